@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_BASE_ERR_H
+#define CORE_BASE_ERR_H
+
+/*
+ * Errors are negative errno values.  What they mean inside core/:
+ *
+ *   -ENOENT     no such record, file or name
+ *   -ENODATA    the thing exists and has no value (yet)
+ *   -EINVAL     malformed text or argument from outside
+ *   -ENOMEM     allocation failed
+ *   -EUCLEAN    stored bytes contradict themselves: damaged or foreign
+ *   -EBUSY      somebody else holds it (catalog lock, file open for writing)
+ *   -ESTALE     the file is no longer the one that was asked for
+ *   -EAGAIN     it changed while we looked; try again later
+ *   -ETIMEDOUT  waited as long as allowed
+ *   -ECANCELED  the owner withdrew the request, or we are shutting down
+ *   -ENOTSUP    a library or kernel feature that is needed is missing
+ *   -ENOSPC     no room for the catalog
+ *
+ * Any other errno is the system's own answer, passed through.
+ */
+
+/* Symbolic name of a negative or positive errno: "EIO".  Static storage;
+ * "E?" when it is unknown. */
+const char *err_name(int err);
+
+/* Positive errno of a symbolic name, or 0. */
+int err_number(const char *name);
+
+/* Message of a negative or positive errno: "Input/output error".  Static
+ * storage, thread-safe. */
+const char *err_text(int err);
+
+#endif
