@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_DIGEST_H
+#define CORE_DIGEST_DIGEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+
+/*
+ * The digests of one content, their names and their text forms.
+ *
+ * Everything here is a pure function of the bytes.  Digests know nothing of
+ * files; the names are those of the extended attributes that carry them.
+ */
+enum digest_id {
+	DIGEST_SISE,    /* SiSe, Gayoso Martinez et al. 2020, clean form */
+	DIGEST_SIMHASH, /* Charikar 2002; Roth, Similarity Index v2.0, 2013 */
+	DIGEST_RDC,     /* similarity traits, [MS-RDC] 3.1.5.4.1 */
+	DIGEST_XXH128,  /* XXH3, 128 bits: the identity of the content */
+	DIGEST_COUNT
+};
+
+#define DIGEST_BIT(id) (1u << (id))
+#define DIGEST_ALL (DIGEST_BIT(DIGEST_COUNT) - 1)
+
+struct digest_info {
+	enum digest_id id;
+	const char *name;      /* "sise": in options and on command lines */
+	const char *attribute; /* "user.sise" */
+	const char *title;     /* one line for help texts */
+};
+
+/* Indexed by enum digest_id. */
+extern const struct digest_info digest_infos[DIGEST_COUNT];
+
+/* By short name or by attribute name; NULL if there is none. */
+const struct digest_info *digest_find(const char *name);
+
+/*
+ * The digests of one content.  set says which fields are valid; XXH128 and
+ * size are always there, they are the content's identity.
+ */
+struct digests {
+	uint32_t set;       /* DIGEST_BIT()s */
+	uint64_t size;      /* bytes that were digested */
+	uint8_t xxh128[16]; /* canonical order, as xxhsum -H2 prints it */
+	uint64_t simhash;
+	uint8_t traits[16];
+	char *sise; /* text, owned, NUL-terminated; NULL when not set */
+};
+
+void digests_release(struct digests *d);
+int digests_copy(const struct digests *from, struct digests *out);
+
+/* Appends the text form (FACTS: lower-case hex or SiSe text, no NUL, no
+ * newline).  -ENODATA when id is not in d->set. */
+int digest_format(const struct digests *d, enum digest_id id, struct buf *out);
+
+/* The reverse: sets one field of d and its bit.  -EINVAL when text is not
+ * the text form of that digest; d is untouched then. */
+int digest_parse(enum digest_id id, const char *text, size_t len,
+		 struct digests *d);
+
+/*
+ * How alike two contents are by one measure, 0..100.
+ *
+ *   sise     the SiSe score (paper 3.3, Algorithm 2) with whole-pair run
+ *            ends, both argument orders, the larger
+ *   simhash  100 * (64 - Hamming distance) / 64, rounded down (Roth 2013)
+ *   rdc      100 * equal traits / 16, rounded down; all-zero traits mean
+ *            "not computed" and score 0
+ *   xxh128   100 when hash and size are equal, else 0
+ *
+ * -ENODATA when one side lacks the digest, -EINVAL when a SiSe text is
+ * malformed, -ENOMEM.
+ */
+int digest_compare(enum digest_id id, const struct digests *a,
+		   const struct digests *b, int *score_out);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_FINGERPRINT_H
+#define CORE_DIGEST_FINGERPRINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/digest/digest.h"
+
+/*
+ * All digests of a byte stream in one pass.
+ *
+ * One struct fingerprint serves one thread and any number of streams, one
+ * after the other: begin, update..., final.  Its memory is allocated once,
+ * under 4 MiB whatever the length of the stream.  The result does not depend
+ * on how the stream is cut into updates.
+ */
+struct fingerprint;
+
+/*
+ * digest_set: DIGEST_BIT()s; XXH128 is always added.
+ * -ENOTSUP when DIGEST_RDC is asked for and OpenSSL has no MD4 (its legacy
+ * provider is not installed); -ENOMEM.
+ */
+int fingerprint_new(uint32_t digest_set, struct fingerprint **out);
+void fingerprint_free(struct fingerprint *fp);
+
+/* Forgets what came before; a fresh or finished fp may be begun again. */
+int fingerprint_begin(struct fingerprint *fp);
+
+/* len may be 0.  -EIO when the MD4 library fails. */
+int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);
+
+/* The digests of everything since begin; the caller releases them. */
+int fingerprint_final(struct fingerprint *fp, struct digests *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_RDC_H
+#define CORE_DIGEST_RDC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/digest/md4.h"
+
+/*
+ * Remote Differential Compression, [MS-RDC]: chunks whose edges depend on the
+ * content (FilterMax, 3.1.5.1), the MD4 of each, and the similarity traits
+ * made of these (3.1.5.4.1).
+ *
+ * Works in blocks of horizon bytes.  A chunk starts where the rolling hash
+ * is larger than anywhere within horizon to either side; a block can hold one
+ * such place at most, which is known when the next block is full.  A file that
+ * ends earlier has no cut there: so does Windows, though the text of the
+ * specification leaves it open.
+ */
+#define RDC_WINDOW 48 /* what DFSR and msrdc use for files */
+#define RDC_HORIZON 1024
+#define RDC_MAX_WINDOW 96
+#define RDC_MIN_HORIZON 128
+#define RDC_MAX_HORIZON 1024 /* ours; the specification goes to 16384 */
+#define RDC_MAX_CHUNK 65535
+#define RDC_TRAITS 16
+
+/* The largest hash of a block. */
+struct rdc_peak {
+	uint32_t value;
+	uint32_t offset;
+	bool unique;
+};
+
+/* Called for every chunk, in order. */
+typedef void rdc_chunk_fn(void *arg, const uint8_t md4[16], uint16_t length);
+
+struct rdc {
+	struct md4 md4; /* of the chunk that is growing */
+	uint32_t window;
+	uint32_t horizon;
+	uint32_t rotation;
+	rdc_chunk_fn *on_chunk; /* may be NULL */
+	void *arg;
+
+	uint64_t blocks; /* full ones so far */
+	uint32_t fill;   /* bytes in the unfinished one */
+	uint32_t rolling;
+	uint32_t chunk_length; /* bytes given to md4 */
+	struct rdc_peak peaks[3];
+	uint64_t minima[RDC_TRAITS]; /* first 8 bytes of the least MD4 */
+	/* The last full block, then the unfinished one. */
+	uint8_t data[2 * RDC_MAX_HORIZON];
+	/* Hashes of the last three blocks; block n is in hashes[n % 3]. */
+	uint32_t hashes[3][RDC_MAX_HORIZON];
+};
+
+/* window 2..96, horizon 128..1024 (-EINVAL else).  -ENOTSUP without MD4,
+ * -ENOMEM. */
+int rdc_init(struct rdc *r, unsigned window, unsigned horizon);
+void rdc_release(struct rdc *r);
+
+/* Any number of files one after the other: begin, update..., final.
+ * -EIO when MD4 fails. */
+int rdc_begin(struct rdc *r);
+int rdc_update(struct rdc *r, const void *data, size_t len);
+
+/* The traits, 0..63 each; all zero for an empty file. */
+int rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS]);
+
+/* One step of the rolling hash, for tests: out is the byte that leaves the
+ * window. */
+uint32_t rdc_roll(const struct rdc *r, uint32_t h, uint8_t in, uint8_t out);
+
+/* Value number index of the specification's table H3, for tests; an rdc must
+ * have been initialised. */
+uint32_t rdc_h3(uint8_t index);
+
+#endif

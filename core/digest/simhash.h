@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_SIMHASH_H
+#define CORE_DIGEST_SIMHASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * SimHash (Charikar 2002) as the Similarity Index v2.0 builds it: the sum of
+ * the signs of the hashes of all distinct shingles.  A shingle is a window of
+ * 8 bytes, its hash is XXH3; a file shorter than that is one shingle.
+ *
+ * Up to SIMHASH_SAMPLE distinct windows all count.  Of more, those with the
+ * smallest keys stand for all; the key is XXH3 with seed 1, which gives no two
+ * windows the same key.
+ */
+#define SIMHASH_WINDOW 8
+#define SIMHASH_SAMPLE 65536
+#define SIMHASH_MIN_SLOTS 512
+#define SIMHASH_MAX_SLOTS 131072
+#define SIMHASH_MAX_FILL 98304 /* then it is cut down to SIMHASH_SAMPLE */
+
+struct simhash {
+	uint64_t limit;    /* no window with a larger key is in the sample */
+	size_t count;      /* windows in slots, the zero window among them */
+	size_t slot_count; /* power of two */
+	size_t tail_len;   /* the last bytes seen, at most 7 */
+	uint8_t tail[SIMHASH_WINDOW];
+	bool has_zero; /* the zero window; 0 marks an empty slot */
+	uint64_t slots[SIMHASH_MAX_SLOTS];
+	uint64_t scratch[SIMHASH_MAX_FILL + 1];
+};
+
+/* About 1.8 MB; init touches a few KiB of it. */
+void simhash_init(struct simhash *s);
+void simhash_update(struct simhash *s, const void *data, size_t len);
+
+/* 0 for an empty file.  s must be initialised before it is used again. */
+uint64_t simhash_final(struct simhash *s);
+
+#endif

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include <openssl/evp.h>
+
+#include "core/base/buf.h"
+#include "core/base/bytes.h"
+#include "core/base/hex.h"
+#include "core/digest/rdc.h"
+#include "tests/unit/recipe.h"
+
+#define DIR "tests/vectors/rdc/"
+
+/* A signature file, [MS-RDC] 2.2.1 and 2.2.2. */
+static const uint8_t header[24] = {
+	0x18, 0, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0,
+	0,    0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+};
+
+static void add_chunk(void *arg, const uint8_t md4[16], uint16_t length)
+{
+	struct buf *file = arg;
+	uint8_t size[2];
+
+	store_le16(size, length);
+	assert_int_equal(buf_append(file, md4, 16), 0);
+	assert_int_equal(buf_append(file, size, sizeof(size)), 0);
+}
+
+/* The signature file and the traits; seed != 0 cuts data into updates. */
+static struct buf signatures(const void *data, size_t len, unsigned window,
+			     unsigned horizon, uint64_t seed, uint8_t traits[16])
+{
+	static struct rdc rdc;
+	struct draws d = draws_of(seed);
+	struct buf file = { 0 };
+	size_t i, part;
+
+	assert_int_equal(rdc_init(&rdc, window, horizon), 0);
+	rdc.on_chunk = add_chunk;
+	rdc.arg = &file;
+	assert_int_equal(buf_append(&file, header, sizeof(header)), 0);
+	assert_int_equal(rdc_begin(&rdc), 0);
+	for (i = 0; i < len; i += part) {
+		part = seed ? draw(&d) % (draw(&d) % 4 ? 100 : 9000) : len;
+		part = len - i < part ? len - i : part;
+		assert_int_equal(
+			rdc_update(&rdc, (const uint8_t *)data + i, part), 0);
+	}
+	assert_int_equal(rdc_final(&rdc, traits), 0);
+	rdc_release(&rdc);
+	return file;
+}
+
+static void assert_md5(const struct buf *file, const char *want)
+{
+	uint8_t hash[16];
+	char have[33];
+
+	assert_int_equal(EVP_Digest(file->data, file->len, hash, NULL,
+				    EVP_md5(), NULL),
+			 1);
+	hex_encode(hash, sizeof(hash), have);
+	assert_string_equal(have, want);
+}
+
+static void assert_traits(const uint8_t traits[16], const char *want)
+{
+	char have[33];
+
+	hex_encode(traits, 16, have);
+	assert_string_equal(have, want);
+}
+
+/* ---- values published by Microsoft or made by msrdc.dll ---- */
+
+static void table_h3(void **state)
+{
+	static struct rdc rdc;
+	FILE *file = fopen(DIR "h3_table.txt", "r");
+	unsigned i, value;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(rdc_init(&rdc, RDC_WINDOW, RDC_HORIZON), 0);
+	for (i = 0; i < 256; i++) {
+		assert_int_equal(fscanf(file, "%x", &value), 1);
+		assert_int_equal(rdc_h3((uint8_t)i), value);
+	}
+	rdc_release(&rdc);
+	(void)fclose(file);
+}
+
+/* [MS-RDC] 4.2; the document prints the first two. */
+static void rolling_hash(void **state)
+{
+	static const uint32_t want[] = {
+		0x6ee63f63, 0x9698c3b2, 0x4acdc3a0, 0x1fcdd17c,
+		0x0cedc829, 0x464d5125, 0x33ce5fa4, 0xb38b5e50,
+		0x8e901bfe, 0x9937574d, 0x7f07b619,
+	};
+	static const char text[] = "Hello World";
+	static struct rdc rdc;
+	uint32_t h = 0;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(rdc_init(&rdc, 4, 128), 0);
+	for (i = 0; i < sizeof(text) - 1; i++) {
+		h = rdc_roll(&rdc, h, (uint8_t)text[i],
+			     i < 4 ? 0 : (uint8_t)text[i - 4]);
+		assert_int_equal(h, want[i]);
+	}
+	rdc_release(&rdc);
+}
+
+/* [MS-RDC] 4.5 and 4.6. */
+static void rfc_1320(void **state)
+{
+	struct bytes input = bytes_read(DIR "rfc1320_msrdc.bin");
+	struct tsv chunks = tsv_open(DIR "rfc1320_chunks.tsv");
+	uint8_t traits[16];
+	struct buf file = signatures(input.data, input.len, 16, 512, 0, traits);
+	const uint8_t *record = (const uint8_t *)file.data + sizeof(header);
+	char md4[33];
+
+	(void)state;
+	assert_int_equal(file.len, sizeof(header) + 6 * 18);
+	for (; tsv_next(&chunks); record += 18) {
+		hex_encode(record, 16, md4);
+		assert_string_equal(md4, chunks.fields[2]);
+		assert_int_equal(load_le16(record + 16),
+				 strtoul(chunks.fields[1], NULL, 10));
+	}
+	assert_md5(&file, "8ded74b82629bff134e9107175c219b8");
+	assert_traits(traits, "2a383a37090b3b013e2627292a011439");
+	tsv_close(&chunks);
+	buf_release(&file);
+	free(input.data);
+}
+
+/* What RavenFS's test SigGeneratorTest.Generate_check feeds to msrdc.dll. */
+static struct buf counted_lines(void)
+{
+	struct buf text = { 0 };
+	int i, k;
+
+	for (i = 0; i < 10000; i++) {
+		for (k = 0; k < 100; k++)
+			assert_int_equal(buf_append_format(&text, "%04d", i),
+					 0);
+		assert_int_equal(buf_append_text(&text, "\r\n"), 0);
+	}
+	return text;
+}
+
+/* MD5s by msrdc.dll, traits by a second program. */
+static void two_levels_of_signatures(void **state)
+{
+	struct buf text = counted_lines();
+	uint8_t traits[16], ignored[16];
+	struct buf first, second;
+
+	(void)state;
+	assert_int_equal(text.len, 4020000);
+	first = signatures(text.data, text.len, RDC_WINDOW, RDC_HORIZON, 0,
+			   traits);
+	second = signatures(first.data, first.len, 2, 128, 0, ignored);
+	assert_md5(&first, "9fe9d408aed35769e25ece3a56f2d12f");
+	assert_md5(&second, "91b64180c75ef27213398979cc20bfb7");
+	assert_traits(traits, "3f3c232d08332b2a3b1c29141e2e2c0c");
+	buf_release(&text);
+	buf_release(&first);
+	buf_release(&second);
+}
+
+/* ---- against a model that works as the definition reads ---- */
+
+static int is_local_maximum(const uint32_t *h, size_t n, size_t i, size_t hor)
+{
+	size_t k;
+
+	if (i < hor || (i / hor + 2) * hor > n)
+		return 0;
+	for (k = i - hor; k <= i + hor; k++)
+		if (k != i && h[k] >= h[i])
+			return 0;
+	return 1;
+}
+
+static uint32_t *model_hashes(const struct rdc *rdc, struct bytes b)
+{
+	uint32_t *h = calloc(b.len + 1, sizeof(*h));
+	size_t i, w = rdc->window;
+	uint32_t last = 0;
+
+	assert_non_null(h);
+	for (i = 0; i < b.len; i++)
+		last = h[i] = rdc_roll(rdc, last, b.data[i],
+				       i < w ? 0 : b.data[i - w]);
+	return h;
+}
+
+static void model_traits(struct md4 *m, const uint8_t md4[16],
+			 uint8_t minima[16][16])
+{
+	uint8_t message[17], hash[16];
+	int i;
+
+	memcpy(message, md4, 16);
+	for (i = 0; i < 16; i++) {
+		message[16] = (uint8_t)(i + 1);
+		assert_int_equal(md4_begin(m), 0);
+		assert_int_equal(md4_update(m, message, 17), 0);
+		assert_int_equal(md4_final(m, hash), 0);
+		if (memcmp(hash, minima[i], 16) < 0)
+			memcpy(minima[i], hash, 16);
+	}
+}
+
+static struct buf model_signatures(struct bytes b, unsigned window,
+				   unsigned horizon, uint8_t traits[16])
+{
+	static struct rdc rdc;
+	uint8_t minima[16][16], hash[16];
+	struct buf file = { 0 };
+	size_t i, start = 0;
+	uint32_t *h;
+
+	assert_int_equal(rdc_init(&rdc, window, horizon), 0);
+	h = model_hashes(&rdc, b);
+	memset(minima, 0xff, sizeof(minima));
+	assert_int_equal(buf_append(&file, header, sizeof(header)), 0);
+	for (i = 1; i <= b.len; i++) {
+		if (i < b.len && i - start < RDC_MAX_CHUNK &&
+		    !is_local_maximum(h, b.len, i, horizon))
+			continue;
+		assert_int_equal(md4_begin(&rdc.md4), 0);
+		assert_int_equal(
+			md4_update(&rdc.md4, b.data + start, i - start), 0);
+		assert_int_equal(md4_final(&rdc.md4, hash), 0);
+		add_chunk(&file, hash, (uint16_t)(i - start));
+		model_traits(&rdc.md4, hash, minima);
+		start = i;
+	}
+	for (i = 0; i < 16; i++)
+		traits[i] = b.len ? minima[i][7] & 0x3f : 0;
+	rdc_release(&rdc);
+	free(h);
+	return file;
+}
+
+static void compare_with_model(struct bytes b, unsigned window,
+			       unsigned horizon, uint64_t seed)
+{
+	uint8_t want_traits[16], traits[16], split_traits[16];
+	struct buf want = model_signatures(b, window, horizon, want_traits);
+	struct buf have = signatures(b.data, b.len, window, horizon, 0, traits);
+	struct buf split = signatures(b.data, b.len, window, horizon, seed,
+				      split_traits);
+
+	if (have.len != want.len || split.len != want.len ||
+	    memcmp(have.data, want.data, want.len) != 0 ||
+	    memcmp(split.data, want.data, want.len) != 0 ||
+	    memcmp(traits, want_traits, 16) != 0 ||
+	    memcmp(split_traits, want_traits, 16) != 0)
+		fail_msg("seed %llu, %zu bytes, window %u, horizon %u",
+			 (unsigned long long)seed, b.len, window, horizon);
+	buf_release(&want);
+	buf_release(&have);
+	buf_release(&split);
+}
+
+static void odd_inputs_give_what_the_model_gives(void **state)
+{
+	static const unsigned windows[] = { 2, 7, 16, 48, 96 };
+	static const unsigned horizons[] = { 128, 129, 200, 512, 1024 };
+	struct draws d;
+	struct bytes b;
+	uint64_t seed;
+	size_t i;
+	unsigned window, horizon;
+
+	(void)state;
+	for (seed = 1; seed <= 400; seed++) {
+		d = draws_of(seed);
+		window = windows[draw(&d) % 5];
+		horizon = horizons[draw(&d) % 5];
+		b = recipe_random(seed, draw(&d) % 30000);
+		/* Whole blocks are where the end of the file matters. */
+		if (draw(&d) % 2)
+			b.len -= b.len % horizon;
+		/* Few symbols, so that hashes are equal. */
+		if (draw(&d) % 3 == 0)
+			for (i = 0; i < b.len; i++)
+				b.data[i] &= 1;
+		compare_with_model(b, window, horizon, seed);
+		free(b.data);
+	}
+}
+
+/* Constant stretches have no maximum; the cuts around them stay. */
+static void forced_cuts(void **state)
+{
+	static const size_t lengths[] = { 65534,  65535,  65536,  131070,
+					  131071, 200000, 262144, 300001 };
+	struct bytes b;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		b = recipe_random(i + 1, lengths[i]);
+		memset(b.data, 'z', b.len);
+		compare_with_model(b, 48, 1024, i + 1);
+		free(b.data);
+		b = recipe_random(i + 1, lengths[i]);
+		memset(b.data + b.len / 50, 'z', b.len / 2);
+		compare_with_model(b, 48, 1024, i + 1);
+		free(b.data);
+	}
+}
+
+static void small_files(void **state)
+{
+	uint8_t traits[16];
+	struct buf file = signatures("", 0, 48, 1024, 0, traits);
+	struct bytes b;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(file.len, sizeof(header));
+	assert_traits(traits, "00000000000000000000000000000000");
+	buf_release(&file);
+	for (len = 0; len < 4200; len += len < 5 ? 1 : 37) {
+		b = recipe_random(len + 1, len);
+		compare_with_model(b, 48, 1024, len + 1);
+		free(b.data);
+	}
+}
+
+static void parameters_out_of_range_are_refused(void **state)
+{
+	static struct rdc rdc;
+
+	(void)state;
+	assert_int_equal(rdc_init(&rdc, 1, 1024), -EINVAL);
+	assert_int_equal(rdc_init(&rdc, 97, 1024), -EINVAL);
+	assert_int_equal(rdc_init(&rdc, 48, 127), -EINVAL);
+	assert_int_equal(rdc_init(&rdc, 48, 1025), -EINVAL);
+}
+
+/* ---- MD4 ---- */
+
+/* RFC 1320, A.5. */
+static void md4_of_the_rfc(void **state)
+{
+	static const char *const tests[][2] = {
+		{ "", "31d6cfe0d16ae931b73c59d7e0c089c0" },
+		{ "a", "bde52cb31de33e46245e05fbdbd6fb24" },
+		{ "message digest", "d9130a8164549fe818874806e1c7014b" },
+	};
+	struct md4 m;
+	uint8_t hash[16];
+	char text[33];
+	size_t i;
+
+	(void)state;
+	assert_int_equal(md4_init(&m), 0);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(md4_begin(&m), 0);
+		assert_int_equal(md4_update(&m, tests[i][0],
+					    strlen(tests[i][0])),
+				 0);
+		assert_int_equal(md4_final(&m, hash), 0);
+		hex_encode(hash, 16, text);
+		assert_string_equal(text, tests[i][1]);
+	}
+	md4_release(&m);
+	md4_release(&m);
+}
+
+static void suffixed_md4s_are_openssl_s(void **state)
+{
+	uint8_t message[17], hash[16];
+	uint64_t have[16];
+	struct bytes b = recipe_random(1, 16000);
+	struct md4 m;
+	size_t i, k;
+
+	(void)state;
+	assert_int_equal(md4_init(&m), 0);
+	for (i = 0; i < b.len; i += 16) {
+		memcpy(message, b.data + i, 16);
+		md4_suffixed(message, have);
+		for (k = 0; k < 16; k++) {
+			message[16] = (uint8_t)(k + 1);
+			assert_int_equal(md4_begin(&m), 0);
+			assert_int_equal(md4_update(&m, message, 17), 0);
+			assert_int_equal(md4_final(&m, hash), 0);
+			assert_true(load_be64(hash) == have[k]);
+		}
+	}
+	md4_release(&m);
+	free(b.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(md4_of_the_rfc),
+		cmocka_unit_test(suffixed_md4s_are_openssl_s),
+		cmocka_unit_test(table_h3),
+		cmocka_unit_test(rolling_hash),
+		cmocka_unit_test(rfc_1320),
+		cmocka_unit_test(two_levels_of_signatures),
+		cmocka_unit_test(odd_inputs_give_what_the_model_gives),
+		cmocka_unit_test(forced_cuts),
+		cmocka_unit_test(small_files),
+		cmocka_unit_test(parameters_out_of_range_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

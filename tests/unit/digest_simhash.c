@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <xxhash.h>
+
+#include "core/digest/simhash.h"
+#include "tests/unit/recipe.h"
+
+static struct simhash simhash;
+
+/* ---- the definition, with sorted arrays ---- */
+
+struct window {
+	uint64_t key;
+	uint64_t value;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct window *x = a, *y = b;
+
+	return (x->key > y->key) - (x->key < y->key);
+}
+
+/* The distinct windows in the order of their keys. */
+static size_t distinct_windows(struct bytes b, struct window **out)
+{
+	struct window *all = calloc(b.len + 1, sizeof(*all));
+	size_t i, n = 0, count = b.len < 8 ? 0 : b.len - 7;
+
+	assert_non_null(all);
+	for (i = 0; i < count; i++) {
+		all[i].key = XXH3_64bits_withSeed(b.data + i, 8, 1);
+		all[i].value = XXH3_64bits(b.data + i, 8);
+	}
+	qsort(all, count, sizeof(*all), by_key);
+	for (i = 0; i < count; i++)
+		if (i == 0 || all[i].key != all[i - 1].key)
+			all[n++] = all[i];
+	*out = all;
+	return n;
+}
+
+static uint64_t model(struct bytes b)
+{
+	struct window *windows;
+	size_t i, n = distinct_windows(b, &windows);
+	uint64_t result = 0;
+	long sum;
+	int bit;
+
+	if (n > 65536)
+		n = 65536;
+	for (bit = 0; bit < 64; bit++) {
+		sum = 0;
+		for (i = 0; i < n; i++)
+			sum += windows[i].value >> bit & 1 ? 1 : -1;
+		if (sum > 0)
+			result |= UINT64_C(1) << bit;
+	}
+	free(windows);
+	if (b.len > 0 && b.len < 8)
+		return XXH3_64bits(b.data, b.len);
+	return result;
+}
+
+static uint64_t simhash_of(struct bytes b, uint64_t seed)
+{
+	struct draws d = draws_of(seed);
+	size_t i, part;
+
+	simhash_init(&simhash);
+	for (i = 0; i < b.len; i += part) {
+		part = seed ? draw(&d) % (draw(&d) % 4 ? 12 : 9000) : b.len;
+		part = b.len - i < part ? b.len - i : part;
+		simhash_update(&simhash, b.data + i, part);
+	}
+	return simhash_final(&simhash);
+}
+
+static int check(struct bytes b, uint64_t want, uint64_t seed)
+{
+	return simhash_of(b, 0) == want && simhash_of(b, seed) == want;
+}
+
+static void compare_with_model(struct bytes b, uint64_t seed)
+{
+	if (!check(b, model(b), seed))
+		fail_msg("seed %llu, %zu bytes", (unsigned long long)seed,
+			 b.len);
+}
+
+static void all_small_sizes(void **state)
+{
+	struct bytes b;
+	size_t len;
+
+	(void)state;
+	for (len = 0; len < 600; len++) {
+		b = recipe_random(len + 1, len);
+		compare_with_model(b, len + 1);
+		free(b.data);
+	}
+	b = bytes_new(0);
+	assert_true(simhash_of(b, 0) == 0);
+	free(b.data);
+}
+
+static void random_sizes(void **state)
+{
+	struct draws d = draws_of(99);
+	struct bytes b;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 60; seed++) {
+		b = recipe_random(seed, draw(&d) % 200000);
+		compare_with_model(b, seed);
+		free(b.data);
+		b = recipe_text(seed, draw(&d) % 200000);
+		compare_with_model(b, seed);
+		free(b.data);
+	}
+}
+
+/* Around the size of the sample, and around the fill that cuts it down. */
+static void sizes_at_the_limits(void **state)
+{
+	static const size_t limits[] = { SIMHASH_SAMPLE, SIMHASH_MAX_FILL,
+					 2 * SIMHASH_MAX_FILL };
+	struct bytes b;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		for (k = 0; k < 5; k++) {
+			b = recipe_random(k + 1, limits[i] + 7 - 2 + k);
+			compare_with_model(b, k + 1);
+			free(b.data);
+		}
+	}
+}
+
+static void many_distinct_windows(void **state)
+{
+	struct bytes b = recipe_random(5, 3000000);
+
+	(void)state;
+	compare_with_model(b, 5);
+	/* The window of zeros is one like any other. */
+	memset(b.data + 1000000, 0, 500);
+	memset(b.data + 2000000, 0, 500000);
+	compare_with_model(b, 5);
+	free(b.data);
+	b = recipe_text(5, 3000000);
+	compare_with_model(b, 5);
+	free(b.data);
+}
+
+/* The windows are a set. */
+static void repeats_count_once(void **state)
+{
+	struct bytes b = recipe_random(7, 20000);
+	struct bytes twice = bytes_new(2 * b.len);
+	uint64_t all;
+
+	(void)state;
+	/* Zeros at both ends: the seam makes the window of zeros only. */
+	memset(b.data, 0, 7);
+	memset(b.data + b.len - 7, 0, 7);
+	memcpy(twice.data, b.data, b.len);
+	memcpy(twice.data + b.len, b.data, b.len);
+	all = simhash_of(twice, 0);
+	twice.len = b.len + 7;
+	assert_true(simhash_of(twice, 0) == all);
+	free(twice.data);
+	free(b.data);
+}
+
+static void zeros(void **state)
+{
+	struct bytes b = recipe_repeat((const uint8_t *)"", 1, 100000);
+	uint64_t zero = 0;
+
+	(void)state;
+	assert_true(simhash_of(b, 3) == XXH3_64bits(&zero, 8));
+	free(b.data);
+}
+
+static void the_check_notices_a_wrong_value(void **state)
+{
+	struct bytes b = recipe_random(1, 10000);
+
+	(void)state;
+	assert_true(check(b, model(b), 1));
+	assert_false(check(b, model(b) ^ 1, 1));
+	free(b.data);
+}
+
+/* These must never change: stored digests would mean something else. */
+static void pinned_values(void **state)
+{
+	struct tsv lines = tsv_open("tests/vectors/simhash/values.tsv");
+	struct bytes b;
+	char have[17];
+
+	(void)state;
+	while (tsv_next(&lines)) {
+		b = recipe_parse(lines.fields[1]);
+		(void)snprintf(have, sizeof(have), "%016llx",
+			       (unsigned long long)simhash_of(b, 0));
+		assert_string_equal(have, lines.fields[0]);
+		free(b.data);
+	}
+	tsv_close(&lines);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_small_sizes),
+		cmocka_unit_test(random_sizes),
+		cmocka_unit_test(sizes_at_the_limits),
+		cmocka_unit_test(many_distinct_windows),
+		cmocka_unit_test(repeats_count_once),
+		cmocka_unit_test(zeros),
+		cmocka_unit_test(the_check_notices_a_wrong_value),
+		cmocka_unit_test(pinned_values),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
