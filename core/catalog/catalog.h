@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CATALOG_CATALOG_H
+#define CORE_CATALOG_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/digest/digest.h"
+
+/*
+ * What kinfs remembers about a tree, on LMDB.
+ *
+ *   file     (device, inode, generation) -> identity, state, content
+ *   name     (parent directory, name) <-> file or directory
+ *   content  (XXH128, size) -> digests, and which files carry it
+ *   pending  files whose digests are still to be made
+ *
+ * It is a cache of the truth on disk: every record can be made again by a
+ * scan.  LMDB's copy-on-write keeps it consistent through kill -9 and power
+ * loss; what was not committed is simply not there.
+ *
+ * One process per catalog.  One thread writes (one write transaction at a
+ * time; a second one waits for the first); any number read, each from its own
+ * snapshot.  A transaction belongs to the thread that began it.  Reads may
+ * run inside a write transaction and see its changes.
+ */
+struct catalog;
+struct catalog_txn;
+
+/* Which file it is.  The root of SOURCE is a directory like any other. */
+struct file_key {
+	uint64_t inode;
+	uint32_t device;     /* 0: the device of SOURCE; else a hash of st_dev */
+	uint32_t generation; /* hash of the file handle, 0 where there is none */
+};
+
+/* Which state of its content. */
+struct file_identity {
+	uint64_t size;
+	int64_t mtime_ns;
+	int64_t ctime_ns;
+};
+
+enum file_state {
+	FILE_PENDING,   /* known, no valid digests */
+	FILE_FRESH,     /* content holds the digests of identity */
+	FILE_FAILED,    /* reading it failed with error at that identity */
+	FILE_DIRECTORY, /* a directory: no identity, no content */
+};
+
+struct file_record {
+	struct file_identity identity;
+	enum file_state state;
+	int error;        /* positive errno, FILE_FAILED only */
+	uint32_t content; /* content id, FILE_FRESH only; never 0 then */
+};
+
+static inline bool file_key_equal(const struct file_key *a,
+				  const struct file_key *b)
+{
+	return a->inode == b->inode && a->device == b->device &&
+	       a->generation == b->generation;
+}
+
+static inline bool file_identity_equal(const struct file_identity *a,
+				       const struct file_identity *b)
+{
+	return a->size == b->size && a->mtime_ns == b->mtime_ns &&
+	       a->ctime_ns == b->ctime_ns;
+}
+
+/* ---- opening ---- */
+
+struct catalog_options {
+	const char *directory;    /* made (0700) when missing */
+	const char *source;       /* absolute path, stored for the reader */
+	uint32_t digest_set;      /* a change of the set makes all files pending */
+	uint64_t map_bytes;       /* 0: default; grows by itself when full */
+};
+
+/*
+ * -EBUSY      another process has it open
+ * -EUCLEAN    damaged, or not a catalog, or of another format: call
+ *             catalog_set_aside() and open again
+ * -ENOSPC, -EACCES, ...  as the system says
+ */
+int catalog_open(const struct catalog_options *options, struct catalog **out);
+void catalog_free(struct catalog *c);
+
+/* Renames the data file to "<name>.damaged-N" beside it, N the first free
+ * number; path_out (may be NULL) gets the new path.  The caller must not
+ * have the catalog open. */
+int catalog_set_aside(const char *directory, struct buf *path_out);
+
+/* Bytes of the data file in use. */
+int catalog_bytes(struct catalog *c, uint64_t *bytes_out);
+
+/* ---- transactions ---- */
+
+int catalog_read(struct catalog *c, struct catalog_txn **out);
+int catalog_write(struct catalog *c, struct catalog_txn **out);
+void catalog_abort(struct catalog_txn *txn);
+
+/*
+ * What a write transaction did to the set of contents, for the index.
+ * Filled by a successful commit; ids are never used twice.
+ */
+struct catalog_changes {
+	uint32_t *added;   /* ascending */
+	size_t added_count;
+	uint32_t *removed; /* never one that is also in added */
+	size_t removed_count;
+};
+
+void catalog_changes_release(struct catalog_changes *changes);
+
+/*
+ * Commits, durably (synced), and frees txn in every case.  On failure nothing
+ * of it happened; -ENOSPC when the disk is full.  When the map was too small
+ * the writing functions return -E2BIG and the
+ * transaction must be aborted; catalog_grow() then makes room and the caller
+ * repeats its work.
+ */
+int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out);
+
+/* Enlarges the map.  Waits for this process's open transactions to end, so
+ * the calling thread must have none. */
+int catalog_grow(struct catalog *c);
+
+/* ---- files ---- */
+
+int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
+		     struct file_record *out);
+
+/* Stores digests as the content of key at that identity; drops the file's
+ * earlier content (and the content itself when this was its last copy) and
+ * takes the file off the pending list. */
+int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,
+			   const struct file_identity *identity,
+			   const struct digests *digests);
+
+/* Puts the file on the pending list and drops its content. */
+int catalog_file_set_pending(struct catalog_txn *txn,
+			     const struct file_key *key,
+			     const struct file_identity *identity);
+
+/* Records that reading failed; off the pending list, no content. */
+int catalog_file_set_failed(struct catalog_txn *txn,
+			    const struct file_key *key,
+			    const struct file_identity *identity, int error);
+
+int catalog_directory_set(struct catalog_txn *txn, const struct file_key *key);
+
+/* Removes the record with its content, names and pending mark.  A directory
+ * goes with everything below it (a file with another name outside stays).
+ * 0 when there was nothing. */
+int catalog_file_remove(struct catalog_txn *txn, const struct file_key *key);
+
+/* ---- names ---- */
+
+/* name: 1..255 bytes, any but '/' and NUL, not terminated. */
+struct catalog_name {
+	const char *bytes;
+	size_t len;
+};
+
+/* Makes (parent, name) mean key.  A name that meant another file first loses
+ * it, as by catalog_name_remove().  A directory has at most one name: its
+ * old one goes.  Idempotent without writing a page when nothing changes. */
+int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, const struct file_key *key);
+
+/* Removes the name; a file or directory that has none left goes too (see
+ * catalog_file_remove).  -ENOENT when there is no such name. */
+int catalog_name_remove(struct catalog_txn *txn, const struct file_key *parent,
+			struct catalog_name name);
+
+/* Renames as rename(2) does: what is at the target loses that name.
+ * With exchange both change places.  -ENOENT when the source is unknown (the
+ * target is removed then: something unknown replaced it). */
+int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
+		      struct catalog_name name,
+		      const struct file_key *new_parent,
+		      struct catalog_name new_name, bool exchange);
+
+int catalog_name_get(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, struct file_key *out);
+
+/* Calls each for every entry of a directory in byte order of the names until
+ * it returns non-zero, and returns that.  name is valid during the call; the
+ * callback must not write. */
+int catalog_directory_each(
+	struct catalog_txn *txn, const struct file_key *directory,
+	int (*each)(void *arg, struct catalog_name name,
+		    const struct file_key *key),
+	void *arg);
+
+/* Calls each with every path of the file, relative to the root ("a/b/c"),
+ * not starting with '/', NUL-terminated.  root is the key of SOURCE itself.
+ * Names whose chain does not reach root are passed over. */
+int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
+		      const struct file_key *key,
+		      int (*each)(void *arg, const char *path), void *arg);
+
+/* ---- contents ---- */
+
+/* The caller releases out.  -ENOENT. */
+int catalog_content_get(struct catalog_txn *txn, uint32_t content,
+			struct digests *out);
+
+/* Every content in ascending order of id, without the SiSe text (sise is
+ * NULL and its bit cleared): what the index keeps in memory. */
+int catalog_content_each(struct catalog_txn *txn,
+			 int (*each)(void *arg, uint32_t content,
+				     const struct digests *d),
+			 void *arg);
+
+/* The files with that content, in order of their keys. */
+int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
+			int (*each)(void *arg, const struct file_key *key),
+			void *arg);
+
+/* ---- pending ---- */
+
+/* The first pending file after *after (NULL: from the start).  -ENOENT at
+ * the end. */
+int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
+			 struct file_key *key_out, struct file_record *out);
+
+struct catalog_counts {
+	uint64_t files; /* regular files with a record */
+	uint64_t directories;
+	uint64_t fresh;
+	uint64_t failed;
+	uint64_t pending;
+	uint64_t pending_bytes;
+	uint64_t contents;
+	uint64_t content_bytes; /* of distinct contents, once each */
+};
+
+/* Kept up to date by every write: constant time. */
+int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out);
+
+/* Cross-checks every record against every other one.  0 when they agree;
+ * -EUCLEAN with one line a finding appended to report. */
+int catalog_check(struct catalog_txn *txn, const struct file_key *root,
+		  struct buf *report);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CATALOG_CATALOG_IMPL_H
+#define CORE_CATALOG_CATALOG_IMPL_H
+
+#include <lmdb.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/catalog/catalog.h"
+
+/*
+ * The disk format.  One LMDB file, plain databases, composite keys read by
+ * prefix.  Keys are big-endian so that they sort, records little-endian.
+ *
+ *   meta        "catalog" -> struct catalog_meta; "source" -> path
+ *   files       file -> struct file_record
+ *   names       parent file, name -> file
+ *   links       file, parent file, name -> nothing: names, the other way round
+ *   contents    content -> struct digests without the SiSe text
+ *   signatures  content -> SiSe text, only when its bit is set
+ *   identities  xxh128, size -> content
+ *   copies      content, file -> nothing
+ *   pending     file -> nothing
+ *
+ * The SiSe texts are apart because everything else of all contents is read
+ * at every start.  Contents, signatures and the first copy of a content are
+ * always appended (ids only grow), which fills their pages to the end.
+ *
+ * Every record has a fixed length or is checked on reading; bytes that make
+ * no sense are -EUCLEAN, whatever they are.
+ */
+enum catalog_db {
+	DB_META,
+	DB_FILES,
+	DB_NAMES,
+	DB_LINKS,
+	DB_CONTENTS,
+	DB_SIGNATURES,
+	DB_IDENTITIES,
+	DB_COPIES,
+	DB_PENDING,
+	DB_COUNT
+};
+
+#define CATALOG_VERSION 1
+#define CATALOG_LOCK_FILE "lock"
+#define CATALOG_DATA_FILE "data.mdb"
+
+#define META_KEY "catalog"
+#define SOURCE_KEY "source"
+
+#define FILE_KEY_BYTES 16
+#define FILE_RECORD_BYTES 32
+#define NAME_BYTES_MAX 255
+#define NAME_KEY_BYTES_MAX (FILE_KEY_BYTES + NAME_BYTES_MAX)
+#define LINK_KEY_BYTES_MAX (FILE_KEY_BYTES + NAME_KEY_BYTES_MAX)
+#define CONTENT_KEY_BYTES 4
+#define CONTENT_BYTES 52
+#define IDENTITY_KEY_BYTES 24
+#define COPY_KEY_BYTES (CONTENT_KEY_BYTES + FILE_KEY_BYTES)
+#define META_BYTES 88
+
+struct catalog_meta {
+	uint32_t digest_set;
+	uint64_t next_content; /* 1 + UINT32_MAX when ids are used up */
+	struct catalog_counts counts;
+};
+
+/*
+ * Transactions are inside; who moves the map closes the gate and waits until
+ * all are out.  New ones wait as well, so that a crowd of readers cannot keep
+ * the map from growing (which a plain rwlock allows).  Before LMDB's own
+ * writer lock in the order of locks.
+ */
+struct map_gate {
+	pthread_mutex_t lock; /* guards the fields */
+	pthread_cond_t changed;
+	unsigned inside;
+	bool moving;
+};
+
+struct catalog {
+	MDB_env *env;
+	MDB_dbi dbs[DB_COUNT];
+	char *directory;
+	int lock_fd;
+	struct map_gate gate;
+	bool unmapped; /* gate: growing failed, there is no map now */
+};
+
+struct id_list {
+	uint32_t *ids;
+	size_t count;
+	size_t capacity;
+};
+
+struct catalog_txn {
+	struct catalog *catalog;
+	MDB_txn *mdb;
+	struct catalog_meta meta; /* stored by the commit when changed */
+	bool meta_changed;
+	int failed; /* first error of a write; nothing may be committed */
+	struct id_list added;   /* contents, ascending */
+	struct id_list removed; /* contents that were there before */
+};
+
+/* ---- record.c: bytes ---- */
+
+void file_key_store(const struct file_key *key, uint8_t *bytes);
+void file_key_load(const uint8_t *bytes, struct file_key *out);
+
+/* A file key as the whole of a database key or value. */
+int file_key_decode(const MDB_val *bytes, struct file_key *out);
+
+void file_record_store(const struct file_record *r, uint8_t *bytes);
+int file_record_decode(const MDB_val *bytes, struct file_record *out);
+
+void content_store(const struct digests *d, uint8_t *bytes);
+int content_decode(const MDB_val *bytes, struct digests *out);
+int content_id_decode(const MDB_val *bytes, uint32_t *out);
+
+void identity_key_store(const struct digests *d, uint8_t *bytes);
+void copy_key_store(uint32_t content, const struct file_key *key,
+		    uint8_t *bytes);
+int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
+		    struct file_key *key_out);
+
+void meta_store(const struct catalog_meta *m, uint8_t *bytes);
+int meta_decode(const MDB_val *bytes, struct catalog_meta *out);
+
+bool name_is_valid(struct catalog_name name);
+
+/* Return the length of the key. */
+size_t name_key_store(const struct file_key *parent, struct catalog_name name,
+		      uint8_t *bytes);
+size_t link_key_store(const struct file_key *key, const struct file_key *parent,
+		      struct catalog_name name, uint8_t *bytes);
+
+/* name_out points into bytes. */
+int name_key_decode(const MDB_val *bytes, struct file_key *parent_out,
+		    struct catalog_name *name_out);
+int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
+		    struct file_key *parent_out, struct catalog_name *name_out);
+
+/* ---- txn.c: reading and writing records ---- */
+
+extern const char *const catalog_db_names[DB_COUNT];
+
+void gate_enter(struct map_gate *g);
+void gate_leave(struct map_gate *g);
+void gate_close(struct map_gate *g);
+void gate_open(struct map_gate *g);
+
+/* Negative errno of an LMDB result. */
+int catalog_errno(int rc);
+
+/* The same of a commit.  LMDB says EIO of a write that was cut short, which
+ * is how most full disks announce themselves: -ENOSPC. */
+int catalog_commit_errno(const struct catalog *c, int rc);
+
+/* value_out is valid until the next write of the transaction. */
+int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
+	    size_t key_len, MDB_val *value_out);
+bool txn_has(struct catalog_txn *txn, enum catalog_db db, const void *key,
+	     size_t key_len, int *err);
+int txn_put(struct catalog_txn *txn, enum catalog_db db, const void *key,
+	    size_t key_len, const void *value, size_t value_len);
+
+/* The key must be above every key of the database: -EUCLEAN. */
+int txn_append(struct catalog_txn *txn, enum catalog_db db, const void *key,
+	       size_t key_len, const void *value, size_t value_len);
+int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
+	       size_t key_len);
+
+/* Ends a public writing function: after any error that may have left half of
+ * the work done the transaction can only be aborted.  Returns err. */
+int txn_result(struct catalog_txn *txn, int err);
+
+/*
+ * The records of a database whose key starts with prefix, in order.  The
+ * prefix is borrowed.  No write may happen between open and close.
+ */
+struct scan {
+	MDB_cursor *cursor;
+	const void *prefix;
+	size_t prefix_len;
+	bool started;
+	MDB_val key;
+	MDB_val value;
+};
+
+int scan_open(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
+	      size_t prefix_len, struct scan *out);
+
+/* 1: key and value hold the next record; 0: no more. */
+int scan_next(struct scan *s);
+void scan_close(struct scan *s);
+
+/* The first record with that prefix.  -ENOENT. */
+int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
+	      size_t prefix_len, MDB_val *key_out, MDB_val *value_out);
+
+/* The first record whose key is above key (or equal, with or_equal). */
+int txn_after(struct catalog_txn *txn, enum catalog_db db, const void *key,
+	      size_t key_len, bool or_equal, MDB_val *key_out);
+
+int id_list_append(struct id_list *list, uint32_t id);
+
+/* Of an ascending list; false when it is not there. */
+bool id_list_remove(struct id_list *list, uint32_t id);
+
+/* ---- content.c ---- */
+
+/* The id of that content, made when there is none. */
+int content_intern(struct catalog_txn *txn, const struct digests *d,
+		   uint32_t *out);
+int content_copy_add(struct catalog_txn *txn, uint32_t content,
+		     const struct file_key *key);
+
+/* The last copy takes the content with it. */
+int content_copy_drop(struct catalog_txn *txn, uint32_t content,
+		      const struct file_key *key);
+
+/* ---- file.c ---- */
+
+/* Deletes the record and what its state holds, not the names. */
+int file_discard(struct catalog_txn *txn, const struct file_key *key);
+
+/* 1, 0 (also when unknown) or an error. */
+int file_is_directory(struct catalog_txn *txn, const struct file_key *key);
+
+/* Makes it a directory if it is none. */
+int file_make_directory(struct catalog_txn *txn, const struct file_key *key);
+
+/* ---- name.c ---- */
+
+/* One name of a file, copied. */
+struct link {
+	struct file_key key;
+	struct file_key parent;
+	struct catalog_name name; /* points to bytes */
+	char bytes[NAME_BYTES_MAX];
+};
+
+int link_first(struct catalog_txn *txn, const struct file_key *key,
+	       struct link *out);
+int link_first_below(struct catalog_txn *txn, const struct file_key *parent,
+		     struct link *out);
+int link_put(struct catalog_txn *txn, const struct file_key *parent,
+	     struct catalog_name name, const struct file_key *key);
+int link_delete(struct catalog_txn *txn, const struct file_key *parent,
+		struct catalog_name name, const struct file_key *key);
+
+/* Deletes all names of key but (parent, name); all when parent is NULL. */
+int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
+		       const struct file_key *parent, struct catalog_name name);
+
+/* ---- remove.c ---- */
+
+int remove_below(struct catalog_txn *txn, const struct file_key *directory);
+int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key);
+
+/* ---- place.c ---- */
+
+/* Makes the directory and its parents, 0700. */
+int place_make(const char *directory);
+
+/* The lock of the directory, or -EBUSY. */
+int place_lock(const char *directory, int *fd_out);
+void place_unlock(int fd);
+
+/* ---- verify.c ---- */
+
+/*
+ * Whether LMDB can walk the file at path without leaving it: everything that
+ * it takes on trust is checked.  -EUCLEAN.  used_out is the length the file's
+ * pages need, 0 when the file is empty or missing.
+ */
+int verify_file(const char *path, uint64_t *used_out);
+
+#endif

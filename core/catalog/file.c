@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/catalog/catalog_impl.h"
+
+#include <errno.h>
+
+int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
+		     struct file_record *out)
+{
+	uint8_t k[FILE_KEY_BYTES];
+	MDB_val value;
+	int err;
+
+	file_key_store(key, k);
+	err = txn_get(txn, DB_FILES, k, sizeof(k), &value);
+	return err ? err : file_record_decode(&value, out);
+}
+
+int file_is_directory(struct catalog_txn *txn, const struct file_key *key)
+{
+	struct file_record r;
+	int err = catalog_file_get(txn, key, &r);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return r.state == FILE_DIRECTORY;
+}
+
+/* step is 1, or -1 as an unsigned number. */
+static void count_record(struct catalog_txn *txn, const struct file_record *r,
+			 uint64_t step)
+{
+	struct catalog_counts *n = &txn->meta.counts;
+
+	txn->meta_changed = true;
+	if (r->state == FILE_DIRECTORY) {
+		n->directories += step;
+		return;
+	}
+	n->files += step;
+	if (r->state == FILE_FRESH)
+		n->fresh += step;
+	else if (r->state == FILE_FAILED)
+		n->failed += step;
+	else
+		n->pending += step;
+	if (r->state == FILE_PENDING)
+		n->pending_bytes += step * r->identity.size;
+}
+
+/* What a state holds besides the record: a pending mark or a copy. */
+static int hold(struct catalog_txn *txn, const struct file_key *key,
+		const struct file_record *r)
+{
+	uint8_t k[FILE_KEY_BYTES];
+
+	if (r->state == FILE_FRESH)
+		return content_copy_add(txn, r->content, key);
+	if (r->state != FILE_PENDING)
+		return 0;
+	file_key_store(key, k);
+	return txn_put(txn, DB_PENDING, k, sizeof(k), "", 0);
+}
+
+static int let_go(struct catalog_txn *txn, const struct file_key *key,
+		  const struct file_record *r)
+{
+	uint8_t k[FILE_KEY_BYTES];
+	int err;
+
+	if (r->state == FILE_FRESH)
+		return content_copy_drop(txn, r->content, key);
+	if (r->state != FILE_PENDING)
+		return 0;
+	file_key_store(key, k);
+	err = txn_delete(txn, DB_PENDING, k, sizeof(k));
+	return err == -ENOENT ? -EUCLEAN : err;
+}
+
+static bool holds_same(const struct file_record *a, const struct file_record *b)
+{
+	return a->state == b->state && a->content == b->content;
+}
+
+static bool record_equal(const struct file_record *a,
+			 const struct file_record *b)
+{
+	return holds_same(a, b) && a->error == b->error &&
+	       file_identity_equal(&a->identity, &b->identity);
+}
+
+static int record_put(struct catalog_txn *txn, const struct file_key *key,
+		      const struct file_record *r)
+{
+	uint8_t k[FILE_KEY_BYTES];
+	uint8_t bytes[FILE_RECORD_BYTES];
+
+	file_key_store(key, k);
+	file_record_store(r, bytes);
+	return txn_put(txn, DB_FILES, k, sizeof(k), bytes, sizeof(bytes));
+}
+
+/* An inode number that was used again for a directory may still have the
+ * names of the file it was.  One may be right, two cannot be. */
+static int names_of_new_directory(struct catalog_txn *txn,
+				  const struct file_key *key)
+{
+	struct link first;
+	uint8_t prefix[FILE_KEY_BYTES];
+	struct scan s;
+	int found;
+	int err;
+
+	file_key_store(key, prefix);
+	err = scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	if (err)
+		return err;
+	found = scan_next(&s);
+	if (found == 1)
+		found = scan_next(&s);
+	scan_close(&s);
+	if (found != 1)
+		return found;
+	first.name = (struct catalog_name){ 0 };
+	return link_delete_others(txn, key, NULL, first.name);
+}
+
+/* The kinds differ: what only the other kind can have goes. */
+static int change_kind(struct catalog_txn *txn, const struct file_key *key,
+		       bool was_directory)
+{
+	return was_directory ? remove_below(txn, key) :
+			       names_of_new_directory(txn, key);
+}
+
+static int record_replace(struct catalog_txn *txn, const struct file_key *key,
+			  const struct file_record *new)
+{
+	struct file_record old;
+	bool was_directory = false;
+	bool same = false;
+	int err;
+
+	err = catalog_file_get(txn, key, &old);
+	if (err && err != -ENOENT)
+		return err;
+	if (!err) {
+		if (record_equal(&old, new))
+			return 0;
+		was_directory = old.state == FILE_DIRECTORY;
+		same = holds_same(&old, new);
+		if (!same)
+			err = let_go(txn, key, &old);
+		if (err)
+			return err;
+		count_record(txn, &old, UINT64_MAX);
+	}
+	err = record_put(txn, key, new);
+	if (!err && !same)
+		err = hold(txn, key, new);
+	if (err)
+		return err;
+	count_record(txn, new, 1);
+	if (was_directory == (new->state == FILE_DIRECTORY))
+		return 0;
+	return change_kind(txn, key, was_directory);
+}
+
+int file_discard(struct catalog_txn *txn, const struct file_key *key)
+{
+	uint8_t k[FILE_KEY_BYTES];
+	struct file_record r;
+	int err;
+
+	err = catalog_file_get(txn, key, &r);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	file_key_store(key, k);
+	err = let_go(txn, key, &r);
+	if (!err)
+		err = txn_delete(txn, DB_FILES, k, sizeof(k));
+	if (!err)
+		count_record(txn, &r, UINT64_MAX);
+	return err;
+}
+
+static bool digests_are_valid(const struct digests *d)
+{
+	return !(d->set & ~DIGEST_ALL) &&
+	       (!(d->set & DIGEST_BIT(DIGEST_SISE)) || d->sise);
+}
+
+int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,
+			   const struct file_identity *identity,
+			   const struct digests *digests)
+{
+	struct file_record r = { .identity = *identity, .state = FILE_FRESH };
+	int err;
+
+	if (!digests_are_valid(digests) || digests->size != identity->size)
+		return -EINVAL;
+	/* First: the file may be the last copy of this very content. */
+	err = content_intern(txn, digests, &r.content);
+	if (!err)
+		err = record_replace(txn, key, &r);
+	return txn_result(txn, err);
+}
+
+int catalog_file_set_pending(struct catalog_txn *txn,
+			     const struct file_key *key,
+			     const struct file_identity *identity)
+{
+	struct file_record r = { .identity = *identity,
+				 .state = FILE_PENDING };
+
+	return txn_result(txn, record_replace(txn, key, &r));
+}
+
+int catalog_file_set_failed(struct catalog_txn *txn,
+			    const struct file_key *key,
+			    const struct file_identity *identity, int error)
+{
+	struct file_record r = { .identity = *identity,
+				 .state = FILE_FAILED,
+				 .error = error };
+
+	if (error <= 0 || error >= 4096)
+		return -EINVAL;
+	return txn_result(txn, record_replace(txn, key, &r));
+}
+
+int file_make_directory(struct catalog_txn *txn, const struct file_key *key)
+{
+	struct file_record r = { .state = FILE_DIRECTORY };
+
+	return record_replace(txn, key, &r);
+}
+
+int catalog_directory_set(struct catalog_txn *txn, const struct file_key *key)
+{
+	return txn_result(txn, file_make_directory(txn, key));
+}
+
+int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
+			 struct file_key *key_out, struct file_record *out)
+{
+	uint8_t k[FILE_KEY_BYTES] = { 0 };
+	struct file_record r;
+	struct file_key key;
+	MDB_val found;
+	int err;
+
+	if (after)
+		file_key_store(after, k);
+	err = txn_after(txn, DB_PENDING, k, sizeof(k), !after, &found);
+	if (err)
+		return err;
+	err = file_key_decode(&found, &key);
+	if (err)
+		return err;
+	err = catalog_file_get(txn, &key, &r);
+	if (err == -ENOENT || (!err && r.state != FILE_PENDING))
+		return -EUCLEAN;
+	if (err)
+		return err;
+	*key_out = key;
+	*out = r;
+	return 0;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/catalog/catalog_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- one name in its two databases ---- */
+
+int link_put(struct catalog_txn *txn, const struct file_key *parent,
+	     struct catalog_name name, const struct file_key *key)
+{
+	uint8_t name_key[NAME_KEY_BYTES_MAX];
+	uint8_t link_key[LINK_KEY_BYTES_MAX];
+	uint8_t target[FILE_KEY_BYTES];
+	size_t len;
+	int err;
+
+	file_key_store(key, target);
+	len = name_key_store(parent, name, name_key);
+	err = txn_put(txn, DB_NAMES, name_key, len, target, sizeof(target));
+	if (err)
+		return err;
+	len = link_key_store(key, parent, name, link_key);
+	return txn_put(txn, DB_LINKS, link_key, len, "", 0);
+}
+
+int link_delete(struct catalog_txn *txn, const struct file_key *parent,
+		struct catalog_name name, const struct file_key *key)
+{
+	uint8_t name_key[NAME_KEY_BYTES_MAX];
+	uint8_t link_key[LINK_KEY_BYTES_MAX];
+	size_t name_len = name_key_store(parent, name, name_key);
+	size_t link_len = link_key_store(key, parent, name, link_key);
+	int err;
+
+	err = txn_delete(txn, DB_NAMES, name_key, name_len);
+	if (!err)
+		err = txn_delete(txn, DB_LINKS, link_key, link_len);
+	return err == -ENOENT ? -EUCLEAN : err;
+}
+
+static void link_own_name(struct link *l, struct catalog_name name)
+{
+	memcpy(l->bytes, name.bytes, name.len);
+	l->name.bytes = l->bytes;
+	l->name.len = name.len;
+}
+
+int link_first(struct catalog_txn *txn, const struct file_key *key,
+	       struct link *out)
+{
+	uint8_t prefix[FILE_KEY_BYTES];
+	struct catalog_name name;
+	MDB_val k, v;
+	int err;
+
+	file_key_store(key, prefix);
+	err = txn_first(txn, DB_LINKS, prefix, sizeof(prefix), &k, &v);
+	if (!err)
+		err = link_key_decode(&k, &out->key, &out->parent, &name);
+	if (!err)
+		link_own_name(out, name);
+	return err;
+}
+
+int link_first_below(struct catalog_txn *txn, const struct file_key *parent,
+		     struct link *out)
+{
+	uint8_t prefix[FILE_KEY_BYTES];
+	struct catalog_name name;
+	MDB_val k, v;
+	int err;
+
+	file_key_store(parent, prefix);
+	err = txn_first(txn, DB_NAMES, prefix, sizeof(prefix), &k, &v);
+	if (!err)
+		err = name_key_decode(&k, &out->parent, &name);
+	if (!err)
+		err = file_key_decode(&v, &out->key);
+	if (!err)
+		link_own_name(out, name);
+	return err;
+}
+
+static bool link_is(const struct link *l, const struct file_key *parent,
+		    struct catalog_name name)
+{
+	return parent && file_key_equal(&l->parent, parent) &&
+	       l->name.len == name.len &&
+	       memcmp(l->name.bytes, name.bytes, name.len) == 0;
+}
+
+/* The first name of key that is not (parent, name). */
+static int link_find_other(struct catalog_txn *txn, const struct file_key *key,
+			   const struct file_key *parent,
+			   struct catalog_name name, struct link *out)
+{
+	uint8_t prefix[FILE_KEY_BYTES];
+	struct catalog_name found;
+	struct scan s;
+	int result;
+
+	file_key_store(key, prefix);
+	result = scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	if (result)
+		return result;
+	do {
+		result = scan_next(&s);
+		if (result == 1)
+			result = link_key_decode(&s.key, &out->key,
+						 &out->parent, &found);
+		else if (result == 0)
+			result = -ENOENT;
+		if (!result)
+			link_own_name(out, found);
+	} while (!result && link_is(out, parent, name));
+	scan_close(&s);
+	return result;
+}
+
+int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
+		       const struct file_key *parent, struct catalog_name name)
+{
+	struct link other;
+	int err;
+
+	while ((err = link_find_other(txn, key, parent, name, &other)) == 0) {
+		err = link_delete(txn, &other.parent, other.name, key);
+		if (err)
+			return err;
+	}
+	return err == -ENOENT ? 0 : err;
+}
+
+int catalog_name_get(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, struct file_key *out)
+{
+	uint8_t key[NAME_KEY_BYTES_MAX];
+	MDB_val value;
+	size_t len;
+	int err;
+
+	if (!name_is_valid(name))
+		return -EINVAL;
+	len = name_key_store(parent, name, key);
+	err = txn_get(txn, DB_NAMES, key, len, &value);
+	return err ? err : file_key_decode(&value, out);
+}
+
+/* ---- what happens to names ---- */
+
+/* As catalog_name_get(), but a missing name is no error. */
+static int name_find(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, struct file_key *out,
+		     bool *found_out)
+{
+	int err = catalog_name_get(txn, parent, name, out);
+
+	*found_out = err == 0;
+	return err == -ENOENT ? 0 : err;
+}
+
+/* Writes the name, which is free; a directory loses its other one. */
+static int name_give(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, const struct file_key *key)
+{
+	int directory;
+	int err;
+
+	err = link_put(txn, parent, name, key);
+	if (err)
+		return err;
+	directory = file_is_directory(txn, key);
+	if (directory != 1)
+		return directory;
+	return link_delete_others(txn, key, parent, name);
+}
+
+int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, const struct file_key *key)
+{
+	struct file_key old;
+	bool taken;
+	int err;
+
+	if (!name_is_valid(name) || file_key_equal(parent, key))
+		return -EINVAL;
+	err = name_find(txn, parent, name, &old, &taken);
+	if (err || (taken && file_key_equal(&old, key)))
+		return err;
+	err = file_make_directory(txn, parent);
+	if (!err && taken)
+		err = link_delete(txn, parent, name, &old);
+	if (!err)
+		err = name_give(txn, parent, name, key);
+	if (!err && taken)
+		err = remove_if_nameless(txn, &old);
+	return txn_result(txn, err);
+}
+
+/* Deletes a name that may be there, and what had no other. */
+static int name_drop(struct catalog_txn *txn, const struct file_key *parent,
+		     struct catalog_name name, bool *found_out)
+{
+	struct file_key key;
+	int err;
+
+	err = name_find(txn, parent, name, &key, found_out);
+	if (!err && *found_out)
+		err = link_delete(txn, parent, name, &key);
+	if (!err && *found_out)
+		err = remove_if_nameless(txn, &key);
+	return err;
+}
+
+int catalog_name_remove(struct catalog_txn *txn, const struct file_key *parent,
+			struct catalog_name name)
+{
+	bool found;
+	int err;
+
+	err = txn_result(txn, name_drop(txn, parent, name, &found));
+	if (err)
+		return err;
+	return found ? 0 : -ENOENT;
+}
+
+/* One end of a move, and what is there. */
+struct place {
+	const struct file_key *parent;
+	struct catalog_name name;
+	struct file_key key;
+	bool taken;
+};
+
+static int place_find(struct catalog_txn *txn, struct place *p)
+{
+	return name_find(txn, p->parent, p->name, &p->key, &p->taken);
+}
+
+static int place_clear(struct catalog_txn *txn, const struct place *p)
+{
+	return p->taken ? link_delete(txn, p->parent, p->name, &p->key) : 0;
+}
+
+/* Gives the cleared place p to what was at from. */
+static int place_fill(struct catalog_txn *txn, const struct place *p,
+		      const struct place *from)
+{
+	int err;
+
+	if (!from->taken)
+		return 0;
+	err = file_make_directory(txn, p->parent);
+	return err ? err : name_give(txn, p->parent, p->name, &from->key);
+}
+
+static int move(struct catalog_txn *txn, const struct place *from,
+		const struct place *to, bool exchange)
+{
+	int err;
+
+	err = place_clear(txn, from);
+	if (!err)
+		err = place_clear(txn, to);
+	if (!err)
+		err = place_fill(txn, to, from);
+	if (!err && exchange)
+		return place_fill(txn, from, to);
+	if (!err && to->taken)
+		err = remove_if_nameless(txn, &to->key);
+	return err;
+}
+
+/* A directory cannot be its own parent, whatever we were told. */
+static bool is_below_itself(const struct place *what, const struct place *where)
+{
+	return what->taken && file_key_equal(&what->key, where->parent);
+}
+
+int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
+		      struct catalog_name name,
+		      const struct file_key *new_parent,
+		      struct catalog_name new_name, bool exchange)
+{
+	struct place from = { .parent = parent, .name = name };
+	struct place to = { .parent = new_parent, .name = new_name };
+	int err;
+
+	err = place_find(txn, &from);
+	if (!err)
+		err = place_find(txn, &to);
+	if (err)
+		return err;
+	/* rename(2) leaves two names of one file alone. */
+	if (from.taken && to.taken && file_key_equal(&from.key, &to.key))
+		return 0;
+	if (is_below_itself(&from, &to) ||
+	    (exchange && is_below_itself(&to, &from)))
+		return -EINVAL;
+	err = txn_result(txn, move(txn, &from, &to, exchange));
+	if (err)
+		return err;
+	return from.taken && (to.taken || !exchange) ? 0 : -ENOENT;
+}
+
+int catalog_directory_each(
+	struct catalog_txn *txn, const struct file_key *directory,
+	int (*each)(void *arg, struct catalog_name name,
+		    const struct file_key *key),
+	void *arg)
+{
+	uint8_t prefix[FILE_KEY_BYTES];
+	struct catalog_name name;
+	struct file_key parent, key;
+	struct scan s;
+	int result;
+
+	file_key_store(directory, prefix);
+	result = scan_open(txn, DB_NAMES, prefix, sizeof(prefix), &s);
+	if (result)
+		return result;
+	while ((result = scan_next(&s)) == 1) {
+		result = name_key_decode(&s.key, &parent, &name);
+		if (!result)
+			result = file_key_decode(&s.value, &key);
+		if (!result)
+			result = each(arg, name, &key);
+		if (result)
+			break;
+	}
+	scan_close(&s);
+	return result;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/catalog/catalog_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* More than any path the kernel takes; ends a circle of names. */
+#define DEPTH_MAX 4096
+
+static int append_reversed(struct buf *b, struct catalog_name name)
+{
+	size_t i;
+	int err;
+
+	err = buf_reserve(b, name.len + 1);
+	for (i = name.len; !err && i > 0; i--)
+		err = buf_append(b, &name.bytes[i - 1], 1);
+	return err;
+}
+
+static void reverse(char *bytes, size_t len)
+{
+	size_t i;
+	char swap;
+
+	for (i = 0; i < len / 2; i++) {
+		swap = bytes[i];
+		bytes[i] = bytes[len - 1 - i];
+		bytes[len - 1 - i] = swap;
+	}
+}
+
+/*
+ * The path that ends with name in parent, built backwards as the walk goes
+ * up.  -ENOENT when it does not lead to root.
+ */
+static int path_build(struct catalog_txn *txn, const struct file_key *root,
+		      const struct file_key *parent, struct catalog_name name,
+		      struct buf *out)
+{
+	struct file_key at = *parent;
+	struct link up;
+	int depth;
+	int err;
+
+	buf_clear(out);
+	err = append_reversed(out, name);
+	for (depth = 0; !err && !file_key_equal(&at, root); depth++) {
+		if (depth == DEPTH_MAX)
+			return -ENOENT;
+		err = link_first(txn, &at, &up);
+		if (!err)
+			err = buf_append(out, "/", 1);
+		if (!err)
+			err = append_reversed(out, up.name);
+		if (!err)
+			at = up.parent;
+	}
+	if (!err)
+		reverse(out->data, out->len);
+	return err;
+}
+
+static int links_each(struct catalog_txn *txn, const struct file_key *root,
+		      struct scan *s, struct buf *path,
+		      int (*each)(void *arg, const char *path), void *arg)
+{
+	struct file_key key, parent;
+	struct catalog_name name;
+	int result;
+
+	while ((result = scan_next(s)) == 1) {
+		result = link_key_decode(&s->key, &key, &parent, &name);
+		if (!result)
+			result = path_build(txn, root, &parent, name, path);
+		if (result == -ENOENT)
+			continue;
+		if (!result)
+			result = each(arg, path->data);
+		if (result)
+			break;
+	}
+	return result;
+}
+
+int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
+		      const struct file_key *key,
+		      int (*each)(void *arg, const char *path), void *arg)
+{
+	uint8_t prefix[FILE_KEY_BYTES];
+	struct buf path = { 0 };
+	struct scan s;
+	int result;
+
+	if (file_key_equal(root, key))
+		return each(arg, "");
+	file_key_store(key, prefix);
+	result = scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	if (result)
+		return result;
+	result = links_each(txn, root, &s, &path, each, arg);
+	scan_close(&s);
+	buf_release(&path);
+	return result;
+}

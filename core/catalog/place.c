@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/catalog/catalog_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int make_one(const char *path)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
+	return -errno;
+}
+
+int place_make(const char *directory)
+{
+	char *path = strdup(directory);
+	char *slash;
+	int err = 0;
+
+	if (!path)
+		return -ENOMEM;
+	for (slash = strchr(path + 1, '/'); !err && slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		err = make_one(path);
+		*slash = '/';
+	}
+	if (!err)
+		err = make_one(path);
+	free(path);
+	return err;
+}
+
+int place_lock(const char *directory, int *fd_out)
+{
+	struct buf path = { 0 };
+	int fd;
+	int err;
+
+	err = buf_append_format(&path, "%s/%s", directory, CATALOG_LOCK_FILE);
+	if (err)
+		return err;
+	fd = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	err = fd < 0 ? -errno : 0;
+	buf_release(&path);
+	if (err)
+		return err;
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		(void)close(fd);
+		return err;
+	}
+	*fd_out = fd;
+	return 0;
+}
+
+void place_unlock(int fd)
+{
+	/* A forked child may hold the descriptor too: closing is not enough. */
+	(void)flock(fd, LOCK_UN);
+	(void)close(fd);
+}
+
+/* Under the lock nobody else makes files here, so looking first is safe. */
+static int free_name(const char *data, struct buf *out)
+{
+	struct stat st;
+	unsigned n;
+	int err;
+
+	for (n = 1; n < 100000; n++) {
+		buf_clear(out);
+		err = buf_append_format(out, "%s.damaged-%u", data, n);
+		if (err)
+			return err;
+		if (lstat(out->data, &st) != 0)
+			return errno == ENOENT ? 0 : -errno;
+	}
+	return -EEXIST;
+}
+
+static int move_aside(const char *directory, struct buf *path_out)
+{
+	struct buf data = { 0 };
+	struct buf aside = { 0 };
+	int err;
+
+	err = buf_append_format(&data, "%s/%s", directory, CATALOG_DATA_FILE);
+	if (!err)
+		err = free_name(data.data, &aside);
+	if (!err && path_out)
+		err = buf_reserve(path_out, aside.len);
+	if (!err && rename(data.data, aside.data) != 0)
+		err = -errno;
+	if (!err && path_out) {
+		buf_clear(path_out);
+		err = buf_append(path_out, aside.data, aside.len);
+	}
+	buf_release(&data);
+	buf_release(&aside);
+	return err;
+}
+
+int catalog_set_aside(const char *directory, struct buf *path_out)
+{
+	int lock_fd;
+	int err;
+
+	err = place_lock(directory, &lock_fd);
+	if (err)
+		return err;
+	err = move_aside(directory, path_out);
+	place_unlock(lock_fd);
+	return err;
+}
