@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_INDEX_INDEX_H
+#define CORE_INDEX_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/digest/digest.h"
+
+/*
+ * Which contents resemble which, in memory.
+ *
+ * Flat columns, one row per distinct content: content id, size, SimHash, RDC
+ * traits (36 bytes a row).  A query streams over the columns; nothing else is
+ * kept, so nothing else can be out of date.  Thread-safe: many queries or one
+ * change at a time.
+ *
+ * The index knows contents by their id only, nothing of files or storage.
+ */
+struct index;
+
+int index_new(struct index **out);
+void index_free(struct index *ix);
+
+/* Adds a content; ids come in ascending order (-EINVAL else).  An empty
+ * content (size 0) must not be added: it resembles nothing. */
+int index_add(struct index *ix, uint32_t content, const struct digests *d);
+
+/* 0 also when it is not there.  Rows of removed contents are reclaimed by
+ * themselves. */
+int index_remove(struct index *ix, uint32_t content);
+
+/* One more than the greatest id ever added; 1 at first. */
+uint32_t index_end(const struct index *ix);
+
+size_t index_count(const struct index *ix);
+size_t index_bytes(const struct index *ix);
+
+struct candidate {
+	uint32_t content;
+	uint64_t size;
+	uint8_t distance; /* Hamming distance of the SimHashes, 0..64 */
+	uint8_t traits;   /* equal RDC traits, 0..16 */
+	uint8_t estimate; /* 0..99: score_estimate() of the two */
+};
+
+/*
+ * The contents most likely to resemble d, best estimate first, at most
+ * capacity (the content that equals d is left out when its id is given as
+ * self, 0 for none).  Only contents with id >= first_content are looked at:
+ * pass 1 for all, or the id from which on they are new.  Candidates whose
+ * estimate is below min_estimate are not reported.
+ */
+int index_query(struct index *ix, const struct digests *d, uint32_t self,
+		uint32_t first_content, int min_estimate,
+		struct candidate *out, size_t capacity, size_t *count_out);
+
+#endif
