@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/commit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/engine/engine_impl.h"
+
+enum {
+	BATCH_EVENTS = 4096,   /* a commit at least this often */
+	BATCH_MS = 500,        /* ... and this soon after a post */
+	BATCH_MAX = 16384,     /* events of one transaction */
+	RETRY_MS = 2000,       /* after a failure */
+	SCAN_ROOM = 256,       /* listings under way */
+	EVENTS_MAX = 262144,   /* then names are dropped */
+	STUCK_RESULTS = 4096,  /* results kept while nothing can be written */
+};
+
+void listing_free(struct listing *l)
+{
+	size_t i;
+
+	if (!l)
+		return;
+	for (i = 0; i < l->count; i++)
+		free(l->entries[i].name);
+	free(l->entries);
+	free(l);
+}
+
+static void event_free(struct event *ev)
+{
+	result_free(ev->result);
+	listing_free(ev->listing);
+	free(ev->name);
+	free(ev->new_name);
+	free(ev);
+}
+
+/* ---- versions of names ---- */
+
+static atomic_uint *version_of(struct commit *c, const struct file_key *dir)
+{
+	uint64_t h = (dir->inode ^ dir->device) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &c->versions[(h >> 40) % NAME_VERSIONS];
+}
+
+unsigned commit_names_version(struct commit *c, const struct file_key *dir)
+{
+	return atomic_load(version_of(c, dir));
+}
+
+void commit_names_changed(struct commit *c, const struct file_key *dir)
+{
+	atomic_fetch_add(version_of(c, dir), 1);
+}
+
+/* ---- posting ---- */
+
+static bool is_dispensable(const struct event *ev)
+{
+	return ev->kind != EVENT_RESULT;
+}
+
+static bool is_stuck(const struct commit *c)
+{
+	return c->error && c->results >= STUCK_RESULTS;
+}
+
+static int post_locked(struct commit *c, struct event *ev)
+{
+	if (c->stopped)
+		return -ECANCELED;
+	if (c->count >= EVENTS_MAX && is_dispensable(ev))
+		return -ENOBUFS;
+	if (ev->kind == EVENT_RESULT && is_stuck(c))
+		return -ENOSPC;
+	if (!c->count)
+		c->oldest_ms = engine_now_ms();
+	ev->next = NULL;
+	if (c->last)
+		c->last->next = ev;
+	else
+		c->first = ev;
+	c->last = ev;
+	c->count++;
+	c->results += ev->kind == EVENT_RESULT;
+	c->posted++;
+	if (c->count == 1 || c->count == BATCH_EVENTS ||
+	    ev->kind == EVENT_LISTING)
+		pthread_cond_signal(&c->work);
+	return 0;
+}
+
+int commit_post(struct engine *e, struct event *ev)
+{
+	struct commit *c = &e->commit;
+	int err;
+
+	pthread_mutex_lock(&c->lock);
+	err = post_locked(c, ev);
+	pthread_mutex_unlock(&c->lock);
+	if (!err)
+		return 0;
+	if (ev->kind == EVENT_RESULT)
+		ev->result = NULL; /* stays the caller's */
+	event_free(ev);
+	if (err == -ENOBUFS)
+		scan_want(e);
+	return err;
+}
+
+void commit_hurry(struct engine *e)
+{
+	struct commit *c = &e->commit;
+
+	pthread_mutex_lock(&c->lock);
+	c->urgent = true;
+	pthread_cond_signal(&c->work);
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool commit_wait_room(struct engine *e)
+{
+	struct commit *c = &e->commit;
+	bool room;
+
+	pthread_mutex_lock(&c->lock);
+	while (!atomic_load(&e->stopping) &&
+	       c->count - c->results >= SCAN_ROOM)
+		pthread_cond_wait(&c->room, &c->lock);
+	room = !atomic_load(&e->stopping);
+	pthread_mutex_unlock(&c->lock);
+	return room;
+}
+
+void commit_wait_writable(struct engine *e)
+{
+	struct commit *c = &e->commit;
+
+	pthread_mutex_lock(&c->lock);
+	while (!atomic_load(&e->stopping) && is_stuck(c))
+		pthread_cond_wait(&c->room, &c->lock);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void commit_unblock(struct engine *e)
+{
+	struct commit *c = &e->commit;
+
+	pthread_mutex_lock(&c->lock);
+	pthread_cond_broadcast(&c->room);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void commit_counts(struct commit *c, struct commit_counts *out)
+{
+	pthread_mutex_lock(&c->lock);
+	*out = (struct commit_counts){
+		.events = c->count,
+		.results = c->results,
+		.posted = c->posted,
+		.attempted = c->attempted,
+		.error = c->error,
+	};
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- applying one event ---- */
+
+static struct catalog_name name_of(const char *text)
+{
+	return (struct catalog_name){ text, strlen(text) };
+}
+
+/* Makes sure the file has a record; one with no known identity is pending. */
+static int ensure_file(struct catalog_txn *txn, const struct file_key *key)
+{
+	struct file_record rec;
+	int err = catalog_file_get(txn, key, &rec);
+
+	if (err == -ENOENT)
+		err = catalog_file_set_pending(txn, key,
+					       &(struct file_identity){ 0 });
+	return err;
+}
+
+static int apply_name_added(struct commit *c, struct catalog_txn *txn,
+			    const struct event *ev)
+{
+	int err;
+
+	if (ev->learned && commit_names_version(c, &ev->parent) != ev->version)
+		return 0;
+	err = ev->directory ? catalog_directory_set(txn, &ev->key) :
+				  ensure_file(txn, &ev->key);
+
+	if (!err)
+		err = catalog_name_set(txn, &ev->parent, name_of(ev->name),
+				       &ev->key);
+	return err;
+}
+
+static int apply_result(struct catalog_txn *txn, const struct result *r)
+{
+	if (r->error)
+		return catalog_file_set_failed(txn, &r->key, &r->identity,
+					       r->error);
+	return catalog_file_set_fresh(txn, &r->key, &r->identity, &r->digests);
+}
+
+static int ignore_missing(int err)
+{
+	return err == -ENOENT ? 0 : err;
+}
+
+/* ---- applying a listing ---- */
+
+struct listing_diff {
+	const struct listing *listing;
+	size_t next;           /* entry to compare with */
+	struct buf vanished;   /* NUL-terminated names */
+	int err;
+};
+
+static int compare_entry(const char *a, struct catalog_name b)
+{
+	size_t len = strlen(a);
+	int order = memcmp(a, b.bytes, len < b.len ? len : b.len);
+
+	if (order)
+		return order;
+	return len < b.len ? -1 : len > b.len;
+}
+
+static int note_vanished(void *arg, struct catalog_name name,
+			 const struct file_key *key)
+{
+	struct listing_diff *d = arg;
+	const struct listing *l = d->listing;
+
+	(void)key;
+	while (d->next < l->count &&
+	       compare_entry(l->entries[d->next].name, name) < 0)
+		d->next++;
+	if (d->next < l->count &&
+	    compare_entry(l->entries[d->next].name, name) == 0)
+		return 0;
+	d->err = buf_append(&d->vanished, name.bytes, name.len);
+	if (!d->err)
+		d->err = buf_append(&d->vanished, "", 1);
+	return d->err;
+}
+
+static int remove_vanished(struct catalog_txn *txn, const struct listing *l)
+{
+	struct listing_diff d = { .listing = l };
+	const char *name, *end;
+	int err;
+
+	err = catalog_directory_each(txn, &l->directory, note_vanished, &d);
+	name = d.vanished.data;
+	end = name + d.vanished.len;
+	while (!err && name < end) {
+		err = ignore_missing(catalog_name_remove(txn, &l->directory,
+							 name_of(name)));
+		name += strlen(name) + 1;
+	}
+	buf_release(&d.vanished);
+	return err;
+}
+
+static int apply_file_entry(struct catalog_txn *txn,
+			    const struct listing_entry *entry)
+{
+	struct file_record rec;
+	int err = catalog_file_get(txn, &entry->key, &rec);
+
+	if (err && err != -ENOENT)
+		return err;
+	if (!err && rec.state != FILE_DIRECTORY &&
+	    file_identity_equal(&rec.identity, &entry->identity))
+		return 0;
+	return catalog_file_set_pending(txn, &entry->key, &entry->identity);
+}
+
+static int apply_entry(struct catalog_txn *txn, const struct file_key *dir,
+		       const struct listing_entry *entry)
+{
+	int err = entry->directory ? catalog_directory_set(txn, &entry->key) :
+				     apply_file_entry(txn, entry);
+
+	if (!err)
+		err = catalog_name_set(txn, dir, name_of(entry->name),
+				       &entry->key);
+	return err;
+}
+
+static int apply_listing(struct engine *e, struct catalog_txn *txn,
+			 const struct listing *l)
+{
+	size_t i;
+	int err;
+
+	if (commit_names_version(&e->commit, &l->directory) != l->version) {
+		atomic_fetch_add(&e->scan.stale, 1);
+		return 0;
+	}
+	err = catalog_directory_set(txn, &l->directory);
+	if (!err)
+		err = remove_vanished(txn, l);
+	for (i = 0; i < l->count && !err; i++)
+		err = apply_entry(txn, &l->directory, &l->entries[i]);
+	return err;
+}
+
+static int apply(struct engine *e, struct catalog_txn *txn,
+		 const struct event *ev)
+{
+	struct commit *c = &e->commit;
+
+	switch (ev->kind) {
+	case EVENT_RESULT:
+		return apply_result(txn, ev->result);
+	case EVENT_PENDING:
+		return catalog_file_set_pending(txn, &ev->key, &ev->identity);
+	case EVENT_FORGET:
+		return catalog_file_remove(txn, &ev->key);
+	case EVENT_NAME_ADDED:
+		return apply_name_added(c, txn, ev);
+	case EVENT_NAME_REMOVED:
+		return ignore_missing(catalog_name_remove(
+			txn, &ev->parent, name_of(ev->name)));
+	case EVENT_NAME_MOVED:
+		return ignore_missing(catalog_name_move(
+			txn, &ev->parent, name_of(ev->name), &ev->new_parent,
+			name_of(ev->new_name), ev->exchange));
+	case EVENT_LISTING:
+		return apply_listing(e, txn, ev->listing);
+	}
+	return 0;
+}
+
+/* ---- batches ---- */
+
+/* Tries to write the events first..(number of them); 0 or why not. */
+static int write_batch(struct engine *e, const struct event *ev, size_t count,
+		       struct catalog_changes *changes)
+{
+	struct catalog_txn *txn;
+	int err;
+
+	err = catalog_write(e->catalog, &txn);
+	if (err)
+		return err;
+	while (!err && count--) {
+		err = apply(e, txn, ev);
+		if (count) /* the last one's successor is not ours to read */
+			ev = ev->next;
+	}
+	if (err) {
+		catalog_abort(txn);
+		return err;
+	}
+	return catalog_commit(txn, changes);
+}
+
+static int write_batch_growing(struct engine *e, const struct event *ev,
+			       size_t count, struct catalog_changes *changes)
+{
+	int err = write_batch(e, ev, count, changes);
+
+	while (err == -E2BIG) {
+		err = catalog_grow(e->catalog);
+		if (!err)
+			err = write_batch(e, ev, count, changes);
+	}
+	return err;
+}
+
+static int index_one(struct engine *e, struct catalog_txn *txn,
+		     uint32_t content)
+{
+	struct digests d;
+	int err = catalog_content_get(txn, content, &d);
+
+	if (err)
+		return err;
+	if (d.size)
+		err = index_add(e->index, content, &d);
+	digests_release(&d);
+	return err;
+}
+
+static void update_index(struct engine *e, const struct catalog_changes *ch)
+{
+	struct catalog_txn *txn;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < ch->removed_count; i++)
+		(void)index_remove(e->index, ch->removed[i]);
+	if (!ch->added_count)
+		return;
+	err = catalog_read(e->catalog, &txn);
+	for (i = 0; i < ch->added_count && !err; i++)
+		err = index_one(e, txn, ch->added[i]);
+	if (err)
+		engine_log(e, "index: %s; near-duplicates will be missing "
+			      "until the next mount", err_text(err));
+	else
+		catalog_abort(txn);
+}
+
+/* Frees the first count events and tells the queue about their results. */
+static void drop_events(struct engine *e, size_t count)
+{
+	struct commit *c = &e->commit;
+
+	while (count--) {
+		struct event *ev;
+
+		pthread_mutex_lock(&c->lock);
+		ev = c->first;
+		c->first = ev->next;
+		if (!c->first)
+			c->last = NULL;
+		c->count--;
+		c->results -= ev->kind == EVENT_RESULT;
+		c->committed++;
+		pthread_mutex_unlock(&c->lock);
+		if (ev->result)
+			queue_committed(&e->queue, ev->result);
+		event_free(ev);
+	}
+}
+
+static void note_outcome(struct engine *e, int err, uint64_t attempted)
+{
+	struct commit *c = &e->commit;
+	int before;
+
+	pthread_mutex_lock(&c->lock);
+	before = c->error;
+	c->error = err;
+	c->attempted = attempted;
+	c->oldest_ms = engine_now_ms();
+	pthread_cond_broadcast(&c->room);
+	pthread_mutex_unlock(&c->lock);
+	if (err && err != before)
+		engine_log(e, "catalog: %s; digests are still answered, and "
+			      "written when it works again", err_text(err));
+	if (!err && before) {
+		engine_log(e, "catalog: works again");
+		workers_feed_want(e); /* results were thrown away */
+		queue_feed(&e->queue);
+	}
+	inquiry_committed(e, attempted);
+}
+
+static bool adds_pending(const struct event *ev, size_t count)
+{
+	while (count--) {
+		if (ev->kind == EVENT_PENDING || ev->kind == EVENT_LISTING ||
+		    ev->kind == EVENT_NAME_ADDED)
+			return true;
+		if (count)
+			ev = ev->next;
+	}
+	return false;
+}
+
+static void commit_batch(struct engine *e, const struct event *first,
+			 size_t count, uint64_t number)
+{
+	struct catalog_changes changes = { 0 };
+	int err = write_batch_growing(e, first, count, &changes);
+
+	if (!err) {
+		bool feed = adds_pending(first, count);
+
+		update_index(e, &changes);
+		if (feed)
+			workers_feed_want(e);
+		drop_events(e, count);
+		if (feed)
+			queue_feed(&e->queue);
+	}
+	catalog_changes_release(&changes);
+	note_outcome(e, err, number);
+}
+
+/* ---- the thread ---- */
+
+/* When the next batch is due; now or earlier means at once. */
+static int64_t due_ms(const struct commit *c)
+{
+	if (!c->count)
+		return c->stopped ? 0 : INT64_MAX;
+	if (c->stopped)
+		return 0;
+	if (c->error)
+		return c->oldest_ms + RETRY_MS;
+	if (c->urgent || c->count >= BATCH_EVENTS ||
+	    c->count - c->results >= SCAN_ROOM)
+		return 0;
+	return c->oldest_ms + BATCH_MS;
+}
+
+static void *commit_run(void *arg)
+{
+	struct engine *e = arg;
+	struct commit *c = &e->commit;
+	bool last = false;
+
+	pthread_mutex_lock(&c->lock);
+	while (!last) {
+		int64_t due = due_ms(c);
+		const struct event *first;
+		uint64_t number;
+		size_t count;
+
+		if (due > engine_now_ms()) {
+			engine_cond_wait(&c->work, &c->lock, due);
+			continue;
+		}
+		count = c->count < BATCH_MAX ? c->count : BATCH_MAX;
+		first = c->first;
+		number = c->committed + count;
+		last = c->stopped && (count == c->count || c->error);
+		if (count == c->count)
+			c->urgent = false;
+		pthread_mutex_unlock(&c->lock);
+		commit_batch(e, first, count, number);
+		pthread_mutex_lock(&c->lock);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+int commit_init(struct commit *c)
+{
+	int err = -pthread_mutex_init(&c->lock, NULL);
+
+	if (!err)
+		err = engine_cond_init(&c->work);
+	if (!err)
+		err = engine_cond_init(&c->room);
+	return err;
+}
+
+int commit_start(struct engine *e)
+{
+	struct commit *c = &e->commit;
+	int err = -pthread_create(&c->thread, NULL, commit_run, e);
+
+	c->started = !err;
+	return err;
+}
+
+void commit_stop(struct engine *e)
+{
+	struct commit *c = &e->commit;
+
+	pthread_mutex_lock(&c->lock);
+	c->stopped = true;
+	pthread_cond_broadcast(&c->work);
+	pthread_mutex_unlock(&c->lock);
+	if (c->started)
+		pthread_join(c->thread, NULL);
+	c->started = false;
+}
+
+void commit_release(struct commit *c)
+{
+	while (c->first) {
+		struct event *ev = c->first;
+
+		c->first = ev->next;
+		event_free(ev);
+	}
+	pthread_cond_destroy(&c->room);
+	pthread_cond_destroy(&c->work);
+	pthread_mutex_destroy(&c->lock);
+}

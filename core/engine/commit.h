@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_COMMIT_H
+#define CORE_ENGINE_COMMIT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "core/engine/queue.h"
+
+/*
+ * The way into the catalog.
+ *
+ * Everything that is to be remembered is posted as an event; one thread takes
+ * them in order and writes them in batches, one durable commit a batch.  Posts
+ * never wait.  Events that could not be committed (a full disk) stay and are
+ * tried again.  When too many have piled up, names and pending marks are
+ * dropped and a scan is asked for instead, which finds the same things.
+ *
+ * What the scan or a worker read from a directory may be older than a rename
+ * that was posted before it.  So every change of names in a directory bumps a
+ * counter (hashed by the directory's key); what was read carries the counter's
+ * value from before and is thrown away when that has moved on.
+ */
+enum event_kind {
+	EVENT_RESULT,       /* a file was hashed, or failed */
+	EVENT_PENDING,      /* a file must be hashed some time */
+	EVENT_FORGET,       /* a file is gone, or skipped by a rule */
+	EVENT_NAME_ADDED,
+	EVENT_NAME_REMOVED,
+	EVENT_NAME_MOVED,
+	EVENT_LISTING,      /* the entries of a directory */
+};
+
+struct listing_entry {
+	struct file_key key;
+	struct file_identity identity;
+	bool directory;
+	char *name; /* owned by the listing */
+};
+
+struct listing {
+	struct file_key directory;
+	unsigned version; /* commit_names_version() before it was read */
+	struct listing_entry *entries; /* in byte order of the names */
+	size_t count;
+};
+
+void listing_free(struct listing *l);
+
+struct event {
+	struct event *next;
+	enum event_kind kind;
+	struct file_key key;
+	struct file_identity identity;
+	struct file_key parent, new_parent;
+	bool directory, exchange;
+	bool learned;     /* the name was read from disk ... */
+	unsigned version; /* ... when the parent's counter was this */
+	struct result *result;   /* owned */
+	struct listing *listing; /* owned */
+	char *name, *new_name;   /* owned */
+};
+
+enum { NAME_VERSIONS = 4096 };
+
+struct engine;
+
+struct commit {
+	pthread_mutex_t lock; /* everything below but versions */
+	pthread_cond_t work;
+	pthread_cond_t room; /* the scan may post again */
+	struct event *first, *last;
+	size_t count;    /* events not yet committed */
+	size_t results;  /* of these, results */
+	int64_t oldest_ms;
+	uint64_t posted;    /* number of the last event */
+	uint64_t committed; /* all up to this one are in the catalog */
+	uint64_t attempted; /* ... or failed to get there at least once */
+	bool urgent;
+	bool stopped;
+	int error; /* negative: why the last batch could not be written */
+	pthread_t thread;
+	bool started;
+	atomic_uint versions[NAME_VERSIONS];
+};
+
+int commit_init(struct commit *c);
+int commit_start(struct engine *e);
+/* Writes what there is, once, and ends the thread. */
+void commit_stop(struct engine *e);
+void commit_release(struct commit *c);
+
+/* Takes ev (and what it owns) in every case. */
+int commit_post(struct engine *e, struct event *ev);
+/* Wakes the committer now instead of when a batch is full. */
+void commit_hurry(struct engine *e);
+/* Blocks the scan while too much is uncommitted; false at the end. */
+bool commit_wait_room(struct engine *e);
+/* Blocks while results pile up because the catalog cannot be written. */
+void commit_wait_writable(struct engine *e);
+/* The engine is stopping: both return. */
+void commit_unblock(struct engine *e);
+
+unsigned commit_names_version(struct commit *c, const struct file_key *dir);
+void commit_names_changed(struct commit *c, const struct file_key *dir);
+
+struct commit_counts {
+	size_t events, results;
+	uint64_t posted, attempted;
+	int error;
+};
+void commit_counts(struct commit *c, struct commit_counts *out);
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/engine.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/engine/engine_impl.h"
+#include "core/engine/file.h"
+
+/* ---- what all parts use ---- */
+
+void engine_log(struct engine *e, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	if (!e->options.host.log)
+		return;
+	va_start(args, format);
+	(void)vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	e->options.host.log(e->options.host.ctx, line);
+}
+
+int64_t engine_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int engine_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+	int err = -pthread_condattr_init(&attr);
+
+	if (err)
+		return err;
+	err = -pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (!err)
+		err = -pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+	return err;
+}
+
+void engine_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
+		      int64_t until_ms)
+{
+	struct timespec until = { until_ms / 1000, until_ms % 1000 * 1000000 };
+
+	if (until_ms == INT64_MAX)
+		pthread_cond_wait(cond, lock);
+	else
+		(void)pthread_cond_timedwait(cond, lock, &until);
+}
+
+void engine_enter_background(void)
+{
+	enum { WHO_PROCESS = 1, CLASS_IDLE = 3 << 13 }; /* ioprio_set(2) */
+	struct sched_param param = { 0 };
+
+	(void)sched_setscheduler(0, SCHED_IDLE, &param);
+	(void)syscall(SYS_ioprio_set, WHO_PROCESS, 0, CLASS_IDLE);
+}
+
+/* ---- opening ---- */
+
+static int copy_options(struct engine *e, const struct engine_options *from)
+{
+	struct engine_options *to = &e->options;
+	const char **globs;
+	size_t i;
+
+	*to = *from;
+	to->catalog_dir = NULL;
+	to->exclude_count = 0;
+	to->source = strdup(from->source);
+	e->catalog_dir = strdup(from->catalog_dir);
+	globs = calloc(from->exclude_count + 1, sizeof(*globs));
+	to->excludes = globs;
+	if (!to->source || !e->catalog_dir || !globs)
+		return -ENOMEM;
+	for (i = 0; i < from->exclude_count; i++) {
+		globs[i] = strdup(from->excludes[i]);
+		if (!globs[i])
+			return -ENOMEM;
+		to->exclude_count++;
+	}
+	if (!to->workers) {
+		long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+		to->workers = cpus > 0 ? (unsigned)cpus : 1;
+	}
+	return 0;
+}
+
+static int find_root(struct engine *e)
+{
+	struct stat st;
+
+	if (fstat(e->options.source_fd, &st))
+		return -errno;
+	e->source_dev = st.st_dev;
+	engine_file_key(e, e->options.source_fd, &st, &e->root);
+	return 0;
+}
+
+static int open_catalog(struct engine *e, const char *directory)
+{
+	struct catalog_options options = {
+		.directory = directory,
+		.source = e->options.source,
+		.digest_set = e->options.digest_set,
+	};
+	struct buf aside = { 0 };
+	int err = catalog_open(&options, &e->catalog);
+
+	if (err != -EUCLEAN)
+		return err;
+	err = catalog_set_aside(directory, &aside);
+	if (!err) {
+		engine_log(e, "%s: the catalog is damaged or of another "
+			      "version; moved to %s, building a new one",
+			   directory, aside.data);
+		err = catalog_open(&options, &e->catalog);
+	}
+	buf_release(&aside);
+	return err;
+}
+
+static int load_content(void *arg, uint32_t content, const struct digests *d)
+{
+	struct engine *e = arg;
+
+	return d->size ? index_add(e->index, content, d) : 0;
+}
+
+static int load_index(struct engine *e)
+{
+	struct catalog_txn *txn;
+	int err = index_new(&e->index);
+
+	if (!err)
+		err = catalog_read(e->catalog, &txn);
+	if (err)
+		return err;
+	err = catalog_content_each(txn, load_content, e);
+	catalog_abort(txn);
+	return err;
+}
+
+static int init_parts(struct engine *e)
+{
+	int err = queue_init(&e->queue);
+
+	if (!err)
+		err = commit_init(&e->commit);
+	if (!err)
+		err = scan_init(&e->scan);
+	if (!err)
+		err = inquiry_init(&e->inquiry);
+	if (!err)
+		err = -pthread_mutex_init(&e->feeder.lock, NULL);
+	return err;
+}
+
+int engine_open(const struct engine_options *options, struct engine **out)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int err;
+
+	if (!e)
+		return -ENOMEM;
+	e->started_ms = engine_now_ms();
+	err = init_parts(e);
+	if (!err)
+		err = copy_options(e, options);
+	if (!err)
+		err = find_root(e);
+	if (!err)
+		err = open_catalog(e, options->catalog_dir);
+	if (!err)
+		err = load_index(e);
+	if (err)
+		engine_free(e);
+	else
+		*out = e;
+	return err;
+}
+
+int engine_start(struct engine *e)
+{
+	int err = queue_start(&e->queue);
+
+	if (!err)
+		err = commit_start(e);
+	if (!err)
+		err = inquiry_start(e);
+	if (!err)
+		err = workers_start(e);
+	if (err)
+		return err;
+	workers_feed_want(e);
+	queue_feed(&e->queue);
+	scan_want(e);
+	return scan_start(e);
+}
+
+void engine_free(struct engine *e)
+{
+	size_t i;
+
+	if (!e)
+		return;
+	atomic_store(&e->stopping, true);
+	queue_stop(&e->queue);
+	commit_unblock(e);
+	scan_stop(e);
+	workers_join(e);
+	commit_stop(e);
+	inquiry_stop(e);
+	queue_release(&e->queue);
+	commit_release(&e->commit);
+	scan_release(&e->scan);
+	inquiry_release(&e->inquiry);
+	pthread_mutex_destroy(&e->feeder.lock);
+	index_free(e->index);
+	catalog_free(e->catalog);
+	for (i = 0; i < e->options.exclude_count; i++)
+		free((char *)e->options.excludes[i]);
+	free((void *)e->options.excludes);
+	free((char *)e->options.source);
+	free(e->catalog_dir);
+	free(e);
+}
+
+/* ---- digests ---- */
+
+void engine_answer_release(struct engine_answer *answer)
+{
+	digests_release(&answer->digests);
+}
+
+static int ask_catalog(struct engine *e, const struct file_key *key,
+		       const struct file_identity *identity,
+		       struct engine_answer *out)
+{
+	struct catalog_txn *txn;
+	struct file_record rec;
+	int err = catalog_read(e->catalog, &txn);
+
+	if (err)
+		return err;
+	err = catalog_file_get(txn, key, &rec);
+	if (!err && !file_identity_equal(&rec.identity, identity))
+		err = -ENOENT;
+	if (!err && rec.state == FILE_FRESH) {
+		err = catalog_content_get(txn, rec.content, &out->digests);
+		if (!err)
+			out->state = ENGINE_FRESH;
+	} else if (!err && rec.state == FILE_FAILED) {
+		out->state = ENGINE_FAILED;
+		out->error = rec.error;
+	}
+	catalog_abort(txn);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int ask_queue(struct engine *e, const struct file_key *key,
+		     const struct file_identity *identity,
+		     struct engine_answer *out)
+{
+	enum queue_view view;
+	int err, error = 0;
+
+	err = queue_look(&e->queue, key, identity, &view, &error,
+			 &out->digests);
+	if (err || view != QUEUE_RESULT)
+		return err;
+	out->state = error ? ENGINE_FAILED : ENGINE_FRESH;
+	out->error = error;
+	return 0;
+}
+
+static bool host_is_busy(const struct engine *e, const struct stat *st)
+{
+	const struct engine_host *host = &e->options.host;
+
+	return host->is_busy &&
+	       host->is_busy(host->ctx, st->st_dev, st->st_ino);
+}
+
+int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
+{
+	struct engine_answer answer = { .state = ENGINE_PENDING };
+	struct file_identity identity;
+	struct file_key key;
+	struct stat st;
+	const char *rule;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENODATA;
+	rule = file_skip_rule(e, fd, &st);
+	if (rule) {
+		answer.state = ENGINE_SKIPPED;
+		(void)snprintf(answer.rule, sizeof(answer.rule), "%s", rule);
+		*answer_out = answer;
+		return 0;
+	}
+	engine_file_key(e, fd, &st, &key);
+	engine_file_identity(&st, &identity);
+	err = ask_queue(e, &key, &identity, &answer);
+	if (!err && answer.state == ENGINE_PENDING)
+		err = ask_catalog(e, &key, &identity, &answer);
+	if (err)
+		return err;
+	if (answer.state == ENGINE_PENDING && host_is_busy(e, &st))
+		answer.state = ENGINE_BUSY;
+	*answer_out = answer;
+	return 0;
+}
+
+int engine_wait(struct engine *e, int fd, unsigned timeout_ms,
+		void (*done)(void *arg, int result), void *arg)
+{
+	struct file_key key;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	engine_file_key(e, fd, &st, &key);
+	return queue_wait(&e->queue, &key, engine_now_ms() + timeout_ms, done,
+			  arg);
+}
+
+/* ---- what happened ---- */
+
+static void put_on_pending_list(struct engine *e, const struct file_key *key,
+				const struct stat *st)
+{
+	struct event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev) {
+		scan_want(e);
+		return;
+	}
+	ev->kind = EVENT_PENDING;
+	ev->key = *key;
+	engine_file_identity(st, &ev->identity);
+	(void)commit_post(e, ev);
+}
+
+void engine_file_closed(struct engine *e, int fd)
+{
+	struct file_key key;
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return;
+	engine_file_key(e, fd, &st, &key);
+	if (queue_push(&e->queue, &key, JOB_CLOSED, true) == -ENOBUFS)
+		put_on_pending_list(e, &key, &st);
+}
+
+void engine_file_seen(struct engine *e, const struct stat *st)
+{
+	if (S_ISREG(st->st_mode))
+		scan_saw(e, st);
+}
+
+void engine_rescan(struct engine *e)
+{
+	scan_want(e);
+}

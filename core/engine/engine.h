@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_ENGINE_H
+#define CORE_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "core/catalog/catalog.h"
+#include "core/digest/digest.h"
+
+/*
+ * Keeps the digests of a tree current and answers what resembles what.
+ *
+ * The engine owns the catalog, the index and every background thread: a
+ * scanner, the hashing workers, one committer, a few query threads.  Its
+ * caller (the host: a mount) tells it what happened and asks it questions.
+ *
+ * Every function here may be called from any thread and returns at once: it
+ * never waits for hashing, for the disk under SOURCE or for a commit.  What
+ * takes time is answered by a callback from one of the engine's own threads;
+ * callbacks must be quick and may call the engine again.
+ */
+struct engine;
+
+/* What the engine asks of its host. */
+struct engine_host {
+	void *ctx;
+	/* A new O_PATH descriptor of a file the host knows by (st_dev, st_ino),
+	 * or -ENOENT.  Lets files be reached that lost their name. */
+	int (*open_known)(void *ctx, dev_t device, ino_t inode);
+	/* Whether it is open for writing through the host just now. */
+	bool (*is_busy)(void *ctx, dev_t device, ino_t inode);
+	/* A line for the administrator. */
+	void (*log)(void *ctx, const char *message);
+};
+
+struct engine_options {
+	int source_fd;           /* O_PATH directory; borrowed while open */
+	const char *source;      /* its absolute path */
+	const char *catalog_dir; /* borrowed during engine_open only */
+	uint32_t digest_set;
+	unsigned workers;  /* 0: one per processor */
+	uint64_t min_size; /* files below are skipped */
+	uint64_t max_size; /* files above are skipped; 0: no limit */
+	const char *const *excludes; /* globs, see path_is_excluded() */
+	size_t exclude_count;
+	bool cross;    /* also other filesystems mounted below SOURCE */
+	int threshold; /* least score of a near-duplicate, 1..100 */
+	size_t limit;  /* near-duplicates per file; exact ones not counted */
+	struct engine_host host;
+};
+
+/*
+ * Opens the catalog (a damaged one is set aside with a line to the log), loads
+ * the index, starts the threads and the scan.  -EBUSY: another process has
+ * the catalog; -ENOTSUP: MD4 is missing; else what catalog_open says.
+ */
+int engine_open(const struct engine_options *options, struct engine **out);
+
+/* Only opens and loads; threads start with engine_start(), so that a program
+ * may daemonize in between. */
+int engine_start(struct engine *e);
+
+/* Answers every parked request with -ECANCELED, commits what is ready, joins
+ * all threads, closes the catalog. */
+void engine_free(struct engine *e);
+
+/* ---- what a file is ---- */
+
+/* The key of an open descriptor (O_PATH will do) whose stat is st. */
+void engine_file_key(const struct engine *e, int fd, const struct stat *st,
+		     struct file_key *out);
+
+void engine_file_identity(const struct stat *st, struct file_identity *out);
+
+/* ---- digests ---- */
+
+enum engine_state {
+	ENGINE_FRESH,   /* digests are those of the present content */
+	ENGINE_PENDING, /* queued, being hashed, or not yet seen */
+	ENGINE_BUSY,    /* open for writing and changed since */
+	ENGINE_SKIPPED, /* by a rule of the options */
+	ENGINE_FAILED,  /* it cannot be read */
+};
+
+struct engine_answer {
+	enum engine_state state;
+	int error;              /* positive errno, ENGINE_FAILED only */
+	char rule[32];          /* ENGINE_SKIPPED only: "min_size", ... */
+	struct digests digests; /* ENGINE_FRESH only */
+};
+
+void engine_answer_release(struct engine_answer *answer);
+
+/* What is known of the file behind fd (O_PATH will do) right now, against
+ * its present identity.  Never waits.  Negative errno when fd cannot be
+ * examined. */
+int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out);
+
+/*
+ * Parks a request for a pending file.  The file moves to the head of the
+ * queue; done is called exactly once, from an engine thread: with 0 when there
+ * is news of it (ask again), -ETIMEDOUT, or -ECANCELED at the end.
+ */
+int engine_wait(struct engine *e, int fd, unsigned timeout_ms,
+		void (*done)(void *arg, int result), void *arg);
+
+/* ---- what happened ---- */
+
+/* The last writer of the file closed it, or its content was changed in
+ * another way: hash it if its identity is new. */
+void engine_file_closed(struct engine *e, int fd);
+
+/* The host saw this file's stat; if it is not what the catalog knows it will
+ * be hashed.  Cheap, lossy under load (the scan finds the rest). */
+void engine_file_seen(struct engine *e, const struct stat *st);
+
+/* Names changed.  parent keys are those of directories; names as in
+ * catalog.h, terminated. */
+void engine_name_added(struct engine *e, const struct file_key *parent,
+		       const char *name, const struct file_key *key,
+		       bool directory);
+void engine_name_removed(struct engine *e, const struct file_key *parent,
+			 const char *name);
+void engine_name_moved(struct engine *e, const struct file_key *parent,
+		       const char *name, const struct file_key *new_parent,
+		       const char *new_name, bool exchange);
+
+/* ---- what resembles what ---- */
+
+/* Whose eyes to look with: every path and file is checked for them. */
+struct engine_viewer {
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups;
+	size_t group_count;
+	bool trusted; /* uid 0, or the host's own user: no check needed */
+};
+
+struct engine_hit {
+	char *path; /* relative to SOURCE */
+	int score;  /* 100: identical */
+	uint64_t size;
+	struct file_key key;
+};
+
+struct engine_hits {
+	struct engine_hit *hits; /* best first */
+	size_t count;
+	bool cut; /* there were more near-duplicates than the limit */
+};
+
+void engine_hits_release(struct engine_hits *hits);
+
+/*
+ * The near-duplicates of the file behind fd.  Waits (parked) for the file's
+ * own digests and for what was hashed before the call to be committed, at most
+ * timeout_ms, then lists what there is.  done gets the hits (and releases
+ * them) or a negative errno.  Every hit was opened and found unchanged on
+ * disk, and is readable by viewer.
+ */
+int engine_similar(struct engine *e, int fd, const struct engine_viewer *viewer,
+		   unsigned timeout_ms,
+		   void (*done)(void *arg, int result,
+				struct engine_hits *hits),
+		   void *arg);
+
+/*
+ * Which entries of the directory behind fd are worth showing in .similar:
+ * files with at least one near-duplicate, and directories with such a file
+ * somewhere below.  Checked for viewer as above.
+ */
+struct engine_entry {
+	char *name;
+	bool directory;
+	uint64_t inode;
+};
+
+struct engine_entries {
+	struct engine_entry *entries; /* byte order of the names */
+	size_t count;
+};
+
+void engine_entries_release(struct engine_entries *entries);
+
+int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,
+		  void (*done)(void *arg, int result,
+			       struct engine_entries *entries),
+		  void *arg);
+
+/* ---- state and control ---- */
+
+/* Starts a scan of the whole tree, or lets the running one start over. */
+void engine_rescan(struct engine *e);
+
+/* The engine's state as a new JSON object (json_decref() it); the host adds
+ * what it knows and makes user.kinfs.status of it. */
+struct json_t;
+int engine_status(struct engine *e, struct json_t **out);
+
+#endif

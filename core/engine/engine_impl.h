@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_ENGINE_IMPL_H
+#define CORE_ENGINE_ENGINE_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "core/engine/commit.h"
+#include "core/engine/engine.h"
+#include "core/engine/inquiry.h"
+#include "core/engine/queue.h"
+#include "core/engine/scan.h"
+#include "core/index/index.h"
+
+/*
+ * Two kinds of threads, as many of each as the option says: those that serve
+ * files somebody waits for, at normal priority, and those that do the rest,
+ * under SCHED_IDLE and the idle I/O class.  The latter also feed the queue
+ * from the catalog's pending list.
+ */
+struct feeder {
+	pthread_mutex_t lock; /* one at a time; guards the cursor */
+	struct file_key after;
+	bool started; /* after is valid */
+	atomic_bool wanted;  /* files were put on the list since the start */
+	atomic_bool running; /* a pass over the list is not finished */
+};
+
+/*
+ * The parts of the engine and the order of their locks.
+ *
+ *   queue    jobs (what must be hashed), parked requests, the timer
+ *   commit   events on their way into the catalog; the only writer of it
+ *   scan     the walk over SOURCE and the files the host saw
+ *   inquiry  what resembles what, on threads of its own
+ *
+ * Each part has one mutex.  No mutex is held while another part is called,
+ * while the disk is touched or while a callback runs, with one exception:
+ * queue before commit (a result is posted and linked to its job in one step).
+ */
+struct engine {
+	struct engine_options options; /* strings owned */
+	char *catalog_dir;
+	dev_t source_dev;
+	struct file_key root;
+	struct catalog *catalog;
+	struct index *index;
+
+	struct queue queue;
+	struct commit commit;
+	struct scan scan;
+	struct inquiry inquiry;
+
+	struct feeder feeder;
+	pthread_t *workers;
+	size_t worker_count; /* started */
+	atomic_bool stopping;
+	int64_t started_ms;
+
+	/* What the workers did since the start, for the status. */
+	atomic_ullong hashed_files;
+	atomic_ullong hashed_bytes;
+};
+
+/* ---- names.c ---- */
+
+/* Tells the catalog the name of a file that it cannot reach yet. */
+void names_learn(struct engine *e, int fd, const struct file_key *key);
+
+/* ---- engine.c ---- */
+
+void engine_log(struct engine *e, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Puts the calling thread under SCHED_IDLE and the idle I/O class. */
+void engine_enter_background(void);
+
+/* Milliseconds of CLOCK_MONOTONIC. */
+int64_t engine_now_ms(void);
+
+/* Initialises a condition variable that waits on that clock. */
+int engine_cond_init(pthread_cond_t *cond);
+/* Waits until the time; INT64_MAX is for ever. */
+void engine_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
+		      int64_t until_ms);
+
+int workers_start(struct engine *e);
+void workers_join(struct engine *e);
+/* Files were put on the catalog's pending list. */
+void workers_feed_want(struct engine *e);
+
+#endif

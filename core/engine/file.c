@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "core/engine/engine_impl.h"
+
+/*
+ * A timestamp is the time of the last clock tick (10 ms apart at most on the
+ * usual kernels), so two changes within a tick can carry the same one.
+ * Filesystems that count in seconds (their nanoseconds are all zero) or in two
+ * seconds (FAT) need longer.
+ */
+enum { SETTLE_MS = 20, SETTLE_COARSE_MS = 2100 };
+
+/* ---- keys ---- */
+
+static uint32_t hash_nonzero(const void *data, size_t len)
+{
+	uint32_t h = (uint32_t)XXH3_64bits(data, len);
+
+	return h ? h : 1;
+}
+
+uint32_t file_device(const struct engine *e, dev_t device)
+{
+	return device == e->source_dev ? 0 :
+					 hash_nonzero(&device, sizeof(device));
+}
+
+/* The handle of ext4, XFS, btrfs, tmpfs holds inode and generation; hashed, it
+ * serves as the generation itself. */
+static uint32_t handle_hash(int fd, const char *name, int flags)
+{
+	union {
+		struct file_handle head;
+		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} handle = { .head = { .handle_bytes = MAX_HANDLE_SZ } };
+	int mount_id;
+
+	if (name_to_handle_at(fd, name, &handle.head, &mount_id, flags))
+		return 0;
+	return hash_nonzero(handle.room + sizeof(struct file_handle),
+			    handle.head.handle_bytes);
+}
+
+void engine_file_key(const struct engine *e, int fd, const struct stat *st,
+		     struct file_key *out)
+{
+	*out = (struct file_key){
+		.inode = st->st_ino,
+		.device = file_device(e, st->st_dev),
+		.generation = handle_hash(fd, "", AT_EMPTY_PATH),
+	};
+}
+
+void file_key_at(const struct engine *e, int dir_fd, const char *name,
+		 const struct stat *st, struct file_key *out)
+{
+	*out = (struct file_key){
+		.inode = st->st_ino,
+		.device = file_device(e, st->st_dev),
+		.generation = handle_hash(dir_fd, name, 0),
+	};
+}
+
+static int64_t nanoseconds(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+void engine_file_identity(const struct stat *st, struct file_identity *out)
+{
+	*out = (struct file_identity){
+		.size = (uint64_t)st->st_size,
+		.mtime_ns = nanoseconds(&st->st_mtim),
+		.ctime_ns = nanoseconds(&st->st_ctim),
+	};
+}
+
+bool file_is_unsettled(const struct file_identity *id, int64_t *wait_ms_out)
+{
+	struct timespec now;
+	int64_t young_ms, age_ms;
+
+	young_ms = id->ctime_ns % 1000000000 || id->mtime_ns % 1000000000 ?
+			   SETTLE_MS :
+			   SETTLE_COARSE_MS;
+	clock_gettime(CLOCK_REALTIME, &now);
+	age_ms = (nanoseconds(&now) - id->ctime_ns) / 1000000;
+	/* A time in the future says that the clock was set back: a change now
+	 * would move it, so it may be trusted. */
+	if (age_ms < 0 || age_ms >= young_ms)
+		return false;
+	*wait_ms_out = young_ms - age_ms;
+	return true;
+}
+
+/* ---- opening ---- */
+
+static int open_piece(int dir_fd, const char *path, uint64_t flags)
+{
+	struct open_how how = {
+		.flags = flags | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS |
+			   RESOLVE_NO_MAGICLINKS,
+	};
+	int fd;
+
+	do {
+		fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+	} while (fd < 0 && errno == EAGAIN);
+	return fd < 0 ? -errno : fd;
+}
+
+int file_open_beneath(int root_fd, const char *path, int flags)
+{
+	enum { PIECE = 3800 }; /* below PATH_MAX, above NAME_MAX */
+	char piece[PIECE + 1];
+	int dir_fd = root_fd, fd;
+
+	if (!*path)
+		path = ".";
+	for (;;) {
+		size_t len = strnlen(path, PIECE + 1);
+
+		if (len <= PIECE)
+			break;
+		len = PIECE;
+		while (len && path[len] != '/')
+			len--;
+		if (!len) {
+			fd = -ENAMETOOLONG;
+			goto out;
+		}
+		memcpy(piece, path, len);
+		piece[len] = '\0';
+		fd = open_piece(dir_fd, piece, O_PATH | O_DIRECTORY);
+		if (dir_fd != root_fd)
+			close(dir_fd);
+		dir_fd = root_fd;
+		if (fd < 0)
+			return fd;
+		dir_fd = fd;
+		path += len + 1;
+	}
+	fd = open_piece(dir_fd, path, (uint64_t)flags);
+out:
+	if (dir_fd != root_fd)
+		close(dir_fd);
+	return fd;
+}
+
+int file_reopen(int path_fd)
+{
+	enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+	char name[32];
+	int fd;
+
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", path_fd);
+	fd = open(name, FLAGS | O_NOATIME);
+	if (fd < 0 && errno == EPERM)
+		fd = open(name, FLAGS);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Whether fd is the regular file that key says. */
+static int check_key(struct engine *e, int fd, const struct file_key *key,
+		     struct stat *st_out)
+{
+	struct file_key found;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOENT;
+	engine_file_key(e, fd, &st, &found);
+	if (!file_key_equal(&found, key))
+		return -ENOENT;
+	*st_out = st;
+	return 0;
+}
+
+struct path_search {
+	struct engine *e;
+	const struct file_key *key;
+	int fd;
+	struct stat *st;
+};
+
+static int try_path(void *arg, const char *path)
+{
+	struct path_search *s = arg;
+	int fd = file_open_beneath(s->e->options.source_fd, path, O_PATH);
+
+	if (fd < 0)
+		return 0;
+	if (check_key(s->e, fd, s->key, s->st)) {
+		close(fd);
+		return 0;
+	}
+	s->fd = fd;
+	return 1;
+}
+
+static int find_by_name(struct engine *e, const struct file_key *key,
+			int *fd_out, struct stat *st_out)
+{
+	struct path_search s = { .e = e, .key = key, .fd = -1, .st = st_out };
+	struct catalog_txn *txn;
+	int err = catalog_read(e->catalog, &txn);
+
+	if (err)
+		return err;
+	err = catalog_path_each(txn, &e->root, key, try_path, &s);
+	catalog_abort(txn);
+	if (err < 0)
+		return err;
+	if (s.fd < 0)
+		return -ENOENT;
+	*fd_out = s.fd;
+	return 0;
+}
+
+int file_find(struct engine *e, const struct file_key *key, int *fd_out,
+	      struct stat *st_out)
+{
+	const struct engine_host *host = &e->options.host;
+	int fd = -ENOENT;
+
+	if (host->open_known && key->device == 0)
+		fd = host->open_known(host->ctx, e->source_dev, key->inode);
+	if (fd >= 0) {
+		if (!check_key(e, fd, key, st_out)) {
+			*fd_out = fd;
+			return 0;
+		}
+		close(fd);
+	}
+	return find_by_name(e, key, fd_out, st_out);
+}
+
+int file_path(const struct engine *e, int fd, char **path_out)
+{
+	size_t source_len = strlen(e->options.source);
+	char name[32], target[8192];
+	struct stat st;
+	ssize_t len;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode) && st.st_nlink == 0)
+		return -ENOENT;
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	len = readlink(name, target, sizeof(target) - 1);
+	if (len < 0)
+		return -errno;
+	target[len] = '\0';
+	if (source_len == 1) /* SOURCE is / */
+		source_len = 0;
+	if (strncmp(target, e->options.source, source_len) != 0 ||
+	    target[source_len] != '/')
+		return -ENOENT;
+	*path_out = strdup(target + source_len + 1);
+	return *path_out ? 0 : -ENOMEM;
+}
+
+/* ---- rules ---- */
+
+static bool component_matches(const char *path, const char *glob)
+{
+	char name[NAME_MAX + 1];
+
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (len <= NAME_MAX) {
+			memcpy(name, path, len);
+			name[len] = '\0';
+			if (fnmatch(glob, name, 0) == 0)
+				return true;
+		}
+		path += len;
+		path += *path == '/';
+	}
+	return false;
+}
+
+bool path_is_excluded(const char *path, const char *const *globs, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const char *glob = globs[i];
+
+		if (!strchr(glob, '/')) {
+			if (component_matches(path, glob))
+				return true;
+			continue;
+		}
+		glob += *glob == '/';
+		if (fnmatch(glob, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_excluded(const struct engine *e, int fd)
+{
+	const struct engine_options *o = &e->options;
+	char *path;
+	bool excluded;
+
+	if (!o->exclude_count || file_path(e, fd, &path))
+		return false;
+	excluded = path_is_excluded(path, o->excludes, o->exclude_count);
+	free(path);
+	return excluded;
+}
+
+const char *file_skip_rule(const struct engine *e, int fd,
+			   const struct stat *st)
+{
+	const struct engine_options *o = &e->options;
+
+	if (!o->cross && st->st_dev != e->source_dev)
+		return "cross";
+	if ((uint64_t)st->st_size < o->min_size)
+		return "min_size";
+	if (o->max_size && (uint64_t)st->st_size > o->max_size)
+		return "max_size";
+	return is_excluded(e, fd) ? "exclude" : NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_FILE_H
+#define CORE_ENGINE_FILE_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "core/engine/engine.h"
+
+/*
+ * Reaching files without trusting paths: everything is opened below a
+ * directory descriptor without following a symbolic link, O_PATH first, and
+ * believed only when its stat and handle say that it is the file meant.
+ */
+
+/* Opens a relative path of any length below root_fd.  "" is root itself. */
+int file_open_beneath(int root_fd, const char *path, int flags);
+
+/* A descriptor for reading the regular file behind an O_PATH one. */
+int file_reopen(int path_fd);
+
+/* An O_PATH descriptor of the file with that key and its stat: through the
+ * host if it knows it, else by its names.  -ENOENT when it cannot be found. */
+int file_find(struct engine *e, const struct file_key *key, int *fd_out,
+	      struct stat *st_out);
+
+/* Its path relative to SOURCE as it is now; -ENOENT when it has none or lies
+ * outside. */
+int file_path(const struct engine *e, int fd, char **path_out);
+
+/* Whether a relative path is excluded: a glob without '/' matches any one
+ * component, one with '/' matches the path or a leading part of it. */
+bool path_is_excluded(const char *path, const char *const *globs, size_t count);
+
+/* The rule that keeps a regular file from being hashed, or NULL. */
+const char *file_skip_rule(const struct engine *e, int fd,
+			   const struct stat *st);
+
+/* Whether the file's times are so young that another change might not move
+ * them; wait_ms_out says for how long. */
+bool file_is_unsettled(const struct file_identity *id, int64_t *wait_ms_out);
+
+/* The device part of a key. */
+uint32_t file_device(const struct engine *e, dev_t device);
+
+/* The key of an entry of an open directory. */
+void file_key_at(const struct engine *e, int dir_fd, const char *name,
+		 const struct stat *st, struct file_key *out);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/inquiry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/engine/engine_impl.h"
+#include "core/engine/near.h"
+#include "core/engine/viewer.h"
+
+/* ---- the way of a request ---- */
+
+static void request_free(struct request *r)
+{
+	if (!r)
+		return;
+	if (r->fd >= 0)
+		close(r->fd);
+	viewer_release(&r->viewer);
+	free(r);
+}
+
+static struct request *request_new(struct engine *e, int fd,
+				   const struct engine_viewer *viewer)
+{
+	struct request *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->engine = e;
+	r->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (r->fd >= 0 && !viewer_copy(viewer, &r->viewer))
+		return r;
+	request_free(r);
+	return NULL;
+}
+
+static void request_fail(struct request *r, int err)
+{
+	if (r->on_hits)
+		r->on_hits(r->arg, err, &(struct engine_hits){ 0 });
+	else
+		r->on_entries(r->arg, err, &(struct engine_entries){ 0 });
+	request_free(r);
+}
+
+static void request_answer(struct request *r)
+{
+	struct engine_hits hits = { 0 };
+	struct engine_entries entries = { 0 };
+	int err = viewer_enter(&r->viewer);
+
+	if (err) {
+		request_fail(r, err);
+		return;
+	}
+	if (r->on_hits)
+		err = near_list(r, &hits);
+	else
+		err = near_browse(r, &entries);
+	viewer_leave(&r->viewer);
+	if (r->on_hits)
+		r->on_hits(r->arg, err, &hits);
+	else
+		r->on_entries(r->arg, err, &entries);
+	request_free(r);
+}
+
+static void append_ready(struct inquiry *q, struct request *r)
+{
+	r->next = NULL;
+	if (q->last)
+		q->last->next = r;
+	else
+		q->first = r;
+	q->last = r;
+	pthread_cond_signal(&q->work);
+}
+
+/* Lets r wait until the committer has got as far as what is posted now. */
+static void request_hold(struct request *r)
+{
+	struct engine *e = r->engine;
+	struct inquiry *q = &e->inquiry;
+	struct commit_counts counts;
+	bool held = false, stopped;
+
+	pthread_mutex_lock(&q->lock);
+	stopped = q->stopped;
+	if (!stopped) {
+		commit_counts(&e->commit, &counts);
+		r->number = counts.posted;
+		held = counts.attempted < counts.posted;
+		if (held) {
+			r->next = q->held;
+			q->held = r;
+		} else {
+			append_ready(q, r);
+		}
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (stopped)
+		request_fail(r, -ECANCELED);
+	else if (held)
+		commit_hurry(e);
+}
+
+void inquiry_committed(struct engine *e, uint64_t number)
+{
+	struct inquiry *q = &e->inquiry;
+	struct request **at = &q->held;
+	bool more;
+
+	pthread_mutex_lock(&q->lock);
+	while (*at) {
+		struct request *r = *at;
+
+		if (r->number > number) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		append_ready(q, r);
+	}
+	more = q->held != NULL;
+	pthread_mutex_unlock(&q->lock);
+	if (more)
+		commit_hurry(e);
+}
+
+static void on_hashed(void *arg, int result)
+{
+	if (result == -ECANCELED)
+		request_fail(arg, result);
+	else
+		request_hold(arg);
+}
+
+/* ---- asking ---- */
+
+int engine_similar(struct engine *e, int fd, const struct engine_viewer *viewer,
+		   unsigned timeout_ms,
+		   void (*done)(void *arg, int result,
+				struct engine_hits *hits),
+		   void *arg)
+{
+	struct engine_answer answer;
+	struct request *r;
+	bool pending;
+	int err;
+
+	err = engine_ask(e, fd, &answer);
+	if (err)
+		return err;
+	pending = answer.state == ENGINE_PENDING;
+	engine_answer_release(&answer);
+	r = request_new(e, fd, viewer);
+	if (!r)
+		return -ENOMEM;
+	r->on_hits = done;
+	r->arg = arg;
+	if (!pending || !timeout_ms) {
+		request_hold(r);
+		return 0;
+	}
+	err = engine_wait(e, fd, timeout_ms, on_hashed, r);
+	if (err)
+		request_free(r);
+	return err;
+}
+
+int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,
+		  void (*done)(void *arg, int result,
+			       struct engine_entries *entries),
+		  void *arg)
+{
+	struct request *r = request_new(e, fd, viewer);
+
+	if (!r)
+		return -ENOMEM;
+	r->on_entries = done;
+	r->arg = arg;
+	request_hold(r);
+	return 0;
+}
+
+/* ---- threads ---- */
+
+static void *inquiry_run(void *arg)
+{
+	struct engine *e = arg;
+	struct inquiry *q = &e->inquiry;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->stopped) {
+		struct request *r = q->first;
+
+		if (!r) {
+			pthread_cond_wait(&q->work, &q->lock);
+			continue;
+		}
+		q->first = r->next;
+		if (!q->first)
+			q->last = NULL;
+		pthread_mutex_unlock(&q->lock);
+		request_answer(r);
+		pthread_mutex_lock(&q->lock);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return NULL;
+}
+
+int inquiry_init(struct inquiry *q)
+{
+	int err = -pthread_mutex_init(&q->lock, NULL);
+
+	if (!err)
+		err = engine_cond_init(&q->work);
+	q->near = calloc(NEAR_SLOTS, sizeof(*q->near));
+	return err || q->near ? err : -ENOMEM;
+}
+
+int inquiry_start(struct engine *e)
+{
+	struct inquiry *q = &e->inquiry;
+	int err = 0;
+
+	while (q->started < INQUIRY_THREADS && !err) {
+		err = -pthread_create(&q->threads[q->started], NULL,
+				      inquiry_run, e);
+		q->started += !err;
+	}
+	return err;
+}
+
+static void fail_all(struct request *r)
+{
+	while (r) {
+		struct request *next = r->next;
+
+		request_fail(r, -ECANCELED);
+		r = next;
+	}
+}
+
+void inquiry_stop(struct engine *e)
+{
+	struct inquiry *q = &e->inquiry;
+	struct request *ready, *held;
+	size_t i;
+
+	pthread_mutex_lock(&q->lock);
+	q->stopped = true;
+	ready = q->first;
+	held = q->held;
+	q->first = q->last = q->held = NULL;
+	pthread_cond_broadcast(&q->work);
+	pthread_mutex_unlock(&q->lock);
+	for (i = 0; i < q->started; i++)
+		pthread_join(q->threads[i], NULL);
+	q->started = 0;
+	fail_all(ready);
+	fail_all(held);
+}
+
+void inquiry_release(struct inquiry *q)
+{
+	free(q->near);
+	pthread_cond_destroy(&q->work);
+	pthread_mutex_destroy(&q->lock);
+}

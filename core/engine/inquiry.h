@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_INQUIRY_H
+#define CORE_ENGINE_INQUIRY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "core/engine/engine.h"
+
+/*
+ * "What resembles this?", on threads of their own.
+ *
+ * An inquiry first waits for its file's digests (as a parked request), then
+ * for the committer to reach everything posted before, then for a thread.
+ */
+enum { INQUIRY_THREADS = 2, NEAR_SLOTS = 1 << 16 };
+
+/* What is remembered about a content: near is one it resembles, or 0 when
+ * there is none among the contents with an id below upto. */
+struct near {
+	uint32_t content, near, upto;
+};
+
+struct request;
+
+struct inquiry {
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t work;
+	struct request *first, *last; /* ready to be answered */
+	struct request *held;         /* until the committer has come so far */
+	bool stopped;
+	struct near *near; /* NEAR_SLOTS, direct-mapped by content */
+	pthread_t threads[INQUIRY_THREADS];
+	size_t started;
+};
+
+struct engine;
+
+int inquiry_init(struct inquiry *q);
+int inquiry_start(struct engine *e);
+/* Answers what is held or ready with -ECANCELED and ends the threads. */
+void inquiry_stop(struct engine *e);
+void inquiry_release(struct inquiry *q);
+
+/* The committer has attempted all events up to this number. */
+void inquiry_committed(struct engine *e, uint64_t number);
+
+#endif

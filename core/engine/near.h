@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_NEAR_H
+#define CORE_ENGINE_NEAR_H
+
+#include "core/engine/engine.h"
+
+/* What an inquiry thread works on; private to inquiry.c and near.c. */
+struct request {
+	struct request *next;
+	struct engine *engine;
+	int fd; /* the file or directory, O_PATH */
+	struct engine_viewer viewer;
+	uint64_t number; /* to be answered once the committer got so far */
+	/* One of the two is set. */
+	void (*on_hits)(void *arg, int result, struct engine_hits *hits);
+	void (*on_entries)(void *arg, int result,
+			   struct engine_entries *entries);
+	void *arg;
+};
+
+/* Both run with the viewer's credentials. */
+int near_list(struct request *r, struct engine_hits *hits_out);
+int near_browse(struct request *r, struct engine_entries *entries_out);
+
+#endif

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/queue.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/engine/engine_impl.h"
+
+/*
+ * A parked request is in two lists: that of its job and that of all waiters
+ * by deadline.  Whoever takes it off both (under the lock) calls done (without
+ * it), so it is called exactly once, and frees it.
+ */
+struct waiter {
+	struct job *job;
+	int64_t deadline_ms;
+	void (*done)(void *arg, int result);
+	void *arg;
+	struct waiter *job_next;
+	struct waiter *prev, *next; /* by deadline */
+};
+
+void result_free(struct result *r)
+{
+	if (!r)
+		return;
+	digests_release(&r->digests);
+	free(r);
+}
+
+/* The workers ask the catalog for more when fewer are left. */
+enum { FEED_BELOW = 1024 };
+
+/* ---- lists ---- */
+
+static void list_append(struct job_list *list, struct job *job)
+{
+	job->prev = list->last;
+	job->next = NULL;
+	if (list->last)
+		list->last->next = job;
+	else
+		list->first = job;
+	list->last = job;
+	list->count++;
+}
+
+static void list_remove(struct job_list *list, struct job *job)
+{
+	if (job->prev)
+		job->prev->next = job->next;
+	else
+		list->first = job->next;
+	if (job->next)
+		job->next->prev = job->prev;
+	else
+		list->last = job->prev;
+	job->prev = job->next = NULL;
+	list->count--;
+}
+
+static void list_insert_by_time(struct job_list *list, struct job *job)
+{
+	struct job *after = list->last;
+
+	while (after && after->ready_ms > job->ready_ms)
+		after = after->prev;
+	job->prev = after;
+	job->next = after ? after->next : list->first;
+	if (job->next)
+		job->next->prev = job;
+	else
+		list->last = job;
+	if (after)
+		after->next = job;
+	else
+		list->first = job;
+	list->count++;
+}
+
+static size_t bucket_of(const struct file_key *key)
+{
+	uint64_t h = key->inode ^ (uint64_t)key->generation << 32 ^ key->device;
+
+	h *= UINT64_C(0x9e3779b97f4a7c15);
+	return (size_t)(h >> 32) % QUEUE_BUCKETS;
+}
+
+static struct job *job_find(struct queue *q, const struct file_key *key)
+{
+	struct job *job = q->buckets[bucket_of(key)];
+
+	while (job && !file_key_equal(&job->key, key))
+		job = job->chain;
+	return job;
+}
+
+static struct job *job_add(struct queue *q, const struct file_key *key)
+{
+	struct job **bucket = &q->buckets[bucket_of(key)];
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->key = *key;
+	job->level = JOB_SCAN;
+	job->chain = *bucket;
+	*bucket = job;
+	q->jobs++;
+	return job;
+}
+
+static void job_drop(struct queue *q, struct job *job)
+{
+	struct job **at = &q->buckets[bucket_of(&job->key)];
+
+	assert(!job->waiters);
+	while (*at != job)
+		at = &(*at)->chain;
+	*at = job->chain;
+	q->jobs--;
+	free(job);
+}
+
+static void job_enqueue(struct queue *q, struct job *job)
+{
+	job->state = JOB_QUEUED;
+	list_append(&q->levels[job->level], job);
+	pthread_cond_broadcast(&q->work);
+}
+
+/* Takes the job off whatever it is in, to be put somewhere else. */
+static void job_leave(struct queue *q, struct job *job)
+{
+	switch (job->state) {
+	case JOB_QUEUED:
+		list_remove(&q->levels[job->level], job);
+		break;
+	case JOB_DELAYED:
+		list_remove(&q->delayed, job);
+		if (job->tries >= 3)
+			q->unsteady--;
+		break;
+	case JOB_RUNNING:
+		q->running--;
+		break;
+	case JOB_DONE:
+		q->done--;
+		job->result = NULL;
+		break;
+	}
+}
+
+/* ---- waiters ---- */
+
+static void waiter_unlink(struct queue *q, struct waiter *w)
+{
+	struct waiter **at = &w->job->waiters;
+
+	while (*at != w)
+		at = &(*at)->job_next;
+	*at = w->job_next;
+	if (w->prev)
+		w->prev->next = w->next;
+	else
+		q->waiting_first = w->next;
+	if (w->next)
+		w->next->prev = w->prev;
+	else
+		q->waiting_last = w->prev;
+	q->waiting--;
+}
+
+/* Calls done for a list made by waiters_take(). */
+static void waiters_answer(struct waiter *w, int result)
+{
+	while (w) {
+		struct waiter *next = w->job_next;
+
+		w->done(w->arg, result);
+		free(w);
+		w = next;
+	}
+}
+
+static struct waiter *waiters_take(struct queue *q, struct job *job)
+{
+	struct waiter *taken = NULL;
+
+	while (job->waiters) {
+		struct waiter *w = job->waiters;
+
+		waiter_unlink(q, w);
+		w->job_next = taken;
+		taken = w;
+	}
+	return taken;
+}
+
+static void waiter_link(struct queue *q, struct job *job,
+			struct waiter *w)
+{
+	struct waiter *after = q->waiting_last;
+
+	w->job = job;
+	w->job_next = job->waiters;
+	job->waiters = w;
+	while (after && after->deadline_ms > w->deadline_ms)
+		after = after->prev;
+	w->prev = after;
+	w->next = after ? after->next : q->waiting_first;
+	if (w->next)
+		w->next->prev = w;
+	else
+		q->waiting_last = w;
+	if (after)
+		after->next = w;
+	else
+		q->waiting_first = w;
+	q->waiting++;
+	pthread_cond_signal(&q->timer);
+}
+
+/* ---- the timer: deadlines of waiters, ends of delays ---- */
+
+static int64_t timer_step(struct queue *q, struct waiter **expired_out)
+{
+	int64_t now = engine_now_ms(), next = INT64_MAX;
+	struct waiter *w;
+	struct job *job;
+
+	while ((job = q->delayed.first) && job->ready_ms <= now) {
+		job_leave(q, job);
+		job_enqueue(q, job);
+	}
+	if (job)
+		next = job->ready_ms;
+	while ((w = q->waiting_first) && w->deadline_ms <= now) {
+		waiter_unlink(q, w);
+		w->job_next = *expired_out;
+		*expired_out = w;
+	}
+	if (w && w->deadline_ms < next)
+		next = w->deadline_ms;
+	return next;
+}
+
+static void *timer_run(void *arg)
+{
+	struct queue *q = arg;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->stopped) {
+		struct waiter *expired = NULL;
+		int64_t next = timer_step(q, &expired);
+
+		if (!expired) {
+			engine_cond_wait(&q->timer, &q->lock, next);
+			continue;
+		}
+		pthread_mutex_unlock(&q->lock);
+		waiters_answer(expired, -ETIMEDOUT);
+		pthread_mutex_lock(&q->lock);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return NULL;
+}
+
+/* ---- life ---- */
+
+int queue_init(struct queue *q)
+{
+	int err = -pthread_mutex_init(&q->lock, NULL);
+
+	if (!err)
+		err = engine_cond_init(&q->work);
+	if (!err)
+		err = engine_cond_init(&q->timer);
+	return err;
+}
+
+int queue_start(struct queue *q)
+{
+	int err = -pthread_create(&q->timer_thread, NULL, timer_run, q);
+
+	q->timer_started = !err;
+	return err;
+}
+
+void queue_stop(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->stopped = true;
+	pthread_cond_broadcast(&q->work);
+	pthread_cond_broadcast(&q->timer);
+	pthread_mutex_unlock(&q->lock);
+	if (q->timer_started)
+		pthread_join(q->timer_thread, NULL);
+	q->timer_started = false;
+}
+
+void queue_release(struct queue *q)
+{
+	size_t i;
+
+	for (i = 0; i < QUEUE_BUCKETS; i++) {
+		struct job *job = q->buckets[i];
+
+		while (job) {
+			struct job *next = job->chain;
+
+			waiters_answer(waiters_take(q, job), -ECANCELED);
+			free(job);
+			job = next;
+		}
+		q->buckets[i] = NULL;
+	}
+	pthread_cond_destroy(&q->timer);
+	pthread_cond_destroy(&q->work);
+	pthread_mutex_destroy(&q->lock);
+}
+
+/* ---- jobs ---- */
+
+static void job_raise(struct queue *q, struct job *job, enum job_level level)
+{
+	if (level >= job->level)
+		return;
+	if (job->state == JOB_QUEUED) {
+		list_remove(&q->levels[job->level], job);
+		job->level = level;
+		list_append(&q->levels[level], job);
+		pthread_cond_broadcast(&q->work);
+	} else {
+		job->level = level;
+	}
+}
+
+/* The job of key, made when there is none, or NULL (full, or no memory).
+ * Levels above the scan's may always exceed the bound: waiters are bounded by
+ * the callers, and a closed file is refused only by queue_push(). */
+static struct job *job_want(struct queue *q, const struct file_key *key,
+			    enum job_level level, bool changed)
+{
+	struct job *job = job_find(q, key);
+
+	if (!job) {
+		job = job_add(q, key);
+		if (!job)
+			return NULL;
+		job->level = level;
+		job_enqueue(q, job);
+		return job;
+	}
+	job_raise(q, job, level);
+	if (job->state == JOB_RUNNING && changed)
+		job->again = true;
+	if (job->state == JOB_DONE && changed) {
+		job_leave(q, job);
+		job_enqueue(q, job);
+	}
+	return job;
+}
+
+int queue_push(struct queue *q, const struct file_key *key,
+	       enum job_level level, bool changed)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&q->lock);
+	if (q->stopped)
+		err = -ECANCELED;
+	else if (q->jobs >= QUEUE_MAX && !job_find(q, key))
+		err = -ENOBUFS;
+	else if (!job_want(q, key, level, changed))
+		err = -ENOMEM;
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+static struct job *take_first(struct queue *q, enum job_level highest,
+			      enum job_level lowest)
+{
+	int level;
+
+	for (level = (int)highest; level <= (int)lowest; level++) {
+		struct job *job = q->levels[level].first;
+
+		if (!job)
+			continue;
+		job_leave(q, job);
+		job->state = JOB_RUNNING;
+		q->running++;
+		return job;
+	}
+	return NULL;
+}
+
+static bool wants_food(const struct queue *q)
+{
+	return q->feed && q->levels[JOB_SCAN].count < FEED_BELOW &&
+	       q->jobs < QUEUE_MAX / 2;
+}
+
+struct job *queue_take(struct queue *q, enum job_level highest,
+		       enum job_level lowest)
+{
+	struct job *job = NULL;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->stopped) {
+		if (lowest == JOB_SCAN && wants_food(q)) {
+			q->feed = false;
+			break;
+		}
+		job = take_first(q, highest, lowest);
+		if (job)
+			break;
+		pthread_cond_wait(&q->work, &q->lock);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return job;
+}
+
+void queue_feed(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->feed = true;
+	pthread_cond_broadcast(&q->work);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_hand_over(struct queue *q, struct job *job)
+{
+	pthread_mutex_lock(&q->lock);
+	job->again = false;
+	job_leave(q, job);
+	job_enqueue(q, job);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* A running job that changed meanwhile runs again. */
+static bool run_again(struct queue *q, struct job *job)
+{
+	if (!job->again)
+		return false;
+	job->again = false;
+	job_leave(q, job);
+	job_enqueue(q, job);
+	return true;
+}
+
+void queue_finish(struct queue *q, struct job *job)
+{
+	struct waiter *waiters = NULL;
+
+	pthread_mutex_lock(&q->lock);
+	if (!run_again(q, job)) {
+		waiters = waiters_take(q, job);
+		job_leave(q, job);
+		job_drop(q, job);
+	}
+	pthread_mutex_unlock(&q->lock);
+	waiters_answer(waiters, 0);
+}
+
+void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
+		 bool unsteady)
+{
+	pthread_mutex_lock(&q->lock);
+	job_leave(q, job);
+	job->again = false;
+	if (unsteady)
+		job->tries++;
+	job->state = JOB_DELAYED;
+	job->ready_ms = engine_now_ms() + delay_ms;
+	list_insert_by_time(&q->delayed, job);
+	if (job->tries >= 3)
+		q->unsteady++;
+	pthread_cond_signal(&q->timer);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_done(struct queue *q, struct job *job, struct result *r,
+		int (*post)(void *arg, struct result *r), void *arg)
+{
+	struct waiter *waiters = NULL;
+	bool posted;
+
+	pthread_mutex_lock(&q->lock);
+	if (run_again(q, job)) {
+		pthread_mutex_unlock(&q->lock);
+		result_free(r);
+		return;
+	}
+	waiters = waiters_take(q, job);
+	job_leave(q, job);
+	job->state = JOB_DONE;
+	job->tries = 0;
+	job->level = JOB_SCAN;
+	job->result = r;
+	q->done++;
+	posted = !post(arg, r);
+	pthread_mutex_unlock(&q->lock);
+	waiters_answer(waiters, 0);
+	if (posted)
+		return;
+	queue_committed(q, r);
+	result_free(r);
+}
+
+void queue_committed(struct queue *q, const struct result *r)
+{
+	struct job *job;
+
+	pthread_mutex_lock(&q->lock);
+	job = job_find(q, &r->key);
+	if (job && job->state == JOB_DONE && job->result == r) {
+		struct waiter *waiters = waiters_take(q, job);
+
+		job_leave(q, job);
+		job_drop(q, job);
+		pthread_mutex_unlock(&q->lock);
+		waiters_answer(waiters, 0);
+		return;
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+bool queue_is_waited(struct queue *q, const struct job *job)
+{
+	bool waited;
+
+	pthread_mutex_lock(&q->lock);
+	waited = job->waiters != NULL;
+	pthread_mutex_unlock(&q->lock);
+	return waited;
+}
+
+int queue_look(struct queue *q, const struct file_key *key,
+	       const struct file_identity *identity, enum queue_view *view_out,
+	       int *error_out, struct digests *digests_out)
+{
+	struct job *job;
+	int err = 0;
+
+	pthread_mutex_lock(&q->lock);
+	job = job_find(q, key);
+	if (!job) {
+		*view_out = QUEUE_UNKNOWN;
+	} else if (job->state != JOB_DONE ||
+		   !file_identity_equal(&job->result->identity, identity)) {
+		*view_out = QUEUE_UNDER_WAY;
+	} else {
+		*error_out = job->result->error;
+		if (!job->result->error)
+			err = digests_copy(&job->result->digests, digests_out);
+		if (!err)
+			*view_out = QUEUE_RESULT;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+static int wait_locked(struct queue *q, const struct file_key *key,
+		       struct waiter *w)
+{
+	struct job *job;
+
+	if (q->stopped)
+		return -ECANCELED;
+	job = job_want(q, key, JOB_WAITED, false);
+	if (!job)
+		return -ENOMEM;
+	if (job->state == JOB_DONE) {
+		/* Its result was not what the caller looks for: look again. */
+		job_leave(q, job);
+		job_enqueue(q, job);
+	}
+	waiter_link(q, job, w);
+	return 0;
+}
+
+int queue_wait(struct queue *q, const struct file_key *key, int64_t deadline_ms,
+	       void (*done)(void *arg, int result), void *arg)
+{
+	struct waiter *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->deadline_ms = deadline_ms;
+	w->done = done;
+	w->arg = arg;
+	pthread_mutex_lock(&q->lock);
+	err = wait_locked(q, key, w);
+	pthread_mutex_unlock(&q->lock);
+	if (err)
+		free(w);
+	return err;
+}
+
+void queue_counts(struct queue *q, struct queue_counts *out)
+{
+	int level;
+
+	pthread_mutex_lock(&q->lock);
+	*out = (struct queue_counts){
+		.delayed = q->delayed.count,
+		.unsteady = q->unsteady,
+		.running = q->running,
+		.done = q->done,
+		.waiting = q->waiting,
+	};
+	for (level = 0; level < JOB_LEVELS; level++)
+		out->queued += q->levels[level].count;
+	pthread_mutex_unlock(&q->lock);
+}

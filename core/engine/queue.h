@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_QUEUE_H
+#define CORE_ENGINE_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "core/engine/engine.h"
+
+/*
+ * What must be hashed, most urgent first, one job a file.
+ *
+ *   queued   in the list of its level
+ *   delayed  too young or unsteady; becomes queued at ready_ms
+ *   running  a worker has it
+ *   done     its result is on the way to the catalog; kept here so that the
+ *            digests can be read before they are committed
+ *
+ * A change while a job runs sets again, and it is queued once more at its end.
+ * A change while it is done simply makes it queued: the result that is under
+ * way belongs to the committer and is of a past state.
+ *
+ * Memory is bounded by QUEUE_MAX jobs; what does not fit is put on the
+ * catalog's pending list by the caller and fed back later.
+ */
+enum job_level { JOB_WAITED, JOB_CLOSED, JOB_SCAN, JOB_LEVELS };
+enum job_state { JOB_QUEUED, JOB_DELAYED, JOB_RUNNING, JOB_DONE };
+
+enum { QUEUE_MAX = 65536, QUEUE_BUCKETS = 16384 };
+
+/* What a worker found out about a file. */
+struct result {
+	struct file_key key;
+	struct file_identity identity;
+	int error; /* positive errno: reading failed */
+	struct digests digests;
+};
+
+void result_free(struct result *r);
+
+struct waiter;
+
+struct job {
+	struct file_key key;
+	enum job_state state;
+	enum job_level level;
+	bool again;
+	unsigned tries;     /* how often it changed while it was hashed */
+	int64_t ready_ms;   /* delayed only */
+	struct result *result; /* done only; the committer owns it */
+	struct waiter *waiters;
+	struct job *chain;
+	struct job *prev, *next; /* in the list of its level or the delayed */
+};
+
+struct job_list {
+	struct job *first, *last;
+	size_t count;
+};
+
+struct queue {
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t work;  /* a job was queued, or the end */
+	pthread_cond_t timer; /* an earlier time to wake up at */
+	struct job *buckets[QUEUE_BUCKETS];
+	struct job_list levels[JOB_LEVELS];
+	struct job_list delayed; /* by ready_ms */
+	struct waiter *waiting_first, *waiting_last; /* by deadline */
+	size_t waiting;
+	size_t jobs;     /* in all states */
+	size_t running;
+	size_t unsteady; /* delayed after several tries: not waited for */
+	size_t done;
+	bool stopped;
+	bool feed;       /* the catalog has pending files for us */
+	pthread_t timer_thread;
+	bool timer_started;
+};
+
+int queue_init(struct queue *q);
+int queue_start(struct queue *q);
+/* Wakes every worker; jobs are taken no more. */
+void queue_stop(struct queue *q);
+/* Every parked request gets -ECANCELED; frees all. */
+void queue_release(struct queue *q);
+
+/* Adds the job or raises its level.  changed: the file's content is new, so
+ * that a running job must run again.  -ENOBUFS when the queue is full. */
+int queue_push(struct queue *q, const struct file_key *key,
+	       enum job_level level, bool changed);
+
+/* The next job from level highest to lowest, in state running; waits for one.
+ * NULL when the queue was stopped, or when the scan's level runs low and
+ * queue_feed() was called: time to feed, once.  The worker ends the job with
+ * one of the four below. */
+struct job *queue_take(struct queue *q, enum job_level highest,
+		       enum job_level lowest);
+
+/* The catalog has pending files that the queue does not know. */
+void queue_feed(struct queue *q);
+
+/* Nothing (more) to do: answers the waiters and drops the job. */
+void queue_finish(struct queue *q, struct job *job);
+/* Somebody else shall do it, from the start, at its present level. */
+void queue_hand_over(struct queue *q, struct job *job);
+/* Not now: back in delay_ms. */
+void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
+		 bool unsteady);
+/* Ends the job with a result: hands it to post, with the queue locked, and
+ * answers the waiters.  When post fails the waiters are answered all the same
+ * and the result is freed after them. */
+void queue_done(struct queue *q, struct job *job, struct result *r,
+		int (*post)(void *arg, struct result *r), void *arg);
+/* The committer is finished with r and is about to free it. */
+void queue_committed(struct queue *q, const struct result *r);
+
+/* Whether somebody waits for the running job now. */
+bool queue_is_waited(struct queue *q, const struct job *job);
+
+enum queue_view { QUEUE_UNKNOWN, QUEUE_UNDER_WAY, QUEUE_RESULT };
+/* What the queue knows of the file at that identity; QUEUE_RESULT fills
+ * error_out and digests_out (a copy), -ENOMEM is possible. */
+int queue_look(struct queue *q, const struct file_key *key,
+	       const struct file_identity *identity, enum queue_view *view_out,
+	       int *error_out, struct digests *digests_out);
+
+/* engine_wait(); nothing is called when it fails. */
+int queue_wait(struct queue *q, const struct file_key *key, int64_t deadline_ms,
+	       void (*done)(void *arg, int result), void *arg);
+
+struct queue_counts {
+	size_t queued, delayed, unsteady, running, done, waiting;
+};
+void queue_counts(struct queue *q, struct queue_counts *out);
+
+#endif

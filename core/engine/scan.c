@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/engine/engine_impl.h"
+#include "core/engine/file.h"
+
+enum { STALE_SCANS = 3 }; /* scans in a row because of stale listings */
+
+/* Directories still to be walked, deepest last. */
+struct walk {
+	struct engine *e;
+	char **paths;
+	size_t count, capacity;
+};
+
+static int walk_push(struct walk *w, char *path)
+{
+	if (w->count == w->capacity) {
+		size_t capacity = w->capacity ? 2 * w->capacity : 256;
+		char **paths = realloc(w->paths, capacity * sizeof(*paths));
+
+		if (!paths)
+			return -ENOMEM;
+		w->paths = paths;
+		w->capacity = capacity;
+	}
+	w->paths[w->count++] = path;
+	return 0;
+}
+
+static void walk_release(struct walk *w)
+{
+	while (w->count)
+		free(w->paths[--w->count]);
+	free(w->paths);
+}
+
+/* ---- one directory ---- */
+
+static char *path_join(const char *dir, const char *name)
+{
+	struct buf b = { 0 };
+
+	if (buf_append_format(&b, "%s%s%s", dir, *dir ? "/" : "", name)) {
+		buf_release(&b);
+		return NULL;
+	}
+	return buf_take(&b);
+}
+
+static bool is_wanted(const struct engine *e, const char *path,
+		      const struct stat *st)
+{
+	const struct engine_options *o = &e->options;
+	uint64_t size = (uint64_t)st->st_size;
+
+	if (!o->cross && st->st_dev != e->source_dev)
+		return false;
+	if (S_ISREG(st->st_mode) &&
+	    (size < o->min_size || (o->max_size && size > o->max_size)))
+		return false;
+	return !path_is_excluded(path, o->excludes, o->exclude_count);
+}
+
+static int listing_add(struct listing *l, const struct listing_entry *entry)
+{
+	if ((l->count & (l->count - 1)) == 0) {
+		size_t capacity = l->count ? 2 * l->count : 8;
+		struct listing_entry *entries =
+			realloc(l->entries, capacity * sizeof(*entries));
+
+		if (!entries)
+			return -ENOMEM;
+		l->entries = entries;
+	}
+	l->entries[l->count++] = *entry;
+	return 0;
+}
+
+static int scan_entry(struct walk *w, int dir_fd, const char *dir_path,
+		      const char *name, struct listing *l)
+{
+	struct engine *e = w->e;
+	struct listing_entry entry = { 0 };
+	struct stat st;
+	char *path;
+	int err = 0;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return 0; /* gone meanwhile */
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0;
+	path = path_join(dir_path, name);
+	if (!path)
+		return -ENOMEM;
+	if (!is_wanted(e, path, &st)) {
+		atomic_fetch_add(&e->scan.skipped, S_ISREG(st.st_mode));
+		free(path);
+		return 0;
+	}
+	file_key_at(e, dir_fd, name, &st, &entry.key);
+	engine_file_identity(&st, &entry.identity);
+	entry.directory = S_ISDIR(st.st_mode);
+	entry.name = strdup(name);
+	if (!entry.name || listing_add(l, &entry)) {
+		free(entry.name);
+		free(path);
+		return -ENOMEM;
+	}
+	if (entry.directory)
+		err = walk_push(w, path);
+	if (!entry.directory || err)
+		free(path);
+	atomic_fetch_add(&e->scan.files_seen, !entry.directory);
+	return err;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct listing_entry *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static int scan_entries(struct walk *w, DIR *dir, const char *path,
+			struct listing *l)
+{
+	struct dirent *d;
+	int err = 0;
+
+	while (!err) {
+		errno = 0;
+		d = readdir(dir);
+		if (!d)
+			return -errno;
+		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+			continue;
+		if (d->d_type != DT_REG && d->d_type != DT_DIR &&
+		    d->d_type != DT_UNKNOWN)
+			continue;
+		err = scan_entry(w, dirfd(dir), path, d->d_name, l);
+	}
+	return err;
+}
+
+static int post_listing(struct engine *e, struct listing *l)
+{
+	struct event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev) {
+		listing_free(l);
+		return -ENOMEM;
+	}
+	if (l->count)
+		qsort(l->entries, l->count, sizeof(*l->entries), compare_names);
+	ev->kind = EVENT_LISTING;
+	ev->listing = l;
+	return commit_post(e, ev);
+}
+
+static int list_directory(struct walk *w, int fd, const char *path)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+	struct stat st;
+	DIR *dir;
+	int err;
+
+	if (!l || fstat(fd, &st)) {
+		err = l ? -errno : -ENOMEM;
+		free(l);
+		close(fd);
+		return err;
+	}
+	engine_file_key(w->e, fd, &st, &l->directory);
+	l->version = commit_names_version(&w->e->commit, &l->directory);
+	dir = fdopendir(fd);
+	if (!dir) {
+		err = -errno;
+		close(fd);
+		free(l);
+		return err;
+	}
+	err = scan_entries(w, dir, path, l);
+	closedir(dir);
+	if (!err)
+		return post_listing(w->e, l);
+	listing_free(l);
+	return err;
+}
+
+/* A directory that cannot be read is passed over; what the catalog knew of it
+ * stays. */
+static int scan_directory(struct walk *w, const char *path)
+{
+	int fd = file_open_beneath(w->e->options.source_fd, path,
+				   O_RDONLY | O_DIRECTORY);
+	int err = fd < 0 ? fd : list_directory(w, fd, path);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err && err != -ENOENT && err != -ENOTDIR && err != -ECANCELED)
+		engine_log(w->e, "%s/%s: %s; not scanned",
+			   w->e->options.source, path, err_text(err));
+	return 0;
+}
+
+/* ---- files the host came across ---- */
+
+static bool take_seen(struct scan *s, struct seen *out)
+{
+	bool any;
+
+	pthread_mutex_lock(&s->lock);
+	any = s->seen_count > 0;
+	s->looking = any;
+	if (any) {
+		*out = s->seen[s->seen_first];
+		s->seen_first = (s->seen_first + 1) % SEEN_MAX;
+		s->seen_count--;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return any;
+}
+
+static bool is_recorded(struct engine *e, const struct file_key *key,
+			const struct file_identity *identity)
+{
+	struct catalog_txn *txn;
+	struct file_record rec;
+	bool recorded;
+
+	if (catalog_read(e->catalog, &txn))
+		return true;
+	recorded = !catalog_file_get(txn, key, &rec) &&
+		   rec.state != FILE_DIRECTORY &&
+		   file_identity_equal(&rec.identity, identity);
+	catalog_abort(txn);
+	return recorded;
+}
+
+static void look_at(struct engine *e, const struct seen *seen)
+{
+	const struct engine_host *host = &e->options.host;
+	struct file_key key;
+	struct stat st;
+	int fd;
+
+	if (!host->open_known)
+		return;
+	fd = host->open_known(host->ctx, seen->device, seen->inode);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
+		engine_file_key(e, fd, &st, &key);
+		if (!is_recorded(e, &key, &seen->identity))
+			(void)queue_push(&e->queue, &key, JOB_CLOSED, true);
+	}
+	close(fd);
+}
+
+static void look_at_seen(struct engine *e)
+{
+	struct seen seen;
+
+	while (!atomic_load(&e->stopping) && take_seen(&e->scan, &seen))
+		look_at(e, &seen);
+}
+
+void scan_saw(struct engine *e, const struct stat *st)
+{
+	struct scan *s = &e->scan;
+	struct seen *slot;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->seen_count < SEEN_MAX && !s->stopped) {
+		slot = &s->seen[(s->seen_first + s->seen_count++) % SEEN_MAX];
+		slot->device = st->st_dev;
+		slot->inode = st->st_ino;
+		engine_file_identity(st, &slot->identity);
+		if (s->seen_count == 1)
+			pthread_cond_signal(&s->work);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- the thread ---- */
+
+static int scan_tree(struct engine *e)
+{
+	struct walk w = { .e = e };
+	char *root = strdup("");
+	int err = root ? walk_push(&w, root) : -ENOMEM;
+
+	if (err)
+		free(root);
+	atomic_store(&e->scan.files_seen, 0);
+	atomic_store(&e->scan.skipped, 0);
+	while (!err && w.count && !atomic_load(&e->stopping) &&
+	       commit_wait_room(e)) {
+		char *path = w.paths[--w.count];
+
+		err = scan_directory(&w, path);
+		free(path);
+		look_at_seen(e);
+	}
+	walk_release(&w);
+	return err;
+}
+
+static void scan_once(struct engine *e, unsigned *stale_scans)
+{
+	struct scan *s = &e->scan;
+	int err;
+
+	atomic_store(&s->stale, 0);
+	err = scan_tree(e);
+	if (err)
+		engine_log(e, "scan: %s", err_text(err));
+	commit_hurry(e);
+	atomic_fetch_add(&s->scans, 1);
+	if (!atomic_load(&s->stale)) {
+		*stale_scans = 0;
+	} else if (++*stale_scans < STALE_SCANS) {
+		scan_want(e);
+	}
+	pthread_mutex_lock(&s->lock);
+	atomic_store(&s->running, false);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void *scan_run(void *arg)
+{
+	struct engine *e = arg;
+	struct scan *s = &e->scan;
+	unsigned stale_scans = 0;
+
+	engine_enter_background();
+	pthread_mutex_lock(&s->lock);
+	while (!s->stopped) {
+		if (s->wanted) {
+			s->wanted = false;
+			atomic_store(&s->running, true);
+			pthread_mutex_unlock(&s->lock);
+			scan_once(e, &stale_scans);
+			pthread_mutex_lock(&s->lock);
+		} else if (s->seen_count) {
+			pthread_mutex_unlock(&s->lock);
+			look_at_seen(e);
+			pthread_mutex_lock(&s->lock);
+		} else {
+			s->looking = false;
+			pthread_cond_wait(&s->work, &s->lock);
+		}
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+void scan_want(struct engine *e)
+{
+	struct scan *s = &e->scan;
+
+	pthread_mutex_lock(&s->lock);
+	s->wanted = true;
+	pthread_cond_signal(&s->work);
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool scan_is_idle(struct scan *s)
+{
+	bool idle;
+
+	pthread_mutex_lock(&s->lock);
+	idle = !s->wanted && !atomic_load(&s->running) && !s->seen_count &&
+	       !s->looking;
+	pthread_mutex_unlock(&s->lock);
+	return idle;
+}
+
+int scan_init(struct scan *s)
+{
+	int err = -pthread_mutex_init(&s->lock, NULL);
+
+	return err ? err : engine_cond_init(&s->work);
+}
+
+int scan_start(struct engine *e)
+{
+	struct scan *s = &e->scan;
+	int err = -pthread_create(&s->thread, NULL, scan_run, e);
+
+	s->started = !err;
+	return err;
+}
+
+void scan_stop(struct engine *e)
+{
+	struct scan *s = &e->scan;
+
+	pthread_mutex_lock(&s->lock);
+	s->stopped = true;
+	pthread_cond_signal(&s->work);
+	pthread_mutex_unlock(&s->lock);
+	if (s->started)
+		pthread_join(s->thread, NULL);
+	s->started = false;
+}
+
+void scan_release(struct scan *s)
+{
+	pthread_cond_destroy(&s->work);
+	pthread_mutex_destroy(&s->lock);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_SCAN_H
+#define CORE_ENGINE_SCAN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "core/catalog/catalog.h"
+
+/*
+ * The walk over SOURCE: a listing of each directory is posted to the
+ * committer, which compares it with the catalog.  No file is opened.  Between
+ * directories it looks at the files that the host came across.
+ */
+enum { SEEN_MAX = 4096 };
+
+struct seen {
+	dev_t device;
+	ino_t inode;
+	struct file_identity identity;
+};
+
+struct engine;
+
+struct scan {
+	pthread_mutex_t lock; /* everything below but the atomics */
+	pthread_cond_t work;
+	bool wanted;
+	bool stopped;
+	struct seen seen[SEEN_MAX];
+	size_t seen_first, seen_count;
+	bool looking; /* at a seen file just now */
+	pthread_t thread;
+	bool started;
+	atomic_bool running;
+	atomic_ullong files_seen; /* by this scan */
+	atomic_ullong skipped;    /* by this scan */
+	atomic_uint scans;        /* finished */
+	atomic_uint stale;        /* listings thrown away by the committer */
+};
+
+int scan_init(struct scan *s);
+int scan_start(struct engine *e);
+void scan_stop(struct engine *e);
+void scan_release(struct scan *s);
+
+void scan_want(struct engine *e);
+void scan_saw(struct engine *e, const struct stat *st);
+/* Nothing wanted, running or seen. */
+bool scan_is_idle(struct scan *s);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "core/base/err.h"
+#include "core/engine/engine_impl.h"
+
+/* Everything the status shows, taken part by part: the numbers are each right
+ * but not of exactly the same moment. */
+struct snapshot {
+	struct catalog_counts catalog;
+	struct queue_counts queue;
+	struct commit_counts commit;
+	uint64_t catalog_bytes;
+	bool scan_idle, quiet;
+};
+
+static int take_snapshot(struct engine *e, struct snapshot *s)
+{
+	struct catalog_txn *txn;
+	int err;
+
+	/* In the order in which work flows (scan, events, feeder, queue, events
+	 * again), so that nothing on its way is missed between two looks. */
+	s->scan_idle = scan_is_idle(&e->scan);
+	commit_counts(&e->commit, &s->commit);
+	s->quiet = !s->commit.events && !atomic_load(&e->feeder.wanted) &&
+		   !atomic_load(&e->feeder.running);
+	queue_counts(&e->queue, &s->queue);
+	commit_counts(&e->commit, &s->commit);
+	err = catalog_read(e->catalog, &txn);
+	if (err)
+		return err;
+	err = catalog_counts(txn, &s->catalog);
+	catalog_abort(txn);
+	if (!err)
+		err = catalog_bytes(e->catalog, &s->catalog_bytes);
+	return err;
+}
+
+static bool is_idle(const struct snapshot *s)
+{
+	const struct queue_counts *q = &s->queue;
+
+	return s->scan_idle && s->quiet && !s->commit.events && !q->queued &&
+	       !q->running && q->delayed == q->unsteady;
+}
+
+static json_t *digest_names(uint32_t set)
+{
+	json_t *names = json_array();
+	int id;
+
+	for (id = 0; names && id < DIGEST_COUNT; id++)
+		if (set & DIGEST_BIT(id))
+			json_array_append_new(
+				names, json_string(digest_infos[id].name));
+	return names;
+}
+
+/* Bytes that are not UTF-8 become U+FFFD, one each. */
+static json_t *json_path(const char *path)
+{
+	json_t *text = json_string(path);
+	struct buf b = { 0 };
+	const char *p;
+
+	if (text)
+		return text;
+	for (p = path; *p; p++)
+		if (buf_append(&b, (unsigned char)*p < 128 ? p : "\xef\xbf\xbd",
+			       (unsigned char)*p < 128 ? 1 : 3))
+			break;
+	text = json_string(b.data ? b.data : "");
+	buf_release(&b);
+	return text;
+}
+
+static json_t *scan_object(struct engine *e)
+{
+	return json_pack("{s:b, s:I, s:I}", "running",
+			 atomic_load(&e->scan.running), "files_seen",
+			 (json_int_t)atomic_load(&e->scan.files_seen), "scans",
+			 (json_int_t)atomic_load(&e->scan.scans));
+}
+
+static json_t *hashed_object(struct engine *e)
+{
+	int64_t since = (engine_now_ms() - e->started_ms) / 1000;
+
+	return json_pack("{s:I, s:I, s:I}", "files",
+			 (json_int_t)atomic_load(&e->hashed_files), "bytes",
+			 (json_int_t)atomic_load(&e->hashed_bytes), "since",
+			 (json_int_t)since);
+}
+
+static json_t *catalog_object(struct engine *e, const struct snapshot *s)
+{
+	json_t *error = s->commit.error ?
+				json_string(err_text(s->commit.error)) :
+				json_null();
+
+	return json_pack("{s:o, s:I, s:o}", "path", json_path(e->catalog_dir),
+			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
+}
+
+static void set(json_t *o, const char *name, uint64_t value)
+{
+	json_object_set_new(o, name, json_integer((json_int_t)value));
+}
+
+static void set_counts(json_t *o, struct engine *e, const struct snapshot *s)
+{
+	set(o, "files", s->catalog.files);
+	set(o, "directories", s->catalog.directories);
+	set(o, "fresh", s->catalog.fresh);
+	set(o, "pending", s->catalog.pending);
+	set(o, "pending_bytes", s->catalog.pending_bytes);
+	set(o, "failed", s->catalog.failed);
+	set(o, "skipped", atomic_load(&e->scan.skipped));
+	set(o, "queue", s->queue.queued + s->queue.delayed);
+	set(o, "hashing", s->queue.running);
+	set(o, "uncommitted", s->commit.events);
+	set(o, "unsteady", s->queue.unsteady);
+	set(o, "waiting", s->queue.waiting);
+	set(o, "contents", s->catalog.contents);
+	set(o, "content_bytes", s->catalog.content_bytes);
+	set(o, "index_bytes", index_bytes(e->index));
+}
+
+int engine_status(struct engine *e, json_t **out)
+{
+	struct snapshot s = { 0 };
+	int err = take_snapshot(e, &s);
+	json_t *o;
+
+	if (err)
+		return err;
+	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:b}", "source",
+		      json_path(e->options.source), "threshold",
+		      e->options.threshold, "digests",
+		      digest_names(e->options.digest_set), "scan",
+		      scan_object(e), "hashed", hashed_object(e), "catalog",
+		      catalog_object(e, &s), "idle", is_idle(&s));
+	if (!o)
+		return -ENOMEM;
+	set_counts(o, e, &s);
+	*out = o;
+	return 0;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/digest/fingerprint.h"
+#include "core/engine/engine_impl.h"
+#include "core/engine/file.h"
+
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x00000080 /* Linux 6.14 */
+#endif
+
+enum {
+	CHUNK = 256 * 1024,
+	CHECK_BYTES = 16 << 20,     /* look for a change this often */
+	HAND_OVER_BYTES = 8 << 20,  /* less is quicker finished than begun anew */
+	FEED_COUNT = 4096,
+	RETRY_MAX_MS = 30000,
+};
+
+struct worker {
+	struct engine *e;
+	bool idle; /* works in the background class */
+	struct fingerprint *fp;
+	char *chunk;
+};
+
+/* One file on its way through a worker. */
+struct task {
+	struct worker *w;
+	struct job *job;
+	int fd; /* for reading */
+	struct file_identity identity;
+	dev_t device;
+	ino_t inode;
+};
+
+/* ---- reading ---- */
+
+/* Background reads leave the page cache as they found it, where the kernel
+ * can do that (RWF_DONTCACHE keeps pages that were there before). */
+static ssize_t read_chunk(struct task *t, uint64_t offset, size_t len)
+{
+	struct iovec iov = { t->w->chunk, len };
+	ssize_t n = -1;
+
+	if (t->w->idle) {
+		n = preadv2(t->fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
+		if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL))
+			return n < 0 ? -errno : n;
+	}
+	n = preadv(t->fd, &iov, 1, (off_t)offset);
+	return n < 0 ? -errno : n;
+}
+
+static bool is_changed(const struct task *t)
+{
+	struct file_identity now;
+	struct stat st;
+
+	if (fstat(t->fd, &st))
+		return true;
+	engine_file_identity(&st, &now);
+	return !file_identity_equal(&now, &t->identity);
+}
+
+static bool is_busy(const struct task *t)
+{
+	const struct engine_host *host = &t->w->e->options.host;
+
+	return host->is_busy && host->is_busy(host->ctx, t->device, t->inode);
+}
+
+/* Why to stop in the middle: -EAGAIN the file changed, -EINTR hand it over,
+ * -ECANCELED the engine ends. */
+static int check_interrupt(struct task *t, uint64_t done)
+{
+	uint64_t left = t->identity.size - done;
+
+	if (atomic_load(&t->w->e->stopping))
+		return -ECANCELED;
+	if (t->w->idle && left > HAND_OVER_BYTES &&
+	    queue_is_waited(&t->w->e->queue, t->job))
+		return -EINTR;
+	if (done % CHECK_BYTES == 0 && done && is_changed(t))
+		return -EAGAIN;
+	return 0;
+}
+
+static int digest_file(struct task *t, struct digests *out)
+{
+	uint64_t done = 0;
+	int err = fingerprint_begin(t->w->fp);
+
+	while (!err && done < t->identity.size) {
+		uint64_t left = t->identity.size - done;
+		ssize_t n = read_chunk(t, done, left < CHUNK ? (size_t)left :
+							       CHUNK);
+
+		if (n == 0)
+			return -EAGAIN; /* shorter than it was */
+		if (n < 0)
+			return (int)n;
+		err = fingerprint_update(t->w->fp, t->w->chunk, (size_t)n);
+		done += (uint64_t)n;
+		if (!err)
+			err = check_interrupt(t, done);
+	}
+	if (!err)
+		err = fingerprint_final(t->w->fp, out);
+	return err;
+}
+
+/* ---- what becomes of a job ---- */
+
+static int post_result(void *arg, struct result *r)
+{
+	struct event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev)
+		return -ENOMEM;
+	ev->kind = EVENT_RESULT;
+	ev->result = r;
+	return commit_post(arg, ev);
+}
+
+/* Takes digests (NULL with an error). */
+static void end_with_result(struct task *t, int error, struct digests *digests)
+{
+	struct engine *e = t->w->e;
+	struct result *r = calloc(1, sizeof(*r));
+
+	if (!r) {
+		if (digests)
+			digests_release(digests);
+		queue_delay(&e->queue, t->job, RETRY_MAX_MS, false);
+		return;
+	}
+	r->key = t->job->key;
+	r->identity = t->identity;
+	r->error = error;
+	if (digests)
+		r->digests = *digests;
+	queue_done(&e->queue, t->job, r, post_result, e);
+}
+
+static void end_unsteady(struct task *t)
+{
+	unsigned tries = t->job->tries;
+	int64_t delay_ms = tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS;
+
+	queue_delay(&t->w->e->queue, t->job, delay_ms, true);
+}
+
+static void forget(struct engine *e, const struct file_key *key)
+{
+	struct event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev)
+		return; /* stays pending: the next scan finds it again */
+	ev->kind = EVENT_FORGET;
+	ev->key = *key;
+	(void)commit_post(e, ev);
+}
+
+static void hash_file(struct task *t)
+{
+	struct engine *e = t->w->e;
+	struct digests digests;
+	int err = digest_file(t, &digests);
+
+	if (!err && (is_busy(t) || is_changed(t))) {
+		digests_release(&digests);
+		err = -EAGAIN;
+	}
+	if (!err) {
+		atomic_fetch_add(&e->hashed_files, 1);
+		atomic_fetch_add(&e->hashed_bytes, t->identity.size);
+		end_with_result(t, 0, &digests);
+	} else if (err == -EAGAIN) {
+		end_unsteady(t);
+	} else if (err == -EINTR) {
+		queue_hand_over(&e->queue, t->job);
+	} else if (err == -ECANCELED) {
+		queue_finish(&e->queue, t->job);
+	} else if (err == -ENOMEM) {
+		queue_delay(&e->queue, t->job, RETRY_MAX_MS, false);
+	} else {
+		end_with_result(t, -err, NULL);
+	}
+}
+
+/* ---- deciding whether to hash ---- */
+
+/* The catalog has what a worker would find out. */
+static bool is_known(struct engine *e, const struct file_key *key,
+		     const struct file_identity *identity)
+{
+	struct catalog_txn *txn;
+	struct file_record rec;
+	bool known;
+
+	if (catalog_read(e->catalog, &txn))
+		return false;
+	known = !catalog_file_get(txn, key, &rec) &&
+		(rec.state == FILE_FRESH || rec.state == FILE_FAILED) &&
+		file_identity_equal(&rec.identity, identity);
+	catalog_abort(txn);
+	return known;
+}
+
+/* True when the job was ended without reading the file. */
+static bool ends_early(struct task *t, int path_fd, const struct stat *st)
+{
+	struct engine *e = t->w->e;
+	int64_t wait_ms;
+
+	if (file_skip_rule(e, path_fd, st)) {
+		forget(e, &t->job->key);
+		queue_finish(&e->queue, t->job);
+	} else if (is_busy(t) ||
+		   is_known(e, &t->job->key, &t->identity)) {
+		queue_finish(&e->queue, t->job);
+	} else if (file_is_unsettled(&t->identity, &wait_ms)) {
+		queue_delay(&e->queue, t->job, wait_ms, false);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void work_on_file(struct worker *w, struct job *job, int path_fd,
+			 const struct stat *st)
+{
+	struct task t = {
+		.w = w,
+		.job = job,
+		.device = st->st_dev,
+		.inode = st->st_ino,
+	};
+
+	engine_file_identity(st, &t.identity);
+	if (ends_early(&t, path_fd, st))
+		return;
+	if (job->level != JOB_SCAN)
+		names_learn(w->e, path_fd, &job->key);
+	t.fd = file_reopen(path_fd);
+	if (t.fd == -EMFILE || t.fd == -ENFILE || t.fd == -EWOULDBLOCK) {
+		queue_delay(&w->e->queue, job, 1000, true);
+		return;
+	}
+	if (t.fd < 0) {
+		end_with_result(&t, -t.fd, NULL);
+		return;
+	}
+	(void)posix_fadvise(t.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	hash_file(&t);
+	close(t.fd);
+}
+
+static void work_on(struct worker *w, struct job *job)
+{
+	struct stat st;
+	int fd, err;
+
+	err = file_find(w->e, &job->key, &fd, &st);
+	if (err == -ENOENT) {
+		forget(w->e, &job->key);
+		queue_finish(&w->e->queue, job);
+		return;
+	}
+	if (err) {
+		queue_delay(&w->e->queue, job, 1000, true);
+		return;
+	}
+	work_on_file(w, job, fd, &st);
+	close(fd);
+}
+
+/* ---- feeding ---- */
+
+void workers_feed_want(struct engine *e)
+{
+	atomic_store(&e->feeder.wanted, true);
+}
+
+/* Pushes the next pending files; sets more_out when the pass goes on. */
+static int feed_some(struct engine *e, struct feeder *f, bool *more_out)
+{
+	struct catalog_txn *txn;
+	struct file_record rec;
+	struct file_key key;
+	int i, err;
+
+	err = catalog_read(e->catalog, &txn);
+	if (err)
+		return err;
+	for (i = 0; i < FEED_COUNT && !err; i++) {
+		err = catalog_pending_next(txn, f->started ? &f->after : NULL,
+					   &key, &rec);
+		if (!err)
+			err = queue_push(&e->queue, &key, JOB_SCAN, false);
+		if (!err) {
+			f->after = key;
+			f->started = true;
+		}
+	}
+	catalog_abort(txn);
+	*more_out = !err || err == -ENOBUFS;
+	return err == -ENOENT || err == -ENOBUFS ? 0 : err;
+}
+
+static void feed(struct engine *e)
+{
+	struct feeder *f = &e->feeder;
+	bool more = false;
+	int err;
+
+	pthread_mutex_lock(&f->lock);
+	atomic_store(&f->running, true); /* before wanted: see status.c */
+	if (!f->started)
+		atomic_store(&f->wanted, false);
+	err = feed_some(e, f, &more);
+	if (!more || err)
+		f->started = false;
+	more = more || atomic_load(&f->wanted);
+	atomic_store(&f->running, more);
+	pthread_mutex_unlock(&f->lock);
+	if (err && err != -ECANCELED)
+		engine_log(e, "catalog: %s", err_text(err));
+	if (more && !err)
+		queue_feed(&e->queue);
+}
+
+/* ---- threads ---- */
+
+static void worker_free(struct worker *w)
+{
+	fingerprint_free(w->fp);
+	free(w->chunk);
+	free(w);
+}
+
+static void *worker_run(void *arg)
+{
+	struct worker *w = arg;
+	struct engine *e = w->e;
+	enum job_level highest = w->idle ? JOB_CLOSED : JOB_WAITED;
+	enum job_level lowest = w->idle ? JOB_SCAN : JOB_WAITED;
+
+	if (w->idle)
+		engine_enter_background();
+	while (!atomic_load(&e->stopping)) {
+		struct job *job;
+
+		if (w->idle)
+			commit_wait_writable(e);
+		job = queue_take(&e->queue, highest, lowest);
+		if (job)
+			work_on(w, job);
+		else if (!atomic_load(&e->stopping))
+			feed(e);
+	}
+	worker_free(w);
+	return NULL;
+}
+
+static int worker_start(struct engine *e, bool idle)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->e = e;
+	w->idle = idle;
+	w->chunk = malloc(CHUNK);
+	err = w->chunk ? fingerprint_new(e->options.digest_set, &w->fp) :
+			 -ENOMEM;
+	if (!err)
+		err = -pthread_create(&e->workers[e->worker_count], NULL,
+				      worker_run, w);
+	if (err)
+		worker_free(w);
+	else
+		e->worker_count++;
+	return err;
+}
+
+int workers_start(struct engine *e)
+{
+	unsigned count = e->options.workers, i;
+	int err = 0;
+
+	e->workers = calloc((size_t)count * 2, sizeof(*e->workers));
+	if (!e->workers)
+		return -ENOMEM;
+	for (i = 0; i < count * 2 && !err; i++)
+		err = worker_start(e, i % 2);
+	return err;
+}
+
+void workers_join(struct engine *e)
+{
+	size_t i;
+
+	for (i = 0; i < e->worker_count; i++)
+		pthread_join(e->workers[i], NULL);
+	e->worker_count = 0;
+	free(e->workers);
+	e->workers = NULL;
+}

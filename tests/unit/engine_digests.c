@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/engine_fixture.h"
+
+/* Digests are those of the present content, whatever happened. */
+
+enum { LEN = 20000 };
+
+static void test_scan_hashes_everything(void **state)
+{
+	struct fixture f;
+	struct engine_answer answer;
+	char text[LEN], name[32];
+	int i;
+
+	(void)state;
+	fixture_make(&f);
+	for (i = 0; i < 50; i++) {
+		make_text(text, LEN, (uint64_t)i + 1);
+		(void)snprintf(name, sizeof(name), "file%d", i);
+		write_file(&f, name, text, (size_t)(i * 100));
+	}
+	fixture_open(&f);
+	wait_idle(&f);
+	assert_int_equal(status_number(&f, "fresh"), 50);
+	assert_int_equal(status_number(&f, "pending"), 0);
+	for (i = 0; i < 50; i++) {
+		int fd;
+
+		make_text(text, LEN, (uint64_t)i + 1);
+		(void)snprintf(name, sizeof(name), "file%d", i);
+		fd = open_file(&f, name);
+		assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
+		close(fd);
+		assert_int_equal(answer.state, ENGINE_FRESH);
+		assert_digests_of(&answer.digests, text, (size_t)(i * 100));
+		engine_answer_release(&answer);
+	}
+	fixture_remove(&f);
+}
+
+static void test_a_change_is_never_answered_with_the_old_value(void **state)
+{
+	struct fixture f;
+	struct engine_answer answer;
+	char text[LEN];
+	int i, fd;
+
+	(void)state;
+	fixture_make(&f);
+	make_text(text, LEN, 1);
+	write_file(&f, "a", text, LEN);
+	fixture_open(&f);
+	for (i = 0; i < 20; i++) {
+		ask_fresh(&f, "a", &answer);
+		assert_digests_of(&answer.digests, text, LEN);
+		engine_answer_release(&answer);
+		make_text(text, LEN, (uint64_t)i + 2);
+		write_file(&f, "a", text, LEN);
+		fd = open_file(&f, "a");
+		assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
+		assert_int_equal(answer.state, ENGINE_PENDING);
+		engine_file_closed(f.engine, fd);
+		close(fd);
+	}
+	fixture_remove(&f);
+}
+
+static void test_a_remount_reads_nothing(void **state)
+{
+	struct fixture f;
+	struct engine_answer answer;
+	char text[LEN];
+
+	(void)state;
+	fixture_make(&f);
+	make_text(text, LEN, 1);
+	write_file(&f, "a", text, LEN);
+	write_file(&f, "b", text, LEN / 2);
+	fixture_open(&f);
+	wait_idle(&f);
+	fixture_close(&f);
+	fixture_open(&f);
+	wait_idle(&f);
+	ask_fresh(&f, "a", &answer);
+	assert_digests_of(&answer.digests, text, LEN);
+	engine_answer_release(&answer);
+	{
+		json_t *status;
+
+		assert_int_equal(engine_status(f.engine, &status), 0);
+		assert_int_equal(
+			json_integer_value(json_object_get(
+				json_object_get(status, "hashed"), "files")),
+			0);
+		json_decref(status);
+	}
+	fixture_remove(&f);
+}
+
+static void test_rules_skip(void **state)
+{
+	static const char *const globs[] = { "*.tmp", "/build/*.o" };
+	struct fixture f;
+	struct engine_answer answer;
+	char path[128], text[LEN];
+	int fd;
+
+	(void)state;
+	fixture_make(&f);
+	make_text(text, LEN, 1);
+	(void)snprintf(path, sizeof(path), "%s/build", f.source);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_file(&f, "small", text, 10);
+	write_file(&f, "x.tmp", text, LEN);
+	write_file(&f, "build/x.o", text, LEN);
+	write_file(&f, "build/x.c", text, LEN);
+	f.options.min_size = 100;
+	f.options.excludes = globs;
+	f.options.exclude_count = 2;
+	fixture_open(&f);
+	wait_idle(&f);
+	assert_int_equal(status_number(&f, "fresh"), 1);
+	assert_int_equal(status_number(&f, "skipped"), 3);
+	fd = open_file(&f, "small");
+	assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
+	assert_int_equal(answer.state, ENGINE_SKIPPED);
+	assert_string_equal(answer.rule, "min_size");
+	close(fd);
+	fd = open_file(&f, "x.tmp");
+	assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
+	assert_int_equal(answer.state, ENGINE_SKIPPED);
+	assert_string_equal(answer.rule, "exclude");
+	close(fd);
+	fixture_remove(&f);
+}
+
+static void test_waiting_ends_at_the_deadline_and_at_the_end(void **state)
+{
+	struct fixture f;
+	struct outcome late = OUTCOME_INIT, never = OUTCOME_INIT;
+	char text[LEN];
+	int fd;
+
+	(void)state;
+	fixture_make(&f);
+	make_text(text, LEN, 1);
+	write_file(&f, "a", text, LEN);
+	f.options.source_fd = f.source_fd;
+	f.options.source = f.source;
+	f.options.catalog_dir = f.catalog;
+	/* Nothing runs, so nothing will be hashed ... */
+	assert_int_equal(engine_open(&f.options, &f.engine), 0);
+	fd = open_file(&f, "a");
+	assert_int_equal(engine_wait(f.engine, fd, DEADLINE_S * 1000, on_done,
+				     &never), 0);
+	fixture_close(&f);
+	assert_int_equal(outcome_wait(&never), -ECANCELED);
+	/* ... and a file that is read for ever is not waited for. */
+	f.options.max_size = 0;
+	fixture_open(&f);
+	wait_idle(&f);
+	make_text(text, LEN, 2);
+	write_file(&f, "a", text, LEN);
+	assert_int_equal(engine_wait(f.engine, fd, 0, on_done, &late), 0);
+	assert_in_range(-outcome_wait(&late), 0, ETIMEDOUT);
+	assert_int_equal(late.calls, 1);
+	close(fd);
+	fixture_remove(&f);
+}
+
+struct asker {
+	struct fixture *f;
+	int fd;
+};
+
+static void *ask_often(void *arg)
+{
+	struct asker *a = arg;
+	struct engine_answer answer;
+	int i;
+
+	for (i = 0; i < 200; i++) {
+		struct outcome o = OUTCOME_INIT;
+
+		if (engine_ask(a->f->engine, a->fd, &answer))
+			return a;
+		engine_answer_release(&answer);
+		if (answer.state == ENGINE_PENDING &&
+		    !engine_wait(a->f->engine, a->fd, 1000, on_done, &o))
+			(void)outcome_wait(&o);
+	}
+	return NULL;
+}
+
+static void test_many_askers_while_it_changes(void **state)
+{
+	enum { ASKERS = 8 };
+	struct fixture f;
+	struct asker asker;
+	struct engine_answer answer;
+	pthread_t threads[ASKERS];
+	char text[LEN];
+	void *failed;
+	int i;
+
+	(void)state;
+	fixture_make(&f);
+	make_text(text, LEN, 1);
+	write_file(&f, "a", text, LEN);
+	fixture_open(&f);
+	asker = (struct asker){ &f, open_file(&f, "a") };
+	for (i = 0; i < ASKERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_often,
+						&asker), 0);
+	for (i = 0; i < 30; i++) {
+		make_text(text, LEN, (uint64_t)i + 2);
+		write_file(&f, "a", text, LEN);
+		engine_file_closed(f.engine, asker.fd);
+		engine_rescan(f.engine);
+	}
+	for (i = 0; i < ASKERS; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+	close(asker.fd);
+	ask_fresh(&f, "a", &answer);
+	assert_digests_of(&answer.digests, text, LEN);
+	engine_answer_release(&answer);
+	fixture_remove(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_scan_hashes_everything),
+		cmocka_unit_test(
+			test_a_change_is_never_answered_with_the_old_value),
+		cmocka_unit_test(test_a_remount_reads_nothing),
+		cmocka_unit_test(test_rules_skip),
+		cmocka_unit_test(
+			test_waiting_ends_at_the_deadline_and_at_the_end),
+		cmocka_unit_test(test_many_askers_while_it_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
