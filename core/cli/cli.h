@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLI_CLI_H
+#define CORE_CLI_CLI_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/buf.h"
+#include "core/digest/digest.h"
+#include "core/digest/fingerprint.h"
+
+/*
+ * What the commands of kin share.  They are a program: they print, and give
+ * back the exit code.
+ */
+enum {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+};
+
+struct command {
+	const char *name;
+	const char *synopsis; /* after "kin " */
+	const char *summary;
+	const char *help;
+	int (*run)(int argc, char **argv); /* argv[0] is the name */
+};
+
+extern const struct command command_digest, command_compare, command_similar,
+	command_status, command_wait, command_rescan;
+
+/* ---- messages ---- */
+
+/* "kin: PATH: message" on standard error; path may be NULL. */
+void complain(const char *path, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The same with the meaning of a negative errno, and what to do about it. */
+void complain_errno(const char *path, int err);
+
+/* After getopt or by itself: points to the help.  EXIT_USAGE. */
+int usage_error(const struct command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* ---- output ---- */
+
+/* How paths and names are shown where a line break must not break a line. */
+enum escape {
+	ESCAPE_GETFATTR, /* backslash, newline, return as \ooo */
+	ESCAPE_SUM,      /* the same as \\, \n, \r, as sha256sum does */
+	ESCAPE_TERMINAL, /* every control character as \ooo */
+};
+
+bool needs_escape(const char *text, enum escape how);
+void print_escaped(const char *text, enum escape how);
+
+/* Sets key to text; what is not UTF-8 becomes U+FFFD, and "<key>_hex" has the
+ * bytes. */
+int json_set_path(json_t *object, const char *key, const char *text);
+
+/* Prints on one line and frees.  0, or EXIT_FAILED. */
+int json_print(json_t *value);
+
+/* ---- files ---- */
+
+/* A reader of files and the memory it needs. */
+struct reader {
+	struct fingerprint *fp;
+	uint32_t digest_set;
+	char *buffer;
+};
+
+/* Complains itself: EXIT_OK or EXIT_FAILED. */
+int reader_init(struct reader *r, uint32_t digest_set);
+void reader_release(struct reader *r);
+
+/* Only regular files are opened: -EISDIR, -ENOTSUP for what is neither.
+ * follow: path may be a symbolic link.  "-" is an ordinary name here. */
+int reader_digest_path(struct reader *r, const char *path, bool follow,
+		       struct digests *out);
+
+/* From an open descriptor to its end. */
+int reader_digest_fd(struct reader *r, int fd, struct digests *out);
+
+/* ---- digests in text form ---- */
+
+struct operand {
+	struct digests digests;
+	bool is_content; /* else digests alone, of a size not known */
+};
+
+/* What arg names: "-", NAME:TEXT, a file of digests as kin digest prints
+ * them, or a file.  Complains itself: EXIT_OK or EXIT_FAILED. */
+int operand_read(struct reader *r, const char *arg, struct operand *out);
+
+/* ---- measures ---- */
+
+/* Two contents by every measure; -1 where one side has no digest. */
+struct measures {
+	int by_digest[DIGEST_COUNT];
+	int distance; /* of the SimHashes */
+	int matches;  /* equal RDC traits */
+};
+
+int measures_take(const struct digests *a, const struct digests *b,
+		  struct measures *out);
+int measures_to_json(const struct measures *m, json_t *object);
+
+/* ---- mounts ---- */
+
+#define STATUS_ATTRIBUTE "user.kinfs.status"
+#define STATE_ATTRIBUTE "user.kinfs.state"
+#define CONTROL_ATTRIBUTE "user.kinfs.control"
+
+struct mount {
+	char *root; /* where the root of the file system is mounted */
+	char *rel;  /* the path asked for, relative to root; "" for root */
+};
+
+void mount_release(struct mount *m);
+
+/*
+ * In which kinfs mount is path?  -ENODEV: in none; -EXDEV: it was reached by
+ * a bind mount and the root itself is not mounted anywhere.
+ */
+int mount_find(const char *path, struct mount *out);
+
+/* mount_find() and a message that says what to do.  EXIT_OK, EXIT_FAILED. */
+int mount_find_or_complain(const char *path, struct mount *out);
+
+/* The value of an attribute, NUL-terminated. */
+int attribute_get(const char *path, const char *name, struct buf *out);
+
+/* The parsed status; the caller drops it.  -EBADMSG when it is no JSON. */
+int status_get(const char *root, json_t **out);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+
+#include "core/cli/cli.h"
+#include "core/index/score.h"
+
+struct compare_job {
+	bool json;
+	const char *measure; /* -m */
+	const char *paths[2];
+	struct operand sides[2];
+	struct measures measures;
+	int score; /* -1: nothing to work it out from */
+};
+
+static bool have_common_digest(const struct compare_job *job)
+{
+	int id;
+
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if (job->measures.by_digest[id] >= 0)
+			return true;
+	return false;
+}
+
+/* Digests alone do not tell the size: it is taken from the other side, and
+ * two such sides are taken as equally large. */
+static void sizes_guess(struct compare_job *job)
+{
+	struct operand *a = &job->sides[0], *b = &job->sides[1];
+
+	if (!a->is_content && !b->is_content)
+		a->digests.size = b->digests.size = 1 << 20;
+	else if (!a->is_content)
+		a->digests.size = b->digests.size;
+	else if (!b->is_content)
+		b->digests.size = a->digests.size;
+}
+
+static int job_compute(struct compare_job *job)
+{
+	struct digests *a = &job->sides[0].digests;
+	struct digests *b = &job->sides[1].digests;
+	int err;
+
+	sizes_guess(job);
+	err = measures_take(a, b, &job->measures);
+	if (err)
+		return err;
+	job->score = -1;
+	if (!have_common_digest(job))
+		return 0;
+	return score_contents(a, b, &job->score);
+}
+
+static void print_number(const char *name, int value, const char *after)
+{
+	if (value < 0)
+		printf("%-8s   -\n", name);
+	else
+		printf("%-8s %3d%s\n", name, value, after);
+}
+
+static void print_measures(const struct compare_job *job)
+{
+	const struct measures *m = &job->measures;
+	char after[64];
+	int id;
+
+	print_number("score", job->score, "");
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		after[0] = '\0';
+		if (id == DIGEST_SIMHASH)
+			snprintf(after, sizeof(after),
+				 "  distance %d of 64 bits", m->distance);
+		if (id == DIGEST_RDC)
+			snprintf(after, sizeof(after),
+				 "  %d of 16 traits equal", m->matches);
+		print_number(digest_infos[id].name, m->by_digest[id], after);
+	}
+}
+
+static int print_json(const struct compare_job *job)
+{
+	json_t *object = json_object();
+	int err = object ? 0 : -ENOMEM;
+
+	if (!err)
+		err = json_set_path(object, "a", job->paths[0]);
+	if (!err)
+		err = json_set_path(object, "b", job->paths[1]);
+	if (!err && json_object_set_new(object, "score",
+					job->score < 0 ?
+						json_null() :
+						json_integer(job->score)))
+		err = -ENOMEM;
+	if (!err)
+		err = measures_to_json(&job->measures, object);
+	if (!err)
+		return json_print(object);
+	json_decref(object);
+	complain_errno(NULL, err);
+	return EXIT_FAILED;
+}
+
+static int print_one(const struct compare_job *job)
+{
+	const struct digest_info *info = digest_find(job->measure);
+	int value = info ? job->measures.by_digest[info->id] : job->score;
+
+	if (value < 0) {
+		complain(NULL, "no %s on both sides", job->measure);
+		return EXIT_FAILED;
+	}
+	printf("%d\n", value);
+	return EXIT_OK;
+}
+
+static int job_print(const struct compare_job *job)
+{
+	if (job->measure)
+		return print_one(job);
+	if (job->json)
+		return print_json(job);
+	print_measures(job);
+	return EXIT_OK;
+}
+
+/* Only what is needed is computed. */
+static uint32_t wanted_digests(const struct compare_job *job)
+{
+	const struct digest_info *info;
+
+	info = job->measure ? digest_find(job->measure) : NULL;
+	return info ? DIGEST_BIT(info->id) : DIGEST_ALL;
+}
+
+static int job_read(struct compare_job *job)
+{
+	struct reader reader;
+	int i, code = reader_init(&reader, wanted_digests(job));
+
+	for (i = 0; i < 2 && !code; i++)
+		code = operand_read(&reader, job->paths[i], &job->sides[i]);
+	reader_release(&reader);
+	return code;
+}
+
+static int job_run(struct compare_job *job)
+{
+	int err, code = job_read(job);
+
+	if (code)
+		return code;
+	err = job_compute(job);
+	if (!err)
+		return job_print(job);
+	complain_errno(NULL, err);
+	return EXIT_FAILED;
+}
+
+static int parse_options(struct compare_job *job, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "measure", required_argument, NULL, 'm' },
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "m:", options, NULL)) != -1) {
+		if (c == 'j')
+			job->json = true;
+		else if (c == 'm')
+			job->measure = optarg;
+		else
+			return usage_error(&command_compare, NULL);
+	}
+	if (job->measure && strcmp(job->measure, "score") != 0 &&
+	    !digest_find(job->measure))
+		return usage_error(&command_compare, "no measure '%s'",
+				   job->measure);
+	if (argc - optind != 2)
+		return usage_error(&command_compare, "two things to compare?");
+	job->paths[0] = argv[optind];
+	job->paths[1] = argv[optind + 1];
+	return EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+	struct compare_job job = { 0 };
+	int code = parse_options(&job, argc, argv);
+
+	if (!code)
+		code = job_run(&job);
+	digests_release(&job.sides[0].digests);
+	digests_release(&job.sides[1].digests);
+	return code;
+}
+
+const struct command command_compare = {
+	.name = "compare",
+	.synopsis = "compare [-m NAME] [--json] A B",
+	.summary = "Compare two files or digests by every measure",
+	.help = "A and B are each one of\n\n"
+		"  FILE        a file\n"
+		"  -           standard input\n"
+		"  NAME:TEXT   a digest, as sise:TEXT or simhash:HEX\n"
+		"  FILE        with what kin digest or getfattr -d printed "
+		"(begins with\n"
+		"              \"# file: \"); the first file in it counts\n\n"
+		"A file whose name looks like a digest is written ./NAME:TEXT; "
+		"one that looks\n"
+		"like printed digests can be compared itself through -.\n\n"
+		"  -m, --measure NAME  only that number: score, sise, simhash, "
+		"rdc, xxh128\n"
+		"      --json          one object\n\n"
+		"score is the estimated percentage of the larger content that "
+		"the smaller one\n"
+		"contains; 100 means identical.  Digests do not tell the size "
+		"of their content:\n"
+		"it is taken from the other side, and two such sides are taken "
+		"as equally large.\n",
+	.run = run,
+};

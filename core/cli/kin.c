@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cli/cli.h"
+
+static const struct command *const commands[] = {
+	&command_digest, &command_compare, &command_similar,
+	&command_status, &command_wait,    &command_rescan,
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static const struct command *command_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < COMMAND_COUNT; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
+static void print_overview(FILE *to)
+{
+	size_t i;
+
+	fputs("usage: kin COMMAND [OPTIONS] [ARGUMENTS]\n\n"
+	      "Similarity digests, with or without a kinfs mount.\n\n",
+	      to);
+	for (i = 0; i < COMMAND_COUNT; i++)
+		fprintf(to, "  %-10s%s\n", commands[i]->name,
+			commands[i]->summary);
+	fputs("  help      explain a command\n\n"
+	      "kin help COMMAND tells more; kin --version says which this is.\n"
+	      "Exit status: 0 ok, 1 failed, 2 usage.\n",
+	      to);
+}
+
+static void print_help(const struct command *command)
+{
+	printf("usage: kin %s\n\n%s.\n\n%s", command->synopsis,
+	       command->summary, command->help);
+}
+
+static int unknown_command(const char *name)
+{
+	complain(NULL, "no command '%s'; kin help lists them", name);
+	return EXIT_USAGE;
+}
+
+static int run_help(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2) {
+		print_overview(stdout);
+		return EXIT_OK;
+	}
+	command = command_find(argv[1]);
+	if (!command)
+		return unknown_command(argv[1]);
+	print_help(command);
+	return EXIT_OK;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+	return argc >= 2 &&
+	       (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+}
+
+static int run(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 2) {
+		print_overview(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("kin " KINFS_VERSION);
+		return EXIT_OK;
+	}
+	if (!strcmp(argv[1], "help"))
+		return run_help(argc - 1, argv + 1);
+	if (asks_for_help(argc, argv))
+		return run_help(1, argv);
+	command = command_find(argv[1]);
+	if (!command)
+		return unknown_command(argv[1]);
+	if (asks_for_help(argc - 1, argv + 1)) {
+		print_help(command);
+		return EXIT_OK;
+	}
+	return command->run(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	int code;
+
+	(void)setlocale(LC_CTYPE, "");
+	code = run(argc, argv);
+	if (fflush(stdout) || ferror(stdout)) {
+		complain(NULL, "cannot write the output: %m");
+		code = EXIT_FAILED;
+	}
+	return code;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "core/cli/cli.h"
+
+static int equal_traits(const struct digests *a, const struct digests *b)
+{
+	int equal = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(a->traits); i++)
+		equal += a->traits[i] == b->traits[i];
+	return equal;
+}
+
+int measures_take(const struct digests *a, const struct digests *b,
+		  struct measures *out)
+{
+	struct measures m = { .distance = -1, .matches = -1 };
+	int id, err;
+
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		err = digest_compare((enum digest_id)id, a, b,
+				     &m.by_digest[id]);
+		if (err == -ENODATA)
+			m.by_digest[id] = -1;
+		else if (err)
+			return err;
+	}
+	if (m.by_digest[DIGEST_SIMHASH] >= 0)
+		m.distance = __builtin_popcountll(a->simhash ^ b->simhash);
+	if (m.by_digest[DIGEST_RDC] >= 0)
+		m.matches = equal_traits(a, b);
+	*out = m;
+	return 0;
+}
+
+static json_t *number_or_null(int value)
+{
+	return value < 0 ? json_null() : json_integer(value);
+}
+
+int measures_to_json(const struct measures *m, json_t *object)
+{
+	int id, failed = 0;
+
+	for (id = 0; id < DIGEST_COUNT; id++)
+		failed |= json_object_set_new(
+			object, digest_infos[id].name,
+			number_or_null(m->by_digest[id]));
+	failed |= json_object_set_new(object, "simhash_distance",
+				      number_or_null(m->distance));
+	failed |= json_object_set_new(object, "rdc_matches",
+				      number_or_null(m->matches));
+	return failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include "core/cli/cli.h"
+
+#define MOUNTINFO "/proc/self/mountinfo"
+#define TYPE "fuse.kinfs"
+
+/* A line of mountinfo; the texts lie in the line. */
+struct mount_line {
+	unsigned major, minor;
+	char *root;  /* what of the file system is mounted there */
+	char *point; /* where */
+};
+
+void mount_release(struct mount *m)
+{
+	free(m->root);
+	free(m->rel);
+	*m = (struct mount){ 0 };
+}
+
+static bool is_octal(const char *p)
+{
+	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' &&
+	       p[2] >= '0' && p[2] <= '7';
+}
+
+/* The kernel writes blanks, tabs, newlines and backslashes as \ooo. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	while (*text) {
+		if (*text == '\\' && is_octal(text + 1)) {
+			*to++ = (char)((text[1] - '0') << 6 |
+				       (text[2] - '0') << 3 | (text[3] - '0'));
+			text += 4;
+		} else {
+			*to++ = *text++;
+		}
+	}
+	*to = '\0';
+}
+
+/* False when it is not a line of a kinfs mount. */
+static bool mount_line_parse(char *line, struct mount_line *out)
+{
+	char *type = strstr(line, " - "), *save = NULL, *numbers;
+
+	if (!type || strncmp(type + 3, TYPE " ", sizeof(TYPE)) != 0)
+		return false;
+	if (!strtok_r(line, " ", &save) || !strtok_r(NULL, " ", &save))
+		return false;
+	numbers = strtok_r(NULL, " ", &save);
+	out->root = strtok_r(NULL, " ", &save);
+	out->point = strtok_r(NULL, " ", &save);
+	if (!out->point ||
+	    sscanf(numbers, "%u:%u", &out->major, &out->minor) != 2)
+		return false;
+	unescape(out->root);
+	unescape(out->point);
+	return true;
+}
+
+/* What of path comes after the directory prefix, without a slash in front;
+ * NULL when it does not lie there. */
+static const char *path_below(const char *path, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	if (len == 1)
+		return path + 1;
+	if (strncmp(path, prefix, len) != 0)
+		return NULL;
+	if (!path[len])
+		return path + len;
+	return path[len] == '/' ? path + len + 1 : NULL;
+}
+
+/* What is searched for, and the best found so far. */
+struct search {
+	const char *path; /* absolute, without links */
+	dev_t device;
+	char *root;     /* where the whole file system is mounted */
+	char *rel;      /* path in it */
+	size_t longest; /* of the mount points that path lies in */
+};
+
+static char *join(const char *root, const char *below)
+{
+	struct buf b = { 0 };
+
+	root += strspn(root, "/");
+	if (buf_append_text(&b, root) ||
+	    (*root && *below && buf_append_text(&b, "/")) ||
+	    buf_append_text(&b, below))
+		buf_release(&b);
+	return buf_take(&b);
+}
+
+static bool is_visible(const char *point, dev_t device)
+{
+	struct stat st;
+
+	return !stat(point, &st) && st.st_dev == device;
+}
+
+/* Of several mounts at one place the last is the one that is seen. */
+static int consider(struct search *s, const struct mount_line *line)
+{
+	const char *below;
+
+	if (makedev(line->major, line->minor) != s->device)
+		return 0;
+	below = path_below(s->path, line->point);
+	if (below && strlen(line->point) >= s->longest) {
+		s->longest = strlen(line->point);
+		free(s->rel);
+		s->rel = join(line->root, below);
+		if (!s->rel)
+			return -ENOMEM;
+	}
+	if (strcmp(line->root, "/") != 0 || !is_visible(line->point, s->device))
+		return 0;
+	if (s->root && !below)
+		return 0;
+	free(s->root);
+	s->root = strdup(line->point);
+	return s->root ? 0 : -ENOMEM;
+}
+
+static int search_lines(struct search *s)
+{
+	FILE *file = fopen(MOUNTINFO, "re");
+	struct mount_line parsed;
+	size_t capacity = 0;
+	char *line = NULL;
+	int err = 0;
+
+	if (!file)
+		return -errno;
+	while (!err && getline(&line, &capacity, file) > 0)
+		if (mount_line_parse(line, &parsed))
+			err = consider(s, &parsed);
+	free(line);
+	fclose(file);
+	return err;
+}
+
+static int search_result(struct search *s, struct mount *out)
+{
+	if (!s->rel)
+		return -ENODEV;
+	if (!s->root)
+		return -EXDEV;
+	*out = (struct mount){ .root = s->root, .rel = s->rel };
+	s->root = s->rel = NULL;
+	return 0;
+}
+
+int mount_find(const char *path, struct mount *out)
+{
+	struct search s = { 0 };
+	struct stat st;
+	char *real = realpath(path, NULL);
+	int err = 0;
+
+	if (!real || stat(real, &st))
+		err = -errno;
+	if (!err) {
+		s.path = real;
+		s.device = st.st_dev;
+		err = search_lines(&s);
+	}
+	if (!err)
+		err = search_result(&s, out);
+	free(s.root);
+	free(s.rel);
+	free(real);
+	return err;
+}
+
+int mount_find_or_complain(const char *path, struct mount *out)
+{
+	int err = mount_find(path, out);
+
+	if (!err)
+		return EXIT_OK;
+	complain_errno(path, err);
+	return EXIT_FAILED;
+}
+
+/* Twice, in case the value grows between the question and the answer. */
+int attribute_get(const char *path, const char *name, struct buf *out)
+{
+	ssize_t len = 0;
+	int err, tries;
+
+	for (tries = 0; tries < 3; tries++) {
+		len = getxattr(path, name, NULL, 0);
+		if (len < 0)
+			return -errno;
+		buf_clear(out);
+		err = buf_reserve(out, (size_t)len + 1);
+		if (err)
+			return err;
+		len = getxattr(path, name, out->data, (size_t)len + 1);
+		if (len >= 0 || errno != ERANGE)
+			break;
+	}
+	if (len < 0)
+		return -errno;
+	out->len = (size_t)len;
+	out->data[len] = '\0';
+	return 0;
+}
+
+int status_get(const char *root, json_t **out)
+{
+	struct buf text = { 0 };
+	json_t *status = NULL;
+	int err = attribute_get(root, STATUS_ATTRIBUTE, &text);
+
+	if (!err) {
+		status = json_loadb(text.data, text.len, 0, NULL);
+		if (!json_is_object(status)) {
+			json_decref(status);
+			err = -EBADMSG;
+		}
+	}
+	buf_release(&text);
+	if (!err)
+		*out = status;
+	return err;
+}

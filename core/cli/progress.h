@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLI_PROGRESS_H
+#define CORE_CLI_PROGRESS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* How far the daemon is, from its status. */
+struct progress {
+	bool idle, scanning;
+	long long files, left; /* left: of files, without valid digests */
+	int percent;           /* 100 only when idle */
+	const char *error;     /* of the catalog, in the status; or NULL */
+};
+
+void progress_read(const json_t *status, struct progress *out);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/cli/cli.h"
+
+#define BUFFER_BYTES ((size_t)256 << 10)
+
+int reader_init(struct reader *r, uint32_t digest_set)
+{
+	int err;
+
+	*r = (struct reader){ .digest_set = digest_set };
+	r->buffer = malloc(BUFFER_BYTES);
+	err = r->buffer ? fingerprint_new(digest_set, &r->fp) : -ENOMEM;
+	if (!err)
+		return EXIT_OK;
+	if (err == -ENOTSUP)
+		complain(NULL, "rdc needs MD4, which OpenSSL keeps in its "
+			       "legacy provider: install that, or choose "
+			       "another digest with -a");
+	else
+		complain_errno(NULL, err);
+	reader_release(r);
+	return EXIT_FAILED;
+}
+
+void reader_release(struct reader *r)
+{
+	fingerprint_free(r->fp);
+	free(r->buffer);
+	*r = (struct reader){ 0 };
+}
+
+static int read_all(struct reader *r, int fd)
+{
+	ssize_t got;
+	int err;
+
+	for (;;) {
+		got = read(fd, r->buffer, BUFFER_BYTES);
+		if (!got)
+			return 0;
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		err = fingerprint_update(r->fp, r->buffer, (size_t)got);
+		if (err)
+			return err;
+	}
+}
+
+int reader_digest_fd(struct reader *r, int fd, struct digests *out)
+{
+	int err = fingerprint_begin(r->fp);
+
+	if (!err)
+		err = read_all(r, fd);
+	if (!err)
+		err = fingerprint_final(r->fp, out);
+	return err;
+}
+
+static int type_error(const struct stat *st)
+{
+	if (S_ISREG(st->st_mode))
+		return 0;
+	return S_ISDIR(st->st_mode) ? -EISDIR : -ENOTSUP;
+}
+
+/* The type is asked before opening, because opening some devices does
+ * something, and again after it, because the name may mean another file. */
+static int open_regular(const char *path, bool follow, int *fd_out)
+{
+	int flags = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+	struct stat st;
+	int fd, err;
+
+	if (follow ? stat(path, &st) : lstat(path, &st))
+		return -errno;
+	err = type_error(&st);
+	if (err)
+		return err;
+	fd = open(path, follow ? flags : flags | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	err = fstat(fd, &st) ? -errno : type_error(&st);
+	if (err)
+		close(fd);
+	else
+		*fd_out = fd;
+	return err;
+}
+
+int reader_digest_path(struct reader *r, const char *path, bool follow,
+		       struct digests *out)
+{
+	int fd = -1, err = open_regular(path, follow, &fd);
+
+	if (err)
+		return err;
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	err = reader_digest_fd(r, fd, out);
+	close(fd);
+	return err;
+}

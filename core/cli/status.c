@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "core/base/buf.h"
+#include "core/cli/cli.h"
+#include "core/cli/progress.h"
+
+/* ---- options: one mount, perhaps --json ---- */
+
+static int mount_argument(const struct command *command, int argc, char **argv,
+			  bool *json_out)
+{
+	static const struct option with_json[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "",
+				with_json + (json_out ? 0 : 1), NULL)) != -1) {
+		if (c != 'j')
+			return usage_error(command, NULL);
+		*json_out = true;
+	}
+	if (argc - optind != 1)
+		return usage_error(command, "which mount?");
+	return EXIT_OK;
+}
+
+/* ---- status ---- */
+
+static long long number(const json_t *object, const char *key)
+{
+	return (long long)json_integer_value(json_object_get(object, key));
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value ? value : "-";
+}
+
+static void print_line(const char *label, const char *value)
+{
+	printf("%-10s ", label);
+	print_escaped(value, ESCAPE_TERMINAL);
+	putchar('\n');
+}
+
+static void print_bytes(double bytes)
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB",
+					     "TiB", "PiB" };
+	size_t unit = 0;
+
+	for (; bytes >= 1024 && unit < 5; unit++)
+		bytes /= 1024;
+	printf(unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+static void print_activity(const json_t *status)
+{
+	struct progress p;
+
+	progress_read(status, &p);
+	print_line("state", p.idle     ? "idle, all digests are up to date" :
+			    p.scanning ? "scanning" :
+					 "hashing");
+}
+
+static void print_names(const json_t *status)
+{
+	const json_t *names = json_object_get(status, "digests"), *name;
+	size_t i;
+
+	printf("%-10s", "digests");
+	json_array_foreach(names, i, name)
+		printf(" %s", json_is_string(name) ? json_string_value(name) :
+						     "-");
+	putchar('\n');
+}
+
+static void print_counts(const json_t *status)
+{
+	printf("%-10s %lld: %lld fresh, %lld pending, %lld failed, "
+	       "%lld skipped\n",
+	       "files", number(status, "files"), number(status, "fresh"),
+	       number(status, "pending"), number(status, "failed"),
+	       number(status, "skipped"));
+	printf("%-10s ", "pending");
+	print_bytes((double)number(status, "pending_bytes"));
+	printf("; %lld in the queue, %lld being hashed, %lld uncommitted, "
+	       "%lld waited for\n",
+	       number(status, "queue"), number(status, "hashing"),
+	       number(status, "uncommitted"), number(status, "waiting"));
+	printf("%-10s %lld different ones\n", "contents",
+	       number(status, "contents"));
+}
+
+static void print_work(const json_t *status)
+{
+	const json_t *hashed = json_object_get(status, "hashed");
+	const json_t *scan = json_object_get(status, "scan");
+
+	printf("%-10s %lld files, ", "hashed", number(hashed, "files"));
+	print_bytes((double)number(hashed, "bytes"));
+	printf(" in %lld s\n", number(hashed, "since"));
+	printf("%-10s %s, %lld files seen, %lld finished\n", "scan",
+	       json_is_true(json_object_get(scan, "running")) ? "running" :
+								"not running",
+	       number(scan, "files_seen"), number(scan, "scans"));
+}
+
+static void print_catalog(const json_t *status)
+{
+	const json_t *catalog = json_object_get(status, "catalog");
+
+	printf("%-10s ", "catalog");
+	print_escaped(text(catalog, "path"), ESCAPE_TERMINAL);
+	fputs(", ", stdout);
+	print_bytes((double)number(catalog, "bytes"));
+	putchar('\n');
+	if (json_is_string(json_object_get(catalog, "error")))
+		print_line("error", text(catalog, "error"));
+}
+
+static void print_status(const json_t *status)
+{
+	print_line("source", text(status, "source"));
+	print_line("version", text(status, "version"));
+	print_activity(status);
+	print_counts(status);
+	print_work(status);
+	print_catalog(status);
+	print_names(status);
+	printf("%-10s %s, threshold %lld\n", "listings",
+	       text(status, "similar_name"), number(status, "threshold"));
+}
+
+static int show_status(const struct mount *mount, bool as_json)
+{
+	json_t *status;
+	int err = status_get(mount->root, &status);
+
+	if (err) {
+		complain_errno(mount->root, err);
+		return EXIT_FAILED;
+	}
+	if (as_json)
+		return json_print(status);
+	print_status(status);
+	json_decref(status);
+	return EXIT_OK;
+}
+
+static int run_status(int argc, char **argv)
+{
+	struct mount mount = { 0 };
+	bool as_json = false;
+	int code = mount_argument(&command_status, argc, argv, &as_json);
+
+	if (!code)
+		code = mount_find_or_complain(argv[optind], &mount);
+	if (!code)
+		code = show_status(&mount, as_json);
+	mount_release(&mount);
+	return code;
+}
+
+const struct command command_status = {
+	.name = "status",
+	.synopsis = "status [--json] MOUNT",
+	.summary = "Show what a kinfs mount is doing",
+	.help = "MOUNT is the mount point or any path below it.\n\n"
+		"      --json  the daemon's own answer, the value of "
+		"user.kinfs.status\n",
+	.run = run_status,
+};
+
+/* ---- rescan ---- */
+
+static int run_rescan(int argc, char **argv)
+{
+	static const char word[] = "rescan";
+	struct mount mount = { 0 };
+	int code = mount_argument(&command_rescan, argc, argv, NULL);
+
+	if (!code)
+		code = mount_find_or_complain(argv[optind], &mount);
+	if (!code && setxattr(mount.root, CONTROL_ATTRIBUTE, word,
+			      sizeof(word) - 1, 0)) {
+		complain_errno(mount.root, -errno);
+		code = EXIT_FAILED;
+	}
+	mount_release(&mount);
+	return code;
+}
+
+const struct command command_rescan = {
+	.name = "rescan",
+	.synopsis = "rescan MOUNT",
+	.summary = "Let a kinfs mount look for changes made behind its back",
+	.help = "Starts a scan and returns at once; kin wait waits for its "
+		"end.  MOUNT is the mount\n"
+		"point or any path below it.\n",
+	.run = run_rescan,
+};

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/cli/cli.h"
+#include "core/cli/progress.h"
+
+#define POLL_FIRST_MS 20
+#define POLL_MOST_MS 500
+#define BAR_WIDTH 40
+
+struct wait_job {
+	double timeout; /* seconds; negative: none */
+	bool terminal;
+	int shown; /* percentage on the last line, -1: none */
+	struct mount mount;
+};
+
+static long long number(const json_t *status, const char *key)
+{
+	return (long long)json_integer_value(json_object_get(status, key));
+}
+
+void progress_read(const json_t *status, struct progress *out)
+{
+	const json_t *scan = json_object_get(status, "scan");
+	const json_t *catalog = json_object_get(status, "catalog");
+
+	out->idle = json_is_true(json_object_get(status, "idle"));
+	out->scanning = json_is_true(json_object_get(scan, "running"));
+	out->files = number(status, "files");
+	out->left = number(status, "pending");
+	out->percent = 0;
+	if (out->idle)
+		out->percent = 100;
+	else if (out->files > 0 && out->left <= out->files)
+		out->percent = (int)(99 * (out->files - out->left) /
+				     out->files);
+	out->error = json_string_value(json_object_get(catalog, "error"));
+}
+
+static void show_bar(const struct progress *p)
+{
+	int i, full = p->percent * BAR_WIDTH / 100;
+
+	fputs("\r[", stdout);
+	for (i = 0; i < BAR_WIDTH; i++)
+		putchar(i < full ? '#' : ' ');
+	printf("] %3d %%  %lld of %lld files%s\033[K", p->percent,
+	       p->files - p->left, p->files, p->scanning ? ", scanning" : "");
+	if (p->idle)
+		putchar('\n');
+	(void)fflush(stdout);
+}
+
+/* Into a log only when there is something new. */
+static void show(struct wait_job *job, const struct progress *p)
+{
+	if (job->terminal) {
+		show_bar(p);
+	} else if (p->percent != job->shown) {
+		printf("%d %% (%lld of %lld files%s)\n", p->percent,
+		       p->files - p->left, p->files,
+		       p->scanning ? ", scanning" : "");
+		(void)fflush(stdout);
+	}
+	job->shown = p->percent;
+}
+
+static void end_bar(const struct wait_job *job)
+{
+	if (job->terminal && job->shown >= 0)
+		putchar('\n');
+}
+
+/* What it means that the status can not be read any more. */
+static int status_failed(const struct wait_job *job, int err)
+{
+	end_bar(job);
+	switch (-err) {
+	case ENODATA:
+	case ENOTSUP:
+	case ENOENT:
+		complain(job->mount.root, "unmounted meanwhile");
+		break;
+	default:
+		complain_errno(job->mount.root, err);
+	}
+	return EXIT_FAILED;
+}
+
+static int catalog_failed(const struct wait_job *job, const char *error)
+{
+	end_bar(job);
+	complain(job->mount.root, "the catalog cannot be written: %s", error);
+	return EXIT_FAILED;
+}
+
+/* One look.  done_out tells whether code_out is the end of it. */
+static bool look(struct wait_job *job, int *code_out)
+{
+	struct progress p;
+	json_t *status;
+	int err = status_get(job->mount.root, &status);
+	bool done = true;
+
+	if (err) {
+		*code_out = status_failed(job, err);
+		return true;
+	}
+	progress_read(status, &p);
+	if (p.error) {
+		*code_out = catalog_failed(job, p.error);
+	} else {
+		show(job, &p);
+		done = p.idle;
+		*code_out = EXIT_OK;
+	}
+	json_decref(status);
+	return done;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void pause_ms(double ms)
+{
+	struct timespec t = { .tv_sec = (time_t)(ms / 1000),
+			      .tv_nsec = (long)(fmod(ms, 1000) * 1e6) };
+
+	(void)nanosleep(&t, NULL);
+}
+
+/* The path is resolved anew each time: an open descriptor would keep the
+ * mount from being unmounted. */
+static int wait_until_idle(struct wait_job *job)
+{
+	double ms, left, end = now() + job->timeout;
+	int code;
+
+	for (ms = POLL_FIRST_MS; !look(job, &code);
+	     ms = fmin(2 * ms, POLL_MOST_MS)) {
+		left = job->timeout < 0 ? POLL_MOST_MS : 1000 * (end - now());
+		if (left <= 0) {
+			end_bar(job);
+			complain(job->mount.root, "still busy after %g s",
+				 job->timeout);
+			return EXIT_FAILED;
+		}
+		pause_ms(fmin(ms, left));
+	}
+	return code;
+}
+
+static bool parse_seconds(const char *text, double *out)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !(value >= 0) || value > 1e9)
+		return false;
+	*out = value;
+	return true;
+}
+
+static int parse_options(struct wait_job *job, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "timeout", required_argument, NULL, 't' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "t:", options, NULL)) != -1) {
+		if (c != 't')
+			return usage_error(&command_wait, NULL);
+		if (!parse_seconds(optarg, &job->timeout))
+			return usage_error(&command_wait, "not seconds: '%s'",
+					   optarg);
+	}
+	if (argc - optind != 1)
+		return usage_error(&command_wait, "which mount?");
+	return EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+	struct wait_job job = { .timeout = -1, .shown = -1 };
+	int code = parse_options(&job, argc, argv);
+
+	if (code)
+		return code;
+	job.terminal = isatty(STDOUT_FILENO);
+	code = mount_find_or_complain(argv[optind], &job.mount);
+	if (!code)
+		code = wait_until_idle(&job);
+	mount_release(&job.mount);
+	return code;
+}
+
+const struct command command_wait = {
+	.name = "wait",
+	.synopsis = "wait [--timeout SECONDS] MOUNT",
+	.summary = "Wait until a kinfs mount has digested everything",
+	.help = "Shows a bar on a terminal, else a line for every new "
+		"percentage.  MOUNT is the\n"
+		"mount point or any path below it.\n\n"
+		"  -t, --timeout SECONDS  fail when it takes longer; 0 asks "
+		"once\n\n"
+		"Fails when the mount goes away meanwhile.\n",
+	.run = run,
+};
