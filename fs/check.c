@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "fs/fs.h"
+#include "fs/log.h"
+
+/* ---- one place ---- */
+
+static int complain(const char *what, const char *path, int err,
+		    const char *advice)
+{
+	log_line("%s '%s': %s%s%s", what, path, err_text(err),
+		 advice ? "; " : "", advice ? advice : "");
+	return -err;
+}
+
+static int open_source(const char *path, int *fd_out)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return complain("source", path, errno,
+				errno == ENOENT || errno == ENOTDIR
+					? "give an existing directory"
+					: NULL);
+	*fd_out = fd;
+	return 0;
+}
+
+/* "/dev/fd/N": mount.fuse3 has mounted already and passes the descriptor. */
+static bool is_passed(const char *mountpoint)
+{
+	return strncmp(mountpoint, "/dev/fd/", 8) == 0;
+}
+
+static int check_mountpoint(const char *path)
+{
+	struct stat st;
+	char advice[PATH_MAX + 64];
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	if (errno == ENOTCONN || errno == ECONNABORTED) {
+		snprintf(advice, sizeof(advice),
+			 "a dead mount is in the way, remove it with: "
+			 "fusermount3 -u %s",
+			 path);
+		return complain("mount point", path, errno, advice);
+	}
+	if (stat(path, &st) == 0)
+		return complain("mount point", path, ENOTDIR,
+				"give an existing directory");
+	return complain("mount point", path, errno,
+			errno == ENOENT ? "make the directory first" : NULL);
+}
+
+static int real_path(const char *what, const char *path, char **out)
+{
+	char *real = realpath(path, NULL);
+
+	if (!real)
+		return complain(what, path, errno, NULL);
+	*out = real;
+	return 0;
+}
+
+/* ---- overlap ---- */
+
+static bool same_directory(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/*
+ * Whether path is the directory or below it, by walking up: names can be
+ * equal for different directories and the other way round (bind mounts).
+ */
+static int is_inside(const char *path, const struct stat *directory,
+		     bool *inside_out)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat at = { .st_ino = 0 };
+	struct stat before;
+	bool inside = false;
+
+	while (fd >= 0 && !inside) {
+		int up;
+
+		before = at;
+		if (fstat(fd, &at) != 0 || same_directory(&before, &at))
+			break;
+		inside = same_directory(&at, directory);
+		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		close(fd);
+		fd = up;
+	}
+	if (fd < 0 && !inside)
+		return -errno;
+	if (fd >= 0)
+		close(fd);
+	*inside_out = inside;
+	return 0;
+}
+
+static int check_apart(const struct fs *fs, const struct stat *source)
+{
+	struct stat mountpoint;
+	bool inside = false;
+	int err = is_inside(fs->mountpoint, source, &inside);
+
+	if (err)
+		return complain("mount point", fs->mountpoint, -err, NULL);
+	if (inside) {
+		log_line("mount point '%s' is inside source '%s'; use a "
+			 "directory outside of it",
+			 fs->mountpoint, fs->source);
+		return -EINVAL;
+	}
+	if (stat(fs->mountpoint, &mountpoint) != 0)
+		return complain("mount point", fs->mountpoint, errno, NULL);
+	err = is_inside(fs->source, &mountpoint, &inside);
+	if (err)
+		return complain("source", fs->source, -err, NULL);
+	if (inside) {
+		log_line("source '%s' is inside mount point '%s', which would "
+			 "hide it; use another mount point",
+			 fs->source, fs->mountpoint);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int check_places(struct fs *fs, int *source_fd_out)
+{
+	const struct options *o = &fs->options;
+	struct stat st;
+	int fd = -1;
+	int err = open_source(o->source, &fd);
+
+	if (!err)
+		err = real_path("source", o->source, &fs->source);
+	if (!err && is_passed(o->mountpoint)) {
+		fs->mountpoint = strdup(o->mountpoint);
+		err = fs->mountpoint ? 0 : -ENOMEM;
+	} else if (!err) {
+		err = check_mountpoint(o->mountpoint);
+		if (!err)
+			err = real_path("mount point", o->mountpoint,
+					&fs->mountpoint);
+		if (!err && fstat(fd, &st) != 0)
+			err = complain("source", o->source, errno, NULL);
+		if (!err)
+			err = check_apart(fs, &st);
+	}
+	if (err && fd >= 0)
+		close(fd);
+	if (!err)
+		*source_fd_out = fd;
+	return err;
+}
+
+/* ---- the catalog ---- */
+
+/* The name of the source, for people, and a hash of its path. */
+static int append_id(struct buf *b, const char *source)
+{
+	const char *name = strrchr(source, '/');
+	XXH64_hash_t hash = XXH3_64bits(source, strlen(source));
+
+	name = name && name[1] ? name + 1 : "root";
+	return buf_append_format(b, "%.100s-%016llx", name,
+				 (unsigned long long)hash);
+}
+
+static int append_state_home(struct buf *b)
+{
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = getenv("HOME");
+
+	if (geteuid() == 0)
+		return buf_append_text(b, "/var/lib");
+	if (state && state[0] == '/')
+		return buf_append_text(b, state);
+	if (home && home[0] == '/')
+		return buf_append_format(b, "%s/.local/state", home);
+	log_line("neither XDG_STATE_HOME nor HOME is set; say where to keep "
+		 "the catalog with -o db=DIR");
+	return -ENOENT;
+}
+
+static int default_directory(const struct fs *fs, struct buf *b)
+{
+	int err = append_state_home(b);
+
+	if (!err)
+		err = buf_append_text(b, "/kinfs/");
+	if (!err)
+		err = append_id(b, fs->source);
+	return err;
+}
+
+/* Made absolute: the daemon changes its directory. */
+static int given_directory(const char *db, struct buf *b)
+{
+	char cwd[PATH_MAX];
+	int err = 0;
+
+	if (db[0] != '/') {
+		if (!getcwd(cwd, sizeof(cwd)))
+			return -errno;
+		err = buf_append_format(b, "%s/", cwd);
+	}
+	return err ? err : buf_append_text(b, db);
+}
+
+/* path is cut off after every component and put together again. */
+static int make_directories(char *path)
+{
+	for (char *p = path + 1; *p; p++) {
+		int err = 0;
+
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0700) != 0 && errno != EEXIST)
+			err = -errno;
+		*p = '/';
+		if (err)
+			return err;
+	}
+	return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -errno;
+}
+
+/* Of the nearest ancestor that exists; the rest would be made below it. */
+static int is_inside_nearest(const char *path, const struct stat *source,
+			     bool *inside_out)
+{
+	char *at = strdup(path);
+	int err = -ENOMEM;
+
+	while (at) {
+		char *slash = strrchr(at, '/');
+
+		err = is_inside(at, source, inside_out);
+		if (err != -ENOENT || !slash)
+			break;
+		slash[slash == at] = '\0';
+	}
+	free(at);
+	return err;
+}
+
+static int check_outside(const struct fs *fs, int source_fd, const char *path)
+{
+	struct stat st;
+	bool inside = false;
+	int err = 0;
+
+	if (fstat(source_fd, &st) != 0)
+		err = -errno;
+	if (!err)
+		err = is_inside_nearest(path, &st, &inside);
+	if (err)
+		return complain("catalog", path, -err,
+				"say where to keep it with -o db=DIR");
+	if (inside) {
+		log_line("catalog '%s' would be inside source '%s'; choose "
+			 "another place with -o db=DIR",
+			 path, fs->source);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int check_catalog(struct fs *fs, int source_fd, char **directory_out)
+{
+	struct buf b = { .data = NULL };
+	int err = fs->options.db ? given_directory(fs->options.db, &b)
+				 : default_directory(fs, &b);
+
+	if (!err)
+		err = check_outside(fs, source_fd, b.data);
+	if (!err) {
+		err = make_directories(b.data);
+		if (err)
+			complain("catalog", b.data, -err,
+				 "say where to keep it with -o db=DIR");
+	}
+	if (!err)
+		*directory_out = buf_take(&b);
+	buf_release(&b);
+	return err;
+}

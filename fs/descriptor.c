@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/inode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "fs/fs.h"
+#include "fs/reopen.h"
+
+#define DEVICE_SHIFT 48
+#define DEVICES_MAX 0x7fff /* bits 48..62 */
+
+/* ---- descriptors ---- */
+
+/* Of a handle, which reaches the file even when its name is gone. */
+static int handle_dup(struct fs *fs, struct inode *inode)
+{
+	int fd = -ENOENT;
+
+	inode_lock(fs, inode);
+	if (inode->handles) {
+		fd = fcntl(inode->handles->fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			fd = -errno;
+	}
+	inode_unlock(fs, inode);
+	return fd;
+}
+
+int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out)
+{
+	int fd;
+
+	if (inode->fd >= 0) {
+		out->fd = inode->fd;
+		out->owned = false;
+		return 0;
+	}
+	fd = handle_dup(fs, inode);
+	if (fd == -ENOENT)
+		fd = reopen_open(fs, inodes_reopener(fs), inode);
+	if (fd < 0)
+		return fd;
+	out->fd = fd;
+	out->owned = true;
+	return 0;
+}
+
+void path_fd_close(struct path_fd *p)
+{
+	if (p->owned)
+		close(p->fd);
+	p->fd = -1;
+	p->owned = false;
+}
+
+void fd_path_make(int fd, struct fd_path *out)
+{
+	snprintf(out->text, sizeof(out->text), "/proc/self/fd/%d", fd);
+}
+
+int fd_reopen(const struct fs *fs, int fd, int flags)
+{
+	char name[16];
+	int again;
+
+	snprintf(name, sizeof(name), "%d", fd);
+	again = openat(fs->proc_fd, name, flags | O_CLOEXEC);
+	return again < 0 ? -errno : again;
+}
+
+/* ---- numbers ---- */
+
+/* The devices below SOURCE in the order they were met; never shrinks.  One
+ * process has one mount. */
+static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
+static dev_t devices[DEVICES_MAX];
+static atomic_uint device_count;
+
+static unsigned device_search(dev_t dev, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (devices[i] == dev)
+			return i + 1;
+	return 0;
+}
+
+/* 1.. */
+static unsigned device_ordinal(dev_t dev)
+{
+	unsigned ordinal = device_search(dev, atomic_load(&device_count));
+	unsigned count;
+
+	if (ordinal)
+		return ordinal;
+	pthread_mutex_lock(&device_lock);
+	count = atomic_load(&device_count);
+	ordinal = device_search(dev, count);
+	if (!ordinal && count < DEVICES_MAX) {
+		devices[count] = dev;
+		atomic_store(&device_count, count + 1);
+		ordinal = count + 1;
+	}
+	pthread_mutex_unlock(&device_lock);
+	return ordinal ? ordinal : DEVICES_MAX;
+}
+
+uint64_t inode_number(struct fs *fs, dev_t dev, ino_t ino)
+{
+	uint64_t low = (uint64_t)1 << DEVICE_SHIFT;
+	uint64_t number = ino;
+
+	if (dev == fs->device)
+		return number & INT64_MAX;
+	/* Numbers that wide are hashes already; folding keeps them apart. */
+	if (number >= low)
+		number = (number ^ (number >> DEVICE_SHIFT) * 0x9e3779b1u);
+	return (number & (low - 1)) |
+	       (uint64_t)device_ordinal(dev) << DEVICE_SHIFT;
+}

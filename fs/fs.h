@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_FS_H
+#define FS_FS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "fs/inode.h"
+#include "fs/options.h"
+
+struct engine;
+struct fuse_session;
+struct similar;
+
+/*
+ * One mount.  Everything here is set before the first request and constant
+ * from then on, unless it says otherwise.
+ *
+ * Lock order in fs/, outermost first: names (inode.c), owners (ops_locks.c),
+ * the lock of one shard of the inode table (inode_lock() takes it too),
+ * the list of mounts (inode.c).  No lock is held while a reply is sent.
+ */
+struct fs {
+	struct options options;
+	struct fuse_session *session;
+	struct engine *engine;   /* NULL before it was opened */
+	struct similar *similar; /* of fs/similar, NULL when it needs none */
+
+	int proc_fd;    /* /proc/self/fd: how descriptors are opened again */
+	bool root_user; /* the daemon serves other users as themselves */
+	gid_t *groups;  /* the daemon's own, to go back to */
+	size_t group_count;
+
+	char *source; /* absolute, without symbolic links */
+	char *mountpoint;
+	dev_t device;        /* st_dev of SOURCE */
+	struct inode *root;  /* SOURCE; nodeid FUSE_ROOT_ID */
+	struct inode_table *inodes;
+	struct locks *locks; /* ops_locks.c */
+
+	atomic_bool ready;             /* init() was called */
+	void (*report)(struct fs *fs); /* called by init(), may be NULL */
+	int ready_pipe;
+};
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_INODE_H
+#define FS_INODE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "core/catalog/catalog.h"
+
+struct fs;
+struct lock_owner;
+struct reopen;
+
+/*
+ * The files that the kernel knows, keyed by (st_dev, st_ino).
+ *
+ * Life.  An inode lives as long as it has references.  Every lookup count of
+ * the kernel is one reference, every request that outlives its operation takes
+ * another.  Finding an inode and taking a reference is one step under the lock
+ * of its shard of the table, so is dropping the last reference and leaving the
+ * table.  The nodeid is the address of the inode; its lowest bit is clear.
+ *
+ * Descriptors.  An inode keeps the O_PATH descriptor it was found with while
+ * fewer than a bound are kept (half of RLIMIT_NOFILE; the last quarter of that
+ * is for directories).  The number of a file with a descriptor cannot be used
+ * again for another one.  Beyond the bound an inode has none, and is opened
+ * for each operation: through its file handle where the daemon is root and
+ * the filesystem has handles, else by the name it was last seen under.
+ * Either way the result must be the same file, or the answer is -ESTALE.
+ */
+
+/* What a previous open saw; decides whether cached pages are still good. */
+struct open_seen {
+	int64_t size;
+	int64_t mtime_ns;
+	int64_t ctime_ns; /* 0: nothing */
+};
+
+/* An open file or directory: fi->fh. */
+struct handle {
+	struct handle *next; /* of the same inode; inode_lock() */
+	struct handle **link;
+	struct inode *inode; /* holds a reference */
+	int fd;
+	int flags;   /* as opened */
+	bool writes; /* counted in inode->writers */
+	struct dir_stream *stream; /* directories only */
+};
+
+struct inode {
+	struct inode *next; /* in its bucket; shard lock */
+	dev_t dev;
+	ino_t ino;
+	_Atomic uint64_t refs;
+	uint64_t generation;   /* never twice in one mount */
+	mode_t type;           /* S_IFMT bits */
+	int fd;                /* O_PATH, or -1 */
+	struct reopen *reopen; /* how to find it when fd is -1 */
+
+	struct handle *handles; /* inode_lock() */
+	atomic_uint writers;    /* handles open for writing */
+	struct open_seen seen;  /* inode_lock() */
+
+	/* security.capability is known to be missing while these are equal;
+	 * epoch moves when a new ctime is seen or the attribute is set. */
+	atomic_uint caps_epoch;
+	atomic_uint caps_none;
+	_Atomic int64_t ctime_ns;
+
+	_Atomic(struct lock_owner *) owners; /* ops_locks.c */
+
+	/* Of fs/notice.c. */
+	struct file_key key; /* valid once key_known */
+	atomic_bool key_known;
+	_Atomic int64_t noticed_ns; /* fs/notice.c: the ctime it saw last */
+};
+
+static inline int64_t timespec_ns(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+}
+
+/* ---- the table ---- */
+
+/* Raises RLIMIT_NOFILE as far as allowed and makes fs->inodes and fs->root.
+ * source_fd (O_PATH, directory) is taken on success. */
+int inodes_open(struct fs *fs, int source_fd);
+
+/* Frees every inode, whatever the kernel still counts. */
+void inodes_free(struct fs *fs);
+
+/* Where a file was found. */
+struct found {
+	int fd; /* O_PATH of the file; taken, also on failure */
+	const struct stat *st;
+	struct inode *parent;
+	int parent_fd; /* borrowed */
+	const char *name;
+};
+
+/* The inode of a found file, with one more reference. */
+int inode_enter(struct fs *fs, const struct found *found,
+		struct inode **inode_out);
+
+/* The same for a file that is in the table with a descriptor of its own (so
+ * that its number is beyond doubt); NULL when it is not.  parent and name may
+ * be NULL. */
+struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino);
+
+/* In the table at all; with one more reference, or NULL. */
+struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino);
+
+/* Whether it is in the table: a hint. */
+bool inode_is_known(struct fs *fs, dev_t dev, ino_t ino);
+
+void inode_ref(struct inode *inode);
+void inode_unref(struct fs *fs, struct inode *inode);
+void inode_forget(struct fs *fs, struct inode *inode, uint64_t count);
+
+/* Guards what says inode_lock() above.  Innermost but for the mounts. */
+void inode_lock(struct fs *fs, struct inode *inode);
+void inode_unlock(struct fs *fs, struct inode *inode);
+
+/* Puts a handle on its inode's list (takes a reference) and off it again
+ * (drops it). */
+void inode_attach(struct fs *fs, struct inode *inode, struct handle *h);
+void inode_detach(struct fs *fs, struct handle *h);
+
+/* ---- descriptors ---- */
+
+struct path_fd {
+	int fd; /* O_PATH, or a descriptor of an open handle */
+	bool owned;
+};
+
+/* A descriptor of the inode for one operation.  To be called with the
+ * daemon's own credentials.  -ESTALE when it is not to be found any more. */
+int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out);
+void path_fd_close(struct path_fd *p);
+
+/* "/proc/self/fd/N": the file behind an O_PATH descriptor, for the calls
+ * that take a path only. */
+struct fd_path {
+	char text[32];
+};
+void fd_path_make(int fd, struct fd_path *out);
+
+/* Opens the file behind fd again with other flags. */
+int fd_reopen(const struct fs *fs, int fd, int flags);
+
+/* ---- names ---- */
+
+/* Renames between these two; the inodes that are found by name are told their
+ * new names.  Nothing may be opened by name in between. */
+bool inodes_rename_begin(struct fs *fs);
+void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
+			 const char *name);
+void inodes_rename_end(struct fs *fs, bool begun);
+
+/* ---- numbers ---- */
+
+/*
+ * The inode number that is shown: the real one on the device of SOURCE.  On
+ * other devices (mounts below SOURCE, subvolumes) bits 48..62 carry the
+ * device's ordinal, so that numbers of two devices do not meet.  Bit 63 is
+ * never set: it belongs to the virtual nodes.
+ */
+uint64_t inode_number(struct fs *fs, dev_t dev, ino_t ino);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/listing.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/engine/engine.h"
+
+struct listing *listing_ref(struct listing *l)
+{
+	atomic_fetch_add(&l->refs, 1);
+	return l;
+}
+
+void listing_unref(struct listing *l)
+{
+	size_t i;
+
+	if (!l || atomic_fetch_sub(&l->refs, 1) != 1)
+		return;
+	for (i = 0; i < l->count; i++) {
+		free(l->items[i].name);
+		free(l->items[i].target);
+	}
+	free(l->items);
+	free(l->by_name);
+	free(l);
+}
+
+static struct listing *listing_new(size_t count)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	atomic_init(&l->refs, 1);
+	l->items = calloc(count + 1, sizeof(*l->items));
+	l->by_name = calloc(count + 1, sizeof(*l->by_name));
+	if (l->items && l->by_name)
+		return l;
+	listing_unref(l);
+	return NULL;
+}
+
+/* ---- names ---- */
+
+/* The longest prefix of at most max bytes that does not end inside a UTF-8
+ * character; text that is not UTF-8 is cut anywhere. */
+static size_t cut_length(const char *text, size_t max)
+{
+	size_t len = strlen(text), at;
+
+	if (len <= max)
+		return len;
+	for (at = max; at && max - at < 4; at--)
+		if (((unsigned char)text[at] & 0xc0) != 0x80)
+			return at;
+	return max;
+}
+
+/* "097_name" or, with a number above 1, "097_name~2". */
+static char *make_name(int score, const char *base, size_t number)
+{
+	char head[16], tail[32] = "";
+	struct buf b = { 0 };
+	size_t head_len, tail_len, len;
+
+	(void)snprintf(head, sizeof(head), "%03d_", score);
+	if (number > 1)
+		(void)snprintf(tail, sizeof(tail), "~%zu", number);
+	head_len = strlen(head);
+	tail_len = strlen(tail);
+	len = cut_length(base, NAME_MAX - head_len - tail_len);
+	if (buf_append(&b, head, head_len) || buf_append(&b, base, len) ||
+	    buf_append(&b, tail, tail_len)) {
+		buf_release(&b);
+		return NULL;
+	}
+	return buf_take(&b);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static char *make_target(const char *path, unsigned depth)
+{
+	struct buf b = { 0 };
+	int err = 0;
+	unsigned i;
+
+	for (i = 0; i <= depth && !err; i++)
+		err = buf_append_text(&b, "../");
+	if (!err)
+		err = buf_append_text(&b, path);
+	if (err) {
+		buf_release(&b);
+		return NULL;
+	}
+	return buf_take(&b);
+}
+
+/* ---- order ---- */
+
+static int compare_by_name(const void *a, const void *b, void *arg)
+{
+	const size_t *x = a, *y = b;
+	const struct item *items = arg;
+	int order = strcmp(items[*x].name, items[*y].name);
+
+	if (order)
+		return order;
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void sort_by_name(struct listing *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->count; i++)
+		l->by_name[i] = i;
+	if (l->count)
+		qsort_r(l->by_name, l->count, sizeof(*l->by_name),
+			compare_by_name, l->items);
+}
+
+const struct item *listing_find(const struct listing *l, const char *name)
+{
+	size_t low = 0, high = l->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct item *item = &l->items[l->by_name[middle]];
+		int order = strcmp(name, item->name);
+
+		if (!order)
+			return item;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+/* Numbers the names of a run of equal ones, passing over numbers whose name
+ * is another file's own.  numbered: names by index, NULL where unchanged. */
+static int number_run(struct listing *l, const struct engine_hits *hits,
+		      size_t first, size_t end, char **numbered)
+{
+	size_t number = 1, i;
+
+	for (i = first + 1; i < end; i++) {
+		size_t at = l->by_name[i];
+		char *name = NULL;
+
+		do {
+			free(name);
+			name = make_name(hits->hits[at].score,
+					 base_name(hits->hits[at].path),
+					 ++number);
+			if (!name)
+				return -ENOMEM;
+		} while (listing_find(l, name));
+		numbered[at] = name;
+	}
+	return 0;
+}
+
+static int number_equal_names(struct listing *l, const struct engine_hits *hits)
+{
+	char **numbered = calloc(l->count + 1, sizeof(*numbered));
+	size_t first = 0, end, i;
+	int err = numbered ? 0 : -ENOMEM;
+
+	while (!err && first < l->count) {
+		const char *name = l->items[l->by_name[first]].name;
+
+		end = first + 1;
+		while (end < l->count &&
+		       strcmp(l->items[l->by_name[end]].name, name) == 0)
+			end++;
+		err = number_run(l, hits, first, end, numbered);
+		first = end;
+	}
+	for (i = 0; numbered && i < l->count; i++) {
+		if (!numbered[i])
+			continue;
+		free(l->items[i].name);
+		l->items[i].name = numbered[i];
+	}
+	free(numbered);
+	return err;
+}
+
+/* ---- making ---- */
+
+int listing_from_hits(const struct engine_hits *hits, unsigned depth,
+		      struct listing **out)
+{
+	struct listing *l = listing_new(hits->count);
+	size_t i;
+	int err = l ? 0 : -ENOMEM;
+
+	for (i = 0; i < hits->count && !err; i++) {
+		const struct engine_hit *hit = &hits->hits[i];
+		struct item *item = &l->items[l->count++];
+
+		item->name = make_name(hit->score, base_name(hit->path), 1);
+		item->target = make_target(hit->path, depth);
+		if (!item->name || !item->target)
+			err = -ENOMEM;
+	}
+	if (!err) {
+		sort_by_name(l);
+		err = number_equal_names(l, hits);
+	}
+	if (err) {
+		listing_unref(l);
+		return err;
+	}
+	sort_by_name(l);
+	l->cut = hits->cut;
+	*out = l;
+	return 0;
+}
+
+int listing_from_entries(const struct engine_entries *entries,
+			 struct listing **out)
+{
+	struct listing *l = listing_new(entries->count);
+	size_t i;
+
+	if (!l)
+		return -ENOMEM;
+	for (i = 0; i < entries->count; i++) {
+		l->items[i].name = strdup(entries->entries[i].name);
+		if (!l->items[i].name) {
+			listing_unref(l);
+			return -ENOMEM;
+		}
+		l->count++;
+	}
+	sort_by_name(l);
+	*out = l;
+	return 0;
+}

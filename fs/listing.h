@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_LISTING_H
+#define FS_LISTING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct engine_entries;
+struct engine_hits;
+
+/*
+ * The content of one directory of the virtual tree at one moment, for one
+ * caller.  Constant once made; shared by the handles and the node that show
+ * it.
+ */
+struct item {
+	char *name;
+	char *target; /* of a link; NULL in a directory of directories */
+};
+
+struct listing {
+	atomic_uint refs;
+	struct item *items; /* in the order of readdir */
+	size_t *by_name;    /* their indices in byte order of the names */
+	size_t count;
+	bool cut;
+	uid_t uid; /* whom it was made for */
+	gid_t gid;
+	int64_t made_ns;
+};
+
+/*
+ * "097_report.txt" -> "../../docs/report.txt": names are the score and the
+ * base name; equal ones get "~2", "~3"; longer ones are cut to NAME_MAX at a
+ * character boundary.  depth: components of the listed file's path.
+ */
+int listing_from_hits(const struct engine_hits *hits, unsigned depth,
+		      struct listing **out);
+int listing_from_entries(const struct engine_entries *entries,
+			 struct listing **out);
+
+struct listing *listing_ref(struct listing *l);
+void listing_unref(struct listing *l);
+
+/* NULL when there is no such name. */
+const struct item *listing_find(const struct listing *l, const char *name);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define FUSE_USE_VERSION 314
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fs/check.h"
+#include "fs/fs.h"
+#include "fs/log.h"
+#include "fs/serve.h"
+
+enum { EXIT_USAGE = 2 };
+
+/* ---- the background ---- */
+
+/*
+ * The child reports through the pipe from init(), that is, when the kernel
+ * has the mount and talks to us; until then its messages still go to the
+ * terminal.  Ending without a report is failure.
+ */
+static int parent_wait(int pipe_fd, pid_t child)
+{
+	char byte;
+	ssize_t len;
+	int status;
+
+	do
+		len = read(pipe_fd, &byte, 1);
+	while (len < 0 && errno == EINTR);
+	if (len == 1)
+		return EXIT_SUCCESS;
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return EXIT_FAILURE;
+	if (WIFSIGNALED(status))
+		log_line("ended by signal %d", WTERMSIG(status));
+	return WIFEXITED(status) && WEXITSTATUS(status)
+		       ? WEXITSTATUS(status)
+		       : EXIT_FAILURE;
+}
+
+/* fs->ready of a daemon: cuts the ties to the terminal, then reports. */
+static void report_ready(struct fs *fs)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	log_to_syslog();
+	if (null >= 0) {
+		(void)dup2(null, STDIN_FILENO);
+		(void)dup2(null, STDOUT_FILENO);
+		(void)dup2(null, STDERR_FILENO);
+		close(null);
+	}
+	(void)setsid();
+	(void)!chdir("/");
+	(void)!write(fs->ready_pipe, "", 1);
+	close(fs->ready_pipe);
+	fs->ready_pipe = -1;
+}
+
+static int run_in_background(struct fs *fs, int source_fd, const char *catalog)
+{
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		log_line("cannot make a pipe: %m");
+		return EXIT_FAILURE;
+	}
+	child = fork();
+	if (child < 0) {
+		log_line("cannot start in the background: %m");
+		return EXIT_FAILURE;
+	}
+	if (child > 0) {
+		close(ends[1]);
+		return parent_wait(ends[0], child);
+	}
+	close(ends[0]);
+	fs->ready_pipe = ends[1];
+	fs->report = report_ready;
+	return serve(fs, source_fd, catalog);
+}
+
+/* ---- the program ---- */
+
+/* Lower descriptors than 3 are standard input and so on, even when we were
+ * started without. */
+static void standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+static void warn_of_claimed(const struct fs *fs, int source_fd)
+{
+	const struct options *o = &fs->options;
+	struct stat st;
+
+	if (o->similar == SIMILAR_OFF ||
+	    fstatat(source_fd, o->similar_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	log_line("source '%s' has an entry '%s', which the tree of similar "
+		 "files hides; choose another name with -o similar_name=NAME",
+		 fs->source, o->similar_name);
+}
+
+static int run(struct fs *fs)
+{
+	char *catalog = NULL;
+	int source_fd = -1;
+	int status = EXIT_FAILURE;
+
+	if (check_places(fs, &source_fd))
+		return EXIT_FAILURE;
+	if (!check_catalog(fs, source_fd, &catalog)) {
+		warn_of_claimed(fs, source_fd);
+		if (fs->options.foreground)
+			status = serve(fs, source_fd, catalog);
+		else
+			status = run_in_background(fs, source_fd, catalog);
+		source_fd = -1; /* serve() has taken it, or we end now */
+	}
+	if (source_fd >= 0)
+		close(source_fd);
+	free(catalog);
+	return status;
+}
+
+static int main_with_options(struct fs *fs)
+{
+	const struct options *o = &fs->options;
+
+	if (o->help) {
+		options_print_help();
+		return EXIT_SUCCESS;
+	}
+	if (o->version) {
+		printf("kinfs %s\nlibfuse %s\n", KINFS_VERSION,
+		       fuse_pkgversion());
+		return EXIT_SUCCESS;
+	}
+	if (!o->mountpoint) {
+		log_line("%s missing; usage: kinfs SOURCE MOUNTPOINT "
+			 "[-o OPTIONS]",
+			 o->source ? "mount point" : "source and mount point");
+		return EXIT_USAGE;
+	}
+	return run(fs);
+}
+
+int main(int argc, char **argv)
+{
+	struct fs fs = { .proc_fd = -1, .ready_pipe = -1 };
+	int err;
+	int status;
+
+	standard_descriptors();
+	err = options_parse(argc, argv, &fs.options);
+	if (err == -ENOMEM)
+		log_line("out of memory");
+	if (err)
+		status = err == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
+	else
+		status = main_with_options(&fs);
+	options_release(&fs.options);
+	free(fs.source);
+	free(fs.mountpoint);
+	return status;
+}

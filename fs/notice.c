@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/notice.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "core/engine/engine.h"
+#include "fs/fs.h"
+#include "fs/log.h"
+
+/* ---- what the engine asks ---- */
+
+static int open_known(void *ctx, dev_t device, ino_t number)
+{
+	struct fs *fs = ctx;
+	struct inode *inode = inode_find(fs, device, number);
+	struct path_fd path;
+	int fd;
+
+	if (!inode)
+		return -ENOENT;
+	fd = inode_path_fd(fs, inode, &path);
+	if (!fd) {
+		fd = fcntl(path.fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			fd = -errno;
+		path_fd_close(&path);
+	}
+	inode_unref(fs, inode);
+	return fd;
+}
+
+static bool is_busy(void *ctx, dev_t device, ino_t number)
+{
+	struct fs *fs = ctx;
+	struct inode *inode = inode_find(fs, device, number);
+	bool busy;
+
+	if (!inode)
+		return false;
+	busy = atomic_load(&inode->writers) > 0;
+	inode_unref(fs, inode);
+	return busy;
+}
+
+static void write_log(void *ctx, const char *message)
+{
+	(void)ctx;
+	log_line("%s", message);
+}
+
+void notice_host(struct fs *fs, struct engine_options *options)
+{
+	options->host = (struct engine_host){
+		.ctx = fs,
+		.open_known = open_known,
+		.is_busy = is_busy,
+		.log = write_log,
+	};
+}
+
+/* ---- what the mount tells ---- */
+
+int notice_key(struct fs *fs, struct inode *inode, struct file_key *out)
+{
+	struct path_fd path;
+	struct file_key key;
+	struct stat st;
+	int err;
+
+	if (atomic_load(&inode->key_known)) {
+		*out = inode->key;
+		return 0;
+	}
+	err = inode_path_fd(fs, inode, &path);
+	if (err)
+		return err;
+	err = fstat(path.fd, &st) ? -errno : 0;
+	if (!err)
+		engine_file_key(fs->engine, path.fd, &st, &key);
+	path_fd_close(&path);
+	if (err)
+		return err;
+	inode_lock(fs, inode);
+	if (!atomic_load(&inode->key_known)) {
+		inode->key = key;
+		atomic_store(&inode->key_known, true);
+	}
+	inode_unlock(fs, inode);
+	*out = key;
+	return 0;
+}
+
+/*
+ * The first time, the scan has most likely seen the file as it is; the engine
+ * checks that when it has time.  A ctime that moved since is a change for
+ * sure.
+ */
+void notice_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
+{
+	int64_t ctime_ns = timespec_ns(&st->st_ctim), before;
+	struct path_fd path;
+
+	if (!fs->engine || !S_ISREG(st->st_mode) ||
+	    atomic_load(&inode->writers))
+		return;
+	before = atomic_exchange(&inode->noticed_ns, ctime_ns);
+	if (before == ctime_ns)
+		return;
+	if (!before) {
+		engine_file_seen(fs->engine, st);
+	} else if (!inode_path_fd(fs, inode, &path)) {
+		engine_file_closed(fs->engine, path.fd);
+		path_fd_close(&path);
+	}
+}
+
+void notice_closed(struct fs *fs, struct inode *inode, int fd)
+{
+	if (fs->engine && S_ISREG(inode->type))
+		engine_file_closed(fs->engine, fd);
+}
+
+void notice_added(struct fs *fs, struct inode *parent, const char *name,
+		  struct inode *child)
+{
+	struct file_key parent_key, key;
+
+	if (!fs->engine || notice_key(fs, parent, &parent_key) ||
+	    notice_key(fs, child, &key))
+		return;
+	engine_name_added(fs->engine, &parent_key, name, &key,
+			  S_ISDIR(child->type));
+}
+
+void notice_removed(struct fs *fs, struct inode *parent, const char *name)
+{
+	struct file_key key;
+
+	if (fs->engine && !notice_key(fs, parent, &key))
+		engine_name_removed(fs->engine, &key, name);
+}
+
+void notice_moved(struct fs *fs, struct inode *parent, const char *name,
+		  struct inode *new_parent, const char *new_name, bool exchange)
+{
+	struct file_key key, new_key;
+
+	if (!fs->engine || notice_key(fs, parent, &key) ||
+	    notice_key(fs, new_parent, &new_key))
+		return;
+	engine_name_moved(fs->engine, &key, name, &new_key, new_name, exchange);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_NOTICE_H
+#define FS_NOTICE_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+struct fs;
+struct inode;
+struct engine_options;
+struct file_key;
+
+/*
+ * Between the mount and the engine: what the mount does is told to the engine,
+ * what the engine wants to know of the mount it gets here.  None of these
+ * waits for anything.
+ */
+
+/* Fills in options->host. */
+void notice_host(struct fs *fs, struct engine_options *options);
+
+/* The engine's key of a file; computed once. */
+int notice_key(struct fs *fs, struct inode *inode, struct file_key *out);
+
+/* A lookup or getattr of a regular file got this from the disk. */
+void notice_looked_up(struct fs *fs, struct inode *inode,
+		      const struct stat *st);
+
+/* The last descriptor for writing was closed; fd is one of the file. */
+void notice_closed(struct fs *fs, struct inode *inode, int fd);
+
+/* Names of regular files and directories changed. */
+void notice_added(struct fs *fs, struct inode *parent, const char *name,
+		  struct inode *child);
+void notice_removed(struct fs *fs, struct inode *parent, const char *name);
+void notice_moved(struct fs *fs, struct inode *parent, const char *name,
+		  struct inode *new_parent, const char *new_name,
+		  bool exchange);
+
+#endif

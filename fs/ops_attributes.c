@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/ops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "fs/cred.h"
+#include "fs/notice.h"
+#include "fs/similar.h"
+
+void reply_error(fuse_req_t req, int err)
+{
+	fuse_reply_err(req, err == -ENOSYS ? EOPNOTSUPP : -err);
+}
+
+void ops_show(struct fs *fs, struct stat *st)
+{
+	st->st_ino = inode_number(fs, st->st_dev, st->st_ino);
+}
+
+void ops_saw(struct fs *fs, struct inode *inode, const struct stat *st)
+{
+	int64_t ctime_ns = timespec_ns(&st->st_ctim);
+
+	if (atomic_exchange(&inode->ctime_ns, ctime_ns) != ctime_ns)
+		atomic_fetch_add(&inode->caps_epoch, 1);
+	if (S_ISREG(st->st_mode))
+		notice_looked_up(fs, inode, st);
+}
+
+static int stat_inode(struct fs *fs, struct inode *inode, struct stat *st)
+{
+	struct path_fd p;
+	int err = inode_path_fd(fs, inode, &p);
+
+	if (err)
+		return err;
+	if (fstat(p.fd, st) != 0)
+		err = -errno;
+	path_fd_close(&p);
+	return err;
+}
+
+static int stat_node(struct fs *fs, struct inode *inode,
+		     const struct fuse_file_info *fi, struct stat *st)
+{
+	if (fi && fi->fh)
+		return fstat(handle_of(fi)->fd, st) == 0 ? 0 : -errno;
+	return stat_inode(fs, inode, st);
+}
+
+static void reply_stat(fuse_req_t req, fuse_ino_t node,
+		       const struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *inode = inode_of(fs, node);
+	struct stat st;
+	int err = stat_node(fs, inode, fi, &st);
+
+	if (err) {
+		reply_error(req, err);
+		return;
+	}
+	ops_saw(fs, inode, &st);
+	ops_show(fs, &st);
+	fuse_reply_attr(req, &st, fs->options.timeout_s);
+}
+
+void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	if (similar_is_node(node))
+		similar_getattr(req, node);
+	else
+		reply_stat(req, node, fi);
+}
+
+/* ---- setattr ---- */
+
+/* The file whose attributes change: by its handle or by its descriptor. */
+struct target {
+	struct inode *inode;
+	int fd; /* of the handle, or O_PATH */
+	bool is_handle;
+};
+
+static int truncate_path(fuse_req_t req, struct fs *fs, int fd, off_t size)
+{
+	struct fd_path path;
+	struct cred saved;
+	int err = cred_assume(fs, req, &saved);
+
+	if (err)
+		return err;
+	fd_path_make(fd, &path);
+	if (truncate(path.text, size) != 0)
+		err = -errno;
+	cred_restore(fs, &saved);
+	return err;
+}
+
+static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
+		    off_t size)
+{
+	int err;
+
+	if (!S_ISREG(t->inode->type))
+		return S_ISDIR(t->inode->type) ? -EISDIR : -EINVAL;
+	if (t->is_handle)
+		return ftruncate(t->fd, size) == 0 ? 0 : -errno;
+	err = truncate_path(req, fs, t->fd, size);
+	if (!err && !atomic_load(&t->inode->writers))
+		notice_closed(fs, t->inode, t->fd);
+	return err;
+}
+
+static int set_owner(const struct target *t, const struct stat *attr,
+		     int to_set)
+{
+	uid_t uid = to_set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1;
+	gid_t gid = to_set & FUSE_SET_ATTR_GID ? attr->st_gid : (gid_t)-1;
+
+	if (fchownat(t->fd, "", uid, gid,
+		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
+		return -errno;
+	return 0;
+}
+
+static int set_mode(const struct target *t, mode_t mode)
+{
+	struct fd_path path;
+
+	fd_path_make(t->fd, &path);
+	return fchmodat(AT_FDCWD, path.text, mode & 07777, 0) == 0 ? 0
+								   : -errno;
+}
+
+static struct timespec time_to_set(const struct timespec *t, bool set,
+				   bool now)
+{
+	struct timespec omit = { .tv_nsec = UTIME_OMIT };
+	struct timespec current = { .tv_nsec = UTIME_NOW };
+
+	return now ? current : set ? *t : omit;
+}
+
+static int set_times(const struct target *t, const struct stat *attr,
+		     int to_set)
+{
+	struct timespec times[2] = {
+		time_to_set(&attr->st_atim, to_set & FUSE_SET_ATTR_ATIME,
+			    to_set & FUSE_SET_ATTR_ATIME_NOW),
+		time_to_set(&attr->st_mtim, to_set & FUSE_SET_ATTR_MTIME,
+			    to_set & FUSE_SET_ATTR_MTIME_NOW),
+	};
+
+	if (utimensat(t->fd, "", times, AT_EMPTY_PATH) != 0)
+		return -errno;
+	return 0;
+}
+
+/*
+ * The kernel has checked owner and capabilities (default_permissions) and
+ * worked out the mode that a chown or a write leaves behind, so these run as
+ * the daemon; only the size is changed as the caller.  Owner before mode:
+ * chown clears the setuid bits that mode may carry.
+ */
+static int set_attributes(fuse_req_t req, struct fs *fs,
+			  const struct target *t, const struct stat *attr,
+			  int to_set)
+{
+	int err = 0;
+
+	if (to_set & FUSE_SET_ATTR_SIZE)
+		err = set_size(req, fs, t, attr->st_size);
+	if (!err && to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+		err = set_owner(t, attr, to_set);
+	if (!err && to_set & FUSE_SET_ATTR_MODE)
+		err = set_mode(t, attr->st_mode);
+	if (!err && to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME |
+			      FUSE_SET_ATTR_ATIME_NOW |
+			      FUSE_SET_ATTR_MTIME_NOW))
+		err = set_times(t, attr, to_set);
+	return err;
+}
+
+static int set_node(fuse_req_t req, fuse_ino_t node, const struct stat *attr,
+		    int to_set, const struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct target t = { .inode = inode_of(fs, node) };
+	struct path_fd p;
+	int err;
+
+	if (fi && fi->fh) {
+		t.fd = handle_of(fi)->fd;
+		t.is_handle = true;
+		return set_attributes(req, fs, &t, attr, to_set);
+	}
+	err = inode_path_fd(fs, t.inode, &p);
+	if (err)
+		return err;
+	t.fd = p.fd;
+	err = set_attributes(req, fs, &t, attr, to_set);
+	path_fd_close(&p);
+	return err;
+}
+
+void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr,
+		 int to_set, struct fuse_file_info *fi)
+{
+	int err = similar_is_node(node) ? -EROFS
+					: set_node(req, node, attr, to_set, fi);
+
+	if (err)
+		reply_error(req, err);
+	else
+		reply_stat(req, node, fi);
+}
+
+/* ---- statfs ---- */
+
+static int statfs_of(struct fs *fs, struct inode *inode, struct statvfs *st)
+{
+	struct path_fd p;
+	int err = inode_path_fd(fs, inode, &p);
+
+	if (err)
+		return err;
+	if (fstatvfs(p.fd, st) != 0)
+		err = -errno;
+	path_fd_close(&p);
+	return err;
+}
+
+void ops_statfs(fuse_req_t req, fuse_ino_t node)
+{
+	struct fs *fs = fs_of(req);
+	struct statvfs st;
+	struct inode *inode;
+	int err;
+
+	inode = similar_is_node(node) ? fs->root : inode_of(fs, node);
+	err = statfs_of(fs, inode, &st);
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_statfs(req, &st);
+}

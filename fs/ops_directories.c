@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/ops.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/similar.h"
+
+/*
+ * Directory offsets are those of the filesystem below.  The kernel takes as
+ * many entries as fit its buffer and comes back with the offset of the last;
+ * what was read ahead is kept for the usual case that this is where we are.
+ *
+ * The entry of the virtual tree, where it is shown, comes first, under an
+ * offset that no filesystem uses.
+ */
+#define STREAM_BYTES 32768
+#define ENTRY_PLUS_BYTES 128 /* no entry with attributes is smaller */
+#define SIMILAR_OFFSET ((off_t)0x7ffffffffffffffe)
+
+struct dir_stream {
+	pthread_mutex_t lock; /* everything here */
+	off_t at;             /* offset of the entry at used */
+	size_t used;
+	size_t filled;
+	char entries[STREAM_BYTES] __attribute__((aligned(8)));
+};
+
+/* ---- the stream ---- */
+
+static int stream_seek(struct handle *h, off_t off)
+{
+	struct dir_stream *s = h->stream;
+
+	if (off != 0 && off == s->at)
+		return 0;
+	if (off == SIMILAR_OFFSET)
+		off = 0;
+	if (lseek(h->fd, off, SEEK_SET) < 0)
+		return -errno;
+	s->at = off;
+	s->used = 0;
+	s->filled = 0;
+	return 0;
+}
+
+/* The entry at hand; NULL in *out at the end. */
+static int stream_peek(struct handle *h, const struct dirent64 **out)
+{
+	struct dir_stream *s = h->stream;
+	ssize_t len;
+
+	*out = NULL;
+	if (s->used == s->filled) {
+		len = getdents64(h->fd, s->entries, sizeof(s->entries));
+		if (len < 0)
+			return -errno;
+		s->used = 0;
+		s->filled = (size_t)len;
+	}
+	if (s->used < s->filled)
+		*out = (const void *)(s->entries + s->used);
+	return 0;
+}
+
+static void stream_skip(struct dir_stream *s, const struct dirent64 *d)
+{
+	s->at = d->d_off;
+	s->used += d->d_reclen;
+}
+
+/* ---- filling the kernel's buffer ---- */
+
+struct filling {
+	fuse_req_t req;
+	struct fs *fs;
+	struct handle *h;
+	bool plus;
+	char *data;
+	size_t used;
+	size_t size;
+	struct inode **counted; /* readdirplus: got a lookup count each */
+	size_t count;
+};
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* What is known without a lookup. */
+static void entry_plain(const struct filling *f, const struct dirent64 *d,
+			struct fuse_entry_param *e)
+{
+	const struct inode *dir = f->h->inode;
+	ino_t ino = d->d_ino;
+
+	if (dir == f->fs->root && strcmp(d->d_name, "..") == 0)
+		ino = dir->ino; /* what is above SOURCE is nobody's business */
+	memset(e, 0, sizeof(*e));
+	e->attr.st_ino = inode_number(f->fs, dir->dev, ino);
+	e->attr.st_mode = (mode_t)d->d_type << 12;
+}
+
+static size_t entry_size(const struct filling *f, const char *name)
+{
+	if (f->plus)
+		return fuse_add_direntry_plus(f->req, NULL, 0, name, NULL, 0);
+	return fuse_add_direntry(f->req, NULL, 0, name, NULL, 0);
+}
+
+static void entry_put(struct filling *f, const char *name,
+		      const struct fuse_entry_param *e, off_t next)
+{
+	char *to = f->data + f->used;
+	size_t room = f->size - f->used;
+
+	if (f->plus)
+		f->used += fuse_add_direntry_plus(f->req, to, room, name, e,
+						  next);
+	else
+		f->used += fuse_add_direntry(f->req, to, room, name, &e->attr,
+					     next);
+}
+
+/* An entry is looked up only when it fits, so no count has to be taken back.
+ * One that is gone already is still named, without attributes. */
+static void put_entry(struct filling *f, const struct dirent64 *d)
+{
+	struct fuse_entry_param e;
+	struct inode *dir = f->h->inode;
+
+	if (!f->plus || is_dots(d->d_name) ||
+	    ops_lookup(f->fs, dir, f->h->fd, d->d_name, d->d_ino, &e) != 0)
+		entry_plain(f, d, &e);
+	else
+		f->counted[f->count++] = inode_of(f->fs, e.ino);
+	entry_put(f, d->d_name, &e, d->d_off);
+}
+
+static bool fits(const struct filling *f, const char *name)
+{
+	return entry_size(f, name) <= f->size - f->used;
+}
+
+/* Returns whether there is room for more. */
+static bool fill_similar(struct filling *f)
+{
+	const char *name = f->fs->options.similar_name;
+	struct fuse_entry_param e;
+
+	if (!fits(f, name))
+		return false;
+	memset(&e, 0, sizeof(e));
+	e.attr.st_ino = similar_root_number(f->fs);
+	e.attr.st_mode = S_IFDIR;
+	entry_put(f, name, &e, SIMILAR_OFFSET);
+	return true;
+}
+
+static bool is_hidden(const struct filling *f, const char *name)
+{
+	return f->h->inode == f->fs->root && similar_claims(f->fs, name);
+}
+
+static int fill_lower(struct filling *f)
+{
+	for (;;) {
+		const struct dirent64 *d;
+		int err = stream_peek(f->h, &d);
+
+		if (err)
+			return f->used ? 0 : err;
+		if (!d)
+			return 0;
+		if (!is_hidden(f, d->d_name)) {
+			if (!fits(f, d->d_name))
+				return 0;
+			put_entry(f, d);
+		}
+		stream_skip(f->h->stream, d);
+	}
+}
+
+static int fill(struct filling *f, off_t off)
+{
+	int err = stream_seek(f->h, off);
+
+	if (err)
+		return err;
+	if (off == 0 && f->h->inode == f->fs->root &&
+	    similar_in_listing(f->fs) && !fill_similar(f))
+		return 0;
+	return fill_lower(f);
+}
+
+/* ---- replying ---- */
+
+/* Nobody heard of the entries: their counts go back. */
+static void take_back(const struct filling *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		inode_unref(f->fs, f->counted[i]);
+}
+
+static int fill_locked(struct filling *f, off_t off)
+{
+	int err;
+
+	pthread_mutex_lock(&f->h->stream->lock);
+	err = fill(f, off);
+	pthread_mutex_unlock(&f->h->stream->lock);
+	return err;
+}
+
+static void read_directory(fuse_req_t req, size_t size, off_t off,
+			   struct fuse_file_info *fi, bool plus)
+{
+	struct filling f = {
+		.req = req,
+		.fs = fs_of(req),
+		.h = handle_of(fi),
+		.plus = plus,
+		.data = malloc(size),
+		.size = size,
+		.counted = calloc(size / ENTRY_PLUS_BYTES + 1,
+				  sizeof(struct inode *)),
+	};
+	int err = f.data && f.counted ? fill_locked(&f, off) : -ENOMEM;
+
+	if (err)
+		reply_error(req, err);
+	else if (fuse_reply_buf(req, f.data, f.used) == -ENOENT)
+		take_back(&f); /* interrupted */
+	free(f.data);
+	free(f.counted);
+}
+
+void ops_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
+		 struct fuse_file_info *fi)
+{
+	if (similar_is_node(node))
+		similar_readdir(req, node, size, off, fi);
+	else
+		read_directory(req, size, off, fi, false);
+}
+
+void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
+		     struct fuse_file_info *fi)
+{
+	if (similar_is_node(node))
+		similar_readdirplus(req, node, size, off, fi);
+	else
+		read_directory(req, size, off, fi, true);
+}
+
+/* ---- opening and closing ---- */
+
+/* Through /proc, not as ".": that would need search permission. */
+static int open_directory(struct fs *fs, struct inode *inode)
+{
+	struct path_fd p;
+	int fd = inode_path_fd(fs, inode, &p);
+
+	if (fd)
+		return fd;
+	fd = fd_reopen(fs, p.fd, O_RDONLY | O_DIRECTORY);
+	path_fd_close(&p);
+	return fd;
+}
+
+static int handle_new(struct fs *fs, struct inode *inode,
+		      struct handle **handle_out)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+	struct dir_stream *s = malloc(sizeof(*s));
+	int fd = h && s ? open_directory(fs, inode) : -ENOMEM;
+
+	if (fd < 0) {
+		free(s);
+		free(h);
+		return fd;
+	}
+	pthread_mutex_init(&s->lock, NULL);
+	s->at = 0;
+	s->used = 0;
+	s->filled = 0;
+	h->fd = fd;
+	h->stream = s;
+	inode_attach(fs, inode, h);
+	*handle_out = h;
+	return 0;
+}
+
+static void handle_close(struct fs *fs, struct handle *h)
+{
+	inode_detach(fs, h);
+	close(h->fd);
+	pthread_mutex_destroy(&h->stream->lock);
+	free(h->stream);
+	free(h);
+}
+
+void ops_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct handle *h;
+	int err;
+
+	if (similar_is_node(node)) {
+		similar_opendir(req, node, fi);
+		return;
+	}
+	err = handle_new(fs, inode_of(fs, node), &h);
+	if (err) {
+		reply_error(req, err);
+		return;
+	}
+	fi->fh = (uint64_t)(uintptr_t)h;
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		handle_close(fs, h); /* interrupted */
+}
+
+void ops_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	if (similar_is_node(node)) {
+		similar_releasedir(req, node, fi);
+		return;
+	}
+	handle_close(fs_of(req), handle_of(fi));
+	reply_error(req, 0);
+}
+
+void ops_fsyncdir(fuse_req_t req, fuse_ino_t node, int datasync,
+		  struct fuse_file_info *fi)
+{
+	int err = 0;
+	int fd;
+
+	if (!similar_is_node(node)) {
+		fd = handle_of(fi)->fd;
+		if ((datasync ? fdatasync(fd) : fsync(fd)) != 0)
+			err = -errno;
+	}
+	reply_error(req, err);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/ops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/cred.h"
+#include "fs/notice.h"
+#include "fs/similar.h"
+
+/* ---- cached pages ---- */
+
+/* Within this time of a change another one may leave the same ctime. */
+#define CLOCK_GRAIN_NS 20000000
+
+/*
+ * Whether the pages the kernel kept of this file are still its content: when
+ * the file is as the previous open saw it.  Remembers what this open sees.  A
+ * timestamp too young to be trusted is not remembered.
+ */
+static bool pages_are_good(struct fs *fs, struct inode *inode,
+			   const struct stat *st)
+{
+	struct open_seen now = {
+		.size = st->st_size,
+		.mtime_ns = timespec_ns(&st->st_mtim),
+		.ctime_ns = timespec_ns(&st->st_ctim),
+	};
+	struct timespec clock;
+	bool good;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &clock);
+	inode_lock(fs, inode);
+	good = inode->seen.ctime_ns && now.size == inode->seen.size &&
+	       now.mtime_ns == inode->seen.mtime_ns &&
+	       now.ctime_ns == inode->seen.ctime_ns;
+	if (timespec_ns(&clock) - now.ctime_ns < CLOCK_GRAIN_NS)
+		now.ctime_ns = 0;
+	inode->seen = now;
+	inode_unlock(fs, inode);
+	return good;
+}
+
+/* ---- handles ---- */
+
+/* The flags for opening below; the special link of a descriptor must be
+ * followed, and a signal nobody asked for must not come. */
+static int flags_below(int flags)
+{
+	return flags & ~(O_NOFOLLOW | O_CREAT | O_EXCL | O_NOCTTY | O_ASYNC);
+}
+
+static bool flags_write(int flags)
+{
+	return (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
+}
+
+/* fd is taken on success. */
+static int handle_new(struct fs *fs, struct inode *inode, int fd, int flags,
+		      struct fuse_file_info *fi)
+{
+	struct handle *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	h->fd = fd;
+	h->flags = flags;
+	h->writes = flags_write(flags);
+	inode_attach(fs, inode, h);
+	fi->fh = (uint64_t)(uintptr_t)h;
+	return 0;
+}
+
+static void handle_close(struct fs *fs, struct handle *h)
+{
+	struct inode *inode = h->inode;
+	bool last_writer =
+		h->writes && atomic_fetch_sub(&inode->writers, 1) == 1;
+
+	if (last_writer)
+		notice_closed(fs, inode, h->fd);
+	inode_detach(fs, h);
+	close(h->fd);
+	free(h);
+}
+
+/* ---- open ---- */
+
+static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
+			  int flags)
+{
+	struct path_fd p;
+	struct cred saved;
+	int fd = inode_path_fd(fs, inode, &p);
+
+	if (fd)
+		return fd;
+	fd = cred_assume(fs, req, &saved);
+	if (!fd) {
+		fd = fd_reopen(fs, p.fd, flags_below(flags));
+		cred_restore(fs, &saved);
+	}
+	path_fd_close(&p);
+	return fd;
+}
+
+static int open_handle(fuse_req_t req, struct fs *fs, struct inode *inode,
+		       struct fuse_file_info *fi)
+{
+	struct stat st;
+	int err;
+	int fd;
+
+	if (!S_ISREG(inode->type))
+		return -EOPNOTSUPP; /* the kernel opens special files itself */
+	fd = open_as_caller(req, fs, inode, fi->flags);
+	if (fd < 0)
+		return fd;
+	err = fstat(fd, &st) == 0 ? 0 : -errno;
+	if (!err)
+		err = handle_new(fs, inode, fd, fi->flags, fi);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	fi->keep_cache = pages_are_good(fs, inode, &st);
+	return 0;
+}
+
+/* Counts the writer first: a file is never modified without being busy. */
+static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
+		     struct fuse_file_info *fi)
+{
+	bool writes = flags_write(fi->flags);
+	int err;
+
+	if (writes)
+		atomic_fetch_add(&inode->writers, 1);
+	err = open_handle(req, fs, inode, fi);
+	if (err && writes)
+		atomic_fetch_sub(&inode->writers, 1);
+	return err;
+}
+
+void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	int err;
+
+	if (similar_is_node(node)) {
+		similar_open_file(req, node);
+		return;
+	}
+	err = open_node(req, fs, inode_of(fs, node), fi);
+	if (err)
+		reply_error(req, err);
+	else if (fuse_reply_open(req, fi) == -ENOENT)
+		handle_close(fs, handle_of(fi)); /* interrupted */
+}
+
+/* ---- create ---- */
+
+static int create_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
+			    const char *name, mode_t mode, int flags)
+{
+	struct cred saved;
+	int fd = cred_assume_create(fs, req, mode, &saved, &mode);
+
+	if (fd)
+		return fd;
+	fd = openat(dir_fd, name,
+		    flags_below(flags) | O_CREAT | O_EXCL | O_NOFOLLOW |
+			    O_CLOEXEC,
+		    mode & 07777);
+	if (fd < 0)
+		fd = -errno;
+	cred_restore(fs, &saved);
+	return fd;
+}
+
+/* The inode of a file just made, from its descriptor: its name may already
+ * be another's. */
+static int enter_created(struct fs *fs, struct inode *dir, int dir_fd,
+			 const char *name, int fd, struct fuse_entry_param *e)
+{
+	struct stat st;
+	struct found found = {
+		.st = &st,
+		.parent = dir,
+		.parent_fd = dir_fd,
+		.name = name,
+	};
+	struct inode *inode;
+	int err;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	found.fd = fd_reopen(fs, fd, O_PATH);
+	if (found.fd < 0)
+		return found.fd;
+	err = inode_enter(fs, &found, &inode);
+	if (!err)
+		ops_entry(fs, inode, &st, e);
+	return err;
+}
+
+static int created(struct fs *fs, struct inode *dir, int dir_fd,
+		   const char *name, int fd, struct fuse_file_info *fi,
+		   struct fuse_entry_param *e)
+{
+	struct inode *inode;
+	int err = enter_created(fs, dir, dir_fd, name, fd, e);
+
+	if (err)
+		return err;
+	inode = inode_of(fs, e->ino);
+	if (flags_write(fi->flags))
+		atomic_fetch_add(&inode->writers, 1);
+	err = handle_new(fs, inode, fd, fi->flags, fi);
+	if (err) {
+		if (flags_write(fi->flags))
+			atomic_fetch_sub(&inode->writers, 1);
+		inode_unref(fs, inode);
+		return err;
+	}
+	notice_added(fs, dir, name, inode);
+	return 0;
+}
+
+/* The name exists after all, made behind the mount's back.  ESTALE makes the
+ * kernel look again and do what is right for something else than a file. */
+static int open_existing(fuse_req_t req, struct fs *fs, struct inode *dir,
+			 int dir_fd, const char *name,
+			 struct fuse_file_info *fi, struct fuse_entry_param *e)
+{
+	struct inode *inode;
+	int err = ops_lookup(fs, dir, dir_fd, name, 0, e);
+
+	if (err)
+		return err == -ENOENT ? -ESTALE : err;
+	inode = inode_of(fs, e->ino);
+	err = S_ISREG(inode->type) ? open_node(req, fs, inode, fi) : -ESTALE;
+	if (err)
+		inode_unref(fs, inode);
+	return err;
+}
+
+static int create_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
+		     const char *name, mode_t mode, struct fuse_file_info *fi,
+		     struct fuse_entry_param *e)
+{
+	struct inode *dir = inode_of(fs, parent);
+	struct path_fd at;
+	int err = inode_path_fd(fs, dir, &at);
+	int fd;
+
+	if (err)
+		return err;
+	fd = create_as_caller(req, fs, at.fd, name, mode, fi->flags);
+	if (fd >= 0) {
+		err = created(fs, dir, at.fd, name, fd, fi, e);
+		if (err)
+			close(fd);
+	} else if (fd == -EEXIST && !(fi->flags & O_EXCL)) {
+		err = open_existing(req, fs, dir, at.fd, name, fi, e);
+	} else {
+		err = fd;
+	}
+	path_fd_close(&at);
+	return err;
+}
+
+void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
+		mode_t mode, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct fuse_entry_param e;
+	struct inode *inode;
+	int err = ops_may_change(fs, parent, name, -EEXIST);
+
+	if (!err)
+		err = create_in(req, fs, parent, name, mode, fi, &e);
+	if (err) {
+		reply_error(req, err);
+		return;
+	}
+	inode = inode_of(fs, e.ino);
+	if (fuse_reply_create(req, &e, fi) == -ENOENT) { /* interrupted */
+		handle_close(fs, handle_of(fi));
+		inode_unref(fs, inode);
+	}
+}
+
+/* ---- close ---- */
+
+/* What the lower filesystem has to say about earlier writes, it says to a
+ * close(); a duplicate can be closed as often as the caller closes his. */
+static int flush_handle(const struct handle *h)
+{
+	int fd;
+
+	if (!h->writes)
+		return 0;
+	fd = dup(h->fd);
+	if (fd < 0)
+		return -errno;
+	return close(fd) == 0 ? 0 : -errno;
+}
+
+void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	int err;
+
+	if (similar_is_node(node)) {
+		reply_error(req, 0);
+		return;
+	}
+	err = flush_handle(handle_of(fi));
+	locks_owner_closed(fs, inode_of(fs, node), fi->lock_owner);
+	reply_error(req, err);
+}
+
+void ops_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
+{
+	if (!similar_is_node(node))
+		handle_close(fs_of(req), handle_of(fi));
+	reply_error(req, 0);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/ops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/similar.h"
+
+/*
+ * Locks are held on the file below, so that they count between the mount and
+ * those who use SOURCE directly.
+ *
+ * POSIX locks belong to an owner (a process) and an inode.  Each such pair has
+ * a descriptor of its own whose open-file-description locks stand for the
+ * owner's; it is closed when the owner closes one of its descriptors of the
+ * file, as POSIX wants it.  flock() locks belong to the handle.
+ *
+ * A lock that must be waited for is waited for by a thread of its own, which a
+ * signal without SA_RESTART gets out of the system call.  A signal may arrive
+ * just before the call and be lost, so it is sent until the thread is out.
+ */
+#define WAITERS_MAX 1024
+#define WAITER_STACK ((size_t)256 * 1024)
+#define WAITER_SIGNAL SIGUSR1
+
+struct lock_owner {
+	struct lock_owner *next;
+	uint64_t id;
+	int fd;
+	pid_t pid;      /* who set the last lock */
+	unsigned users; /* operations under way */
+};
+
+struct waiter {
+	struct waiter *next;
+	struct waiter **link;
+	struct fs *fs;
+	fuse_req_t req;
+	struct inode *inode;      /* holds a reference */
+	struct lock_owner *owner; /* NULL: flock() */
+	struct flock lock;
+	int fd;
+	int flock_op;
+	pthread_t thread;
+	atomic_bool interrupted;
+	atomic_bool done; /* out of the system call */
+};
+
+struct locks {
+	pthread_mutex_t owners; /* inode->owners, and all of lock_owner */
+	pthread_mutex_t lock;   /* the rest; innermost */
+	struct waiter *waiters;
+	unsigned waiter_count;
+	bool stopping;
+};
+
+/* ---- owners ---- */
+
+/* Under the owners lock. */
+static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
+{
+	struct lock_owner *o = atomic_load(&inode->owners);
+
+	while (o && o->id != id)
+		o = o->next;
+	return o;
+}
+
+/* For writing if at all possible: the owner may ask for an exclusive lock
+ * through another descriptor later on. */
+static int owner_open(struct fs *fs, const struct handle *h)
+{
+	int fd = fd_reopen(fs, h->fd, O_RDWR | O_NONBLOCK);
+
+	if (fd < 0)
+		fd = fd_reopen(fs, h->fd,
+			       (h->flags & O_ACCMODE) | O_NONBLOCK);
+	return fd;
+}
+
+/* Takes fd. */
+static struct lock_owner *owner_insert(struct inode *inode, uint64_t id, int fd)
+{
+	struct lock_owner *o = calloc(1, sizeof(*o));
+
+	if (!o) {
+		close(fd);
+		return NULL;
+	}
+	o->id = id;
+	o->fd = fd;
+	o->next = atomic_load(&inode->owners);
+	atomic_store(&inode->owners, o);
+	return o;
+}
+
+static int owner_get(struct fs *fs, struct inode *inode,
+		     const struct fuse_file_info *fi, pid_t pid,
+		     struct lock_owner **owner_out)
+{
+	struct locks *l = fs->locks;
+	struct lock_owner *o;
+	int err = 0;
+	int fd;
+
+	pthread_mutex_lock(&l->owners);
+	o = owner_find(inode, fi->lock_owner);
+	if (!o) {
+		fd = owner_open(fs, handle_of(fi));
+		err = fd < 0 ? fd : 0;
+		if (!err)
+			o = owner_insert(inode, fi->lock_owner, fd);
+	}
+	if (o) {
+		o->users++;
+		o->pid = pid;
+		*owner_out = o;
+	} else if (!err) {
+		err = -ENOMEM;
+	}
+	pthread_mutex_unlock(&l->owners);
+	return err;
+}
+
+static void owner_put(struct fs *fs, struct lock_owner *o)
+{
+	pthread_mutex_lock(&fs->locks->owners);
+	o->users--;
+	pthread_mutex_unlock(&fs->locks->owners);
+}
+
+static void owner_remove(struct inode *inode, struct lock_owner *o)
+{
+	struct lock_owner *at = atomic_load(&inode->owners);
+
+	if (at == o) {
+		atomic_store(&inode->owners, o->next);
+	} else {
+		while (at->next != o)
+			at = at->next;
+		at->next = o->next;
+	}
+	close(o->fd);
+	free(o);
+}
+
+void locks_owner_closed(struct fs *fs, struct inode *inode, uint64_t owner)
+{
+	struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+	struct lock_owner *o;
+
+	if (!atomic_load(&inode->owners))
+		return;
+	pthread_mutex_lock(&fs->locks->owners);
+	o = owner_find(inode, owner);
+	if (o && o->users)
+		(void)fcntl(o->fd, F_OFD_SETLK, &all);
+	else if (o)
+		owner_remove(inode, o);
+	pthread_mutex_unlock(&fs->locks->owners);
+}
+
+void locks_forget(struct inode *inode)
+{
+	while (atomic_load(&inode->owners))
+		owner_remove(inode, atomic_load(&inode->owners));
+}
+
+/* ---- waiting ---- */
+
+static void wait_a_moment(void)
+{
+	struct timespec moment = { .tv_nsec = 1000000 };
+
+	nanosleep(&moment, NULL);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* Called by libfuse, in one of its threads or at once in the waiter's. */
+static void on_interrupt(fuse_req_t req, void *arg)
+{
+	struct waiter *w = arg;
+
+	(void)req;
+	atomic_store(&w->interrupted, true);
+	if (pthread_equal(pthread_self(), w->thread))
+		return;
+	while (!atomic_load(&w->done)) {
+		pthread_kill(w->thread, WAITER_SIGNAL);
+		wait_a_moment();
+	}
+}
+
+static int lock_now(const struct waiter *w)
+{
+	int r = w->owner ? fcntl(w->fd, F_OFD_SETLKW, &w->lock)
+			 : flock(w->fd, w->flock_op);
+
+	return r == 0 ? 0 : -errno;
+}
+
+static void waiter_enlist(struct locks *l, struct waiter *w)
+{
+	w->next = l->waiters;
+	w->link = &l->waiters;
+	if (w->next)
+		w->next->link = &w->next;
+	l->waiters = w;
+	l->waiter_count++;
+}
+
+static void waiter_free(struct locks *l, struct waiter *w)
+{
+	pthread_mutex_lock(&l->lock);
+	*w->link = w->next;
+	if (w->next)
+		w->next->link = w->link;
+	free(w);
+	l->waiter_count--;
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void *waiter_main(void *arg)
+{
+	struct waiter *w = arg;
+	struct fs *fs = w->fs;
+	sigset_t set;
+	int err = -EINTR;
+
+	/* The starter holds the lock until w->thread is known. */
+	pthread_mutex_lock(&fs->locks->lock);
+	pthread_mutex_unlock(&fs->locks->lock);
+	sigemptyset(&set);
+	sigaddset(&set, WAITER_SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	fuse_req_interrupt_func(w->req, on_interrupt, w);
+	while (err == -EINTR && !atomic_load(&w->interrupted))
+		err = lock_now(w);
+	atomic_store(&w->done, true);
+	fuse_req_interrupt_func(w->req, NULL, NULL);
+	if (w->owner)
+		owner_put(fs, w->owner);
+	reply_error(w->req, err);
+	inode_unref(fs, w->inode);
+	waiter_free(fs->locks, w);
+	return NULL;
+}
+
+/* Under the lock. */
+static int thread_start(struct waiter *w)
+{
+	pthread_attr_t attr;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, WAITER_STACK);
+	err = pthread_create(&w->thread, &attr, waiter_main, w);
+	pthread_attr_destroy(&attr);
+	return err ? -ENOLCK : 0;
+}
+
+/* Takes a copy of what is waited for; on success the waiter replies. */
+static int wait_for_lock(const struct waiter *what)
+{
+	struct locks *l = what->fs->locks;
+	struct waiter *w = malloc(sizeof(*w));
+	int err = -ENOLCK;
+
+	if (!w)
+		return -ENOMEM;
+	*w = *what;
+	pthread_mutex_lock(&l->lock);
+	if (!l->stopping && l->waiter_count < WAITERS_MAX)
+		err = thread_start(w);
+	if (!err) {
+		inode_ref(w->inode);
+		waiter_enlist(l, w);
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (err)
+		free(w);
+	return err;
+}
+
+/* ---- operations ---- */
+
+static int set_lock(fuse_req_t req, struct inode *inode,
+		    struct fuse_file_info *fi, const struct flock *lock,
+		    bool sleep, bool *replied)
+{
+	struct waiter w = { .fs = fs_of(req), .req = req, .inode = inode };
+	int err;
+
+	*replied = false;
+	if (lock->l_type == F_UNLCK && !atomic_load(&inode->owners))
+		return 0;
+	err = owner_get(w.fs, inode, fi, lock->l_pid, &w.owner);
+	if (err)
+		return err;
+	w.fd = w.owner->fd;
+	w.lock = *lock;
+	w.lock.l_pid = 0; /* as F_OFD_* demands */
+	if (fcntl(w.fd, F_OFD_SETLK, &w.lock) != 0)
+		err = -errno;
+	if (sleep && (err == -EAGAIN || err == -EACCES)) {
+		err = wait_for_lock(&w);
+		*replied = !err;
+	}
+	if (!*replied)
+		owner_put(w.fs, w.owner);
+	return err;
+}
+
+void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       struct flock *lock, int sleep)
+{
+	bool replied = false;
+	int err = -EBADF;
+
+	if (!similar_is_node(node))
+		err = set_lock(req, inode_of(fs_of(req), node), fi, lock,
+			       sleep != 0, &replied);
+	if (!replied)
+		reply_error(req, err);
+}
+
+/*
+ * The process behind an open-file-description lock, which the system does not
+ * name: when it is ours, it is the owner whose own descriptor sees no
+ * conflict.  Of several sharers any one will do.  Under the owners lock.
+ */
+static pid_t holder(struct inode *inode, const struct lock_owner *asking,
+		    const struct flock *held)
+{
+	struct lock_owner *o = atomic_load(&inode->owners);
+	pid_t any = 0;
+
+	for (; o; o = o->next) {
+		struct flock probe = *held;
+
+		if (o == asking)
+			continue;
+		probe.l_type = F_WRLCK;
+		probe.l_pid = 0;
+		if (fcntl(o->fd, F_OFD_GETLK, &probe) == 0 &&
+		    probe.l_type == F_UNLCK)
+			return o->pid;
+		any = o->pid;
+	}
+	return held->l_type == F_RDLCK ? any : 0;
+}
+
+static int get_lock(struct fs *fs, struct inode *inode,
+		    const struct fuse_file_info *fi, struct flock *lock)
+{
+	struct lock_owner *o;
+	int err = 0;
+
+	pthread_mutex_lock(&fs->locks->owners);
+	o = owner_find(inode, fi->lock_owner);
+	lock->l_pid = 0;
+	if (fcntl(o ? o->fd : handle_of(fi)->fd, F_OFD_GETLK, lock) != 0)
+		err = -errno;
+	else if (lock->l_type != F_UNLCK && lock->l_pid < 0)
+		lock->l_pid = holder(inode, o, lock);
+	pthread_mutex_unlock(&fs->locks->owners);
+	return err;
+}
+
+void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       struct flock *lock)
+{
+	struct fs *fs = fs_of(req);
+	int err = -EBADF;
+
+	if (!similar_is_node(node))
+		err = get_lock(fs, inode_of(fs, node), fi, lock);
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_lock(req, lock);
+}
+
+void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       int op)
+{
+	struct waiter w = { .fs = fs_of(req), .req = req, .flock_op = op };
+	int err = 0;
+
+	if (similar_is_node(node)) {
+		reply_error(req, -EBADF);
+		return;
+	}
+	w.inode = inode_of(w.fs, node);
+	w.fd = handle_of(fi)->fd;
+	if (flock(w.fd, op | LOCK_NB) != 0)
+		err = -errno;
+	if (err == -EWOULDBLOCK && !(op & LOCK_NB)) {
+		err = wait_for_lock(&w);
+		if (!err)
+			return;
+	}
+	reply_error(req, err);
+}
+
+/* ---- life ---- */
+
+int locks_open(struct fs *fs)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct locks *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	pthread_mutex_init(&l->owners, NULL);
+	pthread_mutex_init(&l->lock, NULL);
+	fs->locks = l;
+	return sigaction(WAITER_SIGNAL, &action, NULL) == 0 ? 0 : -errno;
+}
+
+void locks_stop(struct fs *fs)
+{
+	struct locks *l = fs->locks;
+	unsigned left;
+
+	if (!l)
+		return;
+	do {
+		pthread_mutex_lock(&l->lock);
+		l->stopping = true;
+		for (struct waiter *w = l->waiters; w; w = w->next) {
+			atomic_store(&w->interrupted, true);
+			pthread_kill(w->thread, WAITER_SIGNAL);
+		}
+		left = l->waiter_count;
+		pthread_mutex_unlock(&l->lock);
+		if (left)
+			wait_a_moment();
+	} while (left);
+}
+
+void locks_free(struct fs *fs)
+{
+	if (!fs->locks)
+		return;
+	pthread_mutex_destroy(&fs->locks->owners);
+	pthread_mutex_destroy(&fs->locks->lock);
+	free(fs->locks);
+	fs->locks = NULL;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_OPTIONS_H
+#define FS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum xattrs_mode {
+	XATTRS_LIST,   /* derived attributes are listed */
+	XATTRS_HIDE,   /* never listed */
+	XATTRS_STRICT, /* listed; setting or removing one is refused */
+};
+
+enum similar_mode {
+	SIMILAR_HIDE, /* found by lookup, not by readdir */
+	SIMILAR_SHOW,
+	SIMILAR_OFF,
+};
+
+struct options {
+	char *source;     /* as given; NULL when missing */
+	char *mountpoint; /* as given; NULL when missing */
+
+	uint32_t digest_set; /* DIGEST_BIT()s */
+	enum xattrs_mode xattrs;
+	enum similar_mode similar;
+	char *similar_name;
+	int threshold; /* 1..100 */
+	size_t limit;
+	uint64_t min_size;
+	uint64_t max_size; /* 0: no limit */
+	char **excludes;
+	size_t exclude_count;
+	bool cross;
+	unsigned wait_s;
+	unsigned workers; /* 0: one per processor */
+	char *db;         /* NULL: the default place */
+	double timeout_s; /* of attributes and entries in the kernel */
+
+	bool foreground;
+	bool debug;
+	bool single_thread;
+	bool clone_fd;
+	unsigned max_threads;
+	bool help;
+	bool version;
+
+	bool fsname_given;
+
+	/* For libfuse: "kinfs -o ..." */
+	int fuse_argc;
+	char **fuse_argv;
+};
+
+/* Fills out from the command line.  -EINVAL after a message to standard
+ * error, -ENOMEM.  The caller releases out in either case. */
+int options_parse(int argc, char **argv, struct options *out);
+void options_release(struct options *options);
+
+/* Prints the usage text to standard output. */
+void options_print_help(void);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/park.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+
+/*
+ * libfuse calls this with the request locked, either because an interrupt came
+ * in (then replying here is fine, the request outlives the call) or from
+ * within fuse_req_interrupt_func() (then it is not: the reply would free the
+ * lock that is held).  armed tells the two apart.
+ */
+static void on_interrupt(fuse_req_t req, void *arg)
+{
+	struct park *p = arg;
+
+	atomic_store(&p->interrupted, true);
+	if (!atomic_load(&p->armed))
+		return;
+	if (!atomic_exchange(&p->claimed, true))
+		fuse_reply_err(req, EINTR); /* p may be gone by now */
+}
+
+bool park_begin(struct park *p, struct fuse_req *req)
+{
+	p->req = req;
+	atomic_init(&p->claimed, false);
+	atomic_init(&p->armed, false);
+	atomic_init(&p->interrupted, false);
+	fuse_req_interrupt_func(req, on_interrupt, p);
+	atomic_store(&p->armed, true);
+	if (!atomic_load(&p->interrupted))
+		return true;
+	if (park_claim(p))
+		fuse_reply_err(req, EINTR);
+	return false;
+}
+
+bool park_claim(struct park *p)
+{
+	if (atomic_exchange(&p->claimed, true))
+		return false;
+	/* Waits for a running on_interrupt(); none comes after it. */
+	fuse_req_interrupt_func(p->req, NULL, NULL);
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_PARK_H
+#define FS_PARK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct fuse_req;
+
+/*
+ * A request that is answered later, from another thread, or interrupted.
+ *
+ * Either the thread that has the answer claims it, or the interrupt does and
+ * replies EINTR.  The owner frees what contains the struct only in the thread
+ * with the answer, after trying to claim it.
+ */
+struct park {
+	struct fuse_req *req;
+	atomic_bool claimed;
+	atomic_bool armed; /* the interrupt may reply by itself */
+	atomic_bool interrupted;
+};
+
+/* False when the request was interrupted already: EINTR was replied, and
+ * nothing refers to p any more. */
+bool park_begin(struct park *p, struct fuse_req *req);
+
+/* True when the caller is to reply to p->req now. */
+bool park_claim(struct park *p);
+
+#endif

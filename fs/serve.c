@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define FUSE_USE_VERSION 314
+#include "fs/serve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse_lowlevel.h>
+#include <fuse_opt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/engine/engine.h"
+#include "fs/cred.h"
+#include "fs/fs.h"
+#include "fs/log.h"
+#include "fs/notice.h"
+#include "fs/ops.h"
+#include "fs/similar.h"
+
+/* ---- before the mount ---- */
+
+static int open_proc(struct fs *fs)
+{
+	fs->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fs->proc_fd >= 0)
+		return 0;
+	log_line("'/proc/self/fd': %s; mount proc first", err_text(errno));
+	return -errno;
+}
+
+static int open_tables(struct fs *fs, int source_fd)
+{
+	int err = cred_init(fs);
+
+	if (!err)
+		err = inodes_open(fs, source_fd);
+	else
+		close(source_fd);
+	if (!err)
+		err = locks_open(fs);
+	if (!err)
+		err = similar_open(fs);
+	if (err)
+		log_line("cannot prepare '%s': %s", fs->source, err_text(err));
+	return err;
+}
+
+static int complain_engine(int err, const char *catalog_dir)
+{
+	if (err == -EBUSY)
+		log_line("catalog '%s' is in use by another kinfs; unmount "
+			 "that one, or use another place with -o db=DIR",
+			 catalog_dir);
+	else if (err == -ENOTSUP)
+		log_line("the digest rdc needs MD4: install OpenSSL's legacy "
+			 "provider, or leave it out with -o digests=LIST");
+	else
+		log_line("catalog '%s': %s", catalog_dir, err_text(err));
+	return err;
+}
+
+static int open_engine(struct fs *fs, const char *catalog_dir)
+{
+	const struct options *o = &fs->options;
+	struct engine_options e = {
+		.source_fd = fs->root->fd,
+		.source = fs->source,
+		.catalog_dir = catalog_dir,
+		.digest_set = o->digest_set,
+		.workers = o->workers,
+		.min_size = o->min_size,
+		.max_size = o->max_size,
+		.excludes = (const char *const *)o->excludes,
+		.exclude_count = o->exclude_count,
+		.cross = o->cross,
+		.threshold = o->threshold,
+		.limit = o->limit,
+	};
+	int err;
+
+	notice_host(fs, &e);
+	err = engine_open(&e, &fs->engine);
+	return err ? complain_engine(err, catalog_dir) : 0;
+}
+
+/* ---- the session ---- */
+
+static void log_of_libfuse(enum fuse_log_level level, const char *format,
+			   va_list args)
+{
+	(void)level;
+	log_line_v(format, args);
+}
+
+static int add_arguments(const struct fs *fs, struct fuse_args *args)
+{
+	const struct options *o = &fs->options;
+	char *list = NULL;
+	char *name = NULL;
+	int r = 0;
+
+	if (!o->fsname_given) {
+		size_t size = strlen(fs->source) + sizeof("fsname=");
+
+		name = malloc(size);
+		if (!name)
+			return -ENOMEM;
+		snprintf(name, size, "fsname=%s", fs->source);
+		r |= fuse_opt_add_opt_escaped(&list, name);
+	}
+	r |= fuse_opt_add_opt(&list, "subtype=kinfs");
+	r |= fuse_opt_add_opt(&list, "default_permissions");
+	if (o->debug)
+		r |= fuse_opt_add_opt(&list, "debug");
+	if (!r)
+		r = fuse_opt_insert_arg(args, 1, "-o") |
+		    fuse_opt_insert_arg(args, 2, list);
+	free(list);
+	free(name);
+	return r ? -ENOMEM : 0;
+}
+
+static int session_open(struct fs *fs)
+{
+	struct options *o = &fs->options;
+	struct fuse_args args = {
+		.argc = o->fuse_argc,
+		.argv = o->fuse_argv,
+		.allocated = 1,
+	};
+	int err = add_arguments(fs, &args);
+
+	if (!err) {
+		fs->session = fuse_session_new(&args, &ops_table,
+					       sizeof(ops_table), fs);
+		err = fs->session ? 0 : -EINVAL; /* libfuse said why */
+	}
+	o->fuse_argc = args.argc;
+	o->fuse_argv = args.argv;
+	return err;
+}
+
+static int session_loop(struct fs *fs)
+{
+	const struct options *o = &fs->options;
+	struct fuse_loop_config *config;
+	int r;
+
+	if (o->single_thread)
+		return fuse_session_loop(fs->session);
+	config = fuse_loop_cfg_create();
+	if (!config)
+		return -ENOMEM;
+	fuse_loop_cfg_set_clone_fd(config, o->clone_fd);
+	if (o->max_threads)
+		fuse_loop_cfg_set_max_threads(config, o->max_threads);
+	r = fuse_session_loop_mt(fs->session, config);
+	fuse_loop_cfg_destroy(config);
+	return r;
+}
+
+void serve_ready(struct fs *fs)
+{
+	atomic_store(&fs->ready, true);
+	if (fs->report)
+		fs->report(fs);
+}
+
+/* ---- serving ---- */
+
+/* The signals that end us go to the thread that waits for the session, so
+ * that it wakes up; the engine's threads are started with them blocked. */
+static void block_ending(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(how, &set, NULL);
+}
+
+static int start_engine(struct fs *fs)
+{
+	int err;
+
+	block_ending(SIG_BLOCK);
+	err = engine_start(fs->engine);
+	block_ending(SIG_UNBLOCK);
+	if (err)
+		log_line("cannot start hashing: %s", err_text(err));
+	return err;
+}
+
+static int serve_mounted(struct fs *fs)
+{
+	int r = start_engine(fs);
+
+	if (!r)
+		r = session_loop(fs);
+	if (r < 0)
+		log_line("'%s': %s", fs->mountpoint, err_text(r));
+	else if (!atomic_load(&fs->ready))
+		log_line("'%s': the kernel did not accept the mount",
+			 fs->mountpoint);
+	return r < 0 || !atomic_load(&fs->ready) ? EXIT_FAILURE
+						  : EXIT_SUCCESS;
+}
+
+/* Parked and waiting requests are answered while the session is still there
+ * to answer them. */
+static void stop(struct fs *fs)
+{
+	locks_stop(fs);
+	engine_free(fs->engine);
+	fs->engine = NULL;
+}
+
+static int serve_session(struct fs *fs)
+{
+	int status = EXIT_FAILURE;
+
+	if (fuse_set_signal_handlers(fs->session) != 0)
+		return status;
+	if (fuse_session_mount(fs->session, fs->mountpoint) == 0) {
+		status = serve_mounted(fs);
+		stop(fs);
+		fuse_session_unmount(fs->session);
+	}
+	fuse_remove_signal_handlers(fs->session);
+	return status;
+}
+
+static int serve_prepared(struct fs *fs, const char *catalog_dir)
+{
+	int status = EXIT_FAILURE;
+
+	block_ending(SIG_BLOCK);
+	if (!open_engine(fs, catalog_dir)) {
+		block_ending(SIG_UNBLOCK);
+		if (!fs->options.debug)
+			fuse_set_log_func(log_of_libfuse);
+		if (!session_open(fs)) {
+			status = serve_session(fs);
+			stop(fs);
+			fuse_session_destroy(fs->session);
+		}
+	}
+	stop(fs);
+	return status;
+}
+
+int serve(struct fs *fs, int source_fd, const char *catalog_dir)
+{
+	int status = EXIT_FAILURE;
+
+	umask(077); /* for what is made outside of SOURCE */
+	(void)signal(SIGXFSZ, SIG_IGN); /* EFBIG is an answer, too */
+	if (open_proc(fs))
+		close(source_fd);
+	else if (!open_tables(fs, source_fd))
+		status = serve_prepared(fs, catalog_dir);
+	similar_free(fs);
+	inodes_free(fs);
+	locks_free(fs);
+	if (fs->proc_fd >= 0)
+		close(fs->proc_fd);
+	free(fs->groups);
+	return status;
+}

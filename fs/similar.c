@@ -1,0 +1,780 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/similar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "core/engine/engine.h"
+#include "fs/cred.h"
+#include "fs/listing.h"
+#include "fs/ops.h"
+#include "fs/park.h"
+#include "fs/xattr_derived.h"
+
+#define STATE "user.kinfs.state"
+
+enum node_kind { NODE_DIRECTORY, NODE_FILE, NODE_LINK };
+
+struct node {
+	struct node *chain;
+	struct node *parent; /* holds a reference; NULL for the top */
+	char *name;
+	enum node_kind kind;
+	unsigned depth;      /* components of its path in the virtual tree */
+	uint64_t number;     /* of the inode, bit 63 set */
+	uint64_t refs;       /* similar->lock */
+	struct inode *real;  /* holds a reference; of a link: the listed file */
+	char *target;        /* links only */
+	struct listing *listing; /* files only, the last one; similar->lock */
+};
+
+enum { NODE_BUCKETS = 4096 };
+
+struct similar {
+	pthread_mutex_t lock; /* the buckets and what says so above */
+	struct node *buckets[NODE_BUCKETS];
+	uint64_t root_number;
+};
+
+/* ---- nodes ---- */
+
+static struct node *node_at(fuse_ino_t id)
+{
+	return (struct node *)(uintptr_t)(id & ~(fuse_ino_t)1);
+}
+
+static fuse_ino_t node_id(const struct node *n)
+{
+	return (fuse_ino_t)(uintptr_t)n | 1;
+}
+
+static uint64_t number_below(uint64_t parent, const char *name)
+{
+	return XXH3_64bits_withSeed(name, strlen(name), parent) |
+	       UINT64_C(1) << 63;
+}
+
+static struct node **bucket_of(struct similar *s, uint64_t number)
+{
+	return &s->buckets[number % NODE_BUCKETS];
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool node_matches(const struct node *n, const struct node *want)
+{
+	return n->parent == want->parent && n->kind == want->kind &&
+	       n->real == want->real && same_text(n->name, want->name) &&
+	       same_text(n->target, want->target);
+}
+
+static void node_free(struct fs *fs, struct node *n)
+{
+	if (n->real)
+		inode_unref(fs, n->real);
+	listing_unref(n->listing);
+	free(n->name);
+	free(n->target);
+	free(n);
+}
+
+static void node_ref(struct fs *fs, struct node *n)
+{
+	pthread_mutex_lock(&fs->similar->lock);
+	n->refs++;
+	pthread_mutex_unlock(&fs->similar->lock);
+}
+
+static void node_unref(struct fs *fs, struct node *n, uint64_t count)
+{
+	struct similar *s = fs->similar;
+
+	while (n) {
+		struct node *parent = n->parent, **at;
+
+		pthread_mutex_lock(&s->lock);
+		n->refs -= count;
+		if (n->refs) {
+			pthread_mutex_unlock(&s->lock);
+			return;
+		}
+		at = bucket_of(s, n->number);
+		while (*at != n)
+			at = &(*at)->chain;
+		*at = n->chain;
+		pthread_mutex_unlock(&s->lock);
+		node_free(fs, n);
+		n = parent;
+		count = 1;
+	}
+}
+
+/* The node that is like want (whose parts are taken), with one more
+ * reference. */
+static int node_enter(struct fs *fs, struct node *want, struct node **out)
+{
+	struct similar *s = fs->similar;
+	struct node **bucket = bucket_of(s, want->number), *n;
+
+	pthread_mutex_lock(&s->lock);
+	for (n = *bucket; n && !node_matches(n, want); n = n->chain)
+		;
+	if (n) {
+		n->refs++;
+	} else {
+		want->refs = 1;
+		want->chain = *bucket;
+		*bucket = want;
+		if (want->parent)
+			want->parent->refs++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (n)
+		node_free(fs, want);
+	*out = n ? n : want;
+	return 0;
+}
+
+/* real is taken, also on failure. */
+static int node_get(struct fs *fs, struct node *parent, const char *name,
+		    enum node_kind kind, struct inode *real,
+		    const char *target, struct node **out)
+{
+	struct node *want = calloc(1, sizeof(*want));
+
+	if (!want) {
+		inode_unref(fs, real);
+		return -ENOMEM;
+	}
+	want->parent = parent;
+	want->kind = kind;
+	want->real = real;
+	want->depth = parent ? parent->depth + 1 : 0;
+	want->number = parent ? number_below(parent->number, name) :
+				fs->similar->root_number;
+	want->name = strdup(name);
+	want->target = target ? strdup(target) : NULL;
+	if (!want->name || (target && !want->target)) {
+		node_free(fs, want);
+		return -ENOMEM;
+	}
+	return node_enter(fs, want, out);
+}
+
+/* ---- attributes ---- */
+
+static int node_stat(struct fs *fs, const struct node *n, struct stat *out)
+{
+	struct path_fd path;
+	struct stat st;
+	int err = inode_path_fd(fs, n->real, &path);
+
+	if (err)
+		return err;
+	err = fstat(path.fd, &st) ? -errno : 0;
+	path_fd_close(&path);
+	if (err)
+		return err;
+	memset(out, 0, sizeof(*out));
+	out->st_ino = n->number;
+	out->st_nlink = 1;
+	out->st_uid = st.st_uid;
+	out->st_gid = st.st_gid;
+	out->st_atim = st.st_atim;
+	out->st_mtim = st.st_mtim;
+	out->st_ctim = st.st_ctim;
+	out->st_blksize = 4096;
+	out->st_mode = n->kind == NODE_LINK ? S_IFLNK | 0777 : S_IFDIR | 0555;
+	out->st_size = n->target ? (off_t)strlen(n->target) : 0;
+	return 0;
+}
+
+/* Takes the reference of n as the kernel's lookup count. */
+static void reply_node(fuse_req_t req, struct fs *fs, struct node *n)
+{
+	struct fuse_entry_param e = { .ino = node_id(n), .generation = 1 };
+	int err = node_stat(fs, n, &e.attr);
+
+	if (err) {
+		node_unref(fs, n, 1);
+		reply_error(req, err);
+	} else if (fuse_reply_entry(req, &e) == -ENOENT) {
+		node_unref(fs, n, 1);
+	}
+}
+
+/* ---- inquiries: listings and what is looked up in them ---- */
+
+enum purpose { FOR_LOOKUP, FOR_OPEN, FOR_STATE };
+
+struct inquiry_call {
+	struct park park;
+	struct fs *fs;
+	struct node *node; /* holds a reference */
+	enum purpose purpose;
+	char *name;                /* FOR_LOOKUP */
+	struct fuse_file_info fi;  /* FOR_OPEN */
+	size_t size;               /* FOR_STATE */
+	uid_t uid;
+	gid_t gid;
+};
+
+static void call_free(struct inquiry_call *c)
+{
+	node_unref(c->fs, c->node, 1);
+	free(c->name);
+	free(c);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return timespec_ns(&now);
+}
+
+static void reply_item(fuse_req_t req, struct fs *fs, struct node *parent,
+		       const struct listing *l, const char *name)
+{
+	const struct item *item = listing_find(l, name);
+	struct node *n;
+	int err = -ENOENT;
+
+	if (item) {
+		inode_ref(parent->real);
+		err = node_get(fs, parent, name, NODE_LINK, parent->real,
+			       item->target, &n);
+	}
+	if (err)
+		reply_error(req, err);
+	else
+		reply_node(req, fs, n);
+}
+
+/* l is borrowed. */
+static void reply_opened(fuse_req_t req, struct listing *l,
+			 struct fuse_file_info *fi)
+{
+	fi->fh = (uint64_t)(uintptr_t)listing_ref(l);
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		listing_unref(l);
+}
+
+static void reply_state(fuse_req_t req, struct fs *fs, const struct listing *l,
+			size_t size)
+{
+	struct buf text = { 0 };
+	int err = l->cut ? buf_append_format(&text, "cut:%zu",
+					     fs->options.limit) :
+			   buf_append_text(&text, "complete");
+
+	if (err)
+		reply_error(req, err);
+	else
+		xattr_reply(req, text.data, text.len, size);
+	buf_release(&text);
+}
+
+/* Replies with what was asked for; l is borrowed. */
+static void call_reply(struct inquiry_call *c, struct listing *l)
+{
+	fuse_req_t req = c->park.req;
+
+	switch (c->purpose) {
+	case FOR_LOOKUP:
+		reply_item(req, c->fs, c->node, l, c->name);
+		break;
+	case FOR_OPEN:
+		reply_opened(req, l, &c->fi);
+		break;
+	case FOR_STATE:
+		reply_state(req, c->fs, l, c->size);
+		break;
+	}
+}
+
+static void node_keep_listing(struct fs *fs, struct node *n, struct listing *l)
+{
+	struct listing *before;
+
+	pthread_mutex_lock(&fs->similar->lock);
+	before = n->listing;
+	n->listing = listing_ref(l);
+	pthread_mutex_unlock(&fs->similar->lock);
+	listing_unref(before);
+}
+
+/* A listing young enough to look names up in it; long ones are looked through
+ * for a longer time. */
+static struct listing *node_kept_listing(struct fs *fs, struct node *n,
+					 uid_t uid, gid_t gid)
+{
+	struct listing *l;
+
+	pthread_mutex_lock(&fs->similar->lock);
+	l = n->listing;
+	if (l && (l->uid != uid || l->gid != gid ||
+		  now_ns() - l->made_ns > 1000000000 + (int64_t)l->count *
+							       1000000))
+		l = NULL;
+	if (l)
+		listing_ref(l);
+	pthread_mutex_unlock(&fs->similar->lock);
+	return l;
+}
+
+/* Takes l, which may be NULL with an error. */
+static void call_end(struct inquiry_call *c, int err, struct listing *l)
+{
+	if (l) {
+		l->uid = c->uid;
+		l->gid = c->gid;
+		l->made_ns = now_ns();
+		if (c->node->kind == NODE_FILE)
+			node_keep_listing(c->fs, c->node, l);
+	}
+	if (park_claim(&c->park)) {
+		if (err)
+			reply_error(c->park.req, err);
+		else
+			call_reply(c, l);
+	}
+	listing_unref(l);
+	call_free(c);
+}
+
+static void on_hits(void *arg, int result, struct engine_hits *hits)
+{
+	struct inquiry_call *c = arg;
+	struct listing *l = NULL;
+
+	if (!result)
+		result = listing_from_hits(hits, c->node->depth, &l);
+	engine_hits_release(hits);
+	call_end(c, result, l);
+}
+
+static void on_entries(void *arg, int result, struct engine_entries *entries)
+{
+	struct inquiry_call *c = arg;
+	struct listing *l = NULL;
+
+	if (!result)
+		result = listing_from_entries(entries, &l);
+	engine_entries_release(entries);
+	call_end(c, result, l);
+}
+
+enum { GROUPS_MAX = 256 };
+
+/* Who asks.  groups has room for GROUPS_MAX. */
+static void find_viewer(struct fs *fs, fuse_req_t req, gid_t *groups,
+			struct engine_viewer *out)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	int count = 0;
+
+	*out = (struct engine_viewer){
+		.uid = ctx->uid,
+		.gid = ctx->gid,
+		.groups = groups,
+		.trusted = ctx->uid == 0 ||
+			   (!fs->root_user && ctx->uid == geteuid()),
+	};
+	if (!out->trusted)
+		count = fuse_req_getgroups(req, GROUPS_MAX, groups);
+	if (count > 0)
+		out->group_count = count < GROUPS_MAX ? (size_t)count :
+							GROUPS_MAX;
+}
+
+static int call_engine(struct inquiry_call *c, fuse_req_t req)
+{
+	gid_t groups[GROUPS_MAX];
+	struct engine_viewer viewer;
+	struct path_fd path;
+	struct fs *fs = c->fs;
+	int err;
+
+	find_viewer(fs, req, groups, &viewer);
+	err = inode_path_fd(fs, c->node->real, &path);
+	if (err)
+		return err;
+	if (c->node->kind == NODE_FILE)
+		err = engine_similar(fs->engine, path.fd, &viewer,
+				     fs->options.wait_s * 1000, on_hits, c);
+	else
+		err = engine_browse(fs->engine, path.fd, &viewer, on_entries,
+				    c);
+	path_fd_close(&path);
+	return err;
+}
+
+static struct inquiry_call *call_new(fuse_req_t req, struct node *n,
+				     enum purpose purpose, const char *name)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct inquiry_call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->name = name ? strdup(name) : NULL;
+	if (name && !c->name) {
+		free(c);
+		return NULL;
+	}
+	c->fs = fs_of(req);
+	c->purpose = purpose;
+	c->uid = ctx->uid;
+	c->gid = ctx->gid;
+	c->node = n;
+	node_ref(c->fs, n);
+	return c;
+}
+
+/* Takes c; NULL means that there was no memory. */
+static void call_start(fuse_req_t req, struct inquiry_call *c)
+{
+	struct park *p = c ? &c->park : NULL;
+	int err;
+
+	if (!c) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	if (!park_begin(p, req)) {
+		call_free(c);
+		return;
+	}
+	err = call_engine(c, req);
+	if (err)
+		call_end(c, err, NULL);
+}
+
+/* ---- lookup ---- */
+
+bool similar_claims(struct fs *fs, const char *name)
+{
+	return fs->similar && strcmp(name, fs->options.similar_name) == 0;
+}
+
+bool similar_in_listing(struct fs *fs)
+{
+	return fs->similar && fs->options.similar == SIMILAR_SHOW;
+}
+
+uint64_t similar_root_number(struct fs *fs)
+{
+	return fs->similar->root_number;
+}
+
+void similar_lookup_root(fuse_req_t req, struct fs *fs)
+{
+	struct node *n;
+	int err;
+
+	inode_ref(fs->root);
+	err = node_get(fs, NULL, "", NODE_DIRECTORY, fs->root, NULL, &n);
+	if (err)
+		reply_error(req, err);
+	else
+		reply_node(req, fs, n);
+}
+
+/* The real file below a mirrored directory, as the caller may reach it. */
+static int find_real(fuse_req_t req, struct fs *fs, struct node *parent,
+		     const char *name, struct inode **out)
+{
+	struct fuse_entry_param e;
+	struct path_fd path;
+	struct cred saved;
+	int err = inode_path_fd(fs, parent->real, &path);
+
+	if (err)
+		return err;
+	err = cred_assume(fs, req, &saved);
+	if (!err) {
+		struct stat st;
+
+		err = fstatat(path.fd, name, &st, AT_SYMLINK_NOFOLLOW) ?
+			      -errno :
+			      0;
+		cred_restore(fs, &saved);
+	}
+	if (!err)
+		err = ops_lookup(fs, parent->real, path.fd, name, 0, &e);
+	path_fd_close(&path);
+	if (!err)
+		*out = inode_of(fs, e.ino);
+	return err;
+}
+
+static int lookup_real(fuse_req_t req, struct fs *fs, struct node *parent,
+		       const char *name, struct node **out)
+{
+	struct inode *real;
+	int err = find_real(req, fs, parent, name, &real);
+
+	if (err)
+		return err;
+	if (!S_ISDIR(real->type) && !S_ISREG(real->type)) {
+		inode_unref(fs, real);
+		return -ENOENT;
+	}
+	return node_get(fs, parent, name,
+			S_ISDIR(real->type) ? NODE_DIRECTORY : NODE_FILE, real,
+			NULL, out);
+}
+
+static void lookup_link(fuse_req_t req, struct fs *fs, struct node *parent,
+			const char *name)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct listing *l =
+		node_kept_listing(fs, parent, ctx->uid, ctx->gid);
+
+	if (!l) {
+		call_start(req, call_new(req, parent, FOR_LOOKUP, name));
+		return;
+	}
+	reply_item(req, fs, parent, l, name);
+	listing_unref(l);
+}
+
+void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
+{
+	struct fs *fs = fs_of(req);
+	struct node *parent = node_at(parent_id), *n;
+	int err = -ENOTDIR;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+		err = -ESTALE;
+	} else if (parent->kind == NODE_FILE) {
+		lookup_link(req, fs, parent, name);
+		return;
+	} else if (parent->kind == NODE_DIRECTORY) {
+		err = lookup_real(req, fs, parent, name, &n);
+	}
+	if (err)
+		reply_error(req, err);
+	else
+		reply_node(req, fs, n);
+}
+
+void similar_forget(struct fs *fs, fuse_ino_t id, uint64_t count)
+{
+	node_unref(fs, node_at(id), count);
+}
+
+/* ---- the other operations ---- */
+
+void similar_getattr(fuse_req_t req, fuse_ino_t id)
+{
+	struct fs *fs = fs_of(req);
+	struct stat st;
+	int err = node_stat(fs, node_at(id), &st);
+
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_attr(req, &st, 0);
+}
+
+void similar_readlink(fuse_req_t req, fuse_ino_t id)
+{
+	const struct node *n = node_at(id);
+
+	if (n->kind == NODE_LINK)
+		fuse_reply_readlink(req, n->target);
+	else
+		reply_error(req, -EINVAL);
+}
+
+void similar_open_file(fuse_req_t req, fuse_ino_t id)
+{
+	reply_error(req, node_at(id)->kind == NODE_LINK ? -ELOOP : -EISDIR);
+}
+
+void similar_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+	struct node *n = node_at(id);
+	struct inquiry_call *c;
+
+	if (n->kind == NODE_LINK) {
+		reply_error(req, -ENOTDIR);
+		return;
+	}
+	c = call_new(req, n, FOR_OPEN, NULL);
+	if (c)
+		c->fi = *fi;
+	call_start(req, c);
+}
+
+static struct listing *listing_of(const struct fuse_file_info *fi)
+{
+	return (struct listing *)(uintptr_t)fi->fh;
+}
+
+struct fill {
+	fuse_req_t req;
+	bool plus;
+	char *data;
+	size_t size, used;
+};
+
+/* False when it does not fit. */
+static bool fill_add(struct fill *f, const char *name, const struct stat *st,
+		     off_t next)
+{
+	char *at = f->data + f->used;
+	size_t room = f->size - f->used, need;
+	struct fuse_entry_param e = { .attr = *st };
+
+	/* Node 0: no lookup is counted, the kernel asks when it wants one. */
+	need = f->plus ? fuse_add_direntry_plus(f->req, at, room, name, &e,
+						next) :
+			 fuse_add_direntry(f->req, at, room, name, st, next);
+	if (need > room)
+		return false;
+	f->used += need;
+	return true;
+}
+
+/* Offsets: 0 is ".", 1 is "..", the items follow. */
+static void fill_items(struct fill *f, const struct node *n,
+		       const struct listing *l, off_t off)
+{
+	struct stat st = { .st_ino = n->number, .st_mode = S_IFDIR };
+
+	if (off == 0 && !fill_add(f, ".", &st, ++off))
+		return;
+	if (n->parent)
+		st.st_ino = n->parent->number;
+	if (off == 1 && !fill_add(f, "..", &st, ++off))
+		return;
+	for (; off >= 2 && (size_t)off - 2 < l->count; off++) {
+		const struct item *item = &l->items[off - 2];
+
+		st.st_ino = number_below(n->number, item->name);
+		st.st_mode = item->target ? S_IFLNK : S_IFDIR;
+		if (!fill_add(f, item->name, &st, off + 1))
+			return;
+	}
+}
+
+static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
+			const struct fuse_file_info *fi, bool plus)
+{
+	struct fill f = { .req = req, .plus = plus, .size = size };
+
+	f.data = malloc(size);
+	if (!f.data) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	fill_items(&f, node_at(id), listing_of(fi), off);
+	fuse_reply_buf(req, f.data, f.used);
+	free(f.data);
+}
+
+void similar_readdir(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
+		     struct fuse_file_info *fi)
+{
+	reply_items(req, id, size, off, fi, false);
+}
+
+void similar_readdirplus(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
+			 struct fuse_file_info *fi)
+{
+	reply_items(req, id, size, off, fi, true);
+}
+
+void similar_releasedir(fuse_req_t req, fuse_ino_t id,
+			struct fuse_file_info *fi)
+{
+	(void)id;
+	listing_unref(listing_of(fi));
+	reply_error(req, 0);
+}
+
+void similar_getxattr(fuse_req_t req, fuse_ino_t id, const char *name,
+		      size_t size)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct fs *fs = fs_of(req);
+	struct node *n = node_at(id);
+	struct inquiry_call *c;
+	struct listing *l;
+
+	if (n->kind != NODE_FILE || strcmp(name, STATE) != 0) {
+		reply_error(req, -ENODATA);
+		return;
+	}
+	l = node_kept_listing(fs, n, ctx->uid, ctx->gid);
+	if (l) {
+		reply_state(req, fs, l, size);
+		listing_unref(l);
+		return;
+	}
+	c = call_new(req, n, FOR_STATE, NULL);
+	if (c)
+		c->size = size;
+	call_start(req, c);
+}
+
+void similar_listxattr(fuse_req_t req, fuse_ino_t id, size_t size)
+{
+	(void)id;
+	xattr_reply(req, "", 0, size);
+}
+
+/* ---- life ---- */
+
+int similar_open(struct fs *fs)
+{
+	struct similar *s;
+	int err;
+
+	if (fs->options.similar == SIMILAR_OFF)
+		return 0;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	err = -pthread_mutex_init(&s->lock, NULL);
+	if (err) {
+		free(s);
+		return err;
+	}
+	s->root_number = number_below(1, fs->options.similar_name);
+	fs->similar = s;
+	return 0;
+}
+
+void similar_free(struct fs *fs)
+{
+	struct similar *s = fs->similar;
+	size_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < NODE_BUCKETS; i++) {
+		while (s->buckets[i]) {
+			struct node *n = s->buckets[i];
+
+			s->buckets[i] = n->chain;
+			node_free(fs, n);
+		}
+	}
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+	fs->similar = NULL;
+}

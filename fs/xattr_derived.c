@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/xattr_derived.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/engine/engine.h"
+#include "fs/fs.h"
+#include "fs/ops.h"
+#include "fs/park.h"
+#include "fs/status.h"
+
+#define PREFIX "user.kinfs."
+#define STATE PREFIX "state"
+#define STATUS PREFIX "status"
+#define CONTROL PREFIX "control"
+
+/* A request is parked at most this often: a file that is news again and again
+ * without ever being ready is not waited for. */
+enum { WAKE_MAX = 16 };
+
+static const struct digest_info *find_digest(const char *name)
+{
+	return strncmp(name, "user.", 5) == 0 ? digest_find(name) : NULL;
+}
+
+bool xattr_is_derived(const char *name)
+{
+	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 || find_digest(name);
+}
+
+void xattr_reply(fuse_req_t req, const void *data, size_t len, size_t size)
+{
+	if (!size)
+		fuse_reply_xattr(req, len);
+	else if (len > size)
+		fuse_reply_err(req, ERANGE);
+	else
+		fuse_reply_buf(req, data, len);
+}
+
+/* ---- a getxattr or listxattr of a regular file ---- */
+
+struct query {
+	struct park park;
+	struct fs *fs;
+	struct inode *inode;            /* holds a reference */
+	const struct digest_info *info; /* NULL: listxattr */
+	struct buf names;               /* listxattr: the real ones */
+	size_t size;
+	struct timespec deadline;
+	int wakes;
+};
+
+static void query_free(struct query *q)
+{
+	inode_unref(q->fs, q->inode);
+	buf_release(&q->names);
+	free(q);
+}
+
+static void query_fail(struct query *q, int err)
+{
+	if (park_claim(&q->park))
+		fuse_reply_err(q->park.req, err);
+	query_free(q);
+}
+
+static void query_reply(struct query *q, const struct buf *b)
+{
+	if (park_claim(&q->park))
+		xattr_reply(q->park.req, b->data, b->len, q->size);
+	query_free(q);
+}
+
+static void reply_value(struct query *q, const struct engine_answer *answer)
+{
+	struct buf text = { 0 };
+	int err = -ENODATA;
+
+	if (answer->state == ENGINE_FRESH)
+		err = digest_format(&answer->digests, q->info->id, &text);
+	if (err)
+		query_fail(q, -err);
+	else
+		query_reply(q, &text);
+	buf_release(&text);
+}
+
+static void reply_list(struct query *q, const struct engine_answer *answer)
+{
+	int id, err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		const char *name = digest_infos[id].attribute;
+
+		if (answer->state == ENGINE_FRESH &&
+		    (answer->digests.set & DIGEST_BIT(id)))
+			err = buf_append(&q->names, name, strlen(name) + 1);
+	}
+	if (err)
+		query_fail(q, -err);
+	else
+		query_reply(q, &q->names);
+}
+
+static unsigned left_ms(const struct query *q)
+{
+	struct timespec now;
+	int64_t left;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	left = (timespec_ns(&q->deadline) - timespec_ns(&now)) / 1000000;
+	return left > 0 ? (unsigned)left : 0;
+}
+
+static void on_news(void *arg, int result);
+
+/* Replies, or parks once more.  fd is one of the file. */
+static void query_step(struct query *q, int fd)
+{
+	struct engine_answer answer;
+	unsigned wait_ms = left_ms(q);
+	int err = engine_ask(q->fs->engine, fd, &answer);
+
+	if (err) {
+		query_fail(q, -err);
+		return;
+	}
+	if (answer.state == ENGINE_PENDING && wait_ms &&
+	    q->wakes++ < WAKE_MAX &&
+	    !engine_wait(q->fs->engine, fd, wait_ms, on_news, q))
+		return; /* q is the engine's now */
+	if (q->info)
+		reply_value(q, &answer);
+	else
+		reply_list(q, &answer);
+	engine_answer_release(&answer);
+}
+
+static void on_news(void *arg, int result)
+{
+	struct query *q = arg;
+	struct path_fd path;
+	int err;
+
+	if (result == -ETIMEDOUT)
+		q->wakes = WAKE_MAX;
+	if (result && result != -ETIMEDOUT) {
+		query_fail(q, ENODATA);
+		return;
+	}
+	err = inode_path_fd(q->fs, q->inode, &path);
+	if (err) {
+		query_fail(q, -err);
+		return;
+	}
+	query_step(q, path.fd);
+	path_fd_close(&path);
+}
+
+/* names (taken) are the real ones of a listxattr. */
+static void query_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
+			const struct digest_info *info, struct buf *names,
+			size_t size)
+{
+	struct query *q = calloc(1, sizeof(*q));
+	struct path_fd path;
+	int err = q ? inode_path_fd(fs, inode, &path) : -ENOMEM;
+
+	if (err) {
+		if (names)
+			buf_release(names);
+		free(q);
+		fuse_reply_err(req, -err);
+		return;
+	}
+	inode_ref(inode);
+	q->fs = fs;
+	q->inode = inode;
+	q->info = info;
+	if (names)
+		q->names = *names;
+	q->size = size;
+	clock_gettime(CLOCK_MONOTONIC, &q->deadline);
+	q->deadline.tv_sec += fs->options.wait_s;
+	if (park_begin(&q->park, req))
+		query_step(q, path.fd);
+	else
+		query_free(q);
+	path_fd_close(&path);
+}
+
+/* ---- user.kinfs.state ---- */
+
+static int format_state(const struct engine_answer *answer, struct buf *out)
+{
+	switch (answer->state) {
+	case ENGINE_FRESH:
+		return buf_append_text(out, "fresh");
+	case ENGINE_PENDING:
+		return buf_append_text(out, "pending");
+	case ENGINE_BUSY:
+		return buf_append_text(out, "busy");
+	case ENGINE_SKIPPED:
+		return buf_append_format(out, "skipped:%s", answer->rule);
+	case ENGINE_FAILED:
+		return buf_append_format(out, "error:%s",
+					 err_name(answer->error));
+	}
+	return -EINVAL;
+}
+
+static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
+{
+	struct engine_answer answer;
+	struct path_fd path;
+	int err = inode_path_fd(fs, inode, &path);
+
+	if (err)
+		return err;
+	err = engine_ask(fs->engine, path.fd, &answer);
+	path_fd_close(&path);
+	if (err)
+		return err;
+	err = format_state(&answer, out);
+	engine_answer_release(&answer);
+	return err;
+}
+
+static void get_own(fuse_req_t req, struct fs *fs, struct inode *inode,
+		    const char *name, size_t size)
+{
+	struct buf text = { 0 };
+	int err = -ENODATA;
+
+	if (strcmp(name, STATE) == 0 && S_ISREG(inode->type))
+		err = read_state(fs, inode, &text);
+	else if (strcmp(name, STATUS) == 0 && inode == fs->root)
+		err = status_text(fs, &text);
+	if (err)
+		fuse_reply_err(req, -err);
+	else
+		xattr_reply(req, text.data, text.len, size);
+	buf_release(&text);
+}
+
+/* ---- the operations ---- */
+
+void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
+		       const char *name, size_t size)
+{
+	const struct digest_info *info = find_digest(name);
+
+	if (!info)
+		get_own(req, fs, inode, name, size);
+	else if (!S_ISREG(inode->type))
+		fuse_reply_err(req, ENODATA);
+	else
+		query_begin(req, fs, inode, info, NULL, size);
+}
+
+/* Without the names of derived attributes: real ones of that name, copied
+ * into SOURCE by some tool, must not show. */
+static int append_real(struct buf *out, const char *names, size_t len)
+{
+	const char *name = names, *end = names + len;
+	int err = 0;
+
+	while (name < end && !err) {
+		size_t one = strlen(name) + 1;
+
+		if (!xattr_is_derived(name))
+			err = buf_append(out, name, one);
+		name += one;
+	}
+	return err;
+}
+
+void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
+			size_t size)
+{
+	struct buf names = { 0 };
+	char *lower = NULL;
+	size_t len = 0;
+	int err = xattr_lower_list(fs, inode, &lower, &len);
+
+	if (!err)
+		err = append_real(&names, lower, len);
+	free(lower);
+	if (err) {
+		buf_release(&names);
+		fuse_reply_err(req, -err);
+	} else if (S_ISREG(inode->type) &&
+		   fs->options.xattrs != XATTRS_HIDE) {
+		query_begin(req, fs, inode, NULL, &names, size);
+	} else {
+		xattr_reply(req, names.data, names.len, size);
+		buf_release(&names);
+	}
+}
+
+static int control(fuse_req_t req, struct fs *fs, const char *value,
+		   size_t size)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
+	if (ctx->uid != 0 && ctx->uid != geteuid())
+		return EPERM;
+	if (size != 6 || memcmp(value, "rescan", 6) != 0)
+		return EINVAL;
+	engine_rescan(fs->engine);
+	return 0;
+}
+
+void xattr_derived_set(fuse_req_t req, struct fs *fs, struct inode *inode,
+		       const char *name, const char *value, size_t size,
+		       int flags)
+{
+	int err = fs->options.xattrs == XATTRS_STRICT ? EPERM : 0;
+
+	(void)flags;
+	if (strcmp(name, CONTROL) == 0 && inode == fs->root)
+		err = control(req, fs, value, size);
+	fuse_reply_err(req, err);
+}
+
+void xattr_derived_remove(fuse_req_t req, struct fs *fs, struct inode *inode,
+			  const char *name)
+{
+	(void)inode;
+	(void)name;
+	fuse_reply_err(req,
+		       fs->options.xattrs == XATTRS_STRICT ? EPERM : 0);
+}

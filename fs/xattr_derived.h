@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_XATTR_DERIVED_H
+#define FS_XATTR_DERIVED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct fs;
+struct fuse_req;
+struct inode;
+
+/*
+ * The attributes that are computed, not stored: the digests and user.kinfs.*.
+ * Each function replies, at once or later from an engine thread.
+ */
+bool xattr_is_derived(const char *name);
+
+void xattr_derived_get(struct fuse_req *req, struct fs *fs,
+		       struct inode *inode, const char *name, size_t size);
+void xattr_derived_set(struct fuse_req *req, struct fs *fs,
+		       struct inode *inode, const char *name,
+		       const char *value, size_t size, int flags);
+void xattr_derived_remove(struct fuse_req *req, struct fs *fs,
+			  struct inode *inode, const char *name);
+
+/* The whole list of a file: real names without those that are hidden behind
+ * derived ones, then the derived ones. */
+void xattr_derived_list(struct fuse_req *req, struct fs *fs,
+			struct inode *inode, size_t size);
+
+/* Replies as getxattr and listxattr do: the size alone when size is 0. */
+void xattr_reply(struct fuse_req *req, const void *data, size_t len,
+		 size_t size);
+
+#endif
