@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# make help lists the targets.  Everything built goes to build/, everything
+# built with SAN=address (undefined, thread, address,undefined) to a directory
+# of its own below it.
+
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+SAN ?=
+V ?=
+TEST_TIMEOUT ?= 300
+
+VERSION := 0.1.0
+
+bindir := $(PREFIX)/bin
+man1dir := $(PREFIX)/share/man/man1
+man8dir := $(PREFIX)/share/man/man8
+docdir := $(PREFIX)/share/doc/kinfs
+
+# ---- what is built, and where ----
+
+comma := ,
+BUILD ?= build
+out := $(BUILD)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
+obj := $(out)/obj
+
+core_sources := $(filter-out core/cli/%,$(wildcard core/*/*.c))
+cli_sources := $(wildcard core/cli/*.c)
+fs_sources := $(wildcard fs/*.c)
+unit_sources := $(wildcard tests/unit/*.c)
+e2e_tests := $(wildcard tests/e2e/*.t)
+
+objects = $(patsubst %.c,$(obj)/%.o,$(1))
+core_objects := $(call objects,$(core_sources))
+cli_objects := $(call objects,$(cli_sources))
+fs_objects := $(call objects,$(fs_sources))
+unit_objects := $(call objects,$(unit_sources))
+all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects)
+
+unit_programs = $(patsubst %.c,$(out)/%,$(unit_sources))
+# Those that run threads of their own, for SAN=thread.
+thread_sources := $(foreach word,engine catalog queue index worker parallel,\
+	$(wildcard tests/unit/*$(word)*.c))
+thread_programs = $(patsubst %.c,$(out)/%,$(sort $(thread_sources)))
+
+# ---- how ----
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+AR := ar
+CFLAGS ?= -O2 -g
+WERROR ?= -Werror
+
+warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wconversion -Wno-sign-conversion $(WERROR)
+
+ifeq ($(SAN),)
+hardening := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+else
+hardening := -fsanitize=$(SAN) -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
+endif
+
+# pkg-config is asked once, and only by rules that need the answer: the first
+# thing "make check" does on a bare machine is to install it.
+once = $(eval $(1) := $(2))$($(1))
+flags_of = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1)))
+libs_of = $(shell pkg-config --libs $(1))
+core_packages := lmdb libxxhash libcrypto jansson
+core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
+core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
+fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3))
+fuse_libs = $(call once,fuse_libs,$(call libs_of,fuse3))
+
+language := -std=c11 -D_GNU_SOURCE -DKINFS_VERSION='"$(VERSION)"' -I.
+compile = $(CC) $(language) $(warnings) $(CFLAGS) $(hardening) -fPIE -pthread \
+	-include core/base/banned.h $(CPPFLAGS)
+link = $(CC) $(CFLAGS) $(hardening) -pie -pthread -Wl,-z,relro,-z,now \
+	-Wl,--as-needed $(LDFLAGS)
+
+$(fs_objects): extra_cflags = -DFUSE_USE_VERSION=314 $(fuse_cflags)
+
+# ---- output: short lines, or the commands with V=1 ----
+
+ifeq ($(V),)
+quiet = @printf '  %-7s %s\n' $(1) $@;
+else
+quiet =
+endif
+
+# ---- building ----
+
+.PHONY: all
+all: $(out)/kin $(out)/kinfs
+
+$(out)/libkin.a: $(core_objects)
+	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $(core_objects)
+
+$(out)/kin: $(cli_objects) $(out)/libkin.a
+	$(call quiet,LINK)$(link) -o $@ $(cli_objects) $(out)/libkin.a \
+		$(core_libs) $(LDLIBS)
+
+$(out)/kinfs: $(fs_objects) $(out)/libkin.a
+	$(call quiet,LINK)$(link) -o $@ $(fs_objects) $(out)/libkin.a \
+		$(core_libs) $(fuse_libs) $(LDLIBS)
+
+$(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(link) -o $@ $< $(out)/libkin.a $(core_libs) \
+		-lcmocka $(LDLIBS)
+
+$(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
+	@mkdir -p $(@D)
+	$(call quiet,CC)$(compile) $(core_cflags) $(extra_cflags) -MMD -MP \
+		-c -o $@ $<
+
+# Kept, so that a change compiles what it must and no more.
+.SECONDARY: $(unit_objects)
+
+-include $(all_objects:.o=.d)
+
+# Objects of another compiler, other flags or another set of sources are not
+# mixed: this file changes when they do.
+flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(cli_sources) \
+	$(fs_sources)
+$(out)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(call quoted,$(flags_now)) | cmp -s - $@ || \
+		printf '%s\n' $(call quoted,$(flags_now)) >$@
+quoted = '$(subst ','\'',$(1))'
+$(out)/libkin.a $(out)/kin $(out)/kinfs: $(out)/flags
+
+# Missing packages are named before the compiler stumbles over them.
+$(BUILD)/deps: scripts/deps
+	@scripts/deps --dry-run build
+	@mkdir -p $(@D) && touch $@
+
+.PHONY: FORCE
+FORCE:
+
+# ---- testing ----
+
+jobs := $(shell nproc 2>/dev/null || echo 2)
+# A make without -j is given one; with -j the jobserver is passed on.
+parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(jobs))
+# The sanitizers of the run that ends "make check".
+sanitized := address-undefined
+prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
+	KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs \
+	prove -j$(jobs) --exec scripts/run-test
+
+.PHONY: check unit e2e unit-programs thread-programs
+check:
+	@scripts/deps check
+	@+$(MAKE) $(parallel) all unit-programs
+	@+$(MAKE) $(parallel) SAN=address,undefined unit-programs
+	@+$(MAKE) $(parallel) SAN=thread thread-programs
+	@$(prove) $(unit_programs) \
+		$(unit_sources:%.c=$(BUILD)/$(sanitized)/%) \
+		$(patsubst %.c,$(BUILD)/thread/%,$(sort $(thread_sources))) \
+		$(e2e_tests)
+
+unit-programs: $(unit_programs)
+thread-programs: $(thread_programs)
+
+unit: unit-programs
+	@$(prove) $(unit_programs)
+
+e2e: all
+	@$(prove) $(e2e_tests)
+
+.PHONY: lint bench
+lint:
+	@scripts/deps build check lint
+	@CC=$(CC) scripts/lint
+
+bench:
+	@scripts/deps build bench
+	@+$(MAKE) $(parallel) all
+	@KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs scripts/bench
+
+# ---- using ----
+
+mount_env = KINFS=$(out)/kinfs KIN=$(out)/kin \
+	SRC=$(call quoted,$(SRC)) MNT=$(call quoted,$(MNT))
+
+.PHONY: mount
+mount:
+	@$(mount_env) scripts/mount --check
+	@scripts/deps build
+	@+$(MAKE) $(parallel) all
+	@$(mount_env) scripts/mount
+
+# mount(8) finds the type fuse.kinfs through mount.fuse3, which runs "kinfs"
+# from the PATH; nothing else is needed.
+.PHONY: install uninstall
+install: all
+	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(man1dir) \
+		$(DESTDIR)$(man8dir) $(DESTDIR)$(docdir)
+	install -m 755 $(out)/kinfs $(out)/kin $(DESTDIR)$(bindir)
+	install -m 644 core/cli/kin.1 $(DESTDIR)$(man1dir)
+	install -m 644 fs/kinfs.8 $(DESTDIR)$(man8dir)
+	install -m 644 fs/xattr.conf.example $(DESTDIR)$(docdir)
+
+uninstall:
+	rm -f $(DESTDIR)$(bindir)/kinfs $(DESTDIR)$(bindir)/kin \
+		$(DESTDIR)$(man1dir)/kin.1 $(DESTDIR)$(man8dir)/kinfs.8 \
+		$(DESTDIR)$(docdir)/xattr.conf.example
+	[ ! -d $(DESTDIR)$(docdir) ] || \
+		rmdir --ignore-fail-on-non-empty $(DESTDIR)$(docdir)
+
+.PHONY: clean help
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make                       build kinfs and kin'
+	@echo 'make mount SRC=dir MNT=dir build, then show dir SRC at MNT'
+	@echo 'make check                 install what is missing, build, run all tests'
+	@echo 'make unit | e2e            one kind of test; SAN= applies'
+	@echo 'make lint                  format, static analysis, layering, manuals'
+	@echo 'make bench                 compare with native, bindfs, ssdeep, ...'
+	@echo 'make install | uninstall   PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo 'make clean                 remove build/'
+	@echo
+	@echo 'V=1            show the commands'
+	@echo 'SAN=address    address, undefined, thread or address,undefined;'
+	@echo '               built in build/address and so on'
+	@echo 'CC=clang       another compiler; CFLAGS, LDFLAGS as usual'
+	@echo 'TEST_TIMEOUT=  seconds one test may take ($(TEST_TIMEOUT))'

@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Mounts of an ordinary user, and the ways to mount: options, mount(8), fstab.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+private_namespace
+
+home=$T/home
+src=$home/Documents
+mnt=$home/kin
+bin=$T/bin
+
+# Programs where everybody can run them.
+copy_programs() {
+	mkdir -p "$bin"
+	cp "$KINFS" "$bin/kinfs"
+	cp "$KIN" "$bin/kin"
+	KINFS=$bin/kinfs
+	KIN=$bin/kin
+}
+
+user() { # COMMAND...: as a user that has nothing but a home
+	as_nobody env -u XDG_STATE_HOME -u XDG_RUNTIME_DIR HOME="$home" "$@"
+}
+
+user_poll() { # SECONDS PATTERN: until a mount point's line says so
+	poll "$1" grep -q " $mnt .*$2" /proc/self/mountinfo
+}
+
+user_unmount() {
+	poll 10 user fusermount3 -u "$mnt"
+	poll 10 no_daemons
+}
+
+no_daemons() {
+	[ -z "$(background_daemons)" ]
+}
+
+make_home() {
+	mkdir -p "$src" "$mnt"
+	gen_text 100 1 >"$src/a"
+	cp "$src/a" "$src/b"
+	chown -R 65534:65534 "$home"
+}
+
+test_user() {
+	ok "an ordinary user mounts, and gets its prompt back" \
+		user timeout 20 "$KINFS" "$src" "$mnt"
+	ok "it is mounted" mounted "$mnt"
+	like "$(grep " $mnt " /proc/self/mountinfo)" 'user_id=65534' \
+		"as that user"
+	ok "kin wait" user timeout 60 "$KIN" wait "$mnt"
+	ok "a digest" user getfattr --only-values --absolute-names \
+		-n user.sise "$mnt/a"
+	is "$(user ls "$mnt/.similar/a")" 100_b "a listing"
+	ok "a new file" user tee "$mnt/new" <<<new
+	is "$(user getfattr --only-values --absolute-names -n user.xxh128 \
+		"$mnt/new")" "$(echo new | xxhsum -H2 | cut -d' ' -f1)" \
+		"has its digest"
+	is "$(stat -c %u "$src/new")" 65534 "and belongs to the user"
+	is "$(errno_of getx "$mnt/a" user.sise)" EACCES \
+		"nobody else, not even root, looks in"
+	ok "the catalog is in the user's state directory" \
+		test -n "$(find "$home/.local/state/kinfs" -mindepth 1)"
+	is "$(find "$home/.local/state/kinfs" -mindepth 1 \( -perm /077 \))" \
+		"" "for nobody else to read"
+	is "$(find "$src" | wc -l)" 4 "and nothing is in SOURCE"
+	ok "it unmounts" user_unmount
+}
+
+test_state_home() {
+	mkdir "$home/state"
+	chown 65534:65534 "$home/state"
+	ok "with XDG_STATE_HOME" user env "XDG_STATE_HOME=$home/state" \
+		timeout 20 "$KINFS" "$src" "$mnt"
+	ok "the catalog is there" test -d "$home/state/kinfs"
+	ok "it unmounts" user_unmount
+}
+
+test_relative() {
+	(cd "$home" && user timeout 20 "$KINFS" Documents kin)
+	ok "relative paths work, in the background too" \
+		user timeout 20 cmp "$mnt/a" "$src/b"
+	ok "kin wait" user timeout 60 "$KIN" wait "$mnt"
+	ok "it unmounts" user_unmount
+}
+
+test_read_only() {
+	user timeout 20 "$KINFS" "$src" "$mnt" -o ro
+	refused "-o ro refuses to write" "Read-only file system" \
+		user touch "$mnt/x"
+	ok "and has digests" user getfattr -n user.sise --absolute-names \
+		"$mnt/a"
+	ok "it unmounts" user_unmount
+}
+
+test_failed_mount() {
+	refused "a mount that fails says so before it goes to the background" \
+		"^kinfs: .*nosuch" user timeout 20 "$KINFS" "$home/nosuch" "$mnt"
+	refused "allow_other without leave" "user_allow_other|allow_other" \
+		user timeout 20 "$KINFS" "$src" "$mnt" -o allow_other
+	refused "a mount point of another user" "." user timeout 20 \
+		"$KINFS" "$src" "$T/foreign"
+	ok "no daemon stays" poll 10 no_daemons
+}
+
+test_foreground_signal() {
+	user "$KINFS" -f "$src" "$mnt" >"$T/said" 2>&1 &
+	pids+=("$!")
+	user_poll 20 kinfs
+	kill "$!"
+	ok "a signal ends a daemon in the foreground" poll 10 gone "$!"
+	not_ok "and unmounts" mounted "$mnt"
+}
+
+test_allow_other() {
+	mkdir -p "$T/shared" "$T/there"
+	gen_text 50 3 >"$T/shared/file"
+	mount_kinfs "$T/shared" "$T/there" -o allow_other
+	ok "root's mount with allow_other serves others" \
+		as_nobody cmp "$T/there/file" "$T/shared/file"
+	ok "with digests" as_nobody getfattr -n user.sise \
+		--absolute-names "$T/there/file"
+	ok "unmount" unmount "$T/there"
+	mount_kinfs "$T/shared" "$T/there"
+	not_ok "without it, it does not" as_nobody cat "$T/there/file"
+	ok "unmount" unmount "$T/there"
+}
+
+# mount(8) looks for the program where programs are installed, whatever PATH
+# says; the options are those of fstab.
+test_mount() {
+	mount --bind "$bin" /usr/local/sbin
+	cat >"$T/fstab" <<-FSTAB
+		$T/shared $T/there fuse.kinfs noauto,ro,allow_other,db=$T/db-fstab 0 0
+	FSTAB
+	ok "mount -t fuse.kinfs" timeout 20 \
+		mount -t fuse.kinfs -o "db=$T/db-mount" "$T/shared" "$T/there"
+	ok "serves files" cmp "$T/there/file" "$T/shared/file"
+	ok "umount" umount "$T/there"
+	poll 10 no_daemons
+	ok "mount from fstab" timeout 20 \
+		mount -T "$T/fstab" "$T/there"
+	ok "serves files" as_nobody cmp "$T/there/file" "$T/shared/file"
+	refused "with its options" "Read-only" touch "$T/there/x"
+	is "$(findmnt -n -o FSTYPE,SOURCE "$T/there" | tr -s ' ')" \
+		"fuse.kinfs $T/shared" "findmnt names type and source"
+	ok "umount" umount "$T/there"
+	ok "the daemon ends" poll 10 no_daemons
+}
+
+[ -u "$(command -v fusermount3)" ] || bail \
+	"an ordinary user can mount" "fusermount3 is not set-user-ID"
+open_fuse_to_all
+copy_programs
+make_home
+mkdir "$T/foreign"
+test_user
+test_state_home
+test_relative
+test_read_only
+test_failed_mount
+test_foreground_signal
+test_allow_other
+test_mount
+finish

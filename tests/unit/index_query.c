@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/index/index.h"
+#include "core/index/score.h"
+
+#define MODEL_ROWS 6000
+#define CAPACITY_MAX 64
+
+/* What the index should hold, kept the simple way. */
+struct model {
+	struct digests digests[MODEL_ROWS + 1]; /* by content id; size 0: none */
+	uint32_t last;
+};
+
+static uint64_t random_state;
+
+static uint64_t random_next(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static int count_equal(const uint8_t *a, const uint8_t *b)
+{
+	int i, equal = 0;
+
+	for (i = 0; i < 16; i++)
+		equal += a[i] == b[i];
+	return equal;
+}
+
+static int has_traits(const struct digests *d)
+{
+	static const uint8_t none[16];
+
+	return (d->set & DIGEST_BIT(DIGEST_RDC)) &&
+	       memcmp(d->traits, none, 16) != 0;
+}
+
+static int has_simhash(const struct digests *d)
+{
+	return (d->set & DIGEST_BIT(DIGEST_SIMHASH)) && d->simhash;
+}
+
+static struct candidate model_candidate(const struct digests *a,
+					const struct digests *b, uint32_t id)
+{
+	struct candidate c = { .content = id, .size = b->size };
+	int traits = -1;
+
+	c.distance = 64;
+	if (has_simhash(a) && has_simhash(b))
+		c.distance = (uint8_t)__builtin_popcountll(a->simhash ^
+							   b->simhash);
+	if (has_traits(a) && has_traits(b))
+		traits = count_equal(a->traits, b->traits);
+	c.traits = (uint8_t)(traits > 0 ? traits : 0);
+	c.estimate = (uint8_t)score_estimate(a->size, b->size, c.distance,
+					     traits);
+	return c;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->estimate != y->estimate)
+		return x->estimate < y->estimate ? 1 : -1;
+	return x->content < y->content ? -1 : x->content > y->content;
+}
+
+static size_t model_query(const struct model *m, const struct digests *d,
+			  uint32_t self, uint32_t first, int least,
+			  struct candidate *out)
+{
+	size_t count = 0;
+	uint32_t id;
+
+	for (id = first; id <= m->last; id++) {
+		if (!m->digests[id].size || id == self)
+			continue;
+		out[count] = model_candidate(d, &m->digests[id], id);
+		if (out[count].estimate >= (least > 1 ? least : 1))
+			count++;
+	}
+	qsort(out, count, sizeof(*out), by_rank);
+	return count;
+}
+
+static struct digests random_digests(void)
+{
+	struct digests d = { .set = DIGEST_ALL };
+	int i;
+
+	d.size = 1 + random_next() % 100000;
+	d.simhash = random_next();
+	for (i = 0; i < 16; i++)
+		d.traits[i] = random_next() & 63;
+	if (random_next() % 16 == 0)
+		d.set &= ~DIGEST_BIT(DIGEST_SIMHASH);
+	if (random_next() % 16 == 0)
+		memset(d.traits, 0, 16);
+	if (random_next() % 64 == 0)
+		d.simhash = 0;
+	return d;
+}
+
+/* A relative of an earlier content, so that queries find something. */
+static struct digests relative_of(const struct digests *from)
+{
+	struct digests d = *from;
+	int i, flips = (int)(random_next() % 14);
+
+	for (i = 0; i < flips; i++)
+		d.simhash ^= (uint64_t)1 << random_next() % 64;
+	for (i = 0; i < flips; i++)
+		d.traits[random_next() % 16] = random_next() & 63;
+	d.size += random_next() % 1000;
+	return d;
+}
+
+static void model_add(struct model *m, struct index *ix, uint32_t id)
+{
+	uint32_t old = m->last ? 1 + (uint32_t)(random_next() % m->last) : 0;
+	struct digests d = random_digests();
+
+	if (old && m->digests[old].size && random_next() % 2)
+		d = relative_of(&m->digests[old]);
+	assert_int_equal(index_add(ix, id, &d), 0);
+	m->digests[id] = d;
+	m->last = id;
+}
+
+static void model_remove(struct model *m, struct index *ix)
+{
+	uint32_t id = 1 + (uint32_t)(random_next() % m->last);
+
+	assert_int_equal(index_remove(ix, id), 0);
+	m->digests[id].size = 0;
+}
+
+static void compare_query(const struct model *m, struct index *ix)
+{
+	static struct candidate want[MODEL_ROWS];
+	struct candidate have[CAPACITY_MAX];
+	uint32_t self = 1 + (uint32_t)(random_next() % m->last);
+	uint32_t first = 1 + (uint32_t)(random_next() % m->last);
+	size_t capacity = random_next() % (CAPACITY_MAX + 1), have_count;
+	int least = (int)(random_next() % 90);
+	struct digests d = m->digests[self];
+	size_t i, want_count;
+
+	if (!d.size)
+		d.size = 5000;
+	if (random_next() % 4)
+		first = 1;
+	want_count = model_query(m, &d, self, first, least, want);
+	if (want_count > capacity)
+		want_count = capacity;
+	assert_int_equal(index_query(ix, &d, self, first, least, have,
+				     capacity, &have_count),
+			 0);
+	assert_int_equal(have_count, want_count);
+	for (i = 0; i < want_count; i++) {
+		assert_int_equal(have[i].content, want[i].content);
+		assert_int_equal(have[i].size, want[i].size);
+		assert_int_equal(have[i].distance, want[i].distance);
+		assert_int_equal(have[i].traits, want[i].traits);
+		assert_int_equal(have[i].estimate, want[i].estimate);
+	}
+}
+
+static size_t model_count(const struct model *m)
+{
+	size_t count = 0;
+	uint32_t id;
+
+	for (id = 1; id <= m->last; id++)
+		count += m->digests[id].size != 0;
+	return count;
+}
+
+static void random_changes(uint64_t seed, unsigned remove_percent)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	struct index *ix;
+	unsigned i;
+
+	assert_non_null(m);
+	random_state = seed;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	assert_int_equal(index_new(&ix), 0);
+	while (m->last < MODEL_ROWS - 4) {
+		model_add(m, ix, m->last + 1 + (uint32_t)(random_next() % 3));
+		if (random_next() % 100 < remove_percent)
+			for (i = 0; i < 3; i++)
+				model_remove(m, ix);
+		if (random_next() % 16 == 0)
+			compare_query(m, ix);
+	}
+	assert_int_equal(index_count(ix), model_count(m));
+	index_free(ix);
+	free(m);
+}
+
+static void test_queries_equal_a_full_search(void **state)
+{
+	(void)state;
+	random_changes(0x9e3779b97f4a7c15u, 0);
+	random_changes(20260101, 5);
+	random_changes(7, 40);
+}
+
+static struct digests plain_digests(uint64_t simhash)
+{
+	struct digests d = { .set = DIGEST_ALL, .size = 10000 };
+
+	d.simhash = simhash;
+	return d;
+}
+
+static void test_equal_estimates_come_by_id(void **state)
+{
+	struct digests d = plain_digests(0xff00ff00ff00ff00u);
+	struct candidate found[4];
+	struct index *ix;
+	size_t count;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(index_new(&ix), 0);
+	for (id = 1; id <= 100; id++)
+		assert_int_equal(index_add(ix, id, &d), 0);
+	assert_int_equal(index_query(ix, &d, 2, 1, 1, found, 4, &count), 0);
+	assert_int_equal(count, 4);
+	assert_int_equal(found[0].content, 1);
+	assert_int_equal(found[1].content, 3);
+	assert_int_equal(found[3].content, 5);
+	index_free(ix);
+}
+
+static void test_order_and_emptiness_are_refused(void **state)
+{
+	struct digests d = plain_digests(1), empty = { .set = DIGEST_ALL };
+	struct index *ix;
+
+	(void)state;
+	assert_int_equal(index_new(&ix), 0);
+	assert_int_equal(index_add(ix, 5, &d), 0);
+	assert_int_equal(index_add(ix, 5, &d), -EINVAL);
+	assert_int_equal(index_add(ix, 4, &d), -EINVAL);
+	assert_int_equal(index_add(ix, 6, &empty), -EINVAL);
+	assert_int_equal(index_remove(ix, 77), 0);
+	assert_int_equal(index_count(ix), 1);
+	index_free(ix);
+}
+
+static void test_an_id_is_not_taken_back(void **state)
+{
+	struct digests d = plain_digests(1);
+	struct index *ix;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(index_new(&ix), 0);
+	for (id = 1; id <= 1000; id++)
+		assert_int_equal(index_add(ix, id, &d), 0);
+	for (id = 1; id <= 1000; id++)
+		assert_int_equal(index_remove(ix, id), 0);
+	assert_int_equal(index_add(ix, 1000, &d), -EINVAL);
+	assert_int_equal(index_add(ix, 1001, &d), 0);
+	index_free(ix);
+}
+
+static void test_removed_rows_are_reclaimed(void **state)
+{
+	struct digests d = plain_digests(1);
+	struct index *ix;
+	size_t full;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(index_new(&ix), 0);
+	for (id = 1; id <= 100000; id++)
+		assert_int_equal(index_add(ix, id, &d), 0);
+	full = index_bytes(ix);
+	assert_true(full < 100000 * 36 * 2);
+	for (id = 1; id <= 99000; id++)
+		assert_int_equal(index_remove(ix, id), 0);
+	assert_int_equal(index_count(ix), 1000);
+	assert_true(index_bytes(ix) < full / 10);
+	index_free(ix);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_queries_equal_a_full_search),
+		cmocka_unit_test(test_equal_estimates_come_by_id),
+		cmocka_unit_test(test_order_and_emptiness_are_refused),
+		cmocka_unit_test(test_an_id_is_not_taken_back),
+		cmocka_unit_test(test_removed_rows_are_reclaimed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

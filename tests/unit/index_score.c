@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/buf.h"
+#include "core/digest/fingerprint.h"
+#include "core/index/scan.h"
+#include "core/index/score.h"
+#include "core/index/speak.h"
+
+static struct digests digests_of(const struct buf *content)
+{
+	struct fingerprint *fp;
+	struct digests d;
+
+	assert_int_equal(fingerprint_new(DIGEST_ALL, &fp), 0);
+	assert_int_equal(fingerprint_begin(fp), 0);
+	assert_int_equal(fingerprint_update(fp, content->data, content->len),
+			 0);
+	assert_int_equal(fingerprint_final(fp, &d), 0);
+	fingerprint_free(fp);
+	return d;
+}
+
+static int score_of(const struct buf *a, const struct buf *b)
+{
+	struct digests x = digests_of(a), y = digests_of(b);
+	int score, reverse;
+
+	assert_int_equal(score_contents(&x, &y, &score), 0);
+	assert_int_equal(score_contents(&y, &x, &reverse), 0);
+	assert_int_equal(score, reverse);
+	digests_release(&x);
+	digests_release(&y);
+	return score;
+}
+
+/* Lines that are different for every number. */
+static void append_lines(struct buf *b, unsigned first, unsigned count)
+{
+	unsigned i, n;
+
+	for (i = first; i < first + count; i++) {
+		n = i * 2654435761u;
+		assert_int_equal(buf_append_format(b,
+						   "%u item %x holds %u of %x\n",
+						   i, n, n >> 7, ~n * 31),
+				 0);
+	}
+}
+
+static void append_bytes(struct buf *b, int byte, size_t count)
+{
+	assert_int_equal(buf_reserve(b, count), 0);
+	memset(b->data + b->len, byte, count);
+	b->len += count;
+}
+
+static void assert_near(int have, int want, int tolerance)
+{
+	assert_in_range(have, want > tolerance ? want - tolerance : 0,
+			want + tolerance);
+}
+
+static void test_identical_is_100_and_nothing_else(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+
+	(void)state;
+	append_lines(&a, 0, 2000);
+	append_lines(&b, 0, 2000);
+	assert_int_equal(score_of(&a, &b), 100);
+	b.data[b.len / 2] ^= 1;
+	assert_in_range(score_of(&a, &b), 95, 99);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+static void test_empty_resembles_nothing(void **state)
+{
+	struct digests a = { .set = DIGEST_ALL }, b = a;
+	int score = -1;
+
+	(void)state;
+	assert_int_equal(score_contents(&a, &b, &score), 0);
+	assert_int_equal(score, 0);
+}
+
+static void test_digests_without_identity_are_not_identical(void **state)
+{
+	struct digests a = { .set = DIGEST_BIT(DIGEST_SIMHASH), .size = 4000,
+			     .simhash = 0x123456789abcdef0u };
+	struct digests b = a;
+	int score;
+
+	(void)state;
+	assert_int_equal(score_contents(&a, &b, &score), 0);
+	assert_int_equal(score, 99);
+}
+
+static void test_score_is_the_shared_share(void **state)
+{
+	static const unsigned replaced[] = { 2, 5, 10, 20, 30, 50 };
+	struct buf a = { 0 }, b = { 0 };
+	size_t i;
+
+	(void)state;
+	append_lines(&a, 0, 2000);
+	for (i = 0; i < sizeof(replaced) / sizeof(replaced[0]); i++) {
+		unsigned kept = 20 * (100 - replaced[i]);
+
+		buf_clear(&b);
+		append_lines(&b, 0, kept);
+		append_lines(&b, 50000, 2000 - kept);
+		assert_near(score_of(&a, &b), 100 - (int)replaced[i], 12);
+	}
+	buf_release(&a);
+	buf_release(&b);
+}
+
+static void test_a_part_is_at_most_its_share(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+	unsigned percent;
+
+	(void)state;
+	append_lines(&a, 0, 3000);
+	for (percent = 90; percent >= 30; percent -= 20) {
+		buf_clear(&b);
+		append_lines(&b, 0, 30 * percent);
+		assert_in_range(score_of(&a, &b), percent - 12, percent + 1);
+	}
+	buf_release(&a);
+	buf_release(&b);
+}
+
+static void test_unrelated_is_not_similar(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+
+	(void)state;
+	append_lines(&a, 0, 800);
+	append_lines(&b, 70000, 800);
+	assert_in_range(score_of(&a, &b), 0, 30);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+/* 20 lines of licence before 50 lines of their own. */
+static void test_a_shared_licence_counts_as_its_share(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+
+	(void)state;
+	append_lines(&a, 0, 20);
+	append_lines(&b, 0, 20);
+	append_lines(&a, 1000, 50);
+	append_lines(&b, 2000, 50);
+	assert_in_range(score_of(&a, &b), 10, 45);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+/* Zeros in front have the same pieces in both files. */
+static void test_padding_does_not_make_similar(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+
+	(void)state;
+	append_bytes(&a, 0, 300000);
+	append_bytes(&b, 0, 300000);
+	append_lines(&a, 0, 1000);
+	append_lines(&b, 9000, 1000);
+	assert_in_range(score_of(&a, &b), 0, 40);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+/* Both have the signature of all zeros. */
+static void test_degenerate_signatures_say_nothing(void **state)
+{
+	static char sise[] = "3(2):ln::3(2):ln";
+	struct digests a = { .set = DIGEST_BIT(DIGEST_SISE) |
+				    DIGEST_BIT(DIGEST_SIMHASH),
+			     .size = 5000, .simhash = 0x00ff00ff00ff00ffu,
+			     .sise = sise };
+	struct digests b = a;
+	int score;
+
+	(void)state;
+	b.simhash = 0x0f0f0f0f0f0f0f0fu;
+	assert_int_equal(speak_sise(&a, &b, &score), -ENODATA);
+	assert_int_equal(score_contents(&a, &b, &score), 0);
+	assert_int_equal(score, 0);
+}
+
+static char *repeated(const char *head, const char *pair, int count,
+		      const char *tail)
+{
+	struct buf b = { 0 };
+
+	assert_int_equal(buf_append_text(&b, head), 0);
+	while (count--)
+		assert_int_equal(buf_append_text(&b, pair), 0);
+	assert_int_equal(buf_append_text(&b, tail), 0);
+	return buf_take(&b);
+}
+
+static void test_repeated_pairs_say_nothing(void **state)
+{
+	struct digests a = { .set = DIGEST_BIT(DIGEST_SISE), .size = 5000 };
+	struct digests b = a;
+	int score;
+
+	(void)state;
+	a.sise = repeated("96(95):", "ab", 100, "::48(47):zz");
+	b.sise = repeated("96(95):", "ab", 90, "::48(47):yy");
+	assert_int_equal(speak_sise(&a, &b, &score), -ENODATA);
+	digests_release(&a);
+	digests_release(&b);
+}
+
+/* The single pairs of the second parts are equal by chance. */
+static void test_short_parts_are_left_out(void **state)
+{
+	static char x[] = "3(2):aAbBcCdDeEfFgGhHiIjJkKlLmMnNoOpPqQrRsStT::"
+			  "1(0):zz";
+	static char y[] = "3(2):0a1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q7r8s9t::"
+			  "1(0):zz";
+	struct digests a = { .set = DIGEST_BIT(DIGEST_SISE), .size = 150,
+			     .sise = x };
+	struct digests b = a;
+	int score = -1;
+
+	(void)state;
+	b.sise = y;
+	assert_int_equal(digest_compare(DIGEST_SISE, &a, &b, &score), 0);
+	assert_int_equal(score, 100);
+	assert_int_equal(speak_sise(&a, &b, &score), 0);
+	assert_int_equal(score, 0);
+	b.sise = x;
+	assert_int_equal(speak_sise(&a, &b, &score), 0);
+	assert_int_equal(score, 100);
+}
+
+static void test_malformed_signatures_are_an_error(void **state)
+{
+	static char good[] = "3(2):ab::3(2):ab", bad[] = "nonsense";
+	struct digests a = { .set = DIGEST_BIT(DIGEST_SISE), .size = 10,
+			     .sise = good };
+	struct digests b = a;
+	int score;
+
+	(void)state;
+	b.sise = bad;
+	assert_int_equal(score_contents(&a, &b, &score), -EINVAL);
+}
+
+static void test_estimate_of_theory(void **state)
+{
+	(void)state;
+	assert_int_equal(score_estimate(1000, 1000, 0, -1), 99);
+	assert_near(score_estimate(1000, 1000, 8, -1), 92, 1);
+	assert_near(score_estimate(1000, 1000, 16, -1), 71, 1);
+	assert_int_equal(score_estimate(1000, 1000, 30, -1), 0);
+	assert_int_equal(score_estimate(1000, 500, 0, -1), 50);
+	assert_int_equal(score_estimate(1000, 0, 0, -1), 0);
+	/* half the chunks of the union: two thirds of either side */
+	assert_near(score_estimate(100000, 100000, 64, 8), 66, 2);
+	/* of a file of one chunk that is no evidence */
+	assert_in_range(score_estimate(2000, 2000, 64, 8), 0, 15);
+	assert_int_equal(score_estimate(100000, 100000, 64, 0), 0);
+}
+
+static void test_ceiling_is_above_every_estimate(void **state)
+{
+	static const uint64_t sizes[] = { 1, 700, 3000, 20000, 1u << 20 };
+	int distance, traits, below;
+	size_t i, k;
+
+	(void)state;
+	for (distance = 0; distance <= 64; distance++)
+		for (traits = 0; traits <= 16; traits++)
+			for (below = -1; below <= traits; below++)
+				for (i = 0; i < 5; i++)
+					for (k = 0; k < 5; k++)
+						assert_true(
+							score_estimate(
+								sizes[i],
+								sizes[k],
+								distance,
+								below) <=
+							score_ceiling(distance,
+								      traits));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_identical_is_100_and_nothing_else),
+		cmocka_unit_test(test_empty_resembles_nothing),
+		cmocka_unit_test(
+			test_digests_without_identity_are_not_identical),
+		cmocka_unit_test(test_score_is_the_shared_share),
+		cmocka_unit_test(test_a_part_is_at_most_its_share),
+		cmocka_unit_test(test_unrelated_is_not_similar),
+		cmocka_unit_test(test_a_shared_licence_counts_as_its_share),
+		cmocka_unit_test(test_padding_does_not_make_similar),
+		cmocka_unit_test(test_degenerate_signatures_say_nothing),
+		cmocka_unit_test(test_repeated_pairs_say_nothing),
+		cmocka_unit_test(test_short_parts_are_left_out),
+		cmocka_unit_test(test_malformed_signatures_are_an_error),
+		cmocka_unit_test(test_estimate_of_theory),
+		cmocka_unit_test(test_ceiling_is_above_every_estimate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
