@@ -33,9 +33,9 @@ static int open_source(const char *path, int *fd_out)
 
 	if (fd < 0)
 		return complain("source", path, errno,
-				errno == ENOENT || errno == ENOTDIR
-					? "give an existing directory"
-					: NULL);
+				errno == ENOENT || errno == ENOTDIR ?
+					"give an existing directory" :
+					NULL);
 	*fd_out = fd;
 	return 0;
 }
@@ -288,8 +288,8 @@ static int check_outside(const struct fs *fs, int source_fd, const char *path)
 int check_catalog(struct fs *fs, int source_fd, char **directory_out)
 {
 	struct buf b = { .data = NULL };
-	int err = fs->options.db ? given_directory(fs->options.db, &b)
-				 : default_directory(fs, &b);
+	int err = fs->options.db ? given_directory(fs->options.db, &b) :
+				   default_directory(fs, &b);
 
 	if (!err)
 		err = check_outside(fs, source_fd, b.data);

@@ -118,6 +118,6 @@ uint64_t inode_number(struct fs *fs, dev_t dev, ino_t ino)
 	/* Numbers that wide are hashes already; folding keeps them apart. */
 	if (number >= low)
 		number = (number ^ (number >> DEVICE_SHIFT) * 0x9e3779b1u);
-	return (number & (low - 1)) |
-	       (uint64_t)device_ordinal(dev) << DEVICE_SHIFT;
+	return (number & (low - 1)) | (uint64_t)device_ordinal(dev)
+					      << DEVICE_SHIFT;
 }

@@ -27,6 +27,7 @@ struct fs {
 	struct fuse_session *session;
 	struct engine *engine;   /* NULL before it was opened */
 	struct similar *similar; /* of fs/similar, NULL when it needs none */
+	struct mapped *mapped;   /* of fs/mapped */
 
 	int proc_fd;    /* /proc/self/fd: how descriptors are opened again */
 	bool root_user; /* the daemon serves other users as themselves */
@@ -35,8 +36,8 @@ struct fs {
 
 	char *source; /* absolute, without symbolic links */
 	char *mountpoint;
-	dev_t device;        /* st_dev of SOURCE */
-	struct inode *root;  /* SOURCE; nodeid FUSE_ROOT_ID */
+	dev_t device;       /* st_dev of SOURCE */
+	struct inode *root; /* SOURCE; nodeid FUSE_ROOT_ID */
 	struct inode_table *inodes;
 	struct locks *locks; /* ops_locks.c */
 

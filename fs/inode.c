@@ -23,6 +23,7 @@ struct shard {
 	struct inode **buckets;
 	size_t bucket_count; /* a power of two */
 	size_t count;
+	struct inode *replaced; /* still referenced, see is_replaced() */
 };
 
 struct inode_table {
@@ -104,17 +105,30 @@ static void shard_insert(struct shard *s, struct inode *inode)
 	s->count++;
 }
 
-/* Nothing happens to one that was pushed out by a later file of the number. */
-static void shard_remove(struct shard *s, struct inode *inode)
+static bool chain_remove(struct inode **link, const struct inode *inode)
 {
-	struct inode **link = bucket_of(s, inode->dev, inode->ino);
-
 	while (*link && *link != inode)
 		link = &(*link)->next;
-	if (*link) {
-		*link = inode->next;
+	if (!*link)
+		return false;
+	*link = inode->next;
+	return true;
+}
+
+static void shard_remove(struct shard *s, struct inode *inode)
+{
+	if (chain_remove(bucket_of(s, inode->dev, inode->ino), inode))
 		s->count--;
-	}
+	else
+		(void)chain_remove(&s->replaced, inode);
+}
+
+/* Its number belongs to another file now; it is not to be found any more. */
+static void shard_replace(struct shard *s, struct inode *inode)
+{
+	shard_remove(s, inode);
+	inode->next = s->replaced;
+	s->replaced = inode;
 }
 
 /* ---- references ---- */
@@ -326,7 +340,7 @@ static struct inode *enter(struct fs *fs, const struct found *found,
 	pthread_mutex_lock(&s->lock);
 	inode = shard_find(s, dev, ino);
 	if (inode && is_replaced(inode, found, handle)) {
-		shard_remove(s, inode);
+		shard_replace(s, inode);
 		inode = NULL;
 	}
 	if (inode) {
@@ -486,6 +500,17 @@ static void handles_free(struct inode *inode)
 	}
 }
 
+static void chain_free(struct fs *fs, struct inode *inode)
+{
+	while (inode) {
+		struct inode *next = inode->next;
+
+		handles_free(inode);
+		(void)inode_free(fs, inode);
+		inode = next;
+	}
+}
+
 void inodes_free(struct fs *fs)
 {
 	struct inode_table *t = fs->inodes;
@@ -493,17 +518,11 @@ void inodes_free(struct fs *fs)
 	if (!t)
 		return;
 	for (size_t i = 0; i < SHARDS; i++) {
-		struct shard *s = &t->shards[i];
+		const struct shard *s = &t->shards[i];
 
-		for (size_t j = 0; j < s->bucket_count; j++) {
-			struct inode *inode;
-
-			while ((inode = s->buckets[j])) {
-				s->buckets[j] = inode->next;
-				handles_free(inode);
-				(void)inode_free(fs, inode);
-			}
-		}
+		for (size_t j = 0; j < s->bucket_count; j++)
+			chain_free(fs, s->buckets[j]);
+		chain_free(fs, s->replaced);
 	}
 	table_free(t);
 	fs->inodes = NULL;

@@ -45,8 +45,8 @@ struct handle {
 	struct handle **link;
 	struct inode *inode; /* holds a reference */
 	int fd;
-	int flags;   /* as opened */
-	bool writes; /* counted in inode->writers */
+	int flags;                 /* as opened */
+	bool writes;               /* counted in inode->writers */
 	struct dir_stream *stream; /* directories only */
 };
 
@@ -75,6 +75,7 @@ struct inode {
 	/* Of fs/notice.c. */
 	struct file_key key; /* valid once key_known */
 	atomic_bool key_known;
+	_Atomic int64_t flushed_ns; /* fs/notice.c: since the last write */
 	_Atomic int64_t noticed_ns; /* fs/notice.c: the ctime it saw last */
 };
 

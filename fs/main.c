@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/err.h"
 #include "fs/check.h"
 #include "fs/fs.h"
 #include "fs/log.h"
@@ -20,12 +21,25 @@ enum { EXIT_USAGE = 2 };
 
 /* ---- the background ---- */
 
+/* What libfuse does between init() and the first answer can fail, too. */
+static int parent_try(const char *mountpoint)
+{
+	struct stat st;
+
+	if (stat(mountpoint, &st) == 0 ||
+	    (errno != ENOTCONN && errno != ECONNABORTED))
+		return EXIT_SUCCESS;
+	log_line("mount point '%s': %s; see the system's log", mountpoint,
+		 err_text(errno));
+	return EXIT_FAILURE;
+}
+
 /*
  * The child reports through the pipe from init(), that is, when the kernel
  * has the mount and talks to us; until then its messages still go to the
  * terminal.  Ending without a report is failure.
  */
-static int parent_wait(int pipe_fd, pid_t child)
+static int parent_wait(const char *mountpoint, int pipe_fd, pid_t child)
 {
 	char byte;
 	ssize_t len;
@@ -35,15 +49,14 @@ static int parent_wait(int pipe_fd, pid_t child)
 		len = read(pipe_fd, &byte, 1);
 	while (len < 0 && errno == EINTR);
 	if (len == 1)
-		return EXIT_SUCCESS;
+		return parent_try(mountpoint);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return EXIT_FAILURE;
 	if (WIFSIGNALED(status))
 		log_line("ended by signal %d", WTERMSIG(status));
-	return WIFEXITED(status) && WEXITSTATUS(status)
-		       ? WEXITSTATUS(status)
-		       : EXIT_FAILURE;
+	return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
+							  EXIT_FAILURE;
 }
 
 /* fs->ready of a daemon: cuts the ties to the terminal, then reports. */
@@ -81,7 +94,7 @@ static int run_in_background(struct fs *fs, int source_fd, const char *catalog)
 	}
 	if (child > 0) {
 		close(ends[1]);
-		return parent_wait(ends[0], child);
+		return parent_wait(fs->mountpoint, ends[0], child);
 	}
 	close(ends[0]);
 	fs->ready_pipe = ends[1];

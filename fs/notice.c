@@ -8,6 +8,9 @@
 #include "fs/fs.h"
 #include "fs/log.h"
 
+/* RELEASE follows FLUSH within this time, or it was not the last close. */
+#define CLOSING_NS 200000000
+
 /* ---- what the engine asks ---- */
 
 static int open_known(void *ctx, dev_t device, ino_t number)
@@ -30,17 +33,42 @@ static int open_known(void *ctx, dev_t device, ino_t number)
 	return fd;
 }
 
-static bool is_busy(void *ctx, dev_t device, ino_t number)
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return timespec_ns(&now);
+}
+
+/*
+ * close() of the caller sends FLUSH and waits for it, then RELEASE and does
+ * not wait.  So the caller may ask for the digests of what it closed while
+ * RELEASE is still with another thread.  FLUSH alone says little: closing a
+ * duplicate of a descriptor sends it, too.
+ */
+static enum engine_use use_of(const struct inode *inode)
+{
+	int64_t flushed = atomic_load(&inode->flushed_ns);
+
+	if (!atomic_load(&inode->writers))
+		return ENGINE_UNUSED;
+	if (flushed && now_ns() - flushed < CLOSING_NS)
+		return ENGINE_CLOSING;
+	return ENGINE_WRITTEN;
+}
+
+static enum engine_use use(void *ctx, dev_t device, ino_t number)
 {
 	struct fs *fs = ctx;
 	struct inode *inode = inode_find(fs, device, number);
-	bool busy;
+	enum engine_use found;
 
 	if (!inode)
-		return false;
-	busy = atomic_load(&inode->writers) > 0;
+		return ENGINE_UNUSED;
+	found = use_of(inode);
 	inode_unref(fs, inode);
-	return busy;
+	return found;
 }
 
 static void write_log(void *ctx, const char *message)
@@ -54,7 +82,7 @@ void notice_host(struct fs *fs, struct engine_options *options)
 	options->host = (struct engine_host){
 		.ctx = fs,
 		.open_known = open_known,
-		.is_busy = is_busy,
+		.use = use,
 		.log = write_log,
 	};
 }
@@ -113,6 +141,13 @@ void notice_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 		engine_file_closed(fs->engine, path.fd);
 		path_fd_close(&path);
 	}
+}
+
+void notice_flushed(struct fs *fs, struct inode *inode, int fd)
+{
+	atomic_store(&inode->flushed_ns, now_ns());
+	if (fs->engine && S_ISREG(inode->type))
+		engine_file_closed(fs->engine, fd);
 }
 
 void notice_closed(struct fs *fs, struct inode *inode, int fd)

@@ -2,11 +2,13 @@
 #ifndef FS_NOTICE_H
 #define FS_NOTICE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "fs/inode.h"
+
 struct fs;
-struct inode;
 struct engine_options;
 struct file_key;
 
@@ -26,7 +28,17 @@ int notice_key(struct fs *fs, struct inode *inode, struct file_key *out);
 void notice_looked_up(struct fs *fs, struct inode *inode,
 		      const struct stat *st);
 
-/* The last descriptor for writing was closed; fd is one of the file. */
+/* A descriptor for writing was closed, perhaps not the last one. */
+void notice_flushed(struct fs *fs, struct inode *inode, int fd);
+
+/* Before the content is changed. */
+static inline void notice_writes(struct inode *inode)
+{
+	if (atomic_load(&inode->flushed_ns))
+		atomic_store(&inode->flushed_ns, 0);
+}
+
+/* The last handle for writing was closed; fd is one of the file. */
 void notice_closed(struct fs *fs, struct inode *inode, int fd);
 
 /* Names of regular files and directories changed. */

@@ -35,8 +35,7 @@ static inline struct inode *inode_of(const struct fs *fs, fuse_ino_t node)
 	return node == FUSE_ROOT_ID ? fs->root : (struct inode *)node;
 }
 
-static inline fuse_ino_t node_of(const struct fs *fs,
-				 const struct inode *inode)
+static inline fuse_ino_t node_of(const struct fs *fs, const struct inode *inode)
 {
 	return inode == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)inode;
 }
@@ -81,8 +80,8 @@ void ops_forget(fuse_req_t req, fuse_ino_t node, uint64_t count);
 void ops_forget_multi(fuse_req_t req, size_t count,
 		      struct fuse_forget_data *forgets);
 void ops_readlink(fuse_req_t req, fuse_ino_t node);
-void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
-	       mode_t mode, dev_t rdev);
+void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	       dev_t rdev);
 void ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
 	       mode_t mode);
 void ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent,
@@ -96,8 +95,8 @@ void ops_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent,
 
 /* ---- attributes ---- */
 void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
-void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr,
-		 int to_set, struct fuse_file_info *fi);
+void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
+		 struct fuse_file_info *fi);
 void ops_statfs(fuse_req_t req, fuse_ino_t node);
 
 /* ---- extended attributes ---- */
@@ -148,8 +147,7 @@ void ops_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		 struct fuse_file_info *fi);
 void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		     struct fuse_file_info *fi);
-void ops_releasedir(fuse_req_t req, fuse_ino_t node,
-		    struct fuse_file_info *fi);
+void ops_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
 void ops_fsyncdir(fuse_req_t req, fuse_ino_t node, int datasync,
 		  struct fuse_file_info *fi);
 

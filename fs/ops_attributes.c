@@ -132,12 +132,10 @@ static int set_mode(const struct target *t, mode_t mode)
 	struct fd_path path;
 
 	fd_path_make(t->fd, &path);
-	return fchmodat(AT_FDCWD, path.text, mode & 07777, 0) == 0 ? 0
-								   : -errno;
+	return fchmodat(AT_FDCWD, path.text, mode & 07777, 0) == 0 ? 0 : -errno;
 }
 
-static struct timespec time_to_set(const struct timespec *t, bool set,
-				   bool now)
+static struct timespec time_to_set(const struct timespec *t, bool set, bool now)
 {
 	struct timespec omit = { .tv_nsec = UTIME_OMIT };
 	struct timespec current = { .tv_nsec = UTIME_NOW };
@@ -166,9 +164,8 @@ static int set_times(const struct target *t, const struct stat *attr,
  * the daemon; only the size is changed as the caller.  Owner before mode:
  * chown clears the setuid bits that mode may carry.
  */
-static int set_attributes(fuse_req_t req, struct fs *fs,
-			  const struct target *t, const struct stat *attr,
-			  int to_set)
+static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
+			  const struct stat *attr, int to_set)
 {
 	int err = 0;
 
@@ -178,9 +175,9 @@ static int set_attributes(fuse_req_t req, struct fs *fs,
 		err = set_owner(t, attr, to_set);
 	if (!err && to_set & FUSE_SET_ATTR_MODE)
 		err = set_mode(t, attr->st_mode);
-	if (!err && to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME |
-			      FUSE_SET_ATTR_ATIME_NOW |
-			      FUSE_SET_ATTR_MTIME_NOW))
+	if (!err &&
+	    to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME |
+		      FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW))
 		err = set_times(t, attr, to_set);
 	return err;
 }
@@ -207,11 +204,11 @@ static int set_node(fuse_req_t req, fuse_ino_t node, const struct stat *attr,
 	return err;
 }
 
-void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr,
-		 int to_set, struct fuse_file_info *fi)
+void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
+		 struct fuse_file_info *fi)
 {
-	int err = similar_is_node(node) ? -EROFS
-					: set_node(req, node, attr, to_set, fi);
+	int err = similar_is_node(node) ? -EROFS :
+					  set_node(req, node, attr, to_set, fi);
 
 	if (err)
 		reply_error(req, err);

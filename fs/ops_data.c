@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fs/notice.h"
 #include "fs/similar.h"
 
 #define DIRECT_ALIGNMENT 4096
@@ -101,6 +102,7 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 		return;
 	}
 	h = handle_of(fi);
+	notice_writes(h->inode);
 	if (h->flags & (O_DIRECT | O_APPEND))
 		len = write_whole(h, in, size, off);
 	else
@@ -132,6 +134,8 @@ void ops_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t off,
 {
 	int err = 0;
 
+	if (!similar_is_node(node))
+		notice_writes(handle_of(fi)->inode);
 	if (similar_is_node(node))
 		err = -EROFS;
 	else if (fallocate(handle_of(fi)->fd, mode, off, len) != 0)
@@ -150,10 +154,10 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 		reply_error(req, -EROFS);
 		return;
 	}
-	copied = copy_file_range(handle_of(fi_in)->fd, &off_in,
-				 handle_of(fi_out)->fd, &off_out,
-				 len < COPY_MAX ? len : COPY_MAX,
-				 (unsigned)flags);
+	notice_writes(handle_of(fi_out)->inode);
+	copied = copy_file_range(
+		handle_of(fi_in)->fd, &off_in, handle_of(fi_out)->fd, &off_out,
+		len < COPY_MAX ? len : COPY_MAX, (unsigned)flags);
 	if (copied < 0)
 		reply_error(req, -errno);
 	else

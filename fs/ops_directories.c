@@ -121,8 +121,8 @@ static void entry_put(struct filling *f, const char *name,
 	size_t room = f->size - f->used;
 
 	if (f->plus)
-		f->used += fuse_add_direntry_plus(f->req, to, room, name, e,
-						  next);
+		f->used +=
+			fuse_add_direntry_plus(f->req, to, room, name, e, next);
 	else
 		f->used += fuse_add_direntry(f->req, to, room, name, &e->attr,
 					     next);

@@ -74,8 +74,7 @@ int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,
 	if (!hint || inode_is_known(fs, parent->dev, hint))
 		inode = find_by_stat(fs, parent_fd, name, &st, &err);
 	if (!inode && !err)
-		err = find_by_opening(fs, parent, parent_fd, name, &st,
-				      &inode);
+		err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
 	if (err)
 		return err;
 	ops_entry(fs, inode, &st, out);
@@ -268,8 +267,8 @@ static void reply_making(fuse_req_t req, const struct making *m)
 		reply_entry(req, fs_of(req), &e);
 }
 
-void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
-	       mode_t mode, dev_t rdev)
+void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	       dev_t rdev)
 {
 	struct making m = {
 		.parent = parent,
@@ -281,8 +280,7 @@ void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
 	reply_making(req, &m);
 }
 
-void ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
-	       mode_t mode)
+void ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	struct making m = {
 		.parent = parent,

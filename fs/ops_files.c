@@ -321,6 +321,8 @@ void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		return;
 	}
 	err = flush_handle(handle_of(fi));
+	if (handle_of(fi)->writes)
+		notice_flushed(fs, inode_of(fs, node), handle_of(fi)->fd);
 	locks_owner_closed(fs, inode_of(fs, node), fi->lock_owner);
 	reply_error(req, err);
 }

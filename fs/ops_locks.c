@@ -80,8 +80,7 @@ static int owner_open(struct fs *fs, const struct handle *h)
 	int fd = fd_reopen(fs, h->fd, O_RDWR | O_NONBLOCK);
 
 	if (fd < 0)
-		fd = fd_reopen(fs, h->fd,
-			       (h->flags & O_ACCMODE) | O_NONBLOCK);
+		fd = fd_reopen(fs, h->fd, (h->flags & O_ACCMODE) | O_NONBLOCK);
 	return fd;
 }
 
@@ -204,8 +203,8 @@ static void on_interrupt(fuse_req_t req, void *arg)
 
 static int lock_now(const struct waiter *w)
 {
-	int r = w->owner ? fcntl(w->fd, F_OFD_SETLKW, &w->lock)
-			 : flock(w->fd, w->flock_op);
+	int r = w->owner ? fcntl(w->fd, F_OFD_SETLKW, &w->lock) :
+			   flock(w->fd, w->flock_op);
 
 	return r == 0 ? 0 : -errno;
 }

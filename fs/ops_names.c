@@ -100,8 +100,7 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 	int err = rename_as_caller(req, fs, r);
 
 	if (begun && !err)
-		inodes_rename_moved(fs, r->new_dir, r->new_dir_fd,
-				    r->new_name);
+		inodes_rename_moved(fs, r->new_dir, r->new_dir_fd, r->new_name);
 	if (begun && !err && exchange)
 		inodes_rename_moved(fs, r->dir, r->dir_fd, r->name);
 	inodes_rename_end(fs, begun);

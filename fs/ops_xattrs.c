@@ -101,8 +101,8 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 	}
 	if (size > sizeof(small))
 		value = malloc(size);
-	len = value ? get_value(fs, inode_of(fs, node), name, value, size)
-		    : -ENOMEM;
+	len = value ? get_value(fs, inode_of(fs, node), name, value, size) :
+		      -ENOMEM;
 	reply_value(req, value, len, size);
 	if (value != small)
 		free(value);
@@ -207,8 +207,9 @@ struct change {
 
 static int change_path(const char *path, const struct change *c)
 {
-	int r = c->value ? setxattr(path, c->name, c->value, c->size, c->flags)
-			 : removexattr(path, c->name);
+	int r = c->value ?
+			setxattr(path, c->name, c->value, c->size, c->flags) :
+			removexattr(path, c->name);
 
 	return r == 0 ? 0 : -errno;
 }
@@ -251,8 +252,7 @@ void ops_setxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 		xattr_derived_set(req, fs, inode_of(fs, node), name, value,
 				  size, flags);
 	else
-		reply_error(req,
-			    change_lower(req, fs, inode_of(fs, node), &c));
+		reply_error(req, change_lower(req, fs, inode_of(fs, node), &c));
 }
 
 void ops_removexattr(fuse_req_t req, fuse_ino_t node, const char *name)
@@ -265,6 +265,5 @@ void ops_removexattr(fuse_req_t req, fuse_ino_t node, const char *name)
 	else if (xattr_is_derived(name))
 		xattr_derived_remove(req, fs, inode_of(fs, node), name);
 	else
-		reply_error(req,
-			    change_lower(req, fs, inode_of(fs, node), &c));
+		reply_error(req, change_lower(req, fs, inode_of(fs, node), &c));
 }

@@ -28,8 +28,8 @@ struct mount {
 };
 
 struct reopener {
-	bool privileged;       /* open_by_handle_at() may be used */
-	pthread_mutex_t lock;  /* mounts */
+	bool privileged;      /* open_by_handle_at() may be used */
+	pthread_mutex_t lock; /* mounts */
 	struct mount *mounts;
 	pthread_rwlock_t names;
 	atomic_uint epoch;

@@ -19,6 +19,7 @@
 #include "fs/cred.h"
 #include "fs/fs.h"
 #include "fs/log.h"
+#include "fs/mapped.h"
 #include "fs/notice.h"
 #include "fs/ops.h"
 #include "fs/similar.h"
@@ -192,7 +193,9 @@ static int start_engine(struct fs *fs)
 	int err;
 
 	block_ending(SIG_BLOCK);
-	err = engine_start(fs->engine);
+	err = mapped_open(fs);
+	if (!err)
+		err = engine_start(fs->engine);
 	block_ending(SIG_UNBLOCK);
 	if (err)
 		log_line("cannot start hashing: %s", err_text(err));
@@ -210,8 +213,7 @@ static int serve_mounted(struct fs *fs)
 	else if (!atomic_load(&fs->ready))
 		log_line("'%s': the kernel did not accept the mount",
 			 fs->mountpoint);
-	return r < 0 || !atomic_load(&fs->ready) ? EXIT_FAILURE
-						  : EXIT_SUCCESS;
+	return r < 0 || !atomic_load(&fs->ready) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /* Parked and waiting requests are answered while the session is still there
@@ -219,6 +221,7 @@ static int serve_mounted(struct fs *fs)
 static void stop(struct fs *fs)
 {
 	locks_stop(fs);
+	mapped_stop(fs);
 	engine_free(fs->engine);
 	fs->engine = NULL;
 }
@@ -233,6 +236,7 @@ static int serve_session(struct fs *fs)
 		status = serve_mounted(fs);
 		stop(fs);
 		fuse_session_unmount(fs->session);
+		mapped_free(fs);
 	}
 	fuse_remove_signal_handlers(fs->session);
 	return status;
@@ -261,7 +265,7 @@ int serve(struct fs *fs, int source_fd, const char *catalog_dir)
 {
 	int status = EXIT_FAILURE;
 
-	umask(077); /* for what is made outside of SOURCE */
+	umask(077);                     /* for what is made outside of SOURCE */
 	(void)signal(SIGXFSZ, SIG_IGN); /* EFBIG is an answer, too */
 	if (open_proc(fs))
 		close(source_fd);

@@ -2,6 +2,7 @@
 #include "fs/xattr_derived.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 
 #include "core/base/err.h"
 #include "core/engine/engine.h"
+#include "fs/cred.h"
 #include "fs/fs.h"
+#include "fs/mapped.h"
 #include "fs/ops.h"
 #include "fs/park.h"
 #include "fs/status.h"
@@ -55,6 +58,7 @@ struct query {
 	size_t size;
 	struct timespec deadline;
 	int wakes;
+	bool written_out; /* no page is only in a mapping */
 };
 
 static void query_free(struct query *q)
@@ -120,6 +124,7 @@ static unsigned left_ms(const struct query *q)
 }
 
 static void on_news(void *arg, int result);
+static void on_written_out(void *arg, int result);
 
 /* Replies, or parks once more.  fd is one of the file. */
 static void query_step(struct query *q, int fd)
@@ -132,10 +137,18 @@ static void query_step(struct query *q, int fd)
 		query_fail(q, -err);
 		return;
 	}
-	if (answer.state == ENGINE_PENDING && wait_ms &&
-	    q->wakes++ < WAKE_MAX &&
+	if ((answer.state == ENGINE_PENDING ||
+	     answer.state == ENGINE_CLOSED) &&
+	    wait_ms && q->wakes++ < WAKE_MAX &&
 	    !engine_wait(q->fs->engine, fd, wait_ms, on_news, q))
 		return; /* q is the engine's now */
+	if (answer.state == ENGINE_FRESH && !q->written_out &&
+	    mapped_is_possible(q->fs, q->inode)) {
+		engine_answer_release(&answer);
+		if (mapped_write_out(q->fs, q->inode, on_written_out, q))
+			query_fail(q, ENOMEM);
+		return;
+	}
 	if (q->info)
 		reply_value(q, &answer);
 	else
@@ -162,6 +175,14 @@ static void on_news(void *arg, int result)
 	}
 	query_step(q, path.fd);
 	path_fd_close(&path);
+}
+
+static void on_written_out(void *arg, int result)
+{
+	struct query *q = arg;
+
+	q->written_out = true;
+	on_news(q, result);
 }
 
 /* names (taken) are the real ones of a listxattr. */
@@ -206,6 +227,7 @@ static int format_state(const struct engine_answer *answer, struct buf *out)
 	case ENGINE_PENDING:
 		return buf_append_text(out, "pending");
 	case ENGINE_BUSY:
+	case ENGINE_CLOSED:
 		return buf_append_text(out, "busy");
 	case ENGINE_SKIPPED:
 		return buf_append_format(out, "skipped:%s", answer->rule);
@@ -282,6 +304,25 @@ static int append_real(struct buf *out, const char *names, size_t len)
 	return err;
 }
 
+/* The kernel asks for no permission to list names; a digest needs that to
+ * read, and a listed name must have a value. */
+static bool may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
+{
+	struct path_fd path;
+	struct cred saved;
+	bool may = false;
+
+	if (inode_path_fd(fs, inode, &path))
+		return false;
+	if (!cred_assume(fs, req, &saved)) {
+		may = !faccessat(path.fd, "", R_OK,
+				 AT_EMPTY_PATH | AT_EACCESS);
+		cred_restore(fs, &saved);
+	}
+	path_fd_close(&path);
+	return may;
+}
+
 void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 			size_t size)
 {
@@ -297,7 +338,8 @@ void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 		buf_release(&names);
 		fuse_reply_err(req, -err);
 	} else if (S_ISREG(inode->type) &&
-		   fs->options.xattrs != XATTRS_HIDE) {
+		   fs->options.xattrs != XATTRS_HIDE &&
+		   may_read(req, fs, inode)) {
 		query_begin(req, fs, inode, NULL, &names, size);
 	} else {
 		xattr_reply(req, names.data, names.len, size);

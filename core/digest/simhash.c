@@ -6,6 +6,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+/* Windows that are looked up together. */
+#define BATCH 64
+
 /* A window is kept as its 8 bytes, in the machine's own order. */
 
 static inline uint64_t load_window(const uint8_t *bytes)
@@ -152,24 +155,56 @@ static inline void add_window(struct simhash *s, uint64_t window, uint64_t key)
 	*slot = window;
 }
 
-static void add_windows(struct simhash *s, const uint8_t *bytes, size_t count)
+/* Windows that may belong to the sample. */
+struct batch {
+	uint64_t windows[BATCH];
+	uint64_t keys[BATCH];
+	size_t count;
+};
+
+/* Picks those of count windows, at most BATCH, that are within the limit, and
+ * has their slots fetched: the table is larger than the nearest cache. */
+static inline void pick_windows(const struct simhash *s, const uint8_t *bytes,
+				size_t count, struct batch *out)
 {
-	uint64_t window, key, limit = s->limit;
+	size_t mask = s->slot_count - 1;
+	uint64_t limit = s->limit;
+	size_t i, picked = 0;
+
+	for (i = 0; i < count; i++) {
+		out->windows[picked] = load_window(bytes + i);
+		out->keys[picked] = window_key(out->windows[picked]);
+		picked += out->keys[picked] <= limit;
+	}
+	for (i = 0; i < picked; i++)
+		__builtin_prefetch(&s->slots[out->keys[i] & mask], 1);
+	out->count = picked;
+}
+
+static void add_batch(struct simhash *s, const struct batch *batch)
+{
 	size_t i;
 
-	reserve(s, count);
-	for (i = 0; i < count; i++) {
-		window = load_window(bytes + i);
-		key = window_key(window);
-		if (key > limit)
-			continue;
-		if (window == 0)
+	for (i = 0; i < batch->count; i++) {
+		if (batch->windows[i] == 0)
 			add_zero(s);
 		else
-			add_window(s, window, key);
-		if (s->count == SIMHASH_MAX_FILL) {
+			add_window(s, batch->windows[i], batch->keys[i]);
+	}
+}
+
+static void add_windows(struct simhash *s, const uint8_t *bytes, size_t count)
+{
+	struct batch batch;
+	size_t i, part;
+
+	reserve(s, count);
+	for (i = 0; i < count; i += part) {
+		part = count - i < BATCH ? count - i : BATCH;
+		pick_windows(s, bytes + i, part, &batch);
+		add_batch(s, &batch);
+		if (s->count >= SIMHASH_MAX_FILL) {
 			lower_limit(s);
-			limit = s->limit;
 			rebuild(s, SIMHASH_MAX_SLOTS);
 		}
 	}
@@ -273,7 +308,7 @@ static void count_bits(const uint64_t *windows, size_t count,
 	for (; i < count; i++) {
 		value = window_value(windows[i]);
 		for (bit = 0; bit < 64; bit++)
-			counts[bit] += value >> bit & 1;
+			counts[bit] += (uint32_t)(value >> bit & 1);
 	}
 }
 

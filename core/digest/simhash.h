@@ -29,10 +29,10 @@ struct simhash {
 	uint8_t tail[SIMHASH_WINDOW];
 	bool has_zero; /* the zero window; 0 marks an empty slot */
 	uint64_t slots[SIMHASH_MAX_SLOTS];
-	uint64_t scratch[SIMHASH_MAX_FILL + 1];
+	uint64_t scratch[SIMHASH_MAX_SLOTS];
 };
 
-/* About 1.8 MB; init touches a few KiB of it. */
+/* 2 MiB; init touches a few KiB of it. */
 void simhash_init(struct simhash *s);
 void simhash_update(struct simhash *s, const void *data, size_t len);
 

@@ -56,8 +56,7 @@ static inline bool triggers(uint32_t next, uint32_t low_mask)
 {
 	if (__builtin_expect((next & low_mask) != 0, 1))
 		return false;
-	return next * UINT32_C(0xaaaaaaab) <= UINT32_C(0x55555555) &&
-	       next != 0;
+	return next * UINT32_C(0xaaaaaaab) <= UINT32_C(0x55555555) && next != 0;
 }
 
 /* The next rolling value + 1.  leaving is the byte SISE_WINDOW back. */
@@ -78,6 +77,7 @@ static inline uint32_t roll(struct sise_rolling *r, uint8_t byte,
 static size_t scan(struct sise *s, const uint8_t *bytes, size_t len,
 		   uint32_t *next_out)
 {
+	const uint8_t *leaving = bytes - SISE_WINDOW;
 	struct states f = load_states(s->fnv);
 	struct sise_rolling r = s->rolling;
 	uint32_t low_mask = (UINT32_C(1) << s->low) - 1;
@@ -86,7 +86,7 @@ static size_t scan(struct sise *s, const uint8_t *bytes, size_t len,
 
 	while (i < len) {
 		step_states(&f, bytes[i]);
-		next = roll(&r, bytes[i], bytes[i - SISE_WINDOW]);
+		next = roll(&r, bytes[i], leaving[i]);
 		i++;
 		if (triggers(next, low_mask)) {
 			trigger = next;

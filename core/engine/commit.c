@@ -399,20 +399,21 @@ static void update_index(struct engine *e, const struct catalog_changes *ch)
 {
 	struct catalog_txn *txn;
 	size_t i;
-	int err = 0;
+	int err;
 
 	for (i = 0; i < ch->removed_count; i++)
 		(void)index_remove(e->index, ch->removed[i]);
 	if (!ch->added_count)
 		return;
 	err = catalog_read(e->catalog, &txn);
-	for (i = 0; i < ch->added_count && !err; i++)
-		err = index_one(e, txn, ch->added[i]);
+	if (!err) {
+		for (i = 0; i < ch->added_count && !err; i++)
+			err = index_one(e, txn, ch->added[i]);
+		catalog_abort(txn);
+	}
 	if (err)
 		engine_log(e, "index: %s; near-duplicates will be missing "
 			      "until the next mount", err_text(err));
-	else
-		catalog_abort(txn);
 }
 
 /* Frees the first count events and tells the queue about their results. */

@@ -291,12 +291,26 @@ static int ask_queue(struct engine *e, const struct file_key *key,
 	return 0;
 }
 
-static bool host_is_busy(const struct engine *e, const struct stat *st)
+enum engine_use file_use(const struct engine *e, const struct stat *st)
 {
 	const struct engine_host *host = &e->options.host;
 
-	return host->is_busy &&
-	       host->is_busy(host->ctx, st->st_dev, st->st_ino);
+	return host->use ? host->use(host->ctx, st->st_dev, st->st_ino) :
+			   ENGINE_UNUSED;
+}
+
+/* The state of a file without valid digests. */
+static enum engine_state state_of_use(enum engine_use use)
+{
+	switch (use) {
+	case ENGINE_WRITTEN:
+		return ENGINE_BUSY;
+	case ENGINE_CLOSING:
+		return ENGINE_CLOSED;
+	case ENGINE_UNUSED:
+		break;
+	}
+	return ENGINE_PENDING;
 }
 
 int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
@@ -326,8 +340,8 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 		err = ask_catalog(e, &key, &identity, &answer);
 	if (err)
 		return err;
-	if (answer.state == ENGINE_PENDING && host_is_busy(e, &st))
-		answer.state = ENGINE_BUSY;
+	if (answer.state == ENGINE_PENDING)
+		answer.state = state_of_use(file_use(e, &st));
 	*answer_out = answer;
 	return 0;
 }

@@ -24,14 +24,22 @@
  */
 struct engine;
 
+/* Whether a file is open for writing through the host. */
+enum engine_use {
+	ENGINE_UNUSED,
+	ENGINE_WRITTEN,
+	/* The writer has closed a descriptor just now, and the host will hear
+	 * in a moment whether it was the last one. */
+	ENGINE_CLOSING,
+};
+
 /* What the engine asks of its host. */
 struct engine_host {
 	void *ctx;
 	/* A new O_PATH descriptor of a file the host knows by (st_dev, st_ino),
 	 * or -ENOENT.  Lets files be reached that lost their name. */
 	int (*open_known)(void *ctx, dev_t device, ino_t inode);
-	/* Whether it is open for writing through the host just now. */
-	bool (*is_busy)(void *ctx, dev_t device, ino_t inode);
+	enum engine_use (*use)(void *ctx, dev_t device, ino_t inode);
 	/* A line for the administrator. */
 	void (*log)(void *ctx, const char *message);
 };
@@ -81,6 +89,7 @@ enum engine_state {
 	ENGINE_FRESH,   /* digests are those of the present content */
 	ENGINE_PENDING, /* queued, being hashed, or not yet seen */
 	ENGINE_BUSY,    /* open for writing and changed since */
+	ENGINE_CLOSED,  /* the same, but a moment from being pending */
 	ENGINE_SKIPPED, /* by a rule of the options */
 	ENGINE_FAILED,  /* it cannot be read */
 };

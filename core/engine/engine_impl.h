@@ -73,6 +73,8 @@ void names_learn(struct engine *e, int fd, const struct file_key *key);
 void engine_log(struct engine *e, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+enum engine_use file_use(const struct engine *e, const struct stat *st);
+
 /* Puts the calling thread under SCHED_IDLE and the idle I/O class. */
 void engine_enter_background(void);
 

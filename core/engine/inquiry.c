@@ -154,7 +154,8 @@ int engine_similar(struct engine *e, int fd, const struct engine_viewer *viewer,
 	err = engine_ask(e, fd, &answer);
 	if (err)
 		return err;
-	pending = answer.state == ENGINE_PENDING;
+	pending = answer.state == ENGINE_PENDING ||
+		  answer.state == ENGINE_CLOSED;
 	engine_answer_release(&answer);
 	r = request_new(e, fd, viewer);
 	if (!r)

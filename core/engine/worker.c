@@ -20,6 +20,7 @@ enum {
 	HAND_OVER_BYTES = 8 << 20,  /* less is quicker finished than begun anew */
 	FEED_COUNT = 4096,
 	RETRY_MAX_MS = 30000,
+	CLOSING_MS = 2,
 };
 
 struct worker {
@@ -35,8 +36,7 @@ struct task {
 	struct job *job;
 	int fd; /* for reading */
 	struct file_identity identity;
-	dev_t device;
-	ino_t inode;
+	const struct stat *st;
 };
 
 /* ---- reading ---- */
@@ -66,13 +66,6 @@ static bool is_changed(const struct task *t)
 		return true;
 	engine_file_identity(&st, &now);
 	return !file_identity_equal(&now, &t->identity);
-}
-
-static bool is_busy(const struct task *t)
-{
-	const struct engine_host *host = &t->w->e->options.host;
-
-	return host->is_busy && host->is_busy(host->ctx, t->device, t->inode);
 }
 
 /* Why to stop in the middle: -EAGAIN the file changed, -EINTR hand it over,
@@ -173,7 +166,7 @@ static void hash_file(struct task *t)
 	struct digests digests;
 	int err = digest_file(t, &digests);
 
-	if (!err && (is_busy(t) || is_changed(t))) {
+	if (!err && (file_use(e, t->st) || is_changed(t))) {
 		digests_release(&digests);
 		err = -EAGAIN;
 	}
@@ -214,15 +207,18 @@ static bool is_known(struct engine *e, const struct file_key *key,
 }
 
 /* True when the job was ended without reading the file. */
-static bool ends_early(struct task *t, int path_fd, const struct stat *st)
+static bool ends_early(struct task *t, int path_fd)
 {
 	struct engine *e = t->w->e;
+	enum engine_use use = file_use(e, t->st);
 	int64_t wait_ms;
 
-	if (file_skip_rule(e, path_fd, st)) {
+	if (file_skip_rule(e, path_fd, t->st)) {
 		forget(e, &t->job->key);
 		queue_finish(&e->queue, t->job);
-	} else if (is_busy(t) ||
+	} else if (use == ENGINE_CLOSING) {
+		queue_delay(&e->queue, t->job, CLOSING_MS, false);
+	} else if (use == ENGINE_WRITTEN ||
 		   is_known(e, &t->job->key, &t->identity)) {
 		queue_finish(&e->queue, t->job);
 	} else if (file_is_unsettled(&t->identity, &wait_ms)) {
@@ -239,12 +235,11 @@ static void work_on_file(struct worker *w, struct job *job, int path_fd,
 	struct task t = {
 		.w = w,
 		.job = job,
-		.device = st->st_dev,
-		.inode = st->st_ino,
+		.st = st,
 	};
 
 	engine_file_identity(st, &t.identity);
-	if (ends_early(&t, path_fd, st))
+	if (ends_early(&t, path_fd))
 		return;
 	if (job->level != JOB_SCAN)
 		names_learn(w->e, path_fd, &job->key);
