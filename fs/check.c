@@ -288,19 +288,24 @@ static int check_outside(const struct fs *fs, int source_fd, const char *path)
 int check_catalog(struct fs *fs, int source_fd, char **directory_out)
 {
 	struct buf b = { .data = NULL };
+	char *path;
 	int err = fs->options.db ? given_directory(fs->options.db, &b) :
 				   default_directory(fs, &b);
 
+	path = buf_take(&b);
+	if (!err && !path)
+		err = -ENOMEM;
 	if (!err)
-		err = check_outside(fs, source_fd, b.data);
+		err = check_outside(fs, source_fd, path);
 	if (!err) {
-		err = make_directories(b.data);
+		err = make_directories(path);
 		if (err)
-			complain("catalog", b.data, -err,
+			complain("catalog", path, -err,
 				 "say where to keep it with -o db=DIR");
 	}
-	if (!err)
-		*directory_out = buf_take(&b);
-	buf_release(&b);
+	if (err)
+		free(path);
+	else
+		*directory_out = path;
 	return err;
 }

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fs/fs.h"
@@ -12,6 +14,41 @@
 
 #define DEVICE_SHIFT 48
 #define DEVICES_MAX 0x7fff /* bits 48..62 */
+
+/* ---- how many ---- */
+
+/* What the kernel has room for in one process; 0 when it does not say. */
+static rlim_t kernel_limit(void)
+{
+	char text[32] = "";
+	FILE *f = fopen("/proc/sys/fs/nr_open", "re");
+
+	if (!f)
+		return 0;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	(void)fclose(f);
+	return strtoul(text, NULL, 10);
+}
+
+unsigned descriptors_raise(void)
+{
+	rlim_t most = kernel_limit();
+	struct rlimit limit;
+	struct rlimit more;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 1024;
+	more = limit;
+	if (more.rlim_max < most)
+		more.rlim_max = most;
+	more.rlim_cur = more.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+		return (unsigned)more.rlim_cur;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	return (unsigned)limit.rlim_cur;
+}
 
 /* ---- descriptors ---- */
 

@@ -5,10 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fs/fs.h"
@@ -410,32 +408,6 @@ int inode_enter(struct fs *fs, const struct found *found,
 struct reopener *inodes_reopener(struct fs *fs)
 {
 	return fs->inodes->reopener;
-}
-
-/* Root may go beyond its hard limit, up to what the kernel has room for. */
-static unsigned descriptors_raise(void)
-{
-	struct rlimit limit;
-	struct rlimit more;
-	unsigned long open_max = 0;
-	FILE *f = fopen("/proc/sys/fs/nr_open", "re");
-
-	if (f) {
-		if (fscanf(f, "%lu", &open_max) != 1)
-			open_max = 0;
-		fclose(f);
-	}
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return 1024;
-	more = limit;
-	if (more.rlim_max < open_max)
-		more.rlim_max = open_max;
-	more.rlim_cur = more.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &more) == 0)
-		return (unsigned)more.rlim_cur;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	return (unsigned)limit.rlim_cur;
 }
 
 static int shards_init(struct inode_table *t)

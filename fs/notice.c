@@ -156,6 +156,66 @@ void notice_closed(struct fs *fs, struct inode *inode, int fd)
 		engine_file_closed(fs->engine, fd);
 }
 
+static int identity_now(struct fs *fs, struct inode *inode,
+			struct file_identity *out)
+{
+	struct path_fd path;
+	struct stat st;
+	int err = inode_path_fd(fs, inode, &path);
+
+	if (err)
+		return err;
+	err = fstat(path.fd, &st) ? -errno : 0;
+	path_fd_close(&path);
+	if (!err)
+		engine_file_identity(&st, out);
+	return err;
+}
+
+void notice_touch_begin(struct fs *fs, struct inode *inode, struct touch *out)
+{
+	out->inode = NULL;
+	if (!fs->engine || !S_ISREG(inode->type) ||
+	    atomic_load(&inode->writers) ||
+	    identity_now(fs, inode, &out->before))
+		return;
+	inode_ref(inode);
+	out->inode = inode;
+}
+
+void notice_touch_begin_at(struct fs *fs, int dir_fd, const char *name,
+			   struct touch *out)
+{
+	struct inode *inode = NULL;
+	struct stat st;
+
+	out->inode = NULL;
+	if (!fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    S_ISREG(st.st_mode))
+		inode = inode_find(fs, st.st_dev, st.st_ino);
+	if (!inode)
+		return;
+	notice_touch_begin(fs, inode, out);
+	inode_unref(fs, inode);
+}
+
+void notice_touch_end(struct fs *fs, struct touch *t)
+{
+	struct file_identity after;
+	struct file_key key;
+
+	if (!t->inode)
+		return;
+	if (!identity_now(fs, t->inode, &after) &&
+	    after.size == t->before.size &&
+	    after.mtime_ns == t->before.mtime_ns &&
+	    after.ctime_ns != t->before.ctime_ns &&
+	    !atomic_load(&t->inode->writers) &&
+	    !notice_key(fs, t->inode, &key))
+		engine_file_touched(fs->engine, &key, &t->before, &after);
+	inode_unref(fs, t->inode);
+}
+
 void notice_added(struct fs *fs, struct inode *parent, const char *name,
 		  struct inode *child)
 {

@@ -187,20 +187,27 @@ static int set_node(fuse_req_t req, fuse_ino_t node, const struct stat *attr,
 {
 	struct fs *fs = fs_of(req);
 	struct target t = { .inode = inode_of(fs, node) };
+	struct touch touch = { .inode = NULL };
 	struct path_fd p;
 	int err;
 
+	if (to_set & FUSE_SET_ATTR_SIZE)
+		notice_writes(t.inode);
+	else
+		notice_touch_begin(fs, t.inode, &touch);
 	if (fi && fi->fh) {
 		t.fd = handle_of(fi)->fd;
 		t.is_handle = true;
-		return set_attributes(req, fs, &t, attr, to_set);
+		err = set_attributes(req, fs, &t, attr, to_set);
+	} else {
+		err = inode_path_fd(fs, t.inode, &p);
+		if (!err) {
+			t.fd = p.fd;
+			err = set_attributes(req, fs, &t, attr, to_set);
+			path_fd_close(&p);
+		}
 	}
-	err = inode_path_fd(fs, t.inode, &p);
-	if (err)
-		return err;
-	t.fd = p.fd;
-	err = set_attributes(req, fs, &t, attr, to_set);
-	path_fd_close(&p);
+	notice_touch_end(fs, &touch);
 	return err;
 }
 

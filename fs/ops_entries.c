@@ -210,7 +210,7 @@ static int make_at(int dir_fd, const struct making *m, mode_t mode)
 {
 	int r;
 
-	if (S_ISLNK(m->mode))
+	if (m->target)
 		r = symlinkat(m->target, dir_fd, m->name);
 	else if (S_ISDIR(m->mode))
 		r = mkdirat(dir_fd, m->name, mode & ~(mode_t)S_IFMT);
@@ -326,11 +326,14 @@ static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 		   int dir_fd, const char *name, struct stat *st)
 {
 	struct path_fd p;
+	struct touch touch;
 	int err = inode_path_fd(fs, inode, &p);
 
 	if (err)
 		return err;
+	notice_touch_begin(fs, inode, &touch);
 	err = link_as_caller(req, fs, p.fd, dir_fd, name);
+	notice_touch_end(fs, &touch);
 	if (!err && fstat(p.fd, st) != 0)
 		err = -errno;
 	path_fd_close(&p);

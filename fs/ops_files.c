@@ -278,7 +278,7 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		mode_t mode, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
-	struct fuse_entry_param e;
+	struct fuse_entry_param e = { .ino = 0 };
 	struct inode *inode;
 	int err = ops_may_change(fs, parent, name, -EEXIST);
 

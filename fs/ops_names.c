@@ -42,6 +42,7 @@ static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct fs *fs = fs_of(req);
 	struct inode *dir;
 	struct path_fd at;
+	struct touch touch;
 	int err = ops_may_change(fs, parent, name, -EROFS);
 
 	if (err)
@@ -50,7 +51,9 @@ static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	err = inode_path_fd(fs, dir, &at);
 	if (err)
 		return err;
+	notice_touch_begin_at(fs, at.fd, name, &touch);
 	err = unlink_as_caller(req, fs, at.fd, name, flags);
+	notice_touch_end(fs, &touch); /* it may have another name */
 	path_fd_close(&at);
 	if (!err)
 		notice_removed(fs, dir, name);
@@ -97,8 +100,14 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 {
 	bool exchange = r->flags & RENAME_EXCHANGE;
 	bool begun = inodes_rename_begin(fs);
-	int err = rename_as_caller(req, fs, r);
+	struct touch moved, other;
+	int err;
 
+	notice_touch_begin_at(fs, r->dir_fd, r->name, &moved);
+	notice_touch_begin_at(fs, r->new_dir_fd, r->new_name, &other);
+	err = rename_as_caller(req, fs, r);
+	notice_touch_end(fs, &moved);
+	notice_touch_end(fs, &other);
 	if (begun && !err)
 		inodes_rename_moved(fs, r->new_dir, r->new_dir_fd, r->new_name);
 	if (begun && !err && exchange)

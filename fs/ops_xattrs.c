@@ -8,6 +8,7 @@
 #include <sys/xattr.h>
 
 #include "fs/cred.h"
+#include "fs/notice.h"
 #include "fs/similar.h"
 #include "fs/xattr_derived.h"
 
@@ -220,16 +221,19 @@ static int change_lower(fuse_req_t req, struct fs *fs, struct inode *inode,
 	struct fd_path path;
 	struct cred saved;
 	struct path_fd p;
+	struct touch touch;
 	int err = inode_path_fd(fs, inode, &p);
 
 	if (err)
 		return err;
+	notice_touch_begin(fs, inode, &touch);
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
 		fd_path_make(p.fd, &path);
 		err = change_path(path.text, c);
 		cred_restore(fs, &saved);
 	}
+	notice_touch_end(fs, &touch);
 	path_fd_close(&p);
 	caps_changed(inode, c->name);
 	return err;

@@ -62,4 +62,8 @@ int reopen_open(struct fs *fs, struct reopener *r, struct inode *inode);
 
 struct reopener *inodes_reopener(struct fs *fs);
 
+/* Raises RLIMIT_NOFILE as far as allowed (root may go beyond its hard limit,
+ * up to what the kernel has room for) and returns it. */
+unsigned descriptors_raise(void);
+
 #endif

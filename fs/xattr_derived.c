@@ -332,6 +332,8 @@ void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 	int err = xattr_lower_list(fs, inode, &lower, &len);
 
 	if (!err)
+		xattr_drop_hidden(req, lower, &len);
+	if (!err)
 		err = append_real(&names, lower, len);
 	free(lower);
 	if (err) {

@@ -24,6 +24,9 @@
  * time; a second one waits for the first); any number read, each from its own
  * snapshot.  A transaction belongs to the thread that began it.  Reads may
  * run inside a write transaction and see its changes.
+ *
+ * An open catalog without transactions survives fork(): one of the two
+ * processes may go on with it when the other exits without catalog_free().
  */
 struct catalog;
 struct catalog_txn;
@@ -31,8 +34,9 @@ struct catalog_txn;
 /* Which file it is.  The root of SOURCE is a directory like any other. */
 struct file_key {
 	uint64_t inode;
-	uint32_t device;     /* 0: the device of SOURCE; else a hash of st_dev */
-	uint32_t generation; /* hash of the file handle, 0 where there is none */
+	uint32_t device; /* 0: the device of SOURCE; else a hash of st_dev */
+	uint32_t
+		generation; /* hash of the file handle, 0 where there is none */
 };
 
 /* Which state of its content. */
@@ -73,10 +77,10 @@ static inline bool file_identity_equal(const struct file_identity *a,
 /* ---- opening ---- */
 
 struct catalog_options {
-	const char *directory;    /* made (0700) when missing */
-	const char *source;       /* absolute path, stored for the reader */
-	uint32_t digest_set;      /* a change of the set makes all files pending */
-	uint64_t map_bytes;       /* 0: default; grows by itself when full */
+	const char *directory; /* made (0700), with parents, when missing */
+	const char *source;    /* absolute path, stored for the reader */
+	uint32_t digest_set;   /* a change of the set makes all files pending */
+	uint64_t map_bytes;    /* 0: default; grows by itself when full */
 };
 
 /*
@@ -84,16 +88,18 @@ struct catalog_options {
  * -EUCLEAN    damaged, or not a catalog, or of another format: call
  *             catalog_set_aside() and open again
  * -ENOSPC, -EACCES, ...  as the system says
+ *
+ * The whole file is walked once, so that no damaged bytes are a crash later.
  */
 int catalog_open(const struct catalog_options *options, struct catalog **out);
 void catalog_free(struct catalog *c);
 
 /* Renames the data file to "<name>.damaged-N" beside it, N the first free
- * number; path_out (may be NULL) gets the new path.  The caller must not
- * have the catalog open. */
+ * number; path_out (may be NULL) gets the new path.  -EBUSY while anybody has
+ * the catalog open, the caller included; -ENOENT without a data file. */
 int catalog_set_aside(const char *directory, struct buf *path_out);
 
-/* Bytes of the data file in use. */
+/* Bytes of the data file, up to the last page that was ever in use. */
 int catalog_bytes(struct catalog *c, uint64_t *bytes_out);
 
 /* ---- transactions ---- */
@@ -107,7 +113,7 @@ void catalog_abort(struct catalog_txn *txn);
  * Filled by a successful commit; ids are never used twice.
  */
 struct catalog_changes {
-	uint32_t *added;   /* ascending */
+	uint32_t *added; /* ascending */
 	size_t added_count;
 	uint32_t *removed; /* never one that is also in added */
 	size_t removed_count;
@@ -117,15 +123,18 @@ void catalog_changes_release(struct catalog_changes *changes);
 
 /*
  * Commits, durably (synced), and frees txn in every case.  On failure nothing
- * of it happened; -ENOSPC when the disk is full.  When the map was too small
- * the writing functions return -E2BIG and the
- * transaction must be aborted; catalog_grow() then makes room and the caller
- * repeats its work.
+ * of it happened; -ENOSPC when the disk is full.  out may be NULL.
+ *
+ * When the map was too small the writing functions, or the commit itself,
+ * return -E2BIG: abort (unless it was the commit), catalog_grow(), and repeat
+ * the work.  After any error but -ENOENT and -EINVAL every further call in
+ * the write transaction fails with that error, the commit too.
  */
 int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out);
 
-/* Enlarges the map.  Waits for this process's open transactions to end, so
- * the calling thread must have none. */
+/* Doubles the map.  Waits for this process's open transactions to end (new
+ * ones wait meanwhile), so the calling thread must have none.  -ENOMEM when
+ * the address space has no room; everything else still works then. */
 int catalog_grow(struct catalog *c);
 
 /* ---- files ---- */
@@ -135,10 +144,18 @@ int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
 
 /* Stores digests as the content of key at that identity; drops the file's
  * earlier content (and the content itself when this was its last copy) and
- * takes the file off the pending list. */
+ * takes the file off the pending list.  A content that is known keeps the
+ * digests it has.  -EINVAL when the sizes of identity and digests differ;
+ * -EOVERFLOW when 2^32 - 1 contents have been given an id. */
 int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,
 			   const struct file_identity *identity,
 			   const struct digests *digests);
+
+/* The file's identity changed from before to after and its content did not
+ * (its ctime moved).  Nothing happens when before is not what is stored. */
+int catalog_file_touch(struct catalog_txn *txn, const struct file_key *key,
+		       const struct file_identity *before,
+		       const struct file_identity *after);
 
 /* Puts the file on the pending list and drops its content. */
 int catalog_file_set_pending(struct catalog_txn *txn,
@@ -146,10 +163,12 @@ int catalog_file_set_pending(struct catalog_txn *txn,
 			     const struct file_identity *identity);
 
 /* Records that reading failed; off the pending list, no content. */
-int catalog_file_set_failed(struct catalog_txn *txn,
-			    const struct file_key *key,
+int catalog_file_set_failed(struct catalog_txn *txn, const struct file_key *key,
 			    const struct file_identity *identity, int error);
 
+/* A key that changes between file and directory (an inode number used again)
+ * loses what only the other kind can have: a directory its entries, a file
+ * with several names all of them. */
 int catalog_directory_set(struct catalog_txn *txn, const struct file_key *key);
 
 /* Removes the record with its content, names and pending mark.  A directory
@@ -165,9 +184,11 @@ struct catalog_name {
 	size_t len;
 };
 
-/* Makes (parent, name) mean key.  A name that meant another file first loses
- * it, as by catalog_name_remove().  A directory has at most one name: its
- * old one goes.  Idempotent without writing a page when nothing changes. */
+/* Makes (parent, name) mean key, which should have its record by the time of
+ * the commit.  The parent becomes a directory if it is none yet.  What had
+ * the name before loses it, as by catalog_name_remove().  A directory has at
+ * most one name: its old one goes.  Writes no page when nothing changes.
+ * -EINVAL when name is no name or key is its own parent. */
 int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, const struct file_key *key);
 
@@ -176,9 +197,11 @@ int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 int catalog_name_remove(struct catalog_txn *txn, const struct file_key *parent,
 			struct catalog_name name);
 
-/* Renames as rename(2) does: what is at the target loses that name.
- * With exchange both change places.  -ENOENT when the source is unknown (the
- * target is removed then: something unknown replaced it). */
+/* Renames as rename(2) does: what is at the target loses that name; two names
+ * of one file stay as they are.  With exchange both change places.  -ENOENT
+ * when the source is unknown (the target is removed then: something unknown
+ * replaced it), with exchange also when the target is (what is known has
+ * moved then, and something unknown is where it was). */
 int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 		      struct catalog_name name,
 		      const struct file_key *new_parent,
@@ -190,15 +213,16 @@ int catalog_name_get(struct catalog_txn *txn, const struct file_key *parent,
 /* Calls each for every entry of a directory in byte order of the names until
  * it returns non-zero, and returns that.  name is valid during the call; the
  * callback must not write. */
-int catalog_directory_each(
-	struct catalog_txn *txn, const struct file_key *directory,
-	int (*each)(void *arg, struct catalog_name name,
-		    const struct file_key *key),
-	void *arg);
+int catalog_directory_each(struct catalog_txn *txn,
+			   const struct file_key *directory,
+			   int (*each)(void *arg, struct catalog_name name,
+				       const struct file_key *key),
+			   void *arg);
 
 /* Calls each with every path of the file, relative to the root ("a/b/c"),
- * not starting with '/', NUL-terminated.  root is the key of SOURCE itself.
- * Names whose chain does not reach root are passed over. */
+ * not starting with '/', NUL-terminated.  root is the key of SOURCE itself;
+ * its own path is "".  Names whose chain does not reach root are passed over.
+ * The callback must not write. */
 int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
 		      const struct file_key *key,
 		      int (*each)(void *arg, const char *path), void *arg);
@@ -216,15 +240,16 @@ int catalog_content_each(struct catalog_txn *txn,
 				     const struct digests *d),
 			 void *arg);
 
-/* The files with that content, in order of their keys. */
+/* The files with that content, in order of device, inode, generation. */
 int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
 			int (*each)(void *arg, const struct file_key *key),
 			void *arg);
 
 /* ---- pending ---- */
 
-/* The first pending file after *after (NULL: from the start).  -ENOENT at
- * the end. */
+/* The first pending file after *after (NULL: from the start), in order of
+ * device, inode, generation.  after need not be pending, or exist.  -ENOENT
+ * at the end. */
 int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
 			 struct file_key *key_out, struct file_record *out);
 
@@ -243,7 +268,8 @@ struct catalog_counts {
 int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out);
 
 /* Cross-checks every record against every other one.  0 when they agree;
- * -EUCLEAN with one line a finding appended to report. */
+ * -EUCLEAN with one line a finding appended to report.  root may be NULL.
+ * Files without a name are in order; names of no record are not. */
 int catalog_check(struct catalog_txn *txn, const struct file_key *root,
 		  struct buf *report);
 

@@ -280,4 +280,10 @@ void place_unlock(int fd);
  */
 int verify_file(const char *path, uint64_t *used_out);
 
+/* ---- verify_value.c ---- */
+
+/* Whether LMDB can delete a value that may be long.  -EUCLEAN. */
+int verify_value(struct catalog *c, enum catalog_db db, const void *key,
+		 size_t key_len);
+
 #endif

@@ -42,11 +42,9 @@ static int note_file(struct check *c, const struct file_key *key,
 	c->findings++;
 	if (c->findings > FINDINGS_MAX)
 		return 0;
-	return buf_append_format(c->report,
-				 "file %" PRIu32 ":%" PRIu64 ":%" PRIu32
-				 ": %s\n",
-				 key->device, key->inode, key->generation,
-				 text);
+	return buf_append_format(
+		c->report, "file %" PRIu32 ":%" PRIu64 ":%" PRIu32 ": %s\n",
+		key->device, key->inode, key->generation, text);
 }
 
 static int note_content(struct check *c, uint32_t content, const char *text)
@@ -391,14 +389,10 @@ static int check_copy(struct check *c, const MDB_val *key, const MDB_val *value)
 /* ---- all of it ---- */
 
 static const struct table tables[] = {
-	{ DB_FILES, check_file },
-	{ DB_PENDING, check_pending_mark },
-	{ DB_NAMES, check_name },
-	{ DB_LINKS, check_link },
-	{ DB_CONTENTS, check_content },
-	{ DB_SIGNATURES, check_signature },
-	{ DB_IDENTITIES, check_identity },
-	{ DB_COPIES, check_copy },
+	{ DB_FILES, check_file },          { DB_PENDING, check_pending_mark },
+	{ DB_NAMES, check_name },          { DB_LINKS, check_link },
+	{ DB_CONTENTS, check_content },    { DB_SIGNATURES, check_signature },
+	{ DB_IDENTITIES, check_identity }, { DB_COPIES, check_copy },
 };
 
 static int check_table(struct check *c, const struct table *t)

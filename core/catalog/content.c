@@ -81,6 +81,15 @@ static int content_load(struct catalog_txn *txn, uint32_t content,
 	return err ? err : content_decode(&value, out);
 }
 
+static int signature_delete(struct catalog_txn *txn, const uint8_t *id)
+{
+	int err = verify_value(txn->catalog, DB_SIGNATURES, id,
+			       CONTENT_KEY_BYTES);
+
+	return err ? err :
+		     txn_delete(txn, DB_SIGNATURES, id, CONTENT_KEY_BYTES);
+}
+
 static int content_delete(struct catalog_txn *txn, uint32_t content)
 {
 	uint8_t identity[IDENTITY_KEY_BYTES];
@@ -95,7 +104,7 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	identity_key_store(&d, identity);
 	err = txn_delete(txn, DB_CONTENTS, id, sizeof(id));
 	if (!err && (d.set & DIGEST_BIT(DIGEST_SISE)))
-		err = txn_delete(txn, DB_SIGNATURES, id, sizeof(id));
+		err = signature_delete(txn, id);
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES, identity,
 				 sizeof(identity));

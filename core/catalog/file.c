@@ -209,14 +209,12 @@ int catalog_file_set_pending(struct catalog_txn *txn,
 			     const struct file_key *key,
 			     const struct file_identity *identity)
 {
-	struct file_record r = { .identity = *identity,
-				 .state = FILE_PENDING };
+	struct file_record r = { .identity = *identity, .state = FILE_PENDING };
 
 	return txn_result(txn, record_replace(txn, key, &r));
 }
 
-int catalog_file_set_failed(struct catalog_txn *txn,
-			    const struct file_key *key,
+int catalog_file_set_failed(struct catalog_txn *txn, const struct file_key *key,
 			    const struct file_identity *identity, int error)
 {
 	struct file_record r = { .identity = *identity,
@@ -226,6 +224,31 @@ int catalog_file_set_failed(struct catalog_txn *txn,
 	if (error <= 0 || error >= 4096)
 		return -EINVAL;
 	return txn_result(txn, record_replace(txn, key, &r));
+}
+
+static int touch(struct catalog_txn *txn, const struct file_key *key,
+		 const struct file_identity *before,
+		 const struct file_identity *after)
+{
+	struct file_record r;
+	int err = catalog_file_get(txn, key, &r);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	if (r.state == FILE_DIRECTORY ||
+	    !file_identity_equal(&r.identity, before))
+		return 0;
+	r.identity = *after;
+	return record_replace(txn, key, &r);
+}
+
+int catalog_file_touch(struct catalog_txn *txn, const struct file_key *key,
+		       const struct file_identity *before,
+		       const struct file_identity *after)
+{
+	if (before->size != after->size)
+		return -EINVAL;
+	return txn_result(txn, touch(txn, key, before, after));
 }
 
 int file_make_directory(struct catalog_txn *txn, const struct file_key *key)

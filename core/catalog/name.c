@@ -304,11 +304,11 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 	return from.taken && (to.taken || !exchange) ? 0 : -ENOENT;
 }
 
-int catalog_directory_each(
-	struct catalog_txn *txn, const struct file_key *directory,
-	int (*each)(void *arg, struct catalog_name name,
-		    const struct file_key *key),
-	void *arg)
+int catalog_directory_each(struct catalog_txn *txn,
+			   const struct file_key *directory,
+			   int (*each)(void *arg, struct catalog_name name,
+				       const struct file_key *key),
+			   void *arg)
 {
 	uint8_t prefix[FILE_KEY_BYTES];
 	struct catalog_name name;

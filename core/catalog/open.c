@@ -103,14 +103,13 @@ static int env_open(struct catalog *c, uint64_t map_bytes)
 		return err;
 	err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
 	if (!err)
-		err = catalog_errno(mdb_env_set_maxreaders(c->env,
-							   READERS_MAX));
+		err = catalog_errno(
+			mdb_env_set_maxreaders(c->env, READERS_MAX));
 	if (!err)
 		err = catalog_errno(mdb_env_set_mapsize(c->env, map_bytes));
 	if (!err)
-		err = catalog_errno(mdb_env_open(c->env, c->directory,
-						 MDB_NOTLS | MDB_NORDAHEAD,
-						 0600));
+		err = catalog_errno(mdb_env_open(
+			c->env, c->directory, MDB_NOTLS | MDB_NORDAHEAD, 0600));
 	return err;
 }
 
@@ -145,8 +144,7 @@ static int source_save(struct catalog_txn *txn, const char *source)
 
 static int meta_create(struct catalog_txn *txn, uint32_t digest_set)
 {
-	struct catalog_meta m = { .digest_set = digest_set,
-				  .next_content = 1 };
+	struct catalog_meta m = { .digest_set = digest_set, .next_content = 1 };
 	uint8_t bytes[META_BYTES];
 
 	meta_store(&m, bytes);
@@ -168,7 +166,8 @@ static int meta_check(struct catalog_txn *txn)
 
 /* A file without any database was left by a death before the first commit:
  * it is as good as new. */
-static int content_open(struct catalog *c, const struct catalog_options *options)
+static int content_open(struct catalog *c,
+			const struct catalog_options *options)
 {
 	struct catalog_txn txn = { .catalog = c };
 	MDB_stat st;

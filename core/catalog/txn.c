@@ -123,7 +123,8 @@ static int txn_begin(struct catalog *c, unsigned flags,
 	txn->catalog = c;
 	gate_enter(&c->gate);
 	err = c->unmapped ? -ENOMEM :
-	      catalog_errno(mdb_txn_begin(c->env, NULL, flags, &txn->mdb));
+			    catalog_errno(mdb_txn_begin(c->env, NULL, flags,
+							&txn->mdb));
 	if (err) {
 		txn_free(txn);
 		return err;
@@ -240,8 +241,8 @@ int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	int err = txn->failed;
 
 	if (!err)
-		err = catalog_errno(mdb_get(txn->mdb, txn->catalog->dbs[db],
-					    &k, &v));
+		err = catalog_errno(
+			mdb_get(txn->mdb, txn->catalog->dbs[db], &k, &v));
 	if (!err)
 		*value_out = v;
 	return err;
@@ -262,8 +263,8 @@ static int put(struct catalog_txn *txn, enum catalog_db db, MDB_val k,
 {
 	if (txn->failed)
 		return txn->failed;
-	return catalog_errno(mdb_put(txn->mdb, txn->catalog->dbs[db], &k, &v,
-				     flags));
+	return catalog_errno(
+		mdb_put(txn->mdb, txn->catalog->dbs[db], &k, &v, flags));
 }
 
 int txn_put(struct catalog_txn *txn, enum catalog_db db, const void *key,
@@ -286,8 +287,8 @@ int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
 
 	if (txn->failed)
 		return txn->failed;
-	return catalog_errno(mdb_del(txn->mdb, txn->catalog->dbs[db], &k,
-				     NULL));
+	return catalog_errno(
+		mdb_del(txn->mdb, txn->catalog->dbs[db], &k, NULL));
 }
 
 /* ---- scans ---- */

@@ -9,46 +9,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/catalog/lmdb_format.h"
+
 /*
  * LMDB believes its file.  A short file is a SIGBUS, a wrong offset in a page
  * a wild pointer, a page that is in use and also listed as free is silently
  * overwritten later.  So the file is walked once before LMDB gets it: both
- * meta pages, every page of every tree, and the list of free pages.  The
- * values of big records are counted but not read.
- *
- * The format is that of LMDB 0.9 (data version 1) on a 64-bit host, in host
- * byte order:
- *
- *   page  number 8, pad 2, flags 2, end of offsets 2, start of nodes 2,
- *         offsets 2 each; of an overflow run: number 8, pad 2, flags 2,
- *         pages 4
- *   node  low 2, high 2, flags 2, key size 2, key, value; low and high are
- *         the value's size, in a branch (with the flags) the child's page
- *   meta  magic 4, version 4, address 8, map size 8, free tree 48, main
- *         tree 48, last page 8, transaction 8
- *   tree  pad 4 (of the free tree: page size), flags 2, depth 2, branch
- *         pages 8, leaf pages 8, overflow pages 8, entries 8, root page 8
+ * meta pages, every page of every tree, and the list of free pages.  Only the
+ * pages of signatures that are too long for a leaf are counted and not read;
+ * see verify_value().
  *
  * Pages at the end that were taken and given back in one transaction are
  * never written, so the file may rightly be shorter than its last page says:
  * all pages beyond its end must then be free.
  */
-#define META_MAGIC 0xBEEFC0DEu
-#define META_VERSION 1
-#define META_PAGES 2
-#define META_RECORD_BYTES 136
-#define TREE_BYTES 48
-#define PAGE_HEADER_BYTES 16
-#define NODE_HEADER_BYTES 8
-#define PAGE_SIZE_MIN 512
-#define PAGE_SIZE_MAX 32768
-#define DEPTH_MAX 32
-#define KEY_BYTES_MAX 511
-#define NO_PAGE UINT64_MAX
 #define PAGES_BEYOND_MAX (UINT64_C(1) << 26)
-
-enum { PAGE_BRANCH = 1, PAGE_LEAF = 2, PAGE_OVERFLOW = 4, PAGE_META = 8 };
-enum { NODE_BIG = 1, NODE_TREE = 2 };
 
 struct tree {
 	uint16_t flags;
@@ -60,7 +35,7 @@ struct tree {
 	uint64_t root;
 };
 
-enum tree_kind { TREE_FREE, TREE_MAIN, TREE_PLAIN };
+enum tree_kind { TREE_FREE, TREE_MAIN, TREE_PLAIN, TREE_SIGNATURES };
 
 struct file_map {
 	const uint8_t *bytes;
@@ -70,7 +45,7 @@ struct file_map {
 	uint64_t last_page;
 	uint64_t beyond; /* free pages after the end of the file */
 	uint8_t *seen;   /* a bit for each page up to the last */
-	uint16_t sizes[PAGE_SIZE_MAX / 2]; /* all 0 between uses */
+	uint16_t sizes[LMDB_PAGE_SIZE_MAX / 2]; /* 0 between two pages */
 };
 
 struct walk {
@@ -83,30 +58,6 @@ struct walk {
 	bool may_equal; /* last_key is a separator: the next may equal it */
 };
 
-static uint16_t host16(const uint8_t *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static uint32_t host32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static uint64_t host64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 static void tree_load(const uint8_t *p, struct tree *out)
 {
 	out->flags = host16(p + 4);
@@ -118,13 +69,18 @@ static void tree_load(const uint8_t *p, struct tree *out)
 	out->root = host64(p + 40);
 }
 
+static const uint8_t *page_at(const struct file_map *f, uint64_t number)
+{
+	return f->bytes + number * f->page_size;
+}
+
 /* Marks pages as met.  A page that is met twice is damage. */
 static int mark(struct file_map *f, uint64_t page, uint64_t count)
 {
 	uint64_t i;
 	uint8_t bit;
 
-	if (page < META_PAGES || page > f->last_page ||
+	if (page < LMDB_META_PAGES || page > f->last_page ||
 	    count > f->last_page - page + 1)
 		return -EUCLEAN;
 	for (i = page; i < page + count; i++) {
@@ -142,7 +98,7 @@ struct node {
 	const uint8_t *key;
 	size_t key_len;
 	uint16_t flags;
-	uint64_t number; /* size of the value, or page of the child */
+	uint64_t number;      /* size of the value, or page of the child */
 	const uint8_t *value; /* of a leaf */
 	size_t offset;
 	size_t size; /* of all of it, in the page */
@@ -150,33 +106,33 @@ struct node {
 
 static size_t node_count(const uint8_t *page)
 {
-	return (size_t)(host16(page + 12) - PAGE_HEADER_BYTES) / 2;
+	return (size_t)(host16(page + 12) - LMDB_PAGE_HEADER_BYTES) / 2;
 }
 
 static int node_load(const struct file_map *f, const uint8_t *page, size_t i,
 		     bool branch, struct node *out)
 {
-	size_t offset = host16(page + PAGE_HEADER_BYTES + 2 * i);
+	size_t offset = host16(page + LMDB_PAGE_HEADER_BYTES + 2 * i);
 	const uint8_t *p = page + offset;
 	struct node n;
 	uint64_t len;
 
 	if (offset < host16(page + 14) || offset % 2 != 0 ||
-	    offset + NODE_HEADER_BYTES > f->page_size)
+	    offset + LMDB_NODE_HEADER_BYTES > f->page_size)
 		return -EUCLEAN;
 	n.flags = host16(p + 4);
 	n.key_len = host16(p + 6);
-	n.key = p + NODE_HEADER_BYTES;
+	n.key = p + LMDB_NODE_HEADER_BYTES;
 	n.value = n.key + n.key_len;
 	n.number = host16(p) | (uint64_t)host16(p + 2) << 16;
 	if (branch)
 		n.number |= (uint64_t)n.flags << 32;
-	len = branch ? 0 : n.flags & NODE_BIG ? 8 : n.number;
-	if (n.key_len > KEY_BYTES_MAX ||
-	    offset + NODE_HEADER_BYTES + n.key_len + len > f->page_size)
+	len = branch ? 0 : n.flags & LMDB_NODE_BIG ? 8 : n.number;
+	if (n.key_len > LMDB_KEY_BYTES_MAX ||
+	    offset + LMDB_NODE_HEADER_BYTES + n.key_len + len > f->page_size)
 		return -EUCLEAN;
 	n.offset = offset;
-	n.size = (NODE_HEADER_BYTES + n.key_len + len + 1) & ~(size_t)1;
+	n.size = (LMDB_NODE_HEADER_BYTES + n.key_len + len + 1) & ~(size_t)1;
 	if (offset + n.size > f->page_size)
 		return -EUCLEAN;
 	*out = n;
@@ -204,20 +160,20 @@ static bool nodes_are_adjacent(struct file_map *f, const uint8_t *page)
 static int check_nodes(struct file_map *f, const uint8_t *page, bool branch)
 {
 	struct node n;
-	size_t count = node_count(page);
-	size_t done, i;
-	int err = 0;
+	bool adjacent;
+	size_t i;
+	int err;
 
-	for (done = 0; !err && done < count; done++) {
-		err = node_load(f, page, done, branch, &n);
-		if (!err)
-			f->sizes[n.offset / 2] = (uint16_t)n.size;
+	for (i = 0; i < node_count(page); i++) {
+		err = node_load(f, page, i, branch, &n);
+		if (err)
+			return err;
+		f->sizes[n.offset / 2] = (uint16_t)n.size;
 	}
-	if (!err && !nodes_are_adjacent(f, page))
-		err = -EUCLEAN;
-	for (i = 0; i < done; i++)
-		f->sizes[host16(page + PAGE_HEADER_BYTES + 2 * i) / 2] = 0;
-	return err;
+	adjacent = nodes_are_adjacent(f, page);
+	while (i-- > 0)
+		f->sizes[host16(page + LMDB_PAGE_HEADER_BYTES + 2 * i) / 2] = 0;
+	return adjacent ? 0 : -EUCLEAN;
 }
 
 static int key_compare(const struct walk *w, const struct node *n)
@@ -261,7 +217,7 @@ static int walk_tree(struct file_map *f, enum tree_kind kind,
 static int free_list(struct file_map *f, const uint8_t *value, uint64_t len)
 {
 	uint64_t count, page, i;
-	uint64_t above = NO_PAGE;
+	uint64_t above = LMDB_NO_PAGE;
 	int err;
 
 	if (len < 8)
@@ -285,36 +241,48 @@ static int free_list(struct file_map *f, const uint8_t *value, uint64_t len)
 static int big_value(struct walk *w, struct node *n)
 {
 	struct file_map *f = w->f;
-	uint64_t page = host64(n->value);
-	uint64_t count =
-		(PAGE_HEADER_BYTES + n->number - 1) / f->page_size + 1;
+	uint64_t number = host64(n->value);
+	uint64_t count = lmdb_run_pages(n->number, f->page_size);
+	const uint8_t *page;
 	int err;
 
-	err = mark(f, page, count);
+	err = mark(f, number, count);
 	if (err)
 		return err;
-	if (page + count > f->pages)
+	if (number + count > f->pages)
 		return -EUCLEAN;
 	w->counted.overflow_pages += count;
-	n->value = f->bytes + page * f->page_size + PAGE_HEADER_BYTES;
+	page = page_at(f, number);
+	n->value = page + LMDB_PAGE_HEADER_BYTES;
+	if (w->kind != TREE_SIGNATURES && !lmdb_is_run(page, number, count))
+		return -EUCLEAN;
 	return 0;
+}
+
+/* A tree below the main one: a database. */
+static int sub_tree(struct walk *w, const struct node *n)
+{
+	const char *name = catalog_db_names[DB_SIGNATURES];
+	bool signatures = n->key_len == strlen(name) &&
+			  memcmp(n->key, name, n->key_len) == 0;
+	struct tree sub;
+
+	if (w->kind != TREE_MAIN || n->flags != LMDB_NODE_TREE ||
+	    n->number != LMDB_TREE_BYTES)
+		return -EUCLEAN;
+	tree_load(n->value, &sub);
+	return walk_tree(w->f, signatures ? TREE_SIGNATURES : TREE_PLAIN, &sub);
 }
 
 static int walk_value(struct walk *w, struct node *n)
 {
-	struct tree sub;
 	int err = 0;
 
-	if (n->flags & NODE_TREE) {
-		if (w->kind != TREE_MAIN || n->flags != NODE_TREE ||
-		    n->number != TREE_BYTES)
-			return -EUCLEAN;
-		tree_load(n->value, &sub);
-		return walk_tree(w->f, TREE_PLAIN, &sub);
-	}
-	if (n->flags & ~NODE_BIG)
+	if (n->flags & LMDB_NODE_TREE)
+		return sub_tree(w, n);
+	if (n->flags & ~LMDB_NODE_BIG)
 		return -EUCLEAN;
-	if (n->flags & NODE_BIG)
+	if (n->flags & LMDB_NODE_BIG)
 		err = big_value(w, n);
 	if (!err && w->kind == TREE_FREE)
 		err = free_list(w->f, n->value, n->number);
@@ -343,6 +311,18 @@ static int walk_leaf(struct walk *w, const uint8_t *page)
 	return err;
 }
 
+/* Leaf pages lie scattered: ask for all of a branch at once. */
+static void read_ahead(const struct file_map *f, const uint8_t *page)
+{
+	struct node n;
+	size_t i;
+
+	for (i = 0; i < node_count(page); i++)
+		if (node_load(f, page, i, true, &n) == 0 && n.number < f->pages)
+			(void)madvise((void *)(uintptr_t)page_at(f, n.number),
+				      f->page_size, MADV_WILLNEED);
+}
+
 static int walk_branch(struct walk *w, const uint8_t *page, unsigned level)
 {
 	struct node n;
@@ -350,6 +330,8 @@ static int walk_branch(struct walk *w, const uint8_t *page, unsigned level)
 	int err = 0;
 
 	w->counted.branch_pages++;
+	if (level + 1 == w->depth)
+		read_ahead(w->f, page);
 	for (i = 0; !err && i < node_count(page); i++) {
 		err = node_load(w->f, page, i, true, &n);
 		if (!err && i > 0)
@@ -375,10 +357,10 @@ static int walk_page(struct walk *w, uint64_t number, unsigned level)
 		return err;
 	if (number >= f->pages)
 		return -EUCLEAN;
-	page = f->bytes + number * f->page_size;
+	page = page_at(f, number);
 	if (host64(page) != number ||
-	    host16(page + 10) != (leaf ? PAGE_LEAF : PAGE_BRANCH) ||
-	    host16(page + 12) < PAGE_HEADER_BYTES ||
+	    host16(page + 10) != (leaf ? LMDB_LEAF : LMDB_BRANCH) ||
+	    host16(page + 12) < LMDB_PAGE_HEADER_BYTES ||
 	    host16(page + 12) % 2 != 0 ||
 	    host16(page + 12) > host16(page + 14) ||
 	    host16(page + 14) > f->page_size || node_count(page) < least)
@@ -401,8 +383,8 @@ static int walk_tree(struct file_map *f, enum tree_kind kind,
 	struct walk w = { .f = f, .kind = kind, .depth = t->depth };
 	int err;
 
-	if (!flags_are_valid(t, kind) || t->depth > DEPTH_MAX ||
-	    (t->root == NO_PAGE) != (t->depth == 0))
+	if (!flags_are_valid(t, kind) || t->depth > LMDB_DEPTH_MAX ||
+	    (t->root == LMDB_NO_PAGE) != (t->depth == 0))
 		return -EUCLEAN;
 	if (t->depth > 0) {
 		err = walk_page(&w, t->root, 1);
@@ -421,31 +403,28 @@ static int walk_tree(struct file_map *f, enum tree_kind kind,
 
 static bool meta_is_valid(const struct file_map *f, uint64_t number)
 {
-	const uint8_t *page = f->bytes + number * f->page_size;
-	const uint8_t *meta = page + PAGE_HEADER_BYTES;
+	const uint8_t *page = page_at(f, number);
+	const uint8_t *meta = page + LMDB_PAGE_HEADER_BYTES;
 
-	return host64(page) == number && host16(page + 10) == PAGE_META &&
-	       host32(meta) == META_MAGIC && host32(meta + 4) == META_VERSION &&
+	return host64(page) == number && host16(page + 10) == LMDB_META &&
+	       host32(meta) == LMDB_MAGIC && host32(meta + 4) == LMDB_VERSION &&
 	       host32(meta + 24) == f->page_size;
 }
 
+/* A file from a host with other pages is not worth the trouble. */
 static int meta_find(struct file_map *f, const uint8_t **out)
 {
-	const uint8_t *metas[META_PAGES];
+	const uint8_t *metas[LMDB_META_PAGES];
 	uint64_t i;
 
-	if (f->len < PAGE_SIZE_MIN)
-		return -EUCLEAN;
-	f->page_size = host32(f->bytes + PAGE_HEADER_BYTES + 24);
-	if (f->page_size < PAGE_SIZE_MIN || f->page_size > PAGE_SIZE_MAX ||
-	    (f->page_size & (f->page_size - 1)) ||
-	    f->len < META_PAGES * f->page_size)
+	f->page_size = lmdb_page_size();
+	if (f->len < LMDB_META_PAGES * f->page_size)
 		return -EUCLEAN;
 	f->pages = f->len / f->page_size;
-	for (i = 0; i < META_PAGES; i++) {
+	for (i = 0; i < LMDB_META_PAGES; i++) {
 		if (!meta_is_valid(f, i))
 			return -EUCLEAN;
-		metas[i] = f->bytes + i * f->page_size + PAGE_HEADER_BYTES;
+		metas[i] = page_at(f, i) + LMDB_PAGE_HEADER_BYTES;
 	}
 	/* As LMDB chooses. */
 	*out = metas[host64(metas[0] + 128) < host64(metas[1] + 128)];
@@ -458,7 +437,7 @@ static int walk_file(struct file_map *f, const uint8_t *meta)
 	int err;
 
 	tree_load(meta + 24, &free_tree);
-	tree_load(meta + 24 + TREE_BYTES, &main_tree);
+	tree_load(meta + 24 + LMDB_TREE_BYTES, &main_tree);
 	err = walk_tree(f, TREE_MAIN, &main_tree);
 	if (!err)
 		err = walk_tree(f, TREE_FREE, &free_tree);
@@ -477,7 +456,7 @@ static int verify_map(struct file_map *f, uint64_t *used_out)
 	if (err)
 		return err;
 	f->last_page = host64(meta + 120);
-	if (f->last_page < META_PAGES - 1 ||
+	if (f->last_page < LMDB_META_PAGES - 1 ||
 	    f->last_page > f->pages + PAGES_BEYOND_MAX)
 		return -EUCLEAN;
 	f->seen = calloc(f->last_page / 8 + 1, 1);

@@ -91,10 +91,10 @@ static int print_json(const struct compare_job *job)
 		err = json_set_path(object, "a", job->paths[0]);
 	if (!err)
 		err = json_set_path(object, "b", job->paths[1]);
-	if (!err && json_object_set_new(object, "score",
-					job->score < 0 ?
-						json_null() :
-						json_integer(job->score)))
+	if (!err &&
+	    json_object_set_new(object, "score",
+				job->score < 0 ? json_null() :
+						 json_integer(job->score)))
 		err = -ENOMEM;
 	if (!err)
 		err = measures_to_json(&job->measures, object);

@@ -104,9 +104,9 @@ static int attributes_to_json(const struct digest_job *job,
 			continue;
 		buf_clear(&text);
 		err = digest_format(d, ids[i], &text);
-		if (!err && json_object_set_new(
-				    object, digest_infos[ids[i]].attribute,
-				    json_string(text.data)))
+		if (!err &&
+		    json_object_set_new(object, digest_infos[ids[i]].attribute,
+					json_string(text.data)))
 			err = -ENOMEM;
 	}
 	buf_release(&text);
@@ -172,10 +172,6 @@ static void digest_file(struct digest_job *job, const char *path,
 		return;
 	}
 	job_print(job, path, &d);
-	if (is_argument && !d.size) {
-		complain(path, "empty: resembles nothing");
-		job->failed = true;
-	}
 	digests_release(&d);
 }
 
@@ -282,8 +278,8 @@ static int run(int argc, char **argv)
 
 	if (code)
 		return code;
-	code = reader_init(&job.reader, job.only ? DIGEST_BIT(job.only->id) :
-						   DIGEST_ALL);
+	code = reader_init(&job.reader,
+			   job.only ? DIGEST_BIT(job.only->id) : DIGEST_ALL);
 	if (code)
 		return code;
 	fputs(job.json ? "[" : "", stdout);

@@ -45,9 +45,8 @@ int measures_to_json(const struct measures *m, json_t *object)
 	int id, failed = 0;
 
 	for (id = 0; id < DIGEST_COUNT; id++)
-		failed |= json_object_set_new(
-			object, digest_infos[id].name,
-			number_or_null(m->by_digest[id]));
+		failed |= json_object_set_new(object, digest_infos[id].name,
+					      number_or_null(m->by_digest[id]));
 	failed |= json_object_set_new(object, "simhash_distance",
 				      number_or_null(m->distance));
 	failed |= json_object_set_new(object, "rdc_matches",

@@ -94,8 +94,7 @@ static int digest_file_read(const char *path, struct digests *out)
 	return err;
 }
 
-static int content_read(struct reader *r, const char *path,
-			struct digests *out)
+static int content_read(struct reader *r, const char *path, struct digests *out)
 {
 	if (!strcmp(path, "-"))
 		return reader_digest_fd(r, STDIN_FILENO, out);

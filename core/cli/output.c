@@ -168,8 +168,7 @@ static int set_hex(json_t *object, const char *key, const char *text)
 
 	if (hex && !buf_append_format(&name, "%s_hex", key)) {
 		hex_encode((const uint8_t *)text, len, hex);
-		err = json_object_set_new(object, name.data,
-					  json_string(hex)) ?
+		err = json_object_set_new(object, name.data, json_string(hex)) ?
 			      -ENOMEM :
 			      0;
 	}

@@ -84,8 +84,9 @@ static char *entry_path(const struct similar_job *job, int dirfd,
 	target[len] = '\0';
 	while (!strncmp(rel, "../", 3))
 		rel += 3;
-	return format("%s/%s", strcmp(job->mount.root, "/") != 0 ?
-				       job->mount.root : "", rel);
+	return format("%s/%s",
+		      strcmp(job->mount.root, "/") != 0 ? job->mount.root : "",
+		      rel);
 }
 
 static void hit_measure(const struct similar_job *job, struct hit *hit)
@@ -135,8 +136,8 @@ static int hit_add_json(struct similar_job *job, const struct hit *hit)
 				       json_null();
 	int err = object ? 0 : -ENOMEM;
 
-	if (!err && json_object_set_new(object, "score",
-					json_integer(hit->score)))
+	if (!err &&
+	    json_object_set_new(object, "score", json_integer(hit->score)))
 		err = -ENOMEM;
 	if (!err)
 		err = measures_to_json(&hit->measures, object);
@@ -274,8 +275,8 @@ static int job_find(struct similar_job *job)
 	if (!name)
 		return EXIT_FAILED;
 	job->file = format("%s/%s", job->mount.root, job->mount.rel);
-	job->listing = format("%s/%s/%s", job->mount.root, name,
-			      job->mount.rel);
+	job->listing =
+		format("%s/%s/%s", job->mount.root, name, job->mount.rel);
 	job->array = json_array();
 	free(name);
 	return EXIT_OK;

@@ -19,8 +19,8 @@ static int mount_argument(const struct command *command, int argc, char **argv,
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "",
-				with_json + (json_out ? 0 : 1), NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "", with_json + (json_out ? 0 : 1),
+				NULL)) != -1) {
 		if (c != 'j')
 			return usage_error(command, NULL);
 		*json_out = true;
@@ -53,8 +53,8 @@ static void print_line(const char *label, const char *value)
 
 static void print_bytes(double bytes)
 {
-	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB",
-					     "TiB", "PiB" };
+	static const char *const units[] = { "bytes", "KiB", "MiB",
+					     "GiB",   "TiB", "PiB" };
 	size_t unit = 0;
 
 	for (; bytes >= 1024 && unit < 5; unit++)
@@ -78,9 +78,8 @@ static void print_names(const json_t *status)
 	size_t i;
 
 	printf("%-10s", "digests");
-	json_array_foreach(names, i, name)
-		printf(" %s", json_is_string(name) ? json_string_value(name) :
-						     "-");
+	json_array_foreach(names, i, name) printf(
+		" %s", json_is_string(name) ? json_string_value(name) : "-");
 	putchar('\n');
 }
 

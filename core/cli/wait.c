@@ -38,8 +38,8 @@ void progress_read(const json_t *status, struct progress *out)
 	if (out->idle)
 		out->percent = 100;
 	else if (out->files > 0 && out->left <= out->files)
-		out->percent = (int)(99 * (out->files - out->left) /
-				     out->files);
+		out->percent =
+			(int)(99 * (out->files - out->left) / out->files);
 	out->error = json_string_value(json_object_get(catalog, "error"));
 }
 

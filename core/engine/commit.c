@@ -88,6 +88,7 @@ static int post_locked(struct commit *c, struct event *ev)
 	c->last = ev;
 	c->count++;
 	c->results += ev->kind == EVENT_RESULT;
+	c->touches += ev->kind == EVENT_TOUCHED;
 	c->posted++;
 	if (c->count == 1 || c->count == BATCH_EVENTS ||
 	    ev->kind == EVENT_LISTING)
@@ -162,6 +163,7 @@ void commit_counts(struct commit *c, struct commit_counts *out)
 	*out = (struct commit_counts){
 		.events = c->count,
 		.results = c->results,
+		.touches = c->touches,
 		.posted = c->posted,
 		.attempted = c->attempted,
 		.error = c->error,
@@ -329,6 +331,9 @@ static int apply(struct engine *e, struct catalog_txn *txn,
 		return catalog_file_set_pending(txn, &ev->key, &ev->identity);
 	case EVENT_FORGET:
 		return catalog_file_remove(txn, &ev->key);
+	case EVENT_TOUCHED:
+		return catalog_file_touch(txn, &ev->key, &ev->before,
+					  &ev->identity);
 	case EVENT_NAME_ADDED:
 		return apply_name_added(c, txn, ev);
 	case EVENT_NAME_REMOVED:
@@ -431,6 +436,7 @@ static void drop_events(struct engine *e, size_t count)
 			c->last = NULL;
 		c->count--;
 		c->results -= ev->kind == EVENT_RESULT;
+		c->touches -= ev->kind == EVENT_TOUCHED;
 		c->committed++;
 		pthread_mutex_unlock(&c->lock);
 		if (ev->result)

@@ -26,6 +26,7 @@ enum event_kind {
 	EVENT_RESULT,       /* a file was hashed, or failed */
 	EVENT_PENDING,      /* a file must be hashed some time */
 	EVENT_FORGET,       /* a file is gone, or skipped by a rule */
+	EVENT_TOUCHED,      /* its ctime moved, its content did not change */
 	EVENT_NAME_ADDED,
 	EVENT_NAME_REMOVED,
 	EVENT_NAME_MOVED,
@@ -53,6 +54,7 @@ struct event {
 	enum event_kind kind;
 	struct file_key key;
 	struct file_identity identity;
+	struct file_identity before; /* touched: identity is the new one */
 	struct file_key parent, new_parent;
 	bool directory, exchange;
 	bool learned;     /* the name was read from disk ... */
@@ -73,6 +75,7 @@ struct commit {
 	struct event *first, *last;
 	size_t count;    /* events not yet committed */
 	size_t results;  /* of these, results */
+	size_t touches;  /* of these, EVENT_TOUCHED */
 	int64_t oldest_ms;
 	uint64_t posted;    /* number of the last event */
 	uint64_t committed; /* all up to this one are in the catalog */
@@ -106,7 +109,7 @@ unsigned commit_names_version(struct commit *c, const struct file_key *dir);
 void commit_names_changed(struct commit *c, const struct file_key *dir);
 
 struct commit_counts {
-	size_t events, results;
+	size_t events, results, touches;
 	uint64_t posted, attempted;
 	int error;
 };

@@ -362,7 +362,7 @@ int engine_wait(struct engine *e, int fd, unsigned timeout_ms,
 /* ---- what happened ---- */
 
 static void put_on_pending_list(struct engine *e, const struct file_key *key,
-				const struct stat *st)
+				const struct file_identity *identity)
 {
 	struct event *ev = calloc(1, sizeof(*ev));
 
@@ -372,20 +372,37 @@ static void put_on_pending_list(struct engine *e, const struct file_key *key,
 	}
 	ev->kind = EVENT_PENDING;
 	ev->key = *key;
-	engine_file_identity(st, &ev->identity);
+	ev->identity = *identity;
 	(void)commit_post(e, ev);
 }
 
 void engine_file_closed(struct engine *e, int fd)
 {
+	struct file_identity identity;
 	struct file_key key;
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return;
 	engine_file_key(e, fd, &st, &key);
-	if (queue_push(&e->queue, &key, JOB_CLOSED, true) == -ENOBUFS)
-		put_on_pending_list(e, &key, &st);
+	engine_file_identity(&st, &identity);
+	if (queue_push(&e->queue, &key, JOB_CLOSED, &identity) == -ENOBUFS)
+		put_on_pending_list(e, &key, &identity);
+}
+
+void engine_file_touched(struct engine *e, const struct file_key *key,
+			 const struct file_identity *before,
+			 const struct file_identity *after)
+{
+	struct event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev)
+		return; /* it will be hashed again, that is all */
+	ev->kind = EVENT_TOUCHED;
+	ev->key = *key;
+	ev->before = *before;
+	ev->identity = *after;
+	(void)commit_post(e, ev);
 }
 
 void engine_file_seen(struct engine *e, const struct stat *st)

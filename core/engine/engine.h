@@ -122,6 +122,12 @@ int engine_wait(struct engine *e, int fd, unsigned timeout_ms,
  * another way: hash it if its identity is new. */
 void engine_file_closed(struct engine *e, int fd);
 
+/* The host did something to the file that moved its ctime from before to after
+ * and does not change its content (rename, link, chmod, ...). */
+void engine_file_touched(struct engine *e, const struct file_key *key,
+			 const struct file_identity *before,
+			 const struct file_identity *after);
+
 /* The host saw this file's stat; if it is not what the catalog knows it will
  * be hashed.  Cheap, lossy under load (the scan finds the rest). */
 void engine_file_seen(struct engine *e, const struct stat *st);

@@ -50,7 +50,8 @@ struct hit_search {
 	const struct file_key *key;
 	const struct file_record *rec;
 	int score;
-	bool stale; /* it is there, and changed */
+	bool stale; /* it is there, and changed ... */
+	struct file_identity identity; /* ... to this */
 };
 
 static int hit_add(const struct hit_search *s, const char *path)
@@ -84,7 +85,6 @@ static int hit_add(const struct hit_search *s, const char *path)
 
 static bool is_unchanged(struct hit_search *s, int fd)
 {
-	struct file_identity identity;
 	struct file_key key;
 	struct stat st;
 
@@ -93,8 +93,8 @@ static bool is_unchanged(struct hit_search *s, int fd)
 	engine_file_key(s->l->e, fd, &st, &key);
 	if (!file_key_equal(&key, s->key))
 		return false;
-	engine_file_identity(&st, &identity);
-	s->stale = !file_identity_equal(&identity, &s->rec->identity);
+	engine_file_identity(&st, &s->identity);
+	s->stale = !file_identity_equal(&s->identity, &s->rec->identity);
 	return !s->stale;
 }
 
@@ -126,7 +126,7 @@ static int file_hit(struct look *l, const struct file_key *key, int score)
 	s.rec = &rec;
 	err = catalog_path_each(l->txn, &l->e->root, key, try_hit, &s);
 	if (s.stale)
-		(void)queue_push(&l->e->queue, key, JOB_CLOSED, true);
+		(void)queue_push(&l->e->queue, key, JOB_CLOSED, &s.identity);
 	return err;
 }
 

@@ -341,7 +341,8 @@ static void job_raise(struct queue *q, struct job *job, enum job_level level)
  * Levels above the scan's may always exceed the bound: waiters are bounded by
  * the callers, and a closed file is refused only by queue_push(). */
 static struct job *job_want(struct queue *q, const struct file_key *key,
-			    enum job_level level, bool changed)
+			    enum job_level level,
+			    const struct file_identity *identity)
 {
 	struct job *job = job_find(q, key);
 
@@ -354,9 +355,13 @@ static struct job *job_want(struct queue *q, const struct file_key *key,
 		return job;
 	}
 	job_raise(q, job, level);
-	if (job->state == JOB_RUNNING && changed)
+	if (!identity)
+		return job;
+	if (job->state == JOB_RUNNING &&
+	    !file_identity_equal(&job->identity, identity))
 		job->again = true;
-	if (job->state == JOB_DONE && changed) {
+	if (job->state == JOB_DONE &&
+	    !file_identity_equal(&job->result->identity, identity)) {
 		job_leave(q, job);
 		job_enqueue(q, job);
 	}
@@ -364,7 +369,7 @@ static struct job *job_want(struct queue *q, const struct file_key *key,
 }
 
 int queue_push(struct queue *q, const struct file_key *key,
-	       enum job_level level, bool changed)
+	       enum job_level level, const struct file_identity *identity)
 {
 	int err = 0;
 
@@ -373,7 +378,7 @@ int queue_push(struct queue *q, const struct file_key *key,
 		err = -ECANCELED;
 	else if (q->jobs >= QUEUE_MAX && !job_find(q, key))
 		err = -ENOBUFS;
-	else if (!job_want(q, key, level, changed))
+	else if (!job_want(q, key, level, identity))
 		err = -ENOMEM;
 	pthread_mutex_unlock(&q->lock);
 	return err;
@@ -391,6 +396,7 @@ static struct job *take_first(struct queue *q, enum job_level highest,
 			continue;
 		job_leave(q, job);
 		job->state = JOB_RUNNING;
+		job->identity = (struct file_identity){ 0 };
 		q->running++;
 		return job;
 	}
@@ -449,6 +455,15 @@ static bool run_again(struct queue *q, struct job *job)
 	job_leave(q, job);
 	job_enqueue(q, job);
 	return true;
+}
+
+void queue_identify(struct queue *q, struct job *job,
+		    const struct file_identity *identity)
+{
+	pthread_mutex_lock(&q->lock);
+	job->identity = *identity;
+	job->again = false;
+	pthread_mutex_unlock(&q->lock);
 }
 
 void queue_finish(struct queue *q, struct job *job)
@@ -570,7 +585,7 @@ static int wait_locked(struct queue *q, const struct file_key *key,
 
 	if (q->stopped)
 		return -ECANCELED;
-	job = job_want(q, key, JOB_WAITED, false);
+	job = job_want(q, key, JOB_WAITED, NULL);
 	if (!job)
 		return -ENOMEM;
 	if (job->state == JOB_DONE) {

@@ -16,9 +16,10 @@
  *   done     its result is on the way to the catalog; kept here so that the
  *            digests can be read before they are committed
  *
- * A change while a job runs sets again, and it is queued once more at its end.
- * A change while it is done simply makes it queued: the result that is under
- * way belongs to the committer and is of a past state.
+ * News of an identity that is not the one being hashed sets again, and the job
+ * is queued once more at its end.  Such news while it is done simply makes it
+ * queued: the result that is under way belongs to the committer and is of a
+ * past state.
  *
  * Memory is bounded by QUEUE_MAX jobs; what does not fit is put on the
  * catalog's pending list by the caller and fed back later.
@@ -47,6 +48,7 @@ struct job {
 	bool again;
 	unsigned tries;     /* how often it changed while it was hashed */
 	int64_t ready_ms;   /* delayed only */
+	struct file_identity identity; /* running only: what is hashed */
 	struct result *result; /* done only; the committer owns it */
 	struct waiter *waiters;
 	struct job *chain;
@@ -84,10 +86,10 @@ void queue_stop(struct queue *q);
 /* Every parked request gets -ECANCELED; frees all. */
 void queue_release(struct queue *q);
 
-/* Adds the job or raises its level.  changed: the file's content is new, so
- * that a running job must run again.  -ENOBUFS when the queue is full. */
+/* Adds the job or raises its level.  identity is the file's as the caller saw
+ * it, NULL when it did not look.  -ENOBUFS when the queue is full. */
 int queue_push(struct queue *q, const struct file_key *key,
-	       enum job_level level, bool changed);
+	       enum job_level level, const struct file_identity *identity);
 
 /* The next job from level highest to lowest, in state running; waits for one.
  * NULL when the queue was stopped, or when the scan's level runs low and
@@ -98,6 +100,10 @@ struct job *queue_take(struct queue *q, enum job_level highest,
 
 /* The catalog has pending files that the queue does not know. */
 void queue_feed(struct queue *q);
+
+/* What the running job has found and is about to hash. */
+void queue_identify(struct queue *q, struct job *job,
+		    const struct file_identity *identity);
 
 /* Nothing (more) to do: answers the waiters and drops the job. */
 void queue_finish(struct queue *q, struct job *job);

@@ -249,6 +249,7 @@ static bool is_recorded(struct engine *e, const struct file_key *key,
 static void look_at(struct engine *e, const struct seen *seen)
 {
 	const struct engine_host *host = &e->options.host;
+	struct file_identity now;
 	struct file_key key;
 	struct stat st;
 	int fd;
@@ -260,8 +261,9 @@ static void look_at(struct engine *e, const struct seen *seen)
 		return;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
 		engine_file_key(e, fd, &st, &key);
-		if (!is_recorded(e, &key, &seen->identity))
-			(void)queue_push(&e->queue, &key, JOB_CLOSED, true);
+		engine_file_identity(&st, &now);
+		if (!is_recorded(e, &key, &now))
+			(void)queue_push(&e->queue, &key, JOB_CLOSED, &now);
 	}
 	close(fd);
 }

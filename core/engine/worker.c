@@ -21,6 +21,7 @@ enum {
 	FEED_COUNT = 4096,
 	RETRY_MAX_MS = 30000,
 	CLOSING_MS = 2,
+	TOUCHED_MS = 5,
 };
 
 struct worker {
@@ -189,21 +190,31 @@ static void hash_file(struct task *t)
 
 /* ---- deciding whether to hash ---- */
 
-/* The catalog has what a worker would find out. */
-static bool is_known(struct engine *e, const struct file_key *key,
-		     const struct file_identity *identity)
+/* What the catalog can spare a worker. */
+enum knowledge { UNKNOWN, TOUCHED, KNOWN };
+
+static enum knowledge look_up(struct engine *e, const struct file_key *key,
+			      const struct file_identity *identity)
 {
+	struct commit_counts counts;
 	struct catalog_txn *txn;
 	struct file_record rec;
-	bool known;
+	int err;
 
 	if (catalog_read(e->catalog, &txn))
-		return false;
-	known = !catalog_file_get(txn, key, &rec) &&
-		(rec.state == FILE_FRESH || rec.state == FILE_FAILED) &&
-		file_identity_equal(&rec.identity, identity);
+		return UNKNOWN;
+	err = catalog_file_get(txn, key, &rec);
 	catalog_abort(txn);
-	return known;
+	if (err || (rec.state != FILE_FRESH && rec.state != FILE_FAILED))
+		return UNKNOWN;
+	if (file_identity_equal(&rec.identity, identity))
+		return KNOWN;
+	if (rec.identity.size != identity->size ||
+	    rec.identity.mtime_ns != identity->mtime_ns)
+		return UNKNOWN;
+	/* Perhaps the news that only its ctime moved is on its way. */
+	commit_counts(&e->commit, &counts);
+	return counts.touches && !counts.error ? TOUCHED : UNKNOWN;
 }
 
 /* True when the job was ended without reading the file. */
@@ -211,6 +222,7 @@ static bool ends_early(struct task *t, int path_fd)
 {
 	struct engine *e = t->w->e;
 	enum engine_use use = file_use(e, t->st);
+	enum knowledge known = look_up(e, &t->job->key, &t->identity);
 	int64_t wait_ms;
 
 	if (file_skip_rule(e, path_fd, t->st)) {
@@ -218,9 +230,11 @@ static bool ends_early(struct task *t, int path_fd)
 		queue_finish(&e->queue, t->job);
 	} else if (use == ENGINE_CLOSING) {
 		queue_delay(&e->queue, t->job, CLOSING_MS, false);
-	} else if (use == ENGINE_WRITTEN ||
-		   is_known(e, &t->job->key, &t->identity)) {
+	} else if (use == ENGINE_WRITTEN || known == KNOWN) {
 		queue_finish(&e->queue, t->job);
+	} else if (known == TOUCHED) {
+		commit_hurry(e);
+		queue_delay(&e->queue, t->job, TOUCHED_MS, false);
 	} else if (file_is_unsettled(&t->identity, &wait_ms)) {
 		queue_delay(&e->queue, t->job, wait_ms, false);
 	} else {
@@ -239,6 +253,7 @@ static void work_on_file(struct worker *w, struct job *job, int path_fd,
 	};
 
 	engine_file_identity(st, &t.identity);
+	queue_identify(&w->e->queue, job, &t.identity);
 	if (ends_early(&t, path_fd))
 		return;
 	if (job->level != JOB_SCAN)
@@ -298,7 +313,7 @@ static int feed_some(struct engine *e, struct feeder *f, bool *more_out)
 		err = catalog_pending_next(txn, f->started ? &f->after : NULL,
 					   &key, &rec);
 		if (!err)
-			err = queue_push(&e->queue, &key, JOB_SCAN, false);
+			err = queue_push(&e->queue, &key, JOB_SCAN, NULL);
 		if (!err) {
 			f->after = key;
 			f->started = true;

@@ -269,8 +269,8 @@ size_t index_count(const struct index *ix)
 size_t index_bytes(const struct index *ix)
 {
 	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->columns_lock;
-	size_t row_bytes = sizeof(uint32_t) + 2 * sizeof(uint64_t) +
-			   TRAIT_COUNT;
+	size_t row_bytes =
+		sizeof(uint32_t) + 2 * sizeof(uint64_t) + TRAIT_COUNT;
 	size_t bytes;
 
 	(void)pthread_rwlock_rdlock(lock);
@@ -396,9 +396,9 @@ static void query_locked(const struct index *ix, const struct digests *d,
 		count = ix->rows - row < SCAN_ROWS ? ix->rows - row : SCAN_ROWS;
 		if (least != best->least)
 			scan_query_limit(&query, least = best->least);
-		hit_count = scan_rows(&query, c->simhash + row,
-				      c->traits + row * TRAIT_COUNT, count,
-				      hits);
+		hit_count =
+			scan_rows(&query, c->simhash + row,
+				  c->traits + row * TRAIT_COUNT, count, hits);
 		for (i = 0; i < hit_count; i++)
 			if (row + hits[i] >= first)
 				row_offer(c, row + hits[i], &query, d->size,
@@ -407,8 +407,8 @@ static void query_locked(const struct index *ix, const struct digests *d,
 }
 
 int index_query(struct index *ix, const struct digests *d, uint32_t self,
-		uint32_t first_content, int min_estimate,
-		struct candidate *out, size_t capacity, size_t *count_out)
+		uint32_t first_content, int min_estimate, struct candidate *out,
+		size_t capacity, size_t *count_out)
 {
 	struct best best = { .out = out,
 			     .capacity = capacity,
@@ -416,7 +416,7 @@ int index_query(struct index *ix, const struct digests *d, uint32_t self,
 			     .least = min_estimate > 1 ? min_estimate : 1 };
 
 	if (capacity && d->size) {
-		(void)0;
+		(void)pthread_rwlock_rdlock(&ix->columns_lock);
 		query_locked(ix, d, first_content, &best);
 		(void)pthread_rwlock_unlock(&ix->columns_lock);
 		best_sort(&best);

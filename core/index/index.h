@@ -52,7 +52,7 @@ struct candidate {
  * estimate is below min_estimate are not reported.
  */
 int index_query(struct index *ix, const struct digests *d, uint32_t self,
-		uint32_t first_content, int min_estimate,
-		struct candidate *out, size_t capacity, size_t *count_out);
+		uint32_t first_content, int min_estimate, struct candidate *out,
+		size_t capacity, size_t *count_out);
 
 #endif

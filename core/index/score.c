@@ -32,7 +32,7 @@
 #define DISTANCE_MAX 24       /* beyond, unrelated contents are as near */
 #define DISTANCE_SURE 8       /* up to here SimHash alone is believed */
 #define DISTANCE_DOUBTFUL 20  /* from here on it is not */
-#define SISE_ERROR 6.0        /* points, once straightened */
+#define SISE_ERROR 4.0        /* points, once straightened */
 #define CHUNK_BYTES 2048.0    /* average of RDC */
 #define CHUNKS_MEANINGFUL 8.0 /* traits of fewer chunks come in lumps */
 
@@ -70,8 +70,8 @@ static int bounded(double percent, double ratio)
 int score_estimate(uint64_t size_a, uint64_t size_b, int distance, int traits)
 {
 	double ratio = size_ratio(size_a, size_b);
-	double chunks = (double)(size_a < size_b ? size_a : size_b) /
-			CHUNK_BYTES;
+	double chunks =
+		(double)(size_a < size_b ? size_a : size_b) / CHUNK_BYTES;
 
 	return bounded(fmax(simhash_percent(distance, ratio),
 			    traits_percent(traits, ratio, chunks)),
@@ -93,14 +93,14 @@ static double simhash_error(int distance)
 	return 1.5 + 100 * PI / 64 * sin(PI * p) * sqrt(64 * p * (1 - p));
 }
 
-/* Takes the bias out of a SiSe score: none up to 1 KiB, then more with every
- * doubling. */
-static double sise_percent(int score, uint64_t larger)
+/* What a SiSe score becomes when all changes are small and scattered: the
+ * same up to 1 KiB, then more with every doubling. */
+static double sise_scattered(double sise, uint64_t larger)
 {
 	double doublings = log2((double)larger) - 10;
-	double exponent = fmax(0.4, 1 - 0.12 * fmax(0, doublings));
+	double exponent = fmax(0.4, 1 - 0.16 * fmax(0, doublings));
 
-	return 100 * pow(score / 100.0, exponent);
+	return 100 * pow(sise / 100, exponent);
 }
 
 /* SiSe has nothing to say: SimHash as far as it can be believed. */
@@ -112,13 +112,16 @@ static double without_sise(double simhash, int distance, double traits)
 	return fmax(simhash * fmax(0, fmin(1, trust)), traits);
 }
 
-/* The better each of them knows, the more it counts. */
-static double with_sise(double simhash, int distance, double sise)
+/* The truth is between what SiSe says and what it would be of scattered
+ * changes; SimHash tells where.  The nearer, the more SimHash itself counts. */
+static double with_sise(double simhash, int distance, double sise,
+			double scattered)
 {
 	double error = simhash_error(distance) / SISE_ERROR;
 	double weight = 1 / (1 + error * error);
+	double between = fmin(fmax(simhash, sise), scattered);
 
-	return weight * simhash + (1 - weight) * sise;
+	return weight * simhash + (1 - weight) * (between + scattered) / 2;
 }
 
 static void small_measures(const struct digests *a, const struct digests *b,
@@ -136,26 +139,24 @@ static void small_measures(const struct digests *a, const struct digests *b,
 static int different_contents(const struct digests *a, const struct digests *b,
 			      int *score_out)
 {
-	double ratio = size_ratio(a->size, b->size), simhash, percent;
 	uint64_t smaller = a->size < b->size ? a->size : b->size;
-	int distance, traits, sise, err;
+	uint64_t larger = a->size < b->size ? b->size : a->size;
+	double ratio = size_ratio(a->size, b->size), simhash, traits, percent;
+	int distance, equal, sise, err;
 
-	small_measures(a, b, &distance, &traits);
+	small_measures(a, b, &distance, &equal);
 	simhash = simhash_percent(distance, ratio);
+	traits = traits_percent(equal, ratio, (double)smaller / CHUNK_BYTES);
 	err = speak_sise(a, b, &sise);
-	if (err == -ENODATA)
-		percent = without_sise(
-			simhash, distance,
-			traits_percent(traits, ratio,
-				       (double)smaller / CHUNK_BYTES));
-	else if (err)
+	if (err && err != -ENODATA)
 		return err;
+	if (err)
+		percent = without_sise(simhash, distance, traits);
 	else if (distance == DISTANCE_NONE)
-		percent = sise_percent(sise, a->size + b->size - smaller);
+		percent = sise;
 	else
-		percent = with_sise(
-			simhash, distance,
-			sise_percent(sise, a->size + b->size - smaller));
+		percent = with_sise(simhash, distance, sise,
+				    sise_scattered(sise, larger));
 	*score_out = bounded(percent, ratio);
 	return 0;
 }

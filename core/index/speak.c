@@ -35,9 +35,11 @@ static bool pairs_are_meaningful(const char *pairs, size_t count)
 	if (count > PAIRS_MAX)
 		count = PAIRS_MAX;
 	for (i = 0; i < count; i++)
-		if (!bit_test_and_set(seen, (unsigned char)pairs[2 * i] |
-					(unsigned)(unsigned char)
-						pairs[2 * i + 1] << 8))
+		if (!bit_test_and_set(
+			    seen,
+			    (unsigned char)pairs[2 * i] |
+				    (unsigned)(unsigned char)pairs[2 * i + 1]
+					    << 8))
 			distinct++;
 	return distinct >= PAIRS_MIN && distinct >= count / 2;
 }
@@ -51,8 +53,8 @@ static int part_parse(const char *text, size_t len, struct part *out)
 	out->text = text;
 	out->text_len = len;
 	out->head_len = (size_t)(colon - text) + 1;
-	out->meaningful = pairs_are_meaningful(colon + 1,
-					       (len - out->head_len) / 2);
+	out->meaningful =
+		pairs_are_meaningful(colon + 1, (len - out->head_len) / 2);
 	return 0;
 }
 
@@ -106,7 +108,7 @@ static int compare_parts(const struct part *a, const struct part *b,
 
 /* What the two signatures have in common. */
 struct common {
-	int usable, useless; /* combinations of equal block size */
+	int usable, useless;      /* combinations of equal block size */
 	const struct part *a, *b; /* the usable one of larger block size */
 };
 
@@ -132,8 +134,7 @@ static void common_find(const struct part a[2], const struct part b[2],
 	}
 }
 
-int speak_sise(const struct digests *a, const struct digests *b,
-	       int *score_out)
+int speak_sise(const struct digests *a, const struct digests *b, int *score_out)
 {
 	struct part parts_a[2], parts_b[2];
 	struct common common;

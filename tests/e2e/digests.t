@@ -41,12 +41,12 @@ through_mount() { # NAME
 }
 
 without_mount() { # NAME
-	(cd "$src" && find . -type f -exec "$KIN" digest -a "$1" -- {} +) |
+	(cd "$src" && find . -type f -exec "$KIN" digest -a "$1" -- {} + 2>/dev/null) |
 		sed 's#  \./#  #' | sort -k 2
 }
 
 without_xxhsum() {
-	(cd "$src" && find . -type f -exec xxhsum -H2 {} +) |
+	(cd "$src" && find . -type f -exec xxhsum -H2 {} + 2>/dev/null) |
 		sed 's#  \./#  #' | sort -k 2
 }
 

@@ -46,27 +46,24 @@ skip() { # NAME WHY: only for what the machine cannot do
 	printf 'ok %d - %s # SKIP %s\n' "$count" "$1" "$2"
 }
 
+# The command runs in this shell: it may change its variables.
 ok() { # NAME COMMAND...: the command succeeds
-	local name=$1 out status
-	shift
-	out=$("$@" 2>&1)
-	status=$?
-	report "$status" "$name" && return
-	diag "exit $status: $*"
-	diag "$out"
+	"${@:2}" >"$T/output" 2>&1
+	report "$?" "$1" && return
+	diag "failed: ${*:2}"
+	diag "$(shorten "$(cat "$T/output")")"
 	return 1
 }
 
 not_ok() { # NAME COMMAND...: the command fails
-	local name=$1 out
-	shift
-	if out=$("$@" 2>&1); then
-		report 1 "$name"
-		diag "succeeded: $*"
-		diag "$out"
-		return 1
+	if ! "${@:2}" >"$T/output" 2>&1; then
+		report 0 "$1"
+		return
 	fi
-	report 0 "$name"
+	report 1 "$1"
+	diag "succeeded: ${*:2}"
+	diag "$(shorten "$(cat "$T/output")")"
+	return 1
 }
 
 is() { # HAVE WANT NAME
@@ -211,6 +208,7 @@ background_daemons() {
 
 clean_up() {
 	local point pid
+	[ "$BASHPID" = "$$" ] || return # a child that was killed early
 	trap '' HUP INT TERM
 	cd / || exit 1
 	for point in $(mounts_below "$T"); do
@@ -314,16 +312,29 @@ alive() { # MOUNTPOINT: the daemon runs and answers
 
 # 0 when the daemon then ended by itself with exit status 0.
 unmount() { # MOUNTPOINT
-	local pid=${pid_of[$1]}
-	poll 10 fusermount3 -u "$1" || return 1
-	poll 20 gone "$pid" || return 1
-	wait "$pid"
+	local pid=${pid_of[$1]} status=0
+	poll 10 fusermount3 -u "$1" || {
+		echo "fusermount3 -u: $(fusermount3 -u "$1" 2>&1)"
+		return 1
+	}
+	poll 20 gone "$pid" || {
+		echo "the daemon stays: $(head -c 500 "/proc/$pid/stack")"
+		return 1
+	}
+	wait "$pid" || status=$?
+	[ "$status" -eq 0 ] || echo "the daemon's exit status: $status," \
+		"its words: $(daemon_log "$1")"
+	return "$status"
 }
 
-kill_daemon() { # MOUNTPOINT: as a crash would
-	local pid=${pid_of[$1]}
-	kill -KILL "$pid"
-	wait "$pid" 2>/dev/null
+crash() { # MOUNTPOINT: leaves it dead
+	kill -KILL "${pid_of[$1]}"
+	wait "${pid_of[$1]}" 2>/dev/null
+	return 0
+}
+
+kill_daemon() { # MOUNTPOINT
+	crash "$1"
 	fusermount3 -u -z "$1" 2>/dev/null || umount -l "$1"
 }
 
@@ -341,17 +352,11 @@ status_json() { # MOUNTPOINT
 	getx "$1" user.kinfs.status
 }
 
-# A number of the daemon's state; looks through nested objects.
-status_field() { # MOUNTPOINT NAME
+status_field() { # MOUNTPOINT NAME: "hashed.files" looks into an object
 	status_json "$1" | perl -MJSON::PP -0777 -e '
-		my $name = shift;
-		sub look {
-			my ($o) = @_;
-			ref $o eq "HASH" or return;
-			print $o->{$name}, "\n" if exists $o->{$name};
-			look($_) for values %$o;
-		}
-		look(decode_json(<STDIN>));' "$2"
+		my $o = decode_json(<STDIN>);
+		$o = $o->{$_} for split /\./, $ARGV[0];
+		print $o' "$2"
 }
 
 # ---- attributes and digests ----
@@ -376,8 +381,9 @@ digest() { # FILE NAME: of what cat gives, worked out without the mount
 
 # What kin works out by default is what a mount shows by default.
 default_attributes() {
-	: >"$T/nothing"
-	ATTRIBUTES=$("$KIN" digest "$T/nothing" | sed -n 's/^\(user\.[^=]*\)=.*/\1/p')
+	echo something >"$T/something"
+	ATTRIBUTES=$("$KIN" digest "$T/something" |
+		sed -n 's/^\(user\.[^=]*\)=.*/\1/p')
 	[ -n "$ATTRIBUTES" ] || bail "kin digest prints attributes" "nothing"
 }
 
@@ -413,7 +419,7 @@ gen_text() { # LINES SEED: about 60 bytes a line, no line like another
 	awk -v lines="$1" -v seed="$2" -f "$HELPERS/text.awk"
 }
 
-# The text on stdin with PERCENT of its lines replaced, evenly spread.
+# The text on stdin with PERCENT of its lines replaced.
 edit_text() { # PERCENT SEED
 	awk -v percent="$1" -v seed="$2" -v edit=1 -f "$HELPERS/text.awk"
 }

@@ -68,7 +68,7 @@ test_untar() {
 		"stat says the same on the mount as below it"
 	is "$(stat -c %i "$mnt/project/main.c")" \
 		"$(stat -c %i "$mnt/project/hard")" "hard links share a number"
-	like "$(getfacl -c "$mnt/project/lib/f3.c")" user:12345:r \
+	like "$(getfacl -pc "$mnt/project/lib/f3.c")" user:12345:r \
 		"an ACL came along"
 }
 

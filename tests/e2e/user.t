@@ -24,10 +24,6 @@ user() { # COMMAND...: as a user that has nothing but a home
 	as_nobody env -u XDG_STATE_HOME -u XDG_RUNTIME_DIR HOME="$home" "$@"
 }
 
-user_poll() { # SECONDS PATTERN: until a mount point's line says so
-	poll "$1" grep -q " $mnt .*$2" /proc/self/mountinfo
-}
-
 user_unmount() {
 	poll 10 user fusermount3 -u "$mnt"
 	poll 10 no_daemons
@@ -106,11 +102,13 @@ test_failed_mount() {
 }
 
 test_foreground_signal() {
+	local pid
 	user "$KINFS" -f "$src" "$mnt" >"$T/said" 2>&1 &
 	pids+=("$!")
-	user_poll 20 kinfs
-	kill "$!"
-	ok "a signal ends a daemon in the foreground" poll 10 gone "$!"
+	poll 20 mounted "$mnt"
+	pid=$(background_daemons)
+	kill "$pid"
+	ok "a signal ends a daemon in the foreground" poll 10 gone "$pid"
 	not_ok "and unmounts" mounted "$mnt"
 }
 

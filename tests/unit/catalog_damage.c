@@ -9,7 +9,7 @@
  * Damaged files.  The promise: -EUCLEAN, or everything can be read and
  * written without a crash; and after setting the file aside a new one opens.
  */
-enum { FLIPS = 1200, SEED = 20 };
+enum { FLIPS = 500, SEED = 20 };
 
 struct sample {
 	struct fixture f;
@@ -321,7 +321,7 @@ static void test_flipped_bits_do_not_crash(void **state)
 static void test_somebody_elses_lmdb_file_is_unclean(void **state)
 {
 	struct sample *s = *state;
-	MDB_val key = { 1, (void *)(uintptr_t)"k" };
+	MDB_val key = { 1, (void *)(uintptr_t) "k" };
 	MDB_env *env;
 	MDB_txn *txn;
 	MDB_dbi dbi;

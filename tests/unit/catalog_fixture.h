@@ -274,9 +274,8 @@ static inline void assert_paths(struct catalog_txn *txn, uint64_t inode,
 	struct file_key key = key_of(inode);
 	struct buf have = { 0 };
 
-	assert_int_equal(catalog_path_each(txn, &ROOT, &key, append_path,
-					   &have),
-			 0);
+	assert_int_equal(
+		catalog_path_each(txn, &ROOT, &key, append_path, &have), 0);
 	assert_string_equal(have.data ? have.data : "", want);
 	buf_release(&have);
 }

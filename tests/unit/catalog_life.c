@@ -101,6 +101,27 @@ static void test_a_second_process_is_told_busy(void **state)
 	assert_int_equal(child_result(child), 0);
 }
 
+/* The lock belongs to the catalog, not to whoever inherited a descriptor. */
+static void test_a_leftover_child_does_not_keep_the_lock(void **state)
+{
+	struct fixture *f = *state;
+	int gone[2];
+	char byte;
+	pid_t child;
+
+	assert_int_equal(pipe2(gone, O_CLOEXEC), 0);
+	child = fork();
+	if (child == 0) {
+		(void)close(gone[1]);
+		_exit(read(gone[0], &byte, 1) != 0);
+	}
+	fixture_close(f);
+	fixture_open(f);
+	(void)close(gone[1]);
+	(void)close(gone[0]);
+	assert_int_equal(child_result(child), 0);
+}
+
 /* Opens, forks, dies; what is left goes on with the catalog.  Each end of
  * alive belongs to one of the two, so reading ends with the parent. */
 static void daemonize(struct fixture *f, const int *alive, int done)
@@ -296,6 +317,26 @@ static void test_a_content_that_came_and_went_is_no_change(void **state)
 	catalog_changes_release(&changes);
 }
 
+static void test_equal_hashes_of_other_sizes_are_other_contents(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key a = key_of(1), b = key_of(2);
+	struct file_identity id = { .size = 8 };
+	char text[64];
+	struct digests d = digests_of(8, text, sizeof(text));
+	struct catalog_counts n;
+
+	assert_int_equal(catalog_file_set_fresh(txn, &a, &id, &d), 0);
+	d.size = id.size = 9;
+	assert_int_equal(catalog_file_set_fresh(txn, &b, &id, &d), 0);
+	assert_int_equal(catalog_counts(txn, &n), 0);
+	assert_int_equal(n.contents, 2);
+	assert_int_equal(n.content_bytes, 17);
+	commit(txn);
+	check_clean(f);
+}
+
 static void test_what_cannot_be_true_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -317,8 +358,8 @@ static void test_what_cannot_be_true_is_refused(void **state)
 	assert_int_equal(count_files(f), 0);
 }
 
-#define life_test(name)                                             \
-	cmocka_unit_test_setup_teardown(name, fixture_setup_open,    \
+#define life_test(name)                                           \
+	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
 					fixture_teardown)
 
 int main(void)
@@ -329,12 +370,14 @@ int main(void)
 		life_test(test_nobody_else_can_read_it),
 		life_test(test_a_second_opening_is_busy),
 		life_test(test_a_second_process_is_told_busy),
+		life_test(test_a_leftover_child_does_not_keep_the_lock),
 		life_test(test_an_open_catalog_survives_the_fork_of_a_daemon),
 		life_test(test_a_killed_writer_leaves_a_sound_catalog),
 		life_test(test_a_stale_lock_file_of_any_bytes_is_no_obstacle),
 		life_test(test_another_digest_set_makes_all_fresh_pending),
 		life_test(test_content_ids_end_and_never_return),
 		life_test(test_a_content_that_came_and_went_is_no_change),
+		life_test(test_equal_hashes_of_other_sizes_are_other_contents),
 		life_test(test_what_cannot_be_true_is_refused),
 	};
 

@@ -46,10 +46,10 @@ struct program {
 
 static char names[NAMES][256];
 
-#define want(p, condition)                                                 \
-	do {                                                               \
-		if (!(condition))                                          \
-			fail_msg("seed %llu: want %s",                     \
+#define want(p, condition)                                                   \
+	do {                                                                 \
+		if (!(condition))                                            \
+			fail_msg("seed %llu: want %s",                       \
 				 (unsigned long long)(p)->seed, #condition); \
 	} while (0)
 
@@ -383,12 +383,12 @@ static void op_move(struct program *p, struct catalog_txn *txn)
 
 static void run_op(struct program *p, struct catalog_txn *txn)
 {
-	static void (*const ops[])(struct program *p,
-				   struct catalog_txn *txn) = {
-		op_fresh,    op_fresh,    op_fresh,    op_pending,
+	static void (*const ops[])(struct program * p,
+				   struct catalog_txn * txn) = {
+		op_fresh,    op_fresh,     op_fresh,    op_pending,
 		op_failed,   op_directory, op_name_set, op_name_set,
-		op_name_set, op_name_set, op_name_set, op_name_remove,
-		op_move,     op_move,	  op_remove,
+		op_name_set, op_name_set,  op_name_set, op_name_remove,
+		op_move,     op_move,      op_remove,
 	};
 
 	ops[any(p, sizeof(ops) / sizeof(ops[0]))](p, txn);
@@ -413,8 +413,7 @@ static void compare_files(struct program *p, struct catalog_txn *txn)
 		want(p, r.state == f->record.state);
 		want(p, r.error == f->record.error);
 		want(p, r.content == f->record.content);
-		want(p, file_identity_equal(&r.identity,
-					    &f->record.identity));
+		want(p, file_identity_equal(&r.identity, &f->record.identity));
 	}
 }
 
@@ -463,12 +462,12 @@ static void compare_names(struct program *p, struct catalog_txn *txn)
 		l.parent = i;
 		l.count = 0;
 		k = key_at(i);
-		want(p, catalog_directory_each(txn, &k, compare_entry, &l) ==
-				0);
+		want(p,
+		     catalog_directory_each(txn, &k, compare_entry, &l) == 0);
 		count = 0;
 		for (n = 0; n < LINKS; n++)
-			count += p->m.links[n].used &&
-				 p->m.links[n].parent == i;
+			count +=
+				p->m.links[n].used && p->m.links[n].parent == i;
 		want(p, l.count == count);
 		for (n = 0; n < NAMES; n++)
 			want(p, catalog_name_get(txn, &k, name_at(n), &have) ==
@@ -541,8 +540,8 @@ static void compare_paths(struct program *p, struct catalog_txn *txn)
 
 	for (i = 1; i < KEYS; i++) {
 		k = key_at(i);
-		want(p, catalog_path_each(txn, &ROOT, &k, paths_add, &have) ==
-				0);
+		want(p,
+		     catalog_path_each(txn, &ROOT, &k, paths_add, &have) == 0);
 		for (n = 0; n < LINKS; n++)
 			if (p->m.links[n].used && p->m.links[n].key == i &&
 			    model_path(p, &p->m.links[n], &path))
@@ -780,8 +779,7 @@ static bool id_in(const uint32_t *ids, size_t count, uint32_t id)
 	return false;
 }
 
-static void compare_changes(struct program *p,
-			    const struct catalog_changes *ch)
+static void compare_changes(struct program *p, const struct catalog_changes *ch)
 {
 	size_t added = 0, removed = 0;
 	uint32_t before, now;

@@ -21,8 +21,8 @@ static int move(struct catalog_txn *txn, uint64_t parent, const char *name,
 	struct file_key a = key_of(parent);
 	struct file_key b = key_of(new_parent);
 
-	return catalog_name_move(txn, &a, name_of(name), &b,
-				 name_of(new_name), false);
+	return catalog_name_move(txn, &a, name_of(name), &b, name_of(new_name),
+				 false);
 }
 
 static int swap(struct catalog_txn *txn, uint64_t parent, const char *name,
@@ -31,8 +31,8 @@ static int swap(struct catalog_txn *txn, uint64_t parent, const char *name,
 	struct file_key a = key_of(parent);
 	struct file_key b = key_of(new_parent);
 
-	return catalog_name_move(txn, &a, name_of(name), &b,
-				 name_of(new_name), true);
+	return catalog_name_move(txn, &a, name_of(name), &b, name_of(new_name),
+				 true);
 }
 
 static int drop(struct catalog_txn *txn, uint64_t parent, const char *name)
@@ -99,8 +99,7 @@ static void test_any_bytes_make_a_name(void **state)
 	{
 		struct buf want = { 0 };
 
-		assert_int_equal(buf_append_format(&want,
-						   "a\nb\nx\n%s\n%s\n",
+		assert_int_equal(buf_append_format(&want, "a\nb\nx\n%s\n%s\n",
 						   "\x80\x01 '\"\\", longest),
 				 0);
 		assert_paths(txn, X, want.data);
@@ -362,8 +361,7 @@ static void test_a_listing_stops_when_told(void **state)
 
 	assert_int_equal(set(txn, D, "a", X), 0);
 	assert_int_equal(set(txn, D, "z", X), 0);
-	assert_int_equal(catalog_directory_each(txn, &d, stop_at_e, &calls),
-			 7);
+	assert_int_equal(catalog_directory_each(txn, &d, stop_at_e, &calls), 7);
 	assert_int_equal(calls, 2);
 	commit(txn);
 }

@@ -13,9 +13,9 @@
  * Running out of room: the map, the disk, the address space.  What runs in
  * children and threads does not assert; it returns the line that failed.
  */
-#define fail_unless(condition) \
-	do {                           \
-		if (!(condition))      \
+#define fail_unless(condition)           \
+	do {                             \
+		if (!(condition))        \
 			return __LINE__; \
 	} while (0)
 
@@ -88,6 +88,8 @@ static void test_a_full_map_grows_and_the_work_is_repeated(void **state)
 	fixture_open(f);
 	assert_int_equal(count_files(f), 10000);
 	check_clean(f);
+	/* And leaves room for some work. */
+	assert_int_equal(add_many(f->c, 20000, 500), 0);
 }
 
 static void test_after_a_full_map_nothing_can_be_committed(void **state)
@@ -204,9 +206,8 @@ static void test_readers_see_whole_commits_while_the_map_grows(void **state)
 	size_t i;
 
 	for (i = 0; i < 3; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, reader,
-						&crowd),
-				 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, reader, &crowd), 0);
 	for (n = 0; !err && n < 100; n++)
 		err = add_growing(f->c, n * 100, 100, &grown);
 	atomic_store(&crowd.done, true);
@@ -245,9 +246,9 @@ static void test_writers_wait_for_each_other(void **state)
 
 	for (i = 0; i < 3; i++) {
 		writers[i] = (struct writer){ f->c, 10000 * i, 0 };
-		assert_int_equal(pthread_create(&threads[i], NULL, writer,
-						&writers[i]),
-				 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, writer, &writers[i]),
+			0);
 	}
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
@@ -269,6 +270,31 @@ static int fill(struct catalog *c, uint64_t *written)
 	return err;
 }
 
+/* A value that is longer than the room there is: written in part. */
+static int add_long(struct catalog *c, size_t len)
+{
+	struct catalog_changes changes = { .added_count = 4711 };
+	struct file_key key = key_of(1 << 20);
+	struct file_identity id = identity_of(99999999);
+	char text[64];
+	struct digests d = digests_of(99999999, text, sizeof(text));
+	struct catalog_txn *txn;
+	int err;
+
+	d.sise = calloc(len + 1, 1);
+	if (!d.sise)
+		return -ENOMEM;
+	memset(d.sise, 'S', len);
+	err = catalog_write(c, &txn);
+	if (!err) {
+		(void)catalog_file_set_fresh(txn, &key, &id, &d);
+		err = catalog_commit(txn, &changes);
+	}
+	free(d.sise);
+	/* A commit that failed reports nothing. */
+	return changes.added_count == 4711 ? err : -EPROTO;
+}
+
 static int full_then_room(struct fixture *f, int (*shrink)(struct fixture *f),
 			  int (*widen)(struct fixture *f), int want_err)
 {
@@ -278,6 +304,8 @@ static int full_then_room(struct fixture *f, int (*shrink)(struct fixture *f),
 	fail_unless(catalog_open(&f->options, &f->c) == 0);
 	fail_unless(add_many(f->c, 0, 500) == 0);
 	fail_unless(shrink(f) == 0);
+	err = add_long(f->c, 3 << 20);
+	fail_unless(want_err ? err == want_err : err < 0 && err != -EPROTO);
 	err = fill(f->c, &written);
 	fail_unless(want_err ? err == want_err : err < 0);
 	fail_unless(files_of(f->c) == written);

@@ -44,15 +44,13 @@ static int are_equal(const struct digests *a, const struct digests *b)
 	return a->set == b->set && a->size == b->size &&
 	       memcmp(a->xxh128, b->xxh128, 16) == 0 &&
 	       a->simhash == b->simhash &&
-	       memcmp(a->traits, b->traits, 16) == 0 &&
-	       !a->sise == !b->sise &&
+	       memcmp(a->traits, b->traits, 16) == 0 && !a->sise == !b->sise &&
 	       (!a->sise || strcmp(a->sise, b->sise) == 0);
 }
 
 /* ---- one pass ---- */
 
-static struct digests run(struct fingerprint *fp, struct bytes b,
-			  uint64_t seed)
+static struct digests run(struct fingerprint *fp, struct bytes b, uint64_t seed)
 {
 	struct draws d = draws_of(seed);
 	struct digests result = { 0 };
@@ -201,8 +199,7 @@ static void memory_is_bounded(void **state)
 {
 	(void)state;
 	assert_true(sizeof(struct sise) + sizeof(struct simhash) +
-			    sizeof(struct rdc) +
-			    sizeof(struct sise_signature) <
+			    sizeof(struct rdc) + sizeof(struct sise_signature) <
 		    (4u << 20) - 65536);
 }
 
@@ -240,9 +237,9 @@ static void threads_do_not_disturb_each_other(void **state)
 	for (i = 0; i < 8; i++)
 		inputs[i] = recipe_random(i + 1, 20000u * i);
 	for (k = 0; k < 4; k++)
-		assert_int_equal(pthread_create(&threads[k], NULL, hash_some,
-						inputs),
-				 0);
+		assert_int_equal(
+			pthread_create(&threads[k], NULL, hash_some, inputs),
+			0);
 	for (k = 0; k < 4; k++) {
 		assert_int_equal(pthread_join(threads[k], &result), 0);
 		assert_non_null(result);

@@ -29,7 +29,8 @@ static void add_chunk(void *arg, const uint8_t md4[16], uint16_t length)
 
 /* The signature file and the traits; seed != 0 cuts data into updates. */
 static struct buf signatures(const void *data, size_t len, unsigned window,
-			     unsigned horizon, uint64_t seed, uint8_t traits[16])
+			     unsigned horizon, uint64_t seed,
+			     uint8_t traits[16])
 {
 	static struct rdc rdc;
 	struct draws d = draws_of(seed);
@@ -57,9 +58,9 @@ static void assert_md5(const struct buf *file, const char *want)
 	uint8_t hash[16];
 	char have[33];
 
-	assert_int_equal(EVP_Digest(file->data, file->len, hash, NULL,
-				    EVP_md5(), NULL),
-			 1);
+	assert_int_equal(
+		EVP_Digest(file->data, file->len, hash, NULL, EVP_md5(), NULL),
+		1);
 	hex_encode(hash, sizeof(hash), have);
 	assert_string_equal(have, want);
 }
@@ -256,8 +257,8 @@ static void compare_with_model(struct bytes b, unsigned window,
 	uint8_t want_traits[16], traits[16], split_traits[16];
 	struct buf want = model_signatures(b, window, horizon, want_traits);
 	struct buf have = signatures(b.data, b.len, window, horizon, 0, traits);
-	struct buf split = signatures(b.data, b.len, window, horizon, seed,
-				      split_traits);
+	struct buf split =
+		signatures(b.data, b.len, window, horizon, seed, split_traits);
 
 	if (have.len != want.len || split.len != want.len ||
 	    memcmp(have.data, want.data, want.len) != 0 ||
@@ -368,9 +369,8 @@ static void md4_of_the_rfc(void **state)
 	assert_int_equal(md4_init(&m), 0);
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(md4_begin(&m), 0);
-		assert_int_equal(md4_update(&m, tests[i][0],
-					    strlen(tests[i][0])),
-				 0);
+		assert_int_equal(
+			md4_update(&m, tests[i][0], strlen(tests[i][0])), 0);
 		assert_int_equal(md4_final(&m, hash), 0);
 		hex_encode(hash, 16, text);
 		assert_string_equal(text, tests[i][1]);

@@ -182,6 +182,8 @@ static void zeros(void **state)
 
 	(void)state;
 	assert_true(simhash_of(b, 3) == XXH3_64bits(&zero, 8));
+	memcpy(b.data, "some other windows, ", 20);
+	compare_with_model(b, 3);
 	free(b.data);
 }
 

@@ -173,9 +173,9 @@ static void table_24_special_signatures(void **state)
 	(void)state;
 	while (tsv_next(&lines)) {
 		for (i = 1; i < lines.count; i++)
-			assert_int_equal(sise_score(set.sigs[row],
-						    set.sigs[i - 1]),
-					 strtol(lines.fields[i], NULL, 10));
+			assert_int_equal(
+				sise_score(set.sigs[row], set.sigs[i - 1]),
+				strtol(lines.fields[i], NULL, 10));
 		row++;
 	}
 	assert_int_equal(row, 10);

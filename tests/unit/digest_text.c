@@ -179,12 +179,11 @@ static void scores_of_traits(void **state)
 
 	(void)state;
 	assert_int_equal(score(DIGEST_RDC, ones, ones), 100);
-	assert_int_equal(score(DIGEST_RDC, ones,
-			       "01010101010101010101010101010102"),
-			 93);
-	assert_int_equal(score(DIGEST_RDC, ones,
-			       "02020202020202020202020202020201"),
-			 6);
+	assert_int_equal(
+		score(DIGEST_RDC, ones, "01010101010101010101010101010102"),
+		93);
+	assert_int_equal(
+		score(DIGEST_RDC, ones, "02020202020202020202020202020201"), 6);
 	assert_int_equal(score(DIGEST_RDC, ones, none), 0);
 	assert_int_equal(score(DIGEST_RDC, none, none), 0);
 }
@@ -194,8 +193,7 @@ static void scores_of_sise(void **state)
 	(void)state;
 	assert_int_equal(score(DIGEST_SISE, SISE, SISE), 100);
 	assert_int_equal(score(DIGEST_SISE, SISE, "12(11):AA::6(5):AAAC"), 50);
-	assert_int_equal(score(DIGEST_SISE, SISE, "24(23):AA::12(11):AAAB"),
-			 0);
+	assert_int_equal(score(DIGEST_SISE, SISE, "24(23):AA::12(11):AAAB"), 0);
 }
 
 static void contents_are_equal_or_not(void **state)

@@ -17,7 +17,8 @@
 
 /* What the index should hold, kept the simple way. */
 struct model {
-	struct digests digests[MODEL_ROWS + 1]; /* by content id; size 0: none */
+	struct digests
+		digests[MODEL_ROWS + 1]; /* by content id; size 0: none */
 	uint32_t last;
 };
 
@@ -61,13 +62,13 @@ static struct candidate model_candidate(const struct digests *a,
 
 	c.distance = 64;
 	if (has_simhash(a) && has_simhash(b))
-		c.distance = (uint8_t)__builtin_popcountll(a->simhash ^
-							   b->simhash);
+		c.distance =
+			(uint8_t)__builtin_popcountll(a->simhash ^ b->simhash);
 	if (has_traits(a) && has_traits(b))
 		traits = count_equal(a->traits, b->traits);
 	c.traits = (uint8_t)(traits > 0 ? traits : 0);
-	c.estimate = (uint8_t)score_estimate(a->size, b->size, c.distance,
-					     traits);
+	c.estimate =
+		(uint8_t)score_estimate(a->size, b->size, c.distance, traits);
 	return c;
 }
 
@@ -168,8 +169,8 @@ static void compare_query(const struct model *m, struct index *ix)
 	want_count = model_query(m, &d, self, first, least, want);
 	if (want_count > capacity)
 		want_count = capacity;
-	assert_int_equal(index_query(ix, &d, self, first, least, have,
-				     capacity, &have_count),
+	assert_int_equal(index_query(ix, &d, self, first, least, have, capacity,
+				     &have_count),
 			 0);
 	assert_int_equal(have_count, want_count);
 	for (i = 0; i < want_count; i++) {

@@ -98,8 +98,7 @@ static inline char *model_join(const struct model_level *a,
 			     (int)(a->len < max ? a->len : max), a->text,
 			     (unsigned long long)b->value,
 			     (unsigned long long)(b->value ? b->value - 1 : 0),
-			     (int)(b->len < max ? b->len : max),
-			     b->text) >= 0);
+			     (int)(b->len < max ? b->len : max), b->text) >= 0);
 	return text;
 }
 
@@ -145,8 +144,8 @@ static inline int model_score(const struct sise_part *x,
 		for (j = 1; j <= q; j++) {
 			if (x->pairs[i - 1] != y->pairs[j - 1])
 				continue;
-			run[i * (q + 1) + j] = (uint16_t)(
-				run[(i - 1) * (q + 1) + j - 1] + 1);
+			run[i * (q + 1) + j] =
+				(uint16_t)(run[(i - 1) * (q + 1) + j - 1] + 1);
 			if (i == p || j == q || x->pairs[i] != y->pairs[j]) {
 				ends[2 * n] = (uint16_t)i;
 				ends[2 * n++ + 1] = (uint16_t)j;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Made-up prose.  Without edit: `lines` lines of it.  With edit: copies the
-# input and replaces `percent` of its lines.
+# input and replaces `percent` of its lines, in runs of up to 20, as people
+# rewrite paragraphs.
 
 function next_random() {
 	random = (random * 16807) % 2147483647
@@ -36,15 +37,13 @@ BEGIN {
 			print line()
 		exit
 	}
-	due = 50
 }
 
+# Of every stretch of 20 * 100 / percent lines the first 20 are replaced.
 {
-	due += percent
-	if (due >= 100) {
-		due -= 100
+	stretch = percent > 0 ? 2000 / percent : 1e9
+	if ((NR - 1) % stretch < 20)
 		print line()
-	} else {
+	else
 		print
-	}
 }

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# kin compare, and what kin says about itself.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091,SC2016
+. tests/e2e/lib.sh
+
+gen_text 600 1 >"$T/a"
+edit_text 10 2 <"$T/a" >"$T/b"
+gen_text 600 3 >"$T/other"
+cp "$T/a" "$T/copy"
+
+measure() { # NAME A B
+	"$KIN" compare -m "$1" "$2" "$3"
+}
+
+code() { # COMMAND...
+	"$@" >/dev/null 2>&1
+	echo "$?"
+}
+
+is "$(measure score "$T/a" "$T/copy")" 100 'identical files score 100'
+between "$(measure score "$T/a" "$T/b")" 65 97 'an edited copy scores high'
+between "$(measure score "$T/a" "$T/other")" 0 40 'unrelated text scores low'
+is "$(measure score "$T/a" "$T/b")" "$(measure score "$T/b" "$T/a")" \
+	'the order does not matter'
+head -n 300 "$T/a" >"$T/half"
+between "$(measure score "$T/a" "$T/half")" 40 52 'half a file scores 50'
+is "$(measure xxh128 "$T/a" "$T/b")" 0 'xxh128 of different files'
+is "$(measure user.xxh128 "$T/a" "$T/copy")" 100 'xxh128 of equal files'
+is "$(measure score - "$T/copy" <"$T/a")" 100 '- is standard input'
+like "$("$KIN" compare "$T/a" "$T/b" | tr '\n' ' ')" \
+	'^score .*sise .*simhash .*distance .*rdc .*traits .*xxh128 ' \
+	'all measures side by side'
+
+# ---- digests instead of files ----
+
+for name in sise simhash rdc xxh128; do
+	text=$(digest "$T/b" "$name")
+	is "$(measure "$name" "$name:$text" "$T/a")" \
+		"$(measure "$name" "$T/b" "$T/a")" "$name:TEXT for a file"
+done
+"$KIN" digest "$T/b" >"$T/b.digests"
+for name in sise simhash rdc xxh128 score; do
+	is "$(measure "$name" "$T/b.digests" "$T/a")" \
+		"$(measure "$name" "$T/b" "$T/a")" \
+		"$name of what kin digest printed"
+done
+"$KIN" digest "$T/a" >"$T/a.digests"
+is "$(measure score "$T/a.digests" "$T/a.digests")" 100 \
+	'digests of the same file are identical'
+is "$(code "$KIN" compare -m score simhash:0123456789abcdef \
+	simhash:0123456789abcdef)" 0 'two digests alone have a score'
+isnt "$(measure score simhash:0123456789abcdef simhash:0123456789abcdef)" 100 \
+	'... which never says identical'
+is "$(code "$KIN" compare -m sise simhash:0123456789abcdef "$T/a")" 1 \
+	'a measure that is missing on one side fails'
+is "$(code "$KIN" compare simhash:xyz "$T/a")" 1 'a malformed digest fails'
+is "$(code "$KIN" compare "$T/missing" "$T/a")" 1 'a missing file fails'
+mkfifo "$T/fifo"
+is "$(code timeout 20 "$KIN" compare "$T/fifo" "$T/a")" 1 \
+	'a FIFO is not opened'
+cp "$T/a" "$T/sise:name"
+is "$(cd "$T" && measure score ./sise:name a)" 100 \
+	'./ makes a file of what looks like a digest'
+
+# ---- JSON ----
+
+is "$("$KIN" compare --json "$T/a" "$T/b" | perl -MJSON::PP -0777 -ne '
+	my $j = decode_json($_);
+	print join ",", map { exists $j->{$_} ? () : $_ } qw(a b score sise
+		simhash simhash_distance rdc rdc_matches xxh128)')" '' \
+	'--json has every measure'
+is "$("$KIN" compare --json simhash:0123456789abcdef "$T/b" |
+	perl -MJSON::PP -0777 -ne 'print decode_json($_)->{sise} // "null"')" \
+	null '--json says null for what is missing'
+
+# ---- usage ----
+
+is "$(code "$KIN" compare "$T/a")" 2 'one file is a usage error'
+is "$(code "$KIN" compare -m nonsense "$T/a" "$T/b")" 2 \
+	'an unknown measure is a usage error'
+is "$(code "$KIN" compare -x "$T/a" "$T/b")" 2 \
+	'an unknown option is a usage error'
+is "$(code "$KIN")" 2 'no command is a usage error'
+is "$(code "$KIN" nonsense)" 2 'an unknown command is a usage error'
+is "$(code "$KIN" help nonsense)" 2 'help for an unknown command too'
+like "$("$KIN" --version)" '^kin [0-9]' '--version'
+for name in digest compare similar status wait rescan; do
+	like "$("$KIN" help)" "  $name " "help lists $name"
+	like "$("$KIN" help "$name")" "^usage: kin $name " "help $name"
+	is "$("$KIN" "$name" --help)" "$("$KIN" help "$name")" "$name --help"
+done
+for name in similar status wait rescan; do
+	refused "$name outside a mount says what to do" \
+		'not in a kinfs mount; .*kinfs SOURCE MOUNTPOINT' \
+		"$KIN" "$name" "$T/a"
+	is "$(code "$KIN" "$name")" 2 "$name without a path is a usage error"
+done
+is "$(code "$KIN" wait --timeout soon "$T")" 2 \
+	'a timeout that is no number is a usage error'
+
+finish

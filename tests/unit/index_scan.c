@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/index/scan.h"
+
+static uint64_t simhash[SCAN_ROWS];
+static uint8_t tiles[SCAN_ROWS * TRAIT_COUNT];
+
+static struct scan_query query_of(uint64_t wanted, uint8_t trait)
+{
+	struct digests d = { .set = DIGEST_ALL, .size = 1, .simhash = wanted };
+	struct scan_query query;
+
+	memset(d.traits, trait, sizeof(d.traits));
+	scan_query_init(&query, &d);
+	return query;
+}
+
+/* All rows as far from wanted as can be, without traits in common. */
+static void fill(uint64_t wanted, uint8_t trait)
+{
+	uint8_t traits[TRAIT_COUNT];
+	size_t i;
+
+	memset(traits, trait + 1, sizeof(traits));
+	for (i = 0; i < SCAN_ROWS; i++) {
+		simhash[i] = ~wanted;
+		scan_traits_store(tiles, i, traits);
+	}
+}
+
+static void test_a_near_row_is_found_anywhere(void **state)
+{
+	struct scan_query query = query_of(0x0123456789abcdefu, 7);
+	size_t hits[SCAN_ROWS], row;
+
+	(void)state;
+	for (row = 0; row < SCAN_ROWS; row++) {
+		fill(query.simhash, 7);
+		simhash[row] = query.simhash ^ 0x8001;
+		assert_int_equal(
+			scan_rows(&query, simhash, tiles, SCAN_ROWS, hits), 1);
+		assert_int_equal(hits[0], row);
+	}
+}
+
+static void test_equal_traits_are_found_anywhere(void **state)
+{
+	struct scan_query query = query_of(0x0123456789abcdefu, 7);
+	size_t hits[SCAN_ROWS], row;
+
+	(void)state;
+	for (row = 0; row < SCAN_ROWS; row++) {
+		fill(query.simhash, 7);
+		scan_traits_store(tiles, row, query.traits);
+		assert_int_equal(
+			scan_rows(&query, simhash, tiles, SCAN_ROWS, hits), 1);
+		assert_int_equal(hits[0], row);
+	}
+}
+
+/* Every row would be a hit: only those counted are. */
+static void test_rows_behind_the_last_are_not_named(void **state)
+{
+	struct scan_query query = query_of(0x0123456789abcdefu, 7);
+	size_t hits[SCAN_ROWS], count, i;
+
+	(void)state;
+	fill(~query.simhash, 6);
+	for (count = 0; count <= SCAN_ROWS; count++) {
+		(void)scan_rows(&query, simhash, tiles, SCAN_ROWS, hits);
+		assert_int_equal(scan_rows(&query, simhash, tiles, count, hits),
+				 count);
+		for (i = 0; i < count; i++)
+			assert_int_equal(hits[i], i);
+	}
+}
+
+static void test_what_is_missing_is_not_equal(void **state)
+{
+	struct scan_query query = query_of(0, 0);
+	uint8_t traits[TRAIT_COUNT] = { 0 };
+
+	(void)state;
+	assert_int_equal(scan_distance(&query, 0), DISTANCE_NONE);
+	assert_int_equal(scan_distance(&query, 1), DISTANCE_NONE);
+	assert_int_equal(scan_equal_traits(&query, traits), -1);
+	query = query_of(5, 9);
+	assert_int_equal(scan_distance(&query, 0), DISTANCE_NONE);
+	assert_int_equal(scan_distance(&query, 4), 1);
+	assert_int_equal(scan_equal_traits(&query, traits), -1);
+	traits[3] = 9;
+	assert_int_equal(scan_equal_traits(&query, traits), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_near_row_is_found_anywhere),
+		cmocka_unit_test(test_equal_traits_are_found_anywhere),
+		cmocka_unit_test(test_rows_behind_the_last_are_not_named),
+		cmocka_unit_test(test_what_is_missing_is_not_equal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
