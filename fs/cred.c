@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define FUSE_USE_VERSION 314
 #include "fs/cred.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <time.h>
 
 #include "core/engine/engine.h"
 #include "fs/fs.h"
@@ -210,8 +211,7 @@ void notice_touch_end(struct fs *fs, struct touch *t)
 	    after.size == t->before.size &&
 	    after.mtime_ns == t->before.mtime_ns &&
 	    after.ctime_ns != t->before.ctime_ns &&
-	    !atomic_load(&t->inode->writers) &&
-	    !notice_key(fs, t->inode, &key))
+	    !atomic_load(&t->inode->writers) && !notice_key(fs, t->inode, &key))
 		engine_file_touched(fs->engine, &key, &t->before, &after);
 	inode_unref(fs, t->inode);
 }

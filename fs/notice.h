@@ -52,8 +52,7 @@ struct touch {
 	struct file_identity before;
 };
 
-void notice_touch_begin(struct fs *fs, struct inode *inode,
-			struct touch *out);
+void notice_touch_begin(struct fs *fs, struct inode *inode, struct touch *out);
 /* The same for the file of that name, if the mount knows it. */
 void notice_touch_begin_at(struct fs *fs, int dir_fd, const char *name,
 			   struct touch *out);

@@ -2,10 +2,6 @@
 #ifndef FS_OPS_H
 #define FS_OPS_H
 
-#ifndef FUSE_USE_VERSION
-#define FUSE_USE_VERSION 314
-#endif
-
 #include <fuse_lowlevel.h>
 #include <stddef.h>
 #include <stdint.h>

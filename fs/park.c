@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
+#include <stddef.h>
 
 /*
  * libfuse calls this with the request locked, either because an interrupt came

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -25,11 +26,11 @@ struct node {
 	struct node *parent; /* holds a reference; NULL for the top */
 	char *name;
 	enum node_kind kind;
-	unsigned depth;      /* components of its path in the virtual tree */
-	uint64_t number;     /* of the inode, bit 63 set */
-	uint64_t refs;       /* similar->lock */
-	struct inode *real;  /* holds a reference; of a link: the listed file */
-	char *target;        /* links only */
+	unsigned depth;     /* components of its path in the virtual tree */
+	uint64_t number;    /* of the inode, bit 63 set */
+	uint64_t refs;      /* similar->lock */
+	struct inode *real; /* holds a reference; of a link: the listed file */
+	char *target;       /* links only */
 	struct listing *listing; /* files only, the last one; similar->lock */
 };
 
@@ -55,8 +56,8 @@ static fuse_ino_t node_id(const struct node *n)
 
 static uint64_t number_below(uint64_t parent, const char *name)
 {
-	return XXH3_64bits_withSeed(name, strlen(name), parent) |
-	       UINT64_C(1) << 63;
+	return XXH3_64bits_withSeed(name, strlen(name), parent) | UINT64_C(1)
+									  << 63;
 }
 
 static struct node **bucket_of(struct similar *s, uint64_t number)
@@ -145,8 +146,8 @@ static int node_enter(struct fs *fs, struct node *want, struct node **out)
 
 /* real is taken, also on failure. */
 static int node_get(struct fs *fs, struct node *parent, const char *name,
-		    enum node_kind kind, struct inode *real,
-		    const char *target, struct node **out)
+		    enum node_kind kind, struct inode *real, const char *target,
+		    struct node **out)
 {
 	struct node *want = calloc(1, sizeof(*want));
 
@@ -220,9 +221,9 @@ struct inquiry_call {
 	struct fs *fs;
 	struct node *node; /* holds a reference */
 	enum purpose purpose;
-	char *name;                /* FOR_LOOKUP */
-	struct fuse_file_info fi;  /* FOR_OPEN */
-	size_t size;               /* FOR_STATE */
+	char *name;               /* FOR_LOOKUP */
+	struct fuse_file_info fi; /* FOR_OPEN */
+	size_t size;              /* FOR_STATE */
 	uid_t uid;
 	gid_t gid;
 };
@@ -322,9 +323,9 @@ static struct listing *node_kept_listing(struct fs *fs, struct node *n,
 
 	pthread_mutex_lock(&fs->similar->lock);
 	l = n->listing;
-	if (l && (l->uid != uid || l->gid != gid ||
-		  now_ns() - l->made_ns > 1000000000 + (int64_t)l->count *
-							       1000000))
+	if (l &&
+	    (l->uid != uid || l->gid != gid ||
+	     now_ns() - l->made_ns > 1000000000 + (int64_t)l->count * 1000000))
 		l = NULL;
 	if (l)
 		listing_ref(l);
@@ -393,8 +394,8 @@ static void find_viewer(struct fs *fs, fuse_req_t req, gid_t *groups,
 	if (!out->trusted)
 		count = fuse_req_getgroups(req, GROUPS_MAX, groups);
 	if (count > 0)
-		out->group_count = count < GROUPS_MAX ? (size_t)count :
-							GROUPS_MAX;
+		out->group_count =
+			count < GROUPS_MAX ? (size_t)count : GROUPS_MAX;
 }
 
 static int call_engine(struct inquiry_call *c, fuse_req_t req)
@@ -539,8 +540,7 @@ static void lookup_link(fuse_req_t req, struct fs *fs, struct node *parent,
 			const char *name)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct listing *l =
-		node_kept_listing(fs, parent, ctx->uid, ctx->gid);
+	struct listing *l = node_kept_listing(fs, parent, ctx->uid, ctx->gid);
 
 	if (!l) {
 		call_start(req, call_new(req, parent, FOR_LOOKUP, name));

@@ -6,7 +6,7 @@
 #include <fuse_lowlevel.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
@@ -137,8 +137,7 @@ static void query_step(struct query *q, int fd)
 		query_fail(q, -err);
 		return;
 	}
-	if ((answer.state == ENGINE_PENDING ||
-	     answer.state == ENGINE_CLOSED) &&
+	if ((answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED) &&
 	    wait_ms && q->wakes++ < WAKE_MAX &&
 	    !engine_wait(q->fs->engine, fd, wait_ms, on_news, q))
 		return; /* q is the engine's now */
@@ -315,8 +314,7 @@ static bool may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
 	if (inode_path_fd(fs, inode, &path))
 		return false;
 	if (!cred_assume(fs, req, &saved)) {
-		may = !faccessat(path.fd, "", R_OK,
-				 AT_EMPTY_PATH | AT_EACCESS);
+		may = !faccessat(path.fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
 		cred_restore(fs, &saved);
 	}
 	path_fd_close(&path);
@@ -339,8 +337,7 @@ void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (err) {
 		buf_release(&names);
 		fuse_reply_err(req, -err);
-	} else if (S_ISREG(inode->type) &&
-		   fs->options.xattrs != XATTRS_HIDE &&
+	} else if (S_ISREG(inode->type) && fs->options.xattrs != XATTRS_HIDE &&
 		   may_read(req, fs, inode)) {
 		query_begin(req, fs, inode, NULL, &names, size);
 	} else {
@@ -379,6 +376,5 @@ void xattr_derived_remove(fuse_req_t req, struct fs *fs, struct inode *inode,
 {
 	(void)inode;
 	(void)name;
-	fuse_reply_err(req,
-		       fs->options.xattrs == XATTRS_STRICT ? EPERM : 0);
+	fuse_reply_err(req, fs->options.xattrs == XATTRS_STRICT ? EPERM : 0);
 }

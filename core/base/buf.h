@@ -17,8 +17,8 @@ struct buf {
 };
 
 void buf_release(struct buf *b);
-void buf_clear(struct buf *b);                  /* keeps the memory */
-int buf_reserve(struct buf *b, size_t more);    /* room for more bytes */
+void buf_clear(struct buf *b);               /* keeps the memory */
+int buf_reserve(struct buf *b, size_t more); /* room for more bytes */
 int buf_append(struct buf *b, const void *data, size_t len);
 int buf_append_text(struct buf *b, const char *text);
 int buf_append_format(struct buf *b, const char *format, ...)

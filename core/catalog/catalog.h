@@ -34,9 +34,8 @@ struct catalog_txn;
 /* Which file it is.  The root of SOURCE is a directory like any other. */
 struct file_key {
 	uint64_t inode;
-	uint32_t device; /* 0: the device of SOURCE; else a hash of st_dev */
-	uint32_t
-		generation; /* hash of the file handle, 0 where there is none */
+	uint32_t device;     /* 0: that of SOURCE; else a hash of st_dev */
+	uint32_t generation; /* hash of the file handle; 0: there is none */
 };
 
 /* Which state of its content. */

@@ -89,7 +89,7 @@ static int check_fresh(struct check *c, const struct file_key *key,
 		       const struct file_record *r)
 {
 	uint8_t copy[COPY_KEY_BYTES];
-	struct digests d;
+	struct digests d = { 0 };
 	bool listed;
 	int found;
 	int err;

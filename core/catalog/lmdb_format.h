@@ -58,6 +58,27 @@ static inline uint64_t host64(const uint8_t *p)
 	return v;
 }
 
+struct lmdb_tree {
+	uint16_t flags;
+	uint16_t depth;
+	uint64_t branch_pages;
+	uint64_t leaf_pages;
+	uint64_t overflow_pages;
+	uint64_t entries;
+	uint64_t root;
+};
+
+static inline void lmdb_tree_load(const uint8_t *p, struct lmdb_tree *out)
+{
+	out->flags = host16(p + 4);
+	out->depth = host16(p + 6);
+	out->branch_pages = host64(p + 8);
+	out->leaf_pages = host64(p + 16);
+	out->overflow_pages = host64(p + 24);
+	out->entries = host64(p + 32);
+	out->root = host64(p + 40);
+}
+
 /* That LMDB gives its files here. */
 static inline uint64_t lmdb_page_size(void)
 {

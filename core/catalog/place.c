@@ -109,7 +109,7 @@ static int move_aside(const char *directory, struct buf *path_out)
 
 int catalog_set_aside(const char *directory, struct buf *path_out)
 {
-	int lock_fd;
+	int lock_fd = -1;
 	int err;
 
 	err = place_lock(directory, &lock_fd);

@@ -25,16 +25,6 @@
  */
 #define PAGES_BEYOND_MAX (UINT64_C(1) << 26)
 
-struct tree {
-	uint16_t flags;
-	uint16_t depth;
-	uint64_t branch_pages;
-	uint64_t leaf_pages;
-	uint64_t overflow_pages;
-	uint64_t entries;
-	uint64_t root;
-};
-
 enum tree_kind { TREE_FREE, TREE_MAIN, TREE_PLAIN, TREE_SIGNATURES };
 
 struct file_map {
@@ -51,23 +41,12 @@ struct file_map {
 struct walk {
 	struct file_map *f;
 	enum tree_kind kind;
-	struct tree counted; /* what was met so far */
+	struct lmdb_tree counted; /* what was met so far */
 	unsigned depth;
 	const uint8_t *last_key; /* of the nodes passed */
 	size_t last_len;
 	bool may_equal; /* last_key is a separator: the next may equal it */
 };
-
-static void tree_load(const uint8_t *p, struct tree *out)
-{
-	out->flags = host16(p + 4);
-	out->depth = host16(p + 6);
-	out->branch_pages = host64(p + 8);
-	out->leaf_pages = host64(p + 16);
-	out->overflow_pages = host64(p + 24);
-	out->entries = host64(p + 32);
-	out->root = host64(p + 40);
-}
 
 static const uint8_t *page_at(const struct file_map *f, uint64_t number)
 {
@@ -211,7 +190,7 @@ static int pass_key(struct walk *w, const struct node *n, bool separator)
 /* ---- values ---- */
 
 static int walk_tree(struct file_map *f, enum tree_kind kind,
-		     const struct tree *t);
+		     const struct lmdb_tree *t);
 
 /* A list of free pages: how many, then their numbers, descending. */
 static int free_list(struct file_map *f, const uint8_t *value, uint64_t len)
@@ -265,12 +244,12 @@ static int sub_tree(struct walk *w, const struct node *n)
 	const char *name = catalog_db_names[DB_SIGNATURES];
 	bool signatures = n->key_len == strlen(name) &&
 			  memcmp(n->key, name, n->key_len) == 0;
-	struct tree sub;
+	struct lmdb_tree sub;
 
 	if (w->kind != TREE_MAIN || n->flags != LMDB_NODE_TREE ||
 	    n->number != LMDB_TREE_BYTES)
 		return -EUCLEAN;
-	tree_load(n->value, &sub);
+	lmdb_tree_load(n->value, &sub);
 	return walk_tree(w->f, signatures ? TREE_SIGNATURES : TREE_PLAIN, &sub);
 }
 
@@ -372,13 +351,13 @@ static int walk_page(struct walk *w, uint64_t number, unsigned level)
 }
 
 /* Only plain trees are ours: no other flag is ever set. */
-static bool flags_are_valid(const struct tree *t, enum tree_kind kind)
+static bool flags_are_valid(const struct lmdb_tree *t, enum tree_kind kind)
 {
 	return t->flags == (kind == TREE_FREE ? MDB_INTEGERKEY : 0);
 }
 
 static int walk_tree(struct file_map *f, enum tree_kind kind,
-		     const struct tree *t)
+		     const struct lmdb_tree *t)
 {
 	struct walk w = { .f = f, .kind = kind, .depth = t->depth };
 	int err;
@@ -433,11 +412,11 @@ static int meta_find(struct file_map *f, const uint8_t **out)
 
 static int walk_file(struct file_map *f, const uint8_t *meta)
 {
-	struct tree free_tree, main_tree;
+	struct lmdb_tree free_tree, main_tree;
 	int err;
 
-	tree_load(meta + 24, &free_tree);
-	tree_load(meta + 24 + LMDB_TREE_BYTES, &main_tree);
+	lmdb_tree_load(meta + 24, &free_tree);
+	lmdb_tree_load(meta + 24 + LMDB_TREE_BYTES, &main_tree);
 	err = walk_tree(f, TREE_MAIN, &main_tree);
 	if (!err)
 		err = walk_tree(f, TREE_FREE, &free_tree);

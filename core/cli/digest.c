@@ -301,7 +301,6 @@ const struct command command_digest = {
 		"  -r, --recursive       look into directories, in order of "
 		"names; links in\n"
 		"                        them are not followed\n"
-		"      --json            an array of objects\n\n"
-		"An empty file is reported when it was named itself.\n",
+		"      --json            an array of objects\n",
 	.run = run,
 };

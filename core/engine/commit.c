@@ -9,13 +9,13 @@
 #include "core/engine/engine_impl.h"
 
 enum {
-	BATCH_EVENTS = 4096,   /* a commit at least this often */
-	BATCH_MS = 500,        /* ... and this soon after a post */
-	BATCH_MAX = 16384,     /* events of one transaction */
-	RETRY_MS = 2000,       /* after a failure */
-	SCAN_ROOM = 256,       /* listings under way */
-	EVENTS_MAX = 262144,   /* then names are dropped */
-	STUCK_RESULTS = 4096,  /* results kept while nothing can be written */
+	BATCH_EVENTS = 4096,  /* a commit at least this often */
+	BATCH_MS = 500,       /* ... and this soon after a post */
+	BATCH_MAX = 16384,    /* events of one transaction */
+	RETRY_MS = 2000,      /* after a failure */
+	SCAN_ROOM = 256,      /* listings under way */
+	EVENTS_MAX = 262144,  /* then names are dropped */
+	STUCK_RESULTS = 4096, /* results kept while nothing can be written */
 };
 
 void listing_free(struct listing *l)
@@ -130,8 +130,7 @@ bool commit_wait_room(struct engine *e)
 	bool room;
 
 	pthread_mutex_lock(&c->lock);
-	while (!atomic_load(&e->stopping) &&
-	       c->count - c->results >= SCAN_ROOM)
+	while (!atomic_load(&e->stopping) && c->count - c->results >= SCAN_ROOM)
 		pthread_cond_wait(&c->room, &c->lock);
 	room = !atomic_load(&e->stopping);
 	pthread_mutex_unlock(&c->lock);
@@ -198,7 +197,7 @@ static int apply_name_added(struct commit *c, struct catalog_txn *txn,
 	if (ev->learned && commit_names_version(c, &ev->parent) != ev->version)
 		return 0;
 	err = ev->directory ? catalog_directory_set(txn, &ev->key) :
-				  ensure_file(txn, &ev->key);
+			      ensure_file(txn, &ev->key);
 
 	if (!err)
 		err = catalog_name_set(txn, &ev->parent, name_of(ev->name),
@@ -223,8 +222,8 @@ static int ignore_missing(int err)
 
 struct listing_diff {
 	const struct listing *listing;
-	size_t next;           /* entry to compare with */
-	struct buf vanished;   /* NUL-terminated names */
+	size_t next;         /* entry to compare with */
+	struct buf vanished; /* NUL-terminated names */
 	int err;
 };
 
@@ -267,8 +266,8 @@ static int remove_vanished(struct catalog_txn *txn, const struct listing *l)
 	name = d.vanished.data;
 	end = name + d.vanished.len;
 	while (!err && name < end) {
-		err = ignore_missing(catalog_name_remove(txn, &l->directory,
-							 name_of(name)));
+		err = ignore_missing(
+			catalog_name_remove(txn, &l->directory, name_of(name)));
 		name += strlen(name) + 1;
 	}
 	buf_release(&d.vanished);
@@ -337,8 +336,8 @@ static int apply(struct engine *e, struct catalog_txn *txn,
 	case EVENT_NAME_ADDED:
 		return apply_name_added(c, txn, ev);
 	case EVENT_NAME_REMOVED:
-		return ignore_missing(catalog_name_remove(
-			txn, &ev->parent, name_of(ev->name)));
+		return ignore_missing(catalog_name_remove(txn, &ev->parent,
+							  name_of(ev->name)));
 	case EVENT_NAME_MOVED:
 		return ignore_missing(catalog_name_move(
 			txn, &ev->parent, name_of(ev->name), &ev->new_parent,
@@ -417,8 +416,10 @@ static void update_index(struct engine *e, const struct catalog_changes *ch)
 		catalog_abort(txn);
 	}
 	if (err)
-		engine_log(e, "index: %s; near-duplicates will be missing "
-			      "until the next mount", err_text(err));
+		engine_log(e,
+			   "index: %s; near-duplicates will be missing "
+			   "until the next mount",
+			   err_text(err));
 }
 
 /* Frees the first count events and tells the queue about their results. */
@@ -458,8 +459,10 @@ static void note_outcome(struct engine *e, int err, uint64_t attempted)
 	pthread_cond_broadcast(&c->room);
 	pthread_mutex_unlock(&c->lock);
 	if (err && err != before)
-		engine_log(e, "catalog: %s; digests are still answered, and "
-			      "written when it works again", err_text(err));
+		engine_log(e,
+			   "catalog: %s; digests are still answered, and "
+			   "written when it works again",
+			   err_text(err));
 	if (!err && before) {
 		engine_log(e, "catalog: works again");
 		workers_feed_want(e); /* results were thrown away */

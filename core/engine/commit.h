@@ -23,14 +23,14 @@
  * value from before and is thrown away when that has moved on.
  */
 enum event_kind {
-	EVENT_RESULT,       /* a file was hashed, or failed */
-	EVENT_PENDING,      /* a file must be hashed some time */
-	EVENT_FORGET,       /* a file is gone, or skipped by a rule */
-	EVENT_TOUCHED,      /* its ctime moved, its content did not change */
+	EVENT_RESULT,  /* a file was hashed, or failed */
+	EVENT_PENDING, /* a file must be hashed some time */
+	EVENT_FORGET,  /* a file is gone, or skipped by a rule */
+	EVENT_TOUCHED, /* its ctime moved, its content did not change */
 	EVENT_NAME_ADDED,
 	EVENT_NAME_REMOVED,
 	EVENT_NAME_MOVED,
-	EVENT_LISTING,      /* the entries of a directory */
+	EVENT_LISTING, /* the entries of a directory */
 };
 
 struct listing_entry {
@@ -57,8 +57,8 @@ struct event {
 	struct file_identity before; /* touched: identity is the new one */
 	struct file_key parent, new_parent;
 	bool directory, exchange;
-	bool learned;     /* the name was read from disk ... */
-	unsigned version; /* ... when the parent's counter was this */
+	bool learned;            /* the name was read from disk ... */
+	unsigned version;        /* ... when the parent's counter was this */
 	struct result *result;   /* owned */
 	struct listing *listing; /* owned */
 	char *name, *new_name;   /* owned */
@@ -73,9 +73,9 @@ struct commit {
 	pthread_cond_t work;
 	pthread_cond_t room; /* the scan may post again */
 	struct event *first, *last;
-	size_t count;    /* events not yet committed */
-	size_t results;  /* of these, results */
-	size_t touches;  /* of these, EVENT_TOUCHED */
+	size_t count;   /* events not yet committed */
+	size_t results; /* of these, results */
+	size_t touches; /* of these, EVENT_TOUCHED */
 	int64_t oldest_ms;
 	uint64_t posted;    /* number of the last event */
 	uint64_t committed; /* all up to this one are in the catalog */

@@ -128,8 +128,9 @@ static int open_catalog(struct engine *e, const char *directory)
 		return err;
 	err = catalog_set_aside(directory, &aside);
 	if (!err) {
-		engine_log(e, "%s: the catalog is damaged or of another "
-			      "version; moved to %s, building a new one",
+		engine_log(e,
+			   "%s: the catalog is damaged or of another "
+			   "version; moved to %s, building a new one",
 			   directory, aside.data);
 		err = catalog_open(&options, &e->catalog);
 	}

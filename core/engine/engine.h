@@ -49,9 +49,9 @@ struct engine_options {
 	const char *source;      /* its absolute path */
 	const char *catalog_dir; /* borrowed during engine_open only */
 	uint32_t digest_set;
-	unsigned workers;  /* 0: one per processor */
-	uint64_t min_size; /* files below are skipped */
-	uint64_t max_size; /* files above are skipped; 0: no limit */
+	unsigned workers;            /* 0: one per processor */
+	uint64_t min_size;           /* files below are skipped */
+	uint64_t max_size;           /* files above are skipped; 0: no limit */
 	const char *const *excludes; /* globs, see path_is_excluded() */
 	size_t exclude_count;
 	bool cross;    /* also other filesystems mounted below SOURCE */

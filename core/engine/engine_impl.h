@@ -22,7 +22,7 @@
 struct feeder {
 	pthread_mutex_t lock; /* one at a time; guards the cursor */
 	struct file_key after;
-	bool started; /* after is valid */
+	bool started;        /* after is valid */
 	atomic_bool wanted;  /* files were put on the list since the start */
 	atomic_bool running; /* a pass over the list is not finished */
 };

@@ -76,7 +76,7 @@ static void append_ready(struct inquiry *q, struct request *r)
 	else
 		q->first = r;
 	q->last = r;
-	pthread_cond_signal(&q->work);
+	pthread_cond_broadcast(&q->work);
 }
 
 /* Lets r wait until the committer has got as far as what is posted now. */
@@ -154,8 +154,8 @@ int engine_similar(struct engine *e, int fd, const struct engine_viewer *viewer,
 	err = engine_ask(e, fd, &answer);
 	if (err)
 		return err;
-	pending = answer.state == ENGINE_PENDING ||
-		  answer.state == ENGINE_CLOSED;
+	pending =
+		answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED;
 	engine_answer_release(&answer);
 	r = request_new(e, fd, viewer);
 	if (!r)
@@ -189,6 +189,25 @@ int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,
 
 /* ---- threads ---- */
 
+/* The first request that a thread may begin, taken off the list, or NULL. */
+static struct request *take_ready(struct inquiry *q)
+{
+	bool may_browse = q->browsing + 1 < INQUIRY_THREADS;
+	struct request **at = &q->first, *before = NULL, *r;
+
+	while (*at && !(*at)->on_hits && !may_browse) {
+		before = *at;
+		at = &(*at)->next;
+	}
+	r = *at;
+	if (!r)
+		return NULL;
+	*at = r->next;
+	if (q->last == r)
+		q->last = before;
+	return r;
+}
+
 static void *inquiry_run(void *arg)
 {
 	struct engine *e = arg;
@@ -196,18 +215,19 @@ static void *inquiry_run(void *arg)
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->stopped) {
-		struct request *r = q->first;
+		struct request *r = take_ready(q);
+		size_t browses;
 
 		if (!r) {
 			pthread_cond_wait(&q->work, &q->lock);
 			continue;
 		}
-		q->first = r->next;
-		if (!q->first)
-			q->last = NULL;
+		browses = !r->on_hits;
+		q->browsing += browses;
 		pthread_mutex_unlock(&q->lock);
 		request_answer(r);
 		pthread_mutex_lock(&q->lock);
+		q->browsing -= browses;
 	}
 	pthread_mutex_unlock(&q->lock);
 	return NULL;

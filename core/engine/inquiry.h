@@ -10,6 +10,9 @@
 /*
  * "What resembles this?", on threads of their own.
  *
+ * A directory can take long (everything below it counts), so one thread is
+ * always left for single files.
+ *
  * An inquiry first waits for its file's digests (as a parked request), then
  * for the committer to reach everything posted before, then for a thread.
  */
@@ -27,6 +30,7 @@ struct inquiry {
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t work;
 	struct request *first, *last; /* ready to be answered */
+	size_t browsing;              /* threads with a directory */
 	struct request *held;         /* until the committer has come so far */
 	bool stopped;
 	struct near *near; /* NEAR_SLOTS, direct-mapped by content */

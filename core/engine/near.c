@@ -33,7 +33,7 @@ struct look {
 	struct engine *e;
 	struct catalog_txn *txn;
 	struct file_key self;
-	uint32_t self_content; /* 0: not in the catalog */
+	uint32_t self_content;    /* 0: not in the catalog */
 	struct engine_hits *hits; /* NULL: one is enough, keep nothing */
 	size_t found;
 };
@@ -50,7 +50,7 @@ struct hit_search {
 	const struct file_key *key;
 	const struct file_record *rec;
 	int score;
-	bool stale; /* it is there, and changed ... */
+	bool stale;                    /* it is there, and changed ... */
 	struct file_identity identity; /* ... to this */
 };
 

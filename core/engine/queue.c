@@ -198,8 +198,7 @@ static struct waiter *waiters_take(struct queue *q, struct job *job)
 	return taken;
 }
 
-static void waiter_link(struct queue *q, struct job *job,
-			struct waiter *w)
+static void waiter_link(struct queue *q, struct job *job, struct waiter *w)
 {
 	struct waiter *after = q->waiting_last;
 

@@ -46,10 +46,10 @@ struct job {
 	enum job_state state;
 	enum job_level level;
 	bool again;
-	unsigned tries;     /* how often it changed while it was hashed */
-	int64_t ready_ms;   /* delayed only */
+	unsigned tries;   /* how often it changed while it was hashed */
+	int64_t ready_ms; /* delayed only */
 	struct file_identity identity; /* running only: what is hashed */
-	struct result *result; /* done only; the committer owns it */
+	struct result *result;         /* done only; the committer owns it */
 	struct waiter *waiters;
 	struct job *chain;
 	struct job *prev, *next; /* in the list of its level or the delayed */
@@ -66,15 +66,15 @@ struct queue {
 	pthread_cond_t timer; /* an earlier time to wake up at */
 	struct job *buckets[QUEUE_BUCKETS];
 	struct job_list levels[JOB_LEVELS];
-	struct job_list delayed; /* by ready_ms */
+	struct job_list delayed;                     /* by ready_ms */
 	struct waiter *waiting_first, *waiting_last; /* by deadline */
 	size_t waiting;
-	size_t jobs;     /* in all states */
+	size_t jobs; /* in all states */
 	size_t running;
 	size_t unsteady; /* delayed after several tries: not waited for */
 	size_t done;
 	bool stopped;
-	bool feed;       /* the catalog has pending files for us */
+	bool feed; /* the catalog has pending files for us */
 	pthread_t timer_thread;
 	bool timer_started;
 };

@@ -207,8 +207,8 @@ static int scan_directory(struct walk *w, const char *path)
 	if (err == -ENOMEM)
 		return err;
 	if (err && err != -ENOENT && err != -ENOTDIR && err != -ECANCELED)
-		engine_log(w->e, "%s/%s: %s; not scanned",
-			   w->e->options.source, path, err_text(err));
+		engine_log(w->e, "%s/%s: %s; not scanned", w->e->options.source,
+			   path, err_text(err));
 	return 0;
 }
 

@@ -16,8 +16,9 @@
 
 enum {
 	CHUNK = 256 * 1024,
-	CHECK_BYTES = 16 << 20,     /* look for a change this often */
-	HAND_OVER_BYTES = 8 << 20,  /* less is quicker finished than begun anew */
+	CHECK_BYTES = 16 << 20, /* look for a change this often */
+	HAND_OVER_BYTES = 8
+			  << 20, /* less is quicker finished than begun anew */
 	FEED_COUNT = 4096,
 	RETRY_MAX_MS = 30000,
 	CLOSING_MS = 2,
@@ -92,8 +93,8 @@ static int digest_file(struct task *t, struct digests *out)
 
 	while (!err && done < t->identity.size) {
 		uint64_t left = t->identity.size - done;
-		ssize_t n = read_chunk(t, done, left < CHUNK ? (size_t)left :
-							       CHUNK);
+		ssize_t n = read_chunk(t, done,
+				       left < CHUNK ? (size_t)left : CHUNK);
 
 		if (n == 0)
 			return -EAGAIN; /* shorter than it was */
@@ -122,6 +123,15 @@ static int post_result(void *arg, struct result *r)
 	return commit_post(arg, ev);
 }
 
+/* For a file that has no name any more: who waits gets the result, and nobody
+ * will ever ask for it again. */
+static int keep_nothing(void *arg, struct result *r)
+{
+	(void)arg;
+	(void)r;
+	return -ENOENT;
+}
+
 /* Takes digests (NULL with an error). */
 static void end_with_result(struct task *t, int error, struct digests *digests)
 {
@@ -139,7 +149,8 @@ static void end_with_result(struct task *t, int error, struct digests *digests)
 	r->error = error;
 	if (digests)
 		r->digests = *digests;
-	queue_done(&e->queue, t->job, r, post_result, e);
+	queue_done(&e->queue, t->job, r,
+		   t->st->st_nlink ? post_result : keep_nothing, e);
 }
 
 static void end_unsteady(struct task *t)

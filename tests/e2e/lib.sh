@@ -290,7 +290,8 @@ try_mount() { # SOURCE MOUNTPOINT [OPTIONS...]
 	pid_of[$point]=$pid
 	log_of[$point]=$log
 	poll 20 mounted_or_gone "$point" "$pid"
-	mounted "$point" && ! gone "$pid"
+	mounted "$point" && ! gone "$pid" &&
+		timeout 20 stat -f "$point" >/dev/null 2>&1
 }
 
 mount_kinfs() { # SOURCE MOUNTPOINT [OPTIONS...]

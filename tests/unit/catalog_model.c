@@ -310,6 +310,29 @@ static void op_pending(struct program *p, struct catalog_txn *txn)
 	model_put(&p->m, key, r, -1);
 }
 
+/* Half of them with an identity that is not the stored one. */
+static void op_touch(struct program *p, struct catalog_txn *txn)
+{
+	int key = any(p, KEYS);
+	struct model_file *f = &p->m.files[key];
+	struct file_key k = key_at(key);
+	struct file_identity before = f->record.identity;
+	struct file_identity after;
+	bool known = f->known && f->record.state != FILE_DIRECTORY;
+
+	if (any(p, 2) == 0)
+		before.mtime_ns ^= 1;
+	else if (!known)
+		before.size = 0;
+	after = before;
+	after.ctime_ns = any(p, 100);
+	want(p, catalog_file_touch(txn, &k, &before, &after) == 0);
+	if (known && file_identity_equal(&before, &f->record.identity))
+		f->record.identity = after;
+	after.size++;
+	want(p, catalog_file_touch(txn, &k, &before, &after) == -EINVAL);
+}
+
 static void op_failed(struct program *p, struct catalog_txn *txn)
 {
 	int key = any(p, KEYS);
@@ -388,7 +411,7 @@ static void run_op(struct program *p, struct catalog_txn *txn)
 		op_fresh,    op_fresh,     op_fresh,    op_pending,
 		op_failed,   op_directory, op_name_set, op_name_set,
 		op_name_set, op_name_set,  op_name_set, op_name_remove,
-		op_move,     op_move,      op_remove,
+		op_move,     op_move,      op_remove,   op_touch,
 	};
 
 	ops[any(p, sizeof(ops) / sizeof(ops[0]))](p, txn);
@@ -424,31 +447,36 @@ struct listing {
 	char last[256];
 };
 
+static const struct model_link *find_entry(const struct listing *l,
+					   const char *text)
+{
+	const struct model_link *m = l->p->m.links;
+	int i;
+
+	for (i = 0; i < LINKS; i++)
+		if (m[i].used && m[i].parent == l->parent &&
+		    strcmp(names[m[i].name], text) == 0)
+			return &m[i];
+	return NULL;
+}
+
 static int compare_entry(void *arg, struct catalog_name name,
 			 const struct file_key *key)
 {
 	struct listing *l = arg;
+	const struct model_link *m;
 	struct file_key k;
 	char text[256];
-	int i;
 
 	memcpy(text, name.bytes, name.len);
 	text[name.len] = '\0';
 	want(l->p, l->count == 0 || strcmp(l->last, text) < 0);
-	memcpy(l->last, text, sizeof(text));
+	memcpy(l->last, text, name.len + 1);
 	l->count++;
-	for (i = 0; i < LINKS; i++) {
-		const struct model_link *m = &l->p->m.links[i];
-
-		k = key_at(m->key);
-		if (m->used && m->parent == l->parent &&
-		    strcmp(names[m->name], text) == 0) {
-			want(l->p, file_key_equal(&k, key));
-			return 0;
-		}
-	}
-	fail_msg("seed %llu: a name that is not there",
-		 (unsigned long long)l->p->seed);
+	m = find_entry(l, text);
+	want(l->p, m != NULL);
+	k = key_at(m->key);
+	want(l->p, file_key_equal(&k, key));
 	return 0;
 }
 

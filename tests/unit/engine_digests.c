@@ -151,8 +151,9 @@ static void test_waiting_ends_at_the_deadline_and_at_the_end(void **state)
 	/* Nothing runs, so nothing will be hashed ... */
 	assert_int_equal(engine_open(&f.options, &f.engine), 0);
 	fd = open_file(&f, "a");
-	assert_int_equal(engine_wait(f.engine, fd, DEADLINE_S * 1000, on_done,
-				     &never), 0);
+	assert_int_equal(
+		engine_wait(f.engine, fd, DEADLINE_S * 1000, on_done, &never),
+		0);
 	fixture_close(&f);
 	assert_int_equal(outcome_wait(&never), -ECANCELED);
 	/* ... and a file that is read for ever is not waited for. */
@@ -210,8 +211,9 @@ static void test_many_askers_while_it_changes(void **state)
 	fixture_open(&f);
 	asker = (struct asker){ &f, open_file(&f, "a") };
 	for (i = 0; i < ASKERS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, ask_often,
-						&asker), 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, ask_often, &asker),
+			0);
 	for (i = 0; i < 30; i++) {
 		make_text(text, LEN, (uint64_t)i + 2);
 		write_file(&f, "a", text, LEN);

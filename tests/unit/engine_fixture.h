@@ -125,7 +125,8 @@ static inline void make_text(char *out, size_t len, uint64_t seed)
 		s ^= s << 13;
 		s ^= s >> 7;
 		s ^= s << 17;
-		out[i] = (s >> 40) % 7 == 0 ? ' ' : (char)('a' + (s >> 32) % 26);
+		out[i] =
+			(s >> 40) % 7 == 0 ? ' ' : (char)('a' + (s >> 32) % 26);
 	}
 }
 
@@ -176,8 +177,11 @@ struct outcome {
 	struct engine_entries entries;
 };
 
-#define OUTCOME_INIT \
-	{ .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER }
+#define OUTCOME_INIT                               \
+	{                                          \
+		.lock = PTHREAD_MUTEX_INITIALIZER, \
+		.cond = PTHREAD_COND_INITIALIZER   \
+	}
 
 static inline void outcome_set(struct outcome *o, int result)
 {
@@ -224,8 +228,8 @@ static inline int outcome_wait(struct outcome *o)
 	until.tv_sec += DEADLINE_S;
 	pthread_mutex_lock(&o->lock);
 	while (!o->done)
-		assert_int_equal(pthread_cond_timedwait(&o->cond, &o->lock,
-							&until), 0);
+		assert_int_equal(
+			pthread_cond_timedwait(&o->cond, &o->lock, &until), 0);
 	o->done = false;
 	result = o->result;
 	pthread_mutex_unlock(&o->lock);
@@ -281,7 +285,8 @@ static inline void ask_fresh(struct fixture *f, const char *path,
 		if (out->state != ENGINE_PENDING)
 			break;
 		assert_int_equal(engine_wait(f->engine, fd, DEADLINE_S * 1000,
-					     on_done, &o), 0);
+					     on_done, &o),
+				 0);
 		assert_int_equal(outcome_wait(&o), 0);
 	}
 	close(fd);
@@ -322,7 +327,8 @@ static inline void find_similar(struct fixture *f, const char *path,
 	int fd = open_file(f, path);
 
 	assert_int_equal(engine_similar(f->engine, fd, &viewer,
-					DEADLINE_S * 1000, on_hits, &o), 0);
+					DEADLINE_S * 1000, on_hits, &o),
+			 0);
 	assert_int_equal(outcome_wait(&o), 0);
 	close(fd);
 	*out = o.hits;

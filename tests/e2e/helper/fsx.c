@@ -129,7 +129,8 @@ static int compare(struct pair *p, size_t at, size_t len)
 static int step(struct pair *p, size_t *kind_out)
 {
 	size_t at = below(LIMIT - 1);
-	size_t len = 1 + below(below(4) == 0 ? LIMIT - at : (LIMIT - at) / 16 + 1);
+	size_t len =
+		1 + below(below(4) == 0 ? LIMIT - at : (LIMIT - at) / 16 + 1);
 
 	*kind_out = below(10);
 	switch (*kind_out) {
