@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/base/persona.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 
@@ -147,11 +148,8 @@ void engine_name_moved(struct engine *e, const struct file_key *parent,
 
 /* Whose eyes to look with: every path and file is checked for them. */
 struct engine_viewer {
-	uid_t uid;
-	gid_t gid;
-	const gid_t *groups;
-	size_t group_count;
-	bool trusted; /* uid 0, or the host's own user: no check needed */
+	bool trusted;       /* uid 0, or the host's own user: no check needed */
+	struct persona who; /* unless trusted */
 };
 
 struct engine_hit {

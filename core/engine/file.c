@@ -149,7 +149,6 @@ int file_open_beneath(int root_fd, const char *path, int flags)
 		fd = open_piece(dir_fd, piece, O_PATH | O_DIRECTORY);
 		if (dir_fd != root_fd)
 			close(dir_fd);
-		dir_fd = root_fd;
 		if (fd < 0)
 			return fd;
 		dir_fd = fd;
@@ -320,10 +319,12 @@ bool path_is_excluded(const char *path, const char *const *globs, size_t count)
 static bool is_excluded(const struct engine *e, int fd)
 {
 	const struct engine_options *o = &e->options;
-	char *path;
+	char *path = NULL;
 	bool excluded;
 
-	if (!o->exclude_count || file_path(e, fd, &path))
+	if (o->exclude_count)
+		(void)file_path(e, fd, &path);
+	if (!path)
 		return false;
 	excluded = path_is_excluded(path, o->excludes, o->exclude_count);
 	free(path);

@@ -8,7 +8,6 @@
 
 #include "core/engine/engine_impl.h"
 #include "core/engine/near.h"
-#include "core/engine/viewer.h"
 
 /* ---- the way of a request ---- */
 
@@ -18,7 +17,7 @@ static void request_free(struct request *r)
 		return;
 	if (r->fd >= 0)
 		close(r->fd);
-	viewer_release(&r->viewer);
+	persona_release(&r->viewer.who);
 	free(r);
 }
 
@@ -30,8 +29,9 @@ static struct request *request_new(struct engine *e, int fd,
 	if (!r)
 		return NULL;
 	r->engine = e;
+	r->viewer.trusted = viewer->trusted;
 	r->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (r->fd >= 0 && !viewer_copy(viewer, &r->viewer))
+	if (r->fd >= 0 && !persona_copy(&viewer->who, &r->viewer.who))
 		return r;
 	request_free(r);
 	return NULL;
@@ -50,7 +50,9 @@ static void request_answer(struct request *r)
 {
 	struct engine_hits hits = { 0 };
 	struct engine_entries entries = { 0 };
-	int err = viewer_enter(&r->viewer);
+	const struct persona *own = &r->engine->inquiry.own;
+	bool trusted = r->viewer.trusted;
+	int err = trusted ? 0 : persona_enter(&r->viewer.who, own);
 
 	if (err) {
 		request_fail(r, err);
@@ -60,7 +62,8 @@ static void request_answer(struct request *r)
 		err = near_list(r, &hits);
 	else
 		err = near_browse(r, &entries);
-	viewer_leave(&r->viewer);
+	if (!trusted)
+		persona_leave(own);
 	if (r->on_hits)
 		r->on_hits(r->arg, err, &hits);
 	else
@@ -239,6 +242,8 @@ int inquiry_init(struct inquiry *q)
 
 	if (!err)
 		err = engine_cond_init(&q->work);
+	if (!err)
+		err = persona_own(&q->own);
 	q->near = calloc(NEAR_SLOTS, sizeof(*q->near));
 	return err || q->near ? err : -ENOMEM;
 }
@@ -289,6 +294,7 @@ void inquiry_stop(struct engine *e)
 void inquiry_release(struct inquiry *q)
 {
 	free(q->near);
+	persona_release(&q->own);
 	pthread_cond_destroy(&q->work);
 	pthread_mutex_destroy(&q->lock);
 }

@@ -33,7 +33,8 @@ struct inquiry {
 	size_t browsing;              /* threads with a directory */
 	struct request *held;         /* until the committer has come so far */
 	bool stopped;
-	struct near *near; /* NEAR_SLOTS, direct-mapped by content */
+	struct persona own; /* of the process; constant */
+	struct near *near;  /* NEAR_SLOTS, direct-mapped by content */
 	pthread_t threads[INQUIRY_THREADS];
 	size_t started;
 };

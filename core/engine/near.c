@@ -10,7 +10,6 @@
 
 #include "core/engine/engine_impl.h"
 #include "core/engine/file.h"
-#include "core/engine/viewer.h"
 #include "core/index/score.h"
 
 /*
@@ -37,6 +36,14 @@ struct look {
 	struct engine_hits *hits; /* NULL: one is enough, keep nothing */
 	size_t found;
 };
+
+/* Whether the viewer, whom the thread is by now, may read the file. */
+static bool viewer_can_read(const struct engine_viewer *v, int fd)
+{
+	if (v->trusted)
+		return true;
+	return faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
+}
 
 static bool is_stopping(const struct look *l)
 {
@@ -225,15 +232,18 @@ static int near_contents(struct look *l, const struct digests *d,
 			 size_t *count_out)
 {
 	int threshold = l->e->options.threshold, err;
+	struct index_query query = { .digests = d,
+				     .self = l->self_content,
+				     .first_content = first_content,
+				     .min_estimate = threshold - SLACK };
 	struct candidate *candidates = calloc(CANDIDATES, sizeof(*candidates));
 	struct scored *scored = calloc(CANDIDATES, sizeof(*scored));
 	size_t count = 0, kept = 0, i;
 
 	err = candidates && scored ? 0 : -ENOMEM;
 	if (!err)
-		err = index_query(l->e->index, d, l->self_content,
-				  first_content, threshold - SLACK, candidates,
-				  CANDIDATES, &count);
+		err = index_query(l->e->index, &query, candidates, CANDIDATES,
+				  &count);
 	for (i = 0; i < count && !err; i++) {
 		struct scored *s = &scored[kept];
 
@@ -313,9 +323,9 @@ static int list_file(struct look *l, const struct digests *d)
 
 int near_list(struct request *r, struct engine_hits *hits_out)
 {
-	struct engine_answer answer;
+	struct engine_answer answer = { 0 };
 	struct engine_hits hits = { 0 };
-	struct look l;
+	struct look l = { 0 };
 	struct stat st;
 	int err;
 

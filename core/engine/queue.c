@@ -456,13 +456,17 @@ static bool run_again(struct queue *q, struct job *job)
 	return true;
 }
 
-void queue_identify(struct queue *q, struct job *job,
-		    const struct file_identity *identity)
+enum job_level queue_identify(struct queue *q, struct job *job,
+			      const struct file_identity *identity)
 {
+	enum job_level level;
+
 	pthread_mutex_lock(&q->lock);
 	job->identity = *identity;
 	job->again = false;
+	level = job->level;
 	pthread_mutex_unlock(&q->lock);
+	return level;
 }
 
 void queue_finish(struct queue *q, struct job *job)

@@ -101,9 +101,10 @@ struct job *queue_take(struct queue *q, enum job_level highest,
 /* The catalog has pending files that the queue does not know. */
 void queue_feed(struct queue *q);
 
-/* What the running job has found and is about to hash. */
-void queue_identify(struct queue *q, struct job *job,
-		    const struct file_identity *identity);
+/* What the running job has found and is about to hash.  Returns the level the
+ * job has by now. */
+enum job_level queue_identify(struct queue *q, struct job *job,
+			      const struct file_identity *identity);
 
 /* Nothing (more) to do: answers the waiters and drops the job. */
 void queue_finish(struct queue *q, struct job *job);

@@ -262,12 +262,13 @@ static void work_on_file(struct worker *w, struct job *job, int path_fd,
 		.job = job,
 		.st = st,
 	};
+	enum job_level level;
 
 	engine_file_identity(st, &t.identity);
-	queue_identify(&w->e->queue, job, &t.identity);
+	level = queue_identify(&w->e->queue, job, &t.identity);
 	if (ends_early(&t, path_fd))
 		return;
-	if (job->level != JOB_SCAN)
+	if (level != JOB_SCAN)
 		names_learn(w->e, path_fd, &job->key);
 	t.fd = file_reopen(path_fd);
 	if (t.fd == -EMFILE || t.fd == -ENFILE || t.fd == -EWOULDBLOCK) {

@@ -17,7 +17,7 @@ static void test_scan_hashes_everything(void **state)
 	for (i = 0; i < 50; i++) {
 		make_text(text, LEN, (uint64_t)i + 1);
 		(void)snprintf(name, sizeof(name), "file%d", i);
-		write_file(&f, name, text, (size_t)(i * 100));
+		write_file(&f, name, text, (size_t)i * 100);
 	}
 	fixture_open(&f);
 	wait_idle(&f);
@@ -32,7 +32,7 @@ static void test_scan_hashes_everything(void **state)
 		assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
 		close(fd);
 		assert_int_equal(answer.state, ENGINE_FRESH);
-		assert_digests_of(&answer.digests, text, (size_t)(i * 100));
+		assert_digests_of(&answer.digests, text, (size_t)i * 100);
 		engine_answer_release(&answer);
 	}
 	fixture_remove(&f);
@@ -84,16 +84,87 @@ static void test_a_remount_reads_nothing(void **state)
 	ask_fresh(&f, "a", &answer);
 	assert_digests_of(&answer.digests, text, LEN);
 	engine_answer_release(&answer);
-	{
-		json_t *status;
+	assert_int_equal(hashed_files(&f), 0);
+	fixture_remove(&f);
+}
 
-		assert_int_equal(engine_status(f.engine, &status), 0);
-		assert_int_equal(
-			json_integer_value(json_object_get(
-				json_object_get(status, "hashed"), "files")),
-			0);
-		json_decref(status);
-	}
+static void stat_of(struct fixture *f, const char *path,
+		    struct file_identity *out)
+{
+	int fd = open_file(f, path);
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	engine_file_identity(&st, out);
+	close(fd);
+}
+
+static void change_mode(struct fixture *f, const char *path, mode_t mode)
+{
+	char full[128];
+
+	(void)snprintf(full, sizeof(full), "%s/%s", f->source, path);
+	assert_int_equal(chmod(full, mode), 0);
+}
+
+static void test_a_moved_ctime_that_was_told_costs_no_reading(void **state)
+{
+	struct fixture f;
+	struct engine_answer answer;
+	struct file_identity before, after;
+	struct file_key key;
+	char text[LEN];
+
+	(void)state;
+	fixture_make(&f);
+	make_text(text, LEN, 1);
+	write_file(&f, "told", text, LEN);
+	write_file(&f, "untold", text, LEN);
+	fixture_open(&f);
+	wait_idle(&f);
+	assert_int_equal(hashed_files(&f), 2);
+	key_of(&f, "told", &key);
+	stat_of(&f, "told", &before);
+	change_mode(&f, "told", 0640);
+	stat_of(&f, "told", &after);
+	engine_file_touched(f.engine, &key, &before, &after);
+	ask_fresh(&f, "told", &answer);
+	assert_digests_of(&answer.digests, text, LEN);
+	engine_answer_release(&answer);
+	assert_int_equal(hashed_files(&f), 2);
+	/* The same behind the host's back: it could be a new content. */
+	change_mode(&f, "untold", 0640);
+	ask_fresh(&f, "untold", &answer);
+	engine_answer_release(&answer);
+	assert_int_equal(hashed_files(&f), 3);
+	fixture_remove(&f);
+}
+
+static void test_touching_does_not_cover_a_change(void **state)
+{
+	struct fixture f;
+	struct engine_answer answer;
+	struct file_identity before, after;
+	struct file_key key;
+	char text[LEN];
+
+	(void)state;
+	fixture_make(&f);
+	make_text(text, LEN, 1);
+	write_file(&f, "a", text, LEN);
+	fixture_open(&f);
+	wait_idle(&f);
+	key_of(&f, "a", &key);
+	/* The content changed before the host began to look. */
+	make_text(text, LEN, 2);
+	write_file(&f, "a", text, LEN);
+	stat_of(&f, "a", &before);
+	change_mode(&f, "a", 0640);
+	stat_of(&f, "a", &after);
+	engine_file_touched(f.engine, &key, &before, &after);
+	ask_fresh(&f, "a", &answer);
+	assert_digests_of(&answer.digests, text, LEN);
+	engine_answer_release(&answer);
 	fixture_remove(&f);
 }
 
@@ -238,6 +309,9 @@ int main(void)
 		cmocka_unit_test(
 			test_a_change_is_never_answered_with_the_old_value),
 		cmocka_unit_test(test_a_remount_reads_nothing),
+		cmocka_unit_test(
+			test_a_moved_ctime_that_was_told_costs_no_reading),
+		cmocka_unit_test(test_touching_does_not_cover_a_change),
 		cmocka_unit_test(test_rules_skip),
 		cmocka_unit_test(
 			test_waiting_ends_at_the_deadline_and_at_the_end),

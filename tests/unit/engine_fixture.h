@@ -247,6 +247,19 @@ static inline json_int_t status_number(struct fixture *f, const char *name)
 	return value;
 }
 
+/* Files read since the engine was opened. */
+static inline json_int_t hashed_files(struct fixture *f)
+{
+	json_t *status;
+	json_int_t files;
+
+	assert_int_equal(engine_status(f->engine, &status), 0);
+	files = json_integer_value(
+		json_object_get(json_object_get(status, "hashed"), "files"));
+	json_decref(status);
+	return files;
+}
+
 static inline bool is_idle(struct fixture *f)
 {
 	json_t *status;
