@@ -6,9 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fs/fs.h"
@@ -23,98 +21,59 @@ static pthread_once_t umask_shared_once = PTHREAD_ONCE_INIT;
 
 int cred_init(struct fs *fs)
 {
-	int count = getgroups(0, NULL);
-
 	fs->root_user = geteuid() == 0;
-	if (count < 0)
-		return -errno;
-	fs->groups = calloc((size_t)count + 1, sizeof(gid_t));
-	if (!fs->groups)
-		return -ENOMEM;
-	count = getgroups(count, fs->groups);
-	if (count < 0)
-		return -errno;
-	fs->group_count = (size_t)count;
-	return 0;
+	return persona_own(&fs->own);
 }
 
-static bool set_groups(size_t count, const gid_t *groups)
+int cred_of(fuse_req_t req, struct persona *out)
 {
-	return syscall(SYS_setgroups, count, groups) == 0;
-}
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	int count, size = GROUPS_USUAL;
+	gid_t *groups;
 
-/* setfsuid() and setfsgid() report nothing; asking again does. */
-static bool set_fsuid(uid_t uid)
-{
-	setfsuid(uid);
-	return (uid_t)setfsuid((uid_t)-1) == uid;
-}
-
-static bool set_fsgid(gid_t gid)
-{
-	setfsgid(gid);
-	return (gid_t)setfsgid((gid_t)-1) == gid;
-}
-
-/* The groups of the caller, or none when they are not to be found out. */
-static int assume_groups(fuse_req_t req)
-{
-	gid_t usual[GROUPS_USUAL];
-	gid_t *groups = usual;
-	gid_t *more = NULL;
-	int count = fuse_req_getgroups(req, GROUPS_USUAL, usual);
-	int err = 0;
-
-	if (count > GROUPS_USUAL) {
-		int size = count;
-
-		more = calloc((size_t)size, sizeof(gid_t));
-		if (!more)
+	for (;;) {
+		groups = calloc((size_t)size, sizeof(*groups));
+		if (!groups)
 			return -ENOMEM;
-		groups = more;
 		count = fuse_req_getgroups(req, size, groups);
-		if (count > size)
-			count = size;
+		if (count <= size)
+			break;
+		free(groups);
+		size = count;
 	}
-	if (!set_groups(count < 0 ? 0 : (size_t)count, groups))
-		err = -errno;
-	free(more);
-	return err;
+	*out = (struct persona){ .uid = ctx->uid,
+				 .gid = ctx->gid,
+				 .groups = groups,
+				 .group_count = count < 0 ? 0 : (size_t)count };
+	return 0;
 }
 
 int cred_assume(struct fs *fs, fuse_req_t req, struct cred *saved_out)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct cred c = { .uid_changed = false };
+	struct persona caller = { 0 }, root = fs->own;
 	int err;
 
-	*saved_out = c;
+	saved_out->changed = false;
 	if (!fs->root_user || (ctx->uid == 0 && ctx->gid == 0))
 		return 0;
-	if (ctx->uid != 0) {
-		err = assume_groups(req);
-		if (err)
-			return err;
-		c.groups_changed = true;
+	if (ctx->uid == 0) {
+		root.gid = ctx->gid;
+		err = persona_enter(&root, &fs->own);
+	} else {
+		err = cred_of(req, &caller);
+		if (!err)
+			err = persona_enter(&caller, &fs->own);
+		persona_release(&caller);
 	}
-	c.gid_changed = true;
-	c.uid_changed = ctx->uid != 0;
-	if (!set_fsgid(ctx->gid) || (c.uid_changed && !set_fsuid(ctx->uid))) {
-		cred_restore(fs, &c);
-		return -EPERM;
-	}
-	*saved_out = c;
-	return 0;
+	saved_out->changed = !err;
+	return err;
 }
 
 void cred_restore(struct fs *fs, const struct cred *saved)
 {
-	if (saved->uid_changed && !set_fsuid(geteuid()))
-		abort();
-	if (saved->gid_changed && !set_fsgid(getegid()))
-		abort();
-	if (saved->groups_changed && !set_groups(fs->group_count, fs->groups))
-		abort();
+	if (saved->changed)
+		persona_leave(&fs->own);
 }
 
 static void umask_clear(void)

@@ -7,25 +7,26 @@
 
 struct fs;
 struct fuse_req;
+struct persona;
 
 /*
  * Doing things as the caller.
  *
  * A daemon that is root serves other users; what they make must be theirs and
- * what they may not do must fail.  The calling thread (and no other: the raw
- * system calls act on one thread) takes the caller's fsuid, fsgid and groups
- * for one operation, which also takes away the capabilities that override
- * permissions.  A caller from another pid namespace has no groups that could
- * be looked up; it acts with its fsgid alone.
+ * what they may not do must fail.  The calling thread becomes the caller (see
+ * struct persona) for one operation; a caller that is root keeps the daemon's
+ * groups.  A caller from another pid namespace has no groups that could be
+ * looked up; it acts with its group alone.
  */
 struct cred {
-	bool uid_changed;
-	bool gid_changed;
-	bool groups_changed;
+	bool changed;
 };
 
 /* Done once, before the first request: -ENOMEM or errno. */
 int cred_init(struct fs *fs);
+
+/* Who asks.  persona_release() frees it; -ENOMEM. */
+int cred_of(struct fuse_req *req, struct persona *out);
 
 /* The caller's credentials; nothing to do when the daemon is not root or the
  * caller is root.  On failure nothing has changed. */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "core/base/persona.h"
 #include "fs/inode.h"
 #include "fs/options.h"
 
@@ -31,8 +32,7 @@ struct fs {
 
 	int proc_fd;    /* /proc/self/fd: how descriptors are opened again */
 	bool root_user; /* the daemon serves other users as themselves */
-	gid_t *groups;  /* the daemon's own, to go back to */
-	size_t group_count;
+	struct persona own; /* the daemon itself */
 
 	char *source; /* absolute, without symbolic links */
 	char *mountpoint;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/engine/engine.h"
 
 struct listing *listing_ref(struct listing *l)
 {
@@ -217,6 +216,11 @@ int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 		item->target = make_target(hit->path, depth);
 		if (!item->name || !item->target)
 			err = -ENOMEM;
+		else
+			item->path = item->target + strlen(item->target) -
+				     strlen(hit->path);
+		item->key = hit->key;
+		item->identity = hit->identity;
 	}
 	if (!err) {
 		sort_by_name(l);

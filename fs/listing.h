@@ -8,8 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct engine_entries;
-struct engine_hits;
+#include "core/engine/engine.h"
 
 /*
  * The content of one directory of the virtual tree at one moment, for one
@@ -18,7 +17,10 @@ struct engine_hits;
  */
 struct item {
 	char *name;
-	char *target; /* of a link; NULL in a directory of directories */
+	char *target;     /* of a link; NULL in a directory of directories */
+	const char *path; /* the end of target: relative to SOURCE */
+	struct file_key key;
+	struct file_identity identity;
 };
 
 struct listing {
@@ -30,6 +32,7 @@ struct listing {
 	uid_t uid; /* whom it was made for */
 	gid_t gid;
 	int64_t made_ns;
+	int64_t listed_ctime_ns; /* of the listed file then */
 };
 
 /*

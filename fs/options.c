@@ -89,7 +89,7 @@ static int add_digest(const char *name, size_t len, uint32_t *set)
 static int set_digests(struct options *o, const char *value)
 {
 	uint32_t set = DIGEST_BIT(DIGEST_XXH128);
-	int err = 0;
+	int err = *value ? 0 : -EINVAL;
 
 	while (*value && !err) {
 		size_t len = strcspn(value, ":,");

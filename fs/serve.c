@@ -275,6 +275,6 @@ int serve(struct fs *fs, int source_fd, const char *catalog_dir)
 	locks_free(fs);
 	if (fs->proc_fd >= 0)
 		close(fs->proc_fd);
-	free(fs->groups);
+	persona_release(&fs->own);
 	return status;
 }

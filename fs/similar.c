@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/similar.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -198,6 +199,13 @@ static int node_stat(struct fs *fs, const struct node *n, struct stat *out)
 	return 0;
 }
 
+static int64_t node_ctime(struct fs *fs, const struct node *n)
+{
+	struct stat st;
+
+	return node_stat(fs, n, &st) ? -1 : timespec_ns(&st.st_ctim);
+}
+
 /* Takes the reference of n as the kernel's lookup count. */
 static void reply_node(fuse_req_t req, struct fs *fs, struct node *n)
 {
@@ -226,6 +234,7 @@ struct inquiry_call {
 	size_t size;              /* FOR_STATE */
 	uid_t uid;
 	gid_t gid;
+	int64_t listed_ctime_ns; /* from before it was asked for */
 };
 
 static void call_free(struct inquiry_call *c)
@@ -336,9 +345,11 @@ static struct listing *node_kept_listing(struct fs *fs, struct node *n,
 /* Takes l, which may be NULL with an error. */
 static void call_end(struct inquiry_call *c, int err, struct listing *l)
 {
+	assert(err || l);
 	if (l) {
 		l->uid = c->uid;
 		l->gid = c->gid;
+		l->listed_ctime_ns = c->listed_ctime_ns;
 		l->made_ns = now_ns();
 		if (c->node->kind == NODE_FILE)
 			node_keep_listing(c->fs, c->node, l);
@@ -375,41 +386,30 @@ static void on_entries(void *arg, int result, struct engine_entries *entries)
 	call_end(c, result, l);
 }
 
-enum { GROUPS_MAX = 256 };
-
-/* Who asks.  groups has room for GROUPS_MAX. */
-static void find_viewer(struct fs *fs, fuse_req_t req, gid_t *groups,
-			struct engine_viewer *out)
+/* Who asks.  persona_release() frees who it is. */
+static int find_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
 {
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	int count = 0;
+	uid_t uid = fuse_req_ctx(req)->uid;
 
 	*out = (struct engine_viewer){
-		.uid = ctx->uid,
-		.gid = ctx->gid,
-		.groups = groups,
-		.trusted = ctx->uid == 0 ||
-			   (!fs->root_user && ctx->uid == geteuid()),
+		.trusted = uid == 0 || (!fs->root_user && uid == fs->own.uid),
 	};
-	if (!out->trusted)
-		count = fuse_req_getgroups(req, GROUPS_MAX, groups);
-	if (count > 0)
-		out->group_count =
-			count < GROUPS_MAX ? (size_t)count : GROUPS_MAX;
+	return out->trusted ? 0 : cred_of(req, &out->who);
 }
 
 static int call_engine(struct inquiry_call *c, fuse_req_t req)
 {
-	gid_t groups[GROUPS_MAX];
 	struct engine_viewer viewer;
 	struct path_fd path;
 	struct fs *fs = c->fs;
 	int err;
 
-	find_viewer(fs, req, groups, &viewer);
-	err = inode_path_fd(fs, c->node->real, &path);
+	err = find_viewer(fs, req, &viewer);
 	if (err)
 		return err;
+	err = inode_path_fd(fs, c->node->real, &path);
+	if (err)
+		goto out;
 	if (c->node->kind == NODE_FILE)
 		err = engine_similar(fs->engine, path.fd, &viewer,
 				     fs->options.wait_s * 1000, on_hits, c);
@@ -417,6 +417,8 @@ static int call_engine(struct inquiry_call *c, fuse_req_t req)
 		err = engine_browse(fs->engine, path.fd, &viewer, on_entries,
 				    c);
 	path_fd_close(&path);
+out:
+	persona_release(&viewer.who);
 	return err;
 }
 
@@ -428,6 +430,7 @@ static struct inquiry_call *call_new(fuse_req_t req, struct node *n,
 
 	if (!c)
 		return NULL;
+	c->listed_ctime_ns = node_ctime(fs_of(req), n);
 	c->name = name ? strdup(name) : NULL;
 	if (name && !c->name) {
 		free(c);
@@ -536,17 +539,34 @@ static int lookup_real(fuse_req_t req, struct fs *fs, struct node *parent,
 			NULL, out);
 }
 
+/* A kept listing spares the inquiry, not the look at the disk: the listed file
+ * and the one in question are as they were. */
+static bool item_holds(fuse_req_t req, struct fs *fs, const struct node *listed,
+		       const struct listing *l, const char *name)
+{
+	const struct item *item = listing_find(l, name);
+	struct cred saved;
+	bool holds;
+
+	if (!item || node_ctime(fs, listed) != l->listed_ctime_ns ||
+	    cred_assume(fs, req, &saved))
+		return false;
+	holds = engine_hit_holds(fs->engine, item->path, &item->key,
+				 &item->identity);
+	cred_restore(fs, &saved);
+	return holds;
+}
+
 static void lookup_link(fuse_req_t req, struct fs *fs, struct node *parent,
 			const char *name)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	struct listing *l = node_kept_listing(fs, parent, ctx->uid, ctx->gid);
 
-	if (!l) {
+	if (l && item_holds(req, fs, parent, l, name))
+		reply_item(req, fs, parent, l, name);
+	else
 		call_start(req, call_new(req, parent, FOR_LOOKUP, name));
-		return;
-	}
-	reply_item(req, fs, parent, l, name);
 	listing_unref(l);
 }
 

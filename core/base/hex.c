@@ -36,7 +36,7 @@ int hex_decode(const char *text, size_t text_len, uint8_t *bytes, size_t len)
 		if (digit_value(text[i]) < 0)
 			return -EINVAL;
 	for (i = 0; i < len; i++)
-		bytes[i] = (uint8_t)(digit_value(text[2 * i]) << 4 |
+		bytes[i] = (uint8_t)(digit_value(text[2 * i]) * 16 +
 				     digit_value(text[2 * i + 1]));
 	return 0;
 }

@@ -169,11 +169,13 @@ int mount_find(const char *path, struct mount *out)
 	struct search s = { 0 };
 	struct stat st;
 	char *real = realpath(path, NULL);
-	int err = 0;
+	int err;
 
-	if (!real || stat(real, &st))
+	if (!real)
+		return -errno;
+	if (stat(real, &st)) {
 		err = -errno;
-	if (!err) {
+	} else {
 		s.path = real;
 		s.device = st.st_dev;
 		err = search_lines(&s);

@@ -21,7 +21,7 @@ static int mount_argument(const struct command *command, int argc, char **argv,
 
 	while ((c = getopt_long(argc, argv, "", with_json + (json_out ? 0 : 1),
 				NULL)) != -1) {
-		if (c != 'j')
+		if (c != 'j' || !json_out)
 			return usage_error(command, NULL);
 		*json_out = true;
 	}

@@ -144,11 +144,10 @@ static void pause_ms(double ms)
  * mount from being unmounted. */
 static int wait_until_idle(struct wait_job *job)
 {
-	double ms, left, end = now() + job->timeout;
+	double ms = POLL_FIRST_MS, left, end = now() + job->timeout;
 	int code;
 
-	for (ms = POLL_FIRST_MS; !look(job, &code);
-	     ms = fmin(2 * ms, POLL_MOST_MS)) {
+	while (!look(job, &code)) {
 		left = job->timeout < 0 ? POLL_MOST_MS : 1000 * (end - now());
 		if (left <= 0) {
 			end_bar(job);
@@ -157,6 +156,7 @@ static int wait_until_idle(struct wait_job *job)
 			return EXIT_FAILED;
 		}
 		pause_ms(fmin(ms, left));
+		ms = fmin(2 * ms, POLL_MOST_MS);
 	}
 	return code;
 }

@@ -121,7 +121,7 @@ static bool has_enough(const struct sise *s, unsigned level)
  */
 static void raise_low(struct sise *s)
 {
-	while (s->low + 2 < SISE_LEVELS && has_enough(s, s->low + 2) &&
+	while (s->low < SISE_LEVELS - 2 && has_enough(s, s->low + 2) &&
 	       starts_at_or_above(s->size, s->low + 2))
 		s->low++;
 }

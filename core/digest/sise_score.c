@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/sise.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ static void init_match(struct match *m, const struct sise_part *x,
 	m->x = x;
 	m->y = y;
 	memset(m->last, 0xff, sizeof(m->last));
+	memset(m->previous, 0xff, y->count * sizeof(m->previous[0]));
 	for (i = 0; i < y->count; i++) {
 		m->previous[i] = m->last[y->pairs[i]];
 		m->last[y->pairs[i]] = i;
@@ -88,6 +90,7 @@ static int score_strings(const struct sise_part *x, const struct sise_part *y)
 	size_t i;
 	uint16_t j;
 
+	assert(longer > 0);
 	init_match(&m, x, y);
 	for (i = x->count; i-- > 0;) {
 		for (j = m.last[x->pairs[i]]; j != NONE; j = m.previous[j]) {

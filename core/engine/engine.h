@@ -155,9 +155,15 @@ struct engine_viewer {
 struct engine_hit {
 	char *path; /* relative to SOURCE */
 	int score;  /* 100: identical */
-	uint64_t size;
 	struct file_key key;
+	struct file_identity identity;
 };
+
+/* Whether a hit is still what it was: the path leads to that file in that
+ * state, for the calling thread's credentials. */
+bool engine_hit_holds(const struct engine *e, const char *path,
+		      const struct file_key *key,
+		      const struct file_identity *identity);
 
 struct engine_hits {
 	struct engine_hit *hits; /* best first */

@@ -81,8 +81,8 @@ static int hit_add(const struct hit_search *s, const char *path)
 	*hit = (struct engine_hit){
 		.path = strdup(path),
 		.score = s->score,
-		.size = s->rec->identity.size,
 		.key = *s->key,
+		.identity = s->rec->identity,
 	};
 	if (!hit->path)
 		return -ENOMEM;
@@ -90,19 +90,42 @@ static int hit_add(const struct hit_search *s, const char *path)
 	return 0;
 }
 
-static bool is_unchanged(struct hit_search *s, int fd)
+/* The identity of fd if it is the regular file that key says. */
+static bool identify(const struct engine *e, int fd, const struct file_key *key,
+		     struct file_identity *out)
 {
-	struct file_key key;
+	struct file_key found;
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return false;
-	engine_file_key(s->l->e, fd, &st, &key);
-	if (!file_key_equal(&key, s->key))
+	engine_file_key(e, fd, &st, &found);
+	engine_file_identity(&st, out);
+	return file_key_equal(&found, key);
+}
+
+static bool is_unchanged(struct hit_search *s, int fd)
+{
+	if (!identify(s->l->e, fd, s->key, &s->identity))
 		return false;
-	engine_file_identity(&st, &s->identity);
 	s->stale = !file_identity_equal(&s->identity, &s->rec->identity);
 	return !s->stale;
+}
+
+bool engine_hit_holds(const struct engine *e, const char *path,
+		      const struct file_key *key,
+		      const struct file_identity *identity)
+{
+	int fd = file_open_beneath(e->options.source_fd, path, O_PATH);
+	struct file_identity now;
+	bool holds;
+
+	if (fd < 0)
+		return false;
+	holds = identify(e, fd, key, &now) &&
+		file_identity_equal(&now, identity);
+	close(fd);
+	return holds;
 }
 
 /* 1 when the path leads to the file, 0 to try the next one. */

@@ -381,17 +381,17 @@ static void row_offer(const struct columns *c, size_t row,
 	best_offer(best, &found);
 }
 
-static void query_locked(const struct index *ix, const struct digests *d,
-			 uint32_t first_content, struct best *best)
+static void query_locked(const struct index *ix, const struct index_query *q,
+			 struct best *best)
 {
 	const struct columns *c = &ix->columns;
-	size_t first = row_from(c, ix->rows, first_content);
+	size_t first = row_from(c, ix->rows, q->first_content);
 	size_t row = first - first % TILE_ROWS;
 	size_t hits[SCAN_ROWS], hit_count, count, i;
 	struct scan_query query;
 	int least = 1;
 
-	scan_query_init(&query, d);
+	scan_query_init(&query, q->digests);
 	for (; row < ix->rows; row += count) {
 		count = ix->rows - row < SCAN_ROWS ? ix->rows - row : SCAN_ROWS;
 		if (least != best->least)
@@ -401,23 +401,23 @@ static void query_locked(const struct index *ix, const struct digests *d,
 				  c->traits + row * TRAIT_COUNT, count, hits);
 		for (i = 0; i < hit_count; i++)
 			if (row + hits[i] >= first)
-				row_offer(c, row + hits[i], &query, d->size,
-					  best);
+				row_offer(c, row + hits[i], &query,
+					  q->digests->size, best);
 	}
 }
 
-int index_query(struct index *ix, const struct digests *d, uint32_t self,
-		uint32_t first_content, int min_estimate, struct candidate *out,
-		size_t capacity, size_t *count_out)
+int index_query(struct index *ix, const struct index_query *q,
+		struct candidate *out, size_t capacity, size_t *count_out)
 {
 	struct best best = { .out = out,
 			     .capacity = capacity,
-			     .self = self,
-			     .least = min_estimate > 1 ? min_estimate : 1 };
+			     .self = q->self,
+			     .least = q->min_estimate > 1 ? q->min_estimate :
+							    1 };
 
-	if (capacity && d->size) {
+	if (capacity && q->digests->size) {
 		(void)pthread_rwlock_rdlock(&ix->columns_lock);
-		query_locked(ix, d, first_content, &best);
+		query_locked(ix, q, &best);
 		(void)pthread_rwlock_unlock(&ix->columns_lock);
 		best_sort(&best);
 	}

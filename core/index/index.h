@@ -37,22 +37,24 @@ size_t index_count(const struct index *ix);
 size_t index_bytes(const struct index *ix);
 
 struct candidate {
-	uint32_t content;
 	uint64_t size;
+	uint32_t content;
 	uint8_t distance; /* Hamming distance of the SimHashes, 0..64 */
 	uint8_t traits;   /* equal RDC traits, 0..16 */
 	uint8_t estimate; /* 0..99: score_estimate() of the two */
 };
 
-/*
- * The contents most likely to resemble d, best estimate first, at most
- * capacity (the content that equals d is left out when its id is given as
- * self, 0 for none).  Only contents with id >= first_content are looked at:
- * pass 1 for all, or the id from which on they are new.  Candidates whose
- * estimate is below min_estimate are not reported.
- */
-int index_query(struct index *ix, const struct digests *d, uint32_t self,
-		uint32_t first_content, int min_estimate, struct candidate *out,
-		size_t capacity, size_t *count_out);
+/* What is to resemble what. */
+struct index_query {
+	const struct digests *digests;
+	uint32_t self;          /* the content that has them, 0: none */
+	uint32_t first_content; /* least id that is looked at; 1: all */
+	int min_estimate;       /* candidates below are not reported */
+};
+
+/* The contents most likely to resemble the digests of q, but self, best
+ * estimate first, at most capacity. */
+int index_query(struct index *ix, const struct index_query *q,
+		struct candidate *out, size_t capacity, size_t *count_out);
 
 #endif

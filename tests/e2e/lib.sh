@@ -225,9 +225,17 @@ clean_up() {
 
 # An ordinary user must be able to open /dev/fuse.  Where it is root's alone,
 # the test runs once more in a mount namespace of its own, which has a device
-# node for everybody; there it may also mount what it likes.
+# node for everybody; there it may also mount what it likes.  Mounts of others
+# that came along would live on here when they are unmounted there.
 private_namespace() {
-	[ -z "${PRIVATE_NAMESPACE:-}" ] || return 0
+	local point
+	if [ -n "${PRIVATE_NAMESPACE:-}" ]; then
+		for point in $(awk '/ - fuse[. ]/ { print $5 }' \
+			/proc/self/mountinfo | tac); do
+			umount -l "$point"
+		done
+		return
+	fi
 	export PRIVATE_NAMESPACE=1
 	rmdir "$T"
 	exec unshare -m --propagation private bash "$0"

@@ -81,18 +81,18 @@ static int by_rank(const void *a, const void *b)
 	return x->content < y->content ? -1 : x->content > y->content;
 }
 
-static size_t model_query(const struct model *m, const struct digests *d,
-			  uint32_t self, uint32_t first, int least,
+static size_t model_query(const struct model *m, const struct index_query *q,
 			  struct candidate *out)
 {
+	int least = q->min_estimate > 1 ? q->min_estimate : 1;
 	size_t count = 0;
 	uint32_t id;
 
-	for (id = first; id <= m->last; id++) {
-		if (!m->digests[id].size || id == self)
+	for (id = q->first_content; id <= m->last; id++) {
+		if (!m->digests[id].size || id == q->self)
 			continue;
-		out[count] = model_candidate(d, &m->digests[id], id);
-		if (out[count].estimate >= (least > 1 ? least : 1))
+		out[count] = model_candidate(q->digests, &m->digests[id], id);
+		if (out[count].estimate >= least)
 			count++;
 	}
 	qsort(out, count, sizeof(*out), by_rank);
@@ -160,17 +160,17 @@ static void compare_query(const struct model *m, struct index *ix)
 	size_t capacity = random_next() % (CAPACITY_MAX + 1), have_count;
 	int least = (int)(random_next() % 90);
 	struct digests d = m->digests[self];
+	struct index_query query = { &d, self, first, least };
 	size_t i, want_count;
 
 	if (!d.size)
 		d.size = 5000;
 	if (random_next() % 4)
-		first = 1;
-	want_count = model_query(m, &d, self, first, least, want);
+		query.first_content = 1;
+	want_count = model_query(m, &query, want);
 	if (want_count > capacity)
 		want_count = capacity;
-	assert_int_equal(index_query(ix, &d, self, first, least, have, capacity,
-				     &have_count),
+	assert_int_equal(index_query(ix, &query, have, capacity, &have_count),
 			 0);
 	assert_int_equal(have_count, want_count);
 	for (i = 0; i < want_count; i++) {
@@ -234,6 +234,7 @@ static struct digests plain_digests(uint64_t simhash)
 static void test_equal_estimates_come_by_id(void **state)
 {
 	struct digests d = plain_digests(0xff00ff00ff00ff00u);
+	struct index_query query = { &d, 2, 1, 1 };
 	struct candidate found[4];
 	struct index *ix;
 	size_t count;
@@ -243,7 +244,7 @@ static void test_equal_estimates_come_by_id(void **state)
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 100; id++)
 		assert_int_equal(index_add(ix, id, &d), 0);
-	assert_int_equal(index_query(ix, &d, 2, 1, 1, found, 4, &count), 0);
+	assert_int_equal(index_query(ix, &query, found, 4, &count), 0);
 	assert_int_equal(count, 4);
 	assert_int_equal(found[0].content, 1);
 	assert_int_equal(found[1].content, 3);

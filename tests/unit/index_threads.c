@@ -38,10 +38,11 @@ static struct digests digests_of(uint32_t id)
 static void look_for(struct shared *s, uint32_t id)
 {
 	struct digests d = digests_of(id);
+	struct index_query query = { &d, 0, id, 90 };
 	struct candidate found[8];
 	size_t count, i;
 
-	if (index_query(s->ix, &d, 0, id, 90, found, 8, &count)) {
+	if (index_query(s->ix, &query, found, 8, &count)) {
 		atomic_fetch_add(&s->wrong, 1);
 		return;
 	}

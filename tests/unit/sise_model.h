@@ -133,7 +133,8 @@ static inline char *model_signature(const uint8_t *data, size_t len, size_t max)
 static inline int model_score(const struct sise_part *x,
 			      const struct sise_part *y)
 {
-	size_t p = x->count, q = y->count, i, j, v, n = 0, points = 0;
+	size_t p = x->count, q = y->count, longer = p > q ? p : q;
+	size_t i, j, v, n = 0, points = 0;
 	uint16_t *run = calloc((p + 1) * (q + 1), sizeof(*run));
 	uint16_t *ends = malloc((p * q + 1) * 2 * sizeof(*ends));
 	char used_x[SISE_MAX_PAIRS + 1] = { 0 };
@@ -165,7 +166,7 @@ static inline int model_score(const struct sise_part *x,
 	}
 	free(run);
 	free(ends);
-	return (int)(100 * points / (p > q ? p : q));
+	return longer ? (int)(100 * points / longer) : 0;
 }
 
 /* One order of the arguments. */
