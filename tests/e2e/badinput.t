@@ -289,6 +289,7 @@ default_attributes
 test_command_line
 test_stale_mount_point
 test_special
+share_programs
 test_names
 test_deep
 test_very_deep

@@ -443,6 +443,16 @@ helper() { # NAME: prints where the compiled program is
 	printf '%s\n' "$program"
 }
 
+# The checkout may lie where another user cannot go: puts copies of the
+# programs where anybody can.
+share_programs() {
+	mkdir -p "$T/bin"
+	cp "$KINFS" "$T/bin/kinfs"
+	cp "$KIN" "$T/bin/kin"
+	KINFS=$T/bin/kinfs
+	KIN=$T/bin/kin
+}
+
 as_nobody() { # COMMAND...
 	setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
 }

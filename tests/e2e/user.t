@@ -11,15 +11,6 @@ src=$home/Documents
 mnt=$home/kin
 bin=$T/bin
 
-# Programs where everybody can run them.
-copy_programs() {
-	mkdir -p "$bin"
-	cp "$KINFS" "$bin/kinfs"
-	cp "$KIN" "$bin/kin"
-	KINFS=$bin/kinfs
-	KIN=$bin/kin
-}
-
 user() { # COMMAND...: as a user that has nothing but a home
 	as_nobody env -u XDG_STATE_HOME -u XDG_RUNTIME_DIR HOME="$home" "$@"
 }
@@ -151,7 +142,7 @@ test_mount() {
 [ -u "$(command -v fusermount3)" ] || bail \
 	"an ordinary user can mount" "fusermount3 is not set-user-ID"
 open_fuse_to_all
-copy_programs
+share_programs
 make_home
 mkdir "$T/foreign"
 test_user
