@@ -145,6 +145,7 @@ static int load_content(void *arg, uint32_t content, const struct digests *d)
 	return d->size ? index_add(e->index, content, d) : 0;
 }
 
+/* Without the signatures: scan.c reads them later. */
 static int load_index(struct engine *e)
 {
 	struct catalog_txn *txn;

@@ -10,7 +10,6 @@
 
 #include "core/engine/engine_impl.h"
 #include "core/engine/file.h"
-#include "core/index/score.h"
 
 /*
  * From contents to files.
@@ -244,7 +243,7 @@ static int score_candidate(struct look *l, const struct digests *d,
 
 	if (err)
 		return err;
-	err = score_contents(d, &other, score_out);
+	err = index_score(l->e->index, d, &other, score_out);
 	digests_release(&other);
 	return err;
 }

@@ -2,11 +2,13 @@
 #include "core/index/index.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/index/frequency.h"
 #include "core/index/scan.h"
 #include "core/index/score.h"
 
@@ -34,6 +36,7 @@ struct index {
 	pthread_mutex_t change_lock;
 	pthread_rwlock_t columns_lock;
 	struct columns columns;
+	struct frequency *frequency; /* columns_lock */
 	size_t rows;
 	size_t dead;
 	_Atomic uint32_t end; /* index_end(); 0 before the first */
@@ -108,9 +111,14 @@ int index_new(struct index **out)
 	err = writers_first_init(&ix->columns_lock);
 	if (err)
 		goto no_rwlock;
+	err = frequency_new(&ix->frequency);
+	if (err)
+		goto no_frequency;
 	*out = ix;
 	return 0;
 
+no_frequency:
+	(void)pthread_rwlock_destroy(&ix->columns_lock);
 no_rwlock:
 	(void)pthread_mutex_destroy(&ix->change_lock);
 no_mutex:
@@ -124,6 +132,7 @@ void index_free(struct index *ix)
 {
 	if (!ix)
 		return;
+	frequency_free(ix->frequency);
 	(void)pthread_rwlock_destroy(&ix->columns_lock);
 	(void)pthread_mutex_destroy(&ix->change_lock);
 	columns_release(&ix->columns);
@@ -181,6 +190,18 @@ static void row_store(struct columns *c, size_t row, uint32_t content,
 	scan_traits_store(c->traits, row, traits);
 }
 
+int index_learn(struct index *ix, const struct digests *d)
+{
+	int err;
+
+	if (!(d->set & DIGEST_BIT(DIGEST_SISE)))
+		return 0;
+	(void)pthread_rwlock_wrlock(&ix->columns_lock);
+	err = frequency_add(ix->frequency, d->sise);
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	return err;
+}
+
 static int add_locked(struct index *ix, uint32_t content,
 		      const struct digests *d)
 {
@@ -197,6 +218,8 @@ static int add_locked(struct index *ix, uint32_t content,
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	ix->rows++;
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	/* Without memory its features are not counted, that is all. */
+	(void)index_learn(ix, d);
 	return 0;
 }
 
@@ -274,9 +297,41 @@ size_t index_bytes(const struct index *ix)
 	size_t bytes;
 
 	(void)pthread_rwlock_rdlock(lock);
-	bytes = sizeof(*ix) + ix->columns.capacity * row_bytes;
+	bytes = sizeof(*ix) + frequency_bytes(ix->frequency) +
+		ix->columns.capacity * row_bytes;
 	(void)pthread_rwlock_unlock(lock);
 	return bytes;
+}
+
+/* ---- scores ---- */
+
+static int discount(struct index *ix, const struct digests *a,
+		    const struct digests *b, double *discount_out)
+{
+	int err;
+
+	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	err = frequency_discount(ix->frequency, ix->rows - ix->dead, a->sise,
+				 b->sise, discount_out);
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	return err;
+}
+
+int index_score(struct index *ix, const struct digests *a,
+		const struct digests *b, int *score_out)
+{
+	double factor;
+	int score, err = score_contents(a, b, &score);
+
+	if (!err && score > 0 && score < 100 &&
+	    (a->set & b->set & DIGEST_BIT(DIGEST_SISE))) {
+		err = discount(ix, a, b, &factor);
+		if (!err)
+			score = (int)lround(score * factor);
+	}
+	if (!err)
+		*score_out = score;
+	return err;
 }
 
 /* ---- queries ---- */

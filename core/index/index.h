@@ -11,8 +11,8 @@
  * Which contents resemble which, in memory.
  *
  * Flat columns, one row per distinct content: content id, size, SimHash, RDC
- * traits (36 bytes a row).  A query streams over the columns; nothing else is
- * kept, so nothing else can be out of date.  Thread-safe: many queries or one
+ * traits (36 bytes a row).  A query streams over the columns.  Beside them
+ * only counts of features are kept.  Thread-safe: many queries or one
  * change at a time.
  *
  * The index knows contents by their id only, nothing of files or storage.
@@ -26,6 +26,10 @@ void index_free(struct index *ix);
  * content (size 0) must not be added: it resembles nothing. */
 int index_add(struct index *ix, uint32_t content, const struct digests *d);
 
+/* Counts the features of a content that was added without its SiSe
+ * signature (see frequency.h). */
+int index_learn(struct index *ix, const struct digests *d);
+
 /* 0 also when it is not there.  Rows of removed contents are reclaimed by
  * themselves. */
 int index_remove(struct index *ix, uint32_t content);
@@ -35,6 +39,13 @@ uint32_t index_end(const struct index *ix);
 
 size_t index_count(const struct index *ix);
 size_t index_bytes(const struct index *ix);
+
+/*
+ * The score of two contents as score_contents() has it, less what they share
+ * only with a large part of all contents in the index (see frequency.h).
+ */
+int index_score(struct index *ix, const struct digests *a,
+		const struct digests *b, int *score_out);
 
 struct candidate {
 	uint64_t size;
