@@ -194,7 +194,7 @@ int index_learn(struct index *ix, const struct digests *d)
 {
 	int err;
 
-	if (!(d->set & DIGEST_BIT(DIGEST_SISE)))
+	if (!d->sise)
 		return 0;
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	err = frequency_add(ix->frequency, d->sise);
@@ -323,8 +323,7 @@ int index_score(struct index *ix, const struct digests *a,
 	double factor;
 	int score, err = score_contents(a, b, &score);
 
-	if (!err && score > 0 && score < 100 &&
-	    (a->set & b->set & DIGEST_BIT(DIGEST_SISE))) {
+	if (!err && score > 0 && score < 100 && a->sise && b->sise) {
 		err = discount(ix, a, b, &factor);
 		if (!err)
 			score = (int)lround(score * factor);

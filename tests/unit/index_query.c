@@ -289,19 +289,20 @@ static void test_removed_rows_are_reclaimed(void **state)
 {
 	struct digests d = plain_digests(1);
 	struct index *ix;
-	size_t full;
+	size_t empty, full; /* what does not grow is in both */
 	uint32_t id;
 
 	(void)state;
 	assert_int_equal(index_new(&ix), 0);
+	empty = index_bytes(ix);
 	for (id = 1; id <= 100000; id++)
 		assert_int_equal(index_add(ix, id, &d), 0);
-	full = index_bytes(ix);
+	full = index_bytes(ix) - empty;
 	assert_true(full < 100000 * 36 * 2);
 	for (id = 1; id <= 99000; id++)
 		assert_int_equal(index_remove(ix, id), 0);
 	assert_int_equal(index_count(ix), 1000);
-	assert_true(index_bytes(ix) < full / 10);
+	assert_true(index_bytes(ix) - empty < full / 10);
 	index_free(ix);
 }
 
