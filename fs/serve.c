@@ -57,9 +57,6 @@ static int complain_engine(int err, const char *catalog_dir)
 		log_line("catalog '%s' is in use by another kinfs; unmount "
 			 "that one, or use another place with -o db=DIR",
 			 catalog_dir);
-	else if (err == -ENOTSUP)
-		log_line("the digest rdc needs MD4: install OpenSSL's legacy "
-			 "provider, or leave it out with -o digests=LIST");
 	else
 		log_line("catalog '%s': %s", catalog_dir, err_text(err));
 	return err;

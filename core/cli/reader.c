@@ -19,12 +19,7 @@ int reader_init(struct reader *r, uint32_t digest_set)
 	err = r->buffer ? fingerprint_new(digest_set, &r->fp) : -ENOMEM;
 	if (!err)
 		return EXIT_OK;
-	if (err == -ENOTSUP)
-		complain(NULL, "rdc needs MD4, which OpenSSL keeps in its "
-			       "legacy provider: install that, or choose "
-			       "another digest with -a");
-	else
-		complain_errno(NULL, err);
+	complain_errno(NULL, err);
 	reader_release(r);
 	return EXIT_FAILED;
 }

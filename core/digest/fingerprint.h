@@ -18,9 +18,7 @@
 struct fingerprint;
 
 /*
- * digest_set: DIGEST_BIT()s; XXH128 is always added.
- * -ENOTSUP when DIGEST_RDC is asked for and OpenSSL has no MD4 (its legacy
- * provider is not installed); -ENOMEM.
+ * digest_set: DIGEST_BIT()s; XXH128 is always added.  -ENOMEM.
  */
 int fingerprint_new(uint32_t digest_set, struct fingerprint **out);
 void fingerprint_free(struct fingerprint *fp);
@@ -28,7 +26,7 @@ void fingerprint_free(struct fingerprint *fp);
 /* Forgets what came before; a fresh or finished fp may be begun again. */
 int fingerprint_begin(struct fingerprint *fp);
 
-/* len may be 0.  -EIO when the MD4 library fails. */
+/* len may be 0. */
 int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);
 
 /* The digests of everything since begin; the caller releases them. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/digest/md4.h"
+#include "core/kernel/kernel.h"
 
 /*
  * Remote Differential Compression, [MS-RDC]: chunks whose edges depend on the
@@ -21,49 +21,50 @@
  */
 #define RDC_WINDOW 48 /* what DFSR and msrdc use for files */
 #define RDC_HORIZON 1024
-#define RDC_MAX_WINDOW 96
+#define RDC_MAX_WINDOW KERNEL_MAX_WINDOW
 #define RDC_MIN_HORIZON 128
 #define RDC_MAX_HORIZON 1024 /* ours; the specification goes to 16384 */
 #define RDC_MAX_CHUNK 65535
 #define RDC_TRAITS 16
 
-/* The largest hash of a block. */
-struct rdc_peak {
-	uint32_t value;
-	uint32_t offset;
-	bool unique;
-};
+/* Chunks are hashed many at a time, so these bytes wait for it. */
+#define RDC_BUFFER (256 * 1024)
+#define RDC_BATCH 128
 
 /* Called for every chunk, in order. */
 typedef void rdc_chunk_fn(void *arg, const uint8_t md4[16], uint16_t length);
 
 struct rdc {
-	struct md4 md4; /* of the chunk that is growing */
-	uint32_t window;
+	const struct kernel_ops *ops;
+	struct kernel_rolling rolling;
 	uint32_t horizon;
-	uint32_t rotation;
 	rdc_chunk_fn *on_chunk; /* may be NULL */
 	void *arg;
 
 	uint64_t blocks; /* full ones so far */
-	uint32_t fill;   /* bytes in the unfinished one */
-	uint32_t rolling;
-	uint32_t chunk_length; /* bytes given to md4 */
-	struct rdc_peak peaks[3];
-	uint64_t minima[RDC_TRAITS]; /* first 8 bytes of the least MD4 */
-	/* The last full block, then the unfinished one. */
-	uint8_t data[2 * RDC_MAX_HORIZON];
+	uint32_t hash;   /* the rolling one, after the last full block */
+	struct kernel_peak peaks[3];
 	/* Hashes of the last three blocks; block n is in hashes[n % 3]. */
 	uint32_t hashes[3][RDC_MAX_HORIZON];
+
+	/* Offsets in data: the growing chunk, the unfinished block, the end.
+	 * They are in this order. */
+	size_t chunk, block, end;
+	size_t chunk_count;
+	struct kernel_message chunks[RDC_BATCH]; /* finished, point into data */
+	uint64_t minima[RDC_TRAITS]; /* first 8 bytes of the least MD4 */
+	uint8_t data[RDC_MAX_WINDOW + RDC_BUFFER];
 };
 
-/* window 2..96, horizon 128..1024 (-EINVAL else).  -ENOTSUP without MD4,
- * -ENOMEM. */
+/* window 2..96, horizon 128..1024 (-EINVAL else). */
 int rdc_init(struct rdc *r, unsigned window, unsigned horizon);
 void rdc_release(struct rdc *r);
 
-/* Any number of files one after the other: begin, update..., final.
- * -EIO when MD4 fails. */
+/*
+ * Any number of files one after the other: begin, update..., final.  Chunks
+ * are reported some time after their last byte came, in final at the latest.
+ * These return 0.
+ */
 int rdc_begin(struct rdc *r);
 int rdc_update(struct rdc *r, const void *data, size_t len);
 

@@ -64,7 +64,7 @@ struct engine_options {
 /*
  * Opens the catalog (a damaged one is set aside with a line to the log), loads
  * the index, starts the threads and the scan.  -EBUSY: another process has
- * the catalog; -ENOTSUP: MD4 is missing; else what catalog_open says.
+ * the catalog; else what catalog_open says.
  */
 int engine_open(const struct engine_options *options, struct engine **out);
 

@@ -205,7 +205,7 @@ static void memory_is_bounded(void **state)
 
 /* ---- several threads ---- */
 
-/* Each with a fingerprint of its own; the first to come loads MD4 and the
+/* Each with a fingerprint of its own; the first to come makes the
  * table of the rolling hash, which all share. */
 static void *hash_some(void *arg)
 {

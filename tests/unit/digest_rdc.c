@@ -7,6 +7,7 @@
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
 #include "core/digest/rdc.h"
+#include "tests/unit/md4_model.h"
 #include "tests/unit/recipe.h"
 
 #define DIR "tests/vectors/rdc/"
@@ -192,7 +193,7 @@ static int is_local_maximum(const uint32_t *h, size_t n, size_t i, size_t hor)
 static uint32_t *model_hashes(const struct rdc *rdc, struct bytes b)
 {
 	uint32_t *h = calloc(b.len + 1, sizeof(*h));
-	size_t i, w = rdc->window;
+	size_t i, w = rdc->rolling.window;
 	uint32_t last = 0;
 
 	assert_non_null(h);
@@ -202,8 +203,7 @@ static uint32_t *model_hashes(const struct rdc *rdc, struct bytes b)
 	return h;
 }
 
-static void model_traits(struct md4 *m, const uint8_t md4[16],
-			 uint8_t minima[16][16])
+static void model_traits(const uint8_t md4[16], uint8_t minima[16][16])
 {
 	uint8_t message[17], hash[16];
 	int i;
@@ -211,9 +211,7 @@ static void model_traits(struct md4 *m, const uint8_t md4[16],
 	memcpy(message, md4, 16);
 	for (i = 0; i < 16; i++) {
 		message[16] = (uint8_t)(i + 1);
-		assert_int_equal(md4_begin(m), 0);
-		assert_int_equal(md4_update(m, message, 17), 0);
-		assert_int_equal(md4_final(m, hash), 0);
+		md4_model(message, sizeof(message), hash);
 		if (memcmp(hash, minima[i], 16) < 0)
 			memcpy(minima[i], hash, 16);
 	}
@@ -236,12 +234,9 @@ static struct buf model_signatures(struct bytes b, unsigned window,
 		if (i < b.len && i - start < RDC_MAX_CHUNK &&
 		    !is_local_maximum(h, b.len, i, horizon))
 			continue;
-		assert_int_equal(md4_begin(&rdc.md4), 0);
-		assert_int_equal(
-			md4_update(&rdc.md4, b.data + start, i - start), 0);
-		assert_int_equal(md4_final(&rdc.md4, hash), 0);
+		md4_model(b.data + start, i - start, hash);
 		add_chunk(&file, hash, (uint16_t)(i - start));
-		model_traits(&rdc.md4, hash, minima);
+		model_traits(hash, minima);
 		start = i;
 	}
 	for (i = 0; i < 16; i++)
@@ -321,6 +316,19 @@ static void forced_cuts(void **state)
 	}
 }
 
+/* Longer than what waits for its MD4, and more chunks than one batch. */
+static void many_chunks(void **state)
+{
+	struct bytes b = recipe_random(11, 3 * RDC_BUFFER + 12345);
+
+	(void)state;
+	compare_with_model(b, 48, 1024, 1);
+	compare_with_model(b, 16, 128, 2);
+	b.len = RDC_BUFFER;
+	compare_with_model(b, 7, 129, 3);
+	free(b.data);
+}
+
 static void small_files(void **state)
 {
 	uint8_t traits[16];
@@ -350,74 +358,43 @@ static void parameters_out_of_range_are_refused(void **state)
 	assert_int_equal(rdc_init(&rdc, 48, 1025), -EINVAL);
 }
 
-/* ---- MD4 ---- */
+/* ---- every variant of the kernels ---- */
 
-/* RFC 1320, A.5. */
-static void md4_of_the_rfc(void **state)
+static int use_variant(void **state)
 {
-	static const char *const tests[][2] = {
-		{ "", "31d6cfe0d16ae931b73c59d7e0c089c0" },
-		{ "a", "bde52cb31de33e46245e05fbdbd6fb24" },
-		{ "message digest", "d9130a8164549fe818874806e1c7014b" },
-	};
-	struct md4 m;
-	uint8_t hash[16];
-	char text[33];
-	size_t i;
-
-	(void)state;
-	assert_int_equal(md4_init(&m), 0);
-	for (i = 0; i < 3; i++) {
-		assert_int_equal(md4_begin(&m), 0);
-		assert_int_equal(
-			md4_update(&m, tests[i][0], strlen(tests[i][0])), 0);
-		assert_int_equal(md4_final(&m, hash), 0);
-		hex_encode(hash, 16, text);
-		assert_string_equal(text, tests[i][1]);
-	}
-	md4_release(&m);
-	md4_release(&m);
-}
-
-static void suffixed_md4s_are_openssl_s(void **state)
-{
-	uint8_t message[17], hash[16];
-	uint64_t have[16];
-	struct bytes b = recipe_random(1, 16000);
-	struct md4 m;
-	size_t i, k;
-
-	(void)state;
-	assert_int_equal(md4_init(&m), 0);
-	for (i = 0; i < b.len; i += 16) {
-		memcpy(message, b.data + i, 16);
-		md4_suffixed(message, have);
-		for (k = 0; k < 16; k++) {
-			message[16] = (uint8_t)(k + 1);
-			assert_int_equal(md4_begin(&m), 0);
-			assert_int_equal(md4_update(&m, message, 17), 0);
-			assert_int_equal(md4_final(&m, hash), 0);
-			assert_true(load_be64(hash) == have[k]);
-		}
-	}
-	md4_release(&m);
-	free(b.data);
+	kernel_use(*state);
+	return 0;
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(md4_of_the_rfc),
-		cmocka_unit_test(suffixed_md4s_are_openssl_s),
+	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_h3),
 		cmocka_unit_test(rolling_hash),
 		cmocka_unit_test(rfc_1320),
 		cmocka_unit_test(two_levels_of_signatures),
 		cmocka_unit_test(odd_inputs_give_what_the_model_gives),
 		cmocka_unit_test(forced_cuts),
+		cmocka_unit_test(many_chunks),
 		cmocka_unit_test(small_files),
 		cmocka_unit_test(parameters_out_of_range_are_refused),
 	};
+	enum { TESTS = sizeof(tests) / sizeof(tests[0]), MOST = 8 };
+	static struct CMUnitTest all_tests[TESTS * MOST];
+	static char names[TESTS * MOST][80];
+	size_t i, count;
+	const struct kernel_ops *variants = kernel_all(&count);
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (count > MOST)
+		return 1;
+	for (i = 0; i < TESTS * count; i++) {
+		all_tests[i] = tests[i % TESTS];
+		all_tests[i].setup_func = use_variant;
+		all_tests[i].initial_state = (void *)&variants[i / TESTS];
+		(void)snprintf(names[i], sizeof(names[i]), "%s: %s",
+			       variants[i / TESTS].name, tests[i % TESTS].name);
+		all_tests[i].name = names[i];
+	}
+	return _cmocka_run_group_tests("digest_rdc", all_tests, TESTS * count,
+				       NULL, NULL);
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/kernel/kernel.h"
+
+#include <stdatomic.h>
+
+#include "core/kernel/kernel_impl.h"
+
+/* Each needs all that the ones before it need. */
+static const struct kernel_ops variants[] = {
+	{ "scalar", &rdc_scalar, &md4_scalar },
+#ifdef __x86_64__
+	{ "avx2", &rdc_avx2, &md4_avx2 },
+	{ "avx512", &rdc_avx512, &md4_avx512 },
+#endif
+};
+
+/* Pairs with nothing: what it points to is constant. */
+static _Atomic(const struct kernel_ops *) chosen;
+
+/* The builtin asks the processor, and whether the system saves the
+ * registers. */
+static size_t usable_variants(void)
+{
+	size_t count = 1;
+
+#ifdef __x86_64__
+	__builtin_cpu_init();
+	if (!__builtin_cpu_supports("avx2"))
+		return count;
+	count++;
+	if (__builtin_cpu_supports("avx512f") &&
+	    __builtin_cpu_supports("avx512bw") &&
+	    __builtin_cpu_supports("avx512dq") &&
+	    __builtin_cpu_supports("avx512vl") &&
+	    __builtin_cpu_supports("avx512vbmi"))
+		count++;
+#endif
+	return count;
+}
+
+const struct kernel_ops *kernel_best(void)
+{
+	const struct kernel_ops *ops = atomic_load(&chosen);
+
+	if (!ops) {
+		ops = &variants[usable_variants() - 1];
+		atomic_store(&chosen, ops);
+	}
+	return ops;
+}
+
+const struct kernel_ops *kernel_all(size_t *count_out)
+{
+	*count_out = usable_variants();
+	return variants;
+}
+
+void kernel_use(const struct kernel_ops *ops)
+{
+	atomic_store(&chosen, ops);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/kernel/kernel_impl.h"
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+#include "core/base/bytes.h"
+
+#define TARGET __attribute__((target("avx2")))
+#define LANES 8
+
+/* The functions of RFC 1320, section 3.4. */
+
+static TARGET inline __m256i rotate(__m256i x, int bits)
+{
+	return _mm256_or_si256(_mm256_slli_epi32(x, bits),
+			       _mm256_srli_epi32(x, 32 - bits));
+}
+
+static TARGET inline __m256i choose(__m256i x, __m256i y, __m256i z)
+{
+	return _mm256_xor_si256(z, _mm256_and_si256(x, _mm256_xor_si256(y, z)));
+}
+
+static TARGET inline __m256i majority(__m256i x, __m256i y, __m256i z)
+{
+	return _mm256_or_si256(_mm256_and_si256(x, y),
+			       _mm256_and_si256(z, _mm256_or_si256(x, y)));
+}
+
+static TARGET inline __m256i parity(__m256i x, __m256i y, __m256i z)
+{
+	return _mm256_xor_si256(x, _mm256_xor_si256(y, z));
+}
+
+struct state {
+	__m256i a, b, c, d;
+};
+
+static TARGET inline __m256i same(uint32_t value)
+{
+	return _mm256_set1_epi32((int)value);
+}
+
+static TARGET inline __m256i add(__m256i x, __m256i f, __m256i w)
+{
+	return _mm256_add_epi32(_mm256_add_epi32(x, w), f);
+}
+
+static TARGET inline void round_1(struct state *s, const __m256i w[16])
+{
+	int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 16; i += 4) {
+		s->a = rotate(add(s->a, choose(s->b, s->c, s->d), w[i]), 3);
+		s->d = rotate(add(s->d, choose(s->a, s->b, s->c), w[i + 1]), 7);
+		s->c = rotate(add(s->c, choose(s->d, s->a, s->b), w[i + 2]),
+			      11);
+		s->b = rotate(add(s->b, choose(s->c, s->d, s->a), w[i + 3]),
+			      19);
+	}
+}
+
+static TARGET inline __m256i add_2(__m256i x, __m256i f, __m256i w)
+{
+	return add(x, f, _mm256_add_epi32(w, same(0x5a827999)));
+}
+
+static TARGET inline void round_2(struct state *s, const __m256i w[16])
+{
+	int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++) {
+		s->a = rotate(add_2(s->a, majority(s->b, s->c, s->d), w[i]), 3);
+		s->d = rotate(add_2(s->d, majority(s->a, s->b, s->c), w[i + 4]),
+			      5);
+		s->c = rotate(add_2(s->c, majority(s->d, s->a, s->b), w[i + 8]),
+			      9);
+		s->b = rotate(
+			add_2(s->b, majority(s->c, s->d, s->a), w[i + 12]), 13);
+	}
+}
+
+static TARGET inline __m256i add_3(__m256i x, __m256i f, __m256i w)
+{
+	return add(x, f, _mm256_add_epi32(w, same(0x6ed9eba1)));
+}
+
+static TARGET inline void round_3(struct state *s, const __m256i w[16])
+{
+	static const uint8_t order[4] = { 0, 2, 1, 3 };
+	int i, k;
+
+#pragma GCC unroll 4
+	for (k = 0; k < 4; k++) {
+		i = order[k];
+		s->a = rotate(add_3(s->a, parity(s->b, s->c, s->d), w[i]), 3);
+		s->d = rotate(add_3(s->d, parity(s->a, s->b, s->c), w[i + 8]),
+			      9);
+		s->c = rotate(add_3(s->c, parity(s->d, s->a, s->b), w[i + 4]),
+			      11);
+		s->b = rotate(add_3(s->b, parity(s->c, s->d, s->a), w[i + 12]),
+			      15);
+	}
+}
+
+static TARGET inline void add_block(struct state *s, const __m256i w[16])
+{
+	struct state before = *s;
+
+	round_1(s, w);
+	round_2(s, w);
+	round_3(s, w);
+	s->a = _mm256_add_epi32(s->a, before.a);
+	s->b = _mm256_add_epi32(s->b, before.b);
+	s->c = _mm256_add_epi32(s->c, before.c);
+	s->d = _mm256_add_epi32(s->d, before.d);
+}
+
+/* 4 words of lanes k and k + 4. */
+static TARGET inline __m256i load_rows(const uint8_t *const *at, size_t offset)
+{
+	return _mm256_inserti128_si256(
+		_mm256_castsi128_si256(
+			_mm_loadu_si128((const __m128i *)(at[0] + offset))),
+		_mm_loadu_si128((const __m128i *)(at[4] + offset)), 1);
+}
+
+/* 4 words of all lanes. */
+static TARGET inline void load_words(const uint8_t *const at[LANES],
+				     size_t offset, __m256i w[4])
+{
+	__m256i row_0 = load_rows(at, offset);
+	__m256i row_1 = load_rows(at + 1, offset);
+	__m256i row_2 = load_rows(at + 2, offset);
+	__m256i row_3 = load_rows(at + 3, offset);
+	__m256i low_0 = _mm256_unpacklo_epi32(row_0, row_1);
+	__m256i low_2 = _mm256_unpacklo_epi32(row_2, row_3);
+	__m256i high_0 = _mm256_unpackhi_epi32(row_0, row_1);
+	__m256i high_2 = _mm256_unpackhi_epi32(row_2, row_3);
+
+	w[0] = _mm256_unpacklo_epi64(low_0, low_2);
+	w[1] = _mm256_unpackhi_epi64(low_0, low_2);
+	w[2] = _mm256_unpacklo_epi64(high_0, high_2);
+	w[3] = _mm256_unpackhi_epi64(high_0, high_2);
+}
+
+static TARGET inline __m256i load(const void *from)
+{
+	return _mm256_loadu_si256(from);
+}
+
+static TARGET inline void store(void *to, __m256i x)
+{
+	_mm256_storeu_si256(to, x);
+}
+
+static TARGET void run(struct md4_lanes *lanes, size_t count)
+{
+	struct state s = {
+		load(lanes->words[0]),
+		load(lanes->words[1]),
+		load(lanes->words[2]),
+		load(lanes->words[3]),
+	};
+	const uint8_t *at[LANES];
+	__m256i w[16];
+	size_t i;
+
+	for (i = 0; i < LANES; i++)
+		at[i] = lanes->at[i];
+	for (; count > 0; count--) {
+		for (i = 0; i < 16; i += 4)
+			load_words(at, 4 * i, w + i);
+		add_block(&s, w);
+		for (i = 0; i < LANES; i++)
+			at[i] += lanes->step[i];
+	}
+	store(lanes->words[0], s.a);
+	store(lanes->words[1], s.b);
+	store(lanes->words[2], s.c);
+	store(lanes->words[3], s.d);
+}
+
+static void many(const struct kernel_message *messages, size_t count,
+		 uint8_t (*hashes_out)[16])
+{
+	md4_many_lanes(messages, count, hashes_out, LANES, run);
+}
+
+/*
+ * As numbers that sort as the bytes do: words 0 on top of words 1.  Of lanes
+ * 0, 1, 4, 5 or of the other four.
+ */
+static TARGET inline __m256i sortable(__m256i a, __m256i b, int half)
+{
+	const __m256i swap = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+		3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+
+	a = half ? _mm256_unpackhi_epi32(b, a) : _mm256_unpacklo_epi32(b, a);
+	return _mm256_shuffle_epi8(a, swap);
+}
+
+static TARGET inline __m256i lesser(__m256i x, __m256i y)
+{
+	/* There is only a signed comparison. */
+	const __m256i sign = _mm256_set1_epi64x(INT64_MIN);
+	__m256i greater = _mm256_cmpgt_epi64(_mm256_xor_si256(x, sign),
+					     _mm256_xor_si256(y, sign));
+
+	return _mm256_blendv_epi8(x, y, greater);
+}
+
+/* Messages first + 1 to first + 8. */
+static TARGET inline void suffixed_8(__m256i w[16], unsigned first,
+				     __m256i least[2])
+{
+	struct state s = { same(md4_start[0]), same(md4_start[1]),
+			   same(md4_start[2]), same(md4_start[3]) };
+
+	/* The suffix, and the bit that ends a message. */
+	w[4] = _mm256_add_epi32(same(0x8001 + first),
+				_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+	add_block(&s, w);
+	least[0] = lesser(least[0], sortable(s.a, s.b, 0));
+	least[1] = lesser(least[1], sortable(s.a, s.b, 1));
+}
+
+/* Between the order of sortable() and that of the lanes; its own inverse. */
+static TARGET inline void exchange_middle(__m256i x[2])
+{
+	__m256i low = _mm256_permute2x128_si256(x[0], x[1], 0x20);
+
+	x[1] = _mm256_permute2x128_si256(x[0], x[1], 0x31);
+	x[0] = low;
+}
+
+static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,
+			    uint64_t minima[16])
+{
+	__m256i least[4], w[16];
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		least[i] = load(minima + 4 * i);
+	exchange_middle(least);
+	exchange_middle(least + 2);
+	for (i = 0; i < 16; i++)
+		w[i] = _mm256_setzero_si256();
+	w[14] = same(17 * 8); /* the length of the message, in bits */
+	for (; count > 0; count--, prefixes++) {
+		for (i = 0; i < 4; i++)
+			w[i] = same(load_le32(*prefixes + 4 * i));
+		suffixed_8(w, 0, least);
+		suffixed_8(w, 8, least + 2);
+	}
+	exchange_middle(least);
+	exchange_middle(least + 2);
+	for (i = 0; i < 4; i++)
+		store(minima + 4 * i, least[i]);
+}
+
+const struct kernel_md4 md4_avx2 = { many, suffixed };
+
+#endif

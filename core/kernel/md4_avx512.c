@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/kernel/kernel_impl.h"
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+#include "core/base/bytes.h"
+
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#define LANES 16
+
+/* The functions of RFC 1320, section 3.4; the numbers are their truth
+ * tables. */
+#define rotate(x, bits) _mm512_rol_epi32(x, bits)
+#define choose(x, y, z) _mm512_ternarylogic_epi32(x, y, z, 0xca)
+#define majority(x, y, z) _mm512_ternarylogic_epi32(x, y, z, 0xe8)
+#define parity(x, y, z) _mm512_ternarylogic_epi32(x, y, z, 0x96)
+
+struct state {
+	__m512i a, b, c, d;
+};
+
+static TARGET inline __m512i same(uint32_t value)
+{
+	return _mm512_set1_epi32((int)value);
+}
+
+static TARGET inline __m512i add(__m512i x, __m512i f, __m512i w)
+{
+	return _mm512_add_epi32(_mm512_add_epi32(x, w), f);
+}
+
+static TARGET inline void round_1(struct state *s, const __m512i w[16])
+{
+	int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 16; i += 4) {
+		s->a = rotate(add(s->a, choose(s->b, s->c, s->d), w[i]), 3);
+		s->d = rotate(add(s->d, choose(s->a, s->b, s->c), w[i + 1]), 7);
+		s->c = rotate(add(s->c, choose(s->d, s->a, s->b), w[i + 2]),
+			      11);
+		s->b = rotate(add(s->b, choose(s->c, s->d, s->a), w[i + 3]),
+			      19);
+	}
+}
+
+static TARGET inline __m512i add_2(__m512i x, __m512i f, __m512i w)
+{
+	return add(x, f, _mm512_add_epi32(w, same(0x5a827999)));
+}
+
+static TARGET inline void round_2(struct state *s, const __m512i w[16])
+{
+	int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++) {
+		s->a = rotate(add_2(s->a, majority(s->b, s->c, s->d), w[i]), 3);
+		s->d = rotate(add_2(s->d, majority(s->a, s->b, s->c), w[i + 4]),
+			      5);
+		s->c = rotate(add_2(s->c, majority(s->d, s->a, s->b), w[i + 8]),
+			      9);
+		s->b = rotate(
+			add_2(s->b, majority(s->c, s->d, s->a), w[i + 12]), 13);
+	}
+}
+
+static TARGET inline __m512i add_3(__m512i x, __m512i f, __m512i w)
+{
+	return add(x, f, _mm512_add_epi32(w, same(0x6ed9eba1)));
+}
+
+static TARGET inline void round_3(struct state *s, const __m512i w[16])
+{
+	static const uint8_t order[4] = { 0, 2, 1, 3 };
+	int i, k;
+
+#pragma GCC unroll 4
+	for (k = 0; k < 4; k++) {
+		i = order[k];
+		s->a = rotate(add_3(s->a, parity(s->b, s->c, s->d), w[i]), 3);
+		s->d = rotate(add_3(s->d, parity(s->a, s->b, s->c), w[i + 8]),
+			      9);
+		s->c = rotate(add_3(s->c, parity(s->d, s->a, s->b), w[i + 4]),
+			      11);
+		s->b = rotate(add_3(s->b, parity(s->c, s->d, s->a), w[i + 12]),
+			      15);
+	}
+}
+
+static TARGET inline void add_block(struct state *s, const __m512i w[16])
+{
+	struct state before = *s;
+
+	round_1(s, w);
+	round_2(s, w);
+	round_3(s, w);
+	s->a = _mm512_add_epi32(s->a, before.a);
+	s->b = _mm512_add_epi32(s->b, before.b);
+	s->c = _mm512_add_epi32(s->c, before.c);
+	s->d = _mm512_add_epi32(s->d, before.d);
+}
+
+/* 4 words of lanes k, k + 4, k + 8, k + 12. */
+static TARGET inline __m512i load_rows(const uint8_t *const *at, size_t offset)
+{
+	__m512i x = _mm512_castsi128_si512(
+		_mm_loadu_si128((const __m128i *)(at[0] + offset)));
+
+	x = _mm512_inserti32x4(
+		x, _mm_loadu_si128((const __m128i *)(at[4] + offset)), 1);
+	x = _mm512_inserti32x4(
+		x, _mm_loadu_si128((const __m128i *)(at[8] + offset)), 2);
+	return _mm512_inserti32x4(
+		x, _mm_loadu_si128((const __m128i *)(at[12] + offset)), 3);
+}
+
+/* 4 words of all lanes. */
+static TARGET inline void load_words(const uint8_t *const at[LANES],
+				     size_t offset, __m512i w[4])
+{
+	__m512i row_0 = load_rows(at, offset);
+	__m512i row_1 = load_rows(at + 1, offset);
+	__m512i row_2 = load_rows(at + 2, offset);
+	__m512i row_3 = load_rows(at + 3, offset);
+	__m512i low_0 = _mm512_unpacklo_epi32(row_0, row_1);
+	__m512i low_2 = _mm512_unpacklo_epi32(row_2, row_3);
+	__m512i high_0 = _mm512_unpackhi_epi32(row_0, row_1);
+	__m512i high_2 = _mm512_unpackhi_epi32(row_2, row_3);
+
+	w[0] = _mm512_unpacklo_epi64(low_0, low_2);
+	w[1] = _mm512_unpackhi_epi64(low_0, low_2);
+	w[2] = _mm512_unpacklo_epi64(high_0, high_2);
+	w[3] = _mm512_unpackhi_epi64(high_0, high_2);
+}
+
+static TARGET void run(struct md4_lanes *lanes, size_t count)
+{
+	struct state s = {
+		_mm512_loadu_si512(lanes->words[0]),
+		_mm512_loadu_si512(lanes->words[1]),
+		_mm512_loadu_si512(lanes->words[2]),
+		_mm512_loadu_si512(lanes->words[3]),
+	};
+	const uint8_t *at[LANES];
+	__m512i w[16];
+	size_t i;
+
+	for (i = 0; i < LANES; i++)
+		at[i] = lanes->at[i];
+	for (; count > 0; count--) {
+		for (i = 0; i < 16; i += 4)
+			load_words(at, 4 * i, w + i);
+		add_block(&s, w);
+		for (i = 0; i < LANES; i++)
+			at[i] += lanes->step[i];
+	}
+	_mm512_storeu_si512(lanes->words[0], s.a);
+	_mm512_storeu_si512(lanes->words[1], s.b);
+	_mm512_storeu_si512(lanes->words[2], s.c);
+	_mm512_storeu_si512(lanes->words[3], s.d);
+}
+
+static void many(const struct kernel_message *messages, size_t count,
+		 uint8_t (*hashes_out)[16])
+{
+	md4_many_lanes(messages, count, hashes_out, LANES, run);
+}
+
+/* As numbers that sort as the bytes do: words 0 on top of words 1, of the
+ * first or the last 8 lanes. */
+static TARGET inline __m512i sortable(__m512i a, __m512i b, int half)
+{
+	const __m512i low = _mm512_setr_epi32(16, 0, 17, 1, 18, 2, 19, 3, 20, 4,
+					      21, 5, 22, 6, 23, 7);
+	const __m512i high = _mm512_add_epi32(low, same(8));
+	const __m512i swap = _mm512_broadcast_i32x4(_mm_setr_epi8(
+		3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
+
+	a = _mm512_permutex2var_epi32(a, half ? high : low, b);
+	return _mm512_shuffle_epi8(a, swap);
+}
+
+static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,
+			    uint64_t minima[16])
+{
+	const struct state start = { same(md4_start[0]), same(md4_start[1]),
+				     same(md4_start[2]), same(md4_start[3]) };
+	__m512i least_0 = _mm512_loadu_si512(minima);
+	__m512i least_8 = _mm512_loadu_si512(minima + 8);
+	__m512i w[16];
+	struct state s;
+	unsigned i;
+
+	for (i = 0; i < 16; i++)
+		w[i] = _mm512_setzero_si512();
+	/* The suffix, and the bit that ends a message; its length in bits. */
+	w[4] = _mm512_add_epi32(same(0x8001),
+				_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+						  10, 11, 12, 13, 14, 15));
+	w[14] = same(17 * 8);
+	for (; count > 0; count--, prefixes++) {
+		for (i = 0; i < 4; i++)
+			w[i] = same(load_le32(*prefixes + 4 * i));
+		s = start;
+		add_block(&s, w);
+		least_0 = _mm512_min_epu64(least_0, sortable(s.a, s.b, 0));
+		least_8 = _mm512_min_epu64(least_8, sortable(s.a, s.b, 1));
+	}
+	_mm512_storeu_si512(minima, least_0);
+	_mm512_storeu_si512(minima + 8, least_8);
+}
+
+const struct kernel_md4 md4_avx512 = { many, suffixed };
+
+#endif
