@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/kernel/window.h"
+
 /*
  * SimHash (Charikar 2002) as the Similarity Index v2.0 builds it: the sum of
  * the signs of the hashes of all distinct shingles.  A shingle is a window of
@@ -22,17 +24,17 @@
 #define SIMHASH_MAX_FILL 98304 /* then it is cut down to SIMHASH_SAMPLE */
 
 struct simhash {
-	uint64_t limit;    /* no window with a larger key is in the sample */
-	size_t count;      /* windows in slots, the zero window among them */
-	size_t slot_count; /* power of two */
-	size_t tail_len;   /* the last bytes seen, at most 7 */
+	const struct window_ops *ops;
+	uint64_t limit;  /* no window with a larger key is in the sample */
+	size_t tail_len; /* the last bytes seen, at most 7 */
 	uint8_t tail[SIMHASH_WINDOW];
-	bool has_zero; /* the zero window; 0 marks an empty slot */
-	uint64_t slots[SIMHASH_MAX_SLOTS];
+	struct window_set set; /* of keys; slots in memory */
+	bool has_zero;         /* key 0, which the set can not hold */
+	uint64_t memory[SIMHASH_MAX_SLOTS + WINDOW_ALIGN / sizeof(uint64_t)];
 	uint64_t scratch[SIMHASH_MAX_SLOTS];
 };
 
-/* 2 MiB; init touches a few KiB of it. */
+/* 2 MiB; init touches a few KiB of it.  Not to be copied. */
 void simhash_init(struct simhash *s);
 void simhash_update(struct simhash *s, const void *data, size_t len);
 

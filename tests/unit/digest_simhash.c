@@ -215,9 +215,31 @@ static void pinned_values(void **state)
 	tsv_close(&lines);
 }
 
+/* ---- every test with every variant of the kernels ---- */
+
+#define MAX_VARIANTS 4
+
+static int use_variant(void **state)
+{
+	window_use(*state);
+	return 0;
+}
+
+static struct CMUnitTest with_variant(struct CMUnitTest test,
+				      const struct window_ops *ops)
+{
+	char *name;
+
+	assert_true(asprintf(&name, "%s, %s", test.name, ops->name) >= 0);
+	test.name = name;
+	test.setup_func = use_variant;
+	test.initial_state = (void *)ops;
+	return test;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_small_sizes),
 		cmocka_unit_test(random_sizes),
 		cmocka_unit_test(sizes_at_the_limits),
@@ -227,6 +249,18 @@ int main(void)
 		cmocka_unit_test(the_check_notices_a_wrong_value),
 		cmocka_unit_test(pinned_values),
 	};
+	const size_t test_count = sizeof(tests) / sizeof(tests[0]);
+	static struct CMUnitTest all[MAX_VARIANTS * 8];
+	const struct window_ops *const *variants;
+	size_t i, k, count, n = 0;
+	int failed;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	variants = window_all(&count);
+	for (i = 0; i < count; i++)
+		for (k = 0; k < test_count; k++)
+			all[n++] = with_variant(tests[k], variants[i]);
+	failed = _cmocka_run_group_tests("tests", all, n, NULL, NULL);
+	while (n-- > 0)
+		free((void *)all[n].name);
+	return failed;
 }

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_KERNEL_WINDOW_H
+#define CORE_KERNEL_WINDOW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * What SimHash does with the 8-byte windows of a file, many at a time.
+ *
+ * The key of a window is XXH3 with seed 1, its value XXH3.  On 8 bytes XXH3 is
+ * a permutation: the key says all about the window, and so keys are what is
+ * kept; the value comes from the key.
+ *
+ * Every variant gives the same bits, down to the order of the slots.
+ */
+
+/*
+ * A set of keys other than 0: slots in buckets of one cache line, which the
+ * low bits of a key choose.  A bucket is filled from its first slot, then the
+ * bucket after it; 0 marks an empty slot, and one is always empty.  The caller
+ * owns slots, aligned to WINDOW_ALIGN, and reads and writes all members.
+ */
+#define WINDOW_BUCKET 8
+#define WINDOW_ALIGN 64
+
+struct window_set {
+	uint64_t *slots;
+	size_t slot_count; /* power of two, at least WINDOW_BUCKET */
+	size_t count;      /* keys in the set */
+};
+
+struct window_ops {
+	const char *name;
+
+	/*
+	 * Writes the keys up to limit of the count windows that start at
+	 * bytes, bytes + 1 and so on, and returns their number.  Reads
+	 * count + 7 bytes, none if count is 0; writes within keys_out[count].
+	 */
+	size_t (*pick)(const uint8_t *bytes, size_t count, uint64_t limit,
+		       uint64_t *keys_out);
+
+	/* Adds keys; 0 among them changes nothing. */
+	void (*insert)(struct window_set *set, const uint64_t *keys,
+		       size_t count);
+
+	/*
+	 * Drops the keys above limit, and spreads the rest over slot_count
+	 * slots: as many as there are, or twice as many, of which the second
+	 * half need not be initialised.  Keys that were not in the bucket
+	 * they belong to come off, and the caller inserts them again: they go
+	 * to strays_out, which has room for the old slot_count; what is
+	 * behind them there may be overwritten.  Returns their number.
+	 */
+	size_t (*sift)(struct window_set *set, size_t slot_count,
+		       uint64_t limit, uint64_t *strays_out);
+
+	/* Writes the keys from low up to high, low > 0, in the order of their
+	 * slots, within keys_out[count]; returns their number. */
+	size_t (*between)(const uint64_t *slots, size_t count, uint64_t low,
+			  uint64_t high, uint64_t *keys_out);
+
+	/* Adds to sums[i] how many of the keys' values have bit i set. */
+	void (*sum)(const uint64_t *keys, size_t count, uint32_t sums[64]);
+};
+
+/* The one for this processor; before that, what window_use said. */
+const struct window_ops *window_best(void);
+
+/* All that this processor can run, the scalar one first. */
+const struct window_ops *const *window_all(size_t *count_out);
+
+/* For tests and benches: window_best returns ops from now on, after NULL its
+ * own choice again.  Not while another thread computes. */
+void window_use(const struct window_ops *ops);
+
+extern const struct window_ops window_scalar;
+#if defined(__x86_64__)
+extern const struct window_ops window_avx2;
+extern const struct window_ops window_avx512;
+#endif
+
+#endif

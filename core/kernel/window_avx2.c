@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/kernel/window_impl.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx2,bmi,popcnt")))
+
+/* Windows at offsets 0..3 of 16 bytes, with their halves swapped. */
+TARGET static inline __m256i spread(__m128i bytes)
+{
+	const __m256i order =
+		_mm256_set_epi64x(0x060504030a090807, 0x0504030209080706,
+				  0x0403020108070605, 0x0302010007060504);
+
+	return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bytes), order);
+}
+
+TARGET static inline __m256i multiply(__m256i a, uint64_t factor)
+{
+	const __m256i low = _mm256_set1_epi64x((long long)factor);
+	const __m256i high = _mm256_set1_epi64x((long long)(factor >> 32));
+	__m256i cross;
+
+	cross = _mm256_add_epi64(
+		_mm256_mul_epu32(_mm256_srli_epi64(a, 32), low),
+		_mm256_mul_epu32(a, high));
+	return _mm256_add_epi64(_mm256_mul_epu32(a, low),
+				_mm256_slli_epi64(cross, 32));
+}
+
+TARGET static inline __m256i rotate(__m256i x, int left)
+{
+	return _mm256_or_si256(_mm256_slli_epi64(x, left),
+			       _mm256_srli_epi64(x, 64 - left));
+}
+
+/* The last step of the hash and its inverse; see window_impl.h. */
+TARGET static inline __m256i finish(__m256i y)
+{
+	const __m256i eight = _mm256_set1_epi64x(8);
+	__m256i t;
+
+	y = multiply(y, WINDOW_PRIME);
+	t = _mm256_add_epi64(_mm256_srli_epi64(y, 35), eight);
+	y = multiply(_mm256_xor_si256(y, t), WINDOW_PRIME);
+	return _mm256_xor_si256(y, _mm256_srli_epi64(y, 28));
+}
+
+TARGET static inline __m256i undo_finish(__m256i key)
+{
+	const __m256i eight = _mm256_set1_epi64x(8);
+	__m256i t, y;
+
+	y = _mm256_xor_si256(key, _mm256_srli_epi64(key, 28));
+	y = _mm256_xor_si256(y, _mm256_srli_epi64(key, 56));
+	y = multiply(y, WINDOW_INVERSE);
+	t = _mm256_add_epi64(_mm256_srli_epi64(y, 35), eight);
+	return multiply(_mm256_xor_si256(y, t), WINDOW_INVERSE);
+}
+
+TARGET static inline __m256i keys_of(__m128i bytes)
+{
+	const __m256i seed = _mm256_set1_epi64x((long long)WINDOW_SEED_1);
+	__m256i x = _mm256_xor_si256(spread(bytes), seed);
+
+	return finish(_mm256_xor_si256(
+		x, _mm256_xor_si256(rotate(x, 49), rotate(x, 24))));
+}
+
+TARGET static inline __m256i values_of(const uint64_t *keys)
+{
+	const __m256i change = _mm256_set1_epi64x((long long)WINDOW_DIFFERENCE);
+	__m256i y = undo_finish(_mm256_loadu_si256((const void *)keys));
+
+	return finish(_mm256_xor_si256(y, change));
+}
+
+/* Bit i: whether key i is up to most; unsigned. */
+TARGET static inline unsigned up_to(__m256i keys, __m256i most)
+{
+	const __m256i top = _mm256_set1_epi64x(INT64_MIN);
+	__m256i above = _mm256_cmpgt_epi64(_mm256_xor_si256(keys, top),
+					   _mm256_xor_si256(most, top));
+
+	return ~(unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(above)) & 0xf;
+}
+
+TARGET static inline unsigned equal(__m256i a, __m256i b)
+{
+	return (unsigned)_mm256_movemask_pd(
+		_mm256_castsi256_pd(_mm256_cmpeq_epi64(a, b)));
+}
+
+/* For every choice of 4 quarters, the chosen ones' halves first. */
+static const uint8_t compress[16][8] = {
+	{ 0 },
+	{ 0, 1 },
+	{ 2, 3 },
+	{ 0, 1, 2, 3 },
+	{ 4, 5 },
+	{ 0, 1, 4, 5 },
+	{ 2, 3, 4, 5 },
+	{ 0, 1, 2, 3, 4, 5 },
+	{ 6, 7 },
+	{ 0, 1, 6, 7 },
+	{ 2, 3, 6, 7 },
+	{ 0, 1, 2, 3, 6, 7 },
+	{ 4, 5, 6, 7 },
+	{ 0, 1, 4, 5, 6, 7 },
+	{ 2, 3, 4, 5, 6, 7 },
+	{ 0, 1, 2, 3, 4, 5, 6, 7 },
+};
+
+/* Writes 4 words, first those chosen. */
+TARGET static inline size_t store_some(uint64_t *out, unsigned which,
+				       __m256i keys)
+{
+	__m256i order = _mm256_cvtepu8_epi32(
+		_mm_loadl_epi64((const void *)compress[which]));
+
+	_mm256_storeu_si256((void *)out,
+			    _mm256_permutevar8x32_epi32(keys, order));
+	return (size_t)_mm_popcnt_u32(which);
+}
+
+TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t limit,
+			  uint64_t *keys_out)
+{
+	const __m256i most = _mm256_set1_epi64x((long long)limit);
+	size_t i, picked = 0;
+	__m256i keys;
+
+	/* 16 bytes are read for 4 windows, 5 more than they have. */
+	for (i = 0; i + 8 < count; i += 4) {
+		keys = keys_of(_mm_loadu_si128((const void *)(bytes + i)));
+		picked +=
+			store_some(keys_out + picked, up_to(keys, most), keys);
+	}
+	return picked + window_scalar.pick(bytes + i, count - i, limit,
+					   keys_out + picked);
+}
+
+TARGET static void insert(struct window_set *set, const uint64_t *keys,
+			  size_t count)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	size_t i, at, ahead, mask = set->slot_count - 1;
+	uint64_t *const slots = set->slots;
+	size_t added = 0;
+	unsigned same, free;
+	__m256i key, a, b;
+
+	for (i = 0; i < count; i++) {
+		ahead = i + WINDOW_AHEAD < count ? i + WINDOW_AHEAD : i;
+		_mm_prefetch(&slots[window_home(mask, keys[ahead])],
+			     _MM_HINT_T0);
+		key = _mm256_set1_epi64x((long long)keys[i]);
+		at = window_home(mask, keys[i]);
+		do {
+			a = _mm256_loadu_si256((void *)(slots + at));
+			b = _mm256_loadu_si256((void *)(slots + at + 4));
+			same = equal(a, key) | equal(b, key) << 4;
+			free = equal(a, zero) | equal(b, zero) << 4;
+			at = (at + WINDOW_BUCKET) & mask;
+		} while (__builtin_expect((same | free) == 0, 0));
+		if (same)
+			continue;
+		at = (at - WINDOW_BUCKET) & mask;
+		slots[at + _tzcnt_u32(free)] = keys[i];
+		added++;
+	}
+	set->count += added;
+}
+
+/* A bucket: 8 keys in two vectors, and what is asked of them in 8 bits. */
+struct bucket {
+	__m256i a, b;
+};
+
+TARGET static inline size_t store_bucket(uint64_t *out, unsigned which,
+					 struct bucket keys)
+{
+	size_t n = store_some(out, which & 0xf, keys.a);
+
+	return n + store_some(out + n, which >> 4, keys.b);
+}
+
+/* The chosen words, then zeros. */
+TARGET static inline __m256i choose(unsigned which, __m256i keys)
+{
+	const __m256i places = _mm256_set_epi64x(3, 2, 1, 0);
+	__m256i order = _mm256_cvtepu8_epi32(
+		_mm_loadl_epi64((const void *)compress[which]));
+	__m256i n = _mm256_set1_epi64x(_mm_popcnt_u32(which));
+
+	return _mm256_and_si256(_mm256_permutevar8x32_epi32(keys, order),
+				_mm256_cmpgt_epi64(n, places));
+}
+
+/* Writes the chosen ones, then zeros. */
+TARGET static inline size_t fill_bucket(uint64_t *out, unsigned which,
+					struct bucket keys)
+{
+	size_t n = (size_t)_mm_popcnt_u32(which & 0xf);
+
+	_mm256_storeu_si256((void *)out, choose(which & 0xf, keys.a));
+	_mm256_storeu_si256((void *)(out + 4), _mm256_setzero_si256());
+	_mm256_storeu_si256((void *)(out + n), choose(which >> 4, keys.b));
+	return n + (size_t)_mm_popcnt_u32(which >> 4);
+}
+
+TARGET static inline unsigned at_home(struct bucket keys, size_t mask,
+				      size_t home)
+{
+	const __m256i masks = _mm256_set1_epi64x((long long)mask);
+	const __m256i want = _mm256_set1_epi64x((long long)home);
+	__m256i a = _mm256_and_si256(_mm256_slli_epi64(keys.a, 3), masks);
+	__m256i b = _mm256_and_si256(_mm256_slli_epi64(keys.b, 3), masks);
+
+	return equal(a, want) | equal(b, want) << 4;
+}
+
+TARGET static size_t sift(struct window_set *set, size_t slot_count,
+			  uint64_t limit, uint64_t *strays_out)
+{
+	const size_t old_count = set->slot_count, mask = slot_count - 1;
+	const __m256i most = _mm256_set1_epi64x((long long)limit);
+	const __m256i zero = _mm256_setzero_si256();
+	struct bucket keys;
+	size_t at, count = 0, strays = 0;
+	unsigned which, here;
+
+	for (at = 0; at < old_count; at += WINDOW_BUCKET) {
+		keys.a = _mm256_loadu_si256((void *)(set->slots + at));
+		keys.b = _mm256_loadu_si256((void *)(set->slots + at + 4));
+		which = up_to(keys.a, most) | up_to(keys.b, most) << 4;
+		which &= ~(equal(keys.a, zero) | equal(keys.b, zero) << 4);
+		here = which & at_home(keys, old_count - 1, at);
+		if (slot_count > old_count)
+			count += fill_bucket(
+				set->slots + at + old_count,
+				here & at_home(keys, mask, at + old_count),
+				keys);
+		count += fill_bucket(set->slots + at,
+				     here & at_home(keys, mask, at), keys);
+		strays +=
+			store_bucket(strays_out + strays, which & ~here, keys);
+	}
+	set->slot_count = slot_count;
+	set->count = count;
+	return strays;
+}
+
+TARGET static size_t between(const uint64_t *slots, size_t count, uint64_t low,
+			     uint64_t high, uint64_t *keys_out)
+{
+	const __m256i lows = _mm256_set1_epi64x((long long)low);
+	const __m256i span = _mm256_set1_epi64x((long long)(high - low));
+	size_t i, kept = 0;
+	__m256i keys;
+
+	for (i = 0; i + 4 <= count; i += 4) {
+		keys = _mm256_loadu_si256((const void *)(slots + i));
+		kept += store_some(keys_out + kept,
+				   up_to(_mm256_sub_epi64(keys, lows), span),
+				   keys);
+	}
+	return kept + window_scalar.between(slots + i, count - i, low, high,
+					    keys_out + kept);
+}
+
+/* Adds three words bit by bit: the low bits of the sums in *a. */
+TARGET static inline __m256i add_bits(__m256i *a, __m256i b, __m256i c)
+{
+	__m256i half = _mm256_xor_si256(*a, b);
+	__m256i carry = _mm256_or_si256(_mm256_and_si256(*a, b),
+					_mm256_and_si256(half, c));
+
+	*a = _mm256_xor_si256(half, c);
+	return carry;
+}
+
+/* As in the scalar file, in four lanes. */
+struct sums {
+	__m256i low[3];
+	__m256i bytes[8];
+};
+
+TARGET static inline void add_vectors(struct sums *s, const uint64_t *keys)
+{
+	const __m256i ones = _mm256_set1_epi8(1);
+	__m256i twos[4], fours[2], eights;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		twos[i] = add_bits(&s->low[0], values_of(keys + 8 * i),
+				   values_of(keys + 8 * i + 4));
+	for (i = 0; i < 2; i++)
+		fours[i] = add_bits(&s->low[1], twos[2 * i], twos[2 * i + 1]);
+	eights = add_bits(&s->low[2], fours[0], fours[1]);
+	for (i = 0; i < 8; i++)
+		s->bytes[i] = _mm256_add_epi8(
+			s->bytes[i],
+			_mm256_and_si256(_mm256_srli_epi64(eights, i), ones));
+}
+
+TARGET static void add_lanes(const struct sums *s, uint32_t sums[64])
+{
+	uint64_t lanes[11][4], low[3], bytes[8];
+	unsigned lane, i;
+
+	for (i = 0; i < 3; i++)
+		_mm256_storeu_si256((void *)lanes[i], s->low[i]);
+	for (i = 0; i < 8; i++)
+		_mm256_storeu_si256((void *)lanes[3 + i], s->bytes[i]);
+	for (lane = 0; lane < 4; lane++) {
+		for (i = 0; i < 3; i++)
+			low[i] = lanes[i][lane];
+		for (i = 0; i < 8; i++)
+			bytes[i] = lanes[3 + i][lane];
+		window_add_lane(low, bytes, sums);
+	}
+}
+
+/* At most 254 times 32 keys, so that no byte of the sums overflows. */
+TARGET static void sum_part(const uint64_t *keys, size_t count,
+			    uint32_t sums[64])
+{
+	struct sums s = { 0 };
+	uint64_t last[32];
+	size_t i, k;
+
+	for (i = 0; i + 32 <= count; i += 32)
+		add_vectors(&s, keys + i);
+	for (k = 0; k < 32; k++)
+		last[k] = i + k < count ? keys[i + k] : WINDOW_NEUTRAL;
+	if (i < count)
+		add_vectors(&s, last);
+	add_lanes(&s, sums);
+}
+
+TARGET static void sum(const uint64_t *keys, size_t count, uint32_t sums[64])
+{
+	const size_t most = 254 * 32;
+	size_t i, part;
+
+	for (i = 0; i < count; i += part) {
+		part = count - i < most ? count - i : most;
+		sum_part(keys + i, part, sums);
+	}
+}
+
+const struct window_ops window_avx2 = {
+	"avx2", pick, insert, sift, between, sum
+};
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/kernel/window_impl.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define TARGET                                                             \
+	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,popcnt," \
+			      "bmi")))
+
+/* Windows at offsets 0..7 of 16 bytes, with their halves swapped. */
+TARGET static inline __m512i spread(__m128i bytes)
+{
+	const __m512i order = _mm512_set_epi64(
+		0x0a0908070e0d0c0b, 0x090807060d0c0b0a, 0x080706050c0b0a09,
+		0x070605040b0a0908, 0x060504030a090807, 0x0504030209080706,
+		0x0403020108070605, 0x0302010007060504);
+
+	return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytes), order);
+}
+
+/* The last step of the hash and its inverse; see window_impl.h. */
+TARGET static inline __m512i finish(__m512i y)
+{
+	const __m512i prime = _mm512_set1_epi64((long long)WINDOW_PRIME);
+	const __m512i eight = _mm512_set1_epi64(8);
+	__m512i t;
+
+	y = _mm512_mullo_epi64(y, prime);
+	t = _mm512_add_epi64(_mm512_srli_epi64(y, 35), eight);
+	y = _mm512_mullo_epi64(_mm512_xor_si512(y, t), prime);
+	return _mm512_xor_si512(y, _mm512_srli_epi64(y, 28));
+}
+
+TARGET static inline __m512i undo_finish(__m512i key)
+{
+	const __m512i inverse = _mm512_set1_epi64((long long)WINDOW_INVERSE);
+	const __m512i eight = _mm512_set1_epi64(8);
+	__m512i t, y;
+
+	y = _mm512_ternarylogic_epi64(key, _mm512_srli_epi64(key, 28),
+				      _mm512_srli_epi64(key, 56), 0x96);
+	y = _mm512_mullo_epi64(y, inverse);
+	t = _mm512_add_epi64(_mm512_srli_epi64(y, 35), eight);
+	return _mm512_mullo_epi64(_mm512_xor_si512(y, t), inverse);
+}
+
+TARGET static inline __m512i keys_of(__m128i bytes)
+{
+	const __m512i seed = _mm512_set1_epi64((long long)WINDOW_SEED_1);
+	__m512i x = _mm512_xor_si512(spread(bytes), seed);
+
+	return finish(_mm512_ternarylogic_epi64(x, _mm512_rol_epi64(x, 49),
+						_mm512_rol_epi64(x, 24), 0x96));
+}
+
+TARGET static inline __m512i values_of(const uint64_t *keys)
+{
+	const __m512i change = _mm512_set1_epi64((long long)WINDOW_DIFFERENCE);
+	__m512i y = undo_finish(_mm512_loadu_si512(keys));
+
+	return finish(_mm512_xor_si512(y, change));
+}
+
+/* Compressed in a register: straight to memory is slow on some. */
+TARGET static inline size_t store_some(uint64_t *out, __mmask8 which,
+				       __m512i keys)
+{
+	_mm512_storeu_si512(out, _mm512_maskz_compress_epi64(which, keys));
+	return (size_t)_mm_popcnt_u32(which);
+}
+
+TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t limit,
+			  uint64_t *keys_out)
+{
+	const __m512i most = _mm512_set1_epi64((long long)limit);
+	size_t i, picked = 0;
+	__m512i keys;
+
+	/* 16 bytes are read for 8 windows, one more than they have. */
+	for (i = 0; i + 8 < count; i += 8) {
+		keys = keys_of(_mm_loadu_si128((const void *)(bytes + i)));
+		picked += store_some(keys_out + picked,
+				     _mm512_cmple_epu64_mask(keys, most), keys);
+	}
+	return picked + window_scalar.pick(bytes + i, count - i, limit,
+					   keys_out + picked);
+}
+
+TARGET static void insert(struct window_set *set, const uint64_t *keys,
+			  size_t count)
+{
+	size_t i, at, ahead, mask = set->slot_count - 1;
+	uint64_t *const slots = set->slots;
+	size_t added = 0;
+	unsigned same, free;
+	__m512i key, bucket;
+
+	for (i = 0; i < count; i++) {
+		ahead = i + WINDOW_AHEAD < count ? i + WINDOW_AHEAD : i;
+		_mm_prefetch(&slots[window_home(mask, keys[ahead])],
+			     _MM_HINT_T0);
+		key = _mm512_set1_epi64((long long)keys[i]);
+		at = window_home(mask, keys[i]);
+		do {
+			bucket = _mm512_loadu_si512(slots + at);
+			same = _mm512_cmpeq_epi64_mask(bucket, key);
+			free = _mm512_testn_epi64_mask(bucket, bucket);
+			at = (at + WINDOW_BUCKET) & mask;
+		} while (__builtin_expect((same | free) == 0, 0));
+		if (same)
+			continue;
+		at = (at - WINDOW_BUCKET) & mask;
+		slots[at + _tzcnt_u32(free)] = keys[i];
+		added++;
+	}
+	set->count += added;
+}
+
+/* Writes those of keys that belong in the bucket at home, and zeros. */
+TARGET static inline size_t fill_bucket(uint64_t *out, __m512i keys,
+					__mmask8 which, __m512i homes,
+					size_t home)
+{
+	which = _mm512_mask_cmpeq_epi64_mask(
+		which, homes, _mm512_set1_epi64((long long)home));
+	return store_some(out, which, keys);
+}
+
+TARGET static size_t sift(struct window_set *set, size_t slot_count,
+			  uint64_t limit, uint64_t *strays_out)
+{
+	const size_t old_count = set->slot_count, mask = slot_count - 1;
+	const __m512i most = _mm512_set1_epi64((long long)limit);
+	const __m512i masks = _mm512_set1_epi64((long long)mask);
+	const __m512i old_masks = _mm512_set1_epi64((long long)old_count - 1);
+	__m512i keys, homes;
+	size_t at, count = 0, strays = 0;
+	__mmask8 which;
+
+	for (at = 0; at < old_count; at += WINDOW_BUCKET) {
+		keys = _mm512_loadu_si512(set->slots + at);
+		which = _mm512_test_epi64_mask(keys, keys);
+		which = _mm512_mask_cmple_epu64_mask(which, keys, most);
+		homes = _mm512_and_si512(_mm512_slli_epi64(keys, 3), masks);
+		count += fill_bucket(set->slots + at, keys, which, homes, at);
+		if (slot_count > old_count)
+			count += fill_bucket(set->slots + at + old_count, keys,
+					     which, homes, at + old_count);
+		/* Those that belong here are the same in both sizes. */
+		homes = _mm512_and_si512(homes, old_masks);
+		which = _mm512_mask_cmpneq_epi64_mask(
+			which, homes, _mm512_set1_epi64((long long)at));
+		strays += store_some(strays_out + strays, which, keys);
+	}
+	set->slot_count = slot_count;
+	set->count = count;
+	return strays;
+}
+
+TARGET static size_t between(const uint64_t *slots, size_t count, uint64_t low,
+			     uint64_t high, uint64_t *keys_out)
+{
+	const __m512i lows = _mm512_set1_epi64((long long)low);
+	const __m512i span = _mm512_set1_epi64((long long)(high - low));
+	size_t i, kept = 0;
+	__m512i keys;
+
+	for (i = 0; i + 8 <= count; i += 8) {
+		keys = _mm512_loadu_si512(slots + i);
+		kept += store_some(keys_out + kept,
+				   _mm512_cmple_epu64_mask(
+					   _mm512_sub_epi64(keys, lows), span),
+				   keys);
+	}
+	return kept + window_scalar.between(slots + i, count - i, low, high,
+					    keys_out + kept);
+}
+
+/* Adds three words bit by bit: the low bits of the sums in *a. */
+TARGET static inline __m512i add_bits(__m512i *a, __m512i b, __m512i c)
+{
+	__m512i carry = _mm512_ternarylogic_epi64(*a, b, c, 0xe8);
+
+	*a = _mm512_ternarylogic_epi64(*a, b, c, 0x96);
+	return carry;
+}
+
+/* As in the scalar file, in eight lanes. */
+struct sums {
+	__m512i low[3];
+	__m512i bytes[8];
+};
+
+TARGET static inline void add_vectors(struct sums *s, const uint64_t *keys)
+{
+	const __m512i ones = _mm512_set1_epi8(1);
+	__m512i twos[4], fours[2], eights;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		twos[i] = add_bits(&s->low[0], values_of(keys + 16 * i),
+				   values_of(keys + 16 * i + 8));
+	for (i = 0; i < 2; i++)
+		fours[i] = add_bits(&s->low[1], twos[2 * i], twos[2 * i + 1]);
+	eights = add_bits(&s->low[2], fours[0], fours[1]);
+	for (i = 0; i < 8; i++)
+		s->bytes[i] = _mm512_add_epi8(
+			s->bytes[i],
+			_mm512_and_si512(_mm512_srli_epi64(eights, (unsigned)i),
+					 ones));
+}
+
+TARGET static void add_lanes(const struct sums *s, uint32_t sums[64])
+{
+	uint64_t lanes[11][8], low[3], bytes[8];
+	unsigned lane, i;
+
+	for (i = 0; i < 3; i++)
+		_mm512_storeu_si512(lanes[i], s->low[i]);
+	for (i = 0; i < 8; i++)
+		_mm512_storeu_si512(lanes[3 + i], s->bytes[i]);
+	for (lane = 0; lane < 8; lane++) {
+		for (i = 0; i < 3; i++)
+			low[i] = lanes[i][lane];
+		for (i = 0; i < 8; i++)
+			bytes[i] = lanes[3 + i][lane];
+		window_add_lane(low, bytes, sums);
+	}
+}
+
+/* At most 254 times 64 keys, so that no byte of the sums overflows. */
+TARGET static void sum_part(const uint64_t *keys, size_t count,
+			    uint32_t sums[64])
+{
+	struct sums s = { 0 };
+	uint64_t last[64];
+	size_t i, k;
+
+	for (i = 0; i + 64 <= count; i += 64)
+		add_vectors(&s, keys + i);
+	for (k = 0; k < 64; k++)
+		last[k] = i + k < count ? keys[i + k] : WINDOW_NEUTRAL;
+	if (i < count)
+		add_vectors(&s, last);
+	add_lanes(&s, sums);
+}
+
+TARGET static void sum(const uint64_t *keys, size_t count, uint32_t sums[64])
+{
+	const size_t most = 254 * 64;
+	size_t i, part;
+
+	for (i = 0; i < count; i += part) {
+		part = count - i < most ? count - i : most;
+		sum_part(keys + i, part, sums);
+	}
+}
+
+const struct window_ops window_avx512 = { "avx512", pick,    insert,
+					  sift,     between, sum };
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_KERNEL_WINDOW_IMPL_H
+#define CORE_KERNEL_WINDOW_IMPL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/kernel/window.h"
+
+#define WINDOW_LENGTH 8
+/* How many keys ahead buckets are fetched. */
+#define WINDOW_AHEAD 16
+
+/*
+ * XXH3 of 8 bytes, in three steps: x = the bytes with their halves swapped
+ * (both little-endian) ^ a constant of the seed; y = x ^ rotl(x, 49) ^
+ * rotl(x, 24), linear; and from y the hash,
+ *
+ *	y *= PRIME; y ^= (y >> 35) + 8; y *= PRIME; y ^= y >> 28.
+ *
+ * The last step has an inverse, and two seeds make a constant difference in y:
+ * this takes the hash under one seed to that under another.
+ */
+#define WINDOW_PRIME UINT64_C(0x9fb21c651e98df25)
+#define WINDOW_INVERSE UINT64_C(0x02ab9c720d1024ad)
+#define WINDOW_SEED_1 UINT64_C(0xc63ab174c5ecd5a1)
+/* In y, from seed 1 to seed 0. */
+#define WINDOW_DIFFERENCE UINT64_C(0x0106020003010003)
+
+/* The key of the window whose value is 0: it adds nothing to sums. */
+#define WINDOW_NEUTRAL UINT64_C(0x40e02249e8aed0c3)
+
+static inline uint64_t window_value(uint64_t key)
+{
+	uint64_t y = key ^ key >> 28 ^ key >> 56;
+
+	y *= WINDOW_INVERSE;
+	y ^= (y >> 35) + 8; /* undoes itself: bits from 35 on do not change */
+	y *= WINDOW_INVERSE;
+	y ^= WINDOW_DIFFERENCE;
+	y *= WINDOW_PRIME;
+	y ^= (y >> 35) + 8;
+	y *= WINDOW_PRIME;
+	return y ^ y >> 28;
+}
+
+/* Adds the sums for one lane, kept as the scalar file says. */
+static inline void window_add_lane(const uint64_t low[3],
+				   const uint64_t bytes[8], uint32_t sums[64])
+{
+	unsigned bit;
+
+	for (bit = 0; bit < 64; bit++)
+		sums[bit] +=
+			(uint32_t)(8 * (bytes[bit % 8] >> bit / 8 * 8 & 0xff) +
+				   4 * (low[2] >> bit & 1) +
+				   2 * (low[1] >> bit & 1) +
+				   (low[0] >> bit & 1));
+}
+
+/* The first slot of a key's bucket. */
+static inline size_t window_home(size_t mask, uint64_t key)
+{
+	return key * WINDOW_BUCKET & mask;
+}
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/kernel/window.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/kernel/window_impl.h"
+
+static size_t pick(const uint8_t *bytes, size_t count, uint64_t limit,
+		   uint64_t *keys_out)
+{
+	size_t i, picked = 0;
+
+	/* Without branches: they could not be foreseen. */
+	for (i = 0; i < count; i++) {
+		keys_out[picked] =
+			XXH3_64bits_withSeed(bytes + i, WINDOW_LENGTH, 1);
+		picked += keys_out[picked] <= limit;
+	}
+	return picked;
+}
+
+static void insert(struct window_set *set, const uint64_t *keys, size_t count)
+{
+	size_t i, at, mask = set->slot_count - 1;
+	uint64_t *const slots = set->slots;
+	size_t added = 0;
+	size_t ahead;
+
+	for (i = 0; i < count; i++) {
+		ahead = i + WINDOW_AHEAD < count ? i + WINDOW_AHEAD : i;
+		__builtin_prefetch(&slots[window_home(mask, keys[ahead])], 1);
+		at = window_home(mask, keys[i]);
+		while (slots[at] != 0 && slots[at] != keys[i])
+			at = (at + 1) & mask;
+		added += slots[at] != keys[i];
+		slots[at] = keys[i];
+	}
+	set->count += added;
+}
+
+/* Writes what belongs in the bucket at home to out, and zeros after it. */
+static size_t fill_bucket(uint64_t *out, const uint64_t keys[WINDOW_BUCKET],
+			  size_t home, size_t mask, uint64_t limit)
+{
+	size_t i, n = 0;
+	uint64_t key;
+
+	memset(out, 0, WINDOW_BUCKET * sizeof(*out));
+	for (i = 0; i < WINDOW_BUCKET; i++) {
+		key = keys[i];
+		if (key != 0 && key <= limit && window_home(mask, key) == home)
+			out[n++] = key;
+	}
+	return n;
+}
+
+static size_t sift(struct window_set *set, size_t slot_count, uint64_t limit,
+		   uint64_t *strays_out)
+{
+	size_t old_mask = set->slot_count - 1, mask = slot_count - 1;
+	bool grows = slot_count > set->slot_count;
+	uint64_t keys[WINDOW_BUCKET];
+	size_t at, i, count = 0, strays = 0;
+
+	for (at = 0; at <= old_mask; at += WINDOW_BUCKET) {
+		memcpy(keys, set->slots + at, sizeof(keys));
+		count += fill_bucket(set->slots + at, keys, at, mask, limit);
+		if (grows)
+			count += fill_bucket(set->slots + at + old_mask + 1,
+					     keys, at + old_mask + 1, mask,
+					     limit);
+		for (i = 0; i < WINDOW_BUCKET; i++)
+			if (keys[i] != 0 && keys[i] <= limit &&
+			    window_home(old_mask, keys[i]) != at)
+				strays_out[strays++] = keys[i];
+	}
+	set->slot_count = slot_count;
+	set->count = count;
+	return strays;
+}
+
+static size_t between(const uint64_t *slots, size_t count, uint64_t low,
+		      uint64_t high, uint64_t *keys_out)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < count; i++) {
+		keys_out[kept] = slots[i];
+		kept += slots[i] - low <= high - low;
+	}
+	return kept;
+}
+
+/* Adds three words bit by bit: returns the low bits of the sums. */
+static inline uint64_t add_bits(uint64_t a, uint64_t b, uint64_t c,
+				uint64_t *carry_out)
+{
+	uint64_t half = a ^ b;
+
+	*carry_out = (a & b) | (half & c);
+	return half ^ c;
+}
+
+/*
+ * Bit by bit sums.  Bit i of low[k] is bit k of the sum for bit i.  What
+ * carries beyond goes to bytes: byte i of bytes[b] counts, in eights, bit b of
+ * byte i.
+ */
+struct sums {
+	uint64_t low[3];
+	uint64_t bytes[8];
+};
+
+static inline void add_eight(struct sums *s, const uint64_t *keys)
+{
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t v[8], twos[4], fours[2], eights;
+	unsigned i;
+
+	for (i = 0; i < 8; i++)
+		v[i] = window_value(keys[i]);
+	for (i = 0; i < 4; i++)
+		s->low[0] =
+			add_bits(s->low[0], v[2 * i], v[2 * i + 1], &twos[i]);
+	for (i = 0; i < 2; i++)
+		s->low[1] = add_bits(s->low[1], twos[2 * i], twos[2 * i + 1],
+				     &fours[i]);
+	s->low[2] = add_bits(s->low[2], fours[0], fours[1], &eights);
+	for (i = 0; i < 8; i++)
+		s->bytes[i] += eights >> i & ones;
+}
+
+/* At most 2032 keys, so that no byte of the sums overflows. */
+static void sum_part(const uint64_t *keys, size_t count, uint32_t sums[64])
+{
+	struct sums s = { 0 };
+	uint64_t last[8];
+	size_t i;
+	unsigned bit;
+
+	for (i = 0; i + 8 <= count; i += 8)
+		add_eight(&s, keys + i);
+	for (bit = 0; bit < 8; bit++)
+		last[bit] = i + bit < count ? keys[i + bit] : WINDOW_NEUTRAL;
+	add_eight(&s, last);
+	window_add_lane(s.low, s.bytes, sums);
+}
+
+static void sum(const uint64_t *keys, size_t count, uint32_t sums[64])
+{
+	size_t i, part;
+
+	for (i = 0; i < count; i += part) {
+		part = count - i < 2032 ? count - i : 2032;
+		sum_part(keys + i, part, sums);
+	}
+}
+
+const struct window_ops window_scalar = { "scalar", pick,    insert,
+					  sift,     between, sum };

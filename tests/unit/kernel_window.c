@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "core/kernel/window.h"
+#include "tests/unit/recipe.h"
+
+#define MOST 4096
+#define SLOTS 8192
+
+static const uint64_t limits[] = { 0, UINT64_MAX / 50, UINT64_MAX / 2,
+				   UINT64_MAX };
+
+/* Memory that ends where a page begins that must not be touched. */
+static void *guarded_new(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t all = (size + page - 1) / page * page;
+	uint8_t *base = mmap(NULL, all + page, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(base != MAP_FAILED);
+	assert_int_equal(mprotect(base + all, page, PROT_NONE), 0);
+	return base + all;
+}
+
+/* As above, with a guard in front: memory begins at a page. */
+static void *guarded_front_new(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *base = mmap(NULL, page + size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(base != MAP_FAILED);
+	assert_int_equal(mprotect(base, page, PROT_NONE), 0);
+	return base + page;
+}
+
+/* Calls check for every variant but the scalar one. */
+static void each_variant(void (*check)(const struct window_ops *ops))
+{
+	const struct window_ops *const *all;
+	size_t i, count;
+
+	all = window_all(&count);
+	assert_ptr_equal(all[0], &window_scalar);
+	for (i = 1; i < count; i++)
+		check(all[i]);
+}
+
+static void fail_of(const struct window_ops *ops, uint64_t seed, size_t len)
+{
+	fail_msg("%s differs: seed %llu, length %zu", ops->name,
+		 (unsigned long long)seed, len);
+}
+
+/* Random, text, periodic, zeros; by the seed. */
+static struct bytes input_of(uint64_t seed, size_t len)
+{
+	struct bytes b;
+
+	if (seed % 4 == 1)
+		return recipe_text(seed, len);
+	if (seed % 4 == 2)
+		return recipe_repeat((const uint8_t *)"abcdefghijk", 11, len);
+	b = recipe_random(seed, len);
+	if (seed % 4 == 3)
+		memset(b.data, 0, len);
+	return b;
+}
+
+/* ---- keys and values are those of XXH3 ---- */
+
+static void keys_and_values_are_xxh3(void **state)
+{
+	struct bytes b = recipe_random(1, 1007);
+	uint64_t keys[1000], value;
+	uint32_t sums[64];
+	size_t i;
+	unsigned bit;
+
+	(void)state;
+	assert_int_equal(window_scalar.pick(b.data, 1000, UINT64_MAX, keys),
+			 1000);
+	for (i = 0; i < 1000; i++) {
+		assert_true(keys[i] == XXH3_64bits_withSeed(b.data + i, 8, 1));
+		value = XXH3_64bits(b.data + i, 8);
+		memset(sums, 0, sizeof(sums));
+		window_scalar.sum(&keys[i], 1, sums);
+		for (bit = 0; bit < 64; bit++)
+			assert_int_equal(sums[bit], value >> bit & 1);
+	}
+	free(b.data);
+}
+
+/* ---- pick ---- */
+
+static void compare_pick(const struct window_ops *ops, const uint8_t *bytes,
+			 size_t count, uint64_t limit, uint64_t seed)
+{
+	static uint64_t want[MOST];
+	static uint64_t *end;
+	uint64_t *have;
+	size_t n;
+
+	if (!end)
+		end = guarded_new(sizeof(want));
+	have = end - count;
+	n = window_scalar.pick(bytes, count, limit, want);
+	if (ops->pick(bytes, count, limit, have) != n ||
+	    memcmp(want, have, n * sizeof(want[0])) != 0)
+		fail_of(ops, seed, count);
+}
+
+static void check_pick(const struct window_ops *ops)
+{
+	uint8_t *end = guarded_new(MOST + 7), *bytes;
+	uint8_t *front = guarded_front_new(MOST + 7);
+	struct bytes b;
+	size_t count;
+	uint64_t seed;
+
+	for (seed = 0; seed < 4; seed++) {
+		b = input_of(seed, MOST + 7);
+		memcpy(front, b.data, b.len);
+		for (count = 0; count <= MOST; count++) {
+			/* Every alignment, by the count. */
+			bytes = count ? end - (count + 7) : end;
+			memcpy(bytes, b.data, count ? count + 7 : 0);
+			compare_pick(ops, bytes, count, limits[count % 4],
+				     seed);
+			compare_pick(ops, front, count, UINT64_MAX, seed);
+		}
+		free(b.data);
+	}
+}
+
+static void pick_is_the_same(void **state)
+{
+	(void)state;
+	each_variant(check_pick);
+}
+
+/* ---- the set ---- */
+
+static uint64_t *slots_new(void)
+{
+	uint64_t *slots = guarded_new(SLOTS * sizeof(*slots));
+
+	return slots - SLOTS;
+}
+
+/* Some keys repeat, some fall into few buckets, some are 0. */
+static size_t draw_keys(struct draws *d, uint64_t *keys, size_t count)
+{
+	uint64_t mask = draw(d) % 3 ? UINT64_MAX : ~UINT64_C(0xff);
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		keys[i] = draw(d) & mask;
+		if (draw(d) % 8 == 0)
+			keys[i] = i && draw(d) % 4 ? keys[draw(d) % i] : 0;
+	}
+	return count;
+}
+
+struct step {
+	uint64_t limit;
+	size_t slot_count;
+	const uint64_t *keys;
+	size_t count;
+};
+
+/* Inserts keys, then sifts; returns the number of strays. */
+static size_t take_step(const struct window_ops *ops, struct window_set *set,
+			const struct step *step, uint64_t *strays)
+{
+	size_t n;
+
+	ops->insert(set, step->keys, step->count);
+	n = ops->sift(set, step->slot_count, step->limit, strays);
+	ops->insert(set, strays, n);
+	return n;
+}
+
+static bool equal_sets(const struct window_set *a, const struct window_set *b)
+{
+	return a->slot_count == b->slot_count && a->count == b->count &&
+	       memcmp(a->slots, b->slots,
+		      a->slot_count * sizeof(a->slots[0])) == 0;
+}
+
+static void compare_steps(const struct window_ops *ops, uint64_t *slots[2],
+			  uint64_t *strays[2], uint64_t seed)
+{
+	struct window_set a = { slots[0], 64, 0 }, b = { slots[1], 64, 0 };
+	static uint64_t keys[SLOTS];
+	struct draws d = draws_of(seed + 1);
+	struct step step = { .keys = keys };
+	size_t n;
+
+	memset(slots[0], 0, 64 * sizeof(*slots[0]));
+	memset(slots[1], 0, 64 * sizeof(*slots[1]));
+	while (a.slot_count < SLOTS) {
+		step.limit = draw(&d) % 2 ? UINT64_MAX : draw(&d);
+		step.slot_count = a.slot_count << draw(&d) % 2;
+		step.count = draw_keys(&d, keys,
+				       draw(&d) % (a.slot_count - a.count));
+		n = take_step(&window_scalar, &a, &step, strays[0]);
+		if (take_step(ops, &b, &step, strays[1]) != n ||
+		    memcmp(strays[0], strays[1], n * sizeof(keys[0])) != 0 ||
+		    !equal_sets(&a, &b))
+			fail_of(ops, seed, a.slot_count);
+	}
+}
+
+static void check_set(const struct window_ops *ops)
+{
+	uint64_t *slots[2] = { slots_new(), slots_new() };
+	uint64_t *strays[2] = { slots_new(), slots_new() };
+	uint64_t seed;
+
+	for (seed = 0; seed < 200; seed++)
+		compare_steps(ops, slots, strays, seed);
+}
+
+static void the_set_is_the_same(void **state)
+{
+	(void)state;
+	each_variant(check_set);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* A sorted array without what repeats and without 0. */
+static size_t sort_unique(uint64_t *keys, size_t count)
+{
+	size_t i, n = 0;
+
+	qsort(keys, count, sizeof(*keys), by_value);
+	for (i = 0; i < count; i++)
+		if (keys[i] != 0 && (n == 0 || keys[i] != keys[n - 1]))
+			keys[n++] = keys[i];
+	return n;
+}
+
+static void the_scalar_set_is_a_set(void **state)
+{
+	static uint64_t keys[500], have[1024], strays[1024];
+	struct window_set set = { slots_new(), 512, 0 };
+	struct draws d = draws_of(3);
+	size_t i, n, count;
+
+	(void)state;
+	for (i = 0; i < 200; i++) {
+		set.slot_count = 512;
+		set.count = 0;
+		memset(set.slots, 0, 512 * sizeof(set.slots[0]));
+		count = draw_keys(&d, keys, draw(&d) % 500);
+		window_scalar.insert(&set, keys, count);
+		n = window_scalar.sift(&set, 1024, UINT64_MAX, strays);
+		window_scalar.insert(&set, strays, n);
+		n = window_scalar.between(set.slots, 1024, 1, UINT64_MAX, have);
+		qsort(have, n, sizeof(*have), by_value);
+		assert_int_equal(set.count, n);
+		assert_int_equal(sort_unique(keys, count), n);
+		assert_memory_equal(keys, have, n * sizeof(*have));
+	}
+}
+
+/* ---- between and sum ---- */
+
+static void check_between(const struct window_ops *ops)
+{
+	static uint64_t keys[MOST], want[MOST];
+	uint64_t *in = guarded_new(sizeof(keys));
+	uint64_t *end = guarded_new(sizeof(keys)), *have;
+	struct draws d = draws_of(5);
+	size_t count, n;
+	uint64_t low, high;
+
+	for (count = 0; count <= MOST; count++) {
+		draw_keys(&d, keys, count);
+		memcpy(in - count, keys, count * sizeof(keys[0]));
+		low = count % 3 ? draw(&d) | 1 : 1;
+		high = low + draw(&d) % (UINT64_MAX - low + (low > 1));
+		have = end - count;
+		n = window_scalar.between(keys, count, low, high, want);
+		if (ops->between(in - count, count, low, high, have) != n ||
+		    memcmp(want, have, n * sizeof(keys[0])) != 0)
+			fail_of(ops, 5, count);
+	}
+}
+
+static void between_is_the_same(void **state)
+{
+	(void)state;
+	each_variant(check_between);
+}
+
+static void compare_sums(const struct window_ops *ops, const uint64_t *keys,
+			 size_t count)
+{
+	uint32_t want[64] = { 0 }, have[64] = { 0 };
+
+	window_scalar.sum(keys, count, want);
+	ops->sum(keys, count, have);
+	if (memcmp(want, have, sizeof(want)) != 0)
+		fail_of(ops, 6, count);
+}
+
+static void check_sum(const struct window_ops *ops)
+{
+	static uint64_t many[70000];
+	uint64_t *end = guarded_new(MOST * sizeof(*end));
+	struct draws d = draws_of(6);
+	size_t count;
+
+	for (count = 0; count <= MOST; count++) {
+		draw_keys(&d, end - count, count);
+		compare_sums(ops, end - count, count);
+	}
+	/* The same value over and over: counters are as full as can be. */
+	memset(many, 0, sizeof(many));
+	compare_sums(ops, many, 70000);
+	draw_keys(&d, many, 70000);
+	compare_sums(ops, many, 70000);
+}
+
+static void sums_are_the_same(void **state)
+{
+	(void)state;
+	each_variant(check_sum);
+}
+
+static void a_variant_can_be_chosen(void **state)
+{
+	const struct window_ops *best = window_best();
+
+	(void)state;
+	window_use(&window_scalar);
+	assert_ptr_equal(window_best(), &window_scalar);
+	window_use(NULL);
+	assert_ptr_equal(window_best(), best);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_and_values_are_xxh3),
+		cmocka_unit_test(pick_is_the_same),
+		cmocka_unit_test(the_set_is_the_same),
+		cmocka_unit_test(the_scalar_set_is_a_set),
+		cmocka_unit_test(between_is_the_same),
+		cmocka_unit_test(sums_are_the_same),
+		cmocka_unit_test(a_variant_can_be_chosen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
