@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_SDHASH_H
+#define CORE_DIGEST_SDHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+
+/*
+ * sdhash (Roussev, Data Fingerprinting with Similarity Digests, 2010), bit for
+ * bit as the program of that name computes it, which is not quite as the paper
+ * says.
+ *
+ * Features are windows of 64 bytes that are rare among their neighbours,
+ * judged by their entropy.  The SHA-1 of each sets five bits of a Bloom
+ * filter.  A stream digest fills one filter after the other; a block digest
+ * has a filter for every block of the input.
+ *
+ * The digest is about 2.6 % (blocks of 16 KiB: 1.6 %) of the input.
+ */
+#define SDHASH_WINDOW 64
+#define SDHASH_MIN_SIZE 512
+#define SDHASH_FILTER_BYTES 256
+#define SDHASH_STREAM_FEATURES 160 /* of a full filter */
+#define SDHASH_BLOCK_FEATURES 192
+#define SDHASH_BLOCK_UNIT 1024
+#define SDHASH_MAX_BLOCK 16384
+#define SDHASH_SIDE_BYTES 16384
+
+/* ---- the digest ---- */
+
+struct sdhash_filter {
+	uint8_t bits[SDHASH_FILTER_BYTES];
+	uint16_t count;  /* of features, as the program counts them */
+	uint16_t weight; /* of one bits */
+};
+
+/* A zeroed one is empty and valid. */
+struct sdhash_digest {
+	uint64_t size;       /* of the input */
+	uint32_t block_size; /* 0: stream digest */
+	size_t count;
+	size_t capacity;
+	struct sdhash_filter *filters; /* owned */
+	struct buf name;               /* part of the text form */
+};
+
+void sdhash_digest_release(struct sdhash_digest *d);
+
+/* ---- computing it ---- */
+
+/* The releases of the program differ in stream digests of large inputs: 4.0
+ * leaves out features that a filter of 16 KiB remembers. */
+enum sdhash_rules {
+	SDHASH_4_0,
+	SDHASH_3_4,
+};
+
+/* The minimum of the window of ranks. */
+struct sdhash_lowest {
+	size_t at;
+	uint16_t rank; /* 0: none */
+	/* The one place of the window that nobody has looked at; 0: nothing is
+	 * known of the window. */
+	size_t unseen;
+};
+
+/*
+ * Works in chunks that have nothing to do with each other: the blocks, or
+ * 32 MiB of a stream.  data has what is not finished of the growing chunk; its
+ * ranks and scores stand at the same index.
+ */
+struct sdhash {
+	struct evp_md_ctx_st *ctx; /* owned */
+	enum sdhash_rules rules;
+	struct sdhash_digest *digest; /* borrowed from begin to final */
+	uint64_t size;
+	size_t chunk_left; /* bytes that the chunk still takes */
+	size_t fill;       /* of data */
+	size_t ranked;     /* of ranks */
+	struct sdhash_lowest lowest;
+	uint32_t side_count; /* features of this chunk in side */
+	uint8_t side[SDHASH_SIDE_BYTES];
+	uint8_t data[SDHASH_MAX_BLOCK];
+	uint16_t ranks[SDHASH_MAX_BLOCK];
+	uint8_t scores[SDHASH_MAX_BLOCK];
+};
+
+/* -ENOTSUP without SHA-1, -ENOMEM. */
+int sdhash_init(struct sdhash *s);
+void sdhash_release(struct sdhash *s);
+
+/*
+ * Any number of inputs one after the other: begin, update..., final.  After a
+ * failure only begin and release may follow.
+ *
+ * block_size is 0 for a stream digest or a multiple of 1024 up to 16384
+ * (-EINVAL else).  digest_out is emptied, but for its name, and grows while it
+ * is computed: -ENOMEM.  It is complete after final.  -EIO when SHA-1 fails.
+ */
+int sdhash_begin(struct sdhash *s, enum sdhash_rules rules, uint32_t block_size,
+		 struct sdhash_digest *digest_out);
+int sdhash_update(struct sdhash *s, const void *data, size_t len);
+
+/* Zero bytes that are not counted in the size; see struct sdhash_segment. */
+int sdhash_pad(struct sdhash *s, size_t zeros);
+
+/* -ENODATA when there were less than 512 bytes: such an input has no digest. */
+int sdhash_final(struct sdhash *s);
+
+/* ---- what the program does by default ---- */
+
+/*
+ * A file below 16 MiB has a stream digest.  A larger one has block digests of
+ * segments of 128 MiB; so has any input of unknown size, one of 16 MiB or less
+ * included.  Who wants the digest of a pipe to be that of a file computes both
+ * kinds until it is clear which one it is.
+ */
+#define SDHASH_DEFAULT_BLOCK 16384
+#define SDHASH_BLOCKS_FROM (UINT64_C(16) << 20)
+#define SDHASH_SEGMENT (UINT64_C(128) << 20)
+
+struct sdhash_segment {
+	uint64_t offset;
+	uint64_t size;
+	/* The program may read past the end of the file by mistake; what it
+	 * finds there are zeros.  To be given to sdhash_pad(). */
+	uint32_t zeros;
+};
+
+/* Block size for a file of size bytes; 0: stream digest. */
+uint32_t sdhash_default_block(uint64_t size);
+
+/* Number of segments, at least 1, and segment number index. */
+uint64_t sdhash_segments(uint64_t size);
+struct sdhash_segment sdhash_segment(uint64_t size, uint64_t index);
+
+/* Appends the name of segment number index of a file: "name.0128M", or the
+ * plain name when there is one segment.  -ENOMEM. */
+int sdhash_segment_name(const char *name, uint64_t size, uint64_t index,
+			struct buf *out);
+
+/* ---- text: sdbf:03:... and sdbf-dd:03:... ---- */
+
+/* Appends the line without the newline.  -ENODATA for an empty digest,
+ * -ENOMEM. */
+int sdhash_format(const struct sdhash_digest *d, struct buf *out);
+
+/*
+ * The reverse; d_out is initialised, and what it had is lost.  -EINVAL when
+ * text is not, byte for byte, what the program writes; -ENOMEM; d_out is
+ * unchanged then.  Names may hold colons, which the program can not read back.
+ */
+int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out);
+
+/* ---- comparing ---- */
+
+/*
+ * Ours is that of 3.4, whose cut-off tells chance from likeness, but leaves
+ * out the filters that are too empty to mean anything, as 4.0 does, and does
+ * not depend on order or names.
+ */
+enum sdhash_measure {
+	SDHASH_SCORE,
+	SDHASH_SCORE_4_0,
+	SDHASH_SCORE_3_4,
+};
+
+/* 0..100, or -1: nothing can be said. */
+int sdhash_score(const struct sdhash_digest *a, const struct sdhash_digest *b,
+		 enum sdhash_measure measure);
+
+#endif
