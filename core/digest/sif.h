@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_SIF_H
+#define CORE_DIGEST_SIF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+
+/*
+ * Sampled fingerprints in the manner of sif (Manber, Finding Similar Files in
+ * a Large File System, 1994), kept as a bottom-k sketch (Broder 1997): of the
+ * fingerprints of all windows of a file, the k smallest.  These are a uniform
+ * sample of the distinct windows, of bounded size whatever the file's; two
+ * sketches tell resemblance and containment, and the sketch of a union is
+ * made of the sketches.
+ *
+ * A window that repeats one byte has no fingerprint: files with nothing but
+ * padding in common have nothing in common.
+ *
+ * The fingerprint of window w[0..s-1] is the cyclic polynomial
+ *
+ *   h = rol(T[w[0]], s - 1) ^ ... ^ rol(T[w[s-2]], 1) ^ T[w[s-1]]
+ *
+ * of 64 bits, T[c] = XXH3_64bits of the byte c.  Without s - 1 adjacent bits
+ * it is pairwise independent (Lemire and Kaser, 2010), which is what the
+ * estimates need, and it rolls at twice the speed of XXH3 of each window.
+ * Its upper 48 bits are kept.  Only as many values as 2^48 * k / windows are
+ * possible among the k smallest: with 40 bits, two unrelated files of 10^9
+ * windows would share one value in ten comparisons, with 48 one in 2000.  Also
+ * 48 bits are exactly 8 characters.
+ */
+#define SIF_WINDOW 16
+#define SIF_MIN_WINDOW 4
+/* In longer windows of periodic data, rotations cancel each other. */
+#define SIF_MAX_WINDOW 32
+#define SIF_VALUES 128
+#define SIF_MAX_VALUES 1024
+#define SIF_BITS 48
+#define SIF_RECENT 512
+
+/*
+ * The fingerprints up to the largest in values are all known; if there are no
+ * others, distinct is count, else more than that.
+ */
+struct sif_sketch {
+	unsigned window;
+	uint64_t distinct; /* fingerprints of the file; estimated if > count */
+	size_t count;
+	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
+};
+
+/* The state, 16 KiB. */
+struct sif {
+	unsigned window;
+	size_t max;     /* values to keep: k */
+	uint64_t bound; /* no larger hash is of interest any more */
+	uint64_t hash;
+	size_t fill; /* bytes in last: less than window only at the start */
+	uint8_t last[SIF_MAX_WINDOW];
+	size_t count;
+	uint64_t values[SIF_MAX_VALUES];
+	uint64_t recent[SIF_RECENT]; /* values already dealt with */
+	uint64_t enter[256];
+	uint64_t leave[256];
+};
+
+/* window SIF_MIN_WINDOW..SIF_MAX_WINDOW, max 2..SIF_MAX_VALUES (-EINVAL
+ * else). */
+int sif_init(struct sif *s, unsigned window, size_t max);
+
+/* Any number of files one after the other: begin, update..., final.  init
+ * has begun the first. */
+void sif_begin(struct sif *s);
+void sif_update(struct sif *s, const void *data, size_t len);
+
+/* A file of fewer bytes than the window has no fingerprints. */
+void sif_final(const struct sif *s, struct sif_sketch *out);
+
+/* ---- sketches ---- */
+
+/* Appends "sif1:16:<distinct>:<values>", 8 characters for a value: base64 of
+ * its 6 bytes, big-endian.  -ENOMEM. */
+int sif_format(const struct sif_sketch *sketch, struct buf *out);
+
+/* -EINVAL when text is no sketch; out is not specified then. */
+int sif_parse(const char *text, size_t len, struct sif_sketch *out);
+
+/*
+ * Shares are 0..1, and 0 where there is nothing to tell from: no samples.
+ * When nothing was left out of either sketch they are exact.
+ *
+ * resemblance is the bottom-k estimate, unbiased; its standard deviation is
+ * sqrt(r * (1 - r) / samples).  Containment rests on the fingerprints of one
+ * file below the range that both sketches cover: about k times the ratio of
+ * the sizes when the file is the smaller one.
+ */
+struct sif_relation {
+	double resemblance; /* |A and B| / |A or B| */
+	double a_in_b;      /* |A and B| / |A| */
+	double b_in_a;
+	size_t samples; /* that resemblance rests on */
+	size_t a_samples;
+	size_t b_samples;
+};
+
+/* -EINVAL when the windows differ. */
+int sif_compare(const struct sif_sketch *a, const struct sif_sketch *b,
+		struct sif_relation *out);
+
+/* Makes into the sketch of the union, at most max values.  For sketches made
+ * with max, it is the one that the union itself would have given.  -EINVAL
+ * when the windows differ or max is not 2..SIF_MAX_VALUES. */
+int sif_merge(struct sif_sketch *into, const struct sif_sketch *from,
+	      size_t max);
+
+/* ---- the original rule ---- */
+
+/*
+ * Of all windows of 50 bytes, the fingerprints
+ *
+ *   (w[0] * p^49 + ... + w[48] * p + w[49]) mod 2^30
+ *
+ * whose last bits are zero, as a set.  It grows with the file: about one in
+ * 2^zero_bits windows.  Windows that repeat one byte take part, so zeros always
+ * have the fingerprint 0.
+ */
+#define SIF_CLASSIC_WINDOW 50
+#define SIF_CLASSIC_BASE 7
+#define SIF_CLASSIC_ZERO_BITS 8
+
+struct sif_classic {
+	uint32_t base;
+	uint32_t mask; /* of the bits that must be zero */
+	uint32_t hash;
+	size_t fill;
+	uint8_t last[SIF_CLASSIC_WINDOW];
+	uint32_t leave[256];
+	uint32_t *values; /* owned */
+	size_t count;
+	size_t capacity;
+};
+
+/* base is p, not 0; zero_bits 0..30 (-EINVAL else). */
+int sif_classic_init(struct sif_classic *s, uint32_t base, unsigned zero_bits);
+void sif_classic_release(struct sif_classic *s);
+
+/* -ENOMEM: s can only be released then. */
+int sif_classic_update(struct sif_classic *s, const void *data, size_t len);
+
+/* The fingerprints so far, ascending, without repeats; they stay s's and are
+ * valid until the next call. */
+const uint32_t *sif_classic_values(struct sif_classic *s, size_t *count_out);
+
+/* How many values two such sets have in common. */
+size_t sif_classic_common(const uint32_t *a, size_t a_count, const uint32_t *b,
+			  size_t b_count);
+
+#endif

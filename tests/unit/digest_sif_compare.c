@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+
+#include "tests/unit/sif_model.h"
+
+static struct values union_of(struct values a, struct values b)
+{
+	struct values s = { calloc(a.count + b.count + 1, sizeof(*s.v)),
+			    a.count + b.count };
+
+	assert_non_null(s.v);
+	memcpy(s.v, a.v, a.count * sizeof(*s.v));
+	memcpy(s.v + a.count, b.v, b.count * sizeof(*s.v));
+	make_set(&s);
+	return s;
+}
+
+/* ---- estimates against exact sets, by another hash ---- */
+
+static uint64_t other_hash(const uint8_t *window, unsigned len)
+{
+	return XXH3_64bits(window, len);
+}
+
+static size_t common_of(struct values a, struct values b)
+{
+	struct values both = union_of(a, b);
+	size_t common = a.count + b.count - both.count;
+
+	free(both.v);
+	return common;
+}
+
+/* Sums of errors, in standard deviations. */
+struct errors {
+	double sum;
+	double squares;
+	double largest;
+	size_t count;
+};
+
+static void add_error(struct errors *e, double have, double want, double sd)
+{
+	double error = sd > 0 ? (have - want) / sd : 0;
+
+	if (sd <= 0 && fabs(have - want) > 1e-9)
+		error = 1e9;
+	e->sum += error;
+	e->squares += error * error;
+	e->largest = fmax(e->largest, fabs(error));
+	e->count++;
+}
+
+/* No bias, errors as large as they should be, and none that is absurd. */
+static void check_errors(const char *what, const struct errors *e)
+{
+	double n = (double)e->count;
+
+	print_message("%s: mean %.3f, mean square %.3f, largest %.2f of %zu\n",
+		      what, e->sum / n, e->squares / n, e->largest, e->count);
+	if (fabs(e->sum / n) > 4 / sqrt(n) || e->squares / n > 1.5 ||
+	    e->largest > 5)
+		fail_msg("%s is off", what);
+}
+
+/* Text or noise; two that share a random part of their content. */
+static void make_pair(uint64_t seed, struct bytes *a_out, struct bytes *b_out)
+{
+	struct draws d = draws_of(seed);
+	size_t shared = 20000 + draw(&d) % 100000;
+	size_t own_a = draw(&d) % 100000, own_b = draw(&d) % 100000;
+	struct bytes (*make)(uint64_t, size_t) =
+		seed % 2 ? recipe_random : recipe_text;
+	struct bytes common = make(seed, shared);
+	struct bytes a = make(seed + 1000, own_a + shared);
+	struct bytes b = make(seed + 2000, own_b + shared);
+
+	memcpy(a.data + own_a / 2, common.data, shared);
+	memcpy(b.data, common.data, shared);
+	free(common.data);
+	*a_out = a;
+	*b_out = b;
+}
+
+static double deviation(double share, size_t samples)
+{
+	return sqrt(share * (1 - share) / (double)samples);
+}
+
+static void estimates_are_as_good_as_promised(void **state)
+{
+	struct errors resemblance = { 0 }, containment = { 0 }, size = { 0 };
+	struct values wa, wb;
+	struct sif_sketch sa, sb;
+	struct sif_relation r;
+	struct bytes a, b;
+	double common, want;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 150; seed++) {
+		make_pair(seed, &a, &b);
+		wa = windows_of(a, 16, other_hash);
+		wb = windows_of(b, 16, other_hash);
+		sa = sketch_of(a, 16, 128, 0);
+		sb = sketch_of(b, 16, 128, 0);
+		common = (double)common_of(wa, wb);
+		assert_int_equal(sif_compare(&sa, &sb, &r), 0);
+		want = common / ((double)(wa.count + wb.count) - common);
+		add_error(&resemblance, r.resemblance, want,
+			  deviation(want, r.samples));
+		want = common / (double)wa.count;
+		add_error(&containment, r.a_in_b, want,
+			  deviation(want, r.a_samples));
+		want = common / (double)wb.count;
+		add_error(&containment, r.b_in_a, want,
+			  deviation(want, r.b_samples));
+		want = (double)wa.count;
+		add_error(&size, (double)sa.distinct, want, want / sqrt(126));
+		free(wa.v);
+		free(wb.v);
+		free(a.data);
+		free(b.data);
+	}
+	check_errors("resemblance", &resemblance);
+	check_errors("containment", &containment);
+	check_errors("number of windows", &size);
+}
+
+/* Files of fewer windows than the sketch has room for are compared exactly. */
+static void small_files_are_exact(void **state)
+{
+	struct sif_sketch sa, sb;
+	struct sif_relation r;
+	struct bytes a, b;
+
+	(void)state;
+	a = recipe_random(1, 100);
+	b = recipe_random(2, 80);
+	memcpy(b.data, a.data, 40);
+	sa = sketch_of(a, 16, 128, 0);
+	sb = sketch_of(b, 16, 128, 0);
+	assert_int_equal(sif_compare(&sa, &sb, &r), 0);
+	assert_int_equal(r.samples, 85 + 65 - 25);
+	assert_true(r.resemblance == 25.0 / 125);
+	assert_true(r.a_in_b == 25.0 / 85);
+	assert_true(r.b_in_a == 25.0 / 65);
+	assert_int_equal(sif_compare(&sb, &sa, &r), 0);
+	assert_true(r.a_in_b == 25.0 / 65);
+	/* Nothing to tell from. */
+	b.len = 15;
+	sb = sketch_of(b, 16, 128, 0);
+	assert_int_equal(sif_compare(&sa, &sb, &r), 0);
+	assert_true(r.resemblance == 0 && r.b_in_a == 0);
+	assert_int_equal(r.b_samples, 0);
+	sb = sketch_of(a, 12, 128, 0);
+	assert_int_equal(sif_compare(&sa, &sb, &r), -EINVAL);
+	free(a.data);
+	free(b.data);
+}
+
+/* A small file in one of 20 times its size. */
+static void containment_in_a_large_file(void **state)
+{
+	struct errors errors = { 0 };
+	struct bytes large, part;
+	struct sif_sketch sa, sb;
+	struct sif_relation r;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 40; seed++) {
+		large = recipe_random(seed, 200000);
+		part = recipe_random(seed + 5000, 10000);
+		memcpy(part.data, large.data + 70000, 7500);
+		sa = sketch_of(part, 16, 1024, 0);
+		sb = sketch_of(large, 16, 1024, 0);
+		assert_int_equal(sif_compare(&sa, &sb, &r), 0);
+		assert_true(r.a_samples > 20 && r.a_samples < 100);
+		add_error(&errors, r.a_in_b, 0.75,
+			  deviation(0.75, r.a_samples));
+		free(large.data);
+		free(part.data);
+	}
+	check_errors("small in large", &errors);
+}
+
+/* ---- unions ---- */
+
+static void check_merge(struct bytes a, struct bytes b, size_t max)
+{
+	struct values wa = windows_of(a, 16, model_value);
+	struct values wb = windows_of(b, 16, model_value);
+	struct values both = union_of(wa, wb);
+	struct sif_sketch want = model_sketch(both, 16, max);
+	struct sif_sketch sa = sketch_of(a, 16, max, 0), swapped = sa;
+	struct sif_sketch sb = sketch_of(b, 16, max, 0);
+
+	assert_int_equal(sif_merge(&sa, &sb, max), 0);
+	assert_true(same(&sa, &want));
+	assert_int_equal(sif_merge(&sb, &swapped, max), 0);
+	assert_true(same(&sb, &want));
+	free(wa.v);
+	free(wb.v);
+	free(both.v);
+}
+
+static void merged_sketches_are_those_of_the_union(void **state)
+{
+	struct draws d = draws_of(5);
+	struct bytes a, b;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 60; seed++) {
+		a = recipe_random(seed, draw(&d) % (seed % 2 ? 200 : 20000));
+		b = recipe_random(seed + 1, draw(&d) % (seed % 3 ? 200 : 9000));
+		if (seed % 4 == 0)
+			memcpy(a.data, b.data, a.len < b.len ? a.len : b.len);
+		check_merge(a, b, 128);
+		free(a.data);
+		free(b.data);
+	}
+}
+
+/* What is not known to be complete may not be taken for it. */
+static void sketches_of_different_size_merge(void **state)
+{
+	struct bytes a = recipe_random(1, 50000), b = recipe_random(2, 50000);
+	struct values wa = windows_of(a, 16, model_value);
+	struct values wb = windows_of(b, 16, model_value);
+	struct values both = union_of(wa, wb);
+	struct sif_sketch sa = sketch_of(a, 16, 512, 0);
+	struct sif_sketch sb = sketch_of(b, 16, 64, 0);
+	uint64_t bound = sb.values[63];
+	struct sif_relation r;
+
+	(void)state;
+	/* No more of the union is certain than the smaller sketch tells. */
+	assert_int_equal(sif_compare(&sa, &sb, &r), 0);
+	assert_int_equal(r.samples, 64);
+	assert_int_equal(sif_compare(&sb, &sa, &r), 0);
+	assert_int_equal(r.samples, 64);
+	assert_int_equal(sif_merge(&sa, &sb, 512), 0);
+	assert_true(sa.count >= 64 && sa.count < 512);
+	assert_true(sa.values[sa.count - 1] == bound);
+	assert_memory_equal(sa.values, both.v, sa.count * sizeof(*both.v));
+	assert_true(sa.distinct > 50000 && sa.distinct < 200000);
+	assert_int_equal(sif_merge(&sa, &sb, 1), -EINVAL);
+	sb.window = 12;
+	assert_int_equal(sif_merge(&sa, &sb, 128), -EINVAL);
+	free(wa.v);
+	free(wb.v);
+	free(both.v);
+	free(a.data);
+	free(b.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(estimates_are_as_good_as_promised),
+		cmocka_unit_test(small_files_are_exact),
+		cmocka_unit_test(containment_in_a_large_file),
+		cmocka_unit_test(merged_sketches_are_those_of_the_union),
+		cmocka_unit_test(sketches_of_different_size_merge),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
