@@ -45,6 +45,9 @@ int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 int listing_from_entries(const struct engine_entries *entries,
 			 struct listing **out);
 
+/* The clock of made_ns. */
+int64_t listing_now_ns(void);
+
 struct listing *listing_ref(struct listing *l);
 void listing_unref(struct listing *l);
 

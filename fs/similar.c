@@ -9,202 +9,16 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "core/engine/engine.h"
 #include "fs/cred.h"
 #include "fs/listing.h"
+#include "fs/node.h"
 #include "fs/ops.h"
 #include "fs/park.h"
 #include "fs/xattr_derived.h"
 
 #define STATE "user.kinfs.state"
-
-enum node_kind { NODE_DIRECTORY, NODE_FILE, NODE_LINK };
-
-struct node {
-	struct node *chain;
-	struct node *parent; /* holds a reference; NULL for the top */
-	char *name;
-	enum node_kind kind;
-	unsigned depth;     /* components of its path in the virtual tree */
-	uint64_t number;    /* of the inode, bit 63 set */
-	uint64_t refs;      /* similar->lock */
-	struct inode *real; /* holds a reference; of a link: the listed file */
-	char *target;       /* links only */
-	struct listing *listing; /* files only, the last one; similar->lock */
-};
-
-enum { NODE_BUCKETS = 4096 };
-
-struct similar {
-	pthread_mutex_t lock; /* the buckets and what says so above */
-	struct node *buckets[NODE_BUCKETS];
-	uint64_t root_number;
-};
-
-/* ---- nodes ---- */
-
-static struct node *node_at(fuse_ino_t id)
-{
-	return (struct node *)(uintptr_t)(id & ~(fuse_ino_t)1);
-}
-
-static fuse_ino_t node_id(const struct node *n)
-{
-	return (fuse_ino_t)(uintptr_t)n | 1;
-}
-
-static uint64_t number_below(uint64_t parent, const char *name)
-{
-	return XXH3_64bits_withSeed(name, strlen(name), parent) | UINT64_C(1)
-									  << 63;
-}
-
-static struct node **bucket_of(struct similar *s, uint64_t number)
-{
-	return &s->buckets[number % NODE_BUCKETS];
-}
-
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static bool node_matches(const struct node *n, const struct node *want)
-{
-	return n->parent == want->parent && n->kind == want->kind &&
-	       n->real == want->real && same_text(n->name, want->name) &&
-	       same_text(n->target, want->target);
-}
-
-static void node_free(struct fs *fs, struct node *n)
-{
-	if (n->real)
-		inode_unref(fs, n->real);
-	listing_unref(n->listing);
-	free(n->name);
-	free(n->target);
-	free(n);
-}
-
-static void node_ref(struct fs *fs, struct node *n)
-{
-	pthread_mutex_lock(&fs->similar->lock);
-	n->refs++;
-	pthread_mutex_unlock(&fs->similar->lock);
-}
-
-static void node_unref(struct fs *fs, struct node *n, uint64_t count)
-{
-	struct similar *s = fs->similar;
-
-	while (n) {
-		struct node *parent = n->parent, **at;
-
-		pthread_mutex_lock(&s->lock);
-		n->refs -= count;
-		if (n->refs) {
-			pthread_mutex_unlock(&s->lock);
-			return;
-		}
-		at = bucket_of(s, n->number);
-		while (*at != n)
-			at = &(*at)->chain;
-		*at = n->chain;
-		pthread_mutex_unlock(&s->lock);
-		node_free(fs, n);
-		n = parent;
-		count = 1;
-	}
-}
-
-/* The node that is like want (whose parts are taken), with one more
- * reference. */
-static int node_enter(struct fs *fs, struct node *want, struct node **out)
-{
-	struct similar *s = fs->similar;
-	struct node **bucket = bucket_of(s, want->number), *n;
-
-	pthread_mutex_lock(&s->lock);
-	for (n = *bucket; n && !node_matches(n, want); n = n->chain)
-		;
-	if (n) {
-		n->refs++;
-	} else {
-		want->refs = 1;
-		want->chain = *bucket;
-		*bucket = want;
-		if (want->parent)
-			want->parent->refs++;
-	}
-	pthread_mutex_unlock(&s->lock);
-	if (n)
-		node_free(fs, want);
-	*out = n ? n : want;
-	return 0;
-}
-
-/* real is taken, also on failure. */
-static int node_get(struct fs *fs, struct node *parent, const char *name,
-		    enum node_kind kind, struct inode *real, const char *target,
-		    struct node **out)
-{
-	struct node *want = calloc(1, sizeof(*want));
-
-	if (!want) {
-		inode_unref(fs, real);
-		return -ENOMEM;
-	}
-	want->parent = parent;
-	want->kind = kind;
-	want->real = real;
-	want->depth = parent ? parent->depth + 1 : 0;
-	want->number = parent ? number_below(parent->number, name) :
-				fs->similar->root_number;
-	want->name = strdup(name);
-	want->target = target ? strdup(target) : NULL;
-	if (!want->name || (target && !want->target)) {
-		node_free(fs, want);
-		return -ENOMEM;
-	}
-	return node_enter(fs, want, out);
-}
-
-/* ---- attributes ---- */
-
-static int node_stat(struct fs *fs, const struct node *n, struct stat *out)
-{
-	struct path_fd path;
-	struct stat st;
-	int err = inode_path_fd(fs, n->real, &path);
-
-	if (err)
-		return err;
-	err = fstat(path.fd, &st) ? -errno : 0;
-	path_fd_close(&path);
-	if (err)
-		return err;
-	memset(out, 0, sizeof(*out));
-	out->st_ino = n->number;
-	out->st_nlink = 1;
-	out->st_uid = st.st_uid;
-	out->st_gid = st.st_gid;
-	out->st_atim = st.st_atim;
-	out->st_mtim = st.st_mtim;
-	out->st_ctim = st.st_ctim;
-	out->st_blksize = 4096;
-	out->st_mode = n->kind == NODE_LINK ? S_IFLNK | 0777 : S_IFDIR | 0555;
-	out->st_size = n->target ? (off_t)strlen(n->target) : 0;
-	return 0;
-}
-
-static int64_t node_ctime(struct fs *fs, const struct node *n)
-{
-	struct stat st;
-
-	return node_stat(fs, n, &st) ? -1 : timespec_ns(&st.st_ctim);
-}
 
 /* Takes the reference of n as the kernel's lookup count. */
 static void reply_node(fuse_req_t req, struct fs *fs, struct node *n)
@@ -242,14 +56,6 @@ static void call_free(struct inquiry_call *c)
 	node_unref(c->fs, c->node, 1);
 	free(c->name);
 	free(c);
-}
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return timespec_ns(&now);
 }
 
 static void reply_item(fuse_req_t req, struct fs *fs, struct node *parent,
@@ -312,36 +118,6 @@ static void call_reply(struct inquiry_call *c, struct listing *l)
 	}
 }
 
-static void node_keep_listing(struct fs *fs, struct node *n, struct listing *l)
-{
-	struct listing *before;
-
-	pthread_mutex_lock(&fs->similar->lock);
-	before = n->listing;
-	n->listing = listing_ref(l);
-	pthread_mutex_unlock(&fs->similar->lock);
-	listing_unref(before);
-}
-
-/* A listing young enough to look names up in it; long ones are looked through
- * for a longer time. */
-static struct listing *node_kept_listing(struct fs *fs, struct node *n,
-					 uid_t uid, gid_t gid)
-{
-	struct listing *l;
-
-	pthread_mutex_lock(&fs->similar->lock);
-	l = n->listing;
-	if (l &&
-	    (l->uid != uid || l->gid != gid ||
-	     now_ns() - l->made_ns > 1000000000 + (int64_t)l->count * 1000000))
-		l = NULL;
-	if (l)
-		listing_ref(l);
-	pthread_mutex_unlock(&fs->similar->lock);
-	return l;
-}
-
 /* Takes l, which may be NULL with an error. */
 static void call_end(struct inquiry_call *c, int err, struct listing *l)
 {
@@ -350,7 +126,7 @@ static void call_end(struct inquiry_call *c, int err, struct listing *l)
 		l->uid = c->uid;
 		l->gid = c->gid;
 		l->listed_ctime_ns = c->listed_ctime_ns;
-		l->made_ns = now_ns();
+		l->made_ns = listing_now_ns();
 		if (c->node->kind == NODE_FILE)
 			node_keep_listing(c->fs, c->node, l);
 	}
@@ -684,7 +460,7 @@ static void fill_items(struct fill *f, const struct node *n,
 	for (; off >= 2 && (size_t)off - 2 < l->count; off++) {
 		const struct item *item = &l->items[off - 2];
 
-		st.st_ino = number_below(n->number, item->name);
+		st.st_ino = node_number_below(n->number, item->name);
 		st.st_mode = item->target ? S_IFLNK : S_IFDIR;
 		if (!fill_add(f, item->name, &st, off + 1))
 			return;
@@ -774,7 +550,7 @@ int similar_open(struct fs *fs)
 		free(s);
 		return err;
 	}
-	s->root_number = number_below(1, fs->options.similar_name);
+	s->root_number = node_number_below(1, fs->options.similar_name);
 	fs->similar = s;
 	return 0;
 }
@@ -782,18 +558,10 @@ int similar_open(struct fs *fs)
 void similar_free(struct fs *fs)
 {
 	struct similar *s = fs->similar;
-	size_t i;
 
 	if (!s)
 		return;
-	for (i = 0; i < NODE_BUCKETS; i++) {
-		while (s->buckets[i]) {
-			struct node *n = s->buckets[i];
-
-			s->buckets[i] = n->chain;
-			node_free(fs, n);
-		}
-	}
+	node_free_all(fs);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	fs->similar = NULL;

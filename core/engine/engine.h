@@ -160,7 +160,7 @@ struct engine_hit {
 };
 
 /* Whether a hit is still what it was: the path leads to that file in that
- * state, for the calling thread's credentials. */
+ * state, and with the calling thread's credentials it can be read. */
 bool engine_hit_holds(const struct engine *e, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity);

@@ -122,7 +122,8 @@ bool engine_hit_holds(const struct engine *e, const char *path,
 	if (fd < 0)
 		return false;
 	holds = identify(e, fd, key, &now) &&
-		file_identity_equal(&now, identity);
+		file_identity_equal(&now, identity) &&
+		!faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
 	close(fd);
 	return holds;
 }

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/node.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+#include "fs/fs.h"
+#include "fs/inode.h"
+#include "fs/listing.h"
+
+uint64_t node_number_below(uint64_t parent, const char *name)
+{
+	return XXH3_64bits_withSeed(name, strlen(name), parent) | UINT64_C(1)
+									  << 63;
+}
+
+static struct node **bucket_of(struct similar *s, uint64_t number)
+{
+	return &s->buckets[number % NODE_BUCKETS];
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool node_matches(const struct node *n, const struct node *want)
+{
+	return n->parent == want->parent && n->kind == want->kind &&
+	       n->real == want->real && same_text(n->name, want->name) &&
+	       same_text(n->target, want->target);
+}
+
+static void node_free(struct fs *fs, struct node *n)
+{
+	if (n->real)
+		inode_unref(fs, n->real);
+	listing_unref(n->listing);
+	free(n->name);
+	free(n->target);
+	free(n);
+}
+
+void node_ref(struct fs *fs, struct node *n)
+{
+	pthread_mutex_lock(&fs->similar->lock);
+	n->refs++;
+	pthread_mutex_unlock(&fs->similar->lock);
+}
+
+void node_unref(struct fs *fs, struct node *n, uint64_t count)
+{
+	struct similar *s = fs->similar;
+
+	while (n) {
+		struct node *parent = n->parent, **at;
+
+		pthread_mutex_lock(&s->lock);
+		n->refs -= count;
+		if (n->refs) {
+			pthread_mutex_unlock(&s->lock);
+			return;
+		}
+		at = bucket_of(s, n->number);
+		while (*at != n)
+			at = &(*at)->chain;
+		*at = n->chain;
+		pthread_mutex_unlock(&s->lock);
+		node_free(fs, n);
+		n = parent;
+		count = 1;
+	}
+}
+
+/* The node that is like want (whose parts are taken), with one more
+ * reference. */
+static int node_enter(struct fs *fs, struct node *want, struct node **out)
+{
+	struct similar *s = fs->similar;
+	struct node **bucket = bucket_of(s, want->number), *n;
+
+	pthread_mutex_lock(&s->lock);
+	for (n = *bucket; n && !node_matches(n, want); n = n->chain)
+		;
+	if (n) {
+		n->refs++;
+	} else {
+		want->refs = 1;
+		want->chain = *bucket;
+		*bucket = want;
+		if (want->parent)
+			want->parent->refs++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (n)
+		node_free(fs, want);
+	*out = n ? n : want;
+	return 0;
+}
+
+int node_get(struct fs *fs, struct node *parent, const char *name,
+	     enum node_kind kind, struct inode *real, const char *target,
+	     struct node **out)
+{
+	struct node *want = calloc(1, sizeof(*want));
+
+	if (!want) {
+		inode_unref(fs, real);
+		return -ENOMEM;
+	}
+	want->parent = parent;
+	want->kind = kind;
+	want->real = real;
+	want->depth = parent ? parent->depth + 1 : 0;
+	want->number = parent ? node_number_below(parent->number, name) :
+				fs->similar->root_number;
+	want->name = strdup(name);
+	want->target = target ? strdup(target) : NULL;
+	if (!want->name || (target && !want->target)) {
+		node_free(fs, want);
+		return -ENOMEM;
+	}
+	return node_enter(fs, want, out);
+}
+
+/* ---- attributes ---- */
+
+int node_stat(struct fs *fs, const struct node *n, struct stat *out)
+{
+	struct path_fd path;
+	struct stat st;
+	int err = inode_path_fd(fs, n->real, &path);
+
+	if (err)
+		return err;
+	err = fstat(path.fd, &st) ? -errno : 0;
+	path_fd_close(&path);
+	if (err)
+		return err;
+	memset(out, 0, sizeof(*out));
+	out->st_ino = n->number;
+	out->st_nlink = 1;
+	out->st_uid = st.st_uid;
+	out->st_gid = st.st_gid;
+	out->st_atim = st.st_atim;
+	out->st_mtim = st.st_mtim;
+	out->st_ctim = st.st_ctim;
+	out->st_blksize = 4096;
+	out->st_mode = n->kind == NODE_LINK ? S_IFLNK | 0777 : S_IFDIR | 0555;
+	out->st_size = n->target ? (off_t)strlen(n->target) : 0;
+	return 0;
+}
+
+int64_t node_ctime(struct fs *fs, const struct node *n)
+{
+	struct stat st;
+
+	return node_stat(fs, n, &st) ? -1 : timespec_ns(&st.st_ctim);
+}
+
+/* ---- listings that are kept ---- */
+
+void node_keep_listing(struct fs *fs, struct node *n, struct listing *l)
+{
+	struct listing *before;
+
+	pthread_mutex_lock(&fs->similar->lock);
+	before = n->listing;
+	n->listing = listing_ref(l);
+	pthread_mutex_unlock(&fs->similar->lock);
+	listing_unref(before);
+}
+
+struct listing *node_kept_listing(struct fs *fs, struct node *n, uid_t uid,
+				  gid_t gid)
+{
+	struct listing *l;
+
+	pthread_mutex_lock(&fs->similar->lock);
+	l = n->listing;
+	if (l && (l->uid != uid || l->gid != gid ||
+		  listing_now_ns() - l->made_ns >
+			  1000000000 + (int64_t)l->count * 1000000))
+		l = NULL;
+	if (l)
+		listing_ref(l);
+	pthread_mutex_unlock(&fs->similar->lock);
+	return l;
+}
+
+void node_free_all(struct fs *fs)
+{
+	struct similar *s = fs->similar;
+	size_t i;
+
+	for (i = 0; i < NODE_BUCKETS; i++) {
+		while (s->buckets[i]) {
+			struct node *n = s->buckets[i];
+
+			s->buckets[i] = n->chain;
+			node_free(fs, n);
+		}
+	}
+}

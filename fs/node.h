@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_NODE_H
+#define FS_NODE_H
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct fs;
+struct inode;
+struct listing;
+
+/*
+ * The nodes of the virtual tree, one a path.  Private to node.c and similar.c.
+ */
+enum node_kind { NODE_DIRECTORY, NODE_FILE, NODE_LINK };
+
+struct node {
+	struct node *chain;
+	struct node *parent; /* holds a reference; NULL for the top */
+	char *name;
+	enum node_kind kind;
+	unsigned depth;     /* components of its path in the virtual tree */
+	uint64_t number;    /* of the inode, bit 63 set */
+	uint64_t refs;      /* similar->lock */
+	struct inode *real; /* holds a reference; of a link: the listed file */
+	char *target;       /* links only */
+	struct listing *listing; /* files only, the last one; similar->lock */
+};
+
+enum { NODE_BUCKETS = 4096 };
+
+/* The table of all nodes; parent and name lead to one. */
+struct similar {
+	pthread_mutex_t lock; /* the buckets and what says so above */
+	struct node *buckets[NODE_BUCKETS];
+	uint64_t root_number;
+};
+
+/* The nodeid is the address with the lowest bit set. */
+static inline struct node *node_at(fuse_ino_t id)
+{
+	return (struct node *)(uintptr_t)(id & ~(fuse_ino_t)1);
+}
+
+static inline fuse_ino_t node_id(const struct node *n)
+{
+	return (fuse_ino_t)(uintptr_t)n | 1;
+}
+
+/* The inode number of an entry of a virtual directory. */
+uint64_t node_number_below(uint64_t parent, const char *name);
+
+/* The node of a path, made when there is none, with one more reference.  real
+ * is taken, also on failure; target is that of a link, else NULL. */
+int node_get(struct fs *fs, struct node *parent, const char *name,
+	     enum node_kind kind, struct inode *real, const char *target,
+	     struct node **out);
+
+void node_ref(struct fs *fs, struct node *n);
+void node_unref(struct fs *fs, struct node *n, uint64_t count);
+
+/* Whatever the kernel still counts. */
+void node_free_all(struct fs *fs);
+
+/* What the kernel is shown. */
+int node_stat(struct fs *fs, const struct node *n, struct stat *out);
+
+/* ctime of the real file, -1 when it is gone. */
+int64_t node_ctime(struct fs *fs, const struct node *n);
+
+/* Keeps l, with one more reference, in place of an earlier one. */
+void node_keep_listing(struct fs *fs, struct node *n, struct listing *l);
+
+/* A listing made for that user and young enough to look names up in it (long
+ * ones are looked through for a longer time), referenced; NULL if none. */
+struct listing *node_kept_listing(struct fs *fs, struct node *n, uid_t uid,
+				  gid_t gid);
+
+#endif
