@@ -194,7 +194,6 @@ int engine_similar(struct engine *e, int fd, const struct engine_viewer *viewer,
 struct engine_entry {
 	char *name;
 	bool directory;
-	uint64_t inode;
 };
 
 struct engine_entries {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/file.h"
 
@@ -68,14 +69,10 @@ static int hit_add(const struct hit_search *s, const char *path)
 	s->l->found++;
 	if (!hits)
 		return 0;
-	if ((hits->count & (hits->count - 1)) == 0) {
-		size_t capacity = hits->count ? 2 * hits->count : 8;
-
-		hit = realloc(hits->hits, capacity * sizeof(*hit));
-		if (!hit)
-			return -ENOMEM;
-		hits->hits = hit;
-	}
+	hit = array_with_room(hits->hits, hits->count, sizeof(*hit));
+	if (!hit)
+		return -ENOMEM;
+	hits->hits = hit;
 	hit = &hits->hits[hits->count];
 	*hit = (struct engine_hit){
 		.path = strdup(path),
@@ -182,16 +179,12 @@ struct key_list {
 static int key_list_add(void *arg, const struct file_key *key)
 {
 	struct key_list *c = arg;
+	struct file_key *keys =
+		array_with_room(c->keys, c->count, sizeof(*keys));
 
-	if ((c->count & (c->count - 1)) == 0) {
-		size_t capacity = c->count ? 2 * c->count : 8;
-		struct file_key *keys =
-			realloc(c->keys, capacity * sizeof(*keys));
-
-		if (!keys)
-			return -ENOMEM;
-		c->keys = keys;
-	}
+	if (!keys)
+		return -ENOMEM;
+	c->keys = keys;
 	c->keys[c->count++] = *key;
 	return 0;
 }
@@ -530,18 +523,14 @@ static int entry_add(struct engine_entries *entries, const char *name,
 {
 	struct engine_entry *entry;
 
-	if ((entries->count & (entries->count - 1)) == 0) {
-		size_t capacity = entries->count ? 2 * entries->count : 8;
-
-		entry = realloc(entries->entries, capacity * sizeof(*entry));
-		if (!entry)
-			return -ENOMEM;
-		entries->entries = entry;
-	}
+	entry = array_with_room(entries->entries, entries->count,
+				sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	entries->entries = entry;
 	entry = &entries->entries[entries->count];
 	entry->name = strdup(name);
 	entry->directory = S_ISDIR(st->st_mode);
-	entry->inode = st->st_ino;
 	if (!entry->name)
 		return -ENOMEM;
 	entries->count++;

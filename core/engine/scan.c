@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/base/err.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/file.h"
@@ -72,15 +73,12 @@ static bool is_wanted(const struct engine *e, const char *path,
 
 static int listing_add(struct listing *l, const struct listing_entry *entry)
 {
-	if ((l->count & (l->count - 1)) == 0) {
-		size_t capacity = l->count ? 2 * l->count : 8;
-		struct listing_entry *entries =
-			realloc(l->entries, capacity * sizeof(*entries));
+	struct listing_entry *entries =
+		array_with_room(l->entries, l->count, sizeof(*entries));
 
-		if (!entries)
-			return -ENOMEM;
-		l->entries = entries;
-	}
+	if (!entries)
+		return -ENOMEM;
+	l->entries = entries;
 	l->entries[l->count++] = *entry;
 	return 0;
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_BASE_ARRAY_H
+#define CORE_BASE_ARRAY_H
+
+#include <stddef.h>
+
+/*
+ * Room for one more item in an array that grows by one item at a time and
+ * only through this function, which allocates for 8, 16, 32, ... items; items
+ * may be taken off the end.  Returns the array, moved perhaps; NULL without
+ * memory, and then items is as before.  A new array is NULL.
+ */
+void *array_with_room(void *items, size_t count, size_t item_size);
+
+#endif
