@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "core/kernel/kernel.h"
+#include "core/kernel/md4.h"
+#include "core/kernel/rdc.h"
 
 /*
  * Remote Differential Compression, [MS-RDC]: chunks whose edges depend on the

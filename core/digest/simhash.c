@@ -6,6 +6,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/kernel/kernel.h"
+
 /* Windows whose keys are taken together. */
 #define BATCH 256
 
@@ -146,7 +148,7 @@ void simhash_init(struct simhash *s)
 	uintptr_t begin = (uintptr_t)s->memory;
 	size_t skip = -begin % WINDOW_ALIGN / sizeof(s->memory[0]);
 
-	s->ops = window_best();
+	s->ops = kernel_best()->window;
 	s->limit = UINT64_MAX;
 	s->has_zero = false;
 	s->tail_len = 0;

@@ -24,7 +24,7 @@
 #define SIMHASH_MAX_FILL 98304 /* then it is cut down to SIMHASH_SAMPLE */
 
 struct simhash {
-	const struct window_ops *ops;
+	const struct kernel_window *ops;
 	uint64_t limit;  /* no window with a larger key is in the sample */
 	size_t tail_len; /* the last bytes seen, at most 7 */
 	uint8_t tail[SIMHASH_WINDOW];

@@ -3,14 +3,16 @@
 
 #include <stdatomic.h>
 
-#include "core/kernel/kernel_impl.h"
+#include "core/kernel/md4.h"
+#include "core/kernel/rdc.h"
+#include "core/kernel/window.h"
 
 /* Each needs all that the ones before it need. */
 static const struct kernel_ops variants[] = {
-	{ "scalar", &rdc_scalar, &md4_scalar },
+	{ "scalar", &rdc_scalar, &md4_scalar, &window_scalar },
 #ifdef __x86_64__
-	{ "avx2", &rdc_avx2, &md4_avx2 },
-	{ "avx512", &rdc_avx512, &md4_avx512 },
+	{ "avx2", &rdc_avx2, &md4_avx2, &window_avx2 },
+	{ "avx512", &rdc_avx512, &md4_avx512, &window_avx512 },
 #endif
 };
 
@@ -25,7 +27,8 @@ static size_t usable_variants(void)
 
 #ifdef __x86_64__
 	__builtin_cpu_init();
-	if (!__builtin_cpu_supports("avx2"))
+	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
+	    !__builtin_cpu_supports("popcnt"))
 		return count;
 	count++;
 	if (__builtin_cpu_supports("avx512f") &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/kernel/kernel_impl.h"
+#include "core/kernel/md4_impl.h"
 
 #ifdef __x86_64__
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/base/bytes.h"
-#include "core/kernel/kernel_impl.h"
+#include "core/kernel/md4_impl.h"
 
 /*
  * Which message is in which lane.  A lane takes the whole blocks of a message

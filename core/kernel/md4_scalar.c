@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
-#include "core/kernel/kernel_impl.h"
+#include "core/kernel/md4_impl.h"
 
 /*
  * Four messages side by side, one in each lane, in the compilers' own notation

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/kernel/kernel_impl.h"
+#include "core/kernel/rdc_impl.h"
 
 /* The rotation for the usual window, 48. */
 #define USUAL_ROTATION 2

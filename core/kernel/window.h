@@ -30,9 +30,7 @@ struct window_set {
 	size_t count;      /* keys in the set */
 };
 
-struct window_ops {
-	const char *name;
-
+struct kernel_window {
 	/*
 	 * Writes the keys up to limit of the count windows that start at
 	 * bytes, bytes + 1 and so on, and returns their number.  Reads
@@ -65,20 +63,10 @@ struct window_ops {
 	void (*sum)(const uint64_t *keys, size_t count, uint32_t sums[64]);
 };
 
-/* The one for this processor; before that, what window_use said. */
-const struct window_ops *window_best(void);
-
-/* All that this processor can run, the scalar one first. */
-const struct window_ops *const *window_all(size_t *count_out);
-
-/* For tests and benches: window_best returns ops from now on, after NULL its
- * own choice again.  Not while another thread computes. */
-void window_use(const struct window_ops *ops);
-
-extern const struct window_ops window_scalar;
-#if defined(__x86_64__)
-extern const struct window_ops window_avx2;
-extern const struct window_ops window_avx512;
+extern const struct kernel_window window_scalar;
+#ifdef __x86_64__
+extern const struct kernel_window window_avx2;
+extern const struct kernel_window window_avx512;
 #endif
 
 #endif

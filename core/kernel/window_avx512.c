@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kernel/window_impl.h"
 
-#if defined(__x86_64__)
+#ifdef __x86_64__
 
 #include <immintrin.h>
 
@@ -258,7 +258,6 @@ TARGET static void sum(const uint64_t *keys, size_t count, uint32_t sums[64])
 	}
 }
 
-const struct window_ops window_avx512 = { "avx512", pick,    insert,
-					  sift,     between, sum };
+const struct kernel_window window_avx512 = { pick, insert, sift, between, sum };
 
 #endif

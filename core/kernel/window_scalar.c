@@ -160,5 +160,4 @@ static void sum(const uint64_t *keys, size_t count, uint32_t sums[64])
 	}
 }
 
-const struct window_ops window_scalar = { "scalar", pick,    insert,
-					  sift,     between, sum };
+const struct kernel_window window_scalar = { pick, insert, sift, between, sum };

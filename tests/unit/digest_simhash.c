@@ -2,6 +2,7 @@
 #include <xxhash.h>
 
 #include "core/digest/simhash.h"
+#include "core/kernel/kernel.h"
 #include "tests/unit/recipe.h"
 
 static struct simhash simhash;
@@ -221,12 +222,12 @@ static void pinned_values(void **state)
 
 static int use_variant(void **state)
 {
-	window_use(*state);
+	kernel_use(*state);
 	return 0;
 }
 
 static struct CMUnitTest with_variant(struct CMUnitTest test,
-				      const struct window_ops *ops)
+				      const struct kernel_ops *ops)
 {
 	char *name;
 
@@ -251,14 +252,14 @@ int main(void)
 	};
 	const size_t test_count = sizeof(tests) / sizeof(tests[0]);
 	static struct CMUnitTest all[MAX_VARIANTS * 8];
-	const struct window_ops *const *variants;
+	const struct kernel_ops *variants;
 	size_t i, k, count, n = 0;
 	int failed;
 
-	variants = window_all(&count);
+	variants = kernel_all(&count);
 	for (i = 0; i < count; i++)
 		for (k = 0; k < test_count; k++)
-			all[n++] = with_variant(tests[k], variants[i]);
+			all[n++] = with_variant(tests[k], &variants[i]);
 	failed = _cmocka_run_group_tests("tests", all, n, NULL, NULL);
 	while (n-- > 0)
 		free((void *)all[n].name);

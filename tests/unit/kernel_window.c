@@ -5,6 +5,7 @@
 
 #include <xxhash.h>
 
+#include "core/kernel/kernel.h"
 #include "core/kernel/window.h"
 #include "tests/unit/recipe.h"
 
@@ -40,18 +41,18 @@ static void *guarded_front_new(size_t size)
 }
 
 /* Calls check for every variant but the scalar one. */
-static void each_variant(void (*check)(const struct window_ops *ops))
+static void each_variant(void (*check)(const struct kernel_ops *ops))
 {
-	const struct window_ops *const *all;
+	const struct kernel_ops *all;
 	size_t i, count;
 
-	all = window_all(&count);
-	assert_ptr_equal(all[0], &window_scalar);
+	all = kernel_all(&count);
+	assert_ptr_equal(all[0].window, &window_scalar);
 	for (i = 1; i < count; i++)
-		check(all[i]);
+		check(&all[i]);
 }
 
-static void fail_of(const struct window_ops *ops, uint64_t seed, size_t len)
+static void fail_of(const struct kernel_ops *ops, uint64_t seed, size_t len)
 {
 	fail_msg("%s differs: seed %llu, length %zu", ops->name,
 		 (unsigned long long)seed, len);
@@ -98,7 +99,7 @@ static void keys_and_values_are_xxh3(void **state)
 
 /* ---- pick ---- */
 
-static void compare_pick(const struct window_ops *ops, const uint8_t *bytes,
+static void compare_pick(const struct kernel_ops *ops, const uint8_t *bytes,
 			 size_t count, uint64_t limit, uint64_t seed)
 {
 	static uint64_t want[MOST];
@@ -110,12 +111,12 @@ static void compare_pick(const struct window_ops *ops, const uint8_t *bytes,
 		end = guarded_new(sizeof(want));
 	have = end - count;
 	n = window_scalar.pick(bytes, count, limit, want);
-	if (ops->pick(bytes, count, limit, have) != n ||
+	if (ops->window->pick(bytes, count, limit, have) != n ||
 	    memcmp(want, have, n * sizeof(want[0])) != 0)
 		fail_of(ops, seed, count);
 }
 
-static void check_pick(const struct window_ops *ops)
+static void check_pick(const struct kernel_ops *ops)
 {
 	uint8_t *end = guarded_new(MOST + 7), *bytes;
 	uint8_t *front = guarded_front_new(MOST + 7);
@@ -175,14 +176,14 @@ struct step {
 };
 
 /* Inserts keys, then sifts; returns the number of strays. */
-static size_t take_step(const struct window_ops *ops, struct window_set *set,
+static size_t take_step(const struct kernel_ops *ops, struct window_set *set,
 			const struct step *step, uint64_t *strays)
 {
 	size_t n;
 
-	ops->insert(set, step->keys, step->count);
-	n = ops->sift(set, step->slot_count, step->limit, strays);
-	ops->insert(set, strays, n);
+	ops->window->insert(set, step->keys, step->count);
+	n = ops->window->sift(set, step->slot_count, step->limit, strays);
+	ops->window->insert(set, strays, n);
 	return n;
 }
 
@@ -193,9 +194,10 @@ static bool equal_sets(const struct window_set *a, const struct window_set *b)
 		      a->slot_count * sizeof(a->slots[0])) == 0;
 }
 
-static void compare_steps(const struct window_ops *ops, uint64_t *slots[2],
+static void compare_steps(const struct kernel_ops *ops, uint64_t *slots[2],
 			  uint64_t *strays[2], uint64_t seed)
 {
+	size_t unused;
 	struct window_set a = { slots[0], 64, 0 }, b = { slots[1], 64, 0 };
 	static uint64_t keys[SLOTS];
 	struct draws d = draws_of(seed + 1);
@@ -209,7 +211,7 @@ static void compare_steps(const struct window_ops *ops, uint64_t *slots[2],
 		step.slot_count = a.slot_count << draw(&d) % 2;
 		step.count = draw_keys(&d, keys,
 				       draw(&d) % (a.slot_count - a.count));
-		n = take_step(&window_scalar, &a, &step, strays[0]);
+		n = take_step(kernel_all(&unused), &a, &step, strays[0]);
 		if (take_step(ops, &b, &step, strays[1]) != n ||
 		    memcmp(strays[0], strays[1], n * sizeof(keys[0])) != 0 ||
 		    !equal_sets(&a, &b))
@@ -217,7 +219,7 @@ static void compare_steps(const struct window_ops *ops, uint64_t *slots[2],
 	}
 }
 
-static void check_set(const struct window_ops *ops)
+static void check_set(const struct kernel_ops *ops)
 {
 	uint64_t *slots[2] = { slots_new(), slots_new() };
 	uint64_t *strays[2] = { slots_new(), slots_new() };
@@ -278,7 +280,7 @@ static void the_scalar_set_is_a_set(void **state)
 
 /* ---- between and sum ---- */
 
-static void check_between(const struct window_ops *ops)
+static void check_between(const struct kernel_ops *ops)
 {
 	static uint64_t keys[MOST], want[MOST];
 	uint64_t *in = guarded_new(sizeof(keys));
@@ -294,7 +296,8 @@ static void check_between(const struct window_ops *ops)
 		high = low + draw(&d) % (UINT64_MAX - low + (low > 1));
 		have = end - count;
 		n = window_scalar.between(keys, count, low, high, want);
-		if (ops->between(in - count, count, low, high, have) != n ||
+		if (ops->window->between(in - count, count, low, high, have) !=
+			    n ||
 		    memcmp(want, have, n * sizeof(keys[0])) != 0)
 			fail_of(ops, 5, count);
 	}
@@ -306,18 +309,18 @@ static void between_is_the_same(void **state)
 	each_variant(check_between);
 }
 
-static void compare_sums(const struct window_ops *ops, const uint64_t *keys,
+static void compare_sums(const struct kernel_ops *ops, const uint64_t *keys,
 			 size_t count)
 {
 	uint32_t want[64] = { 0 }, have[64] = { 0 };
 
 	window_scalar.sum(keys, count, want);
-	ops->sum(keys, count, have);
+	ops->window->sum(keys, count, have);
 	if (memcmp(want, have, sizeof(want)) != 0)
 		fail_of(ops, 6, count);
 }
 
-static void check_sum(const struct window_ops *ops)
+static void check_sum(const struct kernel_ops *ops)
 {
 	static uint64_t many[70000];
 	uint64_t *end = guarded_new(MOST * sizeof(*end));
@@ -343,13 +346,14 @@ static void sums_are_the_same(void **state)
 
 static void a_variant_can_be_chosen(void **state)
 {
-	const struct window_ops *best = window_best();
+	const struct kernel_ops *best = kernel_best();
+	size_t count;
 
 	(void)state;
-	window_use(&window_scalar);
-	assert_ptr_equal(window_best(), &window_scalar);
-	window_use(NULL);
-	assert_ptr_equal(window_best(), best);
+	kernel_use(kernel_all(&count));
+	assert_ptr_equal(kernel_best()->window, &window_scalar);
+	kernel_use(NULL);
+	assert_ptr_equal(kernel_best(), best);
 }
 
 int main(void)

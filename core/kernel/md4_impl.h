@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_KERNEL_KERNEL_IMPL_H
-#define CORE_KERNEL_KERNEL_IMPL_H
+#ifndef CORE_KERNEL_MD4_IMPL_H
+#define CORE_KERNEL_MD4_IMPL_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "core/kernel/md4.h"
 
-#include "core/kernel/kernel.h"
-
-extern const struct kernel_rdc rdc_scalar;
-extern const struct kernel_md4 md4_scalar;
-
-void rdc_hash_block_scalar(const struct kernel_rolling *rolling,
-			   const uint8_t *data, size_t count, uint32_t hash,
-			   uint32_t *hashes_out);
-
-#ifdef __x86_64__
-extern const struct kernel_rdc rdc_avx2;
-extern const struct kernel_md4 md4_avx2;
-extern const struct kernel_rdc rdc_avx512;
-extern const struct kernel_md4 md4_avx512;
-#endif
-
-/* ---- MD4 of several messages side by side ---- */
+/* MD4 of several messages side by side. */
 
 #define MD4_MAX_LANES 16
 

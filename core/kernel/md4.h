@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_KERNEL_MD4_H
+#define CORE_KERNEL_MD4_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* MD4, RFC 1320. */
+
+struct kernel_message {
+	const uint8_t *data; /* borrowed */
+	size_t len;
+};
+
+/* Not for anything that must be secure. */
+struct kernel_md4 {
+	/* The MD4s of count messages. */
+	void (*many)(const struct kernel_message *messages, size_t count,
+		     uint8_t (*hashes_out)[16]);
+
+	/*
+	 * The MD4s of 16 messages for every prefix: message i is the prefix
+	 * and one byte of value i + 1.  minima[i] is lowered to the least of
+	 * the MD4s of messages i.  Only their first 8 bytes count, as numbers
+	 * that sort as the bytes do (byte 0 on top).
+	 */
+	void (*suffixed)(const uint8_t (*prefixes)[16], size_t count,
+			 uint64_t minima[16]);
+};
+
+extern const struct kernel_md4 md4_scalar;
+#ifdef __x86_64__
+extern const struct kernel_md4 md4_avx2;
+extern const struct kernel_md4 md4_avx512;
+#endif
+
+#endif
