@@ -232,8 +232,8 @@ int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 			struct digests *out);
 
-/* Every content in ascending order of id, without the SiSe text (sise is
- * NULL and its bit cleared): what the index keeps in memory. */
+/* Every content in ascending order of id, without the texts (NULL, their
+ * bits cleared): what the index keeps in memory. */
 int catalog_content_each(struct catalog_txn *txn,
 			 int (*each)(void *arg, uint32_t content,
 				     const struct digests *d),

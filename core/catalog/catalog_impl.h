@@ -18,15 +18,16 @@
  *   files       file -> struct file_record
  *   names       parent file, name -> file
  *   links       file, parent file, name -> nothing: names, the other way round
- *   contents    content -> struct digests without the SiSe text
- *   signatures  content -> SiSe text, only when its bit is set
+ *   contents    content -> struct digests without the texts
+ *   texts       content -> the texts that its set says, in order of
+ *               enum digest_id, each length 4, bytes; nothing without any
  *   identities  xxh128, size -> content
  *   copies      content, file -> nothing
  *   pending     file -> nothing
  *
- * The SiSe texts are apart because everything else of all contents is read
- * at every start.  Contents, signatures and the first copy of a content are
- * always appended (ids only grow), which fills their pages to the end.
+ * The texts are apart because everything else of all contents is read at
+ * every start.  Contents, texts and the first copy of a content are always
+ * appended (ids only grow), which fills their pages to the end.
  *
  * Every record has a fixed length or is checked on reading; bytes that make
  * no sense are -EUCLEAN, whatever they are.
@@ -37,14 +38,14 @@ enum catalog_db {
 	DB_NAMES,
 	DB_LINKS,
 	DB_CONTENTS,
-	DB_SIGNATURES,
+	DB_TEXTS,
 	DB_IDENTITIES,
 	DB_COPIES,
 	DB_PENDING,
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 1
+#define CATALOG_VERSION 2
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 
@@ -119,6 +120,10 @@ int file_record_decode(const MDB_val *bytes, struct file_record *out);
 
 void content_store(const struct digests *d, uint8_t *bytes);
 int content_decode(const MDB_val *bytes, struct digests *out);
+/* The texts of d, one after the other. */
+int texts_store(const struct digests *d, struct buf *out);
+/* The reverse, for d->set; the caller releases d, after a failure too. */
+int texts_decode(const MDB_val *bytes, struct digests *d);
 int content_id_decode(const MDB_val *bytes, uint32_t *out);
 
 void identity_key_store(const struct digests *d, uint8_t *bytes);

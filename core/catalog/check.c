@@ -267,19 +267,18 @@ static int check_link(struct check *c, const MDB_val *key, const MDB_val *value)
 
 /* ---- contents ---- */
 
-static int check_signature_of(struct check *c, uint32_t content,
-			      const struct digests *d)
+static int check_texts_of(struct check *c, uint32_t content,
+			  const struct digests *d)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	bool listed;
-	bool wanted = d->set & DIGEST_BIT(DIGEST_SISE);
+	bool wanted = d->set & DIGEST_TEXTS;
 	int err;
 
 	store_be32(id, content);
-	listed = txn_has(c->txn, DB_SIGNATURES, id, sizeof(id), &err);
+	listed = txn_has(c->txn, DB_TEXTS, id, sizeof(id), &err);
 	if (!err && wanted != listed)
-		err = note_content(c, content,
-				   "signature and digest set disagree");
+		err = note_content(c, content, "texts and digest set disagree");
 	return err;
 }
 
@@ -322,7 +321,7 @@ static int check_content(struct check *c, const MDB_val *key,
 		if (err)
 			return err;
 	}
-	err = check_signature_of(c, content, &d);
+	err = check_texts_of(c, content, &d);
 	if (!err)
 		err = check_identity_of(c, content, &d);
 	if (err)
@@ -332,20 +331,24 @@ static int check_content(struct check *c, const MDB_val *key,
 				err;
 }
 
-static int check_signature(struct check *c, const MDB_val *key,
-			   const MDB_val *value)
+static int check_texts(struct check *c, const MDB_val *key,
+		       const MDB_val *value)
 {
 	uint32_t content;
 	struct digests d;
-	int found;
+	int found, err;
 
 	if (content_id_decode(key, &content))
-		return note(c, "a signature with a wrong key");
-	if (memchr(value->mv_data, '\0', value->mv_size))
-		return note_content(c, content, "unreadable signature");
+		return note(c, "texts with a wrong key");
 	found = content_find(c, content, &d);
-	return found ? found < 0 ? found : 0 :
-		       note_content(c, content, "a signature and no record");
+	if (found < 0)
+		return found;
+	if (!found)
+		return note_content(c, content, "texts and no record");
+	err = texts_decode(value, &d);
+	digests_release(&d);
+	return err == -EUCLEAN ? note_content(c, content, "unreadable texts") :
+				 err;
 }
 
 static int check_identity(struct check *c, const MDB_val *key,
@@ -391,7 +394,7 @@ static int check_copy(struct check *c, const MDB_val *key, const MDB_val *value)
 static const struct table tables[] = {
 	{ DB_FILES, check_file },          { DB_PENDING, check_pending_mark },
 	{ DB_NAMES, check_name },          { DB_LINKS, check_link },
-	{ DB_CONTENTS, check_content },    { DB_SIGNATURES, check_signature },
+	{ DB_CONTENTS, check_content },    { DB_TEXTS, check_texts },
 	{ DB_IDENTITIES, check_identity }, { DB_COPIES, check_copy },
 };
 

@@ -2,7 +2,6 @@
 #include "core/catalog/catalog_impl.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/bytes.h"
@@ -27,6 +26,7 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 	uint8_t identity[IDENTITY_KEY_BYTES];
 	uint8_t record[CONTENT_BYTES];
 	uint8_t id[CONTENT_KEY_BYTES];
+	struct buf texts = { 0 };
 	int err;
 
 	store_be32(id, content);
@@ -34,12 +34,15 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 	identity_key_store(d, identity);
 	err = txn_append(txn, DB_CONTENTS, id, sizeof(id), record,
 			 sizeof(record));
-	if (!err && (d->set & DIGEST_BIT(DIGEST_SISE)))
-		err = txn_append(txn, DB_SIGNATURES, id, sizeof(id), d->sise,
-				 strlen(d->sise));
+	if (!err)
+		err = texts_store(d, &texts);
+	if (!err && texts.len)
+		err = txn_append(txn, DB_TEXTS, id, sizeof(id), texts.data,
+				 texts.len);
 	if (!err)
 		err = txn_put(txn, DB_IDENTITIES, identity, sizeof(identity),
 			      id, sizeof(id));
+	buf_release(&texts);
 	return err;
 }
 
@@ -81,13 +84,11 @@ static int content_load(struct catalog_txn *txn, uint32_t content,
 	return err ? err : content_decode(&value, out);
 }
 
-static int signature_delete(struct catalog_txn *txn, const uint8_t *id)
+static int texts_delete(struct catalog_txn *txn, const uint8_t *id)
 {
-	int err = verify_value(txn->catalog, DB_SIGNATURES, id,
-			       CONTENT_KEY_BYTES);
+	int err = verify_value(txn->catalog, DB_TEXTS, id, CONTENT_KEY_BYTES);
 
-	return err ? err :
-		     txn_delete(txn, DB_SIGNATURES, id, CONTENT_KEY_BYTES);
+	return err ? err : txn_delete(txn, DB_TEXTS, id, CONTENT_KEY_BYTES);
 }
 
 static int content_delete(struct catalog_txn *txn, uint32_t content)
@@ -103,8 +104,8 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	store_be32(id, content);
 	identity_key_store(&d, identity);
 	err = txn_delete(txn, DB_CONTENTS, id, sizeof(id));
-	if (!err && (d.set & DIGEST_BIT(DIGEST_SISE)))
-		err = signature_delete(txn, id);
+	if (!err && (d.set & DIGEST_TEXTS))
+		err = texts_delete(txn, id);
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES, identity,
 				 sizeof(identity));
@@ -147,27 +148,18 @@ int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 
 /* ---- reading ---- */
 
-static int signature_get(struct catalog_txn *txn, uint32_t content,
-			 char **text_out)
+static int texts_get(struct catalog_txn *txn, uint32_t content,
+		     struct digests *d)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	MDB_val value;
-	char *text;
 	int err;
 
 	store_be32(id, content);
-	err = txn_get(txn, DB_SIGNATURES, id, sizeof(id), &value);
+	err = txn_get(txn, DB_TEXTS, id, sizeof(id), &value);
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
-	if (memchr(value.mv_data, '\0', value.mv_size))
-		return -EUCLEAN;
-	text = malloc(value.mv_size + 1);
-	if (!text)
-		return -ENOMEM;
-	memcpy(text, value.mv_data, value.mv_size);
-	text[value.mv_size] = '\0';
-	*text_out = text;
-	return 0;
+	return texts_decode(&value, d);
 }
 
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
@@ -177,9 +169,13 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 	int err;
 
 	err = content_load(txn, content, &d);
-	if (!err && (d.set & DIGEST_BIT(DIGEST_SISE)))
-		err = signature_get(txn, content, &d.sise);
-	if (!err)
+	if (err)
+		return err;
+	if (d.set & DIGEST_TEXTS)
+		err = texts_get(txn, content, &d);
+	if (err)
+		digests_release(&d);
+	else
 		*out = d;
 	return err;
 }
@@ -203,7 +199,7 @@ int catalog_content_each(struct catalog_txn *txn,
 			result = content_decode(&s.value, &d);
 		if (result)
 			break;
-		d.set &= ~DIGEST_BIT(DIGEST_SISE);
+		d.set &= ~DIGEST_TEXTS;
 		result = each(arg, content, &d);
 		if (result)
 			break;

@@ -185,8 +185,12 @@ int file_discard(struct catalog_txn *txn, const struct file_key *key)
 
 static bool digests_are_valid(const struct digests *d)
 {
-	return !(d->set & ~DIGEST_ALL) &&
-	       (!(d->set & DIGEST_BIT(DIGEST_SISE)) || d->sise);
+	size_t id;
+
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if ((d->set & DIGEST_TEXTS & DIGEST_BIT(id)) && !d->text[id])
+			return false;
+	return !(d->set & ~DIGEST_ALL);
 }
 
 int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,

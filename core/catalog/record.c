@@ -115,6 +115,59 @@ int content_decode(const MDB_val *bytes, struct digests *out)
 	return 0;
 }
 
+int texts_store(const struct digests *d, struct buf *out)
+{
+	uint8_t length[4];
+	size_t id, len;
+	int err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!(d->set & DIGEST_TEXTS & DIGEST_BIT(id)))
+			continue;
+		len = strlen(d->text[id]);
+		store_le32(length, (uint32_t)len);
+		err = len > UINT32_MAX ? -EOVERFLOW : 0;
+		if (!err)
+			err = buf_append(out, length, sizeof(length));
+		if (!err)
+			err = buf_append(out, d->text[id], len);
+	}
+	return err;
+}
+
+/* Takes one text off the front of bytes. */
+static int text_decode(MDB_val *bytes, char **text_out)
+{
+	const uint8_t *p = bytes->mv_data;
+	size_t len;
+
+	if (bytes->mv_size < 4)
+		return -EUCLEAN;
+	len = load_le32(p);
+	if (len > bytes->mv_size - 4 || memchr(p + 4, '\0', len))
+		return -EUCLEAN;
+	*text_out = strndup((const char *)p + 4, len);
+	if (!*text_out)
+		return -ENOMEM;
+	bytes->mv_data = (uint8_t *)bytes->mv_data + 4 + len;
+	bytes->mv_size -= 4 + len;
+	return 0;
+}
+
+int texts_decode(const MDB_val *bytes, struct digests *d)
+{
+	MDB_val rest = *bytes;
+	size_t id;
+	int err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++)
+		if (d->set & DIGEST_TEXTS & DIGEST_BIT(id))
+			err = text_decode(&rest, &d->text[id]);
+	if (!err && rest.mv_size)
+		err = -EUCLEAN;
+	return err;
+}
+
 int content_id_decode(const MDB_val *bytes, uint32_t *out)
 {
 	uint32_t id;

@@ -16,7 +16,7 @@
  * a wild pointer, a page that is in use and also listed as free is silently
  * overwritten later.  So the file is walked once before LMDB gets it: both
  * meta pages, every page of every tree, and the list of free pages.  Only the
- * pages of signatures that are too long for a leaf are counted and not read;
+ * pages of texts that are too long for a leaf are counted and not read;
  * see verify_value().
  *
  * Pages at the end that were taken and given back in one transaction are
@@ -25,7 +25,7 @@
  */
 #define PAGES_BEYOND_MAX (UINT64_C(1) << 26)
 
-enum tree_kind { TREE_FREE, TREE_MAIN, TREE_PLAIN, TREE_SIGNATURES };
+enum tree_kind { TREE_FREE, TREE_MAIN, TREE_PLAIN, TREE_TEXTS };
 
 struct file_map {
 	const uint8_t *bytes;
@@ -233,7 +233,7 @@ static int big_value(struct walk *w, struct node *n)
 	w->counted.overflow_pages += count;
 	page = page_at(f, number);
 	n->value = page + LMDB_PAGE_HEADER_BYTES;
-	if (w->kind != TREE_SIGNATURES && !lmdb_is_run(page, number, count))
+	if (w->kind != TREE_TEXTS && !lmdb_is_run(page, number, count))
 		return -EUCLEAN;
 	return 0;
 }
@@ -241,8 +241,8 @@ static int big_value(struct walk *w, struct node *n)
 /* A tree below the main one: a database. */
 static int sub_tree(struct walk *w, const struct node *n)
 {
-	const char *name = catalog_db_names[DB_SIGNATURES];
-	bool signatures = n->key_len == strlen(name) &&
+	const char *name = catalog_db_names[DB_TEXTS];
+	bool texts = n->key_len == strlen(name) &&
 			  memcmp(n->key, name, n->key_len) == 0;
 	struct lmdb_tree sub;
 
@@ -250,7 +250,7 @@ static int sub_tree(struct walk *w, const struct node *n)
 	    n->number != LMDB_TREE_BYTES)
 		return -EUCLEAN;
 	lmdb_tree_load(n->value, &sub);
-	return walk_tree(w->f, signatures ? TREE_SIGNATURES : TREE_PLAIN, &sub);
+	return walk_tree(w->f, texts ? TREE_TEXTS : TREE_PLAIN, &sub);
 }
 
 static int walk_value(struct walk *w, struct node *n)

@@ -115,12 +115,14 @@ static void print_column(int value)
 static void hit_print(struct similar_job *job, const struct hit *hit)
 {
 	if (!job->printed++)
-		printf("%5s%8s%8s%8s%14s  %s\n", "SCORE", "SISE", "SIMHASH",
-		       "RDC", "SIZE", "PATH");
+		printf("%5s%8s%8s%8s%8s%8s%14s  %s\n", "SCORE", "SISE",
+		       "SIMHASH", "RDC", "SIF", "SSDEEP", "SIZE", "PATH");
 	printf("%5d", hit->score);
 	print_column(hit->measures.by_digest[DIGEST_SISE]);
 	print_column(hit->measures.by_digest[DIGEST_SIMHASH]);
 	print_column(hit->measures.by_digest[DIGEST_RDC]);
+	print_column(hit->measures.by_digest[DIGEST_SIF]);
+	print_column(hit->measures.by_digest[DIGEST_SSDEEP]);
 	if (hit->has_size)
 		printf("%14llu  ", (unsigned long long)hit->size);
 	else

@@ -2,13 +2,16 @@
 #include "core/digest/digest.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
 #include "core/digest/rdc.h"
+#include "core/digest/sif.h"
 #include "core/digest/sise.h"
+#include "core/digest/ssdeep.h"
 
 const struct digest_info digest_infos[DIGEST_COUNT] = {
 	[DIGEST_SISE] = { DIGEST_SISE, "sise", "user.sise",
@@ -17,6 +20,10 @@ const struct digest_info digest_infos[DIGEST_COUNT] = {
 			     "64-bit SimHash of 8-byte shingles" },
 	[DIGEST_RDC] = { DIGEST_RDC, "rdc", "user.rdc.traits",
 			 "RDC similarity traits" },
+	[DIGEST_SIF] = { DIGEST_SIF, "sif", "user.sif",
+			 "sampled fingerprints of 16-byte windows" },
+	[DIGEST_SSDEEP] = { DIGEST_SSDEEP, "ssdeep", "user.ssdeep",
+			    "ssdeep's fuzzy hash" },
 	[DIGEST_XXH128] = { DIGEST_XXH128, "xxh128", "user.xxh128",
 			    "XXH3 128-bit hash of the content" },
 };
@@ -34,22 +41,31 @@ const struct digest_info *digest_find(const char *name)
 
 void digests_release(struct digests *d)
 {
-	free(d->sise);
+	size_t i;
+
+	for (i = 0; i < DIGEST_COUNT; i++)
+		free(d->text[i]);
 	*d = (struct digests){ 0 };
 }
 
 int digests_copy(const struct digests *from, struct digests *out)
 {
-	char *sise = NULL;
+	struct digests copy = *from;
+	int err = 0;
+	size_t i;
 
-	if (from->sise) {
-		sise = strdup(from->sise);
-		if (!sise)
-			return -ENOMEM;
+	for (i = 0; i < DIGEST_COUNT; i++) {
+		copy.text[i] = NULL;
+		if (from->text[i] && !err) {
+			copy.text[i] = strdup(from->text[i]);
+			err = copy.text[i] ? 0 : -ENOMEM;
+		}
 	}
-	*out = *from;
-	out->sise = sise;
-	return 0;
+	if (err)
+		digests_release(&copy);
+	else
+		*out = copy;
+	return err;
 }
 
 /* ---- text forms ---- */
@@ -68,9 +84,9 @@ int digest_format(const struct digests *d, enum digest_id id, struct buf *out)
 
 	if (!(d->set & DIGEST_BIT(id)))
 		return -ENODATA;
+	if (DIGEST_TEXTS & DIGEST_BIT(id))
+		return buf_append_text(out, d->text[id]);
 	switch (id) {
-	case DIGEST_SISE:
-		return buf_append_text(out, d->sise);
 	case DIGEST_SIMHASH:
 		store_be64(bytes, d->simhash);
 		return format_hex(bytes, sizeof(bytes), out);
@@ -78,30 +94,9 @@ int digest_format(const struct digests *d, enum digest_id id, struct buf *out)
 		return format_hex(d->traits, sizeof(d->traits), out);
 	case DIGEST_XXH128:
 		return format_hex(d->xxh128, sizeof(d->xxh128), out);
-	case DIGEST_COUNT:
-		break;
+	default:
+		return -ENODATA;
 	}
-	return -ENODATA;
-}
-
-/* Read and written again, so that a foreign signature of any length becomes
- * one of ours. */
-static int parse_sise(const char *text, size_t len, struct digests *d)
-{
-	struct buf canonical = { 0 };
-	struct sise_signature sig;
-	int err;
-
-	err = sise_parse(text, len, &sig);
-	if (!err)
-		err = sise_format(&sig, &canonical);
-	if (err) {
-		buf_release(&canonical);
-		return err;
-	}
-	free(d->sise);
-	d->sise = buf_take(&canonical);
-	return 0;
 }
 
 static int parse_simhash(const char *text, size_t len, struct digests *d)
@@ -129,6 +124,53 @@ static int parse_traits(const char *text, size_t len, struct digests *d)
 	return 0;
 }
 
+static int canonical_sise(const char *text, size_t len, struct buf *out)
+{
+	struct sise_signature sig;
+	int err = sise_parse(text, len, &sig);
+
+	return err ? err : sise_format(&sig, out);
+}
+
+static int canonical_sif(const char *text, size_t len, struct buf *out)
+{
+	struct sif_sketch sketch;
+	int err = sif_parse(text, len, &sketch);
+
+	return err ? err : sif_format(&sketch, out);
+}
+
+static int canonical_ssdeep(const char *text, size_t len, struct buf *out)
+{
+	struct ssdeep_signature sig;
+	int err = ssdeep_parse(text, len, &sig);
+
+	return err ? err : ssdeep_format(&sig, out);
+}
+
+/* Read and written again, so that a foreign text becomes one of ours: SiSe's
+ * may be of any length. */
+static int parse_text(enum digest_id id, const char *text, size_t len,
+		      struct digests *d)
+{
+	struct buf canonical = { 0 };
+	int err;
+
+	if (id == DIGEST_SISE)
+		err = canonical_sise(text, len, &canonical);
+	else if (id == DIGEST_SIF)
+		err = canonical_sif(text, len, &canonical);
+	else
+		err = canonical_ssdeep(text, len, &canonical);
+	if (err) {
+		buf_release(&canonical);
+		return err;
+	}
+	free(d->text[id]);
+	d->text[id] = buf_take(&canonical);
+	return 0;
+}
+
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d)
 {
@@ -136,7 +178,9 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
 
 	switch (id) {
 	case DIGEST_SISE:
-		err = parse_sise(text, len, d);
+	case DIGEST_SIF:
+	case DIGEST_SSDEEP:
+		err = parse_text(id, text, len, d);
 		break;
 	case DIGEST_SIMHASH:
 		err = parse_simhash(text, len, d);
@@ -170,6 +214,50 @@ static int compare_sise(const char *a, const char *b, int *score_out)
 	if (!err)
 		*score_out = sise_score(&sigs[0], &sigs[1]);
 	free(sigs);
+	return err;
+}
+
+/* Of the larger one, by its number of windows. */
+static int shared_percent(const struct sif_sketch *a,
+			  const struct sif_sketch *b, int *percent_out)
+{
+	struct sif_relation r;
+	bool a_is_larger = a->distinct >= b->distinct;
+	int err = sif_compare(a, b, &r);
+
+	if (err)
+		return err;
+	if ((a_is_larger ? r.a_samples : r.b_samples) == 0)
+		return -ENODATA;
+	*percent_out = (int)(100 * (a_is_larger ? r.a_in_b : r.b_in_a) + 0.5);
+	return 0;
+}
+
+static int compare_sif(const char *a, const char *b, int *score_out)
+{
+	struct sif_sketch *sketches = malloc(2 * sizeof(*sketches));
+	int err;
+
+	if (!sketches)
+		return -ENOMEM;
+	err = sif_parse(a, strlen(a), &sketches[0]);
+	if (!err)
+		err = sif_parse(b, strlen(b), &sketches[1]);
+	if (!err)
+		err = shared_percent(&sketches[0], &sketches[1], score_out);
+	free(sketches);
+	return err;
+}
+
+static int compare_ssdeep(const char *a, const char *b, int *score_out)
+{
+	struct ssdeep_signature sig_a, sig_b;
+	int err = ssdeep_parse(a, strlen(a), &sig_a);
+
+	if (!err)
+		err = ssdeep_parse(b, strlen(b), &sig_b);
+	if (!err)
+		*score_out = ssdeep_score(&sig_a, &sig_b);
 	return err;
 }
 
@@ -207,7 +295,11 @@ int digest_compare(enum digest_id id, const struct digests *a,
 		return -ENODATA;
 	switch (id) {
 	case DIGEST_SISE:
-		return compare_sise(a->sise, b->sise, score_out);
+		return compare_sise(a->text[id], b->text[id], score_out);
+	case DIGEST_SIF:
+		return compare_sif(a->text[id], b->text[id], score_out);
+	case DIGEST_SSDEEP:
+		return compare_ssdeep(a->text[id], b->text[id], score_out);
 	case DIGEST_SIMHASH:
 		*score_out = compare_simhashes(a->simhash, b->simhash);
 		return 0;

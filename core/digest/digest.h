@@ -17,12 +17,19 @@ enum digest_id {
 	DIGEST_SISE,    /* SiSe, Gayoso Martinez et al. 2020, clean form */
 	DIGEST_SIMHASH, /* Charikar 2002; Roth, Similarity Index v2.0, 2013 */
 	DIGEST_RDC,     /* similarity traits, [MS-RDC] 3.1.5.4.1 */
+	DIGEST_SIF,     /* Manber 1994, as a bottom-k sketch */
+	DIGEST_SSDEEP,  /* Kornblum 2006, as ssdeep 2.14.1 */
 	DIGEST_XXH128,  /* XXH3, 128 bits: the identity of the content */
 	DIGEST_COUNT
 };
 
 #define DIGEST_BIT(id) (1u << (id))
 #define DIGEST_ALL (DIGEST_BIT(DIGEST_COUNT) - 1)
+
+/* Those that are kept as text. */
+#define DIGEST_TEXTS                                        \
+	(DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIF) | \
+	 DIGEST_BIT(DIGEST_SSDEEP))
 
 struct digest_info {
 	enum digest_id id;
@@ -47,14 +54,16 @@ struct digests {
 	uint8_t xxh128[16]; /* canonical order, as xxhsum -H2 prints it */
 	uint64_t simhash;
 	uint8_t traits[16];
-	char *sise; /* text, owned, NUL-terminated; NULL when not set */
+	/* Owned, NUL-terminated; NULL when not set, and always for those that
+	 * are not in DIGEST_TEXTS. */
+	char *text[DIGEST_COUNT];
 };
 
 void digests_release(struct digests *d);
 int digests_copy(const struct digests *from, struct digests *out);
 
-/* Appends the text form (FACTS: lower-case hex or SiSe text, no NUL, no
- * newline).  -ENODATA when id is not in d->set. */
+/* Appends the text form, without NUL or newline.  -ENODATA when id is not in
+ * d->set. */
 int digest_format(const struct digests *d, enum digest_id id, struct buf *out);
 
 /* The reverse: sets one field of d and its bit.  -EINVAL when text is not
@@ -70,10 +79,14 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
  *   simhash  100 * (64 - Hamming distance) / 64, rounded down (Roth 2013)
  *   rdc      100 * equal traits / 16, rounded down; all-zero traits mean
  *            "not computed" and score 0
+ *   sif      the share of the larger content's distinct windows that the
+ *            other has, estimated (Broder 1997), rounded; sketches without a
+ *            sample say nothing
+ *   ssdeep   what ssdeep says
  *   xxh128   100 when hash and size are equal, else 0
  *
- * -ENODATA when one side lacks the digest, -EINVAL when a SiSe text is
- * malformed, -ENOMEM.
+ * -ENODATA when one side lacks the digest or nothing can be said, -EINVAL when
+ * a text is malformed or two sketches have different windows, -ENOMEM.
  */
 int digest_compare(enum digest_id id, const struct digests *a,
 		   const struct digests *b, int *score_out);

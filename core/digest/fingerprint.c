@@ -9,8 +9,10 @@
 #include <xxhash.h>
 
 #include "core/digest/rdc.h"
+#include "core/digest/sif.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
+#include "core/digest/ssdeep.h"
 
 /* Every digest goes over this much before the next: it stays in the nearest
  * cache. */
@@ -23,7 +25,13 @@ struct fingerprint {
 	struct sise sise;
 	struct simhash simhash;
 	struct rdc rdc;
-	struct sise_signature signature; /* here to keep stacks small */
+	struct sif sif;
+	struct ssdeep ssdeep;
+	union { /* here to keep stacks small */
+		struct sise_signature sise;
+		struct sif_sketch sif;
+		struct ssdeep_signature ssdeep;
+	} result;
 };
 
 static bool wants(const struct fingerprint *fp, enum digest_id id)
@@ -44,6 +52,8 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 		err = -ENOMEM;
 	else if (wants(fp, DIGEST_RDC))
 		err = rdc_init(&fp->rdc, RDC_WINDOW, RDC_HORIZON);
+	if (!err && wants(fp, DIGEST_SIF))
+		err = sif_init(&fp->sif, SIF_WINDOW, SIF_VALUES);
 	if (err) {
 		(void)XXH3_freeState(fp->xxh);
 		free(fp);
@@ -71,6 +81,10 @@ int fingerprint_begin(struct fingerprint *fp)
 		sise_init(&fp->sise);
 	if (wants(fp, DIGEST_SIMHASH))
 		simhash_init(&fp->simhash);
+	if (wants(fp, DIGEST_SIF))
+		sif_begin(&fp->sif);
+	if (wants(fp, DIGEST_SSDEEP))
+		ssdeep_init(&fp->ssdeep);
 	return wants(fp, DIGEST_RDC) ? rdc_begin(&fp->rdc) : 0;
 }
 
@@ -82,6 +96,10 @@ static int update_slice(struct fingerprint *fp, const uint8_t *data, size_t len)
 		sise_update(&fp->sise, data, len);
 	if (wants(fp, DIGEST_SIMHASH))
 		simhash_update(&fp->simhash, data, len);
+	if (wants(fp, DIGEST_SIF))
+		sif_update(&fp->sif, data, len);
+	if (wants(fp, DIGEST_SSDEEP))
+		ssdeep_update(&fp->ssdeep, data, len);
 	return wants(fp, DIGEST_RDC) ? rdc_update(&fp->rdc, data, len) : 0;
 }
 
@@ -102,18 +120,43 @@ int fingerprint_update(struct fingerprint *fp, const void *data, size_t len)
 	return 0;
 }
 
-static int finish_sise(struct fingerprint *fp, char **out)
+static int format_sise(struct fingerprint *fp, struct buf *out)
+{
+	sise_final(&fp->sise, &fp->result.sise);
+	return sise_format(&fp->result.sise, out);
+}
+
+static int format_sif(struct fingerprint *fp, struct buf *out)
+{
+	sif_final(&fp->sif, &fp->result.sif);
+	return sif_format(&fp->result.sif, out);
+}
+
+static int format_ssdeep(struct fingerprint *fp, struct buf *out)
+{
+	int err = ssdeep_final(&fp->ssdeep, &fp->result.ssdeep);
+
+	return err ? err : ssdeep_format(&fp->result.ssdeep, out);
+}
+
+/* Content that is too large for a digest goes without it. */
+static int finish_text(struct fingerprint *fp, enum digest_id id,
+		       int (*format)(struct fingerprint *fp, struct buf *out),
+		       struct digests *d)
 {
 	struct buf text = { 0 };
 	int err;
 
-	sise_final(&fp->sise, &fp->signature);
-	err = sise_format(&fp->signature, &text);
-	if (err) {
+	if (!wants(fp, id))
+		return 0;
+	err = format(fp, &text);
+	if (!err)
+		d->text[id] = buf_take(&text);
+	else
 		buf_release(&text);
+	if (err != -EOVERFLOW)
 		return err;
-	}
-	*out = buf_take(&text);
+	d->set &= ~DIGEST_BIT(id);
 	return 0;
 }
 
@@ -129,10 +172,15 @@ int fingerprint_final(struct fingerprint *fp, struct digests *out)
 		d.simhash = simhash_final(&fp->simhash);
 	if (wants(fp, DIGEST_RDC))
 		err = rdc_final(&fp->rdc, d.traits);
-	if (!err && wants(fp, DIGEST_SISE))
-		err = finish_sise(fp, &d.sise);
+	if (!err)
+		err = finish_text(fp, DIGEST_SISE, format_sise, &d);
+	if (!err)
+		err = finish_text(fp, DIGEST_SIF, format_sif, &d);
+	if (!err)
+		err = finish_text(fp, DIGEST_SSDEEP, format_ssdeep, &d);
 	if (err)
-		return err;
-	*out = d;
-	return 0;
+		digests_release(&d);
+	else
+		*out = d;
+	return err;
 }

@@ -194,10 +194,10 @@ int index_learn(struct index *ix, const struct digests *d)
 {
 	int err;
 
-	if (!d->sise)
+	if (!d->text[DIGEST_SISE])
 		return 0;
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
-	err = frequency_add(ix->frequency, d->sise);
+	err = frequency_add(ix->frequency, d->text[DIGEST_SISE]);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	return err;
 }
@@ -311,8 +311,8 @@ static int discount(struct index *ix, const struct digests *a,
 	int err;
 
 	(void)pthread_rwlock_rdlock(&ix->columns_lock);
-	err = frequency_discount(ix->frequency, ix->rows - ix->dead, a->sise,
-				 b->sise, discount_out);
+	err = frequency_discount(ix->frequency, ix->rows - ix->dead, a->text[DIGEST_SISE],
+				 b->text[DIGEST_SISE], discount_out);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	return err;
 }
@@ -323,7 +323,7 @@ int index_score(struct index *ix, const struct digests *a,
 	double factor;
 	int score, err = score_contents(a, b, &score);
 
-	if (!err && score > 0 && score < 100 && a->sise && b->sise) {
+	if (!err && score > 0 && score < 100 && a->text[DIGEST_SISE] && b->text[DIGEST_SISE]) {
 		err = discount(ix, a, b, &factor);
 		if (!err)
 			score = (int)lround(score * factor);

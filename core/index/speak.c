@@ -97,12 +97,12 @@ static int compare_parts(const struct part *a, const struct part *b,
 	struct digests x = { .set = DIGEST_BIT(DIGEST_SISE) }, y = x;
 	int err = -ENOMEM;
 
-	x.sise = signature_of(a);
-	y.sise = signature_of(b);
-	if (x.sise && y.sise)
+	x.text[DIGEST_SISE] = signature_of(a);
+	y.text[DIGEST_SISE] = signature_of(b);
+	if (x.text[DIGEST_SISE] && y.text[DIGEST_SISE])
 		err = digest_compare(DIGEST_SISE, &x, &y, score_out);
-	free(x.sise);
-	free(y.sise);
+	free(x.text[DIGEST_SISE]);
+	free(y.text[DIGEST_SISE]);
 	return err;
 }
 
@@ -142,9 +142,9 @@ int speak_sise(const struct digests *a, const struct digests *b, int *score_out)
 
 	if (!(a->set & b->set & DIGEST_BIT(DIGEST_SISE)))
 		return -ENODATA;
-	err = signature_parse(a->sise, parts_a);
+	err = signature_parse(a->text[DIGEST_SISE], parts_a);
 	if (!err)
-		err = signature_parse(b->sise, parts_b);
+		err = signature_parse(b->text[DIGEST_SISE], parts_b);
 	if (err)
 		return err;
 	common_find(parts_a, parts_b, &common);

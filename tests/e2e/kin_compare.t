@@ -30,18 +30,18 @@ is "$(measure xxh128 "$T/a" "$T/b")" 0 'xxh128 of different files'
 is "$(measure user.xxh128 "$T/a" "$T/copy")" 100 'xxh128 of equal files'
 is "$(measure score - "$T/copy" <"$T/a")" 100 '- is standard input'
 like "$("$KIN" compare "$T/a" "$T/b" | tr '\n' ' ')" \
-	'^score .*sise .*simhash .*distance .*rdc .*traits .*xxh128 ' \
+	'^score .*sise .*simhash .*distance .*rdc .*traits .*sif .*ssdeep .*xxh128 ' \
 	'all measures side by side'
 
 # ---- digests instead of files ----
 
-for name in sise simhash rdc xxh128; do
+for name in sise simhash rdc sif ssdeep xxh128; do
 	text=$(digest "$T/b" "$name")
 	is "$(measure "$name" "$name:$text" "$T/a")" \
 		"$(measure "$name" "$T/b" "$T/a")" "$name:TEXT for a file"
 done
 "$KIN" digest "$T/b" >"$T/b.digests"
-for name in sise simhash rdc xxh128 score; do
+for name in sise simhash rdc sif ssdeep xxh128 score; do
 	is "$(measure "$name" "$T/b.digests" "$T/a")" \
 		"$(measure "$name" "$T/b" "$T/a")" \
 		"$name of what kin digest printed"
@@ -69,7 +69,7 @@ is "$(cd "$T" && measure score ./sise:name a)" 100 \
 is "$("$KIN" compare --json "$T/a" "$T/b" | perl -MJSON::PP -0777 -ne '
 	my $j = decode_json($_);
 	print join ",", map { exists $j->{$_} ? () : $_ } qw(a b score sise
-		simhash simhash_distance rdc rdc_matches xxh128)')" '' \
+		simhash simhash_distance rdc rdc_matches sif ssdeep xxh128)')" '' \
 	'--json has every measure'
 is "$("$KIN" compare --json simhash:0123456789abcdef "$T/b" |
 	perl -MJSON::PP -0777 -ne 'print decode_json($_)->{sise} // "null"')" \

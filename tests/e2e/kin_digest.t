@@ -107,7 +107,7 @@ in_t "$KIN" digest
 is "$status" 2 'no file is a usage error'
 in_t "$KIN" digest -a nonsense d/plain
 is "$status" 2 'an unknown digest is a usage error'
-like "$(cat "$T/.err")" 'sise.*simhash.*rdc.*xxh128' '... and lists them'
+like "$(cat "$T/.err")" 'sise.*simhash.*rdc.*sif.*ssdeep.*xxh128' '... and lists them'
 if [ -c /dev/full ]; then
 	(cd "$T" && "$KIN" digest d/plain >/dev/full 2>"$T/.err")
 	is "$?" 1 'a full disk under the output fails'

@@ -35,7 +35,8 @@ like "$(awk -v p="$mnt" '$5 == p' /proc/self/mountinfo)" ' - fuse\.kinfs ' \
 ok "kin wait returns when everything is hashed" timeout 60 "$KIN" wait "$mnt"
 
 getfattr --absolute-names -d "$mnt/report.txt" >"$T/attributes"
-for name in user.sise user.simhash user.rdc.traits user.xxh128; do
+for name in user.sise user.simhash user.rdc.traits user.sif user.ssdeep \
+	user.xxh128; do
 	ok "getfattr -d shows $name" grep -q "^$name=\".\+\"\$" "$T/attributes"
 done
 

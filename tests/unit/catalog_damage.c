@@ -43,7 +43,7 @@ static void add_long_signature(struct catalog_txn *txn, uint64_t inode)
 	assert_non_null(signature);
 	memset(signature, 'S', 9000);
 	signature[8999] = '\0';
-	d.sise = signature;
+	d.text[DIGEST_SISE] = signature;
 	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
 	free(signature);
 }
@@ -445,9 +445,9 @@ static void test_the_check_finds_what_contradicts_itself(void **state)
 	assert_found(s, DB_COPIES, k, COPY_KEY_BYTES, "not among the copies");
 	assert_found(s, DB_COPIES, k, COPY_KEY_BYTES, "no file has it");
 	assert_found(s, DB_CONTENTS, k, 4, "its content is missing");
-	assert_found(s, DB_CONTENTS, k, 4, "a signature and no record");
+	assert_found(s, DB_CONTENTS, k, 4, "texts and no record");
 	assert_found(s, DB_CONTENTS, k, 4, "found by a wrong identity");
-	assert_found(s, DB_SIGNATURES, k, 4, "signature and digest set");
+	assert_found(s, DB_TEXTS, k, 4, "texts and digest set");
 	identity_key_store(&d, k);
 	assert_found(s, DB_IDENTITIES, k, IDENTITY_KEY_BYTES,
 		     "not found by its identity");

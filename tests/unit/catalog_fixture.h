@@ -52,7 +52,8 @@ static inline struct file_key key_of(uint64_t inode)
 	return (struct file_key){ .inode = inode };
 }
 
-/* The digests of the nth made-up content.  text holds the signature. */
+/* The digests of the nth made-up content.  text holds those that are
+ * kept as text: each a character shorter. */
 static inline struct digests digests_of(uint64_t n, char *text, size_t len)
 {
 	uint64_t state = n;
@@ -63,7 +64,9 @@ static inline struct digests digests_of(uint64_t n, char *text, size_t len)
 	d.simhash = next_random(&state);
 	memset(d.traits, (int)(n % 64), sizeof(d.traits));
 	(void)snprintf(text, len, "6144(%llu):made-up", (unsigned long long)n);
-	d.sise = text;
+	d.text[DIGEST_SISE] = text;
+	d.text[DIGEST_SIF] = text + 1;
+	d.text[DIGEST_SSDEEP] = text + 2;
 	return d;
 }
 

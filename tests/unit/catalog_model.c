@@ -276,8 +276,14 @@ static struct digests content_at(int i, char *text, size_t len)
 	/* Not every content has every digest. */
 	if (i % 5 == 1) {
 		d.set &= ~DIGEST_BIT(DIGEST_SISE);
-		d.sise = NULL;
+		d.text[DIGEST_SISE] = NULL;
 	}
+	if (i % 5 == 3) {
+		d.set &= ~DIGEST_TEXTS;
+		memset(d.text, 0, sizeof(d.text));
+	}
+	if (i % 5 == 4)
+		d.set &= ~DIGEST_BIT(DIGEST_SIF);
 	if (i % 5 == 2)
 		d.set &= ~(DIGEST_BIT(DIGEST_RDC) | DIGEST_BIT(DIGEST_SIMHASH));
 	return d;
@@ -596,12 +602,13 @@ static int content_number(const struct program *p, uint32_t id)
 }
 
 static void compare_digests(struct program *p, const struct digests *have,
-			    const struct digests *wanted, bool with_sise)
+			    const struct digests *wanted, bool with_texts)
 {
 	uint32_t set = wanted->set;
+	int id;
 
-	if (!with_sise)
-		set &= ~DIGEST_BIT(DIGEST_SISE);
+	if (!with_texts)
+		set &= ~DIGEST_TEXTS;
 	want(p, have->set == set);
 	want(p, have->size == wanted->size);
 	want(p, memcmp(have->xxh128, wanted->xxh128, 16) == 0);
@@ -609,10 +616,12 @@ static void compare_digests(struct program *p, const struct digests *have,
 		want(p, have->simhash == wanted->simhash);
 	if (set & DIGEST_BIT(DIGEST_RDC))
 		want(p, memcmp(have->traits, wanted->traits, 16) == 0);
-	if (set & DIGEST_BIT(DIGEST_SISE))
-		want(p, strcmp(have->sise, wanted->sise) == 0);
-	else
-		want(p, have->sise == NULL);
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		if (set & DIGEST_TEXTS & DIGEST_BIT(id))
+			want(p, strcmp(have->text[id], wanted->text[id]) == 0);
+		else
+			want(p, have->text[id] == NULL);
+	}
 }
 
 static int compare_content(void *arg, uint32_t content, const struct digests *d)

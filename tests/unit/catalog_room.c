@@ -281,16 +281,16 @@ static int add_long(struct catalog *c, size_t len)
 	struct catalog_txn *txn;
 	int err;
 
-	d.sise = calloc(len + 1, 1);
-	if (!d.sise)
+	d.text[DIGEST_SISE] = calloc(len + 1, 1);
+	if (!d.text[DIGEST_SISE])
 		return -ENOMEM;
-	memset(d.sise, 'S', len);
+	memset(d.text[DIGEST_SISE], 'S', len);
 	err = catalog_write(c, &txn);
 	if (!err) {
 		(void)catalog_file_set_fresh(txn, &key, &id, &d);
 		err = catalog_commit(txn, &changes);
 	}
-	free(d.sise);
+	free(d.text[DIGEST_SISE]);
 	/* A commit that failed reports nothing. */
 	return changes.added_count == 4711 ? err : -EPROTO;
 }

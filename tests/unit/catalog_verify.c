@@ -43,13 +43,13 @@ static void add_long_signature(struct fixture *f, uint64_t inode, size_t len)
 	char text[64];
 	struct digests d = digests_of(inode, text, sizeof(text));
 
-	d.sise = malloc(len + 1);
-	assert_non_null(d.sise);
-	memset(d.sise, 'S', len);
-	d.sise[len] = '\0';
+	d.text[DIGEST_SISE] = malloc(len + 1);
+	assert_non_null(d.text[DIGEST_SISE]);
+	memset(d.text[DIGEST_SISE], 'S', len);
+	d.text[DIGEST_SISE][len] = '\0';
 	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
 	commit(txn);
-	free(d.sise);
+	free(d.text[DIGEST_SISE]);
 }
 
 static int setup_sample(void **state)

@@ -5,11 +5,39 @@
 
 #include "core/digest/fingerprint.h"
 #include "core/digest/rdc.h"
+#include "core/digest/sif.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
+#include "core/digest/ssdeep.h"
 #include "tests/unit/recipe.h"
 
 /* ---- what every digest alone says ---- */
+
+static char *sif_alone(struct bytes b)
+{
+	static struct sif sif;
+	static struct sif_sketch sketch;
+	struct buf text = { 0 };
+
+	assert_int_equal(sif_init(&sif, SIF_WINDOW, SIF_VALUES), 0);
+	sif_update(&sif, b.data, b.len);
+	sif_final(&sif, &sketch);
+	assert_int_equal(sif_format(&sketch, &text), 0);
+	return buf_take(&text);
+}
+
+static char *ssdeep_alone(struct bytes b)
+{
+	static struct ssdeep ssdeep;
+	struct ssdeep_signature sig;
+	struct buf text = { 0 };
+
+	ssdeep_init(&ssdeep);
+	ssdeep_update(&ssdeep, b.data, b.len);
+	assert_int_equal(ssdeep_final(&ssdeep, &sig), 0);
+	assert_int_equal(ssdeep_format(&sig, &text), 0);
+	return buf_take(&text);
+}
 
 static struct digests each_alone(struct bytes b)
 {
@@ -25,7 +53,9 @@ static struct digests each_alone(struct bytes b)
 	sise_update(&sise, b.data, b.len);
 	sise_final(&sise, &sig);
 	assert_int_equal(sise_format(&sig, &text), 0);
-	d.sise = buf_take(&text);
+	d.text[DIGEST_SISE] = buf_take(&text);
+	d.text[DIGEST_SIF] = sif_alone(b);
+	d.text[DIGEST_SSDEEP] = ssdeep_alone(b);
 	simhash_init(&simhash);
 	simhash_update(&simhash, b.data, b.len);
 	d.simhash = simhash_final(&simhash);
@@ -39,13 +69,25 @@ static struct digests each_alone(struct bytes b)
 	return d;
 }
 
+static int equal_texts(const struct digests *a, const struct digests *b)
+{
+	int id;
+
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		if (!a->text[id] != !b->text[id])
+			return 0;
+		if (a->text[id] && strcmp(a->text[id], b->text[id]) != 0)
+			return 0;
+	}
+	return 1;
+}
+
 static int are_equal(const struct digests *a, const struct digests *b)
 {
 	return a->set == b->set && a->size == b->size &&
 	       memcmp(a->xxh128, b->xxh128, 16) == 0 &&
 	       a->simhash == b->simhash &&
-	       memcmp(a->traits, b->traits, 16) == 0 && !a->sise == !b->sise &&
-	       (!a->sise || strcmp(a->sise, b->sise) == 0);
+	       memcmp(a->traits, b->traits, 16) == 0 && equal_texts(a, b);
 }
 
 /* ---- one pass ---- */
@@ -104,12 +146,17 @@ static void the_check_notices_a_difference(void **state)
 {
 	struct bytes b = recipe_random(3, 30000);
 	struct digests want = each_alone(b), other = each_alone(b);
+	int id;
 
 	(void)state;
 	assert_true(are_equal(&want, &other));
-	other.sise[strlen(other.sise) - 1] ^= 1;
-	assert_false(are_equal(&want, &other));
-	other.sise[strlen(other.sise) - 1] ^= 1;
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		if (!other.text[id])
+			continue;
+		other.text[id][strlen(other.text[id]) - 1] ^= 1;
+		assert_false(are_equal(&want, &other));
+		other.text[id][strlen(other.text[id]) - 1] ^= 1;
+	}
 	other.traits[15] ^= 1;
 	assert_false(are_equal(&want, &other));
 	digests_release(&want);
@@ -123,6 +170,7 @@ static void only_what_is_asked_for(void **state)
 	struct digests want = each_alone(b), have;
 	struct fingerprint *fp;
 	uint32_t set;
+	int id;
 
 	(void)state;
 	for (set = 0; set <= DIGEST_ALL; set++) {
@@ -135,10 +183,13 @@ static void only_what_is_asked_for(void **state)
 			assert_true(have.simhash == want.simhash);
 		if (set & DIGEST_BIT(DIGEST_RDC))
 			assert_memory_equal(have.traits, want.traits, 16);
-		if (set & DIGEST_BIT(DIGEST_SISE))
-			assert_string_equal(have.sise, want.sise);
-		else
-			assert_null(have.sise);
+		for (id = 0; id < DIGEST_COUNT; id++) {
+			if (set & DIGEST_TEXTS & DIGEST_BIT(id))
+				assert_string_equal(have.text[id],
+						    want.text[id]);
+			else
+				assert_null(have.text[id]);
+		}
 		digests_release(&have);
 		fingerprint_free(fp);
 	}
@@ -172,6 +223,8 @@ static void an_empty_file(void **state)
 	static const char *const want[DIGEST_COUNT] = {
 		[DIGEST_SISE] = "3(2):ln::3(2):ln",
 		[DIGEST_SIMHASH] = "0000000000000000",
+		[DIGEST_SIF] = "sif1:16:0:",
+		[DIGEST_SSDEEP] = "3::",
 		[DIGEST_RDC] = "00000000000000000000000000000000",
 		[DIGEST_XXH128] = "99aa06d3014798d86001c324468d497f",
 	};

@@ -9,6 +9,8 @@
 static const char *const texts[DIGEST_COUNT] = {
 	[DIGEST_SISE] = SISE,
 	[DIGEST_SIMHASH] = "0123456789abcdef",
+	[DIGEST_SIF] = "sif1:16:2:AAAAAAABAAAAAAAC",
+	[DIGEST_SSDEEP] = "3:AXGBicFlgVNhBGcL6wCrFQE:AXGHsNhxLsr2C",
 	[DIGEST_RDC] = "000102030405060708090a0b3c3d3e3f",
 	[DIGEST_XXH128] = "99aa06d3014798d86001c324468d497f",
 };
@@ -106,6 +108,12 @@ static void malformed_texts_leave_all_as_it_was(void **state)
 		{ DIGEST_SIMHASH, "0x23456789abcdef" },
 		{ DIGEST_RDC, "000102030405060708090a0b3c3d3e" },
 		{ DIGEST_RDC, "000102030405060708090a0b3c3d3e40" },
+		{ DIGEST_SIF, "" },
+		{ DIGEST_SIF, "sif1:16:2:AAAAAAABAAAAAAA" },
+		{ DIGEST_SIF, "sif2:16:2:AAAAAAABAAAAAAAC" },
+		{ DIGEST_SSDEEP, "" },
+		{ DIGEST_SSDEEP, "3:AXG" },
+		{ DIGEST_SSDEEP, "3:AXG:A,name" },
 		{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497" },
 		{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497f\n" },
 		{ DIGEST_COUNT, "99aa06d3014798d86001c324468d497f" },
@@ -140,7 +148,7 @@ static void a_copy_stands_alone(void **state)
 		assert_text(&copy, id, texts[id]);
 	digests_release(&copy);
 	assert_int_equal(digests_copy(&none, &copy), 0);
-	assert_null(copy.sise);
+	assert_null(copy.text[DIGEST_SISE]);
 }
 
 /* ---- comparing ---- */
@@ -196,6 +204,47 @@ static void scores_of_sise(void **state)
 	assert_int_equal(score(DIGEST_SISE, SISE, "24(23):AA::12(11):AAAB"), 0);
 }
 
+/* Of the larger one, four windows, the other has two. */
+static void scores_of_sif(void **state)
+{
+	static const char two[] = "sif1:16:2:AAAAAAABAAAAAAAD";
+	static const char four[] = "sif1:16:4:AAAAAAAAAAAAAAABAAAAAAACAAAAAAAD";
+	static const char other[] = "sif1:16:2:AAAAAAABAAAAAAAE";
+
+	(void)state;
+	assert_int_equal(score(DIGEST_SIF, two, two), 100);
+	assert_int_equal(score(DIGEST_SIF, two, four), 50);
+	assert_int_equal(score(DIGEST_SIF, other, four), 25);
+	assert_int_equal(score(DIGEST_SIF, two, "sif1:16:2:BAAAAAABBAAAAAAD"),
+			 0);
+}
+
+static void an_empty_sketch_says_nothing(void **state)
+{
+	struct digests a = { 0 }, b = { 0 };
+	int have = 7;
+
+	(void)state;
+	parse(&a, DIGEST_SIF, "sif1:16:0:");
+	parse(&b, DIGEST_SIF, "sif1:16:0:");
+	assert_int_equal(digest_compare(DIGEST_SIF, &a, &b, &have), -ENODATA);
+	parse(&b, DIGEST_SIF, "sif1:17:1:AAAAAAAA");
+	assert_int_equal(digest_compare(DIGEST_SIF, &a, &b, &have), -EINVAL);
+	assert_int_equal(have, 7);
+	digests_release(&a);
+	digests_release(&b);
+}
+
+/* As ssdeep itself says of these two. */
+static void scores_of_ssdeep(void **state)
+{
+	static const char a[] =
+		"96:KRQhjwFzxP3WAMVP1mVPoU6nUjmgd4ApOdRrVnTGMCG6:yzxP2VdyN6nUjxd4vRrVne";
+	(void)state;
+	assert_int_equal(score(DIGEST_SSDEEP, a, a), 100);
+	assert_int_equal(score(DIGEST_SSDEEP, a, "3:AXG:AX"), 0);
+}
+
 static void contents_are_equal_or_not(void **state)
 {
 	struct digests a = make_all(), b = make_all();
@@ -228,7 +277,7 @@ static void what_cannot_be_compared_says_so(void **state)
 		assert_int_equal(digest_compare(id, &none, &all, &have),
 				 -ENODATA);
 	}
-	bad.sise[0] = 'x';
+	bad.text[DIGEST_SISE][0] = 'x';
 	assert_int_equal(digest_compare(DIGEST_SISE, &all, &bad, &have),
 			 -EINVAL);
 	assert_int_equal(digest_compare(DIGEST_SISE, &bad, &all, &have),
@@ -249,6 +298,9 @@ int main(void)
 		cmocka_unit_test(scores_of_simhash),
 		cmocka_unit_test(scores_of_traits),
 		cmocka_unit_test(scores_of_sise),
+		cmocka_unit_test(scores_of_sif),
+		cmocka_unit_test(an_empty_sketch_says_nothing),
+		cmocka_unit_test(scores_of_ssdeep),
 		cmocka_unit_test(contents_are_equal_or_not),
 		cmocka_unit_test(what_cannot_be_compared_says_so),
 	};

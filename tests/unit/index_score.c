@@ -224,7 +224,7 @@ static void test_degenerate_signatures_say_nothing(void **state)
 				    DIGEST_BIT(DIGEST_SIMHASH),
 			     .size = 5000,
 			     .simhash = 0x00ff00ff00ff00ffu,
-			     .sise = sise };
+			     .text[DIGEST_SISE] = sise };
 	struct digests b = a;
 	int score;
 
@@ -254,10 +254,12 @@ static void test_repeated_pairs_say_nothing(void **state)
 	int score;
 
 	(void)state;
-	a.sise = repeated("96(95):aAbBcCdDeEfFgGhHiIjJkKlLmMnNoOpPqQ", "zz",
-			  100, "::48(47):zz");
-	b.sise = repeated("96(95):aAbBcCdDeEfFgGhHiIjJkKlLmMnNoOpPqQ", "zz", 90,
-			  "::48(47):yy");
+	a.text[DIGEST_SISE] =
+		repeated("96(95):aAbBcCdDeEfFgGhHiIjJkKlLmMnNoOpPqQ", "zz", 100,
+			 "::48(47):zz");
+	b.text[DIGEST_SISE] =
+		repeated("96(95):aAbBcCdDeEfFgGhHiIjJkKlLmMnNoOpPqQ", "zz", 90,
+			 "::48(47):yy");
 	assert_int_equal(speak_sise(&a, &b, &score), -ENODATA);
 	digests_release(&a);
 	digests_release(&b);
@@ -272,17 +274,17 @@ static void test_short_parts_are_left_out(void **state)
 			  "1(0):zz";
 	struct digests a = { .set = DIGEST_BIT(DIGEST_SISE),
 			     .size = 150,
-			     .sise = x };
+			     .text[DIGEST_SISE] = x };
 	struct digests b = a;
 	int score = -1;
 
 	(void)state;
-	b.sise = y;
+	b.text[DIGEST_SISE] = y;
 	assert_int_equal(digest_compare(DIGEST_SISE, &a, &b, &score), 0);
 	assert_int_equal(score, 100);
 	assert_int_equal(speak_sise(&a, &b, &score), 0);
 	assert_int_equal(score, 0);
-	b.sise = x;
+	b.text[DIGEST_SISE] = x;
 	assert_int_equal(speak_sise(&a, &b, &score), 0);
 	assert_int_equal(score, 100);
 }
@@ -292,12 +294,12 @@ static void test_malformed_signatures_are_an_error(void **state)
 	static char good[] = "3(2):ab::3(2):ab", bad[] = "nonsense";
 	struct digests a = { .set = DIGEST_BIT(DIGEST_SISE),
 			     .size = 10,
-			     .sise = good };
+			     .text[DIGEST_SISE] = good };
 	struct digests b = a;
 	int score;
 
 	(void)state;
-	b.sise = bad;
+	b.text[DIGEST_SISE] = bad;
 	assert_int_equal(score_contents(&a, &b, &score), -EINVAL);
 }
 
