@@ -80,6 +80,13 @@ void reader_release(struct reader *r);
 
 /* Only regular files are opened: -EISDIR, -ENOTSUP for what is neither.
  * follow: path may be a symbolic link.  "-" is an ordinary name here. */
+int reader_open(const char *path, bool follow, int *fd_out);
+
+/* What is left to read of fd, piece by piece, until take fails. */
+int reader_each(struct reader *r, int fd,
+		int (*take)(void *arg, const void *data, size_t len),
+		void *arg);
+
 int reader_digest_path(struct reader *r, const char *path, bool follow,
 		       struct digests *out);
 

@@ -15,14 +15,13 @@ struct compare_job {
 	int score; /* -1: nothing to work it out from */
 };
 
+/* Of those that the score is made of. */
 static bool have_common_digest(const struct compare_job *job)
 {
-	int id;
+	const int *measured = job->measures.by_digest;
 
-	for (id = 0; id < DIGEST_COUNT; id++)
-		if (job->measures.by_digest[id] >= 0)
-			return true;
-	return false;
+	return measured[DIGEST_SISE] >= 0 || measured[DIGEST_SIMHASH] >= 0 ||
+	       measured[DIGEST_RDC] >= 0 || measured[DIGEST_XXH128] >= 0;
 }
 
 /* Digests alone do not tell the size: it is taken from the other side, and
@@ -211,10 +210,13 @@ const struct command command_compare = {
 		"  NAME:TEXT   a digest, as sise:TEXT or simhash:HEX\n"
 		"  FILE        with what kin digest or getfattr -d printed "
 		"(begins with\n"
-		"              \"# file: \"); the first file in it counts\n\n"
+		"              \"# file: \"); the first file in it counts\n"
+		"  FILE        with what SiSe or ssdeep wrote, or kin digest "
+		"--format; the\n"
+		"              first digest in it counts\n\n"
 		"A file whose name looks like a digest is written ./NAME:TEXT; "
-		"one that looks\n"
-		"like printed digests can be compared itself through -.\n\n"
+		"one that holds\n"
+		"digests can be compared itself through -.\n\n"
 		"  -m, --measure NAME  only that number: score, sise, simhash, rdc, "
 		"sif,\n                      ssdeep, xxh128\n"
 		"      --json          one object\n\n"

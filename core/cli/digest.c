@@ -7,173 +7,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cli/cli.h"
-
-struct digest_job {
-	struct reader reader;
-	const struct digest_info *only; /* -a */
-	bool recursive, json;
-	bool failed;
-	size_t printed;
-};
-
-/* Attribute names in order, as getfattr prints them. */
-static int by_attribute(const void *a, const void *b)
-{
-	const struct digest_info *x = &digest_infos[*(const int *)a];
-	const struct digest_info *y = &digest_infos[*(const int *)b];
-
-	return strcmp(x->attribute, y->attribute);
-}
-
-static void sorted_ids(int ids_out[DIGEST_COUNT])
-{
-	int i;
-
-	for (i = 0; i < DIGEST_COUNT; i++)
-		ids_out[i] = i;
-	qsort(ids_out, DIGEST_COUNT, sizeof(ids_out[0]), by_attribute);
-}
-
-static bool is_wanted(const struct digest_job *job, const struct digests *d,
-		      int id)
-{
-	return (d->set & DIGEST_BIT(id)) &&
-	       (!job->only || (int)job->only->id == id);
-}
-
-/* getfattr leaves out what would make the name absolute, and "./". */
-static const char *relative_name(const char *path)
-{
-	if (*path == '/')
-		path += strspn(path, "/");
-	else if (path[0] == '.' && path[1] == '/')
-		path += 1 + strspn(path + 1, "/");
-	return *path ? path : ".";
-}
-
-static int print_attributes(const struct digests *d, const char *path)
-{
-	struct buf text = { 0 };
-	int ids[DIGEST_COUNT], i, err = 0;
-
-	sorted_ids(ids);
-	fputs("# file: ", stdout);
-	print_escaped(relative_name(path), ESCAPE_GETFATTR);
-	putchar('\n');
-	for (i = 0; i < DIGEST_COUNT && !err; i++) {
-		if (!(d->set & DIGEST_BIT(ids[i])))
-			continue;
-		buf_clear(&text);
-		err = digest_format(d, ids[i], &text);
-		if (!err)
-			printf("%s=\"%s\"\n", digest_infos[ids[i]].attribute,
-			       text.data);
-	}
-	putchar('\n');
-	buf_release(&text);
-	return err;
-}
-
-static int print_sum(const struct digests *d, enum digest_id id,
-		     const char *path)
-{
-	struct buf text = { 0 };
-	int err = digest_format(d, id, &text);
-
-	if (!err) {
-		if (needs_escape(path, ESCAPE_SUM))
-			putchar('\\');
-		printf("%s  ", text.data);
-		print_escaped(path, ESCAPE_SUM);
-		putchar('\n');
-	}
-	buf_release(&text);
-	return err;
-}
-
-static int attributes_to_json(const struct digest_job *job,
-			      const struct digests *d, json_t *object)
-{
-	struct buf text = { 0 };
-	int ids[DIGEST_COUNT], i, err = 0;
-
-	sorted_ids(ids);
-	for (i = 0; i < DIGEST_COUNT && !err; i++) {
-		if (!is_wanted(job, d, ids[i]))
-			continue;
-		buf_clear(&text);
-		err = digest_format(d, ids[i], &text);
-		if (!err &&
-		    json_object_set_new(object, digest_infos[ids[i]].attribute,
-					json_string(text.data)))
-			err = -ENOMEM;
-	}
-	buf_release(&text);
-	return err;
-}
-
-static int print_json(struct digest_job *job, const struct digests *d,
-		      const char *path)
-{
-	json_t *object = json_object(), *digests = json_object();
-	int err = object && digests ? 0 : -ENOMEM;
-
-	if (!err)
-		err = json_set_path(object, "path", path);
-	if (!err)
-		err = attributes_to_json(job, d, digests);
-	if (!err && (json_object_set_new(object, "size",
-					 json_integer((json_int_t)d->size)) ||
-		     json_object_set(object, "digests", digests)))
-		err = -ENOMEM;
-	if (!err) {
-		fputs(job->printed++ ? ",\n" : "", stdout);
-		(void)json_dumpf(object, stdout, 0);
-	}
-	json_decref(digests);
-	json_decref(object);
-	return err;
-}
+#include "core/cli/digest_job.h"
+#include "core/cli/foreign.h"
 
 static void job_fail(struct digest_job *job, const char *path, int err)
 {
-	complain_errno(path, err);
-	job->failed = true;
-}
-
-static void job_print(struct digest_job *job, const char *path,
-		      const struct digests *d)
-{
-	int err;
-
-	if (job->json)
-		err = print_json(job, d, path);
-	else if (job->only)
-		err = print_sum(d, job->only->id, path);
+	if (err == -EILSEQ)
+		complain(path, "a name with a line break has no place in this "
+			       "format");
 	else
-		err = print_attributes(d, path);
-	if (err)
-		job_fail(job, path, err);
+		complain_errno(path, err);
+	job->failed = true;
 }
 
 static void digest_file(struct digest_job *job, const char *path,
 			bool is_argument)
 {
-	struct digests d = { 0 };
-	int err;
+	int fd = STDIN_FILENO, err = 0;
+	bool is_stdin = is_argument && !strcmp(path, "-");
 
-	if (is_argument && !strcmp(path, "-"))
-		err = reader_digest_fd(&job->reader, STDIN_FILENO, &d);
-	else
-		err = reader_digest_path(&job->reader, path, is_argument, &d);
-	if (err) {
+	if (!is_stdin)
+		err = reader_open(path, is_argument, &fd);
+	if (!err)
+		err = job->style->file(job, fd, path);
+	if (err)
 		job_fail(job, path, err);
-		return;
-	}
-	job_print(job, path, &d);
-	digests_release(&d);
+	if (!is_stdin && fd >= 0)
+		close(fd);
 }
+
+/* ---- directories ---- */
 
 static int by_name(const FTSENT **a, const FTSENT **b)
 {
@@ -225,6 +88,8 @@ static void digest_argument(struct digest_job *job, char *path)
 		digest_file(job, path, true);
 }
 
+/* ---- options ---- */
+
 static void name_list(struct buf *out)
 {
 	int i;
@@ -246,29 +111,91 @@ static int unknown_digest(const char *name)
 	return code;
 }
 
+/* What is printed is said once. */
+static int set_style(struct digest_job *job, const struct digest_style *style)
+{
+	/* -a and --json go together. */
+	bool both = (job->style == &style_sums && style == &style_json) ||
+		    (job->style == &style_json && style == &style_sums);
+
+	if (job->style && job->style != style && !both)
+		return usage_error(&command_digest,
+				   "more than one kind of output asked for");
+	job->style = both ? &style_json : style;
+	return EXIT_OK;
+}
+
+static int set_attribute(struct digest_job *job, const char *name)
+{
+	job->only = digest_find(name);
+	return job->only ? set_style(job, &style_sums) : unknown_digest(name);
+}
+
+static int set_format(struct digest_job *job, const char *name)
+{
+	job->foreign = foreign_find(name);
+	if (!job->foreign)
+		return usage_error(&command_digest,
+				   "no format '%s'; there are sise, ssdeep",
+				   name);
+	return set_style(job, &style_foreign);
+}
+
+enum { FORMAT = 256, SI2, SIF_CLASSIC };
+
+static int take_option(struct digest_job *job, int option)
+{
+	switch (option) {
+	case 'r':
+		job->recursive = true;
+		return EXIT_OK;
+	case 'a':
+		return set_attribute(job, optarg);
+	case 'j':
+		return set_style(job, &style_json);
+	case FORMAT:
+		return set_format(job, optarg);
+	case SI2:
+		return set_style(job, &style_si2);
+	case SIF_CLASSIC:
+		return set_style(job, &style_sif_classic);
+	default:
+		return usage_error(&command_digest, NULL);
+	}
+}
+
 static int parse_options(struct digest_job *job, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "attribute", required_argument, NULL, 'a' },
 		{ "recursive", no_argument, NULL, 'r' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "format", required_argument, NULL, FORMAT },
+		{ "si2", no_argument, NULL, SI2 },
+		{ "sif-classic", no_argument, NULL, SIF_CLASSIC },
 		{ 0 },
 	};
-	int c;
+	int c, code = EXIT_OK;
 
-	while ((c = getopt_long(argc, argv, "a:r", options, NULL)) != -1) {
-		if (c == 'r')
-			job->recursive = true;
-		else if (c == 'j')
-			job->json = true;
-		else if (c != 'a')
-			return usage_error(&command_digest, NULL);
-		else if (!(job->only = digest_find(optarg)))
-			return unknown_digest(optarg);
-	}
+	while (!code &&
+	       (c = getopt_long(argc, argv, "a:r", options, NULL)) != -1)
+		code = take_option(job, c);
+	if (code)
+		return code;
 	if (optind == argc)
 		return usage_error(&command_digest, "which file?");
+	if (!job->style)
+		job->style = &style_attributes;
 	return EXIT_OK;
+}
+
+static uint32_t wanted_digests(const struct digest_job *job)
+{
+	if (job->only)
+		return DIGEST_BIT(job->only->id);
+	if (job->foreign)
+		return DIGEST_BIT(job->foreign->id);
+	return DIGEST_ALL;
 }
 
 static int run(int argc, char **argv)
@@ -278,21 +205,22 @@ static int run(int argc, char **argv)
 
 	if (code)
 		return code;
-	code = reader_init(&job.reader,
-			   job.only ? DIGEST_BIT(job.only->id) : DIGEST_ALL);
+	code = reader_init(&job.reader, wanted_digests(&job));
 	if (code)
 		return code;
-	fputs(job.json ? "[" : "", stdout);
+	if (job.style->begin)
+		job.style->begin(&job);
 	for (i = optind; i < argc; i++)
 		digest_argument(&job, argv[i]);
-	fputs(job.json ? "]\n" : "", stdout);
+	if (job.style->end)
+		job.style->end(&job);
 	reader_release(&job.reader);
 	return job.failed ? EXIT_FAILED : EXIT_OK;
 }
 
 const struct command command_digest = {
 	.name = "digest",
-	.synopsis = "digest [-r] [-a NAME] [--json] FILE...|-",
+	.synopsis = "digest [-r] [-a NAME | --format NAME] [--json] FILE...|-",
 	.summary = "Print the digests of files, without a mount",
 	.help = "Prints what getfattr -d prints; - is standard input.\n\n"
 		"  -a, --attribute NAME  one digest (sise or user.sise, ...), "
@@ -301,6 +229,13 @@ const struct command command_digest = {
 		"  -r, --recursive       look into directories, in order of "
 		"names; links in\n"
 		"                        them are not followed\n"
-		"      --json            an array of objects\n",
+		"      --json            an array of objects\n"
+		"      --format NAME     a file of digests as the original "
+		"program writes it:\n"
+		"                        sise, ssdeep\n"
+		"      --si2             the Similarity Index's own SimHash, "
+		"a line a file\n"
+		"      --sif-classic     the fingerprints that sif itself "
+		"would keep\n",
 	.run = run,
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/cli/cli.h"
+#include "core/cli/foreign.h"
 
 #define HEADER "# file: "
 
@@ -113,6 +114,8 @@ int operand_read(struct reader *r, const char *arg, struct operand *out)
 		err = digest_parse(info->id, text, strlen(text), &o.digests);
 	} else {
 		err = digest_file_read(arg, &o.digests);
+		if (err == -ENODATA)
+			err = foreign_read(arg, &o.digests);
 		o.is_content = err == -ENODATA;
 		if (o.is_content)
 			err = content_read(r, arg, &o.digests);

@@ -31,7 +31,8 @@ void reader_release(struct reader *r)
 	*r = (struct reader){ 0 };
 }
 
-static int read_all(struct reader *r, int fd)
+int reader_each(struct reader *r, int fd,
+		int (*take)(void *arg, const void *data, size_t len), void *arg)
 {
 	ssize_t got;
 	int err;
@@ -44,10 +45,15 @@ static int read_all(struct reader *r, int fd)
 			continue;
 		if (got < 0)
 			return -errno;
-		err = fingerprint_update(r->fp, r->buffer, (size_t)got);
+		err = take(arg, r->buffer, (size_t)got);
 		if (err)
 			return err;
 	}
+}
+
+static int take_digests(void *arg, const void *data, size_t len)
+{
+	return fingerprint_update(arg, data, len);
 }
 
 int reader_digest_fd(struct reader *r, int fd, struct digests *out)
@@ -55,7 +61,7 @@ int reader_digest_fd(struct reader *r, int fd, struct digests *out)
 	int err = fingerprint_begin(r->fp);
 
 	if (!err)
-		err = read_all(r, fd);
+		err = reader_each(r, fd, take_digests, r->fp);
 	if (!err)
 		err = fingerprint_final(r->fp, out);
 	return err;
@@ -70,7 +76,7 @@ static int type_error(const struct stat *st)
 
 /* The type is asked before opening, because opening some devices does
  * something, and again after it, because the name may mean another file. */
-static int open_regular(const char *path, bool follow, int *fd_out)
+int reader_open(const char *path, bool follow, int *fd_out)
 {
 	int flags = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 	struct stat st;
@@ -85,21 +91,22 @@ static int open_regular(const char *path, bool follow, int *fd_out)
 	if (fd < 0)
 		return -errno;
 	err = fstat(fd, &st) ? -errno : type_error(&st);
-	if (err)
+	if (err) {
 		close(fd);
-	else
-		*fd_out = fd;
-	return err;
+		return err;
+	}
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	*fd_out = fd;
+	return 0;
 }
 
 int reader_digest_path(struct reader *r, const char *path, bool follow,
 		       struct digests *out)
 {
-	int fd = -1, err = open_regular(path, follow, &fd);
+	int fd = -1, err = reader_open(path, follow, &fd);
 
 	if (err)
 		return err;
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	err = reader_digest_fd(r, fd, out);
 	close(fd);
 	return err;

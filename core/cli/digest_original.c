@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/cli/digest_job.h"
+#include "core/digest/si2.h"
+#include "core/digest/sif.h"
+
+/* ---- the Similarity Index's SimHash ---- */
+
+static int take_si2(void *arg, const void *data, size_t len)
+{
+	return si2_update(arg, data, len);
+}
+
+static int file_si2(struct digest_job *job, int fd, const char *path)
+{
+	struct si2 *si2 = malloc(sizeof(*si2));
+	char value[17];
+	int err = si2 ? si2_init(si2) : -ENOMEM;
+
+	if (err) {
+		free(si2);
+		return err;
+	}
+	err = reader_each(&job->reader, fd, take_si2, si2);
+	if (!err) {
+		(void)snprintf(value, sizeof(value), "%016" PRIx64,
+			       si2_final(si2));
+		print_sum(value, path);
+	}
+	si2_release(si2);
+	free(si2);
+	return err;
+}
+
+const struct digest_style style_si2 = { .file = file_si2 };
+
+/* ---- sif's own rule ---- */
+
+static int take_classic(void *arg, const void *data, size_t len)
+{
+	return sif_classic_update(arg, data, len);
+}
+
+/* "-" when there is none. */
+static int format_classic(struct sif_classic *s, struct buf *out)
+{
+	size_t i, count;
+	const uint32_t *values = sif_classic_values(s, &count);
+	int err = count ? 0 : buf_append_text(out, "-");
+
+	for (i = 0; i < count && !err; i++)
+		err = buf_append_format(out, "%s%08" PRIx32, i ? "," : "",
+					values[i]);
+	return err;
+}
+
+static int file_sif_classic(struct digest_job *job, int fd, const char *path)
+{
+	struct sif_classic sif;
+	struct buf text = { 0 };
+	int err =
+		sif_classic_init(&sif, SIF_CLASSIC_BASE, SIF_CLASSIC_ZERO_BITS);
+
+	if (err)
+		return err;
+	err = reader_each(&job->reader, fd, take_classic, &sif);
+	if (!err)
+		err = format_classic(&sif, &text);
+	if (!err)
+		print_sum(text.data, path);
+	buf_release(&text);
+	sif_classic_release(&sif);
+	return err;
+}
+
+const struct digest_style style_sif_classic = { .file = file_sif_classic };

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# kin digest --format and what else the original programs have; kin compare
+# with their files.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+
+code() { # COMMAND...: its exit code
+	"$@" >"$T/.out" 2>"$T/.err"
+	echo $?
+}
+
+gen_text 400 1 >"$T/a"
+{
+	cat "$T/a"
+	gen_text 20 2
+} >"$T/b"
+gen_text 400 3 >"$T/other"
+mkdir "$T/d"
+cp "$T/a" "$T/d/with \"quotes\" and \\"
+ln -s ../a "$T/d/link"
+
+# ---- ssdeep, against the program ----
+
+ok 'ssdeep is there' command -v ssdeep
+for file in "$T/a" "$T/d/with \"quotes\" and \\" "$T/d/link"; do
+	"$KIN" digest --format ssdeep "$file" >"$T/have"
+	ssdeep -s "$file" >"$T/want"
+	same "ssdeep: ${file##*/} as the program writes it" "$T/have" "$T/want"
+done
+(cd "$T/d" && "$KIN" digest --format ssdeep ../a) >"$T/have"
+(cd "$T/d" && ssdeep -s ../a) >"$T/want"
+same 'ssdeep: a relative path' "$T/have" "$T/want"
+"$KIN" digest --format ssdeep - <"$T/a" >"$T/have"
+ssdeep -s <"$T/a" >"$T/want"
+same 'ssdeep: standard input' "$T/have" "$T/want"
+"$KIN" digest --format ssdeep -r "$T/a" "$T/d" "$T/other" >"$T/set"
+is "$(head -n 1 "$T/set")" 'ssdeep,1.1--blocksize:hash:hash,filename' \
+	'one header for all'
+is "$(ssdeep -m "$T/set" "$T/a" | grep -c '(100)')" 2 \
+	'ssdeep finds the file and its copy in what kin wrote'
+ssdeep -s "$T/b" >"$T/b.ssdeep"
+is "$("$KIN" compare -m ssdeep "$T/b.ssdeep" "$T/a")" \
+	"$(ssdeep -m "$T/b.ssdeep" "$T/a" | sed 's/.*(\(.*\))/\1/')" \
+	'compare reads what ssdeep wrote, and says the same'
+is "$(code "$KIN" compare -m score "$T/b.ssdeep" "$T/a")" 1 \
+	'that alone makes no score'
+
+# ---- SiSe, against the published line format ----
+
+"$KIN" digest --format sise "$T/a" "$T/b" >"$T/set"
+printf '%s\n%s,"%s"\n%s,"%s"\n' 'SiSe-1.0--7:1--blocksize:hash,filename' \
+	"$("$KIN" digest -a sise - <"$T/a" | sed 's/  -$//')" "$T/a" \
+	"$("$KIN" digest -a sise - <"$T/b" | sed 's/  -$//')" "$T/b" >"$T/want"
+same 'SiSe: header, signature, quoted absolute path' "$T/set" "$T/want"
+is "$("$KIN" compare -m sise "$T/set" "$T/a")" 100 \
+	'compare takes the first signature of the file'
+
+# ---- malformed files ----
+
+printf 'ssdeep,1.1--blocksize:hash:hash,filename\n' >"$T/bad"
+is "$(code "$KIN" compare "$T/bad" "$T/a")" 1 'a header alone fails'
+like "$(cat "$T/.err")" 'malformed digest' '... and says why'
+printf 'SiSe-1.0--7:1--blocksize:hash,filename\n3(2):A::3(2):AA,"x"\n' >"$T/bad"
+is "$(code "$KIN" compare "$T/bad" "$T/a")" 1 'a malformed signature fails'
+is "$(code "$KIN" compare - "$T/bad" <"$T/a")" 1 '... on either side'
+
+# ---- names that do not fit a line ----
+
+nl=$(printf 'new\nline')
+cp "$T/a" "$T/$nl"
+is "$(code "$KIN" digest --format ssdeep "$T/$nl" "$T/a")" 1 \
+	'a name with a line break is refused'
+is "$(wc -l <"$T/.out")" 2 '... and the others are printed'
+
+# ---- functions of the originals that are no attributes ----
+
+# The author's own values.
+is "$(printf 'aaaa aaaa aaaa aaaa' | "$KIN" digest --si2 -)" \
+	'a3ba4b1670181c9e  -' '--si2 is what its author published'
+is "$(printf 'aaaa aaaa bbbb bbbb' | "$KIN" digest --si2 -)" \
+	'82aa434634191d5e  -' '... of other text too'
+printf 'abcdefgh' >"$T/short"
+is "$("$KIN" digest --si2 "$T/a" | cut -c1-16)" \
+	"$("$KIN" digest --si2 - <"$T/a" | cut -c1-16)" '... of a file as of standard input'
+is "$("$KIN" digest --sif-classic "$T/short")" "-  $T/short" \
+	'--sif-classic of a file with no fingerprint'
+like "$("$KIN" digest --sif-classic "$T/a")" '^[0-9a-f]{6}00(,[0-9a-f]{6}00)*  ' \
+	'--sif-classic prints values whose last 8 bits are zero'
+
+# ---- usage ----
+
+is "$(code "$KIN" digest --format tlsh "$T/a")" 2 'an unknown format'
+like "$(cat "$T/.err")" 'sise.*ssdeep' '... lists the known ones'
+is "$(code "$KIN" digest --si2 -a sise "$T/a")" 2 'two kinds of output'
+is "$(code "$KIN" digest --json -a sise "$T/a")" 0 '--json goes with -a'
+
+finish
