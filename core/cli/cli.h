@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "core/digest/digest.h"
 #include "core/digest/fingerprint.h"
+#include "core/digest/team.h"
 
 /*
  * What the commands of kin share.  They are a program: they print, and give
@@ -72,6 +73,8 @@ struct reader {
 	struct fingerprint *fp;
 	uint32_t digest_set;
 	char *buffer;
+	unsigned threads;  /* for a large file; 0: one a processor */
+	struct team *team; /* NULL until there is such a file */
 };
 
 /* Complains itself: EXIT_OK or EXIT_FAILED. */

@@ -10,6 +10,8 @@
 #include "core/cli/digest_job.h"
 #include "core/cli/foreign.h"
 
+#define MAX_JOBS 1024
+
 static void job_fail(struct digest_job *job, const char *path, int err)
 {
 	if (err == -EILSEQ)
@@ -141,7 +143,22 @@ static int set_format(struct digest_job *job, const char *name)
 	return set_style(job, &style_foreign);
 }
 
-enum { FORMAT = 256, SI2, SIF_CLASSIC };
+enum { JSON = 256, FORMAT, SI2, SIF_CLASSIC };
+
+static int set_jobs(struct digest_job *job, const char *text)
+{
+	char *end;
+	unsigned long count;
+
+	errno = 0;
+	count = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || !count ||
+	    count > MAX_JOBS)
+		return usage_error(&command_digest,
+				   "-j takes a number from 1 to %d", MAX_JOBS);
+	job->threads = (unsigned)count;
+	return EXIT_OK;
+}
 
 static int take_option(struct digest_job *job, int option)
 {
@@ -151,8 +168,10 @@ static int take_option(struct digest_job *job, int option)
 		return EXIT_OK;
 	case 'a':
 		return set_attribute(job, optarg);
-	case 'j':
+	case JSON:
 		return set_style(job, &style_json);
+	case 'j':
+		return set_jobs(job, optarg);
 	case FORMAT:
 		return set_format(job, optarg);
 	case SI2:
@@ -169,7 +188,8 @@ static int parse_options(struct digest_job *job, int argc, char **argv)
 	static const struct option options[] = {
 		{ "attribute", required_argument, NULL, 'a' },
 		{ "recursive", no_argument, NULL, 'r' },
-		{ "json", no_argument, NULL, 'j' },
+		{ "jobs", required_argument, NULL, 'j' },
+		{ "json", no_argument, NULL, JSON },
 		{ "format", required_argument, NULL, FORMAT },
 		{ "si2", no_argument, NULL, SI2 },
 		{ "sif-classic", no_argument, NULL, SIF_CLASSIC },
@@ -178,7 +198,7 @@ static int parse_options(struct digest_job *job, int argc, char **argv)
 	int c, code = EXIT_OK;
 
 	while (!code &&
-	       (c = getopt_long(argc, argv, "a:r", options, NULL)) != -1)
+	       (c = getopt_long(argc, argv, "a:j:r", options, NULL)) != -1)
 		code = take_option(job, c);
 	if (code)
 		return code;
@@ -208,6 +228,7 @@ static int run(int argc, char **argv)
 	code = reader_init(&job.reader, wanted_digests(&job));
 	if (code)
 		return code;
+	job.reader.threads = job.threads;
 	if (job.style->begin)
 		job.style->begin(&job);
 	for (i = optind; i < argc; i++)
@@ -229,6 +250,8 @@ const struct command command_digest = {
 		"  -r, --recursive       look into directories, in order of "
 		"names; links in\n"
 		"                        them are not followed\n"
+		"  -j, --jobs N          threads for a large file; one a "
+		"processor\n"
 		"      --json            an array of objects\n"
 		"      --format NAME     a file of digests as the original "
 		"program writes it:\n"

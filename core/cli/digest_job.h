@@ -20,6 +20,7 @@ struct digest_job {
 	const struct digest_style *style;
 	const struct digest_info *only; /* -a */
 	const struct foreign *foreign;  /* --format */
+	unsigned threads;               /* -j */
 	bool recursive;
 	bool failed;
 	size_t printed;

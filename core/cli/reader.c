@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "core/cli/cli.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
+#define TEAM_BYTES (8 << 20)
 
 int reader_init(struct reader *r, uint32_t digest_set)
 {
@@ -26,6 +28,7 @@ int reader_init(struct reader *r, uint32_t digest_set)
 
 void reader_release(struct reader *r)
 {
+	team_free(r->team);
 	fingerprint_free(r->fp);
 	free(r->buffer);
 	*r = (struct reader){ 0 };
@@ -56,15 +59,55 @@ static int take_digests(void *arg, const void *data, size_t len)
 	return fingerprint_update(arg, data, len);
 }
 
+static ssize_t fill(void *arg, void *buffer, size_t len)
+{
+	ssize_t got;
+
+	do {
+		got = read(*(const int *)arg, buffer, len);
+	} while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
+/* Those this process may run on. */
+static unsigned processors(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 1;
+	return (unsigned)CPU_COUNT(&set);
+}
+
+/* Whether several threads are worth it, and can be had. */
+static bool wants_team(struct reader *r, int fd)
+{
+	unsigned helpers;
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < TEAM_BYTES)
+		return false;
+	if (!r->threads)
+		r->threads = processors();
+	helpers = r->threads - 1;
+	if (helpers > FINGERPRINT_PARTS - 1)
+		helpers = FINGERPRINT_PARTS - 1;
+	if (!r->team && helpers)
+		(void)team_new(helpers, NULL, NULL, &r->team);
+	return r->team;
+}
+
 int reader_digest_fd(struct reader *r, int fd, struct digests *out)
 {
 	int err = fingerprint_begin(r->fp);
 
-	if (!err)
+	if (err)
+		return err;
+	if (wants_team(r, fd))
+		err = team_update(r->team, r->fp, fill, &fd);
+	else
 		err = reader_each(r, fd, take_digests, r->fp);
-	if (!err)
-		err = fingerprint_final(r->fp, out);
-	return err;
+	return err ? err : fingerprint_final(r->fp, out);
 }
 
 static int type_error(const struct stat *st)

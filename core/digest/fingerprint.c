@@ -88,19 +88,72 @@ int fingerprint_begin(struct fingerprint *fp)
 	return wants(fp, DIGEST_RDC) ? rdc_begin(&fp->rdc) : 0;
 }
 
-static int update_slice(struct fingerprint *fp, const uint8_t *data, size_t len)
+/* ---- the parts ---- */
+
+static void update_pieces(struct fingerprint *fp, const void *data, size_t len)
+{
+	if (wants(fp, DIGEST_SISE))
+		sise_update(&fp->sise, data, len);
+	if (wants(fp, DIGEST_SSDEEP))
+		ssdeep_update(&fp->ssdeep, data, len);
+}
+
+static void update_identity(struct fingerprint *fp, const void *data,
+			    size_t len)
 {
 	fp->size += len;
 	(void)XXH3_128bits_update(fp->xxh, data, len);
-	if (wants(fp, DIGEST_SISE))
-		sise_update(&fp->sise, data, len);
-	if (wants(fp, DIGEST_SIMHASH))
+}
+
+bool fingerprint_has_part(const struct fingerprint *fp,
+			  enum fingerprint_part part)
+{
+	static const uint32_t sets[FINGERPRINT_PARTS] = {
+		[FINGERPRINT_PIECES] =
+			DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SSDEEP),
+		[FINGERPRINT_CHUNKS] = DIGEST_BIT(DIGEST_RDC),
+		[FINGERPRINT_SHINGLES] = DIGEST_BIT(DIGEST_SIMHASH),
+		[FINGERPRINT_SAMPLES] = DIGEST_BIT(DIGEST_SIF),
+		[FINGERPRINT_IDENTITY] = DIGEST_BIT(DIGEST_XXH128),
+	};
+
+	return fp->set & sets[part];
+}
+
+int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
+			    const void *data, size_t len)
+{
+	if (!fingerprint_has_part(fp, part))
+		return 0;
+	switch (part) {
+	case FINGERPRINT_PIECES:
+		update_pieces(fp, data, len);
+		return 0;
+	case FINGERPRINT_CHUNKS:
+		return rdc_update(&fp->rdc, data, len);
+	case FINGERPRINT_SHINGLES:
 		simhash_update(&fp->simhash, data, len);
-	if (wants(fp, DIGEST_SIF))
+		return 0;
+	case FINGERPRINT_SAMPLES:
 		sif_update(&fp->sif, data, len);
-	if (wants(fp, DIGEST_SSDEEP))
-		ssdeep_update(&fp->ssdeep, data, len);
-	return wants(fp, DIGEST_RDC) ? rdc_update(&fp->rdc, data, len) : 0;
+		return 0;
+	case FINGERPRINT_IDENTITY:
+		update_identity(fp, data, len);
+		return 0;
+	case FINGERPRINT_PARTS:
+		break;
+	}
+	return -EINVAL;
+}
+
+static int update_slice(struct fingerprint *fp, const void *data, size_t len)
+{
+	int part, err = 0;
+
+	for (part = 0; part < FINGERPRINT_PARTS && !err; part++)
+		err = fingerprint_update_part(fp, (enum fingerprint_part)part,
+					      data, len);
+	return err;
 }
 
 int fingerprint_update(struct fingerprint *fp, const void *data, size_t len)
@@ -119,6 +172,8 @@ int fingerprint_update(struct fingerprint *fp, const void *data, size_t len)
 	}
 	return 0;
 }
+
+/* ---- the result ---- */
 
 static int format_sise(struct fingerprint *fp, struct buf *out)
 {

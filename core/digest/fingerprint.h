@@ -2,6 +2,7 @@
 #ifndef CORE_DIGEST_FINGERPRINT_H
 #define CORE_DIGEST_FINGERPRINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,26 @@ int fingerprint_begin(struct fingerprint *fp);
 
 /* len may be 0. */
 int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);
+
+/*
+ * The work in parts that share nothing: several threads may do them at the
+ * same time, each part in the order of the stream.  update does all of them.
+ */
+enum fingerprint_part {
+	FINGERPRINT_PIECES,   /* SiSe, ssdeep */
+	FINGERPRINT_CHUNKS,   /* RDC */
+	FINGERPRINT_SHINGLES, /* SimHash */
+	FINGERPRINT_SAMPLES,  /* sif */
+	FINGERPRINT_IDENTITY, /* size, XXH128 */
+	FINGERPRINT_PARTS
+};
+
+/* Whether the digests asked for need that part. */
+bool fingerprint_has_part(const struct fingerprint *fp,
+			  enum fingerprint_part part);
+
+int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
+			    const void *data, size_t len);
 
 /* The digests of everything since begin; the caller releases them. */
 int fingerprint_final(struct fingerprint *fp, struct digests *out);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "core/digest/team.h"
 #include "core/engine/commit.h"
 #include "core/engine/engine.h"
 #include "core/engine/inquiry.h"
@@ -25,6 +26,12 @@ struct feeder {
 	bool started;        /* after is valid */
 	atomic_bool wanted;  /* files were put on the list since the start */
 	atomic_bool running; /* a pass over the list is not finished */
+};
+
+/* Threads that help one worker of a kind at a time with a large file. */
+struct crew {
+	atomic_bool taken;
+	struct team *team; /* of who took it; NULL until it is needed */
 };
 
 /*
@@ -53,6 +60,7 @@ struct engine {
 	struct inquiry inquiry;
 
 	struct feeder feeder;
+	struct crew crews[2]; /* for those that wait, for the background */
 	pthread_t *workers;
 	size_t worker_count; /* started */
 	atomic_bool stopping;

@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/digest/fingerprint.h"
+#include "core/digest/team.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/file.h"
 
@@ -19,6 +20,7 @@ enum {
 	CHECK_BYTES = 16 << 20, /* look for a change this often */
 	HAND_OVER_BYTES = 8
 			  << 20, /* less is quicker finished than begun anew */
+	CREW_BYTES = 64 << 20,   /* from here on several threads do one file */
 	FEED_COUNT = 4096,
 	RETRY_MAX_MS = 30000,
 	CLOSING_MS = 2,
@@ -39,23 +41,25 @@ struct task {
 	int fd; /* for reading */
 	struct file_identity identity;
 	const struct stat *st;
+	uint64_t done; /* bytes read */
 };
 
 /* ---- reading ---- */
 
 /* Background reads leave the page cache as they found it, where the kernel
  * can do that (RWF_DONTCACHE keeps pages that were there before). */
-static ssize_t read_chunk(struct task *t, uint64_t offset, size_t len)
+static ssize_t read_chunk(struct task *t, void *buffer, size_t len)
 {
-	struct iovec iov = { t->w->chunk, len };
+	struct iovec iov = { buffer, len };
+	off_t offset = (off_t)t->done;
 	ssize_t n = -1;
 
 	if (t->w->idle) {
-		n = preadv2(t->fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
+		n = preadv2(t->fd, &iov, 1, offset, RWF_DONTCACHE);
 		if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL))
 			return n < 0 ? -errno : n;
 	}
-	n = preadv(t->fd, &iov, 1, (off_t)offset);
+	n = preadv(t->fd, &iov, 1, offset);
 	return n < 0 ? -errno : n;
 }
 
@@ -72,42 +76,95 @@ static bool is_changed(const struct task *t)
 
 /* Why to stop in the middle: -EAGAIN the file changed, -EINTR hand it over,
  * -ECANCELED the engine ends. */
-static int check_interrupt(struct task *t, uint64_t done)
+static int check_interrupt(struct task *t)
 {
-	uint64_t left = t->identity.size - done;
+	uint64_t left = t->identity.size - t->done;
 
 	if (atomic_load(&t->w->e->stopping))
 		return -ECANCELED;
 	if (t->w->idle && left > HAND_OVER_BYTES &&
 	    queue_is_waited(&t->w->e->queue, t->job))
 		return -EINTR;
-	if (done % CHECK_BYTES == 0 && done && is_changed(t))
+	if (t->done % CHECK_BYTES == 0 && is_changed(t))
 		return -EAGAIN;
 	return 0;
 }
 
+/* The next bytes of the file, 0 at its end. */
+static ssize_t fill(void *arg, void *buffer, size_t len)
+{
+	struct task *t = arg;
+	uint64_t left = t->identity.size - t->done;
+	ssize_t n;
+	int err;
+
+	if (!left)
+		return 0;
+	n = read_chunk(t, buffer, left < len ? (size_t)left : len);
+	if (n == 0)
+		return -EAGAIN; /* shorter than it was */
+	if (n < 0)
+		return n;
+	t->done += (uint64_t)n;
+	err = check_interrupt(t);
+	return err ? err : n;
+}
+
+static int read_alone(struct task *t)
+{
+	ssize_t n;
+	int err = 0;
+
+	while (!err && (n = fill(t, t->w->chunk, CHUNK)) != 0)
+		err = n < 0 ? (int)n :
+			      fingerprint_update(t->w->fp, t->w->chunk,
+						 (size_t)n);
+	return err;
+}
+
+/* ---- large files ---- */
+
+static void enter_background(void *arg)
+{
+	(void)arg;
+	engine_enter_background();
+}
+
+/* The crew for the worker's kind of work; NULL: it is busy, or there are no
+ * more threads to be had. */
+static struct crew *crew_take(struct worker *w)
+{
+	struct crew *crew = &w->e->crews[w->idle];
+	unsigned helpers = w->e->options.workers - 1;
+
+	if (!helpers || atomic_exchange(&crew->taken, true))
+		return NULL;
+	if (helpers > FINGERPRINT_PARTS - 1)
+		helpers = FINGERPRINT_PARTS - 1;
+	if (!crew->team && team_new(helpers, w->idle ? enter_background : NULL,
+				    NULL, &crew->team)) {
+		atomic_store(&crew->taken, false);
+		return NULL;
+	}
+	return crew;
+}
+
 static int digest_file(struct task *t, struct digests *out)
 {
-	uint64_t done = 0;
+	struct crew *crew = NULL;
 	int err = fingerprint_begin(t->w->fp);
 
-	while (!err && done < t->identity.size) {
-		uint64_t left = t->identity.size - done;
-		ssize_t n = read_chunk(t, done,
-				       left < CHUNK ? (size_t)left : CHUNK);
-
-		if (n == 0)
-			return -EAGAIN; /* shorter than it was */
-		if (n < 0)
-			return (int)n;
-		err = fingerprint_update(t->w->fp, t->w->chunk, (size_t)n);
-		done += (uint64_t)n;
-		if (!err)
-			err = check_interrupt(t, done);
+	if (err)
+		return err;
+	if (t->identity.size >= CREW_BYTES)
+		crew = crew_take(t->w);
+	if (crew) {
+		err = team_update(crew->team, t->w->fp, fill, t);
+		atomic_store(&crew->taken, false);
+	} else {
+		err = read_alone(t);
 	}
-	if (!err)
-		err = fingerprint_final(t->w->fp, out);
-	return err;
+	return err ? err : fingerprint_final(t->w->fp, out);
 }
 
 /* ---- what becomes of a job ---- */
@@ -432,6 +489,10 @@ void workers_join(struct engine *e)
 
 	for (i = 0; i < e->worker_count; i++)
 		pthread_join(e->workers[i], NULL);
+	for (i = 0; i < 2; i++) {
+		team_free(e->crews[i].team);
+		e->crews[i].team = NULL;
+	}
 	e->worker_count = 0;
 	free(e->workers);
 	e->workers = NULL;

@@ -100,4 +100,18 @@ is "$(errno_of getx "$mnt/sizes" user.xxh128)" ENODATA \
 is "$(names "$mnt/sizes")" "" "and lists none"
 is "$(errno_of getx "$mnt/sizes/empty" user.nosuch)" ENODATA \
 	"an attribute that is not there is ENODATA"
+
+# ---- a file large enough for several threads ----
+
+gen $((70 << 20)) 70 >"$mnt/large"
+for name in $ATTRIBUTES; do
+	is "$(getx "$mnt/large" "$name")" \
+		"$("$KIN" digest -j 1 -a "$name" - <"$src/large" |
+			sed 's/  -$//')" "$name of a large file"
+done
+"$KIN" digest -j 1 "$src/large" >"$T/want"
+"$KIN" digest -j 4 "$src/large" >"$T/have"
+same "several threads say what one says" "$T/have" "$T/want"
+rm "$mnt/large"
+
 finish
