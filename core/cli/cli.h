@@ -58,6 +58,7 @@ enum escape {
 
 bool needs_escape(const char *text, enum escape how);
 void print_escaped(const char *text, enum escape how);
+int append_escaped(struct buf *out, const char *text, enum escape how);
 
 /* Sets key to text; what is not UTF-8 becomes U+FFFD, and "<key>_hex" has the
  * bytes. */
@@ -80,6 +81,9 @@ struct reader {
 /* Complains itself: EXIT_OK or EXIT_FAILED. */
 int reader_init(struct reader *r, uint32_t digest_set);
 void reader_release(struct reader *r);
+
+/* Those this process may run on. */
+unsigned reader_processors(void);
 
 /* Only regular files are opened: -EISDIR, -ENOTSUP for what is neither.
  * follow: path may be a symbolic link.  "-" is an ordinary name here. */

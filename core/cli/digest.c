@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/cli/digest_job.h"
+#include "core/cli/digest_pool.h"
 #include "core/cli/foreign.h"
 
 #define MAX_JOBS 1024
@@ -22,20 +23,63 @@ static void job_fail(struct digest_job *job, const char *path, int err)
 	job->failed = true;
 }
 
+static void job_print(void *arg, const char *path, int err,
+		      const struct buf *output)
+{
+	struct digest_job *job = arg;
+
+	if (err) {
+		job_fail(job, path, err);
+		return;
+	}
+	if (job->printed && job->style->between)
+		fputs(job->style->between, stdout);
+	(void)fwrite(output->data, 1, output->len, stdout);
+	job->printed = true;
+}
+
+static int digest_open(const struct digest_job *job, struct reader *r,
+		       const char *path, bool follow, struct buf *out)
+{
+	int fd, err = reader_open(path, follow, &fd);
+
+	if (err)
+		return err;
+	err = job->style->file(job, r, fd, path, out);
+	close(fd);
+	return err;
+}
+
+static void digest_here(struct digest_job *job, const char *path, bool is_stdin,
+			bool follow)
+{
+	struct buf out = { 0 };
+	int err;
+
+	if (is_stdin)
+		err = job->style->file(job, &job->reader, STDIN_FILENO, path,
+				       &out);
+	else
+		err = digest_open(job, &job->reader, path, follow, &out);
+	job_print(job, path, err, &out);
+	buf_release(&out);
+}
+
+/* is_argument: "-" is standard input, links are followed. */
 static void digest_file(struct digest_job *job, const char *path,
 			bool is_argument)
 {
-	int fd = STDIN_FILENO, err = 0;
 	bool is_stdin = is_argument && !strcmp(path, "-");
+	int err;
 
-	if (!is_stdin)
-		err = reader_open(path, is_argument, &fd);
-	if (!err)
-		err = job->style->file(job, fd, path);
+	if (!job->pool || is_stdin) {
+		pool_drain(job->pool);
+		digest_here(job, path, is_stdin, is_argument);
+		return;
+	}
+	err = pool_push(job->pool, path, is_argument);
 	if (err)
 		job_fail(job, path, err);
-	if (!is_stdin && fd >= 0)
-		close(fd);
 }
 
 /* ---- directories ---- */
@@ -218,25 +262,114 @@ static uint32_t wanted_digests(const struct digest_job *job)
 	return DIGEST_ALL;
 }
 
+/* ---- threads ---- */
+
+struct thread {
+	const struct digest_job *job;
+	struct reader reader;
+};
+
+static int thread_digest(void *arg, const char *path, bool follow,
+			 struct buf *out)
+{
+	struct thread *t = arg;
+
+	return digest_open(t->job, &t->reader, path, follow, out);
+}
+
+static void threads_free(void **threads, size_t count)
+{
+	struct thread *t;
+
+	while (count-- > 0) {
+		t = threads[count];
+		reader_release(&t->reader);
+		free(t);
+	}
+	free(threads);
+}
+
+/* As many as there can be; complains when there is none. */
+static void **threads_new(const struct digest_job *job, size_t *count_out)
+{
+	void **threads = calloc(job->threads, sizeof(*threads));
+	struct thread *t;
+	size_t count = 0;
+
+	while (threads && count < job->threads) {
+		t = calloc(1, sizeof(*t));
+		if (!t || reader_init(&t->reader, job->digest_set)) {
+			free(t);
+			break;
+		}
+		t->job = job;
+		t->reader.threads = 1;
+		threads[count++] = t;
+	}
+	*count_out = count;
+	return threads;
+}
+
+static void arguments_digest(struct digest_job *job, int argc, char **argv)
+{
+	int i;
+
+	fputs(job->style->begin ? job->style->begin : "", stdout);
+	fputs(job->foreign ? job->foreign->header : "", stdout);
+	for (i = 0; i < argc; i++)
+		digest_argument(job, argv[i]);
+	pool_drain(job->pool);
+	fputs(job->style->end ? job->style->end : "", stdout);
+}
+
+static int job_run_threads(struct digest_job *job, int argc, char **argv)
+{
+	struct pool_work work = {
+		.run = thread_digest,
+		.take = job_print,
+		.arg = job,
+	};
+	void **threads = threads_new(job, &work.thread_count);
+	int err;
+
+	work.threads = threads;
+	err = work.thread_count ? pool_new(&work, &job->pool) : -ENOMEM;
+	if (!err) {
+		arguments_digest(job, argc, argv);
+		pool_free(job->pool);
+	} else {
+		complain_errno(NULL, err);
+	}
+	threads_free(threads, work.thread_count);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int job_run(struct digest_job *job, int argc, char **argv)
+{
+	int code;
+
+	job->digest_set = wanted_digests(job);
+	code = reader_init(&job->reader, job->digest_set);
+	if (code)
+		return code;
+	if (!job->threads)
+		job->threads = reader_processors();
+	job->reader.threads = job->threads;
+	/* One file has the threads for itself. */
+	if (job->threads > 1 && (job->recursive || argc > 1))
+		code = job_run_threads(job, argc, argv);
+	else
+		arguments_digest(job, argc, argv);
+	reader_release(&job->reader);
+	return code ? code : job->failed ? EXIT_FAILED : EXIT_OK;
+}
+
 static int run(int argc, char **argv)
 {
 	struct digest_job job = { 0 };
-	int i, code = parse_options(&job, argc, argv);
+	int code = parse_options(&job, argc, argv);
 
-	if (code)
-		return code;
-	code = reader_init(&job.reader, wanted_digests(&job));
-	if (code)
-		return code;
-	job.reader.threads = job.threads;
-	if (job.style->begin)
-		job.style->begin(&job);
-	for (i = optind; i < argc; i++)
-		digest_argument(&job, argv[i]);
-	if (job.style->end)
-		job.style->end(&job);
-	reader_release(&job.reader);
-	return job.failed ? EXIT_FAILED : EXIT_OK;
+	return code ? code : job_run(&job, argc - optind, argv + optind);
 }
 
 const struct command command_digest = {
@@ -250,8 +383,7 @@ const struct command command_digest = {
 		"  -r, --recursive       look into directories, in order of "
 		"names; links in\n"
 		"                        them are not followed\n"
-		"  -j, --jobs N          threads for a large file; one a "
-		"processor\n"
+		"  -j, --jobs N          threads; without it one a processor\n"
 		"      --json            an array of objects\n"
 		"      --format NAME     a file of digests as the original "
 		"program writes it:\n"

@@ -8,22 +8,25 @@
 struct digest_job;
 
 struct digest_style {
-	void (*begin)(struct digest_job *job); /* may be NULL */
-	/* Prints what there is to say of the content of fd.  path is for
-	 * messages and output, "-" for standard input. */
-	int (*file)(struct digest_job *job, int fd, const char *path);
-	void (*end)(struct digest_job *job); /* may be NULL */
+	/* Around and between what is said of the files; may be NULL. */
+	const char *begin, *between, *end;
+	/* Appends what there is to say of the content of fd; path "-" is
+	 * standard input.  Several threads may call it, a reader each. */
+	int (*file)(const struct digest_job *job, struct reader *r, int fd,
+		    const char *path, struct buf *out);
 };
 
 struct digest_job {
-	struct reader reader;
 	const struct digest_style *style;
+	uint32_t digest_set;
 	const struct digest_info *only; /* -a */
 	const struct foreign *foreign;  /* --format */
 	unsigned threads;               /* -j */
 	bool recursive;
+	struct reader reader;
+	struct pool *pool; /* NULL: one file after the other */
 	bool failed;
-	size_t printed;
+	bool printed;
 };
 
 /* digest_print.c */
@@ -34,6 +37,6 @@ extern const struct digest_style style_attributes, style_sums, style_json,
 extern const struct digest_style style_si2, style_sif_classic;
 
 /* "value  path" as sha256sum prints it. */
-void print_sum(const char *value, const char *path);
+int append_sum(struct buf *out, const char *value, const char *path);
 
 #endif

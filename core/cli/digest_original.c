@@ -15,21 +15,23 @@ static int take_si2(void *arg, const void *data, size_t len)
 	return si2_update(arg, data, len);
 }
 
-static int file_si2(struct digest_job *job, int fd, const char *path)
+static int file_si2(const struct digest_job *job, struct reader *r, int fd,
+		    const char *path, struct buf *out)
 {
 	struct si2 *si2 = malloc(sizeof(*si2));
 	char value[17];
 	int err = si2 ? si2_init(si2) : -ENOMEM;
 
+	(void)job;
 	if (err) {
 		free(si2);
 		return err;
 	}
-	err = reader_each(&job->reader, fd, take_si2, si2);
+	err = reader_each(r, fd, take_si2, si2);
 	if (!err) {
 		(void)snprintf(value, sizeof(value), "%016" PRIx64,
 			       si2_final(si2));
-		print_sum(value, path);
+		err = append_sum(out, value, path);
 	}
 	si2_release(si2);
 	free(si2);
@@ -58,20 +60,22 @@ static int format_classic(struct sif_classic *s, struct buf *out)
 	return err;
 }
 
-static int file_sif_classic(struct digest_job *job, int fd, const char *path)
+static int file_sif_classic(const struct digest_job *job, struct reader *r,
+			    int fd, const char *path, struct buf *out)
 {
 	struct sif_classic sif;
 	struct buf text = { 0 };
 	int err =
 		sif_classic_init(&sif, SIF_CLASSIC_BASE, SIF_CLASSIC_ZERO_BITS);
 
+	(void)job;
 	if (err)
 		return err;
-	err = reader_each(&job->reader, fd, take_classic, &sif);
+	err = reader_each(r, fd, take_classic, &sif);
 	if (!err)
 		err = format_classic(&sif, &text);
 	if (!err)
-		print_sum(text.data, path);
+		err = append_sum(out, text.data, path);
 	buf_release(&text);
 	sif_classic_release(&sif);
 	return err;

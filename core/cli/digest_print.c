@@ -43,37 +43,36 @@ static const char *relative_name(const char *path)
 	return *path ? path : ".";
 }
 
-static int print_attributes(const struct digests *d, const char *path)
+static int append_attributes(const struct digests *d, const char *path,
+			     struct buf *out)
 {
-	struct buf text = { 0 };
-	int ids[DIGEST_COUNT], i, err = 0;
+	int ids[DIGEST_COUNT], i, err;
 
 	sorted_ids(ids);
-	fputs("# file: ", stdout);
-	print_escaped(relative_name(path), ESCAPE_GETFATTR);
-	putchar('\n');
+	err = buf_append_text(out, "# file: ");
+	if (!err)
+		err = append_escaped(out, relative_name(path), ESCAPE_GETFATTR);
 	for (i = 0; i < DIGEST_COUNT && !err; i++) {
 		if (!(d->set & DIGEST_BIT(ids[i])))
 			continue;
-		buf_clear(&text);
-		err = digest_format(d, ids[i], &text);
+		err = buf_append_format(out, "%s%s=\"", i ? "\"\n" : "\n",
+					digest_infos[ids[i]].attribute);
 		if (!err)
-			printf("%s=\"%s\"\n", digest_infos[ids[i]].attribute,
-			       text.data);
+			err = digest_format(d, ids[i], out);
 	}
-	putchar('\n');
-	buf_release(&text);
-	return err;
+	return err ? err : buf_append_text(out, "\"\n\n");
 }
 
-static int file_attributes(struct digest_job *job, int fd, const char *path)
+static int file_attributes(const struct digest_job *job, struct reader *r,
+			   int fd, const char *path, struct buf *out)
 {
 	struct digests d;
-	int err = reader_digest_fd(&job->reader, fd, &d);
+	int err = reader_digest_fd(r, fd, &d);
 
+	(void)job;
 	if (err)
 		return err;
-	err = print_attributes(&d, path);
+	err = append_attributes(&d, path, out);
 	digests_release(&d);
 	return err;
 }
@@ -82,26 +81,32 @@ const struct digest_style style_attributes = { .file = file_attributes };
 
 /* ---- as sha256sum ---- */
 
-void print_sum(const char *value, const char *path)
+int append_sum(struct buf *out, const char *value, const char *path)
 {
-	if (needs_escape(path, ESCAPE_SUM))
-		putchar('\\');
-	printf("%s  ", value);
-	print_escaped(path, ESCAPE_SUM);
-	putchar('\n');
+	int err = buf_append_text(out,
+				  needs_escape(path, ESCAPE_SUM) ? "\\" : "");
+
+	if (!err)
+		err = buf_append_text(out, value);
+	if (!err)
+		err = buf_append_text(out, "  ");
+	if (!err)
+		err = append_escaped(out, path, ESCAPE_SUM);
+	return err ? err : buf_append_text(out, "\n");
 }
 
-static int file_sum(struct digest_job *job, int fd, const char *path)
+static int file_sum(const struct digest_job *job, struct reader *r, int fd,
+		    const char *path, struct buf *out)
 {
 	struct buf text = { 0 };
 	struct digests d;
-	int err = reader_digest_fd(&job->reader, fd, &d);
+	int err = reader_digest_fd(r, fd, &d);
 
 	if (err)
 		return err;
 	err = digest_format(&d, job->only->id, &text);
 	if (!err)
-		print_sum(text.data, path);
+		err = append_sum(out, text.data, path);
 	buf_release(&text);
 	digests_release(&d);
 	return err;
@@ -132,11 +137,12 @@ static int attributes_to_json(const struct digest_job *job,
 	return err;
 }
 
-static int print_json(struct digest_job *job, const struct digests *d,
-		      const char *path)
+static int append_json(const struct digest_job *job, const struct digests *d,
+		       const char *path, struct buf *out)
 {
 	json_t *object = json_object(), *digests = json_object();
 	int err = object && digests ? 0 : -ENOMEM;
+	char *text = NULL;
 
 	if (!err)
 		err = json_set_path(object, "path", path);
@@ -146,66 +152,44 @@ static int print_json(struct digest_job *job, const struct digests *d,
 					 json_integer((json_int_t)d->size)) ||
 		     json_object_set(object, "digests", digests)))
 		err = -ENOMEM;
-	if (!err) {
-		fputs(job->printed++ ? ",\n" : "", stdout);
-		(void)json_dumpf(object, stdout, 0);
-	}
+	if (!err)
+		text = json_dumps(object, 0);
+	if (!err)
+		err = text ? buf_append_text(out, text) : -ENOMEM;
+	free(text);
 	json_decref(digests);
 	json_decref(object);
 	return err;
 }
 
-static int file_json(struct digest_job *job, int fd, const char *path)
+static int file_json(const struct digest_job *job, struct reader *r, int fd,
+		     const char *path, struct buf *out)
 {
 	struct digests d;
-	int err = reader_digest_fd(&job->reader, fd, &d);
+	int err = reader_digest_fd(r, fd, &d);
 
 	if (err)
 		return err;
-	err = print_json(job, &d, path);
+	err = append_json(job, &d, path, out);
 	digests_release(&d);
 	return err;
 }
 
-static void begin_json(struct digest_job *job)
-{
-	(void)job;
-	putchar('[');
-}
-
-static void end_json(struct digest_job *job)
-{
-	(void)job;
-	puts("]");
-}
-
-const struct digest_style style_json = { begin_json, file_json, end_json };
+const struct digest_style style_json = { "[", ",\n", "]\n", file_json };
 
 /* ---- as the original programs ---- */
 
-static void begin_foreign(struct digest_job *job)
+static int file_foreign(const struct digest_job *job, struct reader *r, int fd,
+			const char *path, struct buf *out)
 {
-	if (job->foreign->header)
-		puts(job->foreign->header);
-}
-
-static int file_foreign(struct digest_job *job, int fd, const char *path)
-{
-	struct buf line = { 0 };
 	struct digests d;
-	int err = reader_digest_fd(&job->reader, fd, &d);
+	int err = reader_digest_fd(r, fd, &d);
 
 	if (err)
 		return err;
-	err = foreign_format(job->foreign, &d, path, &line);
-	if (!err)
-		puts(line.data);
-	buf_release(&line);
+	err = foreign_format(job->foreign, &d, path, out);
 	digests_release(&d);
 	return err;
 }
 
-const struct digest_style style_foreign = {
-	.begin = begin_foreign,
-	.file = file_foreign,
-};
+const struct digest_style style_foreign = { .file = file_foreign };

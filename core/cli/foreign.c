@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 static const struct foreign formats[] = {
-	{ "sise", DIGEST_SISE, "SiSe-1.0--7:1--blocksize:hash,filename",
+	{ "sise", DIGEST_SISE, "SiSe-1.0--7:1--blocksize:hash,filename\n",
 	  "SiSe" },
-	{ "ssdeep", DIGEST_SSDEEP, "ssdeep,1.1--blocksize:hash:hash,filename",
+	{ "ssdeep", DIGEST_SSDEEP, "ssdeep,1.1--blocksize:hash:hash,filename\n",
 	  "ssdeep," },
 };
 
@@ -84,7 +84,9 @@ int foreign_format(const struct foreign *f, const struct digests *d,
 	if (strpbrk(path, "\n\r"))
 		return -EILSEQ;
 	err = digest_format(d, f->id, out);
-	return err ? err : append_quoted(f, path, out);
+	if (!err)
+		err = append_quoted(f, path, out);
+	return err ? err : buf_append_text(out, "\n");
 }
 
 /* ---- reading ---- */

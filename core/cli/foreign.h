@@ -9,14 +9,14 @@
 struct foreign {
 	const char *name; /* on the command line */
 	enum digest_id id;
-	const char *header; /* the first line; NULL: there is none */
+	const char *header; /* the first line; "": there is none */
 	const char *magic;  /* how a file begins */
 };
 
 /* NULL if there is none of that name. */
 const struct foreign *foreign_find(const char *name);
 
-/* Appends the line of a content, without newline.  -EILSEQ: the name can not
+/* Appends the line of a content.  -EILSEQ: the name can not
  * be told in this format; -ENODATA: the content has no such digest. */
 int foreign_format(const struct foreign *f, const struct digests *d,
 		   const char *path, struct buf *out);

@@ -25,12 +25,17 @@ bool needs_escape(const char *text, enum escape how)
 	return false;
 }
 
+static char sum_escape(unsigned char c)
+{
+	return c == '\n' ? 'n' : c == '\r' ? 'r' : (char)c;
+}
+
 static void print_special(FILE *to, unsigned char c, enum escape how)
 {
 	if (how != ESCAPE_SUM)
 		fprintf(to, "\\%03o", c);
 	else
-		fprintf(to, "\\%c", c == '\n' ? 'n' : c == '\r' ? 'r' : c);
+		fprintf(to, "\\%c", sum_escape(c));
 }
 
 static void fprint_escaped(FILE *to, const char *text, enum escape how)
@@ -45,6 +50,23 @@ static void fprint_escaped(FILE *to, const char *text, enum escape how)
 void print_escaped(const char *text, enum escape how)
 {
 	fprint_escaped(stdout, text, how);
+}
+
+int append_escaped(struct buf *out, const char *text, enum escape how)
+{
+	unsigned char c;
+	int err = 0;
+
+	for (; *text && !err; text++) {
+		c = (unsigned char)*text;
+		if (!is_special(c, how))
+			err = buf_append(out, text, 1);
+		else if (how != ESCAPE_SUM)
+			err = buf_append_format(out, "\\%03o", c);
+		else
+			err = buf_append_format(out, "\\%c", sum_escape(c));
+	}
+	return err;
 }
 
 /* ---- messages ---- */

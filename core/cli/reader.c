@@ -69,8 +69,7 @@ static ssize_t fill(void *arg, void *buffer, size_t len)
 	return got < 0 ? -errno : got;
 }
 
-/* Those this process may run on. */
-static unsigned processors(void)
+unsigned reader_processors(void)
 {
 	cpu_set_t set;
 
@@ -88,7 +87,7 @@ static bool wants_team(struct reader *r, int fd)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < TEAM_BYTES)
 		return false;
 	if (!r->threads)
-		r->threads = processors();
+		r->threads = reader_processors();
 	helpers = r->threads - 1;
 	if (helpers > FINGERPRINT_PARTS - 1)
 		helpers = FINGERPRINT_PARTS - 1;

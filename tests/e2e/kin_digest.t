@@ -136,4 +136,29 @@ is "$(look '$j->[0]{path} eq "d/l\x{fffd}tin"' <"$T/.out")" 1 \
 is "$(look '$j->[0]{path_hex}' <"$T/.out")" 642f6ce474696e \
 	'... and has the bytes in path_hex'
 
+# ---- threads ----
+
+cp "$T/d/plain" "$T/copy"
+
+mkdir "$T/many"
+for ((i = 0; i < 300; i++)); do
+	gen $((i * 37)) $((i + 1)) >"$T/many/$i"
+done
+ln -s nowhere "$T/many/dangling"
+for style in '' --json '-a sise' '--format ssdeep' --si2; do
+	for jobs in 1 7; do
+		# shellcheck disable=SC2086
+		(cd "$T" && "$KIN" digest $style -j $jobs -r many missing \
+			d/plain d d/plain) >"$T/.$jobs" 2>"$T/.err.$jobs"
+		echo $? >>"$T/.$jobs"
+	done
+	same "the same output with seven threads, ${style:-attributes}" \
+		"$T/.7" "$T/.1"
+	same "... and the same messages" "$T/.err.7" "$T/.err.1"
+done
+is "$("$KIN" digest -a xxh128 -j 7 "$T/d/plain" - "$T/d/plain" <"$T/copy" |
+	cut -c1-32 | uniq | wc -l)" 1 'standard input in the middle'
+in_t "$KIN" digest -j 0 d/plain
+is "$status" 2 '-j 0 is a usage error'
+
 finish
