@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/cli/cli.h"
+#include "core/kernel/kernel.h"
+
+#define KERNEL_VARIABLE "KINFS_KERNEL"
 
 static const struct command *const commands[] = {
 	&command_digest, &command_compare, &command_similar,
@@ -71,6 +75,40 @@ static bool asks_for_help(int argc, char **argv)
 	       (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
 }
 
+static int unknown_kernel(const char *name)
+{
+	const struct kernel_ops *all;
+	struct buf names = { 0 };
+	size_t i, count;
+
+	all = kernel_all(&count);
+	for (i = 0; i < count; i++)
+		(void)buf_append_format(&names, "%s%s", i ? ", " : "",
+					all[i].name);
+	complain(NULL, KERNEL_VARIABLE " is '%s'; this machine runs %s", name,
+		 names.data);
+	buf_release(&names);
+	return EXIT_USAGE;
+}
+
+/* The slower variants of the inner loops, for who compares them. */
+static int choose_kernel(void)
+{
+	const char *name = getenv(KERNEL_VARIABLE);
+	const struct kernel_ops *all;
+	size_t i, count;
+
+	if (!name || !*name)
+		return EXIT_OK;
+	all = kernel_all(&count);
+	for (i = 0; i < count; i++)
+		if (!strcmp(all[i].name, name)) {
+			kernel_use(&all[i]);
+			return EXIT_OK;
+		}
+	return unknown_kernel(name);
+}
+
 static int run(int argc, char **argv)
 {
 	const struct command *command;
@@ -102,7 +140,9 @@ int main(int argc, char **argv)
 	int code;
 
 	(void)setlocale(LC_CTYPE, "");
-	code = run(argc, argv);
+	code = choose_kernel();
+	if (!code)
+		code = run(argc, argv);
 	if (fflush(stdout) || ferror(stdout)) {
 		complain(NULL, "cannot write the output: %m");
 		code = EXIT_FAILED;
