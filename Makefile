@@ -32,6 +32,7 @@ core_sources := $(filter-out core/cli/%,$(wildcard core/*/*.c))
 cli_sources := $(wildcard core/cli/*.c)
 fs_sources := $(wildcard fs/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
+bench_sources := $(wildcard tests/bench/*.c)
 e2e_tests := $(wildcard tests/e2e/*.t)
 
 objects = $(patsubst %.c,$(obj)/%.o,$(1))
@@ -39,7 +40,9 @@ core_objects := $(call objects,$(core_sources))
 cli_objects := $(call objects,$(cli_sources))
 fs_objects := $(call objects,$(fs_sources))
 unit_objects := $(call objects,$(unit_sources))
-all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects)
+bench_objects := $(call objects,$(bench_sources))
+all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects) \
+	$(bench_objects)
 
 unit_programs = $(patsubst %.c,$(out)/%,$(unit_sources))
 # Those that run threads of their own, for SAN=thread.
@@ -114,6 +117,16 @@ $(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $< $(out)/libkin.a $(core_libs) \
 		-lcmocka $(LDLIBS)
 
+# cputime stands alone, the rest is one program.
+$(out)/tests/bench/digests: \
+	$(filter-out %/cputime.o,$(bench_objects)) $(out)/libkin.a
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
+
+$(out)/tests/bench/cputime: $(obj)/tests/bench/cputime.o
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(link) -o $@ $< $(LDLIBS)
+
 $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(compile) $(core_cflags) $(extra_cflags) -MMD -MP \
@@ -127,7 +140,7 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 # Objects of another compiler, other flags or another set of sources are not
 # mixed: this file changes when they do.
 flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(cli_sources) \
-	$(fs_sources)
+	$(fs_sources) $(bench_sources)
 $(out)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call quoted,$(flags_now)) | cmp -s - $@ || \
@@ -174,15 +187,18 @@ unit: unit-programs
 e2e: all
 	@$(prove) $(e2e_tests)
 
-.PHONY: lint bench
+.PHONY: lint bench bench-programs
 lint:
 	@scripts/deps build check lint
 	@CC=$(CC) scripts/lint
 
+bench-programs: $(out)/tests/bench/digests $(out)/tests/bench/cputime
+
 bench:
 	@scripts/deps build bench
-	@+$(MAKE) $(parallel) all
-	@KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs scripts/bench
+	@+$(MAKE) $(parallel) all bench-programs
+	@KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs \
+		BENCH_PROGRAMS=$(abspath $(out))/tests/bench scripts/bench
 
 # ---- using ----
 
