@@ -240,7 +240,7 @@ help:
 	@echo 'make check                 install what is missing, build, run all tests'
 	@echo 'make unit | e2e            one kind of test; SAN= applies'
 	@echo 'make lint                  format, static analysis, layering, manuals'
-	@echo 'make bench                 compare with native, bindfs, ssdeep, ...'
+	@echo 'make bench                 the digests, ssdeep, ...; the mount, bindfs, ...'
 	@echo 'make install | uninstall   PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clean                 remove build/'
 	@echo

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # what scripts/bench sets
+#
+# The mount: the same work on a plain directory, through bindfs and through
+# kinfs.  Part of scripts/bench, which reads this file.
+
+can_drop=
+[ -w /proc/sys/vm/drop_caches ] && can_drop=1
+
+# The work of a row is row_NAME DIRECTORY; what comes before it and does not
+# count is before_NAME.
+
+settle()
+{
+	"$kin" wait "$top/kinfs" >/dev/null 2>&1
+}
+
+drop_caches()
+{
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+}
+
+warm()
+{
+	cat "$1/big" >/dev/null
+}
+
+# fio says itself how long the transfer took; its start does not count.
+fio_us()
+{
+	local out
+
+	out=$(fio --name=b --filename="$1/big" --minimal --ioengine=psync \
+		--fallocate=none --invalidate=0 --size="${mib}M" \
+		"${@:2}" 2>"$top/stderr") || return 1
+	# Fields 9 and 50: run time of reads and of writes in milliseconds.
+	echo "$out" | awk -F';' '{ print ($9 + $50) * 1000 }'
+}
+
+dd_us()
+{
+	timed dd status=none bs=1M "${@}"
+}
+
+attributes()
+{
+	timed find "$2" -type f -exec getfattr --absolute-names -n "$1" {} +
+}
+
+before_seq_write() { rm -f "$1/big"; }
+before_seq_read() { warm "$1"; }
+before_rand_read() { warm "$1"; }
+before_rand_write() { warm "$1"; }
+before_cold_read() { drop_caches; }
+before_stat_cold() { drop_caches; }
+before_stat_warm() { row_stat_warm "$1" >/dev/null; }
+before_create() { rm -rf "$1/new" && mkdir "$1/new"; }
+before_unlink() { before_create "$1" && row_create "$1" >/dev/null; }
+before_untar() { rm -rf "$1/untar" && mkdir "$1/untar"; }
+before_getxattr() { row_getxattr "$1" >/dev/null; }
+before_digests() { row_digests "$1" >/dev/null; }
+
+if command -v fio >/dev/null; then
+	row_seq_write() { fio_us "$1" --rw=write --bs=1M; }
+	row_seq_read() { fio_us "$1" --rw=read --bs=1M; }
+	row_cold_read() { fio_us "$1" --rw=read --bs=1M; }
+	row_rand_read() { fio_us "$1" --rw=randread --bs=4k --io_size=32M; }
+	row_rand_write() { fio_us "$1" --rw=randwrite --bs=4k --io_size=32M; }
+else
+	row_seq_write() { dd_us if=/dev/zero of="$1/big" count="$mib"; }
+	row_seq_read() { dd_us if="$1/big" of=/dev/null; }
+	row_cold_read() { dd_us if="$1/big" of=/dev/null; }
+fi
+row_stat_warm() { timed find "$1/small" -printf '%s\n'; }
+row_stat_cold() { timed find "$1/small" -printf '%s\n'; }
+row_create() { timed split -a 4 -b 4096 "$top/blocks" "$1/new/"; }
+row_unlink() { timed rm -rf "$1/new"; }
+row_untar() { timed tar -xf "$top/small.tar" -C "$1/untar"; }
+row_getxattr() { attributes user.bench "$1/small"; }
+row_digests() { attributes user.simhash "$1/small"; }
+
+rows=(
+	'seq_write  sequential write, 1 MiB'
+	'seq_read   sequential read, warm'
+	'cold_read  sequential read, cold'
+	'rand_read  random 4 KiB read, warm'
+	'rand_write random 4 KiB write'
+	'stat_warm  stat, warm'
+	'stat_cold  stat, cold'
+	'create     create 4 KiB files'
+	'unlink     unlink them'
+	'untar      untar'
+	'getxattr   getxattr of a real attribute'
+	'digests    getxattr of user.simhash'
+)
+
+# Distinct lines of words; the same on every machine.
+make_text()
+{
+	awk -v bytes="$1" -v seed="$2" 'BEGIN {
+		srand(seed)
+		for (i = 0; i < 4000; i++) {
+			w = ""
+			for (n = 2 + int(rand() * 8); n > 0; n--)
+				w = w sprintf("%c", 97 + int(rand() * 26))
+			word[i] = w
+		}
+		while (bytes > 0) {
+			line = word[int(rand() * 4000)]
+			while (length(line) < 66)
+				line = line " " word[int(rand() * 4000)]
+			print line
+			bytes -= length(line) + 1
+		}
+	}'
+}
+
+make_small()
+{
+	local i
+
+	mkdir -p "$1"
+	make_text $((files * 2048)) 1 |
+		split -a 5 -d -b 2048 - "$1/"
+	# A hundred to a directory.
+	for i in "$1"/?????; do
+		[ -d "${i%??}" ] || mkdir "${i%??}"
+		mv "$i" "${i%??}/"
+	done
+}
+
+mount_all()
+{
+	local name
+
+	mkdir -p native bindfs kinfs tree/bindfs tree/kinfs
+	make_small native/small
+	find native/small -type f -exec setfattr -n user.bench -v 1 {} + ||
+		die "no extended attributes in $top: set BENCH_DIR"
+	tar -cf small.tar -C native small
+	head -c $((4096 * 4096)) /dev/urandom >blocks
+	for name in bindfs kinfs; do
+		cp -a native/small "tree/$name/"
+	done
+	bindfs tree/bindfs bindfs || die "bindfs failed"
+	"$kinfs" tree/kinfs kinfs -o db="$top/catalog" || die "kinfs failed"
+	settle
+}
+
+# One row: a run of each column in turn, so that drift of the machine hits
+# all alike.
+measure_row()
+{
+	local row=$1 run name us
+
+	for name in native bindfs kinfs; do
+		: >"figures.$name"
+	done
+	for ((run = 0; run < runs; run++)); do
+		for name in native bindfs kinfs; do
+			[ "$row" != digests ] || [ "$name" = kinfs ] || continue
+			"before_$row" "$top/$name"
+			settle
+			us=$("row_$row" "$top/$name") || continue
+			echo "$us" >>"figures.$name"
+		done
+	done
+}
+
+print_row()
+{
+	local name us figures=()
+
+	for name in native bindfs kinfs; do
+		if [ -s "figures.$name" ]; then
+			us=$(median <"figures.$name")
+			figures+=("$us")
+			note mount "$1" "$name" "$us" us
+		else
+			figures+=(-)
+		fi
+	done
+	echo "${figures[@]}" | awk -v title="$1" '
+		function ms(v) { return v == "-" ? "-" : sprintf("%.1f", v / 1e3) }
+		function ratio(v) {
+			if (v == "-" || $1 == "-")
+				return "-"
+			return sprintf("%.2f", v / $1)
+		}
+		{ printf "%-32s %10s %10s %10s %9s %9s\n", title, ms($1),
+			ms($2), ms($3), ratio($2), ratio($3) }'
+}
+
+bench_mount()
+{
+	local line row title
+
+	[ -e /dev/fuse ] || die "/dev/fuse is missing"
+	mount_all
+	printf '\n%d MiB, %d small files, median of %d; ms, lower is better\n' \
+		"$mib" "$files" "$runs"
+	printf '%-32s %10s %10s %10s %9s %9s\n' '' native bindfs kinfs \
+		bindfs/n kinfs/n
+	for line in "${rows[@]}"; do
+		read -r row title <<<"$line"
+		case $row in
+		*cold*) [ -n "$can_drop" ] || {
+			echo "$title: only root can drop caches"
+			continue
+		} ;;
+		esac
+		declare -F "row_$row" >/dev/null || {
+			echo "$title: needs fio"
+			continue
+		}
+		measure_row "$row"
+		print_row "$title"
+	done
+}
