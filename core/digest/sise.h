@@ -18,6 +18,7 @@
  */
 #define SISE_MAX_PAIRS 2560
 #define SISE_MIN_PAIRS 32
+#define SISE_PAIR_VALUES 4096
 #define SISE_LEVELS 31 /* above, no 32-bit rolling value triggers */
 #define SISE_LANES 32  /* the last one for the whole file */
 
@@ -66,5 +67,22 @@ int sise_parse(const char *text, size_t len, struct sise_signature *out);
 /* 0..100, the same in both orders: parts of equal block size are compared in
  * both orders, and the largest score counts. */
 int sise_score(const struct sise_signature *a, const struct sise_signature *b);
+
+/*
+ * A part that is compared with many others: where its values are.  Numbers
+ * are places in the part; UINT16_MAX is none.
+ */
+struct sise_prepared {
+	const struct sise_part *part;       /* borrowed */
+	uint16_t last[SISE_PAIR_VALUES];    /* place of a value */
+	uint16_t previous[SISE_MAX_PAIRS];  /* the place before, same value */
+	uint16_t different[SISE_MAX_PAIRS]; /* ... and a different next pair */
+	uint16_t number[SISE_MAX_PAIRS];    /* how many there are by then */
+};
+
+void sise_prepare(const struct sise_part *part, struct sise_prepared *out);
+
+/* The larger score of both orders; 0 for parts that cannot be compared. */
+int sise_score_part(const struct sise_prepared *b, const struct sise_part *a);
 
 #endif

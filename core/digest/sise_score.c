@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PAIR_VALUES 4096
 #define NONE UINT16_MAX
+#define SINGLE UINT16_MAX
 
 /*
  * Algorithm 2 of the paper.  Runs of equal pairs are taken one after the
@@ -14,51 +14,141 @@
  * each counts the places that no earlier run has used.
  *
  * Only equal pairs are looked at: the places of a value in y form a list.
+ * Most of the work is saved by what must come out of it anyhow.
+ *
+ * A point takes a place of x and one of y that have the same value and are not
+ * used yet.  So there can be at most as many more as the smaller number of
+ * unused places on either side, summed over all values.  When that is 0, the
+ * comparison is over; when all the points there could be at first were made,
+ * the other order of the arguments cannot give more.
+ *
+ * A value that is once in one of the two strings gives exactly one point, if
+ * it is in the other at all.  Say it is once in x: its places in y can only be
+ * used together with that one.  So the first run that comes to it finds both
+ * places unused, which neither drops nor leaves out a point.  When all common
+ * values are like that, nothing has to be matched.  And a value that is once
+ * in both is part of one run only, so nobody asks whether its places are used.
  */
+
+/* ---- where the values of a part are ---- */
+
+static bool same_next(const struct sise_part *part, size_t i, size_t j)
+{
+	return i + 1 < part->count && j + 1 < part->count &&
+	       part->pairs[i + 1] == part->pairs[j + 1];
+}
+
+void sise_prepare(const struct sise_part *part, struct sise_prepared *out)
+{
+	uint16_t i, before;
+
+	out->part = part;
+	memset(out->last, 0xff, sizeof(out->last));
+	for (i = 0; i < part->count; i++) {
+		before = out->last[part->pairs[i]];
+		out->last[part->pairs[i]] = i;
+		out->previous[i] = before;
+		if (before == NONE) {
+			out->number[i] = 1;
+			out->different[i] = NONE;
+			continue;
+		}
+		out->number[i] = out->number[before] + 1;
+		out->different[i] = same_next(part, i, before) ?
+					    out->different[before] :
+					    before;
+	}
+}
+
+/* ---- one order of the arguments ---- */
+
 struct match {
-	const struct sise_part *x, *y;
-	uint16_t last[PAIR_VALUES];        /* last place of a value in y */
-	uint16_t previous[SISE_MAX_PAIRS]; /* the place before, same value */
-	bool used_x[SISE_MAX_PAIRS];
-	bool used_y[SISE_MAX_PAIRS];
-	size_t left_x, left_y; /* places not used yet */
+	const struct sise_part *x;
+	const struct sise_prepared *y;
 	size_t points;
+	size_t possible; /* more points */
+	/* k + 1 when place k is unused, else that of some place below. */
+	uint16_t free_x[SISE_MAX_PAIRS + 1];
+	bool used_y[SISE_MAX_PAIRS];
+	/* How many places with a value are not used, at its last place in y.
+	 * In y: SINGLE for a value that is once in both, counted already. */
+	uint16_t left_x[SISE_MAX_PAIRS];
+	uint16_t left_y[SISE_MAX_PAIRS];
 };
 
-static void init_match(struct match *m, const struct sise_part *x,
-		       const struct sise_part *y)
+/* Counts the places in x of the values of y.  Sets certain when all points
+ * that are possible will be made. */
+static void match_count(struct match *m, bool *certain_out)
 {
-	uint16_t i;
+	const struct sise_prepared *y = m->y;
+	uint16_t last, number;
+	bool certain = true;
+	size_t i;
 
-	m->x = x;
-	m->y = y;
-	memset(m->last, 0xff, sizeof(m->last));
-	memset(m->previous, 0xff, y->count * sizeof(m->previous[0]));
-	for (i = 0; i < y->count; i++) {
-		m->previous[i] = m->last[y->pairs[i]];
-		m->last[y->pairs[i]] = i;
-	}
-	memset(m->used_x, 0, x->count * sizeof(m->used_x[0]));
-	memset(m->used_y, 0, y->count * sizeof(m->used_y[0]));
-	m->left_x = x->count;
-	m->left_y = y->count;
+	memset(m->left_x, 0, y->part->count * sizeof(m->left_x[0]));
 	m->points = 0;
+	m->possible = 0;
+	for (i = 0; i < m->x->count; i++) {
+		last = y->last[m->x->pairs[i]];
+		if (last == NONE)
+			continue;
+		number = m->left_x[last]++;
+		if (number < y->number[last]) {
+			m->possible++;
+			certain &= number == 0;
+		}
+	}
+	*certain_out = certain;
 }
 
-/* Whether the equal pairs at i and j are followed by different ones. */
-static bool ends_run(const struct match *m, size_t i, size_t j)
+static void match_begin(struct match *m)
 {
-	return i + 1 == m->x->count || j + 1 == m->y->count ||
-	       m->x->pairs[i + 1] != m->y->pairs[j + 1];
+	size_t count = m->y->part->count, i;
+
+	memset(m->used_y, 0, count * sizeof(m->used_y[0]));
+	for (i = 0; i <= m->x->count; i++)
+		m->free_x[i] = (uint16_t)i;
+	for (i = 0; i < count; i++) {
+		m->left_y[i] = m->y->number[i];
+		if (m->left_x[i] == 1 && m->left_y[i] == 1) {
+			m->left_y[i] = SINGLE;
+			m->points++;
+		}
+	}
+	m->possible -= m->points;
 }
 
+static bool is_free_x(const struct match *m, size_t i)
+{
+	return m->free_x[i + 1] == i + 1;
+}
+
+/* One more than the next unused place from i downwards, or 0. */
+static size_t next_free_x(struct match *m, size_t i)
+{
+	size_t k = i + 1;
+
+	while (m->free_x[k] != k) {
+		m->free_x[k] = m->free_x[m->free_x[k]];
+		k = m->free_x[k];
+	}
+	return k;
+}
+
+/* Uses what is unused of places with equal pairs. */
 static void use(struct match *m, size_t i, size_t j)
 {
-	if (!m->used_x[i] && !m->used_y[j])
-		m->points++;
-	m->left_x -= !m->used_x[i];
-	m->left_y -= !m->used_y[j];
-	m->used_x[i] = true;
+	uint16_t last = m->y->last[m->x->pairs[i]];
+	uint16_t *left_x = &m->left_x[last], *left_y = &m->left_y[last];
+	bool free_x = is_free_x(m, i), free_y = !m->used_y[j];
+	uint16_t before = *left_x < *left_y ? *left_x : *left_y;
+
+	m->points += free_x && free_y;
+	*left_x -= free_x;
+	*left_y -= free_y;
+	m->possible -= before - (*left_x < *left_y ? *left_x : *left_y);
+	if (free_x)
+		m->free_x[i + 1] = (uint16_t)i;
 	m->used_y[j] = true;
 }
 
@@ -68,72 +158,109 @@ static void use(struct match *m, size_t i, size_t j)
  */
 static void take_run(struct match *m, size_t i, size_t j)
 {
-	bool dropping = true;
+	const uint16_t *x = m->x->pairs, *y = m->y->part->pairs;
 
-	for (;;) {
-		dropping = dropping && (m->used_x[i] || m->used_y[j]);
-		if (!dropping)
-			use(m, i, j);
-		if (i == 0 || j == 0)
+	while (!is_free_x(m, i) || m->used_y[j]) {
+		if (i == 0 || j == 0 || x[i - 1] != y[j - 1])
 			return;
 		i--;
 		j--;
-		if (m->x->pairs[i] != m->y->pairs[j])
+	}
+	for (;; i--, j--) {
+		if (m->left_y[j] != SINGLE)
+			use(m, i, j);
+		if (i == 0 || j == 0 || x[i - 1] != y[j - 1])
 			return;
 	}
 }
 
-static int score_strings(const struct sise_part *x, const struct sise_part *y)
+/* All runs that end at i: where the next pairs are different. */
+static void take_runs(struct match *m, size_t i)
 {
-	size_t longer = x->count > y->count ? x->count : y->count;
-	struct match m;
-	size_t i;
-	uint16_t j;
+	const struct sise_part *x = m->x, *y = m->y->part;
+	uint16_t j = m->y->last[x->pairs[i]];
+	size_t next, drop;
 
-	assert(longer > 0);
-	init_match(&m, x, y);
-	for (i = x->count; i-- > 0;) {
-		for (j = m.last[x->pairs[i]]; j != NONE; j = m.previous[j]) {
-			if (!ends_run(&m, i, j))
-				continue;
-			take_run(&m, i, j);
-			if (m.left_x == 0 || m.left_y == 0)
-				goto out;
+	while (j != NONE) {
+		if (i + 1 < x->count && j + 1u < y->count &&
+		    x->pairs[i + 1] == y->pairs[j + 1]) {
+			j = m->y->different[j];
+			continue;
 		}
+		next = next_free_x(m, i);
+		if (!next)
+			return;
+		drop = i + 1 - next;
+		if (j >= drop && x->pairs[i - drop] == y->pairs[j - drop])
+			take_run(m, i, j);
+		j = m->y->previous[j];
 	}
-out:
-	return (int)(100 * m.points / longer);
 }
 
-/* The score depends on the order where pairs repeat: the better one counts. */
-static int score_parts(const struct sise_part *a, const struct sise_part *b)
+/* The points; sets complete when no order can give more. */
+static size_t count_points(const struct sise_part *x,
+			   const struct sise_prepared *y, bool *complete_out)
+{
+	struct match m;
+	size_t i, most;
+
+	m.x = x;
+	m.y = y;
+	match_count(&m, complete_out);
+	most = m.possible;
+	if (*complete_out)
+		return most;
+	match_begin(&m);
+	for (i = x->count; i-- > 0 && m.possible;)
+		take_runs(&m, i);
+	*complete_out = m.points == most;
+	return m.points;
+}
+
+/* ---- both ---- */
+
+static bool is_comparable(const struct sise_part *a, const struct sise_part *b)
 {
 	size_t longer = a->count > b->count ? a->count : b->count;
 	size_t shorter = a->count > b->count ? b->count : a->count;
-	int score, reverse;
 
-	if (a->block_size != b->block_size || a->mod_value != b->mod_value ||
-	    longer > 30 * shorter)
+	return a->block_size == b->block_size && a->mod_value == b->mod_value &&
+	       longer <= 30 * shorter;
+}
+
+/* The score depends on the order where values repeat: the better one counts. */
+int sise_score_part(const struct sise_prepared *b, const struct sise_part *a)
+{
+	size_t longer = a->count > b->part->count ? a->count : b->part->count;
+	struct sise_prepared prepared;
+	size_t points, reverse;
+	bool complete;
+
+	assert(longer > 0);
+	if (!is_comparable(a, b->part))
 		return 0;
-	score = score_strings(a, b);
-	if (score == 100)
-		return score;
-	reverse = score_strings(b, a);
-	return reverse > score ? reverse : score;
+	points = count_points(a, b, &complete);
+	if (!complete) {
+		sise_prepare(a, &prepared);
+		reverse = count_points(b->part, &prepared, &complete);
+		points = reverse > points ? reverse : points;
+	}
+	return (int)(100 * points / longer);
 }
 
 int sise_score(const struct sise_signature *a, const struct sise_signature *b)
 {
 	const struct sise_part *parts_a[2] = { &a->leading, &a->secondary };
 	const struct sise_part *parts_b[2] = { &b->leading, &b->secondary };
-	int i, j, score, best = 0;
+	struct sise_prepared prepared;
+	int i, score, best = 0;
 
-	for (i = 0; i < 2; i++) {
-		for (j = 0; j < 2; j++) {
-			score = score_parts(parts_a[i], parts_b[j]);
-			if (score > best)
-				best = score;
-		}
+	for (i = 0; i < 4; i++) {
+		if (!is_comparable(parts_a[i / 2], parts_b[i % 2]))
+			continue;
+		sise_prepare(parts_b[i % 2], &prepared);
+		score = sise_score_part(&prepared, parts_a[i / 2]);
+		best = score > best ? score : best;
 	}
 	return best;
 }

@@ -252,6 +252,108 @@ static void random_strings_give_what_the_model_gives(void **state)
 	}
 }
 
+/* Pieces of from, in any order and any number of times, between random ones:
+ * runs of every length, values once and often on either side. */
+static void fill_from_pieces(struct sise_part *part, struct draws *d,
+			     const struct sise_part *from, size_t max)
+{
+	size_t start, len, i;
+
+	part->count = 0;
+	while (part->count < max) {
+		start = draw(d) % from->count;
+		len = 1 + draw(d) % (draw(d) % 2 ? 4 : 60);
+		for (i = start; i < start + len && part->count < max; i++)
+			part->pairs[part->count++] =
+				i < from->count ?
+					from->pairs[i] :
+					(uint16_t)(draw(d) % SISE_PAIR_VALUES);
+	}
+}
+
+/* One pair over and over, with a few others in between. */
+static void fill_constant(struct sise_part *part, struct draws *d, size_t max)
+{
+	size_t i;
+
+	part->count = max;
+	for (i = 0; i < max; i++)
+		part->pairs[i] =
+			(uint16_t)(draw(d) % 12 ? 7 : draw(d) % (i % 3 + 9));
+}
+
+/* All of a set against one that is prepared once, and both orders. */
+static void check_parts(const struct sise_part *parts, size_t count,
+			uint64_t seed)
+{
+	static struct sise_prepared prepared;
+	int want, back, have;
+	size_t i, k;
+
+	for (i = 0; i < count; i++) {
+		sise_prepare(&parts[i], &prepared);
+		for (k = 0; k < count; k++) {
+			want = model_score(&parts[k], &parts[i]);
+			back = model_score(&parts[i], &parts[k]);
+			want = back > want ? back : want;
+			have = sise_score_part(&prepared, &parts[k]);
+			if (have != want)
+				fail_msg("seed %llu, %zu and %zu: want %d, "
+					 "have %d",
+					 (unsigned long long)seed, i, k, want,
+					 have);
+		}
+	}
+}
+
+static void related_parts_give_what_the_model_gives(void **state)
+{
+	static struct sise_part parts[6];
+	struct draws d;
+	uint64_t seed;
+	size_t i, max;
+
+	(void)state;
+	for (seed = 1; seed <= 300; seed++) {
+		d = draws_of(seed);
+		max = seed % 60 ? 20 + draw(&d) % 150 : 1500;
+		for (i = 0; i < 6; i++)
+			parts[i].block_size = parts[i].mod_value = 96;
+		parts[0].count = max;
+		for (i = 0; i < max; i++)
+			parts[0].pairs[i] =
+				(uint16_t)(draw(&d) % SISE_PAIR_VALUES);
+		fill_from_pieces(&parts[1], &d, &parts[0], max - max / 9);
+		fill_from_pieces(&parts[2], &d, &parts[0], max);
+		fill_from_pieces(&parts[3], &d, &parts[1], max);
+		fill_constant(&parts[4], &d, max / 2);
+		fill_constant(&parts[5], &d, max);
+		check_parts(parts, 6, seed);
+	}
+}
+
+static void parts_of_other_sizes_score_nothing(void **state)
+{
+	static struct sise_prepared prepared;
+	static struct sise_part a, b;
+
+	(void)state;
+	a = (struct sise_part){ .block_size = 96, .mod_value = 95, .count = 1 };
+	b = a;
+	sise_prepare(&a, &prepared);
+	assert_int_equal(sise_score_part(&prepared, &b), 100);
+	b.count = 30;
+	assert_int_equal(sise_score_part(&prepared, &b), 3);
+	b.count = 31;
+	assert_int_equal(sise_score_part(&prepared, &b), 0);
+	b.count = 1;
+	b.block_size = 192;
+	assert_int_equal(sise_score_part(&prepared, &b), 0);
+	b.block_size = 96;
+	b.mod_value = 94;
+	assert_int_equal(sise_score_part(&prepared, &b), 0);
+}
+
 /* ---- text ---- */
 
 static void malformed_texts_are_refused(void **state)
@@ -342,6 +444,8 @@ int main(void)
 		cmocka_unit_test(tables_5_and_6_texts),
 		cmocka_unit_test(table_16_bitmaps),
 		cmocka_unit_test(random_strings_give_what_the_model_gives),
+		cmocka_unit_test(related_parts_give_what_the_model_gives),
+		cmocka_unit_test(parts_of_other_sizes_score_nothing),
 		cmocka_unit_test(malformed_texts_are_refused),
 		cmocka_unit_test(a_prefix_is_malformed),
 		cmocka_unit_test(long_parts_are_cut),
