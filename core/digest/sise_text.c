@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			       "abcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -79,37 +80,52 @@ static bool read_number(struct cursor *c, uint64_t *out)
 	return true;
 }
 
-static int character_value(char c)
+/* One more than the value of a character; 0: not in the alphabet. */
+static const uint8_t codes[256] = {
+	['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,
+	['G'] = 7,  ['H'] = 8,  ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12,
+	['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16, ['Q'] = 17, ['R'] = 18,
+	['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22, ['W'] = 23, ['X'] = 24,
+	['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29, ['d'] = 30,
+	['e'] = 31, ['f'] = 32, ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36,
+	['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40, ['o'] = 41, ['p'] = 42,
+	['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48,
+	['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54,
+	['2'] = 55, ['3'] = 56, ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60,
+	['8'] = 61, ['9'] = 62, ['+'] = 63, ['/'] = 64,
+};
+
+static bool decode_pairs(const char *text, size_t count, uint16_t *out)
 {
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	if (c == '+')
-		return 62;
-	return c == '/' ? 63 : -1;
+	unsigned high, low, bad = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		high = codes[(uint8_t)text[2 * i]];
+		low = codes[(uint8_t)text[2 * i + 1]];
+		bad |= (high == 0) | (low == 0);
+		out[i] = (uint16_t)((high - 1) << 6 | (low - 1));
+	}
+	return !bad;
 }
 
-/* All pairs are checked, the first SISE_MAX_PAIRS kept. */
+/* All characters up to a colon or the end are checked, the first
+ * SISE_MAX_PAIRS pairs kept. */
 static bool read_pairs(struct cursor *c, struct sise_part *out)
 {
-	int high, low;
+	size_t len = (size_t)(c->end - c->at), i;
+	const char *colon = memchr(c->at, ':', len), *start = c->at;
 
-	out->count = 0;
-	while (c->end - c->at >= 2) {
-		high = character_value(c->at[0]);
-		if (high < 0)
-			break;
-		low = character_value(c->at[1]);
-		if (low < 0)
+	if (colon)
+		len = (size_t)(colon - start);
+	if (len == 0 || len % 2)
+		return false;
+	out->count = len / 2 < SISE_MAX_PAIRS ? len / 2 : SISE_MAX_PAIRS;
+	for (i = 2 * out->count; i < len; i++)
+		if (!codes[(uint8_t)start[i]])
 			return false;
-		if (out->count < SISE_MAX_PAIRS)
-			out->pairs[out->count++] = (uint16_t)(high << 6 | low);
-		c->at += 2;
-	}
-	return out->count > 0;
+	c->at += len;
+	return decode_pairs(start, out->count, out->pairs);
 }
 
 static bool read_part(struct cursor *c, struct sise_part *out)

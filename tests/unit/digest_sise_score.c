@@ -394,6 +394,33 @@ static void malformed_texts_are_refused(void **state)
 			fail_msg("\"%s\" was taken", texts[i]);
 }
 
+static void only_the_alphabet_is_read(void **state)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijkl"
+				       "mnopqrstuvwxyz0123456789+/";
+	char text[] = "6(5):A?::3(2):AA";
+	static struct sise_signature sig;
+	const char *found;
+	int c, place;
+
+	(void)state;
+	for (place = 5; place <= 6; place++) {
+		memcpy(text + 5, "AA", 2);
+		for (c = 0; c < 256; c++) {
+			text[place] = (char)c;
+			found = memchr(alphabet, c, 64);
+			assert_int_equal(
+				sise_parse(text, sizeof(text) - 1, &sig),
+				found ? 0 : -EINVAL);
+			if (found)
+				assert_int_equal(
+					sig.leading.pairs[0],
+					(found - alphabet)
+						<< (place == 5 ? 6 : 0));
+		}
+	}
+}
+
 /* Nothing behind len is read: the text is not terminated. */
 static void a_prefix_is_malformed(void **state)
 {
@@ -430,6 +457,9 @@ static void long_parts_are_cut(void **state)
 	assert_int_equal(sig.leading.count, SISE_MAX_PAIRS);
 	assert_int_equal(sise_format(&sig, &again), 0);
 	assert_int_equal(again.len, text.len - 2);
+	assert_memory_equal(again.data, text.data, 5 + 2 * SISE_MAX_PAIRS);
+	text.data[5 + 2 * SISE_MAX_PAIRS] = '-';
+	assert_int_equal(sise_parse(text.data, text.len, &sig), -EINVAL);
 	buf_release(&text);
 	buf_release(&again);
 }
@@ -447,6 +477,7 @@ int main(void)
 		cmocka_unit_test(related_parts_give_what_the_model_gives),
 		cmocka_unit_test(parts_of_other_sizes_score_nothing),
 		cmocka_unit_test(malformed_texts_are_refused),
+		cmocka_unit_test(only_the_alphabet_is_read),
 		cmocka_unit_test(a_prefix_is_malformed),
 		cmocka_unit_test(long_parts_are_cut),
 	};
