@@ -33,6 +33,7 @@ cli_sources := $(wildcard core/cli/*.c)
 fs_sources := $(wildcard fs/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
 bench_sources := $(wildcard tests/bench/*.c)
+fuzz_sources := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 e2e_tests := $(wildcard tests/e2e/*.t)
 
 objects = $(patsubst %.c,$(obj)/%.o,$(1))
@@ -41,10 +42,13 @@ cli_objects := $(call objects,$(cli_sources))
 fs_objects := $(call objects,$(fs_sources))
 unit_objects := $(call objects,$(unit_sources))
 bench_objects := $(call objects,$(bench_sources))
+fuzz_objects := $(call objects,$(fuzz_sources) tests/fuzz/replay.c)
 all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects) \
-	$(bench_objects)
+	$(bench_objects) $(fuzz_objects)
 
-unit_programs = $(patsubst %.c,$(out)/%,$(unit_sources))
+# The fuzzers' harnesses replay their corpus as tests.
+test_sources := $(unit_sources) $(fuzz_sources)
+unit_programs = $(patsubst %.c,$(out)/%,$(test_sources))
 # Those that run threads of their own, for SAN=thread.
 thread_sources := $(foreach word,engine catalog queue index worker parallel,\
 	$(wildcard tests/unit/*$(word)*.c))
@@ -127,13 +131,25 @@ $(out)/tests/bench/cputime: $(obj)/tests/bench/cputime.o
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $< $(LDLIBS)
 
+$(out)/tests/fuzz/%: $(obj)/tests/fuzz/%.o $(obj)/tests/fuzz/replay.o \
+		$(out)/libkin.a
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(link) -o $@ $< $(obj)/tests/fuzz/replay.o \
+		$(out)/libkin.a $(core_libs) -lcmocka $(LDLIBS)
+
+# The same harness with the fuzzer itself, of clang.
+$(out)/fuzzers/%: $(obj)/tests/fuzz/%.o $(out)/libkin.a
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(link) -fsanitize=fuzzer -o $@ $< $(out)/libkin.a \
+		$(core_libs) -lcmocka $(LDLIBS)
+
 $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(compile) $(core_cflags) $(extra_cflags) -MMD -MP \
 		-c -o $@ $<
 
 # Kept, so that a change compiles what it must and no more.
-.SECONDARY: $(unit_objects)
+.SECONDARY: $(unit_objects) $(fuzz_objects)
 
 -include $(all_objects:.o=.d)
 
@@ -174,7 +190,7 @@ check:
 	@+$(MAKE) $(parallel) SAN=address,undefined unit-programs
 	@+$(MAKE) $(parallel) SAN=thread thread-programs
 	@$(prove) $(unit_programs) \
-		$(unit_sources:%.c=$(BUILD)/$(sanitized)/%) \
+		$(test_sources:%.c=$(BUILD)/$(sanitized)/%) \
 		$(patsubst %.c,$(BUILD)/thread/%,$(sort $(thread_sources))) \
 		$(e2e_tests)
 
@@ -186,6 +202,19 @@ unit: unit-programs
 
 e2e: all
 	@$(prove) $(e2e_tests)
+
+# Every harness for FUZZ_SECONDS; ours and what was found before come first.
+FUZZ_SECONDS ?= 60
+fuzz_flags := CC=clang SAN=fuzzer-no-link,address,undefined
+fuzzers = $(patsubst tests/fuzz/%.c,$(out)/fuzzers/%,$(fuzz_sources))
+
+.PHONY: fuzz fuzzers
+fuzz:
+	@scripts/deps build check fuzz
+	@+$(MAKE) $(parallel) $(fuzz_flags) fuzzers
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) BUILD=$(BUILD) scripts/fuzz
+
+fuzzers: $(fuzzers)
 
 .PHONY: lint bench bench-programs
 lint:
@@ -239,6 +268,7 @@ help:
 	@echo 'make mount SRC=dir MNT=dir build, then show dir SRC at MNT'
 	@echo 'make check                 install what is missing, build, run all tests'
 	@echo 'make unit | e2e            one kind of test; SAN= applies'
+	@echo 'make fuzz                   look for inputs that break it, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make lint                  format, static analysis, layering, manuals'
 	@echo 'make bench                 the digests, ssdeep, ...; the mount, bindfs, ...'
 	@echo 'make install | uninstall   PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/digest/sif.h"
+
+#include <errno.h>
+
+#include "tests/fuzz/fuzz.h"
+
+static bool read_line(struct bytes line, struct sif_sketch *out)
+{
+	int err = sif_parse((const char *)line.data, line.len, out);
+	struct buf text = { 0 };
+
+	assert_true(err == 0 || err == -EINVAL);
+	if (err)
+		return false;
+	assert_int_equal(sif_format(out, &text), 0);
+	assert_int_equal(text.len, line.len);
+	assert_memory_equal(text.data, line.data, line.len);
+	buf_release(&text);
+	return true;
+}
+
+/* Also false for what is no number. */
+static bool is_share(double share)
+{
+	return share >= 0 && share <= 1;
+}
+
+static void compare(const struct sif_sketch *a, const struct sif_sketch *b)
+{
+	struct sif_relation there, back;
+	int err = sif_compare(a, b, &there);
+
+	assert_int_equal(err, a->window == b->window ? 0 : -EINVAL);
+	assert_int_equal(sif_compare(b, a, &back), err);
+	if (err)
+		return;
+	assert_true(is_share(there.resemblance));
+	assert_true(is_share(there.a_in_b));
+	assert_true(is_share(there.b_in_a));
+	assert_true(there.resemblance == back.resemblance);
+	assert_true(there.a_in_b == back.b_in_a);
+	assert_true(there.b_in_a == back.a_in_b);
+	assert_int_equal(there.samples, back.samples);
+}
+
+/* A union is a sketch like any other. */
+static void merge(struct sif_sketch *a, const struct sif_sketch *b)
+{
+	static struct sif_sketch again;
+	struct buf text = { 0 };
+	struct bytes line;
+
+	if (sif_merge(a, b, SIF_MAX_VALUES))
+		return;
+	assert_int_equal(sif_format(a, &text), 0);
+	line = (struct bytes){ (uint8_t *)text.data, text.len };
+	assert_true(read_line(line, &again));
+	buf_release(&text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static struct sif_sketch a, b;
+	struct fuzz_lines lines = fuzz_split(data, len);
+
+	if (read_line(lines.line[0], &a) && read_line(lines.line[1], &b)) {
+		compare(&a, &b);
+		merge(&a, &b);
+	}
+	fuzz_free_lines(&lines);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/digest/sise.h"
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/sise_model.h"
+
+static struct sise sise;
+
+static void update(void *arg, const void *data, size_t len)
+{
+	sise_update(arg, data, len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static struct sise_signature sig;
+	struct fuzz f = fuzz_begin(data, len);
+	struct buf have = { 0 };
+	char *want;
+
+	sise_init(&sise);
+	fuzz_feed(&f, update, &sise);
+	sise_final(&sise, &sig);
+	assert_int_equal(sise_format(&sig, &have), 0);
+	want = model_signature(f.content.data, f.content.len,
+			       (size_t)2 * SISE_MAX_PAIRS);
+	assert_string_equal(have.data, want);
+	free(want);
+	buf_release(&have);
+	fuzz_end(&f);
+	return 0;
+}
