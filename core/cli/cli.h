@@ -97,8 +97,12 @@ int reader_each(struct reader *r, int fd,
 int reader_digest_path(struct reader *r, const char *path, bool follow,
 		       struct digests *out);
 
-/* From an open descriptor to its end. */
-int reader_digest_fd(struct reader *r, int fd, struct digests *out);
+/* From an open descriptor to its end.  name goes into the sdhash. */
+int reader_digest_fd(struct reader *r, int fd, const char *name,
+		     struct digests *out);
+
+/* What is behind the last slash. */
+const char *base_name(const char *path);
 
 /* ---- digests in text form ---- */
 
@@ -107,9 +111,13 @@ struct operand {
 	bool is_content; /* else digests alone, of a size not known */
 };
 
-/* What arg names: "-", NAME:TEXT, a file of digests as kin digest prints
- * them, or a file.  Complains itself: EXIT_OK or EXIT_FAILED. */
-int operand_read(struct reader *r, const char *arg, struct operand *out);
+/* What arg names: "-", NAME:TEXT, a file of digests as kin digest or another
+ * program prints them, or a file, whose content is not read yet.  Complains
+ * itself: EXIT_OK or EXIT_FAILED. */
+int operand_look(const char *arg, struct operand *out);
+
+/* Reads the content, if it is one.  The same. */
+int operand_read(struct reader *r, const char *arg, struct operand *o);
 
 /* ---- measures ---- */
 

@@ -77,6 +77,9 @@ static void print_measures(const struct compare_job *job)
 		if (id == DIGEST_RDC)
 			snprintf(after, sizeof(after),
 				 "  %d of 16 traits equal", m->matches);
+		/* Nobody asked for it. */
+		if (id == DIGEST_SDHASH && m->by_digest[id] < 0)
+			continue;
 		print_number(digest_infos[id].name, m->by_digest[id], after);
 	}
 }
@@ -127,20 +130,30 @@ static int job_print(const struct compare_job *job)
 	return EXIT_OK;
 }
 
-/* Only what is needed is computed. */
+/* Only what is needed is computed; sdhash is when there is one already. */
 static uint32_t wanted_digests(const struct compare_job *job)
 {
 	const struct digest_info *info;
 
 	info = job->measure ? digest_find(job->measure) : NULL;
-	return info ? DIGEST_BIT(info->id) : DIGEST_ALL;
+	if (info)
+		return DIGEST_BIT(info->id);
+	return DIGEST_DEFAULT |
+	       ((job->sides[0].digests.set | job->sides[1].digests.set) &
+		DIGEST_BIT(DIGEST_SDHASH));
 }
 
 static int job_read(struct compare_job *job)
 {
 	struct reader reader;
-	int i, code = reader_init(&reader, wanted_digests(job));
+	int i, code = EXIT_OK;
 
+	for (i = 0; i < 2 && !code; i++)
+		code = operand_look(job->paths[i], &job->sides[i]);
+	if (!code)
+		code = reader_init(&reader, wanted_digests(job));
+	if (code)
+		return code;
 	for (i = 0; i < 2 && !code; i++)
 		code = operand_read(&reader, job->paths[i], &job->sides[i]);
 	reader_release(&reader);
@@ -211,14 +224,14 @@ const struct command command_compare = {
 		"  FILE        with what kin digest or getfattr -d printed "
 		"(begins with\n"
 		"              \"# file: \"); the first file in it counts\n"
-		"  FILE        with what SiSe or ssdeep wrote, or kin digest "
-		"--format; the\n"
-		"              first digest in it counts\n\n"
+		"  FILE        with what SiSe, ssdeep or sdhash wrote, or kin "
+		"digest\n"
+		"              --format; the first digest in it counts\n\n"
 		"A file whose name looks like a digest is written ./NAME:TEXT; "
 		"one that holds\n"
 		"digests can be compared itself through -.\n\n"
 		"  -m, --measure NAME  only that number: score, sise, simhash, rdc, "
-		"sif,\n                      ssdeep, xxh128\n"
+		"sif,\n                      ssdeep, xxh128, sdhash\n"
 		"      --json          one object\n\n"
 		"score is the estimated percentage of the larger content that "
 		"the smaller one\n"

@@ -16,8 +16,8 @@
 static void job_fail(struct digest_job *job, const char *path, int err)
 {
 	if (err == -EILSEQ)
-		complain(path, "a name with a line break has no place in this "
-			       "format");
+		complain(path, "its name has no place in this format; rename "
+			       "it, or use standard input");
 	else
 		complain_errno(path, err);
 	job->failed = true;
@@ -28,6 +28,9 @@ static void job_print(void *arg, const char *path, int err,
 {
 	struct digest_job *job = arg;
 
+	/* In a crowd, what is too small for a digest is passed over. */
+	if (err == -ENODATA && (job->recursive || job->foreign))
+		return;
 	if (err) {
 		job_fail(job, path, err);
 		return;
@@ -182,12 +185,13 @@ static int set_format(struct digest_job *job, const char *name)
 	job->foreign = foreign_find(name);
 	if (!job->foreign)
 		return usage_error(&command_digest,
-				   "no format '%s'; there are sise, ssdeep",
+				   "no format '%s'; there are sise, ssdeep, "
+				   "sdbf",
 				   name);
 	return set_style(job, &style_foreign);
 }
 
-enum { JSON = 256, FORMAT, SI2, SIF_CLASSIC };
+enum { JSON = 256, SDHASH, FORMAT, SI2, SIF_CLASSIC };
 
 static int set_jobs(struct digest_job *job, const char *text)
 {
@@ -216,6 +220,9 @@ static int take_option(struct digest_job *job, int option)
 		return set_style(job, &style_json);
 	case 'j':
 		return set_jobs(job, optarg);
+	case SDHASH:
+		job->sdhash = true;
+		return EXIT_OK;
 	case FORMAT:
 		return set_format(job, optarg);
 	case SI2:
@@ -234,6 +241,7 @@ static int parse_options(struct digest_job *job, int argc, char **argv)
 		{ "recursive", no_argument, NULL, 'r' },
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "json", no_argument, NULL, JSON },
+		{ "sdhash", no_argument, NULL, SDHASH },
 		{ "format", required_argument, NULL, FORMAT },
 		{ "si2", no_argument, NULL, SI2 },
 		{ "sif-classic", no_argument, NULL, SIF_CLASSIC },
@@ -259,7 +267,7 @@ static uint32_t wanted_digests(const struct digest_job *job)
 		return DIGEST_BIT(job->only->id);
 	if (job->foreign)
 		return DIGEST_BIT(job->foreign->id);
-	return DIGEST_ALL;
+	return job->sdhash ? DIGEST_ALL : DIGEST_DEFAULT;
 }
 
 /* ---- threads ---- */
@@ -374,7 +382,8 @@ static int run(int argc, char **argv)
 
 const struct command command_digest = {
 	.name = "digest",
-	.synopsis = "digest [-r] [-a NAME | --format NAME] [--json] FILE...|-",
+	.synopsis = "digest [-r] [-a NAME | --format NAME] [--sdhash] [--json] "
+		    "FILE...|-",
 	.summary = "Print the digests of files, without a mount",
 	.help = "Prints what getfattr -d prints; - is standard input.\n\n"
 		"  -a, --attribute NAME  one digest (sise or user.sise, ...), "
@@ -384,10 +393,12 @@ const struct command command_digest = {
 		"names; links in\n"
 		"                        them are not followed\n"
 		"  -j, --jobs N          threads; without it one a processor\n"
+		"      --sdhash          the sdhash too, which is large: 3 % "
+		"of the file\n"
 		"      --json            an array of objects\n"
 		"      --format NAME     a file of digests as the original "
 		"program writes it:\n"
-		"                        sise, ssdeep\n"
+		"                        sise, ssdeep, sdbf\n"
 		"      --si2             the Similarity Index's own SimHash, "
 		"a line a file\n"
 		"      --sif-classic     the fingerprints that sif itself "

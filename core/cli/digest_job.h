@@ -22,6 +22,7 @@ struct digest_job {
 	const struct digest_info *only; /* -a */
 	const struct foreign *foreign;  /* --format */
 	unsigned threads;               /* -j */
+	bool sdhash;                    /* --sdhash */
 	bool recursive;
 	struct reader reader;
 	struct pool *pool; /* NULL: one file after the other */

@@ -31,6 +31,12 @@ static bool is_wanted(const struct digest_job *job, const struct digests *d,
 	       (!job->only || (int)job->only->id == id);
 }
 
+/* What the content is called in its sdhash. */
+static const char *name_of(const char *path)
+{
+	return strcmp(path, "-") ? base_name(path) : "stdin";
+}
+
 /* ---- as getfattr -d ---- */
 
 /* getfattr leaves out what would make the name absolute, and "./". */
@@ -67,7 +73,7 @@ static int file_attributes(const struct digest_job *job, struct reader *r,
 			   int fd, const char *path, struct buf *out)
 {
 	struct digests d;
-	int err = reader_digest_fd(r, fd, &d);
+	int err = reader_digest_fd(r, fd, name_of(path), &d);
 
 	(void)job;
 	if (err)
@@ -100,7 +106,7 @@ static int file_sum(const struct digest_job *job, struct reader *r, int fd,
 {
 	struct buf text = { 0 };
 	struct digests d;
-	int err = reader_digest_fd(r, fd, &d);
+	int err = reader_digest_fd(r, fd, name_of(path), &d);
 
 	if (err)
 		return err;
@@ -166,7 +172,7 @@ static int file_json(const struct digest_job *job, struct reader *r, int fd,
 		     const char *path, struct buf *out)
 {
 	struct digests d;
-	int err = reader_digest_fd(r, fd, &d);
+	int err = reader_digest_fd(r, fd, name_of(path), &d);
 
 	if (err)
 		return err;
@@ -183,7 +189,8 @@ static int file_foreign(const struct digest_job *job, struct reader *r, int fd,
 			const char *path, struct buf *out)
 {
 	struct digests d;
-	int err = reader_digest_fd(r, fd, &d);
+	int err =
+		reader_digest_fd(r, fd, strcmp(path, "-") ? path : "stdin", &d);
 
 	if (err)
 		return err;

@@ -12,6 +12,7 @@ static const struct foreign formats[] = {
 	  "SiSe" },
 	{ "ssdeep", DIGEST_SSDEEP, "ssdeep,1.1--blocksize:hash:hash,filename\n",
 	  "ssdeep," },
+	{ "sdbf", DIGEST_SDHASH, "", "sdbf" },
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))
@@ -81,10 +82,11 @@ int foreign_format(const struct foreign *f, const struct digests *d,
 {
 	int err;
 
-	if (strpbrk(path, "\n\r"))
+	/* The line of an sdhash has the name already. */
+	if (f->id != DIGEST_SDHASH && strpbrk(path, "\n\r"))
 		return -EILSEQ;
 	err = digest_format(d, f->id, out);
-	if (!err)
+	if (!err && f->id != DIGEST_SDHASH)
 		err = append_quoted(f, path, out);
 	return err ? err : buf_append_text(out, "\n");
 }
@@ -104,11 +106,47 @@ static const struct foreign *format_of(FILE *file)
 	return NULL;
 }
 
-/* What is before the name: digests have no comma. */
+/* What is before the name: these digests have no comma. */
 static int parse_line(const struct foreign *f, const char *line,
 		      struct digests *out)
 {
 	return digest_parse(f->id, line, strcspn(line, ",\r\n"), out);
+}
+
+/* The length of what two lines of one file have in common: sdbf:03:, the
+ * name's length, and the name without the number of its segment.  0 when the
+ * line is no first segment. */
+static size_t segment_prefix(const char *line)
+{
+	const char *end = strstr(line, ".0000M:");
+
+	return end ? (size_t)(end - line) + 1 : 0;
+}
+
+/* A large file has a line for each of its segments. */
+static int read_segments(FILE *file, struct digests *out)
+{
+	struct buf text = { 0 };
+	char *line = NULL;
+	size_t capacity = 0, prefix = 0;
+	int err = 0;
+
+	while (!err && getline(&line, &capacity, file) > 0) {
+		line[strcspn(line, "\r\n")] = '\0';
+		if (text.len && (!prefix || strncmp(line, text.data, prefix)))
+			break;
+		if (!text.len)
+			prefix = segment_prefix(line);
+		else
+			err = buf_append_text(&text, "\n");
+		if (!err)
+			err = buf_append_text(&text, line);
+	}
+	if (!err)
+		err = digest_parse(DIGEST_SDHASH, text.data, text.len, out);
+	free(line);
+	buf_release(&text);
+	return err;
 }
 
 static int read_lines(const struct foreign *f, FILE *file, struct digests *out)
@@ -117,6 +155,8 @@ static int read_lines(const struct foreign *f, FILE *file, struct digests *out)
 	size_t capacity = 0;
 	int err = -EINVAL;
 
+	if (f->id == DIGEST_SDHASH)
+		return read_segments(file, out);
 	if (getline(&line, &capacity, file) > 0 &&
 	    getline(&line, &capacity, file) > 0)
 		err = parse_line(f, line, out);

@@ -98,11 +98,20 @@ static int digest_file_read(const char *path, struct digests *out)
 static int content_read(struct reader *r, const char *path, struct digests *out)
 {
 	if (!strcmp(path, "-"))
-		return reader_digest_fd(r, STDIN_FILENO, out);
+		return reader_digest_fd(r, STDIN_FILENO, "stdin", out);
 	return reader_digest_path(r, path, true, out);
 }
 
-int operand_read(struct reader *r, const char *arg, struct operand *out)
+static int complain_operand(const char *arg, int err)
+{
+	if (err == -EINVAL)
+		complain(arg, "malformed digest");
+	else
+		complain_errno(arg, err);
+	return EXIT_FAILED;
+}
+
+int operand_look(const char *arg, struct operand *out)
 {
 	const struct digest_info *info;
 	struct operand o = { 0 };
@@ -117,17 +126,20 @@ int operand_read(struct reader *r, const char *arg, struct operand *out)
 		if (err == -ENODATA)
 			err = foreign_read(arg, &o.digests);
 		o.is_content = err == -ENODATA;
-		if (o.is_content)
-			err = content_read(r, arg, &o.digests);
 	}
-	if (!err) {
+	if (!err || o.is_content) {
 		*out = o;
 		return EXIT_OK;
 	}
 	digests_release(&o.digests);
-	if (err == -EINVAL)
-		complain(arg, "malformed digest");
-	else
-		complain_errno(arg, err);
-	return EXIT_FAILED;
+	return complain_operand(arg, err);
+}
+
+int operand_read(struct reader *r, const char *arg, struct operand *o)
+{
+	int err = 0;
+
+	if (o->is_content)
+		err = content_read(r, arg, &o->digests);
+	return err ? complain_operand(arg, err) : EXIT_OK;
 }

@@ -120,6 +120,10 @@ static const char *meaning(int err)
 	case EXDEV:
 		return "in a bind mount of a kinfs whose own mount point "
 		       "cannot be reached from here";
+	case EAGAIN:
+		return "it changed while it was read; try again";
+	case ENODATA:
+		return "too small, or too large, for this digest";
 	case EBADMSG:
 		return "the daemon's answer is not understood; kin and kinfs "
 		       "should be of the same version";

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,17 +97,75 @@ static bool wants_team(struct reader *r, int fd)
 	return r->team;
 }
 
-int reader_digest_fd(struct reader *r, int fd, struct digests *out)
+static int digest_rest(struct reader *r, int fd, struct digests *out)
 {
-	int err = fingerprint_begin(r->fp);
+	int err;
 
-	if (err)
-		return err;
 	if (wants_team(r, fd))
 		err = team_update(r->team, r->fp, fill, &fd);
 	else
 		err = reader_each(r, fd, take_digests, r->fp);
 	return err ? err : fingerprint_final(r->fp, out);
+}
+
+/* ---- sdhash must know the size ---- */
+
+static int digest_sized(struct reader *r, int fd, const char *name,
+			uint64_t size, struct digests *out)
+{
+	int err = fingerprint_begin_file(r->fp, name, size, SIZE_MAX);
+
+	return err ? err : digest_rest(r, fd, out);
+}
+
+static int take_spool(void *arg, const void *data, size_t len)
+{
+	return fwrite(data, 1, len, arg) == len ? 0 : -errno;
+}
+
+static int digest_pipe(struct reader *r, int fd, const char *name,
+		       struct digests *out)
+{
+	FILE *spool = tmpfile();
+	struct stat st;
+	int err;
+
+	if (!spool)
+		return -errno;
+	err = reader_each(r, fd, take_spool, spool);
+	if (!err && (fflush(spool) || fstat(fileno(spool), &st) ||
+		     lseek(fileno(spool), 0, SEEK_SET)))
+		err = -errno;
+	if (!err)
+		err = digest_sized(r, fileno(spool), name, (uint64_t)st.st_size,
+				   out);
+	fclose(spool);
+	return err;
+}
+
+int reader_digest_fd(struct reader *r, int fd, const char *name,
+		     struct digests *out)
+{
+	struct stat st;
+	off_t at;
+	int err;
+
+	if (r->digest_set & DIGEST_BIT(DIGEST_SDHASH)) {
+		at = lseek(fd, 0, SEEK_CUR);
+		if (at < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+			return digest_pipe(r, fd, name, out);
+		return digest_sized(r, fd, name, (uint64_t)(st.st_size - at),
+				    out);
+	}
+	err = fingerprint_begin(r->fp);
+	return err ? err : digest_rest(r, fd, out);
+}
+
+const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 static int type_error(const struct stat *st)
@@ -149,7 +208,7 @@ int reader_digest_path(struct reader *r, const char *path, bool follow,
 
 	if (err)
 		return err;
-	err = reader_digest_fd(r, fd, out);
+	err = reader_digest_fd(r, fd, base_name(path), out);
 	close(fd);
 	return err;
 }

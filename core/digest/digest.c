@@ -9,6 +9,7 @@
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
 #include "core/digest/rdc.h"
+#include "core/digest/sdhash_file.h"
 #include "core/digest/sif.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
@@ -26,6 +27,8 @@ const struct digest_info digest_infos[DIGEST_COUNT] = {
 			    "ssdeep's fuzzy hash" },
 	[DIGEST_XXH128] = { DIGEST_XXH128, "xxh128", "user.xxh128",
 			    "XXH3 128-bit hash of the content" },
+	[DIGEST_SDHASH] = { DIGEST_SDHASH, "sdhash", "user.sdhash",
+			    "sdhash's improbable features" },
 };
 
 const struct digest_info *digest_find(const char *name)
@@ -148,6 +151,25 @@ static int canonical_ssdeep(const char *text, size_t len, struct buf *out)
 	return err ? err : ssdeep_format(&sig, out);
 }
 
+/* One line or more. */
+static int canonical_sdhash(const char *text, size_t len, struct buf *out)
+{
+	struct sdhash_digest *digests;
+	size_t i, count;
+	int err = sdhash_parse_lines(text, len, &digests, &count);
+
+	if (err)
+		return err;
+	for (i = 0; i < count && !err; i++) {
+		if (i)
+			err = buf_append_text(out, "\n");
+		if (!err)
+			err = sdhash_format(&digests[i], out);
+	}
+	sdhash_free_lines(digests, count);
+	return err;
+}
+
 /* Read and written again, so that a foreign text becomes one of ours: SiSe's
  * may be of any length. */
 static int parse_text(enum digest_id id, const char *text, size_t len,
@@ -160,6 +182,8 @@ static int parse_text(enum digest_id id, const char *text, size_t len,
 		err = canonical_sise(text, len, &canonical);
 	else if (id == DIGEST_SIF)
 		err = canonical_sif(text, len, &canonical);
+	else if (id == DIGEST_SDHASH)
+		err = canonical_sdhash(text, len, &canonical);
 	else
 		err = canonical_ssdeep(text, len, &canonical);
 	if (err) {
@@ -180,6 +204,7 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
 	case DIGEST_SISE:
 	case DIGEST_SIF:
 	case DIGEST_SSDEEP:
+	case DIGEST_SDHASH:
 		err = parse_text(id, text, len, d);
 		break;
 	case DIGEST_SIMHASH:
@@ -261,6 +286,27 @@ static int compare_ssdeep(const char *a, const char *b, int *score_out)
 	return err;
 }
 
+static int compare_sdhash(const char *a, const char *b, int *score_out)
+{
+	struct sdhash_digest *lines_a = NULL, *lines_b = NULL;
+	size_t count_a = 0, count_b = 0;
+	int score = 0, err;
+
+	err = sdhash_parse_lines(a, strlen(a), &lines_a, &count_a);
+	if (!err)
+		err = sdhash_parse_lines(b, strlen(b), &lines_b, &count_b);
+	if (!err)
+		score = sdhash_score_lines(lines_a, count_a, lines_b, count_b,
+					   SDHASH_SCORE);
+	sdhash_free_lines(lines_a, count_a);
+	sdhash_free_lines(lines_b, count_b);
+	if (!err && score < 0)
+		err = -ENODATA;
+	if (!err)
+		*score_out = score;
+	return err;
+}
+
 static int compare_simhashes(uint64_t a, uint64_t b)
 {
 	return 100 * (64 - __builtin_popcountll(a ^ b)) / 64;
@@ -300,6 +346,8 @@ int digest_compare(enum digest_id id, const struct digests *a,
 		return compare_sif(a->text[id], b->text[id], score_out);
 	case DIGEST_SSDEEP:
 		return compare_ssdeep(a->text[id], b->text[id], score_out);
+	case DIGEST_SDHASH:
+		return compare_sdhash(a->text[id], b->text[id], score_out);
 	case DIGEST_SIMHASH:
 		*score_out = compare_simhashes(a->simhash, b->simhash);
 		return 0;

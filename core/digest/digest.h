@@ -20,16 +20,20 @@ enum digest_id {
 	DIGEST_SIF,     /* Manber 1994, as a bottom-k sketch */
 	DIGEST_SSDEEP,  /* Kornblum 2006, as ssdeep 2.14.1 */
 	DIGEST_XXH128,  /* XXH3, 128 bits: the identity of the content */
+	DIGEST_SDHASH,  /* Roussev 2010; grows with the content */
 	DIGEST_COUNT
 };
 
 #define DIGEST_BIT(id) (1u << (id))
 #define DIGEST_ALL (DIGEST_BIT(DIGEST_COUNT) - 1)
 
+/* Those that are worth keeping of every content. */
+#define DIGEST_DEFAULT (DIGEST_ALL & ~DIGEST_BIT(DIGEST_SDHASH))
+
 /* Those that are kept as text. */
 #define DIGEST_TEXTS                                        \
 	(DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIF) | \
-	 DIGEST_BIT(DIGEST_SSDEEP))
+	 DIGEST_BIT(DIGEST_SSDEEP) | DIGEST_BIT(DIGEST_SDHASH))
 
 struct digest_info {
 	enum digest_id id;
@@ -62,8 +66,8 @@ struct digests {
 void digests_release(struct digests *d);
 int digests_copy(const struct digests *from, struct digests *out);
 
-/* Appends the text form, without NUL or newline.  -ENODATA when id is not in
- * d->set. */
+/* Appends the text form, without NUL or newline at the end.  -ENODATA when id
+ * is not in d->set. */
 int digest_format(const struct digests *d, enum digest_id id, struct buf *out);
 
 /* The reverse: sets one field of d and its bit.  -EINVAL when text is not
@@ -83,6 +87,8 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
  *            other has, estimated (Broder 1997), rounded; sketches without a
  *            sample say nothing
  *   ssdeep   what ssdeep says
+ *   sdhash   the score of sdhash 3.4 less its accidents (sdhash.h); of several
+ *            lines, the best partner of each of the shorter digest, on average
  *   xxh128   100 when hash and size are equal, else 0
  *
  * -ENODATA when one side lacks the digest or nothing can be said, -EINVAL when

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "core/digest/rdc.h"
+#include "core/digest/sdhash_file.h"
 #include "core/digest/sif.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
@@ -27,7 +28,8 @@ struct fingerprint {
 	struct rdc rdc;
 	struct sif sif;
 	struct ssdeep ssdeep;
-	union { /* here to keep stacks small */
+	struct sdhash_file *sdhash; /* owned; NULL when not wanted */
+	union {                     /* here to keep stacks small */
 		struct sise_signature sise;
 		struct sif_sketch sif;
 		struct ssdeep_signature ssdeep;
@@ -39,6 +41,18 @@ static bool wants(const struct fingerprint *fp, enum digest_id id)
 	return fp->set & DIGEST_BIT(id);
 }
 
+static int sdhash_new(struct sdhash_file **out)
+{
+	struct sdhash_file *f = malloc(sizeof(*f));
+	int err = f ? sdhash_file_init(f) : -ENOMEM;
+
+	if (err)
+		free(f);
+	else
+		*out = f;
+	return err;
+}
+
 int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 {
 	struct fingerprint *fp = malloc(sizeof(*fp));
@@ -47,6 +61,7 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 	if (!fp)
 		return -ENOMEM;
 	fp->set = (digest_set & DIGEST_ALL) | DIGEST_BIT(DIGEST_XXH128);
+	fp->sdhash = NULL;
 	fp->xxh = XXH3_createState();
 	if (!fp->xxh)
 		err = -ENOMEM;
@@ -54,6 +69,8 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 		err = rdc_init(&fp->rdc, RDC_WINDOW, RDC_HORIZON);
 	if (!err && wants(fp, DIGEST_SIF))
 		err = sif_init(&fp->sif, SIF_WINDOW, SIF_VALUES);
+	if (!err && wants(fp, DIGEST_SDHASH))
+		err = sdhash_new(&fp->sdhash);
 	if (err) {
 		(void)XXH3_freeState(fp->xxh);
 		free(fp);
@@ -69,11 +86,14 @@ void fingerprint_free(struct fingerprint *fp)
 		return;
 	if (wants(fp, DIGEST_RDC))
 		rdc_release(&fp->rdc);
+	if (fp->sdhash)
+		sdhash_file_release(fp->sdhash);
+	free(fp->sdhash);
 	(void)XXH3_freeState(fp->xxh);
 	free(fp);
 }
 
-int fingerprint_begin(struct fingerprint *fp)
+static int begin(struct fingerprint *fp)
 {
 	fp->size = 0;
 	(void)XXH3_128bits_reset(fp->xxh);
@@ -86,6 +106,21 @@ int fingerprint_begin(struct fingerprint *fp)
 	if (wants(fp, DIGEST_SSDEEP))
 		ssdeep_init(&fp->ssdeep);
 	return wants(fp, DIGEST_RDC) ? rdc_begin(&fp->rdc) : 0;
+}
+
+int fingerprint_begin_file(struct fingerprint *fp, const char *name,
+			   uint64_t size, size_t sdhash_most)
+{
+	int err = 0;
+
+	if (fp->sdhash)
+		err = sdhash_file_begin(fp->sdhash, name, size, sdhash_most);
+	return err ? err : begin(fp);
+}
+
+int fingerprint_begin(struct fingerprint *fp)
+{
+	return fp->sdhash ? -EINVAL : begin(fp);
 }
 
 /* ---- the parts ---- */
@@ -115,6 +150,7 @@ bool fingerprint_has_part(const struct fingerprint *fp,
 		[FINGERPRINT_SHINGLES] = DIGEST_BIT(DIGEST_SIMHASH),
 		[FINGERPRINT_SAMPLES] = DIGEST_BIT(DIGEST_SIF),
 		[FINGERPRINT_IDENTITY] = DIGEST_BIT(DIGEST_XXH128),
+		[FINGERPRINT_FEATURES] = DIGEST_BIT(DIGEST_SDHASH),
 	};
 
 	return fp->set & sets[part];
@@ -140,6 +176,8 @@ int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
 	case FINGERPRINT_IDENTITY:
 		update_identity(fp, data, len);
 		return 0;
+	case FINGERPRINT_FEATURES:
+		return sdhash_file_update(fp->sdhash, data, len);
 	case FINGERPRINT_PARTS:
 		break;
 	}
@@ -194,7 +232,12 @@ static int format_ssdeep(struct fingerprint *fp, struct buf *out)
 	return err ? err : ssdeep_format(&fp->result.ssdeep, out);
 }
 
-/* Content that is too large for a digest goes without it. */
+static int format_sdhash(struct fingerprint *fp, struct buf *out)
+{
+	return sdhash_file_final(fp->sdhash, out);
+}
+
+/* Content that is too large for a digest, or too small, goes without it. */
 static int finish_text(struct fingerprint *fp, enum digest_id id,
 		       int (*format)(struct fingerprint *fp, struct buf *out),
 		       struct digests *d)
@@ -209,7 +252,7 @@ static int finish_text(struct fingerprint *fp, enum digest_id id,
 		d->text[id] = buf_take(&text);
 	else
 		buf_release(&text);
-	if (err != -EOVERFLOW)
+	if (err != -EOVERFLOW && err != -ENODATA)
 		return err;
 	d->set &= ~DIGEST_BIT(id);
 	return 0;
@@ -233,6 +276,8 @@ int fingerprint_final(struct fingerprint *fp, struct digests *out)
 		err = finish_text(fp, DIGEST_SIF, format_sif, &d);
 	if (!err)
 		err = finish_text(fp, DIGEST_SSDEEP, format_ssdeep, &d);
+	if (!err)
+		err = finish_text(fp, DIGEST_SDHASH, format_sdhash, &d);
 	if (err)
 		digests_release(&d);
 	else

@@ -13,7 +13,8 @@
  *
  * One struct fingerprint serves one thread and any number of streams, one
  * after the other: begin, update..., final.  Its memory is allocated once,
- * under 4 MiB whatever the length of the stream.  The result does not depend
+ * under 4 MiB whatever the length of the stream, but for sdhash, whose result
+ * grows with it.  The result does not depend
  * on how the stream is cut into updates.
  */
 struct fingerprint;
@@ -24,8 +25,18 @@ struct fingerprint;
 int fingerprint_new(uint32_t digest_set, struct fingerprint **out);
 void fingerprint_free(struct fingerprint *fp);
 
-/* Forgets what came before; a fresh or finished fp may be begun again. */
+/* Forgets what came before; a fresh or finished fp may be begun again.
+ * -EINVAL with sdhash in the set. */
 int fingerprint_begin(struct fingerprint *fp);
+
+/*
+ * The same for a file of known size, which sdhash needs; its text carries the
+ * name and is at most sdhash_most bytes long, else
+ * update or final fail with -E2BIG.  -EAGAIN when the stream is of another
+ * size.
+ */
+int fingerprint_begin_file(struct fingerprint *fp, const char *name,
+			   uint64_t size, size_t sdhash_most);
 
 /* len may be 0. */
 int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);
@@ -40,6 +51,7 @@ enum fingerprint_part {
 	FINGERPRINT_SHINGLES, /* SimHash */
 	FINGERPRINT_SAMPLES,  /* sif */
 	FINGERPRINT_IDENTITY, /* size, XXH128 */
+	FINGERPRINT_FEATURES, /* sdhash */
 	FINGERPRINT_PARTS
 };
 

@@ -84,7 +84,7 @@ static void read_contents(struct corpus *c, size_t wanted)
 	struct fingerprint *fp;
 
 	c->contents = allocate((taken + 1) * sizeof(c->contents[0]));
-	fail_errno("digests", fingerprint_new(DIGEST_ALL, &fp));
+	fail_errno("digests", fingerprint_new(DIGEST_DEFAULT, &fp));
 	for (i = 0; i < taken; i++) {
 		len = file_read(c->paths[i * c->path_count / taken], data,
 				MAX_FILE);

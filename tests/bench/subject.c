@@ -22,7 +22,7 @@ size_t subjects_list(struct subject subjects_out[MAX_SUBJECTS])
 	size_t count = 0;
 	int id;
 
-	subjects_out[count++] = (struct subject){ "all", DIGEST_ALL };
+	subjects_out[count++] = (struct subject){ "all", DIGEST_DEFAULT };
 	for (id = 0; id < DIGEST_COUNT; id++)
 		subjects_out[count++] = (struct subject){ digest_infos[id].name,
 							  DIGEST_BIT(id) };

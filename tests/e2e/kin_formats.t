@@ -57,6 +57,43 @@ same 'SiSe: header, signature, quoted absolute path' "$T/set" "$T/want"
 is "$("$KIN" compare -m sise "$T/set" "$T/a")" 100 \
 	'compare takes the first signature of the file'
 
+# ---- sdhash ----
+
+"$KIN" digest --format sdbf "$T/a" "$T/b" >"$T/set"
+like "$(head -n 1 "$T/set")" "^sdbf:03:[0-9]+:$T/a:[0-9]+:sha1:256:5:7ff:160:" \
+	'sdbf: a line carries the path as it was given'
+is "$(wc -l <"$T/set")" 2 '... a line for a file, no header'
+is "$("$KIN" compare -m sdhash "$T/set" "$T/a")" 100 \
+	'compare takes the first line of the file'
+like "$("$KIN" compare "$T/a" "$T/set")" 'sdhash +100' \
+	'... and computes what it needs of the other side'
+unlike "$("$KIN" compare "$T/a" "$T/b")" sdhash 'otherwise sdhash is left out'
+is "$("$KIN" digest -a sdhash "$T/a" | sed 's/  .*//')" \
+	"$("$KIN" digest --sdhash "$T/a" |
+		sed -n 's/^user.sdhash="\(.*\)"$/\1/p')" \
+	'--sdhash adds what -a sdhash prints'
+unlike "$("$KIN" digest "$T/a")" sdhash 'it is not in the default set'
+is "$("$KIN" digest -a sdhash - <"$T/a" | cut -d: -f6-)" \
+	"$(head -n 400 "$T/a" | "$KIN" digest -a sdhash - | cut -d: -f6-)" \
+	'a pipe gives what a file gives'
+printf 'x%.0s' {1..511} >"$T/tiny"
+is "$(code "$KIN" digest -a sdhash "$T/tiny")" 1 \
+	'a file of 511 bytes has none, and that is said'
+mkdir "$T/sizes"
+cp "$T/a" "$T/tiny" "$T/sizes"
+is "$(code "$KIN" digest -r -a sdhash "$T/sizes")" 0 \
+	'... but not when a tree is walked'
+is "$(wc -l <"$T/.out")" 1 '... it is passed over'
+# A file of several segments, sparse: the lines belong together.
+truncate -s 300M "$T/sparse"
+"$KIN" digest --format sdbf "$T/sparse" "$T/a" >"$T/set"
+is "$(cut -d: -f4 "$T/set" | tr '\n' ' ')" \
+	"$T/sparse.0000M $T/sparse.0128M $T/sparse.0256M $T/a " \
+	'a large file has a line for every 128 MiB'
+is "$(code "$KIN" compare -m sdhash "$T/set" "$T/a")" 1 \
+	'nothing can be said of zeros'
+rm "$T/sparse"
+
 # ---- malformed files ----
 
 printf 'ssdeep,1.1--blocksize:hash:hash,filename\n' >"$T/bad"

@@ -347,7 +347,7 @@ static void test_records_of_a_wrong_length_are_unclean(void **state)
 {
 	uint8_t bytes[128] = { 0 };
 	struct file_record r = { .state = FILE_PENDING };
-	struct digests d = { .set = DIGEST_ALL };
+	struct digests d = { .set = DIGEST_DEFAULT };
 	struct catalog_meta m = { .next_content = 1 };
 	MDB_val v = { .mv_data = bytes };
 	struct file_key key;

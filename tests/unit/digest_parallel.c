@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <pthread.h>
 
 #include <xxhash.h>
@@ -45,7 +46,7 @@ static struct digests each_alone(struct bytes b)
 	static struct simhash simhash;
 	static struct rdc rdc;
 	static struct sise_signature sig;
-	struct digests d = { .set = DIGEST_ALL, .size = b.len };
+	struct digests d = { .set = DIGEST_DEFAULT, .size = b.len };
 	struct buf text = { 0 };
 	XXH128_canonical_t canonical;
 
@@ -136,7 +137,7 @@ static void one_pass_gives_what_each_gives_alone(void **state)
 	uint64_t seed;
 
 	(void)state;
-	assert_int_equal(fingerprint_new(DIGEST_ALL, &fp), 0);
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
 	for (seed = 1; seed <= 150; seed++)
 		check(fp, seed);
 	fingerprint_free(fp);
@@ -173,7 +174,7 @@ static void only_what_is_asked_for(void **state)
 	int id;
 
 	(void)state;
-	for (set = 0; set <= DIGEST_ALL; set++) {
+	for (set = 0; set <= DIGEST_DEFAULT; set++) {
 		assert_int_equal(fingerprint_new(set, &fp), 0);
 		have = run(fp, b, 0);
 		assert_int_equal(have.set, set | DIGEST_BIT(DIGEST_XXH128));
@@ -204,7 +205,7 @@ static void an_abandoned_stream_leaves_nothing(void **state)
 	struct fingerprint *fp;
 
 	(void)state;
-	assert_int_equal(fingerprint_new(DIGEST_ALL, &fp), 0);
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
 	assert_int_equal(fingerprint_begin(fp), 0);
 	assert_int_equal(fingerprint_update(fp, b.data, b.len), 0);
 	have = run(fp, text, 0);
@@ -235,12 +236,14 @@ static void an_empty_file(void **state)
 	enum digest_id id;
 
 	(void)state;
-	assert_int_equal(fingerprint_new(DIGEST_ALL, &fp), 0);
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
 	d = run(fp, b, 0);
 	for (id = 0; id < DIGEST_COUNT; id++) {
 		buf_clear(&text);
-		assert_int_equal(digest_format(&d, id, &text), 0);
-		assert_string_equal(text.data, want[id]);
+		assert_int_equal(digest_format(&d, id, &text),
+				 want[id] ? 0 : -ENODATA);
+		if (want[id])
+			assert_string_equal(text.data, want[id]);
 	}
 	buf_release(&text);
 	digests_release(&d);
@@ -267,7 +270,7 @@ static void *hash_some(void *arg)
 	struct fingerprint *fp;
 	int i;
 
-	if (!results || fingerprint_new(DIGEST_ALL, &fp))
+	if (!results || fingerprint_new(DIGEST_DEFAULT, &fp))
 		return results;
 	for (i = 0; i < 8; i++)
 		if (fingerprint_begin(fp) ||

@@ -4,6 +4,11 @@
 #include "core/digest/digest.h"
 #include "tests/unit/vectors.h"
 
+/* One filter, with a bit in each of its first two bytes. */
+#define A64 "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define SDBF                                                               \
+	"sdbf:03:1:x:600:sha1:256:5:7ff:160:1:20:AQEA" A64 A64 A64 A64 A64 \
+	"AAAAAAAAAAAAAAAAAA=="
 #define SISE "6(5):AAAB::3(2):AAABAC"
 
 static const char *const texts[DIGEST_COUNT] = {
@@ -13,6 +18,7 @@ static const char *const texts[DIGEST_COUNT] = {
 	[DIGEST_SSDEEP] = "3:AXGBicFlgVNhBGcL6wCrFQE:AXGHsNhxLsr2C",
 	[DIGEST_RDC] = "000102030405060708090a0b3c3d3e3f",
 	[DIGEST_XXH128] = "99aa06d3014798d86001c324468d497f",
+	[DIGEST_SDHASH] = SDBF,
 };
 
 static void parse(struct digests *d, enum digest_id id, const char *text)
@@ -116,6 +122,9 @@ static void malformed_texts_leave_all_as_it_was(void **state)
 		{ DIGEST_SSDEEP, "3:AXG:A,name" },
 		{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497" },
 		{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497f\n" },
+		{ DIGEST_SDHASH, "" },
+		{ DIGEST_SDHASH, SDBF "\n" },
+		{ DIGEST_SDHASH, "sdbf:03:1:x:600:sha1:256:5:7ff:160:1:20:" },
 		{ DIGEST_COUNT, "99aa06d3014798d86001c324468d497f" },
 	};
 	struct digests d = make_all();

@@ -99,7 +99,7 @@ static inline void fixture_make(struct fixture *f)
 	f->source_fd = open(f->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->source_fd >= 0);
 	f->options = (struct engine_options){
-		.digest_set = DIGEST_ALL,
+		.digest_set = DIGEST_DEFAULT,
 		.workers = 2,
 		.threshold = 60,
 		.limit = 256,
@@ -311,7 +311,7 @@ static inline void digest_bytes(const char *data, size_t len,
 {
 	struct fingerprint *fp;
 
-	assert_int_equal(fingerprint_new(DIGEST_ALL, &fp), 0);
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
 	assert_int_equal(fingerprint_begin(fp), 0);
 	assert_int_equal(fingerprint_update(fp, data, len), 0);
 	assert_int_equal(fingerprint_final(fp, out), 0);

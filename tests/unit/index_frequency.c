@@ -91,7 +91,7 @@ static int set_up(void **state)
 
 	memset(&s, 0, sizeof(s));
 	assert_int_equal(index_new(&s.ix), 0);
-	assert_int_equal(fingerprint_new(DIGEST_ALL, &s.fp), 0);
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &s.fp), 0);
 	*state = &s;
 	return 0;
 }

@@ -101,7 +101,7 @@ static size_t model_query(const struct model *m, const struct index_query *q,
 
 static struct digests random_digests(void)
 {
-	struct digests d = { .set = DIGEST_ALL };
+	struct digests d = { .set = DIGEST_DEFAULT };
 	int i;
 
 	d.size = 1 + random_next() % 100000;
@@ -225,7 +225,7 @@ static void test_queries_equal_a_full_search(void **state)
 
 static struct digests plain_digests(uint64_t simhash)
 {
-	struct digests d = { .set = DIGEST_ALL, .size = 10000 };
+	struct digests d = { .set = DIGEST_DEFAULT, .size = 10000 };
 
 	d.simhash = simhash;
 	return d;
@@ -254,7 +254,7 @@ static void test_equal_estimates_come_by_id(void **state)
 
 static void test_order_and_emptiness_are_refused(void **state)
 {
-	struct digests d = plain_digests(1), empty = { .set = DIGEST_ALL };
+	struct digests d = plain_digests(1), empty = { .set = DIGEST_DEFAULT };
 	struct index *ix;
 
 	(void)state;

@@ -20,7 +20,7 @@ static struct digests digests_of(const struct buf *content)
 	struct fingerprint *fp;
 	struct digests d;
 
-	assert_int_equal(fingerprint_new(DIGEST_ALL, &fp), 0);
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
 	assert_int_equal(fingerprint_begin(fp), 0);
 	assert_int_equal(fingerprint_update(fp, content->data, content->len),
 			 0);
@@ -85,7 +85,7 @@ static void test_identical_is_100_and_nothing_else(void **state)
 
 static void test_empty_resembles_nothing(void **state)
 {
-	struct digests a = { .set = DIGEST_ALL }, b = a;
+	struct digests a = { .set = DIGEST_DEFAULT }, b = a;
 	int score = -1;
 
 	(void)state;

@@ -96,9 +96,9 @@ static void a_team_says_what_one_says(void **state)
 
 	(void)state;
 	for (helpers = 0; helpers < 8; helpers += 1 + helpers)
-		check(helpers, DIGEST_ALL, b);
+		check(helpers, DIGEST_DEFAULT, b);
 	check(2, DIGEST_BIT(DIGEST_RDC) | DIGEST_BIT(DIGEST_SSDEEP), b);
-	check(2, DIGEST_ALL, none);
+	check(2, DIGEST_DEFAULT, none);
 	free(b.data);
 	free(none.data);
 }
@@ -113,7 +113,7 @@ static void a_failure_is_given_back(void **state)
 	struct team *t;
 
 	(void)state;
-	assert_int_equal(fingerprint_new(DIGEST_ALL, &fp), 0);
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
 	assert_int_equal(team_new(2, NULL, NULL, &t), 0);
 	assert_int_equal(fingerprint_begin(fp), 0);
 	assert_int_equal(team_update(t, fp, fill, &s), -EIO);
