@@ -178,7 +178,7 @@ sample_two()
 		"$kin" digest -j 1 "$file.copy" >"$top/other" &
 	a=$("$programs/cputime" taskset -c "${processors[0]}" \
 		"$kin" digest -j 1 "$file")
-	wait $! || return 1
+	wait $! && [ -n "$a" ] || return 1
 	b=$(<"$top/other")
 	costs[$file/two processes]+=$(echo "$a $b" | awk '{
 		print ($1 + $4) / 2, ($2 > $5 ? $2 : $5) }')$'\n'

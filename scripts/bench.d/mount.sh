@@ -188,7 +188,7 @@ print_row()
 				return "-"
 			return sprintf("%.2f", v / $1)
 		}
-		{ printf "%-32s %10s %10s %10s %9s %9s\n", title, ms($1),
+		{ printf "%-28s %9s %9s %9s %9s %9s\n", title, ms($1),
 			ms($2), ms($3), ratio($2), ratio($3) }'
 }
 
@@ -200,7 +200,7 @@ bench_mount()
 	mount_all
 	printf '\n%d MiB, %d small files, median of %d; ms, lower is better\n' \
 		"$mib" "$files" "$runs"
-	printf '%-32s %10s %10s %10s %9s %9s\n' '' native bindfs kinfs \
+	printf '%-28s %9s %9s %9s %9s %9s\n' '' native bindfs kinfs \
 		bindfs/n kinfs/n
 	for line in "${rows[@]}"; do
 		read -r row title <<<"$line"
