@@ -276,11 +276,13 @@ make_small_files()
 	done
 }
 
-# small_command ROW: what digests the directory "small".
+# small_command ROW: what digests the directory "small".  One with -j may use
+# two processors.
 small_command()
 {
 	case $1 in
 	'kin digest -r') command=("$kin" digest -j 1 -r small) ;;
+	'kin digest -r -j '*) command=("$kin" digest -j "${1##* }" -r small) ;;
 	*' -r') command=("${1% -r}" -r small) ;;
 	*) read -ra command <<<"find small -type f -exec $1 {} +" ;;
 	esac
@@ -305,8 +307,11 @@ bench_small_files()
 {
 	local rows_small=('kin digest -r' 'ssdeep -r' 'tlsh -r' 'md5sum'
 		'sha256sum' 'xxhsum -H2')
-	local row run command
+	local row run command on
 
+	[ "${#processors[@]}" -lt 2 ] ||
+		rows_small=("${rows_small[0]}" 'kin digest -r -j 2'
+			"${rows_small[@]:1}")
 	make_small_files
 	find small -type f -exec cat {} + >/dev/null
 	for ((run = 0; run < runs; run++)); do
@@ -314,11 +319,13 @@ bench_small_files()
 			small_command "$row"
 			command -v "${row%% *}" >/dev/null ||
 				[ "${row%% *}" = kin ] || continue
-			sample small "$row" taskset -c "${processors[0]}" \
-				"${command[@]}"
+			on=${processors[0]}
+			[ "${row#*-j}" = "$row" ] || on+=,${processors[1]}
+			sample small "$row" taskset -c "$on" "${command[@]}"
 		done
 	done
-	printf '\n%d text files of 4 KiB, one thread\n' "$small_files"
+	printf '\n%d text files of 4 KiB, one thread but where it says -j\n' \
+		"$small_files"
 	printf '%-26s %10s %10s %10s %10s\n' '' files/s us/file files/s \
 		'x ssdeep'
 	printf '%-26s %10s %10s %10s %10s\n' '' CPU CPU clock CPU
