@@ -44,12 +44,19 @@ ratio()
 
 # ---- in memory ----
 
+# run_core [PART...]: 64 MiB are enough.
+run_core()
+{
+	"$programs/digests" --runs "$runs" --figures "$top/core" \
+		--size "$((mib < 64 ? mib : 64))" "$@" ||
+		die "the digests could not be measured"
+}
+
 bench_core()
 {
 	local table subject variant unit value
 
-	"$programs/digests" --runs "$runs" --figures "$top/core" ||
-		die "the digests could not be measured"
+	run_core
 	while read -r table subject variant unit value; do
 		note "core $table" "$subject" "$variant" "$value" "$unit"
 	done <"$top/core"
@@ -434,9 +441,7 @@ bench_digest()
 
 	list_processors
 	look_at_kin
-	[ -e "$top/core" ] ||
-		"$programs/digests" --runs "$runs" --figures "$top/core" \
-			memory pairs >/dev/null || die "nothing to compare"
+	[ -e "$top/core" ] || run_core memory pairs >/dev/null
 	"$programs/digests" --size "$mib" --inputs . ||
 		die "the inputs could not be made"
 	list_rows
