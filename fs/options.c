@@ -422,7 +422,7 @@ int options_parse(int argc, char **argv, struct options *out)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	out->digest_set = DIGEST_DEFAULT;
+	out->digest_set = DIGEST_ALL;
 	out->threshold = 60;
 	out->limit = 256;
 	out->wait_s = 60;

@@ -69,7 +69,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 		.source_fd = fs->root->fd,
 		.source = fs->source,
 		.catalog_dir = catalog_dir,
-		.digest_set = o->digest_set,
+		.digest_set = o->digest_set & DIGEST_DEFAULT,
 		.workers = o->workers,
 		.min_size = o->min_size,
 		.max_size = o->max_size,

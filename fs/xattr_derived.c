@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -113,6 +114,9 @@ static void reply_list(struct query *q, const struct engine_answer *answer)
 		query_reply(q, &q->names);
 }
 
+static void on_news(void *arg, int result);
+static void on_written_out(void *arg, int result);
+
 static unsigned left_ms(const struct query *q)
 {
 	struct timespec now;
@@ -123,8 +127,45 @@ static unsigned left_ms(const struct query *q)
 	return left > 0 ? (unsigned)left : 0;
 }
 
-static void on_news(void *arg, int result);
-static void on_written_out(void *arg, int result);
+/* ---- sdhash ---- */
+
+static bool is_fresh(struct query *q)
+{
+	struct engine_answer answer;
+	struct path_fd path;
+	bool fresh = false;
+
+	if (inode_path_fd(q->fs, q->inode, &path))
+		return false;
+	if (!engine_ask(q->fs->engine, path.fd, &answer)) {
+		fresh = answer.state == ENGINE_FRESH;
+		engine_answer_release(&answer);
+	}
+	path_fd_close(&path);
+	return fresh;
+}
+
+static void on_sdhash(void *arg, int result, const struct buf *text)
+{
+	struct query *q = arg;
+
+	if (result == -EAGAIN || (!result && !is_fresh(q)))
+		on_news(q, q->wakes++ < WAKE_MAX ? 0 : -ECANCELED);
+	else if (result)
+		query_fail(q, result == -ECANCELED ? ENODATA : -result);
+	else
+		query_reply(q, text);
+}
+
+/* The digests of the file are those of its content: so will this one be. */
+static void query_sdhash(struct query *q, int fd)
+{
+	int err =
+		engine_sdhash(q->fs->engine, fd, XATTR_SIZE_MAX, on_sdhash, q);
+
+	if (err)
+		query_fail(q, -err);
+}
 
 /* Replies, or parks once more.  fd is one of the file. */
 static void query_step(struct query *q, int fd)
@@ -148,7 +189,10 @@ static void query_step(struct query *q, int fd)
 			query_fail(q, ENOMEM);
 		return;
 	}
-	if (q->info)
+	if (q->info && q->info->id == DIGEST_SDHASH &&
+	    answer.state == ENGINE_FRESH)
+		query_sdhash(q, fd);
+	else if (q->info)
 		reply_value(q, &answer);
 	else
 		reply_list(q, &answer);
@@ -280,7 +324,8 @@ void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
 
 	if (!info)
 		get_own(req, fs, inode, name, size);
-	else if (!S_ISREG(inode->type))
+	else if (!S_ISREG(inode->type) ||
+		 !(fs->options.digest_set & DIGEST_BIT(info->id)))
 		fuse_reply_err(req, ENODATA);
 	else
 		query_begin(req, fs, inode, info, NULL, size);

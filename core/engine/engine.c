@@ -171,6 +171,8 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = inquiry_init(&e->inquiry);
 	if (!err)
+		err = demand_init(&e->demand);
+	if (!err)
 		err = -pthread_mutex_init(&e->feeder.lock, NULL);
 	return err;
 }
@@ -208,6 +210,8 @@ int engine_start(struct engine *e)
 	if (!err)
 		err = inquiry_start(e);
 	if (!err)
+		err = demand_start(e);
+	if (!err)
 		err = workers_start(e);
 	if (err)
 		return err;
@@ -230,10 +234,12 @@ void engine_free(struct engine *e)
 	workers_join(e);
 	commit_stop(e);
 	inquiry_stop(e);
+	demand_stop(e);
 	queue_release(&e->queue);
 	commit_release(&e->commit);
 	scan_release(&e->scan);
 	inquiry_release(&e->inquiry);
+	demand_release(&e->demand);
 	pthread_mutex_destroy(&e->feeder.lock);
 	index_free(e->index);
 	catalog_free(e->catalog);

@@ -46,10 +46,10 @@ struct engine_host {
 };
 
 struct engine_options {
-	int source_fd;           /* O_PATH directory; borrowed while open */
-	const char *source;      /* its absolute path */
-	const char *catalog_dir; /* borrowed during engine_open only */
-	uint32_t digest_set;
+	int source_fd;               /* O_PATH directory; borrowed while open */
+	const char *source;          /* its absolute path */
+	const char *catalog_dir;     /* borrowed during engine_open only */
+	uint32_t digest_set;         /* those that are kept */
 	unsigned workers;            /* 0: one per processor */
 	uint64_t min_size;           /* files below are skipped */
 	uint64_t max_size;           /* files above are skipped; 0: no limit */
@@ -116,6 +116,18 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out);
  */
 int engine_wait(struct engine *e, int fd, unsigned timeout_ms,
 		void (*done)(void *arg, int result), void *arg);
+
+/*
+ * The sdhash of the file behind fd (O_PATH will do), which is not kept but
+ * computed now.  done is called exactly once, from an engine thread: with 0
+ * and the text (valid during the call), -E2BIG when it would be longer than
+ * most bytes, -ENODATA for a file too small to have one, -EAGAIN when the file
+ * changed meanwhile, -ECANCELED at the end, or the errno of reading.  Whether
+ * the file was being written is for the caller to ask, before and after.
+ */
+int engine_sdhash(struct engine *e, int fd, size_t most,
+		  void (*done)(void *arg, int result, const struct buf *text),
+		  void *arg);
 
 /* ---- what happened ---- */
 

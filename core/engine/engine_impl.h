@@ -8,6 +8,7 @@
 
 #include "core/digest/team.h"
 #include "core/engine/commit.h"
+#include "core/engine/demand.h"
 #include "core/engine/engine.h"
 #include "core/engine/inquiry.h"
 #include "core/engine/queue.h"
@@ -41,6 +42,7 @@ struct crew {
  *   commit   events on their way into the catalog; the only writer of it
  *   scan     the walk over SOURCE and the files the host saw
  *   inquiry  what resembles what, on threads of its own
+ *   demand   digests that are not kept, on a thread of its own
  *
  * Each part has one mutex.  No mutex is held while another part is called,
  * while the disk is touched or while a callback runs, with one exception:
@@ -58,6 +60,7 @@ struct engine {
 	struct commit commit;
 	struct scan scan;
 	struct inquiry inquiry;
+	struct demand demand;
 
 	struct feeder feeder;
 	struct crew crews[2]; /* for those that wait, for the background */

@@ -100,7 +100,7 @@ list_rows()
 	done
 	head -c 20000 random >probe
 	! "$kin" digest --sdhash probe >/dev/null 2>&1 ||
-		rows_of_file+=('kin digest --sdhash')
+		rows_of_file+=('kin digest -a sdhash')
 	for name in 'ssdeep' 'tlsh -f' 'md5sum' 'sha256sum' 'xxhsum -H2'; do
 		if command -v "${name%% *}" >/dev/null; then
 			rows_of_file+=("$name")
@@ -420,8 +420,8 @@ print_bars()
 		bar "$name alone" '>= 8' 'ssdeep' \
 			$(speedup "kin digest -a $name" ssdeep)
 	done
-	bar 'sdhash' '>= 120' 'MB/s' $(speeds 'kin digest --sdhash')
-	bar 'sdhash' '>= 1' 'ssdeep' $(speedup 'kin digest --sdhash' ssdeep)
+	bar 'sdhash' '>= 120' 'MB/s' $(speeds 'kin digest -a sdhash')
+	bar 'sdhash' '>= 1' 'ssdeep' $(speedup 'kin digest -a sdhash' ssdeep)
 	[ "$last" != avx512 ] || bar 'all, avx512 / avx2' '<= 2' 'x' \
 		$(speedup 'kin digest' 'kin digest, avx2')
 	bar 'all, scalar' '>= 1.5' 'ssdeep' \

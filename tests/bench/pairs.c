@@ -290,6 +290,8 @@ static void compare_files(const struct bench *b)
 	how.score = score_texts;
 	how.title = title;
 	for (id = 0; id < DIGEST_COUNT; id++) {
+		if (!(DIGEST_DEFAULT & DIGEST_BIT(id)))
+			continue;
 		(void)snprintf(title, sizeof(title), "digest_compare, %s",
 			       digest_infos[id].name);
 		how.name = digest_infos[id].name;

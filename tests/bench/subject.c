@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "core/digest/fingerprint.h"
-#include "core/digest/sdhash.h"
 #include "tests/bench/bench.h"
 
 /* What kin and kinfs read at a time. */
@@ -12,9 +11,7 @@
 
 struct worker {
 	const struct kernel_ops *ops;
-	struct fingerprint *fp; /* NULL: sdhash */
-	struct sdhash sdhash;
-	struct sdhash_digest digest;
+	struct fingerprint *fp;
 };
 
 size_t subjects_list(struct subject subjects_out[MAX_SUBJECTS])
@@ -26,7 +23,6 @@ size_t subjects_list(struct subject subjects_out[MAX_SUBJECTS])
 	for (id = 0; id < DIGEST_COUNT; id++)
 		subjects_out[count++] = (struct subject){ digest_infos[id].name,
 							  DIGEST_BIT(id) };
-	subjects_out[count++] = (struct subject){ "sdhash", 0 };
 	return count;
 }
 
@@ -37,22 +33,12 @@ struct worker *worker_new(const struct subject *subject,
 
 	kernel_use(ops);
 	w->ops = ops;
-	w->fp = NULL;
-	w->digest = (struct sdhash_digest){ 0 };
-	if (subject->set)
-		fail_errno(subject->name,
-			   fingerprint_new(subject->set, &w->fp));
-	else
-		fail_errno(subject->name, sdhash_init(&w->sdhash));
+	fail_errno(subject->name, fingerprint_new(subject->set, &w->fp));
 	return w;
 }
 
 void worker_free(struct worker *w)
 {
-	if (!w->fp) {
-		sdhash_release(&w->sdhash);
-		sdhash_digest_release(&w->digest);
-	}
 	fingerprint_free(w->fp);
 	free(w);
 }
@@ -60,24 +46,16 @@ void worker_free(struct worker *w)
 void worker_begin(struct worker *w, uint64_t size)
 {
 	kernel_use(w->ops);
-	fail_errno("begin", w->fp ? fingerprint_begin(w->fp) :
-				    sdhash_begin(&w->sdhash, SDHASH_4_0,
-						 sdhash_default_block(size),
-						 &w->digest));
+	fail_errno("begin",
+		   fingerprint_begin_file(w->fp, "file", size, SIZE_MAX));
 }
 
 void worker_update(struct worker *w, const uint8_t *data, size_t len)
 {
-	fail_errno("update", w->fp ? fingerprint_update(w->fp, data, len) :
-				     sdhash_update(&w->sdhash, data, len));
+	fail_errno("update", fingerprint_update(w->fp, data, len));
 }
 
-static void add_line(struct buf *text_out)
-{
-	fail_errno("text", buf_append_text(text_out, "\n"));
-}
-
-static void final_fingerprint(struct worker *w, struct buf *text_out)
+void worker_final(struct worker *w, struct buf *text_out)
 {
 	struct digests d = { 0 };
 	int id;
@@ -88,22 +66,9 @@ static void final_fingerprint(struct worker *w, struct buf *text_out)
 			continue;
 		fail_errno("text",
 			   digest_format(&d, (enum digest_id)id, text_out));
-		add_line(text_out);
+		fail_errno("text", buf_append_text(text_out, "\n"));
 	}
 	digests_release(&d);
-}
-
-void worker_final(struct worker *w, struct buf *text_out)
-{
-	if (w->fp) {
-		final_fingerprint(w, text_out);
-		return;
-	}
-	fail_errno("final", sdhash_final(&w->sdhash));
-	if (!text_out)
-		return;
-	fail_errno("text", sdhash_format(&w->digest, text_out));
-	add_line(text_out);
 }
 
 void worker_digest(struct worker *w, const uint8_t *data, size_t len,

@@ -10,15 +10,15 @@
 #include "core/kernel/kernel.h"
 
 /*
- * What is measured: all default digests in one pass, each of them alone (with
- * XXH128, which is never left out), and those that are made on demand.
+ * What is measured: all default digests in one pass, and each alone (with
+ * XXH128, which is never left out).
  */
 struct subject {
 	const char *name;
-	uint32_t set; /* of a fingerprint; 0: sdhash */
+	uint32_t set; /* DIGEST_BIT()s */
 };
 
-#define MAX_SUBJECTS (DIGEST_COUNT + 2)
+#define MAX_SUBJECTS (DIGEST_COUNT + 1)
 
 size_t subjects_list(struct subject subjects_out[MAX_SUBJECTS]);
 

@@ -236,6 +236,56 @@ test_permission() {
 	ok "unmount" unmount "$mnt"
 }
 
+sdhash_of() { # FILE: what kin says, without the name of the file in the sum
+	"$KIN" digest -a sdhash "$1" | sed 's/  .*//'
+}
+
+# Computed when it is read, never kept, never listed.
+test_sdhash() {
+	make_tree
+	gen $((1 << 20)) 9 >"$src/dir/middle"
+	gen $((3 << 20)) 10 >"$src/dir/large"
+	truncate -s 300G "$src/dir/huge"
+	head -c 511 "$src/dir/middle" >"$src/dir/tiny"
+	mount_kinfs "$src" "$mnt" -o exclude=huge
+	wait_idle "$mnt"
+	is "$(getx "$mnt/dir/middle" user.sdhash)" \
+		"$(sdhash_of "$src/dir/middle")" "user.sdhash is the program's line"
+	like "$(getx "$mnt/dir/middle" user.sdhash)" '^sdbf:03:6:middle:1048576:' \
+		"with the base name"
+	unlike "$(names "$mnt/dir/middle")" sdhash "it is not listed"
+	is "$(errno_of getx-short "$mnt/dir/middle" user.sdhash)" ERANGE \
+		"a buffer that is too small gets ERANGE"
+	is "$(errno_of getx "$mnt/dir/large" user.sdhash)" E2BIG \
+		"above 64 KiB the answer is E2BIG"
+	like "$("$KIN" digest --sdhash "$mnt/dir/large")" 'user.sdhash="sdbf' \
+		"and kin prints it still"
+	is "$(errno_of getx "$mnt/dir/tiny" user.sdhash)" ENODATA \
+		"a file of 511 bytes has none"
+	is "$(errno_of getx "$mnt/dir/empty" user.sdhash)" ENODATA "nor an empty one"
+	is "$(errno_of getx "$mnt/dir/huge" user.sdhash)" ENODATA \
+		"nor one that is skipped"
+	gen 4096 11 >>"$mnt/dir/middle"
+	is "$(getx "$mnt/dir/middle" user.sdhash)" \
+		"$(sdhash_of "$src/dir/middle")" "it follows a change"
+	mv "$mnt/dir/middle" "$mnt/dir/renamed"
+	like "$(getx "$mnt/dir/renamed" user.sdhash)" '^sdbf:03:7:renamed:' \
+		"and a new name"
+	ok "setting it does nothing" setfattr -n user.sdhash -v x \
+		"$mnt/dir/renamed"
+	exec 9>>"$mnt/dir/renamed"
+	printf x >&9
+	is "$(errno_of getx "$mnt/dir/renamed" user.sdhash)" ENODATA \
+		"a file that is being written has none"
+	exec 9>&-
+	ok "unmount" unmount "$mnt"
+	mount_kinfs "$src" "$mnt" -o digests=sise
+	is "$(errno_of getx "$mnt/dir/renamed" user.sdhash)" ENODATA \
+		"-o digests without it switches it off"
+	ok "unmount" unmount "$mnt"
+	rm "$src/dir/huge"
+}
+
 make_incoming
 test_modes
 test_set
@@ -244,4 +294,5 @@ test_untouched
 test_no_wait
 test_many_waiting
 test_permission
+test_sdhash
 finish

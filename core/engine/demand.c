@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/demand.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/digest/fingerprint.h"
+#include "core/engine/engine_impl.h"
+#include "core/engine/file.h"
+
+enum { PIECE = 64 * 1024 };
+
+struct order {
+	struct order *next;
+	int fd; /* owned, O_PATH */
+	size_t most;
+	void (*done)(void *arg, int result, const struct buf *text);
+	void *arg;
+};
+
+static void order_end(struct order *o, int result, const struct buf *text)
+{
+	o->done(o->arg, result, text);
+	close(o->fd);
+	free(o);
+}
+
+/* ---- computing ---- */
+
+static int read_file(struct engine *e, int fd, uint64_t size)
+{
+	struct demand *d = &e->demand;
+	char piece[PIECE];
+	uint64_t done = 0;
+	ssize_t n;
+	int err = 0;
+
+	while (done < size && !err) {
+		n = pread(fd, piece, sizeof(piece), (off_t)done);
+		if (n == 0)
+			return -EAGAIN;
+		if (n < 0)
+			return -errno;
+		done += (uint64_t)n;
+		err = fingerprint_update(d->fp, piece, (size_t)n);
+		if (atomic_load(&e->stopping))
+			return -ECANCELED;
+	}
+	return err;
+}
+
+static int digest_file(struct engine *e, int fd, const char *name,
+		       uint64_t size, size_t most)
+{
+	struct demand *d = &e->demand;
+	struct digests digests;
+	int err;
+
+	err = fingerprint_begin_file(d->fp, name, size, most);
+	if (!err)
+		err = read_file(e, fd, size);
+	if (!err)
+		err = fingerprint_final(d->fp, &digests);
+	if (err)
+		return err;
+	err = digest_format(&digests, DIGEST_SDHASH, &d->text);
+	digests_release(&digests);
+	return err;
+}
+
+/* The name that the file has at this moment, or had. */
+static char *name_of(const struct engine *e, int fd)
+{
+	char *path = NULL, *slash, *name;
+
+	(void)file_path(e, fd, &path);
+	if (!path)
+		return strdup("deleted");
+	slash = strrchr(path, '/');
+	name = strdup(slash ? slash + 1 : path);
+	free(path);
+	return name;
+}
+
+static int compute(struct engine *e, const struct order *o)
+{
+	struct demand *d = &e->demand;
+	char *name = name_of(e, o->fd);
+	int err, fd = name ? file_reopen(o->fd) : -ENOMEM;
+
+	buf_clear(&d->text);
+	err = fd < 0 ? fd : digest_file(e, fd, name, d->identity.size, o->most);
+	if (fd >= 0)
+		close(fd);
+	free(name);
+	return err;
+}
+
+static int look(struct engine *e, int fd, struct file_key *key_out,
+		struct file_identity *identity_out)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	engine_file_key(e, fd, &st, key_out);
+	engine_file_identity(&st, identity_out);
+	return 0;
+}
+
+/* -EAGAIN when the file changed meanwhile. */
+static int serve(struct engine *e, const struct order *o)
+{
+	struct demand *d = &e->demand;
+	struct file_identity identity;
+	struct file_key key;
+	int err = look(e, o->fd, &key, &identity);
+
+	if (err)
+		return err;
+	if (!file_key_equal(&key, &d->key) ||
+	    !file_identity_equal(&identity, &d->identity) ||
+	    d->result == -EAGAIN) {
+		d->key = key;
+		d->identity = identity;
+		d->result = compute(e, o);
+	}
+	err = look(e, o->fd, &key, &identity);
+	if (!err && !file_identity_equal(&identity, &d->identity))
+		err = d->result = -EAGAIN;
+	return err ? err : d->result;
+}
+
+/* ---- the thread ---- */
+
+static struct order *take_order(struct demand *d)
+{
+	struct order *o;
+
+	while (!d->first && !d->stopped)
+		pthread_cond_wait(&d->work, &d->lock);
+	if (d->stopped)
+		return NULL;
+	o = d->first;
+	d->first = o->next;
+	if (!d->first)
+		d->last = NULL;
+	return o;
+}
+
+static void *demand_run(void *arg)
+{
+	struct engine *e = arg;
+	struct demand *d = &e->demand;
+	struct order *o;
+	int result;
+
+	pthread_mutex_lock(&d->lock);
+	while ((o = take_order(d))) {
+		pthread_mutex_unlock(&d->lock);
+		result = serve(e, o);
+		order_end(o, result, &d->text);
+		pthread_mutex_lock(&d->lock);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return NULL;
+}
+
+int engine_sdhash(struct engine *e, int fd, size_t most,
+		  void (*done)(void *arg, int result, const struct buf *text),
+		  void *arg)
+{
+	struct demand *d = &e->demand;
+	struct order *o = calloc(1, sizeof(*o));
+	bool stopped;
+
+	if (!o)
+		return -ENOMEM;
+	*o = (struct order){ .most = most, .done = done, .arg = arg };
+	o->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (o->fd < 0) {
+		free(o);
+		return -errno;
+	}
+	pthread_mutex_lock(&d->lock);
+	stopped = d->stopped;
+	if (!stopped) {
+		if (d->last)
+			d->last->next = o;
+		else
+			d->first = o;
+		d->last = o;
+		pthread_cond_signal(&d->work);
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (stopped)
+		order_end(o, -ECANCELED, &(struct buf){ 0 });
+	return 0;
+}
+
+int demand_init(struct demand *d)
+{
+	int err = -pthread_mutex_init(&d->lock, NULL);
+
+	if (!err)
+		err = -pthread_cond_init(&d->work, NULL);
+	if (!err)
+		err = fingerprint_new(DIGEST_BIT(DIGEST_SDHASH), &d->fp);
+	return err;
+}
+
+int demand_start(struct engine *e)
+{
+	struct demand *d = &e->demand;
+	int err = -pthread_create(&d->thread, NULL, demand_run, e);
+
+	d->started = !err;
+	return err;
+}
+
+void demand_stop(struct engine *e)
+{
+	struct demand *d = &e->demand;
+	struct order *o, *next;
+
+	pthread_mutex_lock(&d->lock);
+	d->stopped = true;
+	o = d->first;
+	d->first = d->last = NULL;
+	pthread_cond_broadcast(&d->work);
+	pthread_mutex_unlock(&d->lock);
+	if (d->started)
+		pthread_join(d->thread, NULL);
+	d->started = false;
+	for (; o; o = next) {
+		next = o->next;
+		order_end(o, -ECANCELED, &(struct buf){ 0 });
+	}
+}
+
+void demand_release(struct demand *d)
+{
+	fingerprint_free(d->fp);
+	buf_release(&d->text);
+	pthread_cond_destroy(&d->work);
+	pthread_mutex_destroy(&d->lock);
+}

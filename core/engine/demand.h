@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_DEMAND_H
+#define CORE_ENGINE_DEMAND_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "core/engine/engine.h"
+
+/*
+ * The sdhash of single files, on a thread of its own: it is large, and few ask
+ * for it, so it is computed when somebody does.  The last one is remembered,
+ * because who reads an attribute asks for its length first.
+ */
+struct order;
+
+struct demand {
+	pthread_mutex_t lock; /* everything up to the thread */
+	pthread_cond_t work;
+	struct order *first, *last;
+	bool stopped;
+	pthread_t thread;
+	bool started;
+
+	/* The thread's own. */
+	struct fingerprint *fp;
+	struct file_key key; /* of the text */
+	struct file_identity identity;
+	int result;
+	struct buf text;
+};
+
+int demand_init(struct demand *d);
+int demand_start(struct engine *e);
+/* Answers what is left with -ECANCELED and ends the thread. */
+void demand_stop(struct engine *e);
+void demand_release(struct demand *d);
+
+#endif
