@@ -229,7 +229,7 @@ static int compare_scored(const void *a, const void *b)
 	return x->content < y->content ? -1 : x->content > y->content;
 }
 
-static int score_candidate(struct look *l, const struct digests *d,
+static int score_candidate(struct look *l, struct index_subject *subject,
 			   uint32_t content, int *score_out)
 {
 	struct digests other;
@@ -237,8 +237,35 @@ static int score_candidate(struct look *l, const struct digests *d,
 
 	if (err)
 		return err;
-	err = index_score(l->e->index, d, &other, score_out);
+	err = index_score(subject, &other, score_out);
 	digests_release(&other);
+	return err;
+}
+
+/* Keeps those that score at least the threshold. */
+static int score_candidates(struct look *l, const struct digests *d,
+			    const struct candidate *candidates, size_t count,
+			    struct scored *out, size_t *kept_out)
+{
+	struct index_subject *subject;
+	size_t kept = 0, i;
+	int err = index_subject_new(l->e->index, d, &subject);
+
+	if (err)
+		return err;
+	for (i = 0; i < count && !err; i++) {
+		struct scored *s = &out[kept];
+
+		s->content = candidates[i].content;
+		err = score_candidate(l, subject, s->content, &s->score);
+		if (!err && s->score >= l->e->options.threshold &&
+		    s->score < 100)
+			kept++;
+		if (err == -ENOENT) /* removed since */
+			err = 0;
+	}
+	index_subject_free(subject);
+	*kept_out = kept;
 	return err;
 }
 
@@ -247,29 +274,21 @@ static int near_contents(struct look *l, const struct digests *d,
 			 uint32_t first_content, struct scored **out,
 			 size_t *count_out)
 {
-	int threshold = l->e->options.threshold, err;
 	struct index_query query = { .digests = d,
 				     .self = l->self_content,
 				     .first_content = first_content,
-				     .min_estimate = threshold - SLACK };
+				     .min_estimate =
+					     l->e->options.threshold - SLACK };
 	struct candidate *candidates = calloc(CANDIDATES, sizeof(*candidates));
 	struct scored *scored = calloc(CANDIDATES, sizeof(*scored));
-	size_t count = 0, kept = 0, i;
+	size_t count = 0, kept = 0;
+	int err = candidates && scored ? 0 : -ENOMEM;
 
-	err = candidates && scored ? 0 : -ENOMEM;
 	if (!err)
 		err = index_query(l->e->index, &query, candidates, CANDIDATES,
 				  &count);
-	for (i = 0; i < count && !err; i++) {
-		struct scored *s = &scored[kept];
-
-		s->content = candidates[i].content;
-		err = score_candidate(l, d, s->content, &s->score);
-		if (!err && s->score >= threshold && s->score < 100)
-			kept++;
-		if (err == -ENOENT) /* removed since */
-			err = 0;
-	}
+	if (!err && count)
+		err = score_candidates(l, d, candidates, count, scored, &kept);
 	free(candidates);
 	if (err) {
 		free(scored);

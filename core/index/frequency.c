@@ -2,38 +2,17 @@
 #include "core/index/frequency.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
-#include "core/digest/sise.h"
+#include "core/index/speak.h"
 
-enum {
-	TABLE_SIZE = 1 << 22,
-	FEATURE_PAIRS = 3,
-	FEATURE_CHARS = 2 * FEATURE_PAIRS,
-	FEATURES_MAX = SISE_MAX_PAIRS,
-};
+enum { TABLE_SIZE = 1 << 22, FEATURE_PAIRS = 3 };
 
 #define COMMON_WEIGHT 0.1
 
 struct frequency {
 	uint16_t count[TABLE_SIZE]; /* stops at the top */
-};
-
-/* One half of a signature's text: "768(767):pairs". */
-struct half {
-	const char *head; /* "768(767)" */
-	size_t head_len;
-	const char *pairs;
-	size_t pairs_len; /* characters */
-};
-
-/* Hashes of the distinct features of a half, ascending. */
-struct features {
-	uint64_t hash[FEATURES_MAX];
-	size_t count;
 };
 
 int frequency_new(struct frequency **out)
@@ -58,32 +37,6 @@ size_t frequency_bytes(const struct frequency *f)
 
 /* ---- features ---- */
 
-static int half_parse(const char *text, size_t len, struct half *out)
-{
-	const char *colon = memchr(text, ':', len);
-
-	if (!colon)
-		return -EINVAL;
-	out->head = text;
-	out->head_len = (size_t)(colon - text);
-	out->pairs = colon + 1;
-	out->pairs_len = len - out->head_len - 1;
-	return 0;
-}
-
-static int halves_parse(const char *sise, struct half out[2])
-{
-	const char *middle = strstr(sise, "::");
-	int err;
-
-	if (!middle)
-		return -EINVAL;
-	err = half_parse(sise, (size_t)(middle - sise), &out[0]);
-	if (err)
-		return err;
-	return half_parse(middle + 2, strlen(middle + 2), &out[1]);
-}
-
 static int compare_hashes(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
@@ -91,19 +44,22 @@ static int compare_hashes(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void features_find(const struct half *h, struct features *out)
+static void features_find(const struct sise_part *part, struct features *out)
 {
-	uint64_t seed = XXH3_64bits(h->head, h->head_len);
+	uint64_t head[2] = { part->block_size, part->mod_value };
+	uint64_t seed = XXH3_64bits(head, sizeof(head));
+	const uint16_t *pairs = part->pairs;
 	size_t i, kept = 0;
 
-	out->count = 0;
-	for (i = 0; i + FEATURE_CHARS <= h->pairs_len; i += 2) {
-		if (out->count == FEATURES_MAX)
-			break;
-		out->hash[out->count++] =
-			XXH3_64bits_withSeed(h->pairs + i, FEATURE_CHARS, seed);
-	}
-	qsort(out->hash, out->count, sizeof(out->hash[0]), compare_hashes);
+	out->count = part->count < FEATURE_PAIRS ?
+			     0 :
+			     part->count - FEATURE_PAIRS + 1;
+	for (i = 0; i < out->count; i++)
+		out->hash[i] = XXH3_64bits_withSeed(
+			pairs + i, FEATURE_PAIRS * sizeof(*pairs), seed);
+	if (out->count)
+		qsort(out->hash, out->count, sizeof(out->hash[0]),
+		      compare_hashes);
 	for (i = 0; i < out->count; i++)
 		if (!i || out->hash[i] != out->hash[kept - 1])
 			out->hash[kept++] = out->hash[i];
@@ -124,39 +80,34 @@ static void count_features(struct frequency *f, const struct features *found)
 	}
 }
 
-int frequency_add(struct frequency *f, const char *sise)
+void frequency_add(struct frequency *f, const struct sise_signature *sig)
 {
-	struct features *found;
-	struct half halves[2];
-	int err = halves_parse(sise, halves), i;
+	struct features found;
+	size_t i;
 
-	if (err)
-		return err;
-	found = malloc(sizeof(*found));
-	if (!found)
-		return -ENOMEM;
 	for (i = 0; i < 2; i++) {
-		features_find(&halves[i], found);
-		count_features(f, found);
+		features_find(speak_part(sig, i), &found);
+		count_features(f, &found);
 	}
-	free(found);
-	return 0;
 }
 
 /* ---- weighing ---- */
 
 struct weighing {
 	const struct frequency *f;
-	size_t limit; /* of a count, from which on a feature is common */
+	size_t limit;
 	double plain, weighted;
 };
 
+static bool is_common(const struct frequency *f, size_t limit, uint64_t hash)
+{
+	return f->count[hash % TABLE_SIZE] >= limit;
+}
+
 static void weigh(struct weighing *w, uint64_t hash)
 {
-	bool common = w->f->count[hash % TABLE_SIZE] >= w->limit;
-
 	w->plain += 1;
-	w->weighted += common ? COMMON_WEIGHT : 1;
+	w->weighted += is_common(w->f, w->limit, hash) ? COMMON_WEIGHT : 1;
 }
 
 static double divide(double a, double b)
@@ -188,54 +139,53 @@ static double discount(const struct weighing *start, const struct features *a,
 	return plain > 0 && weighted < plain ? weighted / plain : 1;
 }
 
-static const struct half *find_common_half(const struct half a[2],
-					   const struct half b[2],
-					   const struct half **other_out)
-{
-	int i;
-
-	for (i = 0; i < 4; i++) {
-		const struct half *x = &a[i / 2], *y = &b[i % 2];
-
-		if (x->head_len != y->head_len ||
-		    memcmp(x->head, y->head, x->head_len) != 0)
-			continue;
-		*other_out = y;
-		return x;
-	}
-	return NULL;
-}
-
-int frequency_discount(const struct frequency *f, size_t contents,
-		       const char *sise_a, const char *sise_b,
-		       double *discount_out)
+static size_t common_limit(size_t contents)
 {
 	size_t share = contents / FREQUENCY_COMMON_SHARE;
-	struct weighing start = { .f = f };
-	struct half a[2], b[2];
-	const struct half *x, *y = NULL;
-	struct features *found;
-	int err = halves_parse(sise_a, a);
 
-	if (!err)
-		err = halves_parse(sise_b, b);
-	if (err)
-		return err;
-	x = find_common_half(a, b, &y);
-	if (!x) {
-		*discount_out = 1;
-		return 0;
+	if (share < FREQUENCY_COMMON_MIN)
+		return FREQUENCY_COMMON_MIN;
+	return share < UINT16_MAX ? share : UINT16_MAX;
+}
+
+void frequency_prepare(const struct frequency *f, size_t contents,
+		       const struct sise_signature *sig, struct weighed *out)
+{
+	struct features *features;
+	size_t i, k;
+
+	out->sig = sig;
+	out->limit = common_limit(contents);
+	for (i = 0; i < 2; i++) {
+		features = &out->features[i];
+		features_find(speak_part(sig, i), features);
+		out->has_common[i] = false;
+		for (k = 0; k < features->count && !out->has_common[i]; k++)
+			out->has_common[i] =
+				is_common(f, out->limit, features->hash[k]);
 	}
-	found = malloc(2 * sizeof(*found));
-	if (!found)
-		return -ENOMEM;
-	features_find(x, &found[0]);
-	features_find(y, &found[1]);
-	start.limit =
-		share > FREQUENCY_COMMON_MIN ? share : FREQUENCY_COMMON_MIN;
-	if (start.limit > UINT16_MAX)
-		start.limit = UINT16_MAX;
-	*discount_out = discount(&start, &found[0], &found[1]);
-	free(found);
-	return 0;
+}
+
+double frequency_discount(const struct frequency *f, const struct weighed *a,
+			  const struct sise_signature *b)
+{
+	struct weighing start = { .f = f, .limit = a->limit };
+	struct features found;
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		const struct sise_part *x = speak_part(a->sig, i / 2);
+		const struct sise_part *y = speak_part(b, i % 2);
+
+		if (x->block_size != y->block_size ||
+		    x->mod_value != y->mod_value)
+			continue;
+		/* What is not common on one side is not common on both, and
+		 * then nothing that is shared loses weight. */
+		if (!a->has_common[i / 2])
+			return 1;
+		features_find(y, &found);
+		return discount(&start, &a->features[i / 2], &found);
+	}
+	return 1;
 }

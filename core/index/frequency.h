@@ -2,8 +2,11 @@
 #ifndef CORE_INDEX_FREQUENCY_H
 #define CORE_INDEX_FREQUENCY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "core/digest/sise.h"
 
 /*
  * In how many contents a feature occurs, approximately.
@@ -29,17 +32,33 @@ int frequency_new(struct frequency **out);
 void frequency_free(struct frequency *f);
 size_t frequency_bytes(const struct frequency *f);
 
-/* Counts the features of one more content.  -EINVAL when sise is no
- * signature, -ENOMEM. */
-int frequency_add(struct frequency *f, const char *sise);
+/* Counts the features of one more content. */
+void frequency_add(struct frequency *f, const struct sise_signature *sig);
+
+/* The features of one half of a signature, the distinct ones. */
+struct features {
+	uint64_t hash[SISE_MAX_PAIRS]; /* ascending */
+	size_t count;
+};
+
+/* A signature that is weighed against many. */
+struct weighed {
+	const struct sise_signature *sig; /* borrowed */
+	size_t limit; /* of a count, from which on a feature is common */
+	struct features features[2];
+	bool has_common[2];
+};
+
+/* contents: how many there are. */
+void frequency_prepare(const struct frequency *f, size_t contents,
+		       const struct sise_signature *sig, struct weighed *out);
 
 /*
  * How much of what the two signatures share is left when common features
  * count little: 0 (nothing) to 1 (all).  1 when they have no block size in
- * common or share nothing.  contents: how many there are.
+ * common or share nothing.
  */
-int frequency_discount(const struct frequency *f, size_t contents,
-		       const char *sise_a, const char *sise_b,
-		       double *discount_out);
+double frequency_discount(const struct frequency *f, const struct weighed *a,
+			  const struct sise_signature *b);
 
 #endif

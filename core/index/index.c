@@ -10,7 +10,7 @@
 
 #include "core/index/frequency.h"
 #include "core/index/scan.h"
-#include "core/index/score.h"
+#include "core/index/score_impl.h"
 
 /*
  * Two locks.  change_lock makes changes come one at a time and is taken
@@ -192,14 +192,15 @@ static void row_store(struct columns *c, size_t row, uint32_t content,
 
 int index_learn(struct index *ix, const struct digests *d)
 {
-	int err;
+	struct sise_signature sig;
+	int err = speak_read(d, &sig);
 
-	if (!d->text[DIGEST_SISE])
-		return 0;
+	if (err)
+		return err == -ENODATA ? 0 : err;
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
-	err = frequency_add(ix->frequency, d->text[DIGEST_SISE]);
+	frequency_add(ix->frequency, &sig);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
-	return err;
+	return 0;
 }
 
 static int add_locked(struct index *ix, uint32_t content,
@@ -218,7 +219,7 @@ static int add_locked(struct index *ix, uint32_t content,
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	ix->rows++;
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
-	/* Without memory its features are not counted, that is all. */
+	/* Features of a malformed signature are not counted, that is all. */
 	(void)index_learn(ix, d);
 	return 0;
 }
@@ -305,32 +306,65 @@ size_t index_bytes(const struct index *ix)
 
 /* ---- scores ---- */
 
-static int discount(struct index *ix, const struct digests *a,
-		    const struct digests *b, double *discount_out)
-{
-	int err;
+struct index_subject {
+	struct index *ix;
+	struct subject subject;
+	struct weighed weighed;      /* when it has a signature */
+	struct sise_signature other; /* of the content that is scored now */
+};
 
-	(void)pthread_rwlock_rdlock(&ix->columns_lock);
-	err = frequency_discount(ix->frequency, ix->rows - ix->dead, a->text[DIGEST_SISE],
-				 b->text[DIGEST_SISE], discount_out);
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
-	return err;
+int index_subject_new(struct index *ix, const struct digests *d,
+		      struct index_subject **out)
+{
+	struct index_subject *s = malloc(sizeof(*s));
+	int err = -ENOMEM;
+
+	if (s)
+		err = subject_init(&s->subject, d);
+	if (err) {
+		free(s);
+		return err;
+	}
+	s->ix = ix;
+	if (s->subject.speaks) {
+		(void)pthread_rwlock_rdlock(&ix->columns_lock);
+		frequency_prepare(ix->frequency, ix->rows - ix->dead,
+				  &s->subject.speaker.own, &s->weighed);
+		(void)pthread_rwlock_unlock(&ix->columns_lock);
+	}
+	*out = s;
+	return 0;
 }
 
-int index_score(struct index *ix, const struct digests *a,
-		const struct digests *b, int *score_out)
+void index_subject_free(struct index_subject *s)
 {
-	double factor;
-	int score, err = score_contents(a, b, &score);
+	free(s);
+}
 
-	if (!err && score > 0 && score < 100 && a->text[DIGEST_SISE] && b->text[DIGEST_SISE]) {
-		err = discount(ix, a, b, &factor);
-		if (!err)
-			score = (int)lround(score * factor);
-	}
-	if (!err)
-		*score_out = score;
-	return err;
+static double discount(struct index_subject *s)
+{
+	struct index *ix = s->ix;
+	double factor;
+
+	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	factor = frequency_discount(ix->frequency, &s->weighed, &s->other);
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	return factor;
+}
+
+int index_score(struct index_subject *s, const struct digests *d,
+		int *score_out)
+{
+	int score, err = speak_read(d, &s->other);
+	bool speaks = !err;
+
+	if (err && err != -ENODATA)
+		return err;
+	score = subject_score(&s->subject, d, speaks ? &s->other : NULL);
+	if (score > 0 && score < 100 && speaks && s->subject.speaks)
+		score = (int)lround(score * discount(s));
+	*score_out = score;
+	return 0;
 }
 
 /* ---- queries ---- */

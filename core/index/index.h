@@ -41,11 +41,23 @@ size_t index_count(const struct index *ix);
 size_t index_bytes(const struct index *ix);
 
 /*
- * The score of two contents as score_contents() has it, less what they share
- * only with a large part of all contents in the index (see frequency.h).
+ * A content that is scored against others: what of it need be looked at only
+ * once.  For one thread at a time.
  */
-int index_score(struct index *ix, const struct digests *a,
-		const struct digests *b, int *score_out);
+struct index_subject;
+
+/* Borrows d.  -EINVAL when its SiSe signature is malformed, -ENOMEM. */
+int index_subject_new(struct index *ix, const struct digests *d,
+		      struct index_subject **out);
+void index_subject_free(struct index_subject *s);
+
+/*
+ * Its score against another content as score_contents() has it, less what
+ * they share only with a large part of all contents in the index (see
+ * frequency.h).  -EINVAL as above.
+ */
+int index_score(struct index_subject *s, const struct digests *d,
+		int *score_out);
 
 struct candidate {
 	uint64_t size;

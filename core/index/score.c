@@ -3,11 +3,10 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/index/scan.h"
-#include "core/index/speak.h"
+#include "core/index/score_impl.h"
 
 /*
  * Three measures look at the same quantity, the shared percentage of the
@@ -124,41 +123,30 @@ static double with_sise(double simhash, int distance, double sise,
 	return weight * simhash + (1 - weight) * (between + scattered) / 2;
 }
 
-static void small_measures(const struct digests *a, const struct digests *b,
-			   int *distance_out, int *traits_out)
+/* SiSe included where it has something to say. */
+static int different_contents(const struct subject *s,
+			      const struct digests *other,
+			      const struct sise_signature *signature)
 {
-	struct scan_query query;
-	uint8_t traits[TRAIT_COUNT];
+	uint64_t a = s->digests->size, b = other->size;
+	double ratio = size_ratio(a, b), simhash, traits, percent;
+	uint8_t others_traits[TRAIT_COUNT];
+	int distance, sise;
 
-	scan_query_init(&query, a);
-	scan_traits_of(b, traits);
-	*distance_out = scan_distance(&query, scan_simhash_of(b));
-	*traits_out = scan_equal_traits(&query, traits);
-}
-
-static int different_contents(const struct digests *a, const struct digests *b,
-			      int *score_out)
-{
-	uint64_t smaller = a->size < b->size ? a->size : b->size;
-	uint64_t larger = a->size < b->size ? b->size : a->size;
-	double ratio = size_ratio(a->size, b->size), simhash, traits, percent;
-	int distance, equal, sise, err;
-
-	small_measures(a, b, &distance, &equal);
+	scan_traits_of(other, others_traits);
+	distance = scan_distance(&s->query, scan_simhash_of(other));
 	simhash = simhash_percent(distance, ratio);
-	traits = traits_percent(equal, ratio, (double)smaller / CHUNK_BYTES);
-	err = speak_sise(a, b, &sise);
-	if (err && err != -ENODATA)
-		return err;
-	if (err)
+	traits = traits_percent(scan_equal_traits(&s->query, others_traits),
+				ratio, (double)(a < b ? a : b) / CHUNK_BYTES);
+	if (!s->speaks || !signature ||
+	    speak_sise(&s->speaker, signature, &sise))
 		percent = without_sise(simhash, distance, traits);
 	else if (distance == DISTANCE_NONE)
 		percent = sise;
 	else
 		percent = with_sise(simhash, distance, sise,
-				    sise_scattered(sise, larger));
-	*score_out = bounded(percent, ratio);
-	return 0;
+				    sise_scattered(sise, a < b ? b : a));
+	return bounded(percent, ratio);
 }
 
 static bool is_identical(const struct digests *a, const struct digests *b)
@@ -168,16 +156,48 @@ static bool is_identical(const struct digests *a, const struct digests *b)
 	       !memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
 }
 
+int subject_init(struct subject *s, const struct digests *d)
+{
+	int err = speaker_init(&s->speaker, d);
+
+	if (err && err != -ENODATA)
+		return err;
+	s->speaks = !err;
+	s->digests = d;
+	scan_query_init(&s->query, d);
+	return 0;
+}
+
+int subject_score(const struct subject *s, const struct digests *other,
+		  const struct sise_signature *sise)
+{
+	if (!s->digests->size || !other->size)
+		return 0;
+	if (is_identical(s->digests, other))
+		return 100;
+	return different_contents(s, other, sise);
+}
+
 int score_contents(const struct digests *a, const struct digests *b,
 		   int *score_out)
 {
-	if (!a->size || !b->size) {
-		*score_out = 0;
-		return 0;
+	struct {
+		struct subject subject;
+		struct sise_signature other;
+	} *s = malloc(sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	err = subject_init(&s->subject, a);
+	if (!err) {
+		err = speak_read(b, &s->other);
+		if (!err || err == -ENODATA) {
+			*score_out = subject_score(&s->subject, b,
+						   err ? NULL : &s->other);
+			err = 0;
+		}
 	}
-	if (is_identical(a, b)) {
-		*score_out = 100;
-		return 0;
-	}
-	return different_contents(a, b, score_out);
+	free(s);
+	return err;
 }

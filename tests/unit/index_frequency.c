@@ -7,6 +7,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <errno.h>
 #include <string.h>
 
 #include "core/digest/fingerprint.h"
@@ -74,14 +75,24 @@ static void add_with_header(struct state *s, unsigned count)
 	}
 }
 
+static int score_of(struct state *s, const struct digests *a,
+		    const struct digests *b)
+{
+	struct index_subject *subject;
+	int score;
+
+	assert_int_equal(index_subject_new(s->ix, a, &subject), 0);
+	assert_int_equal(index_score(subject, b, &score), 0);
+	index_subject_free(subject);
+	return score;
+}
+
 static int score(struct state *s, const struct digests *a,
 		 const struct digests *b)
 {
-	int have, other_order;
+	int have = score_of(s, a, b);
 
-	assert_int_equal(index_score(s->ix, a, b, &have), 0);
-	assert_int_equal(index_score(s->ix, b, a, &other_order), 0);
-	assert_int_equal(have, other_order);
+	assert_int_equal(score_of(s, b, a), have);
 	return have;
 }
 
@@ -188,20 +199,79 @@ static void test_common_is_a_share_of_all(void **state)
 
 static void test_malformed_signatures_are_refused(void **state)
 {
+	struct digests good = { .set = DIGEST_BIT(DIGEST_SISE), .size = 9 };
+	struct digests bad = good;
+	struct state *s = *state;
+	struct index_subject *subject;
+	int have = 7;
+
+	good.text[DIGEST_SISE] = (char *)"3(2):ln::3(2):ln";
+	bad.text[DIGEST_SISE] = (char *)"3(2):ln";
+	assert_int_equal(index_learn(s->ix, &bad), -EINVAL);
+	assert_int_equal(index_subject_new(s->ix, &bad, &subject), -EINVAL);
+	assert_int_equal(index_subject_new(s->ix, &good, &subject), 0);
+	assert_int_equal(index_score(subject, &bad, &have), -EINVAL);
+	assert_int_equal(have, 7);
+	index_subject_free(subject);
+}
+
+/* One scored against many gives what each of them alone gives. */
+static void test_a_subject_forgets_what_it_was_scored_against(void **state)
+{
+	enum { COUNT = 12 };
+	struct state *s = *state;
+	struct digests all[COUNT];
+	struct index_subject *subject;
+	char text[LEN];
+	int i, have;
+
+	add_with_header(s, FREQUENCY_COMMON_MIN);
+	for (i = 0; i < COUNT; i++) {
+		make_text(text, HEADER, (uint64_t)i % 3);
+		make_text(text + HEADER, BODY, (uint64_t)i % 4);
+		digest(s, text, LEN - (size_t)(i % 5) * 1700, &all[i]);
+	}
+	digests_release(&all[7]); /* no digest at all */
+	assert_int_equal(index_subject_new(s->ix, &all[0], &subject), 0);
+	for (i = 0; i < COUNT; i++) {
+		assert_int_equal(index_score(subject, &all[i], &have), 0);
+		assert_int_equal(have, score_of(s, &all[i], &all[0]));
+	}
+	index_subject_free(subject);
+	for (i = 0; i < COUNT; i++)
+		digests_release(&all[i]);
+}
+
+static void parse(const char *text, struct sise_signature *out)
+{
+	assert_int_equal(sise_parse(text, strlen(text), out), 0);
+}
+
+static void test_a_feature_is_three_pairs_in_order_at_their_size(void **state)
+{
+	static struct sise_signature counted, same, swapped, other;
+	static struct weighed weighed;
 	struct frequency *f;
-	double factor = 7;
+	int i;
 
 	(void)state;
+	parse("6(5):aAbBcCdD::3(2):ln", &counted);
+	parse("6(5):xxbBcCdD::3(2):ln", &same);
+	parse("6(5):aAbBdDcC::3(2):ln", &swapped);
+	parse("12(11):aAbBcCdD::6(5):ln", &other);
 	assert_int_equal(frequency_new(&f), 0);
-	assert_true(frequency_add(f, "") < 0);
-	assert_true(frequency_add(f, "3(2):AB") < 0);
-	assert_true(frequency_discount(f, 1, "x", "3(2):ln::3(2):ln", &factor) <
-		    0);
-	assert_true(factor == 7);
-	assert_int_equal(frequency_discount(f, 1, "3(2):ln::3(2):ln",
-					    "6(5):ln::12(11):ln", &factor),
-			 0);
-	assert_true(factor == 1);
+	for (i = 0; i < FREQUENCY_COMMON_MIN; i++) {
+		frequency_prepare(f, 1, &counted, &weighed);
+		assert_false(weighed.has_common[0]);
+		frequency_add(f, &counted);
+	}
+	frequency_prepare(f, 1, &same, &weighed);
+	assert_true(weighed.has_common[0]);
+	assert_false(weighed.has_common[1]);
+	frequency_prepare(f, 1, &swapped, &weighed);
+	assert_false(weighed.has_common[0]);
+	frequency_prepare(f, 1, &other, &weighed);
+	assert_false(weighed.has_common[0]);
 	frequency_free(f);
 }
 
@@ -216,7 +286,10 @@ int main(void)
 		WITH_INDEX(test_alike_beyond_the_header_stays_alike),
 		WITH_INDEX(test_nothing_but_header_stays_alike),
 		WITH_INDEX(test_common_is_a_share_of_all),
-		cmocka_unit_test(test_malformed_signatures_are_refused),
+		cmocka_unit_test(
+			test_a_feature_is_three_pairs_in_order_at_their_size),
+		WITH_INDEX(test_malformed_signatures_are_refused),
+		WITH_INDEX(test_a_subject_forgets_what_it_was_scored_against),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
