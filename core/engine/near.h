@@ -4,7 +4,7 @@
 
 #include "core/engine/engine.h"
 
-/* What an inquiry thread works on; private to inquiry.c and near.c. */
+/* What an inquiry thread works on; private to inquiry.c and what it calls. */
 struct request {
 	struct request *next;
 	struct engine *engine;

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/look.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/array.h"
+#include "core/engine/file.h"
+
+/*
+ * Which entries of a directory have something that resembles them, or have it
+ * below them.  For a content the answer is remembered, and only what the index
+ * got since is searched the next time; the files are looked at every time.
+ */
+
+/* ---- whether a file has any ---- */
+
+static struct near memory_get(struct look *l, uint32_t content)
+{
+	struct inquiry *q = &l->e->inquiry;
+	struct near near;
+
+	pthread_mutex_lock(&q->lock);
+	near = q->near[content % NEAR_SLOTS];
+	pthread_mutex_unlock(&q->lock);
+	if (near.content != content)
+		near = (struct near){ .content = content, .upto = 1 };
+	return near;
+}
+
+static void memory_put(struct look *l, const struct near *near)
+{
+	struct inquiry *q = &l->e->inquiry;
+
+	pthread_mutex_lock(&q->lock);
+	q->near[near->content % NEAR_SLOTS] = *near;
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* 1 when a file with that content is a hit. */
+static int has_copy(struct look *l, uint32_t content)
+{
+	size_t before = l->found;
+	bool cut = false;
+	int err = content_hits(l, content, 0, SIZE_MAX, &cut);
+
+	return err ? err : l->found > before;
+}
+
+static int search_near(struct look *l, struct near *near)
+{
+	uint32_t end = index_end(l->e->index);
+	struct scored *scored;
+	struct digests d;
+	size_t count, i;
+	int err;
+
+	err = catalog_content_get(l->txn, near->content, &d);
+	if (err)
+		return err;
+	err = near_contents(l, &d, near->upto, &scored, &count);
+	digests_release(&d);
+	if (err)
+		return err;
+	for (i = 0; i < count && !err; i++) {
+		err = has_copy(l, scored[i].content);
+		if (err == 1)
+			near->near = scored[i].content;
+	}
+	if (!count)
+		near->upto = end;
+	free(scored);
+	memory_put(l, near);
+	return err;
+}
+
+/* 1 when the file has a near-duplicate, 0 when not. */
+static int has_near(struct look *l, const struct file_key *key,
+		    const struct file_record *rec)
+{
+	struct near near;
+	int err;
+
+	if (rec->state != FILE_FRESH || !rec->identity.size ||
+	    !file_is_visible(l, key))
+		return 0;
+	l->self = *key;
+	l->self_content = rec->content;
+	err = has_copy(l, rec->content);
+	if (err)
+		return err;
+	near = memory_get(l, rec->content);
+	if (near.near) {
+		err = has_copy(l, near.near);
+		if (err)
+			return err;
+		near.near = 0;
+		near.upto = 1;
+	}
+	return search_near(l, &near);
+}
+
+/* ---- directories ---- */
+
+static int note_child(void *arg, struct catalog_name name,
+		      const struct file_key *key)
+{
+	(void)name;
+	return key_list_add(arg, key);
+}
+
+static int directory_has_near(struct look *l, const struct file_key *dir)
+{
+	struct key_list stack = { 0 };
+	int err = key_list_add(&stack, dir);
+
+	while (err == 0 && stack.count && !look_is_stopping(l)) {
+		struct file_key key = stack.keys[--stack.count];
+		struct file_record rec;
+
+		if (catalog_file_get(l->txn, &key, &rec))
+			continue;
+		if (rec.state != FILE_DIRECTORY)
+			err = has_near(l, &key, &rec);
+		else
+			err = catalog_directory_each(l->txn, &key, note_child,
+						     &stack);
+	}
+	free(stack.keys);
+	return err;
+}
+
+/* 1 when the entry is to be shown. */
+static int is_worth_showing(struct look *l, int dir_fd, const char *name,
+			    struct stat *st)
+{
+	struct file_identity identity;
+	struct file_record rec;
+	struct file_key key;
+
+	if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
+		return 0;
+	file_key_at(l->e, dir_fd, name, st, &key);
+	if (S_ISDIR(st->st_mode))
+		return directory_has_near(l, &key);
+	if (catalog_file_get(l->txn, &key, &rec))
+		return 0;
+	engine_file_identity(st, &identity);
+	if (!file_identity_equal(&identity, &rec.identity))
+		return 0;
+	return has_near(l, &key, &rec);
+}
+
+static int entry_add(struct engine_entries *entries, const char *name,
+		     const struct stat *st)
+{
+	struct engine_entry *entry;
+
+	entry = array_with_room(entries->entries, entries->count,
+				sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	entries->entries = entry;
+	entry = &entries->entries[entries->count];
+	entry->name = strdup(name);
+	entry->directory = S_ISDIR(st->st_mode);
+	if (!entry->name)
+		return -ENOMEM;
+	entries->count++;
+	return 0;
+}
+
+static int browse_entries(struct look *l, DIR *dir,
+			  struct engine_entries *entries)
+{
+	struct dirent *d;
+	struct stat st;
+	int err = 0;
+
+	while (err >= 0 && !look_is_stopping(l)) {
+		errno = 0;
+		d = readdir(dir);
+		if (!d)
+			return -errno;
+		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+			continue;
+		err = is_worth_showing(l, dirfd(dir), d->d_name, &st);
+		if (err == 1)
+			err = entry_add(entries, d->d_name, &st);
+	}
+	return err < 0 ? err : -ECANCELED;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct engine_entry *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+int near_browse(struct request *r, struct engine_entries *entries_out)
+{
+	struct engine_entries entries = { 0 };
+	struct look l;
+	DIR *dir;
+	int err, fd;
+
+	fd = file_open_beneath(r->fd, "", O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		return fd;
+	dir = fdopendir(fd);
+	if (!dir) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	err = look_begin(r, &l);
+	if (!err) {
+		err = browse_entries(&l, dir, &entries);
+		catalog_abort(l.txn);
+	}
+	closedir(dir);
+	if (err) {
+		engine_entries_release(&entries);
+		return err;
+	}
+	if (entries.count)
+		qsort(entries.entries, entries.count, sizeof(*entries.entries),
+		      compare_entries);
+	*entries_out = entries;
+	return 0;
+}
+
+void engine_entries_release(struct engine_entries *entries)
+{
+	size_t i;
+
+	for (i = 0; i < entries->count; i++)
+		free(entries->entries[i].name);
+	free(entries->entries);
+	*entries = (struct engine_entries){ 0 };
+}
