@@ -216,6 +216,13 @@ fuzz:
 
 fuzzers: $(fuzzers)
 
+# core/ on other processors, emulated: aarch64, and s390x for its byte order.
+FOREIGN ?= aarch64 s390x
+
+.PHONY: foreign
+foreign:
+	@MAKE="$(MAKE)" scripts/check-foreign $(FOREIGN)
+
 .PHONY: lint bench bench-programs
 lint:
 	@scripts/deps build check lint
@@ -268,7 +275,8 @@ help:
 	@echo 'make mount SRC=dir MNT=dir build, then show dir SRC at MNT'
 	@echo 'make check                 install what is missing, build, run all tests'
 	@echo 'make unit | e2e            one kind of test; SAN= applies'
-	@echo 'make fuzz                   look for inputs that break it, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
+	@echo 'make fuzz                  look for inputs that break it, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
+	@echo 'make foreign               test core/ on aarch64 and s390x, emulated'
 	@echo 'make lint                  format, static analysis, layering, manuals'
 	@echo 'make bench                 the digests, ssdeep, ...; the mount, bindfs, ...'
 	@echo 'make install | uninstall   PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
