@@ -13,8 +13,8 @@
  *   page  number 8, pad 2, flags 2, end of offsets 2, start of nodes 2,
  *         offsets 2 each; of an overflow run: number 8, pad 2, flags 2,
  *         pages 4, the value
- *   node  low 2, high 2, flags 2, key size 2, key, value; low and high are
- *         the value's size, in a branch (with the flags) the child's page
+ *   node  number 4, flags 2, key size 2, key, value; the number is the
+ *         value's size, in a branch (with the flags) the child's page
  *   meta  page header, magic 4, version 4, address 8, map size 8, free tree
  *         48, main tree 48, last page 8, transaction 8
  *   tree  pad 4 (of the free tree: page size), flags 2, depth 2, branch

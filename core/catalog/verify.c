@@ -103,7 +103,7 @@ static int node_load(const struct file_map *f, const uint8_t *page, size_t i,
 	n.key_len = host16(p + 6);
 	n.key = p + LMDB_NODE_HEADER_BYTES;
 	n.value = n.key + n.key_len;
-	n.number = host16(p) | (uint64_t)host16(p + 2) << 16;
+	n.number = host32(p);
 	if (branch)
 		n.number |= (uint64_t)n.flags << 32;
 	len = branch ? 0 : n.flags & LMDB_NODE_BIG ? 8 : n.number;
