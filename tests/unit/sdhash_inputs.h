@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_SDHASH_INPUTS_H
 #define TESTS_UNIT_SDHASH_INPUTS_H
 
+#include "core/base/bytes.h"
 #include "core/digest/sdhash.h"
 #include "tests/unit/vectors.h"
 
@@ -85,15 +86,17 @@ static inline void put_text(uint8_t *out, size_t len, uint64_t seed)
 static inline void put_records(uint8_t *out, size_t len, uint64_t seed)
 {
 	struct numbers n = { seed };
-	uint32_t base = (uint32_t)number_draw(&n), fields[4] = { 0 };
+	uint32_t base = (uint32_t)number_draw(&n);
+	uint8_t fields[16] = { 0 };
 	size_t at, part;
 	uint64_t x;
 
 	for (at = 0; at < len; at += part) {
 		x = number_draw(&n);
-		fields[0] = base++;
-		fields[1] = 0xdeadbeef;
-		fields[2] = (uint32_t)(x % 100 | (x >> 32 & 0xff) << 16);
+		store_le32(fields, base++);
+		store_le32(fields + 4, 0xdeadbeef);
+		store_le32(fields + 8,
+			   (uint32_t)(x % 100 | (x >> 32 & 0xff) << 16));
 		part = len - at < sizeof(fields) ? len - at : sizeof(fields);
 		memcpy(out + at, fields, part);
 	}
