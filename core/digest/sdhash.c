@@ -2,18 +2,15 @@
 #include "core/digest/sdhash.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-
-#include "core/base/bytes.h"
 #include "core/digest/sdhash_impl.h"
+#include "core/kernel/kernel.h"
 
-#define HASHES 5 /* the words of a SHA-1 */
-#define SHA1_BYTES 20
+#define HASHES SDHASH_HASH_WORDS
+#define BATCH 64 /* features that are hashed at once */
 #define FILTER_MASK 0x7ff
 #define SIDE_MASK 0x1ffff
 #define SIDE_FEATURES 8738 /* of a full side filter */
@@ -58,30 +55,6 @@ int sdhash_add_filters(struct sdhash_digest *d, size_t count)
 
 /* ---- features ---- */
 
-/* Never freed: the process has it as long as it runs. */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static EVP_MD *sha1;
-
-static void fetch_sha1(void)
-{
-	sha1 = EVP_MD_fetch(NULL, "SHA1", NULL);
-}
-
-static int hash_feature(const struct sdhash *s, const uint8_t *bytes,
-			uint32_t words_out[HASHES])
-{
-	uint8_t hash[SHA1_BYTES];
-	size_t i;
-
-	if (EVP_DigestInit_ex2(s->ctx, sha1, NULL) != 1 ||
-	    EVP_DigestUpdate(s->ctx, bytes, SDHASH_WINDOW) != 1 ||
-	    EVP_DigestFinal_ex(s->ctx, hash, NULL) != 1)
-		return -EIO;
-	for (i = 0; i < HASHES; i++)
-		words_out[i] = load_le32(hash + 4 * i);
-	return 0;
-}
-
 /* Whether that changed the filter. */
 static bool set_bits(uint8_t *filter, uint32_t mask,
 		     const uint32_t words[HASHES])
@@ -118,15 +91,10 @@ static bool is_new(struct sdhash *s, const uint32_t words[HASHES])
 	return true;
 }
 
-static int add_stream_feature(struct sdhash *s, const uint8_t *bytes)
+static int add_stream_feature(struct sdhash *s, const uint32_t words[HASHES])
 {
 	struct sdhash_filter *filter = last_filter(s);
-	uint32_t words[HASHES];
-	int err;
 
-	err = hash_feature(s, bytes, words);
-	if (err)
-		return err;
 	if (!set_bits(filter->bits, FILTER_MASK, words))
 		return 0;
 	if (s->rules == SDHASH_4_0 && !is_new(s, words))
@@ -138,15 +106,20 @@ static int add_stream_feature(struct sdhash *s, const uint8_t *bytes)
 
 static int take_stream_features(struct sdhash *s, size_t count)
 {
-	size_t i;
+	const struct kernel_sdhash *kernel = kernel_best()->sdhash;
+	size_t i, k, part;
+	uint32_t words[BATCH][HASHES];
 	int err;
 
-	for (i = 0; i < count; i++) {
-		if (s->scores[i] <= STREAM_ABOVE)
-			continue;
-		err = add_stream_feature(s, s->data + i);
-		if (err)
-			return err;
+	count = kernel->pick(s->scores, count, STREAM_ABOVE + 1, s->places);
+	for (i = 0; i < count; i += part) {
+		part = count - i < BATCH ? count - i : BATCH;
+		kernel->hash(s->data, s->places + i, part, words);
+		for (k = 0; k < part; k++) {
+			err = add_stream_feature(s, words[k]);
+			if (err)
+				return err;
+		}
 	}
 	return 0;
 }
@@ -175,32 +148,63 @@ static void choose_score(const uint8_t *scores, size_t count,
 	*allowed_out = SDHASH_BLOCK_FEATURES - sum;
 }
 
+/* Features of score are taken as long as some are allowed, higher ones in any
+ * case. */
+struct choice {
+	unsigned score;
+	unsigned allowed;
+};
+
+static bool is_chosen(const struct choice *c, unsigned score)
+{
+	return score > c->score || (score == c->score && c->allowed > 0);
+}
+
+/* What is chosen when it is hashed need not be chosen any more when those
+ * before it are in. */
+static void take_batch(struct sdhash *s, const uint16_t *places, size_t count,
+		       struct choice *c)
+{
+	struct sdhash_filter *filter = last_filter(s);
+	uint32_t words[BATCH][HASHES];
+	unsigned score;
+	size_t i;
+
+	kernel_best()->sdhash->hash(s->data, places, count, words);
+	for (i = 0; i < count && filter->count < SDHASH_BLOCK_FEATURES; i++) {
+		score = s->scores[places[i]];
+		if (!is_chosen(c, score) ||
+		    !set_bits(filter->bits, FILTER_MASK, words[i]))
+			continue;
+		filter->count++;
+		c->allowed -= score == c->score;
+	}
+}
+
 static int take_block_features(struct sdhash *s, size_t count, bool full)
 {
-	unsigned score = BLOCK_FROM, allowed = SDHASH_BLOCK_FEATURES;
-	struct sdhash_filter *filter;
-	uint32_t words[HASHES];
-	size_t i;
+	struct choice c = { BLOCK_FROM, SDHASH_BLOCK_FEATURES };
+	uint16_t batch[BATCH];
+	size_t i, fill = 0;
 	int err;
 
 	err = sdhash_add_filters(s->digest, 1);
 	if (err)
 		return err;
-	filter = last_filter(s);
 	if (full)
-		choose_score(s->scores, count, &score, &allowed);
-	for (i = 0; i < count && filter->count < SDHASH_BLOCK_FEATURES; i++) {
-		if (s->scores[i] < score ||
-		    (s->scores[i] == score && allowed == 0))
+		choose_score(s->scores, count, &c.score, &c.allowed);
+	count = kernel_best()->sdhash->pick(s->scores, count, (uint8_t)c.score,
+					    s->places);
+	for (i = 0; i < count; i++) {
+		if (!is_chosen(&c, s->scores[s->places[i]]))
 			continue;
-		err = hash_feature(s, s->data + i, words);
-		if (err)
-			return err;
-		if (!set_bits(filter->bits, FILTER_MASK, words))
-			continue;
-		filter->count++;
-		allowed -= s->scores[i] == score;
+		batch[fill++] = s->places[i];
+		if (fill == BATCH) {
+			take_batch(s, batch, fill, &c);
+			fill = 0;
+		}
 	}
+	take_batch(s, batch, fill, &c);
 	return 0;
 }
 
@@ -222,13 +226,15 @@ static void begin_chunk(struct sdhash *s)
  * steps places. */
 static void rank_and_score(struct sdhash *s, size_t steps)
 {
+	const struct kernel_sdhash *kernel = kernel_best()->sdhash;
 	size_t windows = s->fill - SDHASH_WINDOW;
 
-	sdhash_rank_windows(s->data + s->ranked, windows - s->ranked,
-			    s->ranks + s->ranked);
+	kernel->rank(s->data + s->ranked, windows - s->ranked,
+		     s->ranks + s->ranked);
 	s->ranked = windows;
-	memset(s->ranks + windows, 0, SDHASH_WINDOW * sizeof(s->ranks[0]));
-	sdhash_score_ranks(&s->lowest, s->ranks, steps, s->scores);
+	memset(s->ranks + windows, 0,
+	       (SDHASH_WINDOW + SDHASH_RANK_ROOM) * sizeof(s->ranks[0]));
+	kernel->score(&s->lowest, s->ranks, steps, s->scores);
 }
 
 /* Of a stream, when data is full; what can not be finished is kept. */
@@ -291,21 +297,6 @@ static int take_bytes(struct sdhash *s, const uint8_t *bytes, size_t len)
 }
 
 /* ---- the interface ---- */
-
-int sdhash_init(struct sdhash *s)
-{
-	(void)pthread_once(&once, fetch_sha1);
-	if (!sha1)
-		return -ENOTSUP;
-	s->ctx = EVP_MD_CTX_new();
-	return s->ctx ? 0 : -ENOMEM;
-}
-
-void sdhash_release(struct sdhash *s)
-{
-	EVP_MD_CTX_free(s->ctx);
-	s->ctx = NULL;
-}
 
 int sdhash_begin(struct sdhash *s, enum sdhash_rules rules, uint32_t block_size,
 		 struct sdhash_digest *digest_out)

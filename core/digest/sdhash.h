@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/kernel/sdhash.h"
 
 /*
  * sdhash (Roussev, Data Fingerprinting with Similarity Digests, 2010), bit for
@@ -19,7 +20,6 @@
  *
  * The digest is about 2.6 % (blocks of 16 KiB: 1.6 %) of the input.
  */
-#define SDHASH_WINDOW 64
 #define SDHASH_MIN_SIZE 512
 #define SDHASH_FILTER_BYTES 256
 #define SDHASH_STREAM_FEATURES 160 /* of a full filter */
@@ -27,6 +27,9 @@
 #define SDHASH_BLOCK_UNIT 1024
 #define SDHASH_MAX_BLOCK 16384
 #define SDHASH_SIDE_BYTES 16384
+/* Scores of 15 or more that a block can have at most: a window adds 1, and up
+ * to 65 of those before may have added to it. */
+#define SDHASH_PLACES ((SDHASH_MAX_BLOCK + SDHASH_WINDOW + 1) / 15)
 
 /* ---- the digest ---- */
 
@@ -57,22 +60,12 @@ enum sdhash_rules {
 	SDHASH_3_4,
 };
 
-/* The minimum of the window of ranks. */
-struct sdhash_lowest {
-	size_t at;
-	uint16_t rank; /* 0: none */
-	/* The one place of the window that nobody has looked at; 0: nothing is
-	 * known of the window. */
-	size_t unseen;
-};
-
 /*
  * Works in chunks that have nothing to do with each other: the blocks, or
  * 32 MiB of a stream.  data has what is not finished of the growing chunk; its
  * ranks and scores stand at the same index.
  */
 struct sdhash {
-	struct evp_md_ctx_st *ctx; /* owned */
 	enum sdhash_rules rules;
 	struct sdhash_digest *digest; /* borrowed from begin to final */
 	uint64_t size;
@@ -83,21 +76,18 @@ struct sdhash {
 	uint32_t side_count; /* features of this chunk in side */
 	uint8_t side[SDHASH_SIDE_BYTES];
 	uint8_t data[SDHASH_MAX_BLOCK];
-	uint16_t ranks[SDHASH_MAX_BLOCK];
+	uint16_t ranks[SDHASH_MAX_BLOCK + SDHASH_RANK_ROOM];
 	uint8_t scores[SDHASH_MAX_BLOCK];
+	uint16_t places[SDHASH_PLACES];
 };
-
-/* -ENOTSUP without SHA-1, -ENOMEM. */
-int sdhash_init(struct sdhash *s);
-void sdhash_release(struct sdhash *s);
 
 /*
  * Any number of inputs one after the other: begin, update..., final.  After a
- * failure only begin and release may follow.
+ * failure only begin may follow.
  *
  * block_size is 0 for a stream digest or a multiple of 1024 up to 16384
  * (-EINVAL else).  digest_out is emptied, but for its name, and grows while it
- * is computed: -ENOMEM.  It is complete after final.  -EIO when SHA-1 fails.
+ * is computed: -ENOMEM.  It is complete after final.
  */
 int sdhash_begin(struct sdhash *s, enum sdhash_rules rules, uint32_t block_size,
 		 struct sdhash_digest *digest_out);

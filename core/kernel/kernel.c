@@ -5,14 +5,15 @@
 
 #include "core/kernel/md4.h"
 #include "core/kernel/rdc.h"
+#include "core/kernel/sdhash.h"
 #include "core/kernel/window.h"
 
 /* Each needs all that the ones before it need. */
 static const struct kernel_ops variants[] = {
-	{ "scalar", &rdc_scalar, &md4_scalar, &window_scalar },
+	{ "scalar", &rdc_scalar, &md4_scalar, &window_scalar, &sdhash_scalar },
 #ifdef __x86_64__
-	{ "avx2", &rdc_avx2, &md4_avx2, &window_avx2 },
-	{ "avx512", &rdc_avx512, &md4_avx512, &window_avx512 },
+	{ "avx2", &rdc_avx2, &md4_avx2, &window_avx2, &sdhash_avx2 },
+	{ "avx512", &rdc_avx512, &md4_avx512, &window_avx512, &sdhash_avx512 },
 #endif
 };
 

@@ -15,6 +15,7 @@ struct kernel_ops {
 	const struct kernel_rdc *rdc;
 	const struct kernel_md4 *md4;
 	const struct kernel_window *window;
+	const struct kernel_sdhash *sdhash;
 };
 
 /* The fastest that processor and operating system can run. */

@@ -6,7 +6,6 @@
 
 #include "core/base/hex.h"
 #include "core/digest/sdhash.h"
-#include "core/digest/sdhash_impl.h"
 #include "tests/unit/sdhash_inputs.h"
 
 /* Golden values: the program itself, see tests/vectors/sdhash/README.md. */
@@ -210,128 +209,6 @@ static void the_check_notices_a_wrong_value(void **state)
 	tsv_close(&lines);
 }
 
-/* ---- features ---- */
-
-static void check_trace(const char *name)
-{
-	struct sdhash_lowest lowest = { 0 };
-	struct bytes input = input_named(name);
-	size_t i, steps = input.len - SDHASH_WINDOW;
-	uint8_t *scores = calloc(input.len, 1);
-	uint16_t *ranks = calloc(input.len, sizeof(*ranks));
-	struct tsv lines;
-	char path[128];
-
-	assert_true(scores && ranks);
-	sdhash_rank_windows(input.data, steps, ranks);
-	sdhash_score_ranks(&lowest, ranks, steps, scores);
-	(void)snprintf(path, sizeof(path), SDHASH_DIR "trace/%s.tsv", name);
-	lines = tsv_open(path);
-	assert_true(tsv_next(&lines));
-	for (i = 0; tsv_next(&lines); i++) {
-		assert_int_equal(strtoul(lines.fields[2], NULL, 10), ranks[i]);
-		assert_int_equal(strtoul(lines.fields[3], NULL, 10), scores[i]);
-	}
-	assert_true(i >= steps);
-	tsv_close(&lines);
-	free(input.data);
-	free(scores);
-	free(ranks);
-}
-
-static void ranks_and_scores_are_the_programs(void **state)
-{
-	(void)state;
-	check_trace("rand_512");
-	check_trace("rand_1000");
-	check_trace("text_1000");
-	check_trace("mixed_2049");
-}
-
-/* The rule as the program has it, place by place. */
-static void model_scores(const uint16_t *ranks, size_t steps, uint8_t *scores)
-{
-	const size_t w = SDHASH_WINDOW;
-	size_t i, j, m = 0;
-	uint16_t k = ranks[0];
-
-	for (i = 0; i < steps; i++) {
-		if (i > 0 && k > 0 && i < m && ranks[i + w] >= k) {
-			if (ranks[i + w] == k)
-				m = i + w;
-			scores[m]++;
-			continue;
-		}
-		m = i;
-		k = ranks[i];
-		for (j = i + 1; j < i + w; j++) {
-			if (ranks[j] != 0 && ranks[j] < k) {
-				k = ranks[j];
-				m = j;
-			} else if (m == j - 1 && ranks[j] == k) {
-				m = j;
-			}
-		}
-		if (k > 0)
-			scores[m]++;
-	}
-}
-
-#define MODEL_STEPS 700
-
-/* Few different ranks tie often; runs of them and zeros are common. */
-static void random_ranks(struct numbers *n, uint16_t *ranks)
-{
-	uint64_t different =
-		1 + number_draw(n) % (number_draw(n) % 2 ? 6 : 991);
-	uint64_t repeat = 1 + number_draw(n) % 5;
-	uint64_t zeros = number_draw(n) % 90;
-	size_t i;
-
-	memset(ranks, 0, (MODEL_STEPS + SDHASH_WINDOW) * sizeof(*ranks));
-	for (i = 0; i < MODEL_STEPS; i++) {
-		if (i > 0 && number_draw(n) % repeat)
-			ranks[i] = ranks[i - 1];
-		else if (number_draw(n) % 100 >= zeros)
-			ranks[i] = (uint16_t)(number_draw(n) % different);
-	}
-}
-
-/* All steps in parts of random lengths, as pieces of a stream are. */
-static void score_in_parts(struct numbers *n, const uint16_t *ranks,
-			   uint8_t *scores)
-{
-	struct sdhash_lowest lowest = { 0 };
-	size_t at, part;
-
-	for (at = 0; at < MODEL_STEPS; at += part) {
-		part = number_draw(n) % 300;
-		part = part < MODEL_STEPS - at ? part : MODEL_STEPS - at;
-		sdhash_score_ranks(&lowest, ranks + at, part, scores + at);
-	}
-}
-
-static void scores_follow_the_model(void **state)
-{
-	uint8_t have[MODEL_STEPS + SDHASH_WINDOW];
-	uint8_t want[MODEL_STEPS + SDHASH_WINDOW];
-	uint16_t ranks[MODEL_STEPS + SDHASH_WINDOW];
-	struct numbers n;
-	uint64_t seed;
-
-	(void)state;
-	for (seed = 1; seed <= 3000; seed++) {
-		n.state = seed;
-		random_ranks(&n, ranks);
-		memset(want, 0, sizeof(want));
-		memset(have, 0, sizeof(have));
-		model_scores(ranks, MODEL_STEPS, want);
-		score_in_parts(&n, ranks, have);
-		if (memcmp(want, have, sizeof(want)) != 0)
-			fail_msg("seed %" PRIu64, seed);
-	}
-}
-
 /* ---- pieces ---- */
 
 static void check_splits(const char *name, uint32_t block_size)
@@ -374,13 +251,11 @@ static void every_byte_by_itself(void **state)
 
 	(void)state;
 	assert_int_equal(digest_bytes(b, SDHASH_3_4, 0, 0, &whole), 0);
-	assert_int_equal(sdhash_init(&s), 0);
 	assert_int_equal(sdhash_begin(&s, SDHASH_3_4, 0, &single), 0);
 	for (i = 0; i < b.len; i++)
 		assert_int_equal(sdhash_update(&s, b.data + i, 1), 0);
 	assert_int_equal(sdhash_final(&s), 0);
 	assert_true(same_digest(&whole, &single));
-	sdhash_release(&s);
 	sdhash_digest_release(&whole);
 	sdhash_digest_release(&single);
 	free(b.data);
@@ -438,19 +313,15 @@ static void other_block_sizes_are_refused(void **state)
 	size_t i;
 
 	(void)state;
-	assert_int_equal(sdhash_init(&s), 0);
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		assert_int_equal(sdhash_begin(&s, SDHASH_4_0, sizes[i], &d),
 				 -EINVAL);
-	sdhash_release(&s);
 	sdhash_digest_release(&d);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks_and_scores_are_the_programs),
-		cmocka_unit_test(scores_follow_the_model),
 		cmocka_unit_test(digests_are_the_programs),
 		cmocka_unit_test(the_check_notices_a_wrong_value),
 		cmocka_unit_test(any_split_gives_the_same),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/sdhash_impl.h"
+#include "core/kernel/sdhash_impl.h"
 
 /* E(c) = floor(-(c / 64) * log2(c / 64) / 6 * 1024000), E(0) = 0. */
 const int32_t sdhash_entropy[SDHASH_WINDOW + 1] = {
@@ -88,16 +88,26 @@ const uint16_t sdhash_rank[SDHASH_RANKS] = {
 	0,   0,   0,   0,   0,   0,   0,
 };
 
-/* By 4096 / (features of both filters). */
-const uint16_t sdhash_cutoff[SDHASH_CUTOFFS] = {
-	1250, 1250, 1250, 1250, 1006, 806, 650, 534, 442, 374, 319, 273, 240,
-	210,  184,  166,  148,  132,  121, 110, 100, 93,  85,  78,  72,  67,
-	63,   59,   55,   52,   48,   45,  43,  40,  38,  37,  35,  32,  31,
-	30,   28,   27,   26,   25,   24,  23,  22,  21,  20,  19,  19,  18,
-	18,   17,   16,   15,   15,   15,  15,  14,  13,  13,  12,  12,  12,
-	12,   12,   11,   11,   10,   10,  10,  10,  10,  10,  9,   9,   9,
-	9,    9,    9,    9,    8,    8,   8,   8,   8,   7,   7,   7,   7,
-	7,    7,    7,    7,    6,    6,   6,   6,   6,   6,   6,   5,   5,
-	5,    5,    5,    5,    5,    4,   4,   4,   4,   4,   4,   4,   4,
-	4,    4,    4,    4,    3,    3,   3,   3,   3,   3,   3,   3,
+const uint32_t sdhash_sha1_start[SDHASH_HASH_WORDS] = {
+	0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0,
+};
+
+/* The words of FIPS 180-4, 6.1.2, of a block that begins with the bit that
+ * ends a message and ends with the length of 512 bits, and the constants of
+ * 4.2.1. */
+const uint32_t sdhash_sha1_padding[SHA1_ROUNDS] = {
+	0xda827999, 0x5a827999, 0x5a827999, 0x5a827999, 0x5a827999, 0x5a827999,
+	0x5a827999, 0x5a827999, 0x5a827999, 0x5a827999, 0x5a827999, 0x5a827999,
+	0x5a827999, 0x5a827999, 0x5a827999, 0x5a827b99, 0x5a82799a, 0x5a827999,
+	0x5a827d99, 0x5a82799b, 0x6ed9eba1, 0x6ed9f3a1, 0x6ed9eba5, 0x6ed9efa1,
+	0x6ed9fba3, 0x6ed9eba9, 0x6ed9eba1, 0x6eda0ba1, 0x6ed9ebb1, 0x6ed9ffa1,
+	0x6eda2bab, 0x6ed9f7c1, 0x6ed9eba7, 0x6eda6ba1, 0x6ed9fbe1, 0x6eda3ba9,
+	0x6edaebc9, 0x6ed9fc21, 0x6ed9eba9, 0x6edbfba1, 0x8f1bbde4, 0x8f1cfcdc,
+	0x8f1fbd7c, 0x8f1c86dc, 0x8f1bbd40, 0x8f23ccdc, 0x8f1cd0e4, 0x8f20f564,
+	0x8f2bbf78, 0x8f1cc4dc, 0x8f1c0d5c, 0x8f3ccd04, 0x8f1bcd64, 0x8f303cdc,
+	0x8f5bc71c, 0x8f28acdc, 0x8f1cc344, 0x8f9ccd5c, 0x8f2cfd64, 0x8f6d555c,
+	0xcb62ea9e, 0xca7491d6, 0xca63ca7e, 0xcc749256, 0xca63cabe, 0xcba2c1d6,
+	0xce6461d6, 0xcb2cc256, 0xca6325d6, 0xd272c1d6, 0xcb76c9d6, 0xcf9b69d6,
+	0xda655de6, 0xcb6bc1d6, 0xcab38256, 0xeb7469f6, 0xca734a96, 0xdee441d6,
+	0x0a6e0296, 0xd756a256,
 };
