@@ -126,28 +126,6 @@ static int take_stream_features(struct sdhash *s, size_t count)
 
 /* ---- block digests ---- */
 
-/*
- * A full block gives its most popular features: all above a score, and the
- * first of that score until the filter is full.  Where the filter can not be
- * filled, the program takes those one below its own minimum as well.
- */
-static void choose_score(const uint8_t *scores, size_t count,
-			 unsigned *score_out, unsigned *allowed_out)
-{
-	unsigned histogram[MAX_SCORE + 1] = { 0 };
-	unsigned sum = 0, score = MAX_SCORE;
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		if (scores[i] >= BLOCK_FROM)
-			histogram[scores[i]]++;
-	while (score >= BLOCK_FROM &&
-	       sum + histogram[score] <= SDHASH_BLOCK_FEATURES)
-		sum += histogram[score--];
-	*score_out = score;
-	*allowed_out = SDHASH_BLOCK_FEATURES - sum;
-}
-
 /* Features of score are taken as long as some are allowed, higher ones in any
  * case. */
 struct choice {
@@ -158,6 +136,24 @@ struct choice {
 static bool is_chosen(const struct choice *c, unsigned score)
 {
 	return score > c->score || (score == c->score && c->allowed > 0);
+}
+
+/*
+ * A full block gives its most popular features: all above a score, and the
+ * first of that score until the filter is full.  Where the filter can not be
+ * filled, the program takes those one below its own minimum as well.
+ */
+static struct choice choose_score(const struct sdhash *s, size_t count)
+{
+	struct choice c = { MAX_SCORE, SDHASH_BLOCK_FEATURES };
+	unsigned histogram[MAX_SCORE + 1] = { 0 };
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		histogram[s->scores[s->places[i]]]++;
+	while (c.score >= BLOCK_FROM && histogram[c.score] <= c.allowed)
+		c.allowed -= histogram[c.score--];
+	return c;
 }
 
 /* What is chosen when it is hashed need not be chosen any more when those
@@ -191,10 +187,10 @@ static int take_block_features(struct sdhash *s, size_t count, bool full)
 	err = sdhash_add_filters(s->digest, 1);
 	if (err)
 		return err;
-	if (full)
-		choose_score(s->scores, count, &c.score, &c.allowed);
-	count = kernel_best()->sdhash->pick(s->scores, count, (uint8_t)c.score,
+	count = kernel_best()->sdhash->pick(s->scores, count, BLOCK_FROM - 1,
 					    s->places);
+	if (full)
+		c = choose_score(s, count);
 	for (i = 0; i < count; i++) {
 		if (!is_chosen(&c, s->scores[s->places[i]]))
 			continue;

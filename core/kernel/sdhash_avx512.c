@@ -197,6 +197,7 @@ static TARGET inline void expand(__m512i words[SHA1_ROUNDS])
 	__m512i x;
 	size_t i, k;
 
+#pragma GCC unroll 16
 	for (i = 16; i < SHA1_ROUNDS; i++) {
 		x = _mm512_ternarylogic_epi32(words[i - 3], words[i - 8],
 					      words[i - 14], 0x96);
