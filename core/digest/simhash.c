@@ -9,7 +9,7 @@
 #include "core/kernel/kernel.h"
 
 /* Windows whose keys are taken together. */
-#define BATCH 256
+#define BATCH 1024
 
 /* ---- the set of keys ---- */
 
@@ -109,10 +109,11 @@ static void lower_limit(struct simhash *s)
 
 /* ---- the stream ---- */
 
-/* Whether all windows are the same. */
+/* Whether all windows are the same; the first two tell most often. */
 static bool is_run(const uint8_t *bytes, size_t count)
 {
-	return memcmp(bytes, bytes + 1, count + SIMHASH_WINDOW - 2) == 0;
+	return memcmp(bytes, bytes + 1, SIMHASH_WINDOW - 1) == 0 &&
+	       memcmp(bytes, bytes + 1, count + SIMHASH_WINDOW - 2) == 0;
 }
 
 static void add_batch(struct simhash *s, const uint8_t *bytes, size_t count)
@@ -122,7 +123,7 @@ static void add_batch(struct simhash *s, const uint8_t *bytes, size_t count)
 
 	if (is_run(bytes, count))
 		count = 1;
-	picked = s->ops->pick(bytes, count, s->limit, keys);
+	picked = s->ops->pick(bytes, count, 0, s->limit, keys);
 	for (i = 0; i < picked; i++)
 		s->has_zero |= keys[i] == 0;
 	s->ops->insert(&s->set, keys, picked);

@@ -32,12 +32,12 @@ struct window_set {
 
 struct kernel_window {
 	/*
-	 * Writes the keys up to limit of the count windows that start at
-	 * bytes, bytes + 1 and so on, and returns their number.  Reads
+	 * Writes the keys from low up to high of the count windows that start
+	 * at bytes, bytes + 1 and so on, and returns their number.  Reads
 	 * count + 7 bytes, none if count is 0; writes within keys_out[count].
 	 */
-	size_t (*pick)(const uint8_t *bytes, size_t count, uint64_t limit,
-		       uint64_t *keys_out);
+	size_t (*pick)(const uint8_t *bytes, size_t count, uint64_t low,
+		       uint64_t high, uint64_t *keys_out);
 
 	/* Adds keys; 0 among them changes nothing. */
 	void (*insert)(struct window_set *set, const uint64_t *keys,

@@ -4,6 +4,7 @@
 #ifdef __x86_64__
 
 #include <immintrin.h>
+#include <stdbool.h>
 
 #define TARGET __attribute__((target("avx2,bmi,popcnt")))
 
@@ -36,16 +37,26 @@ TARGET static inline __m256i rotate(__m256i x, int left)
 			       _mm256_srli_epi64(x, 64 - left));
 }
 
-/* The last step of the hash and its inverse; see window_impl.h. */
-TARGET static inline __m256i finish(__m256i y)
+/* The last step of the hash but for its last xor, and all of it; then the
+ * inverse: see window_impl.h. */
+TARGET static inline __m256i nearly_finish(__m256i y)
 {
 	const __m256i eight = _mm256_set1_epi64x(8);
 	__m256i t;
 
 	y = multiply(y, WINDOW_PRIME);
 	t = _mm256_add_epi64(_mm256_srli_epi64(y, 35), eight);
-	y = multiply(_mm256_xor_si256(y, t), WINDOW_PRIME);
+	return multiply(_mm256_xor_si256(y, t), WINDOW_PRIME);
+}
+
+TARGET static inline __m256i finish_nearly(__m256i y)
+{
 	return _mm256_xor_si256(y, _mm256_srli_epi64(y, 28));
+}
+
+TARGET static inline __m256i finish(__m256i y)
+{
+	return finish_nearly(nearly_finish(y));
 }
 
 TARGET static inline __m256i undo_finish(__m256i key)
@@ -60,12 +71,15 @@ TARGET static inline __m256i undo_finish(__m256i key)
 	return multiply(_mm256_xor_si256(y, t), WINDOW_INVERSE);
 }
 
-TARGET static inline __m256i keys_of(__m128i bytes)
+/* The keys of 4 windows, of 16 bytes, but for the last xor. */
+TARGET static inline __m256i nearly_keys_of(const uint8_t *bytes)
 {
 	const __m256i seed = _mm256_set1_epi64x((long long)WINDOW_SEED_1);
-	__m256i x = _mm256_xor_si256(spread(bytes), seed);
+	__m256i x;
 
-	return finish(_mm256_xor_si256(
+	x = spread(_mm_loadu_si128((const void *)bytes));
+	x = _mm256_xor_si256(x, seed);
+	return nearly_finish(_mm256_xor_si256(
 		x, _mm256_xor_si256(rotate(x, 49), rotate(x, 24))));
 }
 
@@ -125,20 +139,44 @@ TARGET static inline size_t store_some(uint64_t *out, unsigned which,
 	return (size_t)_mm_popcnt_u32(which);
 }
 
-TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t limit,
-			  uint64_t *keys_out)
+/* Most often none of 16 windows is wanted.  The last xor of the hash leaves the
+ * top bits alone, and they tell. */
+TARGET static inline bool any_of_16(const uint8_t *bytes, uint64_t high)
 {
-	const __m256i most = _mm256_set1_epi64x((long long)limit);
-	size_t i, picked = 0;
+	const __m256i most = _mm256_set1_epi32(
+		(int)(high >> 32 | UINT32_MAX >> WINDOW_TOP_BITS));
+	__m256i a = _mm256_min_epu32(nearly_keys_of(bytes),
+				     nearly_keys_of(bytes + 4));
+	__m256i b = _mm256_min_epu32(nearly_keys_of(bytes + 8),
+				     nearly_keys_of(bytes + 12));
+	__m256i least = _mm256_min_epu32(a, b);
+	__m256i wanted =
+		_mm256_cmpeq_epi32(_mm256_min_epu32(least, most), least);
+
+	return _mm256_movemask_pd(_mm256_castsi256_pd(wanted)) != 0;
+}
+
+TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t low,
+			  uint64_t high, uint64_t *keys_out)
+{
+	const __m256i lows = _mm256_set1_epi64x((long long)low);
+	const __m256i span = _mm256_set1_epi64x((long long)(high - low));
+	size_t i, k, picked = 0;
 	__m256i keys;
 
 	/* 16 bytes are read for 4 windows, 5 more than they have. */
-	for (i = 0; i + 8 < count; i += 4) {
-		keys = keys_of(_mm_loadu_si128((const void *)(bytes + i)));
-		picked +=
-			store_some(keys_out + picked, up_to(keys, most), keys);
+	for (i = 0; i + 21 <= count; i += 16) {
+		if (high < WINDOW_DENSE && !any_of_16(bytes + i, high))
+			continue;
+		for (k = i; k < i + 16; k += 4) {
+			keys = finish_nearly(nearly_keys_of(bytes + k));
+			picked += store_some(
+				keys_out + picked,
+				up_to(_mm256_sub_epi64(keys, lows), span),
+				keys);
+		}
 	}
-	return picked + window_scalar.pick(bytes + i, count - i, limit,
+	return picked + window_scalar.pick(bytes + i, count - i, low, high,
 					   keys_out + picked);
 }
 

@@ -4,24 +4,27 @@
 #ifdef __x86_64__
 
 #include <immintrin.h>
+#include <stdbool.h>
 
-#define TARGET                                                             \
-	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,popcnt," \
-			      "bmi")))
+#define TARGET                                                      \
+	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl," \
+			      "avx512vbmi,popcnt,bmi")))
 
-/* Windows at offsets 0..7 of 16 bytes, with their halves swapped. */
-TARGET static inline __m512i spread(__m128i bytes)
+/* The 8 windows from byte first on, with their halves swapped. */
+TARGET static inline __m512i spread(__m512i bytes, int first)
 {
 	const __m512i order = _mm512_set_epi64(
 		0x0a0908070e0d0c0b, 0x090807060d0c0b0a, 0x080706050c0b0a09,
 		0x070605040b0a0908, 0x060504030a090807, 0x0504030209080706,
 		0x0403020108070605, 0x0302010007060504);
 
-	return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytes), order);
+	return _mm512_permutexvar_epi8(
+		_mm512_add_epi8(order, _mm512_set1_epi8((char)first)), bytes);
 }
 
-/* The last step of the hash and its inverse; see window_impl.h. */
-TARGET static inline __m512i finish(__m512i y)
+/* The last step of the hash but for its last xor, and all of it; then the
+ * inverse: see window_impl.h. */
+TARGET static inline __m512i nearly_finish(__m512i y)
 {
 	const __m512i prime = _mm512_set1_epi64((long long)WINDOW_PRIME);
 	const __m512i eight = _mm512_set1_epi64(8);
@@ -29,8 +32,17 @@ TARGET static inline __m512i finish(__m512i y)
 
 	y = _mm512_mullo_epi64(y, prime);
 	t = _mm512_add_epi64(_mm512_srli_epi64(y, 35), eight);
-	y = _mm512_mullo_epi64(_mm512_xor_si512(y, t), prime);
+	return _mm512_mullo_epi64(_mm512_xor_si512(y, t), prime);
+}
+
+TARGET static inline __m512i finish_nearly(__m512i y)
+{
 	return _mm512_xor_si512(y, _mm512_srli_epi64(y, 28));
+}
+
+TARGET static inline __m512i finish(__m512i y)
+{
+	return finish_nearly(nearly_finish(y));
 }
 
 TARGET static inline __m512i undo_finish(__m512i key)
@@ -46,13 +58,14 @@ TARGET static inline __m512i undo_finish(__m512i key)
 	return _mm512_mullo_epi64(_mm512_xor_si512(y, t), inverse);
 }
 
-TARGET static inline __m512i keys_of(__m128i bytes)
+/* The keys of 8 windows but for the last xor. */
+TARGET static inline __m512i nearly_keys_of(__m512i bytes, int first)
 {
 	const __m512i seed = _mm512_set1_epi64((long long)WINDOW_SEED_1);
-	__m512i x = _mm512_xor_si512(spread(bytes), seed);
+	__m512i x = _mm512_xor_si512(spread(bytes, first), seed);
 
-	return finish(_mm512_ternarylogic_epi64(x, _mm512_rol_epi64(x, 49),
-						_mm512_rol_epi64(x, 24), 0x96));
+	return nearly_finish(_mm512_ternarylogic_epi64(
+		x, _mm512_rol_epi64(x, 49), _mm512_rol_epi64(x, 24), 0x96));
 }
 
 TARGET static inline __m512i values_of(const uint64_t *keys)
@@ -71,21 +84,93 @@ TARGET static inline size_t store_some(uint64_t *out, __mmask8 which,
 	return (size_t)_mm_popcnt_u32(which);
 }
 
-TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t limit,
-			  uint64_t *keys_out)
+/* The least of 32 windows' keys but for the last xor. */
+TARGET static inline __m512i least_of(__m512i bytes, int first)
 {
-	const __m512i most = _mm512_set1_epi64((long long)limit);
-	size_t i, picked = 0;
-	__m512i keys;
+	__m512i a = _mm512_min_epu64(nearly_keys_of(bytes, first),
+				     nearly_keys_of(bytes, first + 8));
+	__m512i b = _mm512_min_epu64(nearly_keys_of(bytes, first + 16),
+				     nearly_keys_of(bytes, first + 24));
 
-	/* 16 bytes are read for 8 windows, one more than they have. */
-	for (i = 0; i + 8 < count; i += 8) {
-		keys = keys_of(_mm_loadu_si128((const void *)(bytes + i)));
-		picked += store_some(keys_out + picked,
-				     _mm512_cmple_epu64_mask(keys, most), keys);
+	return _mm512_min_epu64(a, b);
+}
+
+struct range {
+	__m512i low, span;
+};
+
+TARGET static inline size_t pick_eight(uint64_t *out, __m512i nearly_keys,
+				       struct range r)
+{
+	__m512i keys = finish_nearly(nearly_keys);
+	__m512i above_low = _mm512_sub_epi64(keys, r.low);
+
+	return store_some(out, _mm512_cmple_epu64_mask(above_low, r.span),
+			  keys);
+}
+
+/* The last windows, at most 8 of them. */
+TARGET static size_t pick_last(const uint8_t *bytes, size_t count,
+			       struct range r, uint64_t *keys_out)
+{
+	const __mmask64 which_bytes = (UINT64_C(1) << (count + 7)) - 1;
+	uint64_t keys[8];
+	__m512i all =
+		nearly_keys_of(_mm512_maskz_loadu_epi8(which_bytes, bytes), 0);
+	__mmask8 which;
+	size_t n;
+
+	all = finish_nearly(all);
+	which = _mm512_mask_cmple_epu64_mask((__mmask8)((1U << count) - 1),
+					     _mm512_sub_epi64(all, r.low),
+					     r.span);
+	n = store_some(keys, which, all);
+	memcpy(keys_out, keys, n * sizeof(keys[0]));
+	return n;
+}
+
+/* Inline, for first to be a constant. */
+TARGET __attribute__((always_inline)) static inline size_t pick_32(
+	uint64_t *out, __m512i bytes, int first, struct range r)
+{
+	size_t n;
+
+	n = pick_eight(out, nearly_keys_of(bytes, first), r);
+	n += pick_eight(out + n, nearly_keys_of(bytes, first + 8), r);
+	n += pick_eight(out + n, nearly_keys_of(bytes, first + 16), r);
+	return n + pick_eight(out + n, nearly_keys_of(bytes, first + 24), r);
+}
+
+/* Most often none of 64 windows is wanted.  The last xor of the hash leaves
+ * the top bits alone, and they tell. */
+TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t low,
+			  uint64_t high, uint64_t *keys_out)
+{
+	const struct range r = { _mm512_set1_epi64((long long)low),
+				 _mm512_set1_epi64((long long)(high - low)) };
+	const __m512i most = _mm512_set1_epi64(
+		(long long)(high | UINT64_MAX >> WINDOW_TOP_BITS));
+	size_t i, part, picked = 0;
+	__m512i a, b, least;
+
+	for (i = 0; i + 64 <= count; i += 64) {
+		/* 71 bytes: windows 0..31 in a, the others in b. */
+		a = _mm512_loadu_si512(bytes + i);
+		b = _mm512_loadu_si512(bytes + i + 7);
+		if (high < WINDOW_DENSE) {
+			least = _mm512_min_epu64(least_of(a, 0),
+						 least_of(b, 25));
+			if (_mm512_cmple_epu64_mask(least, most) == 0)
+				continue;
+		}
+		picked += pick_32(keys_out + picked, a, 0, r);
+		picked += pick_32(keys_out + picked, b, 25, r);
 	}
-	return picked + window_scalar.pick(bytes + i, count - i, limit,
-					   keys_out + picked);
+	for (; i < count; i += part) {
+		part = count - i < 8 ? count - i : 8;
+		picked += pick_last(bytes + i, part, r, keys_out + picked);
+	}
+	return picked;
 }
 
 TARGET static void insert(struct window_set *set, const uint64_t *keys,

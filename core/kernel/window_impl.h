@@ -2,12 +2,16 @@
 #ifndef CORE_KERNEL_WINDOW_IMPL_H
 #define CORE_KERNEL_WINDOW_IMPL_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/kernel/window.h"
 
 #define WINDOW_LENGTH 8
+/* From this limit on, of 64 windows one is nearly always up to it. */
+#define WINDOW_DENSE (UINT64_MAX / 64)
 /* How many keys ahead buckets are fetched. */
 #define WINDOW_AHEAD 16
 
@@ -24,11 +28,36 @@
 #define WINDOW_PRIME UINT64_C(0x9fb21c651e98df25)
 #define WINDOW_INVERSE UINT64_C(0x02ab9c720d1024ad)
 #define WINDOW_SEED_1 UINT64_C(0xc63ab174c5ecd5a1)
+/* Of y, which its last step does not change. */
+#define WINDOW_TOP_BITS 28
 /* In y, from seed 1 to seed 0. */
 #define WINDOW_DIFFERENCE UINT64_C(0x0106020003010003)
 
 /* The key of the window whose value is 0: it adds nothing to sums. */
 #define WINDOW_NEUTRAL UINT64_C(0x40e02249e8aed0c3)
+
+/* The hash from y, but for its last xor. */
+static inline uint64_t window_nearly_finish(uint64_t y)
+{
+	y *= WINDOW_PRIME;
+	y ^= (y >> 35) + 8;
+	return y * WINDOW_PRIME;
+}
+
+static inline uint64_t window_finish_nearly(uint64_t y)
+{
+	return y ^ y >> 28;
+}
+
+static inline uint64_t window_y(const uint8_t *bytes, uint64_t seed)
+{
+	uint64_t x;
+
+	memcpy(&x, bytes, sizeof(x));
+	x = le64toh(x);
+	x = (x << 32 | x >> 32) ^ seed;
+	return x ^ (x << 49 | x >> 15) ^ (x << 24 | x >> 40);
+}
 
 static inline uint64_t window_value(uint64_t key)
 {
@@ -38,10 +67,7 @@ static inline uint64_t window_value(uint64_t key)
 	y ^= (y >> 35) + 8; /* undoes itself: bits from 35 on do not change */
 	y *= WINDOW_INVERSE;
 	y ^= WINDOW_DIFFERENCE;
-	y *= WINDOW_PRIME;
-	y ^= (y >> 35) + 8;
-	y *= WINDOW_PRIME;
-	return y ^ y >> 28;
+	return window_finish_nearly(window_nearly_finish(y));
 }
 
 /* Adds the sums for one lane, kept as the scalar file says. */

@@ -4,21 +4,38 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "core/kernel/window_impl.h"
 
-static size_t pick(const uint8_t *bytes, size_t count, uint64_t limit,
-		   uint64_t *keys_out)
+/* Without branches: they could not be foreseen. */
+static size_t pick_dense(const uint8_t *bytes, size_t count, uint64_t low,
+			 uint64_t high, uint64_t *keys_out)
 {
 	size_t i, picked = 0;
 
-	/* Without branches: they could not be foreseen. */
 	for (i = 0; i < count; i++) {
-		keys_out[picked] =
-			XXH3_64bits_withSeed(bytes + i, WINDOW_LENGTH, 1);
-		picked += keys_out[picked] <= limit;
+		keys_out[picked] = window_finish_nearly(window_nearly_finish(
+			window_y(bytes + i, WINDOW_SEED_1)));
+		picked += keys_out[picked] - low <= high - low;
+	}
+	return picked;
+}
+
+/* The last xor of the hash leaves the top bits alone, and they tell. */
+static size_t pick(const uint8_t *bytes, size_t count, uint64_t low,
+		   uint64_t high, uint64_t *keys_out)
+{
+	const uint64_t most = high | UINT64_MAX >> WINDOW_TOP_BITS;
+	size_t i, picked = 0;
+	uint64_t y;
+
+	if (high >= WINDOW_DENSE)
+		return pick_dense(bytes, count, low, high, keys_out);
+	for (i = 0; i < count; i++) {
+		y = window_nearly_finish(window_y(bytes + i, WINDOW_SEED_1));
+		if (y > most)
+			continue;
+		keys_out[picked] = window_finish_nearly(y);
+		picked += keys_out[picked] - low <= high - low;
 	}
 	return picked;
 }

@@ -12,8 +12,18 @@
 #define MOST 4096
 #define SLOTS 8192
 
-static const uint64_t limits[] = { 0, UINT64_MAX / 50, UINT64_MAX / 2,
-				   UINT64_MAX };
+static const struct range {
+	uint64_t low, high;
+} ranges[] = {
+	{ 0, 0 },
+	{ 0, UINT64_MAX / 500 },
+	{ 0, UINT64_MAX / 50 },
+	{ UINT64_MAX / 500, UINT64_MAX / 100 },
+	{ UINT64_MAX / 3, UINT64_MAX / 2 },
+	{ 0, UINT64_MAX },
+	{ UINT64_MAX, UINT64_MAX },
+};
+#define RANGES (sizeof(ranges) / sizeof(ranges[0]))
 
 /* Memory that ends where a page begins that must not be touched. */
 static void *guarded_new(size_t size)
@@ -84,7 +94,7 @@ static void keys_and_values_are_xxh3(void **state)
 	unsigned bit;
 
 	(void)state;
-	assert_int_equal(window_scalar.pick(b.data, 1000, UINT64_MAX, keys),
+	assert_int_equal(window_scalar.pick(b.data, 1000, 0, UINT64_MAX, keys),
 			 1000);
 	for (i = 0; i < 1000; i++) {
 		assert_true(keys[i] == XXH3_64bits_withSeed(b.data + i, 8, 1));
@@ -97,10 +107,31 @@ static void keys_and_values_are_xxh3(void **state)
 	free(b.data);
 }
 
+static void pick_is_a_choice_of_keys(void **state)
+{
+	struct bytes b = recipe_random(2, MOST + 7);
+	static uint64_t keys[MOST], have[MOST];
+	size_t i, r, n, count;
+
+	(void)state;
+	n = window_scalar.pick(b.data, MOST, 0, UINT64_MAX, keys);
+	assert_int_equal(n, MOST);
+	for (r = 0; r < RANGES; r++) {
+		n = window_scalar.pick(b.data, MOST, ranges[r].low,
+				       ranges[r].high, have);
+		for (i = 0, count = 0; i < MOST; i++)
+			if (keys[i] >= ranges[r].low &&
+			    keys[i] <= ranges[r].high)
+				assert_true(have[count++] == keys[i]);
+		assert_int_equal(n, count);
+	}
+	free(b.data);
+}
+
 /* ---- pick ---- */
 
 static void compare_pick(const struct kernel_ops *ops, const uint8_t *bytes,
-			 size_t count, uint64_t limit, uint64_t seed)
+			 size_t count, struct range r, uint64_t seed)
 {
 	static uint64_t want[MOST];
 	static uint64_t *end;
@@ -110,8 +141,8 @@ static void compare_pick(const struct kernel_ops *ops, const uint8_t *bytes,
 	if (!end)
 		end = guarded_new(sizeof(want));
 	have = end - count;
-	n = window_scalar.pick(bytes, count, limit, want);
-	if (ops->window->pick(bytes, count, limit, have) != n ||
+	n = window_scalar.pick(bytes, count, r.low, r.high, want);
+	if (ops->window->pick(bytes, count, r.low, r.high, have) != n ||
 	    memcmp(want, have, n * sizeof(want[0])) != 0)
 		fail_of(ops, seed, count);
 }
@@ -131,9 +162,10 @@ static void check_pick(const struct kernel_ops *ops)
 			/* Every alignment, by the count. */
 			bytes = count ? end - (count + 7) : end;
 			memcpy(bytes, b.data, count ? count + 7 : 0);
-			compare_pick(ops, bytes, count, limits[count % 4],
+			compare_pick(ops, bytes, count, ranges[count % RANGES],
 				     seed);
-			compare_pick(ops, front, count, UINT64_MAX, seed);
+			compare_pick(ops, front, count,
+				     ranges[count / 64 % RANGES], seed);
 		}
 		free(b.data);
 	}
@@ -360,6 +392,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_and_values_are_xxh3),
+		cmocka_unit_test(pick_is_a_choice_of_keys),
 		cmocka_unit_test(pick_is_the_same),
 		cmocka_unit_test(the_set_is_the_same),
 		cmocka_unit_test(the_scalar_set_is_a_set),
