@@ -8,39 +8,22 @@
 
 #include "core/kernel/kernel.h"
 
-/* Windows whose keys are taken together. */
-#define BATCH 1024
-
 /* ---- the set of keys ---- */
 
-static void clear_slots(struct simhash *s, size_t slot_count)
+static void clear_set(struct simhash *s, size_t slot_count)
 {
 	memset(s->set.slots, 0, slot_count * sizeof(s->set.slots[0]));
 	s->set.slot_count = slot_count;
 	s->set.count = 0;
+	s->has_zero = false;
 }
 
-/* Drops the keys above the limit; slot_count as in window.h. */
-static void sift(struct simhash *s, size_t slot_count)
+/* Drops the keys above the limit. */
+static void sift(struct simhash *s)
 {
-	size_t strays = s->ops->sift(&s->set, slot_count, s->limit, s->scratch);
+	size_t strays = s->ops->sift(&s->set, s->limit, s->scratch);
 
 	s->ops->insert(&s->set, s->scratch, strays);
-}
-
-/* Room for so many new windows, at most three quarters full; the largest table
- * is cut down when it becomes too full. */
-static void reserve(struct simhash *s, size_t more)
-{
-	size_t slot_count = s->set.slot_count;
-
-	while (slot_count < SIMHASH_MAX_SLOTS &&
-	       slot_count / 4 * 3 <= s->set.count + more)
-		slot_count *= 2;
-	if (slot_count > s->set.slot_count && s->set.count == 0)
-		clear_slots(s, slot_count);
-	while (s->set.slot_count < slot_count)
-		sift(s, s->set.slot_count * 2);
 }
 
 /*
@@ -107,7 +90,7 @@ static void lower_limit(struct simhash *s)
 	s->limit = limit;
 }
 
-/* ---- the stream ---- */
+/* ---- windows ---- */
 
 /* Whether all windows are the same; the first two tell most often. */
 static bool is_run(const uint8_t *bytes, size_t count)
@@ -116,33 +99,80 @@ static bool is_run(const uint8_t *bytes, size_t count)
 	       memcmp(bytes, bytes + 1, count + SIMHASH_WINDOW - 2) == 0;
 }
 
-static void add_batch(struct simhash *s, const uint8_t *bytes, size_t count)
+static void add_keys(struct simhash *s)
 {
-	uint64_t keys[BATCH];
-	size_t i, picked;
+	size_t i;
 
-	if (is_run(bytes, count))
-		count = 1;
-	picked = s->ops->pick(bytes, count, 0, s->limit, keys);
-	for (i = 0; i < picked; i++)
-		s->has_zero |= keys[i] == 0;
-	s->ops->insert(&s->set, keys, picked);
+	for (i = 0; i < s->key_count; i++)
+		s->has_zero |= s->keys[i] == 0;
+	s->ops->insert(&s->set, s->keys, s->key_count);
+	s->key_count = 0;
 }
 
-static void add_windows(struct simhash *s, const uint8_t *bytes, size_t count)
+/* Adds windows with keys from low to high until the set is full.  Returns the
+ * number of those that were looked at; the last keys may wait for more. */
+static size_t add_windows(struct simhash *s, const uint8_t *bytes, size_t count,
+			  uint64_t low, uint64_t high)
 {
-	size_t i, part;
+	const size_t batch = SIMHASH_BATCH;
+	size_t i, part, some;
 
-	reserve(s, count);
-	for (i = 0; i < count; i += part) {
-		part = count - i < BATCH ? count - i : BATCH;
-		add_batch(s, bytes + i, part);
-		if (s->set.count >= SIMHASH_MAX_FILL) {
-			lower_limit(s);
-			sift(s, SIMHASH_MAX_SLOTS);
-		}
+	for (i = 0; i < count && s->set.count < SIMHASH_MAX_FILL; i += part) {
+		part = count - i < batch ? count - i : batch;
+		some = is_run(bytes + i, part) ? 1 : part;
+		s->key_count += s->ops->pick(bytes + i, some, low, high,
+					     s->keys + s->key_count);
+		if (s->key_count > batch)
+			add_keys(s);
 	}
+	return i;
 }
+
+/* ---- the bytes that are held ---- */
+
+/* Where the sample should end, and a little more, if count distinct keys are
+ * spread evenly up to limit. */
+static uint64_t guess_limit(uint64_t limit, size_t count)
+{
+	const uint64_t wanted = SIMHASH_SAMPLE + SIMHASH_SAMPLE / 32;
+	uint64_t step = count ? limit / count : UINT64_MAX;
+
+	return step > UINT64_MAX / wanted ? UINT64_MAX : step * wanted;
+}
+
+/*
+ * Adds from the held bytes all that can be in the sample, in ranges of keys:
+ * each brings in what the ones before left room for.  Where more falls in a
+ * range than the set can take, which takes keys made for it, bisection finds
+ * one that fits.
+ */
+static void add_held(struct simhash *s)
+{
+	const size_t count = s->held_len - (SIMHASH_WINDOW - 1);
+	uint64_t low = 0, high = guess_limit(UINT64_MAX, count);
+	uint64_t least = 0, most = UINT64_MAX; /* the limit is between */
+
+	clear_set(s, SIMHASH_SLOTS);
+	for (;;) {
+		(void)add_windows(s, s->held, count, low, high);
+		add_keys(s);
+		if (s->set.count >= SIMHASH_MAX_FILL) {
+			most = high - 1;
+			low = 0;
+			clear_set(s, SIMHASH_SLOTS);
+		} else if (s->set.count >= SIMHASH_SAMPLE || high == most) {
+			break;
+		} else {
+			least = low = high + 1;
+		}
+		high = guess_limit(high, s->set.count);
+		if (most < UINT64_MAX || high < low)
+			high = least + (most - least) / 2;
+	}
+	s->limit = high;
+}
+
+/* ---- the stream ---- */
 
 void simhash_init(struct simhash *s)
 {
@@ -150,38 +180,73 @@ void simhash_init(struct simhash *s)
 	size_t skip = -begin % WINDOW_ALIGN / sizeof(s->memory[0]);
 
 	s->ops = kernel_best()->window;
-	s->limit = UINT64_MAX;
-	s->has_zero = false;
+	s->held_len = 0;
+	s->streams = false;
 	s->tail_len = 0;
+	s->key_count = 0;
 	s->set.slots = s->memory + skip;
-	clear_slots(s, SIMHASH_MIN_SLOTS);
 }
 
-void simhash_update(struct simhash *s, const void *data, size_t len)
+static void keep_tail(struct simhash *s, const uint8_t *end, size_t len)
+{
+	s->tail_len = len < SIMHASH_WINDOW - 1 ? len : SIMHASH_WINDOW - 1;
+	memcpy(s->tail, end - s->tail_len, s->tail_len);
+}
+
+static void stream_windows(struct simhash *s, const uint8_t *bytes,
+			   size_t count)
+{
+	size_t i = 0;
+
+	while (i < count) {
+		i += add_windows(s, bytes + i, count - i, 0, s->limit);
+		if (s->set.count >= SIMHASH_MAX_FILL) {
+			lower_limit(s);
+			sift(s);
+		}
+	}
+}
+
+static void stream(struct simhash *s, const uint8_t *bytes, size_t len)
 {
 	const size_t most = SIMHASH_WINDOW - 1;
-	const uint8_t *bytes = data;
 	uint8_t seam[2 * SIMHASH_WINDOW];
 	size_t head = len < most ? len : most;
 	size_t seam_len = s->tail_len + head;
 
-	/* First the windows that begin before data. */
-	if (len == 0)
-		return;
+	/* First the windows that begin before bytes. */
 	memcpy(seam, s->tail, s->tail_len);
 	memcpy(seam + s->tail_len, bytes, head);
 	if (seam_len > most)
-		add_windows(s, seam, seam_len - most);
+		stream_windows(s, seam, seam_len - most);
 	if (len > most)
-		add_windows(s, bytes, len - most);
+		stream_windows(s, bytes, len - most);
+	if (len >= most)
+		keep_tail(s, bytes + len, len);
+	else
+		keep_tail(s, seam + seam_len, seam_len);
+}
 
-	if (len >= most) {
-		memcpy(s->tail, bytes + len - most, most);
-		s->tail_len = most;
-	} else {
-		s->tail_len = seam_len < most ? seam_len : most;
-		memcpy(s->tail, seam + seam_len - s->tail_len, s->tail_len);
-	}
+static void start_stream(struct simhash *s)
+{
+	add_held(s);
+	keep_tail(s, s->held + s->held_len, s->held_len);
+	s->streams = true;
+}
+
+void simhash_update(struct simhash *s, const void *data, size_t len)
+{
+	size_t part = SIMHASH_HELD - s->held_len;
+	const uint8_t *bytes = data;
+
+	part = len < part ? len : part;
+	memcpy(s->held + s->held_len, bytes, part);
+	s->held_len += part;
+	if (len == part)
+		return;
+	if (!s->streams)
+		start_stream(s);
+	stream(s, bytes + part, len - part);
 }
 
 /* ---- the result ---- */
@@ -202,11 +267,14 @@ static uint64_t majority(const struct simhash *s, size_t count)
 
 uint64_t simhash_final(struct simhash *s)
 {
-	size_t count = s->set.count + s->has_zero;
+	size_t count;
 
-	if (count == 0)
-		return s->tail_len ? XXH3_64bits(s->tail, s->tail_len) : 0;
-	if (count > SIMHASH_SAMPLE)
+	if (s->held_len < SIMHASH_WINDOW)
+		return s->held_len ? XXH3_64bits(s->held, s->held_len) : 0;
+	if (!s->streams)
+		add_held(s);
+	add_keys(s);
+	if (s->set.count + s->has_zero > SIMHASH_SAMPLE)
 		lower_limit(s);
 	count = s->ops->between(s->set.slots, s->set.slot_count, 1, s->limit,
 				s->scratch);

@@ -16,25 +16,37 @@
  * Up to SIMHASH_SAMPLE distinct windows all count.  Of more, those with the
  * smallest keys stand for all; the key is XXH3 with seed 1, which gives no two
  * windows the same key.
+ *
+ * The first SIMHASH_HELD bytes are held until all of them are there: to look
+ * twice at a window costs less than to keep one that does not belong to the
+ * sample.  What follows goes into the set as it comes.
  */
 #define SIMHASH_WINDOW 8
 #define SIMHASH_SAMPLE 65536
-#define SIMHASH_MIN_SLOTS 512
-#define SIMHASH_MAX_SLOTS 131072
+#define SIMHASH_SLOTS 131072
 #define SIMHASH_MAX_FILL 98304 /* then it is cut down to SIMHASH_SAMPLE */
+#define SIMHASH_HELD 1048576
+#define SIMHASH_BATCH 1024 /* windows whose keys are taken together */
 
 struct simhash {
 	const struct kernel_window *ops;
+	size_t held_len;
+	bool streams;    /* held bytes are in the set, and no longer held */
 	uint64_t limit;  /* no window with a larger key is in the sample */
 	size_t tail_len; /* the last bytes seen, at most 7 */
 	uint8_t tail[SIMHASH_WINDOW];
-	struct window_set set; /* of keys; slots in memory */
+	uint64_t keys[2 * SIMHASH_BATCH]; /* not yet in the set */
+	size_t key_count;
+	struct window_set set; /* slots in memory */
 	bool has_zero;         /* key 0, which the set can not hold */
-	uint64_t memory[SIMHASH_MAX_SLOTS + WINDOW_ALIGN / sizeof(uint64_t)];
-	uint64_t scratch[SIMHASH_MAX_SLOTS];
+	uint64_t memory[SIMHASH_SLOTS + WINDOW_ALIGN / sizeof(uint64_t)];
+	union {
+		uint8_t held[SIMHASH_HELD];
+		uint64_t scratch[SIMHASH_SLOTS];
+	};
 };
 
-/* 2 MiB; init touches a few KiB of it.  Not to be copied. */
+/* 2 MiB, of which a small file needs little.  Not to be copied. */
 void simhash_init(struct simhash *s);
 void simhash_update(struct simhash *s, const void *data, size_t len);
 

@@ -44,15 +44,13 @@ struct kernel_window {
 		       size_t count);
 
 	/*
-	 * Drops the keys above limit, and spreads the rest over slot_count
-	 * slots: as many as there are, or twice as many, of which the second
-	 * half need not be initialised.  Keys that were not in the bucket
-	 * they belong to come off, and the caller inserts them again: they go
-	 * to strays_out, which has room for the old slot_count; what is
-	 * behind them there may be overwritten.  Returns their number.
+	 * Drops the keys above limit.  Keys that were not in the bucket they
+	 * belong to come off, and the caller inserts them again: they go to
+	 * strays_out, which has room for slot_count; what is behind them
+	 * there may be overwritten.  Returns their number.
 	 */
-	size_t (*sift)(struct window_set *set, size_t slot_count,
-		       uint64_t limit, uint64_t *strays_out);
+	size_t (*sift)(struct window_set *set, uint64_t limit,
+		       uint64_t *strays_out);
 
 	/* Writes the keys from low up to high, low > 0, in the order of their
 	 * slots, within keys_out[count]; returns their number. */

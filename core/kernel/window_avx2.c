@@ -260,33 +260,26 @@ TARGET static inline unsigned at_home(struct bucket keys, size_t mask,
 	return equal(a, want) | equal(b, want) << 4;
 }
 
-TARGET static size_t sift(struct window_set *set, size_t slot_count,
-			  uint64_t limit, uint64_t *strays_out)
+TARGET static size_t sift(struct window_set *set, uint64_t limit,
+			  uint64_t *strays_out)
 {
-	const size_t old_count = set->slot_count, mask = slot_count - 1;
 	const __m256i most = _mm256_set1_epi64x((long long)limit);
 	const __m256i zero = _mm256_setzero_si256();
+	const size_t mask = set->slot_count - 1;
 	struct bucket keys;
 	size_t at, count = 0, strays = 0;
-	unsigned which, here;
+	unsigned which, home;
 
-	for (at = 0; at < old_count; at += WINDOW_BUCKET) {
+	for (at = 0; at <= mask; at += WINDOW_BUCKET) {
 		keys.a = _mm256_loadu_si256((void *)(set->slots + at));
 		keys.b = _mm256_loadu_si256((void *)(set->slots + at + 4));
 		which = up_to(keys.a, most) | up_to(keys.b, most) << 4;
 		which &= ~(equal(keys.a, zero) | equal(keys.b, zero) << 4);
-		here = which & at_home(keys, old_count - 1, at);
-		if (slot_count > old_count)
-			count += fill_bucket(
-				set->slots + at + old_count,
-				here & at_home(keys, mask, at + old_count),
-				keys);
-		count += fill_bucket(set->slots + at,
-				     here & at_home(keys, mask, at), keys);
+		home = which & at_home(keys, mask, at);
+		count += fill_bucket(set->slots + at, home, keys);
 		strays +=
-			store_bucket(strays_out + strays, which & ~here, keys);
+			store_bucket(strays_out + strays, which & ~home, keys);
 	}
-	set->slot_count = slot_count;
 	set->count = count;
 	return strays;
 }

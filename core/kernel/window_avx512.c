@@ -179,7 +179,7 @@ TARGET static void insert(struct window_set *set, const uint64_t *keys,
 	size_t i, at, ahead, mask = set->slot_count - 1;
 	uint64_t *const slots = set->slots;
 	size_t added = 0;
-	unsigned same, free;
+	unsigned same, free, which;
 	__m512i key, bucket;
 
 	for (i = 0; i < count; i++) {
@@ -194,52 +194,37 @@ TARGET static void insert(struct window_set *set, const uint64_t *keys,
 			free = _mm512_testn_epi64_mask(bucket, bucket);
 			at = (at + WINDOW_BUCKET) & mask;
 		} while (__builtin_expect((same | free) == 0, 0));
-		if (same)
-			continue;
-		at = (at - WINDOW_BUCKET) & mask;
-		slots[at + _tzcnt_u32(free)] = keys[i];
-		added++;
+		/* Without a branch, which could not be foreseen, and without
+		 * touching the bucket when there is no need to. */
+		which = free & -free & ((unsigned)(same != 0) - 1);
+		_mm512_mask_storeu_epi64(
+			slots + ((at - WINDOW_BUCKET) & mask),
+			(__mmask8)which, key);
+		added += same == 0;
 	}
 	set->count += added;
 }
 
-/* Writes those of keys that belong in the bucket at home, and zeros. */
-TARGET static inline size_t fill_bucket(uint64_t *out, __m512i keys,
-					__mmask8 which, __m512i homes,
-					size_t home)
+TARGET static size_t sift(struct window_set *set, uint64_t limit,
+			  uint64_t *strays_out)
 {
-	which = _mm512_mask_cmpeq_epi64_mask(
-		which, homes, _mm512_set1_epi64((long long)home));
-	return store_some(out, which, keys);
-}
-
-TARGET static size_t sift(struct window_set *set, size_t slot_count,
-			  uint64_t limit, uint64_t *strays_out)
-{
-	const size_t old_count = set->slot_count, mask = slot_count - 1;
 	const __m512i most = _mm512_set1_epi64((long long)limit);
-	const __m512i masks = _mm512_set1_epi64((long long)mask);
-	const __m512i old_masks = _mm512_set1_epi64((long long)old_count - 1);
+	const __m512i masks = _mm512_set1_epi64((long long)set->slot_count - 1);
 	__m512i keys, homes;
 	size_t at, count = 0, strays = 0;
-	__mmask8 which;
+	__mmask8 which, home;
 
-	for (at = 0; at < old_count; at += WINDOW_BUCKET) {
+	for (at = 0; at < set->slot_count; at += WINDOW_BUCKET) {
 		keys = _mm512_loadu_si512(set->slots + at);
 		which = _mm512_test_epi64_mask(keys, keys);
 		which = _mm512_mask_cmple_epu64_mask(which, keys, most);
 		homes = _mm512_and_si512(_mm512_slli_epi64(keys, 3), masks);
-		count += fill_bucket(set->slots + at, keys, which, homes, at);
-		if (slot_count > old_count)
-			count += fill_bucket(set->slots + at + old_count, keys,
-					     which, homes, at + old_count);
-		/* Those that belong here are the same in both sizes. */
-		homes = _mm512_and_si512(homes, old_masks);
-		which = _mm512_mask_cmpneq_epi64_mask(
-			which, homes, _mm512_set1_epi64((long long)at));
-		strays += store_some(strays_out + strays, which, keys);
+		home = _mm512_cmpeq_epi64_mask(
+			homes, _mm512_set1_epi64((long long)at));
+		count += store_some(set->slots + at, which & home, keys);
+		strays += store_some(strays_out + strays,
+				     which & (__mmask8)~home, keys);
 	}
-	set->slot_count = slot_count;
 	set->count = count;
 	return strays;
 }

@@ -59,43 +59,26 @@ static void insert(struct window_set *set, const uint64_t *keys, size_t count)
 	set->count += added;
 }
 
-/* Writes what belongs in the bucket at home to out, and zeros after it. */
-static size_t fill_bucket(uint64_t *out, const uint64_t keys[WINDOW_BUCKET],
-			  size_t home, size_t mask, uint64_t limit)
+static size_t sift(struct window_set *set, uint64_t limit, uint64_t *strays_out)
 {
-	size_t i, n = 0;
-	uint64_t key;
+	size_t at, i, home, mask = set->slot_count - 1, count = 0, strays = 0;
+	uint64_t *bucket, key;
 
-	memset(out, 0, WINDOW_BUCKET * sizeof(*out));
-	for (i = 0; i < WINDOW_BUCKET; i++) {
-		key = keys[i];
-		if (key != 0 && key <= limit && window_home(mask, key) == home)
-			out[n++] = key;
+	for (at = 0; at < set->slot_count; at += WINDOW_BUCKET) {
+		bucket = set->slots + at;
+		home = 0;
+		for (i = 0; i < WINDOW_BUCKET; i++) {
+			key = bucket[i];
+			bucket[i] = 0;
+			if (key == 0 || key > limit)
+				continue;
+			if (window_home(mask, key) == at)
+				bucket[home++] = key;
+			else
+				strays_out[strays++] = key;
+		}
+		count += home;
 	}
-	return n;
-}
-
-static size_t sift(struct window_set *set, size_t slot_count, uint64_t limit,
-		   uint64_t *strays_out)
-{
-	size_t old_mask = set->slot_count - 1, mask = slot_count - 1;
-	bool grows = slot_count > set->slot_count;
-	uint64_t keys[WINDOW_BUCKET];
-	size_t at, i, count = 0, strays = 0;
-
-	for (at = 0; at <= old_mask; at += WINDOW_BUCKET) {
-		memcpy(keys, set->slots + at, sizeof(keys));
-		count += fill_bucket(set->slots + at, keys, at, mask, limit);
-		if (grows)
-			count += fill_bucket(set->slots + at + old_mask + 1,
-					     keys, at + old_mask + 1, mask,
-					     limit);
-		for (i = 0; i < WINDOW_BUCKET; i++)
-			if (keys[i] != 0 && keys[i] <= limit &&
-			    window_home(old_mask, keys[i]) != at)
-				strays_out[strays++] = keys[i];
-	}
-	set->slot_count = slot_count;
 	set->count = count;
 	return strays;
 }

@@ -179,11 +179,9 @@ static void pick_is_the_same(void **state)
 
 /* ---- the set ---- */
 
-static uint64_t *slots_new(void)
+static uint64_t *slots_end(void)
 {
-	uint64_t *slots = guarded_new(SLOTS * sizeof(*slots));
-
-	return slots - SLOTS;
+	return guarded_new(SLOTS * sizeof(uint64_t));
 }
 
 /* Some keys repeat, some fall into few buckets, some are 0. */
@@ -202,7 +200,6 @@ static size_t draw_keys(struct draws *d, uint64_t *keys, size_t count)
 
 struct step {
 	uint64_t limit;
-	size_t slot_count;
 	const uint64_t *keys;
 	size_t count;
 };
@@ -214,7 +211,7 @@ static size_t take_step(const struct kernel_ops *ops, struct window_set *set,
 	size_t n;
 
 	ops->window->insert(set, step->keys, step->count);
-	n = ops->window->sift(set, step->slot_count, step->limit, strays);
+	n = ops->window->sift(set, step->limit, strays);
 	ops->window->insert(set, strays, n);
 	return n;
 }
@@ -226,39 +223,46 @@ static bool equal_sets(const struct window_set *a, const struct window_set *b)
 		      a->slot_count * sizeof(a->slots[0])) == 0;
 }
 
-static void compare_steps(const struct kernel_ops *ops, uint64_t *slots[2],
-			  uint64_t *strays[2], uint64_t seed)
+static struct window_set set_of(uint64_t *end, size_t slot_count)
 {
-	size_t unused;
-	struct window_set a = { slots[0], 64, 0 }, b = { slots[1], 64, 0 };
-	static uint64_t keys[SLOTS];
-	struct draws d = draws_of(seed + 1);
-	struct step step = { .keys = keys };
-	size_t n;
+	struct window_set set = { end - slot_count, slot_count, 0 };
 
-	memset(slots[0], 0, 64 * sizeof(*slots[0]));
-	memset(slots[1], 0, 64 * sizeof(*slots[1]));
-	while (a.slot_count < SLOTS) {
+	memset(set.slots, 0, slot_count * sizeof(*set.slots));
+	return set;
+}
+
+static void compare_steps(const struct kernel_ops *ops, uint64_t *ends[4],
+			  uint64_t seed)
+{
+	struct draws d = draws_of(seed + 1);
+	size_t slot_count = (size_t)8 << draw(&d) % 11;
+	struct window_set a = set_of(ends[0], slot_count);
+	struct window_set b = set_of(ends[1], slot_count);
+	uint64_t *strays[2] = { ends[2] - slot_count, ends[3] - slot_count };
+	static uint64_t keys[SLOTS];
+	struct step step = { .keys = keys };
+	size_t i, n, unused;
+
+	for (i = 0; i < 10; i++) {
 		step.limit = draw(&d) % 2 ? UINT64_MAX : draw(&d);
-		step.slot_count = a.slot_count << draw(&d) % 2;
-		step.count = draw_keys(&d, keys,
-				       draw(&d) % (a.slot_count - a.count));
+		step.count =
+			draw_keys(&d, keys, draw(&d) % (slot_count - a.count));
 		n = take_step(kernel_all(&unused), &a, &step, strays[0]);
 		if (take_step(ops, &b, &step, strays[1]) != n ||
 		    memcmp(strays[0], strays[1], n * sizeof(keys[0])) != 0 ||
 		    !equal_sets(&a, &b))
-			fail_of(ops, seed, a.slot_count);
+			fail_of(ops, seed, slot_count);
 	}
 }
 
 static void check_set(const struct kernel_ops *ops)
 {
-	uint64_t *slots[2] = { slots_new(), slots_new() };
-	uint64_t *strays[2] = { slots_new(), slots_new() };
+	uint64_t *ends[4] = { slots_end(), slots_end(), slots_end(),
+			      slots_end() };
 	uint64_t seed;
 
-	for (seed = 0; seed < 200; seed++)
-		compare_steps(ops, slots, strays, seed);
+	for (seed = 0; seed < 400; seed++)
+		compare_steps(ops, ends, seed);
 }
 
 static void the_set_is_the_same(void **state)
@@ -288,21 +292,20 @@ static size_t sort_unique(uint64_t *keys, size_t count)
 
 static void the_scalar_set_is_a_set(void **state)
 {
-	static uint64_t keys[500], have[1024], strays[1024];
-	struct window_set set = { slots_new(), 512, 0 };
+	static uint64_t keys[500], have[512], strays[512];
+	uint64_t *end = slots_end();
 	struct draws d = draws_of(3);
+	struct window_set set;
 	size_t i, n, count;
 
 	(void)state;
 	for (i = 0; i < 200; i++) {
-		set.slot_count = 512;
-		set.count = 0;
-		memset(set.slots, 0, 512 * sizeof(set.slots[0]));
+		set = set_of(end, 512);
 		count = draw_keys(&d, keys, draw(&d) % 500);
 		window_scalar.insert(&set, keys, count);
-		n = window_scalar.sift(&set, 1024, UINT64_MAX, strays);
+		n = window_scalar.sift(&set, UINT64_MAX, strays);
 		window_scalar.insert(&set, strays, n);
-		n = window_scalar.between(set.slots, 1024, 1, UINT64_MAX, have);
+		n = window_scalar.between(set.slots, 512, 1, UINT64_MAX, have);
 		qsort(have, n, sizeof(*have), by_value);
 		assert_int_equal(set.count, n);
 		assert_int_equal(sort_unique(keys, count), n);
