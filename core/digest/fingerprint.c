@@ -41,18 +41,6 @@ static bool wants(const struct fingerprint *fp, enum digest_id id)
 	return fp->set & DIGEST_BIT(id);
 }
 
-static int sdhash_new(struct sdhash_file **out)
-{
-	struct sdhash_file *f = malloc(sizeof(*f));
-	int err = f ? sdhash_file_init(f) : -ENOMEM;
-
-	if (err)
-		free(f);
-	else
-		*out = f;
-	return err;
-}
-
 int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 {
 	struct fingerprint *fp = malloc(sizeof(*fp));
@@ -69,8 +57,13 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 		err = rdc_init(&fp->rdc, RDC_WINDOW, RDC_HORIZON);
 	if (!err && wants(fp, DIGEST_SIF))
 		err = sif_init(&fp->sif, SIF_WINDOW, SIF_VALUES);
-	if (!err && wants(fp, DIGEST_SDHASH))
-		err = sdhash_new(&fp->sdhash);
+	if (!err && wants(fp, DIGEST_SDHASH)) {
+		fp->sdhash = malloc(sizeof(*fp->sdhash));
+		if (fp->sdhash)
+			sdhash_file_init(fp->sdhash);
+		else
+			err = -ENOMEM;
+	}
 	if (err) {
 		(void)XXH3_freeState(fp->xxh);
 		free(fp);
@@ -84,8 +77,6 @@ void fingerprint_free(struct fingerprint *fp)
 {
 	if (!fp)
 		return;
-	if (wants(fp, DIGEST_RDC))
-		rdc_release(&fp->rdc);
 	if (fp->sdhash)
 		sdhash_file_release(fp->sdhash);
 	free(fp->sdhash);
@@ -93,7 +84,7 @@ void fingerprint_free(struct fingerprint *fp)
 	free(fp);
 }
 
-static int begin(struct fingerprint *fp)
+static void begin(struct fingerprint *fp)
 {
 	fp->size = 0;
 	(void)XXH3_128bits_reset(fp->xxh);
@@ -105,7 +96,8 @@ static int begin(struct fingerprint *fp)
 		sif_begin(&fp->sif);
 	if (wants(fp, DIGEST_SSDEEP))
 		ssdeep_init(&fp->ssdeep);
-	return wants(fp, DIGEST_RDC) ? rdc_begin(&fp->rdc) : 0;
+	if (wants(fp, DIGEST_RDC))
+		rdc_begin(&fp->rdc);
 }
 
 int fingerprint_begin_file(struct fingerprint *fp, const char *name,
@@ -115,12 +107,17 @@ int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 
 	if (fp->sdhash)
 		err = sdhash_file_begin(fp->sdhash, name, size, sdhash_most);
-	return err ? err : begin(fp);
+	if (!err)
+		begin(fp);
+	return err;
 }
 
 int fingerprint_begin(struct fingerprint *fp)
 {
-	return fp->sdhash ? -EINVAL : begin(fp);
+	if (fp->sdhash)
+		return -EINVAL;
+	begin(fp);
+	return 0;
 }
 
 /* ---- the parts ---- */
@@ -166,7 +163,8 @@ int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
 		update_pieces(fp, data, len);
 		return 0;
 	case FINGERPRINT_CHUNKS:
-		return rdc_update(&fp->rdc, data, len);
+		rdc_update(&fp->rdc, data, len);
+		return 0;
 	case FINGERPRINT_SHINGLES:
 		simhash_update(&fp->simhash, data, len);
 		return 0;
@@ -262,16 +260,15 @@ int fingerprint_final(struct fingerprint *fp, struct digests *out)
 {
 	struct digests d = { .set = fp->set, .size = fp->size };
 	XXH128_canonical_t canonical;
-	int err = 0;
+	int err;
 
 	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(fp->xxh));
 	memcpy(d.xxh128, canonical.digest, sizeof(d.xxh128));
 	if (wants(fp, DIGEST_SIMHASH))
 		d.simhash = simhash_final(&fp->simhash);
 	if (wants(fp, DIGEST_RDC))
-		err = rdc_final(&fp->rdc, d.traits);
-	if (!err)
-		err = finish_text(fp, DIGEST_SISE, format_sise, &d);
+		rdc_final(&fp->rdc, d.traits);
+	err = finish_text(fp, DIGEST_SISE, format_sise, &d);
 	if (!err)
 		err = finish_text(fp, DIGEST_SIF, format_sif, &d);
 	if (!err)

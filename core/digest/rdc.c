@@ -192,12 +192,7 @@ int rdc_init(struct rdc *r, unsigned window, unsigned horizon)
 	return 0;
 }
 
-void rdc_release(struct rdc *r)
-{
-	(void)r;
-}
-
-int rdc_begin(struct rdc *r)
+void rdc_begin(struct rdc *r)
 {
 	r->blocks = 0;
 	r->hash = 0;
@@ -208,10 +203,9 @@ int rdc_begin(struct rdc *r)
 	memset(r->minima, 0xff, sizeof(r->minima));
 	/* What is before the file counts as zero bytes. */
 	memset(r->data, 0, RDC_MAX_WINDOW);
-	return 0;
 }
 
-int rdc_update(struct rdc *r, const void *data, size_t len)
+void rdc_update(struct rdc *r, const void *data, size_t len)
 {
 	const uint8_t *bytes = data;
 	size_t part;
@@ -229,10 +223,9 @@ int rdc_update(struct rdc *r, const void *data, size_t len)
 		bytes += part;
 		len -= part;
 	}
-	return 0;
 }
 
-int rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS])
+void rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS])
 {
 	bool empty = r->blocks == 0 && r->block == r->end;
 	unsigned i;
@@ -242,5 +235,4 @@ int rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS])
 	hash_chunks(r);
 	for (i = 0; i < RDC_TRAITS; i++)
 		traits_out[i] = empty ? 0 : r->minima[i] & 0x3f;
-	return 0;
 }

@@ -60,18 +60,16 @@ struct rdc {
 
 /* window 2..96, horizon 128..1024 (-EINVAL else). */
 int rdc_init(struct rdc *r, unsigned window, unsigned horizon);
-void rdc_release(struct rdc *r);
 
 /*
  * Any number of files one after the other: begin, update..., final.  Chunks
  * are reported some time after their last byte came, in final at the latest.
- * These return 0.
  */
-int rdc_begin(struct rdc *r);
-int rdc_update(struct rdc *r, const void *data, size_t len);
+void rdc_begin(struct rdc *r);
+void rdc_update(struct rdc *r, const void *data, size_t len);
 
 /* The traits, 0..63 each; all zero for an empty file. */
-int rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS]);
+void rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS]);
 
 /* One step of the rolling hash, for tests: out is the byte that leaves the
  * window. */

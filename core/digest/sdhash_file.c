@@ -55,15 +55,13 @@ static int end_segment(struct sdhash_file *f)
 	return err;
 }
 
-int sdhash_file_init(struct sdhash_file *f)
+void sdhash_file_init(struct sdhash_file *f)
 {
 	*f = (struct sdhash_file){ 0 };
-	return sdhash_init(&f->sdhash);
 }
 
 void sdhash_file_release(struct sdhash_file *f)
 {
-	sdhash_release(&f->sdhash);
 	sdhash_digest_release(&f->digest);
 	buf_release(&f->name);
 	buf_release(&f->text);

@@ -19,8 +19,7 @@ struct sdhash_file {
 	struct buf text;
 };
 
-/* As sdhash_init(). */
-int sdhash_file_init(struct sdhash_file *f);
+void sdhash_file_init(struct sdhash_file *f);
 void sdhash_file_release(struct sdhash_file *f);
 
 /*

@@ -61,10 +61,9 @@ static struct digests each_alone(struct bytes b)
 	simhash_update(&simhash, b.data, b.len);
 	d.simhash = simhash_final(&simhash);
 	assert_int_equal(rdc_init(&rdc, RDC_WINDOW, RDC_HORIZON), 0);
-	assert_int_equal(rdc_begin(&rdc), 0);
-	assert_int_equal(rdc_update(&rdc, b.data, b.len), 0);
-	assert_int_equal(rdc_final(&rdc, d.traits), 0);
-	rdc_release(&rdc);
+	rdc_begin(&rdc);
+	rdc_update(&rdc, b.data, b.len);
+	rdc_final(&rdc, d.traits);
 	XXH128_canonicalFromHash(&canonical, XXH3_128bits(b.data, b.len));
 	memcpy(d.xxh128, canonical.digest, sizeof(d.xxh128));
 	return d;

@@ -42,15 +42,13 @@ static struct buf signatures(const void *data, size_t len, unsigned window,
 	rdc.on_chunk = add_chunk;
 	rdc.arg = &file;
 	assert_int_equal(buf_append(&file, header, sizeof(header)), 0);
-	assert_int_equal(rdc_begin(&rdc), 0);
+	rdc_begin(&rdc);
 	for (i = 0; i < len; i += part) {
 		part = seed ? draw(&d) % (draw(&d) % 4 ? 100 : 9000) : len;
 		part = len - i < part ? len - i : part;
-		assert_int_equal(
-			rdc_update(&rdc, (const uint8_t *)data + i, part), 0);
+		rdc_update(&rdc, (const uint8_t *)data + i, part);
 	}
-	assert_int_equal(rdc_final(&rdc, traits), 0);
-	rdc_release(&rdc);
+	rdc_final(&rdc, traits);
 	return file;
 }
 
@@ -89,7 +87,6 @@ static void table_h3(void **state)
 		assert_int_equal(fscanf(file, "%x", &value), 1);
 		assert_int_equal(rdc_h3((uint8_t)i), value);
 	}
-	rdc_release(&rdc);
 	(void)fclose(file);
 }
 
@@ -113,7 +110,6 @@ static void rolling_hash(void **state)
 			     i < 4 ? 0 : (uint8_t)text[i - 4]);
 		assert_int_equal(h, want[i]);
 	}
-	rdc_release(&rdc);
 }
 
 /* [MS-RDC] 4.5 and 4.6. */
@@ -241,7 +237,6 @@ static struct buf model_signatures(struct bytes b, unsigned window,
 	}
 	for (i = 0; i < 16; i++)
 		traits[i] = b.len ? minima[i][7] & 0x3f : 0;
-	rdc_release(&rdc);
 	free(h);
 	return file;
 }

@@ -146,10 +146,9 @@ static bool rdc_agrees(struct bytes b, const struct buf *want)
 	assert_int_equal(rdc_init(&rdc, RDC_WINDOW, RDC_HORIZON), 0);
 	rdc.on_chunk = add_chunk;
 	rdc.arg = &have;
-	assert_int_equal(rdc_begin(&rdc), 0);
-	assert_int_equal(rdc_update(&rdc, b.data, b.len), 0);
-	assert_int_equal(rdc_final(&rdc, traits), 0);
-	rdc_release(&rdc);
+	rdc_begin(&rdc);
+	rdc_update(&rdc, b.data, b.len);
+	rdc_final(&rdc, traits);
 	assert_int_equal(buf_append(&have, traits, sizeof(traits)), 0);
 	return is_text(&have, want);
 }
@@ -206,12 +205,10 @@ static bool sdhash_is(struct bytes b, uint32_t block_size)
 	static struct sdhash s;
 	bool equal;
 
-	assert_int_equal(sdhash_init(&s), 0);
 	assert_int_equal(sdhash_begin(&s, SDHASH_4_0, block_size, &have), 0);
 	assert_int_equal(sdhash_update(&s, b.data, b.len), 0);
 	assert_int_equal(sdhash_final(&s), 0);
 	equal = sdhash_model_agrees(&want, &have);
-	sdhash_release(&s);
 	sdhash_digest_release(&have);
 	free(want.filters);
 	return equal;
