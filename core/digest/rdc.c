@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/rdc.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static void make_h3(void)
 {
 	uint8_t from[16], link[16] = { 0 };
 	const struct kernel_message message = { from, sizeof(from) };
-	unsigned i, k;
+	unsigned i;
 
 	for (i = 0; i < 256; i++) {
 		if (i % 4 == 0) {
@@ -25,9 +26,8 @@ static void make_h3(void)
 			kernel_best()->md4->many(&message, 1, &link);
 		}
 		h3.values[i] = load_le32(link + i % 4 * 4);
-		for (k = 0; k < 4; k++)
-			h3.planes[k][i] = link[i % 4 * 4 + k];
 	}
+	kernel_h3_init(&h3);
 }
 
 /* The rotation that makes a byte cancel after window steps. */
@@ -42,31 +42,27 @@ static uint32_t rotation_for(unsigned window)
 	return rotation % 32;
 }
 
-static inline uint32_t rotate(uint32_t x, uint32_t bits)
+/* Nothing counts before the file, where all bytes are zero. */
+static uint32_t bias_of(const struct kernel_rolling *rolling)
 {
-	return x << bits | x >> (-bits & 31);
+	const uint8_t zeros[RDC_MAX_WINDOW] = { 0 };
+	const uint32_t place = rolling->window - 1;
+	struct kernel_rolling unbiased = *rolling;
+	uint32_t bias;
+
+	unbiased.bias = 0;
+	kernel_best()->rdc->hashes(&unbiased, zeros, &place, 1, &bias);
+	return bias;
 }
 
 uint32_t rdc_roll(const struct rdc *r, uint32_t h, uint8_t in, uint8_t out)
 {
-	return rotate(h ^ h3.values[out] ^ h3.values[in], r->rolling.rotation);
+	return kernel_roll(&r->rolling, h, in, out);
 }
 
 uint32_t rdc_h3(uint8_t index)
 {
 	return h3.values[index];
-}
-
-/* Hashes the block that has just become full, and finds its peak. */
-static void hash_block(struct rdc *r)
-{
-	uint32_t *hashes = r->hashes[r->blocks % 3];
-
-	r->ops->rdc->hash_block(&r->rolling, r->data + r->block, r->horizon,
-				r->hash, hashes);
-	r->hash = hashes[r->horizon - 1];
-	r->peaks[r->blocks % 3] =
-		r->ops->rdc->block_maximum(hashes, r->horizon);
 }
 
 /* ---- chunks ---- */
@@ -106,20 +102,15 @@ static void grow_chunk(struct rdc *r, size_t end)
 		end_chunk(r, r->chunk + RDC_MAX_CHUNK);
 }
 
-/* Whether all hashes of a block from first to last - 1 are below limit.  The
- * block's peak mostly tells without a look at them. */
-static bool all_below(const struct rdc *r, uint64_t block, uint32_t first,
-		      uint32_t last, uint32_t limit)
+/* Whether the hashes of a block from first to last - 1 are below limit. */
+static bool is_below(const struct rdc *r, uint64_t block, size_t first,
+		     size_t last, uint32_t limit)
 {
-	const struct kernel_peak *peak = &r->peaks[block % 3];
-	const uint32_t *hashes = r->hashes[block % 3];
+	size_t start = r->block - (size_t)(r->blocks - block) * r->horizon;
 
-	if (peak->value < limit)
-		return true;
-	if (peak->offset >= first && peak->offset < last)
-		return false;
-	return r->ops->rdc->block_maximum(hashes + first, last - first).value <
-	       limit;
+	assert(start + first >= r->rolling.window);
+	return rdc_block_below(r->ops->rdc, &r->rolling, r->data + start,
+			       &r->last[block % 3], first, last, limit);
 }
 
 /*
@@ -130,11 +121,11 @@ static bool all_below(const struct rdc *r, uint64_t block, uint32_t first,
 static bool has_cut(const struct rdc *r)
 {
 	uint64_t block = r->blocks - 1;
-	const struct kernel_peak *peak = &r->peaks[block % 3];
+	const struct rdc_peak *peak = &r->last[block % 3].peak;
 
 	return block > 0 && peak->unique &&
-	       all_below(r, block - 1, peak->offset, r->horizon, peak->value) &&
-	       all_below(r, block + 1, 0, peak->offset + 1, peak->value);
+	       is_below(r, block - 1, peak->place, r->horizon, peak->hash) &&
+	       is_below(r, block + 1, 0, peak->place + 1, peak->hash);
 }
 
 /* The last block but one has its cut, if any, now that the block after it is
@@ -144,7 +135,7 @@ static void settle_block(struct rdc *r)
 	size_t start = r->block - r->horizon, cut;
 
 	if (has_cut(r)) {
-		cut = start + r->peaks[(r->blocks - 1) % 3].offset;
+		cut = start + r->last[(r->blocks - 1) % 3].peak.place;
 		grow_chunk(r, cut);
 		end_chunk(r, cut);
 	}
@@ -153,22 +144,25 @@ static void settle_block(struct rdc *r)
 
 static void finish_block(struct rdc *r)
 {
-	hash_block(r);
+	rdc_block_hash(r->ops->rdc, &r->rolling, r->data + r->block, r->horizon,
+		       &r->last[r->blocks % 3]);
 	if (r->blocks > 0)
 		settle_block(r);
 	r->block += r->horizon;
 	r->blocks++;
 }
 
-/* What is before the growing chunk goes.  The chunk, which has everything from
- * the last full block on, is far shorter than data. */
+/* What is before the growing chunk goes, but for the blocks that may be looked
+ * at once more.  Both are far shorter than data. */
 static void make_room(struct rdc *r)
 {
-	size_t shift = r->chunk - RDC_MAX_WINDOW;
+	size_t keep = r->block - 2 * (size_t)r->horizon, shift;
 
 	hash_chunks(r);
-	memmove(r->data + RDC_MAX_WINDOW, r->data + r->chunk,
-		r->end - r->chunk);
+	if (r->chunk < keep)
+		keep = r->chunk;
+	shift = keep - RDC_MAX_WINDOW;
+	memmove(r->data, r->data + shift, r->end - shift);
 	r->chunk -= shift;
 	r->block -= shift;
 	r->end -= shift;
@@ -186,6 +180,7 @@ int rdc_init(struct rdc *r, unsigned window, unsigned horizon)
 	r->rolling.h3 = &h3;
 	r->rolling.window = window;
 	r->rolling.rotation = rotation_for(window);
+	r->rolling.bias = bias_of(&r->rolling);
 	r->horizon = horizon;
 	r->on_chunk = NULL;
 	r->arg = NULL;
@@ -195,7 +190,6 @@ int rdc_init(struct rdc *r, unsigned window, unsigned horizon)
 void rdc_begin(struct rdc *r)
 {
 	r->blocks = 0;
-	r->hash = 0;
 	r->chunk = RDC_MAX_WINDOW;
 	r->block = RDC_MAX_WINDOW;
 	r->end = RDC_MAX_WINDOW;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/digest/rdc_block.h"
 #include "core/kernel/kernel.h"
 #include "core/kernel/md4.h"
 #include "core/kernel/rdc.h"
@@ -25,7 +26,8 @@
 #define RDC_HORIZON 1024
 #define RDC_MAX_WINDOW KERNEL_MAX_WINDOW
 #define RDC_MIN_HORIZON 128
-#define RDC_MAX_HORIZON 1024 /* ours; the specification goes to 16384 */
+#define RDC_MAX_HORIZON \
+	RDC_MAX_BLOCK /* ours; the specification goes to 16384 */
 #define RDC_MAX_CHUNK 65535
 #define RDC_TRAITS 16
 
@@ -43,11 +45,8 @@ struct rdc {
 	rdc_chunk_fn *on_chunk; /* may be NULL */
 	void *arg;
 
-	uint64_t blocks; /* full ones so far */
-	uint32_t hash;   /* the rolling one, after the last full block */
-	struct kernel_peak peaks[3];
-	/* Hashes of the last three blocks; block n is in hashes[n % 3]. */
-	uint32_t hashes[3][RDC_MAX_HORIZON];
+	uint64_t blocks;          /* full ones so far */
+	struct rdc_block last[3]; /* block n is in last[n % 3] */
 
 	/* Offsets in data: the growing chunk, the unfinished block, the end.
 	 * They are in this order. */

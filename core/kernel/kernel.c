@@ -36,7 +36,8 @@ static size_t usable_variants(void)
 	    __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512dq") &&
 	    __builtin_cpu_supports("avx512vl") &&
-	    __builtin_cpu_supports("avx512vbmi"))
+	    __builtin_cpu_supports("avx512vbmi") &&
+	    __builtin_cpu_supports("gfni"))
 		count++;
 #endif
 	return count;

@@ -311,6 +311,43 @@ static void forced_cuts(void **state)
 	}
 }
 
+/* Many hashes are equal, of which a byte that breaks the period makes one the
+ * largest or not. */
+static void periods(void **state)
+{
+	static const unsigned windows[] = { 2, 16, 48 };
+	size_t period, i;
+	struct draws d;
+	struct bytes b;
+
+	(void)state;
+	for (period = 1; period <= 700; period += 1 + period / 16) {
+		d = draws_of(period);
+		b = recipe_random(period, 9000);
+		for (i = period; i < b.len; i++)
+			b.data[i] = b.data[i - period];
+		compare_with_model(b, windows[period % 3], 1024, period);
+		for (i = 0; i < 4; i++)
+			b.data[draw(&d) % b.len] ^= 0x55;
+		compare_with_model(b, windows[period % 3], 1024, period);
+		free(b.data);
+	}
+}
+
+/* Blocks are looked at after what waits was moved. */
+static void room_for_more(void **state)
+{
+	struct bytes b;
+	unsigned seed;
+
+	(void)state;
+	for (seed = 1; seed <= 20; seed++) {
+		b = recipe_random(seed, RDC_BUFFER + 1000);
+		compare_with_model(b, 48, 128 + seed, seed);
+		free(b.data);
+	}
+}
+
 /* Longer than what waits for its MD4, and more chunks than one batch. */
 static void many_chunks(void **state)
 {
@@ -370,6 +407,8 @@ int main(void)
 		cmocka_unit_test(two_levels_of_signatures),
 		cmocka_unit_test(odd_inputs_give_what_the_model_gives),
 		cmocka_unit_test(forced_cuts),
+		cmocka_unit_test(periods),
+		cmocka_unit_test(room_for_more),
 		cmocka_unit_test(many_chunks),
 		cmocka_unit_test(small_files),
 		cmocka_unit_test(parameters_out_of_range_are_refused),

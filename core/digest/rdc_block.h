@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_RDC_BLOCK_H
+#define CORE_DIGEST_RDC_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/kernel/rdc.h"
+
+/*
+ * The hashes of a block of bytes, for FilterMax, which asks where the largest
+ * is and how others compare to it.  Only their top bytes are computed for all
+ * places; the rest for those few that have the largest one.
+ */
+#define RDC_MAX_BLOCK 1024
+
+struct rdc_peak {
+	uint32_t hash;
+	uint32_t place; /* the first with this hash */
+	bool unique;
+};
+
+struct rdc_block {
+	uint8_t tops[RDC_MAX_BLOCK];
+	/* The hashes with the largest top.  When there are KERNEL_PLACES,
+	 * others may be missing. */
+	uint32_t places[KERNEL_PLACES], hashes[KERNEL_PLACES];
+	size_t count;
+	struct rdc_peak peak;
+};
+
+/* The count > 0 bytes at data and the window before them are read. */
+void rdc_block_hash(const struct kernel_rdc *ops,
+		    const struct kernel_rolling *rolling, const uint8_t *data,
+		    size_t count, struct rdc_block *out);
+
+/* Whether the hashes from first to last - 1, at least one, are below limit. */
+bool rdc_block_below(const struct kernel_rdc *ops,
+		     const struct kernel_rolling *rolling, const uint8_t *data,
+		     const struct rdc_block *block, size_t first, size_t last,
+		     uint32_t limit);
+
+#endif
