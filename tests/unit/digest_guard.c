@@ -32,7 +32,7 @@ static void add_defaults(const struct bytes pieces[2], struct buf *out)
 	enum digest_id id;
 	int i;
 
-	assert_int_equal(fingerprint_new(DIGEST_ALL, &fp), 0);
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
 	assert_int_equal(fingerprint_begin(fp), 0);
 	for (i = 0; i < 2; i++)
 		assert_int_equal(
@@ -40,6 +40,8 @@ static void add_defaults(const struct bytes pieces[2], struct buf *out)
 			0);
 	assert_int_equal(fingerprint_final(fp, &d), 0);
 	for (id = 0; id < DIGEST_COUNT; id++) {
+		if (!(d.set & DIGEST_BIT(id)))
+			continue;
 		assert_int_equal(buf_append_text(out, "\n"), 0);
 		assert_int_equal(digest_format(&d, id, out), 0);
 	}
