@@ -219,32 +219,35 @@ static size_t count_points(const struct sise_part *x,
 
 /* ---- both ---- */
 
+static size_t max(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
 static bool is_comparable(const struct sise_part *a, const struct sise_part *b)
 {
-	size_t longer = a->count > b->count ? a->count : b->count;
-	size_t shorter = a->count > b->count ? b->count : a->count;
-
 	return a->block_size == b->block_size && a->mod_value == b->mod_value &&
-	       longer <= 30 * shorter;
+	       a->count > 0 && b->count > 0 && a->count <= 30 * b->count &&
+	       b->count <= 30 * a->count;
 }
 
 /* The score depends on the order where values repeat: the better one counts. */
 int sise_score_part(const struct sise_prepared *b, const struct sise_part *a)
 {
-	size_t longer = a->count > b->part->count ? a->count : b->part->count;
 	struct sise_prepared prepared;
-	size_t points, reverse;
+	size_t points, reverse, longer;
 	bool complete;
 
-	assert(longer > 0);
 	if (!is_comparable(a, b->part))
 		return 0;
 	points = count_points(a, b, &complete);
 	if (!complete) {
 		sise_prepare(a, &prepared);
 		reverse = count_points(b->part, &prepared, &complete);
-		points = reverse > points ? reverse : points;
+		points = max(points, reverse);
 	}
+	longer = max(a->count, b->part->count);
+	assert(longer > 0);
 	return (int)(100 * points / longer);
 }
 

@@ -352,6 +352,10 @@ static void parts_of_other_sizes_score_nothing(void **state)
 	b.block_size = 96;
 	b.mod_value = 94;
 	assert_int_equal(sise_score_part(&prepared, &b), 0);
+	a.count = b.count = 0;
+	b.mod_value = 95;
+	sise_prepare(&a, &prepared);
+	assert_int_equal(sise_score_part(&prepared, &b), 0);
 }
 
 /* ---- text ---- */
