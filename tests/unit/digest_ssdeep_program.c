@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "tests/unit/program.h"
 #include "tests/unit/ssdeep_texts.h"
 
 /* ---- against the program, where there is one ---- */
@@ -14,26 +11,6 @@ struct corpus {
 	char paths[FILES][64];
 	char texts[FILES][TEXT_SIZE];
 };
-
-/* Runs argv[0], standard output to the file; its exit status, 127 when there
- * is no such program. */
-static int run(const char *const argv[], const char *output)
-{
-	pid_t child = fork();
-	int status, fd;
-
-	assert_true(child >= 0);
-	if (child == 0) {
-		fd = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-		(void)dup2(fd, STDOUT_FILENO);
-		fd = open("/dev/null", O_WRONLY);
-		(void)dup2(fd, STDERR_FILENO);
-		(void)execvp(argv[0], (char *const *)argv);
-		_exit(127);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 /* Odd inputs and their variants. */
 static struct bytes corpus_input(unsigned i)
@@ -144,17 +121,17 @@ static void the_program_says_the_same(void **state)
 		argv[i + 2] = c.paths[i];
 	(void)snprintf(digests, sizeof(digests), "%s/digests", c.dir);
 	(void)snprintf(scores, sizeof(scores), "%s/scores", c.dir);
-	status = run(argv, digests);
+	status = program_run(argv, digests);
 	if (status == 0) {
 		equal_digests = count_equal_digests(&c, digests);
 		argv[1] = "-asx";
 		argv[2] = digests;
 		argv[3] = NULL;
-		status = run(argv, scores);
+		status = program_run(argv, scores);
 		equal_scores = count_equal_scores(&c, scores);
 	}
 	remove_corpus(&c);
-	if (status == 127) {
+	if (status == PROGRAM_MISSING) {
 		print_message("skipped: ssdeep is not installed\n");
 		skip();
 	}
