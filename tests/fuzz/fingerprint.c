@@ -4,6 +4,7 @@
 #include "core/digest/rdc.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/rdc_model.h"
+#include "tests/unit/sdhash_model.h"
 #include "tests/unit/sif_model.h"
 #include "tests/unit/simhash_model.h"
 #include "tests/unit/sise_model.h"
@@ -81,6 +82,18 @@ static void assert_sif(struct bytes b, const char *have)
 	free(windows.v);
 }
 
+static void assert_sdhash(struct bytes b, const char *have)
+{
+	struct sdhash_model want = sdhash_model(b, SDHASH_4_0, 0);
+	struct sdhash_digest d = { 0 };
+
+	assert_int_equal(sdhash_parse(have, strlen(have), &d), 0);
+	assert_int_equal(d.size, b.len);
+	assert_true(sdhash_model_agrees(&want, &d));
+	sdhash_digest_release(&d);
+	free(want.filters);
+}
+
 static void assert_digests(struct bytes b, const struct digests *d)
 {
 	assert_int_equal(d->size, b.len);
@@ -95,6 +108,13 @@ static void assert_digests(struct bytes b, const struct digests *d)
 		assert_ssdeep(b, d->text[DIGEST_SSDEEP]);
 	if (d->set & DIGEST_BIT(DIGEST_SIF))
 		assert_sif(b, d->text[DIGEST_SIF]);
+	if (d->set & DIGEST_BIT(DIGEST_SDHASH))
+		assert_sdhash(b, d->text[DIGEST_SDHASH]);
+}
+
+static void begin(struct fingerprint *fp, size_t len)
+{
+	assert_int_equal(fingerprint_begin_file(fp, "name", len, SIZE_MAX), 0);
 }
 
 /* First own byte: which digests, 0 for all.  The second: whether another
@@ -102,21 +122,23 @@ static void assert_digests(struct bytes b, const struct digests *d)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct fuzz f = fuzz_begin(data, len);
-	uint32_t set = f.own[0] ? f.own[0] & DIGEST_DEFAULT : DIGEST_DEFAULT;
+	uint32_t set = f.own[0] ? f.own[0] & DIGEST_ALL : DIGEST_ALL;
 	struct fingerprint *fp;
 	struct digests d;
 
 	assert_int_equal(fingerprint_new(set, &fp), 0);
-	assert_int_equal(fingerprint_begin(fp), 0);
 	if (f.own[1] & 1) {
+		begin(fp, len);
 		update(fp, data, len);
-		assert_int_equal(fingerprint_begin(fp), 0);
 	}
+	begin(fp, f.content.len);
 	if (f.own[1] & 2)
 		feed_parts(&f, fp);
 	else
 		fuzz_feed(&f, update, fp);
 	assert_int_equal(fingerprint_final(fp, &d), 0);
+	if (f.content.len < SDHASH_MIN_SIZE)
+		set &= ~DIGEST_BIT(DIGEST_SDHASH);
 	assert_int_equal(d.set, set | DIGEST_BIT(DIGEST_XXH128));
 	assert_digests(f.content, &d);
 	digests_release(&d);
