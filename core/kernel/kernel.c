@@ -6,14 +6,22 @@
 #include "core/kernel/md4.h"
 #include "core/kernel/rdc.h"
 #include "core/kernel/sdhash.h"
+#include "core/kernel/sif.h"
 #include "core/kernel/window.h"
+
+#define VARIANT(variant)                                            \
+	{                                                           \
+		.name = #variant, .rdc = &rdc_##variant,            \
+		.md4 = &md4_##variant, .window = &window_##variant, \
+		.sdhash = &sdhash_##variant, .sif = &sif_##variant, \
+	}
 
 /* Each needs all that the ones before it need. */
 static const struct kernel_ops variants[] = {
-	{ "scalar", &rdc_scalar, &md4_scalar, &window_scalar, &sdhash_scalar },
+	VARIANT(scalar),
 #ifdef __x86_64__
-	{ "avx2", &rdc_avx2, &md4_avx2, &window_avx2, &sdhash_avx2 },
-	{ "avx512", &rdc_avx512, &md4_avx512, &window_avx512, &sdhash_avx512 },
+	VARIANT(avx2),
+	VARIANT(avx512),
 #endif
 };
 
@@ -29,6 +37,7 @@ static size_t usable_variants(void)
 #ifdef __x86_64__
 	__builtin_cpu_init();
 	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
+	    !__builtin_cpu_supports("pclmul") ||
 	    !__builtin_cpu_supports("popcnt"))
 		return count;
 	count++;
@@ -37,6 +46,9 @@ static size_t usable_variants(void)
 	    __builtin_cpu_supports("avx512dq") &&
 	    __builtin_cpu_supports("avx512vl") &&
 	    __builtin_cpu_supports("avx512vbmi") &&
+	    __builtin_cpu_supports("avx512vpopcntdq") &&
+	    __builtin_cpu_supports("avx512bitalg") &&
+	    __builtin_cpu_supports("vpclmulqdq") &&
 	    __builtin_cpu_supports("gfni"))
 		count++;
 #endif

@@ -16,6 +16,7 @@ struct kernel_ops {
 	const struct kernel_md4 *md4;
 	const struct kernel_window *window;
 	const struct kernel_sdhash *sdhash;
+	const struct kernel_sif *sif;
 };
 
 /* The fastest that processor and operating system can run. */
