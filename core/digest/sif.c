@@ -8,125 +8,179 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/kernel/kernel.h"
+
 #define DROPPED_BITS (64 - SIF_BITS)
 
-static inline uint64_t rotate(uint64_t v, unsigned bits)
+/*
+ * Values are collected as they come, and when they are too many, those that
+ * cannot be among the smallest go; only in the end are they sorted.
+ */
+#define LIMIT(max) (2 * (max) + 128) /* values that are not too many */
+
+/* How many windows are hashed at once while a good part of them is of
+ * interest: the first ones say how large a part. */
+#define EARLY_WINDOWS 512
+#define EARLY_BOUND (UINT64_MAX / 16)
+
+#define MARKS 4096
+#define BUCKETS 256
+
+/* By how many bits values up to the bound shift to be less than 2^bits. */
+static unsigned shift_to(const struct sif *s, unsigned bits)
 {
-	return v << (bits & 63) | v >> (-bits & 63);
+	uint64_t most = s->bound >> DROPPED_BITS;
+	unsigned length = most ? 64 - (unsigned)__builtin_clzll(most) : 0;
+
+	return length > bits ? length - bits : 0;
 }
 
 /* ---- the smallest values ---- */
 
-/* How many values are smaller: where value is or belongs.  No branches but the
- * loop: which way to go no processor can foresee. */
-static size_t place_of(const uint64_t *values, size_t count, uint64_t value)
+/* The value at which max ones are certain: so many marks are set up to it, and
+ * what sets different marks is different.  UINT64_MAX: there are fewer. */
+static uint64_t enough(const uint64_t *marks, size_t max, unsigned shift)
 {
-	size_t place = 0, half;
+	uint64_t word;
+	size_t i, here;
 
-	while (count > 0) {
-		half = (count + 1) / 2;
-		place += values[place + half - 1] < value ? half : 0;
-		count -= half;
+	for (i = 0; i < MARKS / 64; i++) {
+		here = (size_t)__builtin_popcountll(marks[i]);
+		if (here >= max)
+			break;
+		max -= here;
 	}
-	return place;
+	if (i == MARKS / 64)
+		return UINT64_MAX;
+	for (word = marks[i]; max > 1; max--)
+		word &= word - 1;
+	i = i * 64 + (size_t)__builtin_ctzll(word);
+	return ((uint64_t)(i + 1) << shift) - 1;
 }
 
-/* value is within the bound: a full sketch has a larger one, which goes. */
-static void insert(struct sif *s, uint64_t value)
+/* Lowers the bound almost as far as can be, in little time. */
+static void lower(struct sif *s)
 {
-	size_t place = place_of(s->values, s->count, value);
+	uint64_t marks[MARKS / 64] = { 0 }, mark, most;
+	unsigned shift = shift_to(s, 12);
+	size_t i, kept = 0;
 
-	if (place < s->count && s->values[place] == value)
+	if (s->count < s->max)
 		return;
-	s->count -= s->count == s->max;
-	memmove(s->values + place + 1, s->values + place,
-		(s->count - place) * sizeof(s->values[0]));
-	s->values[place] = value;
-	s->count++;
-	if (s->count == s->max)
-		s->bound = (s->values[s->max - 1] << DROPPED_BITS) - 1;
+	for (i = 0; i < s->count; i++) {
+		mark = s->values[i] >> shift;
+		marks[mark / 64] |= UINT64_C(1) << mark % 64;
+	}
+	most = enough(marks, s->max, shift);
+	if (most >= s->bound >> DROPPED_BITS)
+		return;
+	for (i = 0; i < s->count; i++) {
+		s->values[kept] = s->values[i];
+		kept += s->values[i] <= most;
+	}
+	s->count = kept;
+	s->bound = ((most + 1) << DROPPED_BITS) - 1;
 }
 
-static bool repeats_a_byte(const uint8_t *window, unsigned len)
+/* By their highest bits, then one by one: they are as good as random. */
+static void sort(struct sif *s)
 {
-	return window[0] == window[1] &&
-	       memcmp(window, window + 1, len - 1) == 0;
+	uint16_t places[BUCKETS + 1] = { 0 };
+	unsigned shift = shift_to(s, 8);
+	uint64_t value;
+	size_t i, k;
+
+	for (i = 0; i < s->count; i++)
+		places[(s->values[i] >> shift) + 1]++;
+	for (i = 1; i < BUCKETS; i++)
+		places[i] = (uint16_t)(places[i] + places[i - 1]);
+	for (i = 0; i < s->count; i++)
+		s->sorted[places[s->values[i] >> shift]++] = s->values[i];
+	for (i = 1; i < s->count; i++) {
+		value = s->sorted[i];
+		for (k = i; k > 0 && s->sorted[k - 1] > value; k--)
+			s->sorted[k] = s->sorted[k - 1];
+		s->sorted[k] = value;
+	}
+}
+
+/* Leaves the smallest values, in order. */
+static void settle(struct sif *s)
+{
+	size_t i, kept = 0;
+
+	lower(s);
+	sort(s);
+	for (i = 0; i < s->count && kept < s->max; i++)
+		if (kept == 0 || s->sorted[i] != s->values[kept - 1])
+			s->values[kept++] = s->sorted[i];
+	s->count = kept;
+	if (kept == s->max)
+		s->bound = (s->values[kept - 1] << DROPPED_BITS) - 1;
 }
 
 /*
- * Takes a window whose hash is within the bound; in a small file all are.
- * Repeats are common, so most of them are recognised at a glance: what was
- * once dealt with need not be again, as the bound only falls.  Returns whether
- * the window repeats one byte.
+ * Takes the hashes behind the values.  Repeats are common, so most of them are
+ * recognised at a glance: what was once dealt with need not be again, as the
+ * bound only falls.
  */
-static __attribute__((noinline)) bool offer(struct sif *s, uint64_t hash,
-					    const uint8_t *window)
+static void take(struct sif *s, size_t count)
 {
-	uint64_t value = hash >> DROPPED_BITS;
-	uint64_t *recent = &s->recent[value % SIF_RECENT];
+	const uint64_t *hashes = s->values + s->count;
+	uint64_t value, *recent;
+	size_t i, kept = s->count;
 
-	if (*recent == value)
-		return false;
-	if (repeats_a_byte(window, s->window))
-		return true;
-	*recent = value;
-	insert(s, value);
-	return false;
+	for (i = 0; i < count; i++) {
+		value = hashes[i] >> DROPPED_BITS;
+		recent = &s->recent[value % SIF_RECENT];
+		s->values[kept] = value;
+		kept += *recent != value;
+		*recent = value;
+	}
+	s->count = kept;
+	if (s->count > LIMIT(s->max))
+		lower(s);
+	/* The rest repeats, or is from a file that was made for this. */
+	if (s->count > LIMIT(s->max))
+		settle(s);
 }
 
 /* ---- the stream ---- */
 
-/* Bytes of a file after its first window; before them must be as many as the
- * window has. */
-static void roll(struct sif *s, const uint8_t *bytes, size_t len)
+/* The windows within the bytes. */
+static void scan(struct sif *s, const uint8_t *bytes, size_t len)
 {
-	const uint8_t *leaving = bytes - s->window;
-	uint64_t hash = s->hash, bound = s->bound;
-	size_t i;
+	size_t count, part;
 
-	for (i = 0; i < len; i++) {
-		hash = rotate(hash, 1) ^ s->enter[bytes[i]] ^
-		       s->leave[leaving[i]];
-		if (__builtin_expect(hash > bound, 1))
-			continue;
-		/* While the same byte goes in and out, nothing changes. */
-		if (offer(s, hash, leaving + i + 1))
-			while (i + 1 < len && bytes[i + 1] == bytes[i])
-				i++;
-		bound = s->bound;
+	if (len < s->table.window)
+		return;
+	for (count = len - s->table.window + 1; count > 0; count -= part) {
+		part = SIF_ROOM - s->count;
+		if (s->bound > EARLY_BOUND && part > EARLY_WINDOWS)
+			part = EARLY_WINDOWS;
+		part = count < part ? count : part;
+		take(s, s->kernel->pick(&s->table, bytes, part, s->bound,
+					s->values + s->count));
+		bytes += part;
 	}
-	s->hash = hash;
-}
-
-/* Bytes of the first window; returns how many it took. */
-static size_t fill_window(struct sif *s, const uint8_t *bytes, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len && s->fill < s->window; i++) {
-		s->hash = rotate(s->hash, 1) ^ s->enter[bytes[i]];
-		s->last[s->fill++] = bytes[i];
-		if (s->fill == s->window)
-			(void)offer(s, s->hash, s->last);
-	}
-	return i;
 }
 
 int sif_init(struct sif *s, unsigned window, size_t max)
 {
+	uint64_t values[256];
 	unsigned i;
 	uint8_t byte;
 
 	if (window < SIF_MIN_WINDOW || window > SIF_MAX_WINDOW || max < 2 ||
 	    max > SIF_MAX_VALUES)
 		return -EINVAL;
-	s->window = window;
 	s->max = max;
 	for (i = 0; i < 256; i++) {
 		byte = (uint8_t)i;
-		s->enter[i] = XXH3_64bits(&byte, 1);
-		s->leave[i] = rotate(s->enter[i], window);
+		values[i] = XXH3_64bits(&byte, 1);
 	}
+	kernel_sif_init(&s->table, values, window);
+	s->kernel = kernel_best()->sif;
 	sif_begin(s);
 	return 0;
 }
@@ -136,7 +190,6 @@ void sif_begin(struct sif *s)
 	size_t i;
 
 	s->bound = UINT64_MAX;
-	s->hash = 0;
 	s->fill = 0;
 	s->count = 0;
 	/* Values that belong elsewhere. */
@@ -146,26 +199,26 @@ void sif_begin(struct sif *s)
 
 void sif_update(struct sif *s, const void *data, size_t len)
 {
+	const size_t before = s->table.window - 1;
 	const uint8_t *bytes = data;
 	uint8_t seam[2 * SIF_MAX_WINDOW];
-	size_t used = 0, head;
+	size_t head = len < before ? len : before;
 
-	if (s->fill < s->window && len > 0)
-		used = fill_window(s, bytes, len);
-	bytes += used;
-	len -= used;
 	if (len == 0)
 		return;
 	/* The first windows begin in the update before. */
-	head = len < s->window ? len : s->window;
-	memcpy(seam, s->last, s->window);
-	memcpy(seam + s->window, bytes, head);
-	roll(s, seam + s->window, head);
-	roll(s, bytes + head, len - head);
-	if (head == s->window)
-		memcpy(s->last, bytes + len - head, head);
-	else
-		memcpy(s->last, seam + head, s->window);
+	memcpy(seam, s->last, s->fill);
+	memcpy(seam + s->fill, bytes, head);
+	scan(s, seam, s->fill + head);
+	scan(s, bytes, len);
+	if (len >= before) {
+		s->fill = before;
+		memcpy(s->last, bytes + len - before, before);
+		return;
+	}
+	head += s->fill;
+	s->fill = head < before ? head : before;
+	memcpy(s->last, seam + head - s->fill, s->fill);
 }
 
 /* ---- sketches ---- */
@@ -182,9 +235,10 @@ static uint64_t estimate(const uint64_t *values, size_t count)
 	return number > count ? number : count + 1;
 }
 
-void sif_final(const struct sif *s, struct sif_sketch *out)
+void sif_final(struct sif *s, struct sif_sketch *out)
 {
-	out->window = s->window;
+	settle(s);
+	out->window = s->table.window;
 	out->count = s->count;
 	memcpy(out->values, s->values, s->count * sizeof(s->values[0]));
 	out->distinct = s->count;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/kernel/sif.h"
 
 /*
  * Sampled fingerprints in the manner of sif (Manber, Finding Similar Files in
@@ -39,6 +40,7 @@
 #define SIF_MAX_VALUES 1024
 #define SIF_BITS 48
 #define SIF_RECENT 512
+#define SIF_ROOM (2 * SIF_MAX_VALUES + 512)
 
 /*
  * The fingerprints up to the largest in values are all known; if there are no
@@ -51,19 +53,20 @@ struct sif_sketch {
 	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
 };
 
-/* The state, 16 KiB. */
+/* The state, 52 KiB; of it, the default number of values touches 22. */
 struct sif {
-	unsigned window;
+	struct kernel_sif_table table;
+	const struct kernel_sif *kernel;
 	size_t max;     /* values to keep: k */
 	uint64_t bound; /* no larger hash is of interest any more */
-	uint64_t hash;
-	size_t fill; /* bytes in last: less than window only at the start */
+	size_t fill;    /* bytes in last: one less than a window has, but at
+			 * the start */
 	uint8_t last[SIF_MAX_WINDOW];
+	/* All values up to the bound, in any order, maybe more than once. */
 	size_t count;
-	uint64_t values[SIF_MAX_VALUES];
+	uint64_t values[SIF_ROOM];
+	uint64_t sorted[SIF_ROOM];
 	uint64_t recent[SIF_RECENT]; /* values already dealt with */
-	uint64_t enter[256];
-	uint64_t leave[256];
 };
 
 /* window SIF_MIN_WINDOW..SIF_MAX_WINDOW, max 2..SIF_MAX_VALUES (-EINVAL
@@ -76,7 +79,7 @@ void sif_begin(struct sif *s);
 void sif_update(struct sif *s, const void *data, size_t len);
 
 /* A file of fewer bytes than the window has no fingerprints. */
-void sif_final(const struct sif *s, struct sif_sketch *out);
+void sif_final(struct sif *s, struct sif_sketch *out);
 
 /* ---- sketches ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "core/kernel/kernel.h"
 #include "tests/unit/sif_model.h"
 
 static struct sif sif;
@@ -53,6 +54,60 @@ static void random_sizes(void **state)
 		compare_with_model(b, 12, 128, seed);
 		free(b.data);
 	}
+}
+
+/* Files whose windows come again and again, some of them far apart. */
+static void repeats_are_counted_once(void **state)
+{
+	struct draws d = draws_of(5);
+	struct bytes b;
+	size_t i, period;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 60; seed++) {
+		b = recipe_random(seed, 30000);
+		period = 1 + draw(&d) % (seed % 2 ? 200 : 6000);
+		for (i = period; i < b.len; i++)
+			b.data[i] = b.data[i - period];
+		compare_with_model(b, 16, 128, seed);
+		compare_with_model(b, 16, 2 + draw(&d) % 1023, seed);
+		free(b.data);
+	}
+}
+
+static void every_kernel_gives_the_same(void **state)
+{
+	size_t i, count;
+	const struct kernel_ops *all = kernel_all(&count);
+	struct bytes b = recipe_text(3, 3000000);
+
+	(void)state;
+	memset(b.data + 2000000, 0, 9000);
+	for (i = 0; i < count; i++) {
+		kernel_use(&all[i]);
+		compare_with_model(b, 16, 128, i + 1);
+		compare_with_model(b, 16, 1024, i + 1);
+	}
+	kernel_use(NULL);
+	free(b.data);
+}
+
+/* final changes nothing that matters. */
+static void a_file_goes_on_after_final(void **state)
+{
+	struct bytes b = recipe_random(8, 20000);
+	struct sif_sketch want = sketch_of(b, 16, 128, 0), have;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(sif_init(&sif, 16, 128), 0);
+	for (i = 0; i < b.len; i += 1000) {
+		sif_update(&sif, b.data + i, 1000);
+		sif_final(&sif, &have);
+	}
+	assert_true(same(&want, &have));
+	free(b.data);
 }
 
 static void a_begun_state_forgets(void **state)
@@ -186,6 +241,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_small_sizes),
 		cmocka_unit_test(random_sizes),
+		cmocka_unit_test(repeats_are_counted_once),
+		cmocka_unit_test(every_kernel_gives_the_same),
+		cmocka_unit_test(a_file_goes_on_after_final),
 		cmocka_unit_test(a_begun_state_forgets),
 		cmocka_unit_test(padding_counts_for_nothing),
 		cmocka_unit_test(what_init_refuses),
