@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "core/kernel/columns.h"
 #include "core/kernel/md4.h"
 #include "core/kernel/rdc.h"
 #include "core/kernel/sdhash.h"
@@ -14,6 +15,7 @@
 		.name = #variant, .rdc = &rdc_##variant,            \
 		.md4 = &md4_##variant, .window = &window_##variant, \
 		.sdhash = &sdhash_##variant, .sif = &sif_##variant, \
+		.columns = &columns_##variant,                      \
 	}
 
 /* Each needs all that the ones before it need. */

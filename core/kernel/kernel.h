@@ -17,6 +17,7 @@ struct kernel_ops {
 	const struct kernel_window *window;
 	const struct kernel_sdhash *sdhash;
 	const struct kernel_sif *sif;
+	const struct kernel_columns *columns;
 };
 
 /* The fastest that processor and operating system can run. */
