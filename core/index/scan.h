@@ -7,21 +7,21 @@
 #include <stdint.h>
 
 #include "core/digest/digest.h"
+#include "core/kernel/columns.h"
 
 /*
  * The inner loop of a query: which rows of the columns may be worth a close
  * look.  Private to core/index and its tests.
  *
- * Traits are kept in tiles of 16 rows: first trait 0 of all of them, then
- * trait 1, and so on, so that one comparison serves 16 rows.
+ * Traits are kept in tiles of rows, as core/kernel/columns.h says.
  *
  * A SimHash of 0 and traits that are all zero mean "none".  (A file without
  * a single window has the SimHash 0 and nothing that could be compared.)
  */
-#define TRAIT_COUNT 16
-#define TILE_ROWS 16
-#define TILE_BYTES (TILE_ROWS * TRAIT_COUNT)
-#define SCAN_ROWS 512 /* a multiple of TILE_ROWS */
+#define TRAIT_COUNT COLUMNS_TRAITS
+#define TILE_ROWS COLUMNS_TILE_ROWS
+#define TILE_BYTES COLUMNS_TILE_BYTES
+#define SCAN_ROWS 512 /* a multiple of COLUMNS_WORD_ROWS */
 #define DISTANCE_NONE 64
 
 uint64_t scan_simhash_of(const struct digests *d);

@@ -82,6 +82,20 @@ static void test_rows_behind_the_last_are_not_named(void **state)
 	}
 }
 
+/* No traits equal no traits, but that is no reason to look closer. */
+static void test_without_traits_only_the_simhash_counts(void **state)
+{
+	struct scan_query query = query_of(0x0123456789abcdefu, 0);
+	size_t hits[SCAN_ROWS];
+
+	(void)state;
+	fill(query.simhash, 0);
+	memset(tiles, 0, sizeof(tiles));
+	simhash[77] = query.simhash ^ 3;
+	assert_int_equal(scan_rows(&query, simhash, tiles, SCAN_ROWS, hits), 1);
+	assert_int_equal(hits[0], 77);
+}
+
 static void test_what_is_missing_is_not_equal(void **state)
 {
 	struct scan_query query = query_of(0, 0);
@@ -105,6 +119,7 @@ int main(void)
 		cmocka_unit_test(test_a_near_row_is_found_anywhere),
 		cmocka_unit_test(test_equal_traits_are_found_anywhere),
 		cmocka_unit_test(test_rows_behind_the_last_are_not_named),
+		cmocka_unit_test(test_without_traits_only_the_simhash_counts),
 		cmocka_unit_test(test_what_is_missing_is_not_equal),
 	};
 
