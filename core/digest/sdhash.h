@@ -149,11 +149,13 @@ int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out);
 /*
  * Ours is that of 3.4, whose cut-off tells chance from likeness, but leaves
  * out the filters that are too empty to mean anything, as 4.0 does, and does
- * not depend on order or names.
+ * not depend on order or names.  The others are the program's; folded is what
+ * 4.0 says when it is asked to be fast.
  */
 enum sdhash_measure {
 	SDHASH_SCORE,
 	SDHASH_SCORE_4_0,
+	SDHASH_SCORE_4_0_FOLDED,
 	SDHASH_SCORE_3_4,
 };
 

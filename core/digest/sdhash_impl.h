@@ -9,8 +9,9 @@
 
 #define SDHASH_CUTOFFS 129
 
-/* The program's, by 4096 / (features of both filters): sdhash_cutoff.c. */
+/* The program's: sdhash_cutoff.c. */
 extern const uint16_t sdhash_cutoff[SDHASH_CUTOFFS];
+extern const uint16_t sdhash_cutoff_folded[SDHASH_CUTOFFS];
 
 /* Appends count empty ones: sdhash.c.  -ENOMEM, with d unchanged. */
 int sdhash_add_filters(struct sdhash_digest *d, size_t count);

@@ -8,6 +8,7 @@
 #include "core/digest/sdhash_impl.h"
 
 #define MIN_FEATURES 16 /* of a filter that means something */
+#define FOLDED_BYTES (SDHASH_FILTER_BYTES / 4)
 #define FILTER_BITS (8 * SDHASH_FILTER_BYTES)
 #define HASHES 5
 #define MAX_FEATURES SDHASH_BLOCK_FEATURES
@@ -117,16 +118,50 @@ static int overlap(const uint8_t *a, const uint8_t *b, int cut)
 	return common + (int)common_bits(a, b, 128, SDHASH_FILTER_BYTES);
 }
 
+/* The share that is common of what can be, above a cut-off. */
+static double share(int common, int cut, int least)
+{
+	return common <= cut ? 0 : (double)(common - cut) / (least - cut);
+}
+
+static void fold(const uint8_t *bits, uint8_t out[FOLDED_BYTES])
+{
+	size_t i;
+
+	for (i = 0; i < FOLDED_BYTES; i++)
+		out[i] = bits[i] | bits[i + FOLDED_BYTES] |
+			 bits[i + 2 * FOLDED_BYTES] |
+			 bits[i + 3 * FOLDED_BYTES];
+}
+
+static double compare_folded(const struct sdhash_filter *a,
+			     const struct sdhash_filter *b)
+{
+	int cut = sdhash_cutoff_folded[1024 / (a->count + b->count)];
+	uint8_t x[FOLDED_BYTES], y[FOLDED_BYTES];
+	int common, in_x, in_y;
+
+	fold(a->bits, x);
+	fold(b->bits, y);
+	common = (int)common_bits(x, y, 0, FOLDED_BYTES / 2);
+	if (2 * common + SLACK < cut)
+		return 0;
+	common += (int)common_bits(x, y, FOLDED_BYTES / 2, FOLDED_BYTES);
+	in_x = (int)common_bits(x, x, 0, FOLDED_BYTES);
+	in_y = (int)common_bits(y, y, 0, FOLDED_BYTES);
+	return share(common, cut, in_x < in_y ? in_x : in_y);
+}
+
 static double compare_filters(const struct comparison *c,
 			      const struct sdhash_filter *a,
 			      const struct sdhash_filter *b)
 {
-	int cut = cutoff(c, a, b);
-	int common = overlap(a->bits, b->bits, cut);
+	int cut;
 
-	if (common <= cut)
-		return 0;
-	return (double)(common - cut) / (least_weight(a, b) - cut);
+	if (c->measure == SDHASH_SCORE_4_0_FOLDED)
+		return compare_folded(a, b);
+	cut = cutoff(c, a, b);
+	return share(overlap(a->bits, b->bits, cut), cut, least_weight(a, b));
 }
 
 /* ---- two digests ---- */
