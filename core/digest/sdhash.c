@@ -77,6 +77,25 @@ static struct sdhash_filter *last_filter(const struct sdhash *s)
 	return &s->digest->filters[s->digest->count - 1];
 }
 
+/* The text is as long as it says, or gets longer: what may still be lost of a
+ * stream is the filter that comes now. */
+static int check_text(struct sdhash *s)
+{
+	struct sdhash_digest *d = s->digest;
+
+	d->size = s->size;
+	if (d->count == 0 || sdhash_text_length(d) <= s->max_text)
+		return 0;
+	return -E2BIG;
+}
+
+static int begin_filter(struct sdhash *s)
+{
+	int err = check_text(s);
+
+	return err ? err : sdhash_add_filters(s->digest, 1);
+}
+
 /* ---- stream digests ---- */
 
 /* Whether the side filter did not know the feature. */
@@ -100,7 +119,7 @@ static int add_stream_feature(struct sdhash *s, const uint32_t words[HASHES])
 	if (s->rules == SDHASH_4_0 && !is_new(s, words))
 		return 0;
 	if (++filter->count == SDHASH_STREAM_FEATURES)
-		return sdhash_add_filters(s->digest, 1);
+		return begin_filter(s);
 	return 0;
 }
 
@@ -184,7 +203,7 @@ static int take_block_features(struct sdhash *s, size_t count, bool full)
 	size_t i, fill = 0;
 	int err;
 
-	err = sdhash_add_filters(s->digest, 1);
+	err = begin_filter(s);
 	if (err)
 		return err;
 	count = kernel_best()->sdhash->pick(s->scores, count, BLOCK_FROM - 1,
@@ -303,10 +322,17 @@ int sdhash_begin(struct sdhash *s, enum sdhash_rules rules, uint32_t block_size,
 	s->digest = digest_out;
 	s->digest->count = 0;
 	s->digest->block_size = block_size;
+	s->digest->size = 0;
 	s->size = 0;
+	s->max_text = SIZE_MAX;
 	memset(s->side, 0, sizeof(s->side));
 	begin_chunk(s);
 	return block_size ? 0 : sdhash_add_filters(s->digest, 1);
+}
+
+void sdhash_limit(struct sdhash *s, size_t max_text)
+{
+	s->max_text = max_text;
 }
 
 int sdhash_update(struct sdhash *s, const void *data, size_t len)
@@ -343,7 +369,6 @@ int sdhash_final(struct sdhash *s)
 	if (d->block_size == 0 && d->count > 1 &&
 	    last_filter(s)->count < MIN_LAST)
 		d->count--;
-	d->size = s->size;
 	sdhash_weigh(d);
-	return 0;
+	return check_text(s);
 }

@@ -69,6 +69,7 @@ struct sdhash {
 	enum sdhash_rules rules;
 	struct sdhash_digest *digest; /* borrowed from begin to final */
 	uint64_t size;
+	size_t max_text;
 	size_t chunk_left; /* bytes that the chunk still takes */
 	size_t fill;       /* of data */
 	size_t ranked;     /* of ranks */
@@ -92,6 +93,13 @@ struct sdhash {
 int sdhash_begin(struct sdhash *s, enum sdhash_rules rules, uint32_t block_size,
 		 struct sdhash_digest *digest_out);
 int sdhash_update(struct sdhash *s, const void *data, size_t len);
+
+/*
+ * After begin, and when the digest has its name: a text of more than max_text
+ * bytes is not wanted.  update, pad and final say -E2BIG as soon as it is clear
+ * that it would be longer.
+ */
+void sdhash_limit(struct sdhash *s, size_t max_text);
 
 /* Zero bytes that are not counted in the size; see struct sdhash_segment. */
 int sdhash_pad(struct sdhash *s, size_t zeros);
@@ -132,6 +140,17 @@ int sdhash_segment_name(const char *name, uint64_t size, uint64_t index,
 			struct buf *out);
 
 /* ---- text: sdbf:03:... and sdbf-dd:03:... ---- */
+
+/*
+ * Names the digest of a file: the last part of path.  The program reads a name
+ * up to the first colon, whatever its length, and a line up to its end: colons
+ * and control characters become "_", and what is empty then "_".  All else is
+ * kept, of whatever encoding.  -ENOMEM.
+ */
+int sdhash_set_name(struct sdhash_digest *d, const char *path);
+
+/* Bytes of the line without the newline; count > 0. */
+size_t sdhash_text_length(const struct sdhash_digest *d);
 
 /* Appends the line without the newline.  -ENODATA for an empty digest,
  * -ENOMEM. */

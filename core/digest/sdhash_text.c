@@ -32,7 +32,54 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* ---- names ---- */
+
+int sdhash_set_name(struct sdhash_digest *d, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct buf name = { 0 };
+	unsigned char c;
+	size_t i;
+	int err;
+
+	path = slash ? slash + 1 : path;
+	err = buf_append_text(&name, *path ? path : "_");
+	if (err)
+		return err;
+	for (i = 0; i < name.len; i++) {
+		c = (unsigned char)name.data[i];
+		if (c < ' ' || c == 0x7f || c == ':')
+			name.data[i] = '_';
+	}
+	buf_release(&d->name);
+	d->name = name;
+	return 0;
+}
+
 /* ---- writing ---- */
+
+static size_t digits(uint64_t value)
+{
+	size_t count = 1;
+
+	for (; value >= 10; value /= 10)
+		count++;
+	return count;
+}
+
+size_t sdhash_text_length(const struct sdhash_digest *d)
+{
+	size_t text = digits(d->name.len) + strlen(":") + d->name.len +
+		      strlen(":") + digits(d->size) + strlen(FIXED_FIELDS) +
+		      digits(d->count);
+
+	if (d->block_size)
+		return text + strlen(BLOCK_MAGIC) + strlen("192::") +
+		       digits(d->block_size) +
+		       d->count * (strlen(":00:") + FILTER_TEXT);
+	return text + strlen(STREAM_MAGIC) + strlen("160:::") +
+	       digits(d->filters[d->count - 1].count) + group_text(d->count);
+}
 
 /* text_out has room for a NUL as well. */
 static void encode_group(const struct sdhash_filter *filters, size_t count,

@@ -250,6 +250,104 @@ static void a_failed_read_leaves_the_digest(void **state)
 	buf_release(&text);
 }
 
+/* ---- names ---- */
+
+static void check_name(const char *path, const char *want)
+{
+	struct sdhash_digest d = { 0 };
+
+	assert_int_equal(sdhash_set_name(&d, "what was there before"), 0);
+	assert_int_equal(sdhash_set_name(&d, path), 0);
+	assert_int_equal(d.name.len, strlen(want));
+	assert_string_equal(d.name.data, want);
+	sdhash_digest_release(&d);
+}
+
+/* The program cuts lines at every colon and at the end of a line. */
+static void names_can_be_read_by_the_program(void **state)
+{
+	(void)state;
+	check_name("a", "a");
+	check_name("/x:y/a b.txt", "a b.txt");
+	check_name("a:b::c", "a_b__c");
+	check_name("a\nb\r\x7f\t\x01", "a_b____");
+	check_name("\xc3\xa4|,\xff", "\xc3\xa4|,\xff");
+	check_name("", "_");
+	check_name("x/", "_");
+	check_name(":", "_");
+}
+
+/* ---- lengths ---- */
+
+static void lengths_are_those_of_the_lines(void **state)
+{
+	static const char *const inputs[] = { "text_1000", "text_16384",
+					      "rand_b65536", "mixed_300007" };
+	struct sdhash_digest d = { 0 };
+	struct buf text;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2 * sizeof(inputs) / sizeof(*inputs); i++) {
+		text = text_of(inputs[i / 2], i % 2 ? 2048 : 0,
+			       i % 3 ? "x" : "a longer name");
+		assert_int_equal(sdhash_parse(text.data, text.len, &d), 0);
+		assert_int_equal(sdhash_text_length(&d), text.len);
+		buf_release(&text);
+	}
+	sdhash_digest_release(&d);
+}
+
+/* How much of an input was taken before the text was too long; its size if it
+ * is not. */
+static size_t taken(struct bytes b, uint32_t block_size, size_t max_text,
+		    int *err_out)
+{
+	static struct sdhash s;
+	struct sdhash_digest d = { 0 };
+	size_t i, part;
+	int err = 0;
+
+	assert_int_equal(sdhash_set_name(&d, "x"), 0);
+	assert_int_equal(sdhash_begin(&s, SDHASH_4_0, block_size, &d), 0);
+	sdhash_limit(&s, max_text);
+	for (i = 0; i < b.len && !err; i += part) {
+		part = b.len - i < 1000 ? b.len - i : 1000;
+		err = sdhash_update(&s, b.data + i, part);
+	}
+	*err_out = err ? err : sdhash_final(&s);
+	sdhash_digest_release(&d);
+	return i;
+}
+
+static void check_limit(const char *input, uint32_t block_size)
+{
+	struct buf text = text_of(input, block_size, "x");
+	struct bytes b = input_named(input);
+	int err;
+
+	assert_int_equal(taken(b, block_size, text.len, &err), b.len);
+	assert_int_equal(err, 0);
+	(void)taken(b, block_size, text.len - 1, &err);
+	assert_int_equal(err, -E2BIG);
+	/* What is too long by far is left early. */
+	assert_true(taken(b, block_size, text.len / 4, &err) < b.len / 2);
+	assert_int_equal(err, -E2BIG);
+	assert_true(taken(b, block_size, 0, &err) < b.len);
+	assert_int_equal(err, -E2BIG);
+	buf_release(&text);
+	free(b.data);
+}
+
+static void texts_stop_at_their_limit(void **state)
+{
+	(void)state;
+	check_limit("mixed_300007", 0);
+	check_limit("text_b69000", 0);
+	check_limit("text_b69000", 2048);
+	check_limit("mixed_300007", 16384);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +358,9 @@ int main(void)
 		cmocka_unit_test(damage_is_refused_or_kept),
 		cmocka_unit_test(any_name_is_read_back),
 		cmocka_unit_test(a_failed_read_leaves_the_digest),
+		cmocka_unit_test(names_can_be_read_by_the_program),
+		cmocka_unit_test(lengths_are_those_of_the_lines),
+		cmocka_unit_test(texts_stop_at_their_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
