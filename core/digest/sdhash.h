@@ -163,6 +163,39 @@ int sdhash_format(const struct sdhash_digest *d, struct buf *out);
  */
 int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out);
 
+/*
+ * The digests in a file of lines, in their order: the program writes a line
+ * for every file that it is given, and for every segment of a large one.
+ * Lines may end in CR LF; empty ones do not count.  A zeroed set is empty.
+ */
+struct sdhash_set {
+	struct sdhash_digest *digests; /* owned */
+	size_t count;
+};
+
+struct sdhash_fault {
+	size_t line;        /* from 1 */
+	const char *reason; /* static */
+};
+
+void sdhash_set_release(struct sdhash_set *set);
+
+/*
+ * -EINVAL and fault_out when a line is no digest, or with line 0 when there is
+ * none at all; -ENOMEM.  set_out is initialised, and what it had is lost; it
+ * is unchanged on failure.
+ */
+int sdhash_set_parse(const char *text, size_t len, struct sdhash_set *set_out,
+		     struct sdhash_fault *fault_out);
+
+/*
+ * Makes one digest of the segments of a file, "x.0000M", "x.0128M", ...: that
+ * of x in blocks of the same size.  A single digest is taken as it is.  -EINVAL
+ * when they are not the segments of one file in order, each block full but the
+ * last; -ENOMEM.  As for sdhash_set_parse().
+ */
+int sdhash_set_join(const struct sdhash_set *set, struct sdhash_digest *d_out);
+
 /* ---- comparing ---- */
 
 /*

@@ -21,6 +21,8 @@
 #define GROUP_TEXT 1024
 #define FILTER_TEXT 344 /* of a filter by itself */
 
+#define NOT_BASE64 "a filter is not in base64"
+
 /* Of GROUP filters at most. */
 static size_t group_text(size_t filters)
 {
@@ -171,7 +173,16 @@ int sdhash_format(const struct sdhash_digest *d, struct buf *out)
 struct cursor {
 	const char *at;
 	const char *end;
+	const char *reason; /* why reading failed */
 };
+
+/* Whether it is fine; the first that is not gives the reason. */
+static bool check(struct cursor *c, bool fine, const char *reason)
+{
+	if (!fine && !c->reason)
+		c->reason = reason;
+	return fine;
+}
 
 static size_t left(const struct cursor *c)
 {
@@ -236,14 +247,17 @@ static bool read_group(struct cursor *c, struct sdhash_filter *filters,
 	uint8_t bytes[GROUP_BYTES], text[GROUP_TEXT + 1];
 	size_t i, len = group_text(count);
 
-	if (left(c) < len || EVP_DecodeBlock(bytes, (const uint8_t *)c->at,
-					     (int)len) != (int)(len / 4 * 3))
+	if (!check(c,
+		   left(c) >= len &&
+			   EVP_DecodeBlock(bytes, (const uint8_t *)c->at,
+					   (int)len) == (int)(len / 4 * 3),
+		   NOT_BASE64))
 		return false;
 	for (i = 0; i < count; i++)
 		memcpy(filters[i].bits, bytes + i * SDHASH_FILTER_BYTES,
 		       SDHASH_FILTER_BYTES);
 	encode_group(filters, count, text);
-	if (memcmp(text, c->at, len) != 0)
+	if (!check(c, memcmp(text, c->at, len) == 0, NOT_BASE64))
 		return false;
 	c->at += len;
 	return true;
@@ -254,13 +268,18 @@ static bool read_header(struct cursor *c, struct sdhash_digest *out,
 {
 	uint64_t len;
 
-	if (!read_number(c, left(c), &len) || !skip(c, ":") || left(c) < len)
+	if (!check(c,
+		   read_number(c, left(c), &len) && skip(c, ":") &&
+			   left(c) >= len,
+		   "no length of a name"))
 		return false;
 	*name_out = c->at;
 	*name_len_out = len;
 	c->at += len;
-	return skip(c, ":") && read_number(c, UINT64_MAX, &out->size) &&
-	       skip(c, FIXED_FIELDS);
+	return check(c, skip(c, ":"), "the name has another length") &&
+	       check(c, read_number(c, UINT64_MAX, &out->size),
+		     "no size of the input") &&
+	       check(c, skip(c, FIXED_FIELDS), "not made with sha1:256:5:7ff");
 }
 
 static int read_stream(struct cursor *c, struct sdhash_digest *out)
@@ -269,10 +288,18 @@ static int read_stream(struct cursor *c, struct sdhash_digest *out)
 	size_t i, part;
 	int err;
 
-	if (!skip(c, "160:") || !read_number(c, left(c), &count) ||
-	    count == 0 || !skip(c, ":") ||
-	    !read_number(c, SDHASH_STREAM_FEATURES, &last) || !skip(c, ":") ||
-	    left(c) != count / GROUP * GROUP_TEXT + group_text(count % GROUP))
+	if (!check(c, skip(c, "160:"), "not 160 features to a filter") ||
+	    !check(c,
+		   read_number(c, left(c), &count) && count > 0 && skip(c, ":"),
+		   "no number of filters") ||
+	    !check(c,
+		   read_number(c, SDHASH_STREAM_FEATURES, &last) &&
+			   skip(c, ":"),
+		   "no count of the last filter") ||
+	    !check(c,
+		   left(c) == count / GROUP * GROUP_TEXT +
+				      group_text(count % GROUP),
+		   "not as long as its filters"))
 		return -EINVAL;
 	err = sdhash_add_filters(out, count);
 	if (err)
@@ -294,19 +321,28 @@ static int read_blocks(struct cursor *c, struct sdhash_digest *out)
 	size_t i;
 	int err;
 
-	if (!skip(c, "192:") || !read_number(c, left(c), &count) ||
-	    count == 0 || !skip(c, ":") ||
-	    !read_number(c, SDHASH_MAX_BLOCK, &block) || block == 0 ||
-	    block % SDHASH_BLOCK_UNIT ||
-	    left(c) != count * (strlen(":00:") + FILTER_TEXT))
+	if (!check(c, skip(c, "192:"), "not 192 features to a filter") ||
+	    !check(c,
+		   read_number(c, left(c), &count) && count > 0 && skip(c, ":"),
+		   "no number of filters") ||
+	    !check(c,
+		   read_number(c, SDHASH_MAX_BLOCK, &block) && block > 0 &&
+			   block % SDHASH_BLOCK_UNIT == 0,
+		   "no block size that is known") ||
+	    !check(c, left(c) == count * (strlen(":00:") + FILTER_TEXT),
+		   "not as long as its filters"))
 		return -EINVAL;
 	out->block_size = (uint32_t)block;
 	err = sdhash_add_filters(out, count);
 	if (err)
 		return err;
 	for (i = 0; i < count; i++)
-		if (!skip(c, ":") || !read_count(c, &out->filters[i].count) ||
-		    !skip(c, ":") || !read_group(c, &out->filters[i], 1))
+		if (!check(c,
+			   skip(c, ":") &&
+				   read_count(c, &out->filters[i].count) &&
+				   skip(c, ":"),
+			   "no count of a filter") ||
+		    !read_group(c, &out->filters[i], 1))
 			return -EINVAL;
 	return 0;
 }
@@ -318,7 +354,8 @@ static int read_digest(struct cursor *c, struct sdhash_digest *out)
 	size_t name_len;
 	int err;
 
-	if ((!blocks && !skip(c, STREAM_MAGIC)) ||
+	if (!check(c, blocks || skip(c, STREAM_MAGIC),
+		   "neither sdbf:03 nor sdbf-dd:03") ||
 	    !read_header(c, out, &name, &name_len))
 		return -EINVAL;
 	err = blocks ? read_blocks(c, out) : read_stream(c, out);
@@ -327,14 +364,16 @@ static int read_digest(struct cursor *c, struct sdhash_digest *out)
 	return err;
 }
 
-int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out)
+int sdhash_parse_line(const char *text, size_t len, struct sdhash_digest *d_out,
+		      const char **reason_out)
 {
-	struct cursor c = { text, text + len };
+	struct cursor c = { text, text + len, NULL };
 	struct sdhash_digest d = { 0 };
 	int err;
 
 	err = read_digest(&c, &d);
 	if (err) {
+		*reason_out = c.reason;
 		sdhash_digest_release(&d);
 		return err;
 	}
@@ -342,4 +381,11 @@ int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out)
 	sdhash_digest_release(d_out);
 	*d_out = d;
 	return 0;
+}
+
+int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out)
+{
+	const char *reason;
+
+	return sdhash_parse_line(text, len, d_out, &reason);
 }
