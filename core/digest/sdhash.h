@@ -2,6 +2,7 @@
 #ifndef CORE_DIGEST_SDHASH_H
 #define CORE_DIGEST_SDHASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +19,27 @@
  * filter.  A stream digest fills one filter after the other; a block digest
  * has a filter for every block of the input.
  *
- * The digest is about 2.6 % (blocks of 16 KiB: 1.6 %) of the input.
+ * The digest is about 2.6 % (blocks of 16 KiB: 1.6 %) of the input, its text a
+ * third more.
+ *
+ * In use: all digests of a file, or of what comes through a pipe, in the form
+ * that the program gives them, are the business of struct sdhash_input; its
+ * emit function formats or keeps them.  One digest of a form of its own, such
+ * as a stream of any size, is that of struct sdhash:
+ *
+ *	struct sdhash_digest d = { 0 };
+ *
+ *	err = sdhash_set_name(&d, path);
+ *	err = sdhash_begin(s, SDHASH_4_0, 0, &d);
+ *	sdhash_limit(s, 65536);
+ *	err = sdhash_update(s, data, len);
+ *	err = sdhash_final(s);
+ *	err = sdhash_format(&d, &text);
+ *	sdhash_digest_release(&d);
+ *
+ * Lines from elsewhere are read with sdhash_set_parse(), made one digest with
+ * sdhash_set_join() when they are segments, and compared by sdhash_score().
+ * Nothing here is shared between threads.
  */
 #define SDHASH_MIN_SIZE 512
 #define SDHASH_FILTER_BYTES 256
@@ -111,9 +132,8 @@ int sdhash_final(struct sdhash *s);
 
 /*
  * A file below 16 MiB has a stream digest.  A larger one has block digests of
- * segments of 128 MiB; so has any input of unknown size, one of 16 MiB or less
- * included.  Who wants the digest of a pipe to be that of a file computes both
- * kinds until it is clear which one it is.
+ * segments of 128 MiB; so has any input of unknown size, one below 16 MiB
+ * included, but struct sdhash_input gives a pipe the digests of a file.
  */
 #define SDHASH_DEFAULT_BLOCK 16384
 #define SDHASH_BLOCKS_FROM (UINT64_C(16) << 20)
@@ -138,6 +158,57 @@ struct sdhash_segment sdhash_segment(uint64_t size, uint64_t index);
  * plain name when there is one segment.  -ENOMEM. */
 int sdhash_segment_name(const char *name, uint64_t size, uint64_t index,
 			struct buf *out);
+
+#define SDHASH_UNKNOWN UINT64_MAX
+
+/*
+ * Takes a finished digest; it is emptied when this returns.  0, or an error
+ * for who gave the bytes.
+ */
+typedef int sdhash_emit_fn(void *context, struct sdhash_digest *digest);
+
+/*
+ * All digests of one input, each as soon as it is clear where it ends.  Of an
+ * input of unknown size both kinds are computed up to 16 MiB, which takes
+ * twice the time and about 1 MiB; the digest of a segment takes up to 3 MiB.
+ * Not for the stack.
+ */
+struct sdhash_input {
+	const char *path;
+	sdhash_emit_fn *emit;
+	void *context;
+	size_t max_text;
+	uint64_t expected; /* size, or SDHASH_UNKNOWN */
+	uint64_t size;     /* so far */
+	uint64_t segment;  /* index */
+	uint64_t filled;   /* of the segment, without what is held */
+	bool in_stream;    /* stream is computed, */
+	bool in_blocks;    /* blocks are */
+	int stream_err;    /* -E2BIG: its text is too long */
+	int blocks_err;
+	size_t held; /* bytes behind a full segment that may be its tail */
+	uint8_t hold[512];
+	struct sdhash_digest stream_digest;
+	struct sdhash_digest block_digest;
+	struct sdhash stream;
+	struct sdhash blocks;
+};
+
+/*
+ * Begin, update..., final; release in any case and at any time.  path, which
+ * names the digests, and context are borrowed until then.  size is what the
+ * input is known to have, or SDHASH_UNKNOWN.
+ *
+ * Errors end it: -E2BIG when a line would be longer than max_text, which begin
+ * can tell already of large files; -ESTALE when size is not that of the input
+ * and the digests would be of the other kind; what emit says; -ENOMEM; of
+ * final also -ENODATA, when there were less than 512 bytes.
+ */
+int sdhash_input_begin(struct sdhash_input *in, const char *path, uint64_t size,
+		       size_t max_text, sdhash_emit_fn *emit, void *context);
+int sdhash_input_update(struct sdhash_input *in, const void *data, size_t len);
+int sdhash_input_final(struct sdhash_input *in);
+void sdhash_input_release(struct sdhash_input *in);
 
 /* ---- text: sdbf:03:... and sdbf-dd:03:... ---- */
 
