@@ -120,7 +120,7 @@ static const char *meaning(int err)
 	case EXDEV:
 		return "in a bind mount of a kinfs whose own mount point "
 		       "cannot be reached from here";
-	case EAGAIN:
+	case ESTALE:
 		return "it changed while it was read; try again";
 	case ENODATA:
 		return "too small, or too large, for this digest";

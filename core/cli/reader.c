@@ -9,6 +9,7 @@
 
 #include "core/base/err.h"
 #include "core/cli/cli.h"
+#include "core/digest/sdhash.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 #define TEAM_BYTES (8 << 20)
@@ -108,56 +109,27 @@ static int digest_rest(struct reader *r, int fd, struct digests *out)
 	return err ? err : fingerprint_final(r->fp, out);
 }
 
-/* ---- sdhash must know the size ---- */
-
-static int digest_sized(struct reader *r, int fd, const char *name,
-			uint64_t size, struct digests *out)
+/* How much is left to read, if that can be known. */
+static uint64_t size_of(int fd)
 {
-	int err = fingerprint_begin_file(r->fp, name, size, SIZE_MAX);
-
-	return err ? err : digest_rest(r, fd, out);
-}
-
-static int take_spool(void *arg, const void *data, size_t len)
-{
-	return fwrite(data, 1, len, arg) == len ? 0 : -errno;
-}
-
-static int digest_pipe(struct reader *r, int fd, const char *name,
-		       struct digests *out)
-{
-	FILE *spool = tmpfile();
+	off_t at = lseek(fd, 0, SEEK_CUR);
 	struct stat st;
-	int err;
 
-	if (!spool)
-		return -errno;
-	err = reader_each(r, fd, take_spool, spool);
-	if (!err && (fflush(spool) || fstat(fileno(spool), &st) ||
-		     lseek(fileno(spool), 0, SEEK_SET)))
-		err = -errno;
-	if (!err)
-		err = digest_sized(r, fileno(spool), name, (uint64_t)st.st_size,
-				   out);
-	fclose(spool);
-	return err;
+	if (at < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < at)
+		return SDHASH_UNKNOWN;
+	return (uint64_t)(st.st_size - at);
 }
 
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out)
 {
-	struct stat st;
-	off_t at;
 	int err;
 
-	if (r->digest_set & DIGEST_BIT(DIGEST_SDHASH)) {
-		at = lseek(fd, 0, SEEK_CUR);
-		if (at < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-			return digest_pipe(r, fd, name, out);
-		return digest_sized(r, fd, name, (uint64_t)(st.st_size - at),
-				    out);
-	}
-	err = fingerprint_begin(r->fp);
+	if (r->digest_set & DIGEST_BIT(DIGEST_SDHASH))
+		err = fingerprint_begin_file(r->fp, name, size_of(fd),
+					     SIZE_MAX);
+	else
+		err = fingerprint_begin(r->fp);
 	return err ? err : digest_rest(r, fd, out);
 }
 

@@ -9,7 +9,7 @@
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
 #include "core/digest/rdc.h"
-#include "core/digest/sdhash_file.h"
+#include "core/digest/sdhash.h"
 #include "core/digest/sif.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
@@ -151,22 +151,25 @@ static int canonical_ssdeep(const char *text, size_t len, struct buf *out)
 	return err ? err : ssdeep_format(&sig, out);
 }
 
-/* One line or more. */
+/* One line, or those of the segments of a file. */
 static int canonical_sdhash(const char *text, size_t len, struct buf *out)
 {
-	struct sdhash_digest *digests;
-	size_t i, count;
-	int err = sdhash_parse_lines(text, len, &digests, &count);
+	struct sdhash_set set = { 0 };
+	struct sdhash_digest joined = { 0 };
+	struct sdhash_fault fault;
+	size_t i;
+	int err = sdhash_set_parse(text, len, &set, &fault);
 
-	if (err)
-		return err;
-	for (i = 0; i < count && !err; i++) {
+	if (!err)
+		err = sdhash_set_join(&set, &joined);
+	for (i = 0; i < set.count && !err; i++) {
 		if (i)
 			err = buf_append_text(out, "\n");
 		if (!err)
-			err = sdhash_format(&digests[i], out);
+			err = sdhash_format(&set.digests[i], out);
 	}
-	sdhash_free_lines(digests, count);
+	sdhash_digest_release(&joined);
+	sdhash_set_release(&set);
 	return err;
 }
 
@@ -286,20 +289,29 @@ static int compare_ssdeep(const char *a, const char *b, int *score_out)
 	return err;
 }
 
+static int read_sdhash(const char *text, struct sdhash_digest *out)
+{
+	struct sdhash_set set = { 0 };
+	struct sdhash_fault fault;
+	int err = sdhash_set_parse(text, strlen(text), &set, &fault);
+
+	if (!err)
+		err = sdhash_set_join(&set, out);
+	sdhash_set_release(&set);
+	return err;
+}
+
 static int compare_sdhash(const char *a, const char *b, int *score_out)
 {
-	struct sdhash_digest *lines_a = NULL, *lines_b = NULL;
-	size_t count_a = 0, count_b = 0;
-	int score = 0, err;
+	struct sdhash_digest x = { 0 }, y = { 0 };
+	int score = 0, err = read_sdhash(a, &x);
 
-	err = sdhash_parse_lines(a, strlen(a), &lines_a, &count_a);
 	if (!err)
-		err = sdhash_parse_lines(b, strlen(b), &lines_b, &count_b);
+		err = read_sdhash(b, &y);
 	if (!err)
-		score = sdhash_score_lines(lines_a, count_a, lines_b, count_b,
-					   SDHASH_SCORE);
-	sdhash_free_lines(lines_a, count_a);
-	sdhash_free_lines(lines_b, count_b);
+		score = sdhash_score(&x, &y, SDHASH_SCORE);
+	sdhash_digest_release(&x);
+	sdhash_digest_release(&y);
 	if (!err && score < 0)
 		err = -ENODATA;
 	if (!err)

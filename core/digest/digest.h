@@ -87,8 +87,7 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
  *            other has, estimated (Broder 1997), rounded; sketches without a
  *            sample say nothing
  *   ssdeep   what ssdeep says
- *   sdhash   the score of sdhash 3.4 less its accidents (sdhash.h); of several
- *            lines, the best partner of each of the shorter digest, on average
+ *   sdhash   the score of sdhash 3.4 less its accidents (sdhash.h)
  *   xxh128   100 when hash and size are equal, else 0
  *
  * -ENODATA when one side lacks the digest or nothing can be said, -EINVAL when

@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 #include "core/digest/rdc.h"
-#include "core/digest/sdhash_file.h"
+#include "core/digest/sdhash.h"
 #include "core/digest/sif.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
@@ -28,8 +28,9 @@ struct fingerprint {
 	struct rdc rdc;
 	struct sif sif;
 	struct ssdeep ssdeep;
-	struct sdhash_file *sdhash; /* owned; NULL when not wanted */
-	union {                     /* here to keep stacks small */
+	struct sdhash_input *sdhash; /* owned; NULL when not wanted */
+	struct buf sdhash_lines;
+	union { /* here to keep stacks small */
 		struct sise_signature sise;
 		struct sif_sketch sif;
 		struct ssdeep_signature ssdeep;
@@ -50,6 +51,7 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 		return -ENOMEM;
 	fp->set = (digest_set & DIGEST_ALL) | DIGEST_BIT(DIGEST_XXH128);
 	fp->sdhash = NULL;
+	fp->sdhash_lines = (struct buf){ 0 };
 	fp->xxh = XXH3_createState();
 	if (!fp->xxh)
 		err = -ENOMEM;
@@ -58,11 +60,8 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 	if (!err && wants(fp, DIGEST_SIF))
 		err = sif_init(&fp->sif, SIF_WINDOW, SIF_VALUES);
 	if (!err && wants(fp, DIGEST_SDHASH)) {
-		fp->sdhash = malloc(sizeof(*fp->sdhash));
-		if (fp->sdhash)
-			sdhash_file_init(fp->sdhash);
-		else
-			err = -ENOMEM;
+		fp->sdhash = calloc(1, sizeof(*fp->sdhash));
+		err = fp->sdhash ? 0 : -ENOMEM;
 	}
 	if (err) {
 		(void)XXH3_freeState(fp->xxh);
@@ -78,8 +77,9 @@ void fingerprint_free(struct fingerprint *fp)
 	if (!fp)
 		return;
 	if (fp->sdhash)
-		sdhash_file_release(fp->sdhash);
+		sdhash_input_release(fp->sdhash);
 	free(fp->sdhash);
+	buf_release(&fp->sdhash_lines);
 	(void)XXH3_freeState(fp->xxh);
 	free(fp);
 }
@@ -100,13 +100,30 @@ static void begin(struct fingerprint *fp)
 		rdc_begin(&fp->rdc);
 }
 
+static int add_sdhash(void *arg, struct sdhash_digest *digest)
+{
+	struct buf *lines = arg;
+	int err = lines->len ? buf_append_text(lines, "\n") : 0;
+
+	return err ? err : sdhash_format(digest, lines);
+}
+
+static int begin_sdhash(struct fingerprint *fp, const char *name, uint64_t size,
+			size_t most)
+{
+	sdhash_input_release(fp->sdhash);
+	buf_clear(&fp->sdhash_lines);
+	return sdhash_input_begin(fp->sdhash, name, size, most, add_sdhash,
+				  &fp->sdhash_lines);
+}
+
 int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 			   uint64_t size, size_t sdhash_most)
 {
 	int err = 0;
 
 	if (fp->sdhash)
-		err = sdhash_file_begin(fp->sdhash, name, size, sdhash_most);
+		err = begin_sdhash(fp, name, size, sdhash_most);
 	if (!err)
 		begin(fp);
 	return err;
@@ -175,7 +192,7 @@ int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
 		update_identity(fp, data, len);
 		return 0;
 	case FINGERPRINT_FEATURES:
-		return sdhash_file_update(fp->sdhash, data, len);
+		return sdhash_input_update(fp->sdhash, data, len);
 	case FINGERPRINT_PARTS:
 		break;
 	}
@@ -232,7 +249,11 @@ static int format_ssdeep(struct fingerprint *fp, struct buf *out)
 
 static int format_sdhash(struct fingerprint *fp, struct buf *out)
 {
-	return sdhash_file_final(fp->sdhash, out);
+	int err = sdhash_input_final(fp->sdhash);
+
+	return err ? err :
+		     buf_append(out, fp->sdhash_lines.data,
+				fp->sdhash_lines.len);
 }
 
 /* Content that is too large for a digest, or too small, goes without it. */

@@ -30,10 +30,11 @@ void fingerprint_free(struct fingerprint *fp);
 int fingerprint_begin(struct fingerprint *fp);
 
 /*
- * The same for a file of known size, which sdhash needs; its text carries the
- * name and is at most sdhash_most bytes long, else
- * update or final fail with -E2BIG.  -EAGAIN when the stream is of another
- * size.
+ * The same for a file: its name (borrowed until final) stands in the sdhash,
+ * and its size, SDHASH_UNKNOWN if it is not known, decides of which kind that
+ * is.  A line of it is at most sdhash_most bytes long, else update or final
+ * fail with -E2BIG, begin already where that is clear.  -ESTALE when the
+ * stream is of another size and that matters.
  */
 int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 			   uint64_t size, size_t sdhash_most);

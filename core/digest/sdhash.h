@@ -213,10 +213,10 @@ void sdhash_input_release(struct sdhash_input *in);
 /* ---- text: sdbf:03:... and sdbf-dd:03:... ---- */
 
 /*
- * Names the digest of a file: the last part of path.  The program reads a name
- * up to the first colon, whatever its length, and a line up to its end: colons
- * and control characters become "_", and what is empty then "_".  All else is
- * kept, of whatever encoding.  -ENOMEM.
+ * Names the digest of a file; the program gives it the path on its command
+ * line.  It reads a name up to the first colon, whatever its length, and a line
+ * up to its end: colons and control characters become "_", and so does an empty
+ * name.  All else is kept, of whatever encoding.  -ENOMEM.
  */
 int sdhash_set_name(struct sdhash_digest *d, const char *path);
 

@@ -38,13 +38,11 @@ static size_t least(size_t a, size_t b)
 
 int sdhash_set_name(struct sdhash_digest *d, const char *path)
 {
-	const char *slash = strrchr(path, '/');
 	struct buf name = { 0 };
 	unsigned char c;
 	size_t i;
 	int err;
 
-	path = slash ? slash + 1 : path;
 	err = buf_append_text(&name, *path ? path : "_");
 	if (err)
 		return err;

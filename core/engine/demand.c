@@ -41,7 +41,7 @@ static int read_file(struct engine *e, int fd, uint64_t size)
 	while (done < size && !err) {
 		n = pread(fd, piece, sizeof(piece), (off_t)done);
 		if (n == 0)
-			return -EAGAIN;
+			return -ESTALE;
 		if (n < 0)
 			return -errno;
 		done += (uint64_t)n;
@@ -96,7 +96,7 @@ static int compute(struct engine *e, const struct order *o)
 	if (fd >= 0)
 		close(fd);
 	free(name);
-	return err;
+	return err == -ESTALE ? -EAGAIN : err;
 }
 
 static int look(struct engine *e, int fd, struct file_key *key_out,

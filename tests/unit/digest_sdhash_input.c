@@ -122,7 +122,7 @@ static void check_input(const char *name)
 	struct lines lines = { 0 };
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/some/where/%s", name);
+	(void)snprintf(path, sizeof(path), "%s", name);
 	assert_int_equal(digest_input(b, path, b.len, NO_LIMIT, &lines), 0);
 	check_lines(&lines, name, b.len);
 	release_lines(&lines);

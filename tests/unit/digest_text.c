@@ -123,7 +123,8 @@ static void malformed_texts_leave_all_as_it_was(void **state)
 		{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497" },
 		{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497f\n" },
 		{ DIGEST_SDHASH, "" },
-		{ DIGEST_SDHASH, SDBF "\n" },
+		{ DIGEST_SDHASH, SDBF "x" },
+		{ DIGEST_SDHASH, SDBF "\n" SDBF },
 		{ DIGEST_SDHASH, "sdbf:03:1:x:600:sha1:256:5:7ff:160:1:20:" },
 		{ DIGEST_COUNT, "99aa06d3014798d86001c324468d497f" },
 	};
