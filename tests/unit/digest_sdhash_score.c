@@ -311,6 +311,64 @@ static void nothing_can_be_said_of_an_empty_digest(void **state)
 	assert_int_equal(sdhash_score(&none, &none, SDHASH_SCORE_3_4), -1);
 }
 
+/* Of two filters that differ in the bytes from to gap of every part. */
+static int score_of_gap(enum sdhash_measure measure, size_t from, size_t gap)
+{
+	int folded = measure == SDHASH_SCORE_4_0_FOLDED;
+	struct sdhash_filter a = { .count = folded ? 64 : 160 }, b = a;
+	struct sdhash_digest x = { .count = 1, .filters = &a };
+	struct sdhash_digest y = { .count = 1, .filters = &b };
+	size_t i, at;
+
+	memset(a.bits, 0x55, sizeof(a.bits));
+	memset(b.bits, 0x55, sizeof(b.bits));
+	for (i = 0; i < sizeof(b.bits); i++) {
+		at = folded ? i % 64 : i;
+		if (at >= from && at < gap)
+			b.bits[i] = 0xaa;
+	}
+	a.weight = 4 * SDHASH_FILTER_BYTES;
+	b.weight = 4 * SDHASH_FILTER_BYTES;
+	return sdhash_score(&x, &y, measure);
+}
+
+struct gap {
+	enum sdhash_measure measure;
+	size_t from;
+	size_t gap;
+	int is_seen; /* what follows it */
+};
+
+/* The program does not look at the rest when an eighth, a quarter or half of
+ * the filter has too little in common; of a folded filter, half. */
+static void early_exits_are_the_programs(void **state)
+{
+	static const struct gap gaps[] = {
+		{ SDHASH_SCORE_4_0, 0, 32, 0 },
+		{ SDHASH_SCORE_4_0, 6, 32, 1 },
+		{ SDHASH_SCORE_4_0, 6, 64, 0 },
+		{ SDHASH_SCORE_4_0, 12, 64, 1 },
+		{ SDHASH_SCORE_4_0, 12, 128, 0 },
+		{ SDHASH_SCORE_4_0, 24, 128, 1 },
+		{ SDHASH_SCORE_3_4, 0, 32, 0 },
+		{ SDHASH_SCORE_3_4, 14, 32, 1 },
+		{ SDHASH_SCORE_3_4, 14, 64, 0 },
+		{ SDHASH_SCORE_3_4, 26, 64, 1 },
+		{ SDHASH_SCORE_3_4, 26, 128, 0 },
+		{ SDHASH_SCORE_3_4, 52, 128, 1 },
+		{ SDHASH_SCORE_4_0_FOLDED, 0, 32, 0 },
+		{ SDHASH_SCORE_4_0_FOLDED, 10, 32, 1 },
+	};
+	const struct gap *g;
+
+	(void)state;
+	for (g = gaps; g < gaps + sizeof(gaps) / sizeof(*gaps); g++)
+		if ((score_of_gap(g->measure, g->from, g->gap) > 0) !=
+		    g->is_seen)
+			fail_msg("measure %d, gap from %zu to %zu", g->measure,
+				 g->from, g->gap);
+}
+
 /* 3.4 divides 0 by 0 here, and aborts. */
 static void all_sparse_blocks_say_nothing(void **state)
 {
@@ -336,6 +394,7 @@ int main(void)
 		cmocka_unit_test(streams_compare_with_blocks),
 		cmocka_unit_test(nothing_can_be_said_of_an_empty_digest),
 		cmocka_unit_test(all_sparse_blocks_say_nothing),
+		cmocka_unit_test(early_exits_are_the_programs),
 	};
 
 	return cmocka_run_group_tests(tests, load_groups, release_groups);

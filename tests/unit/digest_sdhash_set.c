@@ -229,9 +229,11 @@ static void others_are_not_joined(void **state)
 		check_no_segments(&p);
 	}
 	name_digest(&p.digests[1], "x.0001M");
-	p.digests[1].size--;
+	p.digests[0].size++;
 	check_no_segments(&p);
-	p.digests[1].size++;
+	p.digests[0].size -= 2;
+	check_no_segments(&p);
+	p.digests[0].size++;
 	p.digests[1].block_size /= 2;
 	check_no_segments(&p);
 	release_parts(&p);
