@@ -347,7 +347,7 @@ static TARGET void hash(const uint8_t *bytes, const uint16_t *places,
 	}
 }
 
-const struct kernel_sdhash sdhash_avx2 = { sdhash_rank_lanes, score, pick,
+const struct kernel_sdhash sdhash_avx2 = { sdhash_rank_avx2, score, pick,
 					   hash };
 
 #endif

@@ -321,7 +321,7 @@ static TARGET void hash(const uint8_t *bytes, const uint16_t *places,
 	}
 }
 
-const struct kernel_sdhash sdhash_avx512 = { sdhash_rank_lanes, score, pick,
+const struct kernel_sdhash sdhash_avx512 = { sdhash_rank_avx2, score, pick,
 					     hash };
 
 #endif

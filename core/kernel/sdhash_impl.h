@@ -15,8 +15,10 @@
 extern const int32_t sdhash_entropy[SDHASH_WINDOW + 1];
 extern const uint16_t sdhash_rank[SDHASH_RANKS];
 
-/* What struct kernel_sdhash says of rank, in several places side by side. */
-void sdhash_rank_lanes(const uint8_t *bytes, size_t count, uint16_t *ranks_out);
+#ifdef __x86_64__
+/* What struct kernel_sdhash says of rank; wider vectors gain nothing. */
+void sdhash_rank_avx2(const uint8_t *bytes, size_t count, uint16_t *ranks_out);
+#endif
 
 /* ---- SHA-1, FIPS 180-4, of 64 bytes ---- */
 
