@@ -9,6 +9,8 @@
 
 #define TARGET __attribute__((target("avx2")))
 #define LANES 8
+#define SETS 2
+#define INLINE inline __attribute__((always_inline))
 
 /* The functions of RFC 1320, section 3.4. */
 
@@ -34,6 +36,12 @@ static TARGET inline __m256i parity(__m256i x, __m256i y, __m256i z)
 	return _mm256_xor_si256(x, _mm256_xor_si256(y, z));
 }
 
+/* x, or x + y where the mask says so. */
+static TARGET inline __m256i add_if(__m256i x, __m256i mask, __m256i y)
+{
+	return _mm256_add_epi32(x, _mm256_and_si256(mask, y));
+}
+
 struct state {
 	__m256i a, b, c, d;
 };
@@ -43,85 +51,89 @@ static TARGET inline __m256i same(uint32_t value)
 	return _mm256_set1_epi32((int)value);
 }
 
-static TARGET inline __m256i add(__m256i x, __m256i f, __m256i w)
+/* f is ready last.  Left alone, compilers add it first. */
+static TARGET INLINE __m256i add(__m256i x, __m256i f, __m256i w)
 {
-	return _mm256_add_epi32(_mm256_add_epi32(x, w), f);
+	x = _mm256_add_epi32(x, w);
+	__asm__("" : "+x"(x));
+	return _mm256_add_epi32(x, f);
 }
 
-static TARGET inline void round_1(struct state *s, const __m256i w[16])
+/* Four steps of a round, the one that begins with word w[4 * i] or w[i]. */
+static TARGET INLINE void round_1(struct state *s, const __m256i w[16], int i)
 {
-	int i;
-
-#pragma GCC unroll 4
-	for (i = 0; i < 16; i += 4) {
-		s->a = rotate(add(s->a, choose(s->b, s->c, s->d), w[i]), 3);
-		s->d = rotate(add(s->d, choose(s->a, s->b, s->c), w[i + 1]), 7);
-		s->c = rotate(add(s->c, choose(s->d, s->a, s->b), w[i + 2]),
-			      11);
-		s->b = rotate(add(s->b, choose(s->c, s->d, s->a), w[i + 3]),
-			      19);
-	}
+	w += 4 * i;
+	s->a = rotate(add(s->a, choose(s->b, s->c, s->d), w[0]), 3);
+	s->d = rotate(add(s->d, choose(s->a, s->b, s->c), w[1]), 7);
+	s->c = rotate(add(s->c, choose(s->d, s->a, s->b), w[2]), 11);
+	s->b = rotate(add(s->b, choose(s->c, s->d, s->a), w[3]), 19);
 }
 
-static TARGET inline __m256i add_2(__m256i x, __m256i f, __m256i w)
+static TARGET INLINE __m256i add_2(__m256i x, __m256i f, __m256i w)
 {
 	return add(x, f, _mm256_add_epi32(w, same(0x5a827999)));
 }
 
-static TARGET inline void round_2(struct state *s, const __m256i w[16])
+static TARGET INLINE void round_2(struct state *s, const __m256i w[16], int i)
 {
-	int i;
-
-#pragma GCC unroll 4
-	for (i = 0; i < 4; i++) {
-		s->a = rotate(add_2(s->a, majority(s->b, s->c, s->d), w[i]), 3);
-		s->d = rotate(add_2(s->d, majority(s->a, s->b, s->c), w[i + 4]),
-			      5);
-		s->c = rotate(add_2(s->c, majority(s->d, s->a, s->b), w[i + 8]),
-			      9);
-		s->b = rotate(
-			add_2(s->b, majority(s->c, s->d, s->a), w[i + 12]), 13);
-	}
+	w += i;
+	s->a = rotate(add_2(s->a, majority(s->b, s->c, s->d), w[0]), 3);
+	s->d = rotate(add_2(s->d, majority(s->a, s->b, s->c), w[4]), 5);
+	s->c = rotate(add_2(s->c, majority(s->d, s->a, s->b), w[8]), 9);
+	s->b = rotate(add_2(s->b, majority(s->c, s->d, s->a), w[12]), 13);
 }
 
-static TARGET inline __m256i add_3(__m256i x, __m256i f, __m256i w)
+static TARGET INLINE __m256i add_3(__m256i x, __m256i f, __m256i w)
 {
 	return add(x, f, _mm256_add_epi32(w, same(0x6ed9eba1)));
 }
 
-static TARGET inline void round_3(struct state *s, const __m256i w[16])
+static TARGET INLINE void round_3(struct state *s, const __m256i w[16], int i)
 {
-	static const uint8_t order[4] = { 0, 2, 1, 3 };
+	w += (i & 1) * 2 + (i >> 1);
+	s->a = rotate(add_3(s->a, parity(s->b, s->c, s->d), w[0]), 3);
+	s->d = rotate(add_3(s->d, parity(s->a, s->b, s->c), w[8]), 9);
+	s->c = rotate(add_3(s->c, parity(s->d, s->a, s->b), w[4]), 11);
+	s->b = rotate(add_3(s->b, parity(s->c, s->d, s->a), w[12]), 15);
+}
+
+/* A block of each of sets * LANES messages, set by set in small steps: one has
+ * to wait for its last step where the other can go on. */
+static TARGET INLINE void add_block(struct state *s, const __m256i (*w)[16],
+				    const __m256i *counts, int sets)
+{
+	struct state before[SETS];
 	int i, k;
 
+#pragma GCC unroll 2
+	for (k = 0; k < sets; k++)
+		before[k] = s[k];
 #pragma GCC unroll 4
-	for (k = 0; k < 4; k++) {
-		i = order[k];
-		s->a = rotate(add_3(s->a, parity(s->b, s->c, s->d), w[i]), 3);
-		s->d = rotate(add_3(s->d, parity(s->a, s->b, s->c), w[i + 8]),
-			      9);
-		s->c = rotate(add_3(s->c, parity(s->d, s->a, s->b), w[i + 4]),
-			      11);
-		s->b = rotate(add_3(s->b, parity(s->c, s->d, s->a), w[i + 12]),
-			      15);
+	for (i = 0; i < 4; i++)
+#pragma GCC unroll 2
+		for (k = 0; k < sets; k++)
+			round_1(&s[k], w[k], i);
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++)
+#pragma GCC unroll 2
+		for (k = 0; k < sets; k++)
+			round_2(&s[k], w[k], i);
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++)
+#pragma GCC unroll 2
+		for (k = 0; k < sets; k++)
+			round_3(&s[k], w[k], i);
+#pragma GCC unroll 2
+	for (k = 0; k < sets; k++) {
+		s[k].a = add_if(before[k].a, counts[k], s[k].a);
+		s[k].b = add_if(before[k].b, counts[k], s[k].b);
+		s[k].c = add_if(before[k].c, counts[k], s[k].c);
+		s[k].d = add_if(before[k].d, counts[k], s[k].d);
 	}
 }
 
-static TARGET inline void add_block(struct state *s, const __m256i w[16])
-{
-	struct state before = *s;
-
-	round_1(s, w);
-	round_2(s, w);
-	round_3(s, w);
-	s->a = _mm256_add_epi32(s->a, before.a);
-	s->b = _mm256_add_epi32(s->b, before.b);
-	s->c = _mm256_add_epi32(s->c, before.c);
-	s->d = _mm256_add_epi32(s->d, before.d);
-}
-
 /* 4 words of lanes k and k + 4. */
-static TARGET inline __m256i load_rows(const uint8_t *const *at, size_t offset)
+static TARGET INLINE __m256i load_rows(const uint8_t *const *at, size_t offset)
 {
 	return _mm256_inserti128_si256(
 		_mm256_castsi128_si256(
@@ -130,7 +142,7 @@ static TARGET inline __m256i load_rows(const uint8_t *const *at, size_t offset)
 }
 
 /* 4 words of all lanes. */
-static TARGET inline void load_words(const uint8_t *const at[LANES],
+static TARGET INLINE void load_words(const uint8_t *const at[LANES],
 				     size_t offset, __m256i w[4])
 {
 	__m256i row_0 = load_rows(at, offset);
@@ -158,37 +170,56 @@ static TARGET inline void store(void *to, __m256i x)
 	_mm256_storeu_si256(to, x);
 }
 
-static TARGET void run(struct md4_lanes *lanes, size_t count)
+static TARGET INLINE void take_turn(struct md4_lanes *lanes, int sets)
 {
-	struct state s = {
-		load(lanes->words[0]),
-		load(lanes->words[1]),
-		load(lanes->words[2]),
-		load(lanes->words[3]),
-	};
-	const uint8_t *at[LANES];
-	__m256i w[16];
-	size_t i;
+	__m256i counts[SETS];
+	struct state s[SETS];
+	__m256i w[SETS][16];
+	size_t block, i;
+	int k;
 
-	for (i = 0; i < LANES; i++)
-		at[i] = lanes->at[i];
-	for (; count > 0; count--) {
-		for (i = 0; i < 16; i += 4)
-			load_words(at, 4 * i, w + i);
-		add_block(&s, w);
-		for (i = 0; i < LANES; i++)
-			at[i] += lanes->step[i];
+	for (k = 0; k < sets; k++) {
+		s[k].a = load(lanes->words[0] + LANES * k);
+		s[k].b = load(lanes->words[1] + LANES * k);
+		s[k].c = load(lanes->words[2] + LANES * k);
+		s[k].d = load(lanes->words[3] + LANES * k);
 	}
-	store(lanes->words[0], s.a);
-	store(lanes->words[1], s.b);
-	store(lanes->words[2], s.c);
-	store(lanes->words[3], s.d);
+	for (block = 0; block < MD4_TURN; block++) {
+		for (k = 0; k < sets; k++) {
+			for (i = 0; i < 16; i += 4)
+				load_words(lanes->at + LANES * k,
+					   block * MD4_BLOCK + 4 * i, w[k] + i);
+			counts[k] = _mm256_cmpgt_epi32(
+				load(lanes->blocks + LANES * k),
+				same((uint32_t)block));
+		}
+		add_block(s, w, counts, sets);
+	}
+	for (k = 0; k < sets; k++) {
+		store(lanes->words[0] + LANES * k, s[k].a);
+		store(lanes->words[1] + LANES * k, s[k].b);
+		store(lanes->words[2] + LANES * k, s[k].c);
+		store(lanes->words[3] + LANES * k, s[k].d);
+	}
+}
+
+static TARGET void turn_8(struct md4_lanes *lanes)
+{
+	take_turn(lanes, 1);
+}
+
+static TARGET void turn_16(struct md4_lanes *lanes)
+{
+	take_turn(lanes, 2);
 }
 
 static void many(const struct kernel_message *messages, size_t count,
 		 uint8_t (*hashes_out)[16])
 {
-	md4_many_lanes(messages, count, hashes_out, LANES, run);
+	if (count <= LANES)
+		md4_many_lanes(messages, count, hashes_out, LANES, turn_8);
+	else
+		md4_many_lanes(messages, count, hashes_out, 2 * LANES, turn_16);
 }
 
 /*
@@ -220,11 +251,12 @@ static TARGET inline void suffixed_8(__m256i w[16], unsigned first,
 {
 	struct state s = { same(md4_start[0]), same(md4_start[1]),
 			   same(md4_start[2]), same(md4_start[3]) };
+	const __m256i all = same(UINT32_MAX);
 
 	/* The suffix, and the bit that ends a message. */
 	w[4] = _mm256_add_epi32(same(0x8001 + first),
 				_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-	add_block(&s, w);
+	add_block(&s, (const __m256i(*)[16]) & *w, &all, 1);
 	least[0] = lesser(least[0], sortable(s.a, s.b, 0));
 	least[1] = lesser(least[1], sortable(s.a, s.b, 1));
 }

@@ -9,6 +9,8 @@
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define LANES 16
+#define SETS 2
+#define INLINE inline __attribute__((always_inline))
 
 /* The functions of RFC 1320, section 3.4; the numbers are their truth
  * tables. */
@@ -16,6 +18,9 @@
 #define choose(x, y, z) _mm512_ternarylogic_epi32(x, y, z, 0xca)
 #define majority(x, y, z) _mm512_ternarylogic_epi32(x, y, z, 0xe8)
 #define parity(x, y, z) _mm512_ternarylogic_epi32(x, y, z, 0x96)
+
+/* x, or x + y where the mask says so. */
+#define add_if(x, mask, y) _mm512_mask_add_epi32(x, mask, x, y)
 
 struct state {
 	__m512i a, b, c, d;
@@ -26,85 +31,89 @@ static TARGET inline __m512i same(uint32_t value)
 	return _mm512_set1_epi32((int)value);
 }
 
-static TARGET inline __m512i add(__m512i x, __m512i f, __m512i w)
+/* f is ready last.  Left alone, compilers add it first. */
+static TARGET INLINE __m512i add(__m512i x, __m512i f, __m512i w)
 {
-	return _mm512_add_epi32(_mm512_add_epi32(x, w), f);
+	x = _mm512_add_epi32(x, w);
+	__asm__("" : "+v"(x));
+	return _mm512_add_epi32(x, f);
 }
 
-static TARGET inline void round_1(struct state *s, const __m512i w[16])
+/* Four steps of a round, the one that begins with word w[4 * i] or w[i]. */
+static TARGET INLINE void round_1(struct state *s, const __m512i w[16], int i)
 {
-	int i;
-
-#pragma GCC unroll 4
-	for (i = 0; i < 16; i += 4) {
-		s->a = rotate(add(s->a, choose(s->b, s->c, s->d), w[i]), 3);
-		s->d = rotate(add(s->d, choose(s->a, s->b, s->c), w[i + 1]), 7);
-		s->c = rotate(add(s->c, choose(s->d, s->a, s->b), w[i + 2]),
-			      11);
-		s->b = rotate(add(s->b, choose(s->c, s->d, s->a), w[i + 3]),
-			      19);
-	}
+	w += 4 * i;
+	s->a = rotate(add(s->a, choose(s->b, s->c, s->d), w[0]), 3);
+	s->d = rotate(add(s->d, choose(s->a, s->b, s->c), w[1]), 7);
+	s->c = rotate(add(s->c, choose(s->d, s->a, s->b), w[2]), 11);
+	s->b = rotate(add(s->b, choose(s->c, s->d, s->a), w[3]), 19);
 }
 
-static TARGET inline __m512i add_2(__m512i x, __m512i f, __m512i w)
+static TARGET INLINE __m512i add_2(__m512i x, __m512i f, __m512i w)
 {
 	return add(x, f, _mm512_add_epi32(w, same(0x5a827999)));
 }
 
-static TARGET inline void round_2(struct state *s, const __m512i w[16])
+static TARGET INLINE void round_2(struct state *s, const __m512i w[16], int i)
 {
-	int i;
-
-#pragma GCC unroll 4
-	for (i = 0; i < 4; i++) {
-		s->a = rotate(add_2(s->a, majority(s->b, s->c, s->d), w[i]), 3);
-		s->d = rotate(add_2(s->d, majority(s->a, s->b, s->c), w[i + 4]),
-			      5);
-		s->c = rotate(add_2(s->c, majority(s->d, s->a, s->b), w[i + 8]),
-			      9);
-		s->b = rotate(
-			add_2(s->b, majority(s->c, s->d, s->a), w[i + 12]), 13);
-	}
+	w += i;
+	s->a = rotate(add_2(s->a, majority(s->b, s->c, s->d), w[0]), 3);
+	s->d = rotate(add_2(s->d, majority(s->a, s->b, s->c), w[4]), 5);
+	s->c = rotate(add_2(s->c, majority(s->d, s->a, s->b), w[8]), 9);
+	s->b = rotate(add_2(s->b, majority(s->c, s->d, s->a), w[12]), 13);
 }
 
-static TARGET inline __m512i add_3(__m512i x, __m512i f, __m512i w)
+static TARGET INLINE __m512i add_3(__m512i x, __m512i f, __m512i w)
 {
 	return add(x, f, _mm512_add_epi32(w, same(0x6ed9eba1)));
 }
 
-static TARGET inline void round_3(struct state *s, const __m512i w[16])
+static TARGET INLINE void round_3(struct state *s, const __m512i w[16], int i)
 {
-	static const uint8_t order[4] = { 0, 2, 1, 3 };
+	w += (i & 1) * 2 + (i >> 1);
+	s->a = rotate(add_3(s->a, parity(s->b, s->c, s->d), w[0]), 3);
+	s->d = rotate(add_3(s->d, parity(s->a, s->b, s->c), w[8]), 9);
+	s->c = rotate(add_3(s->c, parity(s->d, s->a, s->b), w[4]), 11);
+	s->b = rotate(add_3(s->b, parity(s->c, s->d, s->a), w[12]), 15);
+}
+
+/* A block of each of sets * LANES messages, set by set in small steps: one has
+ * to wait for its last step where the other can go on. */
+static TARGET INLINE void add_block(struct state *s, const __m512i (*w)[16],
+				    const __mmask16 *counts, int sets)
+{
+	struct state before[SETS];
 	int i, k;
 
+#pragma GCC unroll 2
+	for (k = 0; k < sets; k++)
+		before[k] = s[k];
 #pragma GCC unroll 4
-	for (k = 0; k < 4; k++) {
-		i = order[k];
-		s->a = rotate(add_3(s->a, parity(s->b, s->c, s->d), w[i]), 3);
-		s->d = rotate(add_3(s->d, parity(s->a, s->b, s->c), w[i + 8]),
-			      9);
-		s->c = rotate(add_3(s->c, parity(s->d, s->a, s->b), w[i + 4]),
-			      11);
-		s->b = rotate(add_3(s->b, parity(s->c, s->d, s->a), w[i + 12]),
-			      15);
+	for (i = 0; i < 4; i++)
+#pragma GCC unroll 2
+		for (k = 0; k < sets; k++)
+			round_1(&s[k], w[k], i);
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++)
+#pragma GCC unroll 2
+		for (k = 0; k < sets; k++)
+			round_2(&s[k], w[k], i);
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++)
+#pragma GCC unroll 2
+		for (k = 0; k < sets; k++)
+			round_3(&s[k], w[k], i);
+#pragma GCC unroll 2
+	for (k = 0; k < sets; k++) {
+		s[k].a = add_if(before[k].a, counts[k], s[k].a);
+		s[k].b = add_if(before[k].b, counts[k], s[k].b);
+		s[k].c = add_if(before[k].c, counts[k], s[k].c);
+		s[k].d = add_if(before[k].d, counts[k], s[k].d);
 	}
 }
 
-static TARGET inline void add_block(struct state *s, const __m512i w[16])
-{
-	struct state before = *s;
-
-	round_1(s, w);
-	round_2(s, w);
-	round_3(s, w);
-	s->a = _mm512_add_epi32(s->a, before.a);
-	s->b = _mm512_add_epi32(s->b, before.b);
-	s->c = _mm512_add_epi32(s->c, before.c);
-	s->d = _mm512_add_epi32(s->d, before.d);
-}
-
 /* 4 words of lanes k, k + 4, k + 8, k + 12. */
-static TARGET inline __m512i load_rows(const uint8_t *const *at, size_t offset)
+static TARGET INLINE __m512i load_rows(const uint8_t *const *at, size_t offset)
 {
 	__m512i x = _mm512_castsi128_si512(
 		_mm_loadu_si128((const __m128i *)(at[0] + offset)));
@@ -118,7 +127,7 @@ static TARGET inline __m512i load_rows(const uint8_t *const *at, size_t offset)
 }
 
 /* 4 words of all lanes. */
-static TARGET inline void load_words(const uint8_t *const at[LANES],
+static TARGET INLINE void load_words(const uint8_t *const at[LANES],
 				     size_t offset, __m512i w[4])
 {
 	__m512i row_0 = load_rows(at, offset);
@@ -136,37 +145,56 @@ static TARGET inline void load_words(const uint8_t *const at[LANES],
 	w[3] = _mm512_unpackhi_epi64(high_0, high_2);
 }
 
-static TARGET void run(struct md4_lanes *lanes, size_t count)
+static TARGET INLINE void take_turn(struct md4_lanes *lanes, int sets)
 {
-	struct state s = {
-		_mm512_loadu_si512(lanes->words[0]),
-		_mm512_loadu_si512(lanes->words[1]),
-		_mm512_loadu_si512(lanes->words[2]),
-		_mm512_loadu_si512(lanes->words[3]),
-	};
-	const uint8_t *at[LANES];
-	__m512i w[16];
-	size_t i;
+	__mmask16 counts[SETS];
+	struct state s[SETS];
+	__m512i w[SETS][16];
+	size_t block, i;
+	int k;
 
-	for (i = 0; i < LANES; i++)
-		at[i] = lanes->at[i];
-	for (; count > 0; count--) {
-		for (i = 0; i < 16; i += 4)
-			load_words(at, 4 * i, w + i);
-		add_block(&s, w);
-		for (i = 0; i < LANES; i++)
-			at[i] += lanes->step[i];
+	for (k = 0; k < sets; k++) {
+		s[k].a = _mm512_loadu_si512(lanes->words[0] + LANES * k);
+		s[k].b = _mm512_loadu_si512(lanes->words[1] + LANES * k);
+		s[k].c = _mm512_loadu_si512(lanes->words[2] + LANES * k);
+		s[k].d = _mm512_loadu_si512(lanes->words[3] + LANES * k);
 	}
-	_mm512_storeu_si512(lanes->words[0], s.a);
-	_mm512_storeu_si512(lanes->words[1], s.b);
-	_mm512_storeu_si512(lanes->words[2], s.c);
-	_mm512_storeu_si512(lanes->words[3], s.d);
+	for (block = 0; block < MD4_TURN; block++) {
+		for (k = 0; k < sets; k++) {
+			for (i = 0; i < 16; i += 4)
+				load_words(lanes->at + LANES * k,
+					   block * MD4_BLOCK + 4 * i, w[k] + i);
+			counts[k] = _mm512_cmpgt_epu32_mask(
+				_mm512_loadu_si512(lanes->blocks + LANES * k),
+				same((uint32_t)block));
+		}
+		add_block(s, w, counts, sets);
+	}
+	for (k = 0; k < sets; k++) {
+		_mm512_storeu_si512(lanes->words[0] + LANES * k, s[k].a);
+		_mm512_storeu_si512(lanes->words[1] + LANES * k, s[k].b);
+		_mm512_storeu_si512(lanes->words[2] + LANES * k, s[k].c);
+		_mm512_storeu_si512(lanes->words[3] + LANES * k, s[k].d);
+	}
+}
+
+static TARGET void turn_16(struct md4_lanes *lanes)
+{
+	take_turn(lanes, 1);
+}
+
+static TARGET void turn_32(struct md4_lanes *lanes)
+{
+	take_turn(lanes, 2);
 }
 
 static void many(const struct kernel_message *messages, size_t count,
 		 uint8_t (*hashes_out)[16])
 {
-	md4_many_lanes(messages, count, hashes_out, LANES, run);
+	if (count <= LANES)
+		md4_many_lanes(messages, count, hashes_out, LANES, turn_16);
+	else
+		md4_many_lanes(messages, count, hashes_out, 2 * LANES, turn_32);
 }
 
 /* As numbers that sort as the bytes do: words 0 on top of words 1, of the
@@ -190,6 +218,7 @@ static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,
 				     same(md4_start[2]), same(md4_start[3]) };
 	__m512i least_0 = _mm512_loadu_si512(minima);
 	__m512i least_8 = _mm512_loadu_si512(minima + 8);
+	const __mmask16 all = UINT16_MAX;
 	__m512i w[16];
 	struct state s;
 	unsigned i;
@@ -205,7 +234,7 @@ static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,
 		for (i = 0; i < 4; i++)
 			w[i] = same(load_le32(*prefixes + 4 * i));
 		s = start;
-		add_block(&s, w);
+		add_block(&s, (const __m512i(*)[16]) & w, &all, 1);
 		least_0 = _mm512_min_epu64(least_0, sortable(s.a, s.b, 0));
 		least_8 = _mm512_min_epu64(least_8, sortable(s.a, s.b, 1));
 	}

@@ -4,29 +4,29 @@
 
 #include "core/kernel/md4.h"
 
-/* MD4 of several messages side by side. */
-
-#define MD4_MAX_LANES 16
+/*
+ * MD4 of several messages side by side, a lane for each.  All lanes go on for
+ * a turn of some blocks before anybody looks which of them need other data;
+ * those of a lane whose message ends earlier in the turn do not count.
+ */
+#define MD4_MAX_LANES 32
+#define MD4_BLOCK 64
+#define MD4_TURN 4 /* blocks */
 
 extern const uint32_t md4_start[4];
 
-/*
- * The state of message l is in words[0..3][l], little-endian; its next block
- * is at[l], the one after that step[l] bytes further.
- */
 struct md4_lanes {
-	uint32_t words[4][MD4_MAX_LANES];
-	const uint8_t *at[MD4_MAX_LANES];
-	size_t step[MD4_MAX_LANES];
+	uint32_t words[4][MD4_MAX_LANES]; /* the states */
+	uint32_t blocks[MD4_MAX_LANES];   /* that count, 0..MD4_TURN */
+	const uint8_t *at[MD4_MAX_LANES]; /* MD4_TURN blocks in any case */
 };
 
-/* Takes count > 0 blocks of every message into its state and leaves at and
- * step alone. */
-typedef void md4_run_fn(struct md4_lanes *lanes, size_t count);
+/* Takes the blocks into the states. */
+typedef void md4_turn_fn(struct md4_lanes *lanes);
 
-/* What struct kernel_md4 says of many. */
+/* What struct kernel_md4 says of many; lane_count is what turn takes. */
 void md4_many_lanes(const struct kernel_message *messages, size_t count,
 		    uint8_t (*hashes_out)[16], size_t lane_count,
-		    md4_run_fn *run);
+		    md4_turn_fn *turn);
 
 #endif

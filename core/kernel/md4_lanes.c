@@ -1,73 +1,102 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdbool.h>
 #include <string.h>
 
 #include "core/base/bytes.h"
 #include "core/kernel/md4_impl.h"
 
 /*
- * Which message is in which lane.  A lane takes the whole blocks of a message
- * where they are, then its tail: what is left, padded.  Then it takes the next
- * message; when there is none it is idle and works on the same block over and
- * over.
+ * Which message is in which lane.  A lane takes the turns that are whole from
+ * the message itself, then its end from a copy, padded.  Then it takes the
+ * next message; when there is none it is idle.
  */
-#define BLOCK 64
+#define TURN ((size_t)MD4_TURN * MD4_BLOCK)
+
+/* Messages whose order is changed. */
+#define BATCH 128
 
 const uint32_t md4_start[4] = { 0x67452301, 0xefcdab89, 0x98badcfe,
 				0x10325476 };
 
-static const uint8_t idle_block[BLOCK];
+static const uint8_t idle_turn[TURN];
 
 struct schedule {
 	const struct kernel_message *messages;
-	size_t count;
-	size_t next; /* the first that no lane has had */
-	size_t busy; /* lanes with a message */
+	size_t count, next, busy;
 	uint8_t (*hashes)[16];
+	uint8_t order[BATCH];
 	struct md4_lanes lanes;
 	size_t message[MD4_MAX_LANES];
-	size_t blocks[MD4_MAX_LANES]; /* left of the body or of the tail */
-	bool in_tail[MD4_MAX_LANES];
-	uint8_t tails[MD4_MAX_LANES][2 * BLOCK];
+	size_t turns[MD4_MAX_LANES]; /* left of the message itself */
+	size_t rest[MD4_MAX_LANES];  /* blocks left of its end */
+	uint8_t ends[MD4_MAX_LANES][2 * TURN];
 };
 
-static void begin_tail(struct schedule *s, size_t lane)
+/*
+ * The longest come first, so that the lanes get ready at about the same time:
+ * by the power of two that a message is in and the next two bits.
+ */
+static unsigned class_of(size_t len)
+{
+	unsigned bits;
+
+	if (len < 4)
+		return 255;
+	bits = 63 - (unsigned)__builtin_clzll(len);
+	return 255 - (bits * 4 + (unsigned)(len >> (bits - 2) & 3));
+}
+
+static void sort_messages(struct schedule *s)
+{
+	uint8_t starts[257] = { 0 };
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		starts[class_of(s->messages[i].len) + 1]++;
+	for (i = 1; i < 257; i++)
+		starts[i] = (uint8_t)(starts[i] + starts[i - 1]);
+	for (i = 0; i < s->count; i++)
+		s->order[starts[class_of(s->messages[i].len)]++] = (uint8_t)i;
+}
+
+/* What is left of the message, the bit that ends it and its length; a turn or
+ * two. */
+static void begin_end(struct schedule *s, size_t lane)
 {
 	const struct kernel_message *m = &s->messages[s->message[lane]];
-	size_t rest = m->len % BLOCK,
-	       end = rest < BLOCK - 8 ? BLOCK : 2 * BLOCK;
-	uint8_t *tail = s->tails[lane];
+	size_t len = m->len % TURN, blocks = (len + 8) / MD4_BLOCK + 1;
+	uint8_t *end = s->ends[lane];
 
-	memset(tail, 0, end);
-	if (rest)
-		memcpy(tail, m->data + (m->len - rest), rest);
-	tail[rest] = 0x80;
-	store_le64(tail + end - 8, (uint64_t)m->len * 8);
-	s->lanes.at[lane] = tail;
-	s->blocks[lane] = end / BLOCK;
-	s->in_tail[lane] = true;
+	if (len)
+		memcpy(end, m->data + (m->len - len), len);
+	memset(end + len, 0, blocks * MD4_BLOCK - len);
+	end[len] = 0x80;
+	store_le64(end + blocks * MD4_BLOCK - 8, (uint64_t)m->len * 8);
+	s->lanes.at[lane] = end;
+	s->lanes.blocks[lane] = blocks < MD4_TURN ? (uint32_t)blocks : MD4_TURN;
+	s->rest[lane] = blocks;
 }
 
 static void begin_message(struct schedule *s, size_t lane)
 {
+	const struct kernel_message *m;
 	size_t i;
 
 	if (s->next == s->count) {
-		s->lanes.at[lane] = idle_block;
-		s->lanes.step[lane] = 0;
-		s->blocks[lane] = SIZE_MAX;
+		s->lanes.at[lane] = idle_turn;
+		s->lanes.blocks[lane] = 0;
+		s->rest[lane] = 0;
 		s->busy--;
 		return;
 	}
+	s->message[lane] = s->order[s->next++];
+	m = &s->messages[s->message[lane]];
 	for (i = 0; i < 4; i++)
 		s->lanes.words[i][lane] = md4_start[i];
-	s->message[lane] = s->next++;
-	s->lanes.at[lane] = s->messages[s->message[lane]].data;
-	s->lanes.step[lane] = BLOCK;
-	s->blocks[lane] = s->messages[s->message[lane]].len / BLOCK;
-	s->in_tail[lane] = false;
-	if (s->blocks[lane] == 0)
-		begin_tail(s, lane);
+	s->lanes.at[lane] = m->data;
+	s->lanes.blocks[lane] = MD4_TURN;
+	s->turns[lane] = m->len / TURN;
+	if (s->turns[lane] == 0)
+		begin_end(s, lane);
 }
 
 static void end_message(struct schedule *s, size_t lane)
@@ -79,43 +108,61 @@ static void end_message(struct schedule *s, size_t lane)
 		store_le32(hash + 4 * i, s->lanes.words[i][lane]);
 }
 
-static void advance(struct schedule *s, size_t lane, size_t blocks)
+/* When no turn of the message itself is left. */
+static void advance_end(struct schedule *s, size_t lane)
 {
-	s->lanes.at[lane] += s->lanes.step[lane] * blocks;
-	s->blocks[lane] -= blocks;
-	if (s->blocks[lane] > 0)
-		return;
-	if (s->in_tail[lane]) {
+	if (s->rest[lane] > MD4_TURN) {
+		s->rest[lane] -= MD4_TURN;
+		s->lanes.at[lane] += TURN;
+		s->lanes.blocks[lane] = (uint32_t)s->rest[lane];
+	} else if (s->rest[lane] > 0) {
 		end_message(s, lane);
 		begin_message(s, lane);
-	} else {
-		begin_tail(s, lane);
+	}
+}
+
+static void advance(struct schedule *s, size_t lane_count)
+{
+	size_t lane;
+
+	for (lane = 0; lane < lane_count; lane++) {
+		if (s->turns[lane] > 1) {
+			s->turns[lane]--;
+			s->lanes.at[lane] += TURN;
+		} else if (s->turns[lane] == 1) {
+			s->turns[lane] = 0;
+			begin_end(s, lane);
+		} else {
+			advance_end(s, lane);
+		}
 	}
 }
 
 void md4_many_lanes(const struct kernel_message *messages, size_t count,
 		    uint8_t (*hashes_out)[16], size_t lane_count,
-		    md4_run_fn *run)
+		    md4_turn_fn *turn)
 {
 	struct schedule s;
-	size_t lane, blocks;
+	size_t lane;
 
-	s.messages = messages;
-	s.count = count;
-	s.next = 0;
-	s.busy = lane_count;
-	s.hashes = hashes_out;
 	memset(&s.lanes, 0, sizeof(s.lanes));
-	for (lane = 0; lane < lane_count; lane++)
-		begin_message(&s, lane);
-	while (s.busy > 0) {
-		blocks = SIZE_MAX;
+	memset(s.turns, 0, sizeof(s.turns));
+	/* Blocks that do not count are read, too. */
+	memset(s.ends, 0, sizeof(s.ends));
+	for (; count > 0; count -= s.count) {
+		s.messages = messages;
+		s.hashes = hashes_out;
+		s.count = count < BATCH ? count : BATCH;
+		s.next = 0;
+		s.busy = lane_count;
+		sort_messages(&s);
 		for (lane = 0; lane < lane_count; lane++)
-			if (s.blocks[lane] < blocks)
-				blocks = s.blocks[lane];
-		run(&s.lanes, blocks);
-		for (lane = 0; lane < lane_count; lane++)
-			if (s.lanes.step[lane])
-				advance(&s, lane, blocks);
+			begin_message(&s, lane);
+		while (s.busy > 0) {
+			turn(&s.lanes);
+			advance(&s, lane_count);
+		}
+		messages += s.count;
+		hashes_out += s.count;
 	}
 }

@@ -10,6 +10,8 @@
  * apart.
  */
 #define LANES 4
+#define SETS 2
+#define INLINE inline __attribute__((always_inline))
 
 typedef uint32_t lanes __attribute__((vector_size(4 * LANES)));
 
@@ -39,74 +41,83 @@ struct state {
 	lanes a, b, c, d;
 };
 
-static inline void round_1(struct state *s, const lanes w[16])
+/* f is ready last. */
+static INLINE lanes add(lanes x, lanes f, lanes w)
 {
-	int i;
-
-#pragma GCC unroll 4
-	for (i = 0; i < 16; i += 4) {
-		s->a = rotate(s->a + choose(s->b, s->c, s->d) + w[i], 3);
-		s->d = rotate(s->d + choose(s->a, s->b, s->c) + w[i + 1], 7);
-		s->c = rotate(s->c + choose(s->d, s->a, s->b) + w[i + 2], 11);
-		s->b = rotate(s->b + choose(s->c, s->d, s->a) + w[i + 3], 19);
-	}
+	return x + w + f;
 }
 
-static inline lanes add_2(lanes x, lanes f, lanes w)
+/* Four steps of a round, the one that begins with word w[4 * i] or w[i]. */
+static INLINE void round_1(struct state *s, const lanes w[16], int i)
 {
-	return x + (w + 0x5a827999) + f;
+	w += 4 * i;
+	s->a = rotate(add(s->a, choose(s->b, s->c, s->d), w[0]), 3);
+	s->d = rotate(add(s->d, choose(s->a, s->b, s->c), w[1]), 7);
+	s->c = rotate(add(s->c, choose(s->d, s->a, s->b), w[2]), 11);
+	s->b = rotate(add(s->b, choose(s->c, s->d, s->a), w[3]), 19);
 }
 
-static inline void round_2(struct state *s, const lanes w[16])
+static INLINE lanes add_2(lanes x, lanes f, lanes w)
 {
-	int i;
-
-#pragma GCC unroll 4
-	for (i = 0; i < 4; i++) {
-		s->a = rotate(add_2(s->a, majority(s->b, s->c, s->d), w[i]), 3);
-		s->d = rotate(add_2(s->d, majority(s->a, s->b, s->c), w[i + 4]),
-			      5);
-		s->c = rotate(add_2(s->c, majority(s->d, s->a, s->b), w[i + 8]),
-			      9);
-		s->b = rotate(
-			add_2(s->b, majority(s->c, s->d, s->a), w[i + 12]), 13);
-	}
+	return add(x, f, w + 0x5a827999);
 }
 
-static inline lanes add_3(lanes x, lanes f, lanes w)
+static INLINE void round_2(struct state *s, const lanes w[16], int i)
 {
-	return x + (w + 0x6ed9eba1) + f;
+	w += i;
+	s->a = rotate(add_2(s->a, majority(s->b, s->c, s->d), w[0]), 3);
+	s->d = rotate(add_2(s->d, majority(s->a, s->b, s->c), w[4]), 5);
+	s->c = rotate(add_2(s->c, majority(s->d, s->a, s->b), w[8]), 9);
+	s->b = rotate(add_2(s->b, majority(s->c, s->d, s->a), w[12]), 13);
 }
 
-static inline void round_3(struct state *s, const lanes w[16])
+static INLINE lanes add_3(lanes x, lanes f, lanes w)
 {
-	static const uint8_t order[4] = { 0, 2, 1, 3 };
+	return add(x, f, w + 0x6ed9eba1);
+}
+
+static INLINE void round_3(struct state *s, const lanes w[16], int i)
+{
+	w += (i & 1) * 2 + (i >> 1);
+	s->a = rotate(add_3(s->a, parity(s->b, s->c, s->d), w[0]), 3);
+	s->d = rotate(add_3(s->d, parity(s->a, s->b, s->c), w[8]), 9);
+	s->c = rotate(add_3(s->c, parity(s->d, s->a, s->b), w[4]), 11);
+	s->b = rotate(add_3(s->b, parity(s->c, s->d, s->a), w[12]), 15);
+}
+
+/* A block of each of sets * LANES messages, set by set in small steps: one has
+ * to wait for its last step where the other can go on. */
+static INLINE void add_block(struct state *s, const lanes (*w)[16],
+			     const lanes *counts, int sets)
+{
+	struct state before[SETS];
 	int i, k;
 
+#pragma GCC unroll 2
+	for (k = 0; k < sets; k++)
+		before[k] = s[k];
 #pragma GCC unroll 4
-	for (k = 0; k < 4; k++) {
-		i = order[k];
-		s->a = rotate(add_3(s->a, parity(s->b, s->c, s->d), w[i]), 3);
-		s->d = rotate(add_3(s->d, parity(s->a, s->b, s->c), w[i + 8]),
-			      9);
-		s->c = rotate(add_3(s->c, parity(s->d, s->a, s->b), w[i + 4]),
-			      11);
-		s->b = rotate(add_3(s->b, parity(s->c, s->d, s->a), w[i + 12]),
-			      15);
+	for (i = 0; i < 4; i++)
+#pragma GCC unroll 2
+		for (k = 0; k < sets; k++)
+			round_1(&s[k], w[k], i);
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++)
+#pragma GCC unroll 2
+		for (k = 0; k < sets; k++)
+			round_2(&s[k], w[k], i);
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++)
+#pragma GCC unroll 2
+		for (k = 0; k < sets; k++)
+			round_3(&s[k], w[k], i);
+#pragma GCC unroll 2
+	for (k = 0; k < sets; k++) {
+		s[k].a = before[k].a + (s[k].a & counts[k]);
+		s[k].b = before[k].b + (s[k].b & counts[k]);
+		s[k].c = before[k].c + (s[k].c & counts[k]);
+		s[k].d = before[k].d + (s[k].d & counts[k]);
 	}
-}
-
-static inline void add_block(struct state *s, const lanes w[16])
-{
-	struct state before = *s;
-
-	round_1(s, w);
-	round_2(s, w);
-	round_3(s, w);
-	s->a += before.a;
-	s->b += before.b;
-	s->c += before.c;
-	s->d += before.d;
 }
 
 static inline lanes load(const uint32_t words[LANES])
@@ -137,33 +148,55 @@ static inline lanes load_word(const uint8_t *const at[LANES], size_t offset)
 	};
 }
 
-static void run(struct md4_lanes *l, size_t count)
+static INLINE void take_turn(struct md4_lanes *l, int sets)
 {
-	struct state s = { load(l->words[0]), load(l->words[1]),
-			   load(l->words[2]), load(l->words[3]) };
-	const uint8_t *at[LANES];
-	lanes w[16];
-	size_t i;
+	lanes counts[SETS];
+	struct state s[SETS];
+	lanes w[SETS][16];
+	size_t block, i;
+	int k;
 
-	for (i = 0; i < LANES; i++)
-		at[i] = l->at[i];
-	for (; count > 0; count--) {
-		for (i = 0; i < 16; i++)
-			w[i] = load_word(at, 4 * i);
-		add_block(&s, w);
-		for (i = 0; i < LANES; i++)
-			at[i] += l->step[i];
+	for (k = 0; k < sets; k++) {
+		s[k].a = load(l->words[0] + LANES * k);
+		s[k].b = load(l->words[1] + LANES * k);
+		s[k].c = load(l->words[2] + LANES * k);
+		s[k].d = load(l->words[3] + LANES * k);
 	}
-	store(l->words[0], s.a);
-	store(l->words[1], s.b);
-	store(l->words[2], s.c);
-	store(l->words[3], s.d);
+	for (block = 0; block < MD4_TURN; block++) {
+		for (k = 0; k < sets; k++) {
+			for (i = 0; i < 16; i++)
+				w[k][i] = load_word(l->at + LANES * k,
+						    block * MD4_BLOCK + 4 * i);
+			counts[k] = (lanes)(load(l->blocks + LANES * k) >
+					    (uint32_t)block);
+		}
+		add_block(s, w, counts, sets);
+	}
+	for (k = 0; k < sets; k++) {
+		store(l->words[0] + LANES * k, s[k].a);
+		store(l->words[1] + LANES * k, s[k].b);
+		store(l->words[2] + LANES * k, s[k].c);
+		store(l->words[3] + LANES * k, s[k].d);
+	}
+}
+
+static void turn_4(struct md4_lanes *l)
+{
+	take_turn(l, 1);
+}
+
+static void turn_8(struct md4_lanes *l)
+{
+	take_turn(l, 2);
 }
 
 static void many(const struct kernel_message *messages, size_t count,
 		 uint8_t (*hashes_out)[16])
 {
-	md4_many_lanes(messages, count, hashes_out, LANES, run);
+	if (count <= LANES)
+		md4_many_lanes(messages, count, hashes_out, LANES, turn_4);
+	else
+		md4_many_lanes(messages, count, hashes_out, 2 * LANES, turn_8);
 }
 
 static uint64_t sortable(uint32_t a, uint32_t b)
@@ -186,6 +219,7 @@ static void lower(uint64_t *least, lanes a, lanes b)
 static void suffixed(const uint8_t (*prefixes)[16], size_t count,
 		     uint64_t minima[16])
 {
+	const lanes all = same(UINT32_MAX);
 	lanes w[16];
 	struct state s;
 	unsigned i;
@@ -202,7 +236,7 @@ static void suffixed(const uint8_t (*prefixes)[16], size_t count,
 					    same(md4_start[1]),
 					    same(md4_start[2]),
 					    same(md4_start[3]) };
-			add_block(&s, w);
+			add_block(&s, (const lanes(*)[16]) & w, &all, 1);
 			lower(minima + i, s.a, s.b);
 			w[4] += LANES;
 		}
