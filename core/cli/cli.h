@@ -119,6 +119,10 @@ int operand_look(const char *arg, struct operand *out);
 /* Reads the content, if it is one.  The same. */
 int operand_read(struct reader *r, const char *arg, struct operand *o);
 
+/* Two files of RDC signatures: prints what they share.  False when they are
+ * not two of those. */
+bool compare_signatures(const char *const paths[2], bool json, int *code_out);
+
 /* ---- measures ---- */
 
 /* Two contents by every measure; -1 where one side has no digest. */

@@ -206,7 +206,7 @@ static int run(int argc, char **argv)
 	struct compare_job job = { 0 };
 	int code = parse_options(&job, argc, argv);
 
-	if (!code)
+	if (!code && !compare_signatures(job.paths, job.json, &code))
 		code = job_run(&job);
 	digests_release(&job.sides[0].digests);
 	digests_release(&job.sides[1].digests);
@@ -227,6 +227,9 @@ const struct command command_compare = {
 		"  FILE        with what SiSe, ssdeep or sdhash wrote, or kin "
 		"digest\n"
 		"              --format; the first digest in it counts\n\n"
+		"Two signature files of kin digest --rdc-signatures: which part "
+		"of each RDC\n"
+		"would not transfer to the place of the other.\n\n"
 		"A file whose name looks like a digest is written ./NAME:TEXT; "
 		"one that holds\n"
 		"digests can be compared itself through -.\n\n"

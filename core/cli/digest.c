@@ -191,7 +191,7 @@ static int set_format(struct digest_job *job, const char *name)
 	return set_style(job, &style_foreign);
 }
 
-enum { JSON = 256, SDHASH, FORMAT, SI2, SIF_CLASSIC };
+enum { JSON = 256, SDHASH, FORMAT, SI2, SIF_CLASSIC, RDC_SIGNATURES };
 
 static int set_jobs(struct digest_job *job, const char *text)
 {
@@ -229,6 +229,8 @@ static int take_option(struct digest_job *job, int option)
 		return set_style(job, &style_si2);
 	case SIF_CLASSIC:
 		return set_style(job, &style_sif_classic);
+	case RDC_SIGNATURES:
+		return set_style(job, &style_rdc_signatures);
 	default:
 		return usage_error(&command_digest, NULL);
 	}
@@ -245,6 +247,7 @@ static int parse_options(struct digest_job *job, int argc, char **argv)
 		{ "format", required_argument, NULL, FORMAT },
 		{ "si2", no_argument, NULL, SI2 },
 		{ "sif-classic", no_argument, NULL, SIF_CLASSIC },
+		{ "rdc-signatures", no_argument, NULL, RDC_SIGNATURES },
 		{ 0 },
 	};
 	int c, code = EXIT_OK;
@@ -256,6 +259,11 @@ static int parse_options(struct digest_job *job, int argc, char **argv)
 		return code;
 	if (optind == argc)
 		return usage_error(&command_digest, "which file?");
+	if (job->style == &style_rdc_signatures &&
+	    (job->recursive || argc - optind > 1 || isatty(STDOUT_FILENO)))
+		return usage_error(&command_digest,
+				   "--rdc-signatures writes those of one file, "
+				   "in binary, not to a terminal");
 	if (!job->style)
 		job->style = &style_attributes;
 	return EXIT_OK;
@@ -399,6 +407,8 @@ const struct command command_digest = {
 		"      --format NAME     a file of digests as the original "
 		"program writes it:\n"
 		"                        sise, ssdeep, sdbf\n"
+		"      --rdc-signatures  the signature file of one file, [MS-RDC] "
+		"2.2, in binary\n"
 		"      --si2             the Similarity Index's own SimHash, "
 		"a line a file\n"
 		"      --sif-classic     the fingerprints that sif itself "

@@ -35,7 +35,8 @@ extern const struct digest_style style_attributes, style_sums, style_json,
 	style_foreign;
 
 /* digest_original.c */
-extern const struct digest_style style_si2, style_sif_classic;
+extern const struct digest_style style_si2, style_sif_classic,
+	style_rdc_signatures;
 
 /* "value  path" as sha256sum prints it. */
 int append_sum(struct buf *out, const char *value, const char *path);

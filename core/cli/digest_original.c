@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "core/cli/digest_job.h"
+#include "core/digest/rdc.h"
+#include "core/digest/rdc_signature.h"
 #include "core/digest/si2.h"
 #include "core/digest/sif.h"
 
@@ -82,3 +84,46 @@ static int file_sif_classic(const struct digest_job *job, struct reader *r,
 }
 
 const struct digest_style style_sif_classic = { .file = file_sif_classic };
+
+/* ---- RDC's list of chunks ---- */
+
+static int take_rdc(void *arg, const void *data, size_t len)
+{
+	rdc_update(arg, data, len);
+	return 0;
+}
+
+static int write_signatures(struct reader *r, int fd, struct rdc *rdc,
+			    struct buf *out)
+{
+	struct rdc_signature_writer writer;
+	uint8_t traits[RDC_TRAITS];
+	int err = rdc_init(rdc, RDC_WINDOW, RDC_HORIZON);
+
+	if (err)
+		return err;
+	rdc_signature_begin(&writer, rdc_signature_append, out);
+	rdc->on_chunk = rdc_signature_add;
+	rdc->arg = &writer;
+	rdc_begin(rdc);
+	err = reader_each(r, fd, take_rdc, rdc);
+	if (!err)
+		rdc_final(rdc, traits);
+	return err ? err : writer.err;
+}
+
+static int file_rdc_signatures(const struct digest_job *job, struct reader *r,
+			       int fd, const char *path, struct buf *out)
+{
+	struct rdc *rdc = malloc(sizeof(*rdc));
+	int err = rdc ? write_signatures(r, fd, rdc, out) : -ENOMEM;
+
+	(void)job;
+	(void)path;
+	free(rdc);
+	return err;
+}
+
+const struct digest_style style_rdc_signatures = {
+	.file = file_rdc_signatures
+};

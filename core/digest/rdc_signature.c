@@ -67,13 +67,18 @@ static const uint8_t *record_of(const struct rdc_signature *s, size_t i)
 	return s->records + i * RDC_SIGNATURE_RECORD;
 }
 
+bool rdc_signature_begins(const void *data, size_t len)
+{
+	return len >= RDC_SIGNATURE_HEADER && is_header(data);
+}
+
 int rdc_signature_parse(const void *data, size_t len, struct rdc_signature *out)
 {
 	struct rdc_signature s = { 0 };
 	uint16_t length;
 	size_t i;
 
-	if (len < RDC_SIGNATURE_HEADER || !is_header(data) ||
+	if (!rdc_signature_begins(data, len) ||
 	    (len - RDC_SIGNATURE_HEADER) % RDC_SIGNATURE_RECORD != 0)
 		return -EINVAL;
 	s.records = (const uint8_t *)data + RDC_SIGNATURE_HEADER;

@@ -2,6 +2,7 @@
 #ifndef CORE_DIGEST_RDC_SIGNATURE_H
 #define CORE_DIGEST_RDC_SIGNATURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,9 @@ struct rdc_signature {
 	size_t count;
 	uint64_t size; /* of the file that was signed */
 };
+
+/* Whether these first bytes can be those of a signature file. */
+bool rdc_signature_begins(const void *data, size_t len);
 
 /* -EINVAL when this is not a whole signature file.  out borrows from data. */
 int rdc_signature_parse(const void *data, size_t len,
