@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
+
+#include "core/base/text.h"
 
 #define PREFIX "sif1:"
 #define VALUE_CHARS (SIF_BITS / 6)
-
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			       "abcdefghijklmnopqrstuvwxyz0123456789+/";
 
 int sif_format(const struct sif_sketch *sketch, struct buf *out)
 {
@@ -28,47 +28,31 @@ int sif_format(const struct sif_sketch *sketch, struct buf *out)
 	for (i = 0; i < sketch->count; i++)
 		for (shift = SIF_BITS; shift > 0; shift -= 6)
 			*text++ =
-				alphabet[sketch->values[i] >> (shift - 6) & 63];
+				base64_digits[sketch->values[i] >> (shift - 6) &
+					      63];
 	*text = '\0';
 	out->len += sketch->count * VALUE_CHARS;
 	return 0;
 }
 
-/* A number as it is printed, and a colon.  Returns what follows, NULL when it
- * is something else. */
-static const char *read_number(const char *at, const char *end, uint64_t *out)
+/* A number and a colon. */
+static bool read_number(const char **at, const char *end, uint64_t *out)
 {
-	const char *start = at;
-	uint64_t value = 0;
-	unsigned digit;
-
-	while (at < end && *at >= '0' && *at <= '9') {
-		digit = (unsigned)(*at++ - '0');
-		if (value > (UINT64_MAX - digit) / 10)
-			return NULL;
-		value = value * 10 + digit;
-	}
-	if (at == start || (*start == '0' && at > start + 1) || at == end ||
-	    *at != ':')
-		return NULL;
-	*out = value;
-	return at + 1;
+	return text_number(at, end, out) && *at < end && *(*at)++ == ':';
 }
 
 static bool read_value(const char *at, uint64_t *out)
 {
-	const char *c;
 	uint64_t value = 0;
-	unsigned i;
+	unsigned i, code, bad = 0;
 
 	for (i = 0; i < VALUE_CHARS; i++) {
-		c = memchr(alphabet, at[i], sizeof(alphabet) - 1);
-		if (!c)
-			return false;
-		value = value << 6 | (uint64_t)(c - alphabet);
+		code = base64_codes[(uint8_t)at[i]];
+		bad |= code == 0;
+		value = value << 6 | (code - 1);
 	}
 	*out = value;
-	return true;
+	return !bad;
 }
 
 static bool read_values(const char *at, size_t count, struct sif_sketch *out)
@@ -93,10 +77,10 @@ int sif_parse(const char *text, size_t len, struct sif_sketch *out)
 
 	if (len < prefix_len || memcmp(text, PREFIX, prefix_len) != 0)
 		return -EINVAL;
-	at = read_number(at + prefix_len, end, &window);
-	if (at)
-		at = read_number(at, end, &out->distinct);
-	if (!at || window < SIF_MIN_WINDOW || window > SIF_MAX_WINDOW)
+	at += prefix_len;
+	if (!read_number(&at, end, &window) ||
+	    !read_number(&at, end, &out->distinct) || window < SIF_MIN_WINDOW ||
+	    window > SIF_MAX_WINDOW)
 		return -EINVAL;
 	out->window = (unsigned)window;
 	rest = (size_t)(end - at);
