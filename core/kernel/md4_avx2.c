@@ -170,7 +170,8 @@ static TARGET inline void store(void *to, __m256i x)
 	_mm256_storeu_si256(to, x);
 }
 
-static TARGET INLINE void take_turn(struct md4_lanes *lanes, int sets)
+static TARGET INLINE void take_turn(struct md4_lanes *lanes, size_t count,
+				    int sets)
 {
 	__m256i counts[SETS];
 	struct state s[SETS];
@@ -184,7 +185,7 @@ static TARGET INLINE void take_turn(struct md4_lanes *lanes, int sets)
 		s[k].c = load(lanes->words[2] + LANES * k);
 		s[k].d = load(lanes->words[3] + LANES * k);
 	}
-	for (block = 0; block < MD4_TURN; block++) {
+	for (block = 0; block < count; block++) {
 		for (k = 0; k < sets; k++) {
 			for (i = 0; i < 16; i += 4)
 				load_words(lanes->at + LANES * k,
@@ -203,14 +204,14 @@ static TARGET INLINE void take_turn(struct md4_lanes *lanes, int sets)
 	}
 }
 
-static TARGET void turn_8(struct md4_lanes *lanes)
+static TARGET void turn_8(struct md4_lanes *lanes, size_t count)
 {
-	take_turn(lanes, 1);
+	take_turn(lanes, count, 1);
 }
 
-static TARGET void turn_16(struct md4_lanes *lanes)
+static TARGET void turn_16(struct md4_lanes *lanes, size_t count)
 {
-	take_turn(lanes, 2);
+	take_turn(lanes, count, 2);
 }
 
 static void many(const struct kernel_message *messages, size_t count,
@@ -245,22 +246,6 @@ static TARGET inline __m256i lesser(__m256i x, __m256i y)
 	return _mm256_blendv_epi8(x, y, greater);
 }
 
-/* Messages first + 1 to first + 8. */
-static TARGET inline void suffixed_8(__m256i w[16], unsigned first,
-				     __m256i least[2])
-{
-	struct state s = { same(md4_start[0]), same(md4_start[1]),
-			   same(md4_start[2]), same(md4_start[3]) };
-	const __m256i all = same(UINT32_MAX);
-
-	/* The suffix, and the bit that ends a message. */
-	w[4] = _mm256_add_epi32(same(0x8001 + first),
-				_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-	add_block(&s, (const __m256i(*)[16]) & *w, &all, 1);
-	least[0] = lesser(least[0], sortable(s.a, s.b, 0));
-	least[1] = lesser(least[1], sortable(s.a, s.b, 1));
-}
-
 /* Between the order of sortable() and that of the lanes; its own inverse. */
 static TARGET inline void exchange_middle(__m256i x[2])
 {
@@ -270,29 +255,56 @@ static TARGET inline void exchange_middle(__m256i x[2])
 	x[0] = low;
 }
 
+static TARGET inline void set_prefix(__m256i w[16], const uint8_t prefix[16])
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		w[i] = same(load_le32(prefix + 4 * i));
+}
+
+static TARGET inline struct state start(void)
+{
+	return (struct state){ same(md4_start[0]), same(md4_start[1]),
+			       same(md4_start[2]), same(md4_start[3]) };
+}
+
+/* A set for each half of the suffixes. */
 static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,
 			    uint64_t minima[16])
 {
-	__m256i least[4], w[16];
-	unsigned i;
+	const __m256i all[SETS] = { same(UINT32_MAX), same(UINT32_MAX) };
+	__m256i w[SETS][16] = { 0 }, least[4];
+	struct state s[SETS];
+	int k;
 
-	for (i = 0; i < 4; i++)
-		least[i] = load(minima + 4 * i);
-	exchange_middle(least);
-	exchange_middle(least + 2);
-	for (i = 0; i < 16; i++)
-		w[i] = _mm256_setzero_si256();
-	w[14] = same(17 * 8); /* the length of the message, in bits */
-	for (; count > 0; count--, prefixes++) {
-		for (i = 0; i < 4; i++)
-			w[i] = same(load_le32(*prefixes + 4 * i));
-		suffixed_8(w, 0, least);
-		suffixed_8(w, 8, least + 2);
+	for (k = 0; k < 4; k++)
+		least[k] = load(minima + 4 * k);
+	for (k = 0; k < SETS; k++) {
+		exchange_middle(least + 2 * k);
+		/* The suffix, and the bit that ends a message; its length. */
+		w[k][4] = _mm256_add_epi32(
+			same(0x8001 + LANES * (uint32_t)k),
+			_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+		w[k][14] = same(17 * 8);
 	}
-	exchange_middle(least);
-	exchange_middle(least + 2);
-	for (i = 0; i < 4; i++)
-		store(minima + 4 * i, least[i]);
+	for (; count > 0; count--, prefixes++) {
+		for (k = 0; k < SETS; k++) {
+			set_prefix(w[k], *prefixes);
+			s[k] = start();
+		}
+		add_block(s, (const __m256i(*)[16])w, all, SETS);
+		for (k = 0; k < SETS; k++) {
+			least[2 * k] = lesser(least[2 * k],
+					      sortable(s[k].a, s[k].b, 0));
+			least[2 * k + 1] = lesser(least[2 * k + 1],
+						  sortable(s[k].a, s[k].b, 1));
+		}
+	}
+	for (k = 0; k < SETS; k++)
+		exchange_middle(least + 2 * k);
+	for (k = 0; k < 4; k++)
+		store(minima + 4 * k, least[k]);
 }
 
 const struct kernel_md4 md4_avx2 = { many, suffixed };

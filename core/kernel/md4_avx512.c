@@ -145,7 +145,8 @@ static TARGET INLINE void load_words(const uint8_t *const at[LANES],
 	w[3] = _mm512_unpackhi_epi64(high_0, high_2);
 }
 
-static TARGET INLINE void take_turn(struct md4_lanes *lanes, int sets)
+static TARGET INLINE void take_turn(struct md4_lanes *lanes, size_t count,
+				    int sets)
 {
 	__mmask16 counts[SETS];
 	struct state s[SETS];
@@ -159,7 +160,7 @@ static TARGET INLINE void take_turn(struct md4_lanes *lanes, int sets)
 		s[k].c = _mm512_loadu_si512(lanes->words[2] + LANES * k);
 		s[k].d = _mm512_loadu_si512(lanes->words[3] + LANES * k);
 	}
-	for (block = 0; block < MD4_TURN; block++) {
+	for (block = 0; block < count; block++) {
 		for (k = 0; k < sets; k++) {
 			for (i = 0; i < 16; i += 4)
 				load_words(lanes->at + LANES * k,
@@ -178,14 +179,14 @@ static TARGET INLINE void take_turn(struct md4_lanes *lanes, int sets)
 	}
 }
 
-static TARGET void turn_16(struct md4_lanes *lanes)
+static TARGET void turn_16(struct md4_lanes *lanes, size_t count)
 {
-	take_turn(lanes, 1);
+	take_turn(lanes, count, 1);
 }
 
-static TARGET void turn_32(struct md4_lanes *lanes)
+static TARGET void turn_32(struct md4_lanes *lanes, size_t count)
 {
-	take_turn(lanes, 2);
+	take_turn(lanes, count, 2);
 }
 
 static void many(const struct kernel_message *messages, size_t count,
@@ -211,32 +212,54 @@ static TARGET inline __m512i sortable(__m512i a, __m512i b, int half)
 	return _mm512_shuffle_epi8(a, swap);
 }
 
+static TARGET inline struct state start(void)
+{
+	return (struct state){ same(md4_start[0]), same(md4_start[1]),
+			       same(md4_start[2]), same(md4_start[3]) };
+}
+
+static TARGET inline void set_prefix(__m512i w[16], const uint8_t prefix[16])
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		w[i] = same(load_le32(prefix + 4 * i));
+}
+
 static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,
 			    uint64_t minima[16])
 {
-	const struct state start = { same(md4_start[0]), same(md4_start[1]),
-				     same(md4_start[2]), same(md4_start[3]) };
+	const __mmask16 all[SETS] = { UINT16_MAX, UINT16_MAX };
 	__m512i least_0 = _mm512_loadu_si512(minima);
 	__m512i least_8 = _mm512_loadu_si512(minima + 8);
-	const __mmask16 all = UINT16_MAX;
-	__m512i w[16];
-	struct state s;
-	unsigned i;
+	__m512i w[SETS][16] = { 0 };
+	struct state s[SETS];
+	size_t i, prefix;
+	int k;
 
-	for (i = 0; i < 16; i++)
-		w[i] = _mm512_setzero_si512();
-	/* The suffix, and the bit that ends a message; its length in bits. */
-	w[4] = _mm512_add_epi32(same(0x8001),
-				_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
-						  10, 11, 12, 13, 14, 15));
-	w[14] = same(17 * 8);
-	for (; count > 0; count--, prefixes++) {
-		for (i = 0; i < 4; i++)
-			w[i] = same(load_le32(*prefixes + 4 * i));
-		s = start;
-		add_block(&s, (const __m512i(*)[16]) & w, &all, 1);
-		least_0 = _mm512_min_epu64(least_0, sortable(s.a, s.b, 0));
-		least_8 = _mm512_min_epu64(least_8, sortable(s.a, s.b, 1));
+	for (k = 0; k < SETS; k++) {
+		/* The suffix, and the bit that ends a message; its length. */
+		w[k][4] = _mm512_add_epi32(same(0x8001),
+					   _mm512_setr_epi32(0, 1, 2, 3, 4, 5,
+							     6, 7, 8, 9, 10, 11,
+							     12, 13, 14, 15));
+		w[k][14] = same(17 * 8);
+	}
+	for (prefix = 0; prefix < count; prefix += SETS) {
+		for (k = 0; k < SETS; k++) {
+			/* What comes twice changes nothing. */
+			i = prefix +
+			    (prefix + (size_t)k < count ? (size_t)k : 0);
+			set_prefix(w[k], prefixes[i]);
+			s[k] = start();
+		}
+		add_block(s, (const __m512i(*)[16])w, all, SETS);
+		for (k = 0; k < SETS; k++) {
+			least_0 = _mm512_min_epu64(least_0,
+						   sortable(s[k].a, s[k].b, 0));
+			least_8 = _mm512_min_epu64(least_8,
+						   sortable(s[k].a, s[k].b, 1));
+		}
 	}
 	_mm512_storeu_si512(minima, least_0);
 	_mm512_storeu_si512(minima + 8, least_8);

@@ -21,8 +21,8 @@ struct md4_lanes {
 	const uint8_t *at[MD4_MAX_LANES]; /* MD4_TURN blocks in any case */
 };
 
-/* Takes the blocks into the states. */
-typedef void md4_turn_fn(struct md4_lanes *lanes);
+/* Takes up to count blocks into the states. */
+typedef void md4_turn_fn(struct md4_lanes *lanes, size_t count);
 
 /* What struct kernel_md4 says of many; lane_count is what turn takes. */
 void md4_many_lanes(const struct kernel_message *messages, size_t count,

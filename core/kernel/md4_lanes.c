@@ -45,11 +45,16 @@ static unsigned class_of(size_t len)
 	return 255 - (bits * 4 + (unsigned)(len >> (bits - 2) & 3));
 }
 
-static void sort_messages(struct schedule *s)
+static void sort_messages(struct schedule *s, size_t lane_count)
 {
 	uint8_t starts[257] = { 0 };
 	size_t i;
 
+	if (s->count <= lane_count) {
+		for (i = 0; i < s->count; i++)
+			s->order[i] = (uint8_t)i;
+		return;
+	}
 	for (i = 0; i < s->count; i++)
 		starts[class_of(s->messages[i].len) + 1]++;
 	for (i = 1; i < 257; i++)
@@ -68,7 +73,8 @@ static void begin_end(struct schedule *s, size_t lane)
 
 	if (len)
 		memcpy(end, m->data + (m->len - len), len);
-	memset(end + len, 0, blocks * MD4_BLOCK - len);
+	/* Blocks of a turn that do not count are read, too. */
+	memset(end + len, 0, (blocks > MD4_TURN ? 2 * TURN : TURN) - len);
 	end[len] = 0x80;
 	store_le64(end + blocks * MD4_BLOCK - 8, (uint64_t)m->len * 8);
 	s->lanes.at[lane] = end;
@@ -138,6 +144,19 @@ static void advance(struct schedule *s, size_t lane_count)
 	}
 }
 
+/* A turn need not be whole when there is not enough to do. */
+static size_t blocks_of_turn(const struct schedule *s, size_t lane_count)
+{
+	size_t lane, blocks = 0;
+
+	if (s->busy == lane_count)
+		return MD4_TURN;
+	for (lane = 0; lane < lane_count; lane++)
+		if (s->lanes.blocks[lane] > blocks)
+			blocks = s->lanes.blocks[lane];
+	return blocks;
+}
+
 void md4_many_lanes(const struct kernel_message *messages, size_t count,
 		    uint8_t (*hashes_out)[16], size_t lane_count,
 		    md4_turn_fn *turn)
@@ -147,19 +166,17 @@ void md4_many_lanes(const struct kernel_message *messages, size_t count,
 
 	memset(&s.lanes, 0, sizeof(s.lanes));
 	memset(s.turns, 0, sizeof(s.turns));
-	/* Blocks that do not count are read, too. */
-	memset(s.ends, 0, sizeof(s.ends));
 	for (; count > 0; count -= s.count) {
 		s.messages = messages;
 		s.hashes = hashes_out;
 		s.count = count < BATCH ? count : BATCH;
 		s.next = 0;
 		s.busy = lane_count;
-		sort_messages(&s);
+		sort_messages(&s, lane_count);
 		for (lane = 0; lane < lane_count; lane++)
 			begin_message(&s, lane);
 		while (s.busy > 0) {
-			turn(&s.lanes);
+			turn(&s.lanes, blocks_of_turn(&s, lane_count));
 			advance(&s, lane_count);
 		}
 		messages += s.count;

@@ -148,7 +148,7 @@ static inline lanes load_word(const uint8_t *const at[LANES], size_t offset)
 	};
 }
 
-static INLINE void take_turn(struct md4_lanes *l, int sets)
+static INLINE void take_turn(struct md4_lanes *l, size_t count, int sets)
 {
 	lanes counts[SETS];
 	struct state s[SETS];
@@ -162,7 +162,7 @@ static INLINE void take_turn(struct md4_lanes *l, int sets)
 		s[k].c = load(l->words[2] + LANES * k);
 		s[k].d = load(l->words[3] + LANES * k);
 	}
-	for (block = 0; block < MD4_TURN; block++) {
+	for (block = 0; block < count; block++) {
 		for (k = 0; k < sets; k++) {
 			for (i = 0; i < 16; i++)
 				w[k][i] = load_word(l->at + LANES * k,
@@ -180,14 +180,14 @@ static INLINE void take_turn(struct md4_lanes *l, int sets)
 	}
 }
 
-static void turn_4(struct md4_lanes *l)
+static void turn_4(struct md4_lanes *l, size_t count)
 {
-	take_turn(l, 1);
+	take_turn(l, count, 1);
 }
 
-static void turn_8(struct md4_lanes *l)
+static void turn_8(struct md4_lanes *l, size_t count)
 {
-	take_turn(l, 2);
+	take_turn(l, count, 2);
 }
 
 static void many(const struct kernel_message *messages, size_t count,
@@ -216,30 +216,41 @@ static void lower(uint64_t *least, lanes a, lanes b)
 	}
 }
 
+static inline struct state start(void)
+{
+	return (struct state){ same(md4_start[0]), same(md4_start[1]),
+			       same(md4_start[2]), same(md4_start[3]) };
+}
+
+/* Messages first to first + SETS * LANES - 1 of a prefix. */
+static void suffixed_few(const uint8_t prefix[16], uint32_t first,
+			 uint64_t *minima)
+{
+	const lanes all[SETS] = { same(UINT32_MAX), same(UINT32_MAX) };
+	lanes w[SETS][16] = { 0 };
+	struct state s[SETS];
+	unsigned i, k;
+
+	for (k = 0; k < SETS; k++) {
+		for (i = 0; i < 4; i++)
+			w[k][i] = same(load_le32(prefix + 4 * i));
+		/* The suffix, and the bit that ends a message; its length. */
+		w[k][4] = same(0x8001 + first + k * LANES) +
+			  (lanes){ 0, 1, 2, 3 };
+		w[k][14] = same(17 * 8);
+		s[k] = start();
+	}
+	add_block(s, (const lanes(*)[16])w, all, SETS);
+	for (k = 0; k < SETS; k++)
+		lower(minima + k * LANES, s[k].a, s[k].b);
+}
+
 static void suffixed(const uint8_t (*prefixes)[16], size_t count,
 		     uint64_t minima[16])
 {
-	const lanes all = same(UINT32_MAX);
-	lanes w[16];
-	struct state s;
-	unsigned i;
-
-	memset(w, 0, sizeof(w));
-	w[14] = same(17 * 8); /* the length of the message, in bits */
 	for (; count > 0; count--, prefixes++) {
-		for (i = 0; i < 4; i++)
-			w[i] = same(load_le32(*prefixes + 4 * i));
-		/* The suffix, and the bit that ends a message. */
-		w[4] = same(0x8000) + (lanes){ 1, 2, 3, 4 };
-		for (i = 0; i < 16; i += LANES) {
-			s = (struct state){ same(md4_start[0]),
-					    same(md4_start[1]),
-					    same(md4_start[2]),
-					    same(md4_start[3]) };
-			add_block(&s, (const lanes(*)[16]) & w, &all, 1);
-			lower(minima + i, s.a, s.b);
-			w[4] += LANES;
-		}
+		suffixed_few(*prefixes, 0, minima);
+		suffixed_few(*prefixes, SETS * LANES, minima + SETS * LANES);
 	}
 }
 
