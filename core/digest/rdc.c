@@ -57,7 +57,7 @@ static uint32_t bias_of(const struct kernel_rolling *rolling)
 
 uint32_t rdc_roll(const struct rdc *r, uint32_t h, uint8_t in, uint8_t out)
 {
-	return kernel_roll(&r->rolling, h, in, out);
+	return kernel_roll(&r->hasher.rolling, h, in, out);
 }
 
 uint32_t rdc_h3(uint8_t index)
@@ -108,9 +108,9 @@ static bool is_below(const struct rdc *r, uint64_t block, size_t first,
 {
 	size_t start = r->block - (size_t)(r->blocks - block) * r->horizon;
 
-	assert(start + first >= r->rolling.window);
-	return rdc_block_below(r->ops->rdc, &r->rolling, r->data + start,
-			       &r->last[block % 3], first, last, limit);
+	assert(start + first >= r->hasher.rolling.window);
+	return rdc_block_below(&r->hasher, r->data + start, &r->last[block % 3],
+			       first, last, limit);
 }
 
 /*
@@ -144,7 +144,7 @@ static void settle_block(struct rdc *r)
 
 static void finish_block(struct rdc *r)
 {
-	rdc_block_hash(r->ops->rdc, &r->rolling, r->data + r->block, r->horizon,
+	rdc_block_hash(&r->hasher, r->data + r->block, r->horizon,
 		       &r->last[r->blocks % 3]);
 	if (r->blocks > 0)
 		settle_block(r);
@@ -177,10 +177,11 @@ int rdc_init(struct rdc *r, unsigned window, unsigned horizon)
 		return -EINVAL;
 	(void)pthread_once(&once, make_h3);
 	r->ops = kernel_best();
-	r->rolling.h3 = &h3;
-	r->rolling.window = window;
-	r->rolling.rotation = rotation_for(window);
-	r->rolling.bias = bias_of(&r->rolling);
+	r->hasher.ops = r->ops->rdc;
+	r->hasher.rolling.h3 = &h3;
+	r->hasher.rolling.window = window;
+	r->hasher.rolling.rotation = rotation_for(window);
+	r->hasher.rolling.bias = bias_of(&r->hasher.rolling);
 	r->horizon = horizon;
 	r->on_chunk = NULL;
 	r->arg = NULL;

@@ -40,7 +40,7 @@ typedef void rdc_chunk_fn(void *arg, const uint8_t md4[16], uint16_t length);
 
 struct rdc {
 	const struct kernel_ops *ops;
-	struct kernel_rolling rolling;
+	struct rdc_hasher hasher;
 	uint32_t horizon;
 	rdc_chunk_fn *on_chunk; /* may be NULL */
 	void *arg;

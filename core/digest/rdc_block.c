@@ -23,15 +23,15 @@ static struct rdc_peak peak_of_few(const uint32_t *hashes,
 	return peak;
 }
 
-static struct rdc_peak peak_of_all(const struct kernel_rdc *ops,
-				   const struct kernel_rolling *rolling,
+static struct rdc_peak peak_of_all(const struct rdc_hasher *hasher,
 				   const uint8_t *data, size_t count)
 {
+	const struct kernel_rolling *rolling = &hasher->rolling;
 	const uint8_t *out = data - rolling->window;
 	struct rdc_peak peak = { 0, 0, true };
 	uint32_t hash, i;
 
-	ops->hashes(rolling, data, &peak.place, 1, &peak.hash);
+	hasher->ops->hashes(rolling, data, &peak.place, 1, &peak.hash);
 	hash = peak.hash ^ rolling->bias;
 	for (i = 1; i < count; i++) {
 		hash = kernel_roll(rolling, hash, data[i], out[i]);
@@ -44,13 +44,13 @@ static struct rdc_peak peak_of_all(const struct kernel_rdc *ops,
  * So many hashes with the same top are most likely those of bytes that repeat:
  * the period is the distance of two places.
  */
-static struct rdc_peak peak_of_many(const struct kernel_rdc *ops,
-				    const struct kernel_rolling *rolling,
+static struct rdc_peak peak_of_many(const struct rdc_hasher *hasher,
 				    const uint8_t *data, size_t count,
 				    const struct rdc_block *block)
 {
-	const uint8_t *start = data + 1 - rolling->window;
-	size_t i, period, len = count + rolling->window - 1;
+	size_t i, period, window = hasher->rolling.window;
+	const uint8_t *start = data + 1 - window;
+	size_t len = count + window - 1;
 	struct rdc_peak peak;
 
 	for (i = 1; i < KERNEL_PLACES; i++) {
@@ -61,29 +61,28 @@ static struct rdc_peak peak_of_many(const struct kernel_rdc *ops,
 		peak.unique = peak.unique && peak.place + period >= count;
 		return peak;
 	}
-	return peak_of_all(ops, rolling, data, count);
+	return peak_of_all(hasher, data, count);
 }
 
-static void find_peak(const struct kernel_rdc *ops,
-		      const struct kernel_rolling *rolling, const uint8_t *data,
+static void find_peak(const struct rdc_hasher *hasher, const uint8_t *data,
 		      const uint8_t *tops, size_t count,
 		      struct rdc_block *block)
 {
-	block->count = ops->largest(tops, count, block->places);
-	ops->hashes(rolling, data, block->places, block->count, block->hashes);
+	block->count = hasher->ops->largest(tops, count, block->places);
+	hasher->ops->hashes(&hasher->rolling, data, block->places, block->count,
+			    block->hashes);
 	if (block->count < KERNEL_PLACES)
 		block->peak =
 			peak_of_few(block->hashes, block->places, block->count);
 	else
-		block->peak = peak_of_many(ops, rolling, data, count, block);
+		block->peak = peak_of_many(hasher, data, count, block);
 }
 
-void rdc_block_hash(const struct kernel_rdc *ops,
-		    const struct kernel_rolling *rolling, const uint8_t *data,
+void rdc_block_hash(const struct rdc_hasher *hasher, const uint8_t *data,
 		    size_t count, struct rdc_block *out)
 {
-	ops->tops(rolling, data, count, out->tops);
-	find_peak(ops, rolling, data, out->tops, count, out);
+	hasher->ops->tops(&hasher->rolling, data, count, out->tops);
+	find_peak(hasher, data, out->tops, count, out);
 }
 
 static bool few_below(const struct rdc_block *block, size_t first, size_t last,
@@ -98,8 +97,7 @@ static bool few_below(const struct rdc_block *block, size_t first, size_t last,
 	return true;
 }
 
-bool rdc_block_below(const struct kernel_rdc *ops,
-		     const struct kernel_rolling *rolling, const uint8_t *data,
+bool rdc_block_below(const struct rdc_hasher *hasher, const uint8_t *data,
 		     const struct rdc_block *block, size_t first, size_t last,
 		     uint32_t limit)
 {
@@ -113,7 +111,7 @@ bool rdc_block_below(const struct kernel_rdc *ops,
 	/* What is not below the limit has no smaller top, so it is known. */
 	if (peak->hash >> 24 == limit >> 24 && block->count < KERNEL_PLACES)
 		return few_below(block, first, last, limit);
-	find_peak(ops, rolling, data + first, block->tops + first, last - first,
+	find_peak(hasher, data + first, block->tops + first, last - first,
 		  &part);
 	return part.peak.hash < limit;
 }

@@ -15,6 +15,11 @@
  */
 #define RDC_MAX_BLOCK 1024
 
+struct rdc_hasher {
+	const struct kernel_rdc *ops; /* borrowed */
+	struct kernel_rolling rolling;
+};
+
 struct rdc_peak {
 	uint32_t hash;
 	uint32_t place; /* the first with this hash */
@@ -31,13 +36,11 @@ struct rdc_block {
 };
 
 /* The count > 0 bytes at data and the window before them are read. */
-void rdc_block_hash(const struct kernel_rdc *ops,
-		    const struct kernel_rolling *rolling, const uint8_t *data,
+void rdc_block_hash(const struct rdc_hasher *hasher, const uint8_t *data,
 		    size_t count, struct rdc_block *out);
 
 /* Whether the hashes from first to last - 1, at least one, are below limit. */
-bool rdc_block_below(const struct kernel_rdc *ops,
-		     const struct kernel_rolling *rolling, const uint8_t *data,
+bool rdc_block_below(const struct rdc_hasher *hasher, const uint8_t *data,
 		     const struct rdc_block *block, size_t first, size_t last,
 		     uint32_t limit);
 

@@ -189,7 +189,7 @@ static int is_local_maximum(const uint32_t *h, size_t n, size_t i, size_t hor)
 static uint32_t *model_hashes(const struct rdc *rdc, struct bytes b)
 {
 	uint32_t *h = calloc(b.len + 1, sizeof(*h));
-	size_t i, w = rdc->rolling.window;
+	size_t i, w = rdc->hasher.rolling.window;
 	uint32_t last = 0;
 
 	assert_non_null(h);

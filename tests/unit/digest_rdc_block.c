@@ -5,7 +5,7 @@
 #define BLOCK RDC_MAX_BLOCK
 
 static struct kernel_h3 h3;
-static const struct kernel_rolling rolling = { &h3, KERNEL_WINDOW, 2, 77 };
+static struct rdc_hasher hasher = { NULL, { &h3, KERNEL_WINDOW, 2, 77 } };
 
 /* A block with the window before it, and its hashes one step after the
  * other. */
@@ -33,7 +33,7 @@ static void make_hashes(void)
 	for (i = 0; i < BLOCK; i++) {
 		hash ^= h3.values[data[i]] ^ h3.values[bytes[i]];
 		hash = hash << 2 | hash >> 30;
-		hashes[i] = hash ^ rolling.bias;
+		hashes[i] = hash ^ hasher.rolling.bias;
 	}
 }
 
@@ -63,8 +63,7 @@ static bool model_below(size_t first, size_t last, uint32_t limit)
 	return true;
 }
 
-static void try_below(const struct kernel_rdc *ops,
-		      const struct rdc_block *block, size_t count,
+static void try_below(const struct rdc_block *block, size_t count,
 		      struct draws *d)
 {
 	size_t first = draw(d) % count;
@@ -77,8 +76,7 @@ static void try_below(const struct kernel_rdc *ops,
 		limit = block->hashes[draw(d) % block->count] +
 			(uint32_t)(draw(d) % 3) - 1;
 	want = model_below(first, last, limit);
-	if (rdc_block_below(ops, &rolling, data, block, first, last, limit) !=
-	    want)
+	if (rdc_block_below(&hasher, data, block, first, last, limit) != want)
 		fail_msg("%zu..%zu of %zu below %#x: %d", first, last, count,
 			 limit, want);
 }
@@ -94,7 +92,8 @@ static void try_all(size_t count, uint64_t seed)
 	make_hashes();
 	want = model_peak(count);
 	for (i = 0; i < variants; i++) {
-		rdc_block_hash(all[i].rdc, &rolling, data, count, &block);
+		hasher.ops = all[i].rdc;
+		rdc_block_hash(&hasher, data, count, &block);
 		if (block.peak.hash != want.hash ||
 		    block.peak.place != want.place ||
 		    block.peak.unique != want.unique)
@@ -105,7 +104,7 @@ static void try_all(size_t count, uint64_t seed)
 				 block.peak.hash, block.peak.place,
 				 block.peak.unique);
 		for (k = 0; k < 20; k++)
-			try_below(all[i].rdc, &block, count, &d);
+			try_below(&block, count, &d);
 	}
 }
 
