@@ -90,28 +90,44 @@ static void renew_window(const uint16_t *ranks, size_t start, size_t unseen,
 }
 
 /*
- * The minimum is searched again when it leaves the window or a lower rank
- * comes in; an equal one takes over.  What the program takes for coming in is
- * one place beyond the window: after a search there is one that it skips.
+ * Moves the window until the minimum leaves it or a rank comes in that is not
+ * higher, and returns where it is then.  What the program takes for coming in
+ * is one place beyond the window: after a search there is one that it skips.
  */
+static size_t slide_window(const uint16_t *ranks, size_t start, size_t end,
+			   uint16_t lowest)
+{
+	while (start < end && ranks[start + WINDOW] > lowest)
+		start++;
+	return start;
+}
+
 static void score(struct sdhash_lowest *lowest, const uint16_t *ranks,
 		  size_t steps, uint8_t *scores)
 {
-	size_t i, unseen = 0;
-	uint16_t next;
+	size_t end, start, unseen = 0, i = 0;
 
-	for (i = 0; i < steps; i++) {
-		next = ranks[i + WINDOW];
-		if (lowest->rank == 0 || i >= lowest->at ||
-		    next < lowest->rank) {
-			renew_window(ranks, i, unseen, lowest);
-			unseen = lowest->rank > 0 ? i + WINDOW : 0;
-		} else if (next == lowest->rank) {
+	while (i < steps) {
+		if (lowest->rank > 0 && i < lowest->at) {
+			end = lowest->at < steps ? lowest->at : steps;
+			start = i;
+			i = slide_window(ranks, start, end, lowest->rank);
+			scores[lowest->at] += (uint8_t)(i - start);
+			if (i == end)
+				continue;
+		}
+		/* An equal one takes over while the minimum is inside. */
+		if (lowest->rank > 0 && i < lowest->at &&
+		    ranks[i + WINDOW] == lowest->rank) {
 			lowest->at = i + WINDOW;
 			unseen = 0;
+		} else {
+			renew_window(ranks, i, unseen, lowest);
+			unseen = lowest->rank > 0 ? i + WINDOW : 0;
 		}
 		if (lowest->rank > 0)
 			scores[lowest->at]++;
+		i++;
 	}
 	if (lowest->rank == 0 || lowest->at < steps)
 		*lowest = (struct sdhash_lowest){ 0 };
@@ -142,6 +158,7 @@ static void expand(uint32_t words[SHA1_ROUNDS])
 {
 	size_t i;
 
+#pragma GCC unroll 64
 	for (i = 16; i < SHA1_ROUNDS; i++)
 		words[i] = rotate(words[i - 3] ^ words[i - 8] ^ words[i - 14] ^
 					  words[i - 16],
@@ -185,16 +202,16 @@ static void add_block(struct state *state, const uint32_t sums[SHA1_ROUNDS])
 	struct state s = *state;
 	size_t i;
 
-#pragma GCC unroll 5
+#pragma GCC unroll 20
 	for (i = 0; i < 20; i++)
 		round_of(&s, choose(&s), sums[i]);
-#pragma GCC unroll 5
+#pragma GCC unroll 20
 	for (; i < 40; i++)
 		round_of(&s, parity(&s), sums[i]);
-#pragma GCC unroll 5
+#pragma GCC unroll 20
 	for (; i < 60; i++)
 		round_of(&s, majority(&s), sums[i]);
-#pragma GCC unroll 5
+#pragma GCC unroll 20
 	for (; i < 80; i++)
 		round_of(&s, parity(&s), sums[i]);
 	state->a += s.a;
