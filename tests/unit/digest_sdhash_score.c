@@ -311,8 +311,8 @@ static void nothing_can_be_said_of_an_empty_digest(void **state)
 	assert_int_equal(sdhash_score(&none, &none, SDHASH_SCORE_3_4), -1);
 }
 
-/* Of two filters that differ in the bytes from to gap of every part. */
-static int score_of_gap(enum sdhash_measure measure, size_t from, size_t gap)
+/* Of two filters that differ in bytes from to end - 1 of every part. */
+static int score_of_gap(enum sdhash_measure measure, size_t from, size_t end)
 {
 	int folded = measure == SDHASH_SCORE_4_0_FOLDED;
 	struct sdhash_filter a = { .count = folded ? 64 : 160 }, b = a;
@@ -324,7 +324,7 @@ static int score_of_gap(enum sdhash_measure measure, size_t from, size_t gap)
 	memset(b.bits, 0x55, sizeof(b.bits));
 	for (i = 0; i < sizeof(b.bits); i++) {
 		at = folded ? i % 64 : i;
-		if (at >= from && at < gap)
+		if (at >= from && at < end)
 			b.bits[i] = 0xaa;
 	}
 	a.weight = 4 * SDHASH_FILTER_BYTES;
@@ -333,9 +333,9 @@ static int score_of_gap(enum sdhash_measure measure, size_t from, size_t gap)
 }
 
 struct gap {
-	enum sdhash_measure measure;
 	size_t from;
-	size_t gap;
+	size_t end;
+	enum sdhash_measure measure;
 	int is_seen; /* what follows it */
 };
 
@@ -344,29 +344,29 @@ struct gap {
 static void early_exits_are_the_programs(void **state)
 {
 	static const struct gap gaps[] = {
-		{ SDHASH_SCORE_4_0, 0, 32, 0 },
-		{ SDHASH_SCORE_4_0, 6, 32, 1 },
-		{ SDHASH_SCORE_4_0, 6, 64, 0 },
-		{ SDHASH_SCORE_4_0, 12, 64, 1 },
-		{ SDHASH_SCORE_4_0, 12, 128, 0 },
-		{ SDHASH_SCORE_4_0, 24, 128, 1 },
-		{ SDHASH_SCORE_3_4, 0, 32, 0 },
-		{ SDHASH_SCORE_3_4, 14, 32, 1 },
-		{ SDHASH_SCORE_3_4, 14, 64, 0 },
-		{ SDHASH_SCORE_3_4, 26, 64, 1 },
-		{ SDHASH_SCORE_3_4, 26, 128, 0 },
-		{ SDHASH_SCORE_3_4, 52, 128, 1 },
-		{ SDHASH_SCORE_4_0_FOLDED, 0, 32, 0 },
-		{ SDHASH_SCORE_4_0_FOLDED, 10, 32, 1 },
+		{ 0, 32, SDHASH_SCORE_4_0, 0 },
+		{ 6, 32, SDHASH_SCORE_4_0, 1 },
+		{ 6, 64, SDHASH_SCORE_4_0, 0 },
+		{ 12, 64, SDHASH_SCORE_4_0, 1 },
+		{ 12, 128, SDHASH_SCORE_4_0, 0 },
+		{ 24, 128, SDHASH_SCORE_4_0, 1 },
+		{ 0, 32, SDHASH_SCORE_3_4, 0 },
+		{ 14, 32, SDHASH_SCORE_3_4, 1 },
+		{ 14, 64, SDHASH_SCORE_3_4, 0 },
+		{ 26, 64, SDHASH_SCORE_3_4, 1 },
+		{ 26, 128, SDHASH_SCORE_3_4, 0 },
+		{ 52, 128, SDHASH_SCORE_3_4, 1 },
+		{ 0, 32, SDHASH_SCORE_4_0_FOLDED, 0 },
+		{ 10, 32, SDHASH_SCORE_4_0_FOLDED, 1 },
 	};
 	const struct gap *g;
 
 	(void)state;
 	for (g = gaps; g < gaps + sizeof(gaps) / sizeof(*gaps); g++)
-		if ((score_of_gap(g->measure, g->from, g->gap) > 0) !=
+		if ((score_of_gap(g->measure, g->from, g->end) > 0) !=
 		    g->is_seen)
 			fail_msg("measure %d, gap from %zu to %zu", g->measure,
-				 g->from, g->gap);
+				 g->from, g->end);
 }
 
 /* 3.4 divides 0 by 0 here, and aborts. */
