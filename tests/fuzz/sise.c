@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	want = model_signature(f.content.data, f.content.len,
 			       (size_t)2 * SISE_MAX_PAIRS);
 	assert_string_equal(have.data, want);
+	assert_int_equal(sise_parse(have.data, have.len, &sig), 0);
 	free(want);
 	buf_release(&have);
 	fuzz_end(&f);

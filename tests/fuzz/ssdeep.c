@@ -24,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	assert_int_equal(ssdeep_format(&sig, &have), 0);
 	ssdeep_model(f.content, want);
 	assert_string_equal(have.data, want);
+	assert_int_equal(ssdeep_parse(have.data, have.len, &sig), 0);
 	buf_release(&have);
 	fuzz_end(&f);
 	return 0;
