@@ -92,13 +92,6 @@ static void lower_limit(struct simhash *s)
 
 /* ---- windows ---- */
 
-/* Whether all windows are the same; the first two tell most often. */
-static bool is_run(const uint8_t *bytes, size_t count)
-{
-	return memcmp(bytes, bytes + 1, SIMHASH_WINDOW - 1) == 0 &&
-	       memcmp(bytes, bytes + 1, count + SIMHASH_WINDOW - 2) == 0;
-}
-
 static void add_keys(struct simhash *s)
 {
 	size_t i;
@@ -119,7 +112,7 @@ static size_t add_windows(struct simhash *s, const uint8_t *bytes, size_t count,
 
 	for (i = 0; i < count && s->set.count < SIMHASH_MAX_FILL; i += part) {
 		part = count - i < batch ? count - i : batch;
-		some = is_run(bytes + i, part) ? 1 : part;
+		some = window_is_run(bytes + i, part) ? 1 : part;
 		s->key_count += s->ops->pick(bytes + i, some, low, high,
 					     s->keys + s->key_count);
 		if (s->key_count > batch)
@@ -239,6 +232,8 @@ void simhash_update(struct simhash *s, const void *data, size_t len)
 	size_t part = SIMHASH_HELD - s->held_len;
 	const uint8_t *bytes = data;
 
+	if (len == 0)
+		return;
 	part = len < part ? len : part;
 	memcpy(s->held + s->held_len, bytes, part);
 	s->held_len += part;
@@ -252,27 +247,66 @@ void simhash_update(struct simhash *s, const void *data, size_t len)
 /* ---- the result ---- */
 
 /* Bit i is set where more than half of the values have it set. */
-static uint64_t majority(const struct simhash *s, size_t count)
+static uint64_t majority(const uint32_t sums[64], size_t count)
 {
-	uint32_t sums[64] = { 0 };
 	uint64_t result = 0;
 	size_t i;
 
-	s->ops->sum(s->scratch, count, sums);
 	for (i = 0; i < 64; i++)
 		if (2 * (size_t)sums[i] > count)
 			result |= UINT64_C(1) << i;
 	return result;
 }
 
-uint64_t simhash_final(struct simhash *s)
+/* 2 ** bits places, four for each of count if possible. */
+static unsigned clear_places(struct simhash *s, size_t count)
 {
+	unsigned bits = 6;
+
+	while (bits < SIMHASH_PLACE_BITS && (size_t)1 << bits < 4 * count)
+		bits++;
+	memset(s->few.table, 0, sizeof(s->few.table[0]) << bits);
+	return bits;
+}
+
+/* Moves the distinct ones of count values, fewer than there are places, to the
+ * front; returns their number. */
+static size_t drop_repeats(struct simhash *s, uint64_t *values, size_t count)
+{
+	const size_t mask = ((size_t)1 << clear_places(s, count)) - 1;
+	size_t i, at, kept = 0;
+	uint16_t owner;
+
+	for (i = 0; i < count; i++) {
+		at = values[i] & mask;
+		while ((owner = s->few.table[at]) != 0 &&
+		       values[owner - 1] != values[i])
+			at = (at + 1) & mask;
+		if (owner != 0)
+			continue;
+		values[kept++] = values[i];
+		s->few.table[at] = (uint16_t)kept;
+	}
+	return kept;
+}
+
+static uint64_t digest_few(struct simhash *s, size_t count)
+{
+	struct window_tally t = { .table = s->few.table,
+				  .place_bits = clear_places(s, count),
+				  .rest = s->few.rest };
+
+	s->ops->tally(s->few.held, count, &t);
+	count = drop_repeats(s, t.rest, t.rest_count);
+	s->ops->sum(t.rest, count, t.sums);
+	return majority(t.sums, t.count + count);
+}
+
+static uint64_t digest_sample(struct simhash *s)
+{
+	uint32_t sums[64] = { 0 };
 	size_t count;
 
-	if (s->held_len < SIMHASH_WINDOW)
-		return s->held_len ? XXH3_64bits(s->held, s->held_len) : 0;
-	if (!s->streams)
-		add_held(s);
 	add_keys(s);
 	if (s->set.count + s->has_zero > SIMHASH_SAMPLE)
 		lower_limit(s);
@@ -280,5 +314,20 @@ uint64_t simhash_final(struct simhash *s)
 				s->scratch);
 	if (s->has_zero)
 		s->scratch[count++] = 0;
-	return majority(s, count);
+	s->ops->evaluate(s->scratch, count);
+	s->ops->sum(s->scratch, count, sums);
+	return majority(sums, count);
+}
+
+uint64_t simhash_final(struct simhash *s)
+{
+	const size_t most = SIMHASH_WINDOW - 1;
+
+	if (s->held_len <= most)
+		return s->held_len ? XXH3_64bits(s->held, s->held_len) : 0;
+	if (s->held_len - most <= SIMHASH_FEW)
+		return digest_few(s, s->held_len - most);
+	if (!s->streams)
+		add_held(s);
+	return digest_sample(s);
 }

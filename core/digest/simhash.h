@@ -19,13 +19,16 @@
  *
  * The first SIMHASH_HELD bytes are held until all of them are there: to look
  * twice at a window costs less than to keep one that does not belong to the
- * sample.  What follows goes into the set as it comes.
+ * sample.  What follows goes into the set as it comes.  Few windows, which all
+ * count, need no set at all but for some.
  */
 #define SIMHASH_WINDOW 8
 #define SIMHASH_SAMPLE 65536
 #define SIMHASH_SLOTS 131072
 #define SIMHASH_MAX_FILL 98304 /* then it is cut down to SIMHASH_SAMPLE */
 #define SIMHASH_HELD 1048576
+#define SIMHASH_FEW WINDOW_TALLY_MOST
+#define SIMHASH_PLACE_BITS 17
 #define SIMHASH_BATCH 1024 /* windows whose keys are taken together */
 
 struct simhash {
@@ -43,6 +46,11 @@ struct simhash {
 	union {
 		uint8_t held[SIMHASH_HELD];
 		uint64_t scratch[SIMHASH_SLOTS];
+		struct {
+			uint8_t held[SIMHASH_FEW + SIMHASH_WINDOW];
+			uint16_t table[(1 << SIMHASH_PLACE_BITS) + 4];
+			uint64_t rest[SIMHASH_FEW];
+		} few; /* windows */
 	};
 };
 

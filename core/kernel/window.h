@@ -2,8 +2,10 @@
 #ifndef CORE_KERNEL_WINDOW_H
 #define CORE_KERNEL_WINDOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * What SimHash does with the 8-byte windows of a file, many at a time.
@@ -29,6 +31,28 @@ struct window_set {
 	size_t slot_count; /* power of two, at least WINDOW_BUCKET */
 	size_t count;      /* keys in the set */
 };
+
+/*
+ * The distinct windows of a piece that is not large.  Each window has a place
+ * in a table, and the first one that comes there owns it.
+ */
+#define WINDOW_TALLY_MOST 65535
+
+struct window_tally {
+	uint16_t *table;     /* (1 << place_bits) + 1, all 0; garbage after */
+	unsigned place_bits; /* 1 to 31 */
+	uint64_t *rest;      /* values; room for as many as there are windows */
+	size_t rest_count;
+	size_t count; /* windows in the sums */
+	uint32_t sums[64];
+};
+
+/* Whether all windows are the same; the first two tell most often. */
+static inline bool window_is_run(const uint8_t *bytes, size_t count)
+{
+	return memcmp(bytes, bytes + 1, 7) == 0 &&
+	       memcmp(bytes, bytes + 1, count + 6) == 0;
+}
 
 struct kernel_window {
 	/*
@@ -57,8 +81,21 @@ struct kernel_window {
 	size_t (*between)(const uint64_t *slots, size_t count, uint64_t low,
 			  uint64_t high, uint64_t *keys_out);
 
-	/* Adds to sums[i] how many of the keys' values have bit i set. */
-	void (*sum)(const uint64_t *keys, size_t count, uint32_t sums[64]);
+	/* Makes of each key the value of its window. */
+	void (*evaluate)(uint64_t *keys, size_t count);
+
+	/* Adds to sums[i] how many of the values have bit i set. */
+	void (*sum)(const uint64_t *values, size_t count, uint32_t sums[64]);
+
+	/*
+	 * Counts those of count windows, at most WINDOW_TALLY_MOST, that own
+	 * their places, and adds their values to the sums.  What is equal to
+	 * the owner of its place is a repeat and dropped.  The values of the
+	 * others, repeats among them, are left to the caller: they go behind
+	 * the rest.  Reads count + 7 bytes, none if count is 0.
+	 */
+	void (*tally)(const uint8_t *bytes, size_t count,
+		      struct window_tally *t);
 };
 
 extern const struct kernel_window window_scalar;

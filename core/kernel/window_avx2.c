@@ -37,8 +37,15 @@ TARGET static inline __m256i rotate(__m256i x, int left)
 			       _mm256_srli_epi64(x, 64 - left));
 }
 
-/* The last step of the hash but for its last xor, and all of it; then the
- * inverse: see window_impl.h. */
+/* x to y. */
+TARGET static inline __m256i blend(__m256i x)
+{
+	return _mm256_xor_si256(x,
+				_mm256_xor_si256(rotate(x, 49), rotate(x, 24)));
+}
+
+/* The last step of the hash but for its last xor, that xor, and the inverse of
+ * both: see window_impl.h. */
 TARGET static inline __m256i nearly_finish(__m256i y)
 {
 	const __m256i eight = _mm256_set1_epi64x(8);
@@ -52,11 +59,6 @@ TARGET static inline __m256i nearly_finish(__m256i y)
 TARGET static inline __m256i finish_nearly(__m256i y)
 {
 	return _mm256_xor_si256(y, _mm256_srli_epi64(y, 28));
-}
-
-TARGET static inline __m256i finish(__m256i y)
-{
-	return finish_nearly(nearly_finish(y));
 }
 
 TARGET static inline __m256i undo_finish(__m256i key)
@@ -79,16 +81,7 @@ TARGET static inline __m256i nearly_keys_of(const uint8_t *bytes)
 
 	x = spread(_mm_loadu_si128((const void *)bytes));
 	x = _mm256_xor_si256(x, seed);
-	return nearly_finish(_mm256_xor_si256(
-		x, _mm256_xor_si256(rotate(x, 49), rotate(x, 24))));
-}
-
-TARGET static inline __m256i values_of(const uint64_t *keys)
-{
-	const __m256i change = _mm256_set1_epi64x((long long)WINDOW_DIFFERENCE);
-	__m256i y = undo_finish(_mm256_loadu_si256((const void *)keys));
-
-	return finish(_mm256_xor_si256(y, change));
+	return nearly_finish(blend(x));
 }
 
 /* Bit i: whether key i is up to most; unsigned. */
@@ -302,6 +295,21 @@ TARGET static size_t between(const uint64_t *slots, size_t count, uint64_t low,
 					    keys_out + kept);
 }
 
+TARGET static void evaluate(uint64_t *keys, size_t count)
+{
+	const __m256i change = _mm256_set1_epi64x((long long)WINDOW_DIFFERENCE);
+	__m256i y;
+	size_t i;
+
+	for (i = 0; i + 4 <= count; i += 4) {
+		y = undo_finish(_mm256_loadu_si256((const void *)(keys + i)));
+		y = nearly_finish(_mm256_xor_si256(y, change));
+		_mm256_storeu_si256((void *)(keys + i), finish_nearly(y));
+	}
+	for (; i < count; i++)
+		keys[i] = window_value(keys[i]);
+}
+
 /* Adds three words bit by bit: the low bits of the sums in *a. */
 TARGET static inline __m256i add_bits(__m256i *a, __m256i b, __m256i c)
 {
@@ -319,15 +327,14 @@ struct sums {
 	__m256i bytes[8];
 };
 
-TARGET static inline void add_vectors(struct sums *s, const uint64_t *keys)
+TARGET static inline void add_vectors(struct sums *s, const __m256i v[8])
 {
 	const __m256i ones = _mm256_set1_epi8(1);
 	__m256i twos[4], fours[2], eights;
 	int i;
 
 	for (i = 0; i < 4; i++)
-		twos[i] = add_bits(&s->low[0], values_of(keys + 8 * i),
-				   values_of(keys + 8 * i + 4));
+		twos[i] = add_bits(&s->low[0], v[2 * i], v[2 * i + 1]);
 	for (i = 0; i < 2; i++)
 		fours[i] = add_bits(&s->low[1], twos[2 * i], twos[2 * i + 1]);
 	eights = add_bits(&s->low[2], fours[0], fours[1]);
@@ -355,34 +362,137 @@ TARGET static void add_lanes(const struct sums *s, uint32_t sums[64])
 	}
 }
 
-/* At most 254 times 32 keys, so that no byte of the sums overflows. */
-TARGET static void sum_part(const uint64_t *keys, size_t count,
+TARGET static inline void add_values(struct sums *s, const uint64_t *values)
+{
+	__m256i v[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		v[i] = _mm256_loadu_si256((const void *)(values + 4 * i));
+	add_vectors(s, v);
+}
+
+/* At most 254 times 32 values, so that no byte of the sums overflows. */
+TARGET static void sum_part(const uint64_t *values, size_t count,
 			    uint32_t sums[64])
 {
 	struct sums s = { 0 };
-	uint64_t last[32];
-	size_t i, k;
+	uint64_t last[32] = { 0 };
+	size_t i;
 
 	for (i = 0; i + 32 <= count; i += 32)
-		add_vectors(&s, keys + i);
-	for (k = 0; k < 32; k++)
-		last[k] = i + k < count ? keys[i + k] : WINDOW_NEUTRAL;
-	if (i < count)
-		add_vectors(&s, last);
+		add_values(&s, values + i);
+	memcpy(last, values + i, (count - i) * sizeof(last[0]));
+	add_values(&s, last);
 	add_lanes(&s, sums);
 }
 
-TARGET static void sum(const uint64_t *keys, size_t count, uint32_t sums[64])
+TARGET static void sum(const uint64_t *values, size_t count, uint32_t sums[64])
 {
 	const size_t most = 254 * 32;
 	size_t i, part;
 
 	for (i = 0; i < count; i += part) {
 		part = count - i < most ? count - i : most;
-		sum_part(keys + i, part, sums);
+		sum_part(values + i, part, sums);
 	}
 }
 
-const struct kernel_window window_avx2 = { pick, insert, sift, between, sum };
+/* The places and values of 4 windows, of 16 bytes. */
+TARGET static inline void look_up(const uint8_t *bytes, __m128i shift,
+				  struct window_part *part, size_t at)
+{
+	const __m256i seed = _mm256_set1_epi64x((long long)WINDOW_SEED_0);
+	const __m256i eight = _mm256_set1_epi64x(8);
+	const __m256i halves = _mm256_set_epi32(7, 5, 3, 1, 6, 4, 2, 0);
+	__m256i y, t, places;
+
+	y = spread(_mm_loadu_si128((const void *)bytes));
+	y = blend(_mm256_xor_si256(y, seed));
+	y = multiply(y, WINDOW_PRIME);
+	places =
+		_mm256_permutevar8x32_epi32(_mm256_srl_epi64(y, shift), halves);
+	_mm_storeu_si128((void *)(part->places + at),
+			 _mm256_castsi256_si128(places));
+	t = _mm256_add_epi64(_mm256_srli_epi64(y, 35), eight);
+	y = multiply(_mm256_xor_si256(y, t), WINDOW_PRIME);
+	_mm256_storeu_si256((void *)(part->values + at), finish_nearly(y));
+}
+
+TARGET static void look_up_all(const struct window_tally *t,
+			       const uint8_t *bytes, size_t count,
+			       struct window_part *part)
+{
+	const __m128i shift = _mm_cvtsi32_si128(64 - (int)t->place_bits);
+	size_t i;
+
+	/* As in pick(). */
+	for (i = 0; i + 9 <= count; i += 4)
+		look_up(bytes + i, shift, part, i);
+	for (; i < count; i++)
+		window_look_up(t, bytes + i, part, i);
+}
+
+/* Adds the values of those of 32 windows that own their place; returns a bit
+ * for each of them. */
+TARGET static inline uint64_t add_owners(struct sums *s, const uint64_t *values,
+					 const uint16_t *owners)
+{
+	const __m256i zero = _mm256_setzero_si256();
+	__m256i o, own, v[8];
+	uint64_t all = 0;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		o = _mm256_cvtepu16_epi64(
+			_mm_loadl_epi64((const void *)(owners + 4 * i)));
+		own = _mm256_cmpeq_epi64(o, zero);
+		v[i] = _mm256_loadu_si256((const void *)(values + 4 * i));
+		v[i] = _mm256_and_si256(v[i], own);
+		all |= (uint64_t)equal(o, zero) << 4 * i;
+	}
+	add_vectors(s, v);
+	return all;
+}
+
+/* At most 254 times 32 windows, as above. */
+TARGET static void tally_part(const uint8_t *bytes, size_t first, size_t count,
+			      struct window_tally *t)
+{
+	struct window_part part;
+	struct sums s = { 0 };
+	size_t at, k, n, end = first + count;
+	uint64_t own, all;
+
+	for (at = first; at < end; at += WINDOW_PART) {
+		n = window_distinct(bytes + at, end - at);
+		look_up_all(t, bytes + at, n, &part);
+		window_claim(t, &part, at, n);
+		memset(part.owners + n, 0xff, -n % 64 * sizeof(uint16_t));
+		for (k = 0; k < n; k += 32) {
+			own = add_owners(&s, part.values + k, part.owners + k);
+			t->count += (size_t)_mm_popcnt_u64(own);
+			all = n - k < 32 ? (UINT64_C(1) << (n - k)) - 1 :
+					   UINT32_MAX;
+			window_meet(t, bytes, at, &part, k, all & ~own);
+		}
+	}
+	add_lanes(&s, t->sums);
+}
+
+TARGET static void tally(const uint8_t *bytes, size_t count,
+			 struct window_tally *t)
+{
+	const size_t most = 254 * 32 / WINDOW_PART * WINDOW_PART;
+	size_t i, part;
+
+	for (i = 0; i < count; i += part) {
+		part = count - i < most ? count - i : most;
+		tally_part(bytes, i, part, t);
+	}
+}
+
+const struct kernel_window window_avx2 = { pick,     insert, sift, between,
+					   evaluate, sum,    tally };
 
 #endif

@@ -22,8 +22,15 @@ TARGET static inline __m512i spread(__m512i bytes, int first)
 		_mm512_add_epi8(order, _mm512_set1_epi8((char)first)), bytes);
 }
 
-/* The last step of the hash but for its last xor, and all of it; then the
- * inverse: see window_impl.h. */
+/* x to y. */
+TARGET static inline __m512i blend(__m512i x)
+{
+	return _mm512_ternarylogic_epi64(x, _mm512_rol_epi64(x, 49),
+					 _mm512_rol_epi64(x, 24), 0x96);
+}
+
+/* The last step of the hash but for its last xor, that xor, and the inverse of
+ * both: see window_impl.h. */
 TARGET static inline __m512i nearly_finish(__m512i y)
 {
 	const __m512i prime = _mm512_set1_epi64((long long)WINDOW_PRIME);
@@ -38,11 +45,6 @@ TARGET static inline __m512i nearly_finish(__m512i y)
 TARGET static inline __m512i finish_nearly(__m512i y)
 {
 	return _mm512_xor_si512(y, _mm512_srli_epi64(y, 28));
-}
-
-TARGET static inline __m512i finish(__m512i y)
-{
-	return finish_nearly(nearly_finish(y));
 }
 
 TARGET static inline __m512i undo_finish(__m512i key)
@@ -64,16 +66,7 @@ TARGET static inline __m512i nearly_keys_of(__m512i bytes, int first)
 	const __m512i seed = _mm512_set1_epi64((long long)WINDOW_SEED_1);
 	__m512i x = _mm512_xor_si512(spread(bytes, first), seed);
 
-	return nearly_finish(_mm512_ternarylogic_epi64(
-		x, _mm512_rol_epi64(x, 49), _mm512_rol_epi64(x, 24), 0x96));
-}
-
-TARGET static inline __m512i values_of(const uint64_t *keys)
-{
-	const __m512i change = _mm512_set1_epi64((long long)WINDOW_DIFFERENCE);
-	__m512i y = undo_finish(_mm512_loadu_si512(keys));
-
-	return finish(_mm512_xor_si512(y, change));
+	return nearly_finish(blend(x));
 }
 
 /* Compressed in a register: straight to memory is slow on some. */
@@ -197,9 +190,8 @@ TARGET static void insert(struct window_set *set, const uint64_t *keys,
 		/* Without a branch, which could not be foreseen, and without
 		 * touching the bucket when there is no need to. */
 		which = free & -free & ((unsigned)(same != 0) - 1);
-		_mm512_mask_storeu_epi64(
-			slots + ((at - WINDOW_BUCKET) & mask),
-			(__mmask8)which, key);
+		_mm512_mask_storeu_epi64(slots + ((at - WINDOW_BUCKET) & mask),
+					 (__mmask8)which, key);
 		added += same == 0;
 	}
 	set->count += added;
@@ -248,6 +240,21 @@ TARGET static size_t between(const uint64_t *slots, size_t count, uint64_t low,
 					    keys_out + kept);
 }
 
+TARGET static void evaluate(uint64_t *keys, size_t count)
+{
+	const __m512i change = _mm512_set1_epi64((long long)WINDOW_DIFFERENCE);
+	__m512i y;
+	size_t i;
+
+	for (i = 0; i + 8 <= count; i += 8) {
+		y = undo_finish(_mm512_loadu_si512(keys + i));
+		y = nearly_finish(_mm512_xor_si512(y, change));
+		_mm512_storeu_si512(keys + i, finish_nearly(y));
+	}
+	for (; i < count; i++)
+		keys[i] = window_value(keys[i]);
+}
+
 /* Adds three words bit by bit: the low bits of the sums in *a. */
 TARGET static inline __m512i add_bits(__m512i *a, __m512i b, __m512i c)
 {
@@ -263,15 +270,14 @@ struct sums {
 	__m512i bytes[8];
 };
 
-TARGET static inline void add_vectors(struct sums *s, const uint64_t *keys)
+TARGET static inline void add_vectors(struct sums *s, const __m512i v[8])
 {
 	const __m512i ones = _mm512_set1_epi8(1);
 	__m512i twos[4], fours[2], eights;
 	int i;
 
 	for (i = 0; i < 4; i++)
-		twos[i] = add_bits(&s->low[0], values_of(keys + 16 * i),
-				   values_of(keys + 16 * i + 8));
+		twos[i] = add_bits(&s->low[0], v[2 * i], v[2 * i + 1]);
 	for (i = 0; i < 2; i++)
 		fours[i] = add_bits(&s->low[1], twos[2 * i], twos[2 * i + 1]);
 	eights = add_bits(&s->low[2], fours[0], fours[1]);
@@ -282,52 +288,191 @@ TARGET static inline void add_vectors(struct sums *s, const uint64_t *keys)
 					 ones));
 }
 
-TARGET static void add_lanes(const struct sums *s, uint32_t sums[64])
+/* The four 16-bit sums over all lanes. */
+TARGET static inline uint64_t sum_lanes(__m512i x)
 {
-	uint64_t lanes[11][8], low[3], bytes[8];
-	unsigned lane, i;
+	__m256i half = _mm256_add_epi16(_mm512_castsi512_si256(x),
+					_mm512_extracti64x4_epi64(x, 1));
+	__m128i quarter = _mm_add_epi16(_mm256_castsi256_si128(half),
+					_mm256_extracti128_si256(half, 1));
 
-	for (i = 0; i < 3; i++)
-		_mm512_storeu_si512(lanes[i], s->low[i]);
-	for (i = 0; i < 8; i++)
-		_mm512_storeu_si512(lanes[3 + i], s->bytes[i]);
-	for (lane = 0; lane < 8; lane++) {
-		for (i = 0; i < 3; i++)
-			low[i] = lanes[i][lane];
-		for (i = 0; i < 8; i++)
-			bytes[i] = lanes[3 + i][lane];
-		window_add_lane(low, bytes, sums);
+	quarter = _mm_add_epi16(quarter, _mm_unpackhi_epi64(quarter, quarter));
+	return (uint64_t)_mm_cvtsi128_si64(quarter);
+}
+
+TARGET static inline void add_bytes(const struct sums *s, unsigned bit,
+				    uint32_t sums[64])
+{
+	const __m512i ones = _mm512_set1_epi8(1);
+	const __m512i even = _mm512_set1_epi16(0xff);
+	__m512i few = _mm512_setzero_si512(), eights = s->bytes[bit], some;
+	uint64_t evens, odds;
+	int i;
+
+	for (i = 2; i >= 0; i--) {
+		some = _mm512_and_si512(_mm512_srli_epi64(s->low[i], bit),
+					ones);
+		few = _mm512_add_epi8(_mm512_add_epi8(few, few), some);
+	}
+	some = _mm512_slli_epi16(_mm512_and_si512(eights, even), 3);
+	evens = sum_lanes(_mm512_add_epi16(some, _mm512_and_si512(few, even)));
+	some = _mm512_slli_epi16(_mm512_srli_epi16(eights, 8), 3);
+	odds = sum_lanes(_mm512_add_epi16(some, _mm512_srli_epi16(few, 8)));
+	for (i = 0; i < 4; i++) {
+		sums[16 * i + (int)bit] += (uint16_t)(evens >> 16 * i);
+		sums[16 * i + 8 + (int)bit] += (uint16_t)(odds >> 16 * i);
 	}
 }
 
-/* At most 254 times 64 keys, so that no byte of the sums overflows. */
-TARGET static void sum_part(const uint64_t *keys, size_t count,
+TARGET static void add_lanes(const struct sums *s, uint32_t sums[64])
+{
+	unsigned bit;
+
+	for (bit = 0; bit < 8; bit++)
+		add_bytes(s, bit, sums);
+}
+
+TARGET static inline void add_values(struct sums *s, const uint64_t *values)
+{
+	__m512i v[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		v[i] = _mm512_loadu_si512(values + 8 * i);
+	add_vectors(s, v);
+}
+
+/* At most 254 times 64 values, so that no byte of the sums overflows. */
+TARGET static void sum_part(const uint64_t *values, size_t count,
 			    uint32_t sums[64])
 {
 	struct sums s = { 0 };
-	uint64_t last[64];
-	size_t i, k;
+	uint64_t last[64] = { 0 };
+	size_t i;
 
 	for (i = 0; i + 64 <= count; i += 64)
-		add_vectors(&s, keys + i);
-	for (k = 0; k < 64; k++)
-		last[k] = i + k < count ? keys[i + k] : WINDOW_NEUTRAL;
-	if (i < count)
-		add_vectors(&s, last);
+		add_values(&s, values + i);
+	memcpy(last, values + i, (count - i) * sizeof(last[0]));
+	add_values(&s, last);
 	add_lanes(&s, sums);
 }
 
-TARGET static void sum(const uint64_t *keys, size_t count, uint32_t sums[64])
+TARGET static void sum(const uint64_t *values, size_t count, uint32_t sums[64])
 {
 	const size_t most = 254 * 64;
 	size_t i, part;
 
 	for (i = 0; i < count; i += part) {
 		part = count - i < most ? count - i : most;
-		sum_part(keys + i, part, sums);
+		sum_part(values + i, part, sums);
 	}
 }
 
-const struct kernel_window window_avx512 = { pick, insert, sift, between, sum };
+/* The places and values of 8 windows, from number at of the part. */
+TARGET static inline void look_up(__m512i bytes, int first, __m128i shift,
+				  struct window_part *part, size_t at)
+{
+	const __m512i seed = _mm512_set1_epi64((long long)WINDOW_SEED_0);
+	const __m512i prime = _mm512_set1_epi64((long long)WINDOW_PRIME);
+	const __m512i eight = _mm512_set1_epi64(8);
+	__m512i y, t;
+
+	y = blend(_mm512_xor_si512(spread(bytes, first), seed));
+	y = _mm512_mullo_epi64(y, prime);
+	_mm256_storeu_si256((void *)(part->places + at),
+			    _mm512_cvtepi64_epi32(_mm512_srl_epi64(y, shift)));
+	t = _mm512_add_epi64(_mm512_srli_epi64(y, 35), eight);
+	y = _mm512_mullo_epi64(_mm512_xor_si512(y, t), prime);
+	_mm512_storeu_si512(part->values + at, finish_nearly(y));
+}
+
+/* Of up to WINDOW_PART windows; what is behind them is garbage. */
+TARGET static void look_up_all(const struct window_tally *t,
+			       const uint8_t *bytes, size_t count,
+			       struct window_part *part)
+{
+	const __m128i shift = _mm_cvtsi32_si128(64 - (int)t->place_bits);
+	__mmask64 which = ~UINT64_C(0), next = ~UINT64_C(0);
+	__m512i a, b;
+	size_t i;
+
+	for (i = 0; i < count; i += 64) {
+		/* As in pick(). */
+		if (count - i < 64) {
+			next = (UINT64_C(1) << (count - i)) - 1;
+			which = next << 7 | 0x7f;
+		}
+		a = _mm512_maskz_loadu_epi8(which, bytes + i);
+		b = _mm512_maskz_loadu_epi8(next, bytes + i + 7);
+		look_up(a, 0, shift, part, i);
+		look_up(a, 8, shift, part, i + 8);
+		look_up(a, 16, shift, part, i + 16);
+		look_up(a, 24, shift, part, i + 24);
+		look_up(b, 25, shift, part, i + 32);
+		look_up(b, 33, shift, part, i + 40);
+		look_up(b, 41, shift, part, i + 48);
+		look_up(b, 49, shift, part, i + 56);
+	}
+}
+
+/* Adds the values of those of 64 windows that own their place; returns a bit
+ * for each of them. */
+TARGET static inline uint64_t add_owners(struct sums *s, const uint64_t *values,
+					 const uint16_t *owners)
+{
+	__m512i o[2], v[8];
+	uint64_t own;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		o[i] = _mm512_loadu_si512(owners + 32 * i);
+	own = _mm512_testn_epi16_mask(o[0], o[0]);
+	own |= (uint64_t)_mm512_testn_epi16_mask(o[1], o[1]) << 32;
+	for (i = 0; i < 8; i++)
+		v[i] = _mm512_maskz_loadu_epi64((__mmask8)(own >> 8 * i),
+						values + 8 * i);
+	add_vectors(s, v);
+	return own;
+}
+
+/* At most 254 times 64 windows, as above. */
+TARGET static void tally_part(const uint8_t *bytes, size_t first, size_t count,
+			      struct window_tally *t)
+{
+	struct window_part part;
+	struct sums s = { 0 };
+	size_t at, k, n, end = first + count;
+	uint64_t own, all;
+
+	for (at = first; at < end; at += WINDOW_PART) {
+		n = window_distinct(bytes + at, end - at);
+		look_up_all(t, bytes + at, n, &part);
+		window_claim(t, &part, at, n);
+		memset(part.owners + n, 0xff, -n % 64 * sizeof(uint16_t));
+		for (k = 0; k < n; k += 64) {
+			own = add_owners(&s, part.values + k, part.owners + k);
+			t->count += (size_t)_mm_popcnt_u64(own);
+			all = n - k < 64 ? (UINT64_C(1) << (n - k)) - 1 :
+					   ~UINT64_C(0);
+			window_meet(t, bytes, at, &part, k, all & ~own);
+		}
+	}
+	add_lanes(&s, t->sums);
+}
+
+TARGET static void tally(const uint8_t *bytes, size_t count,
+			 struct window_tally *t)
+{
+	const size_t most = 254 * 64 / WINDOW_PART * WINDOW_PART;
+	size_t i, part;
+
+	for (i = 0; i < count; i += part) {
+		part = count - i < most ? count - i : most;
+		tally_part(bytes, i, part, t);
+	}
+}
+
+const struct kernel_window window_avx512 = { pick,     insert, sift, between,
+					     evaluate, sum,    tally };
 
 #endif

@@ -30,11 +30,9 @@
 #define WINDOW_SEED_1 UINT64_C(0xc63ab174c5ecd5a1)
 /* Of y, which its last step does not change. */
 #define WINDOW_TOP_BITS 28
+#define WINDOW_SEED_0 UINT64_C(0xc73ab174c5ecd5a2)
 /* In y, from seed 1 to seed 0. */
 #define WINDOW_DIFFERENCE UINT64_C(0x0106020003010003)
-
-/* The key of the window whose value is 0: it adds nothing to sums. */
-#define WINDOW_NEUTRAL UINT64_C(0x40e02249e8aed0c3)
 
 /* The hash from y, but for its last xor. */
 static inline uint64_t window_nearly_finish(uint64_t y)
@@ -59,6 +57,12 @@ static inline uint64_t window_y(const uint8_t *bytes, uint64_t seed)
 	return x ^ (x << 49 | x >> 15) ^ (x << 24 | x >> 40);
 }
 
+static inline uint64_t window_key(const uint8_t *bytes)
+{
+	return window_finish_nearly(
+		window_nearly_finish(window_y(bytes, WINDOW_SEED_1)));
+}
+
 static inline uint64_t window_value(uint64_t key)
 {
 	uint64_t y = key ^ key >> 28 ^ key >> 56;
@@ -68,6 +72,84 @@ static inline uint64_t window_value(uint64_t key)
 	y *= WINDOW_INVERSE;
 	y ^= WINDOW_DIFFERENCE;
 	return window_finish_nearly(window_nearly_finish(y));
+}
+
+/*
+ * Some windows of a tally.  The place of a window is the top bits of y times
+ * PRIME for seed 0, on the way to its value.
+ */
+#define WINDOW_PART 256
+
+struct window_part {
+	uint64_t values[WINDOW_PART];
+	uint32_t places[WINDOW_PART];
+	uint16_t owners[WINDOW_PART]; /* 0: itself, or the owner's number */
+};
+
+static inline void window_look_up(const struct window_tally *t,
+				  const uint8_t *bytes,
+				  struct window_part *part, size_t at)
+{
+	uint64_t y = window_y(bytes, WINDOW_SEED_0);
+
+	part->places[at] = (uint32_t)(y * WINDOW_PRIME >> (64 - t->place_bits));
+	part->values[at] = window_finish_nearly(window_nearly_finish(y));
+}
+
+/* How many of the windows of the next part, left in all, need a look: the
+ * first alone if they are all the same. */
+static inline size_t window_distinct(const uint8_t *bytes, size_t left)
+{
+	const size_t n = left < WINDOW_PART ? left : WINDOW_PART;
+
+	return window_is_run(bytes, n) ? 1 : n;
+}
+
+/* Windows are numbered from 1 on. */
+static inline void window_claim(const struct window_tally *t,
+				struct window_part *part, size_t first,
+				size_t count)
+{
+	const uint32_t nowhere = UINT32_C(1) << t->place_bits;
+	uint32_t place;
+	uint16_t owner;
+	size_t i;
+
+	/* Without branches, which could not be foreseen, and without storing
+	 * what is there: the next to come would have to wait for it. */
+	for (i = 0; i < count; i++) {
+		place = part->places[i];
+		owner = t->table[place];
+		part->owners[i] = owner;
+		place = owner ? nowhere : place;
+		t->table[place] = (uint16_t)(first + i + 1);
+	}
+}
+
+static inline uint64_t window_load(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+/* Compares those windows of the part, which begins at bytes + first, that a bit
+ * of others names, from number at on, with the owners of their places.  The
+ * values of those that differ go behind the rest. */
+static inline void window_meet(struct window_tally *t, const uint8_t *bytes,
+			       size_t first, const struct window_part *part,
+			       size_t at, uint64_t others)
+{
+	size_t i, count = t->rest_count;
+
+	for (; others != 0; others &= others - 1) {
+		i = at + (size_t)__builtin_ctzll(others);
+		t->rest[count] = part->values[i];
+		count += window_load(bytes + first + i) !=
+			 window_load(bytes + part->owners[i] - 1);
+	}
+	t->rest_count = count;
 }
 
 /* Adds the sums for one lane, kept as the scalar file says. */

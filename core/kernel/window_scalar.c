@@ -13,8 +13,7 @@ static size_t pick_dense(const uint8_t *bytes, size_t count, uint64_t low,
 	size_t i, picked = 0;
 
 	for (i = 0; i < count; i++) {
-		keys_out[picked] = window_finish_nearly(window_nearly_finish(
-			window_y(bytes + i, WINDOW_SEED_1)));
+		keys_out[picked] = window_key(bytes + i);
 		picked += keys_out[picked] - low <= high - low;
 	}
 	return picked;
@@ -95,6 +94,14 @@ static size_t between(const uint64_t *slots, size_t count, uint64_t low,
 	return kept;
 }
 
+static void evaluate(uint64_t *keys, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		keys[i] = window_value(keys[i]);
+}
+
 /* Adds three words bit by bit: returns the low bits of the sums. */
 static inline uint64_t add_bits(uint64_t a, uint64_t b, uint64_t c,
 				uint64_t *carry_out)
@@ -115,14 +122,12 @@ struct sums {
 	uint64_t bytes[8];
 };
 
-static inline void add_eight(struct sums *s, const uint64_t *keys)
+static inline void add_eight(struct sums *s, const uint64_t v[8])
 {
 	const uint64_t ones = 0x0101010101010101;
-	uint64_t v[8], twos[4], fours[2], eights;
+	uint64_t twos[4], fours[2], eights;
 	unsigned i;
 
-	for (i = 0; i < 8; i++)
-		v[i] = window_value(keys[i]);
 	for (i = 0; i < 4; i++)
 		s->low[0] =
 			add_bits(s->low[0], v[2 * i], v[2 * i + 1], &twos[i]);
@@ -134,30 +139,92 @@ static inline void add_eight(struct sums *s, const uint64_t *keys)
 		s->bytes[i] += eights >> i & ones;
 }
 
-/* At most 2032 keys, so that no byte of the sums overflows. */
-static void sum_part(const uint64_t *keys, size_t count, uint32_t sums[64])
+/* At most 2032 values, so that no byte of the sums overflows. */
+static void sum_part(const uint64_t *values, size_t count, uint32_t sums[64])
 {
 	struct sums s = { 0 };
-	uint64_t last[8];
+	uint64_t last[8] = { 0 };
 	size_t i;
-	unsigned bit;
 
 	for (i = 0; i + 8 <= count; i += 8)
-		add_eight(&s, keys + i);
-	for (bit = 0; bit < 8; bit++)
-		last[bit] = i + bit < count ? keys[i + bit] : WINDOW_NEUTRAL;
+		add_eight(&s, values + i);
+	memcpy(last, values + i, (count - i) * sizeof(last[0]));
 	add_eight(&s, last);
 	window_add_lane(s.low, s.bytes, sums);
 }
 
-static void sum(const uint64_t *keys, size_t count, uint32_t sums[64])
+static void sum(const uint64_t *values, size_t count, uint32_t sums[64])
 {
 	size_t i, part;
 
 	for (i = 0; i < count; i += part) {
 		part = count - i < 2032 ? count - i : 2032;
-		sum_part(keys + i, part, sums);
+		sum_part(values + i, part, sums);
 	}
 }
 
-const struct kernel_window window_scalar = { pick, insert, sift, between, sum };
+static void look_up_all(const struct window_tally *t, const uint8_t *bytes,
+			size_t count, struct window_part *part)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		window_look_up(t, bytes + i, part, i);
+}
+
+/* Adds the values of those of 64 windows that own their place; returns a bit
+ * for each of them. */
+static uint64_t add_owners(struct sums *s, const uint64_t *values,
+			   const uint16_t *owners)
+{
+	uint64_t v[8], own = 0;
+	unsigned i, k;
+
+	for (i = 0; i < 64; i += 8) {
+		for (k = 0; k < 8; k++) {
+			v[k] = owners[i + k] ? 0 : values[i + k];
+			own |= (uint64_t)(owners[i + k] == 0) << (i + k);
+		}
+		add_eight(s, v);
+	}
+	return own;
+}
+
+/* At most 2032 windows, as above. */
+static void tally_part(const uint8_t *bytes, size_t first, size_t count,
+		       struct window_tally *t)
+{
+	struct window_part part;
+	struct sums s = { 0 };
+	size_t at, k, n, end = first + count;
+	uint64_t own, all;
+
+	for (at = first; at < end; at += WINDOW_PART) {
+		n = window_distinct(bytes + at, end - at);
+		look_up_all(t, bytes + at, n, &part);
+		window_claim(t, &part, at, n);
+		memset(part.owners + n, 0xff, -n % 64 * sizeof(uint16_t));
+		for (k = 0; k < n; k += 64) {
+			own = add_owners(&s, part.values + k, part.owners + k);
+			t->count += (size_t)__builtin_popcountll(own);
+			all = n - k < 64 ? (UINT64_C(1) << (n - k)) - 1 :
+					   ~UINT64_C(0);
+			window_meet(t, bytes, at, &part, k, all & ~own);
+		}
+	}
+	window_add_lane(s.low, s.bytes, t->sums);
+}
+
+static void tally(const uint8_t *bytes, size_t count, struct window_tally *t)
+{
+	const size_t most = 2032 / WINDOW_PART * WINDOW_PART;
+	size_t i, part;
+
+	for (i = 0; i < count; i += part) {
+		part = count - i < most ? count - i : most;
+		tally_part(bytes, i, part, t);
+	}
+}
+
+const struct kernel_window window_scalar = { pick,     insert, sift, between,
+					     evaluate, sum,    tally };

@@ -3,6 +3,7 @@
 
 #include "core/digest/simhash.h"
 #include "core/kernel/kernel.h"
+#include "core/kernel/window_impl.h"
 #include "tests/unit/recipe.h"
 
 static struct simhash simhash;
@@ -126,12 +127,13 @@ static void random_sizes(void **state)
 static void sizes_at_the_limits(void **state)
 {
 	static const size_t limits[] = { SIMHASH_SAMPLE, SIMHASH_MAX_FILL,
-					 2 * SIMHASH_MAX_FILL };
+					 2 * SIMHASH_MAX_FILL,
+					 SIMHASH_HELD - 7 };
 	struct bytes b;
 	size_t i, k;
 
 	(void)state;
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 4; i++) {
 		for (k = 0; k < 5; k++) {
 			b = recipe_random(k + 1, limits[i] + 7 - 2 + k);
 			compare_with_model(b, k + 1);
@@ -186,6 +188,90 @@ static void zeros(void **state)
 	memcpy(b.data, "some other windows, ", 20);
 	compare_with_model(b, 3);
 	free(b.data);
+}
+
+/* The window that has the key. */
+static void store_window(uint8_t *bytes, uint64_t key)
+{
+	uint64_t x = key ^ key >> 28 ^ key >> 56;
+	int i;
+
+	x *= WINDOW_INVERSE;
+	x ^= (x >> 35) + 8;
+	x *= WINDOW_INVERSE;
+	/* 64 times this changes nothing: 63 times more undo it. */
+	for (i = 0; i < 63; i++)
+		x ^= (x << 49 | x >> 15) ^ (x << 24 | x >> 40);
+	x ^= WINDOW_SEED_1;
+	x = x << 32 | x >> 32;
+	for (i = 0; i < 8; i++)
+		bytes[i] = (uint8_t)(x >> 8 * i);
+	assert_true(XXH3_64bits_withSeed(bytes, 8, 1) == key);
+}
+
+/* The set holds no 0. */
+static void the_key_zero_counts(void **state)
+{
+	static const size_t sizes[] = { 8, 5000, 200000, 3000000 };
+	struct bytes b;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		b = recipe_random(i + 1, sizes[i]);
+		store_window(b.data + b.len / 2 / 8 * 8, 0);
+		compare_with_model(b, i + 1);
+		free(b.data);
+	}
+}
+
+/* Where the sample ends can not be foreseen: many keys are small, or differ by
+ * little, and the set runs full. */
+static void keys_that_are_not_spread_evenly(void **state)
+{
+	static const struct {
+		uint64_t first, step;
+		size_t count;
+	} keys[] = {
+		{ 0, 1, 64000 },
+		{ 0, 1, 110000 },
+		{ 0, 1, 150000 },
+		{ 1, (UINT64_C(1) << 20) + 1, 110000 },
+		{ UINT64_MAX / 32, 3, 110000 },
+		{ UINT64_MAX - 130000, 1, 130000 },
+		{ 5, (UINT64_C(1) << 42) + 1, 130000 },
+	};
+	struct bytes b;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		b = recipe_random(i + 1, 8 * keys[i].count);
+		for (k = 0; k < keys[i].count; k++)
+			store_window(b.data + 8 * k,
+				     keys[i].first + k * keys[i].step);
+		compare_with_model(b, i + 1);
+		free(b.data);
+	}
+}
+
+/* Few letters make few windows, and many files end before the sample does. */
+static void windows_that_repeat(void **state)
+{
+	struct bytes b;
+	size_t i, len;
+	unsigned letters;
+
+	(void)state;
+	for (letters = 2; letters <= 8; letters += 2) {
+		for (len = 1000; len < 2000000; len *= 11) {
+			b = recipe_random(letters, len);
+			for (i = 0; i < len; i++)
+				b.data[i] = "acgtnxyz"[b.data[i] % letters];
+			compare_with_model(b, letters);
+			free(b.data);
+		}
+	}
 }
 
 static void the_check_notices_a_wrong_value(void **state)
@@ -247,11 +333,14 @@ int main(void)
 		cmocka_unit_test(many_distinct_windows),
 		cmocka_unit_test(repeats_count_once),
 		cmocka_unit_test(zeros),
+		cmocka_unit_test(the_key_zero_counts),
+		cmocka_unit_test(keys_that_are_not_spread_evenly),
+		cmocka_unit_test(windows_that_repeat),
 		cmocka_unit_test(the_check_notices_a_wrong_value),
 		cmocka_unit_test(pinned_values),
 	};
 	const size_t test_count = sizeof(tests) / sizeof(tests[0]);
-	static struct CMUnitTest all[MAX_VARIANTS * 8];
+	static struct CMUnitTest all[MAX_VARIANTS * 11];
 	const struct kernel_ops *variants;
 	size_t i, k, count, n = 0;
 	int failed;

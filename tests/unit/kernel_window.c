@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 
-#include "core/kernel/kernel.h"
-#include "core/kernel/window.h"
-#include "tests/unit/recipe.h"
+#include "tests/unit/window_fixture.h"
 
-#define MOST 4096
 #define SLOTS 8192
 
 static const struct range {
@@ -24,64 +19,6 @@ static const struct range {
 	{ UINT64_MAX, UINT64_MAX },
 };
 #define RANGES (sizeof(ranges) / sizeof(ranges[0]))
-
-/* Memory that ends where a page begins that must not be touched. */
-static void *guarded_new(size_t size)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t all = (size + page - 1) / page * page;
-	uint8_t *base = mmap(NULL, all + page, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(base != MAP_FAILED);
-	assert_int_equal(mprotect(base + all, page, PROT_NONE), 0);
-	return base + all;
-}
-
-/* As above, with a guard in front: memory begins at a page. */
-static void *guarded_front_new(size_t size)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *base = mmap(NULL, page + size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(base != MAP_FAILED);
-	assert_int_equal(mprotect(base, page, PROT_NONE), 0);
-	return base + page;
-}
-
-/* Calls check for every variant but the scalar one. */
-static void each_variant(void (*check)(const struct kernel_ops *ops))
-{
-	const struct kernel_ops *all;
-	size_t i, count;
-
-	all = kernel_all(&count);
-	assert_ptr_equal(all[0].window, &window_scalar);
-	for (i = 1; i < count; i++)
-		check(&all[i]);
-}
-
-static void fail_of(const struct kernel_ops *ops, uint64_t seed, size_t len)
-{
-	fail_msg("%s differs: seed %llu, length %zu", ops->name,
-		 (unsigned long long)seed, len);
-}
-
-/* Random, text, periodic, zeros; by the seed. */
-static struct bytes input_of(uint64_t seed, size_t len)
-{
-	struct bytes b;
-
-	if (seed % 4 == 1)
-		return recipe_text(seed, len);
-	if (seed % 4 == 2)
-		return recipe_repeat((const uint8_t *)"abcdefghijk", 11, len);
-	b = recipe_random(seed, len);
-	if (seed % 4 == 3)
-		memset(b.data, 0, len);
-	return b;
-}
 
 /* ---- keys and values are those of XXH3 ---- */
 
@@ -99,6 +36,8 @@ static void keys_and_values_are_xxh3(void **state)
 	for (i = 0; i < 1000; i++) {
 		assert_true(keys[i] == XXH3_64bits_withSeed(b.data + i, 8, 1));
 		value = XXH3_64bits(b.data + i, 8);
+		window_scalar.evaluate(&keys[i], 1);
+		assert_true(keys[i] == value);
 		memset(sums, 0, sizeof(sums));
 		window_scalar.sum(&keys[i], 1, sums);
 		for (bit = 0; bit < 64; bit++)
@@ -271,25 +210,6 @@ static void the_set_is_the_same(void **state)
 	each_variant(check_set);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* A sorted array without what repeats and without 0. */
-static size_t sort_unique(uint64_t *keys, size_t count)
-{
-	size_t i, n = 0;
-
-	qsort(keys, count, sizeof(*keys), by_value);
-	for (i = 0; i < count; i++)
-		if (keys[i] != 0 && (n == 0 || keys[i] != keys[n - 1]))
-			keys[n++] = keys[i];
-	return n;
-}
-
 static void the_scalar_set_is_a_set(void **state)
 {
 	static uint64_t keys[500], have[512], strays[512];
@@ -313,7 +233,7 @@ static void the_scalar_set_is_a_set(void **state)
 	}
 }
 
-/* ---- between and sum ---- */
+/* ---- between, evaluate and sum ---- */
 
 static void check_between(const struct kernel_ops *ops)
 {
@@ -379,6 +299,29 @@ static void sums_are_the_same(void **state)
 	each_variant(check_sum);
 }
 
+static void check_values(const struct kernel_ops *ops)
+{
+	static uint64_t want[MOST];
+	uint64_t *end = guarded_new(MOST * sizeof(*end));
+	struct draws d = draws_of(7);
+	size_t count;
+
+	for (count = 0; count <= MOST; count++) {
+		draw_keys(&d, want, count);
+		memcpy(end - count, want, count * sizeof(want[0]));
+		window_scalar.evaluate(want, count);
+		ops->window->evaluate(end - count, count);
+		if (memcmp(want, end - count, count * sizeof(want[0])) != 0)
+			fail_of(ops, 7, count);
+	}
+}
+
+static void values_are_the_same(void **state)
+{
+	(void)state;
+	each_variant(check_values);
+}
+
 static void a_variant_can_be_chosen(void **state)
 {
 	const struct kernel_ops *best = kernel_best();
@@ -401,6 +344,7 @@ int main(void)
 		cmocka_unit_test(the_scalar_set_is_a_set),
 		cmocka_unit_test(between_is_the_same),
 		cmocka_unit_test(sums_are_the_same),
+		cmocka_unit_test(values_are_the_same),
 		cmocka_unit_test(a_variant_can_be_chosen),
 	};
 
