@@ -6,21 +6,18 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/digest/ctph.h"
 
 /*
  * SiSe (Gayoso Martinez, Hernandez Alvarez, Hernandez Encinas, Mathematics
  * 8(4):503, 2020), in its clean form: every block size is computed from the
  * first byte on, in one pass.
  *
- * The file is cut into pieces where a rolling hash says so; a piece becomes a
- * pair of characters, 12 bits of its FNV hash.  Block sizes are 3 * 2^level.
- * Triggers are nested: one of a level is one of every level below.
+ * A pair of characters is 12 bits of a piece's hash, core/digest/ctph.h.
  */
-#define SISE_MAX_PAIRS 2560
+#define SISE_MAX_PAIRS CTPH_MAX_PIECES
 #define SISE_MIN_PAIRS 32
 #define SISE_PAIR_VALUES 4096
-#define SISE_LEVELS 31 /* above, no 32-bit rolling value triggers */
-#define SISE_LANES 32  /* the last one for the whole file */
 
 /* Half of a signature: one block size. */
 struct sise_part {
@@ -35,22 +32,12 @@ struct sise_signature {
 	struct sise_part secondary; /* at half the block size */
 };
 
-#define SISE_WINDOW 7
+/* Reads what ctph computed, among other digests or alone. */
+void sise_read(const struct ctph *c, struct sise_signature *out);
 
-/* The sums over the last bytes that make the rolling value. */
-struct sise_rolling {
-	uint32_t h1, h2, h3;
-};
-
+/* SiSe alone. */
 struct sise {
-	uint64_t size;
-	struct sise_rolling rolling;
-	uint8_t last[SISE_WINDOW]; /* bytes, the newest last */
-	unsigned low; /* levels below can not be in the result any more */
-	/* FNV state of every level's growing piece; 12 bits count. */
-	uint16_t fnv[SISE_LANES];
-	uint64_t triggers[SISE_LEVELS];
-	uint16_t pairs[SISE_LEVELS][SISE_MAX_PAIRS];
+	struct ctph ctph;
 };
 
 void sise_init(struct sise *s);

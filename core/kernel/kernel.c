@@ -4,18 +4,19 @@
 #include <stdatomic.h>
 
 #include "core/kernel/columns.h"
+#include "core/kernel/ctph.h"
 #include "core/kernel/md4.h"
 #include "core/kernel/rdc.h"
 #include "core/kernel/sdhash.h"
 #include "core/kernel/sif.h"
 #include "core/kernel/window.h"
 
-#define VARIANT(variant)                                            \
-	{                                                           \
-		.name = #variant, .rdc = &rdc_##variant,            \
-		.md4 = &md4_##variant, .window = &window_##variant, \
-		.sdhash = &sdhash_##variant, .sif = &sif_##variant, \
-		.columns = &columns_##variant,                      \
+#define VARIANT(variant)                                             \
+	{                                                            \
+		.name = #variant, .rdc = &rdc_##variant,             \
+		.md4 = &md4_##variant, .window = &window_##variant,  \
+		.sdhash = &sdhash_##variant, .sif = &sif_##variant,  \
+		.columns = &columns_##variant, .ctph = &ctph_scalar, \
 	}
 
 /* Each needs all that the ones before it need. */

@@ -18,6 +18,7 @@ struct kernel_ops {
 	const struct kernel_sdhash *sdhash;
 	const struct kernel_sif *sif;
 	const struct kernel_columns *columns;
+	const struct kernel_ctph *ctph;
 };
 
 /* The fastest that processor and operating system can run. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "core/kernel/kernel.h"
 #include "tests/unit/recipe.h"
 #include "tests/unit/ssdeep_texts.h"
 
@@ -212,9 +213,9 @@ static void too_large(void **state)
 
 	(void)state;
 	ssdeep_init(&ssdeep);
-	ssdeep.size = SSDEEP_MAX_SIZE;
+	ssdeep.ctph.size = SSDEEP_MAX_SIZE;
 	assert_int_equal(ssdeep_final(&ssdeep, &sig), 0);
-	ssdeep.size++;
+	ssdeep.ctph.size++;
 	assert_int_equal(ssdeep_final(&ssdeep, &sig), -EOVERFLOW);
 }
 
@@ -292,6 +293,14 @@ int main(void)
 		cmocka_unit_test(what_is_no_signature_is_refused),
 		cmocka_unit_test(text_and_back),
 	};
+	size_t i, variants;
+	const struct kernel_ops *all = kernel_all(&variants);
+	int failed = 0;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	for (i = 0; i < variants; i++) {
+		kernel_use(&all[i]);
+		failed += cmocka_run_group_tests_name(all[i].name, tests, NULL,
+						      NULL);
+	}
+	return failed;
 }
