@@ -11,12 +11,12 @@
 #include "core/kernel/sif.h"
 #include "core/kernel/window.h"
 
-#define VARIANT(variant)                                             \
-	{                                                            \
-		.name = #variant, .rdc = &rdc_##variant,             \
-		.md4 = &md4_##variant, .window = &window_##variant,  \
-		.sdhash = &sdhash_##variant, .sif = &sif_##variant,  \
-		.columns = &columns_##variant, .ctph = &ctph_scalar, \
+#define VARIANT(variant)                                                \
+	{                                                               \
+		.name = #variant, .rdc = &rdc_##variant,                \
+		.md4 = &md4_##variant, .window = &window_##variant,     \
+		.sdhash = &sdhash_##variant, .sif = &sif_##variant,     \
+		.columns = &columns_##variant, .ctph = &ctph_##variant, \
 	}
 
 /* Each needs all that the ones before it need. */
