@@ -119,6 +119,14 @@ int operand_look(const char *arg, struct operand *out);
 /* Reads the content, if it is one.  The same. */
 int operand_read(struct reader *r, const char *arg, struct operand *o);
 
+/*
+ * The SiSe score of two operands, of which one at least is a content, by the
+ * mode that is meant for such a pair.  -ENODATA when that is what their own
+ * signatures say already.
+ */
+int compare_by_sise(struct reader *r, const struct operand sides[2],
+		    const char *const paths[2], int *score_out);
+
 /* Two files of RDC signatures: prints what they share.  False when they are
  * not two of those. */
 bool compare_signatures(const char *const paths[2], bool json, int *code_out);

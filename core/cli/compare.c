@@ -10,6 +10,7 @@ struct compare_job {
 	bool json;
 	const char *measure; /* -m */
 	const char *paths[2];
+	struct reader reader;
 	struct operand sides[2];
 	struct measures measures;
 	int score; /* -1: nothing to work it out from */
@@ -51,7 +52,11 @@ static int job_compute(struct compare_job *job)
 	job->score = -1;
 	if (!have_common_digest(job))
 		return 0;
-	return score_contents(a, b, &job->score);
+	err = score_contents(a, b, &job->score);
+	if (!err && job->measures.by_digest[DIGEST_SISE] >= 0)
+		err = compare_by_sise(&job->reader, job->sides, job->paths,
+				      &job->measures.by_digest[DIGEST_SISE]);
+	return err == -ENODATA ? 0 : err;
 }
 
 static void print_number(const char *name, int value, const char *after)
@@ -145,18 +150,17 @@ static uint32_t wanted_digests(const struct compare_job *job)
 
 static int job_read(struct compare_job *job)
 {
-	struct reader reader;
 	int i, code = EXIT_OK;
 
 	for (i = 0; i < 2 && !code; i++)
 		code = operand_look(job->paths[i], &job->sides[i]);
 	if (!code)
-		code = reader_init(&reader, wanted_digests(job));
+		code = reader_init(&job->reader, wanted_digests(job));
 	if (code)
 		return code;
 	for (i = 0; i < 2 && !code; i++)
-		code = operand_read(&reader, job->paths[i], &job->sides[i]);
-	reader_release(&reader);
+		code = operand_read(&job->reader, job->paths[i],
+				    &job->sides[i]);
 	return code;
 }
 
@@ -208,6 +212,7 @@ static int run(int argc, char **argv)
 
 	if (!code && !compare_signatures(job.paths, job.json, &code))
 		code = job_run(&job);
+	reader_release(&job.reader);
 	digests_release(&job.sides[0].digests);
 	digests_release(&job.sides[1].digests);
 	return code;

@@ -158,7 +158,7 @@ static void raise_low(struct ctph *c, uint64_t size)
 
 	while (*level < CTPH_LEVELS - 2 &&
 	       c->triggers[*level + 2] + 1 >= SISE_MIN_PAIRS &&
-	       ctph_starts_at_or_above(size, *level + 2))
+	       ctph_sise_comes_by(c, size, *level + 2))
 		++*level;
 	level = &c->ssdeep_low;
 	while (*level < CTPH_LEVELS - 1 &&
@@ -411,6 +411,7 @@ void ctph_init(struct ctph *c, unsigned digests)
 	c->digests = digests;
 	c->sise_low = 0;
 	c->ssdeep_low = 0;
+	c->sise_start = CTPH_BY_SIZE;
 	c->size = 0;
 	memset(c->last, 0, sizeof(c->last));
 	memset(c->triggers, 0, sizeof(c->triggers));

@@ -2,6 +2,7 @@
 #ifndef CORE_DIGEST_CTPH_H
 #define CORE_DIGEST_CTPH_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,8 @@
 #define CTPH_SISE 1u
 #define CTPH_SSDEEP 2u
 
+#define CTPH_BY_SIZE UINT_MAX
+
 /* A piece that no trigger ends: ssdeep's last character, once a part is full,
  * stands for all the rest. */
 struct ctph_tail {
@@ -35,6 +38,8 @@ struct ctph_tail {
 struct ctph {
 	unsigned digests;
 	unsigned sise_low, ssdeep_low; /* levels below are not needed */
+	/* Where SiSe's search for the block size starts; CTPH_BY_SIZE. */
+	unsigned sise_start;
 	uint64_t size;
 	uint8_t last[CTPH_WINDOW]; /* bytes, the newest last */
 	/* Of the levels that are needed: triggers, and the FNV state of the
@@ -57,6 +62,15 @@ void ctph_update(struct ctph *c, const void *data, size_t len);
 static inline bool ctph_starts_at_or_above(uint64_t size, unsigned level)
 {
 	return level == 0 || size > UINT64_C(192) << (level - 1);
+}
+
+/* The same for SiSe, from where it starts in c. */
+static inline bool ctph_sise_comes_by(const struct ctph *c, uint64_t size,
+				      unsigned level)
+{
+	if (c->sise_start != CTPH_BY_SIZE)
+		return level <= c->sise_start;
+	return ctph_starts_at_or_above(size, level);
 }
 
 /* The rolling value after the last byte. */

@@ -23,11 +23,10 @@ struct fingerprint {
 	uint32_t set;
 	uint64_t size;
 	XXH3_state_t *xxh; /* owned */
-	struct sise sise;
+	struct ctph ctph;  /* for SiSe and ssdeep */
 	struct simhash simhash;
 	struct rdc rdc;
 	struct sif sif;
-	struct ssdeep ssdeep;
 	struct sdhash_input *sdhash; /* owned; NULL when not wanted */
 	struct buf sdhash_lines;
 	union { /* here to keep stacks small */
@@ -88,14 +87,14 @@ static void begin(struct fingerprint *fp)
 {
 	fp->size = 0;
 	(void)XXH3_128bits_reset(fp->xxh);
-	if (wants(fp, DIGEST_SISE))
-		sise_init(&fp->sise);
+	if (fingerprint_has_part(fp, FINGERPRINT_PIECES))
+		ctph_init(&fp->ctph,
+			  (wants(fp, DIGEST_SISE) ? CTPH_SISE : 0) |
+				  (wants(fp, DIGEST_SSDEEP) ? CTPH_SSDEEP : 0));
 	if (wants(fp, DIGEST_SIMHASH))
 		simhash_init(&fp->simhash);
 	if (wants(fp, DIGEST_SIF))
 		sif_begin(&fp->sif);
-	if (wants(fp, DIGEST_SSDEEP))
-		ssdeep_init(&fp->ssdeep);
 	if (wants(fp, DIGEST_RDC))
 		rdc_begin(&fp->rdc);
 }
@@ -139,14 +138,6 @@ int fingerprint_begin(struct fingerprint *fp)
 
 /* ---- the parts ---- */
 
-static void update_pieces(struct fingerprint *fp, const void *data, size_t len)
-{
-	if (wants(fp, DIGEST_SISE))
-		sise_update(&fp->sise, data, len);
-	if (wants(fp, DIGEST_SSDEEP))
-		ssdeep_update(&fp->ssdeep, data, len);
-}
-
 static void update_identity(struct fingerprint *fp, const void *data,
 			    size_t len)
 {
@@ -177,7 +168,7 @@ int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
 		return 0;
 	switch (part) {
 	case FINGERPRINT_PIECES:
-		update_pieces(fp, data, len);
+		ctph_update(&fp->ctph, data, len);
 		return 0;
 	case FINGERPRINT_CHUNKS:
 		rdc_update(&fp->rdc, data, len);
@@ -230,7 +221,7 @@ int fingerprint_update(struct fingerprint *fp, const void *data, size_t len)
 
 static int format_sise(struct fingerprint *fp, struct buf *out)
 {
-	sise_final(&fp->sise, &fp->result.sise);
+	sise_read(&fp->ctph, &fp->result.sise);
 	return sise_format(&fp->result.sise, out);
 }
 
@@ -242,7 +233,7 @@ static int format_sif(struct fingerprint *fp, struct buf *out)
 
 static int format_ssdeep(struct fingerprint *fp, struct buf *out)
 {
-	int err = ssdeep_final(&fp->ssdeep, &fp->result.ssdeep);
+	int err = ssdeep_read(&fp->ctph, &fp->result.ssdeep);
 
 	return err ? err : ssdeep_format(&fp->result.ssdeep, out);
 }

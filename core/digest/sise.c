@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/sise.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define WHOLE (CTPH_ROWS - 1)
@@ -8,6 +9,20 @@
 void sise_init(struct sise *s)
 {
 	ctph_init(&s->ctph, CTPH_SISE);
+}
+
+int sise_init_from(struct sise *s, uint64_t block_size)
+{
+	unsigned level;
+
+	for (level = 0; level < CTPH_LEVELS; level++)
+		if (block_size == UINT64_C(3) << level)
+			break;
+	if (level == CTPH_LEVELS)
+		return -EINVAL;
+	ctph_init(&s->ctph, CTPH_SISE);
+	s->ctph.sise_start = level;
+	return 0;
 }
 
 void sise_update(struct sise *s, const void *data, size_t len)
@@ -56,8 +71,7 @@ void sise_read(const struct ctph *c, struct sise_signature *out)
 	unsigned level = CTPH_LEVELS - 1;
 
 	while (level > c->sise_low &&
-	       !(has_enough(c, level) &&
-		 ctph_starts_at_or_above(c->size, level)))
+	       !(has_enough(c, level) && ctph_sise_comes_by(c, c->size, level)))
 		level--;
 	copy_level(c, level, &out->leading);
 	if (level > 0)

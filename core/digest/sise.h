@@ -41,6 +41,11 @@ struct sise {
 };
 
 void sise_init(struct sise *s);
+
+/* The search for the block size starts at that one, whatever the size of the
+ * file: for comparing with a signature that has it (paper, 4.1).  -EINVAL when
+ * it is not 3 * 2^level. */
+int sise_init_from(struct sise *s, uint64_t block_size);
 void sise_update(struct sise *s, const void *data, size_t len);
 void sise_final(const struct sise *s, struct sise_signature *out);
 
