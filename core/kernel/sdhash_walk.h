@@ -24,7 +24,14 @@
 
 /*
  * What a search finds in a window: (rank - 1) * 64 + place from the start of
- * the window.  WALK_NONE when there is nothing.
+ * the window; WALK_NONE if the window starts with rank 0, as it has none then.
+ *
+ * The place is the end of the leftmost run of the lowest rank.  It comes from
+ * windows of 1, 2, 4, ... places: the less of two side by side, the right one's
+ * place being further by their width.  A place by itself stands for the end of
+ * the run it is in.  Ends beyond the window become its last place, the rank's
+ * largest number; so the leftmost run still has the least.  What rank 0 wraps
+ * to is above all.
  */
 #define WALK_RANK_SHIFT 6
 #define WALK_NONE 0xffc0
