@@ -47,7 +47,7 @@ static void add_up(struct front *f, const uint64_t pairs[256],
 static void add_piece(struct front *f, const struct kernel_h3 *h3,
 		      const uint8_t *data)
 {
-	const uint16_t *sum = f->sums + 3;
+	const uint16_t *sum = f->sums;
 	unsigned value;
 	size_t i;
 
@@ -55,8 +55,8 @@ static void add_piece(struct front *f, const struct kernel_h3 *h3,
 	memmove(f->tops, f->tops + PIECE, 32);
 	add_up(f, h3->pairs, data);
 	for (i = 0; i < PIECE; i++) {
-		value = sum[i] ^ sum[i - 1] << 2 ^ sum[i - 2] << 4 ^
-			sum[i - 3] << 6;
+		value = sum[i + 3] ^ sum[i + 2] << 2 ^ sum[i + 1] << 4 ^
+			sum[i] << 6;
 		f->tops[32 + i] = (uint8_t)(value >> 8);
 	}
 }
