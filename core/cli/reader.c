@@ -123,14 +123,22 @@ static uint64_t size_of(int fd)
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out)
 {
+	uint64_t size = size_of(fd);
+	off_t start = lseek(fd, 0, SEEK_CUR);
 	int err;
 
-	if (r->digest_set & DIGEST_BIT(DIGEST_SDHASH))
-		err = fingerprint_begin_file(r->fp, name, size_of(fd),
+	err = fingerprint_begin_file(r->fp, name, size, SIZE_MAX);
+	if (!err)
+		err = digest_rest(r, fd, out);
+	/* It grew, as logs do. */
+	if (err == -ESTALE && size != SDHASH_UNKNOWN &&
+	    lseek(fd, start, SEEK_SET) == start) {
+		err = fingerprint_begin_file(r->fp, name, SDHASH_UNKNOWN,
 					     SIZE_MAX);
-	else
-		err = fingerprint_begin(r->fp);
-	return err ? err : digest_rest(r, fd, out);
+		if (!err)
+			err = digest_rest(r, fd, out);
+	}
+	return err;
 }
 
 const char *base_name(const char *path)

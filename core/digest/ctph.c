@@ -23,6 +23,8 @@
  * before the span, and a state and a last one of each tail. */
 #define MAX_PIECES (2 * MAX_TRIGGERS + 6 * CTPH_ROWS)
 
+#define WHOLE (CTPH_ROWS - 1) /* the row of the whole file */
+
 #define FNV_START 0x967 /* the low 12 bits of 0x28021967 */
 
 /* After that many triggers a part of ssdeep's is never ended again. */
@@ -236,7 +238,7 @@ static void end_pieces(struct ctph *c, struct span *s,
 	struct start *start, last = { UINT32_MAX, 0 };
 	uint16_t piece = 0;
 
-	for (level = s->first; level <= t->level; level++) {
+	for (level = s->first; level <= t->level && level <= c->top; level++) {
 		start = &s->starts[level];
 		if (counts[level] < max) {
 			if (!same(*start, last))
@@ -249,6 +251,11 @@ static void end_pieces(struct ctph *c, struct span *s,
 	}
 }
 
+static bool is_needed(const struct ctph *c, unsigned level)
+{
+	return level <= c->top || (level == WHOLE && c->sise_low == 0);
+}
+
 /* What has not ended goes on to the end of the span. */
 static void extend_pieces(struct ctph *c, struct span *s)
 {
@@ -257,7 +264,7 @@ static void extend_pieces(struct ctph *c, struct span *s)
 	unsigned level;
 
 	for (level = s->first; level < CTPH_ROWS; level++) {
-		if (c->triggers[level] >= max_pieces(c))
+		if (!is_needed(c, level) || c->triggers[level] >= max_pieces(c))
 			continue;
 		if (!same(s->starts[level], last))
 			piece = add_piece(s, s->starts[level],
@@ -346,7 +353,7 @@ static void plan_tails(struct ctph *c, struct span *s)
 	if (!(c->digests & CTPH_SSDEEP) || c->triggers[level] <= HALF_PIECES)
 		return;
 	find_lasts(c, s, lasts);
-	for (; c->triggers[level] > HALF_PIECES; level++) {
+	for (; level <= c->top && c->triggers[level] > HALF_PIECES; level++) {
 		plan_tail(c, s, level, WHOLE_PIECES, &c->whole[level],
 			  lasts[level]);
 		if (level > c->ssdeep_low)
@@ -366,7 +373,8 @@ static void put_values(struct ctph *c, const struct span *s)
 
 	for (k = 0; k < s->value_count; k++)
 		*s->values[k] = (uint16_t)s->pieces[*s->values[k]].state;
-	for (level = s->first; level < CTPH_LEVELS; level++) {
+	for (level = s->first; level < CTPH_LEVELS && level <= c->top;
+	     level++) {
 		end = c->triggers[level] < max ? c->triggers[level] : max;
 		for (i = s->before[level]; i < end; i++) {
 			piece = &c->pieces[level][i];
@@ -411,12 +419,25 @@ void ctph_init(struct ctph *c, unsigned digests)
 	c->digests = digests;
 	c->sise_low = 0;
 	c->ssdeep_low = 0;
+	c->top = WHOLE;
 	c->sise_start = CTPH_BY_SIZE;
 	c->size = 0;
 	memset(c->last, 0, sizeof(c->last));
 	memset(c->triggers, 0, sizeof(c->triggers));
 	for (i = 0; i < CTPH_ROWS; i++)
 		c->states[i] = FNV_START;
+}
+
+void ctph_expect(struct ctph *c, uint64_t size)
+{
+	unsigned level = CTPH_LEVELS - 1;
+
+	while (!ctph_starts_at_or_above(size, level))
+		level--;
+	if (c->sise_start != CTPH_BY_SIZE && c->sise_start > level)
+		level = c->sise_start;
+	/* ssdeep's second part is of the level above. */
+	c->top = level + 1;
 }
 
 void ctph_update(struct ctph *c, const void *data, size_t len)

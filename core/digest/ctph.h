@@ -38,6 +38,8 @@ struct ctph_tail {
 struct ctph {
 	unsigned digests;
 	unsigned sise_low, ssdeep_low; /* levels below are not needed */
+	unsigned top; /* levels above are not needed either, but for the last
+		       * row, the whole file, as long as sise_low is 0 */
 	/* Where SiSe's search for the block size starts; CTPH_BY_SIZE. */
 	unsigned sise_start;
 	uint64_t size;
@@ -55,6 +57,12 @@ struct ctph {
 
 /* digests: CTPH_SISE, CTPH_SSDEEP or both, which cost little more than one. */
 void ctph_init(struct ctph *c, unsigned digests);
+
+/* No more than size bytes will come: levels that only a larger file needs are
+ * left out.  Called before the first update, if at all; it changes nothing but
+ * the time it takes. */
+void ctph_expect(struct ctph *c, uint64_t size);
+
 void ctph_update(struct ctph *c, const void *data, size_t len);
 
 /* Whether a search for the block size that starts from size comes by level:

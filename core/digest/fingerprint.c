@@ -22,6 +22,7 @@
 struct fingerprint {
 	uint32_t set;
 	uint64_t size;
+	uint64_t expected; /* no more bytes will come */
 	XXH3_state_t *xxh; /* owned */
 	struct ctph ctph;  /* for SiSe and ssdeep */
 	struct simhash simhash;
@@ -83,9 +84,10 @@ void fingerprint_free(struct fingerprint *fp)
 	free(fp);
 }
 
-static void begin(struct fingerprint *fp)
+static void begin(struct fingerprint *fp, uint64_t expected)
 {
 	fp->size = 0;
+	fp->expected = expected;
 	(void)XXH3_128bits_reset(fp->xxh);
 	if (fingerprint_has_part(fp, FINGERPRINT_PIECES))
 		ctph_init(&fp->ctph,
@@ -123,26 +125,29 @@ int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 
 	if (fp->sdhash)
 		err = begin_sdhash(fp, name, size, sdhash_most);
-	if (!err)
-		begin(fp);
-	return err;
+	if (err)
+		return err;
+	begin(fp, size);
+	if (fingerprint_has_part(fp, FINGERPRINT_PIECES))
+		ctph_expect(&fp->ctph, size);
+	return 0;
 }
 
 int fingerprint_begin(struct fingerprint *fp)
 {
 	if (fp->sdhash)
 		return -EINVAL;
-	begin(fp);
+	begin(fp, UINT64_MAX);
 	return 0;
 }
 
 /* ---- the parts ---- */
 
-static void update_identity(struct fingerprint *fp, const void *data,
-			    size_t len)
+static int update_identity(struct fingerprint *fp, const void *data, size_t len)
 {
 	fp->size += len;
 	(void)XXH3_128bits_update(fp->xxh, data, len);
+	return fp->size > fp->expected ? -ESTALE : 0;
 }
 
 bool fingerprint_has_part(const struct fingerprint *fp,
@@ -180,8 +185,7 @@ int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
 		sif_update(&fp->sif, data, len);
 		return 0;
 	case FINGERPRINT_IDENTITY:
-		update_identity(fp, data, len);
-		return 0;
+		return update_identity(fp, data, len);
 	case FINGERPRINT_FEATURES:
 		return sdhash_input_update(fp->sdhash, data, len);
 	case FINGERPRINT_PARTS:

@@ -31,10 +31,10 @@ int fingerprint_begin(struct fingerprint *fp);
 
 /*
  * The same for a file: its name (borrowed until final) stands in the sdhash,
- * and its size, SDHASH_UNKNOWN if it is not known, decides of which kind that
- * is.  A line of it is at most sdhash_most bytes long, else update or final
- * fail with -E2BIG, begin already where that is clear.  -ESTALE when the
- * stream is of another size and that matters.
+ * its size, UINT64_MAX if it is not known, decides of which kind that is and
+ * spares work.  A line of the sdhash is at most sdhash_most bytes long, else
+ * update or final fail with -E2BIG, begin already where that is clear.
+ * -ESTALE when the stream is longer, or shorter and that matters.
  */
 int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 			   uint64_t size, size_t sdhash_most);

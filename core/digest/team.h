@@ -26,7 +26,7 @@ int team_new(unsigned helpers, void (*enter)(void *arg), void *arg,
 void team_free(struct team *t);
 
 /*
- * Takes a stream into fp, between fingerprint_begin and fingerprint_final.
+ * Takes a stream into fp, between begin and final.
  * fill is called on the calling thread for the next bytes of it, at most len:
  * their number, 0 at the end, or a negative errno, which ends the work and is
  * given back.  One stream at a time.

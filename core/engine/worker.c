@@ -152,7 +152,7 @@ static struct crew *crew_take(struct worker *w)
 static int digest_file(struct task *t, struct digests *out)
 {
 	struct crew *crew = NULL;
-	int err = fingerprint_begin(t->w->fp);
+	int err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
 
 	if (err)
 		return err;

@@ -62,6 +62,14 @@ static void expect(char *want, char *have, const char *what, uint64_t seed,
 	free(have);
 }
 
+/* What is expected is the size, or somewhat more. */
+static void scan_expected(struct ctph *c, struct bytes b, uint64_t seed)
+{
+	ctph_init(c, CTPH_SISE | CTPH_SSDEEP);
+	ctph_expect(c, b.len + (seed % 3) * b.len / 2);
+	ctph_update(c, b.data, b.len);
+}
+
 static void compare(struct bytes b, uint64_t seed)
 {
 	static struct ctph alone;
@@ -77,6 +85,9 @@ static void compare(struct bytes b, uint64_t seed)
 	scan_split(&both, CTPH_SISE | CTPH_SSDEEP, b, seed);
 	expect(sise, sise_text(&both), "SiSe split", seed, b.len);
 	expect(ssdeep, ssdeep_text(&both), "ssdeep split", seed, b.len);
+	scan_expected(&both, b, seed);
+	expect(sise, sise_text(&both), "SiSe expected", seed, b.len);
+	expect(ssdeep, ssdeep_text(&both), "ssdeep expected", seed, b.len);
 	free(sise);
 	free(ssdeep);
 }

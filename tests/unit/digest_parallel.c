@@ -142,6 +142,34 @@ static void one_pass_gives_what_each_gives_alone(void **state)
 	fingerprint_free(fp);
 }
 
+/* The size spares work and changes nothing; a stream that is longer fails. */
+static void the_size_may_be_known(void **state)
+{
+	struct bytes b = recipe_text(9, 300000);
+	struct digests want = each_alone(b), have = { 0 };
+	struct fingerprint *fp;
+	uint64_t more;
+
+	(void)state;
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
+	for (more = 0; more < 1 << 20; more += 1 + 3 * more) {
+		assert_int_equal(
+			fingerprint_begin_file(fp, "x", b.len + more, 0), 0);
+		assert_int_equal(fingerprint_update(fp, b.data, b.len), 0);
+		assert_int_equal(fingerprint_final(fp, &have), 0);
+		assert_true(are_equal(&want, &have));
+		digests_release(&have);
+	}
+	assert_int_equal(fingerprint_begin_file(fp, "x", b.len - 1, 0), 0);
+	assert_int_equal(fingerprint_update(fp, b.data, b.len), -ESTALE);
+	have = run(fp, b, 0);
+	assert_true(are_equal(&want, &have));
+	digests_release(&have);
+	digests_release(&want);
+	fingerprint_free(fp);
+	free(b.data);
+}
+
 static void the_check_notices_a_difference(void **state)
 {
 	struct bytes b = recipe_random(3, 30000);
@@ -319,6 +347,7 @@ int main(void)
 		/* First: nothing is loaded yet. */
 		cmocka_unit_test(threads_do_not_disturb_each_other),
 		cmocka_unit_test(one_pass_gives_what_each_gives_alone),
+		cmocka_unit_test(the_size_may_be_known),
 		cmocka_unit_test(the_check_notices_a_difference),
 		cmocka_unit_test(only_what_is_asked_for),
 		cmocka_unit_test(an_abandoned_stream_leaves_nothing),
