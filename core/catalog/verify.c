@@ -243,7 +243,7 @@ static int sub_tree(struct walk *w, const struct node *n)
 {
 	const char *name = catalog_db_names[DB_TEXTS];
 	bool texts = n->key_len == strlen(name) &&
-			  memcmp(n->key, name, n->key_len) == 0;
+		     memcmp(n->key, name, n->key_len) == 0;
 	struct lmdb_tree sub;
 
 	if (w->kind != TREE_MAIN || n->flags != LMDB_NODE_TREE ||

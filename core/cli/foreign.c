@@ -2,6 +2,7 @@
 #include "core/cli/foreign.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,11 +39,12 @@ static int append_absolute(const char *path, struct buf *out)
 
 	directory =
 		name ? strndup(path, (size_t)(name - path) + 1) : strdup(".");
-	if (directory)
-		resolved = realpath(directory, NULL);
+	if (!directory)
+		return -ENOMEM;
+	resolved = realpath(directory, NULL);
 	if (!resolved)
-		err = directory ? -errno : -ENOMEM;
-	if (!err && strcmp(resolved, "/") != 0)
+		err = -errno;
+	else if (strcmp(resolved, "/") != 0)
 		err = buf_append_text(out, resolved);
 	if (!err)
 		err = buf_append_text(out, "/");
@@ -153,12 +155,13 @@ static int read_lines(const struct foreign *f, FILE *file, struct digests *out)
 {
 	char *line = NULL;
 	size_t capacity = 0;
+	bool has_header;
 	int err = -EINVAL;
 
 	if (f->id == DIGEST_SDHASH)
 		return read_segments(file, out);
-	if (getline(&line, &capacity, file) > 0 &&
-	    getline(&line, &capacity, file) > 0)
+	has_header = getline(&line, &capacity, file) > 0;
+	if (has_header && getline(&line, &capacity, file) > 0)
 		err = parse_line(f, line, out);
 	free(line);
 	return err;

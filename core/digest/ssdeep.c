@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/base/text.h"
+
 #define CHAR_MASK 0x3f
 
 void ssdeep_init(struct ssdeep *s)
@@ -65,16 +67,13 @@ int ssdeep_read(const struct ctph *c, struct ssdeep_signature *out)
 
 /* ---- text ---- */
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			       "abcdefghijklmnopqrstuvwxyz0123456789+/";
-
 static int format_part(const struct ssdeep_part *part, struct buf *out)
 {
 	char text[SSDEEP_MAX_CHARS];
 	size_t i;
 
 	for (i = 0; i < part->count; i++)
-		text[i] = alphabet[part->chars[i]];
+		text[i] = base64_digits[part->chars[i]];
 	return buf_append(out, text, part->count);
 }
 
@@ -92,39 +91,19 @@ int ssdeep_format(const struct ssdeep_signature *sig, struct buf *out)
 	return err;
 }
 
-/* A number as it is printed, and a colon: no sign, no leading zeros.  Returns
- * what follows, NULL when it is something else. */
-static const char *read_number(const char *at, const char *end, uint64_t *out)
-{
-	const char *start = at;
-	uint64_t value = 0;
-	unsigned digit;
-
-	while (at < end && *at >= '0' && *at <= '9') {
-		digit = (unsigned)(*at++ - '0');
-		if (value > (UINT64_MAX - digit) / 10)
-			return NULL;
-		value = value * 10 + digit;
-	}
-	if (at == start || *start == '0' || at == end || *at != ':')
-		return NULL;
-	*out = value;
-	return at + 1;
-}
-
 /* Characters up to end. */
 static bool read_part(const char *at, const char *end, struct ssdeep_part *out)
 {
-	const char *c;
+	uint8_t code;
 
 	out->count = 0;
 	if (end - at > SSDEEP_MAX_CHARS)
 		return false;
 	for (; at < end; at++) {
-		c = memchr(alphabet, *at, sizeof(alphabet) - 1);
-		if (!c)
+		code = base64_codes[(uint8_t)*at];
+		if (!code)
 			return false;
-		out->chars[out->count++] = (uint8_t)(c - alphabet);
+		out->chars[out->count++] = code - 1;
 	}
 	return true;
 }
@@ -134,8 +113,8 @@ int ssdeep_parse(const char *text, size_t len, struct ssdeep_signature *out)
 	const char *end = text + len;
 	const char *colon;
 
-	text = read_number(text, end, &out->block_size);
-	if (!text)
+	if (!text_number(&text, end, &out->block_size) || !out->block_size ||
+	    text == end || *text++ != ':')
 		return -EINVAL;
 	colon = memchr(text, ':', (size_t)(end - text));
 	if (!colon || !read_part(text, colon, &out->leading) ||

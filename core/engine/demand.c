@@ -115,8 +115,8 @@ static int look(struct engine *e, int fd, struct file_key *key_out,
 static int serve(struct engine *e, const struct order *o)
 {
 	struct demand *d = &e->demand;
-	struct file_identity identity;
-	struct file_key key;
+	struct file_identity identity = { 0 };
+	struct file_key key = { 0 };
 	int err = look(e, o->fd, &key, &identity);
 
 	if (err)

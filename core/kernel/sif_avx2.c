@@ -121,7 +121,7 @@ static TARGET size_t pick(const struct kernel_sif_table *table,
 			  const uint8_t *bytes, size_t count, uint64_t bound,
 			  uint64_t *hashes_out)
 {
-	uint64_t chosen[SIF_PIECE / STEP];
+	uint64_t chosen[SIF_PIECE / STEP] = { 0 };
 	size_t i, len, picked = 0;
 
 	if (table->window != SIF_WIDE_WINDOW || bound > SIF_WIDE_BOUND)

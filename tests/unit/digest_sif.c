@@ -97,7 +97,7 @@ static void every_kernel_gives_the_same(void **state)
 static void a_file_goes_on_after_final(void **state)
 {
 	struct bytes b = recipe_random(8, 20000);
-	struct sif_sketch want = sketch_of(b, 16, 128, 0), have;
+	struct sif_sketch want = sketch_of(b, 16, 128, 0), have = { 0 };
 	size_t i;
 
 	(void)state;

@@ -14,7 +14,9 @@ static uint8_t tiles[SCAN_ROWS * TRAIT_COUNT];
 
 static struct scan_query query_of(uint64_t wanted, uint8_t trait)
 {
-	struct digests d = { .set = DIGEST_DEFAULT, .size = 1, .simhash = wanted };
+	struct digests d = { .set = DIGEST_DEFAULT,
+			     .size = 1,
+			     .simhash = wanted };
 	struct scan_query query;
 
 	memset(d.traits, trait, sizeof(d.traits));
