@@ -62,7 +62,7 @@ static void check_tally(const struct kernel_ops *ops)
 			bits = (unsigned)(1 + count % 13);
 			bytes = rooms[0].bytes_end - (count ? count + 7 : 0);
 			memcpy((void *)bytes, b.data, count ? count + 7 : 0);
-			bytes = count % 2 ? bytes : rooms[0].bytes_front;
+			bytes = count / 16 % 2 ? bytes : rooms[0].bytes_front;
 			want = tally_of(&window_scalar, bytes, count, bits,
 					&rooms[0]);
 			have = tally_of(ops->window, bytes, count, bits,

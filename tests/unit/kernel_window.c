@@ -67,6 +67,28 @@ static void pick_is_a_choice_of_keys(void **state)
 	free(b.data);
 }
 
+/* A range of one key, which the others come close to. */
+static void every_key_can_be_picked(void **state)
+{
+	struct bytes b = recipe_random(3, MOST + 7);
+	static uint64_t keys[MOST], have[MOST];
+	const struct kernel_ops *all;
+	size_t i, v, count;
+
+	(void)state;
+	all = kernel_all(&count);
+	(void)window_scalar.pick(b.data, MOST, 0, UINT64_MAX, keys);
+	for (v = 0; v < count; v++) {
+		for (i = 0; i < MOST; i++) {
+			if (all[v].window->pick(b.data, MOST, keys[i], keys[i],
+						have) != 1 ||
+			    have[0] != keys[i])
+				fail_of(&all[v], 3, i);
+		}
+	}
+	free(b.data);
+}
+
 /* ---- pick ---- */
 
 static void compare_pick(const struct kernel_ops *ops, const uint8_t *bytes,
@@ -90,19 +112,21 @@ static void check_pick(const struct kernel_ops *ops)
 {
 	uint8_t *end = guarded_new(MOST + 7), *bytes;
 	uint8_t *front = guarded_front_new(MOST + 7);
+	const uint8_t *from;
 	struct bytes b;
 	size_t count;
 	uint64_t seed;
 
 	for (seed = 0; seed < 4; seed++) {
-		b = input_of(seed, MOST + 7);
-		memcpy(front, b.data, b.len);
+		b = input_of(seed, 2 * MOST + 7);
 		for (count = 0; count <= MOST; count++) {
 			/* Every alignment, by the count. */
+			from = b.data + MOST - count;
 			bytes = count ? end - (count + 7) : end;
-			memcpy(bytes, b.data, count ? count + 7 : 0);
+			memcpy(bytes, from, count ? count + 7 : 0);
 			compare_pick(ops, bytes, count, ranges[count % RANGES],
 				     seed);
+			memcpy(front, from, count + 7);
 			compare_pick(ops, front, count,
 				     ranges[count / 64 % RANGES], seed);
 		}
@@ -339,6 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_and_values_are_xxh3),
 		cmocka_unit_test(pick_is_a_choice_of_keys),
+		cmocka_unit_test(every_key_can_be_picked),
 		cmocka_unit_test(pick_is_the_same),
 		cmocka_unit_test(the_set_is_the_same),
 		cmocka_unit_test(the_scalar_set_is_a_set),
