@@ -10,10 +10,11 @@
 
 /* ---- the set of keys ---- */
 
-static void clear_set(struct simhash *s, size_t slot_count)
+static void clear_set(struct simhash *s)
 {
-	memset(s->set.slots, 0, slot_count * sizeof(s->set.slots[0]));
-	s->set.slot_count = slot_count;
+	memset(s->set.slots, 0, SIMHASH_SLOTS * sizeof(s->set.slots[0]));
+	memset(s->recent, 0, sizeof(s->recent));
+	s->set.slot_count = SIMHASH_SLOTS;
 	s->set.count = 0;
 	s->has_zero = false;
 }
@@ -92,12 +93,28 @@ static void lower_limit(struct simhash *s)
 
 /* ---- windows ---- */
 
+/* Drops many of the keys that are in the set: each of those that came last in
+ * its place.  Text repeats what it said a moment ago. */
+static void drop_recent(struct simhash *s)
+{
+	size_t i, kept = 0;
+	uint64_t key, *recent;
+
+	/* Without branches: they could not be foreseen. */
+	for (i = 0; i < s->key_count; i++) {
+		key = s->keys[i];
+		recent = &s->recent[key >> 16 & (SIMHASH_RECENT - 1)];
+		s->has_zero |= key == 0;
+		s->keys[kept] = key;
+		kept += *recent != key;
+		*recent = key;
+	}
+	s->key_count = kept;
+}
+
 static void add_keys(struct simhash *s)
 {
-	size_t i;
-
-	for (i = 0; i < s->key_count; i++)
-		s->has_zero |= s->keys[i] == 0;
+	drop_recent(s);
 	s->ops->insert(&s->set, s->keys, s->key_count);
 	s->key_count = 0;
 }
@@ -145,14 +162,14 @@ static void add_held(struct simhash *s)
 	uint64_t low = 0, high = guess_limit(UINT64_MAX, count);
 	uint64_t least = 0, most = UINT64_MAX; /* the limit is between */
 
-	clear_set(s, SIMHASH_SLOTS);
+	clear_set(s);
 	for (;;) {
 		(void)add_windows(s, s->held, count, low, high);
 		add_keys(s);
 		if (s->set.count >= SIMHASH_MAX_FILL) {
 			most = high - 1;
 			low = 0;
-			clear_set(s, SIMHASH_SLOTS);
+			clear_set(s);
 		} else if (s->set.count >= SIMHASH_SAMPLE || high == most) {
 			break;
 		} else {

@@ -19,8 +19,8 @@
  *
  * The first SIMHASH_HELD bytes are held until all of them are there: to look
  * twice at a window costs less than to keep one that does not belong to the
- * sample.  What follows goes into the set as it comes.  Few windows, which all
- * count, need no set at all but for some.
+ * sample.  What follows goes into the set as it comes.  Up to SIMHASH_FEW
+ * windows all count, and need no set.
  */
 #define SIMHASH_WINDOW 8
 #define SIMHASH_SAMPLE 65536
@@ -29,6 +29,7 @@
 #define SIMHASH_HELD 1048576
 #define SIMHASH_FEW WINDOW_TALLY_MOST
 #define SIMHASH_PLACE_BITS 17
+#define SIMHASH_RECENT 2048
 #define SIMHASH_BATCH 1024 /* windows whose keys are taken together */
 
 struct simhash {
@@ -40,21 +41,22 @@ struct simhash {
 	uint8_t tail[SIMHASH_WINDOW];
 	uint64_t keys[2 * SIMHASH_BATCH]; /* not yet in the set */
 	size_t key_count;
-	struct window_set set; /* slots in memory */
-	bool has_zero;         /* key 0, which the set can not hold */
+	uint64_t recent[SIMHASH_RECENT]; /* keys in the set, by bits of them */
+	struct window_set set;           /* slots in memory */
+	bool has_zero;                   /* key 0, which the set can not hold */
 	uint64_t memory[SIMHASH_SLOTS + WINDOW_ALIGN / sizeof(uint64_t)];
 	union {
 		uint8_t held[SIMHASH_HELD];
 		uint64_t scratch[SIMHASH_SLOTS];
 		struct {
-			uint8_t held[SIMHASH_FEW + SIMHASH_WINDOW];
+			uint8_t held[SIMHASH_FEW + SIMHASH_WINDOW]; /* same */
 			uint16_t table[(1 << SIMHASH_PLACE_BITS) + 4];
 			uint64_t rest[SIMHASH_FEW];
 		} few; /* windows */
 	};
 };
 
-/* 2 MiB, of which a small file needs little.  Not to be copied. */
+/* 2 MiB and some KiB; a small file touches little of it.  Not to be copied. */
 void simhash_init(struct simhash *s);
 void simhash_update(struct simhash *s, const void *data, size_t len);
 
