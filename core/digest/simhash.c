@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/simhash.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -10,11 +12,31 @@
 
 /* ---- the set of keys ---- */
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static uint64_t process_secret;
+
+/* Digests do not depend on it, only who makes their contents must not know. */
+static void make_secret(void)
+{
+	if (getrandom(&process_secret, sizeof(process_secret), GRND_NONBLOCK) !=
+	    sizeof(process_secret))
+		process_secret = (uint64_t)(uintptr_t)&process_secret *
+				 UINT64_C(0x9e3779b97f4a7c15);
+	process_secret |= 1;
+}
+
+static uint64_t secret(void)
+{
+	(void)pthread_once(&once, make_secret);
+	return process_secret;
+}
+
 static void clear_set(struct simhash *s)
 {
 	memset(s->set.slots, 0, SIMHASH_SLOTS * sizeof(s->set.slots[0]));
 	memset(s->recent, 0, sizeof(s->recent));
 	s->set.slot_count = SIMHASH_SLOTS;
+	s->set.secret = secret();
 	s->set.count = 0;
 	s->has_zero = false;
 }

@@ -18,18 +18,22 @@
  */
 
 /*
- * A set of keys other than 0: slots in buckets of one cache line, which the
- * low bits of a key choose.  A bucket is filled from its first slot, then the
- * bucket after it; 0 marks an empty slot, and one is always empty.  The caller
- * owns slots, aligned to WINDOW_ALIGN, and reads and writes all members.
+ * A set of keys other than 0: slots in buckets of one cache line, which bits
+ * from WINDOW_HOME_SHIFT on of the key times a secret choose: XXH3 of 8 bytes
+ * can be inverted, and content could be made whose keys are all for one bucket.
+ * A bucket is filled from its first slot, then the bucket after it; 0 marks an
+ * empty slot, and one is always empty.  The caller owns slots, aligned to
+ * WINDOW_ALIGN, and reads and writes all members.
  */
 #define WINDOW_BUCKET 8
 #define WINDOW_ALIGN 64
+#define WINDOW_HOME_SHIFT 40
 
 struct window_set {
 	uint64_t *slots;
 	size_t slot_count; /* power of two, at least WINDOW_BUCKET */
 	size_t count;      /* keys in the set */
+	uint64_t secret;   /* odd */
 };
 
 /*

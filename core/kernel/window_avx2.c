@@ -185,10 +185,10 @@ TARGET static void insert(struct window_set *set, const uint64_t *keys,
 
 	for (i = 0; i < count; i++) {
 		ahead = i + WINDOW_AHEAD < count ? i + WINDOW_AHEAD : i;
-		_mm_prefetch(&slots[window_home(mask, keys[ahead])],
+		_mm_prefetch(&slots[window_home(set, keys[ahead])],
 			     _MM_HINT_T0);
 		key = _mm256_set1_epi64x((long long)keys[i]);
-		at = window_home(mask, keys[i]);
+		at = window_home(set, keys[i]);
 		do {
 			a = _mm256_loadu_si256((void *)(slots + at));
 			b = _mm256_loadu_si256((void *)(slots + at + 4));
@@ -242,15 +242,24 @@ TARGET static inline size_t fill_bucket(uint64_t *out, unsigned which,
 	return n + (size_t)_mm_popcnt_u32(which >> 4);
 }
 
-TARGET static inline unsigned at_home(struct bucket keys, size_t mask,
-				      size_t home)
+TARGET static inline __m256i homes_of(const struct window_set *set,
+				      __m256i keys)
 {
-	const __m256i masks = _mm256_set1_epi64x((long long)mask);
-	const __m256i want = _mm256_set1_epi64x((long long)home);
-	__m256i a = _mm256_and_si256(_mm256_slli_epi64(keys.a, 3), masks);
-	__m256i b = _mm256_and_si256(_mm256_slli_epi64(keys.b, 3), masks);
+	const __m256i masks = _mm256_set1_epi64x(
+		(long long)(set->slot_count - WINDOW_BUCKET));
+	__m256i product = multiply(keys, set->secret);
 
-	return equal(a, want) | equal(b, want) << 4;
+	return _mm256_and_si256(
+		_mm256_srli_epi64(product, WINDOW_HOME_SHIFT - 3), masks);
+}
+
+TARGET static inline unsigned at_home(const struct window_set *set,
+				      struct bucket keys, size_t home)
+{
+	const __m256i want = _mm256_set1_epi64x((long long)home);
+
+	return equal(homes_of(set, keys.a), want) |
+	       equal(homes_of(set, keys.b), want) << 4;
 }
 
 TARGET static size_t sift(struct window_set *set, uint64_t limit,
@@ -268,7 +277,7 @@ TARGET static size_t sift(struct window_set *set, uint64_t limit,
 		keys.b = _mm256_loadu_si256((void *)(set->slots + at + 4));
 		which = up_to(keys.a, most) | up_to(keys.b, most) << 4;
 		which &= ~(equal(keys.a, zero) | equal(keys.b, zero) << 4);
-		home = which & at_home(keys, mask, at);
+		home = which & at_home(set, keys, at);
 		count += fill_bucket(set->slots + at, home, keys);
 		strays +=
 			store_bucket(strays_out + strays, which & ~home, keys);

@@ -177,10 +177,10 @@ TARGET static void insert(struct window_set *set, const uint64_t *keys,
 
 	for (i = 0; i < count; i++) {
 		ahead = i + WINDOW_AHEAD < count ? i + WINDOW_AHEAD : i;
-		_mm_prefetch(&slots[window_home(mask, keys[ahead])],
+		_mm_prefetch(&slots[window_home(set, keys[ahead])],
 			     _MM_HINT_T0);
 		key = _mm512_set1_epi64((long long)keys[i]);
-		at = window_home(mask, keys[i]);
+		at = window_home(set, keys[i]);
 		do {
 			bucket = _mm512_loadu_si512(slots + at);
 			same = _mm512_cmpeq_epi64_mask(bucket, key);
@@ -201,7 +201,9 @@ TARGET static size_t sift(struct window_set *set, uint64_t limit,
 			  uint64_t *strays_out)
 {
 	const __m512i most = _mm512_set1_epi64((long long)limit);
-	const __m512i masks = _mm512_set1_epi64((long long)set->slot_count - 1);
+	const __m512i secret = _mm512_set1_epi64((long long)set->secret);
+	const __m512i masks =
+		_mm512_set1_epi64((long long)(set->slot_count - WINDOW_BUCKET));
 	__m512i keys, homes;
 	size_t at, count = 0, strays = 0;
 	__mmask8 which, home;
@@ -210,7 +212,10 @@ TARGET static size_t sift(struct window_set *set, uint64_t limit,
 		keys = _mm512_loadu_si512(set->slots + at);
 		which = _mm512_test_epi64_mask(keys, keys);
 		which = _mm512_mask_cmple_epu64_mask(which, keys, most);
-		homes = _mm512_and_si512(_mm512_slli_epi64(keys, 3), masks);
+		homes = _mm512_and_si512(
+			_mm512_srli_epi64(_mm512_mullo_epi64(keys, secret),
+					  WINDOW_HOME_SHIFT - 3),
+			masks);
 		home = _mm512_cmpeq_epi64_mask(
 			homes, _mm512_set1_epi64((long long)at));
 		count += store_some(set->slots + at, which & home, keys);

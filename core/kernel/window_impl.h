@@ -167,9 +167,11 @@ static inline void window_add_lane(const uint64_t low[3],
 }
 
 /* The first slot of a key's bucket. */
-static inline size_t window_home(size_t mask, uint64_t key)
+static inline size_t window_home(const struct window_set *set, uint64_t key)
 {
-	return key * WINDOW_BUCKET & mask;
+	size_t bucket = (size_t)(key * set->secret >> WINDOW_HOME_SHIFT);
+
+	return bucket * WINDOW_BUCKET & (set->slot_count - 1);
 }
 
 #endif

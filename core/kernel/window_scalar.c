@@ -48,8 +48,8 @@ static void insert(struct window_set *set, const uint64_t *keys, size_t count)
 
 	for (i = 0; i < count; i++) {
 		ahead = i + WINDOW_AHEAD < count ? i + WINDOW_AHEAD : i;
-		__builtin_prefetch(&slots[window_home(mask, keys[ahead])], 1);
-		at = window_home(mask, keys[i]);
+		__builtin_prefetch(&slots[window_home(set, keys[ahead])], 1);
+		at = window_home(set, keys[i]);
 		while (slots[at] != 0 && slots[at] != keys[i])
 			at = (at + 1) & mask;
 		added += slots[at] != keys[i];
@@ -60,7 +60,7 @@ static void insert(struct window_set *set, const uint64_t *keys, size_t count)
 
 static size_t sift(struct window_set *set, uint64_t limit, uint64_t *strays_out)
 {
-	size_t at, i, home, mask = set->slot_count - 1, count = 0, strays = 0;
+	size_t at, i, home, count = 0, strays = 0;
 	uint64_t *bucket, key;
 
 	for (at = 0; at < set->slot_count; at += WINDOW_BUCKET) {
@@ -71,7 +71,7 @@ static size_t sift(struct window_set *set, uint64_t limit, uint64_t *strays_out)
 			bucket[i] = 0;
 			if (key == 0 || key > limit)
 				continue;
-			if (window_home(mask, key) == at)
+			if (window_home(set, key) == at)
 				bucket[home++] = key;
 			else
 				strays_out[strays++] = key;

@@ -188,7 +188,8 @@ static bool equal_sets(const struct window_set *a, const struct window_set *b)
 
 static struct window_set set_of(uint64_t *end, size_t slot_count)
 {
-	struct window_set set = { end - slot_count, slot_count, 0 };
+	struct window_set set = { end - slot_count, slot_count, 0,
+				  UINT64_C(0x9e3779b97f4a7c15) };
 
 	memset(set.slots, 0, slot_count * sizeof(*set.slots));
 	return set;
