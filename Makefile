@@ -33,6 +33,7 @@ cli_sources := $(wildcard core/cli/*.c)
 fs_sources := $(wildcard fs/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
 bench_sources := $(wildcard tests/bench/*.c)
+eval_sources := $(wildcard tests/eval/*.c)
 fuzz_sources := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 e2e_tests := $(wildcard tests/e2e/*.t)
 
@@ -42,9 +43,10 @@ cli_objects := $(call objects,$(cli_sources))
 fs_objects := $(call objects,$(fs_sources))
 unit_objects := $(call objects,$(unit_sources))
 bench_objects := $(call objects,$(bench_sources))
+eval_objects := $(call objects,$(eval_sources))
 fuzz_objects := $(call objects,$(fuzz_sources) tests/fuzz/replay.c)
 all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects) \
-	$(bench_objects) $(fuzz_objects)
+	$(bench_objects) $(eval_objects) $(fuzz_objects)
 
 # The fuzzers' harnesses replay their corpus as tests.
 test_sources := $(unit_sources) $(fuzz_sources)
@@ -127,6 +129,10 @@ $(out)/tests/bench/digests: \
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
 
+$(out)/tests/eval/likeness: $(eval_objects) $(out)/libkin.a
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
+
 $(out)/tests/bench/cputime: $(obj)/tests/bench/cputime.o
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $< $(LDLIBS)
@@ -156,7 +162,7 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 # Objects of another compiler, other flags or another set of sources are not
 # mixed: this file changes when they do.
 flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(cli_sources) \
-	$(fs_sources) $(bench_sources)
+	$(fs_sources) $(bench_sources) $(eval_sources)
 $(out)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call quoted,$(flags_now)) | cmp -s - $@ || \
@@ -236,6 +242,11 @@ bench:
 	@KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs \
 		BENCH_PROGRAMS=$(abspath $(out))/tests/bench scripts/bench
 
+# How well scores and listings agree with the truth.
+.PHONY: eval-quick
+eval-quick: $(out)/tests/eval/likeness
+	@LIKENESS=$(abspath $<) scripts/eval quick
+
 # ---- using ----
 
 mount_env = KINFS=$(out)/kinfs KIN=$(out)/kin \
@@ -279,6 +290,7 @@ help:
 	@echo 'make foreign               test core/ on aarch64 and s390x, emulated'
 	@echo 'make lint                  format, static analysis, layering, manuals'
 	@echo 'make bench                 the digests, ssdeep, ...; the mount, bindfs, ...'
+	@echo 'make eval-quick            scores and listings against the truth, 2 minutes'
 	@echo 'make install | uninstall   PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clean                 remove build/'
 	@echo

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/eval/eval.h"
+#include "tests/eval/own.h"
+#include "tests/eval/plan.h"
+#include "tests/eval/report.h"
+
+/*
+ * likeness: how well scores and listings agree with the truth.
+ */
+
+struct options {
+	struct plan plan;
+	const char *own;    /* directory of sources to edit, NULL: none */
+	const char *floors; /* file, NULL: none */
+	const char *corpus; /* its name in the floors */
+	size_t most;        /* files */
+	size_t entries;     /* listed whose truth is looked at */
+	bool fitting;       /* the other half */
+	bool prints_figures;
+};
+
+static void usage(void)
+{
+	fputs("usage: likeness [--own DIR] [--largest BYTES] [--bases N]\n"
+	      "                [--edits N] [--files N] [--entries N]\n"
+	      "                [--fitting] [--figures]\n"
+	      "                [--floors FILE --corpus NAME]\n",
+	      stderr);
+	exit(2);
+}
+
+static size_t number(const char *text)
+{
+	char *end;
+	unsigned long long value = strtoull(text, &end, 10);
+
+	if (!*text || *end || *text == '-')
+		usage();
+	return (size_t)value;
+}
+
+static void set_option(struct options *o, int option)
+{
+	switch (option) {
+	case 'o':
+		o->own = optarg;
+		break;
+	case 'l':
+		o->plan.largest = number(optarg);
+		break;
+	case 'b':
+		o->plan.bases = number(optarg);
+		break;
+	case 'e':
+		o->plan.edits = number(optarg);
+		break;
+	case 'n':
+		o->most = number(optarg);
+		break;
+	case 'N':
+		o->entries = number(optarg);
+		break;
+	case 'f':
+		o->floors = optarg;
+		break;
+	case 'c':
+		o->corpus = optarg;
+		break;
+	case 'F':
+		o->fitting = true;
+		break;
+	case 'p':
+		o->prints_figures = true;
+		break;
+	default:
+		usage();
+	}
+}
+
+static void read_options(struct options *o, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "own", required_argument, NULL, 'o' },
+		{ "largest", required_argument, NULL, 'l' },
+		{ "bases", required_argument, NULL, 'b' },
+		{ "edits", required_argument, NULL, 'e' },
+		{ "files", required_argument, NULL, 'n' },
+		{ "entries", required_argument, NULL, 'N' },
+		{ "floors", required_argument, NULL, 'f' },
+		{ "corpus", required_argument, NULL, 'c' },
+		{ "fitting", no_argument, NULL, 'F' },
+		{ "figures", no_argument, NULL, 'p' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		set_option(o, option);
+	if (optind != argc || !o->floors != !o->corpus)
+		usage();
+}
+
+static void evaluate(struct report *r)
+{
+	static const int thresholds[LISTINGS] = { 60, 20 };
+	struct index *ix = listing_index(r->corpus);
+	size_t i;
+
+	for (i = 0; i < LISTINGS; i++)
+		listing_init(&r->listings[i], r->corpus, ix, thresholds[i],
+			     r->held_out);
+	pairs_add_kin(&r->pairs, r->corpus, r->held_out);
+	for (i = 0; i < LISTINGS; i++)
+		pairs_add_listed(&r->pairs, &r->listings[i], 200000);
+	pairs_finish(&r->pairs, r->corpus, ix);
+	index_free(ix);
+}
+
+static void print_report(struct report *r)
+{
+	report_corpus(r);
+	report_recall(r);
+	report_entries(r);
+	report_ranks(r);
+	report_errors(r);
+	report_groups(r);
+	report_edits(r);
+}
+
+static void release_report(struct report *r)
+{
+	size_t i;
+
+	for (i = 0; i < LISTINGS; i++)
+		listing_release(&r->listings[i]);
+	pairs_release(&r->pairs);
+	figures_release(&r->figures);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {
+		.plan = { .largest = 2 * MIB, .bases = 12, .edits = 12 },
+		.most = SIZE_MAX
+	};
+	struct material materials[GENERATED_CLASSES];
+	struct report r = { 0 };
+	struct corpus c;
+	struct own own = { 0 };
+	bool kept = true;
+	size_t i;
+
+	read_options(&o, argc, argv);
+	corpus_init(&c, o.most);
+	for (i = 0; i < GENERATED_CLASSES; i++) {
+		materials[i] = material_generate(i, plan_bytes(&o.plan));
+		plan_material(&c, &o.plan, &materials[i]);
+	}
+	if (o.own)
+		own_add(&own, &c, &o.plan, o.own);
+	r.corpus = &c;
+	r.held_out = !o.fitting;
+	evaluate(&r);
+	print_report(&r);
+	if (o.prints_figures)
+		figures_print(&r.figures);
+	if (o.floors)
+		kept = floors_hold(o.floors, o.corpus, &r.figures);
+	release_report(&r);
+	corpus_release(&c);
+	own_release(&own);
+	for (i = 0; i < GENERATED_CLASSES; i++)
+		material_release(&materials[i]);
+	return kept ? 0 : 1;
+}

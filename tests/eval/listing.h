@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_EVAL_LISTING_H
+#define TESTS_EVAL_LISTING_H
+
+#include "core/index/index.h"
+#include "tests/eval/corpus.h"
+
+/*
+ * What the mount would list for each content: the index proposes candidates,
+ * their scores decide.
+ */
+struct entry {
+	uint32_t other;
+	uint8_t score;
+	bool is_listed;
+	uint16_t rank; /* among the listed, 0 first */
+};
+
+struct listing {
+	int threshold;
+	size_t count;
+	struct entry **entries; /* by file: its candidates, best score first */
+	size_t *counts;
+};
+
+/* Content i of the corpus is i + 1 there. */
+struct index *listing_index(const struct corpus *c);
+
+/* Of the files of one half; of the others nothing is listed. */
+void listing_init(struct listing *l, const struct corpus *c, struct index *ix,
+		  int threshold, bool held_out);
+void listing_release(struct listing *l);
+
+/* NULL when other was no candidate for the file. */
+const struct entry *listing_find(const struct listing *l, size_t file,
+				 size_t other);
+
+static inline bool corpus_is_held_out(const struct corpus *c, size_t file)
+{
+	return c->families[c->files[file].family].held_out;
+}
+
+#endif

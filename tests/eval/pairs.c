@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/eval/pairs.h"
+
+#include <stdlib.h>
+
+#include "tests/eval/eval.h"
+
+#define STAR_FROM (4 * MIB)
+#define CACHE_VALUES ((size_t)160 << 20) /* 1.25 GiB */
+
+static void add(struct pairs *p, size_t a, size_t b, bool is_kin)
+{
+	p->pairs = grown(p->pairs, p->count, sizeof(*p->pairs));
+	p->pairs[p->count++] = (struct pair){
+		.a = (uint32_t)(a < b ? a : b),
+		.b = (uint32_t)(a < b ? b : a),
+		.is_kin = is_kin,
+	};
+}
+
+static void add_family(struct pairs *p, const struct corpus *c,
+		       const struct family *f)
+{
+	size_t i, j, centres = f->count;
+
+	if (f->count && f->star &&
+	    c->files[f->members[0]].digests.size >= STAR_FROM)
+		centres = 1;
+	for (i = 0; i < centres; i++)
+		for (j = i + 1; j < f->count; j++)
+			add(p, f->members[i], f->members[j], true);
+}
+
+void pairs_add_kin(struct pairs *p, const struct corpus *c, bool held_out)
+{
+	size_t i;
+
+	for (i = 0; i < c->family_count; i++)
+		if (c->families[i].held_out == held_out)
+			add_family(p, c, &c->families[i]);
+}
+
+static size_t listed_count(const struct listing *l)
+{
+	size_t count = 0, i, j;
+
+	for (i = 0; i < l->count; i++)
+		for (j = 0; j < l->counts[i]; j++)
+			count += l->entries[i][j].is_listed;
+	return count;
+}
+
+void pairs_add_listed(struct pairs *p, const struct listing *l, size_t most)
+{
+	size_t count = listed_count(l), i, j;
+	uint64_t state = 1;
+
+	for (i = 0; i < l->count; i++)
+		for (j = 0; j < l->counts[i]; j++)
+			if (l->entries[i][j].is_listed &&
+			    draw_below(&state, count) < most)
+				add(p, i, l->entries[i][j].other, false);
+}
+
+/* Kin first, which then stay. */
+static int by_files(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	if (x->a != y->a)
+		return x->a < y->a ? -1 : 1;
+	if (x->b != y->b)
+		return x->b < y->b ? -1 : 1;
+	return y->is_kin - x->is_kin;
+}
+
+static void drop_repeats(struct pairs *p)
+{
+	size_t kept = 0, i;
+
+	for (i = 0; i < p->count; i++)
+		if (!kept || p->pairs[kept - 1].a != p->pairs[i].a ||
+		    p->pairs[kept - 1].b != p->pairs[i].b)
+			p->pairs[kept++] = p->pairs[i];
+	p->count = kept;
+}
+
+static int score_of(const struct corpus *c, struct index *ix, size_t a,
+		    size_t b)
+{
+	struct index_subject *s;
+	int score;
+
+	fail_errno("subject", index_subject_new(ix, &c->files[a].digests, &s));
+	fail_errno("score", index_score(s, &c->files[b].digests, &score));
+	index_subject_free(s);
+	return score;
+}
+
+void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
+{
+	struct cache cache;
+	size_t i;
+
+	if (!p->count)
+		return;
+	qsort(p->pairs, p->count, sizeof(*p->pairs), by_files);
+	drop_repeats(p);
+	cache_init(&cache, c, CACHE_VALUES);
+	for (i = 0; i < p->count; i++) {
+		struct pair *pair = &p->pairs[i];
+
+		pair->truth = cache_truth(&cache, pair->a, pair->b);
+		pair->score = (uint8_t)score_of(c, ix, pair->a, pair->b);
+	}
+	cache_release(&cache);
+}
+
+void pairs_release(struct pairs *p)
+{
+	free(p->pairs);
+	*p = (struct pairs){ 0 };
+}
+
+const struct pair *pairs_find(const struct pairs *p, size_t a, size_t b)
+{
+	struct pair key = { .a = (uint32_t)(a < b ? a : b),
+			    .b = (uint32_t)(a < b ? b : a) };
+	size_t low = 0, high = p->count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (p->pairs[middle].a < key.a ||
+		    (p->pairs[middle].a == key.a && p->pairs[middle].b < key.b))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == p->count || p->pairs[low].a != key.a ||
+	    p->pairs[low].b != key.b)
+		return NULL;
+	return &p->pairs[low];
+}
