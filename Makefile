@@ -243,7 +243,10 @@ bench:
 		BENCH_PROGRAMS=$(abspath $(out))/tests/bench scripts/bench
 
 # How well scores and listings agree with the truth.
-.PHONY: eval-quick
+.PHONY: eval eval-quick
+eval: $(out)/tests/eval/likeness
+	@LIKENESS=$(abspath $<) scripts/eval full
+
 eval-quick: $(out)/tests/eval/likeness
 	@LIKENESS=$(abspath $<) scripts/eval quick
 
@@ -290,7 +293,8 @@ help:
 	@echo 'make foreign               test core/ on aarch64 and s390x, emulated'
 	@echo 'make lint                  format, static analysis, layering, manuals'
 	@echo 'make bench                 the digests, ssdeep, ...; the mount, bindfs, ...'
-	@echo 'make eval-quick            scores and listings against the truth, 2 minutes'
+	@echo 'make eval                  scores and listings against the truth: Debian packages'
+	@echo 'make eval-quick            the same without a network, 2 minutes'
 	@echo 'make install | uninstall   PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clean                 remove build/'
 	@echo

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/eval/eval.h"
+#include "tests/eval/list.h"
 #include "tests/eval/own.h"
 #include "tests/eval/plan.h"
 #include "tests/eval/report.h"
@@ -16,6 +17,7 @@
 struct options {
 	struct plan plan;
 	const char *own;    /* directory of sources to edit, NULL: none */
+	const char *list;   /* of files, NULL: none */
 	const char *floors; /* file, NULL: none */
 	const char *corpus; /* its name in the floors */
 	size_t most;        /* files */
@@ -26,7 +28,7 @@ struct options {
 
 static void usage(void)
 {
-	fputs("usage: likeness [--own DIR] [--largest BYTES] [--bases N]\n"
+	fputs("usage: likeness [--own DIR] [--list FILE] [--largest BYTES] [--bases N]\n"
 	      "                [--edits N] [--files N] [--entries N]\n"
 	      "                [--fitting] [--figures]\n"
 	      "                [--floors FILE --corpus NAME]\n",
@@ -49,6 +51,9 @@ static void set_option(struct options *o, int option)
 	switch (option) {
 	case 'o':
 		o->own = optarg;
+		break;
+	case 'L':
+		o->list = optarg;
 		break;
 	case 'l':
 		o->plan.largest = number(optarg);
@@ -86,6 +91,7 @@ static void read_options(struct options *o, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "own", required_argument, NULL, 'o' },
+		{ "list", required_argument, NULL, 'L' },
 		{ "largest", required_argument, NULL, 'l' },
 		{ "bases", required_argument, NULL, 'b' },
 		{ "edits", required_argument, NULL, 'e' },
@@ -105,7 +111,7 @@ static void read_options(struct options *o, int argc, char **argv)
 		usage();
 }
 
-static void evaluate(struct report *r)
+static void evaluate(struct report *r, size_t entries)
 {
 	static const int thresholds[LISTINGS] = { 60, 20 };
 	struct index *ix = listing_index(r->corpus);
@@ -116,7 +122,7 @@ static void evaluate(struct report *r)
 			     r->held_out);
 	pairs_add_kin(&r->pairs, r->corpus, r->held_out);
 	for (i = 0; i < LISTINGS; i++)
-		pairs_add_listed(&r->pairs, &r->listings[i], 200000);
+		pairs_add_listed(&r->pairs, &r->listings[i], entries);
 	pairs_finish(&r->pairs, r->corpus, ix);
 	index_free(ix);
 }
@@ -142,30 +148,69 @@ static void release_report(struct report *r)
 	figures_release(&r->figures);
 }
 
+/* What the contents of a corpus are made of; lives as long as that. */
+/* What is found goes on to larger ones. */
+#define GENERATED_LARGEST (2 * MIB)
+#define CLASSES (GENERATED_CLASSES + FOUND_CLASSES)
+
+struct sources {
+	struct material materials[CLASSES];
+	struct list list;
+	struct own own;
+};
+
+static void sources_add(struct sources *s, struct corpus *c,
+			const struct options *o)
+{
+	struct plan made = o->plan;
+	size_t i;
+
+	if (made.largest > GENERATED_LARGEST)
+		made.largest = GENERATED_LARGEST;
+	if (o->list)
+		list_read(&s->list, o->list);
+	list_add_files(&s->list, c);
+	for (i = 0; i < GENERATED_CLASSES; i++) {
+		s->materials[i] = material_generate(i, plan_bytes(&made));
+		plan_material(c, &made, &s->materials[i]);
+	}
+	for (; i < CLASSES && o->list; i++) {
+		s->materials[i] = material_collect(
+			&s->list, i - GENERATED_CLASSES, plan_bytes(&o->plan));
+		plan_material(c, &o->plan, &s->materials[i]);
+	}
+	if (o->own)
+		own_add(&s->own, c, &o->plan, o->own);
+}
+
+static void sources_release(struct sources *s)
+{
+	size_t i;
+
+	for (i = 0; i < CLASSES; i++)
+		material_release(&s->materials[i]);
+	list_release(&s->list);
+	own_release(&s->own);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {
 		.plan = { .largest = 2 * MIB, .bases = 12, .edits = 12 },
-		.most = SIZE_MAX
+		.most = SIZE_MAX,
+		.entries = 200000,
 	};
-	struct material materials[GENERATED_CLASSES];
+	struct sources sources = { 0 };
 	struct report r = { 0 };
 	struct corpus c;
-	struct own own = { 0 };
 	bool kept = true;
-	size_t i;
 
 	read_options(&o, argc, argv);
 	corpus_init(&c, o.most);
-	for (i = 0; i < GENERATED_CLASSES; i++) {
-		materials[i] = material_generate(i, plan_bytes(&o.plan));
-		plan_material(&c, &o.plan, &materials[i]);
-	}
-	if (o.own)
-		own_add(&own, &c, &o.plan, o.own);
+	sources_add(&sources, &c, &o);
 	r.corpus = &c;
 	r.held_out = !o.fitting;
-	evaluate(&r);
+	evaluate(&r, o.entries);
 	print_report(&r);
 	if (o.prints_figures)
 		figures_print(&r.figures);
@@ -173,8 +218,6 @@ int main(int argc, char **argv)
 		kept = floors_hold(o.floors, o.corpus, &r.figures);
 	release_report(&r);
 	corpus_release(&c);
-	own_release(&own);
-	for (i = 0; i < GENERATED_CLASSES; i++)
-		material_release(&materials[i]);
+	sources_release(&sources);
 	return kept ? 0 : 1;
 }
