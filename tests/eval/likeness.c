@@ -136,6 +136,7 @@ static void print_report(struct report *r)
 	report_errors(r);
 	report_groups(r);
 	report_edits(r);
+	report_measures(r);
 }
 
 static void release_report(struct report *r)
