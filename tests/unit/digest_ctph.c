@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
-#include "core/kernel/kernel.h"
 #include "tests/unit/ssdeep_texts.h"
+#include "tests/unit/variants.h"
 
 /* SiSe and ssdeep in one scan say what each says alone; that this is right is
  * for digest_sise.c and digest_ssdeep.c. */
@@ -148,14 +148,6 @@ int main(void)
 		cmocka_unit_test(all_small_lengths),
 		cmocka_unit_test(large_inputs),
 	};
-	size_t i, variants;
-	const struct kernel_ops *all = kernel_all(&variants);
-	int failed = 0;
 
-	for (i = 0; i < variants; i++) {
-		kernel_use(&all[i]);
-		failed += cmocka_run_group_tests_name(all[i].name, tests, NULL,
-						      NULL);
-	}
-	return failed;
+	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
 }

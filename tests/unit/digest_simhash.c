@@ -5,6 +5,7 @@
 #include "core/kernel/kernel.h"
 #include "core/kernel/window_impl.h"
 #include "tests/unit/recipe.h"
+#include "tests/unit/variants.h"
 
 static struct simhash simhash;
 
@@ -305,28 +306,6 @@ static void pinned_values(void **state)
 	tsv_close(&lines);
 }
 
-/* ---- every test with every variant of the kernels ---- */
-
-#define MAX_VARIANTS 4
-
-static int use_variant(void **state)
-{
-	kernel_use(*state);
-	return 0;
-}
-
-static struct CMUnitTest with_variant(struct CMUnitTest test,
-				      const struct kernel_ops *ops)
-{
-	char *name;
-
-	assert_true(asprintf(&name, "%s, %s", test.name, ops->name) >= 0);
-	test.name = name;
-	test.setup_func = use_variant;
-	test.initial_state = (void *)ops;
-	return test;
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -342,18 +321,6 @@ int main(void)
 		cmocka_unit_test(the_check_notices_a_wrong_value),
 		cmocka_unit_test(pinned_values),
 	};
-	const size_t test_count = sizeof(tests) / sizeof(tests[0]);
-	static struct CMUnitTest all[MAX_VARIANTS * 11];
-	const struct kernel_ops *variants;
-	size_t i, k, count, n = 0;
-	int failed;
 
-	variants = kernel_all(&count);
-	for (i = 0; i < count; i++)
-		for (k = 0; k < test_count; k++)
-			all[n++] = with_variant(tests[k], &variants[i]);
-	failed = _cmocka_run_group_tests("tests", all, n, NULL, NULL);
-	while (n-- > 0)
-		free((void *)all[n].name);
-	return failed;
+	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -3,9 +3,9 @@
 
 #include "core/base/hex.h"
 #include "core/digest/sise.h"
-#include "core/kernel/kernel.h"
 #include "tests/unit/recipe.h"
 #include "tests/unit/sise_model.h"
+#include "tests/unit/variants.h"
 
 #define DIR "tests/vectors/sise/"
 #define UNCUT ((size_t)INT32_MAX)
@@ -254,14 +254,6 @@ int main(void)
 		cmocka_unit_test(larger_inputs_give_what_the_model_gives),
 		cmocka_unit_test(the_largest_rolling_value_is_no_trigger),
 	};
-	size_t i, variants;
-	const struct kernel_ops *all = kernel_all(&variants);
-	int failed = 0;
 
-	for (i = 0; i < variants; i++) {
-		kernel_use(&all[i]);
-		failed += cmocka_run_group_tests_name(all[i].name, tests, NULL,
-						      NULL);
-	}
-	return failed;
+	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
 }

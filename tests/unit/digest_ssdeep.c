@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
-#include "core/kernel/kernel.h"
 #include "tests/unit/recipe.h"
 #include "tests/unit/ssdeep_texts.h"
+#include "tests/unit/variants.h"
 
 #define INPUTS "tests/vectors/sise/inputs.tsv"
 
@@ -293,14 +293,6 @@ int main(void)
 		cmocka_unit_test(what_is_no_signature_is_refused),
 		cmocka_unit_test(text_and_back),
 	};
-	size_t i, variants;
-	const struct kernel_ops *all = kernel_all(&variants);
-	int failed = 0;
 
-	for (i = 0; i < variants; i++) {
-		kernel_use(&all[i]);
-		failed += cmocka_run_group_tests_name(all[i].name, tests, NULL,
-						      NULL);
-	}
-	return failed;
+	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
 }
