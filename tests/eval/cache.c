@@ -36,7 +36,7 @@ static bool is_here(const struct cache *cache, size_t file)
 /* Drops the half that was used longest ago, roughly, but one file. */
 static void make_room(struct cache *cache, size_t keep)
 {
-	uint64_t oldest = cache->now, i;
+	uint64_t oldest, i;
 	size_t least = cache->values / 2;
 
 	while (cache->values > least) {

@@ -121,8 +121,10 @@ static void evaluate(struct report *r, size_t entries)
 		listing_init(&r->listings[i], r->corpus, ix, thresholds[i],
 			     r->held_out);
 	pairs_add_kin(&r->pairs, r->corpus, r->held_out);
-	for (i = 0; i < LISTINGS; i++)
-		pairs_add_listed(&r->pairs, &r->listings[i], entries);
+	for (i = 0; i < LISTINGS; i++) {
+		listing_sample(&r->listings[i], entries);
+		pairs_add_listed(&r->pairs, &r->listings[i]);
+	}
 	pairs_finish(&r->pairs, r->corpus, ix);
 	index_free(ix);
 }

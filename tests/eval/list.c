@@ -81,13 +81,9 @@ static bool is_source(const char *path)
 
 static bool is_packed(const struct bytes *b)
 {
-	static const char *const starts[] = { "\x89PNG",
-					      "\xff\xd8\xff",
-					      "%PDF",
-					      "\x1f\x8b",
-					      "\xfd"
-					      "7zXZ",
-					      "PK\x03\x04" };
+	static const char *const starts[] = { "\x89PNG",  "\xff\xd8\xff",
+					      "%PDF",     "\x1f\x8b",
+					      "\3757zXZ", "PK\x03\x04" };
 	size_t i, len;
 
 	for (i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
@@ -99,10 +95,7 @@ static bool is_packed(const struct bytes *b)
 }
 
 static enum class class_of(const char *path, const struct bytes *b) {
-	if (b->len >= 4 && !memcmp(b->data,
-				   "\x7f"
-				   "ELF",
-				   4)) return FOUND_ELF;
+	if (b->len >= 4 && !memcmp(b->data, "\177ELF", 4)) return FOUND_ELF;
 	if (is_packed(b)) return FOUND_PACKED;
 	if (memchr(b->data, 0, b->len)) return FOUND_BINARY;
 	return is_source(path) ? FOUND_SOURCE : FOUND_TEXT;

@@ -73,8 +73,8 @@ static void list_file(struct listing *l, const struct corpus *c,
 			i < LIMIT && entries[i].score >= l->threshold;
 		entries[i].rank = (uint16_t)i;
 	}
-	l->entries[file] = entries;
-	l->counts[file] = count;
+	l->files[file].entries = entries;
+	l->files[file].count = count;
 }
 
 void listing_init(struct listing *l, const struct corpus *c, struct index *ix,
@@ -82,9 +82,10 @@ void listing_init(struct listing *l, const struct corpus *c, struct index *ix,
 {
 	size_t i;
 
-	*l = (struct listing){ .threshold = threshold, .count = c->count };
-	l->entries = allocate(c->count * sizeof(*l->entries));
-	l->counts = allocate(c->count * sizeof(*l->counts));
+	*l = (struct listing){ .threshold = threshold,
+			       .count = c->count,
+			       .share = 1 };
+	l->files = allocate(c->count * sizeof(*l->files));
 	for (i = 0; i < c->count; i++)
 		if (corpus_is_held_out(c, i) == held_out)
 			list_file(l, c, ix, i);
@@ -95,9 +96,36 @@ void listing_release(struct listing *l)
 	size_t i;
 
 	for (i = 0; i < l->count; i++)
-		free(l->entries[i]);
-	free(l->entries);
-	free(l->counts);
+		free(l->files[i].entries);
+	free(l->files);
+}
+
+static size_t listed_count(const struct listing *l)
+{
+	size_t count = 0, i, j;
+
+	for (i = 0; i < l->count; i++)
+		for (j = 0; j < l->files[i].count; j++)
+			count += l->files[i].entries[j].is_listed;
+	return count;
+}
+
+void listing_sample(struct listing *l, size_t most)
+{
+	size_t count = listed_count(l);
+
+	l->share = count > most ? (double)most / (double)count : 1;
+}
+
+/* The same for both ways, so that the truth of a pair serves both. */
+bool listing_counts(const struct listing *l, size_t file, const struct entry *e)
+{
+	uint64_t low = file < e->other ? file : e->other;
+	uint64_t high = file < e->other ? e->other : file;
+	uint64_t state = low << 32 | high;
+
+	return e->is_listed && (double)(draw(&state) >> 11) <
+				       l->share * (double)(UINT64_C(1) << 53);
 }
 
 const struct entry *listing_find(const struct listing *l, size_t file,
@@ -105,8 +133,8 @@ const struct entry *listing_find(const struct listing *l, size_t file,
 {
 	size_t i;
 
-	for (i = 0; i < l->counts[file]; i++)
-		if (l->entries[file][i].other == other)
-			return &l->entries[file][i];
+	for (i = 0; i < l->files[file].count; i++)
+		if (l->files[file].entries[i].other == other)
+			return &l->files[file].entries[i];
 	return NULL;
 }

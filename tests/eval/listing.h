@@ -16,11 +16,17 @@ struct entry {
 	uint16_t rank; /* among the listed, 0 first */
 };
 
+/* The candidates of a file, best score first. */
+struct file_listing {
+	struct entry *entries;
+	size_t count;
+};
+
 struct listing {
 	int threshold;
 	size_t count;
-	struct entry **entries; /* by file: its candidates, best score first */
-	size_t *counts;
+	struct file_listing *files; /* by file */
+	double share;               /* of entries whose truth is looked at */
 };
 
 /* Content i of the corpus is i + 1 there. */
@@ -30,6 +36,12 @@ struct index *listing_index(const struct corpus *c);
 void listing_init(struct listing *l, const struct corpus *c, struct index *ix,
 		  int threshold, bool held_out);
 void listing_release(struct listing *l);
+
+/* From now on a sample of about that many listed entries counts. */
+void listing_sample(struct listing *l, size_t most);
+/* Listed and in the sample. */
+bool listing_counts(const struct listing *l, size_t file,
+		    const struct entry *e);
 
 /* NULL when other was no candidate for the file. */
 const struct entry *listing_find(const struct listing *l, size_t file,

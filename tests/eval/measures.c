@@ -221,9 +221,9 @@ void report_measures(struct report *r)
 	printf("ssdeep: as ssdeep 2.14.1 has it, by the digests of this "
 	       "repository\n");
 	if (c->tlsh)
-		printf("tlsh: digests of Debian's program, up to %zu MiB; at: "
+		printf("tlsh: digests of Debian's program, up to %zu KiB; at: "
 		       "distance\n",
-		       TLSH_LARGEST / MIB);
+		       TLSH_LARGEST / KIB);
 	else
 		printf("tlsh: there is no such program\n");
 	index_free(c->ix);

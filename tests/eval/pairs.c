@@ -40,26 +40,17 @@ void pairs_add_kin(struct pairs *p, const struct corpus *c, bool held_out)
 			add_family(p, c, &c->families[i]);
 }
 
-static size_t listed_count(const struct listing *l)
+void pairs_add_listed(struct pairs *p, const struct listing *l)
 {
-	size_t count = 0, i, j;
+	const struct entry *e;
+	size_t i, j;
 
 	for (i = 0; i < l->count; i++)
-		for (j = 0; j < l->counts[i]; j++)
-			count += l->entries[i][j].is_listed;
-	return count;
-}
-
-void pairs_add_listed(struct pairs *p, const struct listing *l, size_t most)
-{
-	size_t count = listed_count(l), i, j;
-	uint64_t state = 1;
-
-	for (i = 0; i < l->count; i++)
-		for (j = 0; j < l->counts[i]; j++)
-			if (l->entries[i][j].is_listed &&
-			    draw_below(&state, count) < most)
-				add(p, i, l->entries[i][j].other, false);
+		for (j = 0; j < l->files[i].count; j++) {
+			e = &l->files[i].entries[j];
+			if (listing_counts(l, i, e))
+				add(p, i, e->other, false);
+		}
 }
 
 /* Kin first, which then stay. */

@@ -25,8 +25,8 @@ struct pairs {
  * the family is a star of large contents. */
 void pairs_add_kin(struct pairs *p, const struct corpus *c, bool held_out);
 
-/* Those of a listing, or a sample of at most that many. */
-void pairs_add_listed(struct pairs *p, const struct listing *l, size_t most);
+/* Those of a listing that count. */
+void pairs_add_listed(struct pairs *p, const struct listing *l);
 
 /* Sorts, drops repeats, and finds truths and scores. */
 void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix);

@@ -170,14 +170,14 @@ struct quality {
 static void quality_add(struct quality *q, const struct report *r,
 			const struct listing *l, size_t file, size_t at)
 {
-	const struct entry *e = &l->entries[file][at];
+	const struct entry *e = &l->files[file].entries[at];
 	const struct pair *p = pairs_find(&r->pairs, file, e->other);
 	double shared;
 	size_t class;
 
 	q->listed++;
-	if (!p)
-		return; /* not in the sample */
+	if (!p || !listing_counts(l, file, e))
+		return;
 	q->known++;
 	class = pair_class(r->corpus, p);
 	shared = (double)p->truth.shared;
@@ -193,8 +193,8 @@ static void quality_at(struct report *r, const struct listing *l)
 	size_t i, j;
 
 	for (i = 0; i < l->count; i++)
-		for (j = 0; j < l->counts[i]; j++)
-			if (l->entries[i][j].is_listed)
+		for (j = 0; j < l->files[i].count; j++)
+			if (l->files[i].entries[j].is_listed)
 				quality_add(&q, r, l, i, j);
 	printf("\nEntries listed at threshold %d", l->threshold);
 	if (q.known < q.listed)
@@ -245,10 +245,10 @@ static double rank_of_kin(const struct report *r, const struct listing *l,
 			  size_t file)
 {
 	const struct file *files = r->corpus->files;
-	const struct entry *e = l->entries[file];
+	const struct entry *e = l->files[file].entries;
 	size_t i;
 
-	for (i = 0; i < l->counts[file] && e[i].is_listed; i++)
+	for (i = 0; i < l->files[file].count && e[i].is_listed; i++)
 		if (files[e[i].other].family == files[file].family)
 			return 1 / (1.0 + (double)e[i].rank);
 	return 0;
@@ -307,12 +307,11 @@ static void errors_of_listing(const struct report *r, const struct listing *l,
 	size_t i, j;
 
 	for (i = 0; i < l->count; i++)
-		for (j = 0; j < l->counts[i]; j++) {
-			const struct entry *e = &l->entries[i][j];
+		for (j = 0; j < l->files[i].count; j++) {
+			const struct entry *e = &l->files[i].entries[j];
 
-			p = e->is_listed ? pairs_find(&r->pairs, i, e->other) :
-					   NULL;
-			if (p)
+			p = pairs_find(&r->pairs, i, e->other);
+			if (p && listing_counts(l, i, e))
 				error_add(out, pair_class(r->corpus, p),
 					  e->score, (double)p->truth.shared);
 		}
@@ -361,8 +360,8 @@ void report_errors(struct report *r)
 	errors_of_sif(r, &sif);
 	printf("\nScore less true shared percentage, points: mean of the "
 	       "absolute error, and\nmean; of entries listed, and of all pairs "
-	       "of a family by J, listed or not; sif: what "
-	       "that measure alone says\n");
+	       "of a family by J, listed or not;\nsif: what that measure alone "
+	       "says of those with J 0.2 or more\n");
 	print_head("");
 	for (i = 0; i < LISTINGS; i++) {
 		errors_of_listing(r, &r->listings[i], &listed[i]);

@@ -14,8 +14,6 @@
 #include "tests/eval/eval.h"
 #include "tests/eval/listing.h"
 
-extern char **environ;
-
 /* ---- distance ---- */
 
 /* Between two numbers on a circle. */
