@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +159,14 @@ static int threshold_of(const struct comparison *c, enum measure m, size_t most)
 
 /* ---- tables ---- */
 
+static void print_cell(int width, const struct mean *m)
+{
+	if (m->count)
+		printf(" %*.1f", width, 100 * mean_of(m));
+	else
+		printf(" %*s", width, "-");
+}
+
 static void print_line(const struct comparison *c, const struct report *r,
 		       enum measure m, int least)
 {
@@ -182,9 +189,9 @@ static void print_line(const struct comparison *c, const struct report *r,
 	printf("%-8s %4d", measures[m].name,
 	       m == TLSH ? TLSH_FARTHEST - least : least);
 	for (band = 0; band < BANDS; band++)
-		printf(" %7.1f", 100 * mean_of(&recall[band]));
+		print_cell(7, &recall[band]);
 	for (i = 0; i < SIZE_CLASSES; i++)
-		printf(" %6.1f", 100 * mean_of(&sizes[i]));
+		print_cell(6, &sizes[i]);
 	printf("\n");
 }
 
