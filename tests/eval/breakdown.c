@@ -10,7 +10,7 @@
 /* The same figures by where files come from and by what was done to them. */
 
 struct line {
-	char name[25];
+	char name[20];
 	struct mean recall[LISTINGS], error, bias, shared;
 };
 
@@ -49,7 +49,7 @@ static void print_value(double factor, const struct mean *m)
 
 static void line_print(const struct line *line)
 {
-	printf("%-24s %8zu", line->name, line->error.count);
+	printf("%-19s %8zu", line->name, line->error.count);
 	print_value(1, &line->shared);
 	print_value(100, &line->recall[0]);
 	print_value(100, &line->recall[1]);
@@ -66,7 +66,7 @@ static void head_print(const struct report *r, const char *what)
 	for (i = 0; i < LISTINGS; i++)
 		(void)snprintf(recall[i], sizeof(recall[i]), "recall %d",
 			       r->listings[i].threshold);
-	printf("\nPairs of a family %s\n%-24s %8s %9s %9s %9s %9s %9s\n", what,
+	printf("\nPairs of a family %s\n%-19s %8s %9s %9s %9s %9s %9s\n", what,
 	       "", "pairs", "shared", recall[0], recall[1], "error", "bias");
 }
 
@@ -78,10 +78,10 @@ static struct line *group_of(struct line *groups, size_t *count,
 			     const char *name)
 {
 	int len = (int)strcspn(name, "/");
-	char group[25];
+	char group[20];
 	size_t i;
 
-	(void)snprintf(group, sizeof(group), "%.*s", len < 24 ? len : 24, name);
+	(void)snprintf(group, sizeof(group), "%.*s", len < 19 ? len : 19, name);
 	for (i = 0; i < *count; i++)
 		if (!strcmp(groups[i].name, group))
 			return &groups[i];
