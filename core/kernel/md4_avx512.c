@@ -12,6 +12,9 @@
 #define SETS 2
 #define INLINE inline __attribute__((always_inline))
 
+typedef __m512i vector;
+typedef __mmask16 vector_mask;
+
 /* The functions of RFC 1320, section 3.4; the numbers are their truth
  * tables. */
 #define rotate(x, bits) _mm512_rol_epi32(x, bits)
@@ -21,10 +24,6 @@
 
 /* x, or x + y where the mask says so. */
 #define add_if(x, mask, y) _mm512_mask_add_epi32(x, mask, x, y)
-
-struct state {
-	__m512i a, b, c, d;
-};
 
 static TARGET inline __m512i same(uint32_t value)
 {
@@ -39,78 +38,12 @@ static TARGET INLINE __m512i add(__m512i x, __m512i f, __m512i w)
 	return _mm512_add_epi32(x, f);
 }
 
-/* Four steps of a round, the one that begins with word w[4 * i] or w[i]. */
-static TARGET INLINE void round_1(struct state *s, const __m512i w[16], int i)
+static TARGET INLINE vector plus(vector w, uint32_t constant)
 {
-	w += 4 * i;
-	s->a = rotate(add(s->a, choose(s->b, s->c, s->d), w[0]), 3);
-	s->d = rotate(add(s->d, choose(s->a, s->b, s->c), w[1]), 7);
-	s->c = rotate(add(s->c, choose(s->d, s->a, s->b), w[2]), 11);
-	s->b = rotate(add(s->b, choose(s->c, s->d, s->a), w[3]), 19);
+	return _mm512_add_epi32(w, same(constant));
 }
 
-static TARGET INLINE __m512i add_2(__m512i x, __m512i f, __m512i w)
-{
-	return add(x, f, _mm512_add_epi32(w, same(0x5a827999)));
-}
-
-static TARGET INLINE void round_2(struct state *s, const __m512i w[16], int i)
-{
-	w += i;
-	s->a = rotate(add_2(s->a, majority(s->b, s->c, s->d), w[0]), 3);
-	s->d = rotate(add_2(s->d, majority(s->a, s->b, s->c), w[4]), 5);
-	s->c = rotate(add_2(s->c, majority(s->d, s->a, s->b), w[8]), 9);
-	s->b = rotate(add_2(s->b, majority(s->c, s->d, s->a), w[12]), 13);
-}
-
-static TARGET INLINE __m512i add_3(__m512i x, __m512i f, __m512i w)
-{
-	return add(x, f, _mm512_add_epi32(w, same(0x6ed9eba1)));
-}
-
-static TARGET INLINE void round_3(struct state *s, const __m512i w[16], int i)
-{
-	w += (i & 1) * 2 + (i >> 1);
-	s->a = rotate(add_3(s->a, parity(s->b, s->c, s->d), w[0]), 3);
-	s->d = rotate(add_3(s->d, parity(s->a, s->b, s->c), w[8]), 9);
-	s->c = rotate(add_3(s->c, parity(s->d, s->a, s->b), w[4]), 11);
-	s->b = rotate(add_3(s->b, parity(s->c, s->d, s->a), w[12]), 15);
-}
-
-/* A block of each of sets * LANES messages, set by set in small steps: one has
- * to wait for its last step where the other can go on. */
-static TARGET INLINE void add_block(struct state *s, const __m512i (*w)[16],
-				    const __mmask16 *counts, int sets)
-{
-	struct state before[SETS];
-	int i, k;
-
-#pragma GCC unroll 2
-	for (k = 0; k < sets; k++)
-		before[k] = s[k];
-#pragma GCC unroll 4
-	for (i = 0; i < 4; i++)
-#pragma GCC unroll 2
-		for (k = 0; k < sets; k++)
-			round_1(&s[k], w[k], i);
-#pragma GCC unroll 4
-	for (i = 0; i < 4; i++)
-#pragma GCC unroll 2
-		for (k = 0; k < sets; k++)
-			round_2(&s[k], w[k], i);
-#pragma GCC unroll 4
-	for (i = 0; i < 4; i++)
-#pragma GCC unroll 2
-		for (k = 0; k < sets; k++)
-			round_3(&s[k], w[k], i);
-#pragma GCC unroll 2
-	for (k = 0; k < sets; k++) {
-		s[k].a = add_if(before[k].a, counts[k], s[k].a);
-		s[k].b = add_if(before[k].b, counts[k], s[k].b);
-		s[k].c = add_if(before[k].c, counts[k], s[k].c);
-		s[k].d = add_if(before[k].d, counts[k], s[k].d);
-	}
-}
+#include "core/kernel/md4_rounds.h"
 
 /* 4 words of lanes k, k + 4, k + 8, k + 12. */
 static TARGET INLINE __m512i load_rows(const uint8_t *const *at, size_t offset)
