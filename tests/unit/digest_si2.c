@@ -3,6 +3,7 @@
 #include "core/digest/si2.h"
 #include "tests/unit/recipe.h"
 #include "tests/unit/sdhash_inputs.h"
+#include "tests/unit/si2_model.h"
 
 /* Digest of b; seed != 0 cuts it into updates of random lengths. */
 static uint64_t si2_of(struct bytes b, uint64_t seed, size_t max_slots)
@@ -73,57 +74,9 @@ static void recorded_values(void **state)
 
 /* ---- against the definition ---- */
 
-static uint64_t model_fingerprint(uint32_t shingle)
-{
-	uint64_t f = 0xd74307d3fd3382db;
-	unsigned i, k;
-
-	for (i = 0; i < 8; i++) {
-		if (i % 2)
-			f ^= shingle >> (24 - i / 2 * 8) & 0xff;
-		for (k = 0; k < 8; k++)
-			f = f & 1 ? f >> 1 ^ 0xd74307d3fd3382db : f >> 1;
-	}
-	return f;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static uint64_t model(struct bytes b)
-{
-	uint32_t *all = calloc(b.len + 1, sizeof(*all));
-	long sums[64] = { 0 };
-	uint64_t result = 0, f;
-	size_t i, count = b.len < 4 ? 0 : b.len - 3;
-	unsigned bit;
-
-	assert_non_null(all);
-	for (i = 0; i < count; i++)
-		all[i] = (uint32_t)b.data[i] << 24 | b.data[i + 1] << 16 |
-			 b.data[i + 2] << 8 | b.data[i + 3];
-	qsort(all, count, sizeof(*all), by_value);
-	for (i = 0; i < count; i++) {
-		if (i > 0 && all[i] == all[i - 1])
-			continue;
-		f = model_fingerprint(all[i]);
-		for (bit = 0; bit < 64; bit++)
-			sums[bit] += f >> bit & 1 ? 1 : -1;
-	}
-	for (bit = 0; bit < 64; bit++)
-		if (sums[bit] > 0)
-			result |= UINT64_C(1) << bit;
-	free(all);
-	return result;
-}
-
 static void compare_with_model(struct bytes b, uint64_t seed, size_t max_slots)
 {
-	if (si2_of(b, seed, max_slots) != model(b))
+	if (si2_of(b, seed, max_slots) != si2_model(b))
 		fail_msg("seed %llu, %zu bytes", (unsigned long long)seed,
 			 b.len);
 }
@@ -185,7 +138,7 @@ static void all_fingerprints_share_a_bit(void **state)
 	(void)state;
 	assert_int_equal(si2_init(&s), 0);
 	while (count < 3000) {
-		f = model_fingerprint(++shingle);
+		f = si2_model_fingerprint(++shingle);
 		if (!(f >> 21 & 1))
 			continue;
 		store_be32(bytes, shingle);

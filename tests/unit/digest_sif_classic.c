@@ -4,36 +4,7 @@
 
 #include "core/digest/sif.h"
 #include "tests/unit/recipe.h"
-
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The definition, window by window; the caller frees it. */
-static uint32_t *model(struct bytes b, uint32_t base, unsigned zero_bits,
-		       size_t *count_out)
-{
-	uint32_t *all = calloc(b.len + 1, sizeof(*all));
-	size_t i, k, kept = 0, count = 0;
-	uint64_t f;
-
-	assert_non_null(all);
-	for (i = 0; i + 50 <= b.len; i++) {
-		for (f = 0, k = 0; k < 50; k++)
-			f = (f * base + b.data[i + k]) % (UINT64_C(1) << 30);
-		if (f % (UINT64_C(1) << zero_bits) == 0)
-			all[count++] = (uint32_t)f;
-	}
-	qsort(all, count, sizeof(*all), by_value);
-	for (i = 0; i < count; i++)
-		if (i == 0 || all[i] != all[i - 1])
-			all[kept++] = all[i];
-	*count_out = kept;
-	return all;
-}
+#include "tests/unit/sif_classic_model.h"
 
 /* seed != 0 cuts b into updates of random lengths. */
 static void feed(struct sif_classic *s, struct bytes b, uint64_t seed)
@@ -52,7 +23,7 @@ static void compare_with_model(struct bytes b, uint32_t base,
 			       unsigned zero_bits, uint64_t seed)
 {
 	size_t have_count, want_count;
-	uint32_t *want = model(b, base, zero_bits, &want_count);
+	uint32_t *want = sif_classic_model(b, base, zero_bits, &want_count);
 	const uint32_t *have;
 	struct sif_classic s;
 

@@ -5,65 +5,12 @@
 #include "core/kernel/kernel.h"
 #include "core/kernel/window_impl.h"
 #include "tests/unit/recipe.h"
+#include "tests/unit/simhash_model.h"
 #include "tests/unit/variants.h"
 
 static struct simhash simhash;
 
-/* ---- the definition, with sorted arrays ---- */
-
-struct window {
-	uint64_t key;
-	uint64_t value;
-};
-
-static int by_key(const void *a, const void *b)
-{
-	const struct window *x = a, *y = b;
-
-	return (x->key > y->key) - (x->key < y->key);
-}
-
-/* The distinct windows in the order of their keys. */
-static size_t distinct_windows(struct bytes b, struct window **out)
-{
-	struct window *all = calloc(b.len + 1, sizeof(*all));
-	size_t i, n = 0, count = b.len < 8 ? 0 : b.len - 7;
-
-	assert_non_null(all);
-	for (i = 0; i < count; i++) {
-		all[i].key = XXH3_64bits_withSeed(b.data + i, 8, 1);
-		all[i].value = XXH3_64bits(b.data + i, 8);
-	}
-	qsort(all, count, sizeof(*all), by_key);
-	for (i = 0; i < count; i++)
-		if (i == 0 || all[i].key != all[i - 1].key)
-			all[n++] = all[i];
-	*out = all;
-	return n;
-}
-
-static uint64_t model(struct bytes b)
-{
-	struct window *windows;
-	size_t i, n = distinct_windows(b, &windows);
-	uint64_t result = 0;
-	long sum;
-	int bit;
-
-	if (n > 65536)
-		n = 65536;
-	for (bit = 0; bit < 64; bit++) {
-		sum = 0;
-		for (i = 0; i < n; i++)
-			sum += windows[i].value >> bit & 1 ? 1 : -1;
-		if (sum > 0)
-			result |= UINT64_C(1) << bit;
-	}
-	free(windows);
-	if (b.len > 0 && b.len < 8)
-		return XXH3_64bits(b.data, b.len);
-	return result;
-}
+/* ---- against the definition, with sorted arrays ---- */
 
 static uint64_t simhash_of(struct bytes b, uint64_t seed)
 {
@@ -86,7 +33,7 @@ static int check(struct bytes b, uint64_t want, uint64_t seed)
 
 static void compare_with_model(struct bytes b, uint64_t seed)
 {
-	if (!check(b, model(b), seed))
+	if (!check(b, simhash_model(b), seed))
 		fail_msg("seed %llu, %zu bytes", (unsigned long long)seed,
 			 b.len);
 }
@@ -283,8 +230,8 @@ static void the_check_notices_a_wrong_value(void **state)
 	struct bytes b = recipe_random(1, 10000);
 
 	(void)state;
-	assert_true(check(b, model(b), 1));
-	assert_false(check(b, model(b) ^ 1, 1));
+	assert_true(check(b, simhash_model(b), 1));
+	assert_false(check(b, simhash_model(b) ^ 1, 1));
 	free(b.data);
 }
 
