@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/digest/digest.h"
+#include "core/digest/sif.h"
 
 /*
  * What kinfs remembers about a tree, on LMDB.
@@ -238,6 +239,16 @@ int catalog_content_each(struct catalog_txn *txn,
 			 int (*each)(void *arg, uint32_t content,
 				     const struct digests *d),
 			 void *arg);
+
+/* Its sif alone, which is what is compared.  -ENOENT also when it has none. */
+int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
+		       struct sif_sketch *out);
+
+/* Every content that has one, in ascending order of id. */
+int catalog_sketch_each(struct catalog_txn *txn,
+			int (*each)(void *arg, uint32_t content,
+				    const struct sif_sketch *sketch),
+			void *arg);
 
 /* The files with that content, in order of device, inode, generation. */
 int catalog_copies_each(struct catalog_txn *txn, uint32_t content,

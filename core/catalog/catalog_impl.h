@@ -19,15 +19,17 @@
  *   names       parent file, name -> file
  *   links       file, parent file, name -> nothing: names, the other way round
  *   contents    content -> struct digests without the texts
- *   texts       content -> the texts that its set says, in order of
- *               enum digest_id, each length 4, bytes; nothing without any
+ *   texts       content -> the texts that its set says, without sif, in order
+ *               of enum digest_id, each length 4, bytes; nothing without any
+ *   sketches    content -> its sif: distinct 8, window 2, values 6 each
  *   identities  xxh128, size -> content
  *   copies      content, file -> nothing
  *   pending     file -> nothing
  *
  * The texts are apart because everything else of all contents is read at
- * every start.  Contents, texts and the first copy of a content are always
- * appended (ids only grow), which fills their pages to the end.
+ * every start, the sketches because they are what is compared.  Contents,
+ * texts, sketches and the first copy of a content are always appended (ids
+ * only grow), which fills their pages to the end.
  *
  * Every record has a fixed length or is checked on reading; bytes that make
  * no sense are -EUCLEAN, whatever they are.
@@ -39,13 +41,14 @@ enum catalog_db {
 	DB_LINKS,
 	DB_CONTENTS,
 	DB_TEXTS,
+	DB_SKETCHES,
 	DB_IDENTITIES,
 	DB_COPIES,
 	DB_PENDING,
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 2
+#define CATALOG_VERSION 3
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 
@@ -62,6 +65,9 @@ enum catalog_db {
 #define IDENTITY_KEY_BYTES 24
 #define COPY_KEY_BYTES (CONTENT_KEY_BYTES + FILE_KEY_BYTES)
 #define META_BYTES 88
+
+/* Those in the texts. */
+#define CATALOG_TEXTS (DIGEST_TEXTS & ~DIGEST_BIT(DIGEST_SIF))
 
 struct catalog_meta {
 	uint32_t digest_set;
@@ -215,6 +221,16 @@ int id_list_append(struct id_list *list, uint32_t id);
 
 /* Of an ascending list; false when it is not there. */
 bool id_list_remove(struct id_list *list, uint32_t id);
+
+/* ---- sketch.c ---- */
+
+int sketch_decode(const MDB_val *bytes, struct sif_sketch *out);
+
+/* text as sif_format() makes it; id as a key, the greatest so far. */
+int sketch_put(struct catalog_txn *txn, const uint8_t *id, const char *text);
+
+/* The reverse; free() the text. */
+int sketch_text(struct catalog_txn *txn, uint32_t content, char **text_out);
 
 /* ---- content.c ---- */
 

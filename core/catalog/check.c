@@ -271,14 +271,19 @@ static int check_texts_of(struct check *c, uint32_t content,
 			  const struct digests *d)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
-	bool listed;
-	bool wanted = d->set & DIGEST_TEXTS;
-	int err;
+	bool wanted = d->set & CATALOG_TEXTS;
+	bool sketch = d->set & DIGEST_BIT(DIGEST_SIF);
+	int err, sketch_err;
 
 	store_be32(id, content);
-	listed = txn_has(c->txn, DB_TEXTS, id, sizeof(id), &err);
-	if (!err && wanted != listed)
+	wanted ^= txn_has(c->txn, DB_TEXTS, id, sizeof(id), &err);
+	sketch ^= txn_has(c->txn, DB_SKETCHES, id, sizeof(id), &sketch_err);
+	err = err ?: sketch_err;
+	if (!err && wanted)
 		err = note_content(c, content, "texts and digest set disagree");
+	if (!err && sketch)
+		err = note_content(c, content,
+				   "sketch and digest set disagree");
 	return err;
 }
 
@@ -351,6 +356,26 @@ static int check_texts(struct check *c, const MDB_val *key,
 				 err;
 }
 
+static int check_sketch(struct check *c, const MDB_val *key,
+			const MDB_val *value)
+{
+	struct sif_sketch sketch;
+	struct digests d;
+	uint32_t content;
+	int found;
+
+	if (content_id_decode(key, &content))
+		return note(c, "a sketch with a wrong key");
+	found = content_find(c, content, &d);
+	if (found < 0)
+		return found;
+	if (!found)
+		return note_content(c, content, "a sketch and no record");
+	if (sketch_decode(value, &sketch))
+		return note_content(c, content, "an unreadable sketch");
+	return 0;
+}
+
 static int check_identity(struct check *c, const MDB_val *key,
 			  const MDB_val *value)
 {
@@ -395,7 +420,8 @@ static const struct table tables[] = {
 	{ DB_FILES, check_file },          { DB_PENDING, check_pending_mark },
 	{ DB_NAMES, check_name },          { DB_LINKS, check_link },
 	{ DB_CONTENTS, check_content },    { DB_TEXTS, check_texts },
-	{ DB_IDENTITIES, check_identity }, { DB_COPIES, check_copy },
+	{ DB_SKETCHES, check_sketch },     { DB_IDENTITIES, check_identity },
+	{ DB_COPIES, check_copy },
 };
 
 static int check_table(struct check *c, const struct table *t)

@@ -39,6 +39,8 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 	if (!err && texts.len)
 		err = txn_append(txn, DB_TEXTS, id, sizeof(id), texts.data,
 				 texts.len);
+	if (!err && (d->set & DIGEST_BIT(DIGEST_SIF)))
+		err = sketch_put(txn, id, d->text[DIGEST_SIF]);
 	if (!err)
 		err = txn_put(txn, DB_IDENTITIES, identity, sizeof(identity),
 			      id, sizeof(id));
@@ -84,11 +86,12 @@ static int content_load(struct catalog_txn *txn, uint32_t content,
 	return err ? err : content_decode(&value, out);
 }
 
-static int texts_delete(struct catalog_txn *txn, const uint8_t *id)
+static int long_delete(struct catalog_txn *txn, enum catalog_db db,
+		       const uint8_t *id)
 {
-	int err = verify_value(txn->catalog, DB_TEXTS, id, CONTENT_KEY_BYTES);
+	int err = verify_value(txn->catalog, db, id, CONTENT_KEY_BYTES);
 
-	return err ? err : txn_delete(txn, DB_TEXTS, id, CONTENT_KEY_BYTES);
+	return err ? err : txn_delete(txn, db, id, CONTENT_KEY_BYTES);
 }
 
 static int content_delete(struct catalog_txn *txn, uint32_t content)
@@ -104,8 +107,10 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	store_be32(id, content);
 	identity_key_store(&d, identity);
 	err = txn_delete(txn, DB_CONTENTS, id, sizeof(id));
-	if (!err && (d.set & DIGEST_TEXTS))
-		err = texts_delete(txn, id);
+	if (!err && (d.set & CATALOG_TEXTS))
+		err = long_delete(txn, DB_TEXTS, id);
+	if (!err && (d.set & DIGEST_BIT(DIGEST_SIF)))
+		err = long_delete(txn, DB_SKETCHES, id);
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES, identity,
 				 sizeof(identity));
@@ -171,8 +176,10 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 	err = content_load(txn, content, &d);
 	if (err)
 		return err;
-	if (d.set & DIGEST_TEXTS)
+	if (d.set & CATALOG_TEXTS)
 		err = texts_get(txn, content, &d);
+	if (!err && (d.set & DIGEST_BIT(DIGEST_SIF)))
+		err = sketch_text(txn, content, &d.text[DIGEST_SIF]);
 	if (err)
 		digests_release(&d);
 	else

@@ -122,7 +122,7 @@ int texts_store(const struct digests *d, struct buf *out)
 	int err = 0;
 
 	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		if (!(d->set & DIGEST_TEXTS & DIGEST_BIT(id)))
+		if (!(d->set & CATALOG_TEXTS & DIGEST_BIT(id)))
 			continue;
 		len = strlen(d->text[id]);
 		store_le32(length, (uint32_t)len);
@@ -161,7 +161,7 @@ int texts_decode(const MDB_val *bytes, struct digests *d)
 	int err = 0;
 
 	for (id = 0; id < DIGEST_COUNT && !err; id++)
-		if (d->set & DIGEST_TEXTS & DIGEST_BIT(id))
+		if (d->set & CATALOG_TEXTS & DIGEST_BIT(id))
 			err = text_decode(&rest, &d->text[id]);
 	if (!err && rest.mv_size)
 		err = -EUCLEAN;

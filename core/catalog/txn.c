@@ -13,6 +13,7 @@ const char *const catalog_db_names[DB_COUNT] = {
 	[DB_LINKS] = "links",
 	[DB_CONTENTS] = "contents",
 	[DB_TEXTS] = "texts",
+	[DB_SKETCHES] = "sketches",
 	[DB_IDENTITIES] = "identities",
 	[DB_COPIES] = "copies",
 	[DB_PENDING] = "pending",

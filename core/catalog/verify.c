@@ -25,7 +25,7 @@
  */
 #define PAGES_BEYOND_MAX (UINT64_C(1) << 26)
 
-enum tree_kind { TREE_FREE, TREE_MAIN, TREE_PLAIN, TREE_TEXTS };
+enum tree_kind { TREE_FREE, TREE_MAIN, TREE_PLAIN, TREE_LONG };
 
 struct file_map {
 	const uint8_t *bytes;
@@ -233,24 +233,30 @@ static int big_value(struct walk *w, struct node *n)
 	w->counted.overflow_pages += count;
 	page = page_at(f, number);
 	n->value = page + LMDB_PAGE_HEADER_BYTES;
-	if (w->kind != TREE_TEXTS && !lmdb_is_run(page, number, count))
+	if (w->kind != TREE_LONG && !lmdb_is_run(page, number, count))
 		return -EUCLEAN;
 	return 0;
+}
+
+static bool has_name(const struct node *n, enum catalog_db db)
+{
+	const char *name = catalog_db_names[db];
+
+	return n->key_len == strlen(name) &&
+	       memcmp(n->key, name, n->key_len) == 0;
 }
 
 /* A tree below the main one: a database. */
 static int sub_tree(struct walk *w, const struct node *n)
 {
-	const char *name = catalog_db_names[DB_TEXTS];
-	bool texts = n->key_len == strlen(name) &&
-		     memcmp(n->key, name, n->key_len) == 0;
+	bool is_long = has_name(n, DB_TEXTS) || has_name(n, DB_SKETCHES);
 	struct lmdb_tree sub;
 
 	if (w->kind != TREE_MAIN || n->flags != LMDB_NODE_TREE ||
 	    n->number != LMDB_TREE_BYTES)
 		return -EUCLEAN;
 	lmdb_tree_load(n->value, &sub);
-	return walk_tree(w->f, texts ? TREE_TEXTS : TREE_PLAIN, &sub);
+	return walk_tree(w->f, is_long ? TREE_LONG : TREE_PLAIN, &sub);
 }
 
 static int walk_value(struct walk *w, struct node *n)

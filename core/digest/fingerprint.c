@@ -58,7 +58,7 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 	else if (wants(fp, DIGEST_RDC))
 		err = rdc_init(&fp->rdc, RDC_WINDOW, RDC_HORIZON);
 	if (!err && wants(fp, DIGEST_SIF))
-		err = sif_init(&fp->sif, SIF_WINDOW, SIF_VALUES);
+		err = sif_init(&fp->sif, SIF_WINDOW, SIF_MAX_VALUES);
 	if (!err && wants(fp, DIGEST_SDHASH)) {
 		fp->sdhash = calloc(1, sizeof(*fp->sdhash));
 		err = fp->sdhash ? 0 : -ENOMEM;
@@ -96,7 +96,7 @@ static void begin(struct fingerprint *fp, uint64_t expected)
 	if (wants(fp, DIGEST_SIMHASH))
 		simhash_init(&fp->simhash);
 	if (wants(fp, DIGEST_SIF))
-		sif_begin(&fp->sif);
+		sif_begin(&fp->sif, sif_values(expected));
 	if (wants(fp, DIGEST_RDC))
 		rdc_begin(&fp->rdc);
 }
@@ -232,6 +232,7 @@ static int format_sise(struct fingerprint *fp, struct buf *out)
 static int format_sif(struct fingerprint *fp, struct buf *out)
 {
 	sif_final(&fp->sif, &fp->result.sif);
+	sif_cut(&fp->result.sif, sif_values(fp->size));
 	return sif_format(&fp->result.sif, out);
 }
 

@@ -174,21 +174,30 @@ int sif_init(struct sif *s, unsigned window, size_t max)
 	if (window < SIF_MIN_WINDOW || window > SIF_MAX_WINDOW || max < 2 ||
 	    max > SIF_MAX_VALUES)
 		return -EINVAL;
-	s->max = max;
 	for (i = 0; i < 256; i++) {
 		byte = (uint8_t)i;
 		values[i] = XXH3_64bits(&byte, 1);
 	}
 	kernel_sif_init(&s->table, values, window);
 	s->kernel = kernel_best()->sif;
-	sif_begin(s);
+	sif_begin(s, max);
 	return 0;
 }
 
-void sif_begin(struct sif *s)
+size_t sif_values(uint64_t size)
+{
+	if (size <= (uint64_t)SIF_VALUES * SIF_SHARE)
+		return SIF_VALUES;
+	if (size >= (uint64_t)SIF_MAX_VALUES * SIF_SHARE)
+		return SIF_MAX_VALUES;
+	return (size_t)(size / SIF_SHARE);
+}
+
+void sif_begin(struct sif *s, size_t max)
 {
 	size_t i;
 
+	s->max = max;
 	s->bound = UINT64_MAX;
 	s->fill = 0;
 	s->count = 0;
@@ -235,15 +244,28 @@ static uint64_t estimate(const uint64_t *values, size_t count)
 	return number > count ? number : count + 1;
 }
 
+/* A full sketch may be one of many. */
+static void count_distinct(struct sif_sketch *sketch, bool full)
+{
+	sketch->distinct = full ? estimate(sketch->values, sketch->count) :
+				  sketch->count;
+}
+
 void sif_final(struct sif *s, struct sif_sketch *out)
 {
 	settle(s);
 	out->window = s->table.window;
 	out->count = s->count;
 	memcpy(out->values, s->values, s->count * sizeof(s->values[0]));
-	out->distinct = s->count;
-	if (s->count == s->max)
-		out->distinct = estimate(s->values, s->count);
+	count_distinct(out, s->count == s->max);
+}
+
+void sif_cut(struct sif_sketch *sketch, size_t max)
+{
+	if (sketch->count < max)
+		return;
+	sketch->count = max;
+	count_distinct(sketch, true);
 }
 
 static bool is_complete(const struct sif_sketch *sketch)
@@ -337,9 +359,7 @@ int sif_merge(struct sif_sketch *into, const struct sif_sketch *from,
 		return -EINVAL;
 	while (both.count < max && walk_on(&w) && w.value <= known)
 		both.values[both.count++] = w.value;
-	both.distinct = both.count;
-	if (both.count == max || known != UINT64_MAX)
-		both.distinct = estimate(both.values, both.count);
+	count_distinct(&both, both.count == max || known != UINT64_MAX);
 	*into = both;
 	return 0;
 }

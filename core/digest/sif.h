@@ -31,6 +31,10 @@
  * possible among the k smallest: with 40 bits, two unrelated files of 10^9
  * windows would share one value in ten comparisons, with 48 one in 2000.  Also
  * 48 bits are exactly 8 characters.
+ *
+ * How many values a file keeps depends on its size (sif_values()): a passage
+ * is found in a file many times as large only when values of it are among
+ * those that were kept, and larger files are few.
  */
 #define SIF_WINDOW 16
 #define SIF_MIN_WINDOW 4
@@ -38,6 +42,7 @@
 #define SIF_MAX_WINDOW 32
 #define SIF_VALUES 128
 #define SIF_MAX_VALUES 1024
+#define SIF_SHARE 128 /* bytes to a value between the two */
 #define SIF_BITS 48
 #define SIF_RECENT 512
 #define SIF_ROOM (2 * SIF_MAX_VALUES + 512)
@@ -53,11 +58,11 @@ struct sif_sketch {
 	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
 };
 
-/* The state, 52 KiB; of it, the default number of values touches 22. */
+/* The state, 52 KiB; of it, the least number of values touches 22. */
 struct sif {
 	struct kernel_sif_table table;
 	const struct kernel_sif *kernel;
-	size_t max;     /* values to keep: k */
+	size_t max;     /* values to keep */
 	uint64_t bound; /* no larger hash is of interest any more */
 	size_t fill;    /* bytes in last: one less than a window has, but at
 			 * the start */
@@ -69,13 +74,17 @@ struct sif {
 	uint64_t recent[SIF_RECENT]; /* values already dealt with */
 };
 
+/* k for a file of so many bytes: SIF_VALUES up to SIF_SHARE times as many,
+ * then one in SIF_SHARE up to SIF_MAX_VALUES. */
+size_t sif_values(uint64_t size);
+
 /* window SIF_MIN_WINDOW..SIF_MAX_WINDOW, max 2..SIF_MAX_VALUES (-EINVAL
  * else). */
 int sif_init(struct sif *s, unsigned window, size_t max);
 
 /* Any number of files one after the other: begin, update..., final.  init
- * has begun the first. */
-void sif_begin(struct sif *s);
+ * has begun the first.  max as for init. */
+void sif_begin(struct sif *s, size_t max);
 void sif_update(struct sif *s, const void *data, size_t len);
 
 /* A file of fewer bytes than the window has no fingerprints. */
@@ -83,9 +92,17 @@ void sif_final(struct sif *s, struct sif_sketch *out);
 
 /* ---- sketches ---- */
 
+/* Leaves at most max values, 2..SIF_MAX_VALUES: the sketch that the file would
+ * have had with them. */
+void sif_cut(struct sif_sketch *sketch, size_t max);
+
 /* Appends "sif1:16:<distinct>:<values>", 8 characters for a value: base64 of
  * its 6 bytes, big-endian.  -ENOMEM. */
 int sif_format(const struct sif_sketch *sketch, struct buf *out);
+
+/* Whether these can be the smallest values of distinct ones.  Whoever makes a
+ * sketch of foreign bytes asks for it. */
+bool sif_is_sound(const struct sif_sketch *sketch);
 
 /* -EINVAL when text is no sketch; out is not specified then. */
 int sif_parse(const char *text, size_t len, struct sif_sketch *out);

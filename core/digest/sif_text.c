@@ -59,13 +59,26 @@ static bool read_values(const char *at, size_t count, struct sif_sketch *out)
 {
 	size_t i;
 
-	for (i = 0; i < count; i++) {
-		if (!read_value(at + i * VALUE_CHARS, &out->values[i]) ||
-		    (i > 0 && out->values[i] <= out->values[i - 1]))
+	for (i = 0; i < count; i++)
+		if (!read_value(at + i * VALUE_CHARS, &out->values[i]))
 			return false;
-	}
 	out->count = count;
 	return true;
+}
+
+bool sif_is_sound(const struct sif_sketch *sketch)
+{
+	size_t i;
+
+	if (sketch->window < SIF_MIN_WINDOW ||
+	    sketch->window > SIF_MAX_WINDOW || sketch->count > SIF_MAX_VALUES)
+		return false;
+	for (i = 1; i < sketch->count; i++)
+		if (sketch->values[i] <= sketch->values[i - 1])
+			return false;
+	/* What is left out is larger than what is not. */
+	return sketch->distinct == sketch->count ||
+	       (sketch->distinct > sketch->count && sketch->count >= 2);
 }
 
 int sif_parse(const char *text, size_t len, struct sif_sketch *out)
@@ -79,17 +92,12 @@ int sif_parse(const char *text, size_t len, struct sif_sketch *out)
 		return -EINVAL;
 	at += prefix_len;
 	if (!read_number(&at, end, &window) ||
-	    !read_number(&at, end, &out->distinct) || window < SIF_MIN_WINDOW ||
-	    window > SIF_MAX_WINDOW)
+	    !read_number(&at, end, &out->distinct) || window > SIF_MAX_WINDOW)
 		return -EINVAL;
 	out->window = (unsigned)window;
 	rest = (size_t)(end - at);
 	if (rest % VALUE_CHARS || rest / VALUE_CHARS > SIF_MAX_VALUES ||
 	    !read_values(at, rest / VALUE_CHARS, out))
 		return -EINVAL;
-	/* What is left out is larger than what is not. */
-	if (out->distinct < out->count ||
-	    (out->distinct > out->count && out->count < 2))
-		return -EINVAL;
-	return 0;
+	return sif_is_sound(out) ? 0 : -EINVAL;
 }

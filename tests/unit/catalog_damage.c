@@ -36,7 +36,7 @@ static void add_long_signature(struct catalog_txn *txn, uint64_t inode)
 {
 	struct file_key key = key_of(inode);
 	struct file_identity id = identity_of(inode);
-	char text[64];
+	char text[128];
 	struct digests d = digests_of(inode, text, sizeof(text));
 	char *signature = malloc(9000);
 
@@ -410,7 +410,7 @@ static void assert_found(struct sample *s, enum catalog_db db, const void *key,
 static void test_the_check_finds_what_contradicts_itself(void **state)
 {
 	struct sample *s = *state;
-	char text[64];
+	char text[128];
 	struct digests d = digests_of(2, text, sizeof(text));
 	struct file_key file = key_of(2), pending = key_of(7), none = key_of(5);
 	struct file_key parent = key_of(100000);

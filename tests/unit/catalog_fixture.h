@@ -52,20 +52,22 @@ static inline struct file_key key_of(uint64_t inode)
 	return (struct file_key){ .inode = inode };
 }
 
-/* The digests of the nth made-up content.  text holds those that are
- * kept as text: each a character shorter. */
+/* The digests of the nth made-up content.  text, of 64 bytes or more, holds
+ * those that are texts. */
 static inline struct digests digests_of(uint64_t n, char *text, size_t len)
 {
 	uint64_t state = n;
 	struct digests d = { .set = DIGEST_DEFAULT, .size = n % 100000 };
+	size_t half = len / 2;
 
 	memcpy(d.xxh128, &n, sizeof(n));
 	memset(d.xxh128 + 8, 0x5a, 8);
 	d.simhash = next_random(&state);
 	memset(d.traits, (int)(n % 64), sizeof(d.traits));
-	(void)snprintf(text, len, "6144(%llu):made-up", (unsigned long long)n);
+	(void)snprintf(text, half, "6144(%llu):made", (unsigned long long)n);
+	(void)snprintf(text + half, len - half, "sif1:16:1:%08x", (unsigned)n);
 	d.text[DIGEST_SISE] = text;
-	d.text[DIGEST_SIF] = text + 1;
+	d.text[DIGEST_SIF] = text + half;
 	d.text[DIGEST_SSDEEP] = text + 2;
 	return d;
 }

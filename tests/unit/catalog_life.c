@@ -323,7 +323,7 @@ static void test_equal_hashes_of_other_sizes_are_other_contents(void **state)
 	struct catalog_txn *txn = begin_write(f);
 	struct file_key a = key_of(1), b = key_of(2);
 	struct file_identity id = { .size = 8 };
-	char text[64];
+	char text[128];
 	struct digests d = digests_of(8, text, sizeof(text));
 	struct catalog_counts n;
 
@@ -343,7 +343,7 @@ static void test_what_cannot_be_true_is_refused(void **state)
 	struct catalog_txn *txn = begin_write(f);
 	struct file_key key = key_of(5);
 	struct file_identity id = identity_of(8);
-	char text[64];
+	char text[128];
 	struct digests d = digests_of(9, text, sizeof(text));
 
 	/* Digests of nine bytes are not those of a file of eight. */

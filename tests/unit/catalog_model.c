@@ -294,7 +294,7 @@ static void op_fresh(struct program *p, struct catalog_txn *txn)
 	int key = any(p, KEYS);
 	int content = any(p, CONTENTS);
 	struct file_key k = key_at(key);
-	char text[64];
+	char text[128];
 	struct digests d = content_at(content, text, sizeof(text));
 	struct file_record r = { .state = FILE_FRESH };
 
@@ -629,7 +629,7 @@ static int compare_content(void *arg, uint32_t content, const struct digests *d)
 	struct content_list *l = arg;
 	int n = content_number(l->p, content);
 	struct digests wanted;
-	char text[64];
+	char text[128];
 
 	want(l->p, content > l->last);
 	want(l->p, n >= 0);
@@ -694,7 +694,7 @@ static void compare_contents(struct program *p, struct catalog_txn *txn)
 {
 	struct content_list l = { .p = p };
 	struct digests have, wanted;
-	char text[64];
+	char text[128];
 	int i, count = 0;
 
 	want(p, catalog_content_each(txn, compare_content, &l) == 0);
@@ -736,7 +736,7 @@ static void compare_pending(struct program *p, struct catalog_txn *txn)
 static struct catalog_counts recount(const struct model *m)
 {
 	struct catalog_counts n = { 0 };
-	char text[64];
+	char text[128];
 	int i;
 
 	for (i = 0; i < KEYS; i++) {

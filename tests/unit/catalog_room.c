@@ -276,7 +276,7 @@ static int add_long(struct catalog *c, size_t len)
 	struct catalog_changes changes = { .added_count = 4711 };
 	struct file_key key = key_of(1 << 20);
 	struct file_identity id = identity_of(99999999);
-	char text[64];
+	char text[128];
 	struct digests d = digests_of(99999999, text, sizeof(text));
 	struct catalog_txn *txn;
 	int err;

@@ -40,7 +40,7 @@ static void add_long_signature(struct fixture *f, uint64_t inode, size_t len)
 	struct catalog_txn *txn = begin_write(f);
 	struct file_key key = key_of(inode);
 	struct file_identity id = identity_of(inode);
-	char text[64];
+	char text[128];
 	struct digests d = digests_of(inode, text, sizeof(text));
 
 	d.text[DIGEST_SISE] = malloc(len + 1);

@@ -118,10 +118,42 @@ static void a_begun_state_forgets(void **state)
 	(void)state;
 	assert_int_equal(sif_init(&sif, 16, 128), 0);
 	sif_update(&sif, "something else altogether", 25);
-	sif_begin(&sif);
+	sif_begin(&sif, 128);
 	sif_update(&sif, b.data, b.len);
 	sif_final(&sif, &have);
 	assert_true(same(&want, &have));
+	free(b.data);
+}
+
+/* 128 up to 16 KiB, 1024 from 128 KiB on. */
+static void large_files_keep_more(void **state)
+{
+	(void)state;
+	assert_int_equal(sif_values(0), 128);
+	assert_int_equal(sif_values(16384), 128);
+	assert_int_equal(sif_values(16384 + 127), 128);
+	assert_int_equal(sif_values(16384 + 128), 129);
+	assert_int_equal(sif_values(65536), 512);
+	assert_int_equal(sif_values(131071), 1023);
+	assert_int_equal(sif_values(131072), 1024);
+	assert_int_equal(sif_values(UINT64_MAX), 1024);
+}
+
+static void a_cut_sketch_is_the_smaller_one(void **state)
+{
+	static const size_t lengths[] = { 10, 100, 143, 144, 500, 60000 };
+	struct bytes b = recipe_random(3, 60000);
+	struct sif_sketch want, have;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		b.len = lengths[i];
+		want = sketch_of(b, 16, 128, 0);
+		have = sketch_of(b, 16, 1000, 0);
+		sif_cut(&have, 128);
+		assert_true(same(&want, &have));
+	}
 	free(b.data);
 }
 
@@ -245,6 +277,8 @@ int main(void)
 		cmocka_unit_test(every_kernel_gives_the_same),
 		cmocka_unit_test(a_file_goes_on_after_final),
 		cmocka_unit_test(a_begun_state_forgets),
+		cmocka_unit_test(large_files_keep_more),
+		cmocka_unit_test(a_cut_sketch_is_the_smaller_one),
 		cmocka_unit_test(padding_counts_for_nothing),
 		cmocka_unit_test(what_init_refuses),
 		cmocka_unit_test(pinned_values),

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/catalog/catalog_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/bytes.h"
+
+#define HEADER_BYTES 10
+#define VALUE_BYTES (SIF_BITS / 8)
+#define BYTES_MAX (HEADER_BYTES + SIF_MAX_VALUES * VALUE_BYTES)
+
+static size_t sketch_store(const struct sif_sketch *sketch, uint8_t *bytes)
+{
+	uint8_t *p = bytes + HEADER_BYTES;
+	size_t i;
+
+	store_le64(bytes, sketch->distinct);
+	store_le16(bytes + 8, (uint16_t)sketch->window);
+	for (i = 0; i < sketch->count; i++, p += VALUE_BYTES) {
+		store_le32(p, (uint32_t)sketch->values[i]);
+		store_le16(p + 4, (uint16_t)(sketch->values[i] >> 32));
+	}
+	return (size_t)(p - bytes);
+}
+
+int sketch_decode(const MDB_val *bytes, struct sif_sketch *out)
+{
+	const uint8_t *p = bytes->mv_data;
+	size_t i;
+
+	if (bytes->mv_size < HEADER_BYTES || bytes->mv_size > BYTES_MAX ||
+	    (bytes->mv_size - HEADER_BYTES) % VALUE_BYTES)
+		return -EUCLEAN;
+	out->distinct = load_le64(p);
+	out->window = load_le16(p + 8);
+	out->count = (bytes->mv_size - HEADER_BYTES) / VALUE_BYTES;
+	p += HEADER_BYTES;
+	for (i = 0; i < out->count; i++, p += VALUE_BYTES)
+		out->values[i] =
+			load_le32(p) | (uint64_t)load_le16(p + 4) << 32;
+	return sif_is_sound(out) ? 0 : -EUCLEAN;
+}
+
+int sketch_put(struct catalog_txn *txn, const uint8_t *id, const char *text)
+{
+	struct sif_sketch *sketch = malloc(sizeof(*sketch));
+	uint8_t *bytes = malloc(BYTES_MAX);
+	int err = sketch && bytes ? 0 : -ENOMEM;
+
+	if (!err)
+		err = sif_parse(text, strlen(text), sketch);
+	if (!err)
+		err = txn_append(txn, DB_SKETCHES, id, CONTENT_KEY_BYTES, bytes,
+				 sketch_store(sketch, bytes));
+	free(sketch);
+	free(bytes);
+	return err;
+}
+
+int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
+		       struct sif_sketch *out)
+{
+	uint8_t id[CONTENT_KEY_BYTES];
+	MDB_val value;
+	int err;
+
+	store_be32(id, content);
+	err = txn_get(txn, DB_SKETCHES, id, sizeof(id), &value);
+	return err ? err : sketch_decode(&value, out);
+}
+
+int sketch_text(struct catalog_txn *txn, uint32_t content, char **text_out)
+{
+	struct sif_sketch *sketch = malloc(sizeof(*sketch));
+	struct buf text = { 0 };
+	int err = sketch ? 0 : -ENOMEM;
+
+	if (!err)
+		err = catalog_sketch_get(txn, content, sketch);
+	if (!err)
+		err = sif_format(sketch, &text);
+	free(sketch);
+	if (err)
+		buf_release(&text);
+	else
+		*text_out = buf_take(&text);
+	return err == -ENOENT ? -EUCLEAN : err;
+}
+
+static int each_sketch(struct scan *s, struct sif_sketch *sketch,
+		       int (*each)(void *arg, uint32_t content,
+				   const struct sif_sketch *sketch),
+		       void *arg)
+{
+	uint32_t content;
+	int result;
+
+	while ((result = scan_next(s)) == 1) {
+		result = content_id_decode(&s->key, &content);
+		if (!result)
+			result = sketch_decode(&s->value, sketch);
+		if (!result)
+			result = each(arg, content, sketch);
+		if (result)
+			break;
+	}
+	return result;
+}
+
+int catalog_sketch_each(struct catalog_txn *txn,
+			int (*each)(void *arg, uint32_t content,
+				    const struct sif_sketch *sketch),
+			void *arg)
+{
+	struct sif_sketch *sketch = malloc(sizeof(*sketch));
+	struct scan s;
+	int result;
+
+	if (!sketch)
+		return -ENOMEM;
+	result = scan_open(txn, DB_SKETCHES, NULL, 0, &s);
+	if (!result) {
+		result = each_sketch(&s, sketch, each, arg);
+		scan_close(&s);
+	}
+	free(sketch);
+	return result;
+}
