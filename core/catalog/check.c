@@ -417,10 +417,10 @@ static int check_copy(struct check *c, const MDB_val *key, const MDB_val *value)
 /* ---- all of it ---- */
 
 static const struct table tables[] = {
-	{ DB_FILES, check_file },          { DB_PENDING, check_pending_mark },
-	{ DB_NAMES, check_name },          { DB_LINKS, check_link },
-	{ DB_CONTENTS, check_content },    { DB_TEXTS, check_texts },
-	{ DB_SKETCHES, check_sketch },     { DB_IDENTITIES, check_identity },
+	{ DB_FILES, check_file },       { DB_PENDING, check_pending_mark },
+	{ DB_NAMES, check_name },       { DB_LINKS, check_link },
+	{ DB_CONTENTS, check_content }, { DB_TEXTS, check_texts },
+	{ DB_SKETCHES, check_sketch },  { DB_IDENTITIES, check_identity },
 	{ DB_COPIES, check_copy },
 };
 
