@@ -143,6 +143,23 @@ static int set_similar_name(struct options *o, const char *value)
 	return replace_text(&o->similar_name, value);
 }
 
+static int set_measure(struct options *o, const char *value)
+{
+	static const uint32_t measures =
+		DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIMHASH) |
+		DIGEST_BIT(DIGEST_RDC) | DIGEST_BIT(DIGEST_SIF) |
+		DIGEST_BIT(DIGEST_SSDEEP);
+	const struct digest_info *info = digest_find(value);
+
+	if (strcmp(value, "best") == 0)
+		o->measure = DIGEST_COUNT;
+	else if (info && (measures & DIGEST_BIT(info->id)))
+		o->measure = info->id;
+	else
+		return -EINVAL;
+	return 0;
+}
+
 static int set_threshold(struct options *o, const char *value)
 {
 	uint64_t n;
@@ -265,6 +282,7 @@ static const struct option ours[] = {
 	{ "xattrs=", "list, hide or strict", set_xattrs },
 	{ "similar=", "hide, show or off", set_similar },
 	{ "similar_name=", "a file name", set_similar_name },
+	{ "measure=", "best, sise, simhash, rdc, sif or ssdeep", set_measure },
 	{ "threshold=", "a number from 1 to 100", set_threshold },
 	{ "limit=", "a number", set_limit },
 	{ "min_size=", "a size such as 4096 or 16K", set_min_size },
@@ -415,6 +433,17 @@ static int take_argument(void *data, const char *arg, int key,
 	return arg[0] == '-' ? take_switch(o, arg) : take_option(o, arg);
 }
 
+/* The options may come in any order. */
+static int check_measure(const struct options *o)
+{
+	if (o->measure == DIGEST_COUNT ||
+	    (o->digest_set & DIGEST_BIT(o->measure)))
+		return 0;
+	log_line("option 'measure=%s': not among the digests of 'digests='",
+		 digest_infos[o->measure].name);
+	return -EINVAL;
+}
+
 int options_parse(int argc, char **argv, struct options *out)
 {
 	static const struct fuse_opt none[] = { FUSE_OPT_END };
@@ -423,6 +452,7 @@ int options_parse(int argc, char **argv, struct options *out)
 
 	memset(out, 0, sizeof(*out));
 	out->digest_set = DIGEST_ALL;
+	out->measure = DIGEST_COUNT;
 	out->threshold = 60;
 	out->limit = 256;
 	out->wait_s = 60;
@@ -438,7 +468,7 @@ int options_parse(int argc, char **argv, struct options *out)
 		return -EINVAL;
 	if (out->debug)
 		out->foreground = true;
-	return 0;
+	return check_measure(out);
 }
 
 void options_release(struct options *options)
@@ -478,6 +508,8 @@ void options_print_help(void)
 	      "    -o xattrs=MODE        list, hide or strict (list)\n"
 	      "    -o similar=MODE       hide, show or off (hide)\n"
 	      "    -o similar_name=NAME  instead of .similar\n"
+	      "    -o measure=NAME       what scores a listing: best, sise,\n"
+	      "                          simhash, rdc, sif, ssdeep (best)\n"
 	      "    -o threshold=N        least score listed, 1..100 (60)\n"
 	      "    -o limit=N            near-duplicates per file (256)\n"
 	      "    -o min_size=SIZE      do not hash smaller files (0)\n"

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/digest/digest.h"
+
 enum xattrs_mode {
 	XATTRS_LIST,   /* derived attributes are listed */
 	XATTRS_HIDE,   /* never listed */
@@ -26,7 +28,8 @@ struct options {
 	enum xattrs_mode xattrs;
 	enum similar_mode similar;
 	char *similar_name;
-	int threshold; /* 1..100 */
+	enum digest_id measure; /* DIGEST_COUNT: the best */
+	int threshold;          /* 1..100 */
 	size_t limit;
 	uint64_t min_size;
 	uint64_t max_size; /* 0: no limit */

@@ -76,6 +76,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 		.excludes = (const char *const *)o->excludes,
 		.exclude_count = o->exclude_count,
 		.cross = o->cross,
+		.measure = o->measure,
 		.threshold = o->threshold,
 		.limit = o->limit,
 	};

@@ -187,7 +187,7 @@ static int call_engine(struct inquiry_call *c, fuse_req_t req)
 	if (err)
 		goto out;
 	if (c->node->kind == NODE_FILE)
-		err = engine_similar(fs->engine, path.fd, &viewer,
+		err = engine_similar(fs->engine, path.fd, INDEX_ALIKE, &viewer,
 				     fs->options.wait_s * 1000, on_hits, c);
 	else
 		err = engine_browse(fs->engine, path.fd, &viewer, on_entries,

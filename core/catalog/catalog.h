@@ -229,12 +229,19 @@ int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
 
 /* ---- contents ---- */
 
+/* The id of the content with that XXH128 and size.  -ENOENT. */
+int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
+			 uint32_t *out);
+
+/* Without the texts (NULL, their bits cleared): nothing to release.  -ENOENT. */
+int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
+			  struct digests *out);
+
 /* The caller releases out.  -ENOENT. */
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 			struct digests *out);
 
-/* Every content in ascending order of id, without the texts (NULL, their
- * bits cleared): what the index keeps in memory. */
+/* Every content in ascending order of id, without the texts. */
 int catalog_content_each(struct catalog_txn *txn,
 			 int (*each)(void *arg, uint32_t content,
 				     const struct digests *d),

@@ -8,8 +8,8 @@
 
 /* ---- writing ---- */
 
-static int content_find(struct catalog_txn *txn, const struct digests *d,
-			uint32_t *out)
+int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
+			 uint32_t *out)
 {
 	uint8_t identity[IDENTITY_KEY_BYTES];
 	MDB_val value;
@@ -55,7 +55,7 @@ int content_intern(struct catalog_txn *txn, const struct digests *d,
 	uint32_t content;
 	int err;
 
-	err = content_find(txn, d, out);
+	err = catalog_content_find(txn, d, out);
 	if (err != -ENOENT)
 		return err;
 	if (m->next_content > UINT32_MAX)
@@ -165,6 +165,16 @@ static int texts_get(struct catalog_txn *txn, uint32_t content,
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
 	return texts_decode(&value, d);
+}
+
+int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
+			  struct digests *out)
+{
+	int err = content_load(txn, content, out);
+
+	if (!err)
+		out->set &= ~DIGEST_TEXTS;
+	return err;
 }
 
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,

@@ -280,6 +280,15 @@ static uint64_t known_up_to(const struct sif_sketch *sketch)
 				     sketch->values[sketch->count - 1];
 }
 
+/* The value at the bound itself is in one of them by the choice of the bound,
+ * not by chance. */
+uint64_t sif_joint_bound(const struct sif_sketch *a, const struct sif_sketch *b)
+{
+	uint64_t known_a = known_up_to(a), known_b = known_up_to(b);
+
+	return known_a < known_b ? known_a : known_b;
+}
+
 /* Walks two sketches in step. */
 struct walk {
 	const struct sif_sketch *a, *b;
@@ -311,10 +320,7 @@ int sif_compare(const struct sif_sketch *a, const struct sif_sketch *b,
 		struct sif_relation *out)
 {
 	struct walk w = { .a = a, .b = b };
-	uint64_t known_a = known_up_to(a), known_b = known_up_to(b);
-	/* The value at the bound is in one of them by the choice of the bound,
-	 * not by chance. */
-	uint64_t bound = known_a < known_b ? known_a : known_b;
+	uint64_t bound = sif_joint_bound(a, b);
 	size_t max = SIZE_MAX, samples = 0, shared = 0, common = 0;
 	size_t a_samples = 0, b_samples = 0;
 

@@ -125,6 +125,11 @@ struct sif_relation {
 	size_t b_samples;
 };
 
+/* Both sketches know of all values below that one; containment rests on
+ * these. */
+uint64_t sif_joint_bound(const struct sif_sketch *a,
+			 const struct sif_sketch *b);
+
 /* -EINVAL when the windows differ. */
 int sif_compare(const struct sif_sketch *a, const struct sif_sketch *b,
 		struct sif_relation *out);

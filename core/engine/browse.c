@@ -51,29 +51,43 @@ static int has_copy(struct look *l, uint32_t content)
 	return err ? err : l->found > before;
 }
 
+/* Among the contents that nobody looked at yet. */
+static int matches_since(struct look *l, const struct near *near,
+			 struct index_match **out, size_t *count_out)
+{
+	struct near_query q = { .first_content = near->upto };
+	struct sif_sketch sketch;
+	struct digests d;
+	int err = catalog_content_get(l->txn, near->content, &d);
+
+	if (err)
+		return err;
+	err = catalog_sketch_get(l->txn, near->content, &sketch);
+	q.digests = &d;
+	q.sketch = err ? NULL : &sketch;
+	if (!err || err == -ENOENT)
+		err = near_contents(l, &q, out, count_out);
+	digests_release(&d);
+	return err;
+}
+
 static int search_near(struct look *l, struct near *near)
 {
 	uint32_t end = index_end(l->e->index);
-	struct scored *scored;
-	struct digests d;
+	struct index_match *matches;
 	size_t count, i;
-	int err;
+	int err = matches_since(l, near, &matches, &count);
 
-	err = catalog_content_get(l->txn, near->content, &d);
-	if (err)
-		return err;
-	err = near_contents(l, &d, near->upto, &scored, &count);
-	digests_release(&d);
 	if (err)
 		return err;
 	for (i = 0; i < count && !err; i++) {
-		err = has_copy(l, scored[i].content);
+		err = has_copy(l, matches[i].content);
 		if (err == 1)
-			near->near = scored[i].content;
+			near->near = matches[i].content;
 	}
 	if (!count)
 		near->upto = end;
-	free(scored);
+	free(matches);
 	memory_put(l, near);
 	return err;
 }

@@ -388,15 +388,18 @@ static int write_batch_growing(struct engine *e, const struct event *ev,
 static int index_one(struct engine *e, struct catalog_txn *txn,
 		     uint32_t content)
 {
+	struct sif_sketch sketch;
 	struct digests d;
-	int err = catalog_content_get(txn, content, &d);
+	int err = catalog_content_brief(txn, content, &d);
+	bool has_sketch;
 
-	if (err)
+	if (err || !d.size)
 		return err;
-	if (d.size)
-		err = index_add(e->index, content, &d);
-	digests_release(&d);
-	return err;
+	err = catalog_sketch_get(txn, content, &sketch);
+	has_sketch = !err;
+	if (err && err != -ENOENT)
+		return err;
+	return index_add(e->index, content, &d, has_sketch ? &sketch : NULL);
 }
 
 static void update_index(struct engine *e, const struct catalog_changes *ch)

@@ -142,7 +142,15 @@ static int load_content(void *arg, uint32_t content, const struct digests *d)
 {
 	struct engine *e = arg;
 
-	return d->size ? index_add(e->index, content, d) : 0;
+	return d->size ? index_add(e->index, content, d, NULL) : 0;
+}
+
+static int load_sketch(void *arg, uint32_t content,
+		       const struct sif_sketch *sketch)
+{
+	struct engine *e = arg;
+
+	return index_learn(e->index, content, sketch);
 }
 
 /* Without the signatures: scan.c reads them later. */
@@ -156,6 +164,8 @@ static int load_index(struct engine *e)
 	if (err)
 		return err;
 	err = catalog_content_each(txn, load_content, e);
+	if (!err)
+		err = catalog_sketch_each(txn, load_sketch, e);
 	catalog_abort(txn);
 	return err;
 }

@@ -10,6 +10,7 @@
 #include "core/base/persona.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
+#include "core/index/index.h"
 
 /*
  * Keeps the digests of a tree current and answers what resembles what.
@@ -57,7 +58,10 @@ struct engine_options {
 	size_t exclude_count;
 	bool cross;    /* also other filesystems mounted below SOURCE */
 	int threshold; /* least score of a near-duplicate, 1..100 */
-	size_t limit;  /* near-duplicates per file; exact ones not counted */
+	/* What scores a listing: one of the digests that are kept, or
+	 * DIGEST_COUNT: the best, which is sif less what is common. */
+	enum digest_id measure;
+	size_t limit; /* near-duplicates per file; exact ones not counted */
 	struct engine_host host;
 };
 
@@ -186,17 +190,38 @@ struct engine_hits {
 void engine_hits_release(struct engine_hits *hits);
 
 /*
- * The near-duplicates of the file behind fd.  Waits (parked) for the file's
+ * What is in that relation to the file behind fd; INDEX_ALIKE are its
+ * near-duplicates, by the measure of the options.  Waits (parked) for the file's
  * own digests and for what was hashed before the call to be committed, at most
  * timeout_ms, then lists what there is.  done gets the hits (and releases
  * them) or a negative errno.  Every hit was opened and found unchanged on
  * disk, and is readable by viewer.
  */
-int engine_similar(struct engine *e, int fd, const struct engine_viewer *viewer,
-		   unsigned timeout_ms,
+int engine_similar(struct engine *e, int fd, enum index_relation relation,
+		   const struct engine_viewer *viewer, unsigned timeout_ms,
 		   void (*done)(void *arg, int result,
 				struct engine_hits *hits),
 		   void *arg);
+
+/* The same for a content that need not be in the tree. */
+int engine_similar_to(struct engine *e, const struct digests *digests,
+		      enum index_relation relation,
+		      const struct engine_viewer *viewer,
+		      void (*done)(void *arg, int result,
+				   struct engine_hits *hits),
+		      void *arg);
+
+/*
+ * The directories that resemble the one behind fd: the hits are directories,
+ * and the score is the estimated percentage of the larger tree's content that
+ * the other has.  Neither a directory above the asked one nor one below it is
+ * a hit.  What the viewer cannot read counts for nothing.
+ */
+int engine_directories(struct engine *e, int fd,
+		       const struct engine_viewer *viewer,
+		       void (*done)(void *arg, int result,
+				    struct engine_hits *hits),
+		       void *arg);
 
 /*
  * Which entries of the directory behind fd are worth showing in .similar:

@@ -17,10 +17,14 @@ static void request_free(struct request *r)
 		return;
 	if (r->fd >= 0)
 		close(r->fd);
+	if (r->digests)
+		digests_release(r->digests);
+	free(r->digests);
 	persona_release(&r->viewer.who);
 	free(r);
 }
 
+/* fd: -1 for none. */
 static struct request *request_new(struct engine *e, int fd,
 				   const struct engine_viewer *viewer)
 {
@@ -30,8 +34,9 @@ static struct request *request_new(struct engine *e, int fd,
 		return NULL;
 	r->engine = e;
 	r->viewer.trusted = viewer->trusted;
-	r->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (r->fd >= 0 && !persona_copy(&viewer->who, &r->viewer.who))
+	r->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if ((r->fd >= 0 || fd < 0) &&
+	    !persona_copy(&viewer->who, &r->viewer.who))
 		return r;
 	request_free(r);
 	return NULL;
@@ -143,8 +148,8 @@ static void on_hashed(void *arg, int result)
 
 /* ---- asking ---- */
 
-int engine_similar(struct engine *e, int fd, const struct engine_viewer *viewer,
-		   unsigned timeout_ms,
+int engine_similar(struct engine *e, int fd, enum index_relation relation,
+		   const struct engine_viewer *viewer, unsigned timeout_ms,
 		   void (*done)(void *arg, int result,
 				struct engine_hits *hits),
 		   void *arg)
@@ -163,6 +168,7 @@ int engine_similar(struct engine *e, int fd, const struct engine_viewer *viewer,
 	r = request_new(e, fd, viewer);
 	if (!r)
 		return -ENOMEM;
+	r->relation = relation;
 	r->on_hits = done;
 	r->arg = arg;
 	if (!pending || !timeout_ms) {
@@ -173,6 +179,31 @@ int engine_similar(struct engine *e, int fd, const struct engine_viewer *viewer,
 	if (err)
 		request_free(r);
 	return err;
+}
+
+int engine_similar_to(struct engine *e, const struct digests *digests,
+		      enum index_relation relation,
+		      const struct engine_viewer *viewer,
+		      void (*done)(void *arg, int result,
+				   struct engine_hits *hits),
+		      void *arg)
+{
+	struct request *r = request_new(e, -1, viewer);
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->digests = calloc(1, sizeof(*r->digests));
+	err = r->digests ? digests_copy(digests, r->digests) : -ENOMEM;
+	if (err) {
+		request_free(r);
+		return err;
+	}
+	r->relation = relation;
+	r->on_hits = done;
+	r->arg = arg;
+	request_hold(r);
+	return 0;
 }
 
 int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,

@@ -46,15 +46,16 @@ int content_hits(struct look *l, uint32_t content, int score, size_t limit,
 
 /* ---- near.c ---- */
 
-struct scored {
-	uint32_t content;
-	int score;
+struct near_query {
+	const struct digests *digests;
+	const struct sif_sketch *sketch; /* NULL: it has none */
+	enum index_relation relation;
+	uint32_t first_content; /* least id looked at */
 };
 
-/* The contents with ids from first_content on that score at least the
- * threshold and are not identical, best first; free() the array. */
-int near_contents(struct look *l, const struct digests *d,
-		  uint32_t first_content, struct scored **out,
-		  size_t *count_out);
+/* The contents that score at least the threshold and are not identical, best
+ * first, at most INDEX_MATCHES; free() the array. */
+int near_contents(struct look *l, const struct near_query *q,
+		  struct index_match **out, size_t *count_out);
 
 #endif

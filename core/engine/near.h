@@ -8,7 +8,9 @@
 struct request {
 	struct request *next;
 	struct engine *engine;
-	int fd; /* the file or directory, O_PATH */
+	int fd; /* the file or directory, O_PATH; -1 with digests */
+	struct digests *digests; /* owned: of what is not in the tree */
+	enum index_relation relation;
 	struct engine_viewer viewer;
 	uint64_t number; /* to be answered once the committer got so far */
 	/* One of the two is set. */

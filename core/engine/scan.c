@@ -315,48 +315,6 @@ static int scan_tree(struct engine *e)
 	return err;
 }
 
-/* ---- the index's knowledge of what is common ---- */
-
-struct learning {
-	struct engine *e;
-	struct catalog_txn *txn;
-};
-
-static int learn_content(void *arg, uint32_t content, const struct digests *d)
-{
-	struct learning *l = arg;
-	struct digests whole;
-	int err;
-
-	if (atomic_load(&l->e->stopping))
-		return -ECANCELED;
-	if (!d->size)
-		return 0;
-	err = catalog_content_get(l->txn, content, &whole);
-	if (err)
-		return err;
-	err = index_learn(l->e->index, &whole);
-	digests_release(&whole);
-	return err;
-}
-
-/* The catalog's signatures, once, when the mount is up already. */
-static void learn_signatures(struct engine *e)
-{
-	struct learning l = { .e = e };
-	int err = catalog_read(e->catalog, &l.txn);
-
-	if (!err) {
-		err = catalog_content_each(l.txn, learn_content, &l);
-		catalog_abort(l.txn);
-	}
-	if (err && err != -ECANCELED)
-		engine_log(e,
-			   "catalog: %s; what is common in the tree counts "
-			   "as much as anything else",
-			   err_text(err));
-}
-
 static void scan_once(struct engine *e, unsigned *stale_scans)
 {
 	struct scan *s = &e->scan;
@@ -385,7 +343,6 @@ static void *scan_run(void *arg)
 	unsigned stale_scans = 0;
 
 	engine_enter_background();
-	learn_signatures(e);
 	pthread_mutex_lock(&s->lock);
 	while (!s->stopped) {
 		if (s->wanted) {

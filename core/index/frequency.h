@@ -2,63 +2,38 @@
 #ifndef CORE_INDEX_FREQUENCY_H
 #define CORE_INDEX_FREQUENCY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/digest/sise.h"
+#include "core/digest/sif.h"
 
 /*
- * In how many contents a feature occurs, approximately.
+ * In how many contents a value of a sketch occurs, approximately.
  *
- * A feature is three consecutive pairs of a SiSe signature at its block size:
- * the same three pieces of content, in that order.  Counts are kept by a hash
- * of it in a fixed table (8 MiB), so a count may be too high by a few, never
- * too low; what is removed stays counted until the next start.
+ * Counts are kept by some bits of the value in a fixed table (8 MiB).  What
+ * shares a count by chance is taken off again on the average (a count-mean
+ * sketch, Deng and Rafiei 2007); what is removed stays counted until the next
+ * start.
  *
- * Features that a large share of all contents have (licence headers, include
- * guards, templates) say little about two of them.  What two contents share
- * is therefore weighed: a common feature counts a tenth of another one.
+ * Values that very many contents have (licence headers, include guards,
+ * templates) say little about two of them.  Up to FREQUENCY_COMMON contents a
+ * value counts fully, then as much less as it is more frequent.  The number is
+ * absolute: versions of one thing are rarely more, in trees of any size.
  *
  * Private to core/index and its tests.  Not thread-safe by itself.
  */
 struct frequency;
 
-/* From that many contents on, and that share of all, a feature is common. */
-#define FREQUENCY_COMMON_MIN 256
-#define FREQUENCY_COMMON_SHARE 50 /* one in fifty */
+#define FREQUENCY_COMMON 128
 
 int frequency_new(struct frequency **out);
 void frequency_free(struct frequency *f);
 size_t frequency_bytes(const struct frequency *f);
 
-/* Counts the features of one more content. */
-void frequency_add(struct frequency *f, const struct sise_signature *sig);
+/* Counts the values of one more content. */
+void frequency_add(struct frequency *f, const struct sif_sketch *sketch);
 
-/* The features of one half of a signature, the distinct ones. */
-struct features {
-	uint64_t hash[SISE_MAX_PAIRS]; /* ascending */
-	size_t count;
-};
-
-/* A signature that is weighed against many. */
-struct weighed {
-	const struct sise_signature *sig; /* borrowed */
-	size_t limit; /* of a count, from which on a feature is common */
-	struct features features[2];
-	bool has_common[2];
-};
-
-/* contents: how many there are. */
-void frequency_prepare(const struct frequency *f, size_t contents,
-		       const struct sise_signature *sig, struct weighed *out);
-
-/*
- * How much of what the two signatures share is left when common features
- * count little: 0 (nothing) to 1 (all).  1 when they have no block size in
- * common or share nothing.
- */
-double frequency_discount(const struct frequency *f, const struct weighed *a,
-			  const struct sise_signature *b);
+/* What a value counts, 0..1. */
+double frequency_weight(const struct frequency *f, uint64_t value);
 
 #endif

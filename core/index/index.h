@@ -2,18 +2,22 @@
 #ifndef CORE_INDEX_INDEX_H
 #define CORE_INDEX_INDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/digest/digest.h"
+#include "core/digest/sif.h"
 
 /*
  * Which contents resemble which, in memory.
  *
  * Flat columns, one row per distinct content: content id, size, SimHash, RDC
- * traits (36 bytes a row).  A query streams over the columns.  Beside them
- * only counts of features are kept.  Thread-safe: many queries or one
- * change at a time.
+ * traits (36 bytes a row), which a query streams over; postings of values of
+ * the sketches, in which a query looks up its own; and how frequent these
+ * values are.  The sketches themselves stay where they are, and are asked for
+ * when two contents are compared.  Thread-safe: many queries or one change at
+ * a time.
  *
  * The index knows contents by their id only, nothing of files or storage.
  */
@@ -23,12 +27,14 @@ int index_new(struct index **out);
 void index_free(struct index *ix);
 
 /* Adds a content; ids come in ascending order (-EINVAL else).  An empty
- * content (size 0) must not be added: it resembles nothing. */
-int index_add(struct index *ix, uint32_t content, const struct digests *d);
+ * content (size 0) must not be added: it resembles nothing.  sketch may be
+ * NULL. */
+int index_add(struct index *ix, uint32_t content, const struct digests *d,
+	      const struct sif_sketch *sketch);
 
-/* Counts the features of a content that was added without its SiSe
- * signature (see frequency.h). */
-int index_learn(struct index *ix, const struct digests *d);
+/* The sketch of a content that was added without it. */
+int index_learn(struct index *ix, uint32_t content,
+		const struct sif_sketch *sketch);
 
 /* 0 also when it is not there.  Rows of removed contents are reclaimed by
  * themselves. */
@@ -40,44 +46,74 @@ uint32_t index_end(const struct index *ix);
 size_t index_count(const struct index *ix);
 size_t index_bytes(const struct index *ix);
 
-/*
- * A content that is scored against others: what of it need be looked at only
- * once.  For one thread at a time.
- */
-struct index_subject;
+/* ---- candidates ---- */
 
-/* Borrows d.  -EINVAL when its SiSe signature is malformed, -ENOMEM. */
-int index_subject_new(struct index *ix, const struct digests *d,
-		      struct index_subject **out);
-void index_subject_free(struct index_subject *s);
+/* What is to resemble what. */
+struct index_query {
+	const struct digests *digests;   /* size, SimHash, traits */
+	const struct sif_sketch *sketch; /* NULL: it has none */
+	uint32_t self;                   /* the content of these, 0: none */
+	uint32_t first_content;          /* least id looked at; 1: all */
+	int least;                       /* score */
+	bool plain;                      /* common values count as others */
+};
 
-/*
- * Its score against another content as score_contents() has it, less what
- * they share only with a large part of all contents in the index (see
- * frequency.h).  -EINVAL as above.
- */
-int index_score(struct index_subject *s, const struct digests *d,
-		int *score_out);
+/* What makes a content a candidate. */
+enum index_source {
+	INDEX_BY_SKETCH,   /* a value in common; rank: how many */
+	INDEX_BY_ESTIMATE, /* score_estimate() of at least q->least */
+	INDEX_BY_SIMHASH,  /* digest_compare() of SimHashes, the same */
+	INDEX_BY_TRAITS,   /* of RDC traits */
+};
 
 struct candidate {
 	uint64_t size;
 	uint32_t content;
-	uint8_t distance; /* Hamming distance of the SimHashes, 0..64 */
-	uint8_t traits;   /* equal RDC traits, 0..16 */
-	uint8_t estimate; /* 0..99: score_estimate() of the two */
+	uint16_t rank; /* greater is better; by columns: the score */
 };
 
-/* What is to resemble what. */
-struct index_query {
-	const struct digests *digests;
-	uint32_t self;          /* the content that has them, 0: none */
-	uint32_t first_content; /* least id that is looked at; 1: all */
-	int min_estimate;       /* candidates below are not reported */
+/* At most capacity of them, but self, best first.  By columns these are the
+ * best of all; by sketches values that very many contents have may be passed
+ * over.  -ENOMEM. */
+int index_candidates(struct index *ix, const struct index_query *q,
+		     enum index_source source, struct candidate *out,
+		     size_t capacity, size_t *count_out);
+
+/* ---- scores ---- */
+
+enum index_relation {
+	INDEX_ALIKE,    /* of the larger one, how much the other has */
+	INDEX_WITHIN,   /* of the asked one, how much a larger one has */
+	INDEX_CONTAINS, /* of a smaller one, how much the asked one has */
 };
 
-/* The contents most likely to resemble the digests of q, but self, best
- * estimate first, at most capacity. */
-int index_query(struct index *ix, const struct index_query *q,
-		struct candidate *out, size_t capacity, size_t *count_out);
+struct index_match {
+	uint32_t content;
+	int score; /* 0..99 */
+};
+
+/* Where the sketches are.  -ENOENT: none, or not any more. */
+struct index_store {
+	int (*sketch)(void *arg, uint32_t content, struct sif_sketch *out);
+	void *arg;
+};
+
+#define INDEX_MATCHES 512
+
+/*
+ * The contents that score at least q->least, best first, at most
+ * INDEX_MATCHES.  What they share only with very many others counts little
+ * (frequency.h).  A content without a sketch, or whose sketch is empty, is
+ * compared by estimates, and has nothing within it.  -ENOMEM, or what the
+ * store says.
+ */
+int index_search(struct index *ix, const struct index_query *q,
+		 enum index_relation relation, const struct index_store *store,
+		 struct index_match *out, size_t *count_out);
+
+/* One score: of the content of q and another one with a sketch. */
+int index_score(struct index *ix, const struct sif_sketch *a,
+		const struct sif_sketch *b, enum index_relation relation,
+		int *score_out);
 
 #endif

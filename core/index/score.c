@@ -6,32 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/index/score_impl.h"
+#include "core/index/scan.h"
+
+/* ---- without sketches ---- */
 
 /*
- * Three measures look at the same quantity, the shared percentage of the
- * larger content, and err in their own ways.
- *
  * SimHash: the expected distance is 64 * angle / 180 with cos(angle) =
  * shared / sqrt(A * B), A and B being the numbers of distinct windows, for
  * which the sizes stand in.  Without bias, but the distance scatters by 2 to
  * 4 bits, which is 2 points near 0 and more than 12 beyond 16.
  *
- * SiSe: exact about the pieces that are equal, but one changed byte costs a
- * whole piece, so it is low, and lower the longer the pieces are, which grow
- * with the content.
- *
  * RDC traits: a sample of 16 from chunks of about 2 KiB, of which scattered
  * changes leave little.  Many equal traits prove something, few prove nothing.
- *
- * The constants were fitted to real files against exact counts of shared
- * 16-byte windows.
  */
 #define PI 3.14159265358979323846
 #define DISTANCE_MAX 24       /* beyond, unrelated contents are as near */
-#define DISTANCE_SURE 8       /* up to here SimHash alone is believed */
-#define DISTANCE_DOUBTFUL 20  /* from here on it is not */
-#define SISE_ERROR 4.0        /* points, once straightened */
 #define CHUNK_BYTES 2048.0    /* average of RDC */
 #define CHUNKS_MEANINGFUL 8.0 /* traits of fewer chunks come in lumps */
 
@@ -84,120 +73,133 @@ int score_ceiling(int distance, int traits)
 		       1);
 }
 
-/* Standard deviation of simhash_percent, in points. */
-static double simhash_error(int distance)
-{
-	double p = distance / 64.0;
+/* ---- sketches ---- */
 
-	return 1.5 + 100 * PI / 64 * sin(PI * p) * sqrt(64 * p * (1 - p));
+/* Where what is shared is nearly all, it is no boilerplate of a content but
+ * the content: from SURE on common values count as others do, from DOUBTFUL to
+ * there more and more. */
+#define DOUBTFUL 0.85
+#define SURE 0.95
+
+void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
+		 struct weighed_sketch *out)
+{
+	size_t i;
+
+	out->sketch = sketch;
+	out->has_common = false;
+	for (i = 0; i < sketch->count; i++) {
+		out->weights[i] = (float)frequency_weight(f, sketch->values[i]);
+		out->has_common |= out->weights[i] < 1;
+	}
 }
 
-/* What a SiSe score becomes when all changes are small and scattered: the
- * same up to 1 KiB, then more with every doubling. */
-static double sise_scattered(double sise, uint64_t larger)
-{
-	double doublings = log2((double)larger) - 10;
-	double exponent = fmax(0.4, 1 - 0.16 * fmax(0, doublings));
+struct sums {
+	double a, b, common;
+};
 
-	return 100 * pow(sise / 100, exponent);
+/* Of the values that both sketches know everything about. */
+static struct sums add_up(const struct frequency *f,
+			  const struct weighed_sketch *a,
+			  const struct sif_sketch *b)
+{
+	uint64_t bound = sif_joint_bound(a->sketch, b);
+	const uint64_t *values = a->sketch->values;
+	struct sums sums = { 0 };
+	size_t i = 0, j;
+
+	for (j = 0; j < b->count && b->values[j] < bound; j++) {
+		while (i < a->sketch->count && values[i] < b->values[j])
+			sums.a += (double)a->weights[i++];
+		if (i < a->sketch->count && values[i] == b->values[j]) {
+			sums.common += (double)a->weights[i];
+			sums.b += (double)a->weights[i];
+		} else {
+			sums.b += frequency_weight(f, b->values[j]);
+		}
+	}
+	while (i < a->sketch->count && values[i] < bound)
+		sums.a += (double)a->weights[i++];
+	return sums;
 }
 
-/* SiSe has nothing to say: SimHash as far as it can be believed. */
-static double without_sise(double simhash, int distance, double traits)
+static double divide(double part, double whole)
 {
-	double trust = (double)(DISTANCE_DOUBTFUL - distance) /
-		       (DISTANCE_DOUBTFUL - DISTANCE_SURE);
-
-	return fmax(simhash * fmax(0, fmin(1, trust)), traits);
+	return whole > 0 ? part / whole : 0;
 }
 
-/* The truth is between what SiSe says and what it would be of scattered
- * changes; SimHash tells where.  The nearer, the more SimHash itself counts. */
-static double with_sise(double simhash, int distance, double sise,
-			double scattered)
+/* plain is the share when all values count the same. */
+static double discounted(double plain, double weighed)
 {
-	double error = simhash_error(distance) / SISE_ERROR;
-	double weight = 1 / (1 + error * error);
-	double between = fmin(fmax(simhash, sise), scattered);
+	double trust = (plain - DOUBTFUL) / (SURE - DOUBTFUL);
 
-	return weight * simhash + (1 - weight) * (between + scattered) / 2;
+	if (weighed >= plain)
+		return plain;
+	trust = fmax(0, fmin(1, trust));
+	return trust * plain + (1 - trust) * weighed;
 }
 
-/* SiSe included where it has something to say. */
-static int different_contents(const struct subject *s,
-			      const struct digests *other,
-			      const struct sise_signature *signature)
+int score_shares(const struct frequency *f, const struct weighed_sketch *a,
+		 const struct sif_sketch *b, struct shares *out)
 {
-	uint64_t a = s->digests->size, b = other->size;
-	double ratio = size_ratio(a, b), simhash, traits, percent;
-	uint8_t others_traits[TRAIT_COUNT];
-	int distance, sise;
+	struct sif_relation r;
+	struct sums sums;
+	int err = sif_compare(a->sketch, b, &r);
 
-	scan_traits_of(other, others_traits);
-	distance = scan_distance(&s->query, scan_simhash_of(other));
-	simhash = simhash_percent(distance, ratio);
-	traits = traits_percent(scan_equal_traits(&s->query, others_traits),
-				ratio, (double)(a < b ? a : b) / CHUNK_BYTES);
-	if (!s->speaks || !signature ||
-	    speak_sise(&s->speaker, signature, &sise))
-		percent = without_sise(simhash, distance, traits);
-	else if (distance == DISTANCE_NONE)
-		percent = sise;
-	else
-		percent = with_sise(simhash, distance, sise,
-				    sise_scattered(sise, a < b ? b : a));
-	return bounded(percent, ratio);
-}
-
-static bool is_identical(const struct digests *a, const struct digests *b)
-{
-	return (a->set & b->set & DIGEST_BIT(DIGEST_XXH128)) &&
-	       a->size == b->size &&
-	       !memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
-}
-
-int subject_init(struct subject *s, const struct digests *d)
-{
-	int err = speaker_init(&s->speaker, d);
-
-	if (err && err != -ENODATA)
+	if (err)
 		return err;
-	s->speaks = !err;
-	s->digests = d;
-	scan_query_init(&s->query, d);
+	*out = (struct shares){ .within = r.a_in_b, .contains = r.b_in_a };
+	/* What is not common on one side is not common on both. */
+	if (a->has_common && (r.a_in_b > 0 || r.b_in_a > 0)) {
+		sums = add_up(f, a, b);
+		out->within = discounted(r.a_in_b, divide(sums.common, sums.a));
+		out->contains =
+			discounted(r.b_in_a, divide(sums.common, sums.b));
+	}
+	out->larger = a->sketch->distinct >= b->distinct ? out->within :
+							   out->contains;
 	return 0;
 }
 
-int subject_score(const struct subject *s, const struct digests *other,
-		  const struct sise_signature *sise)
+int score_percent(double share)
 {
-	if (!s->digests->size || !other->size)
-		return 0;
-	if (is_identical(s->digests, other))
-		return 100;
-	return different_contents(s, other, sise);
+	return (int)lround(fmax(0, fmin(99, 100 * share)));
+}
+
+/* ---- two contents ---- */
+
+static int estimate_of(const struct digests *a, const struct digests *b)
+{
+	struct scan_query query;
+	uint8_t traits[TRAIT_COUNT];
+
+	scan_query_init(&query, a);
+	scan_traits_of(b, traits);
+	return score_estimate(a->size, b->size,
+			      scan_distance(&query, scan_simhash_of(b)),
+			      scan_equal_traits(&query, traits));
 }
 
 int score_contents(const struct digests *a, const struct digests *b,
 		   int *score_out)
 {
-	struct {
-		struct subject subject;
-		struct sise_signature other;
-	} *s = malloc(sizeof(*s));
-	int err;
+	int score, err;
 
-	if (!s)
-		return -ENOMEM;
-	err = subject_init(&s->subject, a);
-	if (!err) {
-		err = speak_read(b, &s->other);
-		if (!err || err == -ENODATA) {
-			*score_out = subject_score(&s->subject, b,
-						   err ? NULL : &s->other);
-			err = 0;
-		}
+	if (!a->size || !b->size) {
+		*score_out = 0;
+		return 0;
 	}
-	free(s);
+	err = digest_compare(DIGEST_XXH128, a, b, &score);
+	if (err || score != 100) {
+		err = digest_compare(DIGEST_SIF, a, b, &score);
+		if (!err && score > 99)
+			score = 99;
+	}
+	if (err == -ENODATA) {
+		score = estimate_of(a, b);
+		err = 0;
+	}
+	if (!err)
+		*score_out = score;
 	return err;
 }

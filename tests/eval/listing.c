@@ -1,80 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/eval/listing.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/eval/eval.h"
 
-/* As core/engine/near.c has them. */
-#define CANDIDATES 512
-#define SLACK 25
 #define LIMIT 256
+
+static int sketch_of(const struct corpus *c, size_t file,
+		     struct sif_sketch *out)
+{
+	const char *text = c->files[file].digests.text[DIGEST_SIF];
+
+	return text ? sif_parse(text, strlen(text), out) : -ENOENT;
+}
+
+/* Content i of the corpus is i + 1 there. */
+static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	return sketch_of(arg, content - 1, out);
+}
 
 struct index *listing_index(const struct corpus *c)
 {
+	struct sif_sketch sketch;
 	struct index *ix;
 	size_t i;
 
 	fail_errno("index", index_new(&ix));
-	for (i = 0; i < c->count; i++)
+	for (i = 0; i < c->count; i++) {
+		fail_errno("sketch", sketch_of(c, i, &sketch));
 		fail_errno("index", index_add(ix, (uint32_t)i + 1,
-					      &c->files[i].digests));
+					      &c->files[i].digests, &sketch));
+	}
 	return ix;
 }
 
-static int by_score(const void *a, const void *b)
+int listing_score(const struct corpus *c, struct index *ix, size_t a, size_t b)
 {
-	const struct entry *x = a, *y = b;
-
-	if (x->score != y->score)
-		return y->score - x->score;
-	return x->other < y->other ? -1 : x->other > y->other;
-}
-
-static void score_candidates(const struct corpus *c, struct index *ix,
-			     size_t file, struct entry *entries, size_t count)
-{
-	struct index_subject *subject;
-	size_t i;
+	struct sif_sketch sketches[2];
 	int score;
 
-	fail_errno("subject",
-		   index_subject_new(ix, &c->files[file].digests, &subject));
-	for (i = 0; i < count; i++) {
-		fail_errno("score",
-			   index_score(subject,
-				       &c->files[entries[i].other].digests,
-				       &score));
-		entries[i].score = (uint8_t)score;
-	}
-	index_subject_free(subject);
+	fail_errno("sketch", sketch_of(c, a, &sketches[0]));
+	fail_errno("sketch", sketch_of(c, b, &sketches[1]));
+	fail_errno("score", index_score(ix, &sketches[0], &sketches[1],
+					INDEX_ALIKE, &score));
+	return score;
 }
 
 static void list_file(struct listing *l, const struct corpus *c,
 		      struct index *ix, size_t file)
 {
-	struct candidate candidates[CANDIDATES];
+	const struct index_store store = { fetch_sketch, (void *)c };
+	struct index_match matches[INDEX_MATCHES];
+	struct sif_sketch sketch;
 	struct index_query query = { .digests = &c->files[file].digests,
+				     .sketch = &sketch,
 				     .self = (uint32_t)file + 1,
-				     .first_content = 1,
-				     .min_estimate = l->threshold - SLACK };
-	struct entry *entries;
-	size_t count, i;
+				     .first_content = 1 };
+	struct file_listing *f = &l->files[file];
+	size_t i;
 
-	fail_errno("query",
-		   index_query(ix, &query, candidates, CANDIDATES, &count));
-	entries = allocate(count * sizeof(*entries));
-	for (i = 0; i < count; i++)
-		entries[i].other = candidates[i].content - 1;
-	score_candidates(c, ix, file, entries, count);
-	qsort(entries, count, sizeof(*entries), by_score);
-	for (i = 0; i < count; i++) {
-		entries[i].is_listed =
-			i < LIMIT && entries[i].score >= l->threshold;
-		entries[i].rank = (uint16_t)i;
-	}
-	l->files[file].entries = entries;
-	l->files[file].count = count;
+	fail_errno("sketch", sketch_of(c, file, &sketch));
+	fail_errno("search", index_search(ix, &query, INDEX_ALIKE, &store,
+					  matches, &f->count));
+	f->entries = allocate(f->count * sizeof(*f->entries));
+	for (i = 0; i < f->count; i++)
+		f->entries[i] = (struct entry){
+			.other = matches[i].content - 1,
+			.score = (uint8_t)matches[i].score,
+			.is_listed =
+				i < LIMIT && matches[i].score >= l->threshold,
+			.rank = (uint16_t)i,
+		};
 }
 
 void listing_init(struct listing *l, const struct corpus *c, struct index *ix,

@@ -6,8 +6,8 @@
 #include "tests/eval/corpus.h"
 
 /*
- * What the mount would list for each content: the index proposes candidates,
- * their scores decide.
+ * What the mount would list for each content: what the index finds.  The
+ * entries are the candidates; those with a score in reach are listed.
  */
 struct entry {
 	uint32_t other;
@@ -29,8 +29,10 @@ struct listing {
 	double share;               /* of entries whose truth is looked at */
 };
 
-/* Content i of the corpus is i + 1 there. */
 struct index *listing_index(const struct corpus *c);
+
+/* Of two contents, as a listing has it. */
+int listing_score(const struct corpus *c, struct index *ix, size_t a, size_t b);
 
 /* Of the files of one half; of the others nothing is listed. */
 void listing_init(struct listing *l, const struct corpus *c, struct index *ix,

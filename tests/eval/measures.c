@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/eval/eval.h"
+#include "tests/eval/listing.h"
 #include "tests/eval/report.h"
 #include "tests/eval/tlsh.h"
 
@@ -43,18 +44,6 @@ struct comparison {
 	size_t unrelated_count;
 };
 
-static int score_of(const struct comparison *c, uint32_t a, uint32_t b)
-{
-	const struct file *files = c->corpus->files;
-	struct index_subject *s;
-	int score;
-
-	fail_errno("subject", index_subject_new(c->ix, &files[a].digests, &s));
-	fail_errno("score", index_score(s, &files[b].digests, &score));
-	index_subject_free(s);
-	return score;
-}
-
 /* 0 when it has nothing to say. */
 static int measure_pair(const struct comparison *c, enum measure m, uint32_t a,
 			uint32_t b)
@@ -63,7 +52,7 @@ static int measure_pair(const struct comparison *c, enum measure m, uint32_t a,
 	int score, distance;
 
 	if (m == SCORE)
-		return score_of(c, a, b);
+		return listing_score(c->corpus, c->ix, a, b);
 	if (m == TLSH) {
 		if (!c->tlsh || !c->tlsh[a].is_there || !c->tlsh[b].is_there)
 			return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tests/eval/eval.h"
+#include "tests/eval/listing.h"
 
 #define STAR_FROM (4 * MIB)
 #define CACHE_VALUES ((size_t)160 << 20) /* 1.25 GiB */
@@ -76,18 +77,6 @@ static void drop_repeats(struct pairs *p)
 	p->count = kept;
 }
 
-static int score_of(const struct corpus *c, struct index *ix, size_t a,
-		    size_t b)
-{
-	struct index_subject *s;
-	int score;
-
-	fail_errno("subject", index_subject_new(ix, &c->files[a].digests, &s));
-	fail_errno("score", index_score(s, &c->files[b].digests, &score));
-	index_subject_free(s);
-	return score;
-}
-
 void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
 {
 	struct cache cache;
@@ -102,7 +91,7 @@ void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
 		struct pair *pair = &p->pairs[i];
 
 		pair->truth = cache_truth(&cache, pair->a, pair->b);
-		pair->score = (uint8_t)score_of(c, ix, pair->a, pair->b);
+		pair->score = (uint8_t)listing_score(c, ix, pair->a, pair->b);
 	}
 	cache_release(&cache);
 }

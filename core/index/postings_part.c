@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/postings_part.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRESH_MIN 16u
+
+/* The base is rewritten when the fresh entries are more than 1/32 to 1/16 of
+ * it; FRESH_SMALL entries are worth no merge. */
+#define FRESH_SHARE 32u
+#define FRESH_SMALL 256u
+
+static uint32_t key_of(uint32_t tag)
+{
+	return tag >> 1;
+}
+
+static uint32_t bucket_of(uint32_t tag)
+{
+	return tag >> LOW_BITS;
+}
+
+void part_release(struct part *part)
+{
+	free(part->contents);
+	free(part->lows);
+	free(part->fresh.entries);
+	free(part->fresh.slots);
+	*part = (struct part){ 0 };
+}
+
+/* ---- fresh entries ---- */
+
+/* Place of the first entry with that key, or where it is to be noted. */
+static uint16_t *fresh_slot(const struct fresh *f, uint32_t tag)
+{
+	uint32_t mask = 2 * f->capacity - 1;
+	uint32_t i = key_of(tag) * UINT32_C(0x9e3779b1) >> f->shift;
+
+	while (f->slots[i] &&
+	       key_of(f->entries[f->slots[i] - 1].tag) != key_of(tag))
+		i = (i + 1) & mask;
+	return &f->slots[i];
+}
+
+static enum part_put fresh_put(struct fresh *f, uint32_t tag, uint32_t content)
+{
+	uint16_t *first = fresh_slot(f, tag), *at = first;
+	uint16_t count = *first ? f->entries[*first - 1].count : 0;
+	struct fresh_entry *e;
+
+	while (*at && f->entries[*at - 1].content > content)
+		at = &f->entries[*at - 1].next;
+	if (*at && f->entries[*at - 1].content == content) {
+		e = &f->entries[*at - 1];
+		if (!(tag & ~e->tag & TAG_ANCHOR))
+			return PART_SAME;
+		e->tag |= TAG_ANCHOR;
+		return PART_RAISED;
+	}
+	e = &f->entries[f->count++];
+	*e = (struct fresh_entry){ tag, content, *at, 0 };
+	*at = (uint16_t)f->count;
+	f->entries[*first - 1].count = (uint16_t)(count + 1);
+	return PART_NEW;
+}
+
+/* All entries, by key in no order and by content ascending. */
+static uint32_t fresh_gather(const struct fresh *f, struct fresh_entry *out)
+{
+	uint32_t left = f->count, i;
+	uint16_t at;
+
+	for (i = 0; left && i < 2 * f->capacity; i++)
+		for (at = f->slots[i]; at; at = f->entries[at - 1].next)
+			out[--left] = f->entries[at - 1];
+	return f->count;
+}
+
+static void fresh_clear(struct fresh *f)
+{
+	memset(f->slots, 0, 2 * f->capacity * sizeof(f->slots[0]));
+	f->count = 0;
+}
+
+static int fresh_grow(struct fresh *f, struct part_scratch *s)
+{
+	uint32_t capacity = f->capacity ? 2 * f->capacity : FRESH_MIN;
+	uint32_t i, count = fresh_gather(f, s->sorted);
+	struct fresh_entry *entries = malloc(capacity * sizeof(*entries));
+	uint16_t *slots = malloc(2 * capacity * sizeof(*slots));
+
+	if (!entries || !slots) {
+		free(entries);
+		free(slots);
+		return -ENOMEM;
+	}
+	free(f->entries);
+	free(f->slots);
+	f->entries = entries;
+	f->slots = slots;
+	f->capacity = capacity;
+	f->shift = (unsigned)__builtin_clz(capacity);
+	fresh_clear(f);
+	for (i = 0; i < count; i++)
+		(void)fresh_put(f, s->sorted[i].tag, s->sorted[i].content);
+	return 0;
+}
+
+/* ---- the base ---- */
+
+static uint32_t base_count(const struct part *part)
+{
+	return part->first[BUCKETS];
+}
+
+/*
+ * The first of from..to whose key is not below low, if any; looked for around
+ * a guess in that range.  Keys are uniform, so a guess is not far off, but
+ * where some key has very many entries.
+ */
+static uint32_t base_bound(const struct part *part, uint32_t from, uint32_t to,
+			   uint32_t guess, uint32_t low)
+{
+	const uint16_t *lows = part->lows;
+	uint32_t step = 8, middle;
+
+	if (guess < to && key_of(lows[guess]) < low) {
+		from = guess + 1;
+		for (; to - from > step; step *= 2) {
+			if (key_of(lows[from + step]) >= low)
+				to = from + step;
+			else
+				from += step + 1;
+		}
+	} else {
+		to = guess;
+		for (; to - from > step; step *= 2) {
+			if (key_of(lows[to - step]) < low)
+				from = to - step + 1;
+			else
+				to -= step;
+		}
+	}
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		if (key_of(lows[middle]) < low)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/* Where the entries of a key begin; how many there are. */
+static uint32_t base_find(const struct part *part, uint32_t tag,
+			  uint32_t *from_out)
+{
+	uint32_t from = part->first[bucket_of(tag)];
+	uint32_t to = part->first[bucket_of(tag) + 1];
+	uint32_t low = key_of(tag & ((1u << LOW_BITS) - 1));
+	uint32_t guess = from + (uint32_t)((uint64_t)(to - from) * low >>
+					   (LOW_BITS - 1));
+
+	from = base_bound(part, from, to, guess, low);
+	*from_out = from;
+	if (from == to || key_of(part->lows[from]) != low)
+		return 0;
+	return base_bound(part, from, to, from, low + 1) - from;
+}
+
+/* Whether the base has it; makes it an anchor when the tag says so. */
+static enum part_put base_raise(struct part *part, uint32_t tag,
+				uint32_t content)
+{
+	uint32_t from, to, middle;
+
+	if (content > part->newest)
+		return PART_NEW;
+	to = base_find(part, tag, &from);
+	to += from;
+	while (from < to) {
+		middle = from + (to - from) / 2;
+		if (part->contents[middle] < content) {
+			from = middle + 1;
+		} else if (part->contents[middle] > content) {
+			to = middle;
+		} else {
+			if (!(tag & ~part->lows[middle] & TAG_ANCHOR))
+				return PART_SAME;
+			part->lows[middle] |= TAG_ANCHOR;
+			return PART_RAISED;
+		}
+	}
+	return PART_NEW;
+}
+
+static int base_resize(struct part *part, uint32_t count)
+{
+	uint32_t *contents;
+	uint16_t *lows;
+
+	if (!count) {
+		free(part->contents);
+		free(part->lows);
+		part->contents = NULL;
+		part->lows = NULL;
+		return 0;
+	}
+	contents = realloc(part->contents, count * sizeof(*contents));
+	if (contents)
+		part->contents = contents;
+	lows = realloc(part->lows, count * sizeof(*lows));
+	if (lows)
+		part->lows = lows;
+	return contents && lows ? 0 : -ENOMEM;
+}
+
+static void base_move(struct part *part, uint32_t from, uint32_t to,
+		      uint32_t count)
+{
+	if (!count || from == to)
+		return;
+	memmove(part->contents + to, part->contents + from,
+		count * sizeof(part->contents[0]));
+	memmove(part->lows + to, part->lows + from,
+		count * sizeof(part->lows[0]));
+}
+
+/* ---- merging ---- */
+
+/* By the upper bits of the tag from a digit on; keeps the order of equal
+ * ones. */
+static void sort_digit(const struct fresh_entry *in, uint32_t count,
+		       unsigned shift, struct fresh_entry *out)
+{
+	uint32_t places[256] = { 0 }, place = 0, n, i;
+
+	for (i = 0; i < count; i++)
+		places[in[i].tag >> shift & 255]++;
+	for (i = 0; i < 256; i++) {
+		n = places[i];
+		places[i] = place;
+		place += n;
+	}
+	for (i = 0; i < count; i++)
+		out[places[in[i].tag >> shift & 255]++] = in[i];
+}
+
+/* By key, keeping the order of contents. */
+static void sort_by_key(struct part_scratch *s, uint32_t count)
+{
+	sort_digit(s->sorted, count, 1, s->spare);
+	sort_digit(s->spare, count, 9, s->sorted);
+	sort_digit(s->sorted, count, 17, s->spare);
+	memcpy(s->sorted, s->spare, count * sizeof(s->sorted[0]));
+}
+
+static bool base_is_after(const struct part *part, uint32_t i,
+			  const struct fresh_entry *e)
+{
+	uint32_t key = key_of(part->lows[i]), low = key_of((uint16_t)e->tag);
+
+	return key > low || (key == low && part->contents[i] > e->content);
+}
+
+/*
+ * In place, from the end: the base has room behind its last entry for as many
+ * as are left to be merged, wherever that end is by now.
+ */
+static void base_merge(struct part *part, const struct fresh_entry *sorted,
+		       uint32_t left)
+{
+	uint32_t read = base_count(part), bucket = BUCKETS, start;
+
+	while (left && bucket--) {
+		start = part->first[bucket];
+		part->first[bucket + 1] = read + left;
+		while (left && bucket_of(sorted[left - 1].tag) == bucket) {
+			const struct fresh_entry *e = &sorted[left - 1];
+
+			for (; read > start && base_is_after(part, read - 1, e);
+			     read--) {
+				part->lows[read + left - 1] =
+					part->lows[read - 1];
+				part->contents[read + left - 1] =
+					part->contents[read - 1];
+			}
+			left--;
+			part->lows[read + left] = (uint16_t)e->tag;
+			part->contents[read + left] = e->content;
+			if (e->content > part->newest)
+				part->newest = e->content;
+		}
+		base_move(part, start, start + left, read - start);
+		read = start;
+	}
+}
+
+static int part_merge(struct part *part, struct part_scratch *s)
+{
+	uint32_t count = fresh_gather(&part->fresh, s->sorted);
+	int err = base_resize(part, base_count(part) + count);
+
+	if (err)
+		return err;
+	sort_by_key(s, count);
+	base_merge(part, s->sorted, count);
+	fresh_clear(&part->fresh);
+	return 0;
+}
+
+int part_reserve(struct part *part, uint32_t more, struct part_scratch *s)
+{
+	struct fresh *f = &part->fresh;
+	bool small;
+	int err = 0;
+
+	assert(more <= FRESH_MAX);
+	while (!err && f->capacity - f->count < more) {
+		small = f->capacity < more || f->capacity < FRESH_SMALL ||
+			f->capacity < base_count(part) / FRESH_SHARE;
+		if (small && f->capacity < FRESH_MAX)
+			err = fresh_grow(f, s);
+		else
+			err = part_merge(part, s);
+	}
+	return err;
+}
+
+enum part_put part_put(struct part *part, uint32_t tag, uint32_t content)
+{
+	enum part_put put = base_raise(part, tag, content);
+
+	assert(part->fresh.count < part->fresh.capacity);
+	return put == PART_NEW ? fresh_put(&part->fresh, tag, content) : put;
+}
+
+/* ---- reading ---- */
+
+size_t part_find(const struct part *part, uint32_t tag, uint32_t *out,
+		 size_t capacity)
+{
+	const struct fresh *f = &part->fresh;
+	uint32_t from, count = base_find(part, tag, &from);
+	size_t n = count < capacity ? count : capacity;
+	uint16_t at = 0;
+
+	if (n)
+		memcpy(out, part->contents + from, n * sizeof(*out));
+	if (f->count)
+		at = *fresh_slot(f, tag);
+	if (at)
+		count += f->entries[at - 1].count;
+	for (; at && n < capacity; at = f->entries[at - 1].next)
+		out[n++] = f->entries[at - 1].content;
+	return count;
+}
+
+size_t part_bytes(const struct part *part)
+{
+	const struct fresh *f = &part->fresh;
+
+	return base_count(part) *
+		       (sizeof(part->contents[0]) + sizeof(part->lows[0])) +
+	       f->capacity * (sizeof(f->entries[0]) + 2 * sizeof(f->slots[0]));
+}
+
+/* ---- dropping ---- */
+
+static void fresh_filter(struct fresh *f, part_keep_fn *keep, void *arg,
+			 struct part_scratch *s)
+{
+	uint32_t i, count = fresh_gather(f, s->sorted);
+
+	if (!count)
+		return;
+	fresh_clear(f);
+	for (i = 0; i < count; i++)
+		if (keep(arg, s->sorted[i].tag, s->sorted[i].content))
+			(void)fresh_put(f, s->sorted[i].tag,
+					s->sorted[i].content);
+}
+
+/* Without a branch on what keep() says, which nobody can predict. */
+static inline void base_filter(struct part *part, uint32_t bucket,
+			       part_keep_fn *keep, void *arg)
+{
+	uint32_t read = part->first[bucket], write = read, end;
+
+	for (; bucket < BUCKETS; bucket++) {
+		end = part->first[bucket + 1];
+		for (; read < end; read++) {
+			uint32_t content = part->contents[read];
+			uint16_t low = part->lows[read];
+
+			part->contents[write] = content;
+			part->lows[write] = low;
+			write += keep(arg, bucket << LOW_BITS | low, content);
+		}
+		part->first[bucket + 1] = write;
+	}
+	/* What is smaller must not fail; if it does, the room is kept. */
+	(void)base_resize(part, write);
+}
+
+static bool is_kept(void *arg, uint32_t tag, uint32_t content)
+{
+	(void)content;
+	return (tag & TAG_ANCHOR) | (tag < *(uint32_t *)arg);
+}
+
+void part_trim(struct part *part, uint32_t tag, struct part_scratch *s)
+{
+	fresh_filter(&part->fresh, is_kept, &tag, s);
+	if (bucket_of(tag) < BUCKETS)
+		base_filter(part, bucket_of(tag), is_kept, &tag);
+}
+
+void part_filter(struct part *part, part_keep_fn *keep, void *arg,
+		 struct part_scratch *s)
+{
+	fresh_filter(&part->fresh, keep, arg, s);
+	base_filter(part, 0, keep, arg);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/index_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/index/score.h"
+
+struct search {
+	struct index *ix;
+	enum index_relation relation;
+	struct weighed_sketch own;
+	struct sif_sketch other;
+	struct candidate candidates[INDEX_MATCHES];
+	size_t count;
+};
+
+static void weigh(struct index *ix, const struct sif_sketch *sketch,
+		  struct weighed_sketch *out)
+{
+	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	score_weigh(ix->frequency, sketch, out);
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+}
+
+/* Neither of two contents with as many windows is within the other. */
+static double share_of(const struct shares *shares,
+		       enum index_relation relation, const struct sif_sketch *a,
+		       const struct sif_sketch *b)
+{
+	switch (relation) {
+	case INDEX_ALIKE:
+		return shares->larger;
+	case INDEX_WITHIN:
+		return a->distinct < b->distinct ? shares->within : 0;
+	case INDEX_CONTAINS:
+		return a->distinct > b->distinct ? shares->contains : 0;
+	}
+	return 0;
+}
+
+static int score(struct index *ix, const struct weighed_sketch *a,
+		 const struct sif_sketch *b, enum index_relation relation,
+		 int *score_out)
+{
+	struct shares shares;
+	int err;
+
+	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	err = score_shares(ix->frequency, a, b, &shares);
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	if (!err)
+		*score_out = score_percent(
+			share_of(&shares, relation, a->sketch, b));
+	return err;
+}
+
+int index_score(struct index *ix, const struct sif_sketch *a,
+		const struct sif_sketch *b, enum index_relation relation,
+		int *score_out)
+{
+	struct weighed_sketch *own = malloc(sizeof(*own));
+	int err;
+
+	if (!own)
+		return -ENOMEM;
+	weigh(ix, a, own);
+	err = score(ix, own, b, relation, score_out);
+	free(own);
+	return err;
+}
+
+/* ---- search ---- */
+
+static int by_score(const void *a, const void *b)
+{
+	const struct index_match *x = a, *y = b;
+
+	if (x->score != y->score)
+		return y->score - x->score;
+	return x->content < y->content ? -1 : x->content > y->content;
+}
+
+/* By their sketches. */
+static int match_candidates(struct search *s, const struct index_query *q,
+			    const struct index_store *store,
+			    struct index_match *out, size_t *count_out)
+{
+	size_t i, kept = 0;
+	int err = 0;
+
+	weigh(s->ix, q->sketch, &s->own);
+	if (q->plain)
+		s->own.has_common = false;
+	for (i = 0; i < s->count; i++) {
+		out[kept].content = s->candidates[i].content;
+		err = store->sketch(store->arg, out[kept].content, &s->other);
+		if (err == -ENOENT)
+			continue;
+		if (!err)
+			err = score(s->ix, &s->own, &s->other, s->relation,
+				    &out[kept].score);
+		if (err)
+			return err;
+		kept += out[kept].score >= q->least;
+	}
+	*count_out = kept;
+	return 0;
+}
+
+static void match_estimates(const struct search *s, struct index_match *out,
+			    size_t *count_out)
+{
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		out[i] = (struct index_match){ s->candidates[i].content,
+					       s->candidates[i].rank };
+	*count_out = s->count;
+}
+
+int index_search(struct index *ix, const struct index_query *q,
+		 enum index_relation relation, const struct index_store *store,
+		 struct index_match *out, size_t *count_out)
+{
+	bool sketched = q->sketch && q->sketch->count;
+	struct search *s = malloc(sizeof(*s));
+	int err;
+
+	*count_out = 0;
+	if (!s)
+		return -ENOMEM;
+	s->ix = ix;
+	s->relation = relation;
+	err = index_candidates(ix, q,
+			       sketched ? INDEX_BY_SKETCH : INDEX_BY_ESTIMATE,
+			       s->candidates, INDEX_MATCHES, &s->count);
+	if (!err && sketched)
+		err = match_candidates(s, q, store, out, count_out);
+	else if (!err && relation == INDEX_ALIKE)
+		match_estimates(s, out, count_out);
+	free(s);
+	if (!err)
+		qsort(out, *count_out, sizeof(*out), by_score);
+	return err;
+}
