@@ -63,7 +63,9 @@ static void request_answer(struct request *r)
 		request_fail(r, err);
 		return;
 	}
-	if (r->on_hits)
+	if (r->directories)
+		err = near_directories(r, &hits);
+	else if (r->on_hits)
 		err = near_list(r, &hits);
 	else
 		err = near_browse(r, &entries);
@@ -206,6 +208,23 @@ int engine_similar_to(struct engine *e, const struct digests *digests,
 	return 0;
 }
 
+int engine_directories(struct engine *e, int fd,
+		       const struct engine_viewer *viewer,
+		       void (*done)(void *arg, int result,
+				    struct engine_hits *hits),
+		       void *arg)
+{
+	struct request *r = request_new(e, fd, viewer);
+
+	if (!r)
+		return -ENOMEM;
+	r->directories = true;
+	r->on_hits = done;
+	r->arg = arg;
+	request_hold(r);
+	return 0;
+}
+
 int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,
 		  void (*done)(void *arg, int result,
 			       struct engine_entries *entries),
@@ -223,13 +242,18 @@ int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,
 
 /* ---- threads ---- */
 
+static bool takes_long(const struct request *r)
+{
+	return r->directories || !r->on_hits;
+}
+
 /* The first request that a thread may begin, taken off the list, or NULL. */
 static struct request *take_ready(struct inquiry *q)
 {
 	bool may_browse = q->browsing + 1 < INQUIRY_THREADS;
 	struct request **at = &q->first, *before = NULL, *r;
 
-	while (*at && !(*at)->on_hits && !may_browse) {
+	while (*at && takes_long(*at) && !may_browse) {
 		before = *at;
 		at = &(*at)->next;
 	}
@@ -256,7 +280,7 @@ static void *inquiry_run(void *arg)
 			pthread_cond_wait(&q->work, &q->lock);
 			continue;
 		}
-		browses = !r->on_hits;
+		browses = takes_long(r);
 		q->browsing += browses;
 		pthread_mutex_unlock(&q->lock);
 		request_answer(r);

@@ -11,6 +11,7 @@ struct request {
 	int fd; /* the file or directory, O_PATH; -1 with digests */
 	struct digests *digests; /* owned: of what is not in the tree */
 	enum index_relation relation;
+	bool directories; /* on_hits gets directories */
 	struct engine_viewer viewer;
 	uint64_t number; /* to be answered once the committer got so far */
 	/* One of the two is set. */
@@ -20,8 +21,9 @@ struct request {
 	void *arg;
 };
 
-/* Both run with the viewer's credentials. */
+/* They run with the viewer's credentials. */
 int near_list(struct request *r, struct engine_hits *hits_out);
+int near_directories(struct request *r, struct engine_hits *hits_out);
 int near_browse(struct request *r, struct engine_entries *entries_out);
 
 #endif

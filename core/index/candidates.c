@@ -172,14 +172,10 @@ static void search_columns(const struct index *ix, struct column_query *c,
 /* ---- by sketches ---- */
 
 /*
- * Of the values of a sketch so many are looked up in any case: for contents
- * of like size that is enough.  For others it depends: the smallest values of
- * a part may be anywhere among those of the whole.
- *
  * Values of few contents come first, and there is an end to it: what very many
- * contents share does not tell which of them.
+ * contents share does not tell which of them.  All values are looked up: the
+ * smallest ones of a part may be anywhere among those of the whole.
  */
-#define VALUES 64
 #define LIST_MOST 1024 /* contents of one value */
 #define WALK_MOST 16384
 
@@ -214,13 +210,11 @@ static int by_length(const void *a, const void *b)
 static void find_lists(const struct index *ix, const struct sif_sketch *sketch,
 		       struct sketch_query *s)
 {
-	uint32_t limit = postings_limit(ix->postings), key;
 	size_t i, length;
+	uint32_t key;
 
 	for (i = 0; i < sketch->count; i++) {
 		key = posting_key(sketch->values[i]);
-		if (i >= VALUES && key >= limit)
-			continue;
 		length = postings_find(ix->postings, key, NULL, 0);
 		if (length)
 			s->lists[s->count++] =
