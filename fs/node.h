@@ -4,6 +4,7 @@
 
 #include <fuse_lowlevel.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -14,7 +15,19 @@ struct listing;
 /*
  * The nodes of the virtual tree, one a path.  Private to node.c and similar.c.
  */
-enum node_kind { NODE_DIRECTORY, NODE_FILE, NODE_LINK };
+enum node_kind {
+	NODE_DIRECTORY,   /* mirrors one */
+	NODE_FILE,        /* lists what is like a file, */
+	NODE_WITHIN,      /* what contains it, */
+	NODE_CONTAINS,    /* and what it contains */
+	NODE_DIRECTORIES, /* lists what is like a directory */
+	NODE_LINK,
+};
+
+/* The names of the three that no listing shows. */
+#define WITHIN_NAME ".within"
+#define CONTAINS_NAME ".contains"
+#define DIRECTORIES_NAME ".dirs"
 
 struct node {
 	struct node *chain;
@@ -26,7 +39,7 @@ struct node {
 	uint64_t refs;      /* similar->lock */
 	struct inode *real; /* holds a reference; of a link: the listed file */
 	char *target;       /* links only */
-	struct listing *listing; /* files only, the last one; similar->lock */
+	struct listing *listing; /* of links, the last one; similar->lock */
 };
 
 enum { NODE_BUCKETS = 4096 };
@@ -37,6 +50,12 @@ struct similar {
 	struct node *buckets[NODE_BUCKETS];
 	uint64_t root_number;
 };
+
+/* Whether its entries are links. */
+static inline bool node_lists_links(const struct node *n)
+{
+	return n->kind != NODE_DIRECTORY && n->kind != NODE_LINK;
+}
 
 /* The nodeid is the address with the lowest bit set. */
 static inline struct node *node_at(fuse_ino_t id)

@@ -127,7 +127,7 @@ static void call_end(struct inquiry_call *c, int err, struct listing *l)
 		l->gid = c->gid;
 		l->listed_ctime_ns = c->listed_ctime_ns;
 		l->made_ns = listing_now_ns();
-		if (c->node->kind == NODE_FILE)
+		if (node_lists_links(c->node))
 			node_keep_listing(c->fs, c->node, l);
 	}
 	if (park_claim(&c->park)) {
@@ -173,6 +173,32 @@ static int find_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
 	return out->trusted ? 0 : cred_of(req, &out->who);
 }
 
+static int ask_engine(struct inquiry_call *c, int fd,
+		      const struct engine_viewer *viewer)
+{
+	struct engine *e = c->fs->engine;
+	unsigned wait_ms = c->fs->options.wait_s * 1000;
+
+	switch (c->node->kind) {
+	case NODE_FILE:
+		return engine_similar(e, fd, INDEX_ALIKE, viewer, wait_ms,
+				      on_hits, c);
+	case NODE_WITHIN:
+		return engine_similar(e, fd, INDEX_WITHIN, viewer, wait_ms,
+				      on_hits, c);
+	case NODE_CONTAINS:
+		return engine_similar(e, fd, INDEX_CONTAINS, viewer, wait_ms,
+				      on_hits, c);
+	case NODE_DIRECTORIES:
+		return engine_directories(e, fd, viewer, on_hits, c);
+	case NODE_DIRECTORY:
+		return engine_browse(e, fd, viewer, on_entries, c);
+	case NODE_LINK:
+		break;
+	}
+	return -ENOTDIR;
+}
+
 static int call_engine(struct inquiry_call *c, fuse_req_t req)
 {
 	struct engine_viewer viewer;
@@ -186,12 +212,7 @@ static int call_engine(struct inquiry_call *c, fuse_req_t req)
 	err = inode_path_fd(fs, c->node->real, &path);
 	if (err)
 		goto out;
-	if (c->node->kind == NODE_FILE)
-		err = engine_similar(fs->engine, path.fd, INDEX_ALIKE, &viewer,
-				     fs->options.wait_s * 1000, on_hits, c);
-	else
-		err = engine_browse(fs->engine, path.fd, &viewer, on_entries,
-				    c);
+	err = ask_engine(c, path.fd, &viewer);
 	path_fd_close(&path);
 out:
 	persona_release(&viewer.who);
@@ -327,8 +348,12 @@ static bool item_holds(fuse_req_t req, struct fs *fs, const struct node *listed,
 	if (!item || node_ctime(fs, listed) != l->listed_ctime_ns ||
 	    cred_assume(fs, req, &saved))
 		return false;
-	holds = engine_hit_holds(fs->engine, item->path, &item->key,
-				 &item->identity);
+	if (listed->kind == NODE_DIRECTORIES)
+		holds = engine_directory_holds(fs->engine, item->path,
+					       &item->key);
+	else
+		holds = engine_hit_holds(fs->engine, item->path, &item->key,
+					 &item->identity);
 	cred_restore(fs, &saved);
 	return holds;
 }
@@ -346,15 +371,33 @@ static void lookup_link(fuse_req_t req, struct fs *fs, struct node *parent,
 	listing_unref(l);
 }
 
+/* What is found below a node by name alone: another view of the same file or
+ * directory; else NODE_LINK. */
+static enum node_kind view_of(const struct node *parent, const char *name)
+{
+	if (parent->kind == NODE_FILE && strcmp(name, WITHIN_NAME) == 0)
+		return NODE_WITHIN;
+	if (parent->kind == NODE_FILE && strcmp(name, CONTAINS_NAME) == 0)
+		return NODE_CONTAINS;
+	if (parent->kind == NODE_DIRECTORY &&
+	    strcmp(name, DIRECTORIES_NAME) == 0)
+		return NODE_DIRECTORIES;
+	return NODE_LINK;
+}
+
 void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
 {
 	struct fs *fs = fs_of(req);
 	struct node *parent = node_at(parent_id), *n;
+	enum node_kind view = view_of(parent, name);
 	int err = -ENOTDIR;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
 		err = -ESTALE;
-	} else if (parent->kind == NODE_FILE) {
+	} else if (view != NODE_LINK) {
+		inode_ref(parent->real);
+		err = node_get(fs, parent, name, view, parent->real, NULL, &n);
+	} else if (node_lists_links(parent)) {
 		lookup_link(req, fs, parent, name);
 		return;
 	} else if (parent->kind == NODE_DIRECTORY) {
@@ -511,7 +554,7 @@ void similar_getxattr(fuse_req_t req, fuse_ino_t id, const char *name,
 	struct inquiry_call *c;
 	struct listing *l;
 
-	if (n->kind != NODE_FILE || strcmp(name, STATE) != 0) {
+	if (!node_lists_links(n) || strcmp(name, STATE) != 0) {
 		reply_error(req, -ENODATA);
 		return;
 	}

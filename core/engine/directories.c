@@ -244,25 +244,31 @@ static int find_places(struct look *l, const struct tree *asked,
 
 /* ---- hits ---- */
 
-/* 1 when the viewer may look into the directory of that path. */
-static int open_place(struct look *l, const char *path,
-		      struct file_key *key_out)
+/* Whether the calling thread may look into the directory of that path. */
+static bool open_place(const struct engine *e, const char *path,
+		       struct file_key *key_out)
 {
-	int fd = file_open_beneath(l->e->options.source_fd, path,
+	int fd = file_open_beneath(e->options.source_fd, path,
 				   O_PATH | O_DIRECTORY);
 	struct stat st;
-	int err = 0;
+	bool opens;
 
 	if (fd < 0)
-		return 0;
-	if (!fstat(fd, &st) &&
-	    (l->r->viewer.trusted ||
-	     !faccessat(fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS))) {
-		engine_file_key(l->e, fd, &st, key_out);
-		err = 1;
-	}
+		return false;
+	opens = !fstat(fd, &st) &&
+		!faccessat(fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS);
+	if (opens)
+		engine_file_key(e, fd, &st, key_out);
 	close(fd);
-	return err;
+	return opens;
+}
+
+bool engine_directory_holds(const struct engine *e, const char *path,
+			    const struct file_key *key)
+{
+	struct file_key found;
+
+	return open_place(e, path, &found) && file_key_equal(&found, key);
 }
 
 static int compare_trees(struct look *l, const struct tree *a,
@@ -282,10 +288,10 @@ static int try_place(struct look *l, const struct tree *asked, const char *path)
 	struct engine_hits *hits = l->hits;
 	struct engine_hit hit = { 0 }, *room;
 	struct tree *tree;
-	int err = open_place(l, path, &hit.key);
+	int err;
 
-	if (err != 1)
-		return err;
+	if (!open_place(l->e, path, &hit.key))
+		return 0;
 	tree = malloc(sizeof(*tree));
 	if (!tree)
 		return -ENOMEM;

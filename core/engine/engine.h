@@ -181,6 +181,10 @@ bool engine_hit_holds(const struct engine *e, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity);
 
+/* The same of a directory, which need only be there. */
+bool engine_directory_holds(const struct engine *e, const char *path,
+			    const struct file_key *key);
+
 struct engine_hits {
 	struct engine_hit *hits; /* best first */
 	size_t count;
