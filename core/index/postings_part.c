@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define FRESH_MIN 16u
 
@@ -21,15 +23,6 @@ static uint32_t key_of(uint32_t tag)
 static uint32_t bucket_of(uint32_t tag)
 {
 	return tag >> LOW_BITS;
-}
-
-void part_release(struct part *part)
-{
-	free(part->contents);
-	free(part->lows);
-	free(part->fresh.entries);
-	free(part->fresh.slots);
-	*part = (struct part){ 0 };
 }
 
 /* ---- fresh entries ---- */
@@ -198,25 +191,69 @@ static enum part_put base_raise(struct part *part, uint32_t tag,
 	return PART_NEW;
 }
 
-static int base_resize(struct part *part, uint32_t count)
+/*
+ * The arrays of the base have mappings of their own: they grow often and by
+ * little, all in turn, which would leave a heap full of holes.  Does not fail
+ * when there is to be less than before.
+ */
+static int pages_resize(void *pages, size_t from, size_t to, void **out)
 {
-	uint32_t *contents;
-	uint16_t *lows;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = NULL;
 
-	if (!count) {
-		free(part->contents);
-		free(part->lows);
-		part->contents = NULL;
-		part->lows = NULL;
-		return 0;
+	from = (from + page - 1) / page * page;
+	to = (to + page - 1) / page * page;
+	if (from == to)
+		at = pages;
+	else if (!from)
+		at = mmap(NULL, to, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	else if (to)
+		at = mremap(pages, from, to, MREMAP_MAYMOVE);
+	else
+		(void)munmap(pages, from);
+	if (at == MAP_FAILED)
+		return -ENOMEM;
+	*out = at;
+	return 0;
+}
+
+static int contents_resize(struct part *part, uint32_t from, uint32_t to)
+{
+	size_t size = sizeof(part->contents[0]);
+	void *at;
+	int err = pages_resize(part->contents, from * size, to * size, &at);
+
+	if (!err)
+		part->contents = at;
+	return err;
+}
+
+static int lows_resize(struct part *part, uint32_t from, uint32_t to)
+{
+	size_t size = sizeof(part->lows[0]);
+	void *at;
+	int err = pages_resize(part->lows, from * size, to * size, &at);
+
+	if (!err)
+		part->lows = at;
+	return err;
+}
+
+/* Does not fail when the room is less than before. */
+static int base_resize(struct part *part, uint32_t room)
+{
+	int err = contents_resize(part, part->room, room);
+
+	if (err)
+		return err;
+	err = lows_resize(part, part->room, room);
+	if (err) {
+		(void)contents_resize(part, room, part->room);
+		return err;
 	}
-	contents = realloc(part->contents, count * sizeof(*contents));
-	if (contents)
-		part->contents = contents;
-	lows = realloc(part->lows, count * sizeof(*lows));
-	if (lows)
-		part->lows = lows;
-	return contents && lows ? 0 : -ENOMEM;
+	part->room = room;
+	return 0;
 }
 
 static void base_move(struct part *part, uint32_t from, uint32_t to,
@@ -228,6 +265,14 @@ static void base_move(struct part *part, uint32_t from, uint32_t to,
 		count * sizeof(part->contents[0]));
 	memmove(part->lows + to, part->lows + from,
 		count * sizeof(part->lows[0]));
+}
+
+void part_release(struct part *part)
+{
+	(void)base_resize(part, 0);
+	free(part->fresh.entries);
+	free(part->fresh.slots);
+	*part = (struct part){ 0 };
 }
 
 /* ---- merging ---- */
@@ -316,14 +361,15 @@ static int part_merge(struct part *part, struct part_scratch *s)
 int part_reserve(struct part *part, uint32_t more, struct part_scratch *s)
 {
 	struct fresh *f = &part->fresh;
-	bool small;
+	uint32_t share = base_count(part) / FRESH_SHARE;
+	uint32_t least = share > FRESH_SMALL ? share : FRESH_SMALL;
 	int err = 0;
 
 	assert(more <= FRESH_MAX);
+	if (least > FRESH_MAX)
+		least = FRESH_MAX;
 	while (!err && f->capacity - f->count < more) {
-		small = f->capacity < more || f->capacity < FRESH_SMALL ||
-			f->capacity < base_count(part) / FRESH_SHARE;
-		if (small && f->capacity < FRESH_MAX)
+		if (f->capacity < least || f->capacity < more)
 			err = fresh_grow(f, s);
 		else
 			err = part_merge(part, s);
@@ -403,7 +449,6 @@ static inline void base_filter(struct part *part, uint32_t bucket,
 		}
 		part->first[bucket + 1] = write;
 	}
-	/* What is smaller must not fail; if it does, the room is kept. */
 	(void)base_resize(part, write);
 }
 
@@ -416,8 +461,7 @@ static bool is_kept(void *arg, uint32_t tag, uint32_t content)
 void part_trim(struct part *part, uint32_t tag, struct part_scratch *s)
 {
 	fresh_filter(&part->fresh, is_kept, &tag, s);
-	if (bucket_of(tag) < BUCKETS)
-		base_filter(part, bucket_of(tag), is_kept, &tag);
+	base_filter(part, bucket_of(tag), is_kept, &tag);
 }
 
 void part_filter(struct part *part, part_keep_fn *keep, void *arg,

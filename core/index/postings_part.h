@@ -45,6 +45,7 @@ struct fresh {
 struct part {
 	uint32_t *contents;
 	uint16_t *lows;              /* lower bits of the tags */
+	uint32_t room;               /* for entries */
 	uint32_t newest;             /* no content in the base is above */
 	uint32_t first[BUCKETS + 1]; /* entry in the base */
 	struct fresh fresh;

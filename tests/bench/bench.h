@@ -37,11 +37,15 @@ void bench_small(const struct bench *b);
 void bench_worst(const struct bench *b);
 void bench_pairs(const struct bench *b);
 void bench_scan(const struct bench *b);
+void bench_postings(const struct bench *b);
 void bench_memory(const struct bench *b);
 
 /* ---- figures ---- */
 
 double cpu_seconds(void);
+
+/* Memory of this process that is in use and is no file's. */
+size_t resident_kib(void);
 
 /* Of 1 or more values, which get sorted. */
 double median(double *values, size_t count);

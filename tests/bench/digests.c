@@ -21,6 +21,7 @@ static const struct part {
 	{ "worst", bench_worst, "unusual inputs" },
 	{ "pairs", bench_pairs, "comparisons of two digests" },
 	{ "scan", bench_scan, "the columns of the index" },
+	{ "postings", bench_postings, "the postings of the index" },
 };
 
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
