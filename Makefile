@@ -83,8 +83,8 @@ libs_of = $(shell pkg-config --libs $(1))
 core_packages := lmdb libxxhash libcrypto jansson
 core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
-fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3))
-fuse_libs = $(call once,fuse_libs,$(call libs_of,fuse3))
+fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3 libseccomp))
+fuse_libs = $(call once,fuse_libs,$(call libs_of,fuse3 libseccomp))
 
 language := -std=c11 -D_GNU_SOURCE -DKINFS_VERSION='"$(VERSION)"' -I.
 compile = $(CC) $(language) $(warnings) $(CFLAGS) $(hardening) -fPIE -pthread \

@@ -271,6 +271,17 @@ static int set_clone_fd(struct options *o, const char *value)
 	return 0;
 }
 
+static int set_sandbox(struct options *o, const char *value)
+{
+	static const char *const choices[] = { "no", "yes", NULL };
+	int choice = parse_choice(value, choices);
+
+	if (choice < 0)
+		return choice;
+	o->sandbox = choice;
+	return 0;
+}
+
 struct option {
 	const char *name; /* with '=' when it has a value */
 	const char *wants;
@@ -295,6 +306,7 @@ static const struct option ours[] = {
 	{ "timeout=", "a number of seconds", set_timeout },
 	{ "max_threads=", "a number from 1 to 10000", set_max_threads },
 	{ "clone_fd", NULL, set_clone_fd },
+	{ "sandbox=", "yes or no", set_sandbox },
 };
 
 /* Matches "name=..." by its start, "name" as a whole. */
@@ -382,6 +394,8 @@ static int take_option(struct options *o, const char *arg)
 	}
 	if (option_is(arg, "fsname="))
 		o->fsname_given = true;
+	if (strcmp(arg, "auto_unmount") == 0)
+		o->auto_unmount = true;
 	if (is_in(arg, passed_on, COUNT(passed_on)))
 		return 1;
 	if (is_in(arg, ignored, COUNT(ignored)) || strncmp(arg, "x-", 2) == 0)
@@ -457,6 +471,7 @@ int options_parse(int argc, char **argv, struct options *out)
 	out->limit = 256;
 	out->wait_s = 60;
 	out->timeout_s = 1.0;
+	out->sandbox = true;
 	if (replace_text(&out->similar_name, ".similar"))
 		return -ENOMEM;
 	r = fuse_opt_parse(&args, out, none, take_argument);
@@ -522,6 +537,7 @@ void options_print_help(void)
 	      "    -o timeout=SECONDS    attributes in the kernel's cache (1)\n"
 	      "    -o max_threads=N      threads that serve requests (10)\n"
 	      "    -o clone_fd           a device descriptor for each of them\n"
+	      "    -o sandbox=yes|no     give up unneeded privileges (yes)\n"
 	      "\n"
 	      "and those of mount.fuse3(8): allow_other, ro, auto_unmount, ...\n"
 	      "Unmount with: fusermount3 -u MOUNTPOINT\n",

@@ -21,6 +21,7 @@
 #include "fs/mapped.h"
 #include "fs/notice.h"
 #include "fs/ops.h"
+#include "fs/sandbox.h"
 #include "fs/similar.h"
 
 /* ---- before the mount ---- */
@@ -201,8 +202,10 @@ static int start_engine(struct fs *fs)
 
 static int serve_mounted(struct fs *fs)
 {
-	int r = start_engine(fs);
+	int r;
 
+	sandbox_enter(fs);
+	r = start_engine(fs);
 	if (!r)
 		r = session_loop(fs);
 	if (r < 0)

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/sandbox.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "fs/fs.h"
+#include "fs/log.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- capabilities ---- */
+
+#define CAP_BIT(cap) (UINT64_C(1) << (cap))
+
+/*
+ * What requests of root need, and becoming somebody else for the others.
+ * Not CAP_SYS_RESOURCE: it stays effective while we act for an ordinary user,
+ * who could then exceed quotas and use the blocks reserved for root.
+ */
+static const uint64_t capabilities_kept =
+	CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) |
+	CAP_BIT(CAP_DAC_READ_SEARCH) | /* open_by_handle_at() */
+	CAP_BIT(CAP_FOWNER) | CAP_BIT(CAP_FSETID) | CAP_BIT(CAP_SETGID) |
+	CAP_BIT(CAP_SETUID) |
+	CAP_BIT(CAP_SYS_ADMIN) | /* umount(), trusted.*, passthrough */
+	CAP_BIT(CAP_MKNOD) | CAP_BIT(CAP_SETFCAP);
+
+/* Without CAP_SETPCAP the bounding set stays; it matters to execve() alone. */
+static void shrink_bounding_set(void)
+{
+	for (int cap = 0; cap < 64; cap++)
+		if (!(capabilities_kept & CAP_BIT(cap)))
+			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+}
+
+/* Of the calling thread; those it starts inherit it. */
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	shrink_bounding_set();
+	if (syscall(SYS_capget, &head, sets) != 0)
+		return -errno;
+	for (unsigned i = 0; i < COUNT(sets); i++) {
+		uint32_t kept = (uint32_t)(capabilities_kept >> (32 * i));
+
+		sets[i].permitted &= kept;
+		sets[i].effective &= kept;
+		sets[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &head, sets) == 0 ? 0 : -errno;
+}
+
+/* ---- system calls ---- */
+
+static const char *const calls_refused[] = {
+	/* programs and other processes */
+	"execve",
+	"execveat",
+	"fork",
+	"vfork",
+	"ptrace",
+	"process_vm_readv",
+	"process_vm_writev",
+	"process_madvise",
+	"pidfd_open",
+	"pidfd_getfd",
+	"pidfd_send_signal",
+	"kcmp",
+	"perf_event_open",
+	/* somebody else for good, or somewhere else */
+	"setuid",
+	"setgid",
+	"setreuid",
+	"setregid",
+	"setresuid",
+	"setresgid",
+	"chroot",
+	"pivot_root",
+	"setns",
+	/* mounting; umount2() is what ends us */
+	"mount",
+	"fsopen",
+	"fspick",
+	"fsmount",
+	"move_mount",
+	"mount_setattr",
+	"swapon",
+	"swapoff",
+	/* a server, which we are not */
+	"bind",
+	"listen",
+	"accept",
+	"accept4",
+	/* the kernel */
+	"bpf",
+	"init_module",
+	"finit_module",
+	"delete_module",
+	"kexec_load",
+	"kexec_file_load",
+	"reboot",
+	"acct",
+	"quotactl",
+	"quotactl_fd",
+	"syslog",
+	"userfaultfd",
+	"io_uring_setup", /* its calls pass every filter by */
+	"io_uring_enter",
+	"io_uring_register",
+	"add_key",
+	"request_key",
+	"keyctl",
+	/* the machine */
+	"iopl",
+	"ioperm",
+	"modify_ldt",
+	"settimeofday",
+	"clock_settime",
+	"clock_adjtime",
+	"adjtimex",
+	"sethostname",
+	"setdomainname",
+	"vhangup",
+};
+
+/* Refused when the comparison of one argument holds. */
+struct call_rule {
+	const char *name;
+	unsigned arg;
+	enum scmp_compare compare;
+	scmp_datum_t a, b; /* b: of masked comparisons */
+};
+
+/* Threads are clones, too, and syslog() wants a socket of its own kind. */
+static const struct call_rule rules[] = {
+	{ "clone", 0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0 },
+	{ "unshare", 0, SCMP_CMP_NE, CLONE_FS, 0 },
+	{ "socket", 0, SCMP_CMP_NE, AF_UNIX, 0 },
+	{ "socket", 1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM },
+	{ "socket", 1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_SEQPACKET },
+	{ "ioctl", 1, SCMP_CMP_EQ, TIOCSTI, 0 },
+};
+
+static int refuse_calls(scmp_filter_ctx filter)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < COUNT(calls_refused) && !err; i++) {
+		int call = seccomp_syscall_resolve_name(calls_refused[i]);
+
+		if (call != __NR_SCMP_ERROR) /* newer than the library */
+			err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM),
+					       call, 0);
+	}
+	return err;
+}
+
+static int refuse_when(scmp_filter_ctx filter, const struct call_rule *rule)
+{
+	struct scmp_arg_cmp when = {
+		.arg = rule->arg,
+		.op = rule->compare,
+		.datum_a = rule->a,
+		.datum_b = rule->b,
+	};
+
+	return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM),
+				      seccomp_syscall_resolve_name(rule->name),
+				      1, &when);
+}
+
+static int refuse_arguments(scmp_filter_ctx filter)
+{
+	/* As a kernel without it answers: the C library then uses clone(),
+	 * whose flags a filter can see. */
+	int err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS),
+				   SCMP_SYS(clone3), 0);
+
+	for (size_t i = 0; i < COUNT(rules) && !err; i++)
+		err = refuse_when(filter, &rules[i]);
+	return err;
+}
+
+/* Signals go to our own threads alone. */
+static int refuse_signals(scmp_filter_ctx filter)
+{
+	static const char *const calls[] = { "kill", "tgkill",
+					     "rt_sigqueueinfo",
+					     "rt_tgsigqueueinfo" };
+	struct call_rule other = {
+		.compare = SCMP_CMP_NE,
+		.a = (scmp_datum_t)getpid(),
+	};
+	int err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM),
+				   SCMP_SYS(tkill), 0);
+
+	for (size_t i = 0; i < COUNT(calls) && !err; i++) {
+		other.name = calls[i];
+		err = refuse_when(filter, &other);
+	}
+	return err;
+}
+
+static int load_filter(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int err = filter ? 0 : -ENOMEM;
+
+	if (!err)
+		err = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH,
+				       SCMP_ACT_ERRNO(EPERM));
+	if (!err)
+		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 1);
+	/* It must not slow the processor down where that is optional. */
+	if (!err)
+		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
+	if (!err)
+		err = refuse_calls(filter);
+	if (!err)
+		err = refuse_arguments(filter);
+	if (!err)
+		err = refuse_signals(filter);
+	if (!err)
+		err = seccomp_load(filter);
+	if (filter)
+		seccomp_release(filter);
+	return err;
+}
+
+/* ---- all of it ---- */
+
+static void complain(const char *what, int err)
+{
+	if (err)
+		log_line("sandbox: %s: %s", what, err_text(err));
+}
+
+/* Whether unmounting needs no program. */
+static bool can_lose_programs(const struct fs *fs)
+{
+	return fs->root_user || fs->options.auto_unmount;
+}
+
+void sandbox_enter(const struct fs *fs)
+{
+	const struct rlimit none = { .rlim_cur = 0, .rlim_max = 0 };
+
+	if (!fs->options.sandbox)
+		return;
+	if (setrlimit(RLIMIT_CORE, &none) != 0)
+		complain("memory images", -errno);
+	complain("capabilities", drop_capabilities());
+	if (can_lose_programs(fs))
+		complain("system calls", load_filter());
+}
