@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/share.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+struct share_user {
+	struct share_user *next;
+	uid_t uid;
+	size_t count;
+	uint64_t last; /* turn of the latest place */
+};
+
+/* Where the user is or would be linked. */
+static struct share_user **find(struct share *s, uid_t uid)
+{
+	struct share_user **at = &s->users[uid % SHARE_BUCKETS];
+
+	while (*at && (*at)->uid != uid)
+		at = &(*at)->next;
+	return at;
+}
+
+static uint64_t next_turn(const struct share *s, struct share_user *u)
+{
+	u->last = u->count && u->last >= s->turn ? u->last + 1 : s->turn;
+	return u->last;
+}
+
+int share_take(struct share *s, uid_t uid, uint64_t *turn_out)
+{
+	struct share_user **at = find(s, uid);
+
+	if ((*at ? (*at)->count : 0) >= s->most - s->used)
+		return -EAGAIN;
+	if (!*at) {
+		*at = calloc(1, sizeof(**at));
+		if (!*at)
+			return -ENOMEM;
+		(*at)->uid = uid;
+	}
+	*turn_out = next_turn(s, *at);
+	(*at)->count++;
+	s->used++;
+	return 0;
+}
+
+void share_give(struct share *s, uid_t uid)
+{
+	struct share_user **at = find(s, uid), *u = *at;
+
+	assert(u && s->used);
+	s->used--;
+	if (--u->count)
+		return;
+	*at = u->next;
+	free(u);
+}
+
+void share_serve(struct share *s, uint64_t turn)
+{
+	if (turn > s->turn)
+		s->turn = turn;
+}
