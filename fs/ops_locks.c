@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/share.h"
 #include "fs/similar.h"
 
 /*
@@ -48,6 +49,7 @@ struct waiter {
 	struct flock lock;
 	int fd;
 	int flock_op;
+	uid_t uid;
 	pthread_t thread;
 	atomic_bool interrupted;
 	atomic_bool done; /* out of the system call */
@@ -57,7 +59,7 @@ struct locks {
 	pthread_mutex_t owners; /* inode->owners, and all of lock_owner */
 	pthread_mutex_t lock;   /* the rest; innermost */
 	struct waiter *waiters;
-	unsigned waiter_count;
+	struct share share; /* of the waiters */
 	bool stopping;
 };
 
@@ -216,7 +218,6 @@ static void waiter_enlist(struct locks *l, struct waiter *w)
 	if (w->next)
 		w->next->link = &w->next;
 	l->waiters = w;
-	l->waiter_count++;
 }
 
 static void waiter_free(struct locks *l, struct waiter *w)
@@ -225,8 +226,8 @@ static void waiter_free(struct locks *l, struct waiter *w)
 	*w->link = w->next;
 	if (w->next)
 		w->next->link = w->link;
+	share_give(&l->share, w->uid);
 	free(w);
-	l->waiter_count--;
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -277,13 +278,18 @@ static int wait_for_lock(const struct waiter *what)
 	struct locks *l = what->fs->locks;
 	struct waiter *w = malloc(sizeof(*w));
 	int err = -ENOLCK;
+	uint64_t turn;
 
 	if (!w)
 		return -ENOMEM;
 	*w = *what;
+	w->uid = fuse_req_ctx(w->req)->uid;
 	pthread_mutex_lock(&l->lock);
-	if (!l->stopping && l->waiter_count < WAITERS_MAX)
+	if (!l->stopping && !share_take(&l->share, w->uid, &turn)) {
 		err = thread_start(w);
+		if (err)
+			share_give(&l->share, w->uid);
+	}
 	if (!err) {
 		inode_ref(w->inode);
 		waiter_enlist(l, w);
@@ -424,6 +430,7 @@ int locks_open(struct fs *fs)
 
 	if (!l)
 		return -ENOMEM;
+	l->share.most = WAITERS_MAX;
 	pthread_mutex_init(&l->owners, NULL);
 	pthread_mutex_init(&l->lock, NULL);
 	fs->locks = l;
@@ -433,7 +440,7 @@ int locks_open(struct fs *fs)
 void locks_stop(struct fs *fs)
 {
 	struct locks *l = fs->locks;
-	unsigned left;
+	bool left;
 
 	if (!l)
 		return;
@@ -444,7 +451,7 @@ void locks_stop(struct fs *fs)
 			atomic_store(&w->interrupted, true);
 			pthread_kill(w->thread, WAITER_SIGNAL);
 		}
-		left = l->waiter_count;
+		left = l->waiters != NULL;
 		pthread_mutex_unlock(&l->lock);
 		if (left)
 			wait_a_moment();

@@ -169,6 +169,7 @@ static int find_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
 
 	*out = (struct engine_viewer){
 		.trusted = uid == 0 || (!fs->root_user && uid == fs->own.uid),
+		.who = { .uid = uid },
 	};
 	return out->trusted ? 0 : cred_of(req, &out->who);
 }

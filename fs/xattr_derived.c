@@ -57,6 +57,7 @@ struct query {
 	const struct digest_info *info; /* NULL: listxattr */
 	struct buf names;               /* listxattr: the real ones */
 	size_t size;
+	uid_t uid;
 	struct timespec deadline;
 	int wakes;
 	bool written_out; /* no page is only in a mapping */
@@ -160,11 +161,11 @@ static void on_sdhash(void *arg, int result, const struct buf *text)
 /* The digests of the file are those of its content: so will this one be. */
 static void query_sdhash(struct query *q, int fd)
 {
-	int err =
-		engine_sdhash(q->fs->engine, fd, XATTR_SIZE_MAX, on_sdhash, q);
+	int err = engine_sdhash(q->fs->engine, fd, q->uid, XATTR_SIZE_MAX,
+				on_sdhash, q);
 
 	if (err)
-		query_fail(q, -err);
+		query_fail(q, err == -ECANCELED ? ENODATA : -err);
 }
 
 /* Replies, or parks once more.  fd is one of the file. */
@@ -179,9 +180,16 @@ static void query_step(struct query *q, int fd)
 		return;
 	}
 	if ((answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED) &&
-	    wait_ms && q->wakes++ < WAKE_MAX &&
-	    !engine_wait(q->fs->engine, fd, wait_ms, on_news, q))
-		return; /* q is the engine's now */
+	    wait_ms && q->wakes++ < WAKE_MAX) {
+		err = engine_wait(q->fs->engine, fd, q->uid, wait_ms, on_news,
+				  q);
+		if (!err)
+			return; /* q is the engine's now */
+		if (err == -EAGAIN && q->info) {
+			query_fail(q, EAGAIN);
+			return;
+		}
+	}
 	if (answer.state == ENGINE_FRESH && !q->written_out &&
 	    mapped_is_possible(q->fs, q->inode)) {
 		engine_answer_release(&answer);
@@ -251,6 +259,7 @@ static void query_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (names)
 		q->names = *names;
 	q->size = size;
+	q->uid = fuse_req_ctx(req)->uid;
 	clock_gettime(CLOCK_MONOTONIC, &q->deadline);
 	q->deadline.tv_sec += fs->options.wait_s;
 	if (park_begin(&q->park, req))

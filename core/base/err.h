@@ -12,7 +12,8 @@
  *   -EUCLEAN    stored bytes contradict themselves: damaged or foreign
  *   -EBUSY      somebody else holds it (catalog lock, file open for writing)
  *   -ESTALE     the file is no longer the one that was asked for
- *   -EAGAIN     it changed while we looked; try again later
+ *   -EAGAIN     it changed while we looked; try again later; or whoever
+ *               asks has too much under way
  *   -ETIMEDOUT  waited as long as allowed
  *   -ECANCELED  the owner withdrew the request, or we are shutting down
  *   -ENOTSUP    a library or kernel feature that is needed is missing

@@ -16,6 +16,8 @@ enum { PIECE = 64 * 1024 };
 struct order {
 	struct order *next;
 	int fd; /* owned, O_PATH */
+	uid_t uid;
+	uint64_t turn; /* the list is in this order */
 	size_t most;
 	void (*done)(void *arg, int result, const struct buf *text);
 	void *arg;
@@ -146,8 +148,7 @@ static struct order *take_order(struct demand *d)
 		return NULL;
 	o = d->first;
 	d->first = o->next;
-	if (!d->first)
-		d->last = NULL;
+	share_serve(&d->share, o->turn);
 	return o;
 }
 
@@ -156,55 +157,72 @@ static void *demand_run(void *arg)
 	struct engine *e = arg;
 	struct demand *d = &e->demand;
 	struct order *o;
+	uid_t uid;
 	int result;
 
 	pthread_mutex_lock(&d->lock);
 	while ((o = take_order(d))) {
 		pthread_mutex_unlock(&d->lock);
+		uid = o->uid;
 		result = serve(e, o);
 		order_end(o, result, &d->text);
 		pthread_mutex_lock(&d->lock);
+		share_give(&d->share, uid);
 	}
 	pthread_mutex_unlock(&d->lock);
 	return NULL;
 }
 
-int engine_sdhash(struct engine *e, int fd, size_t most,
+static int enter(struct demand *d, struct order *o)
+{
+	struct order **at = &d->first;
+	int err = d->stopped ? -ECANCELED :
+			       share_take(&d->share, o->uid, &o->turn);
+
+	if (err)
+		return err;
+	while (*at && (*at)->turn <= o->turn)
+		at = &(*at)->next;
+	o->next = *at;
+	*at = o;
+	pthread_cond_signal(&d->work);
+	return 0;
+}
+
+int engine_sdhash(struct engine *e, int fd, uid_t uid, size_t most,
 		  void (*done)(void *arg, int result, const struct buf *text),
 		  void *arg)
 {
 	struct demand *d = &e->demand;
 	struct order *o = calloc(1, sizeof(*o));
-	bool stopped;
+	int err;
 
 	if (!o)
 		return -ENOMEM;
-	*o = (struct order){ .most = most, .done = done, .arg = arg };
+	*o = (struct order){
+		.uid = uid, .most = most, .done = done, .arg = arg
+	};
 	o->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (o->fd < 0) {
+		err = -errno;
 		free(o);
-		return -errno;
+		return err;
 	}
 	pthread_mutex_lock(&d->lock);
-	stopped = d->stopped;
-	if (!stopped) {
-		if (d->last)
-			d->last->next = o;
-		else
-			d->first = o;
-		d->last = o;
-		pthread_cond_signal(&d->work);
-	}
+	err = enter(d, o);
 	pthread_mutex_unlock(&d->lock);
-	if (stopped)
-		order_end(o, -ECANCELED, &(struct buf){ 0 });
-	return 0;
+	if (err) {
+		close(o->fd);
+		free(o);
+	}
+	return err;
 }
 
 int demand_init(struct demand *d)
 {
 	int err = -pthread_mutex_init(&d->lock, NULL);
 
+	d->share.most = ORDERS_MAX;
 	if (!err)
 		err = -pthread_cond_init(&d->work, NULL);
 	if (!err)
@@ -229,7 +247,7 @@ void demand_stop(struct engine *e)
 	pthread_mutex_lock(&d->lock);
 	d->stopped = true;
 	o = d->first;
-	d->first = d->last = NULL;
+	d->first = NULL;
 	pthread_cond_broadcast(&d->work);
 	pthread_mutex_unlock(&d->lock);
 	if (d->started)
@@ -237,6 +255,7 @@ void demand_stop(struct engine *e)
 	d->started = false;
 	for (; o; o = next) {
 		next = o->next;
+		share_give(&d->share, o->uid);
 		order_end(o, -ECANCELED, &(struct buf){ 0 });
 	}
 }

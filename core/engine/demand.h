@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "core/base/share.h"
 #include "core/engine/engine.h"
 
 /*
@@ -12,12 +13,15 @@
  * for it, so it is computed when somebody does.  The last one is remembered,
  * because who reads an attribute asks for its length first.
  */
+enum { ORDERS_MAX = 1024 };
+
 struct order;
 
 struct demand {
 	pthread_mutex_t lock; /* everything up to the thread */
 	pthread_cond_t work;
-	struct order *first, *last;
+	struct order *first; /* by turn */
+	struct share share;  /* of the orders, also the one being served */
 	bool stopped;
 	pthread_t thread;
 	bool started;

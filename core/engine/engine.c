@@ -364,7 +364,7 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 	return 0;
 }
 
-int engine_wait(struct engine *e, int fd, unsigned timeout_ms,
+int engine_wait(struct engine *e, int fd, uid_t uid, unsigned timeout_ms,
 		void (*done)(void *arg, int result), void *arg)
 {
 	struct file_key key;
@@ -373,8 +373,8 @@ int engine_wait(struct engine *e, int fd, unsigned timeout_ms,
 	if (fstat(fd, &st))
 		return -errno;
 	engine_file_key(e, fd, &st, &key);
-	return queue_wait(&e->queue, &key, engine_now_ms() + timeout_ms, done,
-			  arg);
+	return queue_wait(&e->queue, &key, uid, engine_now_ms() + timeout_ms,
+			  done, arg);
 }
 
 /* ---- what happened ---- */

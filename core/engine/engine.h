@@ -114,11 +114,18 @@ void engine_answer_release(struct engine_answer *answer);
 int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out);
 
 /*
+ * Requests that take time are bounded, in all and for each user (uid): whoever
+ * has as many under way as are left for all others gets -EAGAIN.  What one
+ * user waits for does not come before all that another waits for, however much
+ * it is.
+ */
+
+/*
  * Parks a request for a pending file.  The file moves to the head of the
  * queue; done is called exactly once, from an engine thread: with 0 when there
  * is news of it (ask again), -ETIMEDOUT, or -ECANCELED at the end.
  */
-int engine_wait(struct engine *e, int fd, unsigned timeout_ms,
+int engine_wait(struct engine *e, int fd, uid_t uid, unsigned timeout_ms,
 		void (*done)(void *arg, int result), void *arg);
 
 /*
@@ -129,7 +136,7 @@ int engine_wait(struct engine *e, int fd, unsigned timeout_ms,
  * changed meanwhile, -ECANCELED at the end, or the errno of reading.  Whether
  * the file was being written is for the caller to ask, before and after.
  */
-int engine_sdhash(struct engine *e, int fd, size_t most,
+int engine_sdhash(struct engine *e, int fd, uid_t uid, size_t most,
 		  void (*done)(void *arg, int result, const struct buf *text),
 		  void *arg);
 
@@ -165,7 +172,7 @@ void engine_name_moved(struct engine *e, const struct file_key *parent,
 /* Whose eyes to look with: every path and file is checked for them. */
 struct engine_viewer {
 	bool trusted;       /* uid 0, or the host's own user: no check needed */
-	struct persona who; /* unless trusted */
+	struct persona who; /* when trusted, the uid alone */
 };
 
 struct engine_hit {

@@ -11,10 +11,28 @@
 
 /* ---- the way of a request ---- */
 
-static void request_free(struct request *r)
+static int take_place(struct request *r)
 {
-	if (!r)
-		return;
+	struct inquiry *q = &r->engine->inquiry;
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	err = share_take(&q->share, r->viewer.who.uid, &r->turn);
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+static void give_place(struct request *r)
+{
+	struct inquiry *q = &r->engine->inquiry;
+
+	pthread_mutex_lock(&q->lock);
+	share_give(&q->share, r->viewer.who.uid);
+	pthread_mutex_unlock(&q->lock);
+}
+
+static void request_release(struct request *r)
+{
 	if (r->fd >= 0)
 		close(r->fd);
 	if (r->digests)
@@ -24,22 +42,34 @@ static void request_free(struct request *r)
 	free(r);
 }
 
+static void request_free(struct request *r)
+{
+	give_place(r);
+	request_release(r);
+}
+
 /* fd: -1 for none. */
-static struct request *request_new(struct engine *e, int fd,
-				   const struct engine_viewer *viewer)
+static int request_new(struct engine *e, int fd,
+		       const struct engine_viewer *viewer, struct request **out)
 {
 	struct request *r = calloc(1, sizeof(*r));
+	int err;
 
 	if (!r)
-		return NULL;
+		return -ENOMEM;
 	r->engine = e;
 	r->viewer.trusted = viewer->trusted;
 	r->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if ((r->fd >= 0 || fd < 0) &&
-	    !persona_copy(&viewer->who, &r->viewer.who))
-		return r;
-	request_free(r);
-	return NULL;
+	err = fd >= 0 && r->fd < 0 ? -errno : 0;
+	if (!err)
+		err = persona_copy(&viewer->who, &r->viewer.who);
+	if (!err)
+		err = take_place(r);
+	if (err)
+		request_release(r);
+	else
+		*out = r;
+	return err;
 }
 
 static void request_fail(struct request *r, int err)
@@ -78,14 +108,14 @@ static void request_answer(struct request *r)
 	request_free(r);
 }
 
-static void append_ready(struct inquiry *q, struct request *r)
+static void insert_ready(struct inquiry *q, struct request *r)
 {
-	r->next = NULL;
-	if (q->last)
-		q->last->next = r;
-	else
-		q->first = r;
-	q->last = r;
+	struct request **at = &q->first;
+
+	while (*at && (*at)->turn <= r->turn)
+		at = &(*at)->next;
+	r->next = *at;
+	*at = r;
 	pthread_cond_broadcast(&q->work);
 }
 
@@ -107,7 +137,7 @@ static void request_hold(struct request *r)
 			r->next = q->held;
 			q->held = r;
 		} else {
-			append_ready(q, r);
+			insert_ready(q, r);
 		}
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -132,7 +162,7 @@ void inquiry_committed(struct engine *e, uint64_t number)
 			continue;
 		}
 		*at = r->next;
-		append_ready(q, r);
+		insert_ready(q, r);
 	}
 	more = q->held != NULL;
 	pthread_mutex_unlock(&q->lock);
@@ -167,9 +197,9 @@ int engine_similar(struct engine *e, int fd, enum index_relation relation,
 	pending =
 		answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED;
 	engine_answer_release(&answer);
-	r = request_new(e, fd, viewer);
-	if (!r)
-		return -ENOMEM;
+	err = request_new(e, fd, viewer, &r);
+	if (err)
+		return err;
 	r->relation = relation;
 	r->on_hits = done;
 	r->arg = arg;
@@ -177,7 +207,7 @@ int engine_similar(struct engine *e, int fd, enum index_relation relation,
 		request_hold(r);
 		return 0;
 	}
-	err = engine_wait(e, fd, timeout_ms, on_hashed, r);
+	err = engine_wait(e, fd, viewer->who.uid, timeout_ms, on_hashed, r);
 	if (err)
 		request_free(r);
 	return err;
@@ -190,11 +220,11 @@ int engine_similar_to(struct engine *e, const struct digests *digests,
 				   struct engine_hits *hits),
 		      void *arg)
 {
-	struct request *r = request_new(e, -1, viewer);
-	int err;
+	struct request *r;
+	int err = request_new(e, -1, viewer, &r);
 
-	if (!r)
-		return -ENOMEM;
+	if (err)
+		return err;
 	r->digests = calloc(1, sizeof(*r->digests));
 	err = r->digests ? digests_copy(digests, r->digests) : -ENOMEM;
 	if (err) {
@@ -214,10 +244,11 @@ int engine_directories(struct engine *e, int fd,
 				    struct engine_hits *hits),
 		       void *arg)
 {
-	struct request *r = request_new(e, fd, viewer);
+	struct request *r;
+	int err = request_new(e, fd, viewer, &r);
 
-	if (!r)
-		return -ENOMEM;
+	if (err)
+		return err;
 	r->directories = true;
 	r->on_hits = done;
 	r->arg = arg;
@@ -230,10 +261,11 @@ int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,
 			       struct engine_entries *entries),
 		  void *arg)
 {
-	struct request *r = request_new(e, fd, viewer);
+	struct request *r;
+	int err = request_new(e, fd, viewer, &r);
 
-	if (!r)
-		return -ENOMEM;
+	if (err)
+		return err;
 	r->on_entries = done;
 	r->arg = arg;
 	request_hold(r);
@@ -251,18 +283,15 @@ static bool takes_long(const struct request *r)
 static struct request *take_ready(struct inquiry *q)
 {
 	bool may_browse = q->browsing + 1 < INQUIRY_THREADS;
-	struct request **at = &q->first, *before = NULL, *r;
+	struct request **at = &q->first, *r;
 
-	while (*at && takes_long(*at) && !may_browse) {
-		before = *at;
+	while (*at && takes_long(*at) && !may_browse)
 		at = &(*at)->next;
-	}
 	r = *at;
 	if (!r)
 		return NULL;
 	*at = r->next;
-	if (q->last == r)
-		q->last = before;
+	share_serve(&q->share, r->turn);
 	return r;
 }
 
@@ -295,6 +324,7 @@ int inquiry_init(struct inquiry *q)
 {
 	int err = -pthread_mutex_init(&q->lock, NULL);
 
+	q->share.most = INQUIRIES_MAX;
 	if (!err)
 		err = engine_cond_init(&q->work);
 	if (!err)
@@ -336,7 +366,7 @@ void inquiry_stop(struct engine *e)
 	q->stopped = true;
 	ready = q->first;
 	held = q->held;
-	q->first = q->last = q->held = NULL;
+	q->first = q->held = NULL;
 	pthread_cond_broadcast(&q->work);
 	pthread_mutex_unlock(&q->lock);
 	for (i = 0; i < q->started; i++)

@@ -13,6 +13,7 @@ struct request {
 	enum index_relation relation;
 	bool directories; /* on_hits gets directories */
 	struct engine_viewer viewer;
+	uint64_t turn;
 	uint64_t number; /* to be answered once the committer got so far */
 	/* One of the two is set. */
 	void (*on_hits)(void *arg, int result, struct engine_hits *hits);

@@ -14,6 +14,7 @@
  */
 struct waiter {
 	struct job *job;
+	uid_t uid;
 	int64_t deadline_ms;
 	void (*done)(void *arg, int result);
 	void *arg;
@@ -60,12 +61,9 @@ static void list_remove(struct job_list *list, struct job *job)
 	list->count--;
 }
 
-static void list_insert_by_time(struct job_list *list, struct job *job)
+static void list_insert_after(struct job_list *list, struct job *job,
+			      struct job *after)
 {
-	struct job *after = list->last;
-
-	while (after && after->ready_ms > job->ready_ms)
-		after = after->prev;
 	job->prev = after;
 	job->next = after ? after->next : list->first;
 	if (job->next)
@@ -77,6 +75,24 @@ static void list_insert_by_time(struct job_list *list, struct job *job)
 	else
 		list->first = job;
 	list->count++;
+}
+
+static void list_insert_by_time(struct job_list *list, struct job *job)
+{
+	struct job *after = list->last;
+
+	while (after && after->ready_ms > job->ready_ms)
+		after = after->prev;
+	list_insert_after(list, job, after);
+}
+
+static void list_insert_by_turn(struct job_list *list, struct job *job)
+{
+	struct job *after = list->last;
+
+	while (after && after->turn > job->turn)
+		after = after->prev;
+	list_insert_after(list, job, after);
 }
 
 static size_t bucket_of(const struct file_key *key)
@@ -126,7 +142,10 @@ static void job_drop(struct queue *q, struct job *job)
 static void job_enqueue(struct queue *q, struct job *job)
 {
 	job->state = JOB_QUEUED;
-	list_append(&q->levels[job->level], job);
+	if (job->level == JOB_WAITED)
+		list_insert_by_turn(&q->levels[JOB_WAITED], job);
+	else
+		list_append(&q->levels[job->level], job);
 	pthread_cond_broadcast(&q->work);
 }
 
@@ -170,6 +189,7 @@ static void waiter_unlink(struct queue *q, struct waiter *w)
 	else
 		q->waiting_last = w->prev;
 	q->waiting--;
+	share_give(&q->share, w->uid);
 }
 
 /* Calls done for a list made by waiters_take(). */
@@ -223,6 +243,18 @@ static void waiter_link(struct queue *q, struct job *job, struct waiter *w)
 
 /* ---- the timer: deadlines of waiters, ends of delays ---- */
 
+/* Nobody waits for it any more. */
+static void job_lower(struct queue *q, struct job *job)
+{
+	if (job->level != JOB_WAITED || job->state == JOB_RUNNING)
+		return;
+	if (job->state == JOB_QUEUED)
+		list_remove(&q->levels[JOB_WAITED], job);
+	job->level = JOB_CLOSED;
+	if (job->state == JOB_QUEUED)
+		job_enqueue(q, job);
+}
+
 static int64_t timer_step(struct queue *q, struct waiter **expired_out)
 {
 	int64_t now = engine_now_ms(), next = INT64_MAX;
@@ -236,7 +268,10 @@ static int64_t timer_step(struct queue *q, struct waiter **expired_out)
 	if (job)
 		next = job->ready_ms;
 	while ((w = q->waiting_first) && w->deadline_ms <= now) {
+		job = w->job;
 		waiter_unlink(q, w);
+		if (!job->waiters)
+			job_lower(q, job);
 		w->job_next = *expired_out;
 		*expired_out = w;
 	}
@@ -272,6 +307,7 @@ int queue_init(struct queue *q)
 {
 	int err = -pthread_mutex_init(&q->lock, NULL);
 
+	q->share.most = WAITERS_MAX;
 	if (!err)
 		err = engine_cond_init(&q->work);
 	if (!err)
@@ -329,16 +365,14 @@ static void job_raise(struct queue *q, struct job *job, enum job_level level)
 	if (job->state == JOB_QUEUED) {
 		list_remove(&q->levels[job->level], job);
 		job->level = level;
-		list_append(&q->levels[level], job);
-		pthread_cond_broadcast(&q->work);
+		job_enqueue(q, job);
 	} else {
 		job->level = level;
 	}
 }
 
-/* The job of key, made when there is none, or NULL (full, or no memory).
- * Levels above the scan's may always exceed the bound: waiters are bounded by
- * the callers, and a closed file is refused only by queue_push(). */
+/* The job of key, made when there is none, or NULL without memory.  A waited
+ * one may exceed the bound: waiters have their own. */
 static struct job *job_want(struct queue *q, const struct file_key *key,
 			    enum job_level level,
 			    const struct file_identity *identity)
@@ -395,6 +429,8 @@ static struct job *take_first(struct queue *q, enum job_level highest,
 			continue;
 		job_leave(q, job);
 		job->state = JOB_RUNNING;
+		if (level == JOB_WAITED)
+			share_serve(&q->share, job->turn);
 		job->identity = (struct file_identity){ 0 };
 		q->running++;
 		return job;
@@ -581,33 +617,63 @@ int queue_look(struct queue *q, const struct file_key *key,
 	return err;
 }
 
+/* The job of key as a waited one, at this turn or an earlier one; NULL without
+ * memory.  A result that is done was not what the caller looks for. */
+static struct job *job_want_waited(struct queue *q, const struct file_key *key,
+				   uint64_t turn)
+{
+	struct job *job = job_find(q, key);
+	bool is_new = !job, moves;
+
+	if (is_new)
+		job = job_add(q, key);
+	if (!job)
+		return NULL;
+	moves = job->state == JOB_QUEUED || job->state == JOB_DONE;
+	if (!is_new && job->level == JOB_WAITED && job->turn <= turn)
+		turn = job->turn;
+	if (moves && !is_new)
+		job_leave(q, job);
+	job->level = JOB_WAITED;
+	job->turn = turn;
+	if (moves)
+		job_enqueue(q, job);
+	return job;
+}
+
 static int wait_locked(struct queue *q, const struct file_key *key,
 		       struct waiter *w)
 {
 	struct job *job;
+	uint64_t turn;
+	int err;
 
 	if (q->stopped)
 		return -ECANCELED;
-	job = job_want(q, key, JOB_WAITED, NULL);
-	if (!job)
+	if (q->jobs >= QUEUE_MAX + WAITERS_MAX && !job_find(q, key))
+		return -EAGAIN;
+	err = share_take(&q->share, w->uid, &turn);
+	if (err)
+		return err;
+	job = job_want_waited(q, key, turn);
+	if (!job) {
+		share_give(&q->share, w->uid);
 		return -ENOMEM;
-	if (job->state == JOB_DONE) {
-		/* Its result was not what the caller looks for: look again. */
-		job_leave(q, job);
-		job_enqueue(q, job);
 	}
 	waiter_link(q, job, w);
 	return 0;
 }
 
-int queue_wait(struct queue *q, const struct file_key *key, int64_t deadline_ms,
-	       void (*done)(void *arg, int result), void *arg)
+int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
+	       int64_t deadline_ms, void (*done)(void *arg, int result),
+	       void *arg)
 {
 	struct waiter *w = calloc(1, sizeof(*w));
 	int err;
 
 	if (!w)
 		return -ENOMEM;
+	w->uid = uid;
 	w->deadline_ms = deadline_ms;
 	w->done = done;
 	w->arg = arg;

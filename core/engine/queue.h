@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "core/base/share.h"
 #include "core/engine/engine.h"
 
 /*
@@ -22,12 +23,14 @@
  * past state.
  *
  * Memory is bounded by QUEUE_MAX jobs; what does not fit is put on the
- * catalog's pending list by the caller and fed back later.
+ * catalog's pending list by the caller and fed back later.  Those who wait are
+ * bounded by WAITERS_MAX, of which each user has a share, and what they wait
+ * for is served in rotation among users.
  */
 enum job_level { JOB_WAITED, JOB_CLOSED, JOB_SCAN, JOB_LEVELS };
 enum job_state { JOB_QUEUED, JOB_DELAYED, JOB_RUNNING, JOB_DONE };
 
-enum { QUEUE_MAX = 65536, QUEUE_BUCKETS = 16384 };
+enum { QUEUE_MAX = 65536, QUEUE_BUCKETS = 16384, WAITERS_MAX = 16384 };
 
 /* What a worker found out about a file. */
 struct result {
@@ -47,6 +50,7 @@ struct job {
 	enum job_level level;
 	bool again;
 	unsigned tries;   /* how often it changed while it was hashed */
+	uint64_t turn;    /* JOB_WAITED only: the list is in this order */
 	int64_t ready_ms; /* delayed only */
 	struct file_identity identity; /* running only: what is hashed */
 	struct result *result;         /* done only; the committer owns it */
@@ -69,7 +73,8 @@ struct queue {
 	struct job_list delayed;                     /* by ready_ms */
 	struct waiter *waiting_first, *waiting_last; /* by deadline */
 	size_t waiting;
-	size_t jobs; /* in all states */
+	struct share share; /* of the waiters */
+	size_t jobs;        /* in all states */
 	size_t running;
 	size_t unsteady; /* delayed after several tries: not waited for */
 	size_t done;
@@ -132,8 +137,9 @@ int queue_look(struct queue *q, const struct file_key *key,
 	       int *error_out, struct digests *digests_out);
 
 /* engine_wait(); nothing is called when it fails. */
-int queue_wait(struct queue *q, const struct file_key *key, int64_t deadline_ms,
-	       void (*done)(void *arg, int result), void *arg);
+int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
+	       int64_t deadline_ms, void (*done)(void *arg, int result),
+	       void *arg);
 
 struct queue_counts {
 	size_t queued, delayed, unsteady, running, done, waiting;

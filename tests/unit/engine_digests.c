@@ -222,9 +222,9 @@ static void test_waiting_ends_at_the_deadline_and_at_the_end(void **state)
 	/* Nothing runs, so nothing will be hashed ... */
 	assert_int_equal(engine_open(&f.options, &f.engine), 0);
 	fd = open_file(&f, "a");
-	assert_int_equal(
-		engine_wait(f.engine, fd, DEADLINE_S * 1000, on_done, &never),
-		0);
+	assert_int_equal(engine_wait(f.engine, fd, 0, DEADLINE_S * 1000,
+				     on_done, &never),
+			 0);
 	fixture_close(&f);
 	assert_int_equal(outcome_wait(&never), -ECANCELED);
 	/* ... and a file that is read for ever is not waited for. */
@@ -233,7 +233,7 @@ static void test_waiting_ends_at_the_deadline_and_at_the_end(void **state)
 	wait_idle(&f);
 	make_text(text, LEN, 2);
 	write_file(&f, "a", text, LEN);
-	assert_int_equal(engine_wait(f.engine, fd, 0, on_done, &late), 0);
+	assert_int_equal(engine_wait(f.engine, fd, 0, 0, on_done, &late), 0);
 	assert_in_range(-outcome_wait(&late), 0, ETIMEDOUT);
 	assert_int_equal(late.calls, 1);
 	close(fd);
@@ -258,7 +258,7 @@ static void *ask_often(void *arg)
 			return a;
 		engine_answer_release(&answer);
 		if (answer.state == ENGINE_PENDING &&
-		    !engine_wait(a->f->engine, a->fd, 1000, on_done, &o))
+		    !engine_wait(a->f->engine, a->fd, 0, 1000, on_done, &o))
 			(void)outcome_wait(&o);
 	}
 	return NULL;

@@ -298,8 +298,8 @@ static inline void ask_fresh(struct fixture *f, const char *path,
 		assert_int_equal(engine_ask(f->engine, fd, out), 0);
 		if (out->state != ENGINE_PENDING)
 			break;
-		assert_int_equal(engine_wait(f->engine, fd, DEADLINE_S * 1000,
-					     on_done, &o),
+		assert_int_equal(engine_wait(f->engine, fd, 0,
+					     DEADLINE_S * 1000, on_done, &o),
 				 0);
 		assert_int_equal(outcome_wait(&o), 0);
 	}

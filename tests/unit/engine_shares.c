@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * What one user can ask for is bounded, and does not keep another waiting.
+ * The engine is opened and not started while requests come in, so that none is
+ * served meanwhile.
+ */
+#include "tests/unit/engine_fixture.h"
+
+#include <sys/resource.h>
+
+enum { GREEDY = 1000, MODEST = 1001, TOO_MANY = 100000, CROWD = 100 };
+
+struct crowd {
+	struct fixture f;
+	pthread_mutex_t lock;
+	pthread_cond_t all;
+	size_t asked, answered, modest_at; /* the place of MODEST, from 1 on */
+	int result;                        /* of the last one */
+};
+
+struct voice {
+	struct crowd *crowd;
+	uid_t uid;
+};
+
+static struct voice greedy, modest;
+
+static void answered(struct voice *v, int result)
+{
+	struct crowd *c = v->crowd;
+
+	pthread_mutex_lock(&c->lock);
+	c->answered++;
+	c->result = result;
+	if (v->uid == MODEST)
+		c->modest_at = c->answered;
+	pthread_cond_signal(&c->all);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void on_wait(void *arg, int result)
+{
+	answered(arg, result);
+}
+
+static void on_text(void *arg, int result, const struct buf *text)
+{
+	(void)text;
+	answered(arg, result);
+}
+
+static void on_listed(void *arg, int result, struct engine_entries *entries)
+{
+	engine_entries_release(entries);
+	answered(arg, result);
+}
+
+/* ---- the three things to ask for ---- */
+
+static int ask_wait(struct engine *e, int fd, struct voice *v)
+{
+	return engine_wait(e, fd, v->uid, DEADLINE_S * 1000, on_wait, v);
+}
+
+static int ask_sdhash(struct engine *e, int fd, struct voice *v)
+{
+	return engine_sdhash(e, fd, v->uid, 65536, on_text, v);
+}
+
+static int ask_browse(struct engine *e, int fd, struct voice *v)
+{
+	struct engine_viewer viewer = { .trusted = true,
+					.who = { .uid = v->uid } };
+
+	(void)fd;
+	return engine_browse(e, v->crowd->f.source_fd, &viewer, on_listed, v);
+}
+
+typedef int ask(struct engine *e, int fd, struct voice *v);
+
+/* ---- the crowd ---- */
+
+static void make_file(struct crowd *c, const char *prefix, size_t number)
+{
+	static char text[8192];
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "%s%zu", prefix, number);
+	make_text(text, sizeof(text), number + (*prefix == 'b' ? 5000 : 1));
+	write_file(&c->f, name, text, sizeof(text));
+}
+
+static void crowd_make(struct crowd *c)
+{
+	struct rlimit limit;
+	size_t i;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	memset(c, 0, sizeof(*c));
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->all, NULL);
+	fixture_make(&c->f);
+	make_file(c, "b", 0);
+	for (i = 0; i < CROWD; i++)
+		make_file(c, "a", i);
+	c->f.options.workers = 1;
+	c->f.options.source_fd = c->f.source_fd;
+	c->f.options.source = c->f.source;
+	c->f.options.catalog_dir = c->f.catalog;
+	assert_int_equal(engine_open(&c->f.options, &c->f.engine), 0);
+	greedy = (struct voice){ c, GREEDY };
+	modest = (struct voice){ c, MODEST };
+}
+
+static void crowd_wait(struct crowd *c)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += DEADLINE_S;
+	pthread_mutex_lock(&c->lock);
+	while (c->answered < c->asked)
+		assert_int_equal(
+			pthread_cond_timedwait(&c->all, &c->lock, &until), 0);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static int ask_for(struct crowd *c, ask *what, const char *name,
+		   struct voice *v)
+{
+	int fd = open_file(&c->f, name);
+	int err = what(c->f.engine, fd, v);
+
+	close(fd);
+	c->asked += !err;
+	return err;
+}
+
+static void assert_bounded(ask *what)
+{
+	struct crowd c;
+	int err = 0;
+
+	crowd_make(&c);
+	while (!err && c.asked < TOO_MANY)
+		err = ask_for(&c, what, "a0", &greedy);
+	assert_int_equal(err, -EAGAIN);
+	assert_true(c.asked >= 500);
+	assert_int_equal(ask_for(&c, what, "a0", &modest), 0);
+	assert_int_equal(ask_for(&c, what, "a0", &greedy), -EAGAIN);
+	fixture_close(&c.f);
+	assert_int_equal(c.answered, c.asked);
+	assert_int_equal(c.result, -ECANCELED);
+	fixture_remove(&c.f);
+}
+
+/* Though it came last. */
+static void assert_fair(ask *what, size_t latest)
+{
+	struct crowd c;
+	char name[32];
+	size_t i;
+
+	crowd_make(&c);
+	for (i = 0; i < CROWD; i++) {
+		(void)snprintf(name, sizeof(name), "a%zu", i);
+		assert_int_equal(ask_for(&c, what, name, &greedy), 0);
+	}
+	assert_int_equal(ask_for(&c, what, "b0", &modest), 0);
+	assert_int_equal(engine_start(c.f.engine), 0);
+	crowd_wait(&c);
+	assert_in_range(c.modest_at, 1, latest);
+	fixture_remove(&c.f);
+}
+
+/* ---- tests ---- */
+
+static void test_waits_are_bounded(void **state)
+{
+	(void)state;
+	assert_bounded(ask_wait);
+}
+
+static void test_sdhash_is_bounded(void **state)
+{
+	(void)state;
+	assert_bounded(ask_sdhash);
+}
+
+static void test_inquiries_are_bounded(void **state)
+{
+	(void)state;
+	assert_bounded(ask_browse);
+}
+
+/* Files that are too young come back later, in any order of some. */
+static void test_waits_are_fair(void **state)
+{
+	(void)state;
+	assert_fair(ask_wait, CROWD / 2);
+}
+
+static void test_sdhash_is_fair(void **state)
+{
+	(void)state;
+	assert_fair(ask_sdhash, 2);
+}
+
+static void test_inquiries_are_fair(void **state)
+{
+	(void)state;
+	assert_fair(ask_browse, 2);
+}
+
+/* A file for which two wait is as urgent as for the first of them. */
+static void test_a_shared_file_keeps_the_better_turn(void **state)
+{
+	struct crowd c;
+	char name[32];
+	size_t i;
+
+	(void)state;
+	crowd_make(&c);
+	for (i = 0; i < CROWD; i++) {
+		(void)snprintf(name, sizeof(name), "a%zu", i);
+		assert_int_equal(ask_for(&c, ask_wait, name, &greedy), 0);
+	}
+	assert_int_equal(ask_for(&c, ask_wait, "a99", &modest), 0);
+	assert_int_equal(engine_start(c.f.engine), 0);
+	crowd_wait(&c);
+	assert_in_range(c.modest_at, 1, CROWD / 2);
+	fixture_remove(&c.f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_waits_are_bounded),
+		cmocka_unit_test(test_sdhash_is_bounded),
+		cmocka_unit_test(test_inquiries_are_bounded),
+		cmocka_unit_test(test_waits_are_fair),
+		cmocka_unit_test(test_sdhash_is_fair),
+		cmocka_unit_test(test_inquiries_are_fair),
+		cmocka_unit_test(test_a_shared_file_keeps_the_better_turn),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
