@@ -54,45 +54,57 @@ static int has_simhash(const struct digests *d)
 	return (d->set & DIGEST_BIT(DIGEST_SIMHASH)) && d->simhash;
 }
 
-static struct candidate model_candidate(const struct digests *a,
-					const struct digests *b, uint32_t id)
+static uint16_t model_score(enum digest_id id, const struct digests *a,
+			    const struct digests *b)
 {
-	struct candidate c = { .content = id, .size = b->size };
-	int traits = -1;
+	int score;
 
-	c.distance = 64;
-	if (has_simhash(a) && has_simhash(b))
-		c.distance =
-			(uint8_t)__builtin_popcountll(a->simhash ^ b->simhash);
+	return digest_compare(id, a, b, &score) ? 0 : (uint16_t)score;
+}
+
+static uint16_t model_rank(const struct digests *a, const struct digests *b,
+			   enum index_source source)
+{
+	bool near = has_simhash(a) && has_simhash(b);
+	int distance = 64, traits = -1;
+
+	if (source == INDEX_BY_TRAITS)
+		return model_score(DIGEST_RDC, a, b);
+	if (source == INDEX_BY_SIMHASH)
+		return near ? model_score(DIGEST_SIMHASH, a, b) : 0;
+	if (near)
+		distance = __builtin_popcountll(a->simhash ^ b->simhash);
 	if (has_traits(a) && has_traits(b))
 		traits = count_equal(a->traits, b->traits);
-	c.traits = (uint8_t)(traits > 0 ? traits : 0);
-	c.estimate =
-		(uint8_t)score_estimate(a->size, b->size, c.distance, traits);
-	return c;
+	return (uint16_t)score_estimate(a->size, b->size, distance, traits);
 }
 
 static int by_rank(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
-	if (x->estimate != y->estimate)
-		return x->estimate < y->estimate ? 1 : -1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? 1 : -1;
 	return x->content < y->content ? -1 : x->content > y->content;
 }
 
-static size_t model_query(const struct model *m, const struct index_query *q,
-			  struct candidate *out)
+static size_t model_candidates(const struct model *m,
+			       const struct index_query *q,
+			       enum index_source source, struct candidate *out)
 {
-	int least = q->min_estimate > 1 ? q->min_estimate : 1;
+	int least = q->least > 1 ? q->least : 1;
 	size_t count = 0;
 	uint32_t id;
 
 	for (id = q->first_content; id <= m->last; id++) {
 		if (!m->digests[id].size || id == q->self)
 			continue;
-		out[count] = model_candidate(q->digests, &m->digests[id], id);
-		if (out[count].estimate >= least)
+		out[count] = (struct candidate){
+			.content = id,
+			.size = m->digests[id].size,
+			.rank = model_rank(q->digests, &m->digests[id], source),
+		};
+		if (out[count].rank >= least)
 			count++;
 	}
 	qsort(out, count, sizeof(*out), by_rank);
@@ -138,7 +150,7 @@ static void model_add(struct model *m, struct index *ix, uint32_t id)
 
 	if (old && m->digests[old].size && random_next() % 2)
 		d = relative_of(&m->digests[old]);
-	assert_int_equal(index_add(ix, id, &d), 0);
+	assert_int_equal(index_add(ix, id, &d, NULL), 0);
 	m->digests[id] = d;
 	m->last = id;
 }
@@ -151,35 +163,45 @@ static void model_remove(struct model *m, struct index *ix)
 	m->digests[id].size = 0;
 }
 
-static void compare_query(const struct model *m, struct index *ix)
+static void compare_source(const struct model *m, struct index *ix,
+			   const struct index_query *q,
+			   enum index_source source, size_t capacity)
 {
 	static struct candidate want[MODEL_ROWS];
 	struct candidate have[CAPACITY_MAX];
-	uint32_t self = 1 + (uint32_t)(random_next() % m->last);
-	uint32_t first = 1 + (uint32_t)(random_next() % m->last);
-	size_t capacity = random_next() % (CAPACITY_MAX + 1), have_count;
-	int least = (int)(random_next() % 90);
-	struct digests d = m->digests[self];
-	struct index_query query = { &d, self, first, least };
-	size_t i, want_count;
+	size_t want_count = model_candidates(m, q, source, want);
+	size_t have_count, i;
 
-	if (!d.size)
-		d.size = 5000;
-	if (random_next() % 4)
-		query.first_content = 1;
-	want_count = model_query(m, &query, want);
 	if (want_count > capacity)
 		want_count = capacity;
-	assert_int_equal(index_query(ix, &query, have, capacity, &have_count),
-			 0);
+	assert_int_equal(
+		index_candidates(ix, q, source, have, capacity, &have_count),
+		0);
 	assert_int_equal(have_count, want_count);
 	for (i = 0; i < want_count; i++) {
 		assert_int_equal(have[i].content, want[i].content);
 		assert_int_equal(have[i].size, want[i].size);
-		assert_int_equal(have[i].distance, want[i].distance);
-		assert_int_equal(have[i].traits, want[i].traits);
-		assert_int_equal(have[i].estimate, want[i].estimate);
+		assert_int_equal(have[i].rank, want[i].rank);
 	}
+}
+
+static void compare_query(const struct model *m, struct index *ix)
+{
+	uint32_t self = 1 + (uint32_t)(random_next() % m->last);
+	struct digests d = m->digests[self];
+	struct index_query q = { .digests = &d,
+				 .self = self,
+				 .first_content = 1,
+				 .least = (int)(random_next() % 101) };
+	size_t capacity = random_next() % (CAPACITY_MAX + 1);
+
+	if (!d.size)
+		d.size = 5000;
+	if (random_next() % 4 == 0)
+		q.first_content = 1 + (uint32_t)(random_next() % m->last);
+	compare_source(m, ix, &q, INDEX_BY_ESTIMATE, capacity);
+	compare_source(m, ix, &q, INDEX_BY_SIMHASH, capacity);
+	compare_source(m, ix, &q, INDEX_BY_TRAITS, capacity);
 }
 
 static size_t model_count(const struct model *m)
@@ -231,10 +253,12 @@ static struct digests plain_digests(uint64_t simhash)
 	return d;
 }
 
-static void test_equal_estimates_come_by_id(void **state)
+static void test_equal_ranks_come_by_id(void **state)
 {
 	struct digests d = plain_digests(0xff00ff00ff00ff00u);
-	struct index_query query = { &d, 2, 1, 1 };
+	struct index_query query = {
+		.digests = &d, .self = 2, .first_content = 1, .least = 1
+	};
 	struct candidate found[4];
 	struct index *ix;
 	size_t count;
@@ -243,8 +267,10 @@ static void test_equal_estimates_come_by_id(void **state)
 	(void)state;
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 100; id++)
-		assert_int_equal(index_add(ix, id, &d), 0);
-	assert_int_equal(index_query(ix, &query, found, 4, &count), 0);
+		assert_int_equal(index_add(ix, id, &d, NULL), 0);
+	assert_int_equal(index_candidates(ix, &query, INDEX_BY_ESTIMATE, found,
+					  4, &count),
+			 0);
 	assert_int_equal(count, 4);
 	assert_int_equal(found[0].content, 1);
 	assert_int_equal(found[1].content, 3);
@@ -259,10 +285,10 @@ static void test_order_and_emptiness_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(index_new(&ix), 0);
-	assert_int_equal(index_add(ix, 5, &d), 0);
-	assert_int_equal(index_add(ix, 5, &d), -EINVAL);
-	assert_int_equal(index_add(ix, 4, &d), -EINVAL);
-	assert_int_equal(index_add(ix, 6, &empty), -EINVAL);
+	assert_int_equal(index_add(ix, 5, &d, NULL), 0);
+	assert_int_equal(index_add(ix, 5, &d, NULL), -EINVAL);
+	assert_int_equal(index_add(ix, 4, &d, NULL), -EINVAL);
+	assert_int_equal(index_add(ix, 6, &empty, NULL), -EINVAL);
 	assert_int_equal(index_remove(ix, 77), 0);
 	assert_int_equal(index_count(ix), 1);
 	index_free(ix);
@@ -277,11 +303,11 @@ static void test_an_id_is_not_taken_back(void **state)
 	(void)state;
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 1000; id++)
-		assert_int_equal(index_add(ix, id, &d), 0);
+		assert_int_equal(index_add(ix, id, &d, NULL), 0);
 	for (id = 1; id <= 1000; id++)
 		assert_int_equal(index_remove(ix, id), 0);
-	assert_int_equal(index_add(ix, 1000, &d), -EINVAL);
-	assert_int_equal(index_add(ix, 1001, &d), 0);
+	assert_int_equal(index_add(ix, 1000, &d, NULL), -EINVAL);
+	assert_int_equal(index_add(ix, 1001, &d, NULL), 0);
 	index_free(ix);
 }
 
@@ -296,7 +322,7 @@ static void test_removed_rows_are_reclaimed(void **state)
 	assert_int_equal(index_new(&ix), 0);
 	empty = index_bytes(ix);
 	for (id = 1; id <= 100000; id++)
-		assert_int_equal(index_add(ix, id, &d), 0);
+		assert_int_equal(index_add(ix, id, &d, NULL), 0);
 	full = index_bytes(ix) - empty;
 	assert_true(full < 100000 * 36 * 2);
 	for (id = 1; id <= 99000; id++)
@@ -310,7 +336,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_queries_equal_a_full_search),
-		cmocka_unit_test(test_equal_estimates_come_by_id),
+		cmocka_unit_test(test_equal_ranks_come_by_id),
 		cmocka_unit_test(test_order_and_emptiness_are_refused),
 		cmocka_unit_test(test_an_id_is_not_taken_back),
 		cmocka_unit_test(test_removed_rows_are_reclaimed),
