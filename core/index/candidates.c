@@ -66,14 +66,22 @@ static void heap_rise(struct candidate *heap, size_t i)
 	}
 }
 
-static void best_offer(struct best *best, const struct candidate *c)
+static bool best_wants(const struct best *best, const struct candidate *c)
 {
 	if (c->rank < best->least)
+		return false;
+	return best->count < best->capacity ||
+	       candidate_is_better(c, &best->out[0]);
+}
+
+static void best_offer(struct best *best, const struct candidate *c)
+{
+	if (!best_wants(best, c))
 		return;
 	if (best->count < best->capacity) {
 		best->out[best->count] = *c;
 		heap_rise(best->out, best->count++);
-	} else if (candidate_is_better(c, &best->out[0])) {
+	} else {
 		best->out[0] = *c;
 		heap_sink(best->out, best->count, 0);
 	}
@@ -173,11 +181,15 @@ static void search_columns(const struct index *ix, struct column_query *c,
 
 /*
  * Values of few contents come first, and there is an end to it: what very many
- * contents share does not tell which of them.  All values are looked up: the
- * smallest ones of a part may be anywhere among those of the whole.
+ * contents share does not tell which of them.  For the same reason it counts
+ * less, as in a score: of a long list only a part is seen, and whoever happens
+ * to be in there must not come before those with rare values in common.  All
+ * values are looked up: the smallest ones of a part may be anywhere among
+ * those of the whole.
  */
 #define LIST_MOST 1024 /* contents of one value */
 #define WALK_MOST 16384
+#define WHOLE (UINT32_C(1) << 16) /* what a value of few contents counts */
 
 struct value_list {
 	uint32_t key;
@@ -186,16 +198,15 @@ struct value_list {
 
 struct sighting {
 	uint32_t content;
-	uint32_t times;
+	uint32_t sum; /* 0: free */
 };
 
 struct sketch_query {
 	struct value_list lists[SIF_MAX_VALUES];
 	size_t count;
-	uint32_t *contents; /* WALK_MOST of them */
-	size_t walked;
-	struct sighting *seen; /* a hash table; content 0: free */
+	struct sighting *seen; /* a hash table, at most half full */
 	size_t mask;
+	uint32_t contents[LIST_MOST];
 };
 
 static int by_length(const void *a, const void *b)
@@ -223,39 +234,70 @@ static void find_lists(const struct index *ix, const struct sif_sketch *sketch,
 	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
 }
 
-static void walk_lists(const struct index *ix, struct sketch_query *s)
+/* How many contents of a list are looked at, after so many of others. */
+static size_t list_part(const struct value_list *list, size_t walked)
 {
-	size_t i, room, length;
+	size_t room = WALK_MOST - walked;
 
-	for (i = 0; i < s->count && s->walked < WALK_MOST; i++) {
-		room = WALK_MOST - s->walked;
-		room = room < LIST_MOST ? room : LIST_MOST;
-		length = s->lists[i].length < room ? s->lists[i].length : room;
-		(void)postings_find(ix->postings, s->lists[i].key,
-				    s->contents + s->walked, room);
-		s->walked += length;
-	}
+	if (room > LIST_MOST)
+		room = LIST_MOST;
+	return list->length < room ? list->length : room;
 }
 
-static int count_sightings(struct sketch_query *s)
+static int make_table(struct sketch_query *s)
 {
-	size_t slots = 16, i, at;
+	size_t slots = 16, walked = 0, i;
 
-	while (slots < 2 * s->walked)
+	for (i = 0; i < s->count; i++)
+		walked += list_part(&s->lists[i], walked);
+	while (slots < 2 * walked)
 		slots *= 2;
 	s->mask = slots - 1;
 	s->seen = calloc(slots, sizeof(*s->seen));
-	if (!s->seen)
-		return -ENOMEM;
-	for (i = 0; i < s->walked; i++) {
-		at = s->contents[i] * UINT32_C(2654435761) & s->mask;
-		while (s->seen[at].times &&
-		       s->seen[at].content != s->contents[i])
-			at = (at + 1) & s->mask;
-		s->seen[at].content = s->contents[i];
-		s->seen[at].times++;
+	return s->seen ? 0 : -ENOMEM;
+}
+
+static void see(struct sketch_query *s, uint32_t content, uint32_t counts)
+{
+	size_t at = content * UINT32_C(2654435761) & s->mask;
+
+	while (s->seen[at].sum && s->seen[at].content != content)
+		at = (at + 1) & s->mask;
+	s->seen[at].content = content;
+	s->seen[at].sum += counts;
+}
+
+static void walk_list(const struct index *ix, const struct value_list *list,
+		      size_t part, struct sketch_query *s)
+{
+	uint32_t counts = WHOLE;
+	size_t i;
+
+	if (list->length > FREQUENCY_COMMON)
+		counts = WHOLE * FREQUENCY_COMMON / list->length;
+	if (!counts)
+		counts = 1;
+	(void)postings_find(ix->postings, list->key, s->contents, part);
+	for (i = 0; i < part; i++)
+		see(s, s->contents[i], counts);
+}
+
+static void walk_lists(const struct index *ix, struct sketch_query *s)
+{
+	size_t walked = 0, part, i;
+
+	for (i = 0; i < s->count && walked < WALK_MOST; i++) {
+		part = list_part(&s->lists[i], walked);
+		walk_list(ix, &s->lists[i], part, s);
+		walked += part;
 	}
-	return 0;
+}
+
+static uint16_t rank_of(uint32_t sum)
+{
+	uint32_t rank = sum / (WHOLE / VALUE_RANK);
+
+	return (uint16_t)(rank ? rank : 1);
 }
 
 static void offer_sightings(const struct index *ix, const struct index_query *q,
@@ -267,15 +309,16 @@ static void offer_sightings(const struct index *ix, const struct index_query *q,
 
 	for (i = 0; i <= s->mask; i++) {
 		found.content = s->seen[i].content;
-		if (!s->seen[i].times || found.content == q->self ||
-		    found.content < q->first_content)
+		found.rank = rank_of(s->seen[i].sum);
+		if (!s->seen[i].sum || found.content == q->self ||
+		    found.content < q->first_content ||
+		    !best_wants(best, &found))
 			continue;
 		row = columns_row_from(columns, ix->rows, found.content);
 		if (row == ix->rows || columns->content[row] != found.content ||
 		    !columns->size[row])
 			continue;
 		found.size = columns->size[row];
-		found.rank = (uint16_t)s->seen[i].times;
 		best_offer(best, &found);
 	}
 }
@@ -283,22 +326,21 @@ static void offer_sightings(const struct index *ix, const struct index_query *q,
 static int search_sketches(struct index *ix, const struct index_query *q,
 			   struct best *best)
 {
-	struct sketch_query *s = calloc(1, sizeof(*s));
-	int err = -ENOMEM;
+	struct sketch_query *s = malloc(sizeof(*s));
+	int err;
 
-	if (s)
-		s->contents = malloc(WALK_MOST * sizeof(*s->contents));
-	if (s && s->contents) {
-		(void)pthread_rwlock_rdlock(&ix->columns_lock);
-		find_lists(ix, q->sketch, s);
+	if (!s)
+		return -ENOMEM;
+	s->count = 0;
+	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	find_lists(ix, q->sketch, s);
+	err = make_table(s);
+	if (!err) {
 		walk_lists(ix, s);
-		err = count_sightings(s);
-		if (!err)
-			offer_sightings(ix, q, s, best);
-		(void)pthread_rwlock_unlock(&ix->columns_lock);
-		free(s->seen);
-		free(s->contents);
+		offer_sightings(ix, q, s, best);
 	}
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	free(s->seen);
 	free(s);
 	return err;
 }

@@ -60,7 +60,7 @@ struct index_query {
 
 /* What makes a content a candidate. */
 enum index_source {
-	INDEX_BY_SKETCH,   /* a value in common; rank: how many */
+	INDEX_BY_SKETCH,   /* values in common: how many, and how rare */
 	INDEX_BY_ESTIMATE, /* score_estimate() of at least q->least */
 	INDEX_BY_SIMHASH,  /* digest_compare() of SimHashes, the same */
 	INDEX_BY_TRAITS,   /* of RDC traits */

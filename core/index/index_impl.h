@@ -43,6 +43,10 @@ struct index {
 /* The smallest values of a sketch are indexed in any case. */
 #define ANCHORS 8
 
+/* What a value in common counts in the rank of a candidate, when no more than
+ * FREQUENCY_COMMON contents have it. */
+#define VALUE_RANK 32
+
 /* First row whose content is not below the given one. */
 size_t columns_row_from(const struct columns *c, size_t rows, uint32_t content);
 
