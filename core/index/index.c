@@ -167,6 +167,15 @@ static void row_store(struct columns *c, size_t row, uint32_t content,
 	scan_traits_store(c->traits, row, traits);
 }
 
+static bool lives(void *arg, uint32_t content)
+{
+	const struct index *ix = arg;
+	size_t row = columns_row_from(&ix->columns, ix->rows, content);
+
+	return row < ix->rows && ix->columns.content[row] == content &&
+	       ix->columns.size[row];
+}
+
 static int learn_locked(struct index *ix, uint32_t content,
 			const struct sif_sketch *sketch)
 {
@@ -187,12 +196,10 @@ static int learn_locked(struct index *ix, uint32_t content,
 int index_learn(struct index *ix, uint32_t content,
 		const struct sif_sketch *sketch)
 {
-	size_t row;
 	int err = 0;
 
 	(void)pthread_mutex_lock(&ix->change_lock);
-	row = columns_row_from(&ix->columns, ix->rows, content);
-	if (row < ix->rows && ix->columns.content[row] == content)
+	if (lives(ix, content))
 		err = learn_locked(ix, content, sketch);
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
@@ -250,15 +257,6 @@ static size_t capacity_for(size_t rows)
 	while (capacity < rows + rows / 4)
 		capacity *= 2;
 	return capacity;
-}
-
-static bool lives(void *arg, uint32_t content)
-{
-	const struct index *ix = arg;
-	size_t row = columns_row_from(&ix->columns, ix->rows, content);
-
-	return row < ix->rows && ix->columns.content[row] == content &&
-	       ix->columns.size[row];
 }
 
 /* Part by part, so that queries need not wait for all of it. */

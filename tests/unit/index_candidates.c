@@ -263,6 +263,32 @@ static void test_nothing_is_no_candidate_of_nothing(void **state)
 	index_free(ix);
 }
 
+static void test_what_is_not_there_cannot_learn(void **state)
+{
+	static struct sif_sketch one;
+	struct candidate found[4];
+	struct index *ix;
+	size_t count, before;
+	uint32_t id;
+
+	(void)state;
+	sketch_add(&one, value_of(1));
+	assert_int_equal(index_new(&ix), 0);
+	add_sketch(ix, 2, 10, NULL);
+	add_sketch(ix, 3, 10, NULL);
+	assert_int_equal(index_remove(ix, 2), 0);
+	before = postings_count(ix->postings);
+	for (id = 1; id <= 4; id++)
+		if (id != 3)
+			assert_int_equal(index_learn(ix, id, &one), 0);
+	assert_int_equal(postings_count(ix->postings), before);
+	assert_int_equal(index_learn(ix, 3, &one), 0);
+	query_sketch(ix, &one, 0, found, 4, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(found[0].content, 3);
+	index_free(ix);
+}
+
 static void test_postings_of_removed_contents_are_reclaimed(void **state)
 {
 	static struct sif_sketch sketch;
@@ -292,6 +318,7 @@ int main(void)
 			test_a_rare_value_is_found_among_many_common_ones),
 		cmocka_unit_test(test_only_common_values_still_give_candidates),
 		cmocka_unit_test(test_nothing_is_no_candidate_of_nothing),
+		cmocka_unit_test(test_what_is_not_there_cannot_learn),
 		cmocka_unit_test(
 			test_postings_of_removed_contents_are_reclaimed),
 	};
