@@ -336,19 +336,26 @@ static inline void assert_digests_of(const struct digests *have,
 	digests_release(&want);
 }
 
-static inline void find_similar(struct fixture *f, const char *path,
+static inline void find_related(struct fixture *f, const char *path,
+				enum index_relation relation,
 				struct engine_hits *out)
 {
 	struct engine_viewer viewer = { .trusted = true };
 	struct outcome o = OUTCOME_INIT;
 	int fd = open_file(f, path);
 
-	assert_int_equal(engine_similar(f->engine, fd, &viewer,
+	assert_int_equal(engine_similar(f->engine, fd, relation, &viewer,
 					DEADLINE_S * 1000, on_hits, &o),
 			 0);
 	assert_int_equal(outcome_wait(&o), 0);
 	close(fd);
 	*out = o.hits;
+}
+
+static inline void find_similar(struct fixture *f, const char *path,
+				struct engine_hits *out)
+{
+	find_related(f, path, INDEX_ALIKE, out);
 }
 
 static inline const struct engine_hit *find_hit(const struct engine_hits *hits,
