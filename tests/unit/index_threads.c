@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/index_fixture.h"
+
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "core/index/index.h"
 
 #define CONTENTS 20000
 #define READERS 3
@@ -34,22 +27,42 @@ static struct digests digests_of(uint32_t id)
 	return d;
 }
 
+/* Three values: of all, of some neighbours, of its own. */
+static void sketch_of(uint32_t id, struct sif_sketch *out)
+{
+	*out = (struct sif_sketch){ .window = SIF_WINDOW };
+	sketch_add(out, value_of(0));
+	sketch_add(out, value_of(1 + id / 7));
+	sketch_add(out, value_of(1000000 + id));
+}
+
+static bool is_found(struct shared *s, const struct index_query *q,
+		     enum index_source source, uint32_t id)
+{
+	struct candidate found[8];
+	size_t count, i;
+
+	if (index_candidates(s->ix, q, source, found, 8, &count))
+		return false;
+	for (i = 0; i < count; i++)
+		if (found[i].content == id)
+			return found[i].size == q->digests->size;
+	return false;
+}
+
 /* A steady content that was added is found, with its own size. */
 static void look_for(struct shared *s, uint32_t id)
 {
 	struct digests d = digests_of(id);
-	struct index_query query = { &d, 0, id, 90 };
-	struct candidate found[8];
-	size_t count, i;
+	struct index_query query = { .digests = &d,
+				     .first_content = id,
+				     .least = 90 };
+	struct sif_sketch sketch;
 
-	if (index_query(s->ix, &query, found, 8, &count)) {
-		atomic_fetch_add(&s->wrong, 1);
-		return;
-	}
-	for (i = 0; i < count; i++)
-		if (found[i].content == id)
-			break;
-	if (i == count || found[i].size != d.size || found[i].distance)
+	sketch_of(id, &sketch);
+	query.sketch = &sketch;
+	if (!is_found(s, &query, INDEX_BY_ESTIMATE, id) ||
+	    !is_found(s, &query, INDEX_BY_SKETCH, id))
 		atomic_fetch_add(&s->wrong, 1);
 }
 
@@ -68,12 +81,20 @@ static void *reader(void *arg)
 
 static void change(struct shared *s)
 {
+	struct sif_sketch sketch;
+	struct digests d;
 	uint32_t id;
+	int err;
 
 	for (id = 1; id <= CONTENTS; id++) {
-		struct digests d = digests_of(id);
-
-		if (index_add(s->ix, id, &d))
+		d = digests_of(id);
+		sketch_of(id, &sketch);
+		if (id % 3)
+			err = index_add(s->ix, id, &d, &sketch);
+		else
+			err = index_add(s->ix, id, &d, NULL) ?:
+				      index_learn(s->ix, id, &sketch);
+		if (err)
 			atomic_fetch_add(&s->wrong, 1);
 		atomic_store(&s->added, id);
 		if (id > 50 && (id - 50) % STEADY)
