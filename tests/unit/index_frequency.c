@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clang-format off: cmocka wants these four before it */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-/* clang-format on */
+#include "tests/unit/index_fixture.h"
 
-#include <errno.h>
-#include <string.h>
+#include <math.h>
 
-#include "core/digest/fingerprint.h"
 #include "core/index/frequency.h"
-#include "core/index/index.h"
 
 /*
  * What very many contents have in common does not make two of them alike, and
@@ -20,80 +11,68 @@
  */
 enum { HEADER = 6000, BODY = 3000, LEN = HEADER + BODY };
 
+enum { FEW = FREQUENCY_COMMON / 2, MANY = 8 * FREQUENCY_COMMON };
+
 struct state {
 	struct index *ix;
-	struct fingerprint *fp;
 	uint32_t next;
 };
 
-static void make_text(char *out, size_t len, uint64_t seed)
+static void add(struct state *s, const char *text, size_t len)
 {
-	uint64_t s = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-	size_t i;
+	static struct sif_sketch sketch;
 
-	for (i = 0; i < len; i++) {
-		s ^= s << 13;
-		s ^= s >> 7;
-		s ^= s << 17;
-		out[i] = (char)('a' + (s >> 32) % 26);
-	}
-}
-
-static void digest(struct state *s, const char *text, size_t len,
-		   struct digests *out)
-{
-	assert_int_equal(fingerprint_begin(s->fp), 0);
-	assert_int_equal(fingerprint_update(s->fp, text, len), 0);
-	assert_int_equal(fingerprint_final(s->fp, out), 0);
+	sketch_text(text, len, &sketch);
+	add_sketch(s->ix, ++s->next, len, &sketch);
 }
 
 /* A content with the header that all have and a body of its own. */
-static void digest_with_header(struct state *s, uint64_t seed,
-			       struct digests *out)
+static void make_with_header(char text[LEN], uint64_t seed)
 {
-	char text[LEN];
-
 	make_text(text, HEADER, 1);
 	make_text(text + HEADER, BODY, seed);
-	digest(s, text, LEN, out);
-}
-
-static void add(struct state *s, const struct digests *d)
-{
-	assert_int_equal(index_add(s->ix, ++s->next, d), 0);
 }
 
 static void add_with_header(struct state *s, unsigned count)
 {
-	struct digests d;
+	char text[LEN];
 	unsigned i;
 
 	for (i = 0; i < count; i++) {
-		digest_with_header(s, 1000 + i, &d);
-		add(s, &d);
-		digests_release(&d);
+		make_with_header(text, 1000 + i);
+		add(s, text, LEN);
 	}
 }
 
-static int score_of(struct state *s, const struct digests *a,
-		    const struct digests *b)
+static int score_of(struct state *s, const struct sif_sketch *a,
+		    const struct sif_sketch *b)
 {
-	struct index_subject *subject;
-	int score;
+	int score, reverse;
 
-	assert_int_equal(index_subject_new(s->ix, a, &subject), 0);
-	assert_int_equal(index_score(subject, b, &score), 0);
-	index_subject_free(subject);
+	assert_int_equal(index_score(s->ix, a, b, INDEX_ALIKE, &score), 0);
+	assert_int_equal(index_score(s->ix, b, a, INDEX_ALIKE, &reverse), 0);
+	assert_int_equal(score, reverse);
 	return score;
 }
 
-static int score(struct state *s, const struct digests *a,
-		 const struct digests *b)
+static int score_texts(struct state *s, const char *a, size_t a_len,
+		       const char *b, size_t b_len)
 {
-	int have = score_of(s, a, b);
+	static struct sif_sketch x, y;
 
-	assert_int_equal(score_of(s, b, a), have);
-	return have;
+	sketch_text(a, a_len, &x);
+	sketch_text(b, b_len, &y);
+	return score_of(s, &x, &y);
+}
+
+/* Of two contents with the header, and bodies of their own. */
+static int score_with_header(struct state *s)
+{
+	char a[LEN], b[LEN];
+
+	make_with_header(a, 2);
+	make_with_header(b, 3);
+	return score_texts(s, a, LEN, b, LEN);
 }
 
 static int set_up(void **state)
@@ -102,7 +81,6 @@ static int set_up(void **state)
 
 	memset(&s, 0, sizeof(s));
 	assert_int_equal(index_new(&s.ix), 0);
-	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &s.fp), 0);
 	*state = &s;
 	return 0;
 }
@@ -112,167 +90,197 @@ static int tear_down(void **state)
 	struct state *s = *state;
 
 	index_free(s->ix);
-	fingerprint_free(s->fp);
 	return 0;
 }
 
 static void test_a_header_of_few_counts(void **state)
 {
 	struct state *s = *state;
-	struct digests a, b;
 
-	add_with_header(s, FREQUENCY_COMMON_MIN / 2);
-	digest_with_header(s, 2, &a);
-	digest_with_header(s, 3, &b);
-	assert_in_range(score(s, &a, &b), 55, 80);
-	digests_release(&a);
-	digests_release(&b);
+	add_with_header(s, FEW);
+	assert_in_range(score_with_header(s), 55, 78);
 }
 
+/* 6000 bytes at an eighth are 750 of 3750. */
 static void test_a_header_of_many_does_not(void **state)
 {
 	struct state *s = *state;
-	struct digests a, b;
 
-	add_with_header(s, FREQUENCY_COMMON_MIN);
-	digest_with_header(s, 2, &a);
-	digest_with_header(s, 3, &b);
-	assert_in_range(score(s, &a, &b), 1, 30);
-	digests_release(&a);
-	digests_release(&b);
+	add_with_header(s, MANY);
+	assert_in_range(score_with_header(s), 10, 30);
+}
+
+/* There is no number of contents at which the score would leap. */
+static void test_the_more_have_it_the_less_it_counts(void **state)
+{
+	struct state *s = *state;
+	int score, before = 100, steps;
+
+	for (steps = 0; steps < 20; steps++) {
+		add_with_header(s, FREQUENCY_COMMON / 4);
+		score = score_with_header(s);
+		assert_true(score <= before);
+		assert_true(steps == 0 || score >= before - 12);
+		before = score;
+	}
+	assert_true(before < 45);
 }
 
 static void test_alike_beyond_the_header_stays_alike(void **state)
 {
 	struct state *s = *state;
-	struct digests a, b;
-	char text[LEN];
+	char a[LEN], b[LEN];
 
-	add_with_header(s, FREQUENCY_COMMON_MIN);
-	make_text(text, HEADER, 1);
-	make_text(text + HEADER, BODY, 2);
-	digest(s, text, LEN, &a);
-	make_text(text + HEADER + BODY - 300, 300, 99);
-	digest(s, text, LEN, &b);
-	assert_in_range(score(s, &a, &b), 75, 99);
-	digests_release(&a);
-	digests_release(&b);
+	add_with_header(s, MANY);
+	make_with_header(a, 2);
+	make_with_header(b, 2);
+	make_text(b + LEN - 300, 300, 99);
+	assert_in_range(score_texts(s, a, LEN, b, LEN), 80, 99);
 }
 
 static void test_nothing_but_header_stays_alike(void **state)
 {
 	struct state *s = *state;
-	struct digests a, b;
-	char text[LEN];
+	char text[HEADER];
 
-	add_with_header(s, FREQUENCY_COMMON_MIN);
+	add_with_header(s, MANY);
 	make_text(text, HEADER, 1);
-	digest(s, text, HEADER, &a);
-	digest(s, text, HEADER - 200, &b);
-	assert_in_range(score(s, &a, &b), 85, 99);
-	assert_int_equal(score(s, &a, &a), 100);
-	digests_release(&a);
-	digests_release(&b);
+	assert_in_range(score_texts(s, text, HEADER, text, HEADER - 200), 90,
+			99);
+	assert_int_equal(score_texts(s, text, HEADER, text, HEADER), 99);
 }
 
-static void test_common_is_a_share_of_all(void **state)
+/* A header that few contents have says as much when there are many others. */
+static void test_others_do_not_make_a_header_common(void **state)
 {
 	struct state *s = *state;
-	struct digests a, b, d;
-	char text[200];
-	unsigned i;
+	static struct sif_sketch sketch;
+	struct random r = { 5 };
+	int before, i;
 
-	/* So many others that the header is none of a large share any more. */
-	add_with_header(s, FREQUENCY_COMMON_MIN);
-	for (i = 0; i < FREQUENCY_COMMON_MIN * FREQUENCY_COMMON_SHARE; i++) {
-		make_text(text, sizeof(text), 50000 + i);
-		digest(s, text, sizeof(text), &d);
-		add(s, &d);
-		digests_release(&d);
+	add_with_header(s, FEW);
+	before = score_with_header(s);
+	for (i = 0; i < 20000; i++) {
+		sketch.count = 0;
+		while (sketch.count < 20)
+			sketch_add(&sketch, random_next(&r) >> (64 - SIF_BITS));
+		add_sketch(s->ix, ++s->next, 1000, &sketch);
 	}
-	digest_with_header(s, 2, &a);
-	digest_with_header(s, 3, &b);
-	assert_in_range(score(s, &a, &b), 55, 80);
-	digests_release(&a);
-	digests_release(&b);
+	assert_int_equal(score_with_header(s), before);
 }
 
-static void test_malformed_signatures_are_refused(void **state)
+/* ---- a family ---- */
+
+enum { FAMILY = 500, FAMILY_LEN = 20000, FAMILY_LINE = 100 };
+
+static void fetch_text(uint32_t content, char text[FAMILY_LEN])
 {
-	struct digests good = { .set = DIGEST_BIT(DIGEST_SISE), .size = 9 };
-	struct digests bad = good;
+	struct random r = { content };
+	int lines = FAMILY_LEN / FAMILY_LINE, changes, i;
+
+	make_text(text, FAMILY_LEN, content > FAMILY ? content : 1);
+	if (content > FAMILY)
+		return;
+	/* So that two of them differ in 5 to 10 bytes of 100. */
+	changes = lines * (5 + (int)(content % 6)) / 200;
+	for (i = 0; i < changes; i++)
+		make_text(text + FAMILY_LINE *
+					  random_below(&r, (uint64_t)lines),
+			  FAMILY_LINE, 10000 + 100 * content + (uint64_t)i);
+}
+
+static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	char text[FAMILY_LEN];
+
+	(void)arg;
+	fetch_text(content, text);
+	sketch_text(text, FAMILY_LEN, out);
+	return 0;
+}
+
+/* That they are many does not tear near-copies apart. */
+static void test_a_large_family_stays_together(void **state)
+{
+	static struct index_match matches[INDEX_MATCHES];
+	static struct sif_sketch sketch;
+	const struct index_store store = { fetch_sketch, NULL };
+	struct digests d = { .size = FAMILY_LEN };
+	struct index_query q = { .digests = &d,
+				 .sketch = &sketch,
+				 .first_content = 1,
+				 .least = 60 };
 	struct state *s = *state;
-	struct index_subject *subject;
-	int have = 7;
+	size_t count, i;
 
-	good.text[DIGEST_SISE] = (char *)"3(2):ln::3(2):ln";
-	bad.text[DIGEST_SISE] = (char *)"3(2):ln";
-	assert_int_equal(index_learn(s->ix, &bad), -EINVAL);
-	assert_int_equal(index_subject_new(s->ix, &bad, &subject), -EINVAL);
-	assert_int_equal(index_subject_new(s->ix, &good, &subject), 0);
-	assert_int_equal(index_score(subject, &bad, &have), -EINVAL);
-	assert_int_equal(have, 7);
-	index_subject_free(subject);
-}
-
-/* One scored against many gives what each of them alone gives. */
-static void test_a_subject_forgets_what_it_was_scored_against(void **state)
-{
-	enum { COUNT = 12 };
-	struct state *s = *state;
-	struct digests all[COUNT];
-	struct index_subject *subject;
-	char text[LEN];
-	int i, have;
-
-	add_with_header(s, FREQUENCY_COMMON_MIN);
-	for (i = 0; i < COUNT; i++) {
-		make_text(text, HEADER, (uint64_t)i % 3);
-		make_text(text + HEADER, BODY, (uint64_t)i % 4);
-		digest(s, text, LEN - (size_t)(i % 5) * 1700, &all[i]);
+	for (s->next = 0; s->next < FAMILY + 10;) {
+		(void)fetch_sketch(NULL, ++s->next, &sketch);
+		add_sketch(s->ix, s->next, FAMILY_LEN, &sketch);
 	}
-	digests_release(&all[7]); /* no digest at all */
-	assert_int_equal(index_subject_new(s->ix, &all[0], &subject), 0);
-	for (i = 0; i < COUNT; i++) {
-		assert_int_equal(index_score(subject, &all[i], &have), 0);
-		assert_int_equal(have, score_of(s, &all[i], &all[0]));
+	for (q.self = 1; q.self <= FAMILY + 10; q.self += 51) {
+		(void)fetch_sketch(NULL, q.self, &sketch);
+		assert_int_equal(index_search(s->ix, &q, INDEX_ALIKE, &store,
+					      matches, &count),
+				 0);
+		assert_int_equal(count, q.self <= FAMILY ? FAMILY - 1 : 0);
+		for (i = 0; i < count; i++)
+			assert_in_range(matches[i].content, 1, FAMILY);
 	}
-	index_subject_free(subject);
-	for (i = 0; i < COUNT; i++)
-		digests_release(&all[i]);
 }
 
-static void parse(const char *text, struct sise_signature *out)
-{
-	assert_int_equal(sise_parse(text, strlen(text), out), 0);
-}
+/* ---- weights ---- */
 
-static void test_a_feature_is_three_pairs_in_order_at_their_size(void **state)
+static double weight_after(unsigned contents, unsigned others)
 {
-	static struct sise_signature counted, same, swapped, other;
-	static struct weighed weighed;
+	static struct sif_sketch one, other;
 	struct frequency *f;
-	int i;
+	struct random r = { 9 };
+	double weight;
+	unsigned i, k;
 
-	(void)state;
-	parse("6(5):aAbBcCdD::3(2):ln", &counted);
-	parse("6(5):xxbBcCdD::3(2):ln", &same);
-	parse("6(5):aAbBdDcC::3(2):ln", &swapped);
-	parse("12(11):aAbBcCdD::6(5):ln", &other);
+	one.count = other.count = 0;
+	sketch_add(&one, value_of(1));
+	for (i = 0; i < SIF_MAX_VALUES; i++)
+		sketch_add(&other, random_next(&r) >> (64 - SIF_BITS));
 	assert_int_equal(frequency_new(&f), 0);
-	for (i = 0; i < FREQUENCY_COMMON_MIN; i++) {
-		frequency_prepare(f, 1, &counted, &weighed);
-		assert_false(weighed.has_common[0]);
-		frequency_add(f, &counted);
+	for (i = 0; i < contents; i++)
+		frequency_add(f, &one);
+	for (i = 0; i < others; i++) {
+		for (k = 0; k < SIF_MAX_VALUES; k++)
+			other.values[k] = random_next(&r) >> (64 - SIF_BITS);
+		frequency_add(f, &other);
 	}
-	frequency_prepare(f, 1, &same, &weighed);
-	assert_true(weighed.has_common[0]);
-	assert_false(weighed.has_common[1]);
-	frequency_prepare(f, 1, &swapped, &weighed);
-	assert_false(weighed.has_common[0]);
-	frequency_prepare(f, 1, &other, &weighed);
-	assert_false(weighed.has_common[0]);
+	weight = frequency_weight(f, value_of(1));
 	frequency_free(f);
+	return weight;
+}
+
+static void assert_near(double have, double want, double tolerance)
+{
+	if (fabs(have - want) > tolerance)
+		fail_msg("%f, not %f", have, want);
+}
+
+static void test_weights_fall_as_the_number_grows(void **state)
+{
+	(void)state;
+	assert_near(weight_after(0, 0), 1, 0);
+	assert_near(weight_after(1, 0), 1, 0);
+	assert_near(weight_after(FREQUENCY_COMMON, 0), 1, 0);
+	assert_near(weight_after(2 * FREQUENCY_COMMON, 0), 0.5, 1e-3);
+	assert_near(weight_after(10 * FREQUENCY_COMMON, 0), 0.1, 1e-3);
+	/* A counter at its end. */
+	assert_near(weight_after(100000, 0), FREQUENCY_COMMON / 65535.0, 1e-6);
+}
+
+/* Ten of 40 million other values are in the same counter; they are taken off
+ * again but for chance, a standard deviation of 3. */
+static void test_what_shares_a_counter_by_chance_is_taken_off(void **state)
+{
+	(void)state;
+	assert_near(weight_after(100, 40000), 1, 0);
+	assert_near(weight_after(2 * FREQUENCY_COMMON, 40000), 0.5, 0.03);
+	assert_near(weight_after(10 * FREQUENCY_COMMON, 40000), 0.1, 0.002);
 }
 
 #define WITH_INDEX(test) \
@@ -283,13 +291,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_INDEX(test_a_header_of_few_counts),
 		WITH_INDEX(test_a_header_of_many_does_not),
+		WITH_INDEX(test_the_more_have_it_the_less_it_counts),
 		WITH_INDEX(test_alike_beyond_the_header_stays_alike),
 		WITH_INDEX(test_nothing_but_header_stays_alike),
-		WITH_INDEX(test_common_is_a_share_of_all),
+		WITH_INDEX(test_others_do_not_make_a_header_common),
+		WITH_INDEX(test_a_large_family_stays_together),
+		cmocka_unit_test(test_weights_fall_as_the_number_grows),
 		cmocka_unit_test(
-			test_a_feature_is_three_pairs_in_order_at_their_size),
-		WITH_INDEX(test_malformed_signatures_are_refused),
-		WITH_INDEX(test_a_subject_forgets_what_it_was_scored_against),
+			test_what_shares_a_counter_by_chance_is_taken_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
