@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/index_fixture.h"
+
+#include <math.h>
+
+#include "core/index/score.h"
+
+/* What of one content is in another one, against sets that are counted. */
+enum { SETS = 400, FULL = 64 };
+
+static void assert_share(double have, double want)
+{
+	if (fabs(have - want) > 1e-6)
+		fail_msg("share %f, not %f", have, want);
+}
+
+static struct frequency *nothing_common(void)
+{
+	struct frequency *f;
+
+	assert_int_equal(frequency_new(&f), 0);
+	return f;
+}
+
+static struct shares shares_of(const struct frequency *f,
+			       const struct sif_sketch *a,
+			       const struct sif_sketch *b)
+{
+	static struct weighed_sketch weighed;
+	struct shares shares, reverse;
+
+	score_weigh(f, b, &weighed);
+	assert_int_equal(score_shares(f, &weighed, a, &reverse), 0);
+	score_weigh(f, a, &weighed);
+	assert_int_equal(score_shares(f, &weighed, b, &shares), 0);
+	assert_share(reverse.within, shares.contains);
+	assert_share(reverse.contains, shares.within);
+	return shares;
+}
+
+/* Values first..first+count-1 of those that are made up. */
+static void make_set(uint64_t first, size_t count, struct sif_sketch *out)
+{
+	size_t i;
+
+	*out = (struct sif_sketch){ .window = SIF_WINDOW };
+	for (i = 0; i < count; i++)
+		sketch_add(out, value_of(first + i));
+}
+
+/* ---- exact ---- */
+
+static void test_shares_of_small_contents_are_exact(void **state)
+{
+	static struct sif_sketch a, b;
+	struct frequency *f = nothing_common();
+	struct shares have;
+
+	(void)state;
+	make_set(0, 40, &a);
+	make_set(10, 120, &b);
+	have = shares_of(f, &a, &b);
+	assert_share(have.within, 30 / 40.0);
+	assert_share(have.contains, 30 / 120.0);
+	assert_share(have.larger, 30 / 120.0);
+	have = shares_of(f, &a, &a);
+	assert_share(have.within, 1);
+	assert_share(have.larger, 1);
+	make_set(1000, 40, &b);
+	have = shares_of(f, &a, &b);
+	assert_share(have.within, 0);
+	assert_share(have.contains, 0);
+	frequency_free(f);
+}
+
+static void test_an_empty_sketch_has_no_share(void **state)
+{
+	static struct sif_sketch a, none = { .window = SIF_WINDOW };
+	struct frequency *f = nothing_common();
+	struct shares have;
+
+	(void)state;
+	make_set(0, 40, &a);
+	have = shares_of(f, &a, &none);
+	assert_share(have.within, 0);
+	assert_share(have.contains, 0);
+	assert_share(have.larger, 0);
+	have = shares_of(f, &none, &none);
+	assert_share(have.larger, 0);
+	frequency_free(f);
+}
+
+static void test_windows_that_differ_cannot_be_compared(void **state)
+{
+	static struct sif_sketch a, b;
+	static struct weighed_sketch weighed;
+	struct frequency *f = nothing_common();
+	struct shares have = { .within = 7 };
+
+	(void)state;
+	make_set(0, 40, &a);
+	make_set(0, 40, &b);
+	b.window = SIF_WINDOW + 1;
+	score_weigh(f, &a, &weighed);
+	assert_int_equal(score_shares(f, &weighed, &b, &have), -EINVAL);
+	assert_share(have.within, 7);
+	frequency_free(f);
+}
+
+/* ---- of random sets, cut and weighed ---- */
+
+struct model {
+	double a, b, common;
+};
+
+static bool has_value(const struct sif_sketch *s, uint64_t value)
+{
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		if (s->values[i] == value)
+			return true;
+	return false;
+}
+
+/* Below the last value of a sketch that was cut nothing is unknown. */
+static uint64_t model_bound(const struct sif_sketch *s)
+{
+	return s->distinct > s->count ? s->values[s->count - 1] : UINT64_MAX;
+}
+
+static struct model model_sums(const struct frequency *f,
+			       const struct sif_sketch *a,
+			       const struct sif_sketch *b)
+{
+	uint64_t bound = model_bound(a);
+	struct model m = { 0 };
+	double weight;
+	size_t i;
+
+	if (bound > model_bound(b))
+		bound = model_bound(b);
+	for (i = 0; i < a->count; i++) {
+		if (a->values[i] >= bound)
+			continue;
+		weight = f ? frequency_weight(f, a->values[i]) : 1;
+		m.a += weight;
+		m.common += has_value(b, a->values[i]) ? weight : 0;
+	}
+	for (i = 0; i < b->count; i++)
+		if (b->values[i] < bound)
+			m.b += f ? frequency_weight(f, b->values[i]) : 1;
+	return m;
+}
+
+static double divide(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+/* As score.c says: plain from 95 % on, weighed up to 85 %. */
+static double model_share(double plain, double weighed)
+{
+	double trust = (plain - 0.85) / 0.1;
+
+	if (weighed > plain || trust >= 1)
+		return plain;
+	return trust <= 0 ? weighed : weighed + trust * (plain - weighed);
+}
+
+/* Of few values, so that there is much in common, cut to FULL. */
+static void random_set(struct random *r, struct sif_sketch *out)
+{
+	uint64_t first = random_below(r, 60), count = random_below(r, 100);
+	uint64_t i;
+
+	*out = (struct sif_sketch){ .window = SIF_WINDOW };
+	for (i = first; i < first + count; i++)
+		if (random_below(r, 16))
+			sketch_add(out, value_of(i));
+	if (out->count > FULL)
+		sif_cut(out, FULL);
+}
+
+static void compare_with_model(const struct frequency *f,
+			       const struct sif_sketch *a,
+			       const struct sif_sketch *b)
+{
+	struct shares have = shares_of(f, a, b);
+	struct model plain = model_sums(NULL, a, b);
+	struct model weighed = model_sums(f, a, b);
+	double within = model_share(divide(plain.common, plain.a),
+				    divide(weighed.common, weighed.a));
+	double contains = model_share(divide(plain.common, plain.b),
+				      divide(weighed.common, weighed.b));
+
+	assert_share(have.within, within);
+	assert_share(have.contains, contains);
+	assert_share(have.larger,
+		     a->distinct >= b->distinct ? within : contains);
+}
+
+static void compare_sets(uint64_t seed, unsigned with_common)
+{
+	static struct sif_sketch a, b, common;
+	struct frequency *f = nothing_common();
+	struct random r = { seed };
+	unsigned i;
+
+	print_message("seed %llu\n", (unsigned long long)seed);
+	make_set(0, 50, &common);
+	for (i = 0; i < with_common; i++)
+		frequency_add(f, &common);
+	for (i = 0; i < SETS; i++) {
+		random_set(&r, &a);
+		random_set(&r, &b);
+		compare_with_model(f, &a, &b);
+	}
+	frequency_free(f);
+}
+
+static void test_shares_are_counted(void **state)
+{
+	(void)state;
+	compare_sets(1, 0);
+}
+
+static void test_what_is_common_is_weighed(void **state)
+{
+	(void)state;
+	compare_sets(2, 2 * FREQUENCY_COMMON);
+	compare_sets(3, 50 * FREQUENCY_COMMON);
+}
+
+/* ---- a percentage ---- */
+
+static void test_a_percentage_ends_at_99(void **state)
+{
+	(void)state;
+	assert_int_equal(score_percent(0), 0);
+	assert_int_equal(score_percent(0.004), 0);
+	assert_int_equal(score_percent(0.006), 1);
+	assert_int_equal(score_percent(0.5), 50);
+	assert_int_equal(score_percent(0.994), 99);
+	assert_int_equal(score_percent(1), 99);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shares_of_small_contents_are_exact),
+		cmocka_unit_test(test_an_empty_sketch_has_no_share),
+		cmocka_unit_test(test_windows_that_differ_cannot_be_compared),
+		cmocka_unit_test(test_shares_are_counted),
+		cmocka_unit_test(test_what_is_common_is_weighed),
+		cmocka_unit_test(test_a_percentage_ends_at_99),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
