@@ -125,9 +125,9 @@ int index_search(struct index *ix, const struct index_query *q,
 {
 	bool sketched = q->sketch && q->sketch->count;
 	struct search *s = malloc(sizeof(*s));
+	size_t count = 0;
 	int err;
 
-	*count_out = 0;
 	if (!s)
 		return -ENOMEM;
 	s->ix = ix;
@@ -136,11 +136,13 @@ int index_search(struct index *ix, const struct index_query *q,
 			       sketched ? INDEX_BY_SKETCH : INDEX_BY_ESTIMATE,
 			       s->candidates, INDEX_MATCHES, &s->count);
 	if (!err && sketched)
-		err = match_candidates(s, q, store, out, count_out);
+		err = match_candidates(s, q, store, out, &count);
 	else if (!err && relation == INDEX_ALIKE)
-		match_estimates(s, out, count_out);
+		match_estimates(s, out, &count);
 	free(s);
-	if (!err)
-		qsort(out, *count_out, sizeof(*out), by_score);
-	return err;
+	if (err)
+		return err;
+	qsort(out, count, sizeof(*out), by_score);
+	*count_out = count;
+	return 0;
 }
