@@ -25,7 +25,8 @@
  * at a time.  A change need not be prepared aside, because none takes long: the
  * keys are spread over POSTINGS_PARTS parts that are rewritten, in place, one
  * by one.  Two changes touch all parts: the addition that halves the limit,
- * and postings_sweep(), which is there by parts as well.
+ * some 20 ms with 16 million entries, and postings_sweep(), which is there by
+ * parts as well.
  */
 struct postings;
 

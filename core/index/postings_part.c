@@ -321,6 +321,7 @@ static void base_merge(struct part *part, const struct fresh_entry *sorted,
 {
 	uint32_t read = base_count(part), bucket = BUCKETS, start;
 
+	assert(part->contents && part->lows);
 	while (left && bucket--) {
 		start = part->first[bucket];
 		part->first[bucket + 1] = read + left;

@@ -194,6 +194,7 @@ static const struct shape shapes[] = {
 	{ "few keys, contents again", 0x10100303, 5000, 1000000, 3500 },
 	{ "one bucket", 0x0007ff00, 4000, 1000000, 3500 },
 	{ "adjacent keys", 0x00000fff, 4000, 20000, 3500 },
+	{ "a limit below the parts", 0x000003ff, 0, 6500, 3500 },
 };
 
 static uint32_t draw_key(const struct shape *shape, uint64_t *seed)
@@ -354,6 +355,25 @@ static void test_others_are_the_sample_below_the_limit(void **state)
 				 key < postings_limit(p));
 	}
 	assert_int_equal(postings_count(p), below);
+	postings_free(p);
+}
+
+static void test_the_limit_goes_down_to_0(void **state)
+{
+	struct postings *p = make(1);
+
+	(void)state;
+	add(p, 1, 0, 0);
+	add(p, 2, 1, 0);
+	assert_int_equal(postings_limit(p), 1);
+	assert_int_equal(postings_count(p), 1);
+	assert_int_equal(postings_find(p, 0, NULL, 0), 1);
+	assert_int_equal(postings_find(p, 1, NULL, 0), 0);
+	add(p, 3, 1, 1);
+	assert_int_equal(postings_limit(p), 0);
+	assert_int_equal(postings_count(p), 1);
+	assert_int_equal(postings_find(p, 0, NULL, 0), 0);
+	assert_int_equal(postings_find(p, 1, NULL, 0), 1);
 	postings_free(p);
 }
 
@@ -545,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_keys_and_contents_at_the_borders),
 		cmocka_unit_test(test_anchors_stay_whatever_the_budget),
 		cmocka_unit_test(test_others_are_the_sample_below_the_limit),
+		cmocka_unit_test(test_the_limit_goes_down_to_0),
 		cmocka_unit_test(test_added_again_it_is_one_entry),
 		cmocka_unit_test(test_more_keys_than_one_call_takes),
 		cmocka_unit_test(test_a_key_of_very_many),
