@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/catalog/catalog.h"
 #include "fs/fs.h"
 #include "fs/log.h"
 
@@ -174,41 +174,13 @@ int check_places(struct fs *fs, int *source_fd_out)
 
 /* ---- the catalog ---- */
 
-/* The name of the source, for people, and a hash of its path. */
-static int append_id(struct buf *b, const char *source)
-{
-	const char *name = strrchr(source, '/');
-	XXH64_hash_t hash = XXH3_64bits(source, strlen(source));
-
-	name = name && name[1] ? name + 1 : "root";
-	return buf_append_format(b, "%.100s-%016llx", name,
-				 (unsigned long long)hash);
-}
-
-static int append_state_home(struct buf *b)
-{
-	const char *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-
-	if (geteuid() == 0)
-		return buf_append_text(b, "/var/lib");
-	if (state && state[0] == '/')
-		return buf_append_text(b, state);
-	if (home && home[0] == '/')
-		return buf_append_format(b, "%s/.local/state", home);
-	log_line("neither XDG_STATE_HOME nor HOME is set; say where to keep "
-		 "the catalog with -o db=DIR");
-	return -ENOENT;
-}
-
 static int default_directory(const struct fs *fs, struct buf *b)
 {
-	int err = append_state_home(b);
+	int err = catalog_home(fs->source, b);
 
-	if (!err)
-		err = buf_append_text(b, "/kinfs/");
-	if (!err)
-		err = append_id(b, fs->source);
+	if (err == -ENOENT)
+		log_line("neither XDG_STATE_HOME nor HOME is set; say where to "
+			 "keep the catalog with -o db=DIR");
 	return err;
 }
 

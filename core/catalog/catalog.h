@@ -81,6 +81,8 @@ struct catalog_options {
 	const char *source;    /* absolute path, stored for the reader */
 	uint32_t digest_set;   /* a change of the set makes all files pending */
 	uint64_t map_bytes;    /* 0: default; grows by itself when full */
+	bool existing;         /* none is made (-ENOENT), and source and
+				  digest_set stay what they were */
 };
 
 /*
@@ -93,6 +95,11 @@ struct catalog_options {
  */
 int catalog_open(const struct catalog_options *options, struct catalog **out);
 void catalog_free(struct catalog *c);
+
+/* Appends the directory where the catalog of source (an absolute path) is
+ * kept when nothing else is said.  -ENOENT when neither XDG_STATE_HOME nor
+ * HOME says where. */
+int catalog_home(const char *source, struct buf *out);
 
 /* Renames the data file to "<name>.damaged-N" beside it, N the first free
  * number; path_out (may be NULL) gets the new path.  -EBUSY while anybody has
@@ -136,6 +143,10 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out);
  * ones wait meanwhile), so the calling thread must have none.  -ENOMEM when
  * the address space has no room; everything else still works then. */
 int catalog_grow(struct catalog *c);
+
+/* What the catalog was made for. */
+int catalog_source(struct catalog_txn *txn, struct buf *out);
+uint32_t catalog_digest_set(struct catalog_txn *txn);
 
 /* ---- files ---- */
 
@@ -289,5 +300,8 @@ int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out);
  * Files without a name are in order; names of no record are not. */
 int catalog_check(struct catalog_txn *txn, const struct file_key *root,
 		  struct buf *report);
+
+/* How many names there are. */
+int catalog_names_count(struct catalog_txn *txn, uint64_t *out);
 
 #endif

@@ -179,12 +179,14 @@ static int content_open(struct catalog *c,
 		return err;
 	err = catalog_errno(mdb_env_stat(c->env, &st));
 	create = !err && st.ms_entries == 0;
+	if (create && options->existing)
+		err = -ENOENT;
 	if (!err)
 		err = dbs_open(c, txn.mdb, create);
 	if (!err)
 		err = create ? meta_create(&txn, options->digest_set) :
 			       meta_check(&txn);
-	if (!err)
+	if (!err && !options->existing)
 		err = source_save(&txn, options->source);
 	if (err) {
 		mdb_txn_abort(txn.mdb);
@@ -296,6 +298,8 @@ static int data_open(struct catalog *c, const struct catalog_options *options)
 				CATALOG_DATA_FILE);
 	if (!err)
 		err = verify_file(path.data, &used);
+	if (!err && used == 0 && options->existing)
+		err = -ENOENT;
 	if (!err) {
 		err = env_open(c, map_size(options, used));
 		if (!err)
@@ -308,12 +312,26 @@ static int data_open(struct catalog *c, const struct catalog_options *options)
 	return err;
 }
 
+/* Before the lock makes a file in some directory that is no catalog. */
+static int data_find(const char *directory)
+{
+	struct buf path = { 0 };
+	int err;
+
+	err = buf_append_format(&path, "%s/%s", directory, CATALOG_DATA_FILE);
+	if (!err && access(path.data, F_OK) != 0)
+		err = -errno;
+	buf_release(&path);
+	return err;
+}
+
 int catalog_open(const struct catalog_options *options, struct catalog **out)
 {
 	struct catalog *c;
 	int err;
 
-	err = place_make(options->directory);
+	err = options->existing ? data_find(options->directory) :
+				  place_make(options->directory);
 	if (err)
 		return err;
 	c = calloc(1, sizeof(*c));
@@ -328,7 +346,7 @@ int catalog_open(const struct catalog_options *options, struct catalog **out)
 		err = place_lock(c->directory, &c->lock_fd);
 	if (!err)
 		err = data_open(c, options);
-	if (!err)
+	if (!err && !options->existing)
 		err = digest_set_adopt(c, options->digest_set);
 	if (err) {
 		catalog_free(c);

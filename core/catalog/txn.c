@@ -224,6 +224,33 @@ int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out)
 	return 0;
 }
 
+int catalog_names_count(struct catalog_txn *txn, uint64_t *out)
+{
+	MDB_stat st;
+	int err = catalog_errno(
+		mdb_stat(txn->mdb, txn->catalog->dbs[DB_NAMES], &st));
+
+	if (!err)
+		*out = st.ms_entries;
+	return err;
+}
+
+int catalog_source(struct catalog_txn *txn, struct buf *out)
+{
+	MDB_val value;
+	int err;
+
+	err = txn_get(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), &value);
+	if (err)
+		return err == -ENOENT ? -EUCLEAN : err;
+	return buf_append(out, value.mv_data, value.mv_size);
+}
+
+uint32_t catalog_digest_set(struct catalog_txn *txn)
+{
+	return txn->meta.digest_set;
+}
+
 /* ---- records ---- */
 
 static MDB_val val(const void *data, size_t len)
