@@ -301,6 +301,23 @@ int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out);
 int catalog_check(struct catalog_txn *txn, const struct file_key *root,
 		  struct buf *report);
 
+/*
+ * The same in a write transaction, and corrects what it finds: records that
+ * follow from others are made again, those that contradict others go, and a
+ * file whose digests are lost is pending.  0 when all agree afterwards;
+ * -EUCLEAN when that cannot be reached.  report has what was found.
+ */
+int catalog_mend(struct catalog_txn *txn, const struct file_key *root,
+		 struct buf *report);
+
+/* Calls each for every file and directory that no path leads to from root,
+ * until it returns non-zero, and returns that.  The callback must not
+ * write. */
+int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
+			 int (*each)(void *arg, const struct file_key *key,
+				     const struct file_record *record),
+			 void *arg);
+
 /* How many names there are. */
 int catalog_names_count(struct catalog_txn *txn, uint64_t *out);
 

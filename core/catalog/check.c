@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/catalog_impl.h"
+#include "core/catalog/check_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,16 +13,8 @@
 /*
  * Every database is walked once; of each record, what it implies elsewhere is
  * looked up.  Errors of the system end the check, contradictions are written
- * down.
+ * down, each with the edits that would end it, if anybody wants them.
  */
-struct check {
-	struct catalog_txn *txn;
-	const struct file_key *root;
-	struct buf *report;
-	unsigned findings;
-	struct catalog_counts counts; /* counted anew */
-};
-
 struct table {
 	enum catalog_db db;
 	int (*check)(struct check *c, const MDB_val *key, const MDB_val *value);
@@ -56,6 +48,39 @@ static int note_content(struct check *c, uint32_t content, const char *text)
 				 content, text);
 }
 
+/* ---- findings with the record that has to go ---- */
+
+static int drop(struct check *c, enum catalog_db db, const MDB_val *key)
+{
+	return edits_drop(c->edits, db, key->mv_data, key->mv_size);
+}
+
+static int wrong(struct check *c, enum catalog_db db, const MDB_val *key,
+		 const char *text)
+{
+	int err = note(c, text);
+
+	return err ? err : drop(c, db, key);
+}
+
+static int wrong_file(struct check *c, enum catalog_db db, const MDB_val *key,
+		      const struct file_key *file, const char *text)
+{
+	int err = note_file(c, file, text);
+
+	return err ? err : drop(c, db, key);
+}
+
+static int wrong_content(struct check *c, enum catalog_db db,
+			 const MDB_val *key, uint32_t content, const char *text)
+{
+	int err = note_content(c, content, text);
+
+	return err ? err : drop(c, db, key);
+}
+
+/* ---- looking up ---- */
+
 /* 1 when that file has a readable record, 0 when not. */
 static int file_find(struct check *c, const struct file_key *key,
 		     struct file_record *out)
@@ -85,6 +110,48 @@ static int content_find(struct check *c, uint32_t content, struct digests *out)
 
 /* ---- files ---- */
 
+static int put_record(struct check *c, const struct file_key *key,
+		      const struct file_record *r)
+{
+	uint8_t bytes[FILE_RECORD_BYTES];
+	uint8_t k[FILE_KEY_BYTES];
+
+	file_key_store(key, k);
+	file_record_store(r, bytes);
+	return edits_put(c->edits, DB_FILES, k, sizeof(k), bytes,
+			 sizeof(bytes));
+}
+
+/* Its digests are lost: it must be hashed again. */
+static int wrong_digests(struct check *c, const struct file_key *key,
+			 const struct file_record *r, const char *text)
+{
+	struct file_record pending = { .identity = r->identity,
+				       .state = FILE_PENDING };
+	int err = note_file(c, key, text);
+
+	return err ? err : put_record(c, key, &pending);
+}
+
+static int wrong_kind(struct check *c, const struct file_key *key,
+		      const char *text)
+{
+	struct file_record directory = { .state = FILE_DIRECTORY };
+	int err = note_file(c, key, text);
+
+	return err ? err : put_record(c, key, &directory);
+}
+
+/* A record of nothing but its key is missing. */
+static int missing(struct check *c, const struct file_key *key,
+		   enum catalog_db db, const uint8_t *bytes, size_t len,
+		   const char *text)
+{
+	int err = note_file(c, key, text);
+
+	return err ? err : edits_put(c->edits, db, bytes, len, "", 0);
+}
+
 static int check_fresh(struct check *c, const struct file_key *key,
 		       const struct file_record *r)
 {
@@ -97,16 +164,17 @@ static int check_fresh(struct check *c, const struct file_key *key,
 	copy_key_store(r->content, key, copy);
 	listed = txn_has(c->txn, DB_COPIES, copy, sizeof(copy), &err);
 	if (!err && !listed)
-		err = note_file(c, key, "not among the copies of its content");
+		err = missing(c, key, DB_COPIES, copy, sizeof(copy),
+			      "not among the copies of its content");
 	if (err)
 		return err;
 	found = content_find(c, r->content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
-		return note_file(c, key, "its content is missing");
+		return wrong_digests(c, key, r, "its content is missing");
 	if (d.size != r->identity.size)
-		return note_file(c, key, "not as long as its content");
+		return wrong_digests(c, key, r, "not as long as its content");
 	return 0;
 }
 
@@ -119,8 +187,45 @@ static int check_pending(struct check *c, const struct file_key *key)
 	file_key_store(key, k);
 	listed = txn_has(c->txn, DB_PENDING, k, sizeof(k), &err);
 	if (!err && !listed)
-		err = note_file(c, key, "not on the pending list");
+		err = missing(c, key, DB_PENDING, k, sizeof(k),
+			      "not on the pending list");
 	return err;
+}
+
+/* 1 when the name of a link is that of its file. */
+static int link_holds(struct check *c, const MDB_val *link)
+{
+	struct file_key key, parent, target;
+	struct catalog_name name;
+	int err;
+
+	if (link_key_decode(link, &key, &parent, &name))
+		return 0;
+	err = catalog_name_get(c->txn, &parent, name, &target);
+	if (err)
+		return err == -ENOENT || err == -EUCLEAN ? 0 : err;
+	return file_key_equal(&target, &key);
+}
+
+/* Of two names that hold one has to go; another is check_link()'s. */
+static int two_names(struct check *c, const struct file_key *key,
+		     const MDB_val *first, const MDB_val *link)
+{
+	int err = note_file(c, key, "a directory with two names");
+	int holds;
+
+	if (err)
+		return err;
+	holds = link_holds(c, first);
+	if (holds == 1)
+		holds = link_holds(c, link);
+	if (holds != 1)
+		return holds;
+	err = drop(c, DB_LINKS, link);
+	return err ? err :
+		     edits_drop(c->edits, DB_NAMES,
+				(const uint8_t *)link->mv_data + FILE_KEY_BYTES,
+				link->mv_size - FILE_KEY_BYTES);
 }
 
 static int check_directory(struct check *c, const struct file_key *key,
@@ -128,12 +233,13 @@ static int check_directory(struct check *c, const struct file_key *key,
 {
 	static const struct file_identity none;
 	uint8_t prefix[FILE_KEY_BYTES];
+	MDB_val first;
 	struct scan s;
 	int found;
 	int err;
 
 	if (!file_identity_equal(&r->identity, &none)) {
-		err = note_file(c, key, "a directory with an identity");
+		err = wrong_kind(c, key, "a directory with an identity");
 		if (err)
 			return err;
 	}
@@ -142,11 +248,13 @@ static int check_directory(struct check *c, const struct file_key *key,
 	if (err)
 		return err;
 	found = scan_next(&s);
+	first = s.key;
 	if (found == 1)
 		found = scan_next(&s);
+	if (found == 1)
+		found = two_names(c, key, &first, &s.key);
 	scan_close(&s);
-	return found == 1 ? note_file(c, key, "a directory with two names") :
-			    found;
+	return found;
 }
 
 static void count_file(struct catalog_counts *n, const struct file_record *r)
@@ -164,19 +272,15 @@ static int check_file(struct check *c, const MDB_val *key, const MDB_val *value)
 {
 	struct file_record r;
 	struct file_key k;
-	int err;
 
 	if (file_key_decode(key, &k))
-		return note(c, "a file record with a wrong key");
+		return wrong(c, DB_FILES, key,
+			     "a file record with a wrong key");
 	if (file_record_decode(value, &r))
-		return note_file(c, &k, "unreadable record");
+		return wrong_file(c, DB_FILES, key, &k, "unreadable record");
 	count_file(&c->counts, &r);
-	if (c->root && file_key_equal(&k, c->root) &&
-	    r.state != FILE_DIRECTORY) {
-		err = note_file(c, &k, "the root is no directory");
-		if (err)
-			return err;
-	}
+	if (c->root && file_key_equal(&k, c->root) && r.state != FILE_DIRECTORY)
+		return wrong_kind(c, &k, "the root is no directory");
 	if (r.state == FILE_FRESH)
 		return check_fresh(c, &k, &r);
 	if (r.state == FILE_PENDING)
@@ -194,12 +298,13 @@ static int check_pending_mark(struct check *c, const MDB_val *key,
 	int found;
 
 	if (file_key_decode(key, &k) || value->mv_size != 0)
-		return note(c, "a malformed pending mark");
+		return wrong(c, DB_PENDING, key, "a malformed pending mark");
 	found = file_find(c, &k, &r);
 	if (found < 0)
 		return found;
 	if (!found || r.state != FILE_PENDING)
-		return note_file(c, &k, "on the pending list, but not pending");
+		return wrong_file(c, DB_PENDING, key, &k,
+				  "on the pending list, but not pending");
 	return 0;
 }
 
@@ -216,58 +321,76 @@ static int check_link_of_name(struct check *c, const struct file_key *parent,
 
 	found = txn_has(c->txn, DB_LINKS, link, len, &err);
 	if (!err && !found)
-		err = note_file(c, key, "a name that it does not know of");
+		err = missing(c, key, DB_LINKS, link, len,
+			      "a name that it does not know of");
 	return err;
+}
+
+/* A directory that has entries can be made again. */
+static int check_named(struct check *c, const MDB_val *name,
+		       const struct file_key *key)
+{
+	static const char text[] = "has a name and no record";
+	uint8_t prefix[FILE_KEY_BYTES];
+	struct file_record r;
+	MDB_val k, v;
+	int found = file_find(c, key, &r);
+	int err;
+
+	if (found)
+		return found < 0 ? found : 0;
+	file_key_store(key, prefix);
+	err = txn_first(c->txn, DB_NAMES, prefix, sizeof(prefix), &k, &v);
+	if (err == -ENOENT)
+		return wrong_file(c, DB_NAMES, name, key, text);
+	return err ? err : wrong_kind(c, key, text);
+}
+
+static int check_parent(struct check *c, const MDB_val *name,
+			const struct file_key *parent)
+{
+	static const char text[] = "has entries, is no directory";
+	struct file_record r;
+	int found = file_find(c, parent, &r);
+
+	if (found < 0 || (found && r.state == FILE_DIRECTORY))
+		return found < 0 ? found : 0;
+	return found ? wrong_file(c, DB_NAMES, name, parent, text) :
+		       wrong_kind(c, parent, text);
 }
 
 static int check_name(struct check *c, const MDB_val *key, const MDB_val *value)
 {
 	struct file_key parent, k;
 	struct catalog_name name;
-	struct file_record r;
-	int found;
 	int err;
 
 	if (name_key_decode(key, &parent, &name) || file_key_decode(value, &k))
-		return note(c, "a malformed name");
+		return wrong(c, DB_NAMES, key, "a malformed name");
 	err = check_link_of_name(c, &parent, name, &k);
-	if (err)
-		return err;
-	found = file_find(c, &k, &r);
-	if (found < 0)
-		return found;
-	if (!found) {
-		err = note_file(c, &k, "has a name and no record");
-		if (err)
-			return err;
-	}
-	found = file_find(c, &parent, &r);
-	if (found < 0)
-		return found;
-	if (!found || r.state != FILE_DIRECTORY)
-		return note_file(c, &parent, "has entries, is no directory");
-	return 0;
+	if (!err)
+		err = check_named(c, key, &k);
+	return err ? err : check_parent(c, key, &parent);
 }
 
 static int check_link(struct check *c, const MDB_val *key, const MDB_val *value)
 {
-	struct file_key k, parent, target;
+	struct file_key k, parent;
 	struct catalog_name name;
-	int err;
+	int holds;
 
 	if (link_key_decode(key, &k, &parent, &name) || value->mv_size != 0)
-		return note(c, "a malformed link");
-	err = catalog_name_get(c->txn, &parent, name, &target);
-	if (err && err != -ENOENT && err != -EUCLEAN)
-		return err;
-	if (err || !file_key_equal(&target, &k))
-		return note_file(c, &k, "claims a name that is not its own");
-	return 0;
+		return wrong(c, DB_LINKS, key, "a malformed link");
+	holds = link_holds(c, key);
+	if (holds)
+		return holds < 0 ? holds : 0;
+	return wrong_file(c, DB_LINKS, key, &k,
+			  "claims a name that is not its own");
 }
 
 /* ---- contents ---- */
 
-static int check_texts_of(struct check *c, uint32_t content,
+static int check_texts_of(struct check *c, const MDB_val *key, uint32_t content,
 			  const struct digests *d)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
@@ -280,19 +403,38 @@ static int check_texts_of(struct check *c, uint32_t content,
 	sketch ^= txn_has(c->txn, DB_SKETCHES, id, sizeof(id), &sketch_err);
 	err = err ?: sketch_err;
 	if (!err && wanted)
-		err = note_content(c, content, "texts and digest set disagree");
+		err = wrong_content(c, DB_CONTENTS, key, content,
+				    "texts and digest set disagree");
 	if (!err && sketch)
-		err = note_content(c, content,
-				   "sketch and digest set disagree");
+		err = wrong_content(c, DB_CONTENTS, key, content,
+				    "sketch and digest set disagree");
 	return err;
 }
 
-static int check_identity_of(struct check *c, uint32_t content,
-			     const struct digests *d)
+/* Of two contents that are the same one has to go. */
+static int lost_identity(struct check *c, const MDB_val *key, uint32_t content,
+			 const uint8_t *identity, bool taken)
+{
+	static const char text[] = "not found by its identity";
+	int err;
+
+	if (taken)
+		return wrong_content(c, DB_CONTENTS, key, content, text);
+	err = note_content(c, content, text);
+	return err ? err :
+		     edits_put(c->edits, DB_IDENTITIES, identity,
+			       IDENTITY_KEY_BYTES, key->mv_data, key->mv_size);
+}
+
+static int check_identity_of(struct check *c, const MDB_val *key,
+			     uint32_t content, const struct digests *d)
 {
 	uint8_t identity[IDENTITY_KEY_BYTES];
+	uint8_t others[IDENTITY_KEY_BYTES];
+	struct digests other = { 0 };
 	MDB_val value;
 	uint32_t id = 0;
+	int found = 0;
 	int err;
 
 	identity_key_store(d, identity);
@@ -302,9 +444,16 @@ static int check_identity_of(struct check *c, uint32_t content,
 		return err;
 	if (!err)
 		err = content_id_decode(&value, &id);
-	if (err || id != content)
-		return note_content(c, content, "not found by its identity");
-	return 0;
+	if (!err && id == content)
+		return 0;
+	if (!err)
+		found = content_find(c, id, &other);
+	if (found < 0)
+		return found;
+	identity_key_store(&other, others);
+	return lost_identity(
+		c, key, content, identity,
+		found && memcmp(identity, others, sizeof(others)) == 0);
 }
 
 static int check_content(struct check *c, const MDB_val *key,
@@ -316,23 +465,26 @@ static int check_content(struct check *c, const MDB_val *key,
 	int err;
 
 	if (content_id_decode(key, &content))
-		return note(c, "a content with a wrong key");
+		return wrong(c, DB_CONTENTS, key, "a content with a wrong key");
 	if (content_decode(value, &d))
-		return note_content(c, content, "unreadable record");
+		return wrong_content(c, DB_CONTENTS, key, content,
+				     "unreadable record");
 	c->counts.contents++;
 	c->counts.content_bytes += d.size;
 	if (content >= c->txn->meta.next_content) {
-		err = note_content(c, content, "its id was not given out yet");
+		err = wrong_content(c, DB_CONTENTS, key, content,
+				    "its id was not given out yet");
 		if (err)
 			return err;
 	}
-	err = check_texts_of(c, content, &d);
+	err = check_texts_of(c, key, content, &d);
 	if (!err)
-		err = check_identity_of(c, content, &d);
+		err = check_identity_of(c, key, content, &d);
 	if (err)
 		return err;
 	err = txn_first(c->txn, DB_COPIES, key->mv_data, key->mv_size, &k, &v);
-	return err == -ENOENT ? note_content(c, content, "no file has it") :
+	return err == -ENOENT ? wrong_content(c, DB_CONTENTS, key, content,
+					      "no file has it") :
 				err;
 }
 
@@ -344,15 +496,17 @@ static int check_texts(struct check *c, const MDB_val *key,
 	int found, err;
 
 	if (content_id_decode(key, &content))
-		return note(c, "texts with a wrong key");
+		return wrong(c, DB_TEXTS, key, "texts with a wrong key");
 	found = content_find(c, content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
-		return note_content(c, content, "texts and no record");
+		return wrong_content(c, DB_TEXTS, key, content,
+				     "texts and no record");
 	err = texts_decode(value, &d);
 	digests_release(&d);
-	return err == -EUCLEAN ? note_content(c, content, "unreadable texts") :
+	return err == -EUCLEAN ? wrong_content(c, DB_CONTENTS, key, content,
+					       "unreadable texts") :
 				 err;
 }
 
@@ -365,14 +519,16 @@ static int check_sketch(struct check *c, const MDB_val *key,
 	int found;
 
 	if (content_id_decode(key, &content))
-		return note(c, "a sketch with a wrong key");
+		return wrong(c, DB_SKETCHES, key, "a sketch with a wrong key");
 	found = content_find(c, content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
-		return note_content(c, content, "a sketch and no record");
+		return wrong_content(c, DB_SKETCHES, key, content,
+				     "a sketch and no record");
 	if (sketch_decode(value, &sketch))
-		return note_content(c, content, "an unreadable sketch");
+		return wrong_content(c, DB_CONTENTS, key, content,
+				     "an unreadable sketch");
 	return 0;
 }
 
@@ -386,14 +542,15 @@ static int check_identity(struct check *c, const MDB_val *key,
 
 	if (key->mv_size != sizeof(identity) ||
 	    content_id_decode(value, &content))
-		return note(c, "a malformed identity");
+		return wrong(c, DB_IDENTITIES, key, "a malformed identity");
 	found = content_find(c, content, &d);
 	if (found < 0)
 		return found;
 	if (found)
 		identity_key_store(&d, identity);
 	if (!found || memcmp(identity, key->mv_data, sizeof(identity)) != 0)
-		return note_content(c, content, "found by a wrong identity");
+		return wrong_content(c, DB_IDENTITIES, key, content,
+				     "found by a wrong identity");
 	return 0;
 }
 
@@ -405,12 +562,13 @@ static int check_copy(struct check *c, const MDB_val *key, const MDB_val *value)
 	int found;
 
 	if (copy_key_decode(key, &content, &k) || value->mv_size != 0)
-		return note(c, "a malformed copy");
+		return wrong(c, DB_COPIES, key, "a malformed copy");
 	found = file_find(c, &k, &r);
 	if (found < 0)
 		return found;
 	if (!found || r.state != FILE_FRESH || r.content != content)
-		return note_file(c, &k, "listed as a copy of a wrong content");
+		return wrong_file(c, DB_COPIES, key, &k,
+				  "listed as a copy of a wrong content");
 	return 0;
 }
 
@@ -439,7 +597,7 @@ static int check_table(struct check *c, const struct table *t)
 			break;
 	}
 	scan_close(&s);
-	return result;
+	return result || !c->edits ? result : edits_apply(c->edits, c->txn);
 }
 
 static int check_counts(struct check *c)
@@ -455,23 +613,34 @@ static int check_counts(struct check *c)
 	    kept->contents == now->contents &&
 	    kept->content_bytes == now->content_bytes)
 		return 0;
+	if (c->edits) {
+		c->txn->meta.counts = *now;
+		c->txn->meta_changed = true;
+	}
 	return note(c, "the counts are wrong");
+}
+
+int check_all(struct check *c)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < sizeof(tables) / sizeof(tables[0]); i++)
+		err = check_table(c, &tables[i]);
+	if (!err)
+		err = check_counts(c);
+	if (!err && c->findings > FINDINGS_MAX)
+		err = buf_append_format(c->report, "and %u more\n",
+					c->findings - FINDINGS_MAX);
+	return err;
 }
 
 int catalog_check(struct catalog_txn *txn, const struct file_key *root,
 		  struct buf *report)
 {
 	struct check c = { .txn = txn, .root = root, .report = report };
-	size_t i;
-	int err = 0;
+	int err = check_all(&c);
 
-	for (i = 0; !err && i < sizeof(tables) / sizeof(tables[0]); i++)
-		err = check_table(&c, &tables[i]);
-	if (!err)
-		err = check_counts(&c);
-	if (!err && c.findings > FINDINGS_MAX)
-		err = buf_append_format(report, "and %u more\n",
-					c.findings - FINDINGS_MAX);
 	if (err)
 		return err;
 	return c.findings ? -EUCLEAN : 0;
