@@ -182,7 +182,8 @@ int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
 		if (!result)
 			result = catalog_path_each(txn, root, &key,
 						   stop_at_first, NULL);
-		if (result == 1)
+		/* What cannot be read is for the check to say. */
+		if (result == 1 || result == -EUCLEAN)
 			continue;
 		if (!result)
 			result = each(arg, &key, &r);

@@ -33,10 +33,14 @@ static uint32_t hash_nonzero(const void *data, size_t len)
 	return h ? h : 1;
 }
 
+static uint32_t device_of(dev_t source_dev, dev_t device)
+{
+	return device == source_dev ? 0 : hash_nonzero(&device, sizeof(device));
+}
+
 uint32_t file_device(const struct engine *e, dev_t device)
 {
-	return device == e->source_dev ? 0 :
-					 hash_nonzero(&device, sizeof(device));
+	return device_of(e->source_dev, device);
 }
 
 /* The handle of ext4, XFS, btrfs, tmpfs holds inode and generation; hashed, it
@@ -55,24 +59,26 @@ static uint32_t handle_hash(int fd, const char *name, int flags)
 			    handle.head.handle_bytes);
 }
 
-void engine_file_key(const struct engine *e, int fd, const struct stat *st,
-		     struct file_key *out)
+void file_key_make(dev_t source_dev, int fd, const char *name,
+		   const struct stat *st, struct file_key *out)
 {
 	*out = (struct file_key){
 		.inode = st->st_ino,
-		.device = file_device(e, st->st_dev),
-		.generation = handle_hash(fd, "", AT_EMPTY_PATH),
+		.device = device_of(source_dev, st->st_dev),
+		.generation = handle_hash(fd, name, *name ? 0 : AT_EMPTY_PATH),
 	};
+}
+
+void engine_file_key(const struct engine *e, int fd, const struct stat *st,
+		     struct file_key *out)
+{
+	file_key_make(e->source_dev, fd, "", st, out);
 }
 
 void file_key_at(const struct engine *e, int dir_fd, const char *name,
 		 const struct stat *st, struct file_key *out)
 {
-	*out = (struct file_key){
-		.inode = st->st_ino,
-		.device = file_device(e, st->st_dev),
-		.generation = handle_hash(dir_fd, name, 0),
-	};
+	file_key_make(e->source_dev, dir_fd, name, st, out);
 }
 
 static int64_t nanoseconds(const struct timespec *t)

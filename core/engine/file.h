@@ -43,6 +43,11 @@ bool file_is_unsettled(const struct file_identity *id, int64_t *wait_ms_out);
 /* The device part of a key. */
 uint32_t file_device(const struct engine *e, dev_t device);
 
+/* The key of an entry of an open directory, or with the name "" of fd itself,
+ * in a tree whose root is on source_dev. */
+void file_key_make(dev_t source_dev, int fd, const char *name,
+		   const struct stat *st, struct file_key *out);
+
 /* The key of an entry of an open directory. */
 void file_key_at(const struct engine *e, int dir_fd, const char *name,
 		 const struct stat *st, struct file_key *out);
