@@ -32,7 +32,7 @@ struct command {
 };
 
 extern const struct command command_digest, command_compare, command_similar,
-	command_status, command_wait, command_rescan;
+	command_status, command_wait, command_rescan, command_check;
 
 /* ---- messages ---- */
 

@@ -1,0 +1,256 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# kin check: finds what is wrong in a catalog, nothing else, and mends it.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+
+src=$T/src mnt=$T/mnt
+db=$(catalog_of "$mnt")
+
+check() { # OPTIONS...: its words in $T/out, its exit status as its own
+	timeout 100 "$KIN" check --db "$db" "$@" >"$T/out" 2>"$T/err"
+}
+
+checked() { # STATUS NAME OPTIONS...
+	local want=$1 name=$2 status=0
+	shift 2
+	check "$@" || status=$?
+	is "$status" "$want" "$name" || diag "$(cat "$T/out" "$T/err")"
+}
+
+spoil() { # see helper/spoil.c
+	[ -x "$T/spoil" ] ||
+		"$CC" -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -o "$T/spoil" \
+			"$HELPERS/spoil.c" -llmdb || bail "spoil compiles" ""
+	"$T/spoil" "$db" "$@" || bail "spoil $*" "it could not"
+}
+
+hash_tree() { # mounts, hashes, unmounts
+	mount_kinfs "$src" "$mnt"
+	wait_idle "$mnt"
+	unmount "$mnt"
+}
+
+json() { # PATH: "counts.fresh" of the last answer
+	perl -MJSON::PP -0777 -e '
+		my $o = decode_json(<STDIN>);
+		$o = /^\d+$/ ? $o->[$_] : $o->{$_} for split /\./, $ARGV[0];
+		print $o' "$1" <"$T/out"
+}
+
+make_tree() {
+	local i
+	mkdir -p "$src/docs/deep"
+	for i in 1 2 3 4 5 6 7 8; do
+		gen_text 100 "$i" >"$src/docs/file$i"
+	done
+	cp "$src/docs/file1" "$src/docs/deep/copy"
+	: >"$src/empty"
+	ln -s docs "$src/link"
+}
+
+test_in_order() {
+	checked 0 "a new catalog is in order"
+	like "$(cat "$T/out")" '10 files: 10 fresh' "... and counts the files"
+	like "$(cat "$T/out")" 'In order' "... and says so"
+	checked 0 "... by the source, too" "$src"
+	checked 0 "... and every digest is right" --read --json "$src"
+	is "$(json counts.read)" 10 "... of every file"
+	is "$(json found)" 0 "... found: 0"
+	is "$(json source)" "$src" "... and the source is told"
+	is "$(json catalog)" "$db" "... and the catalog"
+}
+
+test_default_place() {
+	local status=0
+	[ "$(id -u)" -eq 0 ] || {
+		XDG_STATE_HOME=$T/state "$KIN" check "$src" 2>"$T/err"
+		like "$(cat "$T/err")" "$T/state/kinfs/src-" \
+			"without --db it is where the mount keeps it"
+		return
+	}
+	"$KIN" check "$src" >"$T/out" 2>"$T/err" || status=$?
+	is "$status" 1 "a source that was never mounted has no catalog"
+	like "$(cat "$T/err")" '/var/lib/kinfs/src-[0-9a-f]{16}: no catalog' \
+		"... where the mount would keep it"
+}
+
+test_refusals() {
+	local status=0
+	"$KIN" check 2>/dev/null || status=$?
+	is "$status" 2 "nothing to check is a usage error"
+	status=0
+	"$KIN" check --wrong "$src" 2>/dev/null || status=$?
+	is "$status" 2 "so is an unknown option"
+	mkdir "$T/nothing"
+	refused "no catalog is refused" 'no catalog' \
+		"$KIN" check --db "$T/nothing" "$src"
+	is "$(ls -A "$T/nothing")" "" "... and nothing is made there"
+	mkdir "$T/other"
+	refused "a catalog of another source is refused" "is of $src" \
+		"$KIN" check --repair --db "$db" "$T/other"
+	refused "a missing source is refused" 'No such file' \
+		"$KIN" check --db "$db" "$T/none"
+}
+
+# An empty directory where a disk should be must not empty the catalog.
+test_disk_not_there() {
+	mv "$src" "$T/away"
+	mkdir "$src"
+	refused "another directory in its place is refused" 'disk' \
+		"$KIN" check --repair --db "$db" "$src"
+	rmdir "$src"
+	mv "$T/away" "$src"
+	checked 0 "... and the catalog was left alone" --json
+	is "$(json counts.fresh)" 10 "... with all its files"
+}
+
+test_news() {
+	echo more >>"$src/docs/file2"
+	echo new >"$src/new"
+	mkdir "$src/folder"
+	echo new >"$src/folder/new"
+	rm "$src/docs/file3"
+	checked 0 "what changed since is no finding" --read --json
+	is "$(json counts.changed)" 1 "... the changed file is counted"
+	is "$(json counts.unknown)" 2 "... and the new ones"
+	is "$(json counts.gone)" 1 "... and the name that is gone"
+	is "$(json counts.fresh)" 8 "... and the rest is fresh"
+	checked 0 "... in words" "$src"
+	like "$(cat "$T/out")" '2 files not in the catalog, 1 changed, 1 names' \
+		"... as well"
+	hash_tree
+}
+
+test_orphan() {
+	spoil nameless file4
+	checked 1 "a file that lost its name is a finding"
+	like "$(cat "$T/out")" '(^|'$'\n'')orphan: file 0:[0-9]+:[0-9]+: no name' \
+		"... an orphan"
+	checked 1 "... and stays one" --json
+	is "$(json by_kind.orphan)" 1 "... counted as such"
+	is "$(json findings.0.kind)" orphan "... and listed"
+	checked 0 "--repair mends it" --repair --json
+	is "$(json mended)" 1 "... and says so"
+	checked 0 "then all is in order" --json
+	is "$(json counts.unknown)" 1 "... and a scan will find the file"
+	hash_tree
+	spoil nameless deep
+	checked 1 "a directory that lost its name is one, with what it holds" \
+		--json
+	is "$(json by_kind.orphan)" 2 "... that is, two"
+	checked 0 "--repair mends that, too" --repair
+	checked 0 "... and all is in order"
+	hash_tree
+}
+
+# A byte of the SimHash, which only reading the file can tell.
+test_wrong_digest() {
+	spoil flip contents 3 24
+	checked 0 "a wrong digest is not seen without reading"
+	checked 1 "a wrong digest is a finding of --read" --read --json
+	is "$(json by_kind.digest)" 1 "... one"
+	like "$(json findings.0.path)" '^docs/file' "... at its file"
+	like "$(json findings.0.text)" 'differing: simhash$' "... by its name"
+	checked 0 "--repair mends it" --read --repair --json
+	checked 0 "... and the file is pending" --json
+	is "$(json counts.pending)" 1 "... that one alone"
+	hash_tree
+	checked 0 "a mount hashes it again" --read --json
+	is "$(json counts.fresh)" 11 "... and all are fresh"
+}
+
+# Of two files with one content both are pending, or it would come back.
+test_wrong_copies() {
+	local n
+	for n in $(seq 0 10); do
+		spoil flip contents "$n" 32
+		check --read --json
+		[ "$(json found)" = 2 ] && break
+		spoil flip contents "$n" 32
+	done
+	is "$(json found)" 2 "a wrong digest of two equal files is two findings"
+	checked 0 "... and mended" --read --repair
+	hash_tree
+	checked 0 "... for good" --read
+}
+
+test_records() { # TABLE FRESH: of 11 files that stay fresh at least
+	spoil drop "$1" 1
+	checked 1 "a record that is missing in $1 is a finding" --json
+	isnt "$(json by_kind.record)" 0 "... a contradiction"
+	checked 1 "... that stays" "$src"
+	like "$(cat "$T/out")" '(^|'$'\n'')record: ' "... one a line"
+	checked 0 "... until it is mended" --repair
+	checked 0 "... and then all is in order" --read --json
+	between "$(json counts.fresh)" "$2" 11 "... with few digests lost"
+	hash_tree
+	checked 0 "... and a mount makes it whole" --read --json
+	is "$(json counts.fresh)" 11 "... with all files"
+}
+
+test_damaged() {
+	local file=$db/data.mdb
+	gen "$(stat -c %s "$file")" 9 >"$T/garbage"
+	cat "$T/garbage" >"$file"
+	checked 1 "a damaged catalog is a finding" --json
+	is "$(json by_kind.catalog)" 1 "... of its own"
+	ok "... and left where it is" cmp "$file" "$T/garbage"
+	checked 0 "--repair sets it aside" --repair "$src"
+	like "$(cat "$T/out")" "moved to $file.damaged-1" "... and says where"
+	ok "... whole" cmp "$file.damaged-1" "$T/garbage"
+	refused "then there is none" 'no catalog' "$KIN" check --db "$db"
+	hash_tree
+	checked 0 "... until the next mount" --read --json
+	is "$(json counts.fresh)" 11 "... which hashes all"
+}
+
+some_pending() {
+	[ "$(status_field "$mnt" hashed.files)" -gt 0 ]
+}
+
+# What a kill leaves is never wrong, whenever it comes.
+test_killed() {
+	local round bad=0
+	rm -rf "$db"
+	mkdir "$src/many"
+	gen $((2000 * 8192)) 11 | split -b 8192 -a 4 - "$src/many/"
+	for round in $(seq 20); do
+		mount_kinfs "$src" "$mnt" -o wait=0,workers=1
+		poll 20 some_pending
+		mv "$src/many/aaaa" "$mnt/renamed-$round"
+		cp "$mnt/renamed-$round" "$mnt/many/aaaa"
+		rm "$mnt/renamed-$round"
+		kill_daemon "$mnt"
+		check --read || {
+			bad=$((bad + 1))
+			diag "round $round: $(cat "$T/out" "$T/err")"
+		}
+	done
+	is "$bad" 0 "killed while hashing, 20 times: no finding"
+	hash_tree
+	checked 0 "... and none in the end" --read --json
+	is "$(json counts.pending)" 0 "... when all is hashed"
+}
+
+make_tree
+hash_tree
+test_in_order
+test_default_place
+test_refusals
+test_disk_not_there
+test_news
+test_orphan
+test_wrong_digest
+test_wrong_copies
+test_records copies 11
+test_records links 11
+test_records identities 11
+test_records names 9
+test_records files 9
+test_records contents 9
+test_records texts 9
+test_damaged
+test_killed
+finish
