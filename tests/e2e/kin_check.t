@@ -251,6 +251,7 @@ test_records names 9
 test_records files 9
 test_records contents 9
 test_records texts 9
+test_records sketches 9
 test_damaged
 test_killed
 finish
