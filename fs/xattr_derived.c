@@ -400,14 +400,40 @@ void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 	}
 }
 
+/* "check", perhaps with the words "read" and "repair". */
+static int control_check(struct fs *fs, char *words)
+{
+	bool read = false, repair = false;
+	char *word, *rest = NULL;
+
+	for (word = strtok_r(words, " ", &rest); word;
+	     word = strtok_r(NULL, " ", &rest)) {
+		if (strcmp(word, "read") == 0)
+			read = true;
+		else if (strcmp(word, "repair") == 0)
+			repair = true;
+		else
+			return EINVAL;
+	}
+	engine_check(fs->engine, read, repair);
+	return 0;
+}
+
 static int control(fuse_req_t req, struct fs *fs, const char *value,
 		   size_t size)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	char words[32];
 
 	if (ctx->uid != 0 && ctx->uid != geteuid())
 		return EPERM;
-	if (size != 6 || memcmp(value, "rescan", 6) != 0)
+	if (size >= sizeof(words))
+		return EINVAL;
+	memcpy(words, value, size);
+	words[size] = '\0';
+	if (strncmp(words, "check", 5) == 0 && (size == 5 || words[5] == ' '))
+		return control_check(fs, words + 5);
+	if (strcmp(words, "rescan") != 0)
 		return EINVAL;
 	engine_rescan(fs->engine);
 	return 0;

@@ -2,6 +2,7 @@
 #ifndef CORE_CATALOG_CATALOG_H
 #define CORE_CATALOG_CATALOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -110,6 +111,10 @@ int catalog_set_aside(const char *directory, struct buf *path_out);
 int catalog_bytes(struct catalog *c, uint64_t *bytes_out);
 
 /* ---- transactions ---- */
+
+/* Whatever walks over many records in txn fails with -ECANCELED once stop is
+ * true. */
+void catalog_stop_when(struct catalog_txn *txn, const atomic_bool *stop);
 
 int catalog_read(struct catalog *c, struct catalog_txn **out);
 int catalog_write(struct catalog *c, struct catalog_txn **out);

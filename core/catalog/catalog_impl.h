@@ -109,8 +109,9 @@ struct catalog_txn {
 	struct catalog_meta meta; /* stored by the commit when changed */
 	bool meta_changed;
 	int failed; /* first error of a write; nothing may be committed */
-	struct id_list added;   /* contents, ascending */
-	struct id_list removed; /* contents that were there before */
+	const atomic_bool *stop; /* NULL, or ends scans */
+	struct id_list added;    /* contents, ascending */
+	struct id_list removed;  /* contents that were there before */
 };
 
 /* ---- record.c: bytes ---- */
@@ -195,6 +196,7 @@ int txn_result(struct catalog_txn *txn, int err);
  */
 struct scan {
 	MDB_cursor *cursor;
+	const atomic_bool *stop;
 	const void *prefix;
 	size_t prefix_len;
 	bool started;

@@ -7,16 +7,11 @@
 #include <sys/statvfs.h>
 
 const char *const catalog_db_names[DB_COUNT] = {
-	[DB_META] = "meta",
-	[DB_FILES] = "files",
-	[DB_NAMES] = "names",
-	[DB_LINKS] = "links",
-	[DB_CONTENTS] = "contents",
-	[DB_TEXTS] = "texts",
-	[DB_SKETCHES] = "sketches",
-	[DB_IDENTITIES] = "identities",
-	[DB_COPIES] = "copies",
-	[DB_PENDING] = "pending",
+	[DB_META] = "meta",         [DB_FILES] = "files",
+	[DB_NAMES] = "names",       [DB_LINKS] = "links",
+	[DB_CONTENTS] = "contents", [DB_TEXTS] = "texts",
+	[DB_SKETCHES] = "sketches", [DB_IDENTITIES] = "identities",
+	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
 };
 
 int catalog_errno(int rc)
@@ -137,6 +132,11 @@ static int txn_begin(struct catalog *c, unsigned flags,
 	}
 	*out = txn;
 	return 0;
+}
+
+void catalog_stop_when(struct catalog_txn *txn, const atomic_bool *stop)
+{
+	txn->stop = stop;
 }
 
 int catalog_read(struct catalog *c, struct catalog_txn **out)
@@ -324,7 +324,9 @@ int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
 int scan_open(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
 	      size_t prefix_len, struct scan *out)
 {
-	struct scan s = { .prefix = prefix, .prefix_len = prefix_len };
+	struct scan s = { .prefix = prefix,
+			  .prefix_len = prefix_len,
+			  .stop = txn->stop };
 	int err = txn->failed;
 
 	if (!err)
@@ -347,6 +349,8 @@ int scan_next(struct scan *s)
 	MDB_cursor_op op = scan_step(s);
 	int err;
 
+	if (s->stop && atomic_load(s->stop))
+		return -ECANCELED;
 	if (op == MDB_SET_RANGE)
 		s->key = val(s->prefix, s->prefix_len);
 	s->started = true;

@@ -9,29 +9,8 @@
 
 #include "core/base/err.h"
 #include "core/catalog/catalog.h"
-#include "core/cli/cli.h"
+#include "core/cli/check.h"
 #include "core/engine/audit.h"
-
-/* What is asked for, and what came of it. */
-struct check {
-	const char *operand; /* SOURCE or MOUNT; NULL with db */
-	const char *db;
-	bool read, repair, as_json;
-
-	char *source;
-	char *directory; /* of the catalog */
-	struct audit_counts counts;
-	bool damaged;        /* the catalog as a whole */
-	struct buf moved_to; /* it was set aside */
-	json_t *findings;
-	int err; /* of building findings */
-};
-
-static const char *const kind_names[AUDIT_KINDS] = {
-	[AUDIT_RECORD] = "record",
-	[AUDIT_ORPHAN] = "orphan",
-	[AUDIT_DIGEST] = "digest",
-};
 
 static const char damage_text[] = "damaged, or of another version of kinfs";
 
@@ -49,9 +28,10 @@ static void note_finding(struct check *c, const char *kind, const char *path,
 		c->err = -ENOMEM;
 }
 
-static void tell(struct check *c, const char *kind, const char *path,
-		 const char *text)
+void check_tell(struct check *c, const char *kind, const char *path,
+		const char *text)
 {
+	c->told++;
 	if (c->as_json) {
 		note_finding(c, kind, path, text);
 		return;
@@ -67,7 +47,7 @@ static void tell(struct check *c, const char *kind, const char *path,
 
 static void found(void *arg, const struct audit_finding *f)
 {
-	tell(arg, kind_names[f->kind], f->path, f->text);
+	check_tell(arg, audit_kind_names[f->kind], f->path, f->text);
 }
 
 /* ---- the answer ---- */
@@ -82,23 +62,13 @@ static uint64_t all_mended(const struct check *c)
 	return c->moved_to.len ? all_found(c) : c->counts.mended;
 }
 
-static void print_untold(const struct check *c)
-{
-	int kind;
-
-	for (kind = 0; kind < AUDIT_KINDS; kind++)
-		if (c->counts.found[kind] > AUDIT_TOLD)
-			printf("%s: and %" PRIu64 " more\n", kind_names[kind],
-			       c->counts.found[kind] - AUDIT_TOLD);
-}
-
 /* What a scan finds by itself. */
 static void print_news(const struct audit_counts *n)
 {
 	if (!n->unknown && !n->stale && !n->gone)
 		return;
 	printf("Not known yet: %" PRIu64 " files not in the catalog, %" PRIu64
-	       " changed, %" PRIu64 " names gone; a mount finds them\n",
+	       " changed, %" PRIu64 " names gone; a scan finds them\n",
 	       n->unknown, n->stale, n->gone);
 }
 
@@ -120,7 +90,8 @@ static void print_text(const struct check *c)
 {
 	uint64_t findings = all_found(c), mended = all_mended(c);
 
-	print_untold(c);
+	if (findings > c->told)
+		printf("and %" PRIu64 " more\n", findings - c->told);
 	if (!c->damaged) {
 		print_sum(c);
 		print_news(&c->counts);
@@ -134,50 +105,43 @@ static void print_text(const struct check *c)
 	else if (mended == findings)
 		printf("%" PRIu64 " findings, all mended\n", findings);
 	else
-		printf("%" PRIu64 " findings, %" PRIu64 " mended%s\n", findings,
-		       mended, c->repair ? "" : "; --repair mends them");
+		printf("%" PRIu64 " findings, %" PRIu64 " mended; %s\n",
+		       findings, mended,
+		       c->repair ? "unmount it for the rest" :
+				   "--repair mends them");
 }
 
-static json_t *counts_json(const struct check *c)
+static json_t *all_json(struct check *c)
 {
-	const struct audit_counts *n = &c->counts;
+	json_t *o = audit_to_json(&c->counts);
 
-	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-		"directories", (json_int_t)n->directories, "files",
-		(json_int_t)n->files, "fresh", (json_int_t)n->fresh, "pending",
-		(json_int_t)n->pending, "failed", (json_int_t)n->failed,
-		"changed", (json_int_t)n->stale, "unknown",
-		(json_int_t)n->unknown, "gone", (json_int_t)n->gone, "unread",
-		(json_int_t)n->unread, "read", (json_int_t)n->read,
-		"read_bytes", (json_int_t)n->read_bytes);
+	if (!o || c->err || json_object_set(o, "findings", c->findings) ||
+	    json_set_path(o, "catalog", c->directory) ||
+	    (c->source && json_set_path(o, "source", c->source)) ||
+	    (c->moved_to.len &&
+	     json_set_path(o, "moved_to", c->moved_to.data))) {
+		json_decref(o);
+		return NULL;
+	}
+	json_object_set_new(o, "found", json_integer((json_int_t)all_found(c)));
+	json_object_set_new(o, "mended",
+			    json_integer((json_int_t)all_mended(c)));
+	json_object_set_new(json_object_get(o, "by_kind"), "catalog",
+			    json_integer(c->damaged));
+	return o;
 }
 
 static int print_json(struct check *c)
 {
-	const struct audit_counts *n = &c->counts;
-	json_t *o = json_pack(
-		"{s:O, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:o}", "findings",
-		c->findings, "found", (json_int_t)all_found(c), "mended",
-		(json_int_t)all_mended(c), "by_kind", "catalog",
-		(json_int_t)c->damaged, "record",
-		(json_int_t)n->found[AUDIT_RECORD], "orphan",
-		(json_int_t)n->found[AUDIT_ORPHAN], "digest",
-		(json_int_t)n->found[AUDIT_DIGEST], "counts", counts_json(c));
+	json_t *o = all_json(c);
 
-	if (!o || c->err ||
-	    (c->source && json_set_path(o, "source", c->source)) ||
-	    json_set_path(o, "catalog", c->directory) ||
-	    (c->moved_to.len &&
-	     json_set_path(o, "moved_to", c->moved_to.data))) {
-		json_decref(o);
-		complain_errno(NULL, -ENOMEM);
-		return EXIT_FAILED;
-	}
-	return json_print(o);
+	if (o)
+		return json_print(o);
+	complain_errno(NULL, -ENOMEM);
+	return EXIT_FAILED;
 }
 
-static int answer(struct check *c)
+int check_answer(struct check *c)
 {
 	int code = EXIT_OK;
 
@@ -254,7 +218,7 @@ static int set_aside(struct check *c)
 	int err;
 
 	c->damaged = true;
-	tell(c, "catalog", c->directory, damage_text);
+	check_tell(c, "catalog", c->directory, damage_text);
 	if (!c->repair)
 		return EXIT_OK;
 	err = catalog_set_aside(c->directory, &c->moved_to);
@@ -328,13 +292,25 @@ static int check_catalog(struct check *c)
 	}
 	if (!code && err == -EUCLEAN)
 		code = set_aside(c);
-	return code ? code : answer(c);
+	return code ? code : check_answer(c);
 }
 
-static int check_source(struct check *c)
+/* A path in a mount is for the daemon to answer, another one is a source. */
+static int check_operand(struct check *c)
 {
-	int code = find_source(c);
+	struct mount mount = { 0 };
+	int code;
 
+	if (c->operand && mount_find(c->operand, &mount) == 0) {
+		if (c->db)
+			code = usage_error(&command_check,
+					   "--db is for a SOURCE, not a MOUNT");
+		else
+			code = check_mount(c, &mount);
+		mount_release(&mount);
+		return code;
+	}
+	code = find_source(c);
 	if (!code)
 		code = find_directory(c);
 	if (!code)
@@ -368,7 +344,7 @@ static int parse(struct check *c, int argc, char **argv)
 			return usage_error(&command_check, NULL);
 	}
 	if (argc - optind > 1 || (argc == optind && !c->db))
-		return usage_error(&command_check, "which directory?");
+		return usage_error(&command_check, "which mount or source?");
 	c->operand = argv[optind];
 	return EXIT_OK;
 }
@@ -379,7 +355,7 @@ static int run_check(int argc, char **argv)
 	int code = parse(&c, argc, argv);
 
 	if (!code)
-		code = check_source(&c);
+		code = check_operand(&c);
 	json_decref(c.findings);
 	buf_release(&c.moved_to);
 	free(c.source);
@@ -389,19 +365,24 @@ static int run_check(int argc, char **argv)
 
 const struct command command_check = {
 	.name = "check",
-	.synopsis = "check [--read] [--repair] [--json] [--db DIR] [SOURCE]",
-	.summary = "Verify the catalog of a directory that is not mounted",
+	.synopsis = "check [--read] [--repair] [--json] "
+		    "{MOUNT | [--db DIR] [SOURCE]}",
+	.summary = "Verify and mend the catalog of a mount, or of a directory "
+		   "that was mounted",
 	.help = "Compares the records of the catalog with each other and with "
 		"SOURCE.  Files that\n"
-		"are new, changed or gone are no fault: a mount finds "
-		"them.\n\n"
+		"are new, changed or gone are no fault: a scan finds "
+		"them.  The daemon of a MOUNT\n"
+		"does it in the background, and compares its index, too.\n\n"
 		"      --db DIR  where the catalog is; SOURCE may be left out "
 		"then\n"
 		"      --read    read every file and compare its digests, too\n"
 		"      --repair  correct or remove wrong records; files whose "
 		"digests are wrong\n"
-		"                are hashed by the next mount; a damaged catalog "
-		"is set aside\n"
+		"                are hashed again; a damaged catalog is set "
+		"aside.  Records that\n"
+		"                contradict each other are not mended while it "
+		"is mounted\n"
 		"      --json    the findings and counts as JSON\n\n"
 		"Exit status: 0 in order, or mended; 1 findings are left; 2 "
 		"usage.\n",

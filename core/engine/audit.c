@@ -40,6 +40,15 @@ uint64_t audit_findings(const struct audit_counts *counts)
 	return sum;
 }
 
+static int begin(struct audit *a, struct catalog_txn **out)
+{
+	int err = catalog_read(a->options->catalog, out);
+
+	if (!err && a->options->stopping)
+		catalog_stop_when(*out, a->options->stopping);
+	return err;
+}
+
 static int settle(struct audit *a)
 {
 	const struct audit_options *o = a->options;
@@ -75,7 +84,7 @@ static int audit_records(struct audit *a)
 {
 	struct catalog_txn *txn;
 	struct buf report = { 0 };
-	int err = catalog_read(a->options->catalog, &txn);
+	int err = begin(a, &txn);
 
 	if (err)
 		return err;
@@ -120,7 +129,7 @@ static int note_orphan(void *arg, const struct file_key *key,
 static int collect_orphans(struct audit *a, struct orphans *out)
 {
 	struct catalog_txn *txn;
-	int err = catalog_read(a->options->catalog, &txn);
+	int err = begin(a, &txn);
 
 	if (err)
 		return err;
@@ -141,7 +150,7 @@ static int is_orphan(struct audit *a, const struct file_key *key,
 		     struct file_record *out)
 {
 	struct catalog_txn *txn;
-	int result = catalog_read(a->options->catalog, &txn);
+	int result = begin(a, &txn);
 
 	if (result)
 		return result;
@@ -214,6 +223,61 @@ static int audit_orphans(struct audit *a)
 	return err;
 }
 
+/* ---- the index ---- */
+
+/* An empty content is not in it. */
+static int count_content(void *arg, uint32_t content, const struct digests *d)
+{
+	(void)content;
+	*(uint64_t *)arg += d->size > 0;
+	return 0;
+}
+
+static int count_contents(struct audit *a, uint64_t *out)
+{
+	struct catalog_txn *txn;
+	int err = begin(a, &txn);
+
+	if (err)
+		return err;
+	*out = 0;
+	err = catalog_content_each(txn, count_content, out);
+	catalog_abort(txn);
+	return err == -EUCLEAN ? 0 : err; /* told already */
+}
+
+/* The index follows the catalog at a small distance: what is the same before
+ * and after is not on its way. */
+static int audit_index(struct audit *a)
+{
+	const struct audit_options *o = a->options;
+	uint64_t before, after, indexed;
+	struct buf text = { 0 };
+	int err = o->indexed ? settle(a) : 0;
+
+	if (err || !o->indexed)
+		return err;
+	do {
+		err = count_contents(a, &before);
+		if (!err)
+			err = settle(a);
+		if (err)
+			return err;
+		indexed = o->indexed(o->arg);
+		err = count_contents(a, &after);
+	} while (!err && indexed != before && before != after);
+	if (err || indexed == before)
+		return err;
+	err = buf_append_format(&text,
+				"%" PRIu64 " contents, the catalog has %" PRIu64
+				"; the next mount builds it anew",
+				indexed, before);
+	if (!err)
+		audit_tell(a, AUDIT_INDEX, NULL, text.data);
+	buf_release(&text);
+	return err;
+}
+
 /* ---- all of it ---- */
 
 /* That a directory is at the path of the tree does not make it the tree: its
@@ -243,7 +307,7 @@ static int audit_begin(struct audit *a)
 		return -errno;
 	a->source_dev = st.st_dev;
 	file_key_make(st.st_dev, a->options->source_fd, "", &st, &a->root);
-	err = catalog_read(a->options->catalog, &txn);
+	err = begin(a, &txn);
 	if (err)
 		return err;
 	err = audit_root(a, txn);
@@ -263,6 +327,8 @@ int audit_run(const struct audit_options *options, struct audit_counts *out)
 		err = audit_records(&a);
 	if (!err)
 		err = audit_orphans(&a);
+	if (!err)
+		err = audit_index(&a);
 	if (!err)
 		err = audit_tree(&a);
 	fingerprint_free(a.fp);

@@ -23,6 +23,7 @@ enum audit_kind {
 	AUDIT_RECORD, /* records contradict each other */
 	AUDIT_ORPHAN, /* no name leads to a record */
 	AUDIT_DIGEST, /* digests are not those of the content */
+	AUDIT_INDEX,  /* the index in memory has other contents */
 	AUDIT_KINDS
 };
 
@@ -52,6 +53,8 @@ struct audit_options {
 	bool (*in_use)(void *arg, const struct stat *st);
 	/* NULL, or waits until what is known by now is in the catalog. */
 	int (*settle)(void *arg);
+	/* NULL, or how many contents are in the index. */
+	uint64_t (*indexed)(void *arg);
 	/* Called for each finding, the first AUDIT_TOLD of a kind. */
 	void (*found)(void *arg, const struct audit_finding *finding);
 	void *arg;
@@ -81,6 +84,15 @@ uint64_t audit_findings(const struct audit_counts *counts);
 /* 0 with findings, too; out is filled after a failure as well.
  * -EXDEV: the catalog is of another tree; -EUCLEAN: it is damaged. */
 int audit_run(const struct audit_options *options, struct audit_counts *out);
+
+/* "record", "orphan", ... */
+extern const char *const audit_kind_names[AUDIT_KINDS];
+
+/* "found", "mended", "by_kind" and "counts" in a new object, or NULL; and
+ * back.  What is not there is 0. */
+struct json_t;
+struct json_t *audit_to_json(const struct audit_counts *counts);
+void audit_from_json(const struct json_t *value, struct audit_counts *out);
 
 /* Mends through transactions of the calling thread: for who has the catalog
  * for itself.  ctx is the catalog. */

@@ -147,6 +147,23 @@ void commit_wait_writable(struct engine *e)
 	pthread_mutex_unlock(&c->lock);
 }
 
+int commit_settle(struct engine *e)
+{
+	struct commit *c = &e->commit;
+	uint64_t posted;
+	int err;
+
+	pthread_mutex_lock(&c->lock);
+	posted = c->posted;
+	c->urgent = true;
+	pthread_cond_signal(&c->work);
+	while (!atomic_load(&e->stopping) && !c->error && c->committed < posted)
+		pthread_cond_wait(&c->room, &c->lock);
+	err = atomic_load(&e->stopping) ? -ECANCELED : c->error;
+	pthread_mutex_unlock(&c->lock);
+	return err;
+}
+
 void commit_unblock(struct engine *e)
 {
 	struct commit *c = &e->commit;

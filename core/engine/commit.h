@@ -102,7 +102,10 @@ void commit_hurry(struct engine *e);
 bool commit_wait_room(struct engine *e);
 /* Blocks while results pile up because the catalog cannot be written. */
 void commit_wait_writable(struct engine *e);
-/* The engine is stopping: both return. */
+/* Waits until everything posted by now is in the catalog; the error when it
+ * cannot be written, -ECANCELED at the end. */
+int commit_settle(struct engine *e);
+/* The engine is stopping: they return. */
 void commit_unblock(struct engine *e);
 
 unsigned commit_names_version(struct commit *c, const struct file_key *dir);

@@ -183,6 +183,8 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = demand_init(&e->demand);
 	if (!err)
+		err = checkup_init(&e->checkup);
+	if (!err)
 		err = -pthread_mutex_init(&e->feeder.lock, NULL);
 	return err;
 }
@@ -222,6 +224,8 @@ int engine_start(struct engine *e)
 	if (!err)
 		err = demand_start(e);
 	if (!err)
+		err = checkup_start(e);
+	if (!err)
 		err = workers_start(e);
 	if (err)
 		return err;
@@ -241,6 +245,7 @@ void engine_free(struct engine *e)
 	queue_stop(&e->queue);
 	commit_unblock(e);
 	scan_stop(e);
+	checkup_stop(e);
 	workers_join(e);
 	commit_stop(e);
 	inquiry_stop(e);
@@ -250,6 +255,7 @@ void engine_free(struct engine *e)
 	scan_release(&e->scan);
 	inquiry_release(&e->inquiry);
 	demand_release(&e->demand);
+	checkup_release(&e->checkup);
 	pthread_mutex_destroy(&e->feeder.lock);
 	index_free(e->index);
 	catalog_free(e->catalog);

@@ -261,6 +261,10 @@ int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,
 /* Starts a scan of the whole tree, or lets the running one start over. */
 void engine_rescan(struct engine *e);
 
+/* Starts an audit of the catalog, or another one after the running one; see
+ * audit.h.  Its result is in the status as "check". */
+void engine_check(struct engine *e, bool read, bool repair);
+
 /* The engine's state as a new JSON object (json_decref() it); the host adds
  * what it knows and makes user.kinfs.status of it. */
 struct json_t;

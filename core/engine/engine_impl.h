@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "core/digest/team.h"
+#include "core/engine/checkup.h"
 #include "core/engine/commit.h"
 #include "core/engine/demand.h"
 #include "core/engine/engine.h"
@@ -43,6 +44,7 @@ struct crew {
  *   scan     the walk over SOURCE and the files the host saw
  *   inquiry  what resembles what, on threads of its own
  *   demand   digests that are not kept, on a thread of its own
+ *   checkup  is all of it right?  On a thread of its own
  *
  * Each part has one mutex.  No mutex is held while another part is called,
  * while the disk is touched or while a callback runs, with one exception:
@@ -61,6 +63,7 @@ struct engine {
 	struct scan scan;
 	struct inquiry inquiry;
 	struct demand demand;
+	struct checkup checkup;
 
 	struct feeder feeder;
 	struct crew crews[2]; /* for those that wait, for the background */
@@ -102,5 +105,11 @@ int workers_start(struct engine *e);
 void workers_join(struct engine *e);
 /* Files were put on the catalog's pending list. */
 void workers_feed_want(struct engine *e);
+
+/* ---- status.c ---- */
+
+/* A path as a JSON string: bytes that are not ASCII become U+FFFD, one each,
+ * where it is not UTF-8. */
+struct json_t *status_path(const char *path);
 
 #endif

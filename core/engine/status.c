@@ -59,8 +59,7 @@ static json_t *digest_names(uint32_t set)
 	return names;
 }
 
-/* Bytes that are not UTF-8 become U+FFFD, one each. */
-static json_t *json_path(const char *path)
+json_t *status_path(const char *path)
 {
 	json_t *text = json_string(path);
 	struct buf b = { 0 };
@@ -101,7 +100,7 @@ static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 				json_string(err_text(s->commit.error)) :
 				json_null();
 
-	return json_pack("{s:o, s:I, s:o}", "path", json_path(e->catalog_dir),
+	return json_pack("{s:o, s:I, s:o}", "path", status_path(e->catalog_dir),
 			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
 }
 
@@ -137,12 +136,13 @@ int engine_status(struct engine *e, json_t **out)
 
 	if (err)
 		return err;
-	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:b}", "source",
-		      json_path(e->options.source), "threshold",
+	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "source",
+		      status_path(e->options.source), "threshold",
 		      e->options.threshold, "digests",
 		      digest_names(e->options.digest_set), "scan",
 		      scan_object(e), "hashed", hashed_object(e), "catalog",
-		      catalog_object(e, &s), "idle", is_idle(&s));
+		      catalog_object(e, &s), "check",
+		      checkup_object(&e->checkup), "idle", is_idle(&s));
 	if (!o)
 		return -ENOMEM;
 	set_counts(o, e, &s);

@@ -234,6 +234,103 @@ test_killed() {
 	is "$(json counts.pending)" 0 "... when all is hashed"
 }
 
+live() { # STATUS NAME OPTIONS...: the same of the mount
+	local want=$1 name=$2 status=0
+	shift 2
+	timeout 100 "$KIN" check "$@" "$mnt" >"$T/out" 2>"$T/err" || status=$?
+	is "$status" "$want" "$name" || diag "$(cat "$T/out" "$T/err")"
+}
+
+# A change of names all the time; where it stops says $T/stop.
+churn() {
+	local i=0
+	while [ ! -e "$T/stop" ]; do
+		i=$((i + 1))
+		mkdir "$mnt/churn-$i"
+		gen 5000 "$i" >"$mnt/churn-$i/a"
+		cp "$mnt/docs/file1" "$mnt/churn-$i/b"
+		mv "$mnt/churn-$i/b" "$mnt/churn-$i/c"
+		ln "$mnt/churn-$i/c" "$mnt/churn-$i/d"
+		echo more >>"$mnt/churn-$i/a"
+		mv "$mnt/churn-$i" "$mnt/churned-$i"
+		[ $((i % 2)) -eq 0 ] || rm -r "$mnt/churned-$i"
+	done
+}
+
+test_mounted() {
+	local status=0 round bad=0
+	mount_kinfs "$src" "$mnt"
+	wait_idle "$mnt"
+	live 0 "mounted: in order" --read --json
+	is "$(json counts.read)" 11 "... and the daemon read all files"
+	is "$(json source)" "$src" "... of the source"
+	refused "the source is the daemon's as long as it is mounted" \
+		'kin check MOUNT' "$KIN" check --db "$db" "$src"
+	"$KIN" check --db "$db" "$mnt" >"$T/out" 2>&1 || status=$?
+	is "$status" 2 "--db and a mount do not go together"
+	churn 2>/dev/null &
+	for round in $(seq 10); do
+		timeout 100 "$KIN" check --read "$mnt" >"$T/out" 2>&1 || {
+			bad=$((bad + 1))
+			diag "round $round: $(cat "$T/out")"
+		}
+	done
+	: >"$T/stop"
+	wait "$!"
+	is "$bad" 0 "while files come and go, 10 times: no finding"
+	rm -r "$mnt"/churned-*
+	wait_idle "$mnt"
+	live 0 "... and none in the end" --read
+	ok "unmount" unmount "$mnt"
+}
+
+test_mounted_wrong_digest() {
+	local path
+	spoil flip contents 3 24
+	mount_kinfs "$src" "$mnt"
+	wait_idle "$mnt"
+	live 0 "mounted: a wrong digest is not seen without reading"
+	live 1 "... and is with --read" --read --json
+	is "$(json by_kind.digest)" 1 "... as a finding"
+	path=$(json findings.0.path)
+	like "$path" '^docs/file' "... at its file"
+	live 0 "--repair mends it" --read --repair
+	like "$(cat "$T/out")" '1 findings, all mended' "... and says so"
+	wait_idle "$mnt"
+	is "$(getx "$mnt/$path" user.simhash)" \
+		"$(digest "$mnt/$path" simhash)" "... the file is hashed again"
+	live 0 "... and all is in order" --read
+	ok "unmount" unmount "$mnt"
+}
+
+test_mounted_orphan() {
+	cp "$src/docs/file5" "$src/docs/lost"
+	hash_tree
+	spoil nameless lost
+	rm "$src/docs/lost"
+	mount_kinfs "$src" "$mnt"
+	wait_idle "$mnt"
+	live 1 "mounted: an orphan that no scan can name is a finding" --json
+	is "$(json findings.0.kind)" orphan "... of its kind"
+	live 0 "--repair removes it" --repair
+	live 0 "... for good" --json
+	is "$(json found)" 0 "... found: 0"
+	is "$(status_field "$mnt" files)" 11 "... and counted no more"
+	ok "unmount" unmount "$mnt"
+}
+
+test_mounted_records() {
+	spoil drop identities 2
+	mount_kinfs "$src" "$mnt"
+	wait_idle "$mnt"
+	live 1 "mounted: a contradiction is a finding"
+	live 1 "... that --repair leaves" --repair
+	like "$(cat "$T/out")" 'unmount it' "... and says what to do"
+	ok "unmount" unmount "$mnt"
+	checked 0 "... which helps" --repair "$src"
+	checked 0 "... for good"
+}
+
 make_tree
 hash_tree
 test_in_order
@@ -252,6 +349,10 @@ test_records files 9
 test_records contents 9
 test_records texts 9
 test_records sketches 9
+test_mounted
+test_mounted_wrong_digest
+test_mounted_orphan
+test_mounted_records
 test_damaged
 test_killed
 finish
