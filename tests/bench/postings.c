@@ -127,14 +127,14 @@ void bench_postings(const struct bench *b)
 
 	printf("\nPostings, contents of %d keys; one run; ns an entry or a key,"
 	       " ms, bytes an entry\n"
-	       "%10s%8s%9s%8s%9s%8s%8s%8s%10s\n",
+	       "%10s%8s%9s%8s%9s%10s%8s%8s%10s\n",
 	       KEYS, "entries", "add ns", "most ms", "absent", "present",
 	       "halve ms", "sweep", "bytes", "resident");
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct result r = measure(sizes[i] / KEYS);
 
 		(void)snprintf(entries, sizeof(entries), "%zu", sizes[i]);
-		printf("%10s%8.1f%9.2f%8.1f%9.1f%8.2f%8.2f%8.2f%10.2f\n",
+		printf("%10s%8.1f%9.2f%8.1f%9.1f%10.2f%8.2f%8.2f%10.2f\n",
 		       entries, r.add, r.longest, r.absent, r.present, r.halve,
 		       r.sweep, r.bytes, r.resident);
 		(void)fflush(stdout);
