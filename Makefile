@@ -52,7 +52,7 @@ all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects) \
 test_sources := $(unit_sources) $(fuzz_sources)
 unit_programs = $(patsubst %.c,$(out)/%,$(test_sources))
 # Those that run threads of their own, for SAN=thread.
-thread_sources := $(foreach word,engine catalog queue index worker parallel,\
+thread_sources := $(foreach word,engine catalog queue index_threads worker parallel,\
 	$(wildcard tests/unit/*$(word)*.c))
 thread_programs = $(patsubst %.c,$(out)/%,$(sort $(thread_sources)))
 
