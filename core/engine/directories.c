@@ -272,14 +272,14 @@ bool engine_directory_holds(const struct engine *e, const char *path,
 }
 
 static int compare_trees(struct look *l, const struct tree *a,
-			 const struct tree *b, int *score_out)
+			 const struct tree *b, struct index_match *out)
 {
 	if (a->files == b->files && a->contents == b->contents) {
-		*score_out = 100;
+		out->score = out->merit = 100;
 		return 0;
 	}
 	return index_score(l->e->index, &a->sketch, &b->sketch, INDEX_ALIKE,
-			   score_out);
+			   out);
 }
 
 /* Keeps it if it is alike enough. */
@@ -287,6 +287,7 @@ static int try_place(struct look *l, const struct tree *asked, const char *path)
 {
 	struct engine_hits *hits = l->hits;
 	struct engine_hit hit = { 0 }, *room;
+	struct index_match match = { 0 };
 	struct tree *tree;
 	int err;
 
@@ -297,10 +298,11 @@ static int try_place(struct look *l, const struct tree *asked, const char *path)
 		return -ENOMEM;
 	err = tree_read(l, &hit.key, tree);
 	if (!err && tree->files)
-		err = compare_trees(l, asked, tree, &hit.score);
+		err = compare_trees(l, asked, tree, &match);
 	free(tree);
-	if (err || hit.score < l->e->options.threshold)
+	if (err || match.merit < l->e->options.threshold)
 		return err;
+	hit.score = match.score;
 	room = array_with_room(hits->hits, hits->count, sizeof(*room));
 	if (!room)
 		return -ENOMEM;

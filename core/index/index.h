@@ -54,7 +54,7 @@ struct index_query {
 	const struct sif_sketch *sketch; /* NULL: it has none */
 	uint32_t self;                   /* the content of these, 0: none */
 	uint32_t first_content;          /* least id looked at; 1: all */
-	int least;                       /* score */
+	int least;                       /* score, or merit */
 	bool plain;                      /* common values count as others */
 };
 
@@ -87,9 +87,14 @@ enum index_relation {
 	INDEX_CONTAINS, /* of a smaller one, how much the asked one has */
 };
 
+/*
+ * The score says how much is shared.  The merit is the same less what they
+ * share only with very many others (frequency.h), and decides whether it is a
+ * match: boilerplate must not make contents alike.
+ */
 struct index_match {
 	uint32_t content;
-	int score; /* 0..99 */
+	int score, merit; /* 0..99 */
 };
 
 /* Where the sketches are.  -ENOENT: none, or not any more. */
@@ -101,9 +106,8 @@ struct index_store {
 #define INDEX_MATCHES 512
 
 /*
- * The contents that score at least q->least, best first, at most
- * INDEX_MATCHES.  What they share only with very many others counts little
- * (frequency.h).  A content without a sketch, or whose sketch is empty, is
+ * The contents with a merit of at least q->least, best score first, at most
+ * INDEX_MATCHES.  A content without a sketch, or whose sketch is empty, is
  * compared by estimates, and has nothing within it.  -ENOMEM, or what the
  * store says.
  */
@@ -111,9 +115,9 @@ int index_search(struct index *ix, const struct index_query *q,
 		 enum index_relation relation, const struct index_store *store,
 		 struct index_match *out, size_t *count_out);
 
-/* One score: of the content of q and another one with a sketch. */
+/* Of two contents, but for their ids. */
 int index_score(struct index *ix, const struct sif_sketch *a,
 		const struct sif_sketch *b, enum index_relation relation,
-		int *score_out);
+		struct index_match *out);
 
 #endif

@@ -75,9 +75,16 @@ int score_ceiling(int distance, int traits)
 
 /* ---- sketches ---- */
 
-/* Where what is shared is nearly all, it is no boilerplate of a content but
- * the content: from SURE on common values count as others do, from DOUBTFUL to
- * there more and more. */
+/*
+ * Boilerplate must not make contents alike; those that are alike in other ways
+ * may well have some.  So common values count as others do where they are few
+ * of the shared ones: up to SOME of what these weigh, and fully from MOST on.
+ *
+ * And where what is shared is nearly all, it is no boilerplate of a content
+ * but the content: from SURE on, and from DOUBTFUL to there more and more.
+ */
+#define SOME 0.25
+#define MOST 0.5
 #define DOUBTFUL 0.85
 #define SURE 0.95
 
@@ -96,6 +103,7 @@ void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
 
 struct sums {
 	double a, b, common;
+	double lost; /* of what is common, by its weights, 0..1 */
 };
 
 /* Of the values that both sketches know everything about. */
@@ -106,12 +114,13 @@ static struct sums add_up(const struct frequency *f,
 	uint64_t bound = sif_joint_bound(a->sketch, b);
 	const uint64_t *values = a->sketch->values;
 	struct sums sums = { 0 };
-	size_t i = 0, j;
+	size_t i = 0, j, shared = 0;
 
 	for (j = 0; j < b->count && b->values[j] < bound; j++) {
 		while (i < a->sketch->count && values[i] < b->values[j])
 			sums.a += (double)a->weights[i++];
 		if (i < a->sketch->count && values[i] == b->values[j]) {
+			shared++;
 			sums.common += (double)a->weights[i];
 			sums.b += (double)a->weights[i];
 		} else {
@@ -120,6 +129,8 @@ static struct sums add_up(const struct frequency *f,
 	}
 	while (i < a->sketch->count && values[i] < bound)
 		sums.a += (double)a->weights[i++];
+	if (shared)
+		sums.lost = 1 - sums.common / (double)shared;
 	return sums;
 }
 
@@ -128,36 +139,45 @@ static double divide(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
-/* plain is the share when all values count the same. */
-static double discounted(double plain, double weighed)
+/* How far x is on the way from one number to a greater one, 0..1. */
+static double on_the_way(double x, double from, double to)
 {
-	double trust = (plain - DOUBTFUL) / (SURE - DOUBTFUL);
+	return fmax(0, fmin(1, (x - from) / (to - from)));
+}
 
-	if (weighed >= plain)
-		return plain;
-	trust = fmax(0, fmin(1, trust));
-	return trust * plain + (1 - trust) * weighed;
+/* Of a share of a content whose values weigh so much. */
+static double merit_of(double share, double weight, const struct sums *sums)
+{
+	double doubt = (1 - on_the_way(share, DOUBTFUL, SURE)) *
+		       on_the_way(sums->lost, SOME, MOST);
+	double weighed = divide(sums->common, weight);
+
+	return weighed < share ? share - doubt * (share - weighed) : share;
 }
 
 int score_shares(const struct frequency *f, const struct weighed_sketch *a,
-		 const struct sif_sketch *b, struct shares *out)
+		 const struct sif_sketch *b, struct shares *out,
+		 struct shares *merits_out)
 {
+	bool a_is_larger = a->sketch->distinct >= b->distinct;
 	struct sif_relation r;
+	struct shares merits;
 	struct sums sums;
 	int err = sif_compare(a->sketch, b, &r);
 
 	if (err)
 		return err;
 	*out = (struct shares){ .within = r.a_in_b, .contains = r.b_in_a };
+	out->larger = a_is_larger ? out->within : out->contains;
+	merits = *out;
 	/* What is not common on one side is not common on both. */
 	if (a->has_common && (r.a_in_b > 0 || r.b_in_a > 0)) {
 		sums = add_up(f, a, b);
-		out->within = discounted(r.a_in_b, divide(sums.common, sums.a));
-		out->contains =
-			discounted(r.b_in_a, divide(sums.common, sums.b));
+		merits.within = merit_of(out->within, sums.a, &sums);
+		merits.contains = merit_of(out->contains, sums.b, &sums);
+		merits.larger = a_is_larger ? merits.within : merits.contains;
 	}
-	out->larger = a->sketch->distinct >= b->distinct ? out->within :
-							   out->contains;
+	*merits_out = merits;
 	return 0;
 }
 

@@ -45,12 +45,14 @@ void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
 		 struct weighed_sketch *out);
 
 /*
- * What is common in all contents counts little, unless it is nearly all there
- * is.  All shares are 0 where the sketches say nothing.  -EINVAL when their
- * windows differ.
+ * The shares as they are, and their merits: the same when what is common in
+ * very many contents counts little.  Merits decide what is alike, because
+ * boilerplate must not make it so; shares say how much.  All are 0 where the
+ * sketches say nothing.  -EINVAL when their windows differ.
  */
 int score_shares(const struct frequency *f, const struct weighed_sketch *a,
-		 const struct sif_sketch *b, struct shares *out);
+		 const struct sif_sketch *b, struct shares *out,
+		 struct shares *merits_out);
 
 /* 0..99 */
 int score_percent(double share);

@@ -24,40 +24,46 @@ static void weigh(struct index *ix, const struct sif_sketch *sketch,
 }
 
 /* Neither of two contents with as many windows is within the other. */
-static double share_of(const struct shares *shares,
-		       enum index_relation relation, const struct sif_sketch *a,
-		       const struct sif_sketch *b)
+static int percent_of(const struct shares *shares, enum index_relation relation,
+		      const struct sif_sketch *a, const struct sif_sketch *b)
 {
+	double share = 0;
+
 	switch (relation) {
 	case INDEX_ALIKE:
-		return shares->larger;
+		share = shares->larger;
+		break;
 	case INDEX_WITHIN:
-		return a->distinct < b->distinct ? shares->within : 0;
+		share = a->distinct < b->distinct ? shares->within : 0;
+		break;
 	case INDEX_CONTAINS:
-		return a->distinct > b->distinct ? shares->contains : 0;
+		share = a->distinct > b->distinct ? shares->contains : 0;
+		break;
 	}
-	return 0;
+	return score_percent(share);
 }
 
+/* Sets score and merit. */
 static int score(struct index *ix, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, enum index_relation relation,
-		 int *score_out)
+		 struct index_match *out)
 {
-	struct shares shares;
+	struct shares shares, merits;
 	int err;
 
 	(void)pthread_rwlock_rdlock(&ix->columns_lock);
-	err = score_shares(ix->frequency, a, b, &shares);
+	err = score_shares(ix->frequency, a, b, &shares, &merits);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
-	if (!err)
-		*score_out = score_percent(
-			share_of(&shares, relation, a->sketch, b));
-	return err;
+	if (err)
+		return err;
+	out->score = percent_of(&shares, relation, a->sketch, b);
+	out->merit = percent_of(&merits, relation, a->sketch, b);
+	return 0;
 }
 
 int index_score(struct index *ix, const struct sif_sketch *a,
 		const struct sif_sketch *b, enum index_relation relation,
-		int *score_out)
+		struct index_match *out)
 {
 	struct weighed_sketch *own = malloc(sizeof(*own));
 	int err;
@@ -65,7 +71,7 @@ int index_score(struct index *ix, const struct sif_sketch *a,
 	if (!own)
 		return -ENOMEM;
 	weigh(ix, a, own);
-	err = score(ix, own, b, relation, score_out);
+	err = score(ix, own, b, relation, out);
 	free(own);
 	return err;
 }
@@ -99,10 +105,10 @@ static int match_candidates(struct search *s, const struct index_query *q,
 			continue;
 		if (!err)
 			err = score(s->ix, &s->own, &s->other, s->relation,
-				    &out[kept].score);
+				    &out[kept]);
 		if (err)
 			return err;
-		kept += out[kept].score >= q->least;
+		kept += out[kept].merit >= q->least;
 	}
 	*count_out = kept;
 	return 0;
@@ -114,8 +120,11 @@ static void match_estimates(const struct search *s, struct index_match *out,
 	size_t i;
 
 	for (i = 0; i < s->count; i++)
-		out[i] = (struct index_match){ s->candidates[i].content,
-					       s->candidates[i].rank };
+		out[i] = (struct index_match){
+			.content = s->candidates[i].content,
+			.score = s->candidates[i].rank,
+			.merit = s->candidates[i].rank,
+		};
 	*count_out = s->count;
 }
 

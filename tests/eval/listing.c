@@ -38,16 +38,17 @@ struct index *listing_index(const struct corpus *c)
 	return ix;
 }
 
-int listing_score(const struct corpus *c, struct index *ix, size_t a, size_t b)
+struct index_match listing_score(const struct corpus *c, struct index *ix,
+				 size_t a, size_t b)
 {
+	struct index_match match = { .content = (uint32_t)b + 1 };
 	struct sif_sketch sketches[2];
-	int score;
 
 	fail_errno("sketch", sketch_of(c, a, &sketches[0]));
 	fail_errno("sketch", sketch_of(c, b, &sketches[1]));
 	fail_errno("score", index_score(ix, &sketches[0], &sketches[1],
-					INDEX_ALIKE, &score));
-	return score;
+					INDEX_ALIKE, &match));
+	return match;
 }
 
 static void list_file(struct listing *l, const struct corpus *c,
@@ -72,7 +73,7 @@ static void list_file(struct listing *l, const struct corpus *c,
 			.other = matches[i].content - 1,
 			.score = (uint8_t)matches[i].score,
 			.is_listed =
-				i < LIMIT && matches[i].score >= l->threshold,
+				i < LIMIT && matches[i].merit >= l->threshold,
 			.rank = (uint16_t)i,
 		};
 }

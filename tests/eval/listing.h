@@ -32,7 +32,8 @@ struct listing {
 struct index *listing_index(const struct corpus *c);
 
 /* Of two contents, as a listing has it. */
-int listing_score(const struct corpus *c, struct index *ix, size_t a, size_t b);
+struct index_match listing_score(const struct corpus *c, struct index *ix,
+				 size_t a, size_t b);
 
 /* Of the files of one half; of the others nothing is listed. */
 void listing_init(struct listing *l, const struct corpus *c, struct index *ix,

@@ -79,6 +79,7 @@ static void drop_repeats(struct pairs *p)
 
 void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
 {
+	struct index_match match;
 	struct cache cache;
 	size_t i;
 
@@ -91,7 +92,9 @@ void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
 		struct pair *pair = &p->pairs[i];
 
 		pair->truth = cache_truth(&cache, pair->a, pair->b);
-		pair->score = (uint8_t)listing_score(c, ix, pair->a, pair->b);
+		match = listing_score(c, ix, pair->a, pair->b);
+		pair->score = (uint8_t)match.score;
+		pair->merit = (uint8_t)match.merit;
 	}
 	cache_release(&cache);
 }

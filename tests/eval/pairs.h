@@ -12,7 +12,7 @@
 struct pair {
 	uint32_t a, b; /* a < b */
 	struct truth truth;
-	uint8_t score; /* when asked for, whether a candidate or not */
+	uint8_t score, merit; /* when asked for, whether a candidate or not */
 	bool is_kin;   /* of one family */
 };
 

@@ -239,9 +239,9 @@ static size_t compare_all(struct shelf *s, uint32_t self,
 		out[count].content = id;
 		assert_int_equal(index_score(s->ix, s->sketches[self],
 					     s->sketches[id], relation,
-					     &out[count].score),
+					     &out[count]),
 				 0);
-		count += id != self && out[count].score >= least;
+		count += id != self && out[count].merit >= least;
 	}
 	qsort(out, count, sizeof(*out), by_score);
 	return count;

@@ -27,15 +27,18 @@ static struct shares shares_of(const struct frequency *f,
 			       const struct sif_sketch *b)
 {
 	static struct weighed_sketch weighed;
-	struct shares shares, reverse;
+	struct shares shares, reverse, merits, merits_reverse;
 
 	score_weigh(f, b, &weighed);
-	assert_int_equal(score_shares(f, &weighed, a, &reverse), 0);
+	assert_int_equal(
+		score_shares(f, &weighed, a, &reverse, &merits_reverse), 0);
 	score_weigh(f, a, &weighed);
-	assert_int_equal(score_shares(f, &weighed, b, &shares), 0);
+	assert_int_equal(score_shares(f, &weighed, b, &shares, &merits), 0);
 	assert_share(reverse.within, shares.contains);
 	assert_share(reverse.contains, shares.within);
-	return shares;
+	assert_share(merits_reverse.within, merits.contains);
+	assert_share(merits_reverse.contains, merits.within);
+	return merits;
 }
 
 /* Values first..first+count-1 of those that are made up. */
@@ -102,7 +105,7 @@ static void test_windows_that_differ_cannot_be_compared(void **state)
 	make_set(0, 40, &b);
 	b.window = SIF_WINDOW + 1;
 	score_weigh(f, &a, &weighed);
-	assert_int_equal(score_shares(f, &weighed, &b, &have), -EINVAL);
+	assert_int_equal(score_shares(f, &weighed, &b, &have, &have), -EINVAL);
 	assert_share(have.within, 7);
 	frequency_free(f);
 }
@@ -158,14 +161,20 @@ static double divide(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
-/* As score.c says: plain from 95 % on, weighed up to 85 %. */
-static double model_share(double plain, double weighed)
+static double clamped(double x)
 {
-	double trust = (plain - 0.85) / 0.1;
+	return x < 0 ? 0 : x > 1 ? 1 : x;
+}
 
-	if (weighed > plain || trust >= 1)
-		return plain;
-	return trust <= 0 ? weighed : weighed + trust * (plain - weighed);
+/* As score.c says: plain from 95 % on, weighed up to 85 %; and plain where up
+ * to a quarter of what is shared is lost by its weights, weighed from a half
+ * on. */
+static double model_merit(double plain, double weighed, double lost)
+{
+	double trust = clamped((plain - 0.85) / 0.1);
+	double doubt = clamped((lost - 0.25) / 0.25) * (1 - trust);
+
+	return weighed > plain ? plain : (1 - doubt) * plain + doubt * weighed;
 }
 
 /* Of few values, so that there is much in common, cut to FULL. */
@@ -189,10 +198,11 @@ static void compare_with_model(const struct frequency *f,
 	struct shares have = shares_of(f, a, b);
 	struct model plain = model_sums(NULL, a, b);
 	struct model weighed = model_sums(f, a, b);
-	double within = model_share(divide(plain.common, plain.a),
-				    divide(weighed.common, weighed.a));
-	double contains = model_share(divide(plain.common, plain.b),
-				      divide(weighed.common, weighed.b));
+	double lost = 1 - divide(weighed.common, plain.common);
+	double within = model_merit(divide(plain.common, plain.a),
+				    divide(weighed.common, weighed.a), lost);
+	double contains = model_merit(divide(plain.common, plain.b),
+				      divide(weighed.common, weighed.b), lost);
 
 	assert_share(have.within, within);
 	assert_share(have.contains, contains);
