@@ -34,8 +34,10 @@ fs_sources := $(wildcard fs/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
 bench_sources := $(wildcard tests/bench/*.c)
 eval_sources := $(wildcard tests/eval/*.c)
+conform_sources := $(wildcard tests/conform/*.c)
 fuzz_sources := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 e2e_tests := $(wildcard tests/e2e/*.t)
+conform_tests := $(wildcard tests/conform/*.t)
 
 objects = $(patsubst %.c,$(obj)/%.o,$(1))
 core_objects := $(call objects,$(core_sources))
@@ -44,9 +46,10 @@ fs_objects := $(call objects,$(fs_sources))
 unit_objects := $(call objects,$(unit_sources))
 bench_objects := $(call objects,$(bench_sources))
 eval_objects := $(call objects,$(eval_sources))
+conform_objects := $(call objects,$(conform_sources))
 fuzz_objects := $(call objects,$(fuzz_sources) tests/fuzz/replay.c)
 all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects) \
-	$(bench_objects) $(eval_objects) $(fuzz_objects)
+	$(bench_objects) $(eval_objects) $(conform_objects) $(fuzz_objects)
 
 # The fuzzers' harnesses replay their corpus as tests.
 test_sources := $(unit_sources) $(fuzz_sources)
@@ -139,6 +142,10 @@ $(out)/tests/eval/likeness: $(eval_objects) $(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
 
+$(out)/tests/conform/conform: $(conform_objects)
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(link) -o $@ $^ $(LDLIBS)
+
 $(out)/tests/bench/cputime: $(obj)/tests/bench/cputime.o
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $< $(LDLIBS)
@@ -168,7 +175,7 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 # Objects of another compiler, other flags or another set of sources are not
 # mixed: this file changes when they do.
 flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(cli_sources) \
-	$(fs_sources) $(bench_sources) $(eval_sources)
+	$(fs_sources) $(bench_sources) $(eval_sources) $(conform_sources)
 $(out)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call quoted,$(flags_now)) | cmp -s - $@ || \
@@ -193,18 +200,19 @@ parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(jobs))
 sanitized := address-undefined
 prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 	KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs \
+	CONFORM=$(abspath $(out))/tests/conform/conform \
 	prove -j$(jobs) --exec scripts/run-test
 
 .PHONY: check unit e2e unit-programs thread-programs
 check:
 	@scripts/deps check
-	@+$(MAKE) $(parallel) all unit-programs
+	@+$(MAKE) $(parallel) all unit-programs conform-program
 	@+$(MAKE) $(parallel) SAN=address,undefined unit-programs
 	@+$(MAKE) $(parallel) SAN=thread thread-programs
 	@$(prove) $(unit_programs) \
 		$(test_sources:%.c=$(BUILD)/$(sanitized)/%) \
 		$(patsubst %.c,$(BUILD)/thread/%,$(sort $(thread_sources))) \
-		$(e2e_tests)
+		$(e2e_tests) $(conform_tests)
 
 unit-programs: $(unit_programs)
 thread-programs: $(thread_programs)
@@ -214,6 +222,13 @@ unit: unit-programs
 
 e2e: all
 	@$(prove) $(e2e_tests)
+
+# Every system call on the mount and on a plain directory.
+.PHONY: conform conform-program
+conform: all conform-program
+	@$(prove) $(conform_tests)
+
+conform-program: $(out)/tests/conform/conform
 
 # Every harness for FUZZ_SECONDS; ours and what was found before come first.
 FUZZ_SECONDS ?= 60
@@ -295,6 +310,7 @@ help:
 	@echo 'make mount SRC=dir MNT=dir build, then show dir SRC at MNT'
 	@echo 'make check                 install what is missing, build, run all tests'
 	@echo 'make unit | e2e            one kind of test; SAN= applies'
+	@echo 'make conform               compare the mount with a plain directory, call by call'
 	@echo 'make fuzz                  look for inputs that break it, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make foreign               test core/ on aarch64 and s390x, emulated'
 	@echo 'make lint                  format, static analysis, layering, manuals'
