@@ -58,7 +58,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 	do {                                  \
 		struct stat before_;          \
 		times_before(path, &before_); \
-		TRY(call);                    \
+		say_number(#call, (call));    \
 		times_after(path, &before_);  \
 	} while (0)
 

@@ -2,12 +2,23 @@
 #include "tests/conform/conform.h"
 
 extern const struct suite group_open;
+extern const struct suite group_write;
 extern const struct suite group_rename;
+extern const struct suite group_unlink;
+extern const struct suite group_link;
+extern const struct suite group_mkdir;
+extern const struct suite group_chmod;
+extern const struct suite group_utimens;
+extern const struct suite group_truncate;
+extern const struct suite group_fallocate;
+extern const struct suite group_seek;
+extern const struct suite group_copy;
 extern const struct suite group_readonly;
 
 const struct suite *const groups[] = {
-	&group_open,
-	&group_rename,
-	&group_readonly,
-	NULL,
+	&group_open,      &group_write,   &group_rename,
+	&group_unlink,    &group_link,    &group_mkdir,
+	&group_chmod,     &group_utimens, &group_truncate,
+	&group_fallocate, &group_seek,    &group_copy,
+	&group_readonly,  NULL,
 };
