@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "fs/notice.h"
@@ -13,11 +14,42 @@
 /* One request must not keep a thread for minutes; callers go on. */
 #define COPY_MAX ((size_t)128 << 20)
 
+/* ---- flags of a request ---- */
+
+/* Those the caller's descriptor has now: fcntl() may have changed them since
+ * it was opened.  The pages of a shared map know no flags. */
+static int flags_now(const struct fuse_file_info *fi)
+{
+	return fi->writepage ? 0 : fi->flags;
+}
+
+/*
+ * The handle's descriptor for a request with these flags, or another one that
+ * is as direct as the request.  Changing the handle's own would get in the
+ * way of other requests.
+ */
+static int data_fd(struct fs *fs, const struct handle *h, int flags)
+{
+	int fd = -1;
+
+	if ((h->flags ^ flags) & O_DIRECT)
+		fd = fd_reopen(fs, h->fd,
+			       (h->flags & (O_ACCMODE | O_SYNC | O_DSYNC)) |
+				       (flags & O_DIRECT));
+	return fd < 0 ? h->fd : fd;
+}
+
+/* What has to be closed after the reply, when the handle may be gone: the
+ * descriptor when it is not the handle's, or -1. */
+static int data_fd_extra(const struct handle *h, int fd)
+{
+	return fd == h->fd ? -1 : fd;
+}
+
 /* ---- read ---- */
 
 /* O_DIRECT wants aligned memory, which a pipe or libfuse's buffer is not. */
-static void read_direct(fuse_req_t req, const struct handle *h, size_t size,
-			off_t off)
+static void read_direct(fuse_req_t req, int fd, size_t size, off_t off)
 {
 	void *data = NULL;
 	ssize_t len;
@@ -26,7 +58,7 @@ static void read_direct(fuse_req_t req, const struct handle *h, size_t size,
 		reply_error(req, -ENOMEM);
 		return;
 	}
-	len = pread(h->fd, data, size, off);
+	len = pread(fd, data, size, off);
 	if (len < 0)
 		reply_error(req, -errno);
 	else
@@ -39,30 +71,37 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 {
 	struct fuse_bufvec data = FUSE_BUFVEC_INIT(size);
 	const struct handle *h;
+	int extra;
+	int fd;
 
 	if (similar_is_node(node)) {
 		reply_error(req, -EBADF);
 		return;
 	}
 	h = handle_of(fi);
-	if (h->flags & O_DIRECT) {
-		read_direct(req, h, size, off);
-		return;
+	fd = data_fd(fs_of(req), h, flags_now(fi));
+	extra = data_fd_extra(h, fd);
+	if (fi->flags & O_DIRECT) {
+		read_direct(req, fd, size, off);
+	} else {
+		data.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
+		data.buf[0].fd = fd;
+		data.buf[0].pos = off;
+		fuse_reply_data(req, &data, FUSE_BUF_SPLICE_MOVE);
 	}
-	data.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
-	data.buf[0].fd = h->fd;
-	data.buf[0].pos = off;
-	fuse_reply_data(req, &data, FUSE_BUF_SPLICE_MOVE);
+	if (extra >= 0)
+		close(extra);
 }
 
 /* ---- write ---- */
 
 /* In one call from aligned memory: for O_DIRECT, and for O_APPEND, where
- * splice() does not work and pieces could land apart. */
-static ssize_t write_whole(const struct handle *h, struct fuse_bufvec *in,
-			   size_t size, off_t off)
+ * pieces could land apart. */
+static ssize_t write_whole(int fd, struct fuse_bufvec *in, size_t size,
+			   off_t off, bool append)
 {
 	struct fuse_bufvec copy = FUSE_BUFVEC_INIT(size);
+	struct iovec all;
 	void *data = NULL;
 	ssize_t len;
 
@@ -71,7 +110,9 @@ static ssize_t write_whole(const struct handle *h, struct fuse_bufvec *in,
 	copy.buf[0].mem = data;
 	len = fuse_buf_copy(&copy, in, 0);
 	if (len > 0) {
-		len = pwrite(h->fd, data, (size_t)len, off);
+		all = (struct iovec){ .iov_base = data,
+				      .iov_len = (size_t)len };
+		len = pwritev2(fd, &all, 1, off, append ? RWF_APPEND : 0);
 		if (len < 0)
 			len = -errno;
 	}
@@ -79,13 +120,13 @@ static ssize_t write_whole(const struct handle *h, struct fuse_bufvec *in,
 	return len;
 }
 
-static ssize_t write_spliced(const struct handle *h, struct fuse_bufvec *in,
-			     size_t size, off_t off)
+static ssize_t write_spliced(int fd, struct fuse_bufvec *in, size_t size,
+			     off_t off)
 {
 	struct fuse_bufvec out = FUSE_BUFVEC_INIT(size);
 
 	out.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
-	out.buf[0].fd = h->fd;
+	out.buf[0].fd = fd;
 	out.buf[0].pos = off;
 	return fuse_buf_copy(&out, in, 0);
 }
@@ -93,9 +134,12 @@ static ssize_t write_spliced(const struct handle *h, struct fuse_bufvec *in,
 void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 		   off_t off, struct fuse_file_info *fi)
 {
+	int flags = flags_now(fi);
 	size_t size = fuse_buf_size(in);
 	const struct handle *h;
 	ssize_t len;
+	int extra;
+	int fd;
 
 	if (similar_is_node(node)) {
 		reply_error(req, -EBADF);
@@ -103,10 +147,14 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 	}
 	h = handle_of(fi);
 	notice_writes(h->inode);
-	if (h->flags & (O_DIRECT | O_APPEND))
-		len = write_whole(h, in, size, off);
+	fd = data_fd(fs_of(req), h, flags);
+	extra = data_fd_extra(h, fd);
+	if (flags & (O_DIRECT | O_APPEND))
+		len = write_whole(fd, in, size, off, flags & O_APPEND);
 	else
-		len = write_spliced(h, in, size, off);
+		len = write_spliced(fd, in, size, off);
+	if (extra >= 0)
+		close(extra);
 	if (len < 0)
 		reply_error(req, (int)len);
 	else

@@ -54,6 +54,14 @@ static int flags_below(int flags)
 	return flags & ~(O_NOFOLLOW | O_CREAT | O_EXCL | O_NOCTTY | O_ASYNC);
 }
 
+/* Each write says by itself whether it appends: fcntl() can change that, and
+ * the pages of a shared map never do.  A file that only grows keeps the flag. */
+static void append_by_request(int fd, int flags)
+{
+	if (flags & O_APPEND)
+		(void)fcntl(fd, F_SETFL, flags & ~O_APPEND);
+}
+
 static bool flags_write(int flags)
 {
 	return (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
@@ -67,6 +75,7 @@ static int handle_new(struct fs *fs, struct inode *inode, int fd, int flags,
 
 	if (!h)
 		return -ENOMEM;
+	append_by_request(fd, flags_below(flags));
 	h->fd = fd;
 	h->flags = flags;
 	h->writes = flags_write(flags);
