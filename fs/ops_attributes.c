@@ -171,7 +171,9 @@ static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 
 	if (to_set & FUSE_SET_ATTR_SIZE)
 		err = set_size(req, fs, t, attr->st_size);
-	if (!err && to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+	/* Nothing to set is chown(-1, -1), which moves the ctime. */
+	if (!err &&
+	    (!to_set || to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		err = set_owner(t, attr, to_set);
 	if (!err && to_set & FUSE_SET_ATTR_MODE)
 		err = set_mode(t, attr->st_mode);
