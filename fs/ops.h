@@ -164,6 +164,9 @@ void locks_free(struct fs *fs);
 /* close() of a descriptor of the owner: its POSIX locks go. */
 void locks_owner_closed(struct fs *fs, struct inode *inode, uint64_t owner);
 
+/* The handle goes: so do the locks of those who used nothing but it. */
+void locks_handle_closed(struct fs *fs, const struct handle *h);
+
 /* The inode goes: closes what is left. */
 void locks_forget(struct inode *inode);
 

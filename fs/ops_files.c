@@ -92,6 +92,7 @@ static void handle_close(struct fs *fs, struct handle *h)
 
 	if (last_writer)
 		notice_closed(fs, inode, h->fd);
+	locks_handle_closed(fs, h);
 	inode_detach(fs, h);
 	close(h->fd);
 	free(h);

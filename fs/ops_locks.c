@@ -23,6 +23,10 @@
  * owner's; it is closed when the owner closes one of its descriptors of the
  * file, as POSIX wants it.  flock() locks belong to the handle.
  *
+ * The caller's own open-file-description locks look the same here, under an
+ * owner that stands for the description.  Nobody says when that goes; but it
+ * is the last user of its handle, and so is every owner when one is closed.
+ *
  * A lock that must be waited for is waited for by a thread of its own, which a
  * signal without SA_RESTART gets out of the system call.  A signal may arrive
  * just before the call and be lost, so it is sent until the thread is out.
@@ -35,8 +39,9 @@ struct lock_owner {
 	struct lock_owner *next;
 	uint64_t id;
 	int fd;
-	pid_t pid;      /* who set the last lock */
-	unsigned users; /* operations under way */
+	pid_t pid;                   /* who set the last lock */
+	const struct handle *handle; /* used last; to compare only */
+	unsigned users;              /* operations under way */
 };
 
 struct waiter {
@@ -121,6 +126,7 @@ static int owner_get(struct fs *fs, struct inode *inode,
 	}
 	if (o) {
 		o->users++;
+		o->handle = handle_of(fi);
 		o->pid = pid;
 		*owner_out = o;
 	} else if (!err) {
@@ -161,10 +167,28 @@ void locks_owner_closed(struct fs *fs, struct inode *inode, uint64_t owner)
 		return;
 	pthread_mutex_lock(&fs->locks->owners);
 	o = owner_find(inode, owner);
-	if (o && o->users)
+	if (o && o->users) {
 		(void)fcntl(o->fd, F_OFD_SETLK, &all);
-	else if (o)
+		o->handle = NULL;
+	} else if (o) {
 		owner_remove(inode, o);
+	}
+	pthread_mutex_unlock(&fs->locks->owners);
+}
+
+void locks_handle_closed(struct fs *fs, const struct handle *h)
+{
+	struct inode *inode = h->inode;
+	struct lock_owner *next;
+
+	if (!atomic_load(&inode->owners))
+		return;
+	pthread_mutex_lock(&fs->locks->owners);
+	for (struct lock_owner *o = atomic_load(&inode->owners); o; o = next) {
+		next = o->next;
+		if (o->handle == h && !o->users)
+			owner_remove(inode, o);
+	}
 	pthread_mutex_unlock(&fs->locks->owners);
 }
 

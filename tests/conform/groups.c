@@ -14,11 +14,12 @@ extern const struct suite group_fallocate;
 extern const struct suite group_seek;
 extern const struct suite group_copy;
 extern const struct suite group_mmap;
+extern const struct suite group_locks;
 extern const struct suite group_readonly;
 
 const struct suite *const groups[] = {
-	&group_open,     &group_write,     &group_rename, &group_unlink,
-	&group_link,     &group_mkdir,     &group_chmod,  &group_utimens,
-	&group_truncate, &group_fallocate, &group_seek,   &group_copy,
-	&group_mmap,     &group_readonly,  NULL,
+	&group_open,     &group_write,     &group_rename,   &group_unlink,
+	&group_link,     &group_mkdir,     &group_chmod,    &group_utimens,
+	&group_truncate, &group_fallocate, &group_seek,     &group_copy,
+	&group_mmap,     &group_locks,     &group_readonly, NULL,
 };

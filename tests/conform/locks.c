@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/conform/conform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* ---- helpers ---- */
+
+static struct flock range(short type, off_t start, off_t len)
+{
+	return (struct flock){
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = start,
+		.l_len = len,
+	};
+}
+
+static long set(int fd, short type, off_t start, off_t len)
+{
+	struct flock lock = range(type, start, len);
+
+	return fcntl(fd, F_SETLK, &lock);
+}
+
+static long wait_for(int fd, short type, off_t start, off_t len)
+{
+	struct flock lock = range(type, start, len);
+
+	return fcntl(fd, F_SETLKW, &lock);
+}
+
+static long set_ofd(int fd, short type, off_t start, off_t len)
+{
+	struct flock lock = range(type, start, len);
+
+	return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+static const char *type_name(short type)
+{
+	return type == F_RDLCK ? "read" : type == F_WRLCK ? "write" : "none";
+}
+
+/* What stands in the way of a write lock of the whole file. */
+static void show_lock(int fd)
+{
+	struct flock lock = range(F_WRLCK, 0, 0);
+
+	if (fcntl(fd, F_GETLK, &lock) != 0)
+		say("lock in the way = %s", error_name(errno));
+	else if (lock.l_type == F_UNLCK)
+		say("lock in the way = none");
+	else
+		say("lock in the way = %s from %lld, %lld bytes, of %s",
+		    type_name(lock.l_type), (long long)lock.l_start,
+		    (long long)lock.l_len,
+		    lock.l_pid == getppid() ? "the parent" :
+		    lock.l_pid == -1        ? "a descriptor" :
+					      "somebody");
+}
+
+/* In another process: which bytes of the first 10 can be locked. */
+static const char *probed = "f";
+
+static void show_free(void)
+{
+	char text[32] = "";
+	int fd = open(probed, O_RDWR);
+
+	for (int i = 0; i < 10; i++) {
+		char *at = text + i;
+
+		*at = set(fd, F_WRLCK, i, 1) == 0 ? '-' :
+		      set(fd, F_RDLCK, i, 1) == 0 ? 'r' :
+						    'w';
+		(void)set(fd, F_UNLCK, i, 1);
+	}
+	say("locks as others see them = %s", text);
+	show_lock(fd);
+}
+
+static void show_flock(void)
+{
+	int fd = open(probed, O_RDWR);
+
+	TRY(flock(fd, LOCK_SH | LOCK_NB));
+	TRY(flock(fd, LOCK_EX | LOCK_NB));
+	TRY(flock(fd, LOCK_UN));
+}
+
+/* ---- POSIX ---- */
+
+static void test_ranges(void)
+{
+	int fd;
+
+	make_file("f", "0123456789", 0644);
+	fd = TRY_FD(open("f", O_RDWR));
+	TRY(set(fd, F_WRLCK, 0, 0));
+	in_child(show_free);
+	TRY(set(fd, F_UNLCK, 3, 2));
+	in_child(show_free);
+	TRY(set(fd, F_RDLCK, 4, 3));
+	in_child(show_free);
+	TRY(set(fd, F_RDLCK, 0, 2));
+	in_child(show_free);
+	TRY(set(fd, F_UNLCK, 0, 0));
+	in_child(show_free);
+	TRY(set(fd, F_WRLCK, 8, -3));
+	in_child(show_free);
+	TRY(set(fd, F_RDLCK, 0, 10));
+	TRY(set(fd, F_WRLCK, 2, 1));
+	in_child(show_free);
+	show_lock(fd);
+}
+
+static void test_whence(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_start = -2, .l_len = 1 };
+	int fd;
+
+	make_file("f", "0123456789", 0644);
+	fd = TRY_FD(open("f", O_RDWR));
+	TRY(lseek(fd, 5, SEEK_SET));
+	lock.l_whence = SEEK_CUR;
+	TRY(fcntl(fd, F_SETLK, &lock));
+	lock.l_whence = SEEK_END;
+	TRY(fcntl(fd, F_SETLK, &lock));
+	in_child(show_free);
+	lock.l_whence = SEEK_SET;
+	TRY(fcntl(fd, F_SETLK, &lock));
+	lock.l_whence = 99;
+	TRY(fcntl(fd, F_SETLK, &lock));
+	TRY(set(fd, 99, 0, 1));
+}
+
+static void test_access(void)
+{
+	int r;
+	int w;
+
+	make_file("f", "0123456789", 0644);
+	NEED(mkdir("d", 0755));
+	r = TRY_FD(open("f", O_RDONLY));
+	w = TRY_FD(open("f", O_WRONLY));
+	TRY(set(r, F_WRLCK, 0, 1));
+	TRY(set(r, F_RDLCK, 0, 1));
+	TRY(set(w, F_RDLCK, 1, 1));
+	TRY(set(w, F_WRLCK, 1, 1));
+	in_child(show_free);
+	r = TRY_FD(open("d", O_RDONLY));
+	TRY(set(r, F_RDLCK, 0, 1));
+	TRY(set(open("f", O_PATH), F_RDLCK, 0, 1));
+}
+
+static void test_close(void)
+{
+	int fd;
+	int other;
+
+	make_file("f", "0123456789", 0644);
+	fd = TRY_FD(open("f", O_RDWR));
+	other = TRY_FD(open("f", O_RDONLY));
+	TRY(set(fd, F_WRLCK, 0, 5));
+	in_child(show_free);
+	TRY(close(other));
+	in_child(show_free);
+	TRY(set(fd, F_WRLCK, 0, 5));
+	other = TRY_FD(dup(fd));
+	TRY(close(other));
+	in_child(show_free);
+}
+
+static void child_of_locker(struct partner *self)
+{
+	int fd = open("f", O_RDWR);
+
+	TRY(set(fd, F_WRLCK, 2, 3));
+	stop(self);
+	TRY(set(fd, F_UNLCK, 3, 1));
+	stop(self);
+	TRY(rename("f", "g"));
+	stop(self);
+	_exit(0);
+}
+
+static void test_two_processes(void)
+{
+	struct partner p;
+	int fd;
+
+	make_file("f", "0123456789", 0644);
+	partner_start(&p, child_of_locker);
+	fd = TRY_FD(open("f", O_RDWR));
+	go(&p);
+	TRY(set(fd, F_WRLCK, 4, 1));
+	TRY(set(fd, F_RDLCK, 4, 1));
+	TRY(set(fd, F_WRLCK, 0, 2));
+	TRY(set(fd, F_WRLCK, 0, 0));
+	go(&p);
+	TRY(set(fd, F_WRLCK, 3, 1));
+	TRY(set(fd, F_WRLCK, 4, 1));
+	go(&p);
+	TRY(set(fd, F_WRLCK, 4, 1));
+	partner_end(&p);
+	TRY(set(fd, F_WRLCK, 0, 0));
+}
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* Again and again: the first one may come before the call. */
+static void alarms(long every_us)
+{
+	struct itimerval timer = { .it_value.tv_usec = every_us,
+				   .it_interval.tv_usec = every_us };
+
+	(void)sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_alarm },
+			NULL);
+	(void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void waiting_child(struct partner *self)
+{
+	int fd = open("f", O_RDWR);
+
+	alarms(50000);
+	TRY(wait_for(fd, F_WRLCK, 0, 1));
+	TRY(flock(fd, LOCK_EX));
+	alarms(0);
+	stop(self);
+	TRY(wait_for(fd, F_WRLCK, 0, 1));
+	TRY(flock(fd, LOCK_EX));
+}
+
+static void test_interrupted(void)
+{
+	struct partner p;
+	int fd;
+
+	make_file("f", "0123456789", 0644);
+	partner_start(&p, waiting_child);
+	fd = TRY_FD(open("f", O_RDWR));
+	TRY(set(fd, F_WRLCK, 0, 1));
+	TRY(flock(fd, LOCK_EX));
+	go(&p);
+	TRY(set(fd, F_UNLCK, 0, 1));
+	TRY(flock(fd, LOCK_UN));
+	go(&p);
+	partner_end(&p);
+	TRY(set(fd, F_WRLCK, 0, 1));
+}
+
+/* ---- open file descriptions ---- */
+
+static void test_ofd(void)
+{
+	int fd;
+	int other;
+	int again;
+
+	make_file("f", "0123456789", 0644);
+	fd = TRY_FD(open("f", O_RDWR));
+	other = TRY_FD(open("f", O_RDWR));
+	TRY(set_ofd(fd, F_WRLCK, 0, 5));
+	TRY(set_ofd(other, F_WRLCK, 4, 1));
+	TRY(set_ofd(other, F_WRLCK, 5, 1));
+	TRY(set(other, F_WRLCK, 0, 1));
+	in_child(show_free);
+	again = TRY_FD(dup(fd));
+	TRY(close(fd));
+	TRY(set_ofd(other, F_WRLCK, 4, 1));
+	TRY(set_ofd(again, F_UNLCK, 0, 3));
+	in_child(show_free);
+	TRY(set_ofd(other, F_WRLCK, 0, 3));
+}
+
+/* A close() of the mount does not wait for what it brings about. */
+static void test_ofd_close(void)
+{
+	struct flock lock = range(F_WRLCK, 0, 5);
+	int fd;
+	int other;
+
+	make_file("f", "0123456789", 0644);
+	fd = TRY_FD(open("f", O_RDWR));
+	other = TRY_FD(open("f", O_RDWR));
+	TRY(set_ofd(fd, F_WRLCK, 0, 5));
+	TRY(set_ofd(other, F_WRLCK, 0, 5));
+	TRY(close(fd));
+	(void)sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_alarm },
+			NULL);
+	alarm(10);
+	TRY(fcntl(other, F_OFD_SETLKW, &lock));
+}
+
+/* ---- flock() ---- */
+
+static void test_flock(void)
+{
+	int fd;
+	int other;
+	int again;
+
+	make_file("f", "0123456789", 0644);
+	NEED(mkdir("d", 0755));
+	fd = TRY_FD(open("f", O_RDONLY));
+	other = TRY_FD(open("f", O_WRONLY));
+	TRY(flock(fd, LOCK_SH));
+	TRY(flock(other, LOCK_SH | LOCK_NB));
+	TRY(flock(other, LOCK_EX | LOCK_NB));
+	in_child(show_flock);
+	TRY(flock(fd, LOCK_UN));
+	TRY(flock(other, LOCK_EX | LOCK_NB));
+	in_child(show_flock);
+	TRY(flock(fd, LOCK_SH | LOCK_NB));
+	again = TRY_FD(dup(other));
+	TRY(close(other));
+	TRY(flock(fd, LOCK_EX | LOCK_NB));
+	TRY(flock(again, LOCK_UN));
+	TRY(flock(fd, LOCK_EX | LOCK_NB));
+	TRY(flock(again, LOCK_SH | LOCK_NB));
+	TRY(flock(fd, LOCK_SH | LOCK_NB));
+	TRY(flock(again, LOCK_SH | LOCK_NB));
+	TRY(flock(fd, 99));
+	TRY(flock(fd, 0));
+	TRY(flock(open("f", O_PATH), LOCK_SH));
+	fd = TRY_FD(open("d", O_RDONLY));
+	TRY(flock(fd, LOCK_EX | LOCK_NB));
+	TRY(flock(open("d", O_RDONLY), LOCK_EX | LOCK_NB));
+}
+
+static void test_kinds_apart(void)
+{
+	int fd;
+	int other;
+
+	make_file("f", "0123456789", 0644);
+	fd = TRY_FD(open("f", O_RDWR));
+	other = TRY_FD(open("f", O_RDWR));
+	TRY(flock(fd, LOCK_EX));
+	TRY(set(other, F_WRLCK, 0, 0));
+	in_child(show_flock);
+	in_child(show_free);
+	TRY(flock(fd, LOCK_UN));
+	in_child(show_flock);
+}
+
+/* ---- seen from the other side of the mount ---- */
+
+static void test_behind(void)
+{
+	int fd;
+
+	make_file("f", "0123456789", 0644);
+	probed = behind("f");
+	fd = TRY_FD(open("f", O_RDWR));
+	TRY(set(fd, F_WRLCK, 0, 3));
+	TRY(set(fd, F_RDLCK, 5, 2));
+	TRY(flock(fd, LOCK_EX));
+	in_child(show_free);
+	in_child(show_flock);
+	TRY(set(fd, F_UNLCK, 0, 0));
+	TRY(flock(fd, LOCK_SH));
+	in_child(show_free);
+	in_child(show_flock);
+	TRY(flock(fd, LOCK_UN));
+	in_child(show_flock);
+}
+
+static void behind_holder(struct partner *self)
+{
+	int fd = open(behind("f"), O_RDWR);
+
+	TRY(set(fd, F_WRLCK, 2, 3));
+	TRY(flock(fd, LOCK_EX));
+	stop(self);
+	_exit(0);
+}
+
+static void test_from_behind(void)
+{
+	struct partner p;
+	int fd;
+
+	make_file("f", "0123456789", 0644);
+	partner_start(&p, behind_holder);
+	fd = TRY_FD(open("f", O_RDWR));
+	go(&p);
+	TRY(set(fd, F_WRLCK, 2, 1));
+	TRY(set(fd, F_RDLCK, 4, 1));
+	TRY(set(fd, F_WRLCK, 5, 1));
+	TRY(flock(fd, LOCK_SH | LOCK_NB));
+	partner_end(&p);
+	TRY(set(fd, F_WRLCK, 2, 1));
+	TRY(flock(fd, LOCK_EX | LOCK_NB));
+}
+
+static void test_lease(void)
+{
+	int fd;
+
+	make_file("f", "0123456789", 0644);
+	fd = TRY_FD(open("f", O_RDONLY));
+	TRY(fcntl(fd, F_SETLEASE, F_RDLCK));
+	TRY(fcntl(fd, F_GETLEASE));
+}
+
+static const struct test tests[] = {
+	{ .name = "ranges", .run = test_ranges },
+	{ .name = "whence", .run = test_whence },
+	{ .name = "access", .run = test_access },
+	{ .name = "close", .run = test_close },
+	{ .name = "two-processes", .run = test_two_processes },
+	{ .name = "interrupted", .run = test_interrupted },
+	{ .name = "ofd", .run = test_ofd },
+	{ .name = "ofd-close", .run = test_ofd_close },
+	{ .name = "flock", .run = test_flock },
+	{ .name = "kinds-apart", .run = test_kinds_apart },
+	{ .name = "behind", .run = test_behind },
+	{ .name = "from-behind", .run = test_from_behind },
+	{ .name = "lease", .run = test_lease },
+	{ .name = NULL },
+};
+
+const struct suite group_locks = { "locks", tests };
