@@ -127,7 +127,8 @@ static int owner_get(struct fs *fs, struct inode *inode,
 	if (o) {
 		o->users++;
 		o->handle = handle_of(fi);
-		o->pid = pid;
+		if (pid) /* unlocking comes without */
+			o->pid = pid;
 		*owner_out = o;
 	} else if (!err) {
 		err = -ENOMEM;
