@@ -20,10 +20,10 @@ as_user() { # COMMAND...
 	setpriv --reuid=65534 --regid=65534 --groups=65534,4200 -- "$@"
 }
 
-make_lower() { # DIRECTORY SIZE
+make_lower() { # DIRECTORY SIZE INODES
 	mkdir "$1"
 	truncate -s "$2" "$1.image"
-	mkfs.ext4 -q -i 16384 -m 0 -E lazy_itable_init=1 "$1.image" &&
+	mkfs.ext4 -q -N "$3" -m 0 -E lazy_itable_init=1 "$1.image" &&
 		mount -o loop,acl,user_xattr "$1.image" "$1" && return
 	bail "a filesystem for the test" "mount -o loop: it cannot be mounted"
 }
@@ -73,7 +73,8 @@ run_shared() {
 	make_place "$lower/native/other" 65534
 	make_place "$lower/source/root" 0
 	make_place "$lower/source/other" 65534
-	mount_kinfs "$lower/source" "$T/mnt" -o allow_other
+	mount_kinfs "$lower/source" "$T/mnt" \
+		-o allow_other,dev,suid
 	run root "$lower/native/root" "$T/mnt/root" "$lower/source/root" env
 	run other "$lower/native/other" "$T/mnt/other" \
 		"$lower/source/other" as_user
@@ -111,7 +112,7 @@ make_read_only() { # DIRECTORY
 }
 
 run_read_only() {
-	make_lower "$T/read-only" 100M
+	make_lower "$T/read-only" 100M 1000
 	make_read_only "$T/read-only"
 	make_read_only "$lower/source-read-only"
 	mount -o remount,ro "$T/read-only" ||
@@ -134,7 +135,7 @@ share_programs
 cp "$CONFORM" "$T/bin/conform"
 CONFORM=$T/bin/conform
 lower=$T/lower
-make_lower "$lower" 4G
+make_lower "$lower" 4G 400000
 run_shared
 run_user
 run_read_only

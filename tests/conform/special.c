@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/conform/conform.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void show_device(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0)
+		say("device of %s = %u:%u", path, major(st.st_rdev),
+		    minor(st.st_rdev));
+	show_stat(path);
+}
+
+static void test_make(void)
+{
+	TRY(mknod("null", S_IFCHR | 0666, makedev(1, 3)));
+	TRY(mknod("block", S_IFBLK | 0660, makedev(7, 300)));
+	TRY(mknod("large", S_IFCHR | 0600, makedev(4095, 1048575)));
+	TRY(mknod("fifo", S_IFIFO | 0640, 0));
+	TRY(mknod("socket", S_IFSOCK | 0640, 0));
+	TRY(mknod("file", S_IFREG | 0640, 0));
+	TRY(mknod("plain", 0640, 0));
+	TRY(mknod("dir", S_IFDIR | 0640, 0));
+	TRY(mknod("link", S_IFLNK | 0640, 0));
+	TRY(mknod("odd", 0110000 | 0640, 0));
+	TRY(mknod("fifo", S_IFIFO | 0640, 0));
+	TRY(mknod("whiteout", S_IFCHR, 0));
+	show_device("null");
+	show_device("block");
+	show_device("large");
+	show_device("fifo");
+	show_device("socket");
+	show_device("file");
+	show_device("plain");
+	show_names(".");
+}
+
+static void test_devices(void)
+{
+	char data[4];
+	int fd;
+
+	TRY(mknod("null", S_IFCHR | 0666, makedev(1, 3)));
+	TRY(mknod("nosuch", S_IFCHR | 0666, makedev(240, 77)));
+	fd = TRY_FD(open("null", O_RDWR));
+	TRY(write(fd, "x", 1));
+	TRY(read(fd, data, sizeof(data)));
+	TRY_FD(open("nosuch", O_RDWR));
+	TRY(chmod("null", 0600));
+	TRY(rename("null", "n"));
+	TRY(truncate("n", 0));
+	show_device("n");
+}
+
+static void test_fifo(void)
+{
+	char data[16] = "";
+	int r;
+	int w;
+
+	TRY(mkfifo("p", 0644));
+	TRY_FD(open("p", O_WRONLY | O_NONBLOCK));
+	r = TRY_FD(open("p", O_RDONLY | O_NONBLOCK));
+	TRY(read(r, data, sizeof(data)));
+	w = TRY_FD(open("p", O_WRONLY));
+	TRY(read(r, data, sizeof(data)));
+	TRY(write(w, "through", 7));
+	TRY(read(r, data, sizeof(data)));
+	say("data = %s", data);
+	TRY(unlink("p"));
+	TRY(write(w, "still", 5));
+	TRY(read(r, data, sizeof(data)));
+	TRY(lseek(r, 0, SEEK_SET));
+	TRY(close(r));
+	TRY(write(w, "x", 1));
+	TRY(mkfifo("q", 0644));
+	TRY(rename("q", "p"));
+	r = TRY_FD(open("p", O_RDWR | O_NONBLOCK));
+	TRY(write(r, "both", 4));
+	TRY(read(r, data, sizeof(data)));
+}
+
+static void fifo_writer(struct partner *self)
+{
+	int fd = open("p", O_WRONLY);
+
+	TRY(write(fd, "from another process", 20));
+	stop(self);
+}
+
+static void test_fifo_processes(void)
+{
+	struct partner p;
+	char data[32] = "";
+	int fd;
+
+	TRY(mkfifo("p", 0644));
+	partner_start(&p, fifo_writer);
+	fd = TRY_FD(open("p", O_RDWR));
+	go(&p);
+	TRY(read(fd, data, sizeof(data)));
+	say("data = %s", data);
+	partner_end(&p);
+}
+
+static struct sockaddr_un address(const char *path)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	return a;
+}
+
+static long bind_to(int fd, const char *path)
+{
+	struct sockaddr_un a = address(path);
+
+	return bind(fd, (struct sockaddr *)&a, sizeof(a));
+}
+
+static long connect_to(int fd, const char *path)
+{
+	struct sockaddr_un a = address(path);
+
+	return connect(fd, (struct sockaddr *)&a, sizeof(a));
+}
+
+static int new_socket(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+static void test_socket(void)
+{
+	char data[16] = "";
+	int server = new_socket();
+	int client = new_socket();
+	int fd;
+
+	make_file("f", "", 0644);
+	TRY(bind_to(server, "s"));
+	show_stat("s");
+	TRY(connect_to(client, "s"));
+	TRY(listen(server, 1));
+	TRY(connect_to(client, "f"));
+	TRY(connect_to(client, "nosuch"));
+	TRY(connect_to(client, "s"));
+	fd = TRY_FD(accept(server, NULL, NULL));
+	TRY(write(client, "hello", 5));
+	TRY(read(fd, data, sizeof(data)));
+	TRY_FD(open("s", O_RDWR));
+	TRY(bind_to(new_socket(), "s"));
+	TRY(rename("s", "t"));
+	TRY(connect_to(new_socket(), "t"));
+	TRY(chmod("t", 0));
+	TRY(unlink("t"));
+	TRY(bind_to(new_socket(), "t"));
+}
+
+static void test_poll(void)
+{
+	struct pollfd p = { .events = POLLIN | POLLOUT };
+
+	make_file("f", "content", 0644);
+	p.fd = TRY_FD(open("f", O_RDWR));
+	TRY(poll(&p, 1, 0));
+	TRY(p.revents);
+	p.fd = TRY_FD(open(".", O_RDONLY));
+	TRY(poll(&p, 1, 0));
+	TRY(p.revents);
+}
+
+static void test_of_users(void)
+{
+	NEED(chmod(".", 0777));
+	be(&alice);
+	TRY(mknod("null", S_IFCHR | 0666, makedev(1, 3)));
+	TRY(mknod("whiteout", S_IFCHR | 0666, 0));
+	TRY(mknod("fifo", S_IFIFO | 0600, 0));
+	TRY(mknod("socket", S_IFSOCK | 0600, 0));
+	show_stat("fifo");
+	show_stat("socket");
+	be(&bob);
+	TRY_FD(open("fifo", O_RDONLY | O_NONBLOCK));
+	TRY(connect_to(new_socket(), "socket"));
+	be(&alice);
+	TRY(connect_to(new_socket(), "socket"));
+}
+
+static const struct test tests[] = {
+	{ .name = "make", .run = test_make },
+	{ .name = "devices", .run = test_devices },
+	{ .name = "fifo", .run = test_fifo },
+	{ .name = "fifo-processes", .run = test_fifo_processes },
+	{ .name = "socket", .run = test_socket },
+	{ .name = "poll", .run = test_poll },
+	{ "of-users", test_of_users, NEEDS_ROOT },
+	{ .name = NULL },
+};
+
+const struct suite group_special = { "special", tests };
