@@ -100,20 +100,50 @@ static void handle_close(struct fs *fs, struct handle *h)
 
 /* ---- open ---- */
 
+/* The kernel opens a file to execute it; open() drops this flag. */
+#define OPEN_TO_EXECUTE 040
+
+/* What may be executed need not be readable: the caller's rights are looked
+ * at, and those of the daemon open it. */
+static int open_program(fuse_req_t req, struct fs *fs, int path_fd, int flags)
+{
+	struct fd_path path;
+	struct cred saved;
+	int err = cred_assume(fs, req, &saved);
+
+	if (err)
+		return err;
+	fd_path_make(path_fd, &path);
+	if (faccessat(AT_FDCWD, path.text, X_OK, AT_EACCESS) != 0)
+		err = -errno;
+	cred_restore(fs, &saved);
+	return err ? err : fd_reopen(fs, path_fd, flags);
+}
+
+static int open_file(fuse_req_t req, struct fs *fs, int path_fd, int flags)
+{
+	struct cred saved;
+	int fd = cred_assume(fs, req, &saved);
+
+	if (fd)
+		return fd;
+	fd = fd_reopen(fs, path_fd, flags);
+	cred_restore(fs, &saved);
+	return fd;
+}
+
 static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 			  int flags)
 {
+	int below = flags_below(flags);
 	struct path_fd p;
-	struct cred saved;
 	int fd = inode_path_fd(fs, inode, &p);
 
 	if (fd)
 		return fd;
-	fd = cred_assume(fs, req, &saved);
-	if (!fd) {
-		fd = fd_reopen(fs, p.fd, flags_below(flags));
-		cred_restore(fs, &saved);
-	}
+	fd = open_file(req, fs, p.fd, below);
+	if (fd == -EACCES && flags & OPEN_TO_EXECUTE && !flags_write(flags))
+		fd = open_program(req, fs, p.fd, below);
 	path_fd_close(&p);
 	return fd;
 }
