@@ -12,8 +12,13 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct kernel_h3 h3;
+static uint32_t zero_value;
 
-/* The table is a chain of MD4s that starts from zeros, 3.1.3. */
+/*
+ * The table is a chain of MD4s that starts from zeros, 3.1.3.  In ours all
+ * values have that of a zero byte taken off: it cancels with that of the byte
+ * that leaves the window, and what is before a file, all zero, does not count.
+ */
 static void make_h3(void)
 {
 	uint8_t from[16], link[16] = { 0 };
@@ -27,6 +32,9 @@ static void make_h3(void)
 		}
 		h3.values[i] = load_le32(link + i % 4 * 4);
 	}
+	zero_value = h3.values[0];
+	for (i = 0; i < 256; i++)
+		h3.values[i] ^= zero_value;
 	kernel_h3_init(&h3);
 }
 
@@ -42,19 +50,6 @@ static uint32_t rotation_for(unsigned window)
 	return rotation % 32;
 }
 
-/* Nothing counts before the file, where all bytes are zero. */
-static uint32_t bias_of(const struct kernel_rolling *rolling)
-{
-	const uint8_t zeros[RDC_MAX_WINDOW] = { 0 };
-	const uint32_t place = rolling->window - 1;
-	struct kernel_rolling unbiased = *rolling;
-	uint32_t bias;
-
-	unbiased.bias = 0;
-	kernel_best()->rdc->hashes(&unbiased, zeros, &place, 1, &bias);
-	return bias;
-}
-
 uint32_t rdc_roll(const struct rdc *r, uint32_t h, uint8_t in, uint8_t out)
 {
 	return kernel_roll(&r->hasher.rolling, h, in, out);
@@ -62,7 +57,7 @@ uint32_t rdc_roll(const struct rdc *r, uint32_t h, uint8_t in, uint8_t out)
 
 uint32_t rdc_h3(uint8_t index)
 {
-	return h3.values[index];
+	return h3.values[index] ^ zero_value;
 }
 
 /* ---- chunks ---- */
@@ -181,7 +176,6 @@ int rdc_init(struct rdc *r, unsigned window, unsigned horizon)
 	r->hasher.rolling.h3 = &h3;
 	r->hasher.rolling.window = window;
 	r->hasher.rolling.rotation = rotation_for(window);
-	r->hasher.rolling.bias = bias_of(&r->hasher.rolling);
 	r->horizon = horizon;
 	r->on_chunk = NULL;
 	r->arg = NULL;

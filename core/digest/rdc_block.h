@@ -10,8 +10,7 @@
 
 /*
  * The hashes of a block of bytes, for FilterMax, which asks where the largest
- * is and how others compare to it.  Only their top bytes are computed for all
- * places; the rest for those few that have the largest one.
+ * is and how others compare to it.  Only the few that are high are kept.
  */
 #define RDC_MAX_BLOCK 1024
 
@@ -27,11 +26,9 @@ struct rdc_peak {
 };
 
 struct rdc_block {
-	uint8_t tops[RDC_MAX_BLOCK];
-	/* The hashes with the largest top.  When there are KERNEL_PLACES,
-	 * others may be missing. */
-	uint32_t places[KERNEL_PLACES], hashes[KERNEL_PLACES];
-	size_t count;
+	struct kernel_high high; /* at least one */
+	bool all_high;           /* are there, of those from limit on */
+	uint32_t limit;
 	struct rdc_peak peak;
 };
 

@@ -85,7 +85,17 @@ static TARGET inline __m512i shift(__m512i upper, __m512i lower, int bits)
 			0));
 }
 
-/* What rdc_impl.h calls sums. */
+/*
+ * Of 16 bytes, every fourth counts for whole bytes of the hash to the left:
+ * byte 3 - k of what byte 4 * k back adds comes to the top.  So two bytes for
+ * each place, the upper half of
+ *
+ *   sum = xor over k of rotate(value[4 * k back], 8 * k)
+ *
+ * are enough for the top of 16 bytes:
+ *
+ *   xor over m of (sum[m back] << 2 * m) >> 8
+ */
 struct sums {
 	__m512i upper, lower;
 };
@@ -114,8 +124,7 @@ static TARGET inline struct sums add_up(struct front *f,
 	return sums;
 }
 
-static TARGET inline __m512i finish(struct front *f, struct sums sums,
-				    __m512i bias)
+static TARGET inline __m512i finish(struct front *f, struct sums sums)
 {
 	__m512i shifted[3], tops, all;
 	int k;
@@ -125,7 +134,7 @@ static TARGET inline __m512i finish(struct front *f, struct sums sums,
 		shifted[k] = shift(sums.upper, sums.lower, 2 * k + 2);
 	tops = xor3(sums.upper, back(shifted[0], f->shifted[0], 1),
 		    back(shifted[1], f->shifted[1], 2));
-	tops = xor3(tops, back(shifted[2], f->shifted[2], 3), bias);
+	tops = _mm512_xor_si512(tops, back(shifted[2], f->shifted[2], 3));
 	all = xor3(tops, back_by_fours(tops, f->tops, 16),
 		   back_by_fours(tops, f->tops, 32));
 #pragma GCC unroll 3
@@ -149,10 +158,15 @@ static TARGET inline __m512i load(const uint8_t *data, size_t i, size_t count)
 	return _mm512_maskz_loadu_epi8(first_bytes(count - i), data + i);
 }
 
-static TARGET void tops_48(const struct kernel_rolling *rolling,
-			   const uint8_t *data, size_t count, uint8_t *tops_out)
+static TARGET inline uint64_t not_below(__m512i tops, uint8_t top)
 {
-	const __m512i bias = _mm512_set1_epi8((char)(rolling->bias >> 24));
+	return _mm512_cmpge_epu8_mask(tops, _mm512_set1_epi8((char)top));
+}
+
+static TARGET void mark(const struct kernel_rolling *rolling,
+			const uint8_t *data, size_t count, uint8_t top,
+			uint64_t marks_out[RDC_SECTION / 64])
+{
 	struct tables tables;
 	struct sums sums, next;
 	struct front f;
@@ -160,168 +174,109 @@ static TARGET void tops_48(const struct kernel_rolling *rolling,
 	size_t i, k;
 
 	load_tables(&tables, rolling->h3);
-	f.plane_0 = f.plane_01 = f.plane_012 = f.plane_3 =
+	f.plane_0 = f.plane_01 = f.plane_012 = f.plane_3 = f.tops =
 		_mm512_setzero_si512();
 #pragma GCC unroll 3
 	for (k = 0; k < 3; k++)
 		f.shifted[k] = _mm512_setzero_si512();
-	f.tops = bias;
 	x = _mm512_maskz_loadu_epi8(~first_bytes(STEP - KERNEL_WINDOW),
 				    data - STEP);
 	sums = add_up(&f, &tables, x);
 	next = add_up(&f, &tables, load(data, 0, count));
-	(void)finish(&f, sums, bias);
+	(void)finish(&f, sums);
 	for (i = 0; i + STEP <= count; i += STEP) {
 		sums = next;
 		next = add_up(&f, &tables, load(data, i + STEP, count));
-		_mm512_storeu_si512(tops_out + i, finish(&f, sums, bias));
+		*marks_out++ = not_below(finish(&f, sums), top);
 	}
-	if (i == count)
-		return;
-	_mm512_mask_storeu_epi8(tops_out + i, first_bytes(count - i),
-				finish(&f, next, bias));
+	if (i < count)
+		*marks_out = not_below(finish(&f, next), top) &
+			     first_bytes(count - i);
 }
 
-static TARGET void tops(const struct kernel_rolling *rolling,
-			const uint8_t *data, size_t count, uint8_t *tops_out)
+/* Of the windows of 4 places, 16 bytes of each: part 0 is the first. */
+static TARGET inline __m512i load_part(const uint8_t *const ends[4], int part)
 {
-	if (rolling->window == KERNEL_WINDOW)
-		tops_48(rolling, data, count, tops_out);
-	else
-		rdc_roll_tops(rolling, data, count, tops_out);
+	const int back = KERNEL_WINDOW - 1 - 16 * part;
+	__m512i x = _mm512_castsi128_si512(
+		_mm_loadu_si128((const __m128i *)(ends[0] - back)));
+
+	x = _mm512_inserti32x4(
+		x, _mm_loadu_si128((const __m128i *)(ends[1] - back)), 1);
+	x = _mm512_inserti32x4(
+		x, _mm_loadu_si128((const __m128i *)(ends[2] - back)), 2);
+	return _mm512_inserti32x4(
+		x, _mm_loadu_si128((const __m128i *)(ends[3] - back)), 3);
 }
 
-static TARGET inline uint8_t largest_byte(__m512i x)
+/* Of the values that are left of 16 bytes each, by planes. */
+static TARGET inline __m512i add_values(const __m512i planes[4])
 {
-	__m256i y = _mm256_max_epu8(_mm512_castsi512_si256(x),
-				    _mm512_extracti64x4_epi64(x, 1));
-	__m128i z = _mm_max_epu8(_mm256_castsi256_si128(y),
-				 _mm256_extracti128_si256(y, 1));
+	const __m512i bits =
+		_mm512_broadcast_i32x4(_mm_setr_epi32(30, 28, 26, 24));
+	__m512i low_0 = _mm512_unpacklo_epi8(planes[0], planes[1]);
+	__m512i low_2 = _mm512_unpacklo_epi8(planes[2], planes[3]);
+	__m512i high_0 = _mm512_unpackhi_epi8(planes[0], planes[1]);
+	__m512i high_2 = _mm512_unpackhi_epi8(planes[2], planes[3]);
+	__m512i x, y;
 
-	/* There is an instruction for the least of 16 bits. */
-	z = _mm_xor_si128(z, _mm_set1_epi8(-1));
-	z = _mm_min_epu8(z, _mm_srli_epi16(z, 8));
-	return (uint8_t)~_mm_cvtsi128_si32(_mm_minpos_epu16(z));
+	x = _mm512_xor_si512(
+		_mm512_unpacklo_epi16(low_0, low_2),
+		_mm512_ror_epi32(_mm512_unpackhi_epi16(low_0, low_2), 8));
+	y = _mm512_xor_si512(
+		_mm512_unpacklo_epi16(high_0, high_2),
+		_mm512_ror_epi32(_mm512_unpackhi_epi16(high_0, high_2), 8));
+	x = _mm512_xor_si512(x, _mm512_ror_epi32(y, 16));
+	x = _mm512_rolv_epi32(x, bits);
+	x = _mm512_xor_si512(x, _mm512_shuffle_epi32(x, 0x4e));
+	return _mm512_xor_si512(x, _mm512_shuffle_epi32(x, 0xb1));
 }
 
-static TARGET inline uint8_t largest_of(const uint8_t *bytes, size_t count)
+/* Of 4 places. */
+static TARGET inline __m128i hash_4(const struct tables *tables,
+				    const uint8_t *const ends[4])
 {
-	__m512i most = _mm512_setzero_si512();
-	size_t i;
+	__m512i x[3], planes[4];
+	int i, k;
 
-	for (i = 0; i + STEP <= count; i += STEP)
-		most = _mm512_max_epu8(most, _mm512_loadu_si512(bytes + i));
-	return largest_byte(_mm512_max_epu8(most, load(bytes, i, count)));
-}
-
-#define GROUP 16
-
-/* Which bytes of up to GROUP vectors are equal; bit k of the result is set when
- * there are any in vector k. */
-static TARGET inline uint32_t equal_bytes(const uint8_t *bytes, size_t count,
-					  __m512i byte, uint64_t equal[GROUP])
-{
-	uint32_t vectors = 0, k;
-	size_t i;
-
-	for (i = k = 0; i < count && k < GROUP; i += STEP, k++) {
-		equal[k] = _mm512_mask_cmpeq_epi8_mask(
-			first_bytes(count - i), load(bytes, i, count), byte);
-		vectors |= (uint32_t)(equal[k] != 0) << k;
-	}
-	return vectors;
-}
-
-/* Loops over what is there have fewer surprises for the processor than a look
- * at every vector. */
-static TARGET size_t largest(const uint8_t *bytes, size_t count,
-			     uint32_t places_out[KERNEL_PLACES])
-{
-	const __m512i most = _mm512_set1_epi8((char)largest_of(bytes, count));
-	uint64_t equal[GROUP];
-	uint32_t vectors, start;
-	size_t i, found = 0;
-	int k;
-
-	for (i = 0; i < count; i += (size_t)GROUP * STEP) {
-		vectors = equal_bytes(bytes + i, count - i, most, equal);
-		for (; vectors; vectors &= vectors - 1) {
-			k = __builtin_ctz(vectors);
-			start = (uint32_t)i + (uint32_t)k * STEP;
-			do {
-				places_out[found++] =
-					start +
-					(uint32_t)__builtin_ctzll(equal[k]);
-				if (found == KERNEL_PLACES)
-					return found;
-				equal[k] &= equal[k] - 1;
-			} while (equal[k]);
-		}
-	}
-	return found;
-}
-
-/* The xor of the quarters of x in the lower, that of y in the upper half. */
-#define fold(x, y, low, high)                             \
-	_mm512_xor_si512(_mm512_shuffle_i64x2(x, y, low), \
-			 _mm512_shuffle_i64x2(x, y, high))
-
-static TARGET inline uint32_t xor_of_lanes(__m512i x)
-{
-	__m256i y = _mm256_xor_si256(_mm512_castsi512_si256(x),
-				     _mm512_extracti64x4_epi64(x, 1));
-	__m128i z = _mm_xor_si128(_mm256_castsi256_si128(y),
-				  _mm256_extracti128_si256(y, 1));
-
-	z = _mm_xor_si128(z, _mm_shuffle_epi32(z, 0x4e));
-	z = _mm_xor_si128(z, _mm_shuffle_epi32(z, 0xb1));
-	return (uint32_t)_mm_cvtsi128_si32(z);
-}
-
-/* Of the 48 bytes that end with data[0]. */
-static TARGET inline uint32_t hash_48(const struct tables *tables,
-				      const uint8_t *data)
-{
-	/* From planes in quarters to values; how often each is rotated. */
-	const __m512i order = _mm512_set_epi32(
-		0x3f2f1f0f, 0x3e2e1e0e, 0x3d2d1d0d, 0x3c2c1c0c, 0x3b2b1b0b,
-		0x3a2a1a0a, 0x39291909, 0x38281808, 0x37271707, 0x36261606,
-		0x35251505, 0x34241404, 0x33231303, 0x32221202, 0x31211101,
-		0x30201000);
-	const __m512i bits = _mm512_setr_epi32(30, 28, 26, 24, 22, 20, 18, 16,
-					       14, 12, 10, 8, 6, 4, 2, 0);
-	const __mmask64 some = first_bytes(KERNEL_WINDOW);
-	__m512i p[4], x;
-	int k;
-
-	x = _mm512_maskz_loadu_epi8(some, data - (KERNEL_WINDOW - 1));
+#pragma GCC unroll 3
+	for (i = 0; i < 3; i++)
+		x[i] = load_part(ends, i);
 #pragma GCC unroll 4
 	for (k = 0; k < 4; k++)
-		p[k] = _mm512_maskz_mov_epi8(some,
-					     look_up(tables->quarters[k], x));
-	x = fold(fold(p[0], p[1], 0x44, 0xee), fold(p[2], p[3], 0x44, 0xee),
-		 0x88, 0xdd);
-	x = _mm512_permutexvar_epi8(order, x);
-	return xor_of_lanes(_mm512_rolv_epi32(x, bits));
+		planes[k] = xor3(look_up(tables->quarters[k], x[0]),
+				 look_up(tables->quarters[k], x[1]),
+				 look_up(tables->quarters[k], x[2]));
+	return _mm512_castsi512_si128(
+		_mm512_maskz_compress_epi32(0x1111, add_values(planes)));
 }
 
 static TARGET void hashes(const struct kernel_rolling *rolling,
 			  const uint8_t *data, const uint32_t *places,
 			  size_t count, uint32_t *hashes_out)
 {
+	const uint8_t *ends[4];
 	struct tables tables;
-	size_t i;
+	size_t i, k;
 
-	if (rolling->window != KERNEL_WINDOW) {
-		rdc_roll_hashes(rolling, data, places, count, hashes_out);
-		return;
-	}
 	load_tables(&tables, rolling->h3);
-	for (i = 0; i < count; i++)
-		hashes_out[i] =
-			hash_48(&tables, data + places[i]) ^ rolling->bias;
+	for (i = 0; i < count; i += 4) {
+		for (k = 0; k < 4; k++)
+			ends[k] = data + places[i + k < count ? i + k : i];
+		_mm_mask_storeu_epi32(hashes_out + i,
+				      (__mmask8)first_bytes(count - i),
+				      hash_4(&tables, ends));
+	}
 }
 
-const struct kernel_rdc rdc_avx512 = { tops, largest, hashes };
+static void find(const struct kernel_rolling *rolling, const uint8_t *data,
+		 size_t count, uint32_t limit, struct kernel_high *out)
+{
+	static const struct rdc_ways ways = { mark, hashes };
+
+	rdc_find(&ways, rolling, data, count, limit, out);
+}
+
+const struct kernel_rdc rdc_avx512 = { find };
 
 #endif

@@ -5,7 +5,7 @@
 #define BLOCK RDC_MAX_BLOCK
 
 static struct kernel_h3 h3;
-static struct rdc_hasher hasher = { NULL, { &h3, KERNEL_WINDOW, 2, 77 } };
+static struct rdc_hasher hasher = { NULL, { &h3, KERNEL_WINDOW, 2 } };
 
 /* A block with the window before it, and its hashes one step after the
  * other. */
@@ -33,7 +33,7 @@ static void make_hashes(void)
 	for (i = 0; i < BLOCK; i++) {
 		hash ^= h3.values[data[i]] ^ h3.values[bytes[i]];
 		hash = hash << 2 | hash >> 30;
-		hashes[i] = hash ^ hasher.rolling.bias;
+		hashes[i] = hash;
 	}
 }
 
@@ -73,7 +73,7 @@ static void try_below(const struct rdc_block *block, size_t count,
 
 	/* Mostly what is near the largest: that is what it is asked. */
 	if (draw(d) % 4)
-		limit = block->hashes[draw(d) % block->count] +
+		limit = block->high.hashes[draw(d) % block->high.count] +
 			(uint32_t)(draw(d) % 3) - 1;
 	want = model_below(first, last, limit);
 	if (rdc_block_below(&hasher, data, block, first, last, limit) != want)
