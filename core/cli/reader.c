@@ -11,7 +11,7 @@
 #include "core/cli/cli.h"
 #include "core/digest/sdhash.h"
 
-#define BUFFER_BYTES ((size_t)256 << 10)
+#define BUFFER_BYTES ((size_t)64 << 10) /* stays in the second cache */
 #define TEAM_BYTES (8 << 20)
 
 int reader_init(struct reader *r, uint32_t digest_set)
