@@ -104,7 +104,7 @@ void rdc_find(const struct rdc_ways *ways, const struct kernel_rolling *rolling,
 	for (at = 0; at < count && out->count < KERNEL_PLACES; at += part) {
 		part = count - at < RDC_SECTION ? count - at : RDC_SECTION;
 		marked = FEW + 1;
-		if (rolling->window == KERNEL_WINDOW) {
+		if (rolling->window == KERNEL_WINDOW && limit > 0) {
 			ways->mark(rolling, data + at, part,
 				   (uint8_t)(limit >> 24), marks);
 			marked =
