@@ -137,14 +137,28 @@ static void settle_block(struct rdc *r)
 	grow_chunk(r, r->block);
 }
 
-static void finish_block(struct rdc *r)
+static void finish_blocks(struct rdc *r, size_t count)
 {
-	rdc_block_hash(&r->hasher, r->data + r->block, r->horizon,
-		       &r->last[r->blocks % 3]);
-	if (r->blocks > 0)
-		settle_block(r);
-	r->block += r->horizon;
-	r->blocks++;
+	rdc_row_hash(&r->hasher, r->data + r->block, r->horizon, count,
+		     &r->row);
+	for (; count > 0; count--) {
+		rdc_row_next(&r->row, &r->last[r->blocks % 3]);
+		if (r->blocks > 0)
+			settle_block(r);
+		r->block += r->horizon;
+		r->blocks++;
+	}
+}
+
+/* All that are full. */
+static void finish_full(struct rdc *r)
+{
+	size_t count;
+
+	while (r->end - r->block >= r->horizon) {
+		count = (r->end - r->block) / r->horizon;
+		finish_blocks(r, count < RDC_ROW ? count : RDC_ROW);
+	}
 }
 
 /* What is before the growing chunk goes, but for the blocks that may be looked
@@ -207,8 +221,7 @@ void rdc_update(struct rdc *r, const void *data, size_t len)
 			part = len;
 		memcpy(r->data + r->end, bytes, part);
 		r->end += part;
-		while (r->end - r->block >= r->horizon)
-			finish_block(r);
+		finish_full(r);
 		bytes += part;
 		len -= part;
 	}

@@ -47,6 +47,7 @@ struct rdc {
 
 	uint64_t blocks;          /* full ones so far */
 	struct rdc_block last[3]; /* block n is in last[n % 3] */
+	struct rdc_row row;
 
 	/* Offsets in data: the growing chunk, the unfinished block, the end.
 	 * They are in this order. */

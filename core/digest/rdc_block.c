@@ -3,25 +3,36 @@
 
 #include <string.h>
 
-/* Places that are compared with the first for a period. */
+/* The longest period that is looked for, and how often data is compared. */
+#define SOME_PLACES 128
 #define TRIES 16
+
+/*
+ * So many high hashes are expected.  The first are found with little work and
+ * leave nearly no block without any, the others leave none, unless hashes are
+ * not random.
+ */
+#define FEW_HIGH 4
+#define SOME_HIGH 16
 
 static inline void add_hash(struct rdc_peak *peak, uint32_t hash,
 			    uint32_t place)
 {
-	if (hash > peak->hash)
-		*peak = (struct rdc_peak){ hash, place, true };
-	else if (hash == peak->hash)
-		peak->unique = false;
+	/* Nobody can foresee this either: no branches. */
+	peak->unique =
+		hash > peak->hash || (peak->unique && hash != peak->hash);
+	peak->place = hash > peak->hash ? place : peak->place;
+	peak->hash = hash > peak->hash ? hash : peak->hash;
 }
 
-static struct rdc_peak peak_of_few(const struct kernel_high *high, size_t count)
+static struct rdc_peak peak_of_few(const uint32_t *places,
+				   const uint32_t *hashes, size_t count)
 {
-	struct rdc_peak peak = { high->hashes[0], high->places[0], true };
+	struct rdc_peak peak = { hashes[0], places[0], true };
 	size_t i;
 
 	for (i = 1; i < count; i++)
-		add_hash(&peak, high->hashes[i], high->places[i]);
+		add_hash(&peak, hashes[i], places[i]);
 	return peak;
 }
 
@@ -40,84 +51,83 @@ static struct rdc_peak peak_of_all(const struct kernel_rolling *rolling,
 }
 
 /*
- * So many high hashes are most likely those of bytes that repeat: the period
- * is the distance of two places with the same.
+ * Hashes that are not random are most likely those of bytes that repeat: the
+ * period is the distance of two places with the same.  high is what comes
+ * first, whatever the hashes are.
  */
-static struct rdc_peak peak_of_many(const struct kernel_rolling *rolling,
-				    const uint8_t *data, size_t count,
-				    const struct kernel_high *high)
+static bool find_period(const struct kernel_rolling *rolling,
+			const uint8_t *data, size_t count,
+			const struct kernel_high *high,
+			struct rdc_peak *peak_out)
 {
 	const uint8_t *start = data + 1 - rolling->window;
-	size_t i, period, len = count + rolling->window - 1;
-	struct rdc_peak peak;
+	size_t period, len = count + rolling->window - 1;
 	int tries = TRIES;
 
-	for (i = 1; i < high->count && tries > 0; i++) {
-		if (high->hashes[i] != high->hashes[0])
+	for (period = 1; period < high->count && tries > 0; period++) {
+		if (high->hashes[period] != high->hashes[0])
 			continue;
 		tries--;
-		period = high->places[i] - high->places[0];
 		if (memcmp(start, start + period, len - period) != 0)
 			continue;
-		peak = peak_of_few(high, i);
-		peak.unique = peak.unique && peak.place + period >= count;
-		return peak;
+		*peak_out = peak_of_few(high->places, high->hashes, period);
+		peak_out->unique =
+			peak_out->unique && peak_out->place + period >= count;
+		return true;
 	}
-	return peak_of_all(rolling, data, count);
+	return false;
 }
 
 /* Random hashes have up to twice as many from this on, on the average. */
 static uint32_t limit_for(size_t count, unsigned expected)
 {
 	if (count <= expected)
-		return 0;
+		return 1;
 	return 0u - (expected << __builtin_clz((uint32_t)count - 1));
 }
 
-/*
- * The limit spares nearly all hashes but leaves one in most blocks, the next
- * one leaves one in all others unless their hashes are not random, but those
- * of bytes that repeat.
- */
-static void find_high(const struct rdc_hasher *hasher, const uint8_t *data,
-		      size_t count, struct rdc_block *out)
+/* As much of it as there is room for. */
+static void keep_high(struct rdc_block *block, const struct kernel_high *high)
 {
-	static const unsigned expected[] = { 4, KERNEL_PLACES / 4 };
-	size_t i;
+	block->count = high->count < RDC_HIGH ? high->count : RDC_HIGH;
+	memcpy(block->places, high->places,
+	       block->count * sizeof(block->places[0]));
+	memcpy(block->hashes, high->hashes,
+	       block->count * sizeof(block->hashes[0]));
+}
 
-	for (i = 0; i < 2; i++) {
-		out->limit = limit_for(count, expected[i]);
-		hasher->ops->find(&hasher->rolling, data, count, out->limit,
-				  &out->high);
-		out->all_high = out->high.count < KERNEL_PLACES;
-		if (out->high.count > 0)
-			return;
-	}
-	hasher->ops->find(&hasher->rolling, data,
-			  count < KERNEL_PLACES ? count : KERNEL_PLACES, 0,
-			  &out->high);
+/* A block without high hashes, or with too many of them. */
+static void hash_unusual(const struct rdc_hasher *hasher, const uint8_t *data,
+			 size_t count, struct rdc_block *out)
+{
+	const struct kernel_rolling *rolling = &hasher->rolling;
+	struct kernel_high high;
+
+	hasher->ops->find(rolling, data,
+			  count < SOME_PLACES ? count : SOME_PLACES, 0, &high);
+	keep_high(out, &high);
 	out->all_high = false;
+	if (find_period(rolling, data, count, &high, &out->peak))
+		return;
+	out->limit = limit_for(count, SOME_HIGH);
+	hasher->ops->find(rolling, data, count, out->limit, &high);
+	if (high.count == 0 || high.count == KERNEL_PLACES) {
+		out->peak = peak_of_all(rolling, data, count);
+		return;
+	}
+	keep_high(out, &high);
+	out->all_high = high.count <= RDC_HIGH;
+	out->peak = peak_of_few(high.places, high.hashes, high.count);
 }
 
-void rdc_block_hash(const struct rdc_hasher *hasher, const uint8_t *data,
-		    size_t count, struct rdc_block *out)
-{
-	find_high(hasher, data, count, out);
-	if (out->all_high)
-		out->peak = peak_of_few(&out->high, out->high.count);
-	else
-		out->peak =
-			peak_of_many(&hasher->rolling, data, count, &out->high);
-}
-
-static bool few_below(const struct kernel_high *high, size_t first, size_t last,
+static bool few_below(const struct rdc_block *block, size_t first, size_t last,
 		      uint32_t limit)
 {
 	size_t i;
 
-	for (i = 0; i < high->count; i++)
-		if (high->places[i] >= first && high->places[i] < last &&
-		    high->hashes[i] >= limit)
+	for (i = 0; i < block->count; i++)
+		if (block->places[i] >= first && block->places[i] < last &&
+		    block->hashes[i] >= limit)
 			return false;
 	return true;
 }
@@ -134,8 +144,63 @@ bool rdc_block_below(const struct rdc_hasher *hasher, const uint8_t *data,
 	if (peak->place >= first && peak->place < last)
 		return false;
 	if (block->all_high && limit >= block->limit)
-		return few_below(&block->high, first, last, limit);
+		return few_below(block, first, last, limit);
 	hasher->ops->find(&hasher->rolling, data + first, last - first, limit,
 			  &part);
 	return part.count == 0;
+}
+
+/* ---- rows ---- */
+
+void rdc_row_hash(const struct rdc_hasher *hasher, const uint8_t *data,
+		  size_t size, size_t count, struct rdc_row *out)
+{
+	out->hasher = hasher;
+	out->data = data;
+	out->size = size;
+	out->start = 0;
+	out->next = 0;
+	out->limit = limit_for(size, FEW_HIGH);
+	hasher->ops->find(&hasher->rolling, data, size * count, out->limit,
+			  &out->high);
+}
+
+/* The next places that are before end; false when they are too many.  One loop
+ * for all: nobody can foresee where it ends. */
+static bool take_next(struct rdc_row *row, size_t end, struct rdc_block *out)
+{
+	const struct kernel_high *high = &row->high;
+	struct rdc_peak peak = { 0, 0, false };
+	uint32_t place, hash;
+	size_t i, count = 0;
+
+	for (i = row->next; i < high->count && high->places[i] < end; i++) {
+		if (count == RDC_HIGH)
+			break;
+		place = high->places[i] - (uint32_t)row->start;
+		hash = high->hashes[i];
+		out->places[count] = place;
+		out->hashes[count++] = hash;
+		add_hash(&peak, hash, place);
+	}
+	row->next = i;
+	out->count = count;
+	out->all_high = true;
+	out->limit = row->limit;
+	out->peak = peak;
+	return i == high->count || high->places[i] >= end;
+}
+
+void rdc_row_next(struct rdc_row *row, struct rdc_block *out)
+{
+	const struct kernel_high *high = &row->high;
+	const size_t end = row->start + row->size;
+
+	if (high->count == KERNEL_PLACES || !take_next(row, end, out) ||
+	    out->count == 0)
+		hash_unusual(row->hasher, row->data, row->size, out);
+	while (row->next < high->count && high->places[row->next] < end)
+		row->next++;
+	row->data += row->size;
+	row->start = end;
 }

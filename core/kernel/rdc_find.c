@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/kernel/rdc_impl.h"
@@ -55,66 +56,93 @@ uint32_t kernel_hash(const struct kernel_rolling *rolling, const uint8_t *data)
 /* When there are more, rolling over all is as fast. */
 #define FEW (RDC_SECTION / 16)
 
-/* How many there are, FEW + 1 when they are more than FEW.  Loops over what is
- * there have fewer surprises for the processor than a look at every word. */
-static size_t list_marks(const uint64_t marks[WORDS], size_t words,
-			 size_t start, uint32_t places_out[FEW])
+/* Places whose hashes are not computed yet. */
+struct pending {
+	const struct rdc_ways *ways;
+	const struct kernel_rolling *rolling;
+	const uint8_t *data;
+	uint32_t limit;
+	struct kernel_high *high;
+	size_t count;
+	uint32_t places[2 * FEW], hashes[2 * FEW];
+};
+
+static void hash_pending(struct pending *p)
 {
-	uint32_t used = 0, i;
-	size_t count = 0;
-	uint64_t mark;
+	struct kernel_high *high = p->high;
+	size_t i;
+
+	p->ways->hashes(p->rolling, p->data, p->places, p->count, p->hashes);
+	for (i = 0; i < p->count && high->count < KERNEL_PLACES; i++) {
+		high->places[high->count] = p->places[i];
+		high->hashes[high->count] = p->hashes[i];
+		high->count += p->hashes[i] >= p->limit;
+	}
+	p->count = 0;
+}
+
+/* Adds what is marked of a section, if it is not more than FEW.  Loops over
+ * what is there have fewer surprises for the processor than a look at every
+ * word. */
+static bool list_marks(struct pending *p, const uint64_t marks[WORDS],
+		       size_t words, size_t start)
+{
+	const size_t most = p->count + FEW;
+	size_t i, count = p->count;
+	uint64_t used = 0, mark;
 
 	for (i = 0; i < words; i++)
-		used |= (uint32_t)(marks[i] != 0) << i;
+		used |= (uint64_t)(marks[i] != 0) << i;
 	for (; used; used &= used - 1) {
-		i = (uint32_t)__builtin_ctz(used);
+		i = (size_t)__builtin_ctzll(used);
 		mark = marks[i];
 		do {
-			if (count == FEW)
-				return FEW + 1;
-			places_out[count++] = (uint32_t)start + 64 * i +
-					      (uint32_t)__builtin_ctzll(mark);
+			if (count == most)
+				return false;
+			p->places[count++] =
+				(uint32_t)(start + 64 * i +
+					   (size_t)__builtin_ctzll(mark));
 			mark &= mark - 1;
 		} while (mark);
 	}
-	return count;
+	p->count = count;
+	return true;
 }
 
-static void add_high(const uint32_t *places, const uint32_t *hashes,
-		     size_t count, uint32_t limit, struct kernel_high *high)
+static void find_section(struct pending *p, size_t start, size_t count)
 {
-	size_t i;
+	uint64_t marks[WORDS];
 
-	for (i = 0; i < count && high->count < KERNEL_PLACES; i++) {
-		high->places[high->count] = places[i];
-		high->hashes[high->count] = hashes[i];
-		high->count += hashes[i] >= limit;
+	if (p->rolling->window == KERNEL_WINDOW && p->limit > 0) {
+		p->ways->mark(p->rolling, p->data + start, count,
+			      (uint8_t)(p->limit >> 24), marks);
+		if (p->count > FEW)
+			hash_pending(p);
+		if (list_marks(p, marks, (count + 63) / 64, start))
+			return;
+		hash_pending(p);
 	}
+	rdc_roll_over(p->rolling, p->data, start, start + count, p->limit,
+		      p->high);
 }
 
 void rdc_find(const struct rdc_ways *ways, const struct kernel_rolling *rolling,
 	      const uint8_t *data, size_t count, uint32_t limit,
 	      struct kernel_high *out)
 {
-	uint32_t places[FEW], hashes[FEW];
-	uint64_t marks[WORDS];
-	size_t at, part, marked;
+	struct pending p;
+	size_t at, part;
 
+	p.ways = ways;
+	p.rolling = rolling;
+	p.data = data;
+	p.limit = limit;
+	p.high = out;
+	p.count = 0;
 	out->count = 0;
 	for (at = 0; at < count && out->count < KERNEL_PLACES; at += part) {
 		part = count - at < RDC_SECTION ? count - at : RDC_SECTION;
-		marked = FEW + 1;
-		if (rolling->window == KERNEL_WINDOW && limit > 0) {
-			ways->mark(rolling, data + at, part,
-				   (uint8_t)(limit >> 24), marks);
-			marked =
-				list_marks(marks, (part + 63) / 64, at, places);
-		}
-		if (marked > FEW) {
-			rdc_roll_over(rolling, data, at, at + part, limit, out);
-			continue;
-		}
-		ways->hashes(rolling, data, places, marked, hashes);
-		add_high(places, hashes, marked, limit, out);
+		find_section(&p, at, part);
 	}
+	hash_pending(&p);
 }

@@ -13,7 +13,7 @@
  * not below that of the limit.  The few hashes that are marked are computed
  * as a whole.
  */
-#define RDC_SECTION 1024 /* bytes whose marks are kept */
+#define RDC_SECTION 4096 /* bytes whose marks are kept */
 
 struct rdc_ways {
 	/* Bit i % 64 of marks[i / 64] tells whether the top byte after byte i

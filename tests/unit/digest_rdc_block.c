@@ -73,7 +73,7 @@ static void try_below(const struct rdc_block *block, size_t count,
 
 	/* Mostly what is near the largest: that is what it is asked. */
 	if (draw(d) % 4)
-		limit = block->high.hashes[draw(d) % block->high.count] +
+		limit = block->hashes[draw(d) % block->count] +
 			(uint32_t)(draw(d) % 3) - 1;
 	want = model_below(first, last, limit);
 	if (rdc_block_below(&hasher, data, block, first, last, limit) != want)
@@ -85,6 +85,7 @@ static void try_all(size_t count, uint64_t seed)
 {
 	struct rdc_peak want;
 	struct rdc_block block;
+	struct rdc_row row;
 	struct draws d = draws_of(seed);
 	size_t i, k, variants;
 	const struct kernel_ops *all = kernel_all(&variants);
@@ -93,7 +94,8 @@ static void try_all(size_t count, uint64_t seed)
 	want = model_peak(count);
 	for (i = 0; i < variants; i++) {
 		hasher.ops = all[i].rdc;
-		rdc_block_hash(&hasher, data, count, &block);
+		rdc_row_hash(&hasher, data, count, 1, &row);
+		rdc_row_next(&row, &block);
 		if (block.peak.hash != want.hash ||
 		    block.peak.place != want.place ||
 		    block.peak.unique != want.unique)
