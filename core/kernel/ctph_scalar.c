@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kernel/ctph_impl.h"
 
+#include <endian.h>
 #include <string.h>
 
 /* The compiler makes vectors of what the machine has. */
 #define FILTER_LANES 16
+#define SPARSE_LEVEL 4
 #define HASH_LANES 8
 
 typedef uint8_t bytes_vector __attribute__((vector_size(FILTER_LANES)));
@@ -36,33 +38,89 @@ static inline bytes_vector low_bits(const uint8_t *bytes)
 	return sum + sums + (newest ^ before << 5) + 1;
 }
 
-/* Whether one of 16 may trigger. */
-static inline bool some_may(const uint8_t *bytes, uint8_t low_mask)
+/* Which of 16 bytes have low bits that are all 0: ones, 8 for each. */
+static inline bytes_vector which_may(const uint8_t *bytes, uint8_t low_mask)
 {
-	bytes_vector may = (bytes_vector)((low_bits(bytes) & low_mask) == 0);
-	uint64_t halves[2];
+	return (bytes_vector)((low_bits(bytes) & low_mask) == 0);
+}
+
+static size_t add_candidates(bytes_vector may, size_t at, size_t count,
+			     uint32_t *candidates_out)
+{
+	uint64_t halves[2], left;
+	size_t i;
 
 	memcpy(halves, &may, sizeof(may));
-	return (halves[0] | halves[1]) != 0;
+	for (i = 0; i < 2; i++)
+		for (left = le64toh(halves[i]) & UINT64_C(0x0101010101010101);
+		     left; left &= left - 1)
+			candidates_out[count++] =
+				(uint32_t)(at + 8 * i +
+					   (size_t)__builtin_ctzll(left) / 8);
+	return count;
+}
+
+/* Where few may trigger, 64 bytes at a time. */
+static size_t filter_sparse(const uint8_t *bytes, size_t begin, size_t end,
+			    uint8_t low_mask, uint32_t *candidates_out)
+{
+	bytes_vector may[4], any;
+	uint64_t halves[2];
+	size_t i, k, count = 0;
+
+	for (i = begin; i < end; i += 4 * FILTER_LANES) {
+#pragma GCC unroll 4
+		for (k = 0; k < 4; k++)
+			may[k] = which_may(bytes + i + k * FILTER_LANES,
+					   low_mask);
+		any = (may[0] | may[1]) | (may[2] | may[3]);
+		memcpy(halves, &any, sizeof(any));
+		if ((halves[0] | halves[1]) == 0)
+			continue;
+		for (k = 0; k < 4; k++)
+			count = add_candidates(may[k], i + k * FILTER_LANES,
+					       count, candidates_out);
+	}
+	return count;
+}
+
+/* Where many may, those that do, from one rolling value to the next. */
+static size_t filter_dense(const uint8_t *bytes, size_t begin, size_t end,
+			   unsigned level, uint32_t *candidates_out)
+{
+	uint32_t sum = 0, sums = 0, shifted = 0;
+	size_t i, count = 0;
+
+	for (i = 1; i < KERNEL_CTPH_WINDOW; i++) {
+		sum += (bytes + begin)[-i];
+		sums += (uint32_t)(KERNEL_CTPH_WINDOW - i) *
+			(bytes + begin)[-i];
+		shifted ^= (uint32_t)(bytes + begin)[-i] << 5 * (i - 1);
+	}
+	for (i = begin; i < end; i++) {
+		sum += bytes[i];
+		sums += KERNEL_CTPH_WINDOW * bytes[i];
+		shifted = shifted << 5 ^ bytes[i];
+		candidates_out[count] = (uint32_t)i;
+		count += ctph_triggers(sum + sums + shifted + 1, level);
+		sums -= sum;
+		sum -= (bytes + i)[1 - KERNEL_CTPH_WINDOW];
+	}
+	return count;
 }
 
 static size_t filter(const uint8_t *bytes, size_t begin, size_t end,
 		     unsigned level, uint32_t *candidates_out)
 {
-	uint32_t low_mask = level < 32 ? (UINT32_C(1) << level) - 1 : 0;
-	size_t i, stop, count = 0;
+	const uint32_t low_mask = (UINT32_C(1) << level) - 1;
+	size_t count, stop = end - (end - begin) % (4 * FILTER_LANES);
 
-	for (i = begin; i < end; i = stop) {
-		stop = end - i < FILTER_LANES ? end : i + FILTER_LANES;
-		if (end - i >= FILTER_LANES &&
-		    !some_may(bytes + i, (uint8_t)low_mask))
-			continue;
-		for (; i < stop; i++) {
-			candidates_out[count] = (uint32_t)i;
-			count += (ctph_next(bytes + i) & low_mask) == 0;
-		}
-	}
-	return count;
+	if (level < SPARSE_LEVEL)
+		stop = begin;
+	count = filter_sparse(bytes, begin, stop, (uint8_t)low_mask,
+			      candidates_out);
+	return count +
+	       filter_dense(bytes, stop, end, level, candidates_out + count);
 }
 
 static size_t find(const uint8_t *bytes, size_t len, unsigned level,
