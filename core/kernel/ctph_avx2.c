@@ -409,7 +409,7 @@ static TARGET void hash(struct kernel_piece *pieces, size_t count)
 		part = count < PART ? count : PART;
 		memcpy(rest, pieces, part * sizeof(rest[0]));
 		shorten(rest, part);
-		ctph_hash_scalar(rest, part);
+		ctph_hash_short(rest, part);
 		for (i = 0; i < part; i++)
 			pieces[i].state = rest[i].state;
 	}

@@ -87,6 +87,12 @@ __attribute__((always_inline)) static inline bool ctph_find_last(
 	return false;
 }
 
+/* Of 3, modulo 16. */
+static inline uint32_t ctph_power(size_t exponent)
+{
+	return 0xb931u >> exponent % 4 * 4 & 15;
+}
+
 /*
  * The low 8 bits of a state depend on nothing above them, the high 4 only by a
  * sum: with low = state % 256,
@@ -105,7 +111,6 @@ __attribute__((always_inline)) static inline uint32_t ctph_high_bits(
 {
 	const uint64_t even = UINT64_C(0x5555555555555555);
 	const uint64_t late = UINT64_C(0xcccccccccccccccc);
-	const uint32_t powers = 0xb931; /* of 3, 4 bits each */
 	uint64_t evens = 0, odds = 0, lates = 0;
 	size_t bit, k;
 
@@ -120,14 +125,12 @@ __attribute__((always_inline)) static inline uint32_t ctph_high_bits(
 				lates += (uint64_t)__builtin_popcountll(
 					*planes & late);
 		}
-	high *= powers >> len % 4 * 4 & 15;
-	return (uint32_t)(high + 8 * lates +
-			  (3 * evens + odds) *
-				  (powers >> (len + 2) % 4 * 4 & 15)) %
+	return (uint32_t)(high * ctph_power(len) + 8 * lates +
+			  (3 * evens + odds) * ctph_power(len + 2)) %
 	       16;
 }
 
-void ctph_hash_scalar(struct kernel_piece *pieces, size_t count);
+void ctph_hash_short(struct kernel_piece *pieces, size_t count);
 #ifdef __x86_64__
 void ctph_hash_avx512(struct kernel_piece *pieces, size_t count);
 #endif

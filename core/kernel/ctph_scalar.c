@@ -135,6 +135,83 @@ static bool find_last(const uint8_t *bytes, size_t len, unsigned level,
 	return ctph_find_last(filter, bytes, len, level, trigger_out);
 }
 
+/* ---- long pieces ---- */
+
+#define TARGET
+#define INLINE inline __attribute__((always_inline))
+#define LANES 2
+#define MOST 8    /* pieces at a time */
+#define LONG 384  /* bytes of a piece that are worth it */
+#define LEAST 192 /* bytes of the same piece that are */
+#define PART 64   /* pieces */
+
+typedef uint64_t vector __attribute__((vector_size(16)));
+
+static INLINE vector xor3(vector a, vector b, vector c)
+{
+	return a ^ b ^ c;
+}
+
+static INLINE vector majority(vector a, vector b, vector c)
+{
+	return a ^ ((a ^ b) & (a ^ c));
+}
+
+static INLINE vector shift_left(vector x, int bits)
+{
+	return x << bits;
+}
+
+static INLINE vector shift_right(vector x, int bits)
+{
+	return x >> bits;
+}
+
+static INLINE vector all(uint64_t word)
+{
+	return (vector){ word, word };
+}
+
+static INLINE vector unpack_low(vector a, vector b)
+{
+	return (vector)__builtin_shufflevector((bytes_vector)a, (bytes_vector)b,
+					       0, 16, 1, 17, 2, 18, 3, 19, 4,
+					       20, 5, 21, 6, 22, 7, 23);
+}
+
+static INLINE vector unpack_high(vector a, vector b)
+{
+	return (vector)__builtin_shufflevector((bytes_vector)a, (bytes_vector)b,
+					       8, 24, 9, 25, 10, 26, 11, 27, 12,
+					       28, 13, 29, 14, 30, 15, 31);
+}
+
+static INLINE vector load_16s(const uint8_t *bytes, size_t stride)
+{
+	(void)stride;
+	return (vector)load(bytes);
+}
+
+/* The xor of *state and the bits before each one; *state becomes that after all
+ * of them. */
+static INLINE vector before_lanes(vector x, vector *state)
+{
+	uint64_t low = le64toh(x[0]), high = le64toh(x[1]);
+	vector before = *state ^ x;
+	int i;
+
+#pragma GCC unroll 6
+	for (i = 1; i < 64; i *= 2) {
+		low ^= low << i;
+		high ^= high << i;
+	}
+	high ^= -(low >> 63);
+	*state ^= all(-(high >> 63));
+	return before ^ (vector) { htole64(low), htole64(high) };
+}
+
+#include "core/kernel/ctph_planes.h"
+
 /* ---- pieces ---- */
 
 static inline uint32_t step(uint32_t state, uint8_t byte)
@@ -214,7 +291,7 @@ static size_t count_together(const struct kernel_piece *pieces, size_t count)
 	return i;
 }
 
-void ctph_hash_scalar(struct kernel_piece *pieces, size_t count)
+void ctph_hash_short(struct kernel_piece *pieces, size_t count)
 {
 	size_t part;
 
@@ -232,4 +309,9 @@ void ctph_hash_scalar(struct kernel_piece *pieces, size_t count)
 	}
 }
 
-const struct kernel_ctph ctph_scalar = { find, find_last, ctph_hash_scalar };
+static void hash(struct kernel_piece *pieces, size_t count)
+{
+	hash_with_planes(pieces, count, ctph_hash_short);
+}
+
+const struct kernel_ctph ctph_scalar = { find, find_last, hash };

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_KERNEL_CTPH_PLANES_H
+#define CORE_KERNEL_CTPH_PLANES_H
+
+/*
+ * Long pieces, a bit of a vector for each byte, once for all vectors.  Who
+ * includes this has defined TARGET, INLINE and
+ *
+ * LANES   of 64 bits, in the type vector, which has the operators of C
+ * MOST    pieces that are hashed together
+ * LONG    bytes, of a piece that is worth it, of which less than
+ * LEAST   may be left over
+ * PART    pieces that are copied at a time
+ *
+ * and xor3() and majority() of bits; shift_left() and shift_right() of lanes;
+ * all(word), of equal lanes; load_16s(bytes, stride), of 16 bytes at every
+ * stride; unpack_low() and unpack_high(), which interleave the bytes of halves
+ * of two vectors, for each 16 bytes of them; and before_lanes(x, state), the
+ * xor of *state, all zeros or all ones, and the bits of x before each one;
+ * *state becomes that after all of them.
+ */
+#ifdef LANES
+
+#include <endian.h>
+#include <string.h>
+
+#define WORDS 8
+#define BLOCK (LANES * 64 * WORDS)
+#define LOW 8  /* bits of a state that depend on bits of the bytes */
+#define HIGH 4 /* bits above them */
+
+/*
+ * A block is LANES * 64 groups of 8 bytes.  Bit i of a vector belongs to group
+ * i, and a vector to a byte of the groups and a bit: of the bytes, or of the
+ * state.  That bit of the state changes with a byte if the byte, or what lower
+ * bits of the state carry there, says so.  So once the lower bits are known
+ * before each byte of the block, the changes of this one are known for all of
+ * them at once; and the bit before a byte is the xor of the changes before it:
+ * within the group word by word, then that of the groups before.
+ *
+ * 403 * h = q + 16 * w, where q = h + 2 * h and w = h + 8 * q.
+ *
+ * So it is for the low 8 bits of the state.  What they add to the high ones is
+ * summed up, see ctph_high_bits().
+ */
+struct planes {
+	vector bits[8][WORDS];
+};
+
+struct states {
+	vector bits[LOW]; /* all zeros or all ones */
+	struct added {
+		vector of[2][HIGH]; /* at even bytes and at odd ones */
+		vector late;
+	} added;
+};
+
+/* ---- from bytes to planes ---- */
+
+/* A step of the way from bytes of groups to groups of bytes. */
+static TARGET INLINE void unpack_step(const vector in[16], vector out[16])
+{
+	int i;
+
+#pragma GCC unroll 8
+	for (i = 0; i < 8; i++) {
+		out[2 * i] = unpack_low(in[i], in[i + 8]);
+		out[2 * i + 1] = unpack_high(in[i], in[i + 8]);
+	}
+}
+
+/* Those of some groups: every fourth 16 bytes. */
+static TARGET INLINE void gather_bytes(const uint8_t *bytes, vector out[16])
+{
+	vector other[16];
+	int i;
+
+#pragma GCC unroll 16
+	for (i = 0; i < 16; i++)
+		out[i] = load_16s(bytes + 64 * i, 64 * 16);
+	unpack_step(out, other);
+	unpack_step(other, out);
+	unpack_step(out, other);
+	unpack_step(other, out);
+}
+
+static TARGET INLINE void exchange_bits(vector *a, vector *b, int bits,
+					vector mask)
+{
+	vector change = (shift_right(*a, bits) ^ *b) & mask;
+
+	*b ^= change;
+	*a ^= shift_left(change, bits);
+}
+
+/* Bit k of the bytes of vector m becomes bit m of those of vector k. */
+static TARGET INLINE void transpose_bits(vector x[8])
+{
+	int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++)
+		exchange_bits(&x[i], &x[i + 4], 4, all(0x0f0f0f0f0f0f0f0f));
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++)
+		exchange_bits(&x[i + i / 2 * 2], &x[i + i / 2 * 2 + 2], 2,
+			      all(0x3333333333333333));
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++)
+		exchange_bits(&x[2 * i], &x[2 * i + 1], 1,
+			      all(0x5555555555555555));
+}
+
+static TARGET void make_planes(const uint8_t *bytes, struct planes *out)
+{
+	vector rows[4][16], x[8];
+	int i, j;
+
+	for (i = 0; i < 4; i++)
+		gather_bytes(bytes + 16 * i, rows[i]);
+	for (j = 0; j < WORDS; j++) {
+#pragma GCC unroll 8
+		for (i = 0; i < 8; i++)
+			x[i] = rows[i / 2][i % 2 * 8 + j];
+		transpose_bits(x);
+#pragma GCC unroll 8
+		for (i = 0; i < 8; i++)
+			out->bits[i][j] = x[i];
+	}
+}
+
+/* ---- states, bit by bit ---- */
+
+struct adder {
+	vector h[LOW], q[LOW], w; /* w: the bit that is on */
+	vector carry_q, carry_w, carry;
+};
+
+/* Bit i of 403 * h ^ byte ^ h. */
+static TARGET INLINE vector change_of(struct adder *a, int i, vector byte)
+{
+	vector change = byte;
+
+	if (i == 1)
+		change = change ^ a->h[0];
+	if (i > 1)
+		change = xor3(change, a->h[i - 1], a->carry_q);
+	if (i < 4)
+		return change;
+	a->w = a->h[i - 4];
+	if (i == 7)
+		a->w = a->w ^ a->q[0];
+	return i == 4 ? change ^ a->w : xor3(change, a->w, a->carry);
+}
+
+/* Takes bit i of h and makes what is carried to the next. */
+static TARGET INLINE void take_bit(struct adder *a, int i, vector h)
+{
+	a->h[i] = h;
+	a->q[i] = h;
+	if (i == 1) {
+		a->q[i] = h ^ a->h[0];
+		a->carry_q = h & a->h[0];
+	}
+	if (i > 1) {
+		a->q[i] = xor3(h, a->h[i - 1], a->carry_q);
+		a->carry_q = majority(h, a->h[i - 1], a->carry_q);
+	}
+	if (i == 4)
+		a->carry = a->q[4] & a->w;
+	if (i > 4)
+		a->carry = majority(a->q[i], a->w, a->carry);
+	if (i == 7)
+		a->carry_w = a->h[3] & a->q[0];
+}
+
+/* Bits 8 to 11 of 403 * h, were h only its low bits. */
+static TARGET INLINE void high_bits(const struct adder *a, vector out[HIGH])
+{
+	vector q[2], w, carry_w = a->carry_w, carry = a->carry;
+	int i;
+
+	q[0] = a->h[7] ^ a->carry_q;
+	q[1] = a->h[7] & a->carry_q;
+#pragma GCC unroll 4
+	for (i = 0; i < HIGH; i++) {
+		w = xor3(a->h[4 + i], a->q[1 + i], carry_w);
+		carry_w = majority(a->h[4 + i], a->q[1 + i], carry_w);
+		if (i < 2) {
+			out[i] = xor3(q[i], w, carry);
+			carry = majority(q[i], w, carry);
+		} else {
+			out[i] = w ^ carry;
+			carry = w & carry;
+		}
+	}
+}
+
+/* Each bit of a number of its own. */
+static TARGET INLINE void add_high_bits(struct added *to, int word,
+					const vector bits[HIGH])
+{
+	vector *sum = to->of[word % 2], carry, half;
+	int i;
+
+	if (word & 2)
+		to->late ^= bits[0];
+	carry = sum[0] & bits[0];
+	sum[0] ^= bits[0];
+#pragma GCC unroll 4
+	for (i = 1; i < HIGH; i++) {
+		half = xor3(sum[i], bits[i], carry);
+		carry = majority(sum[i], bits[i], carry);
+		sum[i] = half;
+	}
+}
+
+/* Takes a whole block, or what used has ones for. */
+static TARGET INLINE void take_planes(struct adder a[WORDS], struct states *s,
+				      const struct planes *p,
+				      const vector *used)
+{
+	vector run, x[WORDS], before, high[HIGH];
+	int i, j, k;
+
+#pragma GCC unroll 8
+	for (i = 0; i < LOW; i++) {
+		run = all(0);
+#pragma GCC unroll 8
+		for (j = 0; j < WORDS; j++) {
+			x[j] = run;
+			run ^= change_of(&a[j], i, p->bits[i][j]);
+		}
+		before = before_lanes(run, &s->bits[i]);
+#pragma GCC unroll 8
+		for (j = 0; j < WORDS; j++)
+			take_bit(&a[j], i, x[j] ^ before);
+	}
+#pragma GCC unroll 8
+	for (j = 0; j < WORDS; j++) {
+		high_bits(&a[j], high);
+#pragma GCC unroll 4
+		for (k = 0; used && k < HIGH; k++)
+			high[k] &= used[j];
+		add_high_bits(&s->added, j, high);
+	}
+}
+
+static TARGET void take_block(struct states *s, const struct planes *p)
+{
+	struct adder a[WORDS];
+
+	take_planes(a, s, p, NULL);
+}
+
+static inline uint32_t bit_at(const vector *v, size_t at)
+{
+	uint8_t bytes[sizeof(*v)];
+
+	memcpy(bytes, v, sizeof(bytes));
+	return bytes[at / 8] >> at % 8 & 1u;
+}
+
+/* Ones for each word of the first len bytes. */
+static TARGET INLINE void mask_bytes(size_t len, vector used_out[WORDS])
+{
+	uint64_t lanes[WORDS][LANES];
+	size_t i, j, groups, before;
+
+	for (j = 0; j < WORDS; j++) {
+		groups = (len + WORDS - 1 - j) / WORDS;
+		for (i = 0; i < LANES; i++) {
+			before = groups < 64 * i ? 0 : groups - 64 * i;
+			lanes[j][i] = before < 64 ?
+					      (UINT64_C(1) << before) - 1 :
+					      UINT64_MAX;
+			lanes[j][i] = htole64(lanes[j][i]);
+		}
+	}
+	memcpy(used_out, lanes, sizeof(lanes));
+}
+
+/* The low bits of the state after len bytes of the last block. */
+static TARGET uint32_t take_last_block(struct states *s, size_t len,
+				       const struct planes *p)
+{
+	struct adder a[WORDS];
+	vector used[WORDS];
+	uint32_t value = 0;
+	size_t i;
+
+	mask_bytes(len, used);
+	take_planes(a, s, p, used);
+	for (i = 0; i < LOW; i++)
+		value |= bit_at(&a[len % WORDS].h[i], len / WORDS) << i;
+	return value;
+}
+
+/* ---- pieces ---- */
+
+static TARGET INLINE void start_states(struct states *s, uint32_t value)
+{
+	const struct added none = { 0 };
+	int i;
+
+	for (i = 0; i < LOW; i++)
+		s->bits[i] = all(-(uint64_t)(value >> i & 1));
+	s->added = none;
+}
+
+static TARGET INLINE uint32_t end_states(const struct states *s)
+{
+	uint32_t value = 0;
+	size_t i;
+
+	for (i = 0; i < LOW; i++)
+		value |= bit_at(&s->bits[i], 0) << i;
+	return value;
+}
+
+static TARGET INLINE uint32_t count_bits(vector v)
+{
+	uint64_t lanes[LANES];
+	uint32_t count = 0;
+	size_t i;
+
+	memcpy(lanes, &v, sizeof(lanes));
+	for (i = 0; i < LANES; i++)
+		count += (uint32_t)__builtin_popcountll(lanes[i]);
+	return count;
+}
+
+/* See ctph_high_bits().  The bits after len bytes. */
+static TARGET uint32_t end_high_bits(const struct added *a, uint32_t high,
+				     size_t len)
+{
+	uint32_t sums[2] = { 0 };
+	int i, k;
+
+	for (k = 0; k < 2; k++)
+		for (i = 0; i < HIGH; i++)
+			sums[k] += count_bits(a->of[k][i]) << i;
+	return (high * ctph_power(len) + 8 * count_bits(a->late) +
+		(3 * sums[0] + sums[1]) * ctph_power(len + 2)) %
+	       16;
+}
+
+/* A piece on its way. */
+struct growing {
+	struct kernel_piece *piece; /* what is left of it */
+	uint32_t len;               /* that was taken */
+	struct states states;
+};
+
+/* Takes as much as there is of a piece, up to a block; returns whether it goes
+ * on. */
+static TARGET bool grow(struct growing *g, const struct planes *planes)
+{
+	struct kernel_piece *p = g->piece;
+	uint32_t low, part = p->len < BLOCK ? p->len : BLOCK;
+
+	if (part < BLOCK) {
+		low = take_last_block(&g->states, part, planes);
+	} else {
+		take_block(&g->states, planes);
+		low = 0;
+	}
+	p->bytes += part;
+	p->len -= part;
+	g->len += part;
+	if (p->len >= LEAST)
+		return true;
+	if (part == BLOCK)
+		low = end_states(&g->states);
+	p->state =
+		low | end_high_bits(&g->states.added, p->state >> LOW, g->len)
+			      << LOW;
+	return false;
+}
+
+static size_t longest(const struct growing *g, size_t count)
+{
+	size_t i, most = 0;
+
+	for (i = 0; i < count; i++)
+		if (g[i].piece->len > most)
+			most = g[i].piece->len;
+	return most;
+}
+
+static TARGET void next_planes(const uint8_t *bytes, size_t len,
+			       struct planes *out)
+{
+	uint8_t block[BLOCK];
+
+	if (len < BLOCK) {
+		memcpy(block, bytes, len);
+		memset(block + len, 0, BLOCK - len);
+		bytes = block;
+	}
+	make_planes(bytes, out);
+}
+
+/* Takes all but less than LEAST bytes of some pieces, at most MOST, that start
+ * at the same byte and have that many. */
+static TARGET void shorten_together(struct kernel_piece *pieces, size_t count)
+{
+	struct growing g[MOST];
+	struct planes planes;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		g[i].piece = &pieces[i];
+		g[i].len = 0;
+		start_states(&g[i].states, pieces[i].state);
+	}
+	while (count > 0) {
+		next_planes(g[0].piece->bytes, longest(g, count), &planes);
+		for (i = 0; i < count;) {
+			if (grow(&g[i], &planes))
+				i++;
+			else
+				g[i] = g[--count];
+		}
+	}
+}
+
+/* How many of the first pieces, up to MOST, are worth it and start at the same
+ * byte. */
+static size_t count_long(const struct kernel_piece *pieces, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count && i < MOST; i++)
+		if (pieces[i].bytes != pieces[0].bytes || pieces[i].len < LONG)
+			break;
+	return i;
+}
+
+/* Takes all that is worth it off pieces. */
+static TARGET void shorten(struct kernel_piece *pieces, size_t count)
+{
+	size_t i, part;
+
+	for (i = 0; i < count; i += part) {
+		part = count_long(pieces + i, count - i);
+		if (part)
+			shorten_together(pieces + i, part);
+		else
+			part = 1;
+	}
+}
+
+/* The same, and the rest by hash_rest(); pieces but for their states stay as
+ * they are. */
+static TARGET INLINE void hash_with_planes(
+	struct kernel_piece *pieces, size_t count,
+	void (*hash_rest)(struct kernel_piece *pieces, size_t count))
+{
+	struct kernel_piece rest[PART];
+	size_t i, part;
+
+	for (; count > 0; pieces += part, count -= part) {
+		part = count < PART ? count : PART;
+		memcpy(rest, pieces, part * sizeof(rest[0]));
+		shorten(rest, part);
+		hash_rest(rest, part);
+		for (i = 0; i < part; i++)
+			pieces[i].state = rest[i].state;
+	}
+}
+
+#endif
+
+#endif
