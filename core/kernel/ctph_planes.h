@@ -150,7 +150,10 @@ static TARGET INLINE vector change_of(struct adder *a, int i, vector byte)
 	a->w = a->h[i - 4];
 	if (i == 7)
 		a->w = a->w ^ a->q[0];
-	return i == 4 ? change ^ a->w : xor3(change, a->w, a->carry);
+	change ^= a->w;
+	if (i > 4)
+		change ^= a->carry;
+	return change;
 }
 
 /* Takes bit i of h and makes what is carried to the next. */
@@ -239,9 +242,10 @@ static TARGET INLINE void take_planes(struct adder a[WORDS], struct states *s,
 #pragma GCC unroll 8
 	for (j = 0; j < WORDS; j++) {
 		high_bits(&a[j], high);
+		if (used)
 #pragma GCC unroll 4
-		for (k = 0; used && k < HIGH; k++)
-			high[k] &= used[j];
+			for (k = 0; k < HIGH; k++)
+				high[k] &= used[j];
 		add_high_bits(&s->added, j, high);
 	}
 }

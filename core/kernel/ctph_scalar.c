@@ -309,7 +309,7 @@ void ctph_hash_short(struct kernel_piece *pieces, size_t count)
 	}
 }
 
-static void hash(struct kernel_piece *pieces, size_t count)
+static TARGET void hash(struct kernel_piece *pieces, size_t count)
 {
 	hash_with_planes(pieces, count, ctph_hash_short);
 }
