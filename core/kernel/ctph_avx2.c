@@ -12,6 +12,7 @@
 #define FEW 2 /* bytes that may trigger, to be looked at one by one */
 
 #define LANES 4
+#define WORDS 8
 #define MOST 8
 #define LONG 512
 #define LEAST 256
@@ -189,10 +190,10 @@ static TARGET INLINE vector before_lanes(vector x, vector *state)
 		in_lane ^= shift_left(in_lane, i);
 	lanes = _mm256_cmpgt_epi64(all(0), in_lane);
 	lanes ^= lanes_up(lanes, 1, all(0));
-	lanes = xor3(lanes, lanes_up(lanes, 2, all(0)), *state);
+	lanes ^= lanes_up(lanes, 2, all(0)) ^ *state;
 	before = lanes_up(lanes, 1, *state);
 	*state = _mm256_permute4x64_epi64(lanes, 0xff);
-	return xor3(in_lane, x, before);
+	return in_lane ^ x ^ before;
 }
 
 #include "core/kernel/ctph_planes.h"

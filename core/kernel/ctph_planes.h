@@ -7,6 +7,7 @@
  * includes this has defined TARGET, INLINE and
  *
  * LANES   of 64 bits, in the type vector, which has the operators of C
+ * WORDS   bytes of a group, 4 or 8, see below
  * MOST    pieces that are hashed together
  * LONG    bytes, of a piece that is worth it, of which less than
  * LEAST   may be left over
@@ -24,15 +25,15 @@
 #include <endian.h>
 #include <string.h>
 
-#define WORDS 8
+#define ROWS (WORDS / 2)
 #define BLOCK (LANES * 64 * WORDS)
 #define LOW 8  /* bits of a state that depend on bits of the bytes */
 #define HIGH 4 /* bits above them */
 
 /*
- * A block is LANES * 64 groups of 8 bytes.  Bit i of a vector belongs to group
- * i, and a vector to a byte of the groups and a bit: of the bytes, or of the
- * state.  That bit of the state changes with a byte if the byte, or what lower
+ * A block is LANES * 64 groups of WORDS bytes.  Bit i of a vector belongs to
+ * group i, and a vector to a byte of the groups and a bit: of the bytes, or of
+ * the state.  That bit of the state changes with a byte if the byte, or what lower
  * bits of the state carry there, says so.  So once the lower bits are known
  * before each byte of the block, the changes of this one are known for all of
  * them at once; and the bit before a byte is the xor of the changes before it:
@@ -69,7 +70,7 @@ static TARGET INLINE void unpack_step(const vector in[16], vector out[16])
 	}
 }
 
-/* Those of some groups: every fourth 16 bytes. */
+/* Those of some groups: of 16 bytes in ROWS times 16. */
 static TARGET INLINE void gather_bytes(const uint8_t *bytes, vector out[16])
 {
 	vector other[16];
@@ -77,7 +78,7 @@ static TARGET INLINE void gather_bytes(const uint8_t *bytes, vector out[16])
 
 #pragma GCC unroll 16
 	for (i = 0; i < 16; i++)
-		out[i] = load_16s(bytes + 64 * i, 64 * 16);
+		out[i] = load_16s(bytes + ROWS * 16 * i, 64 * WORDS * 2);
 	unpack_step(out, other);
 	unpack_step(other, out);
 	unpack_step(out, other);
@@ -113,15 +114,15 @@ static TARGET INLINE void transpose_bits(vector x[8])
 
 static TARGET void make_planes(const uint8_t *bytes, struct planes *out)
 {
-	vector rows[4][16], x[8];
+	vector rows[ROWS][16], x[8];
 	int i, j;
 
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < ROWS; i++)
 		gather_bytes(bytes + 16 * i, rows[i]);
 	for (j = 0; j < WORDS; j++) {
 #pragma GCC unroll 8
 		for (i = 0; i < 8; i++)
-			x[i] = rows[i / 2][i % 2 * 8 + j];
+			x[i] = rows[i * ROWS / 8][i % (8 / ROWS) * WORDS + j];
 		transpose_bits(x);
 #pragma GCC unroll 8
 		for (i = 0; i < 8; i++)
@@ -455,6 +456,16 @@ static TARGET void shorten(struct kernel_piece *pieces, size_t count)
 	}
 }
 
+static bool have_long(const struct kernel_piece *pieces, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (pieces[i].len >= LONG)
+			return true;
+	return false;
+}
+
 /* The same, and the rest by hash_rest(); pieces but for their states stay as
  * they are. */
 static TARGET INLINE void hash_with_planes(
@@ -466,6 +477,10 @@ static TARGET INLINE void hash_with_planes(
 
 	for (; count > 0; pieces += part, count -= part) {
 		part = count < PART ? count : PART;
+		if (!have_long(pieces, part)) {
+			hash_rest(pieces, part);
+			continue;
+		}
 		memcpy(rest, pieces, part * sizeof(rest[0]));
 		shorten(rest, part);
 		hash_rest(rest, part);
