@@ -74,7 +74,8 @@ static void assert_ssdeep(struct bytes b, const char *have)
 static void assert_sif(struct bytes b, const char *have)
 {
 	struct values windows = windows_of(b, SIF_WINDOW, model_value);
-	struct sif_sketch want = model_sketch(windows, SIF_WINDOW, SIF_VALUES);
+	struct sif_sketch want =
+		model_sketch(windows, SIF_WINDOW, sif_values(b.len));
 	struct sif_sketch sketch;
 
 	assert_int_equal(sif_parse(have, strlen(have), &sketch), 0);

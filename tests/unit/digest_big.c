@@ -136,7 +136,8 @@ static void check_ssdeep(const char *have, struct bytes b)
 static void check_sif(const char *have, struct bytes b)
 {
 	struct values windows = windows_of(b, SIF_WINDOW, model_value);
-	struct sif_sketch want = model_sketch(windows, SIF_WINDOW, SIF_VALUES);
+	struct sif_sketch want =
+		model_sketch(windows, SIF_WINDOW, SIF_MAX_VALUES);
 	struct buf text = { 0 };
 
 	assert_int_equal(sif_format(&want, &text), 0);

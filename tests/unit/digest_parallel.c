@@ -20,7 +20,7 @@ static char *sif_alone(struct bytes b)
 	static struct sif_sketch sketch;
 	struct buf text = { 0 };
 
-	assert_int_equal(sif_init(&sif, SIF_WINDOW, SIF_VALUES), 0);
+	assert_int_equal(sif_init(&sif, SIF_WINDOW, sif_values(b.len)), 0);
 	sif_update(&sif, b.data, b.len);
 	sif_final(&sif, &sketch);
 	assert_int_equal(sif_format(&sketch, &text), 0);
