@@ -108,6 +108,15 @@ static int ignore_content(void *arg, uint32_t content, const struct digests *d)
 	return 0;
 }
 
+static int ignore_sketch(void *arg, uint32_t content,
+			 const struct sif_sketch *sketch)
+{
+	(void)arg;
+	(void)content;
+	(void)sketch;
+	return 0;
+}
+
 static int ignore_key(void *arg, const struct file_key *key)
 {
 	(void)arg;
@@ -138,6 +147,7 @@ static void read_all(struct catalog *c)
 	struct buf report = { 0 };
 	struct file_record r;
 	struct file_key key;
+	struct sif_sketch sketch;
 	struct digests d;
 	uint32_t i;
 
@@ -146,6 +156,7 @@ static void read_all(struct catalog *c)
 	(void)catalog_check(txn, &ROOT, &report);
 	buf_release(&report);
 	(void)catalog_content_each(txn, ignore_content, NULL);
+	(void)catalog_sketch_each(txn, ignore_sketch, NULL);
 	for (i = 0; i < 700; i++) {
 		key = key_of(i < 600 ? i : 100000 + i - 600);
 		(void)catalog_file_get(txn, &key, &r);
@@ -154,6 +165,7 @@ static void read_all(struct catalog *c)
 		(void)catalog_copies_each(txn, i, ignore_key, NULL);
 		if (catalog_content_get(txn, i, &d) == 0)
 			digests_release(&d);
+		(void)catalog_sketch_get(txn, i, &sketch);
 		(void)catalog_pending_next(txn, &key, &key, &r);
 	}
 	catalog_abort(txn);

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/catalog_fixture.h"
+
+#include "core/base/bytes.h"
+#include "core/catalog/catalog_impl.h"
+
+/* The sketches of contents, which are kept apart from their other digests. */
+
+enum { HEADER_BYTES = 10, VALUE_BYTES = 6 };
+
+static void make_sketch(size_t count, uint64_t seed, struct sif_sketch *out)
+{
+	uint64_t value = 0;
+	size_t i;
+
+	*out = (struct sif_sketch){ .window = SIF_WINDOW, .count = count };
+	for (i = 0; i < count; i++) {
+		value += 1 + random_below(&seed, UINT64_C(1) << 37);
+		out->values[i] = value;
+	}
+	out->distinct = count < 128 ? count : 1000 * count;
+}
+
+static void assert_same_sketch(const struct sif_sketch *have,
+			       const struct sif_sketch *want)
+{
+	assert_int_equal(have->window, want->window);
+	assert_true(have->distinct == want->distinct);
+	assert_int_equal(have->count, want->count);
+	assert_memory_equal(have->values, want->values,
+			    want->count * sizeof(want->values[0]));
+}
+
+/* Sets the file, to a content with that sketch or (NULL) without. */
+static uint32_t add_content(struct fixture *f, uint64_t inode,
+			    const struct sif_sketch *sketch)
+{
+	struct catalog_txn *txn = begin_write(f);
+	char text[64];
+	struct digests d = digests_of(inode, text, sizeof(text));
+	struct file_identity id = identity_of(inode);
+	struct file_key key = key_of(inode);
+	struct buf sif = { 0 };
+	uint32_t content;
+
+	if (sketch)
+		assert_int_equal(sif_format(sketch, &sif), 0);
+	else
+		d.set &= ~DIGEST_BIT(DIGEST_SIF);
+	d.text[DIGEST_SIF] = sif.data;
+	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
+	assert_int_equal(catalog_content_find(txn, &d, &content), 0);
+	commit(txn);
+	buf_release(&sif);
+	return content;
+}
+
+static int get_sketch(struct fixture *f, uint32_t content,
+		      struct sif_sketch *out)
+{
+	struct catalog_txn *txn = begin_read(f);
+	int err = catalog_sketch_get(txn, content, out);
+
+	catalog_abort(txn);
+	return err;
+}
+
+static void remove_file(struct fixture *f, uint64_t inode)
+{
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key key = key_of(inode);
+
+	assert_int_equal(catalog_file_remove(txn, &key), 0);
+	commit(txn);
+}
+
+/* ---- what goes in comes out ---- */
+
+static void test_a_sketch_comes_back_as_it_was(void **state)
+{
+	static const size_t counts[] = { 0, 1, 2, 127, 128, 700, 1024 };
+	static struct sif_sketch want, have;
+	struct fixture *f = *state;
+	uint32_t content;
+	size_t i;
+
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		make_sketch(counts[i], i, &want);
+		content = add_content(f, i, &want);
+		assert_int_equal(get_sketch(f, content, &have), 0);
+		assert_same_sketch(&have, &want);
+	}
+	check_clean(f);
+}
+
+static void test_the_digest_is_made_of_it(void **state)
+{
+	static struct sif_sketch want;
+	struct fixture *f = *state;
+	struct catalog_txn *txn;
+	struct buf text = { 0 };
+	struct digests d;
+	uint32_t content;
+
+	make_sketch(500, 1, &want);
+	assert_int_equal(sif_format(&want, &text), 0);
+	content = add_content(f, 1, &want);
+	txn = begin_read(f);
+	assert_int_equal(catalog_content_get(txn, content, &d), 0);
+	assert_true(d.set & DIGEST_BIT(DIGEST_SIF));
+	assert_string_equal(d.text[DIGEST_SIF], text.data);
+	digests_release(&d);
+	catalog_abort(txn);
+	buf_release(&text);
+}
+
+static void test_a_content_may_be_without(void **state)
+{
+	static struct sif_sketch have;
+	struct fixture *f = *state;
+	uint32_t content = add_content(f, 1, NULL);
+	struct catalog_txn *txn;
+	struct digests d;
+
+	assert_int_equal(get_sketch(f, content, &have), -ENOENT);
+	assert_int_equal(get_sketch(f, content + 1, &have), -ENOENT);
+	txn = begin_read(f);
+	assert_int_equal(catalog_content_get(txn, content, &d), 0);
+	assert_null(d.text[DIGEST_SIF]);
+	assert_false(d.set & DIGEST_BIT(DIGEST_SIF));
+	digests_release(&d);
+	catalog_abort(txn);
+	check_clean(f);
+}
+
+static void test_a_sketch_goes_with_its_content(void **state)
+{
+	static struct sif_sketch sketch;
+	struct fixture *f = *state;
+	uint32_t first, second;
+
+	make_sketch(1000, 1, &sketch);
+	first = add_content(f, 1, &sketch);
+	second = add_content(f, 2, &sketch);
+	remove_file(f, 1);
+	assert_int_equal(get_sketch(f, first, &sketch), -ENOENT);
+	assert_int_equal(get_sketch(f, second, &sketch), 0);
+	check_clean(f);
+	remove_file(f, 2);
+	assert_int_equal(get_sketch(f, second, &sketch), -ENOENT);
+	check_clean(f);
+}
+
+/* ---- all of them ---- */
+
+struct walk {
+	uint32_t last;
+	unsigned calls, stop_after;
+};
+
+/* Sketches are of as many values as their content's id says. */
+static int visit(void *arg, uint32_t content, const struct sif_sketch *sketch)
+{
+	struct walk *w = arg;
+
+	if (content <= w->last || sketch->count != content)
+		return -EBADMSG;
+	w->last = content;
+	return ++w->calls == w->stop_after ? 7 : 0;
+}
+
+static int visit_all(struct fixture *f, struct walk *w)
+{
+	struct catalog_txn *txn = begin_read(f);
+	int result = catalog_sketch_each(txn, visit, w);
+
+	catalog_abort(txn);
+	return result;
+}
+
+static void add_some(struct fixture *f, uint32_t contents)
+{
+	static struct sif_sketch sketch;
+	uint32_t content;
+
+	for (content = 1; content <= contents; content++) {
+		make_sketch(content, content, &sketch);
+		assert_int_equal(
+			add_content(f, content, content % 3 ? &sketch : NULL),
+			content);
+	}
+}
+
+static void test_all_sketches_come_in_order(void **state)
+{
+	struct fixture *f = *state;
+	struct walk w = { 0 };
+
+	assert_int_equal(visit_all(f, &w), 0);
+	assert_int_equal(w.calls, 0);
+	add_some(f, 30);
+	assert_int_equal(visit_all(f, &w), 0);
+	assert_int_equal(w.calls, 20);
+	assert_int_equal(w.last, 29);
+}
+
+static void test_visiting_stops_when_told(void **state)
+{
+	struct walk w = { .stop_after = 5 };
+	struct fixture *f = *state;
+
+	add_some(f, 30);
+	assert_int_equal(visit_all(f, &w), 7);
+	assert_int_equal(w.calls, 5);
+}
+
+/* ---- damage ---- */
+
+static void put_bytes(struct catalog_txn *txn, uint32_t content,
+		      const uint8_t *bytes, size_t len)
+{
+	uint8_t id[CONTENT_KEY_BYTES];
+
+	store_be32(id, content);
+	assert_int_equal(txn_put(txn, DB_SKETCHES, id, sizeof(id), bytes, len),
+			 0);
+}
+
+static int ignore(void *arg, uint32_t content, const struct sif_sketch *sketch)
+{
+	(void)arg;
+	(void)content;
+	(void)sketch;
+	return 0;
+}
+
+static void assert_reported(struct catalog_txn *txn, const char *want)
+{
+	struct buf report = { 0 };
+
+	assert_int_equal(catalog_check(txn, &ROOT, &report), -EUCLEAN);
+	if (!strstr(report.data, want))
+		fail_msg("want \"%s\", have \"%s\"", want, report.data);
+	buf_release(&report);
+}
+
+/* In the place of the only content's sketch; forgotten again. */
+static void assert_unclean(struct fixture *f, uint32_t content,
+			   const uint8_t *bytes, size_t len)
+{
+	static struct sif_sketch sketch;
+	struct catalog_txn *txn = begin_write(f);
+	struct digests d;
+
+	put_bytes(txn, content, bytes, len);
+	assert_int_equal(catalog_sketch_get(txn, content, &sketch), -EUCLEAN);
+	assert_int_equal(catalog_sketch_each(txn, ignore, NULL), -EUCLEAN);
+	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
+	assert_reported(txn, "content 1: an unreadable sketch");
+	catalog_abort(txn);
+}
+
+/* Of 16 bytes, not cut, with values that are the numbers from 1. */
+static void make_bytes(uint8_t *bytes, size_t count)
+{
+	size_t i;
+
+	memset(bytes, 0, HEADER_BYTES + VALUE_BYTES * count);
+	store_le64(bytes, count);
+	store_le16(bytes + 8, SIF_WINDOW);
+	for (i = 0; i < count; i++)
+		store_le32(bytes + HEADER_BYTES + VALUE_BYTES * i,
+			   (uint32_t)i + 1);
+}
+
+static uint32_t add_one(struct fixture *f)
+{
+	static struct sif_sketch sketch;
+	uint32_t content;
+
+	make_sketch(40, 1, &sketch);
+	content = add_content(f, 1, &sketch);
+	assert_int_equal(content, 1);
+	return content;
+}
+
+static void test_lengths_that_cannot_be_are_unclean(void **state)
+{
+	static uint8_t bytes[HEADER_BYTES + VALUE_BYTES * 1025];
+	static struct sif_sketch sketch;
+	struct fixture *f = *state;
+	uint32_t content = add_one(f);
+	struct catalog_txn *txn;
+	size_t len;
+
+	for (len = 0; len < 30; len++) {
+		make_bytes(bytes, len < 16 ? 0 : (len - 10) / 6);
+		if (len < 10 || (len - 10) % 6)
+			assert_unclean(f, content, bytes, len);
+	}
+	make_bytes(bytes, 1025);
+	assert_unclean(f, content, bytes, sizeof(bytes));
+	make_bytes(bytes, 1024);
+	assert_unclean(f, content, bytes, sizeof(bytes) - 7);
+	txn = begin_write(f);
+	put_bytes(txn, content, bytes, sizeof(bytes) - 6);
+	assert_int_equal(catalog_sketch_get(txn, content, &sketch), 0);
+	assert_int_equal(sketch.values[1023], 1024);
+	catalog_abort(txn);
+}
+
+static void test_values_that_cannot_be_are_unclean(void **state)
+{
+	uint8_t bytes[HEADER_BYTES + VALUE_BYTES * 5];
+	struct fixture *f = *state;
+	uint32_t content = add_one(f);
+
+	make_bytes(bytes, 5);
+	bytes[0] = 4; /* fewer distinct ones than there are */
+	assert_unclean(f, content, bytes, sizeof(bytes));
+	make_bytes(bytes, 5);
+	bytes[8] = 3; /* a window that is none */
+	assert_unclean(f, content, bytes, sizeof(bytes));
+	make_bytes(bytes, 5);
+	bytes[9] = 1;
+	assert_unclean(f, content, bytes, sizeof(bytes));
+	make_bytes(bytes, 5);
+	bytes[HEADER_BYTES + VALUE_BYTES * 3] = 3; /* twice the same */
+	assert_unclean(f, content, bytes, sizeof(bytes));
+	make_bytes(bytes, 5);
+	bytes[HEADER_BYTES + 5] = 1; /* not ascending */
+	assert_unclean(f, content, bytes, sizeof(bytes));
+	make_bytes(bytes, 1);
+	bytes[0] = 2; /* cut to one */
+	assert_unclean(f, content, bytes, HEADER_BYTES + VALUE_BYTES);
+}
+
+static void test_the_check_misses_no_sketch(void **state)
+{
+	uint8_t bytes[HEADER_BYTES + VALUE_BYTES * 5];
+	uint8_t id[CONTENT_KEY_BYTES];
+	struct fixture *f = *state;
+	uint32_t content = add_one(f), without = add_content(f, 2, NULL);
+	struct catalog_txn *txn = begin_write(f);
+	struct digests d;
+
+	make_bytes(bytes, 5);
+	store_be32(id, content);
+	assert_int_equal(txn_delete(txn, DB_SKETCHES, id, sizeof(id)), 0);
+	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
+	assert_reported(txn, "content 1: sketch and digest set disagree");
+	catalog_abort(txn);
+	txn = begin_write(f);
+	put_bytes(txn, without, bytes, sizeof(bytes));
+	assert_reported(txn, "content 2: sketch and digest set disagree");
+	catalog_abort(txn);
+	txn = begin_write(f);
+	put_bytes(txn, 77, bytes, sizeof(bytes));
+	assert_reported(txn, "content 77: a sketch and no record");
+	catalog_abort(txn);
+	txn = begin_write(f);
+	assert_int_equal(txn_put(txn, DB_SKETCHES, id, 3, bytes, sizeof(bytes)),
+			 0);
+	assert_reported(txn, "a sketch with a wrong key");
+	assert_int_equal(catalog_sketch_each(txn, ignore, NULL), -EUCLEAN);
+	catalog_abort(txn);
+	check_clean(f);
+}
+
+#define with_catalog(name)                                        \
+	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
+					fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_catalog(test_a_sketch_comes_back_as_it_was),
+		with_catalog(test_the_digest_is_made_of_it),
+		with_catalog(test_a_content_may_be_without),
+		with_catalog(test_a_sketch_goes_with_its_content),
+		with_catalog(test_all_sketches_come_in_order),
+		with_catalog(test_visiting_stops_when_told),
+		with_catalog(test_lengths_that_cannot_be_are_unclean),
+		with_catalog(test_values_that_cannot_be_are_unclean),
+		with_catalog(test_the_check_misses_no_sketch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
