@@ -358,6 +358,24 @@ static inline void find_similar(struct fixture *f, const char *path,
 	find_related(f, path, INDEX_ALIKE, out);
 }
 
+/* What is related to bytes that need not be in the tree. */
+static inline void find_related_to(struct fixture *f, const char *data,
+				   size_t len, enum index_relation relation,
+				   struct engine_hits *out)
+{
+	struct engine_viewer viewer = { .trusted = true };
+	struct outcome o = OUTCOME_INIT;
+	struct digests d;
+
+	digest_bytes(data, len, &d);
+	assert_int_equal(engine_similar_to(f->engine, &d, relation, &viewer,
+					   on_hits, &o),
+			 0);
+	digests_release(&d);
+	assert_int_equal(outcome_wait(&o), 0);
+	*out = o.hits;
+}
+
 static inline const struct engine_hit *find_hit(const struct engine_hits *hits,
 						const char *path)
 {
