@@ -54,15 +54,16 @@ static int score_texts(struct look *l, const struct near_query *q,
 {
 	enum digest_id measure = l->e->options.measure;
 	struct digests other;
-	int err = catalog_content_get(l->txn, content, &other);
+	int err = catalog_content_get(l->txn, content, &other), score;
 
 	if (err)
 		return err;
-	err = digest_compare(measure, q->digests, &other, score_out);
+	err = digest_compare(measure, q->digests, &other, &score);
 	digests_release(&other);
-	if (*score_out > 99)
-		*score_out = 99;
-	return err == -ENODATA ? -ENOENT : err;
+	if (err)
+		return err == -ENODATA ? -ENOENT : err;
+	*score_out = score < 99 ? score : 99;
+	return 0;
 }
 
 static int match_by_texts(struct look *l, const struct near_query *q,
