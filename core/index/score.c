@@ -88,6 +88,11 @@ int score_ceiling(int distance, int traits)
 #define DOUBTFUL 0.85
 #define SURE 0.95
 
+static uint32_t weight_of(const struct frequency *f, uint64_t value)
+{
+	return (uint32_t)(WEIGHT_ONE * frequency_weight(f, value));
+}
+
 void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
 		 struct weighed_sketch *out)
 {
@@ -95,48 +100,144 @@ void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
 
 	out->sketch = sketch;
 	out->has_common = false;
+	out->sums[0] = 0;
 	for (i = 0; i < sketch->count; i++) {
-		out->weights[i] = (float)frequency_weight(f, sketch->values[i]);
-		out->has_common |= out->weights[i] < 1;
+		out->weights[i] = weight_of(f, sketch->values[i]);
+		out->sums[i + 1] = out->sums[i] + out->weights[i];
+		out->has_common |= out->weights[i] < WEIGHT_ONE;
 	}
 }
 
-struct sums {
-	double a, b, common;
-	double lost; /* of what is common, by its weights, 0..1 */
+/* What two sketches have in common, of the values that both know everything
+ * about. */
+struct overlap {
+	size_t a, b, common;        /* values */
+	uint64_t weight;            /* of those in common */
+	bool found[SIF_MAX_VALUES]; /* which ones of b are */
 };
 
-/* Of the values that both sketches know everything about. */
-static struct sums add_up(const struct frequency *f,
-			  const struct weighed_sketch *a,
-			  const struct sif_sketch *b)
+static size_t count_below(const uint64_t *values, size_t count, uint64_t bound)
+{
+	size_t low = 0, middle;
+
+	while (low < count) {
+		middle = low + (count - low) / 2;
+		if (values[middle] < bound)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return low;
+}
+
+/* A way through two ascending arrays in step. */
+struct walk {
+	size_t i, i_end, j, j_end;
+};
+
+/* That many steps end in neither array before the last one. */
+static size_t safe_steps(const struct walk *w)
+{
+	size_t i = w->i_end - w->i, j = w->j_end - w->j;
+
+	return i < j ? i : j;
+}
+
+/* No branch depends on the values, which are as good as random. */
+static inline uint32_t step(const struct weighed_sketch *a,
+			    const uint64_t *values, const uint64_t *b,
+			    size_t *i, size_t *j, bool *found)
+{
+	uint64_t x = values[*i], y = b[*j];
+	uint32_t weight = a->weights[*i] & -(uint32_t)(x == y);
+
+	found[*j] = x == y;
+	*i += x <= y;
+	*j += y <= x;
+	return weight;
+}
+
+static void walk_on(const struct weighed_sketch *a, const uint64_t *b,
+		    struct walk *w, struct overlap *o)
+{
+	const uint64_t *values = a->sketch->values;
+	size_t steps;
+
+	while ((steps = safe_steps(w)))
+		while (steps--)
+			o->weight += step(a, values, b, &w->i, &w->j, o->found);
+}
+
+/* Each step waits for the one before, but not for those of another way. */
+static void walk_both(const struct weighed_sketch *a, const uint64_t *b,
+		      struct walk *v, struct walk *w, struct overlap *o)
+{
+	const uint64_t *values = a->sketch->values;
+	size_t i = v->i, j = v->j, k = w->i, l = w->j, steps, other;
+	uint64_t weight = 0;
+
+	for (;;) {
+		steps = safe_steps(v);
+		other = safe_steps(w);
+		steps = steps < other ? steps : other;
+		if (!steps)
+			break;
+		while (steps--) {
+			weight += step(a, values, b, &i, &j, o->found);
+			weight += step(a, values, b, &k, &l, o->found);
+		}
+		v->i = i;
+		v->j = j;
+		w->i = k;
+		w->j = l;
+	}
+	o->weight = weight;
+	walk_on(a, b, v, o);
+	walk_on(a, b, w, o);
+}
+
+static void find_overlap(const struct weighed_sketch *a,
+			 const struct sif_sketch *b, struct overlap *o)
 {
 	uint64_t bound = sif_joint_bound(a->sketch, b);
 	const uint64_t *values = a->sketch->values;
-	struct sums sums = { 0 };
-	size_t i = 0, j, shared = 0;
+	size_t half, b_half = 0, i;
 
-	for (j = 0; j < b->count && b->values[j] < bound; j++) {
-		while (i < a->sketch->count && values[i] < b->values[j])
-			sums.a += (double)a->weights[i++];
-		if (i < a->sketch->count && values[i] == b->values[j]) {
-			shared++;
-			sums.common += (double)a->weights[i];
-			sums.b += (double)a->weights[i];
-		} else {
-			sums.b += frequency_weight(f, b->values[j]);
-		}
-	}
-	while (i < a->sketch->count && values[i] < bound)
-		sums.a += (double)a->weights[i++];
-	if (shared)
-		sums.lost = 1 - sums.common / (double)shared;
-	return sums;
+	o->a = count_below(values, a->sketch->count, bound);
+	o->b = count_below(b->values, b->count, bound);
+	o->weight = 0;
+	memset(o->found, 0, o->b * sizeof(o->found[0]));
+	half = o->a / 2;
+	if (half)
+		b_half = count_below(b->values, o->b, values[half]);
+	walk_both(a, b->values, &(struct walk){ 0, half, 0, b_half },
+		  &(struct walk){ half, o->a, b_half, o->b }, o);
+	o->common = 0;
+	for (i = 0; i < o->b; i++)
+		o->common += o->found[i];
 }
 
-static double divide(double part, double whole)
+/* What the values of b count.  Which ones are not in common is first written
+ * down, without a branch, so that their counts are fetched all at once. */
+static uint64_t weigh_other(const struct frequency *f,
+			    const struct sif_sketch *b, const struct overlap *o)
 {
-	return whole > 0 ? part / whole : 0;
+	uint16_t rest[SIF_MAX_VALUES + 1];
+	uint64_t sum = o->weight;
+	size_t count = 0, j;
+
+	for (j = 0; j < o->b; j++) {
+		rest[count] = (uint16_t)j;
+		count += !o->found[j];
+	}
+	for (j = 0; j < count; j++)
+		sum += weight_of(f, b->values[rest[j]]);
+	return sum;
+}
+
+static double divide(uint64_t part, uint64_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
 }
 
 /* How far x is on the way from one number to a greater one, 0..1. */
@@ -145,38 +246,54 @@ static double on_the_way(double x, double from, double to)
 	return fmax(0, fmin(1, (x - from) / (to - from)));
 }
 
-/* Of a share of a content whose values weigh so much. */
-static double merit_of(double share, double weight, const struct sums *sums)
+/* weighed: the share when common values count little. */
+static double merit_of(double share, double weighed, double lost)
 {
 	double doubt = (1 - on_the_way(share, DOUBTFUL, SURE)) *
-		       on_the_way(sums->lost, SOME, MOST);
-	double weighed = divide(sums->common, weight);
+		       on_the_way(lost, SOME, MOST);
 
 	return weighed < share ? share - doubt * (share - weighed) : share;
 }
 
+static void weigh_shares(const struct frequency *f,
+			 const struct weighed_sketch *a,
+			 const struct sif_sketch *b, const struct overlap *o,
+			 double least, struct shares *merits)
+{
+	double lost = 1 - divide(o->weight, o->common * (uint64_t)WEIGHT_ONE);
+	double within = merits->within, contains = merits->contains;
+
+	if (lost <= SOME)
+		return;
+	if (within >= least && within < SURE)
+		merits->within = merit_of(
+			within, divide(o->weight, a->sums[o->a]), lost);
+	if (contains >= least && contains < SURE)
+		merits->contains =
+			merit_of(contains,
+				 divide(o->weight, weigh_other(f, b, o)), lost);
+}
+
 int score_shares(const struct frequency *f, const struct weighed_sketch *a,
-		 const struct sif_sketch *b, struct shares *out,
+		 const struct sif_sketch *b, double least, struct shares *out,
 		 struct shares *merits_out)
 {
 	bool a_is_larger = a->sketch->distinct >= b->distinct;
-	struct sif_relation r;
-	struct shares merits;
-	struct sums sums;
-	int err = sif_compare(a->sketch, b, &r);
+	struct shares shares, merits;
+	struct overlap o;
 
-	if (err)
-		return err;
-	*out = (struct shares){ .within = r.a_in_b, .contains = r.b_in_a };
-	out->larger = a_is_larger ? out->within : out->contains;
-	merits = *out;
+	if (a->sketch->window != b->window)
+		return -EINVAL;
+	find_overlap(a, b, &o);
+	shares.within = divide(o.common, o.a);
+	shares.contains = divide(o.common, o.b);
+	shares.larger = a_is_larger ? shares.within : shares.contains;
+	merits = shares;
 	/* What is not common on one side is not common on both. */
-	if (a->has_common && (r.a_in_b > 0 || r.b_in_a > 0)) {
-		sums = add_up(f, a, b);
-		merits.within = merit_of(out->within, sums.a, &sums);
-		merits.contains = merit_of(out->contains, sums.b, &sums);
-		merits.larger = a_is_larger ? merits.within : merits.contains;
-	}
+	if (a->has_common && o.common)
+		weigh_shares(f, a, b, &o, least, &merits);
+	merits.larger = a_is_larger ? merits.within : merits.contains;
+	*out = shares;
 	*merits_out = merits;
 	return 0;
 }

@@ -36,10 +36,13 @@ struct shares {
 
 /* A sketch that is compared with many, and what its values count. */
 struct weighed_sketch {
-	const struct sif_sketch *sketch; /* borrowed */
-	bool has_common;                 /* whether a weight is below 1 */
-	float weights[SIF_MAX_VALUES];
+	const struct sif_sketch *sketch;   /* borrowed */
+	bool has_common;                   /* whether a weight is below 1 */
+	uint32_t weights[SIF_MAX_VALUES];  /* 1 is WEIGHT_ONE */
+	uint64_t sums[SIF_MAX_VALUES + 1]; /* of so many weights */
 };
+
+#define WEIGHT_ONE (UINT32_C(1) << 30)
 
 void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
 		 struct weighed_sketch *out);
@@ -47,11 +50,12 @@ void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
 /*
  * The shares as they are, and their merits: the same when what is common in
  * very many contents counts little.  Merits decide what is alike, because
- * boilerplate must not make it so; shares say how much.  All are 0 where the
- * sketches say nothing.  -EINVAL when their windows differ.
+ * boilerplate must not make it so; shares say how much.  A merit takes time,
+ * and none is sought of a share below least.  All are 0 where the sketches say
+ * nothing.  -EINVAL when their windows differ.
  */
 int score_shares(const struct frequency *f, const struct weighed_sketch *a,
-		 const struct sif_sketch *b, struct shares *out,
+		 const struct sif_sketch *b, double least, struct shares *out,
 		 struct shares *merits_out);
 
 /* 0..99 */

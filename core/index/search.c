@@ -43,16 +43,18 @@ static int percent_of(const struct shares *shares, enum index_relation relation,
 	return score_percent(share);
 }
 
-/* Sets score and merit. */
+/* Sets score and merit, the latter only as to whether it is below least. */
 static int score(struct index *ix, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, enum index_relation relation,
-		 struct index_match *out)
+		 int least, struct index_match *out)
 {
 	struct shares shares, merits;
 	int err;
 
 	(void)pthread_rwlock_rdlock(&ix->columns_lock);
-	err = score_shares(ix->frequency, a, b, &shares, &merits);
+	/* One less, as scores are rounded. */
+	err = score_shares(ix->frequency, a, b, (least - 1) / 100.0, &shares,
+			   &merits);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	if (err)
 		return err;
@@ -71,7 +73,7 @@ int index_score(struct index *ix, const struct sif_sketch *a,
 	if (!own)
 		return -ENOMEM;
 	weigh(ix, a, own);
-	err = score(ix, own, b, relation, out);
+	err = score(ix, own, b, relation, 0, out);
 	free(own);
 	return err;
 }
@@ -105,7 +107,7 @@ static int match_candidates(struct search *s, const struct index_query *q,
 			continue;
 		if (!err)
 			err = score(s->ix, &s->own, &s->other, s->relation,
-				    &out[kept]);
+				    q->least, &out[kept]);
 		if (err)
 			return err;
 		kept += out[kept].merit >= q->least;

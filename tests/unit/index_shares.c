@@ -31,9 +31,9 @@ static struct shares shares_of(const struct frequency *f,
 
 	score_weigh(f, b, &weighed);
 	assert_int_equal(
-		score_shares(f, &weighed, a, &reverse, &merits_reverse), 0);
+		score_shares(f, &weighed, a, 0, &reverse, &merits_reverse), 0);
 	score_weigh(f, a, &weighed);
-	assert_int_equal(score_shares(f, &weighed, b, &shares, &merits), 0);
+	assert_int_equal(score_shares(f, &weighed, b, 0, &shares, &merits), 0);
 	assert_share(reverse.within, shares.contains);
 	assert_share(reverse.contains, shares.within);
 	assert_share(merits_reverse.within, merits.contains);
@@ -105,7 +105,8 @@ static void test_windows_that_differ_cannot_be_compared(void **state)
 	make_set(0, 40, &b);
 	b.window = SIF_WINDOW + 1;
 	score_weigh(f, &a, &weighed);
-	assert_int_equal(score_shares(f, &weighed, &b, &have, &have), -EINVAL);
+	assert_int_equal(score_shares(f, &weighed, &b, 0, &have, &have),
+			 -EINVAL);
 	assert_share(have.within, 7);
 	frequency_free(f);
 }
@@ -242,6 +243,42 @@ static void test_what_is_common_is_weighed(void **state)
 	compare_sets(3, 50 * FREQUENCY_COMMON);
 }
 
+/* Of a share that is below it anyway. */
+static void assert_least(double all, double have, double least)
+{
+	if (all >= least || have >= least)
+		assert_share(have, all);
+}
+
+static void test_a_least_share_changes_none_above_it(void **state)
+{
+	static struct sif_sketch a, b, common;
+	static struct weighed_sketch weighed;
+	struct frequency *f = nothing_common();
+	struct shares all, have, plain;
+	struct random r = { 4 };
+	double least;
+	unsigned i;
+
+	(void)state;
+	make_set(0, 50, &common);
+	for (i = 0; i < 4 * FREQUENCY_COMMON; i++)
+		frequency_add(f, &common);
+	for (i = 0; i < SETS; i++) {
+		random_set(&r, &a);
+		random_set(&r, &b);
+		least = (double)random_below(&r, 101) / 100;
+		all = shares_of(f, &a, &b);
+		score_weigh(f, &a, &weighed);
+		assert_int_equal(
+			score_shares(f, &weighed, &b, least, &plain, &have), 0);
+		assert_least(all.within, have.within, least);
+		assert_least(all.contains, have.contains, least);
+		assert_least(all.larger, have.larger, least);
+	}
+	frequency_free(f);
+}
+
 /* ---- a percentage ---- */
 
 static void test_a_percentage_ends_at_99(void **state)
@@ -263,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_windows_that_differ_cannot_be_compared),
 		cmocka_unit_test(test_shares_are_counted),
 		cmocka_unit_test(test_what_is_common_is_weighed),
+		cmocka_unit_test(test_a_least_share_changes_none_above_it),
 		cmocka_unit_test(test_a_percentage_ends_at_99),
 	};
 
