@@ -17,12 +17,25 @@ void log_to_syslog(void)
 	atomic_store(&to_syslog, true);
 }
 
+/* Names of files come from anybody: none ends the line or is obeyed by a
+ * terminal. */
+static void make_harmless(char *line)
+{
+	size_t len = strlen(line);
+
+	if (len && line[len - 1] == '\n') /* libfuse ends its lines */
+		line[len - 1] = '\0';
+	for (; *line; line++)
+		if ((unsigned char)*line < ' ' || *line == 127)
+			*line = '?';
+}
+
 void log_line_v(const char *format, va_list args)
 {
 	char line[LINE_BYTES];
 
 	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0'; /* libfuse ends its lines */
+	make_harmless(line);
 	if (atomic_load(&to_syslog))
 		syslog(LOG_WARNING, "%s", line);
 	else
