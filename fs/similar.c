@@ -559,6 +559,10 @@ void similar_getxattr(fuse_req_t req, fuse_ino_t id, const char *name,
 		reply_error(req, -ENODATA);
 		return;
 	}
+	if (!xattr_may_read(req, fs, n->real)) {
+		reply_error(req, -EACCES);
+		return;
+	}
 	l = node_kept_listing(fs, n, ctx->uid, ctx->gid);
 	if (l) {
 		reply_state(req, fs, l, size);

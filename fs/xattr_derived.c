@@ -269,6 +269,22 @@ static void query_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
 	path_fd_close(&path);
 }
 
+bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
+{
+	struct path_fd path;
+	struct cred saved;
+	bool may = false;
+
+	if (inode_path_fd(fs, inode, &path))
+		return false;
+	if (!cred_assume(fs, req, &saved)) {
+		may = !faccessat(path.fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
+		cred_restore(fs, &saved);
+	}
+	path_fd_close(&path);
+	return may;
+}
+
 /* ---- user.kinfs.state ---- */
 
 static int format_state(const struct engine_answer *answer, struct buf *out)
@@ -331,7 +347,9 @@ void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
 {
 	const struct digest_info *info = find_digest(name);
 
-	if (!info)
+	if (S_ISREG(inode->type) && !xattr_may_read(req, fs, inode))
+		fuse_reply_err(req, EACCES);
+	else if (!info)
 		get_own(req, fs, inode, name, size);
 	else if (!S_ISREG(inode->type) ||
 		 !(fs->options.digest_set & DIGEST_BIT(info->id)))
@@ -357,24 +375,6 @@ static int append_real(struct buf *out, const char *names, size_t len)
 	return err;
 }
 
-/* The kernel asks for no permission to list names; a digest needs that to
- * read, and a listed name must have a value. */
-static bool may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
-{
-	struct path_fd path;
-	struct cred saved;
-	bool may = false;
-
-	if (inode_path_fd(fs, inode, &path))
-		return false;
-	if (!cred_assume(fs, req, &saved)) {
-		may = !faccessat(path.fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
-		cred_restore(fs, &saved);
-	}
-	path_fd_close(&path);
-	return may;
-}
-
 void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 			size_t size)
 {
@@ -392,7 +392,7 @@ void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 		buf_release(&names);
 		fuse_reply_err(req, -err);
 	} else if (S_ISREG(inode->type) && fs->options.xattrs != XATTRS_HIDE &&
-		   may_read(req, fs, inode)) {
+		   xattr_may_read(req, fs, inode)) {
 		query_begin(req, fs, inode, NULL, &names, size);
 	} else {
 		xattr_reply(req, names.data, names.len, size);

@@ -28,6 +28,14 @@ void xattr_derived_remove(struct fuse_req *req, struct fs *fs,
 void xattr_derived_list(struct fuse_req *req, struct fs *fs,
 			struct inode *inode, size_t size);
 
+/*
+ * Reading a digest needs read permission on the file, and so does seeing its
+ * name in a list: a listed name must have a value.  The kernel asks for none
+ * to list names; and what it knows of permissions may be as old as the timeout
+ * of attributes, which a digest of what is secret by now must not be.
+ */
+bool xattr_may_read(struct fuse_req *req, struct fs *fs, struct inode *inode);
+
 /* Replies as getxattr and listxattr do: the size alone when size is 0. */
 void xattr_reply(struct fuse_req *req, const void *data, size_t len,
 		 size_t size);
