@@ -112,6 +112,21 @@ static int hole(char **arg)
 	return 0;
 }
 
+static int find(char **arg)
+{
+	struct stat st;
+
+	return lstat(arg[0], &st);
+}
+
+static int read_one(char **arg)
+{
+	int fd = open(arg[0], O_RDONLY);
+	char byte;
+
+	return fd < 0 ? -1 : (int)read(fd, &byte, 1);
+}
+
 static int sync_file(char **arg)
 {
 	int fd = open(arg[0], O_RDONLY);
@@ -137,6 +152,8 @@ static const struct {
 	{ "copy-range", 2, copy_range },
 	{ "hole", 1, hole },
 	{ "fsync", 1, sync_file },
+	{ "find", 1, find },
+	{ "read", 1, read_one },
 };
 
 int main(int argc, char **argv)
