@@ -158,7 +158,7 @@ test_digests() {
 
 # Access that was there when a listing was made, and is no more.
 revoked() { # NAME ALLOW REVOKE: commands for the file home/acl in .
-	local listed where
+	local where
 	for where in "$src" "$mnt"; do
 		(cd "$where/home" && eval "$2") || return
 		rescan "$mnt"
@@ -418,19 +418,53 @@ test_names() {
 	ok "it unmounts" unmount "$mnt"
 }
 
+# ---- an ordinary user's daemon ----
+
+mount_as_nobody() { # OPTIONS...
+	mkdir -p "$T/db-nobody" "$mnt"
+	chown -R 65534:65534 "$src" "$mnt" "$T/db-nobody"
+	printf '#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 %s "%s" "$@"\n' \
+		--clear-groups "$KINFS" >"$T/kinfs-as-nobody"
+	chmod 755 "$T/kinfs-as-nobody"
+	KINFS=$T/kinfs-as-nobody mount_kinfs "$src" "$mnt" \
+		-o "db=$T/db-nobody" "$@"
+}
+
+test_user_mount() {
+	echo user_allow_other >"$T/fuse.conf"
+	mount --bind "$T/fuse.conf" /etc/fuse.conf
+	open_fuse_to_all
+	rm -rf "$src" && mkdir -p "$src"
+	gen_text 50 1 >"$src/open"
+	cp "$src/open" "$src/closed"
+	chmod 600 "$src/closed"
+	mount_as_nobody -o allow_other,auto_unmount
+	as_nobody timeout 60 "$KIN" wait "$mnt" >/dev/null
+	is "$(of_threads Seccomp)" 2 \
+		"auto_unmount: a user's daemon is filtered, too"
+	is "$(as_nobody ls "$mnt/.similar/open")" 100_closed \
+		"a user's mount: its owner sees what is similar"
+	is "$(asks none open) $(asks none closed)" "ok EACCES" \
+		"others read the digests of what they may read"
+	is "$(as "$bob" none "$(helper sys)" list "$mnt/.similar/open") $(
+		as "$bob" none "$(helper sys)" list "$mnt/.similar")" \
+		"EPERM EPERM" "and not what is similar"
+	kill "$(daemon_pid "$mnt")"
+	ok "a signal ends it" poll 10 gone "$(daemon_pid "$mnt")"
+	ok "and unmounts" poll 10 not mounted "$mnt"
+	umount /etc/fuse.conf
+}
+
+not() {
+	! "$@"
+}
+
 # What cannot be scanned is named in the log.
 test_log() {
 	local name=$'evil\e[31m\nkinfs: forged' log
 	rm -rf "$src" && mkdir -p "$src/$name"
 	chmod 000 "$src/$name"
-	chown -R 65534:65534 "$src" "$mnt"
-	open_fuse_to_all
-	mkdir "$T/db-nobody" && chown 65534:65534 "$T/db-nobody"
-	printf '#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 %s "%s" "$@"\n' \
-		--clear-groups "$KINFS" >"$T/kinfs-as-nobody"
-	chmod 755 "$T/kinfs-as-nobody"
-	KINFS=$T/kinfs-as-nobody mount_kinfs "$src" "$mnt" \
-		-o "db=$T/db-nobody"
+	mount_as_nobody
 	as_nobody timeout 60 "$KIN" wait "$mnt" >/dev/null
 	log=$(daemon_log "$mnt")
 	like "$log" 'evil.*Permission denied' "a directory is reported"
@@ -452,5 +486,6 @@ test_races
 test_bounds
 test_catalog
 test_names
+test_user_mount
 test_log
 finish
