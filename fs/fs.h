@@ -10,6 +10,7 @@
 #include "core/base/persona.h"
 #include "fs/inode.h"
 #include "fs/options.h"
+#include "fs/unmounter.h"
 
 struct engine;
 struct fuse_session;
@@ -40,6 +41,8 @@ struct fs {
 	struct inode *root; /* SOURCE; nodeid FUSE_ROOT_ID */
 	struct inode_table *inodes;
 	struct locks *locks; /* ops_locks.c */
+
+	struct unmounter unmounter; /* of the sandbox */
 
 	atomic_bool ready;             /* init() was called */
 	void (*report)(struct fs *fs); /* called by init(), may be NULL */

@@ -394,8 +394,6 @@ static int take_option(struct options *o, const char *arg)
 	}
 	if (option_is(arg, "fsname="))
 		o->fsname_given = true;
-	if (strcmp(arg, "auto_unmount") == 0)
-		o->auto_unmount = true;
 	if (is_in(arg, passed_on, COUNT(passed_on)))
 		return 1;
 	if (is_in(arg, ignored, COUNT(ignored)) || strncmp(arg, "x-", 2) == 0)

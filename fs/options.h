@@ -50,7 +50,6 @@ struct options {
 	bool version;
 
 	bool fsname_given;
-	bool auto_unmount;
 	bool sandbox; /* give up what serving needs no more */
 
 	/* For libfuse: "kinfs -o ..." */

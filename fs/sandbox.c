@@ -2,7 +2,9 @@
 #include "fs/sandbox.h"
 
 #include <errno.h>
+#include <fuse_lowlevel.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
@@ -251,10 +253,20 @@ static void complain(const char *what, int err)
 		log_line("sandbox: %s: %s", what, err_text(err));
 }
 
-/* Whether unmounting needs no program. */
-static bool can_lose_programs(const struct fs *fs)
+/* auto_unmount does not make it superfluous: libfuse's own process unmounts
+ * nothing where allow_other was not given. */
+void sandbox_prepare(struct fs *fs)
 {
-	return fs->root_user || fs->options.auto_unmount;
+	if (fs->options.sandbox && !fs->root_user)
+		complain("unmounting",
+			 unmounter_start(fs->mountpoint, &fs->unmounter));
+}
+
+bool sandbox_is_attached(const struct fs *fs)
+{
+	struct pollfd device = { .fd = fuse_session_fd(fs->session) };
+
+	return poll(&device, 1, 0) == 0 || !(device.revents & POLLERR);
 }
 
 void sandbox_enter(const struct fs *fs)
@@ -266,6 +278,6 @@ void sandbox_enter(const struct fs *fs)
 	if (setrlimit(RLIMIT_CORE, &none) != 0)
 		complain("memory images", -errno);
 	complain("capabilities", drop_capabilities());
-	if (can_lose_programs(fs))
+	if (fs->root_user || fs->unmounter.pid)
 		complain("system calls", load_filter());
 }

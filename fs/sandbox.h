@@ -2,6 +2,8 @@
 #ifndef FS_SANDBOX_H
 #define FS_SANDBOX_H
 
+#include <stdbool.h>
+
 /*
  * What the daemon can do no more once it serves.
  *
@@ -11,15 +13,21 @@
  * network, no debugging of others, no mount, no module, no memory image.
  * Refused calls fail with EPERM.
  *
- * An ordinary user's daemon keeps the right to start programs unless it was
- * mounted with auto_unmount: when a signal ends it, only fusermount3, which is
- * set-user-ID, can unmount.  Without giving that up the kernel takes no filter
- * of system calls from it.
+ * When a signal ends an ordinary user's daemon, only fusermount3, which is
+ * set-user-ID, can unmount.  Another process is there for that, see
+ * fs/unmounter.h.
  */
 struct fs;
+
+/* Called before it is mounted. */
+void sandbox_prepare(struct fs *fs);
 
 /* Called when it is mounted, before any thread is started.  What the kernel
  * does not let us give up is logged, and kept. */
 void sandbox_enter(const struct fs *fs);
+
+/* Whether the mount is still there, for the unmounter: asked before libfuse
+ * closes its descriptor. */
+bool sandbox_is_attached(const struct fs *fs);
 
 #endif

@@ -228,16 +228,20 @@ static void stop(struct fs *fs)
 
 static int serve_session(struct fs *fs)
 {
+	bool attached = false;
 	int status = EXIT_FAILURE;
 
 	if (fuse_set_signal_handlers(fs->session) != 0)
 		return status;
+	sandbox_prepare(fs);
 	if (fuse_session_mount(fs->session, fs->mountpoint) == 0) {
 		status = serve_mounted(fs);
 		stop(fs);
+		attached = sandbox_is_attached(fs);
 		fuse_session_unmount(fs->session);
 		mapped_free(fs);
 	}
+	unmounter_end(&fs->unmounter, attached);
 	fuse_remove_signal_handlers(fs->session);
 	return status;
 }

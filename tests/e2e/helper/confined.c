@@ -2,7 +2,8 @@
 
 /*
  * Enters the sandbox of the daemon and tries a system call; prints "ok" or the
- * name of the error.  Linked with fs/sandbox.c.
+ * name of the error.  Linked with fs/sandbox.c
+ * and fs/unmounter.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -196,16 +197,17 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	struct fs fs = { .root_user = geteuid() == 0 };
+	struct fs fs = { .root_user = geteuid() == 0, .mountpoint = "/" };
 	size_t i;
 
 	fs.options.sandbox = argc > 1 && strcmp(argv[1], "yes") == 0;
-	fs.options.auto_unmount = argc > 3;
+	sandbox_prepare(&fs);
 	sandbox_enter(&fs);
 	for (i = 0; argc > 2 && i < sizeof(calls) / sizeof(calls[0]); i++) {
 		if (strcmp(calls[i].name, argv[2]) != 0)
 			continue;
 		puts(calls[i].call() < 0 ? err_name(errno) : "ok");
+		unmounter_end(&fs.unmounter, false);
 		return 0;
 	}
 	return 1;
