@@ -149,9 +149,15 @@ struct call_rule {
 	scmp_datum_t a, b; /* b: of masked comparisons */
 };
 
+#ifdef __s390__
+enum { CLONE_FLAGS = 1 }; /* behind the stack */
+#else
+enum { CLONE_FLAGS = 0 };
+#endif
+
 /* Threads are clones, too, and syslog() wants a socket of its own kind. */
 static const struct call_rule rules[] = {
-	{ "clone", 0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0 },
+	{ "clone", CLONE_FLAGS, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0 },
 	{ "unshare", 0, SCMP_CMP_NE, CLONE_FS, 0 },
 	{ "socket", 0, SCMP_CMP_NE, AF_UNIX, 0 },
 	{ "socket", 1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM },

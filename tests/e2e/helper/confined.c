@@ -139,11 +139,13 @@ static void *nothing(void *arg)
 	return unshare(CLONE_FS) == 0 ? arg : NULL;
 }
 
+static int fine;
+
 static int try_thread(void)
 {
 	pthread_t thread;
 	void *result = NULL;
-	int err = pthread_create(&thread, NULL, nothing, &thread);
+	int err = pthread_create(&thread, NULL, nothing, &fine);
 
 	if (!err)
 		err = pthread_kill(thread, 0);
