@@ -25,6 +25,7 @@ docdir := $(PREFIX)/share/doc/kinfs
 
 comma := ,
 BUILD ?= build
+LIBFUSE ?=
 out := $(BUILD)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
 obj := $(out)/obj
 
@@ -81,13 +82,16 @@ endif
 # pkg-config is asked once, and only by rules that need the answer: the first
 # thing "make check" does on a bare machine is to install it.
 once = $(eval $(1) := $(2))$($(1))
-flags_of = $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(1)))
-libs_of = $(shell pkg-config --libs $(1))
+flags_of = $(patsubst -I%,-isystem %,$(shell $(2) pkg-config --cflags $(1)))
+libs_of = $(shell $(2) pkg-config $(2:%=--static) --libs $(1))
 core_packages := lmdb libxxhash libcrypto jansson
 core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
-fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3 libseccomp))
-fuse_libs = $(call once,fuse_libs,$(call libs_of,fuse3 libseccomp))
+fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3 libseccomp,\
+	$(fuse_of)))
+fuse_libs = $(call once,fuse_libs,$(call libs_of,fuse3 libseccomp,$(fuse_of)))
+# LIBFUSE=DIR: the one that scripts/libfuse built there.
+fuse_of = $(LIBFUSE:%=PKG_CONFIG_PATH=%/lib/pkgconfig)
 
 language := -std=c11 -D_GNU_SOURCE -DKINFS_VERSION='"$(VERSION)"' -I.
 compile = $(CC) $(language) $(warnings) $(CFLAGS) $(hardening) -fPIE -pthread \
@@ -175,7 +179,8 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 # Objects of another compiler, other flags or another set of sources are not
 # mixed: this file changes when they do.
 flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(cli_sources) \
-	$(fs_sources) $(bench_sources) $(eval_sources) $(conform_sources)
+	$(fs_sources) $(bench_sources) $(eval_sources) $(conform_sources) \
+	$(LIBFUSE)
 $(out)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call quoted,$(flags_now)) | cmp -s - $@ || \
@@ -323,5 +328,7 @@ help:
 	@echo 'V=1            show the commands'
 	@echo 'SAN=address    address, undefined, thread or address,undefined;'
 	@echo '               built in build/address and so on'
+	@echo 'LIBFUSE=DIR    link the libfuse that scripts/deps --libfuse [DIR]'
+	@echo '               built, in build/libfuse if not told where'
 	@echo 'CC=clang       another compiler; CFLAGS, LDFLAGS as usual'
 	@echo 'TEST_TIMEOUT=  seconds one test may take ($(TEST_TIMEOUT))'
