@@ -172,7 +172,7 @@ static int load_index(struct engine *e)
 
 static int init_parts(struct engine *e)
 {
-	int err = queue_init(&e->queue);
+	int err = queue_init(&e->queue, e->options.workers);
 
 	if (!err)
 		err = commit_init(&e->commit);

@@ -18,7 +18,8 @@
 
 /*
  * Two kinds of threads, as many of each as the option says: those that serve
- * files somebody waits for, at normal priority, and those that do the rest,
+ * files somebody waits for, at normal priority and with two to spare (see
+ * queue.h), and those that do the rest,
  * under SCHED_IDLE and the idle I/O class.  The latter also feed the queue
  * from the catalog's pending list.
  */

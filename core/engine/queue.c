@@ -33,6 +33,9 @@ void result_free(struct result *r)
 /* The workers ask the catalog for more when fewer are left. */
 enum { FEED_BELOW = 1024 };
 
+/* How many jobs a spare worker looks at for one it may take. */
+enum { SPARE_LOOK = 64 };
+
 /* ---- lists ---- */
 
 static void list_append(struct job_list *list, struct job *job)
@@ -163,6 +166,9 @@ static void job_leave(struct queue *q, struct job *job)
 		break;
 	case JOB_RUNNING:
 		q->running--;
+		if (job->served)
+			list_remove(&q->served, job);
+		job->served = false;
 		break;
 	case JOB_DONE:
 		q->done--;
@@ -303,11 +309,12 @@ static void *timer_run(void *arg)
 
 /* ---- life ---- */
 
-int queue_init(struct queue *q)
+int queue_init(struct queue *q, size_t serve_most)
 {
 	int err = -pthread_mutex_init(&q->lock, NULL);
 
 	q->share.most = WAITERS_MAX;
+	q->serve_most = serve_most;
 	if (!err)
 		err = engine_cond_init(&q->work);
 	if (!err)
@@ -417,20 +424,48 @@ int queue_push(struct queue *q, const struct file_key *key,
 	return err;
 }
 
+static bool is_served(const struct queue *q, uid_t uid)
+{
+	const struct job *job = q->served.first;
+
+	while (job && job->uid != uid)
+		job = job->next;
+	return job != NULL;
+}
+
+/* By their turns the first jobs of all users come first; further back there is
+ * nobody new. */
+static struct job *first_waited(const struct queue *q)
+{
+	struct job *job = q->levels[JOB_WAITED].first;
+	int i;
+
+	if (q->served.count < q->serve_most)
+		return job;
+	for (i = 0; job && i < SPARE_LOOK && is_served(q, job->uid); i++)
+		job = job->next;
+	return i < SPARE_LOOK ? job : NULL;
+}
+
 static struct job *take_first(struct queue *q, enum job_level highest,
 			      enum job_level lowest)
 {
 	int level;
 
 	for (level = (int)highest; level <= (int)lowest; level++) {
-		struct job *job = q->levels[level].first;
+		bool waited = level == JOB_WAITED;
+		struct job *job =
+			waited ? first_waited(q) : q->levels[level].first;
 
 		if (!job)
 			continue;
 		job_leave(q, job);
 		job->state = JOB_RUNNING;
-		if (level == JOB_WAITED)
+		job->served = waited;
+		if (waited) {
 			share_serve(&q->share, job->turn);
+			list_append(&q->served, job);
+		}
 		job->identity = (struct file_identity){ 0 };
 		q->running++;
 		return job;
@@ -620,7 +655,7 @@ int queue_look(struct queue *q, const struct file_key *key,
 /* The job of key as a waited one, at this turn or an earlier one; NULL without
  * memory.  A result that is done was not what the caller looks for. */
 static struct job *job_want_waited(struct queue *q, const struct file_key *key,
-				   uint64_t turn)
+				   uid_t uid, uint64_t turn)
 {
 	struct job *job = job_find(q, key);
 	bool is_new = !job, moves;
@@ -630,12 +665,13 @@ static struct job *job_want_waited(struct queue *q, const struct file_key *key,
 	if (!job)
 		return NULL;
 	moves = job->state == JOB_QUEUED || job->state == JOB_DONE;
-	if (!is_new && job->level == JOB_WAITED && job->turn <= turn)
-		turn = job->turn;
 	if (moves && !is_new)
 		job_leave(q, job);
+	if (job->level != JOB_WAITED || job->turn > turn) {
+		job->turn = turn;
+		job->uid = uid;
+	}
 	job->level = JOB_WAITED;
-	job->turn = turn;
 	if (moves)
 		job_enqueue(q, job);
 	return job;
@@ -655,7 +691,7 @@ static int wait_locked(struct queue *q, const struct file_key *key,
 	err = share_take(&q->share, w->uid, &turn);
 	if (err)
 		return err;
-	job = job_want_waited(q, key, turn);
+	job = job_want_waited(q, key, w->uid, turn);
 	if (!job) {
 		share_give(&q->share, w->uid);
 		return -ENOMEM;

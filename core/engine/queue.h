@@ -25,7 +25,9 @@
  * Memory is bounded by QUEUE_MAX jobs; what does not fit is put on the
  * catalog's pending list by the caller and fed back later.  Those who wait are
  * bounded by WAITERS_MAX, of which each user has a share, and what they wait
- * for is served in rotation among users.
+ * for is served in rotation among users.  There are more workers for that than
+ * one user may occupy: the spare ones take a job of a user for whom none is
+ * running, so nobody's large files keep all others waiting.
  */
 enum job_level { JOB_WAITED, JOB_CLOSED, JOB_SCAN, JOB_LEVELS };
 enum job_state { JOB_QUEUED, JOB_DELAYED, JOB_RUNNING, JOB_DONE };
@@ -51,12 +53,15 @@ struct job {
 	bool again;
 	unsigned tries;   /* how often it changed while it was hashed */
 	uint64_t turn;    /* JOB_WAITED only: the list is in this order */
+	uid_t uid;        /* JOB_WAITED only: whose turn it is */
+	bool served;      /* running only: taken at JOB_WAITED */
 	int64_t ready_ms; /* delayed only */
 	struct file_identity identity; /* running only: what is hashed */
 	struct result *result;         /* done only; the committer owns it */
 	struct waiter *waiters;
 	struct job *chain;
-	struct job *prev, *next; /* in the list of its level or the delayed */
+	/* In the list of its level, of the delayed or of the served ones. */
+	struct job *prev, *next;
 };
 
 struct job_list {
@@ -70,7 +75,9 @@ struct queue {
 	pthread_cond_t timer; /* an earlier time to wake up at */
 	struct job *buckets[QUEUE_BUCKETS];
 	struct job_list levels[JOB_LEVELS];
-	struct job_list delayed;                     /* by ready_ms */
+	struct job_list delayed; /* by ready_ms */
+	struct job_list served;  /* see struct job */
+	size_t serve_most; /* from here on spare workers take jobs; constant */
 	struct waiter *waiting_first, *waiting_last; /* by deadline */
 	size_t waiting;
 	struct share share; /* of the waiters */
@@ -84,7 +91,8 @@ struct queue {
 	bool timer_started;
 };
 
-int queue_init(struct queue *q);
+/* serve_most: how many workers a single user may occupy. */
+int queue_init(struct queue *q, size_t serve_most);
 int queue_start(struct queue *q);
 /* Wakes every worker; jobs are taken no more. */
 void queue_stop(struct queue *q);

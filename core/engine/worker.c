@@ -25,6 +25,7 @@ enum {
 	RETRY_MAX_MS = 30000,
 	CLOSING_MS = 2,
 	TOUCHED_MS = 5,
+	SPARE_WORKERS = 2, /* for users for whom none works, see queue.h */
 };
 
 struct worker {
@@ -475,11 +476,14 @@ int workers_start(struct engine *e)
 	unsigned count = e->options.workers, i;
 	int err = 0;
 
-	e->workers = calloc((size_t)count * 2, sizeof(*e->workers));
+	e->workers =
+		calloc((size_t)count * 2 + SPARE_WORKERS, sizeof(*e->workers));
 	if (!e->workers)
 		return -ENOMEM;
 	for (i = 0; i < count * 2 && !err; i++)
 		err = worker_start(e, i % 2);
+	for (i = 0; i < SPARE_WORKERS && !err; i++)
+		err = worker_start(e, false);
 	return err;
 }
 

@@ -9,6 +9,8 @@
 
 #include <sys/resource.h>
 
+#define HUGE ((off_t)1 << 40)
+
 enum { GREEDY = 1000, MODEST = 1001, TOO_MANY = 100000, CROWD = 100 };
 
 struct crowd {
@@ -107,6 +109,8 @@ static void crowd_make(struct crowd *c)
 	for (i = 0; i < CROWD; i++)
 		make_file(c, "a", i);
 	c->f.options.workers = 1;
+	c->f.options.host.ctx = &c->f;
+	c->f.options.host.open_known = find_by_number;
 	c->f.options.source_fd = c->f.source_fd;
 	c->f.options.source = c->f.source;
 	c->f.options.catalog_dir = c->f.catalog;
@@ -115,14 +119,15 @@ static void crowd_make(struct crowd *c)
 	modest = (struct voice){ c, MODEST };
 }
 
-static void crowd_wait(struct crowd *c)
+/* Until one of the crowd's numbers is that high. */
+static void crowd_wait(struct crowd *c, const size_t *number, size_t least)
 {
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += DEADLINE_S;
 	pthread_mutex_lock(&c->lock);
-	while (c->answered < c->asked)
+	while (*number < least)
 		assert_int_equal(
 			pthread_cond_timedwait(&c->all, &c->lock, &until), 0);
 	pthread_mutex_unlock(&c->lock);
@@ -171,7 +176,7 @@ static void assert_fair(ask *what, size_t latest)
 	}
 	assert_int_equal(ask_for(&c, what, "b0", &modest), 0);
 	assert_int_equal(engine_start(c.f.engine), 0);
-	crowd_wait(&c);
+	crowd_wait(&c, &c.answered, c.asked);
 	assert_in_range(c.modest_at, 1, latest);
 	fixture_remove(&c.f);
 }
@@ -230,8 +235,36 @@ static void test_a_shared_file_keeps_the_better_turn(void **state)
 	}
 	assert_int_equal(ask_for(&c, ask_wait, "a99", &modest), 0);
 	assert_int_equal(engine_start(c.f.engine), 0);
-	crowd_wait(&c);
+	crowd_wait(&c, &c.answered, c.asked);
 	assert_in_range(c.modest_at, 1, CROWD / 2);
+	fixture_remove(&c.f);
+}
+
+/* As many large files as workers, and more, do not keep a small one waiting. */
+static void test_large_files_leave_a_worker(void **state)
+{
+	struct crowd c;
+	char name[32];
+	size_t i;
+
+	(void)state;
+	crowd_make(&c);
+	for (i = 0; i < 5; i++) {
+		char path[128];
+
+		(void)snprintf(name, sizeof(name), "a%zu", i);
+		(void)snprintf(path, sizeof(path), "%s/%s", c.f.source, name);
+		assert_int_equal(truncate(path, HUGE), 0);
+		assert_int_equal(ask_for(&c, ask_wait, name, &greedy), 0);
+	}
+	assert_int_equal(engine_start(c.f.engine), 0);
+	while (!status_number(&c.f, "hashing"))
+		;
+	assert_int_equal(ask_for(&c, ask_wait, "b0", &modest), 0);
+	crowd_wait(&c, &c.modest_at, 1);
+	assert_int_equal(c.modest_at, 1);
+	fixture_close(&c.f);
+	assert_int_equal(c.answered, c.asked);
 	fixture_remove(&c.f);
 }
 
@@ -245,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_sdhash_is_fair),
 		cmocka_unit_test(test_inquiries_are_fair),
 		cmocka_unit_test(test_a_shared_file_keeps_the_better_turn),
+		cmocka_unit_test(test_large_files_leave_a_worker),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
