@@ -279,13 +279,24 @@ static bool takes_long(const struct request *r)
 	return r->directories || !r->on_hits;
 }
 
+static bool may_begin(const struct inquiry *q, const struct request *r)
+{
+	size_t i;
+
+	if (!takes_long(r))
+		return true;
+	for (i = 0; i < q->browsing; i++)
+		if (q->browsers[i] == r->viewer.who.uid)
+			return false;
+	return q->browsing + 1 < INQUIRY_THREADS;
+}
+
 /* The first request that a thread may begin, taken off the list, or NULL. */
 static struct request *take_ready(struct inquiry *q)
 {
-	bool may_browse = q->browsing + 1 < INQUIRY_THREADS;
 	struct request **at = &q->first, *r;
 
-	while (*at && takes_long(*at) && !may_browse)
+	while (*at && !may_begin(q, *at))
 		at = &(*at)->next;
 	r = *at;
 	if (!r)
@@ -293,6 +304,30 @@ static struct request *take_ready(struct inquiry *q)
 	*at = r->next;
 	share_serve(&q->share, r->turn);
 	return r;
+}
+
+static void browse_end(struct inquiry *q, uid_t uid)
+{
+	size_t i = 0;
+
+	while (q->browsers[i] != uid)
+		i++;
+	q->browsers[i] = q->browsers[--q->browsing];
+}
+
+/* Under the lock, which it gives up meanwhile. */
+static void answer_unlocked(struct inquiry *q, struct request *r)
+{
+	bool browses = takes_long(r);
+	uid_t uid = r->viewer.who.uid;
+
+	if (browses)
+		q->browsers[q->browsing++] = uid;
+	pthread_mutex_unlock(&q->lock);
+	request_answer(r);
+	pthread_mutex_lock(&q->lock);
+	if (browses)
+		browse_end(q, uid);
 }
 
 static void *inquiry_run(void *arg)
@@ -303,18 +338,11 @@ static void *inquiry_run(void *arg)
 	pthread_mutex_lock(&q->lock);
 	while (!q->stopped) {
 		struct request *r = take_ready(q);
-		size_t browses;
 
-		if (!r) {
+		if (r)
+			answer_unlocked(q, r);
+		else
 			pthread_cond_wait(&q->work, &q->lock);
-			continue;
-		}
-		browses = takes_long(r);
-		q->browsing += browses;
-		pthread_mutex_unlock(&q->lock);
-		request_answer(r);
-		pthread_mutex_lock(&q->lock);
-		q->browsing -= browses;
 	}
 	pthread_mutex_unlock(&q->lock);
 	return NULL;

@@ -12,12 +12,12 @@
  * "What resembles this?", on threads of their own.
  *
  * A directory can take long (everything below it counts), so one thread is
- * always left for single files.
+ * always left for single files, and a user has one directory at a time.
  *
  * An inquiry first waits for its file's digests (as a parked request), then
  * for the committer to reach everything posted before, then for a thread.
  */
-enum { INQUIRY_THREADS = 2, INQUIRIES_MAX = 1024, NEAR_SLOTS = 1 << 16 };
+enum { INQUIRY_THREADS = 3, INQUIRIES_MAX = 1024, NEAR_SLOTS = 1 << 16 };
 
 /* What is remembered about a content: near is one it resembles, or 0 when
  * there is none among the contents with an id below upto. */
@@ -30,10 +30,11 @@ struct request;
 struct inquiry {
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t work;
-	struct share share;    /* of all requests */
-	struct request *first; /* ready to be answered, by turn */
-	size_t browsing;       /* threads with a directory */
-	struct request *held;  /* until the committer has come so far */
+	struct share share;                  /* of all requests */
+	struct request *first;               /* ready to be answered, by turn */
+	size_t browsing;                     /* threads with a directory, */
+	uid_t browsers[INQUIRY_THREADS - 1]; /* for these users */
+	struct request *held; /* until the committer has come so far */
 	bool stopped;
 	struct persona own; /* of the process; constant */
 	struct near *near;  /* NEAR_SLOTS, direct-mapped by content */

@@ -19,6 +19,7 @@ struct crowd {
 	pthread_cond_t all;
 	size_t asked, answered, modest_at; /* the place of MODEST, from 1 on */
 	int result;                        /* of the last one */
+	bool slow; /* listings of GREEDY last until MODEST has one */
 };
 
 struct voice {
@@ -52,9 +53,15 @@ static void on_text(void *arg, int result, const struct buf *text)
 	answered(arg, result);
 }
 
+static void crowd_wait(struct crowd *c, const size_t *number, size_t least);
+
 static void on_listed(void *arg, int result, struct engine_entries *entries)
 {
+	struct voice *v = arg;
+
 	engine_entries_release(entries);
+	if (v->crowd->slow && v->uid == GREEDY)
+		crowd_wait(v->crowd, &v->crowd->modest_at, 1);
 	answered(arg, result);
 }
 
@@ -268,6 +275,24 @@ static void test_large_files_leave_a_worker(void **state)
 	fixture_remove(&c.f);
 }
 
+/* A directory that takes long does not keep another user's waiting. */
+static void test_long_listings_leave_a_thread(void **state)
+{
+	struct crowd c;
+	size_t i;
+
+	(void)state;
+	crowd_make(&c);
+	c.slow = true;
+	for (i = 0; i < CROWD; i++)
+		assert_int_equal(ask_for(&c, ask_browse, "a0", &greedy), 0);
+	assert_int_equal(engine_start(c.f.engine), 0);
+	assert_int_equal(ask_for(&c, ask_browse, "a0", &modest), 0);
+	crowd_wait(&c, &c.answered, c.asked);
+	assert_int_equal(c.modest_at, 1);
+	fixture_remove(&c.f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +304,7 @@ int main(void)
 		cmocka_unit_test(test_inquiries_are_fair),
 		cmocka_unit_test(test_a_shared_file_keeps_the_better_turn),
 		cmocka_unit_test(test_large_files_leave_a_worker),
+		cmocka_unit_test(test_long_listings_leave_a_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
