@@ -127,6 +127,25 @@ static uint32_t content_of(struct fixture *f, uint64_t inode)
 	return r.content;
 }
 
+static int append_inode(void *arg, const struct file_key *key,
+			const struct file_record *record)
+{
+	(void)record;
+	return buf_append_format(arg, "%u ", (unsigned)key->inode);
+}
+
+static void assert_orphans(struct fixture *f, const char *want)
+{
+	struct catalog_txn *txn = begin_read(f);
+	struct buf have = { 0 };
+
+	assert_int_equal(catalog_orphans_each(txn, &ROOT, append_inode, &have),
+			 0);
+	assert_string_equal(have.data ? have.data : "", want);
+	catalog_abort(txn);
+	buf_release(&have);
+}
+
 /* ---- what follows from other records ---- */
 
 static void test_a_whole_catalog_is_left_alone(void **state)
@@ -163,6 +182,54 @@ static void test_what_follows_is_made_again(void **state)
 	assert_true(mend(f));
 	assert_int_equal(count_lost(f), 0);
 	assert_int_equal(state_of(f, DIRECTORY.inode), FILE_DIRECTORY);
+	assert_orphans(f, "");
+}
+
+/* A link that is wrong does not take the name from whose it is. */
+static void test_a_false_second_name_goes_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct file_key file = key_of(2), found = { 0 };
+	struct catalog_txn *txn = begin_write(f);
+	uint8_t k[LINK_KEY_BYTES_MAX];
+	size_t len;
+
+	assert_int_equal(catalog_name_set(txn, &ROOT, name_of("z"), &file), 0);
+	commit(txn);
+	len = link_key_store(&DIRECTORY, &ROOT, name_of("z"), k);
+	break_record(f, DB_LINKS, k, len);
+	assert_true(mend(f));
+	txn = begin_read(f);
+	assert_int_equal(catalog_name_get(txn, &ROOT, name_of("z"), &found), 0);
+	assert_true(file_key_equal(&found, &file));
+	catalog_abort(txn);
+	assert_int_equal(count_lost(f), 0);
+	assert_orphans(f, "");
+}
+
+static void test_of_two_equal_contents_one_goes(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t from[CONTENT_KEY_BYTES], to[CONTENT_KEY_BYTES];
+	uint8_t copy[CONTENT_BYTES];
+	struct catalog_txn *txn;
+	MDB_val value;
+
+	store_be32(from, content_of(f, 2));
+	store_be32(to, content_of(f, 4));
+	txn = begin_write(f);
+	assert_int_equal(txn_get(txn, DB_CONTENTS, from, sizeof(from), &value),
+			 0);
+	assert_int_equal(value.mv_size, sizeof(copy));
+	memcpy(copy, value.mv_data, sizeof(copy));
+	assert_int_equal(
+		txn_put(txn, DB_CONTENTS, to, sizeof(to), copy, sizeof(copy)),
+		0);
+	commit(txn);
+	assert_true(mend(f));
+	assert_int_equal(state_of(f, 2), FILE_FRESH);
+	assert_int_equal(state_of(f, 4), FILE_PENDING);
+	assert_int_equal(count_lost(f), 1);
 }
 
 static void test_what_nothing_needs_goes(void **state)
@@ -384,25 +451,6 @@ static void test_whatever_is_broken_is_mended(void **state)
 
 /* ---- orphans ---- */
 
-static int append_inode(void *arg, const struct file_key *key,
-			const struct file_record *record)
-{
-	(void)record;
-	return buf_append_format(arg, "%u ", (unsigned)key->inode);
-}
-
-static void assert_orphans(struct fixture *f, const char *want)
-{
-	struct catalog_txn *txn = begin_read(f);
-	struct buf have = { 0 };
-
-	assert_int_equal(catalog_orphans_each(txn, &ROOT, append_inode, &have),
-			 0);
-	assert_string_equal(have.data ? have.data : "", want);
-	catalog_abort(txn);
-	buf_release(&have);
-}
-
 static void test_orphans_are_those_without_a_path(void **state)
 {
 	struct fixture *f = *state;
@@ -427,6 +475,26 @@ static void test_orphans_are_those_without_a_path(void **state)
 	assert_int_equal(catalog_name_set(txn, &ROOT, name_of("d"), &down), 0);
 	commit(txn);
 	assert_orphans(f, "99 ");
+}
+
+/* ---- stopping ---- */
+
+static void test_a_walk_can_be_stopped(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_read(f);
+	struct buf report = { 0 };
+	atomic_bool stop = false;
+
+	catalog_stop_when(txn, &stop);
+	assert_int_equal(catalog_check(txn, &ROOT, &report), 0);
+	stop = true;
+	assert_int_equal(catalog_check(txn, &ROOT, &report), -ECANCELED);
+	assert_int_equal(
+		catalog_orphans_each(txn, &ROOT, append_inode, &report),
+		-ECANCELED);
+	assert_int_equal(report.len, 0);
+	catalog_abort(txn);
 }
 
 /* ---- opening what is there ---- */
@@ -477,6 +545,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		filled_test(test_a_whole_catalog_is_left_alone),
 		filled_test(test_what_follows_is_made_again),
+		filled_test(test_a_false_second_name_goes_alone),
+		filled_test(test_of_two_equal_contents_one_goes),
 		filled_test(test_what_nothing_needs_goes),
 		filled_test(test_lost_digests_make_a_file_pending),
 		filled_test(test_a_name_without_a_record_goes),
@@ -485,6 +555,7 @@ int main(void)
 		filled_test(test_contents_that_went_are_told),
 		filled_test(test_whatever_is_broken_is_mended),
 		filled_test(test_orphans_are_those_without_a_path),
+		filled_test(test_a_walk_can_be_stopped),
 		cmocka_unit_test_setup_teardown(test_nothing_is_made_of_nothing,
 						fixture_setup,
 						fixture_teardown),

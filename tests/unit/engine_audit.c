@@ -483,6 +483,39 @@ static void test_the_index_has_what_the_catalog_has(void **state)
 	assert_told(p, "index - 3 contents, the catalog has 2");
 }
 
+/* A file is forgotten and the index hears of it, while it is asked. */
+static uint64_t one_less(void *arg)
+{
+	struct place *p = arg;
+	struct file_key root = *(struct file_key *)p->f.options.host.ctx;
+	struct catalog_name name = { "d", 1 };
+	struct catalog_txn *txn;
+	int err;
+
+	assert_int_equal(catalog_write(p->catalog, &txn), 0);
+	err = catalog_name_remove(txn, &root, name);
+	assert_true(!err || err == -ENOENT);
+	assert_int_equal(catalog_commit(txn, NULL), 0);
+	return 1;
+}
+
+static void test_an_index_that_follows_is_in_order(void **state)
+{
+	struct place *p = *state;
+	struct audit_options options;
+	struct audit_counts n;
+	struct file_key root;
+
+	key_of(&p->f, ".", &root);
+	take_over(p);
+	p->f.options.host.ctx = &root;
+	options = options_of(p);
+	options.indexed = one_less;
+	assert_int_equal(audit_run(&options, &n), 0);
+	assert_int_equal(n.found[AUDIT_INDEX], 0);
+	assert_int_equal(n.unknown, 2);
+}
+
 /* ---- the end ---- */
 
 static void test_it_can_be_stopped(void **state)
@@ -612,6 +645,7 @@ int main(void)
 		place_test(test_records_are_mended),
 		place_test(test_another_directory_is_refused),
 		place_test(test_the_index_has_what_the_catalog_has),
+		place_test(test_an_index_that_follows_is_in_order),
 		place_test(test_it_can_be_stopped),
 		place_test(test_an_engine_checks_itself),
 		place_test(test_an_engine_mends_itself),
