@@ -79,9 +79,11 @@ struct inode {
 	_Atomic int64_t noticed_ns; /* fs/notice.c: the ctime it saw last */
 };
 
+/* Beyond the year 2262 it wraps; times are compared, not shown. */
 static inline int64_t timespec_ns(const struct timespec *t)
 {
-	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+	return (int64_t)((uint64_t)t->tv_sec * 1000000000 +
+			 (uint64_t)t->tv_nsec);
 }
 
 /* ---- the table ---- */

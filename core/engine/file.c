@@ -81,9 +81,11 @@ void file_key_at(const struct engine *e, int dir_fd, const char *name,
 	file_key_make(e->source_dev, dir_fd, name, st, out);
 }
 
+/* Beyond the year 2262 it wraps; times are compared, not shown. */
 static int64_t nanoseconds(const struct timespec *t)
 {
-	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+	return (int64_t)((uint64_t)t->tv_sec * 1000000000 +
+			 (uint64_t)t->tv_nsec);
 }
 
 void engine_file_identity(const struct stat *st, struct file_identity *out)
@@ -104,7 +106,9 @@ bool file_is_unsettled(const struct file_identity *id, int64_t *wait_ms_out)
 			   SETTLE_MS :
 			   SETTLE_COARSE_MS;
 	clock_gettime(CLOCK_REALTIME, &now);
-	age_ms = (nanoseconds(&now) - id->ctime_ns) / 1000000;
+	age_ms = (int64_t)((uint64_t)nanoseconds(&now) -
+			   (uint64_t)id->ctime_ns) /
+		 1000000;
 	/* A time in the future says that the clock was set back: a change now
 	 * would move it, so it may be trusted. */
 	if (age_ms < 0 || age_ms >= young_ms)
