@@ -12,7 +12,7 @@ static void test_create(void)
 {
 	int fd;
 
-	fd = TRY_FD(open("f", O_RDWR));
+	TRY_FD(open("f", O_RDWR));
 	fd = TRY_FD(open("f", O_RDWR | O_CREAT, 0640));
 	show_fd(fd);
 	TRY(write(fd, "hello", 5));
@@ -210,7 +210,7 @@ static void test_path(void)
 	fd = TRY_FD(open("d/g", O_PATH));
 	show_fd(fd);
 	dir = TRY_FD(open("d", O_PATH));
-	fd = TRY_FD(openat(dir, "g", O_PATH));
+	TRY_FD(openat(dir, "g", O_PATH));
 	TRY(faccessat(dir, "g", F_OK, 0));
 	TRY(fstatat(dir, "nosuch", &(struct stat){ 0 }, 0));
 	TRY(fchdir(dir));

@@ -168,7 +168,7 @@ static int read_content(int fd, struct content *c)
 void show_content(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct content c;
+	struct content c = { .size = 0 };
 	int err = fd < 0 ? -errno : read_content(fd, &c);
 
 	if (err)

@@ -8,9 +8,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define AT(seconds, nanoseconds)                          \
-	{                                                 \
-		.tv_sec = seconds, .tv_nsec = nanoseconds \
+#define AT(seconds, nanoseconds)                              \
+	{                                                     \
+		.tv_sec = (seconds), .tv_nsec = (nanoseconds) \
 	}
 
 static void show_times(const char *path)
