@@ -133,6 +133,7 @@ struct partner {
 
 void partner_start(struct partner *p, void (*run)(struct partner *self));
 void go(struct partner *p);
+void go_on(struct partner *p); /* and do not wait for it */
 void stop(struct partner *self);
 void partner_end(struct partner *p);
 

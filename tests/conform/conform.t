@@ -119,12 +119,30 @@ run_read_only() {
 		bail "a read-only filesystem" "it cannot be mounted"
 	mount_kinfs "$lower/source-read-only" "$T/mnt-read-only" \
 		-o allow_other,ro
-	wanted=(readonly)
+	local wanted=(readonly)
 	run read-only "$T/read-only" "$T/mnt-read-only" \
 		"$lower/source-read-only" env
 	run read-only-other "$T/read-only" "$T/mnt-read-only" \
 		"$lower/source-read-only" as_user
 	ok "unmount" unmount "$T/mnt-read-only"
+}
+
+# One after the other in the same filesystem.
+run_full() {
+	local wanted=(space) run
+	make_lower "$T/small" 20M 300
+	make_place "$T/small/source" 65534
+	for run in full-root full-other; do
+		make_place "$T/small/native-$run" 65534
+		make_place "$T/small/source/$run" 65534
+	done
+	mount_kinfs "$T/small/source" "$T/mnt-small" -o allow_other
+	run full-root "$T/small/native-full-root" "$T/mnt-small/full-root" \
+		"$T/small/source/full-root" env
+	run full-other "$T/small/native-full-other" "$T/mnt-small/full-other" \
+		"$T/small/source/full-other" as_user
+	wait_idle "$T/mnt-small"
+	ok "unmount" unmount "$T/mnt-small"
 }
 
 export -f as_user
@@ -139,4 +157,5 @@ make_lower "$lower" 4G 400000
 run_shared
 run_user
 run_read_only
+run_full
 finish

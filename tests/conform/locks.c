@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -260,6 +261,47 @@ static void test_interrupted(void)
 	TRY(set(fd, F_WRLCK, 0, 1));
 }
 
+/* Whether one of two that wait for each other is told so; which one is a
+ * matter of luck. */
+static int *deadlocks;
+
+static void wait_until_alarm(int fd, off_t at)
+{
+	alarms(999999);
+	if (wait_for(fd, F_WRLCK, at, 1) != 0 && errno == EDEADLK)
+		*deadlocks += 1;
+	alarms(0);
+}
+
+static void other_waiter(struct partner *self)
+{
+	int fd = open("f", O_RDWR);
+
+	TRY(set(fd, F_WRLCK, 1, 1));
+	stop(self);
+	wait_until_alarm(fd, 0);
+}
+
+static void test_deadlock(void)
+{
+	struct partner p;
+	int fd;
+
+	deadlocks = mmap(NULL, sizeof(*deadlocks), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	need(deadlocks != MAP_FAILED, "memory");
+	make_file("f", "0123456789", 0644);
+	partner_start(&p, other_waiter);
+	fd = TRY_FD(open("f", O_RDWR));
+	TRY(set(fd, F_WRLCK, 0, 1));
+	go(&p);
+	go_on(&p);
+	wait_until_alarm(fd, 1);
+	TRY(set(fd, F_UNLCK, 0, 1));
+	partner_end(&p);
+	say("deadlocks = %d", *deadlocks);
+}
+
 /* ---- open file descriptions ---- */
 
 static void test_ofd(void)
@@ -422,6 +464,7 @@ static const struct test tests[] = {
 	{ .name = "close", .run = test_close },
 	{ .name = "two-processes", .run = test_two_processes },
 	{ .name = "interrupted", .run = test_interrupted },
+	{ .name = "deadlock", .run = test_deadlock },
 	{ .name = "ofd", .run = test_ofd },
 	{ .name = "ofd-close", .run = test_ofd_close },
 	{ .name = "flock", .run = test_flock },

@@ -15,7 +15,7 @@
 
 /*
  * conform DIRECTORY BEHIND [GROUP...]: runs the tests, those of the groups or
- * all but "readonly", in directories made in DIRECTORY.  BEHIND is the same
+ * all but those that need a place of their own, in directories made in DIRECTORY.  BEHIND is the same
  * directory past the mount; for a plain directory, DIRECTORY once more.
  *
  * Exits with 1 when the tests could not be run; what came of them is for
@@ -27,6 +27,7 @@ char current_test[128];
 char behind_directory[PATH_MAX];
 
 extern const struct suite group_readonly;
+extern const struct suite group_space;
 
 static const char *top;
 static const char *behind_top;
@@ -102,11 +103,21 @@ static int run_group(const struct suite *g)
 static bool is_wanted(const struct suite *g, int count, char **names)
 {
 	if (!count)
-		return g != &group_readonly;
+		return g != &group_readonly && g != &group_space;
 	for (int i = 0; i < count; i++) {
 		if (strcmp(names[i], g->name) == 0)
 			return true;
 	}
+	return false;
+}
+
+static bool is_group(const char *name)
+{
+	for (size_t i = 0; groups[i]; i++) {
+		if (strcmp(groups[i]->name, name) == 0)
+			return true;
+	}
+	fprintf(stderr, "conform: no group '%s'\n", name);
 	return false;
 }
 
@@ -117,6 +128,10 @@ int main(int argc, char **argv)
 	if (argc < 3) {
 		fputs("usage: conform DIRECTORY BEHIND [GROUP...]\n", stderr);
 		return 2;
+	}
+	for (int i = 3; i < argc; i++) {
+		if (!is_group(argv[i]))
+			return 2;
 	}
 	top = argv[1];
 	behind_top = argv[2];

@@ -197,7 +197,7 @@ static void read_some(struct seen *s, DIR *dir, unsigned count)
 		see(s, d->d_name);
 }
 
-#define CHANGED 5000
+#define CHANGED 2000
 
 /* What stays is seen once, what goes or comes at most once. */
 static void test_removed(void)

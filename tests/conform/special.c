@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void show_device(const char *path)
@@ -167,6 +169,61 @@ static void test_socket(void)
 	TRY(bind_to(new_socket(), "t"));
 }
 
+static void test_socket_behind(void)
+{
+	char here[128];
+	int server = new_socket();
+	int dir = open(behind("."), O_RDONLY | O_DIRECTORY);
+
+	TRY(bind_to(server, "s"));
+	TRY(listen(server, 1));
+	snprintf(here, sizeof(here), "/proc/self/fd/%d/s", dir);
+	TRY(connect_to(new_socket(), here));
+}
+
+/* A program that says who it runs as. */
+static void run_id(const char *option)
+{
+	char text[32] = "";
+	int pipes[2];
+	pid_t pid;
+
+	NEED(pipe(pipes));
+	pid = fork();
+	if (!pid) {
+		(void)dup2(pipes[1], STDOUT_FILENO);
+		(void)execl("id", "id", option, (char *)NULL);
+		_exit(99);
+	}
+	close(pipes[1]);
+	if (read(pipes[0], text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	(void)waitpid(pid, NULL, 0);
+	close(pipes[0]);
+	text[strcspn(text, "\n")] = '\0';
+	say("id %s = %s", option, text);
+}
+
+static void test_set_id_program(void)
+{
+	static const mode_t modes[] = { 0755, 04755, 02755, 06755, 0711 };
+	char data[65536];
+	int in = open("/usr/bin/id", O_RDONLY);
+	int out = open("id", O_WRONLY | O_CREAT, 0755);
+	ssize_t len;
+
+	while ((len = read(in, data, sizeof(data))) > 0)
+		need(write(out, data, (size_t)len) == len, "write");
+	close(in);
+	close(out);
+	NEED(chown("id", alice.uid, alice.gid));
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		NEED(chmod("id", modes[i]));
+		run_id("-u");
+		run_id("-g");
+	}
+}
+
 static void test_poll(void)
 {
 	struct pollfd p = { .events = POLLIN | POLLOUT };
@@ -203,6 +260,8 @@ static const struct test tests[] = {
 	{ .name = "fifo", .run = test_fifo },
 	{ .name = "fifo-processes", .run = test_fifo_processes },
 	{ .name = "socket", .run = test_socket },
+	{ .name = "socket-behind", .run = test_socket_behind },
+	{ "set-id-program", test_set_id_program, NEEDS_ROOT },
 	{ .name = "poll", .run = test_poll },
 	{ "of-users", test_of_users, NEEDS_ROOT },
 	{ .name = NULL },

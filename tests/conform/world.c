@@ -179,6 +179,11 @@ void go(struct partner *p)
 		return; /* it has ended */
 }
 
+void go_on(struct partner *p)
+{
+	need(write(p->to, "", 1) == 1, "the other process");
+}
+
 void stop(struct partner *self)
 {
 	char byte = 0;
