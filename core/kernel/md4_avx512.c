@@ -9,7 +9,7 @@
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define LANES 16
-#define SETS 2
+#define SETS 4 /* at most; two are enough where data is loaded */
 #define INLINE inline __attribute__((always_inline))
 
 typedef __m512i vector;
@@ -162,7 +162,8 @@ static TARGET inline void set_prefix(__m512i w[16], const uint8_t prefix[16])
 static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,
 			    uint64_t minima[16])
 {
-	const __mmask16 all[SETS] = { UINT16_MAX, UINT16_MAX };
+	const __mmask16 all[SETS] = { UINT16_MAX, UINT16_MAX, UINT16_MAX,
+				      UINT16_MAX };
 	__m512i least_0 = _mm512_loadu_si512(minima);
 	__m512i least_8 = _mm512_loadu_si512(minima + 8);
 	__m512i w[SETS][16] = { 0 };

@@ -61,25 +61,25 @@ static TARGET INLINE void add_block(struct state *s, const vector (*w)[16],
 	struct state before[SETS];
 	int i, k;
 
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 	for (k = 0; k < sets; k++)
 		before[k] = s[k];
 #pragma GCC unroll 4
 	for (i = 0; i < 4; i++)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 		for (k = 0; k < sets; k++)
 			round_1(&s[k], w[k], i);
 #pragma GCC unroll 4
 	for (i = 0; i < 4; i++)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 		for (k = 0; k < sets; k++)
 			round_2(&s[k], w[k], i);
 #pragma GCC unroll 4
 	for (i = 0; i < 4; i++)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 		for (k = 0; k < sets; k++)
 			round_3(&s[k], w[k], i);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
 	for (k = 0; k < sets; k++) {
 		s[k].a = add_if(before[k].a, counts[k], s[k].a);
 		s[k].b = add_if(before[k].b, counts[k], s[k].b);
