@@ -117,8 +117,18 @@ static bool has_cut(const struct rdc *r)
 {
 	uint64_t block = r->blocks - 1;
 	const struct rdc_peak *peak = &r->last[block % 3].peak;
+	const struct rdc_peak *before = &r->last[(block + 2) % 3].peak;
+	const struct rdc_peak *after = &r->last[(block + 1) % 3].peak;
+	bool is_beaten;
 
-	return block > 0 && peak->unique &&
+	if (block == 0)
+		return false;
+	/* Nobody can foresee any of these: no branch for each. */
+	is_beaten =
+		((before->hash >= peak->hash) &
+		 (before->place >= peak->place)) |
+		((after->hash >= peak->hash) & (after->place <= peak->place));
+	return peak->unique && !is_beaten &&
 	       is_below(r, block - 1, peak->place, r->horizon, peak->hash) &&
 	       is_below(r, block + 1, 0, peak->place + 1, peak->hash);
 }

@@ -96,28 +96,44 @@ static void keep_high(struct rdc_block *block, const struct kernel_high *high)
 	       block->count * sizeof(block->hashes[0]));
 }
 
-/* A block without high hashes, or with too many of them. */
-static void hash_unusual(const struct rdc_hasher *hasher, const uint8_t *data,
-			 size_t count, struct rdc_block *out)
+/* With a lower limit; false when that does not help. */
+static bool find_some(const struct rdc_hasher *hasher, const uint8_t *data,
+		      size_t count, struct rdc_block *out)
 {
-	const struct kernel_rolling *rolling = &hasher->rolling;
 	struct kernel_high high;
 
-	hasher->ops->find(rolling, data,
-			  count < SOME_PLACES ? count : SOME_PLACES, 0, &high);
-	keep_high(out, &high);
-	out->all_high = false;
-	if (find_period(rolling, data, count, &high, &out->peak))
-		return;
 	out->limit = limit_for(count, SOME_HIGH);
-	hasher->ops->find(rolling, data, count, out->limit, &high);
-	if (high.count == 0 || high.count == KERNEL_PLACES) {
-		out->peak = peak_of_all(rolling, data, count);
-		return;
-	}
+	hasher->ops->find(&hasher->rolling, data, count, out->limit, &high);
+	if (high.count == 0 || high.count == KERNEL_PLACES)
+		return false;
 	keep_high(out, &high);
 	out->all_high = high.count <= RDC_HIGH;
 	out->peak = peak_of_few(high.places, high.hashes, high.count);
+	return true;
+}
+
+/* The first hashes, which are all there are when bytes repeat. */
+static bool find_first(const struct rdc_hasher *hasher, const uint8_t *data,
+		       size_t count, struct rdc_block *out)
+{
+	struct kernel_high high;
+
+	hasher->ops->find(&hasher->rolling, data,
+			  count < SOME_PLACES ? count : SOME_PLACES, 0, &high);
+	keep_high(out, &high);
+	out->all_high = false;
+	return find_period(&hasher->rolling, data, count, &high, &out->peak);
+}
+
+/* A block without high hashes, or with too many of them.  When its row is like
+ * that, then most likely because its bytes repeat. */
+static void hash_unusual(const struct rdc_hasher *hasher, const uint8_t *data,
+			 size_t count, bool repeats, struct rdc_block *out)
+{
+	if (!repeats && find_some(hasher, data, count, out))
+		return;
+	if (!find_first(hasher, data, count, out))
+		out->peak = peak_of_all(&hasher->rolling, data, count);
 }
 
 static bool few_below(const struct rdc_block *block, size_t first, size_t last,
@@ -195,10 +211,10 @@ void rdc_row_next(struct rdc_row *row, struct rdc_block *out)
 {
 	const struct kernel_high *high = &row->high;
 	const size_t end = row->start + row->size;
+	const bool repeats = high->count == 0 || high->count == KERNEL_PLACES;
 
-	if (high->count == KERNEL_PLACES || !take_next(row, end, out) ||
-	    out->count == 0)
-		hash_unusual(row->hasher, row->data, row->size, out);
+	if (repeats || !take_next(row, end, out) || out->count == 0)
+		hash_unusual(row->hasher, row->data, row->size, repeats, out);
 	while (row->next < high->count && high->places[row->next] < end)
 		row->next++;
 	row->data += row->size;

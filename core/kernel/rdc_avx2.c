@@ -83,15 +83,15 @@ static TARGET uint64_t mark_last(struct front *f, const uint8_t (*taps)[64],
 	return marks & ((UINT64_C(1) << count) - 1);
 }
 
-static TARGET void mark(const struct kernel_rolling *rolling,
-			const uint8_t *data, size_t count, uint8_t top,
-			uint64_t marks_out[RDC_SECTION / 64])
+static TARGET uint64_t mark(const struct kernel_rolling *rolling,
+			    const uint8_t *data, size_t count, uint8_t top,
+			    uint64_t marks_out[RDC_SECTION / 64])
 {
 	const uint8_t(*taps)[64] = rolling->h3->taps;
 	const __m128i least = _mm_set1_epi8((char)top);
 	struct front f = { _mm_setzero_si128(), _mm_setzero_si128(),
 			   _mm_setzero_si128() };
-	uint64_t marks;
+	uint64_t marks, used = 0;
 	size_t i, k;
 
 	for (i = 0; i < KERNEL_WINDOW; i += STEP)
@@ -101,10 +101,14 @@ static TARGET void mark(const struct kernel_rolling *rolling,
 		for (k = 0; k < 64; k += STEP)
 			marks |= mark_step(&f, taps, data + i + k, least) << k;
 		marks_out[i / 64] = marks;
+		used |= (uint64_t)(marks != 0) << i / 64;
 	}
-	if (i < count)
-		marks_out[i / 64] =
-			mark_last(&f, taps, data + i, count - i, least);
+	if (i < count) {
+		marks = mark_last(&f, taps, data + i, count - i, least);
+		marks_out[i / 64] = marks;
+		used |= (uint64_t)(marks != 0) << i / 64;
+	}
+	return used;
 }
 
 static void hashes(const struct kernel_rolling *rolling, const uint8_t *data,

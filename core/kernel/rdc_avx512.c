@@ -163,10 +163,11 @@ static TARGET inline uint64_t not_below(__m512i tops, uint8_t top)
 	return _mm512_cmpge_epu8_mask(tops, _mm512_set1_epi8((char)top));
 }
 
-static TARGET void mark(const struct kernel_rolling *rolling,
-			const uint8_t *data, size_t count, uint8_t top,
-			uint64_t marks_out[RDC_SECTION / 64])
+static TARGET uint64_t mark(const struct kernel_rolling *rolling,
+			    const uint8_t *data, size_t count, uint8_t top,
+			    uint64_t marks_out[RDC_SECTION / 64])
 {
+	uint64_t marks, used = 0;
 	struct tables tables;
 	struct sums sums, next;
 	struct front f;
@@ -187,11 +188,17 @@ static TARGET void mark(const struct kernel_rolling *rolling,
 	for (i = 0; i + STEP <= count; i += STEP) {
 		sums = next;
 		next = add_up(&f, &tables, load(data, i + STEP, count));
-		*marks_out++ = not_below(finish(&f, sums), top);
+		marks = not_below(finish(&f, sums), top);
+		marks_out[i / STEP] = marks;
+		used |= (uint64_t)(marks != 0) << i / STEP;
 	}
-	if (i < count)
-		*marks_out = not_below(finish(&f, next), top) &
-			     first_bytes(count - i);
+	if (i < count) {
+		marks = not_below(finish(&f, next), top) &
+			first_bytes(count - i);
+		marks_out[i / STEP] = marks;
+		used |= (uint64_t)(marks != 0) << i / STEP;
+	}
+	return used;
 }
 
 /* Of the windows of 4 places, 16 bytes of each: part 0 is the first. */

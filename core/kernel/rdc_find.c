@@ -85,14 +85,12 @@ static void hash_pending(struct pending *p)
  * what is there have fewer surprises for the processor than a look at every
  * word. */
 static bool list_marks(struct pending *p, const uint64_t marks[WORDS],
-		       size_t words, size_t start)
+		       uint64_t used, size_t start)
 {
 	const size_t most = p->count + FEW;
 	size_t i, count = p->count;
-	uint64_t used = 0, mark;
+	uint64_t mark;
 
-	for (i = 0; i < words; i++)
-		used |= (uint64_t)(marks[i] != 0) << i;
 	for (; used; used &= used - 1) {
 		i = (size_t)__builtin_ctzll(used);
 		mark = marks[i];
@@ -111,14 +109,14 @@ static bool list_marks(struct pending *p, const uint64_t marks[WORDS],
 
 static void find_section(struct pending *p, size_t start, size_t count)
 {
-	uint64_t marks[WORDS];
+	uint64_t marks[WORDS], used;
 
 	if (p->rolling->window == KERNEL_WINDOW && p->limit > 0) {
-		p->ways->mark(p->rolling, p->data + start, count,
-			      (uint8_t)(p->limit >> 24), marks);
+		used = p->ways->mark(p->rolling, p->data + start, count,
+				     (uint8_t)(p->limit >> 24), marks);
 		if (p->count > FEW)
 			hash_pending(p);
-		if (list_marks(p, marks, (count + 63) / 64, start))
+		if (list_marks(p, marks, used, start))
 			return;
 		hash_pending(p);
 	}

@@ -16,12 +16,15 @@
 #define RDC_SECTION 4096 /* bytes whose marks are kept */
 
 struct rdc_ways {
-	/* Bit i % 64 of marks[i / 64] tells whether the top byte after byte i
+	/*
+	 * Bit i % 64 of marks[i / 64] tells whether the top byte after byte i
 	 * of count <= RDC_SECTION, at least one, is not below top; those
-	 * behind the last are 0. */
-	void (*mark)(const struct kernel_rolling *rolling, const uint8_t *data,
-		     size_t count, uint8_t top,
-		     uint64_t marks_out[RDC_SECTION / 64]);
+	 * behind the last are 0.  Bit i of the result tells whether marks[i]
+	 * has any.
+	 */
+	uint64_t (*mark)(const struct kernel_rolling *rolling,
+			 const uint8_t *data, size_t count, uint8_t top,
+			 uint64_t marks_out[RDC_SECTION / 64]);
 
 	/* The hashes after the bytes at the given places. */
 	void (*hashes)(const struct kernel_rolling *rolling,
