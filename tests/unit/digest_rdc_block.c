@@ -162,12 +162,82 @@ static void equal_bytes(void **state)
 	}
 }
 
+/* ---- rows ---- */
+
+static uint8_t long_bytes[KERNEL_WINDOW + RDC_ROW * BLOCK];
+
+/* Random, with stretches that repeat and a byte changed here and there. */
+static void fill_row(struct draws *d)
+{
+	size_t i, period = 1 + draw(d) % 300;
+	bool repeats = false;
+
+	for (i = 0; i < sizeof(long_bytes); i++) {
+		if (draw(d) % 2048 == 0)
+			repeats = !repeats;
+		long_bytes[i] = repeats && i >= period ?
+					long_bytes[i - period] :
+					(uint8_t)draw(d);
+		if (draw(d) % 4096 == 0)
+			long_bytes[i] ^= 0x55;
+	}
+}
+
+static void try_row(size_t size, size_t count, uint64_t seed)
+{
+	const uint8_t *start = long_bytes + KERNEL_WINDOW;
+	struct rdc_row row, alone;
+	struct rdc_block have, want;
+	size_t i;
+
+	rdc_row_hash(&hasher, start, size, count, &row);
+	for (i = 0; i < count; i++, start += size) {
+		rdc_row_next(&row, &have);
+		rdc_row_hash(&hasher, start, size, 1, &alone);
+		rdc_row_next(&alone, &want);
+		if (have.peak.hash != want.peak.hash ||
+		    have.peak.place != want.peak.place ||
+		    have.peak.unique != want.peak.unique)
+			fail_msg("seed %llu, block %zu of %zu, %zu bytes: "
+				 "want %#x at %u, have %#x at %u",
+				 (unsigned long long)seed, i, count, size,
+				 want.peak.hash, want.peak.place,
+				 have.peak.hash, have.peak.place);
+		if (!rdc_block_below(&hasher, start, &have, 0, size,
+				     want.peak.hash + 1) ||
+		    rdc_block_below(&hasher, start, &have, want.peak.place,
+				    size, want.peak.hash))
+			fail_msg("seed %llu, block %zu of %zu: not below",
+				 (unsigned long long)seed, i, count);
+	}
+}
+
+static void a_block_of_a_row_is_like_one_alone(void **state)
+{
+	size_t i, variants;
+	const struct kernel_ops *all = kernel_all(&variants);
+	struct draws d;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 200; seed++) {
+		d = draws_of(seed);
+		fill_row(&d);
+		for (i = 0; i < variants; i++) {
+			hasher.ops = all[i].rdc;
+			try_row(BLOCK, RDC_ROW, seed);
+			try_row(128 + seed * 7 % 897, 1 + seed % RDC_ROW, seed);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_bytes),
 		cmocka_unit_test(every_period),
 		cmocka_unit_test(equal_bytes),
+		cmocka_unit_test(a_block_of_a_row_is_like_one_alone),
 	};
 
 	return cmocka_run_group_tests(tests, make_h3, NULL);
