@@ -6,6 +6,39 @@
 
 #include "core/kernel/window_impl.h"
 
+/*
+ * From one window to the next, y rotates by 8 bits, and the byte that comes
+ * takes the place of the one that goes, in the three places that y has it: what
+ * changes is a function of the two bytes' difference.
+ */
+#define CHANGE(d)                                                  \
+	((uint64_t)(d)*UINT64_C(0x0001000001000200) ^ Y_OF_ZEROS ^ \
+	 (Y_OF_ZEROS >> 8 | Y_OF_ZEROS << 56))
+#define CHANGE_4(d) CHANGE(d), CHANGE((d) + 1), CHANGE((d) + 2), CHANGE((d) + 3)
+#define CHANGE_16(d) \
+	CHANGE_4(d), CHANGE_4((d) + 4), CHANGE_4((d) + 8), CHANGE_4((d) + 12)
+#define CHANGE_64(d)                                            \
+	CHANGE_16(d), CHANGE_16((d) + 16), CHANGE_16((d) + 32), \
+		CHANGE_16((d) + 48)
+#define Y_OF_ZEROS                                                     \
+	(WINDOW_SEED_1 ^ (WINDOW_SEED_1 << 49 | WINDOW_SEED_1 >> 15) ^ \
+	 (WINDOW_SEED_1 << 24 | WINDOW_SEED_1 >> 40))
+
+static const uint64_t changes[256] = {
+	CHANGE_64(0),
+	CHANGE_64(64),
+	CHANGE_64(128),
+	CHANGE_64(192),
+};
+
+/* Windows from one to the next. */
+#define ROLLED 64
+
+static inline uint64_t roll(uint64_t y, uint8_t difference)
+{
+	return (y >> 8 | y << 56) ^ changes[difference];
+}
+
 /* Without branches: they could not be foreseen. */
 static size_t pick_dense(const uint8_t *bytes, size_t count, uint64_t low,
 			 uint64_t high, uint64_t *keys_out)
@@ -20,22 +53,43 @@ static size_t pick_dense(const uint8_t *bytes, size_t count, uint64_t low,
 }
 
 /* The last xor of the hash leaves the top bits alone, and they tell. */
+static inline size_t pick_one(uint64_t y, uint64_t low, uint64_t high,
+			      uint64_t *key_out)
+{
+	const uint64_t most = high | UINT64_MAX >> WINDOW_TOP_BITS;
+
+	y = window_nearly_finish(y);
+	if (__builtin_expect(y > most, 1))
+		return 0;
+	*key_out = window_finish_nearly(y);
+	return *key_out - low <= high - low;
+}
+
 static size_t pick(const uint8_t *bytes, size_t count, uint64_t low,
 		   uint64_t high, uint64_t *keys_out)
 {
-	const uint64_t most = high | UINT64_MAX >> WINDOW_TOP_BITS;
-	size_t i, picked = 0;
+	uint8_t differences[ROLLED];
+	size_t i, k, picked = 0;
 	uint64_t y;
 
 	if (high >= WINDOW_DENSE)
 		return pick_dense(bytes, count, low, high, keys_out);
-	for (i = 0; i < count; i++) {
-		y = window_nearly_finish(window_y(bytes + i, WINDOW_SEED_1));
-		if (y > most)
-			continue;
-		keys_out[picked] = window_finish_nearly(y);
-		picked += keys_out[picked] - low <= high - low;
+	if (count == 0)
+		return 0;
+	y = window_y(bytes, WINDOW_SEED_1);
+	for (i = 0; i + ROLLED < count; i += ROLLED) {
+		for (k = 0; k < ROLLED; k++)
+			differences[k] =
+				bytes[i + k] ^ (bytes + WINDOW_LENGTH)[i + k];
+#pragma GCC unroll 8
+		for (k = 0; k < ROLLED; k++) {
+			picked += pick_one(y, low, high, keys_out + picked);
+			y = roll(y, differences[k]);
+		}
 	}
+	for (; i < count; i++)
+		picked += pick_one(window_y(bytes + i, WINDOW_SEED_1), low,
+				   high, keys_out + picked);
 	return picked;
 }
 
