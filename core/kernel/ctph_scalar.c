@@ -7,10 +7,8 @@
 /* The compiler makes vectors of what the machine has. */
 #define FILTER_LANES 16
 #define SPARSE_LEVEL 4
-#define HASH_LANES 8
 
 typedef uint8_t bytes_vector __attribute__((vector_size(FILTER_LANES)));
-typedef uint16_t states_vector __attribute__((vector_size(2 * HASH_LANES)));
 
 /* ---- triggers ---- */
 
@@ -213,7 +211,18 @@ static INLINE vector before_lanes(vector x, vector *state)
 
 #include "core/kernel/ctph_planes.h"
 
-/* ---- pieces ---- */
+/* ---- short pieces ---- */
+
+/* A step has to wait for the one before: four pieces, of any bytes, take hardly
+ * longer than one. */
+#define HASH_LANES 4
+
+struct lane {
+	struct kernel_piece *piece; /* NULL: none is left */
+	const uint8_t *bytes;
+	size_t left;
+	uint32_t state;
+};
 
 static inline uint32_t step(uint32_t state, uint8_t byte)
 {
@@ -225,89 +234,80 @@ static inline size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Up to 8 pieces that start at the same byte, side by side until the shortest
- * one ends, and so on. */
-static void hash_together(struct kernel_piece *pieces, size_t count)
+/* Steps until a piece ends. */
+static inline void step_lanes(struct lane l[HASH_LANES])
 {
-	states_vector states = { 0 };
-	size_t i, k, stop, at = 0;
+	const uint8_t *a = l[0].bytes, *b = l[1].bytes, *c = l[2].bytes,
+		      *d = l[3].bytes;
+	uint32_t s = l[0].state, t = l[1].state, u = l[2].state, v = l[3].state;
+	size_t i, len = smaller(smaller(l[0].left, l[1].left),
+				smaller(l[2].left, l[3].left));
 
-	for (k = 0; k < count; k++)
-		states[k] = (uint16_t)pieces[k].state;
-	for (;;) {
-		stop = SIZE_MAX;
-		for (k = 0; k < count; k++) {
-			if (pieces[k].len == at)
-				pieces[k].state = states[k] & KERNEL_CTPH_MASK;
-			if (pieces[k].len > at)
-				stop = smaller(stop, pieces[k].len);
-		}
-		if (stop == SIZE_MAX)
-			return;
-		for (i = at; i < stop; i++)
-			states = (states * KERNEL_CTPH_PRIME) ^
-				 ((states_vector){ 0 } + pieces[0].bytes[i]);
-		at = stop;
+	for (i = 0; i < len; i++) {
+		s = step(s, a[i]);
+		t = step(t, b[i]);
+		u = step(u, c[i]);
+		v = step(v, d[i]);
+	}
+	l[0].state = s;
+	l[1].state = t;
+	l[2].state = u;
+	l[3].state = v;
+	for (i = 0; i < HASH_LANES; i++) {
+		l[i].bytes += len;
+		l[i].left -= len;
 	}
 }
 
-static void hash_alone(struct kernel_piece *p, size_t from)
+/* Ends the piece of a lane, if it has one, and starts the next. */
+static inline void refill(struct lane *l, struct kernel_piece **next,
+			  const struct kernel_piece *end)
+{
+	struct kernel_piece *p = *next;
+
+	if (l->piece)
+		l->piece->state = l->state & KERNEL_CTPH_MASK;
+	while (p < end && p->len == 0)
+		p++;
+	l->piece = p < end ? p : NULL;
+	if (l->piece) {
+		l->bytes = p->bytes;
+		l->left = p->len;
+		l->state = p->state;
+		p++;
+	}
+	*next = p;
+}
+
+static void hash_alone(struct lane *l)
 {
 	size_t i;
 
-	for (i = from; i < p->len; i++)
-		p->state = step(p->state, p->bytes[i]);
-	p->state &= KERNEL_CTPH_MASK;
-}
-
-/* A step has to wait for the one before: four pieces, of any bytes, take hardly
- * longer than one. */
-static void hash_four(struct kernel_piece *p)
-{
-	size_t i, len = smaller(smaller(p[0].len, p[1].len),
-				smaller(p[2].len, p[3].len));
-	uint32_t a = p[0].state, b = p[1].state, c = p[2].state, d = p[3].state;
-
-	for (i = 0; i < len; i++) {
-		a = step(a, p[0].bytes[i]);
-		b = step(b, p[1].bytes[i]);
-		c = step(c, p[2].bytes[i]);
-		d = step(d, p[3].bytes[i]);
-	}
-	p[0].state = a;
-	p[1].state = b;
-	p[2].state = c;
-	p[3].state = d;
-	for (i = 0; i < 4; i++)
-		hash_alone(&p[i], len);
-}
-
-/* How many of the first pieces, up to 8, start at the same byte. */
-static size_t count_together(const struct kernel_piece *pieces, size_t count)
-{
-	size_t i, most = smaller(count, HASH_LANES);
-
-	for (i = 1; i < most && pieces[i].bytes == pieces[0].bytes; i++)
-		;
-	return i;
+	for (i = 0; i < l->left; i++)
+		l->state = step(l->state, l->bytes[i]);
+	l->piece->state = l->state & KERNEL_CTPH_MASK;
 }
 
 void ctph_hash_short(struct kernel_piece *pieces, size_t count)
 {
-	size_t part;
+	struct kernel_piece *next = pieces, *const end = pieces + count;
+	struct lane lanes[HASH_LANES] = { 0 };
+	size_t k, busy;
 
-	for (; count > 0; pieces += part, count -= part) {
-		part = count_together(pieces, count);
-		if (part > 2) {
-			hash_together(pieces, part);
-		} else if (count >= 4) {
-			part = 4;
-			hash_four(pieces);
-		} else {
-			part = 1;
-			hash_alone(pieces, 0);
+	for (;;) {
+		busy = 0;
+		for (k = 0; k < HASH_LANES; k++) {
+			if (lanes[k].left == 0)
+				refill(&lanes[k], &next, end);
+			busy += lanes[k].piece != NULL;
 		}
+		if (busy < HASH_LANES)
+			break;
+		step_lanes(lanes);
 	}
+	for (k = 0; k < HASH_LANES; k++)
+		if (lanes[k].piece)
+			hash_alone(&lanes[k]);
 }
 
 static TARGET void hash(struct kernel_piece *pieces, size_t count)
