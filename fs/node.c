@@ -128,6 +128,18 @@ int node_get(struct fs *fs, struct node *parent, const char *name,
 
 /* ---- attributes ---- */
 
+static mode_t node_mode(const struct node *n)
+{
+	switch (n->kind) {
+	case NODE_LINK:
+		return S_IFLNK | 0777;
+	case NODE_QUERY:
+		return S_IFREG | 0666;
+	default:
+		return S_IFDIR | 0555;
+	}
+}
+
 int node_stat(struct fs *fs, const struct node *n, struct stat *out)
 {
 	struct path_fd path;
@@ -149,7 +161,7 @@ int node_stat(struct fs *fs, const struct node *n, struct stat *out)
 	out->st_mtim = st.st_mtim;
 	out->st_ctim = st.st_ctim;
 	out->st_blksize = 4096;
-	out->st_mode = n->kind == NODE_LINK ? S_IFLNK | 0777 : S_IFDIR | 0555;
+	out->st_mode = node_mode(n);
 	out->st_size = n->target ? (off_t)strlen(n->target) : 0;
 	return 0;
 }

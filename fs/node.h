@@ -8,12 +8,15 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/base/share.h"
+
 struct fs;
 struct inode;
 struct listing;
 
 /*
- * The nodes of the virtual tree, one a path.  Private to node.c and similar.c.
+ * The nodes of the virtual tree, one a path.  Private to node.c, similar.c
+ * and query.c.
  */
 enum node_kind {
 	NODE_DIRECTORY,   /* mirrors one */
@@ -22,12 +25,14 @@ enum node_kind {
 	NODE_CONTAINS,    /* and what it contains */
 	NODE_DIRECTORIES, /* lists what is like a directory */
 	NODE_LINK,
+	NODE_QUERY, /* a file: see fs/query.h */
 };
 
-/* The names of the three that no listing shows. */
+/* The names of those that no listing shows. */
 #define WITHIN_NAME ".within"
 #define CONTAINS_NAME ".contains"
 #define DIRECTORIES_NAME ".dirs"
+#define QUERY_NAME ".query" /* of the top alone */
 
 struct node {
 	struct node *chain;
@@ -42,19 +47,21 @@ struct node {
 	struct listing *listing; /* of links, the last one; similar->lock */
 };
 
-enum { NODE_BUCKETS = 4096 };
+enum { NODE_BUCKETS = 4096, QUERIES_MAX = 256 };
 
 /* The table of all nodes; parent and name lead to one. */
 struct similar {
 	pthread_mutex_t lock; /* the buckets and what says so above */
 	struct node *buckets[NODE_BUCKETS];
 	uint64_t root_number;
+	struct share queries; /* open ones */
 };
 
 /* Whether its entries are links. */
 static inline bool node_lists_links(const struct node *n)
 {
-	return n->kind != NODE_DIRECTORY && n->kind != NODE_LINK;
+	return n->kind != NODE_DIRECTORY && n->kind != NODE_LINK &&
+	       n->kind != NODE_QUERY;
 }
 
 /* The nodeid is the address with the lowest bit set. */

@@ -192,7 +192,7 @@ void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 	int err;
 
 	if (similar_is_node(node)) {
-		similar_open_file(req, node);
+		similar_open_file(req, node, fi);
 		return;
 	}
 	err = open_node(req, fs, inode_of(fs, node), fi);
@@ -369,7 +369,10 @@ void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 
 void ops_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	if (!similar_is_node(node))
-		handle_close(fs_of(req), handle_of(fi));
+	if (similar_is_node(node)) {
+		similar_release(req, node, fi);
+		return;
+	}
+	handle_close(fs_of(req), handle_of(fi));
 	reply_error(req, 0);
 }

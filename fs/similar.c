@@ -16,6 +16,7 @@
 #include "fs/node.h"
 #include "fs/ops.h"
 #include "fs/park.h"
+#include "fs/query.h"
 #include "fs/xattr_derived.h"
 
 #define STATE "user.kinfs.state"
@@ -162,8 +163,7 @@ static void on_entries(void *arg, int result, struct engine_entries *entries)
 	call_end(c, result, l);
 }
 
-/* Who asks.  persona_release() frees who it is. */
-static int find_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
+int similar_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
 
@@ -195,6 +195,7 @@ static int ask_engine(struct inquiry_call *c, int fd,
 	case NODE_DIRECTORY:
 		return engine_browse(e, fd, viewer, on_entries, c);
 	case NODE_LINK:
+	case NODE_QUERY:
 		break;
 	}
 	return -ENOTDIR;
@@ -207,7 +208,7 @@ static int call_engine(struct inquiry_call *c, fuse_req_t req)
 	struct fs *fs = c->fs;
 	int err;
 
-	err = find_viewer(fs, req, &viewer);
+	err = similar_viewer(fs, req, &viewer);
 	if (err)
 		return err;
 	err = inode_path_fd(fs, c->node->real, &path);
@@ -373,7 +374,7 @@ static void lookup_link(fuse_req_t req, struct fs *fs, struct node *parent,
 }
 
 /* What is found below a node by name alone: another view of the same file or
- * directory; else NODE_LINK. */
+ * directory, or the file for questions; else NODE_LINK. */
 static enum node_kind view_of(const struct node *parent, const char *name)
 {
 	if (parent->kind == NODE_FILE && strcmp(name, WITHIN_NAME) == 0)
@@ -383,6 +384,8 @@ static enum node_kind view_of(const struct node *parent, const char *name)
 	if (parent->kind == NODE_DIRECTORY &&
 	    strcmp(name, DIRECTORIES_NAME) == 0)
 		return NODE_DIRECTORIES;
+	if (!parent->parent && strcmp(name, QUERY_NAME) == 0)
+		return NODE_QUERY;
 	return NODE_LINK;
 }
 
@@ -439,9 +442,39 @@ void similar_readlink(fuse_req_t req, fuse_ino_t id)
 		reply_error(req, -EINVAL);
 }
 
-void similar_open_file(fuse_req_t req, fuse_ino_t id)
+void similar_open_file(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
-	reply_error(req, node_at(id)->kind == NODE_LINK ? -ELOOP : -EISDIR);
+	enum node_kind kind = node_at(id)->kind;
+
+	if (kind == NODE_QUERY)
+		query_open(req, fs_of(req), fi);
+	else
+		reply_error(req, kind == NODE_LINK ? -ELOOP : -EISDIR);
+}
+
+void similar_read(fuse_req_t req, fuse_ino_t id, size_t size,
+		  struct fuse_file_info *fi)
+{
+	if (node_at(id)->kind == NODE_QUERY)
+		query_read(req, size, fi);
+	else
+		reply_error(req, -EBADF);
+}
+
+void similar_write(fuse_req_t req, fuse_ino_t id, struct fuse_bufvec *in,
+		   struct fuse_file_info *fi)
+{
+	if (node_at(id)->kind == NODE_QUERY)
+		query_write(req, in, fi);
+	else
+		reply_error(req, -EBADF);
+}
+
+void similar_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+	if (node_at(id)->kind == NODE_QUERY)
+		query_release(fs_of(req), fi);
+	reply_error(req, 0);
 }
 
 void similar_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
@@ -449,7 +482,7 @@ void similar_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 	struct node *n = node_at(id);
 	struct inquiry_call *c;
 
-	if (n->kind == NODE_LINK) {
+	if (n->kind == NODE_LINK || n->kind == NODE_QUERY) {
 		reply_error(req, -ENOTDIR);
 		return;
 	}
@@ -598,6 +631,7 @@ int similar_open(struct fs *fs)
 		free(s);
 		return err;
 	}
+	s->queries.most = QUERIES_MAX;
 	s->root_number = node_number_below(1, fs->options.similar_name);
 	fs->similar = s;
 	return 0;

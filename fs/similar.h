@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct engine_viewer;
 struct fs;
 
 /*
@@ -40,7 +41,14 @@ void similar_forget(struct fs *fs, fuse_ino_t node, uint64_t count);
 void similar_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
 void similar_getattr(fuse_req_t req, fuse_ino_t node);
 void similar_readlink(fuse_req_t req, fuse_ino_t node);
-void similar_open_file(fuse_req_t req, fuse_ino_t node);
+void similar_open_file(fuse_req_t req, fuse_ino_t node,
+		       struct fuse_file_info *fi);
+void similar_read(fuse_req_t req, fuse_ino_t node, size_t size,
+		  struct fuse_file_info *fi);
+void similar_write(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
+		   struct fuse_file_info *fi);
+void similar_release(fuse_req_t req, fuse_ino_t node,
+		     struct fuse_file_info *fi);
 void similar_opendir(fuse_req_t req, fuse_ino_t node,
 		     struct fuse_file_info *fi);
 void similar_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
@@ -52,5 +60,8 @@ void similar_releasedir(fuse_req_t req, fuse_ino_t node,
 void similar_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 		      size_t size);
 void similar_listxattr(fuse_req_t req, fuse_ino_t node, size_t size);
+
+/* Who asks.  persona_release() frees who it is. */
+int similar_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out);
 
 #endif

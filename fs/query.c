@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/query.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/engine/engine.h"
+#include "fs/node.h"
+#include "fs/ops.h"
+#include "fs/park.h"
+#include "fs/question.h"
+#include "fs/similar.h"
+
+#define QUESTION_MAX ((size_t)128 << 10)
+
+/*
+ * An open .query.  It lives until it is released and nobody is working out an
+ * answer for it.  An answer that comes after the question was replaced, or
+ * asked once more because the first reader was interrupted, is not kept: turn
+ * says for which one it was.
+ */
+struct query {
+	uid_t uid;            /* whose place it takes */
+	pthread_mutex_t lock; /* what follows */
+	unsigned refs;
+	uint64_t turn;
+	struct buf question;
+	bool answered;
+	struct buf answer;
+	size_t taken; /* of the answer */
+};
+
+/* A read that waits for the answer. */
+struct query_call {
+	struct park park;
+	struct fs *fs;
+	struct query *query; /* holds a reference */
+	uint64_t turn;
+	size_t size;
+};
+
+static struct query *query_of(const struct fuse_file_info *fi)
+{
+	return (struct query *)(uintptr_t)fi->fh;
+}
+
+/* ---- life ---- */
+
+static int take_place(struct fs *fs, uid_t uid)
+{
+	uint64_t turn;
+	int err;
+
+	pthread_mutex_lock(&fs->similar->lock);
+	err = share_take(&fs->similar->queries, uid, &turn);
+	pthread_mutex_unlock(&fs->similar->lock);
+	return err;
+}
+
+static void give_place(struct fs *fs, uid_t uid)
+{
+	pthread_mutex_lock(&fs->similar->lock);
+	share_give(&fs->similar->queries, uid);
+	pthread_mutex_unlock(&fs->similar->lock);
+}
+
+static int query_new(struct fs *fs, uid_t uid, struct query **out)
+{
+	struct query *q = calloc(1, sizeof(*q));
+	int err = q ? take_place(fs, uid) : -ENOMEM;
+
+	if (err) {
+		free(q);
+		return err;
+	}
+	q->uid = uid;
+	q->refs = 1;
+	pthread_mutex_init(&q->lock, NULL);
+	*out = q;
+	return 0;
+}
+
+static void query_unref(struct fs *fs, struct query *q)
+{
+	bool last;
+
+	pthread_mutex_lock(&q->lock);
+	last = --q->refs == 0;
+	pthread_mutex_unlock(&q->lock);
+	if (!last)
+		return;
+	give_place(fs, q->uid);
+	pthread_mutex_destroy(&q->lock);
+	buf_release(&q->question);
+	buf_release(&q->answer);
+	free(q);
+}
+
+void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
+{
+	struct query *q = NULL;
+	int err = -EINVAL;
+
+	if ((fi->flags & O_ACCMODE) == O_RDWR)
+		err = query_new(fs, fuse_req_ctx(req)->uid, &q);
+	if (err) {
+		reply_error(req, err);
+		return;
+	}
+	fi->fh = (uint64_t)(uintptr_t)q;
+	fi->direct_io = 1;
+	fi->nonseekable = 1;
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		query_unref(fs, q);
+}
+
+void query_release(struct fs *fs, const struct fuse_file_info *fi)
+{
+	query_unref(fs, query_of(fi));
+}
+
+/* ---- the question ---- */
+
+/* Under the lock. */
+static void forget(struct query *q)
+{
+	q->turn++;
+	q->answered = false;
+	q->taken = 0;
+	buf_release(&q->question);
+	buf_release(&q->answer);
+}
+
+static int add_question(struct query *q, const char *text, size_t len)
+{
+	int err = -EFBIG;
+
+	pthread_mutex_lock(&q->lock);
+	if (q->answered)
+		forget(q);
+	q->turn++;
+	if (len <= QUESTION_MAX - q->question.len)
+		err = buf_append(&q->question, text, len);
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+void query_write(fuse_req_t req, struct fuse_bufvec *in,
+		 const struct fuse_file_info *fi)
+{
+	size_t size = fuse_buf_size(in);
+	struct fuse_bufvec copy = FUSE_BUFVEC_INIT(size);
+	ssize_t len = -EFBIG;
+	int err;
+
+	copy.buf[0].mem = size <= QUESTION_MAX ? malloc(size + 1) : NULL;
+	if (copy.buf[0].mem)
+		len = fuse_buf_copy(&copy, in, 0);
+	else if (size <= QUESTION_MAX)
+		len = -ENOMEM;
+	err = len < 0 ?
+		      (int)len :
+		      add_question(query_of(fi), copy.buf[0].mem, (size_t)len);
+	free(copy.buf[0].mem);
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_write(req, (size_t)len);
+}
+
+/* ---- the answer ---- */
+
+static int make_answer(const struct engine_hits *hits, struct buf *out)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < hits->count && !err; i++) {
+		err = buf_append_format(out, "%d/", hits->hits[i].score);
+		if (!err)
+			err = buf_append(out, hits->hits[i].path,
+					 strlen(hits->hits[i].path) + 1);
+	}
+	if (!err && hits->cut)
+		err = buf_append(out, "cut", sizeof("cut"));
+	return err;
+}
+
+/* The next piece. */
+static void reply_piece(fuse_req_t req, struct query *q, size_t size)
+{
+	char *piece = NULL;
+	size_t len;
+
+	pthread_mutex_lock(&q->lock);
+	len = q->answer.len - q->taken;
+	if (len > size)
+		len = size;
+	if (len)
+		piece = malloc(len);
+	if (piece) {
+		memcpy(piece, q->answer.data + q->taken, len);
+		q->taken += len;
+	}
+	pthread_mutex_unlock(&q->lock);
+	if (len && !piece)
+		reply_error(req, -ENOMEM);
+	else
+		fuse_reply_buf(req, piece, len);
+	free(piece);
+}
+
+static void call_free(struct query_call *c)
+{
+	query_unref(c->fs, c->query);
+	free(c);
+}
+
+/* Takes answer. */
+static int keep_answer(struct query_call *c, struct buf *answer)
+{
+	struct query *q = c->query;
+	int err = -ECANCELED;
+
+	pthread_mutex_lock(&q->lock);
+	if (q->turn == c->turn) {
+		buf_release(&q->answer);
+		q->answer = *answer;
+		*answer = (struct buf){ 0 };
+		q->answered = true;
+		q->taken = 0;
+		err = 0;
+	}
+	pthread_mutex_unlock(&q->lock);
+	buf_release(answer);
+	return err;
+}
+
+static void call_end(struct query_call *c, int err)
+{
+	if (park_claim(&c->park)) {
+		if (err)
+			reply_error(c->park.req, err);
+		else
+			reply_piece(c->park.req, c->query, c->size);
+	}
+	call_free(c);
+}
+
+static void on_hits(void *arg, int result, struct engine_hits *hits)
+{
+	struct query_call *c = arg;
+	struct buf answer = { 0 };
+	int err = result;
+
+	if (!err)
+		err = make_answer(hits, &answer);
+	engine_hits_release(hits);
+	if (err)
+		buf_release(&answer);
+	else
+		err = keep_answer(c, &answer);
+	call_end(c, err);
+}
+
+/* ---- asking ---- */
+
+/* Under the lock. */
+static struct query_call *call_new(fuse_req_t req, struct query *q, size_t size)
+{
+	struct query_call *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->fs = fs_of(req);
+	c->query = q;
+	q->refs++;
+	c->turn = ++q->turn;
+	c->size = size;
+	return c;
+}
+
+/* Nonsense is forgotten. */
+static int begin_call(fuse_req_t req, struct query *q, size_t size,
+		      struct question *question_out, struct query_call **out)
+{
+	struct question question;
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	err = question_parse(q->question.data, q->question.len, &question);
+	if (err == -EINVAL)
+		forget(q);
+	if (!err) {
+		*out = call_new(req, q, size);
+		err = *out ? 0 : -ENOMEM;
+		if (err)
+			question_release(&question);
+		else
+			*question_out = question;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+static int call_engine(fuse_req_t req, struct query_call *c,
+		       const struct question *question)
+{
+	struct engine_viewer viewer;
+	int err = similar_viewer(c->fs, req, &viewer);
+
+	if (err)
+		return err;
+	err = engine_similar_to(c->fs->engine, &question->digests,
+				question->relation, &viewer, on_hits, c);
+	persona_release(&viewer.who);
+	return err;
+}
+
+static void ask(fuse_req_t req, struct query *q, size_t size)
+{
+	struct question question;
+	struct query_call *c;
+	int err = begin_call(req, q, size, &question, &c);
+
+	if (err) {
+		reply_error(req, err);
+		return;
+	}
+	if (!park_begin(&c->park, req)) {
+		call_free(c);
+	} else {
+		err = call_engine(req, c, &question);
+		if (err)
+			call_end(c, err);
+	}
+	question_release(&question);
+}
+
+void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
+{
+	struct query *q = query_of(fi);
+	bool answered;
+
+	pthread_mutex_lock(&q->lock);
+	answered = q->answered;
+	pthread_mutex_unlock(&q->lock);
+	if (answered)
+		reply_piece(req, q, size);
+	else
+		ask(req, q, size);
+}

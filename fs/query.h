@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_QUERY_H
+#define FS_QUERY_H
+
+#include <fuse_lowlevel.h>
+#include <stddef.h>
+
+struct fs;
+
+/*
+ * The file .query of the virtual tree: what resembles a content that need not
+ * be below SOURCE.
+ *
+ * Every open of it has a question and an answer of its own.  What is written
+ * is the question: a line NAME=VALUE for the size, for each digest in its text
+ * form, and relation=alike, within or contains (alike when there is none).
+ * Reading answers it, best first: a record SCORE/PATH for each file, the path
+ * relative to SOURCE, ended by a NUL; and "cut" as a last one when there were
+ * more than the limit of the mount.  Writing after that begins another
+ * question.
+ *
+ * A question that makes no sense fails the read with EINVAL and is forgotten;
+ * one that is too long fails the write with EFBIG.
+ */
+void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi);
+void query_release(struct fs *fs, const struct fuse_file_info *fi);
+
+void query_write(fuse_req_t req, struct fuse_bufvec *in,
+		 const struct fuse_file_info *fi);
+
+/* Parked until the answer is there. */
+void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi);
+
+#endif

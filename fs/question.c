@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/question.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/base/text.h"
+
+struct words {
+	const char *text;
+	size_t len;
+};
+
+static bool equals(const struct words *w, const char *text)
+{
+	return w->len == strlen(text) && memcmp(w->text, text, w->len) == 0;
+}
+
+struct parsing {
+	struct question *q;
+	bool has_size, has_relation;
+};
+
+static int take_size(struct parsing *p, const struct words *value)
+{
+	const char *at = value->text, *end = at + value->len;
+
+	if (p->has_size || !text_number(&at, end, &p->q->digests.size) ||
+	    at != end)
+		return -EINVAL;
+	p->has_size = true;
+	return 0;
+}
+
+static int take_relation(struct parsing *p, const struct words *value)
+{
+	static const char *const names[] = {
+		[INDEX_ALIKE] = "alike",
+		[INDEX_WITHIN] = "within",
+		[INDEX_CONTAINS] = "contains",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!equals(value, names[i]) || p->has_relation)
+			continue;
+		p->q->relation = (enum index_relation)i;
+		p->has_relation = true;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static const struct digest_info *find_digest(const struct words *name)
+{
+	size_t i;
+
+	for (i = 0; i < DIGEST_COUNT; i++)
+		if (equals(name, digest_infos[i].name))
+			return &digest_infos[i];
+	return NULL;
+}
+
+static int take_digest(struct parsing *p, const struct words *name,
+		       const struct words *value)
+{
+	const struct digest_info *info = find_digest(name);
+
+	/* Nothing compares an sdhash, and reading one takes long. */
+	if (!info || info->id == DIGEST_SDHASH ||
+	    p->q->digests.set & DIGEST_BIT(info->id))
+		return -EINVAL;
+	return digest_parse(info->id, value->text, value->len, &p->q->digests);
+}
+
+static int take_line(struct parsing *p, const char *line, size_t len)
+{
+	const char *equal = memchr(line, '=', len);
+	struct words name, value;
+
+	if (!equal)
+		return -EINVAL;
+	name = (struct words){ line, (size_t)(equal - line) };
+	value = (struct words){ equal + 1, len - name.len - 1 };
+	if (equals(&name, "size"))
+		return take_size(p, &value);
+	if (equals(&name, "relation"))
+		return take_relation(p, &value);
+	return take_digest(p, &name, &value);
+}
+
+static int take_lines(struct parsing *p, const char *text, size_t len)
+{
+	const char *end = text + len;
+	int err = 0;
+
+	while (text < end && !err) {
+		const char *stop = memchr(text, '\n', (size_t)(end - text));
+
+		if (!stop)
+			stop = end;
+		err = take_line(p, text, (size_t)(stop - text));
+		text = stop + 1;
+	}
+	return err;
+}
+
+int question_parse(const char *text, size_t len, struct question *out)
+{
+	struct question q = { .relation = INDEX_ALIKE };
+	struct parsing p = { .q = &q };
+	int err = take_lines(&p, text, len);
+
+	if (!err && (!p.has_size || !q.digests.set))
+		err = -EINVAL;
+	if (err)
+		question_release(&q);
+	else
+		*out = q;
+	return err;
+}
+
+void question_release(struct question *q)
+{
+	digests_release(&q->digests);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_QUESTION_H
+#define FS_QUESTION_H
+
+#include <stddef.h>
+
+#include "core/digest/digest.h"
+#include "core/index/index.h"
+
+/* What is written to .query, see fs/query.h. */
+struct question {
+	struct digests digests; /* owned */
+	enum index_relation relation;
+};
+
+/* -EINVAL: nonsense, something is there twice, or size or every digest is
+ * missing; -ENOMEM. */
+int question_parse(const char *text, size_t len, struct question *out);
+void question_release(struct question *q);
+
+#endif
