@@ -1,222 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
+#include "core/cli/similar.h"
+
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "core/cli/cli.h"
-
-struct similar_job {
-	bool json;
-	const char *path; /* as given */
-	struct mount mount;
-	char *file;    /* the file's path below the mount's root */
-	char *listing; /* the directory that lists what resembles it */
-	struct digests digests;
-	json_t *array; /* of the hits, --json only */
-	size_t printed;
+static const char *const relation_names[] = {
+	[INDEX_ALIKE] = "alike",
+	[INDEX_WITHIN] = "within",
+	[INDEX_CONTAINS] = "contains",
 };
 
-struct hit {
-	int score;
-	char *path;
-	uint64_t size;
-	bool has_size;
-	struct measures measures;
-};
+/* ---- a file of the mount ---- */
 
-static char *format(const char *pattern, ...)
-	__attribute__((format(printf, 1, 2)));
-
-static char *format(const char *pattern, ...)
+static int show(void *arg, int score, const char *path)
 {
-	va_list args;
-	char *text;
-
-	va_start(args, pattern);
-	if (vasprintf(&text, pattern, args) < 0)
-		text = NULL;
-	va_end(args);
-	return text;
+	return similar_show(arg, score, path);
 }
 
-/* The digests the mount has ready or makes; what is missing stays unset. */
-static void attributes_read(const char *path, struct digests *out)
+int similar_file(struct similar_job *job)
 {
-	struct buf text = { 0 };
-	struct stat st;
-	int id;
+	static const char *const views[] = {
+		[INDEX_ALIKE] = "",
+		[INDEX_WITHIN] = "/.within",
+		[INDEX_CONTAINS] = "/.contains",
+	};
+	char *listing = similar_format("%s/%s%s", job->listings, job->mount.rel,
+				       views[job->relation]);
+	char *file = similar_path(job, job->mount.rel);
+	int err = listing && file ? 0 : -ENOMEM;
 
-	for (id = 0; id < DIGEST_COUNT; id++)
-		if (!attribute_get(path, digest_infos[id].attribute, &text))
-			(void)digest_parse((enum digest_id)id, text.data,
-					   text.len, out);
-	if (!stat(path, &st))
-		out->size = (uint64_t)st.st_size;
-	buf_release(&text);
-}
-
-/* ---- one entry: "097_report.txt" -> "../../docs/report.txt" ---- */
-
-static bool entry_score(const char *name, int *score_out)
-{
-	if (strspn(name, "0123456789") != 3 || name[3] != '_')
-		return false;
-	*score_out = (int)strtol(name, NULL, 10);
-	return true;
-}
-
-/* The target's path below the root is what follows its "../"s. */
-static char *entry_path(const struct similar_job *job, int dirfd,
-			const char *name)
-{
-	char target[PATH_MAX + 1];
-	const char *rel = target;
-	ssize_t len = readlinkat(dirfd, name, target, sizeof(target) - 1);
-
-	if (len < 0)
-		return NULL;
-	target[len] = '\0';
-	while (!strncmp(rel, "../", 3))
-		rel += 3;
-	return format("%s/%s",
-		      strcmp(job->mount.root, "/") != 0 ? job->mount.root : "",
-		      rel);
-}
-
-static void hit_measure(const struct similar_job *job, struct hit *hit)
-{
-	struct digests d = { 0 };
-	struct stat st;
-
-	attributes_read(hit->path, &d);
-	if (measures_take(&job->digests, &d, &hit->measures))
-		memset(&hit->measures, -1, sizeof(hit->measures));
-	hit->has_size = !stat(hit->path, &st);
-	hit->size = d.size;
-	digests_release(&d);
+	if (!err) {
+		similar_digests(file, &job->digests);
+		err = similar_each(job, listing, show, job);
+	}
+	free(listing);
+	free(file);
+	return err;
 }
 
 /* ---- printing ---- */
 
-static void print_column(int value)
+static int object_fill(struct similar_job *job, json_t *object)
 {
-	if (value < 0)
-		printf("%8s", "-");
-	else
-		printf("%8d", value);
-}
+	const char *relation = relation_names[job->relation];
+	char *path =
+		job->of ? strdup(job->of) : similar_path(job, job->mount.rel);
+	int err = path ? json_set_path(object, "path", path) : -ENOMEM;
 
-static void hit_print(struct similar_job *job, const struct hit *hit)
-{
-	if (!job->printed++)
-		printf("%5s%8s%8s%8s%8s%8s%14s  %s\n", "SCORE", "SISE",
-		       "SIMHASH", "RDC", "SIF", "SSDEEP", "SIZE", "PATH");
-	printf("%5d", hit->score);
-	print_column(hit->measures.by_digest[DIGEST_SISE]);
-	print_column(hit->measures.by_digest[DIGEST_SIMHASH]);
-	print_column(hit->measures.by_digest[DIGEST_RDC]);
-	print_column(hit->measures.by_digest[DIGEST_SIF]);
-	print_column(hit->measures.by_digest[DIGEST_SSDEEP]);
-	if (hit->has_size)
-		printf("%14llu  ", (unsigned long long)hit->size);
-	else
-		printf("%14s  ", "-");
-	print_escaped(hit->path, ESCAPE_TERMINAL);
-	putchar('\n');
-}
-
-static int hit_add_json(struct similar_job *job, const struct hit *hit)
-{
-	json_t *object = json_object();
-	json_t *size = hit->has_size ? json_integer((json_int_t)hit->size) :
-				       json_null();
-	int err = object ? 0 : -ENOMEM;
-
+	free(path);
 	if (!err &&
-	    json_object_set_new(object, "score", json_integer(hit->score)))
+	    (json_object_set_new(object, "relation", json_string(relation)) ||
+	     json_object_set_new(object, "cut", json_boolean(job->cut)) ||
+	     json_object_set(object, "similar", job->array)))
 		err = -ENOMEM;
-	if (!err)
-		err = measures_to_json(&hit->measures, object);
-	if (!err && json_object_set(object, "size", size))
-		err = -ENOMEM;
-	if (!err)
-		err = json_set_path(object, "path", hit->path);
-	if (!err && json_array_append(job->array, object))
-		err = -ENOMEM;
-	json_decref(size);
-	json_decref(object);
 	return err;
-}
-
-/* ---- the listing ---- */
-
-static int entry_show(struct similar_job *job, int dirfd, const char *name)
-{
-	struct hit hit = { 0 };
-	int err = 0;
-
-	if (!entry_score(name, &hit.score))
-		return 0;
-	hit.path = entry_path(job, dirfd, name);
-	if (!hit.path)
-		return 0;
-	hit_measure(job, &hit);
-	if (job->json)
-		err = hit_add_json(job, &hit);
-	else
-		hit_print(job, &hit);
-	free(hit.path);
-	return err;
-}
-
-static int listing_show(struct similar_job *job)
-{
-	DIR *dir = opendir(job->listing);
-	struct dirent *entry;
-	int err = 0;
-
-	if (!dir)
-		return -errno;
-	for (errno = 0; !err && (entry = readdir(dir)); errno = 0)
-		err = entry_show(job, dirfd(dir), entry->d_name);
-	if (!err)
-		err = -errno;
-	closedir(dir);
-	return err;
-}
-
-/* A listing that left out near-duplicates says so in its state. */
-static bool listing_is_cut(const struct similar_job *job)
-{
-	struct buf state = { 0 };
-	bool cut;
-
-	cut = !attribute_get(job->listing, STATE_ATTRIBUTE, &state) &&
-	      !strncmp(state.data, "cut", 3);
-	buf_release(&state);
-	return cut;
 }
 
 static int print_json(struct similar_job *job)
 {
 	json_t *object = json_object();
-	bool cut = listing_is_cut(job);
-	int err = object ? 0 : -ENOMEM;
+	int err = object ? object_fill(job, object) : -ENOMEM;
 
-	if (!err)
-		err = json_set_path(object, "path", job->file);
-	if (!err && (json_object_set_new(object, "cut", json_boolean(cut)) ||
-		     json_object_set(object, "similar", job->array)))
-		err = -ENOMEM;
 	if (!err)
 		return json_print(object);
 	json_decref(object);
+	complain_errno(NULL, err);
 	return EXIT_FAILED;
 }
 
@@ -224,9 +75,9 @@ static int finish(struct similar_job *job)
 {
 	if (job->json)
 		return print_json(job);
-	if (listing_is_cut(job))
-		complain(job->path, "there are more near-duplicates than the "
-				    "mount's limit; see -o limit");
+	if (job->cut)
+		complain(job->of ? job->of : job->path,
+			 "there are more than the mount's limit; see -o limit");
 	return EXIT_OK;
 }
 
@@ -254,76 +105,126 @@ static char *similar_name(const struct similar_job *job)
 	return copy;
 }
 
-static bool is_regular(const struct similar_job *job)
+static int find_listings(struct similar_job *job)
 {
-	struct stat st;
-
-	if (!stat(job->path, &st) && S_ISREG(st.st_mode))
-		return true;
-	complain(job->path, "not a regular file; only those resemble others");
-	return false;
-}
-
-static int job_find(struct similar_job *job)
-{
-	char *name;
 	int code = mount_find_or_complain(job->path, &job->mount);
+	char *name;
 
 	if (code)
 		return code;
-	if (!is_regular(job))
-		return EXIT_FAILED;
 	name = similar_name(job);
 	if (!name)
 		return EXIT_FAILED;
-	job->file = format("%s/%s", job->mount.root, job->mount.rel);
-	job->listing =
-		format("%s/%s/%s", job->mount.root, name, job->mount.rel);
+	job->listings = similar_path(job, name);
 	job->array = json_array();
 	free(name);
-	return EXIT_OK;
+	if (job->listings && job->array)
+		return EXIT_OK;
+	complain_errno(NULL, -ENOMEM);
+	return EXIT_FAILED;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static bool is_regular(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* Whether what was asked for goes with what the paths are. */
+static int check_kind(const struct similar_job *job)
+{
+	const char *wrong = NULL;
+
+	if (is_directory(job->path) && job->relation != INDEX_ALIKE)
+		wrong = "a directory; containment is that of files";
+	else if (!is_directory(job->path) && !is_regular(job->path))
+		wrong = "neither a file nor a directory";
+	else if (job->other && !is_directory(job->path))
+		wrong = "not a directory; compare files with kin compare";
+	if (!wrong)
+		return EXIT_OK;
+	complain(job->path, "%s", wrong);
+	return EXIT_FAILED;
 }
 
 static int job_run(struct similar_job *job)
 {
-	int err = 0, code = job_find(job);
+	int err, code = find_listings(job);
 
+	if (!code && !job->of)
+		code = check_kind(job);
 	if (code)
 		return code;
-	if (!job->file || !job->listing || !job->array)
-		err = -ENOMEM;
-	if (!err) {
-		attributes_read(job->file, &job->digests);
-		err = listing_show(job);
-	}
+	if (job->of)
+		err = similar_of(job);
+	else if (is_directory(job->path))
+		err = similar_directories(job);
+	else
+		err = similar_file(job);
 	if (!err)
 		return finish(job);
-	complain_errno(job->path, err);
+	if (err < 0)
+		complain_errno(job->path, err);
 	return EXIT_FAILED;
+}
+
+static bool take_option(struct similar_job *job, int c)
+{
+	enum index_relation relation = c == 'w' ? INDEX_WITHIN : INDEX_CONTAINS;
+
+	switch (c) {
+	case 'j':
+		job->json = true;
+		return true;
+	case 'o':
+		job->of = optarg;
+		return true;
+	case 'w':
+	case 'c':
+		if (job->relation != INDEX_ALIKE && job->relation != relation)
+			return false;
+		job->relation = relation;
+		return true;
+	default:
+		return false;
+	}
 }
 
 static int parse_options(struct similar_job *job, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
+		{ "of", required_argument, NULL, 'o' },
+		{ "within", no_argument, NULL, 'w' },
+		{ "contains", no_argument, NULL, 'c' },
 		{ 0 },
 	};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c != 'j')
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if (!take_option(job, c))
 			return usage_error(&command_similar, NULL);
-		job->json = true;
-	}
-	if (argc - optind != 1)
-		return usage_error(&command_similar, "which file?");
+	if (job->of && argc - optind != 1)
+		return usage_error(&command_similar, "in which mount?");
+	if (argc - optind != 1 && argc - optind != 2)
+		return usage_error(&command_similar,
+				   "which file or directory?");
 	job->path = argv[optind];
+	job->other = argv[optind + 1];
 	return EXIT_OK;
 }
 
 static int run(int argc, char **argv)
 {
-	struct similar_job job = { 0 };
+	struct similar_job job = { .relation = INDEX_ALIKE };
 	int code = parse_options(&job, argc, argv);
 
 	if (!code)
@@ -331,20 +232,31 @@ static int run(int argc, char **argv)
 	mount_release(&job.mount);
 	digests_release(&job.digests);
 	json_decref(job.array);
-	free(job.file);
-	free(job.listing);
+	free(job.listings);
 	return code;
 }
 
 const struct command command_similar = {
 	.name = "similar",
-	.synopsis = "similar [--json] PATH",
-	.summary = "List what resembles a file of a kinfs mount",
-	.help = "The listing of .similar with full paths, best first: the "
-		"score, each measure\n"
-		"by itself (0 to 100, - when not available), the size and "
-		"the path.\n\n"
-		"      --json  one object: path, cut, similar\n\n"
+	.synopsis =
+		"similar [--within|--contains] [--json] PATH\n"
+		"       kin similar [--within|--contains] [--json] --of FILE "
+		"MOUNT\n"
+		"       kin similar [--json] DIRECTORY [DIRECTORY]",
+	.summary = "List what resembles a file or directory of a kinfs mount",
+	.help = "A file: what resembles it, best first, with the score, each "
+		"measure by itself\n"
+		"(0 to 100, - when not available), the size and the path.\n\n"
+		"      --within    larger files that contain most of it\n"
+		"      --contains  smaller files that it contains most of\n"
+		"      --of FILE   FILE need not be in the mount; - is standard "
+		"input\n\n"
+		"A directory: those with much of the same content, and of how "
+		"many files it is\n"
+		"the same, similar, only here or only there.  Two directories: "
+		"these, and which\n"
+		"files are not the same.\n\n"
+		"      --json      one object: path, relation, cut, similar\n\n"
 		"A score of 100 means identical and nothing else does.  "
 		"Listing waits until the\n"
 		"file is digested.\n",

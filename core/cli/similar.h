@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLI_SIMILAR_H
+#define CORE_CLI_SIMILAR_H
+
+#include "core/cli/cli.h"
+#include "core/index/index.h"
+
+/* What the parts of kin similar share; nobody else needs it. */
+struct similar_job {
+	bool json;
+	const char *of; /* --of: a file of elsewhere */
+	enum index_relation relation;
+	const char *path, *other; /* as given; other only of directories */
+	struct mount mount;
+	char *listings;         /* the place of .similar */
+	struct digests digests; /* of what is asked about */
+	json_t *array;          /* of the hits, --json only */
+	size_t printed;
+	bool cut;
+};
+
+/* The text, to be freed; NULL without memory. */
+char *similar_format(const char *pattern, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* The digests the mount has ready or makes; what is missing stays unset. */
+void similar_digests(const char *path, struct digests *out);
+
+/* A path below SOURCE as one below the mount's root; NULL without memory. */
+char *similar_path(const struct similar_job *job, const char *rel);
+
+/* Prints a hit, or adds it to the array. */
+int similar_show(struct similar_job *job, int score, const char *path);
+
+/* What is listed in a directory of .similar, best first, with full paths;
+ * sets job->cut.  Stops at an error of take. */
+int similar_each(struct similar_job *job, const char *listing,
+		 int (*take)(void *arg, int score, const char *path),
+		 void *arg);
+
+/* ---- the kinds of questions ---- */
+
+/* 0, a negative errno, or 1 after a message. */
+int similar_file(struct similar_job *job);
+int similar_of(struct similar_job *job);
+int similar_directories(struct similar_job *job);
+
+#endif

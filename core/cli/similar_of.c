@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/similar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/*
+ * What resembles a file that is not in the mount: its digests are worked out
+ * here and written to .similar/.query, which answers with paths.
+ */
+
+/* ---- the question ---- */
+
+static int add_digest(const struct digests *d, enum digest_id id,
+		      struct buf *out)
+{
+	int err;
+
+	if (!(d->set & DIGEST_BIT(id)))
+		return 0;
+	err = buf_append_format(out, "%s=", digest_infos[id].name);
+	if (!err)
+		err = digest_format(d, id, out);
+	return err ? err : buf_append_text(out, "\n");
+}
+
+static int make_question(const struct similar_job *job, struct buf *out)
+{
+	static const char *const lines[] = {
+		[INDEX_ALIKE] = "relation=alike\n",
+		[INDEX_WITHIN] = "relation=within\n",
+		[INDEX_CONTAINS] = "relation=contains\n",
+	};
+	int id, err = buf_append_text(out, lines[job->relation]);
+
+	if (!err)
+		err = buf_append_format(out, "size=%llu\n",
+					(unsigned long long)job->digests.size);
+	for (id = 0; id < DIGEST_COUNT && !err; id++)
+		err = add_digest(&job->digests, (enum digest_id)id, out);
+	return err;
+}
+
+static int write_all(int fd, const struct buf *text)
+{
+	size_t done = 0;
+	ssize_t len;
+
+	while (done < text->len) {
+		len = write(fd, text->data + done, text->len - done);
+		if (len < 0 && errno != EINTR)
+			return -errno;
+		if (len > 0)
+			done += (size_t)len;
+	}
+	return 0;
+}
+
+static int read_all(int fd, struct buf *out)
+{
+	char piece[4096];
+	ssize_t len;
+	int err = 0;
+
+	while (!err && (len = read(fd, piece, sizeof(piece))) != 0) {
+		if (len < 0 && errno != EINTR)
+			return -errno;
+		if (len > 0)
+			err = buf_append(out, piece, (size_t)len);
+	}
+	return err;
+}
+
+static int ask(const struct similar_job *job, int fd, struct buf *answer)
+{
+	struct buf question = { 0 };
+	int err = make_question(job, &question);
+
+	if (!err)
+		err = write_all(fd, &question);
+	if (!err)
+		err = read_all(fd, answer);
+	buf_release(&question);
+	return err;
+}
+
+/* ---- the answer ---- */
+
+/* One record: "97/docs/report.txt", or "cut". */
+static int take_record(struct similar_job *job, const char *record)
+{
+	char *rel, *path;
+	long score;
+	int err;
+
+	if (!strcmp(record, "cut")) {
+		job->cut = true;
+		return 0;
+	}
+	score = strtol(record, &rel, 10);
+	if (rel == record || *rel != '/' || score < 0 || score > 100)
+		return -EBADMSG;
+	path = similar_path(job, rel + 1);
+	if (!path)
+		return -ENOMEM;
+	err = similar_show(job, (int)score, path);
+	free(path);
+	return err;
+}
+
+static int take_answer(struct similar_job *job, const struct buf *answer)
+{
+	size_t at = 0;
+	int err = 0;
+
+	if (answer->len && answer->data[answer->len - 1])
+		return -EBADMSG;
+	while (at < answer->len && !err) {
+		err = take_record(job, answer->data + at);
+		at += strlen(answer->data + at) + 1;
+	}
+	return err;
+}
+
+/* ---- all of it ---- */
+
+/* 1 after a message. */
+static int open_query(const struct similar_job *job, int *fd_out)
+{
+	char *path = similar_format("%s/.query", job->listings);
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	int err = path ? -errno : -ENOMEM;
+
+	free(path);
+	if (fd >= 0) {
+		*fd_out = fd;
+		return 0;
+	}
+	if (err == -ENOENT || err == -EISDIR)
+		complain(
+			job->mount.root,
+			"its kinfs is too old for questions about other files");
+	else if (err == -EROFS)
+		complain(
+			job->mount.root,
+			"a mount with -o ro cannot be asked about other files");
+	else
+		return err;
+	return 1;
+}
+
+/* 1 after a message. */
+static int digest_file(struct similar_job *job)
+{
+	struct reader reader;
+	int err;
+
+	if (reader_init(&reader, DIGEST_DEFAULT))
+		return 1;
+	if (!strcmp(job->of, "-"))
+		err = reader_digest_fd(&reader, STDIN_FILENO, "stdin",
+				       &job->digests);
+	else
+		err = reader_digest_path(&reader, job->of, true, &job->digests);
+	reader_release(&reader);
+	if (!err)
+		return 0;
+	complain_errno(job->of, err);
+	return 1;
+}
+
+int similar_of(struct similar_job *job)
+{
+	struct buf answer = { 0 };
+	int fd = -1, err = open_query(job, &fd);
+
+	if (err)
+		return err;
+	err = digest_file(job);
+	if (!err)
+		err = ask(job, fd, &answer);
+	if (!err)
+		err = take_answer(job, &answer);
+	buf_release(&answer);
+	close(fd);
+	return err;
+}
