@@ -51,11 +51,11 @@ static int has_copy(struct look *l, uint32_t content)
 	return err ? err : l->found > before;
 }
 
-/* Among the contents that nobody looked at yet. */
-static int matches_since(struct look *l, const struct near *near,
+/* Among the contents that nobody looked at yet; any: one is enough. */
+static int matches_since(struct look *l, const struct near *near, bool any,
 			 struct index_match **out, size_t *count_out)
 {
-	struct near_query q = { .first_content = near->upto };
+	struct near_query q = { .first_content = near->upto, .any = any };
 	struct sif_sketch sketch;
 	struct digests d;
 	int err = catalog_content_get(l->txn, near->content, &d);
@@ -71,12 +71,13 @@ static int matches_since(struct look *l, const struct near *near,
 	return err;
 }
 
-static int search_near(struct look *l, struct near *near)
+/* 1 when a match has a file to show, 0 when not. */
+static int search_some(struct look *l, struct near *near, bool any,
+		       size_t *count_out)
 {
-	uint32_t end = index_end(l->e->index);
 	struct index_match *matches;
 	size_t count, i;
-	int err = matches_since(l, near, &matches, &count);
+	int err = matches_since(l, near, any, &matches, &count);
 
 	if (err)
 		return err;
@@ -85,10 +86,26 @@ static int search_near(struct look *l, struct near *near)
 		if (err == 1)
 			near->near = matches[i].content;
 	}
-	if (!count)
-		near->upto = end;
 	free(matches);
-	memory_put(l, near);
+	*count_out = count;
+	return err;
+}
+
+/* Most often the first match has a file to show. */
+static int search_near(struct look *l, struct near *near)
+{
+	uint32_t end = index_end(l->e->index);
+	size_t count = 0;
+	int err = 0;
+
+	if (near->upto < end)
+		err = search_some(l, near, true, &count);
+	if (!err && count)
+		err = search_some(l, near, false, &count);
+	if (!err && !count)
+		near->upto = end;
+	if (err >= 0)
+		memory_put(l, near);
 	return err;
 }
 

@@ -17,7 +17,7 @@
  * An inquiry first waits for its file's digests (as a parked request), then
  * for the committer to reach everything posted before, then for a thread.
  */
-enum { INQUIRY_THREADS = 3, INQUIRIES_MAX = 1024, NEAR_SLOTS = 1 << 16 };
+enum { INQUIRY_THREADS = 3, INQUIRIES_MAX = 1024, NEAR_SLOTS = 1 << 20 };
 
 /* What is remembered about a content: near is one it resembles, or 0 when
  * there is none among the contents with an id below upto. */

@@ -51,6 +51,7 @@ struct near_query {
 	const struct sif_sketch *sketch; /* NULL: it has none */
 	enum index_relation relation;
 	uint32_t first_content; /* least id looked at */
+	bool any;               /* one is enough */
 };
 
 /* The contents that score at least the threshold and are not identical, best

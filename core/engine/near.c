@@ -149,6 +149,7 @@ int near_contents(struct look *l, const struct near_query *q,
 				     .self = l->self_content,
 				     .first_content = q->first_content,
 				     .least = l->e->options.threshold,
+				     .any = q->any,
 				     .plain = l->e->options.measure ==
 					      DIGEST_SIF };
 	struct index_match *matches = calloc(INDEX_MATCHES, sizeof(*matches));

@@ -56,6 +56,7 @@ struct index_query {
 	uint32_t first_content;          /* least id looked at; 1: all */
 	int least;                       /* score, or merit */
 	bool plain;                      /* common values count as others */
+	bool any;                        /* one match is enough: any of them */
 };
 
 /* What makes a content a candidate. */

@@ -100,7 +100,7 @@ static int match_candidates(struct search *s, const struct index_query *q,
 	weigh(s->ix, q->sketch, &s->own);
 	if (q->plain)
 		s->own.has_common = false;
-	for (i = 0; i < s->count; i++) {
+	for (i = 0; i < s->count && !(q->any && kept); i++) {
 		out[kept].content = s->candidates[i].content;
 		err = store->sketch(store->arg, out[kept].content, &s->other);
 		if (err == -ENOENT)
