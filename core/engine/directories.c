@@ -244,7 +244,13 @@ static int find_places(struct look *l, const struct tree *asked,
 
 /* ---- hits ---- */
 
-/* Whether the calling thread may look into the directory of that path. */
+/* Whether the calling thread may. */
+static bool may_look_into(int fd)
+{
+	return !faccessat(fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS);
+}
+
+/* The same for the directory of that path. */
 static bool open_place(const struct engine *e, const char *path,
 		       struct file_key *key_out)
 {
@@ -255,8 +261,7 @@ static bool open_place(const struct engine *e, const char *path,
 
 	if (fd < 0)
 		return false;
-	opens = !fstat(fd, &st) &&
-		!faccessat(fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS);
+	opens = !fstat(fd, &st) && may_look_into(fd);
 	if (opens)
 		engine_file_key(e, fd, &st, key_out);
 	close(fd);
@@ -384,7 +389,10 @@ int near_directories(struct request *r, struct engine_hits *hits_out)
 	if (err)
 		return err;
 	l.hits = &hits;
-	err = fstat(r->fd, &st) ? -errno : 0;
+	if (!may_look_into(r->fd))
+		err = -EACCES;
+	else
+		err = fstat(r->fd, &st) ? -errno : 0;
 	if (!err) {
 		engine_file_key(l.e, r->fd, &st, &l.self);
 		err = catalog_path_each(l.txn, &l.e->root, &l.self, copy_path,
