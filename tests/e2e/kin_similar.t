@@ -1,0 +1,231 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# kin similar: files, files from elsewhere, directories; and the file of
+# questions behind it.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+
+src=$T/src
+mnt=$T/mnt
+query=$mnt/.similar/.query
+
+similar() { # ARGUMENTS...: "SCORE PATH" of every hit, below the mount
+	timeout 60 "$KIN" similar "$@" 2>"$T/err" |
+		sed -n "s#^ *\([0-9-]*\) .*  $mnt/#\1 #p"
+}
+
+json() { # PROGRAM ARGUMENTS...: what the program prints of the object $o
+	local program=$1
+	shift
+	timeout 60 "$KIN" similar --json "$@" |
+		perl -MJSON::PP -0777 -e '$o = decode_json(<STDIN>);'"$program"
+}
+
+make_tree() {
+	local n
+	mkdir -p "$src/a/sub" "$src/b" "$src/far"
+	gen_text 300 1 >"$src/chapter"
+	{ gen_text 900 2; cat "$src/chapter"; } >"$src/book"
+	for n in 1 2 3 4 5 6 7 8; do
+		gen_text 200 "1$n" >"$src/a/f$n"
+	done
+	cp "$src/a"/f[1-5] "$src/b"
+	cp "$src/a/f6" "$src/b/renamed"
+	edit_text 5 1 <"$src/a/f7" >"$src/b/f7"
+	mv "$src/a/f8" "$src/a/sub"
+	gen_text 50 30 >"$src/b/new"
+	: >"$src/a/empty"
+	: >"$src/b/nothing"
+	gen_text 50 40 >"$src/far/file"
+	gen_text 30 50 >"$src/line
+break"
+}
+
+test_file() {
+	is "$(similar "$mnt/a/f7" | cut -d' ' -f2)" b/f7 "what is like a file"
+	is "$(similar "$mnt/chapter")" "" "nothing is like the chapter"
+	is "$(similar --within "$mnt/chapter")" "99 book" \
+		"--within: what contains it"
+	is "$(similar --contains "$mnt/book")" "99 chapter" \
+		"--contains: what it contains"
+	is "$(json 'print "$o->{relation} $o->{similar}[0]{score}"' \
+		--within "$mnt/chapter")" "within 99" "--json says which"
+}
+
+test_of() {
+	cp "$src/a/f7" "$T/elsewhere"
+	is "$(similar --of "$T/elsewhere" "$mnt" | head -n 1)" "100 a/f7" \
+		"--of finds the copy in the mount"
+	is "$(similar --of "$T/elsewhere" "$mnt" | tail -n +2)" \
+		"$(similar "$mnt/a/f7")" "and what is like it"
+	is "$(similar --of - "$mnt" <"$T/elsewhere")" \
+		"$(similar --of "$T/elsewhere" "$mnt")" "- is standard input"
+	is "$(similar --of "$T/elsewhere" "$mnt/far/file")" \
+		"$(similar --of "$T/elsewhere" "$mnt")" \
+		"any path leads to its mount"
+	is "$(similar --within --of "$src/chapter" "$mnt")" "99 book" \
+		"with --within"
+	is "$(similar --contains --of "$src/book" "$mnt")" "99 chapter" \
+		"with --contains"
+	gen_text 100 99 >"$T/alone"
+	is "$(similar --of "$T/alone" "$mnt")" "" "nothing is like others"
+	is "$(similar --of /dev/null "$mnt")$(similar --of - "$mnt" </dev/null)" \
+		"" "nor like nothing"
+	is "$(json 'print "$o->{path} $o->{similar}[0]{path}"' \
+		--of "$T/elsewhere" "$mnt")" "$T/elsewhere $mnt/a/f7" "--json"
+	is "$(json 'print $o->{similar}[0]{path}' --of "$src/line
+break" "$mnt")" "$mnt/line
+break" "a name with a line break"
+}
+
+test_directories() {
+	is "$(similar "$mnt/a" | cut -d' ' -f2)" b "a directory like another"
+	like "$(timeout 60 "$KIN" similar "$mnt/a")" \
+		' 7 +[0-9.]+K +1 +[0-9.]+K +1 +[0-9.]+K +1 +[0-9.]+K  /' \
+		"six and an empty one the same, one similar, one on each side"
+	is "$(timeout 60 "$KIN" similar "$mnt/a" "$mnt/b" | tail -n +3 |
+		sed 's/ [0-9.]*K / /; s/  */ /g; s/~ 9./~ 9x/')" " ~ 9x f7
+ < sub/f8
+ > new" "two directories: which files are similar, or on one side only"
+	is "$(json '$d = $o->{similar}[0]; print join " ", map $d->{$_}{files},
+		qw(same similar only_here only_there)' "$mnt/a")" "7 1 1 1" \
+		"--json counts"
+	is "$(json 'print join " ", map "$_->{here}:$_->{there}",
+		@{$o->{similar}[0]{differences}}' "$mnt/a" "$mnt/b")" \
+		"f7:f7 sub/f8: :new" "and names the differences"
+	is "$(json 'print $o->{similar}[0]{same}{bytes}' "$mnt/a")" \
+		"$(cat "$src"/a/f[1-6] | wc -c)" "and bytes"
+	like "$(similar "$mnt/far" "$mnt/b")" '^- b$' \
+		"two that are not alike have no score"
+}
+
+test_errors() {
+	refused "a directory has no --within" "directory" \
+		"$KIN" similar --within "$mnt/a"
+	refused "--within and --contains at once" usage \
+		"$KIN" similar --within --contains "$mnt/book"
+	refused "no mount" "not in a kinfs mount" "$KIN" similar "$src/book"
+	refused "--of without a mount" "which mount" \
+		"$KIN" similar --of "$T/elsewhere"
+	refused "--of with no mount there" "not in a kinfs mount" \
+		"$KIN" similar --of "$T/elsewhere" "$src"
+	refused "--of what is not there" "No such file" \
+		"$KIN" similar --of "$T/nosuch" "$mnt"
+	refused "--of a directory" "directory" "$KIN" similar --of "$src" "$mnt"
+	refused "the root" "whole mount" "$KIN" similar "$mnt"
+	refused "one directory inside of the other" "inside" \
+		"$KIN" similar "$mnt/a" "$mnt/a/sub"
+	refused "a directory of elsewhere" "not in a kinfs mount" \
+		"$KIN" similar "$mnt/a" "$src/b"
+	refused "two files" "compare" "$KIN" similar "$mnt/a/f1" "$mnt/b/f1"
+}
+
+# ---- the file of questions itself ----
+
+ask() { # writes stdin in one piece, prints the answer with lines for NULs
+	perl -e 'local $/; my $q = <STDIN>;
+		open my $f, "+<", $ARGV[0] or die "open: $!\n";
+		defined syswrite $f, $q or die "write: $!\n";
+		while (1) {
+			my $n = sysread $f, my $piece, 5;
+			die "read: $!\n" unless defined $n;
+			last unless $n;
+			print $piece =~ tr/\0/\n/r;
+		}' "$query"
+}
+
+question() { # FILE [LINES...]
+	printf 'size=%s\n' "$(stat -c %s "$1")"
+	printf 'xxh128=%s\nsif=%s\n' "$("$KIN" digest -a xxh128 - <"$1" |
+		cut -d' ' -f1)" "$("$KIN" digest -a sif - <"$1" | cut -d' ' -f1)"
+	shift
+	[ $# -eq 0 ] || printf '%s\n' "$@"
+}
+
+nonsense() { # NAME QUESTION
+	is "$(printf '%b' "$2" | ask 2>&1)" "read: Invalid argument" \
+		"EINVAL: $1"
+}
+
+test_query() {
+	is "$(question "$src/a/f6" | ask)" "100/a/f6
+100/b/renamed" "digests in, scores and paths out"
+	is "$(question "$src/chapter" relation=within | ask)" 99/book \
+		"with a relation"
+	is "$(printf 'size=%s\nsif=%s' "$(stat -c %s "$src/a/f7")" \
+		"$("$KIN" digest -a sif - <"$src/a/f7" | cut -d' ' -f1)" |
+		ask | sed 's#^[0-9]*/##' | sort)" "a/f7
+b/f7" "one digest is enough, and no line break at the end"
+	nonsense "nothing" ''
+	nonsense "no size" 'simhash=0123456789abcdef\n'
+	nonsense "no digest" 'size=12\n'
+	nonsense "no number" 'size=x\nsimhash=0123456789abcdef\n'
+	nonsense "malformed digest" 'size=12\nsimhash=0123\n'
+	nonsense "unknown digest" 'size=12\nfoo=0123\n'
+	nonsense "twice" 'size=12\nsize=12\nsimhash=0123456789abcdef\n'
+	nonsense "no such relation" \
+		'relation=x\nsize=12\nsimhash=0123456789abcdef\n'
+	nonsense "an empty line" 'size=12\n\nsimhash=0123456789abcdef\n'
+	nonsense "a NUL" 'size=12\0\nsimhash=0123456789abcdef\n'
+	is "$(head -c 131073 /dev/zero | ask 2>&1)" "write: File too large" \
+		"EFBIG: more than 128 KiB"
+	is "$(head -c 131072 /dev/zero | ask 2>&1)" "read: Invalid argument" \
+		"128 KiB are accepted"
+	refused "reading alone" "Invalid argument" cat "$query"
+	refused "writing alone" "Invalid argument" \
+		bash -c 'echo size=1 >>"$1"' - "$query"
+}
+
+test_users() {
+	unmount "$mnt"
+	chmod 600 "$src/b/renamed"
+	mount_kinfs "$src" "$mnt" -o allow_other,limit=1
+	wait_idle "$mnt"
+	share_programs
+	is "$(as_nobody "$KIN" similar --of - "$mnt" <"$src/a/f6" |
+		sed -n "s#^ *100 .*$mnt/##p")" a/f6 \
+		"nobody is told only of what it may read"
+	is "$(similar --of "$src/a/f6" "$mnt")" "100 a/f6
+100 b/renamed" "root of both"
+	cp "$src/b/f7" "$src/b/f7-2"
+	edit_text 3 9 <"$src/b/f7" >"$src/b/f7-3"
+	rescan "$mnt"
+	similar --of "$src/a/f7" "$mnt" >/dev/null
+	like "$(cat "$T/err")" limit "a listing that was cut says so"
+	unmount "$mnt"
+	mount_kinfs "$src" "$mnt" -o ro
+	refused "-o ro cannot be asked" "-o ro" \
+		"$KIN" similar --of "$src/a/f6" "$mnt"
+	unmount "$mnt"
+	mount_kinfs "$src" "$mnt" -o similar=off
+	refused "-o similar=off neither" "without listings" \
+		"$KIN" similar --of "$src/a/f6" "$mnt"
+}
+
+# Whoever holds more open questions than its share is refused, others are not.
+test_bound() {
+	unmount "$mnt"
+	mount_kinfs "$src" "$mnt" -o allow_other
+	wait_idle "$mnt"
+	is "$(as_nobody perl -e 'for (1 .. 1000) {
+		open my $f, "+<", $ARGV[0] or print("$!"), last;
+		push @all, $f }
+		' "$query")" \
+		"Resource temporarily unavailable" "open questions are bounded"
+	is "$(question "$src/a/f6" | ask | head -n 1)" 100/a/f6 \
+		"and given back"
+}
+
+make_tree
+mount_kinfs "$src" "$mnt"
+wait_idle "$mnt"
+test_file
+test_of
+test_directories
+test_errors
+test_query
+test_users
+test_bound
+ok "the daemon is alive" alive "$mnt"
+finish
