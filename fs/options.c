@@ -445,15 +445,29 @@ static int take_argument(void *data, const char *arg, int key,
 	return arg[0] == '-' ? take_switch(o, arg) : take_option(o, arg);
 }
 
-/* The options may come in any order. */
+/* The options may come in any order.  What is to be scored is found by these
+ * three; the others only compare. */
 static int check_measure(const struct options *o)
 {
-	if (o->measure == DIGEST_COUNT ||
-	    (o->digest_set & DIGEST_BIT(o->measure)))
+	static const uint32_t finders = DIGEST_BIT(DIGEST_SIMHASH) |
+					DIGEST_BIT(DIGEST_RDC) |
+					DIGEST_BIT(DIGEST_SIF);
+
+	if (o->measure == DIGEST_COUNT)
 		return 0;
-	log_line("option 'measure=%s': not among the digests of 'digests='",
-		 digest_infos[o->measure].name);
-	return -EINVAL;
+	if (!(o->digest_set & DIGEST_BIT(o->measure))) {
+		log_line("option 'measure=%s': not among the digests of "
+			 "'digests='",
+			 digest_infos[o->measure].name);
+		return -EINVAL;
+	}
+	if (!(o->digest_set & finders)) {
+		log_line("option 'measure=%s': finds nothing unless 'digests=' "
+			 "has sif, simhash or rdc",
+			 digest_infos[o->measure].name);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 int options_parse(int argc, char **argv, struct options *out)
