@@ -6,7 +6,7 @@
 #include "core/digest/fingerprint.h"
 #include "tests/bench/bench.h"
 
-/* What kin and kinfs read at a time. */
+/* What kinfs reads at a time; kin reads less. */
 #define READ_BYTES (256 * KIB)
 
 struct worker {

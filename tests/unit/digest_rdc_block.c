@@ -15,8 +15,12 @@ static uint8_t *const data = bytes + KERNEL_WINDOW;
 
 static int make_h3(void **state)
 {
+	struct draws d = draws_of(3);
+	size_t i;
+
 	(void)state;
-	fill((uint8_t *)h3.values, sizeof(h3.values), 3);
+	for (i = 0; i < 256; i++)
+		h3.values[i] = (uint32_t)(draw(&d) >> 32);
 	kernel_h3_init(&h3);
 	return 0;
 }
@@ -203,12 +207,14 @@ static void try_row(size_t size, size_t count, uint64_t seed)
 				 (unsigned long long)seed, i, count, size,
 				 want.peak.hash, want.peak.place,
 				 have.peak.hash, have.peak.place);
-		if (!rdc_block_below(&hasher, start, &have, 0, size,
-				     want.peak.hash + 1) ||
-		    rdc_block_below(&hasher, start, &have, want.peak.place,
-				    size, want.peak.hash))
-			fail_msg("seed %llu, block %zu of %zu: not below",
-				 (unsigned long long)seed, i, count);
+		if (rdc_block_below(&hasher, start, &have, 0, size,
+				    want.peak.hash) ||
+		    (want.peak.hash < UINT32_MAX &&
+		     !rdc_block_below(&hasher, start, &have, 0, size,
+				      want.peak.hash + 1)))
+			fail_msg("seed %llu, block %zu of %zu: below %#x",
+				 (unsigned long long)seed, i, count,
+				 have.peak.hash);
 	}
 }
 
