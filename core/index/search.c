@@ -86,6 +86,8 @@ static int by_score(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return y->score - x->score;
+	if (x->merit != y->merit)
+		return y->merit - x->merit;
 	return x->content < y->content ? -1 : x->content > y->content;
 }
 
