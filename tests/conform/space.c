@@ -4,10 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 /*
@@ -18,15 +15,13 @@
 
 static void fill_up(int fd)
 {
-	char *data = calloc(1, PIECE);
+	static char data[PIECE];
 	ssize_t len = 0;
 
-	need(data != NULL, "memory");
 	memset(data, 'x', PIECE);
 	for (int i = 0; i < 10000 && len >= 0; i++)
 		len = write(fd, data, PIECE);
 	say("the last write = %s", len < 0 ? error_name(errno) : "written");
-	free(data);
 }
 
 static void test_full(void)
