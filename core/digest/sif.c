@@ -247,8 +247,8 @@ static uint64_t estimate(const uint64_t *values, size_t count)
 /* A full sketch may be one of many. */
 static void count_distinct(struct sif_sketch *sketch, bool full)
 {
-	sketch->distinct = full ? estimate(sketch->values, sketch->count) :
-				  sketch->count;
+	sketch->distinct =
+		full ? estimate(sketch->values, sketch->count) : sketch->count;
 }
 
 void sif_final(struct sif *s, struct sif_sketch *out)

@@ -13,7 +13,7 @@ struct pair {
 	uint32_t a, b; /* a < b */
 	struct truth truth;
 	uint8_t score, merit; /* when asked for, whether a candidate or not */
-	bool is_kin;   /* of one family */
+	bool is_kin;          /* of one family */
 };
 
 struct pairs {
