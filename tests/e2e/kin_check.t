@@ -145,9 +145,20 @@ test_orphan() {
 	hash_tree
 }
 
+spoil_digest() { # FILES OFFSET: in the digests of a content that so many have
+	local n
+	for n in $(seq 0 10); do
+		spoil flip contents "$n" "$2"
+		check --read --json
+		[ "$(json found)" = "$1" ] && return
+		spoil flip contents "$n" "$2"
+	done
+	bail "spoil_digest" "no content has $1 files"
+}
+
 # A byte of the SimHash, which only reading the file can tell.
 test_wrong_digest() {
-	spoil flip contents 3 24
+	spoil_digest 1 24
 	checked 0 "a wrong digest is not seen without reading"
 	checked 1 "a wrong digest is a finding of --read" --read --json
 	is "$(json by_kind.digest)" 1 "... one"
@@ -163,13 +174,7 @@ test_wrong_digest() {
 
 # Of two files with one content both are pending, or it would come back.
 test_wrong_copies() {
-	local n
-	for n in $(seq 0 10); do
-		spoil flip contents "$n" 32
-		check --read --json
-		[ "$(json found)" = 2 ] && break
-		spoil flip contents "$n" 32
-	done
+	spoil_digest 2 32
 	is "$(json found)" 2 "a wrong digest of two equal files is two findings"
 	checked 0 "... and mended" --read --repair
 	hash_tree
@@ -286,7 +291,7 @@ test_mounted() {
 
 test_mounted_wrong_digest() {
 	local path
-	spoil flip contents 3 24
+	spoil_digest 1 24
 	mount_kinfs "$src" "$mnt"
 	wait_idle "$mnt"
 	live 0 "mounted: a wrong digest is not seen without reading"

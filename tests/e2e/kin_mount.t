@@ -56,8 +56,6 @@ is "$(look '$j->{similar}[1]{score}' <"$T/json")" \
 	"$("$KIN" compare -m score "$src/docs/report.txt" "$src/draft.txt")" \
 	'... the score that compare gives'
 is "$("$KIN" similar "$mnt/alone.txt")" '' 'nothing similar prints nothing'
-refused 'a directory is refused' 'not a regular file' \
-	"$KIN" similar "$mnt/docs"
 refused 'a missing file is refused' 'No such file' "$KIN" similar "$mnt/none"
 ln -s "$mnt/docs/report.txt" "$T/outside"
 is "$("$KIN" similar "$T/outside" | sed 1d | wc -l)" 2 \
