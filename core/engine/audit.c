@@ -186,7 +186,7 @@ static int tell_orphan(struct audit *a, const struct file_key *key,
 /* Tells of those that still are; they are moved to the front. */
 static int confirm_orphans(struct audit *a, struct orphans *o)
 {
-	struct file_record r;
+	struct file_record r = { 0 };
 	size_t i, kept = 0;
 	int result = 0;
 
