@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fs/fs.h"
@@ -74,6 +76,31 @@ void cred_restore(struct fs *fs, const struct cred *saved)
 {
 	if (saved->changed)
 		persona_leave(&fs->own);
+}
+
+static bool change_setid(bool on)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	uint32_t bit = CAP_TO_MASK(CAP_FSETID);
+
+	if (syscall(SYS_capget, &head, sets) != 0 ||
+	    !(sets[0].permitted & bit) || !(sets[0].effective & bit) != on)
+		return false;
+	sets[0].effective ^= bit;
+	return syscall(SYS_capset, &head, sets) == 0;
+}
+
+bool cred_drop_setid(const struct fs *fs)
+{
+	return fs->root_user && change_setid(false);
+}
+
+void cred_raise_setid(void)
+{
+	(void)change_setid(true);
 }
 
 static void umask_clear(void)

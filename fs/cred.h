@@ -42,4 +42,10 @@ void cred_restore(struct fs *fs, const struct cred *saved);
 int cred_assume_create(struct fs *fs, struct fuse_req *req, mode_t mode,
 		       struct cred *saved_out, mode_t *mode_out);
 
+/* Takes CAP_FSETID off the calling thread, so that what it writes to loses its
+ * setuid bits as if an ordinary user wrote.  Returns whether it had it; it is
+ * to be given back then, and nothing else to be done before. */
+bool cred_drop_setid(const struct fs *fs);
+void cred_raise_setid(void);
+
 #endif

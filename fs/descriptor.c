@@ -58,7 +58,7 @@ static int handle_dup(struct fs *fs, struct inode *inode)
 	int fd = -ENOENT;
 
 	inode_lock(fs, inode);
-	if (inode->handles) {
+	if (inode->handles && inode->handles->fd >= 0) {
 		fd = fcntl(inode->handles->fd, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
 			fd = -errno;

@@ -31,8 +31,12 @@ struct fs {
 	struct similar *similar; /* of fs/similar, NULL when it needs none */
 	struct mapped *mapped;   /* of fs/mapped */
 
-	int proc_fd;    /* /proc/self/fd: how descriptors are opened again */
-	bool root_user; /* the daemon serves other users as themselves */
+	int proc_fd; /* /proc/self/fd: how descriptors are opened again */
+	/* Set in init(); cleared at the end, and when it turns out that the
+	 * kernel lets us not. */
+	atomic_bool passthrough;
+	bool killpriv;      /* setuid bits are ours to clear; set in init() */
+	bool root_user;     /* the daemon serves other users as themselves */
 	struct persona own; /* the daemon itself */
 
 	char *source; /* absolute, without symbolic links */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/backing.h"
 #include "fs/fs.h"
 #include "fs/ops.h"
 #include "fs/reopen.h"
@@ -142,6 +143,7 @@ static struct inode *inode_free(struct fs *fs, struct inode *inode)
 	struct inode *parent = reopen_free(fs->inodes->reopener, inode->reopen);
 
 	locks_forget(inode);
+	backing_release(fs, inode);
 	if (inode->fd >= 0) {
 		close(inode->fd);
 		atomic_fetch_sub(&fs->inodes->held, 1);
@@ -466,7 +468,8 @@ static void handles_free(struct inode *inode)
 
 	while ((h = inode->handles)) {
 		inode->handles = h->next;
-		close(h->fd);
+		if (h->fd >= 0)
+			close(h->fd);
 		free(h->stream);
 		free(h);
 	}

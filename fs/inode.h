@@ -43,9 +43,10 @@ struct open_seen {
 struct handle {
 	struct handle *next; /* of the same inode; inode_lock() */
 	struct handle **link;
-	struct inode *inode; /* holds a reference */
-	int fd;
+	struct inode *inode;       /* holds a reference */
+	atomic_int fd;             /* -1: see handle_fd() */
 	int flags;                 /* as opened */
+	bool passes;               /* see backing.h */
 	bool writes;               /* counted in inode->writers */
 	struct dir_stream *stream; /* directories only */
 };
@@ -63,6 +64,12 @@ struct inode {
 	struct handle *handles; /* inode_lock() */
 	atomic_uint writers;    /* handles open for writing */
 	struct open_seen seen;  /* inode_lock() */
+
+	/* fs/backing.c; inode_lock() */
+	int backing_id;     /* 0: none yet, negative: refused */
+	unsigned passing;   /* handles that pass through */
+	unsigned cached;    /* and that do not */
+	atomic_bool mapped; /* may be mapped for writing, handle or not */
 
 	/* security.capability is known to be missing while these are equal;
 	 * epoch moves when a new ctime is seen or the attribute is set. */

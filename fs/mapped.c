@@ -31,7 +31,8 @@ bool mapped_is_possible(struct fs *fs, struct inode *inode)
 	if (!atomic_load(&inode->writers))
 		return false;
 	inode_lock(fs, inode);
-	for (h = inode->handles; h; h = h->next)
+	/* Passthrough maps the file below, see backing.h. */
+	for (h = inode->passing ? NULL : inode->handles; h; h = h->next)
 		if ((h->flags & O_ACCMODE) == O_RDWR)
 			break;
 	inode_unlock(fs, inode);

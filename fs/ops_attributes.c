@@ -46,7 +46,7 @@ static int stat_inode(struct fs *fs, struct inode *inode, struct stat *st)
 static int stat_node(struct fs *fs, struct inode *inode,
 		     const struct fuse_file_info *fi, struct stat *st)
 {
-	if (fi && fi->fh)
+	if (fi && fi->fh && handle_of(fi)->fd >= 0)
 		return fstat(handle_of(fi)->fd, st) == 0 ? 0 : -errno;
 	return stat_inode(fs, inode, st);
 }
@@ -78,11 +78,14 @@ void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 
 /* ---- setattr ---- */
 
+#define KILL_SUIDGID (1 << 11) /* FATTR_KILL_SUIDGID */
+
 /* The file whose attributes change: by its handle or by its descriptor. */
 struct target {
 	struct inode *inode;
 	int fd; /* of the handle, or O_PATH */
 	bool is_handle;
+	bool kills; /* setuid bits, which the kernel leaves to us */
 };
 
 static int truncate_path(fuse_req_t req, struct fs *fs, int fd, off_t size)
@@ -100,6 +103,17 @@ static int truncate_path(fuse_req_t req, struct fs *fs, int fd, off_t size)
 	return err;
 }
 
+static int truncate_handle(const struct fs *fs, const struct target *t,
+			   off_t size)
+{
+	bool dropped = t->kills && cred_drop_setid(fs);
+	int err = ftruncate(t->fd, size) == 0 ? 0 : -errno;
+
+	if (dropped)
+		cred_raise_setid();
+	return err;
+}
+
 static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 		    off_t size)
 {
@@ -108,7 +122,7 @@ static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 	if (!S_ISREG(t->inode->type))
 		return S_ISDIR(t->inode->type) ? -EISDIR : -EINVAL;
 	if (t->is_handle)
-		return ftruncate(t->fd, size) == 0 ? 0 : -errno;
+		return truncate_handle(fs, t, size);
 	err = truncate_path(req, fs, t->fd, size);
 	if (!err && !atomic_load(&t->inode->writers))
 		notice_closed(fs, t->inode, t->fd);
@@ -193,11 +207,14 @@ static int set_node(fuse_req_t req, fuse_ino_t node, const struct stat *attr,
 	struct path_fd p;
 	int err;
 
+	t.kills = fs->killpriv &&
+		  (fuse_req_ctx(req)->uid != 0 || to_set & KILL_SUIDGID);
+
 	if (to_set & FUSE_SET_ATTR_SIZE)
 		notice_writes(t.inode);
 	else
 		notice_touch_begin(fs, t.inode, &touch);
-	if (fi && fi->fh) {
+	if (fi && fi->fh && handle_of(fi)->fd >= 0) {
 		t.fd = handle_of(fi)->fd;
 		t.is_handle = true;
 		err = set_attributes(req, fs, &t, attr, to_set);

@@ -7,10 +7,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fs/backing.h"
+#include "fs/cred.h"
 #include "fs/notice.h"
 #include "fs/similar.h"
 
 #define DIRECT_ALIGNMENT 4096
+/* libfuse 3.18.3 and newer say whether the caller lacks CAP_FSETID. */
+#if FUSE_VERSION > 318 || (FUSE_VERSION == 318 && FUSE_HOTFIX_VERSION >= 3)
+#define KILL_IS_TOLD
+#endif
 /* One request must not keep a thread for minutes; callers go on. */
 #define COPY_MAX ((size_t)128 << 20)
 
@@ -28,15 +34,16 @@ static int flags_now(const struct fuse_file_info *fi)
  * is as direct as the request.  Changing the handle's own would get in the
  * way of other requests.
  */
-static int data_fd(struct fs *fs, const struct handle *h, int flags)
+static int data_fd(struct fs *fs, struct handle *h, int flags)
 {
+	int own = handle_fd(fs, h);
 	int fd = -1;
 
-	if ((h->flags ^ flags) & O_DIRECT)
-		fd = fd_reopen(fs, h->fd,
+	if (own >= 0 && (h->flags ^ flags) & O_DIRECT)
+		fd = fd_reopen(fs, own,
 			       (h->flags & (O_ACCMODE | O_SYNC | O_DSYNC)) |
 				       (flags & O_DIRECT));
-	return fd < 0 ? h->fd : fd;
+	return fd < 0 ? own : fd;
 }
 
 /* What has to be closed after the reply, when the handle may be gone: the
@@ -70,7 +77,7 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 	      struct fuse_file_info *fi)
 {
 	struct fuse_bufvec data = FUSE_BUFVEC_INIT(size);
-	const struct handle *h;
+	struct handle *h;
 	int extra;
 	int fd;
 
@@ -80,6 +87,10 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 	}
 	h = handle_of(fi);
 	fd = data_fd(fs_of(req), h, flags_now(fi));
+	if (fd < 0) {
+		reply_error(req, fd);
+		return;
+	}
 	extra = data_fd_extra(h, fd);
 	if (fi->flags & O_DIRECT) {
 		read_direct(req, fd, size, off);
@@ -94,6 +105,21 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 }
 
 /* ---- write ---- */
+
+/* Where the kernel leaves the setuid bits to us (HANDLE_KILLPRIV_V2), they go
+ * as the caller's own write would have made them go. */
+static bool drop_setid(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	bool drop = fuse_req_ctx(req)->uid != 0;
+
+#ifdef KILL_IS_TOLD
+	drop = drop || fi->kill_suidgid;
+#else
+	(void)fi;
+#endif
+	return drop && fs->killpriv && cred_drop_setid(fs);
+}
 
 /* In one call from aligned memory: for O_DIRECT, and for O_APPEND, where
  * pieces could land apart. */
@@ -136,7 +162,8 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 {
 	int flags = flags_now(fi);
 	size_t size = fuse_buf_size(in);
-	const struct handle *h;
+	struct handle *h;
+	bool dropped;
 	ssize_t len;
 	int extra;
 	int fd;
@@ -149,10 +176,13 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 	notice_writes(h->inode);
 	fd = data_fd(fs_of(req), h, flags);
 	extra = data_fd_extra(h, fd);
+	dropped = drop_setid(req, fi);
 	if (flags & (O_DIRECT | O_APPEND))
 		len = write_whole(fd, in, size, off, flags & O_APPEND);
 	else
 		len = write_spliced(fd, in, size, off);
+	if (dropped)
+		cred_raise_setid();
 	if (extra >= 0)
 		close(extra);
 	if (len < 0)
@@ -163,31 +193,47 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 
 /* ---- the rest ---- */
 
+static int node_fd(fuse_req_t req, fuse_ino_t node,
+		   const struct fuse_file_info *fi)
+{
+	if (similar_is_node(node))
+		return -EINVAL;
+	return handle_fd(fs_of(req), handle_of(fi));
+}
+
 void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
 	       struct fuse_file_info *fi)
 {
-	int err = 0;
-	int fd;
+	int fd = similar_is_node(node) ? 0 : node_fd(req, node, fi);
+	int err = fd < 0 ? fd : 0;
 
-	if (!similar_is_node(node)) {
-		fd = handle_of(fi)->fd;
-		if ((datasync ? fdatasync(fd) : fsync(fd)) != 0)
-			err = -errno;
-	}
+	if (!err && !similar_is_node(node) &&
+	    (datasync ? fdatasync(fd) : fsync(fd)) != 0)
+		err = -errno;
 	reply_error(req, err);
+}
+
+static int fallocate_as_caller(fuse_req_t req, struct fuse_file_info *fi,
+			       int mode, off_t off, off_t len)
+{
+	bool dropped = drop_setid(req, fi);
+	int err = 0;
+
+	notice_writes(handle_of(fi)->inode);
+	if (fallocate(handle_of(fi)->fd, mode, off, len) != 0)
+		err = -errno;
+	if (dropped)
+		cred_raise_setid();
+	return err;
 }
 
 void ops_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t off,
 		   off_t len, struct fuse_file_info *fi)
 {
-	int err = 0;
+	int err = -EROFS;
 
 	if (!similar_is_node(node))
-		notice_writes(handle_of(fi)->inode);
-	if (similar_is_node(node))
-		err = -EROFS;
-	else if (fallocate(handle_of(fi)->fd, mode, off, len) != 0)
-		err = -errno;
+		err = fallocate_as_caller(req, fi, mode, off, len);
 	reply_error(req, err);
 }
 
@@ -197,17 +243,29 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 			 size_t len, int flags)
 {
 	ssize_t copied;
+	bool dropped;
+	int fd;
 
 	if (similar_is_node(node_in) || similar_is_node(node_out)) {
 		reply_error(req, -EROFS);
 		return;
 	}
+	fd = node_fd(req, node_in, fi_in);
+	if (fd < 0) {
+		reply_error(req, fd);
+		return;
+	}
 	notice_writes(handle_of(fi_out)->inode);
-	copied = copy_file_range(
-		handle_of(fi_in)->fd, &off_in, handle_of(fi_out)->fd, &off_out,
-		len < COPY_MAX ? len : COPY_MAX, (unsigned)flags);
+	dropped = drop_setid(req, fi_out);
+	copied = copy_file_range(fd, &off_in, handle_of(fi_out)->fd, &off_out,
+				 len < COPY_MAX ? len : COPY_MAX,
+				 (unsigned)flags);
 	if (copied < 0)
-		reply_error(req, -errno);
+		copied = -errno;
+	if (dropped)
+		cred_raise_setid();
+	if (copied < 0)
+		reply_error(req, (int)copied);
 	else
 		fuse_reply_write(req, (size_t)copied);
 }
@@ -215,15 +273,13 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 void ops_lseek(fuse_req_t req, fuse_ino_t node, off_t off, int whence,
 	       struct fuse_file_info *fi)
 {
-	off_t at;
+	int fd = node_fd(req, node, fi);
+	off_t at = fd < 0 ? fd : lseek(fd, off, whence);
 
-	if (similar_is_node(node)) {
-		reply_error(req, -EINVAL);
-		return;
-	}
-	at = lseek(handle_of(fi)->fd, off, whence);
+	if (fd >= 0 && at < 0)
+		at = -errno;
 	if (at < 0)
-		reply_error(req, -errno);
+		reply_error(req, (int)at);
 	else
 		fuse_reply_lseek(req, at);
 }

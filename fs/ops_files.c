@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fs/backing.h"
 #include "fs/cred.h"
 #include "fs/notice.h"
 #include "fs/similar.h"
@@ -45,6 +46,13 @@ static bool pages_are_good(struct fs *fs, struct inode *inode,
 	return good;
 }
 
+static void forget_pages(struct fs *fs, struct inode *inode)
+{
+	inode_lock(fs, inode);
+	inode->seen.ctime_ns = 0;
+	inode_unlock(fs, inode);
+}
+
 /* ---- handles ---- */
 
 /* The flags for opening below; the special link of a descriptor must be
@@ -67,19 +75,22 @@ static bool flags_write(int flags)
 	return (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 }
 
-/* fd is taken on success. */
-static int handle_new(struct fs *fs, struct inode *inode, int fd, int flags,
+/* fd (taken on success) may be -1 when there is an id to pass through. */
+static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 		      struct fuse_file_info *fi)
 {
 	struct handle *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return -ENOMEM;
-	append_by_request(fd, flags_below(flags));
+	if (fd >= 0)
+		append_by_request(fd, flags_below(fi->flags));
 	h->fd = fd;
-	h->flags = flags;
-	h->writes = flags_write(flags);
+	h->flags = fi->flags;
+	h->passes = id > 0;
+	h->writes = flags_write(fi->flags);
 	inode_attach(fs, inode, h);
+	backing_show(fi, id);
 	fi->fh = (uint64_t)(uintptr_t)h;
 	return 0;
 }
@@ -93,8 +104,10 @@ static void handle_close(struct fs *fs, struct handle *h)
 	if (last_writer)
 		notice_closed(fs, inode, h->fd);
 	locks_handle_closed(fs, h);
+	backing_end(fs, inode, h->passes);
 	inode_detach(fs, h);
-	close(h->fd);
+	if (h->fd >= 0)
+		close(h->fd);
 	free(h);
 }
 
@@ -148,27 +161,63 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return fd;
 }
 
+/* Sees what the kernel may keep of a file that does not pass through. */
+static int look_at_pages(struct fs *fs, struct inode *inode, int fd, int id,
+			 struct fuse_file_info *fi)
+{
+	struct stat st;
+
+	if (id) {
+		forget_pages(fs, inode);
+		return 0;
+	}
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	fi->keep_cache = pages_are_good(fs, inode, &st);
+	return 0;
+}
+
+/* The kernel has checked root's permission, and opens the file itself. */
+static bool needs_no_fd(fuse_req_t req, int id, int flags)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
+	return id && (flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY &&
+	       ctx->uid == 0 && ctx->gid == 0;
+}
+
+static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
+			int id, struct fuse_file_info *fi)
+{
+	int fd = -1;
+	int err;
+
+	if (!needs_no_fd(req, id, fi->flags)) {
+		fd = open_as_caller(req, fs, inode, fi->flags);
+		if (fd < 0)
+			return fd;
+	}
+	err = look_at_pages(fs, inode, fd, id, fi);
+	if (!err)
+		err = handle_new(fs, inode, fd, id, fi);
+	if (err && fd >= 0)
+		close(fd);
+	return err;
+}
+
 static int open_handle(fuse_req_t req, struct fs *fs, struct inode *inode,
 		       struct fuse_file_info *fi)
 {
-	struct stat st;
 	int err;
-	int fd;
+	int id;
 
 	if (!S_ISREG(inode->type))
 		return -EOPNOTSUPP; /* the kernel opens special files itself */
-	fd = open_as_caller(req, fs, inode, fi->flags);
-	if (fd < 0)
-		return fd;
-	err = fstat(fd, &st) == 0 ? 0 : -errno;
-	if (!err)
-		err = handle_new(fs, inode, fd, fi->flags, fi);
-	if (err) {
-		close(fd);
-		return err;
-	}
-	fi->keep_cache = pages_are_good(fs, inode, &st);
-	return 0;
+	id = backing_begin(req, fs, inode, fi->flags);
+	err = open_counted(req, fs, inode, id, fi);
+	if (err)
+		backing_end(fs, inode, id > 0);
+	return err;
 }
 
 /* Counts the writer first: a file is never modified without being busy. */
@@ -248,27 +297,46 @@ static int enter_created(struct fs *fs, struct inode *dir, int dir_fd,
 	return err;
 }
 
-static int created(struct fs *fs, struct inode *dir, int dir_fd,
-		   const char *name, int fd, struct fuse_file_info *fi,
-		   struct fuse_entry_param *e)
+static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
+			  int fd, struct fuse_file_info *fi)
+{
+	bool writes = flags_write(fi->flags);
+	int id, err;
+
+	if (writes)
+		atomic_fetch_add(&inode->writers, 1);
+	id = backing_begin(req, fs, inode, fi->flags);
+	err = handle_new(fs, inode, fd, id, fi);
+	if (err)
+		backing_end(fs, inode, id > 0);
+	if (err && writes)
+		atomic_fetch_sub(&inode->writers, 1);
+	return err;
+}
+
+/* A file that was made just now and is open as fd. */
+struct created {
+	struct inode *dir;
+	int dir_fd;
+	const char *name;
+	int fd; /* taken on success */
+};
+
+static int created(fuse_req_t req, struct fs *fs, const struct created *c,
+		   struct fuse_file_info *fi, struct fuse_entry_param *e)
 {
 	struct inode *inode;
-	int err = enter_created(fs, dir, dir_fd, name, fd, e);
+	int err = enter_created(fs, c->dir, c->dir_fd, c->name, c->fd, e);
 
 	if (err)
 		return err;
 	inode = inode_of(fs, e->ino);
-	if (flags_write(fi->flags))
-		atomic_fetch_add(&inode->writers, 1);
-	err = handle_new(fs, inode, fd, fi->flags, fi);
-	if (err) {
-		if (flags_write(fi->flags))
-			atomic_fetch_sub(&inode->writers, 1);
+	err = handle_created(req, fs, inode, c->fd, fi);
+	if (err)
 		inode_unref(fs, inode);
-		return err;
-	}
-	notice_added(fs, dir, name, inode);
-	return 0;
+	else
+		notice_added(fs, c->dir, c->name, inode);
+	return err;
 }
 
 /* The name exists after all, made behind the mount's back.  ESTALE makes the
@@ -302,7 +370,9 @@ static int create_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
 		return err;
 	fd = create_as_caller(req, fs, at.fd, name, mode, fi->flags);
 	if (fd >= 0) {
-		err = created(fs, dir, at.fd, name, fd, fi, e);
+		struct created c = { dir, at.fd, name, fd };
+
+		err = created(req, fs, &c, fi, e);
 		if (err)
 			close(fd);
 	} else if (fd == -EEXIST && !(fi->flags & O_EXCL)) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/share.h"
+#include "fs/backing.h"
 #include "fs/similar.h"
 
 /*
@@ -82,12 +83,13 @@ static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
 
 /* For writing if at all possible: the owner may ask for an exclusive lock
  * through another descriptor later on. */
-static int owner_open(struct fs *fs, const struct handle *h)
+static int owner_open(struct fs *fs, struct handle *h)
 {
-	int fd = fd_reopen(fs, h->fd, O_RDWR | O_NONBLOCK);
+	int own = handle_fd(fs, h);
+	int fd = own < 0 ? own : fd_reopen(fs, own, O_RDWR | O_NONBLOCK);
 
-	if (fd < 0)
-		fd = fd_reopen(fs, h->fd, (h->flags & O_ACCMODE) | O_NONBLOCK);
+	if (fd < 0 && own >= 0)
+		fd = fd_reopen(fs, own, (h->flags & O_ACCMODE) | O_NONBLOCK);
 	return fd;
 }
 
@@ -396,13 +398,16 @@ static pid_t holder(struct inode *inode, const struct lock_owner *asking,
 static int get_lock(struct fs *fs, struct inode *inode,
 		    const struct fuse_file_info *fi, struct flock *lock)
 {
+	int fd = handle_fd(fs, handle_of(fi));
 	struct lock_owner *o;
 	int err = 0;
 
+	if (fd < 0)
+		return fd;
 	pthread_mutex_lock(&fs->locks->owners);
 	o = owner_find(inode, fi->lock_owner);
 	lock->l_pid = 0;
-	if (fcntl(o ? o->fd : handle_of(fi)->fd, F_OFD_GETLK, lock) != 0)
+	if (fcntl(o ? o->fd : fd, F_OFD_GETLK, lock) != 0)
 		err = -errno;
 	else if (lock->l_type != F_UNLCK && lock->l_pid < 0)
 		lock->l_pid = holder(inode, o, lock);
@@ -435,8 +440,10 @@ void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 		return;
 	}
 	w.inode = inode_of(w.fs, node);
-	w.fd = handle_of(fi)->fd;
-	if (flock(w.fd, op | LOCK_NB) != 0)
+	w.fd = handle_fd(w.fs, handle_of(fi));
+	if (w.fd < 0)
+		err = w.fd;
+	else if (flock(w.fd, op | LOCK_NB) != 0)
 		err = -errno;
 	if (err == -EWOULDBLOCK && !(op & LOCK_NB)) {
 		err = wait_for_lock(&w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/ops.h"
 
+#include "fs/backing.h"
 #include "fs/serve.h"
 
 #define WRITE_BYTES (1u << 20)
@@ -24,12 +25,26 @@ static const unsigned unwanted = FUSE_CAP_WRITEBACK_CACHE |
 				 FUSE_CAP_HANDLE_KILLPRIV |
 				 FUSE_CAP_EXPORT_SUPPORT;
 
+/* Without it the kernel asks for security.capability before every write. */
+static void want_killpriv(struct fs *fs, struct fuse_conn_info *conn)
+{
+#ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
+	conn->want |= FUSE_CAP_HANDLE_KILLPRIV_V2 & conn->capable;
+	fs->killpriv = conn->want & FUSE_CAP_HANDLE_KILLPRIV_V2;
+#else
+	(void)fs;
+	(void)conn;
+#endif
+}
+
 static void ops_init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct fs *fs = userdata;
 
 	conn->want |= wanted & conn->capable;
 	conn->want &= ~unwanted;
+	backing_want(fs, conn);
+	want_killpriv(fs, conn);
 	conn->max_write = WRITE_BYTES;
 	conn->max_background = 64;
 	conn->congestion_threshold = 48;

@@ -257,6 +257,17 @@ static int set_timeout(struct options *o, const char *value)
 	return 0;
 }
 
+static int set_passthrough(struct options *o, const char *value)
+{
+	static const char *const choices[] = { "auto", "no", NULL };
+	int choice = parse_choice(value, choices);
+
+	if (choice < 0)
+		return choice;
+	o->no_passthrough = choice == 1;
+	return 0;
+}
+
 static int set_cross(struct options *o, const char *value)
 {
 	(void)value;
@@ -304,6 +315,7 @@ static const struct option ours[] = {
 	{ "workers=", "a number from 0 to 1024", set_workers },
 	{ "db=", "a directory", set_db },
 	{ "timeout=", "a number of seconds", set_timeout },
+	{ "passthrough=", "auto or no", set_passthrough },
 	{ "max_threads=", "a number from 1 to 10000", set_max_threads },
 	{ "clone_fd", NULL, set_clone_fd },
 	{ "sandbox=", "yes or no", set_sandbox },
@@ -547,6 +559,7 @@ void options_print_help(void)
 	      "    -o workers=N          hashing threads; 0: per processor (0)\n"
 	      "    -o db=DIR             where the catalog is kept\n"
 	      "    -o timeout=SECONDS    attributes in the kernel's cache (1)\n"
+	      "    -o passthrough=MODE   auto or no: see kinfs(8) (auto)\n"
 	      "    -o max_threads=N      threads that serve requests (10)\n"
 	      "    -o clone_fd           a device descriptor for each of them\n"
 	      "    -o sandbox=yes|no     give up unneeded privileges (yes)\n"

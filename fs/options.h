@@ -39,6 +39,7 @@ struct options {
 	unsigned wait_s;
 	unsigned workers; /* 0: one per processor */
 	char *db;         /* NULL: the default place */
+	bool no_passthrough;
 	double timeout_s; /* of attributes and entries in the kernel */
 
 	bool foreground;

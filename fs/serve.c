@@ -15,6 +15,7 @@
 
 #include "core/base/err.h"
 #include "core/engine/engine.h"
+#include "fs/backing.h"
 #include "fs/cred.h"
 #include "fs/fs.h"
 #include "fs/log.h"
@@ -238,6 +239,7 @@ static int serve_session(struct fs *fs)
 		status = serve_mounted(fs);
 		stop(fs);
 		attached = sandbox_is_attached(fs);
+		backing_stop(fs);
 		fuse_session_unmount(fs->session);
 		mapped_free(fs);
 	}

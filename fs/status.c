@@ -19,6 +19,8 @@ int status_text(struct fs *fs, struct buf *out)
 		return err;
 	json_object_set_new(status, "version", json_string(KINFS_VERSION));
 	json_object_set_new(status, "mounted", json_true());
+	json_object_set_new(status, "passthrough",
+			    json_boolean(atomic_load(&fs->passthrough)));
 	json_object_set_new(status, "similar_name",
 			    o->similar == SIMILAR_OFF ?
 				    json_null() :

@@ -35,8 +35,9 @@ test_command_line() {
 	bad "a catalog inside SOURCE" "$src/db" "$src" "$mnt" -o "db=$src/db"
 	for option in wait=x wait=-1 workers=x workers=-2 threshold=101 \
 		threshold=0 threshold=x limit=-1 limit=x min_size=x \
-		max_size=12y xattrs=x similar=x similar_name=a/b \
-		similar_name= sandbox= sandbox=x digests= timeout=x wait=99999999999999999999; do
+		max_size=12y xattrs=x similar=x passthrough=x \
+		similar_name=a/b similar_name= sandbox= sandbox=x digests= \
+		timeout=x wait=99999999999999999999; do
 		bad "the option $option" "${option%%=*}" "$src" "$mnt" \
 			-o "$option"
 	done

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/backing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fs/cred.h"
+#include "fs/fs.h"
+
+#define ID_REFUSED (-1)
+/* A file that is stored to all the time is not waited for. */
+#define SETTLE_TRIES 16
+
+/* ---- whether at all ---- */
+
+#ifdef FUSE_CAP_PASSTHROUGH
+
+/* On these, stores to a mapping never move the times of the file. */
+static bool is_in_memory(const struct fs *fs)
+{
+	struct statfs st;
+
+	return fstatfs(fs->root->fd, &st) != 0 || st.f_type == TMPFS_MAGIC ||
+	       st.f_type == RAMFS_MAGIC;
+}
+
+void backing_want(struct fs *fs, struct fuse_conn_info *conn)
+{
+	if (fs->options.no_passthrough || !fs->root_user ||
+	    !(conn->capable & FUSE_CAP_PASSTHROUGH) || is_in_memory(fs))
+		return;
+	conn->want |= FUSE_CAP_PASSTHROUGH;
+	atomic_store(&fs->passthrough, true);
+}
+
+void backing_show(struct fuse_file_info *fi, int id)
+{
+	fi->backing_id = id;
+}
+
+#else
+
+void backing_want(struct fs *fs, struct fuse_conn_info *conn)
+{
+	(void)fs;
+	(void)conn;
+}
+
+void backing_show(struct fuse_file_info *fi, int id)
+{
+	(void)fi;
+	(void)id;
+}
+
+#endif
+
+/* ---- the kernel's ids ---- */
+
+/* Of <linux/fuse.h>, which is older than passthrough on some systems. */
+struct backing_map {
+	int32_t fd;
+	uint32_t flags;
+	uint64_t padding;
+};
+
+#define BACKING_OPEN _IOW(229, 1, struct backing_map)
+#define BACKING_CLOSE _IOW(229, 2, uint32_t)
+
+/* Not in this container, or not on this filesystem: once is enough. */
+static void refused(struct fs *fs, const struct inode *inode, int err)
+{
+	if (err == EPERM || (err == ELOOP && inode->dev == fs->device))
+		atomic_store(&fs->passthrough, false);
+}
+
+static int id_open(struct fs *fs, const struct inode *inode)
+{
+	struct backing_map map = { .fd = inode->fd };
+	bool dropped = cred_drop_setid(fs);
+	int id = ioctl(fuse_session_fd(fs->session), BACKING_OPEN, &map);
+
+	if (id <= 0)
+		refused(fs, inode, errno);
+	if (dropped)
+		cred_raise_setid();
+	return id > 0 ? id : ID_REFUSED;
+}
+
+static void id_close(const struct fs *fs, int id)
+{
+	(void)ioctl(fuse_session_fd(fs->session), BACKING_CLOSE, &id);
+}
+
+void backing_stop(struct fs *fs)
+{
+	atomic_store(&fs->passthrough, false);
+}
+
+/* ---- one inode ---- */
+
+/* Root keeps the setuid bits of what it writes to. */
+static bool keeps_setid(fuse_req_t req, const struct inode *inode, int flags)
+{
+	struct stat st;
+
+	if ((flags & O_ACCMODE) == O_RDONLY || fuse_req_ctx(req)->uid != 0)
+		return false;
+	return fstat(inode->fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID);
+}
+
+/* Files on other devices are hashed with "cross" only, and the engine does not
+ * ask us for them. */
+static bool may_pass(fuse_req_t req, const struct fs *fs,
+		     const struct inode *inode, int flags)
+{
+	return atomic_load(&fs->passthrough) && inode->fd >= 0 &&
+	       (inode->dev == fs->device || !fs->options.cross) &&
+	       !keeps_setid(req, inode, flags);
+}
+
+int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags)
+{
+	bool may = may_pass(req, fs, inode, flags);
+	bool passes;
+	int id;
+
+	inode_lock(fs, inode);
+	passes = inode->passing || (may && !inode->cached);
+	if (passes && !inode->backing_id)
+		inode->backing_id = id_open(fs, inode);
+	passes = passes && inode->backing_id > 0;
+	if (passes)
+		inode->passing++;
+	else
+		inode->cached++;
+	if (passes && (flags & O_ACCMODE) == O_RDWR)
+		atomic_store(&inode->mapped, true);
+	id = passes ? inode->backing_id : 0;
+	inode_unlock(fs, inode);
+	return id;
+}
+
+void backing_end(struct fs *fs, struct inode *inode, bool passes)
+{
+	inode_lock(fs, inode);
+	if (passes)
+		inode->passing--;
+	else
+		inode->cached--;
+	inode_unlock(fs, inode);
+}
+
+void backing_release(struct fs *fs, struct inode *inode)
+{
+	if (inode->backing_id > 0 && atomic_load(&fs->passthrough))
+		id_close(fs, inode->backing_id);
+}
+
+/* ---- mappings ---- */
+
+static bool write_out(int fd)
+{
+	return sync_file_range(fd, 0, 0,
+			       SYNC_FILE_RANGE_WAIT_BEFORE |
+				       SYNC_FILE_RANGE_WRITE |
+				       SYNC_FILE_RANGE_WAIT_AFTER) == 0;
+}
+
+/* Until nothing was stored to since the last attempt began. */
+void backing_settle(struct fs *fs, struct inode *inode, int path_fd)
+{
+	struct timespec start;
+	struct stat st;
+	int tries = 0;
+	int fd;
+
+	if (!atomic_load(&inode->mapped))
+		return;
+	fd = fd_reopen(fs, path_fd, O_RDONLY | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	do
+		(void)clock_gettime(CLOCK_REALTIME_COARSE, &start);
+	while (write_out(fd) && fstat(fd, &st) == 0 &&
+	       timespec_ns(&st.st_ctim) >= timespec_ns(&start) &&
+	       ++tries < SETTLE_TRIES);
+	close(fd);
+}
+
+/* ---- handles ---- */
+
+int handle_fd(struct fs *fs, struct handle *h)
+{
+	int fd = atomic_load(&h->fd);
+
+	if (fd >= 0)
+		return fd;
+	inode_lock(fs, h->inode);
+	fd = atomic_load(&h->fd);
+	if (fd < 0) {
+		fd = fd_reopen(fs, h->inode->fd, O_RDONLY);
+		if (fd >= 0)
+			atomic_store(&h->fd, fd);
+	}
+	inode_unlock(fs, h->inode);
+	return fd;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_BACKING_H
+#define FS_BACKING_H
+
+#include <fuse_lowlevel.h>
+#include <stdbool.h>
+
+struct fs;
+struct handle;
+struct inode;
+
+/*
+ * Passthrough: the kernel reads, writes and maps the file below by itself.
+ *
+ * The kernel is given the O_PATH descriptor of an inode once and answers with
+ * an id, kept as long as the inode.  All open files of an inode pass through
+ * or none does, so the first one decides: no inode without a descriptor, and
+ * no setuid file that root is about to write to (see below).
+ *
+ * The kernel acts with the credentials of the thread that registered the file.
+ * It registers without CAP_FSETID, so that a write clears the setuid bits, by
+ * whomever.
+ *
+ * What is changed this way is seen by its times, when the last writer closes.
+ * Only mappings outlive that: closing the file is all the daemon hears, and a
+ * store to a page that is dirty already moves no time.  So a file that may be
+ * mapped for writing is written out before it is hashed: from then on, every
+ * store moves its times first.  Where that does not work (tmpfs), there is no
+ * passthrough.
+ */
+
+/* In init(): asks the kernel for it where it is wanted and possible. */
+void backing_want(struct fs *fs, struct fuse_conn_info *conn);
+
+/* Before the session goes: nothing is given back from then on. */
+void backing_stop(struct fs *fs);
+
+/* Counts one more open file with these flags.  Returns the id to open it with,
+ * or 0 when it does not pass through. */
+int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
+		  int flags);
+void backing_end(struct fs *fs, struct inode *inode, bool passes);
+
+/* Puts the id into what is replied. */
+void backing_show(struct fuse_file_info *fi, int id);
+
+/* The inode goes. */
+void backing_release(struct fs *fs, struct inode *inode);
+
+/* Before the file behind path_fd is hashed.  Waits for the disk. */
+void backing_settle(struct fs *fs, struct inode *inode, int path_fd);
+
+/* The descriptor of an open file, opened now if it was not needed so far; a
+ * negative errno. */
+int handle_fd(struct fs *fs, struct handle *h);
+
+#endif
