@@ -36,7 +36,8 @@ struct reopen;
 struct open_seen {
 	int64_t size;
 	int64_t mtime_ns;
-	int64_t ctime_ns; /* 0: nothing */
+	int64_t ctime_ns;  /* 0: nothing */
+	int64_t filled_ns; /* directories: when the listing was asked for */
 };
 
 /* An open file or directory: fi->fh. */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fs/similar.h"
@@ -259,6 +260,53 @@ void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		read_directory(req, size, off, fi, true);
 }
 
+/* ---- the listing that the kernel keeps ---- */
+
+/* Within this time of a change another one may leave the same ctime. */
+#define CLOCK_GRAIN_NS 20000000
+
+/*
+ * Whether the kernel may list from its memory: the directory is as it was when
+ * it last asked, and that is not so long ago that it forgets the attributes
+ * which came with the listing.  To ask for a listing again gets them all at
+ * once.
+ */
+static bool listing_is_good(struct fs *fs, struct inode *inode,
+			    const struct stat *st)
+{
+	struct open_seen *seen = &inode->seen;
+	int64_t ctime_ns = timespec_ns(&st->st_ctim);
+	struct timespec clock;
+	int64_t now;
+	bool good;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &clock);
+	now = timespec_ns(&clock);
+	inode_lock(fs, inode);
+	good = seen->ctime_ns == ctime_ns &&
+	       seen->mtime_ns == timespec_ns(&st->st_mtim) &&
+	       now >= seen->filled_ns &&
+	       (double)(now - seen->filled_ns) < fs->options.timeout_s * 1e9;
+	if (!good) {
+		seen->ctime_ns = now - ctime_ns < CLOCK_GRAIN_NS ? 0 : ctime_ns;
+		seen->mtime_ns = timespec_ns(&st->st_mtim);
+		seen->filled_ns = now;
+	}
+	inode_unlock(fs, inode);
+	return good;
+}
+
+static void allow_cache(struct fs *fs, struct inode *inode, int fd,
+			struct fuse_file_info *fi)
+{
+	struct stat st;
+
+	if (fs->options.timeout_s <= 0 || fstat(fd, &st) != 0)
+		return;
+	fi->cache_readdir = 1;
+	fi->keep_cache = listing_is_good(fs, inode, &st);
+}
+
 /* ---- opening and closing ---- */
 
 /* Through /proc, not as ".": that would need search permission. */
@@ -321,6 +369,7 @@ void ops_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		reply_error(req, err);
 		return;
 	}
+	allow_cache(fs, h->inode, h->fd, fi);
 	fi->fh = (uint64_t)(uintptr_t)h;
 	if (fuse_reply_open(req, fi) == -ENOENT)
 		handle_close(fs, h); /* interrupted */

@@ -292,9 +292,12 @@ static int enter_created(struct fs *fs, struct inode *dir, int dir_fd,
 	if (found.fd < 0)
 		return found.fd;
 	err = inode_enter(fs, &found, &inode);
-	if (!err)
-		ops_entry(fs, inode, &st, e);
-	return err;
+	if (err)
+		return err;
+	/* No news: it is open, and hashed when it is closed. */
+	atomic_store(&inode->noticed_ns, timespec_ns(&st.st_ctim));
+	ops_entry(fs, inode, &st, e);
+	return 0;
 }
 
 static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
