@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154 # what scripts/bench sets
 #
 # The mount: the same work on a plain directory, through bindfs and through
-# kinfs.  Part of scripts/bench, which reads this file.
+# kinfs, which is mounted in up to three ways.  Part of scripts/bench, which reads this file.
 
 can_drop=
 [ -w /proc/sys/vm/drop_caches ] && can_drop=1
@@ -10,9 +10,16 @@ can_drop=
 # The work of a row is row_NAME DIRECTORY; what comes before it and does not
 # count is before_NAME.
 
+# What is measured; mount_all() leaves out what is not there.
+columns=(native bindfs kinfs no-hash no-pass)
+
 settle()
 {
-	"$kin" wait "$top/kinfs" >/dev/null 2>&1
+	local name
+
+	for name in "${columns[@]:2}"; do
+		"$kin" wait "$top/$name" >/dev/null 2>&1
+	done
 }
 
 drop_caches()
@@ -58,6 +65,10 @@ before_stat_warm() { row_stat_warm "$1" >/dev/null; }
 before_create() { rm -rf "$1/new" && mkdir "$1/new"; }
 before_unlink() { before_create "$1" && row_create "$1" >/dev/null; }
 before_untar() { rm -rf "$1/untar" && mkdir "$1/untar"; }
+before_tar() { row_tar "$1" >/dev/null; }
+before_open() { row_open "$1" >/dev/null; }
+before_git() { git_tree "$1" && row_git "$1" >/dev/null; }
+before_build() { rm -rf "$1/build" && make_project "$1/build"; }
 before_getxattr() { row_getxattr "$1" >/dev/null; }
 before_digests() { row_digests "$1" >/dev/null; }
 
@@ -77,6 +88,10 @@ row_stat_cold() { timed find "$1/small" -printf '%s\n'; }
 row_create() { timed split -a 4 -b 4096 "$top/blocks" "$1/new/"; }
 row_unlink() { timed rm -rf "$1/new"; }
 row_untar() { timed tar -xf "$top/small.tar" -C "$1/untar"; }
+row_tar() { timed tar -C "$1" -cf - --totals small; }
+row_open() { timed find "$1/small" -type f -exec cat {} +; }
+row_git() { timed git -C "$1/git" status --short; }
+row_build() { timed make -s -j"$(nproc)" -C "$1/build"; }
 row_getxattr() { attributes user.bench "$1/small"; }
 row_digests() { attributes user.simhash "$1/small"; }
 
@@ -91,6 +106,10 @@ rows=(
 	'create     create 4 KiB files'
 	'unlink     unlink them'
 	'untar      untar'
+	'open       open, read, close'
+	'tar        tar of the tree, warm'
+	'git        git status, warm'
+	'build      parallel build, 60 files'
 	'getxattr   getxattr of a real attribute'
 	'digests    getxattr of user.simhash'
 )
@@ -116,6 +135,32 @@ make_text()
 	}'
 }
 
+git_tree()
+{
+	[ ! -e "$1/git" ] || return 0
+	cp -r "$1/small" "$1/git" && git -C "$1/git" init -q &&
+		git -C "$1/git" add .
+}
+
+# C files that include each other's headers.
+make_project()
+{
+	local i
+
+	mkdir "$1" || return
+	for i in {1..60}; do
+		echo "int f$i(int x);" >"$1/f$i.h"
+		printf '#include "%s"\n' stdio.h stdlib.h string.h \
+			"f$i.h" "f$((i % 60 + 1)).h" >"$1/f$i.c"
+		echo "int f$i(int x) { return printf(\"%d\", x) + $i; }" \
+			>>"$1/f$i.c"
+	done
+	cat >"$1/Makefile" <<-'EOF'
+		libf.a: $(patsubst %.c,%.o,$(wildcard *.c))
+			$(AR) rc $@ $^
+	EOF
+}
+
 make_small()
 {
 	local i
@@ -134,18 +179,31 @@ mount_all()
 {
 	local name
 
-	mkdir -p native bindfs kinfs tree/bindfs tree/kinfs
+	mkdir -p native "${columns[@]:1}" "${columns[@]/#/tree/}"
 	make_small native/small
 	find native/small -type f -exec setfattr -n user.bench -v 1 {} + ||
 		die "no extended attributes in $top: set BENCH_DIR"
 	tar -cf small.tar -C native small
 	head -c $((4096 * 4096)) /dev/urandom >blocks
-	for name in bindfs kinfs; do
+	for name in "${columns[@]:1}"; do
 		cp -a native/small "tree/$name/"
 	done
 	bindfs tree/bindfs bindfs || die "bindfs failed"
-	"$kinfs" tree/kinfs kinfs -o db="$top/catalog" || die "kinfs failed"
+	mount_one kinfs similar=hide
+	mount_one no-hash "exclude=*"
+	if getfattr -n user.kinfs.status kinfs 2>/dev/null |
+		grep -q 'passthrough\\": true'; then
+		mount_one no-pass passthrough=no
+	else
+		columns=(native bindfs kinfs no-hash)
+	fi
 	settle
+}
+
+mount_one() # NAME OPTION
+{
+	"$kinfs" "tree/$1" "$1" -o "db=$top/catalog-$1,$2" ||
+		die "kinfs failed"
 }
 
 # One row: a run of each column in turn, so that drift of the machine hits
@@ -154,12 +212,13 @@ measure_row()
 {
 	local row=$1 run name us
 
-	for name in native bindfs kinfs; do
+	for name in "${columns[@]}"; do
 		: >"figures.$name"
 	done
 	for ((run = 0; run < runs; run++)); do
-		for name in native bindfs kinfs; do
-			[ "$row" != digests ] || [ "$name" = kinfs ] || continue
+		for name in "${columns[@]}"; do
+			[ "$row" != digests ] || [ "$name" = kinfs ] ||
+				[ "$name" = no-pass ] || continue
 			"before_$row" "$top/$name"
 			settle
 			us=$("row_$row" "$top/$name") || continue
@@ -172,7 +231,7 @@ print_row()
 {
 	local name us figures=()
 
-	for name in native bindfs kinfs; do
+	for name in "${columns[@]}"; do
 		if [ -s "figures.$name" ]; then
 			us=$(median <"figures.$name")
 			figures+=("$us")
@@ -182,14 +241,18 @@ print_row()
 		fi
 	done
 	echo "${figures[@]}" | awk -v title="$1" '
-		function ms(v) { return v == "-" ? "-" : sprintf("%.1f", v / 1e3) }
 		function ratio(v) {
 			if (v == "-" || $1 == "-")
 				return "-"
 			return sprintf("%.2f", v / $1)
 		}
-		{ printf "%-28s %9s %9s %9s %9s %9s\n", title, ms($1),
-			ms($2), ms($3), ratio($2), ratio($3) }'
+		function ms(v) { return v == "-" ? "-" : sprintf("%.1f", v / 1e3) }
+		{
+			printf "%-28s %9s", title, ms($1 == "-" ? $3 : $1)
+			for (i = 2; i <= NF; i++)
+				printf " %9s", ratio($i)
+			print ""
+		}'
 }
 
 bench_mount()
@@ -198,12 +261,16 @@ bench_mount()
 
 	[ -e /dev/fuse ] || die "/dev/fuse is missing"
 	mount_all
-	printf '\n%d MiB, %d small files, median of %d; ms, lower is better\n' \
-		"$mib" "$files" "$runs"
-	printf '%-28s %9s %9s %9s %9s %9s\n' '' native bindfs kinfs \
-		bindfs/n kinfs/n
+	printf '\n%d MiB, %d small files, median of %d; %s\n' \
+		"$mib" "$files" "$runs" \
+		"native in ms, the others as multiples of it"
+	printf '%-28s' ''
+	printf ' %9s' "${columns[@]}"
+	printf '\n'
 	for line in "${rows[@]}"; do
 		read -r row title <<<"$line"
+		[ -z "${BENCH_ROWS-}" ] ||
+			[[ " $BENCH_ROWS " = *" $row "* ]] || continue
 		case $row in
 		*cold*) [ -n "$can_drop" ] || {
 			echo "$title: only root can drop caches"
