@@ -41,6 +41,8 @@ void backing_want(struct fs *fs, struct fuse_conn_info *conn)
 void backing_show(struct fuse_file_info *fi, int id)
 {
 	fi->backing_id = id;
+	/* Mappings still pass through. */
+	fi->direct_io = id && fi->flags & (O_DIRECT | O_APPEND);
 }
 
 #else
@@ -78,16 +80,19 @@ static void refused(struct fs *fs, const struct inode *inode, int err)
 		atomic_store(&fs->passthrough, false);
 }
 
-static int id_open(struct fs *fs, const struct inode *inode)
+static int id_open(struct fs *fs, struct inode *inode)
 {
 	struct backing_map map = { .fd = inode->fd };
-	bool dropped = cred_drop_setid(fs);
+	struct stat st = { .st_gid = 0 };
+	bool dropped = cred_drop_setid(fs, inode->fd);
 	int id = ioctl(fuse_session_fd(fs->session), BACKING_OPEN, &map);
 
 	if (id <= 0)
 		refused(fs, inode, errno);
+	(void)fstat(inode->fd, &st);
+	inode->backing_gid = st.st_gid;
 	if (dropped)
-		cred_raise_setid();
+		cred_raise_setid(fs);
 	return id > 0 ? id : ID_REFUSED;
 }
 
@@ -103,36 +108,48 @@ void backing_stop(struct fs *fs)
 
 /* ---- one inode ---- */
 
-/* Root keeps the setuid bits of what it writes to. */
-static bool keeps_setid(fuse_req_t req, const struct inode *inode, int flags)
+/* Files on other devices are hashed with "cross" only, and the engine does not
+ * ask us for them.  Root keeps the setuid bits of what it writes to. */
+static bool may_pass(fuse_req_t req, const struct fs *fs,
+		     const struct inode *inode, const struct stat *st)
 {
-	struct stat st;
+	bool set_id = st->st_mode & (S_ISUID | S_ISGID);
 
-	if ((flags & O_ACCMODE) == O_RDONLY || fuse_req_ctx(req)->uid != 0)
-		return false;
-	return fstat(inode->fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID);
+	return (inode->dev == fs->device || !fs->options.cross) &&
+	       !(set_id && fuse_req_ctx(req)->uid == 0);
 }
 
-/* Files on other devices are hashed with "cross" only, and the engine does not
- * ask us for them. */
-static bool may_pass(fuse_req_t req, const struct fs *fs,
-		     const struct inode *inode, int flags)
+/* What is about to be opened for writing; nothing is asked for the others. */
+static bool look_at(const struct inode *inode, int flags, struct stat *out)
 {
-	return atomic_load(&fs->passthrough) && inode->fd >= 0 &&
-	       (inode->dev == fs->device || !fs->options.cross) &&
-	       !keeps_setid(req, inode, flags);
+	*out = (struct stat){ .st_gid = inode->backing_gid };
+	return (flags & O_ACCMODE) == O_RDONLY || fstat(inode->fd, out) == 0;
+}
+
+/* Under the lock.  Writes go by the group that the file has now. */
+static void renew_id(struct fs *fs, struct inode *inode, gid_t gid)
+{
+	if (inode->backing_id > 0 && !inode->passing &&
+	    inode->backing_gid != gid) {
+		id_close(fs, inode->backing_id);
+		inode->backing_id = 0;
+	}
+	if (!inode->backing_id)
+		inode->backing_id = id_open(fs, inode);
 }
 
 int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags)
 {
-	bool may = may_pass(req, fs, inode, flags);
+	struct stat st;
+	bool may = atomic_load(&fs->passthrough) && inode->fd >= 0 &&
+		   look_at(inode, flags, &st) && may_pass(req, fs, inode, &st);
 	bool passes;
 	int id;
 
 	inode_lock(fs, inode);
 	passes = inode->passing || (may && !inode->cached);
-	if (passes && !inode->backing_id)
-		inode->backing_id = id_open(fs, inode);
+	if (may && passes)
+		renew_id(fs, inode, st.st_gid);
 	passes = passes && inode->backing_id > 0;
 	if (passes)
 		inode->passing++;

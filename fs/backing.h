@@ -17,6 +17,11 @@ struct inode;
  * or none does, so the first one decides: no inode without a descriptor, and
  * no setuid file that root is about to write to (see below).
  *
+ * The kernel opens the file below with the flags of the caller's open() and
+ * knows of no others: what fcntl() makes of O_APPEND and O_DIRECT later would
+ * be lost (dd writes its last block that way).  So files opened with one of
+ * them pass through for mappings only, their reads and writes are requests.
+ *
  * The kernel acts with the credentials of the thread that registered the file.
  * It registers without CAP_FSETID, so that a write clears the setuid bits, by
  * whomever.

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -93,13 +94,19 @@ static bool change_setid(bool on)
 	return syscall(SYS_capset, &head, sets) == 0;
 }
 
-bool cred_drop_setid(const struct fs *fs)
+bool cred_drop_setid(const struct fs *fs, int fd)
 {
-	return fs->root_user && change_setid(false);
+	struct stat st;
+
+	if (!fs->root_user || fstat(fd, &st) != 0 || !change_setid(false))
+		return false;
+	(void)setfsgid(st.st_gid);
+	return true;
 }
 
-void cred_raise_setid(void)
+void cred_raise_setid(const struct fs *fs)
 {
+	(void)setfsgid(fs->own.gid);
 	(void)change_setid(true);
 }
 

@@ -106,11 +106,11 @@ static int truncate_path(fuse_req_t req, struct fs *fs, int fd, off_t size)
 static int truncate_handle(const struct fs *fs, const struct target *t,
 			   off_t size)
 {
-	bool dropped = t->kills && cred_drop_setid(fs);
+	bool dropped = t->kills && cred_drop_setid(fs, t->fd);
 	int err = ftruncate(t->fd, size) == 0 ? 0 : -errno;
 
 	if (dropped)
-		cred_raise_setid();
+		cred_raise_setid(fs);
 	return err;
 }
 

@@ -108,7 +108,7 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 
 /* Where the kernel leaves the setuid bits to us (HANDLE_KILLPRIV_V2), they go
  * as the caller's own write would have made them go. */
-static bool drop_setid(fuse_req_t req, const struct fuse_file_info *fi)
+static bool drop_setid(fuse_req_t req, const struct fuse_file_info *fi, int fd)
 {
 	struct fs *fs = fs_of(req);
 	bool drop = fuse_req_ctx(req)->uid != 0;
@@ -118,7 +118,7 @@ static bool drop_setid(fuse_req_t req, const struct fuse_file_info *fi)
 #else
 	(void)fi;
 #endif
-	return drop && fs->killpriv && cred_drop_setid(fs);
+	return drop && fs->killpriv && cred_drop_setid(fs, fd);
 }
 
 /* In one call from aligned memory: for O_DIRECT, and for O_APPEND, where
@@ -176,13 +176,13 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 	notice_writes(h->inode);
 	fd = data_fd(fs_of(req), h, flags);
 	extra = data_fd_extra(h, fd);
-	dropped = drop_setid(req, fi);
+	dropped = drop_setid(req, fi, fd);
 	if (flags & (O_DIRECT | O_APPEND))
 		len = write_whole(fd, in, size, off, flags & O_APPEND);
 	else
 		len = write_spliced(fd, in, size, off);
 	if (dropped)
-		cred_raise_setid();
+		cred_raise_setid(fs_of(req));
 	if (extra >= 0)
 		close(extra);
 	if (len < 0)
@@ -216,14 +216,14 @@ void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
 static int fallocate_as_caller(fuse_req_t req, struct fuse_file_info *fi,
 			       int mode, off_t off, off_t len)
 {
-	bool dropped = drop_setid(req, fi);
+	bool dropped = drop_setid(req, fi, handle_of(fi)->fd);
 	int err = 0;
 
 	notice_writes(handle_of(fi)->inode);
 	if (fallocate(handle_of(fi)->fd, mode, off, len) != 0)
 		err = -errno;
 	if (dropped)
-		cred_raise_setid();
+		cred_raise_setid(fs_of(req));
 	return err;
 }
 
@@ -256,14 +256,14 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 		return;
 	}
 	notice_writes(handle_of(fi_out)->inode);
-	dropped = drop_setid(req, fi_out);
+	dropped = drop_setid(req, fi_out, handle_of(fi_out)->fd);
 	copied = copy_file_range(fd, &off_in, handle_of(fi_out)->fd, &off_out,
 				 len < COPY_MAX ? len : COPY_MAX,
 				 (unsigned)flags);
 	if (copied < 0)
 		copied = -errno;
 	if (dropped)
-		cred_raise_setid();
+		cred_raise_setid(fs_of(req));
 	if (copied < 0)
 		reply_error(req, (int)copied);
 	else

@@ -182,7 +182,7 @@ static bool needs_no_fd(fuse_req_t req, int id, int flags)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 
-	return id && (flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY &&
+	return id && (flags & (O_ACCMODE | O_TRUNC | O_DIRECT)) == O_RDONLY &&
 	       ctx->uid == 0 && ctx->gid == 0;
 }
 
