@@ -14,8 +14,7 @@
 #define LANES 4
 #define WORDS 8
 #define MOST 8
-#define LONG 512
-#define LEAST 256
+#define LONG 1024
 #define PART 64
 
 /* ---- triggers ---- */

@@ -9,8 +9,7 @@
  * LANES   of 64 bits, in the type vector, which has the operators of C
  * WORDS   bytes of a group, 4 or 8, see below
  * MOST    pieces that are hashed together
- * LONG    bytes, of a piece that is worth it, of which less than
- * LEAST   may be left over
+ * LONG    bytes that are worth it; fewer may be left over
  * PART    pieces that are copied at a time
  *
  * and xor3() and majority() of bits; shift_left() and shift_right() of lanes;
@@ -373,7 +372,7 @@ static TARGET bool grow(struct growing *g, const struct planes *planes)
 	p->bytes += part;
 	p->len -= part;
 	g->len += part;
-	if (p->len >= LEAST)
+	if (p->len >= LONG)
 		return true;
 	if (part == BLOCK)
 		low = end_states(&g->states);
@@ -406,7 +405,7 @@ static TARGET void next_planes(const uint8_t *bytes, size_t len,
 	make_planes(bytes, out);
 }
 
-/* Takes all but less than LEAST bytes of some pieces, at most MOST, that start
+/* Takes all but less than LONG bytes of some pieces, at most MOST, that start
  * at the same byte and have that many. */
 static TARGET void shorten_together(struct kernel_piece *pieces, size_t count)
 {

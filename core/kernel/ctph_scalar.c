@@ -139,9 +139,8 @@ static bool find_last(const uint8_t *bytes, size_t len, unsigned level,
 #define INLINE inline __attribute__((always_inline))
 #define LANES 2
 #define WORDS 8
-#define MOST 8    /* pieces at a time */
-#define LONG 384  /* bytes of a piece that are worth it */
-#define LEAST 192 /* bytes of the same piece that are */
+#define MOST 8
+#define LONG 1024
 #define PART 64
 
 typedef uint64_t vector __attribute__((vector_size(16)));
