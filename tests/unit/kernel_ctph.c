@@ -242,6 +242,32 @@ static void pieces_side_by_side(void **state)
 	guarded_free(&g);
 }
 
+/* More than one block of the widest vectors, and less than one more. */
+static void pieces_of_several_blocks(void **state)
+{
+	struct guarded g = guarded_new(5 * LONGEST);
+	struct kernel_piece pieces[10];
+	struct draws d = draws_of(5);
+	size_t round, count, i, len;
+
+	(void)state;
+	for (round = 0; round < 400; round++) {
+		if (round % 16 == 0)
+			fill(g.data, g.len, 1 + round);
+		count = 1 + draw(&d) % 10;
+		len = 1 + draw(&d) % g.len;
+		for (i = 0; i < count; i++) {
+			pieces[i].bytes = g.data + g.len - len;
+			pieces[i].len = (uint32_t)len;
+			pieces[i].state = draw(&d) % 4096;
+			if (draw(&d) % 2)
+				pieces[i].len = (uint32_t)(draw(&d) % len);
+		}
+		try_hash(pieces, count);
+	}
+	guarded_free(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +277,7 @@ int main(void)
 		cmocka_unit_test(pieces_of_every_length_between_guards),
 		cmocka_unit_test(pieces_from_every_state),
 		cmocka_unit_test(pieces_side_by_side),
+		cmocka_unit_test(pieces_of_several_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
