@@ -152,6 +152,25 @@ static void test_nothing_but_header_stays_alike(void **state)
 	assert_int_equal(merit_of_texts(s, text, HEADER, text, HEADER), 99);
 }
 
+/* A form that is filled in: what all have is the content. */
+static void test_little_but_header_stays_alike(void **state)
+{
+	enum { OWN = 120 };
+	struct state *s = *state;
+	char a[HEADER], b[HEADER];
+	unsigned i;
+
+	make_text(a, HEADER, 1);
+	make_text(b, HEADER, 1);
+	for (i = 0; i < 4 * MANY; i++) {
+		make_text(a + HEADER / 2, OWN, 1000 + i);
+		add(s, a, HEADER);
+	}
+	make_text(a + HEADER / 2, OWN, 2);
+	make_text(b + HEADER / 2, OWN, 3);
+	assert_in_range(merit_of_texts(s, a, HEADER, b, HEADER), 93, 99);
+}
+
 /* A header that few contents have says as much when there are many others. */
 static void test_others_do_not_make_a_header_common(void **state)
 {
@@ -232,29 +251,16 @@ static void test_a_large_family_stays_together(void **state)
 
 /* ---- weights ---- */
 
-static double weight_after(unsigned contents, unsigned others)
+/* Of the nth made-up value, which that many contents get. */
+static double weight_after(struct frequency *f, uint64_t n, unsigned contents)
 {
-	static struct sif_sketch one, other;
-	struct frequency *f;
-	struct random r = { 9 };
-	double weight;
-	unsigned i, k;
+	static struct sif_sketch one;
 
-	one.count = other.count = 0;
-	sketch_add(&one, value_of(1));
-	for (i = 0; i < SIF_MAX_VALUES; i++)
-		sketch_add(&other, random_next(&r) >> (64 - SIF_BITS));
-	assert_int_equal(frequency_new(&f), 0);
-	for (i = 0; i < contents; i++)
+	one.count = 0;
+	sketch_add(&one, value_of(n));
+	while (contents--)
 		frequency_add(f, &one);
-	for (i = 0; i < others; i++) {
-		for (k = 0; k < SIF_MAX_VALUES; k++)
-			other.values[k] = random_next(&r) >> (64 - SIF_BITS);
-		frequency_add(f, &other);
-	}
-	weight = frequency_weight(f, value_of(1));
-	frequency_free(f);
-	return weight;
+	return frequency_weight(f, value_of(n));
 }
 
 static void assert_near(double have, double want, double tolerance)
@@ -265,24 +271,41 @@ static void assert_near(double have, double want, double tolerance)
 
 static void test_weights_fall_as_the_number_grows(void **state)
 {
+	struct frequency *f;
+
 	(void)state;
-	assert_near(weight_after(0, 0), 1, 0);
-	assert_near(weight_after(1, 0), 1, 0);
-	assert_near(weight_after(FREQUENCY_COMMON, 0), 1, 0);
-	assert_near(weight_after(2 * FREQUENCY_COMMON, 0), 0.5, 1e-3);
-	assert_near(weight_after(10 * FREQUENCY_COMMON, 0), 0.1, 1e-3);
+	assert_int_equal(frequency_new(&f), 0);
+	assert_near(weight_after(f, 0, 0), 1, 0);
+	assert_near(weight_after(f, 1, 1), 1, 0);
+	assert_near(weight_after(f, 2, FREQUENCY_COMMON), 1, 0);
+	assert_near(weight_after(f, 3, 2 * FREQUENCY_COMMON), 0.5, 1e-3);
+	assert_near(weight_after(f, 4, 10 * FREQUENCY_COMMON), 0.1, 1e-3);
 	/* A counter at its end. */
-	assert_near(weight_after(100000, 0), FREQUENCY_COMMON / 65535.0, 1e-6);
+	assert_near(weight_after(f, 5, 100000), FREQUENCY_COMMON / 65535.0,
+		    1e-6);
+	frequency_free(f);
 }
 
-/* Ten of 40 million other values are in the same counter; they are taken off
- * again but for chance, a standard deviation of 3. */
+/* Of 120 million other values about 30 are in the same counter.  They are
+ * taken off again but for chance, a standard deviation of 5.4. */
 static void test_what_shares_a_counter_by_chance_is_taken_off(void **state)
 {
+	static struct sif_sketch others = { .count = SIF_MAX_VALUES };
+	struct random r = { 9 };
+	struct frequency *f;
+	unsigned i, k;
+
 	(void)state;
-	assert_near(weight_after(100, 40000), 1, 0);
-	assert_near(weight_after(2 * FREQUENCY_COMMON, 40000), 0.5, 0.03);
-	assert_near(weight_after(10 * FREQUENCY_COMMON, 40000), 0.1, 0.002);
+	assert_int_equal(frequency_new(&f), 0);
+	for (i = 0; i < 120000; i++) {
+		for (k = 0; k < SIF_MAX_VALUES; k++)
+			others.values[k] = random_next(&r) >> (64 - SIF_BITS);
+		frequency_add(f, &others);
+	}
+	assert_near(weight_after(f, 1, 100), 1, 0);
+	assert_near(weight_after(f, 2, 2 * FREQUENCY_COMMON), 0.5, 0.03);
+	assert_near(weight_after(f, 3, 10 * FREQUENCY_COMMON), 0.1, 0.0015);
+	frequency_free(f);
 }
 
 #define WITH_INDEX(test) \
@@ -296,6 +319,7 @@ int main(void)
 		WITH_INDEX(test_the_more_have_it_the_less_it_counts),
 		WITH_INDEX(test_alike_beyond_the_header_stays_alike),
 		WITH_INDEX(test_nothing_but_header_stays_alike),
+		WITH_INDEX(test_little_but_header_stays_alike),
 		WITH_INDEX(test_others_do_not_make_a_header_common),
 		WITH_INDEX(test_a_large_family_stays_together),
 		cmocka_unit_test(test_weights_fall_as_the_number_grows),
