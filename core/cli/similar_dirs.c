@@ -18,6 +18,8 @@ struct sum {
 
 struct sums {
 	struct sum same, similar, here, there;
+	double shared;   /* bytes, similar ones by their scores */
+	uint64_t larger; /* bytes of the larger tree */
 };
 
 static void sum_add(struct sum *s, const struct tree_file *file)
@@ -26,12 +28,24 @@ static void sum_add(struct sum *s, const struct tree_file *file)
 	s->bytes += file->size;
 }
 
+static uint64_t tree_bytes(const struct tree *t)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < t->count; i++)
+		bytes += t->files[i].size;
+	return bytes;
+}
+
 static void sums_take(const struct tree *a, const struct tree *b,
 		      struct sums *out)
 {
 	size_t i;
 
-	*out = (struct sums){ 0 };
+	*out = (struct sums){ .larger = tree_bytes(a) };
+	if (out->larger < tree_bytes(b))
+		out->larger = tree_bytes(b);
 	for (i = 0; i < a->count; i++) {
 		const struct tree_file *f = &a->files[i];
 
@@ -43,6 +57,24 @@ static void sums_take(const struct tree *a, const struct tree *b,
 	for (i = 0; i < b->count; i++)
 		if (!b->files[i].same && !b->files[i].other)
 			sum_add(&out->there, &b->files[i]);
+	for (i = 0; i < a->count; i++)
+		out->shared += (double)a->files[i].size *
+			       (a->files[i].same ? 100 : a->files[i].score) /
+			       100;
+}
+
+/* The score of two that the mount does not list: they are not alike enough, or
+ * a directory within one of them is more so. */
+static int estimate(const struct sums *s)
+{
+	double percent;
+
+	if (!s->similar.files && !s->here.files && !s->there.files)
+		return 100;
+	if (!s->larger)
+		return 0;
+	percent = 100 * s->shared / (double)s->larger;
+	return percent < 99 ? (int)(percent + 0.5) : 99;
 }
 
 /* ---- printing ---- */
@@ -77,10 +109,7 @@ static void print_sums(struct similar_job *job, int score,
 	if (!job->printed++)
 		printf("%5s%13s%13s%13s%13s  %s\n", "SCORE", "SAME", "SIMILAR",
 		       "ONLY HERE", "ONLY THERE", "PATH");
-	if (score < 0)
-		printf("%5s", "-");
-	else
-		printf("%5d", score);
+	printf("%5d", score);
 	print_sum(&sums->same);
 	print_sum(&sums->similar);
 	print_sum(&sums->here);
@@ -196,9 +225,7 @@ static int add_json(struct similar_job *job, int score, const struct sums *sums,
 	json_t *object = json_object();
 	int err = object ? 0 : -ENOMEM;
 
-	if (!err &&
-	    json_object_set_new(object, "score",
-				score < 0 ? json_null() : json_integer(score)))
+	if (!err && json_object_set_new(object, "score", json_integer(score)))
 		err = -ENOMEM;
 	if (!err)
 		err = set_sums(object, sums);
@@ -258,6 +285,7 @@ static int list(struct similar_job *job, struct hits *hits)
 	return err;
 }
 
+/* score: -1 when it is not listed. */
 static int show(struct similar_job *job, struct tree *a, const char *path,
 		int score)
 {
@@ -269,6 +297,8 @@ static int show(struct similar_job *job, struct tree *a, const char *path,
 		err = tree_compare(job, a, &b);
 	if (!err)
 		sums_take(a, &b, &sums);
+	if (!err && score < 0)
+		score = estimate(&sums);
 	if (!err && job->json) {
 		err = add_json(job, score, &sums, a, &b);
 	} else if (!err) {
