@@ -116,11 +116,18 @@ void index_free(struct index *ix)
 	free(ix);
 }
 
-/* First row whose content is not below the given one. */
+/* Ids begin at 1 and ascend: a row is never behind that of its id less one,
+ * and before it only by as many as were removed. */
 size_t columns_row_from(const struct columns *c, size_t rows, uint32_t content)
 {
-	size_t low = 0, high = rows, middle;
+	size_t high = content ? content - 1 : 0, low, middle, step = 1;
 
+	if (high > rows)
+		high = rows;
+	for (low = high; low && c->content[low - 1] >= content; step *= 2) {
+		high = low - 1;
+		low -= low < step ? low : step;
+	}
 	while (low < high) {
 		middle = low + (high - low) / 2;
 		if (c->content[middle] < content)
