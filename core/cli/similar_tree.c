@@ -153,7 +153,8 @@ void tree_release(struct tree *t)
 static bool has_content(const struct tree *t, const struct tree_file *file)
 {
 	return file->has_content && t->count &&
-	       bsearch(&file, t->contents, t->count, sizeof(file), by_content);
+	       bsearch(&file, t->contents, t->count, sizeof(struct tree_file *),
+		       by_content);
 }
 
 static void mark_same(struct tree *a, const struct tree *b)

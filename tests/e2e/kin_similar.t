@@ -214,7 +214,9 @@ test_bound() {
 		' "$query")" \
 		"Resource temporarily unavailable" "open questions are bounded"
 	is "$(question "$src/a/f6" | ask | head -n 1)" 100/a/f6 \
-		"and given back"
+		"and do no harm"
+	ok "and given back" poll 10 as_nobody perl -e \
+		'open my $f, "+<", $ARGV[0] or exit 1' "$query"
 }
 
 make_tree
