@@ -399,7 +399,7 @@ int near_directories(struct request *r, struct engine_hits *hits_out)
 					&path);
 	}
 	/* All others are below the root; what has no path is not known. */
-	if (err == 1 && *path)
+	if (err == 1 && path && *path)
 		err = search_places(&l, path);
 	catalog_abort(l.txn);
 	free(path);
