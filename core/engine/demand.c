@@ -32,9 +32,8 @@ static void order_end(struct order *o, int result, const struct buf *text)
 
 /* ---- computing ---- */
 
-static int read_file(struct engine *e, int fd, uint64_t size)
+static int read_file(struct desk *d, int fd, uint64_t size)
 {
-	struct demand *d = &e->demand;
 	char piece[PIECE];
 	uint64_t done = 0;
 	ssize_t n;
@@ -48,22 +47,21 @@ static int read_file(struct engine *e, int fd, uint64_t size)
 			return -errno;
 		done += (uint64_t)n;
 		err = fingerprint_update(d->fp, piece, (size_t)n);
-		if (atomic_load(&e->stopping))
+		if (atomic_load(&d->engine->stopping))
 			return -ECANCELED;
 	}
 	return err;
 }
 
-static int digest_file(struct engine *e, int fd, const char *name,
-		       uint64_t size, size_t most)
+static int digest_file(struct desk *d, int fd, const char *name, uint64_t size,
+		       size_t most)
 {
-	struct demand *d = &e->demand;
 	struct digests digests;
 	int err;
 
 	err = fingerprint_begin_file(d->fp, name, size, most);
 	if (!err)
-		err = read_file(e, fd, size);
+		err = read_file(d, fd, size);
 	if (!err)
 		err = fingerprint_final(d->fp, &digests);
 	if (err)
@@ -87,14 +85,13 @@ static char *name_of(const struct engine *e, int fd)
 	return name;
 }
 
-static int compute(struct engine *e, const struct order *o)
+static int compute(struct desk *d, const struct order *o)
 {
-	struct demand *d = &e->demand;
-	char *name = name_of(e, o->fd);
+	char *name = name_of(d->engine, o->fd);
 	int err, fd = name ? file_reopen(o->fd) : -ENOMEM;
 
 	buf_clear(&d->text);
-	err = fd < 0 ? fd : digest_file(e, fd, name, d->identity.size, o->most);
+	err = fd < 0 ? fd : digest_file(d, fd, name, d->identity.size, o->most);
 	if (fd >= 0)
 		close(fd);
 	free(name);
@@ -114,9 +111,9 @@ static int look(struct engine *e, int fd, struct file_key *key_out,
 }
 
 /* -EAGAIN when the file changed meanwhile. */
-static int serve(struct engine *e, const struct order *o)
+static int serve(struct desk *d, const struct order *o)
 {
-	struct demand *d = &e->demand;
+	struct engine *e = d->engine;
 	struct file_identity identity = { 0 };
 	struct file_key key = { 0 };
 	int err = look(e, o->fd, &key, &identity);
@@ -128,7 +125,7 @@ static int serve(struct engine *e, const struct order *o)
 	    d->result == -EAGAIN) {
 		d->key = key;
 		d->identity = identity;
-		d->result = compute(e, o);
+		d->result = compute(d, o);
 	}
 	err = look(e, o->fd, &key, &identity);
 	if (!err && !file_identity_equal(&identity, &d->identity))
@@ -138,36 +135,54 @@ static int serve(struct engine *e, const struct order *o)
 
 /* ---- the thread ---- */
 
-static struct order *take_order(struct demand *d)
+/* Whether the other desk serves the user. */
+static bool is_served(const struct demand *d, uid_t uid)
 {
-	struct order *o;
+	size_t i;
 
-	while (!d->first && !d->stopped)
-		pthread_cond_wait(&d->work, &d->lock);
-	if (d->stopped)
-		return NULL;
-	o = d->first;
-	d->first = o->next;
-	share_serve(&d->share, o->turn);
-	return o;
+	for (i = 0; i < DESKS; i++)
+		if (d->desks[i].busy && d->desks[i].uid == uid)
+			return true;
+	return false;
 }
 
-static void *demand_run(void *arg)
+/* The first order of a user who is not being served, or NULL at the end. */
+static struct order *take_order(struct demand *d)
 {
-	struct engine *e = arg;
-	struct demand *d = &e->demand;
+	struct order **at, *o;
+
+	while (!d->stopped) {
+		for (at = &d->first; *at; at = &(*at)->next)
+			if (!is_served(d, (*at)->uid))
+				break;
+		o = *at;
+		if (o) {
+			*at = o->next;
+			share_serve(&d->share, o->turn);
+			return o;
+		}
+		pthread_cond_wait(&d->work, &d->lock);
+	}
+	return NULL;
+}
+
+static void *desk_run(void *arg)
+{
+	struct desk *desk = arg;
+	struct demand *d = &desk->engine->demand;
 	struct order *o;
-	uid_t uid;
 	int result;
 
 	pthread_mutex_lock(&d->lock);
 	while ((o = take_order(d))) {
+		desk->busy = true;
+		desk->uid = o->uid;
 		pthread_mutex_unlock(&d->lock);
-		uid = o->uid;
-		result = serve(e, o);
-		order_end(o, result, &d->text);
+		result = serve(desk, o);
+		order_end(o, result, &desk->text);
 		pthread_mutex_lock(&d->lock);
-		share_give(&d->share, uid);
+		desk->busy = false;
+		share_give(&d->share, desk->uid);
 	}
 	pthread_mutex_unlock(&d->lock);
 	return NULL;
@@ -185,7 +200,7 @@ static int enter(struct demand *d, struct order *o)
 		at = &(*at)->next;
 	o->next = *at;
 	*at = o;
-	pthread_cond_signal(&d->work);
+	pthread_cond_broadcast(&d->work);
 	return 0;
 }
 
@@ -221,21 +236,29 @@ int engine_sdhash(struct engine *e, int fd, uid_t uid, size_t most,
 int demand_init(struct demand *d)
 {
 	int err = -pthread_mutex_init(&d->lock, NULL);
+	size_t i;
 
 	d->share.most = ORDERS_MAX;
 	if (!err)
 		err = -pthread_cond_init(&d->work, NULL);
-	if (!err)
-		err = fingerprint_new(DIGEST_BIT(DIGEST_SDHASH), &d->fp);
+	for (i = 0; i < DESKS && !err; i++)
+		err = fingerprint_new(DIGEST_BIT(DIGEST_SDHASH),
+				      &d->desks[i].fp);
 	return err;
 }
 
 int demand_start(struct engine *e)
 {
-	struct demand *d = &e->demand;
-	int err = -pthread_create(&d->thread, NULL, demand_run, e);
+	int err = 0;
+	size_t i;
 
-	d->started = !err;
+	for (i = 0; i < DESKS && !err; i++) {
+		struct desk *desk = &e->demand.desks[i];
+
+		desk->engine = e;
+		err = -pthread_create(&desk->thread, NULL, desk_run, desk);
+		desk->started = !err;
+	}
 	return err;
 }
 
@@ -243,6 +266,7 @@ void demand_stop(struct engine *e)
 {
 	struct demand *d = &e->demand;
 	struct order *o, *next;
+	size_t i;
 
 	pthread_mutex_lock(&d->lock);
 	d->stopped = true;
@@ -250,9 +274,11 @@ void demand_stop(struct engine *e)
 	d->first = NULL;
 	pthread_cond_broadcast(&d->work);
 	pthread_mutex_unlock(&d->lock);
-	if (d->started)
-		pthread_join(d->thread, NULL);
-	d->started = false;
+	for (i = 0; i < DESKS; i++) {
+		if (d->desks[i].started)
+			pthread_join(d->desks[i].thread, NULL);
+		d->desks[i].started = false;
+	}
 	for (; o; o = next) {
 		next = o->next;
 		share_give(&d->share, o->uid);
@@ -262,8 +288,12 @@ void demand_stop(struct engine *e)
 
 void demand_release(struct demand *d)
 {
-	fingerprint_free(d->fp);
-	buf_release(&d->text);
+	size_t i;
+
+	for (i = 0; i < DESKS; i++) {
+		fingerprint_free(d->desks[i].fp);
+		buf_release(&d->desks[i].text);
+	}
 	pthread_cond_destroy(&d->work);
 	pthread_mutex_destroy(&d->lock);
 }
