@@ -20,6 +20,7 @@ struct crowd {
 	pthread_mutex_t lock;
 	pthread_cond_t all;
 	size_t asked, answered, modest_at; /* the place of MODEST, from 1 on */
+	size_t kept;                       /* threads that wait for that */
 	int result;                        /* of the last one */
 };
 
@@ -49,8 +50,13 @@ static void crowd_wait(struct crowd *c, const size_t *number, size_t least);
 /* Keeps the engine's thread. */
 static void dawdle(struct voice *v)
 {
-	if (v->slow)
-		crowd_wait(v->crowd, &v->crowd->modest_at, 1);
+	if (!v->slow)
+		return;
+	pthread_mutex_lock(&v->crowd->lock);
+	v->crowd->kept++;
+	pthread_cond_broadcast(&v->crowd->all);
+	pthread_mutex_unlock(&v->crowd->lock);
+	crowd_wait(v->crowd, &v->crowd->modest_at, 1);
 }
 
 static void on_wait(void *arg, int result)
@@ -238,6 +244,31 @@ static void test_waits_are_fair(void **state)
 	assert_fair(ask_wait);
 }
 
+/* The same for who comes when all threads could be taken already. */
+static void assert_fair_later(ask *what)
+{
+	struct crowd c;
+	size_t i;
+
+	crowd_make(&c);
+	greedy.slow = true;
+	for (i = 0; i < CROWD; i++)
+		assert_int_equal(ask_for(&c, what, "a0", &greedy), 0);
+	assert_int_equal(engine_start(c.f.engine), 0);
+	crowd_wait(&c, &c.kept, 1);
+	assert_int_equal(ask_for(&c, what, "b0", &modest), 0);
+	crowd_wait(&c, &c.answered, c.asked);
+	assert_int_equal(c.modest_at, 1);
+	fixture_remove(&c.f);
+}
+
+static void test_one_user_does_not_take_all_threads(void **state)
+{
+	(void)state;
+	assert_fair_later(ask_browse);
+	assert_fair_later(ask_sdhash);
+}
+
 static void test_sdhash_is_fair(void **state)
 {
 	(void)state;
@@ -312,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_sdhash_is_fair),
 		cmocka_unit_test(test_inquiries_are_fair),
 		cmocka_unit_test(test_a_shared_file_keeps_the_better_turn),
+		cmocka_unit_test(test_one_user_does_not_take_all_threads),
 		cmocka_unit_test(test_large_files_leave_a_worker),
 	};
 
