@@ -126,8 +126,7 @@ static int match(struct look *l, const struct near_query *q,
 	const struct index_store store = { fetch_sketch, l->txn };
 
 	if (q->relation != INDEX_ALIKE)
-		return index_search(l->e->index, query, q->relation, &store,
-				    out, count_out);
+		return index_search(l->e->index, query, &store, out, count_out);
 	switch (l->e->options.measure) {
 	case DIGEST_SISE:
 	case DIGEST_SSDEEP:
@@ -136,8 +135,7 @@ static int match(struct look *l, const struct near_query *q,
 	case DIGEST_RDC:
 		return match_by_columns(l, query, out, count_out);
 	default:
-		return index_search(l->e->index, query, q->relation, &store,
-				    out, count_out);
+		return index_search(l->e->index, query, &store, out, count_out);
 	}
 }
 
@@ -146,6 +144,7 @@ int near_contents(struct look *l, const struct near_query *q,
 {
 	struct index_query query = { .digests = q->digests,
 				     .sketch = q->sketch,
+				     .relation = q->relation,
 				     .self = l->self_content,
 				     .first_content = q->first_content,
 				     .least = l->e->options.threshold,

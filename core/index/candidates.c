@@ -300,6 +300,19 @@ static uint16_t rank_of(uint32_t sum)
 	return (uint16_t)(rank ? rank : 1);
 }
 
+static bool is_related(const struct index_query *q, uint64_t size)
+{
+	switch (q->relation) {
+	case INDEX_ALIKE:
+		return true;
+	case INDEX_WITHIN:
+		return size > q->digests->size;
+	case INDEX_CONTAINS:
+		return size < q->digests->size;
+	}
+	return false;
+}
+
 static void offer_sightings(const struct index *ix, const struct index_query *q,
 			    const struct sketch_query *s, struct best *best)
 {
@@ -319,7 +332,8 @@ static void offer_sightings(const struct index *ix, const struct index_query *q,
 		    !columns->size[row])
 			continue;
 		found.size = columns->size[row];
-		best_offer(best, &found);
+		if (is_related(q, found.size))
+			best_offer(best, &found);
 	}
 }
 

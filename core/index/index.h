@@ -48,10 +48,17 @@ size_t index_bytes(const struct index *ix);
 
 /* ---- candidates ---- */
 
+enum index_relation {
+	INDEX_ALIKE,    /* of the larger one, how much the other has */
+	INDEX_WITHIN,   /* of the asked one, how much a larger one has */
+	INDEX_CONTAINS, /* of a smaller one, how much the asked one has */
+};
+
 /* What is to resemble what. */
 struct index_query {
 	const struct digests *digests;   /* size, SimHash, traits */
 	const struct sif_sketch *sketch; /* NULL: it has none */
+	enum index_relation relation;    /* larger and smaller by the sizes */
 	uint32_t self;                   /* the content of these, 0: none */
 	uint32_t first_content;          /* least id looked at; 1: all */
 	int least;                       /* score, or merit */
@@ -82,12 +89,6 @@ int index_candidates(struct index *ix, const struct index_query *q,
 
 /* ---- scores ---- */
 
-enum index_relation {
-	INDEX_ALIKE,    /* of the larger one, how much the other has */
-	INDEX_WITHIN,   /* of the asked one, how much a larger one has */
-	INDEX_CONTAINS, /* of a smaller one, how much the asked one has */
-};
-
 /*
  * The score says how much is shared.  The merit is the same less what they
  * share only with very many others (frequency.h), and decides whether it is a
@@ -113,8 +114,8 @@ struct index_store {
  * store says.
  */
 int index_search(struct index *ix, const struct index_query *q,
-		 enum index_relation relation, const struct index_store *store,
-		 struct index_match *out, size_t *count_out);
+		 const struct index_store *store, struct index_match *out,
+		 size_t *count_out);
 
 /* Of two contents, but for their ids. */
 int index_score(struct index *ix, const struct sif_sketch *a,

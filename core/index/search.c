@@ -8,7 +8,6 @@
 
 struct search {
 	struct index *ix;
-	enum index_relation relation;
 	struct weighed_sketch own;
 	struct sif_sketch other;
 	struct candidate candidates[INDEX_MATCHES];
@@ -23,24 +22,17 @@ static void weigh(struct index *ix, const struct sif_sketch *sketch,
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 }
 
-/* Neither of two contents with as many windows is within the other. */
-static int percent_of(const struct shares *shares, enum index_relation relation,
-		      const struct sif_sketch *a, const struct sif_sketch *b)
+static int percent_of(const struct shares *shares, enum index_relation relation)
 {
-	double share = 0;
-
 	switch (relation) {
 	case INDEX_ALIKE:
-		share = shares->larger;
-		break;
+		return score_percent(shares->larger);
 	case INDEX_WITHIN:
-		share = a->distinct < b->distinct ? shares->within : 0;
-		break;
+		return score_percent(shares->within);
 	case INDEX_CONTAINS:
-		share = a->distinct > b->distinct ? shares->contains : 0;
-		break;
+		return score_percent(shares->contains);
 	}
-	return score_percent(share);
+	return 0;
 }
 
 /* Sets score and merit, the latter only as to whether it is below least. */
@@ -58,8 +50,8 @@ static int score(struct index *ix, const struct weighed_sketch *a,
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	if (err)
 		return err;
-	out->score = percent_of(&shares, relation, a->sketch, b);
-	out->merit = percent_of(&merits, relation, a->sketch, b);
+	out->score = percent_of(&shares, relation);
+	out->merit = percent_of(&merits, relation);
 	return 0;
 }
 
@@ -108,7 +100,7 @@ static int match_candidates(struct search *s, const struct index_query *q,
 		if (err == -ENOENT)
 			continue;
 		if (!err)
-			err = score(s->ix, &s->own, &s->other, s->relation,
+			err = score(s->ix, &s->own, &s->other, q->relation,
 				    q->least, &out[kept]);
 		if (err)
 			return err;
@@ -133,8 +125,8 @@ static void match_estimates(const struct search *s, struct index_match *out,
 }
 
 int index_search(struct index *ix, const struct index_query *q,
-		 enum index_relation relation, const struct index_store *store,
-		 struct index_match *out, size_t *count_out)
+		 const struct index_store *store, struct index_match *out,
+		 size_t *count_out)
 {
 	bool sketched = q->sketch && q->sketch->count;
 	struct search *s = malloc(sizeof(*s));
@@ -144,13 +136,12 @@ int index_search(struct index *ix, const struct index_query *q,
 	if (!s)
 		return -ENOMEM;
 	s->ix = ix;
-	s->relation = relation;
 	err = index_candidates(ix, q,
 			       sketched ? INDEX_BY_SKETCH : INDEX_BY_ESTIMATE,
 			       s->candidates, INDEX_MATCHES, &s->count);
 	if (!err && sketched)
 		err = match_candidates(s, q, store, out, &count);
-	else if (!err && relation == INDEX_ALIKE)
+	else if (!err && q->relation == INDEX_ALIKE)
 		match_estimates(s, out, &count);
 	free(s);
 	if (err)

@@ -86,14 +86,14 @@ static size_t filter_sparse(const uint8_t *bytes, size_t begin, size_t end,
 static size_t filter_dense(const uint8_t *bytes, size_t begin, size_t end,
 			   unsigned level, uint32_t *candidates_out)
 {
-	uint32_t sum = 0, sums = 0, shifted = 0;
+	uint32_t sum = 0, sums = 0, shifted = 0, byte;
 	size_t i, count = 0;
 
 	for (i = 1; i < KERNEL_CTPH_WINDOW; i++) {
-		sum += (bytes + begin)[-i];
-		sums += (uint32_t)(KERNEL_CTPH_WINDOW - i) *
-			(bytes + begin)[-i];
-		shifted ^= (uint32_t)(bytes + begin)[-i] << 5 * (i - 1);
+		byte = *(bytes + begin - i);
+		sum += byte;
+		sums += (uint32_t)(KERNEL_CTPH_WINDOW - i) * byte;
+		shifted ^= byte << 5 * (i - 1);
 	}
 	for (i = begin; i < end; i++) {
 		sum += bytes[i];

@@ -65,8 +65,8 @@ static void list_file(struct listing *l, const struct corpus *c,
 	size_t i;
 
 	fail_errno("sketch", sketch_of(c, file, &sketch));
-	fail_errno("search", index_search(ix, &query, INDEX_ALIKE, &store,
-					  matches, &f->count));
+	fail_errno("search",
+		   index_search(ix, &query, &store, matches, &f->count));
 	f->entries = allocate(f->count * sizeof(*f->entries));
 	for (i = 0; i < f->count; i++)
 		f->entries[i] = (struct entry){

@@ -240,9 +240,8 @@ static void test_a_large_family_stays_together(void **state)
 	}
 	for (q.self = 1; q.self <= FAMILY + 10; q.self += 51) {
 		(void)fetch_sketch(NULL, q.self, &sketch);
-		assert_int_equal(index_search(s->ix, &q, INDEX_ALIKE, &store,
-					      matches, &count),
-				 0);
+		assert_int_equal(
+			index_search(s->ix, &q, &store, matches, &count), 0);
 		assert_int_equal(count, q.self <= FAMILY ? FAMILY - 1 : 0);
 		for (i = 0; i < count; i++)
 			assert_in_range(matches[i].content, 1, FAMILY);

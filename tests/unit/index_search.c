@@ -98,12 +98,13 @@ static int search_least(struct shelf *s, uint32_t self,
 	struct digests d = { .size = s->sizes[self] };
 	struct index_query q = { .digests = &d,
 				 .sketch = s->sketches[self],
+				 .relation = relation,
 				 .self = self,
 				 .first_content = 1,
 				 .least = least,
 				 .plain = plain };
 
-	return index_search(s->ix, &q, relation, &store, s->matches, &s->count);
+	return index_search(s->ix, &q, &store, s->matches, &s->count);
 }
 
 static void search(struct shelf *s, uint32_t self, enum index_relation relation)
@@ -225,6 +226,8 @@ static int by_score(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return y->score - x->score;
+	if (x->merit != y->merit)
+		return y->merit - x->merit;
 	return x->content < y->content ? -1 : 1;
 }
 
@@ -241,7 +244,11 @@ static size_t compare_all(struct shelf *s, uint32_t self,
 					     s->sketches[id], relation,
 					     &out[count]),
 				 0);
-		count += id != self && out[count].merit >= least;
+		count += id != self && out[count].merit >= least &&
+			 (relation != INDEX_WITHIN ||
+			  s->sizes[id] > s->sizes[self]) &&
+			 (relation != INDEX_CONTAINS ||
+			  s->sizes[id] < s->sizes[self]);
 	}
 	qsort(out, count, sizeof(*out), by_score);
 	return count;
@@ -350,9 +357,11 @@ static void search_estimates(struct shelf *s, const struct sif_sketch *sketch,
 	struct digests d = { .set = DIGEST_BIT(DIGEST_SIMHASH),
 			     .size = 10000,
 			     .simhash = 0x0123456789abcdefu };
-	struct index_query q = {
-		.digests = &d, .sketch = sketch, .first_content = 1, .least = 60
-	};
+	struct index_query q = { .digests = &d,
+				 .sketch = sketch,
+				 .relation = relation,
+				 .first_content = 1,
+				 .least = 60 };
 	uint32_t id;
 
 	for (id = s->last + 1; id <= s->last + 3; id++) {
@@ -361,8 +370,7 @@ static void search_estimates(struct shelf *s, const struct sif_sketch *sketch,
 	}
 	s->last += 3;
 	q.self = s->last;
-	assert_int_equal(index_search(s->ix, &q, relation, &store, s->matches,
-				      &s->count),
+	assert_int_equal(index_search(s->ix, &q, &store, s->matches, &s->count),
 			 0);
 }
 
