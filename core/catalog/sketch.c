@@ -38,8 +38,8 @@ int sketch_decode(const MDB_val *bytes, struct sif_sketch *out)
 	out->count = (bytes->mv_size - HEADER_BYTES) / VALUE_BYTES;
 	p += HEADER_BYTES;
 	for (i = 0; i < out->count; i++, p += VALUE_BYTES)
-		out->values[i] =
-			load_le32(p) | (uint64_t)load_le16(p + 4) << 32;
+		out->values[i] = load_le32(p) | (uint64_t)load_le16(p + 4)
+							<< 32;
 	return sif_is_sound(out) ? 0 : -EUCLEAN;
 }
 
