@@ -136,9 +136,14 @@ $(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $< $(out)/libkin.a $(core_libs) \
 		-lcmocka $(LDLIBS)
 
-# cputime stands alone, the rest is one program.
+# cputime stands alone, scale* is one program, the rest another.
+scale_objects := $(filter $(obj)/tests/bench/scale%,$(bench_objects)) \
+	$(obj)/tests/bench/common.o $(obj)/tests/bench/inputs.o
 $(out)/tests/bench/digests: \
-	$(filter-out %/cputime.o,$(bench_objects)) $(out)/libkin.a
+	$(filter-out %/cputime.o $(obj)/tests/bench/scale%,$(bench_objects)) \
+	$(out)/libkin.a
+$(out)/tests/bench/scale: $(scale_objects) $(out)/libkin.a
+$(out)/tests/bench/digests $(out)/tests/bench/scale:
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
 
@@ -260,7 +265,8 @@ lint:
 	@scripts/deps build check lint
 	@CC=$(CC) scripts/lint
 
-bench-programs: $(out)/tests/bench/digests $(out)/tests/bench/cputime
+bench-programs: $(out)/tests/bench/digests $(out)/tests/bench/cputime \
+	$(out)/tests/bench/scale
 
 bench:
 	@scripts/deps build bench
@@ -319,7 +325,7 @@ help:
 	@echo 'make fuzz                  look for inputs that break it, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make foreign               test core/ on aarch64 and s390x, emulated'
 	@echo 'make lint                  format, static analysis, layering, manuals'
-	@echo 'make bench                 the digests, ssdeep, ...; the mount, bindfs, ...'
+	@echo 'make bench                 the digests, ssdeep, ...; the mount, bindfs, ...; many files'
 	@echo 'make eval                  scores and listings against the truth: Debian packages'
 	@echo 'make eval-quick            the same without a network, 2 minutes'
 	@echo 'make install | uninstall   PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/scale.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/engine/engine_impl.h"
+#include "tests/bench/bench.h"
+
+/* The times are CPU times, but those to the next mount. */
+struct ask {
+	const struct scale *s;
+	struct engine *engine;
+	struct catalog_txn *txn;
+	struct sif_sketch sketch;
+	double *candidates, *scores; /* us of each query */
+	double found;
+};
+
+static size_t memory_kib(const char *key)
+{
+	FILE *file = fopen("/proc/self/smaps_rollup", "re");
+	size_t kib = 0, len = strlen(key);
+	char line[256];
+
+	if (!file)
+		fail("/proc/self/smaps_rollup: %m");
+	while (fgets(line, sizeof(line), file))
+		if (!strncmp(line, key, len) && line[len] == ':')
+			kib = strtoul(line + len + 1, NULL, 10);
+	(void)fclose(file);
+	return kib;
+}
+
+/* ---- opening ---- */
+
+static void open_engine(struct ask *a)
+{
+	struct buf source = { 0 }, catalog = { 0 };
+	struct engine_options options = {
+		.digest_set = DIGEST_DEFAULT,
+		.workers = 1,
+		.threshold = 60,
+		.measure = DIGEST_COUNT,
+		.limit = 256,
+	};
+	double start = scale_clock(), cpu = cpu_seconds();
+
+	fail_errno("buf",
+		   buf_append_format(&source, "%s/source", a->s->directory));
+	fail_errno("buf",
+		   buf_append_format(&catalog, "%s/catalog", a->s->directory));
+	options.source = source.data;
+	options.catalog_dir = catalog.data;
+	options.source_fd = open(source.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (options.source_fd < 0)
+		fail("%s: %m", source.data);
+	fail_errno("engine", engine_open(&options, &a->engine));
+	scale_figure("open", "s", scale_clock() - start);
+	scale_figure("open.cpu", "s", cpu_seconds() - cpu);
+	buf_release(&source);
+	buf_release(&catalog);
+}
+
+static void print_memory(const struct ask *a)
+{
+	scale_figure("memory.anonymous", "MiB",
+		     (double)memory_kib("Anonymous") / 1024);
+	scale_figure("memory.resident", "MiB",
+		     (double)memory_kib("Rss") / 1024);
+	scale_figure("memory.index", "MiB",
+		     (double)index_bytes(a->engine->index) / (double)MIB);
+}
+
+/* ---- asking ---- */
+
+static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	return catalog_sketch_get(arg, content, out);
+}
+
+static void ask(struct ask *a, uint64_t number, uint64_t i)
+{
+	const struct index_store store = { fetch_sketch, a->txn };
+	struct candidate candidates[INDEX_MATCHES];
+	struct index_match matches[INDEX_MATCHES];
+	struct digests digests;
+	struct index_query q = {
+		.digests = &digests,
+		.sketch = &a->sketch,
+		.self = (uint32_t)number + 1,
+		.first_content = 1,
+		.least = 60,
+	};
+	double start = 0, middle = 0;
+	size_t count;
+	int again;
+
+	fail_errno("content", catalog_content_brief(a->txn, q.self, &digests));
+	fail_errno("sketch", catalog_sketch_get(a->txn, q.self, &a->sketch));
+	/* The second time counts, as the search does all of it once more. */
+	for (again = 0; again < 2; again++) {
+		start = cpu_seconds();
+		fail_errno("index",
+			   index_candidates(a->engine->index, &q,
+					    INDEX_BY_SKETCH, candidates,
+					    INDEX_MATCHES, &count));
+		middle = cpu_seconds();
+	}
+	fail_errno("index", index_search(a->engine->index, &q, INDEX_ALIKE,
+					 &store, matches, &count));
+	a->candidates[i] = 1e6 * (middle - start);
+	a->scores[i] = 1e6 * (cpu_seconds() - middle) - a->candidates[i];
+	a->found += (double)count;
+}
+
+static void ask_all(struct ask *a, const char *name, enum scale_choice choice)
+{
+	char key[64];
+	uint64_t i;
+
+	a->found = 0;
+	/* Once before, so that the catalog is in memory. */
+	for (i = 0; i < 2 * a->s->queries; i++)
+		ask(a, scale_question(a->s, choice, i % a->s->queries),
+		    i % a->s->queries);
+	(void)snprintf(key, sizeof(key), "%s.candidates", name);
+	scale_figures(key, "us", a->candidates, a->s->queries);
+	(void)snprintf(key, sizeof(key), "%s.scores", name);
+	scale_figures(key, "us", a->scores, a->s->queries);
+	(void)snprintf(key, sizeof(key), "%s.found", name);
+	scale_figure(key, "a query", a->found / (double)a->s->queries / 2);
+}
+
+void scale_ask(const struct scale *s)
+{
+	struct ask *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		fail("no memory");
+	a->s = s;
+	open_engine(a);
+	print_memory(a);
+	a->candidates = allocate(s->queries * sizeof(double));
+	a->scores = allocate(s->queries * sizeof(double));
+	fail_errno("catalog", catalog_read(a->engine->catalog, &a->txn));
+	ask_all(a, "any", SCALE_ANY);
+	ask_all(a, "crowd", SCALE_CROWD);
+	catalog_abort(a->txn);
+	engine_free(a->engine);
+	free(a->candidates);
+	free(a->scores);
+	free(a);
+}
