@@ -27,7 +27,8 @@ struct scale {
  * index can do with. */
 void scale_fill(const struct scale *s, bool bare);
 
-/* Opens and loads the catalog as a mount does, and asks the index. */
+/* Opens and loads the catalog as a mount does, and asks the index, if there
+ * are queries. */
 void scale_ask(const struct scale *s);
 
 /* Lists what resembles what through the mount. */

@@ -135,6 +135,20 @@ static void ask_all(struct ask *a, const char *name, enum scale_choice choice)
 	scale_figure(key, "a query", a->found / (double)a->s->queries / 2);
 }
 
+static void ask_index(struct ask *a)
+{
+	const struct scale *s = a->s;
+
+	a->candidates = allocate(s->queries * sizeof(double));
+	a->scores = allocate(s->queries * sizeof(double));
+	fail_errno("catalog", catalog_read(a->engine->catalog, &a->txn));
+	ask_all(a, "any", SCALE_ANY);
+	ask_all(a, "crowd", SCALE_CROWD);
+	catalog_abort(a->txn);
+	free(a->candidates);
+	free(a->scores);
+}
+
 void scale_ask(const struct scale *s)
 {
 	struct ask *a = calloc(1, sizeof(*a));
@@ -144,14 +158,8 @@ void scale_ask(const struct scale *s)
 	a->s = s;
 	open_engine(a);
 	print_memory(a);
-	a->candidates = allocate(s->queries * sizeof(double));
-	a->scores = allocate(s->queries * sizeof(double));
-	fail_errno("catalog", catalog_read(a->engine->catalog, &a->txn));
-	ask_all(a, "any", SCALE_ANY);
-	ask_all(a, "crowd", SCALE_CROWD);
-	catalog_abort(a->txn);
+	if (s->queries)
+		ask_index(a);
 	engine_free(a->engine);
-	free(a->candidates);
-	free(a->scores);
 	free(a);
 }
