@@ -163,9 +163,13 @@ static int load_index(struct engine *e)
 		err = catalog_read(e->catalog, &txn);
 	if (err)
 		return err;
-	err = catalog_content_each(txn, load_content, e);
+	err = index_load_begin(e->index);
+	if (!err)
+		err = catalog_content_each(txn, load_content, e);
 	if (!err)
 		err = catalog_sketch_each(txn, load_sketch, e);
+	if (!err)
+		err = index_load_end(e->index);
 	catalog_abort(txn);
 	return err;
 }

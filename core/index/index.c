@@ -212,6 +212,30 @@ int index_learn(struct index *ix, uint32_t content,
 	return err;
 }
 
+int index_load_begin(struct index *ix)
+{
+	int err;
+
+	(void)pthread_mutex_lock(&ix->change_lock);
+	(void)pthread_rwlock_wrlock(&ix->columns_lock);
+	err = postings_load_begin(ix->postings);
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	(void)pthread_mutex_unlock(&ix->change_lock);
+	return err;
+}
+
+int index_load_end(struct index *ix)
+{
+	int err;
+
+	(void)pthread_mutex_lock(&ix->change_lock);
+	(void)pthread_rwlock_wrlock(&ix->columns_lock);
+	err = postings_load_end(ix->postings);
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	(void)pthread_mutex_unlock(&ix->change_lock);
+	return err;
+}
+
 static int add_locked(struct index *ix, uint32_t content,
 		      const struct digests *d, const struct sif_sketch *sketch)
 {

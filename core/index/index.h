@@ -36,6 +36,11 @@ int index_add(struct index *ix, uint32_t content, const struct digests *d,
 int index_learn(struct index *ix, uint32_t content,
 		const struct sif_sketch *sketch);
 
+/* Around very many additions to an empty index (-EINVAL else): faster.  Until
+ * the end no sketch is found.  -ENOMEM. */
+int index_load_begin(struct index *ix);
+int index_load_end(struct index *ix);
+
 /* 0 also when it is not there.  Rows of removed contents are reclaimed by
  * themselves. */
 int index_remove(struct index *ix, uint32_t content);

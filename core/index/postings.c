@@ -1,44 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/postings.h"
+#include "core/index/postings_impl.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-
-#include "core/index/postings_part.h"
-
-/*
- * The lowest bits of a key tell its part, so that all parts are of a size
- * whatever the limit is.
- */
-_Static_assert(POSTINGS_MAX_ADD <= FRESH_MAX, "one part must take them all");
-_Static_assert((uint64_t)POSTINGS_PARTS << (TAG_BITS - 1) == POSTINGS_KEYS,
-	       "a key is a part and a tag");
-
-struct postings {
-	size_t budget;
-	size_t count;
-	size_t others[32]; /* entries that are no anchors: keys of that many
-			    * significant bits */
-	uint32_t limit;
-	struct part parts[POSTINGS_PARTS];
-	struct part_scratch scratch;
-};
-
-static unsigned part_of(uint32_t key)
-{
-	return key % POSTINGS_PARTS;
-}
-
-static uint32_t tag_of(uint32_t key, bool anchor)
-{
-	return key / POSTINGS_PARTS << 1 | (anchor ? TAG_ANCHOR : 0);
-}
-
-static unsigned significant_bits(uint32_t key)
-{
-	return key ? 32 - (unsigned)__builtin_clz(key) : 0;
-}
 
 int postings_new(size_t budget, struct postings **out)
 {
@@ -58,31 +23,35 @@ void postings_free(struct postings *p)
 
 	if (!p)
 		return;
+	postings_load_release(p);
 	for (i = 0; i < POSTINGS_PARTS; i++)
 		part_release(&p->parts[i]);
 	free(p);
 }
 
-/* Halves the limit as often as it takes, and drops what is beyond it then. */
-static void enforce_budget(struct postings *p)
+bool postings_lower_limit(struct postings *p)
 {
 	size_t *others;
-	unsigned i;
-	uint32_t tag;
 
 	if (p->count <= p->budget || !p->limit)
-		return;
+		return false;
 	while (p->count > p->budget && p->limit) {
 		p->limit /= 2;
 		others = &p->others[significant_bits(p->limit)];
 		p->count -= *others;
 		*others = 0;
 	}
-	for (i = 0; i < POSTINGS_PARTS; i++) {
-		/* The first key of the part that is not below the limit. */
-		tag = tag_of(p->limit + POSTINGS_PARTS - 1 - i, false);
-		part_trim(&p->parts[i], tag, &p->scratch);
-	}
+	return true;
+}
+
+static void enforce_budget(struct postings *p)
+{
+	unsigned i;
+
+	if (!postings_lower_limit(p))
+		return;
+	for (i = 0; i < POSTINGS_PARTS; i++)
+		part_trim(&p->parts[i], limit_tag(p, i), &p->scratch);
 }
 
 static int reserve(struct postings *p, const uint32_t *keys, size_t count,
@@ -129,6 +98,8 @@ int postings_add(struct postings *p, uint32_t content, const uint32_t *keys,
 
 	if (count > POSTINGS_MAX_ADD)
 		return -EINVAL;
+	if (p->load)
+		return postings_load_add(p, content, keys, count, anchors);
 	err = reserve(p, keys, count, anchors);
 	if (err)
 		return err;

@@ -191,12 +191,7 @@ static enum part_put base_raise(struct part *part, uint32_t tag,
 	return PART_NEW;
 }
 
-/*
- * The arrays of the base have mappings of their own: they grow often and by
- * little, all in turn, which would leave a heap full of holes.  Does not fail
- * when there is to be less than before.
- */
-static int pages_resize(void *pages, size_t from, size_t to, void **out)
+int pages_resize(void *pages, size_t from, size_t to, void **out)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *at = NULL;
@@ -384,6 +379,27 @@ enum part_put part_put(struct part *part, uint32_t tag, uint32_t content)
 
 	assert(part->fresh.count < part->fresh.capacity);
 	return put == PART_NEW ? fresh_put(&part->fresh, tag, content) : put;
+}
+
+int part_fill(struct part *part, const struct part_entry *sorted,
+	      uint32_t count)
+{
+	uint32_t bucket = 0, i;
+	int err = base_resize(part, count);
+
+	if (err)
+		return err;
+	for (i = 0; i < count; i++) {
+		while (bucket < bucket_of(sorted[i].tag))
+			part->first[++bucket] = i;
+		part->lows[i] = (uint16_t)sorted[i].tag;
+		part->contents[i] = sorted[i].content;
+		if (sorted[i].content > part->newest)
+			part->newest = sorted[i].content;
+	}
+	while (bucket < BUCKETS)
+		part->first[++bucket] = count;
+	return 0;
 }
 
 /* ---- reading ---- */

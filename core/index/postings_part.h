@@ -71,6 +71,15 @@ enum part_put {
 
 enum part_put part_put(struct part *part, uint32_t tag, uint32_t content);
 
+struct part_entry {
+	uint32_t tag;
+	uint32_t content;
+};
+
+/* An empty part gets these, sorted by key and content, each once.  -ENOMEM. */
+int part_fill(struct part *part, const struct part_entry *sorted,
+	      uint32_t count);
+
 /* As postings_find(). */
 size_t part_find(const struct part *part, uint32_t tag, uint32_t *out,
 		 size_t capacity);
@@ -82,6 +91,13 @@ void part_trim(struct part *part, uint32_t tag, struct part_scratch *s);
 typedef bool part_keep_fn(void *arg, uint32_t tag, uint32_t content);
 void part_filter(struct part *part, part_keep_fn *keep, void *arg,
 		 struct part_scratch *s);
+
+/*
+ * Mappings of so many bytes, NULL if none: large arrays grow often and by
+ * little, all in turn, which would leave a heap full of holes.  Does not fail
+ * when there is to be less than before.
+ */
+int pages_resize(void *pages, size_t from, size_t to, void **out);
 
 size_t part_bytes(const struct part *part);
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/postings_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/*
+ * Loading: the entries of a part are put one behind the other as they come and
+ * sorted once, which is several times as fast as merging them little by
+ * little.
+ */
+#define RUN_MIN 512u /* a page */
+
+struct run {
+	struct part_entry *entries; /* contents ascending */
+	uint32_t count, capacity;
+};
+
+struct load {
+	struct run runs[POSTINGS_PARTS];
+	uint32_t newest; /* no content is above */
+};
+
+int postings_load_begin(struct postings *p)
+{
+	if (p->count || p->load)
+		return -EINVAL;
+	p->load = calloc(1, sizeof(*p->load));
+	return p->load ? 0 : -ENOMEM;
+}
+
+/* Does not fail when there is to be less than before. */
+static int run_resize(struct run *run, uint32_t capacity)
+{
+	size_t size = sizeof(run->entries[0]);
+	void *at;
+	int err = pages_resize(run->entries, run->capacity * size,
+			       capacity * size, &at);
+
+	if (err)
+		return err;
+	run->entries = at;
+	run->capacity = capacity;
+	return 0;
+}
+
+void postings_load_release(struct postings *p)
+{
+	unsigned i;
+
+	if (!p->load)
+		return;
+	for (i = 0; i < POSTINGS_PARTS; i++)
+		(void)run_resize(&p->load->runs[i], 0);
+	free(p->load);
+	p->load = NULL;
+}
+
+/* ---- adding ---- */
+
+/* By an eighth: all of them together are most of the memory that loading
+ * takes. */
+static int run_reserve(struct run *run, uint32_t more)
+{
+	uint32_t capacity = run->capacity + run->capacity / 8 + RUN_MIN;
+
+	if (run->capacity - run->count >= more)
+		return 0;
+	if (capacity - run->count < more)
+		capacity = run->count + more;
+	return run_resize(run, capacity);
+}
+
+static int load_reserve(struct postings *p, const uint32_t *keys, size_t count,
+			size_t anchors)
+{
+	uint16_t more[POSTINGS_PARTS] = { 0 };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < count && !err; i++) {
+		unsigned part = part_of(keys[i]);
+
+		if (i < anchors || keys[i] < p->limit)
+			err = run_reserve(&p->load->runs[part], ++more[part]);
+	}
+	return err;
+}
+
+static void load_put(struct postings *p, uint32_t content, uint32_t key,
+		     bool anchor)
+{
+	struct run *run = &p->load->runs[part_of(key)];
+	size_t *others = &p->others[significant_bits(key)];
+	uint32_t tag = tag_of(key, anchor), i;
+
+	/* The few others of the same content are the last ones. */
+	for (i = run->count; i && run->entries[i - 1].content == content; i--) {
+		struct part_entry *e = &run->entries[i - 1];
+
+		if (e->tag >> 1 != tag >> 1)
+			continue;
+		*others -= tag & ~e->tag & TAG_ANCHOR;
+		e->tag |= tag & TAG_ANCHOR;
+		return;
+	}
+	run->entries[run->count++] = (struct part_entry){ tag, content };
+	p->count++;
+	*others += !anchor;
+}
+
+static void run_trim(struct run *run, uint32_t tag)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < run->count; i++) {
+		struct part_entry e = run->entries[i];
+
+		run->entries[kept] = e;
+		kept += (e.tag & TAG_ANCHOR) | (e.tag < tag);
+	}
+	run->count = kept;
+}
+
+int postings_load_add(struct postings *p, uint32_t content,
+		      const uint32_t *keys, size_t count, size_t anchors)
+{
+	struct load *load = p->load;
+	unsigned part;
+	size_t i;
+	int err;
+
+	if (content < load->newest)
+		return -EINVAL;
+	err = load_reserve(p, keys, count, anchors);
+	if (err)
+		return err;
+	load->newest = content;
+	for (i = 0; i < count; i++)
+		if (i < anchors || keys[i] < p->limit)
+			load_put(p, content, keys[i], i < anchors);
+	if (postings_lower_limit(p))
+		for (part = 0; part < POSTINGS_PARTS; part++)
+			run_trim(&load->runs[part], limit_tag(p, part));
+	return 0;
+}
+
+/* ---- the end ---- */
+
+/* By 8 bits of the tag; keeps the order of equal ones. */
+static void sort_digit(const struct part_entry *in, uint32_t count,
+		       unsigned shift, struct part_entry *out)
+{
+	uint32_t places[256] = { 0 }, place = 0, n, i;
+
+	for (i = 0; i < count; i++)
+		places[in[i].tag >> shift & 255]++;
+	for (i = 0; i < 256; i++) {
+		n = places[i];
+		places[i] = place;
+		place += n;
+	}
+	for (i = 0; i < count; i++)
+		out[places[in[i].tag >> shift & 255]++] = in[i];
+}
+
+static int run_finish(struct run *run, struct part *part)
+{
+	struct part_entry *spare =
+		malloc((run->count + 1) * sizeof(*run->entries));
+	int err = -ENOMEM;
+
+	if (spare) {
+		sort_digit(run->entries, run->count, 1, spare);
+		sort_digit(spare, run->count, 9, run->entries);
+		sort_digit(run->entries, run->count, 17, spare);
+		err = part_fill(part, spare, run->count);
+	}
+	free(spare);
+	return err ? err : run_resize(run, 0);
+}
+
+int postings_load_end(struct postings *p)
+{
+	unsigned i;
+	int err = 0;
+
+	for (i = 0; p->load && i < POSTINGS_PARTS && !err; i++)
+		if (p->load->runs[i].count)
+			err = run_finish(&p->load->runs[i], &p->parts[i]);
+	if (!err)
+		postings_load_release(p);
+	return err;
+}

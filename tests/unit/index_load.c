@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* clang-format off: cmocka wants these four before it */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/index/index.h"
+#include "core/index/postings.h"
+
+/*
+ * What was loaded at once is the same as what was added one by one.
+ */
+enum { CONTENTS = 400, KEYS_MOST = 40, ROOM = CONTENTS + 1 };
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return *state >> 24;
+}
+
+/* Of few different ones, so that many contents have them and one has some of
+ * them twice; mask tells how few. */
+static size_t draw_keys(uint64_t *state, uint32_t mask, uint32_t *keys)
+{
+	size_t count = next_random(state) % (KEYS_MOST + 1), i;
+
+	for (i = 0; i < count; i++) {
+		keys[i] = (uint32_t)next_random(state) & (POSTINGS_KEYS - 1);
+		keys[i] &= i % 2 ? mask : POSTINGS_KEYS - 1;
+	}
+	return count;
+}
+
+static void add_all(struct postings *p, uint64_t seed, uint32_t mask)
+{
+	uint32_t keys[KEYS_MOST], content;
+	size_t count;
+
+	for (content = 1; content <= CONTENTS; content++) {
+		count = draw_keys(&seed, mask, keys);
+		/* Some become anchors only the second time. */
+		assert_int_equal(postings_add(p, content, keys, count / 2, 0),
+				 0);
+		assert_int_equal(postings_add(p, content, keys, count, 8), 0);
+	}
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static size_t find(const struct postings *p, uint32_t key, uint32_t *out)
+{
+	size_t count = postings_find(p, key, out, ROOM);
+
+	assert_true(count <= CONTENTS);
+	qsort(out, count, sizeof(*out), compare_ids);
+	return count;
+}
+
+static void assert_same(const struct postings *a, const struct postings *b,
+			uint64_t seed, uint32_t mask)
+{
+	uint32_t *x = calloc(ROOM, sizeof(*x)), *y = calloc(ROOM, sizeof(*y));
+	uint32_t keys[KEYS_MOST], content;
+	size_t count, i;
+
+	assert_true(x && y);
+	assert_int_equal(postings_count(a), postings_count(b));
+	assert_int_equal(postings_limit(a), postings_limit(b));
+	for (content = 1; content <= CONTENTS; content++) {
+		count = draw_keys(&seed, mask, keys);
+		for (i = 0; i < count; i++) {
+			size_t n = find(a, keys[i], x);
+
+			assert_int_equal(find(b, keys[i], y), n);
+			assert_memory_equal(x, y, n * sizeof(*x));
+		}
+	}
+	free(x);
+	free(y);
+}
+
+static void test_equals_additions(void **state)
+{
+	static const size_t budgets[] = { 0, 100, 3000, 6000, 1 << 20 };
+	static const uint32_t masks[] = { 0, 7, 0x700, 0xffff,
+					  POSTINGS_KEYS - 1 };
+	struct postings *loaded, *added;
+	uint64_t seed;
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
+		for (j = 0; j < sizeof(masks) / sizeof(masks[0]); j++) {
+			seed = 100 * i + j;
+			assert_int_equal(postings_new(budgets[i], &loaded), 0);
+			assert_int_equal(postings_new(budgets[i], &added), 0);
+			add_all(added, seed, masks[j]);
+			assert_int_equal(postings_load_begin(loaded), 0);
+			add_all(loaded, seed, masks[j]);
+			assert_int_equal(postings_load_end(loaded), 0);
+			assert_same(loaded, added, seed, masks[j]);
+			/* Also what comes later. */
+			add_all(loaded, seed + 50, masks[j]);
+			add_all(added, seed + 50, masks[j]);
+			assert_same(loaded, added, seed, masks[j]);
+			assert_same(loaded, added, seed + 50, masks[j]);
+			postings_free(loaded);
+			postings_free(added);
+		}
+	}
+}
+
+static void test_ends_without_beginning_or_additions(void **state)
+{
+	uint32_t key = 5, out;
+	struct postings *p;
+
+	(void)state;
+	assert_int_equal(postings_new(100, &p), 0);
+	assert_int_equal(postings_load_end(p), 0);
+	assert_int_equal(postings_load_begin(p), 0);
+	assert_int_equal(postings_load_begin(p), -EINVAL);
+	assert_int_equal(postings_load_end(p), 0);
+	assert_int_equal(postings_count(p), 0);
+	assert_int_equal(postings_add(p, 1, &key, 1, 1), 0);
+	assert_int_equal(postings_find(p, key, &out, 1), 1);
+	assert_int_equal(postings_load_begin(p), -EINVAL);
+	postings_free(p);
+}
+
+static void test_takes_no_id_below_the_last(void **state)
+{
+	uint32_t key = 5, out[3];
+	struct postings *p;
+
+	(void)state;
+	assert_int_equal(postings_new(100, &p), 0);
+	assert_int_equal(postings_load_begin(p), 0);
+	assert_int_equal(postings_add(p, 2, &key, 1, 1), 0);
+	assert_int_equal(postings_add(p, 2, &key, 1, 1), 0);
+	assert_int_equal(postings_add(p, 1, &key, 1, 1), -EINVAL);
+	assert_int_equal(postings_load_end(p), 0);
+	assert_int_equal(postings_find(p, key, out, 3), 1);
+	assert_int_equal(out[0], 2);
+	postings_free(p);
+}
+
+static void test_may_be_given_up(void **state)
+{
+	struct postings *p;
+
+	(void)state;
+	assert_int_equal(postings_new(1000, &p), 0);
+	assert_int_equal(postings_load_begin(p), 0);
+	add_all(p, 1, POSTINGS_KEYS - 1);
+	postings_free(p);
+}
+
+static void test_index_finds_what_was_loaded(void **state)
+{
+	struct sif_sketch sketch = { .window = SIF_WINDOW };
+	struct digests d = { .size = 1000 };
+	struct index_query q = { .digests = &d, .sketch = &sketch };
+	struct candidate out[2];
+	struct index *ix;
+	size_t count;
+
+	(void)state;
+	sketch.values[0] = 12345;
+	sketch.distinct = sketch.count = 1;
+	assert_int_equal(index_new(&ix), 0);
+	assert_int_equal(index_load_begin(ix), 0);
+	assert_int_equal(index_add(ix, 7, &d, NULL), 0);
+	assert_int_equal(index_learn(ix, 7, &sketch), 0);
+	assert_int_equal(
+		index_candidates(ix, &q, INDEX_BY_SKETCH, out, 2, &count), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(index_load_end(ix), 0);
+	assert_int_equal(
+		index_candidates(ix, &q, INDEX_BY_SKETCH, out, 2, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(out[0].content, 7);
+	index_free(ix);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_equals_additions),
+		cmocka_unit_test(test_ends_without_beginning_or_additions),
+		cmocka_unit_test(test_takes_no_id_below_the_last),
+		cmocka_unit_test(test_may_be_given_up),
+		cmocka_unit_test(test_index_finds_what_was_loaded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
