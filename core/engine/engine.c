@@ -171,6 +171,8 @@ static int load_index(struct engine *e)
 	if (!err)
 		err = index_load_end(e->index);
 	catalog_abort(txn);
+	if (!err)
+		(void)catalog_rest(e->catalog);
 	return err;
 }
 

@@ -324,6 +324,7 @@ static void scan_once(struct engine *e, unsigned *stale_scans)
 	err = scan_tree(e);
 	if (err)
 		engine_log(e, "scan: %s", err_text(err));
+	(void)catalog_rest(e->catalog);
 	commit_hurry(e);
 	atomic_fetch_add(&s->scans, 1);
 	if (!atomic_load(&s->stale)) {

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/catalog_fixture.h"
+
+enum { FILES = 20000 };
+
+/* KiB of the data file that are in the memory of this process. */
+static size_t resident_kib(const struct fixture *f)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	char path[128], line[512];
+	bool ours = false;
+	size_t kib = 0, n;
+
+	assert_non_null(maps);
+	fixture_data_path(f, path, sizeof(path));
+	while (fgets(line, sizeof(line), maps)) {
+		if (strstr(line, " /") || strstr(line, "-p "))
+			ours = strstr(line, path) != NULL;
+		if (ours && sscanf(line, "Rss: %zu", &n) == 1)
+			kib += n;
+	}
+	(void)fclose(maps);
+	return kib;
+}
+
+static int add(void *arg, uint32_t content, const struct digests *d)
+{
+	uint64_t *sum = arg;
+
+	*sum = *sum * 31 + content + d->simhash;
+	return 0;
+}
+
+static uint64_t walk(struct catalog_txn *txn)
+{
+	uint64_t sum = 0;
+
+	assert_int_equal(catalog_content_each(txn, add, &sum), 0);
+	return sum;
+}
+
+static void fill(struct fixture *f)
+{
+	struct catalog_txn *txn = begin_write(f);
+	uint64_t i;
+
+	for (i = 1; i <= FILES; i++)
+		assert_int_equal(set_fresh(txn, i, i), 0);
+	commit(txn);
+}
+
+static void test_leaves_the_memory_to_others(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn;
+	size_t before;
+
+	fill(f);
+	txn = begin_read(f);
+	(void)walk(txn);
+	catalog_abort(txn);
+	before = resident_kib(f);
+	assert_true(before > 500);
+	assert_int_equal(catalog_rest(f->c), 0);
+	assert_true(resident_kib(f) < before / 2);
+}
+
+static void test_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *reader, *writer;
+	uint64_t sum;
+
+	fill(f);
+	reader = begin_read(f);
+	sum = walk(reader);
+	writer = begin_write(f);
+	assert_int_equal(set_fresh(writer, FILES + 1, FILES + 1), 0);
+	assert_int_equal(catalog_rest(f->c), 0);
+	assert_true(walk(reader) == sum);
+	assert_true(walk(writer) != sum);
+	commit(writer);
+	assert_true(walk(reader) == sum);
+	catalog_abort(reader);
+	assert_int_equal(catalog_rest(f->c), 0);
+	assert_int_equal(count_files(f), FILES + 1);
+}
+
+static void test_of_an_empty_catalog(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(catalog_rest(f->c), 0);
+	assert_int_equal(count_files(f), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_leaves_the_memory_to_others, fixture_setup_open,
+			fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_changes_nothing,
+						fixture_setup_open,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_of_an_empty_catalog,
+						fixture_setup_open,
+						fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
