@@ -433,9 +433,12 @@ static int control(fuse_req_t req, struct fs *fs, const char *value,
 	words[size] = '\0';
 	if (strncmp(words, "check", 5) == 0 && (size == 5 || words[5] == ' '))
 		return control_check(fs, words + 5);
-	if (strcmp(words, "rescan") != 0)
+	if (strcmp(words, "rescan") == 0)
+		engine_rescan(fs->engine);
+	else if (strcmp(words, "pause") == 0 || strcmp(words, "resume") == 0)
+		engine_pause(fs->engine, words[0] == 'p');
+	else
 		return EINVAL;
-	engine_rescan(fs->engine);
 	return 0;
 }
 

@@ -11,6 +11,8 @@ struct progress {
 	long long files, left; /* left: of files, without valid digests */
 	int percent;           /* 100 only when idle */
 	const char *error;     /* of the catalog, in the status; or NULL */
+	const char *paused;    /* why, to be shown; or NULL */
+	bool stalled;          /* paused, and nothing else is under way */
 };
 
 void progress_read(const json_t *status, struct progress *out);

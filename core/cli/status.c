@@ -69,7 +69,10 @@ static void print_activity(const json_t *status)
 	progress_read(status, &p);
 	print_line("state", p.idle     ? "idle, all digests are up to date" :
 			    p.scanning ? "scanning" :
+			    p.paused   ? "waiting" :
 					 "hashing");
+	if (p.paused)
+		print_line("paused", p.paused);
 }
 
 static void print_names(const json_t *status)
@@ -180,23 +183,31 @@ const struct command command_status = {
 	.run = run_status,
 };
 
-/* ---- rescan ---- */
+/* ---- words to the daemon ---- */
 
-static int run_rescan(int argc, char **argv)
+static int say(const struct command *command, int argc, char **argv)
 {
-	static const char word[] = "rescan";
+	const char *word = command->name;
 	struct mount mount = { 0 };
-	int code = mount_argument(&command_rescan, argc, argv, NULL);
+	int code = mount_argument(command, argc, argv, NULL);
 
 	if (!code)
 		code = mount_find_or_complain(argv[optind], &mount);
-	if (!code && setxattr(mount.root, CONTROL_ATTRIBUTE, word,
-			      sizeof(word) - 1, 0)) {
-		complain_errno(mount.root, -errno);
+	if (!code &&
+	    setxattr(mount.root, CONTROL_ATTRIBUTE, word, strlen(word), 0)) {
+		if (errno == EINVAL)
+			complain(mount.root, "its kinfs is too old for that");
+		else
+			complain_errno(mount.root, -errno);
 		code = EXIT_FAILED;
 	}
 	mount_release(&mount);
 	return code;
+}
+
+static int run_rescan(int argc, char **argv)
+{
+	return say(&command_rescan, argc, argv);
 }
 
 const struct command command_rescan = {
@@ -207,4 +218,35 @@ const struct command command_rescan = {
 		"end.  MOUNT is the mount\n"
 		"point or any path below it.\n",
 	.run = run_rescan,
+};
+
+static int run_pause(int argc, char **argv)
+{
+	return say(&command_pause, argc, argv);
+}
+
+const struct command command_pause = {
+	.name = "pause",
+	.synopsis = "pause MOUNT",
+	.summary = "Let a kinfs mount hash only what somebody waits for",
+	.help = "Until kin resume, or until it is mounted anew.  What is to be "
+		"hashed is still found\n"
+		"out, and hashed later.  MOUNT is the mount point or any path "
+		"below it.\n",
+	.run = run_pause,
+};
+
+static int run_resume(int argc, char **argv)
+{
+	return say(&command_resume, argc, argv);
+}
+
+const struct command command_resume = {
+	.name = "resume",
+	.synopsis = "resume MOUNT",
+	.summary = "End what kin pause began",
+	.help = "MOUNT is the mount point or any path below it.  With -o "
+		"ac_only the mount still\n"
+		"pauses while on battery.\n",
+	.run = run_resume,
 };

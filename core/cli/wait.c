@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +26,17 @@ static long long number(const json_t *status, const char *key)
 	return (long long)json_integer_value(json_object_get(status, key));
 }
 
+static const char *pause_reason(const json_t *status)
+{
+	const char *why = json_string_value(json_object_get(status, "paused"));
+
+	if (why && strcmp(why, "asked") == 0)
+		return "by kin pause, until kin resume";
+	if (why && strcmp(why, "battery") == 0)
+		return "while on battery";
+	return why;
+}
+
 void progress_read(const json_t *status, struct progress *out)
 {
 	const json_t *scan = json_object_get(status, "scan");
@@ -41,6 +53,8 @@ void progress_read(const json_t *status, struct progress *out)
 		out->percent =
 			(int)(99 * (out->files - out->left) / out->files);
 	out->error = json_string_value(json_object_get(catalog, "error"));
+	out->paused = pause_reason(status);
+	out->stalled = json_is_true(json_object_get(status, "stalled"));
 }
 
 static void show_bar(const struct progress *p)
@@ -100,6 +114,13 @@ static int catalog_failed(const struct wait_job *job, const char *error)
 	return EXIT_FAILED;
 }
 
+static int say_paused(const struct wait_job *job, const char *why)
+{
+	end_bar(job);
+	complain(job->mount.root, "hashing is paused %s", why);
+	return EXIT_FAILED;
+}
+
 /* One look.  done_out tells whether code_out is the end of it. */
 static bool look(struct wait_job *job, int *code_out)
 {
@@ -117,8 +138,8 @@ static bool look(struct wait_job *job, int *code_out)
 		*code_out = catalog_failed(job, p.error);
 	} else {
 		show(job, &p);
-		done = p.idle;
-		*code_out = EXIT_OK;
+		done = p.idle || p.stalled;
+		*code_out = p.stalled ? say_paused(job, p.paused) : EXIT_OK;
 	}
 	json_decref(status);
 	return done;
@@ -216,6 +237,8 @@ const struct command command_wait = {
 		"mount point or any path below it.\n\n"
 		"  -t, --timeout SECONDS  fail when it takes longer; 0 asks "
 		"once\n\n"
-		"Fails when the mount goes away meanwhile.\n",
+		"Fails when the mount goes away meanwhile, and when hashing is "
+		"paused (kin pause,\n"
+		"-o ac_only) before everything is hashed.\n",
 	.run = run,
 };

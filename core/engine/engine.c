@@ -445,3 +445,8 @@ void engine_rescan(struct engine *e)
 {
 	scan_want(e);
 }
+
+void engine_pause(struct engine *e, bool on)
+{
+	queue_pause(&e->queue, QUEUE_PAUSE_ASKED, on);
+}

@@ -261,6 +261,12 @@ int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,
 /* Starts a scan of the whole tree, or lets the running one start over. */
 void engine_rescan(struct engine *e);
 
+/*
+ * Hashes only files that somebody waits for, until it is called again with
+ * false.  What is to be hashed is still found out and remembered.
+ */
+void engine_pause(struct engine *e, bool on);
+
 /* Starts an audit of the catalog, or another one after the running one; see
  * audit.h.  Its result is in the status as "check". */
 void engine_check(struct engine *e, bool read, bool repair);

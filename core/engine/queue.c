@@ -457,7 +457,7 @@ static struct job *take_first(struct queue *q, enum job_level highest,
 		struct job *job =
 			waited ? first_waited(q) : q->levels[level].first;
 
-		if (!job)
+		if (!job || (q->paused && !waited))
 			continue;
 		job_leave(q, job);
 		job->state = JOB_RUNNING;
@@ -617,14 +617,29 @@ void queue_committed(struct queue *q, const struct result *r)
 	pthread_mutex_unlock(&q->lock);
 }
 
-bool queue_is_waited(struct queue *q, const struct job *job)
+void queue_pause(struct queue *q, enum queue_pause reason, bool on)
 {
-	bool waited;
+	pthread_mutex_lock(&q->lock);
+	q->paused = on ? q->paused | reason : q->paused & ~reason;
+	pthread_cond_broadcast(&q->work);
+	pthread_mutex_unlock(&q->lock);
+}
+
+static enum queue_recall recall(const struct queue *q, const struct job *job)
+{
+	if (job->waiters)
+		return QUEUE_WAITED;
+	return q->paused ? QUEUE_PAUSED : QUEUE_GO_ON;
+}
+
+enum queue_recall queue_recall(struct queue *q, const struct job *job)
+{
+	enum queue_recall why;
 
 	pthread_mutex_lock(&q->lock);
-	waited = job->waiters != NULL;
+	why = recall(q, job);
 	pthread_mutex_unlock(&q->lock);
-	return waited;
+	return why;
 }
 
 int queue_look(struct queue *q, const struct file_key *key,
@@ -732,6 +747,7 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 		.running = q->running,
 		.done = q->done,
 		.waiting = q->waiting,
+		.paused = q->paused,
 	};
 	for (level = 0; level < JOB_LEVELS; level++)
 		out->queued += q->levels[level].count;

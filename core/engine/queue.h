@@ -28,7 +28,15 @@
  * for is served in rotation among users.  There are more workers for that than
  * one user may occupy: the spare ones take a job of a user for whom none is
  * running, so nobody's large files keep all others waiting.
+ *
+ * While it is paused, for one reason or several, only what is waited for is
+ * given out.  All else is queued as before.
  */
+enum queue_pause {
+	QUEUE_PAUSE_ASKED = 1,
+	QUEUE_PAUSE_BATTERY = 2,
+};
+
 enum job_level { JOB_WAITED, JOB_CLOSED, JOB_SCAN, JOB_LEVELS };
 enum job_state { JOB_QUEUED, JOB_DELAYED, JOB_RUNNING, JOB_DONE };
 
@@ -86,7 +94,8 @@ struct queue {
 	size_t unsteady; /* delayed after several tries: not waited for */
 	size_t done;
 	bool stopped;
-	bool feed; /* the catalog has pending files for us */
+	bool feed;       /* the catalog has pending files for us */
+	unsigned paused; /* the reasons */
 	pthread_t timer_thread;
 	bool timer_started;
 };
@@ -134,8 +143,13 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 /* The committer is finished with r and is about to free it. */
 void queue_committed(struct queue *q, const struct result *r);
 
-/* Whether somebody waits for the running job now. */
-bool queue_is_waited(struct queue *q, const struct job *job);
+/* Sets or clears a reason to give out nothing but what is waited for. */
+void queue_pause(struct queue *q, enum queue_pause reason, bool on);
+
+/* Why a running job of the background should be handed over: somebody waits
+ * for it now, or all of them pause. */
+enum queue_recall { QUEUE_GO_ON, QUEUE_WAITED, QUEUE_PAUSED };
+enum queue_recall queue_recall(struct queue *q, const struct job *job);
 
 enum queue_view { QUEUE_UNKNOWN, QUEUE_UNDER_WAY, QUEUE_RESULT };
 /* What the queue knows of the file at that identity; QUEUE_RESULT fills
@@ -151,6 +165,7 @@ int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
 
 struct queue_counts {
 	size_t queued, delayed, unsteady, running, done, waiting;
+	unsigned paused; /* the reasons: enum queue_pause */
 };
 void queue_counts(struct queue *q, struct queue_counts *out);
 

@@ -47,6 +47,15 @@ static bool is_idle(const struct snapshot *s)
 	       !q->running && q->delayed == q->unsteady;
 }
 
+/* Paused, and nothing is under way but what is paused. */
+static bool is_stalled(const struct snapshot *s)
+{
+	const struct queue_counts *q = &s->queue;
+
+	return q->paused && s->scan_idle && !s->commit.events && !q->running &&
+	       (q->queued || s->catalog.pending);
+}
+
 static json_t *digest_names(uint32_t set)
 {
 	json_t *names = json_array();
@@ -104,6 +113,16 @@ static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
 }
 
+/* Whoever paused it is told first: it takes them to resume. */
+static json_t *paused_text(const struct snapshot *s)
+{
+	if (s->queue.paused & QUEUE_PAUSE_ASKED)
+		return json_string("asked");
+	if (s->queue.paused & QUEUE_PAUSE_BATTERY)
+		return json_string("battery");
+	return json_null();
+}
+
 static void set(json_t *o, const char *name, uint64_t value)
 {
 	json_object_set_new(o, name, json_integer((json_int_t)value));
@@ -145,6 +164,8 @@ int engine_status(struct engine *e, json_t **out)
 		      checkup_object(&e->checkup), "idle", is_idle(&s));
 	if (!o)
 		return -ENOMEM;
+	json_object_set_new(o, "paused", paused_text(&s));
+	json_object_set_new(o, "stalled", json_boolean(is_stalled(&s)));
 	set_counts(o, e, &s);
 	*out = o;
 	return 0;

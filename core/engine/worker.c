@@ -75,16 +75,32 @@ static bool is_changed(const struct task *t)
 	return !file_identity_equal(&now, &t->identity);
 }
 
+/* Somebody waits for the file, and the worker is slow; or none of its kind may
+ * work now. */
+static bool is_recalled(const struct task *t)
+{
+	uint64_t left = t->identity.size - t->done;
+
+	if (!t->w->idle || !left)
+		return false;
+	switch (queue_recall(&t->w->e->queue, t->job)) {
+	case QUEUE_WAITED:
+		return left > HAND_OVER_BYTES;
+	case QUEUE_PAUSED:
+		return true;
+	case QUEUE_GO_ON:
+		break;
+	}
+	return false;
+}
+
 /* Why to stop in the middle: -EAGAIN the file changed, -EINTR hand it over,
  * -ECANCELED the engine ends. */
 static int check_interrupt(struct task *t)
 {
-	uint64_t left = t->identity.size - t->done;
-
 	if (atomic_load(&t->w->e->stopping))
 		return -ECANCELED;
-	if (t->w->idle && left > HAND_OVER_BYTES &&
-	    queue_is_waited(&t->w->e->queue, t->job))
+	if (is_recalled(t))
 		return -EINTR;
 	if (t->done % CHECK_BYTES == 0 && is_changed(t))
 		return -EAGAIN;

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Hashing that is never in the way: kin pause and resume.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+
+src=$T/src
+mnt=$T/mnt
+
+status() { # a line of kin status
+	timeout 20 "$KIN" status "$mnt" | sed -n "s/^$1  *//p"
+}
+
+json() { # NAME: of the status
+	timeout 20 "$KIN" status --json "$mnt" |
+		perl -MJSON::PP -0777 -e '
+			my $v = decode_json(<STDIN>)->{$ARGV[0]};
+			print ref $v ? $$v : $v // "none", "\n"' "$1"
+}
+
+stalls() {
+	[ "$(json stalled)" = 1 ]
+}
+
+write_files() { # PREFIX
+	local i
+	for i in {1..20}; do
+		gen_text 20 "$i" >"$mnt/$1-$i"
+	done
+}
+
+test_pause() {
+	ok "kin pause" "$KIN" pause "$mnt"
+	is "$(json paused)" asked "the status says so"
+	is "$(status paused)" "by kin pause, until kin resume" "and how to go on"
+	ok "kin wait: nothing is left to do" timeout 20 "$KIN" wait "$mnt"
+	write_files a
+	ok "it stalls" poll 20 stalls
+	like "$(status state)" waiting "the state is another one"
+	is "$(state "$mnt/a-1")" pending "a file that is written stays pending"
+	is "$(getx "$mnt/a-7" user.xxh128)" \
+		"$(xxhsum -H2 "$src/a-7" | cut -d' ' -f1)" \
+		"who reads a digest gets it all the same"
+	is "$(state "$mnt/a-7")" fresh "and that file is done"
+	is "$(state "$mnt/a-8")" pending "another one is not"
+	refused "kin wait does not wait for ever" "paused by kin pause" \
+		timeout 20 "$KIN" wait "$mnt"
+	refused "nor with a timeout" "paused" \
+		timeout 20 "$KIN" wait --timeout 1000 "$mnt"
+}
+
+test_resume() {
+	ok "kin resume" "$KIN" resume "$mnt/a-1"
+	is "$(json paused)" none "the status says so"
+	ok "kin wait" timeout 60 "$KIN" wait "$mnt"
+	is "$(state "$mnt/a-1")" fresh "what was left is hashed"
+}
+
+test_mistakes() {
+	refused "kin pause without a mount" "which mount" "$KIN" pause
+	refused "a directory that is no mount" "." "$KIN" pause "$src"
+	refused "a word it does not know" "Invalid argument" \
+		setfattr -n user.kinfs.control -v pauses "$mnt"
+	like "$("$KIN" help)" "pause .*resume " "both are in the help"
+}
+
+test_other_user() {
+	mount_kinfs "$T/other" "$T/there" -o allow_other
+	chmod 755 "$T/other"
+	refused "another user may not" "not permitted|Permission" \
+		as_nobody setfattr -n user.kinfs.control -v pause "$T/there"
+	ok "unmount" unmount "$T/there"
+}
+
+test_stop() {
+	ok "paused again" "$KIN" pause "$mnt"
+	write_files b
+	ok "a paused daemon ends at once" unmount "$mnt"
+	mount_kinfs "$src" "$mnt"
+	is "$(json paused)" none "a new mount is not paused"
+	ok "kin wait" timeout 60 "$KIN" wait "$mnt"
+	is "$(state "$mnt/b-20")" fresh "and hashes what was left"
+}
+
+mount_kinfs "$src" "$mnt"
+ok "kin wait" timeout 60 "$KIN" wait "$mnt"
+test_pause
+test_resume
+test_mistakes
+test_other_user
+test_stop
+finish
