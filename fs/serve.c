@@ -73,6 +73,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 		.catalog_dir = catalog_dir,
 		.digest_set = o->digest_set & DIGEST_DEFAULT,
 		.workers = o->workers,
+		.rate = o->rate,
 		.min_size = o->min_size,
 		.max_size = o->max_size,
 		.excludes = (const char *const *)o->excludes,

@@ -117,6 +117,15 @@ static void print_work(const json_t *status)
 	       number(scan, "files_seen"), number(scan, "scans"));
 }
 
+static void print_rate(const json_t *status)
+{
+	long long rate = number(status, "rate");
+
+	if (rate)
+		printf("%-10s %lld MB/s in the background\n", "at most",
+		       rate / 1000000);
+}
+
 static void print_catalog(const json_t *status)
 {
 	const json_t *catalog = json_object_get(status, "catalog");
@@ -137,6 +146,7 @@ static void print_status(const json_t *status)
 	print_activity(status);
 	print_counts(status);
 	print_work(status);
+	print_rate(status);
 	print_catalog(status);
 	print_names(status);
 	printf("%-10s %s, threshold %lld\n", "listings",

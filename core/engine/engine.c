@@ -30,12 +30,17 @@ void engine_log(struct engine *e, const char *format, ...)
 	e->options.host.log(e->options.host.ctx, line);
 }
 
-int64_t engine_now_ms(void)
+int64_t engine_now_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int64_t engine_now_ms(void)
+{
+	return engine_now_ns() / 1000000;
 }
 
 int engine_cond_init(pthread_cond_t *cond)
@@ -192,6 +197,8 @@ static int init_parts(struct engine *e)
 		err = checkup_init(&e->checkup);
 	if (!err)
 		err = -pthread_mutex_init(&e->feeder.lock, NULL);
+	if (!err)
+		err = -pthread_mutex_init(&e->pace.lock, NULL);
 	return err;
 }
 
@@ -204,6 +211,7 @@ int engine_open(const struct engine_options *options, struct engine **out)
 		return -ENOMEM;
 	e->started_ms = engine_now_ms();
 	err = init_parts(e);
+	bucket_init(&e->pace.bucket, options->rate, engine_now_ns());
 	if (!err)
 		err = copy_options(e, options);
 	if (!err)
@@ -263,6 +271,7 @@ void engine_free(struct engine *e)
 	demand_release(&e->demand);
 	checkup_release(&e->checkup);
 	pthread_mutex_destroy(&e->feeder.lock);
+	pthread_mutex_destroy(&e->pace.lock);
 	index_free(e->index);
 	catalog_free(e->catalog);
 	for (i = 0; i < e->options.exclude_count; i++)

@@ -56,6 +56,9 @@ struct engine_options {
 	uint64_t max_size;           /* files above are skipped; 0: no limit */
 	const char *const *excludes; /* globs, see path_is_excluded() */
 	size_t exclude_count;
+	/* Bytes a second to be read in the background; 0: no limit.  Files
+	 * somebody waits for do not count. */
+	uint64_t rate;
 	bool cross;    /* also other filesystems mounted below SOURCE */
 	int threshold; /* least score of a near-duplicate, 1..100 */
 	/* What scores a listing: one of the digests that are kept, or

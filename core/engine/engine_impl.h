@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "core/digest/team.h"
+#include "core/engine/bucket.h"
 #include "core/engine/checkup.h"
 #include "core/engine/commit.h"
 #include "core/engine/demand.h"
@@ -29,6 +30,12 @@ struct feeder {
 	bool started;        /* after is valid */
 	atomic_bool wanted;  /* files were put on the list since the start */
 	atomic_bool running; /* a pass over the list is not finished */
+};
+
+/* What the background may still read, see engine_options. */
+struct pace {
+	pthread_mutex_t lock; /* nothing is called with it */
+	struct bucket bucket;
 };
 
 /* Threads that help one worker of a kind at a time with a large file. */
@@ -67,6 +74,7 @@ struct engine {
 	struct checkup checkup;
 
 	struct feeder feeder;
+	struct pace pace;
 	struct crew crews[2]; /* for those that wait, for the background */
 	pthread_t *workers;
 	size_t worker_count; /* started */
@@ -93,8 +101,9 @@ enum engine_use file_use(const struct engine *e, const struct stat *st);
 /* Puts the calling thread under SCHED_IDLE and the idle I/O class. */
 void engine_enter_background(void);
 
-/* Milliseconds of CLOCK_MONOTONIC. */
+/* CLOCK_MONOTONIC. */
 int64_t engine_now_ms(void);
+int64_t engine_now_ns(void);
 
 /* Initialises a condition variable that waits on that clock. */
 int engine_cond_init(pthread_cond_t *cond);

@@ -319,6 +319,8 @@ int queue_init(struct queue *q, size_t serve_most)
 		err = engine_cond_init(&q->work);
 	if (!err)
 		err = engine_cond_init(&q->timer);
+	if (!err)
+		err = engine_cond_init(&q->rest);
 	return err;
 }
 
@@ -336,6 +338,7 @@ void queue_stop(struct queue *q)
 	q->stopped = true;
 	pthread_cond_broadcast(&q->work);
 	pthread_cond_broadcast(&q->timer);
+	pthread_cond_broadcast(&q->rest);
 	pthread_mutex_unlock(&q->lock);
 	if (q->timer_started)
 		pthread_join(q->timer_thread, NULL);
@@ -358,6 +361,7 @@ void queue_release(struct queue *q)
 		}
 		q->buckets[i] = NULL;
 	}
+	pthread_cond_destroy(&q->rest);
 	pthread_cond_destroy(&q->timer);
 	pthread_cond_destroy(&q->work);
 	pthread_mutex_destroy(&q->lock);
@@ -622,6 +626,7 @@ void queue_pause(struct queue *q, enum queue_pause reason, bool on)
 	pthread_mutex_lock(&q->lock);
 	q->paused = on ? q->paused | reason : q->paused & ~reason;
 	pthread_cond_broadcast(&q->work);
+	pthread_cond_broadcast(&q->rest);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -640,6 +645,21 @@ enum queue_recall queue_recall(struct queue *q, const struct job *job)
 	why = recall(q, job);
 	pthread_mutex_unlock(&q->lock);
 	return why;
+}
+
+bool queue_rest(struct queue *q, const struct job *job, int64_t until_ms)
+{
+	bool rested = false, recalled = false;
+
+	pthread_mutex_lock(&q->lock);
+	while (!rested && !recalled) {
+		recalled = q->stopped || recall(q, job) != QUEUE_GO_ON;
+		rested = engine_now_ms() >= until_ms;
+		if (!rested && !recalled)
+			engine_cond_wait(&q->rest, &q->lock, until_ms);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return !recalled;
 }
 
 int queue_look(struct queue *q, const struct file_key *key,
@@ -712,6 +732,8 @@ static int wait_locked(struct queue *q, const struct file_key *key,
 		return -ENOMEM;
 	}
 	waiter_link(q, job, w);
+	if (job->state == JOB_RUNNING)
+		pthread_cond_broadcast(&q->rest);
 	return 0;
 }
 

@@ -81,6 +81,7 @@ struct queue {
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t work;  /* a job was queued, or the end */
 	pthread_cond_t timer; /* an earlier time to wake up at */
+	pthread_cond_t rest;  /* reasons to end queue_rest() */
 	struct job *buckets[QUEUE_BUCKETS];
 	struct job_list levels[JOB_LEVELS];
 	struct job_list delayed; /* by ready_ms */
@@ -150,6 +151,10 @@ void queue_pause(struct queue *q, enum queue_pause reason, bool on);
  * for it now, or all of them pause. */
 enum queue_recall { QUEUE_GO_ON, QUEUE_WAITED, QUEUE_PAUSED };
 enum queue_recall queue_recall(struct queue *q, const struct job *job);
+
+/* Waits until the time while nothing recalls the running job; false when it
+ * is, or when the queue was stopped. */
+bool queue_rest(struct queue *q, const struct job *job, int64_t until_ms);
 
 enum queue_view { QUEUE_UNKNOWN, QUEUE_UNDER_WAY, QUEUE_RESULT };
 /* What the queue knows of the file at that identity; QUEUE_RESULT fills

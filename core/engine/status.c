@@ -166,6 +166,7 @@ int engine_status(struct engine *e, json_t **out)
 		return -ENOMEM;
 	json_object_set_new(o, "paused", paused_text(&s));
 	json_object_set_new(o, "stalled", json_boolean(is_stalled(&s)));
+	set(o, "rate", e->options.rate);
 	set_counts(o, e, &s);
 	*out = o;
 	return 0;

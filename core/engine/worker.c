@@ -25,6 +25,7 @@ enum {
 	RETRY_MAX_MS = 30000,
 	CLOSING_MS = 2,
 	TOUCHED_MS = 5,
+	LEAST_READ = 4096, /* what reading less costs the disk */
 	SPARE_WORKERS = 2, /* for users for whom none works, see queue.h */
 };
 
@@ -62,6 +63,38 @@ static ssize_t read_chunk(struct task *t, void *buffer, size_t len)
 	}
 	n = preadv(t->fd, &iov, 1, offset);
 	return n < 0 ? -errno : n;
+}
+
+static int64_t pace_due_ms(struct pace *p)
+{
+	int64_t due_ns;
+
+	pthread_mutex_lock(&p->lock);
+	due_ns = bucket_due_ns(&p->bucket);
+	pthread_mutex_unlock(&p->lock);
+	return due_ns > 0 ? (due_ns + 999999) / 1000000 : 0;
+}
+
+/* Until the background may read again, unless the file has become one that
+ * somebody waits for. */
+static bool rest(struct task *t)
+{
+	struct engine *e = t->w->e;
+	int64_t due_ms;
+
+	while ((due_ms = pace_due_ms(&e->pace)) > engine_now_ms())
+		if (!queue_rest(&e->queue, t->job, due_ms))
+			return false;
+	return true;
+}
+
+static void pay(struct pace *p, size_t bytes)
+{
+	if (bytes < LEAST_READ)
+		bytes = LEAST_READ;
+	pthread_mutex_lock(&p->lock);
+	bucket_take(&p->bucket, bytes, engine_now_ns());
+	pthread_mutex_unlock(&p->lock);
 }
 
 static bool is_changed(const struct task *t)
@@ -107,6 +140,25 @@ static int check_interrupt(struct task *t)
 	return 0;
 }
 
+static ssize_t read_paced(struct task *t, void *buffer, size_t len)
+{
+	struct engine *e = t->w->e;
+	bool paced = t->w->idle && e->options.rate;
+	ssize_t n;
+
+	if (paced && !rest(t)) {
+		int err = check_interrupt(t);
+
+		if (err)
+			return err;
+		paced = false;
+	}
+	n = read_chunk(t, buffer, len);
+	if (paced && n > 0)
+		pay(&e->pace, (size_t)n);
+	return n;
+}
+
 /* The next bytes of the file, 0 at its end. */
 static ssize_t fill(void *arg, void *buffer, size_t len)
 {
@@ -117,7 +169,7 @@ static ssize_t fill(void *arg, void *buffer, size_t len)
 
 	if (!left)
 		return 0;
-	n = read_chunk(t, buffer, left < len ? (size_t)left : len);
+	n = read_paced(t, buffer, left < len ? (size_t)left : len);
 	if (n == 0)
 		return -EAGAIN; /* shorter than it was */
 	if (n < 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Hashing that is never in the way: kin pause and resume.
+# Hashing that is never in the way: kin pause and resume, -o rate.
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
 
@@ -83,6 +83,32 @@ test_stop() {
 	is "$(state "$mnt/b-20")" fresh "and hashes what was left"
 }
 
+# Larger than what may be read before the limit is felt, in a minute at that.
+test_rate() {
+	mount_kinfs "$T/slow" "$T/slowly" -o rate=1
+	head -c 60000000 /dev/urandom >"$T/slowly/large"
+	head -c 60000001 /dev/urandom >"$T/slowly/larger"
+	gen_text 20 1 >"$T/slowly/small"
+	like "$("$KIN" status "$T/slowly")" "at most +1 MB/s" \
+		"-o rate=1: the status says so"
+	is "$(getx "$T/slowly/small" user.xxh128)" \
+		"$(xxhsum -H2 "$T/slow/small" | cut -d' ' -f1)" \
+		"a digest that is waited for does not come later"
+	is "$(getx "$T/slowly/larger" user.xxh128)" \
+		"$(xxhsum -H2 "$T/slow/larger" | cut -d' ' -f1)" \
+		"nor that of a large file"
+	is "$(state "$T/slowly/large")" pending "what is not takes its time"
+	ok "the daemon ends at once" unmount "$T/slowly"
+}
+
+test_rate_mistakes() {
+	local value
+	for value in -1 x 1.5 2M ""; do
+		refused "-o rate=$value" "megabytes a second" \
+			timeout 20 "$KINFS" -f "$src" "$mnt" -o "rate=$value"
+	done
+}
+
 mount_kinfs "$src" "$mnt"
 ok "kin wait" timeout 60 "$KIN" wait "$mnt"
 test_pause
@@ -90,4 +116,6 @@ test_resume
 test_mistakes
 test_other_user
 test_stop
+test_rate
+test_rate_mistakes
 finish

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * Paused, nothing is read but what somebody waits for.
+ * Paused, nothing is read but what somebody waits for; and what is waited for
+ * does not wait for its turn under a limit.
  */
 
 #include "tests/unit/engine_fixture.h"
 
-enum { FILES = 40, BYTES = 5000 };
+enum { FILES = 40, BYTES = 5000, LARGE = 300000, HUGE_SIZE = 12 << 20 };
+
+/* Bytes a second: a large file takes minutes, which no test waits for. */
+enum { CRAWL = 1000 };
 
 static void name_of(int i, char out[16])
 {
@@ -159,6 +163,108 @@ static void test_pending_survives(void **state)
 	fixture_remove(&f);
 }
 
+/* ---- a limit ---- */
+
+static void make_file(struct fixture *f, const char *name, size_t len)
+{
+	char *data = malloc(len);
+
+	assert_non_null(data);
+	make_text(data, len, len);
+	write_file(f, name, data, len);
+	free(data);
+}
+
+/* Both threads of the background are in the middle of a file. */
+static void wait_crawling(struct fixture *f)
+{
+	struct timespec pause = { 0, 2000000 };
+	int polls;
+
+	for (polls = 0; polls < DEADLINE_S * 500; polls++) {
+		if (status_number(f, "hashing") == 2)
+			return;
+		nanosleep(&pause, NULL);
+	}
+	fail_msg("not hashing after %d s", DEADLINE_S);
+}
+
+static void open_crawling(struct fixture *f, size_t len)
+{
+	fixture_make(f);
+	f->options.rate = CRAWL;
+	make_file(f, "a", len);
+	make_file(f, "b", len + 1);
+	make_file(f, "c", len + 2);
+	fixture_open(f);
+	wait_crawling(f);
+}
+
+static void ask(struct fixture *f, const char *path)
+{
+	struct engine_answer answer;
+
+	ask_fresh(f, path, &answer);
+	engine_answer_release(&answer);
+}
+
+/* Also those the background is in the middle of. */
+static void test_waited_has_no_limit(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_crawling(&f, LARGE);
+	assert_int_equal(hashed_files(&f), 0);
+	ask(&f, "a");
+	ask(&f, "b");
+	ask(&f, "c");
+	wait_idle(&f);
+	assert_int_equal(hashed_files(&f), 3);
+	fixture_remove(&f);
+}
+
+/* Enough is left to be given to a thread that is not in the background. */
+static void test_waited_huge_is_handed_over(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_crawling(&f, HUGE_SIZE);
+	ask(&f, "a");
+	ask(&f, "b");
+	ask(&f, "c");
+	wait_idle(&f);
+	fixture_remove(&f);
+}
+
+static void test_pause_ends_crawling(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_crawling(&f, LARGE);
+	engine_pause(f.engine, true);
+	wait_stalled(&f);
+	assert_int_equal(status_number(&f, "hashing"), 0);
+	assert_int_equal(hashed_files(&f), 0);
+	fixture_remove(&f);
+}
+
+static void test_stop_ends_crawling(void **state)
+{
+	struct timespec before, after;
+	struct fixture f;
+
+	(void)state;
+	open_crawling(&f, LARGE);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	fixture_close(&f);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	assert_true(after.tv_sec - before.tv_sec < DEADLINE_S);
+	fixture_remove(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +272,10 @@ int main(void)
 		cmocka_unit_test(test_stalls_and_resumes),
 		cmocka_unit_test(test_nothing_to_do_is_idle),
 		cmocka_unit_test(test_pending_survives),
+		cmocka_unit_test(test_waited_has_no_limit),
+		cmocka_unit_test(test_waited_huge_is_handed_over),
+		cmocka_unit_test(test_pause_ends_crawling),
+		cmocka_unit_test(test_stop_ends_crawling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/bucket.h"
+
+#include <assert.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+
+void bucket_init(struct bucket *b, uint64_t rate, int64_t now_ns)
+{
+	*b = (struct bucket){ .rate = rate, .due_ns = now_ns };
+}
+
+int64_t bucket_due_ns(const struct bucket *b)
+{
+	return b->rate ? b->due_ns : INT64_MIN;
+}
+
+void bucket_take(struct bucket *b, uint64_t bytes, int64_t now_ns)
+{
+	uint64_t parts;
+
+	assert(bytes <= UINT64_C(1) << 32);
+	if (!b->rate)
+		return;
+	if (b->due_ns < now_ns - BUCKET_SAVED_NS) {
+		b->due_ns = now_ns - BUCKET_SAVED_NS;
+		b->rest = 0;
+	}
+	parts = bytes * SECOND_NS + b->rest;
+	b->due_ns += (int64_t)(parts / b->rate);
+	b->rest = parts % b->rate;
+}
