@@ -238,6 +238,13 @@ static int set_rate(struct options *o, const char *value)
 	return 0;
 }
 
+static int set_ac_only(struct options *o, const char *value)
+{
+	(void)value;
+	o->ac_only = true;
+	return 0;
+}
+
 static int set_max_threads(struct options *o, const char *value)
 {
 	uint64_t n;
@@ -324,6 +331,7 @@ static const struct option ours[] = {
 	{ "wait=", "a number of seconds", set_wait },
 	{ "workers=", "a number from 0 to 1024", set_workers },
 	{ "rate=", "a number of megabytes a second", set_rate },
+	{ "ac_only", NULL, set_ac_only },
 	{ "db=", "a directory", set_db },
 	{ "timeout=", "a number of seconds", set_timeout },
 	{ "passthrough=", "auto or no", set_passthrough },
@@ -569,6 +577,7 @@ void options_print_help(void)
 	      "    -o wait=SECONDS       for a digest that is not ready (60)\n"
 	      "    -o workers=N          hashing threads; 0: per processor (0)\n"
 	      "    -o rate=MB/S          read in the background; 0: no limit (0)\n"
+	      "    -o ac_only            nothing in the background on battery\n"
 	      "    -o db=DIR             where the catalog is kept\n"
 	      "    -o timeout=SECONDS    attributes in the kernel's cache (1)\n"
 	      "    -o passthrough=MODE   auto or no: see kinfs(8) (auto)\n"

@@ -39,6 +39,7 @@ struct options {
 	unsigned wait_s;
 	unsigned workers; /* 0: one per processor */
 	uint64_t rate;    /* bytes a second in the background; 0: no limit */
+	bool ac_only;     /* nothing in the background on battery */
 	char *db;         /* NULL: the default place */
 	bool no_passthrough;
 	double timeout_s; /* of attributes and entries in the kernel */

@@ -87,12 +87,14 @@ static int copy_options(struct engine *e, const struct engine_options *from)
 
 	*to = *from;
 	to->catalog_dir = NULL;
+	to->power_dir = from->power_dir ? strdup(from->power_dir) : NULL;
 	to->exclude_count = 0;
 	to->source = strdup(from->source);
 	e->catalog_dir = strdup(from->catalog_dir);
 	globs = calloc(from->exclude_count + 1, sizeof(*globs));
 	to->excludes = globs;
-	if (!to->source || !e->catalog_dir || !globs)
+	if (!to->source || !e->catalog_dir || !globs ||
+	    (from->power_dir && !to->power_dir))
 		return -ENOMEM;
 	for (i = 0; i < from->exclude_count; i++) {
 		globs[i] = strdup(from->excludes[i]);
@@ -196,6 +198,8 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = checkup_init(&e->checkup);
 	if (!err)
+		err = power_init(&e->power);
+	if (!err)
 		err = -pthread_mutex_init(&e->feeder.lock, NULL);
 	if (!err)
 		err = -pthread_mutex_init(&e->pace.lock, NULL);
@@ -232,6 +236,8 @@ int engine_start(struct engine *e)
 	int err = queue_start(&e->queue);
 
 	if (!err)
+		err = power_start(e);
+	if (!err)
 		err = commit_start(e);
 	if (!err)
 		err = inquiry_start(e);
@@ -260,6 +266,7 @@ void engine_free(struct engine *e)
 	commit_unblock(e);
 	scan_stop(e);
 	checkup_stop(e);
+	power_stop(e);
 	workers_join(e);
 	commit_stop(e);
 	inquiry_stop(e);
@@ -270,6 +277,7 @@ void engine_free(struct engine *e)
 	inquiry_release(&e->inquiry);
 	demand_release(&e->demand);
 	checkup_release(&e->checkup);
+	power_release(&e->power);
 	pthread_mutex_destroy(&e->feeder.lock);
 	pthread_mutex_destroy(&e->pace.lock);
 	index_free(e->index);
@@ -278,6 +286,7 @@ void engine_free(struct engine *e)
 		free((char *)e->options.excludes[i]);
 	free((void *)e->options.excludes);
 	free((char *)e->options.source);
+	free((char *)e->options.power_dir);
 	free(e->catalog_dir);
 	free(e);
 }

@@ -59,8 +59,10 @@ struct engine_options {
 	/* Bytes a second to be read in the background; 0: no limit.  Files
 	 * somebody waits for do not count. */
 	uint64_t rate;
-	bool cross;    /* also other filesystems mounted below SOURCE */
-	int threshold; /* least score of a near-duplicate, 1..100 */
+	bool ac_only;          /* pause while on battery */
+	const char *power_dir; /* for tests; NULL: /sys/class/power_supply */
+	bool cross;            /* also other filesystems mounted below SOURCE */
+	int threshold;         /* least score of a near-duplicate, 1..100 */
 	/* What scores a listing: one of the digests that are kept, or
 	 * DIGEST_COUNT: the best, which is sif less what is common. */
 	enum digest_id measure;

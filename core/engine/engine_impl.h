@@ -13,6 +13,7 @@
 #include "core/engine/demand.h"
 #include "core/engine/engine.h"
 #include "core/engine/inquiry.h"
+#include "core/engine/power.h"
 #include "core/engine/queue.h"
 #include "core/engine/scan.h"
 #include "core/index/index.h"
@@ -53,6 +54,7 @@ struct crew {
  *   inquiry  what resembles what, on threads of its own
  *   demand   digests that are not kept, on a thread of its own
  *   checkup  is all of it right?  On a thread of its own
+ *   power    on battery or not, on a thread of its own
  *
  * Each part has one mutex.  No mutex is held while another part is called,
  * while the disk is touched or while a callback runs, with one exception:
@@ -72,6 +74,7 @@ struct engine {
 	struct inquiry inquiry;
 	struct demand demand;
 	struct checkup checkup;
+	struct power power;
 
 	struct feeder feeder;
 	struct pace pace;
