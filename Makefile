@@ -36,9 +36,11 @@ unit_sources := $(wildcard tests/unit/*.c)
 bench_sources := $(wildcard tests/bench/*.c)
 eval_sources := $(wildcard tests/eval/*.c)
 conform_sources := $(wildcard tests/conform/*.c)
+stress_sources := $(wildcard tests/stress/*.c)
 fuzz_sources := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 e2e_tests := $(wildcard tests/e2e/*.t)
 conform_tests := $(wildcard tests/conform/*.t)
+stress_tests := $(wildcard tests/stress/*.t)
 
 objects = $(patsubst %.c,$(obj)/%.o,$(1))
 core_objects := $(call objects,$(core_sources))
@@ -48,9 +50,10 @@ unit_objects := $(call objects,$(unit_sources))
 bench_objects := $(call objects,$(bench_sources))
 eval_objects := $(call objects,$(eval_sources))
 conform_objects := $(call objects,$(conform_sources))
+stress_objects := $(call objects,$(stress_sources))
 fuzz_objects := $(call objects,$(fuzz_sources) tests/fuzz/replay.c)
 all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects) \
-	$(bench_objects) $(eval_objects) $(conform_objects) $(fuzz_objects)
+	$(bench_objects) $(eval_objects) $(conform_objects) $(stress_objects) $(fuzz_objects)
 
 # The fuzzers' harnesses replay their corpus as tests.
 test_sources := $(unit_sources) $(fuzz_sources)
@@ -155,6 +158,10 @@ $(out)/tests/conform/conform: $(conform_objects)
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(LDLIBS)
 
+$(out)/tests/stress/stress: $(stress_objects)
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
+
 $(out)/tests/bench/cputime: $(obj)/tests/bench/cputime.o
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $< $(LDLIBS)
@@ -185,6 +192,7 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 # mixed: this file changes when they do.
 flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(cli_sources) \
 	$(fs_sources) $(bench_sources) $(eval_sources) $(conform_sources) \
+	$(stress_sources) \
 	$(LIBFUSE)
 $(out)/flags: FORCE
 	@mkdir -p $(@D)
@@ -211,18 +219,19 @@ sanitized := address-undefined
 prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 	KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs \
 	CONFORM=$(abspath $(out))/tests/conform/conform \
+	STRESS=$(abspath $(out))/tests/stress/stress \
 	prove -j$(jobs) --exec scripts/run-test
 
 .PHONY: check unit e2e unit-programs thread-programs
 check:
 	@scripts/deps check
-	@+$(MAKE) $(parallel) all unit-programs conform-program
+	@+$(MAKE) $(parallel) all unit-programs conform-program stress-program
 	@+$(MAKE) $(parallel) SAN=address,undefined unit-programs
 	@+$(MAKE) $(parallel) SAN=thread thread-programs
 	@$(prove) $(unit_programs) \
 		$(test_sources:%.c=$(BUILD)/$(sanitized)/%) \
 		$(patsubst %.c,$(BUILD)/thread/%,$(sort $(thread_sources))) \
-		$(e2e_tests) $(conform_tests)
+		$(e2e_tests) $(conform_tests) $(stress_tests)
 
 unit-programs: $(unit_programs)
 thread-programs: $(thread_programs)
@@ -239,6 +248,20 @@ conform: all conform-program
 	@$(prove) $(conform_tests)
 
 conform-program: $(out)/tests/conform/conform
+
+# Random operations, killed daemons, full disks: each for about SECONDS.
+SECONDS ?= 60
+STRESS_SEED ?= $(shell date +%s)
+
+.PHONY: stress stress-program
+stress: all stress-program
+	@echo 'STRESS_SEED=$(STRESS_SEED)'
+	@+STRESS_SECONDS=$(SECONDS) STRESS_SEED=$(STRESS_SEED) \
+		TEST_TIMEOUT=$$(($(SECONDS) * 4 + 300)); \
+		export STRESS_SECONDS STRESS_SEED; \
+		$(prove) -v $(stress_tests)
+
+stress-program: $(out)/tests/stress/stress
 
 # Every harness for FUZZ_SECONDS; ours and what was found before come first.
 FUZZ_SECONDS ?= 60
@@ -322,6 +345,7 @@ help:
 	@echo 'make check                 install what is missing, build, run all tests'
 	@echo 'make unit | e2e            one kind of test; SAN= applies'
 	@echo 'make conform               compare the mount with a plain directory, call by call'
+	@echo 'make stress                random operations, killed daemons, SECONDS=$(SECONDS) each'
 	@echo 'make fuzz                  look for inputs that break it, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make foreign               test core/ on aarch64 and s390x, emulated'
 	@echo 'make lint                  format, static analysis, layering, manuals'

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# What the tests in this directory share.  STRESS_SECONDS says how long each
+# of them keeps the mount busy, about; STRESS_SEED what it does.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+
+STRESS=$(realpath -m "${STRESS:-build/tests/stress/stress}")
+seconds=${STRESS_SECONDS:-8}
+seed=${STRESS_SEED:-1}
+RANDOM=$seed
+
+src=$T/src
+mnt=$T/mnt
+twin=$T/twin
+mkdir "$src" "$mnt" "$twin"
+
+is_sanitized() {
+	grep -qE '__(asan|tsan)_init' "$KINFS"
+}
+
+# Random operations on the mount and the twin; 0 when all was well.
+run_stress() { # SEED SECONDS [SOURCE]
+	"$STRESS" run "$mnt" "$twin" "$1" 6 "$2" "${@:3}"
+}
+
+catalog_agrees() {
+	timeout 100 "$KIN" wait "$mnt" >/dev/null &&
+		timeout 100 "$KIN" check --read "$mnt"
+}
+
+resident() { # PID: KiB
+	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"
+}
+
+# The command and its words; a counter-example is worth its seed.
+passes() { # NAME COMMAND...
+	ok "$@"
+	local result=$?
+	diag "$(head -n 5 "$T/output")"
+	return "$result"
+}
