@@ -177,28 +177,28 @@ int similar_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
 static int ask_engine(struct inquiry_call *c, int fd,
 		      const struct engine_viewer *viewer)
 {
+	struct engine_question q = { .fd = fd,
+				     .timeout_ms =
+					     c->fs->options.wait_s * 1000 };
 	struct engine *e = c->fs->engine;
-	unsigned wait_ms = c->fs->options.wait_s * 1000;
 
 	switch (c->node->kind) {
 	case NODE_FILE:
-		return engine_similar(e, fd, INDEX_ALIKE, viewer, wait_ms,
-				      on_hits, c);
+		q.relation = INDEX_ALIKE;
+		return engine_similar(e, &q, viewer, on_hits, c);
 	case NODE_WITHIN:
-		return engine_similar(e, fd, INDEX_WITHIN, viewer, wait_ms,
-				      on_hits, c);
+		q.relation = INDEX_WITHIN;
+		return engine_similar(e, &q, viewer, on_hits, c);
 	case NODE_CONTAINS:
-		return engine_similar(e, fd, INDEX_CONTAINS, viewer, wait_ms,
-				      on_hits, c);
+		q.relation = INDEX_CONTAINS;
+		return engine_similar(e, &q, viewer, on_hits, c);
 	case NODE_DIRECTORIES:
 		return engine_directories(e, fd, viewer, on_hits, c);
 	case NODE_DIRECTORY:
 		return engine_browse(e, fd, viewer, on_entries, c);
-	case NODE_LINK:
-	case NODE_QUERY:
-		break;
+	default:
+		return -ENOTDIR;
 	}
-	return -ENOTDIR;
 }
 
 static int call_engine(struct inquiry_call *c, fuse_req_t req)

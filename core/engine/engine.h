@@ -205,16 +205,23 @@ struct engine_hits {
 
 void engine_hits_release(struct engine_hits *hits);
 
+/* What is asked about a file. */
+struct engine_question {
+	int fd; /* of the file, O_PATH will do */
+	enum index_relation relation;
+	unsigned timeout_ms;
+};
+
 /*
- * What is in that relation to the file behind fd; INDEX_ALIKE are its
+ * What is in that relation to the file; INDEX_ALIKE are its
  * near-duplicates, by the measure of the options.  Waits (parked) for the file's
  * own digests and for what was hashed before the call to be committed, at most
  * timeout_ms, then lists what there is.  done gets the hits (and releases
  * them) or a negative errno.  Every hit was opened and found unchanged on
  * disk, and is readable by viewer.
  */
-int engine_similar(struct engine *e, int fd, enum index_relation relation,
-		   const struct engine_viewer *viewer, unsigned timeout_ms,
+int engine_similar(struct engine *e, const struct engine_question *q,
+		   const struct engine_viewer *viewer,
 		   void (*done)(void *arg, int result,
 				struct engine_hits *hits),
 		   void *arg);

@@ -180,8 +180,8 @@ static void on_hashed(void *arg, int result)
 
 /* ---- asking ---- */
 
-int engine_similar(struct engine *e, int fd, enum index_relation relation,
-		   const struct engine_viewer *viewer, unsigned timeout_ms,
+int engine_similar(struct engine *e, const struct engine_question *q,
+		   const struct engine_viewer *viewer,
 		   void (*done)(void *arg, int result,
 				struct engine_hits *hits),
 		   void *arg)
@@ -191,23 +191,24 @@ int engine_similar(struct engine *e, int fd, enum index_relation relation,
 	bool pending;
 	int err;
 
-	err = engine_ask(e, fd, &answer);
+	err = engine_ask(e, q->fd, &answer);
 	if (err)
 		return err;
 	pending =
 		answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED;
 	engine_answer_release(&answer);
-	err = request_new(e, fd, viewer, &r);
+	err = request_new(e, q->fd, viewer, &r);
 	if (err)
 		return err;
-	r->relation = relation;
+	r->relation = q->relation;
 	r->on_hits = done;
 	r->arg = arg;
-	if (!pending || !timeout_ms) {
+	if (!pending || !q->timeout_ms) {
 		request_hold(r);
 		return 0;
 	}
-	err = engine_wait(e, fd, viewer->who.uid, timeout_ms, on_hashed, r);
+	err = engine_wait(e, q->fd, viewer->who.uid, q->timeout_ms, on_hashed,
+			  r);
 	if (err)
 		request_free(r);
 	return err;

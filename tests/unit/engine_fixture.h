@@ -342,13 +342,14 @@ static inline void find_related(struct fixture *f, const char *path,
 {
 	struct engine_viewer viewer = { .trusted = true };
 	struct outcome o = OUTCOME_INIT;
-	int fd = open_file(f, path);
+	struct engine_question q = { .fd = open_file(f, path),
+				     .relation = relation,
+				     .timeout_ms = DEADLINE_S * 1000 };
 
-	assert_int_equal(engine_similar(f->engine, fd, relation, &viewer,
-					DEADLINE_S * 1000, on_hits, &o),
+	assert_int_equal(engine_similar(f->engine, &q, &viewer, on_hits, &o),
 			 0);
 	assert_int_equal(outcome_wait(&o), 0);
-	close(fd);
+	close(q.fd);
 	*out = o.hits;
 }
 
