@@ -98,6 +98,8 @@ print_scan_row()
 	local column us figures=()
 
 	for column in "${scan_columns[@]}"; do
+		[ -s "scan/figures.$1.$column" ] ||
+			die "$1: all was hashed too soon: raise BENCH_SCAN"
 		us=$(median <"scan/figures.$1.$column")
 		figures+=("$us")
 		note scan "$1" "$column" "$us" \
