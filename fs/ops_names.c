@@ -99,20 +99,23 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 			  const struct renaming *r)
 {
 	bool exchange = r->flags & RENAME_EXCHANGE;
-	bool begun = inodes_rename_begin(fs);
 	struct touch moved, other;
+	bool begun;
 	int err;
 
+	/* Outside of the lock: they may have to find an inode by its name,
+	 * for which they take it. */
 	notice_touch_begin_at(fs, r->dir_fd, r->name, &moved);
 	notice_touch_begin_at(fs, r->new_dir_fd, r->new_name, &other);
+	begun = inodes_rename_begin(fs);
 	err = rename_as_caller(req, fs, r);
-	notice_touch_end(fs, &moved);
-	notice_touch_end(fs, &other);
 	if (begun && !err)
 		inodes_rename_moved(fs, r->new_dir, r->new_dir_fd, r->new_name);
 	if (begun && !err && exchange)
 		inodes_rename_moved(fs, r->dir, r->dir_fd, r->name);
 	inodes_rename_end(fs, begun);
+	notice_touch_end(fs, &moved);
+	notice_touch_end(fs, &other);
 	if (!err)
 		notice_moved(fs, r->dir, r->name, r->new_dir, r->new_name,
 			     exchange);
