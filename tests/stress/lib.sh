@@ -7,6 +7,7 @@
 . tests/e2e/lib.sh
 
 STRESS=$(realpath -m "${STRESS:-build/tests/stress/stress}")
+# shellcheck disable=SC2034 # it is theirs
 seconds=${STRESS_SECONDS:-8}
 seed=${STRESS_SEED:-1}
 RANDOM=$seed
