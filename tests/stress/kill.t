@@ -15,11 +15,14 @@ some_time() {
 
 # 3 says that the daemon died and SOURCE holds what it must.
 killed_under_load() { # SEED
-	local status=0
+	local status=0 worker
 	run_stress "$1" 10 "$src" &
+	worker=$!
 	some_time
-	kill_daemon "$mnt"
-	wait "$!" || status=$?
+	# The mount stays meanwhile: below it is an empty directory.
+	crash "$mnt"
+	wait "$worker" || status=$?
+	umount -l "$mnt"
 	[ "$status" -eq 3 ]
 }
 
