@@ -9,7 +9,7 @@
 
 static bool is_dead(int error)
 {
-	return error == ENOTCONN || error == ECONNABORTED;
+	return error == ENOTCONN || error == ECONNABORTED || error == EIO;
 }
 
 static bool differ(const struct outcome *a, const struct outcome *b)
