@@ -200,7 +200,7 @@ static void test_texts_without_sketches_are_found_by_estimates(void **state)
 /* Of a header in many files only sif as it is takes notice. */
 static void test_only_the_best_measure_discounts(void **state)
 {
-	enum { FILES = 1200, BODY = 500, SIZE = 4 * BODY };
+	enum { FILES = 600, BODY = 500, SIZE = 4 * BODY };
 	struct tree *t = *state;
 	struct engine_hits hits;
 	char text[SIZE], name[32];
