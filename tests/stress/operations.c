@@ -313,13 +313,15 @@ static struct outcome op_list(struct side *side, const struct step *s)
 	if (!dir)
 		return failed_with(errno);
 	snprintf(prefix, sizeof(prefix), "g%zu-", s->group);
-	while ((e = readdir(dir)) != NULL) {
+	while (errno = 0, (e = readdir(dir)) != NULL) {
 		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0)
 			continue;
 		o.value++;
 		o.hash[0] += (uint64_t)e->d_name[strlen(prefix)];
 		o.hash[1] += e->d_type;
 	}
+	if (errno)
+		o = failed_with(errno);
 	(void)closedir(dir);
 	return o;
 }
