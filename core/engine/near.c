@@ -39,15 +39,6 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 	return catalog_sketch_get(arg, content, out);
 }
 
-static int compare_matches(const void *a, const void *b)
-{
-	const struct index_match *x = a, *y = b;
-
-	if (x->score != y->score)
-		return y->score - x->score;
-	return x->content < y->content ? -1 : x->content > y->content;
-}
-
 /* By a digest that is kept as text.  What has none is not alike. */
 static int score_texts(struct look *l, const struct near_query *q,
 		       uint32_t content, int *score_out)
@@ -91,7 +82,7 @@ static int match_by_texts(struct look *l, const struct near_query *q,
 			err = 0;
 	}
 	free(candidates);
-	qsort(out, kept, sizeof(*out), compare_matches);
+	qsort(out, kept, sizeof(*out), index_match_order);
 	*count_out = kept;
 	return err;
 }

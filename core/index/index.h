@@ -104,6 +104,9 @@ struct index_match {
 	int score, merit; /* 0..99 */
 };
 
+/* For qsort(): best score first, of equal ones the best merit. */
+int index_match_order(const void *a, const void *b);
+
 /* Where the sketches are.  -ENOENT: none, or not any more. */
 struct index_store {
 	int (*sketch)(void *arg, uint32_t content, struct sif_sketch *out);

@@ -72,7 +72,7 @@ int index_score(struct index *ix, const struct sif_sketch *a,
 
 /* ---- search ---- */
 
-static int by_score(const void *a, const void *b)
+int index_match_order(const void *a, const void *b)
 {
 	const struct index_match *x = a, *y = b;
 
@@ -146,7 +146,7 @@ int index_search(struct index *ix, const struct index_query *q,
 	free(s);
 	if (err)
 		return err;
-	qsort(out, count, sizeof(*out), by_score);
+	qsort(out, count, sizeof(*out), index_match_order);
 	*count_out = count;
 	return 0;
 }
