@@ -41,6 +41,7 @@ fuzz_sources := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
 e2e_tests := $(wildcard tests/e2e/*.t)
 conform_tests := $(wildcard tests/conform/*.t)
 stress_tests := $(wildcard tests/stress/*.t)
+eval_tests := $(wildcard tests/eval/*.t)
 # When a daemon is killed is up to chance: that is for make stress alone.
 steady_tests := $(filter-out tests/stress/kill.t,$(stress_tests))
 
@@ -222,18 +223,20 @@ prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 	KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs \
 	CONFORM=$(abspath $(out))/tests/conform/conform \
 	STRESS=$(abspath $(out))/tests/stress/stress \
+	LIKENESS=$(abspath $(out))/tests/eval/likeness \
 	prove -j$(jobs) --exec scripts/run-test
 
 .PHONY: check unit e2e unit-programs thread-programs
 check:
 	@scripts/deps check
-	@+$(MAKE) $(parallel) all unit-programs conform-program stress-program
+	@+$(MAKE) $(parallel) all unit-programs conform-program stress-program \
+		bench-programs eval-program
 	@+$(MAKE) $(parallel) SAN=address,undefined unit-programs
 	@+$(MAKE) $(parallel) SAN=thread thread-programs
 	@$(prove) $(unit_programs) \
 		$(test_sources:%.c=$(BUILD)/$(sanitized)/%) \
 		$(patsubst %.c,$(BUILD)/thread/%,$(sort $(thread_sources))) \
-		$(e2e_tests) $(conform_tests) $(steady_tests)
+		$(eval_tests) $(e2e_tests) $(conform_tests) $(steady_tests)
 
 unit-programs: $(unit_programs)
 thread-programs: $(thread_programs)
@@ -300,12 +303,14 @@ bench:
 		BENCH_PROGRAMS=$(abspath $(out))/tests/bench scripts/bench
 
 # How well scores and listings agree with the truth.
-.PHONY: eval eval-quick
-eval: $(out)/tests/eval/likeness
-	@LIKENESS=$(abspath $<) scripts/eval full
+.PHONY: eval eval-quick eval-program
+eval-program: $(out)/tests/eval/likeness
 
-eval-quick: $(out)/tests/eval/likeness
-	@LIKENESS=$(abspath $<) scripts/eval quick
+eval: eval-program
+	@LIKENESS=$(abspath $(out))/tests/eval/likeness scripts/eval full
+
+eval-quick: eval-program
+	@LIKENESS=$(abspath $(out))/tests/eval/likeness scripts/eval quick
 
 # ---- using ----
 
