@@ -7,7 +7,7 @@
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
 #include "core/digest/rdc.h"
-#include "tests/unit/md4_model.h"
+#include "tests/unit/rdc_model.h"
 #include "tests/unit/recipe.h"
 
 #define DIR "tests/vectors/rdc/"
@@ -174,70 +174,13 @@ static void two_levels_of_signatures(void **state)
 
 /* ---- against a model that works as the definition reads ---- */
 
-static int is_local_maximum(const uint32_t *h, size_t n, size_t i, size_t hor)
-{
-	size_t k;
-
-	if (i < hor || (i / hor + 2) * hor > n)
-		return 0;
-	for (k = i - hor; k <= i + hor; k++)
-		if (k != i && h[k] >= h[i])
-			return 0;
-	return 1;
-}
-
-static uint32_t *model_hashes(const struct rdc *rdc, struct bytes b)
-{
-	uint32_t *h = calloc(b.len + 1, sizeof(*h));
-	size_t i, w = rdc->hasher.rolling.window;
-	uint32_t last = 0;
-
-	assert_non_null(h);
-	for (i = 0; i < b.len; i++)
-		last = h[i] = rdc_roll(rdc, last, b.data[i],
-				       i < w ? 0 : b.data[i - w]);
-	return h;
-}
-
-static void model_traits(const uint8_t md4[16], uint8_t minima[16][16])
-{
-	uint8_t message[17], hash[16];
-	int i;
-
-	memcpy(message, md4, 16);
-	for (i = 0; i < 16; i++) {
-		message[16] = (uint8_t)(i + 1);
-		md4_model(message, sizeof(message), hash);
-		if (memcmp(hash, minima[i], 16) < 0)
-			memcpy(minima[i], hash, 16);
-	}
-}
-
 static struct buf model_signatures(struct bytes b, unsigned window,
 				   unsigned horizon, uint8_t traits[16])
 {
-	static struct rdc rdc;
-	uint8_t minima[16][16], hash[16];
 	struct buf file = { 0 };
-	size_t i, start = 0;
-	uint32_t *h;
 
-	assert_int_equal(rdc_init(&rdc, window, horizon), 0);
-	h = model_hashes(&rdc, b);
-	memset(minima, 0xff, sizeof(minima));
 	assert_int_equal(buf_append(&file, header, sizeof(header)), 0);
-	for (i = 1; i <= b.len; i++) {
-		if (i < b.len && i - start < RDC_MAX_CHUNK &&
-		    !is_local_maximum(h, b.len, i, horizon))
-			continue;
-		md4_model(b.data + start, i - start, hash);
-		add_chunk(&file, hash, (uint16_t)(i - start));
-		model_traits(hash, minima);
-		start = i;
-	}
-	for (i = 0; i < 16; i++)
-		traits[i] = b.len ? minima[i][7] & 0x3f : 0;
-	free(h);
+	rdc_model(b, window, horizon, &file, traits);
 	return file;
 }
 

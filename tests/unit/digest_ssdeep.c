@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "tests/unit/recipe.h"
+#include "tests/unit/ssdeep_model.h"
 #include "tests/unit/ssdeep_texts.h"
 #include "tests/unit/variants.h"
 
@@ -55,57 +56,11 @@ static void the_papers_texts(void **state)
 
 /* ---- against a model that computes one level at a time ---- */
 
-/* Writes the characters of a level, at most max; returns the triggers. */
-static size_t model_level(struct bytes b, uint32_t block_size, size_t max,
-			  char *out)
-{
-	uint32_t h1 = 0, h2 = 0, h3 = 0, fnv = 0x28021967;
-	size_t i, triggers = 0, count = 0;
-	uint8_t gone;
-	char last = '\0';
-
-	for (i = 0; i < b.len; i++) {
-		gone = i < 7 ? 0 : b.data[i - 7];
-		h2 = h2 - h1 + 7u * b.data[i];
-		h1 = h1 + b.data[i] - gone;
-		h3 = h3 << 5 ^ b.data[i];
-		fnv = fnv * 0x01000193 ^ b.data[i];
-		if ((h1 + h2 + h3) % block_size != block_size - 1)
-			continue;
-		triggers++;
-		if (count < max - 1) {
-			out[count++] = alphabet[fnv % 64];
-			fnv = 0x28021967;
-		} else {
-			last = alphabet[fnv % 64];
-		}
-	}
-	if (h1 + h2 + h3 != 0)
-		last = alphabet[fnv % 64];
-	out[count] = last;
-	out[count + 1] = '\0';
-	return triggers;
-}
-
-static void model_digest(struct bytes b, char out[TEXT_SIZE])
-{
-	char leading[65], secondary[33];
-	unsigned level = 0;
-
-	while (UINT64_C(192) << level < b.len)
-		level++;
-	while (model_level(b, 3u << level, 64, leading) < 32 && level > 0)
-		level--;
-	(void)model_level(b, 6u << level, 32, secondary);
-	(void)snprintf(out, TEXT_SIZE, "%u:%s:%s", 3u << level, leading,
-		       secondary);
-}
-
 static void compare_with_model(struct bytes b, uint64_t seed)
 {
-	char want[TEXT_SIZE], have[TEXT_SIZE], split[TEXT_SIZE];
+	char want[SSDEEP_MODEL_TEXT], have[TEXT_SIZE], split[TEXT_SIZE];
 
-	model_digest(b, want);
+	ssdeep_model(b, want);
 	digest_of(b, 0, have);
 	digest_of(b, seed, split);
 	if (strcmp(want, have) != 0 || strcmp(want, split) != 0)
