@@ -99,7 +99,7 @@ static void odd_inputs(void **state)
 
 	(void)state;
 	for (seed = 1; seed <= 1500; seed++) {
-		b = odd_input(seed);
+		b = recipe_odd(seed);
 		compare(b, seed);
 		free(b.data);
 	}

@@ -15,13 +15,8 @@ static uint8_t *const data = bytes + KERNEL_WINDOW;
 
 static int make_h3(void **state)
 {
-	struct draws d = draws_of(3);
-	size_t i;
-
 	(void)state;
-	for (i = 0; i < 256; i++)
-		h3.values[i] = (uint32_t)(draw(&d) >> 32);
-	kernel_h3_init(&h3);
+	random_h3(&h3);
 	return 0;
 }
 

@@ -161,32 +161,6 @@ static void compare_with_model(struct bytes b, uint64_t seed)
 	free(split);
 }
 
-/* Random, of few symbols, or periodic, with stretches of each other. */
-static struct bytes odd_input(uint64_t seed)
-{
-	struct draws d = draws_of(seed);
-	size_t len = draw(&d) % (UINT64_C(1) << (4 + draw(&d) % 14));
-	struct bytes b = recipe_random(seed + 1000, len);
-	size_t at = 0, end, period, i;
-	unsigned kind;
-	uint8_t mask;
-
-	while (at < len) {
-		end = at + 1 + draw(&d) % (len - at);
-		kind = draw(&d) % 4;
-		period = 1 + draw(&d) % 200;
-		mask = (uint8_t)((1u << draw(&d) % 9) - 1);
-		for (i = at; i < end; i++) {
-			if (kind == 1)
-				b.data[i] &= mask;
-			else if (kind >= 2 && i >= at + period)
-				b.data[i] = b.data[i - period];
-		}
-		at = end;
-	}
-	return b;
-}
-
 static void odd_inputs_give_what_the_model_gives(void **state)
 {
 	struct bytes b;
@@ -194,7 +168,7 @@ static void odd_inputs_give_what_the_model_gives(void **state)
 
 	(void)state;
 	for (seed = 1; seed <= 1500; seed++) {
-		b = odd_input(seed);
+		b = recipe_odd(seed);
 		compare_with_model(b, seed);
 		free(b.data);
 	}

@@ -75,7 +75,7 @@ static void odd_inputs_give_what_the_model_gives(void **state)
 
 	(void)state;
 	for (seed = 1; seed <= 1500; seed++) {
-		b = odd_input(seed);
+		b = recipe_odd(seed);
 		compare_with_model(b, seed);
 		free(b.data);
 	}

@@ -15,7 +15,7 @@ struct corpus {
 /* Odd inputs and their variants. */
 static struct bytes corpus_input(unsigned i)
 {
-	struct bytes b = odd_input(i / 3 + 5000);
+	struct bytes b = recipe_odd(i / 3 + 5000);
 
 	if (i % 3 == 1 && b.len > 0)
 		recipe_flip(&b, i, 1 + b.len / 2000);

@@ -29,15 +29,6 @@ static size_t count_common(const struct sif_sketch *a,
 	return common;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? 1 : -1;
-	return x->content < y->content ? -1 : x->content > y->content;
-}
-
 static size_t model_candidates(const struct model *m,
 			       const struct index_query *q,
 			       struct candidate *out)
@@ -57,7 +48,7 @@ static size_t model_candidates(const struct model *m,
 		};
 		count += out[count].rank > 0;
 	}
-	qsort(out, count, sizeof(*out), by_rank);
+	qsort(out, count, sizeof(*out), candidate_order);
 	return count;
 }
 

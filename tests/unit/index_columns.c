@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/unit/index_fixture.h"
 
-#include <cmocka.h>
-
-#include "core/index/index.h"
 #include "core/index/score.h"
 
 #define MODEL_ROWS 6000
@@ -22,15 +13,7 @@ struct model {
 	uint32_t last;
 };
 
-static uint64_t random_state;
-
-static uint64_t random_next(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
+static struct random randoms;
 
 static int count_equal(const uint8_t *a, const uint8_t *b)
 {
@@ -79,15 +62,6 @@ static uint16_t model_rank(const struct digests *a, const struct digests *b,
 	return (uint16_t)score_estimate(a->size, b->size, distance, traits);
 }
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? 1 : -1;
-	return x->content < y->content ? -1 : x->content > y->content;
-}
-
 static size_t model_candidates(const struct model *m,
 			       const struct index_query *q,
 			       enum index_source source, struct candidate *out)
@@ -107,7 +81,7 @@ static size_t model_candidates(const struct model *m,
 		if (out[count].rank >= least)
 			count++;
 	}
-	qsort(out, count, sizeof(*out), by_rank);
+	qsort(out, count, sizeof(*out), candidate_order);
 	return count;
 }
 
@@ -116,15 +90,15 @@ static struct digests random_digests(void)
 	struct digests d = { .set = DIGEST_DEFAULT };
 	int i;
 
-	d.size = 1 + random_next() % 100000;
-	d.simhash = random_next();
+	d.size = 1 + random_next(&randoms) % 100000;
+	d.simhash = random_next(&randoms);
 	for (i = 0; i < 16; i++)
-		d.traits[i] = random_next() & 63;
-	if (random_next() % 16 == 0)
+		d.traits[i] = random_next(&randoms) & 63;
+	if (random_next(&randoms) % 16 == 0)
 		d.set &= ~DIGEST_BIT(DIGEST_SIMHASH);
-	if (random_next() % 16 == 0)
+	if (random_next(&randoms) % 16 == 0)
 		memset(d.traits, 0, 16);
-	if (random_next() % 64 == 0)
+	if (random_next(&randoms) % 64 == 0)
 		d.simhash = 0;
 	return d;
 }
@@ -133,22 +107,24 @@ static struct digests random_digests(void)
 static struct digests relative_of(const struct digests *from)
 {
 	struct digests d = *from;
-	int i, flips = (int)(random_next() % 14);
+	int i, flips = (int)(random_next(&randoms) % 14);
 
 	for (i = 0; i < flips; i++)
-		d.simhash ^= (uint64_t)1 << random_next() % 64;
+		d.simhash ^= (uint64_t)1 << random_next(&randoms) % 64;
 	for (i = 0; i < flips; i++)
-		d.traits[random_next() % 16] = random_next() & 63;
-	d.size += random_next() % 1000;
+		d.traits[random_next(&randoms) % 16] =
+			random_next(&randoms) & 63;
+	d.size += random_next(&randoms) % 1000;
 	return d;
 }
 
 static void model_add(struct model *m, struct index *ix, uint32_t id)
 {
-	uint32_t old = m->last ? 1 + (uint32_t)(random_next() % m->last) : 0;
+	uint32_t old =
+		m->last ? 1 + (uint32_t)(random_next(&randoms) % m->last) : 0;
 	struct digests d = random_digests();
 
-	if (old && m->digests[old].size && random_next() % 2)
+	if (old && m->digests[old].size && random_next(&randoms) % 2)
 		d = relative_of(&m->digests[old]);
 	assert_int_equal(index_add(ix, id, &d, NULL), 0);
 	m->digests[id] = d;
@@ -157,7 +133,7 @@ static void model_add(struct model *m, struct index *ix, uint32_t id)
 
 static void model_remove(struct model *m, struct index *ix)
 {
-	uint32_t id = 1 + (uint32_t)(random_next() % m->last);
+	uint32_t id = 1 + (uint32_t)(random_next(&randoms) % m->last);
 
 	assert_int_equal(index_remove(ix, id), 0);
 	m->digests[id].size = 0;
@@ -187,18 +163,19 @@ static void compare_source(const struct model *m, struct index *ix,
 
 static void compare_query(const struct model *m, struct index *ix)
 {
-	uint32_t self = 1 + (uint32_t)(random_next() % m->last);
+	uint32_t self = 1 + (uint32_t)(random_next(&randoms) % m->last);
 	struct digests d = m->digests[self];
 	struct index_query q = { .digests = &d,
 				 .self = self,
 				 .first_content = 1,
-				 .least = (int)(random_next() % 101) };
-	size_t capacity = random_next() % (CAPACITY_MAX + 1);
+				 .least = (int)(random_next(&randoms) % 101) };
+	size_t capacity = random_next(&randoms) % (CAPACITY_MAX + 1);
 
 	if (!d.size)
 		d.size = 5000;
-	if (random_next() % 4 == 0)
-		q.first_content = 1 + (uint32_t)(random_next() % m->last);
+	if (random_next(&randoms) % 4 == 0)
+		q.first_content =
+			1 + (uint32_t)(random_next(&randoms) % m->last);
 	compare_source(m, ix, &q, INDEX_BY_ESTIMATE, capacity);
 	compare_source(m, ix, &q, INDEX_BY_SIMHASH, capacity);
 	compare_source(m, ix, &q, INDEX_BY_TRAITS, capacity);
@@ -221,15 +198,16 @@ static void random_changes(uint64_t seed, unsigned remove_percent)
 	unsigned i;
 
 	assert_non_null(m);
-	random_state = seed;
+	randoms.state = seed;
 	print_message("seed %llu\n", (unsigned long long)seed);
 	assert_int_equal(index_new(&ix), 0);
 	while (m->last < MODEL_ROWS - 4) {
-		model_add(m, ix, m->last + 1 + (uint32_t)(random_next() % 3));
-		if (random_next() % 100 < remove_percent)
+		model_add(m, ix,
+			  m->last + 1 + (uint32_t)(random_next(&randoms) % 3));
+		if (random_next(&randoms) % 100 < remove_percent)
 			for (i = 0; i < 3; i++)
 				model_remove(m, ix);
-		if (random_next() % 16 == 0)
+		if (random_next(&randoms) % 16 == 0)
 			compare_query(m, ix);
 	}
 	assert_int_equal(index_count(ix), model_count(m));

@@ -96,4 +96,14 @@ static inline void add_sketch(struct index *ix, uint32_t content, uint64_t size,
 	assert_int_equal(index_add(ix, content, &d, sketch), 0);
 }
 
+/* For qsort(): as index_candidates() puts them. */
+static inline int candidate_order(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? 1 : -1;
+	return x->content < y->content ? -1 : x->content > y->content;
+}
+
 #endif

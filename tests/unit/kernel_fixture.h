@@ -54,4 +54,14 @@ static inline void fill(uint8_t *data, size_t len, uint64_t seed)
 	}
 }
 
+static inline void random_h3(struct kernel_h3 *h3)
+{
+	struct draws d = draws_of(3);
+	size_t i;
+
+	for (i = 0; i < 256; i++)
+		h3->values[i] = (uint32_t)(draw(&d) >> 32);
+	kernel_h3_init(h3);
+}
+
 #endif

@@ -10,13 +10,8 @@ static uint32_t hashes[2 * LONGEST]; /* of what was modelled last */
 
 static int make_h3(void **state)
 {
-	struct draws d = draws_of(3);
-	size_t i;
-
 	(void)state;
-	for (i = 0; i < 256; i++)
-		h3.values[i] = (uint32_t)(draw(&d) >> 32);
-	kernel_h3_init(&h3);
+	random_h3(&h3);
 	return 0;
 }
 

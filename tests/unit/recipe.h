@@ -75,6 +75,35 @@ static inline struct bytes recipe_text(uint64_t seed, size_t len)
 	return b;
 }
 
+/* Random, of few symbols, or periodic, with stretches of each other. */
+static inline struct bytes recipe_odd(uint64_t seed)
+{
+	struct draws d = draws_of(seed);
+	size_t len = draw(&d) % (UINT64_C(1) << (4 + draw(&d) % 14));
+	struct bytes b = recipe_random(seed + 1000, len);
+	size_t at = 0, end, period, i;
+	unsigned kind;
+	uint8_t mask;
+
+	while (at < len) {
+		end = at + 1 + draw(&d) % (len - at);
+		kind = draw(&d) % 4;
+		period = 1 + draw(&d) % 200;
+		mask = (uint8_t)((1u << draw(&d) % 9) - 1);
+		for (i = at; i < end; i++) {
+			if (kind == 1)
+				b.data[i] &= mask;
+			else if (kind >= 2 && i >= at + period)
+				b.data[i] = b.data[i - period];
+		}
+		at = end;
+	}
+	/* Here the rolling value of SiSe and ssdeep is 0. */
+	if (len > 20 && draw(&d) % 4 == 0)
+		memset(b.data + len - 7, 0, 7);
+	return b;
+}
+
 static inline struct bytes recipe_repeat(const uint8_t *pattern, size_t period,
 					 size_t len)
 {
@@ -158,10 +187,7 @@ static inline struct bytes recipe_cat(const json_t *recipe)
 
 	for (i = 1; i < json_array_size(recipe); i++) {
 		part = recipe_make(json_array_get(recipe, i));
-		all.data = realloc(all.data, all.len + part.len + 1);
-		assert_non_null(all.data);
-		memcpy(all.data + all.len, part.data, part.len);
-		all.len += part.len;
+		bytes_append(&all, part);
 		free(part.data);
 	}
 	return all;

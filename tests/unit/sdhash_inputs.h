@@ -246,10 +246,7 @@ static inline struct bytes input_sum(const char **at)
 
 	while (take_word(at, " + ") || take_word(at, "+")) {
 		part = input_term(at);
-		all.data = realloc(all.data, all.len + part.len + 1);
-		assert_non_null(all.data);
-		memcpy(all.data + all.len, part.data, part.len);
-		all.len += part.len;
+		bytes_append(&all, part);
 		free(part.data);
 	}
 	return all;

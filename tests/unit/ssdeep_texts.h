@@ -82,33 +82,4 @@ static inline void digest_of(struct bytes b, uint64_t seed, char out[TEXT_SIZE])
 	format(&sig, out);
 }
 
-/* Random, of few symbols, or periodic, with stretches of each other. */
-static inline struct bytes odd_input(uint64_t seed)
-{
-	struct draws d = draws_of(seed);
-	size_t len = draw(&d) % (UINT64_C(1) << (4 + draw(&d) % 14));
-	struct bytes b = recipe_random(seed + 1000, len);
-	size_t at = 0, end, period, i;
-	unsigned kind;
-	uint8_t mask;
-
-	while (at < len) {
-		end = at + 1 + draw(&d) % (len - at);
-		kind = draw(&d) % 4;
-		period = 1 + draw(&d) % 200;
-		mask = (uint8_t)((1u << draw(&d) % 9) - 1);
-		for (i = at; i < end; i++) {
-			if (kind == 1)
-				b.data[i] &= mask;
-			else if (kind >= 2 && i >= at + period)
-				b.data[i] = b.data[i - period];
-		}
-		at = end;
-	}
-	/* Here the rolling value is 0. */
-	if (len > 20 && draw(&d) % 4 == 0)
-		memset(b.data + len - 7, 0, 7);
-	return b;
-}
-
 #endif

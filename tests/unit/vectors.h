@@ -68,6 +68,14 @@ static inline struct bytes bytes_new(size_t len)
 	return b;
 }
 
+static inline void bytes_append(struct bytes *b, struct bytes more)
+{
+	b->data = realloc(b->data, b->len + more.len + 1);
+	assert_non_null(b->data);
+	memcpy(b->data + b->len, more.data, more.len);
+	b->len += more.len;
+}
+
 static inline struct bytes bytes_read(const char *path)
 {
 	FILE *file = fopen(path, "rb");
