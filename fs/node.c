@@ -217,3 +217,34 @@ void node_free_all(struct fs *fs)
 		}
 	}
 }
+
+/* ---- what is open ---- */
+
+void opened_add(struct fs *fs, struct opened *o)
+{
+	struct similar *s = fs->similar;
+
+	pthread_mutex_lock(&s->lock);
+	o->next = s->opened;
+	o->link = &s->opened;
+	if (o->next)
+		o->next->link = &o->next;
+	s->opened = o;
+	pthread_mutex_unlock(&s->lock);
+}
+
+void opened_close(struct fs *fs, struct opened *o)
+{
+	pthread_mutex_lock(&fs->similar->lock);
+	*o->link = o->next;
+	if (o->next)
+		o->next->link = o->link;
+	pthread_mutex_unlock(&fs->similar->lock);
+	o->close(fs, o);
+}
+
+void opened_close_all(struct fs *fs)
+{
+	while (fs->similar->opened)
+		opened_close(fs, fs->similar->opened);
+}

@@ -47,12 +47,20 @@ struct node {
 	struct listing *listing; /* of links, the last one; similar->lock */
 };
 
+/* A directory or a .query that is open: fi->fh. */
+struct opened {
+	struct opened *next; /* similar->lock */
+	struct opened **link;
+	void (*close)(struct fs *fs, struct opened *o); /* frees it */
+};
+
 enum { NODE_BUCKETS = 4096, QUERIES_MAX = 256 };
 
 /* The table of all nodes; parent and name lead to one. */
 struct similar {
 	pthread_mutex_t lock; /* the buckets and what says so above */
 	struct node *buckets[NODE_BUCKETS];
+	struct opened *opened;
 	uint64_t root_number;
 	struct share queries; /* open ones */
 };
@@ -89,6 +97,11 @@ void node_unref(struct fs *fs, struct node *n, uint64_t count);
 
 /* Whatever the kernel still counts. */
 void node_free_all(struct fs *fs);
+
+void opened_add(struct fs *fs, struct opened *o);
+void opened_close(struct fs *fs, struct opened *o);
+/* Whatever was not released before the end of the mount. */
+void opened_close_all(struct fs *fs);
 
 /* What the kernel is shown. */
 int node_stat(struct fs *fs, const struct node *n, struct stat *out);

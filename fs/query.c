@@ -24,6 +24,7 @@
  * says for which one it was.
  */
 struct query {
+	struct opened opened; /* first: it is cast to the query */
 	uid_t uid;            /* whose place it takes */
 	pthread_mutex_t lock; /* what follows */
 	unsigned refs;
@@ -68,22 +69,6 @@ static void give_place(struct fs *fs, uid_t uid)
 	pthread_mutex_unlock(&fs->similar->lock);
 }
 
-static int query_new(struct fs *fs, uid_t uid, struct query **out)
-{
-	struct query *q = calloc(1, sizeof(*q));
-	int err = q ? take_place(fs, uid) : -ENOMEM;
-
-	if (err) {
-		free(q);
-		return err;
-	}
-	q->uid = uid;
-	q->refs = 1;
-	pthread_mutex_init(&q->lock, NULL);
-	*out = q;
-	return 0;
-}
-
 static void query_unref(struct fs *fs, struct query *q)
 {
 	bool last;
@@ -100,6 +85,28 @@ static void query_unref(struct fs *fs, struct query *q)
 	free(q);
 }
 
+static void query_closed(struct fs *fs, struct opened *o)
+{
+	query_unref(fs, (struct query *)o);
+}
+
+static int query_new(struct fs *fs, uid_t uid, struct query **out)
+{
+	struct query *q = calloc(1, sizeof(*q));
+	int err = q ? take_place(fs, uid) : -ENOMEM;
+
+	if (err) {
+		free(q);
+		return err;
+	}
+	q->opened.close = query_closed;
+	q->uid = uid;
+	q->refs = 1;
+	pthread_mutex_init(&q->lock, NULL);
+	*out = q;
+	return 0;
+}
+
 void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 {
 	struct query *q = NULL;
@@ -111,16 +118,17 @@ void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 		reply_error(req, err);
 		return;
 	}
+	opened_add(fs, &q->opened);
 	fi->fh = (uint64_t)(uintptr_t)q;
 	fi->direct_io = 1;
 	fi->nonseekable = 1;
 	if (fuse_reply_open(req, fi) == -ENOENT)
-		query_unref(fs, q);
+		opened_close(fs, &q->opened);
 }
 
 void query_release(struct fs *fs, const struct fuse_file_info *fi)
 {
-	query_unref(fs, query_of(fi));
+	opened_close(fs, &query_of(fi)->opened);
 }
 
 /* ---- the question ---- */

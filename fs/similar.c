@@ -77,13 +77,39 @@ static void reply_item(fuse_req_t req, struct fs *fs, struct node *parent,
 		reply_node(req, fs, n);
 }
 
+struct opened_listing {
+	struct opened opened; /* first: it is cast to this */
+	struct listing *listing;
+};
+
+static struct opened_listing *opened_of(const struct fuse_file_info *fi)
+{
+	return (struct opened_listing *)(uintptr_t)fi->fh;
+}
+
+static void listing_closed(struct fs *fs, struct opened *o)
+{
+	(void)fs;
+	listing_unref(((struct opened_listing *)o)->listing);
+	free(o);
+}
+
 /* l is borrowed. */
-static void reply_opened(fuse_req_t req, struct listing *l,
+static void reply_opened(fuse_req_t req, struct fs *fs, struct listing *l,
 			 struct fuse_file_info *fi)
 {
-	fi->fh = (uint64_t)(uintptr_t)listing_ref(l);
+	struct opened_listing *o = calloc(1, sizeof(*o));
+
+	if (!o) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	o->opened.close = listing_closed;
+	o->listing = listing_ref(l);
+	opened_add(fs, &o->opened);
+	fi->fh = (uint64_t)(uintptr_t)o;
 	if (fuse_reply_open(req, fi) == -ENOENT)
-		listing_unref(l);
+		opened_close(fs, &o->opened);
 }
 
 static void reply_state(fuse_req_t req, struct fs *fs, const struct listing *l,
@@ -111,7 +137,7 @@ static void call_reply(struct inquiry_call *c, struct listing *l)
 		reply_item(req, c->fs, c->node, l, c->name);
 		break;
 	case FOR_OPEN:
-		reply_opened(req, l, &c->fi);
+		reply_opened(req, c->fs, l, &c->fi);
 		break;
 	case FOR_STATE:
 		reply_state(req, c->fs, l, c->size);
@@ -492,11 +518,6 @@ void similar_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 	call_start(req, c);
 }
 
-static struct listing *listing_of(const struct fuse_file_info *fi)
-{
-	return (struct listing *)(uintptr_t)fi->fh;
-}
-
 struct fill {
 	fuse_req_t req;
 	bool plus;
@@ -554,7 +575,7 @@ static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 		reply_error(req, -ENOMEM);
 		return;
 	}
-	fill_items(&f, node_at(id), listing_of(fi), off);
+	fill_items(&f, node_at(id), opened_of(fi)->listing, off);
 	fuse_reply_buf(req, f.data, f.used);
 	free(f.data);
 }
@@ -575,7 +596,7 @@ void similar_releasedir(fuse_req_t req, fuse_ino_t id,
 			struct fuse_file_info *fi)
 {
 	(void)id;
-	listing_unref(listing_of(fi));
+	opened_close(fs_of(req), &opened_of(fi)->opened);
 	reply_error(req, 0);
 }
 
@@ -643,6 +664,7 @@ void similar_free(struct fs *fs)
 
 	if (!s)
 		return;
+	opened_close_all(fs);
 	node_free_all(fs);
 	pthread_mutex_destroy(&s->lock);
 	free(s);

@@ -186,6 +186,19 @@ test_users() {
 	is "$(nobody_sees one/.dirs)" "sub " "open ones it sees"
 }
 
+# What leaks shows where the sanitizer looks.
+test_open_at_the_end() {
+	local pid status=0
+	pid=$(daemon_pid "$mnt")
+	exec 7<"$similar" 8<"$similar/books/book/.within" 9<>"$similar/.query"
+	kill "$pid"
+	ok "the daemon ends while views are open" poll 20 gone "$pid"
+	wait "$pid" || status=$?
+	is "$status" 0 "with success"
+	is "$(daemon_log "$mnt")" "" "and without a word"
+	exec 7<&- 8<&- 9<&-
+}
+
 make_tree
 mount_kinfs "$src" "$mnt"
 wait_idle "$mnt"
@@ -199,4 +212,5 @@ test_read_only
 test_cut
 test_users
 ok "the daemon is alive" alive "$mnt"
+test_open_at_the_end
 finish
