@@ -194,6 +194,29 @@ static struct catalog_name name_of(const char *text)
 	return (struct catalog_name){ text, strlen(text) };
 }
 
+/*
+ * Whatever has a record has a name, so that it goes with its last one.  What
+ * the catalog does not know was removed since the event was posted, or the
+ * scan is on its way there.
+ */
+static int is_known(struct catalog_txn *txn, const struct file_key *key,
+		    bool *known_out)
+{
+	struct file_record rec;
+	int err = catalog_file_get(txn, key, &rec);
+
+	*known_out = !err;
+	return err == -ENOENT ? 0 : err;
+}
+
+static int is_known_directory(struct engine *e, struct catalog_txn *txn,
+			      const struct file_key *key, bool *known_out)
+{
+	*known_out = true;
+	return file_key_equal(key, &e->root) ? 0 :
+					       is_known(txn, key, known_out);
+}
+
 /* Makes sure the file has a record; one with no known identity is pending. */
 static int ensure_file(struct catalog_txn *txn, const struct file_key *key)
 {
@@ -206,13 +229,18 @@ static int ensure_file(struct catalog_txn *txn, const struct file_key *key)
 	return err;
 }
 
-static int apply_name_added(struct commit *c, struct catalog_txn *txn,
+static int apply_name_added(struct engine *e, struct catalog_txn *txn,
 			    const struct event *ev)
 {
+	bool known;
 	int err;
 
-	if (ev->learned && commit_names_version(c, &ev->parent) != ev->version)
+	if (ev->learned &&
+	    commit_names_version(&e->commit, &ev->parent) != ev->version)
 		return 0;
+	err = is_known_directory(e, txn, &ev->parent, &known);
+	if (err || !known)
+		return err;
 	err = ev->directory ? catalog_directory_set(txn, &ev->key) :
 			      ensure_file(txn, &ev->key);
 
@@ -224,15 +252,51 @@ static int apply_name_added(struct commit *c, struct catalog_txn *txn,
 
 static int apply_result(struct catalog_txn *txn, const struct result *r)
 {
+	bool known;
+	int err = is_known(txn, &r->key, &known);
+
+	if (err || !known)
+		return err;
 	if (r->error)
 		return catalog_file_set_failed(txn, &r->key, &r->identity,
 					       r->error);
 	return catalog_file_set_fresh(txn, &r->key, &r->identity, &r->digests);
 }
 
+static int apply_pending(struct catalog_txn *txn, const struct event *ev)
+{
+	bool known;
+	int err = is_known(txn, &ev->key, &known);
+
+	if (err || !known)
+		return err;
+	return catalog_file_set_pending(txn, &ev->key, &ev->identity);
+}
+
 static int ignore_missing(int err)
 {
 	return err == -ENOENT ? 0 : err;
+}
+
+static int apply_name_removed(struct catalog_txn *txn, const struct event *ev)
+{
+	return ignore_missing(
+		catalog_name_remove(txn, &ev->parent, name_of(ev->name)));
+}
+
+static int apply_name_moved(struct engine *e, struct catalog_txn *txn,
+			    const struct event *ev)
+{
+	bool known;
+	int err = is_known_directory(e, txn, &ev->new_parent, &known);
+
+	if (err)
+		return err;
+	if (!known)
+		return apply_name_removed(txn, ev);
+	return ignore_missing(catalog_name_move(
+		txn, &ev->parent, name_of(ev->name), &ev->new_parent,
+		name_of(ev->new_name), ev->exchange));
 }
 
 /* ---- applying a listing ---- */
@@ -320,10 +384,14 @@ static int apply_entry(struct catalog_txn *txn, const struct file_key *dir,
 static int apply_listing(struct engine *e, struct catalog_txn *txn,
 			 const struct listing *l)
 {
+	bool known;
 	size_t i;
-	int err;
+	int err = is_known_directory(e, txn, &l->directory, &known);
 
-	if (commit_names_version(&e->commit, &l->directory) != l->version) {
+	if (err)
+		return err;
+	if (!known ||
+	    commit_names_version(&e->commit, &l->directory) != l->version) {
 		atomic_fetch_add(&e->scan.stale, 1);
 		return 0;
 	}
@@ -338,27 +406,22 @@ static int apply_listing(struct engine *e, struct catalog_txn *txn,
 static int apply(struct engine *e, struct catalog_txn *txn,
 		 const struct event *ev)
 {
-	struct commit *c = &e->commit;
-
 	switch (ev->kind) {
 	case EVENT_RESULT:
 		return apply_result(txn, ev->result);
 	case EVENT_PENDING:
-		return catalog_file_set_pending(txn, &ev->key, &ev->identity);
+		return apply_pending(txn, ev);
 	case EVENT_FORGET:
 		return catalog_file_remove(txn, &ev->key);
 	case EVENT_TOUCHED:
 		return catalog_file_touch(txn, &ev->key, &ev->before,
 					  &ev->identity);
 	case EVENT_NAME_ADDED:
-		return apply_name_added(c, txn, ev);
+		return apply_name_added(e, txn, ev);
 	case EVENT_NAME_REMOVED:
-		return ignore_missing(catalog_name_remove(txn, &ev->parent,
-							  name_of(ev->name)));
+		return apply_name_removed(txn, ev);
 	case EVENT_NAME_MOVED:
-		return ignore_missing(catalog_name_move(
-			txn, &ev->parent, name_of(ev->name), &ev->new_parent,
-			name_of(ev->new_name), ev->exchange));
+		return apply_name_moved(e, txn, ev);
 	case EVENT_LISTING:
 		return apply_listing(e, txn, ev->listing);
 	}

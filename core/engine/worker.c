@@ -380,22 +380,9 @@ static bool ends_early(struct task *t, int path_fd)
 	return true;
 }
 
-/* The last name may have gone after the last look at the file, and the news
- * of that be before the result: it would stay for ever.  When the name goes
- * from here on, its news comes after the result. */
-static void forget_unlinked(struct engine *e, int path_fd,
-			    const struct file_key *key)
-{
-	struct stat st;
-
-	if (!fstat(path_fd, &st) && !st.st_nlink)
-		forget(e, key);
-}
-
 static void work_on_file(struct worker *w, struct job *job, int path_fd,
 			 const struct stat *st)
 {
-	struct file_key key = job->key;
 	struct task t = {
 		.w = w,
 		.job = job,
@@ -408,7 +395,7 @@ static void work_on_file(struct worker *w, struct job *job, int path_fd,
 	if (ends_early(&t, path_fd))
 		return;
 	if (level != JOB_SCAN)
-		names_learn(w->e, path_fd, &key);
+		names_learn(w->e, path_fd, &job->key);
 	t.fd = file_reopen(path_fd);
 	if (t.fd == -EMFILE || t.fd == -ENFILE || t.fd == -EWOULDBLOCK) {
 		queue_delay(&w->e->queue, job, 1000, true);
@@ -421,8 +408,6 @@ static void work_on_file(struct worker *w, struct job *job, int path_fd,
 		hash_file(&t);
 		close(t.fd);
 	}
-	if (st->st_nlink)
-		forget_unlinked(w->e, path_fd, &key);
 }
 
 static void work_on(struct worker *w, struct job *job)
