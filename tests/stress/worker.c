@@ -5,11 +5,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-static bool is_dead(int error)
+/* For a moment the kernel goes on to answer what it knows, and a write may
+ * have come half the way: the results alone do not say it. */
+static bool has_died(const struct worker *w)
 {
-	return error == ENOTCONN || error == ECONNABORTED || error == EIO;
+	struct statvfs fs;
+
+	return w->may_die && statvfs(w->mount.root, &fs) != 0;
 }
 
 static bool differ(const struct outcome *a, const struct outcome *b)
@@ -108,14 +113,14 @@ static void do_both(struct worker *w, const struct operation *op,
 	s->has_writers = g->writers > 0;
 	mount = op->run(&w->mount, s);
 	twin = op->run(&w->twin, s);
-	if (w->may_die && is_dead(mount.error)) {
+	if (mount.error == DIGEST_IS_BUSY || !differ(&mount, &twin)) {
+		note_held(w, g, op, s, &mount);
+	} else if (has_died(w)) {
 		g->uncertain = true;
 		atomic_store(&w->world->died, true);
 		atomic_store(&w->world->stop, true);
-	} else if (mount.error != DIGEST_IS_BUSY && differ(&mount, &twin)) {
-		complain(w, op, s, &mount, &twin);
 	} else {
-		note_held(w, g, op, s, &mount);
+		complain(w, op, s, &mount, &twin);
 	}
 	count(w->world, op, &mount);
 	unlock_group(g);
