@@ -363,7 +363,8 @@ static int apply_file_entry(struct catalog_txn *txn,
 
 	if (err && err != -ENOENT)
 		return err;
-	if (!err && rec.state != FILE_DIRECTORY &&
+	/* What could not be read is tried again. */
+	if (!err && rec.state != FILE_DIRECTORY && rec.state != FILE_FAILED &&
 	    file_identity_equal(&rec.identity, &entry->identity))
 		return 0;
 	return catalog_file_set_pending(txn, &entry->key, &entry->identity);

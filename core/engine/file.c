@@ -209,19 +209,36 @@ struct path_search {
 	struct stat *st;
 };
 
+/* Otherwise the file may well be there. */
+static bool leads_nowhere(int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -ENOTDIR:
+	case -ELOOP:
+	case -EXDEV:
+	case -EACCES:
+	case -ENAMETOOLONG:
+	case -ESTALE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int try_path(void *arg, const char *path)
 {
 	struct path_search *s = arg;
 	int fd = file_open_beneath(s->e->options.source_fd, path, O_PATH);
+	int err = fd < 0 ? fd : check_key(s->e, fd, s->key, s->st);
 
-	if (fd < 0)
-		return 0;
-	if (check_key(s->e, fd, s->key, s->st)) {
-		close(fd);
-		return 0;
+	if (!err) {
+		s->fd = fd;
+		return 1;
 	}
-	s->fd = fd;
-	return 1;
+	if (fd >= 0)
+		close(fd);
+	return leads_nowhere(err) ? 0 : err;
 }
 
 static int find_by_name(struct engine *e, const struct file_key *key,

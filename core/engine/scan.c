@@ -93,7 +93,7 @@ static int scan_entry(struct walk *w, int dir_fd, const char *dir_path,
 	int err = 0;
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
-		return 0; /* gone meanwhile */
+		return errno == ENOENT ? 0 : -errno; /* gone meanwhile */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0;
 	path = path_join(dir_path, name);

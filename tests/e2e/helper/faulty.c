@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * faulty SOURCE FAULTS -f MOUNTPOINT: SOURCE, but what the file FAULTS names
+ * (words like "read fsync") fails with EIO.  Nothing is cached: every call
+ * comes here.
+ */
+#define FUSE_USE_VERSION 35
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int source = -1;
+static const char *faults;
+
+static bool fails(const char *call)
+{
+	char words[256] = "";
+	int fd = open(faults, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	(void)!read(fd, words, sizeof(words) - 1);
+	close(fd);
+	return strstr(words, call) != NULL;
+}
+
+static const char *below(const char *path)
+{
+	return path[1] ? path + 1 : ".";
+}
+
+static int answer(ssize_t result)
+{
+	return result < 0 ? -errno : (int)result;
+}
+
+static int faulty_getattr(const char *path, struct stat *st,
+			  struct fuse_file_info *fi)
+{
+	(void)fi;
+	if (path[1] && fails("getattr"))
+		return -EIO;
+	return answer(fstatat(source, below(path), st, AT_SYMLINK_NOFOLLOW));
+}
+
+static int faulty_readdir(const char *path, void *buffer, fuse_fill_dir_t fill,
+			  off_t offset, struct fuse_file_info *fi,
+			  enum fuse_readdir_flags flags)
+{
+	int fd = openat(source, below(path), O_RDONLY | O_DIRECTORY);
+	struct dirent *entry;
+	DIR *dir;
+
+	(void)offset;
+	(void)fi;
+	(void)flags;
+	if (fd < 0)
+		return -errno;
+	dir = fdopendir(fd);
+	while (dir && (entry = readdir(dir)))
+		fill(buffer, entry->d_name, NULL, 0, 0);
+	if (dir)
+		closedir(dir);
+	return fails("readdir") ? -EIO : 0;
+}
+
+static int open_file(const char *path, int flags, mode_t mode,
+		     struct fuse_file_info *fi)
+{
+	int fd;
+
+	if (fails("open"))
+		return -EIO;
+	fd = openat(source, below(path), (flags & ~O_NOFOLLOW) | O_CLOEXEC,
+		    mode);
+	if (fd < 0)
+		return -errno;
+	fi->fh = (uint64_t)fd;
+	fi->direct_io = 1;
+	return 0;
+}
+
+static int faulty_open(const char *path, struct fuse_file_info *fi)
+{
+	return open_file(path, fi->flags, 0, fi);
+}
+
+static int faulty_create(const char *path, mode_t mode,
+			 struct fuse_file_info *fi)
+{
+	return open_file(path, fi->flags | O_CREAT, mode, fi);
+}
+
+static int faulty_read(const char *path, char *data, size_t size, off_t offset,
+		       struct fuse_file_info *fi)
+{
+	(void)path;
+	if (fails("read,"))
+		return -EIO;
+	return answer(pread((int)fi->fh, data, size, offset));
+}
+
+static int faulty_write(const char *path, const char *data, size_t size,
+			off_t offset, struct fuse_file_info *fi)
+{
+	(void)path;
+	if (fails("write"))
+		return -EIO;
+	return answer(pwrite((int)fi->fh, data, size, offset));
+}
+
+static int faulty_fsync(const char *path, int data_only,
+			struct fuse_file_info *fi)
+{
+	(void)path;
+	(void)data_only;
+	return fails("fsync") ? -EIO : answer(fsync((int)fi->fh));
+}
+
+static int faulty_release(const char *path, struct fuse_file_info *fi)
+{
+	(void)path;
+	return answer(close((int)fi->fh));
+}
+
+static int faulty_truncate(const char *path, off_t size,
+			   struct fuse_file_info *fi)
+{
+	int fd = openat(source, below(path), O_WRONLY | O_CLOEXEC);
+	int result;
+
+	(void)fi;
+	if (fd < 0)
+		return -errno;
+	result = answer(ftruncate(fd, size));
+	close(fd);
+	return result;
+}
+
+static int faulty_unlink(const char *path)
+{
+	return fails("unlink") ? -EIO :
+				 answer(unlinkat(source, below(path), 0));
+}
+
+static const struct fuse_operations operations = {
+	.getattr = faulty_getattr,
+	.readdir = faulty_readdir,
+	.open = faulty_open,
+	.create = faulty_create,
+	.read = faulty_read,
+	.write = faulty_write,
+	.fsync = faulty_fsync,
+	.release = faulty_release,
+	.truncate = faulty_truncate,
+	.unlink = faulty_unlink,
+};
+
+int main(int argc, char **argv)
+{
+	if (argc < 5)
+		return 2;
+	source = open(argv[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
+	faults = argv[2];
+	if (source < 0) {
+		perror(argv[1]);
+		return 1;
+	}
+	argv[2] = argv[0];
+	return fuse_main(argc - 2, argv + 2, &operations, NULL);
+}
