@@ -31,8 +31,37 @@ catalog_agrees() {
 		timeout 100 "$KIN" check --read "$mnt"
 }
 
+memory() { # PID WHICH: KiB
+	sed -n "s/^$2:[^0-9]*\([0-9]*\).*/\1/p" "/proc/$1/status"
+}
+
 resident() { # PID: KiB
-	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"
+	memory "$1" VmRSS
+}
+
+# Without the catalog, which is mapped.
+own_memory() { # PID: KiB
+	memory "$1" RssAnon
+}
+
+# The daemon as it is where limits cannot be raised and privileges are few.
+limited_daemon() { # DESCRIPTORS PRIVILEGES: where it is
+	mkdir -p "$T/bin"
+	cat >"$T/bin/limited" <<-END
+		#!/bin/sh
+		# $(grep -o -m1 __asan_init "$KINFS" | head -n 1)
+		exec prlimit --nofile=$1:$1 setpriv $2 -- $KINFS "\$@"
+	END
+	chmod 755 "$T/bin/limited"
+	echo "$T/bin/limited"
+}
+
+without() { # CAPABILITIES
+	echo "--bounding-set=$1 --inh-caps=$1"
+}
+
+no_complaint() { # of few descriptors
+	! grep -Ei 'too many|EMFILE' "${log_of[$mnt]}"
 }
 
 # The command and its words; a counter-example is worth its seed.

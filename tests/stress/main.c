@@ -7,6 +7,8 @@
  *
  * stress digests MOUNT: every file has the digest of its content.
  *
+ * stress churn MOUNT SEED OPERATIONS: so many small ones, nothing compared.
+ *
  * Exits with 0 when all was well, 1 when not, 3 when the daemon died and all
  * was well with SOURCE.
  */
@@ -149,9 +151,15 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "digests") == 0)
 		return check_digests(argv[2]);
+	if (argc == 5 && strcmp(argv[1], "churn") == 0)
+		return churn(argv[2], strtoull(argv[3], NULL, 10),
+			     strtoull(argv[4], NULL, 10)) ?
+			       EXIT_FAILURE :
+			       EXIT_SUCCESS;
 	if (argc < 7 || argc > 8 || strcmp(argv[1], "run") != 0) {
 		fputs("usage: stress run MOUNT TWIN SEED WORKERS SECONDS "
-		      "[SOURCE]\n       stress digests MOUNT\n",
+		      "[SOURCE]\n       stress digests MOUNT\n"
+		      "       stress churn MOUNT SEED OPERATIONS\n",
 		      stderr);
 		return 2;
 	}

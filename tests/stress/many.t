@@ -23,16 +23,6 @@ make_files() { # DIRECTORY: the content is the name
 	}'
 }
 
-# The daemon as it is where limits cannot be raised.
-write_limited() {
-	cat >"$T/bin/limited" <<-END
-		#!/bin/sh
-		# $(grep -o -m1 __asan_init "$KINFS" | head -n 1)
-		exec prlimit --nofile=$limit:$limit setpriv $1 -- $KINFS "\$@"
-	END
-	chmod 755 "$T/bin/limited"
-}
-
 # Every file has its size and its content, as four processes see it at once;
 # others are made and removed meanwhile.
 storm() {
@@ -87,14 +77,10 @@ forget() { # of the kernel's own accord, as when memory is short
 	[ "$seconds" -lt 60 ] || echo 2 >/proc/sys/vm/drop_caches
 }
 
-no_complaint() {
-	! grep -Ei 'too many|EMFILE' "${log_of[$mnt]}"
-}
-
 test_many() { # NAME PRIVILEGES
-	mkdir -p "$T/bin" "$T/db-mnt"
-	write_limited "$2"
-	KINFS=$T/bin/limited mount_kinfs "$src" "$mnt" -o wait=120
+	mkdir -p "$T/db-mnt"
+	KINFS=$(limited_daemon "$limit" "$2") \
+		mount_kinfs "$src" "$mnt" -o wait=120
 	is "$(awk '/Max open files/ { print $4 }' \
 		"/proc/$(daemon_pid "$mnt")/limits")" "$limit" \
 		"$1: the daemon is limited"
@@ -113,10 +99,6 @@ test_many() { # NAME PRIVILEGES
 }
 
 make_files "$src"
-without() { # CAPABILITIES
-	echo "--bounding-set=$1 --inh-caps=$1"
-}
-
 test_many "few descriptors" "$(without -sys_resource)"
 test_many "and no handles" "$(without -sys_resource,-dac_read_search)"
 finish

@@ -137,4 +137,9 @@ void glance(struct worker *w);
 int compare_trees(const struct world *w, const char *left, const char *right,
 		  bool digests);
 
+/* ---- churn.c ---- */
+
+/* So many operations on root; 0 when none failed as it must not. */
+int churn(const char *root, uint64_t seed, uint64_t count);
+
 #endif
