@@ -13,6 +13,25 @@ some_time() {
 	sleep "$((ms / 1000)).$(printf '%03d' $((ms % 1000)))"
 }
 
+threads_are_gone() { # PID
+	[ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" -le 1 ]
+}
+
+# One of its threads may be in the kernel, writing out a mapping: it waits for
+# a page that another caller of the dead daemon waits with, and as long as it
+# lives nobody is told that the daemon is dead.  kinfs(8) knows of it.
+kill_and_cut_off() { # MOUNTPOINT
+	local pid
+	pid=$(daemon_pid "$1")
+	kill -KILL "$pid"
+	poll 10 threads_are_gone "$pid" && return
+	diag "a page is waited for: the connection is cut"
+	mkdir -p "$T/connections"
+	mounted "$T/connections" ||
+		mount -t fusectl fusectl "$T/connections"
+	echo 1 >"$T/connections/$(mountpoint -d "$1" | cut -d: -f2)/abort"
+}
+
 # 3 says that the daemon died and SOURCE holds what it must.
 killed_under_load() { # SEED
 	local status=0 worker
@@ -20,6 +39,7 @@ killed_under_load() { # SEED
 	worker=$!
 	some_time
 	# The mount stays meanwhile: below it is an empty directory.
+	kill_and_cut_off "$mnt"
 	crash "$mnt"
 	wait "$worker" || status=$?
 	umount -l "$mnt"
