@@ -111,6 +111,17 @@ test_worker() {
 	ok "and has its digests when it can" digests_match "$mnt/dir/other"
 }
 
+# The clock was an hour ahead when the files were changed.
+test_clock_set_back() {
+	fail future
+	ok "files of the future are scanned" rescan "$mnt"
+	ok "and have digests" digests_match "$mnt/dir/copy"
+	gen "$size" 6 >"$mnt/dir/copy"
+	ok "those of what is written now" digests_match "$mnt/dir/copy"
+	works_again
+	ok "as when they have other times again" digests_match "$mnt/dir/copy"
+}
+
 make_faulty || bail "a filesystem that fails" "$(cat "$T/output")"
 mount_kinfs "$src" "$mnt" -o timeout=0
 wait_idle "$mnt"
@@ -120,6 +131,7 @@ test_scan getattr
 test_scan readdir
 test_scan open
 test_worker
+test_clock_set_back
 ok "catalog and files agree" catalog_agrees
 ok "unmount" unmount "$mnt"
 finish

@@ -8,7 +8,7 @@
 . tests/stress/lib.sh
 
 tenth=$((seconds < 60 ? 10000 : seconds < 600 ? 100000 : 1000000))
-# KiB; the index has tables of 20 MiB, which fill until they are touched all.
+# KiB; the index has tables of 20 MiB, which take long to fill.
 slack=$((seconds < 600 ? 12288 : 4096))
 
 test_flat() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What goes wrong below the mount is passed on as it is, and the daemon stays:
-# a full filesystem, SOURCE removed, an end under load.
+# a full filesystem, SOURCE removed or unmounted, an end under load.
 # shellcheck source=tests/stress/lib.sh disable=SC1091
 . tests/stress/lib.sh
 
@@ -116,6 +116,21 @@ test_source_removed() {
 	ok "unmount" unmount "$T/over"
 }
 
+# What is mounted there goes on, out of sight.
+test_source_unmounted() {
+	mount_kinfs "$T/small" "$T/full"
+	gen 300000 2 >"$T/full/before"
+	refused "a SOURCE in use is not unmounted" busy umount "$T/small"
+	ok "SOURCE is unmounted lazily" umount -l "$T/small"
+	is "$(find "$T/small" -mindepth 1)" "" "it is empty"
+	ok "what was written is read" cmp "$T/full/before" <(gen 300000 2)
+	gen 300000 3 >"$T/full/after"
+	ok "files are made and read" cmp "$T/full/after" <(gen 300000 3)
+	ok "with every digest" every_digest "$T/full"
+	ok "unmount" unmount "$T/full"
+	ok "the device is free then" fsck.ext4 -fn "$T/small.image"
+}
+
 # ---- the end under load ----
 
 test_unmounted_under_load() {
@@ -141,6 +156,7 @@ test_unmounted_under_load() {
 }
 
 test_no_space
+test_source_unmounted
 test_source_removed
 test_unmounted_under_load
 finish

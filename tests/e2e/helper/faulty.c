@@ -2,8 +2,9 @@
 
 /*
  * faulty SOURCE FAULTS -f MOUNTPOINT: SOURCE, but what the file FAULTS names
- * (words like "read fsync") fails with EIO.  Nothing is cached: every call
- * comes here.
+ * (words like "read,fsync,") fails with EIO.  With "future," every file was
+ * changed an hour later than it was, as when the clock was set back.  Nothing
+ * is cached: every call comes here.
  */
 #define FUSE_USE_VERSION 35
 #include <dirent.h>
@@ -47,7 +48,11 @@ static int faulty_getattr(const char *path, struct stat *st,
 	(void)fi;
 	if (path[1] && fails("getattr"))
 		return -EIO;
-	return answer(fstatat(source, below(path), st, AT_SYMLINK_NOFOLLOW));
+	if (fstatat(source, below(path), st, AT_SYMLINK_NOFOLLOW) != 0)
+		return -errno;
+	if (fails("future"))
+		st->st_ctim.tv_sec += 3600;
+	return 0;
 }
 
 static int faulty_readdir(const char *path, void *buffer, fuse_fill_dir_t fill,
