@@ -111,7 +111,14 @@ ifeq ($(SAN),thread)
 $(call objects,$(wildcard core/kernel/*.c)): hardening :=
 endif
 
-$(fs_objects): extra_cflags = -DFUSE_USE_VERSION=314 $(fuse_cflags)
+# What the kernel keeps in order is shown to it.
+ifeq ($(SAN),thread)
+order_objects := $(call objects,tests/thread/kernel_order.c)
+order_flags = $$(nm -u $(order_objects) | sed -n 's/.* __real_/-Wl,--wrap=/p')
+endif
+
+$(fs_objects) $(order_objects): extra_cflags = -DFUSE_USE_VERSION=314 \
+	$(fuse_cflags)
 
 # ---- output: short lines, or the commands with V=1 ----
 
@@ -133,9 +140,10 @@ $(out)/kin: $(cli_objects) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(cli_objects) $(out)/libkin.a \
 		$(core_libs) $(LDLIBS)
 
-$(out)/kinfs: $(fs_objects) $(out)/libkin.a
-	$(call quiet,LINK)$(link) -o $@ $(fs_objects) $(out)/libkin.a \
-		$(core_libs) $(fuse_libs) $(LDLIBS)
+$(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
+	$(call quiet,LINK)$(link) -o $@ $(order_flags) $(fs_objects) \
+		$(order_objects) $(out)/libkin.a $(core_libs) $(fuse_libs) \
+		$(LDLIBS)
 
 $(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
 	@mkdir -p $(@D)
@@ -189,7 +197,7 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 # Kept, so that a change compiles what it must and no more.
 .SECONDARY: $(unit_objects) $(fuzz_objects)
 
--include $(all_objects:.o=.d)
+-include $(all_objects:.o=.d) $(order_objects:.o=.d)
 
 # Objects of another compiler, other flags or another set of sources are not
 # mixed: this file changes when they do.

@@ -160,6 +160,7 @@ static ssize_t write_spliced(int fd, struct fuse_bufvec *in, size_t size,
 void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 		   off_t off, struct fuse_file_info *fi)
 {
+	struct fs *fs = fs_of(req);
 	int flags = flags_now(fi);
 	size_t size = fuse_buf_size(in);
 	struct handle *h;
@@ -174,7 +175,7 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 	}
 	h = handle_of(fi);
 	notice_writes(h->inode);
-	fd = data_fd(fs_of(req), h, flags);
+	fd = data_fd(fs, h, flags);
 	extra = data_fd_extra(h, fd);
 	dropped = drop_setid(req, fi, fd);
 	if (flags & (O_DIRECT | O_APPEND))
@@ -182,7 +183,7 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 	else
 		len = write_spliced(fd, in, size, off);
 	if (dropped)
-		cred_raise_setid(fs_of(req));
+		cred_raise_setid(fs);
 	if (extra >= 0)
 		close(extra);
 	if (len < 0)
