@@ -101,6 +101,10 @@ const char *behind(const char *path);
 /* Returns when a change made now has another time than one made before. */
 void tick(void);
 
+/* Returns when the filesystem has room again: on a mount, what was removed is
+ * given back a moment later. */
+void wait_for_room(const char *path);
+
 /* ---- users and processes ---- */
 
 struct user {

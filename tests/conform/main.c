@@ -37,6 +37,7 @@ static int enter(const char *name)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", top, name);
+	wait_for_room(top);
 	if (mkdir(path, 0755) != 0 && errno != EROFS && errno != EEXIST) {
 		perror(path);
 		return -1;

@@ -42,6 +42,7 @@ static void test_full(void)
 	TRY(pwrite(fd, "over", 4, 0));
 	TRY(close(fd));
 	TRY(unlink("f"));
+	wait_for_room(".");
 	TRY(pwrite(other, "x", 1, 0));
 	show_stat("g");
 	TRY(unlink("g"));
@@ -76,6 +77,7 @@ static void test_no_numbers(void)
 	TRY(link("f", "new"));
 	TRY(rename("f", "other"));
 	TRY(unlink("file-0"));
+	wait_for_room(".");
 	TRY(mkdir("dir", 0755));
 	for (int i = 1; i < made; i++) {
 		snprintf(name, sizeof(name), "file-%d", i);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,6 +109,20 @@ void tick(void)
 			clock_gettime(CLOCK_REALTIME_COARSE, &now);
 		} while (now.tv_sec == start.tv_sec &&
 			 now.tv_nsec == start.tv_nsec);
+	}
+}
+
+#define ROOM_TICKS 1000
+
+void wait_for_room(const char *path)
+{
+	struct statvfs st;
+
+	for (int i = 0; i < ROOM_TICKS; i++) {
+		if (statvfs(path, &st) != 0 ||
+		    (st.f_bavail >= 16 && st.f_favail))
+			break;
+		tick();
 	}
 }
 
