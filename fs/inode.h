@@ -109,8 +109,8 @@ struct found {
 	int fd; /* O_PATH of the file; taken, also on failure */
 	const struct stat *st;
 	struct inode *parent;
-	int parent_fd; /* borrowed */
-	const char *name;
+	int parent_fd;    /* borrowed */
+	const char *name; /* "" when it has none */
 };
 
 /* The inode of a found file, with one more reference. */

@@ -115,6 +115,8 @@ void xattr_drop_hidden(fuse_req_t req, char *names, size_t *len);
 void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
 void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		mode_t mode, struct fuse_file_info *fi);
+void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
+		 struct fuse_file_info *fi);
 void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
 void ops_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
 

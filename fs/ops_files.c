@@ -321,8 +321,8 @@ static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
 struct created {
 	struct inode *dir;
 	int dir_fd;
-	const char *name;
-	int fd; /* taken on success */
+	const char *name; /* "" when it has none */
+	int fd;           /* taken on success */
 };
 
 static int created(fuse_req_t req, struct fs *fs, const struct created *c,
@@ -337,7 +337,7 @@ static int created(fuse_req_t req, struct fs *fs, const struct created *c,
 	err = handle_created(req, fs, inode, c->fd, fi);
 	if (err)
 		inode_unref(fs, inode);
-	else
+	else if (*c->name)
 		notice_added(fs, c->dir, c->name, inode);
 	return err;
 }
@@ -387,25 +387,81 @@ static int create_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
 	return err;
 }
 
+static void reply_created(fuse_req_t req, int err,
+			  const struct fuse_entry_param *e,
+			  struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct inode *inode;
+
+	if (err) {
+		reply_error(req, err);
+		return;
+	}
+	inode = inode_of(fs, e->ino);
+	if (fuse_reply_create(req, e, fi) == -ENOENT) { /* interrupted */
+		handle_close(fs, handle_of(fi));
+		inode_unref(fs, inode);
+	}
+}
+
 void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		mode_t mode, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct fuse_entry_param e = { .ino = 0 };
-	struct inode *inode;
 	int err = ops_may_change(fs, parent, name, -EEXIST);
 
 	if (!err)
 		err = create_in(req, fs, parent, name, mode, fi, &e);
-	if (err) {
-		reply_error(req, err);
-		return;
-	}
-	inode = inode_of(fs, e.ino);
-	if (fuse_reply_create(req, &e, fi) == -ENOENT) { /* interrupted */
-		handle_close(fs, handle_of(fi));
-		inode_unref(fs, inode);
-	}
+	reply_created(req, err, &e, fi);
+}
+
+static int tmpfile_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
+			     mode_t mode, int flags)
+{
+	/* Of a file without a name, O_EXCL says that it never gets one. */
+	int below = flags_below(flags) | (flags & O_EXCL);
+	struct cred saved;
+	int fd = cred_assume_create(fs, req, mode, &saved, &mode);
+
+	if (fd)
+		return fd;
+	fd = openat(dir_fd, ".", below | O_TMPFILE | O_CLOEXEC, mode & 07777);
+	if (fd < 0)
+		fd = -errno;
+	cred_restore(fs, &saved);
+	return fd;
+}
+
+static int tmpfile_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
+		      mode_t mode, struct fuse_file_info *fi,
+		      struct fuse_entry_param *e)
+{
+	struct created c = { .dir = inode_of(fs, parent), .name = "" };
+	struct path_fd at;
+	int err = inode_path_fd(fs, c.dir, &at);
+
+	if (err)
+		return err;
+	c.dir_fd = at.fd;
+	c.fd = tmpfile_as_caller(req, fs, at.fd, mode, fi->flags);
+	err = c.fd < 0 ? c.fd : created(req, fs, &c, fi, e);
+	if (err && c.fd >= 0)
+		close(c.fd);
+	path_fd_close(&at);
+	return err;
+}
+
+void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
+		 struct fuse_file_info *fi)
+{
+	struct fuse_entry_param e = { .ino = 0 };
+	int err = -EROFS;
+
+	if (!similar_is_node(parent))
+		err = tmpfile_in(req, fs_of(req), parent, mode, fi, &e);
+	reply_created(req, err, &e, fi);
 }
 
 /* ---- close ---- */

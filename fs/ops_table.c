@@ -93,4 +93,7 @@ const struct fuse_lowlevel_ops ops_table = {
 	.fallocate = ops_fallocate,
 	.copy_file_range = ops_copy_file_range,
 	.lseek = ops_lseek,
+#if FUSE_VERSION >= 317
+	.tmpfile = ops_tmpfile,
+#endif
 };

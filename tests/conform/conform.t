@@ -52,7 +52,8 @@ judge() { # RUN
 		*) printf '%s\n' "$line" ;;
 		esac
 	done < <("$here/compare" "$1" "$T/$1.native" "$T/$1.mount" \
-		"$here/differences" 2>&1 || echo "not ok - $1: compare")
+		"$here/differences" "$libfuse" "$(uname -r)" 2>&1 ||
+		echo "not ok - $1: compare")
 	[ -z "${KEEP:-}" ] || cp "$T/$1.native" "$T/$1.mount" "$KEEP"
 }
 
@@ -152,6 +153,7 @@ open_fuse_to_all
 share_programs
 cp "$CONFORM" "$T/bin/conform"
 CONFORM=$T/bin/conform
+libfuse=$("$KINFS" -V | sed -n 's/^libfuse //p')
 lower=$T/lower
 make_lower "$lower" 4G 400000
 run_shared

@@ -154,6 +154,31 @@ test_unlinked() {
 	exec 5<&-
 }
 
+# A file that was made without a name.
+test_tmpfile() {
+	local said pid
+	said=$(errno_of tmpfile "$mnt" "$mnt/tmp-open")
+	if [ "$said" = EOPNOTSUPP ]; then
+		skip "digests of a file made by O_TMPFILE" "this FUSE has none"
+		return
+	fi
+	ok "made by O_TMPFILE, linked while open" digests_match "$mnt/tmp-open"
+	mkfifo "$T/link-it"
+	"$(helper sys)" tmpfile-closed "$mnt" "$mnt/tmp-closed" \
+		<"$T/link-it" >"$T/said" &
+	pid=$!
+	exec 5>"$T/link-it"
+	poll 10 grep -q closed "$T/said"
+	wait_idle "$mnt"
+	exec 5>&-
+	wait "$pid"
+	like "$(cat "$T/said")" ok "linked after it was closed"
+	wait_idle "$mnt"
+	is "$(ls "$mnt/.similar/tmp-open")" 100_tmp-closed \
+		"is hashed, and found by its name"
+	ok "and has its digests" digests_match "$mnt/tmp-closed"
+}
+
 # The contract of a file that is being written.
 test_busy() {
 	overwrite "$mnt/busy" 11
@@ -203,6 +228,7 @@ test_changes
 test_keeps
 test_links
 test_unlinked
+test_tmpfile
 test_busy
 test_busy_mapping
 test_state

@@ -66,15 +66,46 @@ static int hold_lock(char **arg)
 	return 0;
 }
 
-static int tmpfile_linked(char **arg)
+/* A file without a name, which link_tmpfile() gives it. */
+static int make_tmpfile(const char *directory)
+{
+	int fd = open(directory, O_TMPFILE | O_RDWR, 0644);
+
+	return fd < 0 || write(fd, "temporary\n", 10) != 10 ? -1 : fd;
+}
+
+static int link_tmpfile(int fd, const char *name)
 {
 	char path[64];
-	int fd = open(arg[0], O_TMPFILE | O_RDWR, 0644);
 
-	if (fd < 0 || write(fd, "temporary\n", 10) != 10)
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+static int tmpfile_linked(char **arg)
+{
+	int fd = make_tmpfile(arg[0]);
+
+	return fd < 0 ? -1 : link_tmpfile(fd, arg[1]);
+}
+
+/* Linked when standard input ends, long after the writer has closed it. */
+static int tmpfile_closed(char **arg)
+{
+	char path[64];
+	int fd = make_tmpfile(arg[0]);
+	int reader;
+
+	if (fd < 0)
 		return -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, path, AT_FDCWD, arg[1], AT_SYMLINK_FOLLOW);
+	reader = open(path, O_RDONLY);
+	close(fd);
+	puts("closed");
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	return link_tmpfile(reader, arg[1]);
 }
 
 static int exchange(char **arg)
@@ -145,6 +176,7 @@ static const struct {
 	{ "lock", 1, write_lock },
 	{ "hold-lock", 1, hold_lock },
 	{ "tmpfile", 2, tmpfile_linked },
+	{ "tmpfile-closed", 2, tmpfile_closed },
 	{ "exchange", 2, exchange },
 	{ "no-replace", 2, no_replace },
 	{ "copy-range", 2, copy_range },
