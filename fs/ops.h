@@ -91,6 +91,10 @@ void ops_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent,
 
 /* ---- attributes ---- */
 void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
+#if FUSE_VERSION >= 318
+void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
+	       struct fuse_file_info *fi);
+#endif
 void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		 struct fuse_file_info *fi);
 void ops_statfs(fuse_req_t req, fuse_ino_t node);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "fs/cred.h"
@@ -51,30 +52,105 @@ static int stat_node(struct fs *fs, struct inode *inode,
 	return stat_inode(fs, inode, st);
 }
 
-static void reply_stat(fuse_req_t req, fuse_ino_t node,
-		       const struct fuse_file_info *fi)
+/* What is shown of a node, and how long the kernel may keep it. */
+static int show_node(struct fs *fs, fuse_ino_t node,
+		     const struct fuse_file_info *fi, struct stat *st,
+		     double *timeout_out)
 {
-	struct fs *fs = fs_of(req);
-	struct inode *inode = inode_of(fs, node);
-	struct stat st;
-	int err = stat_node(fs, inode, fi, &st);
+	struct inode *inode;
+	int err;
 
-	if (err) {
-		reply_error(req, err);
-		return;
+	if (similar_is_node(node)) {
+		*timeout_out = 0;
+		return similar_stat(fs, node, st);
 	}
-	ops_saw(fs, inode, &st);
-	ops_show(fs, &st);
-	fuse_reply_attr(req, &st, fs->options.timeout_s);
+	*timeout_out = fs->options.timeout_s;
+	inode = inode_of(fs, node);
+	err = stat_node(fs, inode, fi, st);
+	if (err)
+		return err;
+	ops_saw(fs, inode, st);
+	ops_show(fs, st);
+	return 0;
 }
 
 void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	if (similar_is_node(node))
-		similar_getattr(req, node);
+	struct stat st;
+	double timeout;
+	int err = show_node(fs_of(req), node, fi, &st, &timeout);
+
+	if (err)
+		reply_error(req, err);
 	else
-		reply_stat(req, node, fi);
+		fuse_reply_attr(req, &st, timeout);
 }
+
+/* ---- statx ---- */
+
+#if FUSE_VERSION >= 318
+
+static void statx_basic(const struct stat *st, struct statx *out)
+{
+	*out = (struct statx){
+		.stx_mask = STATX_BASIC_STATS,
+		.stx_blksize = (uint32_t)st->st_blksize,
+		.stx_nlink = (uint32_t)st->st_nlink,
+		.stx_uid = st->st_uid,
+		.stx_gid = st->st_gid,
+		.stx_mode = (uint16_t)st->st_mode,
+		.stx_ino = st->st_ino,
+		.stx_size = (uint64_t)st->st_size,
+		.stx_blocks = (uint64_t)st->st_blocks,
+		.stx_atime.tv_sec = st->st_atim.tv_sec,
+		.stx_atime.tv_nsec = (uint32_t)st->st_atim.tv_nsec,
+		.stx_mtime.tv_sec = st->st_mtim.tv_sec,
+		.stx_mtime.tv_nsec = (uint32_t)st->st_mtim.tv_nsec,
+		.stx_ctime.tv_sec = st->st_ctim.tv_sec,
+		.stx_ctime.tv_nsec = (uint32_t)st->st_ctim.tv_nsec,
+		.stx_rdev_major = major(st->st_rdev),
+		.stx_rdev_minor = minor(st->st_rdev),
+	};
+}
+
+static void statx_birth(struct fs *fs, struct inode *inode, struct statx *out)
+{
+	struct statx below;
+	struct path_fd p;
+
+	if (inode_path_fd(fs, inode, &p) != 0)
+		return;
+	if (statx(p.fd, "", AT_EMPTY_PATH, STATX_BTIME, &below) == 0 &&
+	    below.stx_mask & STATX_BTIME) {
+		out->stx_mask |= STATX_BTIME;
+		out->stx_btime = below.stx_btime;
+	}
+	path_fd_close(&p);
+}
+
+/* The kernel asks for all at once, and hands nothing on but the basic fields
+ * and the time of birth. */
+void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
+	       struct fuse_file_info *fi)
+{
+	struct fs *fs = fs_of(req);
+	struct statx all;
+	struct stat st;
+	double timeout;
+	int err = show_node(fs, node, fi, &st, &timeout);
+
+	(void)flags;
+	if (err) {
+		reply_error(req, err);
+		return;
+	}
+	statx_basic(&st, &all);
+	if (mask & STATX_BTIME && !similar_is_node(node))
+		statx_birth(fs, inode_of(fs, node), &all);
+	fuse_reply_statx(req, 0, &all, timeout);
+}
+
+#endif
 
 /* ---- setattr ---- */
 
@@ -239,7 +315,7 @@ void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 	if (err)
 		reply_error(req, err);
 	else
-		reply_stat(req, node, fi);
+		ops_getattr(req, node, fi);
 }
 
 /* ---- statfs ---- */

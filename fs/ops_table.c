@@ -96,4 +96,7 @@ const struct fuse_lowlevel_ops ops_table = {
 #if FUSE_VERSION >= 317
 	.tmpfile = ops_tmpfile,
 #endif
+#if FUSE_VERSION >= 318
+	.statx = ops_statx,
+#endif
 };

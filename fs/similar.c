@@ -446,16 +446,9 @@ void similar_forget(struct fs *fs, fuse_ino_t id, uint64_t count)
 
 /* ---- the other operations ---- */
 
-void similar_getattr(fuse_req_t req, fuse_ino_t id)
+int similar_stat(struct fs *fs, fuse_ino_t id, struct stat *out)
 {
-	struct fs *fs = fs_of(req);
-	struct stat st;
-	int err = node_stat(fs, node_at(id), &st);
-
-	if (err)
-		reply_error(req, err);
-	else
-		fuse_reply_attr(req, &st, 0);
+	return node_stat(fs, node_at(id), out);
 }
 
 void similar_readlink(fuse_req_t req, fuse_ino_t id)

@@ -5,6 +5,7 @@
 #include <fuse_lowlevel.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 struct engine_viewer;
 struct fs;
@@ -39,7 +40,7 @@ void similar_lookup_root(fuse_req_t req, struct fs *fs);
 void similar_forget(struct fs *fs, fuse_ino_t node, uint64_t count);
 
 void similar_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
-void similar_getattr(fuse_req_t req, fuse_ino_t node);
+int similar_stat(struct fs *fs, fuse_ino_t node, struct stat *out);
 void similar_readlink(fuse_req_t req, fuse_ino_t node);
 void similar_open_file(fuse_req_t req, fuse_ino_t node,
 		       struct fuse_file_info *fi);

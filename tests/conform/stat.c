@@ -59,6 +59,20 @@ static void test_kinds(void)
 	TRY(fstatat(AT_FDCWD, "f", &st, 0x8000000));
 }
 
+static const char *birth_of(const char *path, const struct statx *x)
+{
+	struct statx below = { .stx_mask = 0 };
+
+	if (!(x->stx_mask & STATX_BTIME) || !x->stx_btime.tv_sec)
+		return "unknown";
+	NEED(statx(AT_FDCWD, behind(path), AT_SYMLINK_NOFOLLOW, STATX_BTIME,
+		   &below));
+	return below.stx_btime.tv_sec == x->stx_btime.tv_sec &&
+			       below.stx_btime.tv_nsec == x->stx_btime.tv_nsec ?
+		       "that below" :
+		       "another one";
+}
+
 static void show_statx(const char *path)
 {
 	struct statx x = { .stx_mask = 0 };
@@ -70,9 +84,7 @@ static void show_statx(const char *path)
 								    "some",
 	    x.stx_mode,
 	    S_ISDIR(x.stx_mode) ? 0 : (unsigned long long)x.stx_size);
-	say("birth of %s = %s", path,
-	    x.stx_mask & STATX_BTIME && x.stx_btime.tv_sec ? "known" :
-							     "unknown");
+	say("birth of %s = %s", path, birth_of(path, &x));
 }
 
 static void test_statx(void)
