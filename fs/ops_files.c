@@ -75,6 +75,18 @@ static bool flags_write(int flags)
 	return (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 }
 
+/*
+ * Whether closing need not be told.  It gives back the POSIX locks of who
+ * closes, whichever descriptor of the file they were set through; so what is
+ * opened while nobody writes or locks is not told of, and its locks go when
+ * its last descriptor does.
+ */
+static bool closes_unheard(struct inode *inode, const struct handle *h)
+{
+	return !h->writes && !atomic_load(&inode->writers) &&
+	       !atomic_load(&inode->owners);
+}
+
 /* fd (taken on success) may be -1 when there is an id to pass through. */
 static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 		      struct fuse_file_info *fi)
@@ -89,6 +101,7 @@ static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 	h->flags = fi->flags;
 	h->passes = id > 0;
 	h->writes = flags_write(fi->flags);
+	fi->noflush = closes_unheard(inode, h);
 	inode_attach(fs, inode, h);
 	backing_show(fi, id);
 	fi->fh = (uint64_t)(uintptr_t)h;

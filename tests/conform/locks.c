@@ -179,6 +179,29 @@ static void test_close(void)
 	in_child(show_free);
 }
 
+/* Descriptors for reading that were open before the lock was set. */
+static void test_close_early(void)
+{
+	int fd;
+	int early;
+	int again;
+
+	make_file("f", "0123456789", 0644);
+	early = TRY_FD(open("f", O_RDONLY));
+	fd = TRY_FD(open("f", O_RDWR));
+	TRY(set(fd, F_WRLCK, 0, 5));
+	TRY(close(early));
+	in_child(show_free);
+	TRY(close(fd));
+	in_child(show_free);
+	make_file("f", "another 10", 0644);
+	early = TRY_FD(open("f", O_RDONLY));
+	again = TRY_FD(dup(early));
+	TRY(set(early, F_RDLCK, 0, 5));
+	TRY(close(again));
+	in_child(show_free);
+}
+
 static void child_of_locker(struct partner *self)
 {
 	int fd = open("f", O_RDWR);
@@ -467,6 +490,7 @@ static const struct test tests[] = {
 	{ .name = "whence", .run = test_whence },
 	{ .name = "access", .run = test_access },
 	{ .name = "close", .run = test_close },
+	{ .name = "close-early", .run = test_close_early },
 	{ .name = "two-processes", .run = test_two_processes },
 	{ .name = "interrupted", .run = test_interrupted },
 	{ .name = "deadlock", .run = test_deadlock },

@@ -424,6 +424,23 @@ test_descriptors() {
 	ok "and asked" digests_match "$mnt/wide/file-2999"
 }
 
+requests() { # KIND: how many of them the daemon of $T/asked had
+	grep -c "opcode: $1 " "${log_of[$T/asked]}"
+}
+
+# What the kernel sends for a file that is read, and for one that is written.
+test_requests() {
+	local told
+	mount_kinfs "$T/asked-src" "$T/asked" -d -o timeout=100
+	echo text >"$T/asked/f"
+	told=$(requests FLUSH)
+	isnt "$told" 0 "closing what was written is told"
+	cat "$T/asked/f" "$T/asked/f" "$T/asked/f" >"$T/read"
+	is "$(requests OPEN)" 3 "a file is opened for reading three times"
+	is "$(requests FLUSH)" "$told" "and closing it is not told"
+	ok "unmount" unmount "$T/asked"
+}
+
 test_cross_rename() {
 	is "$(errno_of no-replace "$mnt/locked" "$plain/locked2")" EXDEV \
 		"rename out of the mount is EXDEV"
@@ -457,5 +474,6 @@ ok "the daemon is alive" alive "$mnt"
 is "$(daemon_log "$mnt")" "" "and had nothing to say"
 ok "diff -r of mount and SOURCE" diff -r --exclude=meta --no-dereference \
 	"$mnt" "$src"
+test_requests
 test_descriptors
 finish
