@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_INDEX_SIGHTINGS_H
+#define CORE_INDEX_SIGHTINGS_H
+
+#include "core/index/best.h"
+
+/* Offers the contents that have values of q->sketch.  The caller holds
+ * columns_lock; private to core/index.  -ENOMEM. */
+int sightings_offer(const struct index *ix, const struct index_query *q,
+		    struct best *best);
+
+#endif
