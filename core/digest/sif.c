@@ -273,18 +273,17 @@ static bool is_complete(const struct sif_sketch *sketch)
 	return sketch->distinct == sketch->count;
 }
 
-/* The largest value about which the sketch knows everything. */
-static uint64_t known_up_to(const struct sif_sketch *sketch)
+/* The value at the bound itself is in the sketch by the choice of the bound,
+ * not by chance. */
+uint64_t sif_known(const struct sif_sketch *sketch)
 {
 	return is_complete(sketch) ? UINT64_MAX :
 				     sketch->values[sketch->count - 1];
 }
 
-/* The value at the bound itself is in one of them by the choice of the bound,
- * not by chance. */
 uint64_t sif_joint_bound(const struct sif_sketch *a, const struct sif_sketch *b)
 {
-	uint64_t known_a = known_up_to(a), known_b = known_up_to(b);
+	uint64_t known_a = sif_known(a), known_b = sif_known(b);
 
 	return known_a < known_b ? known_a : known_b;
 }
@@ -356,7 +355,7 @@ int sif_compare(const struct sif_sketch *a, const struct sif_sketch *b,
 int sif_merge(struct sif_sketch *into, const struct sif_sketch *from,
 	      size_t max)
 {
-	uint64_t known_into = known_up_to(into), known_from = known_up_to(from);
+	uint64_t known_into = sif_known(into), known_from = sif_known(from);
 	uint64_t known = known_into < known_from ? known_into : known_from;
 	struct sif_sketch both = { .window = into->window };
 	struct walk w = { .a = into, .b = from };

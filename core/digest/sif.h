@@ -125,6 +125,9 @@ struct sif_relation {
 	size_t b_samples;
 };
 
+/* The sketch knows of all values below that one; UINT64_MAX: of all. */
+uint64_t sif_known(const struct sif_sketch *sketch);
+
 /* Both sketches know of all values below that one; containment rests on
  * these. */
 uint64_t sif_joint_bound(const struct sif_sketch *a,

@@ -98,12 +98,14 @@ int index_candidates(struct index *ix, const struct index_query *q,
 {
 	struct column_query columns = { .q = q, .source = source };
 	struct best best = { .out = out, .capacity = capacity, .least = 1 };
+	bool by_share = source == INDEX_BY_SHARE;
 	int err = 0;
 
 	(void)pthread_rwlock_rdlock(&ix->columns_lock);
-	if (capacity && q->digests->size && source == INDEX_BY_SKETCH) {
+	if (capacity && q->digests->size &&
+	    (source == INDEX_BY_SKETCH || by_share)) {
 		if (q->sketch)
-			err = sightings_offer(ix, q, &best);
+			err = sightings_offer(ix, q, by_share, &best);
 	} else if (capacity && q->digests->size) {
 		best.least = q->least > 1 ? q->least : 1;
 		scan_query_init(&columns.scan, q->digests);

@@ -18,6 +18,7 @@ static void columns_release(struct columns *c)
 	free(c->content);
 	free(c->size);
 	free(c->simhash);
+	free(c->known);
 	free(c->traits);
 	*c = (struct columns){ 0 };
 }
@@ -29,8 +30,9 @@ static int columns_init(struct columns *out, size_t capacity)
 	c.content = calloc(capacity, sizeof(*c.content));
 	c.size = calloc(capacity, sizeof(*c.size));
 	c.simhash = calloc(capacity, sizeof(*c.simhash));
+	c.known = calloc(capacity, sizeof(*c.known));
 	c.traits = calloc(capacity, TRAIT_COUNT);
-	if (!c.content || !c.size || !c.simhash || !c.traits) {
+	if (!c.content || !c.size || !c.simhash || !c.known || !c.traits) {
 		columns_release(&c);
 		return -ENOMEM;
 	}
@@ -46,6 +48,7 @@ static void columns_copy_row(const struct columns *from, size_t row,
 	to->content[to_row] = from->content[row];
 	to->size[to_row] = from->size[row];
 	to->simhash[to_row] = from->simhash[row];
+	to->known[to_row] = from->known[row];
 	scan_traits_load(from->traits, row, traits);
 	scan_traits_store(to->traits, to_row, traits);
 }
@@ -162,25 +165,42 @@ static int index_rebuild(struct index *ix, size_t capacity)
 	return 0;
 }
 
+static uint32_t known_of(const struct sif_sketch *sketch)
+{
+	uint64_t known = sif_known(sketch) >> KNOWN_SHIFT;
+
+	return known < UINT32_MAX ? (uint32_t)known : UINT32_MAX;
+}
+
 static void row_store(struct columns *c, size_t row, uint32_t content,
-		      const struct digests *d)
+		      const struct digests *d, const struct sif_sketch *sketch)
 {
 	uint8_t traits[TRAIT_COUNT];
 
 	c->content[row] = content;
 	c->size[row] = d->size;
 	c->simhash[row] = scan_simhash_of(d);
+	c->known[row] = sketch ? known_of(sketch) : 0;
 	scan_traits_of(d, traits);
 	scan_traits_store(c->traits, row, traits);
+}
+
+/* Its row when it lives, else as many as there are. */
+static size_t row_of(const struct index *ix, uint32_t content)
+{
+	const struct columns *c = &ix->columns;
+	size_t row = columns_row_from(c, ix->rows, content);
+
+	if (row < ix->rows && c->content[row] == content && c->size[row])
+		return row;
+	return ix->rows;
 }
 
 static bool lives(void *arg, uint32_t content)
 {
 	const struct index *ix = arg;
-	size_t row = columns_row_from(&ix->columns, ix->rows, content);
 
-	return row < ix->rows && ix->columns.content[row] == content &&
-	       ix->columns.size[row];
+	return row_of(ix, content) < ix->rows;
 }
 
 static int learn_locked(struct index *ix, uint32_t content,
@@ -203,11 +223,18 @@ static int learn_locked(struct index *ix, uint32_t content,
 int index_learn(struct index *ix, uint32_t content,
 		const struct sif_sketch *sketch)
 {
+	size_t row;
 	int err = 0;
 
 	(void)pthread_mutex_lock(&ix->change_lock);
-	if (lives(ix, content))
+	row = row_of(ix, content);
+	if (row < ix->rows)
 		err = learn_locked(ix, content, sketch);
+	if (row < ix->rows && !err) {
+		(void)pthread_rwlock_wrlock(&ix->columns_lock);
+		ix->columns.known[row] = known_of(sketch);
+		(void)pthread_rwlock_unlock(&ix->columns_lock);
+	}
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
 }
@@ -252,7 +279,7 @@ static int add_locked(struct index *ix, uint32_t content,
 		err = learn_locked(ix, content, sketch);
 	if (err)
 		return err;
-	row_store(&ix->columns, ix->rows, content, d);
+	row_store(&ix->columns, ix->rows, content, d, sketch);
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	ix->rows++;
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
@@ -304,10 +331,9 @@ static void sweep(struct index *ix)
 
 static void remove_locked(struct index *ix, uint32_t content)
 {
-	size_t row = columns_row_from(&ix->columns, ix->rows, content);
+	size_t row = row_of(ix, content);
 
-	if (row == ix->rows || ix->columns.content[row] != content ||
-	    !ix->columns.size[row])
+	if (row == ix->rows)
 		return;
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	ix->columns.size[row] = 0;
@@ -344,7 +370,7 @@ size_t index_bytes(const struct index *ix)
 {
 	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->columns_lock;
 	size_t row_bytes =
-		sizeof(uint32_t) + 2 * sizeof(uint64_t) + TRAIT_COUNT;
+		2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) + TRAIT_COUNT;
 	size_t bytes;
 
 	(void)pthread_rwlock_rdlock(lock);

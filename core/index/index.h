@@ -13,7 +13,7 @@
  * Which contents resemble which, in memory.
  *
  * Flat columns, one row per distinct content: content id, size, SimHash, RDC
- * traits (36 bytes a row), which a query streams over; postings of values of
+ * traits (40 bytes a row), which a query streams over; postings of values of
  * the sketches, in which a query looks up its own; and how frequent these
  * values are.  The sketches themselves stay where they are, and are asked for
  * when two contents are compared.  Thread-safe: many queries or one change at
@@ -74,6 +74,7 @@ struct index_query {
 /* What makes a content a candidate. */
 enum index_source {
 	INDEX_BY_SKETCH,   /* values in common: how many, and how rare */
+	INDEX_BY_SHARE,    /* the same, and so many that q->least is likely */
 	INDEX_BY_ESTIMATE, /* score_estimate() of at least q->least */
 	INDEX_BY_SIMHASH,  /* digest_compare() of SimHashes, the same */
 	INDEX_BY_TRAITS,   /* of RDC traits */

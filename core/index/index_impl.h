@@ -25,6 +25,7 @@ struct columns {
 	uint32_t *content; /* ascending */
 	uint64_t *size;
 	uint64_t *simhash; /* 0: none */
+	uint32_t *known;   /* sif_known() of its sketch, the upper bits */
 	uint8_t *traits;   /* in tiles, see scan.h; all zero: none */
 	size_t capacity;
 };
@@ -46,6 +47,9 @@ struct index {
 /* What a value in common counts in the rank of a candidate, when no more than
  * FREQUENCY_COMMON contents have it. */
 #define VALUE_RANK 32
+
+/* The bits of a value that the column has not. */
+#define KNOWN_SHIFT (SIF_BITS - 32)
 
 /* First row whose content is not below the given one. */
 size_t columns_row_from(const struct columns *c, size_t rows, uint32_t content);

@@ -137,7 +137,7 @@ int index_search(struct index *ix, const struct index_query *q,
 		return -ENOMEM;
 	s->ix = ix;
 	err = index_candidates(ix, q,
-			       sketched ? INDEX_BY_SKETCH : INDEX_BY_ESTIMATE,
+			       sketched ? INDEX_BY_SHARE : INDEX_BY_ESTIMATE,
 			       s->candidates, INDEX_MATCHES, &s->count);
 	if (!err && sketched)
 		err = match_candidates(s, q, store, out, &count);

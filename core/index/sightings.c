@@ -2,6 +2,7 @@
 #include "core/index/sightings.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -24,11 +25,13 @@
 struct value_list {
 	uint32_t key;
 	uint32_t length;
+	uint16_t place; /* of the value in the sketch */
 };
 
 struct sighting {
 	uint32_t content;
-	uint32_t sum; /* 0: free */
+	uint32_t sum;   /* 0: free */
+	uint32_t whole; /* lists that were looked at as a whole */
 };
 
 struct sketch_query {
@@ -37,6 +40,9 @@ struct sketch_query {
 	struct sighting *seen; /* a hash table, at most half full */
 	size_t mask;
 	uint32_t contents[LIST_MOST];
+	/* Before each place: values all of whose contents are in the postings,
+	 * and those of them whose list was not looked at as a whole. */
+	uint16_t listed[SIF_MAX_VALUES + 1], passed[SIF_MAX_VALUES + 1];
 };
 
 static int by_length(const void *a, const void *b)
@@ -53,13 +59,18 @@ static void find_lists(const struct index *ix, const struct sif_sketch *sketch,
 {
 	size_t i, length;
 	uint32_t key;
+	bool listed;
 
 	for (i = 0; i < sketch->count; i++) {
 		key = posting_key(sketch->values[i]);
 		length = postings_find(ix->postings, key, NULL, 0);
 		if (length)
 			s->lists[s->count++] =
-				(struct value_list){ key, (uint32_t)length };
+				(struct value_list){ key, (uint32_t)length,
+						     (uint16_t)i };
+		listed = key < postings_limit(ix->postings);
+		s->listed[i + 1] = (uint16_t)(s->listed[i] + listed);
+		s->passed[i + 1] = 0;
 	}
 	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
 }
@@ -87,7 +98,8 @@ static int make_table(struct sketch_query *s)
 	return s->seen ? 0 : -ENOMEM;
 }
 
-static void see(struct sketch_query *s, uint32_t content, uint32_t counts)
+static void see(struct sketch_query *s, uint32_t content, uint32_t counts,
+		bool whole)
 {
 	size_t at = content * UINT32_C(2654435761) & s->mask;
 
@@ -95,11 +107,14 @@ static void see(struct sketch_query *s, uint32_t content, uint32_t counts)
 		at = (at + 1) & s->mask;
 	s->seen[at].content = content;
 	s->seen[at].sum += counts;
+	s->seen[at].whole += whole;
 }
 
 static void walk_list(const struct index *ix, const struct value_list *list,
 		      size_t part, struct sketch_query *s)
 {
+	bool listed = s->listed[list->place + 1] > s->listed[list->place];
+	bool whole = listed && part == list->length;
 	uint32_t counts = WHOLE;
 	size_t i;
 
@@ -109,18 +124,22 @@ static void walk_list(const struct index *ix, const struct value_list *list,
 		counts = 1;
 	(void)postings_find(ix->postings, list->key, s->contents, part);
 	for (i = 0; i < part; i++)
-		see(s, s->contents[i], counts);
+		see(s, s->contents[i], counts, whole);
+	s->passed[list->place + 1] = listed && !whole;
 }
 
-static void walk_lists(const struct index *ix, struct sketch_query *s)
+static void walk_lists(const struct index *ix, const struct sif_sketch *sketch,
+		       struct sketch_query *s)
 {
 	size_t walked = 0, part, i;
 
-	for (i = 0; i < s->count && walked < WALK_MOST; i++) {
+	for (i = 0; i < s->count; i++) {
 		part = list_part(&s->lists[i], walked);
 		walk_list(ix, &s->lists[i], part, s);
 		walked += part;
 	}
+	for (i = 0; i < sketch->count; i++)
+		s->passed[i + 1] = (uint16_t)(s->passed[i] + s->passed[i + 1]);
 }
 
 static uint16_t rank_of(uint32_t sum)
@@ -143,8 +162,48 @@ static bool is_related(const struct index_query *q, uint64_t size)
 	return false;
 }
 
+/*
+ * Whether a share of q->least is likely.
+ *
+ * What shares that much of the larger one has that part of the values of the
+ * sketch that both know about, of which the listed ones are a sample; those
+ * that were passed over, anything may have.  DEVIATIONS allow for the sample,
+ * and for a larger content that happens to have fewer such values.  What part
+ * of a smaller one is shared cannot be told from here.
+ */
+#define DEVIATIONS 4
+
+static bool is_likely(const struct index_query *q, const struct sketch_query *s,
+		      uint32_t whole, uint32_t known)
+{
+	const struct sif_sketch *sketch = q->sketch;
+	/* As scores are rounded, one less. */
+	double share = (q->least - 1) / 100.0, listed, variance;
+	size_t low = 0, high = sketch->count, middle;
+
+	if (q->relation == INDEX_CONTAINS || share <= 0 || !high)
+		return true;
+	if (sketch->values[high - 1] >> KNOWN_SHIFT < known)
+		low = high;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (sketch->values[middle] >> KNOWN_SHIFT < known)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	listed = s->listed[low];
+	if (whole + s->passed[low] >= share * listed)
+		return true;
+	variance = share * (1 - share) * listed *
+		   (1 - listed / (double)low + 2 * share);
+	return whole + s->passed[low] >=
+	       share * listed - DEVIATIONS * sqrt(variance);
+}
+
 static void offer_sightings(const struct index *ix, const struct index_query *q,
-			    const struct sketch_query *s, struct best *best)
+			    const struct sketch_query *s, bool by_share,
+			    struct best *best)
 {
 	const struct columns *columns = &ix->columns;
 	struct candidate found;
@@ -161,6 +220,9 @@ static void offer_sightings(const struct index *ix, const struct index_query *q,
 		if (row == ix->rows || columns->content[row] != found.content ||
 		    !columns->size[row])
 			continue;
+		if (by_share &&
+		    !is_likely(q, s, s->seen[i].whole, columns->known[row]))
+			continue;
 		found.size = columns->size[row];
 		if (is_related(q, found.size))
 			best_offer(best, &found);
@@ -168,7 +230,7 @@ static void offer_sightings(const struct index *ix, const struct index_query *q,
 }
 
 int sightings_offer(const struct index *ix, const struct index_query *q,
-		    struct best *best)
+		    bool by_share, struct best *best)
 {
 	struct sketch_query *s = malloc(sizeof(*s));
 	int err;
@@ -176,11 +238,12 @@ int sightings_offer(const struct index *ix, const struct index_query *q,
 	if (!s)
 		return -ENOMEM;
 	s->count = 0;
+	s->listed[0] = s->passed[0] = 0;
 	find_lists(ix, q->sketch, s);
 	err = make_table(s);
 	if (!err) {
-		walk_lists(ix, s);
-		offer_sightings(ix, q, s, best);
+		walk_lists(ix, q->sketch, s);
+		offer_sightings(ix, q, s, by_share, best);
 	}
 	free(s->seen);
 	free(s);

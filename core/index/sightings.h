@@ -4,9 +4,10 @@
 
 #include "core/index/best.h"
 
-/* Offers the contents that have values of q->sketch.  The caller holds
- * columns_lock; private to core/index.  -ENOMEM. */
+/* Offers the contents that have values of q->sketch; by_share: so many that a
+ * share of q->least is likely.  The caller holds columns_lock; private to
+ * core/index.  -ENOMEM. */
 int sightings_offer(const struct index *ix, const struct index_query *q,
-		    struct best *best);
+		    bool by_share, struct best *best);
 
 #endif

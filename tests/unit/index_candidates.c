@@ -227,6 +227,78 @@ static void test_only_common_values_still_give_candidates(void **state)
 	index_free(ix);
 }
 
+/* ---- what shares enough ---- */
+
+/* The count smallest of the values from first on. */
+static void sample(uint64_t first, size_t distinct, size_t count,
+		   struct sif_sketch *out)
+{
+	size_t i;
+
+	out->count = 0;
+	for (i = 0; i < distinct; i++)
+		sketch_add(out, value_of(first + i));
+	out->distinct = distinct;
+	if (count < out->count)
+		out->count = count;
+}
+
+static size_t count_by_share(struct index *ix, const struct sif_sketch *sketch,
+			     enum index_relation relation)
+{
+	struct candidate found[INDEX_MATCHES];
+	struct digests d = { .size = 1000 };
+	struct index_query q = { .digests = &d,
+				 .sketch = sketch,
+				 .relation = relation,
+				 .first_content = 1,
+				 .least = 60 };
+	size_t count;
+
+	assert_int_equal(index_candidates(ix, &q, INDEX_BY_SHARE, found,
+					  INDEX_MATCHES, &count),
+			 0);
+	return count;
+}
+
+static void test_what_shares_little_is_no_candidate_by_share(void **state)
+{
+	static struct sif_sketch asked, other;
+	struct index *ix;
+	uint32_t id;
+
+	(void)state;
+	sample(0, 200, 200, &asked);
+	assert_int_equal(index_new(&ix), 0);
+	for (id = 1; id <= 20; id++) {
+		sample(10 * (id - 1), 200, 200, &other);
+		add_sketch(ix, id, 900, &other);
+	}
+	/* 200, 190, ... 120 of 200 are in common, and a few less may be by
+	 * chance. */
+	assert_in_range(count_by_share(ix, &asked, INDEX_ALIKE), 9, 14);
+	assert_int_equal(count_by_share(ix, &asked, INDEX_CONTAINS), 20);
+	index_free(ix);
+}
+
+/* Of what is sampled more thinly, as many values as of the whole cannot be
+ * asked for. */
+static void test_a_thin_sketch_shares_all_that_it_could(void **state)
+{
+	static struct sif_sketch fine, thin;
+	struct index *ix;
+
+	(void)state;
+	sample(0, 1000, 900, &fine);
+	sample(0, 900, 100, &thin);
+	assert_int_equal(index_new(&ix), 0);
+	add_sketch(ix, 1, 900, &thin);
+	add_sketch(ix, 2, 900, NULL);
+	assert_int_equal(index_learn(ix, 2, &thin), 0);
+	assert_int_equal(count_by_share(ix, &fine, INDEX_ALIKE), 2);
+	index_free(ix);
+}
+
 /* ---- what is none ---- */
 
 static void test_nothing_is_no_candidate_of_nothing(void **state)
@@ -308,6 +380,9 @@ int main(void)
 		cmocka_unit_test(
 			test_a_rare_value_is_found_among_many_common_ones),
 		cmocka_unit_test(test_only_common_values_still_give_candidates),
+		cmocka_unit_test(
+			test_what_shares_little_is_no_candidate_by_share),
+		cmocka_unit_test(test_a_thin_sketch_shares_all_that_it_could),
 		cmocka_unit_test(test_nothing_is_no_candidate_of_nothing),
 		cmocka_unit_test(test_what_is_not_there_cannot_learn),
 		cmocka_unit_test(
