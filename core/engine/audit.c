@@ -280,20 +280,30 @@ static int audit_index(struct audit *a)
 
 /* ---- all of it ---- */
 
+static int stop_at_entry(void *arg, struct catalog_name name,
+			 const struct file_key *key)
+{
+	(void)arg;
+	(void)name;
+	(void)key;
+	return 1;
+}
+
 /* That a directory is at the path of the tree does not make it the tree: its
- * disk may not be there today. */
+ * disk may not be there today.  But its record may be lost. */
 static int audit_root(struct audit *a, struct catalog_txn *txn)
 {
 	struct catalog_counts n;
 	struct file_record r;
 	int err = catalog_file_get(txn, &a->root, &r);
 
-	if (err == -ENOENT) {
-		err = catalog_counts(txn, &n);
-		if (!err && n.files + n.directories)
-			err = -EXDEV;
-	}
-	return err == -EUCLEAN ? 0 : err;
+	if (err != -ENOENT)
+		return err == -EUCLEAN ? 0 : err;
+	err = catalog_directory_each(txn, &a->root, stop_at_entry, NULL);
+	if (err)
+		return err < 0 && err != -EUCLEAN ? err : 0;
+	err = catalog_counts(txn, &n);
+	return !err && n.files + n.directories ? -EXDEV : err;
 }
 
 static int audit_begin(struct audit *a)
