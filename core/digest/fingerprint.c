@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
+#include "core/base/xxh3.h"
 #include "core/digest/rdc.h"
 #include "core/digest/sdhash.h"
 #include "core/digest/sif.h"
