@@ -10,6 +10,11 @@
 	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl," \
 			      "avx512vbmi,popcnt,bmi")))
 
+/* From this limit on, it takes less to look at every key than at those of the
+ * eights that have a wanted one. */
+#define DENSE (UINT64_MAX / 16)
+#define SPARSE 512 /* windows that are looked at together below it */
+
 /* The 8 windows from byte first on, with their halves swapped. */
 TARGET static inline __m512i spread(__m512i bytes, int first)
 {
@@ -77,17 +82,6 @@ TARGET static inline size_t store_some(uint64_t *out, __mmask8 which,
 	return (size_t)_mm_popcnt_u32(which);
 }
 
-/* The least of 32 windows' keys but for the last xor. */
-TARGET static inline __m512i least_of(__m512i bytes, int first)
-{
-	__m512i a = _mm512_min_epu64(nearly_keys_of(bytes, first),
-				     nearly_keys_of(bytes, first + 8));
-	__m512i b = _mm512_min_epu64(nearly_keys_of(bytes, first + 16),
-				     nearly_keys_of(bytes, first + 24));
-
-	return _mm512_min_epu64(a, b);
-}
-
 struct range {
 	__m512i low, span;
 };
@@ -134,30 +128,79 @@ TARGET __attribute__((always_inline)) static inline size_t pick_32(
 	return n + pick_eight(out + n, nearly_keys_of(bytes, first + 24), r);
 }
 
-/* Most often none of 64 windows is wanted.  The last xor of the hash leaves
- * the top bits alone, and they tell. */
+TARGET static inline size_t pick_64(uint64_t *out, const uint8_t *bytes,
+				    struct range r)
+{
+	/* 71 bytes: windows 0..31 in the first, the others in the last. */
+	__m512i first = _mm512_loadu_si512(bytes);
+	__m512i last = _mm512_loadu_si512(bytes + 7);
+	size_t n = pick_32(out, first, 0, r);
+
+	return n + pick_32(out + n, last, 25, r);
+}
+
+/* The keys but for the last xor of 8 windows, each 8 bytes after the one
+ * before. */
+TARGET static inline __m512i nearly_keys_apart(const uint8_t *bytes)
+{
+	const __m512i seed = _mm512_set1_epi64((long long)WINDOW_SEED_1);
+	__m512i x = _mm512_shuffle_epi32(_mm512_loadu_si512(bytes), 0xb1);
+
+	return nearly_finish(blend(_mm512_xor_si512(x, seed)));
+}
+
+/* Of 64 windows, which eights may have a key up to most. */
+TARGET static inline __mmask8 find_eights(const uint8_t *bytes, __m512i most)
+{
+	__m512i least = nearly_keys_apart(bytes);
+	int i;
+
+#pragma GCC unroll 8
+	for (i = 1; i < 8; i++)
+		least = _mm512_min_epu64(least, nearly_keys_apart(bytes + i));
+	return _mm512_cmple_epu64_mask(least, most);
+}
+
+/* Up to SPARSE windows, a multiple of 64, of which few are wanted.  The last
+ * xor of the hash leaves the top bits alone, and they tell. */
+TARGET static inline size_t pick_sparse(const uint8_t *bytes, size_t count,
+					uint64_t high, struct range r,
+					uint64_t *keys_out)
+{
+	const __m512i most = _mm512_set1_epi64(
+		(long long)(high | UINT64_MAX >> WINDOW_TOP_BITS));
+	uint64_t eights = 0;
+	size_t i, picked = 0;
+	__m128i some;
+
+	for (i = 0; i < count; i += 64)
+		eights |= (uint64_t)find_eights(bytes + i, most) << i / 8;
+	for (; eights; eights &= eights - 1) {
+		i = 8 * (size_t)__builtin_ctzll(eights);
+		some = _mm_maskz_loadu_epi8(0x7fff, bytes + i);
+		picked += pick_eight(
+			keys_out + picked,
+			nearly_keys_of(_mm512_castsi128_si512(some), 0), r);
+	}
+	return picked;
+}
+
 TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t low,
 			  uint64_t high, uint64_t *keys_out)
 {
 	const struct range r = { _mm512_set1_epi64((long long)low),
 				 _mm512_set1_epi64((long long)(high - low)) };
-	const __m512i most = _mm512_set1_epi64(
-		(long long)(high | UINT64_MAX >> WINDOW_TOP_BITS));
 	size_t i, part, picked = 0;
-	__m512i a, b, least;
 
-	for (i = 0; i + 64 <= count; i += 64) {
-		/* 71 bytes: windows 0..31 in a, the others in b. */
-		a = _mm512_loadu_si512(bytes + i);
-		b = _mm512_loadu_si512(bytes + i + 7);
-		if (high < WINDOW_DENSE) {
-			least = _mm512_min_epu64(least_of(a, 0),
-						 least_of(b, 25));
-			if (_mm512_cmple_epu64_mask(least, most) == 0)
-				continue;
+	for (i = 0; i + 64 <= count; i += part) {
+		part = 64;
+		if (high >= DENSE) {
+			picked += pick_64(keys_out + picked, bytes + i, r);
+			continue;
 		}
-		picked += pick_32(keys_out + picked, a, 0, r);
-		picked += pick_32(keys_out + picked, b, 25, r);
+		part = count - i < SPARSE ? (count - i) / 64 * 64 : SPARSE;
+		picked += pick_sparse(bytes + i, part, high, r,
+				      keys_out + picked);
 	}
 	for (; i < count; i += part) {
 		part = count - i < 8 ? count - i : 8;

@@ -13,6 +13,8 @@ static const struct range {
 	{ 0, 0 },
 	{ 0, UINT64_MAX / 500 },
 	{ 0, UINT64_MAX / 50 },
+	{ 0, UINT64_MAX / 12 },
+	{ UINT64_MAX / 40, UINT64_MAX / 20 },
 	{ UINT64_MAX / 500, UINT64_MAX / 100 },
 	{ UINT64_MAX / 3, UINT64_MAX / 2 },
 	{ 0, UINT64_MAX },
