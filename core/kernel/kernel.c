@@ -44,7 +44,8 @@ static size_t usable_variants(void)
 	    !__builtin_cpu_supports("popcnt"))
 		return count;
 	count++;
-	if (__builtin_cpu_supports("avx512f") &&
+	if (__builtin_cpu_supports("bmi2") &&
+	    __builtin_cpu_supports("avx512f") &&
 	    __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512dq") &&
 	    __builtin_cpu_supports("avx512vl") &&

@@ -29,6 +29,7 @@
  */
 #define SIF_WIDE_WINDOW 16
 #define SIF_BEFORE (SIF_WIDE_WINDOW - 1) /* bytes before the end of one */
+#define SIF_WRONG_BITS 7                 /* of those words */
 
 /* Above this, more windows are hashed in full than it takes to roll the hash
  * over all. */
