@@ -218,27 +218,31 @@ static TARGET INLINE void add_high_bits(struct added *to, int word,
 	}
 }
 
-/* Takes a whole block, or what used has ones for. */
-static TARGET INLINE void take_planes(struct adder a[WORDS], struct states *s,
-				      const struct planes *p,
-				      const vector *used)
+/* Bit i of the states, for all bytes. */
+static TARGET INLINE void take_plane(struct adder a[WORDS], struct states *s,
+				     const struct planes *p, int i)
 {
-	vector run, x[WORDS], before, high[HIGH];
-	int i, j, k;
+	vector run = all(0), x[WORDS], before;
+	int j;
 
 #pragma GCC unroll 8
-	for (i = 0; i < LOW; i++) {
-		run = all(0);
-#pragma GCC unroll 8
-		for (j = 0; j < WORDS; j++) {
-			x[j] = run;
-			run ^= change_of(&a[j], i, p->bits[i][j]);
-		}
-		before = before_lanes(run, &s->bits[i]);
-#pragma GCC unroll 8
-		for (j = 0; j < WORDS; j++)
-			take_bit(&a[j], i, x[j] ^ before);
+	for (j = 0; j < WORDS; j++) {
+		x[j] = run;
+		run ^= change_of(&a[j], i, p->bits[i][j]);
 	}
+	before = before_lanes(run, &s->bits[i]);
+#pragma GCC unroll 8
+	for (j = 0; j < WORDS; j++)
+		take_bit(&a[j], i, x[j] ^ before);
+}
+
+/* What the low bits add to the high ones; used: only where it has ones. */
+static TARGET INLINE void take_high_bits(const struct adder a[WORDS],
+					 struct states *s, const vector *used)
+{
+	vector high[HIGH];
+	int j, k;
+
 #pragma GCC unroll 8
 	for (j = 0; j < WORDS; j++) {
 		high_bits(&a[j], high);
@@ -253,8 +257,29 @@ static TARGET INLINE void take_planes(struct adder a[WORDS], struct states *s,
 static TARGET void take_block(struct states *s, const struct planes *p)
 {
 	struct adder a[WORDS];
+	int i;
 
-	take_planes(a, s, p, NULL);
+#pragma GCC unroll 8
+	for (i = 0; i < LOW; i++)
+		take_plane(a, s, p, i);
+	take_high_bits(a, s, NULL);
+}
+
+/* Two pieces by turns: while a bit of one is on its way to the next, there is
+ * the other. */
+static TARGET void take_two_blocks(struct states *s, struct states *t,
+				   const struct planes *p)
+{
+	struct adder a[WORDS], b[WORDS];
+	int i;
+
+#pragma GCC unroll 8
+	for (i = 0; i < LOW; i++) {
+		take_plane(a, s, p, i);
+		take_plane(b, t, p, i);
+	}
+	take_high_bits(a, s, NULL);
+	take_high_bits(b, t, NULL);
 }
 
 static inline uint32_t bit_at(const vector *v, size_t at)
@@ -294,7 +319,10 @@ static TARGET uint32_t take_last_block(struct states *s, size_t len,
 	size_t i;
 
 	mask_bytes(len, used);
-	take_planes(a, s, p, used);
+#pragma GCC unroll 8
+	for (i = 0; i < LOW; i++)
+		take_plane(a, s, p, (int)i);
+	take_high_bits(a, s, used);
 	for (i = 0; i < LOW; i++)
 		value |= bit_at(&a[len % WORDS].h[i], len / WORDS) << i;
 	return value;
@@ -356,19 +384,36 @@ struct growing {
 	struct states states;
 };
 
-/* Takes as much as there is of a piece, up to a block; returns whether it goes
- * on. */
+/* Takes a block of those that have one. */
+static TARGET void take_blocks(struct growing *g, size_t count,
+			       const struct planes *planes)
+{
+	struct growing *one = NULL;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (g[i].piece->len < BLOCK)
+			continue;
+		if (!one) {
+			one = &g[i];
+			continue;
+		}
+		take_two_blocks(&one->states, &g[i].states, planes);
+		one = NULL;
+	}
+	if (one)
+		take_block(&one->states, planes);
+}
+
+/* A block was taken of the piece, or what there is of it is now; returns
+ * whether it goes on. */
 static TARGET bool grow(struct growing *g, const struct planes *planes)
 {
 	struct kernel_piece *p = g->piece;
-	uint32_t low, part = p->len < BLOCK ? p->len : BLOCK;
+	uint32_t low = 0, part = p->len < BLOCK ? p->len : BLOCK;
 
-	if (part < BLOCK) {
+	if (part < BLOCK)
 		low = take_last_block(&g->states, part, planes);
-	} else {
-		take_block(&g->states, planes);
-		low = 0;
-	}
 	p->bytes += part;
 	p->len -= part;
 	g->len += part;
@@ -420,6 +465,7 @@ static TARGET void shorten_together(struct kernel_piece *pieces, size_t count)
 	}
 	while (count > 0) {
 		next_planes(g[0].piece->bytes, longest(g, count), &planes);
+		take_blocks(g, count, &planes);
 		for (i = 0; i < count;) {
 			if (grow(&g[i], &planes))
 				i++;
