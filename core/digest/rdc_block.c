@@ -125,15 +125,18 @@ static bool find_first(const struct rdc_hasher *hasher, const uint8_t *data,
 	return find_period(&hasher->rolling, data, count, &high, &out->peak);
 }
 
-/* A block without high hashes, or with too many of them.  When its row is like
- * that, then most likely because its bytes repeat. */
-static void hash_unusual(const struct rdc_hasher *hasher, const uint8_t *data,
-			 size_t count, bool repeats, struct rdc_block *out)
+/* A block without high hashes, or with too many of them; returns whether its
+ * bytes repeat.  If likely, that is looked at first. */
+static bool hash_unusual(const struct rdc_hasher *hasher, const uint8_t *data,
+			 size_t count, bool likely, struct rdc_block *out)
 {
-	if (!repeats && find_some(hasher, data, count, out))
-		return;
-	if (!find_first(hasher, data, count, out))
+	if (!likely && find_some(hasher, data, count, out))
+		return false;
+	if (find_first(hasher, data, count, out))
+		return true;
+	if (!likely || !find_some(hasher, data, count, out))
 		out->peak = peak_of_all(&hasher->rolling, data, count);
+	return false;
 }
 
 static bool few_below(const struct rdc_block *block, size_t first, size_t last,
@@ -168,17 +171,23 @@ bool rdc_block_below(const struct rdc_hasher *hasher, const uint8_t *data,
 
 /* ---- rows ---- */
 
+static void find_high(struct rdc_row *row)
+{
+	row->start = 0;
+	row->next = 0;
+	row->hasher->ops->find(&row->hasher->rolling, row->data,
+			       row->size * row->left, row->limit, &row->high);
+}
+
 void rdc_row_hash(const struct rdc_hasher *hasher, const uint8_t *data,
 		  size_t size, size_t count, struct rdc_row *out)
 {
 	out->hasher = hasher;
 	out->data = data;
 	out->size = size;
-	out->start = 0;
-	out->next = 0;
+	out->left = count;
 	out->limit = limit_for(size, FEW_HIGH);
-	hasher->ops->find(&hasher->rolling, data, size * count, out->limit,
-			  &out->high);
+	find_high(out);
 }
 
 /* The next places that are before end; false when they are too many.  One loop
@@ -207,16 +216,29 @@ static bool take_next(struct rdc_row *row, size_t end, struct rdc_block *out)
 	return i == high->count || high->places[i] >= end;
 }
 
+/* Whether all high hashes before end are there. */
+static bool knows(const struct rdc_row *row, size_t end)
+{
+	return row->high.count < KERNEL_PLACES ||
+	       row->high.places[KERNEL_PLACES - 1] >= end;
+}
+
 void rdc_row_next(struct rdc_row *row, struct rdc_block *out)
 {
 	const struct kernel_high *high = &row->high;
 	const size_t end = row->start + row->size;
-	const bool repeats = high->count == 0 || high->count == KERNEL_PLACES;
+	const bool known = knows(row, end);
+	bool repeats = high->count == 0 || high->count == KERNEL_PLACES;
 
-	if (repeats || !take_next(row, end, out) || out->count == 0)
-		hash_unusual(row->hasher, row->data, row->size, repeats, out);
+	if (!known || !take_next(row, end, out) || out->count == 0)
+		repeats = hash_unusual(row->hasher, row->data, row->size,
+				       repeats, out);
 	while (row->next < high->count && high->places[row->next] < end)
 		row->next++;
 	row->data += row->size;
 	row->start = end;
+	row->left--;
+	/* A block that repeats is most likely followed by more of it. */
+	if (!known && !repeats && row->left > 0)
+		find_high(row);
 }

@@ -47,6 +47,7 @@ struct rdc_row {
 	const struct rdc_hasher *hasher; /* borrowed, as is data */
 	const uint8_t *data;             /* of the next block */
 	size_t size;                     /* of a block */
+	size_t left;                     /* blocks from there on */
 	size_t start, next;              /* places before its own; of them */
 	struct kernel_high high;
 	uint32_t limit;
