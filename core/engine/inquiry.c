@@ -116,7 +116,7 @@ static void insert_ready(struct inquiry *q, struct request *r)
 		at = &(*at)->next;
 	r->next = *at;
 	*at = r;
-	pthread_cond_broadcast(&q->work);
+	pthread_cond_signal(&q->work);
 }
 
 /* Lets r wait until the committer has got as far as what is posted now. */
