@@ -54,6 +54,33 @@ static int by_length(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
+/*
+ * What shares enough is also in other lists than the longest ones, which are
+ * most of the work; so they need not be looked at.  Contents with a thin
+ * sketch share only the first values: of these, too, most are left.
+ */
+#define PASSED 5 /* one in so many */
+
+static void pass_longest(const struct sif_sketch *sketch,
+			 struct sketch_query *s)
+{
+	size_t count = s->count, kept = count - count / PASSED, passed = 0, i;
+
+	for (i = kept; i < count; i++)
+		if (s->lists[i].length > FREQUENCY_COMMON)
+			s->passed[s->lists[i].place + 1] = 1;
+	for (i = 1; i <= sketch->count; i++) {
+		s->passed[i] &= PASSED * (passed + 1) <= i;
+		passed += s->passed[i];
+	}
+	for (i = kept; i < count; i++)
+		if (!s->passed[s->lists[i].place + 1])
+			s->lists[kept++] = s->lists[i];
+	s->count = kept;
+	for (i = 1; i <= sketch->count; i++)
+		s->passed[i] &= s->listed[i] > s->listed[i - 1];
+}
+
 static void find_lists(const struct index *ix, const struct sif_sketch *sketch,
 		       struct sketch_query *s)
 {
@@ -125,7 +152,7 @@ static void walk_list(const struct index *ix, const struct value_list *list,
 	(void)postings_find(ix->postings, list->key, s->contents, part);
 	for (i = 0; i < part; i++)
 		see(s, s->contents[i], counts, whole);
-	s->passed[list->place + 1] = listed && !whole;
+	s->passed[list->place + 1] |= listed && !whole;
 }
 
 static void walk_lists(const struct index *ix, const struct sif_sketch *sketch,
@@ -240,6 +267,8 @@ int sightings_offer(const struct index *ix, const struct index_query *q,
 	s->count = 0;
 	s->listed[0] = s->passed[0] = 0;
 	find_lists(ix, q->sketch, s);
+	if (by_share && q->relation == INDEX_ALIKE)
+		pass_longest(q->sketch, s);
 	err = make_table(s);
 	if (!err) {
 		walk_lists(ix, q->sketch, s);
