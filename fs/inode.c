@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #define SHARDS 64
 #define FIRST_BUCKETS 64
+#define TRIM_FREED 65536
 
 struct shard {
 	pthread_mutex_t lock;
@@ -32,6 +34,7 @@ struct inode_table {
 	unsigned bound;
 	atomic_bool bare; /* there was an inode without a descriptor */
 	_Atomic uint64_t generation;
+	atomic_uint freed; /* inodes, see give_back() */
 };
 
 /* ---- hashing ---- */
@@ -137,6 +140,14 @@ void inode_ref(struct inode *inode)
 	atomic_fetch_add(&inode->refs, 1);
 }
 
+/* The C library keeps what is freed; but when the kernel forgets very many
+ * files, memory is short. */
+static void give_back(struct inode_table *t)
+{
+	if (atomic_fetch_add(&t->freed, 1) % TRIM_FREED == TRIM_FREED - 1)
+		(void)malloc_trim(0);
+}
+
 /* Returns the parent of an inode found by name: one more to drop. */
 static struct inode *inode_free(struct fs *fs, struct inode *inode)
 {
@@ -149,6 +160,7 @@ static struct inode *inode_free(struct fs *fs, struct inode *inode)
 		atomic_fetch_sub(&fs->inodes->held, 1);
 	}
 	free(inode);
+	give_back(fs->inodes);
 	return parent;
 }
 

@@ -47,6 +47,10 @@ shuffle() {
 		}' "$mnt" "$1" "$seed" "$each"
 }
 
+has_at_most() { # PID KiB
+	[ "$(own_memory "$1")" -le "$2" ]
+}
+
 forget() { # of the kernel's own accord, as when memory is short
 	[ "$seconds" -lt 60 ] || echo 2 >/proc/sys/vm/drop_caches
 }
@@ -94,6 +98,11 @@ test_inodes() { # NAME FILES PRIVILEGES
 	diag "$(own_memory "$pid") KiB"
 	is_sanitized || between "$(own_memory "$pid")" 0 $((first * 3 / 2 + slack)) \
 		"$1: in little more memory"
+	if [ "$seconds" -ge 60 ] && ! is_sanitized; then
+		forget
+		ok "$1: what is forgotten takes no memory" \
+			poll 30 has_at_most "$pid" $((first / 2 + slack))
+	fi
 	ok "$1: no want of descriptors" no_complaint
 	ok "$1: unmount" unmount "$mnt"
 	umount "$src"
