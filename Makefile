@@ -145,10 +145,14 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 		$(order_objects) $(out)/libkin.a $(core_libs) $(fuse_libs) \
 		$(LDLIBS)
 
+# What is tested of fs/ needs no libfuse.
+$(out)/tests/unit/fs_question $(out)/tests/fuzz/question \
+$(out)/fuzzers/question: $(obj)/fs/question.o
+
 $(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(link) -o $@ $< $(out)/libkin.a $(core_libs) \
-		-lcmocka $(LDLIBS)
+	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
+		$(core_libs) -lcmocka $(LDLIBS)
 
 # cputime stands alone, scale* is one program, the rest another.
 scale_objects := $(filter $(obj)/tests/bench/scale%,$(bench_objects)) \
@@ -180,14 +184,14 @@ $(out)/tests/bench/cputime: $(obj)/tests/bench/cputime.o
 $(out)/tests/fuzz/%: $(obj)/tests/fuzz/%.o $(obj)/tests/fuzz/replay.o \
 		$(out)/libkin.a
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(link) -o $@ $< $(obj)/tests/fuzz/replay.o \
-		$(out)/libkin.a $(core_libs) -lcmocka $(LDLIBS)
+	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
+		$(core_libs) -lcmocka $(LDLIBS)
 
 # The same harness with the fuzzer itself, of clang.
 $(out)/fuzzers/%: $(obj)/tests/fuzz/%.o $(out)/libkin.a
 	@mkdir -p $(@D)
-	$(call quiet,LINK)$(link) -fsanitize=fuzzer -o $@ $< $(out)/libkin.a \
-		$(core_libs) -lcmocka $(LDLIBS)
+	$(call quiet,LINK)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) \
+		$(out)/libkin.a $(core_libs) -lcmocka $(LDLIBS)
 
 $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 	@mkdir -p $(@D)

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/digest/sif.h"
 
 struct words {
 	const char *text;
@@ -62,16 +64,35 @@ static const struct digest_info *find_digest(const struct words *name)
 	return NULL;
 }
 
+/* With a sketch of other windows nothing here can be compared.  The index would
+ * say so only where values meet, and so tell of contents that the asker may
+ * not see. */
+static int check_sketch(const struct words *text)
+{
+	struct sif_sketch *sketch = malloc(sizeof(*sketch));
+	int err = sketch ? sif_parse(text->text, text->len, sketch) : -ENOMEM;
+
+	if (!err && sketch->window != SIF_WINDOW)
+		err = -EINVAL;
+	free(sketch);
+	return err;
+}
+
 static int take_digest(struct parsing *p, const struct words *name,
 		       const struct words *value)
 {
 	const struct digest_info *info = find_digest(name);
+	int err = 0;
 
 	/* Nothing compares an sdhash, and reading one takes long. */
 	if (!info || info->id == DIGEST_SDHASH ||
 	    p->q->digests.set & DIGEST_BIT(info->id))
 		return -EINVAL;
-	return digest_parse(info->id, value->text, value->len, &p->q->digests);
+	if (info->id == DIGEST_SIF)
+		err = check_sketch(value);
+	return err ? err :
+		     digest_parse(info->id, value->text, value->len,
+				  &p->q->digests);
 }
 
 static int take_line(struct parsing *p, const char *line, size_t len)

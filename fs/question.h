@@ -14,7 +14,7 @@ struct question {
 };
 
 /* -EINVAL: nonsense, something is there twice, or size or every digest is
- * missing; -ENOMEM. */
+ * missing, or nothing here can be compared with it; -ENOMEM. */
 int question_parse(const char *text, size_t len, struct question *out);
 void question_release(struct question *q);
 
