@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/question.h"
+
+#include <errno.h>
+
+#include "core/digest/fingerprint.h"
+#include "core/digest/sif.h"
+#include "tests/fuzz/fuzz.h"
+
+/*
+ * What anybody may write to .query is parsed, and what was parsed is asked of
+ * an index.  Its contents are pieces of one text, each longer than the one
+ * before, and so are the questions of the corpus.
+ */
+#define CONTENTS 12
+#define CONTENT_BYTES 700
+
+static struct sif_sketch sketches[CONTENTS + 1];
+
+static void digest_piece(size_t number, struct digests *out)
+{
+	struct fingerprint *fp;
+	struct bytes text = recipe_random(1, number * CONTENT_BYTES);
+
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
+	assert_int_equal(fingerprint_begin(fp), 0);
+	assert_int_equal(fingerprint_update(fp, text.data, text.len), 0);
+	assert_int_equal(fingerprint_final(fp, out), 0);
+	fingerprint_free(fp);
+	free(text.data);
+}
+
+static struct index *make_index(void)
+{
+	struct index *ix;
+	struct digests d;
+	const char *text;
+	uint32_t i;
+
+	assert_int_equal(index_new(&ix), 0);
+	for (i = 1; i <= CONTENTS; i++) {
+		digest_piece(i, &d);
+		text = d.text[DIGEST_SIF];
+		assert_int_equal(sif_parse(text, strlen(text), &sketches[i]),
+				 0);
+		assert_int_equal(index_add(ix, i, &d, &sketches[i]), 0);
+		digests_release(&d);
+	}
+	return ix;
+}
+
+static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	(void)arg;
+	assert_in_range(content, 1, CONTENTS);
+	*out = sketches[content];
+	return 0;
+}
+
+static void ask(struct index *ix, const struct index_query *query)
+{
+	const struct index_store store = { fetch_sketch, NULL };
+	static struct index_match matches[INDEX_MATCHES];
+	size_t count = 0, i;
+
+	assert_int_equal(index_search(ix, query, &store, matches, &count), 0);
+	assert_in_range(count, 0, CONTENTS);
+	for (i = 0; i < count; i++) {
+		assert_in_range(matches[i].content, 1, CONTENTS);
+		assert_in_range(matches[i].score, 0, 99);
+		assert_in_range(matches[i].merit, query->least, 99);
+		assert_true(i == 0 || index_match_order(&matches[i - 1],
+							&matches[i]) < 0);
+	}
+}
+
+static void ask_columns(struct index *ix, const struct index_query *query)
+{
+	static struct candidate found[INDEX_MATCHES];
+	enum index_source source;
+	size_t count;
+
+	for (source = INDEX_BY_SKETCH; source <= INDEX_BY_TRAITS; source++) {
+		assert_int_equal(index_candidates(ix, query, source, found,
+						  INDEX_MATCHES, &count),
+				 0);
+		assert_in_range(count, 0, CONTENTS);
+	}
+}
+
+static void search(const struct question *q)
+{
+	static struct index *ix;
+	static struct sif_sketch sketch;
+	const char *text = q->digests.text[DIGEST_SIF];
+	struct index_query query = { .digests = &q->digests,
+				     .relation = q->relation,
+				     .first_content = 1,
+				     .least = 1 };
+
+	if (!ix)
+		ix = make_index();
+	if (text) {
+		assert_int_equal(sif_parse(text, strlen(text), &sketch), 0);
+		query.sketch = &sketch;
+	}
+	ask(ix, &query);
+	ask_columns(ix, &query);
+}
+
+/* ---- the text ---- */
+
+static void append_digest(const struct digests *d, enum digest_id id,
+			  struct buf *out)
+{
+	if (!(d->set & DIGEST_BIT(id)))
+		return;
+	assert_int_equal(buf_append_format(out, "%s=", digest_infos[id].name),
+			 0);
+	assert_int_equal(digest_format(d, id, out), 0);
+	assert_int_equal(buf_append_text(out, "\n"), 0);
+}
+
+static void print(const struct question *q, struct buf *out)
+{
+	static const char *const relations[] = { "alike", "within",
+						 "contains" };
+	enum digest_id id;
+
+	assert_int_equal(buf_append_format(out, "relation=%s\nsize=%llu\n",
+					   relations[q->relation],
+					   (unsigned long long)q->digests.size),
+			 0);
+	for (id = 0; id < DIGEST_COUNT; id++)
+		append_digest(&q->digests, id, out);
+}
+
+static void parse_again(const struct question *q)
+{
+	struct buf first = { 0 }, second = { 0 };
+	struct question again;
+
+	print(q, &first);
+	assert_int_equal(question_parse(first.data, first.len, &again), 0);
+	print(&again, &second);
+	assert_string_equal(first.data, second.data);
+	question_release(&again);
+	buf_release(&first);
+	buf_release(&second);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct question q;
+	int err = question_parse((const char *)data, len, &q);
+
+	assert_true(err == 0 || err == -EINVAL);
+	if (err)
+		return 0;
+	assert_true(q.digests.set);
+	assert_int_equal(q.digests.set & ~DIGEST_DEFAULT, 0);
+	parse_again(&q);
+	search(&q);
+	question_release(&q);
+	return 0;
+}
