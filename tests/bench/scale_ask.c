@@ -111,8 +111,8 @@ static void ask(struct ask *a, uint64_t number, uint64_t i)
 					    INDEX_MATCHES, &count));
 		middle = cpu_seconds();
 	}
-	fail_errno("index", index_search(a->engine->index, &q, &store, matches,
-					 &count));
+	fail_errno("index",
+		   index_search(a->engine->index, &q, &store, matches, &count));
 	a->candidates[i] = 1e6 * (middle - start);
 	a->scores[i] = 1e6 * (cpu_seconds() - middle) - a->candidates[i];
 	a->found += (double)count;
