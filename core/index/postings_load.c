@@ -147,36 +147,16 @@ int postings_load_add(struct postings *p, uint32_t content,
 
 /* ---- the end ---- */
 
-/* By 8 bits of the tag; keeps the order of equal ones. */
-static void sort_digit(const struct part_entry *in, uint32_t count,
-		       unsigned shift, struct part_entry *out)
-{
-	uint32_t places[256] = { 0 }, place = 0, n, i;
-
-	for (i = 0; i < count; i++)
-		places[in[i].tag >> shift & 255]++;
-	for (i = 0; i < 256; i++) {
-		n = places[i];
-		places[i] = place;
-		place += n;
-	}
-	for (i = 0; i < count; i++)
-		out[places[in[i].tag >> shift & 255]++] = in[i];
-}
-
 static int run_finish(struct run *run, struct part *part)
 {
-	struct part_entry *spare =
-		malloc((run->count + 1) * sizeof(*run->entries));
+	struct part_entry *sorted = malloc((run->count + 1) * sizeof(*sorted));
 	int err = -ENOMEM;
 
-	if (spare) {
-		sort_digit(run->entries, run->count, 1, spare);
-		sort_digit(spare, run->count, 9, run->entries);
-		sort_digit(run->entries, run->count, 17, spare);
-		err = part_fill(part, spare, run->count);
+	if (sorted) {
+		part_sort(run->entries, run->count, sorted);
+		err = part_fill(part, sorted, run->count);
 	}
-	free(spare);
+	free(sorted);
 	return err ? err : run_resize(run, 0);
 }
 

@@ -62,14 +62,17 @@ static enum part_put fresh_put(struct fresh *f, uint32_t tag, uint32_t content)
 }
 
 /* All entries, by key in no order and by content ascending. */
-static uint32_t fresh_gather(const struct fresh *f, struct fresh_entry *out)
+static uint32_t fresh_gather(const struct fresh *f, struct part_entry *out)
 {
 	uint32_t left = f->count, i;
+	const struct fresh_entry *e;
 	uint16_t at;
 
 	for (i = 0; left && i < 2 * f->capacity; i++)
-		for (at = f->slots[i]; at; at = f->entries[at - 1].next)
-			out[--left] = f->entries[at - 1];
+		for (at = f->slots[i]; at; at = e->next) {
+			e = &f->entries[at - 1];
+			out[--left] = (struct part_entry){ e->tag, e->content };
+		}
 	return f->count;
 }
 
@@ -82,7 +85,7 @@ static void fresh_clear(struct fresh *f)
 static int fresh_grow(struct fresh *f, struct part_scratch *s)
 {
 	uint32_t capacity = f->capacity ? 2 * f->capacity : FRESH_MIN;
-	uint32_t i, count = fresh_gather(f, s->sorted);
+	uint32_t i, count = fresh_gather(f, s->gathered);
 	struct fresh_entry *entries = malloc(capacity * sizeof(*entries));
 	uint16_t *slots = malloc(2 * capacity * sizeof(*slots));
 
@@ -99,7 +102,7 @@ static int fresh_grow(struct fresh *f, struct part_scratch *s)
 	f->shift = (unsigned)__builtin_clz(capacity);
 	fresh_clear(f);
 	for (i = 0; i < count; i++)
-		(void)fresh_put(f, s->sorted[i].tag, s->sorted[i].content);
+		(void)fresh_put(f, s->gathered[i].tag, s->gathered[i].content);
 	return 0;
 }
 
@@ -274,8 +277,8 @@ void part_release(struct part *part)
 
 /* By the upper bits of the tag from a digit on; keeps the order of equal
  * ones. */
-static void sort_digit(const struct fresh_entry *in, uint32_t count,
-		       unsigned shift, struct fresh_entry *out)
+static void sort_digit(const struct part_entry *in, uint32_t count,
+		       unsigned shift, struct part_entry *out)
 {
 	uint32_t places[256] = { 0 }, place = 0, n, i;
 
@@ -290,17 +293,16 @@ static void sort_digit(const struct fresh_entry *in, uint32_t count,
 		out[places[in[i].tag >> shift & 255]++] = in[i];
 }
 
-/* By key, keeping the order of contents. */
-static void sort_by_key(struct part_scratch *s, uint32_t count)
+void part_sort(struct part_entry *entries, uint32_t count,
+	       struct part_entry *sorted_out)
 {
-	sort_digit(s->sorted, count, 1, s->spare);
-	sort_digit(s->spare, count, 9, s->sorted);
-	sort_digit(s->sorted, count, 17, s->spare);
-	memcpy(s->sorted, s->spare, count * sizeof(s->sorted[0]));
+	sort_digit(entries, count, 1, sorted_out);
+	sort_digit(sorted_out, count, 9, entries);
+	sort_digit(entries, count, 17, sorted_out);
 }
 
 static bool base_is_after(const struct part *part, uint32_t i,
-			  const struct fresh_entry *e)
+			  const struct part_entry *e)
 {
 	uint32_t key = key_of(part->lows[i]), low = key_of((uint16_t)e->tag);
 
@@ -311,7 +313,7 @@ static bool base_is_after(const struct part *part, uint32_t i,
  * In place, from the end: the base has room behind its last entry for as many
  * as are left to be merged, wherever that end is by now.
  */
-static void base_merge(struct part *part, const struct fresh_entry *sorted,
+static void base_merge(struct part *part, const struct part_entry *sorted,
 		       uint32_t left)
 {
 	uint32_t read = base_count(part), bucket = BUCKETS, start;
@@ -321,7 +323,7 @@ static void base_merge(struct part *part, const struct fresh_entry *sorted,
 		start = part->first[bucket];
 		part->first[bucket + 1] = read + left;
 		while (left && bucket_of(sorted[left - 1].tag) == bucket) {
-			const struct fresh_entry *e = &sorted[left - 1];
+			const struct part_entry *e = &sorted[left - 1];
 
 			for (; read > start && base_is_after(part, read - 1, e);
 			     read--) {
@@ -343,12 +345,12 @@ static void base_merge(struct part *part, const struct fresh_entry *sorted,
 
 static int part_merge(struct part *part, struct part_scratch *s)
 {
-	uint32_t count = fresh_gather(&part->fresh, s->sorted);
+	uint32_t count = fresh_gather(&part->fresh, s->gathered);
 	int err = base_resize(part, base_count(part) + count);
 
 	if (err)
 		return err;
-	sort_by_key(s, count);
+	part_sort(s->gathered, count, s->sorted);
 	base_merge(part, s->sorted, count);
 	fresh_clear(&part->fresh);
 	return 0;
@@ -389,6 +391,7 @@ int part_fill(struct part *part, const struct part_entry *sorted,
 
 	if (err)
 		return err;
+	assert(!count || (part->contents && part->lows));
 	for (i = 0; i < count; i++) {
 		while (bucket < bucket_of(sorted[i].tag))
 			part->first[++bucket] = i;
@@ -437,15 +440,15 @@ size_t part_bytes(const struct part *part)
 static void fresh_filter(struct fresh *f, part_keep_fn *keep, void *arg,
 			 struct part_scratch *s)
 {
-	uint32_t i, count = fresh_gather(f, s->sorted);
+	uint32_t i, count = fresh_gather(f, s->gathered);
 
 	if (!count)
 		return;
 	fresh_clear(f);
 	for (i = 0; i < count; i++)
-		if (keep(arg, s->sorted[i].tag, s->sorted[i].content))
-			(void)fresh_put(f, s->sorted[i].tag,
-					s->sorted[i].content);
+		if (keep(arg, s->gathered[i].tag, s->gathered[i].content))
+			(void)fresh_put(f, s->gathered[i].tag,
+					s->gathered[i].content);
 }
 
 /* Without a branch on what keep() says, which nobody can predict. */

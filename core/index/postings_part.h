@@ -51,10 +51,15 @@ struct part {
 	struct fresh fresh;
 };
 
+struct part_entry {
+	uint32_t tag;
+	uint32_t content;
+};
+
 /* What changes need for a while. */
 struct part_scratch {
-	struct fresh_entry sorted[FRESH_MAX];
-	struct fresh_entry spare[FRESH_MAX];
+	struct part_entry gathered[FRESH_MAX];
+	struct part_entry sorted[FRESH_MAX];
 };
 
 /* A zeroed part is empty and valid. */
@@ -71,10 +76,9 @@ enum part_put {
 
 enum part_put part_put(struct part *part, uint32_t tag, uint32_t content);
 
-struct part_entry {
-	uint32_t tag;
-	uint32_t content;
-};
+/* By key; keeps the order of equal ones.  Changes entries, too. */
+void part_sort(struct part_entry *entries, uint32_t count,
+	       struct part_entry *sorted_out);
 
 /* An empty part gets these, sorted by key and content, each once.  -ENOMEM. */
 int part_fill(struct part *part, const struct part_entry *sorted,
