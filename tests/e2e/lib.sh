@@ -194,6 +194,11 @@ end_process() { # PID
 	wait "$1" 2>/dev/null
 }
 
+# The number of one that has ended may be somebody else's by now.
+is_child() { # PID
+	grep -qs "^PPid:[[:space:]]*$$\$" "/proc/$1/status"
+}
+
 # Daemons that went to the background by themselves, known by the private
 # directory on their command line.
 background_daemons() {
@@ -216,7 +221,10 @@ clean_up() {
 			umount "$point" 2>/dev/null ||
 			umount -l "$point" 2>/dev/null
 	done
-	for pid in "${pids[@]}" $(background_daemons); do
+	for pid in "${pids[@]}"; do
+		! is_child "$pid" || end_process "$pid"
+	done
+	for pid in $(background_daemons); do
 		end_process "$pid"
 	done
 	chmod -R u+rwX "$T" 2>/dev/null
