@@ -103,13 +103,6 @@ struct id_list {
 	size_t capacity;
 };
 
-/* The directory whose path was asked for last (see path.c). */
-struct walked {
-	bool known;
-	struct file_key root, directory;
-	struct buf path;
-};
-
 struct catalog_txn {
 	struct catalog *catalog;
 	MDB_txn *mdb;
@@ -119,8 +112,6 @@ struct catalog_txn {
 	const atomic_bool *stop; /* NULL, or ends scans */
 	struct id_list added;    /* contents, ascending */
 	struct id_list removed;  /* contents that were there before */
-	bool reader;
-	struct walked walked;
 };
 
 /* ---- record.c: bytes ---- */

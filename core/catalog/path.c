@@ -30,17 +30,21 @@ static void reverse(char *bytes, size_t len)
 	}
 }
 
-/* "a/b/", built backwards as the walk goes up, or "" for root.  -ENOENT when
- * it does not lead to root. */
-static int walk_up(struct catalog_txn *txn, const struct file_key *root,
-		   const struct file_key *directory, struct buf *out)
+/*
+ * The path that ends with name in parent, built backwards as the walk goes
+ * up.  -ENOENT when it does not lead to root.
+ */
+static int path_build(struct catalog_txn *txn, const struct file_key *root,
+		      const struct file_key *parent, struct catalog_name name,
+		      struct buf *out)
 {
-	struct file_key at = *directory;
+	struct file_key at = *parent;
 	struct link up;
 	int depth;
-	int err = 0;
+	int err;
 
 	buf_clear(out);
+	err = append_reversed(out, name);
 	for (depth = 0; !err && !file_key_equal(&at, root); depth++) {
 		if (depth == DEPTH_MAX)
 			return -ENOENT;
@@ -55,38 +59,6 @@ static int walk_up(struct catalog_txn *txn, const struct file_key *root,
 	if (!err)
 		reverse(out->data, out->len);
 	return err;
-}
-
-/* Files that are asked for one after the other are often in one directory,
- * and what a reader sees does not change. */
-static int walked_to(struct catalog_txn *txn, const struct file_key *root,
-		     const struct file_key *directory)
-{
-	struct walked *w = &txn->walked;
-	int err;
-
-	if (txn->reader && w->known && file_key_equal(&w->root, root) &&
-	    file_key_equal(&w->directory, directory))
-		return 0;
-	w->root = *root;
-	w->directory = *directory;
-	err = walk_up(txn, root, directory, &w->path);
-	w->known = !err;
-	return err;
-}
-
-static int path_build(struct catalog_txn *txn, const struct file_key *root,
-		      const struct file_key *parent, struct catalog_name name,
-		      struct buf *out)
-{
-	const struct buf *directory = &txn->walked.path;
-	int err = walked_to(txn, root, parent);
-
-	if (err)
-		return err;
-	buf_clear(out);
-	err = buf_append(out, directory->data, directory->len);
-	return err ? err : buf_append(out, name.bytes, name.len);
 }
 
 static int links_each(struct catalog_txn *txn, const struct file_key *root,

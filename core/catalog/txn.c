@@ -105,7 +105,6 @@ static void txn_free(struct catalog_txn *txn)
 	gate_leave(&txn->catalog->gate);
 	free(txn->added.ids);
 	free(txn->removed.ids);
-	buf_release(&txn->walked.path);
 	free(txn);
 }
 
@@ -118,7 +117,6 @@ static int txn_begin(struct catalog *c, unsigned flags,
 	if (!txn)
 		return -ENOMEM;
 	txn->catalog = c;
-	txn->reader = flags & MDB_RDONLY;
 	gate_enter(&c->gate);
 	err = c->unmapped ? -ENOMEM :
 			    catalog_errno(mdb_txn_begin(c->env, NULL, flags,
