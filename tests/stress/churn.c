@@ -6,6 +6,7 @@
  */
 #include "tests/stress/stress.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@ struct churn {
 
 static uint64_t some(struct churn *c, uint64_t below)
 {
+	assert(below > 0);
 	return random_next(&c->random) % below;
 }
 

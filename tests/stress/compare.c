@@ -65,7 +65,7 @@ static int compare_name(const struct group *g, const char *left,
 	    strcmp(a.target, b.target) != 0 ||
 	    memcmp(a.attributes, b.attributes, sizeof(a.attributes)) != 0)
 		return complain("different kinds", left, right);
-	if (!g->unsynced && memcmp(&a.content, &b.content, sizeof(a.content)))
+	if (!g->unsynced && outcomes_differ(&a.content, &b.content))
 		return complain("different contents", left, right);
 	return 0;
 }

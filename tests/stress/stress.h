@@ -73,6 +73,13 @@ struct outcome {
 	uint64_t hash[2];
 };
 
+static inline bool outcomes_differ(const struct outcome *a,
+				   const struct outcome *b)
+{
+	return a->error != b->error || a->value != b->value ||
+	       a->hash[0] != b->hash[0] || a->hash[1] != b->hash[1];
+}
+
 /* The error of a digest that is not that of the content. */
 enum { DIGEST_IS_STALE = 10001, DIGEST_IS_MISSING, DIGEST_IS_BUSY };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/stress/stress.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,12 +16,6 @@ static bool has_died(const struct worker *w)
 	struct statvfs fs;
 
 	return w->may_die && statvfs(w->mount.root, &fs) != 0;
-}
-
-static bool differ(const struct outcome *a, const struct outcome *b)
-{
-	return a->error != b->error || a->value != b->value ||
-	       a->hash[0] != b->hash[0] || a->hash[1] != b->hash[1];
 }
 
 static void say_outcome(const char *side, const struct outcome *o)
@@ -113,7 +108,7 @@ static void do_both(struct worker *w, const struct operation *op,
 	s->has_writers = g->writers > 0;
 	mount = op->run(&w->mount, s);
 	twin = op->run(&w->twin, s);
-	if (mount.error == DIGEST_IS_BUSY || !differ(&mount, &twin)) {
+	if (mount.error == DIGEST_IS_BUSY || !outcomes_differ(&mount, &twin)) {
 		note_held(w, g, op, s, &mount);
 	} else if (has_died(w)) {
 		g->uncertain = true;
@@ -135,6 +130,7 @@ static const struct operation *choose(struct worker *w)
 
 	for (op = operations; op->run; op++)
 		total += op->weight;
+	assert(total > 0);
 	at = (unsigned)(random_next(&w->random) % total);
 	for (op = operations; at >= op->weight; op++)
 		at -= op->weight;
