@@ -70,10 +70,22 @@ static bool is_stuck(const struct commit *c)
 	return c->error && c->results >= STUCK_RESULTS;
 }
 
+static bool is_stale(struct commit *c, const struct event *ev)
+{
+	const struct listing *l = ev->listing;
+
+	if (l)
+		return commit_names_version(c, &l->directory) != l->version;
+	return ev->learned &&
+	       commit_names_version(c, &ev->parent) != ev->version;
+}
+
 static int post_locked(struct commit *c, struct event *ev)
 {
 	if (c->stopped)
 		return -ECANCELED;
+	if (is_stale(c, ev))
+		return -ESTALE;
 	if (c->count >= EVENTS_MAX && is_dispensable(ev))
 		return -ENOBUFS;
 	if (ev->kind == EVENT_RESULT && is_stuck(c))
@@ -108,6 +120,8 @@ int commit_post(struct engine *e, struct event *ev)
 		return 0;
 	if (ev->kind == EVENT_RESULT)
 		ev->result = NULL; /* stays the caller's */
+	if (err == -ESTALE)
+		ev->listing = NULL;
 	event_free(ev);
 	if (err == -ENOBUFS)
 		scan_want(e);
@@ -233,12 +247,8 @@ static int apply_name_added(struct engine *e, struct catalog_txn *txn,
 			    const struct event *ev)
 {
 	bool known;
-	int err;
+	int err = is_known_directory(e, txn, &ev->parent, &known);
 
-	if (ev->learned &&
-	    commit_names_version(&e->commit, &ev->parent) != ev->version)
-		return 0;
-	err = is_known_directory(e, txn, &ev->parent, &known);
 	if (err || !known)
 		return err;
 	err = ev->directory ? catalog_directory_set(txn, &ev->key) :
@@ -389,13 +399,8 @@ static int apply_listing(struct engine *e, struct catalog_txn *txn,
 	size_t i;
 	int err = is_known_directory(e, txn, &l->directory, &known);
 
-	if (err)
+	if (err || !known)
 		return err;
-	if (!known ||
-	    commit_names_version(&e->commit, &l->directory) != l->version) {
-		atomic_fetch_add(&e->scan.stale, 1);
-		return 0;
-	}
 	err = catalog_directory_set(txn, &l->directory);
 	if (!err)
 		err = remove_vanished(txn, l);

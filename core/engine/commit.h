@@ -19,8 +19,9 @@
  *
  * What the scan or a worker read from a directory may be older than a rename
  * that was posted before it.  So every change of names in a directory bumps a
- * counter (hashed by the directory's key); what was read carries the counter's
- * value from before and is thrown away when that has moved on.
+ * counter (hashed by the directory's key) before it is posted; what was read
+ * carries the counter's value from before and is not taken when that has moved
+ * on.  What is posted after it is applied after it.
  */
 enum event_kind {
 	EVENT_RESULT,  /* a file was hashed, or failed */
@@ -94,7 +95,8 @@ int commit_start(struct engine *e);
 void commit_stop(struct engine *e);
 void commit_release(struct commit *c);
 
-/* Takes ev (and what it owns) in every case. */
+/* Takes ev (and what it owns), but for its result when it fails, and for its
+ * listing when that is -ESTALE: names changed since it was read. */
 int commit_post(struct engine *e, struct event *ev);
 /* Wakes the committer now instead of when a batch is full. */
 void commit_hurry(struct engine *e);

@@ -94,6 +94,11 @@ struct engine {
 /* Tells the catalog the name of a file that it cannot reach yet. */
 void names_learn(struct engine *e, int fd, const struct file_key *key);
 
+/* Tells the catalog a name in the directory *key, open as dir_fd.  Returns an
+ * O_PATH descriptor of what has it, the key of that in *key. */
+int names_learn_at(struct engine *e, int dir_fd, const char *name,
+		   struct file_key *key);
+
 /* ---- engine.c ---- */
 
 void engine_log(struct engine *e, const char *format, ...)

@@ -8,6 +8,8 @@
 #include "core/engine/engine_impl.h"
 #include "core/engine/file.h"
 
+enum { LEARN_TRIES = 16 };
+
 /* ---- what the host tells ---- */
 
 static struct event *name_event(enum event_kind kind,
@@ -97,18 +99,19 @@ static bool has_path(struct engine *e, const struct file_key *key)
 	return found == 1;
 }
 
-/* Opens one component and posts its name; returns its descriptor. */
-static int learn_component(struct engine *e, int dir_fd, const char *name,
-			   struct file_key *key)
+/* Opens a component of the directory and posts its name as it was read;
+ * returns its descriptor, or -ESTALE when names changed meanwhile. */
+static int learn_once(struct engine *e, int dir_fd, const char *name,
+		      const struct file_key *dir, struct file_key *key_out)
 {
-	struct event *ev = name_event(EVENT_NAME_ADDED, key, name);
+	struct event *ev = name_event(EVENT_NAME_ADDED, dir, name);
 	struct stat st;
-	int fd;
+	int fd, err;
 
 	if (!ev)
 		return -ENOMEM;
 	ev->learned = true;
-	ev->version = commit_names_version(&e->commit, key);
+	ev->version = commit_names_version(&e->commit, dir);
 	fd = file_open_beneath(dir_fd, name, O_PATH);
 	if (fd < 0 || fstat(fd, &st) ||
 	    !(S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))) {
@@ -118,10 +121,26 @@ static int learn_component(struct engine *e, int dir_fd, const char *name,
 			close(fd);
 		return -ENOENT;
 	}
-	engine_file_key(e, fd, &st, key);
-	ev->key = *key;
+	engine_file_key(e, fd, &st, key_out);
+	ev->key = *key_out;
 	ev->directory = S_ISDIR(st.st_mode);
-	(void)commit_post(e, ev);
+	err = commit_post(e, ev);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+int names_learn_at(struct engine *e, int dir_fd, const char *name,
+		   struct file_key *key)
+{
+	struct file_key found;
+	int fd = -ESTALE, tries;
+
+	for (tries = 0; fd == -ESTALE && tries < LEARN_TRIES; tries++)
+		fd = learn_once(e, dir_fd, name, key, &found);
+	if (fd >= 0)
+		*key = found;
 	return fd;
 }
 
@@ -135,7 +154,7 @@ void names_learn(struct engine *e, int fd, const struct file_key *key)
 		return;
 	for (name = strtok_r(path, "/", &rest); name;
 	     name = strtok_r(NULL, "/", &rest)) {
-		int next = learn_component(e, dir_fd, name, &at);
+		int next = names_learn_at(e, dir_fd, name, &at);
 
 		if (dir_fd != e->options.source_fd)
 			close(dir_fd);

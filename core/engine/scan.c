@@ -13,13 +13,27 @@
 #include "core/engine/engine_impl.h"
 #include "core/engine/file.h"
 
-enum { STALE_SCANS = 3 }; /* scans in a row because of stale listings */
+enum {
+	SETTLE_MIN_MS = 50, /* an unsettled directory is read again after */
+	SETTLE_MAX_MS = 30000,
+	SETTLE_TRIES = 4, /* then it is not waited for */
+};
 
 /* Directories still to be walked, deepest last. */
 struct walk {
 	struct engine *e;
+	bool shallow; /* what is below is not walked */
+	bool lost;    /* a directory's name could not be told */
 	char **paths;
 	size_t count, capacity;
+};
+
+struct unsettled {
+	struct unsettled *next;
+	unsigned tries;
+	bool deep; /* with what is below */
+	int64_t due_ms;
+	char path[];
 };
 
 static int walk_push(struct walk *w, char *path)
@@ -90,6 +104,7 @@ static int scan_entry(struct walk *w, int dir_fd, const char *dir_path,
 	struct listing_entry entry = { 0 };
 	struct stat st;
 	char *path;
+	bool walked;
 	int err = 0;
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
@@ -113,9 +128,10 @@ static int scan_entry(struct walk *w, int dir_fd, const char *dir_path,
 		free(path);
 		return -ENOMEM;
 	}
-	if (entry.directory)
+	walked = entry.directory && !w->shallow;
+	if (walked)
 		err = walk_push(w, path);
-	if (!entry.directory || err)
+	if (!walked || err)
 		free(path);
 	atomic_fetch_add(&e->scan.files_seen, !entry.directory);
 	return err;
@@ -149,6 +165,7 @@ static int scan_entries(struct walk *w, DIR *dir, const char *path,
 	return err;
 }
 
+/* Takes l, but for -ESTALE. */
 static int post_listing(struct engine *e, struct listing *l)
 {
 	struct event *ev = calloc(1, sizeof(*ev));
@@ -164,44 +181,116 @@ static int post_listing(struct engine *e, struct listing *l)
 	return commit_post(e, ev);
 }
 
-static int list_directory(struct walk *w, int fd, const char *path)
+static void learn_names(struct walk *w, int dir_fd, const struct listing *l)
+{
+	struct engine *e = w->e;
+	size_t i;
+
+	for (i = 0; i < l->count && !atomic_load(&e->stopping); i++) {
+		const struct listing_entry *entry = &l->entries[i];
+		struct file_key key = l->directory;
+		int fd = names_learn_at(e, dir_fd, entry->name, &key);
+
+		w->lost = w->lost || (fd == -ESTALE && entry->directory);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+static int list_open_directory(struct walk *w, DIR *dir, const char *path)
 {
 	struct listing *l = calloc(1, sizeof(*l));
 	struct stat st;
+	int err = l ? 0 : -ENOMEM;
+
+	if (!err && fstat(dirfd(dir), &st))
+		err = -errno;
+	if (!err) {
+		engine_file_key(w->e, dirfd(dir), &st, &l->directory);
+		l->version = commit_names_version(&w->e->commit, &l->directory);
+		err = scan_entries(w, dir, path, l);
+	}
+	if (err) {
+		listing_free(l);
+		return err;
+	}
+	err = post_listing(w->e, l);
+	if (err == -ESTALE) {
+		if (!w->shallow)
+			learn_names(w, dirfd(dir), l);
+		listing_free(l);
+	}
+	return err;
+}
+
+static int list_directory(struct walk *w, const char *path)
+{
+	int fd = file_open_beneath(w->e->options.source_fd, path,
+				   O_RDONLY | O_DIRECTORY);
 	DIR *dir;
 	int err;
 
-	if (!l || fstat(fd, &st)) {
-		err = l ? -errno : -ENOMEM;
-		free(l);
-		close(fd);
-		return err;
-	}
-	engine_file_key(w->e, fd, &st, &l->directory);
-	l->version = commit_names_version(&w->e->commit, &l->directory);
+	if (fd < 0)
+		return fd;
 	dir = fdopendir(fd);
 	if (!dir) {
 		err = -errno;
 		close(fd);
-		free(l);
 		return err;
 	}
-	err = scan_entries(w, dir, path, l);
+	err = list_open_directory(w, dir, path);
 	closedir(dir);
-	if (!err)
-		return post_listing(w->e, l);
-	listing_free(l);
 	return err;
+}
+
+/* ---- directories that change ---- */
+
+/* To be read again; tries is how often it was. */
+static int unsettled_add(struct scan *s, const char *path, unsigned tries,
+			 bool deep)
+{
+	size_t size = strlen(path) + 1;
+	struct unsettled *u = malloc(sizeof(*u) + size), **at;
+	int64_t delay_ms = tries < 9 ? SETTLE_MIN_MS << tries : SETTLE_MAX_MS;
+
+	if (!u)
+		return -ENOMEM;
+	u->tries = tries;
+	u->deep = deep;
+	u->due_ms = engine_now_ms() + delay_ms;
+	memcpy(u->path, path, size);
+	for (at = &s->unsettled; *at && (*at)->due_ms <= u->due_ms;)
+		at = &(*at)->next;
+	u->next = *at;
+	*at = u;
+	atomic_fetch_add(&s->settling, tries < SETTLE_TRIES);
+	return 0;
+}
+
+static struct unsettled *unsettled_take(struct scan *s)
+{
+	struct unsettled *u = s->unsettled;
+
+	s->unsettled = u->next;
+	return u;
+}
+
+static void unsettled_free(struct scan *s, struct unsettled *u)
+{
+	atomic_fetch_sub(&s->settling, u->tries < SETTLE_TRIES);
+	free(u);
 }
 
 /* A directory that cannot be read is passed over; what the catalog knew of it
  * stays. */
-static int scan_directory(struct walk *w, const char *path)
+static int scan_directory(struct walk *w, const char *path, unsigned tries)
 {
-	int fd = file_open_beneath(w->e->options.source_fd, path,
-				   O_RDONLY | O_DIRECTORY);
-	int err = fd < 0 ? fd : list_directory(w, fd, path);
+	int err;
 
+	w->lost = false;
+	err = list_directory(w, path);
+	if (err == -ESTALE)
+		err = unsettled_add(&w->e->scan, path, tries, w->lost);
 	if (err == -ENOMEM)
 		return err;
 	if (err && err != -ENOENT && err != -ENOTDIR && err != -ECANCELED)
@@ -293,6 +382,22 @@ void scan_saw(struct engine *e, const struct stat *st)
 
 /* ---- the thread ---- */
 
+static int walk_down(struct walk *w)
+{
+	struct engine *e = w->e;
+	int err = 0;
+
+	while (!err && w->count && !atomic_load(&e->stopping) &&
+	       commit_wait_room(e)) {
+		char *path = w->paths[--w->count];
+
+		err = scan_directory(w, path, 0);
+		free(path);
+		look_at_seen(e);
+	}
+	return err;
+}
+
 static int scan_tree(struct engine *e)
 {
 	struct walk w = { .e = e };
@@ -303,45 +408,60 @@ static int scan_tree(struct engine *e)
 		free(root);
 	atomic_store(&e->scan.files_seen, 0);
 	atomic_store(&e->scan.skipped, 0);
-	while (!err && w.count && !atomic_load(&e->stopping) &&
-	       commit_wait_room(e)) {
-		char *path = w.paths[--w.count];
-
-		err = scan_directory(&w, path);
-		free(path);
-		look_at_seen(e);
-	}
+	if (!err)
+		err = walk_down(&w);
 	walk_release(&w);
 	return err;
 }
 
-static void scan_once(struct engine *e, unsigned *stale_scans)
+static void scan_once(struct engine *e)
 {
 	struct scan *s = &e->scan;
 	int err;
 
-	atomic_store(&s->stale, 0);
+	while (s->unsettled)
+		unsettled_free(s, unsettled_take(s));
 	err = scan_tree(e);
 	if (err)
 		engine_log(e, "scan: %s", err_text(err));
 	(void)catalog_rest(e->catalog);
 	commit_hurry(e);
 	atomic_fetch_add(&s->scans, 1);
-	if (!atomic_load(&s->stale)) {
-		*stale_scans = 0;
-	} else if (++*stale_scans < STALE_SCANS) {
-		scan_want(e);
-	}
 	pthread_mutex_lock(&s->lock);
 	atomic_store(&s->running, false);
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* Those that are due are read again. */
+static void look_at_unsettled(struct engine *e)
+{
+	struct scan *s = &e->scan;
+	int64_t now = engine_now_ms();
+
+	while (s->unsettled && s->unsettled->due_ms <= now &&
+	       !atomic_load(&e->stopping)) {
+		struct unsettled *u = unsettled_take(s);
+		struct walk w = { .e = e, .shallow = !u->deep };
+		int err = scan_directory(&w, u->path, u->tries + 1);
+
+		if (!err)
+			err = walk_down(&w);
+		walk_release(&w);
+		if (err)
+			engine_log(e, "scan: %s", err_text(err));
+		unsettled_free(s, u);
+	}
+}
+
+static bool is_due(const struct scan *s)
+{
+	return s->unsettled && s->unsettled->due_ms <= engine_now_ms();
 }
 
 static void *scan_run(void *arg)
 {
 	struct engine *e = arg;
 	struct scan *s = &e->scan;
-	unsigned stale_scans = 0;
 
 	engine_enter_background();
 	pthread_mutex_lock(&s->lock);
@@ -350,15 +470,21 @@ static void *scan_run(void *arg)
 			s->wanted = false;
 			atomic_store(&s->running, true);
 			pthread_mutex_unlock(&s->lock);
-			scan_once(e, &stale_scans);
+			scan_once(e);
 			pthread_mutex_lock(&s->lock);
 		} else if (s->seen_count) {
 			pthread_mutex_unlock(&s->lock);
 			look_at_seen(e);
 			pthread_mutex_lock(&s->lock);
+		} else if (is_due(s)) {
+			pthread_mutex_unlock(&s->lock);
+			look_at_unsettled(e);
+			pthread_mutex_lock(&s->lock);
 		} else {
 			s->looking = false;
-			pthread_cond_wait(&s->work, &s->lock);
+			engine_cond_wait(&s->work, &s->lock,
+					 s->unsettled ? s->unsettled->due_ms :
+							INT64_MAX);
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -381,7 +507,7 @@ bool scan_is_idle(struct scan *s)
 
 	pthread_mutex_lock(&s->lock);
 	idle = !s->wanted && !atomic_load(&s->running) && !s->seen_count &&
-	       !s->looking;
+	       !s->looking && !atomic_load(&s->settling);
 	pthread_mutex_unlock(&s->lock);
 	return idle;
 }
@@ -417,6 +543,8 @@ void scan_stop(struct engine *e)
 
 void scan_release(struct scan *s)
 {
+	while (s->unsettled)
+		unsettled_free(s, unsettled_take(s));
 	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);
 }

@@ -13,6 +13,10 @@
  * The walk over SOURCE: a listing of each directory is posted to the
  * committer, which compares it with the catalog.  No file is opened.  Between
  * directories it looks at the files that the host came across.
+ *
+ * A directory that changed while it was read is unsettled: its names are told
+ * one by one, and it is read again later for what has vanished from it, less
+ * and less often until it is found at rest.
  */
 enum { SEEN_MAX = 4096 };
 
@@ -22,6 +26,7 @@ struct seen {
 	struct file_identity identity;
 };
 
+struct unsettled;
 struct engine;
 
 struct scan {
@@ -35,10 +40,11 @@ struct scan {
 	pthread_t thread;
 	bool started;
 	atomic_bool running;
-	atomic_ullong files_seen; /* by this scan */
-	atomic_ullong skipped;    /* by this scan */
-	atomic_uint scans;        /* finished */
-	atomic_uint stale;        /* listings thrown away by the committer */
+	atomic_ullong files_seen;    /* by this scan */
+	atomic_ullong skipped;       /* by this scan */
+	atomic_uint scans;           /* finished */
+	struct unsettled *unsettled; /* by due time; the thread's own */
+	atomic_uint settling; /* of these, which were not tried often yet */
 };
 
 int scan_init(struct scan *s);
@@ -48,7 +54,8 @@ void scan_release(struct scan *s);
 
 void scan_want(struct engine *e);
 void scan_saw(struct engine *e, const struct stat *st);
-/* Nothing wanted, running or seen. */
+/* Nothing wanted, running or seen; a directory that changes all the time does
+ * not count. */
 bool scan_is_idle(struct scan *s);
 
 #endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/engine_fixture.h"
+
+#include <limits.h>
+#include <sys/sysmacros.h>
+
+/* A directory whose names change while the scan reads it is not given up. */
+
+enum { READS_STALE = 4 }; /* that often it changes, and no scan comes back */
+
+static struct fixture *changes_in; /* NULL: nothing changes */
+static struct file_key busy;
+static int reads_left;
+
+/* Stands before the C library's, which the scan calls for each entry of a
+ * directory.  When it comes to the first one names change. */
+int fstatat(int fd, const char *name, struct stat *st, int flags)
+{
+	struct statx stx;
+
+	if (statx(fd, name, flags, STATX_BASIC_STATS, &stx))
+		return -1;
+	if (changes_in && strcmp(name, "first") == 0 && reads_left) {
+		reads_left--;
+		engine_name_removed(changes_in->engine, &busy, "nobody");
+	}
+	*st = (struct stat){
+		.st_dev = makedev(stx.stx_dev_major, stx.stx_dev_minor),
+		.st_ino = stx.stx_ino,
+		.st_mode = stx.stx_mode,
+		.st_nlink = stx.stx_nlink,
+		.st_size = (off_t)stx.stx_size,
+		.st_mtim = { stx.stx_mtime.tv_sec, stx.stx_mtime.tv_nsec },
+		.st_ctim = { stx.stx_ctime.tv_sec, stx.stx_ctime.tv_nsec },
+	};
+	return 0;
+}
+
+static void start(struct fixture *f, int reads)
+{
+	static const char text[] = "the same in all of them, and long enough";
+	char path[512];
+
+	fixture_make(f);
+	(void)snprintf(path, sizeof(path), "%s/busy", f->source);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_file(f, "busy/first", text, sizeof(text));
+	write_file(f, "busy/second", text, sizeof(text));
+	f->options.source_fd = f->source_fd;
+	f->options.source = f->source;
+	f->options.catalog_dir = f->catalog;
+	assert_int_equal(engine_open(&f->options, &f->engine), 0);
+	key_of(f, "busy", &busy);
+	reads_left = reads;
+	changes_in = f;
+	assert_int_equal(engine_start(f->engine), 0);
+}
+
+static void test_names_in_a_directory_that_never_rests(void **state)
+{
+	struct engine_hits hits;
+	struct fixture f;
+
+	(void)state;
+	start(&f, INT_MAX);
+	wait_idle(&f);
+	find_similar(&f, "busy/first", &hits);
+	assert_non_null(find_hit(&hits, "busy/second"));
+	engine_hits_release(&hits);
+	fixture_remove(&f);
+	changes_in = NULL;
+}
+
+static void test_what_vanished_from_one_that_rests_at_last(void **state)
+{
+	char path[512];
+	struct fixture f;
+
+	(void)state;
+	start(&f, 0);
+	wait_idle(&f);
+	assert_int_equal(status_number(&f, "files"), 2);
+	(void)snprintf(path, sizeof(path), "%s/busy/second", f.source);
+	assert_int_equal(unlink(path), 0);
+	reads_left = READS_STALE;
+	engine_rescan(f.engine);
+	wait_idle(&f);
+	assert_int_equal(reads_left, 0);
+	assert_int_equal(status_number(&f, "files"), 1);
+	fixture_remove(&f);
+	changes_in = NULL;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_in_a_directory_that_never_rests),
+		cmocka_unit_test(
+			test_what_vanished_from_one_that_rests_at_last),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
