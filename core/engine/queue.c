@@ -36,6 +36,10 @@ enum { FEED_BELOW = 1024 };
 /* How many jobs a spare worker looks at for one it may take. */
 enum { SPARE_LOOK = 64 };
 
+/* Resting ends at multiples of this, after one or two of them: no sooner than
+ * times can be trusted, see file.c. */
+enum { REST_MS = 32 };
+
 /* ---- lists ---- */
 
 static void list_append(struct job_list *list, struct job *job)
@@ -145,11 +149,32 @@ static void job_drop(struct queue *q, struct job *job)
 static void job_enqueue(struct queue *q, struct job *job)
 {
 	job->state = JOB_QUEUED;
-	if (job->level == JOB_WAITED)
+	if (job->level == JOB_WAITED) {
 		list_insert_by_turn(&q->levels[JOB_WAITED], job);
-	else
+		pthread_cond_signal(&q->served_work);
+	} else {
 		list_append(&q->levels[job->level], job);
-	pthread_cond_broadcast(&q->work);
+		if (!q->paused)
+			pthread_cond_signal(&q->work);
+	}
+}
+
+static void job_rest(struct queue *q, struct job *job)
+{
+	job->state = JOB_RESTING;
+	job->ready_ms = (engine_now_ms() / REST_MS + 2) * REST_MS;
+	list_append(&q->resting, job);
+	if (q->resting.count == 1)
+		pthread_cond_signal(&q->timer);
+}
+
+/* There is news of its file. */
+static void job_renew(struct queue *q, struct job *job)
+{
+	if (job->level == JOB_CLOSED)
+		job_rest(q, job);
+	else
+		job_enqueue(q, job);
 }
 
 /* Takes the job off whatever it is in, to be put somewhere else. */
@@ -158,6 +183,9 @@ static void job_leave(struct queue *q, struct job *job)
 	switch (job->state) {
 	case JOB_QUEUED:
 		list_remove(&q->levels[job->level], job);
+		break;
+	case JOB_RESTING:
+		list_remove(&q->resting, job);
 		break;
 	case JOB_DELAYED:
 		list_remove(&q->delayed, job);
@@ -261,20 +289,31 @@ static void job_lower(struct queue *q, struct job *job)
 		job_enqueue(q, job);
 }
 
-static int64_t timer_step(struct queue *q, struct waiter **expired_out)
+/* Returns when the next one is ready. */
+static int64_t enqueue_ready(struct queue *q, const struct job_list *list,
+			     int64_t now)
 {
-	int64_t now = engine_now_ms(), next = INT64_MAX;
-	struct waiter *w;
 	struct job *job;
 
-	while ((job = q->delayed.first) && job->ready_ms <= now) {
+	while ((job = list->first) && job->ready_ms <= now) {
 		job_leave(q, job);
 		job_enqueue(q, job);
 	}
-	if (job)
-		next = job->ready_ms;
+	return job ? job->ready_ms : INT64_MAX;
+}
+
+static int64_t timer_step(struct queue *q, struct waiter **expired_out)
+{
+	int64_t now = engine_now_ms();
+	int64_t next = enqueue_ready(q, &q->delayed, now);
+	int64_t rested = enqueue_ready(q, &q->resting, now);
+	struct waiter *w;
+
+	if (rested < next)
+		next = rested;
 	while ((w = q->waiting_first) && w->deadline_ms <= now) {
-		job = w->job;
+		struct job *job = w->job;
+
 		waiter_unlink(q, w);
 		if (!job->waiters)
 			job_lower(q, job);
@@ -316,6 +355,8 @@ int queue_init(struct queue *q, size_t serve_most)
 	q->share.most = WAITERS_MAX;
 	q->serve_most = serve_most;
 	if (!err)
+		err = engine_cond_init(&q->served_work);
+	if (!err)
 		err = engine_cond_init(&q->work);
 	if (!err)
 		err = engine_cond_init(&q->timer);
@@ -336,6 +377,7 @@ void queue_stop(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	q->stopped = true;
+	pthread_cond_broadcast(&q->served_work);
 	pthread_cond_broadcast(&q->work);
 	pthread_cond_broadcast(&q->timer);
 	pthread_cond_broadcast(&q->rest);
@@ -364,6 +406,7 @@ void queue_release(struct queue *q)
 	pthread_cond_destroy(&q->rest);
 	pthread_cond_destroy(&q->timer);
 	pthread_cond_destroy(&q->work);
+	pthread_cond_destroy(&q->served_work);
 	pthread_mutex_destroy(&q->lock);
 }
 
@@ -371,15 +414,15 @@ void queue_release(struct queue *q)
 
 static void job_raise(struct queue *q, struct job *job, enum job_level level)
 {
+	bool queued = job->state == JOB_QUEUED;
+
 	if (level >= job->level)
 		return;
-	if (job->state == JOB_QUEUED) {
-		list_remove(&q->levels[job->level], job);
-		job->level = level;
-		job_enqueue(q, job);
-	} else {
-		job->level = level;
-	}
+	if (queued)
+		job_leave(q, job);
+	job->level = level;
+	if (queued)
+		job_renew(q, job);
 }
 
 /* The job of key, made when there is none, or NULL without memory.  A waited
@@ -395,7 +438,7 @@ static struct job *job_want(struct queue *q, const struct file_key *key,
 		if (!job)
 			return NULL;
 		job->level = level;
-		job_enqueue(q, job);
+		job_renew(q, job);
 		return job;
 	}
 	job_raise(q, job, level);
@@ -407,7 +450,7 @@ static struct job *job_want(struct queue *q, const struct file_key *key,
 	if (job->state == JOB_DONE &&
 	    !file_identity_equal(&job->result->identity, identity)) {
 		job_leave(q, job);
-		job_enqueue(q, job);
+		job_renew(q, job);
 	}
 	return job;
 }
@@ -451,30 +494,31 @@ static struct job *first_waited(const struct queue *q)
 	return i < SPARE_LOOK ? job : NULL;
 }
 
-static struct job *take_first(struct queue *q, enum job_level highest,
-			      enum job_level lowest)
+static struct job *first_of_background(const struct queue *q)
 {
-	int level;
+	struct job *job = q->levels[JOB_CLOSED].first;
 
-	for (level = (int)highest; level <= (int)lowest; level++) {
-		bool waited = level == JOB_WAITED;
-		struct job *job =
-			waited ? first_waited(q) : q->levels[level].first;
+	if (q->paused)
+		return NULL;
+	return job ? job : q->levels[JOB_SCAN].first;
+}
 
-		if (!job || (q->paused && !waited))
-			continue;
-		job_leave(q, job);
-		job->state = JOB_RUNNING;
-		job->served = waited;
-		if (waited) {
-			share_serve(&q->share, job->turn);
-			list_append(&q->served, job);
-		}
-		job->identity = (struct file_identity){ 0 };
-		q->running++;
-		return job;
+static struct job *take_first(struct queue *q, bool background)
+{
+	struct job *job = background ? first_of_background(q) : first_waited(q);
+
+	if (!job)
+		return NULL;
+	job_leave(q, job);
+	job->state = JOB_RUNNING;
+	job->served = !background;
+	if (job->served) {
+		share_serve(&q->share, job->turn);
+		list_append(&q->served, job);
 	}
-	return NULL;
+	job->identity = (struct file_identity){ 0 };
+	q->running++;
+	return job;
 }
 
 static bool wants_food(const struct queue *q)
@@ -483,21 +527,21 @@ static bool wants_food(const struct queue *q)
 	       q->jobs < QUEUE_MAX / 2;
 }
 
-struct job *queue_take(struct queue *q, enum job_level highest,
-		       enum job_level lowest)
+struct job *queue_take(struct queue *q, bool background)
 {
 	struct job *job = NULL;
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->stopped) {
-		if (lowest == JOB_SCAN && wants_food(q)) {
+		if (background && wants_food(q)) {
 			q->feed = false;
 			break;
 		}
-		job = take_first(q, highest, lowest);
+		job = take_first(q, background);
 		if (job)
 			break;
-		pthread_cond_wait(&q->work, &q->lock);
+		pthread_cond_wait(background ? &q->work : &q->served_work,
+				  &q->lock);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return job;
@@ -507,7 +551,7 @@ void queue_feed(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	q->feed = true;
-	pthread_cond_broadcast(&q->work);
+	pthread_cond_signal(&q->work);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -527,7 +571,7 @@ static bool run_again(struct queue *q, struct job *job)
 		return false;
 	job->again = false;
 	job_leave(q, job);
-	job_enqueue(q, job);
+	job_renew(q, job);
 	return true;
 }
 
@@ -699,7 +743,8 @@ static struct job *job_want_waited(struct queue *q, const struct file_key *key,
 		job = job_add(q, key);
 	if (!job)
 		return NULL;
-	moves = job->state == JOB_QUEUED || job->state == JOB_DONE;
+	moves = job->state == JOB_QUEUED || job->state == JOB_RESTING ||
+		job->state == JOB_DONE;
 	if (moves && !is_new)
 		job_leave(q, job);
 	if (job->level != JOB_WAITED || job->turn > turn) {
@@ -764,7 +809,7 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 
 	pthread_mutex_lock(&q->lock);
 	*out = (struct queue_counts){
-		.delayed = q->delayed.count,
+		.delayed = q->delayed.count + q->resting.count,
 		.unsteady = q->unsteady,
 		.running = q->running,
 		.done = q->done,

@@ -12,6 +12,9 @@
  * What must be hashed, most urgent first, one job a file.
  *
  *   queued   in the list of its level
+ *   resting  closed just now: most likely too young to be read, soon changed
+ *            again, and one of many; becomes queued at ready_ms together with
+ *            others, or when somebody waits for it
  *   delayed  too young or unsteady; becomes queued at ready_ms
  *   running  a worker has it
  *   done     its result is on the way to the catalog; kept here so that the
@@ -29,6 +32,9 @@
  * one user may occupy: the spare ones take a job of a user for whom none is
  * running, so nobody's large files keep all others waiting.
  *
+ * There are two kinds of takers, for what is waited for and for the background,
+ * and a new job wakes one of its kind at most.
+ *
  * While it is paused, for one reason or several, only what is waited for is
  * given out.  All else is queued as before.
  */
@@ -38,7 +44,13 @@ enum queue_pause {
 };
 
 enum job_level { JOB_WAITED, JOB_CLOSED, JOB_SCAN, JOB_LEVELS };
-enum job_state { JOB_QUEUED, JOB_DELAYED, JOB_RUNNING, JOB_DONE };
+enum job_state {
+	JOB_QUEUED,
+	JOB_RESTING,
+	JOB_DELAYED,
+	JOB_RUNNING,
+	JOB_DONE,
+};
 
 enum { QUEUE_MAX = 65536, QUEUE_BUCKETS = 16384, WAITERS_MAX = 16384 };
 
@@ -63,12 +75,13 @@ struct job {
 	uint64_t turn;    /* JOB_WAITED only: the list is in this order */
 	uid_t uid;        /* JOB_WAITED only: whose turn it is */
 	bool served;      /* running only: taken at JOB_WAITED */
-	int64_t ready_ms; /* delayed only */
+	int64_t ready_ms; /* resting and delayed only */
 	struct file_identity identity; /* running only: what is hashed */
 	struct result *result;         /* done only; the committer owns it */
 	struct waiter *waiters;
 	struct job *chain;
-	/* In the list of its level, of the delayed or of the served ones. */
+	/* In the list of its level, of the resting, the delayed or the served
+	 * ones. */
 	struct job *prev, *next;
 };
 
@@ -78,12 +91,14 @@ struct job_list {
 };
 
 struct queue {
-	pthread_mutex_t lock; /* everything below */
-	pthread_cond_t work;  /* a job was queued, or the end */
-	pthread_cond_t timer; /* an earlier time to wake up at */
-	pthread_cond_t rest;  /* reasons to end queue_rest() */
+	pthread_mutex_t lock;       /* everything below */
+	pthread_cond_t served_work; /* a waited job was queued, or the end */
+	pthread_cond_t work;        /* another one, or the catalog's */
+	pthread_cond_t timer;       /* an earlier time to wake up at */
+	pthread_cond_t rest;        /* reasons to end queue_rest() */
 	struct job *buckets[QUEUE_BUCKETS];
 	struct job_list levels[JOB_LEVELS];
+	struct job_list resting; /* by ready_ms */
 	struct job_list delayed; /* by ready_ms */
 	struct job_list served;  /* see struct job */
 	size_t serve_most; /* from here on spare workers take jobs; constant */
@@ -109,17 +124,17 @@ void queue_stop(struct queue *q);
 /* Every parked request gets -ECANCELED; frees all. */
 void queue_release(struct queue *q);
 
-/* Adds the job or raises its level.  identity is the file's as the caller saw
- * it, NULL when it did not look.  -ENOBUFS when the queue is full. */
+/* Adds the job or raises its level; at JOB_CLOSED it rests first.  identity is
+ * the file's as the caller saw it, NULL when it did not look.  -ENOBUFS when
+ * the queue is full. */
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity);
 
-/* The next job from level highest to lowest, in state running; waits for one.
- * NULL when the queue was stopped, or when the scan's level runs low and
- * queue_feed() was called: time to feed, once.  The worker ends the job with
- * one of the four below. */
-struct job *queue_take(struct queue *q, enum job_level highest,
-		       enum job_level lowest);
+/* The next job in state running: one that is waited for, or one of the
+ * background.  Waits for it.  NULL when the queue was stopped, or in the
+ * background when the scan's level runs low and queue_feed() was called: time
+ * to feed, once.  The worker ends the job with one of the four below. */
+struct job *queue_take(struct queue *q, bool background);
 
 /* The catalog has pending files that the queue does not know. */
 void queue_feed(struct queue *q);

@@ -497,8 +497,6 @@ static void *worker_run(void *arg)
 {
 	struct worker *w = arg;
 	struct engine *e = w->e;
-	enum job_level highest = w->idle ? JOB_CLOSED : JOB_WAITED;
-	enum job_level lowest = w->idle ? JOB_SCAN : JOB_WAITED;
 
 	if (w->idle)
 		engine_enter_background();
@@ -507,7 +505,7 @@ static void *worker_run(void *arg)
 
 		if (w->idle)
 			commit_wait_writable(e);
-		job = queue_take(&e->queue, highest, lowest);
+		job = queue_take(&e->queue, w->idle);
 		if (job)
 			work_on(w, job);
 		else if (!atomic_load(&e->stopping))
