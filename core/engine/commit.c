@@ -10,7 +10,8 @@
 
 enum {
 	BATCH_EVENTS = 4096,  /* a commit at least this often */
-	BATCH_MS = 500,       /* ... and this soon after a post */
+	BATCH_MS = 5000,      /* ... and this soon after a post */
+	QUIET_MS = 250,       /* ... or so soon when no other one follows */
 	BATCH_MAX = 16384,    /* events of one transaction */
 	RETRY_MS = 2000,      /* after a failure */
 	SCAN_ROOM = 256,      /* listings under way */
@@ -90,8 +91,9 @@ static int post_locked(struct commit *c, struct event *ev)
 		return -ENOBUFS;
 	if (ev->kind == EVENT_RESULT && is_stuck(c))
 		return -ENOSPC;
+	c->newest_ms = engine_now_ms();
 	if (!c->count)
-		c->oldest_ms = engine_now_ms();
+		c->oldest_ms = c->newest_ms;
 	ev->next = NULL;
 	if (c->last)
 		c->last->next = ev;
@@ -101,9 +103,10 @@ static int post_locked(struct commit *c, struct event *ev)
 	c->count++;
 	c->results += ev->kind == EVENT_RESULT;
 	c->touches += ev->kind == EVENT_TOUCHED;
+	c->listings += ev->kind == EVENT_LISTING;
 	c->posted++;
 	if (c->count == 1 || c->count == BATCH_EVENTS ||
-	    ev->kind == EVENT_LISTING)
+	    c->listings == SCAN_ROOM)
 		pthread_cond_signal(&c->work);
 	return 0;
 }
@@ -128,13 +131,20 @@ int commit_post(struct engine *e, struct event *ev)
 	return err;
 }
 
+static void hurry_locked(struct commit *c)
+{
+	if (!c->count)
+		return;
+	c->urgent = true;
+	pthread_cond_signal(&c->work);
+}
+
 void commit_hurry(struct engine *e)
 {
 	struct commit *c = &e->commit;
 
 	pthread_mutex_lock(&c->lock);
-	c->urgent = true;
-	pthread_cond_signal(&c->work);
+	hurry_locked(c);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -144,7 +154,7 @@ bool commit_wait_room(struct engine *e)
 	bool room;
 
 	pthread_mutex_lock(&c->lock);
-	while (!atomic_load(&e->stopping) && c->count - c->results >= SCAN_ROOM)
+	while (!atomic_load(&e->stopping) && c->listings >= SCAN_ROOM)
 		pthread_cond_wait(&c->room, &c->lock);
 	room = !atomic_load(&e->stopping);
 	pthread_mutex_unlock(&c->lock);
@@ -169,8 +179,7 @@ int commit_settle(struct engine *e)
 
 	pthread_mutex_lock(&c->lock);
 	posted = c->posted;
-	c->urgent = true;
-	pthread_cond_signal(&c->work);
+	hurry_locked(c);
 	while (!atomic_load(&e->stopping) && !c->error && c->committed < posted)
 		pthread_cond_wait(&c->room, &c->lock);
 	err = atomic_load(&e->stopping) ? -ECANCELED : c->error;
@@ -511,27 +520,45 @@ static void update_index(struct engine *e, const struct catalog_changes *ch)
 			   err_text(err));
 }
 
+/* Takes the first count events off. */
+static struct event *detach(struct commit *c, size_t count)
+{
+	struct event *first = c->first, *last = first;
+	size_t results = 0, touches = 0, listings = 0, i;
+
+	for (i = 0;; last = last->next) {
+		results += last->kind == EVENT_RESULT;
+		touches += last->kind == EVENT_TOUCHED;
+		listings += last->kind == EVENT_LISTING;
+		if (++i == count)
+			break;
+	}
+	pthread_mutex_lock(&c->lock);
+	c->first = last->next;
+	if (!c->first)
+		c->last = NULL;
+	c->count -= count;
+	c->results -= results;
+	c->touches -= touches;
+	c->listings -= listings;
+	c->committed += count;
+	pthread_mutex_unlock(&c->lock);
+	last->next = NULL;
+	return first;
+}
+
 /* Frees the first count events and tells the queue about their results. */
 static void drop_events(struct engine *e, size_t count)
 {
-	struct commit *c = &e->commit;
+	struct event *ev = count ? detach(&e->commit, count) : NULL;
 
-	while (count--) {
-		struct event *ev;
+	while (ev) {
+		struct event *next = ev->next;
 
-		pthread_mutex_lock(&c->lock);
-		ev = c->first;
-		c->first = ev->next;
-		if (!c->first)
-			c->last = NULL;
-		c->count--;
-		c->results -= ev->kind == EVENT_RESULT;
-		c->touches -= ev->kind == EVENT_TOUCHED;
-		c->committed++;
-		pthread_mutex_unlock(&c->lock);
 		if (ev->result)
 			queue_committed(&e->queue, ev->result);
 		event_free(ev);
+		ev = next;
 	}
 }
 
@@ -603,10 +630,11 @@ static int64_t due_ms(const struct commit *c)
 		return 0;
 	if (c->error)
 		return c->oldest_ms + RETRY_MS;
-	if (c->urgent || c->count >= BATCH_EVENTS ||
-	    c->count - c->results >= SCAN_ROOM)
+	if (c->urgent || c->count >= BATCH_EVENTS || c->listings >= SCAN_ROOM)
 		return 0;
-	return c->oldest_ms + BATCH_MS;
+	return c->newest_ms + QUIET_MS < c->oldest_ms + BATCH_MS ?
+		       c->newest_ms + QUIET_MS :
+		       c->oldest_ms + BATCH_MS;
 }
 
 static void *commit_run(void *arg)

@@ -12,9 +12,12 @@
  * The way into the catalog.
  *
  * Everything that is to be remembered is posted as an event; one thread takes
- * them in order and writes them in batches, one durable commit a batch.  Posts
- * never wait.  Events that could not be committed (a full disk) stay and are
- * tried again.  When too many have piled up, names and pending marks are
+ * them in order and writes them in batches, one durable commit a batch.  A
+ * commit makes the disk wait for it, and with it whoever else writes there; so
+ * a batch is as large as memory allows, while nobody waits for it and posts
+ * follow one another.  What a crash takes along the next scan finds again.
+ * Posts never wait.  Events that could not be committed (a full disk) stay and
+ * are tried again.  When too many have piled up, names and pending marks are
  * dropped and a scan is asked for instead, which finds the same things.
  *
  * What the scan or a worker read from a directory may be older than a rename
@@ -74,10 +77,11 @@ struct commit {
 	pthread_cond_t work;
 	pthread_cond_t room; /* the scan may post again */
 	struct event *first, *last;
-	size_t count;   /* events not yet committed */
-	size_t results; /* of these, results */
-	size_t touches; /* of these, EVENT_TOUCHED */
-	int64_t oldest_ms;
+	size_t count;    /* events not yet committed */
+	size_t results;  /* of these, results */
+	size_t touches;  /* of these, EVENT_TOUCHED */
+	size_t listings; /* of these, EVENT_LISTING */
+	int64_t oldest_ms, newest_ms;
 	uint64_t posted;    /* number of the last event */
 	uint64_t committed; /* all up to this one are in the catalog */
 	uint64_t attempted; /* ... or failed to get there at least once */

@@ -731,6 +731,13 @@ int queue_look(struct queue *q, const struct file_key *key,
 	return err;
 }
 
+/* What it was delayed for may be over sooner when somebody waits. */
+static bool waits_in_vain(const struct job *job)
+{
+	return job->state == JOB_DELAYED && job->level != JOB_WAITED &&
+	       !job->tries;
+}
+
 /* The job of key as a waited one, at this turn or an earlier one; NULL without
  * memory.  A result that is done was not what the caller looks for. */
 static struct job *job_want_waited(struct queue *q, const struct file_key *key,
@@ -744,7 +751,7 @@ static struct job *job_want_waited(struct queue *q, const struct file_key *key,
 	if (!job)
 		return NULL;
 	moves = job->state == JOB_QUEUED || job->state == JOB_RESTING ||
-		job->state == JOB_DONE;
+		job->state == JOB_DONE || waits_in_vain(job);
 	if (moves && !is_new)
 		job_leave(q, job);
 	if (job->level != JOB_WAITED || job->turn > turn) {

@@ -25,6 +25,7 @@ enum {
 	RETRY_MAX_MS = 30000,
 	CLOSING_MS = 2,
 	TOUCHED_MS = 5,
+	UNHURRIED_MS = 500,
 	LEAST_READ = 4096, /* what reading less costs the disk */
 	SPARE_WORKERS = 2, /* for users for whom none works, see queue.h */
 };
@@ -369,6 +370,8 @@ static bool ends_early(struct task *t, int path_fd)
 		queue_delay(&e->queue, t->job, CLOSING_MS, false);
 	} else if (use == ENGINE_WRITTEN || known == KNOWN) {
 		queue_finish(&e->queue, t->job);
+	} else if (known == TOUCHED && t->w->idle) {
+		queue_delay(&e->queue, t->job, UNHURRIED_MS, false);
 	} else if (known == TOUCHED) {
 		commit_hurry(e);
 		queue_delay(&e->queue, t->job, TOUCHED_MS, false);

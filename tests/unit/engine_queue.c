@@ -106,6 +106,22 @@ static void test_who_waits_does_not_wait_for_the_rest(void **state)
 	queue_remove(q);
 }
 
+static void test_who_waits_has_a_delay_looked_at(void **state)
+{
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	queue_delay(q, queue_take(q, true), DEADLINE_S * 1000, false);
+	assert_counts(q, 0, 1);
+	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &o), 0);
+	take(q, false, 1);
+	assert_int_equal(outcome_wait(&o), 0);
+	queue_remove(q);
+}
+
 /* Takers of each kind that sleep, and jobs that come one by one: each is
  * taken, by the right kind, whoever was woken for it. */
 enum { TAKERS = 3, JOBS = 2000 };
@@ -172,6 +188,7 @@ int main(void)
 		cmocka_unit_test(test_closed_rests_first),
 		cmocka_unit_test(test_closed_before_scan_when_rested),
 		cmocka_unit_test(test_who_waits_does_not_wait_for_the_rest),
+		cmocka_unit_test(test_who_waits_has_a_delay_looked_at),
 		cmocka_unit_test(test_every_job_wakes_somebody),
 	};
 
