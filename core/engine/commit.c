@@ -136,6 +136,7 @@ static void hurry_locked(struct commit *c)
 	if (!c->count)
 		return;
 	c->urgent = true;
+	gate_set(&c->gate, true);
 	pthread_cond_signal(&c->work);
 }
 
@@ -450,12 +451,14 @@ static int write_batch(struct engine *e, const struct event *ev, size_t count,
 		       struct catalog_changes *changes)
 {
 	struct catalog_txn *txn;
+	int64_t slice_ns = 0;
 	int err;
 
 	err = catalog_write(e->catalog, &txn);
 	if (err)
 		return err;
 	while (!err && count--) {
+		gate_pass(&e->commit.gate, &slice_ns);
 		err = apply(e, txn, ev);
 		if (count) /* the last one's successor is not ours to read */
 			ev = ev->next;
@@ -500,6 +503,7 @@ static int index_one(struct engine *e, struct catalog_txn *txn,
 static void update_index(struct engine *e, const struct catalog_changes *ch)
 {
 	struct catalog_txn *txn;
+	int64_t slice_ns = 0;
 	size_t i;
 	int err;
 
@@ -509,8 +513,10 @@ static void update_index(struct engine *e, const struct catalog_changes *ch)
 		return;
 	err = catalog_read(e->catalog, &txn);
 	if (!err) {
-		for (i = 0; i < ch->added_count && !err; i++)
+		for (i = 0; i < ch->added_count && !err; i++) {
+			gate_pass(&e->commit.gate, &slice_ns);
 			err = index_one(e, txn, ch->added[i]);
+		}
 		catalog_abort(txn);
 	}
 	if (err)
@@ -658,6 +664,7 @@ static void *commit_run(void *arg)
 		first = c->first;
 		number = c->committed + count;
 		last = c->stopped && (count == c->count || c->error);
+		gate_set(&c->gate, c->urgent || c->stopped);
 		if (count == c->count)
 			c->urgent = false;
 		pthread_mutex_unlock(&c->lock);
@@ -676,14 +683,18 @@ int commit_init(struct commit *c)
 		err = engine_cond_init(&c->work);
 	if (!err)
 		err = engine_cond_init(&c->room);
+	if (!err)
+		err = gate_init(&c->gate);
 	return err;
 }
 
 int commit_start(struct engine *e)
 {
 	struct commit *c = &e->commit;
-	int err = -pthread_create(&c->thread, NULL, commit_run, e);
+	int err = gate_start(&c->gate);
 
+	if (!err)
+		err = -pthread_create(&c->thread, NULL, commit_run, e);
 	c->started = !err;
 	return err;
 }
@@ -696,6 +707,7 @@ void commit_stop(struct engine *e)
 	c->stopped = true;
 	pthread_cond_broadcast(&c->work);
 	pthread_mutex_unlock(&c->lock);
+	gate_stop(&c->gate);
 	if (c->started)
 		pthread_join(c->thread, NULL);
 	c->started = false;
@@ -709,6 +721,7 @@ void commit_release(struct commit *c)
 		c->first = ev->next;
 		event_free(ev);
 	}
+	gate_release(&c->gate);
 	pthread_cond_destroy(&c->room);
 	pthread_cond_destroy(&c->work);
 	pthread_mutex_destroy(&c->lock);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "core/engine/gate.h"
 #include "core/engine/queue.h"
 
 /*
@@ -87,6 +88,7 @@ struct commit {
 	uint64_t attempted; /* ... or failed to get there at least once */
 	bool urgent;
 	bool stopped;
+	struct gate gate; /* open when it is urgent, or at the end */
 	int error; /* negative: why the last batch could not be written */
 	pthread_t thread;
 	bool started;

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/gate.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "core/engine/engine_impl.h"
+
+static void *gate_run(void *arg)
+{
+	struct gate *g = arg;
+
+	engine_enter_background();
+	while (!atomic_load(&g->stopped)) {
+		if (sem_wait(&g->asked))
+			continue; /* EINTR */
+		atomic_store(&g->asking, false);
+		sem_post(&g->granted);
+	}
+	return NULL;
+}
+
+static void wait_granted(struct gate *g)
+{
+	int64_t until_ns = engine_now_ns() + GATE_MS * INT64_C(1000000);
+	struct timespec until = { until_ns / 1000000000,
+				  until_ns % 1000000000 };
+
+	while (sem_clockwait(&g->granted, CLOCK_MONOTONIC, &until) &&
+	       errno == EINTR)
+		;
+}
+
+void gate_pass(struct gate *g, int64_t *slice_ns)
+{
+	int64_t now = engine_now_ns();
+
+	if (atomic_load(&g->open) ||
+	    now - *slice_ns < GATE_SLICE_MS * INT64_C(1000000))
+		return;
+	while (!sem_trywait(&g->granted))
+		;
+	if (!atomic_exchange(&g->asking, true))
+		sem_post(&g->asked);
+	/* What opened it meanwhile may have granted before. */
+	if (!atomic_load(&g->open))
+		wait_granted(g);
+	*slice_ns = engine_now_ns();
+}
+
+void gate_set(struct gate *g, bool open)
+{
+	if (atomic_exchange(&g->open, open) != open && open)
+		sem_post(&g->granted);
+}
+
+int gate_init(struct gate *g)
+{
+	if (sem_init(&g->asked, 0, 0) || sem_init(&g->granted, 0, 0))
+		return -errno;
+	return 0;
+}
+
+int gate_start(struct gate *g)
+{
+	int err = -pthread_create(&g->thread, NULL, gate_run, g);
+
+	g->started = !err;
+	return err;
+}
+
+void gate_stop(struct gate *g)
+{
+	atomic_store(&g->stopped, true);
+	gate_set(g, true);
+	sem_post(&g->asked);
+	if (g->started)
+		pthread_join(g->thread, NULL);
+	g->started = false;
+}
+
+void gate_release(struct gate *g)
+{
+	sem_destroy(&g->asked);
+	sem_destroy(&g->granted);
+}
