@@ -121,8 +121,13 @@ void engine_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
 
 int workers_start(struct engine *e);
 void workers_join(struct engine *e);
+
+/* ---- feed.c ---- */
+
 /* Files were put on the catalog's pending list. */
 void workers_feed_want(struct engine *e);
+/* Pushes the next of them. */
+void workers_feed(struct engine *e);
 
 /* ---- status.c ---- */
 
