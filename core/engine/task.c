@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/task.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+#include "core/digest/fingerprint.h"
+#include "core/digest/team.h"
+#include "core/engine/engine_impl.h"
+
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x00000080 /* Linux 6.14 */
+#endif
+
+enum {
+	CHECK_BYTES = 16 << 20, /* look for a change this often */
+	/* Less is quicker finished than begun anew. */
+	HAND_OVER_BYTES = 8 << 20,
+	CREW_BYTES = 64 << 20, /* from here on several threads do one file */
+	LEAST_READ = 4096,     /* what reading less costs the disk */
+};
+
+/* ---- reading ---- */
+
+/* Background reads leave the page cache as they found it, where the kernel
+ * can do that (RWF_DONTCACHE keeps pages that were there before). */
+static ssize_t read_chunk(struct task *t, void *buffer, size_t len)
+{
+	struct iovec iov = { buffer, len };
+	off_t offset = (off_t)t->done;
+	ssize_t n = -1;
+
+	if (t->w->idle) {
+		n = preadv2(t->fd, &iov, 1, offset, RWF_DONTCACHE);
+		if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL))
+			return n < 0 ? -errno : n;
+	}
+	n = preadv(t->fd, &iov, 1, offset);
+	return n < 0 ? -errno : n;
+}
+
+static int64_t pace_due_ms(struct pace *p)
+{
+	int64_t due_ns;
+
+	pthread_mutex_lock(&p->lock);
+	due_ns = bucket_due_ns(&p->bucket);
+	pthread_mutex_unlock(&p->lock);
+	return due_ns > 0 ? (due_ns + 999999) / 1000000 : 0;
+}
+
+/* Until the background may read again, unless the file has become one that
+ * somebody waits for. */
+static bool rest(struct task *t)
+{
+	struct engine *e = t->w->e;
+	int64_t due_ms;
+
+	while ((due_ms = pace_due_ms(&e->pace)) > engine_now_ms())
+		if (!queue_rest(&e->queue, t->job, due_ms))
+			return false;
+	return true;
+}
+
+static void pay(struct pace *p, size_t bytes)
+{
+	if (bytes < LEAST_READ)
+		bytes = LEAST_READ;
+	pthread_mutex_lock(&p->lock);
+	bucket_take(&p->bucket, bytes, engine_now_ns());
+	pthread_mutex_unlock(&p->lock);
+}
+
+bool task_is_changed(const struct task *t)
+{
+	struct file_identity now;
+	struct stat st;
+
+	if (fstat(t->fd, &st))
+		return true;
+	engine_file_identity(&st, &now);
+	return !file_identity_equal(&now, &t->identity);
+}
+
+/* Somebody waits for the file, and the worker is slow; or none of its kind may
+ * work now. */
+static bool is_recalled(const struct task *t)
+{
+	uint64_t left = t->identity.size - t->done;
+
+	if (!t->w->idle || !left)
+		return false;
+	switch (queue_recall(&t->w->e->queue, t->job)) {
+	case QUEUE_WAITED:
+		return left > HAND_OVER_BYTES;
+	case QUEUE_PAUSED:
+		return true;
+	case QUEUE_GO_ON:
+		break;
+	}
+	return false;
+}
+
+/* Why to stop in the middle: -EAGAIN the file changed, -EINTR hand it over,
+ * -ECANCELED the engine ends. */
+static int check_interrupt(struct task *t)
+{
+	if (atomic_load(&t->w->e->stopping))
+		return -ECANCELED;
+	if (is_recalled(t))
+		return -EINTR;
+	if (t->done % CHECK_BYTES == 0 && task_is_changed(t))
+		return -EAGAIN;
+	return 0;
+}
+
+static ssize_t read_paced(struct task *t, void *buffer, size_t len)
+{
+	struct engine *e = t->w->e;
+	bool paced = t->w->idle && e->options.rate;
+	ssize_t n;
+
+	if (paced && !rest(t)) {
+		int err = check_interrupt(t);
+
+		if (err)
+			return err;
+		paced = false;
+	}
+	n = read_chunk(t, buffer, len);
+	if (paced && n > 0)
+		pay(&e->pace, (size_t)n);
+	return n;
+}
+
+/* The next bytes of the file, 0 at its end. */
+static ssize_t fill(void *arg, void *buffer, size_t len)
+{
+	struct task *t = arg;
+	uint64_t left = t->identity.size - t->done;
+	ssize_t n;
+	int err;
+
+	if (!left)
+		return 0;
+	n = read_paced(t, buffer, left < len ? (size_t)left : len);
+	if (n == 0)
+		return -EAGAIN; /* shorter than it was */
+	if (n < 0)
+		return n;
+	t->done += (uint64_t)n;
+	err = check_interrupt(t);
+	return err ? err : n;
+}
+
+static int read_alone(struct task *t)
+{
+	ssize_t n;
+	int err = 0;
+
+	while (!err && (n = fill(t, t->w->chunk, TASK_CHUNK)) != 0)
+		err = n < 0 ? (int)n :
+			      fingerprint_update(t->w->fp, t->w->chunk,
+						 (size_t)n);
+	return err;
+}
+
+/* ---- large files ---- */
+
+static void enter_background(void *arg)
+{
+	(void)arg;
+	engine_enter_background();
+}
+
+/* The crew for the worker's kind of work; NULL: it is busy, or there are no
+ * more threads to be had. */
+static struct crew *crew_take(struct worker *w)
+{
+	struct crew *crew = &w->e->crews[w->idle];
+	unsigned helpers = w->e->options.workers - 1;
+
+	if (!helpers || atomic_exchange(&crew->taken, true))
+		return NULL;
+	if (helpers > FINGERPRINT_PARTS - 1)
+		helpers = FINGERPRINT_PARTS - 1;
+	if (!crew->team && team_new(helpers, w->idle ? enter_background : NULL,
+				    NULL, &crew->team)) {
+		atomic_store(&crew->taken, false);
+		return NULL;
+	}
+	return crew;
+}
+
+int task_digest(struct task *t, struct digests *out)
+{
+	struct crew *crew = NULL;
+	int err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
+
+	if (err)
+		return err;
+	if (t->identity.size >= CREW_BYTES)
+		crew = crew_take(t->w);
+	if (crew) {
+		err = team_update(crew->team, t->w->fp, fill, t);
+		atomic_store(&crew->taken, false);
+	} else {
+		err = read_alone(t);
+	}
+	return err ? err : fingerprint_final(t->w->fp, out);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_TASK_H
+#define CORE_ENGINE_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "core/engine/queue.h"
+
+struct fingerprint;
+
+enum { TASK_CHUNK = 256 * 1024 };
+
+struct worker {
+	struct engine *e;
+	bool idle; /* works in the background class */
+	struct fingerprint *fp;
+	char *chunk; /* of TASK_CHUNK bytes */
+};
+
+/* One file on its way through a worker. */
+struct task {
+	struct worker *w;
+	struct job *job;
+	int fd; /* for reading */
+	struct file_identity identity;
+	const struct stat *st;
+	uint64_t done; /* bytes read */
+};
+
+/*
+ * Reads the file at the pace of its worker's kind and digests it.  -EAGAIN: it
+ * changed meanwhile; -EINTR: hand it over; -ECANCELED: the engine ends; -ENOMEM;
+ * else why it cannot be read.
+ */
+int task_digest(struct task *t, struct digests *out);
+
+/* Whether the file is no longer in the state the task began with. */
+bool task_is_changed(const struct task *t);
+
+#endif
