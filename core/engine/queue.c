@@ -6,21 +6,8 @@
 #include <stdlib.h>
 
 #include "core/engine/engine_impl.h"
-
-/*
- * A parked request is in two lists: that of its job and that of all waiters
- * by deadline.  Whoever takes it off both (under the lock) calls done (without
- * it), so it is called exactly once, and frees it.
- */
-struct waiter {
-	struct job *job;
-	uid_t uid;
-	int64_t deadline_ms;
-	void (*done)(void *arg, int result);
-	void *arg;
-	struct waiter *job_next;
-	struct waiter *prev, *next; /* by deadline */
-};
+#include "core/engine/job_list.h"
+#include "core/engine/waiter.h"
 
 void result_free(struct result *r)
 {
@@ -39,68 +26,6 @@ enum { SPARE_LOOK = 64 };
 /* Resting ends at multiples of this, after one or two of them: no sooner than
  * times can be trusted, see file.c. */
 enum { REST_MS = 32 };
-
-/* ---- lists ---- */
-
-static void list_append(struct job_list *list, struct job *job)
-{
-	job->prev = list->last;
-	job->next = NULL;
-	if (list->last)
-		list->last->next = job;
-	else
-		list->first = job;
-	list->last = job;
-	list->count++;
-}
-
-static void list_remove(struct job_list *list, struct job *job)
-{
-	if (job->prev)
-		job->prev->next = job->next;
-	else
-		list->first = job->next;
-	if (job->next)
-		job->next->prev = job->prev;
-	else
-		list->last = job->prev;
-	job->prev = job->next = NULL;
-	list->count--;
-}
-
-static void list_insert_after(struct job_list *list, struct job *job,
-			      struct job *after)
-{
-	job->prev = after;
-	job->next = after ? after->next : list->first;
-	if (job->next)
-		job->next->prev = job;
-	else
-		list->last = job;
-	if (after)
-		after->next = job;
-	else
-		list->first = job;
-	list->count++;
-}
-
-static void list_insert_by_time(struct job_list *list, struct job *job)
-{
-	struct job *after = list->last;
-
-	while (after && after->ready_ms > job->ready_ms)
-		after = after->prev;
-	list_insert_after(list, job, after);
-}
-
-static void list_insert_by_turn(struct job_list *list, struct job *job)
-{
-	struct job *after = list->last;
-
-	while (after && after->turn > job->turn)
-		after = after->prev;
-	list_insert_after(list, job, after);
-}
 
 static size_t bucket_of(const struct file_key *key)
 {
@@ -150,10 +75,10 @@ static void job_enqueue(struct queue *q, struct job *job)
 {
 	job->state = JOB_QUEUED;
 	if (job->level == JOB_WAITED) {
-		list_insert_by_turn(&q->levels[JOB_WAITED], job);
+		job_list_insert_by_turn(&q->levels[JOB_WAITED], job);
 		pthread_cond_signal(&q->served_work);
 	} else {
-		list_append(&q->levels[job->level], job);
+		job_list_append(&q->levels[job->level], job);
 		if (!q->paused)
 			pthread_cond_signal(&q->work);
 	}
@@ -163,7 +88,7 @@ static void job_rest(struct queue *q, struct job *job)
 {
 	job->state = JOB_RESTING;
 	job->ready_ms = (engine_now_ms() / REST_MS + 2) * REST_MS;
-	list_append(&q->resting, job);
+	job_list_append(&q->resting, job);
 	if (q->resting.count == 1)
 		pthread_cond_signal(&q->timer);
 }
@@ -182,20 +107,20 @@ static void job_leave(struct queue *q, struct job *job)
 {
 	switch (job->state) {
 	case JOB_QUEUED:
-		list_remove(&q->levels[job->level], job);
+		job_list_remove(&q->levels[job->level], job);
 		break;
 	case JOB_RESTING:
-		list_remove(&q->resting, job);
+		job_list_remove(&q->resting, job);
 		break;
 	case JOB_DELAYED:
-		list_remove(&q->delayed, job);
+		job_list_remove(&q->delayed, job);
 		if (job->tries >= 3)
 			q->unsteady--;
 		break;
 	case JOB_RUNNING:
 		q->running--;
 		if (job->served)
-			list_remove(&q->served, job);
+			job_list_remove(&q->served, job);
 		job->served = false;
 		break;
 	case JOB_DONE:
@@ -203,76 +128,6 @@ static void job_leave(struct queue *q, struct job *job)
 		job->result = NULL;
 		break;
 	}
-}
-
-/* ---- waiters ---- */
-
-static void waiter_unlink(struct queue *q, struct waiter *w)
-{
-	struct waiter **at = &w->job->waiters;
-
-	while (*at != w)
-		at = &(*at)->job_next;
-	*at = w->job_next;
-	if (w->prev)
-		w->prev->next = w->next;
-	else
-		q->waiting_first = w->next;
-	if (w->next)
-		w->next->prev = w->prev;
-	else
-		q->waiting_last = w->prev;
-	q->waiting--;
-	share_give(&q->share, w->uid);
-}
-
-/* Calls done for a list made by waiters_take(). */
-static void waiters_answer(struct waiter *w, int result)
-{
-	while (w) {
-		struct waiter *next = w->job_next;
-
-		w->done(w->arg, result);
-		free(w);
-		w = next;
-	}
-}
-
-static struct waiter *waiters_take(struct queue *q, struct job *job)
-{
-	struct waiter *taken = NULL;
-
-	while (job->waiters) {
-		struct waiter *w = job->waiters;
-
-		waiter_unlink(q, w);
-		w->job_next = taken;
-		taken = w;
-	}
-	return taken;
-}
-
-static void waiter_link(struct queue *q, struct job *job, struct waiter *w)
-{
-	struct waiter *after = q->waiting_last;
-
-	w->job = job;
-	w->job_next = job->waiters;
-	job->waiters = w;
-	while (after && after->deadline_ms > w->deadline_ms)
-		after = after->prev;
-	w->prev = after;
-	w->next = after ? after->next : q->waiting_first;
-	if (w->next)
-		w->next->prev = w;
-	else
-		q->waiting_last = w;
-	if (after)
-		after->next = w;
-	else
-		q->waiting_first = w;
-	q->waiting++;
-	pthread_cond_signal(&q->timer);
 }
 
 /* ---- the timer: deadlines of waiters, ends of delays ---- */
@@ -283,7 +138,7 @@ static void job_lower(struct queue *q, struct job *job)
 	if (job->level != JOB_WAITED || job->state == JOB_RUNNING)
 		return;
 	if (job->state == JOB_QUEUED)
-		list_remove(&q->levels[JOB_WAITED], job);
+		job_list_remove(&q->levels[JOB_WAITED], job);
 	job->level = JOB_CLOSED;
 	if (job->state == JOB_QUEUED)
 		job_enqueue(q, job);
@@ -514,7 +369,7 @@ static struct job *take_first(struct queue *q, bool background)
 	job->served = !background;
 	if (job->served) {
 		share_serve(&q->share, job->turn);
-		list_append(&q->served, job);
+		job_list_append(&q->served, job);
 	}
 	job->identity = (struct file_identity){ 0 };
 	q->running++;
@@ -612,7 +467,7 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 		job->tries++;
 	job->state = JOB_DELAYED;
 	job->ready_ms = engine_now_ms() + delay_ms;
-	list_insert_by_time(&q->delayed, job);
+	job_list_insert_by_time(&q->delayed, job);
 	if (job->tries >= 3)
 		q->unsteady++;
 	pthread_cond_signal(&q->timer);
