@@ -42,8 +42,10 @@ e2e_tests := $(wildcard tests/e2e/*.t)
 conform_tests := $(wildcard tests/conform/*.t)
 stress_tests := $(wildcard tests/stress/*.t)
 eval_tests := $(wildcard tests/eval/*.t)
-# When a daemon is killed is up to chance: that is for make stress alone.
-steady_tests := $(filter-out tests/stress/kill.t,$(stress_tests))
+# When a daemon is killed is up to chance, and a crowd takes long: these are
+# for make stress alone.
+steady_tests := $(filter-out tests/stress/kill.t tests/stress/crowd.t,\
+	$(stress_tests))
 
 objects = $(patsubst %.c,$(obj)/%.o,$(1))
 core_objects := $(call objects,$(core_sources))
@@ -266,12 +268,14 @@ conform: all conform-program
 
 conform-program: $(out)/tests/conform/conform
 
-# Random operations, killed daemons, full disks: each for about SECONDS.
+# Random operations, killed daemons, full disks, stress-ng and fio: each for
+# about SECONDS.
 SECONDS ?= 60
 STRESS_SEED ?= $(shell date +%s)
 
 .PHONY: stress stress-program
 stress: all stress-program
+	@scripts/deps check stress
 	@echo 'STRESS_SEED=$(STRESS_SEED)'
 	@+STRESS_SECONDS=$(SECONDS) STRESS_SEED=$(STRESS_SEED) \
 		TEST_TIMEOUT=$$(($(SECONDS) * 4 + 300)); \
@@ -364,7 +368,8 @@ help:
 	@echo 'make check                 install what is missing, build, run all tests'
 	@echo 'make unit | e2e            one kind of test; SAN= applies'
 	@echo 'make conform               compare the mount with a plain directory, call by call'
-	@echo 'make stress                random operations, killed daemons, SECONDS=$(SECONDS) each'
+	@echo 'make stress                random operations, killed daemons, stress-ng, fio,'
+	@echo '                           SECONDS=$(SECONDS) each, STRESS_SEED=; SAN= applies'
 	@echo 'make fuzz                  look for inputs that break it, FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make foreign               test core/ on aarch64 and s390x, emulated'
 	@echo 'make lint                  format, static analysis, layering, manuals'
