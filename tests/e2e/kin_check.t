@@ -266,24 +266,77 @@ live() { # STATUS NAME OPTIONS...: the same of the mount
 	is "$status" "$want" "$name" || diag "$(cat "$T/out" "$T/err")"
 }
 
-# A change of names all the time; where it stops says $T/stop.
-churn() {
-	local i=0
-	while [ ! -e "$T/stop" ]; do
-		i=$((i + 1))
-		mkdir "$mnt/churn-$i"
-		gen 5000 "$i" >"$mnt/churn-$i/a"
-		cp "$mnt/docs/file1" "$mnt/churn-$i/b"
-		mv "$mnt/churn-$i/b" "$mnt/churn-$i/c"
-		ln "$mnt/churn-$i/c" "$mnt/churn-$i/d"
-		echo more >>"$mnt/churn-$i/a"
-		mv "$mnt/churn-$i" "$mnt/churned-$i"
-		[ $((i % 2)) -eq 0 ] || rm -r "$mnt/churned-$i"
+# Files get content and names, and lose them, until $T/stop is there; how many
+# there were says $T/churned.
+churn() { # DIRECTORY
+	perl -e 'my ($top, $stop, $count) = @ARGV;
+		open(my $counted, ">", $count) or die;
+		for (my $i = 1; !-e $stop; $i++) {
+			my $dir = "$top/new-$i";
+			my $old = "$top/old-" . ($i - 20);
+			mkdir $dir or die;
+			for my $name ("a", "b") {
+				open(my $f, ">", "$dir/$name") or die;
+				print $f ("$name $i\n") x 400;
+			}
+			rename "$dir/b", "$dir/c";
+			link "$dir/c", "$dir/d";
+			rename $dir, "$top/old-$i";
+			unlink "$old/$_" for "a", "c", "d";
+			rmdir $old;
+			seek($counted, 0, 0);
+			syswrite($counted, sprintf("%09d", $i));
+		}' "$1" "$T/stop" "$T/churned"
+}
+
+test_churn() {
+	local before tries pid bad=0 busy=0
+	mkdir "$mnt/busy"
+	churn "$mnt/busy" &
+	pid=$!
+	pids+=("$pid")
+	ok "files come and go" poll 60 test -s "$T/churned"
+	for tries in $(seq 200); do
+		before=$(cat "$T/churned")
+		timeout 100 "$KIN" check --read "$mnt" >"$T/out" 2>&1 || {
+			bad=$((bad + 1))
+			diag "check $tries: $(head -n 5 "$T/out")"
+		}
+		[ "$before" = "$(cat "$T/churned")" ] || busy=$((busy + 1))
+		[ "$busy" -lt 20 ] || break
 	done
+	: >"$T/stop"
+	wait "$pid"
+	is "$busy" 20 "... while it is checked 20 times"
+	is "$bad" 0 "... and nothing is found"
+	rm -r "$mnt/busy"
+	wait_idle "$mnt"
+	live 0 "... nor in the end" --read
+}
+
+# The daemon looks at the file, opens it, and reads it.
+test_changed_meanwhile() { # open|read: what comes after the change
+	local pid status=0
+	"$T/meddle" "$1" "$src/docs/file5" >"$T/meddled" 2>&1 &
+	pid=$!
+	pids+=("$pid")
+	poll 60 test -s "$T/meddled"
+	live 0 "a file that changes before the $1 is no finding" --read --json
+	[ "$(cat "$T/meddled")" = ready ] && end_process "$pid"
+	wait "$pid" || status=$?
+	if [ "$status" -eq 77 ]; then
+		skip "... when it changed" "$(cat "$T/meddled")"
+		return
+	fi
+	is "$(cat "$T/meddled")" ready$'\n'changed "... when it changed"
+	is "$(json counts.read)" 10 "... but was not read to the end"
+	rescan "$mnt"
+	live 0 "... and then its digests are right" --read --json
+	is "$(json counts.read)" 11 "... with those of all files"
 }
 
 test_mounted() {
-	local status=0 round bad=0
+	local status=0
 	mount_kinfs "$src" "$mnt"
 	wait_idle "$mnt"
 	live 0 "mounted: in order" --read --json
@@ -293,19 +346,10 @@ test_mounted() {
 		'kin check MOUNT' "$KIN" check --db "$db" "$src"
 	"$KIN" check --db "$db" "$mnt" >"$T/out" 2>&1 || status=$?
 	is "$status" 2 "--db and a mount do not go together"
-	churn 2>/dev/null &
-	for round in $(seq 10); do
-		timeout 100 "$KIN" check --read "$mnt" >"$T/out" 2>&1 || {
-			bad=$((bad + 1))
-			diag "round $round: $(cat "$T/out")"
-		}
-	done
-	: >"$T/stop"
-	wait "$!"
-	is "$bad" 0 "while files come and go, 10 times: no finding"
-	rm -r "$mnt"/churned-*
-	wait_idle "$mnt"
-	live 0 "... and none in the end" --read
+	test_churn
+	cp "$(helper meddle)" "$T/meddle" || bail "meddle compiles" ""
+	test_changed_meanwhile open
+	test_changed_meanwhile read
 	ok "unmount" unmount "$mnt"
 }
 
