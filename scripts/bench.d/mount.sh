@@ -88,7 +88,8 @@ row_stat_cold() { timed find "$1/small" -printf '%s\n'; }
 row_create() { timed split -a 4 -b 4096 "$top/blocks" "$1/new/"; }
 row_unlink() { timed rm -rf "$1/new"; }
 row_untar() { timed tar -xf "$top/small.tar" -C "$1/untar"; }
-row_tar() { timed tar -C "$1" -cf - --totals small; }
+# tar reads no file when it sees that its output is /dev/null.
+row_tar() { timed bash -c 'tar -C "$0" -cf - small | cat' "$1"; }
 row_open() { timed find "$1/small" -type f -exec cat {} +; }
 row_git() { timed git -C "$1/git" status --short; }
 row_build() { timed make -s -j"$(nproc)" -C "$1/build"; }
