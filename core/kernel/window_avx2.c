@@ -73,15 +73,21 @@ TARGET static inline __m256i undo_finish(__m256i key)
 	return multiply(_mm256_xor_si256(y, t), WINDOW_INVERSE);
 }
 
-/* The keys of 4 windows, of 16 bytes, but for the last xor. */
-TARGET static inline __m256i nearly_keys_of(const uint8_t *bytes)
+/* The keys of 4 windows, of 11 bytes. */
+TARGET static inline __m256i keys_of(__m128i bytes)
 {
 	const __m256i seed = _mm256_set1_epi64x((long long)WINDOW_SEED_1);
-	__m256i x;
 
-	x = spread(_mm_loadu_si128((const void *)bytes));
-	x = _mm256_xor_si256(x, seed);
-	return nearly_finish(blend(x));
+	return finish_nearly(
+		nearly_finish(blend(_mm256_xor_si256(spread(bytes), seed))));
+}
+
+TARGET static inline __m128i load_11(const uint8_t *bytes)
+{
+	__m128i first = _mm_loadl_epi64((const void *)bytes);
+	__m128i last = _mm_loadl_epi64((const void *)(bytes + 3));
+
+	return _mm_unpacklo_epi64(first, _mm_srli_epi64(last, 40));
 }
 
 /* Bit i: whether key i is up to most; unsigned. */
@@ -132,43 +138,140 @@ TARGET static inline size_t store_some(uint64_t *out, unsigned which,
 	return (size_t)_mm_popcnt_u32(which);
 }
 
-/* Most often none of 16 windows is wanted.  The last xor of the hash leaves the
- * top bits alone, and they tell. */
-TARGET static inline bool any_of_16(const uint8_t *bytes, uint64_t high)
-{
-	const __m256i most = _mm256_set1_epi32(
-		(int)(high >> 32 | UINT32_MAX >> WINDOW_TOP_BITS));
-	__m256i a = _mm256_min_epu32(nearly_keys_of(bytes),
-				     nearly_keys_of(bytes + 4));
-	__m256i b = _mm256_min_epu32(nearly_keys_of(bytes + 8),
-				     nearly_keys_of(bytes + 12));
-	__m256i least = _mm256_min_epu32(a, b);
-	__m256i wanted =
-		_mm256_cmpeq_epi32(_mm256_min_epu32(least, most), least);
+struct range {
+	__m256i low, span;
+};
 
-	return _mm256_movemask_pd(_mm256_castsi256_pd(wanted)) != 0;
+TARGET static inline size_t pick_four(uint64_t *out, const uint8_t *bytes,
+				      struct range r)
+{
+	__m256i keys = keys_of(load_11(bytes));
+
+	return store_some(out, up_to(_mm256_sub_epi64(keys, r.low), r.span),
+			  keys);
+}
+
+#define SPARSE 256 /* windows that are looked at together */
+#define ROUGH 8412 /* by which rough_tops() may be too large or too small */
+
+TARGET static inline __m256i load(const uint8_t *bytes)
+{
+	return _mm256_loadu_si256((const void *)bytes);
+}
+
+TARGET static inline __m256i all(uint32_t word)
+{
+	return _mm256_set1_epi32((int)word);
+}
+
+/* Of y, or what is made of it, for 8 windows. */
+struct halves {
+	__m256i low, high;
+};
+
+/* Of the windows at every fourth byte. */
+TARGET static inline struct halves y_apart(const uint8_t *bytes)
+{
+	const uint8_t zeros[WINDOW_LENGTH] = { 0 };
+	const uint64_t seed = window_y(zeros, WINDOW_SEED_1);
+	__m256i low = load(bytes), high = load(bytes + 4);
+	struct halves y;
+
+	/* rotl(w, 32) ^ rotl(w, 17) ^ rotl(w, 56), whose low half is bytes. */
+	y.low = high ^ load(bytes + 1) ^ all((uint32_t)seed) ^
+		_mm256_slli_epi32(low, 17) ^ _mm256_srli_epi32(high, 15);
+	y.high = low ^ all((uint32_t)(seed >> 32)) ^
+		 _mm256_slli_epi32(high, 17) ^ _mm256_srli_epi32(low, 15) ^
+		 _mm256_srli_epi32(high, 8) ^ _mm256_slli_epi32(low, 24);
+	return y;
+}
+
+/* The upper halves of the products. */
+TARGET static inline __m256i multiply_high(__m256i a, __m256i b)
+{
+	__m256i even = _mm256_mul_epu32(a, b);
+	__m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
+
+	return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+}
+
+/* The high half of the product, but for what the low halves bring to it. */
+TARGET static inline __m256i multiply_across(struct halves a)
+{
+	return _mm256_add_epi32(
+		_mm256_mullo_epi32(a.low,
+				   all((uint32_t)(WINDOW_PRIME >> 32))),
+		_mm256_mullo_epi32(a.high, all((uint32_t)WINDOW_PRIME)));
+}
+
+/* As nearly_finish(), the high halves.  The last product of low halves is that
+ * of their upper 16 bits, rounded up: with PRIME as it is that makes it too
+ * small by up to 7833 or too large by up to ROUGH. */
+TARGET static inline __m256i rough_tops(struct halves y)
+{
+	const __m256i prime = all((uint32_t)WINDOW_PRIME);
+	const __m256i upper = all(((uint32_t)WINDOW_PRIME >> 16) + 1);
+	struct halves p;
+	__m256i t;
+
+	p.high = _mm256_add_epi32(multiply_high(y.low, prime),
+				  multiply_across(y));
+	t = _mm256_add_epi32(_mm256_srli_epi32(p.high, 3), all(8));
+	p.low = _mm256_mullo_epi32(y.low, prime) ^ t;
+	t = _mm256_mullo_epi32(_mm256_srli_epi32(p.low, 16), upper);
+	return _mm256_add_epi32(t, multiply_across(p));
+}
+
+/* Of 32 windows, which fours may have a key whose top is up to most. */
+TARGET static inline unsigned find_fours(const uint8_t *bytes, uint32_t most)
+{
+	const __m256i mosts = all(most + 2 * ROUGH), rough = all(ROUGH);
+	__m256i least = _mm256_set1_epi32(-1), top, wanted;
+	int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++) {
+		top = rough_tops(y_apart(bytes + i));
+		least = _mm256_min_epu32(least, _mm256_add_epi32(top, rough));
+	}
+	wanted = _mm256_cmpeq_epi32(_mm256_min_epu32(least, mosts), least);
+	return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(wanted));
+}
+
+/* Up to SPARSE windows, a multiple of 32.  The last xor of the hash leaves the
+ * top bits alone, and they tell. */
+TARGET static inline size_t pick_sparse(const uint8_t *bytes, size_t count,
+					uint64_t high, struct range r,
+					uint64_t *keys_out)
+{
+	const uint32_t most =
+		(uint32_t)(high >> 32) | UINT32_MAX >> WINDOW_TOP_BITS;
+	uint64_t fours = 0;
+	size_t i, picked = 0;
+
+	for (i = 0; i < count; i += 32)
+		fours |= (uint64_t)find_fours(bytes + i, most) << i / 4;
+	for (; fours; fours &= fours - 1) {
+		i = 4 * (size_t)_tzcnt_u64(fours);
+		picked += pick_four(keys_out + picked, bytes + i, r);
+	}
+	return picked;
 }
 
 TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t low,
 			  uint64_t high, uint64_t *keys_out)
 {
-	const __m256i lows = _mm256_set1_epi64x((long long)low);
-	const __m256i span = _mm256_set1_epi64x((long long)(high - low));
-	size_t i, k, picked = 0;
-	__m256i keys;
+	const struct range r = { _mm256_set1_epi64x((long long)low),
+				 _mm256_set1_epi64x((long long)(high - low)) };
+	size_t i = 0, part, picked = 0;
 
-	/* 16 bytes are read for 4 windows, 5 more than they have. */
-	for (i = 0; i + 21 <= count; i += 16) {
-		if (high < WINDOW_DENSE && !any_of_16(bytes + i, high))
-			continue;
-		for (k = i; k < i + 16; k += 4) {
-			keys = finish_nearly(nearly_keys_of(bytes + k));
-			picked += store_some(
-				keys_out + picked,
-				up_to(_mm256_sub_epi64(keys, lows), span),
-				keys);
-		}
+	for (; high < WINDOW_DENSE && i + 32 <= count; i += part) {
+		part = count - i < SPARSE ? (count - i) / 32 * 32 : SPARSE;
+		picked += pick_sparse(bytes + i, part, high, r,
+				      keys_out + picked);
 	}
+	for (; i + 4 <= count; i += 4)
+		picked += pick_four(keys_out + picked, bytes + i, r);
 	return picked + window_scalar.pick(bytes + i, count - i, low, high,
 					   keys_out + picked);
 }
@@ -435,7 +538,7 @@ TARGET static void look_up_all(const struct window_tally *t,
 	const __m128i shift = _mm_cvtsi32_si128(64 - (int)t->place_bits);
 	size_t i;
 
-	/* As in pick(). */
+	/* 16 bytes are read for 4 windows, 5 more than they have. */
 	for (i = 0; i + 9 <= count; i += 4)
 		look_up(bytes + i, shift, part, i);
 	for (; i < count; i++)
