@@ -156,10 +156,9 @@ make_project()
 		echo "int f$i(int x) { return printf(\"%d\", x) + $i; }" \
 			>>"$1/f$i.c"
 	done
-	cat >"$1/Makefile" <<-'EOF'
-		libf.a: $(patsubst %.c,%.o,$(wildcard *.c))
-			$(AR) rc $@ $^
-	EOF
+	# shellcheck disable=SC2016 # for make
+	echo 'libf.a: $(patsubst %.c,%.o,$(wildcard *.c)); $(AR) rc $@ $^' \
+		>"$1/Makefile"
 }
 
 make_small()
