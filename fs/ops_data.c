@@ -98,7 +98,7 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		data.buf[0].flags = FUSE_BUF_IS_FD | FUSE_BUF_FD_SEEK;
 		data.buf[0].fd = fd;
 		data.buf[0].pos = off;
-		fuse_reply_data(req, &data, FUSE_BUF_SPLICE_MOVE);
+		fuse_reply_data(req, &data, 0);
 	}
 	if (extra >= 0)
 		close(extra);

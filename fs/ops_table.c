@@ -12,6 +12,9 @@
  *   moment, for others who change it and for the digests;
  * - HANDLE_KILLPRIV (of libfuse's defaults): the kernel works out which
  *   setuid bits go and tells us, a root daemon's own writes would keep them;
+ * - moving pages into the reply: what was read is no longer cached below, is
+ *   read from the disk to be hashed, and the kernel complains of pages that
+ *   were read with RWF_DONTCACHE; copying them takes no longer;
  * - splice for requests: most are short, and libfuse then makes a pipe for
  *   each (3.18); long ones are writes, which passthrough does better;
  * - export support: the kernel would come back with nodeids it has forgotten,
@@ -19,8 +22,8 @@
  */
 static const unsigned wanted =
 	FUSE_CAP_ASYNC_READ | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_ATOMIC_O_TRUNC |
-	FUSE_CAP_DONT_MASK | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
-	FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
+	FUSE_CAP_DONT_MASK | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_FLOCK_LOCKS |
+	FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
 	FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_DIO |
 	FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_POSIX_ACL | FUSE_CAP_CACHE_SYMLINKS;
 static const unsigned unwanted = FUSE_CAP_WRITEBACK_CACHE |
