@@ -3,31 +3,15 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/engine/audit_impl.h"
 #include "core/engine/file.h"
 
-#ifndef RWF_DONTCACHE
-#define RWF_DONTCACHE 0x80 /* Linux 6.14 */
-#endif
-
 #define CHUNK ((size_t)1 << 20)
 
 /* ---- reading ---- */
-
-/* Leaves the page cache as it was, where the kernel can do that. */
-static ssize_t read_some(int fd, void *buffer, size_t len, uint64_t offset)
-{
-	struct iovec iov = { buffer, len };
-	ssize_t n = preadv2(fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
-
-	if (n < 0 && (errno == EOPNOTSUPP || errno == EINVAL))
-		n = preadv(fd, &iov, 1, (off_t)offset);
-	return n < 0 ? -errno : n;
-}
 
 static int read_all(struct audit *a, int fd, uint64_t size)
 {
@@ -36,7 +20,7 @@ static int read_all(struct audit *a, int fd, uint64_t size)
 	int err = 0;
 
 	while (!err && done < size) {
-		n = read_some(fd, a->chunk, CHUNK, done);
+		n = file_read_apart(fd, a->chunk, CHUNK, done);
 		if (n <= 0)
 			return n ? (int)n : -ESTALE; /* it was cut short */
 		if (audit_is_stopping(a))

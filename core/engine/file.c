@@ -10,11 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "core/engine/engine_impl.h"
+
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x00000080 /* Linux 6.14 */
+#endif
 
 /*
  * A timestamp is the time of the last clock tick (10 ms apart at most on the
@@ -370,4 +375,16 @@ const char *file_skip_rule(const struct engine *e, int fd,
 	if (o->max_size && (uint64_t)st->st_size > o->max_size)
 		return "max_size";
 	return is_excluded(e, fd) ? "exclude" : NULL;
+}
+
+/* ---- reading ---- */
+
+ssize_t file_read_apart(int fd, void *buffer, size_t len, uint64_t offset)
+{
+	struct iovec iov = { buffer, len };
+	ssize_t n = preadv2(fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
+
+	if (n < 0 && (errno == EOPNOTSUPP || errno == EINVAL))
+		n = preadv(fd, &iov, 1, (off_t)offset);
+	return n < 0 ? -errno : n;
 }

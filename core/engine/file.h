@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include "core/engine/engine.h"
 
@@ -51,5 +52,9 @@ void file_key_make(dev_t source_dev, int fd, const char *name,
 /* The key of an entry of an open directory. */
 void file_key_at(const struct engine *e, int dir_fd, const char *name,
 		 const struct stat *st, struct file_key *out);
+
+/* As pread(), but leaves the page cache as it was, where the kernel can do
+ * that: pages that were there before stay.  A negative errno. */
+ssize_t file_read_apart(int fd, void *buffer, size_t len, uint64_t offset);
 
 #endif

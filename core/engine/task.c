@@ -2,15 +2,12 @@
 #include "core/engine/task.h"
 
 #include <errno.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include "core/digest/fingerprint.h"
 #include "core/digest/team.h"
 #include "core/engine/engine_impl.h"
-
-#ifndef RWF_DONTCACHE
-#define RWF_DONTCACHE 0x00000080 /* Linux 6.14 */
-#endif
+#include "core/engine/file.h"
 
 enum {
 	CHECK_BYTES = 16 << 20, /* look for a change this often */
@@ -22,20 +19,13 @@ enum {
 
 /* ---- reading ---- */
 
-/* Background reads leave the page cache as they found it, where the kernel
- * can do that (RWF_DONTCACHE keeps pages that were there before). */
 static ssize_t read_chunk(struct task *t, void *buffer, size_t len)
 {
-	struct iovec iov = { buffer, len };
-	off_t offset = (off_t)t->done;
-	ssize_t n = -1;
+	ssize_t n;
 
-	if (t->w->idle) {
-		n = preadv2(t->fd, &iov, 1, offset, RWF_DONTCACHE);
-		if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL))
-			return n < 0 ? -errno : n;
-	}
-	n = preadv(t->fd, &iov, 1, offset);
+	if (t->w->idle)
+		return file_read_apart(t->fd, buffer, len, t->done);
+	n = pread(t->fd, buffer, len, (off_t)t->done);
 	return n < 0 ? -errno : n;
 }
 
