@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/similar.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/engine/engine.h"
@@ -15,279 +13,11 @@
 #include "fs/listing.h"
 #include "fs/node.h"
 #include "fs/ops.h"
-#include "fs/park.h"
 #include "fs/query.h"
+#include "fs/similar_ask.h"
 #include "fs/xattr_derived.h"
 
 #define STATE "user.kinfs.state"
-
-/* Takes the reference of n as the kernel's lookup count. */
-static void reply_node(fuse_req_t req, struct fs *fs, struct node *n)
-{
-	struct fuse_entry_param e = { .ino = node_id(n), .generation = 1 };
-	int err = node_stat(fs, n, &e.attr);
-
-	if (err) {
-		node_unref(fs, n, 1);
-		reply_error(req, err);
-	} else if (fuse_reply_entry(req, &e) == -ENOENT) {
-		node_unref(fs, n, 1);
-	}
-}
-
-/* ---- inquiries: listings and what is looked up in them ---- */
-
-enum purpose { FOR_LOOKUP, FOR_OPEN, FOR_STATE };
-
-struct inquiry_call {
-	struct park park;
-	struct fs *fs;
-	struct node *node; /* holds a reference */
-	enum purpose purpose;
-	char *name;               /* FOR_LOOKUP */
-	struct fuse_file_info fi; /* FOR_OPEN */
-	size_t size;              /* FOR_STATE */
-	uid_t uid;
-	gid_t gid;
-	int64_t listed_ctime_ns; /* from before it was asked for */
-};
-
-static void call_free(struct inquiry_call *c)
-{
-	node_unref(c->fs, c->node, 1);
-	free(c->name);
-	free(c);
-}
-
-static void reply_item(fuse_req_t req, struct fs *fs, struct node *parent,
-		       const struct listing *l, const char *name)
-{
-	const struct item *item = listing_find(l, name);
-	struct node *n;
-	int err = -ENOENT;
-
-	if (item) {
-		inode_ref(parent->real);
-		err = node_get(fs, parent, name, NODE_LINK, parent->real,
-			       item->target, &n);
-	}
-	if (err)
-		reply_error(req, err);
-	else
-		reply_node(req, fs, n);
-}
-
-struct opened_listing {
-	struct opened opened; /* first: it is cast to this */
-	struct listing *listing;
-};
-
-static struct opened_listing *opened_of(const struct fuse_file_info *fi)
-{
-	return (struct opened_listing *)(uintptr_t)fi->fh;
-}
-
-static void listing_closed(struct fs *fs, struct opened *o)
-{
-	(void)fs;
-	listing_unref(((struct opened_listing *)o)->listing);
-	free(o);
-}
-
-/* l is borrowed. */
-static void reply_opened(fuse_req_t req, struct fs *fs, struct listing *l,
-			 struct fuse_file_info *fi)
-{
-	struct opened_listing *o = calloc(1, sizeof(*o));
-
-	if (!o) {
-		reply_error(req, -ENOMEM);
-		return;
-	}
-	o->opened.close = listing_closed;
-	o->listing = listing_ref(l);
-	opened_add(fs, &o->opened);
-	fi->fh = (uint64_t)(uintptr_t)o;
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		opened_close(fs, &o->opened);
-}
-
-static void reply_state(fuse_req_t req, struct fs *fs, const struct listing *l,
-			size_t size)
-{
-	struct buf text = { 0 };
-	int err = l->cut ? buf_append_format(&text, "cut:%zu",
-					     fs->options.limit) :
-			   buf_append_text(&text, "complete");
-
-	if (err)
-		reply_error(req, err);
-	else
-		xattr_reply(req, text.data, text.len, size);
-	buf_release(&text);
-}
-
-/* Replies with what was asked for; l is borrowed. */
-static void call_reply(struct inquiry_call *c, struct listing *l)
-{
-	fuse_req_t req = c->park.req;
-
-	switch (c->purpose) {
-	case FOR_LOOKUP:
-		reply_item(req, c->fs, c->node, l, c->name);
-		break;
-	case FOR_OPEN:
-		reply_opened(req, c->fs, l, &c->fi);
-		break;
-	case FOR_STATE:
-		reply_state(req, c->fs, l, c->size);
-		break;
-	}
-}
-
-/* Takes l, which may be NULL with an error. */
-static void call_end(struct inquiry_call *c, int err, struct listing *l)
-{
-	assert(err || l);
-	if (l) {
-		l->uid = c->uid;
-		l->gid = c->gid;
-		l->listed_ctime_ns = c->listed_ctime_ns;
-		l->made_ns = listing_now_ns();
-		if (node_lists_links(c->node))
-			node_keep_listing(c->fs, c->node, l);
-	}
-	if (park_claim(&c->park)) {
-		if (err)
-			reply_error(c->park.req, err);
-		else
-			call_reply(c, l);
-	}
-	listing_unref(l);
-	call_free(c);
-}
-
-static void on_hits(void *arg, int result, struct engine_hits *hits)
-{
-	struct inquiry_call *c = arg;
-	struct listing *l = NULL;
-
-	if (!result)
-		result = listing_from_hits(hits, c->node->depth, &l);
-	engine_hits_release(hits);
-	call_end(c, result, l);
-}
-
-static void on_entries(void *arg, int result, struct engine_entries *entries)
-{
-	struct inquiry_call *c = arg;
-	struct listing *l = NULL;
-
-	if (!result)
-		result = listing_from_entries(entries, &l);
-	engine_entries_release(entries);
-	call_end(c, result, l);
-}
-
-int similar_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
-{
-	uid_t uid = fuse_req_ctx(req)->uid;
-
-	*out = (struct engine_viewer){
-		.trusted = uid == 0 || (!fs->root_user && uid == fs->own.uid),
-		.who = { .uid = uid },
-	};
-	return out->trusted ? 0 : cred_of(req, &out->who);
-}
-
-static int ask_engine(struct inquiry_call *c, int fd,
-		      const struct engine_viewer *viewer)
-{
-	struct engine_question q = { .fd = fd,
-				     .timeout_ms =
-					     c->fs->options.wait_s * 1000 };
-	struct engine *e = c->fs->engine;
-
-	switch (c->node->kind) {
-	case NODE_FILE:
-		q.relation = INDEX_ALIKE;
-		return engine_similar(e, &q, viewer, on_hits, c);
-	case NODE_WITHIN:
-		q.relation = INDEX_WITHIN;
-		return engine_similar(e, &q, viewer, on_hits, c);
-	case NODE_CONTAINS:
-		q.relation = INDEX_CONTAINS;
-		return engine_similar(e, &q, viewer, on_hits, c);
-	case NODE_DIRECTORIES:
-		return engine_directories(e, fd, viewer, on_hits, c);
-	case NODE_DIRECTORY:
-		return engine_browse(e, fd, viewer, on_entries, c);
-	default:
-		return -ENOTDIR;
-	}
-}
-
-static int call_engine(struct inquiry_call *c, fuse_req_t req)
-{
-	struct engine_viewer viewer;
-	struct path_fd path;
-	struct fs *fs = c->fs;
-	int err;
-
-	err = similar_viewer(fs, req, &viewer);
-	if (err)
-		return err;
-	err = inode_path_fd(fs, c->node->real, &path);
-	if (err)
-		goto out;
-	err = ask_engine(c, path.fd, &viewer);
-	path_fd_close(&path);
-out:
-	persona_release(&viewer.who);
-	return err;
-}
-
-static struct inquiry_call *call_new(fuse_req_t req, struct node *n,
-				     enum purpose purpose, const char *name)
-{
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct inquiry_call *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->listed_ctime_ns = node_ctime(fs_of(req), n);
-	c->name = name ? strdup(name) : NULL;
-	if (name && !c->name) {
-		free(c);
-		return NULL;
-	}
-	c->fs = fs_of(req);
-	c->purpose = purpose;
-	c->uid = ctx->uid;
-	c->gid = ctx->gid;
-	c->node = n;
-	node_ref(c->fs, n);
-	return c;
-}
-
-/* Takes c; NULL means that there was no memory. */
-static void call_start(fuse_req_t req, struct inquiry_call *c)
-{
-	struct park *p = c ? &c->park : NULL;
-	int err;
-
-	if (!c) {
-		reply_error(req, -ENOMEM);
-		return;
-	}
-	if (!park_begin(p, req)) {
-		call_free(c);
-		return;
-	}
-	err = call_engine(c, req);
-	if (err)
-		call_end(c, err, NULL);
-}
 
 /* ---- lookup ---- */
 
@@ -316,7 +46,7 @@ void similar_lookup_root(fuse_req_t req, struct fs *fs)
 	if (err)
 		reply_error(req, err);
 	else
-		reply_node(req, fs, n);
+		similar_reply_node(req, fs, n);
 }
 
 /* The real file below a mirrored directory, as the caller may reach it. */
@@ -393,9 +123,9 @@ static void lookup_link(fuse_req_t req, struct fs *fs, struct node *parent,
 	struct listing *l = node_kept_listing(fs, parent, ctx->uid, ctx->gid);
 
 	if (l && item_holds(req, fs, parent, l, name))
-		reply_item(req, fs, parent, l, name);
+		similar_reply_item(req, fs, parent, l, name);
 	else
-		call_start(req, call_new(req, parent, FOR_LOOKUP, name));
+		similar_ask_item(req, parent, name);
 	listing_unref(l);
 }
 
@@ -436,7 +166,7 @@ void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
 	if (err)
 		reply_error(req, err);
 	else
-		reply_node(req, fs, n);
+		similar_reply_node(req, fs, n);
 }
 
 void similar_forget(struct fs *fs, fuse_ino_t id, uint64_t count)
@@ -499,16 +229,11 @@ void similar_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 void similar_opendir(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
 	struct node *n = node_at(id);
-	struct inquiry_call *c;
 
-	if (n->kind == NODE_LINK || n->kind == NODE_QUERY) {
+	if (n->kind == NODE_LINK || n->kind == NODE_QUERY)
 		reply_error(req, -ENOTDIR);
-		return;
-	}
-	c = call_new(req, n, FOR_OPEN, NULL);
-	if (c)
-		c->fi = *fi;
-	call_start(req, c);
+	else
+		similar_ask_opened(req, n, fi);
 }
 
 struct fill {
@@ -568,7 +293,7 @@ static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 		reply_error(req, -ENOMEM);
 		return;
 	}
-	fill_items(&f, node_at(id), opened_of(fi)->listing, off);
+	fill_items(&f, node_at(id), similar_opened(fi), off);
 	fuse_reply_buf(req, f.data, f.used);
 	free(f.data);
 }
@@ -589,7 +314,7 @@ void similar_releasedir(fuse_req_t req, fuse_ino_t id,
 			struct fuse_file_info *fi)
 {
 	(void)id;
-	opened_close(fs_of(req), &opened_of(fi)->opened);
+	similar_close(fs_of(req), fi);
 	reply_error(req, 0);
 }
 
@@ -599,7 +324,6 @@ void similar_getxattr(fuse_req_t req, fuse_ino_t id, const char *name,
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	struct fs *fs = fs_of(req);
 	struct node *n = node_at(id);
-	struct inquiry_call *c;
 	struct listing *l;
 
 	if (!node_lists_links(n) || strcmp(name, STATE) != 0) {
@@ -611,15 +335,11 @@ void similar_getxattr(fuse_req_t req, fuse_ino_t id, const char *name,
 		return;
 	}
 	l = node_kept_listing(fs, n, ctx->uid, ctx->gid);
-	if (l) {
-		reply_state(req, fs, l, size);
-		listing_unref(l);
-		return;
-	}
-	c = call_new(req, n, FOR_STATE, NULL);
-	if (c)
-		c->size = size;
-	call_start(req, c);
+	if (l)
+		similar_reply_state(req, fs, l, size);
+	else
+		similar_ask_state(req, n, size);
+	listing_unref(l);
 }
 
 void similar_listxattr(fuse_req_t req, fuse_ino_t id, size_t size)

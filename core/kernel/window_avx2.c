@@ -199,8 +199,7 @@ TARGET static inline __m256i multiply_high(__m256i a, __m256i b)
 TARGET static inline __m256i multiply_across(struct halves a)
 {
 	return _mm256_add_epi32(
-		_mm256_mullo_epi32(a.low,
-				   all((uint32_t)(WINDOW_PRIME >> 32))),
+		_mm256_mullo_epi32(a.low, all((uint32_t)(WINDOW_PRIME >> 32))),
 		_mm256_mullo_epi32(a.high, all((uint32_t)WINDOW_PRIME)));
 }
 

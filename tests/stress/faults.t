@@ -14,7 +14,8 @@ make_faulty() {
 	local program=$T/helper-faulty
 	# shellcheck disable=SC2046 # options
 	"$CC" -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -o "$program" \
-		"$HELPERS/faulty.c" $(pkg-config --cflags --libs fuse3) || return
+		-DFUSE_USE_VERSION=314 "$HELPERS/faulty.c" \
+		$(pkg-config --cflags --libs fuse3) || return
 	mkdir "$disk" "$disk/dir"
 	gen "$size" 1 >"$disk/file"
 	gen "$size" 2 >"$disk/dir/other"

@@ -6,7 +6,6 @@
  * changed an hour later than it was, as when the clock was set back.  Nothing
  * is cached: every call comes here.
  */
-#define FUSE_USE_VERSION 35
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_SIMILAR_ASK_H
+#define FS_SIMILAR_ASK_H
+
+#include <fuse_lowlevel.h>
+#include <stddef.h>
+
+struct fs;
+struct listing;
+struct node;
+
+/*
+ * Listings, asked of the engine, and what is looked up in them.  Every one of
+ * these replies to the request, those that ask as soon as there is an answer.
+ * Private to fs/similar.
+ */
+void similar_ask_item(fuse_req_t req, struct node *n, const char *name);
+void similar_ask_opened(fuse_req_t req, struct node *n,
+			const struct fuse_file_info *fi);
+void similar_ask_state(fuse_req_t req, struct node *n, size_t size);
+
+/* Takes the reference of n as the kernel's lookup count. */
+void similar_reply_node(fuse_req_t req, struct fs *fs, struct node *n);
+void similar_reply_item(fuse_req_t req, struct fs *fs, struct node *parent,
+			const struct listing *l, const char *name);
+void similar_reply_state(fuse_req_t req, struct fs *fs, const struct listing *l,
+			 size_t size);
+
+/* Of what similar_ask_opened() opened. */
+const struct listing *similar_opened(const struct fuse_file_info *fi);
+void similar_close(struct fs *fs, const struct fuse_file_info *fi);
+
+#endif
