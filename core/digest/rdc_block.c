@@ -53,29 +53,51 @@ static struct rdc_peak peak_of_all(const struct kernel_rolling *rolling,
 /*
  * Hashes that are not random are most likely those of bytes that repeat: the
  * period is the distance of two places with the same.  high is what comes
- * first, whatever the hashes are.
+ * first, whatever the hashes are.  0: bytes do not repeat.
  */
-static bool find_period(const struct kernel_rolling *rolling,
-			const uint8_t *data, size_t count,
-			const struct kernel_high *high,
-			struct rdc_peak *peak_out)
+static size_t find_period(const struct rdc_row *row,
+			  const struct kernel_high *high)
 {
-	const uint8_t *start = data + 1 - rolling->window;
-	size_t period, len = count + rolling->window - 1;
+	const uint32_t window = row->hasher->rolling.window;
+	const uint8_t *start = row->data + 1 - window;
+	size_t period, len = row->size + window - 1;
 	int tries = TRIES;
 
 	for (period = 1; period < high->count && tries > 0; period++) {
 		if (high->hashes[period] != high->hashes[0])
 			continue;
 		tries--;
-		if (memcmp(start, start + period, len - period) != 0)
-			continue;
-		*peak_out = peak_of_few(high->places, high->hashes, period);
-		peak_out->unique =
-			peak_out->unique && peak_out->place + period >= count;
-		return true;
+		if (memcmp(start, start + period, len - period) == 0)
+			return period;
 	}
-	return false;
+	return 0;
+}
+
+/* Of a block that repeats. */
+static void take_run_peak(const struct rdc_row *row, struct rdc_block *out)
+{
+	out->peak = row->run_peak;
+	out->peak.unique =
+		out->peak.unique && out->peak.place + row->period >= row->size;
+}
+
+/* Whether the block goes on as the one before it, which repeats. */
+static bool continue_run(struct rdc_row *row, struct rdc_block *out)
+{
+	const size_t period = row->period;
+	struct rdc_peak *peak = &row->run_peak;
+
+	row->period = 0;
+	if (period == 0 ||
+	    memcmp(row->data, row->data - period, row->size) != 0)
+		return false;
+	row->period = period;
+	peak->place = (uint32_t)((peak->place + period - row->size % period) %
+				 period);
+	out->count = 0;
+	out->all_high = false;
+	take_run_peak(row, out);
+	return true;
 }
 
 /* Random hashes have up to twice as many from this on, on the average. */
@@ -97,13 +119,14 @@ static void keep_high(struct rdc_block *block, const struct kernel_high *high)
 }
 
 /* With a lower limit; false when that does not help. */
-static bool find_some(const struct rdc_hasher *hasher, const uint8_t *data,
-		      size_t count, struct rdc_block *out)
+static bool find_some(const struct rdc_row *row, struct rdc_block *out)
 {
+	const struct rdc_hasher *hasher = row->hasher;
 	struct kernel_high high;
 
-	out->limit = limit_for(count, SOME_HIGH);
-	hasher->ops->find(&hasher->rolling, data, count, out->limit, &high);
+	out->limit = limit_for(row->size, SOME_HIGH);
+	hasher->ops->find(&hasher->rolling, row->data, row->size, out->limit,
+			  &high);
 	if (high.count == 0 || high.count == KERNEL_PLACES)
 		return false;
 	keep_high(out, &high);
@@ -113,29 +136,35 @@ static bool find_some(const struct rdc_hasher *hasher, const uint8_t *data,
 }
 
 /* The first hashes, which are all there are when bytes repeat. */
-static bool find_first(const struct rdc_hasher *hasher, const uint8_t *data,
-		       size_t count, struct rdc_block *out)
+static bool find_run(struct rdc_row *row, struct rdc_block *out)
 {
+	const size_t count = row->size < SOME_PLACES ? row->size : SOME_PLACES;
 	struct kernel_high high;
 
-	hasher->ops->find(&hasher->rolling, data,
-			  count < SOME_PLACES ? count : SOME_PLACES, 0, &high);
+	row->hasher->ops->find(&row->hasher->rolling, row->data, count, 0,
+			       &high);
 	keep_high(out, &high);
 	out->all_high = false;
-	return find_period(&hasher->rolling, data, count, &high, &out->peak);
+	row->period = find_period(row, &high);
+	if (row->period == 0)
+		return false;
+	row->run_peak = peak_of_few(high.places, high.hashes, row->period);
+	take_run_peak(row, out);
+	return true;
 }
 
 /* A block without high hashes, or with too many of them; returns whether its
  * bytes repeat.  If likely, that is looked at first. */
-static bool hash_unusual(const struct rdc_hasher *hasher, const uint8_t *data,
-			 size_t count, bool likely, struct rdc_block *out)
+static bool hash_unusual(struct rdc_row *row, bool likely,
+			 struct rdc_block *out)
 {
-	if (!likely && find_some(hasher, data, count, out))
+	if (!likely && find_some(row, out))
 		return false;
-	if (find_first(hasher, data, count, out))
+	if (find_run(row, out))
 		return true;
-	if (!likely || !find_some(hasher, data, count, out))
-		out->peak = peak_of_all(&hasher->rolling, data, count);
+	if (!likely || !find_some(row, out))
+		out->peak = peak_of_all(&row->hasher->rolling, row->data,
+					row->size);
 	return false;
 }
 
@@ -187,6 +216,7 @@ void rdc_row_hash(const struct rdc_hasher *hasher, const uint8_t *data,
 	out->size = size;
 	out->left = count;
 	out->limit = limit_for(size, FEW_HIGH);
+	out->period = 0;
 	find_high(out);
 }
 
@@ -228,11 +258,11 @@ void rdc_row_next(struct rdc_row *row, struct rdc_block *out)
 	const struct kernel_high *high = &row->high;
 	const size_t end = row->start + row->size;
 	const bool known = knows(row, end);
-	bool repeats = high->count == 0 || high->count == KERNEL_PLACES;
+	bool repeats = continue_run(row, out);
 
-	if (!known || !take_next(row, end, out) || out->count == 0)
-		repeats = hash_unusual(row->hasher, row->data, row->size,
-				       repeats, out);
+	if (!repeats &&
+	    (!known || !take_next(row, end, out) || out->count == 0))
+		repeats = hash_unusual(row, high->count == 0, out);
 	while (row->next < high->count && high->places[row->next] < end)
 		row->next++;
 	row->data += row->size;

@@ -51,6 +51,8 @@ struct rdc_row {
 	size_t start, next;              /* places before its own; of them */
 	struct kernel_high high;
 	uint32_t limit;
+	size_t period;            /* of the last block; 0: it has none */
+	struct rdc_peak run_peak; /* of its first period */
 };
 
 /*
