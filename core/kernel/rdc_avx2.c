@@ -3,6 +3,7 @@
 
 #include "core/base/bytes.h"
 #include "core/kernel/rdc_impl.h"
+#include "core/kernel/taps_avx2.h"
 
 #ifdef __x86_64__
 
@@ -10,31 +11,6 @@
 
 #define TARGET __attribute__((target("avx2,bmi,popcnt")))
 #define STEP 16
-
-/*
- * What 16 bytes add to the top bytes after them and after the next 16: a load
- * for each, of its row of the table at the place that puts it behind the ones
- * before it.  Neither gathers nor shuffles look up as fast.
- */
-static TARGET inline __m256i add_up(const uint8_t (*taps)[64],
-				    const uint8_t *data)
-{
-	__m256i x = _mm256_setzero_si256(), y = x;
-	int k;
-
-	/* Two sums: one would wait for each load. */
-#pragma GCC unroll 8
-	for (k = 0; k < STEP / 2; k++) {
-		x = _mm256_xor_si256(
-			x, _mm256_loadu_si256(
-				   (const __m256i *)(taps[data[k]] + 16 - k)));
-		y = _mm256_xor_si256(
-			y,
-			_mm256_loadu_si256(
-				(const __m256i *)(taps[data[k + 8]] + 8 - k)));
-	}
-	return _mm256_xor_si256(x, y);
-}
 
 /* What the last steps give to the next. */
 struct front {
@@ -46,7 +22,7 @@ static TARGET inline __m128i next_tops(struct front *f,
 				       const uint8_t (*taps)[64],
 				       const uint8_t *data)
 {
-	__m256i sums = add_up(taps, data);
+	__m256i sums = taps_add_up(taps, data);
 	__m128i tops = _mm_xor_si128(_mm256_castsi256_si128(sums), f->next);
 	__m128i all = _mm_xor_si128(tops, _mm_xor_si128(f->tops_1, f->tops_2));
 

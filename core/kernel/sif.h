@@ -19,8 +19,11 @@ struct kernel_sif_table {
 	uint64_t enter[256];
 	uint64_t leave[256];    /* rotated by the window */
 	uint8_t planes[3][256]; /* the upper three bytes of T, highest last */
-	uint32_t words[256];    /* bits 48..63, then 40..55 above them */
-	uint64_t words_above[256]; /* the same, 32 bits higher */
+	/* Rows of 64 bytes from taps_at on, lines of the cache: what a byte
+	 * adds to the top byte of the hashes after it; 16 zeros, the next 16
+	 * hashes, 16 zeros. */
+	size_t taps_at;
+	uint8_t taps[257 * 64];
 };
 
 void kernel_sif_init(struct kernel_sif_table *table, const uint64_t *values,

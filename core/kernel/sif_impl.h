@@ -13,8 +13,9 @@
  * The wide variants look for windows of 16 bytes whose hash has a small
  * highest byte, and only those are hashed in full.
  *
- * The hash of a window that ends at t doubles four times, and each time the
- * rotation is as long as the shift:
+ * AVX2 adds up what each byte brings to that byte.  For AVX-512 the hash of a
+ * window that ends at t doubles four times, and each time the rotation is as
+ * long as the shift:
  *
  *	a(t) = T[byte t]
  *	b(t) = a(t) ^ rol(a(t - 8), 8)
@@ -44,6 +45,12 @@
 static inline uint64_t sif_rotate(uint64_t v, unsigned bits)
 {
 	return v << (bits & 63) | v >> (-bits & 63);
+}
+
+static inline const uint8_t (
+	*sif_taps(const struct kernel_sif_table *table))[64]
+{
+	return (const void *)(table->taps + table->taps_at);
 }
 
 static inline uint64_t sif_wide_hash(const struct kernel_sif_table *table,

@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/kernel/sif_impl.h"
 
+static void fill_taps(struct kernel_sif_table *table)
+{
+	uint8_t *tap;
+	unsigned i, k;
+
+	table->taps_at = -(uintptr_t)table->taps % 64;
+	memset(table->taps, 0, sizeof(table->taps));
+	for (i = 0; i < 256; i++) {
+		tap = table->taps + table->taps_at + 64 * i + 16;
+		for (k = 0; k < 16; k++)
+			tap[k] =
+				(uint8_t)(sif_rotate(table->enter[i], k) >> 56);
+	}
+}
+
 void kernel_sif_init(struct kernel_sif_table *table, const uint64_t *values,
 		     unsigned window)
 {
@@ -13,10 +28,8 @@ void kernel_sif_init(struct kernel_sif_table *table, const uint64_t *values,
 		for (k = 0; k < 3; k++)
 			table->planes[k][i] =
 				(uint8_t)(values[i] >> (40 + 8 * k));
-		table->words[i] = (uint32_t)(values[i] >> 48 |
-					     (values[i] >> 40 & 0xffff) << 16);
-		table->words_above[i] = (uint64_t)table->words[i] << 32;
 	}
+	fill_taps(table);
 }
 
 /* Where bytes[i - 1] is repeated no more. */
