@@ -4,6 +4,7 @@
 
 #ifdef __x86_64__
 
+#include <assert.h>
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx2,bmi,popcnt")))
@@ -58,6 +59,7 @@ static TARGET size_t pick(const struct kernel_sif_table *table,
 	while (count + SIF_BEFORE >= 64) {
 		len = count + SIF_BEFORE;
 		len = len < SIF_PIECE ? len - len % 64 : SIF_PIECE;
+		assert(len >= 64);
 		used = choose_all(table, bytes, len, (uint8_t)(bound >> 56),
 				  chosen);
 		chosen[0] &= UINT64_MAX << SIF_BEFORE;
