@@ -319,17 +319,13 @@ static void browse_end(struct inquiry *q, uid_t uid)
 /* Under the lock, which it gives up meanwhile. */
 static void answer_unlocked(struct inquiry *q, struct request *r)
 {
-	struct catalog *catalog = r->engine->catalog;
-	bool browses = takes_long(r), rests;
+	bool browses = takes_long(r);
 	uid_t uid = r->viewer.who.uid;
 
 	if (browses)
 		q->browsers[q->browsing++] = uid;
-	rests = ++q->answers % REST_ANSWERS == 0;
 	pthread_mutex_unlock(&q->lock);
 	request_answer(r);
-	if (rests)
-		(void)catalog_rest(catalog);
 	pthread_mutex_lock(&q->lock);
 	if (browses)
 		browse_end(q, uid);

@@ -19,10 +19,6 @@
  */
 enum { INQUIRY_THREADS = 3, INQUIRIES_MAX = 1024, NEAR_SLOTS = 1 << 20 };
 
-/* Answers bring pages of the catalog into this process.  After so many they
- * are given back, to stay in the page cache. */
-enum { REST_ANSWERS = 64 };
-
 /* What is remembered about a content: near is one it resembles, or 0 when
  * there is none among the contents with an id below upto. */
 struct near {
@@ -39,7 +35,6 @@ struct inquiry {
 	size_t browsing;                     /* threads with a directory, */
 	uid_t browsers[INQUIRY_THREADS - 1]; /* for these users */
 	struct request *held; /* until the committer has come so far */
-	unsigned answers;     /* so far */
 	bool stopped;
 	struct persona own; /* of the process; constant */
 	struct near *near;  /* NEAR_SLOTS, direct-mapped by content */
