@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/job_list.h"
 
-void job_list_append(struct job_list *list, struct job *job)
-{
-	job->prev = list->last;
-	job->next = NULL;
-	if (list->last)
-		list->last->next = job;
-	else
-		list->first = job;
-	list->last = job;
-	list->count++;
-}
-
 void job_list_remove(struct job_list *list, struct job *job)
 {
 	if (job->prev)
@@ -41,6 +29,11 @@ static void insert_after(struct job_list *list, struct job *job,
 	else
 		list->first = job;
 	list->count++;
+}
+
+void job_list_append(struct job_list *list, struct job *job)
+{
+	insert_after(list, job, list->last);
 }
 
 void job_list_insert_by_time(struct job_list *list, struct job *job)
