@@ -31,10 +31,12 @@ open_all() {
 	find "$mnt" -mindepth 2 -type f -print0 | xargs -0 -P 2 cat
 }
 
-# Renames, removes and makes files without end.
+# Renames, removes and makes files until it is ended, and then ends with all
+# there.
 shuffle() {
 	# shellcheck disable=SC2016 # it is perl's
-	exec perl -e 'srand($ARGV[2]); for (;;) {
+	exec perl -e 'my $end; $SIG{TERM} = sub { $end = 1 };
+		srand($ARGV[2]); while (!$end) {
 			my $i = int(rand($ARGV[1]));
 			my $path = "$ARGV[0]/" . int($i / $ARGV[3]) . "/$i";
 			if (rand() < 0.5) {
