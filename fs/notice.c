@@ -186,22 +186,6 @@ void notice_touch_begin(struct fs *fs, struct inode *inode, struct touch *out)
 	out->inode = inode;
 }
 
-void notice_touch_begin_at(struct fs *fs, int dir_fd, const char *name,
-			   struct touch *out)
-{
-	struct inode *inode = NULL;
-	struct stat st;
-
-	out->inode = NULL;
-	if (!fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	    S_ISREG(st.st_mode))
-		inode = inode_find(fs, st.st_dev, st.st_ino);
-	if (!inode)
-		return;
-	notice_touch_begin(fs, inode, out);
-	inode_unref(fs, inode);
-}
-
 void notice_touch_end(struct fs *fs, struct touch *t)
 {
 	struct file_identity after;

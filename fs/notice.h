@@ -53,9 +53,6 @@ struct touch {
 };
 
 void notice_touch_begin(struct fs *fs, struct inode *inode, struct touch *out);
-/* The same for the file of that name, if the mount knows it. */
-void notice_touch_begin_at(struct fs *fs, int dir_fd, const char *name,
-			   struct touch *out);
 void notice_touch_end(struct fs *fs, struct touch *touch);
 
 /* Names of regular files and directories changed. */
