@@ -107,9 +107,9 @@ int catalog_home(const char *source, struct buf *out);
  * the catalog open, the caller included; -ENOENT without a data file. */
 int catalog_set_aside(const char *directory, struct buf *path_out);
 
-/* After a walk over all of it: what is in memory of the file is the system's
- * again and no longer this process's (it stays cached, and comes back without
- * being read). */
+/* After much was read all over it: what is in memory of the file is the
+ * system's again and no longer this process's (it stays cached, and comes back
+ * without being read). */
 int catalog_rest(struct catalog *c);
 
 /* Bytes of the data file, up to the last page that was ever in use. */

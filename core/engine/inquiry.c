@@ -329,21 +329,36 @@ static void answer_unlocked(struct inquiry *q, struct request *r)
 	pthread_mutex_lock(&q->lock);
 	if (browses)
 		browse_end(q, uid);
+	if (!q->rest_ms)
+		q->rest_ms = engine_now_ms() + INQUIRY_REST_MS;
+}
+
+/* The same. */
+static void rest_unlocked(struct engine *e)
+{
+	struct inquiry *q = &e->inquiry;
+
+	q->rest_ms = 0;
+	pthread_mutex_unlock(&q->lock);
+	(void)catalog_rest(e->catalog);
+	pthread_mutex_lock(&q->lock);
 }
 
 static void *inquiry_run(void *arg)
 {
 	struct engine *e = arg;
 	struct inquiry *q = &e->inquiry;
+	struct request *r;
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->stopped) {
-		struct request *r = take_ready(q);
-
-		if (r)
+		if (q->rest_ms && q->rest_ms <= engine_now_ms())
+			rest_unlocked(e);
+		else if ((r = take_ready(q)))
 			answer_unlocked(q, r);
 		else
-			pthread_cond_wait(&q->work, &q->lock);
+			engine_cond_wait(&q->work, &q->lock,
+					 q->rest_ms ? q->rest_ms : INT64_MAX);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return NULL;

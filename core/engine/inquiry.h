@@ -19,6 +19,11 @@
  */
 enum { INQUIRY_THREADS = 3, INQUIRIES_MAX = 1024, NEAR_SLOTS = 1 << 20 };
 
+/* Answers bring pages of the catalog into this process.  They are given back so
+ * long after the first of them, to stay in the page cache.  (After every 64
+ * answers made a walk through all listings longer by a seventh.) */
+enum { INQUIRY_REST_MS = 1000 };
+
 /* What is remembered about a content: near is one it resembles, or 0 when
  * there is none among the contents with an id below upto. */
 struct near {
@@ -35,6 +40,7 @@ struct inquiry {
 	size_t browsing;                     /* threads with a directory, */
 	uid_t browsers[INQUIRY_THREADS - 1]; /* for these users */
 	struct request *held; /* until the committer has come so far */
+	int64_t rest_ms; /* when to give back what answers brought in, or 0 */
 	bool stopped;
 	struct persona own; /* of the process; constant */
 	struct near *near;  /* NEAR_SLOTS, direct-mapped by content */

@@ -61,6 +61,8 @@ scale_one()
 	for pid in $(scale_daemon); do
 		scale_row mount.anonymous "$(scale_memory "$pid" RssAnon)" MiB
 		scale_row mount.resident "$(scale_memory "$pid" VmRSS)" MiB
+		sleep 2 # what was asked gives its memory back
+		scale_row mount.rested "$(scale_memory "$pid" VmRSS)" MiB
 	done
 	fusermount3 -u kinfs
 }

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/catalog_fixture.h"
+#include "tests/unit/mapped.h"
 
 enum { FILES = 20000 };
 
-/* KiB of the data file that are in the memory of this process. */
 static size_t resident_kib(const struct fixture *f)
 {
-	FILE *maps = fopen("/proc/self/smaps", "re");
-	char path[128], line[512];
-	bool ours = false;
-	size_t kib = 0, n;
+	char path[128];
 
-	assert_non_null(maps);
 	fixture_data_path(f, path, sizeof(path));
-	while (fgets(line, sizeof(line), maps)) {
-		if (strstr(line, " /") || strstr(line, "-p "))
-			ours = strstr(line, path) != NULL;
-		if (ours && sscanf(line, "Rss: %zu", &n) == 1)
-			kib += n;
-	}
-	(void)fclose(maps);
-	return kib;
+	return mapped_kib(path);
 }
 
 static int add(void *arg, uint32_t content, const struct digests *d)

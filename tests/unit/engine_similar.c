@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/engine_fixture.h"
+#include "tests/unit/mapped.h"
 
 /* Listings of near-duplicates agree with the disk at the moment of asking. */
 
@@ -202,6 +203,28 @@ static void test_a_listing_waits_for_the_file_and_for_the_commit(void **state)
 	engine_hits_release(&hits);
 }
 
+static void test_answers_leave_the_memory_to_others(void **state)
+{
+	struct tree *t = *state;
+	const struct timespec pause = { 0, 2000000 };
+	struct engine_hits hits;
+	char data[128];
+	int polls = 0;
+
+	(void)snprintf(data, sizeof(data), "%s/data.mdb", t->f.catalog);
+	do {
+		find_similar(&t->f, "a", &hits);
+		engine_hits_release(&hits);
+	} while (mapped_kib(data) == 0);
+	while (mapped_kib(data) > 0) {
+		assert_true(polls++ < DEADLINE_S * 500);
+		nanosleep(&pause, NULL);
+	}
+	find_similar(&t->f, "a", &hits);
+	assert_int_equal(hits.count, 2);
+	engine_hits_release(&hits);
+}
+
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -214,6 +237,7 @@ int main(void)
 		WITH_TREE(test_a_rescan_finds_what_moved_unseen),
 		WITH_TREE(test_browse_shows_what_has_something_similar),
 		WITH_TREE(test_a_listing_waits_for_the_file_and_for_the_commit),
+		WITH_TREE(test_answers_leave_the_memory_to_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
