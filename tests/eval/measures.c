@@ -221,7 +221,7 @@ void report_measures(struct report *r)
 		       "distance\n",
 		       TLSH_LARGEST / KIB);
 	else
-		printf("tlsh: there is no such program\n");
+		printf("tlsh: no such program, or it failed\n");
 	index_free(c->ix);
 	free(c->tlsh);
 	free(c);

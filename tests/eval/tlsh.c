@@ -91,6 +91,9 @@ bool tlsh_parse(const char *text, struct tlsh *out)
 
 /* ---- the program ---- */
 
+/* For n files it allocates 16 n^2 bytes at once. */
+enum { BATCH = 8192 };
+
 static void write_file(const char *path, const struct bytes *b)
 {
 	FILE *file = fopen(path, "we");
@@ -105,39 +108,39 @@ static bool is_wanted(const struct corpus *c, size_t file, bool held_out)
 	       c->files[file].digests.size <= TLSH_LARGEST;
 }
 
-/* Each is named by its number. */
-static void write_contents(const struct corpus *c, bool held_out,
-			   const char *directory)
+/* Some files of a corpus, each named by its number. */
+struct batch {
+	const struct corpus *corpus;
+	size_t *files;
+	size_t count;
+	char *directory;
+};
+
+static void batch_write(const struct batch *b)
 {
-	struct bytes b;
+	struct bytes content;
 	char *path;
 	size_t i;
 
-	for (i = 0; i < c->count; i++) {
-		if (!is_wanted(c, i, held_out))
-			continue;
-		b = corpus_read(c, i);
-		path = allocate_text("%s/%zu", directory, i);
-		write_file(path, &b);
+	for (i = 0; i < b->count; i++) {
+		content = corpus_read(b->corpus, b->files[i]);
+		path = allocate_text("%s/%zu", b->directory, b->files[i]);
+		write_file(path, &content);
 		free(path);
-		free(b.data);
+		free(content.data);
 	}
 }
 
-static void remove_contents(const struct corpus *c, bool held_out,
-			    const char *directory)
+static void batch_remove(const struct batch *b)
 {
 	char *path;
 	size_t i;
 
-	for (i = 0; i < c->count; i++) {
-		if (!is_wanted(c, i, held_out))
-			continue;
-		path = allocate_text("%s/%zu", directory, i);
+	for (i = 0; i < b->count; i++) {
+		path = allocate_text("%s/%zu", b->directory, b->files[i]);
 		(void)unlink(path);
 		free(path);
 	}
-	(void)rmdir(directory);
 }
 
 /* Its standard output goes to a file; false when it cannot be run. */
@@ -184,27 +187,56 @@ static void read_digests(const char *output, struct tlsh *digests, size_t count)
 	(void)fclose(file);
 }
 
+static bool batch_digests(const struct batch *b, struct tlsh *digests)
+{
+	char *output = allocate_text("%s.out", b->directory);
+	bool done;
+
+	batch_write(b);
+	done = run(b->directory, output);
+	if (done)
+		read_digests(output, digests, b->corpus->count);
+	(void)unlink(output);
+	batch_remove(b);
+	free(output);
+	return done;
+}
+
+static bool all_digests(struct batch *b, bool held_out, struct tlsh *digests)
+{
+	bool done = true;
+	size_t i;
+
+	for (i = 0; i < b->corpus->count && done; i++) {
+		if (is_wanted(b->corpus, i, held_out))
+			b->files[b->count++] = i;
+		if (b->count < BATCH && i + 1 < b->corpus->count)
+			continue;
+		done = batch_digests(b, digests);
+		b->count = 0;
+	}
+	return done;
+}
+
 struct tlsh *tlsh_digests(const struct corpus *c, bool held_out)
 {
 	const char *temporary = getenv("TMPDIR");
-	char *directory, *output;
 	struct tlsh *digests = allocate(c->count * sizeof(*digests));
+	struct batch b = {
+		.corpus = c,
+		.files = allocate(BATCH * sizeof(*b.files)),
+		.directory = allocate_text("%s/kinfs-eval.XXXXXX",
+					   temporary ? temporary : "/var/tmp"),
+	};
 
-	directory = allocate_text("%s/kinfs-eval.XXXXXX",
-				  temporary ? temporary : "/var/tmp");
-	if (!mkdtemp(directory))
-		fail_errno(directory, -errno);
-	output = allocate_text("%s.out", directory);
-	write_contents(c, held_out, directory);
-	if (run(directory, output)) {
-		read_digests(output, digests, c->count);
-	} else {
+	if (!mkdtemp(b.directory))
+		fail_errno(b.directory, -errno);
+	if (!all_digests(&b, held_out, digests)) {
 		free(digests);
 		digests = NULL;
 	}
-	(void)unlink(output);
-	remove_contents(c, held_out, directory);
-	free(output);
-	free(directory);
+	(void)rmdir(b.directory);
+	free(b.directory);
+	free(b.files);
 	return digests;
 }

@@ -18,7 +18,7 @@ struct tlsh {
 };
 
 /* By file; the caller frees them.  Of the files of one half up to
- * TLSH_LARGEST.  NULL when there is no such program. */
+ * TLSH_LARGEST.  NULL when there is no such program or it fails. */
 struct tlsh *tlsh_digests(const struct corpus *c, bool held_out);
 
 /* 70 hex digits. */
