@@ -92,11 +92,28 @@ void notice_host(struct fs *fs, struct engine_options *options)
 
 /* ---- what the mount tells ---- */
 
+/* fd is one of the file. */
+static void key_of_fd(struct fs *fs, struct inode *inode, int fd,
+		      struct file_key *out)
+{
+	struct stat st = { .st_dev = inode->dev, .st_ino = inode->ino };
+
+	if (atomic_load(&inode->key_known)) {
+		*out = inode->key;
+		return;
+	}
+	engine_file_key(fs->engine, fd, &st, out);
+	inode_lock(fs, inode);
+	if (!atomic_load(&inode->key_known)) {
+		inode->key = *out;
+		atomic_store(&inode->key_known, true);
+	}
+	inode_unlock(fs, inode);
+}
+
 int notice_key(struct fs *fs, struct inode *inode, struct file_key *out)
 {
 	struct path_fd path;
-	struct file_key key;
-	struct stat st;
 	int err;
 
 	if (atomic_load(&inode->key_known)) {
@@ -106,20 +123,24 @@ int notice_key(struct fs *fs, struct inode *inode, struct file_key *out)
 	err = inode_path_fd(fs, inode, &path);
 	if (err)
 		return err;
-	err = fstat(path.fd, &st) ? -errno : 0;
-	if (!err)
-		engine_file_key(fs->engine, path.fd, &st, &key);
+	key_of_fd(fs, inode, path.fd, out);
 	path_fd_close(&path);
-	if (err)
-		return err;
-	inode_lock(fs, inode);
-	if (!atomic_load(&inode->key_known)) {
-		inode->key = key;
-		atomic_store(&inode->key_known, true);
-	}
-	inode_unlock(fs, inode);
-	*out = key;
 	return 0;
+}
+
+/* What the engine is told of is no news when it is looked up later. */
+static void tell_closed(struct fs *fs, struct inode *inode, int fd)
+{
+	struct file_identity identity;
+	struct file_key key;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return;
+	key_of_fd(fs, inode, fd, &key);
+	engine_file_identity(&st, &identity);
+	atomic_store(&inode->noticed_ns, identity.ctime_ns);
+	engine_file_closed(fs->engine, &key, &identity);
 }
 
 /*
@@ -141,7 +162,7 @@ void notice_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 	if (!before) {
 		engine_file_seen(fs->engine, st);
 	} else if (!inode_path_fd(fs, inode, &path)) {
-		engine_file_closed(fs->engine, path.fd);
+		tell_closed(fs, inode, path.fd);
 		path_fd_close(&path);
 	}
 }
@@ -150,13 +171,13 @@ void notice_flushed(struct fs *fs, struct inode *inode, int fd)
 {
 	atomic_store(&inode->flushed_ns, now_ns());
 	if (fs->engine && S_ISREG(inode->type))
-		engine_file_closed(fs->engine, fd);
+		tell_closed(fs, inode, fd);
 }
 
 void notice_closed(struct fs *fs, struct inode *inode, int fd)
 {
 	if (fs->engine && S_ISREG(inode->type))
-		engine_file_closed(fs->engine, fd);
+		tell_closed(fs, inode, fd);
 }
 
 static int identity_now(struct fs *fs, struct inode *inode,

@@ -424,18 +424,11 @@ static void put_on_pending_list(struct engine *e, const struct file_key *key,
 	(void)commit_post(e, ev);
 }
 
-void engine_file_closed(struct engine *e, int fd)
+void engine_file_closed(struct engine *e, const struct file_key *key,
+			const struct file_identity *identity)
 {
-	struct file_identity identity;
-	struct file_key key;
-	struct stat st;
-
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return;
-	engine_file_key(e, fd, &st, &key);
-	engine_file_identity(&st, &identity);
-	if (queue_push(&e->queue, &key, JOB_CLOSED, &identity) == -ENOBUFS)
-		put_on_pending_list(e, &key, &identity);
+	if (queue_push(&e->queue, key, JOB_CLOSED, identity) == -ENOBUFS)
+		put_on_pending_list(e, key, identity);
 }
 
 void engine_file_touched(struct engine *e, const struct file_key *key,

@@ -147,9 +147,10 @@ int engine_sdhash(struct engine *e, int fd, uid_t uid, size_t most,
 
 /* ---- what happened ---- */
 
-/* The last writer of the file closed it, or its content was changed in
- * another way: hash it if its identity is new. */
-void engine_file_closed(struct engine *e, int fd);
+/* The last writer of the regular file closed it, or its content was changed in
+ * another way: hash it if its identity, seen just now, is new. */
+void engine_file_closed(struct engine *e, const struct file_key *key,
+			const struct file_identity *identity);
 
 /* The host did something to the file that moved its ctime from before to after
  * and does not change its content (rename, link, chmod, ...). */

@@ -59,7 +59,7 @@ static void test_a_change_is_never_answered_with_the_old_value(void **state)
 		fd = open_file(&f, "a");
 		assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
 		assert_int_equal(answer.state, ENGINE_PENDING);
-		engine_file_closed(f.engine, fd);
+		tell_closed(&f, fd);
 		close(fd);
 	}
 	fixture_remove(&f);
@@ -288,7 +288,7 @@ static void test_many_askers_while_it_changes(void **state)
 	for (i = 0; i < 30; i++) {
 		make_text(text, LEN, (uint64_t)i + 2);
 		write_file(&f, "a", text, LEN);
-		engine_file_closed(f.engine, asker.fd);
+		tell_closed(&f, asker.fd);
 		engine_rescan(f.engine);
 	}
 	for (i = 0; i < ASKERS; i++) {

@@ -166,6 +166,18 @@ static inline void key_of(struct fixture *f, const char *path,
 	close(fd);
 }
 
+static inline void tell_closed(struct fixture *f, int fd)
+{
+	struct file_identity identity;
+	struct file_key key;
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	engine_file_key(f->engine, fd, &st, &key);
+	engine_file_identity(&st, &identity);
+	engine_file_closed(f->engine, &key, &identity);
+}
+
 /* ---- waiting ---- */
 
 struct outcome {

@@ -193,7 +193,7 @@ static void test_a_listing_waits_for_the_file_and_for_the_commit(void **state)
 
 	write_file(&t->f, "late", t->text, LEN);
 	fd = open_file(&t->f, "late");
-	engine_file_closed(t->f.engine, fd);
+	tell_closed(&t->f, fd);
 	close(fd);
 	find_similar(&t->f, "late", &hits);
 	assert_int_equal(hits.count, 3);
