@@ -297,6 +297,14 @@ static int inode_set_reopen(struct fs *fs, struct inode *inode,
 			  &inode->reopen);
 }
 
+/* It has no capability, and is no news: it is hashed when it is closed. */
+static void inode_set_fresh(struct inode *inode, int64_t ctime_ns)
+{
+	atomic_init(&inode->caps_none, atomic_load(&inode->caps_epoch));
+	atomic_init(&inode->ctime_ns, ctime_ns);
+	atomic_init(&inode->noticed_ns, ctime_ns);
+}
+
 static int inode_new(struct fs *fs, const struct found *found,
 		     struct file_handle_copy *handle, struct inode **inode_out)
 {
@@ -312,6 +320,8 @@ static int inode_new(struct fs *fs, const struct found *found,
 	inode->generation = atomic_fetch_add(&t->generation, 1) + 1;
 	atomic_init(&inode->refs, 1);
 	atomic_init(&inode->caps_epoch, 1);
+	if (found->fresh)
+		inode_set_fresh(inode, timespec_ns(&found->st->st_ctim));
 	inode->fd = -1;
 	if (held_take(t, found->st->st_mode))
 		inode->fd = found->fd;

@@ -113,6 +113,7 @@ struct found {
 	struct inode *parent;
 	int parent_fd;    /* borrowed */
 	const char *name; /* "" when it has none */
+	bool fresh;       /* a file that was made just now and is open */
 };
 
 /* The inode of a found file, with one more reference. */

@@ -295,6 +295,7 @@ static int enter_created(struct fs *fs, struct inode *dir, int dir_fd,
 		.parent = dir,
 		.parent_fd = dir_fd,
 		.name = name,
+		.fresh = true,
 	};
 	struct inode *inode;
 	int err;
@@ -307,8 +308,6 @@ static int enter_created(struct fs *fs, struct inode *dir, int dir_fd,
 	err = inode_enter(fs, &found, &inode);
 	if (err)
 		return err;
-	/* No news: it is open, and hashed when it is closed. */
-	atomic_store(&inode->noticed_ns, timespec_ns(&st.st_ctim));
 	ops_entry(fs, inode, &st, e);
 	return 0;
 }
