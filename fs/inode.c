@@ -233,6 +233,16 @@ void inode_detach(struct fs *fs, struct handle *h)
 	inode_unref(fs, inode);
 }
 
+bool inode_is_open(struct fs *fs, struct inode *inode)
+{
+	bool is_open;
+
+	inode_lock(fs, inode);
+	is_open = inode->handles != NULL;
+	inode_unlock(fs, inode);
+	return is_open;
+}
+
 /* ---- finding ---- */
 
 struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino)

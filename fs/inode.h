@@ -144,6 +144,9 @@ void inode_unlock(struct fs *fs, struct inode *inode);
 void inode_attach(struct fs *fs, struct inode *inode, struct handle *h);
 void inode_detach(struct fs *fs, struct handle *h);
 
+/* Whether there is one on the list. */
+bool inode_is_open(struct fs *fs, struct inode *inode);
+
 /* ---- descriptors ---- */
 
 struct path_fd {

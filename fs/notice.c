@@ -196,15 +196,37 @@ static int identity_now(struct fs *fs, struct inode *inode,
 	return err;
 }
 
+static bool is_touchable(const struct fs *fs, const struct inode *inode)
+{
+	return fs->engine && S_ISREG(inode->type) &&
+	       !atomic_load(&inode->writers);
+}
+
+static void touch_set(struct inode *inode, struct touch *out)
+{
+	inode_ref(inode);
+	out->inode = inode;
+}
+
 void notice_touch_begin(struct fs *fs, struct inode *inode, struct touch *out)
 {
 	out->inode = NULL;
-	if (!fs->engine || !S_ISREG(inode->type) ||
-	    atomic_load(&inode->writers) ||
-	    identity_now(fs, inode, &out->before))
+	if (is_touchable(fs, inode) && !identity_now(fs, inode, &out->before))
+		touch_set(inode, out);
+}
+
+void notice_touch_begin_seen(struct fs *fs, struct inode *inode,
+			     const struct stat *st, struct touch *out)
+{
+	if (inode->fd < 0) { /* the number may be another file's by now */
+		notice_touch_begin(fs, inode, out);
 		return;
-	inode_ref(inode);
-	out->inode = inode;
+	}
+	out->inode = NULL;
+	if (!is_touchable(fs, inode))
+		return;
+	engine_file_identity(st, &out->before);
+	touch_set(inode, out);
 }
 
 void notice_touch_end(struct fs *fs, struct touch *t)

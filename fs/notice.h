@@ -53,6 +53,9 @@ struct touch {
 };
 
 void notice_touch_begin(struct fs *fs, struct inode *inode, struct touch *out);
+/* The same when st was seen just now under the inode's number. */
+void notice_touch_begin_seen(struct fs *fs, struct inode *inode,
+			     const struct stat *st, struct touch *out);
 void notice_touch_end(struct fs *fs, struct touch *touch);
 
 /* Names of regular files and directories changed. */

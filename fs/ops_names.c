@@ -43,15 +43,19 @@ struct leaver {
 	bool gone; /* one name less, and the kernel has not heard it yet */
 };
 
-static void leave_begin(struct fs *fs, int dir_fd, const char *name,
+/* goes: rather than moves.  Nobody asks for the content of a file that is gone
+ * with its only name. */
+static void leave_begin(struct fs *fs, int dir_fd, const char *name, bool goes,
 			struct leaver *l)
 {
 	struct stat st;
 
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		l->inode = inode_find(fs, st.st_dev, st.st_ino);
-	if (l->inode)
-		notice_touch_begin(fs, l->inode, &l->touch);
+	if (!l->inode)
+		return;
+	if (!goes || st.st_nlink > 1 || inode_is_open(fs, l->inode))
+		notice_touch_begin_seen(fs, l->inode, &st, &l->touch);
 }
 
 static void leave_done(struct fs *fs, struct leaver *l, bool gone)
@@ -86,7 +90,7 @@ static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	err = inode_path_fd(fs, dir, &at);
 	if (err)
 		return err;
-	leave_begin(fs, at.fd, name, l);
+	leave_begin(fs, at.fd, name, true, l);
 	err = unlink_as_caller(req, fs, at.fd, name, flags);
 	leave_done(fs, l, !err);
 	path_fd_close(&at);
@@ -150,8 +154,8 @@ static int rename_between(fuse_req_t req, struct fs *fs, struct renaming *r)
 
 	/* Outside of the lock: they may have to find an inode by its name,
 	 * for which they take it. */
-	leave_begin(fs, r->dir_fd, r->name, &r->moved);
-	leave_begin(fs, r->new_dir_fd, r->new_name, &r->other);
+	leave_begin(fs, r->dir_fd, r->name, false, &r->moved);
+	leave_begin(fs, r->new_dir_fd, r->new_name, !exchange, &r->other);
 	begun = inodes_rename_begin(fs);
 	err = rename_as_caller(req, fs, r);
 	if (begun && !err)
