@@ -79,8 +79,6 @@ struct inode {
 	atomic_uint caps_none;
 	_Atomic int64_t ctime_ns;
 
-	atomic_uint names_gone; /* below, but not yet for the kernel */
-
 	_Atomic(struct lock_owner *) owners; /* ops_locks.c */
 
 	/* Of fs/notice.c. */

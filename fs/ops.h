@@ -49,9 +49,8 @@ void reply_error(fuse_req_t req, int err);
  * dropped, the engine is told. */
 void ops_saw(struct fs *fs, struct inode *inode, const struct stat *st);
 
-/* Prepares st for the kernel: the inode number and the count of links that are
- * shown. */
-void ops_show(struct fs *fs, const struct inode *inode, struct stat *st);
+/* Prepares st for the kernel: the inode number that is shown. */
+void ops_show(struct fs *fs, struct stat *st);
 
 /* Finds name and counts one lookup.  hint: the inode number that readdir gave,
  * 0 for none. */

@@ -16,12 +16,8 @@ void reply_error(fuse_req_t req, int err)
 	fuse_reply_err(req, err == -ENOSYS ? EOPNOTSUPP : -err);
 }
 
-void ops_show(struct fs *fs, const struct inode *inode, struct stat *st)
+void ops_show(struct fs *fs, struct stat *st)
 {
-	/* The kernel takes a link off its own count when it has the reply to
-	 * the removal of a name.  Had it the new count before that, it would
-	 * end with one too few, and refuse link() where that is none. */
-	st->st_nlink += atomic_load(&inode->names_gone);
 	st->st_ino = inode_number(fs, st->st_dev, st->st_ino);
 }
 
@@ -74,7 +70,7 @@ static int show_node(struct fs *fs, fuse_ino_t node,
 	if (err)
 		return err;
 	ops_saw(fs, inode, st);
-	ops_show(fs, inode, st);
+	ops_show(fs, st);
 	return 0;
 }
 

@@ -23,7 +23,7 @@ void ops_entry(struct fs *fs, struct inode *inode, const struct stat *st,
 	out->ino = node_of(fs, inode);
 	out->generation = inode->generation;
 	out->attr = *st;
-	ops_show(fs, inode, &out->attr);
+	ops_show(fs, &out->attr);
 	out->attr_timeout = fs->options.timeout_s;
 	out->entry_timeout = fs->options.timeout_s;
 }

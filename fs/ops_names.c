@@ -36,52 +36,32 @@ static int unlink_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
 	return err;
 }
 
-/* The file of a name that goes or moves. */
-struct leaver {
-	struct inode *inode; /* a reference; NULL: the mount does not know it */
-	struct touch touch;
-	bool gone; /* one name less, and the kernel has not heard it yet */
-};
-
-/* goes: rather than moves.  Nobody asks for the content of a file that is gone
- * with its only name. */
-static void leave_begin(struct fs *fs, int dir_fd, const char *name, bool goes,
-			struct leaver *l)
+/* For the file of that name, if the mount knows it.  goes: rather than moves.
+ * Nobody asks for the content of a file that is gone with its only name. */
+static void touch_begin_at(struct fs *fs, int dir_fd, const char *name,
+			   bool goes, struct touch *out)
 {
+	struct inode *inode = NULL;
 	struct stat st;
 
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		l->inode = inode_find(fs, st.st_dev, st.st_ino);
-	if (!l->inode)
+	out->inode = NULL;
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode))
+		inode = inode_find(fs, st.st_dev, st.st_ino);
+	if (!inode)
 		return;
-	if (!goes || st.st_nlink > 1 || inode_is_open(fs, l->inode))
-		notice_touch_begin_seen(fs, l->inode, &st, &l->touch);
-}
-
-static void leave_done(struct fs *fs, struct leaver *l, bool gone)
-{
-	if (!l->inode)
-		return;
-	l->gone = gone;
-	if (gone)
-		atomic_fetch_add(&l->inode->names_gone, 1);
-	notice_touch_end(fs, &l->touch); /* it may have another name */
-}
-
-static void leave_replied(struct fs *fs, struct leaver *l)
-{
-	if (l->gone)
-		atomic_fetch_sub(&l->inode->names_gone, 1);
-	if (l->inode)
-		inode_unref(fs, l->inode);
+	if (!goes || st.st_nlink > 1 || inode_is_open(fs, inode))
+		notice_touch_begin_seen(fs, inode, &st, out);
+	inode_unref(fs, inode);
 }
 
 static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
-		       int flags, struct leaver *l)
+		       int flags)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *dir;
 	struct path_fd at;
+	struct touch touch;
 	int err = ops_may_change(fs, parent, name, -EROFS);
 
 	if (err)
@@ -90,33 +70,23 @@ static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	err = inode_path_fd(fs, dir, &at);
 	if (err)
 		return err;
-	leave_begin(fs, at.fd, name, true, l);
+	touch_begin_at(fs, at.fd, name, true, &touch);
 	err = unlink_as_caller(req, fs, at.fd, name, flags);
-	leave_done(fs, l, !err);
+	notice_touch_end(fs, &touch); /* it may have another name */
 	path_fd_close(&at);
 	if (!err)
 		notice_removed(fs, dir, name);
 	return err;
 }
 
-static void reply_removing(fuse_req_t req, fuse_ino_t parent, const char *name,
-			   int flags)
-{
-	struct fs *fs = fs_of(req);
-	struct leaver l = { .inode = NULL };
-
-	reply_error(req, remove_name(req, parent, name, flags, &l));
-	leave_replied(fs, &l);
-}
-
 void ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	reply_removing(req, parent, name, 0);
+	reply_error(req, remove_name(req, parent, name, 0));
 }
 
 void ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	reply_removing(req, parent, name, AT_REMOVEDIR);
+	reply_error(req, remove_name(req, parent, name, AT_REMOVEDIR));
 }
 
 struct renaming {
@@ -127,8 +97,6 @@ struct renaming {
 	int new_dir_fd;
 	const char *new_name;
 	unsigned flags;
-	struct leaver moved;
-	struct leaver other; /* of the new name */
 };
 
 static int rename_as_caller(fuse_req_t req, struct fs *fs,
@@ -146,16 +114,18 @@ static int rename_as_caller(fuse_req_t req, struct fs *fs,
 	return err;
 }
 
-static int rename_between(fuse_req_t req, struct fs *fs, struct renaming *r)
+static int rename_between(fuse_req_t req, struct fs *fs,
+			  const struct renaming *r)
 {
 	bool exchange = r->flags & RENAME_EXCHANGE;
+	struct touch moved, other;
 	bool begun;
 	int err;
 
 	/* Outside of the lock: they may have to find an inode by its name,
 	 * for which they take it. */
-	leave_begin(fs, r->dir_fd, r->name, false, &r->moved);
-	leave_begin(fs, r->new_dir_fd, r->new_name, !exchange, &r->other);
+	touch_begin_at(fs, r->dir_fd, r->name, false, &moved);
+	touch_begin_at(fs, r->new_dir_fd, r->new_name, !exchange, &other);
 	begun = inodes_rename_begin(fs);
 	err = rename_as_caller(req, fs, r);
 	if (begun && !err)
@@ -163,8 +133,8 @@ static int rename_between(fuse_req_t req, struct fs *fs, struct renaming *r)
 	if (begun && !err && exchange)
 		inodes_rename_moved(fs, r->dir, r->dir_fd, r->name);
 	inodes_rename_end(fs, begun);
-	leave_done(fs, &r->moved, false);
-	leave_done(fs, &r->other, !err && !exchange);
+	notice_touch_end(fs, &moved);
+	notice_touch_end(fs, &other);
 	if (!err)
 		notice_moved(fs, r->dir, r->name, r->new_dir, r->new_name,
 			     exchange);
@@ -207,9 +177,6 @@ void ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		.new_name = new_name,
 		.flags = flags,
 	};
-	struct fs *fs = fs_of(req);
 
 	reply_error(req, rename_name(req, parent, new_parent, &r));
-	leave_replied(fs, &r.moved);
-	leave_replied(fs, &r.other);
 }
