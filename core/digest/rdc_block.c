@@ -220,9 +220,9 @@ void rdc_row_hash(const struct rdc_hasher *hasher, const uint8_t *data,
 	find_high(out);
 }
 
-/* The next places that are before end; false when they are too many.  One loop
- * for all: nobody can foresee where it ends. */
-static bool take_next(struct rdc_row *row, size_t end, struct rdc_block *out)
+/* The next places that are before end, which are all there are.  One loop for
+ * all: nobody can foresee where it ends. */
+static void take_next(struct rdc_row *row, size_t end, struct rdc_block *out)
 {
 	const struct kernel_high *high = &row->high;
 	struct rdc_peak peak = { 0, 0, false };
@@ -230,20 +230,20 @@ static bool take_next(struct rdc_row *row, size_t end, struct rdc_block *out)
 	size_t i, count = 0;
 
 	for (i = row->next; i < high->count && high->places[i] < end; i++) {
-		if (count == RDC_HIGH)
-			break;
 		place = high->places[i] - (uint32_t)row->start;
 		hash = high->hashes[i];
-		out->places[count] = place;
-		out->hashes[count++] = hash;
+		if (count < RDC_HIGH) {
+			out->places[count] = place;
+			out->hashes[count] = hash;
+		}
+		count++;
 		add_hash(&peak, hash, place);
 	}
 	row->next = i;
-	out->count = count;
-	out->all_high = true;
+	out->count = count < RDC_HIGH ? count : RDC_HIGH;
+	out->all_high = count <= RDC_HIGH;
 	out->limit = row->limit;
 	out->peak = peak;
-	return i == high->count || high->places[i] >= end;
 }
 
 /* Whether all high hashes before end are there. */
@@ -260,8 +260,9 @@ void rdc_row_next(struct rdc_row *row, struct rdc_block *out)
 	const bool known = knows(row, end);
 	bool repeats = continue_run(row, out);
 
-	if (!repeats &&
-	    (!known || !take_next(row, end, out) || out->count == 0))
+	if (!repeats && known)
+		take_next(row, end, out);
+	if (!repeats && (!known || out->count == 0))
 		repeats = hash_unusual(row, high->count == 0, out);
 	while (row->next < high->count && high->places[row->next] < end)
 		row->next++;
