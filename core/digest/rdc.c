@@ -22,13 +22,13 @@ static uint32_t zero_value;
 static void make_h3(void)
 {
 	uint8_t from[16], link[16] = { 0 };
-	const struct kernel_message message = { from, sizeof(from) };
+	struct kernel_message message = { .data = from, .len = sizeof(from) };
 	unsigned i;
 
 	for (i = 0; i < 256; i++) {
 		if (i % 4 == 0) {
 			memcpy(from, link, sizeof(from));
-			kernel_best()->md4->many(&message, 1, &link);
+			kernel_best()->md4->many(&message, 1, 0, &link);
 		}
 		h3.values[i] = load_le32(link + i % 4 * 4);
 	}
@@ -62,18 +62,20 @@ uint32_t rdc_h3(uint8_t index)
 
 /* ---- chunks ---- */
 
-static void hash_chunks(struct rdc *r)
+/* Some of them may wait for others, unless somebody waits for them. */
+static void hash_chunks(struct rdc *r, size_t leave)
 {
 	uint8_t hashes[RDC_BATCH][16];
-	size_t i;
+	size_t i, left;
 
-	r->ops->md4->many(r->chunks, r->chunk_count, hashes);
-	r->ops->md4->suffixed(hashes, r->chunk_count, r->minima);
+	left = r->ops->md4->many(r->chunks, r->chunk_count,
+				 r->on_chunk ? 0 : leave, hashes);
+	r->ops->md4->suffixed(hashes, r->chunk_count - left, r->minima);
 	if (r->on_chunk)
 		for (i = 0; i < r->chunk_count; i++)
 			r->on_chunk(r->arg, hashes[i],
 				    (uint16_t)r->chunks[i].len);
-	r->chunk_count = 0;
+	r->chunk_count = left;
 }
 
 /* Does nothing when the chunk is empty: a cut may fall on a forced one. */
@@ -82,10 +84,10 @@ static void end_chunk(struct rdc *r, size_t end)
 	if (end == r->chunk)
 		return;
 	if (r->chunk_count == RDC_BATCH)
-		hash_chunks(r);
+		hash_chunks(r, RDC_LEAVE);
 	r->chunks[r->chunk_count++] = (struct kernel_message){
-		r->data + r->chunk,
-		end - r->chunk,
+		.data = r->data + r->chunk,
+		.len = end - r->chunk,
 	};
 	r->chunk = end;
 }
@@ -171,20 +173,28 @@ static void finish_full(struct rdc *r)
 	}
 }
 
-/* What is before the growing chunk goes, but for the blocks that may be looked
- * at once more.  Both are far shorter than data. */
+/* What is not hashed of chunks comes first, then the growing one or the blocks
+ * that may be looked at once more.  All are far shorter than data. */
 static void make_room(struct rdc *r)
 {
-	size_t keep = r->block - 2 * (size_t)r->horizon, shift;
+	size_t keep = r->block - 2 * (size_t)r->horizon, to = 0, i;
+	struct kernel_message *chunk;
 
-	hash_chunks(r);
+	hash_chunks(r, RDC_LEAVE);
+	for (i = 0; i < r->chunk_count; i++) {
+		chunk = &r->chunks[i];
+		memmove(r->data + to, chunk->data, chunk->len);
+		chunk->data = r->data + to;
+		to += chunk->len;
+	}
 	if (r->chunk < keep)
 		keep = r->chunk;
-	shift = keep - RDC_MAX_WINDOW;
-	memmove(r->data, r->data + shift, r->end - shift);
-	r->chunk -= shift;
-	r->block -= shift;
-	r->end -= shift;
+	keep -= RDC_MAX_WINDOW;
+	assert(to <= keep);
+	memmove(r->data + to, r->data + keep, r->end - keep);
+	r->chunk -= keep - to;
+	r->block -= keep - to;
+	r->end -= keep - to;
 }
 
 /* ---- a file ---- */
@@ -244,7 +254,7 @@ void rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS])
 
 	grow_chunk(r, r->end);
 	end_chunk(r, r->end);
-	hash_chunks(r);
+	hash_chunks(r, 0);
 	for (i = 0; i < RDC_TRAITS; i++)
 		traits_out[i] = empty ? 0 : r->minima[i] & 0x3f;
 }

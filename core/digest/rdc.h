@@ -31,8 +31,10 @@
 #define RDC_MAX_CHUNK 65535
 #define RDC_TRAITS 16
 
-/* Chunks are hashed many at a time, so these bytes wait for it. */
+/* Chunks are hashed many at a time, so these bytes wait for it; of long ones
+ * some wait once more. */
 #define RDC_BUFFER (256 * 1024)
+#define RDC_LEAVE (128 * 1024)
 #define RDC_BATCH 128
 
 /* Called for every chunk, in order. */
@@ -53,9 +55,9 @@ struct rdc {
 	 * They are in this order. */
 	size_t chunk, block, end;
 	size_t chunk_count;
-	struct kernel_message chunks[RDC_BATCH]; /* finished, point into data */
+	struct kernel_message chunks[RDC_BATCH]; /* have ended; in data */
 	uint64_t minima[RDC_TRAITS]; /* first 8 bytes of the least MD4 */
-	uint8_t data[RDC_MAX_WINDOW + RDC_BUFFER];
+	uint8_t data[RDC_LEAVE + RDC_MAX_WINDOW + RDC_BUFFER];
 };
 
 /* window 2..96, horizon 128..1024 (-EINVAL else). */

@@ -10,13 +10,22 @@
 struct kernel_message {
 	const uint8_t *data; /* borrowed */
 	size_t len;
+	/* Of what is hashed already, before data: how long, blocks of 64 bytes,
+	 * and the state after it. */
+	uint64_t done;
+	uint32_t words[4];
 };
 
 /* Not for anything that must be secure. */
 struct kernel_md4 {
-	/* The MD4s of count messages. */
-	void (*many)(const struct kernel_message *messages, size_t count,
-		     uint8_t (*hashes_out)[16]);
+	/*
+	 * The MD4s of count messages, in order.  Long ones would be hashed
+	 * alone in the end: they may be left with no more than leave bytes in
+	 * all, for a later call with others.  Returns how many are left; these
+	 * are the first of messages then, in order, as far as they have come.
+	 */
+	size_t (*many)(struct kernel_message *messages, size_t count,
+		       size_t leave, uint8_t (*hashes_out)[16]);
 
 	/*
 	 * The MD4s of 16 messages for every prefix: message i is the prefix

@@ -147,13 +147,14 @@ static TARGET void turn_16(struct md4_lanes *lanes, size_t count)
 	take_turn(lanes, count, 2);
 }
 
-static void many(const struct kernel_message *messages, size_t count,
-		 uint8_t (*hashes_out)[16])
+static size_t many(struct kernel_message *messages, size_t count, size_t leave,
+		   uint8_t (*hashes_out)[16])
 {
 	if (count <= LANES)
-		md4_many_lanes(messages, count, hashes_out, LANES, turn_8);
-	else
-		md4_many_lanes(messages, count, hashes_out, 2 * LANES, turn_16);
+		return md4_many_lanes(messages, count, leave, hashes_out, LANES,
+				      turn_8);
+	return md4_many_lanes(messages, count, leave, hashes_out, 2 * LANES,
+			      turn_16);
 }
 
 /*

@@ -25,8 +25,8 @@ struct md4_lanes {
 typedef void md4_turn_fn(struct md4_lanes *lanes, size_t count);
 
 /* What struct kernel_md4 says of many; lane_count is what turn takes. */
-void md4_many_lanes(const struct kernel_message *messages, size_t count,
-		    uint8_t (*hashes_out)[16], size_t lane_count,
-		    md4_turn_fn *turn);
+size_t md4_many_lanes(struct kernel_message *messages, size_t count,
+		      size_t leave, uint8_t (*hashes_out)[16],
+		      size_t lane_count, md4_turn_fn *turn);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdbool.h>
 #include <string.h>
 
 #include "core/base/bytes.h"
@@ -26,9 +27,8 @@ struct schedule {
 	uint8_t order[BATCH];
 	struct md4_lanes lanes;
 	size_t message[MD4_MAX_LANES];
-	size_t turns[MD4_MAX_LANES]; /* left of the message itself */
-	size_t rest[MD4_MAX_LANES];  /* blocks left of its end */
-	uint8_t ends[MD4_MAX_LANES][2 * TURN];
+	size_t left[MD4_MAX_LANES]; /* bytes of it, those of the turn too */
+	uint8_t ends[MD4_MAX_LANES][TURN];
 };
 
 /*
@@ -63,46 +63,67 @@ static void sort_messages(struct schedule *s, size_t lane_count)
 		s->order[starts[class_of(s->messages[i].len)]++] = (uint8_t)i;
 }
 
-/* What is left of the message, the bit that ends it and its length; a turn or
- * two. */
-static void begin_end(struct schedule *s, size_t lane)
+/* The end, the bit that says so and the length need a block more than there
+ * are in a turn when the end is this long. */
+static bool ends_in_turn(size_t left)
+{
+	return left < TURN - 8;
+}
+
+/* Less than a turn is left: all of it, if its end fits. */
+static void begin_end(struct schedule *s, size_t lane,
+		      const struct kernel_message *m)
+{
+	const size_t left = s->left[lane];
+	uint8_t *end = s->ends[lane];
+	size_t blocks = left / MD4_BLOCK;
+
+	/* Blocks of a turn that do not count are read, too. */
+	memset(end, 0, TURN);
+	if (left)
+		memcpy(end, m->data + (m->len - left), left);
+	if (ends_in_turn(left)) {
+		blocks = (left + 8) / MD4_BLOCK + 1;
+		end[left] = 0x80;
+		store_le64(end + blocks * MD4_BLOCK - 8,
+			   (m->done + m->len) * 8);
+	}
+	s->lanes.at[lane] = end;
+	s->lanes.blocks[lane] = (uint32_t)blocks;
+}
+
+static void begin_part(struct schedule *s, size_t lane)
 {
 	const struct kernel_message *m = &s->messages[s->message[lane]];
-	size_t len = m->len % TURN, blocks = (len + 8) / MD4_BLOCK + 1;
-	uint8_t *end = s->ends[lane];
 
-	if (len)
-		memcpy(end, m->data + (m->len - len), len);
-	/* Blocks of a turn that do not count are read, too. */
-	memset(end + len, 0, (blocks > MD4_TURN ? 2 * TURN : TURN) - len);
-	end[len] = 0x80;
-	store_le64(end + blocks * MD4_BLOCK - 8, (uint64_t)m->len * 8);
-	s->lanes.at[lane] = end;
-	s->lanes.blocks[lane] = blocks < MD4_TURN ? (uint32_t)blocks : MD4_TURN;
-	s->rest[lane] = blocks;
+	if (s->left[lane] < TURN) {
+		begin_end(s, lane, m);
+		return;
+	}
+	s->lanes.at[lane] = m->data + (m->len - s->left[lane]);
+	s->lanes.blocks[lane] = MD4_TURN;
 }
 
 static void begin_message(struct schedule *s, size_t lane)
 {
 	const struct kernel_message *m;
+	const uint32_t *words;
 	size_t i;
 
 	if (s->next == s->count) {
 		s->lanes.at[lane] = idle_turn;
 		s->lanes.blocks[lane] = 0;
-		s->rest[lane] = 0;
+		s->left[lane] = 0;
 		s->busy--;
 		return;
 	}
 	s->message[lane] = s->order[s->next++];
 	m = &s->messages[s->message[lane]];
+	words = m->done > 0 ? m->words : md4_start;
 	for (i = 0; i < 4; i++)
-		s->lanes.words[i][lane] = md4_start[i];
-	s->lanes.at[lane] = m->data;
-	s->lanes.blocks[lane] = MD4_TURN;
-	s->turns[lane] = m->len / TURN;
-	if (s->turns[lane] == 0)
-		begin_end(s, lane);
+		s->lanes.words[i][lane] = words[i];
+	s->left[lane] = m->len;
+	begin_part(s, lane);
 }
 
 static void end_message(struct schedule *s, size_t lane)
@@ -114,17 +135,18 @@ static void end_message(struct schedule *s, size_t lane)
 		store_le32(hash + 4 * i, s->lanes.words[i][lane]);
 }
 
-/* When no turn of the message itself is left. */
-static void advance_end(struct schedule *s, size_t lane)
+/* After a turn that was not followed by a whole one. */
+static void advance_lane(struct schedule *s, size_t lane)
 {
-	if (s->rest[lane] > MD4_TURN) {
-		s->rest[lane] -= MD4_TURN;
-		s->lanes.at[lane] += TURN;
-		s->lanes.blocks[lane] = (uint32_t)s->rest[lane];
-	} else if (s->rest[lane] > 0) {
+	if (s->lanes.blocks[lane] == 0)
+		return;
+	if (ends_in_turn(s->left[lane])) {
 		end_message(s, lane);
 		begin_message(s, lane);
+		return;
 	}
+	s->left[lane] -= (size_t)s->lanes.blocks[lane] * MD4_BLOCK;
+	begin_part(s, lane);
 }
 
 static void advance(struct schedule *s, size_t lane_count)
@@ -132,14 +154,11 @@ static void advance(struct schedule *s, size_t lane_count)
 	size_t lane;
 
 	for (lane = 0; lane < lane_count; lane++) {
-		if (s->turns[lane] > 1) {
-			s->turns[lane]--;
+		if (s->left[lane] >= 2 * TURN) {
+			s->left[lane] -= TURN;
 			s->lanes.at[lane] += TURN;
-		} else if (s->turns[lane] == 1) {
-			s->turns[lane] = 0;
-			begin_end(s, lane);
 		} else {
-			advance_end(s, lane);
+			advance_lane(s, lane);
 		}
 	}
 }
@@ -157,29 +176,91 @@ static size_t blocks_of_turn(const struct schedule *s, size_t lane_count)
 	return blocks;
 }
 
-void md4_many_lanes(const struct kernel_message *messages, size_t count,
-		    uint8_t (*hashes_out)[16], size_t lane_count,
-		    md4_turn_fn *turn)
+/* Whether lanes are idle and the others may stop where they are. */
+static bool may_leave(const struct schedule *s, size_t leave, size_t lane_count)
 {
-	struct schedule s;
+	size_t lane, bytes = 0;
+
+	if (leave == 0 || s->next < s->count || s->busy > lane_count * 3 / 4)
+		return false;
+	for (lane = 0; lane < lane_count; lane++)
+		bytes += s->left[lane];
+	return bytes <= leave;
+}
+
+static void hash_messages(struct schedule *s, size_t leave, size_t lane_count,
+			  md4_turn_fn *turn)
+{
 	size_t lane;
 
+	s->next = 0;
+	s->busy = lane_count;
+	sort_messages(s, lane_count);
+	for (lane = 0; lane < lane_count; lane++)
+		begin_message(s, lane);
+	while (s->busy > 0 && !may_leave(s, leave, lane_count)) {
+		turn(&s->lanes, blocks_of_turn(s, lane_count));
+		advance(s, lane_count);
+	}
+}
+
+static void leave_message(const struct schedule *s, size_t lane,
+			  struct kernel_message *m)
+{
+	const size_t done = m->len - s->left[lane];
+	size_t i;
+
+	m->data += done;
+	m->len -= done;
+	m->done += done;
+	for (i = 0; i < 4; i++)
+		m->words[i] = s->lanes.words[i][lane];
+}
+
+/* Moves what is left of messages to out, and the hashes of the others
+ * together. */
+static size_t take_left(const struct schedule *s,
+			struct kernel_message *messages, size_t lane_count,
+			struct kernel_message *out)
+{
+	bool is_left[BATCH] = { false };
+	size_t lane, i, left = 0;
+
+	if (s->busy == 0)
+		return 0;
+	for (lane = 0; lane < lane_count; lane++) {
+		if (s->lanes.blocks[lane] == 0)
+			continue;
+		leave_message(s, lane, &messages[s->message[lane]]);
+		is_left[s->message[lane]] = true;
+	}
+	for (i = 0; i < s->count; i++) {
+		if (is_left[i])
+			out[left++] = messages[i];
+		else
+			memmove(s->hashes[i - left], s->hashes[i], 16);
+	}
+	return left;
+}
+
+size_t md4_many_lanes(struct kernel_message *messages, size_t count,
+		      size_t leave, uint8_t (*hashes_out)[16],
+		      size_t lane_count, md4_turn_fn *turn)
+{
+	struct kernel_message *first = messages;
+	struct schedule s;
+	size_t left = 0;
+
 	memset(&s.lanes, 0, sizeof(s.lanes));
-	memset(s.turns, 0, sizeof(s.turns));
 	for (; count > 0; count -= s.count) {
 		s.messages = messages;
 		s.hashes = hashes_out;
 		s.count = count < BATCH ? count : BATCH;
-		s.next = 0;
-		s.busy = lane_count;
-		sort_messages(&s, lane_count);
-		for (lane = 0; lane < lane_count; lane++)
-			begin_message(&s, lane);
-		while (s.busy > 0) {
-			turn(&s.lanes, blocks_of_turn(&s, lane_count));
-			advance(&s, lane_count);
-		}
+		hash_messages(&s, s.count < count ? 0 : leave, lane_count,
+			      turn);
+		left = take_left(&s, messages, lane_count, first);
 		messages += s.count;
 		hashes_out += s.count;
 	}
+	return left;
 }

@@ -127,13 +127,14 @@ static void turn_8(struct md4_lanes *l, size_t count)
 	take_turn(l, count, 2);
 }
 
-static void many(const struct kernel_message *messages, size_t count,
-		 uint8_t (*hashes_out)[16])
+static size_t many(struct kernel_message *messages, size_t count, size_t leave,
+		   uint8_t (*hashes_out)[16])
 {
 	if (count <= LANES)
-		md4_many_lanes(messages, count, hashes_out, LANES, turn_4);
-	else
-		md4_many_lanes(messages, count, hashes_out, 2 * LANES, turn_8);
+		return md4_many_lanes(messages, count, leave, hashes_out, LANES,
+				      turn_4);
+	return md4_many_lanes(messages, count, leave, hashes_out, 2 * LANES,
+			      turn_8);
 }
 
 static uint64_t sortable(uint32_t a, uint32_t b)

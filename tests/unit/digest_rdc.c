@@ -28,27 +28,35 @@ static void add_chunk(void *arg, const uint8_t md4[16], uint16_t length)
 	assert_int_equal(buf_append(file, size, sizeof(size)), 0);
 }
 
-/* The signature file and the traits; seed != 0 cuts data into updates. */
+/* The traits of rdc; seed != 0 cuts data into updates. */
+static void digest(struct rdc *rdc, const void *data, size_t len, uint64_t seed,
+		   uint8_t traits[16])
+{
+	struct draws d = draws_of(seed);
+	size_t i, part;
+
+	rdc_begin(rdc);
+	for (i = 0; i < len; i += part) {
+		part = seed ? draw(&d) % (draw(&d) % 4 ? 100 : 9000) : len;
+		part = len - i < part ? len - i : part;
+		rdc_update(rdc, (const uint8_t *)data + i, part);
+	}
+	rdc_final(rdc, traits);
+}
+
+/* The signature file and the traits. */
 static struct buf signatures(const void *data, size_t len, unsigned window,
 			     unsigned horizon, uint64_t seed,
 			     uint8_t traits[16])
 {
 	static struct rdc rdc;
-	struct draws d = draws_of(seed);
 	struct buf file = { 0 };
-	size_t i, part;
 
 	assert_int_equal(rdc_init(&rdc, window, horizon), 0);
 	rdc.on_chunk = add_chunk;
 	rdc.arg = &file;
 	assert_int_equal(buf_append(&file, header, sizeof(header)), 0);
-	rdc_begin(&rdc);
-	for (i = 0; i < len; i += part) {
-		part = seed ? draw(&d) % (draw(&d) % 4 ? 100 : 9000) : len;
-		part = len - i < part ? len - i : part;
-		rdc_update(&rdc, (const uint8_t *)data + i, part);
-	}
-	rdc_final(&rdc, traits);
+	digest(&rdc, data, len, seed, traits);
 	return file;
 }
 
@@ -187,15 +195,20 @@ static struct buf model_signatures(struct bytes b, unsigned window,
 static void compare_with_model(struct bytes b, unsigned window,
 			       unsigned horizon, uint64_t seed)
 {
-	uint8_t want_traits[16], traits[16], split_traits[16];
+	uint8_t want_traits[16], traits[16], split_traits[16], alone[16];
 	struct buf want = model_signatures(b, window, horizon, want_traits);
 	struct buf have = signatures(b.data, b.len, window, horizon, 0, traits);
 	struct buf split =
 		signatures(b.data, b.len, window, horizon, seed, split_traits);
+	static struct rdc rdc;
 
+	/* When nobody waits for chunks they may wait for each other. */
+	assert_int_equal(rdc_init(&rdc, window, horizon), 0);
+	digest(&rdc, b.data, b.len, seed, alone);
 	if (have.len != want.len || split.len != want.len ||
 	    memcmp(have.data, want.data, want.len) != 0 ||
 	    memcmp(split.data, want.data, want.len) != 0 ||
+	    memcmp(alone, want_traits, 16) != 0 ||
 	    memcmp(traits, want_traits, 16) != 0 ||
 	    memcmp(split_traits, want_traits, 16) != 0)
 		fail_msg("seed %llu, %zu bytes, window %u, horizon %u",
@@ -304,6 +317,28 @@ static void many_chunks(void **state)
 	free(b.data);
 }
 
+/* Long ones are hashed next to short ones that come later. */
+static void chunks_of_all_lengths(void **state)
+{
+	struct draws d;
+	struct bytes b;
+	size_t i, part;
+	unsigned seed;
+
+	(void)state;
+	for (seed = 1; seed <= 8; seed++) {
+		d = draws_of(seed);
+		b = recipe_random(seed, 5 * RDC_BUFFER + 1000 * seed);
+		for (i = 0; i < b.len; i += 2 * part) {
+			part = draw(&d) % (draw(&d) % 4 ? 9000 : 300000);
+			part = part < b.len - i ? part : b.len - i;
+			memset(b.data + i, (int)seed, part);
+		}
+		compare_with_model(b, 48, seed % 2 ? 1024 : 128, seed);
+		free(b.data);
+	}
+}
+
 static void small_files(void **state)
 {
 	uint8_t traits[16];
@@ -353,6 +388,7 @@ int main(void)
 		cmocka_unit_test(periods),
 		cmocka_unit_test(room_for_more),
 		cmocka_unit_test(many_chunks),
+		cmocka_unit_test(chunks_of_all_lengths),
 		cmocka_unit_test(small_files),
 		cmocka_unit_test(parameters_out_of_range_are_refused),
 	};
