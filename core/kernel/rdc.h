@@ -44,7 +44,7 @@ static inline uint32_t kernel_roll(const struct kernel_rolling *rolling,
 	return hash << rolling->rotation | hash >> (-rolling->rotation & 31);
 }
 
-#define KERNEL_PLACES 256
+#define KERNEL_PLACES 512
 
 struct kernel_high {
 	size_t count;
