@@ -35,7 +35,7 @@
  * some wait once more. */
 #define RDC_BUFFER (256 * 1024)
 #define RDC_LEAVE (128 * 1024)
-#define RDC_BATCH 128
+#define RDC_BATCH 224
 
 /* Called for every chunk, in order. */
 typedef void rdc_chunk_fn(void *arg, const uint8_t md4[16], uint16_t length);

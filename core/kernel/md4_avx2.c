@@ -150,11 +150,13 @@ static TARGET void turn_16(struct md4_lanes *lanes, size_t count)
 static size_t many(struct kernel_message *messages, size_t count, size_t leave,
 		   uint8_t (*hashes_out)[16])
 {
-	if (count <= LANES)
-		return md4_many_lanes(messages, count, leave, hashes_out, LANES,
-				      turn_8);
-	return md4_many_lanes(messages, count, leave, hashes_out, 2 * LANES,
-			      turn_16);
+	static const struct md4_width widths[] = {
+		{ LANES, turn_8 },
+		{ 2 * LANES, turn_16 },
+	};
+
+	return md4_many_lanes(messages, count, leave, hashes_out, widths,
+			      sizeof(widths) / sizeof(widths[0]));
 }
 
 /*

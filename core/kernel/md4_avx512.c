@@ -9,7 +9,7 @@
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define LANES 16
-#define SETS 4 /* at most; two are enough where data is loaded */
+#define SETS 4 /* at most */
 #define INLINE inline __attribute__((always_inline))
 
 typedef __m512i vector;
@@ -122,14 +122,22 @@ static TARGET void turn_32(struct md4_lanes *lanes, size_t count)
 	take_turn(lanes, count, 2);
 }
 
+static TARGET void turn_64(struct md4_lanes *lanes, size_t count)
+{
+	take_turn(lanes, count, 4);
+}
+
 static size_t many(struct kernel_message *messages, size_t count, size_t leave,
 		   uint8_t (*hashes_out)[16])
 {
-	if (count <= LANES)
-		return md4_many_lanes(messages, count, leave, hashes_out, LANES,
-				      turn_16);
-	return md4_many_lanes(messages, count, leave, hashes_out, 2 * LANES,
-			      turn_32);
+	static const struct md4_width widths[] = {
+		{ LANES, turn_16 },
+		{ 2 * LANES, turn_32 },
+		{ 4 * LANES, turn_64 },
+	};
+
+	return md4_many_lanes(messages, count, leave, hashes_out, widths,
+			      sizeof(widths) / sizeof(widths[0]));
 }
 
 /* As numbers that sort as the bytes do: words 0 on top of words 1, of the

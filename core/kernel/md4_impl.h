@@ -9,7 +9,7 @@
  * a turn of some blocks before anybody looks which of them need other data;
  * those of a lane whose message ends earlier in the turn do not count.
  */
-#define MD4_MAX_LANES 32
+#define MD4_MAX_LANES 64
 #define MD4_BLOCK 64
 #define MD4_TURN 4 /* blocks */
 
@@ -21,12 +21,16 @@ struct md4_lanes {
 	const uint8_t *at[MD4_MAX_LANES]; /* MD4_TURN blocks in any case */
 };
 
-/* Takes up to count blocks into the states. */
-typedef void md4_turn_fn(struct md4_lanes *lanes, size_t count);
+/* So many lanes take up to count blocks into their states. */
+struct md4_width {
+	size_t lanes;
+	void (*turn)(struct md4_lanes *lanes, size_t count);
+};
 
-/* What struct kernel_md4 says of many; lane_count is what turn takes. */
+/* What struct kernel_md4 says of many, with width_count widths, the narrowest
+ * first. */
 size_t md4_many_lanes(struct kernel_message *messages, size_t count,
 		      size_t leave, uint8_t (*hashes_out)[16],
-		      size_t lane_count, md4_turn_fn *turn);
+		      const struct md4_width *widths, size_t width_count);
 
 #endif

@@ -8,12 +8,13 @@
 /*
  * Which message is in which lane.  A lane takes the turns that are whole from
  * the message itself, then its end from a copy, padded.  Then it takes the
- * next message; when there is none it is idle.
+ * next message; when there is none it is idle.  When many are, the others move
+ * together and fewer lanes go on.
  */
 #define TURN ((size_t)MD4_TURN * MD4_BLOCK)
 
 /* Messages whose order is changed. */
-#define BATCH 128
+#define BATCH 224
 
 const uint32_t md4_start[4] = { 0x67452301, 0xefcdab89, 0x98badcfe,
 				0x10325476 };
@@ -22,8 +23,10 @@ static const uint8_t idle_turn[TURN];
 
 struct schedule {
 	const struct kernel_message *messages;
-	size_t count, next, busy;
+	size_t count, next;
 	uint8_t (*hashes)[16];
+	const struct md4_width *narrowest, *width;
+	size_t busy; /* lanes */
 	uint8_t order[BATCH];
 	struct md4_lanes lanes;
 	size_t message[MD4_MAX_LANES];
@@ -45,12 +48,12 @@ static unsigned class_of(size_t len)
 	return 255 - (bits * 4 + (unsigned)(len >> (bits - 2) & 3));
 }
 
-static void sort_messages(struct schedule *s, size_t lane_count)
+static void sort_messages(struct schedule *s)
 {
 	uint8_t starts[257] = { 0 };
 	size_t i;
 
-	if (s->count <= lane_count) {
+	if (s->count <= s->width->lanes) {
 		for (i = 0; i < s->count; i++)
 			s->order[i] = (uint8_t)i;
 		return;
@@ -149,11 +152,11 @@ static void advance_lane(struct schedule *s, size_t lane)
 	begin_part(s, lane);
 }
 
-static void advance(struct schedule *s, size_t lane_count)
+static void advance(struct schedule *s)
 {
 	size_t lane;
 
-	for (lane = 0; lane < lane_count; lane++) {
+	for (lane = 0; lane < s->width->lanes; lane++) {
 		if (s->left[lane] >= 2 * TURN) {
 			s->left[lane] -= TURN;
 			s->lanes.at[lane] += TURN;
@@ -164,43 +167,72 @@ static void advance(struct schedule *s, size_t lane_count)
 }
 
 /* A turn need not be whole when there is not enough to do. */
-static size_t blocks_of_turn(const struct schedule *s, size_t lane_count)
+static size_t blocks_of_turn(const struct schedule *s)
 {
 	size_t lane, blocks = 0;
 
-	if (s->busy == lane_count)
+	if (s->busy == s->width->lanes)
 		return MD4_TURN;
-	for (lane = 0; lane < lane_count; lane++)
+	for (lane = 0; lane < s->width->lanes; lane++)
 		if (s->lanes.blocks[lane] > blocks)
 			blocks = s->lanes.blocks[lane];
 	return blocks;
 }
 
 /* Whether lanes are idle and the others may stop where they are. */
-static bool may_leave(const struct schedule *s, size_t leave, size_t lane_count)
+static bool may_leave(const struct schedule *s, size_t leave)
 {
 	size_t lane, bytes = 0;
 
-	if (leave == 0 || s->next < s->count || s->busy > lane_count * 3 / 4)
+	if (leave == 0 || s->busy == s->width->lanes)
 		return false;
-	for (lane = 0; lane < lane_count; lane++)
+	for (lane = 0; lane < s->width->lanes; lane++)
 		bytes += s->left[lane];
 	return bytes <= leave;
 }
 
-static void hash_messages(struct schedule *s, size_t leave, size_t lane_count,
-			  md4_turn_fn *turn)
+/* The copy of its end stays where it is. */
+static void move_lane(struct schedule *s, size_t from, size_t to)
+{
+	size_t i;
+
+	for (i = 0; i < 4; i++)
+		s->lanes.words[i][to] = s->lanes.words[i][from];
+	s->lanes.blocks[to] = s->lanes.blocks[from];
+	s->lanes.at[to] = s->lanes.at[from];
+	s->message[to] = s->message[from];
+	s->left[to] = s->left[from];
+}
+
+static void narrow(struct schedule *s)
+{
+	const size_t lanes = s->width->lanes;
+	size_t from, to = 0;
+
+	while (s->width > s->narrowest && s->busy <= s->width[-1].lanes)
+		s->width--;
+	for (from = s->width->lanes; from < lanes; from++) {
+		if (s->lanes.blocks[from] == 0)
+			continue;
+		while (s->lanes.blocks[to] > 0)
+			to++;
+		move_lane(s, from, to);
+	}
+}
+
+static void hash_messages(struct schedule *s, size_t leave)
 {
 	size_t lane;
 
 	s->next = 0;
-	s->busy = lane_count;
-	sort_messages(s, lane_count);
-	for (lane = 0; lane < lane_count; lane++)
+	s->busy = s->width->lanes;
+	sort_messages(s);
+	for (lane = 0; lane < s->width->lanes; lane++)
 		begin_message(s, lane);
-	while (s->busy > 0 && !may_leave(s, leave, lane_count)) {
-		turn(&s->lanes, blocks_of_turn(s, lane_count));
-		advance(s, lane_count);
+	while (s->busy > 0 && !may_leave(s, leave)) {
+		s->width->turn(&s->lanes, blocks_of_turn(s));
+		advance(s);
+		narrow(s);
 	}
 }
 
@@ -220,7 +252,7 @@ static void leave_message(const struct schedule *s, size_t lane,
 /* Moves what is left of messages to out, and the hashes of the others
  * together. */
 static size_t take_left(const struct schedule *s,
-			struct kernel_message *messages, size_t lane_count,
+			struct kernel_message *messages,
 			struct kernel_message *out)
 {
 	bool is_left[BATCH] = { false };
@@ -228,7 +260,7 @@ static size_t take_left(const struct schedule *s,
 
 	if (s->busy == 0)
 		return 0;
-	for (lane = 0; lane < lane_count; lane++) {
+	for (lane = 0; lane < s->width->lanes; lane++) {
 		if (s->lanes.blocks[lane] == 0)
 			continue;
 		leave_message(s, lane, &messages[s->message[lane]]);
@@ -245,20 +277,24 @@ static size_t take_left(const struct schedule *s,
 
 size_t md4_many_lanes(struct kernel_message *messages, size_t count,
 		      size_t leave, uint8_t (*hashes_out)[16],
-		      size_t lane_count, md4_turn_fn *turn)
+		      const struct md4_width *widths, size_t width_count)
 {
 	struct kernel_message *first = messages;
 	struct schedule s;
 	size_t left = 0;
 
 	memset(&s.lanes, 0, sizeof(s.lanes));
+	s.narrowest = widths;
 	for (; count > 0; count -= s.count) {
 		s.messages = messages;
 		s.hashes = hashes_out;
 		s.count = count < BATCH ? count : BATCH;
-		hash_messages(&s, s.count < count ? 0 : leave, lane_count,
-			      turn);
-		left = take_left(&s, messages, lane_count, first);
+		s.width = widths;
+		while (s.width->lanes < s.count &&
+		       s.width < widths + width_count - 1)
+			s.width++;
+		hash_messages(&s, s.count < count ? 0 : leave);
+		left = take_left(&s, messages, first);
 		messages += s.count;
 		hashes_out += s.count;
 	}

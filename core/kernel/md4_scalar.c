@@ -130,11 +130,13 @@ static void turn_8(struct md4_lanes *l, size_t count)
 static size_t many(struct kernel_message *messages, size_t count, size_t leave,
 		   uint8_t (*hashes_out)[16])
 {
-	if (count <= LANES)
-		return md4_many_lanes(messages, count, leave, hashes_out, LANES,
-				      turn_4);
-	return md4_many_lanes(messages, count, leave, hashes_out, 2 * LANES,
-			      turn_8);
+	static const struct md4_width widths[] = {
+		{ LANES, turn_4 },
+		{ 2 * LANES, turn_8 },
+	};
+
+	return md4_many_lanes(messages, count, leave, hashes_out, widths,
+			      sizeof(widths) / sizeof(widths[0]));
 }
 
 static uint64_t sortable(uint32_t a, uint32_t b)

@@ -6,7 +6,7 @@
 
 #define LONGEST 4096
 #define MOST 300 /* messages at once */
-#define FEW 70   /* more than twice the lanes */
+#define FEW 140  /* more than twice the lanes */
 
 /* RFC 1320, A.5. */
 static const char *const suite[][2] = {
