@@ -9,7 +9,8 @@
 
 #define INLINE inline __attribute__((always_inline))
 
-#define FEW 2 /* bytes that may trigger, to be looked at one by one */
+#define STEP 64 /* bytes at a time, whether they trigger */
+#define FEW 4   /* of them that may, to be looked at one by one */
 
 #define LANES 4
 #define WORDS 8
@@ -18,8 +19,6 @@
 #define PART 64
 
 /* ---- triggers ---- */
-
-#define FILTER 32 /* bytes at a time */
 
 static TARGET inline __m256i load(const uint8_t *bytes)
 {
@@ -74,36 +73,62 @@ static TARGET inline uint32_t triggers(const uint8_t *bytes, __m256i low_mask)
 	return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(x));
 }
 
-static TARGET uint32_t triggers_32(const uint8_t *bytes, uint32_t low_mask)
+static TARGET uint64_t triggers_64(const uint8_t *bytes, uint32_t low_mask)
 {
 	const __m256i mask = _mm256_set1_epi32((int)low_mask);
-	uint32_t found = 0;
+	uint64_t found = 0;
 	int i;
 
-	for (i = 0; i < FILTER; i += 8)
-		found |= triggers(bytes + i, mask) << i;
+	for (i = 0; i < STEP; i += 8)
+		found |= (uint64_t)triggers(bytes + i, mask) << i;
 	return found;
+}
+
+/* Which of 32 bytes may trigger: all of the low bits are ones. */
+static TARGET inline uint32_t which_may(const uint8_t *bytes, __m256i ones)
+{
+	__m256i low = _mm256_and_si256(low_bits(bytes), ones);
+
+	return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, ones));
+}
+
+/* The same of STEP bytes, more exactly where there are many. */
+static TARGET inline uint64_t filter_step(const uint8_t *bytes,
+					  uint32_t low_mask)
+{
+	const __m256i ones = _mm256_set1_epi8((char)(uint8_t)low_mask);
+	uint64_t may = which_may(bytes, ones) |
+		       (uint64_t)which_may(bytes + 32, ones) << 32;
+
+	return _mm_popcnt_u64(may) > FEW ? triggers_64(bytes, low_mask) : may;
+}
+
+/* Seldom there is more than one, and where is not foreseen. */
+static TARGET inline size_t add_candidates(uint64_t may, size_t at,
+					   size_t count,
+					   uint32_t *candidates_out)
+{
+	candidates_out[count] = (uint32_t)(at + _tzcnt_u64(may));
+	count += may != 0;
+	while ((may &= may - 1))
+		candidates_out[count++] = (uint32_t)(at + _tzcnt_u64(may));
+	return count;
 }
 
 static TARGET size_t filter(const uint8_t *bytes, size_t begin, size_t end,
 			    unsigned level, uint32_t *candidates_out)
 {
-	uint32_t low_mask = (UINT32_C(1) << level) - 1, may;
-	/* All of the low bits are ones, where a trigger may be. */
-	const __m256i ones = _mm256_set1_epi8((char)(uint8_t)low_mask);
-	size_t i, count = 0;
-	__m256i low;
+	uint32_t low_mask = (UINT32_C(1) << level) - 1;
+	size_t i, last = end - STEP, count = 0;
 
-	for (i = begin; i + FILTER <= end; i += FILTER) {
-		low = _mm256_and_si256(low_bits(bytes + i), ones);
-		may = (uint32_t)_mm256_movemask_epi8(
-			_mm256_cmpeq_epi8(low, ones));
-		if (_mm_popcnt_u32(may) > FEW)
-			may = triggers_32(bytes + i, low_mask);
-		for (; may; may &= may - 1)
-			candidates_out[count++] =
-				(uint32_t)(i + _tzcnt_u32(may));
-	}
+	for (i = begin; i + STEP <= end; i += STEP)
+		count = add_candidates(filter_step(bytes + i, low_mask), i,
+				       count, candidates_out);
+	/* What is left, once more with what is before it. */
+	if (i < end && end - begin >= STEP)
+		return add_candidates(filter_step(bytes + last, low_mask) &
+					      UINT64_MAX << (i - last),
+				      last, count, candidates_out);
 	for (; i < end; i++) {
 		candidates_out[count] = (uint32_t)i;
 		count += (ctph_next(bytes + i) & low_mask) == 0;
