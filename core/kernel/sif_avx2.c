@@ -47,6 +47,19 @@ static TARGET uint64_t choose_all(const struct kernel_sif_table *table,
 	return used;
 }
 
+/* Of windows that do not fill a word, behind others that do. */
+static TARGET size_t pick_last(const struct kernel_sif_table *table,
+			       const uint8_t *bytes, size_t count,
+			       uint64_t bound, uint64_t *hashes_out)
+{
+	const uint8_t *last = bytes + count + SIF_BEFORE - 64;
+	uint64_t chosen;
+
+	(void)choose_all(table, last, 64, (uint8_t)(bound >> 56), &chosen);
+	return sif_take(table, last, chosen & UINT64_MAX << (64 - count), bound,
+			hashes_out);
+}
+
 static TARGET size_t pick(const struct kernel_sif_table *table,
 			  const uint8_t *bytes, size_t count, uint64_t bound,
 			  uint64_t *hashes_out)
@@ -54,7 +67,8 @@ static TARGET size_t pick(const struct kernel_sif_table *table,
 	uint64_t chosen[SIF_PIECE / 64], used;
 	size_t i, len, picked = 0;
 
-	if (table->window != SIF_WIDE_WINDOW || bound > SIF_WIDE_BOUND)
+	if (table->window != SIF_WIDE_WINDOW || bound > SIF_WIDE_BOUND ||
+	    count + SIF_BEFORE < 64)
 		return sif_scalar.pick(table, bytes, count, bound, hashes_out);
 	while (count + SIF_BEFORE >= 64) {
 		len = count + SIF_BEFORE;
@@ -71,8 +85,10 @@ static TARGET size_t pick(const struct kernel_sif_table *table,
 		bytes += len - SIF_BEFORE;
 		count -= len - SIF_BEFORE;
 	}
-	return picked +
-	       sif_scalar.pick(table, bytes, count, bound, hashes_out + picked);
+	if (count > 0)
+		picked += pick_last(table, bytes, count, bound,
+				    hashes_out + picked);
+	return picked;
 }
 
 const struct kernel_sif sif_avx2 = { pick };
