@@ -193,30 +193,33 @@ static TARGET INLINE vector load_16s(const uint8_t *bytes, size_t stride)
 				   (const __m128i *)bytes);
 }
 
-/* Lanes move up by count, what comes in below is from there. */
-static TARGET INLINE vector lanes_up(vector x, int count, vector below)
-{
-	return count == 1 ?
-		       _mm256_blend_epi32(_mm256_permute4x64_epi64(x, 0x90),
-					  below, 0x03) :
-		       _mm256_blend_epi32(_mm256_permute4x64_epi64(x, 0x40),
-					  below, 0x0f);
-}
+/* The xor of the lanes before each one and that of all, all of whose bits are
+ * bit i of the index. */
+#define XOR(lanes) -(uint64_t)((lanes) & 1)
+#define XORS(i)                                     \
+	{                                           \
+		0, XOR(i), XOR((i) ^ (i) >> 1),     \
+			XOR((i) ^ (i) >> 1 ^ (i) >> 2), \
+			XOR((i) ^ (i) >> 1 ^ (i) >> 2 ^ (i) >> 3), \
+	}
+#define XORS_4(i) XORS(i), XORS((i) + 1), XORS((i) + 2), XORS((i) + 3)
+
+static const uint64_t lane_xors[16][5] = { XORS_4(0), XORS_4(4), XORS_4(8),
+					   XORS_4(12) };
 
 /* First in each lane, then over the parities of the lanes. */
 static TARGET INLINE vector before_lanes(vector x, vector *state)
 {
-	vector in_lane = x, lanes, before;
+	vector in_lane = x, before;
+	const uint64_t *xors;
 	int i;
 
 #pragma GCC unroll 6
 	for (i = 1; i < 64; i *= 2)
 		in_lane ^= shift_left(in_lane, i);
-	lanes = _mm256_cmpgt_epi64(all(0), in_lane);
-	lanes ^= lanes_up(lanes, 1, all(0));
-	lanes ^= lanes_up(lanes, 2, all(0)) ^ *state;
-	before = lanes_up(lanes, 1, *state);
-	*state = _mm256_permute4x64_epi64(lanes, 0xff);
+	xors = lane_xors[_mm256_movemask_pd(_mm256_castsi256_pd(in_lane))];
+	before = *state ^ _mm256_loadu_si256((const void *)xors);
+	*state ^= all(xors[4]);
 	return in_lane ^ x ^ before;
 }
 

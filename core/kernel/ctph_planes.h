@@ -218,22 +218,38 @@ static TARGET INLINE void add_high_bits(struct added *to, int word,
 	}
 }
 
+/* Makes of the changes of half a group those before each; returns all. */
+static TARGET INLINE vector add_up_half(vector x[WORDS / 2])
+{
+	vector run = all(0), change;
+	int j;
+
+#pragma GCC unroll 4
+	for (j = 0; j < WORDS / 2; j++) {
+		change = x[j];
+		x[j] = run;
+		run ^= change;
+	}
+	return run;
+}
+
 /* Bit i of the states, for all bytes. */
 static TARGET INLINE void take_plane(struct adder a[WORDS], struct states *s,
 				     const struct planes *p, int i)
 {
-	vector run = all(0), x[WORDS], before;
+	vector x[WORDS], halves[2], before[2];
 	int j;
 
 #pragma GCC unroll 8
-	for (j = 0; j < WORDS; j++) {
-		x[j] = run;
-		run ^= change_of(&a[j], i, p->bits[i][j]);
-	}
-	before = before_lanes(run, &s->bits[i]);
+	for (j = 0; j < WORDS; j++)
+		x[j] = change_of(&a[j], i, p->bits[i][j]);
+	halves[0] = add_up_half(x);
+	halves[1] = add_up_half(x + WORDS / 2);
+	before[0] = before_lanes(halves[0] ^ halves[1], &s->bits[i]);
+	before[1] = before[0] ^ halves[0];
 #pragma GCC unroll 8
 	for (j = 0; j < WORDS; j++)
-		take_bit(&a[j], i, x[j] ^ before);
+		take_bit(&a[j], i, x[j] ^ before[j / (WORDS / 2)]);
 }
 
 /* What the low bits add to the high ones; used: only where it has ones. */
