@@ -28,6 +28,7 @@
 #define BLOCK (LANES * 64 * WORDS)
 #define LOW 8  /* bits of a state that depend on bits of the bytes */
 #define HIGH 4 /* bits above them */
+#define SHARED 2 /* bits of a state that all pieces find at once */
 
 /*
  * A block is LANES * 64 groups of WORDS bytes.  Bit i of a vector belongs to
@@ -44,7 +45,9 @@
  * summed up, see ctph_high_bits().
  */
 struct planes {
-	vector bits[8][WORDS];
+	/* Of the bytes; but bits SHARED of the states before them and after
+	 * them all, were they 0 before the block. */
+	vector bits[8][WORDS], ends[SHARED];
 };
 
 struct states {
@@ -111,7 +114,8 @@ static TARGET INLINE void transpose_bits(vector x[8])
 			      all(0x5555555555555555));
 }
 
-static TARGET void make_planes(const uint8_t *bytes, struct planes *out)
+static TARGET INLINE void gather_planes_of(const uint8_t *bytes,
+					   vector out[8][WORDS])
 {
 	vector rows[ROWS][16], x[8];
 	int i, j;
@@ -125,7 +129,7 @@ static TARGET void make_planes(const uint8_t *bytes, struct planes *out)
 		transpose_bits(x);
 #pragma GCC unroll 8
 		for (i = 0; i < 8; i++)
-			out->bits[i][j] = x[i];
+			out[i][j] = x[i];
 	}
 }
 
@@ -235,14 +239,14 @@ static TARGET INLINE vector add_up_half(vector x[WORDS / 2])
 
 /* Bit i of the states, for all bytes. */
 static TARGET INLINE void take_plane(struct adder a[WORDS], struct states *s,
-				     const struct planes *p, int i)
+				     const vector bytes[WORDS], int i)
 {
 	vector x[WORDS], halves[2], before[2];
 	int j;
 
 #pragma GCC unroll 8
 	for (j = 0; j < WORDS; j++)
-		x[j] = change_of(&a[j], i, p->bits[i][j]);
+		x[j] = change_of(&a[j], i, bytes[j]);
 	halves[0] = add_up_half(x);
 	halves[1] = add_up_half(x + WORDS / 2);
 	before[0] = before_lanes(halves[0] ^ halves[1], &s->bits[i]);
@@ -250,6 +254,45 @@ static TARGET INLINE void take_plane(struct adder a[WORDS], struct states *s,
 #pragma GCC unroll 8
 	for (j = 0; j < WORDS; j++)
 		take_bit(&a[j], i, x[j] ^ before[j / (WORDS / 2)]);
+}
+
+/*
+ * A bit changes the one above it at every byte: two bytes leave that as it is.
+ * So bits 0 and 1 of all states are those of a state that was 0 before the
+ * block, but for what their own were then.
+ */
+static TARGET void make_planes(const uint8_t *bytes, struct planes *out)
+{
+	struct states s = { 0 };
+	struct adder a[WORDS];
+	int i, j;
+
+	gather_planes_of(bytes, out->bits);
+#pragma GCC unroll 2
+	for (i = 0; i < SHARED; i++) {
+		take_plane(a, &s, out->bits[i], i);
+#pragma GCC unroll 8
+		for (j = 0; j < WORDS; j++)
+			out->bits[i][j] = a[j].h[i];
+		out->ends[i] = s.bits[i];
+	}
+}
+
+static TARGET INLINE void take_shared(struct adder a[WORDS], struct states *s,
+				      const struct planes *p)
+{
+	const vector bit_0 = s->bits[0], bit_1 = s->bits[1];
+	const vector both = bit_0 ^ bit_1;
+	int j;
+
+#pragma GCC unroll 8
+	for (j = 0; j < WORDS; j++) {
+		take_bit(&a[j], 0, p->bits[0][j] ^ bit_0);
+		take_bit(&a[j], 1,
+			 p->bits[1][j] ^ (j % 2 ? both : bit_1));
+	}
+	s->bits[0] = bit_0 ^ p->ends[0];
+	s->bits[1] = bit_1 ^ p->ends[1];
 }
 
 /* What the low bits add to the high ones; used: only where it has ones. */
@@ -275,9 +318,10 @@ static TARGET void take_block(struct states *s, const struct planes *p)
 	struct adder a[WORDS];
 	int i;
 
+	take_shared(a, s, p);
 #pragma GCC unroll 8
-	for (i = 0; i < LOW; i++)
-		take_plane(a, s, p, i);
+	for (i = SHARED; i < LOW; i++)
+		take_plane(a, s, p->bits[i], i);
 	take_high_bits(a, s, NULL);
 }
 
@@ -289,10 +333,12 @@ static TARGET void take_two_blocks(struct states *s, struct states *t,
 	struct adder a[WORDS], b[WORDS];
 	int i;
 
+	take_shared(a, s, p);
+	take_shared(b, t, p);
 #pragma GCC unroll 8
-	for (i = 0; i < LOW; i++) {
-		take_plane(a, s, p, i);
-		take_plane(b, t, p, i);
+	for (i = SHARED; i < LOW; i++) {
+		take_plane(a, s, p->bits[i], i);
+		take_plane(b, t, p->bits[i], i);
 	}
 	take_high_bits(a, s, NULL);
 	take_high_bits(b, t, NULL);
@@ -335,9 +381,10 @@ static TARGET uint32_t take_last_block(struct states *s, size_t len,
 	size_t i;
 
 	mask_bytes(len, used);
+	take_shared(a, s, p);
 #pragma GCC unroll 8
-	for (i = 0; i < LOW; i++)
-		take_plane(a, s, p, (int)i);
+	for (i = SHARED; i < LOW; i++)
+		take_plane(a, s, p->bits[i], (int)i);
 	take_high_bits(a, s, used);
 	for (i = 0; i < LOW; i++)
 		value |= bit_at(&a[len % WORDS].h[i], len / WORDS) << i;
