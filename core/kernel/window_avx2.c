@@ -151,8 +151,9 @@ TARGET static inline size_t pick_four(uint64_t *out, const uint8_t *bytes,
 			  keys);
 }
 
-#define SPARSE 256 /* windows that are looked at together */
-#define ROUGH 8412 /* by which rough_tops() may be too large or too small */
+#define SPARSE 1024     /* windows that are looked at together */
+#define TOO_LARGE 8140  /* by which rough_tops() may be */
+#define TOO_SMALL 73096 /* the same */
 
 TARGET static inline __m256i load(const uint8_t *bytes)
 {
@@ -204,12 +205,12 @@ TARGET static inline __m256i multiply_across(struct halves a)
 }
 
 /* As nearly_finish(), the high halves.  The last product of low halves is that
- * of their upper 16 bits, rounded up: with PRIME as it is that makes it too
- * small by up to 7833 or too large by up to ROUGH. */
+ * of their upper 16 bits, with PRIME's rounded up, and only its own upper 16
+ * bits: TOO_LARGE and TOO_SMALL are what that can come to. */
 TARGET static inline __m256i rough_tops(struct halves y)
 {
 	const __m256i prime = all((uint32_t)WINDOW_PRIME);
-	const __m256i upper = all(((uint32_t)WINDOW_PRIME >> 16) + 1);
+	const __m256i upper = all((((uint32_t)WINDOW_PRIME >> 16) + 1) << 16);
 	struct halves p;
 	__m256i t;
 
@@ -217,21 +218,23 @@ TARGET static inline __m256i rough_tops(struct halves y)
 				  multiply_across(y));
 	t = _mm256_add_epi32(_mm256_srli_epi32(p.high, 3), all(8));
 	p.low = _mm256_mullo_epi32(y.low, prime) ^ t;
-	t = _mm256_mullo_epi32(_mm256_srli_epi32(p.low, 16), upper);
-	return _mm256_add_epi32(t, multiply_across(p));
+	return _mm256_add_epi32(_mm256_mulhi_epu16(p.low, upper),
+				multiply_across(p));
 }
 
 /* Of 32 windows, which fours may have a key whose top is up to most. */
 TARGET static inline unsigned find_fours(const uint8_t *bytes, uint32_t most)
 {
-	const __m256i mosts = all(most + 2 * ROUGH), rough = all(ROUGH);
+	const __m256i mosts = all(most + TOO_LARGE + TOO_SMALL);
+	const __m256i too_small = all(TOO_SMALL);
 	__m256i least = _mm256_set1_epi32(-1), top, wanted;
 	int i;
 
 #pragma GCC unroll 4
 	for (i = 0; i < 4; i++) {
 		top = rough_tops(y_apart(bytes + i));
-		least = _mm256_min_epu32(least, _mm256_add_epi32(top, rough));
+		top = _mm256_add_epi32(top, too_small);
+		least = _mm256_min_epu32(least, top);
 	}
 	wanted = _mm256_cmpeq_epi32(_mm256_min_epu32(least, mosts), least);
 	return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(wanted));
@@ -245,15 +248,21 @@ TARGET static inline size_t pick_sparse(const uint8_t *bytes, size_t count,
 {
 	const uint32_t most =
 		(uint32_t)(high >> 32) | UINT32_MAX >> WINDOW_TOP_BITS;
-	uint64_t fours = 0;
-	size_t i, picked = 0;
+	size_t i, chosen_count = 0, picked = 0;
+	uint16_t chosen[SPARSE / 4];
+	unsigned fours;
 
-	for (i = 0; i < count; i += 32)
-		fours |= (uint64_t)find_fours(bytes + i, most) << i / 4;
-	for (; fours; fours &= fours - 1) {
-		i = 4 * (size_t)_tzcnt_u64(fours);
-		picked += pick_four(keys_out + picked, bytes + i, r);
+	/* Seldom there is more than one, and where is not foreseen. */
+	for (i = 0; i < count; i += 32) {
+		fours = find_fours(bytes + i, most);
+		chosen[chosen_count] = (uint16_t)(i + 4 * _tzcnt_u32(fours));
+		chosen_count += fours != 0;
+		while ((fours &= fours - 1))
+			chosen[chosen_count++] =
+				(uint16_t)(i + 4 * _tzcnt_u32(fours));
 	}
+	for (i = 0; i < chosen_count; i++)
+		picked += pick_four(keys_out + picked, bytes + chosen[i], r);
 	return picked;
 }
 
