@@ -79,29 +79,17 @@ static uint64_t first_hash(const struct kernel_sif_table *table,
 	return hash;
 }
 
+/* By which the hash changes, once rotated, when a byte goes and one comes. */
+static inline uint64_t change(const struct kernel_sif_table *table,
+			      uint8_t goes, uint8_t comes)
+{
+	return table->leave[goes] ^ table->enter[comes];
+}
+
 /* As pick() does, but of all windows; count is not 0.  In random data a bound
  * of half of all hashes is as hard to foresee as can be: no branches but the
  * loop. */
-static size_t pick_many(const struct kernel_sif_table *table,
-			const uint8_t *bytes, size_t count, uint64_t bound,
-			uint64_t *hashes_out)
-{
-	const uint8_t *coming = bytes + table->window;
-	uint64_t hash = first_hash(table, bytes);
-	size_t i, picked = hash <= bound;
-
-	hashes_out[0] = hash;
-	for (i = 0; i + 1 < count; i++) {
-		hash = sif_rotate(hash, 1) ^ table->enter[coming[i]] ^
-		       table->leave[bytes[i]];
-		hashes_out[picked] = hash;
-		picked += hash <= bound;
-	}
-	return picked;
-}
-
-/* The same where hashes up to the bound are rare. */
-static size_t pick_few(const struct kernel_sif_table *table,
+static size_t pick_all(const struct kernel_sif_table *table,
 		       const uint8_t *bytes, size_t count, uint64_t bound,
 		       uint64_t *hashes_out)
 {
@@ -111,24 +99,19 @@ static size_t pick_few(const struct kernel_sif_table *table,
 
 	hashes_out[0] = hash;
 	for (i = 0; i + 1 < count; i++) {
-		hash = sif_rotate(hash, 1) ^ table->enter[coming[i]] ^
-		       table->leave[bytes[i]];
-		if (__builtin_expect(hash > bound, 1))
-			continue;
-		hashes_out[picked++] = hash;
+		hash = sif_rotate(hash, 1) ^ change(table, bytes[i], coming[i]);
+		hashes_out[picked] = hash;
+		picked += hash <= bound;
 	}
 	return picked;
 }
 
-static size_t pick(const struct kernel_sif_table *table, const uint8_t *bytes,
-		   size_t count, uint64_t bound, uint64_t *hashes_out)
+static size_t pick_many(const struct kernel_sif_table *table,
+			const uint8_t *bytes, size_t count, uint64_t bound,
+			uint64_t *hashes_out)
 {
 	const size_t window = table->window, len = count + window - 1;
-	size_t (*const pick_all)(const struct kernel_sif_table *,
-				 const uint8_t *, size_t, uint64_t,
-				 uint64_t *) =
-		bound > SIF_FEW_BOUND ? pick_many : pick_few;
-	size_t i = 0, start, end = 0, picked = 0;
+	size_t i, start, end = 0, picked = 0;
 
 	/* The windows before each run, then those that end behind it. */
 	for (i = 0; i < count; i = end - window + 1) {
@@ -139,6 +122,61 @@ static size_t pick(const struct kernel_sif_table *table, const uint8_t *bytes,
 					   hashes_out + picked);
 	}
 	return picked;
+}
+
+static size_t take(const struct kernel_sif_table *table, const uint8_t *window,
+		   uint64_t hash, uint64_t bound, uint64_t *hash_out)
+{
+	if (hash > bound || sif_repeats(window, table->window))
+		return 0;
+	*hash_out = hash;
+	return 1;
+}
+
+/* Where hashes up to the bound are rare.  Two at a time: a hash has to wait for
+ * one before it. */
+static size_t pick_few(const struct kernel_sif_table *table,
+		       const uint8_t *bytes, size_t count, uint64_t bound,
+		       uint64_t *hashes_out)
+{
+	const size_t window = table->window, len = count + window - 1;
+	const uint8_t *coming = bytes + window;
+	uint64_t hash = first_hash(table, bytes), middle, first, second;
+	size_t i = 0, picked = take(table, bytes, hash, bound, hashes_out);
+
+	while (i + 2 < count) {
+		first = change(table, bytes[i], coming[i]);
+		second = change(table, bytes[i + 1], coming[i + 1]);
+		middle = sif_rotate(hash, 1) ^ first;
+		second ^= sif_rotate(first, 1);
+		hash = sif_rotate(hash, 2) ^ second;
+		i += 2;
+		if (__builtin_expect((middle > bound) & (hash > bound), 1))
+			continue;
+		picked += take(table, bytes + i - 1, middle, bound,
+			       hashes_out + picked);
+		picked += take(table, bytes + i, hash, bound,
+			       hashes_out + picked);
+		/* All windows of a run have its hash. */
+		if (sif_repeats(bytes + i, window))
+			i = end_of_run(bytes, i + window, len) - window;
+	}
+	if (i + 1 < count) {
+		hash = sif_rotate(hash, 1) ^ change(table, bytes[i], coming[i]);
+		picked += take(table, bytes + i + 1, hash, bound,
+			       hashes_out + picked);
+	}
+	return picked;
+}
+
+static size_t pick(const struct kernel_sif_table *table, const uint8_t *bytes,
+		   size_t count, uint64_t bound, uint64_t *hashes_out)
+{
+	if (count == 0)
+		return 0;
+	return bound > SIF_FEW_BOUND ?
+		       pick_many(table, bytes, count, bound, hashes_out) :
+		       pick_few(table, bytes, count, bound, hashes_out);
 }
 
 const struct kernel_sif sif_scalar = { pick };
