@@ -9,6 +9,7 @@
 #define SPARSE_LEVEL 4
 
 typedef uint8_t bytes_vector __attribute__((vector_size(FILTER_LANES)));
+typedef uint64_t words_vector __attribute__((vector_size(FILTER_LANES)));
 
 /* ---- triggers ---- */
 
@@ -33,7 +34,9 @@ static inline bytes_vector low_bits(const uint8_t *bytes)
 		sum += load(bytes - i);
 		sums += sum;
 	}
-	return sum + sums + (newest ^ before << 5) + 1;
+	/* There may be no shift of bytes. */
+	before = (bytes_vector)((words_vector)before << 5) & 0xe0;
+	return sum + sums + (newest ^ before) + 1;
 }
 
 /* Which of 16 bytes have low bits that are all 0: ones, 8 for each. */
@@ -42,20 +45,18 @@ static inline bytes_vector which_may(const uint8_t *bytes, uint8_t low_mask)
 	return (bytes_vector)((low_bits(bytes) & low_mask) == 0);
 }
 
-static size_t add_candidates(bytes_vector may, size_t at, size_t count,
-			     uint32_t *candidates_out)
+/* Bit i tells of byte i. */
+static inline uint64_t mask_of(bytes_vector may)
 {
-	uint64_t halves[2], left;
+	uint64_t halves[2], mask = 0;
 	size_t i;
 
 	memcpy(halves, &may, sizeof(may));
-	for (i = 0; i < 2; i++)
-		for (left = le64toh(halves[i]) & UINT64_C(0x0101010101010101);
-		     left; left &= left - 1)
-			candidates_out[count++] =
-				(uint32_t)(at + 8 * i +
-					   (size_t)__builtin_ctzll(left) / 8);
-	return count;
+	for (i = 0; i < 2; i++) {
+		halves[i] = le64toh(halves[i]) & UINT64_C(0x0101010101010101);
+		mask |= halves[i] * UINT64_C(0x0102040810204080) >> 56 << 8 * i;
+	}
+	return mask;
 }
 
 /* Where few may trigger, 64 bytes at a time. */
@@ -63,7 +64,7 @@ static size_t filter_sparse(const uint8_t *bytes, size_t begin, size_t end,
 			    uint8_t low_mask, uint32_t *candidates_out)
 {
 	bytes_vector may[4], any;
-	uint64_t halves[2];
+	uint64_t halves[2], mask;
 	size_t i, k, count = 0;
 
 	for (i = begin; i < end; i += 4 * FILTER_LANES) {
@@ -75,9 +76,13 @@ static size_t filter_sparse(const uint8_t *bytes, size_t begin, size_t end,
 		memcpy(halves, &any, sizeof(any));
 		if ((halves[0] | halves[1]) == 0)
 			continue;
+		mask = 0;
+#pragma GCC unroll 4
 		for (k = 0; k < 4; k++)
-			count = add_candidates(may[k], i + k * FILTER_LANES,
-					       count, candidates_out);
+			mask |= mask_of(may[k]) << k * FILTER_LANES;
+		for (; mask; mask &= mask - 1)
+			candidates_out[count++] =
+				(uint32_t)(i + (size_t)__builtin_ctzll(mask));
 	}
 	return count;
 }
