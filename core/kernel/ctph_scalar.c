@@ -143,9 +143,9 @@ static bool find_last(const uint8_t *bytes, size_t len, unsigned level,
 #define TARGET
 #define INLINE inline __attribute__((always_inline))
 #define LANES 2
-#define WORDS 8
+#define WORDS 4
 #define MOST 8
-#define LONG 1024
+#define LONG 512
 #define PART 64
 
 typedef uint64_t vector __attribute__((vector_size(16)));
