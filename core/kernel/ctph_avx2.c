@@ -177,6 +177,12 @@ static TARGET INLINE vector all(uint64_t word)
 	return _mm256_set1_epi64x((long long)word);
 }
 
+static TARGET INLINE vector now(vector x)
+{
+	__asm__("" : "+x"(x));
+	return x;
+}
+
 static TARGET INLINE vector unpack_low(vector a, vector b)
 {
 	return _mm256_unpacklo_epi8(a, b);

@@ -135,6 +135,11 @@ static TARGET INLINE vector all(uint64_t word)
 	return _mm512_set1_epi64((long long)word);
 }
 
+static TARGET INLINE vector now(vector x)
+{
+	return x;
+}
+
 static TARGET INLINE vector unpack_low(vector a, vector b)
 {
 	return _mm512_unpacklo_epi8(a, b);

@@ -17,7 +17,9 @@
  * stride; unpack_low() and unpack_high(), which interleave the bytes of halves
  * of two vectors, for each 16 bytes of them; and before_lanes(x, state), the
  * xor of *state, all zeros or all ones, and the bits of x before each one;
- * *state becomes that after all of them.
+ * *state becomes that after all of them.  now(x) is x, where registers are few
+ * computed where it stands: compilers put off what is used once, and keep what it
+ * is made of.
  */
 #ifdef LANES
 
@@ -218,7 +220,7 @@ static TARGET INLINE void add_high_bits(struct added *to, int word,
 	for (i = 1; i < HIGH; i++) {
 		half = xor3(sum[i], bits[i], carry);
 		carry = majority(sum[i], bits[i], carry);
-		sum[i] = half;
+		sum[i] = now(half);
 	}
 }
 
@@ -246,11 +248,11 @@ static TARGET INLINE void take_plane(struct adder a[WORDS], struct states *s,
 
 #pragma GCC unroll 8
 	for (j = 0; j < WORDS; j++)
-		x[j] = change_of(&a[j], i, bytes[j]);
+		x[j] = now(change_of(&a[j], i, bytes[j]));
 	halves[0] = add_up_half(x);
 	halves[1] = add_up_half(x + WORDS / 2);
-	before[0] = before_lanes(halves[0] ^ halves[1], &s->bits[i]);
-	before[1] = before[0] ^ halves[0];
+	before[0] = now(before_lanes(halves[0] ^ halves[1], &s->bits[i]));
+	before[1] = now(before[0] ^ halves[0]);
 #pragma GCC unroll 8
 	for (j = 0; j < WORDS; j++)
 		take_bit(&a[j], i, x[j] ^ before[j / (WORDS / 2)]);

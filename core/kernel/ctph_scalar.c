@@ -175,6 +175,11 @@ static INLINE vector all(uint64_t word)
 	return (vector){ word, word };
 }
 
+static INLINE vector now(vector x)
+{
+	return x;
+}
+
 static INLINE vector unpack_low(vector a, vector b)
 {
 	return (vector)__builtin_shufflevector((bytes_vector)a, (bytes_vector)b,
