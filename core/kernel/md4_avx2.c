@@ -9,7 +9,7 @@
 
 #define TARGET __attribute__((target("avx2")))
 #define LANES 8
-#define SETS 4 /* at most; two are enough where data is loaded */
+#define SETS 4 /* at most */
 #define INLINE inline __attribute__((always_inline))
 
 typedef __m256i vector;
@@ -147,12 +147,18 @@ static TARGET void turn_16(struct md4_lanes *lanes, size_t count)
 	take_turn(lanes, count, 2);
 }
 
+static TARGET void turn_32(struct md4_lanes *lanes, size_t count)
+{
+	take_turn(lanes, count, 4);
+}
+
 static size_t many(struct kernel_message *messages, size_t count, size_t leave,
 		   uint8_t (*hashes_out)[16])
 {
 	static const struct md4_width widths[] = {
 		{ LANES, turn_8 },
 		{ 2 * LANES, turn_16 },
+		{ 4 * LANES, turn_32 },
 	};
 
 	return md4_many_lanes(messages, count, leave, hashes_out, widths,

@@ -11,7 +11,7 @@
  */
 #define TARGET
 #define LANES 4
-#define SETS 4 /* at most; two are enough where data is loaded */
+#define SETS 4 /* at most */
 #define INLINE inline __attribute__((always_inline))
 
 typedef uint32_t vector __attribute__((vector_size(4 * LANES)));
@@ -127,12 +127,18 @@ static void turn_8(struct md4_lanes *l, size_t count)
 	take_turn(l, count, 2);
 }
 
+static void turn_16(struct md4_lanes *l, size_t count)
+{
+	take_turn(l, count, 4);
+}
+
 static size_t many(struct kernel_message *messages, size_t count, size_t leave,
 		   uint8_t (*hashes_out)[16])
 {
 	static const struct md4_width widths[] = {
 		{ LANES, turn_4 },
 		{ 2 * LANES, turn_8 },
+		{ 4 * LANES, turn_16 },
 	};
 
 	return md4_many_lanes(messages, count, leave, hashes_out, widths,
