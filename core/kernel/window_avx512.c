@@ -15,23 +15,35 @@
 #define DENSE (UINT64_MAX / 16)
 #define SPARSE 512 /* windows that are looked at together below it */
 
-/* The 8 windows from byte first on, with their halves swapped. */
+/* y of a window of zeros, under a seed. */
+#define Y_OF_ZEROS(seed)                                      \
+	((long long)((seed) ^ ((seed) << 49 | (seed) >> 15) ^ \
+		     ((seed) << 24 | (seed) >> 40)))
+
+/* The 8 windows from byte first on. */
 TARGET static inline __m512i spread(__m512i bytes, int first)
 {
 	const __m512i order = _mm512_set_epi64(
-		0x0a0908070e0d0c0b, 0x090807060d0c0b0a, 0x080706050c0b0a09,
-		0x070605040b0a0908, 0x060504030a090807, 0x0504030209080706,
-		0x0403020108070605, 0x0302010007060504);
+		0x0e0d0c0b0a090807, 0x0d0c0b0a09080706, 0x0c0b0a0908070605,
+		0x0b0a090807060504, 0x0a09080706050403, 0x0908070605040302,
+		0x0807060504030201, 0x0706050403020100);
 
 	return _mm512_permutexvar_epi8(
 		_mm512_add_epi8(order, _mm512_set1_epi8((char)first)), bytes);
 }
 
-/* x to y. */
-TARGET static inline __m512i blend(__m512i x)
+/* y of windows.  Of its three rotations two are choices of bytes, which are not
+ * in the way of multiplications. */
+TARGET static inline __m512i y_of(__m512i windows, long long y_of_zeros)
 {
-	return _mm512_ternarylogic_epi64(x, _mm512_rol_epi64(x, 49),
-					 _mm512_rol_epi64(x, 24), 0x96);
+	const __m512i order = _mm512_set4_epi32(0x080f0e0d, 0x0c0b0a09,
+						0x00070605, 0x04030201);
+	__m512i by_56 = _mm512_shuffle_epi8(windows, order);
+
+	return _mm512_ternarylogic_epi64(
+		_mm512_shuffle_epi32(windows, 0xb1),
+		_mm512_rol_epi64(windows, 17),
+		_mm512_xor_si512(by_56, _mm512_set1_epi64(y_of_zeros)), 0x96);
 }
 
 /* The last step of the hash but for its last xor, that xor, and the inverse of
@@ -68,10 +80,8 @@ TARGET static inline __m512i undo_finish(__m512i key)
 /* The keys of 8 windows but for the last xor. */
 TARGET static inline __m512i nearly_keys_of(__m512i bytes, int first)
 {
-	const __m512i seed = _mm512_set1_epi64((long long)WINDOW_SEED_1);
-	__m512i x = _mm512_xor_si512(spread(bytes, first), seed);
-
-	return nearly_finish(blend(x));
+	return nearly_finish(
+		y_of(spread(bytes, first), Y_OF_ZEROS(WINDOW_SEED_1)));
 }
 
 /* Compressed in a register: straight to memory is slow on some. */
@@ -143,10 +153,8 @@ TARGET static inline size_t pick_64(uint64_t *out, const uint8_t *bytes,
  * before. */
 TARGET static inline __m512i nearly_keys_apart(const uint8_t *bytes)
 {
-	const __m512i seed = _mm512_set1_epi64((long long)WINDOW_SEED_1);
-	__m512i x = _mm512_shuffle_epi32(_mm512_loadu_si512(bytes), 0xb1);
-
-	return nearly_finish(blend(_mm512_xor_si512(x, seed)));
+	return nearly_finish(
+		y_of(_mm512_loadu_si512(bytes), Y_OF_ZEROS(WINDOW_SEED_1)));
 }
 
 /* Of 64 windows, which eights may have a key up to most. */
@@ -420,12 +428,11 @@ TARGET static void sum(const uint64_t *values, size_t count, uint32_t sums[64])
 TARGET static inline void look_up(__m512i bytes, int first, __m128i shift,
 				  struct window_part *part, size_t at)
 {
-	const __m512i seed = _mm512_set1_epi64((long long)WINDOW_SEED_0);
 	const __m512i prime = _mm512_set1_epi64((long long)WINDOW_PRIME);
 	const __m512i eight = _mm512_set1_epi64(8);
 	__m512i y, t;
 
-	y = blend(_mm512_xor_si512(spread(bytes, first), seed));
+	y = y_of(spread(bytes, first), Y_OF_ZEROS(WINDOW_SEED_0));
 	y = _mm512_mullo_epi64(y, prime);
 	_mm256_storeu_si256((void *)(part->places + at),
 			    _mm512_cvtepi64_epi32(_mm512_srl_epi64(y, shift)));
