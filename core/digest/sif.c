@@ -12,12 +12,6 @@
 
 #define DROPPED_BITS (64 - SIF_BITS)
 
-/*
- * Values are collected as they come, and when they are too many, those that
- * cannot be among the smallest go; only in the end are they sorted.
- */
-#define LIMIT(max) (2 * (max) + 128) /* values that are not too many */
-
 /* How many windows are hashed at once while a good part of them is of
  * interest: the first ones say how large a part. */
 #define EARLY_WINDOWS 512
@@ -138,10 +132,10 @@ static void take(struct sif *s, size_t count)
 		*recent = value;
 	}
 	s->count = kept;
-	if (s->count > LIMIT(s->max))
+	if (s->count > SIF_LIMIT(s->max))
 		lower(s);
 	/* The rest repeats, or is from a file that was made for this. */
-	if (s->count > LIMIT(s->max))
+	if (s->count > SIF_LIMIT(s->max))
 		settle(s);
 }
 
@@ -155,9 +149,7 @@ static void scan(struct sif *s, const uint8_t *bytes, size_t len)
 	if (len < s->table.window)
 		return;
 	for (count = len - s->table.window + 1; count > 0; count -= part) {
-		part = SIF_ROOM - s->count;
-		if (s->bound > EARLY_BOUND && part > EARLY_WINDOWS)
-			part = EARLY_WINDOWS;
+		part = s->bound > EARLY_BOUND ? EARLY_WINDOWS : SIF_PART;
 		part = count < part ? count : part;
 		take(s, s->kernel->pick(&s->table, bytes, part, s->bound,
 					s->values + s->count));

@@ -45,7 +45,11 @@
 #define SIF_SHARE 128 /* bytes to a value between the two */
 #define SIF_BITS 48
 #define SIF_RECENT 512
-#define SIF_ROOM (2 * SIF_MAX_VALUES + 512)
+/* Values are collected as they come, and when they are more than that, those
+ * that cannot be among the smallest go; only in the end are they sorted. */
+#define SIF_LIMIT(max) (2 * (max) + 128)
+#define SIF_PART (4096 - SIF_WINDOW + 1) /* windows hashed at once */
+#define SIF_ROOM (SIF_LIMIT(SIF_MAX_VALUES) + SIF_PART)
 
 /*
  * The fingerprints up to the largest in values are all known; if there are no
@@ -58,7 +62,7 @@ struct sif_sketch {
 	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
 };
 
-/* The state, 65 KiB; of it, the least number of values touches 35. */
+/* The state, 123 KiB; of it, the least number of values touches 35. */
 struct sif {
 	struct kernel_sif_table table;
 	const struct kernel_sif *kernel;
