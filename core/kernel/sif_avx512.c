@@ -23,7 +23,9 @@ struct carry {
 	struct words b, c, d;
 };
 
-static TARGET inline __m512i look_up(const __m512i *quarters, __m512i bytes)
+#define INLINE inline __attribute__((always_inline))
+
+static TARGET INLINE __m512i look_up(const __m512i *quarters, __m512i bytes)
 {
 	return _mm512_mask_blend_epi8(
 		_mm512_movepi8_mask(bytes),
@@ -32,7 +34,7 @@ static TARGET inline __m512i look_up(const __m512i *quarters, __m512i bytes)
 }
 
 /* The words of b; their rotation takes byte 6 to 7 and byte 5 to 6. */
-static TARGET inline struct words first_words(const __m512i planes[3][4],
+static TARGET INLINE struct words first_words(const __m512i planes[3][4],
 					      __m512i bytes, struct carry *old)
 {
 	const __mmask64 odd = 0xaaaaaaaaaaaaaaaa;
@@ -51,7 +53,7 @@ static TARGET inline struct words first_words(const __m512i planes[3][4],
 }
 
 /* The words at x, one word earlier. */
-static TARGET inline __m512i earlier(__m512i x, __m512i old)
+static TARGET INLINE __m512i earlier(__m512i x, __m512i old)
 {
 	const __m512i order = _mm512_add_epi16(
 		_mm512_set_epi64(0x1e001d001c001b, 0x1a001900180017,
@@ -64,36 +66,30 @@ static TARGET inline __m512i earlier(__m512i x, __m512i old)
 }
 
 /* A sum is done on more ports than a shift is. */
-static TARGET inline __m512i twice(__m512i x)
+static TARGET INLINE __m512i twice(__m512i x)
 {
 	return _mm512_add_epi16(x, x);
 }
 
-static TARGET inline __m512i add_4(__m512i x, __m512i early)
+static TARGET INLINE __m512i add_4(__m512i x, __m512i early)
 {
 	return _mm512_xor_si512(x, _mm512_slli_epi16(early, 4));
 }
 
-static TARGET inline __m512i add_2(__m512i x, __m512i early)
+static TARGET INLINE __m512i add_2(__m512i x, __m512i early)
 {
 	return _mm512_xor_si512(x, twice(twice(early)));
 }
 
-static TARGET inline __m512i add_1(__m512i x, __m512i early)
+static TARGET INLINE __m512i add_1(__m512i x, __m512i early)
 {
 	return _mm512_xor_si512(x, twice(early));
 }
 
-/* Of 64 windows, by their last bytes: bit i is of byte 2 * i, or the one after
- * it. */
-struct choice {
-	uint32_t even, odd;
-};
-
-/* Which hashes may be within a bound with these highest bits. */
-static TARGET inline struct choice choose(const __m512i planes[3][4],
-					  __m512i bytes, __m512i most,
-					  struct carry *old)
+/* Of 64 windows, those whose hash may be within a bound with these highest
+ * bits: a bit for the last byte of each. */
+static TARGET INLINE uint64_t choose(const __m512i planes[3][4], __m512i bytes,
+				     __m512i most, struct carry *old)
 {
 	struct words b = first_words(planes, bytes, old), c, d, h;
 
@@ -106,78 +102,87 @@ static TARGET inline struct choice choose(const __m512i planes[3][4],
 	old->b = b;
 	old->c = c;
 	old->d = d;
-	return (struct choice){
-		_mm512_cmple_epu16_mask(h.even, most),
-		_mm512_cmple_epu16_mask(h.odd, most),
-	};
+	return _pdep_u64(_mm512_cmple_epu16_mask(h.even, most),
+			 0x5555555555555555) |
+	       _pdep_u64(_mm512_cmple_epu16_mask(h.odd, most),
+			 0xaaaaaaaaaaaaaaaa);
 }
 
-/* Up to SIF_PIECE bytes; bit i of the result: whether choice i has any. */
-static TARGET uint64_t choose_all(const struct kernel_sif_table *table,
-				  const uint8_t *bytes, size_t len,
-				  uint64_t bound, struct choice *choices_out)
+/* Writes where the chosen windows end, in bytes from at on.  Seldom more than
+ * one, and where is not foreseen. */
+static TARGET INLINE size_t list(const uint8_t *bytes, size_t at,
+				 uint64_t chosen, uint16_t *ends_out)
+{
+	size_t count = chosen != 0;
+
+	ends_out[0] = (uint16_t)(at + _tzcnt_u64(chosen));
+	chosen &= chosen - 1;
+	if (__builtin_expect(chosen == 0, 1))
+		return count;
+	/* In a long run of one byte every window is chosen. */
+	if (chosen == UINT64_MAX << 1 &&
+	    sif_repeats(bytes + at - SIF_BEFORE, SIF_BEFORE + STEP))
+		return 0;
+	for (; chosen; chosen &= chosen - 1)
+		ends_out[count++] = (uint16_t)(at + _tzcnt_u64(chosen));
+	return count;
+}
+
+/* Lists what to look at of up to SIF_PIECE bytes. */
+static TARGET size_t list_all(const struct kernel_sif_table *table,
+			      const uint8_t *bytes, size_t len, uint64_t bound,
+			      uint16_t *ends_out)
 {
 	const __m512i most = _mm512_set1_epi16(
 		(short)(bound >> 48 | ((1U << SIF_WRONG_BITS) - 1)));
+	uint64_t chosen, some, ends = UINT64_MAX << SIF_BEFORE;
 	struct carry old = { 0 };
-	__m512i planes[3][4], x;
-	struct choice one;
-	uint64_t used = 0;
-	size_t i, k;
+	size_t i, k, count = 0;
+	__m512i planes[3][4];
 
+#pragma GCC unroll 3
 	for (k = 0; k < 3; k++)
+#pragma GCC unroll 4
 		for (i = 0; i < 4; i++)
 			planes[k][i] =
 				_mm512_loadu_si512(table->planes[k] + 64 * i);
-#pragma GCC unroll 2
 	for (i = 0; i + STEP <= len; i += STEP) {
-		x = _mm512_loadu_si512(bytes + i);
-		one = choose(planes, x, most, &old);
-		choices_out[i / STEP] = one;
-		used |= (uint64_t)((one.even | one.odd) != 0) << i / STEP;
+		chosen = choose(planes, _mm512_loadu_si512(bytes + i), most,
+				&old);
+		count += list(bytes, i, chosen & ends, ends_out + count);
+		ends = UINT64_MAX;
 	}
 	if (i < len) {
-		x = _mm512_maskz_loadu_epi8((UINT64_C(1) << (len - i)) - 1,
-					    bytes + i);
-		choices_out[i / STEP] = choose(planes, x, most, &old);
-		used |= UINT64_C(1) << i / STEP;
+		some = (UINT64_C(1) << (len - i)) - 1;
+		chosen =
+			choose(planes, _mm512_maskz_loadu_epi8(some, bytes + i),
+			       most, &old);
+		count += list(bytes, i, chosen & ends & some, ends_out + count);
 	}
-	return used;
-}
-
-/* Those of len bytes that a window ends with, a bit each. */
-static TARGET inline uint64_t ends_of(struct choice choice, size_t at,
-				      size_t len)
-{
-	uint64_t ends = _pdep_u64(choice.even, 0x5555555555555555) |
-			_pdep_u64(choice.odd, 0xaaaaaaaaaaaaaaaa);
-
-	if (at == 0)
-		ends &= UINT64_MAX << SIF_BEFORE;
-	if (len - at < STEP)
-		ends &= (UINT64_C(1) << (len - at)) - 1;
-	return ends;
+	return count;
 }
 
 static TARGET size_t pick(const struct kernel_sif_table *table,
 			  const uint8_t *bytes, size_t count, uint64_t bound,
 			  uint64_t *hashes_out)
 {
-	struct choice choices[SIF_PIECE / STEP];
-	size_t at, len, picked = 0;
-	uint64_t used;
+	uint16_t ends[SIF_PIECE];
+	size_t i, listed, len, picked = 0;
+	const uint8_t *window;
+	uint64_t hash;
 
 	if (table->window != SIF_WIDE_WINDOW || bound > SIF_WIDE_BOUND)
 		return sif_scalar.pick(table, bytes, count, bound, hashes_out);
 	for (; count > 0; count -= len - SIF_BEFORE) {
 		len = count + SIF_BEFORE;
 		len = len < SIF_PIECE ? len : SIF_PIECE;
-		used = choose_all(table, bytes, len, bound, choices);
-		for (; used; used &= used - 1) {
-			at = STEP * (size_t)_tzcnt_u64(used);
-			picked += sif_take(table, bytes + at,
-					   ends_of(choices[at / STEP], at, len),
-					   bound, hashes_out + picked);
+		listed = list_all(table, bytes, len, bound, ends);
+		for (i = 0; i < listed; i++) {
+			window = bytes + ends[i] - SIF_BEFORE;
+			hash = sif_wide_hash(table, window);
+			if (hash <= bound &&
+			    !sif_repeats(window, SIF_WIDE_WINDOW))
+				hashes_out[picked++] = hash;
 		}
 		bytes += len - SIF_BEFORE;
 	}

@@ -59,6 +59,7 @@ static inline uint64_t sif_wide_hash(const struct kernel_sif_table *table,
 	uint64_t a = 0, b = 0;
 	size_t i;
 
+#pragma GCC unroll 8
 	for (i = 0; i < SIF_WIDE_WINDOW / 2; i++) {
 		a = sif_rotate(a, 1) ^ table->enter[window[i]];
 		b = sif_rotate(b, 1) ^
