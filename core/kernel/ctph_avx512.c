@@ -17,27 +17,36 @@ static TARGET inline __mmask64 first_bytes(size_t count)
 	return count < STEP ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
 }
 
-/* The low 8 bits of the rolling values after 64 bytes: a sum of the bytes
- * modulo 256, and of the shifted ones only two reach down there. */
+/* The low 8 bits of the rolling values after some of 64 bytes, the first ones:
+ * a sum of the bytes modulo 256, and of the shifted ones only two reach down
+ * there. */
 static TARGET inline __m512i low_bits(const uint8_t *bytes, __mmask64 some)
 {
 	/* Takes bit 0 to bit 5, and so on. */
 	const __m512i by_5 = _mm512_set1_epi64(0x010204);
-	__m512i newest = _mm512_maskz_loadu_epi8(some, bytes);
-	__m512i before = _mm512_maskz_loadu_epi8(some, bytes - 1);
-	__m512i sum = _mm512_add_epi8(newest, before);
-	__m512i sums = _mm512_add_epi8(newest, sum);
-	int i;
+	/* Of the 16 bytes before, those of the window. */
+	const __mmask64 window = UINT64_MAX << (17 - KERNEL_CTPH_WINDOW);
+	__m512i b0 = _mm512_maskz_loadu_epi8(some, bytes);
+	__m512i late = _mm512_maskz_loadu_epi8((some << 16 | 0xffff) & window,
+					       bytes - 16);
+	/* Loads across lines of the cache are slower than this. */
+	__m512i b1 = _mm512_alignr_epi8(b0, late, 15), sum, sums;
 
-	before = _mm512_gf2p8affine_epi64_epi8(before, by_5, 0);
-#pragma GCC unroll 8
-	for (i = 2; i < KERNEL_CTPH_WINDOW; i++) {
-		sum = _mm512_add_epi8(sum,
-				      _mm512_maskz_loadu_epi8(some, bytes - i));
-		sums = _mm512_add_epi8(sums, sum);
-	}
+	sum = _mm512_add_epi8(b0, b1);
+	sums = _mm512_add_epi8(b0, sum);
+	sum = _mm512_add_epi8(sum, _mm512_alignr_epi8(b0, late, 14));
 	sums = _mm512_add_epi8(sums, sum);
-	return _mm512_add_epi8(sums, _mm512_xor_si512(newest, before));
+	sum = _mm512_add_epi8(sum, _mm512_alignr_epi8(b0, late, 13));
+	sums = _mm512_add_epi8(sums, sum);
+	sum = _mm512_add_epi8(sum, _mm512_alignr_epi8(b0, late, 12));
+	sums = _mm512_add_epi8(sums, sum);
+	sum = _mm512_add_epi8(sum, _mm512_alignr_epi8(b0, late, 11));
+	sums = _mm512_add_epi8(sums, sum);
+	sum = _mm512_add_epi8(sum, _mm512_alignr_epi8(b0, late, 10));
+	sums = _mm512_add_epi8(sums, sum);
+	sums = _mm512_add_epi8(sums, sum);
+	b1 = _mm512_gf2p8affine_epi64_epi8(b1, by_5, 0);
+	return _mm512_add_epi8(sums, _mm512_xor_si512(b0, b1));
 }
 
 /* Whether 16 bytes trigger. */
@@ -79,28 +88,45 @@ static TARGET uint64_t triggers_64(const uint8_t *bytes, uint64_t some,
 	return found;
 }
 
+/* Those of some of 64 bytes, the first ones, that may trigger; low_mask: of
+ * the bits that are all ones where that is so. */
+static TARGET inline uint64_t may_trigger(const uint8_t *bytes, __mmask64 some,
+					  unsigned level, __m512i low_mask)
+{
+	__m512i low = _mm512_and_si512(low_bits(bytes, some), low_mask);
+	uint64_t may = _mm512_mask_cmpeq_epi8_mask(some, low, low_mask);
+
+	return _mm_popcnt_u64(may) > FEW ? triggers_64(bytes, may, level) : may;
+}
+
+/* Seldom more than one, and where is not foreseen. */
+static TARGET inline size_t list(size_t at, uint64_t may,
+				 uint32_t *candidates_out)
+{
+	size_t count = may != 0;
+
+	candidates_out[0] = (uint32_t)(at + _tzcnt_u64(may));
+	while ((may &= may - 1))
+		candidates_out[count++] = (uint32_t)(at + _tzcnt_u64(may));
+	return count;
+}
+
 static TARGET size_t filter(const uint8_t *bytes, size_t begin, size_t end,
 			    unsigned level, uint32_t *candidates_out)
 {
-	uint32_t low_mask = (UINT32_C(1) << level) - 1;
-	/* All of the low bits are ones, where a trigger may be. */
-	const __m512i ones = _mm512_set1_epi8((char)(uint8_t)low_mask);
-	uint64_t some, may;
+	const __m512i low_mask =
+		_mm512_set1_epi8((char)((UINT32_C(1) << level) - 1));
 	size_t i, count = 0;
-	__m512i low;
+	uint64_t may;
 
-	for (i = begin; i < end; i += STEP) {
-		some = first_bytes(end - i);
-		low = _mm512_and_si512(low_bits(bytes + i, some), ones);
-		may = _mm512_mask_cmpeq_epi8_mask(some, low, ones);
-		if (_mm_popcnt_u64(may) > FEW)
-			may = triggers_64(bytes + i, may, level);
-		/* Seldom more than one, and where is not foreseen. */
-		candidates_out[count] = (uint32_t)(i + _tzcnt_u64(may));
-		count += may != 0;
-		while ((may &= may - 1))
-			candidates_out[count++] =
-				(uint32_t)(i + _tzcnt_u64(may));
+	for (i = begin; i + STEP <= end; i += STEP) {
+		may = may_trigger(bytes + i, UINT64_MAX, level, low_mask);
+		count += list(i, may, candidates_out + count);
+	}
+	if (i < end) {
+		may = may_trigger(bytes + i, first_bytes(end - i), level,
+				  low_mask);
+		count += list(i, may, candidates_out + count);
 	}
 	return count;
 }

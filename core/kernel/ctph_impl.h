@@ -39,7 +39,8 @@ static inline struct kernel_trigger ctph_trigger(uint32_t at, uint32_t next)
 
 /* What variants differ in: finding the offsets, from begin up to end, of bytes
  * that may trigger level.  At most CTPH_CHUNK bytes. */
-#define CTPH_CHUNK 1024
+#define CTPH_CHUNK 16384
+#define CTPH_DENSE_CHUNK 1024 /* of level 0: there max is soon reached */
 typedef size_t ctph_filter(const uint8_t *bytes, size_t begin, size_t end,
 			   unsigned level, uint32_t *candidates_out);
 
@@ -49,11 +50,13 @@ __attribute__((always_inline)) static inline size_t ctph_find(
 	ctph_filter *filter, const uint8_t *bytes, size_t len, unsigned level,
 	struct kernel_trigger *triggers_out, size_t max)
 {
+	const size_t chunk =
+		level < 4 ? (size_t)CTPH_DENSE_CHUNK << level : CTPH_CHUNK;
 	uint32_t candidates[CTPH_CHUNK], next;
 	size_t i, begin, end, count, found = 0;
 
 	for (begin = 0; begin < len && found < max; begin = end) {
-		end = len - begin < CTPH_CHUNK ? len : begin + CTPH_CHUNK;
+		end = len - begin < chunk ? len : begin + chunk;
 		count = filter(bytes, begin, end, level, candidates);
 		for (i = 0; i < count && found < max; i++) {
 			next = ctph_next(bytes + candidates[i]);
