@@ -169,11 +169,6 @@ static TARGET inline vector same(uint32_t value)
 	return _mm512_set1_epi32((int)value);
 }
 
-static TARGET inline vector load(const void *from)
-{
-	return _mm512_loadu_si512(from);
-}
-
 static TARGET inline void store(void *to, vector x)
 {
 	_mm512_storeu_si512(to, x);
