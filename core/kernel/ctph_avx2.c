@@ -200,13 +200,11 @@ static TARGET INLINE vector load_16s(const uint8_t *bytes, size_t stride)
 }
 
 /* The xor of the lanes before each one and that of all, all of whose bits are
- * bit i of the index. */
-#define XOR(lanes) -(uint64_t)((lanes) & 1)
-#define XORS(i)                                     \
-	{                                           \
-		0, XOR(i), XOR((i) ^ (i) >> 1),     \
-			XOR((i) ^ (i) >> 1 ^ (i) >> 2), \
-			XOR((i) ^ (i) >> 1 ^ (i) >> 2 ^ (i) >> 3), \
+ * bit k of i for lane k. */
+#define XOR(i, lanes) (-(uint64_t)__builtin_parity((i) & (lanes)))
+#define XORS(i)                                                \
+	{                                                      \
+		0, XOR(i, 1), XOR(i, 3), XOR(i, 7), XOR(i, 15) \
 	}
 #define XORS_4(i) XORS(i), XORS((i) + 1), XORS((i) + 2), XORS((i) + 3)
 

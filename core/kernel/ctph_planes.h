@@ -28,8 +28,8 @@
 
 #define ROWS (WORDS / 2)
 #define BLOCK (LANES * 64 * WORDS)
-#define LOW 8  /* bits of a state that depend on bits of the bytes */
-#define HIGH 4 /* bits above them */
+#define LOW 8    /* bits of a state that depend on bits of the bytes */
+#define HIGH 4   /* bits above them */
 #define SHARED 2 /* bits of a state that all pieces find at once */
 
 /*
@@ -116,8 +116,8 @@ static TARGET INLINE void transpose_bits(vector x[8])
 			      all(0x5555555555555555));
 }
 
-static TARGET INLINE void gather_planes_of(const uint8_t *bytes,
-					   vector out[8][WORDS])
+static TARGET INLINE void byte_planes(const uint8_t *bytes,
+				      vector out[8][WORDS])
 {
 	vector rows[ROWS][16], x[8];
 	int i, j;
@@ -269,7 +269,7 @@ static TARGET void make_planes(const uint8_t *bytes, struct planes *out)
 	struct adder a[WORDS];
 	int i, j;
 
-	gather_planes_of(bytes, out->bits);
+	byte_planes(bytes, out->bits);
 #pragma GCC unroll 2
 	for (i = 0; i < SHARED; i++) {
 		take_plane(a, &s, out->bits[i], i);
@@ -290,8 +290,7 @@ static TARGET INLINE void take_shared(struct adder a[WORDS], struct states *s,
 #pragma GCC unroll 8
 	for (j = 0; j < WORDS; j++) {
 		take_bit(&a[j], 0, p->bits[0][j] ^ bit_0);
-		take_bit(&a[j], 1,
-			 p->bits[1][j] ^ (j % 2 ? both : bit_1));
+		take_bit(&a[j], 1, p->bits[1][j] ^ (j % 2 ? both : bit_1));
 	}
 	s->bits[0] = bit_0 ^ p->ends[0];
 	s->bits[1] = bit_1 ^ p->ends[1];
