@@ -174,4 +174,12 @@ static inline size_t window_home(const struct window_set *set, uint64_t key)
 	return bucket * WINDOW_BUCKET & (set->slot_count - 1);
 }
 
+#ifdef __x86_64__
+size_t window_pick_avx2(const uint8_t *bytes, size_t count, uint64_t low,
+			uint64_t high, uint64_t *keys_out);
+void window_sum_avx2(const uint64_t *values, size_t count, uint32_t sums[64]);
+void window_tally_avx2(const uint8_t *bytes, size_t count,
+		       struct window_tally *t);
+#endif
+
 #endif
