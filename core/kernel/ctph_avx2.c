@@ -199,8 +199,8 @@ static TARGET INLINE vector load_16s(const uint8_t *bytes, size_t stride)
 				   (const __m128i *)bytes);
 }
 
-/* The xor of the lanes before each one and that of all, all of whose bits are
- * bit k of i for lane k. */
+/* The xor of the lanes before each one and that of all; lane k is all ones
+ * where bit k of i is set. */
 #define XOR(i, lanes) (-(uint64_t)__builtin_parity((i) & (lanes)))
 #define XORS(i)                                                \
 	{                                                      \
@@ -227,7 +227,7 @@ static TARGET INLINE vector before_lanes(vector x, vector *state)
 	return in_lane ^ x ^ before;
 }
 
-#include "core/kernel/ctph_planes.h"
+#include "core/kernel/ctph_pieces.h"
 
 static TARGET void hash(struct kernel_piece *pieces, size_t count)
 {

@@ -187,7 +187,7 @@ static TARGET INLINE vector before_lanes(vector x, vector *state)
 		    select_parities(of_lanes, masks));
 }
 
-#include "core/kernel/ctph_planes.h"
+#include "core/kernel/ctph_pieces.h"
 
 /* ---- short pieces: a lane is 64 bytes of one ---- */
 

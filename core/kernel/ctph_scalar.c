@@ -218,7 +218,7 @@ static INLINE vector before_lanes(vector x, vector *state)
 	return before ^ (vector) { htole64(low), htole64(high) };
 }
 
-#include "core/kernel/ctph_planes.h"
+#include "core/kernel/ctph_pieces.h"
 
 /* ---- short pieces ---- */
 
