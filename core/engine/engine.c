@@ -202,7 +202,7 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = -pthread_mutex_init(&e->feeder.lock, NULL);
 	if (!err)
-		err = -pthread_mutex_init(&e->pace.lock, NULL);
+		err = pace_init(&e->pace);
 	return err;
 }
 
@@ -215,7 +215,6 @@ int engine_open(const struct engine_options *options, struct engine **out)
 		return -ENOMEM;
 	e->started_ms = engine_now_ms();
 	err = init_parts(e);
-	bucket_init(&e->pace.bucket, options->rate, engine_now_ns());
 	if (!err)
 		err = copy_options(e, options);
 	if (!err)
@@ -233,8 +232,10 @@ int engine_open(const struct engine_options *options, struct engine **out)
 
 int engine_start(struct engine *e)
 {
-	int err = queue_start(&e->queue);
+	int err;
 
+	pace_start(e);
+	err = queue_start(&e->queue);
 	if (!err)
 		err = power_start(e);
 	if (!err)
@@ -279,7 +280,7 @@ void engine_free(struct engine *e)
 	checkup_release(&e->checkup);
 	power_release(&e->power);
 	pthread_mutex_destroy(&e->feeder.lock);
-	pthread_mutex_destroy(&e->pace.lock);
+	pace_release(&e->pace);
 	index_free(e->index);
 	catalog_free(e->catalog);
 	for (i = 0; i < e->options.exclude_count; i++)

@@ -7,12 +7,12 @@
 #include <stdbool.h>
 
 #include "core/digest/team.h"
-#include "core/engine/bucket.h"
 #include "core/engine/checkup.h"
 #include "core/engine/commit.h"
 #include "core/engine/demand.h"
 #include "core/engine/engine.h"
 #include "core/engine/inquiry.h"
+#include "core/engine/pace.h"
 #include "core/engine/power.h"
 #include "core/engine/queue.h"
 #include "core/engine/scan.h"
@@ -31,12 +31,6 @@ struct feeder {
 	bool started;        /* after is valid */
 	atomic_bool wanted;  /* files were put on the list since the start */
 	atomic_bool running; /* a pass over the list is not finished */
-};
-
-/* What the background may still read, see engine_options. */
-struct pace {
-	pthread_mutex_t lock; /* nothing is called with it */
-	struct bucket bucket;
 };
 
 /* Threads that help one worker of a kind at a time with a large file. */

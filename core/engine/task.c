@@ -14,7 +14,6 @@ enum {
 	/* Less is quicker finished than begun anew. */
 	HAND_OVER_BYTES = 8 << 20,
 	CREW_BYTES = 64 << 20, /* from here on several threads do one file */
-	LEAST_READ = 4096,     /* what reading less costs the disk */
 };
 
 /* ---- reading ---- */
@@ -27,38 +26,6 @@ static ssize_t read_chunk(struct task *t, void *buffer, size_t len)
 		return file_read_apart(t->fd, buffer, len, t->done);
 	n = pread(t->fd, buffer, len, (off_t)t->done);
 	return n < 0 ? -errno : n;
-}
-
-static int64_t pace_due_ms(struct pace *p)
-{
-	int64_t due_ns;
-
-	pthread_mutex_lock(&p->lock);
-	due_ns = bucket_due_ns(&p->bucket);
-	pthread_mutex_unlock(&p->lock);
-	return due_ns > 0 ? (due_ns + 999999) / 1000000 : 0;
-}
-
-/* Until the background may read again, unless the file has become one that
- * somebody waits for. */
-static bool rest(struct task *t)
-{
-	struct engine *e = t->w->e;
-	int64_t due_ms;
-
-	while ((due_ms = pace_due_ms(&e->pace)) > engine_now_ms())
-		if (!queue_rest(&e->queue, t->job, due_ms))
-			return false;
-	return true;
-}
-
-static void pay(struct pace *p, size_t bytes)
-{
-	if (bytes < LEAST_READ)
-		bytes = LEAST_READ;
-	pthread_mutex_lock(&p->lock);
-	bucket_take(&p->bucket, bytes, engine_now_ns());
-	pthread_mutex_unlock(&p->lock);
 }
 
 bool task_is_changed(const struct task *t)
@@ -110,7 +77,7 @@ static ssize_t read_paced(struct task *t, void *buffer, size_t len)
 	bool paced = t->w->idle && e->options.rate;
 	ssize_t n;
 
-	if (paced && !rest(t)) {
+	if (paced && !pace_rest_read(e, t->job)) {
 		int err = check_interrupt(t);
 
 		if (err)
@@ -119,7 +86,7 @@ static ssize_t read_paced(struct task *t, void *buffer, size_t len)
 	}
 	n = read_chunk(t, buffer, len);
 	if (paced && n > 0)
-		pay(&e->pace, (size_t)n);
+		pace_pay_read(e, (size_t)n);
 	return n;
 }
 
