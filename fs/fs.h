@@ -48,7 +48,8 @@ struct fs {
 
 	struct unmounter unmounter; /* of the sandbox */
 
-	atomic_bool ready;             /* init() was called */
+	atomic_bool asked; /* a request came; the engine clears it */
+	atomic_bool ready; /* init() was called */
 	void (*report)(struct fs *fs); /* called by init(), may be NULL */
 	int ready_pipe;
 };

@@ -74,6 +74,14 @@ static enum engine_use use(void *ctx, dev_t device, ino_t number)
 	return found;
 }
 
+static bool asked(void *ctx)
+{
+	struct fs *fs = ctx;
+
+	return atomic_load_explicit(&fs->asked, memory_order_relaxed) &&
+	       atomic_exchange(&fs->asked, false);
+}
+
 static void write_log(void *ctx, const char *message)
 {
 	(void)ctx;
@@ -86,6 +94,7 @@ void notice_host(struct fs *fs, struct engine_options *options)
 		.ctx = fs,
 		.open_known = open_known,
 		.use = use,
+		.asked = asked,
 		.log = write_log,
 	};
 }

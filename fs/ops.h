@@ -22,7 +22,11 @@ extern const struct fuse_lowlevel_ops ops_table;
 
 static inline struct fs *fs_of(fuse_req_t req)
 {
-	return fuse_req_userdata(req);
+	struct fs *fs = fuse_req_userdata(req);
+
+	if (!atomic_load_explicit(&fs->asked, memory_order_relaxed))
+		atomic_store_explicit(&fs->asked, true, memory_order_relaxed);
+	return fs;
 }
 
 /* Not for virtual nodes. */

@@ -22,6 +22,7 @@
 #define PREFIX "user.kinfs."
 #define STATE PREFIX "state"
 #define STATUS PREFIX "status"
+#define WAIT PREFIX "wait"
 #define CONTROL PREFIX "control"
 
 /* A request is parked at most this often: a file that is news again and again
@@ -323,6 +324,13 @@ static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 	return err;
 }
 
+/* The reader polls the status; here it says why. */
+static int wait_for_all(struct fs *fs)
+{
+	engine_hurry(fs->engine);
+	return 0;
+}
+
 static void get_own(fuse_req_t req, struct fs *fs, struct inode *inode,
 		    const char *name, size_t size)
 {
@@ -333,6 +341,8 @@ static void get_own(fuse_req_t req, struct fs *fs, struct inode *inode,
 		err = read_state(fs, inode, &text);
 	else if (strcmp(name, STATUS) == 0 && inode == fs->root)
 		err = status_text(fs, &text);
+	else if (strcmp(name, WAIT) == 0 && inode == fs->root)
+		err = wait_for_all(fs);
 	if (err)
 		fuse_reply_err(req, -err);
 	else

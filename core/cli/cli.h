@@ -148,6 +148,7 @@ int measures_to_json(const struct measures *m, json_t *object);
 /* ---- mounts ---- */
 
 #define STATUS_ATTRIBUTE "user.kinfs.status"
+#define WAIT_ATTRIBUTE "user.kinfs.wait"
 #define STATE_ATTRIBUTE "user.kinfs.state"
 #define CONTROL_ATTRIBUTE "user.kinfs.control"
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -126,9 +127,12 @@ static bool look(struct wait_job *job, int *code_out)
 {
 	struct progress p;
 	json_t *status;
-	int err = status_get(job->mount.root, &status);
 	bool done = true;
+	int err;
 
+	/* So that nothing rests meanwhile; an older daemon does not know it. */
+	(void)getxattr(job->mount.root, WAIT_ATTRIBUTE, NULL, 0);
+	err = status_get(job->mount.root, &status);
 	if (err) {
 		*code_out = status_failed(job, err);
 		return true;

@@ -455,10 +455,19 @@ int commit_init(struct commit *c)
 	return err;
 }
 
+static bool is_busy(void *arg)
+{
+	return pace_is_busy(arg);
+}
+
 int commit_start(struct engine *e)
 {
 	struct commit *c = &e->commit;
-	int err = gate_start(&c->gate);
+	int err;
+
+	c->gate.busy = is_busy;
+	c->gate.arg = e;
+	err = gate_start(&c->gate);
 
 	if (!err)
 		err = -pthread_create(&c->thread, NULL, commit_run, e);

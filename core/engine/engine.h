@@ -42,6 +42,9 @@ struct engine_host {
 	 * or -ENOENT.  Lets files be reached that lost their name. */
 	int (*open_known)(void *ctx, dev_t device, ino_t inode);
 	enum engine_use (*use)(void *ctx, dev_t device, ino_t inode);
+	/* Whether anybody asked something of the host since the last call; the
+	 * background rests then.  NULL: never. */
+	bool (*asked)(void *ctx);
 	/* A line for the administrator. */
 	void (*log)(void *ctx, const char *message);
 };
@@ -279,6 +282,10 @@ void engine_rescan(struct engine *e);
  * false.  What is to be hashed is still found out and remembered.
  */
 void engine_pause(struct engine *e, bool on);
+
+/* Somebody waits until everything is hashed, and will say so again within a
+ * second: the background does not rest for others meanwhile. */
+void engine_hurry(struct engine *e);
 
 /* Starts an audit of the catalog, or another one after the running one; see
  * audit.h.  Its result is in the status as "check". */

@@ -15,7 +15,8 @@ static void *gate_run(void *arg)
 		if (sem_wait(&g->asked))
 			continue; /* EINTR */
 		atomic_store(&g->asking, false);
-		sem_post(&g->granted);
+		if (!g->busy || !g->busy(g->arg))
+			sem_post(&g->granted);
 	}
 	return NULL;
 }

@@ -12,8 +12,8 @@
  * background until then: what it could not do under SCHED_IDLE, as nobody
  * without privileges gets out of it again.  It works in slices, and before
  * each it has a thread of the idle class run for a moment: so there is a
- * processor that nobody else wants.  When there is none it goes on after
- * GATE_MS all the same.
+ * processor that nobody else wants.  When there is none, or the host is busy, it
+ * goes on after GATE_MS all the same.
  */
 enum { GATE_SLICE_MS = 1, GATE_MS = 20 };
 
@@ -22,6 +22,9 @@ struct gate {
 	atomic_bool asking; /* asked, and not granted yet */
 	atomic_bool open;
 	atomic_bool stopped;
+	/* Whether the host is busy; NULL: never.  Set before gate_start(). */
+	bool (*busy)(void *arg);
+	void *arg;
 	pthread_t thread;
 	bool started;
 };

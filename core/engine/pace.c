@@ -5,6 +5,11 @@
 
 enum { LEAST_READ = 4096 }; /* what reading less costs the disk */
 
+static int64_t ms_of(int64_t ns)
+{
+	return ns > 0 ? (ns + 999999) / 1000000 : 0;
+}
+
 /* ---- life ---- */
 
 int pace_init(struct pace *p)
@@ -14,12 +19,76 @@ int pace_init(struct pace *p)
 
 void pace_start(struct engine *e)
 {
-	bucket_init(&e->pace.bytes, e->options.rate, engine_now_ns());
+	int64_t now = engine_now_ns();
+
+	bucket_init(&e->pace.bytes, e->options.rate, now);
+	backoff_init(&e->pace.backoff, e->options.workers, now);
 }
 
 void pace_release(struct pace *p)
 {
 	pthread_mutex_destroy(&p->lock);
+}
+
+/* ---- while the host is busy ---- */
+
+struct look {
+	bool busy;
+	int64_t due_ns;
+};
+
+static struct look look(struct engine *e, int64_t now_ns)
+{
+	const struct engine_host *host = &e->options.host;
+	bool asked = host->asked && host->asked(host->ctx);
+	struct pace *p = &e->pace;
+	struct look found;
+
+	pthread_mutex_lock(&p->lock);
+	if (asked)
+		backoff_saw(&p->backoff, now_ns);
+	found.busy = backoff_is_busy(&p->backoff, now_ns);
+	found.due_ns = backoff_due_ns(&p->backoff, now_ns);
+	pthread_mutex_unlock(&p->lock);
+	return found;
+}
+
+static void pay_time(struct pace *p, int64_t since_ns, int64_t now_ns)
+{
+	pthread_mutex_lock(&p->lock);
+	backoff_pay(&p->backoff, since_ns, now_ns);
+	pthread_mutex_unlock(&p->lock);
+}
+
+bool pace_rest(struct engine *e, const struct job *job, int64_t *since_ns)
+{
+	int64_t now = engine_now_ns();
+	struct look found;
+
+	if (*since_ns)
+		pay_time(&e->pace, *since_ns, now);
+	*since_ns = 0;
+	while ((found = look(e, now)).due_ns > now) {
+		if (!queue_rest(&e->queue, job, ms_of(found.due_ns)))
+			return false;
+		now = engine_now_ns();
+	}
+	*since_ns = found.busy ? now : 0;
+	return true;
+}
+
+bool pace_is_busy(struct engine *e)
+{
+	return look(e, engine_now_ns()).busy;
+}
+
+void engine_hurry(struct engine *e)
+{
+	struct pace *p = &e->pace;
+
+	pthread_mutex_lock(&p->lock);
+	backoff_hurry(&p->backoff, engine_now_ns());
+	pthread_mutex_unlock(&p->lock);
 }
 
 /* ---- bytes ---- */
@@ -31,7 +100,7 @@ static int64_t read_due_ms(struct pace *p)
 	pthread_mutex_lock(&p->lock);
 	due_ns = bucket_due_ns(&p->bytes);
 	pthread_mutex_unlock(&p->lock);
-	return due_ns > 0 ? (due_ns + 999999) / 1000000 : 0;
+	return ms_of(due_ns);
 }
 
 bool pace_rest_read(struct engine *e, const struct job *job)

@@ -5,16 +5,19 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "core/engine/backoff.h"
 #include "core/engine/bucket.h"
 
 struct engine;
 struct job;
 
-/* What the background may still do. */
+/* What the background may do, and when. */
 struct pace {
 	pthread_mutex_t lock; /* nothing is called with it */
 	struct bucket bytes;  /* to be read, see engine_options */
+	struct backoff backoff;
 };
 
 int pace_init(struct pace *p);
@@ -22,8 +25,18 @@ int pace_init(struct pace *p);
 void pace_start(struct engine *e);
 void pace_release(struct pace *p);
 
-/* Rests until the background may read again; false when the job was recalled
- * meanwhile, or the engine ends.  What was read is to be paid for then. */
+/*
+ * To be called between two pieces of work, which should be short: rests while
+ * the host is busy, see backoff.h.  *since_ns is the calling thread's, 0 at
+ * first.  False: the job (NULL: there is none) was recalled meanwhile, or the
+ * engine ends.
+ */
+bool pace_rest(struct engine *e, const struct job *job, int64_t *since_ns);
+
+bool pace_is_busy(struct engine *e);
+
+/* Rests until the background may read again; false as above.  What was read is
+ * to be paid for then. */
 bool pace_rest_read(struct engine *e, const struct job *job);
 void pace_pay_read(struct engine *e, size_t bytes);
 

@@ -531,6 +531,8 @@ void queue_pause(struct queue *q, enum queue_pause reason, bool on)
 
 static enum queue_recall recall(const struct queue *q, const struct job *job)
 {
+	if (!job)
+		return QUEUE_GO_ON;
 	if (job->waiters)
 		return QUEUE_WAITED;
 	return q->paused ? QUEUE_PAUSED : QUEUE_GO_ON;

@@ -167,8 +167,8 @@ void queue_pause(struct queue *q, enum queue_pause reason, bool on);
 enum queue_recall { QUEUE_GO_ON, QUEUE_WAITED, QUEUE_PAUSED };
 enum queue_recall queue_recall(struct queue *q, const struct job *job);
 
-/* Waits until the time while nothing recalls the running job; false when it
- * is, or when the queue was stopped. */
+/* Waits until the time while nothing recalls the running job, if there is one;
+ * false when it is, or when the queue was stopped. */
 bool queue_rest(struct queue *q, const struct job *job, int64_t until_ms);
 
 enum queue_view { QUEUE_UNKNOWN, QUEUE_UNDER_WAY, QUEUE_RESULT };

@@ -160,6 +160,7 @@ static int scan_entries(struct walk *w, DIR *dir, const char *path,
 		if (d->d_type != DT_REG && d->d_type != DT_DIR &&
 		    d->d_type != DT_UNKNOWN)
 			continue;
+		(void)pace_rest(w->e, NULL, &w->e->scan.since_ns);
 		err = scan_entry(w, dirfd(dir), path, d->d_name, l);
 	}
 	return err;
@@ -301,7 +302,7 @@ static int scan_directory(struct walk *w, const char *path, unsigned tries)
 
 /* ---- files the host came across ---- */
 
-static bool take_seen(struct scan *s, struct seen *out)
+static bool take_seen(struct scan *s, struct seen *out, size_t *left_out)
 {
 	bool any;
 
@@ -311,7 +312,7 @@ static bool take_seen(struct scan *s, struct seen *out)
 	if (any) {
 		*out = s->seen[s->seen_first];
 		s->seen_first = (s->seen_first + 1) % SEEN_MAX;
-		s->seen_count--;
+		*left_out = --s->seen_count;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return any;
@@ -357,10 +358,15 @@ static void look_at(struct engine *e, const struct seen *seen)
 
 static void look_at_seen(struct engine *e)
 {
+	struct scan *s = &e->scan;
 	struct seen seen;
+	size_t left;
 
-	while (!atomic_load(&e->stopping) && take_seen(&e->scan, &seen))
+	while (!atomic_load(&e->stopping) && take_seen(s, &seen, &left)) {
 		look_at(e, &seen);
+		if (left < SEEN_MAX / 2)
+			(void)pace_rest(e, NULL, &s->since_ns);
+	}
 }
 
 void scan_saw(struct engine *e, const struct stat *st)

@@ -12,7 +12,8 @@
 /*
  * The walk over SOURCE: a listing of each directory is posted to the
  * committer, which compares it with the catalog.  No file is opened.  Between
- * directories it looks at the files that the host came across.
+ * directories it looks at the files that the host came across; at many of them
+ * without a rest, as no more than SEEN_MAX are remembered.
  *
  * A directory that changed while it was read is unsettled: its names are told
  * one by one, and it is read again later for what has vanished from it, less
@@ -38,6 +39,7 @@ struct scan {
 	size_t seen_first, seen_count;
 	bool looking; /* at a seen file just now */
 	pthread_t thread;
+	int64_t since_ns; /* the thread's own, see pace_rest() */
 	bool started;
 	atomic_bool running;
 	atomic_ullong files_seen;    /* by this scan */

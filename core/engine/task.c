@@ -71,21 +71,30 @@ static int check_interrupt(struct task *t)
 	return 0;
 }
 
+/* Unless the file has become one that somebody waits for. */
+static bool rest(struct task *t)
+{
+	struct engine *e = t->w->e;
+
+	if (t->done && !pace_rest(e, t->job, &t->w->since_ns))
+		return false;
+	return !e->options.rate || pace_rest_read(e, t->job);
+}
+
 static ssize_t read_paced(struct task *t, void *buffer, size_t len)
 {
 	struct engine *e = t->w->e;
-	bool paced = t->w->idle && e->options.rate;
+	bool rested = t->w->idle && rest(t);
 	ssize_t n;
 
-	if (paced && !pace_rest_read(e, t->job)) {
+	if (t->w->idle && !rested) {
 		int err = check_interrupt(t);
 
 		if (err)
 			return err;
-		paced = false;
 	}
 	n = read_chunk(t, buffer, len);
-	if (paced && n > 0)
+	if (rested && e->options.rate && n > 0)
 		pace_pay_read(e, (size_t)n);
 	return n;
 }

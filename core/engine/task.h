@@ -16,7 +16,8 @@ struct worker {
 	struct engine *e;
 	bool idle; /* works in the background class */
 	struct fingerprint *fp;
-	char *chunk; /* of TASK_CHUNK bytes */
+	char *chunk;      /* of TASK_CHUNK bytes */
+	int64_t since_ns; /* see pace_rest() */
 };
 
 /* One file on its way through a worker. */

@@ -231,8 +231,10 @@ static void *worker_run(void *arg)
 	while (!atomic_load(&e->stopping)) {
 		struct job *job;
 
-		if (w->idle)
+		if (w->idle) {
 			commit_wait_writable(e);
+			(void)pace_rest(e, NULL, &w->since_ns);
+		}
 		job = queue_take(&e->queue, w->idle);
 		if (job)
 			work_on(w, job);

@@ -220,6 +220,10 @@ test_state() {
 		"user.kinfs.status of the root is an object"
 	is "$(errno_of getx "$mnt/g" user.kinfs.status)" ENODATA \
 		"and only of the root"
+	ok "user.kinfs.wait can be read" getx "$mnt" user.kinfs.wait
+	is "$(getx "$mnt" user.kinfs.wait)" "" "and is empty"
+	is "$(errno_of getx "$mnt/g" user.kinfs.wait)" ENODATA \
+		"and only of the root"
 }
 
 mount_kinfs "$src" "$mnt"

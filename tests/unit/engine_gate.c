@@ -28,9 +28,11 @@ int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until)
 	return 0;
 }
 
-static void gate_make(struct gate *g)
+static void gate_make(struct gate *g, bool (*busy)(void *arg), void *arg)
 {
 	memset(g, 0, sizeof(*g));
+	g->busy = busy;
+	g->arg = arg;
 	assert_int_equal(gate_init(g), 0);
 	assert_int_equal(gate_start(g), 0);
 	watched = true;
@@ -51,7 +53,7 @@ static void test_each_slice_is_asked_for(void **state)
 	int i;
 
 	(void)state;
-	gate_make(&g);
+	gate_make(&g, NULL, NULL);
 	for (i = 1; i <= 100; i++) {
 		slice -= GATE_SLICE_MS * INT64_C(1000000);
 		gate_pass(&g, &slice);
@@ -66,7 +68,7 @@ static void test_an_open_one_is_not_asked(void **state)
 	struct gate g;
 
 	(void)state;
-	gate_make(&g);
+	gate_make(&g, NULL, NULL);
 	gate_set(&g, true);
 	gate_pass(&g, &slice);
 	assert_int_equal(asked, 0);
@@ -82,11 +84,36 @@ static void test_work_goes_on_without_a_processor(void **state)
 	struct gate g;
 
 	(void)state;
-	gate_make(&g);
+	gate_make(&g, NULL, NULL);
 	starved = true;
 	gate_pass(&g, &slice);
 	assert_true(slice > 0);
 	gate_remove(&g);
+}
+
+static bool note_busy(void *arg)
+{
+	atomic_store((atomic_bool *)arg, true);
+	return true;
+}
+
+static void test_nothing_is_granted_while_the_host_is_busy(void **state)
+{
+	atomic_bool looked = false;
+	int64_t slice = 0;
+	struct gate g;
+	int granted;
+
+	(void)state;
+	gate_make(&g, note_busy, &looked);
+	starved = true;
+	gate_pass(&g, &slice);
+	while (!atomic_load(&looked))
+		sched_yield();
+	gate_stop(&g);
+	assert_int_equal(sem_getvalue(&g.granted, &granted), 0);
+	assert_int_equal(granted, 1); /* by gate_stop() itself */
+	gate_release(&g);
 }
 
 int main(void)
@@ -95,6 +122,8 @@ int main(void)
 		cmocka_unit_test(test_each_slice_is_asked_for),
 		cmocka_unit_test(test_an_open_one_is_not_asked),
 		cmocka_unit_test(test_work_goes_on_without_a_processor),
+		cmocka_unit_test(
+			test_nothing_is_granted_while_the_host_is_busy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

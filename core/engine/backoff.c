@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/backoff.h"
+
+#define MS_NS INT64_C(1000000)
+#define SECOND_NS UINT64_C(1000000000)
+
+void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns)
+{
+	*b = (struct backoff){ .busy_ns = now_ns, .hurry_ns = now_ns };
+	bucket_init(&b->share, SECOND_NS / 100 * BACKOFF_PERCENT * workers,
+		    now_ns);
+}
+
+void backoff_saw(struct backoff *b, int64_t now_ns)
+{
+	b->busy_ns = now_ns + BACKOFF_QUIET_MS * MS_NS;
+}
+
+void backoff_hurry(struct backoff *b, int64_t now_ns)
+{
+	b->hurry_ns = now_ns + BACKOFF_HURRY_MS * MS_NS;
+}
+
+bool backoff_is_busy(const struct backoff *b, int64_t now_ns)
+{
+	return now_ns < b->busy_ns && now_ns >= b->hurry_ns;
+}
+
+int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns)
+{
+	int64_t due_ns = bucket_due_ns(&b->share);
+
+	if (!backoff_is_busy(b, now_ns))
+		return now_ns;
+	return due_ns < b->busy_ns ? due_ns : b->busy_ns;
+}
+
+void backoff_pay(struct backoff *b, int64_t since_ns, int64_t now_ns)
+{
+	int64_t worked_ns = now_ns - since_ns;
+
+	if (worked_ns > BACKOFF_PIECE_MS * MS_NS)
+		worked_ns = BACKOFF_PIECE_MS * MS_NS;
+	bucket_take(&b->share, (uint64_t)worked_ns, now_ns);
+}
