@@ -57,7 +57,13 @@ hashed()
 		sed -n 's/.*"hashed": {[^}]*"files": \([0-9]*\).*/\1/p'
 }
 
-scan_git() { timed git -C "$1/git" status --short; }
+# Not of what the kernel remembers of the last time: longer than -o timeout.
+scan_git()
+{
+	sleep 1.1
+	timed git -C "$1/git" status --short
+}
+
 scan_untar()
 {
 	local to
