@@ -189,7 +189,7 @@ static bool write_out(int fd)
 }
 
 /* Until nothing was stored to since the last attempt began. */
-void backing_settle(struct fs *fs, struct inode *inode, int path_fd)
+void backing_settle(struct inode *inode, int path_fd)
 {
 	struct timespec start;
 	struct stat st;
@@ -198,7 +198,7 @@ void backing_settle(struct fs *fs, struct inode *inode, int path_fd)
 
 	if (!atomic_load(&inode->mapped))
 		return;
-	fd = fd_reopen(fs, path_fd, O_RDONLY | O_NONBLOCK);
+	fd = fd_reopen(path_fd, O_RDONLY | O_NONBLOCK);
 	if (fd < 0)
 		return;
 	do
@@ -220,7 +220,7 @@ int handle_fd(struct fs *fs, struct handle *h)
 	inode_lock(fs, h->inode);
 	fd = atomic_load(&h->fd);
 	if (fd < 0) {
-		fd = fd_reopen(fs, h->inode->fd, O_RDONLY);
+		fd = fd_reopen(h->inode->fd, O_RDONLY);
 		if (fd >= 0)
 			atomic_store(&h->fd, fd);
 	}

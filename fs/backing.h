@@ -53,7 +53,7 @@ void backing_show(struct fuse_file_info *fi, int id);
 void backing_release(struct fs *fs, struct inode *inode);
 
 /* Before the file behind path_fd is hashed.  Waits for the disk. */
-void backing_settle(struct fs *fs, struct inode *inode, int path_fd);
+void backing_settle(struct inode *inode, int path_fd);
 
 /* The descriptor of an open file, opened now if it was not needed so far; a
  * negative errno. */

@@ -94,18 +94,23 @@ void path_fd_close(struct path_fd *p)
 	p->owned = false;
 }
 
-void fd_path_make(int fd, struct fd_path *out)
+int fd_paths_enable(void)
 {
-	snprintf(out->text, sizeof(out->text), "/proc/self/fd/%d", fd);
+	return chdir("/proc/self/fd") == 0 ? 0 : -errno;
 }
 
-int fd_reopen(const struct fs *fs, int fd, int flags)
+void fd_path_make(int fd, struct fd_path *out)
 {
-	char name[16];
+	snprintf(out->text, sizeof(out->text), "%d", fd);
+}
+
+int fd_reopen(int fd, int flags)
+{
+	struct fd_path path;
 	int again;
 
-	snprintf(name, sizeof(name), "%d", fd);
-	again = openat(fs->proc_fd, name, flags | O_CLOEXEC);
+	fd_path_make(fd, &path);
+	again = open(path.text, flags | O_CLOEXEC);
 	return again < 0 ? -errno : again;
 }
 

@@ -31,7 +31,6 @@ struct fs {
 	struct similar *similar; /* of fs/similar, NULL when it needs none */
 	struct mapped *mapped;   /* of fs/mapped */
 
-	int proc_fd; /* /proc/self/fd: how descriptors are opened again */
 	/* Set in init(); cleared at the end, and when it turns out that the
 	 * kernel lets us not. */
 	atomic_bool passthrough;

@@ -303,8 +303,7 @@ static int inode_set_reopen(struct fs *fs, struct inode *inode,
 	atomic_store(&fs->inodes->bare, true);
 	if (!handle->read)
 		file_handle_read(found->fd, handle);
-	return reopen_new(fs, fs->inodes->reopener, found, handle,
-			  &inode->reopen);
+	return reopen_new(fs->inodes->reopener, found, handle, &inode->reopen);
 }
 
 /* It has no capability, and is no news: it is hashed when it is closed. */
@@ -483,7 +482,7 @@ int inodes_open(struct fs *fs, int source_fd)
 	fs->device = st.st_dev;
 	found.st = &st;
 	if (!err)
-		err = reopener_new(fs, source_fd, &t->reopener);
+		err = reopener_new(source_fd, &t->reopener);
 	if (!err)
 		err = inode_enter(fs, &found, &fs->root);
 	if (err) {

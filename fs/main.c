@@ -71,7 +71,6 @@ static void report_ready(struct fs *fs)
 		close(null);
 	}
 	(void)setsid();
-	(void)!chdir("/");
 	(void)!write(fs->ready_pipe, "", 1);
 	close(fs->ready_pipe);
 	fs->ready_pipe = -1;
@@ -175,7 +174,7 @@ static int main_with_options(struct fs *fs)
 
 int main(int argc, char **argv)
 {
-	struct fs fs = { .proc_fd = -1, .ready_pipe = -1 };
+	struct fs fs = { .ready_pipe = -1 };
 	int err;
 	int status;
 

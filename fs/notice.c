@@ -26,7 +26,7 @@ static int open_known(void *ctx, dev_t device, ino_t number)
 		return -ENOENT;
 	fd = inode_path_fd(fs, inode, &path);
 	if (!fd) {
-		backing_settle(fs, inode, path.fd);
+		backing_settle(inode, path.fd);
 		fd = fcntl(path.fd, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
 			fd = -errno;

@@ -40,7 +40,7 @@ static int data_fd(struct fs *fs, struct handle *h, int flags)
 	int fd = -1;
 
 	if (own >= 0 && (h->flags ^ flags) & O_DIRECT)
-		fd = fd_reopen(fs, own,
+		fd = fd_reopen(own,
 			       (h->flags & (O_ACCMODE | O_SYNC | O_DSYNC)) |
 				       (flags & O_DIRECT));
 	return fd < 0 ? own : fd;

@@ -317,7 +317,7 @@ static int open_directory(struct fs *fs, struct inode *inode)
 
 	if (fd)
 		return fd;
-	fd = fd_reopen(fs, p.fd, O_RDONLY | O_DIRECTORY);
+	fd = fd_reopen(p.fd, O_RDONLY | O_DIRECTORY);
 	path_fd_close(&p);
 	return fd;
 }

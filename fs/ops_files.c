@@ -143,7 +143,7 @@ static int open_program(fuse_req_t req, struct fs *fs, int path_fd, int flags)
 	if (faccessat(AT_FDCWD, path.text, X_OK, AT_EACCESS) != 0)
 		err = -errno;
 	cred_restore(fs, &saved);
-	return err ? err : fd_reopen(fs, path_fd, flags);
+	return err ? err : fd_reopen(path_fd, flags);
 }
 
 static int open_file(fuse_req_t req, struct fs *fs, int path_fd, int flags)
@@ -153,7 +153,7 @@ static int open_file(fuse_req_t req, struct fs *fs, int path_fd, int flags)
 
 	if (fd)
 		return fd;
-	fd = fd_reopen(fs, path_fd, flags);
+	fd = fd_reopen(path_fd, flags);
 	cred_restore(fs, &saved);
 	return fd;
 }
@@ -302,7 +302,7 @@ static int enter_created(struct fs *fs, struct inode *dir, int dir_fd,
 
 	if (fstat(fd, &st) != 0)
 		return -errno;
-	found.fd = fd_reopen(fs, fd, O_PATH);
+	found.fd = fd_reopen(fd, O_PATH);
 	if (found.fd < 0)
 		return found.fd;
 	err = inode_enter(fs, &found, &inode);

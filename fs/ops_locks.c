@@ -86,10 +86,10 @@ static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
 static int owner_open(struct fs *fs, struct handle *h)
 {
 	int own = handle_fd(fs, h);
-	int fd = own < 0 ? own : fd_reopen(fs, own, O_RDWR | O_NONBLOCK);
+	int fd = own < 0 ? own : fd_reopen(own, O_RDWR | O_NONBLOCK);
 
 	if (fd < 0 && own >= 0)
-		fd = fd_reopen(fs, own, (h->flags & O_ACCMODE) | O_NONBLOCK);
+		fd = fd_reopen(own, (h->flags & O_ACCMODE) | O_NONBLOCK);
 	return fd;
 }
 

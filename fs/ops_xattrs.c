@@ -16,7 +16,7 @@
 #define HIDDEN "trusted."
 
 /*
- * Paths below /proc/self/fd lead to the very file of the descriptor, a symbolic
+ * The path of a descriptor leads to the very file behind it, a symbolic
  * link included, so the calls that follow links are right for every type.
  */
 

@@ -78,10 +78,9 @@ static int handle_open(int mount_fd, int type, const unsigned char *data,
 /* ---- mounts ---- */
 
 /* A descriptor for open_by_handle_at(), or -1 when it cannot be used. */
-static int mount_fd_open(struct fs *fs, int dir_fd,
-			 const struct file_handle_copy *handle)
+static int mount_fd_open(int dir_fd, const struct file_handle_copy *handle)
 {
-	int fd = fd_reopen(fs, dir_fd, O_RDONLY | O_DIRECTORY);
+	int fd = fd_reopen(dir_fd, O_RDONLY | O_DIRECTORY);
 	int probe;
 
 	if (fd < 0)
@@ -115,8 +114,7 @@ static int mount_directory(const struct found *found, int mount_id)
 	return parent.mount_id == mount_id ? found->parent_fd : -1;
 }
 
-static struct mount *mount_get(struct fs *fs, struct reopener *r,
-			       const struct found *found,
+static struct mount *mount_get(struct reopener *r, const struct found *found,
 			       const struct file_handle_copy *handle)
 {
 	struct mount *m;
@@ -129,7 +127,7 @@ static struct mount *mount_get(struct fs *fs, struct reopener *r,
 		m = dir_fd < 0 ? NULL : calloc(1, sizeof(*m));
 		if (m) {
 			m->id = handle->mount_id;
-			m->fd = mount_fd_open(fs, dir_fd, handle);
+			m->fd = mount_fd_open(dir_fd, handle);
 			m->next = r->mounts;
 			r->mounts = m;
 		}
@@ -140,7 +138,7 @@ static struct mount *mount_get(struct fs *fs, struct reopener *r,
 
 /* ---- the reopener ---- */
 
-int reopener_new(struct fs *fs, int source_fd, struct reopener **out)
+int reopener_new(int source_fd, struct reopener **out)
 {
 	struct reopener *r = calloc(1, sizeof(*r));
 	struct file_handle_copy handle;
@@ -150,7 +148,7 @@ int reopener_new(struct fs *fs, int source_fd, struct reopener **out)
 		return -ENOMEM;
 	file_handle_read(source_fd, &handle);
 	if (handle.bytes)
-		fd = mount_fd_open(fs, source_fd, &handle);
+		fd = mount_fd_open(source_fd, &handle);
 	r->privileged = fd >= 0;
 	if (fd >= 0)
 		close(fd);
@@ -191,7 +189,7 @@ static int reopen_set_name(struct reopener *r, struct reopen *reopen,
 	return 0;
 }
 
-int reopen_new(struct fs *fs, struct reopener *r, const struct found *found,
+int reopen_new(struct reopener *r, const struct found *found,
 	       const struct file_handle_copy *handle, struct reopen **out)
 {
 	struct reopen *reopen = calloc(1, sizeof(*reopen) + handle->bytes);
@@ -203,7 +201,7 @@ int reopen_new(struct fs *fs, struct reopener *r, const struct found *found,
 	reopen->handle_bytes = handle->bytes;
 	memcpy(reopen->handle, handle->data, handle->bytes);
 	if (r->privileged && handle->bytes)
-		reopen->mount = mount_get(fs, r, found, handle);
+		reopen->mount = mount_get(r, found, handle);
 	if (!reopen->mount)
 		err = reopen_set_name(r, reopen, found->parent, found->name);
 	if (err) {

@@ -37,13 +37,13 @@ struct reopen {
 struct reopener;
 
 /* source_fd: O_PATH of SOURCE, borrowed. */
-int reopener_new(struct fs *fs, int source_fd, struct reopener **out);
+int reopener_new(int source_fd, struct reopener **out);
 void reopener_free(struct reopener *r);
 
 void file_handle_read(int fd, struct file_handle_copy *out);
 
 /* How to find the file again. */
-int reopen_new(struct fs *fs, struct reopener *r, const struct found *found,
+int reopen_new(struct reopener *r, const struct found *found,
 	       const struct file_handle_copy *handle, struct reopen **out);
 
 /* Returns the parent, whose reference goes to the caller; NULL if none. */

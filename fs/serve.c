@@ -27,13 +27,14 @@
 
 /* ---- before the mount ---- */
 
-static int open_proc(struct fs *fs)
+static int enter_proc(void)
 {
-	fs->proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fs->proc_fd >= 0)
-		return 0;
-	log_line("'/proc/self/fd': %s; mount proc first", err_text(errno));
-	return -errno;
+	int err = fd_paths_enable();
+
+	if (err)
+		log_line("'/proc/self/fd': %s; mount proc first",
+			 err_text(err));
+	return err;
 }
 
 static int open_tables(struct fs *fs, int source_fd)
@@ -276,15 +277,13 @@ int serve(struct fs *fs, int source_fd, const char *catalog_dir)
 
 	umask(077);                     /* for what is made outside of SOURCE */
 	(void)signal(SIGXFSZ, SIG_IGN); /* EFBIG is an answer, too */
-	if (open_proc(fs))
+	if (enter_proc())
 		close(source_fd);
 	else if (!open_tables(fs, source_fd))
 		status = serve_prepared(fs, catalog_dir);
 	similar_free(fs);
 	inodes_free(fs);
 	locks_free(fs);
-	if (fs->proc_fd >= 0)
-		close(fs->proc_fd);
 	persona_release(&fs->own);
 	return status;
 }
