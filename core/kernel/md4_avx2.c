@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "core/base/bytes.h"
+#include "core/kernel/words_avx2.h"
 
 #define TARGET __attribute__((target("avx2")))
 #define LANES 8
@@ -63,36 +64,6 @@ static TARGET INLINE vector plus(vector w, uint32_t constant)
 	return _mm256_add_epi32(w, same(constant));
 }
 
-#include "core/kernel/md4_rounds.h"
-
-/* 4 words of lanes k and k + 4. */
-static TARGET INLINE __m256i load_rows(const uint8_t *const *at, size_t offset)
-{
-	return _mm256_inserti128_si256(
-		_mm256_castsi128_si256(
-			_mm_loadu_si128((const __m128i *)(at[0] + offset))),
-		_mm_loadu_si128((const __m128i *)(at[4] + offset)), 1);
-}
-
-/* 4 words of all lanes. */
-static TARGET INLINE void load_words(const uint8_t *const at[LANES],
-				     size_t offset, __m256i w[4])
-{
-	__m256i row_0 = load_rows(at, offset);
-	__m256i row_1 = load_rows(at + 1, offset);
-	__m256i row_2 = load_rows(at + 2, offset);
-	__m256i row_3 = load_rows(at + 3, offset);
-	__m256i low_0 = _mm256_unpacklo_epi32(row_0, row_1);
-	__m256i low_2 = _mm256_unpacklo_epi32(row_2, row_3);
-	__m256i high_0 = _mm256_unpackhi_epi32(row_0, row_1);
-	__m256i high_2 = _mm256_unpackhi_epi32(row_2, row_3);
-
-	w[0] = _mm256_unpacklo_epi64(low_0, low_2);
-	w[1] = _mm256_unpackhi_epi64(low_0, low_2);
-	w[2] = _mm256_unpacklo_epi64(high_0, high_2);
-	w[3] = _mm256_unpackhi_epi64(high_0, high_2);
-}
-
 static TARGET inline __m256i load(const void *from)
 {
 	return _mm256_loadu_si256(from);
@@ -103,67 +74,12 @@ static TARGET inline void store(void *to, __m256i x)
 	_mm256_storeu_si256(to, x);
 }
 
-static TARGET INLINE void take_turn(struct md4_lanes *lanes, size_t count,
-				    int sets)
+static TARGET inline vector_mask are_more(vector blocks, uint32_t than)
 {
-	__m256i counts[SETS];
-	struct state s[SETS];
-	__m256i w[SETS][16];
-	size_t block, i;
-	int k;
-
-	for (k = 0; k < sets; k++) {
-		s[k].a = load(lanes->words[0] + LANES * k);
-		s[k].b = load(lanes->words[1] + LANES * k);
-		s[k].c = load(lanes->words[2] + LANES * k);
-		s[k].d = load(lanes->words[3] + LANES * k);
-	}
-	for (block = 0; block < count; block++) {
-		for (k = 0; k < sets; k++) {
-			for (i = 0; i < 16; i += 4)
-				load_words(lanes->at + LANES * k,
-					   block * MD4_BLOCK + 4 * i, w[k] + i);
-			counts[k] = _mm256_cmpgt_epi32(
-				load(lanes->blocks + LANES * k),
-				same((uint32_t)block));
-		}
-		add_block(s, w, counts, sets);
-	}
-	for (k = 0; k < sets; k++) {
-		store(lanes->words[0] + LANES * k, s[k].a);
-		store(lanes->words[1] + LANES * k, s[k].b);
-		store(lanes->words[2] + LANES * k, s[k].c);
-		store(lanes->words[3] + LANES * k, s[k].d);
-	}
+	return _mm256_cmpgt_epi32(blocks, same(than));
 }
 
-static TARGET void turn_8(struct md4_lanes *lanes, size_t count)
-{
-	take_turn(lanes, count, 1);
-}
-
-static TARGET void turn_16(struct md4_lanes *lanes, size_t count)
-{
-	take_turn(lanes, count, 2);
-}
-
-static TARGET void turn_32(struct md4_lanes *lanes, size_t count)
-{
-	take_turn(lanes, count, 4);
-}
-
-static size_t many(struct kernel_message *messages, size_t count, size_t leave,
-		   uint8_t (*hashes_out)[16])
-{
-	static const struct md4_width widths[] = {
-		{ LANES, turn_8 },
-		{ 2 * LANES, turn_16 },
-		{ 4 * LANES, turn_32 },
-	};
-
-	return md4_many_lanes(messages, count, leave, hashes_out, widths,
-			      sizeof(widths) / sizeof(widths[0]));
-}
+#include "core/kernel/md4_rounds.h"
 
 /*
  * As numbers that sort as the bytes do: words 0 on top of words 1.  Of lanes

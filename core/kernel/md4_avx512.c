@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "core/base/bytes.h"
+#include "core/kernel/words_avx512.h"
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define LANES 16
@@ -43,102 +44,22 @@ static TARGET INLINE vector plus(vector w, uint32_t constant)
 	return _mm512_add_epi32(w, same(constant));
 }
 
+static TARGET inline vector load(const void *from)
+{
+	return _mm512_loadu_si512(from);
+}
+
+static TARGET inline void store(void *to, vector x)
+{
+	_mm512_storeu_si512(to, x);
+}
+
+static TARGET inline vector_mask are_more(vector blocks, uint32_t than)
+{
+	return _mm512_cmpgt_epu32_mask(blocks, same(than));
+}
+
 #include "core/kernel/md4_rounds.h"
-
-/* 4 words of lanes k, k + 4, k + 8, k + 12. */
-static TARGET INLINE __m512i load_rows(const uint8_t *const *at, size_t offset)
-{
-	__m512i x = _mm512_castsi128_si512(
-		_mm_loadu_si128((const __m128i *)(at[0] + offset)));
-
-	x = _mm512_inserti32x4(
-		x, _mm_loadu_si128((const __m128i *)(at[4] + offset)), 1);
-	x = _mm512_inserti32x4(
-		x, _mm_loadu_si128((const __m128i *)(at[8] + offset)), 2);
-	return _mm512_inserti32x4(
-		x, _mm_loadu_si128((const __m128i *)(at[12] + offset)), 3);
-}
-
-/* 4 words of all lanes. */
-static TARGET INLINE void load_words(const uint8_t *const at[LANES],
-				     size_t offset, __m512i w[4])
-{
-	__m512i row_0 = load_rows(at, offset);
-	__m512i row_1 = load_rows(at + 1, offset);
-	__m512i row_2 = load_rows(at + 2, offset);
-	__m512i row_3 = load_rows(at + 3, offset);
-	__m512i low_0 = _mm512_unpacklo_epi32(row_0, row_1);
-	__m512i low_2 = _mm512_unpacklo_epi32(row_2, row_3);
-	__m512i high_0 = _mm512_unpackhi_epi32(row_0, row_1);
-	__m512i high_2 = _mm512_unpackhi_epi32(row_2, row_3);
-
-	w[0] = _mm512_unpacklo_epi64(low_0, low_2);
-	w[1] = _mm512_unpackhi_epi64(low_0, low_2);
-	w[2] = _mm512_unpacklo_epi64(high_0, high_2);
-	w[3] = _mm512_unpackhi_epi64(high_0, high_2);
-}
-
-static TARGET INLINE void take_turn(struct md4_lanes *lanes, size_t count,
-				    int sets)
-{
-	__mmask16 counts[SETS];
-	struct state s[SETS];
-	__m512i w[SETS][16];
-	size_t block, i;
-	int k;
-
-	for (k = 0; k < sets; k++) {
-		s[k].a = _mm512_loadu_si512(lanes->words[0] + LANES * k);
-		s[k].b = _mm512_loadu_si512(lanes->words[1] + LANES * k);
-		s[k].c = _mm512_loadu_si512(lanes->words[2] + LANES * k);
-		s[k].d = _mm512_loadu_si512(lanes->words[3] + LANES * k);
-	}
-	for (block = 0; block < count; block++) {
-		for (k = 0; k < sets; k++) {
-			for (i = 0; i < 16; i += 4)
-				load_words(lanes->at + LANES * k,
-					   block * MD4_BLOCK + 4 * i, w[k] + i);
-			counts[k] = _mm512_cmpgt_epu32_mask(
-				_mm512_loadu_si512(lanes->blocks + LANES * k),
-				same((uint32_t)block));
-		}
-		add_block(s, w, counts, sets);
-	}
-	for (k = 0; k < sets; k++) {
-		_mm512_storeu_si512(lanes->words[0] + LANES * k, s[k].a);
-		_mm512_storeu_si512(lanes->words[1] + LANES * k, s[k].b);
-		_mm512_storeu_si512(lanes->words[2] + LANES * k, s[k].c);
-		_mm512_storeu_si512(lanes->words[3] + LANES * k, s[k].d);
-	}
-}
-
-static TARGET void turn_16(struct md4_lanes *lanes, size_t count)
-{
-	take_turn(lanes, count, 1);
-}
-
-static TARGET void turn_32(struct md4_lanes *lanes, size_t count)
-{
-	take_turn(lanes, count, 2);
-}
-
-static TARGET void turn_64(struct md4_lanes *lanes, size_t count)
-{
-	take_turn(lanes, count, 4);
-}
-
-static size_t many(struct kernel_message *messages, size_t count, size_t leave,
-		   uint8_t (*hashes_out)[16])
-{
-	static const struct md4_width widths[] = {
-		{ LANES, turn_16 },
-		{ 2 * LANES, turn_32 },
-		{ 4 * LANES, turn_64 },
-	};
-
-	return md4_many_lanes(messages, count, leave, hashes_out, widths,
-			      sizeof(widths) / sizeof(widths[0]));
-}
 
 /* As numbers that sort as the bytes do: words 0 on top of words 1, of the
  * first or the last 8 lanes. */

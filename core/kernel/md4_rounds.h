@@ -2,12 +2,16 @@
 #ifndef CORE_KERNEL_MD4_ROUNDS_H
 #define CORE_KERNEL_MD4_ROUNDS_H
 
+#include "core/kernel/md4_impl.h"
+
 /*
- * The rounds of RFC 1320, section 3.4, once for all vectors.  Who includes
- * this has defined TARGET, INLINE, LANES and SETS; the types vector (lanes of 32 bits
- * each) and vector_mask; rotate(), choose(), majority() and parity() of lanes; add(x,
- * f, w), the sum, of which f is ready last; plus(w, constant); and add_if(x,
- * mask, y): x, or x + y where the mask says so.
+ * MD4 of messages in lanes, once for all vectors: the rounds of RFC 1320,
+ * section 3.4, and turns.  Who includes this has defined TARGET, INLINE, LANES
+ * and SETS; the types vector (lanes of 32 bits each) and vector_mask; rotate(),
+ * choose(), majority() and parity() of lanes; add(x, f, w), the sum, of which f
+ * is ready last; plus(w, constant); add_if(x, mask, y): x, or x + y where the
+ * mask says so; load() and store(); load_words() of four words; and
+ * are_more(blocks, than), a mask.
  */
 #ifdef LANES
 
@@ -86,6 +90,67 @@ static TARGET INLINE void add_block(struct state *s, const vector (*w)[16],
 		s[k].c = add_if(before[k].c, counts[k], s[k].c);
 		s[k].d = add_if(before[k].d, counts[k], s[k].d);
 	}
+}
+
+/* Of sets * LANES messages; see struct md4_width. */
+static TARGET INLINE void take_turn(struct md4_lanes *l, size_t count, int sets)
+{
+	vector_mask counts[SETS];
+	struct state s[SETS];
+	vector w[SETS][16];
+	size_t block, i;
+	int k;
+
+	for (k = 0; k < sets; k++) {
+		s[k].a = load(l->words[0] + LANES * k);
+		s[k].b = load(l->words[1] + LANES * k);
+		s[k].c = load(l->words[2] + LANES * k);
+		s[k].d = load(l->words[3] + LANES * k);
+	}
+	for (block = 0; block < count; block++) {
+		for (k = 0; k < sets; k++) {
+			for (i = 0; i < 16; i += 4)
+				load_words(l->at + LANES * k,
+					   block * MD4_BLOCK + 4 * i, w[k] + i);
+			counts[k] = are_more(load(l->blocks + LANES * k),
+					     (uint32_t)block);
+		}
+		add_block(s, w, counts, sets);
+	}
+	for (k = 0; k < sets; k++) {
+		store(l->words[0] + LANES * k, s[k].a);
+		store(l->words[1] + LANES * k, s[k].b);
+		store(l->words[2] + LANES * k, s[k].c);
+		store(l->words[3] + LANES * k, s[k].d);
+	}
+}
+
+static TARGET void turn_1(struct md4_lanes *l, size_t count)
+{
+	take_turn(l, count, 1);
+}
+
+static TARGET void turn_2(struct md4_lanes *l, size_t count)
+{
+	take_turn(l, count, 2);
+}
+
+static TARGET void turn_4(struct md4_lanes *l, size_t count)
+{
+	take_turn(l, count, 4);
+}
+
+static size_t many(struct kernel_message *messages, size_t count, size_t leave,
+		   uint8_t (*hashes_out)[16])
+{
+	static const struct md4_width widths[] = {
+		{ LANES, turn_1 },
+		{ 2 * LANES, turn_2 },
+		{ 4 * LANES, turn_4 },
+	};
+
+	return md4_many_lanes(messages, count, leave, hashes_out, widths,
+			      sizeof(widths) / sizeof(widths[0]));
 }
 
 #endif

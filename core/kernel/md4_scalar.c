@@ -55,8 +55,6 @@ static INLINE vector add_if(vector x, vector which, vector y)
 	return x + (y & which);
 }
 
-#include "core/kernel/md4_rounds.h"
-
 static inline vector load(const uint32_t words[LANES])
 {
 	vector x;
@@ -85,65 +83,21 @@ static inline vector load_word(const uint8_t *const at[LANES], size_t offset)
 	};
 }
 
-static INLINE void take_turn(struct md4_lanes *l, size_t count, int sets)
+static INLINE void load_words(const uint8_t *const at[LANES], size_t offset,
+			      vector w[4])
 {
-	vector counts[SETS];
-	struct state s[SETS];
-	vector w[SETS][16];
-	size_t block, i;
-	int k;
+	size_t i;
 
-	for (k = 0; k < sets; k++) {
-		s[k].a = load(l->words[0] + LANES * k);
-		s[k].b = load(l->words[1] + LANES * k);
-		s[k].c = load(l->words[2] + LANES * k);
-		s[k].d = load(l->words[3] + LANES * k);
-	}
-	for (block = 0; block < count; block++) {
-		for (k = 0; k < sets; k++) {
-			for (i = 0; i < 16; i++)
-				w[k][i] = load_word(l->at + LANES * k,
-						    block * MD4_BLOCK + 4 * i);
-			counts[k] = (vector)(load(l->blocks + LANES * k) >
-					     (uint32_t)block);
-		}
-		add_block(s, w, counts, sets);
-	}
-	for (k = 0; k < sets; k++) {
-		store(l->words[0] + LANES * k, s[k].a);
-		store(l->words[1] + LANES * k, s[k].b);
-		store(l->words[2] + LANES * k, s[k].c);
-		store(l->words[3] + LANES * k, s[k].d);
-	}
+	for (i = 0; i < 4; i++)
+		w[i] = load_word(at, offset + 4 * i);
 }
 
-static void turn_4(struct md4_lanes *l, size_t count)
+static inline vector_mask are_more(vector blocks, uint32_t than)
 {
-	take_turn(l, count, 1);
+	return (vector)(blocks > than);
 }
 
-static void turn_8(struct md4_lanes *l, size_t count)
-{
-	take_turn(l, count, 2);
-}
-
-static void turn_16(struct md4_lanes *l, size_t count)
-{
-	take_turn(l, count, 4);
-}
-
-static size_t many(struct kernel_message *messages, size_t count, size_t leave,
-		   uint8_t (*hashes_out)[16])
-{
-	static const struct md4_width widths[] = {
-		{ LANES, turn_4 },
-		{ 2 * LANES, turn_8 },
-		{ 4 * LANES, turn_16 },
-	};
-
-	return md4_many_lanes(messages, count, leave, hashes_out, widths,
-			      sizeof(widths) / sizeof(widths[0]));
-}
+#include "core/kernel/md4_rounds.h"
 
 static uint64_t sortable(uint32_t a, uint32_t b)
 {

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "core/kernel/sdhash_walk.h"
+#include "core/kernel/words_avx2.h"
 
 #define TARGET __attribute__((target("avx2,bmi")))
 #define BYTES 32 /* in a vector */
@@ -151,35 +152,6 @@ static TARGET size_t pick(const uint8_t *scores, size_t count, uint8_t least,
 		if (scores[i] >= least)
 			places_out[found++] = (uint16_t)i;
 	return found;
-}
-
-/* 4 words of features k and k + 4. */
-static TARGET inline vector load_rows(const uint8_t *const *at, size_t offset)
-{
-	vector x = _mm256_castsi128_si256(
-		_mm_loadu_si128((const __m128i *)(at[0] + offset)));
-
-	return _mm256_inserti128_si256(
-		x, _mm_loadu_si128((const __m128i *)(at[4] + offset)), 1);
-}
-
-/* 4 words of all features. */
-static TARGET inline void load_words(const uint8_t *const at[HASHES],
-				     size_t offset, vector w[4])
-{
-	vector row_0 = load_rows(at, offset);
-	vector row_1 = load_rows(at + 1, offset);
-	vector row_2 = load_rows(at + 2, offset);
-	vector row_3 = load_rows(at + 3, offset);
-	vector low_0 = _mm256_unpacklo_epi32(row_0, row_1);
-	vector low_2 = _mm256_unpacklo_epi32(row_2, row_3);
-	vector high_0 = _mm256_unpackhi_epi32(row_0, row_1);
-	vector high_2 = _mm256_unpackhi_epi32(row_2, row_3);
-
-	w[0] = _mm256_unpacklo_epi64(low_0, low_2);
-	w[1] = _mm256_unpackhi_epi64(low_0, low_2);
-	w[2] = _mm256_unpacklo_epi64(high_0, high_2);
-	w[3] = _mm256_unpackhi_epi64(high_0, high_2);
 }
 
 static TARGET inline vector add(vector x, vector y)

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include "core/kernel/sdhash_walk.h"
+#include "core/kernel/words_avx512.h"
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,bmi")))
 #define BYTES 64  /* in a vector */
@@ -129,39 +130,6 @@ static TARGET size_t pick(const uint8_t *scores, size_t count, uint8_t least,
 			places_out[found++] = (uint16_t)(i + _tzcnt_u64(high));
 	}
 	return found;
-}
-
-/* 4 words of features k, k + 4, k + 8, k + 12. */
-static TARGET inline vector load_rows(const uint8_t *const *at, size_t offset)
-{
-	vector x = _mm512_castsi128_si512(
-		_mm_loadu_si128((const __m128i *)(at[0] + offset)));
-
-	x = _mm512_inserti32x4(
-		x, _mm_loadu_si128((const __m128i *)(at[4] + offset)), 1);
-	x = _mm512_inserti32x4(
-		x, _mm_loadu_si128((const __m128i *)(at[8] + offset)), 2);
-	return _mm512_inserti32x4(
-		x, _mm_loadu_si128((const __m128i *)(at[12] + offset)), 3);
-}
-
-/* 4 words of all features. */
-static TARGET inline void load_words(const uint8_t *const at[HASHES],
-				     size_t offset, vector w[4])
-{
-	vector row_0 = load_rows(at, offset);
-	vector row_1 = load_rows(at + 1, offset);
-	vector row_2 = load_rows(at + 2, offset);
-	vector row_3 = load_rows(at + 3, offset);
-	vector low_0 = _mm512_unpacklo_epi32(row_0, row_1);
-	vector low_2 = _mm512_unpacklo_epi32(row_2, row_3);
-	vector high_0 = _mm512_unpackhi_epi32(row_0, row_1);
-	vector high_2 = _mm512_unpackhi_epi32(row_2, row_3);
-
-	w[0] = _mm512_unpacklo_epi64(low_0, low_2);
-	w[1] = _mm512_unpackhi_epi64(low_0, low_2);
-	w[2] = _mm512_unpacklo_epi64(high_0, high_2);
-	w[3] = _mm512_unpackhi_epi64(high_0, high_2);
 }
 
 static TARGET inline vector same(uint32_t value)
