@@ -162,16 +162,6 @@ static bool is_never_quiet(void *ctx)
 	return true;
 }
 
-static void make_file(struct fixture *f, const char *name, size_t len)
-{
-	char *data = malloc(len);
-
-	assert_non_null(data);
-	make_text(data, len, len);
-	write_file(f, name, data, len);
-	free(data);
-}
-
 static void make_files(struct fixture *f, int count)
 {
 	char name[16];
@@ -179,7 +169,7 @@ static void make_files(struct fixture *f, int count)
 
 	for (i = 0; i < count; i++) {
 		(void)snprintf(name, sizeof(name), "file-%d", i);
-		make_file(f, name, BYTES + (size_t)i);
+		write_text(f, name, BYTES + (size_t)i);
 	}
 }
 
@@ -211,7 +201,7 @@ static void test_looks_within_a_file(void **state)
 
 	(void)state;
 	fixture_make(&f);
-	make_file(&f, "large", LARGE);
+	write_text(&f, "large", LARGE);
 	open_quiet(&f);
 	wait_idle(&f);
 	assert_true(atomic_load(&looks) >= LARGE / CHUNK);
@@ -230,7 +220,7 @@ static void test_waited_does_not_rest(void **state)
 	wait_idle(&f);
 	engine_pause(f.engine, true);
 	before = atomic_load(&looks);
-	make_file(&f, "large", LARGE);
+	write_text(&f, "large", LARGE);
 	ask_fresh(&f, "large", &answer);
 	engine_answer_release(&answer);
 	assert_true(atomic_load(&looks) - before < LARGE / CHUNK / 2);

@@ -144,6 +144,17 @@ static inline void write_file(struct fixture *f, const char *path,
 	assert_int_equal(fclose(out), 0);
 }
 
+/* Of text; the same for the same length. */
+static inline void write_text(struct fixture *f, const char *name, size_t len)
+{
+	char *data = malloc(len);
+
+	assert_non_null(data);
+	make_text(data, len, len);
+	write_file(f, name, data, len);
+	free(data);
+}
+
 static inline int open_file(struct fixture *f, const char *path)
 {
 	char full[512];

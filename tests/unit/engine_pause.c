@@ -165,16 +165,6 @@ static void test_pending_survives(void **state)
 
 /* ---- a limit ---- */
 
-static void make_file(struct fixture *f, const char *name, size_t len)
-{
-	char *data = malloc(len);
-
-	assert_non_null(data);
-	make_text(data, len, len);
-	write_file(f, name, data, len);
-	free(data);
-}
-
 /* Both threads of the background are in the middle of a file. */
 static void wait_crawling(struct fixture *f)
 {
@@ -193,9 +183,9 @@ static void open_crawling(struct fixture *f, size_t len)
 {
 	fixture_make(f);
 	f->options.rate = CRAWL;
-	make_file(f, "a", len);
-	make_file(f, "b", len + 1);
-	make_file(f, "c", len + 2);
+	write_text(f, "a", len);
+	write_text(f, "b", len + 1);
+	write_text(f, "c", len + 2);
 	fixture_open(f);
 	wait_crawling(f);
 }
