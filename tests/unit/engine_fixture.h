@@ -56,7 +56,7 @@ static inline int find_by_number(void *ctx, dev_t device, ino_t number)
 {
 	struct fixture *f = ctx;
 	char *const roots[] = { f->source, NULL };
-	FTS *walk = fts_open(roots, FTS_PHYSICAL, NULL);
+	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
 	FTSENT *entry;
 	int fd = -ENOENT;
 
