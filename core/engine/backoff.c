@@ -6,13 +6,27 @@
 
 void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns)
 {
-	*b = (struct backoff){ .busy_ns = now_ns, .hurry_ns = now_ns };
+	*b = (struct backoff){ .busy_ns = now_ns,
+			       .quiet_ns = now_ns,
+			       .hurry_ns = now_ns };
 	bucket_init(&b->share, SECOND_NS / 100 * BACKOFF_PERCENT * workers,
 		    now_ns);
 }
 
-void backoff_saw(struct backoff *b, int64_t now_ns)
+void backoff_look(struct backoff *b, bool asked, int64_t now_ns)
 {
+	int64_t quiet_ns = now_ns - b->quiet_ns;
+
+	if (!asked) {
+		if (now_ns >= b->busy_ns && b->quiet_ns > now_ns)
+			b->quiet_ns = now_ns;
+		return;
+	}
+	if (quiet_ns > BACKOFF_ALONE_MS * MS_NS)
+		quiet_ns = BACKOFF_ALONE_MS * MS_NS;
+	if (quiet_ns > 0)
+		bucket_close(&b->share, now_ns + quiet_ns);
+	b->quiet_ns = INT64_MAX;
 	b->busy_ns = now_ns + BACKOFF_QUIET_MS * MS_NS;
 }
 

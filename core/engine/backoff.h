@@ -17,15 +17,18 @@
  *
  * So while requests come, the background rests.  It goes on whenever none came
  * for BACKOFF_QUIET_MS: whoever comes then is held up by what is just being
- * done, and that is little against the time that passed.  However busy the
- * mount is, each worker may have BACKOFF_PERCENT of the time, or the work
- * would never end.
+ * done, and that is little against the time that passed; and is then left alone
+ * for as long as it was quiet, BACKOFF_ALONE_MS at most, which is all the time
+ * that most of what people do takes.  However busy the mount is after that,
+ * each worker may have BACKOFF_PERCENT of the time, or the work would never
+ * end.
  *
  * The clock is the caller's, in nanoseconds, and never goes back.  No lock: the
  * caller's, too.
  */
 enum {
 	BACKOFF_QUIET_MS = 4,
+	BACKOFF_ALONE_MS = 100,
 	BACKOFF_PERCENT = 5,
 	/* What took longer waited for a processor. */
 	BACKOFF_PIECE_MS = 10,
@@ -34,14 +37,15 @@ enum {
 
 struct backoff {
 	int64_t busy_ns;     /* until then, if nothing else comes */
+	int64_t quiet_ns;    /* since then, INT64_MAX if it is not */
 	int64_t hurry_ns;    /* until then it does not matter */
 	struct bucket share; /* of nanoseconds */
 };
 
 void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns);
 
-/* There was a request since the last look. */
-void backoff_saw(struct backoff *b, int64_t now_ns);
+/* Whether there was a request since the last look. */
+void backoff_look(struct backoff *b, bool asked, int64_t now_ns);
 
 /* Somebody waits for all that is to be done: no rests for a while. */
 void backoff_hurry(struct backoff *b, int64_t now_ns);

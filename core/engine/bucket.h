@@ -26,6 +26,9 @@ void bucket_init(struct bucket *b, uint64_t rate, int64_t now_ns);
 /* From when on something may be taken; in the past means now. */
 int64_t bucket_due_ns(const struct bucket *b);
 
+/* Nothing is to be taken before that. */
+void bucket_close(struct bucket *b, int64_t until_ns);
+
 /* At most 2^32 bytes at a time. */
 void bucket_take(struct bucket *b, uint64_t bytes, int64_t now_ns);
 

@@ -234,6 +234,8 @@ static int write_batch(struct engine *e, const struct event *ev, size_t count,
 		catalog_abort(txn);
 		return err;
 	}
+	slice_ns = 0;
+	gate_pass(&e->commit.gate, &slice_ns);
 	return catalog_commit(txn, changes);
 }
 
@@ -455,9 +457,11 @@ int commit_init(struct commit *c)
 	return err;
 }
 
-static bool is_busy(void *arg)
+static int64_t gate_due_ns(void *arg)
 {
-	return pace_is_busy(arg);
+	struct engine *e = arg;
+
+	return pace_due_ns(e, &e->commit.since_ns);
 }
 
 int commit_start(struct engine *e)
@@ -465,7 +469,7 @@ int commit_start(struct engine *e)
 	struct commit *c = &e->commit;
 	int err;
 
-	c->gate.busy = is_busy;
+	c->gate.due_ns = gate_due_ns;
 	c->gate.arg = e;
 	err = gate_start(&c->gate);
 

@@ -89,6 +89,7 @@ struct commit {
 	bool urgent;
 	bool stopped;
 	struct gate gate; /* open when it is urgent, or at the end */
+	int64_t since_ns; /* for pace_due_ns() */
 	int error; /* negative: why the last batch could not be written */
 	pthread_t thread;
 	bool started;

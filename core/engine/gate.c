@@ -15,21 +15,29 @@ static void *gate_run(void *arg)
 		if (sem_wait(&g->asked))
 			continue; /* EINTR */
 		atomic_store(&g->asking, false);
-		if (!g->busy || !g->busy(g->arg))
-			sem_post(&g->granted);
+		sem_post(&g->granted);
 	}
 	return NULL;
 }
 
-static void wait_granted(struct gate *g)
+/* Until then, or until it is granted or opened. */
+static void wait_granted(struct gate *g, int64_t until_ns)
 {
-	int64_t until_ns = engine_now_ns() + GATE_MS * INT64_C(1000000);
 	struct timespec until = { until_ns / 1000000000,
 				  until_ns % 1000000000 };
 
 	while (sem_clockwait(&g->granted, CLOCK_MONOTONIC, &until) &&
 	       errno == EINTR)
 		;
+}
+
+static void wait_due(struct gate *g)
+{
+	int64_t due_ns;
+
+	while (!atomic_load(&g->open) &&
+	       (due_ns = g->due_ns(g->arg)) > engine_now_ns())
+		wait_granted(g, due_ns);
 }
 
 void gate_pass(struct gate *g, int64_t *slice_ns)
@@ -39,13 +47,15 @@ void gate_pass(struct gate *g, int64_t *slice_ns)
 	if (atomic_load(&g->open) ||
 	    now - *slice_ns < GATE_SLICE_MS * INT64_C(1000000))
 		return;
+	if (g->due_ns)
+		wait_due(g);
 	while (!sem_trywait(&g->granted))
 		;
 	if (!atomic_exchange(&g->asking, true))
 		sem_post(&g->asked);
 	/* What opened it meanwhile may have granted before. */
 	if (!atomic_load(&g->open))
-		wait_granted(g);
+		wait_granted(g, engine_now_ns() + GATE_MS * INT64_C(1000000));
 	*slice_ns = engine_now_ns();
 }
 

@@ -6,14 +6,15 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * For a thread that must be able to finish at normal priority, and work in the
  * background until then: what it could not do under SCHED_IDLE, as nobody
- * without privileges gets out of it again.  It works in slices, and before
- * each it has a thread of the idle class run for a moment: so there is a
- * processor that nobody else wants.  When there is none, or the host is busy, it
- * goes on after GATE_MS all the same.
+ * without privileges gets out of it again.  It works in slices.  Before each it
+ * waits until the host may be disturbed, and has a thread of the idle class run
+ * for a moment: so there is a processor that nobody else wants.  When there is
+ * none it goes on after GATE_MS all the same.
  */
 enum { GATE_SLICE_MS = 1, GATE_MS = 20 };
 
@@ -22,8 +23,9 @@ struct gate {
 	atomic_bool asking; /* asked, and not granted yet */
 	atomic_bool open;
 	atomic_bool stopped;
-	/* Whether the host is busy; NULL: never.  Set before gate_start(). */
-	bool (*busy)(void *arg);
+	/* From when on the host may be disturbed, or is to be asked for again, by
+	 * engine_now_ns(); NULL: always.  Set before gate_start(). */
+	int64_t (*due_ns)(void *arg);
 	void *arg;
 	pthread_t thread;
 	bool started;

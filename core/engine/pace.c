@@ -45,8 +45,7 @@ static struct look look(struct engine *e, int64_t now_ns)
 	struct look found;
 
 	pthread_mutex_lock(&p->lock);
-	if (asked)
-		backoff_saw(&p->backoff, now_ns);
+	backoff_look(&p->backoff, asked, now_ns);
 	found.busy = backoff_is_busy(&p->backoff, now_ns);
 	found.due_ns = backoff_due_ns(&p->backoff, now_ns);
 	pthread_mutex_unlock(&p->lock);
@@ -60,26 +59,26 @@ static void pay_time(struct pace *p, int64_t since_ns, int64_t now_ns)
 	pthread_mutex_unlock(&p->lock);
 }
 
-bool pace_rest(struct engine *e, const struct job *job, int64_t *since_ns)
+int64_t pace_due_ns(struct engine *e, int64_t *since_ns)
 {
 	int64_t now = engine_now_ns();
 	struct look found;
 
 	if (*since_ns)
 		pay_time(&e->pace, *since_ns, now);
-	*since_ns = 0;
-	while ((found = look(e, now)).due_ns > now) {
-		if (!queue_rest(&e->queue, job, ms_of(found.due_ns)))
-			return false;
-		now = engine_now_ns();
-	}
-	*since_ns = found.busy ? now : 0;
-	return true;
+	found = look(e, now);
+	*since_ns = found.busy && found.due_ns <= now ? now : 0;
+	return found.due_ns;
 }
 
-bool pace_is_busy(struct engine *e)
+bool pace_rest(struct engine *e, const struct job *job, int64_t *since_ns)
 {
-	return look(e, engine_now_ns()).busy;
+	int64_t due_ns;
+
+	while ((due_ns = pace_due_ns(e, since_ns)) > engine_now_ns())
+		if (!queue_rest(&e->queue, job, ms_of(due_ns)))
+			return false;
+	return true;
 }
 
 void engine_hurry(struct engine *e)

@@ -33,7 +33,9 @@ void pace_release(struct pace *p);
  */
 bool pace_rest(struct engine *e, const struct job *job, int64_t *since_ns);
 
-bool pace_is_busy(struct engine *e);
+/* The same for who waits in a way of his own: from when on work may begin, or
+ * is to be asked for again; in the past means now. */
+int64_t pace_due_ns(struct engine *e, int64_t *since_ns);
 
 /* Rests until the background may read again; false as above.  What was read is
  * to be paid for then. */

@@ -44,10 +44,10 @@ static void test_rests_until_it_is_quiet(void **state)
 
 	(void)state;
 	init_spent(&b);
-	backoff_saw(&b, START);
+	backoff_look(&b, true, START);
 	assert_true(backoff_is_busy(&b, START));
 	assert_int_equal(backoff_due_ns(&b, START), START + QUIET * MS);
-	backoff_saw(&b, START + 3 * MS);
+	backoff_look(&b, true, START + 3 * MS);
 	assert_int_equal(backoff_due_ns(&b, START + QUIET * MS),
 			 START + (3 + QUIET) * MS);
 	assert_false(backoff_is_busy(&b, START + (3 + QUIET) * MS));
@@ -60,11 +60,11 @@ static void test_hurry_ends_rests(void **state)
 
 	(void)state;
 	init_spent(&b);
-	backoff_saw(&b, START);
+	backoff_look(&b, true, START);
 	backoff_hurry(&b, START);
 	assert_false(backoff_is_busy(&b, START));
 	assert_true(backoff_due_ns(&b, START) <= START);
-	backoff_saw(&b, later);
+	backoff_look(&b, true, later);
 	assert_true(backoff_is_busy(&b, later));
 	assert_true(backoff_due_ns(&b, later) > later);
 }
@@ -78,7 +78,7 @@ static int64_t greedy(struct backoff *b, int64_t duration, int64_t piece)
 	while (now < START + duration) {
 		int64_t due;
 
-		backoff_saw(b, now);
+		backoff_look(b, true, now);
 		due = backoff_due_ns(b, now);
 		if (due > now) {
 			now = due;
@@ -121,6 +121,35 @@ static void test_saves_little(void **state)
 	assert_true(greedy(&b, SECOND, MS) <= share + share / 5);
 }
 
+/* Who comes after a rest has the host alone, for as long as it was quiet. */
+static void assert_alone(int64_t quiet, int64_t alone)
+{
+	struct backoff b;
+	int64_t now = START + quiet;
+
+	backoff_init(&b, WORKERS, START - 60 * SECOND);
+	backoff_look(&b, true, START - SECOND);
+	backoff_look(&b, false, START);
+	backoff_look(&b, false, START + quiet / 2);
+	backoff_look(&b, true, now);
+	for (; alone >= MS; alone -= MS) {
+		assert_true(backoff_due_ns(&b, now) > now);
+		now += MS;
+		backoff_look(&b, true, now);
+	}
+	assert_true(backoff_due_ns(&b, now) <= now);
+}
+
+static void test_leaves_alone_who_comes_after_a_rest(void **state)
+{
+	int64_t most = BACKOFF_ALONE_MS * MS;
+
+	(void)state;
+	assert_alone(100 * most, most);
+	assert_alone(most / 2, most / 2);
+	assert_alone(MS, MS);
+}
+
 /* A thread that got no processor did not work. */
 static void test_long_piece_counts_as_a_short_one(void **state)
 {
@@ -131,8 +160,8 @@ static void test_long_piece_counts_as_a_short_one(void **state)
 	backoff_init(&shorter, WORKERS, START);
 	backoff_pay(&longer, START - 60 * SECOND, START);
 	backoff_pay(&shorter, START - BACKOFF_PIECE_MS * MS, START);
-	backoff_saw(&longer, START);
-	backoff_saw(&shorter, START);
+	backoff_look(&longer, true, START);
+	backoff_look(&shorter, true, START);
 	assert_int_equal(backoff_due_ns(&longer, START),
 			 backoff_due_ns(&shorter, START));
 }
@@ -249,6 +278,7 @@ int main(void)
 		cmocka_unit_test(test_hurry_ends_rests),
 		cmocka_unit_test(test_share_of_a_busy_host),
 		cmocka_unit_test(test_saves_little),
+		cmocka_unit_test(test_leaves_alone_who_comes_after_a_rest),
 		cmocka_unit_test(test_long_piece_counts_as_a_short_one),
 		cmocka_unit_test(test_looks_before_each_file),
 		cmocka_unit_test(test_looks_within_a_file),
