@@ -173,8 +173,13 @@ static int canonical_sdhash(const char *text, size_t len, struct buf *out)
 	return err;
 }
 
-/* Read and written again, so that a foreign text becomes one of ours: SiSe's
- * may be of any length. */
+static bool is_text(const struct buf *b, const char *text, size_t len)
+{
+	return b->len == len && b->data && memcmp(b->data, text, len) == 0;
+}
+
+/* Read and written again, so that a value has one text.  Only SiSe's may be
+ * longer than ours. */
 static int parse_text(enum digest_id id, const char *text, size_t len,
 		      struct digests *d)
 {
@@ -189,6 +194,8 @@ static int parse_text(enum digest_id id, const char *text, size_t len,
 		err = canonical_sdhash(text, len, &canonical);
 	else
 		err = canonical_ssdeep(text, len, &canonical);
+	if (!err && id != DIGEST_SISE && !is_text(&canonical, text, len))
+		err = -EINVAL;
 	if (err) {
 		buf_release(&canonical);
 		return err;

@@ -70,8 +70,9 @@ int digests_copy(const struct digests *from, struct digests *out);
  * is not in d->set. */
 int digest_format(const struct digests *d, enum digest_id id, struct buf *out);
 
-/* The reverse: sets one field of d and its bit.  -EINVAL when text is not
- * the text form of that digest; d is untouched then. */
+/* The reverse: sets one field of d and its bit.  A SiSe signature of any length
+ * is cut to ours.  -EINVAL when text is not the text form of that digest,
+ * character for character; d is untouched then. */
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d);
 

@@ -27,16 +27,15 @@ static const struct digest_info *take_name(struct bytes *line)
 	return info;
 }
 
-static void assert_same_text(const struct digests *a, const struct digests *b,
-			     enum digest_id id)
+static void assert_text(const struct digests *d, enum digest_id id,
+			const void *want, size_t len)
 {
-	struct buf first = { 0 }, second = { 0 };
+	struct buf have = { 0 };
 
-	assert_int_equal(digest_format(a, id, &first), 0);
-	assert_int_equal(digest_format(b, id, &second), 0);
-	assert_string_equal(first.data, second.data);
-	buf_release(&first);
-	buf_release(&second);
+	assert_int_equal(digest_format(d, id, &have), 0);
+	assert_int_equal(have.len, len);
+	assert_memory_equal(have.data, want, len);
+	buf_release(&have);
 }
 
 /* Parses into d, which stays as it was if that is refused. */
@@ -59,7 +58,10 @@ static bool read_line(struct bytes *line, enum digest_id *id_out,
 	assert_int_equal(digest_format(d, info->id, &text), 0);
 	assert_int_equal(digest_parse(info->id, text.data, text.len, &again),
 			 0);
-	assert_same_text(d, &again, info->id);
+	assert_text(&again, info->id, text.data, text.len);
+	/* Only what is too long is written in another way. */
+	if (info->id != DIGEST_SISE)
+		assert_text(d, info->id, line->data, line->len);
 	buf_release(&text);
 	digests_release(&again);
 	return true;
