@@ -8,6 +8,8 @@
 
 #include <openssl/evp.h>
 
+#include "core/base/hex.h"
+#include "core/base/text.h"
 #include "core/digest/sdhash_impl.h"
 
 #define STREAM_MAGIC "sdbf:03:"
@@ -197,43 +199,19 @@ static bool skip(struct cursor *c, const char *wanted)
 	return true;
 }
 
-/* A number as it is printed: no sign, no leading zeros. */
 static bool read_number(struct cursor *c, uint64_t max, uint64_t *out)
 {
-	const char *start = c->at;
-	uint64_t value = 0;
-	unsigned digit;
-
-	while (c->at < c->end && *c->at >= '0' && *c->at <= '9') {
-		digit = (unsigned)(*c->at++ - '0');
-		if (value > (UINT64_MAX - digit) / 10)
-			return false;
-		value = value * 10 + digit;
-	}
-	if (c->at == start || (*start == '0' && c->at > start + 1))
-		return false;
-	*out = value;
-	return value <= max;
-}
-
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	return text_number(&c->at, c->end, out) && *out <= max;
 }
 
 static bool read_count(struct cursor *c, uint16_t *out)
 {
-	int high, low;
+	uint8_t count;
 
-	if (left(c) < 2)
+	if (left(c) < 2 || hex_decode(c->at, 2, &count, 1) ||
+	    count > SDHASH_BLOCK_FEATURES)
 		return false;
-	high = hex_value(c->at[0]);
-	low = hex_value(c->at[1]);
-	if (high < 0 || low < 0 || 16 * high + low > SDHASH_BLOCK_FEATURES)
-		return false;
-	*out = (uint16_t)(16 * high + low);
+	*out = count;
 	c->at += 2;
 	return true;
 }
