@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/digest/sif.h"
 
 struct words {
 	const char *text;
@@ -64,35 +62,16 @@ static const struct digest_info *find_digest(const struct words *name)
 	return NULL;
 }
 
-/* With a sketch of other windows nothing here can be compared.  The index would
- * say so only where values meet, and so tell of contents that the asker may
- * not see. */
-static int check_sketch(const struct words *text)
-{
-	struct sif_sketch *sketch = malloc(sizeof(*sketch));
-	int err = sketch ? sif_parse(text->text, text->len, sketch) : -ENOMEM;
-
-	if (!err && sketch->window != SIF_WINDOW)
-		err = -EINVAL;
-	free(sketch);
-	return err;
-}
-
 static int take_digest(struct parsing *p, const struct words *name,
 		       const struct words *value)
 {
 	const struct digest_info *info = find_digest(name);
-	int err = 0;
 
 	/* Nothing compares an sdhash, and reading one takes long. */
 	if (!info || info->id == DIGEST_SDHASH ||
 	    p->q->digests.set & DIGEST_BIT(info->id))
 		return -EINVAL;
-	if (info->id == DIGEST_SIF)
-		err = check_sketch(value);
-	return err ? err :
-		     digest_parse(info->id, value->text, value->len,
-				  &p->q->digests);
+	return digest_parse(info->id, value->text, value->len, &p->q->digests);
 }
 
 static int take_line(struct parsing *p, const char *line, size_t len)
@@ -127,13 +106,24 @@ static int take_lines(struct parsing *p, const char *text, size_t len)
 	return err;
 }
 
+/* With such a sketch nothing here can be compared.  The index would say so only
+ * where values meet, and so tell of contents that the asker may not see. */
+static bool has_other_windows(const struct digests *d)
+{
+	static const char ours[] = "sif1:16:";
+	const char *sketch = d->text[DIGEST_SIF];
+
+	return sketch && strncmp(sketch, ours, strlen(ours)) != 0;
+}
+
 int question_parse(const char *text, size_t len, struct question *out)
 {
 	struct question q = { .relation = INDEX_ALIKE };
 	struct parsing p = { .q = &q };
 	int err = take_lines(&p, text, len);
 
-	if (!err && (!p.has_size || !q.digests.set))
+	if (!err &&
+	    (!p.has_size || !q.digests.set || has_other_windows(&q.digests)))
 		err = -EINVAL;
 	if (err)
 		question_release(&q);
