@@ -119,7 +119,8 @@ order_objects := $(call objects,tests/thread/kernel_order.c)
 order_flags = $$(nm -u $(order_objects) | sed -n 's/.* __real_/-Wl,--wrap=/p')
 endif
 
-$(fs_objects) $(order_objects): extra_cflags = -DFUSE_USE_VERSION=314 \
+$(fs_objects) $(order_objects) $(obj)/tests/unit/fs_requests.o: \
+	extra_cflags = -DFUSE_USE_VERSION=314 \
 	$(fuse_cflags)
 
 # ---- output: short lines, or the commands with V=1 ----
@@ -147,14 +148,16 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 		$(order_objects) $(out)/libkin.a $(core_libs) $(fuse_libs) \
 		$(LDLIBS)
 
-# What is tested of fs/ needs no libfuse.
 $(out)/tests/unit/fs_question $(out)/tests/fuzz/question \
 $(out)/fuzzers/question: $(obj)/fs/question.o
+
+$(out)/tests/unit/fs_requests: $(filter-out %/main.o,$(fs_objects))
+$(out)/tests/unit/fs_requests: extra_libs = $(fuse_libs)
 
 $(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
-		$(core_libs) -lcmocka $(LDLIBS)
+		$(core_libs) $(extra_libs) -lcmocka $(LDLIBS)
 
 # cputime stands alone, scale* is one program, the rest another.
 scale_objects := $(filter $(obj)/tests/bench/scale%,$(bench_objects)) \

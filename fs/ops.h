@@ -20,6 +20,7 @@ extern const struct fuse_lowlevel_ops ops_table;
 
 /* ---- shared ---- */
 
+/* Every operation calls it, and so the engine hears of every request. */
 static inline struct fs *fs_of(fuse_req_t req)
 {
 	struct fs *fs = fuse_req_userdata(req);

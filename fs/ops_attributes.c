@@ -274,11 +274,11 @@ static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 	return err;
 }
 
-static int set_node(fuse_req_t req, fuse_ino_t node, const struct stat *attr,
-		    int to_set, const struct fuse_file_info *fi)
+static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
+		     const struct stat *attr, int to_set,
+		     const struct fuse_file_info *fi)
 {
-	struct fs *fs = fs_of(req);
-	struct target t = { .inode = inode_of(fs, node) };
+	struct target t = { .inode = inode };
 	struct touch touch = { .inode = NULL };
 	struct path_fd p;
 	int err;
@@ -309,9 +309,11 @@ static int set_node(fuse_req_t req, fuse_ino_t node, const struct stat *attr,
 void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		 struct fuse_file_info *fi)
 {
-	int err = similar_is_node(node) ? -EROFS :
-					  set_node(req, node, attr, to_set, fi);
+	struct fs *fs = fs_of(req);
+	int err = -EROFS;
 
+	if (!similar_is_node(node))
+		err = set_inode(req, fs, inode_of(fs, node), attr, to_set, fi);
 	if (err)
 		reply_error(req, err);
 	else

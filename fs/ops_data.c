@@ -77,6 +77,7 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 	      struct fuse_file_info *fi)
 {
 	struct fuse_bufvec data = FUSE_BUFVEC_INIT(size);
+	struct fs *fs = fs_of(req);
 	struct handle *h;
 	int extra;
 	int fd;
@@ -86,7 +87,7 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		return;
 	}
 	h = handle_of(fi);
-	fd = data_fd(fs_of(req), h, flags_now(fi));
+	fd = data_fd(fs, h, flags_now(fi));
 	if (fd < 0) {
 		reply_error(req, fd);
 		return;
@@ -194,18 +195,19 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 
 /* ---- the rest ---- */
 
-static int node_fd(fuse_req_t req, fuse_ino_t node,
+static int node_fd(struct fs *fs, fuse_ino_t node,
 		   const struct fuse_file_info *fi)
 {
 	if (similar_is_node(node))
 		return -EINVAL;
-	return handle_fd(fs_of(req), handle_of(fi));
+	return handle_fd(fs, handle_of(fi));
 }
 
 void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
 	       struct fuse_file_info *fi)
 {
-	int fd = similar_is_node(node) ? 0 : node_fd(req, node, fi);
+	struct fs *fs = fs_of(req);
+	int fd = similar_is_node(node) ? 0 : node_fd(fs, node, fi);
 	int err = fd < 0 ? fd : 0;
 
 	if (!err && !similar_is_node(node) &&
@@ -214,8 +216,9 @@ void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
 	reply_error(req, err);
 }
 
-static int fallocate_as_caller(fuse_req_t req, struct fuse_file_info *fi,
-			       int mode, off_t off, off_t len)
+static int fallocate_as_caller(fuse_req_t req, struct fs *fs,
+			       struct fuse_file_info *fi, int mode, off_t off,
+			       off_t len)
 {
 	bool dropped = drop_setid(req, fi, handle_of(fi)->fd);
 	int err = 0;
@@ -224,17 +227,18 @@ static int fallocate_as_caller(fuse_req_t req, struct fuse_file_info *fi,
 	if (fallocate(handle_of(fi)->fd, mode, off, len) != 0)
 		err = -errno;
 	if (dropped)
-		cred_raise_setid(fs_of(req));
+		cred_raise_setid(fs);
 	return err;
 }
 
 void ops_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t off,
 		   off_t len, struct fuse_file_info *fi)
 {
+	struct fs *fs = fs_of(req);
 	int err = -EROFS;
 
 	if (!similar_is_node(node))
-		err = fallocate_as_caller(req, fi, mode, off, len);
+		err = fallocate_as_caller(req, fs, fi, mode, off, len);
 	reply_error(req, err);
 }
 
@@ -243,6 +247,7 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 			 off_t off_out, struct fuse_file_info *fi_out,
 			 size_t len, int flags)
 {
+	struct fs *fs = fs_of(req);
 	ssize_t copied;
 	bool dropped;
 	int fd;
@@ -251,7 +256,7 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 		reply_error(req, -EROFS);
 		return;
 	}
-	fd = node_fd(req, node_in, fi_in);
+	fd = node_fd(fs, node_in, fi_in);
 	if (fd < 0) {
 		reply_error(req, fd);
 		return;
@@ -264,7 +269,7 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 	if (copied < 0)
 		copied = -errno;
 	if (dropped)
-		cred_raise_setid(fs_of(req));
+		cred_raise_setid(fs);
 	if (copied < 0)
 		reply_error(req, (int)copied);
 	else
@@ -274,7 +279,7 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 void ops_lseek(fuse_req_t req, fuse_ino_t node, off_t off, int whence,
 	       struct fuse_file_info *fi)
 {
-	int fd = node_fd(req, node, fi);
+	int fd = node_fd(fs_of(req), node, fi);
 	off_t at = fd < 0 ? fd : lseek(fd, off, whence);
 
 	if (fd >= 0 && at < 0)
@@ -297,5 +302,6 @@ void ops_ioctl(fuse_req_t req, fuse_ino_t node, unsigned cmd, void *arg,
 	(void)in;
 	(void)in_size;
 	(void)out_size;
+	(void)fs_of(req);
 	reply_error(req, -ENOTTY);
 }

@@ -219,12 +219,12 @@ static int fill_locked(struct filling *f, off_t off)
 	return err;
 }
 
-static void read_directory(fuse_req_t req, size_t size, off_t off,
-			   struct fuse_file_info *fi, bool plus)
+static void read_directory(fuse_req_t req, struct fs *fs, size_t size,
+			   off_t off, struct fuse_file_info *fi, bool plus)
 {
 	struct filling f = {
 		.req = req,
-		.fs = fs_of(req),
+		.fs = fs,
 		.h = handle_of(fi),
 		.plus = plus,
 		.data = malloc(size),
@@ -245,19 +245,23 @@ static void read_directory(fuse_req_t req, size_t size, off_t off,
 void ops_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		 struct fuse_file_info *fi)
 {
+	struct fs *fs = fs_of(req);
+
 	if (similar_is_node(node))
 		similar_readdir(req, node, size, off, fi);
 	else
-		read_directory(req, size, off, fi, false);
+		read_directory(req, fs, size, off, fi, false);
 }
 
 void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		     struct fuse_file_info *fi)
 {
+	struct fs *fs = fs_of(req);
+
 	if (similar_is_node(node))
 		similar_readdirplus(req, node, size, off, fi);
 	else
-		read_directory(req, size, off, fi, true);
+		read_directory(req, fs, size, off, fi, true);
 }
 
 /* ---- the listing that the kernel keeps ---- */
@@ -391,6 +395,7 @@ void ops_fsyncdir(fuse_req_t req, fuse_ino_t node, int datasync,
 	int err = 0;
 	int fd;
 
+	(void)fs_of(req);
 	if (!similar_is_node(node)) {
 		fd = handle_of(fi)->fd;
 		if ((datasync ? fdatasync(fd) : fsync(fd)) != 0)

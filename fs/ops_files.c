@@ -469,10 +469,11 @@ void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 		 struct fuse_file_info *fi)
 {
 	struct fuse_entry_param e = { .ino = 0 };
+	struct fs *fs = fs_of(req);
 	int err = -EROFS;
 
 	if (!similar_is_node(parent))
-		err = tmpfile_in(req, fs_of(req), parent, mode, fi, &e);
+		err = tmpfile_in(req, fs, parent, mode, fi, &e);
 	reply_created(req, err, &e, fi);
 }
 

@@ -359,12 +359,13 @@ static int set_lock(fuse_req_t req, struct inode *inode,
 void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       struct flock *lock, int sleep)
 {
+	struct fs *fs = fs_of(req);
 	bool replied = false;
 	int err = -EBADF;
 
 	if (!similar_is_node(node))
-		err = set_lock(req, inode_of(fs_of(req), node), fi, lock,
-			       sleep != 0, &replied);
+		err = set_lock(req, inode_of(fs, node), fi, lock, sleep != 0,
+			       &replied);
 	if (!replied)
 		reply_error(req, err);
 }

@@ -9,6 +9,7 @@
  * A poisoned name is an error wherever it appears later, system headers
  * included, so the headers that declare these names come first.
  */
+#include <linux/fuse.h> /* a field is called ctime */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
