@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/queue.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/engine/engine_impl.h"
+#include "core/engine/job.h"
 #include "core/engine/job_list.h"
 #include "core/engine/waiter.h"
 
@@ -23,184 +23,6 @@ enum { FEED_BELOW = 1024 };
 /* How many jobs a spare worker looks at for one it may take. */
 enum { SPARE_LOOK = 64 };
 
-/* Resting ends at multiples of this, after one or two of them: no sooner than
- * times can be trusted, see file.c. */
-enum { REST_MS = 32 };
-
-static size_t bucket_of(const struct file_key *key)
-{
-	uint64_t h = key->inode ^ (uint64_t)key->generation << 32 ^ key->device;
-
-	h *= UINT64_C(0x9e3779b97f4a7c15);
-	return (size_t)(h >> 32) % QUEUE_BUCKETS;
-}
-
-static struct job *job_find(struct queue *q, const struct file_key *key)
-{
-	struct job *job = q->buckets[bucket_of(key)];
-
-	while (job && !file_key_equal(&job->key, key))
-		job = job->chain;
-	return job;
-}
-
-static struct job *job_add(struct queue *q, const struct file_key *key)
-{
-	struct job **bucket = &q->buckets[bucket_of(key)];
-	struct job *job = calloc(1, sizeof(*job));
-
-	if (!job)
-		return NULL;
-	job->key = *key;
-	job->level = JOB_SCAN;
-	job->chain = *bucket;
-	*bucket = job;
-	q->jobs++;
-	return job;
-}
-
-static void job_drop(struct queue *q, struct job *job)
-{
-	struct job **at = &q->buckets[bucket_of(&job->key)];
-
-	assert(!job->waiters);
-	while (*at != job)
-		at = &(*at)->chain;
-	*at = job->chain;
-	q->jobs--;
-	free(job);
-}
-
-static void job_enqueue(struct queue *q, struct job *job)
-{
-	job->state = JOB_QUEUED;
-	if (job->level == JOB_WAITED) {
-		job_list_insert_by_turn(&q->levels[JOB_WAITED], job);
-		pthread_cond_signal(&q->served_work);
-	} else {
-		job_list_append(&q->levels[job->level], job);
-		if (!q->paused)
-			pthread_cond_signal(&q->work);
-	}
-}
-
-static void job_rest(struct queue *q, struct job *job)
-{
-	job->state = JOB_RESTING;
-	job->ready_ms = (engine_now_ms() / REST_MS + 2) * REST_MS;
-	job_list_append(&q->resting, job);
-	if (q->resting.count == 1)
-		pthread_cond_signal(&q->timer);
-}
-
-/* There is news of its file. */
-static void job_renew(struct queue *q, struct job *job)
-{
-	if (job->level == JOB_CLOSED)
-		job_rest(q, job);
-	else
-		job_enqueue(q, job);
-}
-
-/* Takes the job off whatever it is in, to be put somewhere else. */
-static void job_leave(struct queue *q, struct job *job)
-{
-	switch (job->state) {
-	case JOB_QUEUED:
-		job_list_remove(&q->levels[job->level], job);
-		break;
-	case JOB_RESTING:
-		job_list_remove(&q->resting, job);
-		break;
-	case JOB_DELAYED:
-		job_list_remove(&q->delayed, job);
-		if (job->tries >= 3)
-			q->unsteady--;
-		break;
-	case JOB_RUNNING:
-		q->running--;
-		if (job->served)
-			job_list_remove(&q->served, job);
-		job->served = false;
-		break;
-	case JOB_DONE:
-		q->done--;
-		job->result = NULL;
-		break;
-	}
-}
-
-/* ---- the timer: deadlines of waiters, ends of delays ---- */
-
-/* Nobody waits for it any more. */
-static void job_lower(struct queue *q, struct job *job)
-{
-	if (job->level != JOB_WAITED || job->state == JOB_RUNNING)
-		return;
-	if (job->state == JOB_QUEUED)
-		job_list_remove(&q->levels[JOB_WAITED], job);
-	job->level = JOB_CLOSED;
-	if (job->state == JOB_QUEUED)
-		job_enqueue(q, job);
-}
-
-/* Returns when the next one is ready. */
-static int64_t enqueue_ready(struct queue *q, const struct job_list *list,
-			     int64_t now)
-{
-	struct job *job;
-
-	while ((job = list->first) && job->ready_ms <= now) {
-		job_leave(q, job);
-		job_enqueue(q, job);
-	}
-	return job ? job->ready_ms : INT64_MAX;
-}
-
-static int64_t timer_step(struct queue *q, struct waiter **expired_out)
-{
-	int64_t now = engine_now_ms();
-	int64_t next = enqueue_ready(q, &q->delayed, now);
-	int64_t rested = enqueue_ready(q, &q->resting, now);
-	struct waiter *w;
-
-	if (rested < next)
-		next = rested;
-	while ((w = q->waiting_first) && w->deadline_ms <= now) {
-		struct job *job = w->job;
-
-		waiter_unlink(q, w);
-		if (!job->waiters)
-			job_lower(q, job);
-		w->job_next = *expired_out;
-		*expired_out = w;
-	}
-	if (w && w->deadline_ms < next)
-		next = w->deadline_ms;
-	return next;
-}
-
-static void *timer_run(void *arg)
-{
-	struct queue *q = arg;
-
-	pthread_mutex_lock(&q->lock);
-	while (!q->stopped) {
-		struct waiter *expired = NULL;
-		int64_t next = timer_step(q, &expired);
-
-		if (!expired) {
-			engine_cond_wait(&q->timer, &q->lock, next);
-			continue;
-		}
-		pthread_mutex_unlock(&q->lock);
-		waiters_answer(expired, -ETIMEDOUT);
-		pthread_mutex_lock(&q->lock);
-	}
-	pthread_mutex_unlock(&q->lock);
-	return NULL;
-}
-
 /* ---- life ---- */
 
 int queue_init(struct queue *q, size_t serve_most)
@@ -217,14 +39,6 @@ int queue_init(struct queue *q, size_t serve_most)
 		err = engine_cond_init(&q->timer);
 	if (!err)
 		err = engine_cond_init(&q->rest);
-	return err;
-}
-
-int queue_start(struct queue *q)
-{
-	int err = -pthread_create(&q->timer_thread, NULL, timer_run, q);
-
-	q->timer_started = !err;
 	return err;
 }
 
@@ -266,19 +80,6 @@ void queue_release(struct queue *q)
 }
 
 /* ---- jobs ---- */
-
-static void job_raise(struct queue *q, struct job *job, enum job_level level)
-{
-	bool queued = job->state == JOB_QUEUED;
-
-	if (level >= job->level)
-		return;
-	if (queued)
-		job_leave(q, job);
-	job->level = level;
-	if (queued)
-		job_renew(q, job);
-}
 
 /* The job of key, made when there is none, or NULL without memory.  A waited
  * one may exceed the bound: waiters have their own. */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_ENGINE_JOB_H
+#define CORE_ENGINE_JOB_H
+
+#include "core/engine/queue.h"
+
+/* What can happen to a job; under the lock of its queue. */
+
+struct job *job_find(struct queue *q, const struct file_key *key);
+/* It is in no list yet; NULL without memory. */
+struct job *job_add(struct queue *q, const struct file_key *key);
+/* It is in none any more, and nobody waits for it; frees it. */
+void job_drop(struct queue *q, struct job *job);
+
+/* Takes it off whatever it is in, to be put somewhere else. */
+void job_leave(struct queue *q, struct job *job);
+void job_enqueue(struct queue *q, struct job *job);
+/* There is news of its file: it rests first, or is queued. */
+void job_renew(struct queue *q, struct job *job);
+
+void job_raise(struct queue *q, struct job *job, enum job_level level);
+/* Nobody waits for it any more. */
+void job_lower(struct queue *q, struct job *job);
+
+#endif
