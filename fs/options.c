@@ -3,365 +3,13 @@
 
 #include <errno.h>
 #include <fuse_opt.h>
-#include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/digest/digest.h"
 #include "fs/log.h"
-
-#define TIMEOUT_MAX 1e6
-
-/* ---- values ---- */
-
-static int parse_number(const char *text, uint64_t max, uint64_t *out)
-{
-	char *end;
-	unsigned long long n;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno || *end || n > max)
-		return -EINVAL;
-	*out = n;
-	return 0;
-}
-
-/* A number of bytes, with K, M, G or T for powers of 1024. */
-static int parse_size(const char *text, uint64_t *out)
-{
-	static const char suffixes[] = "KMGT";
-	const char *suffix;
-	char *end;
-	unsigned long long n;
-	unsigned shift = 0;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno)
-		return -EINVAL;
-	suffix = *end ? strchr(suffixes, *end) : NULL;
-	if (suffix) {
-		shift = 10 * (unsigned)(suffix - suffixes + 1);
-		end++;
-	}
-	if (*end || n > UINT64_MAX >> shift)
-		return -EINVAL;
-	*out = (uint64_t)n << shift;
-	return 0;
-}
-
-static int replace_text(char **to, const char *text)
-{
-	char *copy = strdup(text);
-
-	if (!copy)
-		return -ENOMEM;
-	free(*to);
-	*to = copy;
-	return 0;
-}
-
-/* ---- our options ---- */
-
-static int add_digest(const char *name, size_t len, uint32_t *set)
-{
-	char copy[32];
-	const struct digest_info *info;
-
-	if (len >= sizeof(copy))
-		return -EINVAL;
-	memcpy(copy, name, len);
-	copy[len] = '\0';
-	info = digest_find(copy);
-	if (!info)
-		return -EINVAL;
-	*set |= DIGEST_BIT(info->id);
-	return 0;
-}
-
-static int set_digests(struct options *o, const char *value)
-{
-	uint32_t set = DIGEST_BIT(DIGEST_XXH128);
-	int err = *value ? 0 : -EINVAL;
-
-	while (*value && !err) {
-		size_t len = strcspn(value, ":,");
-
-		err = add_digest(value, len, &set);
-		value += len;
-		if (*value)
-			value++;
-	}
-	if (!err)
-		o->digest_set = set;
-	return err;
-}
-
-/* The index of value in a list that ends with NULL. */
-static int parse_choice(const char *value, const char *const *choices)
-{
-	for (int i = 0; choices[i]; i++)
-		if (strcmp(value, choices[i]) == 0)
-			return i;
-	return -EINVAL;
-}
-
-static int set_xattrs(struct options *o, const char *value)
-{
-	static const char *const choices[] = { "list", "hide", "strict", NULL };
-	int choice = parse_choice(value, choices);
-
-	if (choice < 0)
-		return choice;
-	o->xattrs = (enum xattrs_mode)choice;
-	return 0;
-}
-
-static int set_similar(struct options *o, const char *value)
-{
-	static const char *const choices[] = { "hide", "show", "off", NULL };
-	int choice = parse_choice(value, choices);
-
-	if (choice < 0)
-		return choice;
-	o->similar = (enum similar_mode)choice;
-	return 0;
-}
-
-static int set_similar_name(struct options *o, const char *value)
-{
-	if (!*value || strlen(value) > NAME_MAX || strchr(value, '/') ||
-	    strcmp(value, ".") == 0 || strcmp(value, "..") == 0)
-		return -EINVAL;
-	return replace_text(&o->similar_name, value);
-}
-
-static int set_measure(struct options *o, const char *value)
-{
-	static const uint32_t measures =
-		DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIMHASH) |
-		DIGEST_BIT(DIGEST_RDC) | DIGEST_BIT(DIGEST_SIF) |
-		DIGEST_BIT(DIGEST_SSDEEP);
-	const struct digest_info *info = digest_find(value);
-
-	if (strcmp(value, "best") == 0)
-		o->measure = DIGEST_COUNT;
-	else if (info && (measures & DIGEST_BIT(info->id)))
-		o->measure = info->id;
-	else
-		return -EINVAL;
-	return 0;
-}
-
-static int set_threshold(struct options *o, const char *value)
-{
-	uint64_t n;
-
-	if (parse_number(value, 100, &n) || n == 0)
-		return -EINVAL;
-	o->threshold = (int)n;
-	return 0;
-}
-
-static int set_limit(struct options *o, const char *value)
-{
-	uint64_t n;
-
-	if (parse_number(value, 1000000, &n))
-		return -EINVAL;
-	o->limit = n;
-	return 0;
-}
-
-static int set_min_size(struct options *o, const char *value)
-{
-	return parse_size(value, &o->min_size);
-}
-
-static int set_max_size(struct options *o, const char *value)
-{
-	return parse_size(value, &o->max_size);
-}
-
-static int set_exclude(struct options *o, const char *value)
-{
-	char **more;
-
-	if (!*value)
-		return -EINVAL;
-	more = realloc(o->excludes,
-		       (o->exclude_count + 1) * sizeof(*o->excludes));
-	if (!more)
-		return -ENOMEM;
-	o->excludes = more;
-	more[o->exclude_count] = strdup(value);
-	if (!more[o->exclude_count])
-		return -ENOMEM;
-	o->exclude_count++;
-	return 0;
-}
-
-static int set_wait(struct options *o, const char *value)
-{
-	uint64_t n;
-
-	if (parse_number(value, 1000000, &n))
-		return -EINVAL;
-	o->wait_s = (unsigned)n;
-	return 0;
-}
-
-static int set_workers(struct options *o, const char *value)
-{
-	uint64_t n;
-
-	if (parse_number(value, 1024, &n))
-		return -EINVAL;
-	o->workers = (unsigned)n;
-	return 0;
-}
-
-static int set_rate(struct options *o, const char *value)
-{
-	uint64_t n;
-
-	if (parse_number(value, 1000000, &n))
-		return -EINVAL;
-	o->rate = n * 1000000;
-	return 0;
-}
-
-static int set_ac_only(struct options *o, const char *value)
-{
-	(void)value;
-	o->ac_only = true;
-	return 0;
-}
-
-static int set_max_threads(struct options *o, const char *value)
-{
-	uint64_t n;
-
-	if (parse_number(value, 10000, &n) || n == 0)
-		return -EINVAL;
-	o->max_threads = (unsigned)n;
-	return 0;
-}
-
-static int set_db(struct options *o, const char *value)
-{
-	return *value ? replace_text(&o->db, value) : -EINVAL;
-}
-
-static int set_timeout(struct options *o, const char *value)
-{
-	char *end;
-	double n;
-
-	if (*value < '0' || *value > '9')
-		return -EINVAL;
-	n = strtod(value, &end);
-	if (*end || !isfinite(n) || n > TIMEOUT_MAX)
-		return -EINVAL;
-	o->timeout_s = n;
-	return 0;
-}
-
-static int set_passthrough(struct options *o, const char *value)
-{
-	static const char *const choices[] = { "auto", "no", NULL };
-	int choice = parse_choice(value, choices);
-
-	if (choice < 0)
-		return choice;
-	o->no_passthrough = choice == 1;
-	return 0;
-}
-
-static int set_cross(struct options *o, const char *value)
-{
-	(void)value;
-	o->cross = true;
-	return 0;
-}
-
-static int set_clone_fd(struct options *o, const char *value)
-{
-	(void)value;
-	o->clone_fd = true;
-	return 0;
-}
-
-static int set_sandbox(struct options *o, const char *value)
-{
-	static const char *const choices[] = { "no", "yes", NULL };
-	int choice = parse_choice(value, choices);
-
-	if (choice < 0)
-		return choice;
-	o->sandbox = choice;
-	return 0;
-}
-
-struct option {
-	const char *name; /* with '=' when it has a value */
-	const char *wants;
-	int (*set)(struct options *o, const char *value);
-};
-
-static const struct option ours[] = {
-	{ "digests=", "names of digests separated by ':'", set_digests },
-	{ "xattrs=", "list, hide or strict", set_xattrs },
-	{ "similar=", "hide, show or off", set_similar },
-	{ "similar_name=", "a file name", set_similar_name },
-	{ "measure=", "best, sise, simhash, rdc, sif or ssdeep", set_measure },
-	{ "threshold=", "a number from 1 to 100", set_threshold },
-	{ "limit=", "a number", set_limit },
-	{ "min_size=", "a size such as 4096 or 16K", set_min_size },
-	{ "max_size=", "a size such as 500M or 2G", set_max_size },
-	{ "exclude=", "a pattern", set_exclude },
-	{ "cross", NULL, set_cross },
-	{ "wait=", "a number of seconds", set_wait },
-	{ "workers=", "a number from 0 to 1024", set_workers },
-	{ "rate=", "a number of megabytes a second", set_rate },
-	{ "ac_only", NULL, set_ac_only },
-	{ "db=", "a directory", set_db },
-	{ "timeout=", "a number of seconds", set_timeout },
-	{ "passthrough=", "auto or no", set_passthrough },
-	{ "max_threads=", "a number from 1 to 10000", set_max_threads },
-	{ "clone_fd", NULL, set_clone_fd },
-	{ "sandbox=", "yes or no", set_sandbox },
-};
-
-/* Matches "name=..." by its start, "name" as a whole. */
-static bool option_is(const char *arg, const char *name)
-{
-	size_t len = strlen(name);
-
-	if (name[len - 1] == '=')
-		return strncmp(arg, name, len) == 0;
-	return strcmp(arg, name) == 0;
-}
-
-static int apply(struct options *o, const struct option *option,
-		 const char *arg)
-{
-	int err = option->set(o, arg + strlen(option->name));
-
-	if (err == -ENOMEM)
-		log_line("option '%s': out of memory", arg);
-	else if (err)
-		log_line("option '%s': the value must be %s", arg,
-			 option->wants);
-	return err ? -1 : 0;
-}
+#include "fs/option.h"
 
 /* ---- those of mount(8) and libfuse ---- */
 
@@ -416,9 +64,10 @@ static bool is_in(const char *arg, const char *const *names, size_t count)
 /* 1: for libfuse, 0: done, -1: bad.  arg came after -o. */
 static int take_option(struct options *o, const char *arg)
 {
-	for (size_t i = 0; i < COUNT(ours); i++)
-		if (option_is(arg, ours[i].name))
-			return apply(o, &ours[i], arg);
+	int result = option_set(o, arg);
+
+	if (result != 1)
+		return result;
 	if (strcmp(arg, "debug") == 0) {
 		o->debug = true;
 		return 0;
@@ -462,7 +111,7 @@ static int take_operand(struct options *o, const char *arg)
 			 arg);
 		return -1;
 	}
-	return replace_text(to, arg) ? -1 : 0;
+	return option_replace(to, arg) ? -1 : 0;
 }
 
 static int take_argument(void *data, const char *arg, int key,
@@ -515,7 +164,7 @@ int options_parse(int argc, char **argv, struct options *out)
 	out->wait_s = 60;
 	out->timeout_s = 1.0;
 	out->sandbox = true;
-	if (replace_text(&out->similar_name, ".similar"))
+	if (option_replace(&out->similar_name, ".similar"))
 		return -ENOMEM;
 	r = fuse_opt_parse(&args, out, none, take_argument);
 	if (args.allocated) {

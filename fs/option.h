@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_OPTION_H
+#define FS_OPTION_H
+
+#include <stdbool.h>
+
+#include "fs/options.h"
+
+/* What may come after -o: "name=value" or "name". */
+
+/* name ends in '=' when it has a value, which may be any then. */
+bool option_is(const char *arg, const char *name);
+
+/* 0: done, -1: the value is bad, and that was said, 1: it is none of ours. */
+int option_set(struct options *o, const char *arg);
+
+/* *to is allocated or NULL; -ENOMEM. */
+int option_replace(char **to, const char *text);
+
+#endif
