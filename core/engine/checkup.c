@@ -165,6 +165,7 @@ static void *checkup_run(void *arg)
 	struct engine *e = arg;
 	struct checkup *c = &e->checkup;
 
+	engine_name_thread("kinfs-check");
 	engine_enter_background();
 	pthread_mutex_lock(&c->lock);
 	while (!c->stopped) {

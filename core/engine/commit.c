@@ -418,6 +418,7 @@ static void *commit_run(void *arg)
 	struct commit *c = &e->commit;
 	bool last = false;
 
+	engine_name_thread("kinfs-commit");
 	pthread_mutex_lock(&c->lock);
 	while (!last) {
 		int64_t due = due_ms(c);

@@ -173,6 +173,7 @@ static void *desk_run(void *arg)
 	struct order *o;
 	int result;
 
+	engine_name_thread("kinfs-sdhash");
 	pthread_mutex_lock(&d->lock);
 	while ((o = take_order(d))) {
 		desk->busy = true;

@@ -77,6 +77,11 @@ void engine_enter_background(void)
 	(void)syscall(SYS_ioprio_set, WHO_PROCESS, 0, CLASS_IDLE);
 }
 
+void engine_name_thread(const char *name)
+{
+	(void)pthread_setname_np(pthread_self(), name);
+}
+
 /* ---- opening ---- */
 
 static int copy_options(struct engine *e, const struct engine_options *from)

@@ -103,6 +103,9 @@ enum engine_use file_use(const struct engine *e, const struct stat *st);
 /* Puts the calling thread under SCHED_IDLE and the idle I/O class. */
 void engine_enter_background(void);
 
+/* What top(1) shows of the calling thread; 15 characters at most. */
+void engine_name_thread(const char *name);
+
 /* CLOCK_MONOTONIC. */
 int64_t engine_now_ms(void);
 int64_t engine_now_ns(void);

@@ -10,6 +10,7 @@ static void *gate_run(void *arg)
 {
 	struct gate *g = arg;
 
+	engine_name_thread("kinfs-gate");
 	engine_enter_background();
 	while (!atomic_load(&g->stopped)) {
 		if (sem_wait(&g->asked))

@@ -350,6 +350,7 @@ static void *inquiry_run(void *arg)
 	struct inquiry *q = &e->inquiry;
 	struct request *r;
 
+	engine_name_thread("kinfs-search");
 	pthread_mutex_lock(&q->lock);
 	while (!q->stopped) {
 		if (q->rest_ms && q->rest_ms <= engine_now_ms())

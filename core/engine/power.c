@@ -89,6 +89,7 @@ static void *power_run(void *arg)
 	struct engine *e = arg;
 	struct power *p = &e->power;
 
+	engine_name_thread("kinfs-power");
 	engine_enter_background();
 	pthread_mutex_lock(&p->lock);
 	while (!p->stopped) {

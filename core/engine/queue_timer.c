@@ -49,6 +49,7 @@ static void *timer_run(void *arg)
 {
 	struct queue *q = arg;
 
+	engine_name_thread("kinfs-timer");
 	pthread_mutex_lock(&q->lock);
 	while (!q->stopped) {
 		struct waiter *expired = NULL;

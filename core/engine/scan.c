@@ -469,6 +469,7 @@ static void *scan_run(void *arg)
 	struct engine *e = arg;
 	struct scan *s = &e->scan;
 
+	engine_name_thread("kinfs-scan");
 	engine_enter_background();
 	pthread_mutex_lock(&s->lock);
 	while (!s->stopped) {

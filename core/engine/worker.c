@@ -226,6 +226,7 @@ static void *worker_run(void *arg)
 	struct worker *w = arg;
 	struct engine *e = w->e;
 
+	engine_name_thread(w->idle ? "kinfs-hash-idle" : "kinfs-hash");
 	if (w->idle)
 		engine_enter_background();
 	while (!atomic_load(&e->stopping)) {

@@ -30,6 +30,19 @@ write_files() { # PREFIX
 	done
 }
 
+threads() { # POLICY: names of the daemon's, as sched_setscheduler(2) has it
+	awk -v policy="$1" '$41 == policy { print $2 }' \
+		"/proc/$(daemon_pid "$mnt")/task/"*/stat | sort -u | tr -d '()' |
+		xargs
+}
+
+test_threads() {
+	is "$(threads 5)" "kinfs-check kinfs-gate kinfs-hash-idle kinfs-scan" \
+		"what may rest is of the idle class, and says what it does"
+	is "$(threads 0)" "kinfs kinfs-commit kinfs-hash kinfs-sdhash \
+kinfs-search kinfs-timer" "and so does the rest"
+}
+
 test_pause() {
 	ok "kin pause" "$KIN" pause "$mnt"
 	is "$(json paused)" asked "the status says so"
@@ -141,6 +154,7 @@ test_ac_only() {
 
 mount_kinfs "$src" "$mnt"
 ok "kin wait" timeout 60 "$KIN" wait "$mnt"
+test_threads
 test_pause
 test_resume
 test_mistakes
