@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,6 +21,8 @@ struct entry {
 };
 
 struct entries {
+	struct audit *a;
+	const char *dir;
 	struct entry *list;
 	size_t count;
 };
@@ -54,9 +55,9 @@ static int push(struct tree *t, char *path)
 
 /* ---- one directory on disk ---- */
 
-static int entries_add(struct audit *a, struct entries *e, int dir_fd,
-		       const char *dir, const char *name)
+static int entries_add(void *arg, int dir_fd, const char *name)
 {
+	struct entries *e = arg;
 	struct entry entry = { 0 };
 	struct buf path = { 0 };
 	struct entry *list;
@@ -70,33 +71,17 @@ static int entries_add(struct audit *a, struct entries *e, int dir_fd,
 	if (!list)
 		return -ENOMEM;
 	e->list = list;
-	err = buf_append_format(&path, "%s%s%s", dir, *dir ? "/" : "", name);
+	err = buf_append_format(&path, "%s%s%s", e->dir, *e->dir ? "/" : "",
+				name);
 	if (err) {
 		buf_release(&path);
 		return err;
 	}
 	entry.name = path.len - strlen(name);
 	entry.path = buf_take(&path);
-	file_key_make(a->source_dev, dir_fd, name, &entry.st, &entry.key);
+	file_key_make(e->a->source_dev, dir_fd, name, &entry.st, &entry.key);
 	list[e->count++] = entry;
 	return 0;
-}
-
-static int list_entries(struct audit *a, DIR *dir, const char *path,
-			struct entries *e)
-{
-	struct dirent *d;
-	int err = 0;
-
-	while (!err) {
-		errno = 0;
-		d = readdir(dir);
-		if (!d)
-			return -errno;
-		if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-			err = entries_add(a, e, dirfd(dir), path, d->d_name);
-	}
-	return err;
 }
 
 /* ---- against the catalog ---- */
@@ -215,21 +200,21 @@ static int follow_entries(struct tree *t, int dir_fd, struct entries *e)
 	return err;
 }
 
-static int audit_entries(struct tree *t, DIR *dir, const char *path)
+static int audit_entries(struct tree *t, int dir_fd, const char *path)
 {
-	struct entries e = { 0 };
+	struct entries e = { .a = t->a, .dir = path };
 	struct file_key key;
 	struct stat st;
-	int err = fstat(dirfd(dir), &st) ? -errno : 0;
+	int err = fstat(dir_fd, &st) ? -errno : 0;
 
 	if (!err)
-		err = list_entries(t->a, dir, path, &e);
+		err = file_each_in(dir_fd, entries_add, &e);
 	if (!err) {
-		file_key_make(t->a->source_dev, dirfd(dir), "", &st, &key);
+		file_key_make(t->a->source_dev, dir_fd, "", &st, &key);
 		err = match_entries(t, &key, &e);
 	}
 	if (!err)
-		err = follow_entries(t, dirfd(dir), &e);
+		err = follow_entries(t, dir_fd, &e);
 	entries_release(&e);
 	return err;
 }
@@ -239,19 +224,15 @@ static int audit_directory(struct tree *t, const char *path)
 {
 	int fd = file_open_beneath(t->a->options->source_fd, path,
 				   O_RDONLY | O_DIRECTORY);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	int err;
 
-	if (!dir && (fd >= 0 || (fd != -ENOENT && fd != -ENOTDIR)))
-		t->a->counts->unread++;
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0) {
+		t->a->counts->unread += fd != -ENOENT && fd != -ENOTDIR;
 		return 0;
 	}
 	t->a->counts->directories++;
-	err = audit_entries(t, dir, path);
-	closedir(dir);
+	err = audit_entries(t, fd, path);
+	close(fd);
 	return err;
 }
 

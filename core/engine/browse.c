@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/look.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -207,25 +206,20 @@ static int entry_add(struct engine_entries *entries, const char *name,
 	return 0;
 }
 
-static int browse_entries(struct look *l, DIR *dir,
-			  struct engine_entries *entries)
-{
-	struct dirent *d;
-	struct stat st;
-	int err = 0;
+struct browsing {
+	struct look look;
+	struct engine_entries entries;
+};
 
-	while (err >= 0 && !look_is_stopping(l)) {
-		errno = 0;
-		d = readdir(dir);
-		if (!d)
-			return -errno;
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-			continue;
-		err = is_worth_showing(l, dirfd(dir), d->d_name, &st);
-		if (err == 1)
-			err = entry_add(entries, d->d_name, &st);
-	}
-	return err < 0 ? err : -ECANCELED;
+static int browse_entry(void *arg, int dir_fd, const char *name)
+{
+	struct browsing *b = arg;
+	struct stat st;
+	int err = is_worth_showing(&b->look, dir_fd, name, &st);
+
+	if (look_is_stopping(&b->look))
+		return -ECANCELED;
+	return err == 1 ? entry_add(&b->entries, name, &st) : err;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -237,34 +231,25 @@ static int compare_entries(const void *a, const void *b)
 
 int near_browse(struct request *r, struct engine_entries *entries_out)
 {
-	struct engine_entries entries = { 0 };
-	struct look l;
-	DIR *dir;
-	int err, fd;
+	struct browsing b = { .entries = { 0 } };
+	int fd = file_open_beneath(r->fd, "", O_RDONLY | O_DIRECTORY), err;
 
-	fd = file_open_beneath(r->fd, "", O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		return fd;
-	dir = fdopendir(fd);
-	if (!dir) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	err = look_begin(r, &l);
+	err = look_begin(r, &b.look);
 	if (!err) {
-		err = browse_entries(&l, dir, &entries);
-		catalog_abort(l.txn);
+		err = file_each_in(fd, browse_entry, &b);
+		catalog_abort(b.look.txn);
 	}
-	closedir(dir);
+	close(fd);
 	if (err) {
-		engine_entries_release(&entries);
+		engine_entries_release(&b.entries);
 		return err;
 	}
-	if (entries.count)
-		qsort(entries.entries, entries.count, sizeof(*entries.entries),
-		      compare_entries);
-	*entries_out = entries;
+	if (b.entries.count)
+		qsort(b.entries.entries, b.entries.count,
+		      sizeof(*b.entries.entries), compare_entries);
+	*entries_out = b.entries;
 	return 0;
 }
 

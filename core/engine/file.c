@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -174,6 +175,35 @@ out:
 	if (dir_fd != root_fd)
 		close(dir_fd);
 	return fd;
+}
+
+static bool is_interesting(const struct dirent *d)
+{
+	if (d->d_type != DT_REG && d->d_type != DT_DIR &&
+	    d->d_type != DT_UNKNOWN)
+		return false;
+	return strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
+}
+
+int file_each_in(int dir_fd, file_visit_fn *visit, void *arg)
+{
+	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0), err = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *d;
+
+	if (!dir) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	for (errno = 0; !err && (d = readdir(dir)); errno = 0)
+		if (is_interesting(d))
+			err = visit(arg, dir_fd, d->d_name);
+	if (!err)
+		err = -errno;
+	closedir(dir);
+	return err;
 }
 
 int file_reopen(int path_fd)

@@ -17,6 +17,12 @@
 /* Opens a relative path of any length below root_fd.  "" is root itself. */
 int file_open_beneath(int root_fd, const char *path, int flags);
 
+/* Calls visit for each name in a directory open for reading that may be that
+ * of a regular file or a directory, and ends when it returns anything but 0,
+ * with that.  Once for a descriptor. */
+typedef int file_visit_fn(void *arg, int dir_fd, const char *name);
+int file_each_in(int dir_fd, file_visit_fn *visit, void *arg);
+
 /* A descriptor for reading the regular file behind an O_PATH one. */
 int file_reopen(int path_fd);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/scan.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -97,21 +96,28 @@ static int listing_add(struct listing *l, const struct listing_entry *entry)
 	return 0;
 }
 
-static int scan_entry(struct walk *w, int dir_fd, const char *dir_path,
-		      const char *name, struct listing *l)
+struct reading {
+	struct walk *w;
+	const char *path; /* of the directory */
+	struct listing *listing;
+};
+
+static int scan_entry(void *arg, int dir_fd, const char *name)
 {
-	struct engine *e = w->e;
+	const struct reading *r = arg;
+	struct engine *e = r->w->e;
 	struct listing_entry entry = { 0 };
 	struct stat st;
 	char *path;
 	bool walked;
 	int err = 0;
 
+	(void)pace_rest(e, NULL, &e->scan.since_ns);
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno; /* gone meanwhile */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0;
-	path = path_join(dir_path, name);
+	path = path_join(r->path, name);
 	if (!path)
 		return -ENOMEM;
 	if (!is_wanted(e, path, &st)) {
@@ -123,14 +129,14 @@ static int scan_entry(struct walk *w, int dir_fd, const char *dir_path,
 	engine_file_identity(&st, &entry.identity);
 	entry.directory = S_ISDIR(st.st_mode);
 	entry.name = strdup(name);
-	if (!entry.name || listing_add(l, &entry)) {
+	if (!entry.name || listing_add(r->listing, &entry)) {
 		free(entry.name);
 		free(path);
 		return -ENOMEM;
 	}
-	walked = entry.directory && !w->shallow;
+	walked = entry.directory && !r->w->shallow;
 	if (walked)
-		err = walk_push(w, path);
+		err = walk_push(r->w, path);
 	if (!walked || err)
 		free(path);
 	atomic_fetch_add(&e->scan.files_seen, !entry.directory);
@@ -142,28 +148,6 @@ static int compare_names(const void *a, const void *b)
 	const struct listing_entry *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
-}
-
-static int scan_entries(struct walk *w, DIR *dir, const char *path,
-			struct listing *l)
-{
-	struct dirent *d;
-	int err = 0;
-
-	while (!err) {
-		errno = 0;
-		d = readdir(dir);
-		if (!d)
-			return -errno;
-		if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-			continue;
-		if (d->d_type != DT_REG && d->d_type != DT_DIR &&
-		    d->d_type != DT_UNKNOWN)
-			continue;
-		(void)pace_rest(w->e, NULL, &w->e->scan.since_ns);
-		err = scan_entry(w, dirfd(dir), path, d->d_name, l);
-	}
-	return err;
 }
 
 /* Takes l, but for -ESTALE. */
@@ -198,18 +182,19 @@ static void learn_names(struct walk *w, int dir_fd, const struct listing *l)
 	}
 }
 
-static int list_open_directory(struct walk *w, DIR *dir, const char *path)
+static int list_open_directory(struct walk *w, int dir_fd, const char *path)
 {
 	struct listing *l = calloc(1, sizeof(*l));
+	struct reading r = { w, path, l };
 	struct stat st;
 	int err = l ? 0 : -ENOMEM;
 
-	if (!err && fstat(dirfd(dir), &st))
+	if (!err && fstat(dir_fd, &st))
 		err = -errno;
 	if (!err) {
-		engine_file_key(w->e, dirfd(dir), &st, &l->directory);
+		engine_file_key(w->e, dir_fd, &st, &l->directory);
 		l->version = commit_names_version(&w->e->commit, &l->directory);
-		err = scan_entries(w, dir, path, l);
+		err = file_each_in(dir_fd, scan_entry, &r);
 	}
 	if (err) {
 		listing_free(l);
@@ -218,7 +203,7 @@ static int list_open_directory(struct walk *w, DIR *dir, const char *path)
 	err = post_listing(w->e, l);
 	if (err == -ESTALE) {
 		if (!w->shallow)
-			learn_names(w, dirfd(dir), l);
+			learn_names(w, dir_fd, l);
 		listing_free(l);
 	}
 	return err;
@@ -228,19 +213,12 @@ static int list_directory(struct walk *w, const char *path)
 {
 	int fd = file_open_beneath(w->e->options.source_fd, path,
 				   O_RDONLY | O_DIRECTORY);
-	DIR *dir;
 	int err;
 
 	if (fd < 0)
 		return fd;
-	dir = fdopendir(fd);
-	if (!dir) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	err = list_open_directory(w, dir, path);
-	closedir(dir);
+	err = list_open_directory(w, fd, path);
+	close(fd);
 	return err;
 }
 
