@@ -24,7 +24,7 @@ struct walk {
 	bool shallow; /* what is below is not walked */
 	bool lost;    /* a directory's name could not be told */
 	char **paths;
-	size_t count, capacity;
+	size_t count;
 };
 
 struct unsettled {
@@ -37,16 +37,12 @@ struct unsettled {
 
 static int walk_push(struct walk *w, char *path)
 {
-	if (w->count == w->capacity) {
-		size_t capacity = w->capacity ? 2 * w->capacity : 256;
-		char **paths = realloc(w->paths, capacity * sizeof(*paths));
+	char **paths = array_with_room(w->paths, w->count, sizeof(*paths));
 
-		if (!paths)
-			return -ENOMEM;
-		w->paths = paths;
-		w->capacity = capacity;
-	}
-	w->paths[w->count++] = path;
+	if (!paths)
+		return -ENOMEM;
+	w->paths = paths;
+	paths[w->count++] = path;
 	return 0;
 }
 
