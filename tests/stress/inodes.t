@@ -110,9 +110,6 @@ test_inodes() { # NAME FILES PRIVILEGES
 	umount "$src"
 }
 
-# It needs descriptors itself.
-! is_sanitized || export ASAN_OPTIONS=detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
-
 most=$((seconds < 60 ? 20000 : seconds < 600 ? 200000 : 1000000))
 test_inodes "few descriptors" "$most" "$(without -sys_resource)"
 test_inodes "and no handles" $((most > 200000 ? 200000 : most)) \
