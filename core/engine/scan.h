@@ -5,9 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
-
-#include "core/catalog/catalog.h"
 
 /*
  * The walk over SOURCE: a listing of each directory is posted to the
@@ -24,7 +23,6 @@ enum { SEEN_MAX = 4096 };
 struct seen {
 	dev_t device;
 	ino_t inode;
-	struct file_identity identity;
 };
 
 struct unsettled;

@@ -84,7 +84,6 @@ void scan_saw(struct engine *e, const struct stat *st)
 		slot = &s->seen[(s->seen_first + s->seen_count++) % SEEN_MAX];
 		slot->device = st->st_dev;
 		slot->inode = st->st_ino;
-		engine_file_identity(st, &slot->identity);
 		if (s->seen_count == 1)
 			pthread_cond_signal(&s->work);
 	}
