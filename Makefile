@@ -277,11 +277,11 @@ SECONDS ?= 60
 STRESS_SEED ?= $(shell date +%s)
 
 .PHONY: stress stress-program
+stress: override TEST_TIMEOUT = $$(($(SECONDS) * 4 + 300))
 stress: all stress-program
 	@scripts/deps check stress
 	@echo 'STRESS_SEED=$(STRESS_SEED)'
-	@+STRESS_SECONDS=$(SECONDS) STRESS_SEED=$(STRESS_SEED) \
-		TEST_TIMEOUT=$$(($(SECONDS) * 4 + 300)); \
+	@+STRESS_SECONDS=$(SECONDS) STRESS_SEED=$(STRESS_SEED); \
 		export STRESS_SECONDS STRESS_SEED; \
 		$(prove) -v $(stress_tests)
 
