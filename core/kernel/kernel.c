@@ -40,12 +40,12 @@ static size_t usable_variants(void)
 #ifdef __x86_64__
 	__builtin_cpu_init();
 	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
+	    !__builtin_cpu_supports("bmi2") ||
 	    !__builtin_cpu_supports("pclmul") ||
 	    !__builtin_cpu_supports("popcnt"))
 		return count;
 	count++;
-	if (__builtin_cpu_supports("bmi2") &&
-	    __builtin_cpu_supports("avx512f") &&
+	if (__builtin_cpu_supports("avx512f") &&
 	    __builtin_cpu_supports("avx512bw") &&
 	    __builtin_cpu_supports("avx512dq") &&
 	    __builtin_cpu_supports("avx512vl") &&

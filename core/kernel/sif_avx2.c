@@ -7,22 +7,41 @@
 #include <assert.h>
 #include <immintrin.h>
 
-#define TARGET __attribute__((target("avx2,bmi,popcnt")))
+#define TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
 
 #define STEP 16
 
-/* Bit t: whether the hash at byte t may be within a bound that begins with
- * most. */
-static TARGET inline uint64_t choose(const uint8_t (*taps)[64],
-				     const uint8_t *bytes, __m128i most,
-				     __m128i *next)
-{
-	__m256i sums = taps_add_up(taps, bytes);
-	__m128i tops = _mm_xor_si128(_mm256_castsi256_si128(sums), *next);
+/* What a step gives to the next, and what all have in common. */
+struct front {
+	const uint8_t (*taps)[64];
+	struct taps_words words; /* that come next */
+	__m128i next;            /* to their top bytes */
+	__m128i most;
+};
 
-	*next = _mm256_extracti128_si256(sums, 1);
+/* Of the words that come next, bit t: whether the hash at byte t may be within
+ * a bound that begins with most.  bytes are those after them. */
+static TARGET inline uint64_t choose(struct front *f, const uint8_t *bytes)
+{
+	__m256i sums = taps_add_up(f->taps, taps_turn(&f->words, bytes));
+	__m128i tops = _mm_xor_si128(_mm256_castsi256_si128(sums), f->next);
+
+	f->next = _mm256_extracti128_si256(sums, 1);
 	return (uint32_t)_mm_movemask_epi8(
-		_mm_cmpeq_epi8(_mm_min_epu8(tops, most), tops));
+		_mm_cmpeq_epi8(_mm_min_epu8(tops, f->most), tops));
+}
+
+/* The same of 64 bytes, and those after them. */
+static TARGET inline uint64_t choose_64(struct front *f, const uint8_t *bytes,
+					const uint8_t *after)
+{
+	uint64_t chosen = 0;
+	int i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 64 - STEP; i += STEP)
+		chosen |= choose(f, bytes + i + STEP) << i;
+	return chosen | choose(f, after) << i;
 }
 
 /* Up to SIF_PIECE bytes, whole words; bit i of the result: whether word i of
@@ -31,16 +50,14 @@ static TARGET uint64_t choose_all(const struct kernel_sif_table *table,
 				  const uint8_t *bytes, size_t len, uint8_t top,
 				  uint64_t *chosen_out)
 {
-	const uint8_t(*taps)[64] = sif_taps(table);
-	const __m128i most = _mm_set1_epi8((char)top);
-	__m128i next = _mm_setzero_si128();
+	struct front f = { sif_taps(table), taps_load(bytes),
+			   _mm_setzero_si128(), _mm_set1_epi8((char)top) };
 	uint64_t chosen, used = 0;
-	size_t i, k;
+	size_t i, after;
 
 	for (i = 0; i < len; i += 64) {
-		chosen = 0;
-		for (k = 0; k < 64; k += STEP)
-			chosen |= choose(taps, bytes + i + k, most, &next) << k;
+		after = i + 64 < len ? i + 64 : i;
+		chosen = choose_64(&f, bytes + i, bytes + after);
 		chosen_out[i / 64] = chosen;
 		used |= (uint64_t)(chosen != 0) << i / 64;
 	}
