@@ -10,8 +10,8 @@
 #include "core/kernel/window.h"
 
 #define WINDOW_LENGTH 8
-/* From this limit on, of 64 windows one is nearly always up to it. */
-#define WINDOW_DENSE (UINT64_MAX / 64)
+/* From this limit on it does not pay to look for those that may be up to it. */
+#define WINDOW_DENSE (UINT64_MAX / 16)
 /* How many keys ahead buckets are fetched. */
 #define WINDOW_AHEAD 16
 
