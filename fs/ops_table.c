@@ -17,6 +17,11 @@
  *   were read with RWF_DONTCACHE; copying them takes no longer;
  * - splice for requests: most are short, and libfuse then makes a pipe for
  *   each (3.18); long ones are writes, which passthrough does better;
+ * - io_uring for requests: the kernel takes back what a thread has submitted
+ *   when it ends, and with it the place for a request (those that wait for a
+ *   lock end); who waits holds such a place, so that a few stop everybody;
+ *   libfuse (3.18) passes no interrupt on, not even of a killed process.
+ *   FUSE_URING_ENABLE in the environment asks libfuse for it;
  * - export support: the kernel would come back with nodeids it has forgotten,
  *   and a nodeid is an address.  NFS exports get ESTALE instead.
  */
@@ -42,12 +47,22 @@ static void want_killpriv(struct fs *fs, struct fuse_conn_info *conn)
 #endif
 }
 
+static void refuse_uring(struct fuse_conn_info *conn)
+{
+#ifdef FUSE_CAP_OVER_IO_URING
+	conn->want &= ~(unsigned)FUSE_CAP_OVER_IO_URING;
+#else
+	(void)conn;
+#endif
+}
+
 static void ops_init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct fs *fs = userdata;
 
 	conn->want |= wanted & conn->capable;
 	conn->want &= ~unwanted;
+	refuse_uring(conn);
 	backing_want(fs, conn);
 	want_killpriv(fs, conn);
 	conn->max_write = WRITE_BYTES;
