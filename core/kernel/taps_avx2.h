@@ -43,7 +43,7 @@ TAPS_TARGET static inline const uint8_t *taps_row(const uint8_t (*taps)[64],
 	const int right = (8 * k - 6) & 63;
 
 	word = word >> right | word << (64 - right);
-	return taps[0] + (word & 255 << 6);
+	return (const uint8_t *)taps + (word & 255 << 6);
 }
 
 TAPS_TARGET static inline __m256i taps_xor(__m256i x, const uint8_t *row)
