@@ -290,6 +290,9 @@ small_command()
 	case $1 in
 	'kin digest -r') command=("$kin" digest -j 1 -r small) ;;
 	'kin digest -r -j '*) command=("$kin" digest -j "${1##* }" -r small) ;;
+	# It takes memory for all pairs of the files it is given.
+	'tlsh -r') read -ra command <<<"find small -mindepth 1 -maxdepth 1 \
+-exec tlsh -r {} ;" ;;
 	*' -r') command=("${1% -r}" -r small) ;;
 	*) read -ra command <<<"find small -type f -exec $1 {} +" ;;
 	esac
