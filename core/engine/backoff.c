@@ -6,7 +6,7 @@
 
 void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns)
 {
-	*b = (struct backoff){ .busy_ns = now_ns,
+	*b = (struct backoff){ .busy_ns = now_ns - BACKOFF_LATELY_MS * MS_NS,
 			       .quiet_ns = now_ns,
 			       .hurry_ns = now_ns };
 	bucket_init(&b->share, SECOND_NS / 100 * BACKOFF_PERCENT * workers,
@@ -38,6 +38,14 @@ void backoff_hurry(struct backoff *b, int64_t now_ns)
 bool backoff_is_busy(const struct backoff *b, int64_t now_ns)
 {
 	return now_ns < b->busy_ns && now_ns >= b->hurry_ns;
+}
+
+bool backoff_was_busy(const struct backoff *b, int64_t now_ns)
+{
+	int64_t last_ns = b->busy_ns - BACKOFF_QUIET_MS * MS_NS;
+
+	return now_ns < last_ns + BACKOFF_LATELY_MS * MS_NS &&
+	       now_ns >= b->hurry_ns;
 }
 
 int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns)

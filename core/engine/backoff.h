@@ -23,6 +23,10 @@
  * each worker may have BACKOFF_PERCENT of the time, or the work would never
  * end.
  *
+ * And half of the workers wait until there was no request for
+ * BACKOFF_LATELY_MS: who comes back finds processors that are free, and caches
+ * that are not full of other things.
+ *
  * The clock is the caller's, in nanoseconds, and never goes back.  No lock: the
  * caller's, too.
  */
@@ -30,6 +34,7 @@ enum {
 	BACKOFF_QUIET_MS = 4,
 	BACKOFF_ALONE_MS = 100,
 	BACKOFF_PERCENT = 5,
+	BACKOFF_LATELY_MS = 3000,
 	/* What took longer waited for a processor. */
 	BACKOFF_PIECE_MS = 10,
 	BACKOFF_HURRY_MS = 2000,
@@ -51,6 +56,8 @@ void backoff_look(struct backoff *b, bool asked, int64_t now_ns);
 void backoff_hurry(struct backoff *b, int64_t now_ns);
 
 bool backoff_is_busy(const struct backoff *b, int64_t now_ns);
+/* There was a request within BACKOFF_LATELY_MS. */
+bool backoff_was_busy(const struct backoff *b, int64_t now_ns);
 
 /* From when on work may begin, or is to be asked for again; in the past means
  * now. */

@@ -3,7 +3,10 @@
 
 #include "core/engine/engine_impl.h"
 
-enum { LEAST_READ = 4096 }; /* what reading less costs the disk */
+enum {
+	LEAST_READ = 4096, /* what reading less costs the disk */
+	ROOM_MS = 100,     /* how often to look whether room is to be left */
+};
 
 static int64_t ms_of(int64_t ns)
 {
@@ -33,7 +36,7 @@ void pace_release(struct pace *p)
 /* ---- while the host is busy ---- */
 
 struct look {
-	bool busy;
+	bool busy, lately;
 	int64_t due_ns;
 };
 
@@ -47,6 +50,7 @@ static struct look look(struct engine *e, int64_t now_ns)
 	pthread_mutex_lock(&p->lock);
 	backoff_look(&p->backoff, asked, now_ns);
 	found.busy = backoff_is_busy(&p->backoff, now_ns);
+	found.lately = backoff_was_busy(&p->backoff, now_ns);
 	found.due_ns = backoff_due_ns(&p->backoff, now_ns);
 	pthread_mutex_unlock(&p->lock);
 	return found;
@@ -79,6 +83,18 @@ bool pace_rest(struct engine *e, const struct job *job, int64_t *since_ns)
 		if (!queue_rest(&e->queue, job, ms_of(due_ns)))
 			return false;
 	return true;
+}
+
+bool pace_was_busy(struct engine *e)
+{
+	return look(e, engine_now_ns()).lately;
+}
+
+void pace_leave_room(struct engine *e)
+{
+	while (pace_was_busy(e))
+		if (!queue_rest(&e->queue, NULL, engine_now_ms() + ROOM_MS))
+			return;
 }
 
 void engine_hurry(struct engine *e)

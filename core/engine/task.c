@@ -139,13 +139,15 @@ static void enter_background(void *arg)
 	engine_enter_background();
 }
 
-/* The crew for the worker's kind of work; NULL: it is busy, or there are no
- * more threads to be had. */
+/* The crew for the worker's kind of work; NULL: it is busy or should leave room
+ * for others, or there are no more threads to be had. */
 static struct crew *crew_take(struct worker *w)
 {
 	struct crew *crew = &w->e->crews[w->idle];
 	unsigned helpers = w->e->options.workers - 1;
 
+	if (w->idle && pace_was_busy(w->e))
+		return NULL;
 	if (!helpers || atomic_exchange(&crew->taken, true))
 		return NULL;
 	if (helpers > FINGERPRINT_PARTS - 1)

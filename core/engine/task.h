@@ -14,7 +14,8 @@ enum { TASK_CHUNK = 256 * 1024 };
 
 struct worker {
 	struct engine *e;
-	bool idle; /* works in the background class */
+	bool idle;        /* works in the background class */
+	bool leaves_room; /* for who works in the host, see backoff.h */
 	struct fingerprint *fp;
 	char *chunk;      /* of TASK_CHUNK bytes */
 	int64_t since_ns; /* see pace_rest() */

@@ -234,6 +234,8 @@ static void *worker_run(void *arg)
 
 		if (w->idle) {
 			commit_wait_writable(e);
+			if (w->leaves_room)
+				pace_leave_room(e);
 			(void)pace_rest(e, NULL, &w->since_ns);
 		}
 		job = queue_take(&e->queue, w->idle);
@@ -246,7 +248,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-static int worker_start(struct engine *e, bool idle)
+static int worker_start(struct engine *e, bool idle, bool leaves_room)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 	int err;
@@ -255,6 +257,7 @@ static int worker_start(struct engine *e, bool idle)
 		return -ENOMEM;
 	w->e = e;
 	w->idle = idle;
+	w->leaves_room = leaves_room;
 	w->chunk = malloc(TASK_CHUNK);
 	err = w->chunk ? fingerprint_new(e->options.digest_set, &w->fp) :
 			 -ENOMEM;
@@ -277,10 +280,13 @@ int workers_start(struct engine *e)
 		calloc((size_t)count * 2 + SPARE_WORKERS, sizeof(*e->workers));
 	if (!e->workers)
 		return -ENOMEM;
-	for (i = 0; i < count * 2 && !err; i++)
-		err = worker_start(e, i % 2);
+	for (i = 0; i < count && !err; i++) {
+		err = worker_start(e, false, false);
+		if (!err)
+			err = worker_start(e, true, i % 2);
+	}
 	for (i = 0; i < SPARE_WORKERS && !err; i++)
-		err = worker_start(e, false);
+		err = worker_start(e, false, false);
 	return err;
 }
 

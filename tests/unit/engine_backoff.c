@@ -150,6 +150,23 @@ static void test_leaves_alone_who_comes_after_a_rest(void **state)
 	assert_alone(MS, MS);
 }
 
+static void test_remembers_for_a_while_that_it_was_busy(void **state)
+{
+	const int64_t lately = BACKOFF_LATELY_MS * MS;
+	struct backoff b;
+
+	(void)state;
+	backoff_init(&b, WORKERS, START);
+	assert_false(backoff_was_busy(&b, START));
+	backoff_look(&b, true, START);
+	assert_true(backoff_was_busy(&b, START));
+	backoff_look(&b, false, START + lately / 2);
+	assert_true(backoff_was_busy(&b, START + lately - 1));
+	assert_false(backoff_was_busy(&b, START + lately));
+	backoff_hurry(&b, START);
+	assert_false(backoff_was_busy(&b, START + 1));
+}
+
 /* A thread that got no processor did not work. */
 static void test_long_piece_counts_as_a_short_one(void **state)
 {
@@ -270,6 +287,47 @@ static void test_busy_host_is_hashed_after_all(void **state)
 	fixture_remove(&f);
 }
 
+/* ---- who hashes ---- */
+
+enum { MANY = 64 };
+
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t threads[MANY];
+static int thread_count;
+
+/* Each worker looks for its files. */
+static int find_and_note(void *ctx, dev_t device, ino_t number)
+{
+	int i = 0;
+
+	pthread_mutex_lock(&threads_lock);
+	while (i < thread_count && !pthread_equal(threads[i], pthread_self()))
+		i++;
+	if (i == thread_count && i < MANY)
+		threads[thread_count++] = pthread_self();
+	pthread_mutex_unlock(&threads_lock);
+	return find_by_number(ctx, device, number);
+}
+
+static void test_half_of_the_workers_leave_room(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	thread_count = 0;
+	fixture_make(&f);
+	make_files(&f, FILES);
+	f.blind = true; /* the host's part is set here */
+	f.options.host.open_known = find_and_note;
+	f.options.host.asked = is_never_quiet;
+	f.options.workers = WORKERS;
+	fixture_open(&f);
+	wait_idle(&f);
+	assert_int_equal(hashed_files(&f), FILES);
+	assert_in_range(thread_count, 1, WORKERS / 2);
+	fixture_remove(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,11 +337,13 @@ int main(void)
 		cmocka_unit_test(test_share_of_a_busy_host),
 		cmocka_unit_test(test_saves_little),
 		cmocka_unit_test(test_leaves_alone_who_comes_after_a_rest),
+		cmocka_unit_test(test_remembers_for_a_while_that_it_was_busy),
 		cmocka_unit_test(test_long_piece_counts_as_a_short_one),
 		cmocka_unit_test(test_looks_before_each_file),
 		cmocka_unit_test(test_looks_within_a_file),
 		cmocka_unit_test(test_waited_does_not_rest),
 		cmocka_unit_test(test_busy_host_is_hashed_after_all),
+		cmocka_unit_test(test_half_of_the_workers_leave_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
