@@ -252,16 +252,19 @@ static int compare_sise(const char *a, const char *b, int *score_out)
 	return err;
 }
 
-/* Of the larger one, by its number of windows. */
+/* Of the larger one, by its number of windows; of two equal ones that of which
+ * more is known, so that their order does not matter. */
 static int shared_percent(const struct sif_sketch *a,
 			  const struct sif_sketch *b, int *percent_out)
 {
 	struct sif_relation r;
-	bool a_is_larger = a->distinct >= b->distinct;
+	bool a_is_larger = a->distinct > b->distinct;
 	int err = sif_compare(a, b, &r);
 
 	if (err)
 		return err;
+	if (a->distinct == b->distinct)
+		a_is_larger = r.a_samples > r.b_samples;
 	if ((a_is_larger ? r.a_samples : r.b_samples) == 0)
 		return -ENODATA;
 	*percent_out = (int)(100 * (a_is_larger ? r.a_in_b : r.b_in_a) + 0.5);

@@ -274,11 +274,20 @@ static void weigh_shares(const struct frequency *f,
 				 divide(o->weight, weigh_other(f, b, o)), lost);
 }
 
+/* Of two equal ones the lower share, so that each has the same score in the
+ * listing of the other. */
+static double of_larger(const struct shares *s, const struct sif_sketch *a,
+			const struct sif_sketch *b)
+{
+	if (a->distinct == b->distinct)
+		return fmin(s->within, s->contains);
+	return a->distinct > b->distinct ? s->within : s->contains;
+}
+
 int score_shares(const struct frequency *f, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, double least, struct shares *out,
 		 struct shares *merits_out)
 {
-	bool a_is_larger = a->sketch->distinct >= b->distinct;
 	struct shares shares, merits;
 	struct overlap o;
 
@@ -287,12 +296,12 @@ int score_shares(const struct frequency *f, const struct weighed_sketch *a,
 	find_overlap(a, b, &o);
 	shares.within = divide(o.common, o.a);
 	shares.contains = divide(o.common, o.b);
-	shares.larger = a_is_larger ? shares.within : shares.contains;
+	shares.larger = of_larger(&shares, a->sketch, b);
 	merits = shares;
 	/* What is not common on one side is not common on both. */
 	if (a->has_common && o.common)
 		weigh_shares(f, a, b, &o, least, &merits);
-	merits.larger = a_is_larger ? merits.within : merits.contains;
+	merits.larger = of_larger(&merits, a->sketch, b);
 	*out = shares;
 	*merits_out = merits;
 	return 0;

@@ -173,6 +173,77 @@ static void test_a_part_is_at_most_its_share(void **state)
 	buf_release(&b);
 }
 
+static void append_random(struct buf *b, uint64_t seed, size_t count)
+{
+	uint64_t s = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+
+	assert_int_equal(buf_reserve(b, count), 0);
+	while (count--) {
+		s ^= s << 13;
+		s ^= s >> 7;
+		s ^= s << 17;
+		b->data[b->len++] = (char)(s >> 32);
+	}
+}
+
+/* Gives a's sketch the number of windows that b's has: "sif1:16:NUMBER:...". */
+static void take_number(struct digests *a, const struct digests *b)
+{
+	const char *own = a->text[DIGEST_SIF], *other = b->text[DIGEST_SIF];
+	const char *end = strchr(strchr(strchr(other, ':') + 1, ':') + 1, ':');
+	struct digests taken = { 0 };
+	struct buf text = { 0 };
+
+	own = strchr(strchr(strchr(own, ':') + 1, ':') + 1, ':');
+	assert_int_equal(buf_append_format(&text, "%.*s%s", (int)(end - other),
+					   other, own),
+			 0);
+	assert_int_equal(digest_parse(DIGEST_SIF, text.data, text.len, &taken),
+			 0);
+	free(a->text[DIGEST_SIF]);
+	a->text[DIGEST_SIF] = taken.text[DIGEST_SIF];
+	buf_release(&text);
+}
+
+static void assert_one_score(const struct digests *a, const struct digests *b)
+{
+	int score, reverse;
+
+	assert_int_equal(score_contents(a, b, &score), 0);
+	assert_int_equal(score_contents(b, a, &reverse), 0);
+	assert_int_equal(score, reverse);
+	assert_near(score, 60, 20);
+	assert_int_equal(digest_compare(DIGEST_SIF, a, b, &score), 0);
+	assert_int_equal(digest_compare(DIGEST_SIF, b, a, &reverse), 0);
+	assert_int_equal(score, reverse);
+}
+
+/* Of two that are as large as each other not the same is known. */
+static void test_equal_ones_have_one_score(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+	struct digests x, y;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 20; seed++) {
+		buf_clear(&a);
+		buf_clear(&b);
+		append_random(&a, seed, 6000);
+		append_random(&b, seed, 6000);
+		append_random(&a, 100 + seed, 4000);
+		append_random(&b, 200 + seed, 4000);
+		x = digests_of(&a);
+		y = digests_of(&b);
+		take_number(&y, &x);
+		assert_one_score(&x, &y);
+		digests_release(&x);
+		digests_release(&y);
+	}
+	buf_release(&a);
+	buf_release(&b);
+}
+
 static void test_unrelated_is_not_similar(void **state)
 {
 	struct buf a = { 0 }, b = { 0 };
@@ -276,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_score_is_the_shared_share),
 		cmocka_unit_test(test_scattered_changes_do_not_count_double),
 		cmocka_unit_test(test_a_part_is_at_most_its_share),
+		cmocka_unit_test(test_equal_ones_have_one_score),
 		cmocka_unit_test(test_unrelated_is_not_similar),
 		cmocka_unit_test(test_a_shared_licence_counts_as_its_share),
 		cmocka_unit_test(test_padding_does_not_make_similar),

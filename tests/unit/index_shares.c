@@ -36,8 +36,10 @@ static struct shares shares_of(const struct frequency *f,
 	assert_int_equal(score_shares(f, &weighed, b, 0, &shares, &merits), 0);
 	assert_share(reverse.within, shares.contains);
 	assert_share(reverse.contains, shares.within);
+	assert_share(reverse.larger, shares.larger);
 	assert_share(merits_reverse.within, merits.contains);
 	assert_share(merits_reverse.contains, merits.within);
+	assert_share(merits_reverse.larger, merits.larger);
 	return merits;
 }
 
@@ -73,6 +75,20 @@ static void test_shares_of_small_contents_are_exact(void **state)
 	have = shares_of(f, &a, &b);
 	assert_share(have.within, 0);
 	assert_share(have.contains, 0);
+	frequency_free(f);
+}
+
+/* Of one of them less is known. */
+static void test_equal_ones_have_one_share(void **state)
+{
+	static struct sif_sketch a, b;
+	struct frequency *f = nothing_common();
+
+	(void)state;
+	make_set(0, 40, &a);
+	make_set(10, 120, &b);
+	a.distinct = b.distinct;
+	(void)shares_of(f, &a, &b);
 	frequency_free(f);
 }
 
@@ -204,11 +220,13 @@ static void compare_with_model(const struct frequency *f,
 				    divide(weighed.common, weighed.a), lost);
 	double contains = model_merit(divide(plain.common, plain.b),
 				      divide(weighed.common, weighed.b), lost);
+	double larger = a->distinct > b->distinct ? within : contains;
 
+	if (a->distinct == b->distinct)
+		larger = fmin(within, contains);
 	assert_share(have.within, within);
 	assert_share(have.contains, contains);
-	assert_share(have.larger,
-		     a->distinct >= b->distinct ? within : contains);
+	assert_share(have.larger, larger);
 }
 
 static void compare_sets(uint64_t seed, unsigned with_common)
@@ -296,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shares_of_small_contents_are_exact),
+		cmocka_unit_test(test_equal_ones_have_one_share),
 		cmocka_unit_test(test_an_empty_sketch_has_no_share),
 		cmocka_unit_test(test_windows_that_differ_cannot_be_compared),
 		cmocka_unit_test(test_shares_are_counted),
