@@ -215,10 +215,11 @@ static int browse_entry(void *arg, int dir_fd, const char *name)
 {
 	struct browsing *b = arg;
 	struct stat st;
-	int err = is_worth_showing(&b->look, dir_fd, name, &st);
+	int err;
 
 	if (look_is_stopping(&b->look))
 		return -ECANCELED;
+	err = is_worth_showing(&b->look, dir_fd, name, &st);
 	return err == 1 ? entry_add(&b->entries, name, &st) : err;
 }
 
