@@ -281,7 +281,7 @@ stress: override TEST_TIMEOUT = $$(($(SECONDS) * 4 + 300))
 stress: all stress-program
 	@scripts/deps check stress
 	@echo 'STRESS_SEED=$(STRESS_SEED)'
-	@+STRESS_SECONDS=$(SECONDS) STRESS_SEED=$(STRESS_SEED); \
+	@STRESS_SECONDS=$(SECONDS) STRESS_SEED=$(STRESS_SEED); \
 		export STRESS_SECONDS STRESS_SEED; \
 		$(prove) -v $(stress_tests)
 
