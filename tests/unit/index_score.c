@@ -13,6 +13,7 @@
 #include "core/digest/fingerprint.h"
 #include "core/index/scan.h"
 #include "core/index/score.h"
+#include "tests/unit/recipe.h"
 
 static struct digests digests_of(const struct buf *content)
 {
@@ -175,15 +176,10 @@ static void test_a_part_is_at_most_its_share(void **state)
 
 static void append_random(struct buf *b, uint64_t seed, size_t count)
 {
-	uint64_t s = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+	struct bytes random = recipe_random(seed, count);
 
-	assert_int_equal(buf_reserve(b, count), 0);
-	while (count--) {
-		s ^= s << 13;
-		s ^= s >> 7;
-		s ^= s << 17;
-		b->data[b->len++] = (char)(s >> 32);
-	}
+	assert_int_equal(buf_append(b, random.data, random.len), 0);
+	free(random.data);
 }
 
 /* Gives a's sketch the number of windows that b's has: "sif1:16:NUMBER:...". */
