@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # what scripts/bench sets
 #
-# The mount: the same work on a plain directory, through bindfs and through
-# kinfs, which is mounted in up to three ways.  Part of scripts/bench, which reads this file.
+# The mount: the same work on a plain directory, through bindfs, perhaps
+# another peer, and through kinfs, which is mounted in up to three ways.  Part
+# of scripts/bench, which reads this file.
 
 can_drop=
 [ -w /proc/sys/vm/drop_caches ] && can_drop=1
@@ -11,13 +12,13 @@ can_drop=
 # count is before_NAME.
 
 # What is measured; mount_all() leaves out what is not there.
-columns=(native bindfs kinfs no-hash no-pass)
+columns=(native bindfs ${BENCH_PEER:+peer} kinfs no-hash no-pass)
 
 settle()
 {
 	local name
 
-	for name in "${columns[@]:2}"; do
+	for name in kinfs no-hash no-pass; do
 		"$kin" wait "$top/$name" >/dev/null 2>&1
 	done
 }
@@ -60,14 +61,19 @@ before_seq_read() { warm "$1"; }
 before_rand_read() { warm "$1"; }
 before_rand_write() { warm "$1"; }
 before_cold_read() { drop_caches; }
+before_rand_cold() { drop_caches; }
+before_mmap() { warm "$1"; }
 before_stat_cold() { drop_caches; }
 before_stat_warm() { row_stat_warm "$1" >/dev/null; }
 before_create() { rm -rf "$1/new" && mkdir "$1/new"; }
 before_unlink() { before_create "$1" && row_create "$1" >/dev/null; }
+before_rm() { before_untar "$1" && row_untar "$1" >/dev/null; }
 before_untar() { rm -rf "$1/untar" && mkdir "$1/untar"; }
 before_tar() { row_tar "$1" >/dev/null; }
 before_open() { row_open "$1" >/dev/null; }
 before_git() { git_tree "$1" && row_git "$1" >/dev/null; }
+before_git_cold() { before_git "$1" && drop_caches; }
+before_du() { row_du "$1" >/dev/null; }
 before_build() { rm -rf "$1/build" && make_project "$1/build"; }
 before_getxattr() { row_getxattr "$1" >/dev/null; }
 before_digests() { row_digests "$1" >/dev/null; }
@@ -76,7 +82,9 @@ if command -v fio >/dev/null; then
 	row_seq_write() { fio_us "$1" --rw=write --bs=1M; }
 	row_seq_read() { fio_us "$1" --rw=read --bs=1M; }
 	row_cold_read() { fio_us "$1" --rw=read --bs=1M; }
-	row_rand_read() { fio_us "$1" --rw=randread --bs=4k --io_size=32M; }
+	row_rand_read() { fio_us "$@" --rw=randread --bs=4k --io_size=32M; }
+	row_rand_cold() { fio_us "$1" --rw=randread --bs=4k --io_size=8M; }
+	row_mmap() { row_rand_read "$1" --ioengine=mmap; }
 	row_rand_write() { fio_us "$1" --rw=randwrite --bs=4k --io_size=32M; }
 else
 	row_seq_write() { dd_us if=/dev/zero of="$1/big" count="$mib"; }
@@ -91,6 +99,9 @@ row_untar() { timed tar -xf "$top/small.tar" -C "$1/untar"; }
 # tar reads no file when it sees that its output is /dev/null.
 row_tar() { timed bash -c 'tar -C "$0" -cf - small | cat' "$1"; }
 row_open() { timed find "$1/small" -type f -exec cat {} +; }
+row_rm() { timed rm -rf "$1/untar"; }
+row_du() { timed du -s "$1/small"; }
+row_git_cold() { row_git "$1"; }
 row_git() { timed git -C "$1/git" status --short; }
 row_build() { timed make -s -j"$(nproc)" -C "$1/build"; }
 row_getxattr() { attributes user.bench "$1/small"; }
@@ -101,15 +112,20 @@ rows=(
 	'seq_read   sequential read, warm'
 	'cold_read  sequential read, cold'
 	'rand_read  random 4 KiB read, warm'
+	'rand_cold  random 4 KiB read, cold'
+	'mmap       random 4 KiB read by mmap'
 	'rand_write random 4 KiB write'
 	'stat_warm  stat, warm'
 	'stat_cold  stat, cold'
 	'create     create 4 KiB files'
 	'unlink     unlink them'
 	'untar      untar'
+	'rm         rm -rf of that tree'
 	'open       open, read, close'
 	'tar        tar of the tree, warm'
+	'du         du, warm'
 	'git        git status, warm'
+	'git_cold   git status, cold'
 	'build      parallel build, 60 files'
 	'getxattr   getxattr of a real attribute'
 	'digests    getxattr of user.simhash'
@@ -189,15 +205,24 @@ mount_all()
 		cp -a native/small "tree/$name/"
 	done
 	bindfs tree/bindfs bindfs || die "bindfs failed"
+	[ -z "${BENCH_PEER-}" ] || mount_peer
 	mount_one kinfs similar=hide
 	mount_one no-hash "exclude=*"
 	if getfattr -n user.kinfs.status kinfs 2>/dev/null |
 		grep -q 'passthrough\\": true'; then
 		mount_one no-pass passthrough=no
 	else
-		columns=(native bindfs kinfs no-hash)
+		unset 'columns[-1]'
 	fi
 	settle
+}
+
+mount_peer()
+{
+	# It is a command with its options.
+	# shellcheck disable=SC2086
+	$BENCH_PEER "$top/tree/peer" "$top/peer" && mountpoint -q peer && return
+	die "BENCH_PEER: $BENCH_PEER mounts nothing"
 }
 
 mount_one() # NAME OPTION
@@ -248,7 +273,9 @@ print_row()
 		}
 		function ms(v) { return v == "-" ? "-" : sprintf("%.1f", v / 1e3) }
 		{
-			printf "%-28s %9s", title, ms($1 == "-" ? $3 : $1)
+			for (first = 1; first < NF && $first == "-";)
+				first++
+			printf "%-28s %9s", title, ms($first)
 			for (i = 2; i <= NF; i++)
 				printf " %9s", ratio($i)
 			print ""
