@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,10 +262,10 @@ static int set_timeout(struct options *o, const char *value)
 	char *end;
 	double n;
 
-	if (*value < '0' || *value > '9')
+	if (!*value || value[strspn(value, "0123456789.")])
 		return -EINVAL;
 	n = strtod(value, &end);
-	if (*end || !isfinite(n) || n > TIMEOUT_MAX)
+	if (*end || n > TIMEOUT_MAX)
 		return -EINVAL;
 	o->timeout_s = n;
 	return 0;

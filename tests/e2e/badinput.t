@@ -37,7 +37,8 @@ test_command_line() {
 		threshold=0 threshold=x limit=-1 limit=x min_size=x \
 		max_size=12y xattrs=x similar=x passthrough=x \
 		similar_name=a/b similar_name= sandbox= sandbox=x digests= \
-		timeout=x wait=99999999999999999999; do
+		timeout=x timeout=. timeout=0x1 timeout=1e3 \
+		wait=99999999999999999999; do
 		bad "the option $option" "${option%%=*}" "$src" "$mnt" \
 			-o "$option"
 	done
@@ -57,8 +58,8 @@ test_stale_mount_point() {
 	bad "a stale mount point, with advice" "$mnt.*fusermount3 -u" \
 		"$src" "$mnt"
 	fusermount3 -u "$mnt"
-	try_mount "$src" "$mnt"
-	ok "which helps" alive "$mnt"
+	try_mount "$src" "$mnt" -o timeout=.2
+	ok "which helps; a timeout is what a person writes" alive "$mnt"
 	ok "unmount" unmount "$mnt"
 	not_ok "kin status of what is no mount" "$KIN" status "$mnt"
 	not_ok "kin wait of what is no mount" timeout 20 "$KIN" wait "$mnt"
