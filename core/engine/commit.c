@@ -15,6 +15,7 @@ enum {
 	BATCH_MAX = 16384,    /* events of one transaction */
 	RETRY_MS = 2000,      /* after a failure */
 	SCAN_ROOM = 256,      /* listings under way */
+	EVENTS_MANY = 32768,  /* then nobody rests before they are written */
 	EVENTS_MAX = 262144,  /* then names are dropped */
 	STUCK_RESULTS = 4096, /* results kept while nothing can be written */
 };
@@ -108,6 +109,8 @@ static int post_locked(struct commit *c, struct event *ev)
 	if (c->count == 1 || c->count == BATCH_EVENTS ||
 	    c->listings == SCAN_ROOM)
 		pthread_cond_signal(&c->work);
+	if (c->count == EVENTS_MANY)
+		gate_set(&c->gate, true);
 	return 0;
 }
 
@@ -155,7 +158,8 @@ bool commit_wait_room(struct engine *e)
 	bool room;
 
 	pthread_mutex_lock(&c->lock);
-	while (!atomic_load(&e->stopping) && c->listings >= SCAN_ROOM)
+	while (!atomic_load(&e->stopping) &&
+	       (c->listings >= SCAN_ROOM || c->count >= EVENTS_MANY))
 		pthread_cond_wait(&c->room, &c->lock);
 	room = !atomic_load(&e->stopping);
 	pthread_mutex_unlock(&c->lock);
@@ -434,7 +438,8 @@ static void *commit_run(void *arg)
 		first = c->first;
 		number = c->committed + count;
 		last = c->stopped && (count == c->count || c->error);
-		gate_set(&c->gate, c->urgent || c->stopped);
+		gate_set(&c->gate, c->urgent || c->stopped ||
+					   c->count >= EVENTS_MANY);
 		if (count == c->count)
 			c->urgent = false;
 		pthread_mutex_unlock(&c->lock);

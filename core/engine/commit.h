@@ -18,8 +18,9 @@
  * a batch is as large as memory allows, while nobody waits for it and posts
  * follow one another.  What a crash takes along the next scan finds again.
  * Posts never wait.  Events that could not be committed (a full disk) stay and
- * are tried again.  When too many have piled up, names and pending marks are
- * dropped and a scan is asked for instead, which finds the same things.
+ * are tried again.  When many have piled up, they are written without regard to
+ * who works in the host; when too many have, names and pending marks are dropped
+ * and a scan is asked for instead, which finds the same things.
  *
  * What the scan or a worker read from a directory may be older than a rename
  * that was posted before it.  So every change of names in a directory bumps a
@@ -88,7 +89,7 @@ struct commit {
 	uint64_t attempted; /* ... or failed to get there at least once */
 	bool urgent;
 	bool stopped;
-	struct gate gate; /* open when it is urgent, or at the end */
+	struct gate gate; /* open when it is urgent, and at the end */
 	int64_t since_ns; /* for pace_due_ns() */
 	int error; /* negative: why the last batch could not be written */
 	pthread_t thread;

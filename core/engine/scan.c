@@ -257,7 +257,7 @@ static void unsettled_free(struct scan *s, struct unsettled *u)
 }
 
 /* A directory that cannot be read is passed over; what the catalog knew of it
- * stays. */
+ * stays.  What found no room comes with the next scan, which is asked for. */
 static int scan_directory(struct walk *w, const char *path, unsigned tries)
 {
 	int err;
@@ -268,7 +268,8 @@ static int scan_directory(struct walk *w, const char *path, unsigned tries)
 		err = unsettled_add(&w->e->scan, path, tries, w->lost);
 	if (err == -ENOMEM)
 		return err;
-	if (err && err != -ENOENT && err != -ENOTDIR && err != -ECANCELED)
+	if (err && err != -ENOENT && err != -ENOTDIR && err != -ECANCELED &&
+	    err != -ENOBUFS)
 		engine_log(w->e, "%s/%s: %s; not scanned", w->e->options.source,
 			   path, err_text(err));
 	return 0;
