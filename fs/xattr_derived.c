@@ -99,15 +99,41 @@ static void reply_value(struct query *q, const struct engine_answer *answer)
 	buf_release(&text);
 }
 
+/* Whoever asks how much room the list needs gives no more than that, and may
+ * find that the digests have come when it is read. */
+static bool asks_for_room(const struct query *q)
+{
+	return !q->info && !q->size;
+}
+
+static uint32_t listed_set(const struct query *q,
+			   const struct engine_answer *answer)
+{
+	switch (answer->state) {
+	case ENGINE_FRESH:
+		return answer->digests.set;
+	case ENGINE_PENDING:
+	case ENGINE_BUSY:
+	case ENGINE_CLOSED:
+		return asks_for_room(q) ?
+			       q->fs->options.digest_set & DIGEST_DEFAULT :
+			       0;
+	case ENGINE_SKIPPED:
+	case ENGINE_FAILED:
+		break;
+	}
+	return 0;
+}
+
 static void reply_list(struct query *q, const struct engine_answer *answer)
 {
+	uint32_t set = listed_set(q, answer);
 	int id, err = 0;
 
 	for (id = 0; id < DIGEST_COUNT && !err; id++) {
 		const char *name = digest_infos[id].attribute;
 
-		if (answer->state == ENGINE_FRESH &&
-		    (answer->digests.set & DIGEST_BIT(id)))
+		if (set & DIGEST_BIT(id))
 			err = buf_append(&q->names, name, strlen(name) + 1);
 	}
 	if (err)
@@ -181,7 +207,7 @@ static void query_step(struct query *q, int fd)
 		return;
 	}
 	if ((answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED) &&
-	    wait_ms && q->wakes++ < WAKE_MAX) {
+	    !asks_for_room(q) && wait_ms && q->wakes++ < WAKE_MAX) {
 		err = engine_wait(q->fs->engine, fd, q->uid, wait_ms, on_news,
 				  q);
 		if (!err)
@@ -192,7 +218,7 @@ static void query_step(struct query *q, int fd)
 		}
 	}
 	if (answer.state == ENGINE_FRESH && !q->written_out &&
-	    mapped_is_possible(q->fs, q->inode)) {
+	    !asks_for_room(q) && mapped_is_possible(q->fs, q->inode)) {
 		engine_answer_release(&answer);
 		if (mapped_write_out(q->fs, q->inode, on_written_out, q))
 			query_fail(q, ENOMEM);

@@ -192,9 +192,16 @@ test_busy() {
 	is "$(errno_of getx "$mnt/busy" user.xxh128)" ENODATA \
 		"and has no digest"
 	is "$(names "$mnt/busy")" "" "and lists none"
+	mkfifo "$T/hold-list"
+	"$(helper sys)" listx "$mnt/busy" <"$T/hold-list" >"$T/listed" 5>&- &
+	exec 6>"$T/hold-list"
+	ok "somebody asks how long the list is" poll 20 test -s "$T/listed"
 	exec 5>&-
 	ok "closed: the digest of the new content" digests_match "$mnt/busy"
 	is "$(state "$mnt/busy")" fresh "and fresh again"
+	exec 6>&-
+	wait "$!"
+	is "$(tail -n 1 "$T/listed")" ok "there is room for the names that came"
 }
 
 test_busy_mapping() {

@@ -163,6 +163,22 @@ static int sync_file(char **arg)
 	return fd < 0 ? -1 : fsync(fd);
 }
 
+/* As most programs do it: asks for the size, here until standard input ends,
+ * and gives that much room. */
+static int list_attributes(char **arg)
+{
+	ssize_t len = listxattr(arg[0], NULL, 0);
+	char *names = len > 0 ? malloc((size_t)len) : NULL;
+
+	if (!names)
+		return (int)len;
+	puts("asked");
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+	return (int)listxattr(arg[0], names, (size_t)len);
+}
+
 static const struct {
 	const char *name;
 	int arguments;
@@ -171,6 +187,7 @@ static const struct {
 	{ "getx", 2, get },
 	{ "getx-size", 2, size },
 	{ "getx-short", 2, get_short },
+	{ "listx", 1, list_attributes },
 	{ "setx", 2, set },
 	{ "removex", 2, remove_attribute },
 	{ "lock", 1, write_lock },
