@@ -30,8 +30,10 @@ write_files() { # PREFIX
 	done
 }
 
-threads() { # POLICY: names of the daemon's, as sched_setscheduler(2) has it
-	awk -v policy="$1" '$41 == policy { print $2 }' \
+# Names of the daemon's, as sched_setscheduler(2) has it; a new libfuse names
+# its own.
+threads() { # POLICY
+	awk -v policy="$1" '$41 == policy && $2 != "(fuse_worker)" { print $2 }' \
 		"/proc/$(daemon_pid "$mnt")/task/"*/stat | sort -u | tr -d '()' |
 		xargs
 }
