@@ -11,6 +11,8 @@ void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns)
 			       .hurry_ns = now_ns };
 	bucket_init(&b->share, SECOND_NS / 100 * BACKOFF_PERCENT * workers,
 		    now_ns);
+	bucket_init(&b->lately,
+		    SECOND_NS / 100 * BACKOFF_LATELY_PERCENT * workers, now_ns);
 }
 
 void backoff_look(struct backoff *b, bool asked, int64_t now_ns)
@@ -40,28 +42,37 @@ bool backoff_is_busy(const struct backoff *b, int64_t now_ns)
 	return now_ns < b->busy_ns && now_ns >= b->hurry_ns;
 }
 
+/* Until then the mount is one that was busy lately. */
+static int64_t lately_ns(const struct backoff *b)
+{
+	return b->busy_ns + (BACKOFF_LATELY_MS - BACKOFF_QUIET_MS) * MS_NS;
+}
+
 bool backoff_was_busy(const struct backoff *b, int64_t now_ns)
 {
-	int64_t last_ns = b->busy_ns - BACKOFF_QUIET_MS * MS_NS;
+	return now_ns < lately_ns(b) && now_ns >= b->hurry_ns;
+}
 
-	return now_ns < last_ns + BACKOFF_LATELY_MS * MS_NS &&
-	       now_ns >= b->hurry_ns;
+static int64_t sooner(int64_t a_ns, int64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
 }
 
 int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns)
 {
-	int64_t due_ns = bucket_due_ns(&b->share);
-
-	if (!backoff_is_busy(b, now_ns))
-		return now_ns;
-	return due_ns < b->busy_ns ? due_ns : b->busy_ns;
+	if (backoff_is_busy(b, now_ns))
+		return sooner(bucket_due_ns(&b->share), b->busy_ns);
+	if (backoff_was_busy(b, now_ns))
+		return sooner(bucket_due_ns(&b->lately), lately_ns(b));
+	return now_ns;
 }
 
 void backoff_pay(struct backoff *b, int64_t since_ns, int64_t now_ns)
 {
-	int64_t worked_ns = now_ns - since_ns;
+	uint64_t worked_ns =
+		(uint64_t)sooner(now_ns - since_ns, BACKOFF_PIECE_MS * MS_NS);
 
-	if (worked_ns > BACKOFF_PIECE_MS * MS_NS)
-		worked_ns = BACKOFF_PIECE_MS * MS_NS;
-	bucket_take(&b->share, (uint64_t)worked_ns, now_ns);
+	bucket_take(&b->lately, worked_ns, now_ns);
+	if (since_ns < b->busy_ns)
+		bucket_take(&b->share, worked_ns, now_ns);
 }

@@ -23,9 +23,9 @@
  * each worker may have BACKOFF_PERCENT of the time, or the work would never
  * end.
  *
- * And half of the workers wait until there was no request for
- * BACKOFF_LATELY_MS: who comes back finds processors that are free, and caches
- * that are not full of other things.
+ * And until there was no request for BACKOFF_LATELY_MS each worker may have
+ * BACKOFF_LATELY_PERCENT: who comes back finds processors that are free, and
+ * caches that are not full of other things.
  *
  * The clock is the caller's, in nanoseconds, and never goes back.  No lock: the
  * caller's, too.
@@ -35,16 +35,18 @@ enum {
 	BACKOFF_ALONE_MS = 100,
 	BACKOFF_PERCENT = 5,
 	BACKOFF_LATELY_MS = 3000,
+	BACKOFF_LATELY_PERCENT = 25,
 	/* What took longer waited for a processor. */
 	BACKOFF_PIECE_MS = 10,
 	BACKOFF_HURRY_MS = 2000,
 };
 
 struct backoff {
-	int64_t busy_ns;     /* until then, if nothing else comes */
-	int64_t quiet_ns;    /* since then, INT64_MAX if it is not */
-	int64_t hurry_ns;    /* until then it does not matter */
-	struct bucket share; /* of nanoseconds */
+	int64_t busy_ns;      /* until then, if nothing else comes */
+	int64_t quiet_ns;     /* since then, INT64_MAX if it is not */
+	int64_t hurry_ns;     /* until then it does not matter */
+	struct bucket share;  /* of nanoseconds, while it is busy */
+	struct bucket lately; /* the same, while it was lately */
 };
 
 void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns);
@@ -63,7 +65,7 @@ bool backoff_was_busy(const struct backoff *b, int64_t now_ns);
  * now. */
 int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns);
 
-/* A piece of work was done while it was busy. */
+/* A piece of work was done while it was busy, or had been lately. */
 void backoff_pay(struct backoff *b, int64_t since_ns, int64_t now_ns);
 
 #endif

@@ -3,10 +3,7 @@
 
 #include "core/engine/engine_impl.h"
 
-enum {
-	LEAST_READ = 4096, /* what reading less costs the disk */
-	ROOM_MS = 100,     /* how often to look whether room is to be left */
-};
+enum { LEAST_READ = 4096 }; /* what reading less costs the disk */
 
 static int64_t ms_of(int64_t ns)
 {
@@ -36,7 +33,7 @@ void pace_release(struct pace *p)
 /* ---- while the host is busy ---- */
 
 struct look {
-	bool busy, lately;
+	bool lately;
 	int64_t due_ns;
 };
 
@@ -49,7 +46,6 @@ static struct look look(struct engine *e, int64_t now_ns)
 
 	pthread_mutex_lock(&p->lock);
 	backoff_look(&p->backoff, asked, now_ns);
-	found.busy = backoff_is_busy(&p->backoff, now_ns);
 	found.lately = backoff_was_busy(&p->backoff, now_ns);
 	found.due_ns = backoff_due_ns(&p->backoff, now_ns);
 	pthread_mutex_unlock(&p->lock);
@@ -71,7 +67,7 @@ int64_t pace_due_ns(struct engine *e, int64_t *since_ns)
 	if (*since_ns)
 		pay_time(&e->pace, *since_ns, now);
 	found = look(e, now);
-	*since_ns = found.busy && found.due_ns <= now ? now : 0;
+	*since_ns = found.lately && found.due_ns <= now ? now : 0;
 	return found.due_ns;
 }
 
@@ -88,13 +84,6 @@ bool pace_rest(struct engine *e, const struct job *job, int64_t *since_ns)
 bool pace_was_busy(struct engine *e)
 {
 	return look(e, engine_now_ns()).lately;
-}
-
-void pace_leave_room(struct engine *e)
-{
-	while (pace_was_busy(e))
-		if (!queue_rest(&e->queue, NULL, engine_now_ms() + ROOM_MS))
-			return;
 }
 
 void engine_hurry(struct engine *e)

@@ -37,9 +37,8 @@ bool pace_rest(struct engine *e, const struct job *job, int64_t *since_ns);
  * is to be asked for again; in the past means now. */
 int64_t pace_due_ns(struct engine *e, int64_t *since_ns);
 
-/* Whether there was a request not long ago; a rest as long as that is so. */
+/* Whether there was a request not long ago. */
 bool pace_was_busy(struct engine *e);
-void pace_leave_room(struct engine *e);
 
 /* Rests until the background may read again; false as above.  What was read is
  * to be paid for then. */

@@ -14,8 +14,7 @@ enum { TASK_CHUNK = 256 * 1024 };
 
 struct worker {
 	struct engine *e;
-	bool idle;        /* works in the background class */
-	bool leaves_room; /* for who works in the host, see backoff.h */
+	bool idle; /* works in the background class */
 	struct fingerprint *fp;
 	char *chunk;      /* of TASK_CHUNK bytes */
 	int64_t since_ns; /* see pace_rest() */

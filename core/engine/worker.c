@@ -234,8 +234,6 @@ static void *worker_run(void *arg)
 
 		if (w->idle) {
 			commit_wait_writable(e);
-			if (w->leaves_room)
-				pace_leave_room(e);
 			(void)pace_rest(e, NULL, &w->since_ns);
 		}
 		job = queue_take(&e->queue, w->idle);
@@ -248,7 +246,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-static int worker_start(struct engine *e, bool idle, bool leaves_room)
+static int worker_start(struct engine *e, bool idle)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 	int err;
@@ -257,7 +255,6 @@ static int worker_start(struct engine *e, bool idle, bool leaves_room)
 		return -ENOMEM;
 	w->e = e;
 	w->idle = idle;
-	w->leaves_room = leaves_room;
 	w->chunk = malloc(TASK_CHUNK);
 	err = w->chunk ? fingerprint_new(e->options.digest_set, &w->fp) :
 			 -ENOMEM;
@@ -281,12 +278,12 @@ int workers_start(struct engine *e)
 	if (!e->workers)
 		return -ENOMEM;
 	for (i = 0; i < count && !err; i++) {
-		err = worker_start(e, false, false);
+		err = worker_start(e, false);
 		if (!err)
-			err = worker_start(e, true, i % 2);
+			err = worker_start(e, true);
 	}
 	for (i = 0; i < SPARE_WORKERS && !err; i++)
-		err = worker_start(e, false, false);
+		err = worker_start(e, false);
 	return err;
 }
 

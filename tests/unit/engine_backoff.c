@@ -34,6 +34,7 @@ static void init_spent(struct backoff *b)
 	int i;
 
 	backoff_init(b, WORKERS, START);
+	backoff_look(b, true, START);
 	for (i = 0; i < 100; i++)
 		backoff_pay(b, START - SECOND, START);
 }
@@ -44,7 +45,6 @@ static void test_rests_until_it_is_quiet(void **state)
 
 	(void)state;
 	init_spent(&b);
-	backoff_look(&b, true, START);
 	assert_true(backoff_is_busy(&b, START));
 	assert_int_equal(backoff_due_ns(&b, START), START + QUIET * MS);
 	backoff_look(&b, true, START + 3 * MS);
@@ -60,7 +60,6 @@ static void test_hurry_ends_rests(void **state)
 
 	(void)state;
 	init_spent(&b);
-	backoff_look(&b, true, START);
 	backoff_hurry(&b, START);
 	assert_false(backoff_is_busy(&b, START));
 	assert_true(backoff_due_ns(&b, START) <= START);
@@ -69,19 +68,22 @@ static void test_hurry_ends_rests(void **state)
 	assert_true(backoff_due_ns(&b, later) > later);
 }
 
-/* Works whenever it may, in such pieces, while requests come all the time;
- * for how long it worked. */
-static int64_t greedy(struct backoff *b, int64_t duration, int64_t piece)
+/* Works whenever it may, in such pieces, while a request comes so often; for
+ * how long it worked. */
+static int64_t greedy(struct backoff *b, int64_t duration, int64_t piece,
+		      int64_t often)
 {
-	int64_t now = START, worked = 0;
+	int64_t now = START, next = START, worked = 0;
 
 	while (now < START + duration) {
 		int64_t due;
 
-		backoff_look(b, true, now);
+		backoff_look(b, now >= next, now);
+		if (now >= next)
+			next = now + often;
 		due = backoff_due_ns(b, now);
 		if (due > now) {
-			now = due;
+			now = next <= now || due < next ? due : next;
 		} else {
 			now += piece;
 			worked += piece;
@@ -104,10 +106,29 @@ static void test_share_of_a_busy_host(void **state)
 		int64_t worked;
 
 		backoff_init(&b, WORKERS, START);
-		worked = greedy(&b, 10 * SECOND, pieces[i]);
+		worked = greedy(&b, 10 * SECOND, pieces[i], 0);
 		assert_true(worked >= share);
 		assert_true(worked <= share + share / 50);
 	}
+}
+
+/* What else there is when requests come and go; and all of it when none came
+ * for long enough. */
+static void test_share_of_a_host_that_was_busy(void **state)
+{
+	int64_t share = 10 * SECOND / 100 * BACKOFF_LATELY_PERCENT * WORKERS;
+	struct backoff b;
+	int64_t worked;
+
+	(void)state;
+	backoff_init(&b, WORKERS, START);
+	worked = greedy(&b, 10 * SECOND, MS, SECOND);
+	assert_in_range(worked, share * 9 / 10, share + share / 50);
+	backoff_init(&b, WORKERS, START);
+	worked = greedy(&b, 10 * SECOND, MS, 60 * SECOND);
+	share = BACKOFF_LATELY_MS * MS / 100 * BACKOFF_LATELY_PERCENT * WORKERS;
+	assert_in_range(worked, 7 * SECOND + share * 9 / 10,
+			7 * SECOND + share + share / 50);
 }
 
 /* An hour without a request gives no right to a long disturbance. */
@@ -118,7 +139,7 @@ static void test_saves_little(void **state)
 
 	(void)state;
 	backoff_init(&b, WORKERS, START - 3600 * SECOND);
-	assert_true(greedy(&b, SECOND, MS) <= share + share / 5);
+	assert_true(greedy(&b, SECOND, MS, 0) <= share + share / 5);
 }
 
 /* Who comes after a rest has the host alone, for as long as it was quiet. */
@@ -173,14 +194,12 @@ static void test_long_piece_counts_as_a_short_one(void **state)
 	struct backoff longer, shorter;
 
 	(void)state;
-	backoff_init(&longer, WORKERS, START);
-	backoff_init(&shorter, WORKERS, START);
+	init_spent(&longer);
+	shorter = longer;
 	backoff_pay(&longer, START - 60 * SECOND, START);
 	backoff_pay(&shorter, START - BACKOFF_PIECE_MS * MS, START);
-	backoff_look(&longer, true, START);
-	backoff_look(&shorter, true, START);
-	assert_int_equal(backoff_due_ns(&longer, START),
-			 backoff_due_ns(&shorter, START));
+	assert_memory_equal(&longer, &shorter, sizeof(shorter));
+	assert_true(backoff_due_ns(&longer, START) > START);
 }
 
 /* ---- the engine ---- */
@@ -287,47 +306,6 @@ static void test_busy_host_is_hashed_after_all(void **state)
 	fixture_remove(&f);
 }
 
-/* ---- who hashes ---- */
-
-enum { MANY = 64 };
-
-static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_t threads[MANY];
-static int thread_count;
-
-/* Each worker looks for its files. */
-static int find_and_note(void *ctx, dev_t device, ino_t number)
-{
-	int i = 0;
-
-	pthread_mutex_lock(&threads_lock);
-	while (i < thread_count && !pthread_equal(threads[i], pthread_self()))
-		i++;
-	if (i == thread_count && i < MANY)
-		threads[thread_count++] = pthread_self();
-	pthread_mutex_unlock(&threads_lock);
-	return find_by_number(ctx, device, number);
-}
-
-static void test_half_of_the_workers_leave_room(void **state)
-{
-	struct fixture f;
-
-	(void)state;
-	thread_count = 0;
-	fixture_make(&f);
-	make_files(&f, FILES);
-	f.blind = true; /* the host's part is set here */
-	f.options.host.open_known = find_and_note;
-	f.options.host.asked = is_never_quiet;
-	f.options.workers = WORKERS;
-	fixture_open(&f);
-	wait_idle(&f);
-	assert_int_equal(hashed_files(&f), FILES);
-	assert_in_range(thread_count, 1, WORKERS / 2);
-	fixture_remove(&f);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_rests_until_it_is_quiet),
 		cmocka_unit_test(test_hurry_ends_rests),
 		cmocka_unit_test(test_share_of_a_busy_host),
+		cmocka_unit_test(test_share_of_a_host_that_was_busy),
 		cmocka_unit_test(test_saves_little),
 		cmocka_unit_test(test_leaves_alone_who_comes_after_a_rest),
 		cmocka_unit_test(test_remembers_for_a_while_that_it_was_busy),
@@ -343,7 +322,6 @@ int main(void)
 		cmocka_unit_test(test_looks_within_a_file),
 		cmocka_unit_test(test_waited_does_not_rest),
 		cmocka_unit_test(test_busy_host_is_hashed_after_all),
-		cmocka_unit_test(test_half_of_the_workers_leave_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
