@@ -236,8 +236,8 @@ make_race() {
 
 start_swapping() { # A B: in the background, until the FIFO ends
 	mkfifo "$T/stop"
-	(cd "$race" && exec "$(helper swap)" "$1" "$2" "$T/deep/outside" \
-		"$T/deep/outside/inner") <"$T/stop" >"$T/touched" \
+	(cd "$race" && exec "$(helper swap)" "$1" "$2" "$(daemon_pid "$mnt")" \
+		"$T/deep/outside" "$T/deep/outside/inner") <"$T/stop" >"$T/touched" \
 		2>"$T/swapped" &
 	swapper=$!
 	exec 8>"$T/stop"
@@ -279,7 +279,7 @@ race_for() { # NAME A B
 	like "$(tail -n 1 "$T/swapped")" '^[0-9]{4,} swaps' \
 		"$1 and a link change places thousands of times"
 	is "$(cat "$T/touched")" 0 "and nothing outside is ever opened"
-	diag "$(head -n 3 "$T/swapped")"
+	diag "$(tail -n 3 "$T/swapped")"
 	is "$(grep -cF -e "$secret_digest" -e "$secret_line" "$T/seen")" 0 \
 		"nor its digest or content seen"
 	ok "$1: the daemon lives" alive "$mnt"
