@@ -416,6 +416,11 @@ static int64_t due_ms(const struct commit *c)
 		       c->oldest_ms + BATCH_MS;
 }
 
+static bool is_pressing(const struct commit *c)
+{
+	return c->urgent || c->stopped || c->count >= EVENTS_MANY;
+}
+
 static void *commit_run(void *arg)
 {
 	struct engine *e = arg;
@@ -438,8 +443,7 @@ static void *commit_run(void *arg)
 		first = c->first;
 		number = c->committed + count;
 		last = c->stopped && (count == c->count || c->error);
-		gate_set(&c->gate, c->urgent || c->stopped ||
-					   c->count >= EVENTS_MANY);
+		gate_set(&c->gate, is_pressing(c));
 		if (count == c->count)
 			c->urgent = false;
 		pthread_mutex_unlock(&c->lock);
