@@ -5,6 +5,16 @@
 #include <fuse_lowlevel.h>
 #include <stddef.h>
 
+typedef void give_up_fn(struct fuse_req *req, void *rest);
+
+static void reply_interrupted(fuse_req_t req, give_up_fn *give_up, void *rest)
+{
+	if (give_up)
+		give_up(req, rest);
+	else
+		fuse_reply_err(req, EINTR);
+}
+
 /*
  * libfuse calls this with the request locked, either because an interrupt came
  * in (then replying here is fine, the request outlives the call) or from
@@ -14,12 +24,15 @@
 static void on_interrupt(fuse_req_t req, void *arg)
 {
 	struct park *p = arg;
+	give_up_fn *give_up = p->give_up;
+	void *rest = p->rest;
 
 	atomic_store(&p->interrupted, true);
 	if (!atomic_load(&p->armed))
 		return;
 	if (!atomic_exchange(&p->claimed, true))
-		fuse_reply_err(req, EINTR); /* p may be gone by now */
+		/* p may be gone by now. */
+		reply_interrupted(req, give_up, rest);
 }
 
 bool park_begin(struct park *p, struct fuse_req *req)
@@ -33,7 +46,7 @@ bool park_begin(struct park *p, struct fuse_req *req)
 	if (!atomic_load(&p->interrupted))
 		return true;
 	if (park_claim(p))
-		fuse_reply_err(req, EINTR);
+		reply_interrupted(req, p->give_up, p->rest);
 	return false;
 }
 

@@ -11,18 +11,21 @@ struct fuse_req;
  * A request that is answered later, from another thread, or interrupted.
  *
  * Either the thread that has the answer claims it, or the interrupt does and
- * replies EINTR.  The owner frees what contains the struct only in the thread
- * with the answer, after trying to claim it.
+ * calls give_up, which replies with what there is: for NULL it is EINTR.  rest
+ * belongs to who claimed.  The owner frees what contains the struct only in the
+ * thread with the answer, after trying to claim it.
  */
 struct park {
 	struct fuse_req *req;
+	void (*give_up)(struct fuse_req *req, void *rest);
+	void *rest;
 	atomic_bool claimed;
 	atomic_bool armed; /* the interrupt may reply by itself */
 	atomic_bool interrupted;
 };
 
-/* False when the request was interrupted already: EINTR was replied, and
- * nothing refers to p any more. */
+/* give_up and rest are set.  False when the request was interrupted already, and
+ * given up: nothing refers to p any more. */
 bool park_begin(struct park *p, struct fuse_req *req);
 
 /* True when the caller is to reply to p->req now. */

@@ -49,14 +49,43 @@ void xattr_reply(fuse_req_t req, const void *data, size_t len, size_t size)
 		fuse_reply_buf(req, data, len);
 }
 
+/* ---- the names of attributes ---- */
+
+struct list {
+	struct buf names;
+	size_t size; /* of the caller's buffer */
+};
+
+/* Takes the list, as it is. */
+static void list_reply(fuse_req_t req, void *list)
+{
+	struct list *l = list;
+
+	xattr_reply(req, l->names.data, l->names.len, l->size);
+	buf_release(&l->names);
+	free(l);
+}
+
+static int list_digests(struct list *l, uint32_t set)
+{
+	int id, err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		const char *name = digest_infos[id].attribute;
+
+		if (set & DIGEST_BIT(id))
+			err = buf_append(&l->names, name, strlen(name) + 1);
+	}
+	return err;
+}
+
 /* ---- a getxattr or listxattr of a regular file ---- */
 
 struct query {
-	struct park park;
+	struct park park; /* rest is the list of a listxattr */
 	struct fs *fs;
 	struct inode *inode;            /* holds a reference */
 	const struct digest_info *info; /* NULL: listxattr */
-	struct buf names;               /* listxattr: the real ones */
 	size_t size;
 	uid_t uid;
 	struct timespec deadline;
@@ -67,14 +96,18 @@ struct query {
 static void query_free(struct query *q)
 {
 	inode_unref(q->fs, q->inode);
-	buf_release(&q->names);
 	free(q);
 }
 
+/* A listxattr never fails: then there are only the real attributes. */
 static void query_fail(struct query *q, int err)
 {
-	if (park_claim(&q->park))
-		fuse_reply_err(q->park.req, err);
+	if (park_claim(&q->park)) {
+		if (q->info)
+			fuse_reply_err(q->park.req, err);
+		else
+			list_reply(q->park.req, q->park.rest);
+	}
 	query_free(q);
 }
 
@@ -99,47 +132,14 @@ static void reply_value(struct query *q, const struct engine_answer *answer)
 	buf_release(&text);
 }
 
-/* Whoever asks how much room the list needs gives no more than that, and may
- * find that the digests have come when it is read. */
-static bool asks_for_room(const struct query *q)
-{
-	return !q->info && !q->size;
-}
-
-static uint32_t listed_set(const struct query *q,
-			   const struct engine_answer *answer)
-{
-	switch (answer->state) {
-	case ENGINE_FRESH:
-		return answer->digests.set;
-	case ENGINE_PENDING:
-	case ENGINE_BUSY:
-	case ENGINE_CLOSED:
-		return asks_for_room(q) ?
-			       q->fs->options.digest_set & DIGEST_DEFAULT :
-			       0;
-	case ENGINE_SKIPPED:
-	case ENGINE_FAILED:
-		break;
-	}
-	return 0;
-}
-
 static void reply_list(struct query *q, const struct engine_answer *answer)
 {
-	uint32_t set = listed_set(q, answer);
-	int id, err = 0;
-
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		const char *name = digest_infos[id].attribute;
-
-		if (set & DIGEST_BIT(id))
-			err = buf_append(&q->names, name, strlen(name) + 1);
+	if (park_claim(&q->park)) {
+		if (answer->state == ENGINE_FRESH)
+			(void)list_digests(q->park.rest, answer->digests.set);
+		list_reply(q->park.req, q->park.rest);
 	}
-	if (err)
-		query_fail(q, -err);
-	else
-		query_reply(q, &q->names);
+	query_free(q);
 }
 
 static void on_news(void *arg, int result);
@@ -207,7 +207,7 @@ static void query_step(struct query *q, int fd)
 		return;
 	}
 	if ((answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED) &&
-	    !asks_for_room(q) && wait_ms && q->wakes++ < WAKE_MAX) {
+	    wait_ms && q->wakes++ < WAKE_MAX) {
 		err = engine_wait(q->fs->engine, fd, q->uid, wait_ms, on_news,
 				  q);
 		if (!err)
@@ -218,7 +218,7 @@ static void query_step(struct query *q, int fd)
 		}
 	}
 	if (answer.state == ENGINE_FRESH && !q->written_out &&
-	    !asks_for_room(q) && mapped_is_possible(q->fs, q->inode)) {
+	    mapped_is_possible(q->fs, q->inode)) {
 		engine_answer_release(&answer);
 		if (mapped_write_out(q->fs, q->inode, on_written_out, q))
 			query_fail(q, ENOMEM);
@@ -263,29 +263,31 @@ static void on_written_out(void *arg, int result)
 	on_news(q, result);
 }
 
-/* names (taken) are the real ones of a listxattr. */
+/* For a listxattr there is a list of the real attributes (taken), and no
+ * info. */
 static void query_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
-			const struct digest_info *info, struct buf *names,
-			size_t size)
+			const struct digest_info *info, size_t size,
+			struct list *list)
 {
 	struct query *q = calloc(1, sizeof(*q));
 	struct path_fd path;
 	int err = q ? inode_path_fd(fs, inode, &path) : -ENOMEM;
 
 	if (err) {
-		if (names)
-			buf_release(names);
+		if (list)
+			list_reply(req, list);
+		else
+			fuse_reply_err(req, -err);
 		free(q);
-		fuse_reply_err(req, -err);
 		return;
 	}
 	inode_ref(inode);
 	q->fs = fs;
 	q->inode = inode;
 	q->info = info;
-	if (names)
-		q->names = *names;
 	q->size = size;
+	q->park.give_up = list ? list_reply : NULL;
+	q->park.rest = list;
 	q->uid = fuse_req_ctx(req)->uid;
 	clock_gettime(CLOCK_MONOTONIC, &q->deadline);
 	q->deadline.tv_sec += fs->options.wait_s;
@@ -294,6 +296,28 @@ static void query_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
 	else
 		query_free(q);
 	path_fd_close(&path);
+}
+
+/* What may be in the list when it is read: it becomes longer between the two
+ * calls when the digests come. */
+static uint32_t possible_set(struct fs *fs, struct inode *inode)
+{
+	struct engine_answer answer;
+	struct path_fd path;
+	uint32_t set = 0;
+
+	if (inode_path_fd(fs, inode, &path))
+		return 0;
+	if (!engine_ask(fs->engine, path.fd, &answer)) {
+		if (answer.state == ENGINE_FRESH)
+			set = answer.digests.set;
+		else if (answer.state != ENGINE_SKIPPED &&
+			 answer.state != ENGINE_FAILED)
+			set = fs->options.digest_set & DIGEST_DEFAULT;
+		engine_answer_release(&answer);
+	}
+	path_fd_close(&path);
+	return set;
 }
 
 bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
@@ -391,12 +415,12 @@ void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
 		 !(fs->options.digest_set & DIGEST_BIT(info->id)))
 		fuse_reply_err(req, ENODATA);
 	else
-		query_begin(req, fs, inode, info, NULL, size);
+		query_begin(req, fs, inode, info, size, NULL);
 }
 
 /* Without the names of derived attributes: real ones of that name, copied
  * into SOURCE by some tool, must not show. */
-static int append_real(struct buf *out, const char *names, size_t len)
+static int list_real(struct list *l, const char *names, size_t len)
 {
 	const char *name = names, *end = names + len;
 	int err = 0;
@@ -405,8 +429,31 @@ static int append_real(struct buf *out, const char *names, size_t len)
 		size_t one = strlen(name) + 1;
 
 		if (!xattr_is_derived(name))
-			err = buf_append(out, name, one);
+			err = buf_append(&l->names, name, one);
 		name += one;
+	}
+	return err;
+}
+
+static int list_new(fuse_req_t req, struct fs *fs, struct inode *inode,
+		    size_t size, struct list **list_out)
+{
+	struct list *l = calloc(1, sizeof(*l));
+	char *lower = NULL;
+	size_t len = 0;
+	int err = l ? xattr_lower_list(fs, inode, &lower, &len) : -ENOMEM;
+
+	if (!err) {
+		l->size = size;
+		xattr_drop_hidden(req, lower, &len);
+		err = list_real(l, lower, len);
+		free(lower);
+	}
+	if (err && l) {
+		buf_release(&l->names);
+		free(l);
+	} else {
+		*list_out = l;
 	}
 	return err;
 }
@@ -414,25 +461,20 @@ static int append_real(struct buf *out, const char *names, size_t len)
 void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 			size_t size)
 {
-	struct buf names = { 0 };
-	char *lower = NULL;
-	size_t len = 0;
-	int err = xattr_lower_list(fs, inode, &lower, &len);
+	struct list *list;
+	int err = list_new(req, fs, inode, size, &list);
+	bool more = !err && S_ISREG(inode->type) &&
+		    fs->options.xattrs != XATTRS_HIDE &&
+		    xattr_may_read(req, fs, inode);
 
-	if (!err)
-		xattr_drop_hidden(req, lower, &len);
-	if (!err)
-		err = append_real(&names, lower, len);
-	free(lower);
 	if (err) {
-		buf_release(&names);
 		fuse_reply_err(req, -err);
-	} else if (S_ISREG(inode->type) && fs->options.xattrs != XATTRS_HIDE &&
-		   xattr_may_read(req, fs, inode)) {
-		query_begin(req, fs, inode, NULL, &names, size);
+	} else if (more && size) {
+		query_begin(req, fs, inode, NULL, size, list);
 	} else {
-		xattr_reply(req, names.data, names.len, size);
-		buf_release(&names);
+		if (more)
+			(void)list_digests(list, possible_set(fs, inode));
+		list_reply(req, list);
 	}
 }
 

@@ -206,6 +206,8 @@ test_many_waiting() {
 	ok "100 readers wait: ls works" timeout 20 ls -l "$mnt/dir"
 	ok "and a file is read" timeout 20 cmp "$mnt/dir/a" "$src/dir/a"
 	between "$((SECONDS - begin))" 0 5 "promptly"
+	is "$("$(helper sys)" listx-alarm "$mnt/huge")" ok \
+		"a list that a signal ends has what there is"
 	kill "${readers[@]}"
 	for i in "${readers[@]}"; do
 		poll 5 gone "$i" || break

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,22 @@ static int list_attributes(char **arg)
 	return (int)listxattr(arg[0], names, (size_t)len);
 }
 
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* A signal comes while the list is waited for. */
+static int list_interrupted(char **arg)
+{
+	static char names[65536];
+	struct sigaction action = { .sa_handler = on_alarm };
+
+	sigaction(SIGALRM, &action, NULL);
+	alarm(1);
+	return (int)listxattr(arg[0], names, sizeof(names));
+}
+
 static const struct {
 	const char *name;
 	int arguments;
@@ -188,6 +205,7 @@ static const struct {
 	{ "getx-size", 2, size },
 	{ "getx-short", 2, get_short },
 	{ "listx", 1, list_attributes },
+	{ "listx-alarm", 1, list_interrupted },
 	{ "setx", 2, set },
 	{ "removex", 2, remove_attribute },
 	{ "lock", 1, write_lock },
