@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/xattr_query.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <linux/limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/engine/engine.h"
+#include "fs/fs.h"
+#include "fs/mapped.h"
+#include "fs/park.h"
+#include "fs/xattr_derived.h"
+
+/* A request is parked at most this often: a file that is news again and again
+ * without ever being ready is not waited for. */
+enum { WAKE_MAX = 16 };
+
+/* ---- the names of attributes ---- */
+
+void xattr_list_reply(fuse_req_t req, void *list)
+{
+	struct xattr_list *l = list;
+
+	xattr_reply(req, l->names.data, l->names.len, l->size);
+	buf_release(&l->names);
+	free(l);
+}
+
+int xattr_list_digests(struct xattr_list *l, uint32_t set)
+{
+	int id, err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		const char *name = digest_infos[id].attribute;
+
+		if (set & DIGEST_BIT(id))
+			err = buf_append(&l->names, name, strlen(name) + 1);
+	}
+	return err;
+}
+
+/* ---- one that may wait ---- */
+
+struct query {
+	struct park park; /* rest is the list of a listxattr */
+	struct fs *fs;
+	struct inode *inode;            /* holds a reference */
+	const struct digest_info *info; /* NULL: listxattr */
+	size_t size;
+	uid_t uid;
+	struct timespec deadline;
+	int wakes;
+	bool written_out; /* no page is only in a mapping */
+};
+
+static void query_free(struct query *q)
+{
+	inode_unref(q->fs, q->inode);
+	free(q);
+}
+
+/* A listxattr never fails: then there are only the real attributes. */
+static void query_fail(struct query *q, int err)
+{
+	if (park_claim(&q->park)) {
+		if (q->info)
+			fuse_reply_err(q->park.req, err);
+		else
+			xattr_list_reply(q->park.req, q->park.rest);
+	}
+	query_free(q);
+}
+
+static void query_reply(struct query *q, const struct buf *b)
+{
+	if (park_claim(&q->park))
+		xattr_reply(q->park.req, b->data, b->len, q->size);
+	query_free(q);
+}
+
+static void reply_value(struct query *q, const struct engine_answer *answer)
+{
+	struct buf text = { 0 };
+	int err = -ENODATA;
+
+	if (answer->state == ENGINE_FRESH)
+		err = digest_format(&answer->digests, q->info->id, &text);
+	if (err)
+		query_fail(q, -err);
+	else
+		query_reply(q, &text);
+	buf_release(&text);
+}
+
+static void reply_list(struct query *q, const struct engine_answer *answer)
+{
+	if (park_claim(&q->park)) {
+		if (answer->state == ENGINE_FRESH)
+			(void)xattr_list_digests(q->park.rest,
+						 answer->digests.set);
+		xattr_list_reply(q->park.req, q->park.rest);
+	}
+	query_free(q);
+}
+
+static void on_news(void *arg, int result);
+static void on_written_out(void *arg, int result);
+
+static unsigned left_ms(const struct query *q)
+{
+	struct timespec now;
+	int64_t left;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	left = (timespec_ns(&q->deadline) - timespec_ns(&now)) / 1000000;
+	return left > 0 ? (unsigned)left : 0;
+}
+
+/* ---- sdhash ---- */
+
+static bool is_fresh(struct query *q)
+{
+	struct engine_answer answer;
+	struct path_fd path;
+	bool fresh = false;
+
+	if (inode_path_fd(q->fs, q->inode, &path))
+		return false;
+	if (!engine_ask(q->fs->engine, path.fd, &answer)) {
+		fresh = answer.state == ENGINE_FRESH;
+		engine_answer_release(&answer);
+	}
+	path_fd_close(&path);
+	return fresh;
+}
+
+static void on_sdhash(void *arg, int result, const struct buf *text)
+{
+	struct query *q = arg;
+
+	if (result == -EAGAIN || (!result && !is_fresh(q)))
+		on_news(q, q->wakes++ < WAKE_MAX ? 0 : -ECANCELED);
+	else if (result)
+		query_fail(q, result == -ECANCELED ? ENODATA : -result);
+	else
+		query_reply(q, text);
+}
+
+/* The digests of the file are those of its content: so will this one be. */
+static void query_sdhash(struct query *q, int fd)
+{
+	int err = engine_sdhash(q->fs->engine, fd, q->uid, XATTR_SIZE_MAX,
+				on_sdhash, q);
+
+	if (err)
+		query_fail(q, err == -ECANCELED ? ENODATA : -err);
+}
+
+/* Replies, or parks once more.  fd is one of the file. */
+static void query_step(struct query *q, int fd)
+{
+	struct engine_answer answer;
+	unsigned wait_ms = left_ms(q);
+	int err = engine_ask(q->fs->engine, fd, &answer);
+
+	if (err) {
+		query_fail(q, -err);
+		return;
+	}
+	if ((answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED) &&
+	    wait_ms && q->wakes++ < WAKE_MAX) {
+		err = engine_wait(q->fs->engine, fd, q->uid, wait_ms, on_news,
+				  q);
+		if (!err)
+			return; /* q is the engine's now */
+		if (err == -EAGAIN && q->info) {
+			query_fail(q, EAGAIN);
+			return;
+		}
+	}
+	if (answer.state == ENGINE_FRESH && !q->written_out &&
+	    mapped_is_possible(q->fs, q->inode)) {
+		engine_answer_release(&answer);
+		if (mapped_write_out(q->fs, q->inode, on_written_out, q))
+			query_fail(q, ENOMEM);
+		return;
+	}
+	if (q->info && q->info->id == DIGEST_SDHASH &&
+	    answer.state == ENGINE_FRESH)
+		query_sdhash(q, fd);
+	else if (q->info)
+		reply_value(q, &answer);
+	else
+		reply_list(q, &answer);
+	engine_answer_release(&answer);
+}
+
+static void on_news(void *arg, int result)
+{
+	struct query *q = arg;
+	struct path_fd path;
+	int err;
+
+	if (result == -ETIMEDOUT)
+		q->wakes = WAKE_MAX;
+	if (result && result != -ETIMEDOUT) {
+		query_fail(q, ENODATA);
+		return;
+	}
+	err = inode_path_fd(q->fs, q->inode, &path);
+	if (err) {
+		query_fail(q, -err);
+		return;
+	}
+	query_step(q, path.fd);
+	path_fd_close(&path);
+}
+
+static void on_written_out(void *arg, int result)
+{
+	struct query *q = arg;
+
+	q->written_out = true;
+	on_news(q, result);
+}
+
+void xattr_query(fuse_req_t req, struct fs *fs, struct inode *inode,
+		 const struct digest_info *info, size_t size,
+		 struct xattr_list *list)
+{
+	struct query *q = calloc(1, sizeof(*q));
+	struct path_fd path;
+	int err = q ? inode_path_fd(fs, inode, &path) : -ENOMEM;
+
+	if (err) {
+		if (list)
+			xattr_list_reply(req, list);
+		else
+			fuse_reply_err(req, -err);
+		free(q);
+		return;
+	}
+	inode_ref(inode);
+	q->fs = fs;
+	q->inode = inode;
+	q->info = info;
+	q->size = size;
+	q->park.give_up = list ? xattr_list_reply : NULL;
+	q->park.rest = list;
+	q->uid = fuse_req_ctx(req)->uid;
+	clock_gettime(CLOCK_MONOTONIC, &q->deadline);
+	q->deadline.tv_sec += fs->options.wait_s;
+	if (park_begin(&q->park, req))
+		query_step(q, path.fd);
+	else
+		query_free(q);
+	path_fd_close(&path);
+}
