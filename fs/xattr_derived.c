@@ -42,25 +42,21 @@ void xattr_reply(fuse_req_t req, const void *data, size_t len, size_t size)
 		fuse_reply_buf(req, data, len);
 }
 
-/* What may be in the list when it is read: it becomes longer between the two
- * calls when the digests come. */
+/* What may be in the list when it is read: between the two calls it becomes
+ * longer when the digests come. */
 static uint32_t possible_set(struct fs *fs, struct inode *inode)
 {
 	struct engine_answer answer;
-	struct path_fd path;
 	uint32_t set = 0;
 
-	if (inode_path_fd(fs, inode, &path))
+	if (xattr_ask(fs, inode, &answer))
 		return 0;
-	if (!engine_ask(fs->engine, path.fd, &answer)) {
-		if (answer.state == ENGINE_FRESH)
-			set = answer.digests.set;
-		else if (answer.state != ENGINE_SKIPPED &&
-			 answer.state != ENGINE_FAILED)
-			set = fs->options.digest_set & DIGEST_DEFAULT;
-		engine_answer_release(&answer);
-	}
-	path_fd_close(&path);
+	if (answer.state == ENGINE_FRESH)
+		set = answer.digests.set;
+	else if (answer.state != ENGINE_SKIPPED &&
+		 answer.state != ENGINE_FAILED)
+		set = fs->options.digest_set & DIGEST_DEFAULT;
+	engine_answer_release(&answer);
 	return set;
 }
 
@@ -104,13 +100,8 @@ static int format_state(const struct engine_answer *answer, struct buf *out)
 static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 {
 	struct engine_answer answer;
-	struct path_fd path;
-	int err = inode_path_fd(fs, inode, &path);
+	int err = xattr_ask(fs, inode, &answer);
 
-	if (err)
-		return err;
-	err = engine_ask(fs->engine, path.fd, &answer);
-	path_fd_close(&path);
 	if (err)
 		return err;
 	err = format_state(&answer, out);

@@ -44,6 +44,19 @@ int xattr_list_digests(struct xattr_list *l, uint32_t set)
 
 /* ---- one that may wait ---- */
 
+int xattr_ask(struct fs *fs, struct inode *inode,
+	      struct engine_answer *answer_out)
+{
+	struct path_fd path;
+	int err = inode_path_fd(fs, inode, &path);
+
+	if (!err) {
+		err = engine_ask(fs->engine, path.fd, answer_out);
+		path_fd_close(&path);
+	}
+	return err;
+}
+
 struct query {
 	struct park park; /* rest is the list of a listxattr */
 	struct fs *fs;
@@ -124,16 +137,12 @@ static unsigned left_ms(const struct query *q)
 static bool is_fresh(struct query *q)
 {
 	struct engine_answer answer;
-	struct path_fd path;
-	bool fresh = false;
+	bool fresh;
 
-	if (inode_path_fd(q->fs, q->inode, &path))
+	if (xattr_ask(q->fs, q->inode, &answer))
 		return false;
-	if (!engine_ask(q->fs->engine, path.fd, &answer)) {
-		fresh = answer.state == ENGINE_FRESH;
-		engine_answer_release(&answer);
-	}
-	path_fd_close(&path);
+	fresh = answer.state == ENGINE_FRESH;
+	engine_answer_release(&answer);
 	return fresh;
 }
 

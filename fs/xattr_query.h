@@ -9,6 +9,7 @@
 #include "core/base/buf.h"
 
 struct digest_info;
+struct engine_answer;
 struct fs;
 struct fuse_req;
 struct inode;
@@ -24,6 +25,10 @@ struct xattr_list {
 void xattr_list_reply(struct fuse_req *req, void *list);
 /* -ENOMEM */
 int xattr_list_digests(struct xattr_list *l, uint32_t set);
+
+/* engine_ask() of an inode. */
+int xattr_ask(struct fs *fs, struct inode *inode,
+	      struct engine_answer *answer_out);
 
 /*
  * A getxattr or a listxattr of a regular file, which waits for the digests when
