@@ -277,11 +277,8 @@ int workers_start(struct engine *e)
 		calloc((size_t)count * 2 + SPARE_WORKERS, sizeof(*e->workers));
 	if (!e->workers)
 		return -ENOMEM;
-	for (i = 0; i < count && !err; i++) {
-		err = worker_start(e, false);
-		if (!err)
-			err = worker_start(e, true);
-	}
+	for (i = 0; i < count * 2 && !err; i++)
+		err = worker_start(e, i % 2);
 	for (i = 0; i < SPARE_WORKERS && !err; i++)
 		err = worker_start(e, false);
 	return err;
