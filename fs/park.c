@@ -5,9 +5,8 @@
 #include <fuse_lowlevel.h>
 #include <stddef.h>
 
-typedef void give_up_fn(struct fuse_req *req, void *rest);
-
-static void reply_interrupted(fuse_req_t req, give_up_fn *give_up, void *rest)
+static void reply_interrupted(fuse_req_t req, park_give_up_fn *give_up,
+			      void *rest)
 {
 	if (give_up)
 		give_up(req, rest);
@@ -24,7 +23,7 @@ static void reply_interrupted(fuse_req_t req, give_up_fn *give_up, void *rest)
 static void on_interrupt(fuse_req_t req, void *arg)
 {
 	struct park *p = arg;
-	give_up_fn *give_up = p->give_up;
+	park_give_up_fn *give_up = p->give_up;
 	void *rest = p->rest;
 
 	atomic_store(&p->interrupted, true);

@@ -7,6 +7,9 @@
 
 struct fuse_req;
 
+/* Replies to an interrupted request with what there is. */
+typedef void park_give_up_fn(struct fuse_req *req, void *rest);
+
 /*
  * A request that is answered later, from another thread, or interrupted.
  *
@@ -17,7 +20,7 @@ struct fuse_req;
  */
 struct park {
 	struct fuse_req *req;
-	void (*give_up)(struct fuse_req *req, void *rest);
+	park_give_up_fn *give_up;
 	void *rest;
 	atomic_bool claimed;
 	atomic_bool armed; /* the interrupt may reply by itself */

@@ -46,7 +46,7 @@ struct backoff {
 	int64_t quiet_ns;     /* since then, INT64_MAX if it is not */
 	int64_t hurry_ns;     /* until then it does not matter */
 	struct bucket share;  /* of nanoseconds, while it is busy */
-	struct bucket lately; /* the same, while it was lately */
+	struct bucket lately; /* the same, for a while after it */
 };
 
 void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns);

@@ -89,7 +89,7 @@ struct commit {
 	uint64_t attempted; /* ... or failed to get there at least once */
 	bool urgent;
 	bool stopped;
-	struct gate gate; /* open when that presses */
+	struct gate gate; /* open when it presses, or too much waits */
 	int64_t since_ns; /* for pace_due_ns() */
 	int error; /* negative: why the last batch could not be written */
 	pthread_t thread;

@@ -11,16 +11,10 @@
 
 enum { MANY = 100000 }; /* of these none may be lost */
 
-static bool is_busy(void *ctx)
-{
-	(void)ctx;
-	return true;
-}
-
 static void open_busy(struct fixture *f)
 {
 	fixture_make(f);
-	f->options.host.asked = is_busy;
+	f->options.host.asked = is_always_busy;
 	fixture_open(f);
 	assert_int_equal(commit_settle(f->engine), 0);
 }
