@@ -159,12 +159,13 @@ $(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
 		$(core_libs) $(extra_libs) -lcmocka $(LDLIBS)
 
-# cputime stands alone, scale* is one program, the rest another.
+# cputime and overwrite stand alone, scale* is one program, the rest another.
+bench_single := cputime overwrite
 scale_objects := $(filter $(obj)/tests/bench/scale%,$(bench_objects)) \
 	$(obj)/tests/bench/common.o $(obj)/tests/bench/inputs.o
 $(out)/tests/bench/digests: \
-	$(filter-out %/cputime.o $(obj)/tests/bench/scale%,$(bench_objects)) \
-	$(out)/libkin.a
+	$(filter-out $(bench_single:%=$(obj)/tests/bench/%.o) \
+		$(obj)/tests/bench/scale%,$(bench_objects)) $(out)/libkin.a
 $(out)/tests/bench/scale: $(scale_objects) $(out)/libkin.a
 $(out)/tests/bench/digests $(out)/tests/bench/scale:
 	@mkdir -p $(@D)
@@ -182,7 +183,8 @@ $(out)/tests/stress/stress: $(stress_objects)
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
 
-$(out)/tests/bench/cputime: $(obj)/tests/bench/cputime.o
+$(bench_single:%=$(out)/tests/bench/%): \
+	$(out)/tests/bench/%: $(obj)/tests/bench/%.o
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $< $(LDLIBS)
 
@@ -312,8 +314,7 @@ lint:
 	@scripts/deps build check lint
 	@CC=$(CC) scripts/lint
 
-bench-programs: $(out)/tests/bench/digests $(out)/tests/bench/cputime \
-	$(out)/tests/bench/scale
+bench-programs: $(addprefix $(out)/tests/bench/,digests scale $(bench_single))
 
 bench:
 	@scripts/deps build bench
