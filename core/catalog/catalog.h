@@ -163,6 +163,13 @@ uint32_t catalog_digest_set(struct catalog_txn *txn);
 int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
 		     struct file_record *out);
 
+/* 1 when a file of that number is recorded at that identity, 0 when none is.
+ * Its generation need not be known: of two files that have a number one after
+ * the other the second was made later, as its ctime says. */
+int catalog_file_is_recorded(struct catalog_txn *txn, uint32_t device,
+			     uint64_t inode,
+			     const struct file_identity *identity);
+
 /* Stores digests as the content of key at that identity; drops the file's
  * earlier content (and the content itself when this was its last copy) and
  * takes the file off the pending list.  A content that is known keeps the

@@ -56,6 +56,7 @@ enum catalog_db {
 #define SOURCE_KEY "source"
 
 #define FILE_KEY_BYTES 16
+#define FILE_NUMBER_BYTES 12 /* the first of these: without the generation */
 #define FILE_RECORD_BYTES 32
 #define NAME_BYTES_MAX 255
 #define NAME_KEY_BYTES_MAX (FILE_KEY_BYTES + NAME_BYTES_MAX)
@@ -117,6 +118,7 @@ struct catalog_txn {
 /* ---- record.c: bytes ---- */
 
 void file_key_store(const struct file_key *key, uint8_t *bytes);
+void file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes);
 void file_key_load(const uint8_t *bytes, struct file_key *out);
 
 /* A file key as the whole of a database key or value. */

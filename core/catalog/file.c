@@ -15,6 +15,31 @@ int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
 	return err ? err : file_record_decode(&value, out);
 }
 
+int catalog_file_is_recorded(struct catalog_txn *txn, uint32_t device,
+			     uint64_t inode,
+			     const struct file_identity *identity)
+{
+	uint8_t prefix[FILE_NUMBER_BYTES];
+	struct file_record r;
+	bool recorded = false;
+	struct scan s;
+	int err;
+
+	file_number_store(device, inode, prefix);
+	err = scan_open(txn, DB_FILES, prefix, sizeof(prefix), &s);
+	if (err)
+		return err;
+	while (!recorded && (err = scan_next(&s)) == 1) {
+		err = file_record_decode(&s.value, &r);
+		if (err)
+			break;
+		recorded = r.state != FILE_DIRECTORY &&
+			   file_identity_equal(&r.identity, identity);
+	}
+	scan_close(&s);
+	return err < 0 ? err : recorded;
+}
+
 int file_is_directory(struct catalog_txn *txn, const struct file_key *key)
 {
 	struct file_record r;

@@ -9,11 +9,16 @@
 static const uint8_t meta_magic[8] = "kinfscat";
 
 /* Device first: a device's files are pending in the order of its inodes. */
+void file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes)
+{
+	store_be32(bytes, device);
+	store_be64(bytes + 4, inode);
+}
+
 void file_key_store(const struct file_key *key, uint8_t *bytes)
 {
-	store_be32(bytes, key->device);
-	store_be64(bytes + 4, key->inode);
-	store_be32(bytes + 12, key->generation);
+	file_number_store(key->device, key->inode, bytes);
+	store_be32(bytes + FILE_NUMBER_BYTES, key->generation);
 }
 
 void file_key_load(const uint8_t *bytes, struct file_key *out)

@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/catalog/catalog.h"
+
 /*
  * The walk over SOURCE: a listing of each directory is posted to the
  * committer, which compares it with the catalog.  No file is opened.  Between
- * directories it looks at the files that the host came across; at many of them
- * without a rest, as no more than SEEN_MAX are remembered.
+ * directories it looks at the files that the host came across; when there are
+ * many without a rest, as no more than SEEN_MAX are remembered.
  *
  * A directory that changed while it was read is unsettled: its names are told
  * one by one, and it is read again later for what has vanished from it, less
@@ -23,6 +25,7 @@ enum { SEEN_MAX = 4096 };
 struct seen {
 	dev_t device;
 	ino_t inode;
+	struct file_identity identity;
 };
 
 struct unsettled;

@@ -4,23 +4,54 @@
 #include <unistd.h>
 
 #include "core/engine/engine_impl.h"
+#include "core/engine/file.h"
 
-/* Files the host came across. */
+/*
+ * Files the host came across: nearly all of them are known, and nothing but the
+ * catalog is asked for these.
+ */
+enum { TOGETHER = 32 }; /* before the next rest */
 
-static bool take_seen(struct scan *s, struct seen *out, size_t *left_out)
+static bool are_many(struct scan *s)
 {
-	bool any;
+	bool many;
 
 	pthread_mutex_lock(&s->lock);
-	any = s->seen_count > 0;
-	s->looking = any;
-	if (any) {
-		*out = s->seen[s->seen_first];
-		s->seen_first = (s->seen_first + 1) % SEEN_MAX;
-		*left_out = --s->seen_count;
-	}
+	many = s->seen_count > SEEN_MAX / 2;
 	pthread_mutex_unlock(&s->lock);
-	return any;
+	return many;
+}
+
+static size_t take_seen(struct scan *s, struct seen *out)
+{
+	size_t count = 0;
+
+	pthread_mutex_lock(&s->lock);
+	while (count < TOGETHER && s->seen_count) {
+		out[count++] = s->seen[s->seen_first];
+		s->seen_first = (s->seen_first + 1) % SEEN_MAX;
+		s->seen_count--;
+	}
+	s->looking = count > 0;
+	pthread_mutex_unlock(&s->lock);
+	return count;
+}
+
+/* Leaves those that the catalog does not have as they are. */
+static size_t drop_recorded(struct engine *e, struct seen *seen, size_t count)
+{
+	struct catalog_txn *txn;
+	size_t kept = 0;
+
+	if (catalog_read(e->catalog, &txn))
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (catalog_file_is_recorded(
+			    txn, file_device(e, seen[i].device), seen[i].inode,
+			    &seen[i].identity) != 1)
+			seen[kept++] = seen[i];
+	catalog_abort(txn);
+	return kept;
 }
 
 static bool is_recorded(struct engine *e, const struct file_key *key,
@@ -64,12 +95,14 @@ static void look_at(struct engine *e, const struct seen *seen)
 void scan_look_at_seen(struct engine *e)
 {
 	struct scan *s = &e->scan;
-	struct seen seen;
-	size_t left;
+	struct seen seen[TOGETHER];
+	size_t count;
 
-	while (!atomic_load(&e->stopping) && take_seen(s, &seen, &left)) {
-		look_at(e, &seen);
-		if (left < SEEN_MAX / 2)
+	while (!atomic_load(&e->stopping) && (count = take_seen(s, seen)) > 0) {
+		count = drop_recorded(e, seen, count);
+		for (size_t i = 0; i < count; i++)
+			look_at(e, &seen[i]);
+		if (!are_many(s))
 			(void)pace_rest(e, NULL, &s->since_ns);
 	}
 }
@@ -84,6 +117,7 @@ void scan_saw(struct engine *e, const struct stat *st)
 		slot = &s->seen[(s->seen_first + s->seen_count++) % SEEN_MAX];
 		slot->device = st->st_dev;
 		slot->inode = st->st_ino;
+		engine_file_identity(st, &slot->identity);
 		if (s->seen_count == 1)
 			pthread_cond_signal(&s->work);
 	}
