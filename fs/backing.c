@@ -220,7 +220,8 @@ int handle_fd(struct fs *fs, struct handle *h)
 	inode_lock(fs, h->inode);
 	fd = atomic_load(&h->fd);
 	if (fd < 0) {
-		fd = fd_reopen(h->inode->fd, O_RDONLY);
+		fd = h->stream ? directory_reopen(h->inode->fd) :
+				 fd_reopen(h->inode->fd, O_RDONLY);
 		if (fd >= 0)
 			atomic_store(&h->fd, fd);
 	}

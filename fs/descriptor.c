@@ -114,6 +114,15 @@ int fd_reopen(int fd, int flags)
 	return again < 0 ? -errno : again;
 }
 
+/* "." is found faster, and needs search permission. */
+int directory_reopen(int fd)
+{
+	enum { FLAGS = O_RDONLY | O_DIRECTORY };
+	int again = openat(fd, ".", FLAGS | O_CLOEXEC);
+
+	return again < 0 ? fd_reopen(fd, FLAGS) : again;
+}
+
 /* ---- numbers ---- */
 
 /* The devices below SOURCE in the order they were met; never shrinks.  One

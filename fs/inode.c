@@ -284,6 +284,19 @@ bool inode_is_known(struct fs *fs, dev_t dev, ino_t ino)
 	return known;
 }
 
+bool inode_is_told(struct fs *fs, dev_t dev, ino_t ino, int64_t since_ns)
+{
+	struct shard *s = shard_of(fs, dev, ino);
+	struct inode *inode;
+	bool told;
+
+	pthread_mutex_lock(&s->lock);
+	inode = shard_find(s, dev, ino);
+	told = inode && atomic_load(&inode->told_ns) >= since_ns;
+	pthread_mutex_unlock(&s->lock);
+	return told;
+}
+
 /* Whether one more descriptor may be kept; counts it if so. */
 static bool held_take(struct inode_table *t, mode_t mode)
 {

@@ -79,6 +79,13 @@ struct inode {
 	atomic_uint caps_none;
 	_Atomic int64_t ctime_ns;
 
+	/* The kernel was told its attributes then, and did nothing since that
+	 * makes it ask again; 0. */
+	_Atomic int64_t told_ns;
+	/* Directories: the last name looked up in it was of a file that was
+	 * not known.  A hint. */
+	atomic_bool strangers;
+
 	_Atomic(struct lock_owner *) owners; /* ops_locks.c */
 
 	/* Of fs/notice.c. */
@@ -126,8 +133,10 @@ struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino);
 /* In the table at all; with one more reference, or NULL. */
 struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino);
 
-/* Whether it is in the table: a hint. */
+/* Hints: whether it is in the table, and whether the kernel was told of it
+ * then or later. */
 bool inode_is_known(struct fs *fs, dev_t dev, ino_t ino);
+bool inode_is_told(struct fs *fs, dev_t dev, ino_t ino, int64_t since_ns);
 
 void inode_ref(struct inode *inode);
 void inode_unref(struct fs *fs, struct inode *inode);
@@ -170,6 +179,9 @@ void fd_path_make(int fd, struct fd_path *out);
 
 /* Opens the file behind fd again with other flags. */
 int fd_reopen(int fd, int flags);
+
+/* The directory behind fd, to be listed. */
+int directory_reopen(int fd);
 
 /* ---- names ---- */
 

@@ -57,6 +57,9 @@ void ops_saw(struct fs *fs, struct inode *inode, const struct stat *st);
 /* Prepares st for the kernel: the inode number that is shown. */
 void ops_show(struct fs *fs, struct stat *st);
 
+/* Of inode->told_ns. */
+int64_t ops_clock(void);
+
 /* Finds name and counts one lookup.  hint: the inode number that readdir gave,
  * 0 for none. */
 int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,

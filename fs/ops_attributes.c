@@ -220,9 +220,15 @@ static int set_owner(const struct target *t, const struct stat *attr,
 static int set_mode(const struct target *t, mode_t mode)
 {
 	struct fd_path path;
+	int r;
 
-	fd_path_make(t->fd, &path);
-	return fchmodat(AT_FDCWD, path.text, mode & 07777, 0) == 0 ? 0 : -errno;
+	if (t->is_handle) {
+		r = fchmod(t->fd, mode & 07777);
+	} else {
+		fd_path_make(t->fd, &path);
+		r = fchmodat(AT_FDCWD, path.text, mode & 07777, 0);
+	}
+	return r == 0 ? 0 : -errno;
 }
 
 static struct timespec time_to_set(const struct timespec *t, bool set, bool now)

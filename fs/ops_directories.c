@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fs/backing.h"
 #include "fs/similar.h"
 
 /*
@@ -85,7 +86,9 @@ struct filling {
 	char *data;
 	size_t used;
 	size_t size;
-	struct inode **counted; /* readdirplus: got a lookup count each */
+	/* readdirplus: */
+	int64_t since_ns;       /* told of then or later is told well enough */
+	struct inode **counted; /* got a lookup count each */
 	size_t count;
 };
 
@@ -129,6 +132,14 @@ static void entry_put(struct filling *f, const char *name,
 					     next);
 }
 
+/* Most programs stat the names they have read, some before they read them:
+ * those need not be told twice. */
+static bool wants_attributes(const struct filling *f, const struct dirent64 *d)
+{
+	return f->plus && !is_dots(d->d_name) &&
+	       !inode_is_told(f->fs, f->h->inode->dev, d->d_ino, f->since_ns);
+}
+
 /* An entry is looked up only when it fits, so no count has to be taken back.
  * One that is gone already is still named, without attributes. */
 static void put_entry(struct filling *f, const struct dirent64 *d)
@@ -136,7 +147,7 @@ static void put_entry(struct filling *f, const struct dirent64 *d)
 	struct fuse_entry_param e;
 	struct inode *dir = f->h->inode;
 
-	if (!f->plus || is_dots(d->d_name) ||
+	if (!wants_attributes(f, d) ||
 	    ops_lookup(f->fs, dir, f->h->fd, d->d_name, d->d_ino, &e) != 0)
 		entry_plain(f, d, &e);
 	else
@@ -211,12 +222,25 @@ static void take_back(const struct filling *f)
 
 static int fill_locked(struct filling *f, off_t off)
 {
-	int err;
+	int err = handle_fd(f->fs, f->h);
 
+	if (err < 0)
+		return err;
 	pthread_mutex_lock(&f->h->stream->lock);
 	err = fill(f, off);
 	pthread_mutex_unlock(&f->h->stream->lock);
 	return err;
+}
+
+/* What the kernel was told longer ago it would ask for again too soon. */
+static int64_t half_a_timeout_ago(const struct fs *fs)
+{
+	double half_ns = fs->options.timeout_s * 5e8;
+	int64_t now = ops_clock();
+
+	if (half_ns <= 0)
+		return INT64_MAX;
+	return half_ns < (double)now ? now - (int64_t)half_ns : 1;
 }
 
 static void read_directory(fuse_req_t req, struct fs *fs, size_t size,
@@ -229,6 +253,7 @@ static void read_directory(fuse_req_t req, struct fs *fs, size_t size,
 		.plus = plus,
 		.data = malloc(size),
 		.size = size,
+		.since_ns = half_a_timeout_ago(fs),
 		.counted = calloc(size / ENTRY_PLUS_BYTES + 1,
 				  sizeof(struct inode *)),
 	};
@@ -300,48 +325,75 @@ static bool listing_is_good(struct fs *fs, struct inode *inode,
 	return good;
 }
 
-static void allow_cache(struct fs *fs, struct inode *inode, int fd,
+static void allow_cache(struct fs *fs, const struct handle *h,
 			struct fuse_file_info *fi)
 {
 	struct stat st;
 
-	if (fs->options.timeout_s <= 0 || fstat(fd, &st) != 0)
+	if (fs->options.timeout_s <= 0 ||
+	    fstat(h->fd >= 0 ? h->fd : h->inode->fd, &st) != 0)
 		return;
 	fi->cache_readdir = 1;
-	fi->keep_cache = listing_is_good(fs, inode, &st);
+	fi->keep_cache = listing_is_good(fs, h->inode, &st);
 }
 
 /* ---- opening and closing ---- */
 
-/* Through /proc, not as ".": that would need search permission. */
-static int open_directory(struct fs *fs, struct inode *inode)
+/* The kernel has checked permission, and often lists from its memory. */
+static bool opens_when_read(const struct fs *fs, const struct inode *inode)
+{
+	return fs->root_user && inode->fd >= 0;
+}
+
+static int open_now(struct fs *fs, struct inode *inode)
 {
 	struct path_fd p;
 	int fd = inode_path_fd(fs, inode, &p);
 
 	if (fd)
 		return fd;
-	fd = fd_reopen(p.fd, O_RDONLY | O_DIRECTORY);
+	fd = directory_reopen(p.fd);
 	path_fd_close(&p);
 	return fd;
+}
+
+static struct dir_stream *stream_new(void)
+{
+	struct dir_stream *s = malloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	pthread_mutex_init(&s->lock, NULL);
+	s->at = 0;
+	s->used = 0;
+	s->filled = 0;
+	return s;
+}
+
+static void stream_free(struct dir_stream *s)
+{
+	pthread_mutex_destroy(&s->lock);
+	free(s);
 }
 
 static int handle_new(struct fs *fs, struct inode *inode,
 		      struct handle **handle_out)
 {
 	struct handle *h = calloc(1, sizeof(*h));
-	struct dir_stream *s = malloc(sizeof(*s));
-	int fd = h && s ? open_directory(fs, inode) : -ENOMEM;
+	struct dir_stream *s = stream_new();
+	int err = h && s ? 0 : -ENOMEM;
+	int fd = -1;
 
-	if (fd < 0) {
-		free(s);
-		free(h);
-		return fd;
+	if (!err && !opens_when_read(fs, inode)) {
+		fd = open_now(fs, inode);
+		err = fd < 0 ? fd : 0;
 	}
-	pthread_mutex_init(&s->lock, NULL);
-	s->at = 0;
-	s->used = 0;
-	s->filled = 0;
+	if (err) {
+		if (s)
+			stream_free(s);
+		free(h);
+		return err;
+	}
 	h->fd = fd;
 	h->stream = s;
 	inode_attach(fs, inode, h);
@@ -352,9 +404,9 @@ static int handle_new(struct fs *fs, struct inode *inode,
 static void handle_close(struct fs *fs, struct handle *h)
 {
 	inode_detach(fs, h);
-	close(h->fd);
-	pthread_mutex_destroy(&h->stream->lock);
-	free(h->stream);
+	if (h->fd >= 0)
+		close(h->fd);
+	stream_free(h->stream);
 	free(h);
 }
 
@@ -373,7 +425,7 @@ void ops_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 		reply_error(req, err);
 		return;
 	}
-	allow_cache(fs, h->inode, h->fd, fi);
+	allow_cache(fs, h, fi);
 	fi->fh = (uint64_t)(uintptr_t)h;
 	if (fuse_reply_open(req, fi) == -ENOENT)
 		handle_close(fs, h); /* interrupted */
@@ -392,13 +444,15 @@ void ops_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 void ops_fsyncdir(fuse_req_t req, fuse_ino_t node, int datasync,
 		  struct fuse_file_info *fi)
 {
+	struct fs *fs = fs_of(req);
 	int err = 0;
 	int fd;
 
-	(void)fs_of(req);
 	if (!similar_is_node(node)) {
-		fd = handle_of(fi)->fd;
-		if ((datasync ? fdatasync(fd) : fsync(fd)) != 0)
+		fd = handle_fd(fs, handle_of(fi));
+		if (fd < 0)
+			err = fd;
+		else if ((datasync ? fdatasync(fd) : fsync(fd)) != 0)
 			err = -errno;
 	}
 	reply_error(req, err);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fs/cred.h"
@@ -14,6 +15,14 @@
 #include "fs/similar.h"
 
 /* ---- lookup ---- */
+
+int64_t ops_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return timespec_ns(&now);
+}
 
 void ops_entry(struct fs *fs, struct inode *inode, const struct stat *st,
 	       struct fuse_entry_param *out)
@@ -28,8 +37,8 @@ void ops_entry(struct fs *fs, struct inode *inode, const struct stat *st,
 	out->entry_timeout = fs->options.timeout_s;
 }
 
-/* One system call instead of three for a file that is known: it has a
- * descriptor, so its number is not another file's. */
+/* One system call instead of two and a close for a file that is known: it has
+ * a descriptor, so its number is not another file's. */
 static struct inode *find_by_stat(struct fs *fs, int parent_fd,
 				  const char *name, struct stat *st, int *err)
 {
@@ -64,6 +73,21 @@ static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
 	return inode_enter(fs, &found, inode_out);
 }
 
+/* Who reads a tree for the first time meets one stranger after the other. */
+static bool is_likely_known(struct fs *fs, struct inode *parent, ino_t hint)
+{
+	return hint ? inode_is_known(fs, parent->dev, hint) :
+		      !atomic_load(&parent->strangers);
+}
+
+static void expect_strangers(struct inode *parent, const struct inode *found)
+{
+	bool is_new = found->fd < 0 || atomic_load(&found->refs) == 1;
+
+	if (atomic_load(&parent->strangers) != is_new)
+		atomic_store(&parent->strangers, is_new);
+}
+
 int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,
 	       const char *name, ino_t hint, struct fuse_entry_param *out)
 {
@@ -71,13 +95,15 @@ int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,
 	struct stat st;
 	int err = 0;
 
-	if (!hint || inode_is_known(fs, parent->dev, hint))
+	if (is_likely_known(fs, parent, hint))
 		inode = find_by_stat(fs, parent_fd, name, &st, &err);
 	if (!inode && !err)
 		err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
 	if (err)
 		return err;
+	expect_strangers(parent, inode);
 	ops_entry(fs, inode, &st, out);
+	atomic_store(&inode->told_ns, ops_clock());
 	return 0;
 }
 

@@ -102,6 +102,7 @@ static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 	h->passes = id > 0;
 	h->writes = flags_write(fi->flags);
 	fi->noflush = closes_unheard(inode, h);
+	atomic_store(&inode->told_ns, 0);
 	inode_attach(fs, inode, h);
 	backing_show(fi, id);
 	fi->fh = (uint64_t)(uintptr_t)h;
@@ -284,8 +285,25 @@ static int create_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
 	return fd;
 }
 
-/* The inode of a file just made, from its descriptor: its name may already
- * be another's. */
+/* An O_PATH descriptor of the file just made, which is open as fd: by its name,
+ * which is faster, if that is not another's already. */
+static int path_of_created(int dir_fd, const char *name, int fd,
+			   const struct stat *st)
+{
+	struct stat named;
+	int path_fd = -1;
+
+	if (*name)
+		path_fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (path_fd >= 0 && fstat(path_fd, &named) == 0 &&
+	    named.st_ino == st->st_ino && named.st_dev == st->st_dev)
+		return path_fd;
+	if (path_fd >= 0)
+		close(path_fd);
+	return fd_reopen(fd, O_PATH);
+}
+
+/* The inode of a file just made, from its descriptor. */
 static int enter_created(struct fs *fs, struct inode *dir, int dir_fd,
 			 const char *name, int fd, struct fuse_entry_param *e)
 {
@@ -302,7 +320,7 @@ static int enter_created(struct fs *fs, struct inode *dir, int dir_fd,
 
 	if (fstat(fd, &st) != 0)
 		return -errno;
-	found.fd = fd_reopen(fd, O_PATH);
+	found.fd = path_of_created(dir_fd, name, fd, &st);
 	if (found.fd < 0)
 		return found.fd;
 	err = inode_enter(fs, &found, &inode);

@@ -365,6 +365,72 @@ static void requests_for_directories(void **state)
 	release(m, FUSE_RELEASEDIR, ROOT, fh);
 }
 
+static uint64_t opendir_root(struct mount *m)
+{
+	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY | O_DIRECTORY });
+	assert_answer(m, FUSE_OPENDIR, ROOT, 0);
+	return handle_behind(m, 0);
+}
+
+/* Whether the listing with attributes comes with those of that name. */
+static bool lists_attributes(struct mount *m, uint64_t fh, const char *name)
+{
+	size_t at = sizeof(struct fuse_out_header);
+	struct fuse_out_header header;
+	struct fuse_direntplus entry;
+
+	PUT(m, (struct fuse_read_in){ .fh = fh, .size = 1000 });
+	assert_answer(m, FUSE_READDIRPLUS, ROOT, 0);
+	memcpy(&header, m->reply, sizeof(header));
+	for (; at < header.len; at += FUSE_DIRENTPLUS_SIZE(&entry)) {
+		memcpy(&entry, m->reply + at, sizeof(entry));
+		if (entry.dirent.namelen == strlen(name) &&
+		    !memcmp(m->reply + at + FUSE_NAME_OFFSET_DIRENTPLUS, name,
+			    strlen(name)))
+			return entry.entry_out.nodeid != 0;
+	}
+	fail_msg("%s is not listed", name);
+	return false;
+}
+
+static void attributes_are_told_once(void **state)
+{
+	struct mount *m = *state;
+	uint64_t fh, node = create(m, "file", &fh);
+
+	m->fs.options.timeout_s = 3600;
+	release(m, FUSE_RELEASE, node, fh);
+	fh = opendir_root(m);
+	assert_true(lists_attributes(m, fh, "file"));
+	assert_false(lists_attributes(m, fh, "file"));
+	assert_int_equal(look_up(m, ROOT, "file"), node);
+	assert_false(lists_attributes(m, fh, "file"));
+	/* The kernel forgets some of them when it is opened. */
+	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY });
+	assert_answer(m, FUSE_OPEN, node, 0);
+	release(m, FUSE_RELEASE, node, handle_behind(m, 0));
+	assert_true(lists_attributes(m, fh, "file"));
+	m->fs.options.timeout_s = 0;
+	assert_true(lists_attributes(m, fh, "file"));
+	assert_true(lists_attributes(m, fh, "file"));
+	release(m, FUSE_RELEASEDIR, ROOT, fh);
+	unlink_name(m, "file");
+}
+
+/* Where the kernel has checked all that the daemon's open() would. */
+static void directories_are_opened_when_they_are_read(void **state)
+{
+	struct mount *m = *state;
+	uint64_t fh = opendir_root(m);
+	const struct handle *h = (const struct handle *)(uintptr_t)fh;
+
+	assert_int_equal(m->fs.root_user, h->fd < 0);
+	PUT(m, (struct fuse_read_in){ .fh = fh, .size = 512 });
+	assert_answer(m, FUSE_READDIR, ROOT, 0);
+	assert_true(h->fd >= 0);
+	release(m, FUSE_RELEASEDIR, ROOT, fh);
+}
+
 static void requests_below_similar(void **state)
 {
 	struct mount *m = *state;
@@ -428,6 +494,8 @@ int main(void)
 		TEST(requests_for_data),
 		TEST(requests_for_locks),
 		TEST(requests_for_directories),
+		TEST(attributes_are_told_once),
+		TEST(directories_are_opened_when_they_are_read),
 		TEST(requests_below_similar),
 		TEST(requests_for_answers),
 	};
