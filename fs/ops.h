@@ -115,6 +115,11 @@ void ops_setxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 void ops_listxattr(fuse_req_t req, fuse_ino_t node, size_t size);
 void ops_removexattr(fuse_req_t req, fuse_ino_t node, const char *name);
 
+/* Whether security.capability is known to be missing; and that what moved the
+ * ctime since it was is known, too, and did not set it. */
+bool ops_has_no_caps(const struct inode *inode);
+void ops_keeps_no_caps(struct inode *inode);
+
 /* The names of the real attributes of the file; the caller frees them. */
 int xattr_lower_list(struct fs *fs, struct inode *inode, char **names_out,
 		     size_t *len_out);

@@ -312,18 +312,41 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
+/* No capability is set, and nothing was changed since that was seen. */
+static bool has_no_caps(struct fs *fs, struct inode *inode,
+			const struct fuse_file_info *fi)
+{
+	struct stat st;
+
+	return ops_has_no_caps(inode) && stat_node(fs, inode, fi, &st) == 0 &&
+	       timespec_ns(&st.st_ctim) == atomic_load(&inode->ctime_ns);
+}
+
 void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		 struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
-	int err = -EROFS;
+	struct inode *inode;
+	struct stat st;
+	double timeout;
+	bool no_caps;
+	int err;
 
-	if (!similar_is_node(node))
-		err = set_inode(req, fs, inode_of(fs, node), attr, to_set, fi);
+	if (similar_is_node(node)) {
+		reply_error(req, -EROFS);
+		return;
+	}
+	inode = inode_of(fs, node);
+	no_caps = has_no_caps(fs, inode, fi);
+	err = set_inode(req, fs, inode, attr, to_set, fi);
+	if (!err)
+		err = show_node(fs, node, fi, &st, &timeout);
+	if (!err && no_caps)
+		ops_keeps_no_caps(inode);
 	if (err)
 		reply_error(req, err);
 	else
-		ops_getattr(req, node, fi);
+		fuse_reply_attr(req, &st, timeout);
 }
 
 /* ---- statfs ---- */

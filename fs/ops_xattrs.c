@@ -23,10 +23,15 @@
 /* ---- security.capability ---- */
 
 /* The kernel asks for it before every write. */
-static bool caps_known_missing(const struct inode *inode)
+bool ops_has_no_caps(const struct inode *inode)
 {
 	return atomic_load(&inode->caps_none) ==
 	       atomic_load(&inode->caps_epoch);
+}
+
+void ops_keeps_no_caps(struct inode *inode)
+{
+	atomic_store(&inode->caps_none, atomic_load(&inode->caps_epoch));
 }
 
 static void caps_changed(struct inode *inode, const char *name)
@@ -63,7 +68,7 @@ static ssize_t get_value(struct fs *fs, struct inode *inode, const char *name,
 	unsigned epoch = atomic_load(&inode->caps_epoch);
 	ssize_t len;
 
-	if (is_caps && caps_known_missing(inode))
+	if (is_caps && ops_has_no_caps(inode))
 		return -ENODATA;
 	len = get_lower(fs, inode, name, value, size);
 	if (is_caps && len == -ENODATA)

@@ -139,6 +139,31 @@ test_no_timeout() {
 		"which is the new one"
 }
 
+# Only root may; what it stands for is an empty set.
+capability=0x0100000200000000000000000000000000000000
+
+has_capability() { # PATH
+	getfattr --absolute-names -n security.capability "$1"
+}
+
+# The mount remembers of a file that it has none.
+test_capability() {
+	local how
+	for how in 'chmod 755' 'truncate -s 4' 'touch'; do
+		rm -f "$mnt/program"
+		echo text >"$mnt/program"
+		not_ok "no capability" has_capability "$mnt/program"
+		setfattr -n security.capability -v "$capability" "$src/program"
+		$how "$mnt/program"
+		has_capability "$src/program" >"$T/out" 2>&1 || {
+			not_ok "$how takes it away from both" \
+				has_capability "$mnt/program"
+			continue
+		}
+		ok "it is set after $how" has_capability "$mnt/program"
+	done
+}
+
 seed=100
 make_tree
 mount_kinfs "$src" "$mnt"
@@ -146,6 +171,7 @@ default_attributes
 test_attributes
 test_repeated
 test_listing
+[ "$(id -u)" != 0 ] || test_capability
 test_no_timeout
 ok "the daemon is alive" alive "$mnt"
 finish
