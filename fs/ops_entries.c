@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/ops.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -101,6 +102,7 @@ int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,
 		err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
 	if (err)
 		return err;
+	assert(inode);
 	expect_strangers(parent, inode);
 	ops_entry(fs, inode, &st, out);
 	atomic_store(&inode->told_ns, ops_clock());

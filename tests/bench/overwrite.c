@@ -60,35 +60,41 @@ static int write_blocks(int fd, const char *data, uint64_t size, uint64_t block,
 	return 0;
 }
 
+static int overwrite(const char *path, const char *data, char **numbers,
+		     int some)
+{
+	double start = now_us();
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 ||
+	    write_blocks(fd, data, number(numbers[0]), number(numbers[1]),
+			 number(numbers[2]), some) ||
+	    close(fd)) {
+		perror(path);
+		return 1;
+	}
+	printf("%.0f\n", now_us() - start);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t size, block, bytes;
-	double start;
 	char *data;
-	int some;
-	int fd;
+	int status;
 
 	if (argc != 6) {
 		fputs("usage: overwrite (all|some) FILE SIZE BLOCK BYTES\n",
 		      stderr);
 		return 2;
 	}
-	some = strcmp(argv[1], "some") == 0;
-	size = number(argv[3]);
-	block = number(argv[4]);
-	bytes = number(argv[5]);
-	data = malloc(block);
-	if (!data || block > size)
-		return 2;
-	memset(data, 'x', block);
-	start = now_us();
-	fd = open(argv[2], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0 || write_blocks(fd, data, size, block, bytes, some) ||
-	    close(fd)) {
-		perror(argv[2]);
+	data = calloc(1, number(argv[4]));
+	if (!data) {
+		perror("overwrite");
 		return 1;
 	}
-	printf("%.0f\n", now_us() - start);
+	memset(data, 'x', number(argv[4]));
+	status = overwrite(argv[2], data, argv + 3,
+			   strcmp(argv[1], "some") == 0);
 	free(data);
-	return 0;
+	return status;
 }

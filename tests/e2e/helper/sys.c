@@ -170,6 +170,7 @@ static int list_attributes(char **arg)
 {
 	ssize_t len = listxattr(arg[0], NULL, 0);
 	char *names = len > 0 ? malloc((size_t)len) : NULL;
+	int result;
 
 	if (!names)
 		return (int)len;
@@ -177,7 +178,9 @@ static int list_attributes(char **arg)
 	fflush(stdout);
 	while (getchar() != EOF)
 		;
-	return (int)listxattr(arg[0], names, (size_t)len);
+	result = (int)listxattr(arg[0], names, (size_t)len);
+	free(names);
+	return result;
 }
 
 static void on_alarm(int number)
