@@ -54,27 +54,19 @@ static size_t drop_recorded(struct engine *e, struct seen *seen, size_t count)
 	return kept;
 }
 
-static bool is_recorded(struct engine *e, const struct file_key *key,
-			const struct file_identity *identity)
+static void seen_set(struct seen *out, const struct stat *st)
 {
-	struct catalog_txn *txn;
-	struct file_record rec;
-	bool recorded;
-
-	if (catalog_read(e->catalog, &txn))
-		return true;
-	recorded = !catalog_file_get(txn, key, &rec) &&
-		   rec.state != FILE_DIRECTORY &&
-		   file_identity_equal(&rec.identity, identity);
-	catalog_abort(txn);
-	return recorded;
+	out->device = st->st_dev;
+	out->inode = st->st_ino;
+	engine_file_identity(st, &out->identity);
 }
 
+/* It may have changed once more, and be known as it is now. */
 static void look_at(struct engine *e, const struct seen *seen)
 {
 	const struct engine_host *host = &e->options.host;
-	struct file_identity now;
 	struct file_key key;
+	struct seen now;
 	struct stat st;
 	int fd;
 
@@ -84,10 +76,12 @@ static void look_at(struct engine *e, const struct seen *seen)
 	if (fd < 0)
 		return;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
-		engine_file_key(e, fd, &st, &key);
-		engine_file_identity(&st, &now);
-		if (!is_recorded(e, &key, &now))
-			(void)queue_push(&e->queue, &key, JOB_CLOSED, &now);
+		seen_set(&now, &st);
+		if (drop_recorded(e, &now, 1)) {
+			engine_file_key(e, fd, &st, &key);
+			(void)queue_push(&e->queue, &key, JOB_CLOSED,
+					 &now.identity);
+		}
 	}
 	close(fd);
 }
@@ -110,14 +104,12 @@ void scan_look_at_seen(struct engine *e)
 void scan_saw(struct engine *e, const struct stat *st)
 {
 	struct scan *s = &e->scan;
-	struct seen *slot;
+	size_t end;
 
 	pthread_mutex_lock(&s->lock);
 	if (s->seen_count < SEEN_MAX && !s->stopped) {
-		slot = &s->seen[(s->seen_first + s->seen_count++) % SEEN_MAX];
-		slot->device = st->st_dev;
-		slot->inode = st->st_ino;
-		engine_file_identity(st, &slot->identity);
+		end = (s->seen_first + s->seen_count++) % SEEN_MAX;
+		seen_set(&s->seen[end], st);
 		if (s->seen_count == 1)
 			pthread_cond_signal(&s->work);
 	}

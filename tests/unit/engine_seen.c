@@ -35,15 +35,21 @@ static int remove_all(void **state)
 	return 0;
 }
 
-static void see(struct fixture *f, const char *name)
+static void see_often(struct fixture *f, const char *name, int times)
 {
 	int fd = open_file(f, name);
 	struct stat st;
 
 	assert_int_equal(fstat(fd, &st), 0);
 	close(fd);
-	engine_file_seen(f->engine, &st);
+	while (times--)
+		engine_file_seen(f->engine, &st);
 	wait_idle(f);
+}
+
+static void see(struct fixture *f, const char *name)
+{
+	see_often(f, name, 1);
 }
 
 static void known_files_are_left_alone(void **state)
@@ -77,15 +83,7 @@ static void changed_files_are_hashed(void **state)
 
 static void many_known_files_are_left_alone(void **state)
 {
-	struct fixture *f = *state;
-	int fd = open_file(f, "file");
-	struct stat st;
-
-	assert_int_equal(fstat(fd, &st), 0);
-	close(fd);
-	for (int i = 0; i < 5000; i++)
-		engine_file_seen(f->engine, &st);
-	wait_idle(f);
+	see_often(*state, "file", 5000);
 	assert_int_equal(atomic_load(&opened), 0);
 }
 
