@@ -273,28 +273,17 @@ struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino)
 	return inode;
 }
 
-bool inode_is_known(struct fs *fs, dev_t dev, ino_t ino)
-{
-	struct shard *s = shard_of(fs, dev, ino);
-	bool known;
-
-	pthread_mutex_lock(&s->lock);
-	known = shard_find(s, dev, ino) != NULL;
-	pthread_mutex_unlock(&s->lock);
-	return known;
-}
-
-bool inode_is_told(struct fs *fs, dev_t dev, ino_t ino, int64_t since_ns)
+int64_t inode_told_ns(struct fs *fs, dev_t dev, ino_t ino)
 {
 	struct shard *s = shard_of(fs, dev, ino);
 	struct inode *inode;
-	bool told;
+	int64_t told_ns;
 
 	pthread_mutex_lock(&s->lock);
 	inode = shard_find(s, dev, ino);
-	told = inode && atomic_load(&inode->told_ns) >= since_ns;
+	told_ns = inode ? atomic_load(&inode->told_ns) : -1;
 	pthread_mutex_unlock(&s->lock);
-	return told;
+	return told_ns;
 }
 
 /* Whether one more descriptor may be kept; counts it if so. */

@@ -133,10 +133,8 @@ struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino);
 /* In the table at all; with one more reference, or NULL. */
 struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino);
 
-/* Hints: whether it is in the table, and whether the kernel was told of it
- * then or later. */
-bool inode_is_known(struct fs *fs, dev_t dev, ino_t ino);
-bool inode_is_told(struct fs *fs, dev_t dev, ino_t ino, int64_t since_ns);
+/* Its told_ns, or -1 when it is not in the table: a hint. */
+int64_t inode_told_ns(struct fs *fs, dev_t dev, ino_t ino);
 
 void inode_ref(struct inode *inode);
 void inode_unref(struct fs *fs, struct inode *inode);

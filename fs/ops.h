@@ -60,10 +60,10 @@ void ops_show(struct fs *fs, struct stat *st);
 /* Of inode->told_ns. */
 int64_t ops_clock(void);
 
-/* Finds name and counts one lookup.  hint: the inode number that readdir gave,
- * 0 for none. */
+/* Finds name and counts one lookup.  known: it is likely to be of a file that
+ * is known, which takes fewer calls if it is and more if not. */
 int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,
-	       const char *name, ino_t hint, struct fuse_entry_param *out);
+	       const char *name, bool known, struct fuse_entry_param *out);
 
 /* Fills out for an inode whose reference becomes a lookup count. */
 void ops_entry(struct fs *fs, struct inode *inode, const struct stat *st,

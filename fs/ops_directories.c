@@ -134,10 +134,18 @@ static void entry_put(struct filling *f, const char *name,
 
 /* Most programs stat the names they have read, some before they read them:
  * those need not be told twice. */
-static bool wants_attributes(const struct filling *f, const struct dirent64 *d)
+static bool add_attributes(const struct filling *f, const struct dirent64 *d,
+			   struct fuse_entry_param *out)
 {
-	return f->plus && !is_dots(d->d_name) &&
-	       !inode_is_told(f->fs, f->h->inode->dev, d->d_ino, f->since_ns);
+	struct inode *dir = f->h->inode;
+	int64_t told_ns;
+
+	if (!f->plus || is_dots(d->d_name))
+		return false;
+	told_ns = inode_told_ns(f->fs, dir->dev, d->d_ino);
+	return told_ns < f->since_ns &&
+	       ops_lookup(f->fs, dir, f->h->fd, d->d_name, told_ns >= 0, out) ==
+		       0;
 }
 
 /* An entry is looked up only when it fits, so no count has to be taken back.
@@ -145,13 +153,11 @@ static bool wants_attributes(const struct filling *f, const struct dirent64 *d)
 static void put_entry(struct filling *f, const struct dirent64 *d)
 {
 	struct fuse_entry_param e;
-	struct inode *dir = f->h->inode;
 
-	if (!wants_attributes(f, d) ||
-	    ops_lookup(f->fs, dir, f->h->fd, d->d_name, d->d_ino, &e) != 0)
-		entry_plain(f, d, &e);
-	else
+	if (add_attributes(f, d, &e))
 		f->counted[f->count++] = inode_of(f->fs, e.ino);
+	else
+		entry_plain(f, d, &e);
 	entry_put(f, d->d_name, &e, d->d_off);
 }
 

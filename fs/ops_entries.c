@@ -75,12 +75,6 @@ static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
 }
 
 /* Who reads a tree for the first time meets one stranger after the other. */
-static bool is_likely_known(struct fs *fs, struct inode *parent, ino_t hint)
-{
-	return hint ? inode_is_known(fs, parent->dev, hint) :
-		      !atomic_load(&parent->strangers);
-}
-
 static void expect_strangers(struct inode *parent, const struct inode *found)
 {
 	bool is_new = found->fd < 0 || atomic_load(&found->refs) == 1;
@@ -90,13 +84,13 @@ static void expect_strangers(struct inode *parent, const struct inode *found)
 }
 
 int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,
-	       const char *name, ino_t hint, struct fuse_entry_param *out)
+	       const char *name, bool known, struct fuse_entry_param *out)
 {
 	struct inode *inode = NULL;
 	struct stat st;
 	int err = 0;
 
-	if (is_likely_known(fs, parent, hint))
+	if (known)
 		inode = find_by_stat(fs, parent_fd, name, &st, &err);
 	if (!inode && !err)
 		err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
@@ -131,7 +125,8 @@ static int lookup_in(struct fs *fs, fuse_ino_t parent, const char *name,
 	err = inode_path_fd(fs, dir, &at);
 	if (err)
 		return err;
-	err = ops_lookup(fs, dir, at.fd, name, 0, out);
+	err = ops_lookup(fs, dir, at.fd, name, !atomic_load(&dir->strangers),
+			 out);
 	path_fd_close(&at);
 	return err;
 }
@@ -277,7 +272,7 @@ static int make(fuse_req_t req, const struct making *m,
 		return err;
 	err = make_as_caller(req, fs, at.fd, m);
 	if (!err)
-		err = ops_lookup(fs, dir, at.fd, m->name, 0, out);
+		err = ops_lookup(fs, dir, at.fd, m->name, false, out);
 	path_fd_close(&at);
 	if (!err && (S_ISREG(m->mode) || S_ISDIR(m->mode)))
 		notice_added(fs, dir, m->name, inode_of(fs, out->ino));

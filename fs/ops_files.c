@@ -379,7 +379,7 @@ static int open_existing(fuse_req_t req, struct fs *fs, struct inode *dir,
 			 struct fuse_file_info *fi, struct fuse_entry_param *e)
 {
 	struct inode *inode;
-	int err = ops_lookup(fs, dir, dir_fd, name, 0, e);
+	int err = ops_lookup(fs, dir, dir_fd, name, false, e);
 
 	if (err)
 		return err == -ENOENT ? -ESTALE : err;
