@@ -9,8 +9,9 @@ can_drop=
 [ -w /proc/sys/vm/drop_caches ] && can_drop=1
 
 # The work of a row is row_NAME DIRECTORY; what comes before it and does not
-# count is before_NAME, if there is anything.  What writes begins with nothing left to write by
-# others: the disk's share of one column would be counted in the next.
+# count is before_NAME, if there is anything.  What writes begins with nothing
+# left to write by others: the disk's share of one column would be counted in
+# the next.
 
 # What is measured; mount_all() leaves out what is not there.
 columns=(native bindfs ${BENCH_PEER:+peer} kinfs no-hash no-pass)
@@ -49,7 +50,7 @@ fio_us()
 
 overwrite() # all|some DIRECTORY SIZE BLOCK BYTES
 {
-	"$programs/overwrite" "$1" "$2/big" "${@:3}" 2>"$top/stderr"
+	timed "$programs/overwrite" "$1" "$2/big" "${@:3}"
 }
 
 dd_us()

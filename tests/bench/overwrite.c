@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /*
  * overwrite (all|some) FILE SIZE BLOCK BYTES: writes so many bytes to the file,
- * in blocks one after the other or anywhere below SIZE, and prints what it took
- * in microseconds, from before it is opened until it is closed.
+ * in blocks one after the other or anywhere below SIZE, and closes it.
  *
  * fio's time ends before the file is closed, when what a writeback cache took
  * is still to be written.
@@ -28,14 +27,6 @@ static uint64_t number(const char *text)
 	return n;
 }
 
-static double now_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
 static uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state << 13;
@@ -44,42 +35,44 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-static int write_blocks(int fd, const char *data, uint64_t size, uint64_t block,
-			uint64_t bytes, int some)
+struct work {
+	bool some; /* blocks, anywhere */
+	uint64_t size;
+	uint64_t block;
+	uint64_t bytes;
+	char *data; /* of a block */
+};
+
+static int write_blocks(int fd, const struct work *w)
 {
 	uint64_t state = 1;
 
-	for (uint64_t done = 0; done < bytes; done += block) {
-		uint64_t at = some ? next_random(&state) % (size / block) :
-				     done / block;
+	for (uint64_t done = 0; done < w->bytes; done += w->block) {
+		uint64_t at =
+			w->some ? next_random(&state) % (w->size / w->block) :
+				  done / w->block;
 
-		if (pwrite(fd, data, block, (off_t)(at * block)) !=
-		    (ssize_t)block)
+		if (pwrite(fd, w->data, w->block, (off_t)(at * w->block)) !=
+		    (ssize_t)w->block)
 			return -1;
 	}
 	return 0;
 }
 
-static int overwrite(const char *path, const char *data, char **numbers,
-		     int some)
+static int overwrite(const char *path, const struct work *w)
 {
-	double start = now_us();
 	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
-	if (fd < 0 ||
-	    write_blocks(fd, data, number(numbers[0]), number(numbers[1]),
-			 number(numbers[2]), some) ||
-	    close(fd)) {
+	if (fd < 0 || write_blocks(fd, w) || close(fd)) {
 		perror(path);
 		return 1;
 	}
-	printf("%.0f\n", now_us() - start);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	char *data;
+	struct work w;
 	int status;
 
 	if (argc != 6) {
@@ -87,14 +80,21 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
-	data = calloc(1, number(argv[4]));
-	if (!data) {
+	w.some = strcmp(argv[1], "some") == 0;
+	w.size = number(argv[3]);
+	w.block = number(argv[4]);
+	w.bytes = number(argv[5]);
+	if (w.block > w.size) {
+		fputs("overwrite: BLOCK is more than SIZE\n", stderr);
+		return 2;
+	}
+	w.data = malloc(w.block);
+	if (!w.data) {
 		perror("overwrite");
 		return 1;
 	}
-	memset(data, 'x', number(argv[4]));
-	status = overwrite(argv[2], data, argv + 3,
-			   strcmp(argv[1], "some") == 0);
-	free(data);
+	memset(w.data, 'x', w.block);
+	status = overwrite(argv[2], &w);
+	free(w.data);
 	return status;
 }

@@ -348,14 +348,18 @@ static void requests_for_locks(void **state)
 	unlink_name(m, "file");
 }
 
+static uint64_t opendir_root(struct mount *m)
+{
+	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY | O_DIRECTORY });
+	assert_answer(m, FUSE_OPENDIR, ROOT, 0);
+	return handle_behind(m, 0);
+}
+
 static void requests_for_directories(void **state)
 {
 	struct mount *m = *state;
-	uint64_t fh;
+	uint64_t fh = opendir_root(m);
 
-	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY | O_DIRECTORY });
-	assert_answer(m, FUSE_OPENDIR, ROOT, 0);
-	fh = handle_behind(m, 0);
 	PUT(m, (struct fuse_read_in){ .fh = fh, .size = 512 });
 	assert_answer(m, FUSE_READDIR, ROOT, 0);
 	PUT(m, (struct fuse_read_in){ .fh = fh, .size = 512 });
@@ -363,13 +367,6 @@ static void requests_for_directories(void **state)
 	PUT(m, (struct fuse_fsync_in){ .fh = fh });
 	assert_answer(m, FUSE_FSYNCDIR, ROOT, 0);
 	release(m, FUSE_RELEASEDIR, ROOT, fh);
-}
-
-static uint64_t opendir_root(struct mount *m)
-{
-	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY | O_DIRECTORY });
-	assert_answer(m, FUSE_OPENDIR, ROOT, 0);
-	return handle_behind(m, 0);
 }
 
 /* Whether the listing with attributes comes with those of that name. */
