@@ -60,6 +60,9 @@ fuzz_objects := $(call objects,$(fuzz_sources) tests/fuzz/replay.c)
 all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects) \
 	$(bench_objects) $(eval_objects) $(conform_objects) $(stress_objects) $(fuzz_objects)
 
+# These need libfuse and all of the daemon.
+fs_tests := tests/unit/fs_protocol tests/unit/fs_requests
+
 # The fuzzers' harnesses replay their corpus as tests.
 test_sources := $(unit_sources) $(fuzz_sources)
 unit_programs = $(patsubst %.c,$(out)/%,$(test_sources))
@@ -119,7 +122,7 @@ order_objects := $(call objects,tests/thread/kernel_order.c)
 order_flags = $$(nm -u $(order_objects) | sed -n 's/.* __real_/-Wl,--wrap=/p')
 endif
 
-$(fs_objects) $(order_objects) $(obj)/tests/unit/fs_requests.o: \
+$(fs_objects) $(order_objects) $(fs_tests:%=$(obj)/%.o): \
 	extra_cflags = -DFUSE_USE_VERSION=314 \
 	$(fuse_cflags)
 
@@ -151,8 +154,8 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 $(out)/tests/unit/fs_question $(out)/tests/fuzz/question \
 $(out)/fuzzers/question: $(obj)/fs/question.o
 
-$(out)/tests/unit/fs_requests: $(filter-out %/main.o,$(fs_objects))
-$(out)/tests/unit/fs_requests: extra_libs = $(fuse_libs)
+$(fs_tests:%=$(out)/%): $(filter-out %/main.o,$(fs_objects))
+$(fs_tests:%=$(out)/%): extra_libs = $(fuse_libs)
 
 $(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
 	@mkdir -p $(@D)

@@ -11,14 +11,13 @@
 
 #include "fs/cred.h"
 #include "fs/fs.h"
+#include "fs/protocol.h"
 
 #define ID_REFUSED (-1)
 /* A file that is stored to all the time is not waited for. */
 #define SETTLE_TRIES 16
 
 /* ---- whether at all ---- */
-
-#ifdef FUSE_CAP_PASSTHROUGH
 
 /* On these, stores to a mapping never move the times of the file. */
 static bool is_in_memory(const struct fs *fs)
@@ -31,35 +30,16 @@ static bool is_in_memory(const struct fs *fs)
 
 void backing_want(struct fs *fs, struct fuse_conn_info *conn)
 {
-	if (fs->options.no_passthrough || !fs->root_user ||
-	    !(conn->capable & FUSE_CAP_PASSTHROUGH) || is_in_memory(fs))
-		return;
-	conn->want |= FUSE_CAP_PASSTHROUGH;
-	atomic_store(&fs->passthrough, true);
+	if (!fs->options.no_passthrough && fs->root_user && !is_in_memory(fs))
+		atomic_store(&fs->passthrough, protocol_want_passthrough(conn));
 }
 
 void backing_show(struct fuse_file_info *fi, int id)
 {
-	fi->backing_id = id;
+	protocol_show_backing(fi, id);
 	/* Mappings still pass through. */
 	fi->direct_io = id && fi->flags & (O_DIRECT | O_APPEND);
 }
-
-#else
-
-void backing_want(struct fs *fs, struct fuse_conn_info *conn)
-{
-	(void)fs;
-	(void)conn;
-}
-
-void backing_show(struct fuse_file_info *fi, int id)
-{
-	(void)fi;
-	(void)id;
-}
-
-#endif
 
 /* ---- the kernel's ids ---- */
 

@@ -10,13 +10,10 @@
 #include "fs/backing.h"
 #include "fs/cred.h"
 #include "fs/notice.h"
+#include "fs/protocol.h"
 #include "fs/similar.h"
 
 #define DIRECT_ALIGNMENT 4096
-/* libfuse 3.18.3 and newer say whether the caller lacks CAP_FSETID. */
-#if FUSE_VERSION > 318 || (FUSE_VERSION == 318 && FUSE_HOTFIX_VERSION >= 3)
-#define KILL_IS_TOLD
-#endif
 /* One request must not keep a thread for minutes; callers go on. */
 #define COPY_MAX ((size_t)128 << 20)
 
@@ -112,13 +109,8 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 static bool drop_setid(fuse_req_t req, const struct fuse_file_info *fi, int fd)
 {
 	struct fs *fs = fs_of(req);
-	bool drop = fuse_req_ctx(req)->uid != 0;
+	bool drop = fuse_req_ctx(req)->uid != 0 || protocol_kills_setid(fi);
 
-#ifdef KILL_IS_TOLD
-	drop = drop || fi->kill_suidgid;
-#else
-	(void)fi;
-#endif
 	return drop && fs->killpriv && cred_drop_setid(fs, fd);
 }
 

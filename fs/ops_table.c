@@ -2,6 +2,7 @@
 #include "fs/ops.h"
 
 #include "fs/backing.h"
+#include "fs/protocol.h"
 #include "fs/serve.h"
 
 #define WRITE_BYTES (1u << 20)
@@ -35,18 +36,6 @@ static const unsigned unwanted = FUSE_CAP_WRITEBACK_CACHE |
 				 FUSE_CAP_HANDLE_KILLPRIV |
 				 FUSE_CAP_SPLICE_READ | FUSE_CAP_EXPORT_SUPPORT;
 
-/* Without it the kernel asks for security.capability before every write. */
-static void want_killpriv(struct fs *fs, struct fuse_conn_info *conn)
-{
-#ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
-	conn->want |= FUSE_CAP_HANDLE_KILLPRIV_V2 & conn->capable;
-	fs->killpriv = conn->want & FUSE_CAP_HANDLE_KILLPRIV_V2;
-#else
-	(void)fs;
-	(void)conn;
-#endif
-}
-
 static void refuse_uring(struct fuse_conn_info *conn)
 {
 #ifdef FUSE_CAP_OVER_IO_URING
@@ -64,7 +53,8 @@ static void ops_init(void *userdata, struct fuse_conn_info *conn)
 	conn->want &= ~unwanted;
 	refuse_uring(conn);
 	backing_want(fs, conn);
-	want_killpriv(fs, conn);
+	/* Else the kernel asks for security.capability before every write. */
+	fs->killpriv = protocol_want_killpriv(conn);
 	conn->max_write = WRITE_BYTES;
 	conn->max_background = 64;
 	conn->congestion_threshold = 48;

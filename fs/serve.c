@@ -22,6 +22,7 @@
 #include "fs/mapped.h"
 #include "fs/notice.h"
 #include "fs/ops.h"
+#include "fs/protocol.h"
 #include "fs/sandbox.h"
 #include "fs/similar.h"
 
@@ -210,7 +211,9 @@ static int serve_mounted(struct fs *fs)
 	int r;
 
 	sandbox_enter(fs);
-	r = start_engine(fs);
+	r = protocol_open(fs->session);
+	if (!r)
+		r = start_engine(fs);
 	if (!r)
 		r = session_loop(fs);
 	if (r < 0)
