@@ -4,6 +4,11 @@
 #define MS_NS INT64_C(1000000)
 #define SECOND_NS UINT64_C(1000000000)
 
+static int64_t sooner(int64_t a_ns, int64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
 void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns)
 {
 	*b = (struct backoff){ .busy_ns = now_ns - BACKOFF_LATELY_MS * MS_NS,
@@ -37,6 +42,11 @@ void backoff_hurry(struct backoff *b, int64_t now_ns)
 	b->hurry_ns = now_ns + BACKOFF_HURRY_MS * MS_NS;
 }
 
+void backoff_calm(struct backoff *b, int64_t now_ns)
+{
+	b->hurry_ns = sooner(b->hurry_ns, now_ns);
+}
+
 bool backoff_is_busy(const struct backoff *b, int64_t now_ns)
 {
 	return now_ns < b->busy_ns && now_ns >= b->hurry_ns;
@@ -51,11 +61,6 @@ static int64_t lately_ns(const struct backoff *b)
 bool backoff_was_busy(const struct backoff *b, int64_t now_ns)
 {
 	return now_ns < lately_ns(b) && now_ns >= b->hurry_ns;
-}
-
-static int64_t sooner(int64_t a_ns, int64_t b_ns)
-{
-	return a_ns < b_ns ? a_ns : b_ns;
 }
 
 int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns)

@@ -57,6 +57,9 @@ void backoff_look(struct backoff *b, bool asked, int64_t now_ns);
 /* Somebody waits for all that is to be done: no rests for a while. */
 void backoff_hurry(struct backoff *b, int64_t now_ns);
 
+/* It is done. */
+void backoff_calm(struct backoff *b, int64_t now_ns);
+
 bool backoff_is_busy(const struct backoff *b, int64_t now_ns);
 /* There was a request within BACKOFF_LATELY_MS. */
 bool backoff_was_busy(const struct backoff *b, int64_t now_ns);

@@ -283,8 +283,9 @@ void engine_rescan(struct engine *e);
  */
 void engine_pause(struct engine *e, bool on);
 
-/* Somebody waits until everything is hashed, and will say so again within a
- * second: the background does not rest for others meanwhile. */
+/* Somebody waits until everything is hashed (engine_status() tells), and will
+ * say so again within a second: the background does not rest for others
+ * meanwhile. */
 void engine_hurry(struct engine *e);
 
 /* Starts an audit of the catalog, or another one after the running one; see

@@ -95,6 +95,15 @@ void engine_hurry(struct engine *e)
 	pthread_mutex_unlock(&p->lock);
 }
 
+void pace_calm(struct engine *e)
+{
+	struct pace *p = &e->pace;
+
+	pthread_mutex_lock(&p->lock);
+	backoff_calm(&p->backoff, engine_now_ns());
+	pthread_mutex_unlock(&p->lock);
+}
+
 /* ---- bytes ---- */
 
 static int64_t read_due_ms(struct pace *p)

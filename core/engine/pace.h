@@ -40,6 +40,9 @@ int64_t pace_due_ns(struct engine *e, int64_t *since_ns);
 /* Whether there was a request not long ago. */
 bool pace_was_busy(struct engine *e);
 
+/* Whoever was in a hurry (engine_hurry()) sees that everything is done. */
+void pace_calm(struct engine *e);
+
 /* Rests until the background may read again; false as above.  What was read is
  * to be paid for then. */
 bool pace_rest_read(struct engine *e, const struct job *job);

@@ -155,6 +155,8 @@ int engine_status(struct engine *e, json_t **out)
 
 	if (err)
 		return err;
+	if (is_idle(&s))
+		pace_calm(e);
 	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "source",
 		      status_path(e->options.source), "threshold",
 		      e->options.threshold, "digests",

@@ -68,6 +68,20 @@ static void test_hurry_ends_rests(void **state)
 	assert_true(backoff_due_ns(&b, later) > later);
 }
 
+static void test_what_is_done_is_no_hurry(void **state)
+{
+	struct backoff b;
+
+	(void)state;
+	init_spent(&b);
+	backoff_hurry(&b, START);
+	backoff_calm(&b, START + MS);
+	backoff_look(&b, true, START + MS);
+	assert_true(backoff_is_busy(&b, START + MS));
+	backoff_calm(&b, START + 2 * MS);
+	assert_true(backoff_is_busy(&b, START + 2 * MS));
+}
+
 /* Works whenever it may, in such pieces, while a request comes so often; for
  * how long it worked. */
 static int64_t greedy(struct backoff *b, int64_t duration, int64_t piece,
@@ -306,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_free_without_requests),
 		cmocka_unit_test(test_rests_until_it_is_quiet),
 		cmocka_unit_test(test_hurry_ends_rests),
+		cmocka_unit_test(test_what_is_done_is_no_hurry),
 		cmocka_unit_test(test_share_of_a_busy_host),
 		cmocka_unit_test(test_share_of_a_host_that_was_busy),
 		cmocka_unit_test(test_saves_little),
