@@ -50,6 +50,14 @@ unsigned descriptors_raise(void)
 	return (unsigned)limit.rlim_cur;
 }
 
+void descriptors_reserve(int fd, unsigned count)
+{
+	int last = fcntl(fd, F_DUPFD_CLOEXEC, (int)count - 1);
+
+	if (last >= 0)
+		close(last);
+}
+
 /* ---- descriptors ---- */
 
 /* Of a handle, which reaches the file even when its name is gone. */

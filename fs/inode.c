@@ -18,6 +18,7 @@
 #define SHARDS 64
 #define FIRST_BUCKETS 64
 #define TRIM_FREED 65536
+#define RESERVED 65536 /* descriptors; half a megabyte in the kernel */
 
 struct shard {
 	pthread_mutex_t lock;
@@ -473,13 +474,16 @@ int inodes_open(struct fs *fs, int source_fd)
 {
 	struct inode_table *t = calloc(1, sizeof(*t));
 	struct found found = { .fd = source_fd, .parent_fd = -1 };
+	unsigned limit;
 	struct stat st;
 	int err;
 
 	if (!t)
 		return -ENOMEM;
 	fs->inodes = t;
-	t->bound = descriptors_raise() / 2;
+	limit = descriptors_raise();
+	t->bound = limit / 2;
+	descriptors_reserve(source_fd, limit < RESERVED ? limit : RESERVED);
 	err = fstat(source_fd, &st) == 0 ? shards_init(t) : -errno;
 	fs->device = st.st_dev;
 	found.st = &st;

@@ -66,4 +66,9 @@ struct reopener *inodes_reopener(struct fs *fs);
  * up to what the kernel has room for) and returns it. */
 unsigned descriptors_raise(void);
 
+/* Makes room for so many.  The kernel would enlarge its table by and by, and
+ * once there are several threads, it waits for all processors each time: for
+ * milliseconds, in the middle of a request. */
+void descriptors_reserve(int fd, unsigned count);
+
 #endif

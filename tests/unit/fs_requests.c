@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -479,12 +480,31 @@ static void requests_for_answers(void **state)
 	release(m, FUSE_RELEASE, node, fh);
 }
 
+/* The kernel's table of them does not have to grow later. */
+static void room_for_descriptors(void **state)
+{
+	struct rlimit limit;
+	char line[128];
+	rlim_t size = 0;
+	FILE *f = fopen("/proc/self/status", "re");
+
+	(void)state;
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (strncmp(line, "FDSize:", 7) == 0)
+			size = strtoul(line + 7, NULL, 10);
+	(void)fclose(f);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(size >= 65536 || size >= limit.rlim_cur);
+}
+
 #define TEST(name) \
 	cmocka_unit_test_setup_teardown(name, make_mount, remove_mount)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(room_for_descriptors),
 		TEST(a_look_clears_what_it_sees),
 		TEST(requests_for_names),
 		TEST(requests_for_attributes),
