@@ -215,19 +215,35 @@ make_small()
 	done
 }
 
+# One directory after the other, so that the files of no column lie in a better
+# place of the disk.
+copy_small()
+{
+	local name dir
+
+	for name in "${columns[@]}"; do
+		mkdir -p "tree/$name/small"
+	done
+	for dir in made/*/; do
+		for name in "${columns[@]}"; do
+			cp -a "$dir" "tree/$name/small/"
+		done
+	done
+	rm -r made
+	mv tree/native/small native/
+}
+
 mount_all()
 {
 	local name
 
 	mkdir -p native "${columns[@]:1}" "${columns[@]/#/tree/}"
-	make_small native/small
-	find native/small -type f -exec setfattr -n user.bench -v 1 {} + ||
+	make_small made
+	find made -type f -exec setfattr -n user.bench -v 1 {} + ||
 		die "no extended attributes in $top: set BENCH_DIR"
+	copy_small
 	tar -cf small.tar -C native small
 	head -c $((4096 * 4096)) /dev/urandom >blocks
-	for name in "${columns[@]:1}"; do
-		cp -a native/small "tree/$name/"
-	done
 	bindfs tree/bindfs bindfs || die "bindfs failed"
 	[ -z "${BENCH_PEER-}" ] || mount_peer
 	mount_one kinfs similar=hide
