@@ -16,6 +16,8 @@
 #define ID_REFUSED (-1)
 /* A file that is stored to all the time is not waited for. */
 #define SETTLE_TRIES 16
+/* What a request or two read. */
+#define SMALL_SIZE 65536
 
 /* ---- whether at all ---- */
 
@@ -60,17 +62,14 @@ static void refused(struct fs *fs, const struct inode *inode, int err)
 		atomic_store(&fs->passthrough, false);
 }
 
-static int id_open(struct fs *fs, struct inode *inode)
+static int id_open(struct fs *fs, const struct inode *inode, gid_t gid)
 {
 	struct backing_map map = { .fd = inode->fd };
-	struct stat st = { .st_gid = 0 };
-	bool dropped = cred_drop_setid(fs, inode->fd);
+	bool dropped = cred_drop_setid(fs, gid);
 	int id = ioctl(fuse_session_fd(fs->session), BACKING_OPEN, &map);
 
 	if (id <= 0)
 		refused(fs, inode, errno);
-	(void)fstat(inode->fd, &st);
-	inode->backing_gid = st.st_gid;
 	if (dropped)
 		cred_raise_setid(fs);
 	return id > 0 ? id : ID_REFUSED;
@@ -91,19 +90,15 @@ void backing_stop(struct fs *fs)
 /* Files on other devices are hashed with "cross" only, and the engine does not
  * ask us for them.  Root keeps the setuid bits of what it writes to. */
 static bool may_pass(fuse_req_t req, const struct fs *fs,
-		     const struct inode *inode, const struct stat *st)
+		     const struct inode *inode, int flags,
+		     const struct stat *st)
 {
-	bool set_id = st->st_mode & (S_ISUID | S_ISGID);
-
-	return (inode->dev == fs->device || !fs->options.cross) &&
-	       !(set_id && fuse_req_ctx(req)->uid == 0);
-}
-
-/* What is about to be opened for writing; nothing is asked for the others. */
-static bool look_at(const struct inode *inode, int flags, struct stat *out)
-{
-	*out = (struct stat){ .st_gid = inode->backing_gid };
-	return (flags & O_ACCMODE) == O_RDONLY || fstat(inode->fd, out) == 0;
+	if (inode->dev != fs->device && fs->options.cross)
+		return false;
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		return st->st_size > SMALL_SIZE;
+	return !(st->st_mode & (S_ISUID | S_ISGID)) ||
+	       fuse_req_ctx(req)->uid != 0;
 }
 
 /* Under the lock.  Writes go by the group that the file has now. */
@@ -114,18 +109,25 @@ static void renew_id(struct fs *fs, struct inode *inode, gid_t gid)
 		id_close(fs, inode->backing_id);
 		inode->backing_id = 0;
 	}
-	if (!inode->backing_id)
-		inode->backing_id = id_open(fs, inode);
+	if (!inode->backing_id) {
+		inode->backing_id = id_open(fs, inode, gid);
+		inode->backing_gid = gid;
+	}
 }
 
-int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags)
+int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags,
+		  const struct stat *known)
 {
+	bool may = atomic_load(&fs->passthrough) && inode->fd >= 0;
 	struct stat st;
-	bool may = atomic_load(&fs->passthrough) && inode->fd >= 0 &&
-		   look_at(inode, flags, &st) && may_pass(req, fs, inode, &st);
 	bool passes;
 	int id;
 
+	if (known)
+		st = *known;
+	else
+		may = may && fstat(inode->fd, &st) == 0;
+	may = may && may_pass(req, fs, inode, flags, &st);
 	inode_lock(fs, inode);
 	passes = inode->passing || (may && !inode->cached);
 	if (may && passes)

@@ -14,8 +14,10 @@ struct inode;
  *
  * The kernel is given the O_PATH descriptor of an inode once and answers with
  * an id, kept as long as the inode.  All open files of an inode pass through
- * or none does, so the first one decides: no inode without a descriptor, and
- * no setuid file that root is about to write to (see below).
+ * or none does, so the first one decides: no inode without a descriptor, no
+ * small file that is read (to open it below takes longer than to read it, and
+ * the next time it is read from the kernel's cache), and no setuid file that
+ * root is about to write to (see below).
  *
  * The kernel opens the file below with the flags of the caller's open() and
  * knows of no others: what fcntl() makes of O_APPEND and O_DIRECT later would
@@ -40,10 +42,11 @@ void backing_want(struct fs *fs, struct fuse_conn_info *conn);
 /* Before the session goes: nothing is given back from then on. */
 void backing_stop(struct fs *fs);
 
-/* Counts one more open file with these flags.  Returns the id to open it with,
- * or 0 when it does not pass through. */
-int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode,
-		  int flags);
+/* Counts one more open file with these flags.  known is its stat, NULL if that
+ * was not asked for.  Returns the id to open it with, or 0 when it does not
+ * pass through. */
+int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags,
+		  const struct stat *known);
 void backing_end(struct fs *fs, struct inode *inode, bool passes);
 
 /* Puts the id into what is replied. */

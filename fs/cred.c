@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -79,7 +80,21 @@ void cred_restore(struct fs *fs, const struct cred *saved)
 		persona_leave(&fs->own);
 }
 
-static bool change_setid(bool on)
+/* What the thread has when it acts as the daemon, which never changes. */
+static bool own_capabilities(struct __user_cap_header_struct *head,
+			     struct __user_cap_data_struct *sets_out)
+{
+	static _Thread_local struct __user_cap_data_struct
+		sets[_LINUX_CAPABILITY_U32S_3];
+	static _Thread_local bool known;
+
+	if (!known)
+		known = syscall(SYS_capget, head, sets) == 0;
+	memcpy(sets_out, sets, sizeof(sets));
+	return known;
+}
+
+static bool set_setid(bool on)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
@@ -87,27 +102,30 @@ static bool change_setid(bool on)
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
 	uint32_t bit = CAP_TO_MASK(CAP_FSETID);
 
-	if (syscall(SYS_capget, &head, sets) != 0 ||
-	    !(sets[0].permitted & bit) || !(sets[0].effective & bit) != on)
+	if (!own_capabilities(&head, sets) || !(sets[0].effective & bit))
 		return false;
-	sets[0].effective ^= bit;
+	if (!on)
+		sets[0].effective &= ~bit;
 	return syscall(SYS_capset, &head, sets) == 0;
 }
 
-bool cred_drop_setid(const struct fs *fs, int fd)
-{
-	struct stat st;
+static _Thread_local bool group_is_other; /* until cred_raise_setid() */
 
-	if (!fs->root_user || fstat(fd, &st) != 0 || !change_setid(false))
+bool cred_drop_setid(const struct fs *fs, gid_t gid)
+{
+	if (!fs->root_user || !set_setid(false))
 		return false;
-	(void)setfsgid(st.st_gid);
+	group_is_other = gid != fs->own.gid;
+	if (group_is_other)
+		(void)setfsgid(gid);
 	return true;
 }
 
 void cred_raise_setid(const struct fs *fs)
 {
-	(void)setfsgid(fs->own.gid);
-	(void)change_setid(true);
+	if (group_is_other)
+		(void)setfsgid(fs->own.gid);
+	(void)set_setid(true);
 }
 
 static void umask_clear(void)

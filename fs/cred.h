@@ -42,12 +42,12 @@ void cred_restore(struct fs *fs, const struct cred *saved);
 int cred_assume_create(struct fs *fs, struct fuse_req *req, mode_t mode,
 		       struct cred *saved_out, mode_t *mode_out);
 
-/* Takes CAP_FSETID off the calling thread, so that the file behind fd, when it
- * writes to it, loses its setuid bits as if a user of the file's group wrote
+/* Takes CAP_FSETID off the calling thread, so that a file of that group, when
+ * it writes to it, loses its setuid bits as if a user of the group wrote
  * (others would lose a setgid bit that means nothing without the right to
  * execute, too).  Returns whether it had it; it is to be given back then, and
  * nothing else to be done before. */
-bool cred_drop_setid(const struct fs *fs, int fd);
+bool cred_drop_setid(const struct fs *fs, gid_t gid);
 void cred_raise_setid(const struct fs *fs);
 
 #endif

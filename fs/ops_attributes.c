@@ -182,7 +182,9 @@ static int truncate_path(fuse_req_t req, struct fs *fs, int fd, off_t size)
 static int truncate_handle(const struct fs *fs, const struct target *t,
 			   off_t size)
 {
-	bool dropped = t->kills && cred_drop_setid(fs, t->fd);
+	struct stat st;
+	bool dropped = t->kills && fstat(t->fd, &st) == 0 &&
+		       cred_drop_setid(fs, st.st_gid);
 	int err = ftruncate(t->fd, size) == 0 ? 0 : -errno;
 
 	if (dropped)

@@ -227,7 +227,7 @@ static int open_handle(fuse_req_t req, struct fs *fs, struct inode *inode,
 
 	if (!S_ISREG(inode->type))
 		return -EOPNOTSUPP; /* the kernel opens special files itself */
-	id = backing_begin(req, fs, inode, fi->flags);
+	id = backing_begin(req, fs, inode, fi->flags, NULL);
 	err = open_counted(req, fs, inode, id, fi);
 	if (err)
 		backing_end(fs, inode, id > 0);
@@ -285,61 +285,58 @@ static int create_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
 	return fd;
 }
 
-/* An O_PATH descriptor of the file just made, which is open as fd: by its name,
- * which is faster, if that is not another's already. */
-static int path_of_created(int dir_fd, const char *name, int fd,
-			   const struct stat *st)
+/* A file that was made just now. */
+struct created {
+	struct inode *dir;
+	int dir_fd;
+	const char *name; /* "" when it has none */
+	int fd;           /* it is open; taken on success */
+	struct stat st;
+};
+
+/* An O_PATH descriptor of it: by its name, which is faster, if that is not
+ * another's already. */
+static int path_of_created(const struct created *c)
 {
 	struct stat named;
 	int path_fd = -1;
 
-	if (*name)
-		path_fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (*c->name)
+		path_fd = openat(c->dir_fd, c->name,
+				 O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (path_fd >= 0 && fstat(path_fd, &named) == 0 &&
-	    named.st_ino == st->st_ino && named.st_dev == st->st_dev)
+	    named.st_ino == c->st.st_ino && named.st_dev == c->st.st_dev)
 		return path_fd;
 	if (path_fd >= 0)
 		close(path_fd);
-	return fd_reopen(fd, O_PATH);
+	return fd_reopen(c->fd, O_PATH);
 }
 
-/* The inode of a file just made, from its descriptor. */
-static int enter_created(struct fs *fs, struct inode *dir, int dir_fd,
-			 const char *name, int fd, struct fuse_entry_param *e)
+static int enter_created(struct fs *fs, const struct created *c,
+			 struct inode **inode_out)
 {
-	struct stat st;
 	struct found found = {
-		.st = &st,
-		.parent = dir,
-		.parent_fd = dir_fd,
-		.name = name,
+		.fd = path_of_created(c),
+		.st = &c->st,
+		.parent = c->dir,
+		.parent_fd = c->dir_fd,
+		.name = c->name,
 		.fresh = true,
 	};
-	struct inode *inode;
-	int err;
 
-	if (fstat(fd, &st) != 0)
-		return -errno;
-	found.fd = path_of_created(dir_fd, name, fd, &st);
-	if (found.fd < 0)
-		return found.fd;
-	err = inode_enter(fs, &found, &inode);
-	if (err)
-		return err;
-	ops_entry(fs, inode, &st, e);
-	return 0;
+	return found.fd < 0 ? found.fd : inode_enter(fs, &found, inode_out);
 }
 
 static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
-			  int fd, struct fuse_file_info *fi)
+			  const struct created *c, struct fuse_file_info *fi)
 {
 	bool writes = flags_write(fi->flags);
 	int id, err;
 
 	if (writes)
 		atomic_fetch_add(&inode->writers, 1);
-	id = backing_begin(req, fs, inode, fi->flags);
-	err = handle_new(fs, inode, fd, id, fi);
+	id = backing_begin(req, fs, inode, fi->flags, &c->st);
+	err = handle_new(fs, inode, c->fd, id, fi);
 	if (err)
 		backing_end(fs, inode, id > 0);
 	if (err && writes)
@@ -347,24 +344,19 @@ static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
-/* A file that was made just now and is open as fd. */
-struct created {
-	struct inode *dir;
-	int dir_fd;
-	const char *name; /* "" when it has none */
-	int fd;           /* taken on success */
-};
-
-static int created(fuse_req_t req, struct fs *fs, const struct created *c,
+static int created(fuse_req_t req, struct fs *fs, struct created *c,
 		   struct fuse_file_info *fi, struct fuse_entry_param *e)
 {
 	struct inode *inode;
-	int err = enter_created(fs, c->dir, c->dir_fd, c->name, c->fd, e);
+	int err;
 
+	if (fstat(c->fd, &c->st) != 0)
+		return -errno;
+	err = enter_created(fs, c, &inode);
 	if (err)
 		return err;
-	inode = inode_of(fs, e->ino);
-	err = handle_created(req, fs, inode, c->fd, fi);
+	ops_entry(fs, inode, &c->st, e);
+	err = handle_created(req, fs, inode, c, fi);
 	if (err)
 		inode_unref(fs, inode);
 	else if (*c->name)
@@ -403,7 +395,9 @@ static int create_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
 		return err;
 	fd = create_as_caller(req, fs, at.fd, name, mode, fi->flags);
 	if (fd >= 0) {
-		struct created c = { dir, at.fd, name, fd };
+		struct created c = {
+			.dir = dir, .dir_fd = at.fd, .name = name, .fd = fd
+		};
 
 		err = created(req, fs, &c, fi, e);
 		if (err)

@@ -39,6 +39,26 @@ test_bypass() {
 	ok "with O_DIRECT too" cmp "$T/big" "$T/direct"
 }
 
+# The daemon keeps a descriptor of each file, and another one where it reads.
+descriptors() { # FILE
+	find "/proc/$(daemon_pid "$mnt")/fd" -lname "$1" | wc -l
+}
+
+# To open them below takes longer than to read them.
+test_small() {
+	gen 60000 4 >"$src/small"
+	exec 5<"$mnt/small" 6<"$mnt/big"
+	is "$(descriptors "$src/small")" 2 \
+		"a small file is read through the daemon"
+	is "$(descriptors "$src/big")" 1 "a big one is not"
+	ok "it is read" cmp "$src/small" /proc/self/fd/5
+	dd if="$T/big" of="$mnt/small" bs=100 count=3 conv=notrunc status=none
+	ok "written while it is open: who reads it sees that" \
+		cmp -n 300 "$T/big" /dev/fd/5
+	exec 5<&- 6<&-
+	ok "and it has its digest" digests_match "$mnt/small"
+}
+
 direct_write() {
 	# The last block is not a whole one: dd switches O_DIRECT off for it.
 	head -c 1000001 "$T/big" |
@@ -225,6 +245,7 @@ if ! passes "$mnt" && ! newer_kernel 6.9; then
 fi
 ok "the kernel reads and writes the files by itself" passes "$mnt"
 test_bypass
+test_small
 test_writes
 test_versions
 test_mapping
