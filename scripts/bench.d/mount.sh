@@ -178,9 +178,8 @@ make_text()
 
 git_tree()
 {
-	[ ! -e "$1/git" ] || return 0
-	cp -r "$1/small" "$1/git" && git -C "$1/git" init -q &&
-		git -C "$1/git" add .
+	[ ! -e "$1/git/.git" ] || return 0
+	git -C "$1/git" init -q && git -C "$1/git" add .
 }
 
 # C files that include each other's headers.
@@ -219,18 +218,20 @@ make_small()
 # place of the disk.
 copy_small()
 {
-	local name dir
+	local name dir tree
 
 	for name in "${columns[@]}"; do
-		mkdir -p "tree/$name/small"
+		mkdir -p "tree/$name"/{small,git}
 	done
 	for dir in made/*/; do
-		for name in "${columns[@]}"; do
-			cp -a "$dir" "tree/$name/small/"
+		for tree in small git; do
+			for name in "${columns[@]}"; do
+				cp -a "$dir" "tree/$name/$tree/"
+			done
 		done
 	done
 	rm -r made
-	mv tree/native/small native/
+	mv tree/native/{small,git} native/
 }
 
 mount_all()
