@@ -151,6 +151,16 @@ static int session_open(struct fs *fs)
 	return err;
 }
 
+/* As many can work at once, and a few that wait for the disk.  A request wakes
+ * the thread that has waited longest: the more of them, the less is left of it
+ * in the processor's caches. */
+static unsigned idle_threads(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return processors > 0 ? (unsigned)processors + 2 : 3;
+}
+
 static int session_loop(struct fs *fs)
 {
 	const struct options *o = &fs->options;
@@ -163,6 +173,7 @@ static int session_loop(struct fs *fs)
 	if (!config)
 		return -ENOMEM;
 	fuse_loop_cfg_set_clone_fd(config, o->clone_fd);
+	fuse_loop_cfg_set_idle_threads(config, idle_threads());
 	if (o->max_threads)
 		fuse_loop_cfg_set_max_threads(config, o->max_threads);
 	r = fuse_session_loop_mt(fs->session, config);
