@@ -20,6 +20,8 @@
 /* The thread has a umask of its own, and which. */
 static _Thread_local bool umask_is_own;
 static _Thread_local mode_t umask_now;
+/* Between cred_drop_setid() and cred_raise_setid(). */
+static _Thread_local bool group_is_other;
 
 static pthread_once_t umask_shared_once = PTHREAD_ONCE_INIT;
 
@@ -108,8 +110,6 @@ static bool set_setid(bool on)
 		sets[0].effective &= ~bit;
 	return syscall(SYS_capset, &head, sets) == 0;
 }
-
-static _Thread_local bool group_is_other; /* until cred_raise_setid() */
 
 bool cred_drop_setid(const struct fs *fs, gid_t gid)
 {

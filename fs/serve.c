@@ -151,9 +151,9 @@ static int session_open(struct fs *fs)
 	return err;
 }
 
-/* As many can work at once, and a few that wait for the disk.  A request wakes
- * the thread that has waited longest: the more of them, the less is left of it
- * in the processor's caches. */
+/* As many as can work at once, and two more for when some wait for the disk.  A
+ * request wakes the thread that has waited longest: the more of them, the less
+ * is left of it in the processor's caches. */
 static unsigned idle_threads(void)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
