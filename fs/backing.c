@@ -119,19 +119,19 @@ int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags,
 		  const struct stat *known)
 {
 	bool may = atomic_load(&fs->passthrough) && inode->fd >= 0;
-	struct stat st;
+	struct stat now;
 	bool passes;
 	int id;
 
-	if (known)
-		st = *known;
-	else
-		may = may && fstat(inode->fd, &st) == 0;
-	may = may && may_pass(req, fs, inode, flags, &st);
+	if (may && !known) {
+		may = fstat(inode->fd, &now) == 0;
+		known = &now;
+	}
+	may = may && may_pass(req, fs, inode, flags, known);
 	inode_lock(fs, inode);
 	passes = inode->passing || (may && !inode->cached);
 	if (may && passes)
-		renew_id(fs, inode, st.st_gid);
+		renew_id(fs, inode, known->st_gid);
 	passes = passes && inode->backing_id > 0;
 	if (passes)
 		inode->passing++;

@@ -121,6 +121,13 @@ bool cred_drop_setid(const struct fs *fs, gid_t gid)
 	return true;
 }
 
+bool cred_drop_setid_of(const struct fs *fs, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && cred_drop_setid(fs, st.st_gid);
+}
+
 void cred_raise_setid(const struct fs *fs)
 {
 	if (group_is_other)

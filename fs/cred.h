@@ -48,6 +48,8 @@ int cred_assume_create(struct fs *fs, struct fuse_req *req, mode_t mode,
  * execute, too).  Returns whether it had it; it is to be given back then, and
  * nothing else to be done before. */
 bool cred_drop_setid(const struct fs *fs, gid_t gid);
+/* The same for the file behind fd. */
+bool cred_drop_setid_of(const struct fs *fs, int fd);
 void cred_raise_setid(const struct fs *fs);
 
 #endif

@@ -182,9 +182,7 @@ static int truncate_path(fuse_req_t req, struct fs *fs, int fd, off_t size)
 static int truncate_handle(const struct fs *fs, const struct target *t,
 			   off_t size)
 {
-	struct stat st;
-	bool dropped = t->kills && fstat(t->fd, &st) == 0 &&
-		       cred_drop_setid(fs, st.st_gid);
+	bool dropped = t->kills && cred_drop_setid_of(fs, t->fd);
 	int err = ftruncate(t->fd, size) == 0 ? 0 : -errno;
 
 	if (dropped)
