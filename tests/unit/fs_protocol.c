@@ -16,13 +16,13 @@
 /* clang-format on */
 
 #include <linux/fuse.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "fs/protocol.h"
+#include "tests/unit/fs_session.h"
 
 #define KILLPRIV_V2 (1u << 28) /* flags */
 #define EXTENDED (1u << 30)    /* flags */
@@ -172,19 +172,9 @@ static void ask_init_all(struct exchange *x)
 static int open_exchange(void **state)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
-	char *argv[] = { "kinfs" };
-	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
-	char device[32];
-	int ends[2];
 
 	assert_non_null(x);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-	x->kernel = ends[0];
-	x->session = fuse_session_new(&args, &ops, sizeof(ops), x);
-	assert_non_null(x->session);
-	fuse_opt_free_args(&args);
-	(void)snprintf(device, sizeof(device), "/dev/fd/%d", ends[1]);
-	assert_int_equal(fuse_session_mount(x->session, device), 0);
+	x->kernel = session_on_socket(&ops, x, &x->session);
 	assert_int_equal(protocol_open(x->session), 0);
 	*state = x;
 	return 0;

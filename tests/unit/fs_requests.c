@@ -29,6 +29,7 @@
 #include "fs/notice.h"
 #include "fs/ops.h"
 #include "fs/similar.h"
+#include "tests/unit/fs_session.h"
 
 #define ROOT FUSE_ROOT_ID
 
@@ -130,19 +131,7 @@ static uint64_t handle_behind(const struct mount *m, size_t offset)
 
 static void open_session(struct mount *m)
 {
-	char *argv[] = { "kinfs" };
-	struct fuse_args args = FUSE_ARGS_INIT(1, argv);
-	char device[32];
-	int ends[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
-	m->kernel = ends[0];
-	m->fs.session =
-		fuse_session_new(&args, &ops_table, sizeof(ops_table), &m->fs);
-	assert_non_null(m->fs.session);
-	fuse_opt_free_args(&args);
-	(void)snprintf(device, sizeof(device), "/dev/fd/%d", ends[1]);
-	assert_int_equal(fuse_session_mount(m->fs.session, device), 0);
+	m->kernel = session_on_socket(&ops_table, &m->fs, &m->fs.session);
 	m->len = sizeof(struct fuse_in_header);
 	PUT(m, (struct fuse_init_in){ .major = FUSE_KERNEL_VERSION,
 				      .minor = FUSE_KERNEL_MINOR_VERSION });
