@@ -173,7 +173,7 @@ static bool write_out(int fd)
 /* Until nothing was stored to since the last attempt began. */
 void backing_settle(struct inode *inode, int path_fd)
 {
-	struct timespec start;
+	int64_t start_ns;
 	struct stat st;
 	int tries = 0;
 	int fd;
@@ -184,10 +184,9 @@ void backing_settle(struct inode *inode, int path_fd)
 	if (fd < 0)
 		return;
 	do
-		(void)clock_gettime(CLOCK_REALTIME_COARSE, &start);
+		start_ns = clock_ns(CLOCK_REALTIME_COARSE);
 	while (write_out(fd) && fstat(fd, &st) == 0 &&
-	       timespec_ns(&st.st_ctim) >= timespec_ns(&start) &&
-	       ++tries < SETTLE_TRIES);
+	       timespec_ns(&st.st_ctim) >= start_ns && ++tries < SETTLE_TRIES);
 	close(fd);
 }
 

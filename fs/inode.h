@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "core/catalog/catalog.h"
 
@@ -101,6 +102,17 @@ static inline int64_t timespec_ns(const struct timespec *t)
 	return (int64_t)((uint64_t)t->tv_sec * 1000000000 +
 			 (uint64_t)t->tv_nsec);
 }
+
+static inline int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return timespec_ns(&now);
+}
+
+/* Within this time of a change another one may leave the same ctime. */
+enum { CLOCK_GRAIN_NS = 20000000 };
 
 /* ---- the table ---- */
 

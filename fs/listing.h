@@ -31,7 +31,7 @@ struct listing {
 	bool cut;
 	uid_t uid; /* whom it was made for */
 	gid_t gid;
-	int64_t made_ns;
+	int64_t made_ns;         /* CLOCK_MONOTONIC */
 	int64_t listed_ctime_ns; /* of the listed file then */
 };
 
@@ -44,9 +44,6 @@ int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 		      struct listing **out);
 int listing_from_entries(const struct engine_entries *entries,
 			 struct listing **out);
-
-/* The clock of made_ns. */
-int64_t listing_now_ns(void);
 
 struct listing *listing_ref(struct listing *l);
 void listing_unref(struct listing *l);

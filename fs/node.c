@@ -194,7 +194,7 @@ struct listing *node_kept_listing(struct fs *fs, struct node *n, uid_t uid,
 	pthread_mutex_lock(&fs->similar->lock);
 	l = n->listing;
 	if (l && (l->uid != uid || l->gid != gid ||
-		  listing_now_ns() - l->made_ns >
+		  clock_ns(CLOCK_MONOTONIC) - l->made_ns >
 			  1000000000 + (int64_t)l->count * 1000000))
 		l = NULL;
 	if (l)

@@ -36,14 +36,6 @@ static int open_known(void *ctx, dev_t device, ino_t number)
 	return fd;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return timespec_ns(&now);
-}
-
 /*
  * close() of the caller sends FLUSH and waits for it, then RELEASE and does
  * not wait.  So the caller may ask for the digests of what it closed while
@@ -56,7 +48,7 @@ static enum engine_use use_of(const struct inode *inode)
 
 	if (!atomic_load(&inode->writers))
 		return ENGINE_UNUSED;
-	if (flushed && now_ns() - flushed < CLOSING_NS)
+	if (flushed && clock_ns(CLOCK_MONOTONIC) - flushed < CLOSING_NS)
 		return ENGINE_CLOSING;
 	return ENGINE_WRITTEN;
 }
@@ -178,7 +170,7 @@ void notice_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 
 void notice_flushed(struct fs *fs, struct inode *inode, int fd)
 {
-	atomic_store(&inode->flushed_ns, now_ns());
+	atomic_store(&inode->flushed_ns, clock_ns(CLOCK_MONOTONIC));
 	if (fs->engine && S_ISREG(inode->type))
 		tell_closed(fs, inode, fd);
 }

@@ -297,9 +297,6 @@ void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 
 /* ---- the listing that the kernel keeps ---- */
 
-/* Within this time of a change another one may leave the same ctime. */
-#define CLOCK_GRAIN_NS 20000000
-
 /*
  * Whether the kernel may list from its memory: the directory is as it was when
  * it last asked, and that is not so long ago that it forgets the attributes
@@ -311,12 +308,9 @@ static bool listing_is_good(struct fs *fs, struct inode *inode,
 {
 	struct open_seen *seen = &inode->seen;
 	int64_t ctime_ns = timespec_ns(&st->st_ctim);
-	struct timespec clock;
-	int64_t now;
+	int64_t now = clock_ns(CLOCK_REALTIME_COARSE);
 	bool good;
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &clock);
-	now = timespec_ns(&clock);
 	inode_lock(fs, inode);
 	good = seen->ctime_ns == ctime_ns &&
 	       seen->mtime_ns == timespec_ns(&st->st_mtim) &&

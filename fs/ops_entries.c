@@ -19,10 +19,7 @@
 
 int64_t ops_clock(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return timespec_ns(&now);
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 void ops_entry(struct fs *fs, struct inode *inode, const struct stat *st,

@@ -15,9 +15,6 @@
 
 /* ---- cached pages ---- */
 
-/* Within this time of a change another one may leave the same ctime. */
-#define CLOCK_GRAIN_NS 20000000
-
 /*
  * Whether the pages the kernel kept of this file are still its content: when
  * the file is as the previous open saw it.  Remembers what this open sees.  A
@@ -31,15 +28,14 @@ static bool pages_are_good(struct fs *fs, struct inode *inode,
 		.mtime_ns = timespec_ns(&st->st_mtim),
 		.ctime_ns = timespec_ns(&st->st_ctim),
 	};
-	struct timespec clock;
+	int64_t clock = clock_ns(CLOCK_REALTIME_COARSE);
 	bool good;
 
-	clock_gettime(CLOCK_REALTIME_COARSE, &clock);
 	inode_lock(fs, inode);
 	good = inode->seen.ctime_ns && now.size == inode->seen.size &&
 	       now.mtime_ns == inode->seen.mtime_ns &&
 	       now.ctime_ns == inode->seen.ctime_ns;
-	if (timespec_ns(&clock) - now.ctime_ns < CLOCK_GRAIN_NS)
+	if (clock - now.ctime_ns < CLOCK_GRAIN_NS)
 		now.ctime_ns = 0;
 	inode->seen = now;
 	inode_unlock(fs, inode);

@@ -158,7 +158,7 @@ static void call_end(struct inquiry_call *c, int err, struct listing *l)
 		l->uid = c->uid;
 		l->gid = c->gid;
 		l->listed_ctime_ns = c->listed_ctime_ns;
-		l->made_ns = listing_now_ns();
+		l->made_ns = clock_ns(CLOCK_MONOTONIC);
 		if (node_lists_links(c->node))
 			node_keep_listing(c->fs, c->node, l);
 	}

@@ -124,11 +124,9 @@ static void on_written_out(void *arg, int result);
 
 static unsigned left_ms(const struct query *q)
 {
-	struct timespec now;
-	int64_t left;
+	int64_t left_ns = timespec_ns(&q->deadline) - clock_ns(CLOCK_MONOTONIC);
+	int64_t left = left_ns / 1000000;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	left = (timespec_ns(&q->deadline) - timespec_ns(&now)) / 1000000;
 	return left > 0 ? (unsigned)left : 0;
 }
 
