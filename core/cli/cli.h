@@ -83,9 +83,6 @@ struct reader {
 int reader_init(struct reader *r, uint32_t digest_set);
 void reader_release(struct reader *r);
 
-/* Those this process may run on. */
-unsigned reader_processors(void);
-
 /* Only regular files are opened: -EISDIR, -ENOTSUP for what is neither.
  * follow: path may be a symbolic link.  "-" is an ordinary name here. */
 int reader_open(const char *path, bool follow, int *fd_out);

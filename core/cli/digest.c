@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/processors.h"
 #include "core/cli/digest_job.h"
 #include "core/cli/digest_pool.h"
 #include "core/cli/foreign.h"
@@ -369,7 +370,7 @@ static int job_run(struct digest_job *job, int argc, char **argv)
 	if (code)
 		return code;
 	if (!job->threads)
-		job->threads = reader_processors();
+		job->threads = processors_usable();
 	job->reader.threads = job->threads;
 	/* One file has the threads for itself. */
 	if (job->threads > 1 && (job->recursive || argc > 1))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "core/base/processors.h"
 #include "core/cli/cli.h"
 #include "core/digest/sdhash.h"
 
@@ -71,15 +71,6 @@ static ssize_t fill(void *arg, void *buffer, size_t len)
 	return got < 0 ? -errno : got;
 }
 
-unsigned reader_processors(void)
-{
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return 1;
-	return (unsigned)CPU_COUNT(&set);
-}
-
 /* Whether several threads are worth it, and can be had. */
 static bool wants_team(struct reader *r, int fd)
 {
@@ -89,7 +80,7 @@ static bool wants_team(struct reader *r, int fd)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < TEAM_BYTES)
 		return false;
 	if (!r->threads)
-		r->threads = reader_processors();
+		r->threads = processors_usable();
 	helpers = r->threads - 1;
 	if (helpers > FINGERPRINT_PARTS - 1)
 		helpers = FINGERPRINT_PARTS - 1;

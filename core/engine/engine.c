@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "core/base/processors.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/file.h"
 
@@ -107,11 +108,8 @@ static int copy_options(struct engine *e, const struct engine_options *from)
 			return -ENOMEM;
 		to->exclude_count++;
 	}
-	if (!to->workers) {
-		long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-
-		to->workers = cpus > 0 ? (unsigned)cpus : 1;
-	}
+	if (!to->workers)
+		to->workers = processors_usable();
 	return 0;
 }
 
