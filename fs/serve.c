@@ -19,6 +19,7 @@
 #include "fs/cred.h"
 #include "fs/fs.h"
 #include "fs/log.h"
+#include "fs/loop.h"
 #include "fs/mapped.h"
 #include "fs/notice.h"
 #include "fs/ops.h"
@@ -151,34 +152,28 @@ static int session_open(struct fs *fs)
 	return err;
 }
 
-/* As many as can work at once, and two more for when some wait for the disk.  A
- * request wakes the thread that has waited longest: the more of them, the less
- * is left of it in the processor's caches. */
-static unsigned idle_threads(void)
+/* A descriptor of the device for each thread: only libfuse can do that. */
+static int loop_of_libfuse(struct fs *fs)
 {
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return processors > 0 ? (unsigned)processors + 2 : 3;
-}
-
-static int session_loop(struct fs *fs)
-{
-	const struct options *o = &fs->options;
-	struct fuse_loop_config *config;
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
 	int r;
 
-	if (o->single_thread)
-		return fuse_session_loop(fs->session);
-	config = fuse_loop_cfg_create();
 	if (!config)
 		return -ENOMEM;
-	fuse_loop_cfg_set_clone_fd(config, o->clone_fd);
-	fuse_loop_cfg_set_idle_threads(config, idle_threads());
-	if (o->max_threads)
-		fuse_loop_cfg_set_max_threads(config, o->max_threads);
+	fuse_loop_cfg_set_clone_fd(config, 1);
+	if (fs->options.max_threads)
+		fuse_loop_cfg_set_max_threads(config, fs->options.max_threads);
 	r = fuse_session_loop_mt(fs->session, config);
 	fuse_loop_cfg_destroy(config);
 	return r;
+}
+
+static int session_loop(struct fs *fs, const sigset_t *unblocked)
+{
+	if (!fs->options.clone_fd || fs->options.single_thread)
+		return loop_run(fs, unblocked);
+	pthread_sigmask(SIG_SETMASK, unblocked, NULL);
+	return loop_of_libfuse(fs);
 }
 
 void serve_ready(struct fs *fs)
@@ -191,8 +186,8 @@ void serve_ready(struct fs *fs)
 /* ---- serving ---- */
 
 /* The signals that end us go to the thread that waits for the session, so
- * that it wakes up; the engine's threads are started with them blocked. */
-static void block_ending(int how)
+ * that it wakes up; all others are started with them blocked. */
+static void block_ending(sigset_t *before_out)
 {
 	sigset_t set;
 
@@ -200,18 +195,15 @@ static void block_ending(int how)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
-	pthread_sigmask(how, &set, NULL);
+	pthread_sigmask(SIG_BLOCK, &set, before_out);
 }
 
 static int start_engine(struct fs *fs)
 {
-	int err;
+	int err = mapped_open(fs);
 
-	block_ending(SIG_BLOCK);
-	err = mapped_open(fs);
 	if (!err)
 		err = engine_start(fs->engine);
-	block_ending(SIG_UNBLOCK);
 	if (err)
 		log_line("cannot start hashing: %s", err_text(err));
 	return err;
@@ -219,14 +211,17 @@ static int start_engine(struct fs *fs)
 
 static int serve_mounted(struct fs *fs)
 {
+	sigset_t before;
 	int r;
 
 	sandbox_enter(fs);
 	r = protocol_open(fs->session);
+	block_ending(&before);
 	if (!r)
 		r = start_engine(fs);
 	if (!r)
-		r = session_loop(fs);
+		r = session_loop(fs, &before);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r < 0)
 		log_line("'%s': %s", fs->mountpoint, err_text(r));
 	else if (!atomic_load(&fs->ready))
@@ -269,10 +264,11 @@ static int serve_session(struct fs *fs)
 static int serve_prepared(struct fs *fs, const char *catalog_dir)
 {
 	int status = EXIT_FAILURE;
+	sigset_t before;
 
-	block_ending(SIG_BLOCK);
+	block_ending(&before);
 	if (!open_engine(fs, catalog_dir)) {
-		block_ending(SIG_UNBLOCK);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (!fs->options.debug)
 			fuse_set_log_func(log_of_libfuse);
 		if (!session_open(fs)) {

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/loop.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "core/base/processors.h"
+#include "fs/fs.h"
+
+#define STUCK_NS 1000000L            /* on one request */
+#define KEEP_NS INT64_C(10000000000) /* the threads that were needed */
+#define MOST_THREADS 10
+
+struct loop {
+	struct fuse_session *session;
+	unsigned rest; /* threads that are not stuck */
+	unsigned most; /* threads */
+	int timer;     /* wakes the main thread */
+
+	atomic_uint free;         /* threads that wait for a request */
+	atomic_bool watched;      /* the timer is set */
+	_Atomic int64_t stuck_ns; /* when a thread was stuck last */
+	atomic_int error;
+
+	pthread_mutex_t lock;
+	struct thread *threads; /* under lock */
+	atomic_uint count;      /* of them; changed under lock */
+};
+
+struct thread {
+	struct loop *loop;
+	struct thread *next;
+	pthread_t id;
+	struct fuse_buf buf;
+	atomic_uint turn; /* requests taken and answered: odd while at one */
+	unsigned seen;    /* the turn when the main thread looked last */
+};
+
+/* ---- waking the main thread ---- */
+
+static void wake_after(struct loop *l, long ns)
+{
+	const struct itimerspec in = { .it_value.tv_nsec = ns };
+
+	(void)timerfd_settime(l->timer, 0, &in, NULL);
+}
+
+/* No thread waits for a request: somebody has to look whether they are stuck,
+ * unless there can be no more of them. */
+static void watch(struct loop *l)
+{
+	if (atomic_load(&l->count) < l->most &&
+	    !atomic_exchange(&l->watched, true))
+		wake_after(l, STUCK_NS);
+}
+
+/* ---- one thread ---- */
+
+/* It may be cancelled while it waits, nowhere else. */
+static int receive(struct loop *l, struct fuse_buf *buf)
+{
+	int r;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	r = fuse_session_receive_buf(l->session, buf);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return r;
+}
+
+static void answer(struct loop *l, struct thread *t)
+{
+	atomic_fetch_add(&t->turn, 1);
+	if (atomic_fetch_sub(&l->free, 1) == 1)
+		watch(l);
+	fuse_session_process_buf(l->session, &t->buf);
+	atomic_fetch_add(&l->free, 1);
+	atomic_fetch_add(&t->turn, 1);
+}
+
+static bool is_too_many(struct loop *l)
+{
+	return atomic_load(&l->count) > l->rest &&
+	       clock_ns(CLOCK_MONOTONIC_COARSE) - atomic_load(&l->stuck_ns) >
+		       KEEP_NS;
+}
+
+static void drop_thread(struct loop *l, struct thread *t)
+{
+	struct thread **at = &l->threads;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	atomic_fetch_sub(&l->count, 1);
+	atomic_fetch_sub(&l->free, 1);
+}
+
+/* Ends the calling thread, for which nobody waits then, if it is too many. */
+static bool retire(struct loop *l, struct thread *t)
+{
+	bool ends;
+
+	if (!is_too_many(l))
+		return false;
+	pthread_mutex_lock(&l->lock);
+	ends = is_too_many(l) && !fuse_session_exited(l->session);
+	if (ends)
+		drop_thread(l, t);
+	pthread_mutex_unlock(&l->lock);
+	if (ends) {
+		pthread_detach(pthread_self());
+		free(t->buf.mem);
+		free(t);
+	}
+	return ends;
+}
+
+static void *thread_run(void *arg)
+{
+	struct thread *t = arg;
+	struct loop *l = t->loop;
+	int r = 1;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	while ((r > 0 || r == -EINTR) && !fuse_session_exited(l->session)) {
+		r = receive(l, &t->buf);
+		if (r <= 0)
+			continue;
+		answer(l, t);
+		if (retire(l, t))
+			return NULL;
+	}
+	if (r < 0 && r != -EINTR)
+		atomic_store(&l->error, r);
+	fuse_session_exit(l->session);
+	wake_after(l, 1);
+	return NULL;
+}
+
+/* Under lock. */
+static int start_thread(struct loop *l)
+{
+	struct thread *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->loop = l;
+	t->next = l->threads;
+	l->threads = t;
+	atomic_fetch_add(&l->count, 1);
+	atomic_fetch_add(&l->free, 1);
+	err = -pthread_create(&t->id, NULL, thread_run, t);
+	if (err) {
+		drop_thread(l, t);
+		free(t);
+	}
+	return err;
+}
+
+/* ---- the main thread ---- */
+
+/* How much room requests take is agreed on in the first one, for which a
+ * buffer of its own is made. */
+static int answer_first(struct fs *fs)
+{
+	struct fuse_session *session = fs->session;
+	struct fuse_buf buf = { .mem = NULL };
+	int r = 1;
+
+	while (!atomic_load(&fs->ready) && !fuse_session_exited(session) &&
+	       (r > 0 || r == -EINTR)) {
+		r = fuse_session_receive_buf(session, &buf);
+		if (r > 0)
+			fuse_session_process_buf(session, &buf);
+	}
+	free(buf.mem);
+	return r < 0 && r != -EINTR ? r : 0;
+}
+
+/* Under lock.  How many are at the request they were at the last time. */
+static unsigned count_stuck(struct loop *l)
+{
+	unsigned stuck = 0;
+
+	for (struct thread *t = l->threads; t; t = t->next) {
+		unsigned turn = atomic_load(&t->turn);
+
+		stuck += turn % 2 && turn == t->seen;
+		t->seen = turn;
+	}
+	return stuck;
+}
+
+/* The timer has run out. */
+static void look(struct loop *l)
+{
+	unsigned stuck;
+	uint64_t times;
+
+	(void)!read(l->timer, &times, sizeof(times));
+	pthread_mutex_lock(&l->lock);
+	stuck = count_stuck(l);
+	if (stuck)
+		atomic_store(&l->stuck_ns, clock_ns(CLOCK_MONOTONIC_COARSE));
+	/* If one cannot be made, that is tried again. */
+	while (atomic_load(&l->count) < l->most &&
+	       atomic_load(&l->count) < l->rest + stuck && !start_thread(l))
+		;
+	pthread_mutex_unlock(&l->lock);
+	atomic_store(&l->watched, false);
+	if (!atomic_load(&l->free))
+		watch(l);
+}
+
+static void wait_for_end(struct loop *l, const sigset_t *while_waiting)
+{
+	struct pollfd timer = { .fd = l->timer, .events = POLLIN };
+
+	while (!fuse_session_exited(l->session))
+		if (ppoll(&timer, 1, NULL, while_waiting) == 1)
+			look(l);
+}
+
+static int start_all(struct loop *l)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&l->lock);
+	while (!err && atomic_load(&l->count) < l->rest)
+		err = start_thread(l);
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+/* The session has ended, so none ends by itself any more. */
+static void end_all(struct loop *l)
+{
+	struct thread *t, *next;
+
+	pthread_mutex_lock(&l->lock);
+	for (t = l->threads; t; t = t->next)
+		pthread_cancel(t->id);
+	pthread_mutex_unlock(&l->lock);
+	for (t = l->threads; t; t = next) {
+		next = t->next;
+		pthread_join(t->id, NULL);
+		free(t->buf.mem);
+		free(t);
+	}
+}
+
+static void choose_counts(struct loop *l, const struct options *o)
+{
+	unsigned processors = processors_usable();
+
+	l->most = o->max_threads ? o->max_threads : MOST_THREADS;
+	if (o->single_thread)
+		l->most = 1;
+	l->rest = processors == 1 ? 2 : processors + 4;
+	if (l->rest > l->most)
+		l->rest = l->most;
+}
+
+int loop_run(struct fs *fs, const sigset_t *while_waiting)
+{
+	struct loop l = { .session = fs->session };
+	int err = answer_first(fs);
+
+	if (err || fuse_session_exited(l.session))
+		return err;
+	choose_counts(&l, &fs->options);
+	l.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (l.timer < 0)
+		return -errno;
+	pthread_mutex_init(&l.lock, NULL);
+	err = start_all(&l);
+	if (err)
+		fuse_session_exit(l.session);
+	wait_for_end(&l, while_waiting);
+	end_all(&l);
+	pthread_mutex_destroy(&l.lock);
+	close(l.timer);
+	return err ? err : atomic_load(&l.error);
+}
