@@ -183,6 +183,8 @@ static int answer_first(struct fs *fs)
 			fuse_session_process_buf(session, &buf);
 	}
 	free(buf.mem);
+	if (r > 0 && fuse_session_exited(session))
+		return -EPROTO; /* libfuse refused it, and said why */
 	return r < 0 && r != -EINTR ? r : 0;
 }
 
