@@ -63,6 +63,16 @@ is "$(find "$mnt" -name new | wc -l)" "$writers" "and did what they should"
 ok "the threads that were started for them end" poll 60 back_to "$before"
 ok "the mount is unmounted" unmount "$mnt"
 
+# ---- a part of the processors ----
+
+allowed=$(taskset -p -c $$ | sed 's/.*: //')
+taskset -p -c "${allowed%%[,-]*}" $$ >/dev/null
+mount_kinfs "$fs" "$mnt"
+taskset -p -c "$allowed" $$ >/dev/null
+is "$(cat "/proc/$(daemon_pid "$mnt")/task/"*/comm | grep -cx kinfs-hash-idle)" \
+	1 "one processor to run on: one thread hashes in the background"
+ok "the mount is unmounted" unmount "$mnt"
+
 # ---- other numbers of threads ----
 
 ends_by() { # SIGNAL: with exit status 0
