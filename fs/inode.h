@@ -86,6 +86,11 @@ struct inode {
 	/* Directories: the last name looked up in it was of a file that was
 	 * not known.  A hint. */
 	atomic_bool strangers;
+	/* Directories: how many names the last listing had, and how many were
+	 * looked up one by one since looked_ns.  Hints. */
+	atomic_uint listed;
+	atomic_uint looked;
+	_Atomic int64_t looked_ns;
 
 	_Atomic(struct lock_owner *) owners; /* ops_locks.c */
 

@@ -60,6 +60,10 @@ void ops_show(struct fs *fs, struct stat *st);
 /* Of inode->told_ns. */
 int64_t ops_clock(void);
 
+/* Half a timeout ago by that clock: what the kernel was told before, it would
+ * ask for again too soon. */
+int64_t ops_told_lately(const struct fs *fs);
+
 /* Finds name and counts one lookup.  known: it is likely to be of a file that
  * is known, which takes fewer calls if it is and more if not. */
 int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,

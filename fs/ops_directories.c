@@ -154,6 +154,8 @@ static void put_entry(struct filling *f, const struct dirent64 *d)
 {
 	struct fuse_entry_param e;
 
+	if (!is_dots(d->d_name))
+		atomic_fetch_add(&f->h->inode->listed, 1);
 	if (add_attributes(f, d, &e))
 		f->counted[f->count++] = inode_of(f->fs, e.ino);
 	else
@@ -238,17 +240,6 @@ static int fill_locked(struct filling *f, off_t off)
 	return err;
 }
 
-/* What the kernel was told longer ago it would ask for again too soon. */
-static int64_t half_a_timeout_ago(const struct fs *fs)
-{
-	double half_ns = fs->options.timeout_s * 5e8;
-	int64_t now = ops_clock();
-
-	if (half_ns <= 0)
-		return INT64_MAX;
-	return half_ns < (double)now ? now - (int64_t)half_ns : 1;
-}
-
 static void read_directory(fuse_req_t req, struct fs *fs, size_t size,
 			   off_t off, struct fuse_file_info *fi, bool plus)
 {
@@ -259,7 +250,7 @@ static void read_directory(fuse_req_t req, struct fs *fs, size_t size,
 		.plus = plus,
 		.data = malloc(size),
 		.size = size,
-		.since_ns = half_a_timeout_ago(fs),
+		.since_ns = ops_told_lately(fs),
 		.counted = calloc(size / ENTRY_PLUS_BYTES + 1,
 				  sizeof(struct inode *)),
 	};
@@ -297,11 +288,24 @@ void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 
 /* ---- the listing that the kernel keeps ---- */
 
+/* Whole seconds: the clock of the filesystem may stand still for as long. */
+static bool is_exact(int64_t time_ns)
+{
+	return time_ns % 1000000000 != 0;
+}
+
+/* Who has looked up most of the names that it lists now has the attributes. */
+static bool names_are_known(const struct fs *fs, const struct inode *dir)
+{
+	return atomic_load(&dir->looked_ns) >= ops_told_lately(fs) &&
+	       atomic_load(&dir->looked) > atomic_load(&dir->listed) / 2;
+}
+
 /*
  * Whether the kernel may list from its memory: the directory is as it was when
  * it last asked, and that is not so long ago that it forgets the attributes
  * which came with the listing.  To ask for a listing again gets them all at
- * once.
+ * once, if they are not known anyway.
  */
 static bool listing_is_good(struct fs *fs, struct inode *inode,
 			    const struct stat *st)
@@ -314,9 +318,12 @@ static bool listing_is_good(struct fs *fs, struct inode *inode,
 	inode_lock(fs, inode);
 	good = seen->ctime_ns == ctime_ns &&
 	       seen->mtime_ns == timespec_ns(&st->st_mtim) &&
-	       now >= seen->filled_ns &&
-	       (double)(now - seen->filled_ns) < fs->options.timeout_s * 1e9;
+	       now >= seen->filled_ns;
+	if (good &&
+	    (double)(now - seen->filled_ns) >= fs->options.timeout_s * 1e9)
+		good = is_exact(ctime_ns) && names_are_known(fs, inode);
 	if (!good) {
+		atomic_store(&inode->listed, 0);
 		seen->ctime_ns = now - ctime_ns < CLOCK_GRAIN_NS ? 0 : ctime_ns;
 		seen->mtime_ns = timespec_ns(&st->st_mtim);
 		seen->filled_ns = now;

@@ -22,6 +22,16 @@ int64_t ops_clock(void)
 	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
+int64_t ops_told_lately(const struct fs *fs)
+{
+	double half_ns = fs->options.timeout_s * 5e8;
+	int64_t now = ops_clock();
+
+	if (half_ns <= 0)
+		return INT64_MAX;
+	return half_ns < (double)now ? now - (int64_t)half_ns : 1;
+}
+
 void ops_entry(struct fs *fs, struct inode *inode, const struct stat *st,
 	       struct fuse_entry_param *out)
 {
@@ -69,6 +79,15 @@ static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
 		return err;
 	}
 	return inode_enter(fs, &found, inode_out);
+}
+
+static void count_lookup(const struct fs *fs, struct inode *dir)
+{
+	if (atomic_load(&dir->looked_ns) < ops_told_lately(fs)) {
+		atomic_store(&dir->looked, 0);
+		atomic_store(&dir->looked_ns, ops_clock());
+	}
+	atomic_fetch_add(&dir->looked, 1);
 }
 
 /* Who reads a tree for the first time meets one stranger after the other. */
@@ -125,6 +144,8 @@ static int lookup_in(struct fs *fs, fuse_ino_t parent, const char *name,
 	err = ops_lookup(fs, dir, at.fd, name, !atomic_load(&dir->strangers),
 			 out);
 	path_fd_close(&at);
+	if (!err)
+		count_lookup(fs, dir);
 	return err;
 }
 

@@ -404,6 +404,63 @@ static void attributes_are_told_once(void **state)
 	unlink_name(m, "file");
 }
 
+static void make_file(struct mount *m, const char *name)
+{
+	uint64_t fh, node = create(m, name, &fh);
+
+	release(m, FUSE_RELEASE, node, fh);
+}
+
+/* Whether the kernel may list from its memory, when it was told the names and
+ * what they lead to longer than a timeout ago. */
+static bool keeps_listing(struct mount *m)
+{
+	struct open_seen *seen = &m->fs.root->seen;
+	struct fuse_open_out out;
+	struct stat st;
+
+	assert_int_equal(stat(m->source, &st), 0);
+	seen->ctime_ns = timespec_ns(&st.st_ctim);
+	seen->mtime_ns = timespec_ns(&st.st_mtim);
+	seen->filled_ns = clock_ns(CLOCK_REALTIME) -
+			  (int64_t)(m->fs.options.timeout_s * 2e9);
+	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY | O_DIRECTORY });
+	assert_answer(m, FUSE_OPENDIR, ROOT, 0);
+	memcpy(&out, m->reply + sizeof(struct fuse_out_header), sizeof(out));
+	release(m, FUSE_RELEASEDIR, ROOT, out.fh);
+	return out.open_flags & FOPEN_KEEP_CACHE;
+}
+
+static void list_root(struct mount *m)
+{
+	uint64_t fh = opendir_root(m);
+
+	(void)lists_attributes(m, fh, "one");
+	release(m, FUSE_RELEASEDIR, ROOT, fh);
+}
+
+static void who_knows_the_names_lists_from_memory(void **state)
+{
+	struct mount *m = *state;
+
+	m->fs.options.timeout_s = 3600;
+	make_file(m, "one");
+	make_file(m, "two");
+	make_file(m, "three");
+	list_root(m);
+	assert_false(keeps_listing(m));
+	list_root(m);
+	look_up(m, ROOT, "one");
+	assert_false(keeps_listing(m));
+	list_root(m);
+	look_up(m, ROOT, "two");
+	assert_true(keeps_listing(m));
+	m->fs.options.timeout_s = 0;
+	unlink_name(m, "one");
+	unlink_name(m, "two");
+	unlink_name(m, "three");
+}
+
 /* Where the kernel has checked all that the daemon's open() would. */
 static void directories_are_opened_when_they_are_read(void **state)
 {
@@ -501,6 +558,7 @@ int main(void)
 		TEST(requests_for_locks),
 		TEST(requests_for_directories),
 		TEST(attributes_are_told_once),
+		TEST(who_knows_the_names_lists_from_memory),
 		TEST(directories_are_opened_when_they_are_read),
 		TEST(requests_below_similar),
 		TEST(requests_for_answers),
