@@ -2,6 +2,7 @@
 #ifndef FS_FS_H
 #define FS_FS_H
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +12,10 @@
 #include "fs/inode.h"
 #include "fs/options.h"
 #include "fs/unmounter.h"
+
+/* Ends the wait of a thread in a system call, and does nothing else;
+ * locks_open() sees to that. */
+#define WAKE_SIGNAL SIGUSR1
 
 struct engine;
 struct fuse_session;

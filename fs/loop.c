@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/processors.h"
@@ -42,6 +43,7 @@ struct thread {
 	struct fuse_buf buf;
 	atomic_uint turn; /* requests taken and answered: odd while at one */
 	unsigned seen;    /* the turn when the main thread looked last */
+	atomic_bool ended;
 };
 
 /* ---- waking the main thread ---- */
@@ -63,17 +65,6 @@ static void watch(struct loop *l)
 }
 
 /* ---- one thread ---- */
-
-/* It may be cancelled while it waits, nowhere else. */
-static int receive(struct loop *l, struct fuse_buf *buf)
-{
-	int r;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-	r = fuse_session_receive_buf(l->session, buf);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	return r;
-}
 
 static void answer(struct loop *l, struct thread *t)
 {
@@ -129,9 +120,8 @@ static void *thread_run(void *arg)
 	struct loop *l = t->loop;
 	int r = 1;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	while ((r > 0 || r == -EINTR) && !fuse_session_exited(l->session)) {
-		r = receive(l, &t->buf);
+		r = fuse_session_receive_buf(l->session, &t->buf);
 		if (r <= 0)
 			continue;
 		answer(l, t);
@@ -142,6 +132,7 @@ static void *thread_run(void *arg)
 		atomic_store(&l->error, r);
 	fuse_session_exit(l->session);
 	wake_after(l, 1);
+	atomic_store(&t->ended, true);
 	return NULL;
 }
 
@@ -243,20 +234,33 @@ static int start_all(struct loop *l)
 	return err;
 }
 
-/* The session has ended, so none ends by itself any more. */
+/* It ends when it does not wait any more.  The signal may come before it waits,
+ * so it comes more than once; never while it is at a request. */
+static void end_thread(struct thread *t)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+
+	while (!atomic_load(&t->ended)) {
+		if (atomic_load(&t->turn) % 2 == 0)
+			pthread_kill(t->id, WAKE_SIGNAL);
+		nanosleep(&moment, NULL);
+	}
+	pthread_join(t->id, NULL);
+	free(t->buf.mem);
+	free(t);
+}
+
+/* The session has ended, so none retires any more. */
 static void end_all(struct loop *l)
 {
 	struct thread *t, *next;
 
 	pthread_mutex_lock(&l->lock);
-	for (t = l->threads; t; t = t->next)
-		pthread_cancel(t->id);
+	t = l->threads;
 	pthread_mutex_unlock(&l->lock);
-	for (t = l->threads; t; t = next) {
+	for (; t; t = next) {
 		next = t->next;
-		pthread_join(t->id, NULL);
-		free(t->buf.mem);
-		free(t);
+		end_thread(t);
 	}
 }
 

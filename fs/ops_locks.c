@@ -34,7 +34,6 @@
  */
 #define WAITERS_MAX 1024
 #define WAITER_STACK ((size_t)256 * 1024)
-#define WAITER_SIGNAL SIGUSR1
 
 struct lock_owner {
 	struct lock_owner *next;
@@ -225,7 +224,7 @@ static void on_interrupt(fuse_req_t req, void *arg)
 	if (pthread_equal(pthread_self(), w->thread))
 		return;
 	while (!atomic_load(&w->done)) {
-		pthread_kill(w->thread, WAITER_SIGNAL);
+		pthread_kill(w->thread, WAKE_SIGNAL);
 		wait_a_moment();
 	}
 }
@@ -269,7 +268,7 @@ static void *waiter_main(void *arg)
 	pthread_mutex_lock(&fs->locks->lock);
 	pthread_mutex_unlock(&fs->locks->lock);
 	sigemptyset(&set);
-	sigaddset(&set, WAITER_SIGNAL);
+	sigaddset(&set, WAKE_SIGNAL);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	fuse_req_interrupt_func(w->req, on_interrupt, w);
 	while (err == -EINTR && !atomic_load(&w->interrupted))
@@ -467,7 +466,7 @@ int locks_open(struct fs *fs)
 	pthread_mutex_init(&l->owners, NULL);
 	pthread_mutex_init(&l->lock, NULL);
 	fs->locks = l;
-	return sigaction(WAITER_SIGNAL, &action, NULL) == 0 ? 0 : -errno;
+	return sigaction(WAKE_SIGNAL, &action, NULL) == 0 ? 0 : -errno;
 }
 
 void locks_stop(struct fs *fs)
@@ -482,7 +481,7 @@ void locks_stop(struct fs *fs)
 		l->stopping = true;
 		for (struct waiter *w = l->waiters; w; w = w->next) {
 			atomic_store(&w->interrupted, true);
-			pthread_kill(w->thread, WAITER_SIGNAL);
+			pthread_kill(w->thread, WAKE_SIGNAL);
 		}
 		left = l->waiters != NULL;
 		pthread_mutex_unlock(&l->lock);
