@@ -66,6 +66,19 @@ static void watch(struct loop *l)
 
 /* ---- one thread ---- */
 
+/* A request: more than 0; the session has ended: 0; or a negative errno. */
+static int receive(struct fuse_session *session, struct fuse_buf *buf)
+{
+	int r;
+
+	do
+		r = fuse_session_exited(session) ?
+			    0 :
+			    fuse_session_receive_buf(session, buf);
+	while (r == -EINTR);
+	return r;
+}
+
 static void answer(struct loop *l, struct thread *t)
 {
 	atomic_fetch_add(&t->turn, 1);
@@ -94,6 +107,12 @@ static void drop_thread(struct loop *l, struct thread *t)
 	atomic_fetch_sub(&l->free, 1);
 }
 
+static void free_thread(struct thread *t)
+{
+	free(t->buf.mem);
+	free(t);
+}
+
 /* Ends the calling thread, for which nobody waits then, if it is too many. */
 static bool retire(struct loop *l, struct thread *t)
 {
@@ -108,8 +127,7 @@ static bool retire(struct loop *l, struct thread *t)
 	pthread_mutex_unlock(&l->lock);
 	if (ends) {
 		pthread_detach(pthread_self());
-		free(t->buf.mem);
-		free(t);
+		free_thread(t);
 	}
 	return ends;
 }
@@ -118,17 +136,14 @@ static void *thread_run(void *arg)
 {
 	struct thread *t = arg;
 	struct loop *l = t->loop;
-	int r = 1;
+	int r;
 
-	while ((r > 0 || r == -EINTR) && !fuse_session_exited(l->session)) {
-		r = fuse_session_receive_buf(l->session, &t->buf);
-		if (r <= 0)
-			continue;
+	while ((r = receive(l->session, &t->buf)) > 0) {
 		answer(l, t);
 		if (retire(l, t))
 			return NULL;
 	}
-	if (r < 0 && r != -EINTR)
+	if (r < 0)
 		atomic_store(&l->error, r);
 	fuse_session_exit(l->session);
 	wake_after(l, 1);
@@ -152,7 +167,7 @@ static int start_thread(struct loop *l)
 	err = -pthread_create(&t->id, NULL, thread_run, t);
 	if (err) {
 		drop_thread(l, t);
-		free(t);
+		free_thread(t);
 	}
 	return err;
 }
@@ -167,16 +182,15 @@ static int answer_first(struct fs *fs)
 	struct fuse_buf buf = { .mem = NULL };
 	int r = 1;
 
-	while (!atomic_load(&fs->ready) && !fuse_session_exited(session) &&
-	       (r > 0 || r == -EINTR)) {
-		r = fuse_session_receive_buf(session, &buf);
+	while (r > 0 && !atomic_load(&fs->ready)) {
+		r = receive(session, &buf);
 		if (r > 0)
 			fuse_session_process_buf(session, &buf);
+		if (r > 0 && fuse_session_exited(session))
+			r = -EPROTO; /* libfuse refused it, and said why */
 	}
 	free(buf.mem);
-	if (r > 0 && fuse_session_exited(session))
-		return -EPROTO; /* libfuse refused it, and said why */
-	return r < 0 && r != -EINTR ? r : 0;
+	return r < 0 ? r : 0;
 }
 
 /* Under lock.  How many are at the request they were at the last time. */
@@ -246,8 +260,7 @@ static void end_thread(struct thread *t)
 		nanosleep(&moment, NULL);
 	}
 	pthread_join(t->id, NULL);
-	free(t->buf.mem);
-	free(t);
+	free_thread(t);
 }
 
 /* The session has ended, so none retires any more. */
