@@ -19,6 +19,7 @@
 
 struct engine;
 struct fuse_session;
+struct loop;
 struct similar;
 
 /*
@@ -32,6 +33,7 @@ struct similar;
 struct fs {
 	struct options options;
 	struct fuse_session *session;
+	struct loop *loop;       /* of fs/loop */
 	struct engine *engine;   /* NULL before it was opened */
 	struct similar *similar; /* of fs/similar, NULL when it needs none */
 	struct mapped *mapped;   /* of fs/mapped */

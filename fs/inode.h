@@ -97,8 +97,8 @@ struct inode {
 	/* Of fs/notice.c. */
 	struct file_key key; /* valid once key_known */
 	atomic_bool key_known;
-	_Atomic int64_t flushed_ns; /* fs/notice.c: since the last write */
-	_Atomic int64_t noticed_ns; /* fs/notice.c: the ctime it saw last */
+	atomic_bool flushed;        /* since the last write that was seen */
+	_Atomic int64_t noticed_ns; /* the ctime it saw last */
 };
 
 /* Beyond the year 2262 it wraps; times are compared, not shown. */

@@ -2,13 +2,17 @@
 #include "fs/loop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +29,7 @@ struct loop {
 	unsigned rest; /* threads that are not stuck */
 	unsigned most; /* threads */
 	int timer;     /* wakes the main thread */
+	atomic_bool running;
 
 	atomic_uint free;         /* threads that wait for a request */
 	atomic_bool watched;      /* the timer is set */
@@ -41,8 +46,11 @@ struct thread {
 	struct thread *next;
 	pthread_t id;
 	struct fuse_buf buf;
-	atomic_uint turn; /* requests taken and answered: odd while at one */
-	unsigned seen;    /* the turn when the main thread looked last */
+	atomic_uint turn;   /* requests taken and answered: odd while at one */
+	unsigned seen;      /* the turn when the main thread looked last */
+	atomic_uint opcode; /* of the request, while it is at one */
+	atomic_int tid;     /* 0 before it began */
+	int64_t free_ns;    /* when it was last found free; under lock */
 	atomic_bool ended;
 };
 
@@ -79,8 +87,18 @@ static int receive(struct fuse_session *session, struct fuse_buf *buf)
 	return r;
 }
 
+static uint32_t opcode_of(const struct fuse_buf *buf)
+{
+	const struct fuse_in_header *header = buf->mem;
+
+	/* Only long requests stay in a pipe. */
+	return buf->flags & FUSE_BUF_IS_FD ? FUSE_WRITE : header->opcode;
+}
+
 static void answer(struct loop *l, struct thread *t)
 {
+	atomic_store_explicit(&t->opcode, opcode_of(&t->buf),
+			      memory_order_relaxed);
 	atomic_fetch_add(&t->turn, 1);
 	if (atomic_fetch_sub(&l->free, 1) == 1)
 		watch(l);
@@ -138,6 +156,7 @@ static void *thread_run(void *arg)
 	struct loop *l = t->loop;
 	int r;
 
+	atomic_store(&t->tid, gettid());
 	while ((r = receive(l->session, &t->buf)) > 0) {
 		answer(l, t);
 		if (retire(l, t))
@@ -270,6 +289,7 @@ static void end_all(struct loop *l)
 
 	pthread_mutex_lock(&l->lock);
 	t = l->threads;
+	l->threads = NULL;
 	pthread_mutex_unlock(&l->lock);
 	for (; t; t = next) {
 		next = t->next;
@@ -291,22 +311,148 @@ static void choose_counts(struct loop *l, const struct options *o)
 
 int loop_run(struct fs *fs, const sigset_t *while_waiting)
 {
-	struct loop l = { .session = fs->session };
+	struct loop *l = fs->loop;
 	int err = answer_first(fs);
 
-	if (err || fuse_session_exited(l.session))
+	if (err || fuse_session_exited(l->session))
 		return err;
-	choose_counts(&l, &fs->options);
-	l.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (l.timer < 0)
+	choose_counts(l, &fs->options);
+	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (l->timer < 0)
 		return -errno;
-	pthread_mutex_init(&l.lock, NULL);
-	err = start_all(&l);
+	atomic_store(&l->running, true);
+	err = start_all(l);
 	if (err)
-		fuse_session_exit(l.session);
-	wait_for_end(&l, while_waiting);
-	end_all(&l);
-	pthread_mutex_destroy(&l.lock);
-	close(l.timer);
-	return err ? err : atomic_load(&l.error);
+		fuse_session_exit(l->session);
+	wait_for_end(l, while_waiting);
+	end_all(l);
+	close(l->timer);
+	return err ? err : atomic_load(&l->error);
+}
+
+int loop_open(struct fs *fs)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->session = fs->session;
+	pthread_mutex_init(&l->lock, NULL);
+	fs->loop = l;
+	return 0;
+}
+
+void loop_free(struct fs *fs)
+{
+	if (!fs->loop)
+		return;
+	pthread_mutex_destroy(&fs->loop->lock);
+	free(fs->loop);
+	fs->loop = NULL;
+}
+
+/* ---- what was queued before ---- */
+
+static bool is_asleep(const struct thread *t)
+{
+	char path[64], text[128];
+	const char *end;
+	ssize_t len;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat",
+		       atomic_load(&t->tid));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true; /* no /proc: it cannot be told */
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	end = strrchr(text, ')'); /* of its name */
+	return end && end[1] == ' ' && end[2] == 'S';
+}
+
+/* Whether it has got none of the requests that are waited for. */
+static bool is_free(struct thread *t, bool *reading)
+{
+	unsigned turn = atomic_load(&t->turn);
+
+	if (!atomic_load(&t->tid))
+		return true;
+	if (turn % 2 == 0)
+		return is_asleep(t) && atomic_load(&t->turn) == turn;
+	switch (atomic_load_explicit(&t->opcode, memory_order_relaxed)) {
+	case FUSE_READ:
+		*reading = true;
+		return false;
+	case FUSE_RELEASE:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Whether each thread was free some time since then: what it has taken after
+ * that was not queued before. */
+static bool were_free(struct loop *l, int64_t since_ns, bool *reading)
+{
+	bool all = true;
+
+	pthread_mutex_lock(&l->lock);
+	for (struct thread *t = l->threads; t; t = t->next) {
+		if (t->free_ns < since_ns && is_free(t, reading))
+			t->free_ns = clock_ns(CLOCK_MONOTONIC);
+		all = all && t->free_ns >= since_ns;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return all;
+}
+
+static void nap_ms(int ms)
+{
+	const struct timespec time = { .tv_nsec = ms * 1000000L };
+
+	nanosleep(&time, NULL);
+}
+
+/* Waits until all of them were. */
+static bool wait_until_free(struct loop *l, int64_t end_ns, bool *reading)
+{
+	int64_t since_ns = clock_ns(CLOCK_MONOTONIC);
+	bool free;
+
+	while (!(free = were_free(l, since_ns, reading)) &&
+	       clock_ns(CLOCK_MONOTONIC) < end_ns)
+		nap_ms(1);
+	return free;
+}
+
+static bool wait_until_taken(struct loop *l, int64_t end_ns)
+{
+	struct pollfd queue = { fuse_session_fd(l->session), POLLIN, 0 };
+	bool taken;
+
+	while (!(taken = poll(&queue, 1, 0) == 0) &&
+	       clock_ns(CLOCK_MONOTONIC) < end_ns)
+		nap_ms(1);
+	return taken;
+}
+
+bool loop_caught_up(struct fs *fs, int timeout_ms)
+{
+	int64_t end_ns =
+		clock_ns(CLOCK_MONOTONIC) + timeout_ms * INT64_C(1000000);
+	struct loop *l = fs->loop;
+	bool reading = false;
+
+	if (!l)
+		return true;
+	if (!atomic_load(&l->running)) {
+		nap_ms(timeout_ms);
+		return true;
+	}
+	if (!wait_until_free(l, end_ns, &reading))
+		return false;
+	return !reading || (wait_until_taken(l, end_ns) &&
+			    wait_until_free(l, end_ns, &reading));
 }

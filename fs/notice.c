@@ -9,9 +9,11 @@
 #include "fs/backing.h"
 #include "fs/fs.h"
 #include "fs/log.h"
+#include "fs/loop.h"
 
-/* RELEASE follows FLUSH within this time, or it was not the last close. */
-#define CLOSING_NS 200000000
+/* How long a thread waits for requests that were queued before; who needs to
+ * know asks again. */
+#define CATCH_UP_MS 20
 
 /* ---- what the engine asks ---- */
 
@@ -39,18 +41,15 @@ static int open_known(void *ctx, dev_t device, ino_t number)
 /*
  * close() of the caller sends FLUSH and waits for it, then RELEASE and does
  * not wait.  So the caller may ask for the digests of what it closed while
- * RELEASE is still with another thread.  FLUSH alone says little: closing a
- * duplicate of a descriptor sends it, too.
+ * RELEASE is still on its way.  FLUSH alone says little: closing a duplicate of
+ * a descriptor sends it, too, and writes that pass through are not seen after
+ * it.  Only loop_caught_up() tells the two apart.
  */
 static enum engine_use use_of(const struct inode *inode)
 {
-	int64_t flushed = atomic_load(&inode->flushed_ns);
-
 	if (!atomic_load(&inode->writers))
 		return ENGINE_UNUSED;
-	if (flushed && clock_ns(CLOCK_MONOTONIC) - flushed < CLOSING_NS)
-		return ENGINE_CLOSING;
-	return ENGINE_WRITTEN;
+	return atomic_load(&inode->flushed) ? ENGINE_CLOSING : ENGINE_WRITTEN;
 }
 
 static enum engine_use use(void *ctx, dev_t device, ino_t number)
@@ -64,6 +63,11 @@ static enum engine_use use(void *ctx, dev_t device, ino_t number)
 	found = use_of(inode);
 	inode_unref(fs, inode);
 	return found;
+}
+
+static bool catch_up(void *ctx)
+{
+	return loop_caught_up(ctx, CATCH_UP_MS);
 }
 
 static bool asked(void *ctx)
@@ -86,6 +90,7 @@ void notice_host(struct fs *fs, struct engine_options *options)
 		.ctx = fs,
 		.open_known = open_known,
 		.use = use,
+		.catch_up = catch_up,
 		.asked = asked,
 		.log = write_log,
 	};
@@ -170,7 +175,7 @@ void notice_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 
 void notice_flushed(struct fs *fs, struct inode *inode, int fd)
 {
-	atomic_store(&inode->flushed_ns, clock_ns(CLOCK_MONOTONIC));
+	atomic_store(&inode->flushed, true);
 	if (fs->engine && S_ISREG(inode->type))
 		tell_closed(fs, inode, fd);
 }

@@ -34,8 +34,8 @@ void notice_flushed(struct fs *fs, struct inode *inode, int fd);
 /* Before the content is changed. */
 static inline void notice_writes(struct inode *inode)
 {
-	if (atomic_load(&inode->flushed_ns))
-		atomic_store(&inode->flushed_ns, 0);
+	if (atomic_load(&inode->flushed))
+		atomic_store(&inode->flushed, false);
 }
 
 /* The last handle for writing was closed; fd is one of the file. */

@@ -56,7 +56,7 @@ static void ops_init(void *userdata, struct fuse_conn_info *conn)
 	/* Else the kernel asks for security.capability before every write. */
 	fs->killpriv = protocol_want_killpriv(conn);
 	conn->max_write = WRITE_BYTES;
-	conn->max_background = 64;
+	conn->max_background = UINT16_MAX; /* see loop_caught_up() */
 	conn->congestion_threshold = 48;
 	conn->time_gran = 1;
 	serve_ready(fs);

@@ -203,6 +203,8 @@ static int start_engine(struct fs *fs)
 	int err = mapped_open(fs);
 
 	if (!err)
+		err = loop_open(fs);
+	if (!err)
 		err = engine_start(fs->engine);
 	if (err)
 		log_line("cannot start hashing: %s", err_text(err));
@@ -238,6 +240,7 @@ static void stop(struct fs *fs)
 	mapped_stop(fs);
 	engine_free(fs->engine);
 	fs->engine = NULL;
+	loop_free(fs);
 }
 
 static int serve_session(struct fs *fs)

@@ -66,6 +66,7 @@ struct query {
 	uid_t uid;
 	struct timespec deadline;
 	int wakes;
+	bool closed; /* it has waited for ENGINE_CLOSED to become certain */
 	bool written_out; /* no page is only in a mapping */
 };
 
@@ -166,6 +167,18 @@ static void query_sdhash(struct query *q, int fd)
 		query_fail(q, err == -ECANCELED ? ENODATA : -err);
 }
 
+/* When the host has caught up once, a writer that seems to be closing is one
+ * that goes on. */
+static bool is_worth_waiting(struct query *q, enum engine_state state)
+{
+	bool closed = state == ENGINE_CLOSED && !q->closed;
+
+	if (state != ENGINE_PENDING && !closed)
+		return false;
+	q->closed = q->closed || closed;
+	return q->wakes++ < WAKE_MAX;
+}
+
 /* Replies, or parks once more.  fd is one of the file. */
 static void query_step(struct query *q, int fd)
 {
@@ -177,8 +190,7 @@ static void query_step(struct query *q, int fd)
 		query_fail(q, -err);
 		return;
 	}
-	if ((answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED) &&
-	    wait_ms && q->wakes++ < WAKE_MAX) {
+	if (wait_ms && is_worth_waiting(q, answer.state)) {
 		err = engine_wait(q->fs->engine, fd, q->uid, wait_ms, on_news,
 				  q);
 		if (!err)

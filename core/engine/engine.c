@@ -351,6 +351,13 @@ enum engine_use file_use(const struct engine *e, const struct stat *st)
 			   ENGINE_UNUSED;
 }
 
+bool host_catch_up(const struct engine *e)
+{
+	const struct engine_host *host = &e->options.host;
+
+	return !host->catch_up || host->catch_up(host->ctx);
+}
+
 /* The state of a file without valid digests. */
 static enum engine_state state_of_use(enum engine_use use)
 {

@@ -30,8 +30,8 @@ struct engine;
 enum engine_use {
 	ENGINE_UNUSED,
 	ENGINE_WRITTEN,
-	/* The writer has closed a descriptor just now, and the host will hear
-	 * in a moment whether it was the last one. */
+	/* The writer has closed a descriptor since it wrote; whether that was
+	 * the last one the host knows when it has caught up. */
 	ENGINE_CLOSING,
 };
 
@@ -42,6 +42,9 @@ struct engine_host {
 	 * or -ENOENT.  Lets files be reached that lost their name. */
 	int (*open_known)(void *ctx, dev_t device, ino_t inode);
 	enum engine_use (*use)(void *ctx, dev_t device, ino_t inode);
+	/* Waits a moment for the host to pass on all that happened before the
+	 * call; false when it has not come so far.  NULL: it always has. */
+	bool (*catch_up)(void *ctx);
 	/* Whether anybody asked something of the host since the last call; the
 	 * background rests then.  NULL: never. */
 	bool (*asked)(void *ctx);
@@ -102,7 +105,7 @@ enum engine_state {
 	ENGINE_FRESH,   /* digests are those of the present content */
 	ENGINE_PENDING, /* queued, being hashed, or not yet seen */
 	ENGINE_BUSY,    /* open for writing and changed since */
-	ENGINE_CLOSED,  /* the same, but a moment from being pending */
+	ENGINE_CLOSED,  /* the same, or pending; engine_wait() finds out */
 	ENGINE_SKIPPED, /* by a rule of the options */
 	ENGINE_FAILED,  /* it cannot be read */
 };

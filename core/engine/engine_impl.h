@@ -100,6 +100,9 @@ void engine_log(struct engine *e, const char *format, ...)
 
 enum engine_use file_use(const struct engine *e, const struct stat *st);
 
+/* engine_host.catch_up */
+bool host_catch_up(const struct engine *e);
+
 /* Puts the calling thread under SCHED_IDLE and the idle I/O class. */
 void engine_enter_background(void);
 

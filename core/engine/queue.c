@@ -239,16 +239,19 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 	pthread_mutex_lock(&q->lock);
 	job->identity = *identity;
 	job->again = false;
+	job->joined = false;
 	level = job->level;
 	pthread_mutex_unlock(&q->lock);
 	return level;
 }
 
-void queue_finish(struct queue *q, struct job *job)
+static void end_job(struct queue *q, struct job *job, bool for_joined)
 {
 	struct waiter *waiters = NULL;
 
 	pthread_mutex_lock(&q->lock);
+	if (for_joined && job->joined)
+		job->again = true;
 	if (!run_again(q, job)) {
 		waiters = waiters_take(q, job);
 		job_leave(q, job);
@@ -256,6 +259,16 @@ void queue_finish(struct queue *q, struct job *job)
 	}
 	pthread_mutex_unlock(&q->lock);
 	waiters_answer(waiters, 0);
+}
+
+void queue_finish(struct queue *q, struct job *job)
+{
+	end_job(q, job, false);
+}
+
+void queue_give_up(struct queue *q, struct job *job)
+{
+	end_job(q, job, true);
 }
 
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
@@ -442,8 +455,10 @@ static int wait_locked(struct queue *q, const struct file_key *key,
 		return -ENOMEM;
 	}
 	waiter_link(q, job, w);
-	if (job->state == JOB_RUNNING)
+	if (job->state == JOB_RUNNING) {
+		job->joined = true;
 		pthread_cond_broadcast(&q->rest);
+	}
 	return 0;
 }
 

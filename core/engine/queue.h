@@ -71,6 +71,7 @@ struct job {
 	enum job_state state;
 	enum job_level level;
 	bool again;
+	bool joined;      /* running only: somebody began to wait meanwhile */
 	unsigned tries;   /* how often it changed while it was hashed */
 	uint64_t turn;    /* JOB_WAITED only: the list is in this order */
 	uid_t uid;        /* JOB_WAITED only: whose turn it is */
@@ -146,6 +147,9 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 
 /* Nothing (more) to do: answers the waiters and drops the job. */
 void queue_finish(struct queue *q, struct job *job);
+/* The same, but whoever began to wait since queue_identify() asked later than
+ * the worker looked: for those it is done again, from the start. */
+void queue_give_up(struct queue *q, struct job *job);
 /* Somebody else shall do it, from the start, at its present level. */
 void queue_hand_over(struct queue *q, struct job *job);
 /* Not now: back in delay_ms. */

@@ -13,7 +13,7 @@ struct snapshot {
 	struct queue_counts queue;
 	struct commit_counts commit;
 	uint64_t catalog_bytes;
-	bool scan_idle, quiet;
+	bool caught_up, scan_idle, quiet;
 };
 
 static int take_snapshot(struct engine *e, struct snapshot *s)
@@ -21,8 +21,10 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	struct catalog_txn *txn;
 	int err;
 
-	/* In the order in which work flows (scan, events, feeder, queue, events
-	 * again), so that nothing on its way is missed between two looks. */
+	/* In the order in which work flows (host, scan, events, feeder, queue,
+	 * events again), so that nothing on its way is missed between two
+	 * looks. */
+	s->caught_up = host_catch_up(e);
 	s->scan_idle = scan_is_idle(&e->scan);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = !s->commit.events && !atomic_load(&e->feeder.wanted) &&
@@ -43,8 +45,8 @@ static bool is_idle(const struct snapshot *s)
 {
 	const struct queue_counts *q = &s->queue;
 
-	return s->scan_idle && s->quiet && !s->commit.events && !q->queued &&
-	       !q->running && q->delayed == q->unsteady;
+	return s->caught_up && s->scan_idle && s->quiet && !s->commit.events &&
+	       !q->queued && !q->running && q->delayed == q->unsteady;
 }
 
 /* Paused, and nothing is under way but what is paused. */
@@ -52,8 +54,8 @@ static bool is_stalled(const struct snapshot *s)
 {
 	const struct queue_counts *q = &s->queue;
 
-	return q->paused && s->scan_idle && !s->commit.events && !q->running &&
-	       (q->queued || s->catalog.pending);
+	return q->paused && s->caught_up && s->scan_idle && !s->commit.events &&
+	       !q->running && (q->queued || s->catalog.pending);
 }
 
 static json_t *digest_names(uint32_t set)

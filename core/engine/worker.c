@@ -135,11 +135,23 @@ static enum knowledge look_up(struct engine *e, const struct file_key *key,
 	return counts.touches && !counts.error ? TOUCHED : UNKNOWN;
 }
 
+/* A closing writer that is still there when the host has caught up did not
+ * close. */
+static enum engine_use use_for_sure(struct task *t)
+{
+	enum engine_use use = file_use(t->w->e, t->st);
+
+	if (use != ENGINE_CLOSING || !host_catch_up(t->w->e))
+		return use;
+	use = file_use(t->w->e, t->st);
+	return use == ENGINE_CLOSING ? ENGINE_WRITTEN : use;
+}
+
 /* True when the job was ended without reading the file. */
 static bool ends_early(struct task *t, int path_fd)
 {
 	struct engine *e = t->w->e;
-	enum engine_use use = file_use(e, t->st);
+	enum engine_use use = use_for_sure(t);
 	enum knowledge known = look_up(e, &t->job->key, &t->identity);
 	int64_t wait_ms;
 
@@ -148,8 +160,10 @@ static bool ends_early(struct task *t, int path_fd)
 		queue_finish(&e->queue, t->job);
 	} else if (use == ENGINE_CLOSING) {
 		queue_delay(&e->queue, t->job, CLOSING_MS, false);
-	} else if (use == ENGINE_WRITTEN || known == KNOWN) {
+	} else if (known == KNOWN) {
 		queue_finish(&e->queue, t->job);
+	} else if (use == ENGINE_WRITTEN) {
+		queue_give_up(&e->queue, t->job);
 	} else if (known == TOUCHED && t->w->idle) {
 		queue_delay(&e->queue, t->job, UNHURRIED_MS, false);
 	} else if (known == TOUCHED) {

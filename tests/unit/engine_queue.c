@@ -122,6 +122,32 @@ static void test_who_waits_has_a_delay_looked_at(void **state)
 	queue_remove(q);
 }
 
+static void test_who_joins_late_has_it_looked_at_again(void **state)
+{
+	struct outcome early = OUTCOME_INIT, late = OUTCOME_INIT;
+	struct file_key key = key_number(1);
+	struct queue *q = queue_make();
+	struct job *job;
+
+	(void)state;
+	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &early), 0);
+	job = queue_take(q, false);
+	(void)queue_identify(q, job, &identity);
+	queue_give_up(q, job);
+	assert_int_equal(outcome_wait(&early), 0);
+	assert_counts(q, 0, 0);
+
+	push(q, 1, JOB_SCAN);
+	job = queue_take(q, true);
+	(void)queue_identify(q, job, &identity);
+	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &late), 0);
+	queue_give_up(q, job);
+	assert_counts(q, 1, 0);
+	take(q, false, 1);
+	assert_int_equal(outcome_wait(&late), 0);
+	queue_remove(q);
+}
+
 /* Takers of each kind that sleep, and jobs that come one by one: each is
  * taken, by the right kind, whoever was woken for it. */
 enum { TAKERS = 3, JOBS = 2000 };
@@ -189,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_closed_before_scan_when_rested),
 		cmocka_unit_test(test_who_waits_does_not_wait_for_the_rest),
 		cmocka_unit_test(test_who_waits_has_a_delay_looked_at),
+		cmocka_unit_test(test_who_joins_late_has_it_looked_at_again),
 		cmocka_unit_test(test_every_job_wakes_somebody),
 	};
 
