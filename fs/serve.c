@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/engine/engine.h"
 #include "fs/backing.h"
@@ -56,14 +58,70 @@ static int open_tables(struct fs *fs, int source_fd)
 	return err;
 }
 
+/* ---- the signals that end us ---- */
+
+static void set_of_ending(sigset_t *out)
+{
+	sigemptyset(out);
+	sigaddset(out, SIGTERM);
+	sigaddset(out, SIGINT);
+	sigaddset(out, SIGHUP);
+}
+
+/* They go to the thread that waits for the session, so that it wakes up; all
+ * others are started with them blocked. */
+static void block_ending(sigset_t *before_out)
+{
+	sigset_t set;
+
+	set_of_ending(&set);
+	pthread_sigmask(SIG_BLOCK, &set, before_out);
+}
+
+/* ---- the engine ---- */
+
+/* A kinfs that was unmounted a moment ago still writes what it has. */
+enum { BUSY_WAIT_S = 10, BUSY_LOOK_MS = 20 };
+
+static int complain_busy(const char *catalog_dir)
+{
+	struct buf holder = { .data = NULL };
+	struct buf who = { .data = NULL };
+	pid_t pid;
+
+	if (!catalog_holder(catalog_dir, &pid, &holder) && holder.len)
+		(void)buf_append_format(&who, " (process %d, %s)", (int)pid,
+					holder.data);
+	log_line("catalog '%s' is in use by another kinfs%s; unmount that one, "
+		 "or use another place with -o db=DIR",
+		 catalog_dir, who.data ? who.data : "");
+	buf_release(&who);
+	buf_release(&holder);
+	return -EBUSY;
+}
+
 static int complain_engine(int err, const char *catalog_dir)
 {
 	if (err == -EBUSY)
-		log_line("catalog '%s' is in use by another kinfs; unmount "
-			 "that one, or use another place with -o db=DIR",
-			 catalog_dir);
-	else
-		log_line("catalog '%s': %s", catalog_dir, err_text(err));
+		return complain_busy(catalog_dir);
+	log_line("catalog '%s': %s", catalog_dir, err_text(err));
+	return err;
+}
+
+/* Waits while another process has the catalog; -EINTR when a signal ends us. */
+static int open_when_free(struct fs *fs, const struct engine_options *options)
+{
+	const struct timespec pause = { .tv_nsec = BUSY_LOOK_MS * 1000000L };
+	int64_t end_ns =
+		clock_ns(CLOCK_MONOTONIC) + BUSY_WAIT_S * INT64_C(1000000000);
+	sigset_t ending;
+	int err;
+
+	set_of_ending(&ending);
+	while ((err = engine_open(options, &fs->engine)) == -EBUSY &&
+	       clock_ns(CLOCK_MONOTONIC) < end_ns)
+		if (sigtimedwait(&ending, NULL, &pause) > 0)
+			return -EINTR;
 	return err;
 }
 
@@ -88,10 +146,14 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 		.threshold = o->threshold,
 		.limit = o->limit,
 	};
-	int err;
+	struct buf holder = { .data = NULL };
+	int err = buf_append_format(&holder, "mounted on '%s'", fs->mountpoint);
 
+	e.holder = holder.data;
 	notice_host(fs, &e);
-	err = engine_open(&e, &fs->engine);
+	if (!err)
+		err = open_when_free(fs, &e);
+	buf_release(&holder);
 	return err ? complain_engine(err, catalog_dir) : 0;
 }
 
@@ -184,19 +246,6 @@ void serve_ready(struct fs *fs)
 }
 
 /* ---- serving ---- */
-
-/* The signals that end us go to the thread that waits for the session, so
- * that it wakes up; all others are started with them blocked. */
-static void block_ending(sigset_t *before_out)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, before_out);
-}
 
 static int start_engine(struct fs *fs)
 {

@@ -81,13 +81,15 @@ struct catalog_options {
 	const char *directory; /* made (0700), with parents, when missing */
 	const char *source;    /* absolute path, stored for the reader */
 	uint32_t digest_set;   /* a change of the set makes all files pending */
+	const char *holder;    /* what the caller uses it for, for others who
+				  find it busy; NULL: nothing is said */
 	uint64_t map_bytes;    /* 0: default; grows by itself when full */
 	bool existing;         /* none is made (-ENOENT), and source and
 				  digest_set stay what they were */
 };
 
 /*
- * -EBUSY      another process has it open
+ * -EBUSY      another process has it open, see catalog_holder()
  * -EUCLEAN    damaged, or not a catalog, or of another format: call
  *             catalog_set_aside() and open again
  * -ENOSPC, -EACCES, ...  as the system says
@@ -96,6 +98,11 @@ struct catalog_options {
  */
 int catalog_open(const struct catalog_options *options, struct catalog **out);
 void catalog_free(struct catalog *c);
+
+/* The process that has a catalog open, or had it open last, and what it said as
+ * the holder ("" for nothing), which is appended.  -ENOENT when none said. */
+int catalog_holder(const char *directory, pid_t *pid_out,
+		   struct buf *holder_out);
 
 /* Appends the directory where the catalog of source (an absolute path) is
  * kept when nothing else is said.  -ENOENT when neither XDG_STATE_HOME nor

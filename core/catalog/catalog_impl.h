@@ -294,6 +294,8 @@ int place_make(const char *directory);
 
 /* The lock of the directory, or -EBUSY. */
 int place_lock(const char *directory, int *fd_out);
+/* Leaves word in the lock's file. */
+void place_sign(int fd, const char *holder);
 void place_unlock(int fd);
 
 /* ---- verify.c ---- */

@@ -345,6 +345,8 @@ int catalog_open(const struct catalog_options *options, struct catalog **out)
 	if (!err)
 		err = place_lock(c->directory, &c->lock_fd);
 	if (!err)
+		place_sign(c->lock_fd, options->holder ? options->holder : "");
+	if (!err)
 		err = data_open(c, options);
 	if (!err && !options->existing)
 		err = digest_set_adopt(c, options->digest_set);

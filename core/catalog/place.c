@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,20 +38,27 @@ int place_make(const char *directory)
 	return err;
 }
 
-int place_lock(const char *directory, int *fd_out)
+static int lock_file_open(const char *directory, int flags)
 {
 	struct buf path = { 0 };
-	int fd;
+	int fd =
+		buf_append_format(&path, "%s/%s", directory, CATALOG_LOCK_FILE);
+
+	if (!fd) {
+		fd = open(path.data, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+		fd = fd < 0 ? -errno : fd;
+	}
+	buf_release(&path);
+	return fd;
+}
+
+int place_lock(const char *directory, int *fd_out)
+{
+	int fd = lock_file_open(directory, O_RDWR | O_CREAT);
 	int err;
 
-	err = buf_append_format(&path, "%s/%s", directory, CATALOG_LOCK_FILE);
-	if (err)
-		return err;
-	fd = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	err = fd < 0 ? -errno : 0;
-	buf_release(&path);
-	if (err)
-		return err;
+	if (fd < 0)
+		return fd;
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
 		(void)close(fd);
@@ -58,6 +66,37 @@ int place_lock(const char *directory, int *fd_out)
 	}
 	*fd_out = fd;
 	return 0;
+}
+
+/* It helps people only: on a full disk the word is missing. */
+void place_sign(int fd, const char *holder)
+{
+	struct buf word = { 0 };
+
+	if (!ftruncate(fd, 0) &&
+	    !buf_append_format(&word, "%d %s", (int)getpid(), holder))
+		(void)!pwrite(fd, word.data, word.len, 0);
+	buf_release(&word);
+}
+
+int catalog_holder(const char *directory, pid_t *pid_out,
+		   struct buf *holder_out)
+{
+	int fd = lock_file_open(directory, O_RDONLY | O_NONBLOCK);
+	char word[PATH_MAX + 64], *end;
+	ssize_t len;
+	long pid;
+
+	if (fd < 0)
+		return fd;
+	len = read(fd, word, sizeof(word) - 1);
+	(void)close(fd);
+	word[len > 0 ? len : 0] = '\0';
+	pid = strtol(word, &end, 10);
+	if (pid <= 0 || *end != ' ')
+		return -ENOENT;
+	*pid_out = (pid_t)pid;
+	return buf_append_text(holder_out, end + 1);
 }
 
 void place_unlock(int fd)

@@ -5,12 +5,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/catalog/catalog.h"
 #include "core/cli/check.h"
 #include "core/engine/audit.h"
+
+enum { BUSY_WAIT_MS = 10000, BUSY_LOOK_MS = 20 };
 
 static const char damage_text[] = "damaged, or of another version of kinfs";
 
@@ -228,11 +232,23 @@ static int set_aside(struct check *c)
 	return EXIT_FAILED;
 }
 
+static void complain_busy(const struct check *c)
+{
+	struct buf holder = { 0 };
+	pid_t pid;
+
+	if (catalog_holder(c->directory, &pid, &holder))
+		pid = 0;
+	complain(c->directory,
+		 "in use by a kinfs%s%s; give its mount point: kin check MOUNT",
+		 holder.len ? " " : "", holder.len ? holder.data : "");
+	buf_release(&holder);
+}
+
 static int complain_open(const struct check *c, int err)
 {
 	if (err == -EBUSY)
-		complain(c->directory, "in use by a mounted kinfs; give its "
-				       "mount point: kin check MOUNT");
+		complain_busy(c);
 	else if (err == -ENOENT)
 		complain(c->directory,
 			 "no catalog there; --db DIR says where it is");
@@ -274,12 +290,25 @@ static int audit(struct check *c, struct catalog *catalog, int *err_out)
 	return EXIT_FAILED;
 }
 
+/* A kinfs that was unmounted a moment ago still writes what it has. */
+static int open_when_free(const struct catalog_options *options,
+			  struct catalog **out)
+{
+	const struct timespec pause = { .tv_nsec = BUSY_LOOK_MS * 1000000L };
+	int looks = BUSY_WAIT_MS / BUSY_LOOK_MS;
+	int err;
+
+	while ((err = catalog_open(options, out)) == -EBUSY && looks--)
+		(void)nanosleep(&pause, NULL);
+	return err;
+}
+
 static int check_catalog(struct check *c)
 {
 	struct catalog_options options = { .directory = c->directory,
 					   .existing = true };
 	struct catalog *catalog = NULL;
-	int err = catalog_open(&options, &catalog);
+	int err = open_when_free(&options, &catalog);
 	int code = EXIT_OK;
 
 	if (err && err != -EUCLEAN)

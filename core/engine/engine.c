@@ -93,6 +93,7 @@ static int copy_options(struct engine *e, const struct engine_options *from)
 
 	*to = *from;
 	to->catalog_dir = NULL;
+	to->holder = NULL;
 	to->power_dir = from->power_dir ? strdup(from->power_dir) : NULL;
 	to->exclude_count = 0;
 	to->source = strdup(from->source);
@@ -124,10 +125,12 @@ static int find_root(struct engine *e)
 	return 0;
 }
 
-static int open_catalog(struct engine *e, const char *directory)
+static int open_catalog(struct engine *e, const struct engine_options *from)
 {
+	const char *directory = from->catalog_dir;
 	struct catalog_options options = {
 		.directory = directory,
+		.holder = from->holder,
 		.source = e->options.source,
 		.digest_set = e->options.digest_set,
 	};
@@ -223,7 +226,7 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	if (!err)
 		err = find_root(e);
 	if (!err)
-		err = open_catalog(e, options->catalog_dir);
+		err = open_catalog(e, options);
 	if (!err)
 		err = load_index(e);
 	if (err)

@@ -56,6 +56,7 @@ struct engine_options {
 	int source_fd;               /* O_PATH directory; borrowed while open */
 	const char *source;          /* its absolute path */
 	const char *catalog_dir;     /* borrowed during engine_open only */
+	const char *holder;          /* the same; see catalog.h */
 	uint32_t digest_set;         /* those that are kept */
 	unsigned workers;            /* 0: one per processor */
 	uint64_t min_size;           /* files below are skipped */

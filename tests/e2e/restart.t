@@ -128,12 +128,14 @@ test_second_daemon() {
 	local status=0
 	mount_kinfs "$src" "$mnt"
 	mkdir -p "$T/second"
-	timeout 20 "$KINFS" -f "$src" "$T/second" -o "db=$db" \
+	timeout 60 "$KINFS" -f "$src" "$T/second" -o "db=$db" \
 		>"$T/said" 2>&1 || status=$?
 	is "$status" 1 "a second daemon on the same catalog exits with 1"
 	like "$(cat "$T/said")" '^kinfs: .*(in use|another|already|busy)' \
 		"and says why"
 	like "$(cat "$T/said")" "$db" "naming the catalog"
+	like "$(cat "$T/said")" "process $(daemon_pid "$mnt").*$mnt" \
+		"and who has it, where it is mounted"
 	not_ok "it is not mounted" mounted "$T/second"
 	ok "the first one is not disturbed" alive "$mnt"
 	ok "unmount" unmount "$mnt"
