@@ -41,9 +41,11 @@ struct fs {
 	/* Set in init(); cleared at the end, and when it turns out that the
 	 * kernel lets us not. */
 	atomic_bool passthrough;
-	bool killpriv;      /* setuid bits are ours to clear; set in init() */
-	bool root_user;     /* the daemon serves other users as themselves */
-	struct persona own; /* the daemon itself */
+	atomic_int
+		touch_times; /* of SOURCE; enum touch_times, see fs/touch.h */
+	bool killpriv;       /* setuid bits are ours to clear; set in init() */
+	bool root_user;      /* the daemon serves other users as themselves */
+	struct persona own;  /* the daemon itself */
 
 	char *source; /* absolute, without symbolic links */
 	char *mountpoint;

@@ -41,23 +41,6 @@ static inline void notice_writes(struct inode *inode)
 /* The last handle for writing was closed; fd is one of the file. */
 void notice_closed(struct fs *fs, struct inode *inode, int fd);
 
-/*
- * Around an operation that moves the ctime of a regular file and leaves its
- * content alone (rename, link, chmod, ...): what was known of the content
- * stays known.  The one who could spoil this is a writer beside the mount who
- * writes and sets the mtime back to what it was, all within the operation.
- */
-struct touch {
-	struct inode *inode; /* NULL: nothing to do; else a reference */
-	struct file_identity before;
-};
-
-void notice_touch_begin(struct fs *fs, struct inode *inode, struct touch *out);
-/* The same when st was seen just now under the inode's number. */
-void notice_touch_begin_seen(struct fs *fs, struct inode *inode,
-			     const struct stat *st, struct touch *out);
-void notice_touch_end(struct fs *fs, struct touch *touch);
-
 /* Names of regular files and directories changed. */
 void notice_added(struct fs *fs, struct inode *parent, const char *name,
 		  struct inode *child);

@@ -10,6 +10,7 @@
 #include "fs/cred.h"
 #include "fs/notice.h"
 #include "fs/similar.h"
+#include "fs/touch.h"
 
 void reply_error(fuse_req_t req, int err)
 {
@@ -295,7 +296,7 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (to_set & FUSE_SET_ATTR_SIZE)
 		notice_writes(t.inode);
 	else
-		notice_touch_begin(fs, t.inode, &touch);
+		touch_begin(fs, t.inode, &touch);
 	if (fi && fi->fh && handle_of(fi)->fd >= 0) {
 		t.fd = handle_of(fi)->fd;
 		t.is_handle = true;
@@ -308,7 +309,7 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 			path_fd_close(&p);
 		}
 	}
-	notice_touch_end(fs, &touch);
+	touch_end(fs, &touch);
 	return err;
 }
 

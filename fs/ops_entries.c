@@ -14,6 +14,7 @@
 #include "fs/cred.h"
 #include "fs/notice.h"
 #include "fs/similar.h"
+#include "fs/touch.h"
 
 /* ---- lookup ---- */
 
@@ -372,9 +373,9 @@ static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 
 	if (err)
 		return err;
-	notice_touch_begin(fs, inode, &touch);
+	touch_begin(fs, inode, &touch);
 	err = link_as_caller(req, fs, p.fd, dir_fd, name);
-	notice_touch_end(fs, &touch);
+	touch_end(fs, &touch);
 	if (!err && fstat(p.fd, st) != 0)
 		err = -errno;
 	path_fd_close(&p);

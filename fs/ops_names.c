@@ -9,6 +9,7 @@
 #include "fs/cred.h"
 #include "fs/notice.h"
 #include "fs/similar.h"
+#include "fs/touch.h"
 
 /* Names that go away or move. */
 
@@ -51,7 +52,7 @@ static void touch_begin_at(struct fs *fs, int dir_fd, const char *name,
 	if (!inode)
 		return;
 	if (!goes || st.st_nlink > 1 || inode_is_open(fs, inode))
-		notice_touch_begin_seen(fs, inode, &st, out);
+		touch_begin(fs, inode, out);
 	inode_unref(fs, inode);
 }
 
@@ -72,7 +73,7 @@ static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return err;
 	touch_begin_at(fs, at.fd, name, true, &touch);
 	err = unlink_as_caller(req, fs, at.fd, name, flags);
-	notice_touch_end(fs, &touch); /* it may have another name */
+	touch_end(fs, &touch); /* it may have another name */
 	path_fd_close(&at);
 	if (!err)
 		notice_removed(fs, dir, name);
@@ -133,8 +134,8 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 	if (begun && !err && exchange)
 		inodes_rename_moved(fs, r->dir, r->dir_fd, r->name);
 	inodes_rename_end(fs, begun);
-	notice_touch_end(fs, &moved);
-	notice_touch_end(fs, &other);
+	touch_end(fs, &moved);
+	touch_end(fs, &other);
 	if (!err)
 		notice_moved(fs, r->dir, r->name, r->new_dir, r->new_name,
 			     exchange);

@@ -10,6 +10,7 @@
 #include "fs/cred.h"
 #include "fs/notice.h"
 #include "fs/similar.h"
+#include "fs/touch.h"
 #include "fs/xattr_derived.h"
 
 #define CAPABILITY "security.capability"
@@ -231,14 +232,14 @@ static int change_lower(fuse_req_t req, struct fs *fs, struct inode *inode,
 
 	if (err)
 		return err;
-	notice_touch_begin(fs, inode, &touch);
+	touch_begin(fs, inode, &touch);
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
 		fd_path_make(p.fd, &path);
 		err = change_path(path.text, c);
 		cred_restore(fs, &saved);
 	}
-	notice_touch_end(fs, &touch);
+	touch_end(fs, &touch);
 	path_fd_close(&p);
 	caps_changed(inode, c->name);
 	return err;

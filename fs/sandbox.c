@@ -37,7 +37,8 @@ static const uint64_t capabilities_kept =
 	CAP_BIT(CAP_FOWNER) | CAP_BIT(CAP_FSETID) | CAP_BIT(CAP_SETGID) |
 	CAP_BIT(CAP_SETUID) |
 	CAP_BIT(CAP_SYS_ADMIN) | /* umount(), trusted.*, passthrough */
-	CAP_BIT(CAP_MKNOD) | CAP_BIT(CAP_SETFCAP);
+	CAP_BIT(CAP_MKNOD) | CAP_BIT(CAP_SETFCAP) |
+	CAP_BIT(CAP_LEASE); /* of other users' files, see core/base/lease.h */
 
 /* Without CAP_SETPCAP the bounding set stays; it matters to execve() alone. */
 static void shrink_bounding_set(void)
