@@ -115,6 +115,11 @@ static void renew_id(struct fs *fs, struct inode *inode, gid_t gid)
 	}
 }
 
+static bool maps_to_write(int flags)
+{
+	return (flags & O_ACCMODE) == O_RDWR;
+}
+
 int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags,
 		  const struct stat *known)
 {
@@ -137,20 +142,24 @@ int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags,
 		inode->passing++;
 	else
 		inode->cached++;
-	if (passes && (flags & O_ACCMODE) == O_RDWR)
+	if (passes && maps_to_write(flags)) {
 		atomic_store(&inode->mapped, true);
+		atomic_fetch_add(&inode->mappers, 1);
+	}
 	id = passes ? inode->backing_id : 0;
 	inode_unlock(fs, inode);
 	return id;
 }
 
-void backing_end(struct fs *fs, struct inode *inode, bool passes)
+void backing_end(struct fs *fs, struct inode *inode, int flags, bool passes)
 {
 	inode_lock(fs, inode);
 	if (passes)
 		inode->passing--;
 	else
 		inode->cached--;
+	if (passes && maps_to_write(flags))
+		atomic_fetch_sub(&inode->mappers, 1);
 	inode_unlock(fs, inode);
 }
 

@@ -47,7 +47,8 @@ void backing_stop(struct fs *fs);
  * pass through. */
 int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags,
 		  const struct stat *known);
-void backing_end(struct fs *fs, struct inode *inode, bool passes);
+/* The same flags; whether it passed through. */
+void backing_end(struct fs *fs, struct inode *inode, int flags, bool passes);
 
 /* Puts the id into what is replied. */
 void backing_show(struct fuse_file_info *fi, int id);

@@ -68,11 +68,12 @@ struct inode {
 	struct open_seen seen;  /* inode_lock() */
 
 	/* fs/backing.c; inode_lock() */
-	int backing_id;     /* 0: none yet, negative: refused */
-	gid_t backing_gid;  /* its group when it was registered */
-	unsigned passing;   /* handles that pass through */
-	unsigned cached;    /* and that do not */
-	atomic_bool mapped; /* may be mapped for writing, handle or not */
+	int backing_id;      /* 0: none yet, negative: refused */
+	gid_t backing_gid;   /* its group when it was registered */
+	unsigned passing;    /* handles that pass through */
+	unsigned cached;     /* and that do not */
+	atomic_bool mapped;  /* may be mapped for writing, handle or not */
+	atomic_uint mappers; /* passing handles that may map for writing */
 
 	/* security.capability is known to be missing while these are equal;
 	 * epoch moves when a new ctime is seen or the attribute is set. */

@@ -69,6 +69,17 @@ int64_t ops_told_lately(const struct fs *fs);
 int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,
 	       const char *name, bool known, struct fuse_entry_param *out);
 
+/*
+ * How long the kernel may keep the attributes of an inode.  While a file can
+ * be changed without the kernel's knowledge, it must ask each time: a store to
+ * a mapping that passes through moves the times of the file below, and a write
+ * request clears the setuid bits.  So when such a file is opened, the kernel is
+ * made to forget what it has.
+ */
+double ops_timeout(const struct fs *fs, const struct inode *inode,
+		   const struct stat *st);
+void ops_forget_attributes(struct fs *fs, struct inode *inode);
+
 /* Fills out for an inode whose reference becomes a lookup count. */
 void ops_entry(struct fs *fs, struct inode *inode, const struct stat *st,
 	       struct fuse_entry_param *out);

@@ -32,6 +32,25 @@ void ops_saw(struct fs *fs, struct inode *inode, const struct stat *st)
 		notice_looked_up(fs, inode, st);
 }
 
+double ops_timeout(const struct fs *fs, const struct inode *inode,
+		   const struct stat *st)
+{
+	bool setid = st->st_mode & (S_ISUID | S_ISGID);
+	bool changes = S_ISREG(st->st_mode) &&
+		       (atomic_load(&inode->mappers) ||
+			(setid && atomic_load(&inode->writers)));
+
+	return changes ? 0 : fs->options.timeout_s;
+}
+
+/* A negative offset stands for the attributes alone: the pages stay, and the
+ * kernel waits for nothing that this request may hold. */
+void ops_forget_attributes(struct fs *fs, struct inode *inode)
+{
+	(void)fuse_lowlevel_notify_inval_inode(fs->session, node_of(fs, inode),
+					       -1, 0);
+}
+
 static int stat_inode(struct fs *fs, struct inode *inode, struct stat *st)
 {
 	struct path_fd p;
@@ -65,11 +84,11 @@ static int show_node(struct fs *fs, fuse_ino_t node,
 		*timeout_out = 0;
 		return similar_stat(fs, node, st);
 	}
-	*timeout_out = fs->options.timeout_s;
 	inode = inode_of(fs, node);
 	err = stat_node(fs, inode, fi, st);
 	if (err)
 		return err;
+	*timeout_out = ops_timeout(fs, inode, st);
 	ops_saw(fs, inode, st);
 	ops_show(fs, st);
 	return 0;

@@ -42,7 +42,7 @@ void ops_entry(struct fs *fs, struct inode *inode, const struct stat *st,
 	out->generation = inode->generation;
 	out->attr = *st;
 	ops_show(fs, &out->attr);
-	out->attr_timeout = fs->options.timeout_s;
+	out->attr_timeout = ops_timeout(fs, inode, st);
 	out->entry_timeout = fs->options.timeout_s;
 }
 

@@ -114,7 +114,7 @@ static void handle_close(struct fs *fs, struct handle *h)
 	if (last_writer)
 		notice_closed(fs, inode, h->fd);
 	locks_handle_closed(fs, h);
-	backing_end(fs, inode, h->passes);
+	backing_end(fs, inode, h->flags, h->passes);
 	inode_detach(fs, h);
 	if (h->fd >= 0)
 		close(h->fd);
@@ -226,8 +226,19 @@ static int open_handle(fuse_req_t req, struct fs *fs, struct inode *inode,
 	id = backing_begin(req, fs, inode, fi->flags, NULL);
 	err = open_counted(req, fs, inode, id, fi);
 	if (err)
-		backing_end(fs, inode, id > 0);
+		backing_end(fs, inode, fi->flags, id > 0);
 	return err;
+}
+
+/* What the kernel remembers is of no use any more, see ops_timeout(); opening
+ * may have cleared setuid bits, too. */
+static void expect_changes(struct fs *fs, struct handle *h)
+{
+	struct stat st;
+
+	if (h->flags & O_TRUNC || atomic_load(&h->inode->mappers) ||
+	    fstat(h->fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID))
+		ops_forget_attributes(fs, h->inode);
 }
 
 /* Counts the writer first: a file is never modified without being busy. */
@@ -242,6 +253,8 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 	err = open_handle(req, fs, inode, fi);
 	if (err && writes)
 		atomic_fetch_sub(&inode->writers, 1);
+	else if (writes)
+		expect_changes(fs, handle_of(fi));
 	return err;
 }
 
@@ -334,7 +347,7 @@ static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
 	id = backing_begin(req, fs, inode, fi->flags, &c->st);
 	err = handle_new(fs, inode, c->fd, id, fi);
 	if (err)
-		backing_end(fs, inode, id > 0);
+		backing_end(fs, inode, fi->flags, id > 0);
 	if (err && writes)
 		atomic_fetch_sub(&inode->writers, 1);
 	return err;
@@ -353,6 +366,7 @@ static int created(fuse_req_t req, struct fs *fs, struct created *c,
 		return err;
 	ops_entry(fs, inode, &c->st, e);
 	err = handle_created(req, fs, inode, c, fi);
+	e->attr_timeout = ops_timeout(fs, inode, &c->st);
 	if (err)
 		inode_unref(fs, inode);
 	else if (*c->name)
@@ -373,6 +387,7 @@ static int open_existing(fuse_req_t req, struct fs *fs, struct inode *dir,
 		return err == -ENOENT ? -ESTALE : err;
 	inode = inode_of(fs, e->ino);
 	err = S_ISREG(inode->type) ? open_node(req, fs, inode, fi) : -ESTALE;
+	e->attr_timeout = ops_timeout(fs, inode, &e->attr);
 	if (err)
 		inode_unref(fs, inode);
 	return err;
