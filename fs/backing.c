@@ -6,7 +6,6 @@
 #include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fs/cred.h"
@@ -14,8 +13,6 @@
 #include "fs/protocol.h"
 
 #define ID_REFUSED (-1)
-/* A file that is stored to all the time is not waited for. */
-#define SETTLE_TRIES 16
 /* What a request or two read. */
 #define SMALL_SIZE 65536
 
@@ -142,10 +139,8 @@ int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags,
 		inode->passing++;
 	else
 		inode->cached++;
-	if (passes && maps_to_write(flags)) {
-		atomic_store(&inode->mapped, true);
+	if (passes && maps_to_write(flags))
 		atomic_fetch_add(&inode->mappers, 1);
-	}
 	id = passes ? inode->backing_id : 0;
 	inode_unlock(fs, inode);
 	return id;
@@ -167,36 +162,6 @@ void backing_release(struct fs *fs, struct inode *inode)
 {
 	if (inode->backing_id > 0 && atomic_load(&fs->passthrough))
 		id_close(fs, inode->backing_id);
-}
-
-/* ---- mappings ---- */
-
-static bool write_out(int fd)
-{
-	return sync_file_range(fd, 0, 0,
-			       SYNC_FILE_RANGE_WAIT_BEFORE |
-				       SYNC_FILE_RANGE_WRITE |
-				       SYNC_FILE_RANGE_WAIT_AFTER) == 0;
-}
-
-/* Until nothing was stored to since the last attempt began. */
-void backing_settle(struct inode *inode, int path_fd)
-{
-	int64_t start_ns;
-	struct stat st;
-	int tries = 0;
-	int fd;
-
-	if (!atomic_load(&inode->mapped))
-		return;
-	fd = fd_reopen(path_fd, O_RDONLY | O_NONBLOCK);
-	if (fd < 0)
-		return;
-	do
-		start_ns = clock_ns(CLOCK_REALTIME_COARSE);
-	while (write_out(fd) && fstat(fd, &st) == 0 &&
-	       timespec_ns(&st.st_ctim) >= start_ns && ++tries < SETTLE_TRIES);
-	close(fd);
 }
 
 /* ---- handles ---- */

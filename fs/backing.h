@@ -29,11 +29,8 @@ struct inode;
  * whomever.
  *
  * What is changed this way is seen by its times, when the last writer closes.
- * Only mappings outlive that: closing the file is all the daemon hears, and a
- * store to a page that is dirty already moves no time.  So a file that may be
- * mapped for writing is written out before it is hashed: from then on, every
- * store moves its times first.  Where that does not work (tmpfs), there is no
- * passthrough.
+ * Only mappings outlive that; see file_write_out() of the engine for these.
+ * Where it cannot work (tmpfs), there is no passthrough.
  */
 
 /* In init(): asks the kernel for it where it is wanted and possible. */
@@ -55,9 +52,6 @@ void backing_show(struct fuse_file_info *fi, int id);
 
 /* The inode goes. */
 void backing_release(struct fs *fs, struct inode *inode);
-
-/* Before the file behind path_fd is hashed.  Waits for the disk. */
-void backing_settle(struct inode *inode, int path_fd);
 
 /* The descriptor of an open file, opened now if it was not needed so far; a
  * negative errno. */

@@ -72,7 +72,6 @@ struct inode {
 	gid_t backing_gid;   /* its group when it was registered */
 	unsigned passing;    /* handles that pass through */
 	unsigned cached;     /* and that do not */
-	atomic_bool mapped;  /* may be mapped for writing, handle or not */
 	atomic_uint mappers; /* passing handles that may map for writing */
 
 	/* security.capability is known to be missing while these are equal;

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "core/engine/engine.h"
-#include "fs/backing.h"
 #include "fs/fs.h"
 #include "fs/log.h"
 #include "fs/loop.h"
@@ -28,7 +27,6 @@ static int open_known(void *ctx, dev_t device, ino_t number)
 		return -ENOENT;
 	fd = inode_path_fd(fs, inode, &path);
 	if (!fd) {
-		backing_settle(inode, path.fd);
 		fd = fcntl(path.fd, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0)
 			fd = -errno;

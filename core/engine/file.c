@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "core/base/lease.h"
 #include "core/engine/engine_impl.h"
 
 #ifndef RWF_DONTCACHE
@@ -103,18 +104,23 @@ void engine_file_identity(const struct stat *st, struct file_identity *out)
 	};
 }
 
-bool file_is_unsettled(const struct file_identity *id, int64_t *wait_ms_out)
+/* Since the ctime; negative when it lies in the future. */
+static int64_t age_of(const struct file_identity *id)
 {
 	struct timespec now;
-	int64_t young_ms, age_ms;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)((uint64_t)nanoseconds(&now) - (uint64_t)id->ctime_ns) /
+	       1000000;
+}
+
+bool file_is_unsettled(const struct file_identity *id, int64_t *wait_ms_out)
+{
+	int64_t age_ms = age_of(id), young_ms;
 
 	young_ms = id->ctime_ns % 1000000000 || id->mtime_ns % 1000000000 ?
 			   SETTLE_MS :
 			   SETTLE_COARSE_MS;
-	clock_gettime(CLOCK_REALTIME, &now);
-	age_ms = (int64_t)((uint64_t)nanoseconds(&now) -
-			   (uint64_t)id->ctime_ns) /
-		 1000000;
 	/* A time in the future says that the clock was set back: a change now
 	 * would move it, so it may be trusted. */
 	if (age_ms < 0 || age_ms >= young_ms)
@@ -336,6 +342,34 @@ int file_path(const struct engine *e, int fd, char **path_out)
 		return -ENOENT;
 	*path_out = strdup(target + source_len + 1);
 	return *path_out ? 0 : -ENOMEM;
+}
+
+/* ---- mappings ---- */
+
+/* A dirty page is written out by then, unless the kernel is told otherwise; to
+ * write out a clean file costs nothing. */
+enum { WRITTEN_OUT_MS = 60000 };
+
+/* Nobody has it open for writing, so nobody has a mapping to store through. */
+static bool is_open_to_nobody(int fd)
+{
+	bool nobody = lease_take(fd) == 0;
+
+	if (nobody)
+		lease_drop(fd);
+	return nobody;
+}
+
+void file_write_out(int fd, const struct file_identity *id)
+{
+	int64_t age_ms = age_of(id);
+
+	if (age_ms < WRITTEN_OUT_MS && is_open_to_nobody(fd))
+		return;
+	(void)sync_file_range(fd, 0, 0,
+			      SYNC_FILE_RANGE_WAIT_BEFORE |
+				      SYNC_FILE_RANGE_WRITE |
+				      SYNC_FILE_RANGE_WAIT_AFTER);
 }
 
 /* ---- rules ---- */

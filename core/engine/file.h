@@ -47,6 +47,15 @@ const char *file_skip_rule(const struct engine *e, int fd,
  * them; wait_ms_out says for how long. */
 bool file_is_unsettled(const struct file_identity *id, int64_t *wait_ms_out);
 
+/*
+ * Before a file is hashed; fd is one of its for reading, shared with nobody.
+ * A store through a mapping moves the times of the file when its page was
+ * clean before, and no store to it moves them afterwards.  So what may be
+ * dirty through a mapping, made by whomever, is written out: from then on the
+ * next store moves the times first.  Waits for the disk then.
+ */
+void file_write_out(int fd, const struct file_identity *id);
+
 /* The device part of a key. */
 uint32_t file_device(const struct engine *e, dev_t device);
 

@@ -201,6 +201,7 @@ static void work_on_file(struct worker *w, struct job *job, int path_fd,
 	if (t.fd < 0) {
 		end_with_result(&t, -t.fd, NULL);
 	} else {
+		file_write_out(t.fd, &t.identity);
 		(void)posix_fadvise(t.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 		hash_file(&t);
 		close(t.fd);
