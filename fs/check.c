@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
@@ -27,15 +28,40 @@ static int complain(const char *what, const char *path, int err,
 	return -err;
 }
 
+static bool is_dead(int err)
+{
+	return err == ENOTCONN || err == ECONNABORTED;
+}
+
+static int complain_dead(const char *what, const char *path, int err)
+{
+	char advice[PATH_MAX + 64];
+
+	snprintf(advice, sizeof(advice),
+		 "a dead mount is in the way, remove it with: "
+		 "fusermount3 -u %s",
+		 path);
+	return complain(what, path, err, advice);
+}
+
+/* The kernel remembers the attributes of a mount that has just died, but not
+ * how much room there is. */
 static int open_source(const char *path, int *fd_out)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct statfs room;
 
 	if (fd < 0)
 		return complain("source", path, errno,
 				errno == ENOENT || errno == ENOTDIR ?
 					"give an existing directory" :
 					NULL);
+	if (fstatfs(fd, &room) != 0 && is_dead(errno)) {
+		int err = complain_dead("source", path, errno);
+
+		close(fd);
+		return err;
+	}
 	*fd_out = fd;
 	return 0;
 }
@@ -48,23 +74,19 @@ static bool is_passed(const char *mountpoint)
 
 static int check_mountpoint(const char *path)
 {
+	struct statfs room;
 	struct stat st;
-	char advice[PATH_MAX + 64];
 
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return 0;
-	if (errno == ENOTCONN || errno == ECONNABORTED) {
-		snprintf(advice, sizeof(advice),
-			 "a dead mount is in the way, remove it with: "
-			 "fusermount3 -u %s",
-			 path);
-		return complain("mount point", path, errno, advice);
-	}
-	if (stat(path, &st) == 0)
+	if (statfs(path, &room) != 0 && is_dead(errno))
+		return complain_dead("mount point", path, errno);
+	if (stat(path, &st) != 0)
+		return complain("mount point", path, errno,
+				errno == ENOENT ? "make the directory first" :
+						  NULL);
+	if (!S_ISDIR(st.st_mode))
 		return complain("mount point", path, ENOTDIR,
 				"give an existing directory");
-	return complain("mount point", path, errno,
-			errno == ENOENT ? "make the directory first" : NULL);
+	return 0;
 }
 
 static int real_path(const char *what, const char *path, char **out)
@@ -115,12 +137,22 @@ static int is_inside(const char *path, const struct stat *directory,
 	return 0;
 }
 
+/*
+ * The mount may cover SOURCE itself: SOURCE was opened before, and whatever is
+ * opened by a name relative to that descriptor is found below the mount.  Other
+ * overlaps would put the mount, or what it hides, into the tree it shows.
+ */
 static int check_apart(const struct fs *fs, const struct stat *source)
 {
 	struct stat mountpoint;
 	bool inside = false;
-	int err = is_inside(fs->mountpoint, source, &inside);
+	int err;
 
+	if (stat(fs->mountpoint, &mountpoint) != 0)
+		return complain("mount point", fs->mountpoint, errno, NULL);
+	if (same_directory(&mountpoint, source))
+		return 0;
+	err = is_inside(fs->mountpoint, source, &inside);
 	if (err)
 		return complain("mount point", fs->mountpoint, -err, NULL);
 	if (inside) {
@@ -129,8 +161,6 @@ static int check_apart(const struct fs *fs, const struct stat *source)
 			 fs->mountpoint, fs->source);
 		return -EINVAL;
 	}
-	if (stat(fs->mountpoint, &mountpoint) != 0)
-		return complain("mount point", fs->mountpoint, errno, NULL);
 	err = is_inside(fs->source, &mountpoint, &inside);
 	if (err)
 		return complain("source", fs->source, -err, NULL);
