@@ -82,6 +82,18 @@ test_read_only() {
 	ok "it unmounts" user_unmount
 }
 
+test_over_itself() {
+	ok "a user mounts a directory over itself" \
+		user timeout 20 "$KINFS" "$src" "$src"
+	ok "kin wait" user timeout 60 "$KIN" wait "$src"
+	is "$(user ls "$src/.similar/a")" 100_b "a listing"
+	is "$(user getfattr --only-values --absolute-names -n user.xxh128 \
+		"$src/a")" "$(gen_text 100 1 | xxhsum -H2 | cut -d' ' -f1)" \
+		"a digest"
+	poll 10 user fusermount3 -u "$src"
+	ok "it unmounts" poll 10 no_daemons
+}
+
 test_failed_mount() {
 	refused "a mount that fails says so before it goes to the background" \
 		"^kinfs: .*nosuch" user timeout 20 "$KINFS" "$home/nosuch" "$mnt"
@@ -129,6 +141,13 @@ test_mount() {
 	ok "serves files" cmp "$T/there/file" "$T/shared/file"
 	ok "umount" umount "$T/there"
 	poll 10 no_daemons
+	ok "mount -t fuse.kinfs over itself" timeout 20 mount -t fuse.kinfs \
+		-o "db=$T/db-over" "$T/shared" "$T/shared"
+	is "$(findmnt -n -o FSTYPE,SOURCE "$T/shared" | tr -s ' ')" \
+		"fuse.kinfs $T/shared" "is a mount"
+	ok "serves files" cmp "$T/shared/file" <(gen_text 50 3)
+	ok "umount" umount "$T/shared"
+	poll 10 no_daemons
 	ok "mount from fstab" timeout 20 \
 		mount -T "$T/fstab" "$T/there"
 	ok "serves files" as_nobody cmp "$T/there/file" "$T/shared/file"
@@ -148,6 +167,7 @@ mkdir "$T/foreign"
 test_user
 test_state_home
 test_relative
+test_over_itself
 test_read_only
 test_failed_mount
 test_foreground_signal
