@@ -25,6 +25,13 @@
 
 #define WHOLE (CTPH_ROWS - 1) /* the row of the whole file */
 
+/*
+ * A window of zeros has the rolling value 0, which triggers at no level, and a
+ * zero byte multiplies the state of a piece by the prime.  Odd numbers modulo
+ * 2^12 return to 1 after 2^10 multiplications, so 1024 zeros change nothing.
+ */
+#define PRIME_ORDER 1024
+
 #define FNV_START 0x967 /* the low 12 bits of 0x28021967 */
 
 /* After that many triggers a part of ssdeep's is never ended again. */
@@ -447,6 +454,17 @@ void ctph_update(struct ctph *c, const void *data, size_t len)
 
 	for (; len > 0; bytes += taken, len -= taken)
 		taken = take_span(c, bytes, len);
+}
+
+void ctph_update_zeros(struct ctph *c, uint64_t len)
+{
+	static const uint8_t zeros[PRIME_ORDER + CTPH_WINDOW];
+	uint64_t part = len < sizeof(zeros) ? len : sizeof(zeros);
+
+	ctph_update(c, zeros, (size_t)part);
+	len -= part;
+	c->size += len - len % PRIME_ORDER;
+	ctph_update(c, zeros, (size_t)(len % PRIME_ORDER));
 }
 
 uint32_t ctph_rolling_value(const struct ctph *c)

@@ -220,6 +220,37 @@ int fingerprint_update(struct fingerprint *fp, const void *data, size_t len)
 	return 0;
 }
 
+static int update_each(struct fingerprint *fp, enum fingerprint_part part,
+		       const void *zeros, size_t size, uint64_t len)
+{
+	size_t some;
+	int err = 0;
+
+	for (; len > 0 && !err; len -= some) {
+		some = len < size ? (size_t)len : size;
+		err = fingerprint_update_part(fp, part, zeros, some);
+	}
+	return err;
+}
+
+int fingerprint_update_zeros(struct fingerprint *fp, uint64_t len)
+{
+	static const uint8_t zeros[SLICE];
+	int err;
+
+	if (fingerprint_has_part(fp, FINGERPRINT_PIECES))
+		ctph_update_zeros(&fp->ctph, len);
+	if (fingerprint_has_part(fp, FINGERPRINT_CHUNKS))
+		rdc_update_zeros(&fp->rdc, len);
+	if (fingerprint_has_part(fp, FINGERPRINT_SHINGLES))
+		simhash_update_zeros(&fp->simhash, len);
+	if (fingerprint_has_part(fp, FINGERPRINT_SAMPLES))
+		sif_update_zeros(&fp->sif, len);
+	err = update_each(fp, FINGERPRINT_IDENTITY, zeros, SLICE, len);
+	return err ? err :
+		     update_each(fp, FINGERPRINT_FEATURES, zeros, SLICE, len);
+}
+
 /* ---- the result ---- */
 
 static int format_sise(struct fingerprint *fp, struct buf *out)

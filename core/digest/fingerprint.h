@@ -42,6 +42,10 @@ int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 /* len may be 0. */
 int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);
 
+/* The same with zero bytes, at the speed at which XXH128 goes over memory, and
+ * sdhash when that is in the set. */
+int fingerprint_update_zeros(struct fingerprint *fp, uint64_t len);
+
 /*
  * The work in parts that share nothing: several threads may do them at the
  * same time, each part in the order of the stream.  update does all of them.

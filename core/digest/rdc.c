@@ -8,6 +8,13 @@
 
 #include "core/base/bytes.h"
 
+/*
+ * Among zeros all hashes are equal, so there is no cut, and chunks are cut by
+ * force.  After a multiple of the largest chunk's length and of horizon the
+ * state is the same again, and the chunks in between were all of one kind.
+ */
+#define ZEROS 65536
+
 /* ---- the rolling hash, [MS-RDC] 3.1.5.1.1 ---- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -244,6 +251,22 @@ void rdc_update(struct rdc *r, const void *data, size_t len)
 		finish_full(r);
 		bytes += part;
 		len -= part;
+	}
+}
+
+void rdc_update_zeros(struct rdc *r, uint64_t len)
+{
+	static const uint8_t zeros[ZEROS];
+	const uint64_t period = (uint64_t)RDC_MAX_CHUNK * r->horizon;
+	uint64_t done = 0, part;
+
+	while (done < len) {
+		/* By now a chunk has ended that is all zeros. */
+		if (done == 4 * ZEROS && !r->on_chunk)
+			len -= (len - done) / period * period;
+		part = len - done < ZEROS ? len - done : ZEROS;
+		rdc_update(r, zeros, (size_t)part);
+		done += part;
 	}
 }
 

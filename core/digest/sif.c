@@ -222,6 +222,13 @@ void sif_update(struct sif *s, const void *data, size_t len)
 	memcpy(s->last, seam + head - s->fill, s->fill);
 }
 
+void sif_update_zeros(struct sif *s, uint64_t len)
+{
+	static const uint8_t zeros[2 * SIF_MAX_WINDOW];
+
+	sif_update(s, zeros, len < sizeof(zeros) ? (size_t)len : sizeof(zeros));
+}
+
 /* ---- sketches ---- */
 
 /* How many values there are in all, when these are the smallest: unbiased,

@@ -283,6 +283,19 @@ void simhash_update(struct simhash *s, const void *data, size_t len)
 	stream(s, bytes + part, len - part);
 }
 
+void simhash_update_zeros(struct simhash *s, uint64_t len)
+{
+	static const uint8_t zeros[4096];
+	/* One window of zeros in the stream is as good as many. */
+	uint64_t most = SIMHASH_HELD - s->held_len + SIMHASH_WINDOW;
+	size_t part;
+
+	for (len = len < most ? len : most; len > 0; len -= part) {
+		part = len < sizeof(zeros) ? (size_t)len : sizeof(zeros);
+		simhash_update(s, zeros, part);
+	}
+}
+
 /* ---- the result ---- */
 
 /* Bit i is set where more than half of the values have it set. */
