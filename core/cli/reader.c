@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "core/base/hole.h"
 #include "core/base/processors.h"
 #include "core/cli/cli.h"
 #include "core/digest/sdhash.h"
@@ -56,18 +57,24 @@ int reader_each(struct reader *r, int fd,
 	}
 }
 
-static int take_digests(void *arg, const void *data, size_t len)
-{
-	return fingerprint_update(arg, data, len);
-}
+/* What is left of a part of a file. */
+struct part {
+	int fd;
+	uint64_t left;
+};
 
 static ssize_t fill(void *arg, void *buffer, size_t len)
 {
+	struct part *p = arg;
 	ssize_t got;
 
+	if (p->left < len)
+		len = (size_t)p->left;
 	do {
-		got = read(*(const int *)arg, buffer, len);
+		got = read(p->fd, buffer, len);
 	} while (got < 0 && errno == EINTR);
+	if (got > 0)
+		p->left -= (uint64_t)got;
 	return got < 0 ? -errno : got;
 }
 
@@ -89,14 +96,58 @@ static bool wants_team(struct reader *r, int fd)
 	return r->team;
 }
 
+static int digest_alone(struct reader *r, struct part *p)
+{
+	ssize_t got;
+	int err = 0;
+
+	while (!err && (got = fill(p, r->buffer, BUFFER_BYTES)) != 0)
+		err = got < 0 ?
+			      (int)got :
+			      fingerprint_update(r->fp, r->buffer, (size_t)got);
+	return err;
+}
+
+static int digest_part(struct reader *r, bool team, struct part *p)
+{
+	return team ? team_update(r->team, r->fp, fill, p) : digest_alone(r, p);
+}
+
+/* From where fd stands on, up to what was the end when it was looked at. */
+static int digest_file(struct reader *r, bool team, int fd, uint64_t size)
+{
+	uint64_t at = (uint64_t)lseek(fd, 0, SEEK_CUR);
+	struct hole_part found;
+	int err = 0;
+
+	while (!err && at < size) {
+		struct part p = { .fd = fd };
+
+		hole_find(fd, at, size, &found);
+		if (lseek(fd, (off_t)(found.hole ? found.end : at), SEEK_SET) <
+		    0)
+			return -errno;
+		p.left = found.end - at;
+		at = found.end;
+		err = found.hole ? fingerprint_update_zeros(r->fp, p.left) :
+				   digest_part(r, team, &p);
+		if (!found.hole && p.left > 0)
+			break; /* it was cut short */
+	}
+	return err;
+}
+
 static int digest_rest(struct reader *r, int fd, struct digests *out)
 {
-	int err;
+	struct part rest = { .fd = fd, .left = UINT64_MAX };
+	bool team = wants_team(r, fd);
+	struct stat st;
+	int err = 0;
 
-	if (wants_team(r, fd))
-		err = team_update(r->team, r->fp, fill, &fd);
-	else
-		err = reader_each(r, fd, take_digests, r->fp);
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		err = digest_file(r, team, fd, (uint64_t)st.st_size);
+	if (!err)
+		err = digest_part(r, team, &rest);
 	return err ? err : fingerprint_final(r->fp, out);
 }
 

@@ -6,27 +6,58 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/hole.h"
 #include "core/engine/audit_impl.h"
 #include "core/engine/file.h"
 
 #define CHUNK ((size_t)1 << 20)
+#define HOLE_PART ((uint64_t)256 << 20)
 
 /* ---- reading ---- */
 
-static int read_all(struct audit *a, int fd, uint64_t size)
+static int read_part(struct audit *a, int fd, uint64_t at, uint64_t end)
 {
-	uint64_t done = 0;
+	size_t len;
 	ssize_t n;
 	int err = 0;
 
-	while (!err && done < size) {
-		n = file_read_apart(fd, a->chunk, CHUNK, done);
+	for (; !err && at < end; at += (uint64_t)n) {
+		len = end - at < CHUNK ? (size_t)(end - at) : CHUNK;
+		n = file_read_apart(fd, a->chunk, len, at);
 		if (n <= 0)
 			return n ? (int)n : -ESTALE; /* it was cut short */
 		if (audit_is_stopping(a))
 			return -ECANCELED;
-		done += (uint64_t)n;
 		err = fingerprint_update(a->fp, a->chunk, (size_t)n);
+	}
+	return err;
+}
+
+static int pass_hole(struct audit *a, uint64_t len)
+{
+	uint64_t part;
+	int err = 0;
+
+	for (; !err && len > 0; len -= part) {
+		part = len < HOLE_PART ? len : HOLE_PART;
+		if (audit_is_stopping(a))
+			return -ECANCELED;
+		err = fingerprint_update_zeros(a->fp, part);
+	}
+	return err;
+}
+
+static int read_all(struct audit *a, int fd, uint64_t size)
+{
+	struct hole_part part = { .end = 0 };
+	uint64_t at;
+	int err = 0;
+
+	while (!err && part.end < size) {
+		at = part.end;
+		hole_find(fd, at, size, &part);
+		err = part.hole ? pass_hole(a, part.end - at) :
+				  read_part(a, fd, at, part.end);
 	}
 	return err;
 }

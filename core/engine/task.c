@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "core/base/hole.h"
 #include "core/digest/fingerprint.h"
 #include "core/digest/team.h"
 #include "core/engine/engine_impl.h"
@@ -13,7 +14,8 @@ enum {
 	CHECK_BYTES = 16 << 20, /* look for a change this often */
 	/* Less is quicker finished than begun anew. */
 	HAND_OVER_BYTES = 8 << 20,
-	CREW_BYTES = 64 << 20, /* from here on several threads do one file */
+	CREW_BYTES = 64 << 20,  /* from here on several threads do one file */
+	HOLE_BYTES = 256 << 20, /* of a hole at a time */
 };
 
 /* ---- reading ---- */
@@ -66,9 +68,10 @@ static int check_interrupt(struct task *t)
 		return -ECANCELED;
 	if (is_recalled(t))
 		return -EINTR;
-	if (t->done % CHECK_BYTES == 0 && task_is_changed(t))
-		return -EAGAIN;
-	return 0;
+	if (t->done - t->checked < CHECK_BYTES)
+		return 0;
+	t->checked = t->done;
+	return task_is_changed(t) ? -EAGAIN : 0;
 }
 
 /* Unless the file has become one that somebody waits for. */
@@ -87,36 +90,31 @@ static ssize_t read_paced(struct task *t, void *buffer, size_t len)
 	bool rested = t->w->idle && rest(t);
 	ssize_t n;
 
-	if (t->w->idle && !rested) {
-		int err = check_interrupt(t);
-
-		if (err)
-			return err;
-	}
+	t->stop = check_interrupt(t);
+	if (t->stop)
+		return 0;
 	n = read_chunk(t, buffer, len);
+	if (n == 0)
+		return -EAGAIN; /* shorter than it was */
 	if (rested && e->options.rate && n > 0)
 		pace_pay_read(e, (size_t)n);
 	return n;
 }
 
-/* The next bytes of the file, 0 at its end. */
+/* The next bytes of the part, 0 at its end or when the task is to stop: what
+ * was read before is digested then. */
 static ssize_t fill(void *arg, void *buffer, size_t len)
 {
 	struct task *t = arg;
-	uint64_t left = t->identity.size - t->done;
+	uint64_t left = t->end - t->done;
 	ssize_t n;
-	int err;
 
 	if (!left)
 		return 0;
 	n = read_paced(t, buffer, left < len ? (size_t)left : len);
-	if (n == 0)
-		return -EAGAIN; /* shorter than it was */
-	if (n < 0)
-		return n;
-	t->done += (uint64_t)n;
-	err = check_interrupt(t);
-	return err ? err : n;
+	if (n > 0)
+		t->done += (uint64_t)n;
+	return n;
 }
 
 static int read_alone(struct task *t)
@@ -128,6 +126,26 @@ static int read_alone(struct task *t)
 		err = n < 0 ? (int)n :
 			      fingerprint_update(t->w->fp, t->w->chunk,
 						 (size_t)n);
+	return err;
+}
+
+/* A hole is not read. */
+static int pass_hole(struct task *t)
+{
+	uint64_t left;
+	int err = 0;
+
+	while (!err && (left = t->end - t->done) > 0) {
+		if (t->w->idle)
+			(void)rest(t);
+		t->stop = check_interrupt(t);
+		if (t->stop)
+			break;
+		if (left > HOLE_BYTES)
+			left = HOLE_BYTES;
+		err = fingerprint_update_zeros(t->w->fp, left);
+		t->done += left;
+	}
 	return err;
 }
 
@@ -160,6 +178,18 @@ static struct crew *crew_take(struct worker *w)
 	return crew;
 }
 
+static int take_part(struct task *t, struct crew *crew)
+{
+	struct hole_part part;
+
+	hole_find(t->fd, t->done, t->identity.size, &part);
+	t->end = part.end;
+	if (part.hole)
+		return pass_hole(t);
+	return crew ? team_update(crew->team, t->w->fp, fill, t) :
+		      read_alone(t);
+}
+
 int task_digest(struct task *t, struct digests *out)
 {
 	struct crew *crew = NULL;
@@ -169,11 +199,11 @@ int task_digest(struct task *t, struct digests *out)
 		return err;
 	if (t->identity.size >= CREW_BYTES)
 		crew = crew_take(t->w);
-	if (crew) {
-		err = team_update(crew->team, t->w->fp, fill, t);
+	while (!err && !t->stop && t->done < t->identity.size)
+		err = take_part(t, crew);
+	if (crew)
 		atomic_store(&crew->taken, false);
-	} else {
-		err = read_alone(t);
-	}
+	if (!err)
+		err = t->stop;
 	return err ? err : fingerprint_final(t->w->fp, out);
 }

@@ -27,7 +27,10 @@ struct task {
 	int fd; /* for reading */
 	struct file_identity identity;
 	const struct stat *st;
-	uint64_t done; /* bytes read */
+	uint64_t done;    /* bytes digested, or read and on the way to it */
+	uint64_t end;     /* of the part of the file that is being read */
+	uint64_t checked; /* bytes done when it was last looked for a change */
+	int stop;         /* why to stop in the middle, see task_digest() */
 };
 
 /*
