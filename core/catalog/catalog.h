@@ -114,6 +114,10 @@ int catalog_home(const char *source, struct buf *out);
  * the catalog open, the caller included; -ENOENT without a data file. */
 int catalog_set_aside(const char *directory, struct buf *path_out);
 
+/* Damage that came to light late: the next catalog_open() that is not of
+ * options->existing says -EUCLEAN. */
+int catalog_mark_damaged(const struct catalog *c);
+
 /* After much was read all over it: what is in memory of the file is the
  * system's again and no longer this process's (it stays cached, and comes back
  * without being read). */

@@ -51,6 +51,7 @@ enum catalog_db {
 #define CATALOG_VERSION 3
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
+#define CATALOG_DAMAGE_FILE "damaged"
 
 #define META_KEY "catalog"
 #define SOURCE_KEY "source"
@@ -297,6 +298,8 @@ int place_lock(const char *directory, int *fd_out);
 /* Leaves word in the lock's file. */
 void place_sign(int fd, const char *holder);
 void place_unlock(int fd);
+/* -EUCLEAN when the data there was marked by catalog_mark_damaged(). */
+int place_check_mark(const char *directory);
 
 /* ---- verify.c ---- */
 

@@ -344,6 +344,8 @@ int catalog_open(const struct catalog_options *options, struct catalog **out)
 	err = c->directory ? 0 : -ENOMEM;
 	if (!err)
 		err = place_lock(c->directory, &c->lock_fd);
+	if (!err && !options->existing)
+		err = place_check_mark(c->directory);
 	if (!err)
 		place_sign(c->lock_fd, options->holder ? options->holder : "");
 	if (!err)

@@ -106,6 +106,53 @@ void place_unlock(int fd)
 	(void)close(fd);
 }
 
+/* ---- damage ---- */
+
+static int mark_path(const char *directory, struct buf *out)
+{
+	return buf_append_format(out, "%s/%s", directory, CATALOG_DAMAGE_FILE);
+}
+
+int catalog_mark_damaged(const struct catalog *c)
+{
+	struct buf path = { 0 };
+	int err = mark_path(c->directory, &path), fd;
+
+	if (err)
+		return err;
+	fd = open(path.data, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		err = -errno;
+	else
+		(void)close(fd);
+	buf_release(&path);
+	return err;
+}
+
+int place_check_mark(const char *directory)
+{
+	struct buf mark = { 0 }, data = { 0 };
+	int err = mark_path(directory, &mark);
+
+	if (!err)
+		err = buf_append_format(&data, "%s/%s", directory,
+					CATALOG_DATA_FILE);
+	if (!err && !access(mark.data, F_OK) && !access(data.data, F_OK))
+		err = -EUCLEAN;
+	buf_release(&mark);
+	buf_release(&data);
+	return err;
+}
+
+static void remove_mark(const char *directory)
+{
+	struct buf path = { 0 };
+
+	if (!mark_path(directory, &path))
+		(void)unlink(path.data);
+	buf_release(&path);
+}
+
 /* Under the lock nobody else makes files here, so looking first is safe. */
 static int free_name(const char *data, struct buf *out)
 {
@@ -155,6 +202,8 @@ int catalog_set_aside(const char *directory, struct buf *path_out)
 	if (err)
 		return err;
 	err = move_aside(directory, path_out);
+	if (!err)
+		remove_mark(directory);
 	place_unlock(lock_fd);
 	return err;
 }

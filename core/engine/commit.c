@@ -353,6 +353,8 @@ static void note_outcome(struct engine *e, int err, uint64_t attempted)
 	c->oldest_ms = engine_now_ms();
 	pthread_cond_broadcast(&c->room);
 	pthread_mutex_unlock(&c->lock);
+	if (err == -EUCLEAN)
+		engine_found_damage(e);
 	if (err && err != before)
 		engine_log(e,
 			   "catalog: %s; digests are still answered, and "

@@ -125,32 +125,6 @@ static int find_root(struct engine *e)
 	return 0;
 }
 
-static int open_catalog(struct engine *e, const struct engine_options *from)
-{
-	const char *directory = from->catalog_dir;
-	struct catalog_options options = {
-		.directory = directory,
-		.holder = from->holder,
-		.source = e->options.source,
-		.digest_set = e->options.digest_set,
-	};
-	struct buf aside = { 0 };
-	int err = catalog_open(&options, &e->catalog);
-
-	if (err != -EUCLEAN)
-		return err;
-	err = catalog_set_aside(directory, &aside);
-	if (!err) {
-		engine_log(e,
-			   "%s: the catalog is damaged or of another "
-			   "version; moved to %s, building a new one",
-			   directory, aside.data);
-		err = catalog_open(&options, &e->catalog);
-	}
-	buf_release(&aside);
-	return err;
-}
-
 static int load_content(void *arg, uint32_t content, const struct digests *d)
 {
 	struct engine *e = arg;
@@ -187,6 +161,59 @@ static int load_index(struct engine *e)
 	if (!err)
 		(void)catalog_rest(e->catalog);
 	return err;
+}
+
+/* Damage can come to light only when the contents are read.  Nothing stays open
+ * after a failure. */
+static int open_catalog(struct engine *e, const struct engine_options *from)
+{
+	struct catalog_options options = {
+		.directory = from->catalog_dir,
+		.holder = from->holder,
+		.source = e->options.source,
+		.digest_set = e->options.digest_set,
+	};
+	int err = catalog_open(&options, &e->catalog);
+
+	if (!err)
+		err = load_index(e);
+	if (err) {
+		index_free(e->index);
+		catalog_free(e->catalog);
+		e->index = NULL;
+		e->catalog = NULL;
+	}
+	return err;
+}
+
+/* A damaged catalog is moved aside, and a new one begins. */
+static int open_or_replace_catalog(struct engine *e,
+				   const struct engine_options *from)
+{
+	struct buf aside = { 0 };
+	int err = open_catalog(e, from);
+
+	if (err != -EUCLEAN)
+		return err;
+	err = catalog_set_aside(from->catalog_dir, &aside);
+	if (!err) {
+		engine_log(e,
+			   "%s: the catalog is damaged or of another "
+			   "version; moved to %s, building a new one",
+			   from->catalog_dir, aside.data);
+		err = open_catalog(e, from);
+	}
+	buf_release(&aside);
+	return err;
+}
+
+void engine_found_damage(struct engine *e)
+{
+	if (atomic_exchange(&e->damaged, true))
+		return;
+	(void)catalog_mark_damaged(e->catalog);
+	engine_log(e, "the catalog is damaged; digests that it lost are not "
+		      "answered, and the next mount builds a new one");
 }
 
 static int init_parts(struct engine *e)
@@ -226,9 +253,7 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	if (!err)
 		err = find_root(e);
 	if (!err)
-		err = open_catalog(e, options);
-	if (!err)
-		err = load_index(e);
+		err = open_or_replace_catalog(e, options);
 	if (err)
 		engine_free(e);
 	else
@@ -327,6 +352,12 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 		out->error = rec.error;
 	}
 	catalog_abort(txn);
+	if (err == -EUCLEAN) {
+		engine_found_damage(e);
+		out->state = ENGINE_FAILED;
+		out->error = EUCLEAN;
+		err = 0;
+	}
 	return err == -ENOENT ? 0 : err;
 }
 

@@ -76,6 +76,7 @@ struct engine {
 	pthread_t *workers;
 	size_t worker_count; /* started */
 	atomic_bool stopping;
+	atomic_bool damaged; /* the catalog, and it was logged */
 	int64_t started_ms;
 
 	/* What the workers did since the start, for the status. */
@@ -97,6 +98,10 @@ int names_learn_at(struct engine *e, int dir_fd, const char *name,
 
 void engine_log(struct engine *e, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The catalog contradicts itself (-EUCLEAN): the administrator is told once, and
+ * the next mount sets it aside. */
+void engine_found_damage(struct engine *e);
 
 enum engine_use file_use(const struct engine *e, const struct stat *st);
 

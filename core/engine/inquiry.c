@@ -101,6 +101,8 @@ static void request_answer(struct request *r)
 		err = near_browse(r, &entries);
 	if (!trusted)
 		persona_leave(own);
+	if (err == -EUCLEAN)
+		engine_found_damage(r->engine);
 	if (r->on_hits)
 		r->on_hits(r->arg, err, &hits);
 	else
