@@ -286,14 +286,12 @@ void ops_ioctl(fuse_req_t req, fuse_ino_t node, unsigned cmd, void *arg,
 	       struct fuse_file_info *fi, unsigned flags, const void *in,
 	       size_t in_size, size_t out_size)
 {
-	(void)node;
-	(void)cmd;
 	(void)arg;
-	(void)fi;
 	(void)flags;
-	(void)in;
-	(void)in_size;
 	(void)out_size;
 	(void)fs_of(req);
-	reply_error(req, -ENOTTY);
+	if (similar_is_node(node))
+		similar_ioctl(req, node, cmd, in, in_size, fi);
+	else
+		reply_error(req, -ENOTTY);
 }

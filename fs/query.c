@@ -9,6 +9,7 @@
 
 #include "core/base/buf.h"
 #include "core/engine/engine.h"
+#include "core/engine/query_ioctl.h"
 #include "fs/node.h"
 #include "fs/ops.h"
 #include "fs/park.h"
@@ -112,7 +113,7 @@ void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 	struct query *q = NULL;
 	int err = -EINVAL;
 
-	if ((fi->flags & O_ACCMODE) == O_RDWR)
+	if ((fi->flags & O_ACCMODE) != O_WRONLY)
 		err = query_new(fs, fuse_req_ctx(req)->uid, &q);
 	if (err) {
 		reply_error(req, err);
@@ -178,6 +179,22 @@ void query_write(fuse_req_t req, struct fuse_bufvec *in,
 		reply_error(req, err);
 	else
 		fuse_reply_write(req, (size_t)len);
+}
+
+bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
+		 size_t in_size, const struct fuse_file_info *fi)
+{
+	int err;
+
+	if (in_size > QUERY_PIECE_MAX ||
+	    command != (unsigned)QUERY_IOCTL(in_size))
+		return false;
+	err = add_question(query_of(fi), in, in_size);
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_ioctl(req, 0, NULL, 0);
+	return true;
 }
 
 /* ---- the answer ---- */

@@ -3,6 +3,7 @@
 #define FS_QUERY_H
 
 #include <fuse_lowlevel.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct fs;
@@ -19,6 +20,9 @@ struct fs;
  * more than the limit of the mount.  Writing after that begins another
  * question.
  *
+ * Where the file cannot be opened for writing, the question is put by ioctl(),
+ * see core/engine/query_ioctl.h.
+ *
  * A question that makes no sense fails the read with EINVAL and is forgotten;
  * one that is too long fails the write with EFBIG.
  */
@@ -27,6 +31,10 @@ void query_release(struct fs *fs, const struct fuse_file_info *fi);
 
 void query_write(fuse_req_t req, struct fuse_bufvec *in,
 		 const struct fuse_file_info *fi);
+
+/* The same by ioctl().  False, without a reply: it is another one. */
+bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
+		 size_t in_size, const struct fuse_file_info *fi);
 
 /* Parked until the answer is there. */
 void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi);

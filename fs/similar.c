@@ -219,6 +219,14 @@ void similar_write(fuse_req_t req, fuse_ino_t id, struct fuse_bufvec *in,
 		reply_error(req, -EBADF);
 }
 
+void similar_ioctl(fuse_req_t req, fuse_ino_t id, unsigned command,
+		   const void *in, size_t in_size, struct fuse_file_info *fi)
+{
+	if (node_at(id)->kind != NODE_QUERY ||
+	    !query_ioctl(req, command, in, in_size, fi))
+		reply_error(req, -ENOTTY);
+}
+
 void similar_release(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
 {
 	if (node_at(id)->kind == NODE_QUERY)

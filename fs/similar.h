@@ -46,6 +46,8 @@ void similar_open_file(fuse_req_t req, fuse_ino_t node,
 		       struct fuse_file_info *fi);
 void similar_read(fuse_req_t req, fuse_ino_t node, size_t size,
 		  struct fuse_file_info *fi);
+void similar_ioctl(fuse_req_t req, fuse_ino_t node, unsigned command,
+		   const void *in, size_t in_size, struct fuse_file_info *fi);
 void similar_write(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 		   struct fuse_file_info *fi);
 void similar_release(fuse_req_t req, fuse_ino_t node,

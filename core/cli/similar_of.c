@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/engine/query_ioctl.h"
+
 /*
  * What resembles a file that is not in the mount: its digests are worked out
  * here and written to .similar/.query, which answers with paths.
@@ -59,6 +61,25 @@ static int write_all(int fd, const struct buf *text)
 	return 0;
 }
 
+static int ask_all(int fd, const struct buf *text)
+{
+	size_t size, done;
+
+	for (done = 0; done < text->len; done += size) {
+		size = text->len - done;
+		if (size > QUERY_PIECE_MAX)
+			size = QUERY_PIECE_MAX;
+		if (ioctl(fd, QUERY_IOCTL(size), text->data + done) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static bool is_writable(int fd)
+{
+	return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
 static int read_all(int fd, struct buf *out)
 {
 	char piece[4096];
@@ -80,7 +101,8 @@ static int ask(const struct similar_job *job, int fd, struct buf *answer)
 	int err = make_question(job, &question);
 
 	if (!err)
-		err = write_all(fd, &question);
+		err = is_writable(fd) ? write_all(fd, &question) :
+					ask_all(fd, &question);
 	if (!err)
 		err = read_all(fd, answer);
 	buf_release(&question);
@@ -134,6 +156,10 @@ static int open_query(const struct similar_job *job, int *fd_out)
 	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
 	int err = path ? -errno : -ENOMEM;
 
+	if (fd < 0 && err == -EROFS) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		err = -errno;
+	}
 	free(path);
 	if (fd >= 0) {
 		*fd_out = fd;
@@ -143,10 +169,6 @@ static int open_query(const struct similar_job *job, int *fd_out)
 		complain(
 			job->mount.root,
 			"its kinfs is too old for questions about other files");
-	else if (err == -EROFS)
-		complain(
-			job->mount.root,
-			"a mount with -o ro cannot be asked about other files");
 	else
 		return err;
 	return 1;

@@ -135,6 +135,15 @@ ask() { # writes stdin in one piece, prints the answer with lines for NULs
 		}' "$query"
 }
 
+put_pieces() { # BYTES COUNT: by ioctl(); prints why one is refused
+	perl -e 'open my $f, "<", $ARGV[0] or die "open: $!\n";
+		my $piece = "x" x $ARGV[1];
+		my $command = 1 << 30 | $ARGV[1] << 16 | ord("k") << 8 | 1;
+		for (1 .. $ARGV[2]) {
+			defined ioctl $f, $command, $piece or print("$!"), last
+		}' "$query" "$1" "$2"
+}
+
 question() { # FILE [LINES...]
 	printf 'size=%s\n' "$(stat -c %s "$1")"
 	printf 'xxh128=%s\nsif=%s\n' "$("$KIN" digest -a xxh128 - <"$1" |
@@ -195,8 +204,14 @@ test_users() {
 	like "$(cat "$T/err")" limit "a listing that was cut says so"
 	unmount "$mnt"
 	mount_kinfs "$src" "$mnt" -o ro
-	refused "-o ro cannot be asked" "-o ro" \
-		"$KIN" similar --of "$src/a/f6" "$mnt"
+	wait_idle "$mnt"
+	is "$(similar --of "$src/a/f6" "$mnt")" "100 a/f6
+100 b/renamed" "a mount that is read-only is asked, too"
+	is "$(put_pieces 8192 17)" "File too large" \
+		"with a question of 128 KiB at most"
+	is "$(put_pieces 16000 1)" "Inappropriate ioctl for device" \
+		"in pieces of no more than 8 KiB"
+	refused "and is not written to" "Read-only" bash -c ': >>"$1"' - "$query"
 	unmount "$mnt"
 	mount_kinfs "$src" "$mnt" -o similar=off
 	refused "-o similar=off neither" "without listings" \
