@@ -353,8 +353,6 @@ static void note_outcome(struct engine *e, int err, uint64_t attempted)
 	c->oldest_ms = engine_now_ms();
 	pthread_cond_broadcast(&c->room);
 	pthread_mutex_unlock(&c->lock);
-	if (err == -EUCLEAN)
-		engine_found_damage(e);
 	if (err && err != before)
 		engine_log(e,
 			   "catalog: %s; digests are still answered, and "
@@ -380,23 +378,50 @@ static bool adds_pending(const struct event *ev, size_t count)
 	return false;
 }
 
-static void commit_batch(struct engine *e, const struct event *first,
-			 size_t count, uint64_t number)
+static int commit_whole(struct engine *e, const struct event *first,
+			size_t count)
 {
 	struct catalog_changes changes = { 0 };
 	int err = write_batch_growing(e, first, count, &changes);
 
+	if (!err)
+		update_index(e, &changes);
+	catalog_changes_release(&changes);
+	return err;
+}
+
+/* What a damaged catalog cannot take is left out; halving finds it. */
+static int commit_around_damage(struct engine *e, const struct event *first,
+				size_t count)
+{
+	size_t half = count / 2, i;
+	int err = commit_whole(e, first, count);
+
+	if (err != -EUCLEAN)
+		return err;
+	engine_found_damage(e);
+	if (!half)
+		return 0;
+	err = commit_around_damage(e, first, half);
+	for (i = 0; i < half; i++)
+		first = first->next;
+	return err ? err : commit_around_damage(e, first, count - half);
+}
+
+static void commit_batch(struct engine *e, const struct event *first,
+			 size_t count, uint64_t number)
+{
+	int err = commit_around_damage(e, first, count);
+
 	if (!err) {
 		bool feed = adds_pending(first, count);
 
-		update_index(e, &changes);
 		if (feed)
 			workers_feed_want(e);
 		drop_events(e, count);
 		if (feed)
 			queue_feed(&e->queue);
 	}
-	catalog_changes_release(&changes);
 	note_outcome(e, err, number);
 }
 

@@ -212,8 +212,8 @@ void engine_found_damage(struct engine *e)
 	if (atomic_exchange(&e->damaged, true))
 		return;
 	(void)catalog_mark_damaged(e->catalog);
-	engine_log(e, "the catalog is damaged; digests that it lost are not "
-		      "answered, and the next mount builds a new one");
+	engine_log(e, "the catalog is damaged; what cannot be read is hashed "
+		      "again, and the next mount builds a new one");
 }
 
 static int init_parts(struct engine *e)
@@ -352,13 +352,10 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 		out->error = rec.error;
 	}
 	catalog_abort(txn);
-	if (err == -EUCLEAN) {
+	if (err == -EUCLEAN)
 		engine_found_damage(e);
-		out->state = ENGINE_FAILED;
-		out->error = EUCLEAN;
-		err = 0;
-	}
-	return err == -ENOENT ? 0 : err;
+	/* What cannot be read is not known, and hashed again. */
+	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 
 static int ask_queue(struct engine *e, const struct file_key *key,

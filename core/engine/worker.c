@@ -111,6 +111,17 @@ static void hash_file(struct task *t)
 /* What the catalog can spare a worker. */
 enum knowledge { UNKNOWN, TOUCHED, KNOWN };
 
+/* Whether the digests are there as well. */
+static int is_readable(struct catalog_txn *txn, uint32_t content)
+{
+	struct digests d = { 0 };
+	int err = catalog_content_get(txn, content, &d);
+
+	if (!err)
+		digests_release(&d);
+	return err;
+}
+
 static enum knowledge look_up(struct engine *e, const struct file_key *key,
 			      const struct file_identity *identity)
 {
@@ -122,6 +133,8 @@ static enum knowledge look_up(struct engine *e, const struct file_key *key,
 	if (catalog_read(e->catalog, &txn))
 		return UNKNOWN;
 	err = catalog_file_get(txn, key, &rec);
+	if (!err && rec.state == FILE_FRESH)
+		err = is_readable(txn, rec.content);
 	catalog_abort(txn);
 	if (err || (rec.state != FILE_FRESH && rec.state != FILE_FAILED))
 		return UNKNOWN;

@@ -217,7 +217,8 @@ static void test_a_part_of_a_signature_may_be_lost(void **state)
 	     (at = memmem(at, s->len - (size_t)(at - s->bytes), text, len));
 	     at++)
 		late += lose(s, (size_t)(at - s->bytes) + len / 2, len / 4);
-	assert_int_equal(late, 1);
+	/* The file is hashed again. */
+	assert_int_equal(late, 0);
 }
 
 int main(void)
