@@ -21,6 +21,7 @@ enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
+	EXIT_INCOMPLETE = 3, /* done, but not all of it can be known */
 };
 
 struct command {

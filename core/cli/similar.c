@@ -20,6 +20,21 @@ static int show(void *arg, int score, const char *path)
 	return similar_show(arg, score, path);
 }
 
+/* A file that was not hashed has a listing without entries, whatever is like
+ * it. */
+static void look_states(struct similar_job *job, const char *listing,
+			const char *file)
+{
+	struct buf state = { 0 };
+
+	similar_look_state(job, listing);
+	if (!*job->reason && !attribute_get(file, STATE_ATTRIBUTE, &state) &&
+	    strcmp(state.data, "fresh") != 0)
+		(void)snprintf(job->reason, sizeof(job->reason), "%s",
+			       state.data);
+	buf_release(&state);
+}
+
 int similar_file(struct similar_job *job)
 {
 	static const char *const views[] = {
@@ -35,6 +50,7 @@ int similar_file(struct similar_job *job)
 	if (!err) {
 		similar_digests(file, &job->digests);
 		err = similar_each(job, listing, show, job);
+		look_states(job, listing, file);
 	}
 	free(listing);
 	free(file);
@@ -53,7 +69,12 @@ static int object_fill(struct similar_job *job, json_t *object)
 	free(path);
 	if (!err &&
 	    (json_object_set_new(object, "relation", json_string(relation)) ||
-	     json_object_set_new(object, "cut", json_boolean(job->cut)) ||
+	     json_object_set_new(object, "cut",
+				 json_boolean(similar_is_cut(job))) ||
+	     json_object_set_new(object, "complete",
+				 json_boolean(!*job->reason)) ||
+	     (*job->reason && json_object_set_new(object, "reason",
+						  json_string(job->reason))) ||
 	     json_object_set(object, "similar", job->array)))
 		err = -ENOMEM;
 	return err;
@@ -71,14 +92,62 @@ static int print_json(struct similar_job *job)
 	return EXIT_FAILED;
 }
 
-static int finish(struct similar_job *job)
+static bool is_directory(const char *path)
 {
-	if (job->json)
-		return print_json(job);
-	if (job->cut)
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static void complain_cut(const struct similar_job *job)
+{
+	if (!job->of && is_directory(job->path))
+		complain(job->path, "other directories have content in common "
+				    "with it, too; only the best are listed");
+	else
 		complain(job->of ? job->of : job->path,
 			 "there are more than the mount's limit; see -o limit");
-	return EXIT_OK;
+}
+
+static void complain_incomplete(const struct similar_job *job)
+{
+	const char *path = job->of ? job->of : job->path;
+	const char *state = job->reason;
+
+	if (!strcmp(state, "busy"))
+		complain(path, "not known yet: a program has it open for "
+			       "writing (busy)");
+	else if (!strcmp(state, "pending"))
+		complain(path, "not known yet: it is not hashed (pending)");
+	else if (!strncmp(state, "skipped:", 8))
+		complain(path,
+			 "not known: it is not hashed because of the "
+			 "mount's options (%s)",
+			 state);
+	else if (!strncmp(state, "error:", 6))
+		complain(path, "not known: it could not be read (%s)", state);
+	else if (job->unknown)
+		complain(path,
+			 "%zu files have no digests and count as different; "
+			 "kin status --failed --skipped lists them",
+			 job->unknown);
+	else
+		complain(path, "the answer is not complete (%s)", state);
+}
+
+static int finish(struct similar_job *job)
+{
+	int code = EXIT_OK;
+
+	if (job->json)
+		code = print_json(job);
+	if (similar_is_cut(job)) {
+		complain_cut(job);
+	} else if (*job->reason) {
+		complain_incomplete(job);
+		code = code ? code : EXIT_INCOMPLETE;
+	}
+	return code;
 }
 
 /* ---- the way there ---- */
@@ -122,13 +191,6 @@ static int find_listings(struct similar_job *job)
 		return EXIT_OK;
 	complain_errno(NULL, -ENOMEM);
 	return EXIT_FAILED;
-}
-
-static bool is_directory(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
 static bool is_regular(const char *path)
@@ -256,9 +318,13 @@ const struct command command_similar = {
 		"the same, similar, only here or only there.  Two directories: "
 		"these, and which\n"
 		"files are not the same.\n\n"
-		"      --json      one object: path, relation, cut, similar\n\n"
+		"      --json      one object: path, relation, cut, complete, "
+		"reason, similar\n\n"
 		"A score of 100 means identical and nothing else does.  "
 		"Listing waits until the\n"
-		"file is digested.\n",
+		"file is digested.\n\n"
+		"Exit status: 0 ok; 1 failed; 2 usage; 3 the answer is not "
+		"complete, because the file\n"
+		"is being written, or not hashed.\n",
 	.run = run,
 };

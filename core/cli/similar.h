@@ -16,7 +16,8 @@ struct similar_job {
 	struct digests digests; /* of what is asked about */
 	json_t *array;          /* of the hits, --json only */
 	size_t printed;
-	bool cut;
+	size_t unknown;  /* files of directories without digests */
+	char reason[64]; /* why the answer is not complete; "": it is */
 };
 
 /* The text, to be freed; NULL without memory. */
@@ -33,10 +34,16 @@ char *similar_path(const struct similar_job *job, const char *rel);
 int similar_show(struct similar_job *job, int score, const char *path);
 
 /* What is listed in a directory of .similar, best first, with full paths;
- * sets job->cut.  Stops at an error of take. */
+ * stops at an error of take. */
 int similar_each(struct similar_job *job, const char *listing,
 		 int (*take)(void *arg, int score, const char *path),
 		 void *arg);
+
+/* Sets job->reason from the state of a listing. */
+void similar_look_state(struct similar_job *job, const char *listing);
+
+/* Whether near-duplicates beyond the mount's limit were left out. */
+bool similar_is_cut(const struct similar_job *job);
 
 /* ---- the kinds of questions ---- */
 

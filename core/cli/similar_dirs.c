@@ -279,10 +279,20 @@ static int list(struct similar_job *job, struct hits *hits)
 			       *job->mount.rel ? "/" : "");
 	int err = -ENOMEM;
 
-	if (listing)
+	if (listing) {
 		err = similar_each(job, listing, hits_add, hits);
+		similar_look_state(job, listing);
+	}
 	free(listing);
 	return err;
+}
+
+/* A file without digests counts as one that the other tree lacks. */
+static void note_unknown(struct similar_job *job, const struct tree *t)
+{
+	job->unknown += t->unknown;
+	if (job->unknown)
+		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 }
 
 /* score: -1 when it is not listed. */
@@ -293,6 +303,8 @@ static int show(struct similar_job *job, struct tree *a, const char *path,
 	struct sums sums;
 	int err = tree_read(path, &b);
 
+	if (!err)
+		note_unknown(job, &b);
 	if (!err)
 		err = tree_compare(job, a, &b);
 	if (!err)
@@ -316,6 +328,8 @@ static bool is_inside(const char *path, const char *of)
 {
 	size_t len = strlen(of);
 
+	if (!strcmp(of, "/"))
+		return true;
 	return !strncmp(path, of, len) && (!path[len] || path[len] == '/');
 }
 
@@ -360,7 +374,6 @@ static int show_pair(struct similar_job *job, struct tree *a,
 	for (i = 0; i < hits->count && !err; i++)
 		if (!strcmp(hits->all[i].path, other))
 			score = hits->all[i].score;
-	job->cut = false;
 	if (!err)
 		err = show(job, a, other, score);
 	free(other);
@@ -383,6 +396,10 @@ int similar_directories(struct similar_job *job)
 	err = path ? list(job, &hits) : -ENOMEM;
 	if (!err && (hits.count || job->other))
 		err = tree_read(path, &a);
+	if (!err && job->other)
+		job->reason[0] = '\0';
+	if (!err)
+		note_unknown(job, &a);
 	if (!err && job->other)
 		err = show_pair(job, &a, &hits);
 	for (i = 0; i < hits.count && !err && !job->other; i++)

@@ -49,6 +49,8 @@ char *similar_path(const struct similar_job *job, const char *rel)
 {
 	const char *root = job->mount.root;
 
+	if (!*rel)
+		return strdup(root);
 	return similar_format("%s/%s", strcmp(root, "/") != 0 ? root : "", rel);
 }
 
@@ -154,16 +156,21 @@ static char *entry_path(const struct similar_job *job, int dirfd,
 	return similar_path(job, rel);
 }
 
-/* A listing that left out near-duplicates says so in its state. */
-static bool is_cut(const char *listing)
+void similar_look_state(struct similar_job *job, const char *listing)
 {
 	struct buf state = { 0 };
-	bool cut;
 
-	cut = !attribute_get(listing, STATE_ATTRIBUTE, &state) &&
-	      !strncmp(state.data, "cut", 3);
+	job->reason[0] = '\0';
+	if (!attribute_get(listing, STATE_ATTRIBUTE, &state) &&
+	    strcmp(state.data, "complete") != 0)
+		(void)snprintf(job->reason, sizeof(job->reason), "%s",
+			       state.data);
 	buf_release(&state);
-	return cut;
+}
+
+bool similar_is_cut(const struct similar_job *job)
+{
+	return !strncmp(job->reason, "cut", 3);
 }
 
 int similar_each(struct similar_job *job, const char *listing,
@@ -187,6 +194,5 @@ int similar_each(struct similar_job *job, const char *listing,
 	if (!err)
 		err = -errno;
 	closedir(dir);
-	job->cut = is_cut(listing);
 	return err;
 }

@@ -111,7 +111,7 @@ static int ask(const struct similar_job *job, int fd, struct buf *answer)
 
 /* ---- the answer ---- */
 
-/* One record: "97/docs/report.txt", or "cut". */
+/* One record: "97/docs/report.txt", or "cut" of the whole answer. */
 static int take_record(struct similar_job *job, const char *record)
 {
 	char *rel, *path;
@@ -119,7 +119,7 @@ static int take_record(struct similar_job *job, const char *record)
 	int err;
 
 	if (!strcmp(record, "cut")) {
-		job->cut = true;
+		(void)snprintf(job->reason, sizeof(job->reason), "cut");
 		return 0;
 	}
 	score = strtol(record, &rel, 10);

@@ -43,6 +43,7 @@ static int add_file(struct tree *t, const FTSENT *entry)
 		return -ENOMEM;
 	t->count++;
 	read_content(entry->fts_path, file);
+	t->unknown += !file->has_content;
 	return 0;
 }
 
@@ -235,7 +236,6 @@ static void pair_file(struct tree_file *file, const struct tree *b)
 
 int tree_compare(struct similar_job *job, struct tree *a, struct tree *b)
 {
-	bool cut = job->cut;
 	int err = 0;
 	size_t i;
 
@@ -247,6 +247,5 @@ int tree_compare(struct similar_job *job, struct tree *a, struct tree *b)
 		err = near_ask(job, a, &a->files[i]);
 		pair_file(&a->files[i], b);
 	}
-	job->cut = cut;
 	return err;
 }

@@ -33,6 +33,7 @@ struct tree {
 	struct tree_file *files;     /* byte order of the paths */
 	struct tree_file **contents; /* the same by content */
 	size_t count;
+	size_t unknown; /* files without has_content */
 };
 
 /* 0, a negative errno, or 1 after a message. */
