@@ -31,13 +31,19 @@ const struct digest_info digest_infos[DIGEST_COUNT] = {
 			    "sdhash's improbable features" },
 };
 
+static bool is_named(const struct digest_info *info, const char *name)
+{
+	return strcmp(info->name, name) == 0 ||
+	       strcmp(info->attribute, name) == 0 ||
+	       strcmp(info->attribute + strlen("user."), name) == 0;
+}
+
 const struct digest_info *digest_find(const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < DIGEST_COUNT; i++)
-		if (strcmp(digest_infos[i].name, name) == 0 ||
-		    strcmp(digest_infos[i].attribute, name) == 0)
+		if (is_named(&digest_infos[i], name))
 			return &digest_infos[i];
 	return NULL;
 }

@@ -45,7 +45,8 @@ struct digest_info {
 /* Indexed by enum digest_id. */
 extern const struct digest_info digest_infos[DIGEST_COUNT];
 
-/* By short name or by attribute name; NULL if there is none. */
+/* By any of its names: "rdc", "rdc.traits" or "user.rdc.traits".  NULL if there
+ * is none. */
 const struct digest_info *digest_find(const char *name);
 
 /*
