@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/option.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static int parse_number(const char *text, uint64_t max, uint64_t *out)
 	return 0;
 }
 
-/* A number of bytes, with K, M, G or T for powers of 1024. */
+/* A number of bytes, with K, M, G or T (or k, m, g, t) for powers of 1024. */
 static int parse_size(const char *text, uint64_t *out)
 {
 	static const char suffixes[] = "KMGT";
@@ -43,7 +44,7 @@ static int parse_size(const char *text, uint64_t *out)
 	n = strtoull(text, &end, 10);
 	if (errno)
 		return -EINVAL;
-	suffix = *end ? strchr(suffixes, *end) : NULL;
+	suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
 	if (suffix) {
 		shift = 10 * (unsigned)(suffix - suffixes + 1);
 		end++;

@@ -339,6 +339,8 @@ test_min_size() {
 	like "$(state "$mnt/main.txt")" 'min_size' "which is min_size"
 	is "$(errno_of getx "$mnt/main.txt" user.xxh128)" ENODATA \
 		"and there is no digest"
+	remount -o min_size=1000k
+	like "$(state "$mnt/main.txt")" '^skipped:' "min_size=1000k is a size"
 	remount
 	is "$(targets main.txt | wc -l)" 5 "without it they are back"
 }
@@ -347,6 +349,13 @@ test_exclude() {
 	remount -o 'exclude=drafts' -o 'exclude=*copy3*'
 	is "$(targets main.txt)" a/copy1.txt "excluded files are not listed"
 	like "$(state "$mnt/drafts/d5.txt")" '^skipped:' "their state says so"
+	gen_text 50 9 >"$src/one,two"
+	remount -o 'exclude=one\,two,exclude=drafts'
+	like "$(state "$mnt/one,two")" '^skipped:' \
+		"a comma in a pattern is written with a backslash"
+	like "$(state "$mnt/drafts/d5.txt")" '^skipped:' \
+		"and the next option is one of its own"
+	rm "$src/one,two"
 }
 
 test_options() {
