@@ -343,7 +343,7 @@ mount_env = KINFS=$(out)/kinfs KIN=$(out)/kin \
 .PHONY: mount
 mount:
 	@$(mount_env) scripts/mount --check
-	@scripts/deps build
+	@scripts/deps build mount
 	@+$(MAKE) $(parallel) all
 	@$(mount_env) scripts/mount
 
@@ -351,19 +351,19 @@ mount:
 # from the PATH; nothing else is needed.
 .PHONY: install uninstall
 install: all
-	install -d $(DESTDIR)$(bindir) $(DESTDIR)$(man1dir) \
-		$(DESTDIR)$(man8dir) $(DESTDIR)$(docdir)
-	install -m 755 $(out)/kinfs $(out)/kin $(DESTDIR)$(bindir)
-	install -m 644 core/cli/kin.1 $(DESTDIR)$(man1dir)
-	install -m 644 fs/kinfs.8 $(DESTDIR)$(man8dir)
-	install -m 644 fs/xattr.conf.example $(DESTDIR)$(docdir)
+	install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)" \
+		"$(DESTDIR)$(man8dir)" "$(DESTDIR)$(docdir)"
+	install -m 755 $(out)/kinfs $(out)/kin "$(DESTDIR)$(bindir)"
+	install -m 644 core/cli/kin.1 "$(DESTDIR)$(man1dir)"
+	install -m 644 fs/kinfs.8 "$(DESTDIR)$(man8dir)"
+	install -m 644 fs/xattr.conf.example "$(DESTDIR)$(docdir)"
 
 uninstall:
-	rm -f $(DESTDIR)$(bindir)/kinfs $(DESTDIR)$(bindir)/kin \
-		$(DESTDIR)$(man1dir)/kin.1 $(DESTDIR)$(man8dir)/kinfs.8 \
-		$(DESTDIR)$(docdir)/xattr.conf.example
-	[ ! -d $(DESTDIR)$(docdir) ] || \
-		rmdir --ignore-fail-on-non-empty $(DESTDIR)$(docdir)
+	rm -f "$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
+		"$(DESTDIR)$(man1dir)/kin.1" "$(DESTDIR)$(man8dir)/kinfs.8" \
+		"$(DESTDIR)$(docdir)/xattr.conf.example"
+	[ ! -d "$(DESTDIR)$(docdir)" ] || \
+		rmdir --ignore-fail-on-non-empty "$(DESTDIR)$(docdir)"
 
 .PHONY: clean help
 clean:

@@ -70,10 +70,20 @@ static int run_help(int argc, char **argv)
 	return EXIT_OK;
 }
 
+static bool is_help(const char *arg)
+{
+	return !strcmp(arg, "--help") || !strcmp(arg, "-h");
+}
+
+/* Wherever it stands among the options and operands. */
 static bool asks_for_help(int argc, char **argv)
 {
-	return argc >= 2 &&
-	       (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+	int i;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (is_help(argv[i]))
+			return true;
+	return false;
 }
 
 static int unknown_kernel(const char *name)
@@ -124,7 +134,7 @@ static int run(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "help"))
 		return run_help(argc - 1, argv + 1);
-	if (asks_for_help(argc, argv))
+	if (is_help(argv[1]))
 		return run_help(1, argv);
 	command = command_find(argv[1]);
 	if (!command)

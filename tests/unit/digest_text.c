@@ -56,10 +56,10 @@ static void names_lead_to_digests(void **state)
 		assert_int_equal(digest_infos[id].id, id);
 		assert_ptr_equal(digest_find(digest_infos[id].name),
 				 &digest_infos[id]);
-		assert_ptr_equal(digest_find(strchr(digest_infos[id].attribute,
-						    '.') +
-					     1),
-				 &digest_infos[id]);
+		assert_ptr_equal(
+			digest_find(strchr(digest_infos[id].attribute, '.') +
+				    1),
+			&digest_infos[id]);
 		assert_ptr_equal(digest_find(digest_infos[id].attribute),
 				 &digest_infos[id]);
 	}
