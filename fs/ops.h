@@ -139,6 +139,9 @@ void ops_keeps_no_caps(struct inode *inode);
 int xattr_lower_list(struct fs *fs, struct inode *inode, char **names_out,
 		     size_t *len_out);
 
+/* The length of a real attribute's value, or a negative errno. */
+ssize_t xattr_lower_size(struct fs *fs, struct inode *inode, const char *name);
+
 /* The names that only CAP_SYS_ADMIN may see ("trusted.") are cut out of a
  * list for a caller that is not root. */
 void xattr_drop_hidden(fuse_req_t req, char *names, size_t *len);

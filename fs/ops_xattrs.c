@@ -62,6 +62,11 @@ static ssize_t get_lower(struct fs *fs, struct inode *inode, const char *name,
 	return len;
 }
 
+ssize_t xattr_lower_size(struct fs *fs, struct inode *inode, const char *name)
+{
+	return get_lower(fs, inode, name, NULL, 0);
+}
+
 static ssize_t get_value(struct fs *fs, struct inode *inode, const char *name,
 			 char *value, size_t size)
 {

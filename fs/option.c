@@ -113,7 +113,8 @@ static int parse_choice(const char *value, const char *const *choices)
 
 static int set_xattrs(struct options *o, const char *value)
 {
-	static const char *const choices[] = { "list", "hide", "strict", NULL };
+	static const char *const choices[] = { "list", "all", "hide", "strict",
+					       NULL };
 	int choice = parse_choice(value, choices);
 
 	if (choice < 0)
@@ -318,7 +319,7 @@ struct option {
 
 static const struct option ours[] = {
 	{ "digests=", "names of digests separated by ':'", set_digests },
-	{ "xattrs=", "list, hide or strict", set_xattrs },
+	{ "xattrs=", "list, all, hide or strict", set_xattrs },
 	{ "similar=", "hide, show or off", set_similar },
 	{ "similar_name=", "a file name", set_similar_name },
 	{ "measure=", "best, sise, simhash, rdc, sif or ssdeep", set_measure },

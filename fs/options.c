@@ -212,7 +212,7 @@ void options_print_help(void)
 	      "    -V  the version\n"
 	      "\n"
 	      "    -o digests=LIST       digests to keep, separated by ':'\n"
-	      "    -o xattrs=MODE        list, hide or strict (list)\n"
+	      "    -o xattrs=MODE        list, all, hide or strict (list)\n"
 	      "    -o similar=MODE       hide, show or off (hide)\n"
 	      "    -o similar_name=NAME  instead of .similar\n"
 	      "    -o measure=NAME       what scores a listing: best, sise,\n"

@@ -9,9 +9,10 @@
 #include "core/digest/digest.h"
 
 enum xattrs_mode {
-	XATTRS_LIST,   /* derived attributes are listed */
+	XATTRS_LIST,   /* derived attributes are listed as far as a copy fits */
+	XATTRS_ALL,    /* all of them are listed */
 	XATTRS_HIDE,   /* never listed */
-	XATTRS_STRICT, /* listed; setting or removing one is refused */
+	XATTRS_STRICT, /* as XATTRS_LIST; setting or removing one is refused */
 };
 
 enum similar_mode {

@@ -42,22 +42,35 @@ void xattr_reply(fuse_req_t req, const void *data, size_t len, size_t size)
 		fuse_reply_buf(req, data, len);
 }
 
+/* All names that there may be. */
+static int list_possible(struct xattr_list *l, uint32_t set)
+{
+	int id, err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		const char *name = digest_infos[id].attribute;
+
+		if (set & DIGEST_BIT(id))
+			err = buf_append(&l->names, name, strlen(name) + 1);
+	}
+	return err;
+}
+
 /* What may be in the list when it is read: between the two calls it becomes
  * longer when the digests come. */
-static uint32_t possible_set(struct fs *fs, struct inode *inode)
+static void list_expected(struct xattr_list *l, struct fs *fs,
+			  struct inode *inode)
 {
 	struct engine_answer answer;
-	uint32_t set = 0;
 
 	if (xattr_ask(fs, inode, &answer))
-		return 0;
+		return;
 	if (answer.state == ENGINE_FRESH)
-		set = answer.digests.set;
+		(void)xattr_list_digests(l, &answer.digests);
 	else if (answer.state != ENGINE_SKIPPED &&
 		 answer.state != ENGINE_FAILED)
-		set = fs->options.digest_set & DIGEST_DEFAULT;
+		(void)list_possible(l, fs->options.digest_set & DIGEST_DEFAULT);
 	engine_answer_release(&answer);
-	return set;
 }
 
 bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
@@ -170,6 +183,25 @@ static int list_real(struct xattr_list *l, const char *names, size_t len)
 	return err;
 }
 
+/* What the file's own attributes leave of the room for digests. */
+static size_t room_beside(struct fs *fs, struct inode *inode,
+			  const struct buf *names)
+{
+	size_t room = XATTR_ROOM, at = 0;
+
+	if (fs->options.xattrs == XATTRS_ALL)
+		return SIZE_MAX;
+	while (at < names->len && room) {
+		const char *name = (const char *)names->data + at;
+		ssize_t len = xattr_lower_size(fs, inode, name);
+		size_t need = strlen(name) + (len > 0 ? (size_t)len : 0);
+
+		room -= need < room ? need : room;
+		at += strlen(name) + 1;
+	}
+	return room;
+}
+
 static int list_new(fuse_req_t req, struct fs *fs, struct inode *inode,
 		    size_t size, struct xattr_list **list_out)
 {
@@ -204,11 +236,15 @@ void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 
 	if (err) {
 		fuse_reply_err(req, -err);
-	} else if (more && size) {
+		return;
+	}
+	if (more)
+		list->room = room_beside(fs, inode, &list->names);
+	if (more && size) {
 		xattr_query(req, fs, inode, NULL, size, list);
 	} else {
 		if (more)
-			(void)xattr_list_digests(list, possible_set(fs, inode));
+			list_expected(list, fs, inode);
 		xattr_list_reply(req, list);
 	}
 }

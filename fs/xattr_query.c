@@ -29,16 +29,34 @@ void xattr_list_reply(fuse_req_t req, void *list)
 	free(l);
 }
 
-int xattr_list_digests(struct xattr_list *l, uint32_t set)
+/* One that does not fit is left out. */
+static int list_digest(struct xattr_list *l, const struct digests *d,
+		       enum digest_id id)
 {
-	int id, err = 0;
+	const char *name = digest_infos[id].attribute;
+	struct buf text = { 0 };
+	int err = digest_format(d, id, &text);
+	size_t need = strlen(name) + text.len;
 
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		const char *name = digest_infos[id].attribute;
+	buf_release(&text);
+	if (err || need > l->room)
+		return err;
+	l->room -= need;
+	return buf_append(&l->names, name, strlen(name) + 1);
+}
 
-		if (set & DIGEST_BIT(id))
-			err = buf_append(&l->names, name, strlen(name) + 1);
-	}
+int xattr_list_digests(struct xattr_list *l, const struct digests *d)
+{
+	/* The short ones first: they fit nearly always. */
+	static const enum digest_id order[] = {
+		DIGEST_SIMHASH, DIGEST_RDC,  DIGEST_XXH128,
+		DIGEST_SSDEEP,  DIGEST_SISE, DIGEST_SIF,
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && !err; i++)
+		if (d->set & DIGEST_BIT(order[i]))
+			err = list_digest(l, d, order[i]);
 	return err;
 }
 
@@ -114,7 +132,7 @@ static void reply_list(struct query *q, const struct engine_answer *answer)
 	if (park_claim(&q->park)) {
 		if (answer->state == ENGINE_FRESH)
 			(void)xattr_list_digests(q->park.rest,
-						 answer->digests.set);
+						 &answer->digests);
 		xattr_list_reply(q->park.req, q->park.rest);
 	}
 	query_free(q);

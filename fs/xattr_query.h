@@ -9,6 +9,7 @@
 #include "core/base/buf.h"
 
 struct digest_info;
+struct digests;
 struct engine_answer;
 struct fs;
 struct fuse_req;
@@ -19,12 +20,20 @@ struct inode;
 struct xattr_list {
 	struct buf names;
 	size_t size; /* of the caller's buffer */
+	size_t room; /* for names and values of digests */
 };
+
+/*
+ * A listed attribute is copied out as a real one, and ext4 keeps all attributes
+ * of a file in one block, its ACL included.  So many bytes of names and values
+ * leave a block of 4 KiB half empty.
+ */
+enum { XATTR_ROOM = 1900 };
 
 /* Takes the list, as it is. */
 void xattr_list_reply(struct fuse_req *req, void *list);
-/* -ENOMEM */
-int xattr_list_digests(struct xattr_list *l, uint32_t set);
+/* Adds the names of those digests that there is room for.  -ENOMEM */
+int xattr_list_digests(struct xattr_list *l, const struct digests *d);
 
 /* engine_ask() of an inode. */
 int xattr_ask(struct fs *fs, struct inode *inode,
