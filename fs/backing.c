@@ -59,10 +59,10 @@ static void refused(struct fs *fs, const struct inode *inode, int err)
 		atomic_store(&fs->passthrough, false);
 }
 
-static int id_open(struct fs *fs, const struct inode *inode, gid_t gid)
+static int id_open(struct fs *fs, const struct inode *inode)
 {
 	struct backing_map map = { .fd = inode->fd };
-	bool dropped = cred_drop_setid(fs, gid);
+	bool dropped = cred_drop_setid_for_all(fs);
 	int id = ioctl(fuse_session_fd(fs->session), BACKING_OPEN, &map);
 
 	if (id <= 0)
@@ -84,8 +84,18 @@ void backing_stop(struct fs *fs)
 
 /* ---- one inode ---- */
 
+/* Root keeps the setuid bits of what it writes to, and a user of the group a
+ * setgid bit that nobody can execute the file with. */
+static bool may_keep_setid(fuse_req_t req, mode_t mode)
+{
+	if (!(mode & (S_ISUID | S_ISGID)))
+		return false;
+	return fuse_req_ctx(req)->uid == 0 ||
+	       (mode & (S_ISGID | S_IXGRP)) == S_ISGID;
+}
+
 /* Files on other devices are hashed with "cross" only, and the engine does not
- * ask us for them.  Root keeps the setuid bits of what it writes to. */
+ * ask us for them. */
 static bool may_pass(fuse_req_t req, const struct fs *fs,
 		     const struct inode *inode, int flags,
 		     const struct stat *st)
@@ -94,22 +104,7 @@ static bool may_pass(fuse_req_t req, const struct fs *fs,
 		return false;
 	if ((flags & O_ACCMODE) == O_RDONLY)
 		return st->st_size > SMALL_SIZE;
-	return !(st->st_mode & (S_ISUID | S_ISGID)) ||
-	       fuse_req_ctx(req)->uid != 0;
-}
-
-/* Under the lock.  Writes go by the group that the file has now. */
-static void renew_id(struct fs *fs, struct inode *inode, gid_t gid)
-{
-	if (inode->backing_id > 0 && !inode->passing &&
-	    inode->backing_gid != gid) {
-		id_close(fs, inode->backing_id);
-		inode->backing_id = 0;
-	}
-	if (!inode->backing_id) {
-		inode->backing_id = id_open(fs, inode, gid);
-		inode->backing_gid = gid;
-	}
+	return !may_keep_setid(req, st->st_mode);
 }
 
 static bool maps_to_write(int flags)
@@ -132,8 +127,8 @@ int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags,
 	may = may && may_pass(req, fs, inode, flags, known);
 	inode_lock(fs, inode);
 	passes = inode->passing || (may && !inode->cached);
-	if (may && passes)
-		renew_id(fs, inode, known->st_gid);
+	if (may && passes && !inode->backing_id)
+		inode->backing_id = id_open(fs, inode);
 	passes = passes && inode->backing_id > 0;
 	if (passes)
 		inode->passing++;

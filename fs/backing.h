@@ -16,8 +16,8 @@ struct inode;
  * an id, kept as long as the inode.  All open files of an inode pass through
  * or none does, so the first one decides: no inode without a descriptor, no
  * small file that is read (to open it below takes longer than to read it, and
- * the next time it is read from the kernel's cache), and no setuid file that
- * root is about to write to (see below).
+ * the next time it is read from the kernel's cache), and no file that is to be
+ * written to by a caller who may keep its setuid bits (see below).
  *
  * The kernel opens the file below with the flags of the caller's open() and
  * knows of no others: what fcntl() makes of O_APPEND and O_DIRECT later would
@@ -25,8 +25,8 @@ struct inode;
  * them pass through for mappings only, their reads and writes are requests.
  *
  * The kernel acts with the credentials of the thread that registered the file.
- * It registers without CAP_FSETID, so that a write clears the setuid bits, by
- * whomever.
+ * It registers without CAP_FSETID and without groups, so that every write
+ * clears the setuid bits.
  *
  * What is changed this way is seen by its times, when the last writer closes.
  * Only mappings outlive that; see file_write_out() of the engine for these.

@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,12 +15,14 @@
 #include "fs/fs.h"
 
 #define GROUPS_USUAL 64
+/* No file is of this group. */
+#define NO_GROUP ((gid_t)-2)
 
 /* The thread has a umask of its own, and which. */
 static _Thread_local bool umask_is_own;
 static _Thread_local mode_t umask_now;
 /* Between cred_drop_setid() and cred_raise_setid(). */
-static _Thread_local bool group_is_other;
+static _Thread_local bool groups_are_other;
 
 static pthread_once_t umask_shared_once = PTHREAD_ONCE_INIT;
 
@@ -111,27 +112,52 @@ static bool set_setid(bool on)
 	return syscall(SYS_capset, &head, sets) == 0;
 }
 
-bool cred_drop_setid(const struct fs *fs, gid_t gid)
+static void take_groups(struct fs *fs, const struct persona *groups)
 {
-	if (!fs->root_user || !set_setid(false))
-		return false;
-	group_is_other = gid != fs->own.gid;
-	if (group_is_other)
-		(void)setfsgid(gid);
-	return true;
+	struct persona p = *groups;
+
+	p.uid = fs->own.uid;
+	groups_are_other = persona_enter(&p, &fs->own) == 0;
 }
 
-bool cred_drop_setid_of(const struct fs *fs, int fd)
+static bool group_decides(int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && cred_drop_setid(fs, st.st_gid);
+	return fstat(fd, &st) == 0 &&
+	       (st.st_mode & (S_ISGID | S_IXGRP)) == S_ISGID;
 }
 
-void cred_raise_setid(const struct fs *fs)
+bool cred_drop_setid(struct fs *fs, fuse_req_t req, int fd)
 {
-	if (group_is_other)
-		(void)setfsgid(fs->own.gid);
+	struct persona caller;
+
+	if (!fs->root_user || !set_setid(false))
+		return false;
+	if (group_decides(fd)) {
+		if (cred_of(req, &caller) != 0)
+			caller = (struct persona){ .gid = NO_GROUP };
+		take_groups(fs, &caller);
+		persona_release(&caller);
+	}
+	return true;
+}
+
+bool cred_drop_setid_for_all(struct fs *fs)
+{
+	const struct persona nobody = { .gid = NO_GROUP };
+
+	if (!fs->root_user || !set_setid(false))
+		return false;
+	take_groups(fs, &nobody);
+	return true;
+}
+
+void cred_raise_setid(struct fs *fs)
+{
+	if (groups_are_other)
+		persona_leave(&fs->own);
+	groups_are_other = false;
 	(void)set_setid(true);
 }
 

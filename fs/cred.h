@@ -42,14 +42,17 @@ void cred_restore(struct fs *fs, const struct cred *saved);
 int cred_assume_create(struct fs *fs, struct fuse_req *req, mode_t mode,
 		       struct cred *saved_out, mode_t *mode_out);
 
-/* Takes CAP_FSETID off the calling thread, so that a file of that group, when
- * it writes to it, loses its setuid bits as if a user of the group wrote
- * (others would lose a setgid bit that means nothing without the right to
- * execute, too).  Returns whether it had it; it is to be given back then, and
- * nothing else to be done before. */
-bool cred_drop_setid(const struct fs *fs, gid_t gid);
-/* The same for the file behind fd. */
-bool cred_drop_setid_of(const struct fs *fs, int fd);
-void cred_raise_setid(const struct fs *fs);
+/*
+ * Takes CAP_FSETID off the calling thread, so that a file it writes to loses
+ * its setuid bits, and its setgid bit if the group may execute it or if the
+ * writer is not of the group.  Returns whether the thread had it; it is to be
+ * given back then, and nothing else to be done before.
+ *
+ * The first is to write to the file behind fd for a caller: where the group
+ * decides, the thread gets the caller's groups.  The second is of no group.
+ */
+bool cred_drop_setid(struct fs *fs, struct fuse_req *req, int fd);
+bool cred_drop_setid_for_all(struct fs *fs);
+void cred_raise_setid(struct fs *fs);
 
 #endif

@@ -69,7 +69,6 @@ struct inode {
 
 	/* fs/backing.c; inode_lock() */
 	int backing_id;      /* 0: none yet, negative: refused */
-	gid_t backing_gid;   /* its group when it was registered */
 	unsigned passing;    /* handles that pass through */
 	unsigned cached;     /* and that do not */
 	atomic_uint mappers; /* passing handles that may map for writing */

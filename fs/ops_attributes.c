@@ -199,10 +199,10 @@ static int truncate_path(fuse_req_t req, struct fs *fs, int fd, off_t size)
 	return err;
 }
 
-static int truncate_handle(const struct fs *fs, const struct target *t,
-			   off_t size)
+static int truncate_handle(fuse_req_t req, struct fs *fs,
+			   const struct target *t, off_t size)
 {
-	bool dropped = t->kills && cred_drop_setid_of(fs, t->fd);
+	bool dropped = t->kills && cred_drop_setid(fs, req, t->fd);
 	int err = ftruncate(t->fd, size) == 0 ? 0 : -errno;
 
 	if (dropped)
@@ -218,7 +218,7 @@ static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 	if (!S_ISREG(t->inode->type))
 		return S_ISDIR(t->inode->type) ? -EISDIR : -EINVAL;
 	if (t->is_handle)
-		return truncate_handle(fs, t, size);
+		return truncate_handle(req, fs, t, size);
 	err = truncate_path(req, fs, t->fd, size);
 	if (!err && !atomic_load(&t->inode->writers))
 		notice_closed(fs, t->inode, t->fd);

@@ -111,7 +111,7 @@ static bool drop_setid(fuse_req_t req, const struct fuse_file_info *fi, int fd)
 	struct fs *fs = fs_of(req);
 	bool drop = fuse_req_ctx(req)->uid != 0 || protocol_kills_setid(fi);
 
-	return drop && fs->killpriv && cred_drop_setid_of(fs, fd);
+	return drop && fs->killpriv && cred_drop_setid(fs, req, fd);
 }
 
 /* In one call from aligned memory: for O_DIRECT, and for O_APPEND, where

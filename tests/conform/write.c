@@ -178,6 +178,46 @@ static void test_set_id(void)
 	}
 }
 
+/* Where the group may not execute, its members keep the set-group-ID bit. */
+static void test_set_gid_of_group(void)
+{
+	static const mode_t modes[] = { 02666, 02777, 02767, 06666 };
+	static const gid_t owners[] = { SHARED_GROUP, 54321, 0 };
+	const size_t each = sizeof(modes) / sizeof(modes[0]);
+	char name[32];
+	int fd;
+
+	make_file("from", "content", 0644);
+	for (size_t i = 0; i < 3 * each; i++) {
+		mode_t mode = modes[i % each];
+
+		snprintf(name, sizeof(name), "f%o-%u", (unsigned)mode,
+			 (unsigned)owners[i / each]);
+		make_bytes(name, 100000, 1);
+		NEED(chown(name, alice.uid, owners[i / each]));
+#define AS_BOB(flags, call)              \
+	do {                             \
+		NEED(chmod(name, mode)); \
+		be(&bob);                \
+		fd = open(name, flags);  \
+		TRY(call);               \
+		show_stat(name);         \
+		close(fd);               \
+		be(&root);               \
+	} while (0)
+		AS_BOB(O_WRONLY, write(fd, "x", 1));
+		AS_BOB(O_RDWR, pwrite(fd, "x", 1, 5000));
+		AS_BOB(O_WRONLY | O_APPEND, write(fd, "x", 1));
+		AS_BOB(O_WRONLY, ftruncate(fd, 50000));
+		AS_BOB(O_WRONLY, fallocate(fd, 0, 0, 200000));
+		AS_BOB(O_WRONLY, copy_file_range(open("from", O_RDONLY), NULL,
+						 fd, NULL, 4, 0));
+		AS_BOB(O_WRONLY | O_TRUNC, fd < 0);
+		AS_BOB(O_RDONLY, truncate(name, 10));
+#undef AS_BOB
+	}
+}
+
 static void test_descriptor_outlives_rights(void)
 {
 	char data[4];
@@ -292,6 +332,7 @@ static const struct test tests[] = {
 	{ .name = "times", .run = test_times },
 	{ .name = "access-time", .run = test_access_time },
 	{ "set-id", test_set_id, NEEDS_ROOT },
+	{ "set-gid-of-group", test_set_gid_of_group, NEEDS_ROOT },
 	{ .name = "outlives-rights", .run = test_descriptor_outlives_rights },
 	{ .name = "limit", .run = test_limit },
 	{ .name = "sendfile", .run = test_sendfile },
