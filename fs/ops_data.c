@@ -281,17 +281,3 @@ void ops_lseek(fuse_req_t req, fuse_ino_t node, off_t off, int whence,
 	else
 		fuse_reply_lseek(req, at);
 }
-
-void ops_ioctl(fuse_req_t req, fuse_ino_t node, unsigned cmd, void *arg,
-	       struct fuse_file_info *fi, unsigned flags, const void *in,
-	       size_t in_size, size_t out_size)
-{
-	(void)arg;
-	(void)flags;
-	(void)out_size;
-	(void)fs_of(req);
-	if (similar_is_node(node))
-		similar_ioctl(req, node, cmd, in, in_size, fi);
-	else
-		reply_error(req, -ENOTTY);
-}

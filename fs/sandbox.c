@@ -38,6 +38,7 @@ static const uint64_t capabilities_kept =
 	CAP_BIT(CAP_SETUID) |
 	CAP_BIT(CAP_SYS_ADMIN) | /* umount(), trusted.*, passthrough */
 	CAP_BIT(CAP_MKNOD) | CAP_BIT(CAP_SETFCAP) |
+	CAP_BIT(CAP_LINUX_IMMUTABLE) | /* chattr(1) */
 	CAP_BIT(CAP_LEASE); /* of other users' files, see core/base/lease.h */
 
 /* Without CAP_SETPCAP the bounding set stays; it matters to execve() alone. */

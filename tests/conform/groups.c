@@ -26,19 +26,16 @@ extern const struct suite group_handle;
 extern const struct suite group_notify;
 extern const struct suite group_readonly;
 extern const struct suite group_space;
+extern const struct suite group_flags;
 
 const struct suite *const groups[] = {
-	&group_open,      &group_write,
-	&group_rename,    &group_unlink,
-	&group_link,      &group_mkdir,
-	&group_chmod,     &group_permission,
-	&group_utimens,   &group_truncate,
-	&group_fallocate, &group_seek,
-	&group_copy,      &group_mmap,
-	&group_locks,     &group_xattr,
-	&group_acl,       &group_readdir,
-	&group_stat,      &group_names,
-	&group_special,   &group_handle,
-	&group_notify,    &group_readonly,
-	&group_space,     NULL,
+	&group_open,     &group_write,      &group_rename,
+	&group_unlink,   &group_link,       &group_mkdir,
+	&group_chmod,    &group_permission, &group_utimens,
+	&group_truncate, &group_fallocate,  &group_seek,
+	&group_copy,     &group_mmap,       &group_locks,
+	&group_xattr,    &group_acl,        &group_readdir,
+	&group_stat,     &group_names,      &group_special,
+	&group_handle,   &group_notify,     &group_readonly,
+	&group_space,    &group_flags,      NULL,
 };

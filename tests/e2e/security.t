@@ -57,7 +57,7 @@ test_daemon() {
 	wait_idle "$mnt"
 	is "$(of_threads Seccomp)" 2 "all threads of the daemon are filtered"
 	is "$(of_threads NoNewPrivs)" 1 "and can gain no privileges"
-	is "$(printf %x "$((0x$(of_threads CapPrm) & ~0x982000df))")" 0 \
+	is "$(printf %x "$((0x$(of_threads CapPrm) & ~0x982002df))")" 0 \
 		"and have no capability they do not need"
 	is "$(awk '/core/ { print $5, $6 }' \
 		"/proc/$(daemon_pid "$mnt")/limits")" "0 0" \
