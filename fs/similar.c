@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,10 +186,12 @@ void similar_readlink(fuse_req_t req, fuse_ino_t id)
 {
 	const struct node *n = node_at(id);
 
-	if (n->kind == NODE_LINK)
-		fuse_reply_readlink(req, n->target);
-	else
+	if (n->kind != NODE_LINK)
 		reply_error(req, -EINVAL);
+	else if (strlen(n->target) >= PATH_MAX)
+		reply_error(req, -ENAMETOOLONG);
+	else
+		fuse_reply_readlink(req, n->target);
 }
 
 void similar_open_file(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)

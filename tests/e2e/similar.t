@@ -358,6 +358,36 @@ test_exclude() {
 	rm "$src/one,two"
 }
 
+# With the way up to the root a path that can be opened may be too long for a
+# link.
+test_long_targets() {
+	local deep link i
+	remount
+	deep=$(printf '%060d' 0)
+	(
+		cd "$mnt" || exit
+		for i in {1..64}; do
+			mkdir "$deep" && cd "$deep" || exit
+		done
+		gen_text 50 77 >one
+		cp one two
+	) || bail "deep directories" "they cannot be made"
+	(
+		cd "$mnt/.similar" || exit
+		for i in {1..64}; do
+			cd "$deep" || exit
+		done
+		ls one/
+		readlink -v one/100_two
+	) >"$T/deep" 2>&1
+	is "$(head -n 1 "$T/deep")" 100_two "a link too long to read is listed"
+	like "$(tail -n 1 "$T/deep")" 'File name too long' \
+		"and readlink says so"
+	unlike "$(daemon_log "$mnt")" 'Invalid argument' \
+		"the daemon gives the kernel nothing that it refuses"
+	rm -r "${mnt:?}/$deep"
+}
+
 test_options() {
 	remount -o similar=off
 	not_ok "similar=off: there is none" test -e "$mnt/.similar"
@@ -451,6 +481,7 @@ test_threshold
 test_limit
 test_min_size
 test_exclude
+test_long_targets
 test_options
 test_real_entry
 test_two_users
