@@ -16,6 +16,24 @@ struct compare_job {
 	int score; /* -1: nothing to work it out from */
 };
 
+static bool is_empty(const struct operand *o)
+{
+	return o->is_content && !o->digests.size;
+}
+
+/* Two empty contents are identical.  Their digests say less: each is that of
+ * a content too small for it. */
+static void measures_identical(struct compare_job *job)
+{
+	struct measures *m = &job->measures;
+	int id;
+
+	job->score = 100;
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if (m->by_digest[id] >= 0)
+			m->by_digest[id] = 100;
+}
+
 /* Of those that the score is made of. */
 static bool have_common_digest(const struct compare_job *job)
 {
@@ -50,6 +68,10 @@ static int job_compute(struct compare_job *job)
 	if (err)
 		return err;
 	job->score = -1;
+	if (is_empty(&job->sides[0]) && is_empty(&job->sides[1])) {
+		measures_identical(job);
+		return 0;
+	}
 	if (!have_common_digest(job))
 		return 0;
 	err = score_contents(a, b, &job->score);

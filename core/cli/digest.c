@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/err.h"
 #include "core/base/processors.h"
 #include "core/cli/digest_job.h"
 #include "core/cli/digest_pool.h"
@@ -19,6 +20,8 @@ static void job_fail(struct digest_job *job, const char *path, int err)
 	if (err == -EILSEQ)
 		complain(path, "its name has no place in this format; rename "
 			       "it, or use standard input");
+	else if (err == -EISDIR)
+		complain(path, "%s; -r looks into directories", err_text(err));
 	else
 		complain_errno(path, err);
 	job->failed = true;

@@ -101,8 +101,6 @@ static const char *advice(int err)
 	case ENOTCONN:
 		return "; the daemon is gone: fusermount3 -u the mount point "
 		       "and mount it again";
-	case EISDIR:
-		return "; -r looks into directories";
 	case ENODEV:
 		return "; mount one with: kinfs SOURCE MOUNTPOINT";
 	default:

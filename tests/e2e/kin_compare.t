@@ -64,6 +64,22 @@ cp "$T/a" "$T/sise:name"
 is "$(cd "$T" && measure score ./sise:name a)" 100 \
 	'./ makes a file of what looks like a digest'
 
+# ---- empty files ----
+
+: >"$T/empty1"
+: >"$T/empty2"
+is "$("$KIN" compare "$T/empty1" "$T/empty2" | awk '{ print $2 }' | sort -u)" \
+	"-
+100" 'two empty files are identical by every measure'
+is "$(measure score "$T/empty1" "$T/a")" 0 'and like no other'
+
+# ---- directories ----
+
+refused 'a directory is refused' 'Is a directory' "$KIN" compare "$T" "$T/a"
+unlike "$ERRORS" ' -r' 'without an option that compare does not have'
+refused 'digest, too' 'Is a directory; -r looks into directories' \
+	"$KIN" digest "$T"
+
 # ---- JSON ----
 
 is "$("$KIN" compare --json "$T/a" "$T/b" | perl -MJSON::PP -0777 -ne '
