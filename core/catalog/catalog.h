@@ -110,6 +110,9 @@ int catalog_holder(const char *directory, pid_t *pid_out,
  * HOME says where. */
 int catalog_home(const char *source, struct buf *out);
 
+/* When the catalog in a directory was last written, in seconds since 1970. */
+int catalog_written(const char *directory, int64_t *seconds_out);
+
 /* Renames the data file to "<name>.damaged-N" beside it, N the first free
  * number; path_out (may be NULL) gets the new path.  -EBUSY while anybody has
  * the catalog open, the caller included; -ENOENT without a data file. */

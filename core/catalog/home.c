@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/catalog.h"
+#include "core/catalog/catalog_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -33,4 +34,19 @@ int catalog_home(const char *source, struct buf *out)
 	name = name && name[1] ? name + 1 : "root";
 	return buf_append_format(out, "/kinfs/%.100s-%016llx", name,
 				 (unsigned long long)hash);
+}
+
+int catalog_written(const char *directory, int64_t *seconds_out)
+{
+	struct buf path = { 0 };
+	struct stat st;
+	int err =
+		buf_append_format(&path, "%s/%s", directory, CATALOG_DATA_FILE);
+
+	if (!err && stat(path.data, &st))
+		err = -errno;
+	if (!err)
+		*seconds_out = st.st_mtime;
+	buf_release(&path);
+	return err;
 }

@@ -90,10 +90,26 @@ static void print_sum(const struct check *c)
 	putchar('\n');
 }
 
+/* A catalog that nobody mounted for long says little of the tree now. */
+static void print_catalog(const struct check *c)
+{
+	time_t written = (time_t)c->written;
+	char date[64];
+	struct tm tm;
+
+	fputs("Catalog ", stdout);
+	print_escaped(c->directory, ESCAPE_TERMINAL);
+	if (written && localtime_r(&written, &tm) &&
+	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm))
+		printf(", written %s", date);
+	putchar('\n');
+}
+
 static void print_text(const struct check *c)
 {
 	uint64_t findings = all_found(c), mended = all_mended(c);
 
+	print_catalog(c);
 	if (findings > c->told)
 		printf("and %" PRIu64 " more\n", findings - c->told);
 	if (!c->damaged) {
@@ -303,18 +319,40 @@ static int open_when_free(const struct catalog_options *options,
 	return err;
 }
 
+/* A mount with db= keeps its own catalog; the one at the usual place is of an
+ * earlier time then. */
+static int refuse_other_catalog(const struct check *c)
+{
+	struct buf point = { 0 };
+	int err = c->db ? -ENOENT : mount_of_source(c->source, &point);
+
+	if (!err)
+		complain(c->source,
+			 "mounted at %s with another catalog than %s; check "
+			 "that of the mount with kin check %s, or the other "
+			 "one with --db %s",
+			 point.data, c->directory, point.data, c->directory);
+	buf_release(&point);
+	return err ? EXIT_OK : EXIT_FAILED;
+}
+
 static int check_catalog(struct check *c)
 {
 	struct catalog_options options = { .directory = c->directory,
 					   .existing = true };
 	struct catalog *catalog = NULL;
-	int err = open_when_free(&options, &catalog);
-	int code = EXIT_OK;
+	int err, code;
 
-	if (err && err != -EUCLEAN)
+	(void)catalog_written(c->directory, &c->written);
+	err = open_when_free(&options, &catalog);
+	if (err == -EBUSY)
 		return complain_open(c, err);
-	if (!err) {
+	code = refuse_other_catalog(c);
+	if (!code && err && err != -EUCLEAN)
+		code = complain_open(c, err);
+	if (!code && !err)
 		code = adopt_source(c, catalog);
+	if (!err) {
 		if (!code)
 			code = audit(c, catalog, &err);
 		catalog_free(catalog);

@@ -13,6 +13,7 @@ struct check {
 
 	char *source;
 	char *directory; /* of the catalog */
+	int64_t written; /* when it last was, before; 0: not known */
 	struct audit_counts counts;
 	bool damaged;        /* the catalog as a whole */
 	struct buf moved_to; /* it was set aside */

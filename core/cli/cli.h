@@ -166,6 +166,10 @@ int mount_find(const char *path, struct mount *out);
 /* mount_find() and a message that says what to do.  EXIT_OK, EXIT_FAILED. */
 int mount_find_or_complain(const char *path, struct mount *out);
 
+/* Appends the mount point of a kinfs that root or the caller mounted of
+ * source, without asking the daemon.  -ENOENT: there is none. */
+int mount_of_source(const char *source, struct buf *point_out);
+
 /* The value of an attribute, NUL-terminated. */
 int attribute_get(const char *path, const char *name, struct buf *out);
 

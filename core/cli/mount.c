@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "core/cli/cli.h"
 
@@ -14,8 +15,9 @@
 /* A line of mountinfo; the texts lie in the line. */
 struct mount_line {
 	unsigned major, minor;
-	char *root;  /* what of the file system is mounted there */
-	char *point; /* where */
+	char *root;             /* what of the file system is mounted there */
+	char *point;            /* where */
+	char *source, *options; /* of the file system */
 };
 
 void mount_release(struct mount *m)
@@ -51,7 +53,7 @@ static void unescape(char *text)
 /* False when it is not a line of a kinfs mount. */
 static bool mount_line_parse(char *line, struct mount_line *out)
 {
-	char *type = strstr(line, " - "), *save = NULL, *numbers;
+	char *type = strstr(line, " - "), *save = NULL, *numbers, *rest = NULL;
 
 	if (!type || strncmp(type + 3, TYPE " ", sizeof(TYPE)) != 0)
 		return false;
@@ -63,8 +65,13 @@ static bool mount_line_parse(char *line, struct mount_line *out)
 	if (!out->point ||
 	    sscanf(numbers, "%u:%u", &out->major, &out->minor) != 2)
 		return false;
+	out->source = strtok_r(type + sizeof(" - " TYPE), " ", &rest);
+	out->options = strtok_r(NULL, " \n", &rest);
+	if (!out->options)
+		return false;
 	unescape(out->root);
 	unescape(out->point);
+	unescape(out->source);
 	return true;
 }
 
@@ -112,8 +119,9 @@ static bool is_visible(const char *point, dev_t device)
 }
 
 /* Of several mounts at one place the last is the one that is seen. */
-static int consider(struct search *s, const struct mount_line *line)
+static int consider(void *arg, const struct mount_line *line)
 {
+	struct search *s = arg;
 	const char *below;
 
 	if (makedev(line->major, line->minor) != s->device)
@@ -135,7 +143,9 @@ static int consider(struct search *s, const struct mount_line *line)
 	return s->root ? 0 : -ENOMEM;
 }
 
-static int search_lines(struct search *s)
+/* Hands over every line of a kinfs mount, until take fails. */
+static int each_line(int (*take)(void *arg, const struct mount_line *line),
+		     void *arg)
 {
 	FILE *file = fopen(MOUNTINFO, "re");
 	struct mount_line parsed;
@@ -147,7 +157,7 @@ static int search_lines(struct search *s)
 		return -errno;
 	while (!err && getline(&line, &capacity, file) > 0)
 		if (mount_line_parse(line, &parsed))
-			err = consider(s, &parsed);
+			err = take(arg, &parsed);
 	free(line);
 	fclose(file);
 	return err;
@@ -178,7 +188,7 @@ int mount_find(const char *path, struct mount *out)
 	} else {
 		s.path = real;
 		s.device = st.st_dev;
-		err = search_lines(&s);
+		err = each_line(consider, &s);
 	}
 	if (!err)
 		err = search_result(&s, out);
@@ -186,6 +196,46 @@ int mount_find(const char *path, struct mount *out)
 	free(s.rel);
 	free(real);
 	return err;
+}
+
+/* ---- mounts of a source ---- */
+
+struct source_search {
+	const char *source;
+	struct buf *point; /* of the first that is found */
+};
+
+/* Another user could mount anything under this name. */
+static bool is_trusted(const char *options)
+{
+	const char *id = strstr(options, "user_id=");
+	char *end;
+	unsigned long uid;
+
+	if (!id)
+		return false;
+	uid = strtoul(id + strlen("user_id="), &end, 10);
+	return (*end == ',' || !*end) && (uid == 0 || uid == geteuid());
+}
+
+static int compare_source(void *arg, const struct mount_line *line)
+{
+	struct source_search *s = arg;
+
+	if (s->point->len || strcmp(line->source, s->source) != 0 ||
+	    strcmp(line->root, "/") != 0 || !is_trusted(line->options))
+		return 0;
+	return buf_append_text(s->point, line->point);
+}
+
+int mount_of_source(const char *source, struct buf *point_out)
+{
+	struct source_search s = { .source = source, .point = point_out };
+	int err = each_line(compare_source, &s);
+
+	if (err)
+		return err;
+	return point_out->len ? 0 : -ENOENT;
 }
 
 int mount_find_or_complain(const char *path, struct mount *out)

@@ -76,6 +76,22 @@ test_default_place() {
 		"... where the mount would keep it"
 }
 
+# The catalog at the usual place is that of an earlier mount.
+test_other_catalog() {
+	local source=$T/elsewhere point=$T/point
+	mkdir "$source" "$point"
+	echo text >"$source/file"
+	"$KINFS" "$source" "$point" -o "db=$T/db1"
+	wait_idle "$point"
+	refused "a source that is mounted with another catalog is refused" \
+		"mounted at $point with another catalog" "$KIN" check "$source"
+	ok "... and the mount is checked by its path" timeout 20 "$KIN" check "$point"
+	umount "$point"
+	timeout 60 "$KIN" check --db "$T/db1" "$source" >"$T/out"
+	like "$(cat "$T/out")" "Catalog $T/db1, written 20[0-9-]+ [0-9:]+" \
+		"which catalog was checked, and of when it is"
+}
+
 test_refusals() {
 	local status=0
 	"$KIN" check 2>/dev/null || status=$?
@@ -404,6 +420,7 @@ make_tree
 hash_tree
 test_in_order
 test_default_place
+test_other_catalog
 test_refusals
 test_disk_not_there
 test_news
