@@ -9,6 +9,7 @@
 struct progress {
 	bool idle, scanning;
 	long long files, left; /* left: of files, without valid digests */
+	long long failed;      /* files that could not be hashed */
 	int percent;           /* 100 only when idle */
 	const char *error;     /* of the catalog, in the status; or NULL */
 	const char *paused;    /* why, to be shown; or NULL */

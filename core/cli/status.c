@@ -7,28 +7,7 @@
 #include "core/base/buf.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
-
-/* ---- options: one mount, perhaps --json ---- */
-
-static int mount_argument(const struct command *command, int argc, char **argv,
-			  bool *json_out)
-{
-	static const struct option with_json[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
-	int c;
-
-	while ((c = getopt_long(argc, argv, "", with_json + (json_out ? 0 : 1),
-				NULL)) != -1) {
-		if (c != 'j' || !json_out)
-			return usage_error(command, NULL);
-		*json_out = true;
-	}
-	if (argc - optind != 1)
-		return usage_error(command, "which mount?");
-	return EXIT_OK;
-}
+#include "core/cli/status_list.h"
 
 /* ---- status ---- */
 
@@ -67,10 +46,16 @@ static void print_activity(const json_t *status)
 	struct progress p;
 
 	progress_read(status, &p);
-	print_line("state", p.idle     ? "idle, all digests are up to date" :
-			    p.scanning ? "scanning" :
-			    p.paused   ? "waiting" :
-					 "hashing");
+	if (p.idle && p.failed)
+		printf("%-10s idle, but %lld files could not be hashed: "
+		       "kin status --failed\n",
+		       "state", p.failed);
+	else
+		print_line("state", p.idle ?
+					    "idle, all digests are up to date" :
+				    p.scanning ? "scanning" :
+				    p.paused   ? "waiting" :
+						 "hashing");
 	if (p.paused)
 		print_line("paused", p.paused);
 }
@@ -110,7 +95,7 @@ static void print_work(const json_t *status)
 
 	printf("%-10s %lld files, ", "hashed", number(hashed, "files"));
 	print_bytes((double)number(hashed, "bytes"));
-	printf(" in %lld s\n", number(hashed, "since"));
+	printf(" since it was mounted %lld s ago\n", number(hashed, "since"));
 	printf("%-10s %s, %lld files seen, %lld finished\n", "scan",
 	       json_is_true(json_object_get(scan, "running")) ? "running" :
 								"not running",
@@ -139,18 +124,31 @@ static void print_catalog(const json_t *status)
 		print_line("error", text(catalog, "error"));
 }
 
+static bool has(const json_t *status, const char *key)
+{
+	return json_object_get(status, key) != NULL;
+}
+
+/* Not every caller is told everything: what is missing is left out. */
 static void print_status(const json_t *status)
 {
-	print_line("source", text(status, "source"));
+	if (has(status, "source"))
+		print_line("source", text(status, "source"));
 	print_line("version", text(status, "version"));
 	print_activity(status);
-	print_counts(status);
-	print_work(status);
+	if (has(status, "files"))
+		print_counts(status);
+	if (has(status, "hashed"))
+		print_work(status);
 	print_rate(status);
-	print_catalog(status);
-	print_names(status);
-	printf("%-10s %s, threshold %lld\n", "listings",
-	       text(status, "similar_name"), number(status, "threshold"));
+	if (has(status, "catalog"))
+		print_catalog(status);
+	if (has(status, "digests"))
+		print_names(status);
+	if (has(status, "threshold"))
+		printf("%-10s %s, threshold %lld\n", "listings",
+		       text(status, "similar_name"),
+		       number(status, "threshold"));
 }
 
 static int show_status(const struct mount *mount, bool as_json)
@@ -169,37 +167,85 @@ static int show_status(const struct mount *mount, bool as_json)
 	return EXIT_OK;
 }
 
+static int parse_status(struct status_list *list, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "failed", no_argument, NULL, 'f' },
+		{ "skipped", no_argument, NULL, 's' },
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'f')
+			list->failed = true;
+		else if (c == 's')
+			list->skipped = true;
+		else if (c == 'j')
+			list->as_json = true;
+		else
+			return usage_error(&command_status, NULL);
+	}
+	if (argc - optind != 1)
+		return usage_error(&command_status, "which mount?");
+	return EXIT_OK;
+}
+
 static int run_status(int argc, char **argv)
 {
+	struct status_list list = { 0 };
 	struct mount mount = { 0 };
-	bool as_json = false;
-	int code = mount_argument(&command_status, argc, argv, &as_json);
+	int code = parse_status(&list, argc, argv);
 
 	if (!code)
 		code = mount_find_or_complain(argv[optind], &mount);
-	if (!code)
-		code = show_status(&mount, as_json);
+	if (!code && (list.failed || list.skipped))
+		code = status_list_print(&list, &mount);
+	else if (!code)
+		code = show_status(&mount, list.as_json);
 	mount_release(&mount);
 	return code;
 }
 
 const struct command command_status = {
 	.name = "status",
-	.synopsis = "status [--json] MOUNT",
+	.synopsis = "status [--json] MOUNT\n"
+		    "       kin status [--failed] [--skipped] [--json] PATH",
 	.summary = "Show what a kinfs mount is doing",
 	.help = "MOUNT is the mount point or any path below it.\n\n"
-		"      --json  the daemon's own answer, the value of "
-		"user.kinfs.status\n",
+		"      --failed   list the files at and below PATH that could "
+		"not be hashed, with the\n"
+		"                 reason: error:EIO  PATH\n"
+		"      --skipped  list those that are not to be hashed: "
+		"skipped:exclude  PATH\n"
+		"      --json     the daemon's own answer, the value of "
+		"user.kinfs.status; or an\n"
+		"                 object with the list: complete, files\n\n"
+		"Exit status: 0 ok; 1 failed; 2 usage; 3 the list may grow, "
+		"because files are still\n"
+		"to be hashed.\n",
 	.run = run_status,
 };
 
 /* ---- words to the daemon ---- */
 
+static int mount_argument(const struct command *command, int argc, char **argv)
+{
+	static const struct option none[] = { { 0 } };
+
+	if (getopt_long(argc, argv, "", none, NULL) != -1)
+		return usage_error(command, NULL);
+	if (argc - optind != 1)
+		return usage_error(command, "which mount?");
+	return EXIT_OK;
+}
+
 static int say(const struct command *command, int argc, char **argv)
 {
 	const char *word = command->name;
 	struct mount mount = { 0 };
-	int code = mount_argument(command, argc, argv, NULL);
+	int code = mount_argument(command, argc, argv);
 
 	if (!code)
 		code = mount_find_or_complain(argv[optind], &mount);

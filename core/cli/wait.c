@@ -47,6 +47,7 @@ void progress_read(const json_t *status, struct progress *out)
 	out->scanning = json_is_true(json_object_get(scan, "running"));
 	out->files = number(status, "files");
 	out->left = number(status, "pending");
+	out->failed = number(status, "failed");
 	out->percent = 0;
 	if (out->idle)
 		out->percent = 100;
@@ -72,9 +73,12 @@ static void show_bar(const struct progress *p)
 	(void)fflush(stdout);
 }
 
-/* Into a log only when there is something new. */
+/* Into a log only when there is something new.  Before the first file was
+ * found there is no percentage. */
 static void show(struct wait_job *job, const struct progress *p)
 {
+	if (!p->files && !p->idle)
+		return;
 	if (job->terminal) {
 		show_bar(p);
 	} else if (p->percent != job->shown) {
@@ -122,6 +126,17 @@ static int say_paused(const struct wait_job *job, const char *why)
 	return EXIT_FAILED;
 }
 
+/* Everything was tried; what failed is not waited for. */
+static int finish(const struct wait_job *job, const struct progress *p)
+{
+	if (!p->failed)
+		return EXIT_OK;
+	complain(job->mount.root,
+		 "%lld files could not be hashed: kin status --failed",
+		 p->failed);
+	return EXIT_INCOMPLETE;
+}
+
 /* One look.  done_out tells whether code_out is the end of it. */
 static bool look(struct wait_job *job, int *code_out)
 {
@@ -143,7 +158,9 @@ static bool look(struct wait_job *job, int *code_out)
 	} else {
 		show(job, &p);
 		done = p.idle || p.stalled;
-		*code_out = p.stalled ? say_paused(job, p.paused) : EXIT_OK;
+		if (done)
+			*code_out = p.stalled ? say_paused(job, p.paused) :
+						finish(job, &p);
 	}
 	json_decref(status);
 	return done;
@@ -243,6 +260,9 @@ const struct command command_wait = {
 		"once\n\n"
 		"Fails when the mount goes away meanwhile, and when hashing is "
 		"paused (kin pause,\n"
-		"-o ac_only) before everything is hashed.\n",
+		"-o ac_only) before everything is hashed.\n\n"
+		"Exit status: 0 everything is hashed; 1 failed; 2 usage; 3 some "
+		"files could not be\n"
+		"hashed, kin status --failed lists them.\n",
 	.run = run,
 };

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/status_list.h"
+
+#include <errno.h>
+#include <fts.h>
+#include <string.h>
+
+#include "core/base/err.h"
+
+struct walk {
+	const struct status_list *what;
+	json_t *status;
+	json_t *files;  /* --json only */
+	bool owner;     /* the caller owns the mount, or is root */
+	bool failed;    /* a message was printed */
+	size_t pending; /* files whose state is not known yet */
+	struct buf state;
+};
+
+/* ---- one file ---- */
+
+static bool is_wanted(const struct status_list *what, const char *state)
+{
+	return (what->failed && !strncmp(state, "error:", 6)) ||
+	       (what->skipped && !strncmp(state, "skipped:", 8));
+}
+
+static int add_json(struct walk *w, const char *state, const char *path)
+{
+	json_t *object = json_pack("{s:s}", "state", state);
+	int err = object ? json_set_path(object, "path", path) : -ENOMEM;
+
+	if (!err && json_array_append(w->files, object))
+		err = -ENOMEM;
+	json_decref(object);
+	return err;
+}
+
+static int tell(struct walk *w, const char *state, const char *path)
+{
+	if (!is_wanted(w->what, state))
+		return 0;
+	if (w->files)
+		return add_json(w, state, path);
+	printf("%s  ", state);
+	print_escaped(path, ESCAPE_TERMINAL);
+	putchar('\n');
+	return 0;
+}
+
+/* What the caller may not read is no business of anybody but the owner. */
+static int tell_error(struct walk *w, int err, const char *path)
+{
+	char state[64];
+
+	if (err == -ENOENT || (err == -EACCES && !w->owner))
+		return 0;
+	if (err != -EACCES) {
+		complain_errno(path, err);
+		w->failed = true;
+		return 0;
+	}
+	(void)snprintf(state, sizeof(state), "error:%s", err_name(err));
+	return tell(w, state, path);
+}
+
+static int take_file(struct walk *w, const char *path)
+{
+	int err = attribute_get(path, STATE_ATTRIBUTE, &w->state);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		return tell_error(w, err, path);
+	w->pending += !strcmp(w->state.data, "pending") ||
+		      !strcmp(w->state.data, "busy");
+	return tell(w, w->state.data, path);
+}
+
+/* ---- all of them ---- */
+
+/* With similar=show the root lists it. */
+static bool is_listings(const struct walk *w, const struct mount *mount,
+			const FTSENT *entry)
+{
+	const char *name =
+		json_string_value(json_object_get(w->status, "similar_name"));
+
+	return name && !*mount->rel && entry->fts_level == 1 &&
+	       !strcmp(entry->fts_name, name);
+}
+
+static int take_entry(struct walk *w, const FTSENT *entry)
+{
+	switch (entry->fts_info) {
+	case FTS_F:
+		return take_file(w, entry->fts_path);
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		return tell_error(w, -entry->fts_errno, entry->fts_path);
+	default:
+		return 0;
+	}
+}
+
+static int walk_tree(struct walk *w, const struct mount *mount, char *path)
+{
+	char *paths[] = { path, NULL };
+	FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+	FTSENT *entry;
+	int err = 0;
+
+	if (!fts)
+		return -errno;
+	for (errno = 0; !err && (entry = fts_read(fts)); errno = 0)
+		if (entry->fts_info == FTS_D && is_listings(w, mount, entry))
+			(void)fts_set(fts, entry, FTS_SKIP);
+		else
+			err = take_entry(w, entry);
+	if (!err)
+		err = -errno;
+	(void)fts_close(fts);
+	return err;
+}
+
+static int walk_path(struct walk *w, const struct mount *mount)
+{
+	struct buf path = { 0 };
+	int err = buf_append_text(&path, mount->root);
+
+	if (!err && *mount->rel)
+		err = buf_append_format(&path, "%s%s",
+					strcmp(mount->root, "/") ? "/" : "",
+					mount->rel);
+	if (!err)
+		err = walk_tree(w, mount, path.data);
+	buf_release(&path);
+	return err;
+}
+
+/* ---- the answer ---- */
+
+static int print_json(struct walk *w, bool complete)
+{
+	json_t *object = json_pack("{s:b, s:O}", "complete", complete, "files",
+				   w->files);
+
+	if (object)
+		return json_print(object);
+	complain_errno(NULL, -ENOMEM);
+	return EXIT_FAILED;
+}
+
+static int finish(struct walk *w, const struct mount *mount)
+{
+	int code = w->failed ? EXIT_FAILED : EXIT_OK;
+
+	if (w->files && print_json(w, !w->pending && !w->failed))
+		code = EXIT_FAILED;
+	if (!w->pending)
+		return code;
+	complain(mount->root,
+		 "%zu files are not hashed yet; kin wait waits for them",
+		 w->pending);
+	return code ? code : EXIT_INCOMPLETE;
+}
+
+int status_list_print(const struct status_list *what, const struct mount *mount)
+{
+	struct walk w = { .what = what };
+	int code = EXIT_FAILED, err = status_get(mount->root, &w.status);
+
+	if (!err && what->as_json && !(w.files = json_array()))
+		err = -ENOMEM;
+	if (!err) {
+		w.owner = json_object_get(w.status, "failed") != NULL;
+		err = walk_path(&w, mount);
+	}
+	if (err)
+		complain_errno(mount->root, err);
+	else
+		code = finish(&w, mount);
+	json_decref(w.files);
+	json_decref(w.status);
+	buf_release(&w.state);
+	return code;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLI_STATUS_LIST_H
+#define CORE_CLI_STATUS_LIST_H
+
+#include <stdbool.h>
+
+#include "core/cli/cli.h"
+
+/*
+ * The files of a mount that have no digests, with the reason.  kin walks the
+ * mount and asks for the state of each file as the caller, so a caller hears
+ * only of files that it may read.  The owner of the mount is also told what
+ * cannot be read: then the daemon cannot either.
+ */
+struct status_list {
+	bool failed, skipped; /* which of them */
+	bool as_json;
+};
+
+/* Prints those at and below the path of mount.  An exit code. */
+int status_list_print(const struct status_list *what,
+		      const struct mount *mount);
+
+#endif

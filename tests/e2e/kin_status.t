@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# kin status and kin wait tell of files that could not be hashed, or are not
+# to be hashed.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091,SC2016
+. tests/e2e/lib.sh
+private_namespace
+share_programs
+
+home=$T/home
+src=$home/Documents
+mnt=$home/kin
+
+user() { # COMMAND...: as a user that has nothing but a home
+	as_nobody env -u XDG_STATE_HOME -u XDG_RUNTIME_DIR HOME="$home" "$@"
+}
+
+kin() { # RUNNER ARGUMENTS...: exit code in $code, output in $T/out, $T/err
+	code=0
+	"$1" timeout 60 "$KIN" "${@:2}" >"$T/out" 2>"$T/err" || code=$?
+}
+
+make_home() {
+	mkdir -p "$src/sub/closed" "$mnt"
+	gen_text 100 1 >"$src/a"
+	gen_text 100 2 >"$src/sub/secret"
+	gen_text 100 3 >"$src/sub/closed/inside"
+	gen_text 100 4 >"$src/sub/x.o"
+	echo name >"$src/line
+break.o"
+	chown -R 65534:65534 "$home"
+	chmod 000 "$src/sub/secret" "$src/sub/closed"
+}
+
+# "STATE PATH" of what kin printed, below the mount
+listed() {
+	sed -n "s#^\([^ ]*\)  $mnt/#\1 #p" "$T/out" | sort
+}
+
+json() { # PROGRAM: what it prints of the object $o
+	perl -MJSON::PP -0777 -e 'my $o = decode_json(<STDIN>);'"$1" <"$T/out"
+}
+
+test_failed() {
+	kin user wait "$mnt"
+	is "$code" 3 "kin wait: exit status 3 when a file could not be hashed"
+	like "$(cat "$T/err")" "1 files could not be hashed" "and says so"
+	unlike "$(cat "$T/out")" "0 of 0" \
+		"no percentage of nothing comes first"
+	kin user status "$mnt"
+	is "$code" 0 "kin status"
+	unlike "$(cat "$T/out")" "up to date" \
+		"not all digests are up to date"
+	like "$(cat "$T/out")" "state +idle, but 1 files could not be hashed" \
+		"kin status says that files could not be hashed"
+	like "$(cat "$T/out")" "hashed +1 files, .* since it was mounted" \
+		"the seconds are the age of the mount"
+}
+
+test_lists() {
+	kin user status --failed "$mnt"
+	is "$code $(listed)" "0 error:EACCES sub/closed
+error:EACCES sub/secret" "--failed lists what cannot be read"
+	kin user status --skipped "$mnt/sub"
+	is "$code $(listed)" "0 skipped:exclude sub/x.o" \
+		"--skipped, below a directory"
+	kin user status --failed --skipped --json "$mnt"
+	is "$code" 0 "both with --json"
+	is "$(json 'print $o->{complete} ? "complete" : "not", " ",
+		join " ", sort map { $_->{path} =~ s#.*/##sr } @{$o->{files}}')" \
+		"complete closed line
+break.o secret x.o" "lists all of them"
+	kin user status --failed "$mnt/a"
+	is "$code $(cat "$T/out" "$T/err")" "0 " "of one file"
+	kin user pause "$mnt"
+	user cp "$mnt/a" "$mnt/new"
+	kin user status --failed "$mnt"
+	is "$code" 3 "exit status 3 while files are to be hashed"
+	like "$(cat "$T/err")" "1 files are not hashed yet" "and says so"
+	kin user resume "$mnt"
+}
+
+# Whoever asks hears only of files that he may read.
+test_others() {
+	chmod -R u+rwX "$src"
+	chown -R 0:0 "$src"
+	chmod 755 "$home"
+	chmod 600 "$src/sub/x.o"
+	mkdir "$T/mnt"
+	mount_kinfs "$src" "$T/mnt" -o 'allow_other,similar=show,exclude=*.o'
+	wait_idle "$T/mnt"
+	mnt=$T/mnt
+	kin env status --skipped "$T/mnt"
+	is "$(grep -c skipped:exclude "$T/out")" 2 "root sees all"
+	kin user status --skipped "$T/mnt"
+	is "$(grep -c skipped:exclude "$T/out")" 1 \
+		"another user only what it may read"
+	is "$(cat "$T/err")" "" "and is told of nothing else"
+}
+
+open_fuse_to_all
+make_home
+user timeout 20 "$KINFS" -o 'exclude=*.o' "$src" "$mnt" || bail "mount"
+test_failed
+test_lists
+poll 10 user fusermount3 -u "$mnt"
+test_others
+finish
