@@ -143,7 +143,7 @@ static void tell_closed(struct fs *fs, struct inode *inode, int fd)
 		return;
 	key_of_fd(fs, inode, fd, &key);
 	engine_file_identity(&st, &identity);
-	atomic_store(&inode->noticed_ns, identity.ctime_ns);
+	atomic_store(&inode->noticed_ns, timespec_ns(&st.st_ctim));
 	engine_file_closed(fs->engine, &key, &identity);
 }
 
@@ -169,6 +169,21 @@ void notice_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 		tell_closed(fs, inode, path.fd);
 		path_fd_close(&path);
 	}
+}
+
+void notice_opened(struct fs *fs, struct inode *inode, int fd)
+{
+	struct file_identity identity;
+	struct file_key key;
+	struct stat st;
+
+	if (!fs->engine || !S_ISREG(inode->type) ||
+	    (inode->dev == fs->device && !engine_doubts_times(fs->engine)) ||
+	    fstat(fd, &st))
+		return;
+	key_of_fd(fs, inode, fd, &key);
+	engine_file_identity(&st, &identity);
+	engine_file_opened(fs->engine, &key, &identity);
 }
 
 void notice_flushed(struct fs *fs, struct inode *inode, int fd)

@@ -28,6 +28,9 @@ int notice_key(struct fs *fs, struct inode *inode, struct file_key *out);
 void notice_looked_up(struct fs *fs, struct inode *inode,
 		      const struct stat *st);
 
+/* The file was opened for writing by fd; before the caller hears of it. */
+void notice_opened(struct fs *fs, struct inode *inode, int fd);
+
 /* A descriptor for writing was closed, perhaps not the last one. */
 void notice_flushed(struct fs *fs, struct inode *inode, int fd);
 

@@ -253,8 +253,10 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 	err = open_handle(req, fs, inode, fi);
 	if (err && writes)
 		atomic_fetch_sub(&inode->writers, 1);
-	else if (writes)
+	if (!err && writes) {
+		notice_opened(fs, inode, handle_of(fi)->fd);
 		expect_changes(fs, handle_of(fi));
+	}
 	return err;
 }
 
@@ -350,6 +352,8 @@ static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
 		backing_end(fs, inode, fi->flags, id > 0);
 	if (err && writes)
 		atomic_fetch_sub(&inode->writers, 1);
+	if (!err && writes)
+		notice_opened(fs, inode, c->fd);
 	return err;
 }
 

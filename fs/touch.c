@@ -74,7 +74,7 @@ static int open_leased(struct fs *fs, const struct inode *inode, int path_fd)
 {
 	int fd;
 
-	if (inode->dev != fs->device ||
+	if (inode->dev != fs->device || engine_doubts_times(fs->engine) ||
 	    atomic_load(&fs->touch_times) == TOUCH_TIMES_COARSE)
 		return -1;
 	fd = fd_reopen(path_fd, O_RDONLY | O_NONBLOCK | O_NOCTTY);

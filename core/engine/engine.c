@@ -121,6 +121,7 @@ static int find_root(struct engine *e)
 	if (fstat(e->options.source_fd, &st))
 		return -errno;
 	e->source_dev = st.st_dev;
+	e->times = times_of(e->options.source_fd);
 	engine_file_key(e, e->options.source_fd, &st, &e->root);
 	return 0;
 }
@@ -358,7 +359,8 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 
-static int ask_queue(struct engine *e, const struct file_key *key,
+/* The queue, then the catalog. */
+static int ask_known(struct engine *e, const struct file_key *key,
 		     const struct file_identity *identity,
 		     struct engine_answer *out)
 {
@@ -367,8 +369,10 @@ static int ask_queue(struct engine *e, const struct file_key *key,
 
 	err = queue_look(&e->queue, key, identity, &view, &error,
 			 &out->digests);
-	if (err || view != QUEUE_RESULT)
+	if (err || view == QUEUE_CHANGED)
 		return err;
+	if (view != QUEUE_RESULT)
+		return ask_catalog(e, key, identity, out);
 	out->state = error ? ENGINE_FAILED : ENGINE_FRESH;
 	out->error = error;
 	return 0;
@@ -410,7 +414,7 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 	struct file_key key;
 	struct stat st;
 	const char *rule;
-	int err;
+	int err = 0;
 
 	if (fstat(fd, &st))
 		return -errno;
@@ -425,9 +429,10 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 	}
 	engine_file_key(e, fd, &st, &key);
 	engine_file_identity(&st, &identity);
-	err = ask_queue(e, &key, &identity, &answer);
-	if (!err && answer.state == ENGINE_PENDING)
-		err = ask_catalog(e, &key, &identity, &answer);
+	/* A file that is open for writing may have changed. */
+	if (engine_times(e, &key) == TIMES_OWN ||
+	    file_use(e, &st) == ENGINE_UNUSED)
+		err = ask_known(e, &key, &identity, &answer);
 	if (err)
 		return err;
 	if (answer.state == ENGINE_PENDING)
@@ -466,10 +471,32 @@ static void put_on_pending_list(struct engine *e, const struct file_key *key,
 	(void)commit_post(e, ev);
 }
 
+enum times_worth engine_times(const struct engine *e,
+			      const struct file_key *key)
+{
+	return key->device ? TIMES_DOUBTFUL : e->times;
+}
+
+bool engine_doubts_times(const struct engine *e)
+{
+	return e->times == TIMES_DOUBTFUL;
+}
+
+void engine_file_opened(struct engine *e, const struct file_key *key,
+			const struct file_identity *identity)
+{
+	if (engine_times(e, key) == TIMES_DOUBTFUL)
+		put_on_pending_list(e, key, identity);
+}
+
 void engine_file_closed(struct engine *e, const struct file_key *key,
 			const struct file_identity *identity)
 {
-	if (queue_push(&e->queue, key, JOB_CLOSED, identity) == -ENOBUFS)
+	int err = engine_times(e, key) == TIMES_DOUBTFUL ?
+			  queue_push_changed(&e->queue, key, identity) :
+			  queue_push(&e->queue, key, JOB_CLOSED, identity);
+
+	if (err == -ENOBUFS)
 		put_on_pending_list(e, key, identity);
 }
 

@@ -154,6 +154,15 @@ int engine_sdhash(struct engine *e, int fd, uid_t uid, size_t most,
 
 /* ---- what happened ---- */
 
+/*
+ * Where the times of files are not to be relied on (see times.h), the host
+ * tells of every regular file that is opened for writing, before anything is
+ * written.  SOURCE is such a filesystem or not; all others are.
+ */
+bool engine_doubts_times(const struct engine *e);
+void engine_file_opened(struct engine *e, const struct file_key *key,
+			const struct file_identity *identity);
+
 /* The last writer of the regular file closed it, or its content was changed in
  * another way: hash it if its identity, seen just now, is new. */
 void engine_file_closed(struct engine *e, const struct file_key *key,

@@ -16,6 +16,7 @@
 #include "core/engine/power.h"
 #include "core/engine/queue.h"
 #include "core/engine/scan.h"
+#include "core/engine/times.h"
 #include "core/index/index.h"
 
 /*
@@ -58,6 +59,7 @@ struct engine {
 	struct engine_options options; /* strings owned */
 	char *catalog_dir;
 	dev_t source_dev;
+	enum times_worth times; /* of SOURCE */
 	struct file_key root;
 	struct catalog *catalog;
 	struct index *index;
@@ -102,6 +104,11 @@ void engine_log(struct engine *e, const char *format, ...)
 /* The catalog contradicts itself (-EUCLEAN): the administrator is told once, and
  * the next mount sets it aside. */
 void engine_found_damage(struct engine *e);
+
+/* What the times of the file are worth.  Of other filesystems than that of
+ * SOURCE nothing is known. */
+enum times_worth engine_times(const struct engine *e,
+			      const struct file_key *key);
 
 enum engine_use file_use(const struct engine *e, const struct stat *st);
 

@@ -18,18 +18,11 @@
 
 #include "core/base/lease.h"
 #include "core/engine/engine_impl.h"
+#include "core/engine/times.h"
 
 #ifndef RWF_DONTCACHE
 #define RWF_DONTCACHE 0x00000080 /* Linux 6.14 */
 #endif
-
-/*
- * A timestamp is the time of the last clock tick (10 ms apart at most on the
- * usual kernels), so two changes within a tick can carry the same one.
- * Filesystems that count in seconds (their nanoseconds are all zero) or in two
- * seconds (FAT) need longer.
- */
-enum { SETTLE_MS = 20, SETTLE_COARSE_MS = 2100 };
 
 /* ---- keys ---- */
 
@@ -86,47 +79,6 @@ void file_key_at(const struct engine *e, int dir_fd, const char *name,
 		 const struct stat *st, struct file_key *out)
 {
 	file_key_make(e->source_dev, dir_fd, name, st, out);
-}
-
-/* Beyond the year 2262 it wraps; times are compared, not shown. */
-static int64_t nanoseconds(const struct timespec *t)
-{
-	return (int64_t)((uint64_t)t->tv_sec * 1000000000 +
-			 (uint64_t)t->tv_nsec);
-}
-
-void engine_file_identity(const struct stat *st, struct file_identity *out)
-{
-	*out = (struct file_identity){
-		.size = (uint64_t)st->st_size,
-		.mtime_ns = nanoseconds(&st->st_mtim),
-		.ctime_ns = nanoseconds(&st->st_ctim),
-	};
-}
-
-/* Since the ctime; negative when it lies in the future. */
-static int64_t age_of(const struct file_identity *id)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)((uint64_t)nanoseconds(&now) - (uint64_t)id->ctime_ns) /
-	       1000000;
-}
-
-bool file_is_unsettled(const struct file_identity *id, int64_t *wait_ms_out)
-{
-	int64_t age_ms = age_of(id), young_ms;
-
-	young_ms = id->ctime_ns % 1000000000 || id->mtime_ns % 1000000000 ?
-			   SETTLE_MS :
-			   SETTLE_COARSE_MS;
-	/* A time in the future says that the clock was set back: a change now
-	 * would move it, so it may be trusted. */
-	if (age_ms < 0 || age_ms >= young_ms)
-		return false;
-	*wait_ms_out = young_ms - age_ms;
-	return true;
 }
 
 /* ---- opening ---- */
@@ -362,7 +314,7 @@ static bool is_open_to_nobody(int fd)
 
 void file_write_out(int fd, const struct file_identity *id)
 {
-	int64_t age_ms = age_of(id);
+	int64_t age_ms = times_age(id);
 
 	if (age_ms < WRITTEN_OUT_MS && is_open_to_nobody(fd))
 		return;

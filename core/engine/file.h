@@ -43,10 +43,6 @@ bool path_is_excluded(const char *path, const char *const *globs, size_t count);
 const char *file_skip_rule(const struct engine *e, int fd,
 			   const struct stat *st);
 
-/* Whether the file's times are so young that another change might not move
- * them; wait_ms_out says for how long. */
-bool file_is_unsettled(const struct file_identity *id, int64_t *wait_ms_out);
-
 /*
  * Before a file is hashed; fd is one of its for reading, shared with nobody.
  * A store through a mapping moves the times of the file when its page was

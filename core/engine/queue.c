@@ -111,20 +111,62 @@ static struct job *job_want(struct queue *q, const struct file_key *key,
 	return job;
 }
 
+/* Under the lock. */
+static int push(struct queue *q, const struct file_key *key,
+		enum job_level level, const struct file_identity *identity,
+		bool changed)
+{
+	struct job *job;
+
+	if (q->stopped)
+		return -ECANCELED;
+	if (q->jobs >= QUEUE_MAX && !job_find(q, key))
+		return -ENOBUFS;
+	job = job_want(q, key, level, identity);
+	if (!job)
+		return -ENOMEM;
+	if (!changed)
+		return 0;
+	job->changed = true;
+	if (job->state == JOB_RUNNING)
+		job->again = true;
+	if (job->state == JOB_DONE) {
+		job_leave(q, job);
+		job_renew(q, job);
+	}
+	return 0;
+}
+
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity)
 {
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->stopped)
-		err = -ECANCELED;
-	else if (q->jobs >= QUEUE_MAX && !job_find(q, key))
-		err = -ENOBUFS;
-	else if (!job_want(q, key, level, identity))
-		err = -ENOMEM;
+	err = push(q, key, level, identity, false);
 	pthread_mutex_unlock(&q->lock);
 	return err;
+}
+
+int queue_push_changed(struct queue *q, const struct file_key *key,
+		       const struct file_identity *identity)
+{
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	err = push(q, key, JOB_CLOSED, identity, true);
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+bool queue_is_changed(struct queue *q, const struct job *job)
+{
+	bool changed;
+
+	pthread_mutex_lock(&q->lock);
+	changed = job->changed;
+	pthread_mutex_unlock(&q->lock);
+	return changed;
 }
 
 static bool is_served(const struct queue *q, uid_t uid)
@@ -238,6 +280,10 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 
 	pthread_mutex_lock(&q->lock);
 	job->identity = *identity;
+	if (!job->seen_ms || !file_identity_equal(&job->seen, identity)) {
+		job->seen = *identity;
+		job->seen_ms = engine_now_ms();
+	}
 	job->again = false;
 	job->joined = false;
 	level = job->level;
@@ -303,6 +349,7 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 	waiters = waiters_take(q, job);
 	job_leave(q, job);
 	job->state = JOB_DONE;
+	job->changed = false;
 	job->tries = 0;
 	job->level = JOB_SCAN;
 	job->result = r;
@@ -390,7 +437,7 @@ int queue_look(struct queue *q, const struct file_key *key,
 		*view_out = QUEUE_UNKNOWN;
 	} else if (job->state != JOB_DONE ||
 		   !file_identity_equal(&job->result->identity, identity)) {
-		*view_out = QUEUE_UNDER_WAY;
+		*view_out = job->changed ? QUEUE_CHANGED : QUEUE_UNDER_WAY;
 	} else {
 		*error_out = job->result->error;
 		if (!job->result->error)

@@ -71,6 +71,7 @@ struct job {
 	enum job_state state;
 	enum job_level level;
 	bool again;
+	bool changed;     /* whatever the times say: it is hashed in any case */
 	bool joined;      /* running only: somebody began to wait meanwhile */
 	unsigned tries;   /* how often it changed while it was hashed */
 	uint64_t turn;    /* JOB_WAITED only: the list is in this order */
@@ -78,6 +79,8 @@ struct job {
 	bool served;      /* running only: taken at JOB_WAITED */
 	int64_t ready_ms; /* resting and delayed only */
 	struct file_identity identity; /* running only: what is hashed */
+	struct file_identity seen;     /* what it was when it was looked at */
+	int64_t seen_ms;               /* ... and since when */
 	struct result *result;         /* done only; the committer owns it */
 	struct waiter *waiters;
 	struct job *chain;
@@ -130,6 +133,10 @@ void queue_release(struct queue *q);
  * the queue is full. */
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity);
+/* The same for a file whose content may have changed although its identity is
+ * what it was. */
+int queue_push_changed(struct queue *q, const struct file_key *key,
+		       const struct file_identity *identity);
 
 /* The next job in state running: one that is waited for, or one of the
  * background.  Waits for it.  NULL when the queue was stopped, or in the
@@ -144,6 +151,8 @@ void queue_feed(struct queue *q);
  * job has by now. */
 enum job_level queue_identify(struct queue *q, struct job *job,
 			      const struct file_identity *identity);
+/* Whether the job came of queue_push_changed(). */
+bool queue_is_changed(struct queue *q, const struct job *job);
 
 /* Nothing (more) to do: answers the waiters and drops the job. */
 void queue_finish(struct queue *q, struct job *job);
@@ -175,7 +184,12 @@ enum queue_recall queue_recall(struct queue *q, const struct job *job);
  * false when it is, or when the queue was stopped. */
 bool queue_rest(struct queue *q, const struct job *job, int64_t until_ms);
 
-enum queue_view { QUEUE_UNKNOWN, QUEUE_UNDER_WAY, QUEUE_RESULT };
+enum queue_view {
+	QUEUE_UNKNOWN,
+	QUEUE_UNDER_WAY,
+	QUEUE_CHANGED, /* the same, and what was known of it holds no longer */
+	QUEUE_RESULT,
+};
 /* What the queue knows of the file at that identity; QUEUE_RESULT fills
  * error_out and digests_out (a copy), -ENOMEM is possible. */
 int queue_look(struct queue *q, const struct file_key *key,

@@ -8,6 +8,7 @@
 #include "core/engine/engine_impl.h"
 #include "core/engine/file.h"
 #include "core/engine/task.h"
+#include "core/engine/times.h"
 
 enum {
 	RETRY_MAX_MS = 30000,
@@ -160,12 +161,28 @@ static enum engine_use use_for_sure(struct task *t)
 	return use == ENGINE_CLOSING ? ENGINE_WRITTEN : use;
 }
 
+static enum knowledge what_is_known(struct task *t)
+{
+	struct engine *e = t->w->e;
+
+	return queue_is_changed(&e->queue, t->job) ?
+		       UNKNOWN :
+		       look_up(e, &t->job->key, &t->identity);
+}
+
+static bool is_unsettled(const struct task *t, int64_t *wait_ms_out)
+{
+	return times_are_unsettled(
+		engine_times(t->w->e, &t->job->key), &t->identity,
+		engine_now_ms() - t->job->seen_ms, wait_ms_out);
+}
+
 /* True when the job was ended without reading the file. */
 static bool ends_early(struct task *t, int path_fd)
 {
 	struct engine *e = t->w->e;
 	enum engine_use use = use_for_sure(t);
-	enum knowledge known = look_up(e, &t->job->key, &t->identity);
+	enum knowledge known = what_is_known(t);
 	int64_t wait_ms;
 
 	if (file_skip_rule(e, path_fd, t->st)) {
@@ -182,7 +199,7 @@ static bool ends_early(struct task *t, int path_fd)
 	} else if (known == TOUCHED) {
 		commit_hurry(e);
 		queue_delay(&e->queue, t->job, TOUCHED_MS, false);
-	} else if (file_is_unsettled(&t->identity, &wait_ms)) {
+	} else if (is_unsettled(t, &wait_ms)) {
 		queue_delay(&e->queue, t->job, wait_ms, false);
 	} else {
 		return false;

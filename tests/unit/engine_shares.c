@@ -9,7 +9,7 @@
 
 #include <sys/resource.h>
 
-#include "core/engine/file.h"
+#include "core/engine/times.h"
 
 #define HUGE ((off_t)1 << 40)
 
@@ -123,7 +123,7 @@ static void wait_until_settled(struct crowd *c)
 
 	assert_int_equal(stat(c->f.source, &st), 0);
 	engine_file_identity(&st, &identity);
-	while (file_is_unsettled(&identity, &wait_ms))
+	while (times_are_unsettled(TIMES_OWN, &identity, 0, &wait_ms))
 		;
 }
 

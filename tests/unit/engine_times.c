@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <limits.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/engine/engine.h"
+#include "core/engine/times.h"
+
+/* What the times of a file are worth, and when. */
+
+static time_t now; /* 0: the real one */
+
+/* Stands before the C library's. */
+int clock_gettime(clockid_t clock, struct timespec *out)
+{
+	if (!now || clock != CLOCK_REALTIME)
+		return (int)syscall(SYS_clock_gettime, clock, out);
+	*out = (struct timespec){ .tv_sec = now };
+	return 0;
+}
+
+enum { THEN = 1700000000 };
+
+static struct file_identity identity_at(time_t when, long ctime_nsec)
+{
+	struct stat st = {
+		.st_size = 1,
+		.st_mtim = { .tv_sec = 1000000000, .tv_nsec = 5 },
+		.st_ctim = { .tv_sec = THEN, .tv_nsec = ctime_nsec },
+	};
+	struct file_identity id;
+
+	now = when;
+	engine_file_identity(&st, &id);
+	return id;
+}
+
+static bool is_unsettled_at(time_t when, const struct file_identity *id)
+{
+	int64_t wait_ms = 0;
+	bool unsettled;
+
+	now = when;
+	unsettled = times_are_unsettled(TIMES_OWN, id, 0, &wait_ms);
+	if (unsettled)
+		assert_in_range(wait_ms, 1, 2100);
+	return unsettled;
+}
+
+/* Then the clock gets to a second in which a file was changed already: what
+ * was hashed before is not what is hashed after. */
+static void test_whole_seconds_in_the_future(void **state)
+{
+	struct file_identity long_before = identity_at(THEN - 5000, 0);
+	struct file_identity before = identity_at(THEN - 1, 0);
+	struct file_identity at = identity_at(THEN, 0);
+	struct file_identity after = identity_at(THEN + 3, 0);
+
+	(void)state;
+	assert_true(file_identity_equal(&long_before, &before));
+	assert_false(is_unsettled_at(THEN - 2, &before));
+	assert_false(file_identity_equal(&before, &at));
+	assert_true(is_unsettled_at(THEN, &at));
+	assert_true(is_unsettled_at(THEN + 2, &at));
+	assert_false(is_unsettled_at(THEN + 3, &at));
+	assert_true(file_identity_equal(&at, &after));
+}
+
+static void test_nanoseconds_in_the_future(void **state)
+{
+	struct file_identity before = identity_at(THEN - 5000, 7);
+	struct file_identity after = identity_at(THEN + 3, 7);
+
+	(void)state;
+	assert_true(file_identity_equal(&before, &after));
+	assert_false(is_unsettled_at(THEN - 2, &before));
+	assert_false(is_unsettled_at(THEN + 1, &before));
+}
+
+/* Whatever somebody set the mtime to. */
+static void test_the_ctime_tells_how_finely_is_counted(void **state)
+{
+	struct file_identity id = identity_at(THEN + 1, 0);
+
+	(void)state;
+	assert_true(id.mtime_ns % 1000000000 != 0);
+	assert_true(is_unsettled_at(THEN + 1, &id));
+}
+
+static bool is_doubtful_for(const struct file_identity *id, int64_t same_ms)
+{
+	int64_t wait_ms;
+
+	return times_are_unsettled(TIMES_DOUBTFUL, id, same_ms, &wait_ms);
+}
+
+static void test_another_clock(void **state)
+{
+	struct file_identity id = identity_at(THEN + 3600, 7);
+
+	(void)state;
+	assert_true(is_doubtful_for(&id, 0));
+	assert_true(is_doubtful_for(&id, 2000));
+	assert_false(is_doubtful_for(&id, 2100));
+	now = THEN - 3600;
+	assert_true(is_doubtful_for(&id, 0));
+	now = THEN + 2 * 24 * 3600;
+	assert_false(is_doubtful_for(&id, 0));
+}
+
+static void test_filesystems(void **state)
+{
+	static const uint64_t own[] = { 0xef53, 0x58465342, 0x9123683e,
+					0x01021994 };
+	static const uint64_t doubtful[] = {
+		0x4d44,     0x2011bab0, /* FAT, exFAT */
+		0x6969,     0xfe534d42, /* NFS, SMB */
+		0x65735546, 0x01021997, /* FUSE, 9p */
+		0x12345678,
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_int_equal(times_of_type(own[i]), TIMES_OWN);
+	for (i = 0; i < sizeof(doubtful) / sizeof(doubtful[0]); i++)
+		assert_int_equal(times_of_type(doubtful[i]), TIMES_DOUBTFUL);
+	assert_int_equal(times_of(-1), TIMES_DOUBTFUL);
+}
+
+/* Files may have any time at all; what is made of it must not be undefined,
+ * which the run with -fsanitize=undefined sees. */
+static void test_any_time(void **state)
+{
+	static const time_t seconds[] = {
+		0,          1,           INT32_MAX,   (time_t)INT32_MAX + 1,
+		9223372036, 10000000000, 15032385535, -2147483648,
+		LONG_MAX,   LONG_MIN,
+	};
+	struct file_identity id, last = { .mtime_ns = -1 };
+	int64_t wait_ms;
+
+	(void)state;
+	now = 0;
+	for (size_t i = 0; i < 2 * sizeof(seconds) / sizeof(seconds[0]); i++) {
+		struct timespec t = { .tv_sec = seconds[i / 2],
+				      .tv_nsec = i % 2 ? 5 : 0 };
+		struct stat st = { .st_size = 1, .st_mtim = t, .st_ctim = t };
+
+		engine_file_identity(&st, &id);
+		assert_true(id.mtime_ns != last.mtime_ns);
+		(void)times_are_unsettled(TIMES_OWN, &id, 0, &wait_ms);
+		(void)times_are_unsettled(TIMES_DOUBTFUL, &id, 0, &wait_ms);
+		last = id;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole_seconds_in_the_future),
+		cmocka_unit_test(test_nanoseconds_in_the_future),
+		cmocka_unit_test(test_the_ctime_tells_how_finely_is_counted),
+		cmocka_unit_test(test_another_clock),
+		cmocka_unit_test(test_filesystems),
+		cmocka_unit_test(test_any_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
