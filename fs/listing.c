@@ -27,6 +27,7 @@ void listing_unref(struct listing *l)
 	}
 	free(l->items);
 	free(l->by_name);
+	free(l->state);
 	free(l);
 }
 
@@ -231,7 +232,6 @@ int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 		return err;
 	}
 	sort_by_name(l);
-	l->cut = hits->cut;
 	*out = l;
 	return 0;
 }

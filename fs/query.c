@@ -212,6 +212,8 @@ static int make_answer(const struct engine_hits *hits, struct buf *out)
 	}
 	if (!err && hits->cut)
 		err = buf_append(out, "cut", sizeof("cut"));
+	if (!err && hits->incomplete)
+		err = buf_append(out, "incomplete", sizeof("incomplete"));
 	return err;
 }
 

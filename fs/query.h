@@ -16,8 +16,9 @@ struct fs;
  * is the question: a line NAME=VALUE for the size, for each digest in its text
  * form, and relation=alike, within or contains (alike when there is none).
  * Reading answers it, best first: a record SCORE/PATH for each file, the path
- * relative to SOURCE, ended by a NUL; and "cut" as a last one when there were
- * more than the limit of the mount.  Writing after that begins another
+ * relative to SOURCE, ended by a NUL; then "cut" when there were more than the limit
+ * of the mount, and "incomplete" when a scan or the hashing of what it found is
+ * under way.  Writing after that begins another
  * question.
  *
  * Where the file cannot be opened for writing, the question is put by ioctl(),

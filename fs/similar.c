@@ -17,6 +17,7 @@
 #include "fs/query.h"
 #include "fs/similar_ask.h"
 #include "fs/xattr_derived.h"
+#include "fs/xattr_query.h"
 
 #define STATE "user.kinfs.state"
 
@@ -329,6 +330,25 @@ void similar_releasedir(fuse_req_t req, fuse_ino_t id,
 	reply_error(req, 0);
 }
 
+/* Whether the state of a kept listing is still right: no reason that may have
+ * gone by now, and none that came. */
+static bool state_holds(struct fs *fs, const struct node *n,
+			const struct listing *l)
+{
+	struct engine_answer answer;
+	bool fresh;
+
+	if (!l->answered || node_ctime(fs, n) != l->listed_ctime_ns)
+		return false;
+	if (n->kind == NODE_DIRECTORIES)
+		return true;
+	if (xattr_ask(fs, n->real, &answer))
+		return false;
+	fresh = answer.state == ENGINE_FRESH;
+	engine_answer_release(&answer);
+	return fresh;
+}
+
 void similar_getxattr(fuse_req_t req, fuse_ino_t id, const char *name,
 		      size_t size)
 {
@@ -346,8 +366,8 @@ void similar_getxattr(fuse_req_t req, fuse_ino_t id, const char *name,
 		return;
 	}
 	l = node_kept_listing(fs, n, ctx->uid, ctx->gid);
-	if (l)
-		similar_reply_state(req, fs, l, size);
+	if (l && state_holds(fs, n, l))
+		similar_reply_state(req, l, size);
 	else
 		similar_ask_state(req, n, size);
 	listing_unref(l);

@@ -93,19 +93,35 @@ static void reply_opened(fuse_req_t req, struct fs *fs, struct listing *l,
 		opened_close(fs, &o->opened);
 }
 
-void similar_reply_state(fuse_req_t req, struct fs *fs, const struct listing *l,
-			 size_t size)
+void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size)
+{
+	xattr_reply(req, l->state, strlen(l->state), size);
+}
+
+static int format_state(const struct fs *fs, const struct engine_hits *hits,
+			struct buf *out)
+{
+	if (hits->file.state != ENGINE_FRESH)
+		return xattr_format_state(&hits->file, out);
+	if (hits->incomplete)
+		return buf_append_text(out, "incomplete");
+	if (hits->cut)
+		return buf_append_format(out, "cut:%zu", fs->options.limit);
+	return buf_append_text(out, "complete");
+}
+
+static int set_state(const struct fs *fs, const struct engine_hits *hits,
+		     struct listing *l)
 {
 	struct buf text = { 0 };
-	int err = l->cut ? buf_append_format(&text, "cut:%zu",
-					     fs->options.limit) :
-			   buf_append_text(&text, "complete");
+	int err = format_state(fs, hits, &text);
 
 	if (err)
-		reply_error(req, err);
+		buf_release(&text);
 	else
-		xattr_reply(req, text.data, text.len, size);
-	buf_release(&text);
+		l->state = buf_take(&text);
+	l->answered = hits->file.state == ENGINE_FRESH && !hits->incomplete;
+	return err;
 }
 
 /* ---- what waits for the engine ---- */
@@ -145,7 +161,7 @@ static void call_reply(struct inquiry_call *c, struct listing *l)
 		reply_opened(req, c->fs, l, &c->fi);
 		break;
 	case FOR_STATE:
-		similar_reply_state(req, c->fs, l, c->size);
+		similar_reply_state(req, l, c->size);
 		break;
 	}
 }
@@ -179,7 +195,13 @@ static void on_hits(void *arg, int result, struct engine_hits *hits)
 
 	if (!result)
 		result = listing_from_hits(hits, c->node->depth, &l);
+	if (!result)
+		result = set_state(c->fs, hits, l);
 	engine_hits_release(hits);
+	if (result) {
+		listing_unref(l);
+		l = NULL;
+	}
 	call_end(c, result, l);
 }
 

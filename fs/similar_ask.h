@@ -23,8 +23,7 @@ void similar_ask_state(fuse_req_t req, struct node *n, size_t size);
 void similar_reply_node(fuse_req_t req, struct fs *fs, struct node *n);
 void similar_reply_item(fuse_req_t req, struct fs *fs, struct node *parent,
 			const struct listing *l, const char *name);
-void similar_reply_state(fuse_req_t req, struct fs *fs, const struct listing *l,
-			 size_t size);
+void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size);
 
 /* Of what similar_ask_opened() opened. */
 const struct listing *similar_opened(const struct fuse_file_info *fi);

@@ -91,7 +91,7 @@ bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
 
 /* ---- user.kinfs.state ---- */
 
-static int format_state(const struct engine_answer *answer, struct buf *out)
+int xattr_format_state(const struct engine_answer *answer, struct buf *out)
 {
 	switch (answer->state) {
 	case ENGINE_FRESH:
@@ -117,7 +117,7 @@ static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 
 	if (err)
 		return err;
-	err = format_state(&answer, out);
+	err = xattr_format_state(&answer, out);
 	engine_answer_release(&answer);
 	return err;
 }

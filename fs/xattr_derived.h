@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct buf;
+struct engine_answer;
 struct fs;
 struct fuse_req;
 struct inode;
@@ -35,6 +37,9 @@ void xattr_derived_list(struct fuse_req *req, struct fs *fs,
  * of attributes, which a digest of what is secret by now must not be.
  */
 bool xattr_may_read(struct fuse_req *req, struct fs *fs, struct inode *inode);
+
+/* The text of user.kinfs.state of a file. */
+int xattr_format_state(const struct engine_answer *answer, struct buf *out);
 
 /* Replies as getxattr and listxattr do: the size alone when size is 0. */
 void xattr_reply(struct fuse_req *req, const void *data, size_t len,

@@ -111,7 +111,8 @@ static int ask(const struct similar_job *job, int fd, struct buf *answer)
 
 /* ---- the answer ---- */
 
-/* One record: "97/docs/report.txt", or "cut" of the whole answer. */
+/* One record: "97/docs/report.txt", or "cut" or "incomplete" of the whole
+ * answer. */
 static int take_record(struct similar_job *job, const char *record)
 {
 	char *rel, *path;
@@ -120,6 +121,10 @@ static int take_record(struct similar_job *job, const char *record)
 
 	if (!strcmp(record, "cut")) {
 		(void)snprintf(job->reason, sizeof(job->reason), "cut");
+		return 0;
+	}
+	if (!strcmp(record, "incomplete")) {
+		(void)snprintf(job->reason, sizeof(job->reason), "%s", record);
 		return 0;
 	}
 	score = strtol(record, &rel, 10);

@@ -218,6 +218,11 @@ struct engine_hits {
 	struct engine_hit *hits; /* best first */
 	size_t count;
 	bool cut; /* there were more near-duplicates than the limit */
+	/* Why there are none when there may be some: what engine_ask() says of
+	 * the file, without digests.  ENGINE_FRESH: they are known. */
+	struct engine_answer file;
+	/* Not all of the tree was scanned and hashed when it was asked. */
+	bool incomplete;
 };
 
 void engine_hits_release(struct engine_hits *hits);

@@ -101,6 +101,7 @@ static void request_answer(struct request *r)
 		err = near_browse(r, &entries);
 	if (!trusted)
 		persona_leave(own);
+	hits.incomplete = r->incomplete;
 	if (err == -EUCLEAN)
 		engine_found_damage(r->engine);
 	if (r->on_hits)
@@ -121,6 +122,20 @@ static void insert_ready(struct inquiry *q, struct request *r)
 	pthread_cond_signal(&q->work);
 }
 
+/* Whether files that a scan found are still to be hashed.  Those that were
+ * closed a moment ago do not count: a tree in use would never be complete. */
+static bool is_incomplete(struct engine *e)
+{
+	struct queue_counts counts;
+
+	/* In the order in which work flows, see status.c. */
+	if (scan_is_running(&e->scan) || atomic_load(&e->feeder.wanted) ||
+	    atomic_load(&e->feeder.running))
+		return true;
+	queue_counts(&e->queue, &counts);
+	return counts.scanned != 0;
+}
+
 /* Lets r wait until the committer has got as far as what is posted now. */
 static void request_hold(struct request *r)
 {
@@ -129,6 +144,7 @@ static void request_hold(struct request *r)
 	struct commit_counts counts;
 	bool held = false, stopped;
 
+	r->incomplete = is_incomplete(e); /* what is hashed now is posted */
 	pthread_mutex_lock(&q->lock);
 	stopped = q->stopped;
 	if (!stopped) {

@@ -101,6 +101,8 @@ void job_leave(struct queue *q, struct job *job)
 		break;
 	case JOB_RUNNING:
 		q->running--;
+		q->scanning -= job->scanned;
+		job->scanned = false;
 		if (job->served)
 			job_list_remove(&q->served, job);
 		job->served = false;

@@ -264,6 +264,7 @@ int near_list(struct request *r, struct engine_hits *hits_out)
 	if (!err && answer.state == ENGINE_FRESH)
 		err = list_digests(r, &answer.digests, &hits);
 	engine_answer_release(&answer);
+	hits.file = answer;
 	if (err)
 		engine_hits_release(&hits);
 	else

@@ -12,6 +12,7 @@ struct request {
 	struct digests *digests; /* owned: of what is not in the tree */
 	enum index_relation relation;
 	bool directories; /* on_hits gets directories */
+	bool incomplete;  /* engine_hits.incomplete */
 	struct engine_viewer viewer;
 	uint64_t turn;
 	uint64_t number; /* to be answered once the committer got so far */

@@ -215,6 +215,8 @@ static struct job *take_first(struct queue *q, bool background)
 		job_list_append(&q->served, job);
 	}
 	job->identity = (struct file_identity){ 0 };
+	job->scanned = job->level == JOB_SCAN;
+	q->scanning += job->scanned;
 	q->running++;
 	return job;
 }
@@ -541,6 +543,7 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 		.running = q->running,
 		.done = q->done,
 		.waiting = q->waiting,
+		.scanned = q->levels[JOB_SCAN].count + q->scanning,
 		.paused = q->paused,
 	};
 	for (level = 0; level < JOB_LEVELS; level++)

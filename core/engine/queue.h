@@ -77,6 +77,7 @@ struct job {
 	uint64_t turn;    /* JOB_WAITED only: the list is in this order */
 	uid_t uid;        /* JOB_WAITED only: whose turn it is */
 	bool served;      /* running only: taken at JOB_WAITED */
+	bool scanned;     /* running only: taken at JOB_SCAN */
 	int64_t ready_ms; /* resting and delayed only */
 	struct file_identity identity; /* running only: what is hashed */
 	struct file_identity seen;     /* what it was when it was looked at */
@@ -111,6 +112,7 @@ struct queue {
 	struct share share; /* of the waiters */
 	size_t jobs;        /* in all states */
 	size_t running;
+	size_t scanning; /* of those: struct job's scanned */
 	size_t unsteady; /* delayed after several tries: not waited for */
 	size_t done;
 	bool stopped;
@@ -203,6 +205,7 @@ int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
 
 struct queue_counts {
 	size_t queued, delayed, unsteady, running, done, waiting;
+	size_t scanned;  /* queued and running: found by the scan */
 	unsigned paused; /* the reasons: enum queue_pause */
 };
 void queue_counts(struct queue *q, struct queue_counts *out);

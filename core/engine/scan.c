@@ -397,6 +397,16 @@ void scan_want(struct engine *e)
 	pthread_mutex_unlock(&s->lock);
 }
 
+bool scan_is_running(struct scan *s)
+{
+	bool running;
+
+	pthread_mutex_lock(&s->lock);
+	running = s->wanted || atomic_load(&s->running);
+	pthread_mutex_unlock(&s->lock);
+	return running;
+}
+
 bool scan_is_idle(struct scan *s)
 {
 	bool idle;

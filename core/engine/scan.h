@@ -59,6 +59,9 @@ void scan_want(struct engine *e);
 void scan_saw(struct engine *e, const struct stat *st);
 /* The scan's thread looks at what was seen. */
 void scan_look_at_seen(struct engine *e);
+/* A walk over the whole tree is under way or wanted. */
+bool scan_is_running(struct scan *s);
+
 /* Nothing wanted, running or seen; a directory that changes all the time does
  * not count. */
 bool scan_is_idle(struct scan *s);
