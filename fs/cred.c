@@ -55,6 +55,19 @@ int cred_of(fuse_req_t req, struct persona *out)
 	return 0;
 }
 
+bool cred_is(fuse_req_t req, const struct persona *p)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct persona caller;
+	bool equal;
+
+	if (ctx->uid != p->uid || ctx->gid != p->gid || cred_of(req, &caller))
+		return false;
+	equal = persona_equal(&caller, p);
+	persona_release(&caller);
+	return equal;
+}
+
 int cred_assume(struct fs *fs, fuse_req_t req, struct cred *saved_out)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);

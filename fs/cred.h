@@ -28,6 +28,10 @@ int cred_init(struct fs *fs);
 /* Who asks.  persona_release() frees it; -ENOMEM. */
 int cred_of(struct fuse_req *req, struct persona *out);
 
+/* Whether the caller of a request has these credentials.  False also when
+ * there is no memory to find out. */
+bool cred_is(struct fuse_req *req, const struct persona *p);
+
 /* The caller's credentials; nothing to do when the daemon is not root or the
  * caller is root.  On failure nothing has changed. */
 int cred_assume(struct fs *fs, struct fuse_req *req, struct cred *saved_out);

@@ -28,6 +28,7 @@ void listing_unref(struct listing *l)
 	free(l->items);
 	free(l->by_name);
 	free(l->state);
+	persona_release(&l->who);
 	free(l);
 }
 

@@ -28,10 +28,9 @@ struct listing {
 	struct item *items; /* in the order of readdir */
 	size_t *by_name;    /* their indices in byte order of the names */
 	size_t count;
-	char *state;   /* user.kinfs.state, or NULL */
-	bool answered; /* the state says complete or cut */
-	uid_t uid;     /* whom it was made for */
-	gid_t gid;
+	char *state;             /* user.kinfs.state, or NULL */
+	bool answered;           /* the state says complete or cut */
+	struct persona who;      /* it was made for; owned */
 	int64_t made_ns;         /* CLOCK_MONOTONIC */
 	int64_t listed_ctime_ns; /* of the listed file then */
 };

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <xxhash.h>
 
+#include "fs/cred.h"
 #include "fs/fs.h"
 #include "fs/inode.h"
 #include "fs/listing.h"
@@ -186,21 +187,22 @@ void node_keep_listing(struct fs *fs, struct node *n, struct listing *l)
 	listing_unref(before);
 }
 
-struct listing *node_kept_listing(struct fs *fs, struct node *n, uid_t uid,
-				  gid_t gid)
+struct listing *node_kept_listing(struct fs *fs, struct node *n, fuse_req_t req)
 {
 	struct listing *l;
 
 	pthread_mutex_lock(&fs->similar->lock);
 	l = n->listing;
-	if (l && (l->uid != uid || l->gid != gid ||
-		  clock_ns(CLOCK_MONOTONIC) - l->made_ns >
-			  1000000000 + (int64_t)l->count * 1000000))
+	if (l && clock_ns(CLOCK_MONOTONIC) - l->made_ns >
+			 1000000000 + (int64_t)l->count * 1000000)
 		l = NULL;
 	if (l)
 		listing_ref(l);
 	pthread_mutex_unlock(&fs->similar->lock);
-	return l;
+	if (!l || cred_is(req, &l->who))
+		return l;
+	listing_unref(l);
+	return NULL;
 }
 
 void node_free_all(struct fs *fs)

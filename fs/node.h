@@ -112,9 +112,9 @@ int64_t node_ctime(struct fs *fs, const struct node *n);
 /* Keeps l, with one more reference, in place of an earlier one. */
 void node_keep_listing(struct fs *fs, struct node *n, struct listing *l);
 
-/* A listing made for that user and young enough to look names up in it (long
+/* A listing made for the caller's credentials and young enough to look names up in it (long
  * ones are looked through for a longer time), referenced; NULL if none. */
-struct listing *node_kept_listing(struct fs *fs, struct node *n, uid_t uid,
-				  gid_t gid);
+struct listing *node_kept_listing(struct fs *fs, struct node *n,
+				  fuse_req_t req);
 
 #endif

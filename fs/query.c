@@ -10,6 +10,7 @@
 #include "core/base/buf.h"
 #include "core/engine/engine.h"
 #include "core/engine/query_ioctl.h"
+#include "fs/cred.h"
 #include "fs/node.h"
 #include "fs/ops.h"
 #include "fs/park.h"
@@ -25,9 +26,9 @@
  * says for which one it was.
  */
 struct query {
-	struct opened opened; /* first: it is cast to the query */
-	uid_t uid;            /* whose place it takes */
-	pthread_mutex_t lock; /* what follows */
+	struct opened opened;        /* first: it is cast to the query */
+	struct engine_viewer viewer; /* the opener; constant */
+	pthread_mutex_t lock;        /* what follows */
 	unsigned refs;
 	uint64_t turn;
 	struct buf question;
@@ -79,7 +80,8 @@ static void query_unref(struct fs *fs, struct query *q)
 	pthread_mutex_unlock(&q->lock);
 	if (!last)
 		return;
-	give_place(fs, q->uid);
+	give_place(fs, q->viewer.who.uid);
+	persona_release(&q->viewer.who);
 	pthread_mutex_destroy(&q->lock);
 	buf_release(&q->question);
 	buf_release(&q->answer);
@@ -91,17 +93,21 @@ static void query_closed(struct fs *fs, struct opened *o)
 	query_unref(fs, (struct query *)o);
 }
 
-static int query_new(struct fs *fs, uid_t uid, struct query **out)
+static int query_new(fuse_req_t req, struct fs *fs, struct query **out)
 {
 	struct query *q = calloc(1, sizeof(*q));
-	int err = q ? take_place(fs, uid) : -ENOMEM;
+	int err = q ? similar_viewer(fs, req, &q->viewer) : -ENOMEM;
 
+	if (!err) {
+		err = take_place(fs, q->viewer.who.uid);
+		if (err)
+			persona_release(&q->viewer.who);
+	}
 	if (err) {
 		free(q);
 		return err;
 	}
 	q->opened.close = query_closed;
-	q->uid = uid;
 	q->refs = 1;
 	pthread_mutex_init(&q->lock, NULL);
 	*out = q;
@@ -114,7 +120,7 @@ void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 	int err = -EINVAL;
 
 	if ((fi->flags & O_ACCMODE) != O_WRONLY)
-		err = query_new(fs, fuse_req_ctx(req)->uid, &q);
+		err = query_new(req, fs, &q);
 	if (err) {
 		reply_error(req, err);
 		return;
@@ -144,6 +150,16 @@ static void forget(struct query *q)
 	buf_release(&q->answer);
 }
 
+/*
+ * The descriptor may have been handed to another process, which may be
+ * privileged (standard input of a set-user-ID program): nothing is asked and
+ * nothing is told with other credentials than those of open().
+ */
+static bool is_opener(fuse_req_t req, const struct query *q)
+{
+	return cred_is(req, &q->viewer.who);
+}
+
 static int add_question(struct query *q, const char *text, size_t len)
 {
 	int err = -EFBIG;
@@ -166,6 +182,10 @@ void query_write(fuse_req_t req, struct fuse_bufvec *in,
 	ssize_t len = -EFBIG;
 	int err;
 
+	if (!is_opener(req, query_of(fi))) {
+		reply_error(req, -EACCES);
+		return;
+	}
 	copy.buf[0].mem = size <= QUESTION_MAX ? malloc(size + 1) : NULL;
 	if (copy.buf[0].mem)
 		len = fuse_buf_copy(&copy, in, 0);
@@ -189,7 +209,9 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 	if (in_size > QUERY_PIECE_MAX ||
 	    command != (unsigned)QUERY_IOCTL(in_size))
 		return false;
-	err = add_question(query_of(fi), in, in_size);
+	err = is_opener(req, query_of(fi)) ?
+		      add_question(query_of(fi), in, in_size) :
+		      -EACCES;
 	if (err)
 		reply_error(req, err);
 	else
@@ -334,20 +356,6 @@ static int begin_call(fuse_req_t req, struct query *q, size_t size,
 	return err;
 }
 
-static int call_engine(fuse_req_t req, struct query_call *c,
-		       const struct question *question)
-{
-	struct engine_viewer viewer;
-	int err = similar_viewer(c->fs, req, &viewer);
-
-	if (err)
-		return err;
-	err = engine_similar_to(c->fs->engine, &question->digests,
-				question->relation, &viewer, on_hits, c);
-	persona_release(&viewer.who);
-	return err;
-}
-
 static void ask(fuse_req_t req, struct query *q, size_t size)
 {
 	struct question question;
@@ -361,7 +369,9 @@ static void ask(fuse_req_t req, struct query *q, size_t size)
 	if (!park_begin(&c->park, req)) {
 		call_free(c);
 	} else {
-		err = call_engine(req, c, &question);
+		err = engine_similar_to(c->fs->engine, &question.digests,
+					question.relation, &q->viewer, on_hits,
+					c);
 		if (err)
 			call_end(c, err);
 	}
@@ -373,6 +383,10 @@ void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 	struct query *q = query_of(fi);
 	bool answered;
 
+	if (!is_opener(req, q)) {
+		reply_error(req, -EACCES);
+		return;
+	}
 	pthread_mutex_lock(&q->lock);
 	answered = q->answered;
 	pthread_mutex_unlock(&q->lock);

@@ -121,8 +121,7 @@ static bool item_holds(fuse_req_t req, struct fs *fs, const struct node *listed,
 static void lookup_link(fuse_req_t req, struct fs *fs, struct node *parent,
 			const char *name)
 {
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct listing *l = node_kept_listing(fs, parent, ctx->uid, ctx->gid);
+	struct listing *l = node_kept_listing(fs, parent, req);
 
 	if (l && item_holds(req, fs, parent, l, name))
 		similar_reply_item(req, fs, parent, l, name);
@@ -352,7 +351,6 @@ static bool state_holds(struct fs *fs, const struct node *n,
 void similar_getxattr(fuse_req_t req, fuse_ino_t id, const char *name,
 		      size_t size)
 {
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	struct fs *fs = fs_of(req);
 	struct node *n = node_at(id);
 	struct listing *l;
@@ -365,7 +363,7 @@ void similar_getxattr(fuse_req_t req, fuse_ino_t id, const char *name,
 		reply_error(req, -EACCES);
 		return;
 	}
-	l = node_kept_listing(fs, n, ctx->uid, ctx->gid);
+	l = node_kept_listing(fs, n, req);
 	if (l && state_holds(fs, n, l))
 		similar_reply_state(req, l, size);
 	else

@@ -133,17 +133,17 @@ struct inquiry_call {
 	struct fs *fs;
 	struct node *node; /* holds a reference */
 	enum purpose purpose;
-	char *name;               /* FOR_LOOKUP */
-	struct fuse_file_info fi; /* FOR_OPEN */
-	size_t size;              /* FOR_STATE */
-	uid_t uid;
-	gid_t gid;
-	int64_t listed_ctime_ns; /* from before it was asked for */
+	char *name;                  /* FOR_LOOKUP */
+	struct fuse_file_info fi;    /* FOR_OPEN */
+	size_t size;                 /* FOR_STATE */
+	struct engine_viewer viewer; /* the caller */
+	int64_t listed_ctime_ns;     /* from before it was asked for */
 };
 
 static void call_free(struct inquiry_call *c)
 {
 	node_unref(c->fs, c->node, 1);
+	persona_release(&c->viewer.who);
 	free(c->name);
 	free(c);
 }
@@ -171,8 +171,8 @@ static void call_end(struct inquiry_call *c, int err, struct listing *l)
 {
 	assert(err || l);
 	if (l) {
-		l->uid = c->uid;
-		l->gid = c->gid;
+		l->who = c->viewer.who;
+		c->viewer.who = (struct persona){ 0 };
 		l->listed_ctime_ns = c->listed_ctime_ns;
 		l->made_ns = clock_ns(CLOCK_MONOTONIC);
 		if (node_lists_links(c->node))
@@ -222,14 +222,13 @@ int similar_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
 
 	*out = (struct engine_viewer){
 		.trusted = uid == 0 || (!fs->root_user && uid == fs->own.uid),
-		.who = { .uid = uid },
 	};
-	return out->trusted ? 0 : cred_of(req, &out->who);
+	return cred_of(req, &out->who);
 }
 
-static int ask_engine(struct inquiry_call *c, int fd,
-		      const struct engine_viewer *viewer)
+static int ask_engine(struct inquiry_call *c, int fd)
 {
+	const struct engine_viewer *viewer = &c->viewer;
 	struct engine_question q = { .fd = fd,
 				     .timeout_ms =
 					     c->fs->options.wait_s * 1000 };
@@ -254,44 +253,34 @@ static int ask_engine(struct inquiry_call *c, int fd,
 	}
 }
 
-static int call_engine(struct inquiry_call *c, fuse_req_t req)
+static int call_engine(struct inquiry_call *c)
 {
-	struct engine_viewer viewer;
 	struct path_fd path;
-	struct fs *fs = c->fs;
-	int err;
+	int err = inode_path_fd(c->fs, c->node->real, &path);
 
-	err = similar_viewer(fs, req, &viewer);
 	if (err)
 		return err;
-	err = inode_path_fd(fs, c->node->real, &path);
-	if (err)
-		goto out;
-	err = ask_engine(c, path.fd, &viewer);
+	err = ask_engine(c, path.fd);
 	path_fd_close(&path);
-out:
-	persona_release(&viewer.who);
 	return err;
 }
 
 static struct inquiry_call *call_new(fuse_req_t req, struct node *n,
 				     enum purpose purpose, const char *name)
 {
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	struct inquiry_call *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->listed_ctime_ns = node_ctime(fs_of(req), n);
 	c->name = name ? strdup(name) : NULL;
-	if (name && !c->name) {
+	if ((name && !c->name) || similar_viewer(fs_of(req), req, &c->viewer)) {
+		free(c->name);
 		free(c);
 		return NULL;
 	}
 	c->fs = fs_of(req);
 	c->purpose = purpose;
-	c->uid = ctx->uid;
-	c->gid = ctx->gid;
 	c->node = n;
 	node_ref(c->fs, n);
 	return c;
@@ -311,7 +300,7 @@ static void call_start(fuse_req_t req, struct inquiry_call *c)
 		call_free(c);
 		return;
 	}
-	err = call_engine(c, req);
+	err = call_engine(c);
 	if (err)
 		call_end(c, err, NULL);
 }

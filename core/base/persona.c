@@ -51,6 +51,16 @@ void persona_release(struct persona *p)
 	*p = (struct persona){ 0 };
 }
 
+/* The kernel keeps groups sorted, and reports them in that order. */
+bool persona_equal(const struct persona *a, const struct persona *b)
+{
+	return a->uid == b->uid && a->gid == b->gid &&
+	       a->group_count == b->group_count &&
+	       (!a->group_count ||
+		memcmp(a->groups, b->groups,
+		       a->group_count * sizeof(*a->groups)) == 0);
+}
+
 /* The raw call: the C library's acts on every thread of the process. */
 static int set_groups(const struct persona *p)
 {

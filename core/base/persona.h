@@ -2,6 +2,7 @@
 #ifndef CORE_BASE_PERSONA_H
 #define CORE_BASE_PERSONA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -23,6 +24,9 @@ int persona_own(struct persona *out);
 
 int persona_copy(const struct persona *from, struct persona *out);
 void persona_release(struct persona *p);
+
+/* Whether both have the same user, group and supplementary groups. */
+bool persona_equal(const struct persona *a, const struct persona *b);
 
 /* Makes the calling thread, and no other, p instead of own.  -EPERM, or what
  * setgroups() says; nothing has changed then. */

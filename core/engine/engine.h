@@ -194,7 +194,7 @@ void engine_name_moved(struct engine *e, const struct file_key *parent,
 /* Whose eyes to look with: every path and file is checked for them. */
 struct engine_viewer {
 	bool trusted;       /* uid 0, or the host's own user: no check needed */
-	struct persona who; /* when trusted, the uid alone */
+	struct persona who;
 };
 
 struct engine_hit {

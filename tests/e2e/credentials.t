@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Whose credentials an answer is worked out with: a descriptor can reach
+# another process, a user can give up a group, and an attribute can be read by
+# users who see different parts of the tree.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+private_namespace
+
+src=$T/src
+mnt=$T/mnt
+ada=60001
+bob=60002
+team=60010
+
+as() { # UID GROUPS COMMAND...: GROUPS is a number, or none
+	local groups=--groups=$2
+	[ "$2" != none ] || groups=--clear-groups
+	setpriv --reuid="$1" --regid="$1" "$groups" -- "${@:3}"
+}
+
+make_tree() {
+	mkdir -p "$src/ada"
+	printf 'KEY=wJalrXUtnFEM, which nobody else must know\n' \
+		>"$src/ada/secret"
+	gen_text 100 1 >"$src/open"
+	cp "$src/open" "$src/team"
+	chown -R "$ada" "$src"
+	chmod 700 "$src/ada"
+	chmod 600 "$src/ada/secret"
+	chgrp "$team" "$src/team"
+	chmod 640 "$src/team"
+	chmod 777 "$src"
+	printf 'size=16\nrelation=within\nsif=%s' \
+		"$(head -c 16 "$src/ada/secret" | "$KIN" digest -a sif - |
+			sed 's/  .*//')" >"$T/question"
+}
+
+# ---- a descriptor that reaches a privileged process ----
+
+# A cat that is always root.
+privileged_cat() {
+	cp "$(command -v cat)" "$T/root-cat" && chmod 4755 "$T/root-cat"
+}
+
+# bob asks, COMMAND reads in place of bob, and bob reads on.
+ask_through() { # COMMAND...
+	# shellcheck disable=SC2016 # for the inner shell
+	as "$bob" none bash -c '
+		exec 3<>"$1/.similar/.query"
+		cat "$2" >&3
+		"${@:3}" <&3 2>&1
+		cat <&3' - "$mnt" "$T/question" "$@" | tr '\0' '\n'
+}
+
+# The privileged process writes the question.
+ask_by_writing() { # COMMAND...
+	# shellcheck disable=SC2016
+	as "$bob" none bash -c '
+		exec 3<>"$1/.similar/.query"
+		"${@:3}" "$2" 2>&1 >&3' - "$mnt" "$T/question" "$@"
+}
+
+with_groups() { # GROUPS COMMAND...: as root, which may choose them
+	setpriv --groups="$1" -- "${@:2}"
+}
+
+test_query() {
+	ok "a program that runs as root" privileged_cat
+	is "$(as "$bob" none "$T/root-cat" "$src/ada/secret")" \
+		"$(cat "$src/ada/secret")" "which reads everything"
+	like "$(as "$ada" none bash -c 'exec 3<>"$1/.similar/.query"
+		cat "$2" >&3; cat <&3' - "$mnt" "$T/question" | tr '\0' '\n')" \
+		'[0-9]+/ada/secret' "the owner is told of the secret file"
+	is "$(ask_through true)" "" "another user is not"
+	like "$(ask_through "$T/root-cat")" "Permission denied" \
+		"a privileged program cannot read in place of the user"
+	unlike "$(ask_through "$T/root-cat")" secret "and nobody is answered"
+	like "$(ask_by_writing "$T/root-cat")" "Permission denied" \
+		"nor can it write"
+}
+
+# Credentials are the groups, too.
+test_query_groups() {
+	printf 'relation=alike\nsize=%s\nsif=%s' \
+		"$(stat -c %s "$src/open")" \
+		"$("$KIN" digest -a sif "$src/open" | sed 's/  .*//')" \
+		>"$T/question"
+	# shellcheck disable=SC2016
+	like "$(with_groups "$team" perl -e '
+		my ($path, $question, $uid) = @ARGV;
+		open my $in, "<", $question or die;
+		my $text = do { local $/; <$in> };
+		$) = "$uid $ENV{TEAM}"; $> = $uid;
+		open my $q, "+<", "$path/.similar/.query" or die "open: $!";
+		syswrite $q, $text or die "write: $!";
+		$> = 0; $) = "$uid $uid"; $> = $uid;
+		print defined sysread($q, my $answer, 65536) ?
+			"answered" : "$!"' \
+		"$mnt" "$T/question" "$bob")" "Permission denied" \
+		"a question that was asked with a group is not answered without"
+}
+
+make_tree
+share_programs
+mount_kinfs "$src" "$mnt" -o allow_other
+wait_idle "$mnt"
+test_query
+TEAM=$team test_query_groups
+ok "it unmounts" unmount "$mnt"
+finish
