@@ -13,6 +13,10 @@
 
 enum { PIECE = 64 * 1024 };
 
+/* A file may have names that the caller must not learn, and the one by which
+ * the caller asked is not known: sdhash's own name for standard input. */
+#define NAME "stdin"
+
 struct order {
 	struct order *next;
 	int fd; /* owned, O_PATH */
@@ -53,13 +57,12 @@ static int read_file(struct desk *d, int fd, uint64_t size)
 	return err;
 }
 
-static int digest_file(struct desk *d, int fd, const char *name, uint64_t size,
-		       size_t most)
+static int digest_file(struct desk *d, int fd, uint64_t size, size_t most)
 {
 	struct digests digests;
 	int err;
 
-	err = fingerprint_begin_file(d->fp, name, size, most);
+	err = fingerprint_begin_file(d->fp, NAME, size, most);
 	if (!err)
 		err = read_file(d, fd, size);
 	if (!err)
@@ -71,30 +74,14 @@ static int digest_file(struct desk *d, int fd, const char *name, uint64_t size,
 	return err;
 }
 
-/* The name that the file has at this moment, or had. */
-static char *name_of(const struct engine *e, int fd)
-{
-	char *path = NULL, *slash, *name;
-
-	(void)file_path(e, fd, &path);
-	if (!path)
-		return strdup("deleted");
-	slash = strrchr(path, '/');
-	name = strdup(slash ? slash + 1 : path);
-	free(path);
-	return name;
-}
-
 static int compute(struct desk *d, const struct order *o)
 {
-	char *name = name_of(d->engine, o->fd);
-	int err, fd = name ? file_reopen(o->fd) : -ENOMEM;
+	int err, fd = file_reopen(o->fd);
 
 	buf_clear(&d->text);
-	err = fd < 0 ? fd : digest_file(d, fd, name, d->identity.size, o->most);
+	err = fd < 0 ? fd : digest_file(d, fd, d->identity.size, o->most);
 	if (fd >= 0)
 		close(fd);
-	free(name);
 	return err == -ESTALE ? -EAGAIN : err;
 }
 

@@ -142,10 +142,11 @@ int engine_wait(struct engine *e, int fd, uid_t uid, unsigned timeout_ms,
 
 /*
  * The sdhash of the file behind fd (O_PATH will do), which is not kept but
- * computed now.  done is called exactly once, from an engine thread: with 0
- * and the text (valid during the call), -E2BIG when it would be longer than
- * most bytes, -ENODATA for a file too small to have one, -EAGAIN when the file
- * changed meanwhile, -ECANCELED at the end, or the errno of reading.  Whether
+ * computed now, with "stdin" in place of a name.  done is called exactly once,
+ * from an engine thread: with 0 and the text (valid during the call), -E2BIG
+ * when it would be longer than most bytes, -ENODATA for a file too small to
+ * have one, -EAGAIN when the file changed meanwhile, -ECANCELED at the end, or
+ * the errno of reading.  Whether
  * the file was being written is for the caller to ask, before and after.
  */
 int engine_sdhash(struct engine *e, int fd, uid_t uid, size_t most,
@@ -193,7 +194,7 @@ void engine_name_moved(struct engine *e, const struct file_key *parent,
 
 /* Whose eyes to look with: every path and file is checked for them. */
 struct engine_viewer {
-	bool trusted;       /* uid 0, or the host's own user: no check needed */
+	bool trusted; /* uid 0, or the host's own user: no check needed */
 	struct persona who;
 };
 

@@ -238,8 +238,8 @@ test_permission() {
 	ok "unmount" unmount "$mnt"
 }
 
-sdhash_of() { # FILE: what kin says, without the name of the file in the sum
-	"$KIN" digest -a sdhash "$1" | sed 's/  .*//'
+sdhash_of() { # FILE: what kin says of its content
+	"$KIN" digest -a sdhash - <"$1" | sed 's/  .*//'
 }
 
 # Computed when it is read, never kept, never listed.
@@ -253,8 +253,8 @@ test_sdhash() {
 	wait_idle "$mnt"
 	is "$(getx "$mnt/dir/middle" user.sdhash)" \
 		"$(sdhash_of "$src/dir/middle")" "user.sdhash is the program's line"
-	like "$(getx "$mnt/dir/middle" user.sdhash)" '^sdbf:03:6:middle:1048576:' \
-		"with the base name"
+	like "$(getx "$mnt/dir/middle" user.sdhash)" '^sdbf:03:5:stdin:1048576:' \
+		"without a name of the file"
 	unlike "$(names "$mnt/dir/middle")" sdhash "it is not listed"
 	is "$(errno_of getx-short "$mnt/dir/middle" user.sdhash)" ERANGE \
 		"a buffer that is too small gets ERANGE"
@@ -271,8 +271,8 @@ test_sdhash() {
 	is "$(getx "$mnt/dir/middle" user.sdhash)" \
 		"$(sdhash_of "$src/dir/middle")" "it follows a change"
 	mv "$mnt/dir/middle" "$mnt/dir/renamed"
-	like "$(getx "$mnt/dir/renamed" user.sdhash)" '^sdbf:03:7:renamed:' \
-		"and a new name"
+	is "$(getx "$mnt/dir/renamed" user.sdhash)" \
+		"$(sdhash_of "$src/dir/renamed")" "a new name changes nothing"
 	ok "setting it does nothing" setfattr -n user.sdhash -v x \
 		"$mnt/dir/renamed"
 	exec 9>>"$mnt/dir/renamed"
