@@ -55,6 +55,13 @@ int cred_of(fuse_req_t req, struct persona *out)
 	return 0;
 }
 
+bool cred_owns_mount(const struct fs *fs, fuse_req_t req)
+{
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	return uid == 0 || uid == fs->own.uid;
+}
+
 bool cred_is(fuse_req_t req, const struct persona *p)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);

@@ -28,6 +28,9 @@ int cred_init(struct fs *fs);
 /* Who asks.  persona_release() frees it; -ENOMEM. */
 int cred_of(struct fuse_req *req, struct persona *out);
 
+/* Whether the caller of a request is root or the user whose daemon this is. */
+bool cred_owns_mount(const struct fs *fs, struct fuse_req *req);
+
 /* Whether the caller of a request has these credentials.  False also when
  * there is no memory to find out. */
 bool cred_is(struct fuse_req *req, const struct persona *p);

@@ -218,10 +218,8 @@ static void on_entries(void *arg, int result, struct engine_entries *entries)
 
 int similar_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
 {
-	uid_t uid = fuse_req_ctx(req)->uid;
-
 	*out = (struct engine_viewer){
-		.trusted = uid == 0 || (!fs->root_user && uid == fs->own.uid),
+		.trusted = cred_owns_mount(fs, req),
 	};
 	return cred_of(req, &out->who);
 }

@@ -8,7 +8,44 @@
 #include "core/engine/engine.h"
 #include "fs/fs.h"
 
-int status_text(struct fs *fs, struct buf *out)
+/* From an object to another. */
+static void share(const json_t *from, json_t *to, const char *key)
+{
+	json_t *value = json_object_get(from, key);
+
+	if (value)
+		json_object_set(to, key, value);
+}
+
+static void share_within(const json_t *from, json_t *to, const char *object,
+			 const char *key)
+{
+	json_t *part = json_object();
+
+	share(json_object_get(from, object), part, key);
+	json_object_set_new(to, object, part);
+}
+
+/* What has nothing of the content of files.  Numbers of contents and bytes
+ * would tell whether somebody has a content that the caller can guess. */
+static json_t *public_status(const json_t *whole)
+{
+	static const char *const keys[] = {
+		"digests", "idle",    "mounted",   "passthrough",
+		"paused",  "rate",    "percent",   "similar_name",
+		"source",  "stalled", "threshold", "version",
+	};
+	json_t *o = json_object();
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		share(whole, o, keys[i]);
+	share_within(whole, o, "scan", "running");
+	share_within(whole, o, "catalog", "error");
+	return o;
+}
+
+int status_text(struct fs *fs, bool whole, struct buf *out)
 {
 	const struct options *o = &fs->options;
 	json_t *status;
@@ -25,7 +62,13 @@ int status_text(struct fs *fs, struct buf *out)
 			    o->similar == SIMILAR_OFF ?
 				    json_null() :
 				    json_string(o->similar_name));
-	text = json_dumps(status, JSON_SORT_KEYS);
+	if (!whole) {
+		json_t *part = public_status(status);
+
+		json_decref(status);
+		status = part;
+	}
+	text = status ? json_dumps(status, JSON_SORT_KEYS) : NULL;
 	json_decref(status);
 	if (!text)
 		return -ENOMEM;

@@ -123,8 +123,10 @@ static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 }
 
 /* The reader polls the status; here it says why. */
-static int wait_for_all(struct fs *fs)
+static int wait_for_all(fuse_req_t req, struct fs *fs)
 {
+	if (!cred_owns_mount(fs, req))
+		return -EPERM;
 	engine_hurry(fs->engine);
 	return 0;
 }
@@ -138,9 +140,9 @@ static void get_own(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (strcmp(name, STATE) == 0 && S_ISREG(inode->type))
 		err = read_state(fs, inode, &text);
 	else if (strcmp(name, STATUS) == 0 && inode == fs->root)
-		err = status_text(fs, &text);
+		err = status_text(fs, cred_owns_mount(fs, req), &text);
 	else if (strcmp(name, WAIT) == 0 && inode == fs->root)
-		err = wait_for_all(fs);
+		err = wait_for_all(req, fs);
 	if (err)
 		fuse_reply_err(req, -err);
 	else
@@ -271,10 +273,9 @@ static int control_check(struct fs *fs, char *words)
 static int control(fuse_req_t req, struct fs *fs, const char *value,
 		   size_t size)
 {
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	char words[32];
 
-	if (ctx->uid != 0 && ctx->uid != geteuid())
+	if (!cred_owns_mount(fs, req))
 		return EPERM;
 	if (size >= sizeof(words))
 		return EINVAL;

@@ -58,6 +58,8 @@ static void print_activity(const json_t *status)
 						 "hashing");
 	if (p.paused)
 		print_line("paused", p.paused);
+	if (!p.counted)
+		printf("%-10s %d %%\n", "progress", p.percent);
 }
 
 static void print_names(const json_t *status)
@@ -115,11 +117,13 @@ static void print_catalog(const json_t *status)
 {
 	const json_t *catalog = json_object_get(status, "catalog");
 
-	printf("%-10s ", "catalog");
-	print_escaped(text(catalog, "path"), ESCAPE_TERMINAL);
-	fputs(", ", stdout);
-	print_bytes((double)number(catalog, "bytes"));
-	putchar('\n');
+	if (json_object_get(catalog, "path")) {
+		printf("%-10s ", "catalog");
+		print_escaped(text(catalog, "path"), ESCAPE_TERMINAL);
+		fputs(", ", stdout);
+		print_bytes((double)number(catalog, "bytes"));
+		putchar('\n');
+	}
 	if (json_is_string(json_object_get(catalog, "error")))
 		print_line("error", text(catalog, "error"));
 }

@@ -48,15 +48,22 @@ void progress_read(const json_t *status, struct progress *out)
 	out->files = number(status, "files");
 	out->left = number(status, "pending");
 	out->failed = number(status, "failed");
-	out->percent = 0;
-	if (out->idle)
-		out->percent = 100;
-	else if (out->files > 0 && out->left <= out->files)
-		out->percent =
-			(int)(99 * (out->files - out->left) / out->files);
+	out->counted = json_object_get(status, "files") != NULL;
+	out->percent = (int)number(status, "percent");
 	out->error = json_string_value(json_object_get(catalog, "error"));
 	out->paused = pause_reason(status);
 	out->stalled = json_is_true(json_object_get(status, "stalled"));
+}
+
+/* Which files are left, as far as the caller is told. */
+static void print_left(const struct progress *p, const char *before,
+		       const char *after)
+{
+	if (p->counted)
+		printf("%s%lld of %lld files%s%s", before, p->files - p->left,
+		       p->files, p->scanning ? ", scanning" : "", after);
+	else if (p->scanning)
+		printf("%sscanning%s", before, after);
 }
 
 static void show_bar(const struct progress *p)
@@ -66,8 +73,8 @@ static void show_bar(const struct progress *p)
 	fputs("\r[", stdout);
 	for (i = 0; i < BAR_WIDTH; i++)
 		putchar(i < full ? '#' : ' ');
-	printf("] %3d %%  %lld of %lld files%s\033[K", p->percent,
-	       p->files - p->left, p->files, p->scanning ? ", scanning" : "");
+	printf("] %3d %%", p->percent);
+	print_left(p, "  ", "\033[K");
 	if (p->idle)
 		putchar('\n');
 	(void)fflush(stdout);
@@ -82,9 +89,9 @@ static void show(struct wait_job *job, const struct progress *p)
 	if (job->terminal) {
 		show_bar(p);
 	} else if (p->percent != job->shown) {
-		printf("%d %% (%lld of %lld files%s)\n", p->percent,
-		       p->files - p->left, p->files,
-		       p->scanning ? ", scanning" : "");
+		printf("%d %%", p->percent);
+		print_left(p, " (", ")");
+		putchar('\n');
 		(void)fflush(stdout);
 	}
 	job->shown = p->percent;
@@ -145,7 +152,8 @@ static bool look(struct wait_job *job, int *code_out)
 	bool done = true;
 	int err;
 
-	/* So that nothing rests meanwhile; an older daemon does not know it. */
+	/* So that nothing rests meanwhile; an older daemon does not know it,
+	 * and obeys only root and the owner of the mount. */
 	(void)getxattr(job->mount.root, WAIT_ATTRIBUTE, NULL, 0);
 	err = status_get(job->mount.root, &status);
 	if (err) {

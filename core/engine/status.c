@@ -130,8 +130,21 @@ static void set(json_t *o, const char *name, uint64_t value)
 	json_object_set_new(o, name, json_integer((json_int_t)value));
 }
 
+/* 100 only when idle. */
+static uint64_t percent(const struct snapshot *s)
+{
+	const struct catalog_counts *c = &s->catalog;
+
+	if (is_idle(s))
+		return 100;
+	if (!c->files || c->pending > c->files)
+		return 0;
+	return 99 * (c->files - c->pending) / c->files;
+}
+
 static void set_counts(json_t *o, struct engine *e, const struct snapshot *s)
 {
+	set(o, "percent", percent(s));
 	set(o, "files", s->catalog.files);
 	set(o, "directories", s->catalog.directories);
 	set(o, "fresh", s->catalog.fresh);

@@ -102,11 +102,84 @@ test_query_groups() {
 		"a question that was asked with a group is not answered without"
 }
 
+# ---- the state of the daemon ----
+
+status_of() { # UID
+	as "$1" none getfattr --absolute-names --only-values \
+		-n user.kinfs.status "$mnt"
+}
+
+keys() { # JSON on stdin: its keys, those of objects within too
+	perl -MJSON::PP -0777 -e '
+		sub keys_of {
+			my ($o, $before) = @_;
+			for (sort keys %$o) {
+				print "$before$_\n" if ref $o->{$_} ne "HASH";
+				keys_of($o->{$_}, "$_.") if ref $o->{$_} eq "HASH";
+			}
+		}
+		keys_of(decode_json(<STDIN>), "")'
+}
+
+test_status() {
+	"$KIN" check "$mnt" >/dev/null
+	is "$(status_of "$bob" | keys | tr '\n' ' ')" \
+		"catalog.error digests idle mounted passthrough paused percent \
+rate scan.running similar_name source stalled threshold version " \
+		"the status has no numbers of files or contents"
+	like "$(status_of 0)" '"contents": [1-9]' "but to root"
+	is "$(as "$ada" none "$(helper sys)" getx "$mnt" user.kinfs.wait)" \
+		EPERM "nor does another user hurry the background"
+	is "$("$(helper sys)" getx "$mnt" user.kinfs.wait)" ok "as root does"
+	like "$(as "$bob" none "$KIN" status "$mnt")" \
+		'state +idle.*progress +100 %' "kin status shows the progress"
+	like "$("$KIN" status "$mnt")" 'contents +[0-9]' "and root the numbers"
+	is "$(as "$bob" none "$KIN" wait "$mnt")" "100 %" \
+		"kin wait shows it, too"
+	is "$(as "$bob" "$team" "$KIN" similar "$mnt/open" | wc -l)" 1 \
+		"kin similar finds the listings"
+	refused "kin check is for the owner" "not permitted" \
+		as "$bob" none "$KIN" check "$mnt"
+}
+
+# A content that somebody has is stored like one that nobody has.
+test_guess() {
+	local before
+	before=$(status_of "$bob")
+	as "$bob" none cp "$T/guess" "$mnt/guess"
+	wait_idle "$mnt"
+	is "$(status_of "$bob")" "$before" "a guess leaves no trace in it"
+	rm "$mnt/guess"
+}
+
+# ---- names of links ----
+
+test_sdhash() {
+	gen 30000 5 >"$mnt/ada/a-secret-name"
+	ln "$mnt/ada/a-secret-name" "$mnt/public"
+	chmod 644 "$mnt/public"
+	wait_idle "$mnt"
+	unlike "$(as "$bob" none getfattr --absolute-names --only-values \
+		-n user.sdhash "$mnt/public")" secret \
+		"user.sdhash does not tell the other name of a link"
+	getx "$mnt/ada/a-secret-name" user.sdhash >/dev/null
+	is "$(as "$bob" none getfattr --absolute-names --only-values \
+		-n user.sdhash "$mnt/public")" \
+		"$("$KIN" digest -a sdhash - <"$mnt/public" | sed 's/  .*//')" \
+		"also after somebody asked by that name"
+}
+
 make_tree
+cp "$src/ada/secret" "$T/guess"
+chmod 644 "$T/guess"
 share_programs
+helper sys >/dev/null && chmod 755 "$T/helper-sys"
 mount_kinfs "$src" "$mnt" -o allow_other
 wait_idle "$mnt"
 test_query
 TEAM=$team test_query_groups
+test_status
+test_guess
+test_sdhash
 ok "it unmounts" unmount "$mnt"
 finish
