@@ -287,6 +287,77 @@ static int check_outside(const struct fs *fs, int source_fd, const char *path)
 	return 0;
 }
 
+/* Others may replace what is in a directory that they can write to, unless it
+ * is sticky.  A group with the number of the user is that user's alone. */
+static bool is_open_to_others(const struct stat *st)
+{
+	mode_t others = S_IWOTH;
+
+	if (st->st_gid != 0 && st->st_gid != geteuid())
+		others |= S_IWGRP;
+	return st->st_mode & others;
+}
+
+/* What is above belongs to root or the user; to root's stand-in, where root
+ * has no number in this user namespace: that is the owner of "/". */
+static bool is_safe_above(const struct stat *st, uid_t top)
+{
+	return (st->st_uid == 0 || st->st_uid == geteuid() ||
+		st->st_uid == top) &&
+	       (st->st_mode & S_ISVTX || !is_open_to_others(st));
+}
+
+static int check_above(int fd, const char *path)
+{
+	struct stat st, before = { 0 }, top;
+	int err = 0;
+
+	if (stat("/", &top) != 0)
+		return complain("catalog", path, errno, NULL);
+	while (!err) {
+		int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		close(fd);
+		fd = up;
+		if (fd < 0 || fstat(fd, &st) != 0)
+			return complain("catalog", path, errno, NULL);
+		if (same_directory(&st, &before))
+			break;
+		before = st;
+		if (is_safe_above(&st, top.st_uid))
+			continue;
+		log_line("catalog '%s' is below a directory that others can "
+			 "write to; choose another place with -o db=DIR",
+			 path);
+		err = -EPERM;
+	}
+	close(fd);
+	return err;
+}
+
+/* Whoever can write to the catalog decides what every user is told. */
+static int check_private(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return complain("catalog", path, errno, NULL);
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+	    !is_open_to_others(&st))
+		return check_above(fd, path);
+	close(fd);
+	if (st.st_uid != geteuid())
+		log_line("catalog '%s' belongs to another user; choose "
+			 "another place with -o db=DIR",
+			 path);
+	else
+		log_line("catalog '%s' can be written to by others; forbid it "
+			 "with: chmod go-w %s",
+			 path, path);
+	return -EPERM;
+}
+
 int check_catalog(struct fs *fs, int source_fd, char **directory_out)
 {
 	struct buf b = { .data = NULL };
@@ -305,6 +376,8 @@ int check_catalog(struct fs *fs, int source_fd, char **directory_out)
 			complain("catalog", path, -err,
 				 "say where to keep it with -o db=DIR");
 	}
+	if (!err)
+		err = check_private(path);
 	if (err)
 		free(path);
 	else

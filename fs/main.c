@@ -14,6 +14,7 @@
 #include "fs/check.h"
 #include "fs/fs.h"
 #include "fs/log.h"
+#include "fs/node.h"
 #include "fs/serve.h"
 
 enum { EXIT_USAGE = 2 };
@@ -115,17 +116,33 @@ static void standard_descriptors(void)
 		close(fd);
 }
 
-static void warn_of_claimed(const struct fs *fs, int source_fd)
+static bool has_entry(int source_fd, const char *name)
 {
-	const struct options *o = &fs->options;
 	struct stat st;
 
-	if (o->similar == SIMILAR_OFF ||
-	    fstatat(source_fd, o->similar_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+	return fstatat(source_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Views have names that a later version may add to. */
+static void warn_of_claimed(const struct fs *fs, int source_fd)
+{
+	static const char *const views[] = { DIRECTORIES_NAME, QUERY_NAME,
+					     ".groups" };
+	const struct options *o = &fs->options;
+	size_t i;
+
+	if (o->similar == SIMILAR_OFF)
 		return;
-	log_line("source '%s' has an entry '%s', which the tree of similar "
-		 "files hides; choose another name with -o similar_name=NAME",
-		 fs->source, o->similar_name);
+	if (has_entry(source_fd, o->similar_name))
+		log_line("source '%s' has an entry '%s', which the tree of "
+			 "similar files hides; choose another name with "
+			 "-o similar_name=NAME",
+			 fs->source, o->similar_name);
+	for (i = 0; i < sizeof(views) / sizeof(views[0]); i++)
+		if (has_entry(source_fd, views[i]))
+			log_line("source '%s' has an entry '%s'; the view of "
+				 "similar files of that name is not to be had",
+				 fs->source, views[i]);
 }
 
 static int run(struct fs *fs)

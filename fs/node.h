@@ -4,6 +4,7 @@
 
 #include <fuse_lowlevel.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -63,6 +64,7 @@ struct similar {
 	struct opened *opened;
 	uint64_t root_number;
 	struct share queries; /* open ones */
+	atomic_bool warned;   /* of a real entry with the name of a view */
 };
 
 /* Whether its entries are links. */

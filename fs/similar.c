@@ -12,6 +12,7 @@
 #include "core/engine/engine.h"
 #include "fs/cred.h"
 #include "fs/listing.h"
+#include "fs/log.h"
 #include "fs/node.h"
 #include "fs/ops.h"
 #include "fs/query.h"
@@ -146,6 +147,35 @@ static enum node_kind view_of(const struct node *parent, const char *name)
 	return NODE_LINK;
 }
 
+/* Once is enough: users could fill the log. */
+static void warn_of_real(struct fs *fs, const struct node *parent,
+			 const char *name)
+{
+	if (!atomic_exchange(&fs->similar->warned, true))
+		log_line("an entry '%s' in '%s' is real: the view of similar "
+			 "files of that name is not to be had there",
+			 name, parent->parent ? parent->name : "/");
+}
+
+/*
+ * A view of a directory does not hide a real entry of its name, as far as the
+ * tree mirrors that.  Below a file nothing is real.
+ */
+static int lookup_view(fuse_req_t req, struct fs *fs, struct node *parent,
+		       const char *name, enum node_kind view, struct node **out)
+{
+	if (parent->kind == NODE_DIRECTORY) {
+		int err = lookup_real(req, fs, parent, name, out);
+
+		if (!err)
+			warn_of_real(fs, parent, name);
+		if (err != -ENOENT)
+			return err;
+	}
+	inode_ref(parent->real);
+	return node_get(fs, parent, name, view, parent->real, NULL, out);
+}
+
 void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
 {
 	struct fs *fs = fs_of(req);
@@ -156,8 +186,7 @@ void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
 		err = -ESTALE;
 	} else if (view != NODE_LINK) {
-		inode_ref(parent->real);
-		err = node_get(fs, parent, name, view, parent->real, NULL, &n);
+		err = lookup_view(req, fs, parent, name, view, &n);
 	} else if (node_lists_links(parent)) {
 		lookup_link(req, fs, parent, name);
 		return;

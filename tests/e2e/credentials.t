@@ -136,7 +136,7 @@ rate scan.running similar_name source stalled threshold version " \
 	like "$("$KIN" status "$mnt")" 'contents +[0-9]' "and root the numbers"
 	is "$(as "$bob" none "$KIN" wait "$mnt")" "100 %" \
 		"kin wait shows it, too"
-	is "$(as "$bob" "$team" "$KIN" similar "$mnt/open" | wc -l)" 1 \
+	like "$(as "$bob" "$team" "$KIN" similar "$mnt/open")" team \
 		"kin similar finds the listings"
 	refused "kin check is for the owner" "not permitted" \
 		as "$bob" none "$KIN" check "$mnt"
@@ -169,6 +169,59 @@ test_sdhash() {
 		"also after somebody asked by that name"
 }
 
+# ---- real entries with the names of views ----
+
+test_real_views() {
+	local point=$T/views
+	mkdir -p "$T/real/sub/.dirs" "$T/real/other" "$T/real/.groups"
+	gen_text 100 3 >"$T/real/sub/.dirs/file"
+	cp "$T/real/sub/.dirs/file" "$T/real/other/copy"
+	cp "$T/real/other/copy" "$T/real/.query"
+	mount_kinfs "$T/real" "$point"
+	wait_idle "$point"
+	is "$(ls "$point/.similar/sub/.dirs")" file \
+		"a real .dirs is mirrored, not hidden"
+	is "$(ls "$point/.similar/.query")" "100_copy
+100_file" "so is a real .query"
+	ok "the view is where nothing is in the way" \
+		getfattr -n user.kinfs.state "$point/.similar/other/.dirs"
+	like "$(daemon_log "$point")" "'.query'.*'.groups'.*'.dirs' in 'sub'" \
+		"the log names them"
+	ok "it unmounts" unmount "$point"
+}
+
+# ---- where the catalog is ----
+
+no_mount() { # NAME REGEX DIRECTORY: refused as a place of the catalog
+	refused "$1" "$2" timeout 20 "$KINFS" -f "$T/real" "$T/views" \
+		-o "db=$3"
+}
+
+test_catalog_place() {
+	mkdir -p "$T/views" "$T/open/db" "$T/foreign/db"
+	chmod 777 "$T/open/db"
+	no_mount "a catalog that all can write to is refused" \
+		"can be written to by others" "$T/open/db"
+	chmod 770 "$T/open/db"
+	chgrp "$team" "$T/open/db"
+	no_mount "and one that a group can" \
+		"can be written to by others" "$T/open/db"
+	chmod 700 "$T/open/db"
+	chmod 777 "$T/open"
+	no_mount "and one below a directory that all can write to" \
+		"below a directory that others" "$T/open/db"
+	chown "$bob" "$T/foreign/db"
+	no_mount "and one of another user" "belongs to another user" \
+		"$T/foreign/db"
+	chown 0 "$T/foreign/db"
+	chown "$bob" "$T/foreign"
+	no_mount "and one below another user's directory" \
+		"below a directory that others" "$T/foreign/db"
+	chmod 1777 "$T/open"
+	mount_kinfs "$T/real" "$T/views" -o "db=$T/open/db"
+	ok "a sticky directory above is none of these" unmount "$T/views"
+}
+
 make_tree
 cp "$src/ada/secret" "$T/guess"
 chmod 644 "$T/guess"
@@ -182,4 +235,6 @@ test_status
 test_guess
 test_sdhash
 ok "it unmounts" unmount "$mnt"
+test_real_views
+test_catalog_place
 finish
