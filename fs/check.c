@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fuse_lowlevel.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,32 +45,60 @@ static int complain_dead(const char *what, const char *path, int err)
 	return complain(what, path, err, advice);
 }
 
+/* "/dev/fd/N": mount.fuse3 has mounted already and passes the descriptor. */
+static bool is_passed(const char *mountpoint)
+{
+	return strncmp(mountpoint, "/dev/fd/", 8) == 0;
+}
+
+/*
+ * Whether the mount that was made already is over SOURCE, which cannot be
+ * opened then.  The kernel knows no times of its root, and to ask for them
+ * would be to wait for ourselves.
+ */
+static bool is_covered(int fd)
+{
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		     STATX_BASIC_STATS, &st) == 0 &&
+	       st.stx_ino == FUSE_ROOT_ID && !st.stx_mtime.tv_sec &&
+	       !st.stx_ctime.tv_sec;
+}
+
+static int complain_covered(const char *path)
+{
+	char advice[PATH_MAX + 128];
+
+	snprintf(advice, sizeof(advice),
+		 "to mount it over itself, mount without drop_privileges; the "
+		 "mount that is in the way now goes with: fusermount3 -u %s",
+		 path);
+	return complain("source", path, EBUSY, advice);
+}
+
 /* The kernel remembers the attributes of a mount that has just died, but not
  * how much room there is. */
-static int open_source(const char *path, int *fd_out)
+static int open_source(const char *path, bool passed, int *fd_out)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct statfs room;
+	int err = 0;
 
 	if (fd < 0)
 		return complain("source", path, errno,
 				errno == ENOENT || errno == ENOTDIR ?
 					"give an existing directory" :
 					NULL);
-	if (fstatfs(fd, &room) != 0 && is_dead(errno)) {
-		int err = complain_dead("source", path, errno);
-
+	if (passed && is_covered(fd))
+		err = complain_covered(path);
+	else if (fstatfs(fd, &room) != 0 && is_dead(errno))
+		err = complain_dead("source", path, errno);
+	if (err)
 		close(fd);
-		return err;
-	}
-	*fd_out = fd;
-	return 0;
-}
-
-/* "/dev/fd/N": mount.fuse3 has mounted already and passes the descriptor. */
-static bool is_passed(const char *mountpoint)
-{
-	return strncmp(mountpoint, "/dev/fd/", 8) == 0;
+	else
+		*fd_out = fd;
+	return err;
 }
 
 static int check_mountpoint(const char *path)
@@ -178,11 +207,12 @@ int check_places(struct fs *fs, int *source_fd_out)
 	const struct options *o = &fs->options;
 	struct stat st;
 	int fd = -1;
-	int err = open_source(o->source, &fd);
+	bool passed = is_passed(o->mountpoint);
+	int err = open_source(o->source, passed, &fd);
 
 	if (!err)
 		err = real_path("source", o->source, &fs->source);
-	if (!err && is_passed(o->mountpoint)) {
+	if (!err && passed) {
 		fs->mountpoint = strdup(o->mountpoint);
 		err = fs->mountpoint ? 0 : -ENOMEM;
 	} else if (!err) {

@@ -148,6 +148,17 @@ test_mount() {
 	ok "serves files" cmp "$T/shared/file" <(gen_text 50 3)
 	ok "umount" umount "$T/shared"
 	poll 10 no_daemons
+	ok "mount -o drop_privileges, which mounts before kinfs starts" \
+		timeout 20 mount -t fuse.kinfs \
+		-o "drop_privileges,db=$T/db-drop" "$T/shared" "$T/there"
+	ok "serves files" cmp "$T/there/file" "$T/shared/file"
+	ok "umount" umount "$T/there"
+	poll 10 no_daemons
+	refused "not over itself" "without drop_privileges" timeout 20 \
+		mount -t fuse.kinfs -o "drop_privileges,db=$T/db-drop" \
+		"$T/shared" "$T/shared"
+	fusermount3 -u "$T/shared"
+	ok "serves files without a mount" cmp "$T/shared/file" <(gen_text 50 3)
 	ok "mount from fstab" timeout 20 \
 		mount -T "$T/fstab" "$T/there"
 	ok "serves files" as_nobody cmp "$T/there/file" "$T/shared/file"
