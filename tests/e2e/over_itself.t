@@ -9,16 +9,16 @@
 dir=$T/tree
 other=$T/below # the same directory, where no mount covers it
 
-# Requests come from threads; these are the daemon's.
-note_threads() {
-	ls "/proc/$(daemon_pid "$dir")/task" >>"$T/threads"
+threads() { # of the daemon
+	ls "/proc/$(daemon_pid "$dir")/task" | sort
 }
 
+# Requests come from threads.  One that was there from the beginning to the end
+# has its number for itself.
 own_requests() {
-	note_threads
 	sed -n 's/.*opcode: \([A-Z]*\).* pid: \([1-9][0-9]*\)$/\2 \1/p' \
 		<(daemon_log "$dir") | sort -u |
-		join - <(sort -u "$T/threads")
+		join - <(threads | join - "$T/threads")
 }
 
 fill() {
@@ -83,9 +83,8 @@ unmount_bind() {
 
 # -d prints who asks.
 mount_noisy() { # OPTIONS...
-	: >"$T/threads"
 	mount_kinfs "$dir" "$dir" -d "$@"
-	note_threads
+	threads >"$T/threads"
 }
 
 test_all() { # OPTIONS...
