@@ -245,7 +245,8 @@ test_unreadable() {
 	chmod 755 "$KINFS"
 	mount_kinfs "$src" "$mnt" -o "db=$T/db-nobody"
 	KINFS=$KINFS_ROOT
-	ok "unreadable files: hashing finishes" as_nobody timeout 60 \
+	refused "unreadable files: hashing finishes, and says so" \
+		"1 files could not be hashed" as_nobody timeout 60 \
 		"$KIN" wait "$mnt"
 	is "$(as_nobody getfattr --absolute-names --only-values \
 		-n user.kinfs.state "$mnt/fine")" fresh "others are hashed"
