@@ -164,7 +164,8 @@ void notice_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 	if (before == ctime_ns)
 		return;
 	if (!before) {
-		engine_file_seen(fs->engine, st);
+		if (!engine_file_seen(fs->engine, st))
+			atomic_store(&inode->noticed_ns, 0);
 	} else if (!inode_path_fd(fs, inode, &path)) {
 		tell_closed(fs, inode, path.fd);
 		path_fd_close(&path);
@@ -199,33 +200,58 @@ void notice_closed(struct fs *fs, struct inode *inode, int fd)
 		tell_closed(fs, inode, fd);
 }
 
+void notice_lost(struct fs *fs)
+{
+	if (fs->engine)
+		engine_rescan(fs->engine);
+}
+
+/* As notice_key(); what cannot be told the engine shall find by itself. */
+static bool has_key(struct fs *fs, struct inode *inode, struct file_key *out)
+{
+	int err = notice_key(fs, inode, out);
+
+	if (err && err != -ENOENT && err != -ESTALE)
+		notice_lost(fs);
+	return !err;
+}
+
 void notice_added(struct fs *fs, struct inode *parent, const char *name,
 		  struct inode *child)
 {
 	struct file_key parent_key, key;
 
-	if (!fs->engine || notice_key(fs, parent, &parent_key) ||
-	    notice_key(fs, child, &key))
-		return;
-	engine_name_added(fs->engine, &parent_key, name, &key,
-			  S_ISDIR(child->type));
+	if (fs->engine && has_key(fs, parent, &parent_key) &&
+	    has_key(fs, child, &key))
+		engine_name_added(fs->engine, &parent_key, name, &key,
+				  S_ISDIR(child->type));
 }
 
 void notice_removed(struct fs *fs, struct inode *parent, const char *name)
 {
 	struct file_key key;
 
-	if (fs->engine && !notice_key(fs, parent, &key))
+	if (fs->engine && has_key(fs, parent, &key))
 		engine_name_removed(fs->engine, &key, name);
 }
 
-void notice_moved(struct fs *fs, struct inode *parent, const char *name,
-		  struct inode *new_parent, const char *new_name, bool exchange)
+void notice_moved(struct fs *fs, const struct moved *m)
 {
-	struct file_key key, new_key;
+	struct file_key parent, new_parent, key;
+	struct engine_move move = {
+		.parent = &parent,
+		.new_parent = &new_parent,
+		.name = m->name,
+		.new_name = m->new_name,
+		.exchange = m->exchange,
+	};
 
-	if (!fs->engine || notice_key(fs, parent, &key) ||
-	    notice_key(fs, new_parent, &new_key))
+	if (!fs->engine || !has_key(fs, m->parent, &parent) ||
+	    !has_key(fs, m->new_parent, &new_parent))
 		return;
-	engine_name_moved(fs->engine, &key, name, &new_key, new_name, exchange);
+	if (m->child && !notice_key(fs, m->child, &key)) {
+		move.key = &key;
+		move.directory = S_ISDIR(m->child->type);
+	}
+	engine_name_moved(fs->engine, &move);
 }

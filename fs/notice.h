@@ -47,9 +47,16 @@ void notice_closed(struct fs *fs, struct inode *inode, int fd);
 /* Names of regular files and directories changed. */
 void notice_added(struct fs *fs, struct inode *parent, const char *name,
 		  struct inode *child);
+/* One was made, and what became of it is not known. */
+void notice_lost(struct fs *fs);
 void notice_removed(struct fs *fs, struct inode *parent, const char *name);
-void notice_moved(struct fs *fs, struct inode *parent, const char *name,
-		  struct inode *new_parent, const char *new_name,
-		  bool exchange);
+struct moved {
+	struct inode *parent, *new_parent;
+	const char *name, *new_name;
+	struct inode *child; /* what moved; NULL: not known */
+	bool exchange;
+};
+
+void notice_moved(struct fs *fs, const struct moved *m);
 
 #endif

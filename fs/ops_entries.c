@@ -281,6 +281,7 @@ static int make(fuse_req_t req, const struct making *m,
 	struct fs *fs = fs_of(req);
 	struct inode *dir;
 	struct path_fd at;
+	bool made;
 	int err = ops_may_change(fs, m->parent, m->name, -EEXIST);
 
 	if (err)
@@ -290,9 +291,12 @@ static int make(fuse_req_t req, const struct making *m,
 	if (err)
 		return err;
 	err = make_as_caller(req, fs, at.fd, m);
-	if (!err)
+	made = !err;
+	if (made)
 		err = ops_lookup(fs, dir, at.fd, m->name, false, out);
 	path_fd_close(&at);
+	if (made && err)
+		notice_lost(fs);
 	if (!err && (S_ISREG(m->mode) || S_ISDIR(m->mode)))
 		notice_added(fs, dir, m->name, inode_of(fs, out->ino));
 	return err;

@@ -415,8 +415,10 @@ static int create_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
 		};
 
 		err = created(req, fs, &c, fi, e);
-		if (err)
+		if (err) {
+			notice_lost(fs);
 			close(fd);
+		}
 	} else if (fd == -EEXIST && !(fi->flags & O_EXCL)) {
 		err = open_existing(req, fs, dir, at.fd, name, fi, e);
 	} else {

@@ -115,11 +115,37 @@ static int rename_as_caller(fuse_req_t req, struct fs *fs,
 	return err;
 }
 
+/* st is of what moved, all zero when that is not known.  Other files than
+ * regular ones and directories are not told of. */
+static void tell_moved(struct fs *fs, const struct renaming *r,
+		       const struct stat *st)
+{
+	struct moved m = {
+		.parent = r->dir,
+		.name = r->name,
+		.new_parent = r->new_dir,
+		.new_name = r->new_name,
+		.exchange = r->flags & RENAME_EXCHANGE,
+	};
+
+	if (!m.exchange && st->st_mode && !S_ISREG(st->st_mode) &&
+	    !S_ISDIR(st->st_mode)) {
+		notice_removed(fs, r->new_dir, r->new_name);
+		return;
+	}
+	if (!m.exchange && st->st_mode)
+		m.child = inode_find(fs, st->st_dev, st->st_ino);
+	notice_moved(fs, &m);
+	if (m.child)
+		inode_unref(fs, m.child);
+}
+
 static int rename_between(fuse_req_t req, struct fs *fs,
 			  const struct renaming *r)
 {
 	bool exchange = r->flags & RENAME_EXCHANGE;
 	struct touch moved, other;
+	struct stat st = { 0 };
 	bool begun;
 	int err;
 
@@ -127,6 +153,7 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 	 * for which they take it. */
 	touch_begin_at(fs, r->dir_fd, r->name, false, &moved);
 	touch_begin_at(fs, r->new_dir_fd, r->new_name, !exchange, &other);
+	(void)fstatat(r->dir_fd, r->name, &st, AT_SYMLINK_NOFOLLOW);
 	begun = inodes_rename_begin(fs);
 	err = rename_as_caller(req, fs, r);
 	if (begun && !err)
@@ -137,8 +164,7 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 	touch_end(fs, &moved);
 	touch_end(fs, &other);
 	if (!err)
-		notice_moved(fs, r->dir, r->name, r->new_dir, r->new_name,
-			     exchange);
+		tell_moved(fs, r, &st);
 	return err;
 }
 

@@ -262,6 +262,12 @@ int catalog_directory_each(struct catalog_txn *txn,
 				       const struct file_key *key),
 			   void *arg);
 
+/* Calls each for the directory of every name of the file until it returns
+ * something else than 0, which is returned then. */
+int catalog_parent_each(struct catalog_txn *txn, const struct file_key *key,
+			int (*each)(void *arg, const struct file_key *parent),
+			void *arg);
+
 /* Calls each with every path of the file, relative to the root ("a/b/c"),
  * not starting with '/', NUL-terminated.  root is the key of SOURCE itself;
  * its own path is "".  Names whose chain does not reach root are passed over.

@@ -332,3 +332,28 @@ int catalog_directory_each(struct catalog_txn *txn,
 	scan_close(&s);
 	return result;
 }
+
+int catalog_parent_each(struct catalog_txn *txn, const struct file_key *key,
+			int (*each)(void *arg, const struct file_key *parent),
+			void *arg)
+{
+	uint8_t prefix[FILE_KEY_BYTES];
+	struct file_key found, parent;
+	struct catalog_name name;
+	struct scan s;
+	int result;
+
+	file_key_store(key, prefix);
+	result = scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	if (result)
+		return result;
+	while ((result = scan_next(&s)) == 1) {
+		result = link_key_decode(&s.key, &found, &parent, &name);
+		if (!result)
+			result = each(arg, &parent);
+		if (result)
+			break;
+	}
+	scan_close(&s);
+	return result;
+}

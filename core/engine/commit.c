@@ -362,6 +362,7 @@ static void note_outcome(struct engine *e, int err, uint64_t attempted)
 		engine_log(e, "catalog: works again");
 		workers_feed_want(e); /* results were thrown away */
 		queue_feed(&e->queue);
+		scan_want(e); /* what is old by now may not be found */
 	}
 	inquiry_committed(e, attempted);
 }
@@ -370,7 +371,8 @@ static bool adds_pending(const struct event *ev, size_t count)
 {
 	while (count--) {
 		if (ev->kind == EVENT_PENDING || ev->kind == EVENT_LISTING ||
-		    ev->kind == EVENT_NAME_ADDED)
+		    ev->kind == EVENT_NAME_ADDED ||
+		    ev->kind == EVENT_NAME_MOVED)
 			return true;
 		if (count)
 			ev = ev->next;
@@ -411,8 +413,11 @@ static int commit_around_damage(struct engine *e, const struct event *first,
 static void commit_batch(struct engine *e, const struct event *first,
 			 size_t count, uint64_t number)
 {
-	int err = commit_around_damage(e, first, count);
+	int err;
 
+	scan_defer(e, true);
+	err = commit_around_damage(e, first, count);
+	scan_defer(e, false);
 	if (!err) {
 		bool feed = adds_pending(first, count);
 

@@ -31,7 +31,8 @@
 enum event_kind {
 	EVENT_RESULT,  /* a file was hashed, or failed */
 	EVENT_PENDING, /* a file must be hashed some time */
-	EVENT_FORGET,  /* a file is gone, or skipped by a rule */
+	EVENT_FORGET,  /* a file is skipped by a rule */
+	EVENT_MISSED,  /* a file is not where it was */
 	EVENT_TOUCHED, /* its ctime moved, its content did not change */
 	EVENT_NAME_ADDED,
 	EVENT_NAME_REMOVED,
@@ -48,6 +49,7 @@ struct listing_entry {
 
 struct listing {
 	struct file_key directory;
+	bool shallow;     /* directories below are not read, too */
 	unsigned version; /* commit_names_version() before it was read */
 	struct listing_entry *entries; /* in byte order of the names */
 	size_t count;
@@ -63,9 +65,10 @@ struct event {
 	struct file_identity before; /* touched: identity is the new one */
 	struct file_key parent, new_parent;
 	bool directory, exchange;
-	bool learned;            /* the name was read from disk ... */
-	unsigned version;        /* ... when the parent's counter was this */
-	struct result *result;   /* owned */
+	bool known;            /* moved: key and directory are of what moved */
+	bool learned;          /* the name was read from disk ... */
+	unsigned version;      /* ... when the parent's counter was this */
+	struct result *result; /* owned */
 	struct listing *listing; /* owned */
 	char *name, *new_name;   /* owned */
 };

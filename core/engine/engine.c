@@ -496,7 +496,7 @@ void engine_file_closed(struct engine *e, const struct file_key *key,
 			  queue_push_changed(&e->queue, key, identity) :
 			  queue_push(&e->queue, key, JOB_CLOSED, identity);
 
-	if (err == -ENOBUFS)
+	if (err && err != -ECANCELED)
 		put_on_pending_list(e, key, identity);
 }
 
@@ -515,10 +515,9 @@ void engine_file_touched(struct engine *e, const struct file_key *key,
 	(void)commit_post(e, ev);
 }
 
-void engine_file_seen(struct engine *e, const struct stat *st)
+bool engine_file_seen(struct engine *e, const struct stat *st)
 {
-	if (S_ISREG(st->st_mode))
-		scan_saw(e, st);
+	return !S_ISREG(st->st_mode) || scan_saw(e, st);
 }
 
 void engine_rescan(struct engine *e)

@@ -176,8 +176,9 @@ void engine_file_touched(struct engine *e, const struct file_key *key,
 			 const struct file_identity *after);
 
 /* The host saw this file's stat; if it is not what the catalog knows it will
- * be hashed.  Cheap, lossy under load (the scan finds the rest). */
-void engine_file_seen(struct engine *e, const struct stat *st);
+ * be hashed.  Cheap.  False when too many are to be looked at: the host shall
+ * say so again the next time it sees the file. */
+bool engine_file_seen(struct engine *e, const struct stat *st);
 
 /* Names changed.  parent keys are those of directories; names as in
  * catalog.h, terminated. */
@@ -186,9 +187,17 @@ void engine_name_added(struct engine *e, const struct file_key *parent,
 		       bool directory);
 void engine_name_removed(struct engine *e, const struct file_key *parent,
 			 const char *name);
-void engine_name_moved(struct engine *e, const struct file_key *parent,
-		       const char *name, const struct file_key *new_parent,
-		       const char *new_name, bool exchange);
+/* What moved, or with exchange one of the two, is a file or a directory: a
+ * directory or not, of that key (NULL: not known). */
+struct engine_move {
+	const struct file_key *parent, *new_parent;
+	const char *name, *new_name;
+	const struct file_key *key;
+	bool directory;
+	bool exchange;
+};
+
+void engine_name_moved(struct engine *e, const struct engine_move *m);
 
 /* ---- what resembles what ---- */
 

@@ -177,30 +177,31 @@ int file_reopen(int path_fd)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Whether fd is the regular file that key says. */
-static int check_key(struct engine *e, int fd, const struct file_key *key,
-		     struct stat *st_out)
+/* What is looked for. */
+struct search {
+	struct engine *e;
+	const struct file_key *key;
+	bool any; /* a directory will do */
+	int fd;
+	struct stat *st;
+};
+
+/* Whether fd is the file that is looked for. */
+static int check_key(const struct search *s, int fd)
 {
 	struct file_key found;
 	struct stat st;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) && !(s->any && S_ISDIR(st.st_mode)))
 		return -ENOENT;
-	engine_file_key(e, fd, &st, &found);
-	if (!file_key_equal(&found, key))
+	engine_file_key(s->e, fd, &st, &found);
+	if (!file_key_equal(&found, s->key))
 		return -ENOENT;
-	*st_out = st;
+	*s->st = st;
 	return 0;
 }
-
-struct path_search {
-	struct engine *e;
-	const struct file_key *key;
-	int fd;
-	struct stat *st;
-};
 
 /* Otherwise the file may well be there. */
 static bool leads_nowhere(int err)
@@ -221,9 +222,9 @@ static bool leads_nowhere(int err)
 
 static int try_path(void *arg, const char *path)
 {
-	struct path_search *s = arg;
+	struct search *s = arg;
 	int fd = file_open_beneath(s->e->options.source_fd, path, O_PATH);
-	int err = fd < 0 ? fd : check_key(s->e, fd, s->key, s->st);
+	int err = fd < 0 ? fd : check_key(s, fd);
 
 	if (!err) {
 		s->fd = fd;
@@ -234,41 +235,61 @@ static int try_path(void *arg, const char *path)
 	return leads_nowhere(err) ? 0 : err;
 }
 
-static int find_by_name(struct engine *e, const struct file_key *key,
-			int *fd_out, struct stat *st_out)
+static int find_by_name(struct search *s)
 {
-	struct path_search s = { .e = e, .key = key, .fd = -1, .st = st_out };
+	struct engine *e = s->e;
 	struct catalog_txn *txn;
 	int err = catalog_read(e->catalog, &txn);
 
 	if (err)
 		return err;
-	err = catalog_path_each(txn, &e->root, key, try_path, &s);
+	err = catalog_path_each(txn, &e->root, s->key, try_path, s);
 	catalog_abort(txn);
 	if (err < 0)
 		return err;
-	if (s.fd < 0)
-		return -ENOENT;
-	*fd_out = s.fd;
-	return 0;
+	return s->fd < 0 ? -ENOENT : 0;
+}
+
+static int find(struct search *s)
+{
+	const struct engine_host *host = &s->e->options.host;
+	int fd = -ENOENT;
+
+	if (host->open_known && s->key->device == 0)
+		fd = host->open_known(host->ctx, s->e->source_dev,
+				      s->key->inode);
+	if (fd >= 0) {
+		if (!check_key(s, fd)) {
+			s->fd = fd;
+			return 0;
+		}
+		close(fd);
+	}
+	return find_by_name(s);
 }
 
 int file_find(struct engine *e, const struct file_key *key, int *fd_out,
 	      struct stat *st_out)
 {
-	const struct engine_host *host = &e->options.host;
-	int fd = -ENOENT;
+	struct search s = { .e = e, .key = key, .fd = -1, .st = st_out };
+	int err = find(&s);
 
-	if (host->open_known && key->device == 0)
-		fd = host->open_known(host->ctx, e->source_dev, key->inode);
-	if (fd >= 0) {
-		if (!check_key(e, fd, key, st_out)) {
-			*fd_out = fd;
-			return 0;
-		}
-		close(fd);
-	}
-	return find_by_name(e, key, fd_out, st_out);
+	if (!err)
+		*fd_out = s.fd;
+	return err;
+}
+
+int file_find_any(struct engine *e, const struct file_key *key, int *fd_out,
+		  struct stat *st_out)
+{
+	struct search s = {
+		.e = e, .key = key, .any = true, .fd = -1, .st = st_out
+	};
+	int err = find(&s);
+
+	if (!err)
+		*fd_out = s.fd;
+	return err;
 }
 
 int file_path(const struct engine *e, int fd, char **path_out)

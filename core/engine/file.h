@@ -31,6 +31,10 @@ int file_reopen(int path_fd);
 int file_find(struct engine *e, const struct file_key *key, int *fd_out,
 	      struct stat *st_out);
 
+/* The same, but it may be a directory, too. */
+int file_find_any(struct engine *e, const struct file_key *key, int *fd_out,
+		  struct stat *st_out);
+
 /* Its path relative to SOURCE as it is now; -ENOENT when it has none or lies
  * outside. */
 int file_path(const struct engine *e, int fd, char **path_out);

@@ -56,16 +56,14 @@ void engine_name_removed(struct engine *e, const struct file_key *parent,
 		scan_want(e);
 }
 
-void engine_name_moved(struct engine *e, const struct file_key *parent,
-		       const char *name, const struct file_key *new_parent,
-		       const char *new_name, bool exchange)
+void engine_name_moved(struct engine *e, const struct engine_move *m)
 {
-	struct event *ev = name_event(EVENT_NAME_MOVED, parent, name);
+	struct event *ev = name_event(EVENT_NAME_MOVED, m->parent, m->name);
 
-	commit_names_changed(&e->commit, parent);
-	commit_names_changed(&e->commit, new_parent);
+	commit_names_changed(&e->commit, m->parent);
+	commit_names_changed(&e->commit, m->new_parent);
 	if (ev)
-		ev->new_name = strdup(new_name);
+		ev->new_name = strdup(m->new_name);
 	if (!ev || !ev->new_name) {
 		if (ev)
 			free(ev->name);
@@ -73,8 +71,12 @@ void engine_name_moved(struct engine *e, const struct file_key *parent,
 		scan_want(e);
 		return;
 	}
-	ev->new_parent = *new_parent;
-	ev->exchange = exchange;
+	ev->new_parent = *m->new_parent;
+	ev->exchange = m->exchange;
+	ev->known = m->key != NULL;
+	ev->directory = m->directory;
+	if (m->key)
+		ev->key = *m->key;
 	(void)commit_post(e, ev);
 }
 

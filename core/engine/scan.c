@@ -18,39 +18,47 @@ enum {
 	SETTLE_TRIES = 4, /* then it is not waited for */
 };
 
+struct walk_step {
+	char *path;
+	struct file_key key; /* of the directory that was there */
+};
+
 /* Directories still to be walked, deepest last. */
 struct walk {
 	struct engine *e;
 	bool shallow; /* what is below is not walked */
+	bool learns;  /* the names of a directory that changes are told */
 	bool lost;    /* a directory's name could not be told */
-	char **paths;
+	struct walk_step *steps;
 	size_t count;
 };
 
 struct unsettled {
 	struct unsettled *next;
+	struct file_key key;
 	unsigned tries;
 	bool deep; /* with what is below */
 	int64_t due_ms;
 	char path[];
 };
 
-static int walk_push(struct walk *w, char *path)
+static int walk_push(struct walk *w, char *path, const struct file_key *key)
 {
-	char **paths = array_with_room(w->paths, w->count, sizeof(*paths));
+	struct walk_step *steps =
+		array_with_room(w->steps, w->count, sizeof(*steps));
 
-	if (!paths)
+	if (!steps)
 		return -ENOMEM;
-	w->paths = paths;
-	paths[w->count++] = path;
+	w->steps = steps;
+	steps[w->count++] = (struct walk_step){ path, *key };
 	return 0;
 }
 
 static void walk_release(struct walk *w)
 {
 	while (w->count)
-		free(w->paths[--w->count]);
-	free(w->paths);
+		free(w->steps[--w->count].path);
+	free(w->steps);
 }
 
 /* ---- one directory ---- */
@@ -132,7 +140,7 @@ static int scan_entry(void *arg, int dir_fd, const char *name)
 	}
 	walked = entry.directory && !r->w->shallow;
 	if (walked)
-		err = walk_push(r->w, path);
+		err = walk_push(r->w, path, &entry.key);
 	if (!walked || err)
 		free(path);
 	atomic_fetch_add(&e->scan.files_seen, !entry.directory);
@@ -178,7 +186,14 @@ static void learn_names(struct walk *w, int dir_fd, const struct listing *l)
 	}
 }
 
-static int list_open_directory(struct walk *w, int dir_fd, const char *path)
+/* What was expected there is somewhere else by now, or gone. */
+static void look_elsewhere(struct walk *w, const struct file_key *key)
+{
+	scan_owe(w->e, key, !w->shallow);
+}
+
+static int list_open_directory(struct walk *w, int dir_fd, const char *path,
+			       const struct file_key *key)
 {
 	struct listing *l = calloc(1, sizeof(*l));
 	struct reading r = { w, path, l };
@@ -189,6 +204,9 @@ static int list_open_directory(struct walk *w, int dir_fd, const char *path)
 		err = -errno;
 	if (!err) {
 		engine_file_key(w->e, dir_fd, &st, &l->directory);
+		if (!file_key_equal(&l->directory, key))
+			look_elsewhere(w, key);
+		l->shallow = w->shallow;
 		l->version = commit_names_version(&w->e->commit, &l->directory);
 		err = file_each_in(dir_fd, scan_entry, &r);
 	}
@@ -198,31 +216,34 @@ static int list_open_directory(struct walk *w, int dir_fd, const char *path)
 	}
 	err = post_listing(w->e, l);
 	if (err == -ESTALE) {
-		if (!w->shallow)
+		if (w->learns)
 			learn_names(w, dir_fd, l);
 		listing_free(l);
 	}
 	return err;
 }
 
-static int list_directory(struct walk *w, const char *path)
+static int list_directory(struct walk *w, const char *path,
+			  const struct file_key *key)
 {
 	int fd = file_open_beneath(w->e->options.source_fd, path,
 				   O_RDONLY | O_DIRECTORY);
 	int err;
 
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		look_elsewhere(w, key);
 	if (fd < 0)
 		return fd;
-	err = list_open_directory(w, fd, path);
+	err = list_open_directory(w, fd, path, key);
 	close(fd);
 	return err;
 }
 
 /* ---- directories that change ---- */
 
-/* To be read again; tries is how often it was. */
-static int unsettled_add(struct scan *s, const char *path, unsigned tries,
-			 bool deep)
+/* tries is how often it was read. */
+int scan_add_unsettled(struct scan *s, const char *path,
+		       const struct file_key *key, unsigned tries, bool deep)
 {
 	size_t size = strlen(path) + 1;
 	struct unsettled *u = malloc(sizeof(*u) + size), **at;
@@ -230,6 +251,7 @@ static int unsettled_add(struct scan *s, const char *path, unsigned tries,
 
 	if (!u)
 		return -ENOMEM;
+	u->key = *key;
 	u->tries = tries;
 	u->deep = deep;
 	u->due_ms = engine_now_ms() + delay_ms;
@@ -258,14 +280,16 @@ static void unsettled_free(struct scan *s, struct unsettled *u)
 
 /* A directory that cannot be read is passed over; what the catalog knew of it
  * stays.  What found no room comes with the next scan, which is asked for. */
-static int scan_directory(struct walk *w, const char *path, unsigned tries)
+static int scan_directory(struct walk *w, const char *path,
+			  const struct file_key *key, unsigned tries)
 {
 	int err;
 
 	w->lost = false;
-	err = list_directory(w, path);
+	err = list_directory(w, path, key);
 	if (err == -ESTALE)
-		err = unsettled_add(&w->e->scan, path, tries, w->lost);
+		err = scan_add_unsettled(&w->e->scan, path, key, tries,
+					 w->lost);
 	if (err == -ENOMEM)
 		return err;
 	if (err && err != -ENOENT && err != -ENOTDIR && err != -ECANCELED &&
@@ -284,10 +308,10 @@ static int walk_down(struct walk *w)
 
 	while (!err && w->count && !atomic_load(&e->stopping) &&
 	       commit_wait_room(e)) {
-		char *path = w->paths[--w->count];
+		struct walk_step step = w->steps[--w->count];
 
-		err = scan_directory(w, path, 0);
-		free(path);
+		err = scan_directory(w, step.path, &step.key, 0);
+		free(step.path);
 		scan_look_at_seen(e);
 	}
 	return err;
@@ -295,9 +319,9 @@ static int walk_down(struct walk *w)
 
 static int scan_tree(struct engine *e)
 {
-	struct walk w = { .e = e };
+	struct walk w = { .e = e, .learns = true };
 	char *root = strdup("");
-	int err = root ? walk_push(&w, root) : -ENOMEM;
+	int err = root ? walk_push(&w, root, &e->root) : -ENOMEM;
 
 	if (err)
 		free(root);
@@ -336,8 +360,12 @@ static void look_at_unsettled(struct engine *e)
 	while (s->unsettled && s->unsettled->due_ms <= now &&
 	       !atomic_load(&e->stopping)) {
 		struct unsettled *u = unsettled_take(s);
-		struct walk w = { .e = e, .shallow = !u->deep };
-		int err = scan_directory(&w, u->path, u->tries + 1);
+		struct walk w = {
+			.e = e,
+			.shallow = !u->deep,
+			.learns = u->deep || !u->tries,
+		};
+		int err = scan_directory(&w, u->path, &u->key, u->tries + 1);
 
 		if (!err)
 			err = walk_down(&w);
@@ -371,6 +399,10 @@ static void *scan_run(void *arg)
 		} else if (s->seen_count) {
 			pthread_mutex_unlock(&s->lock);
 			scan_look_at_seen(e);
+			pthread_mutex_lock(&s->lock);
+		} else if (s->owed_count && !s->deferred) {
+			pthread_mutex_unlock(&s->lock);
+			scan_pay(e);
 			pthread_mutex_lock(&s->lock);
 		} else if (is_due(s)) {
 			pthread_mutex_unlock(&s->lock);
@@ -413,7 +445,8 @@ bool scan_is_idle(struct scan *s)
 
 	pthread_mutex_lock(&s->lock);
 	idle = !s->wanted && !atomic_load(&s->running) && !s->seen_count &&
-	       !s->looking && !atomic_load(&s->settling);
+	       !s->looking && !s->owed_count && !s->paying &&
+	       !atomic_load(&s->settling);
 	pthread_mutex_unlock(&s->lock);
 	return idle;
 }

@@ -79,8 +79,7 @@ static void look_at(struct engine *e, const struct seen *seen)
 		seen_set(&now, &st);
 		if (drop_recorded(e, &now, 1)) {
 			engine_file_key(e, fd, &st, &key);
-			(void)queue_push(&e->queue, &key, JOB_CLOSED,
-					 &now.identity);
+			engine_file_closed(e, &key, &now.identity);
 		}
 	}
 	close(fd);
@@ -101,17 +100,20 @@ void scan_look_at_seen(struct engine *e)
 	}
 }
 
-void scan_saw(struct engine *e, const struct stat *st)
+bool scan_saw(struct engine *e, const struct stat *st)
 {
 	struct scan *s = &e->scan;
+	bool room;
 	size_t end;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->seen_count < SEEN_MAX && !s->stopped) {
+	room = s->seen_count < SEEN_MAX && !s->stopped;
+	if (room) {
 		end = (s->seen_first + s->seen_count++) % SEEN_MAX;
 		seen_set(&s->seen[end], st);
 		if (s->seen_count == 1)
 			pthread_cond_signal(&s->work);
 	}
 	pthread_mutex_unlock(&s->lock);
+	return room;
 }

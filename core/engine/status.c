@@ -18,6 +18,7 @@ struct snapshot {
 
 static int take_snapshot(struct engine *e, struct snapshot *s)
 {
+	struct commit_counts before;
 	struct catalog_txn *txn;
 	int err;
 
@@ -25,12 +26,16 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	 * events again), so that nothing on its way is missed between two
 	 * looks. */
 	s->caught_up = host_catch_up(e);
+	commit_counts(&e->commit, &before);
 	s->scan_idle = scan_is_idle(&e->scan);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = !s->commit.events && !atomic_load(&e->feeder.wanted) &&
 		   !atomic_load(&e->feeder.running);
 	queue_counts(&e->queue, &s->queue);
+	/* What an event turned out to need goes back to the scan. */
+	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
 	commit_counts(&e->commit, &s->commit);
+	s->quiet = s->quiet && s->commit.posted == before.posted;
 	err = catalog_read(e->catalog, &txn);
 	if (err)
 		return err;

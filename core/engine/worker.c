@@ -69,13 +69,14 @@ static void end_unsteady(struct task *t)
 	queue_delay(&t->w->e->queue, t->job, delay_ms, true);
 }
 
-static void forget(struct engine *e, const struct file_key *key)
+static void forget(struct engine *e, const struct file_key *key,
+		   enum event_kind kind)
 {
 	struct event *ev = calloc(1, sizeof(*ev));
 
 	if (!ev)
 		return; /* stays pending: the next scan finds it again */
-	ev->kind = EVENT_FORGET;
+	ev->kind = kind;
 	ev->key = *key;
 	(void)commit_post(e, ev);
 }
@@ -186,7 +187,7 @@ static bool ends_early(struct task *t, int path_fd)
 	int64_t wait_ms;
 
 	if (file_skip_rule(e, path_fd, t->st)) {
-		forget(e, &t->job->key);
+		forget(e, &t->job->key, EVENT_FORGET);
 		queue_finish(&e->queue, t->job);
 	} else if (use == ENGINE_CLOSING) {
 		queue_delay(&e->queue, t->job, CLOSING_MS, false);
@@ -245,7 +246,7 @@ static void work_on(struct worker *w, struct job *job)
 
 	err = file_find(w->e, &job->key, &fd, &st);
 	if (err == -ENOENT) {
-		forget(w->e, &job->key);
+		forget(w->e, &job->key, EVENT_MISSED);
 		queue_finish(&w->e->queue, job);
 		return;
 	}

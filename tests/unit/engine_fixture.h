@@ -61,7 +61,7 @@ static inline int find_by_number(void *ctx, dev_t device, ino_t number)
 	int fd = -ENOENT;
 
 	while (walk && fd < 0 && (entry = fts_read(walk)))
-		if (entry->fts_info == FTS_F &&
+		if ((entry->fts_info == FTS_F || entry->fts_info == FTS_D) &&
 		    entry->fts_statp->st_ino == number &&
 		    entry->fts_statp->st_dev == device)
 			fd = open(entry->fts_path, O_PATH | O_NOFOLLOW);

@@ -94,8 +94,12 @@ static void test_in_an_unknown_directory(struct fixture *f)
 	settle(f, "a name in an unknown directory");
 	engine_name_added(f->engine, &f->engine->root, "file", &gone, false);
 	settle(f, "a name");
-	engine_name_moved(f->engine, &f->engine->root, "file", &nowhere, "file",
-			  false);
+	engine_name_moved(f->engine, &(struct engine_move){
+					     .parent = &f->engine->root,
+					     .name = "file",
+					     .new_parent = &nowhere,
+					     .new_name = "file",
+				     });
 	settle(f, "moved to an unknown directory");
 	assert_int_equal(status_number(f, "files"), 0);
 }

@@ -125,7 +125,12 @@ static void test_names_follow_what_the_host_tells(void **state)
 	(void)snprintf(from, sizeof(from), "%s/dir", t->f.source);
 	(void)snprintf(to, sizeof(to), "%s/moved", t->f.source);
 	assert_int_equal(rename(from, to), 0);
-	engine_name_moved(t->f.engine, &root, "dir", &root, "moved", false);
+	engine_name_moved(t->f.engine, &(struct engine_move){
+					       .parent = &root,
+					       .name = "dir",
+					       .new_parent = &root,
+					       .new_name = "moved",
+				       });
 	(void)snprintf(from, sizeof(from), "%s/moved/edited", t->f.source);
 	assert_int_equal(unlink(from), 0);
 	engine_name_removed(t->f.engine, &dir, "edited");
