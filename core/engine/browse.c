@@ -14,6 +14,8 @@
  * Which entries of a directory have something that resembles them, or have it
  * below them.  For a content the answer is remembered, and only what the index
  * got since is searched the next time; the files are looked at every time.
+ * What is remembered holds for the viewers who may see everything: to others
+ * fewer contents are there, and other values are common.
  */
 
 /* ---- whether a file has any ---- */
@@ -21,8 +23,10 @@
 static struct near memory_get(struct look *l, uint32_t content)
 {
 	struct inquiry *q = &l->e->inquiry;
-	struct near near;
+	struct near near = { .content = content, .upto = 1 };
 
+	if (l->viewer)
+		return near;
 	pthread_mutex_lock(&q->lock);
 	near = q->near[content % NEAR_SLOTS];
 	pthread_mutex_unlock(&q->lock);
@@ -35,19 +39,11 @@ static void memory_put(struct look *l, const struct near *near)
 {
 	struct inquiry *q = &l->e->inquiry;
 
+	if (l->viewer)
+		return;
 	pthread_mutex_lock(&q->lock);
 	q->near[near->content % NEAR_SLOTS] = *near;
 	pthread_mutex_unlock(&q->lock);
-}
-
-/* 1 when a file with that content is a hit. */
-static int has_copy(struct look *l, uint32_t content)
-{
-	size_t before = l->found;
-	bool cut = false;
-	int err = content_hits(l, content, 0, SIZE_MAX, &cut);
-
-	return err ? err : l->found > before;
 }
 
 /* Among the contents that nobody looked at yet; any: one is enough. */
@@ -81,7 +77,7 @@ static int search_some(struct look *l, struct near *near, bool any,
 	if (err)
 		return err;
 	for (i = 0; i < count && !err; i++) {
-		err = has_copy(l, matches[i].content);
+		err = content_has_hit(l, matches[i].content);
 		if (err == 1)
 			near->near = matches[i].content;
 	}
@@ -120,12 +116,12 @@ static int has_near(struct look *l, const struct file_key *key,
 		return 0;
 	l->self = *key;
 	l->self_content = rec->content;
-	err = has_copy(l, rec->content);
+	err = content_has_hit(l, rec->content);
 	if (err)
 		return err;
 	near = memory_get(l, rec->content);
 	if (near.near) {
-		err = has_copy(l, near.near);
+		err = content_has_hit(l, near.near);
 		if (err)
 			return err;
 		near.near = 0;
@@ -156,7 +152,7 @@ static int directory_has_near(struct look *l, const struct file_key *dir)
 			continue;
 		if (rec.state != FILE_DIRECTORY)
 			err = has_near(l, &key, &rec);
-		else
+		else if (directory_is_visible(l, &key))
 			err = catalog_directory_each(l->txn, &key, note_child,
 						     &stack);
 	}
@@ -219,7 +215,7 @@ static int browse_entry(void *arg, int dir_fd, const char *name)
 
 	if (look_is_stopping(&b->look))
 		return -ECANCELED;
-	err = is_worth_showing(&b->look, dir_fd, name, &st);
+	err = is_worth_showing(&b->look, dir_fd, name, &st) ?: b->look.err;
 	return err == 1 ? entry_add(&b->entries, name, &st) : err;
 }
 
@@ -240,7 +236,7 @@ int near_browse(struct request *r, struct engine_entries *entries_out)
 	err = look_begin(r, &b.look);
 	if (!err) {
 		err = file_each_in(fd, browse_entry, &b);
-		catalog_abort(b.look.txn);
+		look_end(&b.look);
 	}
 	close(fd);
 	if (err) {

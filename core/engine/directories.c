@@ -80,8 +80,11 @@ static int tree_read(struct look *l, const struct file_key *dir,
 		if (catalog_file_get(l->txn, &key, &rec))
 			continue;
 		if (rec.state == FILE_DIRECTORY)
-			err = catalog_directory_each(l->txn, &key, push_child,
-						     &stack);
+			err = directory_is_visible(l, &key) ?
+				      catalog_directory_each(l->txn, &key,
+							     push_child,
+							     &stack) :
+				      0;
 		else
 			err = tree_add_file(l, out, &key, &rec);
 	}
@@ -103,8 +106,10 @@ struct places {
 	const char *asked; /* path of the directory that was asked for */
 	struct place *places;
 	size_t count;
-	size_t files; /* of the content at hand */
+	size_t files; /* of the content at hand, that the viewer sees */
 	const struct candidate *content;
+	const struct file_key *file; /* with it */
+	bool seen;
 };
 
 static void places_release(struct places *p)
@@ -152,8 +157,10 @@ static int add_above(void *arg, const char *path)
 	const char *end = path + strlen(path);
 	int err = 0;
 
-	if (is_above(p->asked, path))
+	if (is_above(p->asked, path) ||
+	    !copy_is_visible(p->look, p->file, path))
 		return 0;
+	p->seen = true;
 	while (!err && end > path && p->count < PLACES) {
 		do
 			end--;
@@ -168,10 +175,15 @@ static int add_copy(void *arg, const struct file_key *key)
 {
 	struct places *p = arg;
 	struct look *l = p->look;
+	int err;
 
-	if (p->files++ >= COPIES)
-		return 0;
-	return catalog_path_each(l->txn, &l->e->root, key, add_above, p);
+	if (look_is_stopping(l))
+		return -ECANCELED;
+	p->file = key;
+	p->seen = false;
+	err = catalog_path_each(l->txn, &l->e->root, key, add_above, p);
+	p->files += p->seen;
+	return err ? err : p->files == COPIES || p->count == PLACES;
 }
 
 static int by_path(const void *a, const void *b)
@@ -223,7 +235,8 @@ static int find_places(struct look *l, const struct tree *asked,
 	struct digests digests = { .size = 1 };
 	struct index_query query = { .digests = &digests,
 				     .sketch = &asked->sketch,
-				     .first_content = 1 };
+				     .first_content = 1,
+				     .viewer = l->viewer };
 	size_t count = 0, i;
 	int err = found ? 0 : -ENOMEM;
 
@@ -231,12 +244,13 @@ static int find_places(struct look *l, const struct tree *asked,
 	if (!err)
 		err = index_candidates(l->e->index, &query, INDEX_BY_SKETCH,
 				       found, CONTENTS, &count);
-	for (i = 0; i < count && !err; i++) {
+	for (i = 0; i < count && err >= 0 && out->count < PLACES; i++) {
 		out->content = &found[i];
 		out->files = 0;
 		err = catalog_copies_each(l->txn, found[i].content, add_copy,
 					  out);
 	}
+	err = err < 0 ? err : l->err;
 	free(found);
 	places_sum(out);
 	return err;
@@ -244,36 +258,13 @@ static int find_places(struct look *l, const struct tree *asked,
 
 /* ---- hits ---- */
 
-/* Whether the calling thread may. */
-static bool may_look_into(int fd)
-{
-	return !faccessat(fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS);
-}
-
-/* The same for the directory of that path. */
-static bool open_place(const struct engine *e, const char *path,
-		       struct file_key *key_out)
-{
-	int fd = file_open_beneath(e->options.source_fd, path,
-				   O_PATH | O_DIRECTORY);
-	struct stat st;
-	bool opens;
-
-	if (fd < 0)
-		return false;
-	opens = !fstat(fd, &st) && may_look_into(fd);
-	if (opens)
-		engine_file_key(e, fd, &st, key_out);
-	close(fd);
-	return opens;
-}
-
 bool engine_directory_holds(const struct engine *e, const char *path,
 			    const struct file_key *key)
 {
 	struct file_key found;
 
-	return open_place(e, path, &found) && file_key_equal(&found, key);
+	return directory_is_open(e, path, &found) &&
+	       file_key_equal(&found, key) && directories_are_open(e, path);
 }
 
 static int compare_trees(struct look *l, const struct tree *a,
@@ -283,8 +274,8 @@ static int compare_trees(struct look *l, const struct tree *a,
 		out->score = out->merit = 100;
 		return 0;
 	}
-	return index_score(l->e->index, &a->sketch, &b->sketch, INDEX_ALIKE,
-			   out);
+	return index_score(l->e->index, l->viewer, &a->sketch, &b->sketch,
+			   INDEX_ALIKE, out);
 }
 
 /* Keeps it if it is alike enough. */
@@ -296,7 +287,8 @@ static int try_place(struct look *l, const struct tree *asked, const char *path)
 	struct tree *tree;
 	int err;
 
-	if (!open_place(l->e, path, &hit.key))
+	if (!path_is_visible(l, path) ||
+	    !directory_is_open(l->e, path, &hit.key))
 		return 0;
 	tree = malloc(sizeof(*tree));
 	if (!tree)
@@ -365,6 +357,7 @@ static int search_places(struct look *l, const char *path)
 	l->hits->cut = p.count > COMPARED;
 	places_release(&p);
 	free(asked);
+	err = err ? err : l->err;
 	if (!err && l->hits->count)
 		hits_prune(l->hits);
 	return err;
@@ -389,7 +382,7 @@ int near_directories(struct request *r, struct engine_hits *hits_out)
 	if (err)
 		return err;
 	l.hits = &hits;
-	if (!may_look_into(r->fd))
+	if (faccessat(r->fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS))
 		err = -EACCES;
 	else
 		err = fstat(r->fd, &st) ? -errno : 0;
@@ -401,7 +394,7 @@ int near_directories(struct request *r, struct engine_hits *hits_out)
 	/* All others are below the root; what has no path is not known. */
 	if (err == 1 && path && *path)
 		err = search_places(&l, path);
-	catalog_abort(l.txn);
+	look_end(&l);
 	free(path);
 	if (err < 0)
 		engine_hits_release(&hits);

@@ -4,6 +4,7 @@
 
 #include "core/engine/engine_impl.h"
 #include "core/engine/near.h"
+#include "core/engine/sight.h"
 
 /*
  * One request's view of the catalog.  Private to hits.c, near.c and browse.c.
@@ -17,10 +18,14 @@ struct look {
 	uint32_t self_content;    /* 0: not in the catalog */
 	struct engine_hits *hits; /* NULL: one is enough, keep nothing */
 	size_t found;
+	struct sights sights;
+	struct index_viewer *viewer; /* owned; NULL: trusted */
+	int err;                     /* of what the index asked (sees) */
 };
 
-/* Ends with catalog_abort(l->txn). */
+/* Ends with look_end(l).  *l must not move meanwhile. */
 int look_begin(struct request *r, struct look *l);
+void look_end(struct look *l);
 bool look_is_stopping(const struct look *l);
 
 struct key_list {
@@ -39,8 +44,31 @@ bool viewer_can_read(const struct engine_viewer *v, int fd);
 /* Whether the viewer may know that this file has near-duplicates. */
 bool file_is_visible(struct look *l, const struct file_key *key);
 
-/* Adds the files with that content, at most limit; sets cut when there may be
- * more.  With no list to fill it stops at the first. */
+/* Whether the viewer may know of the path of a file: it could have listed
+ * every directory on it.  ("a/b" is a directory in which to find "a/b/c".) */
+bool path_is_visible(struct look *l, const char *path);
+
+/* The same for what is in a directory. */
+bool directory_is_visible(struct look *l, const struct file_key *key);
+
+/* As path_is_visible(), and the path leads to the file in the state that is known, which
+ * the viewer may read. */
+bool copy_is_visible(struct look *l, const struct file_key *key,
+		     const char *path);
+
+/* Whether the calling thread may list the directory and go on from there;
+ * key_out may be NULL. */
+bool directory_is_open(const struct engine *e, const char *path,
+		       struct file_key *key_out);
+
+/* Whether it may list all those above a path; the root is not asked. */
+bool directories_are_open(const struct engine *e, const char *path);
+
+/* 1 when a file with that content, other than l->self, is a hit. */
+int content_has_hit(struct look *l, uint32_t content);
+
+/* Adds the files with that content, at most limit, other than l->self; sets
+ * cut when there is one more. */
 int content_hits(struct look *l, uint32_t content, int score, size_t limit,
 		 bool *cut);
 

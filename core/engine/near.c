@@ -140,6 +140,7 @@ int near_contents(struct look *l, const struct near_query *q,
 				     .first_content = q->first_content,
 				     .least = l->e->options.threshold,
 				     .any = q->any,
+				     .viewer = l->viewer,
 				     .plain = l->e->options.measure ==
 					      DIGEST_SIF };
 	struct index_match *matches = calloc(INDEX_MATCHES, sizeof(*matches));
@@ -147,7 +148,7 @@ int near_contents(struct look *l, const struct near_query *q,
 
 	*count_out = 0;
 	if (!err)
-		err = match(l, q, &query, matches, count_out);
+		err = match(l, q, &query, matches, count_out) ?: l->err;
 	if (err)
 		free(matches);
 	else
@@ -181,12 +182,16 @@ static int list_near(struct look *l, const struct digests *d)
 	if (!err)
 		err = near_contents(l, &q, &matches, &count);
 	free(sketch);
-	for (i = 0; i < count && !err && !cut; i++)
+	for (i = 0; i < count && !err && !cut; i++) {
+		/* Of the last one only whether it is there: there may be more. */
+		if (i == INDEX_MATCHES - 1)
+			limit = l->found - exact;
 		err = content_hits(l, matches[i].content, matches[i].score,
 				   limit - (l->found - exact), &cut);
+	}
 	free(matches);
-	l->hits->cut = cut || count == INDEX_MATCHES;
-	return err;
+	l->hits->cut = cut;
+	return err ? err : l->err;
 }
 
 /* d may be that of a file elsewhere. */
@@ -251,7 +256,7 @@ static int list_digests(struct request *r, const struct digests *d,
 	err = find_self(&l);
 	if (!err)
 		err = list_contents(&l, d);
-	catalog_abort(l.txn);
+	look_end(&l);
 	return err;
 }
 

@@ -17,6 +17,7 @@
 struct column_query {
 	const struct index_query *q;
 	enum index_source source;
+	uint32_t from; /* least id that is still to be looked at */
 	struct scan_query scan;
 };
 
@@ -56,37 +57,74 @@ static int column_rank(const struct column_query *c,
 			      equal);
 }
 
-static void offer_row(const struct column_query *c,
+static bool wants_row(const struct column_query *c,
 		      const struct columns *columns, size_t row,
-		      struct best *best)
+		      const struct best *best, struct candidate *out)
 {
-	struct candidate found = { .content = columns->content[row],
+	*out = (struct candidate){ .content = columns->content[row],
 				   .size = columns->size[row] };
-
-	if (!found.size || found.content == c->q->self ||
-	    found.content < c->q->first_content)
-		return;
-	found.rank = (uint16_t)column_rank(c, columns, row);
-	best_offer(best, &found);
+	if (!out->size || out->content == c->q->self || out->content < c->from)
+		return false;
+	out->rank = (uint16_t)column_rank(c, columns, row);
+	return best_wants(best, out);
 }
 
-static void search_columns(const struct index *ix, struct column_query *c,
-			   struct best *best)
+/* Offers those that the viewer sees, without the lock. */
+static void offer_visible(struct index *ix, const struct index_viewer *v,
+			  const struct candidate *found, size_t count,
+			  struct best *best)
+{
+	size_t i;
+
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	for (i = 0; i < count; i++)
+		if (best_wants(best, &found[i]) &&
+		    v->sees(v->arg, found[i].content))
+			best_offer(best, &found[i]);
+	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+}
+
+/* Searches so many rows from there; returns the next one. */
+static size_t search_rows(struct index *ix, struct column_query *c, size_t row,
+			  struct best *best)
 {
 	const struct columns *columns = &ix->columns;
-	size_t row = columns_row_from(columns, ix->rows, c->q->first_content);
-	size_t hits[SCAN_ROWS], hit_count, count, i;
+	size_t count = ix->rows - row < SCAN_ROWS ? ix->rows - row : SCAN_ROWS;
+	size_t hits[SCAN_ROWS], hit_count, kept = 0, i;
+	struct candidate found[SCAN_ROWS];
+	uint32_t last = columns->content[row + count - 1];
+
+	hit_count = scan_rows(&c->scan, columns->simhash + row,
+			      columns->traits + row * TRAIT_COUNT, count, hits);
+	for (i = 0; i < hit_count; i++) {
+		if (!wants_row(c, columns, row + hits[i], best, &found[kept]))
+			continue;
+		if (c->q->viewer)
+			kept++;
+		else
+			best_offer(best, &found[kept]);
+	}
+	if (!kept)
+		return row + count;
+	offer_visible(ix, c->q->viewer, found, kept, best);
+	c->from = last + 1;
+	row = columns_row_from(&ix->columns, ix->rows, c->from);
+	return row - row % TILE_ROWS;
+}
+
+static void search_columns(struct index *ix, struct column_query *c,
+			   struct best *best)
+{
+	size_t row;
 	int least = 0;
 
-	for (row -= row % TILE_ROWS; row < ix->rows; row += count) {
-		count = ix->rows - row < SCAN_ROWS ? ix->rows - row : SCAN_ROWS;
+	c->from = c->q->first_content;
+	row = columns_row_from(&ix->columns, ix->rows, c->from);
+	row -= row % TILE_ROWS;
+	while (row < ix->rows && c->from) {
 		if (least != best->least)
 			column_limit(c, least = best->least);
-		hit_count = scan_rows(&c->scan, columns->simhash + row,
-				      columns->traits + row * TRAIT_COUNT,
-				      count, hits);
-		for (i = 0; i < hit_count; i++)
-			offer_row(c, columns, row + hits[i], best);
+		row = search_rows(ix, c, row, best);
 	}
 }
 
@@ -101,7 +139,6 @@ int index_candidates(struct index *ix, const struct index_query *q,
 	bool by_share = source == INDEX_BY_SHARE;
 	int err = 0;
 
-	(void)pthread_rwlock_rdlock(&ix->columns_lock);
 	if (capacity && q->digests->size &&
 	    (source == INDEX_BY_SKETCH || by_share)) {
 		if (q->sketch)
@@ -109,9 +146,10 @@ int index_candidates(struct index *ix, const struct index_query *q,
 	} else if (capacity && q->digests->size) {
 		best.least = q->least > 1 ? q->least : 1;
 		scan_query_init(&columns.scan, q->digests);
+		(void)pthread_rwlock_rdlock(&ix->columns_lock);
 		search_columns(ix, &columns, &best);
+		(void)pthread_rwlock_unlock(&ix->columns_lock);
 	}
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	if (err)
 		return err;
 	best_sort(&best);

@@ -59,6 +59,26 @@ enum index_relation {
 	INDEX_CONTAINS, /* of a smaller one, how much the asked one has */
 };
 
+/*
+ * Who asks, when there are contents that the caller must not learn of.  What
+ * sees() denies has no influence on any answer: neither as a candidate nor as
+ * one more content that makes a value common.  sees() is called without locks,
+ * at most once for a content and value, and should remember its answers.  For
+ * such a caller a value that more than INDEX_SEEN contents have counts as one
+ * that INDEX_SEEN and one more have.
+ */
+#define INDEX_SEEN 1024
+#define INDEX_WEIGHTS 4096
+
+struct index_viewer {
+	bool (*sees)(void *arg, uint32_t content);
+	void *arg;
+	/* What values count, kept by the index; zeroed at first. */
+	struct index_weight {
+		uint32_t key, weight;
+	} weights[INDEX_WEIGHTS];
+};
+
 /* What is to resemble what. */
 struct index_query {
 	const struct digests *digests;   /* size, SimHash, traits */
@@ -69,6 +89,7 @@ struct index_query {
 	int least;                       /* score, or merit */
 	bool plain;                      /* common values count as others */
 	bool any;                        /* one match is enough: any of them */
+	struct index_viewer *viewer;     /* NULL: sees everything */
 };
 
 /* What makes a content a candidate. */
@@ -126,9 +147,9 @@ int index_search(struct index *ix, const struct index_query *q,
 		 const struct index_store *store, struct index_match *out,
 		 size_t *count_out);
 
-/* Of two contents, but for their ids. */
-int index_score(struct index *ix, const struct sif_sketch *a,
-		const struct sif_sketch *b, enum index_relation relation,
-		struct index_match *out);
+/* Of two contents, but for their ids.  viewer may be NULL. */
+int index_score(struct index *ix, struct index_viewer *viewer,
+		const struct sif_sketch *a, const struct sif_sketch *b,
+		enum index_relation relation, struct index_match *out);
 
 #endif

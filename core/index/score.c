@@ -88,12 +88,14 @@ int score_ceiling(int distance, int traits)
 #define DOUBTFUL 0.85
 #define SURE 0.95
 
-static uint32_t weight_of(const struct frequency *f, uint64_t value)
+static uint32_t weight_of(const struct weigher *w, uint64_t value)
 {
-	return (uint32_t)(WEIGHT_ONE * frequency_weight(f, value));
+	if (!w->frequency)
+		return w->weight(w->arg, value);
+	return (uint32_t)(WEIGHT_ONE * frequency_weight(w->frequency, value));
 }
 
-void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
+void score_weigh(const struct weigher *w, const struct sif_sketch *sketch,
 		 struct weighed_sketch *out)
 {
 	size_t i;
@@ -102,9 +104,10 @@ void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
 	out->has_common = false;
 	out->sums[0] = 0;
 	for (i = 0; i < sketch->count; i++) {
-		out->weights[i] = weight_of(f, sketch->values[i]);
+		out->weights[i] = weight_of(w, sketch->values[i]);
 		out->sums[i + 1] = out->sums[i] + out->weights[i];
-		out->has_common |= out->weights[i] < WEIGHT_ONE;
+		out->has_common |=
+			out->weights[i] && out->weights[i] < WEIGHT_ONE;
 	}
 }
 
@@ -219,8 +222,8 @@ static void find_overlap(const struct weighed_sketch *a,
 
 /* What the values of b count.  Which ones are not in common is first written
  * down, without a branch, so that their counts are fetched all at once. */
-static uint64_t weigh_other(const struct frequency *f,
-			    const struct sif_sketch *b, const struct overlap *o)
+static uint64_t weigh_other(const struct weigher *w, const struct sif_sketch *b,
+			    const struct overlap *o)
 {
 	uint16_t rest[SIF_MAX_VALUES + 1];
 	uint64_t sum = o->weight;
@@ -231,7 +234,7 @@ static uint64_t weigh_other(const struct frequency *f,
 		count += !o->found[j];
 	}
 	for (j = 0; j < count; j++)
-		sum += weight_of(f, b->values[rest[j]]);
+		sum += weight_of(w, b->values[rest[j]]);
 	return sum;
 }
 
@@ -255,15 +258,29 @@ static double merit_of(double share, double weighed, double lost)
 	return weighed < share ? share - doubt * (share - weighed) : share;
 }
 
-static void weigh_shares(const struct frequency *f,
+/* How many of the values in common have a weight. */
+static size_t count_weighed(const struct weigher *w, const struct sif_sketch *b,
+			    const struct overlap *o)
+{
+	size_t count = 0, j;
+
+	if (w->frequency)
+		return o->common;
+	for (j = 0; j < o->b; j++)
+		count += o->found[j] && weight_of(w, b->values[j]);
+	return count;
+}
+
+static void weigh_shares(const struct weigher *w,
 			 const struct weighed_sketch *a,
 			 const struct sif_sketch *b, const struct overlap *o,
 			 double least, struct shares *merits)
 {
-	double lost = 1 - divide(o->weight, o->common * (uint64_t)WEIGHT_ONE);
+	size_t weighed = count_weighed(w, b, o);
+	double lost = 1 - divide(o->weight, weighed * (uint64_t)WEIGHT_ONE);
 	double within = merits->within, contains = merits->contains;
 
-	if (lost <= SOME)
+	if (!weighed || lost <= SOME)
 		return;
 	if (within >= least && within < SURE)
 		merits->within = merit_of(
@@ -271,7 +288,7 @@ static void weigh_shares(const struct frequency *f,
 	if (contains >= least && contains < SURE)
 		merits->contains =
 			merit_of(contains,
-				 divide(o->weight, weigh_other(f, b, o)), lost);
+				 divide(o->weight, weigh_other(w, b, o)), lost);
 }
 
 /* Of two equal ones the lower share, so that each has the same score in the
@@ -284,7 +301,7 @@ static double of_larger(const struct shares *s, const struct sif_sketch *a,
 	return a->distinct > b->distinct ? s->within : s->contains;
 }
 
-int score_shares(const struct frequency *f, const struct weighed_sketch *a,
+int score_shares(const struct weigher *w, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, double least, struct shares *out,
 		 struct shares *merits_out)
 {
@@ -300,7 +317,7 @@ int score_shares(const struct frequency *f, const struct weighed_sketch *a,
 	merits = shares;
 	/* What is not common on one side is not common on both. */
 	if (a->has_common && o.common)
-		weigh_shares(f, a, b, &o, least, &merits);
+		weigh_shares(w, a, b, &o, least, &merits);
 	merits.larger = of_larger(&merits, a->sketch, b);
 	*out = shares;
 	*merits_out = merits;

@@ -44,7 +44,16 @@ struct weighed_sketch {
 
 #define WEIGHT_ONE (UINT32_C(1) << 30)
 
-void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
+/* What a value counts: by its frequency, or if there is none as a function
+ * says, 0..WEIGHT_ONE.  Values of weight 0 are left out of the merits, which
+ * then come from the others. */
+struct weigher {
+	const struct frequency *frequency;
+	uint32_t (*weight)(void *arg, uint64_t value);
+	void *arg;
+};
+
+void score_weigh(const struct weigher *w, const struct sif_sketch *sketch,
 		 struct weighed_sketch *out);
 
 /*
@@ -54,7 +63,7 @@ void score_weigh(const struct frequency *f, const struct sif_sketch *sketch,
  * and none is sought of a share below least.  All are 0 where the sketches say
  * nothing.  -EINVAL when their windows differ.
  */
-int score_shares(const struct frequency *f, const struct weighed_sketch *a,
+int score_shares(const struct weigher *w, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, double least, struct shares *out,
 		 struct shares *merits_out);
 

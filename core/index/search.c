@@ -5,22 +5,15 @@
 #include <stdlib.h>
 
 #include "core/index/score.h"
+#include "core/index/visible.h"
 
 struct search {
-	struct index *ix;
+	struct visible view;
 	struct weighed_sketch own;
 	struct sif_sketch other;
 	struct candidate candidates[INDEX_MATCHES];
 	size_t count;
 };
-
-static void weigh(struct index *ix, const struct sif_sketch *sketch,
-		  struct weighed_sketch *out)
-{
-	(void)pthread_rwlock_rdlock(&ix->columns_lock);
-	score_weigh(ix->frequency, sketch, out);
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
-}
 
 static int percent_of(const struct shares *shares, enum index_relation relation)
 {
@@ -35,37 +28,80 @@ static int percent_of(const struct shares *shares, enum index_relation relation)
 	return 0;
 }
 
+/* What the values count for the viewer, or for all. */
+static struct weigher weigher_of(struct visible *v)
+{
+	if (v->viewer)
+		return (struct weigher){ NULL, visible_weight, v };
+	return (struct weigher){ .frequency = v->ix->frequency };
+}
+
+/* The frequencies are read under the lock; sees() is called without. */
+static void view_lock(const struct visible *v)
+{
+	if (!v->viewer)
+		(void)pthread_rwlock_rdlock(&v->ix->columns_lock);
+}
+
+static void view_unlock(const struct visible *v)
+{
+	if (!v->viewer)
+		(void)pthread_rwlock_unlock(&v->ix->columns_lock);
+}
+
+static void view_init(struct visible *v, struct index *ix,
+		      struct index_viewer *viewer)
+{
+	*v = (struct visible){ .ix = ix, .viewer = viewer };
+	if (viewer)
+		v->limit = visible_limit(ix);
+}
+
+static int weigh(struct visible *v, const struct sif_sketch *sketch,
+		 struct weighed_sketch *out)
+{
+	struct weigher w = weigher_of(v);
+
+	view_lock(v);
+	score_weigh(&w, sketch, out);
+	view_unlock(v);
+	return v->err;
+}
+
 /* Sets score and merit, the latter only as to whether it is below least. */
-static int score(struct index *ix, const struct weighed_sketch *a,
+static int score(struct visible *v, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, enum index_relation relation,
 		 int least, struct index_match *out)
 {
+	struct weigher w = weigher_of(v);
 	struct shares shares, merits;
 	int err;
 
-	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	view_lock(v);
 	/* One less, as scores are rounded. */
-	err = score_shares(ix->frequency, a, b, (least - 1) / 100.0, &shares,
-			   &merits);
-	(void)pthread_rwlock_unlock(&ix->columns_lock);
-	if (err)
-		return err;
+	err = score_shares(&w, a, b, (least - 1) / 100.0, &shares, &merits);
+	view_unlock(v);
+	if (err || v->err)
+		return err ? err : v->err;
 	out->score = percent_of(&shares, relation);
 	out->merit = percent_of(&merits, relation);
 	return 0;
 }
 
-int index_score(struct index *ix, const struct sif_sketch *a,
-		const struct sif_sketch *b, enum index_relation relation,
-		struct index_match *out)
+int index_score(struct index *ix, struct index_viewer *viewer,
+		const struct sif_sketch *a, const struct sif_sketch *b,
+		enum index_relation relation, struct index_match *out)
 {
 	struct weighed_sketch *own = malloc(sizeof(*own));
+	struct visible view;
 	int err;
 
 	if (!own)
 		return -ENOMEM;
-	weigh(ix, a, own);
-	err = score(ix, own, b, relation, 0, out);
+	view_init(&view, ix, viewer);
+	err = weigh(&view, a, own);
+	if (!err)
+		err = score(&view, own, b, relation, 0, out);
 	free(own);
 	return err;
 }
@@ -89,9 +125,10 @@ static int match_candidates(struct search *s, const struct index_query *q,
 			    struct index_match *out, size_t *count_out)
 {
 	size_t i, kept = 0;
-	int err = 0;
+	int err = weigh(&s->view, q->sketch, &s->own);
 
-	weigh(s->ix, q->sketch, &s->own);
+	if (err)
+		return err;
 	if (q->plain)
 		s->own.has_common = false;
 	for (i = 0; i < s->count && !(q->any && kept); i++) {
@@ -100,7 +137,7 @@ static int match_candidates(struct search *s, const struct index_query *q,
 		if (err == -ENOENT)
 			continue;
 		if (!err)
-			err = score(s->ix, &s->own, &s->other, q->relation,
+			err = score(&s->view, &s->own, &s->other, q->relation,
 				    q->least, &out[kept]);
 		if (err)
 			return err;
@@ -135,7 +172,7 @@ int index_search(struct index *ix, const struct index_query *q,
 
 	if (!s)
 		return -ENOMEM;
-	s->ix = ix;
+	view_init(&s->view, ix, q->viewer);
 	err = index_candidates(ix, q,
 			       sketched ? INDEX_BY_SHARE : INDEX_BY_ESTIMATE,
 			       s->candidates, INDEX_MATCHES, &s->count);

@@ -5,8 +5,10 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/index/index_impl.h"
+#include "core/index/visible.h"
 
 /*
  * Which contents have values of a sketch, and how many.
@@ -18,7 +20,7 @@
  * values are looked up: the smallest ones of a part may be anywhere among
  * those of the whole.
  */
-#define LIST_MOST 1024 /* contents of one value */
+#define LIST_MOST INDEX_SEEN /* contents of one value */
 #define WALK_MOST 16384
 #define WHOLE (UINT32_C(1) << 16) /* what a value of few contents counts */
 
@@ -26,6 +28,7 @@ struct value_list {
 	uint32_t key;
 	uint32_t length;
 	uint16_t place; /* of the value in the sketch */
+	size_t start;   /* of its contents in those that the viewer sees */
 };
 
 struct sighting {
@@ -39,7 +42,9 @@ struct sketch_query {
 	size_t count;
 	struct sighting *seen; /* a hash table, at most half full */
 	size_t mask;
-	uint32_t contents[LIST_MOST];
+	uint32_t contents[LIST_MOST + 1];
+	uint32_t *visible; /* owned: of all lists, for a viewer */
+	size_t visible_count;
 	/* Before each place: values all of whose contents are in the postings,
 	 * and those of them whose list was not looked at as a whole. */
 	uint16_t listed[SIF_MAX_VALUES + 1], passed[SIF_MAX_VALUES + 1];
@@ -81,25 +86,64 @@ static void pass_longest(const struct sif_sketch *sketch,
 		s->passed[i] &= s->listed[i] > s->listed[i - 1];
 }
 
+static void add_list(struct sketch_query *s, size_t place, uint32_t key,
+		     size_t length, uint32_t limit)
+{
+	bool listed = key < limit;
+
+	if (length)
+		s->lists[s->count++] = (struct value_list){
+			key, (uint32_t)length, (uint16_t)place, s->visible_count
+		};
+	s->listed[place + 1] = (uint16_t)(s->listed[place] + listed);
+	s->passed[place + 1] = 0;
+}
+
 static void find_lists(const struct index *ix, const struct sif_sketch *sketch,
 		       struct sketch_query *s)
 {
-	size_t i, length;
-	uint32_t key;
-	bool listed;
+	uint32_t limit = postings_limit(ix->postings), key;
+	size_t i;
 
 	for (i = 0; i < sketch->count; i++) {
 		key = posting_key(sketch->values[i]);
-		length = postings_find(ix->postings, key, NULL, 0);
-		if (length)
-			s->lists[s->count++] =
-				(struct value_list){ key, (uint32_t)length,
-						     (uint16_t)i };
-		listed = key < postings_limit(ix->postings);
-		s->listed[i + 1] = (uint16_t)(s->listed[i] + listed);
-		s->passed[i + 1] = 0;
+		add_list(s, i, key, postings_find(ix->postings, key, NULL, 0),
+			 limit);
 	}
-	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
+}
+
+static int keep_visible(struct sketch_query *s, size_t count)
+{
+	size_t bytes = (s->visible_count + count) * sizeof(*s->visible);
+	uint32_t *room = count ? realloc(s->visible, bytes) : s->visible;
+
+	if (count && !room)
+		return -ENOMEM;
+	s->visible = room;
+	if (count)
+		memcpy(room + s->visible_count, s->contents,
+		       count * sizeof(*room));
+	s->visible_count += count;
+	return 0;
+}
+
+/* As the viewer sees them. */
+static int find_visible_lists(struct index *ix, const struct index_query *q,
+			      struct sketch_query *s)
+{
+	uint32_t limit = visible_limit(ix), key;
+	size_t count, i;
+	int err = 0;
+
+	for (i = 0; i < q->sketch->count && !err; i++) {
+		key = posting_key(q->sketch->values[i]);
+		err = visible_find(ix, q->viewer, key, s->contents, &count);
+		if (err)
+			break;
+		add_list(s, i, key, count, limit);
+		err = keep_visible(s, count);
+	}
+	return err;
 }
 
 /* How many contents of a list are looked at, after so many of others. */
@@ -149,7 +193,11 @@ static void walk_list(const struct index *ix, const struct value_list *list,
 		counts = WHOLE * FREQUENCY_COMMON / list->length;
 	if (!counts)
 		counts = 1;
-	(void)postings_find(ix->postings, list->key, s->contents, part);
+	if (s->visible)
+		memcpy(s->contents, s->visible + list->start,
+		       part * sizeof(*s->contents));
+	else
+		(void)postings_find(ix->postings, list->key, s->contents, part);
 	for (i = 0; i < part; i++)
 		see(s, s->contents[i], counts, whole);
 	s->passed[list->place + 1] |= listed && !whole;
@@ -256,24 +304,45 @@ static void offer_sightings(const struct index *ix, const struct index_query *q,
 	}
 }
 
-int sightings_offer(const struct index *ix, const struct index_query *q,
-		    bool by_share, struct best *best)
+/* Under columns_lock. */
+static int offer(const struct index *ix, const struct index_query *q,
+		 struct sketch_query *s, bool by_share, struct best *best)
 {
-	struct sketch_query *s = malloc(sizeof(*s));
 	int err;
 
-	if (!s)
-		return -ENOMEM;
-	s->count = 0;
-	s->listed[0] = s->passed[0] = 0;
-	find_lists(ix, q->sketch, s);
+	if (!q->viewer)
+		find_lists(ix, q->sketch, s);
+	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
 	if (by_share && q->relation == INDEX_ALIKE)
 		pass_longest(q->sketch, s);
 	err = make_table(s);
+	if (err)
+		return err;
+	walk_lists(ix, q->sketch, s);
+	offer_sightings(ix, q, s, by_share, best);
+	return 0;
+}
+
+int sightings_offer(struct index *ix, const struct index_query *q,
+		    bool by_share, struct best *best)
+{
+	struct sketch_query *s = malloc(sizeof(*s));
+	int err = 0;
+
+	if (!s)
+		return -ENOMEM;
+	s->count = s->visible_count = 0;
+	s->visible = NULL;
+	s->seen = NULL;
+	s->listed[0] = s->passed[0] = 0;
+	if (q->viewer)
+		err = find_visible_lists(ix, q, s);
 	if (!err) {
-		walk_lists(ix, q->sketch, s);
-		offer_sightings(ix, q, s, by_share, best);
+		(void)pthread_rwlock_rdlock(&ix->columns_lock);
+		err = offer(ix, q, s, by_share, best);
+		(void)pthread_rwlock_unlock(&ix->columns_lock);
 	}
+	free(s->visible);
 	free(s->seen);
 	free(s);
 	return err;

@@ -5,9 +5,9 @@
 #include "core/index/best.h"
 
 /* Offers the contents that have values of q->sketch; by_share: so many that a
- * share of q->least is likely.  The caller holds columns_lock; private to
+ * share of q->least is likely.  The caller holds no lock; private to
  * core/index.  -ENOMEM. */
-int sightings_offer(const struct index *ix, const struct index_query *q,
+int sightings_offer(struct index *ix, const struct index_query *q,
 		    bool by_share, struct best *best);
 
 #endif

@@ -46,7 +46,7 @@ struct index_match listing_score(const struct corpus *c, struct index *ix,
 
 	fail_errno("sketch", sketch_of(c, a, &sketches[0]));
 	fail_errno("sketch", sketch_of(c, b, &sketches[1]));
-	fail_errno("score", index_score(ix, &sketches[0], &sketches[1],
+	fail_errno("score", index_score(ix, NULL, &sketches[0], &sketches[1],
 					INDEX_ALIKE, &match));
 	return match;
 }

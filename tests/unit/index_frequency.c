@@ -49,8 +49,10 @@ static int merit_of(struct state *s, const struct sif_sketch *a,
 {
 	struct index_match match, reverse;
 
-	assert_int_equal(index_score(s->ix, a, b, INDEX_ALIKE, &match), 0);
-	assert_int_equal(index_score(s->ix, b, a, INDEX_ALIKE, &reverse), 0);
+	assert_int_equal(index_score(s->ix, NULL, a, b, INDEX_ALIKE, &match),
+			 0);
+	assert_int_equal(index_score(s->ix, NULL, b, a, INDEX_ALIKE, &reverse),
+			 0);
 	assert_int_equal(match.score, reverse.score);
 	assert_int_equal(match.merit, reverse.merit);
 	assert_true(match.merit <= match.score);

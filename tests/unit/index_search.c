@@ -240,7 +240,7 @@ static size_t compare_all(struct shelf *s, uint32_t self,
 
 	for (id = 1; id <= s->last; id++) {
 		out[count].content = id;
-		assert_int_equal(index_score(s->ix, s->sketches[self],
+		assert_int_equal(index_score(s->ix, NULL, s->sketches[self],
 					     s->sketches[id], relation,
 					     &out[count]),
 				 0);

@@ -29,11 +29,15 @@ static struct shares shares_of(const struct frequency *f,
 	static struct weighed_sketch weighed;
 	struct shares shares, reverse, merits, merits_reverse;
 
-	score_weigh(f, b, &weighed);
-	assert_int_equal(
-		score_shares(f, &weighed, a, 0, &reverse, &merits_reverse), 0);
-	score_weigh(f, a, &weighed);
-	assert_int_equal(score_shares(f, &weighed, b, 0, &shares, &merits), 0);
+	score_weigh(&(struct weigher){ .frequency = f }, b, &weighed);
+	assert_int_equal(score_shares(&(struct weigher){ .frequency = f },
+				      &weighed, a, 0, &reverse,
+				      &merits_reverse),
+			 0);
+	score_weigh(&(struct weigher){ .frequency = f }, a, &weighed);
+	assert_int_equal(score_shares(&(struct weigher){ .frequency = f },
+				      &weighed, b, 0, &shares, &merits),
+			 0);
 	assert_share(reverse.within, shares.contains);
 	assert_share(reverse.contains, shares.within);
 	assert_share(reverse.larger, shares.larger);
@@ -120,8 +124,9 @@ static void test_windows_that_differ_cannot_be_compared(void **state)
 	make_set(0, 40, &a);
 	make_set(0, 40, &b);
 	b.window = SIF_WINDOW + 1;
-	score_weigh(f, &a, &weighed);
-	assert_int_equal(score_shares(f, &weighed, &b, 0, &have, &have),
+	score_weigh(&(struct weigher){ .frequency = f }, &a, &weighed);
+	assert_int_equal(score_shares(&(struct weigher){ .frequency = f },
+				      &weighed, &b, 0, &have, &have),
 			 -EINVAL);
 	assert_share(have.within, 7);
 	frequency_free(f);
@@ -287,9 +292,11 @@ static void test_a_least_share_changes_none_above_it(void **state)
 		random_set(&r, &b);
 		least = (double)random_below(&r, 101) / 100;
 		all = shares_of(f, &a, &b);
-		score_weigh(f, &a, &weighed);
+		score_weigh(&(struct weigher){ .frequency = f }, &a, &weighed);
 		assert_int_equal(
-			score_shares(f, &weighed, &b, least, &plain, &have), 0);
+			score_shares(&(struct weigher){ .frequency = f },
+				     &weighed, &b, least, &plain, &have),
+			0);
 		assert_least(all.within, have.within, least);
 		assert_least(all.contains, have.contains, least);
 		assert_least(all.larger, have.larger, least);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/visible.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int by_id(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Most often an ascending part is followed by newer ones that descend. */
+static void sort_ids(uint32_t *ids, size_t count)
+{
+	size_t rise = 1, i, k;
+
+	while (rise < count && ids[rise - 1] < ids[rise])
+		rise++;
+	for (i = rise, k = count; i + 1 < k; i++) {
+		uint32_t id = ids[--k];
+
+		ids[k] = ids[i];
+		ids[i] = id;
+	}
+	for (i = rise; i < count; i++)
+		if (ids[i - 1] > ids[i]) {
+			qsort(ids, count, sizeof(*ids), by_id);
+			return;
+		}
+}
+
+/* All contents with that key; free() them. */
+static int copy_list(struct index *ix, uint32_t key, uint32_t **out,
+		     size_t *count_out)
+{
+	size_t count;
+	uint32_t *ids = NULL;
+
+	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	count = postings_find(ix->postings, key, NULL, 0);
+	if (count)
+		ids = malloc(count * sizeof(*ids));
+	if (ids)
+		(void)postings_find(ix->postings, key, ids, count);
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	if (count && !ids)
+		return -ENOMEM;
+	*out = ids;
+	*count_out = count;
+	return 0;
+}
+
+int visible_find(struct index *ix, const struct index_viewer *v, uint32_t key,
+		 uint32_t out[INDEX_SEEN + 1], size_t *count_out)
+{
+	size_t count, kept = 0, i;
+	uint32_t *ids;
+	int err = copy_list(ix, key, &ids, &count);
+
+	if (err)
+		return err;
+	if (count)
+		sort_ids(ids, count);
+	for (i = 0; i < count && kept <= INDEX_SEEN; i++)
+		if (v->sees(v->arg, ids[i]))
+			out[kept++] = ids[i];
+	free(ids);
+	*count_out = kept;
+	return 0;
+}
+
+uint32_t visible_limit(struct index *ix)
+{
+	uint32_t limit;
+
+	(void)pthread_rwlock_rdlock(&ix->columns_lock);
+	limit = postings_limit(ix->postings);
+	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	return limit;
+}
+
+/* Few contents need not be looked at. */
+static int count_visible(struct visible *v, uint32_t key, size_t *count_out)
+{
+	uint32_t ids[INDEX_SEEN + 1];
+	size_t count;
+
+	(void)pthread_rwlock_rdlock(&v->ix->columns_lock);
+	count = postings_find(v->ix->postings, key, NULL, 0);
+	(void)pthread_rwlock_unlock(&v->ix->columns_lock);
+	*count_out = count;
+	if (count <= FREQUENCY_COMMON)
+		return 0;
+	return visible_find(v->ix, v->viewer, key, ids, count_out);
+}
+
+uint32_t visible_weight(void *arg, uint64_t value)
+{
+	struct visible *v = arg;
+	uint32_t key = posting_key(value);
+	struct index_weight *known = &v->viewer->weights[key % INDEX_WEIGHTS];
+	size_t count = 0;
+	int err;
+
+	if (key >= v->limit)
+		return 0;
+	if (known->weight && known->key == key)
+		return known->weight;
+	err = count_visible(v, key, &count);
+	if (err && !v->err)
+		v->err = err;
+	known->key = key;
+	known->weight = WEIGHT_ONE;
+	if (count > FREQUENCY_COMMON)
+		known->weight = (uint32_t)((uint64_t)WEIGHT_ONE *
+					   FREQUENCY_COMMON / count);
+	return known->weight;
+}

@@ -1,0 +1,212 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Files that a user cannot read have no influence on what .similar tells that
+# user.  Two trees differ in the directory "closed" alone; what nobody sees of
+# them is compared, and is not nothing.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+private_namespace
+
+# ---- the trees ----
+
+# Values of 16 bytes that a directory's sketch shares with a closed file.
+make_guess() { # TREE
+	local n
+	mkdir -p "$1/guess/asked"
+	gen_text 2 1 >"$1/guess/filler"
+	for n in $(seq 32); do
+		mkdir "$1/guess/d$n"
+		cp "$1/guess/filler" "$1/guess/d$n"
+	done
+	cp "$1/guess/filler" "$1/guess/asked"
+	printf 'the key is 12345' >"$1/guess/asked/guess"
+}
+
+hide_guess() { # TREE
+	printf 'the key is 12345' >"$1/closed/key"
+}
+
+# One file less than can be told, all of them unreadable, and a last one.
+make_many() { # TREE
+	local n
+	mkdir "$1/many"
+	gen_text 100 2 >"$1/many/probe"
+	for n in $(seq 511); do
+		{ cat "$1/many/probe"; echo "variant $n"; } >"$1/many/v$n"
+	done
+	chmod 0 "$1"/many/v*
+}
+
+hide_many() { # TREE
+	{ cat "$1/many/probe"; echo "a letter"; } >"$1/closed/letter"
+}
+
+# Readable files are worse matches than very many unreadable ones.
+make_crowd() { # TREE
+	local n
+	mkdir "$1/crowd"
+	gen_text 100 3 >"$1/crowd/probe"
+	for n in 1 2 3; do
+		edit_text 8 "$n" <"$1/crowd/probe" >"$1/crowd/edited$n"
+	done
+}
+
+hide_crowd() { # TREE
+	local n
+	for n in $(seq 700); do
+		{ cat "$1/crowd/probe"; echo "copy $n"; } >"$1/closed/crowd$n"
+	done
+}
+
+# Most of two files is a text that very many unreadable files begin with.
+make_licence() { # TREE
+	local n
+	mkdir "$1/licence"
+	gen_text 70 4 >"$T/licence"
+	for n in 1 2; do
+		{ cat "$T/licence"; gen_text 30 "4$n"; } >"$1/licence/file$n"
+	done
+}
+
+hide_licence() { # TREE
+	local n
+	for n in $(seq 500); do
+		{ cat "$T/licence"; gen_text 20 "5$n"; } >"$1/closed/source$n"
+	done
+}
+
+# Readable copies are found behind unreadable ones that came before.
+make_copies() { # TREE
+	local n
+	mkdir -p "$1/copies/one" "$1/copies/other"
+	for n in 1 2 3 4; do
+		gen_text 40 "6$n" >"$1/copies/one/f$n"
+		cp "$1/copies/one/f$n" "$1/copies/other/f$n"
+	done
+}
+
+hide_copies() { # TREE
+	local n k
+	for n in 1 2 3 4; do
+		for k in $(seq 80); do
+			mkdir -p "$1/closed/copies$k"
+			gen_text 40 "6$n" >"$1/closed/copies$k/f$n"
+		done
+	done
+}
+
+scenes="guess many crowd licence copies"
+
+make_trees() {
+	local scene tree
+	for tree in "$T/plain" "$T/secret"; do
+		mkdir -p "$tree/closed"
+		chmod 700 "$tree/closed"
+	done
+	# What was there first comes first, in the catalog and in the index.
+	for scene in $scenes; do
+		[ "$scene" != copies ] || hide_copies "$T/secret"
+		make_"$scene" "$T/plain"
+		cp -a "$T/plain/$scene" "$T/secret/$scene"
+		[ "$scene" = copies ] || hide_"$scene" "$T/secret"
+	done
+}
+
+# ---- what nobody sees ----
+
+observe() { # DIRECTORY below .similar: names, targets and state
+	as_nobody ls -U "$1" 2>&1
+	as_nobody find "$1" -maxdepth 1 -type l -printf '%f %l\n' 2>&1
+	as_nobody getfattr --only-values -n user.kinfs.state "$1" 2>&1
+	echo
+}
+
+observe_scene() { # MOUNTPOINT SCENE
+	local file
+	(
+		cd "$1" || exit
+		set -- "$2"/*
+		cd .similar || exit
+		observe "${1%/*}"
+		for file; do
+			observe "$file/.dirs"
+			as_nobody test -f "../$file" -a -r "../$file" ||
+				continue
+			observe "$file"
+			observe "$file/.within"
+			observe "$file/.contains"
+			observe "$file/.all"
+		done
+	) 2>&1 | sed "s,$1,MOUNT,g"
+}
+
+test_scenes() {
+	local scene
+	for scene in $scenes; do
+		observe_scene "$T/m1" "$scene" >"$T/$scene.plain"
+		observe_scene "$T/m2" "$scene" >"$T/$scene.secret"
+		is "$(diff "$T/$scene.plain" "$T/$scene.secret" | head -20)" \
+			"" "$scene: unreadable files change nothing"
+	done
+	is "$(as_nobody ls "$T/m2/.similar/crowd/probe" | wc -l)" 3 \
+		"three readable ones are listed"
+	is "$(as_nobody ls "$T/m2/.similar/licence/file1" | wc -l)" 1 \
+		"a text that is common elsewhere makes these two alike"
+	is "$(as_nobody ls "$T/m2/.similar/copies/one/.dirs")" 100_other \
+		"a directory is found behind its copies"
+	is "$(ls "$T/m2/.similar/licence/file1" | wc -l)" 0 \
+		"for root that text is common"
+}
+
+# ---- directories that can be entered and not be listed ----
+
+seen() { # PATH below .similar
+	as_nobody ls -U "$T/m3/.similar/$1" 2>/dev/null | cut -d_ -f2- |
+		sort | tr '\n' ' '
+}
+
+test_drop_box() {
+	local tree=$T/drop name
+	mkdir -p "$tree/box/inner" "$tree/open" "$tree/names"
+	gen_text 60 9 >"$tree/asked"
+	cp "$tree/asked" "$tree/box/unguessable"
+	cp "$tree/asked" "$tree/box/inner/deeper"
+	cp "$tree/asked" "$tree/open/public"
+	ln "$tree/asked" "$tree/box/link"
+	chmod 711 "$tree/box"
+	mkdir -p "$T/m3"
+	mount_kinfs "$tree" "$T/m3" -o allow_other
+	wait_idle "$T/m3"
+	is "$(seen asked)" "public " "names that nobody could list do not show"
+	is "$(seen "")" "asked open " "nor in the tree"
+	is "$(seen open/.dirs)" "" "nor the directories"
+	is "$(ls "$T/m3/.similar/asked" | wc -l)" 3 "root sees all"
+	ok "a file known by its name is a file" as_nobody \
+		cat "$T/m3/box/unguessable"
+	is "$(seen box/unguessable)" "asked public " \
+		"and what resembles it is told"
+	name=$(ls "$T/m3/.similar/asked" | grep unguessable)
+	not_ok "no link of such a name is found" as_nobody \
+		test -L "$T/m3/.similar/asked/$name"
+	chmod 755 "$T/m3/box"
+	poll 5 test "$(seen asked)" != "public "
+	is "$(seen asked)" "deeper public unguessable " \
+		"a directory that is opened shows"
+	chmod 711 "$T/m3/box"
+	not_ok "one that is closed does not, at once" as_nobody \
+		test -L "$T/m3/.similar/asked/$name"
+	unmount "$T/m3"
+}
+
+make_trees
+mkdir -p "$T/m1" "$T/m2"
+for n in 1:plain 2:secret; do
+	mount_kinfs "$T/${n#*:}" "$T/m${n%:*}" -o allow_other
+	wait_idle "$T/m${n%:*}"
+done
+test_scenes
+unmount "$T/m1"
+unmount "$T/m2"
+test_drop_box
+finish
