@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -248,24 +249,18 @@ int mount_find_or_complain(const char *path, struct mount *out)
 	return EXIT_FAILED;
 }
 
-/* Twice, in case the value grows between the question and the answer. */
+/* With room for the largest value there is, one question is enough: asking for
+ * the size first costs as much, and the value may grow in between. */
 int attribute_get(const char *path, const char *name, struct buf *out)
 {
-	ssize_t len = 0;
-	int err, tries;
+	ssize_t len;
+	int err;
 
-	for (tries = 0; tries < 3; tries++) {
-		len = getxattr(path, name, NULL, 0);
-		if (len < 0)
-			return -errno;
-		buf_clear(out);
-		err = buf_reserve(out, (size_t)len + 1);
-		if (err)
-			return err;
-		len = getxattr(path, name, out->data, (size_t)len + 1);
-		if (len >= 0 || errno != ERANGE)
-			break;
-	}
+	buf_clear(out);
+	err = buf_reserve(out, XATTR_SIZE_MAX + 1);
+	if (err)
+		return err;
+	len = getxattr(path, name, out->data, XATTR_SIZE_MAX);
 	if (len < 0)
 		return -errno;
 	out->len = (size_t)len;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fts.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 #include "core/base/err.h"
 
@@ -14,7 +15,6 @@ struct walk {
 	bool owner;     /* the caller owns the mount, or is root */
 	bool failed;    /* a message was printed */
 	size_t pending; /* files whose state is not known yet */
-	struct buf state;
 };
 
 /* ---- one file ---- */
@@ -64,17 +64,17 @@ static int tell_error(struct walk *w, int err, const char *path)
 	return tell(w, state, path);
 }
 
+/* Every word for a state is short; many files are asked for it. */
 static int take_file(struct walk *w, const char *path)
 {
-	int err = attribute_get(path, STATE_ATTRIBUTE, &w->state);
+	char state[128];
+	ssize_t len = getxattr(path, STATE_ATTRIBUTE, state, sizeof(state) - 1);
 
-	if (err == -ENOMEM)
-		return err;
-	if (err)
-		return tell_error(w, err, path);
-	w->pending += !strcmp(w->state.data, "pending") ||
-		      !strcmp(w->state.data, "busy");
-	return tell(w, w->state.data, path);
+	if (len < 0)
+		return tell_error(w, -errno, path);
+	state[len] = '\0';
+	w->pending += !strcmp(state, "pending") || !strcmp(state, "busy");
+	return tell(w, state, path);
 }
 
 /* ---- all of them ---- */
@@ -183,6 +183,5 @@ int status_list_print(const struct status_list *what, const struct mount *mount)
 		code = finish(&w, mount);
 	json_decref(w.files);
 	json_decref(w.status);
-	buf_release(&w.state);
 	return code;
 }
