@@ -25,18 +25,24 @@ static void on_interrupt(fuse_req_t req, void *arg)
 	struct park *p = arg;
 	park_give_up_fn *give_up = p->give_up;
 	void *rest = p->rest;
+	struct engine *engine = p->engine;
+	uint64_t ticket = p->ticket.number;
 
 	atomic_store(&p->interrupted, true);
 	if (!atomic_load(&p->armed))
 		return;
-	if (!atomic_exchange(&p->claimed, true))
-		/* p may be gone by now. */
-		reply_interrupted(req, give_up, rest);
+	atomic_store(&p->ticket.given_up, true);
+	if (atomic_exchange(&p->claimed, true))
+		return;
+	/* p may be gone by now. */
+	reply_interrupted(req, give_up, rest);
+	engine_give_up(engine, ticket);
 }
 
 bool park_begin(struct park *p, struct fuse_req *req)
 {
 	p->req = req;
+	engine_ticket_init(&p->ticket);
 	atomic_init(&p->claimed, false);
 	atomic_init(&p->armed, false);
 	atomic_init(&p->interrupted, false);

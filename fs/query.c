@@ -326,6 +326,7 @@ static struct query_call *call_new(fuse_req_t req, struct query *q, size_t size)
 	if (!c)
 		return NULL;
 	c->fs = fs_of(req);
+	c->park.engine = c->fs->engine;
 	c->query = q;
 	q->refs++;
 	c->turn = ++q->turn;

@@ -228,8 +228,8 @@ static int ask_engine(struct inquiry_call *c, int fd)
 {
 	const struct engine_viewer *viewer = &c->viewer;
 	struct engine_question q = { .fd = fd,
-				     .timeout_ms =
-					     c->fs->options.wait_s * 1000 };
+				     .timeout_ms = c->fs->options.wait_s * 1000,
+				     .ticket = &c->park.ticket };
 	struct engine *e = c->fs->engine;
 
 	switch (c->node->kind) {
@@ -278,6 +278,7 @@ static struct inquiry_call *call_new(fuse_req_t req, struct node *n,
 		return NULL;
 	}
 	c->fs = fs_of(req);
+	c->park.engine = c->fs->engine;
 	c->purpose = purpose;
 	c->node = n;
 	node_ref(c->fs, n);

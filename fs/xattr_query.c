@@ -197,6 +197,19 @@ static bool is_worth_waiting(struct query *q, enum engine_state state)
 	return q->wakes++ < WAKE_MAX;
 }
 
+static int query_park(struct query *q, int fd)
+{
+	return engine_park(
+		q->fs->engine, fd,
+		&(struct engine_parked){
+			.uid = q->uid,
+			.deadline_ms = timespec_ns(&q->deadline) / 1000000,
+			.ticket = &q->park.ticket,
+			.done = on_news,
+			.arg = q,
+		});
+}
+
 /* Replies, or parks once more.  fd is one of the file. */
 static void query_step(struct query *q, int fd)
 {
@@ -209,12 +222,11 @@ static void query_step(struct query *q, int fd)
 		return;
 	}
 	if (wait_ms && is_worth_waiting(q, answer.state)) {
-		err = engine_wait(q->fs->engine, fd, q->uid, wait_ms, on_news,
-				  q);
+		err = query_park(q, fd);
 		if (!err)
 			return; /* q is the engine's now */
-		if (err == -EAGAIN && q->info) {
-			query_fail(q, EAGAIN);
+		if (err == -EINTR || (err == -EAGAIN && q->info)) {
+			query_fail(q, -err);
 			return;
 		}
 	}
@@ -285,6 +297,7 @@ void xattr_query(fuse_req_t req, struct fs *fs, struct inode *inode,
 	q->inode = inode;
 	q->info = info;
 	q->size = size;
+	q->park.engine = fs->engine;
 	q->park.give_up = list ? xattr_list_reply : NULL;
 	q->park.rest = list;
 	q->uid = fuse_req_ctx(req)->uid;

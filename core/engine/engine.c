@@ -85,6 +85,11 @@ void engine_name_thread(const char *name)
 
 /* ---- opening ---- */
 
+static unsigned workers_of(const struct engine_options *options)
+{
+	return options->workers ? options->workers : processors_usable();
+}
+
 static int copy_options(struct engine *e, const struct engine_options *from)
 {
 	struct engine_options *to = &e->options;
@@ -109,8 +114,7 @@ static int copy_options(struct engine *e, const struct engine_options *from)
 			return -ENOMEM;
 		to->exclude_count++;
 	}
-	if (!to->workers)
-		to->workers = processors_usable();
+	to->workers = workers_of(from);
 	return 0;
 }
 
@@ -217,9 +221,9 @@ void engine_found_damage(struct engine *e)
 		      "again, and the next mount builds a new one");
 }
 
-static int init_parts(struct engine *e)
+static int init_parts(struct engine *e, unsigned workers)
 {
-	int err = queue_init(&e->queue, e->options.workers);
+	int err = queue_init(&e->queue, workers);
 
 	if (!err)
 		err = commit_init(&e->commit);
@@ -248,7 +252,7 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	if (!e)
 		return -ENOMEM;
 	e->started_ms = engine_now_ms();
-	err = init_parts(e);
+	err = init_parts(e, workers_of(options));
 	if (!err)
 		err = copy_options(e, options);
 	if (!err)
@@ -439,19 +443,6 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 		answer.state = state_of_use(file_use(e, &st));
 	*answer_out = answer;
 	return 0;
-}
-
-int engine_wait(struct engine *e, int fd, uid_t uid, unsigned timeout_ms,
-		void (*done)(void *arg, int result), void *arg)
-{
-	struct file_key key;
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	engine_file_key(e, fd, &st, &key);
-	return queue_wait(&e->queue, &key, uid, engine_now_ms() + timeout_ms,
-			  done, arg);
 }
 
 /* ---- what happened ---- */

@@ -2,6 +2,7 @@
 #ifndef CORE_ENGINE_ENGINE_H
 #define CORE_ENGINE_ENGINE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -141,6 +142,33 @@ int engine_wait(struct engine *e, int fd, uid_t uid, unsigned timeout_ms,
 		void (*done)(void *arg, int result), void *arg);
 
 /*
+ * What a parked request can be found by, so that it need not be waited for any
+ * longer.  Initialise it, and keep it until done is called.  The host that
+ * gives a request up sets given_up and then calls engine_give_up() with the
+ * number, which it may do when the request has been answered or not been parked
+ * yet: it is not parked again then (-EINTR), and done is called with -EINTR, by
+ * the thread that gives up, if it was not called before.
+ */
+struct engine_ticket {
+	uint64_t number;
+	atomic_bool given_up;
+};
+
+void engine_ticket_init(struct engine_ticket *ticket);
+void engine_give_up(struct engine *e, uint64_t number);
+
+struct engine_parked {
+	uid_t uid;
+	int64_t deadline_ms;                /* CLOCK_MONOTONIC */
+	const struct engine_ticket *ticket; /* borrowed until done; or NULL */
+	void (*done)(void *arg, int result);
+	void *arg;
+};
+
+/* engine_wait() with a ticket. */
+int engine_park(struct engine *e, int fd, const struct engine_parked *parked);
+
+/*
  * The sdhash of the file behind fd (O_PATH will do), which is not kept but
  * computed now, with "stdin" in place of a name.  done is called exactly once,
  * from an engine thread: with 0 and the text (valid during the call), -E2BIG
@@ -242,6 +270,8 @@ struct engine_question {
 	int fd; /* of the file, O_PATH will do */
 	enum index_relation relation;
 	unsigned timeout_ms;
+	/* To give up the wait for the file's digests; or NULL. */
+	const struct engine_ticket *ticket;
 };
 
 /*

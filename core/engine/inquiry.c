@@ -190,7 +190,7 @@ void inquiry_committed(struct engine *e, uint64_t number)
 
 static void on_hashed(void *arg, int result)
 {
-	if (result == -ECANCELED)
+	if (result == -ECANCELED || result == -EINTR)
 		request_fail(arg, result);
 	else
 		request_hold(arg);
@@ -225,8 +225,15 @@ int engine_similar(struct engine *e, const struct engine_question *q,
 		request_hold(r);
 		return 0;
 	}
-	err = engine_wait(e, q->fd, viewer->who.uid, q->timeout_ms, on_hashed,
-			  r);
+	err = engine_park(
+		e, q->fd,
+		&(struct engine_parked){
+			.uid = viewer->who.uid,
+			.deadline_ms = engine_now_ms() + q->timeout_ms,
+			.ticket = q->ticket,
+			.done = on_hashed,
+			.arg = r,
+		});
 	if (err)
 		request_free(r);
 	return err;

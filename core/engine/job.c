@@ -36,11 +36,69 @@ struct job *job_add(struct queue *q, const struct file_key *key)
 	if (!job)
 		return NULL;
 	job->key = *key;
-	job->level = JOB_SCAN;
+	job->level = job->background = JOB_SCAN;
 	job->chain = *bucket;
 	*bucket = job;
 	q->jobs++;
 	return job;
+}
+
+struct job_list *job_list_of(struct queue *q, const struct job *job)
+{
+	if (job->large)
+		return &q->large[job->level != JOB_WAITED];
+	return &q->levels[job->level];
+}
+
+struct kept *job_take_kept(struct queue *q, struct job *job)
+{
+	struct kept *kept = job->kept;
+	size_t i;
+
+	for (i = 0; kept && i < KEPT_MAX; i++)
+		if (q->keepers[i] == job)
+			q->keepers[i] = NULL;
+	job->kept = NULL;
+	return kept;
+}
+
+void job_forget_kept(struct queue *q, struct job *job)
+{
+	kept_free(job_take_kept(q, job));
+}
+
+/* Where one more can be noted, or NULL. */
+static struct job **keeper_place(struct queue *q)
+{
+	struct job **idle = NULL;
+	size_t i;
+
+	for (i = 0; i < KEPT_MAX; i++) {
+		if (!q->keepers[i])
+			return &q->keepers[i];
+		if (q->keepers[i]->level != JOB_WAITED)
+			idle = &q->keepers[i];
+	}
+	return idle;
+}
+
+bool job_may_keep(struct queue *q)
+{
+	return keeper_place(q);
+}
+
+void job_keep(struct queue *q, struct job *job, struct kept *kept)
+{
+	struct job **place = kept ? keeper_place(q) : NULL;
+
+	if (!place) {
+		kept_free(kept);
+		return;
+	}
+	if (*place)
+		job_forget_kept(q, *place);
+	*place = job;
+	job->kept = kept;
 }
 
 void job_drop(struct queue *q, struct job *job)
@@ -52,17 +110,20 @@ void job_drop(struct queue *q, struct job *job)
 		at = &(*at)->chain;
 	*at = job->chain;
 	q->jobs--;
+	job_forget_kept(q, job);
 	free(job);
 }
 
 void job_enqueue(struct queue *q, struct job *job)
 {
+	struct job_list *list = job_list_of(q, job);
+
 	job->state = JOB_QUEUED;
 	if (job->level == JOB_WAITED) {
-		job_list_insert_by_turn(&q->levels[JOB_WAITED], job);
+		job_list_insert_by_turn(list, job);
 		pthread_cond_signal(&q->served_work);
 	} else {
-		job_list_append(&q->levels[job->level], job);
+		job_list_append(list, job);
 		if (!q->paused)
 			pthread_cond_signal(&q->work);
 	}
@@ -89,7 +150,7 @@ void job_leave(struct queue *q, struct job *job)
 {
 	switch (job->state) {
 	case JOB_QUEUED:
-		job_list_remove(&q->levels[job->level], job);
+		job_list_remove(job_list_of(q, job), job);
 		break;
 	case JOB_RESTING:
 		job_list_remove(&q->resting, job);
@@ -100,11 +161,9 @@ void job_leave(struct queue *q, struct job *job)
 			q->unsteady--;
 		break;
 	case JOB_RUNNING:
-		q->running--;
 		q->scanning -= job->scanned;
 		job->scanned = false;
-		if (job->served)
-			job_list_remove(&q->served, job);
+		job_list_remove(&q->running[!job->served], job);
 		job->served = false;
 		break;
 	case JOB_DONE:
@@ -118,6 +177,8 @@ void job_raise(struct queue *q, struct job *job, enum job_level level)
 {
 	bool queued = job->state == JOB_QUEUED;
 
+	if (level < job->background)
+		job->background = level;
 	if (level >= job->level)
 		return;
 	if (queued)
@@ -129,11 +190,11 @@ void job_raise(struct queue *q, struct job *job, enum job_level level)
 
 void job_lower(struct queue *q, struct job *job)
 {
-	if (job->level != JOB_WAITED || job->state == JOB_RUNNING)
+	if (job->level != JOB_WAITED)
 		return;
 	if (job->state == JOB_QUEUED)
-		job_list_remove(&q->levels[JOB_WAITED], job);
-	job->level = JOB_CLOSED;
+		job_leave(q, job);
+	job->level = job->background;
 	if (job->state == JOB_QUEUED)
 		job_enqueue(q, job);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/digest/fingerprint.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/job.h"
 #include "core/engine/job_list.h"
@@ -17,11 +18,12 @@ void result_free(struct result *r)
 	free(r);
 }
 
-/* The workers ask the catalog for more when fewer are left. */
-enum { FEED_BELOW = 1024 };
-
-/* How many jobs a spare worker looks at for one it may take. */
-enum { SPARE_LOOK = 64 };
+void kept_free(struct kept *k)
+{
+	if (k)
+		fingerprint_free(k->fp);
+	free(k);
+}
 
 /* ---- life ---- */
 
@@ -31,6 +33,7 @@ int queue_init(struct queue *q, size_t serve_most)
 
 	q->share.most = WAITERS_MAX;
 	q->serve_most = serve_most;
+	q->slice_ms = QUEUE_SLICE_MS;
 	if (!err)
 		err = engine_cond_init(&q->served_work);
 	if (!err)
@@ -67,6 +70,7 @@ void queue_release(struct queue *q)
 			struct job *next = job->chain;
 
 			waiters_answer(waiters_take(q, job), -ECANCELED);
+			kept_free(job->kept);
 			free(job);
 			job = next;
 		}
@@ -93,7 +97,7 @@ static struct job *job_want(struct queue *q, const struct file_key *key,
 		job = job_add(q, key);
 		if (!job)
 			return NULL;
-		job->level = level;
+		job->level = job->background = level;
 		job_renew(q, job);
 		return job;
 	}
@@ -128,6 +132,8 @@ static int push(struct queue *q, const struct file_key *key,
 	if (!changed)
 		return 0;
 	job->changed = true;
+	if (job->state != JOB_RUNNING)
+		job_forget_kept(q, job);
 	if (job->state == JOB_RUNNING)
 		job->again = true;
 	if (job->state == JOB_DONE) {
@@ -169,101 +175,6 @@ bool queue_is_changed(struct queue *q, const struct job *job)
 	return changed;
 }
 
-static bool is_served(const struct queue *q, uid_t uid)
-{
-	const struct job *job = q->served.first;
-
-	while (job && job->uid != uid)
-		job = job->next;
-	return job != NULL;
-}
-
-/* By their turns the first jobs of all users come first; further back there is
- * nobody new. */
-static struct job *first_waited(const struct queue *q)
-{
-	struct job *job = q->levels[JOB_WAITED].first;
-	int i;
-
-	if (q->served.count < q->serve_most)
-		return job;
-	for (i = 0; job && i < SPARE_LOOK && is_served(q, job->uid); i++)
-		job = job->next;
-	return i < SPARE_LOOK ? job : NULL;
-}
-
-static struct job *first_of_background(const struct queue *q)
-{
-	struct job *job = q->levels[JOB_CLOSED].first;
-
-	if (q->paused)
-		return NULL;
-	return job ? job : q->levels[JOB_SCAN].first;
-}
-
-static struct job *take_first(struct queue *q, bool background)
-{
-	struct job *job = background ? first_of_background(q) : first_waited(q);
-
-	if (!job)
-		return NULL;
-	job_leave(q, job);
-	job->state = JOB_RUNNING;
-	job->served = !background;
-	if (job->served) {
-		share_serve(&q->share, job->turn);
-		job_list_append(&q->served, job);
-	}
-	job->identity = (struct file_identity){ 0 };
-	job->scanned = job->level == JOB_SCAN;
-	q->scanning += job->scanned;
-	q->running++;
-	return job;
-}
-
-static bool wants_food(const struct queue *q)
-{
-	return q->feed && q->levels[JOB_SCAN].count < FEED_BELOW &&
-	       q->jobs < QUEUE_MAX / 2;
-}
-
-struct job *queue_take(struct queue *q, bool background)
-{
-	struct job *job = NULL;
-
-	pthread_mutex_lock(&q->lock);
-	while (!q->stopped) {
-		if (background && wants_food(q)) {
-			q->feed = false;
-			break;
-		}
-		job = take_first(q, background);
-		if (job)
-			break;
-		pthread_cond_wait(background ? &q->work : &q->served_work,
-				  &q->lock);
-	}
-	pthread_mutex_unlock(&q->lock);
-	return job;
-}
-
-void queue_feed(struct queue *q)
-{
-	pthread_mutex_lock(&q->lock);
-	q->feed = true;
-	pthread_cond_signal(&q->work);
-	pthread_mutex_unlock(&q->lock);
-}
-
-void queue_hand_over(struct queue *q, struct job *job)
-{
-	pthread_mutex_lock(&q->lock);
-	job->again = false;
-	job_leave(q, job);
-	job_enqueue(q, job);
-	pthread_mutex_unlock(&q->lock);
-}
-
 /* A running job that changed meanwhile runs again. */
 static bool run_again(struct queue *q, struct job *job)
 {
@@ -286,6 +197,7 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 		job->seen = *identity;
 		job->seen_ms = engine_now_ms();
 	}
+	job->large = identity->size >= QUEUE_LARGE;
 	job->again = false;
 	job->joined = false;
 	level = job->level;
@@ -353,7 +265,7 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 	job->state = JOB_DONE;
 	job->changed = false;
 	job->tries = 0;
-	job->level = JOB_SCAN;
+	job->level = job->background = JOB_SCAN;
 	job->result = r;
 	q->done++;
 	posted = !post(arg, r);
@@ -390,40 +302,6 @@ void queue_pause(struct queue *q, enum queue_pause reason, bool on)
 	pthread_cond_broadcast(&q->work);
 	pthread_cond_broadcast(&q->rest);
 	pthread_mutex_unlock(&q->lock);
-}
-
-static enum queue_recall recall(const struct queue *q, const struct job *job)
-{
-	if (!job)
-		return QUEUE_GO_ON;
-	if (job->waiters)
-		return QUEUE_WAITED;
-	return q->paused ? QUEUE_PAUSED : QUEUE_GO_ON;
-}
-
-enum queue_recall queue_recall(struct queue *q, const struct job *job)
-{
-	enum queue_recall why;
-
-	pthread_mutex_lock(&q->lock);
-	why = recall(q, job);
-	pthread_mutex_unlock(&q->lock);
-	return why;
-}
-
-bool queue_rest(struct queue *q, const struct job *job, int64_t until_ms)
-{
-	bool rested = false, recalled = false;
-
-	pthread_mutex_lock(&q->lock);
-	while (!rested && !recalled) {
-		recalled = q->stopped || recall(q, job) != QUEUE_GO_ON;
-		rested = engine_now_ms() >= until_ms;
-		if (!rested && !recalled)
-			engine_cond_wait(&q->rest, &q->lock, until_ms);
-	}
-	pthread_mutex_unlock(&q->lock);
-	return !recalled;
 }
 
 int queue_look(struct queue *q, const struct file_key *key,
@@ -511,25 +389,54 @@ static int wait_locked(struct queue *q, const struct file_key *key,
 	return 0;
 }
 
-int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
-	       int64_t deadline_ms, void (*done)(void *arg, int result),
-	       void *arg)
+int queue_park(struct queue *q, const struct file_key *key,
+	       const struct engine_parked *parked)
 {
+	const struct engine_ticket *ticket = parked->ticket;
 	struct waiter *w = calloc(1, sizeof(*w));
 	int err;
 
 	if (!w)
 		return -ENOMEM;
-	w->uid = uid;
-	w->deadline_ms = deadline_ms;
-	w->done = done;
-	w->arg = arg;
+	w->uid = parked->uid;
+	w->deadline_ms = parked->deadline_ms;
+	w->ticket = ticket ? ticket->number : 0;
+	w->done = parked->done;
+	w->arg = parked->arg;
 	pthread_mutex_lock(&q->lock);
-	err = wait_locked(q, key, w);
+	if (ticket && atomic_load(&ticket->given_up))
+		err = -EINTR;
+	else
+		err = wait_locked(q, key, w);
 	pthread_mutex_unlock(&q->lock);
 	if (err)
 		free(w);
 	return err;
+}
+
+int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
+	       int64_t deadline_ms, void (*done)(void *arg, int result),
+	       void *arg)
+{
+	const struct engine_parked parked = {
+		.uid = uid, .deadline_ms = deadline_ms, .done = done, .arg = arg
+	};
+
+	return queue_park(q, key, &parked);
+}
+
+void queue_give_up_waiting(struct queue *q, uint64_t ticket)
+{
+	struct waiter *w;
+
+	pthread_mutex_lock(&q->lock);
+	w = waiter_find(q, ticket);
+	if (w)
+		waiter_leave(q, w);
+	pthread_mutex_unlock(&q->lock);
+	if (w)
+		w->job_next = NULL;
+	waiters_answer(w, -EINTR);
 }
 
 void queue_counts(struct queue *q, struct queue_counts *out)
@@ -540,13 +447,15 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 	*out = (struct queue_counts){
 		.delayed = q->delayed.count + q->resting.count,
 		.unsteady = q->unsteady,
-		.running = q->running,
+		.running = q->running[0].count + q->running[1].count,
 		.done = q->done,
 		.waiting = q->waiting,
-		.scanned = q->levels[JOB_SCAN].count + q->scanning,
+		.scanned = q->levels[JOB_SCAN].count + q->large[1].count +
+			   q->scanning,
 		.paused = q->paused,
 	};
 	for (level = 0; level < JOB_LEVELS; level++)
 		out->queued += q->levels[level].count;
+	out->queued += q->large[0].count + q->large[1].count;
 	pthread_mutex_unlock(&q->lock);
 }

@@ -30,7 +30,14 @@
  * bounded by WAITERS_MAX, of which each user has a share, and what they wait
  * for is served in rotation among users.  There are more workers for that than
  * one user may occupy: the spare ones take a job of a user for whom none is
- * running, so nobody's large files keep all others waiting.
+ * running, so nobody's jobs keep all others waiting.
+ *
+ * Large files are in lists of their own, once a worker has seen how large they
+ * are, and never occupy all workers of a kind: one at least is left for small
+ * ones.  A large file that is waited for makes room for that of another user
+ * when it had a worker for QUEUE_SLICE_MS, and when nobody waits any more.  What
+ * is done of it is kept with its job: of at most KEPT_MAX files, of which those
+ * that nobody waits for give way.
  *
  * There are two kinds of takers, for what is waited for and for the background,
  * and a new job wakes one of its kind at most.
@@ -54,6 +61,13 @@ enum job_state {
 
 enum { QUEUE_MAX = 65536, QUEUE_BUCKETS = 16384, WAITERS_MAX = 16384 };
 
+enum {
+	QUEUE_SPARE = 2, /* workers for users for whom none works */
+	QUEUE_LARGE = 64 << 20,
+	QUEUE_SLICE_MS = 1000,
+	KEPT_MAX = 8,
+};
+
 /* What a worker found out about a file. */
 struct result {
 	struct file_key key;
@@ -65,28 +79,42 @@ struct result {
 void result_free(struct result *r);
 
 struct waiter;
+struct fingerprint;
+
+/* What is done of a large file. */
+struct kept {
+	struct fingerprint *fp; /* owned */
+	struct file_identity identity;
+	uint64_t done; /* bytes */
+};
+
+void kept_free(struct kept *k);
 
 struct job {
 	struct file_key key;
 	enum job_state state;
 	enum job_level level;
+	enum job_level background; /* its level when nobody waits */
 	bool again;
 	bool changed;     /* whatever the times say: it is hashed in any case */
+	bool large;       /* as far as is known */
 	bool joined;      /* running only: somebody began to wait meanwhile */
 	unsigned tries;   /* how often it changed while it was hashed */
 	uint64_t turn;    /* JOB_WAITED only: the list is in this order */
 	uid_t uid;        /* JOB_WAITED only: whose turn it is */
 	bool served;      /* running only: taken at JOB_WAITED */
 	bool scanned;     /* running only: taken at JOB_SCAN */
+	int64_t since_ms; /* running only: when it was taken */
 	int64_t ready_ms; /* resting and delayed only */
+	struct kept *kept; /* owned; running: by the worker, which clears it */
 	struct file_identity identity; /* running only: what is hashed */
 	struct file_identity seen;     /* what it was when it was looked at */
 	int64_t seen_ms;               /* ... and since when */
 	struct result *result;         /* done only; the committer owns it */
 	struct waiter *waiters;
 	struct job *chain;
-	/* In the list of its level, of the resting, the delayed or the served
-	 * ones. */
+	/* In the list of its level, of the large, the resting, the delayed or
+	 * the running ones. */
 	struct job *prev, *next;
 };
 
@@ -103,17 +131,19 @@ struct queue {
 	pthread_cond_t rest;        /* reasons to end queue_rest() */
 	struct job *buckets[QUEUE_BUCKETS];
 	struct job_list levels[JOB_LEVELS];
-	struct job_list resting; /* by ready_ms */
-	struct job_list delayed; /* by ready_ms */
-	struct job_list served;  /* see struct job */
+	struct job_list large[2];   /* waited for, in the background */
+	struct job_list running[2]; /* taken as waited for, as background */
+	struct job_list resting;    /* by ready_ms */
+	struct job_list delayed;    /* by ready_ms */
 	size_t serve_most; /* from here on spare workers take jobs; constant */
+	int64_t slice_ms;  /* QUEUE_SLICE_MS; constant */
+	struct job *keepers[KEPT_MAX]; /* jobs not running with work kept */
 	struct waiter *waiting_first, *waiting_last; /* by deadline */
 	size_t waiting;
 	struct share share; /* of the waiters */
 	size_t jobs;        /* in all states */
-	size_t running;
-	size_t scanning; /* of those: struct job's scanned */
-	size_t unsteady; /* delayed after several tries: not waited for */
+	size_t scanning;    /* jobs that run: struct job's scanned */
+	size_t unsteady;    /* delayed after several tries: not waited for */
 	size_t done;
 	bool stopped;
 	bool feed;       /* the catalog has pending files for us */
@@ -122,7 +152,9 @@ struct queue {
 	bool timer_started;
 };
 
-/* serve_most: how many workers a single user may occupy. */
+/* serve_most: how many workers a single user may occupy, and the background.
+ * There are QUEUE_SPARE more for what is waited for, and one for the
+ * background, which is idle unless all others are at large files. */
 int queue_init(struct queue *q, size_t serve_most);
 int queue_start(struct queue *q);
 /* Wakes every worker; jobs are taken no more. */
@@ -156,13 +188,18 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 /* Whether the job came of queue_push_changed(). */
 bool queue_is_changed(struct queue *q, const struct job *job);
 
+/* Whether the file of the running job may be read now.  False when others that
+ * are large leave no room for it: the worker hands it over. */
+bool queue_admit(struct queue *q, struct job *job);
+
 /* Nothing (more) to do: answers the waiters and drops the job. */
 void queue_finish(struct queue *q, struct job *job);
 /* The same, but whoever began to wait since queue_identify() asked later than
  * the worker looked: for those it is done again, from the start. */
 void queue_give_up(struct queue *q, struct job *job);
-/* Somebody else shall do it, from the start, at its present level. */
-void queue_hand_over(struct queue *q, struct job *job);
+/* Somebody else shall do it, at its present level.  kept (taken, NULL: none) is
+ * what is done of it, if there is room for that. */
+void queue_hand_over(struct queue *q, struct job *job, struct kept *kept);
 /* Not now: back in delay_ms. */
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 		 bool unsteady);
@@ -177,9 +214,16 @@ void queue_committed(struct queue *q, const struct result *r);
 /* Sets or clears a reason to give out nothing but what is waited for. */
 void queue_pause(struct queue *q, enum queue_pause reason, bool on);
 
-/* Why a running job of the background should be handed over: somebody waits
- * for it now, or all of them pause. */
-enum queue_recall { QUEUE_GO_ON, QUEUE_WAITED, QUEUE_PAUSED };
+/* Why a running job should be handed over: of the background, because somebody
+ * waits for it now, or because all of them pause; of those that are waited for,
+ * because nobody does any more, or because it is the turn of another one. */
+enum queue_recall {
+	QUEUE_GO_ON,
+	QUEUE_WAITED,
+	QUEUE_PAUSED,
+	QUEUE_ABANDONED,
+	QUEUE_TURN_OVER,
+};
 enum queue_recall queue_recall(struct queue *q, const struct job *job);
 
 /* Waits until the time while nothing recalls the running job, if there is one;
@@ -202,6 +246,12 @@ int queue_look(struct queue *q, const struct file_key *key,
 int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
 	       int64_t deadline_ms, void (*done)(void *arg, int result),
 	       void *arg);
+
+/* The same, with a ticket. */
+int queue_park(struct queue *q, const struct file_key *key,
+	       const struct engine_parked *parked);
+/* engine_give_up() */
+void queue_give_up_waiting(struct queue *q, uint64_t ticket);
 
 struct queue_counts {
 	size_t queued, delayed, unsteady, running, done, waiting;

@@ -32,11 +32,7 @@ static int64_t timer_step(struct queue *q, struct waiter **expired_out)
 	if (rested < next)
 		next = rested;
 	while ((w = q->waiting_first) && w->deadline_ms <= now) {
-		struct job *job = w->job;
-
-		waiter_unlink(q, w);
-		if (!job->waiters)
-			job_lower(q, job);
+		waiter_leave(q, w);
 		w->job_next = *expired_out;
 		*expired_out = w;
 	}

@@ -41,17 +41,19 @@ bool task_is_changed(const struct task *t)
 	return !file_identity_equal(&now, &t->identity);
 }
 
-/* Somebody waits for the file, and the worker is slow; or none of its kind may
- * work now. */
+/* Another worker should go on, or none now. */
 static bool is_recalled(const struct task *t)
 {
 	uint64_t left = t->identity.size - t->done;
 
-	if (!t->w->idle || !left)
+	if (!left)
 		return false;
 	switch (queue_recall(&t->w->e->queue, t->job)) {
 	case QUEUE_WAITED:
+	case QUEUE_ABANDONED:
 		return left > HAND_OVER_BYTES;
+	case QUEUE_TURN_OVER:
+		return left > HAND_OVER_BYTES && t->done > t->from;
 	case QUEUE_PAUSED:
 		return true;
 	case QUEUE_GO_ON:
@@ -193,8 +195,10 @@ static int take_part(struct task *t, struct crew *crew)
 int task_digest(struct task *t, struct digests *out)
 {
 	struct crew *crew = NULL;
-	int err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
+	int err = 0;
 
+	if (!t->done)
+		err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
 	if (err)
 		return err;
 	if (t->identity.size >= CREW_BYTES)

@@ -27,7 +27,10 @@ struct task {
 	int fd; /* for reading */
 	struct file_identity identity;
 	const struct stat *st;
-	uint64_t done;    /* bytes digested, or read and on the way to it */
+	/* Bytes digested, or read and on the way to it; some may have been done
+	 * before the task, by the worker's fingerprint. */
+	uint64_t done;
+	uint64_t from;    /* bytes that were done before the task */
 	uint64_t end;     /* of the part of the file that is being read */
 	uint64_t checked; /* bytes done when it was last looked for a change */
 	int stop;         /* why to stop in the middle, see task_digest() */

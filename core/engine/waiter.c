@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "core/engine/job.h"
+
 void waiter_unlink(struct queue *q, struct waiter *w)
 {
 	struct waiter **at = &w->job->waiters;
@@ -20,6 +22,24 @@ void waiter_unlink(struct queue *q, struct waiter *w)
 		q->waiting_last = w->prev;
 	q->waiting--;
 	share_give(&q->share, w->uid);
+}
+
+void waiter_leave(struct queue *q, struct waiter *w)
+{
+	struct job *job = w->job;
+
+	waiter_unlink(q, w);
+	if (!job->waiters)
+		job_lower(q, job);
+}
+
+struct waiter *waiter_find(const struct queue *q, uint64_t ticket)
+{
+	struct waiter *w = q->waiting_last;
+
+	while (w && w->ticket != ticket)
+		w = w->prev;
+	return w;
 }
 
 void waiters_answer(struct waiter *w, int result)

@@ -13,6 +13,7 @@ struct waiter {
 	struct job *job;
 	uid_t uid;
 	int64_t deadline_ms;
+	uint64_t ticket; /* 0: none */
 	void (*done)(void *arg, int result);
 	void *arg;
 	struct waiter *job_next;
@@ -22,6 +23,11 @@ struct waiter {
 /* Under the lock of the queue. */
 void waiter_link(struct queue *q, struct job *job, struct waiter *w);
 void waiter_unlink(struct queue *q, struct waiter *w);
+/* The same, and when it was the last one of its job, that is not urgent any
+ * more. */
+void waiter_leave(struct queue *q, struct waiter *w);
+/* The one with that ticket, or NULL. */
+struct waiter *waiter_find(const struct queue *q, uint64_t ticket);
 /* All of the job, as a list by job_next. */
 struct waiter *waiters_take(struct queue *q, struct job *job);
 

@@ -15,7 +15,6 @@ enum {
 	CLOSING_MS = 2,
 	TOUCHED_MS = 5,
 	UNHURRIED_MS = 500,
-	SPARE_WORKERS = 2, /* for users for whom none works, see queue.h */
 };
 
 /* ---- what becomes of a job ---- */
@@ -81,6 +80,38 @@ static void forget(struct engine *e, const struct file_key *key,
 	(void)commit_post(e, ev);
 }
 
+/* What is done of a large file is not to be done once more. */
+static void hand_over(struct task *t)
+{
+	struct kept *kept = NULL;
+	struct fingerprint *fresh;
+
+	if (t->stop && t->done && t->identity.size >= QUEUE_LARGE &&
+	    !fingerprint_new(t->w->e->options.digest_set, &fresh)) {
+		kept = malloc(sizeof(*kept));
+		if (kept) {
+			*kept = (struct kept){ t->w->fp, t->identity, t->done };
+			t->w->fp = fresh;
+		} else {
+			fingerprint_free(fresh);
+		}
+	}
+	queue_hand_over(&t->w->e->queue, t->job, kept);
+}
+
+/* Goes on with what was done before.  Takes kept. */
+static void resume(struct task *t, struct kept *kept)
+{
+	struct fingerprint *fp = t->w->fp;
+
+	if (kept && file_identity_equal(&kept->identity, &t->identity)) {
+		t->w->fp = kept->fp;
+		kept->fp = fp;
+		t->from = t->done = t->checked = kept->done;
+	}
+	kept_free(kept);
+}
+
 static void hash_file(struct task *t)
 {
 	struct engine *e = t->w->e;
@@ -98,7 +129,7 @@ static void hash_file(struct task *t)
 	} else if (err == -EAGAIN) {
 		end_unsteady(t);
 	} else if (err == -EINTR) {
-		queue_hand_over(&e->queue, t->job);
+		hand_over(t);
 	} else if (err == -ECANCELED) {
 		queue_finish(&e->queue, t->job);
 	} else if (err == -ENOMEM) {
@@ -216,12 +247,21 @@ static void work_on_file(struct worker *w, struct job *job, int path_fd,
 		.job = job,
 		.st = st,
 	};
+	struct kept *kept = job->kept;
 	enum job_level level;
 
+	job->kept = NULL;
 	engine_file_identity(st, &t.identity);
 	level = queue_identify(&w->e->queue, job, &t.identity);
-	if (ends_early(&t, path_fd))
+	if (ends_early(&t, path_fd)) {
+		kept_free(kept);
 		return;
+	}
+	if (!queue_admit(&w->e->queue, job)) {
+		queue_hand_over(&w->e->queue, job, kept);
+		return;
+	}
+	resume(&t, kept);
 	if (level != JOB_SCAN)
 		names_learn(w->e, path_fd, &job->key);
 	t.fd = file_reopen(path_fd);
@@ -245,6 +285,10 @@ static void work_on(struct worker *w, struct job *job)
 	int fd, err;
 
 	err = file_find(w->e, &job->key, &fd, &st);
+	if (err) {
+		kept_free(job->kept);
+		job->kept = NULL;
+	}
 	if (err == -ENOENT) {
 		forget(w->e, &job->key, EVENT_MISSED);
 		queue_finish(&w->e->queue, job);
@@ -319,14 +363,16 @@ int workers_start(struct engine *e)
 	unsigned count = e->options.workers, i;
 	int err = 0;
 
-	e->workers =
-		calloc((size_t)count * 2 + SPARE_WORKERS, sizeof(*e->workers));
+	e->workers = calloc((size_t)count * 2 + QUEUE_SPARE + 1,
+			    sizeof(*e->workers));
 	if (!e->workers)
 		return -ENOMEM;
 	for (i = 0; i < count * 2 && !err; i++)
 		err = worker_start(e, i % 2);
-	for (i = 0; i < SPARE_WORKERS && !err; i++)
+	for (i = 0; i < QUEUE_SPARE && !err; i++)
 		err = worker_start(e, false);
+	if (!err)
+		err = worker_start(e, true);
 	return err;
 }
 

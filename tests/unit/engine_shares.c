@@ -9,6 +9,8 @@
 
 #include <sys/resource.h>
 
+#include "core/digest/fingerprint.h"
+#include "core/engine/engine_impl.h"
 #include "core/engine/times.h"
 
 #define HUGE ((off_t)1 << 40)
@@ -333,6 +335,74 @@ static void test_large_files_leave_a_worker(void **state)
 	fixture_remove(&c.f);
 }
 
+/* ---- large files in turns ---- */
+
+enum { TURNS = 4, LARGE_BYTES = QUEUE_LARGE + 1000003 };
+
+static void write_large(struct crowd *c, const char *name, size_t seed)
+{
+	char *text = malloc(LARGE_BYTES);
+
+	assert_non_null(text);
+	make_text(text, LARGE_BYTES, seed);
+	write_file(&c->f, name, text, LARGE_BYTES);
+	free(text);
+}
+
+static void assert_digests(struct crowd *c, const char *name, size_t seed)
+{
+	char *text = malloc(LARGE_BYTES);
+	struct engine_answer answer;
+	struct digests want;
+	struct fingerprint *fp;
+	int fd = open_file(&c->f, name);
+
+	assert_non_null(text);
+	make_text(text, LARGE_BYTES, seed);
+	assert_int_equal(fingerprint_new(c->f.options.digest_set, &fp), 0);
+	assert_int_equal(fingerprint_begin_file(fp, "", LARGE_BYTES, 0), 0);
+	assert_int_equal(fingerprint_update(fp, text, LARGE_BYTES), 0);
+	assert_int_equal(fingerprint_final(fp, &want), 0);
+	assert_int_equal(engine_ask(c->f.engine, fd, &answer), 0);
+	assert_int_equal(answer.state, ENGINE_FRESH);
+	assert_memory_equal(answer.digests.xxh128, want.xxh128, 16);
+	assert_memory_equal(answer.digests.traits, want.traits, 16);
+	assert_true(answer.digests.simhash == want.simhash);
+	assert_string_equal(answer.digests.text[DIGEST_SISE],
+			    want.text[DIGEST_SISE]);
+	engine_answer_release(&answer);
+	digests_release(&want);
+	fingerprint_free(fp);
+	free(text);
+	close(fd);
+}
+
+/* They go on from where they were, whichever worker has them. */
+static void test_turns_do_not_spoil_digests(void **state)
+{
+	static const char *const names[TURNS] = { "l0", "l1", "l2", "l3" };
+	struct voice voices[TURNS];
+	struct crowd c;
+	size_t i;
+
+	(void)state;
+	crowd_make(&c);
+	for (i = 0; i < TURNS; i++)
+		write_large(&c, names[i], 900 + i);
+	wait_until_settled(&c);
+	c.f.engine->queue.slice_ms = 0;
+	for (i = 0; i < TURNS; i++) {
+		voices[i] = (struct voice){ &c, GREEDY + (uid_t)i, false };
+		assert_int_equal(ask_for(&c, ask_wait, names[i], &voices[i]),
+				 0);
+	}
+	assert_int_equal(engine_start(c.f.engine), 0);
+	crowd_wait(&c, &c.answered, TURNS);
+	for (i = 0; i < TURNS; i++)
+		assert_digests(&c, names[i], 900 + i);
+	fixture_remove(&c.f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +415,7 @@ int main(void)
 		cmocka_unit_test(test_a_shared_file_keeps_the_better_turn),
 		cmocka_unit_test(test_one_user_does_not_take_all_threads),
 		cmocka_unit_test(test_large_files_leave_a_worker),
+		cmocka_unit_test(test_turns_do_not_spoil_digests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
