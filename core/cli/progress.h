@@ -19,4 +19,20 @@ struct progress {
 
 void progress_read(const json_t *status, struct progress *out);
 
+/* How far it is in the files that it is reading; all zero when nothing is known
+ * of that. */
+struct progress_files {
+	double done, size; /* bytes */
+	double left;       /* bytes, of all files */
+	double speed;      /* bytes a second */
+};
+
+void progress_read_files(const json_t *status, struct progress_files *out);
+
+/* "1.2 GiB" */
+void progress_print_bytes(double bytes);
+
+/* "1.2 GiB of 3.4 GiB, 500.0 MiB/s, 12 s left" */
+void progress_print_files(const struct progress_files *files);
+
 #endif

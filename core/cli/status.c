@@ -30,17 +30,6 @@ static void print_line(const char *label, const char *value)
 	putchar('\n');
 }
 
-static void print_bytes(double bytes)
-{
-	static const char *const units[] = { "bytes", "KiB", "MiB",
-					     "GiB",   "TiB", "PiB" };
-	size_t unit = 0;
-
-	for (; bytes >= 1024 && unit < 5; unit++)
-		bytes /= 1024;
-	printf(unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-}
-
 static void print_activity(const json_t *status)
 {
 	struct progress p;
@@ -62,6 +51,19 @@ static void print_activity(const json_t *status)
 		printf("%-10s %d %%\n", "progress", p.percent);
 }
 
+/* Of the files that are being read. */
+static void print_files(const json_t *status)
+{
+	struct progress_files files;
+
+	progress_read_files(status, &files);
+	if (files.size <= 0)
+		return;
+	printf("%-10s ", "reading");
+	progress_print_files(&files);
+	putchar('\n');
+}
+
 static void print_names(const json_t *status)
 {
 	const json_t *names = json_object_get(status, "digests"), *name;
@@ -81,7 +83,7 @@ static void print_counts(const json_t *status)
 	       number(status, "pending"), number(status, "failed"),
 	       number(status, "skipped"));
 	printf("%-10s ", "pending");
-	print_bytes((double)number(status, "pending_bytes"));
+	progress_print_bytes((double)number(status, "pending_bytes"));
 	printf("; %lld in the queue, %lld being hashed, %lld uncommitted, "
 	       "%lld waited for\n",
 	       number(status, "queue"), number(status, "hashing"),
@@ -96,7 +98,7 @@ static void print_work(const json_t *status)
 	const json_t *scan = json_object_get(status, "scan");
 
 	printf("%-10s %lld files, ", "hashed", number(hashed, "files"));
-	print_bytes((double)number(hashed, "bytes"));
+	progress_print_bytes((double)number(hashed, "bytes"));
 	printf(" since it was mounted %lld s ago\n", number(hashed, "since"));
 	printf("%-10s %s, %lld files seen, %lld finished\n", "scan",
 	       json_is_true(json_object_get(scan, "running")) ? "running" :
@@ -121,7 +123,7 @@ static void print_catalog(const json_t *status)
 		printf("%-10s ", "catalog");
 		print_escaped(text(catalog, "path"), ESCAPE_TERMINAL);
 		fputs(", ", stdout);
-		print_bytes((double)number(catalog, "bytes"));
+		progress_print_bytes((double)number(catalog, "bytes"));
 		putchar('\n');
 	}
 	if (json_is_string(json_object_get(catalog, "error")))
@@ -140,6 +142,7 @@ static void print_status(const json_t *status)
 		print_line("source", text(status, "source"));
 	print_line("version", text(status, "version"));
 	print_activity(status);
+	print_files(status);
 	if (has(status, "files"))
 		print_counts(status);
 	if (has(status, "hashed"))

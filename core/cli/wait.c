@@ -14,6 +14,7 @@
 #define POLL_FIRST_MS 20
 #define POLL_MOST_MS 500
 #define BAR_WIDTH 40
+#define SHOW_FROM (64 << 20) /* bytes that are being read */
 
 struct wait_job {
 	double timeout; /* seconds; negative: none */
@@ -55,18 +56,32 @@ void progress_read(const json_t *status, struct progress *out)
 	out->stalled = json_is_true(json_object_get(status, "stalled"));
 }
 
-/* Which files are left, as far as the caller is told. */
-static void print_left(const struct progress *p, const char *before,
-		       const char *after)
+/* Of small files it says nothing: there are too many. */
+static void show_files(const struct progress_files *files)
 {
-	if (p->counted)
-		printf("%s%lld of %lld files%s%s", before, p->files - p->left,
-		       p->files, p->scanning ? ", scanning" : "", after);
-	else if (p->scanning)
-		printf("%sscanning%s", before, after);
+	if (files->size < SHOW_FROM)
+		return;
+	fputs(", ", stdout);
+	progress_print_files(files);
 }
 
-static void show_bar(const struct progress *p)
+/* Which files are left, as far as the caller is told. */
+static void print_left(const struct progress *p,
+		       const struct progress_files *files, const char *before,
+		       const char *after)
+{
+	if (p->counted) {
+		printf("%s%lld of %lld files%s", before, p->files - p->left,
+		       p->files, p->scanning ? ", scanning" : "");
+		show_files(files);
+		fputs(after, stdout);
+	} else if (p->scanning) {
+		printf("%sscanning%s", before, after);
+	}
+}
+
+static void show_bar(const struct progress *p,
+		     const struct progress_files *files)
 {
 	int i, full = p->percent * BAR_WIDTH / 100;
 
@@ -74,7 +89,7 @@ static void show_bar(const struct progress *p)
 	for (i = 0; i < BAR_WIDTH; i++)
 		putchar(i < full ? '#' : ' ');
 	printf("] %3d %%", p->percent);
-	print_left(p, "  ", "\033[K");
+	print_left(p, files, "  ", "\033[K");
 	if (p->idle)
 		putchar('\n');
 	(void)fflush(stdout);
@@ -82,15 +97,16 @@ static void show_bar(const struct progress *p)
 
 /* Into a log only when there is something new.  Before the first file was
  * found there is no percentage. */
-static void show(struct wait_job *job, const struct progress *p)
+static void show(struct wait_job *job, const struct progress *p,
+		 const struct progress_files *files)
 {
 	if (!p->files && !p->idle)
 		return;
 	if (job->terminal) {
-		show_bar(p);
+		show_bar(p, files);
 	} else if (p->percent != job->shown) {
 		printf("%d %%", p->percent);
-		print_left(p, " (", ")");
+		print_left(p, files, " (", ")");
 		putchar('\n');
 		(void)fflush(stdout);
 	}
@@ -147,6 +163,7 @@ static int finish(const struct wait_job *job, const struct progress *p)
 /* One look.  done_out tells whether code_out is the end of it. */
 static bool look(struct wait_job *job, int *code_out)
 {
+	struct progress_files files;
 	struct progress p;
 	json_t *status;
 	bool done = true;
@@ -161,10 +178,11 @@ static bool look(struct wait_job *job, int *code_out)
 		return true;
 	}
 	progress_read(status, &p);
+	progress_read_files(status, &files);
 	if (p.error) {
 		*code_out = catalog_failed(job, p.error);
 	} else {
-		show(job, &p);
+		show(job, &p, &files);
 		done = p.idle || p.stalled;
 		if (done)
 			*code_out = p.stalled ? say_paused(job, p.paused) :

@@ -241,6 +241,8 @@ static int init_parts(struct engine *e, unsigned workers)
 		err = -pthread_mutex_init(&e->feeder.lock, NULL);
 	if (!err)
 		err = pace_init(&e->pace);
+	if (!err)
+		err = meter_init(&e->meter);
 	return err;
 }
 
@@ -317,6 +319,7 @@ void engine_free(struct engine *e)
 	power_release(&e->power);
 	pthread_mutex_destroy(&e->feeder.lock);
 	pace_release(&e->pace);
+	meter_release(&e->meter);
 	index_free(e->index);
 	catalog_free(e->catalog);
 	for (i = 0; i < e->options.exclude_count; i++)

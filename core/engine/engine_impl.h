@@ -12,6 +12,7 @@
 #include "core/engine/demand.h"
 #include "core/engine/engine.h"
 #include "core/engine/inquiry.h"
+#include "core/engine/meter.h"
 #include "core/engine/pace.h"
 #include "core/engine/power.h"
 #include "core/engine/queue.h"
@@ -74,6 +75,7 @@ struct engine {
 
 	struct feeder feeder;
 	struct pace pace;
+	struct meter meter;
 	struct crew crews[2]; /* for those that wait, for the background */
 	pthread_t *workers;
 	size_t worker_count; /* started */

@@ -12,6 +12,7 @@ struct snapshot {
 	struct catalog_counts catalog;
 	struct queue_counts queue;
 	struct commit_counts commit;
+	struct meter_figures reading;
 	uint64_t catalog_bytes;
 	bool caught_up, scan_idle, quiet;
 };
@@ -34,6 +35,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	queue_counts(&e->queue, &s->queue);
 	/* What an event turned out to need goes back to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
+	meter_read(&e->meter, engine_now_ms(), &s->reading);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
 	err = catalog_read(e->catalog, &txn);
@@ -110,6 +112,13 @@ static json_t *hashed_object(struct engine *e)
 			 (json_int_t)since);
 }
 
+/* Of the files that are being read. */
+static json_t *progress_object(const struct meter_figures *f)
+{
+	return json_pack("{s:I, s:I, s:I}", "done", (json_int_t)f->done, "size",
+			 (json_int_t)f->size, "speed", (json_int_t)f->speed);
+}
+
 static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 {
 	json_t *error = s->commit.error ?
@@ -135,16 +144,23 @@ static void set(json_t *o, const char *name, uint64_t value)
 	json_object_set_new(o, name, json_integer((json_int_t)value));
 }
 
-/* 100 only when idle. */
+/* 100 only when idle.  What is done of the files that are being read counts. */
 static uint64_t percent(const struct snapshot *s)
 {
 	const struct catalog_counts *c = &s->catalog;
+	const struct meter_figures *f = &s->reading;
+	double reading = (double)s->queue.running, done;
 
 	if (is_idle(s))
 		return 100;
 	if (!c->files || c->pending > c->files)
 		return 0;
-	return 99 * (c->files - c->pending) / c->files;
+	if (reading > (double)c->pending)
+		reading = (double)c->pending;
+	done = (double)(c->files - c->pending);
+	if (f->size)
+		done += reading * (double)f->done / (double)f->size;
+	return (uint64_t)(99 * done / (double)c->files);
 }
 
 static void set_counts(json_t *o, struct engine *e, const struct snapshot *s)
@@ -186,6 +202,7 @@ int engine_status(struct engine *e, json_t **out)
 		      checkup_object(&e->checkup), "idle", is_idle(&s));
 	if (!o)
 		return -ENOMEM;
+	json_object_set_new(o, "progress", progress_object(&s.reading));
 	json_object_set_new(o, "paused", paused_text(&s));
 	json_object_set_new(o, "stalled", json_boolean(is_stalled(&s)));
 	set(o, "rate", e->options.rate);

@@ -18,6 +18,12 @@ enum {
 	HOLE_BYTES = 256 << 20, /* of a hole at a time */
 };
 
+static void advance(struct task *t, uint64_t bytes)
+{
+	t->done += bytes;
+	meter_add(&t->w->e->meter, bytes, engine_now_ms());
+}
+
 /* ---- reading ---- */
 
 static ssize_t read_chunk(struct task *t, void *buffer, size_t len)
@@ -115,7 +121,7 @@ static ssize_t fill(void *arg, void *buffer, size_t len)
 		return 0;
 	n = read_paced(t, buffer, left < len ? (size_t)left : len);
 	if (n > 0)
-		t->done += (uint64_t)n;
+		advance(t, (uint64_t)n);
 	return n;
 }
 
@@ -146,7 +152,7 @@ static int pass_hole(struct task *t)
 		if (left > HOLE_BYTES)
 			left = HOLE_BYTES;
 		err = fingerprint_update_zeros(t->w->fp, left);
-		t->done += left;
+		advance(t, left);
 	}
 	return err;
 }
@@ -203,8 +209,10 @@ int task_digest(struct task *t, struct digests *out)
 		return err;
 	if (t->identity.size >= CREW_BYTES)
 		crew = crew_take(t->w);
+	meter_begin(&t->w->e->meter, t->identity.size, t->done);
 	while (!err && !t->stop && t->done < t->identity.size)
 		err = take_part(t, crew);
+	meter_end(&t->w->e->meter, t->identity.size, t->done);
 	if (crew)
 		atomic_store(&crew->taken, false);
 	if (!err)

@@ -81,9 +81,30 @@ test_nothing_is_read() {
 		"does not read them either"
 }
 
+status_shows() { # REGEX
+	timeout 20 "$KIN" status "$mnt" | grep -qE "$1"
+}
+
+test_progress() {
+	truncate -s 8T "$src/endless"
+	getfattr --absolute-names -n user.xxh128 "$mnt/endless" \
+		>/dev/null 2>&1 &
+	local pid=$!
+	pids+=("$pid")
+	ok "kin status shows how far a large file is, how fast, and until when" \
+		poll 60 status_shows \
+		'^reading +[0-9.]+ [MGT]iB of 8\.0 TiB, [0-9.]+ [KMG]iB/s, [0-9]+ (s|min|h|days) left$'
+	is "$(timeout 20 "$KIN" wait --timeout 0 "$mnt" 2>/dev/null |
+		grep -cE ', [0-9.]+ [MGT]iB of 8\.0 TiB, [^,]*, .* left\)$')" 1 \
+		"and so does kin wait"
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+}
+
 make_layouts
 mount_kinfs "$src" "$mnt"
 test_layouts
 test_nothing_is_read
+test_progress
 ok "unmount" unmount "$mnt"
 finish

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/progress.h"
+
+#include <stdio.h>
+
+static double number(const json_t *object, const char *key)
+{
+	return (double)json_integer_value(json_object_get(object, key));
+}
+
+void progress_read_files(const json_t *status, struct progress_files *out)
+{
+	const json_t *progress = json_object_get(status, "progress");
+
+	out->done = number(progress, "done");
+	out->size = number(progress, "size");
+	out->speed = number(progress, "speed");
+	out->left = number(status, "pending_bytes") - out->done;
+	if (out->left < out->size - out->done)
+		out->left = out->size - out->done;
+}
+
+void progress_print_bytes(double bytes)
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB",
+					     "GiB",   "TiB", "PiB" };
+	size_t unit = 0;
+
+	for (; bytes >= 1024 && unit < 5; unit++)
+		bytes /= 1024;
+	printf(unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+static void print_time(double seconds)
+{
+	if (seconds < 100)
+		printf("%.0f s", seconds);
+	else if (seconds < 100 * 60)
+		printf("%.0f min", seconds / 60);
+	else if (seconds < 100 * 3600)
+		printf("%.0f h", seconds / 3600);
+	else
+		printf("%.0f days", seconds / (24 * 3600));
+}
+
+void progress_print_files(const struct progress_files *f)
+{
+	progress_print_bytes(f->done);
+	fputs(" of ", stdout);
+	progress_print_bytes(f->size);
+	if (f->speed <= 0)
+		return;
+	fputs(", ", stdout);
+	progress_print_bytes(f->speed);
+	fputs("/s, ", stdout);
+	print_time(f->left / f->speed);
+	fputs(" left", stdout);
+}
