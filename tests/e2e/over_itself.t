@@ -56,6 +56,7 @@ test_tree() {
 }
 
 test_similar() {
+	wait_idle "$dir"
 	is "$(ls "$dir/.similar/one.txt" | sed 's/_.*//' | sort -n | tail -n 1)" \
 		100 "the listing of a file"
 	ok "its links lead to the files" \
