@@ -12,7 +12,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SAN ?=
 V ?=
-TEST_TIMEOUT ?= 300
+TEST_TIMEOUT ?= 1800
 
 VERSION := 0.1.0
 

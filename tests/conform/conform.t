@@ -38,7 +38,7 @@ record() { # FILE COMMAND...
 	local file=$1
 	shift
 	# Through a pipe: a test may limit the size of its files.
-	ok "$(basename "$file") has its results" timeout 280 bash -c \
+	ok "$(basename "$file") has its results" timeout 600 bash -c \
 		'set -o pipefail; "$@" | cat >"$0"' "$file" "$@"
 }
 
@@ -91,7 +91,7 @@ run_user() {
 	make_place "$lower/source-user" 65534
 	make_place "$T/mnt-user" 65534
 	make_place "$T/home" 65534
-	ok "an ordinary user mounts" as_user env HOME="$T/home" timeout 20 \
+	ok "an ordinary user mounts" as_user env HOME="$T/home" timeout 600 \
 		"$KINFS" "$lower/source-user" "$T/mnt-user" \
 		-o "db=$T/home/db"
 	run user "$lower/native/user" "$T/mnt-user" "$lower/source-user" \

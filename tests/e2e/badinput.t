@@ -14,7 +14,7 @@ bad() { # NAME REGEX ARGUMENTS...: kinfs refuses these
 	local name=$1 words=$2
 	shift 2
 	has_db "$@" || set -- "$@" -o "db=$T/db-bad"
-	refused "$name" "^kinfs: .*$words" timeout 20 "$KINFS" "$@"
+	refused "$name" "^kinfs: .*$words" timeout 600 "$KINFS" "$@"
 }
 
 test_command_line() {
@@ -41,11 +41,11 @@ test_command_line() {
 		bad "the option $option" "${option%%=*}" "$src" "$mnt" \
 			-o "$option"
 	done
-	refused "no argument" "[Uu]sage" timeout 20 "$KINFS"
-	refused "one argument" "." timeout 20 "$KINFS" "$src"
-	refused "three arguments" "." timeout 20 "$KINFS" "$src" "$mnt" x
-	ok "-h" timeout 20 "$KINFS" -h
-	ok "-V" timeout 20 "$KINFS" -V
+	refused "no argument" "[Uu]sage" timeout 600 "$KINFS"
+	refused "one argument" "." timeout 600 "$KINFS" "$src"
+	refused "three arguments" "." timeout 600 "$KINFS" "$src" "$mnt" x
+	ok "-h" timeout 600 "$KINFS" -h
+	ok "-V" timeout 600 "$KINFS" -V
 	not_ok "nothing is mounted" mounted "$mnt"
 	is "$(find "$src" -mindepth 1)" "$src/inside" \
 		"and nothing was written into SOURCE"
@@ -61,7 +61,7 @@ test_stale_mount_point() {
 	ok "which helps; a timeout is what a person writes" alive "$mnt"
 	ok "unmount" unmount "$mnt"
 	not_ok "kin status of what is no mount" "$KIN" status "$mnt"
-	not_ok "kin wait of what is no mount" timeout 20 "$KIN" wait "$mnt"
+	not_ok "kin wait of what is no mount" timeout 600 "$KIN" wait "$mnt"
 }
 
 # A reader of a FIFO waits for ever, and so would a daemon that opened one.
@@ -97,7 +97,7 @@ test_special() {
 		"$src/loop" "$src/fifo" "$src/socket")" \
 		"special files look as they do in SOURCE"
 	(echo through >"$mnt/fifo") &
-	is "$(timeout 10 cat "$mnt/fifo")" through "a FIFO works"
+	is "$(timeout 600 cat "$mnt/fifo")" through "a FIFO works"
 	wait "$!"
 }
 
@@ -174,7 +174,7 @@ test_vanishing() {
 	) &
 	writer=$!
 	until gone "$writer"; do
-		timeout 20 "$KIN" rescan "$mnt"
+		timeout 600 "$KIN" rescan "$mnt"
 		find "$mnt" -maxdepth 1 -name 'vanishing*' -exec \
 			getfattr -n user.xxh128 -- {} + >/dev/null 2>&1
 	done
@@ -246,7 +246,7 @@ test_unreadable() {
 	mount_kinfs "$src" "$mnt" -o "db=$T/db-nobody"
 	KINFS=$KINFS_ROOT
 	refused "unreadable files: hashing finishes, and says so" \
-		"1 files could not be hashed" as_nobody timeout 60 \
+		"1 files could not be hashed" as_nobody timeout 600 \
 		"$KIN" wait "$mnt"
 	is "$(as_nobody getfattr --absolute-names --only-values \
 		-n user.kinfs.state "$mnt/fine")" fresh "others are hashed"

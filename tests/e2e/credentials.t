@@ -193,7 +193,7 @@ test_real_views() {
 # ---- where the catalog is ----
 
 no_mount() { # NAME REGEX DIRECTORY: refused as a place of the catalog
-	refused "$1" "$2" timeout 20 "$KINFS" -f "$T/real" "$T/views" \
+	refused "$1" "$2" timeout 600 "$KINFS" -f "$T/real" "$T/views" \
 		-o "db=$3"
 }
 

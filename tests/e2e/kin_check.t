@@ -9,7 +9,7 @@ src=$T/src mnt=$T/mnt
 db=$(catalog_of "$mnt")
 
 check() { # OPTIONS...: its words in $T/out, its exit status as its own
-	timeout 100 "$KIN" check --db "$db" "$@" >"$T/out" 2>"$T/err"
+	timeout 600 "$KIN" check --db "$db" "$@" >"$T/out" 2>"$T/err"
 }
 
 checked() { # STATUS NAME OPTIONS...
@@ -85,9 +85,9 @@ test_other_catalog() {
 	wait_idle "$point"
 	refused "a source that is mounted with another catalog is refused" \
 		"mounted at $point with another catalog" "$KIN" check "$source"
-	ok "... and the mount is checked by its path" timeout 20 "$KIN" check "$point"
+	ok "... and the mount is checked by its path" timeout 600 "$KIN" check "$point"
 	umount "$point"
-	timeout 60 "$KIN" check --db "$T/db1" "$source" >"$T/out"
+	timeout 600 "$KIN" check --db "$T/db1" "$source" >"$T/out"
 	like "$(cat "$T/out")" "Catalog $T/db1, written 20[0-9-]+ [0-9:]+" \
 		"which catalog was checked, and of when it is"
 }
@@ -278,7 +278,7 @@ test_killed() {
 live() { # STATUS NAME OPTIONS...: the same of the mount
 	local want=$1 name=$2 status=0
 	shift 2
-	timeout 100 "$KIN" check "$@" "$mnt" >"$T/out" 2>"$T/err" || status=$?
+	timeout 600 "$KIN" check "$@" "$mnt" >"$T/out" 2>"$T/err" || status=$?
 	is "$status" "$want" "$name" || diag "$(cat "$T/out" "$T/err")"
 }
 
@@ -314,7 +314,7 @@ test_churn() {
 	ok "files come and go" poll 60 test -s "$T/churned"
 	for tries in $(seq 200); do
 		before=$(cat "$T/churned")
-		timeout 100 "$KIN" check --read "$mnt" >"$T/out" 2>&1 || {
+		timeout 600 "$KIN" check --read "$mnt" >"$T/out" 2>&1 || {
 			bad=$((bad + 1))
 			diag "check $tries: $(head -n 5 "$T/out")"
 		}

@@ -74,7 +74,7 @@ fi
 # ---- directories ----
 
 rm "$T/d/$odd"
-in_t timeout 20 "$KIN" digest -r -a simhash d
+in_t timeout 600 "$KIN" digest -r -a simhash d
 is "$status" 0 '-r succeeds; a FIFO is not opened'
 sed 's/^[0-9a-f]*  //' "$T/.out" >"$T/have"
 printf '%s\n' d/.hidden d/plain d/sub/deep d/zsub/random >"$T/want"
@@ -89,7 +89,7 @@ like "$(cat "$T/.out")" '  d/link-to-directory/deep$' \
 
 # ---- what goes wrong ----
 
-in_t timeout 20 "$KIN" digest -a simhash d/fifo d/plain
+in_t timeout 600 "$KIN" digest -a simhash d/fifo d/plain
 is "$status" 1 'a FIFO that was named fails'
 like "$(cat "$T/.err")" 'kin: d/fifo: not a regular file' '... and is named'
 like "$(cat "$T/.out")" 'd/plain' '... and the others are done'

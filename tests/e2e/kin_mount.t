@@ -20,7 +20,7 @@ look() { # CODE: evaluates it with the parsed standard input in $j
 
 # ---- wait ----
 
-"$KIN" wait --timeout 100 "$mnt" >"$T/out" 2>"$T/err"
+"$KIN" wait --timeout 600 "$mnt" >"$T/out" 2>"$T/err"
 is "$?" 0 'wait succeeds'
 is "$(cat "$T/err")" '' '... without complaint'
 like "$(tail -n 1 "$T/out")" '^100 % ' '... and ends with 100 %'
@@ -65,7 +65,7 @@ is "$("$KIN" similar "$T/outside" | sed 1d | wc -l)" 2 \
 
 gen_text 500 20 >"$src/new.txt"
 ok 'rescan succeeds' "$KIN" rescan "$mnt"
-ok '... and can be waited for' "$KIN" wait --timeout 100 "$mnt"
+ok '... and can be waited for' "$KIN" wait --timeout 600 "$mnt"
 is "$("$KIN" status --json "$mnt" | look '$j->{fresh}')" 5 \
 	'... and finds what came behind its back'
 

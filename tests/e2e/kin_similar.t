@@ -11,14 +11,14 @@ mnt=$T/mnt
 query=$mnt/.similar/.query
 
 similar() { # ARGUMENTS...: "SCORE PATH" of every hit, below the mount
-	timeout 60 "$KIN" similar "$@" 2>"$T/err" |
+	timeout 600 "$KIN" similar "$@" 2>"$T/err" |
 		sed -n "s#^ *\([0-9-]*\) .*  $mnt/#\1 #p"
 }
 
 json() { # PROGRAM ARGUMENTS...: what the program prints of the object $o
 	local program=$1
 	shift
-	timeout 60 "$KIN" similar --json "$@" |
+	timeout 600 "$KIN" similar --json "$@" |
 		perl -MJSON::PP -0777 -e '$o = decode_json(<STDIN>);'"$program"
 }
 
@@ -81,10 +81,10 @@ break" "a name with a line break"
 
 test_directories() {
 	is "$(similar "$mnt/a" | cut -d' ' -f2)" b "a directory like another"
-	like "$(timeout 60 "$KIN" similar "$mnt/a")" \
+	like "$(timeout 600 "$KIN" similar "$mnt/a")" \
 		' 7 +[0-9.]+K +1 +[0-9.]+K +1 +[0-9.]+K +1 +[0-9.]+K  /' \
 		"six and an empty one the same, one similar, one on each side"
-	is "$(timeout 60 "$KIN" similar "$mnt/a" "$mnt/b" | tail -n +3 |
+	is "$(timeout 600 "$KIN" similar "$mnt/a" "$mnt/b" | tail -n +3 |
 		sed 's/ [0-9.]*K / /; s/  */ /g; s/~ 9./~ 9x/')" " ~ 9x f7
  < sub/f8
  > new" "two directories: which files are similar, or on one side only"

@@ -18,7 +18,7 @@ user() { # COMMAND...: as a user that has nothing but a home
 
 kin() { # RUNNER ARGUMENTS...: exit code in $code, output in $T/out, $T/err
 	code=0
-	"$1" timeout 60 "$KIN" "${@:2}" >"$T/out" 2>"$T/err" || code=$?
+	"$1" timeout 600 "$KIN" "${@:2}" >"$T/out" 2>"$T/err" || code=$?
 }
 
 make_home() {
@@ -101,7 +101,7 @@ test_others() {
 
 open_fuse_to_all
 make_home
-user timeout 20 "$KINFS" -o 'exclude=*.o' "$src" "$mnt" || bail "mount"
+user timeout 600 "$KINFS" -o 'exclude=*.o' "$src" "$mnt" || bail "mount"
 test_failed
 test_lists
 poll 10 user fusermount3 -u "$mnt"

@@ -27,7 +27,7 @@ make_tree() {
 
 similar() { # ARGUMENTS...: exit code in $code, output in $T/out, $T/err
 	code=0
-	timeout 60 "$KIN" similar "$@" >"$T/out" 2>"$T/err" || code=$?
+	timeout 600 "$KIN" similar "$@" >"$T/out" 2>"$T/err" || code=$?
 }
 
 field() { # NAME: of the object that similar --json printed

@@ -11,8 +11,8 @@ mkdir "$src"
 
 # The catalog has as many as there are, less what is excluded, and agrees.
 in_order() {
-	timeout 100 "$KIN" wait "$mnt" >/dev/null &&
-		timeout 100 "$KIN" check "$mnt"
+	timeout 600 "$KIN" wait "$mnt" >/dev/null &&
+		timeout 600 "$KIN" check "$mnt"
 }
 
 files() {

@@ -67,14 +67,14 @@ unmount "$mnt"
 unset 'pid_of[$mnt]'
 
 refused "a digest that scores nothing" "measure" \
-	timeout 20 "$KINFS" -f "$src" "$mnt" -o "measure=xxh128,db=$T/db"
+	timeout 600 "$KINFS" -f "$src" "$mnt" -o "measure=xxh128,db=$T/db"
 refused "no digest at all" "measure" \
-	timeout 20 "$KINFS" -f "$src" "$mnt" -o "measure=nonsense,db=$T/db"
+	timeout 600 "$KINFS" -f "$src" "$mnt" -o "measure=nonsense,db=$T/db"
 refused "one that is not kept" "not among the digests" \
-	timeout 20 "$KINFS" -f "$src" "$mnt" \
+	timeout 600 "$KINFS" -f "$src" "$mnt" \
 	-o "measure=ssdeep,digests=sise:simhash:sif,db=$T/db"
 refused "one that finds nothing by itself" "finds nothing" \
-	timeout 20 "$KINFS" -f "$src" "$mnt" \
+	timeout 600 "$KINFS" -f "$src" "$mnt" \
 	-o "measure=ssdeep,digests=ssdeep,db=$T/db"
 not_ok "none of these mounted" mounted "$mnt"
 with_measure -o measure=ssdeep,digests=ssdeep:rdc,threshold=20 \

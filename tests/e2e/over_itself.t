@@ -74,7 +74,7 @@ test_kin() {
 	ok "kin rescan" rescan "$dir"
 	ok "finds what came behind the mount" digests_match "$dir/behind.txt"
 	ok "kin wait, from a path in it" \
-		"$KIN" wait --timeout 100 "$dir/sub/two.txt"
+		"$KIN" wait --timeout 600 "$dir/sub/two.txt"
 	like "$("$KIN" check --read "$dir")" "In order" "kin check"
 }
 
@@ -108,13 +108,13 @@ test_restart() {
 	ok "a digest before the daemon is killed" digests_match "$dir/last.txt"
 	crash "$dir"
 	refused "a dead mount is in the way" "fusermount3 -u" \
-		timeout 20 "$KINFS" "$dir" "$dir" -o "db=$T/db-dead"
+		timeout 600 "$KINFS" "$dir" "$dir" -o "db=$T/db-dead"
 	fusermount3 -u "$dir"
 	mount_kinfs "$dir" "$dir"
 	wait_idle "$dir"
 	ok "after a restart" digests_match "$dir/last.txt"
 	refused "a second one" "in use" \
-		timeout 60 "$KINFS" "$dir" "$dir" -o "db=$(catalog_of "$dir")"
+		timeout 600 "$KINFS" "$dir" "$dir" -o "db=$(catalog_of "$dir")"
 	ok "and unmount" unmount "$dir"
 	like "$("$KIN" check --db "$(catalog_of "$dir")")" "In order" \
 		"kin check of the source"
@@ -124,15 +124,15 @@ test_restart() {
 test_names() {
 	local db=db=$T/db-names
 	ln -s "$dir" "$T/link"
-	ok "through a link" timeout 60 "$KINFS" "$T/link" "$dir" -o "$db"
+	ok "through a link" timeout 600 "$KINFS" "$T/link" "$dir" -o "$db"
 	ok "its digests" digests_match "$dir/one.txt"
 	fusermount3 -u "$dir"
-	ok "from within" timeout 60 env -C "$dir/sub" "$KINFS" .. ../../tree \
+	ok "from within" timeout 600 env -C "$dir/sub" "$KINFS" .. ../../tree \
 		-o "$db"
 	ok "its digests" digests_match "$dir/one.txt"
 	fusermount3 -u "$dir"
 	refused "a catalog in it" "inside source" \
-		timeout 60 "$KINFS" "$dir" "$dir" -o "db=$dir/db"
+		timeout 600 "$KINFS" "$dir" "$dir" -o "db=$dir/db"
 	printf '#!/bin/sh\nexec "%s" "$@" -o "%s"\n' "$KINFS" "$db" \
 		>"$T/kinfs"
 	chmod +x "$T/kinfs"

@@ -9,11 +9,11 @@ src=$T/src
 mnt=$T/mnt
 
 status() { # a line of kin status
-	timeout 20 "$KIN" status "$mnt" | sed -n "s/^$1  *//p"
+	timeout 600 "$KIN" status "$mnt" | sed -n "s/^$1  *//p"
 }
 
 json() { # NAME: of the status
-	timeout 20 "$KIN" status --json "$mnt" |
+	timeout 600 "$KIN" status --json "$mnt" |
 		perl -MJSON::PP -0777 -e '
 			my $v = decode_json(<STDIN>)->{$ARGV[0]};
 			print ref $v ? $$v : $v // "none", "\n"' "$1"
@@ -49,7 +49,7 @@ test_pause() {
 	ok "kin pause" "$KIN" pause "$mnt"
 	is "$(json paused)" asked "the status says so"
 	is "$(status paused)" "by kin pause, until kin resume" "and how to go on"
-	ok "kin wait: nothing is left to do" timeout 20 "$KIN" wait "$mnt"
+	ok "kin wait: nothing is left to do" timeout 600 "$KIN" wait "$mnt"
 	write_files a
 	ok "it stalls" poll 20 stalls
 	like "$(status state)" waiting "the state is another one"
@@ -60,15 +60,15 @@ test_pause() {
 	is "$(state "$mnt/a-7")" fresh "and that file is done"
 	is "$(state "$mnt/a-8")" pending "another one is not"
 	refused "kin wait does not wait for ever" "paused by kin pause" \
-		timeout 20 "$KIN" wait "$mnt"
+		timeout 600 "$KIN" wait "$mnt"
 	refused "nor with a timeout" "paused" \
-		timeout 20 "$KIN" wait --timeout 1000 "$mnt"
+		timeout 600 "$KIN" wait --timeout 1000 "$mnt"
 }
 
 test_resume() {
 	ok "kin resume" "$KIN" resume "$mnt/a-1"
 	is "$(json paused)" none "the status says so"
-	ok "kin wait" timeout 60 "$KIN" wait "$mnt"
+	ok "kin wait" timeout 600 "$KIN" wait "$mnt"
 	is "$(state "$mnt/a-1")" fresh "what was left is hashed"
 }
 
@@ -94,7 +94,7 @@ test_stop() {
 	ok "a paused daemon ends at once" unmount "$mnt"
 	mount_kinfs "$src" "$mnt"
 	is "$(json paused)" none "a new mount is not paused"
-	ok "kin wait" timeout 60 "$KIN" wait "$mnt"
+	ok "kin wait" timeout 600 "$KIN" wait "$mnt"
 	is "$(state "$mnt/b-20")" fresh "and hashes what was left"
 }
 
@@ -120,7 +120,7 @@ test_rate_mistakes() {
 	local value
 	for value in -1 x 1.5 2M ""; do
 		refused "-o rate=$value" "megabytes a second" \
-			timeout 20 "$KINFS" -f "$src" "$mnt" -o "rate=$value"
+			timeout 600 "$KINFS" -f "$src" "$mnt" -o "rate=$value"
 	done
 }
 
@@ -137,7 +137,7 @@ test_ac_only() {
 	ok "on battery it stalls" poll 20 stalls
 	is "$(status paused)" "while on battery" "the status says why"
 	refused "kin wait, too" "paused while on battery" \
-		timeout 20 "$KIN" wait "$mnt"
+		timeout 600 "$KIN" wait "$mnt"
 	ok "kin resume" "$KIN" resume "$mnt"
 	is "$(json paused)" battery "does not make mains of it"
 	is "$(getx "$mnt/c-7" user.xxh128)" \
@@ -145,17 +145,17 @@ test_ac_only() {
 		"who reads a digest gets it"
 	echo Charging >"$T/power/BAT0/status"
 	ok "mains are noticed" poll 30 on_mains
-	ok "kin wait" timeout 60 "$KIN" wait "$mnt"
+	ok "kin wait" timeout 600 "$KIN" wait "$mnt"
 	is "$(state "$mnt/c-1")" fresh "what was left is hashed"
 	ok "unmount" unmount "$mnt"
 	mount_kinfs "$src" "$mnt" -o ac_only
 	ok "this machine's own supplies can be looked at" \
-		timeout 20 "$KIN" status "$mnt"
+		timeout 600 "$KIN" status "$mnt"
 	ok "unmount" unmount "$mnt"
 }
 
 mount_kinfs "$src" "$mnt"
-ok "kin wait" timeout 60 "$KIN" wait "$mnt"
+ok "kin wait" timeout 600 "$KIN" wait "$mnt"
 test_threads
 test_pause
 test_resume

@@ -24,7 +24,7 @@ link_to() { # NAME: of the one link in .similar/report.txt to that file
 }
 
 status_is_json() {
-	timeout 20 "$KIN" status --json "$mnt" |
+	timeout 600 "$KIN" status --json "$mnt" |
 		perl -MJSON::PP -0777 -e 'decode_json(<>)'
 }
 
@@ -32,7 +32,7 @@ make_documents
 mount_kinfs "$src" "$mnt"
 like "$(awk -v p="$mnt" '$5 == p' /proc/self/mountinfo)" ' - fuse\.kinfs ' \
 	"the mount is of type fuse.kinfs"
-ok "kin wait returns when everything is hashed" timeout 60 "$KIN" wait "$mnt"
+ok "kin wait returns when everything is hashed" timeout 600 "$KIN" wait "$mnt"
 
 getfattr --absolute-names -d "$mnt/report.txt" >"$T/attributes"
 for name in user.sise user.simhash user.rdc.traits user.sif user.ssdeep \
@@ -55,7 +55,7 @@ is "$(cd "$mnt" && find .similar -name '100_*' | sort)" \
 .similar/report.txt/100_report-2019.txt" \
 	"find -name '100_*' prints the exact duplicates"
 
-ok "kin status succeeds" timeout 20 "$KIN" status "$mnt"
+ok "kin status succeeds" timeout 600 "$KIN" status "$mnt"
 ok "kin status --json prints JSON" status_is_json
 ok "fusermount3 -u unmounts, the daemon ends with 0" unmount "$mnt"
 ok "SOURCE is as it was" cmp "$src/report.txt" "$src/archive/report-2019.txt"

@@ -43,7 +43,7 @@ readme_commands() {
 test_session() {
 	local command
 	while IFS= read -r command; do
-		ok "$command" user timeout 60 bash -c "cd && $command"
+		ok "$command" user timeout 600 bash -c "cd && $command"
 		[ -s "$T/output" ] || diag "prints nothing"
 		case $command in
 		"ls -lr "*)
@@ -65,7 +65,7 @@ test_manual() {
 	local command
 	rmdir "$home/kin"
 	while IFS= read -r command; do
-		ok "kinfs(8): $command" user timeout 60 \
+		ok "kinfs(8): $command" user timeout 600 \
 			bash -c "cd && $command"
 	done < <(sed -n '/^Mount, look, unmount:$/,/^\.Ed$/ s/^\([^.].*[^:]\)$/\1/p' \
 		fs/kinfs.8)
@@ -78,7 +78,7 @@ test_make_mount() {
 	user env SRC="$home/Documents" MNT="$home/my kin" KINFS="$KINFS" \
 		KIN="$KIN" scripts/mount >"$T/says" || bail "make mount"
 	while IFS= read -r command; do
-		ok "$command" user timeout 60 \
+		ok "$command" user timeout 600 \
 			bash -c "cd && ${command/FILE/report.txt}"
 	done < <(sed -n 's/^  //p' "$T/says")
 }
@@ -129,14 +129,14 @@ test_duplicates() {
 	make_duplicates
 	before=$(contents -u)
 	names=$(everything)
-	user timeout 20 "$KINFS" "$tree" "$home/kin" || bail "mount"
-	user timeout 60 "$KIN" wait "$home/kin" >"$T/output"
+	user timeout 600 "$KINFS" "$tree" "$home/kin" || bail "mount"
+	user timeout 600 "$KIN" wait "$home/kin" >"$T/output"
 	block=$(readme_block 'cd ~/kin')
 	like "$block" 'cmp -s' "the README has lines that remove duplicates"
-	user timeout 60 bash -c "$block" >"$T/plan" 2>"$T/errors"
+	user timeout 600 bash -c "$block" >"$T/plan" 2>"$T/errors"
 	is "$(everything)" "$names" "echo removes nothing"
 	is "$(grep -c '^rm ' "$T/plan")" 6 "and prints what would be"
-	user timeout 60 bash -c "${block/echo rm/rm}" >"$T/output" 2>&1
+	user timeout 600 bash -c "${block/echo rm/rm}" >"$T/output" 2>&1
 	is "$(cat "$T/errors" "$T/output")" "" "there are no errors"
 	is "$(contents -u)" "$before" "no content is lost"
 	is "$(find "$tree" -type f | grep -v hard | sed 's#.*/##' | wc -l)" \
@@ -144,7 +144,7 @@ test_duplicates() {
 	ok "hard links are left" test "$tree/original" -ef "$tree/hard link"
 	ok "near-duplicates are left" test -e "$tree/draft" -a \
 		-e "$tree/draft 2"
-	user timeout 60 bash -c "${block/echo rm/rm}"
+	user timeout 600 bash -c "${block/echo rm/rm}"
 	is "$(contents -u)" "$before" "and once more does nothing"
 	user fusermount3 -u "$home/kin"
 }

@@ -64,7 +64,7 @@ is "$(state "$mnt/rescanned") $(state "$mnt/behind")" "fresh fresh" \
 exec {held}>"$mnt/held"
 (noise 6 >&"$held")
 ok "a file that stays open is not waited for" \
-	timeout 60 "$KIN" wait "$mnt"
+	timeout 600 "$KIN" wait "$mnt"
 is "$(state "$mnt/held")" busy "it is busy"
 ok "nor does who asks for its digest wait" has_none "$mnt/held"
 exec {held}>&-

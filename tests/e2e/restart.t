@@ -128,7 +128,7 @@ test_second_daemon() {
 	local status=0
 	mount_kinfs "$src" "$mnt"
 	mkdir -p "$T/second"
-	timeout 60 "$KINFS" -f "$src" "$T/second" -o "db=$db" \
+	timeout 600 "$KINFS" -f "$src" "$T/second" -o "db=$db" \
 		>"$T/said" 2>&1 || status=$?
 	is "$status" 1 "a second daemon on the same catalog exits with 1"
 	like "$(cat "$T/said")" '^kinfs: .*(in use|another|already|busy)' \

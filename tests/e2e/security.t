@@ -443,7 +443,7 @@ test_user_mount() {
 	cp "$src/open" "$src/closed"
 	chmod 600 "$src/closed"
 	mount_as_nobody -o allow_other
-	as_nobody timeout 60 "$KIN" wait "$mnt" >/dev/null
+	as_nobody timeout 600 "$KIN" wait "$mnt" >/dev/null
 	is "$(of_threads Seccomp)" 2 "a user's daemon is filtered, too"
 	is "$(as_nobody ls "$mnt/.similar/open")" 100_closed \
 		"a user's mount: its owner sees what is similar"
@@ -500,7 +500,7 @@ test_log() {
 	rm -rf "$src" && mkdir -p "$src/$name"
 	chmod 000 "$src/$name"
 	mount_as_nobody
-	as_nobody timeout 60 "$KIN" wait "$mnt" >/dev/null
+	as_nobody timeout 600 "$KIN" wait "$mnt" >/dev/null
 	log=$(daemon_log "$mnt")
 	like "$log" 'evil.*Permission denied' "a directory is reported"
 	unlike "$log" $'\e' "without what a terminal obeys"

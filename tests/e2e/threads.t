@@ -56,7 +56,7 @@ for ((i = 0; i < writers; i++)); do
 	made+=("$!")
 done
 ok "$writers requests are stuck at once" poll 60 stuck "$writers"
-is "$(timeout 60 cat "$mnt/file")" hello "another one is answered"
+is "$(timeout 600 cat "$mnt/file")" hello "another one is answered"
 thaw
 ok "those that were stuck are answered when it goes on" wait "${made[@]}"
 is "$(find "$mnt" -name new | wc -l)" "$writers" "and did what they should"

@@ -33,11 +33,11 @@ make_home() {
 
 test_user() {
 	ok "an ordinary user mounts, and gets its prompt back" \
-		user timeout 20 "$KINFS" "$src" "$mnt"
+		user timeout 600 "$KINFS" "$src" "$mnt"
 	ok "it is mounted" mounted "$mnt"
 	like "$(grep " $mnt " /proc/self/mountinfo)" 'user_id=65534' \
 		"as that user"
-	ok "kin wait" user timeout 60 "$KIN" wait "$mnt"
+	ok "kin wait" user timeout 600 "$KIN" wait "$mnt"
 	ok "a digest" user getfattr --only-values --absolute-names \
 		-n user.sise "$mnt/a"
 	is "$(user ls "$mnt/.similar/a")" 100_b "a listing"
@@ -60,21 +60,21 @@ test_state_home() {
 	mkdir "$home/state"
 	chown 65534:65534 "$home/state"
 	ok "with XDG_STATE_HOME" user env "XDG_STATE_HOME=$home/state" \
-		timeout 20 "$KINFS" "$src" "$mnt"
+		timeout 600 "$KINFS" "$src" "$mnt"
 	ok "the catalog is there" test -d "$home/state/kinfs"
 	ok "it unmounts" user_unmount
 }
 
 test_relative() {
-	(cd "$home" && user timeout 20 "$KINFS" Documents kin)
+	(cd "$home" && user timeout 600 "$KINFS" Documents kin)
 	ok "relative paths work, in the background too" \
-		user timeout 20 cmp "$mnt/a" "$src/b"
-	ok "kin wait" user timeout 60 "$KIN" wait "$mnt"
+		user timeout 600 cmp "$mnt/a" "$src/b"
+	ok "kin wait" user timeout 600 "$KIN" wait "$mnt"
 	ok "it unmounts" user_unmount
 }
 
 test_read_only() {
-	user timeout 20 "$KINFS" "$src" "$mnt" -o ro
+	user timeout 600 "$KINFS" "$src" "$mnt" -o ro
 	refused "-o ro refuses to write" "Read-only file system" \
 		user touch "$mnt/x"
 	ok "and has digests" user getfattr -n user.sise --absolute-names \
@@ -84,8 +84,8 @@ test_read_only() {
 
 test_over_itself() {
 	ok "a user mounts a directory over itself" \
-		user timeout 20 "$KINFS" "$src" "$src"
-	ok "kin wait" user timeout 60 "$KIN" wait "$src"
+		user timeout 600 "$KINFS" "$src" "$src"
+	ok "kin wait" user timeout 600 "$KIN" wait "$src"
 	is "$(user ls "$src/.similar/a")" 100_b "a listing"
 	is "$(user getfattr --only-values --absolute-names -n user.xxh128 \
 		"$src/a")" "$(gen_text 100 1 | xxhsum -H2 | cut -d' ' -f1)" \
@@ -96,10 +96,10 @@ test_over_itself() {
 
 test_failed_mount() {
 	refused "a mount that fails says so before it goes to the background" \
-		"^kinfs: .*nosuch" user timeout 20 "$KINFS" "$home/nosuch" "$mnt"
+		"^kinfs: .*nosuch" user timeout 600 "$KINFS" "$home/nosuch" "$mnt"
 	refused "allow_other without leave" "user_allow_other|allow_other" \
-		user timeout 20 "$KINFS" "$src" "$mnt" -o allow_other
-	refused "a mount point of another user" "." user timeout 20 \
+		user timeout 600 "$KINFS" "$src" "$mnt" -o allow_other
+	refused "a mount point of another user" "." user timeout 600 \
 		"$KINFS" "$src" "$T/foreign"
 	ok "no daemon stays" poll 10 no_daemons
 }
@@ -136,12 +136,12 @@ test_mount() {
 	cat >"$T/fstab" <<-FSTAB
 		$T/shared $T/there fuse.kinfs noauto,ro,allow_other,db=$T/db-fstab 0 0
 	FSTAB
-	ok "mount -t fuse.kinfs" timeout 20 \
+	ok "mount -t fuse.kinfs" timeout 600 \
 		mount -t fuse.kinfs -o "db=$T/db-mount" "$T/shared" "$T/there"
 	ok "serves files" cmp "$T/there/file" "$T/shared/file"
 	ok "umount" umount "$T/there"
 	poll 10 no_daemons
-	ok "mount -t fuse.kinfs over itself" timeout 20 mount -t fuse.kinfs \
+	ok "mount -t fuse.kinfs over itself" timeout 600 mount -t fuse.kinfs \
 		-o "db=$T/db-over" "$T/shared" "$T/shared"
 	is "$(findmnt -n -o FSTYPE,SOURCE "$T/shared" | tr -s ' ')" \
 		"fuse.kinfs $T/shared" "is a mount"
@@ -149,17 +149,17 @@ test_mount() {
 	ok "umount" umount "$T/shared"
 	poll 10 no_daemons
 	ok "mount -o drop_privileges, which mounts before kinfs starts" \
-		timeout 20 mount -t fuse.kinfs \
+		timeout 600 mount -t fuse.kinfs \
 		-o "drop_privileges,db=$T/db-drop" "$T/shared" "$T/there"
 	ok "serves files" cmp "$T/there/file" "$T/shared/file"
 	ok "umount" umount "$T/there"
 	poll 10 no_daemons
-	refused "not over itself" "without drop_privileges" timeout 20 \
+	refused "not over itself" "without drop_privileges" timeout 600 \
 		mount -t fuse.kinfs -o "drop_privileges,db=$T/db-drop" \
 		"$T/shared" "$T/shared"
 	fusermount3 -u "$T/shared"
 	ok "serves files without a mount" cmp "$T/shared/file" <(gen_text 50 3)
-	ok "mount from fstab" timeout 20 \
+	ok "mount from fstab" timeout 600 \
 		mount -T "$T/fstab" "$T/there"
 	ok "serves files" as_nobody cmp "$T/there/file" "$T/shared/file"
 	refused "with its options" "Read-only" touch "$T/there/x"

@@ -101,10 +101,10 @@ test_scan() { # CALL
 
 # Nor is what a worker cannot find now.
 test_worker() {
-	timeout 20 "$KIN" pause "$mnt" >"$T/sink"
+	timeout 600 "$KIN" pause "$mnt" >"$T/sink"
 	gen "$size" 5 >"$mnt/dir/other"
 	fail getattr
-	timeout 20 "$KIN" resume "$mnt" >"$T/sink"
+	timeout 600 "$KIN" resume "$mnt" >"$T/sink"
 	wait_idle "$mnt"
 	is "$(status_field "$mnt" files)" 3 \
 		"a changed file that cannot be looked at is not gone"

@@ -27,8 +27,8 @@ run_stress() { # SEED SECONDS [SOURCE]
 }
 
 catalog_agrees() {
-	timeout 300 "$KIN" wait "$mnt" >/dev/null &&
-		timeout 300 "$KIN" check --read "$mnt"
+	timeout 600 "$KIN" wait "$mnt" >/dev/null &&
+		timeout 600 "$KIN" check --read "$mnt"
 }
 
 memory() { # PID WHICH: KiB

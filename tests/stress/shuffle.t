@@ -37,8 +37,8 @@ scan() {
 
 in_order() {
 	local there known
-	timeout 300 "$KIN" wait "$mnt" >/dev/null || return
-	timeout 300 "$KIN" check "$mnt" || return
+	timeout 600 "$KIN" wait "$mnt" >/dev/null || return
+	timeout 600 "$KIN" check "$mnt" || return
 	there=$(find "$disk/src" -type f -printf '%i\n' | sort -u | wc -l)
 	known=$(status_field "$mnt" files)
 	[ "$there" -eq "$known" ] || {
