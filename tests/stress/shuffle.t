@@ -37,7 +37,7 @@ scan() {
 
 in_order() {
 	local there known
-	timeout 600 "$KIN" wait "$mnt" >/dev/null || return
+	hashed || return
 	timeout 600 "$KIN" check "$mnt" || return
 	there=$(find "$disk/src" -type f -printf '%i\n' | sort -u | wc -l)
 	known=$(status_field "$mnt" files)
