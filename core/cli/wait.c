@@ -100,7 +100,7 @@ static void show_bar(const struct progress *p,
 static void show(struct wait_job *job, const struct progress *p,
 		 const struct progress_files *files)
 {
-	if (!p->files && !p->idle)
+	if (p->counted && !p->files && !p->idle)
 		return;
 	if (job->terminal) {
 		show_bar(p, files);

@@ -97,6 +97,12 @@ test_others() {
 	is "$(grep -c skipped:exclude "$T/out")" 1 \
 		"another user only what it may read"
 	is "$(cat "$T/err")" "" "and is told of nothing else"
+	kin env pause "$T/mnt"
+	cp "$T/mnt/a" "$T/mnt/new"
+	kin user wait --timeout 0 "$T/mnt"
+	like "$(cat "$T/out")" '^[0-9]+ %' \
+		"kin wait shows progress to a user who is told no numbers"
+	kin env resume "$T/mnt"
 }
 
 open_fuse_to_all
