@@ -1,0 +1,236 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Two worlds that differ only in what bob may not read look the same to bob,
+# through every interface.  In one world the files of ada are relatives of
+# what bob has: exact copies, variants, parts, what is shared by very many
+# files, directories.  In the other one they have the same names, sizes and
+# times, and nothing in common with bob's.  OBSERVE_SEED repeats a run.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+private_namespace
+
+ada=60001
+bob=60002
+seed=${OBSERVE_SEED:-$((RANDOM * 32768 + RANDOM))}
+observations=3000
+
+as_bob() {
+	setpriv --reuid="$bob" --regid="$bob" --clear-groups -- "$@"
+}
+
+# ---- bob's half, equal in both worlds ----
+
+make_documents() { # in bob/docs
+	local i
+	mkdir -p bob/docs bob/parts
+	for i in 1 2 3 4 5 6 7 8; do
+		gen_text 60 "$i" >"bob/docs/doc$i"
+		edit_text 5 "1$i" <"bob/docs/doc$i" >"bob/docs/variant$i"
+		cp "bob/docs/doc$i" "bob/parts/copy$i"
+		head -n 20 "bob/docs/doc$i" >"bob/parts/part$i"
+	done
+	printf 'export AWS_SECRET_ACCESS_KEY=wJalrXUt' >bob/docs/guess
+	gen 5000 77 >bob/docs/linked
+	: >bob/docs/empty
+}
+
+# As many variants as the index looks for, but one.
+make_crowd() {
+	mkdir bob/crowd
+	gen_text 60 100 >bob/crowd/probe
+	awk '{ line[NR] = $0 }
+		END { for (i = 1; i <= 511; i++) {
+			file = "bob/crowd/v" i
+			for (n = 1; n <= NR; n++)
+				print n == 1 + i % NR ? "other line " i : \
+					line[n] >file
+			close(file)
+		} }' bob/crowd/probe
+	chmod 000 bob/crowd/v*
+}
+
+# As many directories with something in common as are compared.
+make_places() {
+	local i filler
+	filler=$(gen_text 20 200)
+	for ((i = 0; i < 32; i++)); do
+		mkdir -p "bob/places/p$i"
+		echo "$filler" >"bob/places/p$i/filler"
+	done
+	mkdir -p bob/places/asked
+	echo "$filler" >bob/places/asked/filler
+	printf 'S_KEY=wJalrXUtnF' >bob/places/asked/g1
+	printf 'ESS_KEY=wJalrXUt' >bob/places/asked/g2
+}
+
+# Files with a licence in common: whether it counts depends on how many have
+# it.
+make_licensed() {
+	local i
+	mkdir bob/licensed
+	for ((i = 0; i < 6; i++)); do
+		{
+			gen_text 20 300
+			gen_text 14 "31$i"
+		} >"bob/licensed/l$i"
+	done
+}
+
+# ---- ada's half ----
+
+related_file() { # NUMBER
+	case $(($1 % 8)) in
+	0) cat "bob/docs/doc$(($1 / 8 % 8 + 1))" ;;
+	1) edit_text 10 "5$1" <"bob/docs/doc$(($1 / 8 % 8 + 1))" ;;
+	2) edit_text 3 "6$1" <bob/crowd/probe ;;
+	3) cat bob/docs/guess && echo nFEMI ;;
+	4) cat bob/places/asked/filler "bob/docs/doc$(($1 / 8 % 8 + 1))" ;;
+	*) gen_text 20 300 && gen_text 14 "7$1" ;;
+	esac
+}
+
+make_secrets() { # WORLD: files of equal sizes in both
+	local i dir size
+	for ((i = 0; i < 240; i++)); do
+		dir=ada/closed/d$((i % 12))
+		mkdir -p "$dir"
+		related_file "$i" >"$dir/f$i"
+		[ "$1" = two ] || continue
+		size=$(stat -c %s "$dir/f$i")
+		gen "$size" "9$i" >"$dir/f$i"
+	done
+	ln bob/docs/linked "ada/closed/name-in-$1"
+}
+
+make_world() { # WORLD
+	mkdir -p "$T/$1" && (
+		cd "$T/$1" || exit
+		mkdir -p ada/closed
+		make_documents
+		make_crowd
+		make_places
+		make_licensed
+		make_secrets "$1"
+		chown -R "$ada" ada
+		chown -R "$bob" bob
+		find ada -type f ! -links 2 -exec chmod 600 {} +
+		chmod 700 ada/closed
+		find . -exec touch -h -d @1700000000 {} +
+	)
+}
+
+# ---- looking ----
+
+# The paths of both worlds are those of the first.
+list_paths() {
+	(cd "$T/one" && as_bob find . -mindepth 1 ! -name 'v[0-9]*' 2>"$T/closed" |
+		sed 's,^\./,,' | sort
+	printf '%s\n' bob/crowd/v1 bob/crowd/v300 ada/closed/d1/f1 \
+		ada/closed/name-in-one) >"$T/paths"
+}
+
+observe() { # WORLD
+	(cd "$T/mnt-$1" && as_bob "$observer" "$seed" "$observations" \
+		"$T/root-head" <"$T/paths")
+}
+
+says_idle() { # MOUNTPOINT [OPTIONS...]
+	as_bob "$KIN" status "${@:2}" "$1" >"$T/said" 2>&1
+	grep -q -e '"idle": true' -e '^state *idle' "$T/said"
+}
+
+kin_sees() { # WORLD
+	local path other m=$T/mnt-$1
+	for path in bob/docs/doc1 bob/docs/doc2 bob/docs/guess bob/crowd/probe \
+		bob/licensed/l1 bob/parts/part3 bob/places/asked bob/places/p3 \
+		bob/docs bob ada ada/closed/d1/f1; do
+		other=$T/$1/bob/docs/variant1
+		for call in "similar" "similar --json" "similar --of $other" \
+			"compare $other" "digest --sdhash"; do
+			echo "kin $call $path"
+			# shellcheck disable=SC2086 # words
+			as_bob "$KIN" $call "$m/$path" 2>&1
+			echo "exit $?"
+		done
+	done
+	poll 60 says_idle "$m"
+	cat "$T/said"
+	poll 60 says_idle "$m" --json
+	cat "$T/said"
+	as_bob "$KIN" wait "$m" | tail -n 1
+	for call in "check" "rescan" "pause"; do
+		echo "kin $call"
+		# shellcheck disable=SC2086
+		as_bob "$KIN" $call "$m" 2>&1
+		echo "exit $?"
+	done
+}
+
+# The names of the worlds are as long as one another.
+look() { # WORLD NAME
+	{
+		observe "$1"
+		kin_sees "$1"
+		(cd "$T/mnt-$1" && as_bob find .similar . 2>&1)
+	} | sed "s,${T#/}/\(mnt-\)\?$1,WORLD,g" >"$T/$2-$1"
+}
+
+# The daemon comes to know the file by the name that bob must not see, and by
+# no other one for as long as it is open.
+ada_looks() { # WORLD DESCRIPTOR
+	eval "exec $2<\"\$T/mnt-$1/ada/closed/name-in-$1\""
+	setpriv --reuid="$ada" --regid="$ada" --clear-groups -- \
+		getfattr --absolute-names -n user.sdhash \
+		"$T/mnt-$1/ada/closed/name-in-$1"
+}
+
+# What bob does, in both worlds.
+act() { # WORLD
+	local m=$T/mnt-$1/bob
+	as_bob cp "$m/docs/doc3" "$m/docs/again"
+	printf 'export AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI\n' |
+		as_bob tee "$m/docs/guess" >/dev/null
+	as_bob ln "$m/docs/doc4" "$m/docs/link4"
+	as_bob touch -d @1700000000 "$m/docs/again" "$m/docs/guess" "$m/docs"
+	wait_idle "$T/mnt-$1"
+}
+
+share_programs
+observer=$(helper observe)
+chmod 755 "$observer"
+cp "$(command -v head)" "$T/root-head" && chmod 4755 "$T/root-head"
+make_world one
+make_world two
+list_paths
+for world in one two; do
+	mount_kinfs "$T/$world" "$T/mnt-$world" -o allow_other,wait=5
+done
+ok "ada sees what bob does not" ada_looks one 5
+ok "in both worlds" ada_looks two 6
+for world in one two; do
+	wait_idle "$T/mnt-$world"
+done
+diag "OBSERVE_SEED=$seed, $observations observations of $(wc -l <"$T/paths")" \
+	"paths"
+for world in one two; do
+	look "$world" first
+done
+same "two worlds look the same" "$T/first-one" "$T/first-two"
+between "$(grep -c . "$T/first-one")" "$observations" 100000 \
+	"with every observation made"
+between "$(grep -c -- '-> ' "$T/first-one")" 100 100000 \
+	"and many of links that are there"
+for world in one two; do
+	act "$world"
+done
+for world in one two; do
+	look "$world" second
+done
+same "also after bob has stored guesses" "$T/second-one" "$T/second-two"
+isnt "$(cmp "$T/first-one" "$T/second-one")" "" "which bob does see"
+exec 5<&- 6<&-
+for world in one two; do
+	ok "it unmounts" unmount "$T/mnt-$world"
+done
+finish
