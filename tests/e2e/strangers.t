@@ -10,21 +10,21 @@ private_namespace
 
 # ---- the trees ----
 
-# Values of 16 bytes that a directory's sketch shares with a closed file.
+# A closed file shares some values with a directory: one more place.
 make_guess() { # TREE
 	local n
 	mkdir -p "$1/guess/asked"
-	gen_text 2 1 >"$1/guess/filler"
+	echo filler | sha512sum >"$1/guess/filler"
 	for n in $(seq 32); do
 		mkdir "$1/guess/d$n"
 		cp "$1/guess/filler" "$1/guess/d$n"
 	done
 	cp "$1/guess/filler" "$1/guess/asked"
-	printf 'the key is 12345' >"$1/guess/asked/guess"
+	echo guess | sha512sum >"$1/guess/asked/guess"
 }
 
 hide_guess() { # TREE
-	printf 'the key is 12345' >"$1/closed/key"
+	head -c 100 "$1/guess/asked/guess" >"$1/closed/key"
 }
 
 # One file less than can be told, all of them unreadable, and a last one.
