@@ -203,6 +203,16 @@ static int number_equal_names(struct listing *l, const struct engine_hits *hits)
 
 /* ---- making ---- */
 
+static void add_bytes(struct listing *l, const struct item *item)
+{
+	enum { BLOCK = 16 }; /* what malloc() adds to each, about */
+
+	l->bytes += sizeof(*item) + sizeof(*l->by_name);
+	l->bytes += BLOCK + strlen(item->name);
+	if (item->target)
+		l->bytes += BLOCK + strlen(item->target);
+}
+
 int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 		      struct listing **out)
 {
@@ -221,6 +231,8 @@ int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 		else
 			item->path = item->target + strlen(item->target) -
 				     strlen(hit->path);
+		if (!err)
+			add_bytes(l, item);
 		item->key = hit->key;
 		item->identity = hit->identity;
 	}

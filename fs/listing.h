@@ -28,6 +28,7 @@ struct listing {
 	struct item *items; /* in the order of readdir */
 	size_t *by_name;    /* their indices in byte order of the names */
 	size_t count;
+	size_t bytes;            /* of memory, about */
 	char *state;             /* user.kinfs.state, or NULL */
 	bool answered;           /* the state says complete or cut */
 	struct persona who;      /* it was made for; owned */

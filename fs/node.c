@@ -35,11 +35,28 @@ static bool node_matches(const struct node *n, const struct node *want)
 	       same_text(n->target, want->target);
 }
 
+/* Takes the listing that n keeps, if any.  Under the lock. */
+static struct listing *kept_take(struct similar *s, struct node *n)
+{
+	struct listing *l = n->listing;
+
+	if (!l)
+		return NULL;
+	*(n->kept_prev ? &n->kept_prev->kept_next : &s->kept_first) =
+		n->kept_next;
+	*(n->kept_next ? &n->kept_next->kept_prev : &s->kept_last) =
+		n->kept_prev;
+	n->kept_prev = n->kept_next = NULL;
+	n->listing = NULL;
+	s->kept_bytes -= l->bytes;
+	return l;
+}
+
+/* The node is in no table. */
 static void node_free(struct fs *fs, struct node *n)
 {
 	if (n->real)
 		inode_unref(fs, n->real);
-	listing_unref(n->listing);
 	free(n->name);
 	free(n->target);
 	free(n);
@@ -58,6 +75,7 @@ void node_unref(struct fs *fs, struct node *n, uint64_t count)
 
 	while (n) {
 		struct node *parent = n->parent, **at;
+		struct listing *kept;
 
 		pthread_mutex_lock(&s->lock);
 		n->refs -= count;
@@ -69,7 +87,9 @@ void node_unref(struct fs *fs, struct node *n, uint64_t count)
 		while (*at != n)
 			at = &(*at)->chain;
 		*at = n->chain;
+		kept = kept_take(s, n);
 		pthread_mutex_unlock(&s->lock);
+		listing_unref(kept);
 		node_free(fs, n);
 		n = parent;
 		count = 1;
@@ -176,15 +196,34 @@ int64_t node_ctime(struct fs *fs, const struct node *n)
 
 /* ---- listings that are kept ---- */
 
+/* Under the lock. */
+static void kept_put(struct similar *s, struct node *n, struct listing *l)
+{
+	n->listing = listing_ref(l);
+	n->kept_next = s->kept_first;
+	*(s->kept_first ? &s->kept_first->kept_prev : &s->kept_last) = n;
+	s->kept_first = n;
+	s->kept_bytes += l->bytes;
+}
+
 void node_keep_listing(struct fs *fs, struct node *n, struct listing *l)
 {
+	struct similar *s = fs->similar;
 	struct listing *before;
 
-	pthread_mutex_lock(&fs->similar->lock);
-	before = n->listing;
-	n->listing = listing_ref(l);
-	pthread_mutex_unlock(&fs->similar->lock);
+	pthread_mutex_lock(&s->lock);
+	before = kept_take(s, n);
+	kept_put(s, n, l);
+	pthread_mutex_unlock(&s->lock);
 	listing_unref(before);
+	do {
+		before = NULL;
+		pthread_mutex_lock(&s->lock);
+		if (s->kept_bytes > KEPT_MAX && s->kept_last != s->kept_first)
+			before = kept_take(s, s->kept_last);
+		pthread_mutex_unlock(&s->lock);
+		listing_unref(before);
+	} while (before);
 }
 
 struct listing *node_kept_listing(struct fs *fs, struct node *n, fuse_req_t req)
@@ -215,6 +254,7 @@ void node_free_all(struct fs *fs)
 			struct node *n = s->buckets[i];
 
 			s->buckets[i] = n->chain;
+			listing_unref(kept_take(s, n));
 			node_free(fs, n);
 		}
 	}

@@ -45,7 +45,10 @@ struct node {
 	uint64_t refs;      /* similar->lock */
 	struct inode *real; /* holds a reference; of a link: the listed file */
 	char *target;       /* links only */
-	struct listing *listing; /* of links, the last one; similar->lock */
+	/* Of links, the last one, and its neighbours among those that are kept,
+	 * the latest first; similar->lock */
+	struct listing *listing;
+	struct node *kept_prev, *kept_next;
 };
 
 /* A directory or a .query that is open: fi->fh. */
@@ -57,11 +60,17 @@ struct opened {
 
 enum { NODE_BUCKETS = 4096, QUERIES_MAX = 256 };
 
+/* Of all listings that are kept.  The oldest go first, the latest stays even if
+ * it is larger: else each of its names would make it anew. */
+#define KEPT_MAX ((size_t)16 << 20)
+
 /* The table of all nodes; parent and name lead to one. */
 struct similar {
 	pthread_mutex_t lock; /* the buckets and what says so above */
 	struct node *buckets[NODE_BUCKETS];
 	struct opened *opened;
+	struct node *kept_first, *kept_last; /* nodes with a listing */
+	size_t kept_bytes;
 	uint64_t root_number;
 	struct share queries; /* open ones */
 	atomic_bool warned;   /* of a real entry with the name of a view */
@@ -111,7 +120,8 @@ int node_stat(struct fs *fs, const struct node *n, struct stat *out);
 /* ctime of the real file, -1 when it is gone. */
 int64_t node_ctime(struct fs *fs, const struct node *n);
 
-/* Keeps l, with one more reference, in place of an earlier one. */
+/* Keeps l, with one more reference, in place of an earlier one.  The kernel may
+ * know a node for very long: all that is kept is bounded by KEPT_MAX. */
 void node_keep_listing(struct fs *fs, struct node *n, struct listing *l);
 
 /* A listing made for the caller's credentials and young enough to look names up in it (long
