@@ -10,9 +10,9 @@
 #define KERNEL_VARIABLE "KINFS_KERNEL"
 
 static const struct command *const commands[] = {
-	&command_digest, &command_compare, &command_similar,
-	&command_status, &command_wait,    &command_pause,
-	&command_resume, &command_rescan,  &command_check,
+	&command_digest, &command_compare, &command_similar, &command_status,
+	&command_wait,   &command_pause,   &command_resume,  &command_rescan,
+	&command_check,  &command_strip,
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fts.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+
+#include "core/base/buf.h"
+#include "core/cli/cli.h"
+#include "core/digest/digest.h"
+
+/*
+ * Removes digests that were copied out of a mount as real attributes.  An
+ * attribute of that name whose value is no such digest belongs to somebody
+ * else and stays.
+ */
+struct strip {
+	bool dry_run;
+	bool as_json;
+	size_t files, attributes, failed;
+};
+
+static void strip_fail(struct strip *s, const char *path, int err)
+{
+	complain_errno(path, err);
+	s->failed++;
+}
+
+static bool is_digest(const struct digest_info *info, const struct buf *value)
+{
+	struct digests d = { 0 };
+	bool is = !digest_parse(info->id, value->data, value->len, &d);
+
+	digests_release(&d);
+	return is;
+}
+
+/* 1 when there was one to remove, 0 or a negative errno. */
+static int strip_attribute(const struct strip *s, const char *path,
+			   const struct digest_info *info)
+{
+	struct buf value = { 0 };
+	int err = attribute_get(path, info->attribute, &value);
+	bool found = !err && is_digest(info, &value);
+
+	buf_release(&value);
+	if (err == -ENODATA || err == -ENOTSUP)
+		return 0;
+	if (err)
+		return err;
+	if (found && !s->dry_run && lremovexattr(path, info->attribute))
+		return errno == ENODATA ? 0 : -errno;
+	return found;
+}
+
+static void strip_file(struct strip *s, const char *path)
+{
+	size_t before = s->attributes;
+	int id, err;
+
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		if (id == DIGEST_SDHASH) /* never listed, so never copied */
+			continue;
+		err = strip_attribute(s, path, &digest_infos[id]);
+		if (err < 0) {
+			strip_fail(s, path, err);
+			break;
+		}
+		s->attributes += (size_t)err;
+	}
+	s->files += s->attributes > before;
+}
+
+static void strip_entry(struct strip *s, const FTSENT *entry)
+{
+	switch (entry->fts_info) {
+	case FTS_F:
+		strip_file(s, entry->fts_path);
+		break;
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		strip_fail(s, entry->fts_path, -entry->fts_errno);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Other filesystems below are not entered: one may be a mount of kinfs. */
+static void strip_tree(struct strip *s, char *path)
+{
+	char *paths[] = { path, NULL };
+	const FTSENT *entry;
+	FTS *fts = fts_open(
+		paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR | FTS_XDEV,
+		NULL);
+
+	if (!fts) {
+		strip_fail(s, path, -errno);
+		return;
+	}
+	for (errno = 0; (entry = fts_read(fts)); errno = 0)
+		strip_entry(s, entry);
+	if (errno)
+		strip_fail(s, path, -errno);
+	(void)fts_close(fts);
+}
+
+/* In a mount they are worked out, not stored. */
+static int refuse_mount(const char *path)
+{
+	struct mount mount = { 0 };
+	int err = mount_find(path, &mount);
+
+	mount_release(&mount);
+	if (err == -ENODEV)
+		return EXIT_OK;
+	if (err && err != -EXDEV)
+		complain_errno(path, err);
+	else
+		complain(path, "is in a kinfs mount, where digests are not "
+			       "stored: there is nothing to remove");
+	return EXIT_FAILED;
+}
+
+static int print_result(const struct strip *s)
+{
+	if (s->as_json)
+		return json_print(json_pack("{s:b, s:I, s:I, s:I}", "dry_run",
+					    s->dry_run, "files",
+					    (json_int_t)s->files, "attributes",
+					    (json_int_t)s->attributes, "failed",
+					    (json_int_t)s->failed));
+	printf("%zu attributes of %zu files %s\n", s->attributes, s->files,
+	       s->dry_run ? "would be removed" : "removed");
+	return EXIT_OK;
+}
+
+static int parse_strip(struct strip *s, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "dry-run", no_argument, NULL, 'n' },
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "n", options, NULL)) != -1) {
+		if (c == 'n')
+			s->dry_run = true;
+		else if (c == 'j')
+			s->as_json = true;
+		else
+			return usage_error(&command_strip, NULL);
+	}
+	if (optind == argc)
+		return usage_error(&command_strip, "which directory?");
+	return EXIT_OK;
+}
+
+static int run_strip(int argc, char **argv)
+{
+	struct strip s = { 0 };
+	int code = parse_strip(&s, argc, argv), i;
+
+	for (i = optind; i < argc && !code; i++)
+		code = refuse_mount(argv[i]);
+	if (code)
+		return code;
+	for (i = optind; i < argc; i++)
+		strip_tree(&s, argv[i]);
+	code = print_result(&s);
+	return s.failed ? EXIT_FAILED : code;
+}
+
+const struct command command_strip = {
+	.name = "strip",
+	.synopsis = "strip [-n] [--json] DIR...",
+	.summary = "Remove digests that were copied out of a mount",
+	.help = "Programs that copy attributes store a mount's digests in the "
+		"copies, where nobody\n"
+		"keeps them current.  DIR is a directory that is not in a "
+		"kinfs mount; other\n"
+		"filesystems below it are not entered.\n\n"
+		"  -n, --dry-run  only count\n"
+		"      --json     one object: dry_run, files, attributes, "
+		"failed\n",
+	.run = run_strip,
+};
