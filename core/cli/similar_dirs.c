@@ -353,15 +353,15 @@ static int find_other(const struct similar_job *job, const char *path,
 	mount_release(&mount);
 	if (other && (is_inside(other, path) || is_inside(path, other)))
 		wrong = "one of the directories is inside of the other";
-	if (wrong)
+	if (wrong) {
 		complain(job->other, "%s", wrong);
-	if (wrong)
 		free(other);
-	else
-		*other_out = other;
-	if (wrong)
 		return 1;
-	return other ? 0 : -ENOMEM;
+	}
+	if (!other)
+		return -ENOMEM;
+	*other_out = other;
+	return 0;
 }
 
 static int show_pair(struct similar_job *job, struct tree *a,
@@ -384,6 +384,7 @@ int similar_directories(struct similar_job *job)
 {
 	char *path = similar_path(job, job->mount.rel);
 	struct hits hits = { 0 };
+	bool is_pair = job->other != NULL;
 	struct tree a = { 0 };
 	int err;
 	size_t i;
@@ -394,15 +395,15 @@ int similar_directories(struct similar_job *job)
 		return 1;
 	}
 	err = path ? list(job, &hits) : -ENOMEM;
-	if (!err && (hits.count || job->other))
+	if (!err && (hits.count || is_pair))
 		err = tree_read(path, &a);
-	if (!err && job->other)
+	if (!err && is_pair)
 		job->reason[0] = '\0';
 	if (!err)
 		note_unknown(job, &a);
-	if (!err && job->other)
+	if (!err && is_pair)
 		err = show_pair(job, &a, &hits);
-	for (i = 0; i < hits.count && !err && !job->other; i++)
+	for (i = 0; i < hits.count && !err && !is_pair; i++)
 		err = show(job, &a, hits.all[i].path, hits.all[i].score);
 	hits_release(&hits);
 	tree_release(&a);

@@ -45,22 +45,22 @@ struct engine;
 struct scan {
 	pthread_mutex_t lock; /* everything below but the atomics */
 	pthread_cond_t work;
-	bool wanted;
-	bool stopped;
 	struct seen seen[SEEN_MAX];
 	size_t seen_first, seen_count;
-	bool looking; /* at a seen file just now */
 	struct owed owed[OWED_MAX];
 	size_t owed_count;
+	bool wanted;
+	bool stopped;
+	bool looking;  /* at a seen file just now */
 	bool paying;   /* what was owed */
 	bool deferred; /* not now: the catalog is a batch behind */
-	pthread_t thread;
-	int64_t since_ns; /* the thread's own, see pace_rest() */
 	bool started;
 	atomic_bool running;
+	atomic_uint scans; /* finished */
+	pthread_t thread;
+	int64_t since_ns;            /* the thread's own, see pace_rest() */
 	atomic_ullong files_seen;    /* by this scan */
 	atomic_ullong skipped;       /* by this scan */
-	atomic_uint scans;           /* finished */
 	struct unsettled *unsettled; /* by due time; the thread's own */
 	atomic_uint settling; /* of these, which were not tried often yet */
 };

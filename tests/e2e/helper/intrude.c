@@ -16,9 +16,19 @@
 
 static int held = -1;
 
+static const char *variable(const char *name)
+{
+	const char *value = getenv(name);
+
+	if (!value)
+		abort();
+	return value;
+}
+
 static int open_file(void)
 {
-	return open(getenv("INTRUDE_FILE"), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	return open(variable("INTRUDE_FILE"),
+		    O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -29,7 +39,7 @@ __attribute__((constructor)) static void begin(void)
 
 static void intrude(void)
 {
-	const char *text = getenv("INTRUDE_TEXT");
+	const char *text = variable("INTRUDE_TEXT");
 	int fd = held < 0 ? open_file() : held;
 	struct timespec times[2];
 	struct stat st;
