@@ -314,7 +314,7 @@ static bool may_begin(const struct inquiry *q, const struct request *r)
 	for (i = 0; i < q->browsing; i++)
 		if (q->browsers[i] == r->viewer.who.uid)
 			return false;
-	return q->browsing + 1 < INQUIRY_THREADS;
+	return q->browsing < INQUIRY_BROWSERS;
 }
 
 /* The first request that a thread may begin, taken off the list, or NULL. */

@@ -12,12 +12,20 @@
  * "What resembles this?", on threads of their own.
  *
  * A directory can take long (everything below it counts), so one thread is
- * always left for single files, and a user has one directory at a time.
+ * always left for single files, and a user has one directory at a time.  The
+ * directories of INQUIRY_BROWSERS users are worked on side by side, and the
+ * scheduler sees to it that each gets on; another user waits until one of them
+ * is done.
  *
  * An inquiry first waits for its file's digests (as a parked request), then
  * for the committer to reach everything posted before, then for a thread.
  */
-enum { INQUIRY_THREADS = 3, INQUIRIES_MAX = 1024, NEAR_SLOTS = 1 << 20 };
+enum {
+	INQUIRY_BROWSERS = 15,
+	INQUIRY_THREADS = INQUIRY_BROWSERS + 1,
+	INQUIRIES_MAX = 1024,
+	NEAR_SLOTS = 1 << 20,
+};
 
 /* Answers bring pages of the catalog into this process.  They are given back so
  * long after the first of them, to stay in the page cache.  (After every 64
@@ -35,10 +43,10 @@ struct request;
 struct inquiry {
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t work;
-	struct share share;                  /* of all requests */
-	struct request *first;               /* ready to be answered, by turn */
-	size_t browsing;                     /* threads with a directory, */
-	uid_t browsers[INQUIRY_THREADS - 1]; /* for these users */
+	struct share share;               /* of all requests */
+	struct request *first;            /* ready to be answered, by turn */
+	size_t browsing;                  /* threads with a directory, */
+	uid_t browsers[INQUIRY_BROWSERS]; /* for these users */
 	struct request *held; /* until the committer has come so far */
 	int64_t rest_ms; /* when to give back what answers brought in, or 0 */
 	bool stopped;
