@@ -57,11 +57,11 @@ test_setuid_later() {
 				echo more >&5; echo; read -r _" \
 			<"$T/in" >"$T/out" &
 		exec 6>"$T/in" 7<"$T/out"
-		read -r -t 60 _ <&7
+		read -r -t 600 _ <&7
 		chmod 6777 "$point/l"
 		mode_of "$point/l" >/dev/null
 		echo >&6
-		read -r -t 60 _ <&7
+		read -r -t 600 _ <&7
 		is_cleared l "a write to a file opened before with $flags"
 		exec 6>&- 7<&-
 		wait "$!"
@@ -75,7 +75,7 @@ times_of() { # FILE
 store() { # TEXT: through the mapping of the coprocess
 	local answer
 	printf '%s\n' "$1" >&"${STORE[1]}"
-	read -r -t 20 answer <&"${STORE[0]}" && [ "$answer" = stored ]
+	read -r -t 600 answer <&"${STORE[0]}" && [ "$answer" = stored ]
 }
 
 # An old file whose times the kernel has heard of, and which is then mapped.

@@ -29,8 +29,8 @@ memory_kb() {
 # The kernel has no reason to forget any of the directories.
 list_all() {
 	local name
-	for name in $(ls "$mnt/.similar"); do
-		ls "$mnt/.similar/$name" >"$T/list"
+	for name in "$mnt"/.similar/*; do
+		ls "$name" >"$T/list"
 		[ "$(wc -l <"$T/list")" = $((copies - 1)) ] || return 1
 	done
 }

@@ -138,7 +138,7 @@ test_versions() {
 store() { # TEXT: through the mapping of the coprocess
 	local answer
 	printf '%s\n' "$1" >&"${STORE[1]}"
-	read -r -t 20 answer <&"${STORE[0]}" && [ "$answer" = stored ]
+	read -r -t 600 answer <&"${STORE[0]}" && [ "$answer" = stored ]
 }
 
 # The daemon hears of the close, which comes first, and of nothing after.

@@ -25,7 +25,8 @@ unmap() {
 store() { # TEXT: through the mapping
 	local answer
 	printf '%s\n' "$1" >&"${STORE[1]}"
-	read -r -t 20 answer <&"${STORE[0]}" && [ "$answer" = stored ] ||
+	read -r -t 600 answer <&"${STORE[0]}"
+	[ "$answer" = stored ] ||
 		bail "a store through the mapping" "it failed"
 }
 

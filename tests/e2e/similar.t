@@ -361,12 +361,12 @@ test_exclude() {
 # With the way up to the root a path that can be opened may be too long for a
 # link.
 test_long_targets() {
-	local deep link i
+	local deep
 	remount
 	deep=$(printf '%060d' 0)
 	(
 		cd "$mnt" || exit
-		for i in {1..64}; do
+		for _ in {1..64}; do
 			mkdir "$deep" && cd "$deep" || exit
 		done
 		gen_text 50 77 >one
@@ -374,7 +374,7 @@ test_long_targets() {
 	) || bail "deep directories" "they cannot be made"
 	(
 		cd "$mnt/.similar" || exit
-		for i in {1..64}; do
+		for _ in {1..64}; do
 			cd "$deep" || exit
 		done
 		ls one/

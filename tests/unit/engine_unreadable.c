@@ -19,7 +19,7 @@ static void content_of(int i, char *out)
 {
 	/* Ten families of files that are alike. */
 	make_text(out, TEXT, (uint64_t)i % 10 + 1);
-	(void)snprintf(out, 16, "file %d", i);
+	(void)snprintf(out, 32, "file %d", i);
 }
 
 static void name_of(int i, char *out, size_t size)
