@@ -96,11 +96,13 @@ asks() { # GROUPS FILE [NAME]: what bob gets who asks for a digest
 
 make_shared_tree() {
 	rm -rf "$src"
-	mkdir -p "$src/closed/inner" "$src/dark" "$src/home"
+	mkdir -p "$src/closed/inner" "$src/dark" "$src/home" "$src/lit"
 	gen_text 100 1 >"$src/open"
-	for i in closed/inner/copy dark/copy home/group home/acl home/mine; do
+	for i in closed/inner/copy dark/copy home/group home/acl home/mine \
+		lit/copy; do
 		cp "$src/open" "$src/$i"
 	done
+	mv "$src/lit/copy" "$src/lit/shown"
 	chown -R "$ada" "$src"
 	chmod 700 "$src/closed"
 	chmod 711 "$src/dark"
@@ -113,14 +115,16 @@ test_listings() {
 	make_shared_tree
 	mount_kinfs "$src" "$mnt" -o allow_other,timeout=0
 	wait_idle "$mnt"
-	is "$(as "$ada" none ls "$mnt/.similar/open" | wc -l)" 5 \
+	is "$(as "$ada" none ls "$mnt/.similar/open" | wc -l)" 6 \
 		"the owner sees what is readable"
-	is "$(sees none open)" 100_copy "another user only what is for all"
-	is "$(as "$bob" none readlink "$mnt/.similar/open/100_copy")" \
-		../../dark/copy "in a directory that can be entered"
-	is "$(sees "$team" open)" "100_copy
-100_group" "a member of the group more"
-	is "$(sees none open)" 100_copy "not so the same user without it"
+	is "$(sees none open)" 100_shown "another user only what is for all"
+	is "$(as "$bob" none readlink "$mnt/.similar/open/100_shown")" \
+		../../lit/shown "in a directory that can be listed"
+	is "$(finds none open/100_copy)" ENOENT \
+		"not in one that can only be entered"
+	is "$(sees "$team" open)" "100_group
+100_shown" "a member of the group more"
+	is "$(sees none open)" 100_shown "not so the same user without it"
 	is "$(finds "$team" open/100_group)" ok "the member finds it by name"
 	is "$(finds none open/100_group)" ENOENT "who is none does not"
 	is "$(asks "$team" .similar/home/group user.kinfs.state)" ok \
@@ -134,8 +138,9 @@ test_listings() {
 		"nor listed"
 	like "$(sees none dark)" "Permission denied" \
 		"a directory that cannot be read is not listed"
-	is "$(sees none dark/copy)" 100_open "but can be gone through"
-	is "$(sees none "")" "dark
+	is "$(sees none dark/copy)" "100_open
+100_shown" "but can be gone through"
+	is "$(sees none "")" "lit
 open" "the root shows what leads somewhere"
 }
 

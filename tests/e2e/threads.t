@@ -70,7 +70,7 @@ taskset -p -c "${allowed%%[,-]*}" $$ >/dev/null
 mount_kinfs "$fs" "$mnt"
 taskset -p -c "$allowed" $$ >/dev/null
 is "$(cat "/proc/$(daemon_pid "$mnt")/task/"*/comm | grep -cx kinfs-hash-idle)" \
-	1 "one processor to run on: one thread hashes in the background"
+	2 "one processor: one thread hashes in the background, one is spare"
 ok "the mount is unmounted" unmount "$mnt"
 
 # ---- other numbers of threads ----

@@ -76,7 +76,8 @@ test_hashing() {
 	fail open
 	gen "$size" 4 >"$disk/dir/copy"
 	ok "changed, and cannot be opened" rescan "$mnt"
-	is "$(state "$mnt/dir/copy")" error:EIO "that is an error, too"
+	ok "that is an error, too" \
+		poll 20 has_state "$mnt/dir/copy" error:EIO
 	is "$(status_field "$mnt" failed)" 2 "which the status counts"
 	works_again
 	ok "the next scan, which can" rescan "$mnt"
