@@ -34,10 +34,10 @@ scan() {
 	done
 }
 
-
+# A catalog that could not be written is tried again after a while.
 in_order() {
 	local there known
-	hashed || return
+	poll 60 hashed || hashed || return
 	timeout 600 "$KIN" check "$mnt" || return
 	there=$(find "$disk/src" -type f -printf '%i\n' | sort -u | wc -l)
 	known=$(status_field "$mnt" files)
