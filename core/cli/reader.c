@@ -57,7 +57,7 @@ int reader_each(struct reader *r, int fd,
 	}
 }
 
-/* What is left of a part of a file. */
+/* The bytes that a part of a file still has. */
 struct part {
 	int fd;
 	uint64_t left;

@@ -48,7 +48,7 @@ static int tell(struct walk *w, const char *state, const char *path)
 	return 0;
 }
 
-/* What the caller may not read is no business of anybody but the owner. */
+/* A file that the caller may not read is told of to the owner alone. */
 static int tell_error(struct walk *w, int err, const char *path)
 {
 	char state[64];

@@ -64,7 +64,7 @@ void ctph_init(struct ctph *c, unsigned digests);
 void ctph_expect(struct ctph *c, uint64_t size);
 
 void ctph_update(struct ctph *c, const void *data, size_t len);
-/* The same with zero bytes; many take no longer than some. */
+/* Adds zero bytes as if they were data; many take no longer than some. */
 void ctph_update_zeros(struct ctph *c, uint64_t len);
 
 /* Whether a search for the block size that starts from size comes by level:

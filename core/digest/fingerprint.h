@@ -42,8 +42,8 @@ int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 /* len may be 0. */
 int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);
 
-/* The same with zero bytes, at the speed at which XXH128 goes over memory, and
- * sdhash when that is in the set. */
+/* Adds zero bytes as if they were data, at the speed at which XXH128 goes over
+ * memory, and sdhash when that is in the set. */
 int fingerprint_update_zeros(struct fingerprint *fp, uint64_t len);
 
 /*

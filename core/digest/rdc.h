@@ -69,8 +69,8 @@ int rdc_init(struct rdc *r, unsigned window, unsigned horizon);
  */
 void rdc_begin(struct rdc *r);
 void rdc_update(struct rdc *r, const void *data, size_t len);
-/* The same with zero bytes; of many, most are not looked at unless chunks are
- * reported. */
+/* Adds zero bytes as if they were data; of many, most are not looked at unless
+ * chunks are reported. */
 void rdc_update_zeros(struct rdc *r, uint64_t len);
 
 /* The traits, 0..63 each; all zero for an empty file. */

@@ -90,7 +90,7 @@ int sif_init(struct sif *s, unsigned window, size_t max);
  * has begun the first.  max as for init. */
 void sif_begin(struct sif *s, size_t max);
 void sif_update(struct sif *s, const void *data, size_t len);
-/* The same with zero bytes; many take no longer than some. */
+/* Adds zero bytes as if they were data; many take no longer than some. */
 void sif_update_zeros(struct sif *s, uint64_t len);
 
 /* A file of fewer bytes than the window has no fingerprints. */

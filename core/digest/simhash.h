@@ -59,7 +59,7 @@ struct simhash {
 /* 2 MiB and some KiB; a small file touches little of it.  Not to be copied. */
 void simhash_init(struct simhash *s);
 void simhash_update(struct simhash *s, const void *data, size_t len);
-/* The same with zero bytes; many take no longer than some. */
+/* Adds zero bytes as if they were data; many take no longer than some. */
 void simhash_update_zeros(struct simhash *s, uint64_t len);
 
 /* 0 for an empty file.  s must be initialised before it is used again. */

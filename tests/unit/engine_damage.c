@@ -133,25 +133,6 @@ static bool are_equal(const struct digests *a, const struct digests *b)
 	return equal;
 }
 
-/* What a reader of the file's attributes gets in the end. */
-static void ask(struct fixture *f, const char *path, struct engine_answer *out)
-{
-	int fd = open_file(f, path);
-
-	for (;;) {
-		struct outcome o = OUTCOME_INIT;
-
-		assert_int_equal(engine_ask(f->engine, fd, out), 0);
-		if (out->state != ENGINE_PENDING)
-			break;
-		assert_int_equal(engine_wait(f->engine, fd, 0,
-					     DEADLINE_S * 1000, on_done, &o),
-				 0);
-		assert_int_equal(outcome_wait(&o), 0);
-	}
-	close(fd);
-}
-
 /* How many of the files have no digests.  Those that have some have the right
  * ones. */
 static int count_lost(struct sample *s, size_t at)
@@ -163,7 +144,7 @@ static int count_lost(struct sample *s, size_t at)
 	for (i = 0; i < FILES; i++) {
 		struct engine_answer answer;
 
-		ask(&s->f, name_of(i), &answer);
+		ask_waiting(&s->f, name_of(i), &answer);
 		if (answer.state != ENGINE_FRESH)
 			lost++;
 		else if (!are_equal(&answer.digests, &s->digests[i]))

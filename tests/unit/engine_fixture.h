@@ -315,10 +315,9 @@ static inline void wait_idle(struct fixture *f)
 	fail_msg("not idle after %d s", DEADLINE_S);
 }
 
-/* The digests of a file, waiting for them as a reader of the attribute
- * would. */
-static inline void ask_fresh(struct fixture *f, const char *path,
-			     struct engine_answer *out)
+/* The answer that a reader of the file's attributes gets in the end. */
+static inline void ask_waiting(struct fixture *f, const char *path,
+			       struct engine_answer *out)
 {
 	int fd = open_file(f, path), tries;
 
@@ -334,6 +333,13 @@ static inline void ask_fresh(struct fixture *f, const char *path,
 		assert_int_equal(outcome_wait(&o), 0);
 	}
 	close(fd);
+}
+
+/* That answer for a file that has digests. */
+static inline void ask_fresh(struct fixture *f, const char *path,
+			     struct engine_answer *out)
+{
+	ask_waiting(f, path, out);
 	assert_int_equal(out->state, ENGINE_FRESH);
 }
 
