@@ -29,10 +29,10 @@ static pthread_once_t umask_shared_once = PTHREAD_ONCE_INIT;
 int cred_init(struct fs *fs)
 {
 	fs->root_user = geteuid() == 0;
-	return persona_own(&fs->own);
+	return credentials_own(&fs->own);
 }
 
-int cred_of(fuse_req_t req, struct persona *out)
+int cred_of(fuse_req_t req, struct credentials *out)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	int count, size = GROUPS_USUAL;
@@ -48,10 +48,11 @@ int cred_of(fuse_req_t req, struct persona *out)
 		free(groups);
 		size = count;
 	}
-	*out = (struct persona){ .uid = ctx->uid,
-				 .gid = ctx->gid,
-				 .groups = groups,
-				 .group_count = count < 0 ? 0 : (size_t)count };
+	*out = (struct credentials){ .uid = ctx->uid,
+				     .gid = ctx->gid,
+				     .groups = groups,
+				     .group_count =
+					     count < 0 ? 0 : (size_t)count };
 	return 0;
 }
 
@@ -62,23 +63,23 @@ bool cred_owns_mount(const struct fs *fs, fuse_req_t req)
 	return uid == 0 || uid == fs->own.uid;
 }
 
-bool cred_is(fuse_req_t req, const struct persona *p)
+bool cred_is(fuse_req_t req, const struct credentials *p)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct persona caller;
+	struct credentials caller;
 	bool equal;
 
 	if (ctx->uid != p->uid || ctx->gid != p->gid || cred_of(req, &caller))
 		return false;
-	equal = persona_equal(&caller, p);
-	persona_release(&caller);
+	equal = credentials_equal(&caller, p);
+	credentials_release(&caller);
 	return equal;
 }
 
 int cred_assume(struct fs *fs, fuse_req_t req, struct cred *saved_out)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	struct persona caller = { 0 }, root = fs->own;
+	struct credentials caller = { 0 }, root = fs->own;
 	int err;
 
 	saved_out->changed = false;
@@ -86,12 +87,12 @@ int cred_assume(struct fs *fs, fuse_req_t req, struct cred *saved_out)
 		return 0;
 	if (ctx->uid == 0) {
 		root.gid = ctx->gid;
-		err = persona_enter(&root, &fs->own);
+		err = credentials_enter(&root, &fs->own);
 	} else {
 		err = cred_of(req, &caller);
 		if (!err)
-			err = persona_enter(&caller, &fs->own);
-		persona_release(&caller);
+			err = credentials_enter(&caller, &fs->own);
+		credentials_release(&caller);
 	}
 	saved_out->changed = !err;
 	return err;
@@ -100,7 +101,7 @@ int cred_assume(struct fs *fs, fuse_req_t req, struct cred *saved_out)
 void cred_restore(struct fs *fs, const struct cred *saved)
 {
 	if (saved->changed)
-		persona_leave(&fs->own);
+		credentials_leave(&fs->own);
 }
 
 /* What the thread has when it acts as the daemon, which never changes. */
@@ -132,12 +133,12 @@ static bool set_setid(bool on)
 	return syscall(SYS_capset, &head, sets) == 0;
 }
 
-static void take_groups(struct fs *fs, const struct persona *groups)
+static void take_groups(struct fs *fs, const struct credentials *groups)
 {
-	struct persona p = *groups;
+	struct credentials p = *groups;
 
 	p.uid = fs->own.uid;
-	groups_are_other = persona_enter(&p, &fs->own) == 0;
+	groups_are_other = credentials_enter(&p, &fs->own) == 0;
 }
 
 static bool group_decides(int fd)
@@ -150,22 +151,22 @@ static bool group_decides(int fd)
 
 bool cred_drop_setid(struct fs *fs, fuse_req_t req, int fd)
 {
-	struct persona caller;
+	struct credentials caller;
 
 	if (!fs->root_user || !set_setid(false))
 		return false;
 	if (group_decides(fd)) {
 		if (cred_of(req, &caller) != 0)
-			caller = (struct persona){ .gid = NO_GROUP };
+			caller = (struct credentials){ .gid = NO_GROUP };
 		take_groups(fs, &caller);
-		persona_release(&caller);
+		credentials_release(&caller);
 	}
 	return true;
 }
 
 bool cred_drop_setid_for_all(struct fs *fs)
 {
-	const struct persona nobody = { .gid = NO_GROUP };
+	const struct credentials nobody = { .gid = NO_GROUP };
 
 	if (!fs->root_user || !set_setid(false))
 		return false;
@@ -176,7 +177,7 @@ bool cred_drop_setid_for_all(struct fs *fs)
 void cred_raise_setid(struct fs *fs)
 {
 	if (groups_are_other)
-		persona_leave(&fs->own);
+		credentials_leave(&fs->own);
 	groups_are_other = false;
 	(void)set_setid(true);
 }

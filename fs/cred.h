@@ -7,14 +7,14 @@
 
 struct fs;
 struct fuse_req;
-struct persona;
+struct credentials;
 
 /*
  * Doing things as the caller.
  *
  * A daemon that is root serves other users; what they make must be theirs and
  * what they may not do must fail.  The calling thread becomes the caller (see
- * struct persona) for one operation; a caller that is root keeps the daemon's
+ * struct credentials) for one operation; a caller that is root keeps the daemon's
  * groups.  A caller from another pid namespace has no groups that could be
  * looked up; it acts with its group alone.
  */
@@ -25,15 +25,15 @@ struct cred {
 /* Done once, before the first request: -ENOMEM or errno. */
 int cred_init(struct fs *fs);
 
-/* Who asks.  persona_release() frees it; -ENOMEM. */
-int cred_of(struct fuse_req *req, struct persona *out);
+/* Who asks.  credentials_release() frees it; -ENOMEM. */
+int cred_of(struct fuse_req *req, struct credentials *out);
 
 /* Whether the caller of a request is root or the user whose daemon this is. */
 bool cred_owns_mount(const struct fs *fs, struct fuse_req *req);
 
 /* Whether the caller of a request has these credentials.  False also when
  * there is no memory to find out. */
-bool cred_is(struct fuse_req *req, const struct persona *p);
+bool cred_is(struct fuse_req *req, const struct credentials *p);
 
 /* The caller's credentials; nothing to do when the daemon is not root or the
  * caller is root.  On failure nothing has changed. */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "core/base/persona.h"
+#include "core/base/credentials.h"
 #include "fs/inode.h"
 #include "fs/options.h"
 #include "fs/unmounter.h"
@@ -42,10 +42,10 @@ struct fs {
 	 * kernel lets us not. */
 	atomic_bool passthrough;
 	atomic_int
-		touch_times; /* of SOURCE; enum touch_times, see fs/touch.h */
-	bool killpriv;       /* setuid bits are ours to clear; set in init() */
-	bool root_user;      /* the daemon serves other users as themselves */
-	struct persona own;  /* the daemon itself */
+		metadata_change_times; /* of SOURCE; enum metadata_change_times, see fs/metadata_change.h */
+	bool killpriv;  /* setuid bits are ours to clear; set in init() */
+	bool root_user; /* the daemon serves other users as themselves */
+	struct credentials own; /* the daemon itself */
 
 	char *source; /* absolute, without symbolic links */
 	char *mountpoint;
@@ -56,8 +56,8 @@ struct fs {
 
 	struct unmounter unmounter; /* of the sandbox */
 
-	atomic_bool asked; /* a request came; the engine clears it */
-	atomic_bool ready; /* init() was called */
+	atomic_bool had_requests; /* a request came; the engine clears it */
+	atomic_bool ready;        /* init() was called */
 	void (*report)(struct fs *fs); /* called by init(), may be NULL */
 	int ready_pipe;
 };

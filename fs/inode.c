@@ -274,17 +274,17 @@ struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino)
 	return inode;
 }
 
-int64_t inode_told_ns(struct fs *fs, dev_t dev, ino_t ino)
+int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino)
 {
 	struct shard *s = shard_of(fs, dev, ino);
 	struct inode *inode;
-	int64_t told_ns;
+	int64_t notified_ns;
 
 	pthread_mutex_lock(&s->lock);
 	inode = shard_find(s, dev, ino);
-	told_ns = inode ? atomic_load(&inode->told_ns) : -1;
+	notified_ns = inode ? atomic_load(&inode->notified_ns) : -1;
 	pthread_mutex_unlock(&s->lock);
-	return told_ns;
+	return notified_ns;
 }
 
 /* Whether one more descriptor may be kept; counts it if so. */
@@ -333,7 +333,7 @@ static int inode_new(struct fs *fs, const struct found *found,
 	atomic_init(&inode->refs, 1);
 	atomic_init(&inode->caps_epoch, 1);
 	if (found->fresh)
-		inode_set_fresh(inode, timespec_ns(&found->st->st_ctim));
+		inode_set_fresh(inode, timespec_to_ns(&found->st->st_ctim));
 	inode->fd = -1;
 	if (held_take(t, found->st->st_mode))
 		inode->fd = found->fd;

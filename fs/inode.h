@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "core/base/clock.h"
 #include "core/catalog/catalog.h"
 
 struct fs;
@@ -81,7 +82,7 @@ struct inode {
 
 	/* The kernel was told its attributes then, and did nothing since that
 	 * makes it ask again; 0. */
-	_Atomic int64_t told_ns;
+	_Atomic int64_t notified_ns;
 	/* Directories: the last name looked up in it was of a file that was
 	 * not known.  A hint. */
 	atomic_bool strangers;
@@ -93,27 +94,12 @@ struct inode {
 
 	_Atomic(struct lock_owner *) owners; /* ops_locks.c */
 
-	/* Of fs/notice.c. */
+	/* Of fs/notify.c. */
 	struct file_key key; /* valid once key_known */
 	atomic_bool key_known;
 	atomic_bool flushed;        /* since the last write that was seen */
 	_Atomic int64_t noticed_ns; /* the ctime it saw last */
 };
-
-/* Beyond the year 2262 it wraps; times are compared, not shown. */
-static inline int64_t timespec_ns(const struct timespec *t)
-{
-	return (int64_t)((uint64_t)t->tv_sec * 1000000000 +
-			 (uint64_t)t->tv_nsec);
-}
-
-static inline int64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return timespec_ns(&now);
-}
 
 /* Within this time of a change another one may leave the same ctime. */
 enum { CLOCK_GRAIN_NS = 20000000 };
@@ -149,8 +135,8 @@ struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino);
 /* In the table at all; with one more reference, or NULL. */
 struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino);
 
-/* Its told_ns, or -1 when it is not in the table: a hint. */
-int64_t inode_told_ns(struct fs *fs, dev_t dev, ino_t ino);
+/* Its notified_ns, or -1 when it is not in the table: a hint. */
+int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino);
 
 void inode_ref(struct inode *inode);
 void inode_unref(struct fs *fs, struct inode *inode);

@@ -28,7 +28,7 @@ void listing_unref(struct listing *l)
 	free(l->items);
 	free(l->by_name);
 	free(l->state);
-	persona_release(&l->who);
+	credentials_release(&l->credentials);
 	free(l);
 }
 

@@ -28,12 +28,12 @@ struct listing {
 	struct item *items; /* in the order of readdir */
 	size_t *by_name;    /* their indices in byte order of the names */
 	size_t count;
-	size_t bytes;            /* of memory, about */
-	char *state;             /* user.kinfs.state, or NULL */
-	bool answered;           /* the state says complete or cut */
-	struct persona who;      /* it was made for; owned */
-	int64_t made_ns;         /* CLOCK_MONOTONIC */
-	int64_t listed_ctime_ns; /* of the listed file then */
+	size_t bytes;                   /* of memory, about */
+	char *state;                    /* user.kinfs.state, or NULL */
+	bool answered;                  /* the state says complete or cut */
+	struct credentials credentials; /* it was made for; owned */
+	int64_t made_ns;                /* CLOCK_MONOTONIC */
+	int64_t listed_ctime_ns;        /* of the listed file then */
 };
 
 /*

@@ -401,7 +401,7 @@ static bool were_free(struct loop *l, int64_t since_ns, bool *reading)
 	pthread_mutex_lock(&l->lock);
 	for (struct thread *t = l->threads; t; t = t->next) {
 		if (t->free_ns < since_ns && is_free(t, reading))
-			t->free_ns = clock_ns(CLOCK_MONOTONIC);
+			t->free_ns = clock_now_ns();
 		all = all && t->free_ns >= since_ns;
 	}
 	pthread_mutex_unlock(&l->lock);
@@ -418,11 +418,11 @@ static void nap_ms(int ms)
 /* Waits until all of them were. */
 static bool wait_until_free(struct loop *l, int64_t end_ns, bool *reading)
 {
-	int64_t since_ns = clock_ns(CLOCK_MONOTONIC);
+	int64_t since_ns = clock_now_ns();
 	bool free;
 
 	while (!(free = were_free(l, since_ns, reading)) &&
-	       clock_ns(CLOCK_MONOTONIC) < end_ns)
+	       clock_now_ns() < end_ns)
 		nap_ms(1);
 	return free;
 }
@@ -432,16 +432,14 @@ static bool wait_until_taken(struct loop *l, int64_t end_ns)
 	struct pollfd queue = { fuse_session_fd(l->session), POLLIN, 0 };
 	bool taken;
 
-	while (!(taken = poll(&queue, 1, 0) == 0) &&
-	       clock_ns(CLOCK_MONOTONIC) < end_ns)
+	while (!(taken = poll(&queue, 1, 0) == 0) && clock_now_ns() < end_ns)
 		nap_ms(1);
 	return taken;
 }
 
 bool loop_caught_up(struct fs *fs, int timeout_ms)
 {
-	int64_t end_ns =
-		clock_ns(CLOCK_MONOTONIC) + timeout_ms * INT64_C(1000000);
+	int64_t end_ns = clock_now_ns() + timeout_ms * INT64_C(1000000);
 	struct loop *l = fs->loop;
 	bool reading = false;
 

@@ -191,7 +191,7 @@ int64_t node_ctime(struct fs *fs, const struct node *n)
 {
 	struct stat st;
 
-	return node_stat(fs, n, &st) ? -1 : timespec_ns(&st.st_ctim);
+	return node_stat(fs, n, &st) ? -1 : timespec_to_ns(&st.st_ctim);
 }
 
 /* ---- listings that are kept ---- */
@@ -232,13 +232,13 @@ struct listing *node_kept_listing(struct fs *fs, struct node *n, fuse_req_t req)
 
 	pthread_mutex_lock(&fs->similar->lock);
 	l = n->listing;
-	if (l && clock_ns(CLOCK_MONOTONIC) - l->made_ns >
+	if (l && clock_now_ns() - l->made_ns >
 			 1000000000 + (int64_t)l->count * 1000000)
 		l = NULL;
 	if (l)
 		listing_ref(l);
 	pthread_mutex_unlock(&fs->similar->lock);
-	if (!l || cred_is(req, &l->who))
+	if (!l || cred_is(req, &l->credentials))
 		return l;
 	listing_unref(l);
 	return NULL;

@@ -25,8 +25,9 @@ static inline struct fs *fs_of(fuse_req_t req)
 {
 	struct fs *fs = fuse_req_userdata(req);
 
-	if (!atomic_load_explicit(&fs->asked, memory_order_relaxed))
-		atomic_store_explicit(&fs->asked, true, memory_order_relaxed);
+	if (!atomic_load_explicit(&fs->had_requests, memory_order_relaxed))
+		atomic_store_explicit(&fs->had_requests, true,
+				      memory_order_relaxed);
 	return fs;
 }
 
@@ -57,7 +58,7 @@ void ops_saw(struct fs *fs, struct inode *inode, const struct stat *st);
 /* Prepares st for the kernel: the inode number that is shown. */
 void ops_show(struct fs *fs, struct stat *st);
 
-/* Of inode->told_ns. */
+/* Of inode->notified_ns. */
 int64_t ops_clock(void);
 
 /* Half a timeout ago by that clock: what the kernel was told before, it would

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "fs/cred.h"
-#include "fs/notice.h"
+#include "fs/notify.h"
 #include "fs/similar.h"
-#include "fs/touch.h"
+#include "fs/metadata_change.h"
 
 void reply_error(fuse_req_t req, int err)
 {
@@ -24,12 +24,12 @@ void ops_show(struct fs *fs, struct stat *st)
 
 void ops_saw(struct fs *fs, struct inode *inode, const struct stat *st)
 {
-	int64_t ctime_ns = timespec_ns(&st->st_ctim);
+	int64_t ctime_ns = timespec_to_ns(&st->st_ctim);
 
 	if (atomic_exchange(&inode->ctime_ns, ctime_ns) != ctime_ns)
 		atomic_fetch_add(&inode->caps_epoch, 1);
 	if (S_ISREG(st->st_mode))
-		notice_looked_up(fs, inode, st);
+		notify_looked_up(fs, inode, st);
 }
 
 double ops_timeout(const struct fs *fs, const struct inode *inode,
@@ -221,7 +221,7 @@ static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 		return truncate_handle(req, fs, t, size);
 	err = truncate_path(req, fs, t->fd, size);
 	if (!err && !atomic_load(&t->inode->writers))
-		notice_closed(fs, t->inode, t->fd);
+		notify_closed(fs, t->inode, t->fd);
 	return err;
 }
 
@@ -305,7 +305,7 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 		     const struct fuse_file_info *fi)
 {
 	struct target t = { .inode = inode };
-	struct touch touch = { .inode = NULL };
+	struct metadata_change touch = { .inode = NULL };
 	struct path_fd p;
 	int err;
 
@@ -313,9 +313,9 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 		  (fuse_req_ctx(req)->uid != 0 || to_set & KILL_SUIDGID);
 
 	if (to_set & FUSE_SET_ATTR_SIZE)
-		notice_writes(t.inode);
+		notify_writes(t.inode);
 	else
-		touch_begin(fs, t.inode, &touch);
+		metadata_change_begin(fs, t.inode, &touch);
 	if (fi && fi->fh && handle_of(fi)->fd >= 0) {
 		t.fd = handle_of(fi)->fd;
 		t.is_handle = true;
@@ -328,7 +328,7 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 			path_fd_close(&p);
 		}
 	}
-	touch_end(fs, &touch);
+	metadata_change_end(fs, &touch);
 	return err;
 }
 
@@ -339,7 +339,7 @@ static bool has_no_caps(struct fs *fs, struct inode *inode,
 	struct stat st;
 
 	return ops_has_no_caps(inode) && stat_node(fs, inode, fi, &st) == 0 &&
-	       timespec_ns(&st.st_ctim) == atomic_load(&inode->ctime_ns);
+	       timespec_to_ns(&st.st_ctim) == atomic_load(&inode->ctime_ns);
 }
 
 void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,

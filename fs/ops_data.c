@@ -9,7 +9,7 @@
 
 #include "fs/backing.h"
 #include "fs/cred.h"
-#include "fs/notice.h"
+#include "fs/notify.h"
 #include "fs/protocol.h"
 #include "fs/similar.h"
 
@@ -167,7 +167,7 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 		return;
 	}
 	h = handle_of(fi);
-	notice_writes(h->inode);
+	notify_writes(h->inode);
 	fd = data_fd(fs, h, flags);
 	extra = data_fd_extra(h, fd);
 	dropped = drop_setid(req, fi, fd);
@@ -215,7 +215,7 @@ static int fallocate_as_caller(fuse_req_t req, struct fs *fs,
 	bool dropped = drop_setid(req, fi, handle_of(fi)->fd);
 	int err = 0;
 
-	notice_writes(handle_of(fi)->inode);
+	notify_writes(handle_of(fi)->inode);
 	if (fallocate(handle_of(fi)->fd, mode, off, len) != 0)
 		err = -errno;
 	if (dropped)
@@ -253,7 +253,7 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 		reply_error(req, fd);
 		return;
 	}
-	notice_writes(handle_of(fi_out)->inode);
+	notify_writes(handle_of(fi_out)->inode);
 	dropped = drop_setid(req, fi_out, handle_of(fi_out)->fd);
 	copied = copy_file_range(fd, &off_in, handle_of(fi_out)->fd, &off_out,
 				 len < COPY_MAX ? len : COPY_MAX,

@@ -138,14 +138,14 @@ static bool add_attributes(const struct filling *f, const struct dirent64 *d,
 			   struct fuse_entry_param *out)
 {
 	struct inode *dir = f->h->inode;
-	int64_t told_ns;
+	int64_t notified_ns;
 
 	if (!f->plus || is_dots(d->d_name))
 		return false;
-	told_ns = inode_told_ns(f->fs, dir->dev, d->d_ino);
-	return told_ns < f->since_ns &&
-	       ops_lookup(f->fs, dir, f->h->fd, d->d_name, told_ns >= 0, out) ==
-		       0;
+	notified_ns = inode_notified_ns(f->fs, dir->dev, d->d_ino);
+	return notified_ns < f->since_ns &&
+	       ops_lookup(f->fs, dir, f->h->fd, d->d_name, notified_ns >= 0,
+			  out) == 0;
 }
 
 /* An entry is looked up only when it fits, so no count has to be taken back.
@@ -311,13 +311,13 @@ static bool listing_is_good(struct fs *fs, struct inode *inode,
 			    const struct stat *st)
 {
 	struct open_seen *seen = &inode->seen;
-	int64_t ctime_ns = timespec_ns(&st->st_ctim);
+	int64_t ctime_ns = timespec_to_ns(&st->st_ctim);
 	int64_t now = clock_ns(CLOCK_REALTIME_COARSE);
 	bool good;
 
 	inode_lock(fs, inode);
 	good = seen->ctime_ns == ctime_ns &&
-	       seen->mtime_ns == timespec_ns(&st->st_mtim) &&
+	       seen->mtime_ns == timespec_to_ns(&st->st_mtim) &&
 	       now >= seen->filled_ns;
 	if (good &&
 	    (double)(now - seen->filled_ns) >= fs->options.timeout_s * 1e9)
@@ -325,7 +325,7 @@ static bool listing_is_good(struct fs *fs, struct inode *inode,
 	if (!good) {
 		atomic_store(&inode->listed, 0);
 		seen->ctime_ns = now - ctime_ns < CLOCK_GRAIN_NS ? 0 : ctime_ns;
-		seen->mtime_ns = timespec_ns(&st->st_mtim);
+		seen->mtime_ns = timespec_to_ns(&st->st_mtim);
 		seen->filled_ns = now;
 	}
 	inode_unlock(fs, inode);

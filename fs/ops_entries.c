@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "fs/cred.h"
-#include "fs/notice.h"
+#include "fs/notify.h"
 #include "fs/similar.h"
-#include "fs/touch.h"
+#include "fs/metadata_change.h"
 
 /* ---- lookup ---- */
 
@@ -116,7 +116,7 @@ int ops_lookup(struct fs *fs, struct inode *parent, int parent_fd,
 	assert(inode);
 	expect_strangers(parent, inode);
 	ops_entry(fs, inode, &st, out);
-	atomic_store(&inode->told_ns, ops_clock());
+	atomic_store(&inode->notified_ns, ops_clock());
 	return 0;
 }
 
@@ -296,9 +296,9 @@ static int make(fuse_req_t req, const struct making *m,
 		err = ops_lookup(fs, dir, at.fd, m->name, false, out);
 	path_fd_close(&at);
 	if (made && err)
-		notice_lost(fs);
+		notify_lost(fs);
 	if (!err && (S_ISREG(m->mode) || S_ISDIR(m->mode)))
-		notice_added(fs, dir, m->name, inode_of(fs, out->ino));
+		notify_added(fs, dir, m->name, inode_of(fs, out->ino));
 	return err;
 }
 
@@ -372,14 +372,14 @@ static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 		   int dir_fd, const char *name, struct stat *st)
 {
 	struct path_fd p;
-	struct touch touch;
+	struct metadata_change touch;
 	int err = inode_path_fd(fs, inode, &p);
 
 	if (err)
 		return err;
-	touch_begin(fs, inode, &touch);
+	metadata_change_begin(fs, inode, &touch);
 	err = link_as_caller(req, fs, p.fd, dir_fd, name);
-	touch_end(fs, &touch);
+	metadata_change_end(fs, &touch);
 	if (!err && fstat(p.fd, st) != 0)
 		err = -errno;
 	path_fd_close(&p);
@@ -412,7 +412,7 @@ static int make_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent,
 	inode_ref(inode);
 	ops_entry(fs, inode, &st, out);
 	if (S_ISREG(st.st_mode))
-		notice_added(fs, dir, new_name, inode);
+		notify_added(fs, dir, new_name, inode);
 	return 0;
 }
 

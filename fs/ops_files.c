@@ -10,7 +10,7 @@
 
 #include "fs/backing.h"
 #include "fs/cred.h"
-#include "fs/notice.h"
+#include "fs/notify.h"
 #include "fs/similar.h"
 
 /* ---- cached pages ---- */
@@ -25,8 +25,8 @@ static bool pages_are_good(struct fs *fs, struct inode *inode,
 {
 	struct open_seen now = {
 		.size = st->st_size,
-		.mtime_ns = timespec_ns(&st->st_mtim),
-		.ctime_ns = timespec_ns(&st->st_ctim),
+		.mtime_ns = timespec_to_ns(&st->st_mtim),
+		.ctime_ns = timespec_to_ns(&st->st_ctim),
 	};
 	int64_t clock = clock_ns(CLOCK_REALTIME_COARSE);
 	bool good;
@@ -98,7 +98,7 @@ static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 	h->passes = id > 0;
 	h->writes = flags_write(fi->flags);
 	fi->noflush = closes_unheard(inode, h);
-	atomic_store(&inode->told_ns, 0);
+	atomic_store(&inode->notified_ns, 0);
 	inode_attach(fs, inode, h);
 	backing_show(fi, id);
 	fi->fh = (uint64_t)(uintptr_t)h;
@@ -112,7 +112,7 @@ static void handle_close(struct fs *fs, struct handle *h)
 		h->writes && atomic_fetch_sub(&inode->writers, 1) == 1;
 
 	if (last_writer)
-		notice_closed(fs, inode, h->fd);
+		notify_closed(fs, inode, h->fd);
 	locks_handle_closed(fs, h);
 	backing_end(fs, inode, h->flags, h->passes);
 	inode_detach(fs, h);
@@ -254,7 +254,7 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (err && writes)
 		atomic_fetch_sub(&inode->writers, 1);
 	if (!err && writes) {
-		notice_opened(fs, inode, handle_of(fi)->fd);
+		notify_opened(fs, inode, handle_of(fi)->fd);
 		expect_changes(fs, handle_of(fi));
 	}
 	return err;
@@ -353,7 +353,7 @@ static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (err && writes)
 		atomic_fetch_sub(&inode->writers, 1);
 	if (!err && writes)
-		notice_opened(fs, inode, c->fd);
+		notify_opened(fs, inode, c->fd);
 	return err;
 }
 
@@ -374,7 +374,7 @@ static int created(fuse_req_t req, struct fs *fs, struct created *c,
 	if (err)
 		inode_unref(fs, inode);
 	else if (*c->name)
-		notice_added(fs, c->dir, c->name, inode);
+		notify_added(fs, c->dir, c->name, inode);
 	return err;
 }
 
@@ -416,7 +416,7 @@ static int create_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
 
 		err = created(req, fs, &c, fi, e);
 		if (err) {
-			notice_lost(fs);
+			notify_lost(fs);
 			close(fd);
 		}
 	} else if (fd == -EEXIST && !(fi->flags & O_EXCL)) {
@@ -533,7 +533,7 @@ void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 	}
 	err = flush_handle(handle_of(fi));
 	if (handle_of(fi)->writes)
-		notice_flushed(fs, inode_of(fs, node), handle_of(fi)->fd);
+		notify_flushed(fs, inode_of(fs, node), handle_of(fi)->fd);
 	locks_owner_closed(fs, inode_of(fs, node), fi->lock_owner);
 	reply_error(req, err);
 }

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "fs/cred.h"
-#include "fs/notice.h"
+#include "fs/notify.h"
 #include "fs/similar.h"
-#include "fs/touch.h"
+#include "fs/metadata_change.h"
 
 /* Names that go away or move. */
 
@@ -39,8 +39,9 @@ static int unlink_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
 
 /* For the file of that name, if the mount knows it.  goes: rather than moves.
  * Nobody asks for the content of a file that is gone with its only name. */
-static void touch_begin_at(struct fs *fs, int dir_fd, const char *name,
-			   bool goes, struct touch *out)
+static void metadata_change_begin_at(struct fs *fs, int dir_fd,
+				     const char *name, bool goes,
+				     struct metadata_change *out)
 {
 	struct inode *inode = NULL;
 	struct stat st;
@@ -52,7 +53,7 @@ static void touch_begin_at(struct fs *fs, int dir_fd, const char *name,
 	if (!inode)
 		return;
 	if (!goes || st.st_nlink > 1 || inode_is_open(fs, inode))
-		touch_begin(fs, inode, out);
+		metadata_change_begin(fs, inode, out);
 	inode_unref(fs, inode);
 }
 
@@ -62,7 +63,7 @@ static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct fs *fs = fs_of(req);
 	struct inode *dir;
 	struct path_fd at;
-	struct touch touch;
+	struct metadata_change touch;
 	int err = ops_may_change(fs, parent, name, -EROFS);
 
 	if (err)
@@ -71,12 +72,12 @@ static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 	err = inode_path_fd(fs, dir, &at);
 	if (err)
 		return err;
-	touch_begin_at(fs, at.fd, name, true, &touch);
+	metadata_change_begin_at(fs, at.fd, name, true, &touch);
 	err = unlink_as_caller(req, fs, at.fd, name, flags);
-	touch_end(fs, &touch); /* it may have another name */
+	metadata_change_end(fs, &touch); /* it may have another name */
 	path_fd_close(&at);
 	if (!err)
-		notice_removed(fs, dir, name);
+		notify_removed(fs, dir, name);
 	return err;
 }
 
@@ -130,12 +131,12 @@ static void tell_moved(struct fs *fs, const struct renaming *r,
 
 	if (!m.exchange && st->st_mode && !S_ISREG(st->st_mode) &&
 	    !S_ISDIR(st->st_mode)) {
-		notice_removed(fs, r->new_dir, r->new_name);
+		notify_removed(fs, r->new_dir, r->new_name);
 		return;
 	}
 	if (!m.exchange && st->st_mode)
 		m.child = inode_find(fs, st->st_dev, st->st_ino);
-	notice_moved(fs, &m);
+	notify_moved(fs, &m);
 	if (m.child)
 		inode_unref(fs, m.child);
 }
@@ -144,15 +145,16 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 			  const struct renaming *r)
 {
 	bool exchange = r->flags & RENAME_EXCHANGE;
-	struct touch moved, other;
+	struct metadata_change moved, other;
 	struct stat st = { 0 };
 	bool begun;
 	int err;
 
 	/* Outside of the lock: they may have to find an inode by its name,
 	 * for which they take it. */
-	touch_begin_at(fs, r->dir_fd, r->name, false, &moved);
-	touch_begin_at(fs, r->new_dir_fd, r->new_name, !exchange, &other);
+	metadata_change_begin_at(fs, r->dir_fd, r->name, false, &moved);
+	metadata_change_begin_at(fs, r->new_dir_fd, r->new_name, !exchange,
+				 &other);
 	(void)fstatat(r->dir_fd, r->name, &st, AT_SYMLINK_NOFOLLOW);
 	begun = inodes_rename_begin(fs);
 	err = rename_as_caller(req, fs, r);
@@ -161,8 +163,8 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 	if (begun && !err && exchange)
 		inodes_rename_moved(fs, r->dir, r->dir_fd, r->name);
 	inodes_rename_end(fs, begun);
-	touch_end(fs, &moved);
-	touch_end(fs, &other);
+	metadata_change_end(fs, &moved);
+	metadata_change_end(fs, &other);
 	if (!err)
 		tell_moved(fs, r, &st);
 	return err;

@@ -8,9 +8,9 @@
 #include <sys/xattr.h>
 
 #include "fs/cred.h"
-#include "fs/notice.h"
+#include "fs/notify.h"
 #include "fs/similar.h"
-#include "fs/touch.h"
+#include "fs/metadata_change.h"
 #include "fs/xattr_derived.h"
 
 #define CAPABILITY "security.capability"
@@ -232,19 +232,19 @@ static int change_lower(fuse_req_t req, struct fs *fs, struct inode *inode,
 	struct fd_path path;
 	struct cred saved;
 	struct path_fd p;
-	struct touch touch;
+	struct metadata_change touch;
 	int err = inode_path_fd(fs, inode, &p);
 
 	if (err)
 		return err;
-	touch_begin(fs, inode, &touch);
+	metadata_change_begin(fs, inode, &touch);
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
 		fd_path_make(p.fd, &path);
 		err = change_path(path.text, c);
 		cred_restore(fs, &saved);
 	}
-	touch_end(fs, &touch);
+	metadata_change_end(fs, &touch);
 	path_fd_close(&p);
 	caps_changed(inode, c->name);
 	return err;

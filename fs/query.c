@@ -27,7 +27,7 @@
  */
 struct query {
 	struct opened opened;        /* first: it is cast to the query */
-	struct engine_viewer viewer; /* the opener; constant */
+	struct engine_caller caller; /* the opener; constant */
 	pthread_mutex_t lock;        /* what follows */
 	unsigned refs;
 	uint64_t turn;
@@ -80,8 +80,8 @@ static void query_unref(struct fs *fs, struct query *q)
 	pthread_mutex_unlock(&q->lock);
 	if (!last)
 		return;
-	give_place(fs, q->viewer.who.uid);
-	persona_release(&q->viewer.who);
+	give_place(fs, q->caller.credentials.uid);
+	credentials_release(&q->caller.credentials);
 	pthread_mutex_destroy(&q->lock);
 	buf_release(&q->question);
 	buf_release(&q->answer);
@@ -96,12 +96,12 @@ static void query_closed(struct fs *fs, struct opened *o)
 static int query_new(fuse_req_t req, struct fs *fs, struct query **out)
 {
 	struct query *q = calloc(1, sizeof(*q));
-	int err = q ? similar_viewer(fs, req, &q->viewer) : -ENOMEM;
+	int err = q ? similar_caller(fs, req, &q->caller) : -ENOMEM;
 
 	if (!err) {
-		err = take_place(fs, q->viewer.who.uid);
+		err = take_place(fs, q->caller.credentials.uid);
 		if (err)
-			persona_release(&q->viewer.who);
+			credentials_release(&q->caller.credentials);
 	}
 	if (err) {
 		free(q);
@@ -157,7 +157,7 @@ static void forget(struct query *q)
  */
 static bool is_opener(fuse_req_t req, const struct query *q)
 {
-	return cred_is(req, &q->viewer.who);
+	return cred_is(req, &q->caller.credentials);
 }
 
 static int add_question(struct query *q, const char *text, size_t len)
@@ -371,7 +371,7 @@ static void ask(fuse_req_t req, struct query *q, size_t size)
 		call_free(c);
 	} else {
 		err = engine_similar_to(c->fs->engine, &question.digests,
-					question.relation, &q->viewer, on_hits,
+					question.relation, &q->caller, on_hits,
 					c);
 		if (err)
 			call_end(c, err);

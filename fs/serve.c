@@ -23,7 +23,7 @@
 #include "fs/log.h"
 #include "fs/loop.h"
 #include "fs/mapped.h"
-#include "fs/notice.h"
+#include "fs/notify.h"
 #include "fs/ops.h"
 #include "fs/protocol.h"
 #include "fs/sandbox.h"
@@ -112,14 +112,13 @@ static int complain_engine(int err, const char *catalog_dir)
 static int open_when_free(struct fs *fs, const struct engine_options *options)
 {
 	const struct timespec pause = { .tv_nsec = BUSY_LOOK_MS * 1000000L };
-	int64_t end_ns =
-		clock_ns(CLOCK_MONOTONIC) + BUSY_WAIT_S * INT64_C(1000000000);
+	int64_t end_ns = clock_now_ns() + BUSY_WAIT_S * INT64_C(1000000000);
 	sigset_t ending;
 	int err;
 
 	set_of_ending(&ending);
 	while ((err = engine_open(options, &fs->engine)) == -EBUSY &&
-	       clock_ns(CLOCK_MONOTONIC) < end_ns)
+	       clock_now_ns() < end_ns)
 		if (sigtimedwait(&ending, NULL, &pause) > 0)
 			return -EINTR;
 	return err;
@@ -150,7 +149,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 	int err = buf_append_format(&holder, "mounted on '%s'", fs->mountpoint);
 
 	e.holder = holder.data;
-	notice_host(fs, &e);
+	notify_host(fs, &e);
 	if (!err)
 		err = open_when_free(fs, &e);
 	buf_release(&holder);
@@ -346,6 +345,6 @@ int serve(struct fs *fs, int source_fd, const char *catalog_dir)
 	similar_free(fs);
 	inodes_free(fs);
 	locks_free(fs);
-	persona_release(&fs->own);
+	credentials_release(&fs->own);
 	return status;
 }

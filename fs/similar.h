@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-struct engine_viewer;
+struct engine_caller;
 struct fs;
 
 /*
@@ -64,7 +64,7 @@ void similar_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 		      size_t size);
 void similar_listxattr(fuse_req_t req, fuse_ino_t node, size_t size);
 
-/* Who asks.  persona_release() frees who it is. */
-int similar_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out);
+/* Who asks.  credentials_release() frees who it is. */
+int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out);
 
 #endif

@@ -136,14 +136,14 @@ struct inquiry_call {
 	char *name;                  /* FOR_LOOKUP */
 	struct fuse_file_info fi;    /* FOR_OPEN */
 	size_t size;                 /* FOR_STATE */
-	struct engine_viewer viewer; /* the caller */
+	struct engine_caller caller; /* the caller */
 	int64_t listed_ctime_ns;     /* from before it was asked for */
 };
 
 static void call_free(struct inquiry_call *c)
 {
 	node_unref(c->fs, c->node, 1);
-	persona_release(&c->viewer.who);
+	credentials_release(&c->caller.credentials);
 	free(c->name);
 	free(c);
 }
@@ -171,10 +171,10 @@ static void call_end(struct inquiry_call *c, int err, struct listing *l)
 {
 	assert(err || l);
 	if (l) {
-		l->who = c->viewer.who;
-		c->viewer.who = (struct persona){ 0 };
+		l->credentials = c->caller.credentials;
+		c->caller.credentials = (struct credentials){ 0 };
 		l->listed_ctime_ns = c->listed_ctime_ns;
-		l->made_ns = clock_ns(CLOCK_MONOTONIC);
+		l->made_ns = clock_now_ns();
 		if (node_lists_links(c->node))
 			node_keep_listing(c->fs, c->node, l);
 	}
@@ -216,17 +216,17 @@ static void on_entries(void *arg, int result, struct engine_entries *entries)
 	call_end(c, result, l);
 }
 
-int similar_viewer(struct fs *fs, fuse_req_t req, struct engine_viewer *out)
+int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out)
 {
-	*out = (struct engine_viewer){
+	*out = (struct engine_caller){
 		.trusted = cred_owns_mount(fs, req),
 	};
-	return cred_of(req, &out->who);
+	return cred_of(req, &out->credentials);
 }
 
 static int ask_engine(struct inquiry_call *c, int fd)
 {
-	const struct engine_viewer *viewer = &c->viewer;
+	const struct engine_caller *caller = &c->caller;
 	struct engine_question q = { .fd = fd,
 				     .timeout_ms = c->fs->options.wait_s * 1000,
 				     .ticket = &c->park.ticket };
@@ -235,17 +235,17 @@ static int ask_engine(struct inquiry_call *c, int fd)
 	switch (c->node->kind) {
 	case NODE_FILE:
 		q.relation = INDEX_ALIKE;
-		return engine_similar(e, &q, viewer, on_hits, c);
+		return engine_similar(e, &q, caller, on_hits, c);
 	case NODE_WITHIN:
 		q.relation = INDEX_WITHIN;
-		return engine_similar(e, &q, viewer, on_hits, c);
+		return engine_similar(e, &q, caller, on_hits, c);
 	case NODE_CONTAINS:
 		q.relation = INDEX_CONTAINS;
-		return engine_similar(e, &q, viewer, on_hits, c);
+		return engine_similar(e, &q, caller, on_hits, c);
 	case NODE_DIRECTORIES:
-		return engine_directories(e, fd, viewer, on_hits, c);
+		return engine_directories(e, fd, caller, on_hits, c);
 	case NODE_DIRECTORY:
-		return engine_browse(e, fd, viewer, on_entries, c);
+		return engine_browse(e, fd, caller, on_entries, c);
 	default:
 		return -ENOTDIR;
 	}
@@ -272,7 +272,7 @@ static struct inquiry_call *call_new(fuse_req_t req, struct node *n,
 		return NULL;
 	c->listed_ctime_ns = node_ctime(fs_of(req), n);
 	c->name = name ? strdup(name) : NULL;
-	if ((name && !c->name) || similar_viewer(fs_of(req), req, &c->viewer)) {
+	if ((name && !c->name) || similar_caller(fs_of(req), req, &c->caller)) {
 		free(c->name);
 		free(c);
 		return NULL;

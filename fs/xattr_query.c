@@ -143,7 +143,7 @@ static void on_written_out(void *arg, int result);
 
 static unsigned left_ms(const struct query *q)
 {
-	int64_t left_ns = timespec_ns(&q->deadline) - clock_ns(CLOCK_MONOTONIC);
+	int64_t left_ns = timespec_to_ns(&q->deadline) - clock_now_ns();
 	int64_t left = left_ns / 1000000;
 
 	return left > 0 ? (unsigned)left : 0;
@@ -203,7 +203,7 @@ static int query_park(struct query *q, int fd)
 		q->fs->engine, fd,
 		&(struct engine_parked){
 			.uid = q->uid,
-			.deadline_ms = timespec_ns(&q->deadline) / 1000000,
+			.deadline_ms = timespec_to_ns(&q->deadline) / 1000000,
 			.ticket = &q->park.ticket,
 			.done = on_news,
 			.arg = q,

@@ -12,7 +12,7 @@
 #include "core/base/err.h"
 #include "core/catalog/catalog.h"
 #include "core/cli/check.h"
-#include "core/engine/audit.h"
+#include "core/check/check.h"
 
 enum { BUSY_WAIT_MS = 10000, BUSY_LOOK_MS = 20 };
 

@@ -3,7 +3,7 @@
 #define CORE_CLI_CHECK_H
 
 #include "core/cli/cli.h"
-#include "core/engine/audit.h"
+#include "core/check/check.h"
 
 /* What is asked for, and what came of it. */
 struct check {

@@ -2,19 +2,16 @@
 #include "core/engine/engine.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
 #include "core/base/processors.h"
 #include "core/engine/engine_impl.h"
-#include "core/engine/file.h"
+#include "core/source/file.h"
 
 /* ---- what all parts use ---- */
 
@@ -29,58 +26,6 @@ void engine_log(struct engine *e, const char *format, ...)
 	(void)vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	e->options.host.log(e->options.host.ctx, line);
-}
-
-int64_t engine_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-int64_t engine_now_ms(void)
-{
-	return engine_now_ns() / 1000000;
-}
-
-int engine_cond_init(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-	int err = -pthread_condattr_init(&attr);
-
-	if (err)
-		return err;
-	err = -pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	if (!err)
-		err = -pthread_cond_init(cond, &attr);
-	pthread_condattr_destroy(&attr);
-	return err;
-}
-
-void engine_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
-		      int64_t until_ms)
-{
-	struct timespec until = { until_ms / 1000, until_ms % 1000 * 1000000 };
-
-	if (until_ms == INT64_MAX)
-		pthread_cond_wait(cond, lock);
-	else
-		(void)pthread_cond_timedwait(cond, lock, &until);
-}
-
-void engine_enter_background(void)
-{
-	enum { WHO_PROCESS = 1, CLASS_IDLE = 3 << 13 }; /* ioprio_set(2) */
-	struct sched_param param = { 0 };
-
-	(void)sched_setscheduler(0, SCHED_IDLE, &param);
-	(void)syscall(SYS_ioprio_set, WHO_PROCESS, 0, CLASS_IDLE);
-}
-
-void engine_name_thread(const char *name)
-{
-	(void)pthread_setname_np(pthread_self(), name);
 }
 
 /* ---- opening ---- */
@@ -240,7 +185,7 @@ static int init_parts(struct engine *e, unsigned workers)
 	if (!err)
 		err = -pthread_mutex_init(&e->feeder.lock, NULL);
 	if (!err)
-		err = pace_init(&e->pace);
+		err = throttle_init(&e->throttle);
 	if (!err)
 		err = meter_init(&e->meter);
 	return err;
@@ -253,7 +198,7 @@ int engine_open(const struct engine_options *options, struct engine **out)
 
 	if (!e)
 		return -ENOMEM;
-	e->started_ms = engine_now_ms();
+	e->started_ms = clock_now_ms();
 	err = init_parts(e, workers_of(options));
 	if (!err)
 		err = copy_options(e, options);
@@ -272,7 +217,7 @@ int engine_start(struct engine *e)
 {
 	int err;
 
-	pace_start(e);
+	throttle_start(e);
 	err = queue_start(&e->queue);
 	if (!err)
 		err = power_start(e);
@@ -318,7 +263,7 @@ void engine_free(struct engine *e)
 	checkup_release(&e->checkup);
 	power_release(&e->power);
 	pthread_mutex_destroy(&e->feeder.lock);
-	pace_release(&e->pace);
+	throttle_release(&e->throttle);
 	meter_release(&e->meter);
 	index_free(e->index);
 	catalog_free(e->catalog);
@@ -494,15 +439,15 @@ void engine_file_closed(struct engine *e, const struct file_key *key,
 		put_on_pending_list(e, key, identity);
 }
 
-void engine_file_touched(struct engine *e, const struct file_key *key,
-			 const struct file_identity *before,
-			 const struct file_identity *after)
+void engine_metadata_changed(struct engine *e, const struct file_key *key,
+			     const struct file_identity *before,
+			     const struct file_identity *after)
 {
 	struct event *ev = calloc(1, sizeof(*ev));
 
 	if (!ev)
 		return; /* it will be hashed again, that is all */
-	ev->kind = EVENT_TOUCHED;
+	ev->kind = EVENT_METADATA;
 	ev->key = *key;
 	ev->before = *before;
 	ev->identity = *after;

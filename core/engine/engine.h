@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "core/base/persona.h"
+#include "core/base/credentials.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
@@ -48,7 +48,7 @@ struct engine_host {
 	bool (*catch_up)(void *ctx);
 	/* Whether anybody asked something of the host since the last call; the
 	 * background rests then.  NULL: never. */
-	bool (*asked)(void *ctx);
+	bool (*had_requests)(void *ctx);
 	/* A line for the administrator. */
 	void (*log)(void *ctx, const char *message);
 };
@@ -199,9 +199,9 @@ void engine_file_closed(struct engine *e, const struct file_key *key,
 
 /* The host did something to the file that moved its ctime from before to after
  * and does not change its content (rename, link, chmod, ...). */
-void engine_file_touched(struct engine *e, const struct file_key *key,
-			 const struct file_identity *before,
-			 const struct file_identity *after);
+void engine_metadata_changed(struct engine *e, const struct file_key *key,
+			     const struct file_identity *before,
+			     const struct file_identity *after);
 
 /* The host saw this file's stat; if it is not what the catalog knows it will
  * be hashed.  Cheap.  False when too many are to be looked at: the host shall
@@ -230,9 +230,9 @@ void engine_name_moved(struct engine *e, const struct engine_move *m);
 /* ---- what resembles what ---- */
 
 /* Whose eyes to look with: every path and file is checked for them. */
-struct engine_viewer {
+struct engine_caller {
 	bool trusted; /* uid 0, or the host's own user: no check needed */
-	struct persona who;
+	struct credentials credentials;
 };
 
 struct engine_hit {
@@ -280,10 +280,10 @@ struct engine_question {
  * own digests and for what was hashed before the call to be committed, at most
  * timeout_ms, then lists what there is.  done gets the hits (and releases
  * them) or a negative errno.  Every hit was opened and found unchanged on
- * disk, and is readable by viewer.
+ * disk, and is readable by caller.
  */
 int engine_similar(struct engine *e, const struct engine_question *q,
-		   const struct engine_viewer *viewer,
+		   const struct engine_caller *caller,
 		   void (*done)(void *arg, int result,
 				struct engine_hits *hits),
 		   void *arg);
@@ -291,7 +291,7 @@ int engine_similar(struct engine *e, const struct engine_question *q,
 /* The same for a content that need not be in the tree. */
 int engine_similar_to(struct engine *e, const struct digests *digests,
 		      enum index_relation relation,
-		      const struct engine_viewer *viewer,
+		      const struct engine_caller *caller,
 		      void (*done)(void *arg, int result,
 				   struct engine_hits *hits),
 		      void *arg);
@@ -300,10 +300,10 @@ int engine_similar_to(struct engine *e, const struct digests *digests,
  * The directories that resemble the one behind fd: the hits are directories,
  * and the score is the estimated percentage of the larger tree's content that
  * the other has.  Neither a directory above the asked one nor one below it is
- * a hit.  What the viewer cannot read counts for nothing.
+ * a hit.  What the caller cannot read counts for nothing.
  */
 int engine_directories(struct engine *e, int fd,
-		       const struct engine_viewer *viewer,
+		       const struct engine_caller *caller,
 		       void (*done)(void *arg, int result,
 				    struct engine_hits *hits),
 		       void *arg);
@@ -311,7 +311,7 @@ int engine_directories(struct engine *e, int fd,
 /*
  * Which entries of the directory behind fd are worth showing in .similar:
  * files with at least one near-duplicate, and directories with such a file
- * somewhere below.  Checked for viewer as above.
+ * somewhere below.  Checked for caller as above.
  */
 struct engine_entry {
 	char *name;
@@ -325,7 +325,7 @@ struct engine_entries {
 
 void engine_entries_release(struct engine_entries *entries);
 
-int engine_browse(struct engine *e, int fd, const struct engine_viewer *viewer,
+int engine_browse(struct engine *e, int fd, const struct engine_caller *caller,
 		  void (*done)(void *arg, int result,
 			       struct engine_entries *entries),
 		  void *arg);

@@ -6,18 +6,20 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "core/base/clock.h"
+#include "core/base/thread.h"
 #include "core/digest/team.h"
-#include "core/engine/checkup.h"
-#include "core/engine/commit.h"
-#include "core/engine/demand.h"
+#include "core/check/check_thread.h"
+#include "core/commit/commit.h"
+#include "core/hash/sdhash_worker.h"
 #include "core/engine/engine.h"
-#include "core/engine/inquiry.h"
-#include "core/engine/meter.h"
-#include "core/engine/pace.h"
-#include "core/engine/power.h"
-#include "core/engine/queue.h"
-#include "core/engine/scan.h"
-#include "core/engine/times.h"
+#include "core/search/query.h"
+#include "core/hash/meter.h"
+#include "core/queue/throttle.h"
+#include "core/queue/power.h"
+#include "core/queue/queue.h"
+#include "core/scan/scan.h"
+#include "core/source/times.h"
 #include "core/index/index.h"
 
 /*
@@ -74,7 +76,7 @@ struct engine {
 	struct power power;
 
 	struct feeder feeder;
-	struct pace pace;
+	struct throttle throttle;
 	struct meter meter;
 	struct crew crews[2]; /* for those that wait, for the background */
 	pthread_t *workers;
@@ -116,22 +118,6 @@ enum engine_use file_use(const struct engine *e, const struct stat *st);
 
 /* engine_host.catch_up */
 bool host_catch_up(const struct engine *e);
-
-/* Puts the calling thread under SCHED_IDLE and the idle I/O class. */
-void engine_enter_background(void);
-
-/* What top(1) shows of the calling thread; 15 characters at most. */
-void engine_name_thread(const char *name);
-
-/* CLOCK_MONOTONIC. */
-int64_t engine_now_ms(void);
-int64_t engine_now_ns(void);
-
-/* Initialises a condition variable that waits on that clock. */
-int engine_cond_init(pthread_cond_t *cond);
-/* Waits until the time; INT64_MAX is for ever. */
-void engine_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
-		      int64_t until_ms);
 
 int workers_start(struct engine *e);
 void workers_join(struct engine *e);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/engine/engine_impl.h"
-#include "core/engine/file.h"
+#include "core/source/file.h"
 
 enum { LEARN_TRIES = 16 };
 

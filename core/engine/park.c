@@ -34,7 +34,7 @@ int engine_wait(struct engine *e, int fd, uid_t uid, unsigned timeout_ms,
 {
 	const struct engine_parked parked = {
 		.uid = uid,
-		.deadline_ms = engine_now_ms() + timeout_ms,
+		.deadline_ms = clock_now_ms() + timeout_ms,
 		.done = done,
 		.arg = arg,
 	};

@@ -35,7 +35,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	queue_counts(&e->queue, &s->queue);
 	/* What an event turned out to need goes back to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
-	meter_read(&e->meter, engine_now_ms(), &s->reading);
+	meter_read(&e->meter, clock_now_ms(), &s->reading);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
 	err = catalog_read(e->catalog, &txn);
@@ -104,7 +104,7 @@ static json_t *scan_object(struct engine *e)
 
 static json_t *hashed_object(struct engine *e)
 {
-	int64_t since = (engine_now_ms() - e->started_ms) / 1000;
+	int64_t since = (clock_now_ms() - e->started_ms) / 1000;
 
 	return json_pack("{s:I, s:I, s:I}", "files",
 			 (json_int_t)atomic_load(&e->hashed_files), "bytes",
@@ -192,7 +192,7 @@ int engine_status(struct engine *e, json_t **out)
 	if (err)
 		return err;
 	if (is_idle(&s))
-		pace_calm(e);
+		throttle_end_hurry(e);
 	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "source",
 		      status_path(e->options.source), "threshold",
 		      e->options.threshold, "digests",

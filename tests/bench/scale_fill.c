@@ -11,7 +11,7 @@
 
 #include "core/catalog/catalog.h"
 #include "core/engine/engine.h"
-#include "core/engine/file.h"
+#include "core/source/file.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/inputs.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdatomic.h>
 
-#include "core/engine/audit.h"
+#include "core/check/check.h"
 
 /*
  * A tree that an engine has hashed, and its catalog as it is afterwards,

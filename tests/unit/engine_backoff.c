@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "core/engine/backoff.h"
+#include "core/queue/backoff.h"
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -34,7 +34,7 @@ static void init_spent(struct backoff *b)
 	int i;
 
 	backoff_init(b, WORKERS, START);
-	backoff_look(b, true, START);
+	backoff_poll(b, true, START);
 	for (i = 0; i < 100; i++)
 		backoff_pay(b, START - SECOND, START);
 }
@@ -47,7 +47,7 @@ static void test_rests_until_it_is_quiet(void **state)
 	init_spent(&b);
 	assert_true(backoff_is_busy(&b, START));
 	assert_int_equal(backoff_due_ns(&b, START), START + QUIET * MS);
-	backoff_look(&b, true, START + 3 * MS);
+	backoff_poll(&b, true, START + 3 * MS);
 	assert_int_equal(backoff_due_ns(&b, START + QUIET * MS),
 			 START + (3 + QUIET) * MS);
 	assert_false(backoff_is_busy(&b, START + (3 + QUIET) * MS));
@@ -63,7 +63,7 @@ static void test_hurry_ends_rests(void **state)
 	backoff_hurry(&b, START);
 	assert_false(backoff_is_busy(&b, START));
 	assert_true(backoff_due_ns(&b, START) <= START);
-	backoff_look(&b, true, later);
+	backoff_poll(&b, true, later);
 	assert_true(backoff_is_busy(&b, later));
 	assert_true(backoff_due_ns(&b, later) > later);
 }
@@ -76,7 +76,7 @@ static void test_what_is_done_is_no_hurry(void **state)
 	init_spent(&b);
 	backoff_hurry(&b, START);
 	backoff_calm(&b, START + MS);
-	backoff_look(&b, true, START + MS);
+	backoff_poll(&b, true, START + MS);
 	assert_true(backoff_is_busy(&b, START + MS));
 	backoff_calm(&b, START + 2 * MS);
 	assert_true(backoff_is_busy(&b, START + 2 * MS));
@@ -92,7 +92,7 @@ static int64_t greedy(struct backoff *b, int64_t duration, int64_t piece,
 	while (now < START + duration) {
 		int64_t due;
 
-		backoff_look(b, now >= next, now);
+		backoff_poll(b, now >= next, now);
 		if (now >= next)
 			next = now + often;
 		due = backoff_due_ns(b, now);
@@ -163,14 +163,14 @@ static void assert_alone(int64_t quiet, int64_t alone)
 	int64_t now = START + quiet;
 
 	backoff_init(&b, WORKERS, START - 60 * SECOND);
-	backoff_look(&b, true, START - SECOND);
-	backoff_look(&b, false, START);
-	backoff_look(&b, false, START + quiet / 2);
-	backoff_look(&b, true, now);
+	backoff_poll(&b, true, START - SECOND);
+	backoff_poll(&b, false, START);
+	backoff_poll(&b, false, START + quiet / 2);
+	backoff_poll(&b, true, now);
 	for (; alone >= MS; alone -= MS) {
 		assert_true(backoff_due_ns(&b, now) > now);
 		now += MS;
-		backoff_look(&b, true, now);
+		backoff_poll(&b, true, now);
 	}
 	assert_true(backoff_due_ns(&b, now) <= now);
 }
@@ -193,9 +193,9 @@ static void test_remembers_for_a_while_that_it_was_busy(void **state)
 	(void)state;
 	backoff_init(&b, WORKERS, START);
 	assert_false(backoff_was_busy(&b, START));
-	backoff_look(&b, true, START);
+	backoff_poll(&b, true, START);
 	assert_true(backoff_was_busy(&b, START));
-	backoff_look(&b, false, START + lately / 2);
+	backoff_poll(&b, false, START + lately / 2);
 	assert_true(backoff_was_busy(&b, START + lately - 1));
 	assert_false(backoff_was_busy(&b, START + lately));
 	backoff_hurry(&b, START);
@@ -249,7 +249,7 @@ static void make_files(struct fixture *f, int count)
 static void open_quiet(struct fixture *f)
 {
 	atomic_store(&looks, 0);
-	f->options.host.asked = is_quiet;
+	f->options.host.had_requests = is_quiet;
 	fixture_open(f);
 }
 
@@ -307,7 +307,7 @@ static void test_busy_host_is_hashed_after_all(void **state)
 	(void)state;
 	fixture_make(&f);
 	make_files(&f, FEW);
-	f.options.host.asked = is_always_busy;
+	f.options.host.had_requests = is_always_busy;
 	fixture_open(&f);
 	wait_idle(&f);
 	assert_int_equal(hashed_files(&f), FEW);

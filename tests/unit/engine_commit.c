@@ -14,7 +14,7 @@ enum { MANY = 100000 }; /* of these none may be lost */
 static void open_busy(struct fixture *f)
 {
 	fixture_make(f);
-	f->options.host.asked = is_always_busy;
+	f->options.host.had_requests = is_always_busy;
 	fixture_open(f);
 	assert_int_equal(commit_settle(f->engine), 0);
 }

@@ -127,7 +127,7 @@ static void test_a_moved_ctime_that_was_told_costs_no_reading(void **state)
 	stat_of(&f, "told", &before);
 	change_mode(&f, "told", 0640);
 	stat_of(&f, "told", &after);
-	engine_file_touched(f.engine, &key, &before, &after);
+	engine_metadata_changed(f.engine, &key, &before, &after);
 	ask_fresh(&f, "told", &answer);
 	assert_digests_of(&answer.digests, text, LEN);
 	engine_answer_release(&answer);
@@ -161,7 +161,7 @@ static void test_touching_does_not_cover_a_change(void **state)
 	stat_of(&f, "a", &before);
 	change_mode(&f, "a", 0640);
 	stat_of(&f, "a", &after);
-	engine_file_touched(f.engine, &key, &before, &after);
+	engine_metadata_changed(f.engine, &key, &before, &after);
 	ask_fresh(&f, "a", &answer);
 	assert_digests_of(&answer.digests, text, LEN);
 	engine_answer_release(&answer);

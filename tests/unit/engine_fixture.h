@@ -376,13 +376,13 @@ static inline void find_related(struct fixture *f, const char *path,
 				enum index_relation relation,
 				struct engine_hits *out)
 {
-	struct engine_viewer viewer = { .trusted = true };
+	struct engine_caller caller = { .trusted = true };
 	struct outcome o = OUTCOME_INIT;
 	struct engine_question q = { .fd = open_file(f, path),
 				     .relation = relation,
 				     .timeout_ms = DEADLINE_S * 1000 };
 
-	assert_int_equal(engine_similar(f->engine, &q, &viewer, on_hits, &o),
+	assert_int_equal(engine_similar(f->engine, &q, &caller, on_hits, &o),
 			 0);
 	assert_int_equal(outcome_wait(&o), 0);
 	close(q.fd);
@@ -400,12 +400,12 @@ static inline void find_related_to(struct fixture *f, const char *data,
 				   size_t len, enum index_relation relation,
 				   struct engine_hits *out)
 {
-	struct engine_viewer viewer = { .trusted = true };
+	struct engine_caller caller = { .trusted = true };
 	struct outcome o = OUTCOME_INIT;
 	struct digests d;
 
 	digest_bytes(data, len, &d);
-	assert_int_equal(engine_similar_to(f->engine, &d, relation, &viewer,
+	assert_int_equal(engine_similar_to(f->engine, &d, relation, &caller,
 					   on_hits, &o),
 			 0);
 	digests_release(&d);

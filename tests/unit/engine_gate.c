@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "core/engine/gate.h"
+#include "core/commit/gate.h"
 
 /* Work in slices: who passes when. */
 

@@ -5,7 +5,7 @@
  * that hashes only when it is not.
  */
 
-#include "core/engine/power.h"
+#include "core/queue/power.h"
 #include "tests/unit/engine_fixture.h"
 
 struct attribute {

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "core/engine/queue.h"
+#include "core/queue/queue.h"
 
 /* What is taken when, without workers.  Before queue_start() no time passes
  * for a queue. */

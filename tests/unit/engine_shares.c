@@ -11,7 +11,7 @@
 
 #include "core/digest/fingerprint.h"
 #include "core/engine/engine_impl.h"
-#include "core/engine/times.h"
+#include "core/source/times.h"
 
 #define HUGE ((off_t)1 << 40)
 
@@ -95,11 +95,11 @@ static int ask_sdhash(struct engine *e, int fd, struct voice *v)
 
 static int ask_browse(struct engine *e, int fd, struct voice *v)
 {
-	struct engine_viewer viewer = { .trusted = true,
-					.who = { .uid = v->uid } };
+	struct engine_caller caller = { .trusted = true,
+					.credentials = { .uid = v->uid } };
 
 	(void)fd;
-	return engine_browse(e, v->crowd->f.source_fd, &viewer, on_listed, v);
+	return engine_browse(e, v->crowd->f.source_fd, &caller, on_listed, v);
 }
 
 typedef int ask(struct engine *e, int fd, struct voice *v);

@@ -159,10 +159,10 @@ static void test_a_rescan_finds_what_moved_unseen(void **state)
 
 static void browse(struct tree *t, const char *path, struct outcome *o)
 {
-	struct engine_viewer viewer = { .trusted = true };
+	struct engine_caller caller = { .trusted = true };
 	int fd = open_file(&t->f, path);
 
-	assert_int_equal(engine_browse(t->f.engine, fd, &viewer, on_entries, o),
+	assert_int_equal(engine_browse(t->f.engine, fd, &caller, on_entries, o),
 			 0);
 	assert_int_equal(outcome_wait(o), 0);
 	close(fd);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/engine/engine.h"
-#include "core/engine/times.h"
+#include "core/source/times.h"
 
 /* What the times of a file are worth, and when. */
 

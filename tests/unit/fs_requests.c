@@ -26,7 +26,7 @@
 
 #include "core/engine/engine.h"
 #include "fs/cred.h"
-#include "fs/notice.h"
+#include "fs/notify.h"
 #include "fs/ops.h"
 #include "fs/similar.h"
 #include "tests/unit/fs_session.h"
@@ -95,9 +95,9 @@ static int take_reply(struct mount *m)
 
 static void assert_asked(struct mount *m, uint32_t opcode)
 {
-	if (!m->host.asked(m->host.ctx))
+	if (!m->host.had_requests(m->host.ctx))
 		fail_msg("the engine does not hear of request %u", opcode);
-	assert_false(m->host.asked(m->host.ctx));
+	assert_false(m->host.had_requests(m->host.ctx));
 }
 
 /* The request is answered with that, and the engine hears of it. */
@@ -156,7 +156,7 @@ static int make_mount(void **state)
 	assert_int_equal(inodes_open(&m->fs, fd), 0);
 	assert_int_equal(locks_open(&m->fs), 0);
 	assert_int_equal(similar_open(&m->fs), 0);
-	notice_host(&m->fs, &options);
+	notify_host(&m->fs, &options);
 	m->host = options.host;
 	open_session(m);
 	*state = m;
@@ -172,7 +172,7 @@ static int remove_mount(void **state)
 	similar_free(&m->fs);
 	inodes_free(&m->fs);
 	locks_free(&m->fs);
-	persona_release(&m->fs.own);
+	credentials_release(&m->fs.own);
 	close(m->kernel);
 	assert_int_equal(rmdir(m->source), 0);
 	free(m);
@@ -227,10 +227,10 @@ static void a_look_clears_what_it_sees(void **state)
 {
 	struct mount *m = *state;
 
-	assert_false(m->host.asked(m->host.ctx));
+	assert_false(m->host.had_requests(m->host.ctx));
 	put_text(m, "nothing");
 	assert_answer(m, FUSE_LOOKUP, ROOT, ENOENT);
-	assert_false(m->host.asked(m->host.ctx));
+	assert_false(m->host.had_requests(m->host.ctx));
 }
 
 static void requests_for_names(void **state)
@@ -420,8 +420,8 @@ static bool keeps_listing(struct mount *m)
 	struct stat st;
 
 	assert_int_equal(stat(m->source, &st), 0);
-	seen->ctime_ns = timespec_ns(&st.st_ctim);
-	seen->mtime_ns = timespec_ns(&st.st_mtim);
+	seen->ctime_ns = timespec_to_ns(&st.st_ctim);
+	seen->mtime_ns = timespec_to_ns(&st.st_mtim);
 	seen->filled_ns = clock_ns(CLOCK_REALTIME) -
 			  (int64_t)(m->fs.options.timeout_s * 2e9);
 	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY | O_DIRECTORY });

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/thread.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int cond_init_monotonic(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+	int err = -pthread_condattr_init(&attr);
+
+	if (err)
+		return err;
+	err = -pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (!err)
+		err = -pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+	return err;
+}
+
+void cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
+		     int64_t until_ms)
+{
+	struct timespec until = { until_ms / 1000, until_ms % 1000 * 1000000 };
+
+	if (until_ms == INT64_MAX)
+		pthread_cond_wait(cond, lock);
+	else
+		(void)pthread_cond_timedwait(cond, lock, &until);
+}
+
+void thread_enter_background(void)
+{
+	enum { WHO_PROCESS = 1, CLASS_IDLE = 3 << 13 }; /* ioprio_set(2) */
+	struct sched_param param = { 0 };
+
+	(void)sched_setscheduler(0, SCHED_IDLE, &param);
+	(void)syscall(SYS_ioprio_set, WHO_PROCESS, 0, CLASS_IDLE);
+}
+
+void thread_set_name(const char *name)
+{
+	(void)pthread_setname_np(pthread_self(), name);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/commit/gate.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "core/engine/engine_impl.h"
+
+static void *gate_run(void *arg)
+{
+	struct gate *g = arg;
+
+	thread_set_name("kinfs-gate");
+	thread_enter_background();
+	while (!atomic_load(&g->stopped)) {
+		if (sem_wait(&g->asked))
+			continue; /* EINTR */
+		atomic_store(&g->asking, false);
+		sem_post(&g->granted);
+	}
+	return NULL;
+}
+
+/* Until then, or until it is granted or opened. */
+static void wait_granted(struct gate *g, int64_t until_ns)
+{
+	struct timespec until = { until_ns / 1000000000,
+				  until_ns % 1000000000 };
+
+	while (sem_clockwait(&g->granted, CLOCK_MONOTONIC, &until) &&
+	       errno == EINTR)
+		;
+}
+
+static void wait_due(struct gate *g)
+{
+	int64_t due_ns;
+
+	while (!atomic_load(&g->open) &&
+	       (due_ns = g->due_ns(g->arg)) > clock_now_ns())
+		wait_granted(g, due_ns);
+}
+
+void gate_pass(struct gate *g, int64_t *slice_ns)
+{
+	int64_t now = clock_now_ns();
+
+	if (atomic_load(&g->open) ||
+	    now - *slice_ns < GATE_SLICE_MS * INT64_C(1000000))
+		return;
+	if (g->due_ns)
+		wait_due(g);
+	while (!sem_trywait(&g->granted))
+		;
+	if (!atomic_exchange(&g->asking, true))
+		sem_post(&g->asked);
+	/* What opened it meanwhile may have granted before. */
+	if (!atomic_load(&g->open))
+		wait_granted(g, clock_now_ns() + GATE_MS * INT64_C(1000000));
+	*slice_ns = clock_now_ns();
+}
+
+void gate_set(struct gate *g, bool open)
+{
+	if (atomic_exchange(&g->open, open) != open && open)
+		sem_post(&g->granted);
+}
+
+int gate_init(struct gate *g)
+{
+	if (sem_init(&g->asked, 0, 0) || sem_init(&g->granted, 0, 0))
+		return -errno;
+	return 0;
+}
+
+int gate_start(struct gate *g)
+{
+	int err = -pthread_create(&g->thread, NULL, gate_run, g);
+
+	g->started = !err;
+	return err;
+}
+
+void gate_stop(struct gate *g)
+{
+	atomic_store(&g->stopped, true);
+	gate_set(g, true);
+	sem_post(&g->asked);
+	if (g->started)
+		pthread_join(g->thread, NULL);
+	g->started = false;
+}
+
+void gate_release(struct gate *g)
+{
+	sem_destroy(&g->asked);
+	sem_destroy(&g->granted);
+}

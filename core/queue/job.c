@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/queue/job.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "core/engine/engine_impl.h"
+#include "core/queue/job_list.h"
+
+/* Resting ends at multiples of this, after one or two of them: no sooner than
+ * times can be trusted, see file.c. */
+enum { REST_MS = 32 };
+
+static size_t bucket_of(const struct file_key *key)
+{
+	uint64_t h = key->inode ^ (uint64_t)key->generation << 32 ^ key->device;
+
+	h *= UINT64_C(0x9e3779b97f4a7c15);
+	return (size_t)(h >> 32) % QUEUE_BUCKETS;
+}
+
+struct job *job_find(struct queue *q, const struct file_key *key)
+{
+	struct job *job = q->buckets[bucket_of(key)];
+
+	while (job && !file_key_equal(&job->key, key))
+		job = job->chain;
+	return job;
+}
+
+struct job *job_add(struct queue *q, const struct file_key *key)
+{
+	struct job **bucket = &q->buckets[bucket_of(key)];
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->key = *key;
+	job->level = job->background = JOB_SCAN;
+	job->chain = *bucket;
+	*bucket = job;
+	q->jobs++;
+	return job;
+}
+
+struct job_list *job_list_of(struct queue *q, const struct job *job)
+{
+	if (job->large)
+		return &q->large[job->level != JOB_WAITED];
+	return &q->levels[job->level];
+}
+
+struct kept *job_take_kept(struct queue *q, struct job *job)
+{
+	struct kept *kept = job->kept;
+	size_t i;
+
+	for (i = 0; kept && i < KEPT_MAX; i++)
+		if (q->keepers[i] == job)
+			q->keepers[i] = NULL;
+	job->kept = NULL;
+	return kept;
+}
+
+void job_forget_kept(struct queue *q, struct job *job)
+{
+	kept_free(job_take_kept(q, job));
+}
+
+/* Where one more can be noted, or NULL. */
+static struct job **keeper_place(struct queue *q)
+{
+	struct job **idle = NULL;
+	size_t i;
+
+	for (i = 0; i < KEPT_MAX; i++) {
+		if (!q->keepers[i])
+			return &q->keepers[i];
+		if (q->keepers[i]->level != JOB_WAITED)
+			idle = &q->keepers[i];
+	}
+	return idle;
+}
+
+bool job_may_keep(struct queue *q)
+{
+	return keeper_place(q);
+}
+
+void job_keep(struct queue *q, struct job *job, struct kept *kept)
+{
+	struct job **place = kept ? keeper_place(q) : NULL;
+
+	if (!place) {
+		kept_free(kept);
+		return;
+	}
+	if (*place)
+		job_forget_kept(q, *place);
+	*place = job;
+	job->kept = kept;
+}
+
+void job_drop(struct queue *q, struct job *job)
+{
+	struct job **at = &q->buckets[bucket_of(&job->key)];
+
+	assert(!job->waiters);
+	while (*at != job)
+		at = &(*at)->chain;
+	*at = job->chain;
+	q->jobs--;
+	job_forget_kept(q, job);
+	free(job);
+}
+
+void job_enqueue(struct queue *q, struct job *job)
+{
+	struct job_list *list = job_list_of(q, job);
+
+	job->state = JOB_QUEUED;
+	if (job->level == JOB_WAITED) {
+		job_list_insert_by_turn(list, job);
+		pthread_cond_signal(&q->served_work);
+	} else {
+		job_list_append(list, job);
+		if (!q->paused)
+			pthread_cond_signal(&q->work);
+	}
+}
+
+static void job_rest(struct queue *q, struct job *job)
+{
+	job->state = JOB_COALESCING;
+	job->ready_ms = (clock_now_ms() / REST_MS + 2) * REST_MS;
+	job_list_append(&q->resting, job);
+	if (q->resting.count == 1)
+		pthread_cond_signal(&q->timer);
+}
+
+void job_renew(struct queue *q, struct job *job)
+{
+	if (job->level == JOB_CLOSED)
+		job_rest(q, job);
+	else
+		job_enqueue(q, job);
+}
+
+void job_leave(struct queue *q, struct job *job)
+{
+	switch (job->state) {
+	case JOB_QUEUED:
+		job_list_remove(job_list_of(q, job), job);
+		break;
+	case JOB_COALESCING:
+		job_list_remove(&q->resting, job);
+		break;
+	case JOB_DELAYED:
+		job_list_remove(&q->delayed, job);
+		if (job->tries >= 3)
+			q->unsteady--;
+		break;
+	case JOB_RUNNING:
+		q->scanning -= job->scanned;
+		job->scanned = false;
+		job_list_remove(&q->running[!job->served], job);
+		job->served = false;
+		break;
+	case JOB_DONE:
+		q->done--;
+		job->result = NULL;
+		break;
+	}
+}
+
+void job_raise(struct queue *q, struct job *job, enum job_level level)
+{
+	bool queued = job->state == JOB_QUEUED;
+
+	if (level < job->background)
+		job->background = level;
+	if (level >= job->level)
+		return;
+	if (queued)
+		job_leave(q, job);
+	job->level = level;
+	if (queued)
+		job_renew(q, job);
+}
+
+void job_lower(struct queue *q, struct job *job)
+{
+	if (job->level != JOB_WAITED)
+		return;
+	if (job->state == JOB_QUEUED)
+		job_leave(q, job);
+	job->level = job->background;
+	if (job->state == JOB_QUEUED)
+		job_enqueue(q, job);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_QUEUE_JOB_H
+#define CORE_QUEUE_JOB_H
+
+#include "core/queue/queue.h"
+
+/* What can happen to a job; under the lock of its queue. */
+
+struct job *job_find(struct queue *q, const struct file_key *key);
+/* It is in no list yet; NULL without memory. */
+struct job *job_add(struct queue *q, const struct file_key *key);
+/* It is in none any more, and nobody waits for it; frees it. */
+void job_drop(struct queue *q, struct job *job);
+
+/* Takes it off whatever it is in, to be put somewhere else. */
+void job_leave(struct queue *q, struct job *job);
+void job_enqueue(struct queue *q, struct job *job);
+/* There is news of its file: it rests first, or is queued. */
+void job_renew(struct queue *q, struct job *job);
+
+/* Where it is, or would be, in state queued. */
+struct job_list *job_list_of(struct queue *q, const struct job *job);
+
+/* Work that is kept with a job that is not running: takes it off, or frees it;
+ * whether there is room for more; puts it there (taken), or frees it. */
+struct kept *job_take_kept(struct queue *q, struct job *job);
+void job_forget_kept(struct queue *q, struct job *job);
+bool job_may_keep(struct queue *q);
+void job_keep(struct queue *q, struct job *job, struct kept *kept);
+
+void job_raise(struct queue *q, struct job *job, enum job_level level);
+/* Nobody waits for it any more. */
+void job_lower(struct queue *q, struct job *job);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/queue/power.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/engine/engine_impl.h"
+
+enum { LOOK_MS = 5000 };
+
+/* ---- the supplies ---- */
+
+enum supply { SUPPLY_NOTHING, SUPPLY_ONLINE, SUPPLY_DRAINED };
+
+/* The first line of an attribute; "" when it has none. */
+static void read_line(int supply_fd, const char *name, char out[32])
+{
+	int fd = openat(supply_fd, name, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd >= 0 ? read(fd, out, 31) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	out[len > 0 ? len : 0] = '\0';
+	out[strcspn(out, "\n")] = '\0';
+}
+
+static bool line_is(int supply_fd, const char *name, const char *value)
+{
+	char line[32];
+
+	read_line(supply_fd, name, line);
+	return strcmp(line, value) == 0;
+}
+
+static enum supply look_at_supply(int fd)
+{
+	char type[32];
+
+	read_line(fd, "type", type);
+	if (!*type || line_is(fd, "scope", "Device"))
+		return SUPPLY_NOTHING;
+	if (strcmp(type, "Battery") != 0 && strcmp(type, "UPS") != 0)
+		return line_is(fd, "online", "1") ? SUPPLY_ONLINE :
+						    SUPPLY_NOTHING;
+	return line_is(fd, "status", "Discharging") ? SUPPLY_DRAINED :
+						      SUPPLY_NOTHING;
+}
+
+bool power_is_battery(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	bool online = false, drained = false;
+	struct dirent *d;
+
+	while (dir && !online && (d = readdir(dir))) {
+		enum supply supply;
+		int fd;
+
+		if (d->d_name[0] == '.')
+			continue;
+		fd = openat(dirfd(dir), d->d_name,
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		supply = look_at_supply(fd);
+		close(fd);
+		online = supply == SUPPLY_ONLINE;
+		drained = drained || supply == SUPPLY_DRAINED;
+	}
+	if (dir)
+		closedir(dir);
+	return drained && !online;
+}
+
+/* ---- the thread ---- */
+
+static void look(struct engine *e)
+{
+	const char *directory = e->options.power_dir;
+
+	queue_pause(&e->queue, QUEUE_PAUSE_BATTERY,
+		    power_is_battery(directory ? directory : POWER_DIRECTORY));
+}
+
+static void *power_run(void *arg)
+{
+	struct engine *e = arg;
+	struct power *p = &e->power;
+
+	thread_set_name("kinfs-power");
+	thread_enter_background();
+	pthread_mutex_lock(&p->lock);
+	while (!p->stopped) {
+		int64_t until_ms = clock_now_ms() + LOOK_MS;
+
+		while (!p->stopped && clock_now_ms() < until_ms)
+			cond_wait_until(&p->work, &p->lock, until_ms);
+		pthread_mutex_unlock(&p->lock);
+		look(e);
+		pthread_mutex_lock(&p->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+int power_init(struct power *p)
+{
+	int err = -pthread_mutex_init(&p->lock, NULL);
+
+	return err ? err : cond_init_monotonic(&p->work);
+}
+
+int power_start(struct engine *e)
+{
+	struct power *p = &e->power;
+	int err;
+
+	if (!e->options.ac_only)
+		return 0;
+	look(e);
+	err = -pthread_create(&p->thread, NULL, power_run, e);
+	p->started = !err;
+	return err;
+}
+
+void power_stop(struct engine *e)
+{
+	struct power *p = &e->power;
+
+	pthread_mutex_lock(&p->lock);
+	p->stopped = true;
+	pthread_cond_signal(&p->work);
+	pthread_mutex_unlock(&p->lock);
+	if (p->started)
+		pthread_join(p->thread, NULL);
+	p->started = false;
+}
+
+void power_release(struct power *p)
+{
+	pthread_cond_destroy(&p->work);
+	pthread_mutex_destroy(&p->lock);
+}

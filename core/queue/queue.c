@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/queue/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/digest/fingerprint.h"
+#include "core/engine/engine_impl.h"
+#include "core/queue/job.h"
+#include "core/queue/job_list.h"
+#include "core/queue/waiter.h"
+
+void result_free(struct result *r)
+{
+	if (!r)
+		return;
+	digests_release(&r->digests);
+	free(r);
+}
+
+void kept_free(struct kept *k)
+{
+	if (k)
+		fingerprint_free(k->fp);
+	free(k);
+}
+
+/* ---- life ---- */
+
+int queue_init(struct queue *q, size_t serve_most)
+{
+	int err = -pthread_mutex_init(&q->lock, NULL);
+
+	q->share.most = WAITERS_MAX;
+	q->serve_most = serve_most;
+	q->slice_ms = QUEUE_SLICE_MS;
+	if (!err)
+		err = cond_init_monotonic(&q->served_work);
+	if (!err)
+		err = cond_init_monotonic(&q->work);
+	if (!err)
+		err = cond_init_monotonic(&q->timer);
+	if (!err)
+		err = cond_init_monotonic(&q->rest);
+	return err;
+}
+
+void queue_stop(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->stopped = true;
+	pthread_cond_broadcast(&q->served_work);
+	pthread_cond_broadcast(&q->work);
+	pthread_cond_broadcast(&q->timer);
+	pthread_cond_broadcast(&q->rest);
+	pthread_mutex_unlock(&q->lock);
+	if (q->timer_started)
+		pthread_join(q->timer_thread, NULL);
+	q->timer_started = false;
+}
+
+void queue_release(struct queue *q)
+{
+	size_t i;
+
+	for (i = 0; i < QUEUE_BUCKETS; i++) {
+		struct job *job = q->buckets[i];
+
+		while (job) {
+			struct job *next = job->chain;
+
+			waiters_answer(waiters_take(q, job), -ECANCELED);
+			kept_free(job->kept);
+			free(job);
+			job = next;
+		}
+		q->buckets[i] = NULL;
+	}
+	pthread_cond_destroy(&q->rest);
+	pthread_cond_destroy(&q->timer);
+	pthread_cond_destroy(&q->work);
+	pthread_cond_destroy(&q->served_work);
+	pthread_mutex_destroy(&q->lock);
+}
+
+/* ---- jobs ---- */
+
+/* The job of key, made when there is none, or NULL without memory.  A waited
+ * one may exceed the bound: waiters have their own. */
+static struct job *job_want(struct queue *q, const struct file_key *key,
+			    enum job_level level,
+			    const struct file_identity *identity)
+{
+	struct job *job = job_find(q, key);
+
+	if (!job) {
+		job = job_add(q, key);
+		if (!job)
+			return NULL;
+		job->level = job->background = level;
+		job_renew(q, job);
+		return job;
+	}
+	job_raise(q, job, level);
+	if (!identity)
+		return job;
+	if (job->state == JOB_RUNNING &&
+	    !file_identity_equal(&job->identity, identity))
+		job->again = true;
+	if (job->state == JOB_DONE &&
+	    !file_identity_equal(&job->result->identity, identity)) {
+		job_leave(q, job);
+		job_renew(q, job);
+	}
+	return job;
+}
+
+/* Under the lock. */
+static int push(struct queue *q, const struct file_key *key,
+		enum job_level level, const struct file_identity *identity,
+		bool changed)
+{
+	struct job *job;
+
+	if (q->stopped)
+		return -ECANCELED;
+	if (q->jobs >= QUEUE_MAX && !job_find(q, key))
+		return -ENOBUFS;
+	job = job_want(q, key, level, identity);
+	if (!job)
+		return -ENOMEM;
+	if (!changed)
+		return 0;
+	job->changed = true;
+	if (job->state != JOB_RUNNING)
+		job_forget_kept(q, job);
+	if (job->state == JOB_RUNNING)
+		job->again = true;
+	if (job->state == JOB_DONE) {
+		job_leave(q, job);
+		job_renew(q, job);
+	}
+	return 0;
+}
+
+int queue_push(struct queue *q, const struct file_key *key,
+	       enum job_level level, const struct file_identity *identity)
+{
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	err = push(q, key, level, identity, false);
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+int queue_push_changed(struct queue *q, const struct file_key *key,
+		       const struct file_identity *identity)
+{
+	int err;
+
+	pthread_mutex_lock(&q->lock);
+	err = push(q, key, JOB_CLOSED, identity, true);
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+bool queue_is_changed(struct queue *q, const struct job *job)
+{
+	bool changed;
+
+	pthread_mutex_lock(&q->lock);
+	changed = job->changed;
+	pthread_mutex_unlock(&q->lock);
+	return changed;
+}
+
+/* A running job that changed meanwhile runs again. */
+static bool run_again(struct queue *q, struct job *job)
+{
+	if (!job->again)
+		return false;
+	job->again = false;
+	job_leave(q, job);
+	job_renew(q, job);
+	return true;
+}
+
+enum job_level queue_identify(struct queue *q, struct job *job,
+			      const struct file_identity *identity)
+{
+	enum job_level level;
+
+	pthread_mutex_lock(&q->lock);
+	job->identity = *identity;
+	if (!job->seen_ms || !file_identity_equal(&job->seen, identity)) {
+		job->seen = *identity;
+		job->seen_ms = clock_now_ms();
+	}
+	job->large = identity->size >= QUEUE_LARGE;
+	job->again = false;
+	job->joined = false;
+	level = job->level;
+	pthread_mutex_unlock(&q->lock);
+	return level;
+}
+
+static void end_job(struct queue *q, struct job *job, bool for_joined)
+{
+	struct waiter *waiters = NULL;
+
+	pthread_mutex_lock(&q->lock);
+	if (for_joined && job->joined)
+		job->again = true;
+	if (!run_again(q, job)) {
+		waiters = waiters_take(q, job);
+		job_leave(q, job);
+		job_drop(q, job);
+	}
+	pthread_mutex_unlock(&q->lock);
+	waiters_answer(waiters, 0);
+}
+
+void queue_finish(struct queue *q, struct job *job)
+{
+	end_job(q, job, false);
+}
+
+void queue_give_up(struct queue *q, struct job *job)
+{
+	end_job(q, job, true);
+}
+
+void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
+		 bool unsteady)
+{
+	pthread_mutex_lock(&q->lock);
+	job_leave(q, job);
+	job->again = false;
+	if (unsteady)
+		job->tries++;
+	job->state = JOB_DELAYED;
+	job->ready_ms = clock_now_ms() + delay_ms;
+	job_list_insert_by_time(&q->delayed, job);
+	if (job->tries >= 3)
+		q->unsteady++;
+	pthread_cond_signal(&q->timer);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_done(struct queue *q, struct job *job, struct result *r,
+		int (*post)(void *arg, struct result *r), void *arg)
+{
+	struct waiter *waiters = NULL;
+	bool posted;
+
+	pthread_mutex_lock(&q->lock);
+	if (run_again(q, job)) {
+		pthread_mutex_unlock(&q->lock);
+		result_free(r);
+		return;
+	}
+	waiters = waiters_take(q, job);
+	job_leave(q, job);
+	job->state = JOB_DONE;
+	job->changed = false;
+	job->tries = 0;
+	job->level = job->background = JOB_SCAN;
+	job->result = r;
+	q->done++;
+	posted = !post(arg, r);
+	pthread_mutex_unlock(&q->lock);
+	waiters_answer(waiters, 0);
+	if (posted)
+		return;
+	queue_committed(q, r);
+	result_free(r);
+}
+
+void queue_committed(struct queue *q, const struct result *r)
+{
+	struct job *job;
+
+	pthread_mutex_lock(&q->lock);
+	job = job_find(q, &r->key);
+	if (job && job->state == JOB_DONE && job->result == r) {
+		struct waiter *waiters = waiters_take(q, job);
+
+		job_leave(q, job);
+		job_drop(q, job);
+		pthread_mutex_unlock(&q->lock);
+		waiters_answer(waiters, 0);
+		return;
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_pause(struct queue *q, enum queue_pause reason, bool on)
+{
+	pthread_mutex_lock(&q->lock);
+	q->paused = on ? q->paused | reason : q->paused & ~reason;
+	pthread_cond_broadcast(&q->work);
+	pthread_cond_broadcast(&q->rest);
+	pthread_mutex_unlock(&q->lock);
+}
+
+int queue_look(struct queue *q, const struct file_key *key,
+	       const struct file_identity *identity, enum queue_view *view_out,
+	       int *error_out, struct digests *digests_out)
+{
+	struct job *job;
+	int err = 0;
+
+	pthread_mutex_lock(&q->lock);
+	job = job_find(q, key);
+	if (!job) {
+		*view_out = QUEUE_UNKNOWN;
+	} else if (job->state != JOB_DONE ||
+		   !file_identity_equal(&job->result->identity, identity)) {
+		*view_out = job->changed ? QUEUE_CHANGED : QUEUE_UNDER_WAY;
+	} else {
+		*error_out = job->result->error;
+		if (!job->result->error)
+			err = digests_copy(&job->result->digests, digests_out);
+		if (!err)
+			*view_out = QUEUE_RESULT;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return err;
+}
+
+/* What it was delayed for may be over sooner when somebody waits. */
+static bool waits_in_vain(const struct job *job)
+{
+	return job->state == JOB_DELAYED && job->level != JOB_WAITED &&
+	       !job->tries;
+}
+
+/* The job of key as a waited one, at this turn or an earlier one; NULL without
+ * memory.  A result that is done was not what the caller looks for. */
+static struct job *job_want_waited(struct queue *q, const struct file_key *key,
+				   uid_t uid, uint64_t turn)
+{
+	struct job *job = job_find(q, key);
+	bool is_new = !job, moves;
+
+	if (is_new)
+		job = job_add(q, key);
+	if (!job)
+		return NULL;
+	moves = job->state == JOB_QUEUED || job->state == JOB_COALESCING ||
+		job->state == JOB_DONE || waits_in_vain(job);
+	if (moves && !is_new)
+		job_leave(q, job);
+	if (job->level != JOB_WAITED || job->turn > turn) {
+		job->turn = turn;
+		job->uid = uid;
+	}
+	job->level = JOB_WAITED;
+	if (moves)
+		job_enqueue(q, job);
+	return job;
+}
+
+static int wait_locked(struct queue *q, const struct file_key *key,
+		       struct waiter *w)
+{
+	struct job *job;
+	uint64_t turn;
+	int err;
+
+	if (q->stopped)
+		return -ECANCELED;
+	if (q->jobs >= QUEUE_MAX + WAITERS_MAX && !job_find(q, key))
+		return -EAGAIN;
+	err = share_take(&q->share, w->uid, &turn);
+	if (err)
+		return err;
+	job = job_want_waited(q, key, w->uid, turn);
+	if (!job) {
+		share_give(&q->share, w->uid);
+		return -ENOMEM;
+	}
+	waiter_link(q, job, w);
+	if (job->state == JOB_RUNNING) {
+		job->joined = true;
+		pthread_cond_broadcast(&q->rest);
+	}
+	return 0;
+}
+
+int queue_park(struct queue *q, const struct file_key *key,
+	       const struct engine_parked *parked)
+{
+	const struct engine_ticket *ticket = parked->ticket;
+	struct waiter *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->uid = parked->uid;
+	w->deadline_ms = parked->deadline_ms;
+	w->ticket = ticket ? ticket->number : 0;
+	w->done = parked->done;
+	w->arg = parked->arg;
+	pthread_mutex_lock(&q->lock);
+	if (ticket && atomic_load(&ticket->given_up))
+		err = -EINTR;
+	else
+		err = wait_locked(q, key, w);
+	pthread_mutex_unlock(&q->lock);
+	if (err)
+		free(w);
+	return err;
+}
+
+int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
+	       int64_t deadline_ms, void (*done)(void *arg, int result),
+	       void *arg)
+{
+	const struct engine_parked parked = {
+		.uid = uid, .deadline_ms = deadline_ms, .done = done, .arg = arg
+	};
+
+	return queue_park(q, key, &parked);
+}
+
+void queue_give_up_waiting(struct queue *q, uint64_t ticket)
+{
+	struct waiter *w;
+
+	pthread_mutex_lock(&q->lock);
+	w = waiter_find(q, ticket);
+	if (w)
+		waiter_leave(q, w);
+	pthread_mutex_unlock(&q->lock);
+	if (w)
+		w->job_next = NULL;
+	waiters_answer(w, -EINTR);
+}
+
+void queue_counts(struct queue *q, struct queue_counts *out)
+{
+	int level;
+
+	pthread_mutex_lock(&q->lock);
+	*out = (struct queue_counts){
+		.delayed = q->delayed.count + q->resting.count,
+		.unsteady = q->unsteady,
+		.running = q->running[0].count + q->running[1].count,
+		.done = q->done,
+		.waiting = q->waiting,
+		.scanned = q->levels[JOB_SCAN].count + q->large[1].count +
+			   q->scanning,
+		.paused = q->paused,
+	};
+	for (level = 0; level < JOB_LEVELS; level++)
+		out->queued += q->levels[level].count;
+	out->queued += q->large[0].count + q->large[1].count;
+	pthread_mutex_unlock(&q->lock);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/queue/queue.h"
+
+#include "core/engine/engine_impl.h"
+#include "core/queue/job.h"
+#include "core/queue/job_list.h"
+
+/* Which job is taken next, and how long it keeps its worker. */
+
+/* The workers ask the catalog for more when fewer are left. */
+enum { FEED_BELOW = 1024 };
+
+/* How many jobs a spare worker looks at for one it may take. */
+enum { SPARE_LOOK = 64 };
+
+/* ---- who has how many workers ---- */
+
+static size_t count_large(const struct job_list *running, bool large)
+{
+	const struct job *job;
+	size_t count = 0;
+
+	for (job = running->first; job; job = job->next)
+		count += job->large == large;
+	return count;
+}
+
+static bool is_served(const struct queue *q, bool large, uid_t uid)
+{
+	const struct job *job = q->running[0].first;
+
+	while (job && (job->large != large || job->uid != uid))
+		job = job->next;
+	return job != NULL;
+}
+
+/* The first job of the list that a worker may take: from serve_most on, of a
+ * user for whom none works.  By their turns the first jobs of all users come
+ * first; further back there is nobody new. */
+static struct job *first_of(const struct queue *q, const struct job_list *list,
+			    bool large)
+{
+	struct job *job = list->first;
+	int i;
+
+	if (count_large(&q->running[0], large) < q->serve_most)
+		return job;
+	for (i = 0; job && i < SPARE_LOOK && is_served(q, large, job->uid); i++)
+		job = job->next;
+	return i < SPARE_LOOK ? job : NULL;
+}
+
+static bool has_room_for_large(const struct queue *q, bool background)
+{
+	size_t most = q->serve_most + (background ? 0 : QUEUE_SPARE - 1);
+
+	return count_large(&q->running[background], true) < most;
+}
+
+static struct job *first_waited(const struct queue *q)
+{
+	struct job *small = first_of(q, &q->levels[JOB_WAITED], false);
+	struct job *large = NULL;
+
+	if (has_room_for_large(q, false))
+		large = first_of(q, &q->large[0], true);
+	if (small && large)
+		return large->turn < small->turn ? large : small;
+	return small ? small : large;
+}
+
+/* The last worker is there for when all others are at large files. */
+static bool has_room_in_background(const struct queue *q)
+{
+	const struct job_list *running = &q->running[1];
+
+	return running->count < q->serve_most ||
+	       count_large(running, false) == 0;
+}
+
+static struct job *first_of_background(const struct queue *q)
+{
+	if (q->paused || !has_room_in_background(q))
+		return NULL;
+	if (q->large[1].first && has_room_for_large(q, true))
+		return q->large[1].first;
+	if (q->levels[JOB_CLOSED].first)
+		return q->levels[JOB_CLOSED].first;
+	return q->levels[JOB_SCAN].first;
+}
+
+/* ---- taking ---- */
+
+static struct job *take_first(struct queue *q, bool background)
+{
+	struct job *job = background ? first_of_background(q) : first_waited(q);
+	struct kept *kept;
+
+	if (!job)
+		return NULL;
+	kept = job_take_kept(q, job);
+	job_leave(q, job);
+	job->state = JOB_RUNNING;
+	job->kept = kept;
+	job->since_ms = clock_now_ms();
+	job->served = !background;
+	if (job->served)
+		share_serve(&q->share, job->turn);
+	job_list_append(&q->running[background], job);
+	job->identity = (struct file_identity){ 0 };
+	job->scanned = job->level == JOB_SCAN;
+	q->scanning += job->scanned;
+	return job;
+}
+
+static bool wants_food(const struct queue *q)
+{
+	return q->feed && q->levels[JOB_SCAN].count < FEED_BELOW &&
+	       q->jobs < QUEUE_MAX / 2;
+}
+
+struct job *queue_take(struct queue *q, bool background)
+{
+	struct job *job = NULL;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->stopped) {
+		if (background && wants_food(q)) {
+			q->feed = false;
+			break;
+		}
+		job = take_first(q, background);
+		if (job)
+			break;
+		pthread_cond_wait(background ? &q->work : &q->served_work,
+				  &q->lock);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return job;
+}
+
+void queue_feed(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->feed = true;
+	pthread_cond_signal(&q->work);
+	pthread_mutex_unlock(&q->lock);
+}
+
+/* Whether there is room for the running job, were it not there. */
+static bool may_run(struct queue *q, struct job *job)
+{
+	struct job_list *running = &q->running[!job->served];
+	bool may;
+
+	job_list_remove(running, job);
+	may = has_room_for_large(q, !job->served) &&
+	      (!job->served || count_large(running, true) < q->serve_most ||
+	       !is_served(q, true, job->uid));
+	job_list_append(running, job);
+	return may;
+}
+
+bool queue_admit(struct queue *q, struct job *job)
+{
+	bool may;
+
+	pthread_mutex_lock(&q->lock);
+	may = !job->large || may_run(q, job);
+	/* It may leave room for a small one. */
+	if (may && job->large)
+		pthread_cond_signal(job->served ? &q->served_work : &q->work);
+	pthread_mutex_unlock(&q->lock);
+	return may;
+}
+
+/* ---- handing over ---- */
+
+/* A large file of another user waits for this one's worker. */
+static bool is_turn_over(struct queue *q, const struct job *job)
+{
+	const struct job *other = q->large[0].first;
+	int i;
+
+	if (!job->large || clock_now_ms() - job->since_ms < q->slice_ms)
+		return false;
+	for (i = 0; other && i < SPARE_LOOK && other->uid == job->uid; i++)
+		other = other->next;
+	return other && i < SPARE_LOOK && job_may_keep(q);
+}
+
+void queue_hand_over(struct queue *q, struct job *job, struct kept *kept)
+{
+	const struct job *other;
+
+	pthread_mutex_lock(&q->lock);
+	other = q->large[0].first;
+	/* After a part of the work it is the turn of others. */
+	if (kept && job->served && job->level == JOB_WAITED && other) {
+		job->turn = other->turn > q->share.turn ? other->turn :
+							  q->share.turn;
+		job->turn++;
+	}
+	if (job->again) {
+		kept_free(kept);
+		kept = NULL;
+	}
+	job->again = false;
+	job_leave(q, job);
+	job_keep(q, job, kept);
+	job_enqueue(q, job);
+	pthread_mutex_unlock(&q->lock);
+}
+
+static enum queue_recall recall(struct queue *q, const struct job *job)
+{
+	if (!job)
+		return QUEUE_GO_ON;
+	if (!job->served && job->waiters)
+		return QUEUE_WAITED;
+	if (!job->served)
+		return q->paused ? QUEUE_PAUSED : QUEUE_GO_ON;
+	if (!job->waiters)
+		return QUEUE_ABANDONED;
+	return is_turn_over(q, job) ? QUEUE_TURN_OVER : QUEUE_GO_ON;
+}
+
+enum queue_recall queue_recall(struct queue *q, const struct job *job)
+{
+	enum queue_recall why;
+
+	pthread_mutex_lock(&q->lock);
+	why = recall(q, job);
+	pthread_mutex_unlock(&q->lock);
+	return why;
+}
+
+bool queue_rest(struct queue *q, const struct job *job, int64_t until_ms)
+{
+	bool rested = false, recalled = false;
+
+	pthread_mutex_lock(&q->lock);
+	while (!rested && !recalled) {
+		recalled = q->stopped || recall(q, job) != QUEUE_GO_ON;
+		rested = clock_now_ms() >= until_ms;
+		if (!rested && !recalled)
+			cond_wait_until(&q->rest, &q->lock, until_ms);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return !recalled;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/source/times.h"
+
+#include <sys/vfs.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "core/engine/engine.h"
+
+#define SECOND_NS INT64_C(1000000000)
+
+/*
+ * A timestamp is the time of the last clock tick (10 ms apart at most on the
+ * usual kernels), so two changes within a tick can carry the same one.
+ * Filesystems that count in seconds (their nanoseconds are all zero) or in two
+ * seconds (FAT) need longer.
+ */
+enum { SETTLE_MS = 20, SETTLE_COARSE_MS = 2100 };
+
+/* No clocks differ by more. */
+enum { SKEW_MS = 24 * 3600 * 1000 };
+
+/* ---- filesystems ---- */
+
+/* Those of this machine that keep a ctime: the numbers are of
+ * <linux/magic.h>, or of the filesystem's own sources. */
+static const uint32_t own_types[] = {
+	0xef53,     /* ext2, ext3, ext4 */
+	0x58465342, /* XFS */
+	0x9123683e, /* btrfs */
+	0x01021994, /* tmpfs */
+	0x858458f6, /* ramfs */
+	0xf2f52010, /* F2FS */
+	0xca451a4e, /* bcachefs */
+	0x2fc12fc1, /* ZFS */
+	0x3153464a, /* JFS */
+	0x52654973, /* ReiserFS */
+	0x3434,     /* NILFS2 */
+	0x24051905, /* UBIFS */
+	0x7366746e, /* NTFS, by ntfs3 */
+	0x482b,     /* HFS+ */
+	0x15013346, /* UDF */
+	0x794c7630, /* overlayfs */
+	0x73717368, /* squashfs */
+	0xe0f5e1e2, /* EROFS */
+	0x9660,     /* ISO 9660 */
+};
+
+enum times_worth times_of_type(uint64_t type)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(own_types) / sizeof(own_types[0]); i++)
+		if ((uint32_t)type == own_types[i])
+			return TIMES_OWN;
+	return TIMES_DOUBTFUL;
+}
+
+enum times_worth times_of(int fd)
+{
+	struct statfs st;
+
+	return fstatfs(fd, &st) ? TIMES_DOUBTFUL :
+				  times_of_type((uint64_t)st.f_type);
+}
+
+/* ---- identities ---- */
+
+/*
+ * A ctime of whole seconds that lies in the future, as after the clock was set
+ * back, tells a change of now from those before; but in the second when the
+ * clock gets there again, a change has that ctime once more.  So it makes
+ * another identity before that time than after it.
+ */
+static int64_t ctime_of(const struct stat *st)
+{
+	int64_t ctime_ns = timespec_to_ns(&st->st_ctim);
+
+	return !st->st_ctim.tv_nsec && ctime_ns > clock_ns(CLOCK_REALTIME) ?
+		       ctime_ns + 1 :
+		       ctime_ns;
+}
+
+void engine_file_identity(const struct stat *st, struct file_identity *out)
+{
+	*out = (struct file_identity){
+		.size = (uint64_t)st->st_size,
+		.mtime_ns = timespec_to_ns(&st->st_mtim),
+		.ctime_ns = ctime_of(st),
+	};
+}
+
+int64_t times_age(const struct file_identity *id)
+{
+	return (int64_t)((uint64_t)clock_ns(CLOCK_REALTIME) -
+			 (uint64_t)id->ctime_ns) /
+	       1000000;
+}
+
+/* By the clock that made the ctime. */
+static int64_t own_wait(const struct file_identity *id)
+{
+	int64_t age_ms = times_age(id);
+
+	/* The clock was set back: a change now would move it. */
+	if (age_ms < 0)
+		return 0;
+	return (id->ctime_ns % SECOND_NS ? SETTLE_MS : SETTLE_COARSE_MS) -
+	       age_ms;
+}
+
+static int64_t doubtful_wait(const struct file_identity *id, int64_t same_ms)
+{
+	return times_age(id) > SKEW_MS ? 0 : SETTLE_COARSE_MS - same_ms;
+}
+
+bool times_are_unsettled(enum times_worth worth, const struct file_identity *id,
+			 int64_t same_ms, int64_t *wait_ms_out)
+{
+	int64_t wait_ms =
+		worth == TIMES_OWN ? own_wait(id) : doubtful_wait(id, same_ms);
+
+	if (wait_ms <= 0)
+		return false;
+	*wait_ms_out = wait_ms;
+	return true;
+}
