@@ -97,7 +97,7 @@ void metadata_change_begin(struct fs *fs, struct inode *inode,
 		return;
 	out->fd = open_leased(fs, inode, path.fd);
 	if (!fstat(path.fd, &st)) {
-		engine_file_identity(&st, &out->before);
+		source_get_identity(&st, &out->before);
 		inode_ref(inode);
 		out->inode = inode;
 	} else if (out->fd >= 0) {
@@ -120,7 +120,7 @@ static bool look(int fd, struct file_identity *out)
 
 	if (fstat(fd, &st))
 		return false;
-	engine_file_identity(&st, out);
+	source_get_identity(&st, out);
 	return true;
 }
 

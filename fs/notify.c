@@ -43,21 +43,21 @@ static int open_known(void *ctx, dev_t device, ino_t number)
  * a descriptor sends it, too, and writes that pass through are not seen after
  * it.  Only loop_caught_up() tells the two apart.
  */
-static enum engine_use use_of(const struct inode *inode)
+static enum source_use use_of(const struct inode *inode)
 {
 	if (!atomic_load(&inode->writers))
-		return ENGINE_UNUSED;
-	return atomic_load(&inode->flushed) ? ENGINE_CLOSING : ENGINE_WRITTEN;
+		return SOURCE_UNUSED;
+	return atomic_load(&inode->flushed) ? SOURCE_CLOSING : SOURCE_WRITTEN;
 }
 
-static enum engine_use use(void *ctx, dev_t device, ino_t number)
+static enum source_use use(void *ctx, dev_t device, ino_t number)
 {
 	struct fs *fs = ctx;
 	struct inode *inode = inode_find(fs, device, number);
-	enum engine_use found;
+	enum source_use found;
 
 	if (!inode)
-		return ENGINE_UNUSED;
+		return SOURCE_UNUSED;
 	found = use_of(inode);
 	inode_unref(fs, inode);
 	return found;
@@ -142,7 +142,7 @@ static void tell_closed(struct fs *fs, struct inode *inode, int fd)
 	if (fstat(fd, &st))
 		return;
 	key_of_fd(fs, inode, fd, &key);
-	engine_file_identity(&st, &identity);
+	source_get_identity(&st, &identity);
 	atomic_store(&inode->noticed_ns, timespec_to_ns(&st.st_ctim));
 	engine_file_closed(fs->engine, &key, &identity);
 }
@@ -183,7 +183,7 @@ void notify_opened(struct fs *fs, struct inode *inode, int fd)
 	    fstat(fd, &st))
 		return;
 	key_of_fd(fs, inode, fd, &key);
-	engine_file_identity(&st, &identity);
+	source_get_identity(&st, &identity);
 	engine_file_opened(fs->engine, &key, &identity);
 }
 

@@ -9,6 +9,7 @@
 #include "core/base/array.h"
 #include "core/check/check_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 /* Orphans that are held in memory; more are counted. */
 #define ORPHANS_MAX 1000000
@@ -316,7 +317,7 @@ static int audit_begin(struct audit *a)
 	if (fstat(a->options->source_fd, &st))
 		return -errno;
 	a->source_dev = st.st_dev;
-	file_key_make(st.st_dev, a->options->source_fd, "", &st, &a->root);
+	source_make_key(st.st_dev, a->options->source_fd, "", &st, &a->root);
 	err = begin(a, &txn);
 	if (err)
 		return err;

@@ -9,6 +9,7 @@
 #include "core/base/hole.h"
 #include "core/check/check_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 #define CHUNK ((size_t)1 << 20)
 #define HOLE_PART ((uint64_t)256 << 20)
@@ -69,7 +70,7 @@ static bool is_unchanged(int fd, const struct file_identity *identity)
 
 	if (fstat(fd, &st))
 		return false;
-	engine_file_identity(&st, &now);
+	source_get_identity(&st, &now);
 	return file_identity_equal(&now, identity);
 }
 
@@ -273,7 +274,7 @@ int audit_file(struct audit *a, int path_fd, const struct audit_subject *s)
 
 	if (fstat(path_fd, &st) || !S_ISREG(st.st_mode))
 		return 0;
-	file_key_make(a->source_dev, path_fd, "", &st, &key);
+	source_make_key(a->source_dev, path_fd, "", &st, &key);
 	if (!file_key_equal(&key, &s->key))
 		return 0;
 	fd = file_reopen(path_fd);

@@ -40,7 +40,7 @@ static bool course_in_use(void *arg, const struct stat *st)
 {
 	const struct course *c = arg;
 
-	return file_use(c->e, st) != ENGINE_UNUSED;
+	return source_get_use(&c->e->source, st) != SOURCE_UNUSED;
 }
 
 static void course_found(void *arg, const struct audit_finding *f)
@@ -116,7 +116,7 @@ static json_t *perform(struct engine *e, bool read, bool repair)
 				       .rehash = mend_rehash };
 	struct audit_options options = {
 		.catalog = e->catalog,
-		.source_fd = e->options.source_fd,
+		.source_fd = e->source.fd,
 		.read = read,
 		.mender = repair ? &mender : NULL,
 		.stopping = &e->stopping,

@@ -8,6 +8,7 @@
 #include "core/base/array.h"
 #include "core/check/check_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 /* What the directory is read into, and what of it goes into the walk. */
 struct entry {
@@ -79,7 +80,7 @@ static int entries_add(void *arg, int dir_fd, const char *name)
 	}
 	entry.name = path.len - strlen(name);
 	entry.path = buf_take(&path);
-	file_key_make(e->a->source_dev, dir_fd, name, &entry.st, &entry.key);
+	source_make_key(e->a->source_dev, dir_fd, name, &entry.st, &entry.key);
 	list[e->count++] = entry;
 	return 0;
 }
@@ -113,7 +114,7 @@ static void count_file(struct audit *a, struct entry *entry, bool known)
 	struct file_identity identity;
 
 	n->files++;
-	engine_file_identity(&entry->st, &identity);
+	source_get_identity(&entry->st, &identity);
 	if (!known)
 		n->unknown++;
 	else if (!file_identity_equal(&entry->record.identity, &identity) ||
@@ -210,7 +211,7 @@ static int audit_entries(struct tree *t, int dir_fd, const char *path)
 	if (!err)
 		err = file_each_in(dir_fd, entries_add, &e);
 	if (!err) {
-		file_key_make(t->a->source_dev, dir_fd, "", &st, &key);
+		source_make_key(t->a->source_dev, dir_fd, "", &st, &key);
 		err = match_entries(t, &key, &e);
 	}
 	if (!err)

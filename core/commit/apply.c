@@ -32,8 +32,9 @@ static int is_known_directory(struct engine *e, struct catalog_txn *txn,
 			      const struct file_key *key, bool *known_out)
 {
 	*known_out = true;
-	return file_key_equal(key, &e->root) ? 0 :
-					       is_known(txn, key, known_out);
+	return file_key_equal(key, &e->source.root) ?
+		       0 :
+		       is_known(txn, key, known_out);
 }
 
 /* Of a directory that was found by itself the entries must be found, too. */

@@ -293,10 +293,10 @@ static void update_index(struct engine *e, const struct catalog_changes *ch)
 		catalog_abort(txn);
 	}
 	if (err)
-		engine_log(e,
-			   "index: %s; near-duplicates will be missing "
-			   "until the next mount",
-			   err_text(err));
+		logger_print(&e->log,
+			     "index: %s; near-duplicates will be missing "
+			     "until the next mount",
+			     err_text(err));
 }
 
 /* Takes the first count events off. */
@@ -354,12 +354,12 @@ static void note_outcome(struct engine *e, int err, uint64_t attempted)
 	pthread_cond_broadcast(&c->room);
 	pthread_mutex_unlock(&c->lock);
 	if (err && err != before)
-		engine_log(e,
-			   "catalog: %s; digests are still answered, and "
-			   "written when it works again",
-			   err_text(err));
+		logger_print(&e->log,
+			     "catalog: %s; digests are still answered, and "
+			     "written when it works again",
+			     err_text(err));
 	if (!err && before) {
-		engine_log(e, "catalog: works again");
+		logger_print(&e->log, "catalog: works again");
 		workers_feed_want(e); /* results were thrown away */
 		queue_feed(&e->queue);
 		scan_want(e); /* what is old by now may not be found */

@@ -2,7 +2,6 @@
 #include "core/engine/engine.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,21 +11,7 @@
 #include "core/base/processors.h"
 #include "core/engine/engine_impl.h"
 #include "core/source/file.h"
-
-/* ---- what all parts use ---- */
-
-void engine_log(struct engine *e, const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-
-	if (!e->options.host.log)
-		return;
-	va_start(args, format);
-	(void)vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	e->options.host.log(e->options.host.ctx, line);
-}
+#include "core/source/source.h"
 
 /* ---- opening ---- */
 
@@ -63,16 +48,24 @@ static int copy_options(struct engine *e, const struct engine_options *from)
 	return 0;
 }
 
-static int find_root(struct engine *e)
+static int open_source(struct engine *e)
 {
-	struct stat st;
+	const struct engine_options *o = &e->options;
 
-	if (fstat(e->options.source_fd, &st))
-		return -errno;
-	e->source_dev = st.st_dev;
-	e->times = times_of(e->options.source_fd);
-	engine_file_key(e, e->options.source_fd, &st, &e->root);
-	return 0;
+	e->log = (struct logger){ o->host.ctx, o->host.log };
+	e->source = (struct source){
+		.fd = o->source_fd,
+		.path = o->source,
+		.rules = { .min_size = o->min_size,
+			   .max_size = o->max_size,
+			   .excludes = o->excludes,
+			   .exclude_count = o->exclude_count,
+			   .cross = o->cross },
+		.ctx = o->host.ctx,
+		.open_known = o->host.open_known,
+		.use = o->host.use,
+	};
+	return source_init(&e->source);
 }
 
 static int load_content(void *arg, uint32_t content, const struct digests *d)
@@ -120,7 +113,7 @@ static int open_catalog(struct engine *e, const struct engine_options *from)
 	struct catalog_options options = {
 		.directory = from->catalog_dir,
 		.holder = from->holder,
-		.source = e->options.source,
+		.source = e->source.path,
 		.digest_set = e->options.digest_set,
 	};
 	int err = catalog_open(&options, &e->catalog);
@@ -147,10 +140,10 @@ static int open_or_replace_catalog(struct engine *e,
 		return err;
 	err = catalog_set_aside(from->catalog_dir, &aside);
 	if (!err) {
-		engine_log(e,
-			   "%s: the catalog is damaged or of another "
-			   "version; moved to %s, building a new one",
-			   from->catalog_dir, aside.data);
+		logger_print(&e->log,
+			     "%s: the catalog is damaged or of another "
+			     "version; moved to %s, building a new one",
+			     from->catalog_dir, aside.data);
 		err = open_catalog(e, from);
 	}
 	buf_release(&aside);
@@ -162,8 +155,9 @@ void engine_found_damage(struct engine *e)
 	if (atomic_exchange(&e->damaged, true))
 		return;
 	(void)catalog_mark_damaged(e->catalog);
-	engine_log(e, "the catalog is damaged; what cannot be read is hashed "
-		      "again, and the next mount builds a new one");
+	logger_print(&e->log,
+		     "the catalog is damaged; what cannot be read is hashed "
+		     "again, and the next mount builds a new one");
 }
 
 static int init_parts(struct engine *e, unsigned workers)
@@ -203,7 +197,7 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	if (!err)
 		err = copy_options(e, options);
 	if (!err)
-		err = find_root(e);
+		err = open_source(e);
 	if (!err)
 		err = open_or_replace_catalog(e, options);
 	if (err)
@@ -276,6 +270,12 @@ void engine_free(struct engine *e)
 	free(e);
 }
 
+void engine_file_key(const struct engine *e, int fd, const struct stat *st,
+		     struct file_key *out)
+{
+	source_get_key(&e->source, fd, st, out);
+}
+
 /* ---- digests ---- */
 
 void engine_answer_release(struct engine_answer *answer)
@@ -330,14 +330,6 @@ static int ask_known(struct engine *e, const struct file_key *key,
 	return 0;
 }
 
-enum engine_use file_use(const struct engine *e, const struct stat *st)
-{
-	const struct engine_host *host = &e->options.host;
-
-	return host->use ? host->use(host->ctx, st->st_dev, st->st_ino) :
-			   ENGINE_UNUSED;
-}
-
 bool host_catch_up(const struct engine *e)
 {
 	const struct engine_host *host = &e->options.host;
@@ -346,14 +338,14 @@ bool host_catch_up(const struct engine *e)
 }
 
 /* The state of a file without valid digests. */
-static enum engine_state state_of_use(enum engine_use use)
+static enum engine_state state_of_use(enum source_use use)
 {
 	switch (use) {
-	case ENGINE_WRITTEN:
+	case SOURCE_WRITTEN:
 		return ENGINE_BUSY;
-	case ENGINE_CLOSING:
+	case SOURCE_CLOSING:
 		return ENGINE_CLOSED;
-	case ENGINE_UNUSED:
+	case SOURCE_UNUSED:
 		break;
 	}
 	return ENGINE_PENDING;
@@ -372,23 +364,23 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -ENODATA;
-	rule = file_skip_rule(e, fd, &st);
+	rule = source_skip_rule(&e->source, fd, &st);
 	if (rule) {
 		answer.state = ENGINE_SKIPPED;
 		(void)snprintf(answer.rule, sizeof(answer.rule), "%s", rule);
 		*answer_out = answer;
 		return 0;
 	}
-	engine_file_key(e, fd, &st, &key);
-	engine_file_identity(&st, &identity);
+	source_get_key(&e->source, fd, &st, &key);
+	source_get_identity(&st, &identity);
 	/* A file that is open for writing may have changed. */
-	if (engine_times(e, &key) == TIMES_OWN ||
-	    file_use(e, &st) == ENGINE_UNUSED)
+	if (source_get_times(&e->source, &key) == TIMES_OWN ||
+	    source_get_use(&e->source, &st) == SOURCE_UNUSED)
 		err = ask_known(e, &key, &identity, &answer);
 	if (err)
 		return err;
 	if (answer.state == ENGINE_PENDING)
-		answer.state = state_of_use(file_use(e, &st));
+		answer.state = state_of_use(source_get_use(&e->source, &st));
 	*answer_out = answer;
 	return 0;
 }
@@ -410,28 +402,22 @@ static void put_on_pending_list(struct engine *e, const struct file_key *key,
 	(void)commit_post(e, ev);
 }
 
-enum times_worth engine_times(const struct engine *e,
-			      const struct file_key *key)
-{
-	return key->device ? TIMES_DOUBTFUL : e->times;
-}
-
 bool engine_doubts_times(const struct engine *e)
 {
-	return e->times == TIMES_DOUBTFUL;
+	return e->source.times == TIMES_DOUBTFUL;
 }
 
 void engine_file_opened(struct engine *e, const struct file_key *key,
 			const struct file_identity *identity)
 {
-	if (engine_times(e, key) == TIMES_DOUBTFUL)
+	if (source_get_times(&e->source, key) == TIMES_DOUBTFUL)
 		put_on_pending_list(e, key, identity);
 }
 
 void engine_file_closed(struct engine *e, const struct file_key *key,
 			const struct file_identity *identity)
 {
-	int err = engine_times(e, key) == TIMES_DOUBTFUL ?
+	int err = source_get_times(&e->source, key) == TIMES_DOUBTFUL ?
 			  queue_push_changed(&e->queue, key, identity) :
 			  queue_push(&e->queue, key, JOB_CLOSED, identity);
 

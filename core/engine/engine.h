@@ -12,6 +12,7 @@
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
+#include "core/source/source.h"
 
 /*
  * Keeps the digests of a tree current and answers what resembles what.
@@ -27,22 +28,13 @@
  */
 struct engine;
 
-/* Whether a file is open for writing through the host. */
-enum engine_use {
-	ENGINE_UNUSED,
-	ENGINE_WRITTEN,
-	/* The writer has closed a descriptor since it wrote; whether that was
-	 * the last one the host knows when it has caught up. */
-	ENGINE_CLOSING,
-};
-
 /* What the engine asks of its host. */
 struct engine_host {
 	void *ctx;
 	/* A new O_PATH descriptor of a file the host knows by (st_dev, st_ino),
 	 * or -ENOENT.  Lets files be reached that lost their name. */
 	int (*open_known)(void *ctx, dev_t device, ino_t inode);
-	enum engine_use (*use)(void *ctx, dev_t device, ino_t inode);
+	enum source_use (*use)(void *ctx, dev_t device, ino_t inode);
 	/* Waits a moment for the host to pass on all that happened before the
 	 * call; false when it has not come so far.  NULL: it always has. */
 	bool (*catch_up)(void *ctx);
@@ -62,7 +54,7 @@ struct engine_options {
 	unsigned workers;            /* 0: one per processor */
 	uint64_t min_size;           /* files below are skipped */
 	uint64_t max_size;           /* files above are skipped; 0: no limit */
-	const char *const *excludes; /* globs, see path_is_excluded() */
+	const char *const *excludes; /* globs, see source_is_excluded() */
 	size_t exclude_count;
 	/* Bytes a second to be read in the background; 0: no limit.  Files
 	 * somebody waits for do not count. */
@@ -95,11 +87,9 @@ void engine_free(struct engine *e);
 
 /* ---- what a file is ---- */
 
-/* The key of an open descriptor (O_PATH will do) whose stat is st. */
+/* source_get_key() for SOURCE. */
 void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 		     struct file_key *out);
-
-void engine_file_identity(const struct stat *st, struct file_identity *out);
 
 /* ---- digests ---- */
 

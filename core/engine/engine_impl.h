@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "core/base/clock.h"
+#include "core/base/logger.h"
 #include "core/base/thread.h"
 #include "core/digest/team.h"
 #include "core/check/check_thread.h"
@@ -61,9 +62,8 @@ struct crew {
 struct engine {
 	struct engine_options options; /* strings owned */
 	char *catalog_dir;
-	dev_t source_dev;
-	enum times_worth times; /* of SOURCE */
-	struct file_key root;
+	struct source source;
+	struct logger log;
 	struct catalog *catalog;
 	struct index *index;
 
@@ -102,19 +102,9 @@ int names_learn_at(struct engine *e, int dir_fd, const char *name,
 
 /* ---- engine.c ---- */
 
-void engine_log(struct engine *e, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
 /* The catalog contradicts itself (-EUCLEAN): the administrator is told once, and
  * the next mount sets it aside. */
 void engine_found_damage(struct engine *e);
-
-/* What the times of the file are worth.  Of other filesystems than that of
- * SOURCE nothing is known. */
-enum times_worth engine_times(const struct engine *e,
-			      const struct file_key *key);
-
-enum engine_use file_use(const struct engine *e, const struct stat *st);
 
 /* engine_host.catch_up */
 bool host_catch_up(const struct engine *e);

@@ -7,6 +7,7 @@
 
 #include "core/engine/engine_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 enum { LEARN_TRIES = 16 };
 
@@ -96,7 +97,8 @@ static bool has_path(struct engine *e, const struct file_key *key)
 
 	if (catalog_read(e->catalog, &txn))
 		return true; /* nothing can be learned now */
-	found = catalog_path_each(txn, &e->root, key, stop_at_first, NULL);
+	found = catalog_path_each(txn, &e->source.root, key, stop_at_first,
+				  NULL);
 	catalog_abort(txn);
 	return found == 1;
 }
@@ -123,7 +125,7 @@ static int learn_once(struct engine *e, int dir_fd, const char *name,
 			close(fd);
 		return -ENOENT;
 	}
-	engine_file_key(e, fd, &st, key_out);
+	source_get_key(&e->source, fd, &st, key_out);
 	ev->key = *key_out;
 	ev->directory = S_ISDIR(st.st_mode);
 	err = commit_post(e, ev);
@@ -148,23 +150,23 @@ int names_learn_at(struct engine *e, int dir_fd, const char *name,
 
 void names_learn(struct engine *e, int fd, const struct file_key *key)
 {
-	struct file_key at = e->root;
-	int dir_fd = e->options.source_fd;
+	struct file_key at = e->source.root;
+	int dir_fd = e->source.fd;
 	char *path, *name, *rest = NULL;
 
-	if (has_path(e, key) || file_path(e, fd, &path))
+	if (has_path(e, key) || source_get_path(&e->source, fd, &path))
 		return;
 	for (name = strtok_r(path, "/", &rest); name;
 	     name = strtok_r(NULL, "/", &rest)) {
 		int next = names_learn_at(e, dir_fd, name, &at);
 
-		if (dir_fd != e->options.source_fd)
+		if (dir_fd != e->source.fd)
 			close(dir_fd);
 		dir_fd = next;
 		if (dir_fd < 0)
 			break;
 	}
-	if (dir_fd >= 0 && dir_fd != e->options.source_fd)
+	if (dir_fd >= 0 && dir_fd != e->source.fd)
 		close(dir_fd);
 	free(path);
 }

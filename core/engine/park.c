@@ -25,7 +25,7 @@ int engine_park(struct engine *e, int fd, const struct engine_parked *parked)
 
 	if (fstat(fd, &st))
 		return -errno;
-	engine_file_key(e, fd, &st, &key);
+	source_get_key(&e->source, fd, &st, &key);
 	return queue_park(&e->queue, &key, parked);
 }
 

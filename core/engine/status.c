@@ -194,7 +194,7 @@ int engine_status(struct engine *e, json_t **out)
 	if (is_idle(&s))
 		throttle_end_hurry(e);
 	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "source",
-		      status_path(e->options.source), "threshold",
+		      status_path(e->source.path), "threshold",
 		      e->options.threshold, "digests",
 		      digest_names(e->options.digest_set), "scan",
 		      scan_object(e), "hashed", hashed_object(e), "catalog",

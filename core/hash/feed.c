@@ -55,7 +55,7 @@ void workers_feed(struct engine *e)
 	atomic_store(&f->running, more);
 	pthread_mutex_unlock(&f->lock);
 	if (err && err != -ECANCELED)
-		engine_log(e, "catalog: %s", err_text(err));
+		logger_print(&e->log, "catalog: %s", err_text(err));
 	if (more && !err)
 		queue_feed(&e->queue);
 }

@@ -10,6 +10,7 @@
 #include "core/digest/fingerprint.h"
 #include "core/engine/engine_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 enum { PIECE = 64 * 1024 };
 
@@ -92,8 +93,8 @@ static int look(struct engine *e, int fd, struct file_key *key_out,
 
 	if (fstat(fd, &st))
 		return -errno;
-	engine_file_key(e, fd, &st, key_out);
-	engine_file_identity(&st, identity_out);
+	source_get_key(&e->source, fd, &st, key_out);
+	source_get_identity(&st, identity_out);
 	return 0;
 }
 

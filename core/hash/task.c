@@ -9,6 +9,7 @@
 #include "core/digest/team.h"
 #include "core/engine/engine_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 enum {
 	CHECK_BYTES = 16 << 20, /* look for a change this often */
@@ -43,7 +44,7 @@ bool task_is_changed(const struct task *t)
 
 	if (fstat(t->fd, &st))
 		return true;
-	engine_file_identity(&st, &now);
+	source_get_identity(&st, &now);
 	return !file_identity_equal(&now, &t->identity);
 }
 

@@ -7,6 +7,7 @@
 #include "core/digest/team.h"
 #include "core/engine/engine_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 #include "core/hash/task.h"
 #include "core/source/times.h"
 
@@ -118,7 +119,7 @@ static void hash_file(struct task *t)
 	struct digests digests;
 	int err = task_digest(t, &digests);
 
-	if (!err && (file_use(e, t->st) || task_is_changed(t))) {
+	if (!err && (source_get_use(&e->source, t->st) || task_is_changed(t))) {
 		digests_release(&digests);
 		err = -EAGAIN;
 	}
@@ -183,14 +184,14 @@ static enum knowledge look_up(struct engine *e, const struct file_key *key,
 
 /* A closing writer that is still there when the host has caught up did not
  * close. */
-static enum engine_use use_for_sure(struct task *t)
+static enum source_use use_for_sure(struct task *t)
 {
-	enum engine_use use = file_use(t->w->e, t->st);
+	enum source_use use = source_get_use(&t->w->e->source, t->st);
 
-	if (use != ENGINE_CLOSING || !host_catch_up(t->w->e))
+	if (use != SOURCE_CLOSING || !host_catch_up(t->w->e))
 		return use;
-	use = file_use(t->w->e, t->st);
-	return use == ENGINE_CLOSING ? ENGINE_WRITTEN : use;
+	use = source_get_use(&t->w->e->source, t->st);
+	return use == SOURCE_CLOSING ? SOURCE_WRITTEN : use;
 }
 
 static enum knowledge what_is_known(struct task *t)
@@ -204,8 +205,8 @@ static enum knowledge what_is_known(struct task *t)
 
 static bool is_unsettled(const struct task *t, int64_t *wait_ms_out)
 {
-	return times_are_unsettled(
-		engine_times(t->w->e, &t->job->key), &t->identity,
+	return times_are_too_young(
+		source_get_times(&t->w->e->source, &t->job->key), &t->identity,
 		clock_now_ms() - t->job->seen_ms, wait_ms_out);
 }
 
@@ -213,18 +214,18 @@ static bool is_unsettled(const struct task *t, int64_t *wait_ms_out)
 static bool ends_early(struct task *t, int path_fd)
 {
 	struct engine *e = t->w->e;
-	enum engine_use use = use_for_sure(t);
+	enum source_use use = use_for_sure(t);
 	enum knowledge known = what_is_known(t);
 	int64_t wait_ms;
 
-	if (file_skip_rule(e, path_fd, t->st)) {
+	if (source_skip_rule(&e->source, path_fd, t->st)) {
 		forget(e, &t->job->key, EVENT_FORGET);
 		queue_finish(&e->queue, t->job);
-	} else if (use == ENGINE_CLOSING) {
+	} else if (use == SOURCE_CLOSING) {
 		queue_delay(&e->queue, t->job, CLOSING_MS, false);
 	} else if (known == KNOWN) {
 		queue_finish(&e->queue, t->job);
-	} else if (use == ENGINE_WRITTEN) {
+	} else if (use == SOURCE_WRITTEN) {
 		queue_give_up(&e->queue, t->job);
 	} else if (known == TOUCHED && t->w->idle) {
 		queue_delay(&e->queue, t->job, UNHURRIED_MS, false);
@@ -251,7 +252,7 @@ static void work_on_file(struct worker *w, struct job *job, int path_fd,
 	enum job_level level;
 
 	job->kept = NULL;
-	engine_file_identity(st, &t.identity);
+	source_get_identity(st, &t.identity);
 	level = queue_identify(&w->e->queue, job, &t.identity);
 	if (ends_early(&t, path_fd)) {
 		kept_free(kept);
@@ -284,7 +285,8 @@ static void work_on(struct worker *w, struct job *job)
 	struct stat st;
 	int fd, err;
 
-	err = file_find(w->e, &job->key, &fd, &st);
+	err = source_find_file(&w->e->source, w->e->catalog, &job->key, &fd,
+			       &st);
 	if (err) {
 		kept_free(job->kept);
 		job->kept = NULL;

@@ -11,6 +11,7 @@
 #include "core/base/err.h"
 #include "core/engine/engine_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 enum {
 	SETTLE_MIN_MS = 50, /* an unsettled directory is read again after */
@@ -77,15 +78,15 @@ static char *path_join(const char *dir, const char *name)
 static bool is_wanted(const struct engine *e, const char *path,
 		      const struct stat *st)
 {
-	const struct engine_options *o = &e->options;
+	const struct source_rules *o = &e->source.rules;
 	uint64_t size = (uint64_t)st->st_size;
 
-	if (!o->cross && st->st_dev != e->source_dev)
+	if (!o->cross && st->st_dev != e->source.device)
 		return false;
 	if (S_ISREG(st->st_mode) &&
 	    (size < o->min_size || (o->max_size && size > o->max_size)))
 		return false;
-	return !path_is_excluded(path, o->excludes, o->exclude_count);
+	return !source_is_excluded(&e->source, path);
 }
 
 static int listing_add(struct listing *l, const struct listing_entry *entry)
@@ -129,8 +130,8 @@ static int scan_entry(void *arg, int dir_fd, const char *name)
 		free(path);
 		return 0;
 	}
-	file_key_at(e, dir_fd, name, &st, &entry.key);
-	engine_file_identity(&st, &entry.identity);
+	source_get_entry_key(&e->source, dir_fd, name, &st, &entry.key);
+	source_get_identity(&st, &entry.identity);
 	entry.directory = S_ISDIR(st.st_mode);
 	entry.name = strdup(name);
 	if (!entry.name || listing_add(r->listing, &entry)) {
@@ -203,7 +204,7 @@ static int list_open_directory(struct walk *w, int dir_fd, const char *path,
 	if (!err && fstat(dir_fd, &st))
 		err = -errno;
 	if (!err) {
-		engine_file_key(w->e, dir_fd, &st, &l->directory);
+		source_get_key(&w->e->source, dir_fd, &st, &l->directory);
 		if (!file_key_equal(&l->directory, key))
 			look_elsewhere(w, key);
 		l->shallow = w->shallow;
@@ -226,7 +227,7 @@ static int list_open_directory(struct walk *w, int dir_fd, const char *path,
 static int list_directory(struct walk *w, const char *path,
 			  const struct file_key *key)
 {
-	int fd = file_open_beneath(w->e->options.source_fd, path,
+	int fd = file_open_beneath(w->e->source.fd, path,
 				   O_RDONLY | O_DIRECTORY);
 	int err;
 
@@ -294,8 +295,8 @@ static int scan_directory(struct walk *w, const char *path,
 		return err;
 	if (err && err != -ENOENT && err != -ENOTDIR && err != -ECANCELED &&
 	    err != -ENOBUFS)
-		engine_log(w->e, "%s/%s: %s; not scanned", w->e->options.source,
-			   path, err_text(err));
+		logger_print(&w->e->log, "%s/%s: %s; not scanned",
+			     w->e->source.path, path, err_text(err));
 	return 0;
 }
 
@@ -321,7 +322,7 @@ static int scan_tree(struct engine *e)
 {
 	struct walk w = { .e = e, .learns = true };
 	char *root = strdup("");
-	int err = root ? walk_push(&w, root, &e->root) : -ENOMEM;
+	int err = root ? walk_push(&w, root, &e->source.root) : -ENOMEM;
 
 	if (err)
 		free(root);
@@ -342,7 +343,7 @@ static void scan_once(struct engine *e)
 		unsettled_free(s, unsettled_take(s));
 	err = scan_tree(e);
 	if (err)
-		engine_log(e, "scan: %s", err_text(err));
+		logger_print(&e->log, "scan: %s", err_text(err));
 	(void)catalog_rest(e->catalog);
 	commit_hurry(e);
 	atomic_fetch_add(&s->scans, 1);
@@ -371,7 +372,7 @@ static void look_at_unsettled(struct engine *e)
 			err = walk_down(&w);
 		walk_release(&w);
 		if (err)
-			engine_log(e, "scan: %s", err_text(err));
+			logger_print(&e->log, "scan: %s", err_text(err));
 		unsettled_free(s, u);
 	}
 }

@@ -9,6 +9,7 @@
 
 #include "core/engine/engine_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 /* ---- what is owed ---- */
 
@@ -45,7 +46,7 @@ static bool is_there(struct engine *e, const struct file_key *key)
 	int fd;
 
 	fd = host->open_known && key->device == 0 ?
-		     host->open_known(host->ctx, e->source_dev, key->inode) :
+		     host->open_known(host->ctx, e->source.device, key->inode) :
 		     -ENOENT;
 	if (fd < 0)
 		return fd != -ENOENT && fd != -ESTALE;
@@ -103,11 +104,11 @@ static int directory_path(struct engine *e, const struct owed *o, int fd,
 	char *path, *slash;
 	int err;
 
-	if (file_key_equal(&o->key, &e->root)) {
+	if (file_key_equal(&o->key, &e->source.root)) {
 		*path_out = strdup("");
 		return *path_out ? 0 : -ENOMEM;
 	}
-	err = file_path(e, fd, &path);
+	err = source_get_path(&e->source, fd, &path);
 	if (err)
 		return err;
 	if (!S_ISDIR(st->st_mode)) {
@@ -120,7 +121,7 @@ static int directory_path(struct engine *e, const struct owed *o, int fd,
 
 static int key_of_path(struct engine *e, const char *path, struct file_key *out)
 {
-	int fd = file_open_beneath(e->options.source_fd, path, O_PATH);
+	int fd = file_open_beneath(e->source.fd, path, O_PATH);
 	struct stat st;
 	int err;
 
@@ -128,25 +129,23 @@ static int key_of_path(struct engine *e, const char *path, struct file_key *out)
 		return fd;
 	err = fstat(fd, &st) ? -errno : 0;
 	if (!err)
-		engine_file_key(e, fd, &st, out);
+		source_get_key(&e->source, fd, &st, out);
 	close(fd);
 	return err;
 }
 
 static int pay(struct engine *e, const struct owed *o)
 {
-	const struct engine_options *options = &e->options;
 	struct file_key key;
 	struct stat st;
 	char *path = NULL;
 	int fd, err;
 
-	err = file_find_any(e, &o->key, &fd, &st);
+	err = source_find_entry(&e->source, e->catalog, &o->key, &fd, &st);
 	if (err)
 		return err;
 	err = directory_path(e, o, fd, &st, &path);
-	if (!err && !path_is_excluded(path, options->excludes,
-				      options->exclude_count)) {
+	if (!err && !source_is_excluded(&e->source, path)) {
 		err = key_of_path(e, path, &key);
 		if (!err) {
 			names_learn(e, fd, &o->key);

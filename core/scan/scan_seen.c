@@ -5,6 +5,7 @@
 
 #include "core/engine/engine_impl.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 /*
  * Files the host came across: nearly all of them are known, and nothing but the
@@ -47,8 +48,8 @@ static size_t drop_recorded(struct engine *e, struct seen *seen, size_t count)
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		if (catalog_file_is_recorded(
-			    txn, file_device(e, seen[i].device), seen[i].inode,
-			    &seen[i].identity) != 1)
+			    txn, source_get_device(&e->source, seen[i].device),
+			    seen[i].inode, &seen[i].identity) != 1)
 			seen[kept++] = seen[i];
 	catalog_abort(txn);
 	return kept;
@@ -58,7 +59,7 @@ static void seen_set(struct seen *out, const struct stat *st)
 {
 	out->device = st->st_dev;
 	out->inode = st->st_ino;
-	engine_file_identity(st, &out->identity);
+	source_get_identity(st, &out->identity);
 }
 
 /* It may have changed once more, and be known as it is now. */
@@ -78,7 +79,7 @@ static void look_at(struct engine *e, const struct seen *seen)
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
 		seen_set(&now, &st);
 		if (drop_recorded(e, &now, 1)) {
-			engine_file_key(e, fd, &st, &key);
+			source_get_key(&e->source, fd, &st, &key);
 			engine_file_closed(e, &key, &now.identity);
 		}
 	}

@@ -9,6 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 /*
  * Which entries of a directory have something that resembles them, or have it
@@ -172,12 +173,12 @@ static int is_worth_showing(struct look *l, int dir_fd, const char *name,
 		return 0;
 	if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
 		return 0;
-	file_key_at(l->e, dir_fd, name, st, &key);
+	source_get_entry_key(&l->e->source, dir_fd, name, st, &key);
 	if (S_ISDIR(st->st_mode))
 		return directory_has_near(l, &key);
 	if (catalog_file_get(l->txn, &key, &rec))
 		return 0;
-	engine_file_identity(st, &identity);
+	source_get_identity(st, &identity);
 	if (!file_identity_equal(&identity, &rec.identity))
 		return 0;
 	return has_near(l, &key, &rec);

@@ -9,6 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 /*
  * Which directories resemble one.
@@ -181,7 +182,7 @@ static int add_copy(void *arg, const struct file_key *key)
 		return -ECANCELED;
 	p->file = key;
 	p->seen = false;
-	err = catalog_path_each(l->txn, &l->e->root, key, add_above, p);
+	err = catalog_path_each(l->txn, &l->e->source.root, key, add_above, p);
 	p->files += p->seen;
 	return err ? err : p->files == COPIES || p->count == PLACES;
 }
@@ -387,9 +388,9 @@ int near_directories(struct request *r, struct engine_hits *hits_out)
 	else
 		err = fstat(r->fd, &st) ? -errno : 0;
 	if (!err) {
-		engine_file_key(l.e, r->fd, &st, &l.self);
-		err = catalog_path_each(l.txn, &l.e->root, &l.self, copy_path,
-					&path);
+		source_get_key(&l.e->source, r->fd, &st, &l.self);
+		err = catalog_path_each(l.txn, &l.e->source.root, &l.self,
+					copy_path, &path);
 	}
 	/* All others are below the root; what has no path is not known. */
 	if (err == 1 && path && *path)

@@ -9,6 +9,7 @@
 
 #include "core/base/array.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 
 /*
  * From contents to files.
@@ -76,8 +77,8 @@ static bool identify(const struct engine *e, int fd, const struct file_key *key,
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return false;
-	engine_file_key(e, fd, &st, &found);
-	engine_file_identity(&st, out);
+	source_get_key(&e->source, fd, &st, &found);
+	source_get_identity(&st, out);
 	return file_key_equal(&found, key);
 }
 
@@ -100,8 +101,7 @@ static bool may_look_into(int fd)
 bool directory_is_open(const struct engine *e, const char *path,
 		       struct file_key *key_out)
 {
-	int fd = file_open_beneath(e->options.source_fd, path,
-				   O_PATH | O_DIRECTORY);
+	int fd = file_open_beneath(e->source.fd, path, O_PATH | O_DIRECTORY);
 	struct stat st;
 	bool opens;
 
@@ -109,7 +109,7 @@ bool directory_is_open(const struct engine *e, const char *path,
 		return false;
 	opens = !fstat(fd, &st) && may_look_into(fd);
 	if (opens && key_out)
-		engine_file_key(e, fd, &st, key_out);
+		source_get_key(&e->source, fd, &st, key_out);
 	close(fd);
 	return opens;
 }
@@ -197,7 +197,7 @@ bool directory_is_visible(struct look *l, const struct file_key *key)
 
 	if (l->r->caller.trusted)
 		return true;
-	err = catalog_path_each(l->txn, &l->e->root, key, open_at, l);
+	err = catalog_path_each(l->txn, &l->e->source.root, key, open_at, l);
 	if (err < 0)
 		l->err = err;
 	return err == 1;
@@ -209,7 +209,7 @@ bool engine_hit_holds(const struct engine *e, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity)
 {
-	int fd = file_open_beneath(e->options.source_fd, path, O_PATH);
+	int fd = file_open_beneath(e->source.fd, path, O_PATH);
 	struct file_identity now;
 	bool holds;
 
@@ -231,7 +231,7 @@ static int try_hit(void *arg, const char *path)
 
 	if (!path_is_visible(l, path))
 		return 0;
-	fd = file_open_beneath(l->e->options.source_fd, path, O_PATH);
+	fd = file_open_beneath(l->e->source.fd, path, O_PATH);
 	if (fd < 0)
 		return 0;
 	if (is_unchanged(s, fd) && caller_can_read(&l->r->caller, fd))
@@ -250,7 +250,7 @@ static int file_hit(struct look *l, const struct file_key *key, int score)
 	if (catalog_file_get(l->txn, key, &rec) || rec.state != FILE_FRESH)
 		return 0;
 	s.rec = &rec;
-	err = catalog_path_each(l->txn, &l->e->root, key, try_hit, &s);
+	err = catalog_path_each(l->txn, &l->e->source.root, key, try_hit, &s);
 	if (s.stale)
 		(void)queue_push(&l->e->queue, key, JOB_CLOSED, &s.identity);
 	return err;
@@ -288,7 +288,7 @@ bool copy_is_visible(struct look *l, const struct file_key *key,
 	if (!path_is_visible(l, path) || catalog_file_get(l->txn, key, &rec) ||
 	    rec.state != FILE_FRESH)
 		return false;
-	fd = file_open_beneath(l->e->options.source_fd, path, O_PATH);
+	fd = file_open_beneath(l->e->source.fd, path, O_PATH);
 	if (fd < 0)
 		return false;
 	s.rec = &rec;

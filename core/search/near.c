@@ -237,7 +237,7 @@ static int find_self(struct look *l)
 		return 0;
 	if (fstat(l->r->fd, &st))
 		return -errno;
-	engine_file_key(l->e, l->r->fd, &st, &l->self);
+	source_get_key(&l->e->source, l->r->fd, &st, &l->self);
 	if (!catalog_file_get(l->txn, &l->self, &rec) &&
 	    rec.state == FILE_FRESH)
 		l->self_content = rec.content;

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "core/base/clock.h"
-#include "core/engine/engine.h"
+#include "core/source/source.h"
 
 #define SECOND_NS INT64_C(1000000000)
 
@@ -81,7 +81,7 @@ static int64_t ctime_of(const struct stat *st)
 		       ctime_ns;
 }
 
-void engine_file_identity(const struct stat *st, struct file_identity *out)
+void source_get_identity(const struct stat *st, struct file_identity *out)
 {
 	*out = (struct file_identity){
 		.size = (uint64_t)st->st_size,
@@ -114,7 +114,7 @@ static int64_t doubtful_wait(const struct file_identity *id, int64_t same_ms)
 	return times_age(id) > SKEW_MS ? 0 : SETTLE_COARSE_MS - same_ms;
 }
 
-bool times_are_unsettled(enum times_worth worth, const struct file_identity *id,
+bool times_are_too_young(enum times_worth worth, const struct file_identity *id,
 			 int64_t same_ms, int64_t *wait_ms_out)
 {
 	int64_t wait_ms =

@@ -34,7 +34,7 @@ int64_t times_age(const struct file_identity *id);
 /* Whether the file's times are so young that another change might not move
  * them; wait_ms_out says for how long.  same_ms is for how long the identity is
  * known to have been the same. */
-bool times_are_unsettled(enum times_worth worth, const struct file_identity *id,
+bool times_are_too_young(enum times_worth worth, const struct file_identity *id,
 			 int64_t same_ms, int64_t *wait_ms_out);
 
 #endif

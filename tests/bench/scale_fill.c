@@ -12,6 +12,7 @@
 #include "core/catalog/catalog.h"
 #include "core/engine/engine.h"
 #include "core/source/file.h"
+#include "core/source/source.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/inputs.h"
 
@@ -58,9 +59,9 @@ static void key_of(const struct fill *f, int fd, struct file_key *key,
 
 	if (fstat(fd, &st))
 		fail("fstat: %m");
-	file_key_make(f->device, fd, "", &st, key);
+	source_make_key(f->device, fd, "", &st, key);
 	if (identity)
-		engine_file_identity(&st, identity);
+		source_get_identity(&st, identity);
 }
 
 static void enter_directory(struct fill *f, const char *name)

@@ -95,7 +95,7 @@ static void stat_of(struct fixture *f, const char *path,
 	struct stat st;
 
 	assert_int_equal(fstat(fd, &st), 0);
-	engine_file_identity(&st, out);
+	source_get_identity(&st, out);
 	close(fd);
 }
 

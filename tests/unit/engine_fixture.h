@@ -192,7 +192,7 @@ static inline void tell_closed(struct fixture *f, int fd)
 
 	assert_int_equal(fstat(fd, &st), 0);
 	engine_file_key(f->engine, fd, &st, &key);
-	engine_file_identity(&st, &identity);
+	source_get_identity(&st, &identity);
 	engine_file_closed(f->engine, &key, &identity);
 }
 

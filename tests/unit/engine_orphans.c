@@ -40,8 +40,8 @@ static void assert_no_orphans(struct fixture *f, const char *what)
 	struct catalog_txn *txn;
 
 	assert_int_equal(catalog_read(f->engine->catalog, &txn), 0);
-	assert_int_equal(catalog_orphans_each(txn, &f->engine->root, complain,
-					      (void *)what),
+	assert_int_equal(catalog_orphans_each(txn, &f->engine->source.root,
+					      complain, (void *)what),
 			 0);
 	catalog_abort(txn);
 }
@@ -92,10 +92,11 @@ static void test_in_an_unknown_directory(struct fixture *f)
 {
 	engine_name_added(f->engine, &nowhere, "file", &gone, false);
 	settle(f, "a name in an unknown directory");
-	engine_name_added(f->engine, &f->engine->root, "file", &gone, false);
+	engine_name_added(f->engine, &f->engine->source.root, "file", &gone,
+			  false);
 	settle(f, "a name");
 	engine_name_moved(f->engine, &(struct engine_move){
-					     .parent = &f->engine->root,
+					     .parent = &f->engine->source.root,
 					     .name = "file",
 					     .new_parent = &nowhere,
 					     .new_name = "file",
@@ -106,11 +107,12 @@ static void test_in_an_unknown_directory(struct fixture *f)
 
 static void test_what_is_known_is_kept(struct fixture *f)
 {
-	engine_name_added(f->engine, &f->engine->root, "file", &gone, false);
+	engine_name_added(f->engine, &f->engine->source.root, "file", &gone,
+			  false);
 	post_result(f, &gone, 0);
 	settle(f, "a file");
 	assert_int_equal(status_number(f, "fresh"), 1);
-	engine_name_removed(f->engine, &f->engine->root, "file");
+	engine_name_removed(f->engine, &f->engine->source.root, "file");
 	settle(f, "removed");
 	assert_int_equal(status_number(f, "files"), 0);
 }

@@ -124,8 +124,8 @@ static void wait_until_settled(struct crowd *c)
 	int64_t wait_ms;
 
 	assert_int_equal(stat(c->f.source, &st), 0);
-	engine_file_identity(&st, &identity);
-	while (times_are_unsettled(TIMES_OWN, &identity, 0, &wait_ms))
+	source_get_identity(&st, &identity);
+	while (times_are_too_young(TIMES_OWN, &identity, 0, &wait_ms))
 		;
 }
 

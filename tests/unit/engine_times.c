@@ -39,7 +39,7 @@ static struct file_identity identity_at(time_t when, long ctime_nsec)
 	struct file_identity id;
 
 	now = when;
-	engine_file_identity(&st, &id);
+	source_get_identity(&st, &id);
 	return id;
 }
 
@@ -49,7 +49,7 @@ static bool is_unsettled_at(time_t when, const struct file_identity *id)
 	bool unsettled;
 
 	now = when;
-	unsettled = times_are_unsettled(TIMES_OWN, id, 0, &wait_ms);
+	unsettled = times_are_too_young(TIMES_OWN, id, 0, &wait_ms);
 	if (unsettled)
 		assert_in_range(wait_ms, 1, 2100);
 	return unsettled;
@@ -99,7 +99,7 @@ static bool is_doubtful_for(const struct file_identity *id, int64_t same_ms)
 {
 	int64_t wait_ms;
 
-	return times_are_unsettled(TIMES_DOUBTFUL, id, same_ms, &wait_ms);
+	return times_are_too_young(TIMES_DOUBTFUL, id, same_ms, &wait_ms);
 }
 
 static void test_another_clock(void **state)
@@ -155,10 +155,10 @@ static void test_any_time(void **state)
 				      .tv_nsec = i % 2 ? 5 : 0 };
 		struct stat st = { .st_size = 1, .st_mtim = t, .st_ctim = t };
 
-		engine_file_identity(&st, &id);
+		source_get_identity(&st, &id);
 		assert_true(id.mtime_ns != last.mtime_ns);
-		(void)times_are_unsettled(TIMES_OWN, &id, 0, &wait_ms);
-		(void)times_are_unsettled(TIMES_DOUBTFUL, &id, 0, &wait_ms);
+		(void)times_are_too_young(TIMES_OWN, &id, 0, &wait_ms);
+		(void)times_are_too_young(TIMES_DOUBTFUL, &id, 0, &wait_ms);
 		last = id;
 	}
 }

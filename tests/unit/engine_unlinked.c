@@ -20,13 +20,13 @@ int posix_fadvise(int fd, off_t offset, off_t len, int advice)
 }
 
 /* A worker asks before it opens a file, and again when it has read it. */
-static enum engine_use note_use(void *ctx, dev_t device, ino_t inode)
+static enum source_use note_use(void *ctx, dev_t device, ino_t inode)
 {
 	(void)ctx;
 	(void)device;
 	(void)inode;
 	has_read = reads;
-	return ENGINE_UNUSED;
+	return SOURCE_UNUSED;
 }
 
 static void remove_the_file(struct fixture *f)

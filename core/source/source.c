@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/source/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "core/source/file.h"
+
+/* ---- keys ---- */
+
+static uint32_t hash_nonzero(const void *data, size_t len)
+{
+	uint32_t h = (uint32_t)XXH3_64bits(data, len);
+
+	return h ? h : 1;
+}
+
+static uint32_t device_of(dev_t source_device, dev_t device)
+{
+	return device == source_device ? 0 :
+					 hash_nonzero(&device, sizeof(device));
+}
+
+uint32_t source_get_device(const struct source *s, dev_t device)
+{
+	return device_of(s->device, device);
+}
+
+/* The handle of ext4, XFS, btrfs, tmpfs holds inode and generation; hashed, it
+ * serves as the generation itself. */
+static uint32_t handle_hash(int fd, const char *name, int flags)
+{
+	union {
+		struct file_handle head;
+		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} handle = { .head = { .handle_bytes = MAX_HANDLE_SZ } };
+	int mount_id;
+
+	if (name_to_handle_at(fd, name, &handle.head, &mount_id, flags))
+		return 0;
+	return hash_nonzero(handle.room + sizeof(struct file_handle),
+			    handle.head.handle_bytes);
+}
+
+void source_make_key(dev_t source_device, int fd, const char *name,
+		     const struct stat *st, struct file_key *out)
+{
+	*out = (struct file_key){
+		.inode = st->st_ino,
+		.device = device_of(source_device, st->st_dev),
+		.generation = handle_hash(fd, name, *name ? 0 : AT_EMPTY_PATH),
+	};
+}
+
+void source_get_key(const struct source *s, int fd, const struct stat *st,
+		    struct file_key *out)
+{
+	source_make_key(s->device, fd, "", st, out);
+}
+
+void source_get_entry_key(const struct source *s, int dir_fd, const char *name,
+			  const struct stat *st, struct file_key *out)
+{
+	source_make_key(s->device, dir_fd, name, st, out);
+}
+
+enum times_worth source_get_times(const struct source *s,
+				  const struct file_key *key)
+{
+	return key->device ? TIMES_DOUBTFUL : s->times;
+}
+
+int source_init(struct source *s)
+{
+	struct stat st;
+
+	if (fstat(s->fd, &st))
+		return -errno;
+	s->device = st.st_dev;
+	s->times = times_of(s->fd);
+	source_get_key(s, s->fd, &st, &s->root);
+	return 0;
+}
+
+/* ---- finding files ---- */
+
+/* The file that is wanted. */
+struct file_lookup {
+	const struct source *source;
+	struct catalog *catalog;
+	const struct file_key *key;
+	bool any; /* a directory will do */
+	int fd;
+	struct stat *st;
+};
+
+/* Whether fd is the file that is wanted. */
+static int check_key(const struct file_lookup *l, int fd)
+{
+	struct file_key found;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) && !(l->any && S_ISDIR(st.st_mode)))
+		return -ENOENT;
+	source_get_key(l->source, fd, &st, &found);
+	if (!file_key_equal(&found, l->key))
+		return -ENOENT;
+	*l->st = st;
+	return 0;
+}
+
+/* Otherwise the file may well be there. */
+static bool leads_nowhere(int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -ENOTDIR:
+	case -ELOOP:
+	case -EXDEV:
+	case -EACCES:
+	case -ENAMETOOLONG:
+	case -ESTALE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int try_path(void *arg, const char *path)
+{
+	struct file_lookup *l = arg;
+	int fd = file_open_beneath(l->source->fd, path, O_PATH);
+	int err = fd < 0 ? fd : check_key(l, fd);
+
+	if (!err) {
+		l->fd = fd;
+		return 1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return leads_nowhere(err) ? 0 : err;
+}
+
+static int find_by_name(struct file_lookup *l)
+{
+	struct catalog_txn *txn;
+	int err = catalog_read(l->catalog, &txn);
+
+	if (err)
+		return err;
+	err = catalog_path_each(txn, &l->source->root, l->key, try_path, l);
+	catalog_abort(txn);
+	if (err < 0)
+		return err;
+	return l->fd < 0 ? -ENOENT : 0;
+}
+
+static int find(struct file_lookup *l)
+{
+	const struct source *s = l->source;
+	int fd = -ENOENT;
+
+	if (s->open_known && l->key->device == 0)
+		fd = s->open_known(s->ctx, s->device, l->key->inode);
+	if (fd >= 0) {
+		if (!check_key(l, fd)) {
+			l->fd = fd;
+			return 0;
+		}
+		close(fd);
+	}
+	return find_by_name(l);
+}
+
+int source_find_file(const struct source *s, struct catalog *catalog,
+		     const struct file_key *key, int *fd_out,
+		     struct stat *st_out)
+{
+	struct file_lookup l = {
+		.source = s,
+		.catalog = catalog,
+		.key = key,
+		.fd = -1,
+		.st = st_out,
+	};
+	int err = find(&l);
+
+	if (!err)
+		*fd_out = l.fd;
+	return err;
+}
+
+int source_find_entry(const struct source *s, struct catalog *catalog,
+		      const struct file_key *key, int *fd_out,
+		      struct stat *st_out)
+{
+	struct file_lookup l = {
+		.source = s,
+		.catalog = catalog,
+		.key = key,
+		.any = true,
+		.fd = -1,
+		.st = st_out,
+	};
+	int err = find(&l);
+
+	if (!err)
+		*fd_out = l.fd;
+	return err;
+}
+
+int source_get_path(const struct source *s, int fd, char **path_out)
+{
+	size_t source_len = strlen(s->path);
+	char name[32], target[8192];
+	struct stat st;
+	ssize_t len;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode) && st.st_nlink == 0)
+		return -ENOENT;
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	len = readlink(name, target, sizeof(target) - 1);
+	if (len < 0)
+		return -errno;
+	target[len] = '\0';
+	if (source_len == 1) /* SOURCE is / */
+		source_len = 0;
+	if (strncmp(target, s->path, source_len) != 0 ||
+	    target[source_len] != '/')
+		return -ENOENT;
+	*path_out = strdup(target + source_len + 1);
+	return *path_out ? 0 : -ENOMEM;
+}
+
+enum source_use source_get_use(const struct source *s, const struct stat *st)
+{
+	return s->use ? s->use(s->ctx, st->st_dev, st->st_ino) : SOURCE_UNUSED;
+}
+
+/* ---- rules ---- */
+
+static bool component_matches(const char *path, const char *glob)
+{
+	char name[NAME_MAX + 1];
+
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (len <= NAME_MAX) {
+			memcpy(name, path, len);
+			name[len] = '\0';
+			if (fnmatch(glob, name, 0) == 0)
+				return true;
+		}
+		path += len;
+		path += *path == '/';
+	}
+	return false;
+}
+
+static bool matches_glob(const char *path, const char *const *globs,
+			 size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		const char *glob = globs[i];
+
+		if (!strchr(glob, '/')) {
+			if (component_matches(path, glob))
+				return true;
+			continue;
+		}
+		glob += *glob == '/';
+		if (fnmatch(glob, path, FNM_PATHNAME | FNM_LEADING_DIR) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool source_is_excluded(const struct source *s, const char *path)
+{
+	return matches_glob(path, s->rules.excludes, s->rules.exclude_count);
+}
+
+static bool has_excluded_path(const struct source *s, int fd)
+{
+	char *path = NULL;
+	bool excluded;
+
+	if (s->rules.exclude_count)
+		(void)source_get_path(s, fd, &path);
+	excluded = path && source_is_excluded(s, path);
+	free(path);
+	return excluded;
+}
+
+const char *source_skip_rule(const struct source *s, int fd,
+			     const struct stat *st)
+{
+	const struct source_rules *r = &s->rules;
+
+	if (!r->cross && st->st_dev != s->device)
+		return "cross";
+	if ((uint64_t)st->st_size < r->min_size)
+		return "min_size";
+	if (r->max_size && (uint64_t)st->st_size > r->max_size)
+		return "max_size";
+	return has_excluded_path(s, fd) ? "exclude" : NULL;
+}
