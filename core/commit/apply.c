@@ -51,9 +51,14 @@ static int set_directory(struct engine *e, struct catalog_txn *txn,
 	return err ? err : catalog_directory_set(txn, key);
 }
 
+static void request_new(struct engine *e, const struct file_key *key)
+{
+	scan_request_new(&e->scan, key);
+}
+
 static void owe_it(struct engine *e, const struct file_key *key)
 {
-	scan_owe(e, key, false);
+	scan_request(&e->scan, key, false);
 }
 
 /* Makes sure the file has a record; one with no known identity is pending. */
@@ -75,11 +80,11 @@ static int apply_name_added(struct engine *e, struct catalog_txn *txn,
 	int err = is_known_directory(e, txn, &ev->parent, &known);
 
 	if (!err && !known)
-		scan_owe_unknown(e, &ev->parent);
+		scan_request_unknown(&e->scan, &ev->parent);
 	if (err || !known)
 		return err;
 	err = ev->directory ? set_directory(e, txn, &ev->key,
-					    ev->learned ? scan_owe_new : NULL) :
+					    ev->learned ? request_new : NULL) :
 			      ensure_file(txn, &ev->key);
 
 	if (!err)
@@ -94,7 +99,7 @@ static int is_known_or_owed(struct engine *e, struct catalog_txn *txn,
 	int err = is_known(txn, key, known_out);
 
 	if (!err && !*known_out)
-		scan_owe_unknown(e, key);
+		scan_request_unknown(&e->scan, key);
 	return err;
 }
 
@@ -142,12 +147,13 @@ static int apply_unknown_moved(struct engine *e, struct catalog_txn *txn,
 	int err;
 
 	if (ev->exchange) {
-		scan_owe(e, &ev->parent, true);
-		scan_owe(e, &ev->new_parent, true);
+		scan_request(&e->scan, &ev->parent, true);
+		scan_request(&e->scan, &ev->new_parent, true);
 		return 0;
 	}
 	if (!ev->known || ev->directory) {
-		scan_owe(e, ev->known ? &ev->key : &ev->new_parent, false);
+		scan_request(&e->scan, ev->known ? &ev->key : &ev->new_parent,
+			     false);
 		return 0;
 	}
 	err = ensure_file(txn, &ev->key);
@@ -161,10 +167,10 @@ static int apply_unknown_moved(struct engine *e, struct catalog_txn *txn,
 static void owe_excluded(struct engine *e, const struct event *ev)
 {
 	if (ev->exchange) {
-		scan_owe(e, &ev->parent, true);
-		scan_owe(e, &ev->new_parent, true);
+		scan_request(&e->scan, &ev->parent, true);
+		scan_request(&e->scan, &ev->new_parent, true);
 	} else if (ev->known && ev->directory) {
-		scan_owe(e, &ev->key, true);
+		scan_request(&e->scan, &ev->key, true);
 	}
 }
 
@@ -175,7 +181,7 @@ static int apply_name_moved(struct engine *e, struct catalog_txn *txn,
 	int err = is_known_directory(e, txn, &ev->new_parent, &known);
 
 	if (!err && !known)
-		scan_owe_unknown(e, &ev->new_parent);
+		scan_request_unknown(&e->scan, &ev->new_parent);
 	if (err)
 		return err;
 	if (!known)
@@ -190,7 +196,7 @@ static int apply_name_moved(struct engine *e, struct catalog_txn *txn,
 
 static int owe_parent(void *arg, const struct file_key *parent)
 {
-	scan_owe(arg, parent, false);
+	scan_request(&((struct engine *)arg)->scan, parent, false);
 	return 0;
 }
 
@@ -206,7 +212,7 @@ static int apply_missed(struct engine *e, struct catalog_txn *txn,
 /* ---- applying a listing ---- */
 
 struct listing_diff {
-	const struct listing *listing;
+	const struct source_listing *listing;
 	size_t next;         /* entry to compare with */
 	struct buf vanished; /* NUL-terminated names */
 	int err;
@@ -226,7 +232,7 @@ static int note_vanished(void *arg, struct catalog_name name,
 			 const struct file_key *key)
 {
 	struct listing_diff *d = arg;
-	const struct listing *l = d->listing;
+	const struct source_listing *l = d->listing;
 
 	(void)key;
 	while (d->next < l->count &&
@@ -241,7 +247,8 @@ static int note_vanished(void *arg, struct catalog_name name,
 	return d->err;
 }
 
-static int remove_vanished(struct catalog_txn *txn, const struct listing *l)
+static int remove_vanished(struct catalog_txn *txn,
+			   const struct source_listing *l)
 {
 	struct listing_diff d = { .listing = l };
 	const char *name, *end;
@@ -260,7 +267,7 @@ static int remove_vanished(struct catalog_txn *txn, const struct listing *l)
 }
 
 static int apply_file_entry(struct catalog_txn *txn,
-			    const struct listing_entry *entry)
+			    const struct source_entry *entry)
 {
 	struct file_record rec;
 	int err = catalog_file_get(txn, &entry->key, &rec);
@@ -275,8 +282,8 @@ static int apply_file_entry(struct catalog_txn *txn,
 }
 
 static int apply_entry(struct engine *e, struct catalog_txn *txn,
-		       const struct listing *l,
-		       const struct listing_entry *entry)
+		       const struct source_listing *l,
+		       const struct source_entry *entry)
 {
 	int err = entry->directory ? set_directory(e, txn, &entry->key,
 						   l->shallow ? owe_it : NULL) :
@@ -289,14 +296,14 @@ static int apply_entry(struct engine *e, struct catalog_txn *txn,
 }
 
 static int apply_listing(struct engine *e, struct catalog_txn *txn,
-			 const struct listing *l)
+			 const struct source_listing *l)
 {
 	bool known;
 	size_t i;
 	int err = is_known_directory(e, txn, &l->directory, &known);
 
 	if (!err && !known)
-		scan_owe_unknown(e, &l->directory);
+		scan_request_unknown(&e->scan, &l->directory);
 	if (err || !known)
 		return err;
 	err = catalog_directory_set(txn, &l->directory);
@@ -339,9 +346,9 @@ static int apply(struct engine *e, struct catalog_txn *txn,
 static int apply_none(struct engine *e, const struct event *ev)
 {
 	if (ev->kind == EVENT_NAME_ADDED || ev->kind == EVENT_NAME_MOVED)
-		scan_owe(e, &ev->parent, false);
+		scan_request(&e->scan, &ev->parent, false);
 	if (ev->kind == EVENT_NAME_MOVED)
-		scan_owe(e, &ev->new_parent, false);
+		scan_request(&e->scan, &ev->new_parent, false);
 	return 0;
 }
 

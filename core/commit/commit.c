@@ -20,22 +20,10 @@ enum {
 	STUCK_RESULTS = 4096, /* results kept while nothing can be written */
 };
 
-void listing_free(struct listing *l)
-{
-	size_t i;
-
-	if (!l)
-		return;
-	for (i = 0; i < l->count; i++)
-		free(l->entries[i].name);
-	free(l->entries);
-	free(l);
-}
-
 static void event_free(struct event *ev)
 {
 	result_free(ev->result);
-	listing_free(ev->listing);
+	source_listing_free(ev->listing);
 	free(ev->name);
 	free(ev->new_name);
 	free(ev);
@@ -74,7 +62,7 @@ static bool is_stuck(const struct commit *c)
 
 static bool is_stale(struct commit *c, const struct event *ev)
 {
-	const struct listing *l = ev->listing;
+	const struct source_listing *l = ev->listing;
 
 	if (l)
 		return commit_names_version(c, &l->directory) != l->version;
@@ -130,7 +118,7 @@ int commit_post(struct engine *e, struct event *ev)
 		ev->listing = NULL;
 	event_free(ev);
 	if (err == -ENOBUFS)
-		scan_want(e);
+		scan_request_tree(&e->scan);
 	return err;
 }
 
@@ -362,7 +350,8 @@ static void note_outcome(struct engine *e, int err, uint64_t attempted)
 		logger_print(&e->log, "catalog: works again");
 		workers_feed_want(e); /* results were thrown away */
 		queue_feed(&e->queue);
-		scan_want(e); /* what is old by now may not be found */
+		scan_request_tree(
+			&e->scan); /* what is old by now may not be found */
 	}
 	inquiry_committed(e, attempted);
 }
@@ -415,9 +404,9 @@ static void commit_batch(struct engine *e, const struct event *first,
 {
 	int err;
 
-	scan_defer(e, true);
+	scan_defer_requests(&e->scan, true);
 	err = commit_around_damage(e, first, count);
-	scan_defer(e, false);
+	scan_defer_requests(&e->scan, false);
 	if (!err) {
 		bool feed = adds_pending(first, count);
 

@@ -8,6 +8,7 @@
 
 #include "core/commit/gate.h"
 #include "core/queue/queue.h"
+#include "core/source/listing.h"
 
 /*
  * The way into the catalog.
@@ -40,23 +41,6 @@ enum event_kind {
 	EVENT_LISTING, /* the entries of a directory */
 };
 
-struct listing_entry {
-	struct file_key key;
-	struct file_identity identity;
-	bool directory;
-	char *name; /* owned by the listing */
-};
-
-struct listing {
-	struct file_key directory;
-	bool shallow;     /* directories below are not read, too */
-	unsigned version; /* commit_names_version() before it was read */
-	struct listing_entry *entries; /* in byte order of the names */
-	size_t count;
-};
-
-void listing_free(struct listing *l);
-
 struct event {
 	struct event *next;
 	enum event_kind kind;
@@ -69,8 +53,8 @@ struct event {
 	bool learned;          /* the name was read from disk ... */
 	unsigned version;      /* ... when the parent's counter was this */
 	struct result *result; /* owned */
-	struct listing *listing; /* owned */
-	char *name, *new_name;   /* owned */
+	struct source_listing *listing; /* owned */
+	char *name, *new_name;          /* owned */
 };
 
 enum { NAME_VERSIONS = 4096 };

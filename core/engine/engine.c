@@ -160,14 +160,67 @@ void engine_found_damage(struct engine *e)
 		     "again, and the next mount builds a new one");
 }
 
-static int init_parts(struct engine *e, unsigned workers)
+/* ---- the parts and what they get from each other ---- */
+
+static unsigned names_version(void *engine, const struct file_key *directory)
 {
-	int err = queue_init(&e->queue, workers);
+	struct engine *e = engine;
+
+	return commit_names_version(&e->commit, directory);
+}
+
+static bool wait_for_room(void *engine)
+{
+	return commit_wait_room(engine);
+}
+
+static void throttle_scan(void *engine, int64_t *since_ns)
+{
+	(void)throttle_wait(engine, NULL, since_ns);
+}
+
+static void scan_found_change(void *engine, const struct file_key *key,
+			      const struct file_identity *identity)
+{
+	engine_file_closed(engine, key, identity);
+}
+
+static void scan_ended(void *engine)
+{
+	struct engine *e = engine;
+
+	(void)catalog_rest(e->catalog);
+	commit_hurry(e);
+}
+
+static int init_scan(struct engine *e)
+{
+	const struct scan_context context = {
+		.source = &e->source,
+		.catalog = e->catalog,
+		.log = &e->log,
+		.stopping = &e->stopping,
+		.ctx = e,
+		.post_listing = engine_post_listing,
+		.post_name = engine_post_name,
+		.names_version = names_version,
+		.wait_for_room = wait_for_room,
+		.throttle = throttle_scan,
+		.file_changed = scan_found_change,
+		.tree_done = scan_ended,
+	};
+
+	return scan_init(&e->scan, &context);
+}
+
+static int init_parts(struct engine *e)
+{
+	int err = queue_init(&e->queue, e->options.workers);
 
 	if (!err)
 		err = commit_init(&e->commit);
 	if (!err)
-		err = scan_init(&e->scan);
+		err = init_scan(e);
 	if (!err)
 		err = inquiry_init(&e->inquiry);
 	if (!err)
@@ -193,13 +246,13 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	if (!e)
 		return -ENOMEM;
 	e->started_ms = clock_now_ms();
-	err = init_parts(e, workers_of(options));
-	if (!err)
-		err = copy_options(e, options);
+	err = copy_options(e, options);
 	if (!err)
 		err = open_source(e);
 	if (!err)
 		err = open_or_replace_catalog(e, options);
+	if (!err)
+		err = init_parts(e);
 	if (err)
 		engine_free(e);
 	else
@@ -229,8 +282,8 @@ int engine_start(struct engine *e)
 		return err;
 	workers_feed_want(e);
 	queue_feed(&e->queue);
-	scan_want(e);
-	return scan_start(e);
+	scan_request_tree(&e->scan);
+	return scan_start(&e->scan);
 }
 
 void engine_free(struct engine *e)
@@ -242,7 +295,7 @@ void engine_free(struct engine *e)
 	atomic_store(&e->stopping, true);
 	queue_stop(&e->queue);
 	commit_unblock(e);
-	scan_stop(e);
+	scan_stop(&e->scan);
 	checkup_stop(e);
 	power_stop(e);
 	workers_join(e);
@@ -387,67 +440,14 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 
 /* ---- what happened ---- */
 
-static void put_on_pending_list(struct engine *e, const struct file_key *key,
-				const struct file_identity *identity)
-{
-	struct event *ev = calloc(1, sizeof(*ev));
-
-	if (!ev) {
-		scan_want(e);
-		return;
-	}
-	ev->kind = EVENT_PENDING;
-	ev->key = *key;
-	ev->identity = *identity;
-	(void)commit_post(e, ev);
-}
-
 bool engine_doubts_times(const struct engine *e)
 {
 	return e->source.times == TIMES_DOUBTFUL;
 }
 
-void engine_file_opened(struct engine *e, const struct file_key *key,
-			const struct file_identity *identity)
-{
-	if (source_get_times(&e->source, key) == TIMES_DOUBTFUL)
-		put_on_pending_list(e, key, identity);
-}
-
-void engine_file_closed(struct engine *e, const struct file_key *key,
-			const struct file_identity *identity)
-{
-	int err = source_get_times(&e->source, key) == TIMES_DOUBTFUL ?
-			  queue_push_changed(&e->queue, key, identity) :
-			  queue_push(&e->queue, key, JOB_CLOSED, identity);
-
-	if (err && err != -ECANCELED)
-		put_on_pending_list(e, key, identity);
-}
-
-void engine_metadata_changed(struct engine *e, const struct file_key *key,
-			     const struct file_identity *before,
-			     const struct file_identity *after)
-{
-	struct event *ev = calloc(1, sizeof(*ev));
-
-	if (!ev)
-		return; /* it will be hashed again, that is all */
-	ev->kind = EVENT_METADATA;
-	ev->key = *key;
-	ev->before = *before;
-	ev->identity = *after;
-	(void)commit_post(e, ev);
-}
-
-bool engine_file_seen(struct engine *e, const struct stat *st)
-{
-	return !S_ISREG(st->st_mode) || scan_saw(e, st);
-}
-
 void engine_rescan(struct engine *e)
 {
-	scan_want(e);
+	scan_request_tree(&e->scan);
 }
 
 void engine_pause(struct engine *e, bool on)

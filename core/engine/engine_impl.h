@@ -69,7 +69,7 @@ struct engine {
 
 	struct queue queue;
 	struct commit commit;
-	struct scan scan;
+	struct scanner scan;
 	struct inquiry inquiry;
 	struct demand demand;
 	struct checkup checkup;
@@ -90,15 +90,17 @@ struct engine {
 	atomic_ullong hashed_bytes;
 };
 
-/* ---- names.c ---- */
+/* ---- events.c ---- */
 
-/* Tells the catalog the name of a file that it cannot reach yet. */
-void names_learn(struct engine *e, int fd, const struct file_key *key);
+/* A file that was not hashed is put on the catalog's pending list. */
+void engine_post_pending(struct engine *e, const struct file_key *key,
+			 const struct file_identity *identity);
 
-/* Tells the catalog a name in the directory *key, open as dir_fd.  Returns an
- * O_PATH descriptor of what has it, the key of that in *key. */
-int names_learn_at(struct engine *e, int dir_fd, const char *name,
-		   struct file_key *key);
+/* The functions of struct scan_context. */
+int engine_post_listing(void *engine, struct source_listing *l);
+int engine_post_name(void *engine, const struct file_key *parent,
+		     const char *name, const struct file_key *key,
+		     bool directory, unsigned version);
 
 /* ---- engine.c ---- */
 

@@ -98,8 +98,8 @@ static json_t *scan_object(struct engine *e)
 {
 	return json_pack("{s:b, s:I, s:I}", "running",
 			 atomic_load(&e->scan.running), "files_seen",
-			 (json_int_t)atomic_load(&e->scan.files_seen), "scans",
-			 (json_int_t)atomic_load(&e->scan.scans));
+			 (json_int_t)atomic_load(&e->scan.files), "scans",
+			 (json_int_t)atomic_load(&e->scan.walks));
 }
 
 static json_t *hashed_object(struct engine *e)

@@ -264,7 +264,7 @@ static void work_on_file(struct worker *w, struct job *job, int path_fd,
 	}
 	resume(&t, kept);
 	if (level != JOB_SCAN)
-		names_learn(w->e, path_fd, &job->key);
+		scan_report_path(&w->e->scan, path_fd, &job->key);
 	t.fd = file_reopen(path_fd);
 	if (t.fd == -EMFILE || t.fd == -ENFILE || t.fd == -EWOULDBLOCK) {
 		queue_delay(&w->e->queue, job, 1000, true);

@@ -9,93 +9,152 @@
 #include <sys/stat.h>
 
 #include "core/catalog/catalog.h"
+#include "core/source/listing.h"
+#include "core/source/source.h"
 
 /*
- * The walk over SOURCE: a listing of each directory is posted to the
- * committer, which compares it with the catalog.  No file is opened.  Between
- * directories it looks at the files that the host came across; when there are
- * many without a rest, as no more than SEEN_MAX are remembered.
+ * Finds out what changed in SOURCE without being told.
  *
- * What the committer is told and cannot apply, as the catalog does not know the
- * directory or the file meant, is owed: an event was lost, or came in an order
- * in which nothing could be made of it.  The scan then reads that directory, or
- * the one that the file is in, so that whatever else was lost does not matter.
- * When too much is owed it walks the whole tree.
+ * One thread, in the background class, has four kinds of work, in this order:
  *
- * A directory that changed while it was read is unsettled: its names are told
- * one by one, and it is read again later for what has vanished from it, less
- * and less often until it is found at rest.
+ *   whole tree   A walk from the root at the start and when it is requested.
+ *                The listing of each directory goes to the committer, which
+ *                compares it with the catalog: new and changed files become
+ *                pending, names that are gone are removed.
+ *   seen files   Files whose stat the host saw.  Those with another identity
+ *                than the catalog's are reported as changed.  They are looked
+ *                at between two directories of a walk, too, because no more
+ *                than SEEN_MAX are remembered.
+ *   requests     The committer was told something that it could not apply, as
+ *                the catalog does not know the directory or the file: an event
+ *                was lost, or came in an order that made no sense.  The
+ *                directory, or the one that the file is in, is read again.
+ *                When there are more than REQUESTS_MAX, the whole tree is
+ *                walked instead.
+ *   retries      A directory whose names changed while it was read: its names
+ *                are reported one by one, and it is read again later for what
+ *                has vanished from it, less and less often until its names are
+ *                found unchanged.
+ *
+ * Names that are read from a directory may be older than a rename that the
+ * committer already has.  So the committer keeps a version of each directory's
+ * names; what was read carries the version from before, and is refused with
+ * -ESTALE when it has moved on.
+ *
+ * The scan opens no regular file for reading, writes nothing to SOURCE and
+ * nothing to the catalog, follows no symbolic link and remembers no more than
+ * the path from the root to where it is.  A directory that cannot be read is
+ * passed over and logged; what the catalog knew of it stays.
+ *
+ * Functions may be called from any thread and do not block, unless they say
+ * otherwise.
  */
-enum { SEEN_MAX = 4096, OWED_MAX = 256 };
+enum { SEEN_MAX = 4096, REQUESTS_MAX = 256 };
 
-struct seen {
+struct scan_context {
+	const struct source *source;
+	struct catalog *catalog;
+	const struct logger *log;
+	const atomic_bool *stopping;
+	void *ctx; /* of the functions below, which the scan's thread calls */
+
+	/* Takes the listing, but for -ESTALE. */
+	int (*post_listing)(void *ctx, struct source_listing *l);
+	/* A name that was read when the names of the directory parent had
+	 * that version. */
+	int (*post_name)(void *ctx, const struct file_key *parent,
+			 const char *name, const struct file_key *key,
+			 bool directory, unsigned version);
+	unsigned (*names_version)(void *ctx, const struct file_key *directory);
+	/* Blocks while the committer has too much to do; false at the end. */
+	bool (*wait_for_room)(void *ctx);
+	/* Waits while the host is busy; see throttle_wait(). */
+	void (*throttle)(void *ctx, int64_t *since_ns);
+	/* The file has an identity that the catalog does not know. */
+	void (*file_changed)(void *ctx, const struct file_key *key,
+			     const struct file_identity *identity);
+	/* A walk over the whole tree has ended. */
+	void (*tree_done)(void *ctx);
+};
+
+struct seen_file {
 	dev_t device;
 	ino_t inode;
 	struct file_identity identity;
 };
 
-struct owed {
+struct scan_request {
 	struct file_key key;
 	bool deep; /* a directory with all below it */
 };
 
-struct unsettled;
-struct engine;
+struct scan_retry;
 
-struct scan {
-	pthread_mutex_t lock; /* everything below but the atomics */
+struct scanner {
+	struct scan_context context; /* constant */
+	pthread_mutex_t lock;        /* everything below but the atomics */
 	pthread_cond_t work;
-	struct seen seen[SEEN_MAX];
+	struct seen_file seen[SEEN_MAX];
 	size_t seen_first, seen_count;
-	struct owed owed[OWED_MAX];
-	size_t owed_count;
-	bool wanted;
+	struct scan_request requests[REQUESTS_MAX];
+	size_t request_count;
+	bool wanted; /* a walk over the whole tree */
 	bool stopped;
-	bool looking;  /* at a seen file just now */
-	bool paying;   /* what was owed */
-	bool deferred; /* not now: the catalog is a batch behind */
+	bool checking; /* a seen file just now */
+	bool serving;  /* a request just now */
+	bool deferred; /* requests wait: the catalog is a batch behind */
 	bool started;
-	atomic_bool running;
-	atomic_uint scans; /* finished */
+	atomic_bool running; /* a walk over the whole tree */
 	pthread_t thread;
-	int64_t since_ns;            /* the thread's own, see throttle_wait() */
-	atomic_ullong files_seen;    /* by this scan */
-	atomic_ullong skipped;       /* by this scan */
-	struct unsettled *unsettled; /* by due time; the thread's own */
-	atomic_uint settling; /* of these, which were not tried often yet */
+	atomic_ullong files;   /* met by this walk */
+	atomic_ullong skipped; /* by a rule, by this walk */
+	atomic_uint walks;     /* that ended */
+
+	int64_t throttle_ns;        /* the thread's own */
+	struct scan_retry *retries; /* by due time; the thread's own */
+	atomic_uint early_retries;  /* of these, those that are waited for */
 };
 
-int scan_init(struct scan *s);
-int scan_start(struct engine *e);
-void scan_stop(struct engine *e);
-void scan_release(struct scan *s);
+/* The context is copied; what it points to is borrowed. */
+int scan_init(struct scanner *s, const struct scan_context *context);
+int scan_start(struct scanner *s);
+/* Ends the thread; context.stopping is set by then. */
+void scan_stop(struct scanner *s);
+void scan_release(struct scanner *s);
 
-void scan_want(struct engine *e);
-/* False when there was no room to remember it. */
-bool scan_saw(struct engine *e, const struct stat *st);
+/* Requests a walk over the whole tree; one that runs starts over at its end. */
+void scan_request_tree(struct scanner *s);
+
+/* Whether a walk over the whole tree is under way or requested. */
+bool scan_is_running(struct scanner *s);
+
+/* Nothing is requested, running or seen.  A directory that changes all the time
+ * does not count. */
+bool scan_is_idle(struct scanner *s);
+
+/* Whether the file is as the catalog knows it shall be found out.  False when
+ * there was no room to remember it. */
+bool scan_add_seen(struct scanner *s, const struct stat *st);
+
+/* ---- what the committer could not apply ---- */
+
 /* The catalog misses something in that directory, or that file.  deep: and in
  * all directories below. */
-void scan_owe(struct engine *e, const struct file_key *key, bool deep);
-/* The same of what the catalog does not know at all: nothing happens when the
- * host does not know it either, as then it is gone or cannot be found. */
-void scan_owe_unknown(struct engine *e, const struct file_key *key);
-/* Owed, unless a scan of the tree will come by. */
-void scan_owe_new(struct engine *e, const struct file_key *directory);
-/* What is owed waits while the committer writes a batch, as it is to be looked
- * for with what the catalog knows after that. */
-void scan_defer(struct engine *e, bool on);
-/* The scan's thread finds out where the owed directories are. */
-void scan_pay(struct engine *e);
-/* The scan's thread will read that directory soon. */
-int scan_add_unsettled(struct scan *s, const char *path,
-		       const struct file_key *key, unsigned tries, bool deep);
-/* The scan's thread looks at what was seen. */
-void scan_look_at_seen(struct engine *e);
-/* A walk over the whole tree is under way or wanted. */
-bool scan_is_running(struct scan *s);
+void scan_request(struct scanner *s, const struct file_key *key, bool deep);
 
-/* Nothing wanted, running or seen; a directory that changes all the time does
- * not count. */
-bool scan_is_idle(struct scan *s);
+/* The same of a key that is not in the catalog at all: ignored when the host
+ * does not know it either, as it is gone then, or cannot be found. */
+void scan_request_unknown(struct scanner *s, const struct file_key *key);
+
+/* The same of a new directory: ignored when a walk over the tree is to come. */
+void scan_request_new(struct scanner *s, const struct file_key *directory);
+
+/* Requests are deferred while the committer writes a batch, because they are
+ * served with what the catalog knows after it. */
+void scan_defer_requests(struct scanner *s, bool on);
+
+/* Reports the names on the present path of an open file (O_PATH will do) that
+ * no name in the catalog leads to.  Reads no directory. */
+void scan_report_path(struct scanner *s, int fd, const struct file_key *key);
 
 #endif

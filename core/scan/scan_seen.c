@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/scan/scan.h"
-
 #include <unistd.h>
 
-#include "core/engine/engine_impl.h"
-#include "core/source/file.h"
-#include "core/source/source.h"
+#include "core/scan/scan_impl.h"
 
-/*
- * Files the host came across: nearly all of them are known, and nothing but the
- * catalog is asked for these.
- */
-enum { TOGETHER = 32 }; /* before the next rest */
+/* Nearly all files that the host sees are known in that state, so the catalog
+ * alone is asked for many at once. */
+enum { TOGETHER = 32 };
 
-static bool are_many(struct scan *s)
+static bool are_many(struct scanner *s)
 {
 	bool many;
 
@@ -23,7 +17,7 @@ static bool are_many(struct scan *s)
 	return many;
 }
 
-static size_t take_seen(struct scan *s, struct seen *out)
+static size_t take_seen(struct scanner *s, struct seen_file *out)
 {
 	size_t count = 0;
 
@@ -33,77 +27,79 @@ static size_t take_seen(struct scan *s, struct seen *out)
 		s->seen_first = (s->seen_first + 1) % SEEN_MAX;
 		s->seen_count--;
 	}
-	s->looking = count > 0;
+	s->checking = count > 0;
 	pthread_mutex_unlock(&s->lock);
 	return count;
 }
 
-/* Leaves those that the catalog does not have as they are. */
-static size_t drop_recorded(struct engine *e, struct seen *seen, size_t count)
+/* Keeps the files that are not in the catalog in that state. */
+static size_t drop_recorded(const struct scan_context *c,
+			    struct seen_file *seen, size_t count)
 {
 	struct catalog_txn *txn;
-	size_t kept = 0;
+	size_t i, kept = 0;
 
-	if (catalog_read(e->catalog, &txn))
+	if (catalog_read(c->catalog, &txn))
 		return 0;
-	for (size_t i = 0; i < count; i++)
+	for (i = 0; i < count; i++)
 		if (catalog_file_is_recorded(
-			    txn, source_get_device(&e->source, seen[i].device),
+			    txn, source_get_device(c->source, seen[i].device),
 			    seen[i].inode, &seen[i].identity) != 1)
 			seen[kept++] = seen[i];
 	catalog_abort(txn);
 	return kept;
 }
 
-static void seen_set(struct seen *out, const struct stat *st)
+static void set_seen(struct seen_file *out, const struct stat *st)
 {
 	out->device = st->st_dev;
 	out->inode = st->st_ino;
 	source_get_identity(st, &out->identity);
 }
 
-/* It may have changed once more, and be known as it is now. */
-static void look_at(struct engine *e, const struct seen *seen)
+/* The file may have changed once more since it was seen, and be known in its
+ * present state. */
+static void check_now(const struct scan_context *c,
+		      const struct seen_file *seen)
 {
-	const struct engine_host *host = &e->options.host;
+	const struct source *source = c->source;
 	struct file_key key;
-	struct seen now;
+	struct seen_file now;
 	struct stat st;
 	int fd;
 
-	if (!host->open_known)
+	if (!source->open_known)
 		return;
-	fd = host->open_known(host->ctx, seen->device, seen->inode);
+	fd = source->open_known(source->ctx, seen->device, seen->inode);
 	if (fd < 0)
 		return;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
-		seen_set(&now, &st);
-		if (drop_recorded(e, &now, 1)) {
-			source_get_key(&e->source, fd, &st, &key);
-			engine_file_closed(e, &key, &now.identity);
+		set_seen(&now, &st);
+		if (drop_recorded(c, &now, 1)) {
+			source_get_key(source, fd, &st, &key);
+			c->file_changed(c->ctx, &key, &now.identity);
 		}
 	}
 	close(fd);
 }
 
-void scan_look_at_seen(struct engine *e)
+void scan_check_seen(struct scanner *s)
 {
-	struct scan *s = &e->scan;
-	struct seen seen[TOGETHER];
-	size_t count;
+	const struct scan_context *c = &s->context;
+	struct seen_file seen[TOGETHER];
+	size_t i, count;
 
-	while (!atomic_load(&e->stopping) && (count = take_seen(s, seen)) > 0) {
-		count = drop_recorded(e, seen, count);
-		for (size_t i = 0; i < count; i++)
-			look_at(e, &seen[i]);
+	while (!scan_is_stopping(s) && (count = take_seen(s, seen)) > 0) {
+		count = drop_recorded(c, seen, count);
+		for (i = 0; i < count; i++)
+			check_now(c, &seen[i]);
 		if (!are_many(s))
-			(void)throttle_wait(e, NULL, &s->since_ns);
+			c->throttle(c->ctx, &s->throttle_ns);
 	}
 }
 
-bool scan_saw(struct engine *e, const struct stat *st)
+bool scan_add_seen(struct scanner *s, const struct stat *st)
 {
-	struct scan *s = &e->scan;
 	bool room;
 	size_t end;
 
@@ -111,7 +107,7 @@ bool scan_saw(struct engine *e, const struct stat *st)
 	room = s->seen_count < SEEN_MAX && !s->stopped;
 	if (room) {
 		end = (s->seen_first + s->seen_count++) % SEEN_MAX;
-		seen_set(&s->seen[end], st);
+		set_seen(&s->seen[end], st);
 		if (s->seen_count == 1)
 			pthread_cond_signal(&s->work);
 	}

@@ -80,7 +80,7 @@ static void test_many_events_are_written_at_once(void **state)
 
 /* ---- the scan ---- */
 
-struct scanner {
+struct room_waiter {
 	struct fixture *f;
 	atomic_int thread;
 	atomic_bool passed;
@@ -89,7 +89,7 @@ struct scanner {
 
 static void *wait_room(void *arg)
 {
-	struct scanner *s = arg;
+	struct room_waiter *s = arg;
 
 	atomic_store(&s->thread, (int)syscall(SYS_gettid));
 	assert_true(commit_wait_room(s->f->engine));
@@ -115,7 +115,7 @@ static bool is_asleep(int thread)
 
 static void test_the_scan_waits_for_room(void **state)
 {
-	struct scanner s = { 0 };
+	struct room_waiter s = { 0 };
 	struct catalog_txn *txn;
 	struct fixture f;
 	pthread_t thread;

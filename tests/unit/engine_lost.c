@@ -53,7 +53,7 @@ static void assert_known(struct fixture *f, int files)
 	wait_idle(f);
 	assert_int_equal(status_number(f, "files"), files);
 	assert_int_equal(status_number(f, "fresh"), files);
-	assert_int_equal(atomic_load(&f->engine->scan.scans), 1);
+	assert_int_equal(atomic_load(&f->engine->scan.walks), 1);
 }
 
 static void make_tree(struct fixture *f)

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/engine_impl.h"
+
+/* What happened becomes an event for the committer.  An event that finds no
+ * memory is made up for by a walk over the whole tree. */
+
+/* ---- names ---- */
+
+static struct event *name_event(enum event_kind kind,
+				const struct file_key *parent, const char *name)
+{
+	struct event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev)
+		return NULL;
+	ev->kind = kind;
+	ev->parent = *parent;
+	ev->name = strdup(name);
+	if (ev->name)
+		return ev;
+	free(ev);
+	return NULL;
+}
+
+void engine_name_added(struct engine *e, const struct file_key *parent,
+		       const char *name, const struct file_key *key,
+		       bool directory)
+{
+	struct event *ev = name_event(EVENT_NAME_ADDED, parent, name);
+
+	commit_names_changed(&e->commit, parent);
+	if (!ev) {
+		scan_request_tree(&e->scan);
+		return;
+	}
+	ev->key = *key;
+	ev->directory = directory;
+	(void)commit_post(e, ev);
+}
+
+void engine_name_removed(struct engine *e, const struct file_key *parent,
+			 const char *name)
+{
+	struct event *ev = name_event(EVENT_NAME_REMOVED, parent, name);
+
+	commit_names_changed(&e->commit, parent);
+	if (ev)
+		(void)commit_post(e, ev);
+	else
+		scan_request_tree(&e->scan);
+}
+
+void engine_name_moved(struct engine *e, const struct engine_move *m)
+{
+	struct event *ev = name_event(EVENT_NAME_MOVED, m->parent, m->name);
+
+	commit_names_changed(&e->commit, m->parent);
+	commit_names_changed(&e->commit, m->new_parent);
+	if (ev)
+		ev->new_name = strdup(m->new_name);
+	if (!ev || !ev->new_name) {
+		if (ev)
+			free(ev->name);
+		free(ev);
+		scan_request_tree(&e->scan);
+		return;
+	}
+	ev->new_parent = *m->new_parent;
+	ev->exchange = m->exchange;
+	ev->known = m->key != NULL;
+	ev->directory = m->directory;
+	if (m->key)
+		ev->key = *m->key;
+	(void)commit_post(e, ev);
+}
+
+/* ---- from the scan ---- */
+
+int engine_post_listing(void *engine, struct source_listing *l)
+{
+	struct event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev) {
+		source_listing_free(l);
+		return -ENOMEM;
+	}
+	ev->kind = EVENT_LISTING;
+	ev->listing = l;
+	return commit_post(engine, ev);
+}
+
+int engine_post_name(void *engine, const struct file_key *parent,
+		     const char *name, const struct file_key *key,
+		     bool directory, unsigned version)
+{
+	struct event *ev = name_event(EVENT_NAME_ADDED, parent, name);
+
+	if (!ev)
+		return -ENOMEM;
+	ev->key = *key;
+	ev->directory = directory;
+	ev->learned = true;
+	ev->version = version;
+	return commit_post(engine, ev);
+}
+
+/* ---- content ---- */
+
+void engine_post_pending(struct engine *e, const struct file_key *key,
+			 const struct file_identity *identity)
+{
+	struct event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev) {
+		scan_request_tree(&e->scan);
+		return;
+	}
+	ev->kind = EVENT_PENDING;
+	ev->key = *key;
+	ev->identity = *identity;
+	(void)commit_post(e, ev);
+}
+
+void engine_file_opened(struct engine *e, const struct file_key *key,
+			const struct file_identity *identity)
+{
+	if (source_get_times(&e->source, key) == TIMES_DOUBTFUL)
+		engine_post_pending(e, key, identity);
+}
+
+void engine_file_closed(struct engine *e, const struct file_key *key,
+			const struct file_identity *identity)
+{
+	int err = source_get_times(&e->source, key) == TIMES_DOUBTFUL ?
+			  queue_push_changed(&e->queue, key, identity) :
+			  queue_push(&e->queue, key, JOB_CLOSED, identity);
+
+	if (err && err != -ECANCELED)
+		engine_post_pending(e, key, identity);
+}
+
+void engine_metadata_changed(struct engine *e, const struct file_key *key,
+			     const struct file_identity *before,
+			     const struct file_identity *after)
+{
+	struct event *ev = calloc(1, sizeof(*ev));
+
+	if (!ev)
+		return; /* it will be hashed again, that is all */
+	ev->kind = EVENT_METADATA;
+	ev->key = *key;
+	ev->before = *before;
+	ev->identity = *after;
+	(void)commit_post(e, ev);
+}
+
+bool engine_file_seen(struct engine *e, const struct stat *st)
+{
+	return !S_ISREG(st->st_mode) || scan_add_seen(&e->scan, st);
+}

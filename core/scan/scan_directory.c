@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/array.h"
+#include "core/base/buf.h"
+#include "core/base/err.h"
+#include "core/scan/scan_impl.h"
+#include "core/source/file.h"
+
+struct walk_step {
+	char *path;
+	struct file_key key; /* of the directory that was there */
+};
+
+/* Directories still to be read, deepest last. */
+struct walk {
+	struct scanner *s;
+	bool shallow;       /* what is below is not read */
+	bool reports_names; /* of a directory that changes meanwhile */
+	bool lost;          /* a directory's name could not be reported */
+	struct walk_step *steps;
+	size_t count;
+};
+
+static int walk_push(struct walk *w, const char *path,
+		     const struct file_key *key)
+{
+	struct walk_step *steps =
+		array_with_room(w->steps, w->count, sizeof(*steps));
+	char *copy = strdup(path);
+
+	if (steps)
+		w->steps = steps;
+	if (!steps || !copy) {
+		free(copy);
+		return -ENOMEM;
+	}
+	steps[w->count++] = (struct walk_step){ copy, *key };
+	return 0;
+}
+
+static void walk_release(struct walk *w)
+{
+	while (w->count)
+		free(w->steps[--w->count].path);
+	free(w->steps);
+}
+
+/* ---- one directory ---- */
+
+static char *path_join(const char *dir, const char *name)
+{
+	struct buf b = { 0 };
+
+	if (buf_append_format(&b, "%s%s%s", dir, *dir ? "/" : "", name)) {
+		buf_release(&b);
+		return NULL;
+	}
+	return buf_take(&b);
+}
+
+static bool is_wanted(const struct source *source, const char *path,
+		      const struct stat *st)
+{
+	const struct source_rules *r = &source->rules;
+	uint64_t size = (uint64_t)st->st_size;
+
+	if (!r->cross && st->st_dev != source->device)
+		return false;
+	if (S_ISREG(st->st_mode) &&
+	    (size < r->min_size || (r->max_size && size > r->max_size)))
+		return false;
+	return !source_is_excluded(source, path);
+}
+
+struct directory_read {
+	struct walk *w;
+	const char *path; /* of the directory */
+	struct source_listing *listing;
+};
+
+static int add_entry(struct directory_read *r, int dir_fd, const char *name,
+		     const char *path, const struct stat *st)
+{
+	struct scanner *s = r->w->s;
+	struct source_entry entry = {
+		.directory = S_ISDIR(st->st_mode),
+		.name = strdup(name),
+	};
+
+	if (!entry.name)
+		return -ENOMEM;
+	source_get_entry_key(s->context.source, dir_fd, name, st, &entry.key);
+	source_get_identity(st, &entry.identity);
+	if (source_listing_add(r->listing, &entry)) {
+		free(entry.name);
+		return -ENOMEM;
+	}
+	atomic_fetch_add(&s->files, !entry.directory);
+	if (!entry.directory || r->w->shallow)
+		return 0;
+	return walk_push(r->w, path, &entry.key);
+}
+
+static int read_entry(void *arg, int dir_fd, const char *name)
+{
+	struct directory_read *r = arg;
+	struct scanner *s = r->w->s;
+	struct stat st;
+	char *path;
+	int err = 0;
+
+	s->context.throttle(s->context.ctx, &s->throttle_ns);
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : -errno; /* gone meanwhile */
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0;
+	path = path_join(r->path, name);
+	if (!path)
+		return -ENOMEM;
+	if (is_wanted(s->context.source, path, &st))
+		err = add_entry(r, dir_fd, name, path, &st);
+	else
+		atomic_fetch_add(&s->skipped, S_ISREG(st.st_mode));
+	free(path);
+	return err;
+}
+
+static void report_names(struct walk *w, int dir_fd,
+			 const struct source_listing *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->count && !scan_is_stopping(w->s); i++) {
+		const struct source_entry *entry = &l->entries[i];
+		struct file_key key = l->directory;
+		int fd = scan_report_name(w->s, dir_fd, entry->name, &key);
+
+		w->lost = w->lost || (fd == -ESTALE && entry->directory);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+/* The directory that was expected at a path is somewhere else by now, or
+ * gone. */
+static void request_moved(struct walk *w, const struct file_key *key)
+{
+	scan_request(w->s, key, !w->shallow);
+}
+
+static int read_listing(struct walk *w, int dir_fd, const char *path,
+			const struct file_key *key, struct source_listing *l)
+{
+	const struct scan_context *c = &w->s->context;
+	struct directory_read r = { w, path, l };
+	struct stat st;
+
+	if (fstat(dir_fd, &st))
+		return -errno;
+	source_get_key(c->source, dir_fd, &st, &l->directory);
+	if (!file_key_equal(&l->directory, key))
+		request_moved(w, key);
+	l->shallow = w->shallow;
+	l->version = c->names_version(c->ctx, &l->directory);
+	return file_each_in(dir_fd, read_entry, &r);
+}
+
+static int post_listing(struct walk *w, int dir_fd, struct source_listing *l)
+{
+	const struct scan_context *c = &w->s->context;
+	int err;
+
+	source_listing_sort(l);
+	err = c->post_listing(c->ctx, l);
+	if (err == -ESTALE) {
+		if (w->reports_names)
+			report_names(w, dir_fd, l);
+		source_listing_free(l);
+	}
+	return err;
+}
+
+static int list_directory(struct walk *w, const char *path,
+			  const struct file_key *key)
+{
+	int fd = file_open_beneath(w->s->context.source->fd, path,
+				   O_RDONLY | O_DIRECTORY);
+	struct source_listing *l;
+	int err;
+
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		request_moved(w, key);
+	if (fd < 0)
+		return fd;
+	l = calloc(1, sizeof(*l));
+	err = l ? read_listing(w, fd, path, key, l) : -ENOMEM;
+	if (err)
+		source_listing_free(l);
+	else
+		err = post_listing(w, fd, l);
+	close(fd);
+	return err;
+}
+
+/* Errors of single directories are no reason to end the walk.  An event that
+ * found no room comes with the next walk, which the committer requests. */
+static int scan_directory(struct walk *w, const char *path,
+			  const struct file_key *key, unsigned tries)
+{
+	const struct scan_context *c = &w->s->context;
+	int err;
+
+	w->lost = false;
+	err = list_directory(w, path, key);
+	if (err == -ESTALE)
+		err = scan_retry_later(w->s, path, key, tries, w->lost);
+	if (err == -ENOMEM)
+		return err;
+	if (err && err != -ENOENT && err != -ENOTDIR && err != -ECANCELED &&
+	    err != -ENOBUFS)
+		logger_print(c->log, "%s/%s: %s; not scanned", c->source->path,
+			     path, err_text(err));
+	return 0;
+}
+
+/* ---- walks ---- */
+
+static int walk_down(struct walk *w)
+{
+	const struct scan_context *c = &w->s->context;
+	int err = 0;
+
+	while (!err && w->count && !scan_is_stopping(w->s) &&
+	       c->wait_for_room(c->ctx)) {
+		struct walk_step step = w->steps[--w->count];
+
+		err = scan_directory(w, step.path, &step.key, 0);
+		free(step.path);
+		scan_check_seen(w->s);
+	}
+	walk_release(w);
+	return err;
+}
+
+int scan_walk_tree(struct scanner *s)
+{
+	struct walk w = { .s = s, .reports_names = true };
+	int err = walk_push(&w, "", &s->context.source->root);
+
+	atomic_store(&s->files, 0);
+	atomic_store(&s->skipped, 0);
+	return err ? err : walk_down(&w);
+}
+
+int scan_walk_again(struct scanner *s, const char *path,
+		    const struct file_key *key, unsigned tries, bool deep)
+{
+	struct walk w = {
+		.s = s,
+		.shallow = !deep,
+		.reports_names = deep || tries == 1,
+	};
+	int err = scan_directory(&w, path, key, tries);
+
+	if (!err)
+		return walk_down(&w);
+	walk_release(&w);
+	return err;
+}
