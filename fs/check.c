@@ -236,7 +236,7 @@ int check_places(struct fs *fs, int *source_fd_out)
 
 static int default_directory(const struct fs *fs, struct buf *b)
 {
-	int err = catalog_home(fs->source, b);
+	int err = catalog_default_directory(fs->source, b);
 
 	if (err == -ENOENT)
 		log_line("neither XDG_STATE_HOME nor HOME is set; say where to "

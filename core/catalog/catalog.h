@@ -108,10 +108,10 @@ int catalog_holder(const char *directory, pid_t *pid_out,
 /* Appends the directory where the catalog of source (an absolute path) is
  * kept when nothing else is said.  -ENOENT when neither XDG_STATE_HOME nor
  * HOME says where. */
-int catalog_home(const char *source, struct buf *out);
+int catalog_default_directory(const char *source, struct buf *out);
 
 /* When the catalog in a directory was last written, in seconds since 1970. */
-int catalog_written(const char *directory, int64_t *seconds_out);
+int catalog_last_written(const char *directory, int64_t *seconds_out);
 
 /* Renames the data file to "<name>.damaged-N" beside it, N the first free
  * number; path_out (may be NULL) gets the new path.  -EBUSY while anybody has
@@ -125,7 +125,7 @@ int catalog_mark_damaged(const struct catalog *c);
 /* After much was read all over it: what is in memory of the file is the
  * system's again and no longer this process's (it stays cached, and comes back
  * without being read). */
-int catalog_rest(struct catalog *c);
+int catalog_trim_rss(struct catalog *c);
 
 /* Bytes of the data file, up to the last page that was ever in use. */
 int catalog_bytes(struct catalog *c, uint64_t *bytes_out);
@@ -196,9 +196,10 @@ int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,
 
 /* The file's identity changed from before to after and its content did not
  * (its ctime moved).  Nothing happens when before is not what is stored. */
-int catalog_file_touch(struct catalog_txn *txn, const struct file_key *key,
-		       const struct file_identity *before,
-		       const struct file_identity *after);
+int catalog_file_metadata_changed(struct catalog_txn *txn,
+				  const struct file_key *key,
+				  const struct file_identity *before,
+				  const struct file_identity *after);
 
 /* Puts the file on the pending list and drops its content. */
 int catalog_file_set_pending(struct catalog_txn *txn,

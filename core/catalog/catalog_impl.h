@@ -163,10 +163,10 @@ int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 
 extern const char *const catalog_db_names[DB_COUNT];
 
-void gate_enter(struct map_gate *g);
-void gate_leave(struct map_gate *g);
-void gate_close(struct map_gate *g);
-void gate_open(struct map_gate *g);
+void map_gate_enter(struct map_gate *g);
+void map_gate_leave(struct map_gate *g);
+void map_gate_close(struct map_gate *g);
+void map_gate_open(struct map_gate *g);
 
 /* Negative errno of an LMDB result. */
 int catalog_errno(int rc);
@@ -197,7 +197,7 @@ int txn_result(struct catalog_txn *txn, int err);
  * The records of a database whose key starts with prefix, in order.  The
  * prefix is borrowed.  No write may happen between open and close.
  */
-struct scan {
+struct record_scan {
 	MDB_cursor *cursor;
 	const atomic_bool *stop;
 	const void *prefix;
@@ -207,12 +207,13 @@ struct scan {
 	MDB_val value;
 };
 
-int scan_open(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
-	      size_t prefix_len, struct scan *out);
+int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
+		     const void *prefix, size_t prefix_len,
+		     struct record_scan *out);
 
 /* 1: key and value hold the next record; 0: no more. */
-int scan_next(struct scan *s);
-void scan_close(struct scan *s);
+int record_scan_next(struct record_scan *s);
+void record_scan_close(struct record_scan *s);
 
 /* The first record with that prefix.  -ENOENT. */
 int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
@@ -288,18 +289,18 @@ int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
 int remove_below(struct catalog_txn *txn, const struct file_key *directory);
 int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key);
 
-/* ---- place.c ---- */
+/* ---- data_dir.c ---- */
 
 /* Makes the directory and its parents, 0700. */
-int place_make(const char *directory);
+int catalog_make_directories(const char *directory);
 
 /* The lock of the directory, or -EBUSY. */
-int place_lock(const char *directory, int *fd_out);
+int data_dir_lock(const char *directory, int *fd_out);
 /* Leaves word in the lock's file. */
-void place_sign(int fd, const char *holder);
-void place_unlock(int fd);
+void data_dir_sign(int fd, const char *holder);
+void data_dir_unlock(int fd);
 /* -EUCLEAN when the data there was marked by catalog_mark_damaged(). */
-int place_check_mark(const char *directory);
+int data_dir_check_mark(const char *directory);
 
 /* ---- verify.c ---- */
 

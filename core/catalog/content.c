@@ -203,14 +203,14 @@ int catalog_content_each(struct catalog_txn *txn,
 			 void *arg)
 {
 	struct digests d;
-	struct scan s;
+	struct record_scan s;
 	uint32_t content;
 	int result;
 
-	result = scan_open(txn, DB_CONTENTS, NULL, 0, &s);
+	result = record_scan_open(txn, DB_CONTENTS, NULL, 0, &s);
 	if (result)
 		return result;
-	while ((result = scan_next(&s)) == 1) {
+	while ((result = record_scan_next(&s)) == 1) {
 		result = content_id_decode(&s.key, &content);
 		if (!result)
 			result = content_decode(&s.value, &d);
@@ -221,7 +221,7 @@ int catalog_content_each(struct catalog_txn *txn,
 		if (result)
 			break;
 	}
-	scan_close(&s);
+	record_scan_close(&s);
 	return result;
 }
 
@@ -231,21 +231,21 @@ int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	struct file_key key;
-	struct scan s;
+	struct record_scan s;
 	uint32_t unused;
 	int result;
 
 	store_be32(id, content);
-	result = scan_open(txn, DB_COPIES, id, sizeof(id), &s);
+	result = record_scan_open(txn, DB_COPIES, id, sizeof(id), &s);
 	if (result)
 		return result;
-	while ((result = scan_next(&s)) == 1) {
+	while ((result = record_scan_next(&s)) == 1) {
 		result = copy_key_decode(&s.key, &unused, &key);
 		if (!result)
 			result = each(arg, &key);
 		if (result)
 			break;
 	}
-	scan_close(&s);
+	record_scan_close(&s);
 	return result;
 }

@@ -22,21 +22,21 @@ int catalog_file_is_recorded(struct catalog_txn *txn, uint32_t device,
 	uint8_t prefix[FILE_NUMBER_BYTES];
 	struct file_record r;
 	bool recorded = false;
-	struct scan s;
+	struct record_scan s;
 	int err;
 
 	file_number_store(device, inode, prefix);
-	err = scan_open(txn, DB_FILES, prefix, sizeof(prefix), &s);
+	err = record_scan_open(txn, DB_FILES, prefix, sizeof(prefix), &s);
 	if (err)
 		return err;
-	while (!recorded && (err = scan_next(&s)) == 1) {
+	while (!recorded && (err = record_scan_next(&s)) == 1) {
 		err = file_record_decode(&s.value, &r);
 		if (err)
 			break;
 		recorded = r.state != FILE_DIRECTORY &&
 			   file_identity_equal(&r.identity, identity);
 	}
-	scan_close(&s);
+	record_scan_close(&s);
 	return err < 0 ? err : recorded;
 }
 
@@ -131,18 +131,18 @@ static int names_of_new_directory(struct catalog_txn *txn,
 {
 	struct link first;
 	uint8_t prefix[FILE_KEY_BYTES];
-	struct scan s;
+	struct record_scan s;
 	int found;
 	int err;
 
 	file_key_store(key, prefix);
-	err = scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	err = record_scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
 	if (err)
 		return err;
-	found = scan_next(&s);
+	found = record_scan_next(&s);
 	if (found == 1)
-		found = scan_next(&s);
-	scan_close(&s);
+		found = record_scan_next(&s);
+	record_scan_close(&s);
 	if (found != 1)
 		return found;
 	first.name = (struct catalog_name){ 0 };
@@ -271,9 +271,10 @@ static int touch(struct catalog_txn *txn, const struct file_key *key,
 	return record_replace(txn, key, &r);
 }
 
-int catalog_file_touch(struct catalog_txn *txn, const struct file_key *key,
-		       const struct file_identity *before,
-		       const struct file_identity *after)
+int catalog_file_metadata_changed(struct catalog_txn *txn,
+				  const struct file_key *key,
+				  const struct file_identity *before,
+				  const struct file_identity *after)
 {
 	if (before->size != after->size)
 		return -EINVAL;

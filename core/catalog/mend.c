@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/check_impl.h"
+#include "core/catalog/cross_check.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -127,13 +127,13 @@ static int mend(struct catalog_txn *txn, const struct file_key *root,
 	int err = -EUCLEAN;
 
 	for (walks = 0; walks < WALKS_MAX; walks++) {
-		struct check c = { .txn = txn,
-				   .root = root,
-				   .report = walks ? &later : report,
-				   .edits = edits };
+		struct cross_check c = { .txn = txn,
+					 .root = root,
+					 .report = walks ? &later : report,
+					 .edits = edits };
 
 		buf_clear(&later);
-		err = check_all(&c);
+		err = cross_check_all(&c);
 		if (err || !c.findings)
 			break;
 		err = -EUCLEAN;
@@ -169,13 +169,13 @@ int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
 {
 	struct file_record r;
 	struct file_key key;
-	struct scan s;
+	struct record_scan s;
 	int result;
 
-	result = scan_open(txn, DB_FILES, NULL, 0, &s);
+	result = record_scan_open(txn, DB_FILES, NULL, 0, &s);
 	if (result)
 		return result;
-	while ((result = scan_next(&s)) == 1) {
+	while ((result = record_scan_next(&s)) == 1) {
 		result = file_key_decode(&s.key, &key);
 		if (!result)
 			result = file_record_decode(&s.value, &r);
@@ -190,6 +190,6 @@ int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
 		if (result)
 			break;
 	}
-	scan_close(&s);
+	record_scan_close(&s);
 	return result;
 }

@@ -97,15 +97,15 @@ static int link_find_other(struct catalog_txn *txn, const struct file_key *key,
 {
 	uint8_t prefix[FILE_KEY_BYTES];
 	struct catalog_name found;
-	struct scan s;
+	struct record_scan s;
 	int result;
 
 	file_key_store(key, prefix);
-	result = scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	result = record_scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
 	if (result)
 		return result;
 	do {
-		result = scan_next(&s);
+		result = record_scan_next(&s);
 		if (result == 1)
 			result = link_key_decode(&s.key, &out->key,
 						 &out->parent, &found);
@@ -114,7 +114,7 @@ static int link_find_other(struct catalog_txn *txn, const struct file_key *key,
 		if (!result)
 			link_own_name(out, found);
 	} while (!result && link_is(out, parent, name));
-	scan_close(&s);
+	record_scan_close(&s);
 	return result;
 }
 
@@ -226,26 +226,26 @@ int catalog_name_remove(struct catalog_txn *txn, const struct file_key *parent,
 }
 
 /* One end of a move, and what is there. */
-struct place {
+struct name_end {
 	const struct file_key *parent;
 	struct catalog_name name;
 	struct file_key key;
 	bool taken;
 };
 
-static int place_find(struct catalog_txn *txn, struct place *p)
+static int name_end_find(struct catalog_txn *txn, struct name_end *p)
 {
 	return name_find(txn, p->parent, p->name, &p->key, &p->taken);
 }
 
-static int place_clear(struct catalog_txn *txn, const struct place *p)
+static int name_end_clear(struct catalog_txn *txn, const struct name_end *p)
 {
 	return p->taken ? link_delete(txn, p->parent, p->name, &p->key) : 0;
 }
 
 /* Gives the cleared place p to what was at from. */
-static int place_fill(struct catalog_txn *txn, const struct place *p,
-		      const struct place *from)
+static int name_end_fill(struct catalog_txn *txn, const struct name_end *p,
+			 const struct name_end *from)
 {
 	int err;
 
@@ -255,25 +255,26 @@ static int place_fill(struct catalog_txn *txn, const struct place *p,
 	return err ? err : name_give(txn, p->parent, p->name, &from->key);
 }
 
-static int move(struct catalog_txn *txn, const struct place *from,
-		const struct place *to, bool exchange)
+static int move(struct catalog_txn *txn, const struct name_end *from,
+		const struct name_end *to, bool exchange)
 {
 	int err;
 
-	err = place_clear(txn, from);
+	err = name_end_clear(txn, from);
 	if (!err)
-		err = place_clear(txn, to);
+		err = name_end_clear(txn, to);
 	if (!err)
-		err = place_fill(txn, to, from);
+		err = name_end_fill(txn, to, from);
 	if (!err && exchange)
-		return place_fill(txn, from, to);
+		return name_end_fill(txn, from, to);
 	if (!err && to->taken)
 		err = remove_if_nameless(txn, &to->key);
 	return err;
 }
 
 /* A directory cannot be its own parent, whatever we were told. */
-static bool is_below_itself(const struct place *what, const struct place *where)
+static bool is_below_itself(const struct name_end *what,
+			    const struct name_end *where)
 {
 	return what->taken && file_key_equal(&what->key, where->parent);
 }
@@ -283,13 +284,13 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 		      const struct file_key *new_parent,
 		      struct catalog_name new_name, bool exchange)
 {
-	struct place from = { .parent = parent, .name = name };
-	struct place to = { .parent = new_parent, .name = new_name };
+	struct name_end from = { .parent = parent, .name = name };
+	struct name_end to = { .parent = new_parent, .name = new_name };
 	int err;
 
-	err = place_find(txn, &from);
+	err = name_end_find(txn, &from);
 	if (!err)
-		err = place_find(txn, &to);
+		err = name_end_find(txn, &to);
 	if (err)
 		return err;
 	/* rename(2) leaves two names of one file alone. */
@@ -313,14 +314,14 @@ int catalog_directory_each(struct catalog_txn *txn,
 	uint8_t prefix[FILE_KEY_BYTES];
 	struct catalog_name name;
 	struct file_key parent, key;
-	struct scan s;
+	struct record_scan s;
 	int result;
 
 	file_key_store(directory, prefix);
-	result = scan_open(txn, DB_NAMES, prefix, sizeof(prefix), &s);
+	result = record_scan_open(txn, DB_NAMES, prefix, sizeof(prefix), &s);
 	if (result)
 		return result;
-	while ((result = scan_next(&s)) == 1) {
+	while ((result = record_scan_next(&s)) == 1) {
 		result = name_key_decode(&s.key, &parent, &name);
 		if (!result)
 			result = file_key_decode(&s.value, &key);
@@ -329,7 +330,7 @@ int catalog_directory_each(struct catalog_txn *txn,
 		if (result)
 			break;
 	}
-	scan_close(&s);
+	record_scan_close(&s);
 	return result;
 }
 
@@ -340,20 +341,20 @@ int catalog_parent_each(struct catalog_txn *txn, const struct file_key *key,
 	uint8_t prefix[FILE_KEY_BYTES];
 	struct file_key found, parent;
 	struct catalog_name name;
-	struct scan s;
+	struct record_scan s;
 	int result;
 
 	file_key_store(key, prefix);
-	result = scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	result = record_scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
 	if (result)
 		return result;
-	while ((result = scan_next(&s)) == 1) {
+	while ((result = record_scan_next(&s)) == 1) {
 		result = link_key_decode(&s.key, &found, &parent, &name);
 		if (!result)
 			result = each(arg, &parent);
 		if (result)
 			break;
 	}
-	scan_close(&s);
+	record_scan_close(&s);
 	return result;
 }

@@ -69,9 +69,9 @@ int catalog_grow(struct catalog *c)
 {
 	int err;
 
-	gate_close(&c->gate);
+	map_gate_close(&c->gate);
 	err = c->unmapped ? -ENOMEM : map_double(c);
-	gate_open(&c->gate);
+	map_gate_open(&c->gate);
 	return err;
 }
 
@@ -81,12 +81,12 @@ int catalog_bytes(struct catalog *c, uint64_t *bytes_out)
 	MDB_stat st;
 	int err = -ENOMEM;
 
-	gate_enter(&c->gate);
+	map_gate_enter(&c->gate);
 	if (!c->unmapped)
 		err = catalog_errno(mdb_env_info(c->env, &info));
 	if (!err)
 		err = catalog_errno(mdb_env_stat(c->env, &st));
-	gate_leave(&c->gate);
+	map_gate_leave(&c->gate);
 	if (!err)
 		*bytes_out = (info.me_last_pgno + 1) * (uint64_t)st.ms_psize;
 	return err;
@@ -206,14 +206,14 @@ struct fresh_batch {
 static int fresh_collect(struct catalog_txn *txn, struct fresh_batch *b)
 {
 	struct file_record r;
-	struct scan s;
+	struct record_scan s;
 	int result;
 
 	b->count = 0;
-	result = scan_open(txn, DB_COPIES, NULL, 0, &s);
+	result = record_scan_open(txn, DB_COPIES, NULL, 0, &s);
 	if (result)
 		return result;
-	while (b->count < DROP_BATCH && (result = scan_next(&s)) == 1) {
+	while (b->count < DROP_BATCH && (result = record_scan_next(&s)) == 1) {
 		uint32_t content;
 
 		result = copy_key_decode(&s.key, &content, &b->keys[b->count]);
@@ -225,7 +225,7 @@ static int fresh_collect(struct catalog_txn *txn, struct fresh_batch *b)
 			break;
 		b->identities[b->count++] = r.identity;
 	}
-	scan_close(&s);
+	record_scan_close(&s);
 	if (result == -ENOENT)
 		return -EUCLEAN;
 	return result < 0 ? result : 0;
@@ -331,7 +331,7 @@ int catalog_open(const struct catalog_options *options, struct catalog **out)
 	int err;
 
 	err = options->existing ? data_find(options->directory) :
-				  place_make(options->directory);
+				  catalog_make_directories(options->directory);
 	if (err)
 		return err;
 	c = calloc(1, sizeof(*c));
@@ -343,11 +343,12 @@ int catalog_open(const struct catalog_options *options, struct catalog **out)
 	c->directory = strdup(options->directory);
 	err = c->directory ? 0 : -ENOMEM;
 	if (!err)
-		err = place_lock(c->directory, &c->lock_fd);
+		err = data_dir_lock(c->directory, &c->lock_fd);
 	if (!err && !options->existing)
-		err = place_check_mark(c->directory);
+		err = data_dir_check_mark(c->directory);
 	if (!err)
-		place_sign(c->lock_fd, options->holder ? options->holder : "");
+		data_dir_sign(c->lock_fd,
+			      options->holder ? options->holder : "");
 	if (!err)
 		err = data_open(c, options);
 	if (!err && !options->existing)
@@ -367,7 +368,7 @@ void catalog_free(struct catalog *c)
 	if (c->env)
 		mdb_env_close(c->env);
 	if (c->lock_fd >= 0)
-		place_unlock(c->lock_fd);
+		data_dir_unlock(c->lock_fd);
 	(void)pthread_cond_destroy(&c->gate.changed);
 	(void)pthread_mutex_destroy(&c->gate.lock);
 	free(c->directory);

@@ -62,14 +62,14 @@ static int path_build(struct catalog_txn *txn, const struct file_key *root,
 }
 
 static int links_each(struct catalog_txn *txn, const struct file_key *root,
-		      struct scan *s, struct buf *path,
+		      struct record_scan *s, struct buf *path,
 		      int (*each)(void *arg, const char *path), void *arg)
 {
 	struct file_key key, parent;
 	struct catalog_name name;
 	int result;
 
-	while ((result = scan_next(s)) == 1) {
+	while ((result = record_scan_next(s)) == 1) {
 		result = link_key_decode(&s->key, &key, &parent, &name);
 		if (!result)
 			result = path_build(txn, root, &parent, name, path);
@@ -89,17 +89,17 @@ int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
 {
 	uint8_t prefix[FILE_KEY_BYTES];
 	struct buf path = { 0 };
-	struct scan s;
+	struct record_scan s;
 	int result;
 
 	if (file_key_equal(root, key))
 		return each(arg, "");
 	file_key_store(key, prefix);
-	result = scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	result = record_scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
 	if (result)
 		return result;
 	result = links_each(txn, root, &s, &path, each, arg);
-	scan_close(&s);
+	record_scan_close(&s);
 	buf_release(&path);
 	return result;
 }

@@ -89,7 +89,7 @@ int sketch_text(struct catalog_txn *txn, uint32_t content, char **text_out)
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
-static int each_sketch(struct scan *s, struct sif_sketch *sketch,
+static int each_sketch(struct record_scan *s, struct sif_sketch *sketch,
 		       int (*each)(void *arg, uint32_t content,
 				   const struct sif_sketch *sketch),
 		       void *arg)
@@ -97,7 +97,7 @@ static int each_sketch(struct scan *s, struct sif_sketch *sketch,
 	uint32_t content;
 	int result;
 
-	while ((result = scan_next(s)) == 1) {
+	while ((result = record_scan_next(s)) == 1) {
 		result = content_id_decode(&s->key, &content);
 		if (!result)
 			result = sketch_decode(&s->value, sketch);
@@ -115,15 +115,15 @@ int catalog_sketch_each(struct catalog_txn *txn,
 			void *arg)
 {
 	struct sif_sketch *sketch = malloc(sizeof(*sketch));
-	struct scan s;
+	struct record_scan s;
 	int result;
 
 	if (!sketch)
 		return -ENOMEM;
-	result = scan_open(txn, DB_SKETCHES, NULL, 0, &s);
+	result = record_scan_open(txn, DB_SKETCHES, NULL, 0, &s);
 	if (!result) {
 		result = each_sketch(&s, sketch, each, arg);
-		scan_close(&s);
+		record_scan_close(&s);
 	}
 	free(sketch);
 	return result;

@@ -48,7 +48,7 @@ int catalog_errno(int rc)
  * another while somebody waits to move the map: it would wait for itself. */
 static _Thread_local unsigned held;
 
-void gate_enter(struct map_gate *g)
+void map_gate_enter(struct map_gate *g)
 {
 	(void)pthread_mutex_lock(&g->lock);
 	while (g->moving && held == 0)
@@ -58,7 +58,7 @@ void gate_enter(struct map_gate *g)
 	held++;
 }
 
-void gate_leave(struct map_gate *g)
+void map_gate_leave(struct map_gate *g)
 {
 	held--;
 	(void)pthread_mutex_lock(&g->lock);
@@ -68,7 +68,7 @@ void gate_leave(struct map_gate *g)
 	(void)pthread_mutex_unlock(&g->lock);
 }
 
-void gate_close(struct map_gate *g)
+void map_gate_close(struct map_gate *g)
 {
 	(void)pthread_mutex_lock(&g->lock);
 	while (g->moving)
@@ -79,7 +79,7 @@ void gate_close(struct map_gate *g)
 	(void)pthread_mutex_unlock(&g->lock);
 }
 
-void gate_open(struct map_gate *g)
+void map_gate_open(struct map_gate *g)
 {
 	(void)pthread_mutex_lock(&g->lock);
 	g->moving = false;
@@ -102,7 +102,7 @@ static int meta_load(struct catalog_txn *txn)
 
 static void txn_free(struct catalog_txn *txn)
 {
-	gate_leave(&txn->catalog->gate);
+	map_gate_leave(&txn->catalog->gate);
 	free(txn->added.ids);
 	free(txn->removed.ids);
 	free(txn);
@@ -117,7 +117,7 @@ static int txn_begin(struct catalog *c, unsigned flags,
 	if (!txn)
 		return -ENOMEM;
 	txn->catalog = c;
-	gate_enter(&c->gate);
+	map_gate_enter(&c->gate);
 	err = c->unmapped ? -ENOMEM :
 			    catalog_errno(mdb_txn_begin(c->env, NULL, flags,
 							&txn->mdb));
@@ -321,12 +321,13 @@ int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
 
 /* ---- scans ---- */
 
-int scan_open(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
-	      size_t prefix_len, struct scan *out)
+int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
+		     const void *prefix, size_t prefix_len,
+		     struct record_scan *out)
 {
-	struct scan s = { .prefix = prefix,
-			  .prefix_len = prefix_len,
-			  .stop = txn->stop };
+	struct record_scan s = { .prefix = prefix,
+				 .prefix_len = prefix_len,
+				 .stop = txn->stop };
 	int err = txn->failed;
 
 	if (!err)
@@ -337,16 +338,16 @@ int scan_open(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
 	return err;
 }
 
-static MDB_cursor_op scan_step(const struct scan *s)
+static MDB_cursor_op record_scan_step(const struct record_scan *s)
 {
 	if (s->started)
 		return MDB_NEXT;
 	return s->prefix_len > 0 ? MDB_SET_RANGE : MDB_FIRST;
 }
 
-int scan_next(struct scan *s)
+int record_scan_next(struct record_scan *s)
 {
-	MDB_cursor_op op = scan_step(s);
+	MDB_cursor_op op = record_scan_step(s);
 	int err;
 
 	if (s->stop && atomic_load(s->stop))
@@ -363,7 +364,7 @@ int scan_next(struct scan *s)
 	       memcmp(s->key.mv_data, s->prefix, s->prefix_len) == 0;
 }
 
-void scan_close(struct scan *s)
+void record_scan_close(struct record_scan *s)
 {
 	mdb_cursor_close(s->cursor);
 }
@@ -371,19 +372,19 @@ void scan_close(struct scan *s)
 int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
 	      size_t prefix_len, MDB_val *key_out, MDB_val *value_out)
 {
-	struct scan s;
+	struct record_scan s;
 	int found;
 	int err;
 
-	err = scan_open(txn, db, prefix, prefix_len, &s);
+	err = record_scan_open(txn, db, prefix, prefix_len, &s);
 	if (err)
 		return err;
-	found = scan_next(&s);
+	found = record_scan_next(&s);
 	if (found == 1) {
 		*key_out = s.key;
 		*value_out = s.value;
 	}
-	scan_close(&s);
+	record_scan_close(&s);
 	if (found < 0)
 		return found;
 	return found ? 0 : -ENOENT;

@@ -134,7 +134,7 @@ static json_t *perform(struct engine *e, bool read, bool repair)
 		err = audit_run(&options, &counts);
 	if (!err)
 		err = commit_settle(e); /* the repairs */
-	(void)catalog_rest(e->catalog);
+	(void)catalog_trim_rss(e->catalog);
 	o = result_object(&course, err, &counts);
 	json_decref(course.findings);
 	return o;

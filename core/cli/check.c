@@ -193,7 +193,7 @@ static int find_directory(struct check *c)
 {
 	struct buf b = { 0 };
 	int err = c->db ? buf_append_text(&b, c->db) :
-			  catalog_home(c->source, &b);
+			  catalog_default_directory(c->source, &b);
 
 	if (!err) {
 		c->directory = buf_take(&b);
@@ -343,7 +343,7 @@ static int check_catalog(struct check *c)
 	struct catalog *catalog = NULL;
 	int err, code;
 
-	(void)catalog_written(c->directory, &c->written);
+	(void)catalog_last_written(c->directory, &c->written);
 	err = open_when_free(&options, &catalog);
 	if (err == -EBUSY)
 		return complain_open(c, err);

@@ -327,8 +327,8 @@ static int apply(struct engine *e, struct catalog_txn *txn,
 	case EVENT_MISSED:
 		return apply_missed(e, txn, ev);
 	case EVENT_METADATA:
-		return catalog_file_touch(txn, &ev->key, &ev->before,
-					  &ev->identity);
+		return catalog_file_metadata_changed(txn, &ev->key, &ev->before,
+						     &ev->identity);
 	case EVENT_NAME_ADDED:
 		return apply_name_added(e, txn, ev);
 	case EVENT_NAME_REMOVED:

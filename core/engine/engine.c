@@ -102,7 +102,7 @@ static int load_index(struct engine *e)
 		err = index_load_end(e->index);
 	catalog_abort(txn);
 	if (!err)
-		(void)catalog_rest(e->catalog);
+		(void)catalog_trim_rss(e->catalog);
 	return err;
 }
 
@@ -189,7 +189,7 @@ static void scan_ended(void *engine)
 {
 	struct engine *e = engine;
 
-	(void)catalog_rest(e->catalog);
+	(void)catalog_trim_rss(e->catalog);
 	commit_hurry(e);
 }
 

@@ -365,7 +365,7 @@ static void rest_unlocked(struct engine *e)
 
 	q->rest_ms = 0;
 	pthread_mutex_unlock(&q->lock);
-	(void)catalog_rest(e->catalog);
+	(void)catalog_trim_rss(e->catalog);
 	pthread_mutex_lock(&q->lock);
 }
 

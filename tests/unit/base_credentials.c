@@ -27,7 +27,7 @@ struct place {
 };
 
 /* A file of root and gid. */
-static void place_make(struct place *p, gid_t gid, mode_t mode)
+static void catalog_make_directories(struct place *p, gid_t gid, mode_t mode)
 {
 	int fd;
 
@@ -82,7 +82,7 @@ static void test_what_is_roots_is_out_of_reach(void **state)
 	struct place p;
 
 	(void)state;
-	place_make(&p, 0, 0600);
+	catalog_make_directories(&p, 0, 0600);
 	assert_int_equal(try_open_as(&p, &p.other), EACCES);
 	assert_int_equal(try_open(&p), 0);
 	place_remove(&p);
@@ -93,7 +93,7 @@ static void test_groups_count(void **state)
 	struct place p;
 
 	(void)state;
-	place_make(&p, GROUP, 0640);
+	catalog_make_directories(&p, GROUP, 0640);
 	assert_int_equal(try_open_as(&p, &p.other), 0);
 	p.other.group_count = 0;
 	assert_int_equal(try_open_as(&p, &p.other), EACCES);
@@ -110,7 +110,7 @@ static void test_new_files_are_theirs(void **state)
 	int fd;
 
 	(void)state;
-	place_make(&p, 0, 0600);
+	catalog_make_directories(&p, 0, 0600);
 	(void)snprintf(name, sizeof(name), "%s/new", p.dir);
 	assert_int_equal(credentials_enter(&p.other, &p.own), 0);
 	fd = open(name, O_CREAT | O_EXCL | O_WRONLY, 0600);
@@ -131,7 +131,7 @@ static void test_groups_come_back(void **state)
 	struct place p;
 
 	(void)state;
-	place_make(&p, 0, 0600);
+	catalog_make_directories(&p, 0, 0600);
 	credentials_release(&p.own);
 	assert_int_equal(setgroups(2, groups), 0);
 	assert_int_equal(credentials_own(&p.own), 0);
@@ -159,7 +159,7 @@ static void test_other_threads_stay_root(void **state)
 	pthread_t thread;
 
 	(void)state;
-	place_make(&p, GROUP, 0600);
+	catalog_make_directories(&p, GROUP, 0600);
 	assert_int_equal(pthread_barrier_init(&p.entered, NULL, 2), 0);
 	assert_int_equal(pthread_create(&thread, NULL, look_once_entered, &p),
 			 0);
@@ -197,7 +197,7 @@ static void test_others_may_not(void **state)
 	pid_t child;
 
 	(void)state;
-	place_make(&p, GROUP, 0640);
+	catalog_make_directories(&p, GROUP, 0640);
 	child = fork();
 	if (child == 0)
 		_exit(without_root(&p));

@@ -397,19 +397,19 @@ static size_t take_out(struct catalog_txn *txn, enum catalog_db db, uint64_t n,
 		       uint8_t *value)
 {
 	uint8_t k[512];
-	struct scan s;
+	struct record_scan s;
 	size_t key_len = 0, len = 0;
 
-	assert_int_equal(scan_open(txn, db, NULL, 0, &s), 0);
+	assert_int_equal(record_scan_open(txn, db, NULL, 0, &s), 0);
 	do {
-		if (scan_next(&s) != 1)
+		if (record_scan_next(&s) != 1)
 			break;
 		key_len = s.key.mv_size;
 		memcpy(k, s.key.mv_data, key_len);
 		len = s.value.mv_size < 256 ? s.value.mv_size : 256;
 		memcpy(value, s.value.mv_data, len);
 	} while (n--);
-	scan_close(&s);
+	record_scan_close(&s);
 	if (n == UINT64_MAX)
 		assert_int_equal(txn_delete(txn, db, k, key_len), 0);
 	return len;

@@ -58,11 +58,12 @@ static void op_touch(struct program *p, struct catalog_txn *txn)
 		before.size = 0;
 	after = before;
 	after.ctime_ns = any(p, 100);
-	want(p, catalog_file_touch(txn, &k, &before, &after) == 0);
+	want(p, catalog_file_metadata_changed(txn, &k, &before, &after) == 0);
 	if (known && file_identity_equal(&before, &f->record.identity))
 		f->record.identity = after;
 	after.size++;
-	want(p, catalog_file_touch(txn, &k, &before, &after) == -EINVAL);
+	want(p, catalog_file_metadata_changed(txn, &k, &before, &after) ==
+			-EINVAL);
 }
 
 static void op_failed(struct program *p, struct catalog_txn *txn)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/check_impl.h"
+#include "core/catalog/cross_check.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 #include "core/base/bytes.h"
 
-int check_note(struct check *c, const char *text)
+int cross_check_note(struct cross_check *c, const char *text)
 {
 	c->findings++;
 	if (c->findings > CHECK_FINDINGS_MAX)
@@ -14,8 +14,8 @@ int check_note(struct check *c, const char *text)
 	return buf_append_format(c->report, "%s\n", text);
 }
 
-int check_note_file(struct check *c, const struct file_key *key,
-		    const char *text)
+int cross_check_note_file(struct cross_check *c, const struct file_key *key,
+			  const char *text)
 {
 	c->findings++;
 	if (c->findings > CHECK_FINDINGS_MAX)
@@ -25,7 +25,8 @@ int check_note_file(struct check *c, const struct file_key *key,
 		key->device, key->inode, key->generation, text);
 }
 
-int check_note_content(struct check *c, uint32_t content, const char *text)
+int cross_check_note_content(struct cross_check *c, uint32_t content,
+			     const char *text)
 {
 	c->findings++;
 	if (c->findings > CHECK_FINDINGS_MAX)
@@ -34,37 +35,39 @@ int check_note_content(struct check *c, uint32_t content, const char *text)
 				 content, text);
 }
 
-static int drop(struct check *c, enum catalog_db db, const MDB_val *key)
+static int drop(struct cross_check *c, enum catalog_db db, const MDB_val *key)
 {
 	return edits_drop(c->edits, db, key->mv_data, key->mv_size);
 }
 
-int check_wrong(struct check *c, enum catalog_db db, const MDB_val *key,
-		const char *text)
+int cross_check_wrong(struct cross_check *c, enum catalog_db db,
+		      const MDB_val *key, const char *text)
 {
-	int err = check_note(c, text);
+	int err = cross_check_note(c, text);
 
 	return err ? err : drop(c, db, key);
 }
 
-int check_wrong_file(struct check *c, enum catalog_db db, const MDB_val *key,
-		     const struct file_key *file, const char *text)
+int cross_check_wrong_file(struct cross_check *c, enum catalog_db db,
+			   const MDB_val *key, const struct file_key *file,
+			   const char *text)
 {
-	int err = check_note_file(c, file, text);
+	int err = cross_check_note_file(c, file, text);
 
 	return err ? err : drop(c, db, key);
 }
 
-int check_wrong_content(struct check *c, enum catalog_db db, const MDB_val *key,
-			uint32_t content, const char *text)
+int cross_check_wrong_content(struct cross_check *c, enum catalog_db db,
+			      const MDB_val *key, uint32_t content,
+			      const char *text)
 {
-	int err = check_note_content(c, content, text);
+	int err = cross_check_note_content(c, content, text);
 
 	return err ? err : drop(c, db, key);
 }
 
-int check_find_file(struct check *c, const struct file_key *key,
-		    struct file_record *out)
+int cross_check_find_file(struct cross_check *c, const struct file_key *key,
+			  struct file_record *out)
 {
 	int err = catalog_file_get(c->txn, key, out);
 
@@ -73,7 +76,8 @@ int check_find_file(struct check *c, const struct file_key *key,
 	return err ? err : 1;
 }
 
-int check_find_content(struct check *c, uint32_t content, struct digests *out)
+int cross_check_find_content(struct cross_check *c, uint32_t content,
+			     struct digests *out)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	MDB_val value;

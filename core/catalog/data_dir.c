@@ -18,7 +18,7 @@ static int make_one(const char *path)
 	return -errno;
 }
 
-int place_make(const char *directory)
+int catalog_make_directories(const char *directory)
 {
 	char *path = strdup(directory);
 	char *slash;
@@ -52,7 +52,7 @@ static int lock_file_open(const char *directory, int flags)
 	return fd;
 }
 
-int place_lock(const char *directory, int *fd_out)
+int data_dir_lock(const char *directory, int *fd_out)
 {
 	int fd = lock_file_open(directory, O_RDWR | O_CREAT);
 	int err;
@@ -69,7 +69,7 @@ int place_lock(const char *directory, int *fd_out)
 }
 
 /* It helps people only: on a full disk the word is missing. */
-void place_sign(int fd, const char *holder)
+void data_dir_sign(int fd, const char *holder)
 {
 	struct buf word = { 0 };
 
@@ -99,7 +99,7 @@ int catalog_holder(const char *directory, pid_t *pid_out,
 	return buf_append_text(holder_out, end + 1);
 }
 
-void place_unlock(int fd)
+void data_dir_unlock(int fd)
 {
 	/* A forked child may hold the descriptor too: closing is not enough. */
 	(void)flock(fd, LOCK_UN);
@@ -129,7 +129,7 @@ int catalog_mark_damaged(const struct catalog *c)
 	return err;
 }
 
-int place_check_mark(const char *directory)
+int data_dir_check_mark(const char *directory)
 {
 	struct buf mark = { 0 }, data = { 0 };
 	int err = mark_path(directory, &mark);
@@ -198,12 +198,12 @@ int catalog_set_aside(const char *directory, struct buf *path_out)
 	int lock_fd = -1;
 	int err;
 
-	err = place_lock(directory, &lock_fd);
+	err = data_dir_lock(directory, &lock_fd);
 	if (err)
 		return err;
 	err = move_aside(directory, path_out);
 	if (!err)
 		remove_mark(directory);
-	place_unlock(lock_fd);
+	data_dir_unlock(lock_fd);
 	return err;
 }

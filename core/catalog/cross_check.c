@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/check_impl.h"
+#include "core/catalog/cross_check.h"
 
 #include <errno.h>
 
@@ -10,36 +10,41 @@
  */
 struct table {
 	enum catalog_db db;
-	int (*check)(struct check *c, const MDB_val *key, const MDB_val *value);
+	int (*check)(struct cross_check *c, const MDB_val *key,
+		     const MDB_val *value);
 };
 
 static const struct table tables[] = {
-	{ DB_FILES, check_file },       { DB_PENDING, check_pending_mark },
-	{ DB_NAMES, check_name },       { DB_LINKS, check_link },
-	{ DB_CONTENTS, check_content }, { DB_TEXTS, check_texts },
-	{ DB_SKETCHES, check_sketch },  { DB_IDENTITIES, check_identity },
-	{ DB_COPIES, check_copy },
+	{ DB_FILES, cross_check_file },
+	{ DB_PENDING, cross_check_pending_mark },
+	{ DB_NAMES, cross_check_name },
+	{ DB_LINKS, cross_check_link },
+	{ DB_CONTENTS, cross_check_content },
+	{ DB_TEXTS, cross_check_texts },
+	{ DB_SKETCHES, cross_check_sketch },
+	{ DB_IDENTITIES, cross_check_identity },
+	{ DB_COPIES, cross_check_copy },
 };
 
-static int check_table(struct check *c, const struct table *t)
+static int check_table(struct cross_check *c, const struct table *t)
 {
-	struct scan s;
+	struct record_scan s;
 	int result;
 	int err;
 
-	err = scan_open(c->txn, t->db, NULL, 0, &s);
+	err = record_scan_open(c->txn, t->db, NULL, 0, &s);
 	if (err)
 		return err;
-	while ((result = scan_next(&s)) == 1) {
+	while ((result = record_scan_next(&s)) == 1) {
 		result = t->check(c, &s.key, &s.value);
 		if (result)
 			break;
 	}
-	scan_close(&s);
+	record_scan_close(&s);
 	return result || !c->edits ? result : edits_apply(c->edits, c->txn);
 }
 
-static int check_counts(struct check *c)
+static int check_counts(struct cross_check *c)
 {
 	const struct catalog_counts *kept = &c->txn->meta.counts;
 	const struct catalog_counts *now = &c->counts;
@@ -56,10 +61,10 @@ static int check_counts(struct check *c)
 		c->txn->meta.counts = *now;
 		c->txn->meta_changed = true;
 	}
-	return check_note(c, "the counts are wrong");
+	return cross_check_note(c, "the counts are wrong");
 }
 
-int check_all(struct check *c)
+int cross_check_all(struct cross_check *c)
 {
 	size_t i;
 	int err = 0;
@@ -77,8 +82,8 @@ int check_all(struct check *c)
 int catalog_check(struct catalog_txn *txn, const struct file_key *root,
 		  struct buf *report)
 {
-	struct check c = { .txn = txn, .root = root, .report = report };
-	int err = check_all(&c);
+	struct cross_check c = { .txn = txn, .root = root, .report = report };
+	int err = cross_check_all(&c);
 
 	if (err)
 		return err;

@@ -20,7 +20,7 @@ static int map_find(const MDB_val *value, uint64_t page_size, uint8_t **out)
 	return 0;
 }
 
-int catalog_rest(struct catalog *c)
+int catalog_trim_rss(struct catalog *c)
 {
 	uint64_t page_size = lmdb_page_size();
 	struct catalog_txn *txn;

@@ -50,7 +50,7 @@ static void test_leaves_the_memory_to_others(void **state)
 	catalog_abort(txn);
 	before = resident_kib(f);
 	assert_true(before > 500);
-	assert_int_equal(catalog_rest(f->c), 0);
+	assert_int_equal(catalog_trim_rss(f->c), 0);
 	assert_true(resident_kib(f) < before / 2);
 }
 
@@ -65,13 +65,13 @@ static void test_changes_nothing(void **state)
 	sum = walk(reader);
 	writer = begin_write(f);
 	assert_int_equal(set_fresh(writer, FILES + 1, FILES + 1), 0);
-	assert_int_equal(catalog_rest(f->c), 0);
+	assert_int_equal(catalog_trim_rss(f->c), 0);
 	assert_true(walk(reader) == sum);
 	assert_true(walk(writer) != sum);
 	commit(writer);
 	assert_true(walk(reader) == sum);
 	catalog_abort(reader);
-	assert_int_equal(catalog_rest(f->c), 0);
+	assert_int_equal(catalog_trim_rss(f->c), 0);
 	assert_int_equal(count_files(f), FILES + 1);
 }
 
@@ -79,7 +79,7 @@ static void test_of_an_empty_catalog(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(catalog_rest(f->c), 0);
+	assert_int_equal(catalog_trim_rss(f->c), 0);
 	assert_int_equal(count_files(f), 0);
 }
 

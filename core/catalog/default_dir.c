@@ -23,7 +23,7 @@ static int append_state_home(struct buf *out)
 }
 
 /* The name of the source, for people, and a hash of its path. */
-int catalog_home(const char *source, struct buf *out)
+int catalog_default_directory(const char *source, struct buf *out)
 {
 	const char *name = strrchr(source, '/');
 	XXH64_hash_t hash = XXH3_64bits(source, strlen(source));
@@ -36,7 +36,7 @@ int catalog_home(const char *source, struct buf *out)
 				 (unsigned long long)hash);
 }
 
-int catalog_written(const char *directory, int64_t *seconds_out)
+int catalog_last_written(const char *directory, int64_t *seconds_out)
 {
 	struct buf path = { 0 };
 	struct stat st;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/check_impl.h"
+#include "core/catalog/cross_check.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "core/base/bytes.h"
 
-static int check_texts_of(struct check *c, const MDB_val *key, uint32_t content,
-			  const struct digests *d)
+static int check_texts_of(struct cross_check *c, const MDB_val *key,
+			  uint32_t content, const struct digests *d)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	bool wanted = d->set & CATALOG_TEXTS;
@@ -19,30 +19,33 @@ static int check_texts_of(struct check *c, const MDB_val *key, uint32_t content,
 	sketch ^= txn_has(c->txn, DB_SKETCHES, id, sizeof(id), &sketch_err);
 	err = err ?: sketch_err;
 	if (!err && wanted)
-		err = check_wrong_content(c, DB_CONTENTS, key, content,
-					  "texts and digest set disagree");
+		err = cross_check_wrong_content(
+			c, DB_CONTENTS, key, content,
+			"texts and digest set disagree");
 	if (!err && sketch)
-		err = check_wrong_content(c, DB_CONTENTS, key, content,
-					  "sketch and digest set disagree");
+		err = cross_check_wrong_content(
+			c, DB_CONTENTS, key, content,
+			"sketch and digest set disagree");
 	return err;
 }
 
 /* Of two contents that are the same one has to go. */
-static int lost_identity(struct check *c, const MDB_val *key, uint32_t content,
-			 const uint8_t *identity, bool taken)
+static int lost_identity(struct cross_check *c, const MDB_val *key,
+			 uint32_t content, const uint8_t *identity, bool taken)
 {
 	static const char text[] = "not found by its identity";
 	int err;
 
 	if (taken)
-		return check_wrong_content(c, DB_CONTENTS, key, content, text);
-	err = check_note_content(c, content, text);
+		return cross_check_wrong_content(c, DB_CONTENTS, key, content,
+						 text);
+	err = cross_check_note_content(c, content, text);
 	return err ? err :
 		     edits_put(c->edits, DB_IDENTITIES, identity,
 			       IDENTITY_KEY_BYTES, key->mv_data, key->mv_size);
 }
 
-static int check_identity_of(struct check *c, const MDB_val *key,
+static int check_identity_of(struct cross_check *c, const MDB_val *key,
 			     uint32_t content, const struct digests *d)
 {
 	uint8_t identity[IDENTITY_KEY_BYTES];
@@ -63,7 +66,7 @@ static int check_identity_of(struct check *c, const MDB_val *key,
 	if (!err && id == content)
 		return 0;
 	if (!err)
-		found = check_find_content(c, id, &other);
+		found = cross_check_find_content(c, id, &other);
 	if (found < 0)
 		return found;
 	identity_key_store(&other, others);
@@ -72,7 +75,8 @@ static int check_identity_of(struct check *c, const MDB_val *key,
 		found && memcmp(identity, others, sizeof(others)) == 0);
 }
 
-int check_content(struct check *c, const MDB_val *key, const MDB_val *value)
+int cross_check_content(struct cross_check *c, const MDB_val *key,
+			const MDB_val *value)
 {
 	uint32_t content;
 	struct digests d;
@@ -80,16 +84,16 @@ int check_content(struct check *c, const MDB_val *key, const MDB_val *value)
 	int err;
 
 	if (content_id_decode(key, &content))
-		return check_wrong(c, DB_CONTENTS, key,
-				   "a content with a wrong key");
+		return cross_check_wrong(c, DB_CONTENTS, key,
+					 "a content with a wrong key");
 	if (content_decode(value, &d))
-		return check_wrong_content(c, DB_CONTENTS, key, content,
-					   "unreadable record");
+		return cross_check_wrong_content(c, DB_CONTENTS, key, content,
+						 "unreadable record");
 	c->counts.contents++;
 	c->counts.content_bytes += d.size;
 	if (content >= c->txn->meta.next_content) {
-		err = check_wrong_content(c, DB_CONTENTS, key, content,
-					  "its id was not given out yet");
+		err = cross_check_wrong_content(c, DB_CONTENTS, key, content,
+						"its id was not given out yet");
 		if (err)
 			return err;
 	}
@@ -99,34 +103,38 @@ int check_content(struct check *c, const MDB_val *key, const MDB_val *value)
 	if (err)
 		return err;
 	err = txn_first(c->txn, DB_COPIES, key->mv_data, key->mv_size, &k, &v);
-	return err == -ENOENT ? check_wrong_content(c, DB_CONTENTS, key,
-						    content, "no file has it") :
-				err;
+	return err == -ENOENT ?
+		       cross_check_wrong_content(c, DB_CONTENTS, key, content,
+						 "no file has it") :
+		       err;
 }
 
-int check_texts(struct check *c, const MDB_val *key, const MDB_val *value)
+int cross_check_texts(struct cross_check *c, const MDB_val *key,
+		      const MDB_val *value)
 {
 	uint32_t content;
 	struct digests d;
 	int found, err;
 
 	if (content_id_decode(key, &content))
-		return check_wrong(c, DB_TEXTS, key, "texts with a wrong key");
-	found = check_find_content(c, content, &d);
+		return cross_check_wrong(c, DB_TEXTS, key,
+					 "texts with a wrong key");
+	found = cross_check_find_content(c, content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
-		return check_wrong_content(c, DB_TEXTS, key, content,
-					   "texts and no record");
+		return cross_check_wrong_content(c, DB_TEXTS, key, content,
+						 "texts and no record");
 	err = texts_decode(value, &d);
 	digests_release(&d);
 	return err == -EUCLEAN ?
-		       check_wrong_content(c, DB_CONTENTS, key, content,
-					   "unreadable texts") :
+		       cross_check_wrong_content(c, DB_CONTENTS, key, content,
+						 "unreadable texts") :
 		       err;
 }
 
-int check_sketch(struct check *c, const MDB_val *key, const MDB_val *value)
+int cross_check_sketch(struct cross_check *c, const MDB_val *key,
+		       const MDB_val *value)
 {
 	struct sif_sketch sketch;
 	struct digests d;
@@ -134,21 +142,22 @@ int check_sketch(struct check *c, const MDB_val *key, const MDB_val *value)
 	int found;
 
 	if (content_id_decode(key, &content))
-		return check_wrong(c, DB_SKETCHES, key,
-				   "a sketch with a wrong key");
-	found = check_find_content(c, content, &d);
+		return cross_check_wrong(c, DB_SKETCHES, key,
+					 "a sketch with a wrong key");
+	found = cross_check_find_content(c, content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
-		return check_wrong_content(c, DB_SKETCHES, key, content,
-					   "a sketch and no record");
+		return cross_check_wrong_content(c, DB_SKETCHES, key, content,
+						 "a sketch and no record");
 	if (sketch_decode(value, &sketch))
-		return check_wrong_content(c, DB_CONTENTS, key, content,
-					   "an unreadable sketch");
+		return cross_check_wrong_content(c, DB_CONTENTS, key, content,
+						 "an unreadable sketch");
 	return 0;
 }
 
-int check_identity(struct check *c, const MDB_val *key, const MDB_val *value)
+int cross_check_identity(struct cross_check *c, const MDB_val *key,
+			 const MDB_val *value)
 {
 	uint8_t identity[IDENTITY_KEY_BYTES];
 	uint32_t content;
@@ -157,20 +166,21 @@ int check_identity(struct check *c, const MDB_val *key, const MDB_val *value)
 
 	if (key->mv_size != sizeof(identity) ||
 	    content_id_decode(value, &content))
-		return check_wrong(c, DB_IDENTITIES, key,
-				   "a malformed identity");
-	found = check_find_content(c, content, &d);
+		return cross_check_wrong(c, DB_IDENTITIES, key,
+					 "a malformed identity");
+	found = cross_check_find_content(c, content, &d);
 	if (found < 0)
 		return found;
 	if (found)
 		identity_key_store(&d, identity);
 	if (!found || memcmp(identity, key->mv_data, sizeof(identity)) != 0)
-		return check_wrong_content(c, DB_IDENTITIES, key, content,
-					   "found by a wrong identity");
+		return cross_check_wrong_content(c, DB_IDENTITIES, key, content,
+						 "found by a wrong identity");
 	return 0;
 }
 
-int check_copy(struct check *c, const MDB_val *key, const MDB_val *value)
+int cross_check_copy(struct cross_check *c, const MDB_val *key,
+		     const MDB_val *value)
 {
 	uint32_t content;
 	struct file_record r;
@@ -178,12 +188,13 @@ int check_copy(struct check *c, const MDB_val *key, const MDB_val *value)
 	int found;
 
 	if (copy_key_decode(key, &content, &k) || value->mv_size != 0)
-		return check_wrong(c, DB_COPIES, key, "a malformed copy");
-	found = check_find_file(c, &k, &r);
+		return cross_check_wrong(c, DB_COPIES, key, "a malformed copy");
+	found = cross_check_find_file(c, &k, &r);
 	if (found < 0)
 		return found;
 	if (!found || r.state != FILE_FRESH || r.content != content)
-		return check_wrong_file(c, DB_COPIES, key, &k,
-					"listed as a copy of a wrong content");
+		return cross_check_wrong_file(
+			c, DB_COPIES, key, &k,
+			"listed as a copy of a wrong content");
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/catalog/check_impl.h"
+#include "core/catalog/cross_check.h"
 
 #include <errno.h>
 
 /* ---- files ---- */
 
-static int put_record(struct check *c, const struct file_key *key,
+static int put_record(struct cross_check *c, const struct file_key *key,
 		      const struct file_record *r)
 {
 	uint8_t bytes[FILE_RECORD_BYTES];
@@ -18,36 +18,36 @@ static int put_record(struct check *c, const struct file_key *key,
 }
 
 /* Its digests are lost: it must be hashed again. */
-static int wrong_digests(struct check *c, const struct file_key *key,
+static int wrong_digests(struct cross_check *c, const struct file_key *key,
 			 const struct file_record *r, const char *text)
 {
 	struct file_record pending = { .identity = r->identity,
 				       .state = FILE_PENDING };
-	int err = check_note_file(c, key, text);
+	int err = cross_check_note_file(c, key, text);
 
 	return err ? err : put_record(c, key, &pending);
 }
 
-static int wrong_kind(struct check *c, const struct file_key *key,
+static int wrong_kind(struct cross_check *c, const struct file_key *key,
 		      const char *text)
 {
 	struct file_record directory = { .state = FILE_DIRECTORY };
-	int err = check_note_file(c, key, text);
+	int err = cross_check_note_file(c, key, text);
 
 	return err ? err : put_record(c, key, &directory);
 }
 
 /* A record of nothing but its key is missing. */
-static int missing(struct check *c, const struct file_key *key,
+static int missing(struct cross_check *c, const struct file_key *key,
 		   enum catalog_db db, const uint8_t *bytes, size_t len,
 		   const char *text)
 {
-	int err = check_note_file(c, key, text);
+	int err = cross_check_note_file(c, key, text);
 
 	return err ? err : edits_put(c->edits, db, bytes, len, "", 0);
 }
 
-static int check_fresh(struct check *c, const struct file_key *key,
+static int check_fresh(struct cross_check *c, const struct file_key *key,
 		       const struct file_record *r)
 {
 	uint8_t copy[COPY_KEY_BYTES];
@@ -63,7 +63,7 @@ static int check_fresh(struct check *c, const struct file_key *key,
 			      "not among the copies of its content");
 	if (err)
 		return err;
-	found = check_find_content(c, r->content, &d);
+	found = cross_check_find_content(c, r->content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
@@ -73,7 +73,7 @@ static int check_fresh(struct check *c, const struct file_key *key,
 	return 0;
 }
 
-static int check_pending(struct check *c, const struct file_key *key)
+static int check_pending(struct cross_check *c, const struct file_key *key)
 {
 	uint8_t k[FILE_KEY_BYTES];
 	bool listed;
@@ -88,7 +88,7 @@ static int check_pending(struct check *c, const struct file_key *key)
 }
 
 /* 1 when the name of a link is that of its file. */
-static int link_holds(struct check *c, const MDB_val *link)
+static int link_holds(struct cross_check *c, const MDB_val *link)
 {
 	struct file_key key, parent, target;
 	struct catalog_name name;
@@ -102,11 +102,11 @@ static int link_holds(struct check *c, const MDB_val *link)
 	return file_key_equal(&target, &key);
 }
 
-/* Of two names that hold one has to go; another is check_link()'s. */
-static int two_names(struct check *c, const struct file_key *key,
+/* Of two names that hold one has to go; another is cross_check_link()'s. */
+static int two_names(struct cross_check *c, const struct file_key *key,
 		     const MDB_val *first, const MDB_val *link)
 {
-	int err = check_note_file(c, key, "a directory with two names");
+	int err = cross_check_note_file(c, key, "a directory with two names");
 	int holds;
 
 	if (err)
@@ -123,13 +123,13 @@ static int two_names(struct check *c, const struct file_key *key,
 				link->mv_size - FILE_KEY_BYTES);
 }
 
-static int check_directory(struct check *c, const struct file_key *key,
+static int check_directory(struct cross_check *c, const struct file_key *key,
 			   const struct file_record *r)
 {
 	static const struct file_identity none;
 	uint8_t prefix[FILE_KEY_BYTES];
 	MDB_val first;
-	struct scan s;
+	struct record_scan s;
 	int found;
 	int err;
 
@@ -139,16 +139,16 @@ static int check_directory(struct check *c, const struct file_key *key,
 			return err;
 	}
 	file_key_store(key, prefix);
-	err = scan_open(c->txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	err = record_scan_open(c->txn, DB_LINKS, prefix, sizeof(prefix), &s);
 	if (err)
 		return err;
-	found = scan_next(&s);
+	found = record_scan_next(&s);
 	first = s.key;
 	if (found == 1)
-		found = scan_next(&s);
+		found = record_scan_next(&s);
 	if (found == 1)
 		found = two_names(c, key, &first, &s.key);
-	scan_close(&s);
+	record_scan_close(&s);
 	return found;
 }
 
@@ -163,17 +163,18 @@ static void count_file(struct catalog_counts *n, const struct file_record *r)
 		n->pending_bytes += r->identity.size;
 }
 
-int check_file(struct check *c, const MDB_val *key, const MDB_val *value)
+int cross_check_file(struct cross_check *c, const MDB_val *key,
+		     const MDB_val *value)
 {
 	struct file_record r;
 	struct file_key k;
 
 	if (file_key_decode(key, &k))
-		return check_wrong(c, DB_FILES, key,
-				   "a file record with a wrong key");
+		return cross_check_wrong(c, DB_FILES, key,
+					 "a file record with a wrong key");
 	if (file_record_decode(value, &r))
-		return check_wrong_file(c, DB_FILES, key, &k,
-					"unreadable record");
+		return cross_check_wrong_file(c, DB_FILES, key, &k,
+					      "unreadable record");
 	count_file(&c->counts, &r);
 	if (c->root && file_key_equal(&k, c->root) && r.state != FILE_DIRECTORY)
 		return wrong_kind(c, &k, "the root is no directory");
@@ -186,28 +187,30 @@ int check_file(struct check *c, const MDB_val *key, const MDB_val *value)
 	return 0;
 }
 
-int check_pending_mark(struct check *c, const MDB_val *key,
-		       const MDB_val *value)
+int cross_check_pending_mark(struct cross_check *c, const MDB_val *key,
+			     const MDB_val *value)
 {
 	struct file_record r;
 	struct file_key k;
 	int found;
 
 	if (file_key_decode(key, &k) || value->mv_size != 0)
-		return check_wrong(c, DB_PENDING, key,
-				   "a malformed pending mark");
-	found = check_find_file(c, &k, &r);
+		return cross_check_wrong(c, DB_PENDING, key,
+					 "a malformed pending mark");
+	found = cross_check_find_file(c, &k, &r);
 	if (found < 0)
 		return found;
 	if (!found || r.state != FILE_PENDING)
-		return check_wrong_file(c, DB_PENDING, key, &k,
-					"on the pending list, but not pending");
+		return cross_check_wrong_file(
+			c, DB_PENDING, key, &k,
+			"on the pending list, but not pending");
 	return 0;
 }
 
 /* ---- names ---- */
 
-static int check_link_of_name(struct check *c, const struct file_key *parent,
+static int check_link_of_name(struct cross_check *c,
+			      const struct file_key *parent,
 			      struct catalog_name name,
 			      const struct file_key *key)
 {
@@ -224,14 +227,14 @@ static int check_link_of_name(struct check *c, const struct file_key *parent,
 }
 
 /* A directory that has entries can be made again. */
-static int check_named(struct check *c, const MDB_val *name,
+static int check_named(struct cross_check *c, const MDB_val *name,
 		       const struct file_key *key)
 {
 	static const char text[] = "has a name and no record";
 	uint8_t prefix[FILE_KEY_BYTES];
 	struct file_record r;
 	MDB_val k, v;
-	int found = check_find_file(c, key, &r);
+	int found = cross_check_find_file(c, key, &r);
 	int err;
 
 	if (found)
@@ -239,48 +242,50 @@ static int check_named(struct check *c, const MDB_val *name,
 	file_key_store(key, prefix);
 	err = txn_first(c->txn, DB_NAMES, prefix, sizeof(prefix), &k, &v);
 	if (err == -ENOENT)
-		return check_wrong_file(c, DB_NAMES, name, key, text);
+		return cross_check_wrong_file(c, DB_NAMES, name, key, text);
 	return err ? err : wrong_kind(c, key, text);
 }
 
-static int check_parent(struct check *c, const MDB_val *name,
+static int check_parent(struct cross_check *c, const MDB_val *name,
 			const struct file_key *parent)
 {
 	static const char text[] = "has entries, is no directory";
 	struct file_record r;
-	int found = check_find_file(c, parent, &r);
+	int found = cross_check_find_file(c, parent, &r);
 
 	if (found < 0 || (found && r.state == FILE_DIRECTORY))
 		return found < 0 ? found : 0;
-	return found ? check_wrong_file(c, DB_NAMES, name, parent, text) :
+	return found ? cross_check_wrong_file(c, DB_NAMES, name, parent, text) :
 		       wrong_kind(c, parent, text);
 }
 
-int check_name(struct check *c, const MDB_val *key, const MDB_val *value)
+int cross_check_name(struct cross_check *c, const MDB_val *key,
+		     const MDB_val *value)
 {
 	struct file_key parent, k;
 	struct catalog_name name;
 	int err;
 
 	if (name_key_decode(key, &parent, &name) || file_key_decode(value, &k))
-		return check_wrong(c, DB_NAMES, key, "a malformed name");
+		return cross_check_wrong(c, DB_NAMES, key, "a malformed name");
 	err = check_link_of_name(c, &parent, name, &k);
 	if (!err)
 		err = check_named(c, key, &k);
 	return err ? err : check_parent(c, key, &parent);
 }
 
-int check_link(struct check *c, const MDB_val *key, const MDB_val *value)
+int cross_check_link(struct cross_check *c, const MDB_val *key,
+		     const MDB_val *value)
 {
 	struct file_key k, parent;
 	struct catalog_name name;
 	int holds;
 
 	if (link_key_decode(key, &k, &parent, &name) || value->mv_size != 0)
-		return check_wrong(c, DB_LINKS, key, "a malformed link");
+		return cross_check_wrong(c, DB_LINKS, key, "a malformed link");
 	holds = link_holds(c, key);
 	if (holds)
 		return holds < 0 ? holds : 0;
-	return check_wrong_file(c, DB_LINKS, key, &k,
-				"claims a name that is not its own");
+	return cross_check_wrong_file(c, DB_LINKS, key, &k,
+				      "claims a name that is not its own");
 }
