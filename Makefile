@@ -67,8 +67,8 @@ fs_tests := tests/unit/fs_protocol tests/unit/fs_requests
 test_sources := $(unit_sources) $(fuzz_sources)
 unit_programs = $(patsubst %.c,$(out)/%,$(test_sources))
 # Those that run threads of their own, for SAN=thread.
-thread_sources := $(foreach word,engine catalog queue index_threads worker parallel,\
-	$(wildcard tests/unit/*$(word)*.c))
+thread_sources := $(wildcard $(patsubst %,tests/unit/%*.c,catalog check_ commit_ \
+	engine_ hash_ index_threads parallel queue_ scan_ search_))
 thread_programs = $(patsubst %.c,$(out)/%,$(sort $(thread_sources)))
 
 # ---- how ----

@@ -11,25 +11,25 @@
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
-struct walk_step {
+struct scan_step {
 	char *path;
 	struct file_key key; /* of the directory that was there */
 };
 
 /* Directories still to be read, deepest last. */
-struct walk {
+struct scan_walk {
 	struct scanner *s;
 	bool shallow;       /* what is below is not read */
 	bool reports_names; /* of a directory that changes meanwhile */
 	bool lost;          /* a directory's name could not be reported */
-	struct walk_step *steps;
+	struct scan_step *steps;
 	size_t count;
 };
 
-static int walk_push(struct walk *w, const char *path,
+static int walk_push(struct scan_walk *w, const char *path,
 		     const struct file_key *key)
 {
-	struct walk_step *steps =
+	struct scan_step *steps =
 		array_with_room(w->steps, w->count, sizeof(*steps));
 	char *copy = strdup(path);
 
@@ -39,11 +39,11 @@ static int walk_push(struct walk *w, const char *path,
 		free(copy);
 		return -ENOMEM;
 	}
-	steps[w->count++] = (struct walk_step){ copy, *key };
+	steps[w->count++] = (struct scan_step){ copy, *key };
 	return 0;
 }
 
-static void walk_release(struct walk *w)
+static void walk_release(struct scan_walk *w)
 {
 	while (w->count)
 		free(w->steps[--w->count].path);
@@ -77,13 +77,13 @@ static bool is_wanted(const struct source *source, const char *path,
 	return !source_is_excluded(source, path);
 }
 
-struct directory_read {
-	struct walk *w;
+struct scan_reading {
+	struct scan_walk *w;
 	const char *path; /* of the directory */
 	struct source_listing *listing;
 };
 
-static int add_entry(struct directory_read *r, int dir_fd, const char *name,
+static int add_entry(struct scan_reading *r, int dir_fd, const char *name,
 		     const char *path, const struct stat *st)
 {
 	struct scanner *s = r->w->s;
@@ -108,7 +108,7 @@ static int add_entry(struct directory_read *r, int dir_fd, const char *name,
 
 static int read_entry(void *arg, int dir_fd, const char *name)
 {
-	struct directory_read *r = arg;
+	struct scan_reading *r = arg;
 	struct scanner *s = r->w->s;
 	struct stat st;
 	char *path;
@@ -130,7 +130,7 @@ static int read_entry(void *arg, int dir_fd, const char *name)
 	return err;
 }
 
-static void report_names(struct walk *w, int dir_fd,
+static void report_names(struct scan_walk *w, int dir_fd,
 			 const struct source_listing *l)
 {
 	size_t i;
@@ -148,16 +148,16 @@ static void report_names(struct walk *w, int dir_fd,
 
 /* The directory that was expected at a path is somewhere else by now, or
  * gone. */
-static void request_moved(struct walk *w, const struct file_key *key)
+static void request_moved(struct scan_walk *w, const struct file_key *key)
 {
 	scan_request(w->s, key, !w->shallow);
 }
 
-static int read_listing(struct walk *w, int dir_fd, const char *path,
+static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 			const struct file_key *key, struct source_listing *l)
 {
 	const struct scan_context *c = &w->s->context;
-	struct directory_read r = { w, path, l };
+	struct scan_reading r = { w, path, l };
 	struct stat st;
 
 	if (fstat(dir_fd, &st))
@@ -170,7 +170,8 @@ static int read_listing(struct walk *w, int dir_fd, const char *path,
 	return file_each_in(dir_fd, read_entry, &r);
 }
 
-static int post_listing(struct walk *w, int dir_fd, struct source_listing *l)
+static int post_listing(struct scan_walk *w, int dir_fd,
+			struct source_listing *l)
 {
 	const struct scan_context *c = &w->s->context;
 	int err;
@@ -185,7 +186,7 @@ static int post_listing(struct walk *w, int dir_fd, struct source_listing *l)
 	return err;
 }
 
-static int list_directory(struct walk *w, const char *path,
+static int list_directory(struct scan_walk *w, const char *path,
 			  const struct file_key *key)
 {
 	int fd = file_open_beneath(w->s->context.source->fd, path,
@@ -209,7 +210,7 @@ static int list_directory(struct walk *w, const char *path,
 
 /* Errors of single directories are no reason to end the walk.  An event that
  * found no room comes with the next walk, which the committer requests. */
-static int scan_directory(struct walk *w, const char *path,
+static int scan_directory(struct scan_walk *w, const char *path,
 			  const struct file_key *key, unsigned tries)
 {
 	const struct scan_context *c = &w->s->context;
@@ -230,14 +231,14 @@ static int scan_directory(struct walk *w, const char *path,
 
 /* ---- walks ---- */
 
-static int walk_down(struct walk *w)
+static int walk_down(struct scan_walk *w)
 {
 	const struct scan_context *c = &w->s->context;
 	int err = 0;
 
 	while (!err && w->count && !scan_is_stopping(w->s) &&
 	       c->wait_for_room(c->ctx)) {
-		struct walk_step step = w->steps[--w->count];
+		struct scan_step step = w->steps[--w->count];
 
 		err = scan_directory(w, step.path, &step.key, 0);
 		free(step.path);
@@ -249,7 +250,7 @@ static int walk_down(struct walk *w)
 
 int scan_walk_tree(struct scanner *s)
 {
-	struct walk w = { .s = s, .reports_names = true };
+	struct scan_walk w = { .s = s, .reports_names = true };
 	int err = walk_push(&w, "", &s->context.source->root);
 
 	atomic_store(&s->files, 0);
@@ -260,7 +261,7 @@ int scan_walk_tree(struct scanner *s)
 int scan_walk_again(struct scanner *s, const char *path,
 		    const struct file_key *key, unsigned tries, bool deep)
 {
-	struct walk w = {
+	struct scan_walk w = {
 		.s = s,
 		.shallow = !deep,
 		.reports_names = deep || tries == 1,

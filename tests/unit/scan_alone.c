@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/base/buf.h"
+#include "core/base/logger.h"
+#include "core/scan/scan.h"
+
+/*
+ * The scan without an engine: the test takes the place of the committer and
+ * writes down what it is told, a line each: "list DIRECTORY: NAME NAME ...",
+ * "name DIRECTORY/NAME", "changed NAME", "done".
+ */
+struct recorder {
+	char top[64];
+	struct source source;
+	struct catalog *catalog;
+	struct logger log;
+	atomic_bool stopping;
+	struct scanner *scanner;
+
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t more;
+	struct buf lines;
+	size_t line_count;
+	int refusals; /* so many listings are refused as stale */
+};
+
+static void record(struct recorder *r, const char *line)
+{
+	pthread_mutex_lock(&r->lock);
+	assert_int_equal(buf_append_format(&r->lines, "%s\n", line), 0);
+	r->line_count++;
+	pthread_cond_broadcast(&r->more);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* The path below the top of the file or directory with that inode number;
+ * "." is the top. */
+static bool find_inode(const char *directory, ino_t inode, char *out,
+		       size_t size)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *d;
+	struct stat st;
+	char path[1024];
+	bool found = false;
+
+	assert_non_null(dir);
+	while (!found && (d = readdir(dir)) != NULL) {
+		if (!strcmp(d->d_name, "..") || !strcmp(d->d_name, "."))
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", directory,
+			       d->d_name);
+		assert_int_equal(lstat(path, &st), 0);
+		found = st.st_ino == inode;
+		if (found)
+			(void)snprintf(out, size, "%s", d->d_name);
+		else if (S_ISDIR(st.st_mode))
+			found = find_inode(path, inode, out, size);
+	}
+	closedir(dir);
+	return found;
+}
+
+static void name_of_key(const struct recorder *r, const struct file_key *key,
+			char *out, size_t size)
+{
+	(void)snprintf(out, size, ".");
+	if (!file_key_equal(key, &r->source.root))
+		(void)find_inode(r->top, key->inode, out, size);
+}
+
+static int post_listing(void *ctx, struct source_listing *l)
+{
+	struct recorder *r = ctx;
+	struct buf line = { 0 };
+	char name[256];
+	bool refused;
+	size_t i;
+
+	pthread_mutex_lock(&r->lock);
+	refused = r->refusals > 0;
+	r->refusals -= refused;
+	pthread_mutex_unlock(&r->lock);
+	if (refused)
+		return -ESTALE;
+	name_of_key(r, &l->directory, name, sizeof(name));
+	assert_int_equal(buf_append_format(&line, "list %s:", name), 0);
+	for (i = 0; i < l->count; i++)
+		assert_int_equal(
+			buf_append_format(&line, " %s%s", l->entries[i].name,
+					  l->entries[i].directory ? "/" : ""),
+			0);
+	record(r, line.data);
+	buf_release(&line);
+	source_listing_free(l);
+	return 0;
+}
+
+static int post_name(void *ctx, const struct file_key *parent, const char *name,
+		     const struct file_key *key, bool directory,
+		     unsigned version)
+{
+	struct recorder *r = ctx;
+	char dir[256], line[600];
+
+	(void)key;
+	(void)directory;
+	(void)version;
+	name_of_key(r, parent, dir, sizeof(dir));
+	(void)snprintf(line, sizeof(line), "name %s/%s", dir, name);
+	record(r, line);
+	return 0;
+}
+
+static unsigned names_version(void *ctx, const struct file_key *directory)
+{
+	(void)ctx;
+	(void)directory;
+	return 0;
+}
+
+static bool wait_for_room(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+static void throttle(void *ctx, int64_t *since_ns)
+{
+	(void)ctx;
+	(void)since_ns;
+}
+
+static void file_changed(void *ctx, const struct file_key *key,
+			 const struct file_identity *identity)
+{
+	struct recorder *r = ctx;
+	char name[256], line[300];
+
+	(void)identity;
+	name_of_key(r, key, name, sizeof(name));
+	(void)snprintf(line, sizeof(line), "changed %s", name);
+	record(r, line);
+}
+
+static void tree_done(void *ctx)
+{
+	record(ctx, "done");
+}
+
+/* ---- a tree: a (file), b/ with c (file) and d/ with e (file) ---- */
+
+static const char *const directories[] = { "b", "b/d" };
+static const char *const files[] = { "a", "b/c", "b/d/e", "b/skipped.tmp" };
+
+static void path_in(const struct recorder *r, const char *name, char *out,
+		    size_t size)
+{
+	(void)snprintf(out, size, "%s/%s", r->top, name);
+}
+
+static int open_known(void *ctx, dev_t device, ino_t inode)
+{
+	const struct recorder *r = ctx;
+	char path[300];
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		path_in(r, files[i], path, sizeof(path));
+		if (!lstat(path, &st) && st.st_ino == inode &&
+		    st.st_dev == device)
+			return open(path, O_PATH | O_CLOEXEC);
+	}
+	return -ENOENT;
+}
+
+static void make_tree(struct recorder *r)
+{
+	char path[300];
+	size_t i;
+	int fd;
+
+	(void)snprintf(r->top, sizeof(r->top), "/tmp/kinfs-scan-XXXXXX");
+	assert_non_null(mkdtemp(r->top));
+	for (i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		path_in(r, directories[i], path, sizeof(path));
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		path_in(r, files[i], path, sizeof(path));
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		close(fd);
+	}
+}
+
+static int set_up(void **state)
+{
+	static const char *const excludes[] = { "*.tmp" };
+	struct recorder *r = calloc(1, sizeof(*r));
+	char catalog[80];
+	struct catalog_options options = { .directory = catalog,
+					   .source = "/made/up",
+					   .digest_set = DIGEST_DEFAULT };
+	struct scan_context context = {
+		.source = &r->source,
+		.log = &r->log,
+		.stopping = &r->stopping,
+		.ctx = r,
+		.post_listing = post_listing,
+		.post_name = post_name,
+		.names_version = names_version,
+		.wait_for_room = wait_for_room,
+		.throttle = throttle,
+		.file_changed = file_changed,
+		.tree_done = tree_done,
+	};
+
+	make_tree(r);
+	r->source = (struct source){
+		.fd = open(r->top, O_PATH | O_DIRECTORY | O_CLOEXEC),
+		.path = r->top,
+		.rules = { .excludes = excludes, .exclude_count = 1 },
+		.ctx = r,
+		.open_known = open_known,
+	};
+	assert_int_equal(source_init(&r->source), 0);
+	(void)snprintf(catalog, sizeof(catalog), "%s.catalog", r->top);
+	assert_int_equal(catalog_open(&options, &r->catalog), 0);
+	context.catalog = r->catalog;
+	assert_int_equal(pthread_mutex_init(&r->lock, NULL), 0);
+	assert_int_equal(pthread_cond_init(&r->more, NULL), 0);
+	r->scanner = calloc(1, sizeof(*r->scanner));
+	assert_int_equal(scan_init(r->scanner, &context), 0);
+	*state = r;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct recorder *r = *state;
+	char command[200];
+
+	atomic_store(&r->stopping, true);
+	scan_stop(r->scanner);
+	scan_release(r->scanner);
+	free(r->scanner);
+	catalog_free(r->catalog);
+	close(r->source.fd);
+	buf_release(&r->lines);
+	pthread_cond_destroy(&r->more);
+	pthread_mutex_destroy(&r->lock);
+	(void)snprintf(command, sizeof(command), "rm -rf '%s' '%s.catalog'",
+		       r->top, r->top);
+	assert_int_equal(system(command), 0);
+	free(r);
+	return 0;
+}
+
+/* Waits for so many lines, then compares them all. */
+static void expect(struct recorder *r, size_t count, const char *lines)
+{
+	pthread_mutex_lock(&r->lock);
+	while (r->line_count < count)
+		pthread_cond_wait(&r->more, &r->lock);
+	assert_string_equal(r->lines.data, lines);
+	r->lines.len = 0;
+	r->line_count = 0;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void get_key(const struct recorder *r, const char *name,
+		    struct file_key *out)
+{
+	char path[300];
+	struct stat st;
+	int fd;
+
+	path_in(r, name, path, sizeof(path));
+	fd = open(path, O_PATH | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	source_get_key(&r->source, fd, &st, out);
+	close(fd);
+}
+
+/* ---- tests ---- */
+
+static void test_a_walk_lists_every_directory_once(void **state)
+{
+	struct recorder *r = *state;
+
+	scan_request_tree(r->scanner);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 4, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
+	assert_int_equal(atomic_load(&r->scanner->files), 3);
+	assert_int_equal(atomic_load(&r->scanner->skipped), 1);
+}
+
+static void test_a_refused_listing_is_told_by_name_and_read_again(void **state)
+{
+	struct recorder *r = *state;
+
+	r->refusals = 1;
+	scan_request_tree(r->scanner);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 6,
+	       "name ./a\nname ./b\nlist b: c d/\nlist d: e\ndone\n"
+	       "list .: a b/\n");
+}
+
+static void test_a_requested_file_lets_its_directory_be_read(void **state)
+{
+	struct recorder *r = *state;
+	struct file_key key;
+
+	get_key(r, "b/c", &key);
+	scan_request(r->scanner, &key, false);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 3, "name ./b\nname b/c\nlist b: c d/\n");
+}
+
+static void test_a_deep_request_reads_all_below(void **state)
+{
+	struct recorder *r = *state;
+
+	scan_request(r->scanner, &r->source.root, true);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 3, "list .: a b/\nlist b: c d/\nlist d: e\n");
+}
+
+static void test_deferred_requests_wait(void **state)
+{
+	struct recorder *r = *state;
+
+	scan_request(r->scanner, &r->source.root, false);
+	scan_defer_requests(r->scanner, true);
+	scan_request_tree(r->scanner);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 4, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
+	assert_false(scan_is_idle(r->scanner));
+	scan_defer_requests(r->scanner, false);
+	expect(r, 1, "list .: a b/\n");
+}
+
+static void test_too_many_requests_become_a_walk(void **state)
+{
+	struct recorder *r = *state;
+	struct file_key key = r->source.root;
+	int i;
+
+	for (i = 0; i <= REQUESTS_MAX; i++) {
+		key.inode++;
+		scan_request(r->scanner, &key, false);
+	}
+	assert_true(scan_is_running(r->scanner));
+}
+
+static void test_what_the_host_does_not_know_is_not_requested(void **state)
+{
+	struct recorder *r = *state;
+	struct file_key key = r->source.root;
+
+	key.inode += 1000000;
+	scan_request_unknown(r->scanner, &key);
+	assert_true(scan_is_idle(r->scanner));
+	get_key(r, "a", &key);
+	scan_request_unknown(r->scanner, &key);
+	assert_false(scan_is_idle(r->scanner));
+}
+
+static void record_in_catalog(struct recorder *r, const char *name)
+{
+	struct file_identity identity;
+	struct catalog_txn *txn;
+	struct file_key key;
+	char path[300];
+	struct stat st;
+
+	get_key(r, name, &key);
+	path_in(r, name, path, sizeof(path));
+	assert_int_equal(stat(path, &st), 0);
+	source_get_identity(&st, &identity);
+	assert_int_equal(catalog_write(r->catalog, &txn), 0);
+	assert_int_equal(catalog_file_set_failed(txn, &key, &identity, EIO), 0);
+	assert_int_equal(catalog_commit(txn, NULL), 0);
+}
+
+static void add_seen(struct recorder *r, const char *name)
+{
+	char path[300];
+	struct stat st;
+
+	path_in(r, name, path, sizeof(path));
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(scan_add_seen(r->scanner, &st));
+}
+
+static void test_a_seen_file_is_reported_if_it_is_not_as_recorded(void **state)
+{
+	struct recorder *r = *state;
+	char path[300];
+	int fd;
+
+	record_in_catalog(r, "a");
+	record_in_catalog(r, "b/c");
+	path_in(r, "b/c", path, sizeof(path));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(write(fd, "more", 4), 4);
+	close(fd);
+	add_seen(r, "a");
+	add_seen(r, "b/c");
+	add_seen(r, "b/d/e");
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 2, "changed c\nchanged e\n");
+}
+
+#define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_TREE(test_a_walk_lists_every_directory_once),
+		WITH_TREE(
+			test_a_refused_listing_is_told_by_name_and_read_again),
+		WITH_TREE(test_a_requested_file_lets_its_directory_be_read),
+		WITH_TREE(test_a_deep_request_reads_all_below),
+		WITH_TREE(test_deferred_requests_wait),
+		WITH_TREE(test_too_many_requests_become_a_walk),
+		WITH_TREE(test_what_the_host_does_not_know_is_not_requested),
+		WITH_TREE(
+			test_a_seen_file_is_reported_if_it_is_not_as_recorded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
