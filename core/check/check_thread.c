@@ -26,7 +26,7 @@ static int course_settle(void *arg)
 {
 	const struct course *c = arg;
 
-	return commit_settle(c->e);
+	return commit_settle(&c->e->commit);
 }
 
 static uint64_t course_indexed(void *arg)
@@ -74,7 +74,7 @@ static int post(struct engine *e, enum event_kind kind,
 	ev->key = *key;
 	if (identity)
 		ev->identity = *identity;
-	return commit_post(e, ev);
+	return commit_post(&e->commit, ev);
 }
 
 static int mend_forget(void *ctx, const struct file_key *keys, size_t count)
@@ -128,12 +128,12 @@ static json_t *perform(struct engine *e, bool read, bool repair)
 	};
 	struct audit_counts counts = { 0 };
 	json_t *o;
-	int err = commit_settle(e);
+	int err = commit_settle(&e->commit);
 
 	if (!err)
 		err = audit_run(&options, &counts);
 	if (!err)
-		err = commit_settle(e); /* the repairs */
+		err = commit_settle(&e->commit); /* the repairs */
 	(void)catalog_trim_rss(e->catalog);
 	o = result_object(&course, err, &counts);
 	json_decref(course.findings);

@@ -1,64 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/commit/apply.h"
-
 #include <errno.h>
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "core/engine/engine_impl.h"
+#include "core/commit/commit_impl.h"
+#include "core/queue/queue.h"
 
 static struct catalog_name name_of(const char *text)
 {
 	return (struct catalog_name){ text, strlen(text) };
 }
 
+static void rescan(const struct committer *c, const struct file_key *key)
+{
+	c->context.rescan(c->context.ctx, key, false);
+}
+
+static void rescan_below(const struct committer *c, const struct file_key *key)
+{
+	c->context.rescan(c->context.ctx, key, true);
+}
+
+static void rescan_unknown(const struct committer *c,
+			   const struct file_key *key)
+{
+	c->context.rescan_unknown(c->context.ctx, key);
+}
+
 /*
- * Whatever has a record has a name, so that it goes with its last one.  What
- * the catalog does not know was removed since the event was posted, or is
- * excluded, or the scan is on its way there, or else the catalog misses it: the
- * scan finds out.
+ * A record without a name would stay for ever, so an event never makes a record
+ * of its own.  A key without a record was removed since the event was posted,
+ * or is excluded, or the scan is about to find it, or else the catalog misses
+ * it: the scan finds out which.
  */
-static int is_known(struct catalog_txn *txn, const struct file_key *key,
-		    bool *known_out)
+static int has_record(struct catalog_txn *txn, const struct file_key *key,
+		      bool *has_out)
 {
 	struct file_record rec;
 	int err = catalog_file_get(txn, key, &rec);
 
-	*known_out = !err;
+	*has_out = !err;
 	return err == -ENOENT ? 0 : err;
 }
 
-static int is_known_directory(struct engine *e, struct catalog_txn *txn,
-			      const struct file_key *key, bool *known_out)
+/* No record: the scan is asked to look. */
+static int need_record(const struct committer *c, struct catalog_txn *txn,
+		       const struct file_key *key, bool *has_out)
+{
+	int err = has_record(txn, key, has_out);
+
+	if (!err && !*has_out)
+		rescan_unknown(c, key);
+	return err;
+}
+
+/* The same of a directory that a name is in; the root needs no record. */
+static int need_directory(const struct committer *c, struct catalog_txn *txn,
+			  const struct file_key *key, bool *known_out)
 {
 	*known_out = true;
-	return file_key_equal(key, &e->source.root) ?
+	return file_key_equal(key, &c->context.source->root) ?
 		       0 :
-		       is_known(txn, key, known_out);
+		       need_record(c, txn, key, known_out);
 }
 
-/* Of a directory that was found by itself the entries must be found, too. */
-static int set_directory(struct engine *e, struct catalog_txn *txn,
-			 const struct file_key *key,
-			 void (*owe)(struct engine *e,
-				     const struct file_key *key))
+static int set_directory(struct catalog_txn *txn, const struct file_key *key,
+			 bool *was_known_out)
 {
-	bool known;
-	int err = is_known(txn, key, &known);
+	int err = has_record(txn, key, was_known_out);
 
-	if (!err && !known && owe)
-		owe(e, key);
 	return err ? err : catalog_directory_set(txn, key);
-}
-
-static void request_new(struct engine *e, const struct file_key *key)
-{
-	scan_request_new(&e->scan, key);
-}
-
-static void owe_it(struct engine *e, const struct file_key *key)
-{
-	scan_request(&e->scan, key, false);
 }
 
 /* Makes sure the file has a record; one with no known identity is pending. */
@@ -73,41 +84,31 @@ static int ensure_file(struct catalog_txn *txn, const struct file_key *key)
 	return err;
 }
 
-static int apply_name_added(struct engine *e, struct catalog_txn *txn,
+/* A file or directory gets that name in the directory parent. */
+static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 			    const struct event *ev)
 {
-	bool known;
-	int err = is_known_directory(e, txn, &ev->parent, &known);
+	bool known, was_known = true;
+	int err = need_directory(c, txn, &ev->parent, &known);
 
-	if (!err && !known)
-		scan_request_unknown(&e->scan, &ev->parent);
 	if (err || !known)
 		return err;
-	err = ev->directory ? set_directory(e, txn, &ev->key,
-					    ev->learned ? request_new : NULL) :
+	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
 			      ensure_file(txn, &ev->key);
-
+	/* What is in it must be found, too. */
+	if (!err && !was_known && ev->learned)
+		c->context.rescan_new(c->context.ctx, &ev->key);
 	if (!err)
 		err = catalog_name_set(txn, &ev->parent, name_of(ev->name),
 				       &ev->key);
 	return err;
 }
 
-static int is_known_or_owed(struct engine *e, struct catalog_txn *txn,
-			    const struct file_key *key, bool *known_out)
-{
-	int err = is_known(txn, key, known_out);
-
-	if (!err && !*known_out)
-		scan_request_unknown(&e->scan, key);
-	return err;
-}
-
-static int apply_result(struct engine *e, struct catalog_txn *txn,
+static int apply_result(const struct committer *c, struct catalog_txn *txn,
 			const struct result *r)
 {
 	bool known;
-	int err = is_known_or_owed(e, txn, &r->key, &known);
+	int err = need_record(c, txn, &r->key, &known);
 
 	if (err || !known)
 		return err;
@@ -117,11 +118,11 @@ static int apply_result(struct engine *e, struct catalog_txn *txn,
 	return catalog_file_set_fresh(txn, &r->key, &r->identity, &r->digests);
 }
 
-static int apply_pending(struct engine *e, struct catalog_txn *txn,
+static int apply_pending(const struct committer *c, struct catalog_txn *txn,
 			 const struct event *ev)
 {
 	bool known;
-	int err = is_known_or_owed(e, txn, &ev->key, &known);
+	int err = need_record(c, txn, &ev->key, &known);
 
 	if (err || !known)
 		return err;
@@ -141,19 +142,18 @@ static int apply_name_removed(struct catalog_txn *txn, const struct event *ev)
 
 /* The catalog did not know what moved.  A file is entered where it is now; what
  * a directory holds must be read. */
-static int apply_unknown_moved(struct engine *e, struct catalog_txn *txn,
-			       const struct event *ev)
+static int apply_unknown_moved(const struct committer *c,
+			       struct catalog_txn *txn, const struct event *ev)
 {
 	int err;
 
 	if (ev->exchange) {
-		scan_request(&e->scan, &ev->parent, true);
-		scan_request(&e->scan, &ev->new_parent, true);
+		rescan_below(c, &ev->parent);
+		rescan_below(c, &ev->new_parent);
 		return 0;
 	}
 	if (!ev->known || ev->directory) {
-		scan_request(&e->scan, ev->known ? &ev->key : &ev->new_parent,
-			     false);
+		rescan(c, ev->known ? &ev->key : &ev->new_parent);
 		return 0;
 	}
 	err = ensure_file(txn, &ev->key);
@@ -162,26 +162,24 @@ static int apply_unknown_moved(struct engine *e, struct catalog_txn *txn,
 				      name_of(ev->new_name), &ev->key);
 }
 
-/* By its new path something may be excluded that was not, or the other way
- * round; so may what is below it. */
-static void owe_excluded(struct engine *e, const struct event *ev)
+/* A path below what moved may be excluded by its new name and not by its old
+ * one, or the other way round. */
+static void rescan_moved(const struct committer *c, const struct event *ev)
 {
 	if (ev->exchange) {
-		scan_request(&e->scan, &ev->parent, true);
-		scan_request(&e->scan, &ev->new_parent, true);
+		rescan_below(c, &ev->parent);
+		rescan_below(c, &ev->new_parent);
 	} else if (ev->known && ev->directory) {
-		scan_request(&e->scan, &ev->key, true);
+		rescan_below(c, &ev->key);
 	}
 }
 
-static int apply_name_moved(struct engine *e, struct catalog_txn *txn,
+static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 			    const struct event *ev)
 {
 	bool known;
-	int err = is_known_directory(e, txn, &ev->new_parent, &known);
+	int err = need_directory(c, txn, &ev->new_parent, &known);
 
-	if (!err && !known)
-		scan_request_unknown(&e->scan, &ev->new_parent);
 	if (err)
 		return err;
 	if (!known)
@@ -189,22 +187,23 @@ static int apply_name_moved(struct engine *e, struct catalog_txn *txn,
 	err = catalog_name_move(txn, &ev->parent, name_of(ev->name),
 				&ev->new_parent, name_of(ev->new_name),
 				ev->exchange);
-	if (!err && e->options.exclude_count)
-		owe_excluded(e, ev);
-	return err == -ENOENT ? apply_unknown_moved(e, txn, ev) : err;
+	if (!err && c->context.source->rules.exclude_count)
+		rescan_moved(c, ev);
+	return err == -ENOENT ? apply_unknown_moved(c, txn, ev) : err;
 }
 
-static int owe_parent(void *arg, const struct file_key *parent)
+static int rescan_parent(void *arg, const struct file_key *parent)
 {
-	scan_request(&((struct engine *)arg)->scan, parent, false);
+	rescan(arg, parent);
 	return 0;
 }
 
-/* Perhaps it was moved when it was looked for: where it was is read again. */
-static int apply_missed(struct engine *e, struct catalog_txn *txn,
+/* The file may have been moved while it was looked for: the directories that
+ * had its names are read again. */
+static int apply_missed(const struct committer *c, struct catalog_txn *txn,
 			const struct event *ev)
 {
-	int err = catalog_parent_each(txn, &ev->key, owe_parent, e);
+	int err = catalog_parent_each(txn, &ev->key, rescan_parent, (void *)c);
 
 	return err ? err : catalog_file_remove(txn, &ev->key);
 }
@@ -215,7 +214,6 @@ struct listing_diff {
 	const struct source_listing *listing;
 	size_t next;         /* entry to compare with */
 	struct buf vanished; /* NUL-terminated names */
-	int err;
 };
 
 static int compare_entry(const char *a, struct catalog_name b)
@@ -233,6 +231,7 @@ static int note_vanished(void *arg, struct catalog_name name,
 {
 	struct listing_diff *d = arg;
 	const struct source_listing *l = d->listing;
+	int err;
 
 	(void)key;
 	while (d->next < l->count &&
@@ -241,10 +240,8 @@ static int note_vanished(void *arg, struct catalog_name name,
 	if (d->next < l->count &&
 	    compare_entry(l->entries[d->next].name, name) == 0)
 		return 0;
-	d->err = buf_append(&d->vanished, name.bytes, name.len);
-	if (!d->err)
-		d->err = buf_append(&d->vanished, "", 1);
-	return d->err;
+	err = buf_append(&d->vanished, name.bytes, name.len);
+	return err ? err : buf_append(&d->vanished, "", 1);
 }
 
 static int remove_vanished(struct catalog_txn *txn,
@@ -281,12 +278,24 @@ static int apply_file_entry(struct catalog_txn *txn,
 	return catalog_file_set_pending(txn, &entry->key, &entry->identity);
 }
 
-static int apply_entry(struct engine *e, struct catalog_txn *txn,
+static int apply_directory_entry(const struct committer *c,
+				 struct catalog_txn *txn,
+				 const struct source_listing *l,
+				 const struct source_entry *entry)
+{
+	bool was_known;
+	int err = set_directory(txn, &entry->key, &was_known);
+
+	if (!err && !was_known && l->shallow)
+		rescan(c, &entry->key);
+	return err;
+}
+
+static int apply_entry(const struct committer *c, struct catalog_txn *txn,
 		       const struct source_listing *l,
 		       const struct source_entry *entry)
 {
-	int err = entry->directory ? set_directory(e, txn, &entry->key,
-						   l->shallow ? owe_it : NULL) :
+	int err = entry->directory ? apply_directory_entry(c, txn, l, entry) :
 				     apply_file_entry(txn, entry);
 
 	if (!err)
@@ -295,67 +304,66 @@ static int apply_entry(struct engine *e, struct catalog_txn *txn,
 	return err;
 }
 
-static int apply_listing(struct engine *e, struct catalog_txn *txn,
+/* The catalog holds the names that the listing has, and no others. */
+static int apply_listing(const struct committer *c, struct catalog_txn *txn,
 			 const struct source_listing *l)
 {
 	bool known;
 	size_t i;
-	int err = is_known_directory(e, txn, &l->directory, &known);
+	int err = need_directory(c, txn, &l->directory, &known);
 
-	if (!err && !known)
-		scan_request_unknown(&e->scan, &l->directory);
 	if (err || !known)
 		return err;
 	err = catalog_directory_set(txn, &l->directory);
 	if (!err)
 		err = remove_vanished(txn, l);
 	for (i = 0; i < l->count && !err; i++)
-		err = apply_entry(e, txn, l, &l->entries[i]);
+		err = apply_entry(c, txn, l, &l->entries[i]);
 	return err;
 }
 
-static int apply(struct engine *e, struct catalog_txn *txn,
+static int apply(const struct committer *c, struct catalog_txn *txn,
 		 const struct event *ev)
 {
 	switch (ev->kind) {
 	case EVENT_RESULT:
-		return apply_result(e, txn, ev->result);
+		return apply_result(c, txn, ev->result);
 	case EVENT_PENDING:
-		return apply_pending(e, txn, ev);
+		return apply_pending(c, txn, ev);
 	case EVENT_FORGET:
 		return catalog_file_remove(txn, &ev->key);
 	case EVENT_MISSED:
-		return apply_missed(e, txn, ev);
+		return apply_missed(c, txn, ev);
 	case EVENT_METADATA:
 		return catalog_file_metadata_changed(txn, &ev->key, &ev->before,
 						     &ev->identity);
 	case EVENT_NAME_ADDED:
-		return apply_name_added(e, txn, ev);
+		return apply_name_added(c, txn, ev);
 	case EVENT_NAME_REMOVED:
 		return apply_name_removed(txn, ev);
 	case EVENT_NAME_MOVED:
-		return apply_name_moved(e, txn, ev);
+		return apply_name_moved(c, txn, ev);
 	case EVENT_LISTING:
-		return apply_listing(e, txn, ev->listing);
+		return apply_listing(c, txn, ev->listing);
 	}
 	return 0;
 }
 
 /* An event that contradicts what the catalog knows must not keep all others
  * from it. */
-static int apply_none(struct engine *e, const struct event *ev)
+static int apply_none(const struct committer *c, const struct event *ev)
 {
 	if (ev->kind == EVENT_NAME_ADDED || ev->kind == EVENT_NAME_MOVED)
-		scan_request(&e->scan, &ev->parent, false);
+		rescan(c, &ev->parent);
 	if (ev->kind == EVENT_NAME_MOVED)
-		scan_request(&e->scan, &ev->new_parent, false);
+		rescan(c, &ev->new_parent);
 	return 0;
 }
 
-int event_apply(struct engine *e, struct catalog_txn *txn,
+int event_apply(const struct committer *c, struct catalog_txn *txn,
 		const struct event *ev)
 {
-	int err = apply(e, txn, ev);
+	int err = apply(c, txn, ev);
 
-	return err == -EINVAL ? apply_none(e, ev) : err;
+	return err == -EINVAL ? apply_none(c, ev) : err;
 }

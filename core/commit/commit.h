@@ -5,114 +5,170 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
+#include "core/base/logger.h"
+#include "core/catalog/catalog.h"
+#include "core/commit/event.h"
 #include "core/commit/gate.h"
-#include "core/queue/queue.h"
-#include "core/source/listing.h"
+#include "core/index/index.h"
+#include "core/source/source.h"
 
 /*
- * The way into the catalog.
+ * The way into the catalog.  Whatever is to be remembered is posted as an event
+ * (event.h); one thread, the committer, writes the events.  While a mount runs,
+ * nothing else writes to the catalog.
  *
- * Everything that is to be remembered is posted as an event; one thread takes
- * them in order and writes them in batches, one durable commit a batch.  A
- * commit makes the disk wait for it, and with it whoever else writes there; so
- * a batch is as large as memory allows, while nobody waits for it and posts
- * follow one another.  What a crash takes along the next scan finds again.
- * Posts never wait.  Events that could not be committed (a full disk) stay and
- * are tried again.  When many have piled up, they are written without regard to
- * who works in the host; when too many have, names and pending marks are dropped
- * and a scan is asked for instead, which finds the same things.
+ * The life of an event:
  *
- * What the scan or a worker read from a directory may be older than a rename
- * that was posted before it.  So every change of names in a directory bumps a
- * counter (hashed by the directory's key) before it is posted; what was read
- * carries the counter's value from before and is not taken when that has moved
- * on.  What is posted after it is applied after it.
+ *   1. Any thread posts it.  A post takes a mutex and appends to a list; it
+ *      never waits and never touches the disk.
+ *   2. The committer takes the first events of the list, in the order of the
+ *      posts, as a batch, and applies them in one transaction (apply.c).
+ *   3. The transaction is committed and durable.  The index is told which
+ *      contents appeared and which are gone (batch.c).
+ *   4. The events leave the list and are freed.
+ *
+ * Batches.  A durable commit makes the disk wait, and with it all other
+ * programs that write there.  So a batch is written QUIET_MS after the last
+ * post, but at most BATCH_MS after the first, or when BATCH_EVENTS are posted,
+ * or at once after commit_hurry().  Unless somebody waits, the committer
+ * applies events in slices and lets a busy host go first (gate.h).
+ *
+ * Crashes.  A crash loses the events that are not committed, and the next scan
+ * finds the same things again: it compares names and identities with the disk,
+ * and what differs is hashed.  So no order between the catalog and the files of
+ * SOURCE is needed.  The index is made of the catalog at each start; it is
+ * changed only after the commit, so that it never knows a content that the
+ * catalog may lose.
+ *
+ * Failures.  Events of a batch that cannot be written (a full disk) stay first
+ * in the list, and the batch is tried again every RETRY_MS.  Of a damaged
+ * catalog, the events that it cannot take are found by halving the batch, and
+ * dropped.  From EVENTS_MANY events on the committer no longer lets the host go
+ * first.  From EVENTS_MAX on, posts of anything but results fail, and the whole
+ * tree is scanned instead.  When STUCK_RESULTS wait and nothing can be written,
+ * results are refused, too.
+ *
+ * Versions of names.  What the scan or a worker reads from a directory may be
+ * older than a rename that was posted before it.  So each change of names in a
+ * directory increments the directory's version before its event is posted.
+ * What was read from disk carries the version from before the reading; its post
+ * fails with -ESTALE when the version is another one by then, and the reader
+ * reads again.  Directories
+ * whose keys have the same hash share a version.
+ *
+ * Unknown files.  An event may name a directory or file that has no record: an
+ * event before it was lost, or events came in an order that makes no sense.
+ * Then the scan is asked to read that directory again.
+ *
+ * Locks.  `lock` guards all but the versions and is held for a few instructions
+ * only: never while the disk is touched, never during a callback.  A result is
+ * posted with the lock of the queue held, so `lock` comes after that.
  */
-enum event_kind {
-	EVENT_RESULT,   /* a file was hashed, or failed */
-	EVENT_PENDING,  /* a file must be hashed some time */
-	EVENT_FORGET,   /* a file is skipped by a rule */
-	EVENT_MISSED,   /* a file is not where it was */
-	EVENT_METADATA, /* its ctime moved, its content did not change */
-	EVENT_NAME_ADDED,
-	EVENT_NAME_REMOVED,
-	EVENT_NAME_MOVED,
-	EVENT_LISTING, /* the entries of a directory */
-};
 
-struct event {
-	struct event *next;
-	enum event_kind kind;
-	struct file_key key;
-	struct file_identity identity;
-	struct file_identity before; /* touched: identity is the new one */
-	struct file_key parent, new_parent;
-	bool directory, exchange;
-	bool known;            /* moved: key and directory are of what moved */
-	bool learned;          /* the name was read from disk ... */
-	unsigned version;      /* ... when the parent's counter was this */
-	struct result *result; /* owned */
-	struct source_listing *listing; /* owned */
-	char *name, *new_name;          /* owned */
+struct result;
+
+/* All pointers are borrowed. */
+struct commit_context {
+	const struct source *source;
+	struct catalog *catalog;
+	struct index *index;
+	const struct logger *log;
+	void *ctx; /* of the functions below */
+
+	/* The whole tree must be scanned: events were dropped.  Any thread that
+	 * posts may call this; all others are called by the committer's. */
+	void (*rescan_tree)(void *ctx);
+	/* The catalog misses something in the directory of that key, or in the
+	 * one that the file is in.  deep: and in all directories below. */
+	void (*rescan)(void *ctx, const struct file_key *key, bool deep);
+	/* The same of a key that the catalog does not know, perhaps because the
+	 * file is gone. */
+	void (*rescan_unknown)(void *ctx, const struct file_key *key);
+	/* The same of a directory whose name was read from disk. */
+	void (*rescan_new)(void *ctx, const struct file_key *directory);
+	/* A batch begins, or it has ended.  What is requested in between is to
+	 * be compared with what the catalog holds after the batch. */
+	void (*batch)(void *ctx, bool begins);
+	/* The pending list of the catalog has new files.  The events that put
+	 * them there are still counted (commit_counts()). */
+	void (*pending_added)(void *ctx);
+	/* The result is committed and about to be freed. */
+	void (*result_committed)(void *ctx, const struct result *r);
+	/* All events up to that number are committed, or failed to be at least
+	 * once; those that are committed are no longer counted. */
+	void (*attempted)(void *ctx, uint64_t number);
+	/* The catalog contradicts itself (-EUCLEAN). */
+	void (*damaged)(void *ctx);
+	/* throttle_due_ns(); NULL: the host is never busy. */
+	int64_t (*throttle_due_ns)(void *ctx, int64_t *since_ns);
 };
 
 enum { NAME_VERSIONS = 4096 };
 
-struct engine;
-
-struct commit {
-	pthread_mutex_t lock; /* everything below but versions */
+struct committer {
+	struct commit_context context; /* constant */
+	pthread_mutex_t lock;          /* everything below but the versions */
 	pthread_cond_t work;
-	pthread_cond_t room; /* the scan may post again */
+	pthread_cond_t progress; /* a batch was tried, or commit_unblock() */
 	struct event *first, *last;
-	size_t count;    /* events not yet committed */
-	size_t results;  /* of these, results */
-	size_t touches;  /* of these, EVENT_METADATA */
-	size_t listings; /* of these, EVENT_LISTING */
+	size_t count;            /* events not yet committed */
+	size_t results;          /* of these, EVENT_RESULT */
+	size_t metadata_changes; /* of these, EVENT_METADATA */
+	size_t listings;         /* of these, EVENT_LISTING */
 	int64_t oldest_ms, newest_ms;
 	uint64_t posted;    /* number of the last event */
 	uint64_t committed; /* all up to this one are in the catalog */
 	uint64_t attempted; /* ... or failed to get there at least once */
-	bool urgent;
+	bool urgent;        /* somebody waits for a commit */
+	bool unblocked;     /* no thread waits any more */
 	bool stopped;
-	struct gate gate; /* open when it presses, or too much waits */
-	int64_t since_ns; /* for throttle_due_ns() */
+	struct gate gate;
+	int64_t throttle_ns; /* see throttle_due_ns() */
 	int error; /* negative: why the last batch could not be written */
 	pthread_t thread;
 	bool started;
 	atomic_uint versions[NAME_VERSIONS];
 };
 
-int commit_init(struct commit *c);
-int commit_start(struct engine *e);
+/* The context is copied. */
+int commit_init(struct committer *c, const struct commit_context *context);
+int commit_start(struct committer *c);
+/* The threads that wait in a function below return; so do later ones. */
+void commit_unblock(struct committer *c);
 /* Writes what there is, once, and ends the thread. */
-void commit_stop(struct engine *e);
-void commit_release(struct commit *c);
+void commit_stop(struct committer *c);
+/* Drops what could not be written. */
+void commit_release(struct committer *c);
 
-/* Takes ev (and what it owns), but for its result when it fails, and for its
- * listing when that is -ESTALE: names changed since it was read. */
-int commit_post(struct engine *e, struct event *ev);
-/* Wakes the committer now instead of when a batch is full. */
-void commit_hurry(struct engine *e);
-/* Blocks the scan while too much is uncommitted; false at the end. */
-bool commit_wait_room(struct engine *e);
+/*
+ * Takes ev and what it owns; when it fails, not the result, and not the listing
+ * if that is -ESTALE.  -ENOBUFS: too many events, the whole tree is scanned
+ * instead; -ENOSPC: too many results and the catalog cannot be written;
+ * -ESTALE: names changed since they were read; -ECANCELED: stopped.
+ */
+int commit_post(struct committer *c, struct event *ev);
+
+/* Has the committer write all that was posted now instead of in a while. */
+void commit_hurry(struct committer *c);
+/* Blocks the scan while too much is uncommitted; false when unblocked. */
+bool commit_wait_room(struct committer *c);
 /* Blocks while results pile up because the catalog cannot be written. */
-void commit_wait_writable(struct engine *e);
-/* Waits until everything posted by now is in the catalog; the error when it
- * cannot be written, -ECANCELED at the end. */
-int commit_settle(struct engine *e);
-/* The engine is stopping: they return. */
-void commit_unblock(struct engine *e);
+void commit_wait_writable(struct committer *c);
+/* Waits until everything posted by now is in the catalog; the error when the
+ * catalog cannot be written, -ECANCELED when unblocked. */
+int commit_settle(struct committer *c);
 
-unsigned commit_names_version(struct commit *c, const struct file_key *dir);
-void commit_names_changed(struct commit *c, const struct file_key *dir);
+unsigned commit_names_version(struct committer *c, const struct file_key *dir);
+void commit_names_changed(struct committer *c, const struct file_key *dir);
 
 struct commit_counts {
-	size_t events, results, touches;
-	uint64_t posted, attempted;
+	size_t events, results, metadata_changes; /* not yet committed */
+	uint64_t posted,
+		attempted; /* numbers of events, see struct committer */
 	int error;
 };
-void commit_counts(struct commit *c, struct commit_counts *out);
+void commit_counts(struct committer *c, struct commit_counts *out);
 
 #endif

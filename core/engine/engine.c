@@ -171,7 +171,9 @@ static unsigned names_version(void *engine, const struct file_key *directory)
 
 static bool wait_for_room(void *engine)
 {
-	return commit_wait_room(engine);
+	struct engine *e = engine;
+
+	return commit_wait_room(&e->commit);
 }
 
 static void throttle_scan(void *engine, int64_t *since_ns)
@@ -190,7 +192,7 @@ static void scan_ended(void *engine)
 	struct engine *e = engine;
 
 	(void)catalog_trim_rss(e->catalog);
-	commit_hurry(e);
+	commit_hurry(&e->commit);
 }
 
 static int init_scan(struct engine *e)
@@ -218,7 +220,7 @@ static int init_parts(struct engine *e)
 	int err = queue_init(&e->queue, e->options.workers);
 
 	if (!err)
-		err = commit_init(&e->commit);
+		err = engine_init_commit(e);
 	if (!err)
 		err = init_scan(e);
 	if (!err)
@@ -269,7 +271,7 @@ int engine_start(struct engine *e)
 	if (!err)
 		err = power_start(e);
 	if (!err)
-		err = commit_start(e);
+		err = commit_start(&e->commit);
 	if (!err)
 		err = inquiry_start(e);
 	if (!err)
@@ -294,12 +296,12 @@ void engine_free(struct engine *e)
 		return;
 	atomic_store(&e->stopping, true);
 	queue_stop(&e->queue);
-	commit_unblock(e);
+	commit_unblock(&e->commit);
 	scan_stop(&e->scan);
 	checkup_stop(e);
 	power_stop(e);
 	workers_join(e);
-	commit_stop(e);
+	commit_stop(&e->commit);
 	inquiry_stop(e);
 	demand_stop(e);
 	queue_release(&e->queue);

@@ -68,7 +68,7 @@ struct engine {
 	struct index *index;
 
 	struct queue queue;
-	struct commit commit;
+	struct committer commit;
 	struct scanner scan;
 	struct inquiry inquiry;
 	struct demand demand;
@@ -101,6 +101,10 @@ int engine_post_listing(void *engine, struct source_listing *l);
 int engine_post_name(void *engine, const struct file_key *parent,
 		     const char *name, const struct file_key *key,
 		     bool directory, unsigned version);
+
+/* ---- commit_context.c ---- */
+
+int engine_init_commit(struct engine *e);
 
 /* ---- engine.c ---- */
 

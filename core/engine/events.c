@@ -13,16 +13,15 @@
 static struct event *name_event(enum event_kind kind,
 				const struct file_key *parent, const char *name)
 {
-	struct event *ev = calloc(1, sizeof(*ev));
+	struct event *ev = event_new(kind);
 
 	if (!ev)
 		return NULL;
-	ev->kind = kind;
 	ev->parent = *parent;
 	ev->name = strdup(name);
 	if (ev->name)
 		return ev;
-	free(ev);
+	event_free(ev);
 	return NULL;
 }
 
@@ -39,7 +38,7 @@ void engine_name_added(struct engine *e, const struct file_key *parent,
 	}
 	ev->key = *key;
 	ev->directory = directory;
-	(void)commit_post(e, ev);
+	(void)commit_post(&e->commit, ev);
 }
 
 void engine_name_removed(struct engine *e, const struct file_key *parent,
@@ -49,7 +48,7 @@ void engine_name_removed(struct engine *e, const struct file_key *parent,
 
 	commit_names_changed(&e->commit, parent);
 	if (ev)
-		(void)commit_post(e, ev);
+		(void)commit_post(&e->commit, ev);
 	else
 		scan_request_tree(&e->scan);
 }
@@ -63,9 +62,7 @@ void engine_name_moved(struct engine *e, const struct engine_move *m)
 	if (ev)
 		ev->new_name = strdup(m->new_name);
 	if (!ev || !ev->new_name) {
-		if (ev)
-			free(ev->name);
-		free(ev);
+		event_free(ev);
 		scan_request_tree(&e->scan);
 		return;
 	}
@@ -75,28 +72,29 @@ void engine_name_moved(struct engine *e, const struct engine_move *m)
 	ev->directory = m->directory;
 	if (m->key)
 		ev->key = *m->key;
-	(void)commit_post(e, ev);
+	(void)commit_post(&e->commit, ev);
 }
 
 /* ---- from the scan ---- */
 
 int engine_post_listing(void *engine, struct source_listing *l)
 {
-	struct event *ev = calloc(1, sizeof(*ev));
+	struct engine *e = engine;
+	struct event *ev = event_new(EVENT_LISTING);
 
 	if (!ev) {
 		source_listing_free(l);
 		return -ENOMEM;
 	}
-	ev->kind = EVENT_LISTING;
 	ev->listing = l;
-	return commit_post(engine, ev);
+	return commit_post(&e->commit, ev);
 }
 
 int engine_post_name(void *engine, const struct file_key *parent,
 		     const char *name, const struct file_key *key,
 		     bool directory, unsigned version)
 {
+	struct engine *e = engine;
 	struct event *ev = name_event(EVENT_NAME_ADDED, parent, name);
 
 	if (!ev)
@@ -105,7 +103,7 @@ int engine_post_name(void *engine, const struct file_key *parent,
 	ev->directory = directory;
 	ev->learned = true;
 	ev->version = version;
-	return commit_post(engine, ev);
+	return commit_post(&e->commit, ev);
 }
 
 /* ---- content ---- */
@@ -113,16 +111,15 @@ int engine_post_name(void *engine, const struct file_key *parent,
 void engine_post_pending(struct engine *e, const struct file_key *key,
 			 const struct file_identity *identity)
 {
-	struct event *ev = calloc(1, sizeof(*ev));
+	struct event *ev = event_new(EVENT_PENDING);
 
 	if (!ev) {
 		scan_request_tree(&e->scan);
 		return;
 	}
-	ev->kind = EVENT_PENDING;
 	ev->key = *key;
 	ev->identity = *identity;
-	(void)commit_post(e, ev);
+	(void)commit_post(&e->commit, ev);
 }
 
 void engine_file_opened(struct engine *e, const struct file_key *key,
@@ -147,15 +144,14 @@ void engine_metadata_changed(struct engine *e, const struct file_key *key,
 			     const struct file_identity *before,
 			     const struct file_identity *after)
 {
-	struct event *ev = calloc(1, sizeof(*ev));
+	struct event *ev = event_new(EVENT_METADATA);
 
 	if (!ev)
 		return; /* it will be hashed again, that is all */
-	ev->kind = EVENT_METADATA;
 	ev->key = *key;
 	ev->before = *before;
 	ev->identity = *after;
-	(void)commit_post(e, ev);
+	(void)commit_post(&e->commit, ev);
 }
 
 bool engine_file_seen(struct engine *e, const struct stat *st)

@@ -22,13 +22,13 @@ enum {
 
 static int post_result(void *arg, struct result *r)
 {
-	struct event *ev = calloc(1, sizeof(*ev));
+	struct engine *e = arg;
+	struct event *ev = event_new(EVENT_RESULT);
 
 	if (!ev)
 		return -ENOMEM;
-	ev->kind = EVENT_RESULT;
 	ev->result = r;
-	return commit_post(arg, ev);
+	return commit_post(&e->commit, ev);
 }
 
 /* For a file that has no name any more: who waits gets the result, and nobody
@@ -78,7 +78,7 @@ static void forget(struct engine *e, const struct file_key *key,
 		return; /* stays pending: the next scan finds it again */
 	ev->kind = kind;
 	ev->key = *key;
-	(void)commit_post(e, ev);
+	(void)commit_post(&e->commit, ev);
 }
 
 /* What is done of a large file is not to be done once more. */
@@ -179,7 +179,7 @@ static enum knowledge look_up(struct engine *e, const struct file_key *key,
 		return UNKNOWN;
 	/* Perhaps the news that only its ctime moved is on its way. */
 	commit_counts(&e->commit, &counts);
-	return counts.touches && !counts.error ? TOUCHED : UNKNOWN;
+	return counts.metadata_changes && !counts.error ? TOUCHED : UNKNOWN;
 }
 
 /* A closing writer that is still there when the host has caught up did not
@@ -230,7 +230,7 @@ static bool ends_early(struct task *t, int path_fd)
 	} else if (known == TOUCHED && t->w->idle) {
 		queue_delay(&e->queue, t->job, UNHURRIED_MS, false);
 	} else if (known == TOUCHED) {
-		commit_hurry(e);
+		commit_hurry(&e->commit);
 		queue_delay(&e->queue, t->job, TOUCHED_MS, false);
 	} else if (is_unsettled(t, &wait_ms)) {
 		queue_delay(&e->queue, t->job, wait_ms, false);
@@ -325,7 +325,7 @@ static void *worker_run(void *arg)
 		struct job *job;
 
 		if (w->idle) {
-			commit_wait_writable(e);
+			commit_wait_writable(&e->commit);
 			(void)throttle_wait(e, NULL, &w->since_ns);
 		}
 		job = queue_take(&e->queue, w->idle);

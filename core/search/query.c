@@ -163,7 +163,7 @@ static void request_hold(struct request *r)
 	if (stopped)
 		request_fail(r, -ECANCELED);
 	else if (held)
-		commit_hurry(e);
+		commit_hurry(&e->commit);
 }
 
 void inquiry_committed(struct engine *e, uint64_t number)
@@ -186,7 +186,7 @@ void inquiry_committed(struct engine *e, uint64_t number)
 	more = q->held != NULL;
 	pthread_mutex_unlock(&q->lock);
 	if (more)
-		commit_hurry(e);
+		commit_hurry(&e->commit);
 }
 
 static void on_hashed(void *arg, int result)

@@ -16,7 +16,7 @@ static void open_busy(struct fixture *f)
 	fixture_make(f);
 	f->options.host.had_requests = is_always_busy;
 	fixture_open(f);
-	assert_int_equal(commit_settle(f->engine), 0);
+	assert_int_equal(commit_settle(&f->engine->commit), 0);
 }
 
 static void post_one(struct fixture *f)
@@ -26,7 +26,7 @@ static void post_one(struct fixture *f)
 	assert_non_null(ev);
 	ev->kind = EVENT_FORGET;
 	ev->key = (struct file_key){ .inode = 1000001, .generation = 1 };
-	assert_int_equal(commit_post(f->engine, ev), 0);
+	assert_int_equal(commit_post(&f->engine->commit, ev), 0);
 }
 
 static bool gate_is_open(const struct fixture *f)
@@ -73,7 +73,7 @@ static void test_many_events_are_written_at_once(void **state)
 		post_one(&f);
 	assert_true(gate_is_open(&f));
 	catalog_abort(txn);
-	assert_int_equal(commit_settle(f.engine), 0);
+	assert_int_equal(commit_settle(&f.engine->commit), 0);
 	wait_closed(&f);
 	fixture_remove(&f);
 }
@@ -92,7 +92,7 @@ static void *wait_room(void *arg)
 	struct room_waiter *s = arg;
 
 	atomic_store(&s->thread, (int)syscall(SYS_gettid));
-	assert_true(commit_wait_room(s->f->engine));
+	assert_true(commit_wait_room(&s->f->engine->commit));
 	s->found = waiting(s->f);
 	atomic_store(&s->passed, true);
 	return NULL;

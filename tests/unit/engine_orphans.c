@@ -20,8 +20,8 @@ static struct event *event_of(enum event_kind kind, const struct file_key *key)
 
 static void post(struct fixture *f, struct event *ev)
 {
-	assert_int_equal(commit_post(f->engine, ev), 0);
-	assert_int_equal(commit_settle(f->engine), 0);
+	assert_int_equal(commit_post(&f->engine->commit, ev), 0);
+	assert_int_equal(commit_settle(&f->engine->commit), 0);
 }
 
 static int complain(void *arg, const struct file_key *key,
@@ -48,7 +48,7 @@ static void assert_no_orphans(struct fixture *f, const char *what)
 
 static void settle(struct fixture *f, const char *what)
 {
-	assert_int_equal(commit_settle(f->engine), 0);
+	assert_int_equal(commit_settle(&f->engine->commit), 0);
 	assert_no_orphans(f, what);
 }
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "core/base/err.h"
+#include "core/commit/commit_impl.h"
+
+/* One transaction. */
+static int write_batch(struct committer *c, const struct event *ev,
+		       size_t count, struct catalog_changes *changes)
+{
+	struct catalog_txn *txn;
+	int64_t slice_ns = 0;
+	int err;
+
+	err = catalog_write(c->context.catalog, &txn);
+	if (err)
+		return err;
+	while (!err && count--) {
+		gate_pass(&c->gate, &slice_ns);
+		err = event_apply(c, txn, ev);
+		if (count) /* the last one's successor is not ours to read */
+			ev = ev->next;
+	}
+	if (err) {
+		catalog_abort(txn);
+		return err;
+	}
+	slice_ns = 0;
+	gate_pass(&c->gate, &slice_ns);
+	return catalog_commit(txn, changes);
+}
+
+/* The same, with as much room as it needs. */
+static int write_batch_growing(struct committer *c, const struct event *ev,
+			       size_t count, struct catalog_changes *changes)
+{
+	int err = write_batch(c, ev, count, changes);
+
+	while (err == -E2BIG) {
+		err = catalog_grow(c->context.catalog);
+		if (!err)
+			err = write_batch(c, ev, count, changes);
+	}
+	return err;
+}
+
+static int index_one(struct committer *c, struct catalog_txn *txn,
+		     uint32_t content)
+{
+	struct sif_sketch sketch;
+	struct digests d;
+	int err = catalog_content_brief(txn, content, &d);
+	bool has_sketch;
+
+	if (err || !d.size)
+		return err;
+	err = catalog_sketch_get(txn, content, &sketch);
+	has_sketch = !err;
+	if (err && err != -ENOENT)
+		return err;
+	return index_add(c->context.index, content, &d,
+			 has_sketch ? &sketch : NULL);
+}
+
+static void update_index(struct committer *c, const struct catalog_changes *ch)
+{
+	struct catalog_txn *txn;
+	int64_t slice_ns = 0;
+	size_t i;
+	int err;
+
+	for (i = 0; i < ch->removed_count; i++)
+		(void)index_remove(c->context.index, ch->removed[i]);
+	if (!ch->added_count)
+		return;
+	err = catalog_read(c->context.catalog, &txn);
+	if (!err) {
+		for (i = 0; i < ch->added_count && !err; i++) {
+			gate_pass(&c->gate, &slice_ns);
+			err = index_one(c, txn, ch->added[i]);
+		}
+		catalog_abort(txn);
+	}
+	if (err)
+		logger_print(c->context.log,
+			     "index: %s; near-duplicates will be missing "
+			     "until the next mount",
+			     err_text(err));
+}
+
+static int write_and_index(struct committer *c, const struct event *first,
+			   size_t count)
+{
+	struct catalog_changes changes = { 0 };
+	int err = write_batch_growing(c, first, count, &changes);
+
+	if (!err)
+		update_index(c, &changes);
+	catalog_changes_release(&changes);
+	return err;
+}
+
+int batch_write(struct committer *c, const struct event *first, size_t count)
+{
+	size_t half = count / 2, i;
+	int err = write_and_index(c, first, count);
+
+	if (err != -EUCLEAN)
+		return err;
+	c->context.damaged(c->context.ctx);
+	if (!half)
+		return 0;
+	err = batch_write(c, first, half);
+	for (i = 0; i < half; i++)
+		first = first->next;
+	return err ? err : batch_write(c, first, count - half);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_COMMIT_EVENT_H
+#define CORE_COMMIT_EVENT_H
+
+#include <stdbool.h>
+
+#include "core/catalog/catalog.h"
+#include "core/source/listing.h"
+
+struct result;
+
+/* One thing that happened and that the catalog is to remember. */
+enum event_kind {
+	EVENT_RESULT,     /* result: a file was hashed, or cannot be read */
+	EVENT_PENDING,    /* key, identity: the file must be hashed some time */
+	EVENT_FORGET,     /* key: a rule excludes the file */
+	EVENT_MISSED,     /* key: the file is not where the catalog has it */
+	EVENT_METADATA,   /* key, before, identity: the ctime moved, the content
+			   is what it was */
+	EVENT_NAME_ADDED, /* parent, name, key, directory */
+	EVENT_NAME_REMOVED, /* parent, name */
+	EVENT_NAME_MOVED,   /* parent, name, new_parent, new_name, exchange */
+	EVENT_LISTING,      /* listing: the entries of a directory */
+};
+
+struct event {
+	struct event *next; /* the committer's */
+	enum event_kind kind;
+	struct file_key key;
+	struct file_identity identity;
+	struct file_identity
+		before; /* EVENT_METADATA: identity is the new one */
+	struct file_key parent, new_parent;
+	bool directory, exchange;
+	bool known; /* EVENT_NAME_MOVED: key and directory are of what moved */
+	bool learned; /* EVENT_NAME_ADDED: the name was read from disk ... */
+	unsigned version; /* ... after parent had this commit_names_version() */
+	struct result *result;          /* owned */
+	struct source_listing *listing; /* owned */
+	char *name, *new_name;          /* owned */
+};
+
+/* All zero but for its kind; NULL without memory. */
+struct event *event_new(enum event_kind kind);
+void event_free(struct event *ev);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/engine/engine_impl.h"
+
+/* What the committer asks of the other parts. */
+
+static void rescan_tree(void *engine)
+{
+	struct engine *e = engine;
+
+	scan_request_tree(&e->scan);
+}
+
+static void rescan(void *engine, const struct file_key *key, bool deep)
+{
+	struct engine *e = engine;
+
+	scan_request(&e->scan, key, deep);
+}
+
+static void rescan_unknown(void *engine, const struct file_key *key)
+{
+	struct engine *e = engine;
+
+	scan_request_unknown(&e->scan, key);
+}
+
+static void rescan_new(void *engine, const struct file_key *directory)
+{
+	struct engine *e = engine;
+
+	scan_request_new(&e->scan, directory);
+}
+
+static void batch(void *engine, bool begins)
+{
+	struct engine *e = engine;
+
+	scan_defer_requests(&e->scan, begins);
+}
+
+static void pending_added(void *engine)
+{
+	workers_feed_want(engine);
+}
+
+static void result_committed(void *engine, const struct result *r)
+{
+	struct engine *e = engine;
+
+	queue_committed(&e->queue, r);
+}
+
+/* The queue is fed now that it has no results of the batch any more. */
+static void attempted(void *engine, uint64_t number)
+{
+	struct engine *e = engine;
+
+	if (atomic_load(&e->feeder.wanted))
+		queue_feed(&e->queue);
+	inquiry_committed(e, number);
+}
+
+static void damaged(void *engine)
+{
+	engine_found_damage(engine);
+}
+
+static int64_t due_ns(void *engine, int64_t *since_ns)
+{
+	return throttle_due_ns(engine, since_ns);
+}
+
+int engine_init_commit(struct engine *e)
+{
+	const struct commit_context context = {
+		.source = &e->source,
+		.catalog = e->catalog,
+		.index = e->index,
+		.log = &e->log,
+		.ctx = e,
+		.rescan_tree = rescan_tree,
+		.rescan = rescan,
+		.rescan_unknown = rescan_unknown,
+		.rescan_new = rescan_new,
+		.batch = batch,
+		.pending_added = pending_added,
+		.result_committed = result_committed,
+		.attempted = attempted,
+		.damaged = damaged,
+		.throttle_due_ns = due_ns,
+	};
+
+	return commit_init(&e->commit, &context);
+}
