@@ -169,7 +169,7 @@ static int64_t gate_due_ns(void *arg)
 {
 	struct committer *c = arg;
 
-	return c->context.throttle_due_ns(c->context.ctx, &c->throttle_ns);
+	return throttle_due_ns(c->context.throttle, &c->throttle_ns);
 }
 
 int commit_init(struct committer *c, const struct commit_context *context)
@@ -177,7 +177,7 @@ int commit_init(struct committer *c, const struct commit_context *context)
 	int err = -pthread_mutex_init(&c->lock, NULL);
 
 	c->context = *context;
-	c->gate.due_ns = context->throttle_due_ns ? gate_due_ns : NULL;
+	c->gate.due_ns = context->throttle ? gate_due_ns : NULL;
 	c->gate.arg = c;
 
 	if (!err)

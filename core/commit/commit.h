@@ -12,6 +12,7 @@
 #include "core/commit/event.h"
 #include "core/commit/gate.h"
 #include "core/index/index.h"
+#include "core/queue/throttle.h"
 #include "core/source/source.h"
 
 /*
@@ -74,6 +75,7 @@ struct commit_context {
 	const struct source *source;
 	struct catalog *catalog;
 	struct index *index;
+	struct throttle *throttle; /* NULL: never */
 	const struct logger *log;
 	void *ctx; /* of the functions below */
 
@@ -101,8 +103,6 @@ struct commit_context {
 	void (*attempted)(void *ctx, uint64_t number);
 	/* The catalog contradicts itself (-EUCLEAN). */
 	void (*damaged)(void *ctx);
-	/* throttle_due_ns(); NULL: the host is never busy. */
-	int64_t (*throttle_due_ns)(void *ctx, int64_t *since_ns);
 };
 
 enum { NAME_VERSIONS = 4096 };

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "core/engine/engine_impl.h"
+#include "core/base/clock.h"
+#include "core/base/thread.h"
 
 static void *gate_run(void *arg)
 {

@@ -65,17 +65,13 @@ static void damaged(void *engine)
 	engine_found_damage(engine);
 }
 
-static int64_t due_ns(void *engine, int64_t *since_ns)
-{
-	return throttle_due_ns(engine, since_ns);
-}
-
 int engine_init_commit(struct engine *e)
 {
 	const struct commit_context context = {
 		.source = &e->source,
 		.catalog = e->catalog,
 		.index = e->index,
+		.throttle = &e->throttle,
 		.log = &e->log,
 		.ctx = e,
 		.rescan_tree = rescan_tree,
@@ -87,7 +83,6 @@ int engine_init_commit(struct engine *e)
 		.result_committed = result_committed,
 		.attempted = attempted,
 		.damaged = damaged,
-		.throttle_due_ns = due_ns,
 	};
 
 	return commit_init(&e->commit, &context);

@@ -178,7 +178,9 @@ static bool wait_for_room(void *engine)
 
 static void throttle_scan(void *engine, int64_t *since_ns)
 {
-	(void)throttle_wait(engine, NULL, since_ns);
+	struct engine *e = engine;
+
+	(void)throttle_wait(&e->throttle, NULL, since_ns);
 }
 
 static void scan_found_change(void *engine, const struct file_key *key,
@@ -215,6 +217,19 @@ static int init_scan(struct engine *e)
 	return scan_init(&e->scan, &context);
 }
 
+static int init_throttle(struct engine *e)
+{
+	const struct throttle_context context = {
+		.queue = &e->queue,
+		.workers = e->options.workers,
+		.rate = e->options.rate,
+		.had_requests = e->options.host.had_requests,
+		.ctx = e->options.host.ctx,
+	};
+
+	return throttle_init(&e->throttle, &context);
+}
+
 static int init_parts(struct engine *e)
 {
 	int err = queue_init(&e->queue, e->options.workers);
@@ -234,7 +249,7 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = -pthread_mutex_init(&e->feeder.lock, NULL);
 	if (!err)
-		err = throttle_init(&e->throttle);
+		err = init_throttle(e);
 	if (!err)
 		err = meter_init(&e->meter);
 	return err;
@@ -266,7 +281,6 @@ int engine_start(struct engine *e)
 {
 	int err;
 
-	throttle_start(e);
 	err = queue_start(&e->queue);
 	if (!err)
 		err = power_start(e);
@@ -450,6 +464,11 @@ bool engine_doubts_times(const struct engine *e)
 void engine_rescan(struct engine *e)
 {
 	scan_request_tree(&e->scan);
+}
+
+void engine_hurry(struct engine *e)
+{
+	throttle_hurry(&e->throttle);
 }
 
 void engine_pause(struct engine *e, bool on)

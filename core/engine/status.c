@@ -192,7 +192,7 @@ int engine_status(struct engine *e, json_t **out)
 	if (err)
 		return err;
 	if (is_idle(&s))
-		throttle_end_hurry(e);
+		throttle_end_hurry(&e->throttle);
 	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "source",
 		      status_path(e->source.path), "threshold",
 		      e->options.threshold, "digests",

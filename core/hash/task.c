@@ -88,9 +88,9 @@ static bool rest(struct task *t)
 {
 	struct engine *e = t->w->e;
 
-	if (t->done && !throttle_wait(e, t->job, &t->w->since_ns))
+	if (t->done && !throttle_wait(&e->throttle, t->job, &t->w->since_ns))
 		return false;
-	return !e->options.rate || throttle_wait_read(e, t->job);
+	return !e->options.rate || throttle_wait_read(&e->throttle, t->job);
 }
 
 static ssize_t read_paced(struct task *t, void *buffer, size_t len)
@@ -106,7 +106,7 @@ static ssize_t read_paced(struct task *t, void *buffer, size_t len)
 	if (n == 0)
 		return -EAGAIN; /* shorter than it was */
 	if (rested && e->options.rate && n > 0)
-		throttle_charge_read(e, (size_t)n);
+		throttle_charge_read(&e->throttle, (size_t)n);
 	return n;
 }
 
@@ -173,7 +173,7 @@ static struct crew *crew_take(struct worker *w)
 	struct crew *crew = &w->e->crews[w->idle];
 	unsigned helpers = w->e->options.workers - 1;
 
-	if (w->idle && throttle_was_busy(w->e))
+	if (w->idle && throttle_was_busy(&w->e->throttle))
 		return NULL;
 	if (!helpers || atomic_exchange(&crew->taken, true))
 		return NULL;

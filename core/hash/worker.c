@@ -326,7 +326,7 @@ static void *worker_run(void *arg)
 
 		if (w->idle) {
 			commit_wait_writable(&e->commit);
-			(void)throttle_wait(e, NULL, &w->since_ns);
+			(void)throttle_wait(&e->throttle, NULL, &w->since_ns);
 		}
 		job = queue_take(&e->queue, w->idle);
 		if (job)

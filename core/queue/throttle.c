@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/queue/throttle.h"
 
-#include "core/engine/engine_impl.h"
+#include "core/base/clock.h"
+#include "core/queue/queue.h"
 
 enum { LEAST_READ = 4096 }; /* what reading less costs the disk */
 
@@ -12,127 +13,117 @@ static int64_t ms_of(int64_t ns)
 
 /* ---- life ---- */
 
-int throttle_init(struct throttle *p)
-{
-	return -pthread_mutex_init(&p->lock, NULL);
-}
-
-void throttle_start(struct engine *e)
+int throttle_init(struct throttle *t, const struct throttle_context *context)
 {
 	int64_t now = clock_now_ns();
 
-	bucket_init(&e->throttle.bytes, e->options.rate, now);
-	backoff_init(&e->throttle.backoff, e->options.workers, now);
+	t->context = *context;
+	bucket_init(&t->bytes, context->rate, now);
+	backoff_init(&t->backoff, context->workers, now);
+	return -pthread_mutex_init(&t->lock, NULL);
 }
 
-void throttle_release(struct throttle *p)
+void throttle_release(struct throttle *t)
 {
-	pthread_mutex_destroy(&p->lock);
+	pthread_mutex_destroy(&t->lock);
 }
 
 /* ---- while the host is busy ---- */
 
-struct look {
-	bool lately;
+struct host_state {
+	bool was_busy; /* not long ago */
 	int64_t due_ns;
 };
 
-static struct look look(struct engine *e, int64_t now_ns)
+static struct host_state poll_host(struct throttle *t, int64_t now_ns)
 {
-	const struct engine_host *host = &e->options.host;
-	bool had_requests = host->had_requests && host->had_requests(host->ctx);
-	struct throttle *p = &e->throttle;
-	struct look found;
+	const struct throttle_context *c = &t->context;
+	bool had_requests = c->had_requests && c->had_requests(c->ctx);
+	struct host_state found;
 
-	pthread_mutex_lock(&p->lock);
-	backoff_poll(&p->backoff, had_requests, now_ns);
-	found.lately = backoff_was_busy(&p->backoff, now_ns);
-	found.due_ns = backoff_due_ns(&p->backoff, now_ns);
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_lock(&t->lock);
+	backoff_poll(&t->backoff, had_requests, now_ns);
+	found.was_busy = backoff_was_busy(&t->backoff, now_ns);
+	found.due_ns = backoff_due_ns(&t->backoff, now_ns);
+	pthread_mutex_unlock(&t->lock);
 	return found;
 }
 
-static void pay_time(struct throttle *p, int64_t since_ns, int64_t now_ns)
+static void pay_time(struct throttle *t, int64_t since_ns, int64_t now_ns)
 {
-	pthread_mutex_lock(&p->lock);
-	backoff_pay(&p->backoff, since_ns, now_ns);
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_lock(&t->lock);
+	backoff_pay(&t->backoff, since_ns, now_ns);
+	pthread_mutex_unlock(&t->lock);
 }
 
-int64_t throttle_due_ns(struct engine *e, int64_t *since_ns)
+int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns)
 {
 	int64_t now = clock_now_ns();
-	struct look found;
+	struct host_state found;
 
 	if (*since_ns)
-		pay_time(&e->throttle, *since_ns, now);
-	found = look(e, now);
-	*since_ns = found.lately && found.due_ns <= now ? now : 0;
+		pay_time(t, *since_ns, now);
+	found = poll_host(t, now);
+	*since_ns = found.was_busy && found.due_ns <= now ? now : 0;
 	return found.due_ns;
 }
 
-bool throttle_wait(struct engine *e, const struct job *job, int64_t *since_ns)
+bool throttle_wait(struct throttle *t, const struct job *job, int64_t *since_ns)
 {
 	int64_t due_ns;
 
-	while ((due_ns = throttle_due_ns(e, since_ns)) > clock_now_ns())
-		if (!queue_rest(&e->queue, job, ms_of(due_ns)))
+	while ((due_ns = throttle_due_ns(t, since_ns)) > clock_now_ns())
+		if (!queue_rest(t->context.queue, job, ms_of(due_ns)))
 			return false;
 	return true;
 }
 
-bool throttle_was_busy(struct engine *e)
+bool throttle_was_busy(struct throttle *t)
 {
-	return look(e, clock_now_ns()).lately;
+	return poll_host(t, clock_now_ns()).was_busy;
 }
 
-void engine_hurry(struct engine *e)
+void throttle_hurry(struct throttle *t)
 {
-	struct throttle *p = &e->throttle;
-
-	pthread_mutex_lock(&p->lock);
-	backoff_hurry(&p->backoff, clock_now_ns());
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_lock(&t->lock);
+	backoff_hurry(&t->backoff, clock_now_ns());
+	pthread_mutex_unlock(&t->lock);
 }
 
-void throttle_end_hurry(struct engine *e)
+void throttle_end_hurry(struct throttle *t)
 {
-	struct throttle *p = &e->throttle;
-
-	pthread_mutex_lock(&p->lock);
-	backoff_calm(&p->backoff, clock_now_ns());
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_lock(&t->lock);
+	backoff_calm(&t->backoff, clock_now_ns());
+	pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- bytes ---- */
 
-static int64_t read_due_ms(struct throttle *p)
+static int64_t read_due_ms(struct throttle *t)
 {
 	int64_t due_ns;
 
-	pthread_mutex_lock(&p->lock);
-	due_ns = bucket_due_ns(&p->bytes);
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_lock(&t->lock);
+	due_ns = bucket_due_ns(&t->bytes);
+	pthread_mutex_unlock(&t->lock);
 	return ms_of(due_ns);
 }
 
-bool throttle_wait_read(struct engine *e, const struct job *job)
+bool throttle_wait_read(struct throttle *t, const struct job *job)
 {
 	int64_t due_ms;
 
-	while ((due_ms = read_due_ms(&e->throttle)) > clock_now_ms())
-		if (!queue_rest(&e->queue, job, due_ms))
+	while ((due_ms = read_due_ms(t)) > clock_now_ms())
+		if (!queue_rest(t->context.queue, job, due_ms))
 			return false;
 	return true;
 }
 
-void throttle_charge_read(struct engine *e, size_t bytes)
+void throttle_charge_read(struct throttle *t, size_t bytes)
 {
-	struct throttle *p = &e->throttle;
-
 	if (bytes < LEAST_READ)
 		bytes = LEAST_READ;
-	pthread_mutex_lock(&p->lock);
-	bucket_take(&p->bytes, bytes, clock_now_ns());
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_lock(&t->lock);
+	bucket_take(&t->bytes, bytes, clock_now_ns());
+	pthread_mutex_unlock(&t->lock);
 }

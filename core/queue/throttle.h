@@ -10,42 +10,55 @@
 #include "core/queue/backoff.h"
 #include "core/queue/bucket.h"
 
-struct engine;
 struct job;
+struct queue;
 
-/* What the background may do, and when. */
+struct throttle_context {
+	struct queue *queue; /* borrowed */
+	unsigned workers;    /* of the background */
+	uint64_t rate;       /* bytes read a second; 0: no limit */
+	/* Whether the host had requests since the last call; NULL: never. */
+	bool (*had_requests)(void *ctx);
+	void *ctx;
+};
+
+/* What the background may do, and when.  Any thread may call the functions. */
 struct throttle {
-	pthread_mutex_t lock; /* nothing is called with it */
-	struct bucket bytes;  /* to be read, see engine_options */
+	struct throttle_context context; /* constant */
+	pthread_mutex_t lock; /* what follows; nothing is called with it */
+	struct bucket bytes;
 	struct backoff backoff;
 };
 
-int throttle_init(struct throttle *p);
-/* The options are there, and nothing runs yet. */
-void throttle_start(struct engine *e);
-void throttle_release(struct throttle *p);
+/* The context is copied. */
+int throttle_init(struct throttle *t, const struct throttle_context *context);
+void throttle_release(struct throttle *t);
 
 /*
- * To be called between two pieces of work, which should be short: rests while
+ * To be called between two pieces of work, which should be short: waits while
  * the host is busy, see backoff.h.  *since_ns is the calling thread's, 0 at
  * first.  False: the job (NULL: there is none) was recalled meanwhile, or the
- * engine ends.
+ * queue was stopped.
  */
-bool throttle_wait(struct engine *e, const struct job *job, int64_t *since_ns);
+bool throttle_wait(struct throttle *t, const struct job *job,
+		   int64_t *since_ns);
 
-/* The same for who waits in a way of his own: from when on work may begin, or
- * is to be asked for again; in the past means now. */
-int64_t throttle_due_ns(struct engine *e, int64_t *since_ns);
+/* The same for a thread that waits in another way: the time (clock_now_ns())
+ * from which on work may begin, or this must be called again; in the past means
+ * now. */
+int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns);
 
 /* Whether there was a request not long ago. */
-bool throttle_was_busy(struct engine *e);
+bool throttle_was_busy(struct throttle *t);
 
-/* Whoever was in a hurry (engine_hurry()) sees that everything is done. */
-void throttle_end_hurry(struct engine *e);
+/* A user waits until everything is done: the background does not wait for the
+ * host for a second, or until there is nothing left to do. */
+void throttle_hurry(struct throttle *t);
+void throttle_end_hurry(struct throttle *t);
 
-/* Rests until the background may read again; false as above.  What was read is
- * to be paid for then. */
-bool throttle_wait_read(struct engine *e, const struct job *job);
-void throttle_charge_read(struct engine *e, size_t bytes);
+/* Waits until the background may read again; false as above.  Afterwards, what
+ * was read must be charged. */
+bool throttle_wait_read(struct throttle *t, const struct job *job);
+void throttle_charge_read(struct throttle *t, size_t bytes);
 
 #endif
