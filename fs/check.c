@@ -258,24 +258,6 @@ static int given_directory(const char *db, struct buf *b)
 	return err ? err : buf_append_text(b, db);
 }
 
-/* path is cut off after every component and put together again. */
-static int make_directories(char *path)
-{
-	for (char *p = path + 1; *p; p++) {
-		int err = 0;
-
-		if (*p != '/')
-			continue;
-		*p = '\0';
-		if (mkdir(path, 0700) != 0 && errno != EEXIST)
-			err = -errno;
-		*p = '/';
-		if (err)
-			return err;
-	}
-	return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -errno;
-}
-
 /* Of the nearest ancestor that exists; the rest would be made below it. */
 static int is_inside_nearest(const char *path, const struct stat *source,
 			     bool *inside_out)
@@ -401,7 +383,7 @@ int check_catalog(struct fs *fs, int source_fd, char **directory_out)
 	if (!err)
 		err = check_outside(fs, source_fd, path);
 	if (!err) {
-		err = make_directories(path);
+		err = catalog_make_directories(path);
 		if (err)
 			complain("catalog", path, -err,
 				 "say where to keep it with -o db=DIR");

@@ -251,22 +251,19 @@ void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
 	}
 }
 
-/* "check", perhaps with the words "read" and "repair". */
+/* "check", perhaps with the word "read". */
 static int control_check(struct fs *fs, char *words)
 {
-	bool read = false, repair = false;
+	bool read = false;
 	char *word, *rest = NULL;
 
 	for (word = strtok_r(words, " ", &rest); word;
 	     word = strtok_r(NULL, " ", &rest)) {
-		if (strcmp(word, "read") == 0)
-			read = true;
-		else if (strcmp(word, "repair") == 0)
-			repair = true;
-		else
+		if (strcmp(word, "read") != 0)
 			return EINVAL;
+		read = true;
 	}
-	engine_check(fs->engine, read, repair);
+	engine_check(fs->engine, read);
 	return 0;
 }
 

@@ -110,6 +110,9 @@ int catalog_holder(const char *directory, pid_t *pid_out,
  * HOME says where. */
 int catalog_default_directory(const char *source, struct buf *out);
 
+/* Makes the directory and its parents (0700) as far as they are missing. */
+int catalog_make_directories(const char *directory);
+
 /* When the catalog in a directory was last written, in seconds since 1970. */
 int catalog_last_written(const char *directory, int64_t *seconds_out);
 
@@ -339,15 +342,6 @@ int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out);
  * Files without a name are in order; names of no record are not. */
 int catalog_check(struct catalog_txn *txn, const struct file_key *root,
 		  struct buf *report);
-
-/*
- * The same in a write transaction, and corrects what it finds: records that
- * follow from others are made again, those that contradict others go, and a
- * file whose digests are lost is pending.  0 when all agree afterwards;
- * -EUCLEAN when that cannot be reached.  report has what was found.
- */
-int catalog_mend(struct catalog_txn *txn, const struct file_key *root,
-		 struct buf *report);
 
 /* Calls each for every file and directory that no path leads to from root,
  * until it returns non-zero, and returns that.  The callback must not

@@ -291,9 +291,6 @@ int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key);
 
 /* ---- data_dir.c ---- */
 
-/* Makes the directory and its parents, 0700. */
-int catalog_make_directories(const char *directory);
-
 /* The lock of the directory, or -EBUSY. */
 int data_dir_lock(const char *directory, int *fd_out);
 /* Leaves word in the lock's file. */

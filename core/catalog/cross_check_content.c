@@ -6,8 +6,8 @@
 
 #include "core/base/bytes.h"
 
-static int check_texts_of(struct cross_check *c, const MDB_val *key,
-			  uint32_t content, const struct digests *d)
+static int check_texts_of(struct cross_check *c, uint32_t content,
+			  const struct digests *d)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	bool wanted = d->set & CATALOG_TEXTS;
@@ -19,60 +19,26 @@ static int check_texts_of(struct cross_check *c, const MDB_val *key,
 	sketch ^= txn_has(c->txn, DB_SKETCHES, id, sizeof(id), &sketch_err);
 	err = err ?: sketch_err;
 	if (!err && wanted)
-		err = cross_check_wrong_content(
-			c, DB_CONTENTS, key, content,
-			"texts and digest set disagree");
+		err = cross_check_note_content(c, content,
+					       "texts and digest set disagree");
 	if (!err && sketch)
-		err = cross_check_wrong_content(
-			c, DB_CONTENTS, key, content,
-			"sketch and digest set disagree");
+		err = cross_check_note_content(
+			c, content, "sketch and digest set disagree");
 	return err;
 }
 
-/* Of two contents that are the same one has to go. */
-static int lost_identity(struct cross_check *c, const MDB_val *key,
-			 uint32_t content, const uint8_t *identity, bool taken)
+static int check_identity_of(struct cross_check *c, uint32_t content,
+			     const struct digests *d)
 {
-	static const char text[] = "not found by its identity";
-	int err;
+	uint32_t found = 0;
+	int err = catalog_content_find(c->txn, d, &found);
 
-	if (taken)
-		return cross_check_wrong_content(c, DB_CONTENTS, key, content,
-						 text);
-	err = cross_check_note_content(c, content, text);
-	return err ? err :
-		     edits_put(c->edits, DB_IDENTITIES, identity,
-			       IDENTITY_KEY_BYTES, key->mv_data, key->mv_size);
-}
-
-static int check_identity_of(struct cross_check *c, const MDB_val *key,
-			     uint32_t content, const struct digests *d)
-{
-	uint8_t identity[IDENTITY_KEY_BYTES];
-	uint8_t others[IDENTITY_KEY_BYTES];
-	struct digests other = { 0 };
-	MDB_val value;
-	uint32_t id = 0;
-	int found = 0;
-	int err;
-
-	identity_key_store(d, identity);
-	err = txn_get(c->txn, DB_IDENTITIES, identity, sizeof(identity),
-		      &value);
-	if (err && err != -ENOENT)
+	if (err && err != -ENOENT && err != -EUCLEAN)
 		return err;
-	if (!err)
-		err = content_id_decode(&value, &id);
-	if (!err && id == content)
+	if (!err && found == content)
 		return 0;
-	if (!err)
-		found = cross_check_find_content(c, id, &other);
-	if (found < 0)
-		return found;
-	identity_key_store(&other, others);
-	return lost_identity(
-		c, key, content, identity,
-		found && memcmp(identity, others, sizeof(others)) == 0);
+	return cross_check_note_content(c, content,
+					"not found by its identity");
 }
 
 int cross_check_content(struct cross_check *c, const MDB_val *key,
@@ -84,28 +50,26 @@ int cross_check_content(struct cross_check *c, const MDB_val *key,
 	int err;
 
 	if (content_id_decode(key, &content))
-		return cross_check_wrong(c, DB_CONTENTS, key,
-					 "a content with a wrong key");
+		return cross_check_note(c, "a content with a wrong key");
 	if (content_decode(value, &d))
-		return cross_check_wrong_content(c, DB_CONTENTS, key, content,
-						 "unreadable record");
+		return cross_check_note_content(c, content,
+						"unreadable record");
 	c->counts.contents++;
 	c->counts.content_bytes += d.size;
 	if (content >= c->txn->meta.next_content) {
-		err = cross_check_wrong_content(c, DB_CONTENTS, key, content,
-						"its id was not given out yet");
+		err = cross_check_note_content(c, content,
+					       "its id was not given out yet");
 		if (err)
 			return err;
 	}
-	err = check_texts_of(c, key, content, &d);
+	err = check_texts_of(c, content, &d);
 	if (!err)
-		err = check_identity_of(c, key, content, &d);
+		err = check_identity_of(c, content, &d);
 	if (err)
 		return err;
 	err = txn_first(c->txn, DB_COPIES, key->mv_data, key->mv_size, &k, &v);
 	return err == -ENOENT ?
-		       cross_check_wrong_content(c, DB_CONTENTS, key, content,
-						 "no file has it") :
+		       cross_check_note_content(c, content, "no file has it") :
 		       err;
 }
 
@@ -117,20 +81,18 @@ int cross_check_texts(struct cross_check *c, const MDB_val *key,
 	int found, err;
 
 	if (content_id_decode(key, &content))
-		return cross_check_wrong(c, DB_TEXTS, key,
-					 "texts with a wrong key");
+		return cross_check_note(c, "texts with a wrong key");
 	found = cross_check_find_content(c, content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
-		return cross_check_wrong_content(c, DB_TEXTS, key, content,
-						 "texts and no record");
+		return cross_check_note_content(c, content,
+						"texts and no record");
 	err = texts_decode(value, &d);
 	digests_release(&d);
-	return err == -EUCLEAN ?
-		       cross_check_wrong_content(c, DB_CONTENTS, key, content,
-						 "unreadable texts") :
-		       err;
+	return err == -EUCLEAN ? cross_check_note_content(c, content,
+							  "unreadable texts") :
+				 err;
 }
 
 int cross_check_sketch(struct cross_check *c, const MDB_val *key,
@@ -142,17 +104,16 @@ int cross_check_sketch(struct cross_check *c, const MDB_val *key,
 	int found;
 
 	if (content_id_decode(key, &content))
-		return cross_check_wrong(c, DB_SKETCHES, key,
-					 "a sketch with a wrong key");
+		return cross_check_note(c, "a sketch with a wrong key");
 	found = cross_check_find_content(c, content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
-		return cross_check_wrong_content(c, DB_SKETCHES, key, content,
-						 "a sketch and no record");
+		return cross_check_note_content(c, content,
+						"a sketch and no record");
 	if (sketch_decode(value, &sketch))
-		return cross_check_wrong_content(c, DB_CONTENTS, key, content,
-						 "an unreadable sketch");
+		return cross_check_note_content(c, content,
+						"an unreadable sketch");
 	return 0;
 }
 
@@ -166,16 +127,15 @@ int cross_check_identity(struct cross_check *c, const MDB_val *key,
 
 	if (key->mv_size != sizeof(identity) ||
 	    content_id_decode(value, &content))
-		return cross_check_wrong(c, DB_IDENTITIES, key,
-					 "a malformed identity");
+		return cross_check_note(c, "a malformed identity");
 	found = cross_check_find_content(c, content, &d);
 	if (found < 0)
 		return found;
 	if (found)
 		identity_key_store(&d, identity);
 	if (!found || memcmp(identity, key->mv_data, sizeof(identity)) != 0)
-		return cross_check_wrong_content(c, DB_IDENTITIES, key, content,
-						 "found by a wrong identity");
+		return cross_check_note_content(c, content,
+						"found by a wrong identity");
 	return 0;
 }
 
@@ -188,13 +148,12 @@ int cross_check_copy(struct cross_check *c, const MDB_val *key,
 	int found;
 
 	if (copy_key_decode(key, &content, &k) || value->mv_size != 0)
-		return cross_check_wrong(c, DB_COPIES, key, "a malformed copy");
+		return cross_check_note(c, "a malformed copy");
 	found = cross_check_find_file(c, &k, &r);
 	if (found < 0)
 		return found;
 	if (!found || r.state != FILE_FRESH || r.content != content)
-		return cross_check_wrong_file(
-			c, DB_COPIES, key, &k,
-			"listed as a copy of a wrong content");
+		return cross_check_note_file(
+			c, &k, "listed as a copy of a wrong content");
 	return 0;
 }

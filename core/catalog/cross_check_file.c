@@ -5,48 +5,6 @@
 
 /* ---- files ---- */
 
-static int put_record(struct cross_check *c, const struct file_key *key,
-		      const struct file_record *r)
-{
-	uint8_t bytes[FILE_RECORD_BYTES];
-	uint8_t k[FILE_KEY_BYTES];
-
-	file_key_store(key, k);
-	file_record_store(r, bytes);
-	return edits_put(c->edits, DB_FILES, k, sizeof(k), bytes,
-			 sizeof(bytes));
-}
-
-/* Its digests are lost: it must be hashed again. */
-static int wrong_digests(struct cross_check *c, const struct file_key *key,
-			 const struct file_record *r, const char *text)
-{
-	struct file_record pending = { .identity = r->identity,
-				       .state = FILE_PENDING };
-	int err = cross_check_note_file(c, key, text);
-
-	return err ? err : put_record(c, key, &pending);
-}
-
-static int wrong_kind(struct cross_check *c, const struct file_key *key,
-		      const char *text)
-{
-	struct file_record directory = { .state = FILE_DIRECTORY };
-	int err = cross_check_note_file(c, key, text);
-
-	return err ? err : put_record(c, key, &directory);
-}
-
-/* A record of nothing but its key is missing. */
-static int missing(struct cross_check *c, const struct file_key *key,
-		   enum catalog_db db, const uint8_t *bytes, size_t len,
-		   const char *text)
-{
-	int err = cross_check_note_file(c, key, text);
-
-	return err ? err : edits_put(c->edits, db, bytes, len, "", 0);
-}
-
 static int check_fresh(struct cross_check *c, const struct file_key *key,
 		       const struct file_record *r)
 {
@@ -59,17 +17,18 @@ static int check_fresh(struct cross_check *c, const struct file_key *key,
 	copy_key_store(r->content, key, copy);
 	listed = txn_has(c->txn, DB_COPIES, copy, sizeof(copy), &err);
 	if (!err && !listed)
-		err = missing(c, key, DB_COPIES, copy, sizeof(copy),
-			      "not among the copies of its content");
+		err = cross_check_note_file(
+			c, key, "not among the copies of its content");
 	if (err)
 		return err;
 	found = cross_check_find_content(c, r->content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
-		return wrong_digests(c, key, r, "its content is missing");
+		return cross_check_note_file(c, key, "its content is missing");
 	if (d.size != r->identity.size)
-		return wrong_digests(c, key, r, "not as long as its content");
+		return cross_check_note_file(c, key,
+					     "not as long as its content");
 	return 0;
 }
 
@@ -82,45 +41,8 @@ static int check_pending(struct cross_check *c, const struct file_key *key)
 	file_key_store(key, k);
 	listed = txn_has(c->txn, DB_PENDING, k, sizeof(k), &err);
 	if (!err && !listed)
-		err = missing(c, key, DB_PENDING, k, sizeof(k),
-			      "not on the pending list");
+		err = cross_check_note_file(c, key, "not on the pending list");
 	return err;
-}
-
-/* 1 when the name of a link is that of its file. */
-static int link_holds(struct cross_check *c, const MDB_val *link)
-{
-	struct file_key key, parent, target;
-	struct catalog_name name;
-	int err;
-
-	if (link_key_decode(link, &key, &parent, &name))
-		return 0;
-	err = catalog_name_get(c->txn, &parent, name, &target);
-	if (err)
-		return err == -ENOENT || err == -EUCLEAN ? 0 : err;
-	return file_key_equal(&target, &key);
-}
-
-/* Of two names that hold one has to go; another is cross_check_link()'s. */
-static int two_names(struct cross_check *c, const struct file_key *key,
-		     const MDB_val *first, const MDB_val *link)
-{
-	int err = cross_check_note_file(c, key, "a directory with two names");
-	int holds;
-
-	if (err)
-		return err;
-	holds = link_holds(c, first);
-	if (holds == 1)
-		holds = link_holds(c, link);
-	if (holds != 1)
-		return holds;
-	err = edits_drop(c->edits, DB_LINKS, link->mv_data, link->mv_size);
-	return err ? err :
-		     edits_drop(c->edits, DB_NAMES,
-				(const uint8_t *)link->mv_data + FILE_KEY_BYTES,
-				link->mv_size - FILE_KEY_BYTES);
 }
 
 static int check_directory(struct cross_check *c, const struct file_key *key,
@@ -128,13 +50,13 @@ static int check_directory(struct cross_check *c, const struct file_key *key,
 {
 	static const struct file_identity none;
 	uint8_t prefix[FILE_KEY_BYTES];
-	MDB_val first;
 	struct record_scan s;
 	int found;
 	int err;
 
 	if (!file_identity_equal(&r->identity, &none)) {
-		err = wrong_kind(c, key, "a directory with an identity");
+		err = cross_check_note_file(c, key,
+					    "a directory with an identity");
 		if (err)
 			return err;
 	}
@@ -143,11 +65,11 @@ static int check_directory(struct cross_check *c, const struct file_key *key,
 	if (err)
 		return err;
 	found = record_scan_next(&s);
-	first = s.key;
 	if (found == 1)
 		found = record_scan_next(&s);
 	if (found == 1)
-		found = two_names(c, key, &first, &s.key);
+		found = cross_check_note_file(c, key,
+					      "a directory with two names");
 	record_scan_close(&s);
 	return found;
 }
@@ -170,14 +92,12 @@ int cross_check_file(struct cross_check *c, const MDB_val *key,
 	struct file_key k;
 
 	if (file_key_decode(key, &k))
-		return cross_check_wrong(c, DB_FILES, key,
-					 "a file record with a wrong key");
+		return cross_check_note(c, "a file record with a wrong key");
 	if (file_record_decode(value, &r))
-		return cross_check_wrong_file(c, DB_FILES, key, &k,
-					      "unreadable record");
+		return cross_check_note_file(c, &k, "unreadable record");
 	count_file(&c->counts, &r);
 	if (c->root && file_key_equal(&k, c->root) && r.state != FILE_DIRECTORY)
-		return wrong_kind(c, &k, "the root is no directory");
+		return cross_check_note_file(c, &k, "the root is no directory");
 	if (r.state == FILE_FRESH)
 		return check_fresh(c, &k, &r);
 	if (r.state == FILE_PENDING)
@@ -195,15 +115,13 @@ int cross_check_pending_mark(struct cross_check *c, const MDB_val *key,
 	int found;
 
 	if (file_key_decode(key, &k) || value->mv_size != 0)
-		return cross_check_wrong(c, DB_PENDING, key,
-					 "a malformed pending mark");
+		return cross_check_note(c, "a malformed pending mark");
 	found = cross_check_find_file(c, &k, &r);
 	if (found < 0)
 		return found;
 	if (!found || r.state != FILE_PENDING)
-		return cross_check_wrong_file(
-			c, DB_PENDING, key, &k,
-			"on the pending list, but not pending");
+		return cross_check_note_file(
+			c, &k, "on the pending list, but not pending");
 	return 0;
 }
 
@@ -221,42 +139,29 @@ static int check_link_of_name(struct cross_check *c,
 
 	found = txn_has(c->txn, DB_LINKS, link, len, &err);
 	if (!err && !found)
-		err = missing(c, key, DB_LINKS, link, len,
-			      "a name that it does not know of");
+		err = cross_check_note_file(c, key,
+					    "a name that it does not know of");
 	return err;
 }
 
-/* A directory that has entries can be made again. */
-static int check_named(struct cross_check *c, const MDB_val *name,
-		       const struct file_key *key)
+static int check_named(struct cross_check *c, const struct file_key *key)
 {
-	static const char text[] = "has a name and no record";
-	uint8_t prefix[FILE_KEY_BYTES];
 	struct file_record r;
-	MDB_val k, v;
 	int found = cross_check_find_file(c, key, &r);
-	int err;
 
 	if (found)
 		return found < 0 ? found : 0;
-	file_key_store(key, prefix);
-	err = txn_first(c->txn, DB_NAMES, prefix, sizeof(prefix), &k, &v);
-	if (err == -ENOENT)
-		return cross_check_wrong_file(c, DB_NAMES, name, key, text);
-	return err ? err : wrong_kind(c, key, text);
+	return cross_check_note_file(c, key, "has a name and no record");
 }
 
-static int check_parent(struct cross_check *c, const MDB_val *name,
-			const struct file_key *parent)
+static int check_parent(struct cross_check *c, const struct file_key *parent)
 {
-	static const char text[] = "has entries, is no directory";
 	struct file_record r;
 	int found = cross_check_find_file(c, parent, &r);
 
 	if (found < 0 || (found && r.state == FILE_DIRECTORY))
 		return found < 0 ? found : 0;
-	return found ? cross_check_wrong_file(c, DB_NAMES, name, parent, text) :
-		       wrong_kind(c, parent, text);
+	return cross_check_note_file(c, parent, "has entries, is no directory");
 }
 
 int cross_check_name(struct cross_check *c, const MDB_val *key,
@@ -267,11 +172,26 @@ int cross_check_name(struct cross_check *c, const MDB_val *key,
 	int err;
 
 	if (name_key_decode(key, &parent, &name) || file_key_decode(value, &k))
-		return cross_check_wrong(c, DB_NAMES, key, "a malformed name");
+		return cross_check_note(c, "a malformed name");
 	err = check_link_of_name(c, &parent, name, &k);
 	if (!err)
-		err = check_named(c, key, &k);
-	return err ? err : check_parent(c, key, &parent);
+		err = check_named(c, &k);
+	return err ? err : check_parent(c, &parent);
+}
+
+/* 1 when the name in the link leads to the file in the link, 0 when not. */
+static int link_holds(struct cross_check *c, const MDB_val *link)
+{
+	struct file_key key, parent, target;
+	struct catalog_name name;
+	int err;
+
+	if (link_key_decode(link, &key, &parent, &name))
+		return 0;
+	err = catalog_name_get(c->txn, &parent, name, &target);
+	if (err)
+		return err == -ENOENT || err == -EUCLEAN ? 0 : err;
+	return file_key_equal(&target, &key);
 }
 
 int cross_check_link(struct cross_check *c, const MDB_val *key,
@@ -282,10 +202,10 @@ int cross_check_link(struct cross_check *c, const MDB_val *key,
 	int holds;
 
 	if (link_key_decode(key, &k, &parent, &name) || value->mv_size != 0)
-		return cross_check_wrong(c, DB_LINKS, key, "a malformed link");
+		return cross_check_note(c, "a malformed link");
 	holds = link_holds(c, key);
 	if (holds)
 		return holds < 0 ? holds : 0;
-	return cross_check_wrong_file(c, DB_LINKS, key, &k,
-				      "claims a name that is not its own");
+	return cross_check_note_file(c, &k,
+				     "claims a name that is not its own");
 }

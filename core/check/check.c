@@ -14,34 +14,34 @@
 /* Orphans that are held in memory; more are counted. */
 #define ORPHANS_MAX 1000000
 
-bool audit_is_stopping(const struct audit *a)
+bool check_is_stopping(const struct check *a)
 {
 	const atomic_bool *stopping = a->options->stopping;
 
 	return stopping && atomic_load(stopping);
 }
 
-void audit_tell(struct audit *a, enum audit_kind kind, const char *path,
-		const char *text)
+void check_report_finding(struct check *a, enum check_kind kind,
+			  const char *path, const char *text)
 {
-	struct audit_finding f = { .kind = kind, .path = path, .text = text };
+	struct check_finding f = { .kind = kind, .path = path, .text = text };
 
 	a->counts->found[kind]++;
-	if (a->options->found && a->counts->found[kind] <= AUDIT_TOLD)
+	if (a->options->found && a->counts->found[kind] <= CHECK_TOLD)
 		a->options->found(a->options->arg, &f);
 }
 
-uint64_t audit_findings(const struct audit_counts *counts)
+uint64_t check_count_findings(const struct check_counts *counts)
 {
 	uint64_t sum = 0;
 	int i;
 
-	for (i = 0; i < AUDIT_KINDS; i++)
+	for (i = 0; i < CHECK_KINDS; i++)
 		sum += counts->found[i];
 	return sum;
 }
 
-static int begin(struct audit *a, struct catalog_txn **out)
+static int begin(struct check *a, struct catalog_txn **out)
 {
 	int err = catalog_read(a->options->catalog, out);
 
@@ -50,38 +50,25 @@ static int begin(struct audit *a, struct catalog_txn **out)
 	return err;
 }
 
-static int settle(struct audit *a)
+static int settle(struct check *a)
 {
-	const struct audit_options *o = a->options;
+	const struct check_options *o = a->options;
 
 	return o->settle ? o->settle(o->arg) : 0;
 }
 
 /* ---- records against records ---- */
 
-static void tell_lines(struct audit *a, char *report)
+static void report_lines(struct check *a, char *report)
 {
 	char *line, *rest = NULL;
 
 	for (line = strtok_r(report, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest))
-		audit_tell(a, AUDIT_RECORD, NULL, line);
+		check_report_finding(a, CHECK_RECORD, NULL, line);
 }
 
-static int mend_records(struct audit *a)
-{
-	const struct audit_mender *m = a->options->mender;
-	int err;
-
-	if (!m || !m->records || !a->counts->found[AUDIT_RECORD])
-		return 0;
-	err = m->records(m->ctx, &a->root);
-	if (!err)
-		a->counts->mended += a->counts->found[AUDIT_RECORD];
-	return err;
-}
-
-static int audit_records(struct audit *a)
+static int check_records(struct check *a)
 {
 	struct catalog_txn *txn;
 	struct buf report = { 0 };
@@ -91,10 +78,10 @@ static int audit_records(struct audit *a)
 		return err;
 	err = catalog_check(txn, &a->root, &report);
 	catalog_abort(txn);
-	/* Either something is damaged, or there is a report that says so. */
+	/* With a report it is contradictions, without one damage. */
 	if (err == -EUCLEAN && report.len) {
-		tell_lines(a, report.data);
-		err = mend_records(a);
+		report_lines(a, report.data);
+		err = 0;
 	}
 	buf_release(&report);
 	return err;
@@ -108,8 +95,8 @@ struct orphans {
 	uint64_t more;
 };
 
-static int note_orphan(void *arg, const struct file_key *key,
-		       const struct file_record *record)
+static int append_orphan(void *arg, const struct file_key *key,
+			 const struct file_record *record)
 {
 	struct orphans *o = arg;
 	struct file_key *keys;
@@ -127,14 +114,14 @@ static int note_orphan(void *arg, const struct file_key *key,
 	return 0;
 }
 
-static int collect_orphans(struct audit *a, struct orphans *out)
+static int collect_orphans(struct check *a, struct orphans *out)
 {
 	struct catalog_txn *txn;
 	int err = begin(a, &txn);
 
 	if (err)
 		return err;
-	err = catalog_orphans_each(txn, &a->root, note_orphan, out);
+	err = catalog_orphans_each(txn, &a->root, append_orphan, out);
 	catalog_abort(txn);
 	return err;
 }
@@ -147,7 +134,7 @@ static int stop_at_first(void *arg, const char *path)
 }
 
 /* 1 when it still is one, and then its record. */
-static int is_orphan(struct audit *a, const struct file_key *key,
+static int is_orphan(struct check *a, const struct file_key *key,
 		     struct file_record *out)
 {
 	struct catalog_txn *txn;
@@ -166,8 +153,8 @@ static int is_orphan(struct audit *a, const struct file_key *key,
 	return result == -ENOENT || result == -EUCLEAN ? 0 : result;
 }
 
-static int tell_orphan(struct audit *a, const struct file_key *key,
-		       const struct file_record *r)
+static int report_orphan(struct check *a, const struct file_key *key,
+			 const struct file_record *r)
 {
 	bool directory = r->state == FILE_DIRECTORY;
 	struct buf text = { 0 };
@@ -179,35 +166,32 @@ static int tell_orphan(struct audit *a, const struct file_key *key,
 				directory ? "directory" : "file", key->device,
 				key->inode, key->generation);
 	if (!err)
-		audit_tell(a, AUDIT_ORPHAN, NULL, text.data);
+		check_report_finding(a, CHECK_ORPHAN, NULL, text.data);
 	buf_release(&text);
 	return err;
 }
 
-/* Tells of those that still are; they are moved to the front. */
-static int confirm_orphans(struct audit *a, struct orphans *o)
+/* Reports those that are orphans still. */
+static int confirm_orphans(struct check *a, struct orphans *o)
 {
 	struct file_record r = { 0 };
-	size_t i, kept = 0;
+	size_t i;
 	int result = 0;
 
 	for (i = 0; i < o->count && result >= 0; i++) {
-		result = audit_is_stopping(a) ? -ECANCELED :
+		result = check_is_stopping(a) ? -ECANCELED :
 						is_orphan(a, &o->keys[i], &r);
-		if (result == 1) {
-			result = tell_orphan(a, &o->keys[i], &r);
-			o->keys[kept++] = o->keys[i];
-		}
+		if (result == 1)
+			result = report_orphan(a, &o->keys[i], &r);
 	}
-	o->count = kept;
-	a->counts->found[AUDIT_ORPHAN] += o->more;
+	a->counts->found[CHECK_ORPHAN] += o->more;
 	return result < 0 ? result : 0;
 }
 
-/* Two looks, because a record may come before its name. */
-static int audit_orphans(struct audit *a)
+/* Orphans are looked for twice, because the committer may write the record of
+ * a file before its name. */
+static int check_orphans(struct check *a)
 {
-	const struct audit_mender *m = a->options->mender;
 	struct orphans o = { 0 };
 	int err = collect_orphans(a, &o);
 
@@ -215,11 +199,6 @@ static int audit_orphans(struct audit *a)
 		err = settle(a);
 	if (!err)
 		err = confirm_orphans(a, &o);
-	if (!err && m && o.count) {
-		err = m->forget(m->ctx, o.keys, o.count);
-		if (!err)
-			a->counts->mended += o.count;
-	}
 	free(o.keys);
 	return err;
 }
@@ -234,7 +213,7 @@ static int count_content(void *arg, uint32_t content, const struct digests *d)
 	return 0;
 }
 
-static int count_contents(struct audit *a, uint64_t *out)
+static int count_contents(struct check *a, uint64_t *out)
 {
 	struct catalog_txn *txn;
 	int err = begin(a, &txn);
@@ -244,14 +223,14 @@ static int count_contents(struct audit *a, uint64_t *out)
 	*out = 0;
 	err = catalog_content_each(txn, count_content, out);
 	catalog_abort(txn);
-	return err == -EUCLEAN ? 0 : err; /* told already */
+	return err == -EUCLEAN ? 0 : err; /* reported already */
 }
 
-/* The index follows the catalog at a small distance: what is the same before
- * and after is not on its way. */
-static int audit_index(struct audit *a)
+/* The committer tells the index of a content after it was written.  So the
+ * numbers are compared when the catalog had the same one before and after. */
+static int check_index(struct check *a)
 {
-	const struct audit_options *o = a->options;
+	const struct check_options *o = a->options;
 	uint64_t before, after, indexed;
 	struct buf text = { 0 };
 	int err = o->indexed ? settle(a) : 0;
@@ -274,7 +253,7 @@ static int audit_index(struct audit *a)
 				"; the next mount builds it anew",
 				indexed, before);
 	if (!err)
-		audit_tell(a, AUDIT_INDEX, NULL, text.data);
+		check_report_finding(a, CHECK_INDEX, NULL, text.data);
 	buf_release(&text);
 	return err;
 }
@@ -290,9 +269,10 @@ static int stop_at_entry(void *arg, struct catalog_name name,
 	return 1;
 }
 
-/* That a directory is at the path of the tree does not make it the tree: its
- * disk may not be there today.  But its record may be lost. */
-static int audit_root(struct audit *a, struct catalog_txn *txn)
+/* -EXDEV when the directory is not the one that the catalog describes, as when
+ * the disk of the tree is not mounted.  The record of the root alone may be
+ * lost: a catalog with names in the root is of this tree. */
+static int check_root(struct check *a, struct catalog_txn *txn)
 {
 	struct catalog_counts n;
 	struct file_record r;
@@ -307,7 +287,7 @@ static int audit_root(struct audit *a, struct catalog_txn *txn)
 	return !err && n.files + n.directories ? -EXDEV : err;
 }
 
-static int audit_begin(struct audit *a)
+static int check_begin(struct check *a)
 {
 	struct catalog_txn *txn;
 	struct stat st;
@@ -321,27 +301,27 @@ static int audit_begin(struct audit *a)
 	err = begin(a, &txn);
 	if (err)
 		return err;
-	err = audit_root(a, txn);
+	err = check_root(a, txn);
 	set = catalog_digest_set(txn) & DIGEST_DEFAULT;
 	catalog_abort(txn);
 	return err || !a->options->read ? err : fingerprint_new(set, &a->fp);
 }
 
-int audit_run(const struct audit_options *options, struct audit_counts *out)
+int check_run(const struct check_options *options, struct check_counts *out)
 {
-	struct audit a = { .options = options, .counts = out };
+	struct check a = { .options = options, .counts = out };
 	int err;
 
-	*out = (struct audit_counts){ 0 };
-	err = audit_begin(&a);
+	*out = (struct check_counts){ 0 };
+	err = check_begin(&a);
 	if (!err)
-		err = audit_records(&a);
+		err = check_records(&a);
 	if (!err)
-		err = audit_orphans(&a);
+		err = check_orphans(&a);
 	if (!err)
-		err = audit_index(&a);
+		err = check_index(&a);
 	if (!err)
-		err = audit_tree(&a);
+		err = check_tree(&a);
 	fingerprint_free(a.fp);
 	free(a.chunk);
 	return err;

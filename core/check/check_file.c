@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/array.h"
 #include "core/base/hole.h"
 #include "core/check/check_impl.h"
 #include "core/source/file.h"
@@ -16,7 +15,7 @@
 
 /* ---- reading ---- */
 
-static int read_part(struct audit *a, int fd, uint64_t at, uint64_t end)
+static int read_part(struct check *a, int fd, uint64_t at, uint64_t end)
 {
 	size_t len;
 	ssize_t n;
@@ -27,28 +26,28 @@ static int read_part(struct audit *a, int fd, uint64_t at, uint64_t end)
 		n = file_read_uncached(fd, a->chunk, len, at);
 		if (n <= 0)
 			return n ? (int)n : -ESTALE; /* it was cut short */
-		if (audit_is_stopping(a))
+		if (check_is_stopping(a))
 			return -ECANCELED;
 		err = fingerprint_update(a->fp, a->chunk, (size_t)n);
 	}
 	return err;
 }
 
-static int pass_hole(struct audit *a, uint64_t len)
+static int pass_hole(struct check *a, uint64_t len)
 {
 	uint64_t part;
 	int err = 0;
 
 	for (; !err && len > 0; len -= part) {
 		part = len < HOLE_PART ? len : HOLE_PART;
-		if (audit_is_stopping(a))
+		if (check_is_stopping(a))
 			return -ECANCELED;
 		err = fingerprint_update_zeros(a->fp, part);
 	}
 	return err;
 }
 
-static int read_all(struct audit *a, int fd, uint64_t size)
+static int read_all(struct check *a, int fd, uint64_t size)
 {
 	struct hole_part part = { .end = 0 };
 	uint64_t at;
@@ -74,7 +73,7 @@ static bool is_unchanged(int fd, const struct file_identity *identity)
 	return file_identity_equal(&now, identity);
 }
 
-static int digest(struct audit *a, int fd, const struct audit_subject *s,
+static int digest(struct check *a, int fd, const struct check_subject *s,
 		  struct digests *out)
 {
 	uint64_t size = s->record.identity.size;
@@ -124,8 +123,9 @@ static int append_differing(const struct digests *kept,
 	return err;
 }
 
-/* What the catalog has of it now.  -ESTALE when that is something else. */
-static int kept_digests(struct audit *a, const struct audit_subject *s,
+/* The digests that the catalog has of the file now.  -ESTALE when its record
+ * is no longer that of s. */
+static int kept_digests(struct check *a, const struct check_subject *s,
 			struct digests *out)
 {
 	struct catalog_txn *txn;
@@ -142,77 +142,8 @@ static int kept_digests(struct audit *a, const struct audit_subject *s,
 	if (!err)
 		err = catalog_content_get(txn, now.content, out);
 	catalog_abort(txn);
-	/* Records that cannot be read were told of already. */
+	/* Records that cannot be read were reported already. */
 	return err == -ENOENT || err == -EUCLEAN ? -ESTALE : err;
-}
-
-/* ---- mending ---- */
-
-struct copies {
-	struct file_key *keys;
-	size_t count;
-};
-
-static int note_copy(void *arg, const struct file_key *key)
-{
-	struct copies *c = arg;
-	struct file_key *keys =
-		array_with_room(c->keys, c->count, sizeof(*keys));
-
-	if (!keys)
-		return -ENOMEM;
-	c->keys = keys;
-	keys[c->count++] = *key;
-	return 0;
-}
-
-static int rehash(struct audit *a, const struct file_key *key)
-{
-	const struct audit_mender *m = a->options->mender;
-	struct catalog_txn *txn;
-	struct file_record r;
-	int err = catalog_read(a->options->catalog, &txn);
-
-	if (err)
-		return err;
-	err = catalog_file_get(txn, key, &r);
-	catalog_abort(txn);
-	if (err || r.state != FILE_FRESH)
-		return err == -ENOENT ? 0 : err;
-	return m->rehash(m->ctx, key, &r.identity);
-}
-
-/* A content that is known keeps the digests it has: while one file has it
- * they would come back. */
-static int rehash_copies(struct audit *a, uint32_t content)
-{
-	struct copies c = { 0 };
-	struct catalog_txn *txn;
-	size_t i;
-	int err = catalog_read(a->options->catalog, &txn);
-
-	if (err)
-		return err;
-	err = catalog_copies_each(txn, content, note_copy, &c);
-	catalog_abort(txn);
-	for (i = 0; !err && i < c.count; i++)
-		err = rehash(a, &c.keys[i]);
-	free(c.keys);
-	return err;
-}
-
-static int mend(struct audit *a, const struct audit_subject *s,
-		bool same_content)
-{
-	int err;
-
-	if (!a->options->mender)
-		return 0;
-	err = same_content ? rehash_copies(a, s->record.content) :
-			     rehash(a, &s->key);
-	if (!err)
-		a->counts->mended++;
-	return err;
 }
 
 /* ---- one file ---- */
@@ -223,7 +154,7 @@ static bool is_same_content(const struct digests *a, const struct digests *b)
 	       memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128)) == 0;
 }
 
-static int compare(struct audit *a, const struct audit_subject *s,
+static int compare(struct check *a, const struct check_subject *s,
 		   const struct digests *kept, const struct digests *made)
 {
 	bool same = is_same_content(kept, made);
@@ -239,17 +170,15 @@ static int compare(struct audit *a, const struct audit_subject *s,
 			       "not the content that was hashed, at the same "
 			       "size and times",
 			names.data);
-	if (!err) {
-		audit_tell(a, AUDIT_DIGEST, s->path, text.data);
-		err = mend(a, s, same);
-	}
+	if (!err)
+		check_report_finding(a, CHECK_DIGEST, s->path, text.data);
 	buf_release(&text);
 	buf_release(&names);
 	return err;
 }
 
-static int audit_open_file(struct audit *a, int fd,
-			   const struct audit_subject *s)
+static int check_open_file(struct check *a, int fd,
+			   const struct check_subject *s)
 {
 	struct digests kept, made;
 	int err = digest(a, fd, s, &made);
@@ -265,8 +194,8 @@ static int audit_open_file(struct audit *a, int fd,
 	return err;
 }
 
-/* What cannot be read, or changes, is no matter of the catalog. */
-int audit_file(struct audit *a, int path_fd, const struct audit_subject *s)
+/* That a file cannot be read, or changes meanwhile, is no finding. */
+int check_file(struct check *a, int path_fd, const struct check_subject *s)
 {
 	struct file_key key;
 	struct stat st;
@@ -282,7 +211,7 @@ int audit_file(struct audit *a, int path_fd, const struct audit_subject *s)
 		a->counts->unread++;
 		return 0;
 	}
-	err = audit_open_file(a, fd, s);
+	err = check_open_file(a, fd, s);
 	close(fd);
 	if (err == -EIO || err == -EACCES)
 		a->counts->unread++;

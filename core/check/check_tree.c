@@ -11,7 +11,7 @@
 #include "core/source/source.h"
 
 /* What the directory is read into, and what of it goes into the walk. */
-struct entry {
+struct check_entry {
 	char *path;
 	size_t name; /* where in path it begins */
 	struct stat st;
@@ -21,21 +21,21 @@ struct entry {
 	bool to_read; /* its record holds */
 };
 
-struct entries {
-	struct audit *a;
+struct check_entries {
+	struct check *a;
 	const char *dir;
-	struct entry *list;
+	struct check_entry *list;
 	size_t count;
 };
 
-struct tree {
-	struct audit *a;
+struct check_walk {
+	struct check *a;
 	char **paths; /* directories still to be walked, deepest last */
 	size_t count;
 	uint64_t names; /* that are on disk and in the catalog */
 };
 
-static void entries_release(struct entries *e)
+static void entries_release(struct check_entries *e)
 {
 	while (e->count)
 		free(e->list[--e->count].path);
@@ -43,7 +43,7 @@ static void entries_release(struct entries *e)
 }
 
 /* Takes path on success. */
-static int push(struct tree *t, char *path)
+static int push(struct check_walk *t, char *path)
 {
 	char **paths = array_with_room(t->paths, t->count, sizeof(*paths));
 
@@ -58,10 +58,10 @@ static int push(struct tree *t, char *path)
 
 static int entries_add(void *arg, int dir_fd, const char *name)
 {
-	struct entries *e = arg;
-	struct entry entry = { 0 };
+	struct check_entries *e = arg;
+	struct check_entry entry = { 0 };
 	struct buf path = { 0 };
-	struct entry *list;
+	struct check_entry *list;
 	int err;
 
 	if (fstatat(dir_fd, name, &entry.st, AT_SYMLINK_NOFOLLOW))
@@ -87,8 +87,9 @@ static int entries_add(void *arg, int dir_fd, const char *name)
 
 /* ---- against the catalog ---- */
 
-static int match_name(struct tree *t, struct catalog_txn *txn,
-		      const struct file_key *parent, const struct entry *entry)
+static int match_name(struct check_walk *t, struct catalog_txn *txn,
+		      const struct file_key *parent,
+		      const struct check_entry *entry)
 {
 	struct catalog_name name = { .bytes = entry->path + entry->name };
 	struct file_key key;
@@ -101,16 +102,16 @@ static int match_name(struct tree *t, struct catalog_txn *txn,
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 
-static bool is_in_use(struct audit *a, const struct stat *st)
+static bool is_in_use(struct check *a, const struct stat *st)
 {
-	const struct audit_options *o = a->options;
+	const struct check_options *o = a->options;
 
 	return o->in_use && o->in_use(o->arg, st);
 }
 
-static void count_file(struct audit *a, struct entry *entry, bool known)
+static void count_file(struct check *a, struct check_entry *entry, bool known)
 {
-	struct audit_counts *n = a->counts;
+	struct check_counts *n = a->counts;
 	struct file_identity identity;
 
 	n->files++;
@@ -133,8 +134,8 @@ static void count_file(struct audit *a, struct entry *entry, bool known)
 }
 
 /* Other filesystems are part of the tree when the catalog has them. */
-static int match_entry(struct tree *t, struct catalog_txn *txn,
-		       const struct file_key *parent, struct entry *entry)
+static int match_entry(struct check_walk *t, struct catalog_txn *txn,
+		       const struct file_key *parent, struct check_entry *entry)
 {
 	int err = catalog_file_get(txn, &entry->key, &entry->record);
 	bool directory = entry->record.state == FILE_DIRECTORY;
@@ -150,8 +151,8 @@ static int match_entry(struct tree *t, struct catalog_txn *txn,
 	return match_name(t, txn, parent, entry);
 }
 
-static int match_entries(struct tree *t, const struct file_key *parent,
-			 struct entries *e)
+static int match_entries(struct check_walk *t, const struct file_key *parent,
+			 struct check_entries *e)
 {
 	struct catalog_txn *txn;
 	size_t i;
@@ -167,9 +168,10 @@ static int match_entries(struct tree *t, const struct file_key *parent,
 
 /* ---- and what follows from that ---- */
 
-static int read_entry(struct audit *a, int dir_fd, const struct entry *entry)
+static int read_entry(struct check *a, int dir_fd,
+		      const struct check_entry *entry)
 {
-	struct audit_subject s = { .key = entry->key,
+	struct check_subject s = { .key = entry->key,
 				   .record = entry->record,
 				   .path = entry->path };
 	int fd = file_open_beneath(dir_fd, entry->path + entry->name, O_PATH);
@@ -177,14 +179,15 @@ static int read_entry(struct audit *a, int dir_fd, const struct entry *entry)
 
 	if (fd < 0)
 		return 0; /* gone meanwhile */
-	err = audit_file(a, fd, &s);
+	err = check_file(a, fd, &s);
 	close(fd);
 	return err;
 }
 
-static int follow_entries(struct tree *t, int dir_fd, struct entries *e)
+static int follow_entries(struct check_walk *t, int dir_fd,
+			  struct check_entries *e)
 {
-	struct entry *entry;
+	struct check_entry *entry;
 	size_t i;
 	int err = 0;
 
@@ -201,9 +204,9 @@ static int follow_entries(struct tree *t, int dir_fd, struct entries *e)
 	return err;
 }
 
-static int audit_entries(struct tree *t, int dir_fd, const char *path)
+static int check_entries(struct check_walk *t, int dir_fd, const char *path)
 {
-	struct entries e = { .a = t->a, .dir = path };
+	struct check_entries e = { .a = t->a, .dir = path };
 	struct file_key key;
 	struct stat st;
 	int err = fstat(dir_fd, &st) ? -errno : 0;
@@ -221,7 +224,7 @@ static int audit_entries(struct tree *t, int dir_fd, const char *path)
 }
 
 /* One that cannot be read is passed over, as the scan does. */
-static int audit_directory(struct tree *t, const char *path)
+static int check_directory(struct check_walk *t, const char *path)
 {
 	int fd = file_open_beneath(t->a->options->source_fd, path,
 				   O_RDONLY | O_DIRECTORY);
@@ -232,13 +235,13 @@ static int audit_directory(struct tree *t, const char *path)
 		return 0;
 	}
 	t->a->counts->directories++;
-	err = audit_entries(t, fd, path);
+	err = check_entries(t, fd, path);
 	close(fd);
 	return err;
 }
 
 /* The tree changes meanwhile, so this is no more than about right then. */
-static int count_gone(struct tree *t)
+static int count_gone(struct check_walk *t)
 {
 	struct catalog_txn *txn;
 	uint64_t names = 0;
@@ -253,9 +256,9 @@ static int count_gone(struct tree *t)
 	return err;
 }
 
-int audit_tree(struct audit *a)
+int check_tree(struct check *a)
 {
-	struct tree t = { .a = a };
+	struct check_walk t = { .a = a };
 	char *root = strdup("");
 	int err = root ? push(&t, root) : -ENOMEM;
 
@@ -264,8 +267,8 @@ int audit_tree(struct audit *a)
 	while (!err && t.count) {
 		char *path = t.paths[--t.count];
 
-		err = audit_is_stopping(a) ? -ECANCELED :
-					     audit_directory(&t, path);
+		err = check_is_stopping(a) ? -ECANCELED :
+					     check_directory(&t, path);
 		free(path);
 	}
 	while (t.count)

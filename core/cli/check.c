@@ -20,8 +20,8 @@ static const char damage_text[] = "damaged, or of another version of kinfs";
 
 /* ---- findings ---- */
 
-static void note_finding(struct check *c, const char *kind, const char *path,
-			 const char *text)
+static void keep_finding(struct check_report *c, const char *kind,
+			 const char *path, const char *text)
 {
 	json_t *f = json_pack("{s:s}", "kind", kind);
 
@@ -32,12 +32,12 @@ static void note_finding(struct check *c, const char *kind, const char *path,
 		c->err = -ENOMEM;
 }
 
-void check_tell(struct check *c, const char *kind, const char *path,
-		const char *text)
+void check_report_add(struct check_report *c, const char *kind,
+		      const char *path, const char *text)
 {
 	c->told++;
 	if (c->as_json) {
-		note_finding(c, kind, path, text);
+		keep_finding(c, kind, path, text);
 		return;
 	}
 	printf("%s: ", kind);
@@ -49,25 +49,20 @@ void check_tell(struct check *c, const char *kind, const char *path,
 	putchar('\n');
 }
 
-static void found(void *arg, const struct audit_finding *f)
+static void found(void *arg, const struct check_finding *f)
 {
-	check_tell(arg, audit_kind_names[f->kind], f->path, f->text);
+	check_report_add(arg, check_kind_names[f->kind], f->path, f->text);
 }
 
 /* ---- the answer ---- */
 
-static uint64_t all_found(const struct check *c)
+static uint64_t all_found(const struct check_report *c)
 {
-	return audit_findings(&c->counts) + c->damaged;
-}
-
-static uint64_t all_mended(const struct check *c)
-{
-	return c->moved_to.len ? all_found(c) : c->counts.mended;
+	return check_count_findings(&c->counts) + c->damaged;
 }
 
 /* What a scan finds by itself. */
-static void print_news(const struct audit_counts *n)
+static void print_news(const struct check_counts *n)
 {
 	if (!n->unknown && !n->stale && !n->gone)
 		return;
@@ -76,9 +71,9 @@ static void print_news(const struct audit_counts *n)
 	       n->unknown, n->stale, n->gone);
 }
 
-static void print_sum(const struct check *c)
+static void print_sum(const struct check_report *c)
 {
-	const struct audit_counts *n = &c->counts;
+	const struct check_counts *n = &c->counts;
 
 	printf("%" PRIu64 " files: %" PRIu64 " fresh, %" PRIu64
 	       " pending, %" PRIu64 " failed",
@@ -91,7 +86,7 @@ static void print_sum(const struct check *c)
 }
 
 /* A catalog that nobody mounted for long says little of the tree now. */
-static void print_catalog(const struct check *c)
+static void print_catalog(const struct check_report *c)
 {
 	time_t written = (time_t)c->written;
 	char date[64];
@@ -105,9 +100,23 @@ static void print_catalog(const struct check *c)
 	putchar('\n');
 }
 
-static void print_text(const struct check *c)
+/* A catalog is a cache: everything in it can be made again. */
+static void print_remedy(const struct check_report *c, uint64_t findings)
 {
-	uint64_t findings = all_found(c), mended = all_mended(c);
+	printf("%" PRIu64 " findings; ", findings);
+	if (c->damaged) {
+		puts("the next mount sets the catalog aside and hashes all "
+		     "files again");
+		return;
+	}
+	fputs("to have all files hashed again, unmount, remove ", stdout);
+	print_escaped(c->directory, ESCAPE_TERMINAL);
+	puts("/data.mdb and mount");
+}
+
+static void print_text(const struct check_report *c)
+{
+	uint64_t findings = all_found(c);
 
 	print_catalog(c);
 	if (findings > c->told)
@@ -116,42 +125,29 @@ static void print_text(const struct check *c)
 		print_sum(c);
 		print_news(&c->counts);
 	}
-	if (c->moved_to.len)
-		printf("The catalog was moved to %s; the next mount builds a "
-		       "new one\n",
-		       c->moved_to.data);
 	if (!findings)
 		puts("In order");
-	else if (mended == findings)
-		printf("%" PRIu64 " findings, all mended\n", findings);
 	else
-		printf("%" PRIu64 " findings, %" PRIu64 " mended; %s\n",
-		       findings, mended,
-		       c->repair ? "unmount it for the rest" :
-				   "--repair mends them");
+		print_remedy(c, findings);
 }
 
-static json_t *all_json(struct check *c)
+static json_t *all_json(struct check_report *c)
 {
-	json_t *o = audit_to_json(&c->counts);
+	json_t *o = check_counts_to_json(&c->counts);
 
 	if (!o || c->err || json_object_set(o, "findings", c->findings) ||
 	    json_set_path(o, "catalog", c->directory) ||
-	    (c->source && json_set_path(o, "source", c->source)) ||
-	    (c->moved_to.len &&
-	     json_set_path(o, "moved_to", c->moved_to.data))) {
+	    (c->source && json_set_path(o, "source", c->source))) {
 		json_decref(o);
 		return NULL;
 	}
 	json_object_set_new(o, "found", json_integer((json_int_t)all_found(c)));
-	json_object_set_new(o, "mended",
-			    json_integer((json_int_t)all_mended(c)));
 	json_object_set_new(json_object_get(o, "by_kind"), "catalog",
 			    json_integer(c->damaged));
 	return o;
 }
 
-static int print_json(struct check *c)
+static int print_json(struct check_report *c)
 {
 	json_t *o = all_json(c);
 
@@ -161,7 +157,7 @@ static int print_json(struct check *c)
 	return EXIT_FAILED;
 }
 
-int check_answer(struct check *c)
+int check_report_print(struct check_report *c)
 {
 	int code = EXIT_OK;
 
@@ -169,13 +165,13 @@ int check_answer(struct check *c)
 		code = print_json(c);
 	else
 		print_text(c);
-	return all_mended(c) < all_found(c) ? EXIT_FAILED : code;
+	return all_found(c) ? EXIT_FAILED : code;
 }
 
 /* ---- the catalog ---- */
 
 /* Where it is, and whether it is that of the operand. */
-static int find_source(struct check *c)
+static int find_source(struct check_report *c)
 {
 	int err = -ENOMEM;
 
@@ -189,7 +185,7 @@ static int find_source(struct check *c)
 	return EXIT_FAILED;
 }
 
-static int find_directory(struct check *c)
+static int find_directory(struct check_report *c)
 {
 	struct buf b = { 0 };
 	int err = c->db ? buf_append_text(&b, c->db) :
@@ -209,7 +205,7 @@ static int find_directory(struct check *c)
 }
 
 /* The tree is where the catalog says. */
-static int adopt_source(struct check *c, struct catalog *catalog)
+static int adopt_source(struct check_report *c, struct catalog *catalog)
 {
 	struct buf source = { 0 };
 	struct catalog_txn *txn;
@@ -233,22 +229,7 @@ static int adopt_source(struct check *c, struct catalog *catalog)
 	return code;
 }
 
-static int set_aside(struct check *c)
-{
-	int err;
-
-	c->damaged = true;
-	check_tell(c, "catalog", c->directory, damage_text);
-	if (!c->repair)
-		return EXIT_OK;
-	err = catalog_set_aside(c->directory, &c->moved_to);
-	if (!err)
-		return EXIT_OK;
-	complain_errno(c->directory, err);
-	return EXIT_FAILED;
-}
-
-static void complain_busy(const struct check *c)
+static void complain_busy(const struct check_report *c)
 {
 	struct buf holder = { 0 };
 	pid_t pid;
@@ -261,7 +242,7 @@ static void complain_busy(const struct check *c)
 	buf_release(&holder);
 }
 
-static int complain_open(const struct check *c, int err)
+static int complain_open(const struct check_report *c, int err)
 {
 	if (err == -EBUSY)
 		complain_busy(c);
@@ -275,13 +256,12 @@ static int complain_open(const struct check *c, int err)
 
 /* ---- checking ---- */
 
-static int audit(struct check *c, struct catalog *catalog, int *err_out)
+static int compare_all(struct check_report *c, struct catalog *catalog,
+		       int *err_out)
 {
-	struct audit_mender mender;
-	struct audit_options options = {
+	struct check_options options = {
 		.catalog = catalog,
 		.read = c->read,
-		.mender = c->repair ? &mender : NULL,
 		.found = found,
 		.arg = c,
 	};
@@ -292,8 +272,7 @@ static int audit(struct check *c, struct catalog *catalog, int *err_out)
 		complain_errno(c->source, -errno);
 		return EXIT_FAILED;
 	}
-	audit_mender_init(catalog, &mender);
-	err = audit_run(&options, &c->counts);
+	err = check_run(&options, &c->counts);
 	close(options.source_fd);
 	*err_out = err;
 	if (!err || err == -EUCLEAN)
@@ -321,7 +300,7 @@ static int open_when_free(const struct catalog_options *options,
 
 /* A mount with db= keeps its own catalog; the one at the usual place is of an
  * earlier time then. */
-static int refuse_other_catalog(const struct check *c)
+static int refuse_other_catalog(const struct check_report *c)
 {
 	struct buf point = { 0 };
 	int err = c->db ? -ENOENT : mount_of_source(c->source, &point);
@@ -336,7 +315,7 @@ static int refuse_other_catalog(const struct check *c)
 	return err ? EXIT_OK : EXIT_FAILED;
 }
 
-static int check_catalog(struct check *c)
+static int check_catalog(struct check_report *c)
 {
 	struct catalog_options options = { .directory = c->directory,
 					   .existing = true };
@@ -354,16 +333,18 @@ static int check_catalog(struct check *c)
 		code = adopt_source(c, catalog);
 	if (!err) {
 		if (!code)
-			code = audit(c, catalog, &err);
+			code = compare_all(c, catalog, &err);
 		catalog_free(catalog);
 	}
-	if (!code && err == -EUCLEAN)
-		code = set_aside(c);
-	return code ? code : check_answer(c);
+	if (!code && err == -EUCLEAN) {
+		c->damaged = true;
+		check_report_add(c, "catalog", c->directory, damage_text);
+	}
+	return code ? code : check_report_print(c);
 }
 
 /* A path in a mount is for the daemon to answer, another one is a source. */
-static int check_operand(struct check *c)
+static int check_operand(struct check_report *c)
 {
 	struct mount mount = { 0 };
 	int code;
@@ -387,12 +368,11 @@ static int check_operand(struct check *c)
 
 /* ---- the command ---- */
 
-static int parse(struct check *c, int argc, char **argv)
+static int parse(struct check_report *c, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "db", required_argument, NULL, 'd' },
 		{ "read", no_argument, NULL, 'r' },
-		{ "repair", no_argument, NULL, 'm' },
 		{ "json", no_argument, NULL, 'j' },
 		{ 0 },
 	};
@@ -403,8 +383,6 @@ static int parse(struct check *c, int argc, char **argv)
 			c->db = optarg;
 		else if (o == 'r')
 			c->read = true;
-		else if (o == 'm')
-			c->repair = true;
 		else if (o == 'j')
 			c->as_json = true;
 		else
@@ -418,13 +396,12 @@ static int parse(struct check *c, int argc, char **argv)
 
 static int run_check(int argc, char **argv)
 {
-	struct check c = { .findings = json_array() };
+	struct check_report c = { .findings = json_array() };
 	int code = parse(&c, argc, argv);
 
 	if (!code)
 		code = check_operand(&c);
 	json_decref(c.findings);
-	buf_release(&c.moved_to);
 	free(c.source);
 	free(c.directory);
 	return code;
@@ -432,26 +409,22 @@ static int run_check(int argc, char **argv)
 
 const struct command command_check = {
 	.name = "check",
-	.synopsis = "check [--read] [--repair] [--json] "
-		    "{MOUNT | [--db DIR] [SOURCE]}",
-	.summary = "Verify and mend the catalog of a mount, or of a directory "
-		   "that was mounted",
+	.synopsis = "check [--read] [--json] {MOUNT | [--db DIR] [SOURCE]}",
+	.summary = "Verify the catalog of a mount, or of a directory that was "
+		   "mounted",
 	.help = "Compares the records of the catalog with each other and with "
-		"SOURCE.  Files that\n"
-		"are new, changed or gone are no fault: a scan finds "
-		"them.  The daemon of a MOUNT\n"
-		"does it in the background, and compares its index, too.\n\n"
+		"SOURCE, and changes\n"
+		"nothing.  Files that are new, changed or gone are no fault: a "
+		"scan finds them.\n"
+		"The daemon of a MOUNT does it in the background, and compares "
+		"its index, too.\n"
+		"A catalog is a cache: remove its data.mdb, and the next mount "
+		"hashes all files\n"
+		"again.\n\n"
 		"      --db DIR  where the catalog is; SOURCE may be left out "
 		"then\n"
 		"      --read    read every file and compare its digests, too\n"
-		"      --repair  correct or remove wrong records; files whose "
-		"digests are wrong\n"
-		"                are hashed again; a damaged catalog is set "
-		"aside.  Records that\n"
-		"                contradict each other are not mended while it "
-		"is mounted\n"
 		"      --json    the findings and counts as JSON\n\n"
-		"Exit status: 0 in order, or mended; 1 findings are left; 2 "
-		"usage.\n",
+		"Exit status: 0 in order; 1 there are findings; 2 usage.\n",
 	.run = run_check,
 };

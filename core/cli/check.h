@@ -5,31 +5,30 @@
 #include "core/cli/cli.h"
 #include "core/check/check.h"
 
-/* What is asked for, and what came of it. */
-struct check {
+/* What a user asked for, and what was found. */
+struct check_report {
 	const char *operand; /* SOURCE or MOUNT; NULL with db */
 	const char *db;
-	bool read, repair, as_json;
+	bool read, as_json;
 
 	char *source;
 	char *directory; /* of the catalog */
 	int64_t written; /* when it last was, before; 0: not known */
-	struct audit_counts counts;
-	bool damaged;        /* the catalog as a whole */
-	struct buf moved_to; /* it was set aside */
-	uint64_t told;       /* findings that were printed or kept */
-	json_t *findings;
-	int err; /* of keeping findings */
+	struct check_counts counts;
+	bool damaged;     /* the catalog as a whole */
+	uint64_t told;    /* findings that were printed or kept */
+	json_t *findings; /* that were kept */
+	int err;          /* of keeping findings */
 };
 
 /* Prints a finding, or keeps it for the JSON; path may be NULL. */
-void check_tell(struct check *c, const char *kind, const char *path,
-		const char *text);
+void check_report_add(struct check_report *c, const char *kind,
+		      const char *path, const char *text);
 
-/* Prints what is left to say; the exit code. */
-int check_answer(struct check *c);
+/* Prints the rest of the report; the exit code. */
+int check_report_print(struct check_report *c);
 
-/* Lets the daemon do it. */
-int check_mount(struct check *c, const struct mount *mount);
+/* Lets the daemon of a mount check its catalog; the exit code. */
+int check_mount(struct check_report *c, const struct mount *mount);
 
 #endif

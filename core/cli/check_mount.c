@@ -23,12 +23,10 @@ static int complain_mount(const struct mount *mount, int err)
 	return EXIT_FAILED;
 }
 
-static int request(const struct check *c, const struct mount *mount)
+static int request(const struct check_report *c, const struct mount *mount)
 {
-	char words[32];
+	const char *words = c->read ? "check read" : "check";
 
-	(void)snprintf(words, sizeof(words), "check%s%s",
-		       c->read ? " read" : "", c->repair ? " repair" : "");
 	if (!setxattr(mount->root, CONTROL_ATTRIBUTE, words, strlen(words), 0))
 		return EXIT_OK;
 	return complain_mount(mount, -errno);
@@ -81,7 +79,7 @@ static const char *text(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-static int adopt_places(struct check *c, const json_t *status)
+static int adopt_places(struct check_report *c, const json_t *status)
 {
 	const char *source = text(status, "source");
 	const char *catalog = text(json_object_get(status, "catalog"), "path");
@@ -91,7 +89,7 @@ static int adopt_places(struct check *c, const json_t *status)
 	return c->source && c->directory ? 0 : -EBADMSG;
 }
 
-static void adopt_findings(struct check *c, const json_t *result)
+static void adopt_findings(struct check_report *c, const json_t *result)
 {
 	const json_t *f;
 	size_t i;
@@ -101,11 +99,11 @@ static void adopt_findings(struct check *c, const json_t *result)
 		const char *kind = text(f, "kind"), *what = text(f, "text");
 
 		if (kind && what)
-			check_tell(c, kind, text(f, "path"), what);
+			check_report_add(c, kind, text(f, "path"), what);
 	}
 }
 
-static int adopt(struct check *c, const struct mount *mount,
+static int adopt(struct check_report *c, const struct mount *mount,
 		 const json_t *status)
 {
 	const json_t *check = json_object_get(status, "check");
@@ -120,12 +118,12 @@ static int adopt(struct check *c, const struct mount *mount,
 		complain(c->directory, "%s", text(result, "error"));
 		return EXIT_FAILED;
 	}
-	audit_from_json(result, &c->counts);
+	check_counts_from_json(result, &c->counts);
 	adopt_findings(c, result);
-	return check_answer(c);
+	return check_report_print(c);
 }
 
-int check_mount(struct check *c, const struct mount *mount)
+int check_mount(struct check_report *c, const struct mount *mount)
 {
 	json_t *status = NULL;
 	int code = request(c, mount);

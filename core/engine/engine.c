@@ -243,7 +243,7 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = demand_init(&e->demand);
 	if (!err)
-		err = checkup_init(&e->checkup);
+		err = checker_init(&e->checker);
 	if (!err)
 		err = power_init(&e->power);
 	if (!err)
@@ -277,6 +277,27 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	return err;
 }
 
+static int settle(void *ctx)
+{
+	struct engine *e = ctx;
+
+	return commit_settle(&e->commit);
+}
+
+static int start_checker(struct engine *e)
+{
+	const struct checker_context context = {
+		.catalog = e->catalog,
+		.source = &e->source,
+		.index = e->index,
+		.stopping = &e->stopping,
+		.settle = settle,
+		.ctx = e,
+	};
+
+	return checker_start(&e->checker, &context);
+}
+
 int engine_start(struct engine *e)
 {
 	int err;
@@ -291,7 +312,7 @@ int engine_start(struct engine *e)
 	if (!err)
 		err = demand_start(e);
 	if (!err)
-		err = checkup_start(e);
+		err = start_checker(e);
 	if (!err)
 		err = workers_start(e);
 	if (err)
@@ -312,7 +333,7 @@ void engine_free(struct engine *e)
 	queue_stop(&e->queue);
 	commit_unblock(&e->commit);
 	scan_stop(&e->scan);
-	checkup_stop(e);
+	checker_stop(&e->checker);
 	power_stop(e);
 	workers_join(e);
 	commit_stop(&e->commit);
@@ -323,7 +344,7 @@ void engine_free(struct engine *e)
 	scan_release(&e->scan);
 	inquiry_release(&e->inquiry);
 	demand_release(&e->demand);
-	checkup_release(&e->checkup);
+	checker_release(&e->checker);
 	power_release(&e->power);
 	pthread_mutex_destroy(&e->feeder.lock);
 	throttle_release(&e->throttle);
@@ -474,4 +495,9 @@ void engine_hurry(struct engine *e)
 void engine_pause(struct engine *e, bool on)
 {
 	queue_pause(&e->queue, QUEUE_PAUSE_ASKED, on);
+}
+
+void engine_check(struct engine *e, bool read)
+{
+	checker_request(&e->checker, read);
 }

@@ -336,9 +336,9 @@ void engine_pause(struct engine *e, bool on);
  * meanwhile. */
 void engine_hurry(struct engine *e);
 
-/* Starts an audit of the catalog, or another one after the running one; see
- * audit.h.  Its result is in the status as "check". */
-void engine_check(struct engine *e, bool read, bool repair);
+/* Starts a check of the catalog, or another one after the running one; read:
+ * of all digests, too.  See check.h.  The result is in the status as "check". */
+void engine_check(struct engine *e, bool read);
 
 /* The engine's state as a new JSON object (json_decref() it); the host adds
  * what it knows and makes user.kinfs.status of it. */

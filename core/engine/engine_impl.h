@@ -10,7 +10,7 @@
 #include "core/base/logger.h"
 #include "core/base/thread.h"
 #include "core/digest/team.h"
-#include "core/check/check_thread.h"
+#include "core/check/checker.h"
 #include "core/commit/commit.h"
 #include "core/hash/sdhash_worker.h"
 #include "core/engine/engine.h"
@@ -52,7 +52,7 @@ struct crew {
  *   scan     the walk over SOURCE and the files the host saw
  *   inquiry  what resembles what, on threads of its own
  *   demand   digests that are not kept, on a thread of its own
- *   checkup  is all of it right?  On a thread of its own
+ *   checker  checks of the catalog, on a thread of its own
  *   power    on battery or not, on a thread of its own
  *
  * Each part has one mutex.  No mutex is held while another part is called,
@@ -72,7 +72,7 @@ struct engine {
 	struct scanner scan;
 	struct inquiry inquiry;
 	struct demand demand;
-	struct checkup checkup;
+	struct checker checker;
 	struct power power;
 
 	struct feeder feeder;
@@ -126,9 +126,5 @@ void workers_feed_want(struct engine *e);
 void workers_feed(struct engine *e);
 
 /* ---- status.c ---- */
-
-/* A path as a JSON string: bytes that are not ASCII become U+FFFD, one each,
- * where it is not UTF-8. */
-struct json_t *status_path(const char *path);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/err.h"
+#include "core/base/json.h"
 #include "core/engine/engine_impl.h"
 
 /* Everything the status shows, taken part by part: the numbers are each right
@@ -77,23 +78,6 @@ static json_t *digest_names(uint32_t set)
 	return names;
 }
 
-json_t *status_path(const char *path)
-{
-	json_t *text = json_string(path);
-	struct buf b = { 0 };
-	const char *p;
-
-	if (text)
-		return text;
-	for (p = path; *p; p++)
-		if (buf_append(&b, (unsigned char)*p < 128 ? p : "\xef\xbf\xbd",
-			       (unsigned char)*p < 128 ? 1 : 3))
-			break;
-	text = json_string(b.data ? b.data : "");
-	buf_release(&b);
-	return text;
-}
-
 static json_t *scan_object(struct engine *e)
 {
 	return json_pack("{s:b, s:I, s:I}", "running",
@@ -125,7 +109,7 @@ static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 				json_string(err_text(s->commit.error)) :
 				json_null();
 
-	return json_pack("{s:o, s:I, s:o}", "path", status_path(e->catalog_dir),
+	return json_pack("{s:o, s:I, s:o}", "path", json_text(e->catalog_dir),
 			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
 }
 
@@ -194,12 +178,12 @@ int engine_status(struct engine *e, json_t **out)
 	if (is_idle(&s))
 		throttle_end_hurry(&e->throttle);
 	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "source",
-		      status_path(e->source.path), "threshold",
+		      json_text(e->source.path), "threshold",
 		      e->options.threshold, "digests",
 		      digest_names(e->options.digest_set), "scan",
 		      scan_object(e), "hashed", hashed_object(e), "catalog",
 		      catalog_object(e, &s), "check",
-		      checkup_object(&e->checkup), "idle", is_idle(&s));
+		      checker_status(&e->checker), "idle", is_idle(&s));
 	if (!o)
 		return -ENOMEM;
 	json_object_set_new(o, "progress", progress_object(&s.reading));

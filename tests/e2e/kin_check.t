@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# kin check: finds what is wrong in a catalog, nothing else, and mends it.
+# kin check: finds what is wrong in a catalog, and nothing else.  What is wrong
+# is good again when the data file was removed and the tree mounted.
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
 
@@ -24,6 +25,15 @@ spoil() { # see helper/spoil.c
 		"$CC" -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -o "$T/spoil" \
 			"$HELPERS/spoil.c" -llmdb || bail "spoil compiles" ""
 	"$T/spoil" "$db" "$@" || bail "spoil $*" "it could not"
+}
+
+# What the manual says to do when there are findings.
+begin_anew() {
+	like "$(cat "$T/out")" "unmount, remove $db/data.mdb and mount" \
+		"... with what to do"
+	rm "$db/data.mdb"
+	hash_tree
+	checked 0 "... which makes it good" --read --json
 }
 
 hash_tree() { # mounts, hashes, unmounts
@@ -105,7 +115,7 @@ test_refusals() {
 	is "$(ls -A "$T/nothing")" "" "... and nothing is made there"
 	mkdir "$T/other"
 	refused "a catalog of another source is refused" "is of $src" \
-		"$KIN" check --repair --db "$db" "$T/other"
+		"$KIN" check --db "$db" "$T/other"
 	refused "a missing source is refused" 'No such file' \
 		"$KIN" check --db "$db" "$T/none"
 }
@@ -115,7 +125,7 @@ test_disk_not_there() {
 	mv "$src" "$T/away"
 	mkdir "$src"
 	refused "another directory in its place is refused" 'disk' \
-		"$KIN" check --repair --db "$db" "$src"
+		"$KIN" check --db "$db" "$src"
 	rmdir "$src"
 	mv "$T/away" "$src"
 	checked 0 "... and the catalog was left alone" --json
@@ -147,18 +157,14 @@ test_orphan() {
 	checked 1 "... and stays one" --json
 	is "$(json by_kind.orphan)" 1 "... counted as such"
 	is "$(json findings.0.kind)" orphan "... and listed"
-	checked 0 "--repair mends it" --repair --json
-	is "$(json mended)" 1 "... and says so"
-	checked 0 "then all is in order" --json
-	is "$(json counts.unknown)" 1 "... and a scan will find the file"
 	hash_tree
+	checked 0 "the next scan gives it its name again"
 	spoil nameless deep
 	checked 1 "a directory that lost its name is one, with what it holds" \
 		--json
 	is "$(json by_kind.orphan)" 2 "... that is, two"
-	checked 0 "--repair mends that, too" --repair
-	checked 0 "... and all is in order"
-	hash_tree
+	checked 1 "... in words" "$src"
+	begin_anew
 }
 
 # spoil_digest FILES OFFSET: in the digests of a content that so many files in
@@ -183,21 +189,16 @@ test_wrong_digest() {
 	is "$(json by_kind.digest)" 1 "... one"
 	like "$(json findings.0.path)" '^docs/file' "... at its file"
 	like "$(json findings.0.text)" 'differing: simhash$' "... by its name"
-	checked 0 "--repair mends it" --read --repair --json
-	checked 0 "... and the file is pending" --json
-	is "$(json counts.pending)" 1 "... that one alone"
-	hash_tree
-	checked 0 "a mount hashes it again" --read --json
+	checked 1 "... in words" --read
+	begin_anew
 	is "$(json counts.fresh)" 11 "... and all are fresh"
 }
 
-# Of two files with one content both are pending, or it would come back.
 test_wrong_copies() {
 	spoil_digest 2 32
 	is "$(json found)" 2 "a wrong digest of two equal files is two findings"
-	checked 0 "... and mended" --read --repair
-	hash_tree
-	checked 0 "... for good" --read
+	checked 1 "... in words" --read
+	begin_anew
 }
 
 test_records() { # TABLE
@@ -206,29 +207,22 @@ test_records() { # TABLE
 	isnt "$(json by_kind.record)" 0 "... a contradiction"
 	checked 1 "... that stays" "$src"
 	like "$(cat "$T/out")" '(^|'$'\n'')record: ' "... one a line"
-	checked 0 "... until it is mended" --repair
-	checked 0 "... and then all is in order" --read --json
-	# Where the record was that of a directory, which the numbers of inodes
-	# decide, all below it waits for the next scan.
-	between "$(json counts.fresh)" 1 11 "... with few digests lost"
-	hash_tree
-	checked 0 "... and a mount makes it whole" --read --json
+	begin_anew
 	is "$(json counts.fresh)" 11 "... with all files"
 }
 
 # Each in turn: which is that of the tree, the numbers of inodes decide.
 test_every_file_record() {
 	local n records bad=
+	cp "$db/data.mdb" "$T/good"
 	records=$(($(json counts.files) + $(json counts.directories)))
 	for ((n = 0; n < records; n++)); do
 		spoil drop files "$n"
-		check --repair && check --read ||
-			bad+=" $n: $(cat "$T/out" "$T/err")"
-		hash_tree
+		check && bad+=" $n: $(cat "$T/out" "$T/err")"
+		cp "$T/good" "$db/data.mdb"
 	done
-	is "$bad" "" "mended, whatever record of a file or directory is missing"
-	checked 0 "... and mounts made all whole" --read --json
-	is "$(json counts.fresh)" 11 "... with all files"
+	is "$bad" "" "found, whatever record of a file or directory is missing"
+	checked 0 "... and the file as it was is in order" --read --json
 }
 
 test_damaged() {
@@ -238,12 +232,13 @@ test_damaged() {
 	checked 1 "a damaged catalog is a finding" --json
 	is "$(json by_kind.catalog)" 1 "... of its own"
 	ok "... and left where it is" cmp "$file" "$T/garbage"
-	checked 0 "--repair sets it aside" --repair "$src"
-	like "$(cat "$T/out")" "moved to $file.damaged-1" "... and says where"
-	ok "... whole" cmp "$file.damaged-1" "$T/garbage"
-	refused "then there is none" 'no catalog' "$KIN" check --db "$db"
+	checked 1 "... in words" "$src"
+	like "$(cat "$T/out")" 'next mount sets the catalog aside' \
+		"... with what will be done"
 	hash_tree
-	checked 0 "... until the next mount" --read --json
+	ok "the next mount sets it aside, whole" \
+		cmp "$file.damaged-1" "$T/garbage"
+	checked 0 "... and makes a new one" --read --json
 	is "$(json counts.fresh)" 11 "... which hashes all"
 }
 
@@ -379,13 +374,9 @@ test_mounted_wrong_digest() {
 	is "$(json by_kind.digest)" 1 "... as a finding"
 	path=$(json findings.0.path)
 	like "$path" '^docs/file' "... at its file"
-	live 0 "--repair mends it" --read --repair
-	like "$(cat "$T/out")" '1 findings, all mended' "... and says so"
-	wait_idle "$mnt"
-	is "$(getx "$mnt/$path" user.simhash)" \
-		"$(digest "$mnt/$path" simhash)" "... the file is hashed again"
-	live 0 "... and all is in order" --read
 	ok "unmount" unmount "$mnt"
+	checked 1 "... which it stays" --read
+	begin_anew
 }
 
 test_mounted_orphan() {
@@ -397,11 +388,9 @@ test_mounted_orphan() {
 	wait_idle "$mnt"
 	live 1 "mounted: an orphan that no scan can name is a finding" --json
 	is "$(json findings.0.kind)" orphan "... of its kind"
-	live 0 "--repair removes it" --repair
-	live 0 "... for good" --json
-	is "$(json found)" 0 "... found: 0"
-	is "$(status_field "$mnt" files)" 11 "... and counted no more"
+	live 1 "... in words"
 	ok "unmount" unmount "$mnt"
+	begin_anew
 }
 
 test_mounted_records() {
@@ -409,11 +398,9 @@ test_mounted_records() {
 	mount_kinfs "$src" "$mnt"
 	wait_idle "$mnt"
 	live 1 "mounted: a contradiction is a finding"
-	live 1 "... that --repair leaves" --repair
-	like "$(cat "$T/out")" 'unmount it' "... and says what to do"
+	like "$(cat "$T/out")" 'unmount, remove' "... and says what to do"
 	ok "unmount" unmount "$mnt"
-	checked 0 "... which helps" --repair "$src"
-	checked 0 "... for good"
+	begin_anew
 }
 
 make_tree

@@ -11,7 +11,7 @@
  */
 enum { LEN = 40000 };
 
-struct place {
+struct checked_tree {
 	struct fixture f;
 	struct catalog *catalog;
 	struct buf told; /* "kind path text", a line each */
@@ -19,7 +19,7 @@ struct place {
 
 static int setup(void **state)
 {
-	struct place *p = calloc(1, sizeof(*p));
+	struct checked_tree *p = calloc(1, sizeof(*p));
 	char text[LEN];
 	char path[512];
 
@@ -41,7 +41,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct place *p = *state;
+	struct checked_tree *p = *state;
 
 	catalog_free(p->catalog);
 	fixture_remove(&p->f);
@@ -51,7 +51,7 @@ static int teardown(void **state)
 }
 
 /* The engine ends, its catalog is ours. */
-static void take_over(struct place *p)
+static void take_over(struct checked_tree *p)
 {
 	struct catalog_options options = { .directory = p->f.catalog,
 					   .existing = true };
@@ -60,19 +60,19 @@ static void take_over(struct place *p)
 	assert_int_equal(catalog_open(&options, &p->catalog), 0);
 }
 
-static void found(void *arg, const struct audit_finding *f)
+static void found(void *arg, const struct check_finding *f)
 {
-	struct place *p = arg;
+	struct checked_tree *p = arg;
 
 	assert_int_equal(buf_append_format(&p->told, "%s %s %s\n",
-					   audit_kind_names[f->kind],
+					   check_kind_names[f->kind],
 					   f->path ? f->path : "-", f->text),
 			 0);
 }
 
-static struct audit_options options_of(struct place *p)
+static struct check_options options_of(struct checked_tree *p)
 {
-	return (struct audit_options){
+	return (struct check_options){
 		.catalog = p->catalog,
 		.source_fd = p->f.source_fd,
 		.read = true,
@@ -81,43 +81,47 @@ static struct audit_options options_of(struct place *p)
 	};
 }
 
-static void audit(struct place *p, const struct audit_mender *mender,
-		  struct audit_counts *out)
+static void check(struct checked_tree *p, struct check_counts *out)
 {
-	struct audit_options options = options_of(p);
+	struct check_options options = options_of(p);
 
-	options.mender = mender;
 	buf_clear(&p->told);
-	assert_int_equal(audit_run(&options, out), 0);
+	assert_int_equal(check_run(&options, out), 0);
 }
 
-static void assert_told(struct place *p, const char *want)
+static void assert_told(struct checked_tree *p, const char *want)
 {
 	if (!p->told.data || !strstr(p->told.data, want))
 		fail_msg("want \"%s\", have \"%s\"", want,
 			 p->told.data ? p->told.data : "");
 }
 
-static void assert_in_order(struct place *p)
+static void assert_in_order(struct checked_tree *p)
 {
-	struct audit_counts n;
+	struct check_counts n;
 
-	audit(p, NULL, &n);
-	if (audit_findings(&n))
+	check(p, &n);
+	if (check_count_findings(&n))
 		fail_msg("found: %s", p->told.data);
 }
 
-/* Mends, and nothing is left. */
-static void mend(struct place *p, struct audit_counts *out)
+/* What the manual says: remove the data file, and mount.  Everything is in
+ * order then. */
+static void begin_anew(struct checked_tree *p)
 {
-	struct audit_mender mender;
-	struct audit_counts n;
+	struct check_counts n;
+	char path[512];
 
-	audit_mender_init(p->catalog, &mender);
-	audit(p, &mender, out);
-	assert_int_equal(out->mended, audit_findings(out));
-	audit(p, NULL, &n);
-	assert_int_equal(audit_findings(&n), 0);
+	catalog_free(p->catalog);
+	p->catalog = NULL;
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", p->f.catalog);
+	assert_int_equal(unlink(path), 0);
+	fixture_open(&p->f);
+	wait_idle(&p->f);
+	take_over(p);
+	assert_in_order(p);
+	check(p, &n);
+	assert_int_equal(n.fresh, 4);
 }
 
 /* ---- keys without an engine, by the engine's own record of the tree ---- */
@@ -133,7 +137,7 @@ static int first_key(void *arg, struct catalog_name name,
 	return 1;
 }
 
-static void find_a(struct place *p, const struct file_key *root,
+static void find_a(struct checked_tree *p, const struct file_key *root,
 		   struct file_key *key_out, struct file_record *out)
 {
 	struct catalog_txn *txn;
@@ -145,7 +149,8 @@ static void find_a(struct place *p, const struct file_key *root,
 	catalog_abort(txn);
 }
 
-static enum file_state state_of(struct place *p, const struct file_key *key)
+static enum file_state state_of(struct checked_tree *p,
+				const struct file_key *key)
 {
 	struct catalog_txn *txn;
 	struct file_record r;
@@ -160,11 +165,11 @@ static enum file_state state_of(struct place *p, const struct file_key *key)
 
 static void test_what_an_engine_leaves_is_in_order(void **state)
 {
-	struct place *p = *state;
-	struct audit_counts n;
+	struct checked_tree *p = *state;
+	struct check_counts n;
 
 	take_over(p);
-	audit(p, NULL, &n);
+	check(p, &n);
 	assert_in_order(p);
 	assert_int_equal(n.directories, 2);
 	assert_int_equal(n.files, 4);
@@ -176,8 +181,8 @@ static void test_what_an_engine_leaves_is_in_order(void **state)
 
 static void test_news_are_counted(void **state)
 {
-	struct place *p = *state;
-	struct audit_counts n;
+	struct checked_tree *p = *state;
+	struct check_counts n;
 	char path[512];
 
 	take_over(p);
@@ -185,8 +190,8 @@ static void test_news_are_counted(void **state)
 	write_file(&p->f, "a", "changed", 7);
 	(void)snprintf(path, sizeof(path), "%s/d/b", p->f.source);
 	assert_int_equal(unlink(path), 0);
-	audit(p, NULL, &n);
-	assert_int_equal(audit_findings(&n), 0);
+	check(p, &n);
+	assert_int_equal(check_count_findings(&n), 0);
 	assert_int_equal(n.unknown, 1);
 	assert_int_equal(n.stale, 1);
 	assert_int_equal(n.gone, 1);
@@ -198,12 +203,12 @@ static void test_news_are_counted(void **state)
 /* Of another content, though size and times are what they were. */
 static void test_another_content_is_found(void **state)
 {
-	struct place *p = *state;
+	struct checked_tree *p = *state;
 	struct file_key root, key;
 	struct file_record r;
 	struct catalog_txn *txn;
 	struct digests d;
-	struct audit_counts n;
+	struct check_counts n;
 	char text[LEN];
 
 	key_of(&p->f, ".", &root);
@@ -215,15 +220,12 @@ static void test_another_content_is_found(void **state)
 	assert_int_equal(catalog_file_set_fresh(txn, &key, &r.identity, &d), 0);
 	assert_int_equal(catalog_commit(txn, NULL), 0);
 	digests_release(&d);
-	audit(p, NULL, &n);
-	assert_int_equal(n.found[AUDIT_DIGEST], 1);
+	check(p, &n);
+	assert_int_equal(n.found[CHECK_DIGEST], 1);
 	assert_told(p, "digest a not the content that was hashed");
 	assert_told(p, "sise simhash rdc sif ssdeep xxh128");
 	assert_int_equal(state_of(p, &key), FILE_FRESH);
-	mend(p, &n);
-	assert_int_equal(state_of(p, &key), FILE_PENDING);
-	audit(p, NULL, &n);
-	assert_int_equal(n.pending, 1); /* the copy was right */
+	begin_anew(p);
 }
 
 struct keys {
@@ -242,7 +244,7 @@ static int note_key(void *arg, const struct file_key *key)
 
 /* A content that is known keeps its digests, so all its files leave it and
  * come back with others. */
-static void spoil_content(struct place *p, const struct file_record *r)
+static void spoil_content(struct checked_tree *p, const struct file_record *r)
 {
 	struct keys k = { 0 };
 	struct catalog_txn *txn;
@@ -271,46 +273,21 @@ static void spoil_content(struct place *p, const struct file_record *r)
 
 static void test_a_wrong_digest_is_found_at_all_copies(void **state)
 {
-	struct place *p = *state;
+	struct checked_tree *p = *state;
 	struct file_key root, key;
 	struct file_record r;
-	struct audit_counts n;
+	struct check_counts n;
 
 	key_of(&p->f, ".", &root);
 	take_over(p);
 	find_a(p, &root, &key, &r);
 	spoil_content(p, &r);
-	audit(p, NULL, &n);
-	assert_int_equal(n.found[AUDIT_DIGEST], 2);
+	check(p, &n);
+	assert_int_equal(n.found[CHECK_DIGEST], 2);
 	assert_told(p, "digest a digests are not those of its content; "
 		       "differing: simhash\n");
 	assert_told(p, "digest d/copy digests are not");
-}
-
-/* Mending one of two would bring the wrong digests back with its hashing. */
-static void test_a_wrong_digest_is_mended_at_all_copies(void **state)
-{
-	struct place *p = *state;
-	struct file_key root, key;
-	struct file_record r;
-	struct audit_counts n;
-
-	key_of(&p->f, ".", &root);
-	take_over(p);
-	find_a(p, &root, &key, &r);
-	spoil_content(p, &r);
-	mend(p, &n);
-	assert_int_equal(n.found[AUDIT_DIGEST], 1); /* the other is pending */
-	audit(p, NULL, &n);
-	assert_int_equal(n.pending, 2);
-	catalog_free(p->catalog);
-	p->catalog = NULL;
-	fixture_open(&p->f);
-	wait_idle(&p->f);
-	take_over(p);
-	audit(p, NULL, &n);
-	assert_int_equal(audit_findings(&n), 0);
-	assert_int_equal(n.read, 4);
+	begin_anew(p);
 }
 
 static bool says_used(void *arg, const struct stat *st)
@@ -322,11 +299,11 @@ static bool says_used(void *arg, const struct stat *st)
 
 static void test_a_file_in_use_is_not_judged(void **state)
 {
-	struct place *p = *state;
-	struct audit_options options;
+	struct checked_tree *p = *state;
+	struct check_options options;
 	struct file_key root, key;
 	struct file_record r;
-	struct audit_counts n;
+	struct check_counts n;
 
 	key_of(&p->f, ".", &root);
 	take_over(p);
@@ -334,15 +311,15 @@ static void test_a_file_in_use_is_not_judged(void **state)
 	spoil_content(p, &r);
 	options = options_of(p);
 	options.in_use = says_used;
-	assert_int_equal(audit_run(&options, &n), 0);
-	assert_int_equal(audit_findings(&n), 0);
+	assert_int_equal(check_run(&options, &n), 0);
+	assert_int_equal(check_count_findings(&n), 0);
 	assert_int_equal(n.read, 0);
 	assert_int_equal(n.stale, 4);
 }
 
 /* ---- orphans ---- */
 
-static void add_orphan(struct place *p, uint64_t inode)
+static void add_orphan(struct checked_tree *p, uint64_t inode)
 {
 	struct file_key key = { .inode = inode };
 	struct file_identity id = { .size = 5 };
@@ -354,28 +331,27 @@ static void add_orphan(struct place *p, uint64_t inode)
 	assert_int_equal(catalog_commit(txn, NULL), 0);
 }
 
-static void test_orphans_are_found_and_removed(void **state)
+static void test_orphans_are_found(void **state)
 {
-	struct place *p = *state;
-	struct audit_counts n;
+	struct checked_tree *p = *state;
+	struct check_counts n;
 	uint64_t i;
 
 	take_over(p);
-	for (i = 0; i < AUDIT_TOLD + 7; i++)
+	for (i = 0; i < CHECK_TOLD + 7; i++)
 		add_orphan(p, UINT64_C(1) << 60 | i);
-	audit(p, NULL, &n);
-	assert_int_equal(n.found[AUDIT_ORPHAN], AUDIT_TOLD + 7);
+	check(p, &n);
+	assert_int_equal(n.found[CHECK_ORPHAN], CHECK_TOLD + 7);
 	assert_told(p, "orphan - file 0:1152921504606846976:0: no name leads "
 		       "to it\n");
 	assert_null(strstr(p->told.data, ":1152921504606847976:"));
-	mend(p, &n);
-	assert_int_equal(n.mended, AUDIT_TOLD + 7);
+	begin_anew(p);
 }
 
 /* settle gives it a name, as a record that is under way gets one. */
 static int name_it(void *arg)
 {
-	struct place *p = arg;
+	struct checked_tree *p = arg;
 	struct file_key root, key = { .inode = UINT64_C(1) << 60 };
 	struct catalog_name name = { "b", 1 };
 	struct catalog_txn *txn;
@@ -388,9 +364,9 @@ static int name_it(void *arg)
 
 static void test_a_name_that_comes_late_is_waited_for(void **state)
 {
-	struct place *p = *state;
-	struct audit_options options;
-	struct audit_counts n;
+	struct checked_tree *p = *state;
+	struct check_options options;
+	struct check_counts n;
 	struct file_key root;
 
 	key_of(&p->f, ".", &root);
@@ -399,55 +375,52 @@ static void test_a_name_that_comes_late_is_waited_for(void **state)
 	p->f.options.host.ctx = &root;
 	options = options_of(p);
 	options.settle = name_it;
-	assert_int_equal(audit_run(&options, &n), 0);
-	assert_int_equal(audit_findings(&n), 0);
+	assert_int_equal(check_run(&options, &n), 0);
+	assert_int_equal(check_count_findings(&n), 0);
 	assert_int_equal(n.gone, 1);
 }
 
 /* ---- records ---- */
 
-static void test_records_are_mended(void **state)
+static void test_contradictions_are_found(void **state)
 {
-	struct place *p = *state;
+	struct checked_tree *p = *state;
 	struct file_key none = { .inode = UINT64_C(1) << 60 };
 	struct catalog_name name = { "none", 4 };
 	struct catalog_txn *txn;
 	struct file_key root;
-	struct audit_counts n;
+	struct check_counts n;
 
 	key_of(&p->f, ".", &root);
 	take_over(p);
 	assert_int_equal(catalog_write(p->catalog, &txn), 0);
 	assert_int_equal(catalog_name_set(txn, &root, name, &none), 0);
 	assert_int_equal(catalog_commit(txn, NULL), 0);
-	audit(p, NULL, &n);
-	assert_int_equal(n.found[AUDIT_RECORD], 1);
+	check(p, &n);
+	assert_int_equal(n.found[CHECK_RECORD], 1);
 	assert_told(p, "record - file 0:1152921504606846976:0: has a name and "
 		       "no record\n");
-	mend(p, &n);
+	begin_anew(p);
 }
 
 /* ---- another tree ---- */
 
 static void test_another_directory_is_refused(void **state)
 {
-	struct place *p = *state;
-	struct audit_options options;
-	struct audit_mender mender;
-	struct audit_counts n;
+	struct checked_tree *p = *state;
+	struct check_options options;
+	struct check_counts n;
 	char path[512];
 
 	take_over(p);
 	(void)snprintf(path, sizeof(path), "%s/new", p->f.source);
 	assert_int_equal(mkdir(path, 0700), 0);
 	options = options_of(p);
-	audit_mender_init(p->catalog, &mender);
-	options.mender = &mender;
 	options.source_fd = open_file(&p->f, "new");
-	assert_int_equal(audit_run(&options, &n), -EXDEV);
+	assert_int_equal(check_run(&options, &n), -EXDEV);
 	close(options.source_fd);
 	assert_in_order(p);
-	audit(p, NULL, &n);
+	check(p, &n);
 	assert_int_equal(n.fresh, 4);
 }
 
@@ -467,25 +440,25 @@ static uint64_t two(void *arg)
 
 static void test_the_index_has_what_the_catalog_has(void **state)
 {
-	struct place *p = *state;
-	struct audit_options options;
-	struct audit_counts n;
+	struct checked_tree *p = *state;
+	struct check_options options;
+	struct check_counts n;
 
 	take_over(p);
 	options = options_of(p);
 	options.indexed = two; /* of three contents one is empty */
-	assert_int_equal(audit_run(&options, &n), 0);
-	assert_int_equal(audit_findings(&n), 0);
+	assert_int_equal(check_run(&options, &n), 0);
+	assert_int_equal(check_count_findings(&n), 0);
 	options.indexed = three;
-	assert_int_equal(audit_run(&options, &n), 0);
-	assert_int_equal(n.found[AUDIT_INDEX], 1);
+	assert_int_equal(check_run(&options, &n), 0);
+	assert_int_equal(n.found[CHECK_INDEX], 1);
 	assert_told(p, "index - 3 contents, the catalog has 2");
 }
 
 /* A file is forgotten and the index hears of it, while it is asked. */
 static uint64_t one_less(void *arg)
 {
-	struct place *p = arg;
+	struct checked_tree *p = arg;
 	struct file_key root = *(struct file_key *)p->f.options.host.ctx;
 	struct catalog_name name = { "d", 1 };
 	struct catalog_txn *txn;
@@ -500,9 +473,9 @@ static uint64_t one_less(void *arg)
 
 static void test_an_index_that_follows_is_in_order(void **state)
 {
-	struct place *p = *state;
-	struct audit_options options;
-	struct audit_counts n;
+	struct checked_tree *p = *state;
+	struct check_options options;
+	struct check_counts n;
 	struct file_key root;
 
 	key_of(&p->f, ".", &root);
@@ -510,8 +483,8 @@ static void test_an_index_that_follows_is_in_order(void **state)
 	p->f.options.host.ctx = &root;
 	options = options_of(p);
 	options.indexed = one_less;
-	assert_int_equal(audit_run(&options, &n), 0);
-	assert_int_equal(n.found[AUDIT_INDEX], 0);
+	assert_int_equal(check_run(&options, &n), 0);
+	assert_int_equal(n.found[CHECK_INDEX], 0);
 	assert_int_equal(n.unknown, 2);
 }
 
@@ -519,15 +492,15 @@ static void test_an_index_that_follows_is_in_order(void **state)
 
 static void test_it_can_be_stopped(void **state)
 {
-	struct place *p = *state;
+	struct checked_tree *p = *state;
 	atomic_bool stopping = true;
-	struct audit_options options;
-	struct audit_counts n;
+	struct check_options options;
+	struct check_counts n;
 
 	take_over(p);
 	options = options_of(p);
 	options.stopping = &stopping;
-	assert_int_equal(audit_run(&options, &n), -ECANCELED);
+	assert_int_equal(check_run(&options, &n), -ECANCELED);
 	assert_int_equal(n.files, 0);
 }
 
@@ -557,32 +530,32 @@ static json_t *checked(struct fixture *f, json_int_t number)
 
 static void test_an_engine_checks_itself(void **state)
 {
-	struct place *p = *state;
-	struct audit_counts n;
+	struct checked_tree *p = *state;
+	struct check_counts n;
 	json_t *result;
 
-	engine_check(p->f.engine, true, false);
+	engine_check(p->f.engine, true);
 	result = checked(&p->f, 1);
-	audit_from_json(result, &n);
-	assert_int_equal(audit_findings(&n), 0);
+	check_counts_from_json(result, &n);
+	assert_int_equal(check_count_findings(&n), 0);
 	assert_int_equal(n.read, 4);
 	assert_true(json_is_null(json_object_get(result, "error")));
 	json_decref(result);
-	engine_check(p->f.engine, false, false);
-	engine_check(p->f.engine, false, false);
+	engine_check(p->f.engine, false);
+	engine_check(p->f.engine, false);
 	result = checked(&p->f, 3);
-	audit_from_json(result, &n);
+	check_counts_from_json(result, &n);
 	assert_int_equal(n.read, 0);
 	assert_int_equal(n.files, 4);
 	json_decref(result);
 }
 
-static void test_an_engine_mends_itself(void **state)
+static void test_an_engine_finds_what_is_wrong(void **state)
 {
-	struct place *p = *state;
+	struct checked_tree *p = *state;
 	struct file_key root, key;
 	struct file_record r;
-	struct audit_counts n;
+	struct check_counts n;
 	json_t *result;
 
 	key_of(&p->f, ".", &root);
@@ -594,25 +567,23 @@ static void test_an_engine_mends_itself(void **state)
 	p->catalog = NULL;
 	fixture_open(&p->f);
 	wait_idle(&p->f);
-	engine_check(p->f.engine, true, true);
+	engine_check(p->f.engine, true);
 	result = checked(&p->f, 1);
-	audit_from_json(result, &n);
-	assert_int_equal(n.found[AUDIT_ORPHAN], 1);
-	assert_int_equal(n.mended, audit_findings(&n));
+	check_counts_from_json(result, &n);
+	assert_int_equal(n.found[CHECK_ORPHAN], 1);
+	assert_int_equal(n.found[CHECK_DIGEST], 2);
 	assert_int_equal(json_array_size(json_object_get(result, "findings")),
-			 audit_findings(&n));
+			 check_count_findings(&n));
 	json_decref(result);
-	wait_idle(&p->f);
 	take_over(p);
-	assert_in_order(p);
-	assert_int_equal(state_of(p, &key), FILE_FRESH);
+	begin_anew(p);
 }
 
 /* ---- JSON ---- */
 
 static void test_counts_survive_json(void **state)
 {
-	struct audit_counts in, out;
+	struct check_counts in, out;
 	uint64_t *value = (uint64_t *)&in;
 	json_t *o;
 	size_t i;
@@ -620,34 +591,33 @@ static void test_counts_survive_json(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(in) / sizeof(*value); i++)
 		value[i] = i + 1;
-	o = audit_to_json(&in);
-	audit_from_json(o, &out);
+	o = check_counts_to_json(&in);
+	check_counts_from_json(o, &out);
 	json_decref(o);
 	assert_memory_equal(&in, &out, sizeof(in));
-	audit_from_json(NULL, &out);
-	assert_int_equal(audit_findings(&out), 0);
+	check_counts_from_json(NULL, &out);
+	assert_int_equal(check_count_findings(&out), 0);
 }
 
-#define place_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define tree_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		place_test(test_what_an_engine_leaves_is_in_order),
-		place_test(test_news_are_counted),
-		place_test(test_another_content_is_found),
-		place_test(test_a_wrong_digest_is_found_at_all_copies),
-		place_test(test_a_wrong_digest_is_mended_at_all_copies),
-		place_test(test_a_file_in_use_is_not_judged),
-		place_test(test_orphans_are_found_and_removed),
-		place_test(test_a_name_that_comes_late_is_waited_for),
-		place_test(test_records_are_mended),
-		place_test(test_another_directory_is_refused),
-		place_test(test_the_index_has_what_the_catalog_has),
-		place_test(test_an_index_that_follows_is_in_order),
-		place_test(test_it_can_be_stopped),
-		place_test(test_an_engine_checks_itself),
-		place_test(test_an_engine_mends_itself),
+		tree_test(test_what_an_engine_leaves_is_in_order),
+		tree_test(test_news_are_counted),
+		tree_test(test_another_content_is_found),
+		tree_test(test_a_wrong_digest_is_found_at_all_copies),
+		tree_test(test_a_file_in_use_is_not_judged),
+		tree_test(test_orphans_are_found),
+		tree_test(test_a_name_that_comes_late_is_waited_for),
+		tree_test(test_contradictions_are_found),
+		tree_test(test_another_directory_is_refused),
+		tree_test(test_the_index_has_what_the_catalog_has),
+		tree_test(test_an_index_that_follows_is_in_order),
+		tree_test(test_it_can_be_stopped),
+		tree_test(test_an_engine_checks_itself),
+		tree_test(test_an_engine_finds_what_is_wrong),
 		cmocka_unit_test(test_counts_survive_json),
 	};
 
