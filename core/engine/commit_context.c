@@ -40,7 +40,9 @@ static void batch(void *engine, bool begins)
 
 static void pending_added(void *engine)
 {
-	workers_feed_want(engine);
+	struct engine *e = engine;
+
+	hash_want_feed(&e->hash);
 }
 
 static void result_committed(void *engine, const struct result *r)
@@ -55,8 +57,7 @@ static void attempted(void *engine, uint64_t number)
 {
 	struct engine *e = engine;
 
-	if (atomic_load(&e->feeder.wanted))
-		queue_feed(&e->queue);
+	hash_feed(&e->hash);
 	inquiry_committed(e, number);
 }
 

@@ -241,17 +241,15 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = inquiry_init(&e->inquiry);
 	if (!err)
-		err = demand_init(&e->demand);
+		err = sdhash_pool_init(&e->sdhash, &e->source, &e->stopping);
 	if (!err)
 		err = checker_init(&e->checker);
 	if (!err)
 		err = power_init(&e->power);
 	if (!err)
-		err = -pthread_mutex_init(&e->feeder.lock, NULL);
-	if (!err)
 		err = init_throttle(e);
 	if (!err)
-		err = meter_init(&e->meter);
+		err = engine_init_hash(e);
 	return err;
 }
 
@@ -310,15 +308,15 @@ int engine_start(struct engine *e)
 	if (!err)
 		err = inquiry_start(e);
 	if (!err)
-		err = demand_start(e);
+		err = sdhash_pool_start(&e->sdhash);
 	if (!err)
 		err = start_checker(e);
 	if (!err)
-		err = workers_start(e);
+		err = hash_start(&e->hash);
 	if (err)
 		return err;
-	workers_feed_want(e);
-	queue_feed(&e->queue);
+	hash_want_feed(&e->hash);
+	hash_feed(&e->hash);
 	scan_request_tree(&e->scan);
 	return scan_start(&e->scan);
 }
@@ -335,20 +333,19 @@ void engine_free(struct engine *e)
 	scan_stop(&e->scan);
 	checker_stop(&e->checker);
 	power_stop(e);
-	workers_join(e);
+	hash_stop(&e->hash);
 	commit_stop(&e->commit);
 	inquiry_stop(e);
-	demand_stop(e);
+	sdhash_pool_stop(&e->sdhash);
 	queue_release(&e->queue);
 	commit_release(&e->commit);
 	scan_release(&e->scan);
 	inquiry_release(&e->inquiry);
-	demand_release(&e->demand);
+	sdhash_pool_release(&e->sdhash);
 	checker_release(&e->checker);
 	power_release(&e->power);
-	pthread_mutex_destroy(&e->feeder.lock);
 	throttle_release(&e->throttle);
-	meter_release(&e->meter);
+	hash_release(&e->hash);
 	index_free(e->index);
 	catalog_free(e->catalog);
 	for (i = 0; i < e->options.exclude_count; i++)
@@ -473,6 +470,17 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 		answer.state = state_of_use(source_get_use(&e->source, &st));
 	*answer_out = answer;
 	return 0;
+}
+
+int engine_sdhash(struct engine *e, int fd, uid_t uid, size_t most,
+		  void (*done)(void *arg, int result, const struct buf *text),
+		  void *arg)
+{
+	const struct sdhash_query query = {
+		.fd = fd, .uid = uid, .most = most, .done = done, .arg = arg
+	};
+
+	return sdhash_pool_post(&e->sdhash, &query);
 }
 
 /* ---- what happened ---- */

@@ -9,13 +9,12 @@
 #include "core/base/clock.h"
 #include "core/base/logger.h"
 #include "core/base/thread.h"
-#include "core/digest/team.h"
 #include "core/check/checker.h"
 #include "core/commit/commit.h"
-#include "core/hash/sdhash_worker.h"
+#include "core/hash/hash.h"
+#include "core/hash/sdhash_pool.h"
 #include "core/engine/engine.h"
 #include "core/search/query.h"
-#include "core/hash/meter.h"
 #include "core/queue/throttle.h"
 #include "core/queue/power.h"
 #include "core/queue/queue.h"
@@ -24,34 +23,14 @@
 #include "core/index/index.h"
 
 /*
- * Two kinds of threads, as many of each as the option says: those that serve
- * files somebody waits for, at normal priority and with two to spare (see
- * queue.h), and those that do the rest,
- * under SCHED_IDLE and the idle I/O class.  The latter also feed the queue
- * from the catalog's pending list.
- */
-struct feeder {
-	pthread_mutex_t lock; /* one at a time; guards the cursor */
-	struct file_key after;
-	bool started;        /* after is valid */
-	atomic_bool wanted;  /* files were put on the list since the start */
-	atomic_bool running; /* a pass over the list is not finished */
-};
-
-/* Threads that help one worker of a kind at a time with a large file. */
-struct crew {
-	atomic_bool taken;
-	struct team *team; /* of who took it; NULL until it is needed */
-};
-
-/*
  * The parts of the engine and the order of their locks.
  *
  *   queue    jobs (what must be hashed), parked requests, the timer
  *   commit   events on their way into the catalog; the only writer of it
  *   scan     the walk over SOURCE and the files the host saw
  *   inquiry  what resembles what, on threads of its own
- *   demand   digests that are not kept, on a thread of its own
+ *   hash     the workers, which read and digest files
+ *   sdhash   digests that are not kept, on threads of their own
  *   checker  checks of the catalog, on a thread of its own
  *   power    on battery or not, on a thread of its own
  *
@@ -71,23 +50,15 @@ struct engine {
 	struct committer commit;
 	struct scanner scan;
 	struct inquiry inquiry;
-	struct demand demand;
+	struct hasher hash;
+	struct sdhash_pool sdhash;
 	struct checker checker;
 	struct power power;
 
-	struct feeder feeder;
 	struct throttle throttle;
-	struct meter meter;
-	struct crew crews[2]; /* for those that wait, for the background */
-	pthread_t *workers;
-	size_t worker_count; /* started */
 	atomic_bool stopping;
 	atomic_bool damaged; /* the catalog, and it was logged */
 	int64_t started_ms;
-
-	/* What the workers did since the start, for the status. */
-	atomic_ullong hashed_files;
-	atomic_ullong hashed_bytes;
 };
 
 /* ---- events.c ---- */
@@ -115,15 +86,9 @@ void engine_found_damage(struct engine *e);
 /* engine_host.catch_up */
 bool host_catch_up(const struct engine *e);
 
-int workers_start(struct engine *e);
-void workers_join(struct engine *e);
+/* ---- hash_context.c ---- */
 
-/* ---- feed.c ---- */
-
-/* Files were put on the catalog's pending list. */
-void workers_feed_want(struct engine *e);
-/* Pushes the next of them. */
-void workers_feed(struct engine *e);
+int engine_init_hash(struct engine *e);
 
 /* ---- status.c ---- */
 

@@ -31,12 +31,11 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	commit_counts(&e->commit, &before);
 	s->scan_idle = scan_is_idle(&e->scan);
 	commit_counts(&e->commit, &s->commit);
-	s->quiet = !s->commit.events && !atomic_load(&e->feeder.wanted) &&
-		   !atomic_load(&e->feeder.running);
+	s->quiet = !s->commit.events && !hash_is_feeding(&e->hash);
 	queue_counts(&e->queue, &s->queue);
 	/* What an event turned out to need goes back to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
-	meter_read(&e->meter, clock_now_ms(), &s->reading);
+	meter_read(&e->hash.meter, clock_now_ms(), &s->reading);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
 	err = catalog_read(e->catalog, &txn);
@@ -91,8 +90,8 @@ static json_t *hashed_object(struct engine *e)
 	int64_t since = (clock_now_ms() - e->started_ms) / 1000;
 
 	return json_pack("{s:I, s:I, s:I}", "files",
-			 (json_int_t)atomic_load(&e->hashed_files), "bytes",
-			 (json_int_t)atomic_load(&e->hashed_bytes), "since",
+			 (json_int_t)atomic_load(&e->hash.files), "bytes",
+			 (json_int_t)atomic_load(&e->hash.bytes), "since",
 			 (json_int_t)since);
 }
 

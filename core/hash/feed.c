@@ -2,32 +2,47 @@
 #include <errno.h>
 
 #include "core/base/err.h"
-#include "core/engine/engine_impl.h"
+#include "core/hash/hash_impl.h"
 
 /* How many files are pushed at a time. */
 enum { FEED_COUNT = 4096 };
 
-void workers_feed_want(struct engine *e)
+void hash_want_feed(struct hasher *h)
 {
-	atomic_store(&e->feeder.wanted, true);
+	atomic_store(&h->feeder.wanted, true);
+}
+
+void hash_feed(struct hasher *h)
+{
+	if (atomic_load(&h->feeder.wanted))
+		queue_feed(h->context.queue);
+}
+
+/* A pass is running before it is no longer wanted, so this order misses none. */
+bool hash_is_feeding(struct hasher *h)
+{
+	return atomic_load(&h->feeder.wanted) ||
+	       atomic_load(&h->feeder.running);
 }
 
 /* Pushes the next pending files; sets more_out when the pass goes on. */
-static int feed_some(struct engine *e, struct feeder *f, bool *more_out)
+static int feed_some(struct hasher *h, bool *more_out)
 {
+	const struct hash_context *c = &h->context;
+	struct hash_feeder *f = &h->feeder;
 	struct catalog_txn *txn;
 	struct file_record rec;
 	struct file_key key;
 	int i, err;
 
-	err = catalog_read(e->catalog, &txn);
+	err = catalog_read(c->catalog, &txn);
 	if (err)
 		return err;
 	for (i = 0; i < FEED_COUNT && !err; i++) {
 		err = catalog_pending_next(txn, f->started ? &f->after : NULL,
 					   &key, &rec);
 		if (!err)
-			err = queue_push(&e->queue, &key, JOB_SCAN, NULL);
+			err = queue_push(c->queue, &key, JOB_SCAN, NULL);
 		if (!err) {
 			f->after = key;
 			f->started = true;
@@ -38,24 +53,24 @@ static int feed_some(struct engine *e, struct feeder *f, bool *more_out)
 	return err == -ENOENT || err == -ENOBUFS ? 0 : err;
 }
 
-void workers_feed(struct engine *e)
+void feed_queue(struct hasher *h)
 {
-	struct feeder *f = &e->feeder;
+	struct hash_feeder *f = &h->feeder;
 	bool more = false;
 	int err;
 
 	pthread_mutex_lock(&f->lock);
-	atomic_store(&f->running, true); /* before wanted: see status.c */
+	atomic_store(&f->running, true); /* before wanted is cleared */
 	if (!f->started)
 		atomic_store(&f->wanted, false);
-	err = feed_some(e, f, &more);
+	err = feed_some(h, &more);
 	if (!more || err)
 		f->started = false;
 	more = more || atomic_load(&f->wanted);
 	atomic_store(&f->running, more);
 	pthread_mutex_unlock(&f->lock);
 	if (err && err != -ECANCELED)
-		logger_print(&e->log, "catalog: %s", err_text(err));
+		logger_print(h->context.log, "catalog: %s", err_text(err));
 	if (more && !err)
-		queue_feed(&e->queue);
+		queue_feed(h->context.queue);
 }

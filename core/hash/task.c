@@ -1,43 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hash/task.h"
-
 #include <errno.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/hole.h"
+#include "core/base/thread.h"
 #include "core/digest/fingerprint.h"
 #include "core/digest/team.h"
-#include "core/engine/engine_impl.h"
+#include "core/hash/hash_impl.h"
 #include "core/source/file.h"
-#include "core/source/source.h"
 
 enum {
 	CHECK_BYTES = 16 << 20, /* look for a change this often */
 	/* Less is quicker finished than begun anew. */
 	HAND_OVER_BYTES = 8 << 20,
-	CREW_BYTES = 64 << 20,  /* from here on several threads do one file */
+	HELP_BYTES = 64 << 20,  /* from here on several threads do one file */
 	HOLE_BYTES = 256 << 20, /* of a hole at a time */
 };
 
-static void advance(struct task *t, uint64_t bytes)
+static void advance(struct hash_task *t, uint64_t bytes)
 {
 	t->done += bytes;
-	meter_add(&t->w->e->meter, bytes, clock_now_ms());
+	meter_add(&t->w->h->meter, bytes, clock_now_ms());
 }
 
 /* ---- reading ---- */
 
-static ssize_t read_chunk(struct task *t, void *buffer, size_t len)
+static ssize_t read_chunk(struct hash_task *t, void *buffer, size_t len)
 {
 	ssize_t n;
 
-	if (t->w->idle)
+	if (t->w->background)
 		return file_read_uncached(t->fd, buffer, len, t->done);
 	n = pread(t->fd, buffer, len, (off_t)t->done);
 	return n < 0 ? -errno : n;
 }
 
-bool task_is_changed(const struct task *t)
+bool task_is_changed(const struct hash_task *t)
 {
 	struct file_identity now;
 	struct stat st;
@@ -49,13 +48,13 @@ bool task_is_changed(const struct task *t)
 }
 
 /* Another worker should go on, or none now. */
-static bool is_recalled(const struct task *t)
+static bool is_recalled(const struct hash_task *t)
 {
 	uint64_t left = t->identity.size - t->done;
 
 	if (!left)
 		return false;
-	switch (queue_recall(&t->w->e->queue, t->job)) {
+	switch (queue_recall(t->w->context->queue, t->job)) {
 	case QUEUE_WAITED:
 	case QUEUE_ABANDONED:
 		return left > HAND_OVER_BYTES;
@@ -70,10 +69,10 @@ static bool is_recalled(const struct task *t)
 }
 
 /* Why to stop in the middle: -EAGAIN the file changed, -EINTR hand it over,
- * -ECANCELED the engine ends. */
-static int check_interrupt(struct task *t)
+ * -ECANCELED all workers end. */
+static int check_interrupt(struct hash_task *t)
 {
-	if (atomic_load(&t->w->e->stopping))
+	if (atomic_load(t->w->context->stopping))
 		return -ECANCELED;
 	if (is_recalled(t))
 		return -EINTR;
@@ -83,20 +82,19 @@ static int check_interrupt(struct task *t)
 	return task_is_changed(t) ? -EAGAIN : 0;
 }
 
-/* Unless the file has become one that somebody waits for. */
-static bool rest(struct task *t)
+/* Waits until the background may go on; false when the job was recalled. */
+static bool wait_for_turn(struct hash_task *t)
 {
-	struct engine *e = t->w->e;
+	struct throttle *throttle = t->w->context->throttle;
 
-	if (t->done && !throttle_wait(&e->throttle, t->job, &t->w->since_ns))
+	if (t->done && !throttle_wait(throttle, t->job, &t->w->throttle_ns))
 		return false;
-	return !e->options.rate || throttle_wait_read(&e->throttle, t->job);
+	return throttle_wait_read(throttle, t->job);
 }
 
-static ssize_t read_paced(struct task *t, void *buffer, size_t len)
+static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
 {
-	struct engine *e = t->w->e;
-	bool rested = t->w->idle && rest(t);
+	bool in_turn = t->w->background && wait_for_turn(t);
 	ssize_t n;
 
 	t->stop = check_interrupt(t);
@@ -105,8 +103,8 @@ static ssize_t read_paced(struct task *t, void *buffer, size_t len)
 	n = read_chunk(t, buffer, len);
 	if (n == 0)
 		return -EAGAIN; /* shorter than it was */
-	if (rested && e->options.rate && n > 0)
-		throttle_charge_read(&e->throttle, (size_t)n);
+	if (in_turn && n > 0)
+		throttle_charge_read(t->w->context->throttle, (size_t)n);
 	return n;
 }
 
@@ -114,24 +112,24 @@ static ssize_t read_paced(struct task *t, void *buffer, size_t len)
  * was read before is digested then. */
 static ssize_t fill(void *arg, void *buffer, size_t len)
 {
-	struct task *t = arg;
+	struct hash_task *t = arg;
 	uint64_t left = t->end - t->done;
 	ssize_t n;
 
 	if (!left)
 		return 0;
-	n = read_paced(t, buffer, left < len ? (size_t)left : len);
+	n = read_in_turn(t, buffer, left < len ? (size_t)left : len);
 	if (n > 0)
 		advance(t, (uint64_t)n);
 	return n;
 }
 
-static int read_alone(struct task *t)
+static int read_alone(struct hash_task *t)
 {
 	ssize_t n;
 	int err = 0;
 
-	while (!err && (n = fill(t, t->w->chunk, TASK_CHUNK)) != 0)
+	while (!err && (n = fill(t, t->w->chunk, HASH_CHUNK)) != 0)
 		err = n < 0 ? (int)n :
 			      fingerprint_update(t->w->fp, t->w->chunk,
 						 (size_t)n);
@@ -139,14 +137,14 @@ static int read_alone(struct task *t)
 }
 
 /* A hole is not read. */
-static int pass_hole(struct task *t)
+static int pass_hole(struct hash_task *t)
 {
 	uint64_t left;
 	int err = 0;
 
 	while (!err && (left = t->end - t->done) > 0) {
-		if (t->w->idle)
-			(void)rest(t);
+		if (t->w->background)
+			(void)wait_for_turn(t);
 		t->stop = check_interrupt(t);
 		if (t->stop)
 			break;
@@ -166,28 +164,29 @@ static void enter_background(void *arg)
 	thread_enter_background();
 }
 
-/* The crew for the worker's kind of work; NULL: it is busy or should leave room
- * for others, or there are no more threads to be had. */
-static struct crew *crew_take(struct worker *w)
+/* The helpers for the worker's kind; NULL: another worker has them, the host is
+ * busy, or there are no more threads to be had. */
+static struct hash_helpers *helpers_take(struct hash_worker *w)
 {
-	struct crew *crew = &w->e->crews[w->idle];
-	unsigned helpers = w->e->options.workers - 1;
+	struct hash_helpers *helpers = &w->h->helpers[w->background];
+	unsigned count = w->context->workers - 1;
 
-	if (w->idle && throttle_was_busy(&w->e->throttle))
+	if (w->background && throttle_was_busy(w->context->throttle))
 		return NULL;
-	if (!helpers || atomic_exchange(&crew->taken, true))
+	if (!count || atomic_exchange(&helpers->taken, true))
 		return NULL;
-	if (helpers > FINGERPRINT_PARTS - 1)
-		helpers = FINGERPRINT_PARTS - 1;
-	if (!crew->team && team_new(helpers, w->idle ? enter_background : NULL,
-				    NULL, &crew->team)) {
-		atomic_store(&crew->taken, false);
+	if (count > FINGERPRINT_PARTS - 1)
+		count = FINGERPRINT_PARTS - 1;
+	if (!helpers->team &&
+	    team_new(count, w->background ? enter_background : NULL, NULL,
+		     &helpers->team)) {
+		atomic_store(&helpers->taken, false);
 		return NULL;
 	}
-	return crew;
+	return helpers;
 }
 
-static int take_part(struct task *t, struct crew *crew)
+static int take_part(struct hash_task *t, struct hash_helpers *helpers)
 {
 	struct hole_part part;
 
@@ -195,27 +194,27 @@ static int take_part(struct task *t, struct crew *crew)
 	t->end = part.end;
 	if (part.hole)
 		return pass_hole(t);
-	return crew ? team_update(crew->team, t->w->fp, fill, t) :
-		      read_alone(t);
+	return helpers ? team_update(helpers->team, t->w->fp, fill, t) :
+			 read_alone(t);
 }
 
-int task_digest(struct task *t, struct digests *out)
+int task_digest(struct hash_task *t, struct digests *out)
 {
-	struct crew *crew = NULL;
+	struct hash_helpers *helpers = NULL;
 	int err = 0;
 
 	if (!t->done)
 		err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
 	if (err)
 		return err;
-	if (t->identity.size >= CREW_BYTES)
-		crew = crew_take(t->w);
-	meter_begin(&t->w->e->meter, t->identity.size, t->done);
+	if (t->identity.size >= HELP_BYTES)
+		helpers = helpers_take(t->w);
+	meter_begin(&t->w->h->meter, t->identity.size, t->done);
 	while (!err && !t->stop && t->done < t->identity.size)
-		err = take_part(t, crew);
-	meter_end(&t->w->e->meter, t->identity.size, t->done);
-	if (crew)
-		atomic_store(&crew->taken, false);
+		err = take_part(t, helpers);
+	meter_end(&t->w->h->meter, t->identity.size, t->done);
+	if (helpers)
+		atomic_store(&helpers->taken, false);
 	if (!err)
 		err = t->stop;
 	return err ? err : fingerprint_final(t->w->fp, out);

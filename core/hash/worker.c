@@ -4,52 +4,45 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/digest/team.h"
-#include "core/engine/engine_impl.h"
+#include "core/base/clock.h"
+#include "core/digest/fingerprint.h"
+#include "core/hash/hash_impl.h"
 #include "core/source/file.h"
-#include "core/source/source.h"
-#include "core/hash/task.h"
-#include "core/source/times.h"
+
+/* From a job to its end: which file it is, whether it is read, and what becomes
+ * of the result. */
 
 enum {
 	RETRY_MAX_MS = 30000,
+	NO_DESCRIPTOR_MS = 1000, /* a file that cannot be opened now */
 	CLOSING_MS = 2,
-	TOUCHED_MS = 5,
-	UNHURRIED_MS = 500,
+	/* For a metadata change to be committed. */
+	METADATA_MS = 5,
+	METADATA_BACKGROUND_MS = 500,
 };
 
-/* ---- what becomes of a job ---- */
+/* ---- the end of a job ---- */
 
-static int post_result(void *arg, struct result *r)
+/* A file without a name: the parked requests get the result, and no other one
+ * can ever ask for it. */
+static int keep_nothing(void *ctx, struct result *r)
 {
-	struct engine *e = arg;
-	struct event *ev = event_new(EVENT_RESULT);
-
-	if (!ev)
-		return -ENOMEM;
-	ev->result = r;
-	return commit_post(&e->commit, ev);
-}
-
-/* For a file that has no name any more: who waits gets the result, and nobody
- * will ever ask for it again. */
-static int keep_nothing(void *arg, struct result *r)
-{
-	(void)arg;
+	(void)ctx;
 	(void)r;
 	return -ENOENT;
 }
 
 /* Takes digests (NULL with an error). */
-static void end_with_result(struct task *t, int error, struct digests *digests)
+static void end_with_result(struct hash_task *t, int error,
+			    struct digests *digests)
 {
-	struct engine *e = t->w->e;
+	const struct hash_context *c = t->w->context;
 	struct result *r = calloc(1, sizeof(*r));
 
 	if (!r) {
 		if (digests)
 			digests_release(digests);
-		queue_delay(&e->queue, t->job, RETRY_MAX_MS, false);
+		queue_delay(c->queue, t->job, RETRY_MAX_MS, false);
 		return;
 	}
 	r->key = t->job->key;
@@ -57,38 +50,28 @@ static void end_with_result(struct task *t, int error, struct digests *digests)
 	r->error = error;
 	if (digests)
 		r->digests = *digests;
-	queue_done(&e->queue, t->job, r,
-		   t->st->st_nlink ? post_result : keep_nothing, e);
+	queue_done(c->queue, t->job, r,
+		   t->st->st_nlink ? c->post_result : keep_nothing, c->ctx);
 }
 
-static void end_unsteady(struct task *t)
+static void end_changed(struct hash_task *t)
 {
 	unsigned tries = t->job->tries;
 	int64_t delay_ms = tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS;
 
-	queue_delay(&t->w->e->queue, t->job, delay_ms, true);
+	queue_delay(t->w->context->queue, t->job, delay_ms, true);
 }
 
-static void forget(struct engine *e, const struct file_key *key,
-		   enum event_kind kind)
+/* Another worker goes on with a large file where this one stopped: the
+ * fingerprint goes with the job. */
+static void end_handed_over(struct hash_task *t)
 {
-	struct event *ev = calloc(1, sizeof(*ev));
-
-	if (!ev)
-		return; /* stays pending: the next scan finds it again */
-	ev->kind = kind;
-	ev->key = *key;
-	(void)commit_post(&e->commit, ev);
-}
-
-/* What is done of a large file is not to be done once more. */
-static void hand_over(struct task *t)
-{
+	const struct hash_context *c = t->w->context;
 	struct kept *kept = NULL;
 	struct fingerprint *fresh;
 
 	if (t->stop && t->done && t->identity.size >= QUEUE_LARGE &&
-	    !fingerprint_new(t->w->e->options.digest_set, &fresh)) {
+	    !fingerprint_new(c->digest_set, &fresh)) {
 		kept = malloc(sizeof(*kept));
 		if (kept) {
 			*kept = (struct kept){ t->w->fp, t->identity, t->done };
@@ -97,11 +80,11 @@ static void hand_over(struct task *t)
 			fingerprint_free(fresh);
 		}
 	}
-	queue_hand_over(&t->w->e->queue, t->job, kept);
+	queue_hand_over(c->queue, t->job, kept);
 }
 
 /* Goes on with what was done before.  Takes kept. */
-static void resume(struct task *t, struct kept *kept)
+static void resume(struct hash_task *t, struct kept *kept)
 {
 	struct fingerprint *fp = t->w->fp;
 
@@ -113,282 +96,207 @@ static void resume(struct task *t, struct kept *kept)
 	kept_free(kept);
 }
 
-static void hash_file(struct task *t)
+static void hash_file(struct hash_task *t)
 {
-	struct engine *e = t->w->e;
+	const struct hash_context *c = t->w->context;
 	struct digests digests;
 	int err = task_digest(t, &digests);
 
-	if (!err && (source_get_use(&e->source, t->st) || task_is_changed(t))) {
+	if (!err && (source_get_use(c->source, t->st) || task_is_changed(t))) {
 		digests_release(&digests);
 		err = -EAGAIN;
 	}
 	if (!err) {
-		atomic_fetch_add(&e->hashed_files, 1);
-		atomic_fetch_add(&e->hashed_bytes, t->identity.size);
+		atomic_fetch_add(&t->w->h->files, 1);
+		atomic_fetch_add(&t->w->h->bytes, t->identity.size);
 		end_with_result(t, 0, &digests);
 	} else if (err == -EAGAIN) {
-		end_unsteady(t);
+		end_changed(t);
 	} else if (err == -EINTR) {
-		hand_over(t);
+		end_handed_over(t);
 	} else if (err == -ECANCELED) {
-		queue_finish(&e->queue, t->job);
+		queue_finish(c->queue, t->job);
 	} else if (err == -ENOMEM) {
-		queue_delay(&e->queue, t->job, RETRY_MAX_MS, false);
+		queue_delay(c->queue, t->job, RETRY_MAX_MS, false);
 	} else {
 		end_with_result(t, -err, NULL);
 	}
 }
 
-/* ---- deciding whether to hash ---- */
+/* ---- deciding whether to read the file ---- */
 
-/* What the catalog can spare a worker. */
-enum knowledge { UNKNOWN, TOUCHED, KNOWN };
+/* What the catalog has of the file. */
+enum record_match {
+	MATCH_NONE,
+	MATCH_CONTENT, /* its digests, if a metadata change on its way to the
+			  catalog is of this file */
+	MATCH_ALL,     /* its digests, or why it cannot be read */
+};
 
-/* Whether the digests are there as well. */
-static int is_readable(struct catalog_txn *txn, uint32_t content)
+static bool has_digests(struct catalog_txn *txn, uint32_t content)
 {
 	struct digests d = { 0 };
 	int err = catalog_content_get(txn, content, &d);
 
 	if (!err)
 		digests_release(&d);
-	return err;
+	return !err;
 }
 
-static enum knowledge look_up(struct engine *e, const struct file_key *key,
-			      const struct file_identity *identity)
+static bool get_hashed_record(const struct hash_context *c,
+			      const struct file_key *key,
+			      struct file_record *out)
 {
-	struct commit_counts counts;
 	struct catalog_txn *txn;
-	struct file_record rec;
-	int err;
+	bool hashed;
 
-	if (catalog_read(e->catalog, &txn))
-		return UNKNOWN;
-	err = catalog_file_get(txn, key, &rec);
-	if (!err && rec.state == FILE_FRESH)
-		err = is_readable(txn, rec.content);
+	if (catalog_read(c->catalog, &txn))
+		return false;
+	hashed = !catalog_file_get(txn, key, out) &&
+		 (out->state == FILE_FAILED ||
+		  (out->state == FILE_FRESH && has_digests(txn, out->content)));
 	catalog_abort(txn);
-	if (err || (rec.state != FILE_FRESH && rec.state != FILE_FAILED))
-		return UNKNOWN;
-	if (file_identity_equal(&rec.identity, identity))
-		return KNOWN;
-	if (rec.identity.size != identity->size ||
-	    rec.identity.mtime_ns != identity->mtime_ns)
-		return UNKNOWN;
-	/* Perhaps the news that only its ctime moved is on its way. */
-	commit_counts(&e->commit, &counts);
-	return counts.metadata_changes && !counts.error ? TOUCHED : UNKNOWN;
+	return hashed;
 }
 
-/* A closing writer that is still there when the host has caught up did not
- * close. */
-static enum source_use use_for_sure(struct task *t)
+static enum record_match match_record(struct hash_task *t)
 {
-	enum source_use use = source_get_use(&t->w->e->source, t->st);
+	const struct hash_context *c = t->w->context;
+	struct file_record rec;
 
-	if (use != SOURCE_CLOSING || !host_catch_up(t->w->e))
+	if (queue_is_changed(c->queue, t->job) ||
+	    !get_hashed_record(c, &t->job->key, &rec))
+		return MATCH_NONE;
+	if (file_identity_equal(&rec.identity, &t->identity))
+		return MATCH_ALL;
+	return rec.identity.size == t->identity.size &&
+			       rec.identity.mtime_ns == t->identity.mtime_ns &&
+			       c->metadata_changes(c->ctx) ?
+		       MATCH_CONTENT :
+		       MATCH_NONE;
+}
+
+/* A writer that is closing, and still is when the host has caught up, does not
+ * close: another descriptor is open. */
+static enum source_use get_use(const struct hash_task *t)
+{
+	const struct hash_context *c = t->w->context;
+	enum source_use use = source_get_use(c->source, t->st);
+
+	if (use != SOURCE_CLOSING || !c->catch_up(c->ctx))
 		return use;
-	use = source_get_use(&t->w->e->source, t->st);
+	use = source_get_use(c->source, t->st);
 	return use == SOURCE_CLOSING ? SOURCE_WRITTEN : use;
 }
 
-static enum knowledge what_is_known(struct task *t)
-{
-	struct engine *e = t->w->e;
-
-	return queue_is_changed(&e->queue, t->job) ?
-		       UNKNOWN :
-		       look_up(e, &t->job->key, &t->identity);
-}
-
-static bool is_unsettled(const struct task *t, int64_t *wait_ms_out)
+static bool is_too_young(const struct hash_task *t, int64_t *wait_ms_out)
 {
 	return times_are_too_young(
-		source_get_times(&t->w->e->source, &t->job->key), &t->identity,
-		clock_now_ms() - t->job->seen_ms, wait_ms_out);
+		source_get_times(t->w->context->source, &t->job->key),
+		&t->identity, clock_now_ms() - t->job->seen_ms, wait_ms_out);
+}
+
+static void wait_for_metadata(struct hash_task *t)
+{
+	const struct hash_context *c = t->w->context;
+
+	if (!t->w->background)
+		c->hurry_commit(c->ctx);
+	queue_delay(c->queue, t->job,
+		    t->w->background ? METADATA_BACKGROUND_MS : METADATA_MS,
+		    false);
 }
 
 /* True when the job was ended without reading the file. */
-static bool ends_early(struct task *t, int path_fd)
+static bool ends_early(struct hash_task *t, int path_fd)
 {
-	struct engine *e = t->w->e;
-	enum source_use use = use_for_sure(t);
-	enum knowledge known = what_is_known(t);
+	const struct hash_context *c = t->w->context;
+	enum source_use use = get_use(t);
+	enum record_match match = match_record(t);
 	int64_t wait_ms;
 
-	if (source_skip_rule(&e->source, path_fd, t->st)) {
-		forget(e, &t->job->key, EVENT_FORGET);
-		queue_finish(&e->queue, t->job);
+	if (source_skip_rule(c->source, path_fd, t->st)) {
+		c->file_excluded(c->ctx, &t->job->key);
+		queue_finish(c->queue, t->job);
 	} else if (use == SOURCE_CLOSING) {
-		queue_delay(&e->queue, t->job, CLOSING_MS, false);
-	} else if (known == KNOWN) {
-		queue_finish(&e->queue, t->job);
+		queue_delay(c->queue, t->job, CLOSING_MS, false);
+	} else if (match == MATCH_ALL) {
+		queue_finish(c->queue, t->job);
 	} else if (use == SOURCE_WRITTEN) {
-		queue_give_up(&e->queue, t->job);
-	} else if (known == TOUCHED && t->w->idle) {
-		queue_delay(&e->queue, t->job, UNHURRIED_MS, false);
-	} else if (known == TOUCHED) {
-		commit_hurry(&e->commit);
-		queue_delay(&e->queue, t->job, TOUCHED_MS, false);
-	} else if (is_unsettled(t, &wait_ms)) {
-		queue_delay(&e->queue, t->job, wait_ms, false);
+		queue_give_up(c->queue, t->job);
+	} else if (match == MATCH_CONTENT) {
+		wait_for_metadata(t);
+	} else if (is_too_young(t, &wait_ms)) {
+		queue_delay(c->queue, t->job, wait_ms, false);
 	} else {
 		return false;
 	}
 	return true;
 }
 
-static void work_on_file(struct worker *w, struct job *job, int path_fd,
-			 const struct stat *st)
+/* ---- a job ---- */
+
+static void read_file(struct hash_task *t, int path_fd)
 {
-	struct task t = {
-		.w = w,
-		.job = job,
-		.st = st,
-	};
+	t->fd = file_reopen(path_fd);
+	if (t->fd == -EMFILE || t->fd == -ENFILE || t->fd == -EWOULDBLOCK) {
+		queue_delay(t->w->context->queue, t->job, NO_DESCRIPTOR_MS,
+			    true);
+		return;
+	}
+	if (t->fd < 0) {
+		end_with_result(t, -t->fd, NULL);
+		return;
+	}
+	file_write_out(t->fd, &t->identity);
+	(void)posix_fadvise(t->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	hash_file(t);
+	close(t->fd);
+}
+
+static void do_file(struct hash_worker *w, struct job *job, int path_fd,
+		    const struct stat *st)
+{
+	const struct hash_context *c = w->context;
+	struct hash_task t = { .w = w, .job = job, .st = st };
 	struct kept *kept = job->kept;
 	enum job_level level;
 
 	job->kept = NULL;
 	source_get_identity(st, &t.identity);
-	level = queue_identify(&w->e->queue, job, &t.identity);
+	level = queue_identify(c->queue, job, &t.identity);
 	if (ends_early(&t, path_fd)) {
 		kept_free(kept);
 		return;
 	}
-	if (!queue_admit(&w->e->queue, job)) {
-		queue_hand_over(&w->e->queue, job, kept);
+	if (!queue_admit(c->queue, job)) {
+		queue_hand_over(c->queue, job, kept);
 		return;
 	}
 	resume(&t, kept);
-	if (level != JOB_SCAN)
-		scan_report_path(&w->e->scan, path_fd, &job->key);
-	t.fd = file_reopen(path_fd);
-	if (t.fd == -EMFILE || t.fd == -ENFILE || t.fd == -EWOULDBLOCK) {
-		queue_delay(&w->e->queue, job, 1000, true);
-		return;
-	}
-	if (t.fd < 0) {
-		end_with_result(&t, -t.fd, NULL);
-	} else {
-		file_write_out(t.fd, &t.identity);
-		(void)posix_fadvise(t.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-		hash_file(&t);
-		close(t.fd);
-	}
+	if (level != JOB_SCAN) /* the scan has posted its name */
+		c->report_path(c->ctx, path_fd, &job->key);
+	read_file(&t, path_fd);
 }
 
-static void work_on(struct worker *w, struct job *job)
+void worker_do_job(struct hash_worker *w, struct job *job)
 {
+	const struct hash_context *c = w->context;
 	struct stat st;
 	int fd, err;
 
-	err = source_find_file(&w->e->source, w->e->catalog, &job->key, &fd,
-			       &st);
-	if (err) {
-		kept_free(job->kept);
-		job->kept = NULL;
+	err = source_find_file(c->source, c->catalog, &job->key, &fd, &st);
+	if (!err) {
+		do_file(w, job, fd, &st);
+		close(fd);
+		return;
 	}
+	kept_free(job->kept);
+	job->kept = NULL;
 	if (err == -ENOENT) {
-		forget(w->e, &job->key, EVENT_MISSED);
-		queue_finish(&w->e->queue, job);
-		return;
+		c->file_missing(c->ctx, &job->key);
+		queue_finish(c->queue, job);
+	} else {
+		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);
 	}
-	if (err) {
-		queue_delay(&w->e->queue, job, 1000, true);
-		return;
-	}
-	work_on_file(w, job, fd, &st);
-	close(fd);
-}
-
-/* ---- threads ---- */
-
-static void worker_free(struct worker *w)
-{
-	fingerprint_free(w->fp);
-	free(w->chunk);
-	free(w);
-}
-
-static void *worker_run(void *arg)
-{
-	struct worker *w = arg;
-	struct engine *e = w->e;
-
-	thread_set_name(w->idle ? "kinfs-hash-idle" : "kinfs-hash");
-	if (w->idle)
-		thread_enter_background();
-	while (!atomic_load(&e->stopping)) {
-		struct job *job;
-
-		if (w->idle) {
-			commit_wait_writable(&e->commit);
-			(void)throttle_wait(&e->throttle, NULL, &w->since_ns);
-		}
-		job = queue_take(&e->queue, w->idle);
-		if (job)
-			work_on(w, job);
-		else if (!atomic_load(&e->stopping))
-			workers_feed(e);
-	}
-	worker_free(w);
-	return NULL;
-}
-
-static int worker_start(struct engine *e, bool idle)
-{
-	struct worker *w = calloc(1, sizeof(*w));
-	int err;
-
-	if (!w)
-		return -ENOMEM;
-	w->e = e;
-	w->idle = idle;
-	w->chunk = malloc(TASK_CHUNK);
-	err = w->chunk ? fingerprint_new(e->options.digest_set, &w->fp) :
-			 -ENOMEM;
-	if (!err)
-		err = -pthread_create(&e->workers[e->worker_count], NULL,
-				      worker_run, w);
-	if (err)
-		worker_free(w);
-	else
-		e->worker_count++;
-	return err;
-}
-
-int workers_start(struct engine *e)
-{
-	unsigned count = e->options.workers, i;
-	int err = 0;
-
-	e->workers = calloc((size_t)count * 2 + QUEUE_SPARE + 1,
-			    sizeof(*e->workers));
-	if (!e->workers)
-		return -ENOMEM;
-	for (i = 0; i < count * 2 && !err; i++)
-		err = worker_start(e, i % 2);
-	for (i = 0; i < QUEUE_SPARE && !err; i++)
-		err = worker_start(e, false);
-	if (!err)
-		err = worker_start(e, true);
-	return err;
-}
-
-void workers_join(struct engine *e)
-{
-	size_t i;
-
-	for (i = 0; i < e->worker_count; i++)
-		pthread_join(e->workers[i], NULL);
-	for (i = 0; i < 2; i++) {
-		team_free(e->crews[i].team);
-		e->crews[i].team = NULL;
-	}
-	e->worker_count = 0;
-	free(e->workers);
-	e->workers = NULL;
 }

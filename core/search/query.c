@@ -130,8 +130,7 @@ static bool is_incomplete(struct engine *e)
 	struct queue_counts counts;
 
 	/* In the order in which work flows, see status.c. */
-	if (scan_is_running(&e->scan) || atomic_load(&e->feeder.wanted) ||
-	    atomic_load(&e->feeder.running))
+	if (scan_is_running(&e->scan) || hash_is_feeding(&e->hash))
 		return true;
 	queue_counts(&e->queue, &counts);
 	return counts.scanned != 0;

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/hash/sdhash_pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/digest/fingerprint.h"
+#include "core/base/thread.h"
+#include "core/source/file.h"
+
+enum { PIECE = 64 * 1024 };
+
+/* A file may have names that the caller must not learn, and the one by which
+ * the caller asked is not known: sdhash's own name for standard input. */
+#define NAME "stdin"
+
+struct sdhash_request {
+	struct sdhash_request *next;
+	struct sdhash_query query; /* its fd is owned and O_PATH */
+	uint64_t turn;             /* the list is in this order */
+};
+
+static void request_end(struct sdhash_request *r, int result,
+			const struct buf *text)
+{
+	r->query.done(r->query.arg, result, text);
+	close(r->query.fd);
+	free(r);
+}
+
+/* ---- computing ---- */
+
+static int read_file(struct sdhash_worker *w, int fd, uint64_t size)
+{
+	char piece[PIECE];
+	uint64_t done = 0;
+	ssize_t n;
+	int err = 0;
+
+	while (done < size && !err) {
+		n = pread(fd, piece, sizeof(piece), (off_t)done);
+		if (n == 0)
+			return -ESTALE;
+		if (n < 0)
+			return -errno;
+		done += (uint64_t)n;
+		err = fingerprint_update(w->fp, piece, (size_t)n);
+		if (atomic_load(w->pool->stopping))
+			return -ECANCELED;
+	}
+	return err;
+}
+
+static int digest_file(struct sdhash_worker *w, int fd, uint64_t size,
+		       size_t most)
+{
+	struct digests digests;
+	int err;
+
+	err = fingerprint_begin_file(w->fp, NAME, size, most);
+	if (!err)
+		err = read_file(w, fd, size);
+	if (!err)
+		err = fingerprint_final(w->fp, &digests);
+	if (err)
+		return err;
+	err = digest_format(&digests, DIGEST_SDHASH, &w->text);
+	digests_release(&digests);
+	return err;
+}
+
+static int compute(struct sdhash_worker *w, const struct sdhash_request *r)
+{
+	int err, fd = file_reopen(r->query.fd);
+
+	buf_clear(&w->text);
+	err = fd < 0 ? fd : digest_file(w, fd, w->identity.size, r->query.most);
+	if (fd >= 0)
+		close(fd);
+	return err == -ESTALE ? -EAGAIN : err;
+}
+
+static int stat_file(const struct source *s, int fd, struct file_key *key_out,
+		     struct file_identity *identity_out)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	source_get_key(s, fd, &st, key_out);
+	source_get_identity(&st, identity_out);
+	return 0;
+}
+
+/* -EAGAIN when the file changed meanwhile. */
+static int serve(struct sdhash_worker *w, const struct sdhash_request *r)
+{
+	const struct source *source = w->pool->source;
+	struct file_identity identity = { 0 };
+	struct file_key key = { 0 };
+	int err = stat_file(source, r->query.fd, &key, &identity);
+
+	if (err)
+		return err;
+	if (!file_key_equal(&key, &w->key) ||
+	    !file_identity_equal(&identity, &w->identity) ||
+	    w->result == -EAGAIN) {
+		w->key = key;
+		w->identity = identity;
+		w->result = compute(w, r);
+	}
+	err = stat_file(source, r->query.fd, &key, &identity);
+	if (!err && !file_identity_equal(&identity, &w->identity))
+		err = w->result = -EAGAIN;
+	return err ? err : w->result;
+}
+
+/* ---- the thread ---- */
+
+/* Whether another worker serves the user. */
+static bool is_served(const struct sdhash_pool *p, uid_t uid)
+{
+	size_t i;
+
+	for (i = 0; i < SDHASH_WORKERS; i++)
+		if (p->workers[i].busy && p->workers[i].uid == uid)
+			return true;
+	return false;
+}
+
+/* The first request of a user that no worker serves, or NULL at the end. */
+static struct sdhash_request *take_request(struct sdhash_pool *p)
+{
+	struct sdhash_request **at, *r;
+
+	while (!p->stopped) {
+		for (at = &p->first; *at; at = &(*at)->next)
+			if (!is_served(p, (*at)->query.uid))
+				break;
+		r = *at;
+		if (r) {
+			*at = r->next;
+			share_serve(&p->share, r->turn);
+			return r;
+		}
+		pthread_cond_wait(&p->work, &p->lock);
+	}
+	return NULL;
+}
+
+static void *worker_run(void *arg)
+{
+	struct sdhash_worker *w = arg;
+	struct sdhash_pool *p = w->pool;
+	struct sdhash_request *r;
+	int result;
+
+	thread_set_name("kinfs-sdhash");
+	pthread_mutex_lock(&p->lock);
+	while ((r = take_request(p))) {
+		w->busy = true;
+		w->uid = r->query.uid;
+		pthread_mutex_unlock(&p->lock);
+		result = serve(w, r);
+		request_end(r, result, &w->text);
+		pthread_mutex_lock(&p->lock);
+		w->busy = false;
+		share_give(&p->share, w->uid);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+static int enter(struct sdhash_pool *p, struct sdhash_request *r)
+{
+	struct sdhash_request **at = &p->first;
+	int err = p->stopped ? -ECANCELED :
+			       share_take(&p->share, r->query.uid, &r->turn);
+
+	if (err)
+		return err;
+	while (*at && (*at)->turn <= r->turn)
+		at = &(*at)->next;
+	r->next = *at;
+	*at = r;
+	pthread_cond_broadcast(&p->work);
+	return 0;
+}
+
+int sdhash_pool_post(struct sdhash_pool *p, const struct sdhash_query *q)
+{
+	struct sdhash_request *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->query = *q;
+	r->query.fd = fcntl(q->fd, F_DUPFD_CLOEXEC, 0);
+	if (r->query.fd < 0) {
+		err = -errno;
+		free(r);
+		return err;
+	}
+	pthread_mutex_lock(&p->lock);
+	err = enter(p, r);
+	pthread_mutex_unlock(&p->lock);
+	if (err) {
+		close(r->query.fd);
+		free(r);
+	}
+	return err;
+}
+
+/* ---- life ---- */
+
+int sdhash_pool_init(struct sdhash_pool *p, const struct source *source,
+		     const atomic_bool *stopping)
+{
+	int err = -pthread_mutex_init(&p->lock, NULL);
+	size_t i;
+
+	p->source = source;
+	p->stopping = stopping;
+	p->share.most = SDHASH_REQUESTS_MAX;
+	if (!err)
+		err = -pthread_cond_init(&p->work, NULL);
+	for (i = 0; i < SDHASH_WORKERS && !err; i++)
+		err = fingerprint_new(DIGEST_BIT(DIGEST_SDHASH),
+				      &p->workers[i].fp);
+	return err;
+}
+
+int sdhash_pool_start(struct sdhash_pool *p)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < SDHASH_WORKERS && !err; i++) {
+		struct sdhash_worker *w = &p->workers[i];
+
+		w->pool = p;
+		err = -pthread_create(&w->thread, NULL, worker_run, w);
+		w->started = !err;
+	}
+	return err;
+}
+
+void sdhash_pool_stop(struct sdhash_pool *p)
+{
+	struct sdhash_request *r, *next;
+	size_t i;
+
+	pthread_mutex_lock(&p->lock);
+	p->stopped = true;
+	r = p->first;
+	p->first = NULL;
+	pthread_cond_broadcast(&p->work);
+	pthread_mutex_unlock(&p->lock);
+	for (i = 0; i < SDHASH_WORKERS; i++) {
+		if (p->workers[i].started)
+			pthread_join(p->workers[i].thread, NULL);
+		p->workers[i].started = false;
+	}
+	for (; r; r = next) {
+		next = r->next;
+		share_give(&p->share, r->query.uid);
+		request_end(r, -ECANCELED, &(struct buf){ 0 });
+	}
+}
+
+void sdhash_pool_release(struct sdhash_pool *p)
+{
+	size_t i;
+
+	for (i = 0; i < SDHASH_WORKERS; i++) {
+		fingerprint_free(p->workers[i].fp);
+		buf_release(&p->workers[i].text);
+	}
+	pthread_cond_destroy(&p->work);
+	pthread_mutex_destroy(&p->lock);
+}
