@@ -105,6 +105,11 @@ void catalog_free(struct catalog *c);
 int catalog_holder(const char *directory, pid_t *pid_out,
 		   struct buf *holder_out);
 
+/* Appends the directory of everything that kinfs keeps for the caller:
+ * /var/lib/kinfs for root, else below XDG_STATE_HOME or ~/.local/state.
+ * -ENOENT without a home. */
+int catalog_state_directory(struct buf *out);
+
 /* Appends the directory where the catalog of source (an absolute path) is
  * kept when nothing else is said.  -ENOENT when neither XDG_STATE_HOME nor
  * HOME says where. */

@@ -22,17 +22,24 @@ static int append_state_home(struct buf *out)
 	return -ENOENT;
 }
 
+int catalog_state_directory(struct buf *out)
+{
+	int err = append_state_home(out);
+
+	return err ? err : buf_append_text(out, "/kinfs");
+}
+
 /* The name of the source, for people, and a hash of its path. */
 int catalog_default_directory(const char *source, struct buf *out)
 {
 	const char *name = strrchr(source, '/');
 	XXH64_hash_t hash = XXH3_64bits(source, strlen(source));
-	int err = append_state_home(out);
+	int err = catalog_state_directory(out);
 
 	if (err)
 		return err;
 	name = name && name[1] ? name + 1 : "root";
-	return buf_append_format(out, "/kinfs/%.100s-%016llx", name,
+	return buf_append_format(out, "/%.100s-%016llx", name,
 				 (unsigned long long)hash);
 }
 

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/array.h"
+#include "core/base/clock.h"
+#include "core/base/hex.h"
+#include "core/dedup/dedup_impl.h"
+
+/*
+ * A journal is lines of JSON.  The first one is {"kin_dedup_journal": 1}; a step
+ * has one line before it begins, with all that undo needs, and one after it
+ * ended.  Numbers and times are those of stat(2).
+ */
+#define FORMAT_KEY "kin_dedup_journal"
+enum { FORMAT = 1 };
+
+struct dedup_journal {
+	int fd;
+	json_int_t steps;
+};
+
+/* Takes the object. */
+static int write_line(struct dedup_journal *j, json_t *object)
+{
+	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL, *line;
+	size_t len = text ? strlen(text) + 1 : 0, done = 0;
+	ssize_t n = 0;
+
+	json_decref(object);
+	line = text ? realloc(text, len + 1) : NULL;
+	if (!line) {
+		free(text);
+		return -ENOMEM;
+	}
+	line[len - 1] = '\n';
+	while (done < len && n >= 0) {
+		n = write(j->fd, line + done, len - done);
+		done += n > 0 ? (size_t)n : 0;
+		if (n < 0 && errno == EINTR)
+			n = 0;
+	}
+	free(line);
+	return n < 0 ? -errno : 0;
+}
+
+int dedup_open_parent(const char *path, const char **name_out)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory;
+	int fd;
+
+	if (!slash || !slash[1])
+		return -EINVAL;
+	directory = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	if (!directory)
+		return -ENOMEM;
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(directory);
+	*name_out = slash + 1;
+	return fd < 0 ? -errno : fd;
+}
+
+static int sync_parent(const char *path)
+{
+	const char *name;
+	int fd = dedup_open_parent(path, &name), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (fsync(fd))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int dedup_journal_create(const char *path, struct dedup_journal **out)
+{
+	struct dedup_journal *j = calloc(1, sizeof(*j));
+	int err = 0;
+
+	if (!j)
+		return -ENOMEM;
+	j->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
+		     0600);
+	if (j->fd < 0)
+		err = -errno;
+	if (!err)
+		err = write_line(j, json_pack("{s:i}", FORMAT_KEY, FORMAT));
+	if (!err && fsync(j->fd))
+		err = -errno;
+	if (!err)
+		err = sync_parent(path);
+	if (err)
+		dedup_journal_free(j);
+	else
+		*out = j;
+	return err;
+}
+
+void dedup_journal_free(struct dedup_journal *j)
+{
+	if (!j)
+		return;
+	if (j->fd >= 0)
+		close(j->fd);
+	free(j);
+}
+
+/* ---- paths, which need not be UTF-8 ---- */
+
+static int set_path(json_t *object, const char *key, const char *path)
+{
+	json_t *text = json_string(path);
+	char name[32], *hex;
+
+	if (text)
+		return json_object_set_new(object, key, text) ? -ENOMEM : 0;
+	hex = malloc(2 * strlen(path) + 1);
+	if (!hex)
+		return -ENOMEM;
+	hex_encode((const uint8_t *)path, strlen(path), hex);
+	(void)snprintf(name, sizeof(name), "%s_hex", key);
+	text = json_string(hex);
+	free(hex);
+	return json_object_set_new(object, name, text) ? -ENOMEM : 0;
+}
+
+static char *get_path(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	char name[32], *path;
+	size_t len;
+
+	if (text)
+		return strdup(text);
+	(void)snprintf(name, sizeof(name), "%s_hex", key);
+	text = json_string_value(json_object_get(object, name));
+	len = text ? strlen(text) / 2 : 0;
+	path = text ? calloc(1, len + 1) : NULL;
+	if (path && hex_decode(text, strlen(text), (uint8_t *)path, len)) {
+		free(path);
+		return NULL;
+	}
+	return path;
+}
+
+/* ---- writing steps ---- */
+
+static json_t *record_to_json(const struct dedup_record *r)
+{
+	const struct stat *st = &r->st;
+	json_t *o = json_pack(
+		"{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:s, s:O}",
+		"step", r->step, "method", dedup_method_names[r->method],
+		"inode", (json_int_t)st->st_ino, "keep_inode",
+		(json_int_t)r->keep_inode, "size", (json_int_t)st->st_size,
+		"mtime_ns", (json_int_t)timespec_to_ns(&st->st_mtim),
+		"atime_ns", (json_int_t)timespec_to_ns(&st->st_atim), "mode",
+		(int)(st->st_mode & 07777), "uid", (json_int_t)st->st_uid,
+		"gid", (json_int_t)st->st_gid, "xxh128", r->xxh128,
+		"attributes", r->attributes);
+
+	if (o &&
+	    (set_path(o, "path", r->path) || set_path(o, "keep", r->keep) ||
+	     set_path(o, "temporary", r->temporary))) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r)
+{
+	int err;
+
+	r->step = ++j->steps;
+	err = write_line(j, record_to_json(r));
+	if (!err && fdatasync(j->fd))
+		err = -errno;
+	return err;
+}
+
+int dedup_journal_end(struct dedup_journal *j, const struct dedup_record *r,
+		      bool done)
+{
+	return write_line(
+		j, json_pack("{s:I, s:b}", "end", r->step, "done", done));
+}
+
+/* ---- reading ---- */
+
+void dedup_record_release(struct dedup_record *r)
+{
+	free(r->path);
+	free(r->keep);
+	free(r->temporary);
+	json_decref(r->attributes);
+}
+
+static int64_t get_number(const json_t *o, const char *key)
+{
+	return json_integer_value(json_object_get(o, key));
+}
+
+static struct timespec get_time(const json_t *o, const char *key)
+{
+	int64_t ns = get_number(o, key), nsec = ns % 1000000000;
+
+	if (nsec < 0)
+		nsec += 1000000000;
+	return (struct timespec){ (ns - nsec) / 1000000000, nsec };
+}
+
+/* A name beside the path, no way to another place. */
+static bool is_plain_name(const char *name)
+{
+	return *name && !strchr(name, '/') && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
+}
+
+static int parse_method(const json_t *o, enum dedup_method *out)
+{
+	const char *text = json_string_value(json_object_get(o, "method"));
+	int i;
+
+	for (i = 0; text && i < DEDUP_METHODS; i++)
+		if (!strcmp(text, dedup_method_names[i])) {
+			*out = (enum dedup_method)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int parse_record(const json_t *o, struct dedup_record *r)
+{
+	const char *hash = json_string_value(json_object_get(o, "xxh128"));
+
+	*r = (struct dedup_record){
+		.step = get_number(o, "step"),
+		.path = get_path(o, "path"),
+		.keep = get_path(o, "keep"),
+		.temporary = get_path(o, "temporary"),
+		.st = { .st_ino = (ino_t)get_number(o, "inode"),
+			.st_size = (off_t)get_number(o, "size"),
+			.st_mtim = get_time(o, "mtime_ns"),
+			.st_atim = get_time(o, "atime_ns"),
+			.st_mode = (mode_t)get_number(o, "mode") & 07777,
+			.st_uid = (uid_t)get_number(o, "uid"),
+			.st_gid = (gid_t)get_number(o, "gid") },
+		.keep_inode = (ino_t)get_number(o, "keep_inode"),
+		.attributes = json_incref(json_object_get(o, "attributes")),
+	};
+	if (parse_method(o, &r->method) || !hash || strlen(hash) != 32 ||
+	    !r->path || *r->path != '/' || !r->keep || *r->keep != '/' ||
+	    !r->temporary || !is_plain_name(r->temporary) ||
+	    !json_is_object(r->attributes)) {
+		dedup_record_release(r);
+		return -EINVAL;
+	}
+	memcpy(r->xxh128, hash, sizeof(r->xxh128));
+	return 0;
+}
+
+struct journal_read {
+	struct dedup_record *records;
+	size_t count;
+};
+
+static void mark_ended(struct journal_read *read, const json_t *o)
+{
+	json_int_t step = get_number(o, "end");
+	size_t i;
+
+	for (i = read->count; i-- > 0;)
+		if (read->records[i].step == step) {
+			read->records[i].done =
+				json_is_true(json_object_get(o, "done"));
+			return;
+		}
+}
+
+static int take_line(struct journal_read *read, const json_t *o)
+{
+	struct dedup_record *records;
+	int err;
+
+	if (json_object_get(o, "end")) {
+		mark_ended(read, o);
+		return 0;
+	}
+	records = array_with_room(read->records, read->count, sizeof(*records));
+	if (!records)
+		return -ENOMEM;
+	read->records = records;
+	err = parse_record(o, &records[read->count]);
+	read->count += !err;
+	return err;
+}
+
+static int check_format(const json_t *o)
+{
+	return get_number(o, FORMAT_KEY) == FORMAT ? 0 : -EINVAL;
+}
+
+/* A last line that is cut was never acted upon: the step begins after it is
+ * synced. */
+static int read_lines(FILE *file, struct journal_read *read)
+{
+	char *line = NULL;
+	size_t room = 0, n;
+	ssize_t len;
+	int err = 0;
+
+	for (n = 0; !err && (len = getline(&line, &room, file)) > 0; n++) {
+		json_t *o = json_loadb(line, (size_t)len, 0, NULL);
+
+		if (line[len - 1] != '\n') {
+			json_decref(o);
+			err = n ? 0 : -EINVAL;
+			break;
+		}
+		if (!json_is_object(o))
+			err = -EINVAL;
+		else
+			err = n ? take_line(read, o) : check_format(o);
+		json_decref(o);
+	}
+	if (!n && !err)
+		err = -EINVAL;
+	free(line);
+	return err;
+}
+
+int dedup_journal_read(const char *path, struct dedup_record **out,
+		       size_t *count_out)
+{
+	FILE *file = fopen(path, "re");
+	struct journal_read read = { 0 };
+	int err;
+
+	if (!file)
+		return -errno;
+	err = read_lines(file, &read);
+	if (!err && ferror(file))
+		err = -EIO;
+	fclose(file);
+	if (err) {
+		while (read.count)
+			dedup_record_release(&read.records[--read.count]);
+		free(read.records);
+		return err;
+	}
+	*out = read.records;
+	*count_out = read.count;
+	return 0;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/dedup/dedup_impl.h"
+
+/*
+ * A step that was begun left one of four states, whatever the journal says of
+ * its end; which one is seen from the inode numbers of the path and of the name
+ * beside it:
+ *
+ *   path          name beside it   what happened            what undo does
+ *   old file      -                nothing, or undone       nothing
+ *   old file      link to kept     not yet renamed          removes the name
+ *   link, or -    old file         not yet removed          renames it back
+ *   link, or -    -                all of it                makes a copy again
+ *
+ * A copy that is made again has the bytes, owner, mode, attributes and times of
+ * the old file, and a new inode.
+ */
+enum undo_outcome { UNDO_RESTORED, UNDO_NOTHING };
+
+struct undo_spot {
+	int directory;
+	const char *name;
+	ino_t inode, beside; /* 0: there is none */
+	bool is_old;         /* the path has the old file, unchanged */
+};
+
+static void look_at(struct undo_spot *s, const struct dedup_record *r)
+{
+	struct stat st;
+
+	if (!fstatat(s->directory, r->temporary, &st, AT_SYMLINK_NOFOLLOW))
+		s->beside = st.st_ino;
+	if (fstatat(s->directory, s->name, &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	s->inode = st.st_ino;
+	/* An inode number may have been given to another file since. */
+	s->is_old =
+		st.st_ino == r->st.st_ino && st.st_ino != r->keep_inode &&
+		st.st_size == r->st.st_size &&
+		timespec_to_ns(&st.st_mtim) == timespec_to_ns(&r->st.st_mtim);
+}
+
+/* ---- making a copy again ---- */
+
+static int copy_bytes(int from, int to)
+{
+	enum { CHUNK = 1 << 20 };
+	char *buffer = malloc(CHUNK);
+	int err = buffer ? 0 : -ENOMEM;
+	off_t at = 0;
+	ssize_t n = 1;
+
+	while (!err && n) {
+		ssize_t done = 0, written;
+
+		n = pread(from, buffer, CHUNK, at);
+		if (n < 0) {
+			err = errno == EINTR ? 0 : -errno;
+			continue;
+		}
+		while (!err && done < n) {
+			written = pwrite(to, buffer + done, (size_t)(n - done),
+					 at + done);
+			err = written < 0 && errno != EINTR ? -errno : 0;
+			done += written > 0 ? written : 0;
+		}
+		at += n;
+	}
+	free(buffer);
+	return err;
+}
+
+static int set_metadata(int fd, const struct dedup_record *r)
+{
+	const struct timespec times[2] = { r->st.st_atim, r->st.st_mtim };
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if ((st.st_uid != r->st.st_uid || st.st_gid != r->st.st_gid) &&
+	    fchown(fd, r->st.st_uid, r->st.st_gid))
+		return -errno;
+	err = dedup_write_attributes(fd, r->attributes);
+	if (err)
+		return err;
+	if (fchmod(fd, r->st.st_mode) || futimens(fd, times) || fsync(fd))
+		return -errno;
+	return 0;
+}
+
+/* The kept file must still have the content. */
+static int open_kept(const struct dedup_record *r, const struct undo_spot *s,
+		     int *fd_out)
+{
+	enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
+	char hash[33];
+	int fd, err;
+
+	fd = s->inode ? openat(s->directory, s->name, FLAGS) :
+			open(r->keep, FLAGS);
+	if (fd < 0)
+		return -errno;
+	err = dedup_hash(fd, hash);
+	if (!err && memcmp(hash, r->xxh128, sizeof(hash)) != 0)
+		err = -ESTALE;
+	if (err)
+		close(fd);
+	else
+		*fd_out = fd;
+	return err;
+}
+
+static int make_copy(const struct dedup_record *r, const struct undo_spot *s)
+{
+	int from, to, err = open_kept(r, s, &from);
+
+	if (err)
+		return err;
+	if (s->beside) /* a copy that was not finished */
+		(void)unlinkat(s->directory, r->temporary, 0);
+	to = openat(s->directory, r->temporary,
+		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (to < 0) {
+		err = -errno;
+		close(from);
+		return err;
+	}
+	err = copy_bytes(from, to);
+	if (!err)
+		err = set_metadata(to, r);
+	if (!err && renameat2(s->directory, r->temporary, s->directory, s->name,
+			      s->inode ? 0 : RENAME_NOREPLACE))
+		err = -errno;
+	if (err)
+		(void)unlinkat(s->directory, r->temporary, 0);
+	close(to);
+	close(from);
+	return err;
+}
+
+/* ---- one step ---- */
+
+static int put_back(const struct dedup_record *r, const struct undo_spot *s)
+{
+	if (renameat2(s->directory, r->temporary, s->directory, s->name,
+		      s->inode ? 0 : RENAME_NOREPLACE))
+		return -errno;
+	return 0;
+}
+
+static int undo_at(const struct dedup_record *r, const struct undo_spot *s,
+		   enum undo_outcome *out)
+{
+	bool replaced = r->method == DEDUP_HARDLINK ?
+				s->inode == r->keep_inode :
+				!s->inode;
+
+	if (s->is_old) {
+		if (s->beside && s->beside == r->keep_inode)
+			(void)unlinkat(s->directory, r->temporary, 0);
+		*out = UNDO_NOTHING;
+		return 0;
+	}
+	if (!replaced)
+		return -ESTALE;
+	*out = UNDO_RESTORED;
+	if (s->beside == r->st.st_ino && s->beside)
+		return put_back(r, s);
+	return make_copy(r, s);
+}
+
+/* Shared extents are nothing that a reader could see. */
+static int undo_step(const struct dedup_record *r, enum undo_outcome *out)
+{
+	struct undo_spot s = { 0 };
+	int err;
+
+	*out = UNDO_NOTHING;
+	if (r->method == DEDUP_REFLINK)
+		return 0;
+	s.directory = dedup_open_parent(r->path, &s.name);
+	if (s.directory < 0)
+		return s.directory;
+	look_at(&s, r);
+	err = undo_at(r, &s, out);
+	close(s.directory);
+	return err;
+}
+
+static const char *reason_of(int err)
+{
+	return err == -ESTALE ? "the file, or the one that was kept for it, "
+				"has changed since" :
+				err_text(err);
+}
+
+int dedup_undo(const char *journal,
+	       void (*tell)(void *arg, const char *path, const char *reason),
+	       void *arg, struct dedup_undo_counts *out)
+{
+	struct dedup_record *records = NULL;
+	enum undo_outcome outcome;
+	size_t count = 0, i;
+	int err = dedup_journal_read(journal, &records, &count);
+
+	*out = (struct dedup_undo_counts){ 0 };
+	for (i = count; i-- > 0;) {
+		int failed = undo_step(&records[i], &outcome);
+
+		if (failed)
+			tell(arg, records[i].path, reason_of(failed));
+		out->failed += failed != 0;
+		out->restored += !failed && outcome == UNDO_RESTORED;
+		out->nothing += !failed && outcome == UNDO_NOTHING;
+		dedup_record_release(&records[i]);
+	}
+	free(records);
+	return err;
+}
