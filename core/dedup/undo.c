@@ -30,7 +30,7 @@ struct undo_spot {
 	int directory;
 	const char *name;
 	ino_t inode, beside; /* 0: there is none */
-	bool is_old;         /* the path has the old file, unchanged */
+	bool is_old;         /* the path has the old file, or a copy of it */
 };
 
 static void look_at(struct undo_spot *s, const struct dedup_record *r)
@@ -42,10 +42,8 @@ static void look_at(struct undo_spot *s, const struct dedup_record *r)
 	if (fstatat(s->directory, s->name, &st, AT_SYMLINK_NOFOLLOW))
 		return;
 	s->inode = st.st_ino;
-	/* An inode number may have been given to another file since. */
 	s->is_old =
-		st.st_ino == r->st.st_ino && st.st_ino != r->keep_inode &&
-		st.st_size == r->st.st_size &&
+		st.st_ino != r->keep_inode && st.st_size == r->st.st_size &&
 		timespec_to_ns(&st.st_mtim) == timespec_to_ns(&r->st.st_mtim);
 }
 
