@@ -42,7 +42,7 @@ static void on_interrupt(fuse_req_t req, void *arg)
 bool park_begin(struct park *p, struct fuse_req *req)
 {
 	p->req = req;
-	engine_ticket_init(&p->ticket);
+	queue_ticket_init(&p->ticket);
 	atomic_init(&p->claimed, false);
 	atomic_init(&p->armed, false);
 	atomic_init(&p->interrupted, false);

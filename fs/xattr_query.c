@@ -201,7 +201,7 @@ static int query_park(struct query *q, int fd)
 {
 	return engine_park(
 		q->fs->engine, fd,
-		&(struct engine_parked){
+		&(struct parked_request){
 			.uid = q->uid,
 			.deadline_ms = timespec_to_ns(&q->deadline) / 1000000,
 			.ticket = &q->park.ticket,

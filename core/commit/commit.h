@@ -97,7 +97,7 @@ struct commit_context {
 	 * them there are still counted (commit_counts()). */
 	void (*pending_added)(void *ctx);
 	/* The result is committed and about to be freed. */
-	void (*result_committed)(void *ctx, const struct result *r);
+	void (*result_committed)(void *ctx, struct result *r);
 	/* All events up to that number are committed, or failed to be at least
 	 * once; those that are committed are no longer counted. */
 	void (*attempted)(void *ctx, uint64_t number);

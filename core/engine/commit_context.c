@@ -45,7 +45,7 @@ static void pending_added(void *engine)
 	hash_want_feed(&e->hash);
 }
 
-static void result_committed(void *engine, const struct result *r)
+static void result_committed(void *engine, struct result *r)
 {
 	struct engine *e = engine;
 

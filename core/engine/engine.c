@@ -245,7 +245,7 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = checker_init(&e->checker);
 	if (!err)
-		err = power_init(&e->power);
+		err = power_init(&e->power, &e->queue, e->options.power_dir);
 	if (!err)
 		err = init_throttle(e);
 	if (!err)
@@ -301,8 +301,8 @@ int engine_start(struct engine *e)
 	int err;
 
 	err = queue_start(&e->queue);
-	if (!err)
-		err = power_start(e);
+	if (!err && e->options.ac_only)
+		err = power_start(&e->power);
 	if (!err)
 		err = commit_start(&e->commit);
 	if (!err)
@@ -332,7 +332,7 @@ void engine_free(struct engine *e)
 	commit_unblock(&e->commit);
 	scan_stop(&e->scan);
 	checker_stop(&e->checker);
-	power_stop(e);
+	power_stop(&e->power);
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
 	inquiry_stop(e);

@@ -12,6 +12,7 @@
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
+#include "core/queue/queue.h"
 #include "core/source/source.h"
 
 /*
@@ -131,32 +132,11 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out);
 int engine_wait(struct engine *e, int fd, uid_t uid, unsigned timeout_ms,
 		void (*done)(void *arg, int result), void *arg);
 
-/*
- * What a parked request can be found by, so that it need not be waited for any
- * longer.  Initialise it, and keep it until done is called.  The host that
- * gives a request up sets given_up and then calls engine_give_up() with the
- * number, which it may do when the request has been answered or not been parked
- * yet: it is not parked again then (-EINTR), and done is called with -EINTR, by
- * the thread that gives up, if it was not called before.
- */
-struct engine_ticket {
-	uint64_t number;
-	atomic_bool given_up;
-};
-
-void engine_ticket_init(struct engine_ticket *ticket);
-void engine_give_up(struct engine *e, uint64_t number);
-
-struct engine_parked {
-	uid_t uid;
-	int64_t deadline_ms;                /* CLOCK_MONOTONIC */
-	const struct engine_ticket *ticket; /* borrowed until done; or NULL */
-	void (*done)(void *arg, int result);
-	void *arg;
-};
+/* Answers a parked request with -EINTR; see struct queue_ticket. */
+void engine_give_up(struct engine *e, uint64_t ticket);
 
 /* engine_wait() with a ticket. */
-int engine_park(struct engine *e, int fd, const struct engine_parked *parked);
+int engine_park(struct engine *e, int fd, const struct parked_request *parked);
 
 /*
  * The sdhash of the file behind fd (O_PATH will do), which is not kept but
@@ -261,7 +241,7 @@ struct engine_question {
 	enum index_relation relation;
 	unsigned timeout_ms;
 	/* To give up the wait for the file's digests; or NULL. */
-	const struct engine_ticket *ticket;
+	const struct queue_ticket *ticket;
 };
 
 /*

@@ -28,15 +28,14 @@
  *   queue    jobs (what must be hashed), parked requests, the timer
  *   commit   events on their way into the catalog; the only writer of it
  *   scan     the walk over SOURCE and the files the host saw
- *   inquiry  what resembles what, on threads of its own
+ *   inquiry  queries for near-duplicates, on threads of its own
  *   hash     the workers, which read and digest files
  *   sdhash   digests that are not kept, on threads of their own
  *   checker  checks of the catalog, on a thread of its own
  *   power    on battery or not, on a thread of its own
  *
  * Each part has one mutex.  No mutex is held while another part is called,
- * while the disk is touched or while a callback runs, with one exception:
- * queue before commit (a result is posted and linked to its job in one step).
+ * while the disk is touched or while a callback runs.
  */
 struct engine {
 	struct engine_options options; /* strings owned */

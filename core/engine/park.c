@@ -5,20 +5,12 @@
 
 /* Requests that wait for a file, see queue.h. */
 
-void engine_ticket_init(struct engine_ticket *ticket)
+void engine_give_up(struct engine *e, uint64_t ticket)
 {
-	static atomic_ullong last;
-
-	ticket->number = atomic_fetch_add(&last, 1) + 1;
-	atomic_init(&ticket->given_up, false);
+	queue_give_up_waiting(&e->queue, ticket);
 }
 
-void engine_give_up(struct engine *e, uint64_t number)
-{
-	queue_give_up_waiting(&e->queue, number);
-}
-
-int engine_park(struct engine *e, int fd, const struct engine_parked *parked)
+int engine_park(struct engine *e, int fd, const struct parked_request *parked)
 {
 	struct file_key key;
 	struct stat st;
@@ -32,7 +24,7 @@ int engine_park(struct engine *e, int fd, const struct engine_parked *parked)
 int engine_wait(struct engine *e, int fd, uid_t uid, unsigned timeout_ms,
 		void (*done)(void *arg, int result), void *arg)
 {
-	const struct engine_parked parked = {
+	const struct parked_request parked = {
 		.uid = uid,
 		.deadline_ms = clock_now_ms() + timeout_ms,
 		.done = done,

@@ -4,12 +4,12 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/engine/engine_impl.h"
+#include "core/base/clock.h"
 #include "core/queue/job_list.h"
 
-/* Resting ends at multiples of this, after one or two of them: no sooner than
- * times can be trusted, see file.c. */
-enum { REST_MS = 32 };
+/* Coalescing ends at multiples of this, after one or two of them: no sooner
+ * than times can be trusted, see core/source/times.c. */
+enum { COALESCE_MS = 32 };
 
 static size_t bucket_of(const struct file_key *key)
 {
@@ -55,7 +55,7 @@ struct kept *job_take_kept(struct queue *q, struct job *job)
 	struct kept *kept = job->kept;
 	size_t i;
 
-	for (i = 0; kept && i < KEPT_MAX; i++)
+	for (i = 0; kept && i < QUEUE_KEPT_MAX; i++)
 		if (q->keepers[i] == job)
 			q->keepers[i] = NULL;
 	job->kept = NULL;
@@ -73,7 +73,7 @@ static struct job **keeper_place(struct queue *q)
 	struct job **idle = NULL;
 	size_t i;
 
-	for (i = 0; i < KEPT_MAX; i++) {
+	for (i = 0; i < QUEUE_KEPT_MAX; i++) {
 		if (!q->keepers[i])
 			return &q->keepers[i];
 		if (q->keepers[i]->level != JOB_WAITED)
@@ -129,19 +129,19 @@ void job_enqueue(struct queue *q, struct job *job)
 	}
 }
 
-static void job_rest(struct queue *q, struct job *job)
+static void job_coalesce(struct queue *q, struct job *job)
 {
 	job->state = JOB_COALESCING;
-	job->ready_ms = (clock_now_ms() / REST_MS + 2) * REST_MS;
-	job_list_append(&q->resting, job);
-	if (q->resting.count == 1)
+	job->ready_ms = (clock_now_ms() / COALESCE_MS + 2) * COALESCE_MS;
+	job_list_append(&q->coalescing, job);
+	if (q->coalescing.count == 1)
 		pthread_cond_signal(&q->timer);
 }
 
 void job_renew(struct queue *q, struct job *job)
 {
 	if (job->level == JOB_CLOSED)
-		job_rest(q, job);
+		job_coalesce(q, job);
 	else
 		job_enqueue(q, job);
 }
@@ -153,7 +153,7 @@ void job_leave(struct queue *q, struct job *job)
 		job_list_remove(job_list_of(q, job), job);
 		break;
 	case JOB_COALESCING:
-		job_list_remove(&q->resting, job);
+		job_list_remove(&q->coalescing, job);
 		break;
 	case JOB_DELAYED:
 		job_list_remove(&q->delayed, job);
@@ -168,6 +168,7 @@ void job_leave(struct queue *q, struct job *job)
 		break;
 	case JOB_DONE:
 		q->done--;
+		result_free(job->result);
 		job->result = NULL;
 		break;
 	}

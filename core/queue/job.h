@@ -4,18 +4,18 @@
 
 #include "core/queue/queue.h"
 
-/* What can happen to a job; under the lock of its queue. */
+/* Changes of a job; the caller holds the lock of its queue. */
 
 struct job *job_find(struct queue *q, const struct file_key *key);
 /* It is in no list yet; NULL without memory. */
 struct job *job_add(struct queue *q, const struct file_key *key);
-/* It is in none any more, and nobody waits for it; frees it. */
+/* The job is in no list any more and no request waits for it; frees it. */
 void job_drop(struct queue *q, struct job *job);
 
 /* Takes it off whatever it is in, to be put somewhere else. */
 void job_leave(struct queue *q, struct job *job);
 void job_enqueue(struct queue *q, struct job *job);
-/* There is news of its file: it rests first, or is queued. */
+/* There is news of its file: it coalesces with others first, or is queued. */
 void job_renew(struct queue *q, struct job *job);
 
 /* Where it is, or would be, in state queued. */
@@ -29,7 +29,7 @@ bool job_may_keep(struct queue *q);
 void job_keep(struct queue *q, struct job *job, struct kept *kept);
 
 void job_raise(struct queue *q, struct job *job, enum job_level level);
-/* Nobody waits for it any more. */
+/* No request waits for it any more. */
 void job_lower(struct queue *q, struct job *job);
 
 #endif

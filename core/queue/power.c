@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/engine/engine_impl.h"
+#include "core/base/clock.h"
+#include "core/base/thread.h"
+#include "core/queue/queue.h"
 
-enum { LOOK_MS = 5000 };
+enum { POLL_MS = 5000 };
 
 /* ---- the supplies ---- */
 
@@ -34,7 +36,7 @@ static bool line_is(int supply_fd, const char *name, const char *value)
 	return strcmp(line, value) == 0;
 }
 
-static enum supply look_at_supply(int fd)
+static enum supply read_supply(int fd)
 {
 	char type[32];
 
@@ -64,7 +66,7 @@ bool power_is_battery(const char *directory)
 			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0)
 			continue;
-		supply = look_at_supply(fd);
+		supply = read_supply(fd);
 		close(fd);
 		online = supply == SUPPLY_ONLINE;
 		drained = drained || supply == SUPPLY_DRAINED;
@@ -76,59 +78,53 @@ bool power_is_battery(const char *directory)
 
 /* ---- the thread ---- */
 
-static void look(struct engine *e)
+static void poll_supplies(const struct power *p)
 {
-	const char *directory = e->options.power_dir;
-
-	queue_pause(&e->queue, QUEUE_PAUSE_BATTERY,
-		    power_is_battery(directory ? directory : POWER_DIRECTORY));
+	queue_pause(p->queue, QUEUE_PAUSE_BATTERY,
+		    power_is_battery(p->directory));
 }
 
 static void *power_run(void *arg)
 {
-	struct engine *e = arg;
-	struct power *p = &e->power;
+	struct power *p = arg;
 
 	thread_set_name("kinfs-power");
 	thread_enter_background();
 	pthread_mutex_lock(&p->lock);
 	while (!p->stopped) {
-		int64_t until_ms = clock_now_ms() + LOOK_MS;
+		int64_t until_ms = clock_now_ms() + POLL_MS;
 
 		while (!p->stopped && clock_now_ms() < until_ms)
 			cond_wait_until(&p->work, &p->lock, until_ms);
 		pthread_mutex_unlock(&p->lock);
-		look(e);
+		poll_supplies(p);
 		pthread_mutex_lock(&p->lock);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
 }
 
-int power_init(struct power *p)
+int power_init(struct power *p, struct queue *queue, const char *directory)
 {
 	int err = -pthread_mutex_init(&p->lock, NULL);
 
+	p->queue = queue;
+	p->directory = directory ? directory : POWER_DIRECTORY;
 	return err ? err : cond_init_monotonic(&p->work);
 }
 
-int power_start(struct engine *e)
+int power_start(struct power *p)
 {
-	struct power *p = &e->power;
 	int err;
 
-	if (!e->options.ac_only)
-		return 0;
-	look(e);
-	err = -pthread_create(&p->thread, NULL, power_run, e);
+	poll_supplies(p);
+	err = -pthread_create(&p->thread, NULL, power_run, p);
 	p->started = !err;
 	return err;
 }
 
-void power_stop(struct engine *e)
+void power_stop(struct power *p)
 {
-	struct power *p = &e->power;
-
 	pthread_mutex_lock(&p->lock);
 	p->stopped = true;
 	pthread_cond_signal(&p->work);

@@ -10,23 +10,26 @@
 /*
  * Whether the machine runs on its battery.  The kernel tells changes only to
  * those who have a netlink socket, which a mount gives up; so a thread looks
- * every few seconds and pauses the queue meanwhile.  There is no thread where
- * nobody asked for that.
+ * every few seconds and pauses the queue meanwhile.  There is no thread
+ * unless it is started.
  */
 struct power {
-	pthread_mutex_t lock; /* stopped */
+	struct queue *queue;   /* borrowed; constant, as the next one */
+	const char *directory; /* borrowed; of the supplies */
+	pthread_mutex_t lock;  /* stopped */
 	pthread_cond_t work;
 	bool stopped;
 	pthread_t thread;
 	bool started;
 };
 
-struct engine;
+struct queue;
 
-int power_init(struct power *p);
-/* Has looked once when it returns. */
-int power_start(struct engine *e);
-void power_stop(struct engine *e);
+/* directory NULL: POWER_DIRECTORY. */
+int power_init(struct power *p, struct queue *queue, const char *directory);
+/* The queue is paused already, if it is to be, when this returns. */
+int power_start(struct power *p);
+void power_stop(struct power *p);
 void power_release(struct power *p);
 
 /*

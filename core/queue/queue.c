@@ -4,18 +4,33 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/base/clock.h"
+#include "core/base/thread.h"
 #include "core/digest/fingerprint.h"
-#include "core/engine/engine_impl.h"
 #include "core/queue/job.h"
 #include "core/queue/job_list.h"
 #include "core/queue/waiter.h"
 
-void result_free(struct result *r)
+static void drop_references(struct result *r, unsigned count)
 {
-	if (!r)
+	if (atomic_fetch_sub(&r->shared, count) >= count)
 		return;
 	digests_release(&r->digests);
 	free(r);
+}
+
+void result_free(struct result *r)
+{
+	if (r)
+		drop_references(r, 1);
+}
+
+void queue_ticket_init(struct queue_ticket *ticket)
+{
+	static atomic_ullong last;
+
+	ticket->number = atomic_fetch_add(&last, 1) + 1;
+	atomic_init(&ticket->given_up, false);
 }
 
 void kept_free(struct kept *k)
@@ -41,7 +56,7 @@ int queue_init(struct queue *q, size_t serve_most)
 	if (!err)
 		err = cond_init_monotonic(&q->timer);
 	if (!err)
-		err = cond_init_monotonic(&q->rest);
+		err = cond_init_monotonic(&q->recalls);
 	return err;
 }
 
@@ -52,7 +67,7 @@ void queue_stop(struct queue *q)
 	pthread_cond_broadcast(&q->served_work);
 	pthread_cond_broadcast(&q->work);
 	pthread_cond_broadcast(&q->timer);
-	pthread_cond_broadcast(&q->rest);
+	pthread_cond_broadcast(&q->recalls);
 	pthread_mutex_unlock(&q->lock);
 	if (q->timer_started)
 		pthread_join(q->timer_thread, NULL);
@@ -71,12 +86,13 @@ void queue_release(struct queue *q)
 
 			waiters_answer(waiters_take(q, job), -ECANCELED);
 			kept_free(job->kept);
+			result_free(job->result);
 			free(job);
 			job = next;
 		}
 		q->buckets[i] = NULL;
 	}
-	pthread_cond_destroy(&q->rest);
+	pthread_cond_destroy(&q->recalls);
 	pthread_cond_destroy(&q->timer);
 	pthread_cond_destroy(&q->work);
 	pthread_cond_destroy(&q->served_work);
@@ -248,19 +264,14 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 	pthread_mutex_unlock(&q->lock);
 }
 
-void queue_done(struct queue *q, struct job *job, struct result *r,
-		int (*post)(void *arg, struct result *r), void *arg)
+/* Ends a running job unless its file changed meanwhile.  The waiters are to be
+ * answered. */
+static bool become_done(struct queue *q, struct job *job, struct result *r,
+			struct waiter **waiters_out)
 {
-	struct waiter *waiters = NULL;
-	bool posted;
-
-	pthread_mutex_lock(&q->lock);
-	if (run_again(q, job)) {
-		pthread_mutex_unlock(&q->lock);
-		result_free(r);
-		return;
-	}
-	waiters = waiters_take(q, job);
+	if (run_again(q, job))
+		return false;
+	*waiters_out = waiters_take(q, job);
 	job_leave(q, job);
 	job->state = JOB_DONE;
 	job->changed = false;
@@ -268,31 +279,56 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 	job->level = job->background = JOB_SCAN;
 	job->result = r;
 	q->done++;
-	posted = !post(arg, r);
-	pthread_mutex_unlock(&q->lock);
-	waiters_answer(waiters, 0);
-	if (posted)
-		return;
-	queue_committed(q, r);
-	result_free(r);
+	return true;
 }
 
-void queue_committed(struct queue *q, const struct result *r)
+static bool runs_again(struct queue *q, struct job *job)
 {
+	bool again;
+
+	pthread_mutex_lock(&q->lock);
+	again = run_again(q, job);
+	pthread_mutex_unlock(&q->lock);
+	return again;
+}
+
+void queue_done(struct queue *q, struct job *job, struct result *r,
+		int (*post)(void *arg, struct result *r), void *arg)
+{
+	struct waiter *waiters = NULL;
+	bool posted, done, gone;
+
+	if (runs_again(q, job)) {
+		result_free(r);
+		return;
+	}
+	atomic_store(&r->shared, 2); /* the job's, and one for this call */
+	posted = !post(arg, r);
+	pthread_mutex_lock(&q->lock);
+	done = become_done(q, job, r, &waiters);
+	gone = !posted || r->committed;
+	pthread_mutex_unlock(&q->lock);
+	waiters_answer(waiters, 0);
+	if (done && gone)
+		queue_committed(q, r);
+	drop_references(r, 1U + !posted + !done);
+}
+
+void queue_committed(struct queue *q, struct result *r)
+{
+	struct waiter *waiters = NULL;
 	struct job *job;
 
 	pthread_mutex_lock(&q->lock);
+	r->committed = true;
 	job = job_find(q, &r->key);
 	if (job && job->state == JOB_DONE && job->result == r) {
-		struct waiter *waiters = waiters_take(q, job);
-
+		waiters = waiters_take(q, job);
 		job_leave(q, job);
 		job_drop(q, job);
-		pthread_mutex_unlock(&q->lock);
-		waiters_answer(waiters, 0);
-		return;
 	}
 	pthread_mutex_unlock(&q->lock);
+	waiters_answer(waiters, 0);
 }
 
 void queue_pause(struct queue *q, enum queue_pause reason, bool on)
@@ -300,7 +336,7 @@ void queue_pause(struct queue *q, enum queue_pause reason, bool on)
 	pthread_mutex_lock(&q->lock);
 	q->paused = on ? q->paused | reason : q->paused & ~reason;
 	pthread_cond_broadcast(&q->work);
-	pthread_cond_broadcast(&q->rest);
+	pthread_cond_broadcast(&q->recalls);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -329,8 +365,8 @@ int queue_look(struct queue *q, const struct file_key *key,
 	return err;
 }
 
-/* What it was delayed for may be over sooner when somebody waits. */
-static bool waits_in_vain(const struct job *job)
+/* The reason for the delay may be over sooner when a request waits. */
+static bool is_delayed_needlessly(const struct job *job)
 {
 	return job->state == JOB_DELAYED && job->level != JOB_WAITED &&
 	       !job->tries;
@@ -349,7 +385,7 @@ static struct job *job_want_waited(struct queue *q, const struct file_key *key,
 	if (!job)
 		return NULL;
 	moves = job->state == JOB_QUEUED || job->state == JOB_COALESCING ||
-		job->state == JOB_DONE || waits_in_vain(job);
+		job->state == JOB_DONE || is_delayed_needlessly(job);
 	if (moves && !is_new)
 		job_leave(q, job);
 	if (job->level != JOB_WAITED || job->turn > turn) {
@@ -384,15 +420,15 @@ static int wait_locked(struct queue *q, const struct file_key *key,
 	waiter_link(q, job, w);
 	if (job->state == JOB_RUNNING) {
 		job->joined = true;
-		pthread_cond_broadcast(&q->rest);
+		pthread_cond_broadcast(&q->recalls);
 	}
 	return 0;
 }
 
 int queue_park(struct queue *q, const struct file_key *key,
-	       const struct engine_parked *parked)
+	       const struct parked_request *parked)
 {
-	const struct engine_ticket *ticket = parked->ticket;
+	const struct queue_ticket *ticket = parked->ticket;
 	struct waiter *w = calloc(1, sizeof(*w));
 	int err;
 
@@ -418,7 +454,7 @@ int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
 	       int64_t deadline_ms, void (*done)(void *arg, int result),
 	       void *arg)
 {
-	const struct engine_parked parked = {
+	const struct parked_request parked = {
 		.uid = uid, .deadline_ms = deadline_ms, .done = done, .arg = arg
 	};
 
@@ -445,7 +481,7 @@ void queue_counts(struct queue *q, struct queue_counts *out)
 
 	pthread_mutex_lock(&q->lock);
 	*out = (struct queue_counts){
-		.delayed = q->delayed.count + q->resting.count,
+		.delayed = q->delayed.count + q->coalescing.count,
 		.unsteady = q->unsteady,
 		.running = q->running[0].count + q->running[1].count,
 		.done = q->done,

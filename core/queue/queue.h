@@ -3,48 +3,66 @@
 #define CORE_QUEUE_QUEUE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "core/base/share.h"
-#include "core/engine/engine.h"
+#include "core/catalog/catalog.h"
 
 /*
- * What must be hashed, most urgent first, one job a file.
+ * The queue of files that are to be hashed: one job a file, keyed by inode.
  *
- *   queued   in the list of its level
- *   resting  closed just now: most likely too young to be read, soon changed
- *            again, and one of many; becomes queued at ready_ms together with
- *            others, or when somebody waits for it
- *   delayed  too young or unsteady; becomes queued at ready_ms
- *   running  a worker has it
- *   done     its result is on the way to the catalog; kept here so that the
- *            digests can be read before they are committed
+ *            queue_push()            queue_take()          queue_done()
+ *   (none) ------------> QUEUED ------------> RUNNING ------------> DONE
+ *              |           ^  ^                  |                    |
+ *              |    timer  |  | timer            | queue_delay()      | committed
+ *              +-> COALESCING DELAYED <----------+                 (none)
  *
- * News of an identity that is not the one being hashed sets again, and the job
- * is queued once more at its end.  Such news while it is done simply makes it
- * queued: the result that is under way belongs to the committer and is of a
- * past state.
+ *   QUEUED      in the list of its level
+ *   COALESCING  closed just now: too young to be read, perhaps changed again
+ *               soon, and one of many; queued after some milliseconds together
+ *               with the others, or at once when a request waits for it
+ *   DELAYED     too young, or it changes all the time
+ *   RUNNING     a worker has it
+ *   DONE        its result is on the way to the catalog, and can be asked for
+ *               here meanwhile
  *
- * Memory is bounded by QUEUE_MAX jobs; what does not fit is put on the
- * catalog's pending list by the caller and fed back later.  Those who wait are
- * bounded by WAITERS_MAX, of which each user has a share, and what they wait
- * for is served in rotation among users.  There are more workers for that than
- * one user may occupy: the spare ones take a job of a user for whom none is
- * running, so nobody's jobs keep all others waiting.
+ * Levels: a file that a request waits for comes before one that was closed, and
+ * that before one that the scan found.  A running job whose file got another
+ * identity is queued again at its end; a job that is done and whose file got
+ * another identity is queued again at once, and the result that is under way is
+ * of a past state.
  *
- * Large files are in lists of their own, once a worker has seen how large they
- * are, and never occupy all workers of a kind: one at least is left for small
- * ones.  A large file that is waited for makes room for that of another user
- * when it had a worker for QUEUE_SLICE_MS, and when nobody waits any more.  What
- * is done of it is kept with its job: of at most KEPT_MAX files, of which those
- * that nobody waits for give way.
+ * Life of a parked request: queue_park() makes or raises the job of its file; a
+ * worker takes it, hashes the file and calls queue_done(), or finds nothing to
+ * do and calls queue_finish(); then each request of the job is answered, once,
+ * by that thread.  The timer answers those whose time is over.
  *
- * There are two kinds of takers, for what is waited for and for the background,
- * and a new job wakes one of its kind at most.
+ * Fairness: each user may park a share of WAITERS_MAX requests, and jobs that
+ * are waited for are served in rotation among users.  There are more workers
+ * for them than one user may occupy: the spare ones take a job of a user for
+ * whom no worker runs.  Large files are in lists of their own and never occupy
+ * all workers of a kind.  A large file that is waited for hands its worker over
+ * to another user's after QUEUE_SLICE_MS, or when no request waits for it any
+ * more; what was done of it is kept with the job, for QUEUE_KEPT_MAX files.
  *
- * While it is paused, for one reason or several, only what is waited for is
- * given out.  All else is queued as before.
+ * Memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests; a file that
+ * does not fit is put on the catalog's pending list by the caller, and fed back
+ * when the lists run low (queue_feed()).
+ *
+ * Threads and locks: any thread may call anything.  One mutex guards all of it;
+ * no callback runs and no other part is called while it is held.  A new job
+ * wakes one worker of its kind at most.
+ *
+ * It must never: keep a request without a job, answer one twice or not at all,
+ * run two jobs of one file at a time, or wait for the disk.
  */
+
+/* Reasons to give out nothing but jobs that are waited for.  Everything else is
+ * queued as before. */
 enum queue_pause {
 	QUEUE_PAUSE_ASKED = 1,
 	QUEUE_PAUSE_BATTERY = 2,
@@ -65,18 +83,52 @@ enum {
 	QUEUE_SPARE = 2, /* workers for users for whom none works */
 	QUEUE_LARGE = 64 << 20,
 	QUEUE_SLICE_MS = 1000,
-	KEPT_MAX = 8,
+	QUEUE_KEPT_MAX = 8,
 };
 
-/* What a worker found out about a file. */
+/*
+ * What a worker found out about a file.  The queue and the committer have it at
+ * one time, for as long as each needs it; the last of them frees it.  Nothing
+ * but the references changes once it was handed to queue_done().
+ */
 struct result {
 	struct file_key key;
 	struct file_identity identity;
 	int error; /* positive errno: reading failed */
 	struct digests digests;
+	atomic_uint shared; /* references beyond the first; the queue's own */
+	bool committed;     /* under the lock of the queue */
 };
 
+/* Gives one reference up.  NULL is allowed. */
 void result_free(struct result *r);
+
+/* ---- parked requests ---- */
+
+/*
+ * A ticket finds a parked request again, so that it need not be waited for any
+ * longer.  Initialise it, and keep it until done is called.  A thread that
+ * gives the request up sets given_up and then calls queue_give_up_waiting(),
+ * which it may do when the request has been answered or is not parked yet.
+ */
+struct queue_ticket {
+	uint64_t number;
+	atomic_bool given_up;
+};
+
+void queue_ticket_init(struct queue_ticket *ticket);
+
+/* A request that waits for a file to be hashed. */
+struct parked_request {
+	uid_t uid;
+	int64_t deadline_ms;               /* CLOCK_MONOTONIC */
+	const struct queue_ticket *ticket; /* borrowed until done; or NULL */
+	/* Called exactly once, by any thread, with no lock held: with 0 when
+	 * there is news of the file, -ETIMEDOUT, -EINTR (given up) or
+	 * -ECANCELED at the end. */
+	void (*done)(void *arg, int result);
+	void *arg;
+};
 
 struct waiter;
 struct fingerprint;
@@ -94,26 +146,26 @@ struct job {
 	struct file_key key;
 	enum job_state state;
 	enum job_level level;
-	enum job_level background; /* its level when nobody waits */
+	enum job_level background; /* its level without requests */
 	bool again;
 	bool changed;     /* whatever the times say: it is hashed in any case */
 	bool large;       /* as far as is known */
-	bool joined;      /* running only: somebody began to wait meanwhile */
+	bool joined;      /* running only: a request was parked meanwhile */
 	unsigned tries;   /* how often it changed while it was hashed */
 	uint64_t turn;    /* JOB_WAITED only: the list is in this order */
 	uid_t uid;        /* JOB_WAITED only: whose turn it is */
 	bool served;      /* running only: taken at JOB_WAITED */
 	bool scanned;     /* running only: taken at JOB_SCAN */
 	int64_t since_ms; /* running only: when it was taken */
-	int64_t ready_ms; /* resting and delayed only */
+	int64_t ready_ms; /* coalescing and delayed only */
 	struct kept *kept; /* owned; running: by the worker, which clears it */
 	struct file_identity identity; /* running only: what is hashed */
 	struct file_identity seen;     /* what it was when it was looked at */
 	int64_t seen_ms;               /* ... and since when */
-	struct result *result;         /* done only; the committer owns it */
+	struct result *result;         /* done only; a reference */
 	struct waiter *waiters;
 	struct job *chain;
-	/* In the list of its level, of the large, the resting, the delayed or
+	/* In the list of its level, of the large, the coalescing, the delayed or
 	 * the running ones. */
 	struct job *prev, *next;
 };
@@ -128,16 +180,17 @@ struct queue {
 	pthread_cond_t served_work; /* a waited job was queued, or the end */
 	pthread_cond_t work;        /* another one, or the catalog's */
 	pthread_cond_t timer;       /* an earlier time to wake up at */
-	pthread_cond_t rest;        /* reasons to end queue_rest() */
+	pthread_cond_t recalls;     /* reasons to end queue_wait_until() */
 	struct job *buckets[QUEUE_BUCKETS];
 	struct job_list levels[JOB_LEVELS];
 	struct job_list large[2];   /* waited for, in the background */
 	struct job_list running[2]; /* taken as waited for, as background */
-	struct job_list resting;    /* by ready_ms */
+	struct job_list coalescing; /* by ready_ms */
 	struct job_list delayed;    /* by ready_ms */
 	size_t serve_most; /* from here on spare workers take jobs; constant */
 	int64_t slice_ms;  /* QUEUE_SLICE_MS; constant */
-	struct job *keepers[KEPT_MAX]; /* jobs not running with work kept */
+	struct job
+		*keepers[QUEUE_KEPT_MAX]; /* jobs not running with work kept */
 	struct waiter *waiting_first, *waiting_last; /* by deadline */
 	size_t waiting;
 	struct share share; /* of the waiters */
@@ -157,12 +210,12 @@ struct queue {
  * background, which is idle unless all others are at large files. */
 int queue_init(struct queue *q, size_t serve_most);
 int queue_start(struct queue *q);
-/* Wakes every worker; jobs are taken no more. */
+/* Wakes every worker: no job is taken any more. */
 void queue_stop(struct queue *q);
 /* Every parked request gets -ECANCELED; frees all. */
 void queue_release(struct queue *q);
 
-/* Adds the job or raises its level; at JOB_CLOSED it rests first.  identity is
+/* Adds the job or raises its level; at JOB_CLOSED it waits for others first.  identity is
  * the file's as the caller saw it, NULL when it did not look.  -ENOBUFS when
  * the queue is full. */
 int queue_push(struct queue *q, const struct file_key *key,
@@ -194,29 +247,34 @@ bool queue_admit(struct queue *q, struct job *job);
 
 /* Nothing (more) to do: answers the waiters and drops the job. */
 void queue_finish(struct queue *q, struct job *job);
-/* The same, but whoever began to wait since queue_identify() asked later than
- * the worker looked: for those it is done again, from the start. */
+/* The same, but for requests that were parked after queue_identify(), so later
+ * than the worker looked at the file, the job runs again from the start. */
 void queue_give_up(struct queue *q, struct job *job);
-/* Somebody else shall do it, at its present level.  kept (taken, NULL: none) is
+/* Another worker shall do it, at its present level.  kept (taken, NULL: none) is
  * what is done of it, if there is room for that. */
 void queue_hand_over(struct queue *q, struct job *job, struct kept *kept);
 /* Not now: back in delay_ms. */
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 		 bool unsteady);
-/* Ends the job with a result: hands it to post, with the queue locked, and
- * answers the waiters.  When post fails the waiters are answered all the same
- * and the result is freed after them. */
+/*
+ * Ends the job with a result (taken): hands a reference to post, which runs
+ * without any lock while the job still counts as running, so the results of one
+ * file are posted in order.  Then the waiters are answered, and the result can
+ * be asked for until the committer says queue_committed().  When the file
+ * changed meanwhile the result is dropped, or superseded, and the job runs
+ * again; when post fails the waiters are answered all the same.
+ */
 void queue_done(struct queue *q, struct job *job, struct result *r,
 		int (*post)(void *arg, struct result *r), void *arg);
-/* The committer is finished with r and is about to free it. */
-void queue_committed(struct queue *q, const struct result *r);
+/* The catalog has r; the queue need not keep it. */
+void queue_committed(struct queue *q, struct result *r);
 
 /* Sets or clears a reason to give out nothing but what is waited for. */
 void queue_pause(struct queue *q, enum queue_pause reason, bool on);
 
-/* Why a running job should be handed over: of the background, because somebody
- * waits for it now, or because all of them pause; of those that are waited for,
- * because nobody does any more, or because it is the turn of another one. */
+/* Why a running job should be handed over: one of the background, because a
+ * request waits for it now, or because the queue is paused; one that was waited
+ * for, because no request waits any more, or because its time slice is over. */
 enum queue_recall {
 	QUEUE_GO_ON,
 	QUEUE_WAITED,
@@ -228,7 +286,7 @@ enum queue_recall queue_recall(struct queue *q, const struct job *job);
 
 /* Waits until the time while nothing recalls the running job, if there is one;
  * false when it is, or when the queue was stopped. */
-bool queue_rest(struct queue *q, const struct job *job, int64_t until_ms);
+bool queue_wait_until(struct queue *q, const struct job *job, int64_t until_ms);
 
 enum queue_view {
 	QUEUE_UNKNOWN,
@@ -242,15 +300,15 @@ int queue_look(struct queue *q, const struct file_key *key,
 	       const struct file_identity *identity, enum queue_view *view_out,
 	       int *error_out, struct digests *digests_out);
 
-/* engine_wait(); nothing is called when it fails. */
+/* Parks a request for a file, which moves to the head of the queue.  Nothing is
+ * called when it fails: -EAGAIN, the user has too many requests parked; -EINTR,
+ * the ticket was given up; -ECANCELED, -ENOMEM. */
+int queue_park(struct queue *q, const struct file_key *key,
+	       const struct parked_request *parked);
 int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
 	       int64_t deadline_ms, void (*done)(void *arg, int result),
 	       void *arg);
-
-/* The same, with a ticket. */
-int queue_park(struct queue *q, const struct file_key *key,
-	       const struct engine_parked *parked);
-/* engine_give_up() */
+/* Answers the request with that ticket with -EINTR, if it is parked. */
 void queue_give_up_waiting(struct queue *q, uint64_t ticket);
 
 struct queue_counts {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/queue/queue.h"
 
-#include "core/engine/engine_impl.h"
+#include "core/base/clock.h"
+#include "core/base/thread.h"
 #include "core/queue/job.h"
 #include "core/queue/job_list.h"
 
@@ -36,7 +37,7 @@ static bool is_served(const struct queue *q, bool large, uid_t uid)
 
 /* The first job of the list that a worker may take: from serve_most on, of a
  * user for whom none works.  By their turns the first jobs of all users come
- * first; further back there is nobody new. */
+ * first; further back there is no new user. */
 static struct job *first_of(const struct queue *q, const struct job_list *list,
 			    bool large)
 {
@@ -235,7 +236,7 @@ enum queue_recall queue_recall(struct queue *q, const struct job *job)
 	return why;
 }
 
-bool queue_rest(struct queue *q, const struct job *job, int64_t until_ms)
+bool queue_wait_until(struct queue *q, const struct job *job, int64_t until_ms)
 {
 	bool rested = false, recalled = false;
 
@@ -244,7 +245,7 @@ bool queue_rest(struct queue *q, const struct job *job, int64_t until_ms)
 		recalled = q->stopped || recall(q, job) != QUEUE_GO_ON;
 		rested = clock_now_ms() >= until_ms;
 		if (!rested && !recalled)
-			cond_wait_until(&q->rest, &q->lock, until_ms);
+			cond_wait_until(&q->recalls, &q->lock, until_ms);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return !recalled;

@@ -3,11 +3,12 @@
 
 #include <errno.h>
 
-#include "core/engine/engine_impl.h"
+#include "core/base/clock.h"
+#include "core/base/thread.h"
 #include "core/queue/job.h"
 #include "core/queue/waiter.h"
 
-/* Deadlines of those who wait, and ends of rests and delays. */
+/* Deadlines of requests, and ends of delays. */
 
 /* Returns when the next one is ready. */
 static int64_t enqueue_ready(struct queue *q, const struct job_list *list,
@@ -26,11 +27,11 @@ static int64_t timer_step(struct queue *q, struct waiter **expired_out)
 {
 	int64_t now = clock_now_ms();
 	int64_t next = enqueue_ready(q, &q->delayed, now);
-	int64_t rested = enqueue_ready(q, &q->resting, now);
+	int64_t soonest = enqueue_ready(q, &q->coalescing, now);
 	struct waiter *w;
 
-	if (rested < next)
-		next = rested;
+	if (soonest < next)
+		next = soonest;
 	while ((w = q->waiting_first) && w->deadline_ms <= now) {
 		waiter_leave(q, w);
 		w->job_next = *expired_out;

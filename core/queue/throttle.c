@@ -73,7 +73,7 @@ bool throttle_wait(struct throttle *t, const struct job *job, int64_t *since_ns)
 	int64_t due_ns;
 
 	while ((due_ns = throttle_due_ns(t, since_ns)) > clock_now_ns())
-		if (!queue_rest(t->context.queue, job, ms_of(due_ns)))
+		if (!queue_wait_until(t->context.queue, job, ms_of(due_ns)))
 			return false;
 	return true;
 }
@@ -114,7 +114,7 @@ bool throttle_wait_read(struct throttle *t, const struct job *job)
 	int64_t due_ms;
 
 	while ((due_ms = read_due_ms(t)) > clock_now_ms())
-		if (!queue_rest(t->context.queue, job, due_ms))
+		if (!queue_wait_until(t->context.queue, job, due_ms))
 			return false;
 	return true;
 }

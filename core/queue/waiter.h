@@ -6,8 +6,8 @@
 
 /*
  * A parked request is in two lists: that of its job and that of all waiters
- * by deadline.  Whoever takes it off both (under the lock) calls done (without
- * it), so it is called exactly once, and frees it.
+ * by deadline.  The thread that takes it off both (under the lock) calls done (without
+ * the lock) and frees it, so done is called exactly once.
  */
 struct waiter {
 	struct job *job;

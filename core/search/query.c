@@ -226,7 +226,7 @@ int engine_similar(struct engine *e, const struct engine_question *q,
 		return 0;
 	}
 	err = engine_park(e, q->fd,
-			  &(struct engine_parked){
+			  &(struct parked_request){
 				  .uid = caller->credentials.uid,
 				  .deadline_ms = clock_now_ms() + q->timeout_ms,
 				  .ticket = q->ticket,

@@ -76,7 +76,7 @@ static void pending_added(void *ctx)
 	say(ctx, "pending", NULL);
 }
 
-static void result_committed(void *ctx, const struct result *result)
+static void result_committed(void *ctx, struct result *result)
 {
 	say(ctx, "result", &result->key);
 }

@@ -310,7 +310,7 @@ static void test_what_is_kept_is_bounded(void **state)
 
 	(void)state;
 	q->slice_ms = 0;
-	for (i = 0; i < KEPT_MAX; i++) {
+	for (i = 0; i < QUEUE_KEPT_MAX; i++) {
 		push(q, 1 + i, JOB_SCAN);
 		job = take_large(q, true, 1 + i);
 		park(q, 1 + i, 10);
@@ -341,16 +341,16 @@ static void test_who_gives_up_is_gone(void **state)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
-	struct engine_ticket ticket;
-	const struct engine_parked parked = { .deadline_ms = INT64_MAX,
-					      .ticket = &ticket,
-					      .done = on_done,
-					      .arg = &o };
+	struct queue_ticket ticket;
+	const struct parked_request parked = { .deadline_ms = INT64_MAX,
+					       .ticket = &ticket,
+					       .done = on_done,
+					       .arg = &o };
 	struct queue_counts counts;
 	struct queue *q = queue_make();
 
 	(void)state;
-	engine_ticket_init(&ticket);
+	queue_ticket_init(&ticket);
 	assert_int_equal(queue_park(q, &key, &parked), 0);
 	atomic_store(&ticket.given_up, true);
 	queue_give_up_waiting(q, ticket.number);
@@ -370,16 +370,16 @@ static void test_a_job_that_nobody_waits_for_gives_up_its_worker(void **state)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
-	struct engine_ticket ticket;
-	const struct engine_parked parked = { .deadline_ms = INT64_MAX,
-					      .ticket = &ticket,
-					      .done = on_done,
-					      .arg = &o };
+	struct queue_ticket ticket;
+	const struct parked_request parked = { .deadline_ms = INT64_MAX,
+					       .ticket = &ticket,
+					       .done = on_done,
+					       .arg = &o };
 	struct queue *q = queue_make();
 	struct job *job;
 
 	(void)state;
-	engine_ticket_init(&ticket);
+	queue_ticket_init(&ticket);
 	assert_int_equal(queue_park(q, &key, &parked), 0);
 	job = take_large(q, false, 1);
 	assert_int_equal(queue_recall(q, job), QUEUE_GO_ON);
@@ -453,6 +453,127 @@ static void test_every_job_wakes_somebody(void **state)
 	queue_remove(q);
 }
 
+/* ---- results ---- */
+
+static struct result *make_result(uint64_t inode, uint64_t size)
+{
+	struct result *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	r->key = key_number(inode);
+	r->identity.size = size;
+	r->error = EIO;
+	return r;
+}
+
+static bool has_result(struct queue *q, uint64_t inode, uint64_t size)
+{
+	const struct file_identity id = { .size = size };
+	struct file_key key = key_number(inode);
+	struct digests digests = { 0 };
+	enum queue_view view;
+	int error;
+
+	assert_int_equal(queue_look(q, &key, &id, &view, &error, &digests), 0);
+	return view == QUEUE_RESULT;
+}
+
+static struct result *posted;
+
+static int keep_posted(void *arg, struct result *r)
+{
+	(void)arg;
+	posted = r;
+	return 0;
+}
+
+static void test_a_result_is_there_until_it_is_committed(void **state)
+{
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	queue_done(q, queue_take(q, true), make_result(1, 1), keep_posted, q);
+	assert_true(has_result(q, 1, 1));
+	assert_false(has_result(q, 1, 2));
+	queue_committed(q, posted);
+	assert_false(has_result(q, 1, 1));
+	result_free(posted);
+	queue_remove(q);
+}
+
+static int commit_at_once(void *arg, struct result *r)
+{
+	queue_committed(arg, r);
+	result_free(r);
+	return 0;
+}
+
+static void test_a_result_may_be_committed_while_it_is_posted(void **state)
+{
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue_counts counts;
+	struct queue *q = queue_make();
+
+	(void)state;
+	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &o), 0);
+	queue_done(q, queue_take(q, false), make_result(1, 1), commit_at_once,
+		   q);
+	assert_int_equal(outcome_wait(&o), 0);
+	queue_counts(q, &counts);
+	assert_int_equal(counts.done, 0);
+	assert_int_equal(counts.running, 0);
+	queue_remove(q);
+}
+
+/* The file gets another identity; that would block if the queue were locked. */
+static int change_and_keep(void *arg, struct result *r)
+{
+	const struct file_identity id = { .size = 2 };
+
+	assert_int_equal(queue_push(arg, &r->key, JOB_SCAN, &id), 0);
+	posted = r;
+	return 0;
+}
+
+static void test_a_file_that_changes_while_it_is_posted_runs_again(void **state)
+{
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	queue_done(q, queue_take(q, true), make_result(1, 1), change_and_keep,
+		   q);
+	assert_false(has_result(q, 1, 1));
+	assert_counts(q, 1, 0);
+	queue_committed(q, posted);
+	result_free(posted);
+	take(q, true, 1);
+	queue_remove(q);
+}
+
+static int refuse(void *arg, struct result *r)
+{
+	(void)arg;
+	(void)r;
+	return -ENOSPC;
+}
+
+static void test_a_result_that_nobody_takes_is_answered_and_gone(void **state)
+{
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue *q = queue_make();
+
+	(void)state;
+	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &o), 0);
+	queue_done(q, queue_take(q, false), make_result(1, 1), refuse, q);
+	assert_int_equal(outcome_wait(&o), 0);
+	assert_false(has_result(q, 1, 1));
+	queue_remove(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +592,13 @@ int main(void)
 		cmocka_unit_test(
 			test_a_job_that_nobody_waits_for_gives_up_its_worker),
 		cmocka_unit_test(test_every_job_wakes_somebody),
+		cmocka_unit_test(test_a_result_is_there_until_it_is_committed),
+		cmocka_unit_test(
+			test_a_result_may_be_committed_while_it_is_posted),
+		cmocka_unit_test(
+			test_a_file_that_changes_while_it_is_posted_runs_again),
+		cmocka_unit_test(
+			test_a_result_that_nobody_takes_is_answered_and_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
