@@ -24,7 +24,7 @@ struct similar_job {
 char *similar_format(const char *pattern, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* The digests the mount has ready or makes; what is missing stays unset. */
+/* The digests that the mount keeps of a file; one that is missing stays unset. */
 void similar_digests(const char *path, struct digests *out);
 
 /* A path below SOURCE as one below the mount's root; NULL without memory. */

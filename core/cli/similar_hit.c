@@ -36,8 +36,10 @@ void similar_digests(const char *path, struct digests *out)
 	struct stat st;
 	int id;
 
+	/* An sdhash is computed for each file that is asked for it. */
 	for (id = 0; id < DIGEST_COUNT; id++)
-		if (!attribute_get(path, digest_infos[id].attribute, &text))
+		if (id != DIGEST_SDHASH &&
+		    !attribute_get(path, digest_infos[id].attribute, &text))
 			(void)digest_parse((enum digest_id)id, text.data,
 					   text.len, out);
 	if (!stat(path, &st))
