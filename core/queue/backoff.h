@@ -8,27 +8,31 @@
 #include "core/queue/bucket.h"
 
 /*
- * When the background rests for the sake of those who work in the mount.
+ * When the background works, so that users of the mount do not notice it.
  *
- * SCHED_IDLE is not enough for them not to feel it: who wakes up has to wait
- * until a hash thread is out of the kernel, finds the caches full of other
- * things and half of a core taken; and in a group of processes other than
- * theirs (a session, a service) an idle thread counts as much as any other.
+ * SCHED_IDLE alone does not do that.  A thread that wakes up still waits until
+ * a hashing thread leaves the kernel, and finds its caches full of other data;
+ * and between groups of processes (sessions, services) an idle thread counts as
+ * much as any other.
  *
- * So while requests come, the background rests.  It goes on whenever none came
- * for BACKOFF_QUIET_MS: whoever comes then is held up by what is just being
- * done, and that is little against the time that passed; and is then left alone
- * for as long as it was quiet, BACKOFF_ALONE_MS at most, which is all the time
- * that most of what people do takes.  However busy the mount is after that,
- * each worker may have BACKOFF_PERCENT of the time, or the work would never
- * end.
+ * So there are limits, by what the host last did:
  *
- * And until there was no request for BACKOFF_LATELY_MS each worker may have
- * BACKOFF_LATELY_PERCENT: who comes back finds processors that are free, and
- * caches that are not full of other things.
+ *   requests come           The background waits, until none has come for
+ *                           BACKOFF_QUIET_MS.
+ *   ... after a pause       It waits for as long as the pause was,
+ *                           BACKOFF_ALONE_MS at most.  Most commands of a user
+ *                           are over by then.
+ *   ... and go on           Each worker may have BACKOFF_PERCENT of the time,
+ *                           or hashing would never end.
+ *   none since a moment     Each worker may have BACKOFF_LATELY_PERCENT of the
+ *                           time until there was no request for
+ *                           BACKOFF_LATELY_MS: the next command finds free
+ *                           processors and warm caches.
+ *   none for long, or a     No limit.
+ *   user waits for the end
  *
- * The clock is the caller's, in nanoseconds, and never goes back.  No lock: the
- * caller's, too.
+ * The caller gives the time, in nanoseconds, which never goes back, and has a
+ * lock of its own.
  */
 enum {
 	BACKOFF_QUIET_MS = 4,
@@ -36,25 +40,25 @@ enum {
 	BACKOFF_PERCENT = 5,
 	BACKOFF_LATELY_MS = 3000,
 	BACKOFF_LATELY_PERCENT = 25,
-	/* What took longer waited for a processor. */
+	/* A piece of work that took longer waited for a processor. */
 	BACKOFF_PIECE_MS = 10,
 	BACKOFF_HURRY_MS = 2000,
 };
 
 struct backoff {
-	int64_t busy_ns;      /* until then, if nothing else comes */
-	int64_t quiet_ns;     /* since then, INT64_MAX if it is not */
-	int64_t hurry_ns;     /* until then it does not matter */
-	struct bucket share;  /* of nanoseconds, while it is busy */
-	struct bucket lately; /* the same, for a while after it */
+	int64_t busy_ns;  /* the host is busy until then, or the next request */
+	int64_t quiet_ns; /* there was no request since; INT64_MAX: there was */
+	int64_t hurry_ns; /* there are no limits until then */
+	struct token_bucket share;  /* of nanoseconds, while it is busy */
+	struct token_bucket lately; /* the same, for a while after it */
 };
 
 void backoff_init(struct backoff *b, unsigned workers, int64_t now_ns);
 
-/* Whether there was a request since the last look. */
+/* Tells whether there was a request since the last call. */
 void backoff_poll(struct backoff *b, bool had_requests, int64_t now_ns);
 
-/* Somebody waits for all that is to be done: no rests for a while. */
+/* A user waits until everything is hashed: no limits for a while. */
 void backoff_hurry(struct backoff *b, int64_t now_ns);
 
 /* It is done. */

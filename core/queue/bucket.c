@@ -5,17 +5,17 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-void bucket_init(struct bucket *b, uint64_t rate, int64_t now_ns)
+void bucket_init(struct token_bucket *b, uint64_t rate, int64_t now_ns)
 {
-	*b = (struct bucket){ .rate = rate, .due_ns = now_ns };
+	*b = (struct token_bucket){ .rate = rate, .due_ns = now_ns };
 }
 
-int64_t bucket_due_ns(const struct bucket *b)
+int64_t bucket_due_ns(const struct token_bucket *b)
 {
 	return b->rate ? b->due_ns : INT64_MIN;
 }
 
-void bucket_close(struct bucket *b, int64_t until_ns)
+void bucket_close(struct token_bucket *b, int64_t until_ns)
 {
 	if (b->due_ns < until_ns) {
 		b->due_ns = until_ns;
@@ -23,7 +23,7 @@ void bucket_close(struct bucket *b, int64_t until_ns)
 	}
 }
 
-void bucket_take(struct bucket *b, uint64_t bytes, int64_t now_ns)
+void bucket_take(struct token_bucket *b, uint64_t bytes, int64_t now_ns)
 {
 	uint64_t parts;
 

@@ -15,21 +15,21 @@
  */
 #define BUCKET_SAVED_NS INT64_C(100000000)
 
-struct bucket {
+struct token_bucket {
 	uint64_t rate;  /* bytes a second; 0: no limit */
 	int64_t due_ns; /* all that was taken is paid off then */
 	uint64_t rest;  /* and that many 1/rate of a nanosecond */
 };
 
-void bucket_init(struct bucket *b, uint64_t rate, int64_t now_ns);
+void bucket_init(struct token_bucket *b, uint64_t rate, int64_t now_ns);
 
 /* From when on something may be taken; in the past means now. */
-int64_t bucket_due_ns(const struct bucket *b);
+int64_t bucket_due_ns(const struct token_bucket *b);
 
 /* Nothing is to be taken before that. */
-void bucket_close(struct bucket *b, int64_t until_ns);
+void bucket_close(struct token_bucket *b, int64_t until_ns);
 
 /* At most 2^32 bytes at a time. */
-void bucket_take(struct bucket *b, uint64_t bytes, int64_t now_ns);
+void bucket_take(struct token_bucket *b, uint64_t bytes, int64_t now_ns);
 
 #endif

@@ -26,7 +26,7 @@ struct throttle_context {
 struct throttle {
 	struct throttle_context context; /* constant */
 	pthread_mutex_t lock; /* what follows; nothing is called with it */
-	struct bucket bytes;
+	struct token_bucket bytes;
 	struct backoff backoff;
 };
 

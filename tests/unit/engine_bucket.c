@@ -18,7 +18,7 @@
 #define MB UINT64_C(1000000)
 
 /* Takes pieces whenever that is allowed, for as long; what it got. */
-static uint64_t greedy(struct bucket *b, int64_t *now, int64_t duration,
+static uint64_t greedy(struct token_bucket *b, int64_t *now, int64_t duration,
 		       uint64_t piece)
 {
 	int64_t end = *now + duration;
@@ -40,7 +40,7 @@ static void assert_rate(uint64_t rate, uint64_t piece)
 {
 	int64_t now = 5 * SECOND, saved = BUCKET_SAVED_NS;
 	uint64_t least = 10 * rate, taken;
-	struct bucket b;
+	struct token_bucket b;
 
 	bucket_init(&b, rate, 0);
 	taken = greedy(&b, &now, 10 * SECOND, piece);
@@ -63,7 +63,7 @@ static void test_rate(void **state)
 
 static void test_no_limit(void **state)
 {
-	struct bucket b;
+	struct token_bucket b;
 	int i;
 
 	(void)state;
@@ -76,7 +76,7 @@ static void test_no_limit(void **state)
 
 static void test_first_is_free(void **state)
 {
-	struct bucket b;
+	struct token_bucket b;
 
 	(void)state;
 	bucket_init(&b, MB, 3 * SECOND);
@@ -89,7 +89,7 @@ static void test_first_is_free(void **state)
 static void test_saves_little(void **state)
 {
 	int64_t now = 3600 * SECOND;
-	struct bucket b;
+	struct token_bucket b;
 
 	(void)state;
 	bucket_init(&b, MB, 0);
@@ -101,7 +101,7 @@ static void test_saves_little(void **state)
  */
 static void test_split(void **state)
 {
-	struct bucket one, many;
+	struct token_bucket one, many;
 	int i;
 
 	(void)state;
@@ -118,7 +118,7 @@ static void test_split(void **state)
 static void test_extremes(void **state)
 {
 	int64_t now = INT64_C(20) * 365 * 86400 * SECOND;
-	struct bucket b;
+	struct token_bucket b;
 	int i;
 
 	(void)state;
