@@ -90,15 +90,41 @@ struct catalog_options {
 };
 
 /*
- * -EBUSY      another process has it open, see catalog_holder()
- * -EUCLEAN    damaged, or not a catalog, or of another format: call
- *             catalog_set_aside() and open again
- * -ENOSPC, -EACCES, ...  as the system says
+ * Opens a catalog, in the calling thread; it may take long.
  *
- * The whole file is walked once, so that no damaged bytes are a crash later.
+ * -EBUSY        another process has it open, see catalog_holder()
+ * -EUCLEAN      damaged, or not a catalog
+ * -EMEDIUMTYPE  of another version of LMDB or kinfs
+ * -ENOSPC, -EACCES, ...  as the system says
  */
 int catalog_open(const struct catalog_options *options, struct catalog **out);
 void catalog_free(struct catalog *c);
+
+/*
+ * The same in steps, for a process that has other things to do meanwhile.
+ *
+ * catalog_begin() takes the lock and starts the check of the data file; it is
+ * quick, and a new catalog is open at once.  The process must have one thread.
+ * catalog_finish() waits for the verdict and opens the file.  When it says
+ * -EUCLEAN or -EMEDIUMTYPE, catalog_replace() moves the file aside (to the path
+ * in aside_out) and begins a new one.  catalog_admit() ends the opening, with
+ * the error when there was one.  Until then transactions of all threads but
+ * the one that called catalog_finish() wait; after an error they fail with it.
+ */
+int catalog_begin(const struct catalog_options *options, struct catalog **out);
+int catalog_finish(struct catalog *c);
+int catalog_replace(struct catalog *c, struct buf *aside_out);
+void catalog_admit(struct catalog *c, int err);
+
+/* Makes catalog_finish() return -ECANCELED soon; from any thread. */
+void catalog_cancel(struct catalog *c);
+
+/* Whether transactions need not wait, and do not fail for an error of the
+ * opening.  Never waits. */
+bool catalog_is_open(struct catalog *c);
+
+/* Waits until catalog_admit(), at most for that time. */
+void catalog_wait_open(struct catalog *c, unsigned timeout_ms);
 
 /* The process that has a catalog open, or had it open last, and what it said as
  * the holder ("" for nothing), which is appended.  -ENOENT when none said. */
@@ -120,11 +146,6 @@ int catalog_make_directories(const char *directory);
 
 /* When the catalog in a directory was last written, in seconds since 1970. */
 int catalog_last_written(const char *directory, int64_t *seconds_out);
-
-/* Renames the data file to "<name>.damaged-N" beside it, N the first free
- * number; path_out (may be NULL) gets the new path.  -EBUSY while anybody has
- * the catalog open, the caller included; -ENOENT without a data file. */
-int catalog_set_aside(const char *directory, struct buf *path_out);
 
 /* Damage that came to light late: the next catalog_open() that is not of
  * options->existing says -EUCLEAN. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
+#include "core/catalog/inspect.h"
 
 /*
  * The disk format.  One LMDB file, plain databases, composite keys read by
@@ -78,25 +79,44 @@ struct catalog_meta {
 };
 
 /*
- * Transactions are inside; who moves the map closes the gate and waits until
- * all are out.  New ones wait as well, so that a crowd of readers cannot keep
- * the map from growing (which a plain rwlock allows).  Before LMDB's own
- * writer lock in the order of locks.
+ * Transactions are inside; a thread that moves the map closes the gate and
+ * waits until all are out.  New ones wait as well, so that a crowd of readers
+ * cannot keep the map from growing (which a plain rwlock allows).  While a
+ * catalog is being opened only the thread that opens it comes in.  Before
+ * LMDB's own writer lock in the order of locks.
  */
 struct map_gate {
 	pthread_mutex_t lock; /* guards the fields */
 	pthread_cond_t changed;
 	unsigned inside;
 	bool moving;
+	bool opening;
+	bool has_opener; /* this thread comes in while opening */
+	pthread_t opener;
 };
 
 struct catalog {
-	MDB_env *env;
+	MDB_env *env; /* NULL until it was found to be in order */
 	MDB_dbi dbs[DB_COUNT];
 	char *directory;
+	char *data; /* path of the data file */
 	int lock_fd;
 	struct map_gate gate;
 	bool unmapped; /* gate: growing failed, there is no map now */
+
+	/* Constant after catalog_begin(). */
+	char *source;
+	uint32_t digest_set;
+	uint64_t map_bytes;
+	bool existing;
+
+	/* Of the check, until catalog_finish(). */
+	int verdict;                  /* known already */
+	struct inspection inspection; /* pid 0: none, or it has ended */
+	atomic_bool cancelled;
+	int failed; /* gate: why it could not be opened */
+	/* The seal is there.  Of the opener, then of the writer. */
+	bool sealed;
 };
 
 struct id_list {
@@ -132,6 +152,8 @@ void content_store(const struct digests *d, uint8_t *bytes);
 int content_decode(const MDB_val *bytes, struct digests *out);
 /* The texts of d, one after the other. */
 int texts_store(const struct digests *d, struct buf *out);
+/* Whether these may be the texts of some set; -EUCLEAN. */
+int texts_check(const MDB_val *bytes);
 /* The reverse, for d->set; the caller releases d, after a failure too. */
 int texts_decode(const MDB_val *bytes, struct digests *d);
 int content_id_decode(const MDB_val *bytes, uint32_t *out);
@@ -296,22 +318,27 @@ int data_dir_lock(const char *directory, int *fd_out);
 /* Leaves word in the lock's file. */
 void data_dir_sign(int fd, const char *holder);
 void data_dir_unlock(int fd);
+/* Renames the data file to "<name>.damaged-N" beside it, N the first free
+ * number, and forgets the mark; path_out gets the new path. */
+int data_dir_move_aside(const char *directory, struct buf *path_out);
 /* -EUCLEAN when the data there was marked by catalog_mark_damaged(). */
 int data_dir_check_mark(const char *directory);
 
-/* ---- verify.c ---- */
+/* ---- open.c ---- */
 
-/*
- * Whether LMDB can walk the file at path without leaving it: everything that
- * it takes on trust is checked.  -EUCLEAN.  used_out is the length the file's
- * pages need, 0 when the file is empty or missing.
- */
-int verify_file(const char *path, uint64_t *used_out);
+/* Before the first change; the calling thread has LMDB's writer lock. */
+int catalog_unseal(struct catalog *c);
 
-/* ---- verify_value.c ---- */
+/* ---- env.c ---- */
 
-/* Whether LMDB can delete a value that may be long.  -EUCLEAN. */
-int verify_value(struct catalog *c, enum catalog_db db, const void *key,
-		 size_t key_len);
+/* Opens the data file with LMDB and makes the tables when it has none.  -ENOENT
+ * then, of c->existing; -EUCLEAN, -EMEDIUMTYPE. */
+int env_open(struct catalog *c);
+void env_close(struct catalog *c);
+
+/* ---- digest_set.c ---- */
+
+/* Makes all files pending when c->digest_set is not the stored one. */
+int digest_set_adopt(struct catalog *c);
 
 #endif

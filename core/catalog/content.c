@@ -86,14 +86,6 @@ static int content_load(struct catalog_txn *txn, uint32_t content,
 	return err ? err : content_decode(&value, out);
 }
 
-static int long_delete(struct catalog_txn *txn, enum catalog_db db,
-		       const uint8_t *id)
-{
-	int err = verify_value(txn->catalog, db, id, CONTENT_KEY_BYTES);
-
-	return err ? err : txn_delete(txn, db, id, CONTENT_KEY_BYTES);
-}
-
 static int content_delete(struct catalog_txn *txn, uint32_t content)
 {
 	uint8_t identity[IDENTITY_KEY_BYTES];
@@ -108,9 +100,9 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	identity_key_store(&d, identity);
 	err = txn_delete(txn, DB_CONTENTS, id, sizeof(id));
 	if (!err && (d.set & CATALOG_TEXTS))
-		err = long_delete(txn, DB_TEXTS, id);
+		err = txn_delete(txn, DB_TEXTS, id, sizeof(id));
 	if (!err && (d.set & DIGEST_BIT(DIGEST_SIF)))
-		err = long_delete(txn, DB_SKETCHES, id);
+		err = txn_delete(txn, DB_SKETCHES, id, sizeof(id));
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES, identity,
 				 sizeof(identity));

@@ -153,7 +153,7 @@ static void remove_mark(const char *directory)
 	buf_release(&path);
 }
 
-/* Under the lock nobody else makes files here, so looking first is safe. */
+/* The caller has the lock, so no other process makes files here meanwhile. */
 static int free_name(const char *data, struct buf *out)
 {
 	struct stat st;
@@ -171,7 +171,7 @@ static int free_name(const char *data, struct buf *out)
 	return -EEXIST;
 }
 
-static int move_aside(const char *directory, struct buf *path_out)
+int data_dir_move_aside(const char *directory, struct buf *path_out)
 {
 	struct buf data = { 0 };
 	struct buf aside = { 0 };
@@ -180,30 +180,17 @@ static int move_aside(const char *directory, struct buf *path_out)
 	err = buf_append_format(&data, "%s/%s", directory, CATALOG_DATA_FILE);
 	if (!err)
 		err = free_name(data.data, &aside);
-	if (!err && path_out)
+	if (!err)
 		err = buf_reserve(path_out, aside.len);
 	if (!err && rename(data.data, aside.data) != 0)
 		err = -errno;
-	if (!err && path_out) {
+	if (!err) {
 		buf_clear(path_out);
 		err = buf_append(path_out, aside.data, aside.len);
 	}
-	buf_release(&data);
-	buf_release(&aside);
-	return err;
-}
-
-int catalog_set_aside(const char *directory, struct buf *path_out)
-{
-	int lock_fd = -1;
-	int err;
-
-	err = data_dir_lock(directory, &lock_fd);
-	if (err)
-		return err;
-	err = move_aside(directory, path_out);
 	if (!err)
 		remove_mark(directory);
-	data_dir_unlock(lock_fd);
+	buf_release(&data);
+	buf_release(&aside);
 	return err;
 }

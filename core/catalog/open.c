@@ -2,375 +2,283 @@
 #include "core/catalog/catalog_impl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#define MAP_BYTES_DEFAULT (UINT64_C(1) << 30)
-#define MAP_BYTES_MIN (UINT64_C(1) << 16)
-#define MAP_BYTES_MAX (UINT64_C(1) << 46)
-#define READERS_MAX 1024
+#include "core/catalog/seal.h"
 
-/* Files whose content is dropped in one transaction when the set of digests
- * is another one. */
-#define DROP_BATCH 4096
+/* ---- what is there ---- */
 
-/* ---- the map ---- */
-
-/* Room for a quarter more than is in use. */
-static uint64_t map_size(const struct catalog_options *options, uint64_t used)
+static int try_file(const char *path)
 {
-	uint64_t size = options->map_bytes;
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
-	if (size == 0)
-		size = MAP_BYTES_DEFAULT;
-	if (size < MAP_BYTES_MIN)
-		size = MAP_BYTES_MIN;
-	size = (size + MAP_BYTES_MIN - 1) & ~(MAP_BYTES_MIN - 1);
-	while (size < used + used / 4)
-		size *= 2;
-	return size;
-}
-
-/* LMDB unmaps before it maps anew and is left with nothing when that fails:
- * see whether there is address space first. */
-static int probe_address_space(uint64_t len)
-{
-	void *p = mmap(NULL, len, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED)
+	if (fd < 0)
 		return -errno;
-	(void)munmap(p, len);
+	(void)close(fd);
 	return 0;
 }
 
-static int map_double(struct catalog *c)
+static bool has_seal(const struct catalog *c)
 {
-	MDB_envinfo info;
-	int err;
+	struct buf path = { 0 };
+	bool there =
+		!buf_append_format(&path, "%s/%s", c->directory, SEAL_FILE) &&
+		access(path.data, F_OK) == 0;
 
-	err = catalog_errno(mdb_env_info(c->env, &info));
-	if (err)
-		return err;
-	if (info.me_mapsize >= MAP_BYTES_MAX)
-		return -ENOSPC;
-	err = probe_address_space(info.me_mapsize);
-	if (err)
-		return err;
-	err = catalog_errno(mdb_env_set_mapsize(c->env, 2 * info.me_mapsize));
-	if (err)
-		c->unmapped = true;
-	return err;
+	buf_release(&path);
+	return there;
 }
 
-int catalog_grow(struct catalog *c)
+static int begin_check(struct catalog *c)
 {
-	int err;
+	int err = c->existing ? 0 : data_dir_check_mark(c->directory);
 
-	map_gate_close(&c->gate);
-	err = c->unmapped ? -ENOMEM : map_double(c);
-	map_gate_open(&c->gate);
-	return err;
-}
-
-int catalog_bytes(struct catalog *c, uint64_t *bytes_out)
-{
-	MDB_envinfo info;
-	MDB_stat st;
-	int err = -ENOMEM;
-
-	map_gate_enter(&c->gate);
-	if (!c->unmapped)
-		err = catalog_errno(mdb_env_info(c->env, &info));
-	if (!err)
-		err = catalog_errno(mdb_env_stat(c->env, &st));
-	map_gate_leave(&c->gate);
-	if (!err)
-		*bytes_out = (info.me_last_pgno + 1) * (uint64_t)st.ms_psize;
-	return err;
-}
-
-/* ---- the environment ---- */
-
-static int env_open(struct catalog *c, uint64_t map_bytes)
-{
-	int err;
-
-	err = catalog_errno(mdb_env_create(&c->env));
-	if (err)
-		return err;
-	err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
-	if (!err)
-		err = catalog_errno(
-			mdb_env_set_maxreaders(c->env, READERS_MAX));
-	if (!err)
-		err = catalog_errno(mdb_env_set_mapsize(c->env, map_bytes));
-	if (!err)
-		err = catalog_errno(mdb_env_open(
-			c->env, c->directory, MDB_NOTLS | MDB_NORDAHEAD, 0600));
-	return err;
-}
-
-static int dbs_open(struct catalog *c, MDB_txn *mdb, bool create)
-{
-	int err = 0;
-	int i;
-
-	for (i = 0; !err && i < DB_COUNT; i++)
-		err = catalog_errno(mdb_dbi_open(mdb, catalog_db_names[i],
-						 create ? MDB_CREATE : 0,
-						 &c->dbs[i]));
-	/* Somebody else's LMDB file. */
-	return err == -ENOENT ? -EUCLEAN : err;
-}
-
-static int source_save(struct catalog_txn *txn, const char *source)
-{
-	size_t len = strlen(source);
-	MDB_val stored;
-	int err;
-
-	err = txn_get(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), &stored);
-	if (err && err != -ENOENT)
-		return err;
-	if (!err && stored.mv_size == len &&
-	    memcmp(stored.mv_data, source, len) == 0)
+	if (err == -EUCLEAN) {
+		c->verdict = err;
 		return 0;
-	return txn_put(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), source,
-		       len);
-}
-
-static int meta_create(struct catalog_txn *txn, uint32_t digest_set)
-{
-	struct catalog_meta m = { .digest_set = digest_set, .next_content = 1 };
-	uint8_t bytes[META_BYTES];
-
-	meta_store(&m, bytes);
-	return txn_put(txn, DB_META, META_KEY, strlen(META_KEY), bytes,
-		       sizeof(bytes));
-}
-
-static int meta_check(struct catalog_txn *txn)
-{
-	struct catalog_meta m;
-	MDB_val value;
-	int err;
-
-	err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
-	if (err)
-		return err == -ENOENT ? -EUCLEAN : err;
-	return meta_decode(&value, &m);
-}
-
-/* A file without any database was left by a death before the first commit:
- * it is as good as new. */
-static int content_open(struct catalog *c,
-			const struct catalog_options *options)
-{
-	struct catalog_txn txn = { .catalog = c };
-	MDB_stat st;
-	bool create;
-	int err;
-
-	err = catalog_errno(mdb_txn_begin(c->env, NULL, 0, &txn.mdb));
-	if (err)
+	}
+	if (!err)
+		err = try_file(c->data);
+	c->sealed = !err && has_seal(c);
+	if (err || c->sealed)
 		return err;
-	err = catalog_errno(mdb_env_stat(c->env, &st));
-	create = !err && st.ms_entries == 0;
-	if (create && options->existing)
+	return inspection_start(c->directory,
+				c->existing ? INSPECT_READ : INSPECT_COPY,
+				&c->inspection);
+}
+
+/* A new catalog needs no check and no other thread. */
+static int begin_data(struct catalog *c)
+{
+	struct stat st = { .st_mode = S_IFREG };
+	int err = 0;
+
+	if (stat(c->data, &st) != 0 && errno != ENOENT)
+		return -errno;
+	if (!S_ISREG(st.st_mode)) {
+		c->verdict = -EUCLEAN;
+	} else if (st.st_size > 0) {
+		err = begin_check(c);
+	} else if (c->existing) {
 		err = -ENOENT;
-	if (!err)
-		err = dbs_open(c, txn.mdb, create);
-	if (!err)
-		err = create ? meta_create(&txn, options->digest_set) :
-			       meta_check(&txn);
-	if (!err && !options->existing)
-		err = source_save(&txn, options->source);
-	if (err) {
-		mdb_txn_abort(txn.mdb);
-		return err;
+	} else {
+		(void)seal_remove(c->directory);
+		err = env_open(c);
+		c->gate.opening = err != 0;
 	}
-	return catalog_commit_errno(c, mdb_txn_commit(txn.mdb));
-}
-
-/* ---- another set of digests ---- */
-
-struct fresh_batch {
-	struct file_key keys[DROP_BATCH];
-	struct file_identity identities[DROP_BATCH];
-	size_t count;
-};
-
-static int fresh_collect(struct catalog_txn *txn, struct fresh_batch *b)
-{
-	struct file_record r;
-	struct record_scan s;
-	int result;
-
-	b->count = 0;
-	result = record_scan_open(txn, DB_COPIES, NULL, 0, &s);
-	if (result)
-		return result;
-	while (b->count < DROP_BATCH && (result = record_scan_next(&s)) == 1) {
-		uint32_t content;
-
-		result = copy_key_decode(&s.key, &content, &b->keys[b->count]);
-		if (!result)
-			result = catalog_file_get(txn, &b->keys[b->count], &r);
-		if (!result && r.content != content)
-			result = -EUCLEAN;
-		if (result)
-			break;
-		b->identities[b->count++] = r.identity;
-	}
-	record_scan_close(&s);
-	if (result == -ENOENT)
-		return -EUCLEAN;
-	return result < 0 ? result : 0;
-}
-
-/* Until the last transaction the old set is stored, so that a start that was
- * cut short is taken up by the next one. */
-static int drop_some(struct catalog_txn *txn, struct fresh_batch *b,
-		     uint32_t digest_set)
-{
-	size_t i;
-	int err;
-
-	err = fresh_collect(txn, b);
-	for (i = 0; !err && i < b->count; i++)
-		err = catalog_file_set_pending(txn, &b->keys[i],
-					       &b->identities[i]);
-	if (err || b->count > 0)
-		return err;
-	txn->meta.digest_set = digest_set;
-	txn->meta_changed = true;
-	return 0;
-}
-
-static int drop_step(struct catalog *c, struct fresh_batch *b,
-		     uint32_t digest_set, bool *done_out)
-{
-	struct catalog_txn *txn;
-	int err;
-
-	err = catalog_write(c, &txn);
-	if (err)
-		return err;
-	if (txn->meta.digest_set == digest_set) {
-		catalog_abort(txn);
-		*done_out = true;
-		return 0;
-	}
-	err = drop_some(txn, b, digest_set);
-	if (err)
-		catalog_abort(txn);
-	else
-		err = catalog_commit(txn, NULL);
-	return err == -E2BIG ? catalog_grow(c) : err;
-}
-
-static int digest_set_adopt(struct catalog *c, uint32_t digest_set)
-{
-	struct fresh_batch *b = malloc(sizeof(*b));
-	bool done = false;
-	int err = 0;
-
-	if (!b)
-		return -ENOMEM;
-	while (!err && !done)
-		err = drop_step(c, b, digest_set, &done);
-	free(b);
 	return err;
 }
 
 /* ---- opening ---- */
 
-static int data_open(struct catalog *c, const struct catalog_options *options)
+static char *copy_of(const char *text)
 {
-	struct buf path = { 0 };
-	uint64_t used = 0;
+	return text ? strdup(text) : NULL;
+}
+
+static int catalog_new(const struct catalog_options *options,
+		       struct catalog **out)
+{
+	struct catalog *c = calloc(1, sizeof(*c));
+	struct buf data = { 0 };
 	int err;
 
-	err = buf_append_format(&path, "%s/%s", c->directory,
+	if (!c)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&c->gate.lock, NULL);
+	(void)pthread_cond_init(&c->gate.changed, NULL);
+	c->gate.opening = true;
+	c->lock_fd = -1;
+	c->digest_set = options->digest_set;
+	c->map_bytes = options->map_bytes;
+	c->existing = options->existing;
+	c->directory = strdup(options->directory);
+	c->source = c->existing ? NULL : copy_of(options->source);
+	err = buf_append_format(&data, "%s/%s", options->directory,
 				CATALOG_DATA_FILE);
-	if (!err)
-		err = verify_file(path.data, &used);
-	if (!err && used == 0 && options->existing)
-		err = -ENOENT;
-	if (!err) {
-		err = env_open(c, map_size(options, used));
-		if (!err)
-			err = content_open(c, options);
-		/* What was begun on a full disk must not look damaged. */
-		if (err && used == 0)
-			(void)unlink(path.data);
+	c->data = buf_take(&data);
+	if (err || !c->directory || !c->data || (!c->existing && !c->source)) {
+		catalog_free(c);
+		return -ENOMEM;
 	}
-	buf_release(&path);
+	*out = c;
+	return 0;
+}
+
+int catalog_begin(const struct catalog_options *options, struct catalog **out)
+{
+	struct catalog *c;
+	int err = catalog_new(options, &c);
+
+	if (err)
+		return err;
+	/* Before the lock makes a file in some directory that is no catalog. */
+	if (c->existing)
+		err = access(c->data, F_OK) ? -errno : 0;
+	else
+		err = catalog_make_directories(c->directory);
+	if (!err)
+		err = data_dir_lock(c->directory, &c->lock_fd);
+	if (!err) {
+		data_dir_sign(c->lock_fd,
+			      options->holder ? options->holder : "");
+		err = begin_data(c);
+	}
+	if (err)
+		catalog_free(c);
+	else
+		*out = c;
 	return err;
 }
 
-/* Before the lock makes a file in some directory that is no catalog. */
-static int data_find(const char *directory)
+static int wait_for_verdict(struct catalog *c)
 {
-	struct buf path = { 0 };
+	int err = c->verdict;
+
+	if (!err && c->sealed) {
+		err = seal_check(c->directory, c->data, &c->cancelled);
+		return err == -ENOENT ? -EUCLEAN : err;
+	}
+	return err ? err : inspection_wait(&c->inspection);
+}
+
+static void let_in_opener(struct catalog *c)
+{
+	(void)pthread_mutex_lock(&c->gate.lock);
+	c->gate.has_opener = true;
+	c->gate.opener = pthread_self();
+	(void)pthread_mutex_unlock(&c->gate.lock);
+}
+
+int catalog_finish(struct catalog *c)
+{
 	int err;
 
-	err = buf_append_format(&path, "%s/%s", directory, CATALOG_DATA_FILE);
-	if (!err && access(path.data, F_OK) != 0)
-		err = -errno;
-	buf_release(&path);
-	return err;
+	let_in_opener(c);
+	if (c->env)
+		return 0;
+	err = wait_for_verdict(c);
+	if (!err && atomic_load(&c->cancelled))
+		err = -ECANCELED;
+	if (!err)
+		err = env_open(c);
+	if (!err && !c->existing)
+		err = digest_set_adopt(c);
+	if (!err)
+		return 0;
+	env_close(c);
+	c->sealed = false;
+	return atomic_load(&c->cancelled) ? -ECANCELED : err;
+}
+
+int catalog_replace(struct catalog *c, struct buf *aside_out)
+{
+	int err;
+
+	env_close(c);
+	err = seal_remove(c->directory);
+	if (!err)
+		err = data_dir_move_aside(c->directory, aside_out);
+	return err ? err : env_open(c);
+}
+
+void catalog_admit(struct catalog *c, int err)
+{
+	(void)pthread_mutex_lock(&c->gate.lock);
+	c->failed = err;
+	c->gate.opening = false;
+	(void)pthread_cond_broadcast(&c->gate.changed);
+	(void)pthread_mutex_unlock(&c->gate.lock);
 }
 
 int catalog_open(const struct catalog_options *options, struct catalog **out)
 {
 	struct catalog *c;
-	int err;
+	int err = catalog_begin(options, &c);
 
-	err = options->existing ? data_find(options->directory) :
-				  catalog_make_directories(options->directory);
 	if (err)
 		return err;
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return -ENOMEM;
-	(void)pthread_mutex_init(&c->gate.lock, NULL);
-	(void)pthread_cond_init(&c->gate.changed, NULL);
-	c->lock_fd = -1;
-	c->directory = strdup(options->directory);
-	err = c->directory ? 0 : -ENOMEM;
-	if (!err)
-		err = data_dir_lock(c->directory, &c->lock_fd);
-	if (!err && !options->existing)
-		err = data_dir_check_mark(c->directory);
-	if (!err)
-		data_dir_sign(c->lock_fd,
-			      options->holder ? options->holder : "");
-	if (!err)
-		err = data_open(c, options);
-	if (!err && !options->existing)
-		err = digest_set_adopt(c, options->digest_set);
-	if (err) {
+	err = catalog_finish(c);
+	catalog_admit(c, err);
+	if (err)
 		catalog_free(c);
-		return err;
+	else
+		*out = c;
+	return err;
+}
+
+void catalog_cancel(struct catalog *c)
+{
+	atomic_store(&c->cancelled, true);
+	if (c->inspection.pid)
+		inspection_cancel(&c->inspection);
+}
+
+bool catalog_is_open(struct catalog *c)
+{
+	bool open;
+
+	(void)pthread_mutex_lock(&c->gate.lock);
+	open = !c->gate.opening && !c->failed;
+	(void)pthread_mutex_unlock(&c->gate.lock);
+	return open;
+}
+
+void catalog_wait_open(struct catalog *c, unsigned timeout_ms)
+{
+	struct timespec end;
+	int err = 0;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += timeout_ms / 1000;
+	end.tv_nsec += timeout_ms % 1000 * 1000000L;
+	if (end.tv_nsec >= 1000000000L) {
+		end.tv_sec++;
+		end.tv_nsec -= 1000000000L;
 	}
-	*out = c;
-	return 0;
+	(void)pthread_mutex_lock(&c->gate.lock);
+	while (!err && c->gate.opening)
+		err = pthread_cond_clockwait(&c->gate.changed, &c->gate.lock,
+					     CLOCK_MONOTONIC, &end);
+	(void)pthread_mutex_unlock(&c->gate.lock);
+}
+
+/* ---- closing ---- */
+
+int catalog_unseal(struct catalog *c)
+{
+	int err = c->sealed ? seal_remove(c->directory) : 0;
+
+	if (!err)
+		c->sealed = false;
+	return err;
 }
 
 void catalog_free(struct catalog *c)
 {
 	if (!c)
 		return;
-	if (c->env)
-		mdb_env_close(c->env);
+	if (c->inspection.pid) {
+		inspection_cancel(&c->inspection);
+		(void)inspection_wait(&c->inspection);
+	}
+	if (c->env) {
+		env_close(c);
+		/* Without it the next one inspects the file. */
+		if (!c->existing && !c->sealed)
+			(void)seal_write(c->directory, c->data);
+	}
 	if (c->lock_fd >= 0)
 		data_dir_unlock(c->lock_fd);
 	(void)pthread_cond_destroy(&c->gate.changed);
 	(void)pthread_mutex_destroy(&c->gate.lock);
 	free(c->directory);
+	free(c->data);
+	free(c->source);
 	free(c);
 }

@@ -159,6 +159,21 @@ static int text_decode(MDB_val *bytes, char **text_out)
 	return 0;
 }
 
+int texts_check(const MDB_val *bytes)
+{
+	const uint8_t *p = bytes->mv_data;
+	size_t left = bytes->mv_size, len;
+
+	while (left >= 4) {
+		len = load_le32(p);
+		if (len > left - 4 || memchr(p + 4, '\0', len))
+			return -EUCLEAN;
+		p += 4 + len;
+		left -= 4 + len;
+	}
+	return left ? -EUCLEAN : 0;
+}
+
 int texts_decode(const MDB_val *bytes, struct digests *d)
 {
 	MDB_val rest = *bytes;
@@ -235,8 +250,11 @@ int meta_decode(const MDB_val *bytes, struct catalog_meta *out)
 	struct catalog_meta m;
 	struct catalog_counts *n = &m.counts;
 
-	if (bytes->mv_size != META_BYTES || memcmp(p, meta_magic, 8) != 0 ||
-	    load_le32(p + 8) != CATALOG_VERSION)
+	if (bytes->mv_size < 12 || memcmp(p, meta_magic, 8) != 0)
+		return -EUCLEAN;
+	if (load_le32(p + 8) != CATALOG_VERSION)
+		return -EMEDIUMTYPE;
+	if (bytes->mv_size != META_BYTES)
 		return -EUCLEAN;
 	m.digest_set = load_le32(p + 12);
 	m.next_content = load_le64(p + 16);

@@ -2,42 +2,47 @@
 #include "core/catalog/catalog_impl.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/catalog/lmdb_format.h"
-
-/* LMDB does not say where its map is.  A page knows its number, and a short
- * value lies in a page. */
-static int map_find(const MDB_val *value, uint64_t page_size, uint8_t **out)
+/* LMDB does not say where its map is; the kernel does, of an address in it. */
+static int mapping_find(const void *address, uintptr_t *begin_out,
+			uintptr_t *end_out)
 {
-	uintptr_t page = (uintptr_t)value->mv_data & ~(page_size - 1);
-	uint64_t number = host64((const uint8_t *)page);
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uintptr_t begin, end, at = (uintptr_t)address;
+	char line[512];
+	int err = maps ? -ENOENT : -errno;
 
-	if (number > (uintptr_t)page / page_size)
-		return -EUCLEAN;
-	*out = (uint8_t *)(page - number * page_size);
-	return 0;
+	while (err == -ENOENT && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
+			continue; /* the rest of a long line */
+		if (at < begin || at >= end)
+			continue;
+		*begin_out = begin;
+		*end_out = end;
+		err = 0;
+	}
+	if (maps)
+		(void)fclose(maps);
+	return err;
 }
 
 int catalog_trim_rss(struct catalog *c)
 {
-	uint64_t page_size = lmdb_page_size();
+	uintptr_t begin = 0, end = 0;
 	struct catalog_txn *txn;
-	MDB_envinfo info;
 	MDB_val value;
-	uint8_t *map;
 	int err = catalog_read(c, &txn);
 
 	if (err)
 		return err;
-	err = catalog_errno(mdb_env_info(c->env, &info));
+	err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
 	if (!err)
-		err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
-	if (!err)
-		err = map_find(&value, page_size, &map);
-	if (!err &&
-	    madvise(map, (info.me_last_pgno + 1) * page_size, MADV_DONTNEED))
+		err = mapping_find(value.mv_data, &begin, &end);
+	if (!err && madvise((void *)begin, end - begin, MADV_DONTNEED))
 		err = -errno;
 	catalog_abort(txn);
 	return err;

@@ -27,11 +27,12 @@ int catalog_errno(int rc)
 		return -EAGAIN;
 	case MDB_TXN_FULL:
 		return -ENOMEM;
+	case MDB_VERSION_MISMATCH:
+	case MDB_INVALID:
+		return -EMEDIUMTYPE;
 	case MDB_PAGE_NOTFOUND:
 	case MDB_CORRUPTED:
 	case MDB_PANIC:
-	case MDB_VERSION_MISMATCH:
-	case MDB_INVALID:
 	case MDB_CURSOR_FULL:
 	case MDB_PAGE_FULL:
 	case MDB_INCOMPATIBLE:
@@ -48,10 +49,15 @@ int catalog_errno(int rc)
  * another while somebody waits to move the map: it would wait for itself. */
 static _Thread_local unsigned held;
 
+static bool is_opener(const struct map_gate *g)
+{
+	return g->has_opener && pthread_equal(g->opener, pthread_self());
+}
+
 void map_gate_enter(struct map_gate *g)
 {
 	(void)pthread_mutex_lock(&g->lock);
-	while (g->moving && held == 0)
+	while (held == 0 && (g->moving || (g->opening && !is_opener(g))))
 		(void)pthread_cond_wait(&g->changed, &g->lock);
 	g->inside++;
 	(void)pthread_mutex_unlock(&g->lock);
@@ -118,14 +124,17 @@ static int txn_begin(struct catalog *c, unsigned flags,
 		return -ENOMEM;
 	txn->catalog = c;
 	map_gate_enter(&c->gate);
-	err = c->unmapped ? -ENOMEM :
-			    catalog_errno(mdb_txn_begin(c->env, NULL, flags,
-							&txn->mdb));
+	err = c->failed ? c->failed : c->unmapped ? -ENOMEM : 0;
+	if (!err)
+		err = catalog_errno(
+			mdb_txn_begin(c->env, NULL, flags, &txn->mdb));
 	if (err) {
 		txn_free(txn);
 		return err;
 	}
-	err = meta_load(txn);
+	err = flags & MDB_RDONLY ? 0 : catalog_unseal(c);
+	if (!err)
+		err = meta_load(txn);
 	if (err) {
 		catalog_abort(txn);
 		return err;

@@ -68,47 +68,7 @@ static int open_source(struct engine *e)
 	return source_init(&e->source);
 }
 
-static int load_content(void *arg, uint32_t content, const struct digests *d)
-{
-	struct engine *e = arg;
-
-	return d->size ? index_add(e->index, content, d, NULL) : 0;
-}
-
-static int load_sketch(void *arg, uint32_t content,
-		       const struct sif_sketch *sketch)
-{
-	struct engine *e = arg;
-
-	return index_learn(e->index, content, sketch);
-}
-
-/* Without the signatures: scan.c reads them later. */
-static int load_index(struct engine *e)
-{
-	struct catalog_txn *txn;
-	int err = index_new(&e->index);
-
-	if (!err)
-		err = catalog_read(e->catalog, &txn);
-	if (err)
-		return err;
-	err = index_load_begin(e->index);
-	if (!err)
-		err = catalog_content_each(txn, load_content, e);
-	if (!err)
-		err = catalog_sketch_each(txn, load_sketch, e);
-	if (!err)
-		err = index_load_end(e->index);
-	catalog_abort(txn);
-	if (!err)
-		(void)catalog_trim_rss(e->catalog);
-	return err;
-}
-
-/* Damage can come to light only when the contents are read.  Nothing stays open
- * after a failure. */
-static int open_catalog(struct engine *e, const struct engine_options *from)
+static int begin_catalog(struct engine *e, const struct engine_options *from)
 {
 	struct catalog_options options = {
 		.directory = from->catalog_dir,
@@ -116,38 +76,9 @@ static int open_catalog(struct engine *e, const struct engine_options *from)
 		.source = e->source.path,
 		.digest_set = e->options.digest_set,
 	};
-	int err = catalog_open(&options, &e->catalog);
+	int err = index_new(&e->index);
 
-	if (!err)
-		err = load_index(e);
-	if (err) {
-		index_free(e->index);
-		catalog_free(e->catalog);
-		e->index = NULL;
-		e->catalog = NULL;
-	}
-	return err;
-}
-
-/* A damaged catalog is moved aside, and a new one begins. */
-static int open_or_replace_catalog(struct engine *e,
-				   const struct engine_options *from)
-{
-	struct buf aside = { 0 };
-	int err = open_catalog(e, from);
-
-	if (err != -EUCLEAN)
-		return err;
-	err = catalog_set_aside(from->catalog_dir, &aside);
-	if (!err) {
-		logger_print(&e->log,
-			     "%s: the catalog is damaged or of another "
-			     "version; moved to %s, building a new one",
-			     from->catalog_dir, aside.data);
-		err = open_catalog(e, from);
-	}
-	buf_release(&aside);
-	return err;
+	return err ? err : catalog_begin(&options, &e->catalog);
 }
 
 void engine_found_damage(struct engine *e)
@@ -265,7 +196,7 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	if (!err)
 		err = open_source(e);
 	if (!err)
-		err = open_or_replace_catalog(e, options);
+		err = begin_catalog(e, options);
 	if (!err)
 		err = init_parts(e);
 	if (err)
@@ -298,9 +229,10 @@ static int start_checker(struct engine *e)
 
 int engine_start(struct engine *e)
 {
-	int err;
+	int err = engine_start_loading(e);
 
-	err = queue_start(&e->queue);
+	if (!err)
+		err = queue_start(&e->queue);
 	if (!err && e->options.ac_only)
 		err = power_start(&e->power);
 	if (!err)
@@ -328,6 +260,7 @@ void engine_free(struct engine *e)
 	if (!e)
 		return;
 	atomic_store(&e->stopping, true);
+	engine_stop_loading(e);
 	queue_stop(&e->queue);
 	commit_unblock(&e->commit);
 	scan_stop(&e->scan);
@@ -460,9 +393,12 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 	}
 	source_get_key(&e->source, fd, &st, &key);
 	source_get_identity(&st, &identity);
-	/* A file that is open for writing may have changed. */
-	if (source_get_times(&e->source, &key) == TIMES_OWN ||
-	    source_get_use(&e->source, &st) == SOURCE_UNUSED)
+	/* A file that is open for writing may have changed; and a catalog that
+	 * is not open yet is not waited for here. */
+	if (!catalog_is_open(e->catalog))
+		answer.state = ENGINE_PENDING;
+	else if (source_get_times(&e->source, &key) == TIMES_OWN ||
+		 source_get_use(&e->source, &st) == SOURCE_UNUSED)
 		err = ask_known(e, &key, &identity, &answer);
 	if (err)
 		return err;

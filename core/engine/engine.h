@@ -72,14 +72,16 @@ struct engine_options {
 };
 
 /*
- * Opens the catalog (a damaged one is set aside with a line to the log), loads
- * the index, starts the threads and the scan.  -EBUSY: another process has
- * the catalog; else what catalog_open says.
+ * Takes the catalog and starts its check.  -EBUSY: another process has it; else
+ * what catalog_begin() says.  The process must have one thread.
  */
 int engine_open(const struct engine_options *options, struct engine **out);
 
-/* Only opens and loads; threads start with engine_start(), so that a program
- * may daemonize in between. */
+/*
+ * Starts the threads, so that a program may daemonize before.  One of them
+ * opens the catalog (a damaged one is set aside with a line to the log) and
+ * loads the index; until it is done all files are pending.
+ */
 int engine_start(struct engine *e);
 
 /* Answers every parked request with -ECANCELED, commits what is ready, joins

@@ -44,6 +44,8 @@ struct engine {
 	struct logger log;
 	struct catalog *catalog;
 	struct index *index;
+	pthread_t loader; /* opens and loads these two */
+	bool loading;     /* it was started */
 
 	struct queue queue;
 	struct committer commit;
@@ -75,6 +77,12 @@ int engine_post_name(void *engine, const struct file_key *parent,
 /* ---- commit_context.c ---- */
 
 int engine_init_commit(struct engine *e);
+
+/* ---- load.c ---- */
+
+int engine_start_loading(struct engine *e);
+/* Ends it, finished or not; the engine is stopping. */
+void engine_stop_loading(struct engine *e);
 
 /* ---- engine.c ---- */
 

@@ -15,7 +15,7 @@ struct snapshot {
 	struct commit_counts commit;
 	struct meter_figures reading;
 	uint64_t catalog_bytes;
-	bool caught_up, scan_idle, quiet;
+	bool catalog_open, caught_up, scan_idle, quiet;
 };
 
 static int take_snapshot(struct engine *e, struct snapshot *s)
@@ -38,6 +38,9 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	meter_read(&e->hash.meter, clock_now_ms(), &s->reading);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
+	s->catalog_open = catalog_is_open(e->catalog);
+	if (!s->catalog_open)
+		return 0;
 	err = catalog_read(e->catalog, &txn);
 	if (err)
 		return err;
@@ -52,8 +55,9 @@ static bool is_idle(const struct snapshot *s)
 {
 	const struct queue_counts *q = &s->queue;
 
-	return s->caught_up && s->scan_idle && s->quiet && !s->commit.events &&
-	       !q->queued && !q->running && q->delayed == q->unsteady;
+	return s->catalog_open && s->caught_up && s->scan_idle && s->quiet &&
+	       !s->commit.events && !q->queued && !q->running &&
+	       q->delayed == q->unsteady;
 }
 
 /* Paused, and nothing is under way but what is paused. */
@@ -108,7 +112,8 @@ static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 				json_string(err_text(s->commit.error)) :
 				json_null();
 
-	return json_pack("{s:o, s:I, s:o}", "path", json_text(e->catalog_dir),
+	return json_pack("{s:o, s:b, s:I, s:o}", "path",
+			 json_text(e->catalog_dir), "open", s->catalog_open,
 			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
 }
 

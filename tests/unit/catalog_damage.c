@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 
 #include "core/catalog/catalog_impl.h"
+#include "core/catalog/seal.h"
 
 /*
- * Damaged files.  The promise: -EUCLEAN, or everything can be read and
- * written without a crash; and after setting the file aside a new one opens.
+ * Damaged files.  The promise: what differs from a sealed file is -EUCLEAN.
+ * Without a seal, as after a kill, it is refused, or everything can be read and
+ * written without a crash.  When it was refused and set aside, a new one opens.
  */
 enum { FLIPS = 500, SEED = 20 };
 
@@ -196,13 +198,21 @@ static void write_all(struct catalog *c)
 	(void)add_many(c, 0, 100);
 }
 
+static void break_seal(struct sample *s)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/sealed", s->f.directory);
+	(void)unlink(path);
+}
+
 /* Opens what is there now; uses it if that works.  The result of opening. */
 static int try_all(struct sample *s)
 {
 	int err = catalog_open(&s->f.options, &s->f.c);
 
 	if (err) {
-		assert_int_equal(err, -EUCLEAN);
+		assert_true(err == -EUCLEAN || err == -EMEDIUMTYPE);
 		return err;
 	}
 	read_all(s->f.c);
@@ -212,13 +222,41 @@ static int try_all(struct sample *s)
 	return 0;
 }
 
+static int try_unsealed(struct sample *s)
+{
+	break_seal(s);
+	return try_all(s);
+}
+
+/* As it was sealed; damage is done to that. */
+static void restore(struct sample *s)
+{
+	write_whole(s->path, s->bytes, s->len);
+	break_seal(s);
+	assert_int_equal(seal_write(s->f.directory, s->path), 0);
+}
+
+static void replace(struct sample *s, struct buf *aside)
+{
+	int err;
+
+	assert_int_equal(catalog_begin(&s->f.options, &s->f.c), 0);
+	err = catalog_finish(s->f.c);
+	assert_true(err == -EUCLEAN || err == -EMEDIUMTYPE);
+	assert_false(catalog_is_open(s->f.c));
+	assert_int_equal(catalog_replace(s->f.c, aside), 0);
+	catalog_admit(s->f.c, 0);
+	assert_true(catalog_is_open(s->f.c));
+	assert_int_equal(count_files(&s->f), 0);
+	fixture_close(&s->f);
+}
+
 static void assert_set_aside_and_opened(struct sample *s)
 {
 	struct buf aside = { 0 };
 
-	assert_int_equal(catalog_set_aside(s->f.directory, &aside), 0);
+	replace(s, &aside);
 	assert_int_equal(access(aside.data, F_OK), 0);
-	assert_int_not_equal(access(s->path, F_OK), 0);
 	fixture_open(&s->f);
 	assert_int_equal(count_files(&s->f), 0);
 	fixture_close(&s->f);
@@ -231,18 +269,28 @@ static void test_the_sample_itself_opens(void **state)
 	struct sample *s = *state;
 
 	assert_int_equal(try_all(s), 0);
+	restore(s);
+	assert_int_equal(try_unsealed(s), 0);
 }
 
 static void test_a_truncated_file_is_unclean(void **state)
 {
 	struct sample *s = *state;
-	size_t len;
+	size_t len, refused = 0, tried = 0;
 
 	/* Every page, and a bit more than it. */
 	for (len = 1; len < s->len; len += len % 4096 == 0 ? 1 : 4095) {
+		restore(s);
 		write_whole(s->path, s->bytes, len);
 		assert_int_equal(try_all(s), -EUCLEAN);
+		write_whole(s->path, s->bytes, len);
+		refused += try_unsealed(s) != 0;
+		tried++;
 	}
+	/* The last pages may be free. */
+	assert_true(refused > tried - tried / 4);
+	restore(s);
+	write_whole(s->path, s->bytes, s->len / 2);
 	assert_set_aside_and_opened(s);
 }
 
@@ -255,7 +303,7 @@ static void test_an_empty_file_is_a_new_catalog(void **state)
 	assert_int_equal(count_files(&s->f), 0);
 }
 
-static void test_zeros_and_garbage_are_unclean(void **state)
+static void test_zeros_and_garbage_are_refused(void **state)
 {
 	struct sample *s = *state;
 	uint64_t random = SEED;
@@ -265,10 +313,13 @@ static void test_zeros_and_garbage_are_unclean(void **state)
 	assert_non_null(bytes);
 	write_whole(s->path, bytes, s->len);
 	assert_int_equal(try_all(s), -EUCLEAN);
+	assert_int_equal(try_unsealed(s), -EMEDIUMTYPE);
 	for (i = 0; i < s->len; i++)
 		bytes[i] = (uint8_t)next_random(&random);
+	restore(s);
 	write_whole(s->path, bytes, s->len);
 	assert_int_equal(try_all(s), -EUCLEAN);
+	assert_int_equal(try_unsealed(s), -EMEDIUMTYPE);
 	assert_set_aside_and_opened(s);
 	free(bytes);
 }
@@ -277,16 +328,19 @@ static void test_a_zeroed_page_is_unclean_or_unused(void **state)
 {
 	struct sample *s = *state;
 	uint8_t *bytes = malloc(s->len);
-	size_t page, unclean = 0;
+	size_t page, refused = 0;
 
 	assert_non_null(bytes);
 	for (page = 0; page < s->len / 4096; page++) {
 		memcpy(bytes, s->bytes, s->len);
 		memset(bytes + 4096 * page, 0, 4096);
+		restore(s);
 		write_whole(s->path, bytes, s->len);
-		unclean += try_all(s) == -EUCLEAN;
+		assert_int_equal(try_all(s), -EUCLEAN);
+		write_whole(s->path, bytes, s->len);
+		refused += try_unsealed(s) != 0;
 	}
-	assert_true(unclean > s->len / 4096 / 4);
+	assert_true(refused > s->len / 4096 / 4);
 	free(bytes);
 }
 
@@ -308,25 +362,73 @@ static size_t flip_offset(const struct sample *s, uint64_t *random)
 	}
 }
 
+static void flip_some(const struct sample *s, uint64_t *random, int flips,
+		      uint8_t *bytes)
+{
+	do {
+		int n = flips;
+
+		memcpy(bytes, s->bytes, s->len);
+		for (; n > 0; n--)
+			bytes[flip_offset(s, random)] ^=
+				(uint8_t)(1u << random_below(random, 8));
+	} while (memcmp(bytes, s->bytes, s->len) == 0);
+}
+
+static void test_flipped_bits_break_the_seal(void **state)
+{
+	struct sample *s = *state;
+	uint8_t *bytes = malloc(s->len);
+	uint64_t random = SEED;
+	int i;
+
+	assert_non_null(bytes);
+	for (i = 0; i < FLIPS; i++) {
+		flip_some(s, &random, 1 + i % 3, bytes);
+		write_whole(s->path, bytes, s->len);
+		assert_int_equal(try_all(s), -EUCLEAN);
+	}
+	free(bytes);
+}
+
 static void test_flipped_bits_do_not_crash(void **state)
 {
 	struct sample *s = *state;
 	uint8_t *bytes = malloc(s->len);
 	uint64_t random = SEED;
-	size_t unclean = 0;
-	int i, flips;
+	size_t refused = 0;
+	int i;
 
 	assert_non_null(bytes);
 	for (i = 0; i < FLIPS; i++) {
-		memcpy(bytes, s->bytes, s->len);
-		for (flips = 1 + i % 3; flips > 0; flips--)
-			bytes[flip_offset(s, &random)] ^=
-				(uint8_t)(1u << random_below(&random, 8));
+		flip_some(s, &random, 1 + i % 3, bytes);
 		write_whole(s->path, bytes, s->len);
-		unclean += try_all(s) == -EUCLEAN;
+		refused += try_unsealed(s) != 0;
 	}
-	/* Most of the flips are seen at once. */
-	assert_true(unclean > FLIPS / 4);
+	/* Others are in what nobody reads, or in digests. */
+	assert_true(refused > FLIPS / 8);
+	free(bytes);
+}
+
+/* The free space of pages is believed by writes alone: each of these bytes
+ * takes every value that differs in one bit. */
+static void test_page_headers_do_not_crash_a_writer(void **state)
+{
+	struct sample *s = *state;
+	uint8_t *bytes = malloc(s->len);
+	size_t page, offset;
+	int bit;
+
+	assert_non_null(bytes);
+	for (page = 2; page < s->len / 4096; page += 11) {
+		for (offset = 8; offset < 16; offset++) {
+			bit = (int)((page + offset) % 8);
+			memcpy(bytes, s->bytes, s->len);
+			bytes[4096 * page + offset] ^= (uint8_t)(1u << bit);
+			write_whole(s->path, bytes, s->len);
+			(void)try_unsealed(s);
+		}
+	}
 	free(bytes);
 }
 
@@ -346,11 +448,11 @@ static void test_somebody_elses_lmdb_file_is_unclean(void **state)
 	assert_int_equal(mdb_put(txn, dbi, &key, &key, 0), 0);
 	assert_int_equal(mdb_txn_commit(txn), 0);
 	mdb_env_close(env);
-	assert_int_equal(try_all(s), -EUCLEAN);
+	assert_int_equal(try_unsealed(s), -EUCLEAN);
 	assert_set_aside_and_opened(s);
 }
 
-static void test_another_version_is_unclean(void **state)
+static void test_another_version_of_kinfs_is_told_apart(void **state)
 {
 	struct sample *s = *state;
 	uint8_t record[META_BYTES];
@@ -365,7 +467,30 @@ static void test_another_version_is_unclean(void **state)
 			 0);
 	commit(txn);
 	fixture_close(&s->f);
-	assert_int_equal(try_all(s), -EUCLEAN);
+	assert_int_equal(try_all(s), -EMEDIUMTYPE);
+	assert_int_equal(try_unsealed(s), -EMEDIUMTYPE);
+	assert_set_aside_and_opened(s);
+}
+
+/* LMDB's data version follows its magic number. */
+static void test_another_version_of_lmdb_is_told_apart(void **state)
+{
+	static const uint8_t magic[] = { 0xde, 0xc0, 0xef, 0xbe };
+	struct sample *s = *state;
+	uint8_t *at = s->bytes;
+	int metas = 0;
+
+	while ((at = memmem(at, s->len - (size_t)(at - s->bytes), magic,
+			    sizeof(magic)))) {
+		at += sizeof(magic);
+		at[0]++;
+		metas++;
+	}
+	assert_int_equal(metas, 2);
+	restore(s);
+	assert_int_equal(try_all(s), -EMEDIUMTYPE);
+	assert_int_equal(try_unsealed(s), -EMEDIUMTYPE);
+	assert_set_aside_and_opened(s);
 }
 
 static void test_what_is_no_file_is_unclean(void **state)
@@ -389,14 +514,11 @@ static void test_files_set_aside_are_numbered(void **state)
 	int i;
 
 	for (i = 1; i <= 3; i++) {
-		assert_int_equal(catalog_set_aside(s->f.directory, &aside), 0);
+		write_whole(s->path, "x", 1);
+		replace(s, &aside);
 		(void)snprintf(want, sizeof(want), "%s.damaged-%d", s->path, i);
 		assert_string_equal(aside.data, want);
-		write_whole(s->path, "x", 1);
 	}
-	assert_int_equal(unlink(s->path), 0);
-	assert_int_equal(catalog_set_aside(s->f.directory, &aside), -ENOENT);
-	assert_string_equal(aside.data, want);
 	buf_release(&aside);
 }
 
@@ -474,11 +596,14 @@ int main(void)
 		sample_test(test_the_sample_itself_opens),
 		sample_test(test_a_truncated_file_is_unclean),
 		sample_test(test_an_empty_file_is_a_new_catalog),
-		sample_test(test_zeros_and_garbage_are_unclean),
+		sample_test(test_zeros_and_garbage_are_refused),
 		sample_test(test_a_zeroed_page_is_unclean_or_unused),
+		sample_test(test_flipped_bits_break_the_seal),
 		sample_test(test_flipped_bits_do_not_crash),
+		sample_test(test_page_headers_do_not_crash_a_writer),
 		sample_test(test_somebody_elses_lmdb_file_is_unclean),
-		sample_test(test_another_version_is_unclean),
+		sample_test(test_another_version_of_kinfs_is_told_apart),
+		sample_test(test_another_version_of_lmdb_is_told_apart),
 		sample_test(test_what_is_no_file_is_unclean),
 		sample_test(test_files_set_aside_are_numbered),
 		sample_test(test_the_check_finds_what_contradicts_itself),

@@ -83,7 +83,7 @@ static void test_a_second_opening_is_busy(void **state)
 	struct catalog *second = NULL;
 
 	assert_int_equal(catalog_open(&f->options, &second), -EBUSY);
-	assert_int_equal(catalog_set_aside(f->directory, NULL), -EBUSY);
+	assert_int_equal(catalog_begin(&f->options, &second), -EBUSY);
 	assert_null(second);
 	fixture_close(f);
 	assert_int_equal(catalog_open(&f->options, &second), 0);

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * Changes single records of a catalog that nobody has open, behind the back
- * of everything that keeps them consistent.
+ * of everything that keeps them consistent, and breaks its seal, so that it
+ * looks as if the daemon had done so and was killed.
  *
  *   spoil DIR drop TABLE N         deletes the Nth record, from 0
  *   spoil DIR flip TABLE N OFFSET  changes a byte of its value
@@ -99,10 +101,19 @@ static void nameless(const char *name)
 	}
 }
 
+static void break_seal(const char *directory)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/sealed", directory);
+	(void)unlink(path);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 4)
 		return 2;
+	break_seal(argv[1]);
 	must(mdb_env_create(&env), "environment");
 	must(mdb_env_set_maxdbs(env, 16), "environment");
 	must(mdb_env_set_mapsize(env, (size_t)1 << 30), "environment");

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/catalog/catalog_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAP_BYTES_DEFAULT (UINT64_C(1) << 30)
+#define MAP_BYTES_MIN (UINT64_C(1) << 16)
+#define MAP_BYTES_MAX (UINT64_C(1) << 46)
+#define READERS_MAX 1024
+
+/* ---- the map ---- */
+
+/* Room for a quarter more than is in use. */
+static uint64_t map_size(const struct catalog *c, uint64_t used)
+{
+	uint64_t size = c->map_bytes;
+
+	if (size == 0)
+		size = MAP_BYTES_DEFAULT;
+	if (size < MAP_BYTES_MIN)
+		size = MAP_BYTES_MIN;
+	size = (size + MAP_BYTES_MIN - 1) & ~(MAP_BYTES_MIN - 1);
+	while (size < used + used / 4)
+		size *= 2;
+	return size;
+}
+
+/* LMDB unmaps before it maps anew and is left with nothing when that fails:
+ * see whether there is address space first. */
+static int probe_address_space(uint64_t len)
+{
+	void *p = mmap(NULL, len, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	(void)munmap(p, len);
+	return 0;
+}
+
+static int map_double(struct catalog *c)
+{
+	MDB_envinfo info;
+	int err;
+
+	err = catalog_errno(mdb_env_info(c->env, &info));
+	if (err)
+		return err;
+	if (info.me_mapsize >= MAP_BYTES_MAX)
+		return -ENOSPC;
+	err = probe_address_space(info.me_mapsize);
+	if (err)
+		return err;
+	err = catalog_errno(mdb_env_set_mapsize(c->env, 2 * info.me_mapsize));
+	if (err)
+		c->unmapped = true;
+	return err;
+}
+
+int catalog_grow(struct catalog *c)
+{
+	int err;
+
+	map_gate_close(&c->gate);
+	err = c->unmapped ? -ENOMEM : map_double(c);
+	map_gate_open(&c->gate);
+	return err;
+}
+
+int catalog_bytes(struct catalog *c, uint64_t *bytes_out)
+{
+	MDB_envinfo info;
+	MDB_stat st;
+	int err = -ENOMEM;
+
+	map_gate_enter(&c->gate);
+	if (!c->unmapped)
+		err = catalog_errno(mdb_env_info(c->env, &info));
+	if (!err)
+		err = catalog_errno(mdb_env_stat(c->env, &st));
+	map_gate_leave(&c->gate);
+	if (!err)
+		*bytes_out = (info.me_last_pgno + 1) * (uint64_t)st.ms_psize;
+	return err;
+}
+
+/* ---- the tables ---- */
+
+static int dbs_open(struct catalog *c, MDB_txn *mdb, bool create)
+{
+	int err = 0;
+	int i;
+
+	for (i = 0; !err && i < DB_COUNT; i++)
+		err = catalog_errno(mdb_dbi_open(mdb, catalog_db_names[i],
+						 create ? MDB_CREATE : 0,
+						 &c->dbs[i]));
+	/* Somebody else's LMDB file. */
+	return err == -ENOENT ? -EUCLEAN : err;
+}
+
+/* Whether the catalog says that it is of c->source. */
+static int source_check(struct catalog_txn *txn, bool *same_out)
+{
+	const char *source = txn->catalog->source;
+	MDB_val stored;
+	int err =
+		txn_get(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), &stored);
+
+	if (err && err != -ENOENT)
+		return err;
+	*same_out = !err && stored.mv_size == strlen(source) &&
+		    memcmp(stored.mv_data, source, stored.mv_size) == 0;
+	return 0;
+}
+
+static int source_put(struct catalog_txn *txn)
+{
+	const char *source = txn->catalog->source;
+
+	return txn_put(txn, DB_META, SOURCE_KEY, strlen(SOURCE_KEY), source,
+		       strlen(source));
+}
+
+static int meta_create(struct catalog_txn *txn, uint32_t digest_set)
+{
+	struct catalog_meta m = { .digest_set = digest_set, .next_content = 1 };
+	uint8_t bytes[META_BYTES];
+
+	meta_store(&m, bytes);
+	return txn_put(txn, DB_META, META_KEY, strlen(META_KEY), bytes,
+		       sizeof(bytes));
+}
+
+static int meta_check(struct catalog_txn *txn)
+{
+	struct catalog_meta m;
+	MDB_val value;
+	int err;
+
+	err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
+	if (err)
+		return err == -ENOENT ? -EUCLEAN : err;
+	return meta_decode(&value, &m);
+}
+
+/* What is there already; nothing is written.  *create_out: there are no tables,
+ * as in a file that a death before the first commit left. */
+static int tables_find(struct catalog *c, bool *create_out, bool *same_out)
+{
+	struct catalog_txn txn = { .catalog = c };
+	MDB_stat st;
+	int err;
+
+	err = catalog_errno(mdb_txn_begin(c->env, NULL, MDB_RDONLY, &txn.mdb));
+	if (err)
+		return err;
+	err = catalog_errno(mdb_env_stat(c->env, &st));
+	*create_out = !err && st.ms_entries == 0;
+	if (!err && !*create_out)
+		err = dbs_open(c, txn.mdb, false);
+	if (!err && !*create_out)
+		err = meta_check(&txn);
+	*same_out = true;
+	if (!err && !*create_out && c->source)
+		err = source_check(&txn, same_out);
+	/* A commit keeps the tables open. */
+	if (err)
+		mdb_txn_abort(txn.mdb);
+	else
+		err = catalog_errno(mdb_txn_commit(txn.mdb));
+	return err;
+}
+
+static int tables_write(struct catalog *c, bool create)
+{
+	struct catalog_txn txn = { .catalog = c };
+	int err;
+
+	err = catalog_errno(mdb_txn_begin(c->env, NULL, 0, &txn.mdb));
+	if (err)
+		return err;
+	err = catalog_unseal(c);
+	if (!err && create)
+		err = dbs_open(c, txn.mdb, true);
+	if (!err && create)
+		err = meta_create(&txn, c->digest_set);
+	if (!err)
+		err = source_put(&txn);
+	if (err) {
+		mdb_txn_abort(txn.mdb);
+		return err;
+	}
+	return catalog_commit_errno(c, mdb_txn_commit(txn.mdb));
+}
+
+static int tables_open(struct catalog *c)
+{
+	bool create = false, same = true;
+	int err = tables_find(c, &create, &same);
+
+	if (!err && create && c->existing)
+		err = -ENOENT;
+	if (!err && (create || !same))
+		err = tables_write(c, create);
+	return err;
+}
+
+/* ---- the environment ---- */
+
+static int file_bytes(const char *path, uint64_t *out)
+{
+	struct stat st;
+
+	*out = 0;
+	if (stat(path, &st) == 0)
+		*out = (uint64_t)st.st_size;
+	else if (errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+int env_open(struct catalog *c)
+{
+	uint64_t used = 0;
+	int err = file_bytes(c->data, &used);
+
+	if (!err)
+		err = catalog_errno(mdb_env_create(&c->env));
+	if (err)
+		return err;
+	err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
+	if (!err)
+		err = catalog_errno(
+			mdb_env_set_maxreaders(c->env, READERS_MAX));
+	if (!err)
+		err = catalog_errno(
+			mdb_env_set_mapsize(c->env, map_size(c, used)));
+	if (!err)
+		err = catalog_errno(mdb_env_open(
+			c->env, c->directory, MDB_NOTLS | MDB_NORDAHEAD, 0600));
+	if (!err)
+		err = tables_open(c);
+	if (err)
+		env_close(c);
+	/* What was begun on a full disk must not look damaged. */
+	if (err && used == 0)
+		(void)unlink(c->data);
+	return err;
+}
+
+void env_close(struct catalog *c)
+{
+	if (c->env)
+		mdb_env_close(c->env);
+	c->env = NULL;
+}

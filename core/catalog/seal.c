@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/catalog/seal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/hex.h"
+#include "core/base/xxh3.h"
+
+#define SEAL_NEW SEAL_FILE ".new"
+#define CHUNK ((size_t)1 << 20)
+#define TEXT_MAX 128
+
+/* ---- the digest of a file ---- */
+
+static int digest_fd(int fd, const atomic_bool *stop, XXH3_state_t *state,
+		     uint64_t *size_out)
+{
+	char *chunk = malloc(CHUNK);
+	uint64_t size = 0;
+	ssize_t n = 1;
+	int err = chunk ? 0 : -ENOMEM;
+
+	while (!err && n > 0) {
+		if (stop && atomic_load(stop)) {
+			err = -ECANCELED;
+			break;
+		}
+		n = read(fd, chunk, CHUNK);
+		if (n < 0)
+			err = -errno;
+		else
+			(void)XXH3_128bits_update(state, chunk, (size_t)n);
+		size += n > 0 ? (uint64_t)n : 0;
+	}
+	free(chunk);
+	*size_out = size;
+	return err;
+}
+
+/* Appends what the seal of the data file says. */
+static int append_seal(const char *data, const atomic_bool *stop,
+		       struct buf *out)
+{
+	XXH3_state_t *state = XXH3_createState();
+	int fd = open(data, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char text[2 * sizeof(XXH128_canonical_t) + 1] = "";
+	XXH128_canonical_t digest;
+	uint64_t size = 0;
+	int err = fd < 0 ? -errno : 0;
+
+	if (!err && !state)
+		err = -ENOMEM;
+	if (!err) {
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+		(void)XXH3_128bits_reset(state);
+		err = digest_fd(fd, stop, state, &size);
+	}
+	if (!err) {
+		XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(state));
+		hex_encode(digest.digest, sizeof(digest.digest), text);
+		err = buf_append_format(out, "%.32s %" PRIu64 "\n", text, size);
+	}
+	(void)XXH3_freeState(state);
+	if (fd >= 0)
+		(void)close(fd);
+	return err;
+}
+
+/* ---- the file of the seal ---- */
+
+static int open_in(const char *directory, const char *name, int flags)
+{
+	struct buf path = { 0 };
+	int fd = buf_append_format(&path, "%s/%s", directory, name);
+
+	if (!fd) {
+		fd = open(path.data, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+		fd = fd < 0 ? -errno : fd;
+	}
+	buf_release(&path);
+	return fd;
+}
+
+static int sync_and_close(int fd, int err)
+{
+	if (!err && fsync(fd) != 0)
+		err = -errno;
+	(void)close(fd);
+	return err;
+}
+
+static int write_new(int dir_fd, const struct buf *text)
+{
+	int fd = openat(dir_fd, SEAL_NEW,
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+			0600);
+	ssize_t n;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text->data, text->len);
+	err = n < 0 ? -errno : (size_t)n < text->len ? -ENOSPC : 0;
+	err = sync_and_close(fd, err);
+	if (!err && renameat(dir_fd, SEAL_NEW, dir_fd, SEAL_FILE) != 0)
+		err = -errno;
+	if (err)
+		(void)unlinkat(dir_fd, SEAL_NEW, 0);
+	return err;
+}
+
+int seal_write(const char *directory, const char *data)
+{
+	struct buf text = { 0 };
+	int fd, err = append_seal(data, NULL, &text);
+
+	fd = err ? err : open_in(directory, ".", O_RDONLY | O_DIRECTORY);
+	if (fd >= 0)
+		err = sync_and_close(fd, write_new(fd, &text));
+	else
+		err = fd;
+	buf_release(&text);
+	return err;
+}
+
+int seal_remove(const char *directory)
+{
+	int fd = open_in(directory, ".", O_RDONLY | O_DIRECTORY);
+	int err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (unlinkat(fd, SEAL_FILE, 0) != 0)
+		err = errno == ENOENT ? 0 : -errno;
+	return sync_and_close(fd, err);
+}
+
+int seal_check(const char *directory, const char *data, const atomic_bool *stop)
+{
+	int fd = open_in(directory, SEAL_FILE, O_RDONLY | O_NONBLOCK);
+	struct buf text = { 0 };
+	char kept[TEXT_MAX];
+	ssize_t len;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	len = read(fd, kept, sizeof(kept));
+	err = len < 0 ? -errno : 0;
+	(void)close(fd);
+	if (!err)
+		err = append_seal(data, stop, &text);
+	if (err == -EIO)
+		err = -EUCLEAN; /* a part of it is lost */
+	if (!err &&
+	    (text.len != (size_t)len || memcmp(text.data, kept, text.len) != 0))
+		err = -EUCLEAN;
+	buf_release(&text);
+	return err;
+}

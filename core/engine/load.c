@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/engine/engine_impl.h"
+
+/*
+ * The catalog is opened and the index loaded on a thread of its own, while the
+ * host serves files already.  All other threads that need the catalog wait for
+ * it, or say that a file is pending.
+ */
+
+/* A small catalog is there when the host begins to serve: no request finds
+ * files pending that are not.  A large one is not waited for. */
+enum { SMALL_CATALOG_MS = 200 };
+
+/* ---- the index ---- */
+
+static int load_content(void *arg, uint32_t content, const struct digests *d)
+{
+	struct engine *e = arg;
+
+	return d->size ? index_add(e->index, content, d, NULL) : 0;
+}
+
+static int load_sketch(void *arg, uint32_t content,
+		       const struct sif_sketch *sketch)
+{
+	struct engine *e = arg;
+	int err = index_learn(e->index, content, sketch);
+
+	return err == -ENOMEM ? err : 0; /* without a content: contradictory */
+}
+
+static int load_all(struct engine *e, struct catalog_txn *txn)
+{
+	int err = catalog_content_each(txn, load_content, e);
+
+	return err ? err : catalog_sketch_each(txn, load_sketch, e);
+}
+
+/* Without the signatures, which are read when they are asked for.  What cannot
+ * be read is left out. */
+static int load_index(struct engine *e)
+{
+	struct catalog_txn *txn;
+	int err = catalog_read(e->catalog, &txn);
+
+	if (err)
+		return err;
+	catalog_stop_when(txn, &e->stopping);
+	err = index_load_begin(e->index);
+	if (!err) {
+		err = load_all(e, txn);
+		if (err == -EUCLEAN) {
+			engine_found_damage(e);
+			err = 0;
+		}
+		if (!err)
+			err = index_load_end(e->index);
+	}
+	catalog_abort(txn);
+	if (!err)
+		(void)catalog_trim_rss(e->catalog);
+	return err;
+}
+
+/* ---- the catalog ---- */
+
+static int replace_catalog(struct engine *e, int why)
+{
+	struct buf aside = { 0 };
+	int err = catalog_replace(e->catalog, &aside);
+
+	if (!err)
+		logger_print(&e->log,
+			     "%s: the catalog is %s; moved to %s, building a "
+			     "new one",
+			     e->catalog_dir,
+			     why == -EUCLEAN ?
+				     "damaged" :
+				     "of another version of LMDB or kinfs",
+			     aside.data);
+	buf_release(&aside);
+	return err;
+}
+
+static void *load_run(void *arg)
+{
+	struct engine *e = arg;
+	int err;
+
+	thread_set_name("kinfs-load");
+	err = catalog_finish(e->catalog);
+	if (err == -EUCLEAN || err == -EMEDIUMTYPE)
+		err = replace_catalog(e, err);
+	if (!err)
+		err = load_index(e);
+	if (err && err != -ECANCELED)
+		logger_print(&e->log,
+			     "%s: %s; files are served, their digests are not "
+			     "known",
+			     e->catalog_dir, err_text(err));
+	catalog_admit(e->catalog, err);
+	return NULL;
+}
+
+int engine_start_loading(struct engine *e)
+{
+	int err;
+
+	if (catalog_is_open(e->catalog))
+		return 0; /* it is new */
+	err = -pthread_create(&e->loader, NULL, load_run, e);
+	if (err)
+		return err;
+	e->loading = true;
+	catalog_wait_open(e->catalog, SMALL_CATALOG_MS);
+	return 0;
+}
+
+void engine_stop_loading(struct engine *e)
+{
+	if (!e->loading)
+		return;
+	catalog_cancel(e->catalog);
+	pthread_join(e->loader, NULL);
+	e->loading = false;
+}
