@@ -31,7 +31,7 @@ obj := $(out)/obj
 
 core_sources := $(filter-out core/cli/%,$(wildcard core/*/*.c))
 cli_sources := $(wildcard core/cli/*.c)
-fs_sources := $(wildcard fs/*.c)
+fs_sources := $(wildcard fs/*.c fs/similar/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
 bench_sources := $(wildcard tests/bench/*.c)
 eval_sources := $(wildcard tests/eval/*.c)
@@ -151,8 +151,8 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 		$(order_objects) $(out)/libkin.a $(core_libs) $(fuse_libs) \
 		$(LDLIBS)
 
-$(out)/tests/unit/fs_question $(out)/tests/fuzz/question \
-$(out)/fuzzers/question: $(obj)/fs/question.o
+$(out)/tests/unit/fs_query_text $(out)/tests/fuzz/query_text \
+$(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
 
 $(fs_tests:%=$(out)/%): $(filter-out %/main.o,$(fs_objects))
 $(fs_tests:%=$(out)/%): extra_libs = $(fuse_libs)

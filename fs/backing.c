@@ -158,23 +158,3 @@ void backing_release(struct fs *fs, struct inode *inode)
 	if (inode->backing_id > 0 && atomic_load(&fs->passthrough))
 		id_close(fs, inode->backing_id);
 }
-
-/* ---- handles ---- */
-
-int handle_fd(struct fs *fs, struct handle *h)
-{
-	int fd = atomic_load(&h->fd);
-
-	if (fd >= 0)
-		return fd;
-	inode_lock(fs, h->inode);
-	fd = atomic_load(&h->fd);
-	if (fd < 0) {
-		fd = h->stream ? directory_reopen(h->inode->fd) :
-				 fd_reopen(h->inode->fd, O_RDONLY);
-		if (fd >= 0)
-			atomic_store(&h->fd, fd);
-	}
-	inode_unlock(fs, h->inode);
-	return fd;
-}

@@ -53,8 +53,4 @@ void backing_show(struct fuse_file_info *fi, int id);
 /* The inode goes. */
 void backing_release(struct fs *fs, struct inode *inode);
 
-/* The descriptor of an open file, opened now if it was not needed so far; a
- * negative errno. */
-int handle_fd(struct fs *fs, struct handle *h);
-
 #endif

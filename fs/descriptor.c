@@ -1,64 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/inode.h"
+#include "fs/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fs/fs.h"
+#include "fs/inode.h"
 #include "fs/reopen.h"
 
-#define DEVICE_SHIFT 48
-#define DEVICES_MAX 0x7fff /* bits 48..62 */
+/* ---- inodes without a descriptor ---- */
 
-/* ---- how many ---- */
-
-/* What the kernel has room for in one process; 0 when it does not say. */
-static rlim_t kernel_limit(void)
+static int open_by_name(struct fs *fs, struct reopener *r, struct inode *inode)
 {
-	char text[32] = "";
-	FILE *f = fopen("/proc/sys/fs/nr_open", "re");
+	struct inode *base;
+	struct path_fd at;
+	char *names;
+	size_t len;
+	int fd;
 
-	if (!f)
-		return 0;
-	if (!fgets(text, sizeof(text), f))
-		text[0] = '\0';
-	(void)fclose(f);
-	return strtoul(text, NULL, 10);
+	fd = reopen_copy_chain(r, inode, &names, &len, &base);
+	if (fd < 0)
+		return fd;
+	fd = inode_path_fd(fs, base, &at);
+	if (fd == 0) {
+		fd = reopen_walk_chain(at.fd, names, len);
+		path_fd_close(&at);
+	}
+	free(names);
+	inode_unref(fs, base);
+	return fd;
 }
 
-unsigned descriptors_raise(void)
+static bool same_file(const struct inode *inode, int fd)
 {
-	rlim_t most = kernel_limit();
-	struct rlimit limit;
-	struct rlimit more;
+	struct file_handle_copy handle;
+	struct stat st;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return 1024;
-	more = limit;
-	if (more.rlim_max < most)
-		more.rlim_max = most;
-	more.rlim_cur = more.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &more) == 0)
-		return (unsigned)more.rlim_cur;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	return (unsigned)limit.rlim_cur;
+	if (fstat(fd, &st) != 0 || st.st_dev != inode->dev ||
+	    st.st_ino != inode->ino || (st.st_mode & S_IFMT) != inode->type)
+		return false;
+	if (!inode->reopen->handle_bytes)
+		return true;
+	file_handle_read(fd, &handle);
+	return reopen_same_handle(inode->reopen, &handle);
 }
 
-void descriptors_reserve(int fd, unsigned count)
+static int open_once(struct fs *fs, struct reopener *r, struct inode *inode)
 {
-	int last = fcntl(fd, F_DUPFD_CLOEXEC, (int)count - 1);
+	const struct reopen *reopen = inode->reopen;
+	int fd;
 
-	if (last >= 0)
-		close(last);
+	if (reopen->mount)
+		return reopen_by_handle(reopen);
+	fd = open_by_name(fs, r, inode);
+	if (fd >= 0 && !same_file(inode, fd)) {
+		close(fd);
+		fd = -ESTALE;
+	}
+	return fd;
 }
 
-/* ---- descriptors ---- */
+static int open_again(struct fs *fs, struct inode *inode)
+{
+	struct reopener *r = inodes_reopener(fs);
+	unsigned epoch;
+	int fd;
+
+	do {
+		epoch = reopen_epoch(r);
+		fd = open_once(fs, r, inode);
+	} while (fd == -ESTALE && epoch != reopen_epoch(r));
+	return fd;
+}
+
+/* ---- renaming ---- */
+
+bool inodes_rename_begin(struct fs *fs)
+{
+	return reopen_rename_begin(inodes_reopener(fs));
+}
+
+void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
+			 const char *name)
+{
+	struct inode *inode, *former;
+	struct stat st;
+
+	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return;
+	inode = inode_find(fs, st.st_dev, st.st_ino);
+	if (!inode)
+		return;
+	former = reopen_rename_moved(inode, parent, name);
+	if (former)
+		inode_unref(fs, former);
+	inode_unref(fs, inode);
+}
+
+void inodes_rename_end(struct fs *fs, bool begun)
+{
+	reopen_rename_end(inodes_reopener(fs), begun);
+}
+
+/* ---- all inodes ---- */
 
 /* Of a handle, which reaches the file even when its name is gone. */
 static int handle_dup(struct fs *fs, struct inode *inode)
@@ -86,7 +133,7 @@ int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out)
 	}
 	fd = handle_dup(fs, inode);
 	if (fd == -ENOENT)
-		fd = reopen_open(fs, inodes_reopener(fs), inode);
+		fd = open_again(fs, inode);
 	if (fd < 0)
 		return fd;
 	out->fd = fd;
@@ -102,81 +149,57 @@ void path_fd_close(struct path_fd *p)
 	p->owned = false;
 }
 
-int fd_paths_enable(void)
+/* ---- handles ---- */
+
+void handle_attach(struct fs *fs, struct inode *inode, struct handle *h)
 {
-	return chdir("/proc/self/fd") == 0 ? 0 : -errno;
+	inode_ref(inode);
+	h->inode = inode;
+	inode_lock(fs, inode);
+	h->next = inode->handles;
+	h->link = &inode->handles;
+	if (h->next)
+		h->next->link = &h->next;
+	inode->handles = h;
+	inode_unlock(fs, inode);
 }
 
-void fd_path_make(int fd, struct fd_path *out)
+void handle_detach(struct fs *fs, struct handle *h)
 {
-	snprintf(out->text, sizeof(out->text), "%d", fd);
+	struct inode *inode = h->inode;
+
+	inode_lock(fs, inode);
+	*h->link = h->next;
+	if (h->next)
+		h->next->link = h->link;
+	inode_unlock(fs, inode);
+	inode_unref(fs, inode);
 }
 
-int fd_reopen(int fd, int flags)
+bool inode_is_open(struct fs *fs, struct inode *inode)
 {
-	struct fd_path path;
-	int again;
+	bool is_open;
 
-	fd_path_make(fd, &path);
-	again = open(path.text, flags | O_CLOEXEC);
-	return again < 0 ? -errno : again;
+	inode_lock(fs, inode);
+	is_open = inode->handles != NULL;
+	inode_unlock(fs, inode);
+	return is_open;
 }
 
-/* "." is found faster, and needs search permission. */
-int directory_reopen(int fd)
+int handle_fd(struct fs *fs, struct handle *h)
 {
-	enum { FLAGS = O_RDONLY | O_DIRECTORY };
-	int again = openat(fd, ".", FLAGS | O_CLOEXEC);
+	int fd = atomic_load(&h->fd);
 
-	return again < 0 ? fd_reopen(fd, FLAGS) : again;
-}
-
-/* ---- numbers ---- */
-
-/* The devices below SOURCE in the order they were met; never shrinks.  One
- * process has one mount. */
-static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
-static dev_t devices[DEVICES_MAX];
-static atomic_uint device_count;
-
-static unsigned device_search(dev_t dev, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (devices[i] == dev)
-			return i + 1;
-	return 0;
-}
-
-/* 1.. */
-static unsigned device_ordinal(dev_t dev)
-{
-	unsigned ordinal = device_search(dev, atomic_load(&device_count));
-	unsigned count;
-
-	if (ordinal)
-		return ordinal;
-	pthread_mutex_lock(&device_lock);
-	count = atomic_load(&device_count);
-	ordinal = device_search(dev, count);
-	if (!ordinal && count < DEVICES_MAX) {
-		devices[count] = dev;
-		atomic_store(&device_count, count + 1);
-		ordinal = count + 1;
+	if (fd >= 0)
+		return fd;
+	inode_lock(fs, h->inode);
+	fd = atomic_load(&h->fd);
+	if (fd < 0) {
+		fd = h->stream ? directory_reopen(h->inode->fd) :
+				 fd_reopen(h->inode->fd, O_RDONLY);
+		if (fd >= 0)
+			atomic_store(&h->fd, fd);
 	}
-	pthread_mutex_unlock(&device_lock);
-	return ordinal ? ordinal : DEVICES_MAX;
-}
-
-uint64_t inode_number(struct fs *fs, dev_t dev, ino_t ino)
-{
-	uint64_t low = (uint64_t)1 << DEVICE_SHIFT;
-	uint64_t number = ino;
-
-	if (dev == fs->device)
-		return number & INT64_MAX;
-	/* Numbers that wide are hashes already; folding keeps them apart. */
-	if (number >= low)
-		number = (number ^ (number >> DEVICE_SHIFT) * 0x9e3779b1u);
-	return (number & (low - 1)) | (uint64_t)device_ordinal(dev)
-					      << DEVICE_SHIFT;
+	inode_unlock(fs, h->inode);
+	return fd;
 }

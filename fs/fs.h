@@ -2,6 +2,7 @@
 #ifndef FS_FS_H
 #define FS_FS_H
 
+#include <fuse_lowlevel.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,7 +19,6 @@
 #define WAKE_SIGNAL SIGUSR1
 
 struct engine;
-struct fuse_session;
 struct loop;
 struct similar;
 
@@ -61,5 +61,21 @@ struct fs {
 	void (*report)(struct fs *fs); /* called by init(), may be NULL */
 	int ready_pipe;
 };
+
+static inline struct fs *fs_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+/* The inode of a nodeid that is not of the virtual tree. */
+static inline struct inode *inode_of(const struct fs *fs, fuse_ino_t node)
+{
+	return node == FUSE_ROOT_ID ? fs->root : (struct inode *)node;
+}
+
+static inline fuse_ino_t node_of(const struct fs *fs, const struct inode *inode)
+{
+	return inode == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)inode;
+}
 
 #endif

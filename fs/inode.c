@@ -10,9 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/backing.h"
 #include "fs/fs.h"
-#include "fs/ops.h"
 #include "fs/reopen.h"
 
 #define SHARDS 64
@@ -36,6 +34,7 @@ struct inode_table {
 	atomic_bool bare; /* there was an inode without a descriptor */
 	_Atomic uint64_t generation;
 	atomic_uint freed; /* inodes, see give_back() */
+	void (*released)(struct fs *fs, struct inode *inode);
 };
 
 /* ---- hashing ---- */
@@ -136,11 +135,6 @@ static void shard_replace(struct shard *s, struct inode *inode)
 
 /* ---- references ---- */
 
-void inode_ref(struct inode *inode)
-{
-	atomic_fetch_add(&inode->refs, 1);
-}
-
 /* The C library keeps what is freed; but when the kernel forgets very many
  * files, memory is short. */
 static void give_back(struct inode_table *t)
@@ -154,8 +148,7 @@ static struct inode *inode_free(struct fs *fs, struct inode *inode)
 {
 	struct inode *parent = reopen_free(fs->inodes->reopener, inode->reopen);
 
-	locks_forget(inode);
-	backing_release(fs, inode);
+	fs->inodes->released(fs, inode);
 	if (inode->fd >= 0) {
 		close(inode->fd);
 		atomic_fetch_sub(&fs->inodes->held, 1);
@@ -207,41 +200,6 @@ void inode_lock(struct fs *fs, struct inode *inode)
 void inode_unlock(struct fs *fs, struct inode *inode)
 {
 	pthread_mutex_unlock(&shard_of(fs, inode->dev, inode->ino)->lock);
-}
-
-void inode_attach(struct fs *fs, struct inode *inode, struct handle *h)
-{
-	inode_ref(inode);
-	h->inode = inode;
-	inode_lock(fs, inode);
-	h->next = inode->handles;
-	h->link = &inode->handles;
-	if (h->next)
-		h->next->link = &h->next;
-	inode->handles = h;
-	inode_unlock(fs, inode);
-}
-
-void inode_detach(struct fs *fs, struct handle *h)
-{
-	struct inode *inode = h->inode;
-
-	inode_lock(fs, inode);
-	*h->link = h->next;
-	if (h->next)
-		h->next->link = h->link;
-	inode_unlock(fs, inode);
-	inode_unref(fs, inode);
-}
-
-bool inode_is_open(struct fs *fs, struct inode *inode)
-{
-	bool is_open;
-
-	inode_lock(fs, inode);
-	is_open = inode->handles != NULL;
-	inode_unlock(fs, inode);
-	return is_open;
 }
 
 /* ---- finding ---- */
@@ -426,15 +384,17 @@ static int find_or_insert(struct fs *fs, const struct found *found,
 int inode_enter(struct fs *fs, const struct found *found,
 		struct inode **inode_out)
 {
-	struct inode *inode = NULL;
+	struct inode *inode = NULL, *former;
 	int err = find_or_insert(fs, found, &inode);
 
 	if (err || inode->fd != found->fd)
 		close(found->fd);
 	if (err)
 		return err;
-	reopen_named(fs, fs->inodes->reopener, inode, found->parent,
-		     found->name);
+	former = reopen_named(fs->inodes->reopener, inode, found->parent,
+			      found->name);
+	if (former)
+		inode_unref(fs, former);
 	*inode_out = inode;
 	return 0;
 }
@@ -470,7 +430,8 @@ static void table_free(struct inode_table *t)
 	free(t);
 }
 
-int inodes_open(struct fs *fs, int source_fd)
+int inodes_open(struct fs *fs, int source_fd,
+		void (*released)(struct fs *fs, struct inode *inode))
 {
 	struct inode_table *t = calloc(1, sizeof(*t));
 	struct found found = { .fd = source_fd, .parent_fd = -1 };
@@ -480,6 +441,7 @@ int inodes_open(struct fs *fs, int source_fd)
 
 	if (!t)
 		return -ENOMEM;
+	t->released = released;
 	fs->inodes = t;
 	limit = descriptors_raise();
 	t->bound = limit / 2;

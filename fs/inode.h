@@ -107,8 +107,10 @@ enum { CLOCK_GRAIN_NS = 20000000 };
 /* ---- the table ---- */
 
 /* Raises RLIMIT_NOFILE as far as allowed and makes fs->inodes and fs->root.
- * source_fd (O_PATH, directory) is taken on success. */
-int inodes_open(struct fs *fs, int source_fd);
+ * source_fd (O_PATH, directory) is taken on success.  released is called with
+ * each inode before it is freed. */
+int inodes_open(struct fs *fs, int source_fd,
+		void (*released)(struct fs *fs, struct inode *inode));
 
 /* Frees every inode, whatever the kernel still counts. */
 void inodes_free(struct fs *fs);
@@ -138,7 +140,11 @@ struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino);
 /* Its notified_ns, or -1 when it is not in the table: a hint. */
 int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino);
 
-void inode_ref(struct inode *inode);
+static inline void inode_ref(struct inode *inode)
+{
+	atomic_fetch_add(&inode->refs, 1);
+}
+
 void inode_unref(struct fs *fs, struct inode *inode);
 void inode_forget(struct fs *fs, struct inode *inode, uint64_t count);
 
@@ -146,60 +152,23 @@ void inode_forget(struct fs *fs, struct inode *inode, uint64_t count);
 void inode_lock(struct fs *fs, struct inode *inode);
 void inode_unlock(struct fs *fs, struct inode *inode);
 
-/* Puts a handle on its inode's list (takes a reference) and off it again
- * (drops it). */
-void inode_attach(struct fs *fs, struct inode *inode, struct handle *h);
-void inode_detach(struct fs *fs, struct handle *h);
+/* ---- security.capability ---- */
 
-/* Whether there is one on the list. */
-bool inode_is_open(struct fs *fs, struct inode *inode);
+/* The kernel asks for it before every write.  Whether it is known to be
+ * missing; and that what moved the ctime since it was is known, too, and did
+ * not set it. */
+static inline bool inode_has_no_caps(const struct inode *inode)
+{
+	return atomic_load(&inode->caps_none) ==
+	       atomic_load(&inode->caps_epoch);
+}
 
-/* ---- descriptors ---- */
+static inline void inode_keep_no_caps(struct inode *inode)
+{
+	atomic_store(&inode->caps_none, atomic_load(&inode->caps_epoch));
+}
 
-struct path_fd {
-	int fd; /* O_PATH, or a descriptor of an open handle */
-	bool owned;
-};
-
-/* A descriptor of the inode for one operation.  To be called with the
- * daemon's own credentials.  -ESTALE when it is not to be found any more. */
-int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out);
-void path_fd_close(struct path_fd *p);
-
-/* Makes /proc/self/fd the working directory of the process: it costs each of
- * the following calls a third less than to walk there. */
-int fd_paths_enable(void);
-
-/* The path "N": the file behind an O_PATH descriptor, for the calls that take
- * a path only. */
-struct fd_path {
-	char text[16];
-};
-void fd_path_make(int fd, struct fd_path *out);
-
-/* Opens the file behind fd again with other flags. */
-int fd_reopen(int fd, int flags);
-
-/* The directory behind fd, to be listed. */
-int directory_reopen(int fd);
-
-/* ---- names ---- */
-
-/* Renames between these two; the inodes that are found by name are told their
- * new names.  Nothing may be opened by name in between. */
-bool inodes_rename_begin(struct fs *fs);
-void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
-			 const char *name);
-void inodes_rename_end(struct fs *fs, bool begun);
-
-/* ---- numbers ---- */
-
-/*
- * The inode number that is shown: the real one on the device of SOURCE.  On
- * other devices (mounts below SOURCE, subvolumes) bits 48..62 carry the
- * device's ordinal, so that numbers of two devices do not meet.  Bit 63 is
- * never set: it belongs to the virtual nodes.
- */
-uint64_t inode_number(struct fs *fs, dev_t dev, ino_t ino);
+/* For descriptor.c. */
+struct reopener *inodes_reopener(struct fs *fs);
 
 #endif

@@ -14,8 +14,8 @@
 #include "fs/check.h"
 #include "fs/fs.h"
 #include "fs/log.h"
-#include "fs/node.h"
 #include "fs/serve.h"
+#include "fs/similar/similar.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -126,7 +126,7 @@ static bool has_entry(int source_fd, const char *name)
 /* Views have names that a later version may add to. */
 static void warn_of_claimed(const struct fs *fs, int source_fd)
 {
-	static const char *const views[] = { DIRECTORIES_NAME, QUERY_NAME,
+	static const char *const views[] = { SIMILAR_DIRECTORIES, SIMILAR_QUERY,
 					     ".groups" };
 	const struct options *o = &fs->options;
 	size_t i;

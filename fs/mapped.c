@@ -6,7 +6,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "fs/ops.h"
+#include "fs/fs.h"
+#include "fs/inode.h"
 
 struct job {
 	struct job *next;

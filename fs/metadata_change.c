@@ -10,6 +10,8 @@
 #include "core/engine/engine.h"
 #include "fs/fs.h"
 #include "fs/notify.h"
+#include "fs/descriptor.h"
+#include "fs/reopen.h"
 
 enum {
 	PROBES = 3, /* a busy machine makes one of them say nothing */

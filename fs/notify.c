@@ -9,6 +9,7 @@
 #include "fs/fs.h"
 #include "fs/log.h"
 #include "fs/loop.h"
+#include "fs/descriptor.h"
 
 /* How long a thread waits for requests that were queued before; who needs to
  * know asks again. */

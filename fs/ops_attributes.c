@@ -9,47 +9,12 @@
 
 #include "fs/cred.h"
 #include "fs/notify.h"
-#include "fs/similar.h"
 #include "fs/metadata_change.h"
-
-void reply_error(fuse_req_t req, int err)
-{
-	fuse_reply_err(req, err == -ENOSYS ? EOPNOTSUPP : -err);
-}
-
-void ops_show(struct fs *fs, struct stat *st)
-{
-	st->st_ino = inode_number(fs, st->st_dev, st->st_ino);
-}
-
-void ops_saw(struct fs *fs, struct inode *inode, const struct stat *st)
-{
-	int64_t ctime_ns = timespec_to_ns(&st->st_ctim);
-
-	if (atomic_exchange(&inode->ctime_ns, ctime_ns) != ctime_ns)
-		atomic_fetch_add(&inode->caps_epoch, 1);
-	if (S_ISREG(st->st_mode))
-		notify_looked_up(fs, inode, st);
-}
-
-double ops_timeout(const struct fs *fs, const struct inode *inode,
-		   const struct stat *st)
-{
-	bool setid = st->st_mode & (S_ISUID | S_ISGID);
-	bool changes = S_ISREG(st->st_mode) &&
-		       (atomic_load(&inode->mappers) ||
-			(setid && atomic_load(&inode->writers)));
-
-	return changes ? 0 : fs->options.timeout_s;
-}
-
-/* A negative offset stands for the attributes alone: the pages stay, and the
- * kernel waits for nothing that this request may hold. */
-void ops_forget_attributes(struct fs *fs, struct inode *inode)
-{
-	(void)fuse_lowlevel_notify_inval_inode(fs->session, node_of(fs, inode),
-					       -1, 0);
-}
+#include "fs/cache.h"
+#include "fs/descriptor.h"
+#include "fs/lookup.h"
+#include "fs/reopen.h"
+#include "fs/reply.h"
 
 static int stat_inode(struct fs *fs, struct inode *inode, struct stat *st)
 {
@@ -77,20 +42,14 @@ static int show_node(struct fs *fs, fuse_ino_t node,
 		     const struct fuse_file_info *fi, struct stat *st,
 		     double *timeout_out)
 {
-	struct inode *inode;
-	int err;
+	struct inode *inode = inode_of(fs, node);
+	int err = stat_node(fs, inode, fi, st);
 
-	if (similar_is_node(node)) {
-		*timeout_out = 0;
-		return similar_stat(fs, node, st);
-	}
-	inode = inode_of(fs, node);
-	err = stat_node(fs, inode, fi, st);
 	if (err)
 		return err;
-	*timeout_out = ops_timeout(fs, inode, st);
-	ops_saw(fs, inode, st);
-	ops_show(fs, st);
+	*timeout_out = cache_attr_timeout(fs, inode, st);
+	lookup_observe(fs, inode, st);
+	lookup_set_number(fs, st);
 	return 0;
 }
 
@@ -109,29 +68,6 @@ void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 /* ---- statx ---- */
 
 #if FUSE_VERSION >= 318
-
-static void statx_basic(const struct stat *st, struct statx *out)
-{
-	*out = (struct statx){
-		.stx_mask = STATX_BASIC_STATS,
-		.stx_blksize = (uint32_t)st->st_blksize,
-		.stx_nlink = (uint32_t)st->st_nlink,
-		.stx_uid = st->st_uid,
-		.stx_gid = st->st_gid,
-		.stx_mode = (uint16_t)st->st_mode,
-		.stx_ino = st->st_ino,
-		.stx_size = (uint64_t)st->st_size,
-		.stx_blocks = (uint64_t)st->st_blocks,
-		.stx_atime.tv_sec = st->st_atim.tv_sec,
-		.stx_atime.tv_nsec = (uint32_t)st->st_atim.tv_nsec,
-		.stx_mtime.tv_sec = st->st_mtim.tv_sec,
-		.stx_mtime.tv_nsec = (uint32_t)st->st_mtim.tv_nsec,
-		.stx_ctime.tv_sec = st->st_ctim.tv_sec,
-		.stx_ctime.tv_nsec = (uint32_t)st->st_ctim.tv_nsec,
-		.stx_rdev_major = major(st->st_rdev),
-		.stx_rdev_minor = minor(st->st_rdev),
-	};
-}
 
 static void statx_birth(struct fs *fs, struct inode *inode, struct statx *out)
 {
@@ -164,8 +100,8 @@ void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
 		reply_error(req, err);
 		return;
 	}
-	statx_basic(&st, &all);
-	if (mask & STATX_BTIME && !similar_is_node(node))
+	lookup_fill_statx(&st, &all);
+	if (mask & STATX_BTIME)
 		statx_birth(fs, inode_of(fs, node), &all);
 	fuse_reply_statx(req, 0, &all, timeout);
 }
@@ -305,7 +241,7 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 		     const struct fuse_file_info *fi)
 {
 	struct target t = { .inode = inode };
-	struct metadata_change touch = { .inode = NULL };
+	struct metadata_change change = { .inode = NULL };
 	struct path_fd p;
 	int err;
 
@@ -315,7 +251,7 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (to_set & FUSE_SET_ATTR_SIZE)
 		notify_writes(t.inode);
 	else
-		metadata_change_begin(fs, t.inode, &touch);
+		metadata_change_begin(fs, t.inode, &change);
 	if (fi && fi->fh && handle_of(fi)->fd >= 0) {
 		t.fd = handle_of(fi)->fd;
 		t.is_handle = true;
@@ -328,7 +264,7 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 			path_fd_close(&p);
 		}
 	}
-	metadata_change_end(fs, &touch);
+	metadata_change_end(fs, &change);
 	return err;
 }
 
@@ -338,7 +274,7 @@ static bool has_no_caps(struct fs *fs, struct inode *inode,
 {
 	struct stat st;
 
-	return ops_has_no_caps(inode) && stat_node(fs, inode, fi, &st) == 0 &&
+	return inode_has_no_caps(inode) && stat_node(fs, inode, fi, &st) == 0 &&
 	       timespec_to_ns(&st.st_ctim) == atomic_load(&inode->ctime_ns);
 }
 
@@ -346,23 +282,16 @@ void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
 		 struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
-	struct inode *inode;
+	struct inode *inode = inode_of(fs, node);
+	bool no_caps = has_no_caps(fs, inode, fi);
+	int err = set_inode(req, fs, inode, attr, to_set, fi);
 	struct stat st;
 	double timeout;
-	bool no_caps;
-	int err;
 
-	if (similar_is_node(node)) {
-		reply_error(req, -EROFS);
-		return;
-	}
-	inode = inode_of(fs, node);
-	no_caps = has_no_caps(fs, inode, fi);
-	err = set_inode(req, fs, inode, attr, to_set, fi);
 	if (!err)
 		err = show_node(fs, node, fi, &st, &timeout);
 	if (!err && no_caps)
-		ops_keeps_no_caps(inode);
+		inode_keep_no_caps(inode);
 	if (err)
 		reply_error(req, err);
 	else
@@ -388,11 +317,8 @@ void ops_statfs(fuse_req_t req, fuse_ino_t node)
 {
 	struct fs *fs = fs_of(req);
 	struct statvfs st;
-	struct inode *inode;
-	int err;
+	int err = statfs_of(fs, inode_of(fs, node), &st);
 
-	inode = similar_is_node(node) ? fs->root : inode_of(fs, node);
-	err = statfs_of(fs, inode, &st);
 	if (err)
 		reply_error(req, err);
 	else

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -11,7 +14,10 @@
 #include "fs/cred.h"
 #include "fs/notify.h"
 #include "fs/protocol.h"
-#include "fs/similar.h"
+#include "fs/cache.h"
+#include "fs/descriptor.h"
+#include "fs/reopen.h"
+#include "fs/reply.h"
 
 #define DIRECT_ALIGNMENT 4096
 /* One request must not keep a thread for minutes; callers go on. */
@@ -74,17 +80,11 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 	      struct fuse_file_info *fi)
 {
 	struct fuse_bufvec data = FUSE_BUFVEC_INIT(size);
-	struct fs *fs = fs_of(req);
-	struct handle *h;
+	struct handle *h = handle_of(fi);
+	int fd = data_fd(fs_of(req), h, flags_now(fi));
 	int extra;
-	int fd;
 
-	if (similar_is_node(node)) {
-		similar_read(req, node, size, fi);
-		return;
-	}
-	h = handle_of(fi);
-	fd = data_fd(fs, h, flags_now(fi));
+	(void)node;
 	if (fd < 0) {
 		reply_error(req, fd);
 		return;
@@ -156,17 +156,13 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 	struct fs *fs = fs_of(req);
 	int flags = flags_now(fi);
 	size_t size = fuse_buf_size(in);
-	struct handle *h;
+	struct handle *h = handle_of(fi);
 	bool dropped;
 	ssize_t len;
 	int extra;
 	int fd;
 
-	if (similar_is_node(node)) {
-		similar_write(req, node, in, fi);
-		return;
-	}
-	h = handle_of(fi);
+	(void)node;
 	notify_writes(h->inode);
 	fd = data_fd(fs, h, flags);
 	extra = data_fd_extra(h, fd);
@@ -187,30 +183,20 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 
 /* ---- the rest ---- */
 
-static int node_fd(struct fs *fs, fuse_ino_t node,
-		   const struct fuse_file_info *fi)
-{
-	if (similar_is_node(node))
-		return -EINVAL;
-	return handle_fd(fs, handle_of(fi));
-}
-
 void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
 	       struct fuse_file_info *fi)
 {
-	struct fs *fs = fs_of(req);
-	int fd = similar_is_node(node) ? 0 : node_fd(fs, node, fi);
+	int fd = handle_fd(fs_of(req), handle_of(fi));
 	int err = fd < 0 ? fd : 0;
 
-	if (!err && !similar_is_node(node) &&
-	    (datasync ? fdatasync(fd) : fsync(fd)) != 0)
+	(void)node;
+	if (!err && (datasync ? fdatasync(fd) : fsync(fd)) != 0)
 		err = -errno;
 	reply_error(req, err);
 }
 
-static int fallocate_as_caller(fuse_req_t req, struct fs *fs,
-			       struct fuse_file_info *fi, int mode, off_t off,
-			       off_t len)
+static int fallocate_as_caller(fuse_req_t req, struct fuse_file_info *fi,
+			       int mode, off_t off, off_t len)
 {
 	bool dropped = drop_setid(req, fi, handle_of(fi)->fd);
 	int err = 0;
@@ -219,19 +205,15 @@ static int fallocate_as_caller(fuse_req_t req, struct fs *fs,
 	if (fallocate(handle_of(fi)->fd, mode, off, len) != 0)
 		err = -errno;
 	if (dropped)
-		cred_raise_setid(fs);
+		cred_raise_setid(fs_of(req));
 	return err;
 }
 
 void ops_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t off,
 		   off_t len, struct fuse_file_info *fi)
 {
-	struct fs *fs = fs_of(req);
-	int err = -EROFS;
-
-	if (!similar_is_node(node))
-		err = fallocate_as_caller(req, fs, fi, mode, off, len);
-	reply_error(req, err);
+	(void)node;
+	reply_error(req, fallocate_as_caller(req, fi, mode, off, len));
 }
 
 void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
@@ -240,15 +222,12 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 			 size_t len, int flags)
 {
 	struct fs *fs = fs_of(req);
+	int fd = handle_fd(fs, handle_of(fi_in));
 	ssize_t copied;
 	bool dropped;
-	int fd;
 
-	if (similar_is_node(node_in) || similar_is_node(node_out)) {
-		reply_error(req, -EROFS);
-		return;
-	}
-	fd = node_fd(fs, node_in, fi_in);
+	(void)node_in;
+	(void)node_out;
 	if (fd < 0) {
 		reply_error(req, fd);
 		return;
@@ -271,13 +250,106 @@ void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
 void ops_lseek(fuse_req_t req, fuse_ino_t node, off_t off, int whence,
 	       struct fuse_file_info *fi)
 {
-	int fd = node_fd(fs_of(req), node, fi);
+	int fd = handle_fd(fs_of(req), handle_of(fi));
 	off_t at = fd < 0 ? fd : lseek(fd, off, whence);
 
+	(void)node;
 	if (fd >= 0 && at < 0)
 		at = -errno;
 	if (at < 0)
 		reply_error(req, (int)at);
 	else
 		fuse_reply_lseek(req, at);
+}
+
+/* ---- ioctl ---- */
+
+/*
+ * The flags of a file (chattr(1), the project of a quota).  The kernel asks
+ * for them and sets them by these requests, whichever way a program did, and
+ * has checked the caller's rights; all other requests are refused, for they
+ * may mean anything to the filesystem below.
+ */
+struct flag_request {
+	unsigned command;
+	bool sets;
+	size_t size; /* of what is handed over, not what command says */
+};
+
+static const struct flag_request requests[] = {
+	{ (unsigned)FS_IOC_GETFLAGS, false, sizeof(int) },
+	{ (unsigned)FS_IOC_SETFLAGS, true, sizeof(int) },
+	{ (unsigned)FS_IOC_FSGETXATTR, false, sizeof(struct fsxattr) },
+	{ (unsigned)FS_IOC_FSSETXATTR, true, sizeof(struct fsxattr) },
+};
+
+union flags {
+	int flags;
+	struct fsxattr all;
+};
+
+static const struct flag_request *find_request(unsigned command)
+{
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		if (requests[i].command == command)
+			return &requests[i];
+	return NULL;
+}
+
+static int ioctl_as_caller(fuse_req_t req, struct fs *fs, int fd,
+			   unsigned command, union flags *flags)
+{
+	struct cred saved;
+	int err = cred_assume(fs, req, &saved);
+
+	if (err)
+		return err;
+	if (ioctl(fd, command, flags) != 0)
+		err = -errno;
+	cred_restore(fs, &saved);
+	return err;
+}
+
+static int do_request(fuse_req_t req, struct fs *fs, struct handle *h,
+		      const struct flag_request *request, union flags *flags)
+{
+	int fd = handle_fd(fs, h);
+	int err = fd < 0 ?
+			  fd :
+			  ioctl_as_caller(req, fs, fd, request->command, flags);
+
+	if (!err && request->sets) /* the time of change has moved */
+		cache_forget_attributes(fs, h->inode);
+	return err;
+}
+
+static void reply_flags(fuse_req_t req, struct fs *fs, struct handle *h,
+			const struct flag_request *request, const void *in)
+{
+	union flags flags = { .flags = 0 };
+	int err;
+
+	if (request->sets)
+		memcpy(&flags, in, request->size);
+	err = do_request(req, fs, h, request, &flags);
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_ioctl(req, 0, &flags,
+				 request->sets ? 0 : request->size);
+}
+
+void ops_ioctl(fuse_req_t req, fuse_ino_t node, unsigned cmd, void *arg,
+	       struct fuse_file_info *fi, unsigned flags, const void *in,
+	       size_t in_size, size_t out_size)
+{
+	const struct flag_request *request = find_request(cmd);
+
+	(void)node;
+	(void)arg;
+	(void)flags;
+	if (request && (request->sets ? in_size : out_size) == request->size)
+		reply_flags(req, fs_of(req), handle_of(fi), request, in);
+	else
+		reply_error(req, -ENOTTY);
 }

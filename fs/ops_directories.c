@@ -11,7 +11,12 @@
 #include <unistd.h>
 
 #include "fs/backing.h"
-#include "fs/similar.h"
+#include "fs/similar/similar.h"
+#include "fs/cache.h"
+#include "fs/descriptor.h"
+#include "fs/lookup.h"
+#include "fs/reopen.h"
+#include "fs/reply.h"
 
 /*
  * Directory offsets are those of the filesystem below.  The kernel takes as
@@ -107,7 +112,7 @@ static void entry_plain(const struct filling *f, const struct dirent64 *d,
 	if (dir == f->fs->root && strcmp(d->d_name, "..") == 0)
 		ino = dir->ino; /* what is above SOURCE is nobody's business */
 	memset(e, 0, sizeof(*e));
-	e->attr.st_ino = inode_number(f->fs, dir->dev, ino);
+	e->attr.st_ino = lookup_number(f->fs, dir->dev, ino);
 	e->attr.st_mode = (mode_t)d->d_type << 12;
 }
 
@@ -144,8 +149,8 @@ static bool add_attributes(const struct filling *f, const struct dirent64 *d,
 		return false;
 	notified_ns = inode_notified_ns(f->fs, dir->dev, d->d_ino);
 	return notified_ns < f->since_ns &&
-	       ops_lookup(f->fs, dir, f->h->fd, d->d_name, notified_ns >= 0,
-			  out) == 0;
+	       lookup_name(f->fs, dir, f->h->fd, d->d_name, notified_ns >= 0,
+			   out) == 0;
 }
 
 /* An entry is looked up only when it fits, so no count has to be taken back.
@@ -185,7 +190,8 @@ static bool fill_similar(struct filling *f)
 
 static bool is_hidden(const struct filling *f, const char *name)
 {
-	return f->h->inode == f->fs->root && similar_claims(f->fs, name);
+	return f->h->inode == f->fs->root &&
+	       similar_claims(f->fs, FUSE_ROOT_ID, name);
 }
 
 static int fill_lower(struct filling *f)
@@ -240,9 +246,10 @@ static int fill_locked(struct filling *f, off_t off)
 	return err;
 }
 
-static void read_directory(fuse_req_t req, struct fs *fs, size_t size,
-			   off_t off, struct fuse_file_info *fi, bool plus)
+static void read_directory(fuse_req_t req, size_t size, off_t off,
+			   struct fuse_file_info *fi, bool plus)
 {
+	struct fs *fs = fs_of(req);
 	struct filling f = {
 		.req = req,
 		.fs = fs,
@@ -250,7 +257,7 @@ static void read_directory(fuse_req_t req, struct fs *fs, size_t size,
 		.plus = plus,
 		.data = malloc(size),
 		.size = size,
-		.since_ns = ops_told_lately(fs),
+		.since_ns = cache_recent_ns(fs),
 		.counted = calloc(size / ENTRY_PLUS_BYTES + 1,
 				  sizeof(struct inode *)),
 	};
@@ -267,70 +274,18 @@ static void read_directory(fuse_req_t req, struct fs *fs, size_t size,
 void ops_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		 struct fuse_file_info *fi)
 {
-	struct fs *fs = fs_of(req);
-
-	if (similar_is_node(node))
-		similar_readdir(req, node, size, off, fi);
-	else
-		read_directory(req, fs, size, off, fi, false);
+	(void)node;
+	read_directory(req, size, off, fi, false);
 }
 
 void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		     struct fuse_file_info *fi)
 {
-	struct fs *fs = fs_of(req);
-
-	if (similar_is_node(node))
-		similar_readdirplus(req, node, size, off, fi);
-	else
-		read_directory(req, fs, size, off, fi, true);
+	(void)node;
+	read_directory(req, size, off, fi, true);
 }
 
 /* ---- the listing that the kernel keeps ---- */
-
-/* Whole seconds: the clock of the filesystem may stand still for as long. */
-static bool is_exact(int64_t time_ns)
-{
-	return time_ns % 1000000000 != 0;
-}
-
-/* Who has looked up most of the names that it lists now has the attributes. */
-static bool names_are_known(const struct fs *fs, const struct inode *dir)
-{
-	return atomic_load(&dir->looked_ns) >= ops_told_lately(fs) &&
-	       atomic_load(&dir->looked) > atomic_load(&dir->listed) / 2;
-}
-
-/*
- * Whether the kernel may list from its memory: the directory is as it was when
- * it last asked, and that is not so long ago that it forgets the attributes
- * which came with the listing.  To ask for a listing again gets them all at
- * once, if they are not known anyway.
- */
-static bool listing_is_good(struct fs *fs, struct inode *inode,
-			    const struct stat *st)
-{
-	struct open_seen *seen = &inode->seen;
-	int64_t ctime_ns = timespec_to_ns(&st->st_ctim);
-	int64_t now = clock_ns(CLOCK_REALTIME_COARSE);
-	bool good;
-
-	inode_lock(fs, inode);
-	good = seen->ctime_ns == ctime_ns &&
-	       seen->mtime_ns == timespec_to_ns(&st->st_mtim) &&
-	       now >= seen->filled_ns;
-	if (good &&
-	    (double)(now - seen->filled_ns) >= fs->options.timeout_s * 1e9)
-		good = is_exact(ctime_ns) && names_are_known(fs, inode);
-	if (!good) {
-		atomic_store(&inode->listed, 0);
-		seen->ctime_ns = now - ctime_ns < CLOCK_GRAIN_NS ? 0 : ctime_ns;
-		seen->mtime_ns = timespec_to_ns(&st->st_mtim);
-		seen->filled_ns = now;
-	}
-	inode_unlock(fs, inode);
-	return good;
-}
 
 static void allow_cache(struct fs *fs, const struct handle *h,
 			struct fuse_file_info *fi)
@@ -341,7 +296,7 @@ static void allow_cache(struct fs *fs, const struct handle *h,
 	    fstat(h->fd >= 0 ? h->fd : h->inode->fd, &st) != 0)
 		return;
 	fi->cache_readdir = 1;
-	fi->keep_cache = listing_is_good(fs, h->inode, &st);
+	fi->keep_cache = cache_keeps_listing(fs, h->inode, &st);
 }
 
 /* ---- opening and closing ---- */
@@ -403,14 +358,14 @@ static int handle_new(struct fs *fs, struct inode *inode,
 	}
 	h->fd = fd;
 	h->stream = s;
-	inode_attach(fs, inode, h);
+	handle_attach(fs, inode, h);
 	*handle_out = h;
 	return 0;
 }
 
 static void handle_close(struct fs *fs, struct handle *h)
 {
-	inode_detach(fs, h);
+	handle_detach(fs, h);
 	if (h->fd >= 0)
 		close(h->fd);
 	stream_free(h->stream);
@@ -421,13 +376,8 @@ void ops_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
 	struct handle *h;
-	int err;
+	int err = handle_new(fs, inode_of(fs, node), &h);
 
-	if (similar_is_node(node)) {
-		similar_opendir(req, node, fi);
-		return;
-	}
-	err = handle_new(fs, inode_of(fs, node), &h);
 	if (err) {
 		reply_error(req, err);
 		return;
@@ -440,10 +390,7 @@ void ops_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 
 void ops_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	if (similar_is_node(node)) {
-		similar_releasedir(req, node, fi);
-		return;
-	}
+	(void)node;
 	handle_close(fs_of(req), handle_of(fi));
 	reply_error(req, 0);
 }
@@ -451,16 +398,11 @@ void ops_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 void ops_fsyncdir(fuse_req_t req, fuse_ino_t node, int datasync,
 		  struct fuse_file_info *fi)
 {
-	struct fs *fs = fs_of(req);
-	int err = 0;
-	int fd;
+	int fd = handle_fd(fs_of(req), handle_of(fi));
+	int err = fd < 0 ? fd : 0;
 
-	if (!similar_is_node(node)) {
-		fd = handle_fd(fs, handle_of(fi));
-		if (fd < 0)
-			err = fd;
-		else if ((datasync ? fdatasync(fd) : fsync(fd)) != 0)
-			err = -errno;
-	}
+	(void)node;
+	if (!err && (datasync ? fdatasync(fd) : fsync(fd)) != 0)
+		err = -errno;
 	reply_error(req, err);
 }

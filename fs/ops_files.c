@@ -11,43 +11,12 @@
 #include "fs/backing.h"
 #include "fs/cred.h"
 #include "fs/notify.h"
-#include "fs/similar.h"
-
-/* ---- cached pages ---- */
-
-/*
- * Whether the pages the kernel kept of this file are still its content: when
- * the file is as the previous open saw it.  Remembers what this open sees.  A
- * timestamp too young to be trusted is not remembered.
- */
-static bool pages_are_good(struct fs *fs, struct inode *inode,
-			   const struct stat *st)
-{
-	struct open_seen now = {
-		.size = st->st_size,
-		.mtime_ns = timespec_to_ns(&st->st_mtim),
-		.ctime_ns = timespec_to_ns(&st->st_ctim),
-	};
-	int64_t clock = clock_ns(CLOCK_REALTIME_COARSE);
-	bool good;
-
-	inode_lock(fs, inode);
-	good = inode->seen.ctime_ns && now.size == inode->seen.size &&
-	       now.mtime_ns == inode->seen.mtime_ns &&
-	       now.ctime_ns == inode->seen.ctime_ns;
-	if (clock - now.ctime_ns < CLOCK_GRAIN_NS)
-		now.ctime_ns = 0;
-	inode->seen = now;
-	inode_unlock(fs, inode);
-	return good;
-}
-
-static void forget_pages(struct fs *fs, struct inode *inode)
-{
-	inode_lock(fs, inode);
-	inode->seen.ctime_ns = 0;
-	inode_unlock(fs, inode);
-}
+#include "fs/cache.h"
+#include "fs/descriptor.h"
+#include "fs/locks.h"
+#include "fs/lookup.h"
+#include "fs/reopen.h"
+#include "fs/reply.h"
 
 /* ---- handles ---- */
 
@@ -99,7 +68,7 @@ static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 	h->writes = flags_write(fi->flags);
 	fi->noflush = closes_unheard(inode, h);
 	atomic_store(&inode->notified_ns, 0);
-	inode_attach(fs, inode, h);
+	handle_attach(fs, inode, h);
 	backing_show(fi, id);
 	fi->fh = (uint64_t)(uintptr_t)h;
 	return 0;
@@ -115,7 +84,7 @@ static void handle_close(struct fs *fs, struct handle *h)
 		notify_closed(fs, inode, h->fd);
 	locks_handle_closed(fs, h);
 	backing_end(fs, inode, h->flags, h->passes);
-	inode_detach(fs, h);
+	handle_detach(fs, h);
 	if (h->fd >= 0)
 		close(h->fd);
 	free(h);
@@ -178,12 +147,12 @@ static int look_at_pages(struct fs *fs, struct inode *inode, int fd, int id,
 	struct stat st;
 
 	if (id) {
-		forget_pages(fs, inode);
+		cache_forget_pages(fs, inode);
 		return 0;
 	}
 	if (fstat(fd, &st) != 0)
 		return -errno;
-	fi->keep_cache = pages_are_good(fs, inode, &st);
+	fi->keep_cache = cache_keeps_pages(fs, inode, &st);
 	return 0;
 }
 
@@ -230,7 +199,7 @@ static int open_handle(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
-/* What the kernel remembers is of no use any more, see ops_timeout(); opening
+/* What the kernel remembers is of no use any more, see cache_attr_timeout(); opening
  * may have cleared setuid bits, too. */
 static void expect_changes(struct fs *fs, struct handle *h)
 {
@@ -238,7 +207,7 @@ static void expect_changes(struct fs *fs, struct handle *h)
 
 	if (h->flags & O_TRUNC || atomic_load(&h->inode->mappers) ||
 	    fstat(h->fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID))
-		ops_forget_attributes(fs, h->inode);
+		cache_forget_attributes(fs, h->inode);
 }
 
 /* Counts the writer first: a file is never modified without being busy. */
@@ -263,13 +232,8 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
-	int err;
+	int err = open_node(req, fs, inode_of(fs, node), fi);
 
-	if (similar_is_node(node)) {
-		similar_open_file(req, node, fi);
-		return;
-	}
-	err = open_node(req, fs, inode_of(fs, node), fi);
 	if (err)
 		reply_error(req, err);
 	else if (fuse_reply_open(req, fi) == -ENOENT)
@@ -368,9 +332,9 @@ static int created(fuse_req_t req, struct fs *fs, struct created *c,
 	err = enter_created(fs, c, &inode);
 	if (err)
 		return err;
-	ops_entry(fs, inode, &c->st, e);
+	lookup_fill_entry(fs, inode, &c->st, e);
 	err = handle_created(req, fs, inode, c, fi);
-	e->attr_timeout = ops_timeout(fs, inode, &c->st);
+	e->attr_timeout = cache_attr_timeout(fs, inode, &c->st);
 	if (err)
 		inode_unref(fs, inode);
 	else if (*c->name)
@@ -385,13 +349,13 @@ static int open_existing(fuse_req_t req, struct fs *fs, struct inode *dir,
 			 struct fuse_file_info *fi, struct fuse_entry_param *e)
 {
 	struct inode *inode;
-	int err = ops_lookup(fs, dir, dir_fd, name, false, e);
+	int err = lookup_name(fs, dir, dir_fd, name, false, e);
 
 	if (err)
 		return err == -ENOENT ? -ESTALE : err;
 	inode = inode_of(fs, e->ino);
 	err = S_ISREG(inode->type) ? open_node(req, fs, inode, fi) : -ESTALE;
-	e->attr_timeout = ops_timeout(fs, inode, &e->attr);
+	e->attr_timeout = cache_attr_timeout(fs, inode, &e->attr);
 	if (err)
 		inode_unref(fs, inode);
 	return err;
@@ -451,10 +415,8 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 {
 	struct fs *fs = fs_of(req);
 	struct fuse_entry_param e = { .ino = 0 };
-	int err = ops_may_change(fs, parent, name, -EEXIST);
+	int err = create_in(req, fs, parent, name, mode, fi, &e);
 
-	if (!err)
-		err = create_in(req, fs, parent, name, mode, fi, &e);
 	reply_created(req, err, &e, fi);
 }
 
@@ -498,11 +460,8 @@ void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 		 struct fuse_file_info *fi)
 {
 	struct fuse_entry_param e = { .ino = 0 };
-	struct fs *fs = fs_of(req);
-	int err = -EROFS;
+	int err = tmpfile_in(req, fs_of(req), parent, mode, fi, &e);
 
-	if (!similar_is_node(parent))
-		err = tmpfile_in(req, fs, parent, mode, fi, &e);
 	reply_created(req, err, &e, fi);
 }
 
@@ -525,13 +484,8 @@ static int flush_handle(const struct handle *h)
 void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct fs *fs = fs_of(req);
-	int err;
+	int err = flush_handle(handle_of(fi));
 
-	if (similar_is_node(node)) {
-		reply_error(req, 0);
-		return;
-	}
-	err = flush_handle(handle_of(fi));
 	if (handle_of(fi)->writes)
 		notify_flushed(fs, inode_of(fs, node), handle_of(fi)->fd);
 	locks_owner_closed(fs, inode_of(fs, node), fi->lock_owner);
@@ -540,10 +494,7 @@ void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 
 void ops_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	if (similar_is_node(node)) {
-		similar_release(req, node, fi);
-		return;
-	}
+	(void)node;
 	handle_close(fs_of(req), handle_of(fi));
 	reply_error(req, 0);
 }

@@ -9,9 +9,12 @@
 
 #include "fs/cred.h"
 #include "fs/notify.h"
-#include "fs/similar.h"
 #include "fs/metadata_change.h"
 #include "fs/xattr_derived.h"
+#include "fs/descriptor.h"
+#include "fs/reopen.h"
+#include "fs/reply.h"
+#include "fs/xattr_query.h"
 
 #define CAPABILITY "security.capability"
 #define HIDDEN "trusted."
@@ -22,18 +25,6 @@
  */
 
 /* ---- security.capability ---- */
-
-/* The kernel asks for it before every write. */
-bool ops_has_no_caps(const struct inode *inode)
-{
-	return atomic_load(&inode->caps_none) ==
-	       atomic_load(&inode->caps_epoch);
-}
-
-void ops_keeps_no_caps(struct inode *inode)
-{
-	atomic_store(&inode->caps_none, atomic_load(&inode->caps_epoch));
-}
 
 static void caps_changed(struct inode *inode, const char *name)
 {
@@ -62,11 +53,6 @@ static ssize_t get_lower(struct fs *fs, struct inode *inode, const char *name,
 	return len;
 }
 
-ssize_t xattr_lower_size(struct fs *fs, struct inode *inode, const char *name)
-{
-	return get_lower(fs, inode, name, NULL, 0);
-}
-
 static ssize_t get_value(struct fs *fs, struct inode *inode, const char *name,
 			 char *value, size_t size)
 {
@@ -74,25 +60,12 @@ static ssize_t get_value(struct fs *fs, struct inode *inode, const char *name,
 	unsigned epoch = atomic_load(&inode->caps_epoch);
 	ssize_t len;
 
-	if (is_caps && ops_has_no_caps(inode))
+	if (is_caps && inode_has_no_caps(inode))
 		return -ENODATA;
 	len = get_lower(fs, inode, name, value, size);
 	if (is_caps && len == -ENODATA)
 		atomic_store(&inode->caps_none, epoch);
 	return len;
-}
-
-static void reply_value(fuse_req_t req, const char *value, ssize_t len,
-			size_t size)
-{
-	if (len < 0)
-		reply_error(req, (int)len);
-	else if (size == 0)
-		fuse_reply_xattr(req, (size_t)len);
-	else if ((size_t)len > size)
-		reply_error(req, -ERANGE);
-	else
-		fuse_reply_buf(req, value, (size_t)len);
 }
 
 void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
@@ -103,10 +76,6 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 	char *value = small;
 	ssize_t len;
 
-	if (similar_is_node(node)) {
-		similar_getxattr(req, node, name, size);
-		return;
-	}
 	if (xattr_is_derived(name)) {
 		xattr_derived_get(req, fs, inode_of(fs, node), name, size);
 		return;
@@ -115,7 +84,10 @@ void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 		value = malloc(size);
 	len = value ? get_value(fs, inode_of(fs, node), name, value, size) :
 		      -ENOMEM;
-	reply_value(req, value, len, size);
+	if (len < 0)
+		reply_error(req, (int)len);
+	else
+		reply_xattr(req, value, (size_t)len, size);
 	if (value != small)
 		free(value);
 }
@@ -145,8 +117,8 @@ static int list_path(const char *path, char **names_out, size_t *len_out)
 	}
 }
 
-int xattr_lower_list(struct fs *fs, struct inode *inode, char **names_out,
-		     size_t *len_out)
+static int lower_list(struct fs *fs, struct inode *inode, char **names_out,
+		      size_t *len_out)
 {
 	struct fd_path path;
 	struct path_fd p;
@@ -160,7 +132,7 @@ int xattr_lower_list(struct fs *fs, struct inode *inode, char **names_out,
 	return err;
 }
 
-void xattr_drop_hidden(fuse_req_t req, char *names, size_t *len)
+static void drop_hidden(fuse_req_t req, char *names, size_t *len)
 {
 	size_t kept = 0;
 
@@ -183,26 +155,138 @@ static void list_lower(fuse_req_t req, struct fs *fs, struct inode *inode,
 {
 	char *names = NULL;
 	size_t len = 0;
-	int err = xattr_lower_list(fs, inode, &names, &len);
+	int err = lower_list(fs, inode, &names, &len);
 
 	if (!err)
-		xattr_drop_hidden(req, names, &len);
-	reply_value(req, names, err ? err : (ssize_t)len, size);
+		drop_hidden(req, names, &len);
+	if (err)
+		reply_error(req, err);
+	else
+		reply_xattr(req, names, len, size);
 	free(names);
+}
+
+/* All names that there may be. */
+static int list_possible(struct xattr_list *l, uint32_t set)
+{
+	int id, err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		const char *name = digest_infos[id].attribute;
+
+		if (set & DIGEST_BIT(id))
+			err = buf_append(&l->names, name, strlen(name) + 1);
+	}
+	return err;
+}
+
+/* What may be in the list when it is read: between the two calls it becomes
+ * longer when the digests come. */
+static void list_expected(struct xattr_list *l, struct fs *fs,
+			  struct inode *inode)
+{
+	struct engine_answer answer;
+
+	if (xattr_ask(fs, inode, &answer))
+		return;
+	if (answer.state == ENGINE_FRESH)
+		(void)xattr_list_digests(l, &answer.digests);
+	else if (answer.state != ENGINE_SKIPPED &&
+		 answer.state != ENGINE_FAILED)
+		(void)list_possible(l, fs->options.digest_set & DIGEST_DEFAULT);
+	engine_answer_release(&answer);
+}
+
+/* Without the names of derived attributes: real ones of that name, copied
+ * into SOURCE by some tool, must not show. */
+static int list_real(struct xattr_list *l, const char *names, size_t len)
+{
+	const char *name = names, *end = names + len;
+	int err = 0;
+
+	while (name < end && !err) {
+		size_t one = strlen(name) + 1;
+
+		if (!xattr_is_derived(name))
+			err = buf_append(&l->names, name, one);
+		name += one;
+	}
+	return err;
+}
+
+/* What the file's own attributes leave of the room for digests. */
+static size_t room_beside(struct fs *fs, struct inode *inode,
+			  const struct buf *names)
+{
+	size_t room = XATTR_ROOM, at = 0;
+
+	if (fs->options.xattrs == XATTRS_ALL)
+		return SIZE_MAX;
+	while (at < names->len && room) {
+		const char *name = (const char *)names->data + at;
+		ssize_t len = get_lower(fs, inode, name, NULL, 0);
+		size_t need = strlen(name) + (len > 0 ? (size_t)len : 0);
+
+		room -= need < room ? need : room;
+		at += strlen(name) + 1;
+	}
+	return room;
+}
+
+static int list_new(fuse_req_t req, struct fs *fs, struct inode *inode,
+		    size_t size, struct xattr_list **list_out)
+{
+	struct xattr_list *l = calloc(1, sizeof(*l));
+	char *lower = NULL;
+	size_t len = 0;
+	int err = l ? lower_list(fs, inode, &lower, &len) : -ENOMEM;
+
+	if (!err) {
+		l->size = size;
+		drop_hidden(req, lower, &len);
+		err = list_real(l, lower, len);
+		free(lower);
+	}
+	if (err && l) {
+		buf_release(&l->names);
+		free(l);
+	} else {
+		*list_out = l;
+	}
+	return err;
+}
+
+static void list_all(fuse_req_t req, struct fs *fs, struct inode *inode,
+		     size_t size)
+{
+	struct xattr_list *list;
+	int err = list_new(req, fs, inode, size, &list);
+	bool more = !err && S_ISREG(inode->type) &&
+		    fs->options.xattrs != XATTRS_HIDE &&
+		    xattr_may_read(req, fs, inode);
+
+	if (err) {
+		reply_error(req, err);
+		return;
+	}
+	if (more)
+		list->room = room_beside(fs, inode, &list->names);
+	if (more && size) {
+		xattr_query(req, fs, inode, NULL, size, list);
+	} else {
+		if (more)
+			list_expected(list, fs, inode);
+		xattr_list_reply(req, list);
+	}
 }
 
 void ops_listxattr(fuse_req_t req, fuse_ino_t node, size_t size)
 {
 	struct fs *fs = fs_of(req);
-	struct inode *inode;
+	struct inode *inode = inode_of(fs, node);
 
-	if (similar_is_node(node)) {
-		similar_listxattr(req, node, size);
-		return;
-	}
-	inode = inode_of(fs, node);
 	if (S_ISREG(inode->type) || inode == fs->root)
-		xattr_derived_list(req, fs, inode, size);
+		list_all(req, fs, inode, size);
 	else
 		list_lower(req, fs, inode, size);
 }
@@ -232,19 +316,19 @@ static int change_lower(fuse_req_t req, struct fs *fs, struct inode *inode,
 	struct fd_path path;
 	struct cred saved;
 	struct path_fd p;
-	struct metadata_change touch;
+	struct metadata_change change;
 	int err = inode_path_fd(fs, inode, &p);
 
 	if (err)
 		return err;
-	metadata_change_begin(fs, inode, &touch);
+	metadata_change_begin(fs, inode, &change);
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
 		fd_path_make(p.fd, &path);
 		err = change_path(path.text, c);
 		cred_restore(fs, &saved);
 	}
-	metadata_change_end(fs, &touch);
+	metadata_change_end(fs, &change);
 	path_fd_close(&p);
 	caps_changed(inode, c->name);
 	return err;
@@ -261,9 +345,7 @@ void ops_setxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 		.flags = flags,
 	};
 
-	if (similar_is_node(node))
-		reply_error(req, -EROFS);
-	else if (xattr_is_derived(name))
+	if (xattr_is_derived(name))
 		xattr_derived_set(req, fs, inode_of(fs, node), name, value,
 				  size, flags);
 	else
@@ -275,9 +357,7 @@ void ops_removexattr(fuse_req_t req, fuse_ino_t node, const char *name)
 	struct fs *fs = fs_of(req);
 	struct change c = { .name = name };
 
-	if (similar_is_node(node))
-		reply_error(req, -EROFS);
-	else if (xattr_is_derived(name))
+	if (xattr_is_derived(name))
 		xattr_derived_remove(req, fs, inode_of(fs, node), name);
 	else
 		reply_error(req, change_lower(req, fs, inode_of(fs, node), &c));

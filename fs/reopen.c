@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "fs/fs.h"
+#include "fs/inode.h"
 
 /*
  * By handle: open_by_handle_at() needs a descriptor of the mount the file was
@@ -21,8 +23,8 @@
  * or new; a walk that failed across a rename is repeated.
  */
 
-struct mount {
-	struct mount *next;
+struct lower_mount {
+	struct lower_mount *next;
 	int id;
 	int fd; /* not O_PATH; -1: handles do not work here */
 };
@@ -30,11 +32,83 @@ struct mount {
 struct reopener {
 	bool privileged;      /* open_by_handle_at() may be used */
 	pthread_mutex_t lock; /* mounts */
-	struct mount *mounts;
+	struct lower_mount *mounts;
 	pthread_rwlock_t names;
 	atomic_uint epoch;
 	atomic_size_t named; /* inodes that are found by name */
 };
+
+/* ---- descriptors ---- */
+
+/* What the kernel has room for in one process; 0 when it does not say. */
+static rlim_t kernel_limit(void)
+{
+	char text[32] = "";
+	FILE *f = fopen("/proc/sys/fs/nr_open", "re");
+
+	if (!f)
+		return 0;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	(void)fclose(f);
+	return strtoul(text, NULL, 10);
+}
+
+unsigned descriptors_raise(void)
+{
+	rlim_t most = kernel_limit();
+	struct rlimit limit;
+	struct rlimit more;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 1024;
+	more = limit;
+	if (more.rlim_max < most)
+		more.rlim_max = most;
+	more.rlim_cur = more.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+		return (unsigned)more.rlim_cur;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	return (unsigned)limit.rlim_cur;
+}
+
+void descriptors_reserve(int fd, unsigned count)
+{
+	int last = fcntl(fd, F_DUPFD_CLOEXEC, (int)count - 1);
+
+	if (last >= 0)
+		close(last);
+}
+
+int fd_paths_enable(void)
+{
+	return chdir("/proc/self/fd") == 0 ? 0 : -errno;
+}
+
+void fd_path_make(int fd, struct fd_path *out)
+{
+	snprintf(out->text, sizeof(out->text), "%d", fd);
+}
+
+int fd_reopen(int fd, int flags)
+{
+	struct fd_path path;
+	int again;
+
+	fd_path_make(fd, &path);
+	again = open(path.text, flags | O_CLOEXEC);
+	return again < 0 ? -errno : again;
+}
+
+/* "." is found faster, and needs search permission. */
+int directory_reopen(int fd)
+{
+	enum { FLAGS = O_RDONLY | O_DIRECTORY };
+	int again = openat(fd, ".", FLAGS | O_CLOEXEC);
+
+	return again < 0 ? fd_reopen(fd, FLAGS) : again;
+}
 
 /* ---- file handles ---- */
 
@@ -61,7 +135,7 @@ void file_handle_read(int fd, struct file_handle_copy *out)
 	memcpy(out->data, space.head.f_handle, out->bytes);
 }
 
-static int handle_open(int mount_fd, int type, const unsigned char *data,
+static int open_handle(int mount_fd, int type, const unsigned char *data,
 		       unsigned bytes)
 {
 	union handle_space space;
@@ -75,6 +149,12 @@ static int handle_open(int mount_fd, int type, const unsigned char *data,
 	return fd < 0 ? -errno : fd;
 }
 
+int reopen_by_handle(const struct reopen *reopen)
+{
+	return open_handle(reopen->mount->fd, reopen->handle_type,
+			   reopen->handle, reopen->handle_bytes);
+}
+
 /* ---- mounts ---- */
 
 /* A descriptor for open_by_handle_at(), or -1 when it cannot be used. */
@@ -85,7 +165,7 @@ static int mount_fd_open(int dir_fd, const struct file_handle_copy *handle)
 
 	if (fd < 0)
 		return -1;
-	probe = handle_open(fd, handle->type, handle->data, handle->bytes);
+	probe = open_handle(fd, handle->type, handle->data, handle->bytes);
 	if (probe >= 0) {
 		close(probe);
 		return fd;
@@ -94,9 +174,9 @@ static int mount_fd_open(int dir_fd, const struct file_handle_copy *handle)
 	return -1;
 }
 
-static struct mount *mount_find(const struct reopener *r, int id)
+static struct lower_mount *mount_find(const struct reopener *r, int id)
 {
-	struct mount *m = r->mounts;
+	struct lower_mount *m = r->mounts;
 
 	while (m && m->id != id)
 		m = m->next;
@@ -114,10 +194,11 @@ static int mount_directory(const struct found *found, int mount_id)
 	return parent.mount_id == mount_id ? found->parent_fd : -1;
 }
 
-static struct mount *mount_get(struct reopener *r, const struct found *found,
-			       const struct file_handle_copy *handle)
+static struct lower_mount *mount_get(struct reopener *r,
+				     const struct found *found,
+				     const struct file_handle_copy *handle)
 {
-	struct mount *m;
+	struct lower_mount *m;
 	int dir_fd;
 
 	pthread_mutex_lock(&r->lock);
@@ -160,7 +241,7 @@ int reopener_new(int source_fd, struct reopener **out)
 
 void reopener_free(struct reopener *r)
 {
-	struct mount *m;
+	struct lower_mount *m;
 
 	if (!r)
 		return;
@@ -264,26 +345,23 @@ static struct inode *name_set(struct reopen *reopen, struct inode *parent,
 	return former;
 }
 
-void reopen_named(struct fs *fs, struct reopener *r, struct inode *inode,
-		  struct inode *parent, const char *name)
+struct inode *reopen_named(struct reopener *r, struct inode *inode,
+			   struct inode *parent, const char *name)
 {
 	struct reopen *reopen = inode->reopen;
 	struct inode *former;
 
 	if (!reopen || reopen->mount || !parent || !name ||
 	    !name_differs(r, reopen, parent, name))
-		return;
+		return NULL;
 	pthread_rwlock_wrlock(&r->names);
 	former = name_set(reopen, parent, name);
 	pthread_rwlock_unlock(&r->names);
-	if (former)
-		inode_unref(fs, former);
+	return former;
 }
 
-bool inodes_rename_begin(struct fs *fs)
+bool reopen_rename_begin(struct reopener *r)
 {
-	struct reopener *r = inodes_reopener(fs);
-
 	if (!atomic_load(&r->named))
 		return false;
 	pthread_rwlock_wrlock(&r->names);
@@ -291,41 +369,33 @@ bool inodes_rename_begin(struct fs *fs)
 	return true;
 }
 
-void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
-			 const char *name)
+struct inode *reopen_rename_moved(struct inode *inode, struct inode *parent,
+				  const char *name)
 {
-	struct inode *former = NULL;
-	struct inode *inode;
-	struct stat st;
-
-	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return;
-	inode = inode_find(fs, st.st_dev, st.st_ino);
-	if (!inode)
-		return;
-	if (inode->reopen && !inode->reopen->mount)
-		former = name_set(inode->reopen, parent, name);
-	if (former)
-		inode_unref(fs, former);
-	inode_unref(fs, inode);
+	if (!inode->reopen || inode->reopen->mount)
+		return NULL;
+	return name_set(inode->reopen, parent, name);
 }
 
-void inodes_rename_end(struct fs *fs, bool begun)
+void reopen_rename_end(struct reopener *r, bool begun)
 {
 	if (begun)
-		pthread_rwlock_unlock(&inodes_reopener(fs)->names);
+		pthread_rwlock_unlock(&r->names);
 }
 
-/* ---- opening ---- */
+unsigned reopen_epoch(struct reopener *r)
+{
+	return atomic_load(&r->epoch);
+}
+
+/* ---- chains of names ---- */
 
 static bool is_named(const struct inode *inode)
 {
 	return inode->fd < 0 && !inode->reopen->mount;
 }
 
-/* Copies the names from the nearest ancestor that is not found by name down
- * to inode, each with its NUL; takes a reference to that ancestor. */
-static int chain_copy(struct reopener *r, struct inode *inode, char **names_out,
+int reopen_copy_chain(struct reopener *r, struct inode *inode, char **names_out,
 		      size_t *len_out, struct inode **base_out)
 {
 	struct inode *at;
@@ -355,8 +425,7 @@ static int chain_copy(struct reopener *r, struct inode *inode, char **names_out,
 	return 0;
 }
 
-/* Walks names from fd; never follows a symbolic link. */
-static int chain_walk(int fd, const char *names, size_t len)
+int reopen_walk_chain(int fd, const char *names, size_t len)
 {
 	const char *end = names + len;
 	bool owned = false;
@@ -374,68 +443,5 @@ static int chain_walk(int fd, const char *names, size_t len)
 		fd = next;
 		owned = true;
 	}
-	return fd;
-}
-
-static int open_by_name(struct fs *fs, struct reopener *r, struct inode *inode)
-{
-	struct inode *base;
-	struct path_fd at;
-	char *names;
-	size_t len;
-	int fd;
-
-	fd = chain_copy(r, inode, &names, &len, &base);
-	if (fd < 0)
-		return fd;
-	fd = inode_path_fd(fs, base, &at);
-	if (fd == 0) {
-		fd = chain_walk(at.fd, names, len);
-		path_fd_close(&at);
-	}
-	free(names);
-	inode_unref(fs, base);
-	return fd;
-}
-
-static bool same_file(const struct inode *inode, int fd)
-{
-	struct file_handle_copy handle;
-	struct stat st;
-
-	if (fstat(fd, &st) != 0 || st.st_dev != inode->dev ||
-	    st.st_ino != inode->ino || (st.st_mode & S_IFMT) != inode->type)
-		return false;
-	if (!inode->reopen->handle_bytes)
-		return true;
-	file_handle_read(fd, &handle);
-	return reopen_same_handle(inode->reopen, &handle);
-}
-
-static int open_once(struct fs *fs, struct reopener *r, struct inode *inode)
-{
-	const struct reopen *reopen = inode->reopen;
-	int fd;
-
-	if (reopen->mount)
-		return handle_open(reopen->mount->fd, reopen->handle_type,
-				   reopen->handle, reopen->handle_bytes);
-	fd = open_by_name(fs, r, inode);
-	if (fd >= 0 && !same_file(inode, fd)) {
-		close(fd);
-		fd = -ESTALE;
-	}
-	return fd;
-}
-
-int reopen_open(struct fs *fs, struct reopener *r, struct inode *inode)
-{
-	unsigned epoch;
-	int fd;
-
-	do {
-		epoch = atomic_load(&r->epoch);
-		fd = open_once(fs, r, inode);
-	} while (fd == -ESTALE && epoch != atomic_load(&r->epoch));
 	return fd;
 }

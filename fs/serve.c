@@ -27,7 +27,9 @@
 #include "fs/ops.h"
 #include "fs/protocol.h"
 #include "fs/sandbox.h"
-#include "fs/similar.h"
+#include "fs/similar/similar.h"
+#include "fs/locks.h"
+#include "fs/reopen.h"
 
 /* ---- before the mount ---- */
 
@@ -46,7 +48,7 @@ static int open_tables(struct fs *fs, int source_fd)
 	int err = cred_init(fs);
 
 	if (!err)
-		err = inodes_open(fs, source_fd);
+		err = inodes_open(fs, source_fd, ops_release_inode);
 	else
 		close(source_fd);
 	if (!err)
@@ -235,13 +237,6 @@ static int session_loop(struct fs *fs, const sigset_t *unblocked)
 		return loop_run(fs, unblocked);
 	pthread_sigmask(SIG_SETMASK, unblocked, NULL);
 	return loop_of_libfuse(fs);
-}
-
-void serve_ready(struct fs *fs)
-{
-	atomic_store(&fs->ready, true);
-	if (fs->report)
-		fs->report(fs);
 }
 
 /* ---- serving ---- */

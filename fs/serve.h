@@ -11,7 +11,4 @@ struct fs;
  */
 int serve(struct fs *fs, int source_fd, const char *catalog_dir);
 
-/* The kernel has accepted the mount: for init(). */
-void serve_ready(struct fs *fs);
-
 #endif

@@ -2,18 +2,16 @@
 #include "fs/xattr_derived.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/base/err.h"
 #include "core/engine/engine.h"
 #include "fs/cred.h"
 #include "fs/fs.h"
-#include "fs/ops.h"
-#include "fs/status.h"
+#include "fs/inode.h"
+#include "fs/reply.h"
 #include "fs/xattr_query.h"
 
 #define PREFIX "user.kinfs."
@@ -32,83 +30,78 @@ bool xattr_is_derived(const char *name)
 	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 || find_digest(name);
 }
 
-void xattr_reply(fuse_req_t req, const void *data, size_t len, size_t size)
+/* ---- user.kinfs.status ---- */
+
+/* From an object to another. */
+static void copy_key(const json_t *from, json_t *to, const char *key)
 {
-	if (!size)
-		fuse_reply_xattr(req, len);
-	else if (len > size)
-		fuse_reply_err(req, ERANGE);
-	else
-		fuse_reply_buf(req, data, len);
+	json_t *value = json_object_get(from, key);
+
+	if (value)
+		json_object_set(to, key, value);
 }
 
-/* All names that there may be. */
-static int list_possible(struct xattr_list *l, uint32_t set)
+static void copy_key_within(const json_t *from, json_t *to, const char *object,
+			    const char *key)
 {
-	int id, err = 0;
+	json_t *part = json_object();
 
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		const char *name = digest_infos[id].attribute;
+	copy_key(json_object_get(from, object), part, key);
+	json_object_set_new(to, object, part);
+}
 
-		if (set & DIGEST_BIT(id))
-			err = buf_append(&l->names, name, strlen(name) + 1);
+/* What has nothing of the content of files.  Numbers of contents and bytes
+ * would tell whether somebody has a content that the caller can guess. */
+static json_t *public_status(const json_t *whole)
+{
+	static const char *const keys[] = {
+		"digests", "idle",    "mounted",   "passthrough",
+		"paused",  "rate",    "percent",   "similar_name",
+		"source",  "stalled", "threshold", "version",
+	};
+	json_t *o = json_object();
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		copy_key(whole, o, keys[i]);
+	copy_key_within(whole, o, "scan", "running");
+	copy_key_within(whole, o, "catalog", "error");
+	return o;
+}
+
+static int status_text(struct fs *fs, bool whole, struct buf *out)
+{
+	const struct options *o = &fs->options;
+	json_t *status;
+	char *text;
+	int err = engine_status(fs->engine, &status);
+
+	if (err)
+		return err;
+	json_object_set_new(status, "version", json_string(KINFS_VERSION));
+	json_object_set_new(status, "mounted", json_true());
+	json_object_set_new(status, "passthrough",
+			    json_boolean(atomic_load(&fs->passthrough)));
+	json_object_set_new(status, "similar_name",
+			    o->similar == SIMILAR_OFF ?
+				    json_null() :
+				    json_string(o->similar_name));
+	if (!whole) {
+		json_t *part = public_status(status);
+
+		json_decref(status);
+		status = part;
 	}
+	text = status ? json_dumps(status, JSON_SORT_KEYS) : NULL;
+	json_decref(status);
+	if (!text)
+		return -ENOMEM;
+	err = buf_append_text(out, text);
+	free(text);
 	return err;
 }
 
-/* What may be in the list when it is read: between the two calls it becomes
- * longer when the digests come. */
-static void list_expected(struct xattr_list *l, struct fs *fs,
-			  struct inode *inode)
-{
-	struct engine_answer answer;
-
-	if (xattr_ask(fs, inode, &answer))
-		return;
-	if (answer.state == ENGINE_FRESH)
-		(void)xattr_list_digests(l, &answer.digests);
-	else if (answer.state != ENGINE_SKIPPED &&
-		 answer.state != ENGINE_FAILED)
-		(void)list_possible(l, fs->options.digest_set & DIGEST_DEFAULT);
-	engine_answer_release(&answer);
-}
-
-bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
-{
-	struct path_fd path;
-	struct cred saved;
-	bool may = false;
-
-	if (inode_path_fd(fs, inode, &path))
-		return false;
-	if (!cred_assume(fs, req, &saved)) {
-		may = !faccessat(path.fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
-		cred_restore(fs, &saved);
-	}
-	path_fd_close(&path);
-	return may;
-}
-
-/* ---- user.kinfs.state ---- */
-
-int xattr_format_state(const struct engine_answer *answer, struct buf *out)
-{
-	switch (answer->state) {
-	case ENGINE_FRESH:
-		return buf_append_text(out, "fresh");
-	case ENGINE_PENDING:
-		return buf_append_text(out, "pending");
-	case ENGINE_BUSY:
-	case ENGINE_CLOSED:
-		return buf_append_text(out, "busy");
-	case ENGINE_SKIPPED:
-		return buf_append_format(out, "skipped:%s", answer->rule);
-	case ENGINE_FAILED:
-		return buf_append_format(out, "error:%s",
-					 err_name(answer->error));
-	}
-	return -EINVAL;
-}
+/* ---- the others ---- */
 
 static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 {
@@ -146,7 +139,7 @@ static void get_own(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (err)
 		fuse_reply_err(req, -err);
 	else
-		xattr_reply(req, text.data, text.len, size);
+		reply_xattr(req, text.data, text.len, size);
 	buf_release(&text);
 }
 
@@ -166,89 +159,6 @@ void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
 		fuse_reply_err(req, ENODATA);
 	else
 		xattr_query(req, fs, inode, info, size, NULL);
-}
-
-/* Without the names of derived attributes: real ones of that name, copied
- * into SOURCE by some tool, must not show. */
-static int list_real(struct xattr_list *l, const char *names, size_t len)
-{
-	const char *name = names, *end = names + len;
-	int err = 0;
-
-	while (name < end && !err) {
-		size_t one = strlen(name) + 1;
-
-		if (!xattr_is_derived(name))
-			err = buf_append(&l->names, name, one);
-		name += one;
-	}
-	return err;
-}
-
-/* What the file's own attributes leave of the room for digests. */
-static size_t room_beside(struct fs *fs, struct inode *inode,
-			  const struct buf *names)
-{
-	size_t room = XATTR_ROOM, at = 0;
-
-	if (fs->options.xattrs == XATTRS_ALL)
-		return SIZE_MAX;
-	while (at < names->len && room) {
-		const char *name = (const char *)names->data + at;
-		ssize_t len = xattr_lower_size(fs, inode, name);
-		size_t need = strlen(name) + (len > 0 ? (size_t)len : 0);
-
-		room -= need < room ? need : room;
-		at += strlen(name) + 1;
-	}
-	return room;
-}
-
-static int list_new(fuse_req_t req, struct fs *fs, struct inode *inode,
-		    size_t size, struct xattr_list **list_out)
-{
-	struct xattr_list *l = calloc(1, sizeof(*l));
-	char *lower = NULL;
-	size_t len = 0;
-	int err = l ? xattr_lower_list(fs, inode, &lower, &len) : -ENOMEM;
-
-	if (!err) {
-		l->size = size;
-		xattr_drop_hidden(req, lower, &len);
-		err = list_real(l, lower, len);
-		free(lower);
-	}
-	if (err && l) {
-		buf_release(&l->names);
-		free(l);
-	} else {
-		*list_out = l;
-	}
-	return err;
-}
-
-void xattr_derived_list(fuse_req_t req, struct fs *fs, struct inode *inode,
-			size_t size)
-{
-	struct xattr_list *list;
-	int err = list_new(req, fs, inode, size, &list);
-	bool more = !err && S_ISREG(inode->type) &&
-		    fs->options.xattrs != XATTRS_HIDE &&
-		    xattr_may_read(req, fs, inode);
-
-	if (err) {
-		fuse_reply_err(req, -err);
-		return;
-	}
-	if (more)
-		list->room = room_beside(fs, inode, &list->names);
-	if (more && size) {
-		xattr_query(req, fs, inode, NULL, size, list);
-	} else {
-		if (more)
-			list_expected(list, fs, inode);
-		xattr_list_reply(req, list);
-	}
 }
 
 /* "check", perhaps with the word "read". */

@@ -2,17 +2,22 @@
 #include "fs/xattr_query.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "core/base/err.h"
 #include "core/engine/engine.h"
+#include "fs/cred.h"
+#include "fs/descriptor.h"
 #include "fs/fs.h"
+#include "fs/inode.h"
 #include "fs/mapped.h"
-#include "fs/park.h"
-#include "fs/xattr_derived.h"
+#include "fs/reply.h"
 
 /* A request is parked at most this often: a file that is news again and again
  * without ever being ready is not waited for. */
@@ -24,7 +29,7 @@ void xattr_list_reply(fuse_req_t req, void *list)
 {
 	struct xattr_list *l = list;
 
-	xattr_reply(req, l->names.data, l->names.len, l->size);
+	reply_xattr(req, l->names.data, l->names.len, l->size);
 	buf_release(&l->names);
 	free(l);
 }
@@ -60,7 +65,42 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 	return err;
 }
 
-/* ---- one that may wait ---- */
+/* ---- asking at once ---- */
+
+bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
+{
+	struct path_fd path;
+	struct cred saved;
+	bool may = false;
+
+	if (inode_path_fd(fs, inode, &path))
+		return false;
+	if (!cred_assume(fs, req, &saved)) {
+		may = !faccessat(path.fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
+		cred_restore(fs, &saved);
+	}
+	path_fd_close(&path);
+	return may;
+}
+
+int xattr_format_state(const struct engine_answer *answer, struct buf *out)
+{
+	switch (answer->state) {
+	case ENGINE_FRESH:
+		return buf_append_text(out, "fresh");
+	case ENGINE_PENDING:
+		return buf_append_text(out, "pending");
+	case ENGINE_BUSY:
+	case ENGINE_CLOSED:
+		return buf_append_text(out, "busy");
+	case ENGINE_SKIPPED:
+		return buf_append_format(out, "skipped:%s", answer->rule);
+	case ENGINE_FAILED:
+		return buf_append_format(out, "error:%s",
+					 err_name(answer->error));
+	}
+	return -EINVAL;
+}
 
 int xattr_ask(struct fs *fs, struct inode *inode,
 	      struct engine_answer *answer_out)
@@ -74,6 +114,8 @@ int xattr_ask(struct fs *fs, struct inode *inode,
 	}
 	return err;
 }
+
+/* ---- one that may wait ---- */
 
 struct query {
 	struct park park; /* rest is the list of a listxattr */
@@ -109,7 +151,7 @@ static void query_fail(struct query *q, int err)
 static void query_reply(struct query *q, const struct buf *b)
 {
 	if (park_claim(&q->park))
-		xattr_reply(q->park.req, b->data, b->len, q->size);
+		reply_xattr(q->park.req, b->data, b->len, q->size);
 	query_free(q);
 }
 

@@ -2,6 +2,7 @@
 #ifndef FS_XATTR_QUERY_H
 #define FS_XATTR_QUERY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -38,6 +39,17 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d);
 /* engine_ask() of an inode. */
 int xattr_ask(struct fs *fs, struct inode *inode,
 	      struct engine_answer *answer_out);
+
+/*
+ * Reading a digest needs read permission on the file, and so does seeing its
+ * name in a list: a listed name must have a value.  The kernel asks for none
+ * to list names; and what it knows of permissions may be as old as the timeout
+ * of attributes, which a digest of what is secret by now must not be.
+ */
+bool xattr_may_read(struct fuse_req *req, struct fs *fs, struct inode *inode);
+
+/* The text of user.kinfs.state of a file. */
+int xattr_format_state(const struct engine_answer *answer, struct buf *out);
 
 /*
  * A getxattr or a listxattr of a regular file, which waits for the digests when

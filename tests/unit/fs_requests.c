@@ -27,8 +27,10 @@
 #include "core/engine/engine.h"
 #include "fs/cred.h"
 #include "fs/notify.h"
+#include "fs/locks.h"
 #include "fs/ops.h"
-#include "fs/similar.h"
+#include "fs/reopen.h"
+#include "fs/similar/similar.h"
 #include "tests/unit/fs_session.h"
 
 #define ROOT FUSE_ROOT_ID
@@ -153,7 +155,7 @@ static int make_mount(void **state)
 	assert_true(fd >= 0);
 	assert_int_equal(fd_paths_enable(), 0);
 	assert_int_equal(cred_init(&m->fs), 0);
-	assert_int_equal(inodes_open(&m->fs, fd), 0);
+	assert_int_equal(inodes_open(&m->fs, fd, ops_release_inode), 0);
 	assert_int_equal(locks_open(&m->fs), 0);
 	assert_int_equal(similar_open(&m->fs), 0);
 	notify_host(&m->fs, &options);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/query.h"
+#include "fs/similar/query_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +11,11 @@
 #include "core/engine/engine.h"
 #include "core/engine/query_ioctl.h"
 #include "fs/cred.h"
-#include "fs/node.h"
-#include "fs/ops.h"
-#include "fs/park.h"
-#include "fs/question.h"
-#include "fs/similar.h"
+#include "fs/similar/node.h"
+#include "fs/fs.h"
+#include "fs/reply.h"
+#include "fs/similar/query_text.h"
+#include "fs/similar/listing_query.h"
 
 #define QUESTION_MAX ((size_t)128 << 10)
 

@@ -13,7 +13,10 @@
 
 #include "core/base/share.h"
 #include "fs/backing.h"
-#include "fs/similar.h"
+#include "fs/descriptor.h"
+#include "fs/locks.h"
+#include "fs/reopen.h"
+#include "fs/reply.h"
 
 /*
  * Locks are held on the file below, so that they count between the mount and
@@ -358,13 +361,10 @@ static int set_lock(fuse_req_t req, struct inode *inode,
 void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       struct flock *lock, int sleep)
 {
-	struct fs *fs = fs_of(req);
-	bool replied = false;
-	int err = -EBADF;
+	bool replied;
+	int err = set_lock(req, inode_of(fs_of(req), node), fi, lock,
+			   sleep != 0, &replied);
 
-	if (!similar_is_node(node))
-		err = set_lock(req, inode_of(fs, node), fi, lock, sleep != 0,
-			       &replied);
 	if (!replied)
 		reply_error(req, err);
 }
@@ -419,10 +419,8 @@ void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       struct flock *lock)
 {
 	struct fs *fs = fs_of(req);
-	int err = -EBADF;
+	int err = get_lock(fs, inode_of(fs, node), fi, lock);
 
-	if (!similar_is_node(node))
-		err = get_lock(fs, inode_of(fs, node), fi, lock);
 	if (err)
 		reply_error(req, err);
 	else
@@ -435,10 +433,6 @@ void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	struct waiter w = { .fs = fs_of(req), .req = req, .flock_op = op };
 	int err = 0;
 
-	if (similar_is_node(node)) {
-		reply_error(req, -EBADF);
-		return;
-	}
 	w.inode = inode_of(w.fs, node);
 	w.fd = handle_fd(w.fs, handle_of(fi));
 	if (w.fd < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/question.h"
+#include "fs/similar/query_text.h"
 
 /* clang-format off: cmocka wants these four before it */
 #include <setjmp.h>

@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/park.h"
+#include "fs/reply.h"
 
 #include <errno.h>
 #include <fuse_lowlevel.h>
-#include <stddef.h>
+
+void reply_error(fuse_req_t req, int err)
+{
+	fuse_reply_err(req, err == -ENOSYS ? EOPNOTSUPP : -err);
+}
+
+void reply_xattr(fuse_req_t req, const void *data, size_t len, size_t size)
+{
+	if (!size)
+		fuse_reply_xattr(req, len);
+	else if (len > size)
+		reply_error(req, -ERANGE);
+	else
+		fuse_reply_buf(req, data, len);
+}
+
+/* ---- parked requests ---- */
 
 static void reply_interrupted(fuse_req_t req, park_give_up_fn *give_up,
 			      void *rest)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef FS_QUERY_H
-#define FS_QUERY_H
+#ifndef FS_SIMILAR_QUERY_FILE_H
+#define FS_SIMILAR_QUERY_FILE_H
 
 #include <fuse_lowlevel.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/similar_ask.h"
+#include "fs/similar/listing_query.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,12 +8,14 @@
 
 #include "core/engine/engine.h"
 #include "fs/cred.h"
-#include "fs/listing.h"
-#include "fs/node.h"
-#include "fs/ops.h"
-#include "fs/park.h"
-#include "fs/similar.h"
-#include "fs/xattr_derived.h"
+#include "fs/similar/listing.h"
+#include "fs/similar/node.h"
+#include "fs/descriptor.h"
+#include "fs/fs.h"
+#include "fs/inode.h"
+#include "fs/reply.h"
+#include "fs/similar/similar.h"
+#include "fs/xattr_query.h"
 
 /* ---- answers ---- */
 
@@ -95,7 +97,7 @@ static void reply_opened(fuse_req_t req, struct fs *fs, struct listing *l,
 
 void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size)
 {
-	xattr_reply(req, l->state, strlen(l->state), size);
+	reply_xattr(req, l->state, strlen(l->state), size);
 }
 
 static int format_state(const struct fs *fs, const struct engine_hits *hits,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef FS_NODE_H
-#define FS_NODE_H
+#ifndef FS_SIMILAR_NODE_H
+#define FS_SIMILAR_NODE_H
 
 #include <fuse_lowlevel.h>
 #include <pthread.h>
@@ -15,10 +15,7 @@ struct fs;
 struct inode;
 struct listing;
 
-/*
- * The nodes of the virtual tree, one a path.  Private to node.c, similar.c
- * and query.c.
- */
+/* The nodes of the virtual tree, one a path. */
 enum node_kind {
 	NODE_DIRECTORY,   /* mirrors one */
 	NODE_FILE,        /* lists what is like a file, */
@@ -26,14 +23,8 @@ enum node_kind {
 	NODE_CONTAINS,    /* and what it contains */
 	NODE_DIRECTORIES, /* lists what is like a directory */
 	NODE_LINK,
-	NODE_QUERY, /* a file: see fs/query.h */
+	NODE_QUERY, /* a file: see query_file.h */
 };
-
-/* The names of those that no listing shows. */
-#define WITHIN_NAME ".within"
-#define CONTAINS_NAME ".contains"
-#define DIRECTORIES_NAME ".dirs"
-#define QUERY_NAME ".query" /* of the top alone */
 
 struct node {
 	struct node *chain;

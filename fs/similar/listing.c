@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/listing.h"
+#include "fs/similar/listing.h"
 
 #include <errno.h>
 #include <limits.h>

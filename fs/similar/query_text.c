@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/question.h"
+#include "fs/similar/query_text.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef FS_SIMILAR_ASK_H
-#define FS_SIMILAR_ASK_H
+#ifndef FS_SIMILAR_LISTING_QUERY_H
+#define FS_SIMILAR_LISTING_QUERY_H
 
 #include <fuse_lowlevel.h>
 #include <stddef.h>
 
+struct engine_caller;
 struct fs;
 struct listing;
 struct node;
@@ -24,6 +25,9 @@ void similar_reply_node(fuse_req_t req, struct fs *fs, struct node *n);
 void similar_reply_item(fuse_req_t req, struct fs *fs, struct node *parent,
 			const struct listing *l, const char *name);
 void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size);
+
+/* Who asks.  credentials_release() frees who it is. */
+int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out);
 
 /* Of what similar_ask_opened() opened. */
 const struct listing *similar_opened(const struct fuse_file_info *fi);

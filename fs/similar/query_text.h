@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef FS_QUESTION_H
-#define FS_QUESTION_H
+#ifndef FS_SIMILAR_QUERY_TEXT_H
+#define FS_SIMILAR_QUERY_TEXT_H
 
 #include <stddef.h>
 
 #include "core/digest/digest.h"
 #include "core/index/index.h"
 
-/* What is written to .query, see fs/query.h. */
+/* What is written to .query, see query_file.h. */
 struct question {
 	struct digests digests; /* owned */
 	enum index_relation relation;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef FS_LISTING_H
-#define FS_LISTING_H
+#ifndef FS_SIMILAR_LISTING_H
+#define FS_SIMILAR_LISTING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

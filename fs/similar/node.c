@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fs/node.h"
+#include "fs/similar/node.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +8,10 @@
 #include <xxhash.h>
 
 #include "fs/cred.h"
+#include "fs/descriptor.h"
 #include "fs/fs.h"
 #include "fs/inode.h"
-#include "fs/listing.h"
+#include "fs/similar/listing.h"
 
 uint64_t node_number_below(uint64_t parent, const char *name)
 {

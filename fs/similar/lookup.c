@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/similar/lookup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/engine/engine.h"
+#include "fs/cred.h"
+#include "fs/descriptor.h"
+#include "fs/fs.h"
+#include "fs/inode.h"
+#include "fs/log.h"
+#include "fs/lookup.h"
+#include "fs/reply.h"
+#include "fs/similar/listing.h"
+#include "fs/similar/listing_query.h"
+#include "fs/similar/node.h"
+#include "fs/similar/similar.h"
+
+void similar_lookup_root(fuse_req_t req, struct fs *fs)
+{
+	struct node *n;
+	int err;
+
+	inode_ref(fs->root);
+	err = node_get(fs, NULL, "", NODE_DIRECTORY, fs->root, NULL, &n);
+	if (err)
+		reply_error(req, err);
+	else
+		similar_reply_node(req, fs, n);
+}
+
+/* The real file below a mirrored directory, as the caller may reach it. */
+static int find_real(fuse_req_t req, struct fs *fs, struct node *parent,
+		     const char *name, struct inode **out)
+{
+	struct fuse_entry_param e;
+	struct path_fd path;
+	struct cred saved;
+	int err = inode_path_fd(fs, parent->real, &path);
+
+	if (err)
+		return err;
+	err = cred_assume(fs, req, &saved);
+	if (!err) {
+		struct stat st;
+
+		err = fstatat(path.fd, name, &st, AT_SYMLINK_NOFOLLOW) ?
+			      -errno :
+			      0;
+		cred_restore(fs, &saved);
+	}
+	if (!err)
+		err = lookup_name(fs, parent->real, path.fd, name, 0, &e);
+	path_fd_close(&path);
+	if (!err)
+		*out = inode_of(fs, e.ino);
+	return err;
+}
+
+static int lookup_real(fuse_req_t req, struct fs *fs, struct node *parent,
+		       const char *name, struct node **out)
+{
+	struct inode *real;
+	int err = find_real(req, fs, parent, name, &real);
+
+	if (err)
+		return err;
+	if (!S_ISDIR(real->type) && !S_ISREG(real->type)) {
+		inode_unref(fs, real);
+		return -ENOENT;
+	}
+	return node_get(fs, parent, name,
+			S_ISDIR(real->type) ? NODE_DIRECTORY : NODE_FILE, real,
+			NULL, out);
+}
+
+/* A kept listing spares the inquiry, not the look at the disk: the listed file
+ * and the one in question are as they were. */
+static bool item_holds(fuse_req_t req, struct fs *fs, const struct node *listed,
+		       const struct listing *l, const char *name)
+{
+	const struct item *item = listing_find(l, name);
+	struct cred saved;
+	bool holds;
+
+	if (!item || node_ctime(fs, listed) != l->listed_ctime_ns ||
+	    cred_assume(fs, req, &saved))
+		return false;
+	if (listed->kind == NODE_DIRECTORIES)
+		holds = engine_directory_holds(fs->engine, item->path,
+					       &item->key);
+	else
+		holds = engine_hit_holds(fs->engine, item->path, &item->key,
+					 &item->identity);
+	cred_restore(fs, &saved);
+	return holds;
+}
+
+static void lookup_link(fuse_req_t req, struct fs *fs, struct node *parent,
+			const char *name)
+{
+	struct listing *l = node_kept_listing(fs, parent, req);
+
+	if (l && item_holds(req, fs, parent, l, name))
+		similar_reply_item(req, fs, parent, l, name);
+	else
+		similar_ask_item(req, parent, name);
+	listing_unref(l);
+}
+
+/* What is found below a node by name alone: another view of the same file or
+ * directory, or the file for questions; else NODE_LINK. */
+static enum node_kind view_of(const struct node *parent, const char *name)
+{
+	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_WITHIN) == 0)
+		return NODE_WITHIN;
+	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_CONTAINS) == 0)
+		return NODE_CONTAINS;
+	if (parent->kind == NODE_DIRECTORY &&
+	    strcmp(name, SIMILAR_DIRECTORIES) == 0)
+		return NODE_DIRECTORIES;
+	if (!parent->parent && strcmp(name, SIMILAR_QUERY) == 0)
+		return NODE_QUERY;
+	return NODE_LINK;
+}
+
+/* Once is enough: users could fill the log. */
+static void warn_of_real(struct fs *fs, const struct node *parent,
+			 const char *name)
+{
+	if (!atomic_exchange(&fs->similar->warned, true))
+		log_line("an entry '%s' in '%s' is real: the view of similar "
+			 "files of that name is not to be had there",
+			 name, parent->parent ? parent->name : "/");
+}
+
+/*
+ * A view of a directory does not hide a real entry of its name, as far as the
+ * tree mirrors that.  Below a file nothing is real.
+ */
+static int lookup_view(fuse_req_t req, struct fs *fs, struct node *parent,
+		       const char *name, enum node_kind view, struct node **out)
+{
+	if (parent->kind == NODE_DIRECTORY) {
+		int err = lookup_real(req, fs, parent, name, out);
+
+		if (!err)
+			warn_of_real(fs, parent, name);
+		if (err != -ENOENT)
+			return err;
+	}
+	inode_ref(parent->real);
+	return node_get(fs, parent, name, view, parent->real, NULL, out);
+}
+
+void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
+{
+	struct fs *fs = fs_of(req);
+	struct node *parent = node_at(parent_id);
+	enum node_kind view = view_of(parent, name);
+	struct node *n;
+	int err = -ENOTDIR;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+		err = -ESTALE;
+	} else if (view != NODE_LINK) {
+		err = lookup_view(req, fs, parent, name, view, &n);
+	} else if (node_lists_links(parent)) {
+		lookup_link(req, fs, parent, name);
+		return;
+	} else if (parent->kind == NODE_DIRECTORY) {
+		err = lookup_real(req, fs, parent, name, &n);
+	}
+	if (err)
+		reply_error(req, err);
+	else
+		similar_reply_node(req, fs, n);
+}

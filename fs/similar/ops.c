@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <linux/limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "core/engine/engine.h"
+#include "fs/fs.h"
+#include "fs/inode.h"
+#include "fs/reply.h"
+#include "fs/similar/listing.h"
+#include "fs/similar/listing_query.h"
+#include "fs/similar/lookup.h"
+#include "fs/similar/node.h"
+#include "fs/similar/query_file.h"
+#include "fs/similar/similar.h"
+#include "fs/xattr_query.h"
+
+#define STATE "user.kinfs.state"
+
+void similar_forget(struct fs *fs, fuse_ino_t id, uint64_t count)
+{
+	node_unref(fs, node_at(id), count);
+}
+
+/* ---- reading ---- */
+
+static void get_attributes(fuse_req_t req, fuse_ino_t id,
+			   struct fuse_file_info *fi)
+{
+	struct stat st;
+	int err = node_stat(fs_of(req), node_at(id), &st);
+
+	(void)fi;
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_attr(req, &st, 0);
+}
+
+#if FUSE_VERSION >= 318
+static void get_statx(fuse_req_t req, fuse_ino_t id, int flags, int mask,
+		      struct fuse_file_info *fi)
+{
+	struct statx all;
+	struct stat st;
+	int err = node_stat(fs_of(req), node_at(id), &st);
+
+	(void)flags;
+	(void)mask;
+	(void)fi;
+	if (err) {
+		reply_error(req, err);
+		return;
+	}
+	lookup_fill_statx(&st, &all);
+	fuse_reply_statx(req, 0, &all, 0);
+}
+#endif
+
+static void read_link(fuse_req_t req, fuse_ino_t id)
+{
+	const struct node *n = node_at(id);
+
+	if (n->kind != NODE_LINK)
+		reply_error(req, -EINVAL);
+	else if (strlen(n->target) >= PATH_MAX)
+		reply_error(req, -ENAMETOOLONG);
+	else
+		fuse_reply_readlink(req, n->target);
+}
+
+static void open_file(fuse_req_t req, fuse_ino_t id, struct fuse_file_info *fi)
+{
+	enum node_kind kind = node_at(id)->kind;
+
+	if (kind == NODE_QUERY)
+		query_open(req, fs_of(req), fi);
+	else
+		reply_error(req, kind == NODE_LINK ? -ELOOP : -EISDIR);
+}
+
+static void read_file(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
+		      struct fuse_file_info *fi)
+{
+	(void)off;
+	if (node_at(id)->kind == NODE_QUERY)
+		query_read(req, size, fi);
+	else
+		reply_error(req, -EBADF);
+}
+
+static void write_file(fuse_req_t req, fuse_ino_t id, struct fuse_bufvec *in,
+		       off_t off, struct fuse_file_info *fi)
+{
+	(void)off;
+	if (node_at(id)->kind == NODE_QUERY)
+		query_write(req, in, fi);
+	else
+		reply_error(req, -EBADF);
+}
+
+static void control(fuse_req_t req, fuse_ino_t id, unsigned command, void *arg,
+		    struct fuse_file_info *fi, unsigned flags, const void *in,
+		    size_t in_size, size_t out_size)
+{
+	(void)arg;
+	(void)flags;
+	(void)out_size;
+	if (node_at(id)->kind != NODE_QUERY ||
+	    !query_ioctl(req, command, in, in_size, fi))
+		reply_error(req, -ENOTTY);
+}
+
+static void release_file(fuse_req_t req, fuse_ino_t id,
+			 struct fuse_file_info *fi)
+{
+	if (node_at(id)->kind == NODE_QUERY)
+		query_release(fs_of(req), fi);
+	reply_error(req, 0);
+}
+
+static void open_directory(fuse_req_t req, fuse_ino_t id,
+			   struct fuse_file_info *fi)
+{
+	struct node *n = node_at(id);
+
+	if (n->kind == NODE_LINK || n->kind == NODE_QUERY)
+		reply_error(req, -ENOTDIR);
+	else
+		similar_ask_opened(req, n, fi);
+}
+
+struct fill {
+	fuse_req_t req;
+	bool plus;
+	char *data;
+	size_t size, used;
+};
+
+/* False when it does not fit. */
+static bool fill_add(struct fill *f, const char *name, const struct stat *st,
+		     off_t next)
+{
+	char *at = f->data + f->used;
+	size_t room = f->size - f->used, need;
+	struct fuse_entry_param e = { .attr = *st };
+
+	/* Node 0: no lookup is counted, the kernel asks when it wants one. */
+	need = f->plus ? fuse_add_direntry_plus(f->req, at, room, name, &e,
+						next) :
+			 fuse_add_direntry(f->req, at, room, name, st, next);
+	if (need > room)
+		return false;
+	f->used += need;
+	return true;
+}
+
+/* Offsets: 0 is ".", 1 is "..", the items follow. */
+static void fill_items(struct fill *f, const struct node *n,
+		       const struct listing *l, off_t off)
+{
+	struct stat st = { .st_ino = n->number, .st_mode = S_IFDIR };
+
+	if (off == 0 && !fill_add(f, ".", &st, ++off))
+		return;
+	if (n->parent)
+		st.st_ino = n->parent->number;
+	if (off == 1 && !fill_add(f, "..", &st, ++off))
+		return;
+	for (; off >= 2 && (size_t)off - 2 < l->count; off++) {
+		const struct item *item = &l->items[off - 2];
+
+		st.st_ino = node_number_below(n->number, item->name);
+		st.st_mode = item->target ? S_IFLNK : S_IFDIR;
+		if (!fill_add(f, item->name, &st, off + 1))
+			return;
+	}
+}
+
+static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
+			const struct fuse_file_info *fi, bool plus)
+{
+	struct fill f = { .req = req, .plus = plus, .size = size };
+
+	f.data = malloc(size);
+	if (!f.data) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	fill_items(&f, node_at(id), similar_opened(fi), off);
+	fuse_reply_buf(req, f.data, f.used);
+	free(f.data);
+}
+
+static void read_directory(fuse_req_t req, fuse_ino_t id, size_t size,
+			   off_t off, struct fuse_file_info *fi)
+{
+	reply_items(req, id, size, off, fi, false);
+}
+
+static void read_directory_plus(fuse_req_t req, fuse_ino_t id, size_t size,
+				off_t off, struct fuse_file_info *fi)
+{
+	reply_items(req, id, size, off, fi, true);
+}
+
+static void release_directory(fuse_req_t req, fuse_ino_t id,
+			      struct fuse_file_info *fi)
+{
+	(void)id;
+	similar_close(fs_of(req), fi);
+	reply_error(req, 0);
+}
+
+/* Whether the state of a kept listing is still right: no reason that may have
+ * gone by now, and none that came. */
+static bool state_holds(struct fs *fs, const struct node *n,
+			const struct listing *l)
+{
+	struct engine_answer answer;
+	bool fresh;
+
+	if (!l->answered || node_ctime(fs, n) != l->listed_ctime_ns)
+		return false;
+	if (n->kind == NODE_DIRECTORIES)
+		return true;
+	if (xattr_ask(fs, n->real, &answer))
+		return false;
+	fresh = answer.state == ENGINE_FRESH;
+	engine_answer_release(&answer);
+	return fresh;
+}
+
+static void get_xattr(fuse_req_t req, fuse_ino_t id, const char *name,
+		      size_t size)
+{
+	struct fs *fs = fs_of(req);
+	struct node *n = node_at(id);
+	struct listing *l;
+
+	if (!node_lists_links(n) || strcmp(name, STATE) != 0) {
+		reply_error(req, -ENODATA);
+		return;
+	}
+	if (!xattr_may_read(req, fs, n->real)) {
+		reply_error(req, -EACCES);
+		return;
+	}
+	l = node_kept_listing(fs, n, req);
+	if (l && state_holds(fs, n, l))
+		similar_reply_state(req, l, size);
+	else
+		similar_ask_state(req, n, size);
+	listing_unref(l);
+}
+
+static void list_xattrs(fuse_req_t req, fuse_ino_t id, size_t size)
+{
+	(void)id;
+	reply_xattr(req, "", 0, size);
+}
+
+static void get_statfs(fuse_req_t req, fuse_ino_t id)
+{
+	const struct fs *fs = fs_of(req);
+	struct statvfs st;
+
+	(void)id;
+	if (fstatvfs(fs->root->fd, &st) != 0)
+		reply_error(req, -errno);
+	else
+		fuse_reply_statfs(req, &st);
+}
+
+static void flush_nothing(fuse_req_t req, fuse_ino_t id,
+			  struct fuse_file_info *fi)
+{
+	(void)id;
+	(void)fi;
+	reply_error(req, 0);
+}
+
+static void sync_nothing(fuse_req_t req, fuse_ino_t id, int datasync,
+			 struct fuse_file_info *fi)
+{
+	(void)id;
+	(void)datasync;
+	(void)fi;
+	reply_error(req, 0);
+}
+
+/* ---- the table ---- */
+
+const struct fuse_lowlevel_ops similar_ops = {
+	.lookup = similar_lookup,
+	.getattr = get_attributes,
+#if FUSE_VERSION >= 318
+	.statx = get_statx,
+#endif
+	.readlink = read_link,
+	.open = open_file,
+	.read = read_file,
+	.write_buf = write_file,
+	.ioctl = control,
+	.flush = flush_nothing,
+	.release = release_file,
+	.fsync = sync_nothing,
+	.opendir = open_directory,
+	.readdir = read_directory,
+	.readdirplus = read_directory_plus,
+	.releasedir = release_directory,
+	.fsyncdir = sync_nothing,
+	.statfs = get_statfs,
+	.getxattr = get_xattr,
+	.listxattr = list_xattrs,
+};

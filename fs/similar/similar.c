@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/similar/similar.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fs/fs.h"
+#include "fs/similar/node.h"
+
+bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name)
+{
+	return parent == FUSE_ROOT_ID && fs->similar &&
+	       strcmp(name, fs->options.similar_name) == 0;
+}
+
+bool similar_in_listing(const struct fs *fs)
+{
+	return fs->similar && fs->options.similar == SIMILAR_SHOW;
+}
+
+uint64_t similar_root_number(const struct fs *fs)
+{
+	return fs->similar->root_number;
+}
+
+int similar_open(struct fs *fs)
+{
+	struct similar *s;
+	int err;
+
+	if (fs->options.similar == SIMILAR_OFF)
+		return 0;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	err = -pthread_mutex_init(&s->lock, NULL);
+	if (err) {
+		free(s);
+		return err;
+	}
+	s->queries.most = QUERIES_MAX;
+	s->root_number = node_number_below(1, fs->options.similar_name);
+	fs->similar = s;
+	return 0;
+}
+
+void similar_free(struct fs *fs)
+{
+	struct similar *s = fs->similar;
+
+	if (!s)
+		return;
+	opened_close_all(fs);
+	node_free_all(fs);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+	fs->similar = NULL;
+}
