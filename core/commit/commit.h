@@ -56,16 +56,17 @@
  * directory increments the directory's version before its event is posted.
  * What was read from disk carries the version from before the reading; its post
  * fails with -ESTALE when the version is another one by then, and the reader
- * reads again.  Directories
- * whose keys have the same hash share a version.
+ * reads again.  Directories whose keys have the same hash share a version.
  *
  * Unknown files.  An event may name a directory or file that has no record: an
  * event before it was lost, or events came in an order that makes no sense.
  * Then the scan is asked to read that directory again.
  *
  * Locks.  `lock` guards all but the versions and is held for a few instructions
- * only: never while the disk is touched, never during a callback.  A result is
- * posted with the lock of the queue held, so `lock` comes after that.
+ * only: never while the disk is touched, never during a callback.
+ *
+ * It must never: let a post wait, drop a result that it has accepted, apply events in another order than that of the posts, or
+ * tell the index of what is not durable.
  */
 
 struct result;
@@ -75,7 +76,7 @@ struct commit_context {
 	const struct source *source;
 	struct catalog *catalog;
 	struct index *index;
-	struct throttle *throttle; /* NULL: never */
+	struct throttle *throttle; /* NULL: the host is never busy */
 	const struct logger *log;
 	void *ctx; /* of the functions below */
 
@@ -96,7 +97,7 @@ struct commit_context {
 	/* The pending list of the catalog has new files.  The events that put
 	 * them there are still counted (commit_counts()). */
 	void (*pending_added)(void *ctx);
-	/* The result is committed and about to be freed. */
+	/* The result is committed; the event is about to be freed. */
 	void (*result_committed)(void *ctx, struct result *r);
 	/* All events up to that number are committed, or failed to be at least
 	 * once; those that are committed are no longer counted. */

@@ -18,7 +18,7 @@ void hash_feed(struct hasher *h)
 		queue_feed(h->context.queue);
 }
 
-/* A pass is running before it is no longer wanted, so this order misses none. */
+/* In this order: a pass sets running before it clears wanted. */
 bool hash_is_feeding(struct hasher *h)
 {
 	return atomic_load(&h->feeder.wanted) ||

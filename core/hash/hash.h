@@ -44,16 +44,15 @@
  *      help with a large file, one file of a kind at a time; holes are not
  *      read.
  *   5. Use and identity are looked at again.  If they are as before, the result
- *      is posted to the committer, linked to the job and given to the parked
- *      requests in one step (queue_done()); else the file is hashed again, later
- *      each time.
+ *      is posted to the committer and the parked requests of the job are
+ *      answered (queue_done()); else the file is hashed again, later each time.
  *
  * Crashes.  Nothing here is on disk.  A file stays pending in the catalog until
  * its result is committed.
  *
- * Locks.  A worker holds none but for feeding (struct hash_feeder) and while it
- * adds to the meter; no function of the context is called then, with one
- * exception: post_result() is called with the lock of the queue held.
+ * Locks.  A worker holds none but for feeding (struct hash_feeder), when it calls
+ * the catalog and the queue, and while it adds to the meter.  No function of the
+ * context is called then.
  *
  * A worker never writes to SOURCE or the catalog, never opens special files,
  * and never posts digests of bytes that a change may have been mixed into.
@@ -69,7 +68,7 @@ struct hash_context {
 	unsigned workers;    /* of each kind */
 	void *ctx;           /* of the functions below; workers call them */
 
-	/* Takes the result on success.  The lock of the queue is held. */
+	/* Takes a reference to the result on success, see queue_done(). */
 	int (*post_result)(void *ctx, struct result *r);
 	/* A rule keeps the file from being hashed. */
 	void (*file_excluded)(void *ctx, const struct file_key *key);

@@ -31,7 +31,7 @@ struct hash_task {
 	uint64_t done;
 	uint64_t from;    /* bytes that were done before the task */
 	uint64_t end;     /* of the part of the file that is being read */
-	uint64_t checked; /* bytes done when it was last looked for a change */
+	uint64_t checked; /* bytes done at the last look at the identity */
 	int stop;         /* why to stop in the middle, see task_digest() */
 };
 

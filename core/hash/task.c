@@ -12,7 +12,7 @@
 
 enum {
 	CHECK_BYTES = 16 << 20, /* look for a change this often */
-	/* Less is quicker finished than begun anew. */
+	/* When less is left, the worker finishes the file. */
 	HAND_OVER_BYTES = 8 << 20,
 	HELP_BYTES = 64 << 20,  /* from here on several threads do one file */
 	HOLE_BYTES = 256 << 20, /* of a hole at a time */
@@ -47,7 +47,7 @@ bool task_is_changed(const struct hash_task *t)
 	return !file_identity_equal(&now, &t->identity);
 }
 
-/* Another worker should go on, or none now. */
+/* Whether another worker should go on, or none now. */
 static bool is_recalled(const struct hash_task *t)
 {
 	uint64_t left = t->identity.size - t->done;
@@ -108,8 +108,8 @@ static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
 	return n;
 }
 
-/* The next bytes of the part, 0 at its end or when the task is to stop: what
- * was read before is digested then. */
+/* Reads the next bytes of the part.  0 at its end, or when t->stop is set: then
+ * what was read before is still digested. */
 static ssize_t fill(void *arg, void *buffer, size_t len)
 {
 	struct hash_task *t = arg;
@@ -136,7 +136,7 @@ static int read_alone(struct hash_task *t)
 	return err;
 }
 
-/* A hole is not read. */
+/* A hole is digested without being read. */
 static int pass_hole(struct hash_task *t)
 {
 	uint64_t left;

@@ -3,12 +3,8 @@
 
 #include "core/base/bytes.h"
 
-/* clang-format off: both have a struct of that name */
-#define scan catalog_scan
 #include "core/catalog/catalog_impl.h"
-#undef scan
 #include "core/engine/engine_impl.h"
-/* clang-format on */
 
 /* What cannot be read in the catalog while the engine runs is hashed again, and
  * all the rest goes on. */

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/engine/engine.h"
+#include "core/source/source.h"
 #include "core/source/times.h"
 
 /* What the times of a file are worth, and when. */
@@ -43,20 +43,20 @@ static struct file_identity identity_at(time_t when, long ctime_nsec)
 	return id;
 }
 
-static bool is_unsettled_at(time_t when, const struct file_identity *id)
+static bool is_too_young_at(time_t when, const struct file_identity *id)
 {
 	int64_t wait_ms = 0;
-	bool unsettled;
+	bool young;
 
 	now = when;
-	unsettled = times_are_too_young(TIMES_OWN, id, 0, &wait_ms);
-	if (unsettled)
+	young = times_are_too_young(TIMES_OWN, id, 0, &wait_ms);
+	if (young)
 		assert_in_range(wait_ms, 1, 2100);
-	return unsettled;
+	return young;
 }
 
-/* Then the clock gets to a second in which a file was changed already: what
- * was hashed before is not what is hashed after. */
+/* The clock gets to a second in which a file was changed before: the state that
+ * was hashed before that second is not the one that is hashed after it. */
 static void test_whole_seconds_in_the_future(void **state)
 {
 	struct file_identity long_before = identity_at(THEN - 5000, 0);
@@ -66,11 +66,11 @@ static void test_whole_seconds_in_the_future(void **state)
 
 	(void)state;
 	assert_true(file_identity_equal(&long_before, &before));
-	assert_false(is_unsettled_at(THEN - 2, &before));
+	assert_false(is_too_young_at(THEN - 2, &before));
 	assert_false(file_identity_equal(&before, &at));
-	assert_true(is_unsettled_at(THEN, &at));
-	assert_true(is_unsettled_at(THEN + 2, &at));
-	assert_false(is_unsettled_at(THEN + 3, &at));
+	assert_true(is_too_young_at(THEN, &at));
+	assert_true(is_too_young_at(THEN + 2, &at));
+	assert_false(is_too_young_at(THEN + 3, &at));
 	assert_true(file_identity_equal(&at, &after));
 }
 
@@ -81,8 +81,8 @@ static void test_nanoseconds_in_the_future(void **state)
 
 	(void)state;
 	assert_true(file_identity_equal(&before, &after));
-	assert_false(is_unsettled_at(THEN - 2, &before));
-	assert_false(is_unsettled_at(THEN + 1, &before));
+	assert_false(is_too_young_at(THEN - 2, &before));
+	assert_false(is_too_young_at(THEN + 1, &before));
 }
 
 /* Whatever somebody set the mtime to. */
@@ -92,7 +92,7 @@ static void test_the_ctime_tells_how_finely_is_counted(void **state)
 
 	(void)state;
 	assert_true(id.mtime_ns % 1000000000 != 0);
-	assert_true(is_unsettled_at(THEN + 1, &id));
+	assert_true(is_too_young_at(THEN + 1, &id));
 }
 
 static bool is_doubtful_for(const struct file_identity *id, int64_t same_ms)
