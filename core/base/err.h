@@ -9,7 +9,8 @@
  *   -ENODATA    the thing exists and has no value (yet)
  *   -EINVAL     malformed text or argument from outside
  *   -ENOMEM     allocation failed
- *   -EUCLEAN    stored bytes contradict themselves: damaged or foreign
+ *   -EUCLEAN    stored bytes contradict themselves: damaged
+ *   -EMEDIUMTYPE  a catalog of another version of LMDB or kinfs
  *   -EBUSY      somebody else holds it (catalog lock, file open for writing)
  *   -ESTALE     the file is no longer the one that was asked for
  *   -EAGAIN     it changed while we looked; try again later; or whoever

@@ -14,22 +14,43 @@
 /*
  * What kinfs remembers about a tree, on LMDB.
  *
- *   file     (device, inode, generation) -> identity, state, content
- *   name     (parent directory, name) <-> file or directory
- *   content  (XXH128, size) -> digests, and which files carry it
- *   pending  files whose digests are still to be made
+ * It is a cache of the truth on disk: a scan and hashing make every record
+ * again.  So it is never repaired; a catalog that cannot be trusted is set
+ * aside and a new one begun.
  *
- * It is a cache of the truth on disk: every record can be made again by a
- * scan.  LMDB's copy-on-write keeps it consistent through kill -9 and power
- * loss; what was not committed is simply not there.
+ * Tables, and what their keys are (catalog_impl.h has the bytes):
  *
- * One process per catalog.  One thread writes (one write transaction at a
- * time; a second one waits for the first); any number read, each from its own
- * snapshot.  A transaction belongs to the thread that began it.  Reads may
- * run inside a write transaction and see its changes.
+ *   files       device, inode, generation -> identity, state, content
+ *   names       parent directory, name -> file or directory
+ *   links       file, parent directory, name: names, the other way round
+ *   contents    id -> size and fixed-size digests; ids are never used twice
+ *   texts, sketches  id -> the digests that vary in length
+ *   identities  XXH128, size -> id
+ *   copies      id, file: which files have a content
+ *   pending     file: its digests are still to be made
  *
- * An open catalog without transactions survives fork(): one of the two
- * processes may go on with it when the other exits without catalog_free().
+ * Transactions.  One thread writes at a time, a second one waits for it; any
+ * number read, each from its own snapshot, and no reader waits for a writer.
+ * A transaction belongs to the thread that began it.  Reads may run inside a
+ * write transaction and see its changes.  Readers keep old pages from being
+ * used again, and catalog_grow() waits for all of them, so a transaction is held
+ * for a batch of work and never while a thread waits for something else.
+ *
+ * Crashes.  A commit is synced before it returns, and LMDB writes it to pages
+ * that are not in use: after kill -9 or power loss the last commit is there and
+ * nothing of the next one.  A catalog that was closed has a seal (seal.h), which
+ * goes before the first change after it; a data file without one is inspected
+ * and copied by a child process before it is used (inspect.h).
+ *
+ * Opening may take as long as reading the file.  A daemon serves files
+ * meanwhile: transactions of other threads wait, or ask catalog_is_open().
+ *
+ * One process has a catalog open, which a lock in its directory ensures.  An
+ * open catalog without transactions survives fork(): one of the two processes
+ * may go on with it when the other exits without catalog_free().
+ *
+ * The catalog never reads a file of the tree, never lets LMDB see a file that
+ * was not checked, and never depends on LMDB's format.
  */
 struct catalog;
 struct catalog_txn;

@@ -51,7 +51,7 @@ test_pending() {
 
 scan_ended() {
 	[ "$(status_field "$mnt" scan.running)" != 1 ] &&
-		[ "$(status_field "$mnt" state)" = paused ]
+		[ "$(status_field "$mnt" stalled)" = 1 ]
 }
 
 # What the scan found waits for the end of the pause.
@@ -59,7 +59,7 @@ test_incomplete() {
 	"$KIN" pause "$mnt"
 	cp "$src/first" "$src/behind"
 	"$KIN" rescan "$mnt" >/dev/null
-	poll 60 scan_ended
+	ok "the scan ends" poll 60 scan_ended
 	state_is first incomplete "a file that the scan found is not hashed"
 	"$KIN" similar --of "$src/first" "$mnt" >"$T/out" 2>"$T/err"
 	is "$?" 3 "and a question about a content elsewhere is not complete"
