@@ -14,14 +14,33 @@
 #include "core/digest/team.h"
 
 /*
- * What the commands of kin share.  They are a program: they print, and give
- * back the exit code.
+ * kin: one program, a table of commands.
+ *
+ * main() in kin.c finds the command by its name in the table commands[] and
+ * calls run().  A command parses its own options with getopt_long(), prints
+ * its results on standard output and its messages on standard error
+ * (complain()), and returns the exit code.  help and --version are handled by
+ * kin.c.  A command that can print JSON does so with --json.
+ *
+ * kin is never linked to libfuse.  It finds the mount that a path is in
+ * (mount_find()) and talks to the daemon through extended attributes of the
+ * mount's root: it reads user.kinfs.status and user.kinfs.wait, and sets
+ * user.kinfs.control.  Near-duplicates are read from the directory .similar, as
+ * any program can; a file outside the mount is searched for by writing its
+ * digests to .similar/.query (similar_of.c).  Only kin check of a tree that is
+ * not mounted opens a catalog.
+ *
+ * To add a command: a file with a struct command, its declaration here, a line
+ * in commands[] of kin.c, a section in kin.1 and a test
+ * tests/e2e/kin_NAME.t.
+ *
+ * This header declares what several commands use.
  */
 enum {
 	EXIT_OK = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_INCOMPLETE = 3, /* done, but not all of it can be known */
+	EXIT_INCOMPLETE = 3, /* the answer is not complete */
 };
 
 struct command {
@@ -42,7 +61,7 @@ extern const struct command command_digest, command_compare, command_similar,
 void complain(const char *path, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same with the meaning of a negative errno, and what to do about it. */
+/* Prints what a negative errno means, and what to do about it. */
 void complain_errno(const char *path, int err);
 
 /* After getopt or by itself: points to the help.  EXIT_USAGE. */
@@ -54,7 +73,7 @@ int usage_error(const struct command *command, const char *format, ...)
 /* How paths and names are shown where a line break must not break a line. */
 enum escape {
 	ESCAPE_GETFATTR, /* backslash, newline, return as \ooo */
-	ESCAPE_SUM,      /* the same as \\, \n, \r, as sha256sum does */
+	ESCAPE_SUM,      /* these as \\, \n and \r, as sha256sum does */
 	ESCAPE_TERMINAL, /* every control character as \ooo */
 };
 
@@ -115,7 +134,7 @@ struct operand {
  * itself: EXIT_OK or EXIT_FAILED. */
 int operand_look(const char *arg, struct operand *out);
 
-/* Reads the content, if it is one.  The same. */
+/* Reads the content, if it is one.  EXIT_OK, or EXIT_FAILED and a message. */
 int operand_read(struct reader *r, const char *arg, struct operand *o);
 
 /*

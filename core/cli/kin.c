@@ -39,7 +39,7 @@ static void print_overview(FILE *to)
 			commands[i]->summary);
 	fputs("  help      explain a command\n\n"
 	      "kin help COMMAND tells more; kin --version says which this is.\n"
-	      "Exit status: 0 ok, 1 failed, 2 usage.\n",
+	      "Exit status: 0 ok, 1 failed, 2 usage, 3 not complete.\n",
 	      to);
 }
 

@@ -5,7 +5,7 @@
 #include "core/cli/cli.h"
 #include "core/index/index.h"
 
-/* What the parts of kin similar share; nobody else needs it. */
+/* State that the files of kin similar share. */
 struct similar_job {
 	bool json;
 	const char *of; /* --of: a file of elsewhere */
@@ -45,7 +45,7 @@ void similar_look_state(struct similar_job *job, const char *listing);
 /* Whether near-duplicates beyond the mount's limit were left out. */
 bool similar_is_cut(const struct similar_job *job);
 
-/* ---- the kinds of questions ---- */
+/* ---- the kinds of queries ---- */
 
 /* 0, a negative errno, or 1 after a message. */
 int similar_file(struct similar_job *job);

@@ -171,9 +171,8 @@ static int open_query(const struct similar_job *job, int *fd_out)
 		return 0;
 	}
 	if (err == -ENOENT || err == -EISDIR)
-		complain(
-			job->mount.root,
-			"its kinfs is too old for questions about other files");
+		complain(job->mount.root,
+			 "its kinfs is too old to search for files outside it");
 	else
 		return err;
 	return 1;
