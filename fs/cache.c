@@ -86,7 +86,8 @@ void cache_count_lookup(const struct fs *fs, struct inode *dir)
 	atomic_fetch_add(&dir->looked, 1);
 }
 
-/* Whole seconds: the clock of the filesystem may stand still for as long. */
+/* A time in whole seconds may come from a filesystem that counts seconds: then
+ * two changes within one second look like one. */
 static bool is_exact(int64_t time_ns)
 {
 	return time_ns % 1000000000 != 0;

@@ -3,7 +3,6 @@
 #define FS_FS_H
 
 #include <fuse_lowlevel.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,21 +13,40 @@
 #include "fs/options.h"
 #include "fs/unmounter.h"
 
-/* Ends the wait of a thread in a system call, and does nothing else;
- * locks_open() sees to that. */
-#define WAKE_SIGNAL SIGUSR1
-
 struct engine;
 struct loop;
 struct similar;
 
 /*
- * One mount.  Everything here is set before the first request and constant
- * from then on, unless it says otherwise.
+ * The mount: SOURCE shown through FUSE, with digests as extended attributes
+ * and near-duplicates as the virtual tree (fs/similar/similar.h).
  *
- * Lock order in fs/, outermost first: names (inode.c), owners (ops_locks.c),
- * the lock of one shard of the inode table (inode_lock() takes it too),
- * the list of mounts (inode.c).  No lock is held while a reply is sent.
+ * Objects.  struct inode is a file of SOURCE that the kernel knows (inode.h);
+ * struct handle is an open file; struct park is a request that is answered
+ * later (reply.h).
+ *
+ * The life of a request.  A thread of loop.c receives it; dispatch.c passes it
+ * to the operation on SOURCE (ops_*.c) or on the virtual tree.  Helpers return
+ * 0 or a negative errno; the operation replies once.  A request that needs the
+ * engine is parked: the thread that has the answer replies, or the interrupt
+ * does.  A wait for a file lock has a thread of its own (locks.c).
+ *
+ * Layers, each calls only those before it (lint: circles):
+ *   wake, log, reply, protocol, loop, cred, reopen
+ *   inode; descriptor, backing, cache, mapped
+ *   notify, locks, xattr_query; lookup, metadata_change, xattr_derived
+ *   ops_*, similar/; dispatch; serve; main
+ *
+ * Lock order, outermost first: names (reopen.c), owners (locks.c), the lock of
+ * one shard of the inode table (inode_lock() takes it too), the list of mounts
+ * below SOURCE (reopen.c).
+ *
+ * Never: a lock is held while a reply is sent; a request or an inode is used
+ * after the reply, as both may be freed by then; a thread of the loop waits for
+ * hashing; ENOSYS is replied, as the kernel would not ask again.
+ *
+ * struct fs is one mount.  Everything in it is set before the first request and
+ * constant from then on, unless it says otherwise.
  */
 struct fs {
 	struct options options;
@@ -52,7 +70,7 @@ struct fs {
 	dev_t device;       /* st_dev of SOURCE */
 	struct inode *root; /* SOURCE; nodeid FUSE_ROOT_ID */
 	struct inode_table *inodes;
-	struct locks *locks; /* ops_locks.c */
+	struct locks *locks; /* locks.c */
 
 	struct unmounter unmounter; /* of the sandbox */
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -17,6 +16,7 @@
 #include "fs/locks.h"
 #include "fs/reopen.h"
 #include "fs/reply.h"
+#include "fs/wake.h"
 
 /*
  * Locks are held on the file below, so that they count between the mount and
@@ -47,9 +47,9 @@ struct lock_owner {
 	unsigned users;              /* operations under way */
 };
 
-struct waiter {
-	struct waiter *next;
-	struct waiter **link;
+struct lock_waiter {
+	struct lock_waiter *next;
+	struct lock_waiter **link;
 	struct fs *fs;
 	fuse_req_t req;
 	struct inode *inode;      /* holds a reference */
@@ -66,7 +66,7 @@ struct waiter {
 struct locks {
 	pthread_mutex_t owners; /* inode->owners, and all of lock_owner */
 	pthread_mutex_t lock;   /* the rest; innermost */
-	struct waiter *waiters;
+	struct lock_waiter *waiters;
 	struct share share; /* of the waiters */
 	bool stopping;
 };
@@ -205,34 +205,22 @@ void locks_forget(struct inode *inode)
 
 /* ---- waiting ---- */
 
-static void wait_a_moment(void)
-{
-	struct timespec moment = { .tv_nsec = 1000000 };
-
-	nanosleep(&moment, NULL);
-}
-
-static void on_signal(int number)
-{
-	(void)number;
-}
-
 /* Called by libfuse, in one of its threads or at once in the waiter's. */
 static void on_interrupt(fuse_req_t req, void *arg)
 {
-	struct waiter *w = arg;
+	struct lock_waiter *w = arg;
 
 	(void)req;
 	atomic_store(&w->interrupted, true);
 	if (pthread_equal(pthread_self(), w->thread))
 		return;
 	while (!atomic_load(&w->done)) {
-		pthread_kill(w->thread, WAKE_SIGNAL);
-		wait_a_moment();
+		wake_thread(w->thread);
+		wake_pause();
 	}
 }
 
-static int lock_now(const struct waiter *w)
+static int lock_now(const struct lock_waiter *w)
 {
 	int r = w->owner ? fcntl(w->fd, F_OFD_SETLKW, &w->lock) :
 			   flock(w->fd, w->flock_op);
@@ -240,7 +228,7 @@ static int lock_now(const struct waiter *w)
 	return r == 0 ? 0 : -errno;
 }
 
-static void waiter_enlist(struct locks *l, struct waiter *w)
+static void waiter_enlist(struct locks *l, struct lock_waiter *w)
 {
 	w->next = l->waiters;
 	w->link = &l->waiters;
@@ -249,7 +237,7 @@ static void waiter_enlist(struct locks *l, struct waiter *w)
 	l->waiters = w;
 }
 
-static void waiter_free(struct locks *l, struct waiter *w)
+static void waiter_free(struct locks *l, struct lock_waiter *w)
 {
 	pthread_mutex_lock(&l->lock);
 	*w->link = w->next;
@@ -262,17 +250,14 @@ static void waiter_free(struct locks *l, struct waiter *w)
 
 static void *waiter_main(void *arg)
 {
-	struct waiter *w = arg;
+	struct lock_waiter *w = arg;
 	struct fs *fs = w->fs;
-	sigset_t set;
 	int err = -EINTR;
 
 	/* The starter holds the lock until w->thread is known. */
 	pthread_mutex_lock(&fs->locks->lock);
 	pthread_mutex_unlock(&fs->locks->lock);
-	sigemptyset(&set);
-	sigaddset(&set, WAKE_SIGNAL);
-	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	wake_allow();
 	fuse_req_interrupt_func(w->req, on_interrupt, w);
 	while (err == -EINTR && !atomic_load(&w->interrupted))
 		err = lock_now(w);
@@ -287,7 +272,7 @@ static void *waiter_main(void *arg)
 }
 
 /* Under the lock. */
-static int thread_start(struct waiter *w)
+static int thread_start(struct lock_waiter *w)
 {
 	pthread_attr_t attr;
 	int err = pthread_attr_init(&attr);
@@ -302,10 +287,10 @@ static int thread_start(struct waiter *w)
 }
 
 /* Takes a copy of what is waited for; on success the waiter replies. */
-static int wait_for_lock(const struct waiter *what)
+static int wait_for_lock(const struct lock_waiter *what)
 {
 	struct locks *l = what->fs->locks;
-	struct waiter *w = malloc(sizeof(*w));
+	struct lock_waiter *w = malloc(sizeof(*w));
 	int err = -ENOLCK;
 	uint64_t turn;
 
@@ -335,7 +320,7 @@ static int set_lock(fuse_req_t req, struct inode *inode,
 		    struct fuse_file_info *fi, const struct flock *lock,
 		    bool sleep, bool *replied)
 {
-	struct waiter w = { .fs = fs_of(req), .req = req, .inode = inode };
+	struct lock_waiter w = { .fs = fs_of(req), .req = req, .inode = inode };
 	int err;
 
 	*replied = false;
@@ -430,7 +415,7 @@ void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       int op)
 {
-	struct waiter w = { .fs = fs_of(req), .req = req, .flock_op = op };
+	struct lock_waiter w = { .fs = fs_of(req), .req = req, .flock_op = op };
 	int err = 0;
 
 	w.inode = inode_of(w.fs, node);
@@ -451,7 +436,6 @@ void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 
 int locks_open(struct fs *fs)
 {
-	struct sigaction action = { .sa_handler = on_signal };
 	struct locks *l = calloc(1, sizeof(*l));
 
 	if (!l)
@@ -460,7 +444,7 @@ int locks_open(struct fs *fs)
 	pthread_mutex_init(&l->owners, NULL);
 	pthread_mutex_init(&l->lock, NULL);
 	fs->locks = l;
-	return sigaction(WAKE_SIGNAL, &action, NULL) == 0 ? 0 : -errno;
+	return wake_open();
 }
 
 void locks_stop(struct fs *fs)
@@ -473,14 +457,14 @@ void locks_stop(struct fs *fs)
 	do {
 		pthread_mutex_lock(&l->lock);
 		l->stopping = true;
-		for (struct waiter *w = l->waiters; w; w = w->next) {
+		for (struct lock_waiter *w = l->waiters; w; w = w->next) {
 			atomic_store(&w->interrupted, true);
-			pthread_kill(w->thread, WAKE_SIGNAL);
+			wake_thread(w->thread);
 		}
 		left = l->waiters != NULL;
 		pthread_mutex_unlock(&l->lock);
 		if (left)
-			wait_a_moment();
+			wake_pause();
 	} while (left);
 }
 

@@ -19,6 +19,7 @@
 
 #include "core/base/processors.h"
 #include "fs/fs.h"
+#include "fs/wake.h"
 
 #define STUCK_NS 1000000L            /* on one request */
 #define KEEP_NS INT64_C(10000000000) /* the threads that were needed */
@@ -37,13 +38,13 @@ struct loop {
 	atomic_int error;
 
 	pthread_mutex_t lock;
-	struct thread *threads; /* under lock */
-	atomic_uint count;      /* of them; changed under lock */
+	struct loop_thread *threads; /* under lock */
+	atomic_uint count;           /* of them; changed under lock */
 };
 
-struct thread {
+struct loop_thread {
 	struct loop *loop;
-	struct thread *next;
+	struct loop_thread *next;
 	pthread_t id;
 	struct fuse_buf buf;
 	atomic_uint turn;   /* requests taken and answered: odd while at one */
@@ -95,7 +96,7 @@ static uint32_t opcode_of(const struct fuse_buf *buf)
 	return buf->flags & FUSE_BUF_IS_FD ? FUSE_WRITE : header->opcode;
 }
 
-static void answer(struct loop *l, struct thread *t)
+static void answer(struct loop *l, struct loop_thread *t)
 {
 	atomic_store_explicit(&t->opcode, opcode_of(&t->buf),
 			      memory_order_relaxed);
@@ -114,9 +115,9 @@ static bool is_too_many(struct loop *l)
 		       KEEP_NS;
 }
 
-static void drop_thread(struct loop *l, struct thread *t)
+static void drop_thread(struct loop *l, struct loop_thread *t)
 {
-	struct thread **at = &l->threads;
+	struct loop_thread **at = &l->threads;
 
 	while (*at != t)
 		at = &(*at)->next;
@@ -125,14 +126,14 @@ static void drop_thread(struct loop *l, struct thread *t)
 	atomic_fetch_sub(&l->free, 1);
 }
 
-static void free_thread(struct thread *t)
+static void free_thread(struct loop_thread *t)
 {
 	free(t->buf.mem);
 	free(t);
 }
 
 /* Ends the calling thread, for which nobody waits then, if it is too many. */
-static bool retire(struct loop *l, struct thread *t)
+static bool retire(struct loop *l, struct loop_thread *t)
 {
 	bool ends;
 
@@ -152,7 +153,7 @@ static bool retire(struct loop *l, struct thread *t)
 
 static void *thread_run(void *arg)
 {
-	struct thread *t = arg;
+	struct loop_thread *t = arg;
 	struct loop *l = t->loop;
 	int r;
 
@@ -173,7 +174,7 @@ static void *thread_run(void *arg)
 /* Under lock. */
 static int start_thread(struct loop *l)
 {
-	struct thread *t = calloc(1, sizeof(*t));
+	struct loop_thread *t = calloc(1, sizeof(*t));
 	int err;
 
 	if (!t)
@@ -217,7 +218,7 @@ static unsigned count_stuck(struct loop *l)
 {
 	unsigned stuck = 0;
 
-	for (struct thread *t = l->threads; t; t = t->next) {
+	for (struct loop_thread *t = l->threads; t; t = t->next) {
 		unsigned turn = atomic_load(&t->turn);
 
 		stuck += turn % 2 && turn == t->seen;
@@ -227,7 +228,7 @@ static unsigned count_stuck(struct loop *l)
 }
 
 /* The timer has run out. */
-static void look(struct loop *l)
+static void check_stuck(struct loop *l)
 {
 	unsigned stuck;
 	uint64_t times;
@@ -253,7 +254,7 @@ static void wait_for_end(struct loop *l, const sigset_t *while_waiting)
 
 	while (!fuse_session_exited(l->session))
 		if (ppoll(&timer, 1, NULL, while_waiting) == 1)
-			look(l);
+			check_stuck(l);
 }
 
 static int start_all(struct loop *l)
@@ -269,14 +270,12 @@ static int start_all(struct loop *l)
 
 /* It ends when it does not wait any more.  The signal may come before it waits,
  * so it comes more than once; never while it is at a request. */
-static void end_thread(struct thread *t)
+static void end_thread(struct loop_thread *t)
 {
-	const struct timespec moment = { .tv_nsec = 1000000 };
-
 	while (!atomic_load(&t->ended)) {
 		if (atomic_load(&t->turn) % 2 == 0)
-			pthread_kill(t->id, WAKE_SIGNAL);
-		nanosleep(&moment, NULL);
+			wake_thread(t->id);
+		wake_pause();
 	}
 	pthread_join(t->id, NULL);
 	free_thread(t);
@@ -285,7 +284,7 @@ static void end_thread(struct thread *t)
 /* The session has ended, so none retires any more. */
 static void end_all(struct loop *l)
 {
-	struct thread *t, *next;
+	struct loop_thread *t, *next;
 
 	pthread_mutex_lock(&l->lock);
 	t = l->threads;
@@ -353,7 +352,7 @@ void loop_free(struct fs *fs)
 
 /* ---- what was queued before ---- */
 
-static bool is_asleep(const struct thread *t)
+static bool is_asleep(const struct loop_thread *t)
 {
 	char path[64], text[128];
 	const char *end;
@@ -373,7 +372,7 @@ static bool is_asleep(const struct thread *t)
 }
 
 /* Whether it has got none of the requests that are waited for. */
-static bool is_free(struct thread *t, bool *reading)
+static bool is_free(struct loop_thread *t, bool *reading)
 {
 	unsigned turn = atomic_load(&t->turn);
 
@@ -399,7 +398,7 @@ static bool were_free(struct loop *l, int64_t since_ns, bool *reading)
 	bool all = true;
 
 	pthread_mutex_lock(&l->lock);
-	for (struct thread *t = l->threads; t; t = t->next) {
+	for (struct loop_thread *t = l->threads; t; t = t->next) {
 		if (t->free_ns < since_ns && is_free(t, reading))
 			t->free_ns = clock_now_ns();
 		all = all && t->free_ns >= since_ns;

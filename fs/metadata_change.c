@@ -34,7 +34,7 @@ static int move_ctime(int fd, struct stat *st)
 	return futimens(fd, times) || fstat(fd, st) ? -errno : 0;
 }
 
-/* The file was touched just now: that its ctime moves twice more is nothing
+/* The metadata of the file changed just now: that its ctime moves twice more is nothing
  * that anybody could notice. */
 static enum metadata_change_times probe(int fd)
 {
@@ -42,32 +42,32 @@ static enum metadata_change_times probe(int fd)
 	int i;
 
 	if (fstat(fd, &second))
-		return TOUCH_TIMES_UNKNOWN;
+		return METADATA_TIMES_UNKNOWN;
 	for (i = 0; i < PROBES; i++) {
 		first = second;
 		if (move_ctime(fd, &first))
-			return TOUCH_TIMES_UNKNOWN;
+			return METADATA_TIMES_UNKNOWN;
 		second = first;
 		if (move_ctime(fd, &second))
-			return TOUCH_TIMES_UNKNOWN;
+			return METADATA_TIMES_UNKNOWN;
 		if (ctime_of(&second) == ctime_of(&first))
-			return TOUCH_TIMES_COARSE;
+			return METADATA_TIMES_COARSE;
 		if (ctime_of(&second) > ctime_of(&first) &&
 		    ctime_of(&second) - ctime_of(&first) < BELOW_TICK_NS)
-			return TOUCH_TIMES_FINE;
+			return METADATA_TIMES_FINE;
 	}
-	return TOUCH_TIMES_UNKNOWN;
+	return METADATA_TIMES_UNKNOWN;
 }
 
 static bool is_fine(struct fs *fs, int fd)
 {
 	int times = atomic_load(&fs->metadata_change_times);
 
-	if (times == TOUCH_TIMES_UNKNOWN) {
+	if (times == METADATA_TIMES_UNKNOWN) {
 		times = (int)probe(fd);
 		atomic_store(&fs->metadata_change_times, times);
 	}
-	return times == TOUCH_TIMES_FINE;
+	return times == METADATA_TIMES_FINE;
 }
 
 /* ---- around the operation ---- */
@@ -77,7 +77,7 @@ static int open_leased(struct fs *fs, const struct inode *inode, int path_fd)
 	int fd;
 
 	if (inode->dev != fs->device || engine_doubts_times(fs->engine) ||
-	    atomic_load(&fs->metadata_change_times) == TOUCH_TIMES_COARSE)
+	    atomic_load(&fs->metadata_change_times) == METADATA_TIMES_COARSE)
 		return -1;
 	fd = fd_reopen(path_fd, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0 && lease_take(fd)) {
@@ -116,7 +116,7 @@ static bool only_ctime_moved(const struct file_identity *before,
 	       after->ctime_ns != before->ctime_ns;
 }
 
-static bool look(int fd, struct file_identity *out)
+static bool read_identity(int fd, struct file_identity *out)
 {
 	struct stat st;
 
@@ -132,12 +132,13 @@ static bool carry_over(struct fs *fs, const struct metadata_change *t)
 	struct file_identity after;
 	struct file_key key;
 
-	if (t->fd < 0 || !look(t->fd, &after) ||
+	if (t->fd < 0 || !read_identity(t->fd, &after) ||
 	    !only_ctime_moved(&t->before, &after) || !is_fine(fs, t->fd))
 		return false;
 	/* Once more: is_fine() may have moved it. */
-	if (!look(t->fd, &after) || !only_ctime_moved(&t->before, &after) ||
-	    !lease_holds(t->fd) || notify_key(fs, t->inode, &key))
+	if (!read_identity(t->fd, &after) ||
+	    !only_ctime_moved(&t->before, &after) || !lease_holds(t->fd) ||
+	    notify_key(fs, t->inode, &key))
 		return false;
 	engine_metadata_changed(fs->engine, &key, &t->before, &after);
 	return true;

@@ -20,7 +20,7 @@ struct inode;
  * counted in clock ticks or in seconds, a change within the same one does not.
  * So the filesystem must give a change that follows a stat() a time of its own
  * (the multigrain timestamps of Linux 6.13 and newer), which is found out with
- * the first file that is touched.
+ * the first file whose metadata changes.
  */
 struct metadata_change {
 	struct inode *inode; /* NULL: nothing to do; else a reference */
@@ -29,13 +29,13 @@ struct metadata_change {
 };
 
 enum metadata_change_times {
-	TOUCH_TIMES_UNKNOWN, /* so far */
-	TOUCH_TIMES_FINE,    /* a change after a look has another ctime */
-	TOUCH_TIMES_COARSE,
+	METADATA_TIMES_UNKNOWN, /* so far */
+	METADATA_TIMES_FINE,    /* a change after a look has another ctime */
+	METADATA_TIMES_COARSE,
 };
 
 void metadata_change_begin(struct fs *fs, struct inode *inode,
 			   struct metadata_change *out);
-void metadata_change_end(struct fs *fs, struct metadata_change *touch);
+void metadata_change_end(struct fs *fs, struct metadata_change *change);
 
 #endif

@@ -41,12 +41,13 @@ static bool flags_write(int flags)
 }
 
 /*
- * Whether closing need not be told.  It gives back the POSIX locks of who
- * closes, whichever descriptor of the file they were set through; so what is
- * opened while nobody writes or locks is not told of, and its locks go when
- * its last descriptor does.
+ * Whether the kernel may leave out FLUSH when a descriptor of this handle is
+ * closed.  POSIX lets go all locks that the closing process has on the file,
+ * whichever descriptor they were set through, so FLUSH is needed once the file
+ * has locks or writers.  A handle that is opened before there are any is not
+ * flushed; locks set through it go with its last descriptor.
  */
-static bool closes_unheard(struct inode *inode, const struct handle *h)
+static bool needs_no_flush(struct inode *inode, const struct handle *h)
 {
 	return !h->writes && !atomic_load(&inode->writers) &&
 	       !atomic_load(&inode->owners);
@@ -66,7 +67,7 @@ static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 	h->flags = fi->flags;
 	h->passes = id > 0;
 	h->writes = flags_write(fi->flags);
-	fi->noflush = closes_unheard(inode, h);
+	fi->noflush = needs_no_flush(inode, h);
 	atomic_store(&inode->notified_ns, 0);
 	handle_attach(fs, inode, h);
 	backing_show(fi, id);

@@ -117,7 +117,7 @@ int xattr_ask(struct fs *fs, struct inode *inode,
 
 /* ---- one that may wait ---- */
 
-struct query {
+struct digest_query {
 	struct park park; /* rest is the list of a listxattr */
 	struct fs *fs;
 	struct inode *inode;            /* holds a reference */
@@ -130,14 +130,14 @@ struct query {
 	bool written_out; /* no page is only in a mapping */
 };
 
-static void query_free(struct query *q)
+static void query_free(struct digest_query *q)
 {
 	inode_unref(q->fs, q->inode);
 	free(q);
 }
 
 /* A listxattr never fails: then there are only the real attributes. */
-static void query_fail(struct query *q, int err)
+static void query_fail(struct digest_query *q, int err)
 {
 	if (park_claim(&q->park)) {
 		if (q->info)
@@ -148,14 +148,15 @@ static void query_fail(struct query *q, int err)
 	query_free(q);
 }
 
-static void query_reply(struct query *q, const struct buf *b)
+static void query_reply(struct digest_query *q, const struct buf *b)
 {
 	if (park_claim(&q->park))
 		reply_xattr(q->park.req, b->data, b->len, q->size);
 	query_free(q);
 }
 
-static void reply_value(struct query *q, const struct engine_answer *answer)
+static void reply_value(struct digest_query *q,
+			const struct engine_answer *answer)
 {
 	struct buf text = { 0 };
 	int err = -ENODATA;
@@ -169,7 +170,8 @@ static void reply_value(struct query *q, const struct engine_answer *answer)
 	buf_release(&text);
 }
 
-static void reply_list(struct query *q, const struct engine_answer *answer)
+static void reply_list(struct digest_query *q,
+		       const struct engine_answer *answer)
 {
 	if (park_claim(&q->park)) {
 		if (answer->state == ENGINE_FRESH)
@@ -183,7 +185,7 @@ static void reply_list(struct query *q, const struct engine_answer *answer)
 static void on_news(void *arg, int result);
 static void on_written_out(void *arg, int result);
 
-static unsigned left_ms(const struct query *q)
+static unsigned left_ms(const struct digest_query *q)
 {
 	int64_t left_ns = timespec_to_ns(&q->deadline) - clock_now_ns();
 	int64_t left = left_ns / 1000000;
@@ -193,7 +195,7 @@ static unsigned left_ms(const struct query *q)
 
 /* ---- sdhash ---- */
 
-static bool is_fresh(struct query *q)
+static bool is_fresh(struct digest_query *q)
 {
 	struct engine_answer answer;
 	bool fresh;
@@ -207,7 +209,7 @@ static bool is_fresh(struct query *q)
 
 static void on_sdhash(void *arg, int result, const struct buf *text)
 {
-	struct query *q = arg;
+	struct digest_query *q = arg;
 
 	if (result == -EAGAIN || (!result && !is_fresh(q)))
 		on_news(q, q->wakes++ < WAKE_MAX ? 0 : -ECANCELED);
@@ -218,7 +220,7 @@ static void on_sdhash(void *arg, int result, const struct buf *text)
 }
 
 /* The digests of the file are those of its content: so will this one be. */
-static void query_sdhash(struct query *q, int fd)
+static void query_sdhash(struct digest_query *q, int fd)
 {
 	int err = engine_sdhash(q->fs->engine, fd, q->uid, XATTR_SIZE_MAX,
 				on_sdhash, q);
@@ -229,7 +231,7 @@ static void query_sdhash(struct query *q, int fd)
 
 /* When the host has caught up once, a writer that seems to be closing is one
  * that goes on. */
-static bool is_worth_waiting(struct query *q, enum engine_state state)
+static bool is_worth_waiting(struct digest_query *q, enum engine_state state)
 {
 	bool closed = state == ENGINE_CLOSED && !q->closed;
 
@@ -239,7 +241,7 @@ static bool is_worth_waiting(struct query *q, enum engine_state state)
 	return q->wakes++ < WAKE_MAX;
 }
 
-static int query_park(struct query *q, int fd)
+static int query_park(struct digest_query *q, int fd)
 {
 	return engine_park(
 		q->fs->engine, fd,
@@ -253,7 +255,7 @@ static int query_park(struct query *q, int fd)
 }
 
 /* Replies, or parks once more.  fd is one of the file. */
-static void query_step(struct query *q, int fd)
+static void query_step(struct digest_query *q, int fd)
 {
 	struct engine_answer answer;
 	unsigned wait_ms = left_ms(q);
@@ -291,7 +293,7 @@ static void query_step(struct query *q, int fd)
 
 static void on_news(void *arg, int result)
 {
-	struct query *q = arg;
+	struct digest_query *q = arg;
 	struct path_fd path;
 	int err;
 
@@ -312,7 +314,7 @@ static void on_news(void *arg, int result)
 
 static void on_written_out(void *arg, int result)
 {
-	struct query *q = arg;
+	struct digest_query *q = arg;
 
 	q->written_out = true;
 	on_news(q, result);
@@ -322,7 +324,7 @@ void xattr_query(fuse_req_t req, struct fs *fs, struct inode *inode,
 		 const struct digest_info *info, size_t size,
 		 struct xattr_list *list)
 {
-	struct query *q = calloc(1, sizeof(*q));
+	struct digest_query *q = calloc(1, sizeof(*q));
 	struct path_fd path;
 	int err = q ? inode_path_fd(fs, inode, &path) : -ENOMEM;
 

@@ -113,7 +113,7 @@ static char *make_target(const char *path, unsigned depth)
 static int compare_by_name(const void *a, const void *b, void *arg)
 {
 	const size_t *x = a, *y = b;
-	const struct item *items = arg;
+	const struct listing_item *items = arg;
 	int order = strcmp(items[*x].name, items[*y].name);
 
 	if (order)
@@ -132,13 +132,14 @@ static void sort_by_name(struct listing *l)
 			compare_by_name, l->items);
 }
 
-const struct item *listing_find(const struct listing *l, const char *name)
+const struct listing_item *listing_find(const struct listing *l,
+					const char *name)
 {
 	size_t low = 0, high = l->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct item *item = &l->items[l->by_name[middle]];
+		const struct listing_item *item = &l->items[l->by_name[middle]];
 		int order = strcmp(name, item->name);
 
 		if (!order)
@@ -203,7 +204,7 @@ static int number_equal_names(struct listing *l, const struct engine_hits *hits)
 
 /* ---- making ---- */
 
-static void add_bytes(struct listing *l, const struct item *item)
+static void add_bytes(struct listing *l, const struct listing_item *item)
 {
 	enum { BLOCK = 16 }; /* what malloc() adds to each, about */
 
@@ -222,7 +223,7 @@ int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 
 	for (i = 0; i < hits->count && !err; i++) {
 		const struct engine_hit *hit = &hits->hits[i];
-		struct item *item = &l->items[l->count++];
+		struct listing_item *item = &l->items[l->count++];
 
 		item->name = make_name(hit->score, base_name(hit->path), 1);
 		item->target = make_target(hit->path, depth);

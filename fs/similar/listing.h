@@ -15,7 +15,7 @@
  * caller.  Constant once made; shared by the handles and the node that show
  * it.
  */
-struct item {
+struct listing_item {
 	char *name;
 	char *target;     /* of a link; NULL in a directory of directories */
 	const char *path; /* the end of target: relative to SOURCE */
@@ -25,8 +25,8 @@ struct item {
 
 struct listing {
 	atomic_uint refs;
-	struct item *items; /* in the order of readdir */
-	size_t *by_name;    /* their indices in byte order of the names */
+	struct listing_item *items; /* in the order of readdir */
+	size_t *by_name; /* their indices in byte order of the names */
 	size_t count;
 	size_t bytes;                   /* of memory, about */
 	char *state;                    /* user.kinfs.state, or NULL */
@@ -50,6 +50,7 @@ struct listing *listing_ref(struct listing *l);
 void listing_unref(struct listing *l);
 
 /* NULL when there is no such name. */
-const struct item *listing_find(const struct listing *l, const char *name);
+const struct listing_item *listing_find(const struct listing *l,
+					const char *name);
 
 #endif

@@ -19,7 +19,7 @@
 
 /* ---- answers ---- */
 
-void similar_reply_node(fuse_req_t req, struct fs *fs, struct node *n)
+void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n)
 {
 	struct fuse_entry_param e = { .ino = node_id(n), .generation = 1 };
 	int err = node_stat(fs, n, &e.attr);
@@ -32,11 +32,12 @@ void similar_reply_node(fuse_req_t req, struct fs *fs, struct node *n)
 	}
 }
 
-void similar_reply_item(fuse_req_t req, struct fs *fs, struct node *parent,
-			const struct listing *l, const char *name)
+void similar_reply_item(fuse_req_t req, struct fs *fs,
+			struct similar_node *parent, const struct listing *l,
+			const char *name)
 {
-	const struct item *item = listing_find(l, name);
-	struct node *n;
+	const struct listing_item *item = listing_find(l, name);
+	struct similar_node *n;
 	int err = -ENOENT;
 
 	if (item) {
@@ -130,10 +131,10 @@ static int set_state(const struct fs *fs, const struct engine_hits *hits,
 
 enum purpose { FOR_LOOKUP, FOR_OPEN, FOR_STATE };
 
-struct inquiry_call {
+struct listing_query {
 	struct park park;
 	struct fs *fs;
-	struct node *node; /* holds a reference */
+	struct similar_node *node; /* holds a reference */
 	enum purpose purpose;
 	char *name;                  /* FOR_LOOKUP */
 	struct fuse_file_info fi;    /* FOR_OPEN */
@@ -142,7 +143,7 @@ struct inquiry_call {
 	int64_t listed_ctime_ns;     /* from before it was asked for */
 };
 
-static void call_free(struct inquiry_call *c)
+static void call_free(struct listing_query *c)
 {
 	node_unref(c->fs, c->node, 1);
 	credentials_release(&c->caller.credentials);
@@ -151,7 +152,7 @@ static void call_free(struct inquiry_call *c)
 }
 
 /* Replies with what was asked for; l is borrowed. */
-static void call_reply(struct inquiry_call *c, struct listing *l)
+static void call_reply(struct listing_query *c, struct listing *l)
 {
 	fuse_req_t req = c->park.req;
 
@@ -169,7 +170,7 @@ static void call_reply(struct inquiry_call *c, struct listing *l)
 }
 
 /* Takes l, which may be NULL with an error. */
-static void call_end(struct inquiry_call *c, int err, struct listing *l)
+static void call_end(struct listing_query *c, int err, struct listing *l)
 {
 	assert(err || l);
 	if (l) {
@@ -192,7 +193,7 @@ static void call_end(struct inquiry_call *c, int err, struct listing *l)
 
 static void on_hits(void *arg, int result, struct engine_hits *hits)
 {
-	struct inquiry_call *c = arg;
+	struct listing_query *c = arg;
 	struct listing *l = NULL;
 
 	if (!result)
@@ -209,7 +210,7 @@ static void on_hits(void *arg, int result, struct engine_hits *hits)
 
 static void on_entries(void *arg, int result, struct engine_entries *entries)
 {
-	struct inquiry_call *c = arg;
+	struct listing_query *c = arg;
 	struct listing *l = NULL;
 
 	if (!result)
@@ -226,7 +227,7 @@ int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out)
 	return cred_of(req, &out->credentials);
 }
 
-static int ask_engine(struct inquiry_call *c, int fd)
+static int ask_engine(struct listing_query *c, int fd)
 {
 	const struct engine_caller *caller = &c->caller;
 	struct engine_question q = { .fd = fd,
@@ -253,7 +254,7 @@ static int ask_engine(struct inquiry_call *c, int fd)
 	}
 }
 
-static int call_engine(struct inquiry_call *c)
+static int call_engine(struct listing_query *c)
 {
 	struct path_fd path;
 	int err = inode_path_fd(c->fs, c->node->real, &path);
@@ -265,10 +266,10 @@ static int call_engine(struct inquiry_call *c)
 	return err;
 }
 
-static struct inquiry_call *call_new(fuse_req_t req, struct node *n,
-				     enum purpose purpose, const char *name)
+static struct listing_query *call_new(fuse_req_t req, struct similar_node *n,
+				      enum purpose purpose, const char *name)
 {
-	struct inquiry_call *c = calloc(1, sizeof(*c));
+	struct listing_query *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -288,7 +289,7 @@ static struct inquiry_call *call_new(fuse_req_t req, struct node *n,
 }
 
 /* Takes c; NULL means that there was no memory. */
-static void call_start(fuse_req_t req, struct inquiry_call *c)
+static void call_start(fuse_req_t req, struct listing_query *c)
 {
 	struct park *p = c ? &c->park : NULL;
 	int err;
@@ -306,24 +307,25 @@ static void call_start(fuse_req_t req, struct inquiry_call *c)
 		call_end(c, err, NULL);
 }
 
-void similar_ask_item(fuse_req_t req, struct node *n, const char *name)
+void listing_query_item(fuse_req_t req, struct similar_node *n,
+			const char *name)
 {
 	call_start(req, call_new(req, n, FOR_LOOKUP, name));
 }
 
-void similar_ask_opened(fuse_req_t req, struct node *n,
-			const struct fuse_file_info *fi)
+void listing_query_opened(fuse_req_t req, struct similar_node *n,
+			  const struct fuse_file_info *fi)
 {
-	struct inquiry_call *c = call_new(req, n, FOR_OPEN, NULL);
+	struct listing_query *c = call_new(req, n, FOR_OPEN, NULL);
 
 	if (c)
 		c->fi = *fi;
 	call_start(req, c);
 }
 
-void similar_ask_state(fuse_req_t req, struct node *n, size_t size)
+void listing_query_state(fuse_req_t req, struct similar_node *n, size_t size)
 {
-	struct inquiry_call *c = call_new(req, n, FOR_STATE, NULL);
+	struct listing_query *c = call_new(req, n, FOR_STATE, NULL);
 
 	if (c)
 		c->size = size;

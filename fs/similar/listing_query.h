@@ -8,28 +8,30 @@
 struct engine_caller;
 struct fs;
 struct listing;
-struct node;
+struct similar_node;
 
 /*
  * Listings, asked of the engine, and what is looked up in them.  Every one of
  * these replies to the request, those that ask as soon as there is an answer.
  * Private to fs/similar.
  */
-void similar_ask_item(fuse_req_t req, struct node *n, const char *name);
-void similar_ask_opened(fuse_req_t req, struct node *n,
-			const struct fuse_file_info *fi);
-void similar_ask_state(fuse_req_t req, struct node *n, size_t size);
+void listing_query_item(fuse_req_t req, struct similar_node *n,
+			const char *name);
+void listing_query_opened(fuse_req_t req, struct similar_node *n,
+			  const struct fuse_file_info *fi);
+void listing_query_state(fuse_req_t req, struct similar_node *n, size_t size);
 
 /* Takes the reference of n as the kernel's lookup count. */
-void similar_reply_node(fuse_req_t req, struct fs *fs, struct node *n);
-void similar_reply_item(fuse_req_t req, struct fs *fs, struct node *parent,
-			const struct listing *l, const char *name);
+void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n);
+void similar_reply_item(fuse_req_t req, struct fs *fs,
+			struct similar_node *parent, const struct listing *l,
+			const char *name);
 void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size);
 
 /* Who asks.  credentials_release() frees who it is. */
 int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out);
 
-/* Of what similar_ask_opened() opened. */
+/* Of what listing_query_opened() opened. */
 const struct listing *similar_opened(const struct fuse_file_info *fi);
 void similar_close(struct fs *fs, const struct fuse_file_info *fi);
 

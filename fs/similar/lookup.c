@@ -21,7 +21,7 @@
 
 void similar_lookup_root(fuse_req_t req, struct fs *fs)
 {
-	struct node *n;
+	struct similar_node *n;
 	int err;
 
 	inode_ref(fs->root);
@@ -33,7 +33,7 @@ void similar_lookup_root(fuse_req_t req, struct fs *fs)
 }
 
 /* The real file below a mirrored directory, as the caller may reach it. */
-static int find_real(fuse_req_t req, struct fs *fs, struct node *parent,
+static int find_real(fuse_req_t req, struct fs *fs, struct similar_node *parent,
 		     const char *name, struct inode **out)
 {
 	struct fuse_entry_param e;
@@ -60,8 +60,9 @@ static int find_real(fuse_req_t req, struct fs *fs, struct node *parent,
 	return err;
 }
 
-static int lookup_real(fuse_req_t req, struct fs *fs, struct node *parent,
-		       const char *name, struct node **out)
+static int lookup_real(fuse_req_t req, struct fs *fs,
+		       struct similar_node *parent, const char *name,
+		       struct similar_node **out)
 {
 	struct inode *real;
 	int err = find_real(req, fs, parent, name, &real);
@@ -77,12 +78,13 @@ static int lookup_real(fuse_req_t req, struct fs *fs, struct node *parent,
 			NULL, out);
 }
 
-/* A kept listing spares the inquiry, not the look at the disk: the listed file
+/* A kept listing spares the query, not the look at the disk: the listed file
  * and the one in question are as they were. */
-static bool item_holds(fuse_req_t req, struct fs *fs, const struct node *listed,
+static bool item_holds(fuse_req_t req, struct fs *fs,
+		       const struct similar_node *listed,
 		       const struct listing *l, const char *name)
 {
-	const struct item *item = listing_find(l, name);
+	const struct listing_item *item = listing_find(l, name);
 	struct cred saved;
 	bool holds;
 
@@ -99,21 +101,22 @@ static bool item_holds(fuse_req_t req, struct fs *fs, const struct node *listed,
 	return holds;
 }
 
-static void lookup_link(fuse_req_t req, struct fs *fs, struct node *parent,
-			const char *name)
+static void lookup_link(fuse_req_t req, struct fs *fs,
+			struct similar_node *parent, const char *name)
 {
 	struct listing *l = node_kept_listing(fs, parent, req);
 
 	if (l && item_holds(req, fs, parent, l, name))
 		similar_reply_item(req, fs, parent, l, name);
 	else
-		similar_ask_item(req, parent, name);
+		listing_query_item(req, parent, name);
 	listing_unref(l);
 }
 
 /* What is found below a node by name alone: another view of the same file or
  * directory, or the file for questions; else NODE_LINK. */
-static enum node_kind view_of(const struct node *parent, const char *name)
+static enum node_kind view_of(const struct similar_node *parent,
+			      const char *name)
 {
 	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_WITHIN) == 0)
 		return NODE_WITHIN;
@@ -128,7 +131,7 @@ static enum node_kind view_of(const struct node *parent, const char *name)
 }
 
 /* Once is enough: users could fill the log. */
-static void warn_of_real(struct fs *fs, const struct node *parent,
+static void warn_of_real(struct fs *fs, const struct similar_node *parent,
 			 const char *name)
 {
 	if (!atomic_exchange(&fs->similar->warned, true))
@@ -141,8 +144,9 @@ static void warn_of_real(struct fs *fs, const struct node *parent,
  * A view of a directory does not hide a real entry of its name, as far as the
  * tree mirrors that.  Below a file nothing is real.
  */
-static int lookup_view(fuse_req_t req, struct fs *fs, struct node *parent,
-		       const char *name, enum node_kind view, struct node **out)
+static int lookup_view(fuse_req_t req, struct fs *fs,
+		       struct similar_node *parent, const char *name,
+		       enum node_kind view, struct similar_node **out)
 {
 	if (parent->kind == NODE_DIRECTORY) {
 		int err = lookup_real(req, fs, parent, name, out);
@@ -159,9 +163,9 @@ static int lookup_view(fuse_req_t req, struct fs *fs, struct node *parent,
 void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
 {
 	struct fs *fs = fs_of(req);
-	struct node *parent = node_at(parent_id);
+	struct similar_node *parent = node_at(parent_id);
 	enum node_kind view = view_of(parent, name);
-	struct node *n;
+	struct similar_node *n;
 	int err = -ENOTDIR;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {

@@ -19,7 +19,7 @@ uint64_t node_number_below(uint64_t parent, const char *name)
 									  << 63;
 }
 
-static struct node **bucket_of(struct similar *s, uint64_t number)
+static struct similar_node **bucket_of(struct similar *s, uint64_t number)
 {
 	return &s->buckets[number % NODE_BUCKETS];
 }
@@ -29,7 +29,8 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool node_matches(const struct node *n, const struct node *want)
+static bool node_matches(const struct similar_node *n,
+			 const struct similar_node *want)
 {
 	return n->parent == want->parent && n->kind == want->kind &&
 	       n->real == want->real && same_text(n->name, want->name) &&
@@ -37,7 +38,7 @@ static bool node_matches(const struct node *n, const struct node *want)
 }
 
 /* Takes the listing that n keeps, if any.  Under the lock. */
-static struct listing *kept_take(struct similar *s, struct node *n)
+static struct listing *kept_take(struct similar *s, struct similar_node *n)
 {
 	struct listing *l = n->listing;
 
@@ -54,7 +55,7 @@ static struct listing *kept_take(struct similar *s, struct node *n)
 }
 
 /* The node is in no table. */
-static void node_free(struct fs *fs, struct node *n)
+static void node_free(struct fs *fs, struct similar_node *n)
 {
 	if (n->real)
 		inode_unref(fs, n->real);
@@ -63,19 +64,19 @@ static void node_free(struct fs *fs, struct node *n)
 	free(n);
 }
 
-void node_ref(struct fs *fs, struct node *n)
+void node_ref(struct fs *fs, struct similar_node *n)
 {
 	pthread_mutex_lock(&fs->similar->lock);
 	n->refs++;
 	pthread_mutex_unlock(&fs->similar->lock);
 }
 
-void node_unref(struct fs *fs, struct node *n, uint64_t count)
+void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 {
 	struct similar *s = fs->similar;
 
 	while (n) {
-		struct node *parent = n->parent, **at;
+		struct similar_node *parent = n->parent, **at;
 		struct listing *kept;
 
 		pthread_mutex_lock(&s->lock);
@@ -99,10 +100,11 @@ void node_unref(struct fs *fs, struct node *n, uint64_t count)
 
 /* The node that is like want (whose parts are taken), with one more
  * reference. */
-static int node_enter(struct fs *fs, struct node *want, struct node **out)
+static int node_enter(struct fs *fs, struct similar_node *want,
+		      struct similar_node **out)
 {
 	struct similar *s = fs->similar;
-	struct node **bucket = bucket_of(s, want->number), *n;
+	struct similar_node **bucket = bucket_of(s, want->number), *n;
 
 	pthread_mutex_lock(&s->lock);
 	for (n = *bucket; n && !node_matches(n, want); n = n->chain)
@@ -123,11 +125,11 @@ static int node_enter(struct fs *fs, struct node *want, struct node **out)
 	return 0;
 }
 
-int node_get(struct fs *fs, struct node *parent, const char *name,
+int node_get(struct fs *fs, struct similar_node *parent, const char *name,
 	     enum node_kind kind, struct inode *real, const char *target,
-	     struct node **out)
+	     struct similar_node **out)
 {
-	struct node *want = calloc(1, sizeof(*want));
+	struct similar_node *want = calloc(1, sizeof(*want));
 
 	if (!want) {
 		inode_unref(fs, real);
@@ -150,7 +152,7 @@ int node_get(struct fs *fs, struct node *parent, const char *name,
 
 /* ---- attributes ---- */
 
-static mode_t node_mode(const struct node *n)
+static mode_t node_mode(const struct similar_node *n)
 {
 	switch (n->kind) {
 	case NODE_LINK:
@@ -162,7 +164,7 @@ static mode_t node_mode(const struct node *n)
 	}
 }
 
-int node_stat(struct fs *fs, const struct node *n, struct stat *out)
+int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out)
 {
 	struct path_fd path;
 	struct stat st;
@@ -188,7 +190,7 @@ int node_stat(struct fs *fs, const struct node *n, struct stat *out)
 	return 0;
 }
 
-int64_t node_ctime(struct fs *fs, const struct node *n)
+int64_t node_ctime(struct fs *fs, const struct similar_node *n)
 {
 	struct stat st;
 
@@ -198,7 +200,8 @@ int64_t node_ctime(struct fs *fs, const struct node *n)
 /* ---- listings that are kept ---- */
 
 /* Under the lock. */
-static void kept_put(struct similar *s, struct node *n, struct listing *l)
+static void kept_put(struct similar *s, struct similar_node *n,
+		     struct listing *l)
 {
 	n->listing = listing_ref(l);
 	n->kept_next = s->kept_first;
@@ -207,7 +210,7 @@ static void kept_put(struct similar *s, struct node *n, struct listing *l)
 	s->kept_bytes += l->bytes;
 }
 
-void node_keep_listing(struct fs *fs, struct node *n, struct listing *l)
+void node_keep_listing(struct fs *fs, struct similar_node *n, struct listing *l)
 {
 	struct similar *s = fs->similar;
 	struct listing *before;
@@ -227,7 +230,8 @@ void node_keep_listing(struct fs *fs, struct node *n, struct listing *l)
 	} while (before);
 }
 
-struct listing *node_kept_listing(struct fs *fs, struct node *n, fuse_req_t req)
+struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
+				  fuse_req_t req)
 {
 	struct listing *l;
 
@@ -252,7 +256,7 @@ void node_free_all(struct fs *fs)
 
 	for (i = 0; i < NODE_BUCKETS; i++) {
 		while (s->buckets[i]) {
-			struct node *n = s->buckets[i];
+			struct similar_node *n = s->buckets[i];
 
 			s->buckets[i] = n->chain;
 			listing_unref(kept_take(s, n));

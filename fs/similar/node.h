@@ -26,9 +26,9 @@ enum node_kind {
 	NODE_QUERY, /* a file: see query_file.h */
 };
 
-struct node {
-	struct node *chain;
-	struct node *parent; /* holds a reference; NULL for the top */
+struct similar_node {
+	struct similar_node *chain;
+	struct similar_node *parent; /* holds a reference; NULL for the top */
 	char *name;
 	enum node_kind kind;
 	unsigned depth;     /* components of its path in the virtual tree */
@@ -39,7 +39,7 @@ struct node {
 	/* Of links, the last one, and its neighbours among those that are kept,
 	 * the latest first; similar->lock */
 	struct listing *listing;
-	struct node *kept_prev, *kept_next;
+	struct similar_node *kept_prev, *kept_next;
 };
 
 /* A directory or a .query that is open: fi->fh. */
@@ -58,9 +58,9 @@ enum { NODE_BUCKETS = 4096, QUERIES_MAX = 256 };
 /* The table of all nodes; parent and name lead to one. */
 struct similar {
 	pthread_mutex_t lock; /* the buckets and what says so above */
-	struct node *buckets[NODE_BUCKETS];
+	struct similar_node *buckets[NODE_BUCKETS];
 	struct opened *opened;
-	struct node *kept_first, *kept_last; /* nodes with a listing */
+	struct similar_node *kept_first, *kept_last; /* nodes with a listing */
 	size_t kept_bytes;
 	uint64_t root_number;
 	struct share queries; /* open ones */
@@ -68,19 +68,19 @@ struct similar {
 };
 
 /* Whether its entries are links. */
-static inline bool node_lists_links(const struct node *n)
+static inline bool node_lists_links(const struct similar_node *n)
 {
 	return n->kind != NODE_DIRECTORY && n->kind != NODE_LINK &&
 	       n->kind != NODE_QUERY;
 }
 
 /* The nodeid is the address with the lowest bit set. */
-static inline struct node *node_at(fuse_ino_t id)
+static inline struct similar_node *node_at(fuse_ino_t id)
 {
-	return (struct node *)(uintptr_t)(id & ~(fuse_ino_t)1);
+	return (struct similar_node *)(uintptr_t)(id & ~(fuse_ino_t)1);
 }
 
-static inline fuse_ino_t node_id(const struct node *n)
+static inline fuse_ino_t node_id(const struct similar_node *n)
 {
 	return (fuse_ino_t)(uintptr_t)n | 1;
 }
@@ -90,12 +90,12 @@ uint64_t node_number_below(uint64_t parent, const char *name);
 
 /* The node of a path, made when there is none, with one more reference.  real
  * is taken, also on failure; target is that of a link, else NULL. */
-int node_get(struct fs *fs, struct node *parent, const char *name,
+int node_get(struct fs *fs, struct similar_node *parent, const char *name,
 	     enum node_kind kind, struct inode *real, const char *target,
-	     struct node **out);
+	     struct similar_node **out);
 
-void node_ref(struct fs *fs, struct node *n);
-void node_unref(struct fs *fs, struct node *n, uint64_t count);
+void node_ref(struct fs *fs, struct similar_node *n);
+void node_unref(struct fs *fs, struct similar_node *n, uint64_t count);
 
 /* Whatever the kernel still counts. */
 void node_free_all(struct fs *fs);
@@ -106,18 +106,19 @@ void opened_close(struct fs *fs, struct opened *o);
 void opened_close_all(struct fs *fs);
 
 /* What the kernel is shown. */
-int node_stat(struct fs *fs, const struct node *n, struct stat *out);
+int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out);
 
 /* ctime of the real file, -1 when it is gone. */
-int64_t node_ctime(struct fs *fs, const struct node *n);
+int64_t node_ctime(struct fs *fs, const struct similar_node *n);
 
 /* Keeps l, with one more reference, in place of an earlier one.  The kernel may
  * know a node for very long: all that is kept is bounded by KEPT_MAX. */
-void node_keep_listing(struct fs *fs, struct node *n, struct listing *l);
+void node_keep_listing(struct fs *fs, struct similar_node *n,
+		       struct listing *l);
 
 /* A listing made for the caller's credentials and young enough to look names up in it (long
  * ones are looked through for a longer time), referenced; NULL if none. */
-struct listing *node_kept_listing(struct fs *fs, struct node *n,
+struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
 				  fuse_req_t req);
 
 #endif

@@ -61,7 +61,7 @@ static void get_statx(fuse_req_t req, fuse_ino_t id, int flags, int mask,
 
 static void read_link(fuse_req_t req, fuse_ino_t id)
 {
-	const struct node *n = node_at(id);
+	const struct similar_node *n = node_at(id);
 
 	if (n->kind != NODE_LINK)
 		reply_error(req, -EINVAL);
@@ -124,12 +124,12 @@ static void release_file(fuse_req_t req, fuse_ino_t id,
 static void open_directory(fuse_req_t req, fuse_ino_t id,
 			   struct fuse_file_info *fi)
 {
-	struct node *n = node_at(id);
+	struct similar_node *n = node_at(id);
 
 	if (n->kind == NODE_LINK || n->kind == NODE_QUERY)
 		reply_error(req, -ENOTDIR);
 	else
-		similar_ask_opened(req, n, fi);
+		listing_query_opened(req, n, fi);
 }
 
 struct fill {
@@ -158,7 +158,7 @@ static bool fill_add(struct fill *f, const char *name, const struct stat *st,
 }
 
 /* Offsets: 0 is ".", 1 is "..", the items follow. */
-static void fill_items(struct fill *f, const struct node *n,
+static void fill_items(struct fill *f, const struct similar_node *n,
 		       const struct listing *l, off_t off)
 {
 	struct stat st = { .st_ino = n->number, .st_mode = S_IFDIR };
@@ -170,7 +170,7 @@ static void fill_items(struct fill *f, const struct node *n,
 	if (off == 1 && !fill_add(f, "..", &st, ++off))
 		return;
 	for (; off >= 2 && (size_t)off - 2 < l->count; off++) {
-		const struct item *item = &l->items[off - 2];
+		const struct listing_item *item = &l->items[off - 2];
 
 		st.st_ino = node_number_below(n->number, item->name);
 		st.st_mode = item->target ? S_IFLNK : S_IFDIR;
@@ -216,7 +216,7 @@ static void release_directory(fuse_req_t req, fuse_ino_t id,
 
 /* Whether the state of a kept listing is still right: no reason that may have
  * gone by now, and none that came. */
-static bool state_holds(struct fs *fs, const struct node *n,
+static bool state_holds(struct fs *fs, const struct similar_node *n,
 			const struct listing *l)
 {
 	struct engine_answer answer;
@@ -237,7 +237,7 @@ static void get_xattr(fuse_req_t req, fuse_ino_t id, const char *name,
 		      size_t size)
 {
 	struct fs *fs = fs_of(req);
-	struct node *n = node_at(id);
+	struct similar_node *n = node_at(id);
 	struct listing *l;
 
 	if (!node_lists_links(n) || strcmp(name, STATE) != 0) {
@@ -252,7 +252,7 @@ static void get_xattr(fuse_req_t req, fuse_ino_t id, const char *name,
 	if (l && state_holds(fs, n, l))
 		similar_reply_state(req, l, size);
 	else
-		similar_ask_state(req, n, size);
+		listing_query_state(req, n, size);
 	listing_unref(l);
 }
 

@@ -25,7 +25,7 @@
  * asked once more because the first reader was interrupted, is not kept: turn
  * says for which one it was.
  */
-struct query {
+struct query_file {
 	struct opened opened;        /* first: it is cast to the query */
 	struct engine_caller caller; /* the opener; constant */
 	pthread_mutex_t lock;        /* what follows */
@@ -38,17 +38,17 @@ struct query {
 };
 
 /* A read that waits for the answer. */
-struct query_call {
+struct query_read_call {
 	struct park park;
 	struct fs *fs;
-	struct query *query; /* holds a reference */
+	struct query_file *query; /* holds a reference */
 	uint64_t turn;
 	size_t size;
 };
 
-static struct query *query_of(const struct fuse_file_info *fi)
+static struct query_file *query_of(const struct fuse_file_info *fi)
 {
-	return (struct query *)(uintptr_t)fi->fh;
+	return (struct query_file *)(uintptr_t)fi->fh;
 }
 
 /* ---- life ---- */
@@ -71,7 +71,7 @@ static void give_place(struct fs *fs, uid_t uid)
 	pthread_mutex_unlock(&fs->similar->lock);
 }
 
-static void query_unref(struct fs *fs, struct query *q)
+static void query_unref(struct fs *fs, struct query_file *q)
 {
 	bool last;
 
@@ -90,12 +90,12 @@ static void query_unref(struct fs *fs, struct query *q)
 
 static void query_closed(struct fs *fs, struct opened *o)
 {
-	query_unref(fs, (struct query *)o);
+	query_unref(fs, (struct query_file *)o);
 }
 
-static int query_new(fuse_req_t req, struct fs *fs, struct query **out)
+static int query_new(fuse_req_t req, struct fs *fs, struct query_file **out)
 {
-	struct query *q = calloc(1, sizeof(*q));
+	struct query_file *q = calloc(1, sizeof(*q));
 	int err = q ? similar_caller(fs, req, &q->caller) : -ENOMEM;
 
 	if (!err) {
@@ -116,7 +116,7 @@ static int query_new(fuse_req_t req, struct fs *fs, struct query **out)
 
 void query_open(fuse_req_t req, struct fs *fs, struct fuse_file_info *fi)
 {
-	struct query *q = NULL;
+	struct query_file *q = NULL;
 	int err = -EINVAL;
 
 	if ((fi->flags & O_ACCMODE) != O_WRONLY)
@@ -141,7 +141,7 @@ void query_release(struct fs *fs, const struct fuse_file_info *fi)
 /* ---- the question ---- */
 
 /* Under the lock. */
-static void forget(struct query *q)
+static void forget(struct query_file *q)
 {
 	q->turn++;
 	q->answered = false;
@@ -155,12 +155,12 @@ static void forget(struct query *q)
  * privileged (standard input of a set-user-ID program): nothing is asked and
  * nothing is told with other credentials than those of open().
  */
-static bool is_opener(fuse_req_t req, const struct query *q)
+static bool is_opener(fuse_req_t req, const struct query_file *q)
 {
 	return cred_is(req, &q->caller.credentials);
 }
 
-static int add_question(struct query *q, const char *text, size_t len)
+static int add_question(struct query_file *q, const char *text, size_t len)
 {
 	int err = -EFBIG;
 
@@ -240,7 +240,7 @@ static int make_answer(const struct engine_hits *hits, struct buf *out)
 }
 
 /* The next piece. */
-static void reply_piece(fuse_req_t req, struct query *q, size_t size)
+static void reply_piece(fuse_req_t req, struct query_file *q, size_t size)
 {
 	char *piece = NULL;
 	size_t len;
@@ -263,16 +263,16 @@ static void reply_piece(fuse_req_t req, struct query *q, size_t size)
 	free(piece);
 }
 
-static void call_free(struct query_call *c)
+static void call_free(struct query_read_call *c)
 {
 	query_unref(c->fs, c->query);
 	free(c);
 }
 
 /* Takes answer. */
-static int keep_answer(struct query_call *c, struct buf *answer)
+static int keep_answer(struct query_read_call *c, struct buf *answer)
 {
-	struct query *q = c->query;
+	struct query_file *q = c->query;
 	int err = -ECANCELED;
 
 	pthread_mutex_lock(&q->lock);
@@ -289,7 +289,7 @@ static int keep_answer(struct query_call *c, struct buf *answer)
 	return err;
 }
 
-static void call_end(struct query_call *c, int err)
+static void call_end(struct query_read_call *c, int err)
 {
 	if (park_claim(&c->park)) {
 		if (err)
@@ -302,7 +302,7 @@ static void call_end(struct query_call *c, int err)
 
 static void on_hits(void *arg, int result, struct engine_hits *hits)
 {
-	struct query_call *c = arg;
+	struct query_read_call *c = arg;
 	struct buf answer = { 0 };
 	int err = result;
 
@@ -319,9 +319,10 @@ static void on_hits(void *arg, int result, struct engine_hits *hits)
 /* ---- asking ---- */
 
 /* Under the lock. */
-static struct query_call *call_new(fuse_req_t req, struct query *q, size_t size)
+static struct query_read_call *call_new(fuse_req_t req, struct query_file *q,
+					size_t size)
 {
-	struct query_call *c = calloc(1, sizeof(*c));
+	struct query_read_call *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
@@ -335,21 +336,22 @@ static struct query_call *call_new(fuse_req_t req, struct query *q, size_t size)
 }
 
 /* Nonsense is forgotten. */
-static int begin_call(fuse_req_t req, struct query *q, size_t size,
-		      struct question *question_out, struct query_call **out)
+static int begin_call(fuse_req_t req, struct query_file *q, size_t size,
+		      struct query_text *question_out,
+		      struct query_read_call **out)
 {
-	struct question question;
+	struct query_text question;
 	int err;
 
 	pthread_mutex_lock(&q->lock);
-	err = question_parse(q->question.data, q->question.len, &question);
+	err = query_text_parse(q->question.data, q->question.len, &question);
 	if (err == -EINVAL)
 		forget(q);
 	if (!err) {
 		*out = call_new(req, q, size);
 		err = *out ? 0 : -ENOMEM;
 		if (err)
-			question_release(&question);
+			query_text_release(&question);
 		else
 			*question_out = question;
 	}
@@ -357,10 +359,10 @@ static int begin_call(fuse_req_t req, struct query *q, size_t size,
 	return err;
 }
 
-static void ask(fuse_req_t req, struct query *q, size_t size)
+static void ask(fuse_req_t req, struct query_file *q, size_t size)
 {
-	struct question question;
-	struct query_call *c;
+	struct query_text question;
+	struct query_read_call *c;
 	int err = begin_call(req, q, size, &question, &c);
 
 	if (err) {
@@ -376,12 +378,12 @@ static void ask(fuse_req_t req, struct query *q, size_t size)
 		if (err)
 			call_end(c, err);
 	}
-	question_release(&question);
+	query_text_release(&question);
 }
 
 void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 {
-	struct query *q = query_of(fi);
+	struct query_file *q = query_of(fi);
 	bool answered;
 
 	if (!is_opener(req, q)) {

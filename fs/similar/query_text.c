@@ -18,7 +18,7 @@ static bool equals(const struct words *w, const char *text)
 }
 
 struct parsing {
-	struct question *q;
+	struct query_text *q;
 	bool has_size, has_relation;
 };
 
@@ -116,9 +116,9 @@ static bool has_other_windows(const struct digests *d)
 	return sketch && strncmp(sketch, ours, strlen(ours)) != 0;
 }
 
-int question_parse(const char *text, size_t len, struct question *out)
+int query_text_parse(const char *text, size_t len, struct query_text *out)
 {
-	struct question q = { .relation = INDEX_ALIKE };
+	struct query_text q = { .relation = INDEX_ALIKE };
 	struct parsing p = { .q = &q };
 	int err = take_lines(&p, text, len);
 
@@ -126,13 +126,13 @@ int question_parse(const char *text, size_t len, struct question *out)
 	    (!p.has_size || !q.digests.set || has_other_windows(&q.digests)))
 		err = -EINVAL;
 	if (err)
-		question_release(&q);
+		query_text_release(&q);
 	else
 		*out = q;
 	return err;
 }
 
-void question_release(struct question *q)
+void query_text_release(struct query_text *q)
 {
 	digests_release(&q->digests);
 }

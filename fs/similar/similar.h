@@ -9,15 +9,32 @@
 struct fs;
 
 /*
- * The virtual tree /.similar.
+ * The virtual tree /.similar: one directory for each file of SOURCE, with a
+ * link for each near-duplicate of the file.
  *
- * Its nodes stand for paths: a directory of SOURCE, a regular file (which is
- * a directory here) or one of the links in it.  A node lives while the kernel
- * counts lookups of it, something is below it, or it is open.  Its nodeid is
- * the node's address with the lowest bit set.
+ * Objects.  A node (node.h) stands for a path: a directory of SOURCE, a regular
+ * file, which is a directory here, or one of the links in it.  A node lives
+ * while the kernel counts lookups of it, another node is below it, or it is
+ * open.  Its nodeid is its address with the lowest bit set.  A listing
+ * (listing.h) is the content of a directory at one moment for one caller; it
+ * never changes.  An open .query (query_file.h) has a query and its answer.
  *
- * Nothing here is cached by the kernel: every lookup and listing comes to us
- * and is answered for the caller, with the caller's credentials.
+ * The life of a request.  opendir asks the engine (listing_query.c): the request
+ * is parked, a thread of the engine makes the listing, keeps it at its node and
+ * replies.  readdir reads the listing of the handle.  A lookup of a link is
+ * answered from the kept listing if that was made for the same credentials and
+ * is young, and if the listed file and the link's file are unchanged on disk;
+ * else the engine is asked again.  What changes something is refused before it
+ * comes here (fs/dispatch.c).
+ *
+ * Threads and locks.  Any thread of the loop or of the engine may call in.  One
+ * lock, struct similar, guards the table of nodes and the kept listings; no
+ * function of another module is called under it but share_take() and
+ * share_give().
+ *
+ * Never: an answer is made for one caller and given to another; the kernel
+ * caches a name, as its cache is the same for all callers; a link is shown
+ * without a look at the file on disk.
  */
 int similar_open(struct fs *fs);
 void similar_free(struct fs *fs);

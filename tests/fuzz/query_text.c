@@ -88,7 +88,7 @@ static void ask_columns(struct index *ix, const struct index_query *query)
 	}
 }
 
-static void search(const struct question *q)
+static void search(const struct query_text *q)
 {
 	static struct index *ix;
 	static struct sif_sketch sketch;
@@ -121,7 +121,7 @@ static void append_digest(const struct digests *d, enum digest_id id,
 	assert_int_equal(buf_append_text(out, "\n"), 0);
 }
 
-static void print(const struct question *q, struct buf *out)
+static void print(const struct query_text *q, struct buf *out)
 {
 	static const char *const relations[] = { "alike", "within",
 						 "contains" };
@@ -135,24 +135,24 @@ static void print(const struct question *q, struct buf *out)
 		append_digest(&q->digests, id, out);
 }
 
-static void parse_again(const struct question *q)
+static void parse_again(const struct query_text *q)
 {
 	struct buf first = { 0 }, second = { 0 };
-	struct question again;
+	struct query_text again;
 
 	print(q, &first);
-	assert_int_equal(question_parse(first.data, first.len, &again), 0);
+	assert_int_equal(query_text_parse(first.data, first.len, &again), 0);
 	print(&again, &second);
 	assert_string_equal(first.data, second.data);
-	question_release(&again);
+	query_text_release(&again);
 	buf_release(&first);
 	buf_release(&second);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct question q;
-	int err = question_parse((const char *)data, len, &q);
+	struct query_text q;
+	int err = query_text_parse((const char *)data, len, &q);
 
 	assert_true(err == 0 || err == -EINVAL);
 	if (err)
@@ -161,6 +161,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	assert_int_equal(q.digests.set & ~DIGEST_DEFAULT, 0);
 	parse_again(&q);
 	search(&q);
-	question_release(&q);
+	query_text_release(&q);
 	return 0;
 }

@@ -32,21 +32,21 @@
 	"size=77\n"
 
 /* From memory that ends where the text does. */
-static int parse(const char *text, size_t len, struct question *out)
+static int parse(const char *text, size_t len, struct query_text *out)
 {
 	char *copy = malloc(len ? len : 1);
 	int err;
 
 	assert_non_null(copy);
 	memcpy(copy, text, len);
-	err = question_parse(copy, len, out);
+	err = query_text_parse(copy, len, out);
 	free(copy);
 	return err;
 }
 
 static void assert_refused(const char *text, size_t len)
 {
-	struct question q, before;
+	struct query_text q, before;
 
 	memset(&q, 0x5a, sizeof(q));
 	before = q;
@@ -57,17 +57,17 @@ static void assert_refused(const char *text, size_t len)
 
 static void assert_relation(const char *text, enum index_relation want)
 {
-	struct question q;
+	struct query_text q;
 
 	assert_int_equal(parse(text, strlen(text), &q), 0);
 	assert_int_equal(q.relation, want);
-	question_release(&q);
+	query_text_release(&q);
 }
 
 static void all_digests_are_taken(void **state)
 {
 	struct buf text = { 0 };
-	struct question q;
+	struct query_text q;
 	enum digest_id id;
 
 	(void)state;
@@ -86,30 +86,30 @@ static void all_digests_are_taken(void **state)
 	assert_int_equal(buf_append_text(&text, "size=77\n"), 0);
 	assert_string_equal(text.data, ALL);
 	buf_release(&text);
-	question_release(&q);
+	query_text_release(&q);
 }
 
 static void one_digest_is_enough(void **state)
 {
-	struct question q;
+	struct query_text q;
 
 	(void)state;
 	assert_int_equal(parse("size=1\nsimhash=00000000000000ff", 31, &q), 0);
 	assert_int_equal(q.digests.set, DIGEST_BIT(DIGEST_SIMHASH));
 	assert_int_equal(q.digests.simhash, 0xff);
 	assert_null(q.digests.text[DIGEST_SISE]);
-	question_release(&q);
+	query_text_release(&q);
 }
 
 static void sizes_have_64_bits(void **state)
 {
-	struct question q;
+	struct query_text q;
 	const char *text = "size=18446744073709551615\n" SIMHASH;
 
 	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
 	assert_true(q.digests.size == UINT64_MAX);
-	question_release(&q);
+	query_text_release(&q);
 }
 
 static void relations_have_names(void **state)

@@ -37,7 +37,7 @@
 
 enum { MESSAGE_MAX = 1024 };
 
-struct mount {
+struct test_mount {
 	char source[32];
 	struct fs fs;
 	struct engine_host host;
@@ -50,7 +50,7 @@ struct mount {
 
 /* ---- requests ---- */
 
-static void put_bytes(struct mount *m, const void *bytes, size_t len)
+static void put_bytes(struct test_mount *m, const void *bytes, size_t len)
 {
 	assert_in_range(len, 0, sizeof(m->request) - m->len);
 	memcpy(m->request + m->len, bytes, len);
@@ -59,13 +59,13 @@ static void put_bytes(struct mount *m, const void *bytes, size_t len)
 
 #define PUT(m, ...) put_bytes(m, &(__VA_ARGS__), sizeof(__VA_ARGS__))
 
-static void put_text(struct mount *m, const char *text)
+static void put_text(struct test_mount *m, const char *text)
 {
 	put_bytes(m, text, strlen(text) + 1);
 }
 
 /* Lets the request be served, whatever has been put into it. */
-static void serve_request(struct mount *m, uint32_t opcode, uint64_t node)
+static void serve_request(struct test_mount *m, uint32_t opcode, uint64_t node)
 {
 	struct fuse_in_header header = {
 		.len = (uint32_t)m->len,
@@ -84,7 +84,7 @@ static void serve_request(struct mount *m, uint32_t opcode, uint64_t node)
 }
 
 /* 0 or the errno of the reply, which is left in m->reply. */
-static int take_reply(struct mount *m)
+static int take_reply(struct test_mount *m)
 {
 	struct fuse_out_header header;
 	ssize_t len = recv(m->kernel, m->reply, sizeof(m->reply), MSG_DONTWAIT);
@@ -95,7 +95,7 @@ static int take_reply(struct mount *m)
 	return -header.error;
 }
 
-static void assert_asked(struct mount *m, uint32_t opcode)
+static void assert_asked(struct test_mount *m, uint32_t opcode)
 {
 	if (!m->host.had_requests(m->host.ctx))
 		fail_msg("the engine does not hear of request %u", opcode);
@@ -103,7 +103,7 @@ static void assert_asked(struct mount *m, uint32_t opcode)
 }
 
 /* The request is answered with that, and the engine hears of it. */
-static void assert_answer(struct mount *m, uint32_t opcode, uint64_t node,
+static void assert_answer(struct test_mount *m, uint32_t opcode, uint64_t node,
 			  int want)
 {
 	serve_request(m, opcode, node);
@@ -111,7 +111,7 @@ static void assert_answer(struct mount *m, uint32_t opcode, uint64_t node,
 	assert_asked(m, opcode);
 }
 
-static struct fuse_entry_out entry_of(const struct mount *m)
+static struct fuse_entry_out entry_of(const struct test_mount *m)
 {
 	struct fuse_entry_out out;
 
@@ -120,7 +120,7 @@ static struct fuse_entry_out entry_of(const struct mount *m)
 }
 
 /* offset: what the reply has before it. */
-static uint64_t handle_behind(const struct mount *m, size_t offset)
+static uint64_t handle_behind(const struct test_mount *m, size_t offset)
 {
 	struct fuse_open_out out;
 
@@ -131,7 +131,7 @@ static uint64_t handle_behind(const struct mount *m, size_t offset)
 
 /* ---- a mount ---- */
 
-static void open_session(struct mount *m)
+static void open_session(struct test_mount *m)
 {
 	m->kernel = session_on_socket(&ops_table, &m->fs, &m->fs.session);
 	m->len = sizeof(struct fuse_in_header);
@@ -143,7 +143,7 @@ static void open_session(struct mount *m)
 
 static int make_mount(void **state)
 {
-	struct mount *m = calloc(1, sizeof(*m));
+	struct test_mount *m = calloc(1, sizeof(*m));
 	struct engine_options options = { 0 };
 	int fd;
 
@@ -167,7 +167,7 @@ static int make_mount(void **state)
 
 static int remove_mount(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 
 	locks_stop(&m->fs);
 	fuse_session_destroy(m->fs.session);
@@ -181,7 +181,7 @@ static int remove_mount(void **state)
 	return 0;
 }
 
-static uint64_t create(struct mount *m, const char *name, uint64_t *fh_out)
+static uint64_t create(struct test_mount *m, const char *name, uint64_t *fh_out)
 {
 	PUT(m, (struct fuse_create_in){ .flags = O_RDWR | O_CREAT,
 					.mode = S_IFREG | 0600 });
@@ -191,28 +191,28 @@ static uint64_t create(struct mount *m, const char *name, uint64_t *fh_out)
 	return entry_of(m).nodeid;
 }
 
-static uint64_t look_up(struct mount *m, uint64_t parent, const char *name)
+static uint64_t look_up(struct test_mount *m, uint64_t parent, const char *name)
 {
 	put_text(m, name);
 	assert_answer(m, FUSE_LOOKUP, parent, 0);
 	return entry_of(m).nodeid;
 }
 
-static void release(struct mount *m, uint32_t opcode, uint64_t node,
+static void release(struct test_mount *m, uint32_t opcode, uint64_t node,
 		    uint64_t fh)
 {
 	PUT(m, (struct fuse_release_in){ .fh = fh });
 	assert_answer(m, opcode, node, 0);
 }
 
-static void unlink_name(struct mount *m, const char *name)
+static void unlink_name(struct test_mount *m, const char *name)
 {
 	put_text(m, name);
 	assert_answer(m, FUSE_UNLINK, ROOT, 0);
 }
 
 /* To these there is no reply. */
-static void forget(struct mount *m, uint64_t one, uint64_t another)
+static void forget(struct test_mount *m, uint64_t one, uint64_t another)
 {
 	PUT(m, (struct fuse_forget_in){ .nlookup = 1 });
 	serve_request(m, FUSE_FORGET, one);
@@ -227,7 +227,7 @@ static void forget(struct mount *m, uint64_t one, uint64_t another)
 
 static void a_look_clears_what_it_sees(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 
 	assert_false(m->host.had_requests(m->host.ctx));
 	put_text(m, "nothing");
@@ -237,7 +237,7 @@ static void a_look_clears_what_it_sees(void **state)
 
 static void requests_for_names(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 	uint64_t node, link;
 
 	PUT(m, (struct fuse_mkdir_in){ .mode = 0755 });
@@ -269,7 +269,7 @@ static void requests_for_names(void **state)
 
 static void requests_for_attributes(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 
 	PUT(m, (struct fuse_getattr_in){ 0 });
 	assert_answer(m, FUSE_GETATTR, ROOT, 0);
@@ -292,7 +292,7 @@ static void requests_for_attributes(void **state)
 
 static void requests_for_data(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 	uint64_t fh, node = create(m, "file", &fh);
 
 	PUT(m, (struct fuse_write_in){ .fh = fh, .size = 5 });
@@ -323,7 +323,7 @@ static void requests_for_data(void **state)
 static void requests_for_locks(void **state)
 {
 	struct fuse_lk_in lock = { .owner = 1, .lk = { .type = F_WRLCK } };
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 	uint64_t node = create(m, "file", &lock.fh);
 
 	PUT(m, lock);
@@ -340,7 +340,7 @@ static void requests_for_locks(void **state)
 	unlink_name(m, "file");
 }
 
-static uint64_t opendir_root(struct mount *m)
+static uint64_t opendir_root(struct test_mount *m)
 {
 	PUT(m, (struct fuse_open_in){ .flags = O_RDONLY | O_DIRECTORY });
 	assert_answer(m, FUSE_OPENDIR, ROOT, 0);
@@ -349,7 +349,7 @@ static uint64_t opendir_root(struct mount *m)
 
 static void requests_for_directories(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 	uint64_t fh = opendir_root(m);
 
 	PUT(m, (struct fuse_read_in){ .fh = fh, .size = 512 });
@@ -362,7 +362,8 @@ static void requests_for_directories(void **state)
 }
 
 /* Whether the listing with attributes comes with those of that name. */
-static bool lists_attributes(struct mount *m, uint64_t fh, const char *name)
+static bool lists_attributes(struct test_mount *m, uint64_t fh,
+			     const char *name)
 {
 	size_t at = sizeof(struct fuse_out_header);
 	struct fuse_out_header header;
@@ -384,7 +385,7 @@ static bool lists_attributes(struct mount *m, uint64_t fh, const char *name)
 
 static void attributes_are_told_once(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 	uint64_t fh, node = create(m, "file", &fh);
 
 	m->fs.options.timeout_s = 3600;
@@ -406,7 +407,7 @@ static void attributes_are_told_once(void **state)
 	unlink_name(m, "file");
 }
 
-static void make_file(struct mount *m, const char *name)
+static void make_file(struct test_mount *m, const char *name)
 {
 	uint64_t fh, node = create(m, name, &fh);
 
@@ -415,7 +416,7 @@ static void make_file(struct mount *m, const char *name)
 
 /* Whether the kernel may list from its memory, when it was told the names and
  * what they lead to longer than a timeout ago. */
-static bool keeps_listing(struct mount *m)
+static bool keeps_listing(struct test_mount *m)
 {
 	struct open_seen *seen = &m->fs.root->seen;
 	struct fuse_open_out out;
@@ -433,7 +434,7 @@ static bool keeps_listing(struct mount *m)
 	return out.open_flags & FOPEN_KEEP_CACHE;
 }
 
-static void list_root(struct mount *m)
+static void list_root(struct test_mount *m)
 {
 	uint64_t fh = opendir_root(m);
 
@@ -443,7 +444,7 @@ static void list_root(struct mount *m)
 
 static void who_knows_the_names_lists_from_memory(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 
 	m->fs.options.timeout_s = 3600;
 	make_file(m, "one");
@@ -466,7 +467,7 @@ static void who_knows_the_names_lists_from_memory(void **state)
 /* Where the kernel has checked all that the daemon's open() would. */
 static void directories_are_opened_when_they_are_read(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 	uint64_t fh = opendir_root(m);
 	const struct handle *h = (const struct handle *)(uintptr_t)fh;
 
@@ -479,7 +480,7 @@ static void directories_are_opened_when_they_are_read(void **state)
 
 static void requests_below_similar(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 	uint64_t node = look_up(m, ROOT, ".similar");
 
 	PUT(m, (struct fuse_getattr_in){ 0 });
@@ -504,7 +505,7 @@ static void requests_below_similar(void **state)
 
 static void requests_for_answers(void **state)
 {
-	struct mount *m = *state;
+	struct test_mount *m = *state;
 	uint64_t fh, node = look_up(m, look_up(m, ROOT, ".similar"), ".query");
 
 	PUT(m, (struct fuse_open_in){ .flags = O_RDWR });
