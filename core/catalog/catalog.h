@@ -282,7 +282,8 @@ struct catalog_name {
  * the commit.  The parent becomes a directory if it is none yet.  What had
  * the name before loses it, as by catalog_name_remove().  A directory has at
  * most one name: its old one goes.  Writes no page when nothing changes.
- * -EINVAL when name is no name or key is its own parent. */
+ * -EINVAL when name is no name, or when a directory would be below itself by
+ * the names that the catalog has. */
 int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, const struct file_key *key);
 

@@ -176,6 +176,29 @@ static int name_give(struct catalog_txn *txn, const struct file_key *parent,
 	return link_delete_others(txn, key, parent, name);
 }
 
+struct ascent {
+	struct catalog_txn *txn;
+	const struct file_key *key;
+	int depth;
+};
+
+/* 1 when key is the directory at or one above it, 0 when not. */
+static int climb(void *arg, const struct file_key *at)
+{
+	enum { DEPTH_MAX = 4096 }; /* more are a circle */
+	struct ascent *a = arg;
+
+	if (file_key_equal(at, a->key) || ++a->depth > DEPTH_MAX)
+		return 1;
+	return catalog_parent_each(a->txn, at, climb, a);
+}
+
+static int is_above(struct catalog_txn *txn, const struct file_key *key,
+		    const struct file_key *at)
+{
+	return climb(&(struct ascent){ .txn = txn, .key = key }, at);
+}
+
 int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, const struct file_key *key)
 {
@@ -183,11 +206,18 @@ int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 	bool taken;
 	int err;
 
-	if (!name_is_valid(name) || file_key_equal(parent, key))
+	if (!name_is_valid(name))
 		return -EINVAL;
 	err = name_find(txn, parent, name, &old, &taken);
 	if (err || (taken && file_key_equal(&old, key)))
 		return err;
+	err = file_is_directory(txn, key);
+	if (err >= 0)
+		err = err || file_key_equal(parent, key) ?
+			      is_above(txn, key, parent) :
+			      0;
+	if (err)
+		return err < 0 ? err : -EINVAL;
 	err = file_make_directory(txn, parent);
 	if (!err && taken)
 		err = link_delete(txn, parent, name, &old);
@@ -272,11 +302,11 @@ static int move(struct catalog_txn *txn, const struct name_end *from,
 	return err;
 }
 
-/* A directory cannot be its own parent, whatever we were told. */
-static bool is_below_itself(const struct name_end *what,
-			    const struct name_end *where)
+/* 1 when a directory would be below itself, 0 when not. */
+static int is_below_itself(struct catalog_txn *txn, const struct name_end *what,
+			   const struct name_end *where)
 {
-	return what->taken && file_key_equal(&what->key, where->parent);
+	return what->taken ? is_above(txn, &what->key, where->parent) : 0;
 }
 
 int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
@@ -296,9 +326,11 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 	/* rename(2) leaves two names of one file alone. */
 	if (from.taken && to.taken && file_key_equal(&from.key, &to.key))
 		return 0;
-	if (is_below_itself(&from, &to) ||
-	    (exchange && is_below_itself(&to, &from)))
-		return -EINVAL;
+	err = is_below_itself(txn, &from, &to);
+	if (!err && exchange)
+		err = is_below_itself(txn, &to, &from);
+	if (err)
+		return err < 0 ? err : -EINVAL;
 	err = txn_result(txn, move(txn, &from, &to, exchange));
 	if (err)
 		return err;

@@ -64,6 +64,19 @@ static int need_directory(const struct committer *c, struct catalog_txn *txn,
 		       need_record(c, txn, key, known_out);
 }
 
+/*
+ * An event that cannot be true together with what the catalog knows (a
+ * directory would be below itself, because another rename was lost or is yet to
+ * come) must not keep other events from it.  Which of the two is wrong cannot
+ * be told from here: a walk over the tree finds out, as it lists a directory
+ * before those in it.
+ */
+static int contradicts(const struct committer *c)
+{
+	c->context.rescan_tree(c->context.ctx);
+	return 0;
+}
+
 static int set_directory(struct catalog_txn *txn, const struct file_key *key,
 			 bool *was_known_out)
 {
@@ -84,6 +97,15 @@ static int ensure_file(struct catalog_txn *txn, const struct file_key *key)
 	return err;
 }
 
+/* A directory that cannot have the name that it was found by has none. */
+static int forget(const struct committer *c, struct catalog_txn *txn,
+		  const struct file_key *key)
+{
+	int err = catalog_file_remove(txn, key);
+
+	return err ? err : contradicts(c);
+}
+
 /* A file or directory gets that name in the directory parent. */
 static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 			    const struct event *ev)
@@ -101,7 +123,7 @@ static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 	if (!err)
 		err = catalog_name_set(txn, &ev->parent, name_of(ev->name),
 				       &ev->key);
-	return err;
+	return err == -EINVAL && !was_known ? forget(c, txn, &ev->key) : err;
 }
 
 static int apply_result(const struct committer *c, struct catalog_txn *txn,
@@ -286,22 +308,32 @@ static int apply_directory_entry(const struct committer *c,
 	bool was_known;
 	int err = set_directory(txn, &entry->key, &was_known);
 
-	if (!err && !was_known && l->shallow)
+	if (err)
+		return err;
+	if (!was_known && l->shallow)
 		rescan(c, &entry->key);
-	return err;
+	err = catalog_name_set(txn, &l->directory, name_of(entry->name),
+			       &entry->key);
+	return err == -EINVAL && !was_known ? forget(c, txn, &entry->key) : err;
 }
 
+/* The entries after one that contradicts the catalog count all the same. */
 static int apply_entry(const struct committer *c, struct catalog_txn *txn,
 		       const struct source_listing *l,
 		       const struct source_entry *entry)
 {
-	int err = entry->directory ? apply_directory_entry(c, txn, l, entry) :
-				     apply_file_entry(txn, entry);
+	int err;
 
-	if (!err)
-		err = catalog_name_set(txn, &l->directory, name_of(entry->name),
-				       &entry->key);
-	return err;
+	if (entry->directory) {
+		err = apply_directory_entry(c, txn, l, entry);
+	} else {
+		err = apply_file_entry(txn, entry);
+		if (!err)
+			err = catalog_name_set(txn, &l->directory,
+					       name_of(entry->name),
+					       &entry->key);
+	}
+	return err == -EINVAL ? contradicts(c) : err;
 }
 
 /* The catalog holds the names that the listing has, and no others. */
@@ -349,21 +381,10 @@ static int apply(const struct committer *c, struct catalog_txn *txn,
 	return 0;
 }
 
-/* An event that contradicts what the catalog knows must not keep all others
- * from it. */
-static int apply_none(const struct committer *c, const struct event *ev)
-{
-	if (ev->kind == EVENT_NAME_ADDED || ev->kind == EVENT_NAME_MOVED)
-		rescan(c, &ev->parent);
-	if (ev->kind == EVENT_NAME_MOVED)
-		rescan(c, &ev->new_parent);
-	return 0;
-}
-
 int event_apply(const struct committer *c, struct catalog_txn *txn,
 		const struct event *ev)
 {
 	int err = apply(c, txn, ev);
 
-	return err == -EINVAL ? apply_none(c, ev) : err;
+	return err == -EINVAL ? contradicts(c) : err;
 }

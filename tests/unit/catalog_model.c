@@ -103,12 +103,15 @@ static void op_name_set(struct program *p, struct catalog_txn *txn)
 	int name = any(p, NAMES);
 	struct file_key pk = key_at(parent);
 	struct file_key k = key_at(key);
+	const struct model_link *old = find_link(&p->m, parent, name);
+	bool refused =
+		model_is_above(&p->m, key, parent) && !(old && old->key == key);
 	int err;
 
 	if (p->tidy && !p->m.files[key].known)
 		return;
 	err = catalog_name_set(txn, &pk, name_at(name), &k);
-	want(p, err == (parent == key ? -EINVAL : 0));
+	want(p, err == (refused ? -EINVAL : 0));
 	if (!err)
 		model_name_set(&p->m, parent, name, key);
 }

@@ -180,6 +180,20 @@ static inline void model_link(struct model *m, int parent, int name, int key)
 		model_unname(m, key, l);
 }
 
+/* Whether key is the directory at or above it. */
+static inline bool model_is_above(const struct model *m, int key, int at)
+{
+	int i;
+
+	if (at == key)
+		return true;
+	for (i = 0; i < LINKS; i++)
+		if (m->links[i].used && m->links[i].key == at &&
+		    model_is_above(m, key, m->links[i].parent))
+			return true;
+	return false;
+}
+
 static inline void model_name_set(struct model *m, int parent, int name,
 				  int key)
 {
@@ -222,7 +236,8 @@ static inline int model_move(struct model *m, struct end from, struct end to,
 
 	if (a >= 0 && a == b)
 		return 0;
-	if (a == to.parent || (exchange && b == from.parent))
+	if ((a >= 0 && model_is_above(m, a, to.parent)) ||
+	    (b >= 0 && exchange && model_is_above(m, b, from.parent)))
 		return -EINVAL;
 	if (source)
 		source->used = false;
