@@ -120,7 +120,7 @@ static int open_kept(const struct dedup_record *r, const struct undo_spot *s,
 
 static int make_copy(const struct dedup_record *r, const struct undo_spot *s)
 {
-	int from, to, err = open_kept(r, s, &from);
+	int from = -1, to, err = open_kept(r, s, &from);
 
 	if (err)
 		return err;
