@@ -46,6 +46,14 @@ int share_take(struct share *s, uid_t uid, uint64_t *turn_out)
 	return 0;
 }
 
+uint64_t share_next_turn(struct share *s, uid_t uid)
+{
+	struct share_user *u = *find(s, uid);
+
+	assert(u);
+	return next_turn(s, u);
+}
+
 void share_give(struct share *s, uid_t uid)
 {
 	struct share_user **at = find(s, uid), *u = *at;

@@ -58,7 +58,7 @@ static void attempted(void *engine, uint64_t number)
 	struct engine *e = engine;
 
 	hash_feed(&e->hash);
-	inquiry_committed(e, number);
+	search_committed(&e->search, number);
 }
 
 static void damaged(void *engine)

@@ -170,7 +170,7 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = init_scan(e);
 	if (!err)
-		err = inquiry_init(&e->inquiry);
+		err = engine_init_search(e);
 	if (!err)
 		err = sdhash_pool_init(&e->sdhash, &e->source, &e->stopping);
 	if (!err)
@@ -238,7 +238,7 @@ int engine_start(struct engine *e)
 	if (!err)
 		err = commit_start(&e->commit);
 	if (!err)
-		err = inquiry_start(e);
+		err = search_start(&e->search);
 	if (!err)
 		err = sdhash_pool_start(&e->sdhash);
 	if (!err)
@@ -268,12 +268,12 @@ void engine_free(struct engine *e)
 	power_stop(&e->power);
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
-	inquiry_stop(e);
+	search_stop(&e->search);
 	sdhash_pool_stop(&e->sdhash);
 	queue_release(&e->queue);
 	commit_release(&e->commit);
 	scan_release(&e->scan);
-	inquiry_release(&e->inquiry);
+	search_release(&e->search);
 	sdhash_pool_release(&e->sdhash);
 	checker_release(&e->checker);
 	power_release(&e->power);
@@ -297,11 +297,6 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 }
 
 /* ---- digests ---- */
-
-void engine_answer_release(struct engine_answer *answer)
-{
-	digests_release(&answer->digests);
-}
 
 static int ask_catalog(struct engine *e, const struct file_key *key,
 		       const struct file_identity *identity,

@@ -13,6 +13,8 @@
 #include "core/digest/digest.h"
 #include "core/index/index.h"
 #include "core/queue/queue.h"
+#include "core/search/search.h"
+#include "core/source/file_digests.h"
 #include "core/source/source.h"
 
 /*
@@ -95,24 +97,6 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 		     struct file_key *out);
 
 /* ---- digests ---- */
-
-enum engine_state {
-	ENGINE_FRESH,   /* digests are those of the present content */
-	ENGINE_PENDING, /* queued, being hashed, or not yet seen */
-	ENGINE_BUSY,    /* open for writing and changed since */
-	ENGINE_CLOSED,  /* the same, or pending; engine_wait() finds out */
-	ENGINE_SKIPPED, /* by a rule of the options */
-	ENGINE_FAILED,  /* it cannot be read */
-};
-
-struct engine_answer {
-	enum engine_state state;
-	int error;              /* positive errno, ENGINE_FAILED only */
-	char rule[32];          /* ENGINE_SKIPPED only: "min_size", ... */
-	struct digests digests; /* ENGINE_FRESH only */
-};
-
-void engine_answer_release(struct engine_answer *answer);
 
 /* What is known of the file behind fd (O_PATH will do) right now, against
  * its present identity.  Never waits.  Negative errno when fd cannot be
@@ -201,19 +185,6 @@ void engine_name_moved(struct engine *e, const struct engine_move *m);
 
 /* ---- what resembles what ---- */
 
-/* Whose eyes to look with: every path and file is checked for them. */
-struct engine_caller {
-	bool trusted; /* uid 0, or the host's own user: no check needed */
-	struct credentials credentials;
-};
-
-struct engine_hit {
-	char *path; /* relative to SOURCE */
-	int score;  /* 100: identical */
-	struct file_key key;
-	struct file_identity identity;
-};
-
 /* Whether a hit is still what it was: the path leads to that file in that
  * state, and with the calling thread's credentials it can be read. */
 bool engine_hit_holds(const struct engine *e, const char *path,
@@ -224,28 +195,6 @@ bool engine_hit_holds(const struct engine *e, const char *path,
 bool engine_directory_holds(const struct engine *e, const char *path,
 			    const struct file_key *key);
 
-struct engine_hits {
-	struct engine_hit *hits; /* best first */
-	size_t count;
-	bool cut; /* there were more near-duplicates than the limit */
-	/* Why there are none when there may be some: what engine_ask() says of
-	 * the file, without digests.  ENGINE_FRESH: they are known. */
-	struct engine_answer file;
-	/* Not all of the tree was scanned and hashed when it was asked. */
-	bool incomplete;
-};
-
-void engine_hits_release(struct engine_hits *hits);
-
-/* What is asked about a file. */
-struct engine_question {
-	int fd; /* of the file, O_PATH will do */
-	enum index_relation relation;
-	unsigned timeout_ms;
-	/* To give up the wait for the file's digests; or NULL. */
-	const struct queue_ticket *ticket;
-};
-
 /*
  * What is in that relation to the file; INDEX_ALIKE are its
  * near-duplicates, by the measure of the options.  Waits (parked) for the file's
@@ -255,17 +204,13 @@ struct engine_question {
  * disk, and is readable by caller.
  */
 int engine_similar(struct engine *e, const struct engine_question *q,
-		   const struct engine_caller *caller,
-		   void (*done)(void *arg, int result,
-				struct engine_hits *hits),
+		   const struct engine_caller *caller, search_hits_fn *done,
 		   void *arg);
 
 /* The same for a content that need not be in the tree. */
 int engine_similar_to(struct engine *e, const struct digests *digests,
 		      enum index_relation relation,
-		      const struct engine_caller *caller,
-		      void (*done)(void *arg, int result,
-				   struct engine_hits *hits),
+		      const struct engine_caller *caller, search_hits_fn *done,
 		      void *arg);
 
 /*
@@ -275,9 +220,7 @@ int engine_similar_to(struct engine *e, const struct digests *digests,
  * a hit.  What the caller cannot read counts for nothing.
  */
 int engine_directories(struct engine *e, int fd,
-		       const struct engine_caller *caller,
-		       void (*done)(void *arg, int result,
-				    struct engine_hits *hits),
+		       const struct engine_caller *caller, search_hits_fn *done,
 		       void *arg);
 
 /*
@@ -285,22 +228,8 @@ int engine_directories(struct engine *e, int fd,
  * files with at least one near-duplicate, and directories with such a file
  * somewhere below.  Checked for caller as above.
  */
-struct engine_entry {
-	char *name;
-	bool directory;
-};
-
-struct engine_entries {
-	struct engine_entry *entries; /* byte order of the names */
-	size_t count;
-};
-
-void engine_entries_release(struct engine_entries *entries);
-
 int engine_browse(struct engine *e, int fd, const struct engine_caller *caller,
-		  void (*done)(void *arg, int result,
-			       struct engine_entries *entries),
-		  void *arg);
+		  search_entries_fn *done, void *arg);
 
 /* ---- state and control ---- */
 

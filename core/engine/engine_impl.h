@@ -14,7 +14,6 @@
 #include "core/hash/hash.h"
 #include "core/hash/sdhash_pool.h"
 #include "core/engine/engine.h"
-#include "core/search/query.h"
 #include "core/queue/throttle.h"
 #include "core/queue/power.h"
 #include "core/queue/queue.h"
@@ -28,7 +27,7 @@
  *   queue    jobs (what must be hashed), parked requests, the timer
  *   commit   events on their way into the catalog; the only writer of it
  *   scan     the walk over SOURCE and the files the host saw
- *   inquiry  queries for near-duplicates, on threads of its own
+ *   search   queries for near-duplicates, on threads of its own
  *   hash     the workers, which read and digest files
  *   sdhash   digests that are not kept, on threads of their own
  *   checker  checks of the catalog, on a thread of its own
@@ -50,7 +49,7 @@ struct engine {
 	struct queue queue;
 	struct committer commit;
 	struct scanner scan;
-	struct inquiry inquiry;
+	struct searcher search;
 	struct hasher hash;
 	struct sdhash_pool sdhash;
 	struct checker checker;
@@ -73,6 +72,10 @@ int engine_post_listing(void *engine, struct source_listing *l);
 int engine_post_name(void *engine, const struct file_key *parent,
 		     const char *name, const struct file_key *key,
 		     bool directory, unsigned version);
+
+/* ---- search_context.c ---- */
+
+int engine_init_search(struct engine *e);
 
 /* ---- commit_context.c ---- */
 

@@ -1,84 +1,84 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/search/search_ctx.h"
+#include "core/search/search_impl.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/source/file.h"
-#include "core/source/source.h"
 
 /*
- * Which entries of a directory have something that resembles them, or have it
- * below them.  For a content the answer is remembered, and only what the index
- * got since is searched the next time; the files are looked at every time.
- * What is remembered holds for the viewers who may see everything: to others
- * fewer contents are there, and other values are common.
+ * Which entries of a directory have a near-duplicate, or have such a file below
+ * them.  For a content the answer is remembered, and only contents that the
+ * index got since are searched the next time; the files are examined every
+ * time.  What is remembered holds for trusted callers: to others fewer contents
+ * are there, and other values are common.
  */
 
 /* ---- whether a file has any ---- */
 
-static struct near memory_get(struct look *l, uint32_t content)
+static struct near memory_get(struct search_query *q, uint32_t content)
 {
-	struct inquiry *q = &l->e->inquiry;
+	struct searcher *s = q->searcher;
 	struct near near = { .content = content, .upto = 1 };
 
-	if (l->viewer)
+	if (q->viewer)
 		return near;
-	pthread_mutex_lock(&q->lock);
-	near = q->near[content % NEAR_SLOTS];
-	pthread_mutex_unlock(&q->lock);
+	pthread_mutex_lock(&s->lock);
+	near = s->near[content % SEARCH_NEAR_SLOTS];
+	pthread_mutex_unlock(&s->lock);
 	if (near.content != content)
 		near = (struct near){ .content = content, .upto = 1 };
 	return near;
 }
 
-static void memory_put(struct look *l, const struct near *near)
+static void memory_put(struct search_query *q, const struct near *near)
 {
-	struct inquiry *q = &l->e->inquiry;
+	struct searcher *s = q->searcher;
 
-	if (l->viewer)
+	if (q->viewer)
 		return;
-	pthread_mutex_lock(&q->lock);
-	q->near[near->content % NEAR_SLOTS] = *near;
-	pthread_mutex_unlock(&q->lock);
+	pthread_mutex_lock(&s->lock);
+	s->near[near->content % SEARCH_NEAR_SLOTS] = *near;
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* Among the contents that nobody looked at yet; any: one is enough. */
-static int matches_since(struct look *l, const struct near *near, bool any,
-			 struct index_match **out, size_t *count_out)
+static int matches_since(struct search_query *q, const struct near *near,
+			 bool any, struct index_match **out, size_t *count_out)
 {
-	struct near_query q = { .first_content = near->upto, .any = any };
+	struct content_query wanted = { .first_content = near->upto,
+					.any = any };
 	struct sif_sketch sketch;
 	struct digests d;
-	int err = catalog_content_get(l->txn, near->content, &d);
+	int err = catalog_content_get(q->txn, near->content, &d);
 
 	if (err)
 		return err;
-	err = catalog_sketch_get(l->txn, near->content, &sketch);
-	q.digests = &d;
-	q.sketch = err ? NULL : &sketch;
+	err = catalog_sketch_get(q->txn, near->content, &sketch);
+	wanted.digests = &d;
+	wanted.sketch = err ? NULL : &sketch;
 	if (!err || err == -ENOENT)
-		err = near_contents(l, &q, out, count_out);
+		err = near_contents(q, &wanted, out, count_out);
 	digests_release(&d);
 	return err;
 }
 
 /* 1 when a match has a file to show, 0 when not. */
-static int search_some(struct look *l, struct near *near, bool any,
+static int search_some(struct search_query *q, struct near *near, bool any,
 		       size_t *count_out)
 {
 	struct index_match *matches;
 	size_t count, i;
-	int err = matches_since(l, near, any, &matches, &count);
+	int err = matches_since(q, near, any, &matches, &count);
 
 	if (err)
 		return err;
 	for (i = 0; i < count && !err; i++) {
-		err = content_has_hit(l, matches[i].content);
+		err = content_has_hit(q, matches[i].content);
 		if (err == 1)
 			near->near = matches[i].content;
 	}
@@ -88,104 +88,119 @@ static int search_some(struct look *l, struct near *near, bool any,
 }
 
 /* Most often the first match has a file to show. */
-static int search_near(struct look *l, struct near *near)
+static int search_near(struct search_query *q, struct near *near)
 {
-	uint32_t end = index_end(l->e->index);
+	uint32_t end = index_end(q->context->index);
 	size_t count = 0;
 	int err = 0;
 
 	if (near->upto < end)
-		err = search_some(l, near, true, &count);
+		err = search_some(q, near, true, &count);
 	if (!err && count)
-		err = search_some(l, near, false, &count);
+		err = search_some(q, near, false, &count);
 	if (!err && !count)
 		near->upto = end;
 	if (err >= 0)
-		memory_put(l, near);
+		memory_put(q, near);
 	return err;
 }
 
 /* 1 when the file has a near-duplicate, 0 when not. */
-static int has_near(struct look *l, const struct file_key *key,
+static int has_near(struct search_query *q, const struct file_key *key,
 		    const struct file_record *rec)
 {
 	struct near near;
 	int err;
 
 	if (rec->state != FILE_FRESH || !rec->identity.size ||
-	    !file_is_visible(l, key))
+	    !file_is_visible(q, key))
 		return 0;
-	l->self = *key;
-	l->self_content = rec->content;
-	err = content_has_hit(l, rec->content);
+	q->self = *key;
+	q->self_content = rec->content;
+	err = content_has_hit(q, rec->content);
 	if (err)
 		return err;
-	near = memory_get(l, rec->content);
+	near = memory_get(q, rec->content);
 	if (near.near) {
-		err = content_has_hit(l, near.near);
+		err = content_has_hit(q, near.near);
 		if (err)
 			return err;
 		near.near = 0;
 		near.upto = 1;
 	}
-	return search_near(l, &near);
+	return search_near(q, &near);
 }
 
 /* ---- directories ---- */
 
-static int note_child(void *arg, struct catalog_name name,
+struct browse_state {
+	int dir_fd;
+	char **names; /* owned: of all entries */
+	size_t count, next;
+	struct key_list stack; /* of the directory that is next */
+	bool walking;          /* ... and has been begun */
+};
+
+static int push_child(void *arg, struct catalog_name name,
 		      const struct file_key *key)
 {
 	(void)name;
 	return key_list_add(arg, key);
 }
 
-static int directory_has_near(struct look *l, const struct file_key *dir)
+/* Takes the last key of the list; 1 when it is a file with a near-duplicate. */
+static int examine_last(struct search_query *q, struct key_list *stack)
 {
-	struct key_list stack = { 0 };
-	int err = key_list_add(&stack, dir);
+	struct file_key key = stack->keys[stack->count - 1];
+	struct file_record rec;
+	int err = 0;
 
-	while (err == 0 && stack.count && !look_is_stopping(l)) {
-		struct file_key key = stack.keys[--stack.count];
-		struct file_record rec;
-
-		if (catalog_file_get(l->txn, &key, &rec))
-			continue;
-		if (rec.state != FILE_DIRECTORY)
-			err = has_near(l, &key, &rec);
-		else if (directory_is_visible(l, &key))
-			err = catalog_directory_each(l->txn, &key, note_child,
-						     &stack);
+	if (catalog_file_get(q->txn, &key, &rec)) {
+		stack->count--;
+	} else if (rec.state != FILE_DIRECTORY) {
+		err = has_near(q, &key, &rec);
+		if (err != TURN_OVER)
+			stack->count--;
+	} else {
+		stack->count--;
+		if (directory_is_visible(q, &key))
+			err = catalog_directory_each(q->txn, &key, push_child,
+						     stack);
 	}
-	free(stack.keys);
 	return err;
 }
 
-/* 1 when the entry is to be shown. */
-static int is_worth_showing(struct look *l, int dir_fd, const char *name,
-			    struct stat *st)
+static int directory_has_near(struct search_query *q, struct key_list *stack)
+{
+	int err = 0;
+
+	while (!err && stack->count) {
+		err = query_may_go_on(q);
+		if (err)
+			break;
+		err = examine_last(q, stack);
+		query_count_work(q, 1);
+	}
+	return err;
+}
+
+static int file_entry_has_near(struct search_query *q,
+			       const struct file_key *key,
+			       const struct stat *st)
 {
 	struct file_identity identity;
 	struct file_record rec;
-	struct file_key key;
 
-	if (fstatat(dir_fd, name, st, AT_SYMLINK_NOFOLLOW))
-		return 0;
-	if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode))
-		return 0;
-	source_get_entry_key(&l->e->source, dir_fd, name, st, &key);
-	if (S_ISDIR(st->st_mode))
-		return directory_has_near(l, &key);
-	if (catalog_file_get(l->txn, &key, &rec))
+	if (catalog_file_get(q->txn, key, &rec))
 		return 0;
 	source_get_identity(st, &identity);
 	if (!file_identity_equal(&identity, &rec.identity))
 		return 0;
-	return has_near(l, &key, &rec);
+	return has_near(q, key, &rec);
 }
 
 static int entry_add(struct engine_entries *entries, const char *name,
-		     const struct stat *st)
+		     bool directory)
 {
 	struct engine_entry *entry;
 
@@ -196,28 +211,73 @@ static int entry_add(struct engine_entries *entries, const char *name,
 	entries->entries = entry;
 	entry = &entries->entries[entries->count];
 	entry->name = strdup(name);
-	entry->directory = S_ISDIR(st->st_mode);
+	entry->directory = directory;
 	if (!entry->name)
 		return -ENOMEM;
 	entries->count++;
 	return 0;
 }
 
-struct browsing {
-	struct look look;
-	struct engine_entries entries;
-};
-
-static int browse_entry(void *arg, int dir_fd, const char *name)
+/* Adds the next entry if it is worth it. */
+static int browse_next(struct search_query *q, struct browse_state *state)
 {
-	struct browsing *b = arg;
+	const char *name = state->names[state->next];
+	bool directory = state->walking;
+	struct file_key key;
 	struct stat st;
-	int err;
+	int err = 0;
 
-	if (look_is_stopping(&b->look))
-		return -ECANCELED;
-	err = is_worth_showing(&b->look, dir_fd, name, &st) ?: b->look.err;
-	return err == 1 ? entry_add(&b->entries, name, &st) : err;
+	if (!directory) {
+		if (fstatat(state->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+			return 0;
+		directory = S_ISDIR(st.st_mode);
+		if (!S_ISREG(st.st_mode) && !directory)
+			return 0;
+		source_get_entry_key(q->context->source, state->dir_fd, name,
+				     &st, &key);
+	}
+	if (directory && !state->walking) {
+		state->stack.count = 0;
+		err = key_list_add(&state->stack, &key);
+		state->walking = !err;
+	}
+	if (!err)
+		err = directory ? directory_has_near(q, &state->stack) :
+				  file_entry_has_near(q, &key, &st);
+	if (err == TURN_OVER)
+		return err;
+	state->walking = false;
+	return err == 1 ? entry_add(&q->entries, name, directory) : err;
+}
+
+static int add_name(void *arg, int dir_fd, const char *name)
+{
+	struct browse_state *state = arg;
+	char **names =
+		array_with_room(state->names, state->count, sizeof(*names));
+
+	(void)dir_fd;
+	if (!names)
+		return -ENOMEM;
+	state->names = names;
+	names[state->count] = strdup(name);
+	if (!names[state->count])
+		return -ENOMEM;
+	state->count++;
+	return 0;
+}
+
+static int browse_begin(struct search_query *q)
+{
+	struct browse_state *state = calloc(1, sizeof(*state));
+
+	if (!state)
+		return -ENOMEM;
+	q->state = state;
+	state->dir_fd = file_open_beneath(q->fd, "", O_RDONLY | O_DIRECTORY);
+	if (state->dir_fd < 0)
+		return state->dir_fd;
+	return file_each_in(state->dir_fd, add_name, state);
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -227,36 +287,41 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-int near_browse(struct request *r, struct engine_entries *entries_out)
+static int browse_turn(struct search_query *q)
 {
-	struct browsing b = { .entries = { 0 } };
-	int fd = file_open_beneath(r->fd, "", O_RDONLY | O_DIRECTORY), err;
+	struct browse_state *state = q->state;
+	int err;
 
-	if (fd < 0)
-		return fd;
-	err = look_begin(r, &b.look);
-	if (!err) {
-		err = file_each_in(fd, browse_entry, &b);
-		look_end(&b.look);
+	for (; state->next < state->count; state->next++) {
+		err = query_may_go_on(q);
+		if (!err)
+			err = browse_next(q, state) ?: q->err;
+		if (err)
+			return err;
+		query_count_work(q, 1);
 	}
-	close(fd);
-	if (err) {
-		engine_entries_release(&b.entries);
-		return err;
-	}
-	if (b.entries.count)
-		qsort(b.entries.entries, b.entries.count,
-		      sizeof(*b.entries.entries), compare_entries);
-	*entries_out = b.entries;
+	if (q->entries.count)
+		qsort(q->entries.entries, q->entries.count,
+		      sizeof(*q->entries.entries), compare_entries);
 	return 0;
 }
 
-void engine_entries_release(struct engine_entries *entries)
+static void browse_release(struct search_query *q)
 {
+	struct browse_state *state = q->state;
 	size_t i;
 
-	for (i = 0; i < entries->count; i++)
-		free(entries->entries[i].name);
-	free(entries->entries);
-	*entries = (struct engine_entries){ 0 };
+	if (!state)
+		return;
+	for (i = 0; i < state->count; i++)
+		free(state->names[i]);
+	free(state->names);
+	free(state->stack.keys);
+	if (state->dir_fd >= 0)
+		close(state->dir_fd);
+	free(state);
+	q->state = NULL;
 }
+
+const struct query_kind query_browse = { browse_begin, browse_turn,
+					 browse_release };

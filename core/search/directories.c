@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/search/search_ctx.h"
+#include "core/search/search_impl.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "core/source/file.h"
-#include "core/source/source.h"
 
 /*
  * Which directories resemble one.
@@ -32,7 +30,29 @@ struct tree {
 	struct sif_sketch sketch;
 	uint64_t contents; /* of the ids, in any order: a sum of hashes */
 	size_t files;
+	struct key_list stack; /* what is still to be read */
 };
+
+/* Of the tree below that directory. */
+static struct tree *tree_new(const struct file_key *directory)
+{
+	struct tree *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->sketch.window = SIF_WINDOW;
+	if (!key_list_add(&t->stack, directory))
+		return t;
+	free(t);
+	return NULL;
+}
+
+static void tree_free(struct tree *t)
+{
+	if (t)
+		free(t->stack.keys);
+	free(t);
+}
 
 static uint64_t mixed(uint32_t id)
 {
@@ -42,7 +62,7 @@ static uint64_t mixed(uint32_t id)
 	return x ^ x >> 32;
 }
 
-static int tree_add_file(struct look *l, struct tree *t,
+static int tree_add_file(struct search_query *q, struct tree *t,
 			 const struct file_key *key,
 			 const struct file_record *rec)
 {
@@ -50,11 +70,11 @@ static int tree_add_file(struct look *l, struct tree *t,
 	int err;
 
 	if (rec->state != FILE_FRESH || !rec->identity.size ||
-	    !file_is_visible(l, key))
+	    !file_is_visible(q, key))
 		return 0;
 	t->files++;
 	t->contents += mixed(rec->content);
-	err = catalog_sketch_get(l->txn, rec->content, &sketch);
+	err = catalog_sketch_get(q->txn, rec->content, &sketch);
 	if (err || sketch.window != SIF_WINDOW)
 		return err == -ENOENT ? 0 : err;
 	return sif_merge(&t->sketch, &sketch, SIF_MAX_VALUES);
@@ -67,29 +87,31 @@ static int push_child(void *arg, struct catalog_name name,
 	return key_list_add(arg, key);
 }
 
-static int tree_read(struct look *l, const struct file_key *dir,
-		     struct tree *out)
+static int tree_read_next(struct search_query *q, struct tree *t)
 {
-	struct key_list stack = { 0 };
-	int err = key_list_add(&stack, dir);
+	struct file_key key = t->stack.keys[--t->stack.count];
+	struct file_record rec;
 
-	*out = (struct tree){ .sketch.window = SIF_WINDOW };
-	while (!err && stack.count && !look_is_stopping(l)) {
-		struct file_key key = stack.keys[--stack.count];
-		struct file_record rec;
+	if (catalog_file_get(q->txn, &key, &rec))
+		return 0;
+	if (rec.state != FILE_DIRECTORY)
+		return tree_add_file(q, t, &key, &rec);
+	if (!directory_is_visible(q, &key))
+		return 0;
+	return catalog_directory_each(q->txn, &key, push_child, &t->stack);
+}
 
-		if (catalog_file_get(l->txn, &key, &rec))
-			continue;
-		if (rec.state == FILE_DIRECTORY)
-			err = directory_is_visible(l, &key) ?
-				      catalog_directory_each(l->txn, &key,
-							     push_child,
-							     &stack) :
-				      0;
-		else
-			err = tree_add_file(l, out, &key, &rec);
+static int tree_read(struct search_query *q, struct tree *t)
+{
+	int err = 0;
+
+	while (!err && t->stack.count) {
+		err = query_may_go_on(q);
+		if (err)
+			break;
+		err = tree_read_next(q, t);
+		query_count_work(q, 1);
 	}
-	free(stack.keys);
 	return err;
 }
 
@@ -103,7 +125,7 @@ struct place {
 };
 
 struct places {
-	struct look *look;
+	struct search_query *q;
 	const char *asked; /* path of the directory that was asked for */
 	struct place *places;
 	size_t count;
@@ -111,6 +133,19 @@ struct places {
 	const struct candidate *content;
 	const struct file_key *file; /* with it */
 	bool seen;
+};
+
+struct directories_state {
+	enum { READ_TREE, FIND_CONTENTS, FIND_PLACES, COMPARE } phase;
+	char *path;        /* owned: of the directory that was asked for */
+	struct tree *tree; /* owned: below it */
+	struct candidate *found; /* owned: contents */
+	size_t found_count, next;
+	struct copy_cursor cursor; /* over the files with the next one */
+	struct places places;
+	size_t compared;
+	struct engine_hit hit; /* the next place, path borrowed; and */
+	struct tree *other;    /* owned: below it, or NULL */
 };
 
 static void places_release(struct places *p)
@@ -158,8 +193,7 @@ static int add_above(void *arg, const char *path)
 	const char *end = path + strlen(path);
 	int err = 0;
 
-	if (is_above(p->asked, path) ||
-	    !copy_is_visible(p->look, p->file, path))
+	if (is_above(p->asked, path) || !copy_is_visible(p->q, p->file, path))
 		return 0;
 	p->seen = true;
 	while (!err && end > path && p->count < PLACES) {
@@ -175,14 +209,13 @@ static int add_above(void *arg, const char *path)
 static int add_copy(void *arg, const struct file_key *key)
 {
 	struct places *p = arg;
-	struct look *l = p->look;
+	struct search_query *q = p->q;
 	int err;
 
-	if (look_is_stopping(l))
-		return -ECANCELED;
 	p->file = key;
 	p->seen = false;
-	err = catalog_path_each(l->txn, &l->e->source.root, key, add_above, p);
+	err = catalog_path_each(q->txn, &q->context->source->root, key,
+				add_above, p);
 	p->files += p->seen;
 	return err ? err : p->files == COPIES || p->count == PLACES;
 }
@@ -229,87 +262,122 @@ static void places_sum(struct places *p)
 	qsort(all, p->count, sizeof(*all), by_shared);
 }
 
-static int find_places(struct look *l, const struct tree *asked,
-		       const char *path, struct places *out)
+static int find_contents(struct search_query *q,
+			 struct directories_state *state)
 {
-	struct candidate *found = calloc(CONTENTS, sizeof(*found));
 	struct digests digests = { .size = 1 };
 	struct index_query query = { .digests = &digests,
-				     .sketch = &asked->sketch,
+				     .sketch = &state->tree->sketch,
 				     .first_content = 1,
-				     .viewer = l->viewer };
-	size_t count = 0, i;
-	int err = found ? 0 : -ENOMEM;
+				     .viewer = q->viewer };
+	int err;
 
-	*out = (struct places){ .look = l, .asked = path };
-	if (!err)
-		err = index_candidates(l->e->index, &query, INDEX_BY_SKETCH,
-				       found, CONTENTS, &count);
-	for (i = 0; i < count && err >= 0 && out->count < PLACES; i++) {
-		out->content = &found[i];
-		out->files = 0;
-		err = catalog_copies_each(l->txn, found[i].content, add_copy,
-					  out);
+	if (!state->found)
+		state->found = calloc(CONTENTS, sizeof(*state->found));
+	if (!state->found)
+		return -ENOMEM;
+	err = index_candidates(q->context->index, &query, INDEX_BY_SKETCH,
+			       state->found, CONTENTS, &state->found_count);
+	return err ? err : q->err;
+}
+
+static int find_places(struct search_query *q, struct directories_state *state)
+{
+	struct places *p = &state->places;
+	int err;
+
+	p->q = q;
+	p->asked = state->path;
+	for (; state->next < state->found_count && p->count < PLACES;
+	     state->next++) {
+		p->content = &state->found[state->next];
+		err = copies_each(q, p->content->content, &state->cursor,
+				  add_copy, p);
+		if (err < 0)
+			return err;
+		p->files = 0;
+		state->cursor = (struct copy_cursor){ 0 };
 	}
-	err = err < 0 ? err : l->err;
-	free(found);
-	places_sum(out);
-	return err;
+	places_sum(p);
+	return q->err;
 }
 
 /* ---- hits ---- */
 
-bool engine_directory_holds(const struct engine *e, const char *path,
-			    const struct file_key *key)
-{
-	struct file_key found;
-
-	return directory_is_open(e, path, &found) &&
-	       file_key_equal(&found, key) && directories_are_open(e, path);
-}
-
-static int compare_trees(struct look *l, const struct tree *a,
+static int compare_trees(struct search_query *q, const struct tree *a,
 			 const struct tree *b, struct index_match *out)
 {
 	if (a->files == b->files && a->contents == b->contents) {
 		out->score = out->merit = 100;
 		return 0;
 	}
-	return index_score(l->e->index, l->viewer, &a->sketch, &b->sketch,
+	return index_score(q->context->index, q->viewer, &a->sketch, &b->sketch,
 			   INDEX_ALIKE, out);
 }
 
-/* Keeps it if it is alike enough. */
-static int try_place(struct look *l, const struct tree *asked, const char *path)
+/* The hit's path is copied. */
+static int hit_add(struct engine_hits *hits, const struct engine_hit *hit)
 {
-	struct engine_hits *hits = l->hits;
-	struct engine_hit hit = { 0 }, *room;
-	struct index_match match = { 0 };
-	struct tree *tree;
-	int err;
+	struct engine_hit *room =
+		array_with_room(hits->hits, hits->count, sizeof(*room));
 
-	if (!path_is_visible(l, path) ||
-	    !directory_is_open(l->e, path, &hit.key))
-		return 0;
-	tree = malloc(sizeof(*tree));
-	if (!tree)
-		return -ENOMEM;
-	err = tree_read(l, &hit.key, tree);
-	if (!err && tree->files)
-		err = compare_trees(l, asked, tree, &match);
-	free(tree);
-	if (err || match.merit < l->e->options.threshold)
-		return err;
-	hit.score = match.score;
-	room = array_with_room(hits->hits, hits->count, sizeof(*room));
 	if (!room)
 		return -ENOMEM;
 	hits->hits = room;
-	hit.path = strdup(path);
-	if (!hit.path)
+	room = &hits->hits[hits->count];
+	*room = *hit;
+	room->path = strdup(hit->path);
+	if (!room->path)
 		return -ENOMEM;
-	hits->hits[hits->count++] = hit;
+	hits->count++;
 	return 0;
+}
+
+/* Adds the place to the hits if it is alike enough. */
+static int compare_place(struct search_query *q,
+			 struct directories_state *state, char *path)
+{
+	struct engine_hit *hit = &state->hit;
+	struct index_match match = { 0 };
+	int err;
+
+	if (!state->other) {
+		*hit = (struct engine_hit){ .path = path };
+		if (!path_is_visible(q, path) ||
+		    !directory_is_open(q->context->source, path, &hit->key))
+			return 0;
+		state->other = tree_new(&hit->key);
+		if (!state->other)
+			return -ENOMEM;
+	}
+	err = tree_read(q, state->other);
+	if (!err && state->other->files)
+		err = compare_trees(q, state->tree, state->other, &match);
+	err = err ? err : q->err;
+	if (err == TURN_OVER)
+		return err;
+	tree_free(state->other);
+	state->other = NULL;
+	if (err || match.merit < q->context->threshold)
+		return err;
+	hit->score = match.score;
+	return hit_add(&q->hits, hit);
+}
+
+static int compare_places(struct search_query *q,
+			  struct directories_state *state)
+{
+	struct places *p = &state->places;
+	int err;
+
+	for (; state->compared < p->count && state->compared < COMPARED;
+	     state->compared++) {
+		err = compare_place(q, state, p->places[state->compared].path);
+		if (err)
+			return err;
+	}
+	q->hits.cut = p->count > COMPARED;
+	return q->err;
 }
 
 static int compare_hits(const void *a, const void *b)
@@ -344,26 +412,6 @@ static void hits_prune(struct engine_hits *hits)
 
 /* ---- all of it ---- */
 
-static int search_places(struct look *l, const char *path)
-{
-	struct tree *asked = malloc(sizeof(*asked));
-	struct places p = { 0 };
-	int err = asked ? tree_read(l, &l->self, asked) : -ENOMEM;
-	size_t i;
-
-	if (!err && asked->files)
-		err = find_places(l, asked, path, &p);
-	for (i = 0; i < p.count && i < COMPARED && !err; i++)
-		err = try_place(l, asked, p.places[i].path);
-	l->hits->cut = p.count > COMPARED;
-	places_release(&p);
-	free(asked);
-	err = err ? err : l->err;
-	if (!err && l->hits->count)
-		hits_prune(l->hits);
-	return err;
-}
-
 static int copy_path(void *arg, const char *path)
 {
 	char **out = arg;
@@ -372,34 +420,79 @@ static int copy_path(void *arg, const char *path)
 	return *out ? 1 : -ENOMEM;
 }
 
-int near_directories(struct request *r, struct engine_hits *hits_out)
+static int directories_begin(struct search_query *q)
 {
-	struct engine_hits hits = { 0 };
-	char *path = NULL;
 	struct stat st;
-	struct look l;
-	int err = look_begin(r, &l);
 
-	if (err)
-		return err;
-	l.hits = &hits;
-	if (faccessat(r->fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS))
-		err = -EACCES;
-	else
-		err = fstat(r->fd, &st) ? -errno : 0;
-	if (!err) {
-		source_get_key(&l.e->source, r->fd, &st, &l.self);
-		err = catalog_path_each(l.txn, &l.e->source.root, &l.self,
-					copy_path, &path);
-	}
-	/* All others are below the root; what has no path is not known. */
-	if (err == 1 && path && *path)
-		err = search_places(&l, path);
-	look_end(&l);
-	free(path);
-	if (err < 0)
-		engine_hits_release(&hits);
-	else
-		*hits_out = hits;
-	return err < 0 ? err : 0;
+	q->state = calloc(1, sizeof(struct directories_state));
+	if (!q->state)
+		return -ENOMEM;
+	if (faccessat(q->fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS))
+		return -EACCES;
+	if (fstat(q->fd, &st))
+		return -errno;
+	source_get_key(q->context->source, q->fd, &st, &q->self);
+	return 0;
 }
+
+/* 1 when there is nothing to search for: all others are below the root, and a
+ * directory without a path is not known. */
+static int read_tree(struct search_query *q, struct directories_state *state)
+{
+	int err = 1;
+
+	if (!state->path)
+		err = catalog_path_each(q->txn, &q->context->source->root,
+					&q->self, copy_path, &state->path);
+	if (err < 0)
+		return err;
+	if (!state->path || !*state->path)
+		return 1;
+	if (!state->tree)
+		state->tree = tree_new(&q->self);
+	err = state->tree ? tree_read(q, state->tree) : -ENOMEM;
+	return err ? err : !state->tree->files;
+}
+
+static int (*const phases[])(struct search_query *q,
+			     struct directories_state *state) = {
+	[READ_TREE] = read_tree,
+	[FIND_CONTENTS] = find_contents,
+	[FIND_PLACES] = find_places,
+	[COMPARE] = compare_places,
+};
+
+static int directories_turn(struct search_query *q)
+{
+	struct directories_state *state = q->state;
+	int err = 0;
+
+	while (!err && state->phase <= COMPARE) {
+		err = phases[state->phase](q, state);
+		state->phase += !err;
+	}
+	if (err < 0)
+		return err;
+	if (q->hits.count)
+		hits_prune(&q->hits);
+	return 0;
+}
+
+static void directories_release(struct search_query *q)
+{
+	struct directories_state *state = q->state;
+
+	if (!state)
+		return;
+	places_release(&state->places);
+	tree_free(state->tree);
+	tree_free(state->other);
+	free(state->found);
+	free(state->path);
+	free(state);
+	q->state = NULL;
+}
+
+const struct query_kind query_directories = { directories_begin,
+					      directories_turn,
+					      directories_release };

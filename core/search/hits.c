@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/search/search_ctx.h"
+#include "core/search/search_impl.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 
 #include "core/base/array.h"
 #include "core/source/file.h"
-#include "core/source/source.h"
 
 /*
  * From contents to files.
@@ -20,38 +18,24 @@
  * was hashed.
  */
 
-bool look_is_stopping(const struct look *l)
-{
-	return atomic_load(&l->e->stopping);
-}
-
-bool caller_can_read(const struct engine_caller *v, int fd)
-{
-	if (v->trusted)
-		return true;
-	return faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
-}
-
 /* ---- files ---- */
 
 struct hit_search {
-	struct look *l;
+	struct search_query *q;
 	const struct file_key *key;
 	const struct file_record *rec;
 	int score;
+	bool keep;                     /* it becomes a hit */
 	bool stale;                    /* it is there, and changed ... */
 	struct file_identity identity; /* ... to this */
 };
 
 static int hit_add(const struct hit_search *s, const char *path)
 {
-	struct engine_hits *hits = s->l->hits;
-	struct engine_hit *hit;
+	struct engine_hits *hits = &s->q->hits;
+	struct engine_hit *hit =
+		array_with_room(hits->hits, hits->count, sizeof(*hit));
 
-	s->l->found++;
-	if (!hits)
-		return 0;
-	hit = array_with_room(hits->hits, hits->count, sizeof(*hit));
 	if (!hit)
 		return -ENOMEM;
 	hits->hits = hit;
@@ -68,388 +52,226 @@ static int hit_add(const struct hit_search *s, const char *path)
 	return 0;
 }
 
-/* The identity of fd if it is the regular file that key says. */
-static bool identify(const struct engine *e, int fd, const struct file_key *key,
-		     struct file_identity *out)
-{
-	struct file_key found;
-	struct stat st;
-
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return false;
-	source_get_key(&e->source, fd, &st, &found);
-	source_get_identity(&st, out);
-	return file_key_equal(&found, key);
-}
-
 static bool is_unchanged(struct hit_search *s, int fd)
 {
-	if (!identify(s->l->e, fd, s->key, &s->identity))
+	if (!file_identify(s->q->context->source, fd, s->key, &s->identity))
 		return false;
 	s->stale = !file_identity_equal(&s->identity, &s->rec->identity);
 	return !s->stale;
 }
 
-/* ---- directories ---- */
-
-/* Whether the calling thread may. */
-static bool may_look_into(int fd)
-{
-	return !faccessat(fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS);
-}
-
-bool directory_is_open(const struct engine *e, const char *path,
-		       struct file_key *key_out)
-{
-	int fd = file_open_beneath(e->source.fd, path, O_PATH | O_DIRECTORY);
-	struct stat st;
-	bool opens;
-
-	if (fd < 0)
-		return false;
-	opens = !fstat(fd, &st) && may_look_into(fd);
-	if (opens && key_out)
-		source_get_key(&e->source, fd, &st, key_out);
-	close(fd);
-	return opens;
-}
-
-/* Ends path at its last '/'; false when it has none. */
-static bool cut_last(char *path)
-{
-	char *slash = strrchr(path, '/');
-
-	if (slash)
-		*slash = '\0';
-	return slash;
-}
-
-bool directories_are_open(const struct engine *e, const char *path)
-{
-	char *above = strdup(path);
-	bool open = above;
-
-	while (open && cut_last(above))
-		open = directory_is_open(e, above, NULL);
-	free(above);
-	return open;
-}
-
-/* Whether the directory that path names, and all above it, can be listed.
- * Each is looked at once in a request.  path is cut. */
-static bool is_open(struct look *l, char *path)
-{
-	struct sight *known = sights_path(&l->sights, path);
-	bool open;
-
-	if (known && known->answer >= 0)
-		return known->answer;
-	open = known && directory_is_open(l->e, path, NULL);
-	if (open) {
-		char *slash = strrchr(path, '/');
-
-		if (slash) {
-			*slash = '\0';
-			open = is_open(l, path);
-			*slash = '/';
-		}
-	}
-	known = sights_path(&l->sights, path);
-	if (!known)
-		l->err = -ENOMEM;
-	else
-		known->answer = open;
-	return open && known;
-}
-
-bool path_is_visible(struct look *l, const char *path)
-{
-	char *above;
-	bool visible = true;
-
-	if (l->r->caller.trusted)
-		return true;
-	above = strdup(path);
-	if (!above)
-		l->err = -ENOMEM;
-	else if (cut_last(above))
-		visible = is_open(l, above);
-	free(above);
-	return above && visible;
-}
-
-static int open_at(void *arg, const char *path)
-{
-	struct look *l = arg;
-	char *copy = strdup(path);
-	bool open;
-
-	if (!copy)
-		return -ENOMEM;
-	open = !*path || is_open(l, copy);
-	free(copy);
-	return open;
-}
-
-bool directory_is_visible(struct look *l, const struct file_key *key)
-{
-	int err;
-
-	if (l->r->caller.trusted)
-		return true;
-	err = catalog_path_each(l->txn, &l->e->source.root, key, open_at, l);
-	if (err < 0)
-		l->err = err;
-	return err == 1;
-}
-
-/* ---- one file ---- */
-
-bool engine_hit_holds(const struct engine *e, const char *path,
-		      const struct file_key *key,
-		      const struct file_identity *identity)
-{
-	int fd = file_open_beneath(e->source.fd, path, O_PATH);
-	struct file_identity now;
-	bool holds;
-
-	if (fd < 0)
-		return false;
-	holds = identify(e, fd, key, &now) &&
-		file_identity_equal(&now, identity) &&
-		!faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
-	close(fd);
-	return holds && directories_are_open(e, path);
-}
-
-/* 1 when the path leads to the file, 0 to try the next one. */
-static int try_hit(void *arg, const char *path)
+/* 1 when the caller may know that the path leads to the file, 0 if not. */
+static int try_path(void *arg, const char *path)
 {
 	struct hit_search *s = arg;
-	struct look *l = s->l;
+	struct search_query *q = s->q;
 	int fd, err = 0;
 
-	if (!path_is_visible(l, path))
+	if (!path_is_visible(q, path))
 		return 0;
-	fd = file_open_beneath(l->e->source.fd, path, O_PATH);
+	fd = file_open_beneath(q->context->source->fd, path, O_PATH);
 	if (fd < 0)
 		return 0;
-	if (is_unchanged(s, fd) && caller_can_read(&l->r->caller, fd))
-		err = hit_add(s, path) ?: 1;
+	if (is_unchanged(s, fd) && caller_can_read(&q->caller, fd))
+		err = (s->keep ? hit_add(s, path) : 0) ?: 1;
 	close(fd);
 	return err;
 }
 
-/* Adds the file to the hits if it is one.  1, 0 or an error. */
-static int file_hit(struct look *l, const struct file_key *key, int score)
+/* 1 when the file is a hit, by the first of its paths that will do. */
+static int try_file(struct hit_search *s)
 {
-	struct hit_search s = { .l = l, .key = key, .score = score };
+	const struct search_context *context = s->q->context;
 	struct file_record rec;
 	int err;
 
-	if (catalog_file_get(l->txn, key, &rec) || rec.state != FILE_FRESH)
+	if (catalog_file_get(s->q->txn, s->key, &rec) ||
+	    rec.state != FILE_FRESH)
 		return 0;
-	s.rec = &rec;
-	err = catalog_path_each(l->txn, &l->e->source.root, key, try_hit, &s);
-	if (s.stale)
-		(void)queue_push(&l->e->queue, key, JOB_CLOSED, &s.identity);
+	s->rec = &rec;
+	err = catalog_path_each(s->q->txn, &context->source->root, s->key,
+				try_path, s);
+	if (s->stale)
+		context->file_changed(context->ctx, s->key, &s->identity);
 	return err;
 }
 
-/* The same for a file that is not to be listed. */
-static int probe_file(struct look *l, const struct file_key *key)
+static int add_file(struct search_query *q, const struct file_key *key,
+		    int score)
 {
-	struct engine_hits *hits = l->hits;
-	size_t found = l->found;
-	int err;
-
-	l->hits = NULL;
-	err = file_hit(l, key, 0);
-	l->hits = hits;
-	l->found = found;
-	return err;
+	return try_file(&(struct hit_search){
+		.q = q, .key = key, .score = score, .keep = true });
 }
 
-bool file_is_visible(struct look *l, const struct file_key *key)
+static int probe_file(struct search_query *q, const struct file_key *key)
 {
-	return l->r->caller.trusted || probe_file(l, key) == 1;
+	return try_file(&(struct hit_search){ .q = q, .key = key });
 }
 
-bool copy_is_visible(struct look *l, const struct file_key *key,
+bool file_is_visible(struct search_query *q, const struct file_key *key)
+{
+	return q->caller.trusted || probe_file(q, key) == 1;
+}
+
+bool copy_is_visible(struct search_query *q, const struct file_key *key,
 		     const char *path)
 {
-	struct hit_search s = { .l = l, .key = key };
+	struct hit_search s = { .q = q, .key = key };
 	struct file_record rec;
-	bool visible;
-	int fd;
 
-	if (l->r->caller.trusted)
+	if (q->caller.trusted)
 		return true;
-	if (!path_is_visible(l, path) || catalog_file_get(l->txn, key, &rec) ||
-	    rec.state != FILE_FRESH)
-		return false;
-	fd = file_open_beneath(l->e->source.fd, path, O_PATH);
-	if (fd < 0)
+	if (catalog_file_get(q->txn, key, &rec) || rec.state != FILE_FRESH)
 		return false;
 	s.rec = &rec;
-	visible = is_unchanged(&s, fd) && caller_can_read(&l->r->caller, fd);
-	close(fd);
-	return visible;
+	return try_path(&s, path) == 1;
 }
 
-/* ---- contents ---- */
+/* ---- the files with a content ---- */
 
-int key_list_add(void *arg, const struct file_key *key)
+struct copy_walk {
+	struct search_query *q;
+	struct copy_cursor *cursor;
+	int (*each)(void *arg, const struct file_key *key);
+	void *arg;
+};
+
+/* In the order of catalog_copies_each(). */
+static bool comes_after(const struct file_key *a, const struct file_key *b)
 {
-	struct key_list *c = arg;
-	struct file_key *keys =
-		array_with_room(c->keys, c->count, sizeof(*keys));
-
-	if (!keys)
-		return -ENOMEM;
-	c->keys = keys;
-	c->keys[c->count++] = *key;
-	return 0;
+	if (a->device != b->device)
+		return a->device > b->device;
+	if (a->inode != b->inode)
+		return a->inode > b->inode;
+	return a->generation > b->generation;
 }
 
-struct copies {
-	struct look *l;
+static int walk_copy(void *arg, const struct file_key *key)
+{
+	struct copy_walk *w = arg;
+	int err;
+
+	if (w->cursor->begun && !comes_after(key, &w->cursor->last))
+		return 0;
+	err = query_may_go_on(w->q);
+	if (err)
+		return err;
+	err = w->each(w->arg, key);
+	query_count_work(w->q, 1);
+	w->cursor->last = *key;
+	w->cursor->begun = true;
+	return err;
+}
+
+int copies_each(struct search_query *q, uint32_t content,
+		struct copy_cursor *cursor,
+		int (*each)(void *arg, const struct file_key *key), void *arg)
+{
+	struct copy_walk w = { q, cursor, each, arg };
+
+	return catalog_copies_each(q->txn, content, walk_copy, &w);
+}
+
+struct hits_adder {
+	struct search_query *q;
 	int score;
-	size_t limit, added;
+	size_t limit, *added;
 	bool *cut;
 };
 
 static int add_copy(void *arg, const struct file_key *key)
 {
-	struct copies *c = arg;
-	struct look *l = c->l;
+	struct hits_adder *a = arg;
 	int err;
 
-	if (look_is_stopping(l))
-		return -ECANCELED;
-	if (file_key_equal(key, &l->self))
+	if (file_key_equal(key, &a->q->self))
 		return 0;
-	if (c->added == c->limit) {
-		err = probe_file(l, key);
-		*c->cut |= err == 1;
+	if (*a->added == a->limit) {
+		err = probe_file(a->q, key);
+		*a->cut |= err == 1;
 		return err;
 	}
-	err = file_hit(l, key, c->score);
-	c->added += err == 1;
+	err = add_file(a->q, key, a->score);
+	*a->added += err == 1;
 	return err < 0 ? err : 0;
 }
 
-int content_hits(struct look *l, uint32_t content, int score, size_t limit,
-		 bool *cut)
+int content_add_hits(struct search_query *q, uint32_t content, int score,
+		     size_t limit, struct content_copies *copies, bool *cut)
 {
-	struct copies c = { l, score, limit, 0, cut };
-	int err = catalog_copies_each(l->txn, content, add_copy, &c);
+	struct hits_adder a = { q, score, limit, &copies->added, cut };
+	int err = copies_each(q, content, &copies->cursor, add_copy, &a);
 
 	return err < 0 ? err : 0;
 }
 
 /* ---- which contents the caller sees ---- */
 
-struct counting {
-	struct look *l;
+struct copy_count {
+	struct search_query *q;
 	struct file_key first;
-	int count, most;
+	size_t visible, most;
 };
 
 static int count_copy(void *arg, const struct file_key *key)
 {
-	struct counting *c = arg;
-	int err = look_is_stopping(c->l) ? -ECANCELED : probe_file(c->l, key);
+	struct copy_count *c = arg;
+	int err = probe_file(c->q, key);
 
-	if (err == 1 && c->count++ == 0)
+	if (err == 1 && c->visible++ == 0)
 		c->first = *key;
-	return err < 0 ? err : c->count == c->most;
+	return err < 0 ? err : c->visible == c->most;
 }
 
-/* Finds out whether there is one, or whether there are two.  What is known is
- * valid until the next that is asked for. */
-static int count_copies(struct look *l, uint32_t content, int most,
-			struct sight **out)
+/* Goes on to count the visible files with a content, until there are most of
+ * them.  The entry is valid until the next one is asked for. */
+static int count_visible(struct search_query *q, uint32_t content, size_t most,
+			 struct visibility_entry **out)
 {
-	struct sight *known = sights_content(&l->sights, content);
-	struct counting c = { .l = l, .most = most };
-	int err;
+	struct visibility_entry *entry =
+		visibility_of_content(&q->visibility, content);
+	struct copy_count c = { .q = q, .most = most };
+	struct copy_cursor cursor;
+	int err = 0;
 
-	if (known &&
-	    (known->answer < 0 || (known->answer == SIGHT_FILE && most > 1))) {
-		err = catalog_copies_each(l->txn, content, count_copy, &c);
-		if (err < 0)
-			return err;
-		known = sights_content(&l->sights, content);
-		if (!known)
+	if (!entry)
+		return -ENOMEM;
+	if (!entry->complete && entry->visible < most) {
+		c.first = entry->first;
+		c.visible = entry->visible;
+		cursor = entry->cursor;
+		err = copies_each(q, content, &cursor, count_copy, &c);
+		entry = visibility_of_content(&q->visibility, content);
+		if (!entry)
 			return -ENOMEM;
-		known->first = c.first;
-		known->answer = c.count == 2    ? SIGHT_FILES :
-				c.count < 1     ? SIGHT_NONE :
-				c.count == most ? SIGHT_FILE :
-						  SIGHT_ONE_FILE;
+		entry->first = c.first;
+		entry->visible = c.visible;
+		entry->cursor = cursor;
+		entry->complete = err == 0;
 	}
-	*out = known;
-	return known ? 0 : -ENOMEM;
+	*out = entry;
+	return err < 0 ? err : 0;
 }
 
-int content_has_hit(struct look *l, uint32_t content)
+int content_has_hit(struct search_query *q, uint32_t content)
 {
-	struct sight *known;
-	int err = count_copies(l, content, 1, &known);
+	struct visibility_entry *entry;
+	int err = count_visible(q, content, 1, &entry);
 
-	if (!err && known->answer == SIGHT_FILE &&
-	    file_key_equal(&known->first, &l->self))
-		err = count_copies(l, content, 2, &known);
-	if (err || known->answer == SIGHT_NONE)
+	if (!err && entry->visible == 1 &&
+	    file_key_equal(&entry->first, &q->self))
+		err = count_visible(q, content, 2, &entry);
+	if (err || !entry->visible)
 		return err;
-	return known->answer == SIGHT_FILES ||
-	       !file_key_equal(&known->first, &l->self);
+	return entry->visible > 1 || !file_key_equal(&entry->first, &q->self);
 }
 
-static bool sees(void *arg, uint32_t content)
+bool content_is_visible(void *arg, uint32_t content)
 {
-	struct look *l = arg;
-	struct sight *known;
+	struct search_query *q = arg;
+	struct visibility_entry *entry;
 
-	if (!l->err)
-		l->err = count_copies(l, content, 1, &known);
-	return !l->err && known->answer != SIGHT_NONE;
-}
-
-/* ---- a request ---- */
-
-int look_begin(struct request *r, struct look *l)
-{
-	int err;
-
-	*l = (struct look){ .r = r, .e = r->engine };
-	if (!r->caller.trusted) {
-		l->viewer = calloc(1, sizeof(*l->viewer));
-		if (!l->viewer)
-			return -ENOMEM;
-		l->viewer->sees = sees;
-		l->viewer->arg = l;
-	}
-	err = catalog_read(l->e->catalog, &l->txn);
-	if (err)
-		free(l->viewer);
-	return err;
-}
-
-void look_end(struct look *l)
-{
-	catalog_abort(l->txn);
-	sights_release(&l->sights);
-	free(l->viewer);
-}
-
-void engine_hits_release(struct engine_hits *hits)
-{
-	size_t i;
-
-	for (i = 0; i < hits->count; i++)
-		free(hits->hits[i].path);
-	free(hits->hits);
-	*hits = (struct engine_hits){ 0 };
+	if (!q->err)
+		q->err = count_visible(q, content, 1, &entry);
+	return !q->err && entry->visible;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/search/near.h"
+#include "core/search/search_impl.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "core/search/search_ctx.h"
+#include <sys/stat.h>
 
 /*
  * What resembles a file: the index finds contents that score enough by the
@@ -40,16 +38,17 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 }
 
 /* By a digest that is kept as text.  What has none is not alike. */
-static int score_texts(struct look *l, const struct near_query *q,
-		       uint32_t content, int *score_out)
+static int score_texts(struct search_query *q,
+		       const struct content_query *wanted, uint32_t content,
+		       int *score_out)
 {
-	enum digest_id measure = l->e->options.measure;
+	enum digest_id measure = q->context->measure;
 	struct digests other;
-	int err = catalog_content_get(l->txn, content, &other), score;
+	int err = catalog_content_get(q->txn, content, &other), score;
 
 	if (err)
 		return err;
-	err = digest_compare(measure, q->digests, &other, &score);
+	err = digest_compare(measure, wanted->digests, &other, &score);
 	digests_release(&other);
 	if (err)
 		return err == -ENODATA ? -ENOENT : err;
@@ -57,7 +56,8 @@ static int score_texts(struct look *l, const struct near_query *q,
 	return 0;
 }
 
-static int match_by_texts(struct look *l, const struct near_query *q,
+static int match_by_texts(struct search_query *q,
+			  const struct content_query *wanted,
 			  const struct index_query *query,
 			  struct index_match *out, size_t *count_out)
 {
@@ -68,13 +68,13 @@ static int match_by_texts(struct look *l, const struct near_query *q,
 	int err = -ENOMEM;
 
 	if (candidates)
-		err = index_candidates(l->e->index, query,
+		err = index_candidates(q->context->index, query,
 				       sketched ? INDEX_BY_SKETCH :
 						  INDEX_BY_ESTIMATE,
 				       candidates, INDEX_MATCHES, &count);
 	for (i = 0; i < count && !err; i++) {
 		out[kept].content = candidates[i].content;
-		err = score_texts(l, q, candidates[i].content,
+		err = score_texts(q, wanted, candidates[i].content,
 				  &out[kept].score);
 		if (!err && out[kept].score >= query->least)
 			kept++;
@@ -87,10 +87,11 @@ static int match_by_texts(struct look *l, const struct near_query *q,
 	return err;
 }
 
-static int match_by_columns(struct look *l, const struct index_query *query,
+static int match_by_columns(struct search_query *q,
+			    const struct index_query *query,
 			    struct index_match *out, size_t *count_out)
 {
-	enum index_source source = l->e->options.measure == DIGEST_SIMHASH ?
+	enum index_source source = q->context->measure == DIGEST_SIMHASH ?
 					   INDEX_BY_SIMHASH :
 					   INDEX_BY_TRAITS;
 	struct candidate *candidates =
@@ -99,8 +100,8 @@ static int match_by_columns(struct look *l, const struct index_query *query,
 	int err = -ENOMEM;
 
 	if (candidates)
-		err = index_candidates(l->e->index, query, source, candidates,
-				       INDEX_MATCHES, count_out);
+		err = index_candidates(q->context->index, query, source,
+				       candidates, INDEX_MATCHES, count_out);
 	for (i = 0; !err && i < *count_out; i++) {
 		out[i].content = candidates[i].content;
 		out[i].score =
@@ -110,45 +111,47 @@ static int match_by_columns(struct look *l, const struct index_query *query,
 	return err;
 }
 
-static int match(struct look *l, const struct near_query *q,
+static int match(struct search_query *q, const struct content_query *wanted,
 		 const struct index_query *query, struct index_match *out,
 		 size_t *count_out)
 {
-	const struct index_store store = { fetch_sketch, l->txn };
+	const struct index_store store = { fetch_sketch, q->txn };
 
-	if (q->relation != INDEX_ALIKE)
-		return index_search(l->e->index, query, &store, out, count_out);
-	switch (l->e->options.measure) {
+	if (wanted->relation != INDEX_ALIKE)
+		return index_search(q->context->index, query, &store, out,
+				    count_out);
+	switch (q->context->measure) {
 	case DIGEST_SISE:
 	case DIGEST_SSDEEP:
-		return match_by_texts(l, q, query, out, count_out);
+		return match_by_texts(q, wanted, query, out, count_out);
 	case DIGEST_SIMHASH:
 	case DIGEST_RDC:
-		return match_by_columns(l, query, out, count_out);
+		return match_by_columns(q, query, out, count_out);
 	default:
-		return index_search(l->e->index, query, &store, out, count_out);
+		return index_search(q->context->index, query, &store, out,
+				    count_out);
 	}
 }
 
-int near_contents(struct look *l, const struct near_query *q,
+int near_contents(struct search_query *q, const struct content_query *wanted,
 		  struct index_match **out, size_t *count_out)
 {
-	struct index_query query = { .digests = q->digests,
-				     .sketch = q->sketch,
-				     .relation = q->relation,
-				     .self = l->self_content,
-				     .first_content = q->first_content,
-				     .least = l->e->options.threshold,
-				     .any = q->any,
-				     .viewer = l->viewer,
-				     .plain = l->e->options.measure ==
+	struct index_query query = { .digests = wanted->digests,
+				     .sketch = wanted->sketch,
+				     .relation = wanted->relation,
+				     .self = q->self_content,
+				     .first_content = wanted->first_content,
+				     .least = q->context->threshold,
+				     .any = wanted->any,
+				     .viewer = q->viewer,
+				     .plain = q->context->measure ==
 					      DIGEST_SIF };
 	struct index_match *matches = calloc(INDEX_MATCHES, sizeof(*matches));
 	int err = matches ? 0 : -ENOMEM;
 
 	*count_out = 0;
 	if (!err)
-		err = match(l, q, &query, matches, count_out) ?: l->err;
+		err = match(q, wanted, &query, matches, count_out) ?: q->err;
 	if (err)
 		free(matches);
 	else
@@ -157,6 +160,16 @@ int near_contents(struct look *l, const struct near_query *q,
 }
 
 /* ---- the listing of one file ---- */
+
+struct listing_state {
+	enum { LIST_IDENTICAL, LIST_SEARCH, LIST_ALIKE } phase;
+	const struct digests *digests; /* of the query, or of the file */
+	struct index_match *matches;   /* owned */
+	size_t match_count, next;
+	size_t alike;                 /* hits of matches before the next */
+	struct content_copies copies; /* of the content at hand */
+	bool cut;
+};
 
 static int compare_hits(const void *a, const void *b)
 {
@@ -167,112 +180,129 @@ static int compare_hits(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static int list_near(struct look *l, const struct digests *d)
+/* The digests to search for: those given, or those of the file. */
+static int file_begin(struct search_query *q)
 {
-	struct near_query q = { .digests = d,
-				.relation = l->r->relation,
-				.first_content = 1 };
-	size_t limit = l->e->options.limit, exact = l->found, count = 0, i;
-	struct index_match *matches = NULL;
-	struct sif_sketch *sketch;
-	bool cut = false;
-	int err = sketch_of(d, &sketch);
+	const struct search_context *context = q->context;
+	struct listing_state *state = calloc(1, sizeof(*state));
 
-	q.sketch = sketch;
-	if (!err)
-		err = near_contents(l, &q, &matches, &count);
-	free(sketch);
-	for (i = 0; i < count && !err && !cut; i++) {
-		/* Of the last one only whether it is there: there may be more. */
-		if (i == INDEX_MATCHES - 1)
-			limit = l->found - exact;
-		err = content_hits(l, matches[i].content, matches[i].score,
-				   limit - (l->found - exact), &cut);
-	}
-	free(matches);
-	l->hits->cut = cut;
-	return err ? err : l->err;
-}
-
-/* d may be that of a file elsewhere. */
-static int list_contents(struct look *l, const struct digests *d)
-{
-	bool cut = false;
-	int err = 0;
-
-	if (!d->size)
+	if (!state)
+		return -ENOMEM;
+	q->state = state;
+	state->digests = q->digests ? q->digests : &q->hits.file.digests;
+	if (q->digests)
 		return 0;
-	if (!l->self_content) {
-		err = catalog_content_find(l->txn, d, &l->self_content);
-		err = err == -ENOENT ? 0 : err;
-	}
-	if (!err && l->self_content && l->r->relation == INDEX_ALIKE)
-		err = content_hits(l, l->self_content, 100, SIZE_MAX, &cut);
-	if (!err)
-		err = list_near(l, d);
-	if (!err && l->hits->count)
-		qsort(l->hits->hits, l->hits->count, sizeof(*l->hits->hits),
-		      compare_hits);
-	return err;
-}
-
-/* The digests to look for: those given, or those of the file. */
-static int find_digests(struct request *r, struct engine_answer *answer)
-{
-	if (r->digests) {
-		answer->state = ENGINE_FRESH;
-		return digests_copy(r->digests, &answer->digests);
-	}
-	if (!caller_can_read(&r->caller, r->fd))
+	if (!caller_can_read(&q->caller, q->fd))
 		return -EACCES;
-	return engine_ask(r->engine, r->fd, answer);
+	return context->get_digests(context->ctx, q->fd, &q->hits.file);
 }
 
-static int find_self(struct look *l)
+static int find_self(struct search_query *q, const struct digests *d)
 {
 	struct file_record rec;
 	struct stat st;
+	int err;
 
-	if (l->r->digests)
+	if (!q->digests) {
+		if (fstat(q->fd, &st))
+			return -errno;
+		source_get_key(q->context->source, q->fd, &st, &q->self);
+		if (!catalog_file_get(q->txn, &q->self, &rec) &&
+		    rec.state == FILE_FRESH)
+			q->self_content = rec.content;
+	}
+	if (q->self_content)
 		return 0;
-	if (fstat(l->r->fd, &st))
-		return -errno;
-	source_get_key(&l->e->source, l->r->fd, &st, &l->self);
-	if (!catalog_file_get(l->txn, &l->self, &rec) &&
-	    rec.state == FILE_FRESH)
-		l->self_content = rec.content;
+	err = catalog_content_find(q->txn, d, &q->self_content);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int list_identical(struct search_query *q, struct listing_state *state)
+{
+	int err = 0;
+
+	if (!state->copies.cursor.begun)
+		err = find_self(q, state->digests);
+	if (!err && q->self_content && q->relation == INDEX_ALIKE)
+		err = content_add_hits(q, q->self_content, 100, SIZE_MAX,
+				       &state->copies, &state->cut);
+	if (err)
+		return err;
+	state->copies = (struct content_copies){ 0 };
+	state->phase = LIST_SEARCH;
 	return 0;
 }
 
-static int list_digests(struct request *r, const struct digests *d,
-			struct engine_hits *hits)
+static int search_matches(struct search_query *q, struct listing_state *state)
 {
-	struct look l;
-	int err = look_begin(r, &l);
+	struct content_query wanted = { .digests = state->digests,
+					.relation = q->relation,
+					.first_content = 1 };
+	struct sif_sketch *sketch;
+	int err = sketch_of(state->digests, &sketch);
 
 	if (err)
 		return err;
-	l.hits = hits;
-	err = find_self(&l);
+	wanted.sketch = sketch;
+	err = near_contents(q, &wanted, &state->matches, &state->match_count);
+	free(sketch);
 	if (!err)
-		err = list_contents(&l, d);
-	look_end(&l);
+		state->phase = LIST_ALIKE;
 	return err;
 }
 
-int near_list(struct request *r, struct engine_hits *hits_out)
+static int list_alike(struct search_query *q, struct listing_state *state)
 {
-	struct engine_answer answer = { 0 };
-	struct engine_hits hits = { 0 };
-	int err = find_digests(r, &answer);
+	for (; state->next < state->match_count && !state->cut; state->next++) {
+		const struct index_match *match = &state->matches[state->next];
+		size_t limit = q->context->limit - state->alike;
+		int err;
 
-	if (!err && answer.state == ENGINE_FRESH)
-		err = list_digests(r, &answer.digests, &hits);
-	engine_answer_release(&answer);
-	hits.file = answer;
-	if (err)
-		engine_hits_release(&hits);
-	else
-		*hits_out = hits;
-	return err;
+		/* Of the last one only whether it is there: there may be
+		 * more. */
+		if (state->next == INDEX_MATCHES - 1)
+			limit = 0;
+		err = content_add_hits(q, match->content, match->score, limit,
+				       &state->copies, &state->cut);
+		if (err)
+			return err;
+		state->alike += state->copies.added;
+		state->copies = (struct content_copies){ 0 };
+	}
+	return q->err;
 }
+
+static int file_turn(struct search_query *q)
+{
+	struct listing_state *state = q->state;
+	int err = 0;
+
+	if (q->hits.file.state != ENGINE_FRESH || !state->digests->size)
+		return 0;
+	if (state->phase == LIST_IDENTICAL)
+		err = list_identical(q, state);
+	if (!err && state->phase == LIST_SEARCH)
+		err = search_matches(q, state);
+	if (!err)
+		err = list_alike(q, state);
+	if (err)
+		return err;
+	q->hits.cut = state->cut;
+	if (q->hits.count)
+		qsort(q->hits.hits, q->hits.count, sizeof(*q->hits.hits),
+		      compare_hits);
+	return 0;
+}
+
+static void file_release(struct search_query *q)
+{
+	struct listing_state *state = q->state;
+
+	engine_answer_release(&q->hits.file);
+	if (state)
+		free(state->matches);
+	free(state);
+	q->state = NULL;
+}
+
+const struct query_kind query_file = { file_begin, file_turn, file_release };

@@ -1,454 +1,332 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/search/query.h"
+#include "core/search/search_impl.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "core/engine/engine_impl.h"
-#include "core/search/near.h"
+#include "core/base/array.h"
+#include "core/base/clock.h"
 
-/* ---- the way of a request ---- */
+/* A query from its making until it is ready for a thread, see search.h. */
 
-static int take_place(struct request *r)
+bool search_is_stopping(const struct search_query *q)
 {
-	struct inquiry *q = &r->engine->inquiry;
+	return atomic_load(q->context->stopping);
+}
+
+int query_may_go_on(const struct search_query *q)
+{
+	if (search_is_stopping(q))
+		return -ECANCELED;
+	return q->work_left ? 0 : TURN_OVER;
+}
+
+void query_count_work(struct search_query *q, size_t work)
+{
+	q->work_left -= work < q->work_left ? work : q->work_left;
+}
+
+int key_list_add(void *arg, const struct file_key *key)
+{
+	struct key_list *list = arg;
+	struct file_key *keys =
+		array_with_room(list->keys, list->count, sizeof(*keys));
+
+	if (!keys)
+		return -ENOMEM;
+	list->keys = keys;
+	list->keys[list->count++] = *key;
+	return 0;
+}
+
+void engine_hits_release(struct engine_hits *hits)
+{
+	size_t i;
+
+	for (i = 0; i < hits->count; i++)
+		free(hits->hits[i].path);
+	free(hits->hits);
+	*hits = (struct engine_hits){ 0 };
+}
+
+void engine_entries_release(struct engine_entries *entries)
+{
+	size_t i;
+
+	for (i = 0; i < entries->count; i++)
+		free(entries->entries[i].name);
+	free(entries->entries);
+	*entries = (struct engine_entries){ 0 };
+}
+
+/* ---- making and ending ---- */
+
+static int take_place(struct search_query *q)
+{
+	struct searcher *s = q->searcher;
 	int err;
 
-	pthread_mutex_lock(&q->lock);
-	err = share_take(&q->share, r->caller.credentials.uid, &r->turn);
-	pthread_mutex_unlock(&q->lock);
+	pthread_mutex_lock(&s->lock);
+	err = share_take(&s->share, q->caller.credentials.uid, &q->turn);
+	pthread_mutex_unlock(&s->lock);
 	return err;
 }
 
-static void give_place(struct request *r)
+static void release(struct search_query *q)
 {
-	struct inquiry *q = &r->engine->inquiry;
-
-	pthread_mutex_lock(&q->lock);
-	share_give(&q->share, r->caller.credentials.uid);
-	pthread_mutex_unlock(&q->lock);
+	engine_hits_release(&q->hits);
+	engine_entries_release(&q->entries);
+	visibility_release(&q->visibility);
+	free(q->viewer);
+	if (q->fd >= 0)
+		close(q->fd);
+	if (q->digests)
+		digests_release(q->digests);
+	free(q->digests);
+	credentials_release(&q->caller.credentials);
+	free(q);
 }
 
-static void request_release(struct request *r)
+static void query_free(struct search_query *q)
 {
-	if (r->fd >= 0)
-		close(r->fd);
-	if (r->digests)
-		digests_release(r->digests);
-	free(r->digests);
-	credentials_release(&r->caller.credentials);
-	free(r);
+	struct searcher *s = q->searcher;
+
+	pthread_mutex_lock(&s->lock);
+	share_give(&s->share, q->caller.credentials.uid);
+	pthread_mutex_unlock(&s->lock);
+	release(q);
 }
 
-static void request_free(struct request *r)
+static int add_viewer(struct search_query *q)
 {
-	give_place(r);
-	request_release(r);
+	if (q->caller.trusted)
+		return 0;
+	q->viewer = calloc(1, sizeof(*q->viewer));
+	if (!q->viewer)
+		return -ENOMEM;
+	q->viewer->sees = content_is_visible;
+	q->viewer->arg = q;
+	return 0;
 }
 
 /* fd: -1 for none. */
-static int request_new(struct engine *e, int fd,
-		       const struct engine_caller *caller, struct request **out)
+static int query_new(struct searcher *s, const struct query_kind *kind, int fd,
+		     const struct engine_caller *caller,
+		     struct search_query **out)
 {
-	struct request *r = calloc(1, sizeof(*r));
+	struct search_query *q = calloc(1, sizeof(*q));
 	int err;
 
-	if (!r)
+	if (!q)
 		return -ENOMEM;
-	r->engine = e;
-	r->caller.trusted = caller->trusted;
-	r->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	err = fd >= 0 && r->fd < 0 ? -errno : 0;
+	q->searcher = s;
+	q->context = &s->context;
+	q->kind = kind;
+	q->caller.trusted = caller->trusted;
+	q->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	err = fd >= 0 && q->fd < 0 ? -errno : 0;
 	if (!err)
 		err = credentials_copy(&caller->credentials,
-				       &r->caller.credentials);
+				       &q->caller.credentials);
 	if (!err)
-		err = take_place(r);
+		err = add_viewer(q);
+	if (!err)
+		err = take_place(q);
 	if (err)
-		request_release(r);
+		release(q);
 	else
-		*out = r;
+		*out = q;
 	return err;
 }
 
-static void request_fail(struct request *r, int err)
-{
-	if (r->on_hits)
-		r->on_hits(r->arg, err, &(struct engine_hits){ 0 });
-	else
-		r->on_entries(r->arg, err, &(struct engine_entries){ 0 });
-	request_free(r);
-}
-
-static void request_answer(struct request *r)
+void query_end(struct search_query *q, int err)
 {
 	struct engine_hits hits = { 0 };
 	struct engine_entries entries = { 0 };
-	const struct credentials *own = &r->engine->inquiry.own;
-	bool trusted = r->caller.trusted;
-	int err = trusted ? 0 : credentials_enter(&r->caller.credentials, own);
 
-	if (err) {
-		request_fail(r, err);
-		return;
+	q->kind->release(q);
+	if (!err) {
+		hits = q->hits;
+		entries = q->entries;
+		q->hits = (struct engine_hits){ 0 };
+		q->entries = (struct engine_entries){ 0 };
 	}
-	if (r->directories)
-		err = near_directories(r, &hits);
-	else if (r->on_hits)
-		err = near_list(r, &hits);
+	if (q->on_hits)
+		q->on_hits(q->arg, err, &hits);
 	else
-		err = near_browse(r, &entries);
-	if (!trusted)
-		credentials_leave(own);
-	hits.incomplete = r->incomplete;
-	if (err == -EUCLEAN)
-		engine_found_damage(r->engine);
-	if (r->on_hits)
-		r->on_hits(r->arg, err, &hits);
-	else
-		r->on_entries(r->arg, err, &entries);
-	request_free(r);
+		q->on_entries(q->arg, err, &entries);
+	query_free(q);
 }
 
-static void insert_ready(struct inquiry *q, struct request *r)
-{
-	struct request **at = &q->first;
+/* ---- waiting ---- */
 
-	while (*at && (*at)->turn <= r->turn)
+void query_make_ready(struct searcher *s, struct search_query *q)
+{
+	struct search_query **at = &s->first;
+
+	while (*at && (*at)->turn <= q->turn)
 		at = &(*at)->next;
-	r->next = *at;
-	*at = r;
-	pthread_cond_signal(&q->work);
+	q->next = *at;
+	*at = q;
+	pthread_cond_signal(&s->work);
 }
 
-/* Whether files that a scan found are still to be hashed.  Those that were
- * closed a moment ago do not count: a tree in use would never be complete. */
-static bool is_incomplete(struct engine *e)
+/* Lets q wait until the committer has got as far as what is posted now. */
+static void query_hold(struct search_query *q)
 {
-	struct queue_counts counts;
-
-	/* In the order in which work flows, see status.c. */
-	if (scan_is_running(&e->scan) || hash_is_feeding(&e->hash))
-		return true;
-	queue_counts(&e->queue, &counts);
-	return counts.scanned != 0;
-}
-
-/* Lets r wait until the committer has got as far as what is posted now. */
-static void request_hold(struct request *r)
-{
-	struct engine *e = r->engine;
-	struct inquiry *q = &e->inquiry;
-	struct commit_counts counts;
+	const struct search_context *context = q->context;
+	struct searcher *s = q->searcher;
 	bool held = false, stopped;
+	uint64_t attempted;
 
-	r->incomplete = is_incomplete(e); /* what is hashed now is posted */
-	pthread_mutex_lock(&q->lock);
-	stopped = q->stopped;
+	/* Before the position: what has been hashed by now is posted. */
+	q->hits.incomplete = context->is_incomplete(context->ctx);
+	pthread_mutex_lock(&s->lock);
+	stopped = s->stopped;
 	if (!stopped) {
-		commit_counts(&e->commit, &counts);
-		r->number = counts.posted;
-		held = counts.attempted < counts.posted;
+		context->commit_position(context->ctx, &q->number, &attempted);
+		held = attempted < q->number;
 		if (held) {
-			r->next = q->held;
-			q->held = r;
+			q->next = s->held;
+			s->held = q;
 		} else {
-			insert_ready(q, r);
+			query_make_ready(s, q);
 		}
 	}
-	pthread_mutex_unlock(&q->lock);
+	pthread_mutex_unlock(&s->lock);
 	if (stopped)
-		request_fail(r, -ECANCELED);
+		query_end(q, -ECANCELED);
 	else if (held)
-		commit_hurry(&e->commit);
+		context->commit_hurry(context->ctx);
 }
 
-void inquiry_committed(struct engine *e, uint64_t number)
+void search_committed(struct searcher *s, uint64_t number)
 {
-	struct inquiry *q = &e->inquiry;
-	struct request **at = &q->held;
+	struct search_query **at = &s->held;
 	bool more;
 
-	pthread_mutex_lock(&q->lock);
+	pthread_mutex_lock(&s->lock);
 	while (*at) {
-		struct request *r = *at;
+		struct search_query *q = *at;
 
-		if (r->number > number) {
-			at = &r->next;
+		if (q->number > number) {
+			at = &q->next;
 			continue;
 		}
-		*at = r->next;
-		insert_ready(q, r);
+		*at = q->next;
+		query_make_ready(s, q);
 	}
-	more = q->held != NULL;
-	pthread_mutex_unlock(&q->lock);
+	more = s->held != NULL;
+	pthread_mutex_unlock(&s->lock);
 	if (more)
-		commit_hurry(&e->commit);
+		s->context.commit_hurry(s->context.ctx);
 }
 
 static void on_hashed(void *arg, int result)
 {
 	if (result == -ECANCELED || result == -EINTR)
-		request_fail(arg, result);
+		query_end(arg, result);
 	else
-		request_hold(arg);
+		query_hold(arg);
 }
 
-/* ---- asking ---- */
+/* ---- the four kinds ---- */
 
-int engine_similar(struct engine *e, const struct engine_question *q,
-		   const struct engine_caller *caller,
-		   void (*done)(void *arg, int result,
-				struct engine_hits *hits),
-		   void *arg)
+/* Whether digests are to come. */
+static int is_pending(const struct search_context *context, int fd, bool *out)
 {
-	struct engine_answer answer;
-	struct request *r;
-	bool pending;
-	int err;
+	struct engine_answer answer = { 0 };
+	int err = context->get_digests(context->ctx, fd, &answer);
 
-	err = engine_ask(e, q->fd, &answer);
-	if (err)
-		return err;
-	pending =
-		answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED;
+	*out = answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED;
 	engine_answer_release(&answer);
-	err = request_new(e, q->fd, caller, &r);
+	return err;
+}
+
+int search_file(struct searcher *s, const struct engine_question *question,
+		const struct engine_caller *caller, search_hits_fn *done,
+		void *arg)
+{
+	struct search_query *q;
+	bool pending;
+	int err = is_pending(&s->context, question->fd, &pending);
+
+	if (!err)
+		err = query_new(s, &query_file, question->fd, caller, &q);
 	if (err)
 		return err;
-	r->relation = q->relation;
-	r->on_hits = done;
-	r->arg = arg;
-	if (!pending || !q->timeout_ms) {
-		request_hold(r);
+	q->relation = question->relation;
+	q->on_hits = done;
+	q->arg = arg;
+	if (!pending || !question->timeout_ms) {
+		query_hold(q);
 		return 0;
 	}
-	err = engine_park(e, q->fd,
-			  &(struct parked_request){
-				  .uid = caller->credentials.uid,
-				  .deadline_ms = clock_now_ms() + q->timeout_ms,
-				  .ticket = q->ticket,
-				  .done = on_hashed,
-				  .arg = r,
-			  });
+	err = s->context.park(
+		s->context.ctx, question->fd,
+		&(struct parked_request){
+			.uid = caller->credentials.uid,
+			.deadline_ms = clock_now_ms() + question->timeout_ms,
+			.ticket = question->ticket,
+			.done = on_hashed,
+			.arg = q,
+		});
 	if (err)
-		request_free(r);
+		query_free(q);
 	return err;
 }
 
-int engine_similar_to(struct engine *e, const struct digests *digests,
-		      enum index_relation relation,
-		      const struct engine_caller *caller,
-		      void (*done)(void *arg, int result,
-				   struct engine_hits *hits),
-		      void *arg)
+int search_content(struct searcher *s, const struct digests *digests,
+		   enum index_relation relation,
+		   const struct engine_caller *caller, search_hits_fn *done,
+		   void *arg)
 {
-	struct request *r;
-	int err = request_new(e, -1, caller, &r);
+	struct search_query *q;
+	int err = query_new(s, &query_file, -1, caller, &q);
 
 	if (err)
 		return err;
-	r->digests = calloc(1, sizeof(*r->digests));
-	err = r->digests ? digests_copy(digests, r->digests) : -ENOMEM;
+	q->digests = calloc(1, sizeof(*q->digests));
+	err = q->digests ? digests_copy(digests, q->digests) : -ENOMEM;
 	if (err) {
-		request_free(r);
+		query_free(q);
 		return err;
 	}
-	r->relation = relation;
-	r->on_hits = done;
-	r->arg = arg;
-	request_hold(r);
+	q->relation = relation;
+	q->on_hits = done;
+	q->arg = arg;
+	query_hold(q);
 	return 0;
 }
 
-int engine_directories(struct engine *e, int fd,
-		       const struct engine_caller *caller,
-		       void (*done)(void *arg, int result,
-				    struct engine_hits *hits),
+int search_directories(struct searcher *s, int fd,
+		       const struct engine_caller *caller, search_hits_fn *done,
 		       void *arg)
 {
-	struct request *r;
-	int err = request_new(e, fd, caller, &r);
+	struct search_query *q;
+	int err = query_new(s, &query_directories, fd, caller, &q);
 
 	if (err)
 		return err;
-	r->directories = true;
-	r->on_hits = done;
-	r->arg = arg;
-	request_hold(r);
+	q->on_hits = done;
+	q->arg = arg;
+	query_hold(q);
 	return 0;
 }
 
-int engine_browse(struct engine *e, int fd, const struct engine_caller *caller,
-		  void (*done)(void *arg, int result,
-			       struct engine_entries *entries),
+int search_browse(struct searcher *s, int fd,
+		  const struct engine_caller *caller, search_entries_fn *done,
 		  void *arg)
 {
-	struct request *r;
-	int err = request_new(e, fd, caller, &r);
+	struct search_query *q;
+	int err = query_new(s, &query_browse, fd, caller, &q);
 
 	if (err)
 		return err;
-	r->on_entries = done;
-	r->arg = arg;
-	request_hold(r);
+	q->on_entries = done;
+	q->arg = arg;
+	query_hold(q);
 	return 0;
-}
-
-/* ---- threads ---- */
-
-static bool takes_long(const struct request *r)
-{
-	return r->directories || !r->on_hits;
-}
-
-static bool may_begin(const struct inquiry *q, const struct request *r)
-{
-	size_t i;
-
-	if (!takes_long(r))
-		return true;
-	for (i = 0; i < q->browsing; i++)
-		if (q->browsers[i] == r->caller.credentials.uid)
-			return false;
-	return q->browsing < INQUIRY_BROWSERS;
-}
-
-/* The first request that a thread may begin, taken off the list, or NULL. */
-static struct request *take_ready(struct inquiry *q)
-{
-	struct request **at = &q->first, *r;
-
-	while (*at && !may_begin(q, *at))
-		at = &(*at)->next;
-	r = *at;
-	if (!r)
-		return NULL;
-	*at = r->next;
-	share_serve(&q->share, r->turn);
-	return r;
-}
-
-static void browse_end(struct inquiry *q, uid_t uid)
-{
-	size_t i = 0;
-
-	while (q->browsers[i] != uid)
-		i++;
-	q->browsers[i] = q->browsers[--q->browsing];
-}
-
-/* Under the lock, which it gives up meanwhile. */
-static void answer_unlocked(struct inquiry *q, struct request *r)
-{
-	bool browses = takes_long(r);
-	uid_t uid = r->caller.credentials.uid;
-
-	if (browses)
-		q->browsers[q->browsing++] = uid;
-	pthread_mutex_unlock(&q->lock);
-	request_answer(r);
-	pthread_mutex_lock(&q->lock);
-	if (browses)
-		browse_end(q, uid);
-	if (!q->rest_ms)
-		q->rest_ms = clock_now_ms() + INQUIRY_REST_MS;
-}
-
-/* The same. */
-static void rest_unlocked(struct engine *e)
-{
-	struct inquiry *q = &e->inquiry;
-
-	q->rest_ms = 0;
-	pthread_mutex_unlock(&q->lock);
-	(void)catalog_trim_rss(e->catalog);
-	pthread_mutex_lock(&q->lock);
-}
-
-static void *inquiry_run(void *arg)
-{
-	struct engine *e = arg;
-	struct inquiry *q = &e->inquiry;
-	struct request *r;
-
-	thread_set_name("kinfs-search");
-	pthread_mutex_lock(&q->lock);
-	while (!q->stopped) {
-		if (q->rest_ms && q->rest_ms <= clock_now_ms())
-			rest_unlocked(e);
-		else if ((r = take_ready(q)))
-			answer_unlocked(q, r);
-		else
-			cond_wait_until(&q->work, &q->lock,
-					q->rest_ms ? q->rest_ms : INT64_MAX);
-	}
-	pthread_mutex_unlock(&q->lock);
-	return NULL;
-}
-
-int inquiry_init(struct inquiry *q)
-{
-	int err = -pthread_mutex_init(&q->lock, NULL);
-
-	q->share.most = INQUIRIES_MAX;
-	if (!err)
-		err = cond_init_monotonic(&q->work);
-	if (!err)
-		err = credentials_own(&q->own);
-	q->near = calloc(NEAR_SLOTS, sizeof(*q->near));
-	return err || q->near ? err : -ENOMEM;
-}
-
-int inquiry_start(struct engine *e)
-{
-	struct inquiry *q = &e->inquiry;
-	int err = 0;
-
-	while (q->started < INQUIRY_THREADS && !err) {
-		err = -pthread_create(&q->threads[q->started], NULL,
-				      inquiry_run, e);
-		q->started += !err;
-	}
-	return err;
-}
-
-static void fail_all(struct request *r)
-{
-	while (r) {
-		struct request *next = r->next;
-
-		request_fail(r, -ECANCELED);
-		r = next;
-	}
-}
-
-void inquiry_stop(struct engine *e)
-{
-	struct inquiry *q = &e->inquiry;
-	struct request *ready, *held;
-	size_t i;
-
-	pthread_mutex_lock(&q->lock);
-	q->stopped = true;
-	ready = q->first;
-	held = q->held;
-	q->first = q->held = NULL;
-	pthread_cond_broadcast(&q->work);
-	pthread_mutex_unlock(&q->lock);
-	for (i = 0; i < q->started; i++)
-		pthread_join(q->threads[i], NULL);
-	q->started = 0;
-	fail_all(ready);
-	fail_all(held);
-}
-
-void inquiry_release(struct inquiry *q)
-{
-	free(q->near);
-	credentials_release(&q->own);
-	pthread_cond_destroy(&q->work);
-	pthread_mutex_destroy(&q->lock);
 }

@@ -5,79 +5,82 @@
 #include <string.h>
 #include <xxhash.h>
 
-static bool is_free(const struct sight *at)
+static bool is_free(const struct visibility_entry *at)
 {
 	return !at->content && !at->path;
 }
 
-void sights_release(struct sights *s)
+void visibility_release(struct visibility *v)
 {
 	size_t i;
 
-	for (i = 0; i < s->size; i++)
-		free(s->slots[i].path);
-	free(s->slots);
-	*s = (struct sights){ 0 };
+	for (i = 0; i < v->size; i++)
+		free(v->slots[i].path);
+	free(v->slots);
+	*v = (struct visibility){ 0 };
 }
 
-static bool grow(struct sights *s)
+static bool grow(struct visibility *v)
 {
-	size_t size = s->size ? 2 * s->size : 64, i, at;
-	struct sight *slots = calloc(size, sizeof(*slots));
+	size_t size = v->size ? 2 * v->size : 64, i, at;
+	struct visibility_entry *slots = calloc(size, sizeof(*slots));
 
 	if (!slots)
 		return false;
-	for (i = 0; i < s->size; i++) {
-		if (is_free(&s->slots[i]))
+	for (i = 0; i < v->size; i++) {
+		if (is_free(&v->slots[i]))
 			continue;
-		at = s->slots[i].hash & (size - 1);
+		at = v->slots[i].hash & (size - 1);
 		while (!is_free(&slots[at]))
 			at = (at + 1) & (size - 1);
-		slots[at] = s->slots[i];
+		slots[at] = v->slots[i];
 	}
-	free(s->slots);
-	s->slots = slots;
-	s->size = size;
+	free(v->slots);
+	v->slots = slots;
+	v->size = size;
 	return true;
 }
 
-static bool is_it(const struct sight *at, const char *path, uint32_t content)
+static bool is_entry_of(const struct visibility_entry *at, const char *path,
+			uint32_t content)
 {
 	if (content)
 		return at->content == content;
 	return at->path && strcmp(at->path, path) == 0;
 }
 
-static struct sight *find(struct sights *s, uint64_t hash, const char *path,
-			  uint32_t content)
+static struct visibility_entry *find(struct visibility *v, uint64_t hash,
+				     const char *path, uint32_t content)
 {
-	struct sight *found;
+	struct visibility_entry *found;
 	size_t at;
 
-	if (2 * s->count >= s->size && !grow(s))
+	if (2 * v->count >= v->size && !grow(v))
 		return NULL;
-	at = hash & (s->size - 1);
-	while (!is_free(&s->slots[at]) && !is_it(&s->slots[at], path, content))
-		at = (at + 1) & (s->size - 1);
-	found = &s->slots[at];
+	at = hash & (v->size - 1);
+	while (!is_free(&v->slots[at]) &&
+	       !is_entry_of(&v->slots[at], path, content))
+		at = (at + 1) & (v->size - 1);
+	found = &v->slots[at];
 	if (!is_free(found))
 		return found;
-	*found = (struct sight){ .hash = hash,
-				 .path = path ? strdup(path) : NULL,
-				 .content = content,
-				 .answer = -1 };
+	*found = (struct visibility_entry){ .hash = hash,
+					    .path = path ? strdup(path) : NULL,
+					    .content = content };
 	if (is_free(found))
 		return NULL;
-	s->count++;
+	v->count++;
 	return found;
 }
 
-struct sight *sights_content(struct sights *s, uint32_t content)
+struct visibility_entry *visibility_of_content(struct visibility *v,
+					       uint32_t content)
 {
-	return find(s, XXH3_64bits(&content, sizeof(content)), NULL, content);
+	return find(v, XXH3_64bits(&content, sizeof(content)), NULL, content);
 }
 
-struct sight *sights_path(struct sights *s, const char *path)
+struct visibility_entry *visibility_of_path(struct visibility *v,
+					    const char *path)
 {
-	return find(s, XXH3_64bits(path, strlen(path)), path, 0);
+	return find(v, XXH3_64bits(path, strlen(path)), path, 0);
 }

@@ -9,35 +9,43 @@
 #include "core/catalog/catalog.h"
 
 /*
- * What one request has found out about contents and directories, so that it
- * asks the disk once: a hash table that only grows.  Belongs to one thread.
+ * What one query has found out about contents and directories, so that it asks
+ * the disk once: a hash table that only grows.  Belongs to the query.
  */
-enum sight_files {
-	SIGHT_NONE,     /* no file that the caller sees has the content */
-	SIGHT_FILE,     /* one has, and perhaps others */
-	SIGHT_ONE_FILE, /* one alone */
-	SIGHT_FILES,    /* several */
+
+/* A walk over the files with a content that may take several turns.  Zeroed at
+ * first. */
+struct copy_cursor {
+	struct file_key last; /* that was examined */
+	bool begun;
 };
 
-struct sight {
+struct visibility_entry {
 	uint64_t hash;
-	char *path;            /* owned: of a directory */
-	uint32_t content;      /* or this, if not 0 */
-	int answer;            /* directory: whether the caller may list it;
-			     content: files that the caller sees, 0..2 */
-	struct file_key first; /* of the files */
+	char *path;       /* owned: of a directory */
+	uint32_t content; /* or this, if not 0 */
+	/* Of a directory. */
+	bool known, open; /* ... and whether the caller may list it */
+	/* Of a content: how many of its files are visible as far as the cursor,
+	 * and the first of these. */
+	size_t visible;
+	struct file_key first;
+	struct copy_cursor cursor;
+	bool complete; /* the cursor is at the end */
 };
 
-struct sights {
-	struct sight *slots; /* owned */
+struct visibility {
+	struct visibility_entry *slots; /* owned */
 	size_t size, count;
 };
 
-void sights_release(struct sights *s);
+void visibility_release(struct visibility *v);
 
-/* The place of a content or of a path; new ones have the answer -1.  Valid
- * until the next call; NULL without memory. */
-struct sight *sights_content(struct sights *s, uint32_t content);
-struct sight *sights_path(struct sights *s, const char *path);
+/* The entry of a content or of a path, which is zeroed at first.  Valid until
+ * the next call; NULL without memory. */
+struct visibility_entry *visibility_of_content(struct visibility *v,
+					       uint32_t content);
+struct visibility_entry *visibility_of_path(struct visibility *v,
+					    const char *path);
 
 #endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "core/engine/engine_impl.h"
+
+/* What a search asks of the other parts, and the queries of the host. */
+
+static int get_digests(void *engine, int fd, struct engine_answer *out)
+{
+	return engine_ask(engine, fd, out);
+}
+
+static int park(void *engine, int fd, const struct parked_request *parked)
+{
+	return engine_park(engine, fd, parked);
+}
+
+static void commit_position(void *engine, uint64_t *posted_out,
+			    uint64_t *attempted_out)
+{
+	struct engine *e = engine;
+	struct commit_counts counts;
+
+	commit_counts(&e->commit, &counts);
+	*posted_out = counts.posted;
+	*attempted_out = counts.attempted;
+}
+
+static void hurry(void *engine)
+{
+	struct engine *e = engine;
+
+	commit_hurry(&e->commit);
+}
+
+/* Files that were closed a moment ago do not count: a tree in use would never
+ * be complete. */
+static bool is_incomplete(void *engine)
+{
+	struct engine *e = engine;
+	struct queue_counts counts;
+
+	/* In the order in which work flows, see status.c. */
+	if (scan_is_running(&e->scan) || hash_is_feeding(&e->hash))
+		return true;
+	queue_counts(&e->queue, &counts);
+	return counts.scanned != 0;
+}
+
+static void file_changed(void *engine, const struct file_key *key,
+			 const struct file_identity *identity)
+{
+	struct engine *e = engine;
+
+	(void)queue_push(&e->queue, key, JOB_CLOSED, identity);
+}
+
+static void damaged(void *engine)
+{
+	engine_found_damage(engine);
+}
+
+int engine_init_search(struct engine *e)
+{
+	const struct search_context context = {
+		.source = &e->source,
+		.catalog = e->catalog,
+		.index = e->index,
+		.stopping = &e->stopping,
+		.threshold = e->options.threshold,
+		.limit = e->options.limit,
+		.measure = e->options.measure,
+		.ctx = e,
+		.get_digests = get_digests,
+		.park = park,
+		.commit_position = commit_position,
+		.commit_hurry = hurry,
+		.is_incomplete = is_incomplete,
+		.file_changed = file_changed,
+		.damaged = damaged,
+	};
+
+	return search_init(&e->search, &context);
+}
+
+int engine_similar(struct engine *e, const struct engine_question *q,
+		   const struct engine_caller *caller, search_hits_fn *done,
+		   void *arg)
+{
+	return search_file(&e->search, q, caller, done, arg);
+}
+
+int engine_similar_to(struct engine *e, const struct digests *digests,
+		      enum index_relation relation,
+		      const struct engine_caller *caller, search_hits_fn *done,
+		      void *arg)
+{
+	return search_content(&e->search, digests, relation, caller, done, arg);
+}
+
+int engine_directories(struct engine *e, int fd,
+		       const struct engine_caller *caller, search_hits_fn *done,
+		       void *arg)
+{
+	return search_directories(&e->search, fd, caller, done, arg);
+}
+
+int engine_browse(struct engine *e, int fd, const struct engine_caller *caller,
+		  search_entries_fn *done, void *arg)
+{
+	return search_browse(&e->search, fd, caller, done, arg);
+}
+
+bool engine_hit_holds(const struct engine *e, const char *path,
+		      const struct file_key *key,
+		      const struct file_identity *identity)
+{
+	return search_hit_holds(&e->source, path, key, identity);
+}
+
+bool engine_directory_holds(const struct engine *e, const char *path,
+			    const struct file_key *key)
+{
+	return search_directory_holds(&e->source, path, key);
+}

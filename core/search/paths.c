@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/search/search_impl.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/source/file.h"
+
+/* Which paths the caller may know of: the kernel says so to a thread that has
+ * the caller's credentials. */
+
+bool caller_can_read(const struct engine_caller *caller, int fd)
+{
+	if (caller->trusted)
+		return true;
+	return faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
+}
+
+bool file_identify(const struct source *source, int fd,
+		   const struct file_key *key, struct file_identity *out)
+{
+	struct file_key found;
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return false;
+	source_get_key(source, fd, &st, &found);
+	source_get_identity(&st, out);
+	return file_key_equal(&found, key);
+}
+
+/* ---- the calling thread ---- */
+
+bool directory_is_open(const struct source *source, const char *path,
+		       struct file_key *key_out)
+{
+	int fd = file_open_beneath(source->fd, path, O_PATH | O_DIRECTORY);
+	struct stat st;
+	bool opens;
+
+	if (fd < 0)
+		return false;
+	opens = !fstat(fd, &st) &&
+		!faccessat(fd, "", R_OK | X_OK, AT_EMPTY_PATH | AT_EACCESS);
+	if (opens && key_out)
+		source_get_key(source, fd, &st, key_out);
+	close(fd);
+	return opens;
+}
+
+/* Ends path at its last '/'; false when it has none. */
+static bool cut_last(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash)
+		*slash = '\0';
+	return slash;
+}
+
+/* Whether it may list all directories above a path; the root is not asked. */
+static bool directories_are_open(const struct source *source, const char *path)
+{
+	char *above = strdup(path);
+	bool open = above;
+
+	while (open && cut_last(above))
+		open = directory_is_open(source, above, NULL);
+	free(above);
+	return open;
+}
+
+bool search_hit_holds(const struct source *source, const char *path,
+		      const struct file_key *key,
+		      const struct file_identity *identity)
+{
+	int fd = file_open_beneath(source->fd, path, O_PATH);
+	struct file_identity now;
+	bool holds;
+
+	if (fd < 0)
+		return false;
+	holds = file_identify(source, fd, key, &now) &&
+		file_identity_equal(&now, identity) &&
+		!faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
+	close(fd);
+	return holds && directories_are_open(source, path);
+}
+
+bool search_directory_holds(const struct source *source, const char *path,
+			    const struct file_key *key)
+{
+	struct file_key found;
+
+	return directory_is_open(source, path, &found) &&
+	       file_key_equal(&found, key) &&
+	       directories_are_open(source, path);
+}
+
+/* ---- the caller of a query, who looks at each directory once ---- */
+
+/* Whether the caller can list the directory that path names, and all above it.
+ * path is changed meanwhile. */
+static bool is_open_to_caller(struct search_query *q, char *path)
+{
+	struct visibility_entry *entry =
+		visibility_of_path(&q->visibility, path);
+	bool open;
+
+	if (entry && entry->known)
+		return entry->open;
+	open = entry && directory_is_open(q->context->source, path, NULL);
+	if (open) {
+		char *slash = strrchr(path, '/');
+
+		if (slash) {
+			*slash = '\0';
+			open = is_open_to_caller(q, path);
+			*slash = '/';
+		}
+	}
+	entry = visibility_of_path(&q->visibility, path);
+	if (!entry) {
+		q->err = -ENOMEM;
+		return false;
+	}
+	entry->known = true;
+	entry->open = open;
+	return open;
+}
+
+bool path_is_visible(struct search_query *q, const char *path)
+{
+	char *above;
+	bool visible = true;
+
+	if (q->caller.trusted)
+		return true;
+	above = strdup(path);
+	if (!above)
+		q->err = -ENOMEM;
+	else if (cut_last(above))
+		visible = is_open_to_caller(q, above);
+	free(above);
+	return above && visible;
+}
+
+static int open_at(void *arg, const char *path)
+{
+	struct search_query *q = arg;
+	char *copy = strdup(path);
+	bool open;
+
+	if (!copy)
+		return -ENOMEM;
+	open = !*path || is_open_to_caller(q, copy);
+	free(copy);
+	return open;
+}
+
+bool directory_is_visible(struct search_query *q, const struct file_key *key)
+{
+	int err;
+
+	if (q->caller.trusted)
+		return true;
+	err = catalog_path_each(q->txn, &q->context->source->root, key, open_at,
+				q);
+	if (err < 0)
+		q->err = err;
+	return err == 1;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/search/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/base/thread.h"
+#include "core/search/search_impl.h"
+
+/* The threads, and whose query they work on next. */
+
+/* ---- one turn ---- */
+
+static int turn_in_txn(struct search_query *q)
+{
+	int err = catalog_read(q->context->catalog, &q->txn);
+
+	if (err)
+		return err;
+	err = q->kind->turn(q);
+	catalog_abort(q->txn);
+	q->txn = NULL;
+	return err;
+}
+
+static int turn_as_caller(struct search_query *q)
+{
+	int err = 0;
+
+	if (!q->turns_done)
+		err = q->kind->begin(q);
+	q->work_left = q->searcher->turn_work;
+	q->err = 0;
+	/* The weights that were found as the turn ended may be wrong. */
+	if (q->viewer && q->turns_done)
+		memset(q->viewer->weights, 0, sizeof(q->viewer->weights));
+	return err ? err : turn_in_txn(q);
+}
+
+static int take_turn(struct search_query *q)
+{
+	const struct credentials *own = &q->searcher->own;
+	bool trusted = q->caller.trusted;
+	int err = trusted ? 0 : credentials_enter(&q->caller.credentials, own);
+
+	if (err)
+		return err;
+	err = turn_as_caller(q);
+	if (!trusted)
+		credentials_leave(own);
+	if (err == -EUCLEAN)
+		q->context->damaged(q->context->ctx);
+	return err;
+}
+
+/* ---- the next query; under the lock ---- */
+
+/* Whether it takes longer than a query about a file most often does. */
+static bool is_long(const struct search_query *q)
+{
+	return q->kind != &query_file || q->turns_done;
+}
+
+static bool may_begin(const struct searcher *s, const struct search_query *q)
+{
+	size_t i;
+
+	if (!is_long(q))
+		return true;
+	for (i = 0; i < s->long_count; i++)
+		if (s->long_users[i] == q->caller.credentials.uid)
+			return false;
+	return s->long_count < SEARCH_LONG_MAX;
+}
+
+/* The first query that a thread may work on, taken off the list, or NULL. */
+static struct search_query *take_ready(struct searcher *s)
+{
+	struct search_query **at = &s->first, *q;
+
+	while (*at && !may_begin(s, *at))
+		at = &(*at)->next;
+	q = *at;
+	if (!q)
+		return NULL;
+	*at = q->next;
+	share_serve(&s->share, q->turn);
+	return q;
+}
+
+static void end_long(struct searcher *s, uid_t uid)
+{
+	size_t i = 0;
+
+	while (s->long_users[i] != uid)
+		i++;
+	s->long_users[i] = s->long_users[--s->long_count];
+}
+
+/* Puts it back for another turn; at the end of all there is none. */
+static bool put_back(struct searcher *s, struct search_query *q)
+{
+	if (s->stopped)
+		return false;
+	q->turns_done++;
+	q->turn = share_next_turn(&s->share, q->caller.credentials.uid);
+	query_make_ready(s, q);
+	return true;
+}
+
+/* ---- threads ---- */
+
+/* The lock is given up meanwhile. */
+static void work_unlocked(struct searcher *s, struct search_query *q)
+{
+	uid_t uid = q->caller.credentials.uid;
+	bool is_one_of_long = is_long(q);
+	int err;
+
+	if (is_one_of_long)
+		s->long_users[s->long_count++] = uid;
+	pthread_mutex_unlock(&s->lock);
+	err = take_turn(q);
+	if (err != TURN_OVER)
+		query_end(q, err);
+	pthread_mutex_lock(&s->lock);
+	if (is_one_of_long)
+		end_long(s, uid);
+	if (!s->trim_ms)
+		s->trim_ms = clock_now_ms() + SEARCH_TRIM_RSS_MS;
+	if (err != TURN_OVER || put_back(s, q))
+		return;
+	pthread_mutex_unlock(&s->lock);
+	query_end(q, -ECANCELED);
+	pthread_mutex_lock(&s->lock);
+}
+
+static void trim_unlocked(struct searcher *s)
+{
+	s->trim_ms = 0;
+	pthread_mutex_unlock(&s->lock);
+	(void)catalog_trim_rss(s->context.catalog);
+	pthread_mutex_lock(&s->lock);
+}
+
+static void *search_run(void *arg)
+{
+	struct searcher *s = arg;
+	struct search_query *q;
+
+	thread_set_name("kinfs-search");
+	pthread_mutex_lock(&s->lock);
+	while (!s->stopped) {
+		if (s->trim_ms && s->trim_ms <= clock_now_ms())
+			trim_unlocked(s);
+		else if ((q = take_ready(s)))
+			work_unlocked(s, q);
+		else
+			cond_wait_until(&s->work, &s->lock,
+					s->trim_ms ? s->trim_ms : INT64_MAX);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+int search_init(struct searcher *s, const struct search_context *context)
+{
+	int err = -pthread_mutex_init(&s->lock, NULL);
+
+	s->context = *context;
+	s->share.most = SEARCH_QUERIES_MAX;
+	s->turn_work = SEARCH_TURN_WORK;
+	if (!err)
+		err = cond_init_monotonic(&s->work);
+	if (!err)
+		err = credentials_own(&s->own);
+	s->near = calloc(SEARCH_NEAR_SLOTS, sizeof(*s->near));
+	return err || s->near ? err : -ENOMEM;
+}
+
+int search_start(struct searcher *s)
+{
+	int err = 0;
+
+	while (s->started < SEARCH_THREADS && !err) {
+		err = -pthread_create(&s->threads[s->started], NULL, search_run,
+				      s);
+		s->started += !err;
+	}
+	return err;
+}
+
+static void cancel_all(struct search_query *q)
+{
+	while (q) {
+		struct search_query *next = q->next;
+
+		query_end(q, -ECANCELED);
+		q = next;
+	}
+}
+
+void search_stop(struct searcher *s)
+{
+	struct search_query *ready, *held;
+	size_t i;
+
+	pthread_mutex_lock(&s->lock);
+	s->stopped = true;
+	ready = s->first;
+	held = s->held;
+	s->first = s->held = NULL;
+	pthread_cond_broadcast(&s->work);
+	pthread_mutex_unlock(&s->lock);
+	for (i = 0; i < s->started; i++)
+		pthread_join(s->threads[i], NULL);
+	s->started = 0;
+	cancel_all(ready);
+	cancel_all(held);
+}
+
+void search_release(struct searcher *s)
+{
+	free(s->near);
+	credentials_release(&s->own);
+	pthread_cond_destroy(&s->work);
+	pthread_mutex_destroy(&s->lock);
+}
