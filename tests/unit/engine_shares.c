@@ -403,28 +403,6 @@ static void test_turns_do_not_spoil_digests(void **state)
 	fixture_remove(&c.f);
 }
 
-/* Users whose directories take long leave a thread for one more. */
-static void test_users_browse_beside_one_another(void **state)
-{
-	enum { BROWSING = 8 };
-	struct voice slow[BROWSING];
-	struct crowd c;
-	uid_t i;
-
-	(void)state;
-	crowd_make(&c);
-	assert_int_equal(engine_start(c.f.engine), 0);
-	for (i = 0; i < BROWSING; i++) {
-		slow[i] = (struct voice){ &c, 2000 + i, true };
-		assert_int_equal(ask_for(&c, ask_browse, "b0", &slow[i]), 0);
-	}
-	crowd_wait(&c, &c.kept, BROWSING);
-	assert_int_equal(ask_for(&c, ask_browse, "b0", &modest), 0);
-	crowd_wait(&c, &c.answered, BROWSING + 1);
-	assert_int_equal(c.modest_at, 1);
-	fixture_remove(&c.f);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,7 +414,6 @@ int main(void)
 		cmocka_unit_test(test_inquiries_are_fair),
 		cmocka_unit_test(test_a_shared_file_keeps_the_better_turn),
 		cmocka_unit_test(test_one_user_does_not_take_all_threads),
-		cmocka_unit_test(test_users_browse_beside_one_another),
 		cmocka_unit_test(test_large_files_leave_a_worker),
 		cmocka_unit_test(test_turns_do_not_spoil_digests),
 	};
