@@ -330,12 +330,16 @@ crowd() { # COUNT PATH
 		1 while wait > 0;' "$@"
 }
 
+is_fresh() { # FILE
+	[ "$(getx "$1" user.kinfs.state)" = fresh ]
+}
+
 test_bounds() {
 	rm -rf "$src" && mkdir -p "$src"
 	truncate -s 200G "$src/huge"
 	echo small >"$src/small"
 	mount_kinfs "$src" "$mnt" -o allow_other,wait=600,workers=2
-	poll 20 test "$(getx "$mnt/small" user.kinfs.state)" = fresh
+	poll 20 is_fresh "$mnt/small"
 	mkfifo "$T/enough"
 	as "$bob" none bash -c "$(declare -f crowd); crowd 560 \"\$1\"" - \
 		"$mnt/.similar/huge" <"$T/enough" >"$T/crowd" &
