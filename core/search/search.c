@@ -171,6 +171,7 @@ int search_init(struct searcher *s, const struct search_context *context)
 	s->context = *context;
 	s->share.most = SEARCH_QUERIES_MAX;
 	s->turn_work = SEARCH_TURN_WORK;
+	s->thread_count = SEARCH_THREADS;
 	if (!err)
 		err = cond_init_monotonic(&s->work);
 	if (!err)
@@ -183,7 +184,7 @@ int search_start(struct searcher *s)
 {
 	int err = 0;
 
-	while (s->started < SEARCH_THREADS && !err) {
+	while (s->started < s->thread_count && !err) {
 		err = -pthread_create(&s->threads[s->started], NULL, search_run,
 				      s);
 		s->started += !err;

@@ -217,6 +217,7 @@ struct searcher {
 	struct search_context context; /* constant */
 	struct credentials own;        /* of the process; constant */
 	size_t turn_work;     /* SEARCH_TURN_WORK; tests set it before start */
+	size_t thread_count;  /* SEARCH_THREADS; tests set it before start */
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t work;
 	struct share share;         /* of all queries */
