@@ -328,6 +328,11 @@ int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
 		      const struct file_key *key,
 		      int (*each)(void *arg, const char *path), void *arg);
 
+/* 1 if the file has a path, 0 if no chain of names reaches root; or a negative
+ * errno. */
+int catalog_has_path(struct catalog_txn *txn, const struct file_key *root,
+		     const struct file_key *key);
+
 /* ---- contents ---- */
 
 /* The id of the content with that XXH128 and size.  -ENOENT. */

@@ -113,6 +113,12 @@ static int stop_at_first(void *arg, const char *path)
 	return 1;
 }
 
+int catalog_has_path(struct catalog_txn *txn, const struct file_key *root,
+		     const struct file_key *key)
+{
+	return catalog_path_each(txn, root, key, stop_at_first, NULL);
+}
+
 int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
 			 int (*each)(void *arg, const struct file_key *key,
 				     const struct file_record *record),
@@ -131,8 +137,7 @@ int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
 		if (!result)
 			result = file_record_decode(&s.value, &r);
 		if (!result)
-			result = catalog_path_each(txn, root, &key,
-						   stop_at_first, NULL);
+			result = catalog_has_path(txn, root, &key);
 		/* What cannot be read is for the check to say. */
 		if (result == 1 || result == -EUCLEAN)
 			continue;

@@ -126,13 +126,6 @@ static int collect_orphans(struct check *a, struct orphans *out)
 	return err;
 }
 
-static int stop_at_first(void *arg, const char *path)
-{
-	(void)arg;
-	(void)path;
-	return 1;
-}
-
 /* 1 when it still is one, and then its record. */
 static int is_orphan(struct check *a, const struct file_key *key,
 		     struct file_record *out)
@@ -144,8 +137,7 @@ static int is_orphan(struct check *a, const struct file_key *key,
 		return result;
 	result = catalog_file_get(txn, key, out);
 	if (!result) {
-		result = catalog_path_each(txn, &a->root, key, stop_at_first,
-					   NULL);
+		result = catalog_has_path(txn, &a->root, key);
 		if (result >= 0)
 			result = !result;
 	}

@@ -74,7 +74,7 @@ static int job_compute(struct compare_job *job)
 	}
 	if (!have_common_digest(job))
 		return 0;
-	err = score_contents(a, b, &job->score);
+	err = score_compare_contents(a, b, &job->score);
 	if (!err && job->measures.by_digest[DIGEST_SISE] >= 0)
 		err = compare_by_sise(&job->reader, job->sides, job->paths,
 				      &job->measures.by_digest[DIGEST_SISE]);

@@ -7,12 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const relation_names[] = {
-	[INDEX_ALIKE] = "alike",
-	[INDEX_WITHIN] = "within",
-	[INDEX_CONTAINS] = "contains",
-};
-
 /* ---- a file of the mount ---- */
 
 static int show(void *arg, int score, const char *path)
@@ -61,7 +55,7 @@ int similar_file(struct similar_job *job)
 
 static int object_fill(struct similar_job *job, json_t *object)
 {
-	const char *relation = relation_names[job->relation];
+	const char *relation = index_relation_names[job->relation];
 	char *path =
 		job->of ? strdup(job->of) : similar_path(job, job->mount.rel);
 	int err = path ? json_set_path(object, "path", path) : -ENOMEM;

@@ -31,16 +31,10 @@ static int add_digest(const struct digests *d, enum digest_id id,
 
 static int make_question(const struct similar_job *job, struct buf *out)
 {
-	static const char *const lines[] = {
-		[INDEX_ALIKE] = "relation=alike\n",
-		[INDEX_WITHIN] = "relation=within\n",
-		[INDEX_CONTAINS] = "relation=contains\n",
-	};
-	int id, err = buf_append_text(out, lines[job->relation]);
-
-	if (!err)
-		err = buf_append_format(out, "size=%llu\n",
+	int id, err = buf_append_format(out, "relation=%s\nsize=%llu\n",
+					index_relation_names[job->relation],
 					(unsigned long long)job->digests.size);
+
 	for (id = 0; id < DIGEST_COUNT && !err; id++)
 		err = add_digest(&job->digests, (enum digest_id)id, out);
 	return err;

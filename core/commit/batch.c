@@ -70,7 +70,7 @@ static void update_index(struct committer *c, const struct catalog_changes *ch)
 	int err;
 
 	for (i = 0; i < ch->removed_count; i++)
-		(void)index_remove(c->context.index, ch->removed[i]);
+		index_remove(c->context.index, ch->removed[i]);
 	if (!ch->added_count)
 		return;
 	err = catalog_read(c->context.catalog, &txn);

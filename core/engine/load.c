@@ -29,7 +29,7 @@ static int load_sketch(void *arg, uint32_t content,
 		       const struct sif_sketch *sketch)
 {
 	struct engine *e = arg;
-	int err = index_learn(e->index, content, sketch);
+	int err = index_add_sketch(e->index, content, sketch);
 
 	return err == -ENOMEM ? err : 0; /* without a content: contradictory */
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/index/best.h"
 
-/* Whether a comes before b in the answer. */
-static bool candidate_is_better(const struct candidate *a,
-				const struct candidate *b)
+/* Whether a comes before b in the result. */
+static bool candidate_is_better(const struct index_candidate *a,
+				const struct index_candidate *b)
 {
 	if (a->rank != b->rank)
 		return a->rank > b->rank;
 	return a->content < b->content;
 }
 
-static void swap(struct candidate *a, struct candidate *b)
+static void swap(struct index_candidate *a, struct index_candidate *b)
 {
-	struct candidate c = *a;
+	struct index_candidate c = *a;
 
 	*a = *b;
 	*b = c;
 }
 
-static void heap_sink(struct candidate *heap, size_t count, size_t i)
+static void heap_sink(struct index_candidate *heap, size_t count, size_t i)
 {
 	size_t child;
 
@@ -33,7 +33,7 @@ static void heap_sink(struct candidate *heap, size_t count, size_t i)
 	}
 }
 
-static void heap_rise(struct candidate *heap, size_t i)
+static void heap_rise(struct index_candidate *heap, size_t i)
 {
 	size_t parent;
 
@@ -45,7 +45,8 @@ static void heap_rise(struct candidate *heap, size_t i)
 	}
 }
 
-bool best_wants(const struct best *best, const struct candidate *c)
+bool best_wants(const struct best_candidates *best,
+		const struct index_candidate *c)
 {
 	if (c->rank < best->least)
 		return false;
@@ -53,7 +54,7 @@ bool best_wants(const struct best *best, const struct candidate *c)
 	       candidate_is_better(c, &best->out[0]);
 }
 
-void best_offer(struct best *best, const struct candidate *c)
+void best_add(struct best_candidates *best, const struct index_candidate *c)
 {
 	if (!best_wants(best, c))
 		return;
@@ -68,7 +69,7 @@ void best_offer(struct best *best, const struct candidate *c)
 		best->least = best->out[0].rank;
 }
 
-void best_sort(struct best *best)
+void best_sort(struct best_candidates *best)
 {
 	size_t left;
 

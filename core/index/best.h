@@ -8,20 +8,22 @@
 #include "core/index/index.h"
 
 /*
- * The best of many candidates.  Private to core/index.
+ * Keeps the best of many candidates.  Private to core/index.
  */
 
-/* The best so far, out[0] being the worst of them. */
-struct best {
-	struct candidate *out;
+/* A heap of the best so far; out[0] is the worst of them. */
+struct best_candidates {
+	struct index_candidate *out;
 	size_t count, capacity;
-	int least; /* ranks below are of no interest */
+	int least; /* lower ranks are not kept */
 };
 
-bool best_wants(const struct best *best, const struct candidate *c);
-void best_offer(struct best *best, const struct candidate *c);
+/* Whether best_add() would keep it. */
+bool best_wants(const struct best_candidates *best,
+		const struct index_candidate *c);
+void best_add(struct best_candidates *best, const struct index_candidate *c);
 
-/* At the end: best first. */
-void best_sort(struct best *best);
+/* Ends the heap: best first. */
+void best_sort(struct best_candidates *best);
 
 #endif

@@ -8,7 +8,7 @@ enum { TABLE_SIZE = 1 << 22 };
 
 struct frequency {
 	uint64_t total;
-	uint16_t count[TABLE_SIZE]; /* stops at the top */
+	uint16_t count[TABLE_SIZE]; /* saturates */
 };
 
 int frequency_new(struct frequency **out)
@@ -31,7 +31,8 @@ size_t frequency_bytes(const struct frequency *f)
 	return sizeof(*f);
 }
 
-/* The lower bits of the smallest values are as good as random. */
+/* A sketch keeps the smallest values, so their upper bits are not uniform;
+ * their lower bits are. */
 void frequency_add(struct frequency *f, const struct sif_sketch *sketch)
 {
 	size_t i;

@@ -8,19 +8,20 @@
 #include "core/digest/sif.h"
 
 /*
- * In how many contents a value of a sketch occurs, approximately.
+ * The approximate number of contents in which a value of a sketch occurs.
  *
- * Counts are kept by some bits of the value in a fixed table (8 MiB).  What
- * shares a count by chance is taken off again on the average (a count-mean
- * sketch, Deng and Rafiei 2007); what is removed stays counted until the next
- * start.
+ * A fixed table of counters (8 MiB) is indexed by the lower bits of a value.
+ * Different values may share a counter; the average of all counters is
+ * subtracted to correct for that (a count-mean sketch, Deng and Rafiei 2007).
+ * Contents that are removed stay counted until the next start.
  *
  * Values that very many contents have (licence headers, include guards,
- * templates) say little about two of them.  Up to FREQUENCY_COMMON contents a
- * value counts fully, then as much less as it is more frequent.  The number is
- * absolute: versions of one thing are rarely more, in trees of any size.
+ * templates) say little about two of them.  A value counts fully up to
+ * FREQUENCY_COMMON contents; above, its weight falls as the number grows.
+ * FREQUENCY_COMMON does not depend on the size of the tree, because the number
+ * of versions of one file does not either.
  *
- * Private to core/index and its tests.  Not thread-safe by itself.
+ * Private to core/index and its tests.  Not thread-safe.
  */
 struct frequency;
 
@@ -33,7 +34,7 @@ size_t frequency_bytes(const struct frequency *f);
 /* Counts the values of one more content. */
 void frequency_add(struct frequency *f, const struct sif_sketch *sketch);
 
-/* What a value counts, 0..1. */
+/* The weight of a value, 0..1. */
 double frequency_weight(const struct frequency *f, uint64_t value);
 
 #endif

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/index/scan.h"
+#include "core/index/column_scan.h"
 
-#define FIRST_CAPACITY ((size_t)1024) /* a multiple of TILE_ROWS */
+#define FIRST_CAPACITY ((size_t)1024) /* a multiple of COLUMNS_TILE_ROWS */
 
-/* Entries; little more than 6 bytes each. */
+/* Entries of the postings, of little more than 6 bytes. */
 #define POSTINGS_BUDGET ((size_t)16 << 20)
 
 static void columns_release(struct columns *c)
@@ -31,7 +31,7 @@ static int columns_init(struct columns *out, size_t capacity)
 	c.size = calloc(capacity, sizeof(*c.size));
 	c.simhash = calloc(capacity, sizeof(*c.simhash));
 	c.known = calloc(capacity, sizeof(*c.known));
-	c.traits = calloc(capacity, TRAIT_COUNT);
+	c.traits = calloc(capacity, COLUMNS_TRAITS);
 	if (!c.content || !c.size || !c.simhash || !c.known || !c.traits) {
 		columns_release(&c);
 		return -ENOMEM;
@@ -43,17 +43,17 @@ static int columns_init(struct columns *out, size_t capacity)
 static void columns_copy_row(const struct columns *from, size_t row,
 			     struct columns *to, size_t to_row)
 {
-	uint8_t traits[TRAIT_COUNT];
+	uint8_t traits[COLUMNS_TRAITS];
 
 	to->content[to_row] = from->content[row];
 	to->size[to_row] = from->size[row];
 	to->simhash[to_row] = from->simhash[row];
 	to->known[to_row] = from->known[row];
-	scan_traits_load(from->traits, row, traits);
-	scan_traits_store(to->traits, to_row, traits);
+	column_traits_load(from->traits, row, traits);
+	column_traits_store(to->traits, to_row, traits);
 }
 
-/* Without this a stream of queries would keep changes out for ever. */
+/* By default a steady stream of readers would keep a writer waiting for ever. */
 static int writers_first_init(pthread_rwlock_t *lock)
 {
 	pthread_rwlockattr_t attr;
@@ -119,9 +119,9 @@ void index_free(struct index *ix)
 	free(ix);
 }
 
-/* Ids begin at 1 and ascend: a row is never behind that of its id less one,
- * and before it only by as many as were removed. */
-size_t columns_row_from(const struct columns *c, size_t rows, uint32_t content)
+/* Ids ascend from 1, so the row of an id is at most id - 1, and less only by the
+ * number of contents that were removed: the search begins there. */
+size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content)
 {
 	size_t high = content ? content - 1 : 0, low, middle, step = 1;
 
@@ -142,8 +142,8 @@ size_t columns_row_from(const struct columns *c, size_t rows, uint32_t content)
 }
 
 /*
- * Moves the live rows to columns of another capacity.  Queries go on in the
- * old ones until the new ones are complete.  The caller holds change_lock.
+ * Copies the live rows to columns of another capacity.  Queries use the old
+ * columns until the new ones are complete.  Called with change_lock held.
  */
 static int index_rebuild(struct index *ix, size_t capacity)
 {
@@ -175,36 +175,36 @@ static uint32_t known_of(const struct sif_sketch *sketch)
 static void row_store(struct columns *c, size_t row, uint32_t content,
 		      const struct digests *d, const struct sif_sketch *sketch)
 {
-	uint8_t traits[TRAIT_COUNT];
+	uint8_t traits[COLUMNS_TRAITS];
 
 	c->content[row] = content;
 	c->size[row] = d->size;
-	c->simhash[row] = scan_simhash_of(d);
+	c->simhash[row] = column_simhash_of(d);
 	c->known[row] = sketch ? known_of(sketch) : 0;
-	scan_traits_of(d, traits);
-	scan_traits_store(c->traits, row, traits);
+	column_traits_of(d, traits);
+	column_traits_store(c->traits, row, traits);
 }
 
-/* Its row when it lives, else as many as there are. */
+/* The row of a live content, or ix->rows. */
 static size_t row_of(const struct index *ix, uint32_t content)
 {
 	const struct columns *c = &ix->columns;
-	size_t row = columns_row_from(c, ix->rows, content);
+	size_t row = columns_find_row(c, ix->rows, content);
 
 	if (row < ix->rows && c->content[row] == content && c->size[row])
 		return row;
 	return ix->rows;
 }
 
-static bool lives(void *arg, uint32_t content)
+static bool is_alive(void *arg, uint32_t content)
 {
 	const struct index *ix = arg;
 
 	return row_of(ix, content) < ix->rows;
 }
 
-static int learn_locked(struct index *ix, uint32_t content,
-			const struct sif_sketch *sketch)
+static int add_sketch_locked(struct index *ix, uint32_t content,
+			     const struct sif_sketch *sketch)
 {
 	uint32_t keys[SIF_MAX_VALUES];
 	size_t i;
@@ -220,8 +220,8 @@ static int learn_locked(struct index *ix, uint32_t content,
 	return err;
 }
 
-int index_learn(struct index *ix, uint32_t content,
-		const struct sif_sketch *sketch)
+int index_add_sketch(struct index *ix, uint32_t content,
+		     const struct sif_sketch *sketch)
 {
 	size_t row;
 	int err = 0;
@@ -229,7 +229,7 @@ int index_learn(struct index *ix, uint32_t content,
 	(void)pthread_mutex_lock(&ix->change_lock);
 	row = row_of(ix, content);
 	if (row < ix->rows)
-		err = learn_locked(ix, content, sketch);
+		err = add_sketch_locked(ix, content, sketch);
 	if (row < ix->rows && !err) {
 		(void)pthread_rwlock_wrlock(&ix->columns_lock);
 		ix->columns.known[row] = known_of(sketch);
@@ -276,7 +276,7 @@ static int add_locked(struct index *ix, uint32_t content,
 			return err;
 	}
 	if (sketch)
-		err = learn_locked(ix, content, sketch);
+		err = add_sketch_locked(ix, content, sketch);
 	if (err)
 		return err;
 	row_store(&ix->columns, ix->rows, content, d, sketch);
@@ -317,14 +317,14 @@ static size_t capacity_for(size_t rows)
 	return capacity;
 }
 
-/* Part by part, so that queries need not wait for all of it. */
+/* The lock is released after each part, for queries that wait. */
 static void sweep(struct index *ix)
 {
 	unsigned part;
 
 	for (part = 0; part < POSTINGS_PARTS; part++) {
 		(void)pthread_rwlock_wrlock(&ix->columns_lock);
-		postings_sweep_part(ix->postings, part, lives, ix);
+		postings_sweep_part(ix->postings, part, is_alive, ix);
 		(void)pthread_rwlock_unlock(&ix->columns_lock);
 	}
 }
@@ -341,20 +341,19 @@ static void remove_locked(struct index *ix, uint32_t content)
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	if (ix->dead > ix->rows / 4 && ix->dead >= FIRST_CAPACITY / 4) {
 		sweep(ix);
-		/* Without memory the dead rows merely stay a while longer. */
+		/* Without memory the dead rows stay until a later removal. */
 		(void)index_rebuild(ix, capacity_for(ix->rows - ix->dead));
 	}
 }
 
-int index_remove(struct index *ix, uint32_t content)
+void index_remove(struct index *ix, uint32_t content)
 {
 	(void)pthread_mutex_lock(&ix->change_lock);
 	remove_locked(ix, content);
 	(void)pthread_mutex_unlock(&ix->change_lock);
-	return 0;
 }
 
-/* The locks are no part of the value, hence the casts. */
+/* Locking changes nothing that a caller can see, hence const and the cast. */
 size_t index_count(const struct index *ix)
 {
 	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->columns_lock;
@@ -370,7 +369,7 @@ size_t index_bytes(const struct index *ix)
 {
 	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->columns_lock;
 	size_t row_bytes =
-		2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) + TRAIT_COUNT;
+		2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) + COLUMNS_TRAITS;
 	size_t bytes;
 
 	(void)pthread_rwlock_rdlock(lock);

@@ -12,124 +12,172 @@
 /*
  * Which contents resemble which, in memory.
  *
- * Flat columns, one row per distinct content: content id, size, SimHash, RDC
- * traits (40 bytes a row), which a query streams over; postings of values of
- * the sketches, in which a query looks up its own; and how frequent these
- * values are.  The sketches themselves stay where they are, and are asked for
- * when two contents are compared.  Thread-safe: many queries or one change at
- * a time.
+ * Objects
  *
- * The index knows contents by their id only, nothing of files or storage.
+ *   content   the bytes of one or more identical files, known here by an id
+ *             only (ids ascend from 1).  The index knows no files, no paths,
+ *             no permissions and no storage.
+ *   sketch    a sample of the fingerprints ("values") of a content's windows
+ *             (core/digest/sif.h).  Two sketches tell which share of a content
+ *             the other one contains.  Sketches are not kept here: a search
+ *             reads them from a struct index_store.
+ *   columns   one row of 40 bytes for each content: id, size, SimHash, RDC
+ *             traits, and how far its sketch reaches (index_impl.h).  A query
+ *             without a sketch scans them (column_scan.h).
+ *   postings  an inverted index: for each value, the contents that have it
+ *             (postings.h).
+ *   weights   how much a value counts.  A value that very many contents have
+ *             is boilerplate and counts little (frequency.h).
+ *
+ * The life of a query
+ *
+ *  1. index_candidates() collects contents that may be alike: those that share
+ *     values with the sketch of the query (posting_overlap.h), or without a
+ *     sketch those with a similar SimHash or equal traits.  The best few
+ *     hundred are kept (best.h).
+ *  2. index_search() reads the sketch of each candidate and compares it with
+ *     the sketch of the query (score.h).  The result is a score and a weighted
+ *     score.
+ *  3. Those whose weighted score is high enough are returned, best score first.
+ *
+ * Threads and locks
+ *
+ * Every function may be called by any thread.  Many queries run side by side;
+ * changes (add, remove, load) are made one at a time.  change_lock orders the
+ * changes, columns_lock is a read-write lock that protects all that queries
+ * read; index_impl.h says more.  A store and index_visibility.is_visible() are
+ * called without a lock.
+ *
+ * What must never happen
+ *
+ *   - A content that is not visible to the caller of a query changes an answer
+ *     for that caller: as a match, in the rank of a match, by its part in a
+ *     weight, or by the room that it takes among the candidates.
+ *   - A query waits for the disk or for a callback while it holds a lock.
+ *   - A change blocks queries for longer than it takes to publish it.
+ *   - A score of 100: it means identical, and the index cannot know that.
  */
 struct index;
 
 int index_new(struct index **out);
 void index_free(struct index *ix);
 
-/* Adds a content; ids come in ascending order (-EINVAL else).  An empty
- * content (size 0) must not be added: it resembles nothing.  sketch may be
- * NULL. */
+/* Adds a content.  -EINVAL: the id is not above all earlier ones, or the size
+ * is 0 (an empty content resembles nothing).  sketch may be NULL.  -ENOMEM. */
 int index_add(struct index *ix, uint32_t content, const struct digests *d,
 	      const struct sif_sketch *sketch);
 
-/* The sketch of a content that was added without it. */
-int index_learn(struct index *ix, uint32_t content,
-		const struct sif_sketch *sketch);
+/* Adds the sketch of a content that was added without one.  A content that is
+ * not there is ignored.  -ENOMEM. */
+int index_add_sketch(struct index *ix, uint32_t content,
+		     const struct sif_sketch *sketch);
 
-/* Around very many additions to an empty index (-EINVAL else): faster.  Until
- * the end no sketch is found.  -ENOMEM. */
+/* Around a large number of additions to an empty index (-EINVAL otherwise):
+ * several times as fast.  Postings are empty until index_load_end().
+ * -ENOMEM. */
 int index_load_begin(struct index *ix);
 int index_load_end(struct index *ix);
 
-/* 0 also when it is not there.  Rows of removed contents are reclaimed by
- * themselves. */
-int index_remove(struct index *ix, uint32_t content);
+/* Removes a content, if it is there.  The index compacts itself when a quarter
+ * of its rows has been removed. */
+void index_remove(struct index *ix, uint32_t content);
 
-/* One more than the greatest id ever added; 1 at first. */
+/* One more than the greatest id that was ever added; 1 at first. */
 uint32_t index_end(const struct index *ix);
 
 size_t index_count(const struct index *ix);
 size_t index_bytes(const struct index *ix);
 
-/* ---- candidates ---- */
+/* ---- queries ---- */
 
 enum index_relation {
-	INDEX_ALIKE,    /* of the larger one, how much the other has */
-	INDEX_WITHIN,   /* of the asked one, how much a larger one has */
-	INDEX_CONTAINS, /* of a smaller one, how much the asked one has */
+	INDEX_ALIKE,    /* score: share of the larger content */
+	INDEX_WITHIN,   /* share of the query's content, in a larger one */
+	INDEX_CONTAINS, /* share of a smaller content, in the query's */
 };
+enum { INDEX_RELATIONS = INDEX_CONTAINS + 1 };
+
+/* "alike", "within", "contains". */
+extern const char *const index_relation_names[INDEX_RELATIONS];
 
 /*
- * Who asks, when there are contents that the caller must not learn of.  What
- * sees() denies has no influence on any answer: neither as a candidate nor as
- * one more content that makes a value common.  sees() is called without locks,
- * at most once for a content and value, and should remember its answers.  For
- * such a caller a value that more than INDEX_SEEN contents have counts as one
- * that INDEX_SEEN and one more have.
+ * Which contents the caller of a query may learn of.  A content that
+ * is_visible() denies has no influence on any answer, neither as a candidate
+ * nor in the weight of a value.  is_visible() is called without a lock, once
+ * for each pair of content and value, and should cache its answers.
+ *
+ * To bound the work, at most the first INDEX_VISIBLE_MAX visible contents of a
+ * value are found, and a value that has more counts as one that has
+ * INDEX_VISIBLE_MAX + 1.
  */
-#define INDEX_SEEN 1024
-#define INDEX_WEIGHTS 4096
+#define INDEX_VISIBLE_MAX 1024
+#define INDEX_WEIGHT_SLOTS 4096
 
-struct index_viewer {
-	bool (*sees)(void *arg, uint32_t content);
+struct index_visibility {
+	bool (*is_visible)(void *arg, uint32_t content);
 	void *arg;
-	/* What values count, kept by the index; zeroed at first. */
+	/* A cache of the weights of values, kept by the index; zeroed by the
+	 * caller at first. */
 	struct index_weight {
 		uint32_t key, weight;
-	} weights[INDEX_WEIGHTS];
+	} weights[INDEX_WEIGHT_SLOTS];
 };
 
-/* What is to resemble what. */
 struct index_query {
 	const struct digests *digests;   /* size, SimHash, traits */
 	const struct sif_sketch *sketch; /* NULL: it has none */
-	enum index_relation relation;    /* larger and smaller by the sizes */
-	uint32_t self;                   /* the content of these, 0: none */
-	uint32_t first_content;          /* least id looked at; 1: all */
-	int least;                       /* score, or merit */
-	bool plain;                      /* common values count as others */
-	bool any;                        /* one match is enough: any of them */
-	struct index_viewer *viewer;     /* NULL: sees everything */
+	enum index_relation relation;
+	uint32_t self;          /* this content is never a match; 0: none */
+	uint32_t first_content; /* ids below are not considered; 1: all */
+	int least;              /* weighted score of a match */
+	bool plain;             /* common values count as much as others */
+	bool any;               /* stop after the first match */
+	struct index_visibility *visibility; /* NULL: all are visible */
 };
 
-/* What makes a content a candidate. */
+/* How candidates are found, and what their rank says. */
 enum index_source {
-	INDEX_BY_SKETCH,   /* values in common: how many, and how rare */
-	INDEX_BY_SHARE,    /* the same, and so many that q->least is likely */
-	INDEX_BY_ESTIMATE, /* score_estimate() of at least q->least */
-	INDEX_BY_SIMHASH,  /* digest_compare() of SimHashes, the same */
-	INDEX_BY_TRAITS,   /* of RDC traits */
+	/* Shared values; rank: their number, rare ones counting more. */
+	INDEX_BY_SKETCH,
+	/* The same, less those that can hardly reach q->least. */
+	INDEX_BY_SHARE,
+	/* score_estimate() of at least q->least, which is the rank. */
+	INDEX_BY_ESTIMATE,
+	/* digest_compare() of the SimHashes, at least q->least. */
+	INDEX_BY_SIMHASH,
+	/* The same of the RDC traits. */
+	INDEX_BY_TRAITS,
 };
 
-struct candidate {
+struct index_candidate {
 	uint64_t size;
 	uint32_t content;
-	uint16_t rank; /* greater is better; by columns: the score */
+	uint16_t rank; /* greater is better */
 };
 
-/* At most capacity of them, but self, best first.  By columns these are the
- * best of all; by sketches values that very many contents have may be passed
- * over.  -ENOMEM. */
+/* Finds the best candidates, at most capacity, best rank first.  By columns
+ * (estimate, SimHash, traits) they are the best of all contents.  By sketch
+ * only parts of the longest posting lists are read, so contents that share
+ * nothing but values of very many contents may be missing.  -ENOMEM. */
 int index_candidates(struct index *ix, const struct index_query *q,
-		     enum index_source source, struct candidate *out,
+		     enum index_source source, struct index_candidate *out,
 		     size_t capacity, size_t *count_out);
 
-/* ---- scores ---- */
-
 /*
- * The score says how much is shared.  The merit is the same less what they
- * share only with very many others (frequency.h), and decides whether it is a
- * match: boilerplate must not make contents alike.
+ * The score is the shared percentage.  The weighted score is the same with
+ * common values counting little (score.h).  It decides whether a candidate is a
+ * match, so that boilerplate does not make contents alike.
  */
 struct index_match {
 	uint32_t content;
-	int score, merit; /* 0..99 */
+	int score, weighted_score; /* 0..99 */
 };
 
-/* For qsort(): best score first, of equal ones the best merit. */
+/* For qsort(): best score first, then best weighted score. */
 int index_match_order(const void *a, const void *b);
 
-/* Where the sketches are.  -ENOENT: none, or not any more. */
+/* Reads the sketch of a content.  -ENOENT: it has none or is gone; any other
+ * error ends the search. */
 struct index_store {
 	int (*sketch)(void *arg, uint32_t content, struct sif_sketch *out);
 	void *arg;
@@ -138,17 +186,18 @@ struct index_store {
 #define INDEX_MATCHES 512
 
 /*
- * The contents with a merit of at least q->least, best score first, at most
- * INDEX_MATCHES.  A content without a sketch, or whose sketch is empty, is
- * compared by estimates, and has nothing within it.  -ENOMEM, or what the
- * store says.
+ * Finds the contents with a weighted score of at least q->least, at most
+ * INDEX_MATCHES, best score first.  A query without a sketch, or with an empty
+ * one, is answered by estimates; nothing contains it or is within it.
+ * -ENOMEM, or an error of the store.
  */
 int index_search(struct index *ix, const struct index_query *q,
 		 const struct index_store *store, struct index_match *out,
 		 size_t *count_out);
 
-/* Of two contents, but for their ids.  viewer may be NULL. */
-int index_score(struct index *ix, struct index_viewer *viewer,
+/* Compares two sketches as a search would; leaves out->content alone.
+ * visibility may be NULL. */
+int index_score(struct index *ix, struct index_visibility *visibility,
 		const struct sif_sketch *a, const struct sif_sketch *b,
 		enum index_relation relation, struct index_match *out);
 

@@ -11,13 +11,16 @@
 #include "core/index/postings.h"
 
 /*
- * Two locks.  change_lock makes changes come one at a time and is taken
- * first; its holder may read everything without the other lock, because only
- * it writes.  columns_lock protects what queries see: the column pointers, the
- * number of rows and the sizes of rows below it, the postings, the
- * frequencies.  New rows are written behind the last visible one, and larger
- * or compacted columns are filled aside, as merged postings are, so
- * columns_lock is held for writing only to publish.
+ * Two locks; change_lock is taken first.
+ *
+ * change_lock is held for the whole of a change.  Its holder may read all
+ * fields without columns_lock, because no other thread writes.
+ *
+ * columns_lock protects what queries read: the column pointers, the number of
+ * rows, the sizes of these rows, the postings and the frequencies.  It is held
+ * for writing only to publish: a new row is written behind the last row that
+ * queries see, and columns that are enlarged or compacted are copies until they
+ * replace the old ones.
  *
  * A row is dead when its size is 0; no live content is empty.
  */
@@ -25,8 +28,8 @@ struct columns {
 	uint32_t *content; /* ascending */
 	uint64_t *size;
 	uint64_t *simhash; /* 0: none */
-	uint32_t *known;   /* sif_known() of its sketch, the upper bits */
-	uint8_t *traits;   /* in tiles, see scan.h; all zero: none */
+	uint32_t *known;   /* upper 32 bits of sif_known() of the sketch */
+	uint8_t *traits;   /* in tiles, see column_scan.h; all zero: none */
 	size_t capacity;
 };
 
@@ -41,20 +44,20 @@ struct index {
 	_Atomic uint32_t end; /* index_end(); 0 before the first */
 };
 
-/* The smallest values of a sketch are indexed in any case. */
+/* So many of the smallest values of a sketch are always in the postings. */
 #define ANCHORS 8
 
-/* What a value in common counts in the rank of a candidate, when no more than
+/* What a shared value adds to the rank of a candidate if at most
  * FREQUENCY_COMMON contents have it. */
 #define VALUE_RANK 32
 
-/* The bits of a value that the column has not. */
+/* columns.known lacks so many of the lowest bits of a value. */
 #define KNOWN_SHIFT (SIF_BITS - 32)
 
-/* First row whose content is not below the given one. */
-size_t columns_row_from(const struct columns *c, size_t rows, uint32_t content);
+/* The first row whose content id is not below the given one. */
+size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content);
 
-/* The key of a value of a sketch in the postings. */
+/* The key of a value in the postings. */
 static inline uint32_t posting_key(uint64_t value)
 {
 	return (uint32_t)value & (POSTINGS_KEYS - 1);

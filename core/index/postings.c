@@ -125,19 +125,19 @@ uint32_t postings_limit(const struct postings *p)
 
 /* ---- sweeping ---- */
 
-struct sweep {
+struct postings_sweep {
 	struct postings *p;
 	unsigned part;
-	bool (*lives)(void *arg, uint32_t content);
+	bool (*is_alive)(void *arg, uint32_t content);
 	void *arg;
 };
 
 static bool sweep_keeps(void *arg, uint32_t tag, uint32_t content)
 {
-	struct sweep *s = arg;
+	struct postings_sweep *s = arg;
 	uint32_t key;
 
-	if (s->lives(s->arg, content))
+	if (s->is_alive(s->arg, content))
 		return true;
 	key = (tag >> 1) * POSTINGS_PARTS + s->part;
 	s->p->count--;
@@ -147,20 +147,20 @@ static bool sweep_keeps(void *arg, uint32_t tag, uint32_t content)
 }
 
 void postings_sweep_part(struct postings *p, unsigned part,
-			 bool (*lives)(void *arg, uint32_t), void *arg)
+			 bool (*is_alive)(void *arg, uint32_t), void *arg)
 {
-	struct sweep s = { p, part, lives, arg };
+	struct postings_sweep s = { p, part, is_alive, arg };
 
 	part_filter(&p->parts[part], sweep_keeps, &s, &p->scratch);
 }
 
-void postings_sweep(struct postings *p, bool (*lives)(void *arg, uint32_t),
+void postings_sweep(struct postings *p, bool (*is_alive)(void *arg, uint32_t),
 		    void *arg)
 {
 	unsigned i;
 
 	for (i = 0; i < POSTINGS_PARTS; i++)
-		postings_sweep_part(p, i, lives, arg);
+		postings_sweep_part(p, i, is_alive, arg);
 }
 
 size_t postings_count(const struct postings *p)

@@ -5,20 +5,19 @@
 #include <stdlib.h>
 
 /*
- * Loading: the entries of a part are put one behind the other as they come and
- * sorted once, which is several times as fast as merging them little by
- * little.
+ * Loading: the entries of each part are appended to an array and sorted once at
+ * the end.  This is several times as fast as merging them little by little.
  */
 #define RUN_MIN 512u /* a page */
 
-struct run {
+struct load_run {
 	struct part_entry *entries; /* contents ascending */
 	uint32_t count, capacity;
 };
 
-struct load {
-	struct run runs[POSTINGS_PARTS];
-	uint32_t newest; /* no content is above */
+struct postings_load {
+	struct load_run runs[POSTINGS_PARTS];
+	uint32_t newest; /* greatest content */
 };
 
 int postings_load_begin(struct postings *p)
@@ -29,8 +28,8 @@ int postings_load_begin(struct postings *p)
 	return p->load ? 0 : -ENOMEM;
 }
 
-/* Does not fail when there is to be less than before. */
-static int run_resize(struct run *run, uint32_t capacity)
+/* Shrinking cannot fail. */
+static int run_resize(struct load_run *run, uint32_t capacity)
 {
 	size_t size = sizeof(run->entries[0]);
 	void *at;
@@ -58,9 +57,9 @@ void postings_load_release(struct postings *p)
 
 /* ---- adding ---- */
 
-/* By an eighth: all of them together are most of the memory that loading
+/* Grows by an eighth only: these arrays are most of the memory that loading
  * takes. */
-static int run_reserve(struct run *run, uint32_t more)
+static int run_reserve(struct load_run *run, uint32_t more)
 {
 	uint32_t capacity = run->capacity + run->capacity / 8 + RUN_MIN;
 
@@ -90,11 +89,11 @@ static int load_reserve(struct postings *p, const uint32_t *keys, size_t count,
 static void load_put(struct postings *p, uint32_t content, uint32_t key,
 		     bool anchor)
 {
-	struct run *run = &p->load->runs[part_of(key)];
+	struct load_run *run = &p->load->runs[part_of(key)];
 	size_t *others = &p->others[significant_bits(key)];
 	uint32_t tag = tag_of(key, anchor), i;
 
-	/* The few others of the same content are the last ones. */
+	/* The few other entries of the same content are at the end. */
 	for (i = run->count; i && run->entries[i - 1].content == content; i--) {
 		struct part_entry *e = &run->entries[i - 1];
 
@@ -109,7 +108,7 @@ static void load_put(struct postings *p, uint32_t content, uint32_t key,
 	*others += !anchor;
 }
 
-static void run_trim(struct run *run, uint32_t tag)
+static void run_trim(struct load_run *run, uint32_t tag)
 {
 	uint32_t i, kept = 0;
 
@@ -125,7 +124,7 @@ static void run_trim(struct run *run, uint32_t tag)
 int postings_load_add(struct postings *p, uint32_t content,
 		      const uint32_t *keys, size_t count, size_t anchors)
 {
-	struct load *load = p->load;
+	struct postings_load *load = p->load;
 	unsigned part;
 	size_t i;
 	int err;
@@ -147,7 +146,7 @@ int postings_load_add(struct postings *p, uint32_t content,
 
 /* ---- the end ---- */
 
-static int run_finish(struct run *run, struct part *part)
+static int run_finish(struct load_run *run, struct postings_part *part)
 {
 	struct part_entry *sorted = malloc((run->count + 1) * sizeof(*sorted));
 	int err = -ENOMEM;

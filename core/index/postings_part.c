@@ -10,8 +10,8 @@
 
 #define FRESH_MIN 16u
 
-/* The base is rewritten when the fresh entries are more than 1/32 to 1/16 of
- * it; FRESH_SMALL entries are worth no merge. */
+/* Fresh entries are merged when they are 1/32 to 1/16 of the base, but not fewer
+ * than FRESH_SMALL. */
 #define FRESH_SHARE 32u
 #define FRESH_SMALL 256u
 
@@ -27,8 +27,8 @@ static uint32_t bucket_of(uint32_t tag)
 
 /* ---- fresh entries ---- */
 
-/* Place of the first entry with that key, or where it is to be noted. */
-static uint16_t *fresh_slot(const struct fresh *f, uint32_t tag)
+/* The slot of a key, or the free slot where it belongs. */
+static uint16_t *fresh_slot(const struct part_fresh *f, uint32_t tag)
 {
 	uint32_t mask = 2 * f->capacity - 1;
 	uint32_t i = key_of(tag) * UINT32_C(0x9e3779b1) >> f->shift;
@@ -39,7 +39,8 @@ static uint16_t *fresh_slot(const struct fresh *f, uint32_t tag)
 	return &f->slots[i];
 }
 
-static enum part_put fresh_put(struct fresh *f, uint32_t tag, uint32_t content)
+static enum part_put fresh_put(struct part_fresh *f, uint32_t tag,
+			       uint32_t content)
 {
 	uint16_t *first = fresh_slot(f, tag), *at = first;
 	uint16_t count = *first ? f->entries[*first - 1].count : 0;
@@ -61,8 +62,8 @@ static enum part_put fresh_put(struct fresh *f, uint32_t tag, uint32_t content)
 	return PART_NEW;
 }
 
-/* All entries, by key in no order and by content ascending. */
-static uint32_t fresh_gather(const struct fresh *f, struct part_entry *out)
+/* All entries: keys in no order, the contents of a key ascending. */
+static uint32_t fresh_gather(const struct part_fresh *f, struct part_entry *out)
 {
 	uint32_t left = f->count, i;
 	const struct fresh_entry *e;
@@ -76,13 +77,13 @@ static uint32_t fresh_gather(const struct fresh *f, struct part_entry *out)
 	return f->count;
 }
 
-static void fresh_clear(struct fresh *f)
+static void fresh_clear(struct part_fresh *f)
 {
 	memset(f->slots, 0, 2 * f->capacity * sizeof(f->slots[0]));
 	f->count = 0;
 }
 
-static int fresh_grow(struct fresh *f, struct part_scratch *s)
+static int fresh_grow(struct part_fresh *f, struct part_scratch *s)
 {
 	uint32_t capacity = f->capacity ? 2 * f->capacity : FRESH_MIN;
 	uint32_t i, count = fresh_gather(f, s->gathered);
@@ -108,18 +109,18 @@ static int fresh_grow(struct fresh *f, struct part_scratch *s)
 
 /* ---- the base ---- */
 
-static uint32_t base_count(const struct part *part)
+static uint32_t base_count(const struct postings_part *part)
 {
 	return part->first[BUCKETS];
 }
 
 /*
- * The first of from..to whose key is not below low, if any; looked for around
- * a guess in that range.  Keys are uniform, so a guess is not far off, but
- * where some key has very many entries.
+ * The first entry in from..to whose key is not below low.  The search gallops
+ * from a guess in that range and then bisects: keys are uniform, so the guess is
+ * good unless a key has very many entries.
  */
-static uint32_t base_bound(const struct part *part, uint32_t from, uint32_t to,
-			   uint32_t guess, uint32_t low)
+static uint32_t base_bound(const struct postings_part *part, uint32_t from,
+			   uint32_t to, uint32_t guess, uint32_t low)
 {
 	const uint16_t *lows = part->lows;
 	uint32_t step = 8, middle;
@@ -151,8 +152,8 @@ static uint32_t base_bound(const struct part *part, uint32_t from, uint32_t to,
 	return from;
 }
 
-/* Where the entries of a key begin; how many there are. */
-static uint32_t base_find(const struct part *part, uint32_t tag,
+/* The number of entries of a key, and the first of them. */
+static uint32_t base_find(const struct postings_part *part, uint32_t tag,
 			  uint32_t *from_out)
 {
 	uint32_t from = part->first[bucket_of(tag)];
@@ -168,8 +169,9 @@ static uint32_t base_find(const struct part *part, uint32_t tag,
 	return base_bound(part, from, to, from, low + 1) - from;
 }
 
-/* Whether the base has it; makes it an anchor when the tag says so. */
-static enum part_put base_raise(struct part *part, uint32_t tag,
+/* PART_NEW if the base lacks the entry; else makes it an anchor if the tag is
+ * one. */
+static enum part_put base_raise(struct postings_part *part, uint32_t tag,
 				uint32_t content)
 {
 	uint32_t from, to, middle;
@@ -216,7 +218,8 @@ int pages_resize(void *pages, size_t from, size_t to, void **out)
 	return 0;
 }
 
-static int contents_resize(struct part *part, uint32_t from, uint32_t to)
+static int contents_resize(struct postings_part *part, uint32_t from,
+			   uint32_t to)
 {
 	size_t size = sizeof(part->contents[0]);
 	void *at;
@@ -227,7 +230,7 @@ static int contents_resize(struct part *part, uint32_t from, uint32_t to)
 	return err;
 }
 
-static int lows_resize(struct part *part, uint32_t from, uint32_t to)
+static int lows_resize(struct postings_part *part, uint32_t from, uint32_t to)
 {
 	size_t size = sizeof(part->lows[0]);
 	void *at;
@@ -238,8 +241,8 @@ static int lows_resize(struct part *part, uint32_t from, uint32_t to)
 	return err;
 }
 
-/* Does not fail when the room is less than before. */
-static int base_resize(struct part *part, uint32_t room)
+/* Shrinking cannot fail. */
+static int base_resize(struct postings_part *part, uint32_t room)
 {
 	int err = contents_resize(part, part->room, room);
 
@@ -254,7 +257,7 @@ static int base_resize(struct part *part, uint32_t room)
 	return 0;
 }
 
-static void base_move(struct part *part, uint32_t from, uint32_t to,
+static void base_move(struct postings_part *part, uint32_t from, uint32_t to,
 		      uint32_t count)
 {
 	if (!count || from == to)
@@ -265,18 +268,17 @@ static void base_move(struct part *part, uint32_t from, uint32_t to,
 		count * sizeof(part->lows[0]));
 }
 
-void part_release(struct part *part)
+void part_release(struct postings_part *part)
 {
 	(void)base_resize(part, 0);
 	free(part->fresh.entries);
 	free(part->fresh.slots);
-	*part = (struct part){ 0 };
+	*part = (struct postings_part){ 0 };
 }
 
 /* ---- merging ---- */
 
-/* By the upper bits of the tag from a digit on; keeps the order of equal
- * ones. */
+/* One pass of a radix sort, by 8 bits of the tag. */
 static void sort_digit(const struct part_entry *in, uint32_t count,
 		       unsigned shift, struct part_entry *out)
 {
@@ -301,7 +303,7 @@ void part_sort(struct part_entry *entries, uint32_t count,
 	sort_digit(entries, count, 17, sorted_out);
 }
 
-static bool base_is_after(const struct part *part, uint32_t i,
+static bool base_is_after(const struct postings_part *part, uint32_t i,
 			  const struct part_entry *e)
 {
 	uint32_t key = key_of(part->lows[i]), low = key_of((uint16_t)e->tag);
@@ -310,11 +312,11 @@ static bool base_is_after(const struct part *part, uint32_t i,
 }
 
 /*
- * In place, from the end: the base has room behind its last entry for as many
- * as are left to be merged, wherever that end is by now.
+ * Merges in place, from the end: behind the entries that were not read yet there
+ * is always room for those that are left to be merged.
  */
-static void base_merge(struct part *part, const struct part_entry *sorted,
-		       uint32_t left)
+static void base_merge(struct postings_part *part,
+		       const struct part_entry *sorted, uint32_t left)
 {
 	uint32_t read = base_count(part), bucket = BUCKETS, start;
 
@@ -343,7 +345,7 @@ static void base_merge(struct part *part, const struct part_entry *sorted,
 	}
 }
 
-static int part_merge(struct part *part, struct part_scratch *s)
+static int part_merge(struct postings_part *part, struct part_scratch *s)
 {
 	uint32_t count = fresh_gather(&part->fresh, s->gathered);
 	int err = base_resize(part, base_count(part) + count);
@@ -356,9 +358,10 @@ static int part_merge(struct part *part, struct part_scratch *s)
 	return 0;
 }
 
-int part_reserve(struct part *part, uint32_t more, struct part_scratch *s)
+int part_reserve(struct postings_part *part, uint32_t more,
+		 struct part_scratch *s)
 {
-	struct fresh *f = &part->fresh;
+	struct part_fresh *f = &part->fresh;
 	uint32_t share = base_count(part) / FRESH_SHARE;
 	uint32_t least = share > FRESH_SMALL ? share : FRESH_SMALL;
 	int err = 0;
@@ -375,7 +378,8 @@ int part_reserve(struct part *part, uint32_t more, struct part_scratch *s)
 	return err;
 }
 
-enum part_put part_put(struct part *part, uint32_t tag, uint32_t content)
+enum part_put part_put(struct postings_part *part, uint32_t tag,
+		       uint32_t content)
 {
 	enum part_put put = base_raise(part, tag, content);
 
@@ -383,7 +387,7 @@ enum part_put part_put(struct part *part, uint32_t tag, uint32_t content)
 	return put == PART_NEW ? fresh_put(&part->fresh, tag, content) : put;
 }
 
-int part_fill(struct part *part, const struct part_entry *sorted,
+int part_fill(struct postings_part *part, const struct part_entry *sorted,
 	      uint32_t count)
 {
 	uint32_t bucket = 0, i;
@@ -407,10 +411,10 @@ int part_fill(struct part *part, const struct part_entry *sorted,
 
 /* ---- reading ---- */
 
-size_t part_find(const struct part *part, uint32_t tag, uint32_t *out,
+size_t part_find(const struct postings_part *part, uint32_t tag, uint32_t *out,
 		 size_t capacity)
 {
-	const struct fresh *f = &part->fresh;
+	const struct part_fresh *f = &part->fresh;
 	uint32_t from, count = base_find(part, tag, &from);
 	size_t n = count < capacity ? count : capacity;
 	uint16_t at = 0;
@@ -426,9 +430,9 @@ size_t part_find(const struct part *part, uint32_t tag, uint32_t *out,
 	return count;
 }
 
-size_t part_bytes(const struct part *part)
+size_t part_bytes(const struct postings_part *part)
 {
-	const struct fresh *f = &part->fresh;
+	const struct part_fresh *f = &part->fresh;
 
 	return base_count(part) *
 		       (sizeof(part->contents[0]) + sizeof(part->lows[0])) +
@@ -437,7 +441,7 @@ size_t part_bytes(const struct part *part)
 
 /* ---- dropping ---- */
 
-static void fresh_filter(struct fresh *f, part_keep_fn *keep, void *arg,
+static void fresh_filter(struct part_fresh *f, part_keep_fn *keep, void *arg,
 			 struct part_scratch *s)
 {
 	uint32_t i, count = fresh_gather(f, s->gathered);
@@ -451,8 +455,8 @@ static void fresh_filter(struct fresh *f, part_keep_fn *keep, void *arg,
 					s->gathered[i].content);
 }
 
-/* Without a branch on what keep() says, which nobody can predict. */
-static inline void base_filter(struct part *part, uint32_t bucket,
+/* Without a branch on the result of keep(), which could not be predicted. */
+static inline void base_filter(struct postings_part *part, uint32_t bucket,
 			       part_keep_fn *keep, void *arg)
 {
 	uint32_t read = part->first[bucket], write = read, end;
@@ -478,13 +482,13 @@ static bool is_kept(void *arg, uint32_t tag, uint32_t content)
 	return (tag & TAG_ANCHOR) | (tag < *(uint32_t *)arg);
 }
 
-void part_trim(struct part *part, uint32_t tag, struct part_scratch *s)
+void part_trim(struct postings_part *part, uint32_t tag, struct part_scratch *s)
 {
 	fresh_filter(&part->fresh, is_kept, &tag, s);
 	base_filter(part, bucket_of(tag), is_kept, &tag);
 }
 
-void part_filter(struct part *part, part_keep_fn *keep, void *arg,
+void part_filter(struct postings_part *part, part_keep_fn *keep, void *arg,
 		 struct part_scratch *s)
 {
 	fresh_filter(&part->fresh, keep, arg, s);

@@ -6,23 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/index/scan.h"
+#include "core/index/column_scan.h"
 
 /* ---- without sketches ---- */
 
 /*
  * SimHash: the expected distance is 64 * angle / 180 with cos(angle) =
- * shared / sqrt(A * B), A and B being the numbers of distinct windows, for
- * which the sizes stand in.  Without bias, but the distance scatters by 2 to
- * 4 bits, which is 2 points near 0 and more than 12 beyond 16.
+ * shared / sqrt(A * B), where A and B are the numbers of distinct windows (here
+ * the sizes).  The estimate has no bias.  The standard deviation of the distance
+ * is 2 to 4 bits, which is 2 points of score near distance 0 and more than 12
+ * points beyond distance 16.
  *
- * RDC traits: a sample of 16 from chunks of about 2 KiB, of which scattered
- * changes leave little.  Many equal traits prove something, few prove nothing.
+ * RDC traits: 16 samples of the chunks, which have about 2 KiB.  Scattered
+ * changes alter most chunks, so many equal traits are evidence, few equal traits
+ * are no evidence of the opposite.
  */
 #define PI 3.14159265358979323846
-#define DISTANCE_MAX 24       /* beyond, unrelated contents are as near */
-#define CHUNK_BYTES 2048.0    /* average of RDC */
-#define CHUNKS_MEANINGFUL 8.0 /* traits of fewer chunks come in lumps */
+#define DISTANCE_MAX 24       /* unrelated contents often have more */
+#define CHUNK_BYTES 2048.0    /* on average */
+#define CHUNKS_MEANINGFUL 8.0 /* with fewer, several traits have one chunk */
 
 static double size_ratio(uint64_t a, uint64_t b)
 {
@@ -49,7 +51,7 @@ static double traits_percent(int traits, double ratio, double chunks)
 	return weight * 100 * jaccard * (1 + ratio) / (1 + jaccard);
 }
 
-/* Nothing can share more of the larger content than the smaller one has. */
+/* The smaller content cannot contain more of the larger one than its size. */
 static int bounded(double percent, double ratio)
 {
 	return (int)lround(fmax(0, fmin(percent, fmin(99, 100 * ratio))));
@@ -76,12 +78,14 @@ int score_ceiling(int distance, int traits)
 /* ---- sketches ---- */
 
 /*
- * Boilerplate must not make contents alike; those that are alike in other ways
- * may well have some.  So common values count as others do where they are few
- * of the shared ones: up to SOME of what these weigh, and fully from MOST on.
+ * Boilerplate must not make contents alike, and contents that are alike may
+ * contain boilerplate.  "Lost" is the part of the shared values that their
+ * weights take away.  Up to SOME of it the weighted share is the plain share,
+ * from MOST on it is the share by weights, and in between a mixture.
  *
- * And where what is shared is nearly all, it is no boilerplate of a content
- * but the content: from SURE on, and from DOUBTFUL to there more and more.
+ * If nearly all of a content is shared, the shared part is not boilerplate but
+ * the content itself.  From SURE on the weighted share is the plain share; from
+ * DOUBTFUL to SURE this applies more and more.
  */
 #define SOME 0.25
 #define MOST 0.5
@@ -95,8 +99,9 @@ static uint32_t weight_of(const struct weigher *w, uint64_t value)
 	return (uint32_t)(WEIGHT_ONE * frequency_weight(w->frequency, value));
 }
 
-void score_weigh(const struct weigher *w, const struct sif_sketch *sketch,
-		 struct weighed_sketch *out)
+void score_weigh_sketch(const struct weigher *w,
+			const struct sif_sketch *sketch,
+			struct weighed_sketch *out)
 {
 	size_t i;
 
@@ -111,12 +116,12 @@ void score_weigh(const struct weigher *w, const struct sif_sketch *sketch,
 	}
 }
 
-/* What two sketches have in common, of the values that both know everything
- * about. */
-struct overlap {
-	size_t a, b, common;        /* values */
-	uint64_t weight;            /* of those in common */
-	bool found[SIF_MAX_VALUES]; /* which ones of b are */
+/* The shared values of two sketches, in the range that both cover. */
+struct sketch_overlap {
+	size_t a, b;                /* values of each in the range */
+	size_t common;              /* shared values */
+	uint64_t weight;            /* of the shared values */
+	bool found[SIF_MAX_VALUES]; /* for each value of b: it is shared */
 };
 
 static size_t count_below(const uint64_t *values, size_t count, uint64_t bound)
@@ -133,20 +138,20 @@ static size_t count_below(const uint64_t *values, size_t count, uint64_t bound)
 	return low;
 }
 
-/* A way through two ascending arrays in step. */
-struct walk {
+/* The rest of two ascending arrays that are merged. */
+struct merge_range {
 	size_t i, i_end, j, j_end;
 };
 
-/* That many steps end in neither array before the last one. */
-static size_t safe_steps(const struct walk *w)
+/* So many steps cannot pass the end of either array. */
+static size_t safe_steps(const struct merge_range *w)
 {
 	size_t i = w->i_end - w->i, j = w->j_end - w->j;
 
 	return i < j ? i : j;
 }
 
-/* No branch depends on the values, which are as good as random. */
+/* Without a branch on the values, which could not be predicted. */
 static inline uint32_t step(const struct weighed_sketch *a,
 			    const uint64_t *values, const uint64_t *b,
 			    size_t *i, size_t *j, bool *found)
@@ -160,8 +165,8 @@ static inline uint32_t step(const struct weighed_sketch *a,
 	return weight;
 }
 
-static void walk_on(const struct weighed_sketch *a, const uint64_t *b,
-		    struct walk *w, struct overlap *o)
+static void merge_rest(const struct weighed_sketch *a, const uint64_t *b,
+		       struct merge_range *w, struct sketch_overlap *o)
 {
 	const uint64_t *values = a->sketch->values;
 	size_t steps;
@@ -171,9 +176,13 @@ static void walk_on(const struct weighed_sketch *a, const uint64_t *b,
 			o->weight += step(a, values, b, &w->i, &w->j, o->found);
 }
 
-/* Each step waits for the one before, but not for those of another way. */
-static void walk_both(const struct weighed_sketch *a, const uint64_t *b,
-		      struct walk *v, struct walk *w, struct overlap *o)
+/*
+ * Merges two ranges in turns: a step depends on the one before it in the same
+ * range, so the processor can overlap steps of different ranges.
+ */
+static void merge_both(const struct weighed_sketch *a, const uint64_t *b,
+		       struct merge_range *v, struct merge_range *w,
+		       struct sketch_overlap *o)
 {
 	const uint64_t *values = a->sketch->values;
 	size_t i = v->i, j = v->j, k = w->i, l = w->j, steps, other;
@@ -195,12 +204,12 @@ static void walk_both(const struct weighed_sketch *a, const uint64_t *b,
 		w->j = l;
 	}
 	o->weight = weight;
-	walk_on(a, b, v, o);
-	walk_on(a, b, w, o);
+	merge_rest(a, b, v, o);
+	merge_rest(a, b, w, o);
 }
 
 static void find_overlap(const struct weighed_sketch *a,
-			 const struct sif_sketch *b, struct overlap *o)
+			 const struct sif_sketch *b, struct sketch_overlap *o)
 {
 	uint64_t bound = sif_joint_bound(a->sketch, b);
 	const uint64_t *values = a->sketch->values;
@@ -213,17 +222,18 @@ static void find_overlap(const struct weighed_sketch *a,
 	half = o->a / 2;
 	if (half)
 		b_half = count_below(b->values, o->b, values[half]);
-	walk_both(a, b->values, &(struct walk){ 0, half, 0, b_half },
-		  &(struct walk){ half, o->a, b_half, o->b }, o);
+	merge_both(a, b->values, &(struct merge_range){ 0, half, 0, b_half },
+		   &(struct merge_range){ half, o->a, b_half, o->b }, o);
 	o->common = 0;
 	for (i = 0; i < o->b; i++)
 		o->common += o->found[i];
 }
 
-/* What the values of b count.  Which ones are not in common is first written
- * down, without a branch, so that their counts are fetched all at once. */
+/* The sum of the weights of b's values.  The places of those that are not
+ * shared are collected first, without a branch, so that their frequencies are
+ * fetched from memory in parallel. */
 static uint64_t weigh_other(const struct weigher *w, const struct sif_sketch *b,
-			    const struct overlap *o)
+			    const struct sketch_overlap *o)
 {
 	uint16_t rest[SIF_MAX_VALUES + 1];
 	uint64_t sum = o->weight;
@@ -243,24 +253,24 @@ static double divide(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : 0;
 }
 
-/* How far x is on the way from one number to a greater one, 0..1. */
-static double on_the_way(double x, double from, double to)
+/* 0 up to from, 1 from to on, linear in between. */
+static double ramp(double x, double from, double to)
 {
 	return fmax(0, fmin(1, (x - from) / (to - from)));
 }
 
-/* weighed: the share when common values count little. */
-static double merit_of(double share, double weighed, double lost)
+/* by_weight: the part of the weights that is shared. */
+static double weighted_share(double share, double by_weight, double lost)
 {
-	double doubt = (1 - on_the_way(share, DOUBTFUL, SURE)) *
-		       on_the_way(lost, SOME, MOST);
+	double doubt =
+		(1 - ramp(share, DOUBTFUL, SURE)) * ramp(lost, SOME, MOST);
 
-	return weighed < share ? share - doubt * (share - weighed) : share;
+	return by_weight < share ? share - doubt * (share - by_weight) : share;
 }
 
-/* How many of the values in common have a weight. */
+/* The number of shared values that have a weight. */
 static size_t count_weighed(const struct weigher *w, const struct sif_sketch *b,
-			    const struct overlap *o)
+			    const struct sketch_overlap *o)
 {
 	size_t count = 0, j;
 
@@ -273,40 +283,43 @@ static size_t count_weighed(const struct weigher *w, const struct sif_sketch *b,
 
 static void weigh_shares(const struct weigher *w,
 			 const struct weighed_sketch *a,
-			 const struct sif_sketch *b, const struct overlap *o,
-			 double least, struct shares *merits)
+			 const struct sif_sketch *b,
+			 const struct sketch_overlap *o, double least,
+			 struct score_shares *weighted)
 {
 	size_t weighed = count_weighed(w, b, o);
 	double lost = 1 - divide(o->weight, weighed * (uint64_t)WEIGHT_ONE);
-	double within = merits->within, contains = merits->contains;
+	double within = weighted->within, contains = weighted->contains;
 
 	if (!weighed || lost <= SOME)
 		return;
 	if (within >= least && within < SURE)
-		merits->within = merit_of(
+		weighted->within = weighted_share(
 			within, divide(o->weight, a->sums[o->a]), lost);
 	if (contains >= least && contains < SURE)
-		merits->contains =
-			merit_of(contains,
-				 divide(o->weight, weigh_other(w, b, o)), lost);
+		weighted->contains = weighted_share(
+			contains, divide(o->weight, weigh_other(w, b, o)),
+			lost);
 }
 
-/* Of two equal ones the lower share, so that each has the same score in the
- * listing of the other. */
-static double of_larger(const struct shares *s, const struct sif_sketch *a,
-			const struct sif_sketch *b)
+/* The lower share if both have equally many windows, so that the score does not
+ * depend on which one is listed. */
+static double of_larger(const struct score_shares *s,
+			const struct sif_sketch *a, const struct sif_sketch *b)
 {
 	if (a->distinct == b->distinct)
 		return fmin(s->within, s->contains);
 	return a->distinct > b->distinct ? s->within : s->contains;
 }
 
-int score_shares(const struct weigher *w, const struct weighed_sketch *a,
-		 const struct sif_sketch *b, double least, struct shares *out,
-		 struct shares *merits_out)
+int score_compare_sketches(const struct weigher *w,
+			   const struct weighed_sketch *a,
+			   const struct sif_sketch *b, double least,
+			   struct score_shares *out,
+			   struct score_shares *weighted_out)
 {
-	struct shares shares, merits;
-	struct overlap o;
+	struct score_shares shares, weighted;
+	struct sketch_overlap o;
 
 	if (a->sketch->window != b->window)
 		return -EINVAL;
@@ -314,13 +327,13 @@ int score_shares(const struct weigher *w, const struct weighed_sketch *a,
 	shares.within = divide(o.common, o.a);
 	shares.contains = divide(o.common, o.b);
 	shares.larger = of_larger(&shares, a->sketch, b);
-	merits = shares;
-	/* What is not common on one side is not common on both. */
+	weighted = shares;
+	/* If no value of a is boilerplate, no shared value is. */
 	if (a->has_common && o.common)
-		weigh_shares(w, a, b, &o, least, &merits);
-	merits.larger = of_larger(&merits, a->sketch, b);
+		weigh_shares(w, a, b, &o, least, &weighted);
+	weighted.larger = of_larger(&weighted, a->sketch, b);
 	*out = shares;
-	*merits_out = merits;
+	*weighted_out = weighted;
 	return 0;
 }
 
@@ -333,18 +346,19 @@ int score_percent(double share)
 
 static int estimate_of(const struct digests *a, const struct digests *b)
 {
-	struct scan_query query;
-	uint8_t traits[TRAIT_COUNT];
+	struct column_scan query;
+	uint8_t traits[COLUMNS_TRAITS];
 
-	scan_query_init(&query, a);
-	scan_traits_of(b, traits);
-	return score_estimate(a->size, b->size,
-			      scan_distance(&query, scan_simhash_of(b)),
-			      scan_equal_traits(&query, traits));
+	column_scan_init(&query, a);
+	column_traits_of(b, traits);
+	return score_estimate(
+		a->size, b->size,
+		column_scan_distance(&query, column_simhash_of(b)),
+		column_scan_equal_traits(&query, traits));
 }
 
-int score_contents(const struct digests *a, const struct digests *b,
-		   int *score_out)
+int score_compare_contents(const struct digests *a, const struct digests *b,
+			   int *score_out)
 {
 	int score, err;
 

@@ -12,67 +12,69 @@
 /*
  * The score of a listing: the estimated percentage of the larger content that
  * the smaller one contains (SiSe paper, 4.1).  100 means identical (equal
- * XXH128 and size) and nothing else does: an estimate ends at 99.
+ * XXH128 and size); estimates end at 99.
  *
- * It comes from the sketches (sif.h), whose values are a sample of the
- * distinct windows of 16 bytes.  Without a sketch SimHash and RDC traits give
- * a poorer one.
+ * It is computed from the sketches (sif.h), whose values are a sample of the
+ * distinct windows of 16 bytes.  Without sketches it is estimated from SimHash
+ * and RDC traits, with a larger error.
  */
 
-/* An estimate from sizes, SimHash distance (64: not available) and equal RDC
- * traits (negative: not available) alone, 0..99. */
+/* Estimates the score from sizes, SimHash distance (64: not available) and the
+ * number of equal RDC traits (negative: not available), 0..99. */
 int score_estimate(uint64_t size_a, uint64_t size_b, int distance, int traits);
 
-/* What score_estimate() cannot exceed at that distance or above and with at
- * most that many equal traits, whatever the sizes are. */
+/* The greatest score_estimate() of any two sizes with at least this distance
+ * and at most so many equal traits. */
 int score_ceiling(int distance, int traits);
 
-/* What of each of two contents is in the other, 0..1. */
-struct shares {
-	double within;   /* of the first in the second */
-	double contains; /* of the second in the first */
-	double larger;   /* of the larger one, by its windows */
+/* The part of each of two contents that the other one contains, 0..1. */
+struct score_shares {
+	double within;   /* the part of the first */
+	double contains; /* the part of the second */
+	double larger;   /* the part of the one with more windows */
 };
 
-/* A sketch that is compared with many, and what its values count. */
+/* A sketch that is compared with many others, with the weights of its values. */
 struct weighed_sketch {
 	const struct sif_sketch *sketch;   /* borrowed */
 	bool has_common;                   /* whether a weight is below 1 */
-	uint32_t weights[SIF_MAX_VALUES];  /* 1 is WEIGHT_ONE */
-	uint64_t sums[SIF_MAX_VALUES + 1]; /* of so many weights */
+	uint32_t weights[SIF_MAX_VALUES];  /* WEIGHT_ONE: counts fully */
+	uint64_t sums[SIF_MAX_VALUES + 1]; /* sums[i]: of the first i weights */
 };
 
 #define WEIGHT_ONE (UINT32_C(1) << 30)
 
-/* What a value counts: by its frequency, or if there is none as a function
- * says, 0..WEIGHT_ONE.  Values of weight 0 are left out of the merits, which
- * then come from the others. */
+/* Where weights come from: the frequency of a value or, if that is NULL, a
+ * function, 0..WEIGHT_ONE.  Weighted shares ignore values of weight 0. */
 struct weigher {
 	const struct frequency *frequency;
 	uint32_t (*weight)(void *arg, uint64_t value);
 	void *arg;
 };
 
-void score_weigh(const struct weigher *w, const struct sif_sketch *sketch,
-		 struct weighed_sketch *out);
+void score_weigh_sketch(const struct weigher *w,
+			const struct sif_sketch *sketch,
+			struct weighed_sketch *out);
 
 /*
- * The shares as they are, and their merits: the same when what is common in
- * very many contents counts little.  Merits decide what is alike, because
- * boilerplate must not make it so; shares say how much.  A merit takes time,
- * and none is sought of a share below least.  All are 0 where the sketches say
- * nothing.  -EINVAL when their windows differ.
+ * Compares two sketches: the shares, and the weighted shares, for which values
+ * of very many contents count little.  A weighted share takes time; it equals
+ * the plain one where that is below least.  All shares are 0 if there is nothing
+ * to compare.  -EINVAL when the windows of the sketches differ.
  */
-int score_shares(const struct weigher *w, const struct weighed_sketch *a,
-		 const struct sif_sketch *b, double least, struct shares *out,
-		 struct shares *merits_out);
+int score_compare_sketches(const struct weigher *w,
+			   const struct weighed_sketch *a,
+			   const struct sif_sketch *b, double least,
+			   struct score_shares *out,
+			   struct score_shares *weighted_out);
 
-/* 0..99 */
+/* 0..99. */
 int score_percent(double share);
 
-/* Two contents by themselves.  Empty ones score 0, even against each other.
- * -ENOMEM, -EINVAL as digest_compare(). */
-int score_contents(const struct digests *a, const struct digests *b,
-		   int *score_out);
+/* The score of two contents by their digests alone, 0..100.  An empty content
+ * scores 0, even with another empty one.  -ENOMEM, -EINVAL as
+ * digest_compare(). */
+int score_compare_contents(const struct digests *a, const struct digests *b,
+			   int *score_out);
 
 #endif

@@ -7,15 +7,22 @@
 #include "core/index/score.h"
 #include "core/index/visible.h"
 
-struct search {
-	struct visible view;
+const char *const index_relation_names[INDEX_RELATIONS] = {
+	[INDEX_ALIKE] = "alike",
+	[INDEX_WITHIN] = "within",
+	[INDEX_CONTAINS] = "contains",
+};
+
+struct index_search {
+	struct visible_index view;
 	struct weighed_sketch own;
 	struct sif_sketch other;
-	struct candidate candidates[INDEX_MATCHES];
+	struct index_candidate candidates[INDEX_MATCHES];
 	size_t count;
 };
 
-static int percent_of(const struct shares *shares, enum index_relation relation)
+static int percent_of(const struct score_shares *shares,
+		      enum index_relation relation)
 {
 	switch (relation) {
 	case INDEX_ALIKE:
@@ -28,77 +35,79 @@ static int percent_of(const struct shares *shares, enum index_relation relation)
 	return 0;
 }
 
-/* What the values count for the viewer, or for all. */
-static struct weigher weigher_of(struct visible *v)
+/* Weights among the contents that are visible to the caller. */
+static struct weigher weigher_of(struct visible_index *v)
 {
-	if (v->viewer)
+	if (v->visibility)
 		return (struct weigher){ NULL, visible_weight, v };
 	return (struct weigher){ .frequency = v->ix->frequency };
 }
 
-/* The frequencies are read under the lock; sees() is called without. */
-static void view_lock(const struct visible *v)
+/* Frequencies are read with the lock held; is_visible() is called without a
+ * lock. */
+static void view_lock(const struct visible_index *v)
 {
-	if (!v->viewer)
+	if (!v->visibility)
 		(void)pthread_rwlock_rdlock(&v->ix->columns_lock);
 }
 
-static void view_unlock(const struct visible *v)
+static void view_unlock(const struct visible_index *v)
 {
-	if (!v->viewer)
+	if (!v->visibility)
 		(void)pthread_rwlock_unlock(&v->ix->columns_lock);
 }
 
-static void view_init(struct visible *v, struct index *ix,
-		      struct index_viewer *viewer)
+static void view_init(struct visible_index *v, struct index *ix,
+		      struct index_visibility *visibility)
 {
-	*v = (struct visible){ .ix = ix, .viewer = viewer };
-	if (viewer)
+	*v = (struct visible_index){ .ix = ix, .visibility = visibility };
+	if (visibility)
 		v->limit = visible_limit(ix);
 }
 
-static int weigh(struct visible *v, const struct sif_sketch *sketch,
+static int weigh(struct visible_index *v, const struct sif_sketch *sketch,
 		 struct weighed_sketch *out)
 {
 	struct weigher w = weigher_of(v);
 
 	view_lock(v);
-	score_weigh(&w, sketch, out);
+	score_weigh_sketch(&w, sketch, out);
 	view_unlock(v);
 	return v->err;
 }
 
-/* Sets score and merit, the latter only as to whether it is below least. */
-static int score(struct visible *v, const struct weighed_sketch *a,
+/* The weighted score is exact only if the score is at least least. */
+static int score(struct visible_index *v, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, enum index_relation relation,
 		 int least, struct index_match *out)
 {
 	struct weigher w = weigher_of(v);
-	struct shares shares, merits;
+	struct score_shares shares, weighted;
 	int err;
 
 	view_lock(v);
-	/* One less, as scores are rounded. */
-	err = score_shares(&w, a, b, (least - 1) / 100.0, &shares, &merits);
+	/* One less because scores are rounded. */
+	err = score_compare_sketches(&w, a, b, (least - 1) / 100.0, &shares,
+				     &weighted);
 	view_unlock(v);
 	if (err || v->err)
 		return err ? err : v->err;
 	out->score = percent_of(&shares, relation);
-	out->merit = percent_of(&merits, relation);
+	out->weighted_score = percent_of(&weighted, relation);
 	return 0;
 }
 
-int index_score(struct index *ix, struct index_viewer *viewer,
+int index_score(struct index *ix, struct index_visibility *visibility,
 		const struct sif_sketch *a, const struct sif_sketch *b,
 		enum index_relation relation, struct index_match *out)
 {
 	struct weighed_sketch *own = malloc(sizeof(*own));
-	struct visible view;
+	struct visible_index view;
 	int err;
 
 	if (!own)
 		return -ENOMEM;
-	view_init(&view, ix, viewer);
+	view_init(&view, ix, visibility);
 	err = weigh(&view, a, own);
 	if (!err)
 		err = score(&view, own, b, relation, 0, out);
@@ -114,13 +123,13 @@ int index_match_order(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return y->score - x->score;
-	if (x->merit != y->merit)
-		return y->merit - x->merit;
+	if (x->weighted_score != y->weighted_score)
+		return y->weighted_score - x->weighted_score;
 	return x->content < y->content ? -1 : x->content > y->content;
 }
 
-/* By their sketches. */
-static int match_candidates(struct search *s, const struct index_query *q,
+/* Compares sketches. */
+static int match_candidates(struct index_search *s, const struct index_query *q,
 			    const struct index_store *store,
 			    struct index_match *out, size_t *count_out)
 {
@@ -141,14 +150,14 @@ static int match_candidates(struct search *s, const struct index_query *q,
 				    q->least, &out[kept]);
 		if (err)
 			return err;
-		kept += out[kept].merit >= q->least;
+		kept += out[kept].weighted_score >= q->least;
 	}
 	*count_out = kept;
 	return 0;
 }
 
-static void match_estimates(const struct search *s, struct index_match *out,
-			    size_t *count_out)
+static void match_estimates(const struct index_search *s,
+			    struct index_match *out, size_t *count_out)
 {
 	size_t i;
 
@@ -156,7 +165,7 @@ static void match_estimates(const struct search *s, struct index_match *out,
 		out[i] = (struct index_match){
 			.content = s->candidates[i].content,
 			.score = s->candidates[i].rank,
-			.merit = s->candidates[i].rank,
+			.weighted_score = s->candidates[i].rank,
 		};
 	*count_out = s->count;
 }
@@ -166,13 +175,13 @@ int index_search(struct index *ix, const struct index_query *q,
 		 size_t *count_out)
 {
 	bool sketched = q->sketch && q->sketch->count;
-	struct search *s = malloc(sizeof(*s));
+	struct index_search *s = malloc(sizeof(*s));
 	size_t count = 0;
 	int err;
 
 	if (!s)
 		return -ENOMEM;
-	view_init(&s->view, ix, q->viewer);
+	view_init(&s->view, ix, q->visibility);
 	err = index_candidates(ix, q,
 			       sketched ? INDEX_BY_SHARE : INDEX_BY_ESTIMATE,
 			       s->candidates, INDEX_MATCHES, &s->count);

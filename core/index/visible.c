@@ -11,7 +11,8 @@ static int by_id(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Most often an ascending part is followed by newer ones that descend. */
+/* postings_find() mostly returns an ascending run and then a descending run of
+ * newer contents; reversing the second run is enough then. */
 static void sort_ids(uint32_t *ids, size_t count)
 {
 	size_t rise = 1, i, k;
@@ -31,7 +32,7 @@ static void sort_ids(uint32_t *ids, size_t count)
 		}
 }
 
-/* All contents with that key; free() them. */
+/* All contents of a key; the caller frees the array. */
 static int copy_list(struct index *ix, uint32_t key, uint32_t **out,
 		     size_t *count_out)
 {
@@ -52,8 +53,9 @@ static int copy_list(struct index *ix, uint32_t key, uint32_t **out,
 	return 0;
 }
 
-int visible_find(struct index *ix, const struct index_viewer *v, uint32_t key,
-		 uint32_t out[INDEX_SEEN + 1], size_t *count_out)
+int visible_find(struct index *ix, const struct index_visibility *v,
+		 uint32_t key, uint32_t out[INDEX_VISIBLE_MAX + 1],
+		 size_t *count_out)
 {
 	size_t count, kept = 0, i;
 	uint32_t *ids;
@@ -63,8 +65,8 @@ int visible_find(struct index *ix, const struct index_viewer *v, uint32_t key,
 		return err;
 	if (count)
 		sort_ids(ids, count);
-	for (i = 0; i < count && kept <= INDEX_SEEN; i++)
-		if (v->sees(v->arg, ids[i]))
+	for (i = 0; i < count && kept <= INDEX_VISIBLE_MAX; i++)
+		if (v->is_visible(v->arg, ids[i]))
 			out[kept++] = ids[i];
 	free(ids);
 	*count_out = kept;
@@ -81,10 +83,12 @@ uint32_t visible_limit(struct index *ix)
 	return limit;
 }
 
-/* Few contents need not be looked at. */
-static int count_visible(struct visible *v, uint32_t key, size_t *count_out)
+/* A value of few contents has the full weight whoever sees them, so visibility
+ * is not asked for. */
+static int count_visible(struct visible_index *v, uint32_t key,
+			 size_t *count_out)
 {
-	uint32_t ids[INDEX_SEEN + 1];
+	uint32_t ids[INDEX_VISIBLE_MAX + 1];
 	size_t count;
 
 	(void)pthread_rwlock_rdlock(&v->ix->columns_lock);
@@ -93,14 +97,15 @@ static int count_visible(struct visible *v, uint32_t key, size_t *count_out)
 	*count_out = count;
 	if (count <= FREQUENCY_COMMON)
 		return 0;
-	return visible_find(v->ix, v->viewer, key, ids, count_out);
+	return visible_find(v->ix, v->visibility, key, ids, count_out);
 }
 
 uint32_t visible_weight(void *arg, uint64_t value)
 {
-	struct visible *v = arg;
+	struct visible_index *v = arg;
 	uint32_t key = posting_key(value);
-	struct index_weight *known = &v->viewer->weights[key % INDEX_WEIGHTS];
+	struct index_weight *known =
+		&v->visibility->weights[key % INDEX_WEIGHT_SLOTS];
 	size_t count = 0;
 	int err;
 

@@ -6,27 +6,28 @@
 #include "core/index/score.h"
 
 /*
- * The index as a viewer sees it who must not learn of every content.  Private
- * to core/index.  The caller holds no lock.
+ * Posting lists and weights for a caller to whom not every content is visible.
+ * All functions are called without a lock.  Private to core/index.
  */
 
-/* The contents with that key that the viewer sees, ascending: the first
- * INDEX_SEEN and one more.  -ENOMEM. */
-int visible_find(struct index *ix, const struct index_viewer *v, uint32_t key,
-		 uint32_t out[INDEX_SEEN + 1], size_t *count_out);
+/* Finds the visible contents of a key, ascending, at most the first
+ * INDEX_VISIBLE_MAX + 1.  -ENOMEM. */
+int visible_find(struct index *ix, const struct index_visibility *v,
+		 uint32_t key, uint32_t out[INDEX_VISIBLE_MAX + 1],
+		 size_t *count_out);
 
-/* As postings_limit(). */
+/* postings_limit(), with the lock taken. */
 uint32_t visible_limit(struct index *ix);
 
-struct visible {
+struct visible_index {
 	struct index *ix;
-	struct index_viewer *viewer;
-	uint32_t limit; /* visible_limit() */
-	int err;        /* of the first weight that could not be had */
+	struct index_visibility *visibility; /* NULL: all are visible */
+	uint32_t limit;                      /* visible_limit() */
+	int err; /* of the first weight that could not be computed */
 };
 
-/* For a struct weigher; arg is a struct visible.  What is not in the postings
- * for all contents has no weight. */
+/* Serves as weigher.weight; arg is a struct visible_index.  A value that the
+ * postings hold for some contents only (as an anchor) has the weight 0. */
 uint32_t visible_weight(void *arg, uint64_t value);
 
 #endif

@@ -11,13 +11,6 @@
 /* How often a name is read when names beside it change meanwhile. */
 enum { REPORT_TRIES = 16 };
 
-static int stop_at_first(void *arg, const char *path)
-{
-	(void)arg;
-	(void)path;
-	return 1;
-}
-
 static bool has_path(struct scanner *s, const struct file_key *key)
 {
 	struct catalog_txn *txn;
@@ -25,8 +18,7 @@ static bool has_path(struct scanner *s, const struct file_key *key)
 
 	if (catalog_read(s->context.catalog, &txn))
 		return true; /* nothing can be reported now */
-	found = catalog_path_each(txn, &s->context.source->root, key,
-				  stop_at_first, NULL);
+	found = catalog_has_path(txn, &s->context.source->root, key);
 	catalog_abort(txn);
 	return found == 1;
 }

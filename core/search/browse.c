@@ -25,7 +25,7 @@ static struct near memory_get(struct search_query *q, uint32_t content)
 	struct searcher *s = q->searcher;
 	struct near near = { .content = content, .upto = 1 };
 
-	if (q->viewer)
+	if (q->index_visibility)
 		return near;
 	pthread_mutex_lock(&s->lock);
 	near = s->near[content % SEARCH_NEAR_SLOTS];
@@ -39,7 +39,7 @@ static void memory_put(struct search_query *q, const struct near *near)
 {
 	struct searcher *s = q->searcher;
 
-	if (q->viewer)
+	if (q->index_visibility)
 		return;
 	pthread_mutex_lock(&s->lock);
 	s->near[near->content % SEARCH_NEAR_SLOTS] = *near;

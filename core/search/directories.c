@@ -130,7 +130,7 @@ struct places {
 	struct place *places;
 	size_t count;
 	size_t files; /* of the content at hand, that the caller sees */
-	const struct candidate *content;
+	const struct index_candidate *content;
 	const struct file_key *file; /* with it */
 	bool seen;
 };
@@ -139,7 +139,7 @@ struct directories_state {
 	enum { READ_TREE, FIND_CONTENTS, FIND_PLACES, COMPARE } phase;
 	char *path;        /* owned: of the directory that was asked for */
 	struct tree *tree; /* owned: below it */
-	struct candidate *found; /* owned: contents */
+	struct index_candidate *found; /* owned: contents */
 	size_t found_count, next;
 	struct copy_cursor cursor; /* over the files with the next one */
 	struct places places;
@@ -269,7 +269,7 @@ static int find_contents(struct search_query *q,
 	struct index_query query = { .digests = &digests,
 				     .sketch = &state->tree->sketch,
 				     .first_content = 1,
-				     .viewer = q->viewer };
+				     .visibility = q->index_visibility };
 	int err;
 
 	if (!state->found)
@@ -308,11 +308,11 @@ static int compare_trees(struct search_query *q, const struct tree *a,
 			 const struct tree *b, struct index_match *out)
 {
 	if (a->files == b->files && a->contents == b->contents) {
-		out->score = out->merit = 100;
+		out->score = out->weighted_score = 100;
 		return 0;
 	}
-	return index_score(q->context->index, q->viewer, &a->sketch, &b->sketch,
-			   INDEX_ALIKE, out);
+	return index_score(q->context->index, q->index_visibility, &a->sketch,
+			   &b->sketch, INDEX_ALIKE, out);
 }
 
 /* The hit's path is copied. */
@@ -358,7 +358,7 @@ static int compare_place(struct search_query *q,
 		return err;
 	tree_free(state->other);
 	state->other = NULL;
-	if (err || match.merit < q->context->threshold)
+	if (err || match.weighted_score < q->context->threshold)
 		return err;
 	hit->score = match.score;
 	return hit_add(&q->hits, hit);

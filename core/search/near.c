@@ -62,7 +62,7 @@ static int match_by_texts(struct search_query *q,
 			  struct index_match *out, size_t *count_out)
 {
 	bool sketched = query->sketch && query->sketch->count;
-	struct candidate *candidates =
+	struct index_candidate *candidates =
 		calloc(INDEX_MATCHES, sizeof(*candidates));
 	size_t count = 0, kept = 0, i;
 	int err = -ENOMEM;
@@ -94,7 +94,7 @@ static int match_by_columns(struct search_query *q,
 	enum index_source source = q->context->measure == DIGEST_SIMHASH ?
 					   INDEX_BY_SIMHASH :
 					   INDEX_BY_TRAITS;
-	struct candidate *candidates =
+	struct index_candidate *candidates =
 		calloc(INDEX_MATCHES, sizeof(*candidates));
 	size_t i;
 	int err = -ENOMEM;
@@ -143,7 +143,7 @@ int near_contents(struct search_query *q, const struct content_query *wanted,
 				     .first_content = wanted->first_content,
 				     .least = q->context->threshold,
 				     .any = wanted->any,
-				     .viewer = q->viewer,
+				     .visibility = q->index_visibility,
 				     .plain = q->context->measure ==
 					      DIGEST_SIF };
 	struct index_match *matches = calloc(INDEX_MATCHES, sizeof(*matches));

@@ -79,7 +79,7 @@ static void release(struct search_query *q)
 	engine_hits_release(&q->hits);
 	engine_entries_release(&q->entries);
 	visibility_release(&q->visibility);
-	free(q->viewer);
+	free(q->index_visibility);
 	if (q->fd >= 0)
 		close(q->fd);
 	if (q->digests)
@@ -99,15 +99,15 @@ static void query_free(struct search_query *q)
 	release(q);
 }
 
-static int add_viewer(struct search_query *q)
+static int add_index_visibility(struct search_query *q)
 {
 	if (q->caller.trusted)
 		return 0;
-	q->viewer = calloc(1, sizeof(*q->viewer));
-	if (!q->viewer)
+	q->index_visibility = calloc(1, sizeof(*q->index_visibility));
+	if (!q->index_visibility)
 		return -ENOMEM;
-	q->viewer->sees = content_is_visible;
-	q->viewer->arg = q;
+	q->index_visibility->is_visible = content_is_visible;
+	q->index_visibility->arg = q;
 	return 0;
 }
 
@@ -131,7 +131,7 @@ static int query_new(struct searcher *s, const struct query_kind *kind, int fd,
 		err = credentials_copy(&caller->credentials,
 				       &q->caller.credentials);
 	if (!err)
-		err = add_viewer(q);
+		err = add_index_visibility(q);
 	if (!err)
 		err = take_place(q);
 	if (err)

@@ -33,8 +33,9 @@ static int turn_as_caller(struct search_query *q)
 	q->work_left = q->searcher->turn_work;
 	q->err = 0;
 	/* The weights that were found as the turn ended may be wrong. */
-	if (q->viewer && q->turns_done)
-		memset(q->viewer->weights, 0, sizeof(q->viewer->weights));
+	if (q->index_visibility && q->turns_done)
+		memset(q->index_visibility->weights, 0,
+		       sizeof(q->index_visibility->weights));
 	return err ? err : turn_in_txn(q);
 }
 

@@ -55,7 +55,8 @@ struct search_query {
 	struct engine_entries entries;
 	void *state; /* of the kind */
 	struct visibility visibility;
-	struct index_viewer *viewer; /* NULL: the caller is trusted */
+	struct index_visibility
+		*index_visibility; /* NULL: the caller is trusted */
 
 	/* Of this turn. */
 	struct catalog_txn *txn;
@@ -142,7 +143,7 @@ int content_add_hits(struct search_query *q, uint32_t content, int score,
 		     size_t limit, struct content_copies *copies, bool *cut);
 
 /* Whether the caller sees a file with that content: serves the index as
- * index_viewer.sees, with the query as arg. */
+ * index_visibility.is_visible, with the query as arg. */
 bool content_is_visible(void *arg, uint32_t content);
 
 /* ---- near.c ---- */

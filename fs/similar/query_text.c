@@ -35,15 +35,10 @@ static int take_size(struct parsing *p, const struct words *value)
 
 static int take_relation(struct parsing *p, const struct words *value)
 {
-	static const char *const names[] = {
-		[INDEX_ALIKE] = "alike",
-		[INDEX_WITHIN] = "within",
-		[INDEX_CONTAINS] = "contains",
-	};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!equals(value, names[i]) || p->has_relation)
+	for (i = 0; i < INDEX_RELATIONS; i++) {
+		if (!equals(value, index_relation_names[i]) || p->has_relation)
 			continue;
 		p->q->relation = (enum index_relation)i;
 		p->has_relation = true;

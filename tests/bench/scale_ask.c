@@ -85,7 +85,7 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 static void ask(struct ask *a, uint64_t number, uint64_t i)
 {
 	const struct index_store store = { fetch_sketch, a->txn };
-	struct candidate candidates[INDEX_MATCHES];
+	struct index_candidate candidates[INDEX_MATCHES];
 	struct index_match matches[INDEX_MATCHES];
 	struct digests digests;
 	struct index_query q = {

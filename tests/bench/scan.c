@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/index/scan.h"
+#include "core/index/column_scan.h"
 #include "tests/bench/inputs.h"
 
 /* The threshold of a listing. */
@@ -21,20 +21,21 @@ struct columns {
 static struct columns columns_new(size_t rows)
 {
 	struct columns c = { .rows = rows };
-	uint8_t traits[TRAIT_COUNT];
+	uint8_t traits[COLUMNS_TRAITS];
 	uint64_t state = 1;
 	size_t i, k;
 
-	c.tile_bytes = (rows + TILE_ROWS - 1) / TILE_ROWS * TILE_BYTES;
+	c.tile_bytes = (rows + COLUMNS_TILE_ROWS - 1) / COLUMNS_TILE_ROWS *
+		       COLUMNS_TILE_BYTES;
 	c.simhash = allocate(rows * sizeof(c.simhash[0]));
 	c.tiles = allocate(c.tile_bytes);
-	c.hits = allocate(SCAN_ROWS * sizeof(c.hits[0]));
+	c.hits = allocate(COLUMN_SCAN_ROWS * sizeof(c.hits[0]));
 	memset(c.tiles, 0, c.tile_bytes);
 	for (i = 0; i < rows; i++) {
 		c.simhash[i] = draw(&state);
-		for (k = 0; k < TRAIT_COUNT; k++)
+		for (k = 0; k < COLUMNS_TRAITS; k++)
 			traits[k] = (uint8_t)(draw(&state) >> 58);
-		scan_traits_store(c.tiles, i, traits);
+		column_traits_store(c.tiles, i, traits);
 	}
 	return c;
 }
@@ -72,15 +73,17 @@ static size_t sum_both(const struct columns *c)
 
 static size_t scan(const struct columns *c, const struct digests *wanted)
 {
-	struct scan_query query;
+	struct column_scan query;
 	size_t row, count, sum = 0;
 
-	scan_query_init(&query, wanted);
-	scan_query_limit(&query, LEAST_SCORE);
-	for (row = 0; row < c->rows; row += SCAN_ROWS) {
-		count = c->rows - row < SCAN_ROWS ? c->rows - row : SCAN_ROWS;
-		sum += scan_rows(&query, c->simhash + row,
-				 c->tiles + row * TRAIT_COUNT, count, c->hits);
+	column_scan_init(&query, wanted);
+	column_scan_set_least(&query, LEAST_SCORE);
+	for (row = 0; row < c->rows; row += COLUMN_SCAN_ROWS) {
+		count = c->rows - row < COLUMN_SCAN_ROWS ? c->rows - row :
+							   COLUMN_SCAN_ROWS;
+		sum += column_scan_rows(&query, c->simhash + row,
+					c->tiles + row * COLUMNS_TRAITS, count,
+					c->hits);
 	}
 	return sum;
 }

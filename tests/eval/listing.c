@@ -72,8 +72,8 @@ static void list_file(struct listing *l, const struct corpus *c,
 		f->entries[i] = (struct entry){
 			.other = matches[i].content - 1,
 			.score = (uint8_t)matches[i].score,
-			.is_listed =
-				i < LIMIT && matches[i].merit >= l->threshold,
+			.is_listed = i < LIMIT &&
+				     matches[i].weighted_score >= l->threshold,
 			.rank = (uint16_t)i,
 		};
 }

@@ -52,7 +52,7 @@ static int measure_pair(const struct comparison *c, enum measure m, uint32_t a,
 	int score, distance;
 
 	if (m == SCORE)
-		return listing_score(c->corpus, c->ix, a, b).merit;
+		return listing_score(c->corpus, c->ix, a, b).weighted_score;
 	if (m == TLSH) {
 		if (!c->tlsh || !c->tlsh[a].is_there || !c->tlsh[b].is_there)
 			return 0;

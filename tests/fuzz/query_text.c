@@ -68,7 +68,7 @@ static void ask(struct index *ix, const struct index_query *query)
 	for (i = 0; i < count; i++) {
 		assert_in_range(matches[i].content, 1, CONTENTS);
 		assert_in_range(matches[i].score, 0, 99);
-		assert_in_range(matches[i].merit, query->least, 99);
+		assert_in_range(matches[i].weighted_score, query->least, 99);
 		assert_true(i == 0 || index_match_order(&matches[i - 1],
 							&matches[i]) < 0);
 	}
@@ -76,7 +76,7 @@ static void ask(struct index *ix, const struct index_query *query)
 
 static void ask_columns(struct index *ix, const struct index_query *query)
 {
-	static struct candidate found[INDEX_MATCHES];
+	static struct index_candidate found[INDEX_MATCHES];
 	enum index_source source;
 	size_t count;
 

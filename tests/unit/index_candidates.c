@@ -31,7 +31,7 @@ static size_t count_common(const struct sif_sketch *a,
 
 static size_t model_candidates(const struct model *m,
 			       const struct index_query *q,
-			       struct candidate *out)
+			       struct index_candidate *out)
 {
 	size_t count = 0;
 	uint32_t id;
@@ -39,7 +39,7 @@ static size_t model_candidates(const struct model *m,
 	for (id = q->first_content; id <= m->last; id++) {
 		if (!m->sizes[id] || id == q->self)
 			continue;
-		out[count] = (struct candidate){
+		out[count] = (struct index_candidate){
 			.content = id,
 			.size = m->sizes[id],
 			.rank = (uint16_t)(VALUE_RANK *
@@ -80,21 +80,21 @@ static void model_add(struct model *m, struct index *ix)
 	m->sizes[id] = 1 + random_below(&m->random, 100000);
 	add_sketch(ix, id, m->sizes[id], late ? NULL : &m->sketches[id]);
 	if (late)
-		assert_int_equal(index_learn(ix, id, &m->sketches[id]), 0);
+		assert_int_equal(index_add_sketch(ix, id, &m->sketches[id]), 0);
 }
 
 static void model_remove(struct model *m, struct index *ix)
 {
 	uint32_t id = 1 + (uint32_t)random_below(&m->random, m->last);
 
-	assert_int_equal(index_remove(ix, id), 0);
+	index_remove(ix, id);
 	m->sizes[id] = 0;
 }
 
 static void compare_query(struct model *m, struct index *ix)
 {
-	static struct candidate want[CONTENTS];
-	struct candidate have[CAPACITY_MAX];
+	static struct index_candidate want[CONTENTS];
+	struct index_candidate have[CAPACITY_MAX];
 	uint32_t self = 1 + (uint32_t)random_below(&m->random, m->last);
 	struct digests d = { .size = 5000 };
 	struct index_query q = { .digests = &d,
@@ -156,8 +156,8 @@ static void test_candidates_are_all_with_a_value_in_common(void **state)
 enum { MANY = 50000, HEADER = 20 };
 
 static void query_sketch(struct index *ix, const struct sif_sketch *sketch,
-			 uint32_t self, struct candidate *out, size_t capacity,
-			 size_t *count_out)
+			 uint32_t self, struct index_candidate *out,
+			 size_t capacity, size_t *count_out)
 {
 	struct digests d = { .size = 1000 };
 	struct index_query q = { .digests = &d,
@@ -184,7 +184,7 @@ static void make_with_header(uint32_t id, struct sif_sketch *out)
 static void test_a_rare_value_is_found_among_many_common_ones(void **state)
 {
 	static struct sif_sketch sketch;
-	struct candidate found[INDEX_MATCHES];
+	struct index_candidate found[INDEX_MATCHES];
 	struct index *ix;
 	size_t count;
 	uint32_t id;
@@ -212,7 +212,7 @@ static void test_a_rare_value_is_found_among_many_common_ones(void **state)
 static void test_only_common_values_still_give_candidates(void **state)
 {
 	static struct sif_sketch sketch;
-	struct candidate found[INDEX_MATCHES];
+	struct index_candidate found[INDEX_MATCHES];
 	struct index *ix;
 	size_t count;
 	uint32_t id;
@@ -246,7 +246,7 @@ static void sample(uint64_t first, size_t distinct, size_t count,
 static size_t count_by_share(struct index *ix, const struct sif_sketch *sketch,
 			     enum index_relation relation)
 {
-	struct candidate found[INDEX_MATCHES];
+	struct index_candidate found[INDEX_MATCHES];
 	struct digests d = { .size = 1000 };
 	struct index_query q = { .digests = &d,
 				 .sketch = sketch,
@@ -294,7 +294,7 @@ static void test_a_thin_sketch_shares_all_that_it_could(void **state)
 	assert_int_equal(index_new(&ix), 0);
 	add_sketch(ix, 1, 900, &thin);
 	add_sketch(ix, 2, 900, NULL);
-	assert_int_equal(index_learn(ix, 2, &thin), 0);
+	assert_int_equal(index_add_sketch(ix, 2, &thin), 0);
 	assert_int_equal(count_by_share(ix, &fine, INDEX_ALIKE), 2);
 	index_free(ix);
 }
@@ -304,7 +304,7 @@ static void test_a_thin_sketch_shares_all_that_it_could(void **state)
 static void test_nothing_is_no_candidate_of_nothing(void **state)
 {
 	static struct sif_sketch empty = { .window = SIF_WINDOW }, one;
-	struct candidate found[4];
+	struct index_candidate found[4];
 	struct index *ix;
 	size_t count = 7;
 
@@ -329,7 +329,7 @@ static void test_nothing_is_no_candidate_of_nothing(void **state)
 static void test_what_is_not_there_cannot_learn(void **state)
 {
 	static struct sif_sketch one;
-	struct candidate found[4];
+	struct index_candidate found[4];
 	struct index *ix;
 	size_t count, before;
 	uint32_t id;
@@ -339,13 +339,13 @@ static void test_what_is_not_there_cannot_learn(void **state)
 	assert_int_equal(index_new(&ix), 0);
 	add_sketch(ix, 2, 10, NULL);
 	add_sketch(ix, 3, 10, NULL);
-	assert_int_equal(index_remove(ix, 2), 0);
+	index_remove(ix, 2);
 	before = postings_count(ix->postings);
 	for (id = 1; id <= 4; id++)
 		if (id != 3)
-			assert_int_equal(index_learn(ix, id, &one), 0);
+			assert_int_equal(index_add_sketch(ix, id, &one), 0);
 	assert_int_equal(postings_count(ix->postings), before);
-	assert_int_equal(index_learn(ix, 3, &one), 0);
+	assert_int_equal(index_add_sketch(ix, 3, &one), 0);
 	query_sketch(ix, &one, 0, found, 4, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(found[0].content, 3);
@@ -367,7 +367,7 @@ static void test_postings_of_removed_contents_are_reclaimed(void **state)
 		add_sketch(ix, id, 1000, &sketch);
 	}
 	for (id = 1; id <= 19000; id++)
-		assert_int_equal(index_remove(ix, id), 0);
+		index_remove(ix, id);
 	assert_true(postings_count(ix->postings) < 4000);
 	index_free(ix);
 }

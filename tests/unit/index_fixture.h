@@ -99,7 +99,7 @@ static inline void add_sketch(struct index *ix, uint32_t content, uint64_t size,
 /* For qsort(): as index_candidates() puts them. */
 static inline int candidate_order(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct index_candidate *x = a, *y = b;
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? 1 : -1;

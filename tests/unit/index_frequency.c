@@ -44,8 +44,8 @@ static void add_with_header(struct state *s, unsigned count)
 	}
 }
 
-static int merit_of(struct state *s, const struct sif_sketch *a,
-		    const struct sif_sketch *b)
+static int weighted_score_of(struct state *s, const struct sif_sketch *a,
+			     const struct sif_sketch *b)
 {
 	struct index_match match, reverse;
 
@@ -54,29 +54,29 @@ static int merit_of(struct state *s, const struct sif_sketch *a,
 	assert_int_equal(index_score(s->ix, NULL, b, a, INDEX_ALIKE, &reverse),
 			 0);
 	assert_int_equal(match.score, reverse.score);
-	assert_int_equal(match.merit, reverse.merit);
-	assert_true(match.merit <= match.score);
-	return match.merit;
+	assert_int_equal(match.weighted_score, reverse.weighted_score);
+	assert_true(match.weighted_score <= match.score);
+	return match.weighted_score;
 }
 
-static int merit_of_texts(struct state *s, const char *a, size_t a_len,
-			  const char *b, size_t b_len)
+static int weighted_score_of_texts(struct state *s, const char *a, size_t a_len,
+				   const char *b, size_t b_len)
 {
 	static struct sif_sketch x, y;
 
 	sketch_text(a, a_len, &x);
 	sketch_text(b, b_len, &y);
-	return merit_of(s, &x, &y);
+	return weighted_score_of(s, &x, &y);
 }
 
 /* Of two contents with the header, and bodies of their own. */
-static int merit_with_header(struct state *s)
+static int weighted_score_with_header(struct state *s)
 {
 	char a[LEN], b[LEN];
 
 	make_with_header(a, 2);
 	make_with_header(b, 3);
-	return merit_of_texts(s, a, LEN, b, LEN);
+	return weighted_score_of_texts(s, a, LEN, b, LEN);
 }
 
 static int set_up(void **state)
@@ -102,7 +102,7 @@ static void test_a_header_of_few_counts(void **state)
 	struct state *s = *state;
 
 	add_with_header(s, FEW);
-	assert_in_range(merit_with_header(s), 55, 78);
+	assert_in_range(weighted_score_with_header(s), 55, 78);
 }
 
 /* 6000 bytes at an eighth are 750 of 3750. */
@@ -111,7 +111,7 @@ static void test_a_header_of_many_does_not(void **state)
 	struct state *s = *state;
 
 	add_with_header(s, MANY);
-	assert_in_range(merit_with_header(s), 10, 30);
+	assert_in_range(weighted_score_with_header(s), 10, 30);
 }
 
 /* There is no number of contents at which the score would leap. */
@@ -122,7 +122,7 @@ static void test_the_more_have_it_the_less_it_counts(void **state)
 
 	for (steps = 0; steps < 20; steps++) {
 		add_with_header(s, FREQUENCY_COMMON / 4);
-		score = merit_with_header(s);
+		score = weighted_score_with_header(s);
 		assert_true(score <= before);
 		assert_true(steps == 0 || score >= before - 12);
 		before = score;
@@ -139,7 +139,7 @@ static void test_alike_beyond_the_header_stays_alike(void **state)
 	make_with_header(a, 2);
 	make_with_header(b, 2);
 	make_text(b + LEN - 300, 300, 99);
-	assert_in_range(merit_of_texts(s, a, LEN, b, LEN), 80, 99);
+	assert_in_range(weighted_score_of_texts(s, a, LEN, b, LEN), 80, 99);
 }
 
 static void test_nothing_but_header_stays_alike(void **state)
@@ -149,9 +149,11 @@ static void test_nothing_but_header_stays_alike(void **state)
 
 	add_with_header(s, MANY);
 	make_text(text, HEADER, 1);
-	assert_in_range(merit_of_texts(s, text, HEADER, text, HEADER - 200), 90,
-			99);
-	assert_int_equal(merit_of_texts(s, text, HEADER, text, HEADER), 99);
+	assert_in_range(
+		weighted_score_of_texts(s, text, HEADER, text, HEADER - 200),
+		90, 99);
+	assert_int_equal(weighted_score_of_texts(s, text, HEADER, text, HEADER),
+			 99);
 }
 
 /* A form that is filled in: what all have is the content. */
@@ -170,7 +172,8 @@ static void test_little_but_header_stays_alike(void **state)
 	}
 	make_text(a + HEADER / 2, OWN, 2);
 	make_text(b + HEADER / 2, OWN, 3);
-	assert_in_range(merit_of_texts(s, a, HEADER, b, HEADER), 93, 99);
+	assert_in_range(weighted_score_of_texts(s, a, HEADER, b, HEADER), 93,
+			99);
 }
 
 /* A header that few contents have says as much when there are many others. */
@@ -182,14 +185,14 @@ static void test_others_do_not_make_a_header_common(void **state)
 	int before, i;
 
 	add_with_header(s, FEW);
-	before = merit_with_header(s);
+	before = weighted_score_with_header(s);
 	for (i = 0; i < 20000; i++) {
 		sketch.count = 0;
 		while (sketch.count < 20)
 			sketch_add(&sketch, random_next(&r) >> (64 - SIF_BITS));
 		add_sketch(s->ix, ++s->next, 1000, &sketch);
 	}
-	assert_int_equal(merit_with_header(s), before);
+	assert_int_equal(weighted_score_with_header(s), before);
 }
 
 /* ---- a family ---- */

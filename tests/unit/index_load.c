@@ -174,7 +174,7 @@ static void test_index_finds_what_was_loaded(void **state)
 	struct sif_sketch sketch = { .window = SIF_WINDOW };
 	struct digests d = { .size = 1000 };
 	struct index_query q = { .digests = &d, .sketch = &sketch };
-	struct candidate out[2];
+	struct index_candidate out[2];
 	struct index *ix;
 	size_t count;
 
@@ -184,7 +184,7 @@ static void test_index_finds_what_was_loaded(void **state)
 	assert_int_equal(index_new(&ix), 0);
 	assert_int_equal(index_load_begin(ix), 0);
 	assert_int_equal(index_add(ix, 7, &d, NULL), 0);
-	assert_int_equal(index_learn(ix, 7, &sketch), 0);
+	assert_int_equal(index_add_sketch(ix, 7, &sketch), 0);
 	assert_int_equal(
 		index_candidates(ix, &q, INDEX_BY_SKETCH, out, 2, &count), 0);
 	assert_int_equal(count, 0);

@@ -11,7 +11,7 @@
 
 #include "core/base/buf.h"
 #include "core/digest/fingerprint.h"
-#include "core/index/scan.h"
+#include "core/index/column_scan.h"
 #include "core/index/score.h"
 #include "tests/unit/recipe.h"
 
@@ -34,8 +34,8 @@ static int score_of(const struct buf *a, const struct buf *b)
 	struct digests x = digests_of(a), y = digests_of(b);
 	int score, reverse;
 
-	assert_int_equal(score_contents(&x, &y, &score), 0);
-	assert_int_equal(score_contents(&y, &x, &reverse), 0);
+	assert_int_equal(score_compare_contents(&x, &y, &score), 0);
+	assert_int_equal(score_compare_contents(&y, &x, &reverse), 0);
 	assert_int_equal(score, reverse);
 	digests_release(&x);
 	digests_release(&y);
@@ -89,7 +89,7 @@ static void test_empty_resembles_nothing(void **state)
 	int score = -1;
 
 	(void)state;
-	assert_int_equal(score_contents(&a, &b, &score), 0);
+	assert_int_equal(score_compare_contents(&a, &b, &score), 0);
 	assert_int_equal(score, 0);
 }
 
@@ -102,7 +102,7 @@ static void test_digests_without_identity_are_not_identical(void **state)
 	int score;
 
 	(void)state;
-	assert_int_equal(score_contents(&a, &b, &score), 0);
+	assert_int_equal(score_compare_contents(&a, &b, &score), 0);
 	assert_int_equal(score, 99);
 }
 
@@ -205,8 +205,8 @@ static void assert_one_score(const struct digests *a, const struct digests *b)
 {
 	int score, reverse;
 
-	assert_int_equal(score_contents(a, b, &score), 0);
-	assert_int_equal(score_contents(b, a, &reverse), 0);
+	assert_int_equal(score_compare_contents(a, b, &score), 0);
+	assert_int_equal(score_compare_contents(b, a, &reverse), 0);
 	assert_int_equal(score, reverse);
 	assert_near(score, 60, 20);
 	assert_int_equal(digest_compare(DIGEST_SIF, a, b, &score), 0);
@@ -293,7 +293,7 @@ static void test_malformed_sketches_are_an_error(void **state)
 
 	(void)state;
 	b.text[DIGEST_SIF] = bad;
-	assert_int_equal(score_contents(&a, &b, &score), -EINVAL);
+	assert_int_equal(score_compare_contents(&a, &b, &score), -EINVAL);
 }
 
 static void test_estimate_of_theory(void **state)

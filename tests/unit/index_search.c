@@ -226,8 +226,8 @@ static int by_score(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return y->score - x->score;
-	if (x->merit != y->merit)
-		return y->merit - x->merit;
+	if (x->weighted_score != y->weighted_score)
+		return y->weighted_score - x->weighted_score;
 	return x->content < y->content ? -1 : 1;
 }
 
@@ -244,7 +244,7 @@ static size_t compare_all(struct shelf *s, uint32_t self,
 					     s->sketches[id], relation,
 					     &out[count]),
 				 0);
-		count += id != self && out[count].merit >= least &&
+		count += id != self && out[count].weighted_score >= least &&
 			 (relation != INDEX_WITHIN ||
 			  s->sizes[id] > s->sizes[self]) &&
 			 (relation != INDEX_CONTAINS ||

@@ -22,29 +22,30 @@ static struct frequency *nothing_common(void)
 	return f;
 }
 
-static struct shares shares_of(const struct frequency *f,
-			       const struct sif_sketch *a,
-			       const struct sif_sketch *b)
+static struct score_shares shares_of(const struct frequency *f,
+				     const struct sif_sketch *a,
+				     const struct sif_sketch *b)
 {
 	static struct weighed_sketch weighed;
-	struct shares shares, reverse, merits, merits_reverse;
+	struct score_shares shares, reverse, weighted, weighted_reverse;
 
-	score_weigh(&(struct weigher){ .frequency = f }, b, &weighed);
-	assert_int_equal(score_shares(&(struct weigher){ .frequency = f },
-				      &weighed, a, 0, &reverse,
-				      &merits_reverse),
+	score_weigh_sketch(&(struct weigher){ .frequency = f }, b, &weighed);
+	assert_int_equal(score_compare_sketches(
+				 &(struct weigher){ .frequency = f }, &weighed,
+				 a, 0, &reverse, &weighted_reverse),
 			 0);
-	score_weigh(&(struct weigher){ .frequency = f }, a, &weighed);
-	assert_int_equal(score_shares(&(struct weigher){ .frequency = f },
-				      &weighed, b, 0, &shares, &merits),
-			 0);
+	score_weigh_sketch(&(struct weigher){ .frequency = f }, a, &weighed);
+	assert_int_equal(
+		score_compare_sketches(&(struct weigher){ .frequency = f },
+				       &weighed, b, 0, &shares, &weighted),
+		0);
 	assert_share(reverse.within, shares.contains);
 	assert_share(reverse.contains, shares.within);
 	assert_share(reverse.larger, shares.larger);
-	assert_share(merits_reverse.within, merits.contains);
-	assert_share(merits_reverse.contains, merits.within);
-	assert_share(merits_reverse.larger, merits.larger);
-	return merits;
+	assert_share(weighted_reverse.within, weighted.contains);
+	assert_share(weighted_reverse.contains, weighted.within);
+	assert_share(weighted_reverse.larger, weighted.larger);
+	return weighted;
 }
 
 /* Values first..first+count-1 of those that are made up. */
@@ -63,7 +64,7 @@ static void test_shares_of_small_contents_are_exact(void **state)
 {
 	static struct sif_sketch a, b;
 	struct frequency *f = nothing_common();
-	struct shares have;
+	struct score_shares have;
 
 	(void)state;
 	make_set(0, 40, &a);
@@ -100,7 +101,7 @@ static void test_an_empty_sketch_has_no_share(void **state)
 {
 	static struct sif_sketch a, none = { .window = SIF_WINDOW };
 	struct frequency *f = nothing_common();
-	struct shares have;
+	struct score_shares have;
 
 	(void)state;
 	make_set(0, 40, &a);
@@ -118,16 +119,17 @@ static void test_windows_that_differ_cannot_be_compared(void **state)
 	static struct sif_sketch a, b;
 	static struct weighed_sketch weighed;
 	struct frequency *f = nothing_common();
-	struct shares have = { .within = 7 };
+	struct score_shares have = { .within = 7 };
 
 	(void)state;
 	make_set(0, 40, &a);
 	make_set(0, 40, &b);
 	b.window = SIF_WINDOW + 1;
-	score_weigh(&(struct weigher){ .frequency = f }, &a, &weighed);
-	assert_int_equal(score_shares(&(struct weigher){ .frequency = f },
-				      &weighed, &b, 0, &have, &have),
-			 -EINVAL);
+	score_weigh_sketch(&(struct weigher){ .frequency = f }, &a, &weighed);
+	assert_int_equal(
+		score_compare_sketches(&(struct weigher){ .frequency = f },
+				       &weighed, &b, 0, &have, &have),
+		-EINVAL);
 	assert_share(have.within, 7);
 	frequency_free(f);
 }
@@ -191,7 +193,7 @@ static double clamped(double x)
 /* As score.c says: plain from 95 % on, weighed up to 85 %; and plain where up
  * to a quarter of what is shared is lost by its weights, weighed from a half
  * on. */
-static double model_merit(double plain, double weighed, double lost)
+static double model_weighted(double plain, double weighed, double lost)
 {
 	double trust = clamped((plain - 0.85) / 0.1);
 	double doubt = clamped((lost - 0.25) / 0.25) * (1 - trust);
@@ -217,14 +219,15 @@ static void compare_with_model(const struct frequency *f,
 			       const struct sif_sketch *a,
 			       const struct sif_sketch *b)
 {
-	struct shares have = shares_of(f, a, b);
+	struct score_shares have = shares_of(f, a, b);
 	struct model plain = model_sums(NULL, a, b);
 	struct model weighed = model_sums(f, a, b);
 	double lost = 1 - divide(weighed.common, plain.common);
-	double within = model_merit(divide(plain.common, plain.a),
-				    divide(weighed.common, weighed.a), lost);
-	double contains = model_merit(divide(plain.common, plain.b),
-				      divide(weighed.common, weighed.b), lost);
+	double within = model_weighted(divide(plain.common, plain.a),
+				       divide(weighed.common, weighed.a), lost);
+	double contains =
+		model_weighted(divide(plain.common, plain.b),
+			       divide(weighed.common, weighed.b), lost);
 	double larger = a->distinct > b->distinct ? within : contains;
 
 	if (a->distinct == b->distinct)
@@ -278,7 +281,7 @@ static void test_a_least_share_changes_none_above_it(void **state)
 	static struct sif_sketch a, b, common;
 	static struct weighed_sketch weighed;
 	struct frequency *f = nothing_common();
-	struct shares all, have, plain;
+	struct score_shares all, have, plain;
 	struct random r = { 4 };
 	double least;
 	unsigned i;
@@ -292,11 +295,12 @@ static void test_a_least_share_changes_none_above_it(void **state)
 		random_set(&r, &b);
 		least = (double)random_below(&r, 101) / 100;
 		all = shares_of(f, &a, &b);
-		score_weigh(&(struct weigher){ .frequency = f }, &a, &weighed);
-		assert_int_equal(
-			score_shares(&(struct weigher){ .frequency = f },
-				     &weighed, &b, least, &plain, &have),
-			0);
+		score_weigh_sketch(&(struct weigher){ .frequency = f }, &a,
+				   &weighed);
+		assert_int_equal(score_compare_sketches(
+					 &(struct weigher){ .frequency = f },
+					 &weighed, &b, least, &plain, &have),
+				 0);
 		assert_least(all.within, have.within, least);
 		assert_least(all.contains, have.contains, least);
 		assert_least(all.larger, have.larger, least);

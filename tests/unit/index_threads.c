@@ -39,7 +39,7 @@ static void sketch_of(uint32_t id, struct sif_sketch *out)
 static bool is_found(struct shared *s, const struct index_query *q,
 		     enum index_source source, uint32_t id)
 {
-	struct candidate found[8];
+	struct index_candidate found[8];
 	size_t count, i;
 
 	if (index_candidates(s->ix, q, source, found, 8, &count))
@@ -93,12 +93,12 @@ static void change(struct shared *s)
 			err = index_add(s->ix, id, &d, &sketch);
 		else
 			err = index_add(s->ix, id, &d, NULL) ?:
-				      index_learn(s->ix, id, &sketch);
+				      index_add_sketch(s->ix, id, &sketch);
 		if (err)
 			atomic_fetch_add(&s->wrong, 1);
 		atomic_store(&s->added, id);
 		if (id > 50 && (id - 50) % STEADY)
-			(void)index_remove(s->ix, id - 50);
+			index_remove(s->ix, id - 50);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/sightings.h"
+#include "core/index/posting_overlap.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,42 +11,49 @@
 #include "core/index/visible.h"
 
 /*
- * Which contents have values of a sketch, and how many.
+ * How many values each content shares with the sketch of a query.
  *
- * Values of few contents come first, and there is an end to it: what very many
- * contents share does not tell which of them.  For the same reason it counts
- * less, as in a score: of a long list only a part is seen, and whoever happens
- * to be in there must not come before those with rare values in common.  All
- * values are looked up: the smallest ones of a part may be anywhere among
- * those of the whole.
+ * The posting lists of all values of the sketch are read, the shortest first,
+ * and each content that occurs in them is counted in a hash table.  All values
+ * are needed: the values of a part of a file may be anywhere among the sorted
+ * values of the whole file.
+ *
+ * The number of entries that are read is limited, for each list (LIST_MOST) and
+ * in total (READ_MOST).  A list that is longer than FREQUENCY_COMMON adds less
+ * to a content the longer it is, as in a score.  Otherwise a content that
+ * happens to be in the part of a long list that is read would rank above one
+ * that shares rare values.
  */
-#define LIST_MOST INDEX_SEEN /* contents of one value */
-#define WALK_MOST 16384
-#define WHOLE (UINT32_C(1) << 16) /* what a value of few contents counts */
+#define LIST_MOST INDEX_VISIBLE_MAX
+#define READ_MOST 16384
+#define FULL_COUNT (UINT32_C(1) << 16) /* of an entry of a short list */
 
 struct value_list {
 	uint32_t key;
 	uint32_t length;
 	uint16_t place; /* of the value in the sketch */
-	size_t start;   /* of its contents in those that the viewer sees */
+	size_t start;   /* of its contents in overlap_query.visible */
 };
 
-struct sighting {
+struct posting_overlap {
 	uint32_t content;
-	uint32_t sum;   /* 0: free */
-	uint32_t whole; /* lists that were looked at as a whole */
+	uint32_t sum;   /* 0: the slot is free */
+	uint32_t whole; /* in so many lists that were read completely */
 };
 
-struct sketch_query {
+struct overlap_query {
 	struct value_list lists[SIF_MAX_VALUES];
 	size_t count;
-	struct sighting *seen; /* a hash table, at most half full */
+	struct posting_overlap *table; /* by a hash, at most half full */
 	size_t mask;
-	uint32_t contents[LIST_MOST + 1];
-	uint32_t *visible; /* owned: of all lists, for a viewer */
+	uint32_t contents[LIST_MOST + 1]; /* of one list */
+	/* Owned: the visible contents of all lists.  NULL: all contents are
+	 * visible, and lists are read from the postings. */
+	uint32_t *visible;
 	size_t visible_count;
-	/* Before each place: values all of whose contents are in the postings,
-	 * and those of them whose list was not looked at as a whole. */
+	/* For each place in the sketch, counted over the places before it: the
+	 * values that the postings hold for all contents (listed), and those of
+	 * them whose list was not read completely (passed). */
 	uint16_t listed[SIF_MAX_VALUES + 1], passed[SIF_MAX_VALUES + 1];
 };
 
@@ -60,14 +67,15 @@ static int by_length(const void *a, const void *b)
 }
 
 /*
- * What shares enough is also in other lists than the longest ones, which are
- * most of the work; so they need not be looked at.  Contents with a thin
- * sketch share only the first values: of these, too, most are left.
+ * Drops the longest lists, one in five: they are most of the work, and a content
+ * that shares enough is in other lists, too.  A content with a sketch of few
+ * values can share only the first places of the query's sketch, so at most one
+ * in five lists is dropped from any first part of the sketch as well.
  */
-#define PASSED 5 /* one in so many */
+#define PASSED 5
 
 static void pass_longest(const struct sif_sketch *sketch,
-			 struct sketch_query *s)
+			 struct overlap_query *s)
 {
 	size_t count = s->count, kept = count - count / PASSED, passed = 0, i;
 
@@ -86,7 +94,7 @@ static void pass_longest(const struct sif_sketch *sketch,
 		s->passed[i] &= s->listed[i] > s->listed[i - 1];
 }
 
-static void add_list(struct sketch_query *s, size_t place, uint32_t key,
+static void add_list(struct overlap_query *s, size_t place, uint32_t key,
 		     size_t length, uint32_t limit)
 {
 	bool listed = key < limit;
@@ -100,7 +108,7 @@ static void add_list(struct sketch_query *s, size_t place, uint32_t key,
 }
 
 static void find_lists(const struct index *ix, const struct sif_sketch *sketch,
-		       struct sketch_query *s)
+		       struct overlap_query *s)
 {
 	uint32_t limit = postings_limit(ix->postings), key;
 	size_t i;
@@ -112,7 +120,7 @@ static void find_lists(const struct index *ix, const struct sif_sketch *sketch,
 	}
 }
 
-static int keep_visible(struct sketch_query *s, size_t count)
+static int append_visible(struct overlap_query *s, size_t count)
 {
 	size_t bytes = (s->visible_count + count) * sizeof(*s->visible);
 	uint32_t *room = count ? realloc(s->visible, bytes) : s->visible;
@@ -127,9 +135,8 @@ static int keep_visible(struct sketch_query *s, size_t count)
 	return 0;
 }
 
-/* As the viewer sees them. */
 static int find_visible_lists(struct index *ix, const struct index_query *q,
-			      struct sketch_query *s)
+			      struct overlap_query *s)
 {
 	uint32_t limit = visible_limit(ix), key;
 	size_t count, i;
@@ -137,60 +144,60 @@ static int find_visible_lists(struct index *ix, const struct index_query *q,
 
 	for (i = 0; i < q->sketch->count && !err; i++) {
 		key = posting_key(q->sketch->values[i]);
-		err = visible_find(ix, q->viewer, key, s->contents, &count);
+		err = visible_find(ix, q->visibility, key, s->contents, &count);
 		if (err)
 			break;
 		add_list(s, i, key, count, limit);
-		err = keep_visible(s, count);
+		err = append_visible(s, count);
 	}
 	return err;
 }
 
-/* How many contents of a list are looked at, after so many of others. */
-static size_t list_part(const struct value_list *list, size_t walked)
+/* How many entries of a list are read after so many of other lists. */
+static size_t list_part(const struct value_list *list, size_t done)
 {
-	size_t room = WALK_MOST - walked;
+	size_t room = READ_MOST - done;
 
 	if (room > LIST_MOST)
 		room = LIST_MOST;
 	return list->length < room ? list->length : room;
 }
 
-static int make_table(struct sketch_query *s)
+static int make_table(struct overlap_query *s)
 {
-	size_t slots = 16, walked = 0, i;
+	size_t slots = 16, done = 0, i;
 
 	for (i = 0; i < s->count; i++)
-		walked += list_part(&s->lists[i], walked);
-	while (slots < 2 * walked)
+		done += list_part(&s->lists[i], done);
+	while (slots < 2 * done)
 		slots *= 2;
 	s->mask = slots - 1;
-	s->seen = calloc(slots, sizeof(*s->seen));
-	return s->seen ? 0 : -ENOMEM;
+	s->table = calloc(slots, sizeof(*s->table));
+	return s->table ? 0 : -ENOMEM;
 }
 
-static void see(struct sketch_query *s, uint32_t content, uint32_t counts,
-		bool whole)
+static void count_content(struct overlap_query *s, uint32_t content,
+			  uint32_t counts, bool whole)
 {
 	size_t at = content * UINT32_C(2654435761) & s->mask;
 
-	while (s->seen[at].sum && s->seen[at].content != content)
+	while (s->table[at].sum && s->table[at].content != content)
 		at = (at + 1) & s->mask;
-	s->seen[at].content = content;
-	s->seen[at].sum += counts;
-	s->seen[at].whole += whole;
+	s->table[at].content = content;
+	s->table[at].sum += counts;
+	s->table[at].whole += whole;
 }
 
-static void walk_list(const struct index *ix, const struct value_list *list,
-		      size_t part, struct sketch_query *s)
+static void read_list(const struct index *ix, const struct value_list *list,
+		      size_t part, struct overlap_query *s)
 {
 	bool listed = s->listed[list->place + 1] > s->listed[list->place];
 	bool whole = listed && part == list->length;
-	uint32_t counts = WHOLE;
+	uint32_t counts = FULL_COUNT;
 	size_t i;
 
 	if (list->length > FREQUENCY_COMMON)
-		counts = WHOLE * FREQUENCY_COMMON / list->length;
+		counts = FULL_COUNT * FREQUENCY_COMMON / list->length;
 	if (!counts)
 		counts = 1;
 	if (s->visible)
@@ -199,19 +206,19 @@ static void walk_list(const struct index *ix, const struct value_list *list,
 	else
 		(void)postings_find(ix->postings, list->key, s->contents, part);
 	for (i = 0; i < part; i++)
-		see(s, s->contents[i], counts, whole);
+		count_content(s, s->contents[i], counts, whole);
 	s->passed[list->place + 1] |= listed && !whole;
 }
 
-static void walk_lists(const struct index *ix, const struct sif_sketch *sketch,
-		       struct sketch_query *s)
+static void read_lists(const struct index *ix, const struct sif_sketch *sketch,
+		       struct overlap_query *s)
 {
-	size_t walked = 0, part, i;
+	size_t done = 0, part, i;
 
 	for (i = 0; i < s->count; i++) {
-		part = list_part(&s->lists[i], walked);
-		walk_list(ix, &s->lists[i], part, s);
-		walked += part;
+		part = list_part(&s->lists[i], done);
+		read_list(ix, &s->lists[i], part, s);
+		done += part;
 	}
 	for (i = 0; i < sketch->count; i++)
 		s->passed[i + 1] = (uint16_t)(s->passed[i] + s->passed[i + 1]);
@@ -219,7 +226,7 @@ static void walk_lists(const struct index *ix, const struct sif_sketch *sketch,
 
 static uint16_t rank_of(uint32_t sum)
 {
-	uint32_t rank = sum / (WHOLE / VALUE_RANK);
+	uint32_t rank = sum / (FULL_COUNT / VALUE_RANK);
 
 	return (uint16_t)(rank ? rank : 1);
 }
@@ -238,21 +245,27 @@ static bool is_related(const struct index_query *q, uint64_t size)
 }
 
 /*
- * Whether a share of q->least is likely.
+ * Whether a content may share q->least percent.
  *
- * What shares that much of the larger one has that part of the values of the
- * sketch that both know about, of which the listed ones are a sample; those
- * that were passed over, anything may have.  DEVIATIONS allow for the sample,
- * and for a larger content that happens to have fewer such values.  What part
- * of a smaller one is shared cannot be told from here.
+ * `whole` of its values were found in the posting lists.  The values of the
+ * query's sketch below `known` are those that its sketch covers as well.  If the
+ * content shares a part of the larger content, it shares that part of these
+ * values.  The listed ones among them are a sample; the content may have any of
+ * those that were passed over.  DEVIATIONS standard deviations allow for the
+ * error of the sample, and for a larger content that by chance has fewer
+ * values in this range.
+ *
+ * Which part of a smaller content is shared (INDEX_CONTAINS) cannot be told
+ * from the values of the query.
  */
 #define DEVIATIONS 4
 
-static bool is_likely(const struct index_query *q, const struct sketch_query *s,
-		      uint32_t whole, uint32_t known)
+static bool is_likely(const struct index_query *q,
+		      const struct overlap_query *s, uint32_t whole,
+		      uint32_t known)
 {
 	const struct sif_sketch *sketch = q->sketch;
-	/* As scores are rounded, one less. */
+	/* One less because scores are rounded. */
 	double share = (q->least - 1) / 100.0, listed, variance;
 	size_t low = 0, high = sketch->count, middle;
 
@@ -276,41 +289,42 @@ static bool is_likely(const struct index_query *q, const struct sketch_query *s,
 	       share * listed - DEVIATIONS * sqrt(variance);
 }
 
-static void offer_sightings(const struct index *ix, const struct index_query *q,
-			    const struct sketch_query *s, bool by_share,
-			    struct best *best)
+static void add_overlaps(const struct index *ix, const struct index_query *q,
+			 const struct overlap_query *s, bool by_share,
+			 struct best_candidates *best)
 {
 	const struct columns *columns = &ix->columns;
-	struct candidate found;
+	struct index_candidate found;
 	size_t i, row;
 
 	for (i = 0; i <= s->mask; i++) {
-		found.content = s->seen[i].content;
-		found.rank = rank_of(s->seen[i].sum);
-		if (!s->seen[i].sum || found.content == q->self ||
+		found.content = s->table[i].content;
+		found.rank = rank_of(s->table[i].sum);
+		if (!s->table[i].sum || found.content == q->self ||
 		    found.content < q->first_content ||
 		    !best_wants(best, &found))
 			continue;
-		row = columns_row_from(columns, ix->rows, found.content);
+		row = columns_find_row(columns, ix->rows, found.content);
 		if (row == ix->rows || columns->content[row] != found.content ||
 		    !columns->size[row])
 			continue;
 		if (by_share &&
-		    !is_likely(q, s, s->seen[i].whole, columns->known[row]))
+		    !is_likely(q, s, s->table[i].whole, columns->known[row]))
 			continue;
 		found.size = columns->size[row];
 		if (is_related(q, found.size))
-			best_offer(best, &found);
+			best_add(best, &found);
 	}
 }
 
-/* Under columns_lock. */
-static int offer(const struct index *ix, const struct index_query *q,
-		 struct sketch_query *s, bool by_share, struct best *best)
+/* With columns_lock held. */
+static int find_overlaps(const struct index *ix, const struct index_query *q,
+			 struct overlap_query *s, bool by_share,
+			 struct best_candidates *best)
 {
 	int err;
 
-	if (!q->viewer)
+	if (!q->visibility)
 		find_lists(ix, q->sketch, s);
 	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
 	if (by_share && q->relation == INDEX_ALIKE)
@@ -318,32 +332,32 @@ static int offer(const struct index *ix, const struct index_query *q,
 	err = make_table(s);
 	if (err)
 		return err;
-	walk_lists(ix, q->sketch, s);
-	offer_sightings(ix, q, s, by_share, best);
+	read_lists(ix, q->sketch, s);
+	add_overlaps(ix, q, s, by_share, best);
 	return 0;
 }
 
-int sightings_offer(struct index *ix, const struct index_query *q,
-		    bool by_share, struct best *best)
+int posting_overlap_find(struct index *ix, const struct index_query *q,
+			 bool by_share, struct best_candidates *best)
 {
-	struct sketch_query *s = malloc(sizeof(*s));
+	struct overlap_query *s = malloc(sizeof(*s));
 	int err = 0;
 
 	if (!s)
 		return -ENOMEM;
 	s->count = s->visible_count = 0;
 	s->visible = NULL;
-	s->seen = NULL;
+	s->table = NULL;
 	s->listed[0] = s->passed[0] = 0;
-	if (q->viewer)
+	if (q->visibility)
 		err = find_visible_lists(ix, q, s);
 	if (!err) {
 		(void)pthread_rwlock_rdlock(&ix->columns_lock);
-		err = offer(ix, q, s, by_share, best);
+		err = find_overlaps(ix, q, s, by_share, best);
 		(void)pthread_rwlock_unlock(&ix->columns_lock);
 	}
 	free(s->visible);
-	free(s->seen);
+	free(s->table);
 	free(s);
 	return err;
 }
