@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/option.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/digest/digest.h"
 #include "fs/log.h"
 
@@ -26,32 +26,6 @@ static int parse_number(const char *text, uint64_t max, uint64_t *out)
 	if (errno || *end || n > max)
 		return -EINVAL;
 	*out = n;
-	return 0;
-}
-
-/* A number of bytes, with K, M, G or T (or k, m, g, t) for powers of 1024. */
-static int parse_size(const char *text, uint64_t *out)
-{
-	static const char suffixes[] = "KMGT";
-	const char *suffix;
-	char *end;
-	unsigned long long n;
-	unsigned shift = 0;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (errno)
-		return -EINVAL;
-	suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
-	if (suffix) {
-		shift = 10 * (unsigned)(suffix - suffixes + 1);
-		end++;
-	}
-	if (*end || n > UINT64_MAX >> shift)
-		return -EINVAL;
-	*out = (uint64_t)n << shift;
 	return 0;
 }
 
@@ -181,12 +155,12 @@ static int set_limit(struct options *o, const char *value)
 
 static int set_min_size(struct options *o, const char *value)
 {
-	return parse_size(value, &o->min_size);
+	return text_parse_size(value, &o->min_size);
 }
 
 static int set_max_size(struct options *o, const char *value)
 {
-	return parse_size(value, &o->max_size);
+	return text_parse_size(value, &o->max_size);
 }
 
 static int set_exclude(struct options *o, const char *value)

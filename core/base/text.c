@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/text.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 const char base64_digits[64] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			       "abcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -35,4 +41,49 @@ bool text_number(const char **at, const char *end, uint64_t *out)
 	*at = p;
 	*out = value;
 	return true;
+}
+
+int text_parse_size(const char *text, uint64_t *out)
+{
+	static const char suffixes[] = "KMGT";
+	const char *suffix;
+	char *end;
+	unsigned long long n;
+	unsigned shift = 0;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (errno)
+		return -EINVAL;
+	suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
+	if (suffix) {
+		shift = 10 * (unsigned)(suffix - suffixes + 1);
+		end++;
+	}
+	if (*end || n > UINT64_MAX >> shift)
+		return -EINVAL;
+	*out = (uint64_t)n << shift;
+	return 0;
+}
+
+const char *text_format_size(double bytes, enum text_units units,
+			     char out[TEXT_SIZE_ROOM])
+{
+	static const char *const full[] = { "bytes", "KiB", "MiB", "GiB",
+					    "TiB",   "PiB", "EiB" };
+	size_t unit = 0;
+
+	for (; bytes >= 1023.5 && unit < 6; unit++)
+		bytes /= 1024;
+	if (units == TEXT_UNITS_FULL)
+		(void)snprintf(out, TEXT_SIZE_ROOM,
+			       unit ? "%.1f %s" : "%.0f %s", bytes, full[unit]);
+	else if (!unit)
+		(void)snprintf(out, TEXT_SIZE_ROOM, "%.0f", bytes);
+	else
+		(void)snprintf(out, TEXT_SIZE_ROOM, "%.*f%c",
+			       bytes < 9.95 ? 1 : 0, bytes, *full[unit]);
+	return out;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the text forms of digests have in common. */
+/* Numbers and base64 in text: of digests, options and what is printed. */
 
 /* The alphabet of base64, RFC 4648: character of a value 0..63. */
 extern const char base64_digits[64];
@@ -19,5 +19,20 @@ extern const uint8_t base64_codes[256];
  * none, with *at anywhere.
  */
 bool text_number(const char **at, const char *end, uint64_t *out);
+
+/* A number of bytes as an option has it, with K, M, G or T (or k, m, g, t) for
+ * powers of 1024.  -EINVAL when it is none, or more than UINT64_MAX. */
+int text_parse_size(const char *text, uint64_t *out);
+
+enum text_units {
+	TEXT_UNITS_FULL,  /* "812 bytes", "3.1 KiB", "12.0 MiB" */
+	TEXT_UNITS_BRIEF, /* as ls -h: "812", "3.1K", "12M" */
+};
+
+enum { TEXT_SIZE_ROOM = 32 };
+
+/* Writes a number of bytes with a unit of its magnitude; returns out. */
+const char *text_format_size(double bytes, enum text_units units,
+			     char out[TEXT_SIZE_ROOM]);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "core/base/array.h"
 #include "core/base/err.h"
+#include "core/base/text.h"
 #include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
 #include "core/cli/dedup_groups.h"
@@ -29,29 +30,6 @@ struct dedup_job {
 };
 
 /* ---- options ---- */
-
-static int parse_size(const char *text, uint64_t *out)
-{
-	static const char units[] = "kMGT";
-	const char *unit;
-	char *end;
-	unsigned long long n;
-	int shift = 0;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end) : NULL;
-	if (unit) {
-		shift = 10 * (int)(unit - units + 1);
-		end++;
-	}
-	if (errno || *end || n > UINT64_MAX >> shift)
-		return -EINVAL;
-	*out = (uint64_t)n << shift;
-	return 0;
-}
 
 static int parse_how(struct dedup_job *job, const char *text)
 {
@@ -111,7 +89,7 @@ static int parse_option(struct dedup_job *job, int c)
 	case 'k':
 		return parse_keep(job, optarg);
 	case 'm':
-		if (!parse_size(optarg, &job->rules.min_size))
+		if (!text_parse_size(optarg, &job->rules.min_size))
 			return EXIT_OK;
 		return usage_error(&command_dedup,
 				   "--min-size: '%s' is not a number of bytes, "
@@ -232,19 +210,6 @@ static void plan_skip(void *arg, const char *path, const char *reason)
 	job->left++;
 }
 
-static const char *size_text(uint64_t bytes, char out[24])
-{
-	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB",
-					     "TiB",   "PiB", "EiB" };
-	double n = (double)bytes;
-	int i = 0;
-
-	for (; n >= 1023.5 && i < 6; i++)
-		n /= 1024;
-	(void)snprintf(out, 24, i ? "%.1f %s" : "%.0f %s", n, units[i]);
-	return out;
-}
-
 static int print_step_json(const struct dedup_job *job,
 			   const struct dedup_step *step, bool done,
 			   const char *reason)
@@ -267,12 +232,12 @@ static int print_step_json(const struct dedup_job *job,
 static int print_step(const struct dedup_job *job,
 		      const struct dedup_step *step)
 {
-	char size[24];
+	char size[TEXT_SIZE_ROOM];
 
 	if (job->json)
 		return print_step_json(job, step, false, NULL);
 	printf("%-8s %10s  ", dedup_method_names[job->rules.method],
-	       size_text(step->bytes, size));
+	       text_format_size((double)step->bytes, TEXT_UNITS_FULL, size));
 	print_escaped(job->plan.files[step->replace].path, ESCAPE_TERMINAL);
 	fputs("\n    keep             ", stdout);
 	print_escaped(job->plan.files[step->keep].path, ESCAPE_TERMINAL);
@@ -282,7 +247,7 @@ static int print_step(const struct dedup_job *job,
 
 static int print_plan(const struct dedup_job *job)
 {
-	char size[24];
+	char size[TEXT_SIZE_ROOM];
 	size_t i;
 	int code = EXIT_OK;
 
@@ -291,7 +256,9 @@ static int print_plan(const struct dedup_job *job)
 	if (!code && !job->json)
 		printf("%zu files would be replaced, which frees %s.  "
 		       "Nothing was changed; --apply does it.\n",
-		       job->plan.step_count, size_text(job->plan.bytes, size));
+		       job->plan.step_count,
+		       text_format_size((double)job->plan.bytes,
+					TEXT_UNITS_FULL, size));
 	return code;
 }
 
@@ -347,7 +314,7 @@ static int apply_step(struct dedup_job *job, const struct dedup_step *step,
 static int apply_plan(struct dedup_job *job)
 {
 	struct dedup_journal *j = NULL;
-	char size[24];
+	char size[TEXT_SIZE_ROOM];
 	bool stopped = false;
 	size_t i;
 	int err, code = EXIT_OK;
@@ -370,7 +337,10 @@ static int apply_plan(struct dedup_job *job)
 	if (!job->json) {
 		printf("%zu files replaced, %s freed, %zu left alone.\n"
 		       "kin dedup --undo ",
-		       job->done, size_text(job->bytes, size), job->left);
+		       job->done,
+		       text_format_size((double)job->bytes, TEXT_UNITS_FULL,
+					size),
+		       job->left);
 		print_escaped(job->journal, ESCAPE_TERMINAL);
 		puts("   takes it back");
 	}

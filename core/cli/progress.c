@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "core/base/text.h"
+
 static double number(const json_t *object, const char *key)
 {
 	return (double)json_integer_value(json_object_get(object, key));
@@ -22,13 +24,9 @@ void progress_read_files(const json_t *status, struct progress_files *out)
 
 void progress_print_bytes(double bytes)
 {
-	static const char *const units[] = { "bytes", "KiB", "MiB",
-					     "GiB",   "TiB", "PiB" };
-	size_t unit = 0;
+	char text[TEXT_SIZE_ROOM];
 
-	for (; bytes >= 1024 && unit < 5; unit++)
-		bytes /= 1024;
-	printf(unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+	fputs(text_format_size(bytes, TEXT_UNITS_FULL, text), stdout);
 }
 
 static void print_time(double seconds)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "core/base/array.h"
+#include "core/base/text.h"
 #include "core/cli/similar_tree.h"
 
 /* ---- counting ---- */
@@ -79,22 +80,12 @@ static int estimate(const struct sums *s)
 
 /* ---- printing ---- */
 
-/* As ls -h: "812", "3.1K", "12M". */
 static void print_size(int width, uint64_t size)
 {
-	static const char units[] = " KMGTPE";
-	double value = (double)size;
-	size_t unit = 0;
-	char text[32];
+	char text[TEXT_SIZE_ROOM];
 
-	for (; value >= 1023.5; unit++)
-		value /= 1024;
-	if (!unit)
-		(void)snprintf(text, sizeof(text), "%.0f", value);
-	else
-		(void)snprintf(text, sizeof(text), "%.*f%c",
-			       value < 9.95 ? 1 : 0, value, units[unit]);
-	printf("%*s", width, text);
+	printf("%*s", width,
+	       text_format_size((double)size, TEXT_UNITS_BRIEF, text));
 }
 
 static void print_sum(const struct sum *s)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* clang-format off: cmocka wants these four before it */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <errno.h>
+
+#include "core/base/text.h"
+
+static void expect_size(const char *text, uint64_t want)
+{
+	uint64_t have = 0;
+
+	assert_int_equal(text_parse_size(text, &have), 0);
+	assert_int_equal(have, want);
+}
+
+static void test_sizes_are_read(void **state)
+{
+	(void)state;
+	expect_size("0", 0);
+	expect_size("4096", 4096);
+	expect_size("16k", 16384);
+	expect_size("16K", 16384);
+	expect_size("3m", UINT64_C(3) << 20);
+	expect_size("2G", UINT64_C(2) << 30);
+	expect_size("16777215T", UINT64_C(16777215) << 40);
+	expect_size("18446744073709551615", UINT64_MAX);
+}
+
+static void test_what_is_no_size_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"",    "k",    "-1",   "+1",        " 1",
+		"1kk", "1kiB", "1.5M", "16777216T", "18446744073709551616",
+	};
+	uint64_t have = 7;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_int_equal(text_parse_size(texts[i], &have), -EINVAL);
+	assert_int_equal(have, 7);
+}
+
+static void expect_text(double bytes, const char *full, const char *brief)
+{
+	char out[TEXT_SIZE_ROOM];
+
+	assert_string_equal(text_format_size(bytes, TEXT_UNITS_FULL, out),
+			    full);
+	assert_string_equal(text_format_size(bytes, TEXT_UNITS_BRIEF, out),
+			    brief);
+}
+
+static void test_sizes_are_printed(void **state)
+{
+	(void)state;
+	expect_text(0, "0 bytes", "0");
+	expect_text(1023, "1023 bytes", "1023");
+	expect_text(1024, "1.0 KiB", "1.0K");
+	expect_text(1023.6 * 1024, "1.0 MiB", "1.0M");
+	expect_text(9.94 * 1024, "9.9 KiB", "9.9K");
+	expect_text(12 << 20, "12.0 MiB", "12M");
+	expect_text(18446744073709551615.0, "16.0 EiB", "16E");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes_are_read),
+		cmocka_unit_test(test_what_is_no_size_is_refused),
+		cmocka_unit_test(test_sizes_are_printed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
