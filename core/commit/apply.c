@@ -119,7 +119,7 @@ static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 			      ensure_file(txn, &ev->key);
 	/* What is in it must be found, too. */
 	if (!err && !was_known && ev->learned)
-		c->context.rescan_new(c->context.ctx, &ev->key);
+		rescan(c, &ev->key);
 	if (!err)
 		err = catalog_name_set(txn, &ev->parent, name_of(ev->name),
 				       &ev->key);
@@ -162,11 +162,12 @@ static int apply_name_removed(struct catalog_txn *txn, const struct event *ev)
 		catalog_name_remove(txn, &ev->parent, name_of(ev->name)));
 }
 
-/* The catalog did not know what moved.  A file is entered where it is now; what
- * a directory holds must be read. */
+/* The catalog did not know the file or directory that moved.  It is entered
+ * where it is now; a directory must be read, too. */
 static int apply_unknown_moved(const struct committer *c,
 			       struct catalog_txn *txn, const struct event *ev)
 {
+	bool was_known = true;
 	int err;
 
 	if (ev->exchange) {
@@ -174,14 +175,18 @@ static int apply_unknown_moved(const struct committer *c,
 		rescan_below(c, &ev->new_parent);
 		return 0;
 	}
-	if (!ev->known || ev->directory) {
-		rescan(c, ev->known ? &ev->key : &ev->new_parent);
+	if (!ev->known) {
+		rescan(c, &ev->new_parent);
 		return 0;
 	}
-	err = ensure_file(txn, &ev->key);
-	return err ? err :
-		     catalog_name_set(txn, &ev->new_parent,
-				      name_of(ev->new_name), &ev->key);
+	if (ev->directory)
+		rescan(c, &ev->key);
+	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
+			      ensure_file(txn, &ev->key);
+	if (!err)
+		err = catalog_name_set(txn, &ev->new_parent,
+				       name_of(ev->new_name), &ev->key);
+	return err == -EINVAL && !was_known ? forget(c, txn, &ev->key) : err;
 }
 
 /* A path below what moved may be excluded by its new name and not by its old
@@ -204,6 +209,8 @@ static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 
 	if (err)
 		return err;
+	if (!known && ev->exchange)
+		rescan_below(c, &ev->parent);
 	if (!known)
 		return apply_name_removed(txn, ev);
 	err = catalog_name_move(txn, &ev->parent, name_of(ev->name),

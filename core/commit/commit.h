@@ -89,8 +89,6 @@ struct commit_context {
 	/* The same of a key that the catalog does not know, perhaps because the
 	 * file is gone. */
 	void (*rescan_unknown)(void *ctx, const struct file_key *key);
-	/* The same of a directory whose name was read from disk. */
-	void (*rescan_new)(void *ctx, const struct file_key *directory);
 	/* A batch begins, or it has ended.  What is requested in between is to
 	 * be compared with what the catalog holds after the batch. */
 	void (*batch)(void *ctx, bool begins);

@@ -24,13 +24,6 @@ static void rescan_unknown(void *engine, const struct file_key *key)
 	scan_request_unknown(&e->scan, key);
 }
 
-static void rescan_new(void *engine, const struct file_key *directory)
-{
-	struct engine *e = engine;
-
-	scan_request_new(&e->scan, directory);
-}
-
 static void batch(void *engine, bool begins)
 {
 	struct engine *e = engine;
@@ -78,7 +71,6 @@ int engine_init_commit(struct engine *e)
 		.rescan_tree = rescan_tree,
 		.rescan = rescan,
 		.rescan_unknown = rescan_unknown,
-		.rescan_new = rescan_new,
 		.batch = batch,
 		.pending_added = pending_added,
 		.result_committed = result_committed,

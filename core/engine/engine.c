@@ -100,6 +100,13 @@ static unsigned names_version(void *engine, const struct file_key *directory)
 	return commit_names_version(&e->commit, directory);
 }
 
+static int settle(void *engine)
+{
+	struct engine *e = engine;
+
+	return commit_settle(&e->commit);
+}
+
 static bool wait_for_room(void *engine)
 {
 	struct engine *e = engine;
@@ -124,6 +131,9 @@ static void scan_ended(void *engine)
 {
 	struct engine *e = engine;
 
+	/* Until then a directory may have moved unnoticed, see
+	 * scan_directory_moved(). */
+	(void)host_catch_up(e);
 	(void)catalog_trim_rss(e->catalog);
 	commit_hurry(&e->commit);
 }
@@ -139,6 +149,7 @@ static int init_scan(struct engine *e)
 		.post_listing = engine_post_listing,
 		.post_name = engine_post_name,
 		.names_version = names_version,
+		.settle = settle,
 		.wait_for_room = wait_for_room,
 		.throttle = throttle_scan,
 		.file_changed = scan_found_change,
@@ -204,13 +215,6 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	else
 		*out = e;
 	return err;
-}
-
-static int settle(void *ctx)
-{
-	struct engine *e = ctx;
-
-	return commit_settle(&e->commit);
 }
 
 static int start_checker(struct engine *e)

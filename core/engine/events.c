@@ -10,6 +10,19 @@
 
 /* ---- names ---- */
 
+/* What moved to another directory while the tree is walked may be missed. */
+static void tell_scan_of_move(struct engine *e, const struct engine_move *m)
+{
+	if (file_key_equal(m->parent, m->new_parent))
+		return;
+	if (m->exchange || !m->key) {
+		scan_directory_moved(&e->scan, m->parent);
+		scan_directory_moved(&e->scan, m->new_parent);
+	} else if (m->directory) {
+		scan_directory_moved(&e->scan, m->key);
+	}
+}
+
 static struct event *name_event(enum event_kind kind,
 				const struct file_key *parent, const char *name)
 {
@@ -59,6 +72,7 @@ void engine_name_moved(struct engine *e, const struct engine_move *m)
 
 	commit_names_changed(&e->commit, m->parent);
 	commit_names_changed(&e->commit, m->new_parent);
+	tell_scan_of_move(e, m);
 	if (ev)
 		ev->new_name = strdup(m->new_name);
 	if (!ev || !ev->new_name) {

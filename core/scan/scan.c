@@ -10,7 +10,6 @@ static void walk_tree(struct scanner *s)
 {
 	int err;
 
-	scan_drop_retries(s);
 	err = scan_walk_tree(s);
 	if (err)
 		logger_print(s->context.log, "scan: %s", err_text(err));
@@ -121,6 +120,7 @@ void scan_stop(struct scanner *s)
 
 void scan_release(struct scanner *s)
 {
+	scan_drop_requests(s);
 	scan_drop_retries(s);
 	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);

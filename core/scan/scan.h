@@ -34,7 +34,15 @@
  *   retries      A directory whose names changed while it was read: its names
  *                are reported one by one, and it is read again later for what
  *                has vanished from it, less and less often until its names are
- *                found unchanged.
+ *                found unchanged.  A request for a directory that was not found
+ *                is a retry, too.
+ *
+ * A directory that is to be read may move meanwhile, or one above it may.  It
+ * counts as gone only if it is not found while the catalog, with all that was
+ * posted before, has no record of it.  Otherwise it is looked for again, and
+ * after EARLY_TRIES times the whole tree is walked.  A directory that moves
+ * during a walk, perhaps from a place that was not walked yet to one that was,
+ * is read with all below it (scan_directory_moved()).
  *
  * Names that are read from a directory may be older than a rename that the
  * committer already has.  So the committer keeps a version of each directory's
@@ -66,6 +74,8 @@ struct scan_context {
 			 const char *name, const struct file_key *key,
 			 bool directory, unsigned version);
 	unsigned (*names_version)(void *ctx, const struct file_key *directory);
+	/* Blocks until all that was posted before is in the catalog. */
+	int (*settle)(void *ctx);
 	/* Blocks while the committer has too much to do; false at the end. */
 	bool (*wait_for_room)(void *ctx);
 	/* Waits while the host is busy; see throttle_wait(). */
@@ -83,9 +93,12 @@ struct seen_file {
 	struct file_identity identity;
 };
 
+/* A directory that is to be read, or the one that a file is in. */
 struct scan_request {
 	struct file_key key;
-	bool deep; /* a directory with all below it */
+	bool deep;      /* a directory with all below it */
+	unsigned tries; /* to find it, or to read it without a change */
+	int fd;         /* O_PATH, of what may not be found otherwise; or -1 */
 };
 
 struct scan_retry;
@@ -146,8 +159,9 @@ void scan_request(struct scanner *s, const struct file_key *key, bool deep);
  * does not know it either, as it is gone then, or cannot be found. */
 void scan_request_unknown(struct scanner *s, const struct file_key *key);
 
-/* The same of a new directory: ignored when a walk over the tree is to come. */
-void scan_request_new(struct scanner *s, const struct file_key *directory);
+/* A directory was moved to another directory: if a walk is under way, it may
+ * have missed that one. */
+void scan_directory_moved(struct scanner *s, const struct file_key *directory);
 
 /* Requests are deferred while the committer writes a batch, because they are
  * served with what the catalog knows after it. */

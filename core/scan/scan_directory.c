@@ -194,7 +194,7 @@ static int list_directory(struct scan_walk *w, const char *path,
 	struct source_listing *l;
 	int err;
 
-	if (fd == -ENOENT || fd == -ENOTDIR)
+	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
 		request_moved(w, key);
 	if (fd < 0)
 		return fd;
@@ -219,11 +219,17 @@ static int scan_directory(struct scan_walk *w, const char *path,
 	w->lost = false;
 	err = list_directory(w, path, key);
 	if (err == -ESTALE)
-		err = scan_retry_later(w->s, path, key, tries, w->lost);
+		err = scan_retry_later(w->s, path,
+				       &(struct scan_request){
+					       .key = *key,
+					       .deep = w->lost,
+					       .tries = tries,
+					       .fd = -1,
+				       });
 	if (err == -ENOMEM)
 		return err;
-	if (err && err != -ENOENT && err != -ENOTDIR && err != -ECANCELED &&
-	    err != -ENOBUFS)
+	if (err && err != -ENOENT && err != -ENOTDIR && err != -ELOOP &&
+	    err != -ECANCELED && err != -ENOBUFS)
 		logger_print(c->log, "%s/%s: %s; not scanned", c->source->path,
 			     path, err_text(err));
 	return 0;

@@ -21,9 +21,13 @@ int scan_walk_again(struct scanner *s, const char *path,
 
 /* ---- scan_retry.c ---- */
 
-/* The directory will be read again soon; it was read tries times. */
+enum { EARLY_TRIES = 4 }; /* after these nobody waits for the directory */
+
+/* The directory at the path will be read again soon.  path NULL: it is looked
+ * for again.  Takes the request unless it fails (-ENOMEM); another retry of
+ * the directory is dropped. */
 int scan_retry_later(struct scanner *s, const char *path,
-		     const struct file_key *key, unsigned tries, bool deep);
+		     const struct scan_request *r);
 
 /* When the next retry is due; INT64_MAX: there is none. */
 int64_t scan_next_retry_ms(const struct scanner *s);
@@ -33,6 +37,9 @@ void scan_drop_retries(struct scanner *s);
 /* ---- scan_request.c ---- */
 
 void scan_serve_requests(struct scanner *s);
+void scan_drop_requests(struct scanner *s);
+/* Takes the request. */
+void scan_serve_request(struct scanner *s, struct scan_request *r);
 
 /* ---- scan_seen.c ---- */
 

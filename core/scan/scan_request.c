@@ -10,60 +10,86 @@
 
 /* ---- the list ---- */
 
-static void request_locked(struct scanner *s, const struct file_key *key,
-			   bool deep)
+static void request_close(const struct scan_request *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+}
+
+/* Takes r.  The lock is held. */
+static void request_locked(struct scanner *s, const struct scan_request *r)
 {
 	size_t i = 0;
 
 	while (i < s->request_count &&
-	       !file_key_equal(&s->requests[i].key, key))
+	       !file_key_equal(&s->requests[i].key, &r->key))
 		i++;
+	pthread_cond_signal(&s->work);
+	if (i < REQUESTS_MAX && i == s->request_count) {
+		s->requests[s->request_count++] = *r;
+		return;
+	}
 	if (i == REQUESTS_MAX)
 		s->wanted = true;
-	else if (i == s->request_count)
-		s->requests[s->request_count++] =
-			(struct scan_request){ *key, deep };
 	else
-		s->requests[i].deep = s->requests[i].deep || deep;
-	pthread_cond_signal(&s->work);
+		s->requests[i].deep |= r->deep;
+	request_close(r);
+}
+
+static void request(struct scanner *s, const struct file_key *key, bool deep,
+		    int fd)
+{
+	const struct scan_request r = { .key = *key, .deep = deep, .fd = fd };
+
+	pthread_mutex_lock(&s->lock);
+	request_locked(s, &r);
+	pthread_mutex_unlock(&s->lock);
 }
 
 void scan_request(struct scanner *s, const struct file_key *key, bool deep)
 {
-	pthread_mutex_lock(&s->lock);
-	request_locked(s, key, deep);
-	pthread_mutex_unlock(&s->lock);
+	request(s, key, deep, -1);
 }
 
-static bool is_known_to_host(const struct source *source,
-			     const struct file_key *key)
+static int open_known(const struct source *source, const struct file_key *key)
+{
+	if (!source->open_known || key->device != 0)
+		return -ENOENT;
+	return source->open_known(source->ctx, source->device, key->inode);
+}
+
+static bool is_removed(int fd)
 {
 	struct stat st;
-	bool known;
-	int fd;
 
-	fd = source->open_known && key->device == 0 ?
-		     source->open_known(source->ctx, source->device,
-					key->inode) :
-		     -ENOENT;
-	if (fd < 0)
-		return fd != -ENOENT && fd != -ESTALE;
-	known = !fstat(fd, &st) && st.st_nlink > 0;
-	close(fd);
-	return known;
+	return !fstat(fd, &st) && st.st_nlink == 0;
 }
 
+/* The host may forget the file before the request is served, so a descriptor is
+ * kept. */
 void scan_request_unknown(struct scanner *s, const struct file_key *key)
 {
-	if (is_known_to_host(s->context.source, key))
-		scan_request(s, key, false);
+	int fd = open_known(s->context.source, key);
+
+	if (fd >= 0 && is_removed(fd))
+		close(fd);
+	else if (fd >= 0)
+		request(s, key, false, fd);
+	else if (fd != -ENOENT && fd != -ESTALE)
+		request(s, key, false, -1);
 }
 
-void scan_request_new(struct scanner *s, const struct file_key *directory)
+void scan_directory_moved(struct scanner *s, const struct file_key *directory)
 {
+	const struct scan_request r = {
+		.key = *directory,
+		.deep = true,
+		.fd = -1,
+	};
+
 	pthread_mutex_lock(&s->lock);
-	if (!s->wanted && !atomic_load(&s->running))
-		request_locked(s, directory, false);
+	if (atomic_load(&s->running))
+		request_locked(s, &r);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -130,50 +156,104 @@ static int key_of_path(const struct source *source, const char *path,
 	return err;
 }
 
-static int serve_open(struct scanner *s, const struct scan_request *r, int fd,
-		      const struct stat *st)
+static int serve_found(struct scanner *s, const struct scan_request *r, int fd,
+		       const struct stat *st)
 {
 	const struct source *source = s->context.source;
-	struct file_key directory;
+	struct scan_request directory = { .fd = -1 };
 	char *path = NULL;
 	int err = directory_path(source, r, fd, st, &path);
 
 	if (err || source_is_excluded(source, path))
 		goto out;
-	err = key_of_path(source, path, &directory);
+	err = key_of_path(source, path, &directory.key);
 	if (err)
 		goto out;
 	scan_report_path(s, fd, &r->key);
-	err = scan_retry_later(s, path, &directory, 0,
-			       r->deep && S_ISDIR(st->st_mode));
+	directory.deep = r->deep && S_ISDIR(st->st_mode);
+	err = scan_retry_later(s, path, &directory);
 out:
 	free(path);
 	return err;
 }
 
-static int serve(struct scanner *s, const struct scan_request *r)
+static int look_up(struct scanner *s, const struct scan_request *r)
 {
 	struct stat st;
 	int fd, err;
 
+	if (r->fd >= 0)
+		return fstat(r->fd, &st) ? -errno :
+					   serve_found(s, r, r->fd, &st);
 	err = source_find_entry(s->context.source, s->context.catalog, &r->key,
 				&fd, &st);
 	if (err)
 		return err;
-	err = serve_open(s, r, fd, &st);
+	err = serve_found(s, r, fd, &st);
 	close(fd);
 	return err;
 }
 
-/* A file or directory that cannot be found is gone. */
+static bool is_elsewhere(int err)
+{
+	return err == -ENOENT || err == -ENOTDIR || err == -ESTALE ||
+	       err == -ELOOP;
+}
+
+static bool has_record(struct scanner *s, const struct file_key *key)
+{
+	struct file_record record;
+	struct catalog_txn *txn;
+	int err;
+
+	if (catalog_read(s->context.catalog, &txn))
+		return true;
+	err = catalog_file_get(txn, key, &record);
+	catalog_abort(txn);
+	return err != -ENOENT;
+}
+
+/* A directory that moved, or one below it, is found where the catalog has it
+ * once the catalog is up to date. */
+static int look_up_settled(struct scanner *s, const struct scan_request *r)
+{
+	const struct scan_context *c = &s->context;
+	int err = look_up(s, r);
+
+	if (!is_elsewhere(err) || r->fd >= 0 || c->settle(c->ctx))
+		return err;
+	return look_up(s, r);
+}
+
+static bool is_gone(struct scanner *s, const struct scan_request *r)
+{
+	return r->fd >= 0 ? is_removed(r->fd) : !has_record(s, &r->key);
+}
+
+void scan_serve_request(struct scanner *s, struct scan_request *r)
+{
+	int err = look_up_settled(s, r);
+
+	if (is_elsewhere(err) && !is_gone(s, r)) {
+		if (r->tries < EARLY_TRIES && !scan_retry_later(s, NULL, r))
+			return;
+		scan_request_tree(s);
+	} else if (err && !is_elsewhere(err)) {
+		scan_request_tree(s);
+	}
+	request_close(r);
+}
+
 void scan_serve_requests(struct scanner *s)
 {
 	struct scan_request r;
-	int err;
 
-	while (!scan_is_stopping(s) && request_take(s, &r)) {
-		err = serve(s, &r);
-		if (err && err != -ENOENT && err != -ENOTDIR && err != -ESTALE)
-			scan_request_tree(s);
-	}
+	while (!scan_is_stopping(s) && request_take(s, &r))
+		scan_serve_request(s, &r);
+}
+
+void scan_drop_requests(struct scanner *s)
+{
+	while (s->request_count)
+		request_close(&s->requests[--s->request_count]);
 }

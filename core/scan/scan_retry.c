@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/base/err.h"
@@ -10,37 +11,71 @@
 enum {
 	RETRY_MIN_MS = 50, /* doubles with each try */
 	RETRY_MAX_MS = 30000,
-	EARLY_TRIES = 4, /* after these nobody waits for the directory */
 };
 
 struct scan_retry {
 	struct scan_retry *next;
-	struct file_key key;
-	unsigned tries;
-	bool deep; /* with all below it */
+	struct scan_request request;
+	bool look_up; /* where the directory is; or it is at the path */
 	int64_t due_ms;
 	char path[];
 };
 
-int scan_retry_later(struct scanner *s, const char *path,
-		     const struct file_key *key, unsigned tries, bool deep)
+static void retry_free(struct scanner *s, struct scan_retry *r)
 {
-	size_t size = strlen(path) + 1;
-	struct scan_retry *r = malloc(sizeof(*r) + size), **at;
+	atomic_fetch_sub(&s->early_retries, r->request.tries < EARLY_TRIES);
+	if (r->request.fd >= 0)
+		close(r->request.fd);
+	free(r);
+}
+
+/* Drops the retry of that directory; true when it was to be read with all below
+ * it. */
+static bool replace(struct scanner *s, const struct file_key *key, bool look_up)
+{
+	struct scan_retry **at = &s->retries, *found;
+	bool deep;
+
+	while (*at && (!file_key_equal(&(*at)->request.key, key) ||
+		       (*at)->look_up != look_up))
+		at = &(*at)->next;
+	found = *at;
+	if (!found)
+		return false;
+	deep = found->request.deep;
+	*at = found->next;
+	retry_free(s, found);
+	return deep;
+}
+
+static void insert(struct scanner *s, struct scan_retry *r)
+{
+	struct scan_retry **at = &s->retries;
+
+	while (*at && (*at)->due_ms <= r->due_ms)
+		at = &(*at)->next;
+	r->next = *at;
+	*at = r;
+	atomic_fetch_add(&s->early_retries, r->request.tries < EARLY_TRIES);
+}
+
+int scan_retry_later(struct scanner *s, const char *path,
+		     const struct scan_request *request)
+{
+	size_t size = path ? strlen(path) + 1 : 0;
+	struct scan_retry *r = malloc(sizeof(*r) + size);
+	unsigned tries = request->tries;
 	int64_t delay_ms = tries < 9 ? RETRY_MIN_MS << tries : RETRY_MAX_MS;
 
 	if (!r)
 		return -ENOMEM;
-	r->key = *key;
-	r->tries = tries;
-	r->deep = deep;
+	r->request = *request;
+	r->look_up = !path;
 	r->due_ms = clock_now_ms() + delay_ms;
-	memcpy(r->path, path, size);
-	for (at = &s->retries; *at && (*at)->due_ms <= r->due_ms;)
-		at = &(*at)->next;
-	r->next = *at;
-	*at = r;
-	atomic_fetch_add(&s->early_retries, tries < EARLY_TRIES);
+	if (path)
+		memcpy(r->path, path, size);
+	r->request.deep |= replace(s, &request->key, r->look_up);
+	insert(s, r);
 	return 0;
 }
 
@@ -52,15 +87,22 @@ static struct scan_retry *retry_take(struct scanner *s)
 	return r;
 }
 
-static void retry_free(struct scanner *s, struct scan_retry *r)
-{
-	atomic_fetch_sub(&s->early_retries, r->tries < EARLY_TRIES);
-	free(r);
-}
-
 int64_t scan_next_retry_ms(const struct scanner *s)
 {
 	return s->retries ? s->retries->due_ms : INT64_MAX;
+}
+
+static int serve(struct scanner *s, struct scan_retry *r)
+{
+	struct scan_request *request = &r->request, again = *request;
+
+	if (!r->look_up)
+		return scan_walk_again(s, r->path, &request->key,
+				       request->tries + 1, request->deep);
+	request->fd = -1;
+	again.tries++;
+	scan_serve_request(s, &again);
+	return 0;
 }
 
 void scan_serve_retries(struct scanner *s)
@@ -69,8 +111,7 @@ void scan_serve_retries(struct scanner *s)
 
 	while (scan_next_retry_ms(s) <= now && !scan_is_stopping(s)) {
 		struct scan_retry *r = retry_take(s);
-		int err = scan_walk_again(s, r->path, &r->key, r->tries + 1,
-					  r->deep);
+		int err = serve(s, r);
 
 		if (err)
 			logger_print(s->context.log, "scan: %s", err_text(err));

@@ -61,11 +61,6 @@ static void rescan_unknown(void *ctx, const struct file_key *key)
 	say(ctx, "unknown", key);
 }
 
-static void rescan_new(void *ctx, const struct file_key *key)
-{
-	say(ctx, "new", key);
-}
-
 static void batch(void *ctx, bool begins)
 {
 	say(ctx, begins ? "[" : "]", NULL);
@@ -127,7 +122,6 @@ static int set_up(void **state)
 		.rescan_tree = rescan_tree,
 		.rescan = rescan,
 		.rescan_unknown = rescan_unknown,
-		.rescan_new = rescan_new,
 		.batch = batch,
 		.pending_added = pending_added,
 		.result_committed = result_committed,
@@ -351,7 +345,7 @@ static void test_a_learned_directory_is_read(void **state)
 	ev->directory = ev->learned = true;
 	ev->version = commit_names_version(&r->c, &ROOT);
 	post(r, ev);
-	expect_said(r, "new 5");
+	expect_said(r, "scan 5");
 }
 
 static void test_a_missing_file_is_looked_for_where_it_was(void **state)
@@ -386,6 +380,7 @@ static void test_moves(void **state)
 	ev->key = key_of(6);
 	post(r, ev);
 	expect_said(r, "scan 6");
+	expect_paths(r, 6, "d/z\n");
 	post(r, new_move(0, "x", 5, "z"));
 	expect_said(r, "scan 5");
 	/* To where nothing is known, a name is lost. */

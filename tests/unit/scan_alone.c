@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +35,11 @@ struct recorder {
 	pthread_cond_t more;
 	struct buf lines;
 	size_t line_count;
-	int refusals; /* so many listings are refused as stale */
+	int refusals;        /* so many listings are refused as stale */
+	atomic_bool forgets; /* the host knows no file any more */
+	atomic_bool settled; /* the catalog was to be brought up to date */
+	/* Done by that, or NULL: the news that were on their way. */
+	void (*news)(struct recorder *r);
 };
 
 static void record(struct recorder *r, const char *line)
@@ -132,6 +137,17 @@ static unsigned names_version(void *ctx, const struct file_key *directory)
 	return 0;
 }
 
+static int settle(void *ctx)
+{
+	struct recorder *r = ctx;
+
+	if (r->news)
+		r->news(r);
+	r->news = NULL;
+	atomic_store(&r->settled, true);
+	return 0;
+}
+
 static bool wait_for_room(void *ctx)
 {
 	(void)ctx;
@@ -179,6 +195,8 @@ static int open_known(void *ctx, dev_t device, ino_t inode)
 	struct stat st;
 	size_t i;
 
+	if (atomic_load(&r->forgets))
+		return -ENOENT;
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		path_in(r, files[i], path, sizeof(path));
 		if (!lstat(path, &st) && st.st_ino == inode &&
@@ -224,6 +242,7 @@ static int set_up(void **state)
 		.post_listing = post_listing,
 		.post_name = post_name,
 		.names_version = names_version,
+		.settle = settle,
 		.wait_for_room = wait_for_room,
 		.throttle = throttle,
 		.file_changed = file_changed,
@@ -429,6 +448,125 @@ static void test_a_seen_file_is_reported_if_it_is_not_as_recorded(void **state)
 	expect(r, 2, "changed c\nchanged e\n");
 }
 
+/* The directory b/d has that name in the catalog, in the directory b. */
+static void name_in_catalog(struct recorder *r, const char *name)
+{
+	struct catalog_txn *txn;
+	struct file_key b, d;
+
+	get_key(r, "b", &b);
+	get_key(r, "b/d", &d);
+	assert_int_equal(catalog_write(r->catalog, &txn), 0);
+	assert_int_equal(catalog_directory_set(txn, &b), 0);
+	assert_int_equal(catalog_name_set(txn, &r->source.root,
+					  (struct catalog_name){ "b", 1 }, &b),
+			 0);
+	assert_int_equal(catalog_directory_set(txn, &d), 0);
+	assert_int_equal(
+		catalog_name_set(txn, &b,
+				 (struct catalog_name){ name, strlen(name) },
+				 &d),
+		0);
+	assert_int_equal(catalog_commit(txn, NULL), 0);
+}
+
+static void tell_name(struct recorder *r)
+{
+	name_in_catalog(r, "d");
+}
+
+static void request_moved(struct recorder *r)
+{
+	struct file_key key;
+
+	name_in_catalog(r, "former");
+	get_key(r, "b/d", &key);
+	scan_request(r->scanner, &key, false);
+}
+
+static void test_a_directory_is_found_when_the_catalog_is_up_to_date(
+	void **state)
+{
+	struct recorder *r = *state;
+
+	r->news = tell_name;
+	request_moved(r);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 1, "list d: e\n");
+}
+
+static void test_a_directory_that_is_not_found_lets_the_tree_be_walked(
+	void **state)
+{
+	struct recorder *r = *state;
+
+	request_moved(r);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 4, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
+}
+
+static void test_a_directory_without_a_record_is_gone(void **state)
+{
+	struct recorder *r = *state;
+	struct file_key key;
+
+	get_key(r, "b/d", &key);
+	scan_request(r->scanner, &key, false);
+	assert_int_equal(scan_start(r->scanner), 0);
+	while (!scan_is_idle(r->scanner))
+		(void)sched_yield();
+	assert_true(atomic_load(&r->settled));
+	assert_int_equal(r->line_count, 0);
+}
+
+static void test_the_host_may_forget_what_was_requested(void **state)
+{
+	struct recorder *r = *state;
+	struct file_key key;
+
+	get_key(r, "b/c", &key);
+	scan_request_unknown(r->scanner, &key);
+	atomic_store(&r->forgets, true);
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 3, "name ./b\nname b/c\nlist b: c d/\n");
+}
+
+static void wait_lines(struct recorder *r, size_t count)
+{
+	pthread_mutex_lock(&r->lock);
+	while (r->line_count < count)
+		pthread_cond_wait(&r->more, &r->lock);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static void test_a_walk_drops_no_retry(void **state)
+{
+	struct recorder *r = *state;
+
+	r->refusals = 1;
+	scan_request(r->scanner, &r->source.root, false);
+	assert_int_equal(scan_start(r->scanner), 0);
+	wait_lines(r, 2); /* the names */
+	scan_request_tree(r->scanner);
+	wait_lines(r, 2 + 4 + 1);
+}
+
+/* It may be where the walk has been by now. */
+static void test_a_directory_that_moves_during_a_walk_is_read(void **state)
+{
+	struct recorder *r = *state;
+	struct file_key key;
+
+	get_key(r, "b", &key);
+	scan_directory_moved(r->scanner, &key);
+	assert_true(scan_is_idle(r->scanner));
+	atomic_store(&r->scanner->running, true);
+	scan_directory_moved(r->scanner, &key);
+	name_in_catalog(r, "d");
+	assert_int_equal(scan_start(r->scanner), 0);
+	expect(r, 2, "list b: c d/\nlist d: e\n");
+}
+
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -444,6 +582,14 @@ int main(void)
 		WITH_TREE(test_what_the_host_does_not_know_is_not_requested),
 		WITH_TREE(
 			test_a_seen_file_is_reported_if_it_is_not_as_recorded),
+		WITH_TREE(
+			test_a_directory_is_found_when_the_catalog_is_up_to_date),
+		WITH_TREE(
+			test_a_directory_that_is_not_found_lets_the_tree_be_walked),
+		WITH_TREE(test_a_directory_without_a_record_is_gone),
+		WITH_TREE(test_the_host_may_forget_what_was_requested),
+		WITH_TREE(test_a_walk_drops_no_retry),
+		WITH_TREE(test_a_directory_that_moves_during_a_walk_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
