@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "core/dedup/dedup.h"
+#include "tests/unit/remove_tree.h"
 
 /* ---- system calls that change something can be made to fail ---- */
 
@@ -103,12 +104,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	char command[200];
-
 	(void)state;
-	(void)snprintf(command, sizeof(command), "rm -rf '%s' '%s'", top,
-		       journal_path);
-	assert_int_equal(system(command), 0);
+	remove_tree(top);
+	(void)unlink(journal_path);
 	return 0;
 }
 

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
-#include <ftw.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +24,7 @@
 
 #include "core/digest/fingerprint.h"
 #include "core/engine/engine.h"
+#include "tests/unit/remove_tree.h"
 
 /*
  * A tree in a temporary directory and an engine over it, without a mount.
@@ -41,15 +41,6 @@ struct fixture {
 	struct engine *engine;
 	bool blind; /* the host knows no files */
 };
-
-static inline int remove_one(const char *path, const struct stat *st, int type,
-			     struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
 
 /* The host's part: finds a file by its number wherever it is. */
 static inline int find_by_number(void *ctx, dev_t device, ino_t number)

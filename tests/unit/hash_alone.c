@@ -17,6 +17,7 @@
 #include "core/base/clock.h"
 #include "core/digest/fingerprint.h"
 #include "core/hash/hash.h"
+#include "tests/unit/temp_tree.h"
 
 /*
  * The workers without an engine: the test takes the place of the committer and
@@ -26,10 +27,8 @@
 enum { NAMES = 8, RESULTS = 16 };
 
 struct recorder {
-	char top[64];
+	struct temp_tree t;
 	const char *names[NAMES]; /* of the files that the host knows */
-	struct source source;
-	struct catalog *catalog;
 	struct queue queue;
 	struct throttle throttle;
 	struct logger log;
@@ -39,27 +38,11 @@ struct recorder {
 	atomic_bool closes;   /* a closing file is closed when caught up */
 	atomic_bool metadata; /* a metadata change is on its way */
 
-	pthread_mutex_t lock; /* everything below */
-	pthread_cond_t more;
-	struct buf lines;
+	/* Under the lock of the tree: */
 	struct result *results[RESULTS]; /* owned */
 	size_t result_count;
 	int refusals; /* so many results cannot be posted */
 };
-
-static void record(struct recorder *r, const char *line)
-{
-	pthread_mutex_lock(&r->lock);
-	assert_int_equal(buf_append_format(&r->lines, "%s\n", line), 0);
-	pthread_cond_broadcast(&r->more);
-	pthread_mutex_unlock(&r->lock);
-}
-
-static void path_in(const struct recorder *r, const char *name, char *out,
-		    size_t size)
-{
-	(void)snprintf(out, size, "%s/%s", r->top, name);
-}
 
 /* A file of those that the host knows. */
 static int open_inode(const struct recorder *r, ino_t inode,
@@ -70,7 +53,7 @@ static int open_inode(const struct recorder *r, ino_t inode,
 	size_t i;
 
 	for (i = 0; i < NAMES && r->names[i]; i++) {
-		path_in(r, r->names[i], path, sizeof(path));
+		path_in(&r->t, r->names[i], path, sizeof(path));
 		if (!lstat(path, &st) && st.st_ino == inode) {
 			*name_out = r->names[i];
 			return open(path, O_PATH | O_CLOEXEC);
@@ -89,7 +72,7 @@ static void record_key(struct recorder *r, const char *word,
 	if (fd >= 0)
 		close(fd);
 	(void)snprintf(line, sizeof(line), "%s %s%s", word, name, rest);
-	record(r, line);
+	record(&r->t, line);
 }
 
 static int post_result(void *ctx, struct result *result)
@@ -98,13 +81,13 @@ static int post_result(void *ctx, struct result *result)
 	char rest[32];
 	bool refused;
 
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&r->t.lock);
 	refused = r->refusals > 0;
 	r->refusals -= refused;
 	assert_true(r->result_count < RESULTS);
 	if (!refused)
 		r->results[r->result_count++] = result;
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_unlock(&r->t.lock);
 	if (refused)
 		return -ENOSPC;
 	(void)snprintf(rest, sizeof(rest), " %d",
@@ -122,7 +105,7 @@ static void file_excluded(void *ctx, const struct file_key *key)
 static void file_missing(void *ctx, const struct file_key *key)
 {
 	(void)key;
-	record(ctx, "missing");
+	record(&((struct recorder *)ctx)->t, "missing");
 }
 
 static void report_path(void *ctx, int fd, const struct file_key *key)
@@ -145,7 +128,7 @@ static void hurry_commit(void *ctx)
 {
 	struct recorder *r = ctx;
 
-	record(r, "hurry");
+	record(&r->t, "hurry");
 	atomic_store(&r->metadata, false);
 }
 
@@ -187,8 +170,8 @@ static void init_hasher(struct recorder *r)
 	const struct throttle_context idle = { .queue = &r->queue,
 					       .workers = 2 };
 	const struct hash_context context = {
-		.source = &r->source,
-		.catalog = r->catalog,
+		.source = &r->t.source,
+		.catalog = r->t.catalog,
 		.queue = &r->queue,
 		.throttle = &r->throttle,
 		.log = &r->log,
@@ -215,29 +198,13 @@ static void init_hasher(struct recorder *r)
 
 static int set_up(void **state)
 {
-	static const char *const excludes[] = { "*.tmp" };
 	struct recorder *r = calloc(1, sizeof(*r));
-	char catalog[80];
-	struct catalog_options options = { .directory = catalog,
-					   .source = "/made/up",
-					   .digest_set = DIGEST_DEFAULT };
 
 	assert_non_null(r);
-	(void)snprintf(r->top, sizeof(r->top), "/tmp/kinfs-hash-XXXXXX");
-	assert_non_null(mkdtemp(r->top));
-	r->source = (struct source){
-		.fd = open(r->top, O_PATH | O_DIRECTORY | O_CLOEXEC),
-		.path = r->top,
-		.rules = { .excludes = excludes, .exclude_count = 1 },
-		.ctx = r,
-		.open_known = open_known,
-		.use = get_use,
-	};
-	assert_int_equal(source_init(&r->source), 0);
-	(void)snprintf(catalog, sizeof(catalog), "%s.catalog", r->top);
-	assert_int_equal(catalog_open(&options, &r->catalog), 0);
-	assert_int_equal(pthread_mutex_init(&r->lock, NULL), 0);
-	assert_int_equal(pthread_cond_init(&r->more, NULL), 0);
+	temp_tree_make(&r->t);
+	r->t.source.ctx = r;
+	r->t.source.open_known = open_known;
+	r->t.source.use = get_use;
 	init_hasher(r);
 	*state = r;
 	return 0;
@@ -246,7 +213,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct recorder *r = *state;
-	char command[200];
 	size_t i;
 
 	atomic_store(&r->stopping, true);
@@ -259,51 +225,21 @@ static int tear_down(void **state)
 	}
 	throttle_release(&r->throttle);
 	queue_release(&r->queue);
-	catalog_free(r->catalog);
-	close(r->source.fd);
-	buf_release(&r->lines);
-	pthread_cond_destroy(&r->more);
-	pthread_mutex_destroy(&r->lock);
-	(void)snprintf(command, sizeof(command), "rm -rf '%s' '%s.catalog'",
-		       r->top, r->top);
-	assert_int_equal(system(command), 0);
+	temp_tree_remove(&r->t);
 	free(r);
 	return 0;
 }
 
-static void make_file(struct recorder *r, const char *name, const char *data,
-		      size_t len)
+static void make_known(struct recorder *r, const char *name, const char *data,
+		       size_t len)
 {
-	char path[300];
 	size_t i = 0;
-	FILE *out;
 
-	path_in(r, name, path, sizeof(path));
-	out = fopen(path, "w");
-	assert_non_null(out);
-	assert_int_equal(fwrite(data, 1, len, out), len);
-	assert_int_equal(fclose(out), 0);
+	make_file(&r->t, name, data, len);
 	while (r->names[i])
 		i++;
 	assert_true(i < NAMES);
 	r->names[i] = name;
-}
-
-static void get_state(const struct recorder *r, const char *name,
-		      struct file_key *key_out,
-		      struct file_identity *identity_out)
-{
-	char path[300];
-	struct stat st;
-	int fd;
-
-	path_in(r, name, path, sizeof(path));
-	fd = open(path, O_PATH | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	source_get_key(&r->source, fd, &st, key_out);
-	source_get_identity(&st, identity_out);
-	close(fd);
 }
 
 /* ---- waiting ---- */
@@ -318,11 +254,11 @@ static void answer(void *arg, int result)
 {
 	struct answer *a = arg;
 
-	pthread_mutex_lock(&a->r->lock);
+	pthread_mutex_lock(&a->r->t.lock);
 	a->given = true;
 	a->result = result;
-	pthread_cond_broadcast(&a->r->more);
-	pthread_mutex_unlock(&a->r->lock);
+	pthread_cond_broadcast(&a->r->t.more);
+	pthread_mutex_unlock(&a->r->t.lock);
 }
 
 /* As the reader of an attribute does. */
@@ -332,10 +268,10 @@ static void wait_for_key(struct recorder *r, const struct file_key *key)
 
 	assert_int_equal(queue_wait(&r->queue, key, 0, INT64_MAX, answer, &a),
 			 0);
-	pthread_mutex_lock(&r->lock);
+	pthread_mutex_lock(&r->t.lock);
 	while (!a.given)
-		pthread_cond_wait(&r->more, &r->lock);
-	pthread_mutex_unlock(&r->lock);
+		pthread_cond_wait(&r->t.more, &r->t.lock);
+	pthread_mutex_unlock(&r->t.lock);
 	assert_int_equal(a.result, 0);
 }
 
@@ -344,24 +280,15 @@ static void wait_for(struct recorder *r, const char *name)
 	struct file_identity identity;
 	struct file_key key;
 
-	get_state(r, name, &key, &identity);
+	get_state(&r->t, name, &key, &identity);
 	wait_for_key(r, &key);
-}
-
-static void expect(struct recorder *r, const char *lines)
-{
-	pthread_mutex_lock(&r->lock);
-	while (r->lines.len < strlen(lines))
-		pthread_cond_wait(&r->more, &r->lock);
-	assert_string_equal(r->lines.data, lines);
-	pthread_mutex_unlock(&r->lock);
 }
 
 static void expect_nothing(struct recorder *r)
 {
-	pthread_mutex_lock(&r->lock);
-	assert_int_equal(r->lines.len, 0);
-	pthread_mutex_unlock(&r->lock);
+	pthread_mutex_lock(&r->t.lock);
+	assert_int_equal(r->t.lines.len, 0);
+	pthread_mutex_unlock(&r->t.lock);
 }
 
 /* ---- which files are hashed ---- */
@@ -372,9 +299,9 @@ static void test_a_file_that_is_waited_for(void **state)
 	struct fingerprint *fp;
 	struct digests want;
 
-	make_file(r, "a", "some text", 9);
+	make_known(r, "a", "some text", 9);
 	wait_for(r, "a");
-	expect(r, "path a\nresult a 9\n");
+	expect(&r->t, "path a\nresult a 9\n");
 	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
 	assert_int_equal(fingerprint_begin(fp), 0);
 	assert_int_equal(fingerprint_update(fp, "some text", 9), 0);
@@ -392,29 +319,29 @@ static void test_a_file_of_the_scan(void **state)
 	struct file_identity identity;
 	struct file_key key;
 
-	make_file(r, "a", "some text", 9);
-	get_state(r, "a", &key, &identity);
+	make_known(r, "a", "some text", 9);
+	get_state(&r->t, "a", &key, &identity);
 	assert_int_equal(queue_push(&r->queue, &key, JOB_SCAN, NULL), 0);
-	expect(r, "result a 9\n");
+	expect(&r->t, "result a 9\n");
 }
 
 static void test_a_file_that_is_not_there(void **state)
 {
 	struct recorder *r = *state;
-	struct file_key key = r->source.root;
+	struct file_key key = r->t.source.root;
 
 	key.inode += 1000000;
 	wait_for_key(r, &key);
-	expect(r, "missing\n");
+	expect(&r->t, "missing\n");
 }
 
 static void test_a_file_that_a_rule_excludes(void **state)
 {
 	struct recorder *r = *state;
 
-	make_file(r, "a.tmp", "some text", 9);
+	make_known(r, "a.tmp", "some text", 9);
 	wait_for(r, "a.tmp");
-	expect(r, "excluded a.tmp\n");
+	expect(&r->t, "excluded a.tmp\n");
 	assert_int_equal(atomic_load(&r->hasher.files), 0);
 }
 
@@ -423,7 +350,7 @@ static void record_state(struct recorder *r, const struct file_key *key,
 {
 	struct catalog_txn *txn;
 
-	assert_int_equal(catalog_write(r->catalog, &txn), 0);
+	assert_int_equal(catalog_write(r->t.catalog, &txn), 0);
 	assert_int_equal(catalog_file_set_failed(txn, key, identity, EIO), 0);
 	assert_int_equal(catalog_commit(txn, NULL), 0);
 }
@@ -434,14 +361,14 @@ static void test_a_recorded_file_is_not_read(void **state)
 	struct file_identity identity;
 	struct file_key key;
 
-	make_file(r, "a", "some text", 9);
-	get_state(r, "a", &key, &identity);
+	make_known(r, "a", "some text", 9);
+	get_state(&r->t, "a", &key, &identity);
 	record_state(r, &key, &identity);
 	wait_for(r, "a");
 	expect_nothing(r);
 	/* Unless it may have changed unseen. */
 	assert_int_equal(queue_push_changed(&r->queue, &key, &identity), 0);
-	expect(r, "path a\nresult a 9\n");
+	expect(&r->t, "path a\nresult a 9\n");
 }
 
 static void test_a_metadata_change_is_waited_for(void **state)
@@ -450,20 +377,20 @@ static void test_a_metadata_change_is_waited_for(void **state)
 	struct file_identity identity;
 	struct file_key key;
 
-	make_file(r, "a", "some text", 9);
-	get_state(r, "a", &key, &identity);
+	make_known(r, "a", "some text", 9);
+	get_state(&r->t, "a", &key, &identity);
 	identity.ctime_ns--;
 	record_state(r, &key, &identity);
 	atomic_store(&r->metadata, true);
 	wait_for(r, "a");
-	expect(r, "hurry\npath a\nresult a 9\n");
+	expect(&r->t, "hurry\npath a\nresult a 9\n");
 }
 
 static void test_a_file_that_is_written(void **state)
 {
 	struct recorder *r = *state;
 
-	make_file(r, "a", "some text", 9);
+	make_known(r, "a", "some text", 9);
 	atomic_store(&r->use, SOURCE_WRITTEN);
 	wait_for(r, "a");
 	expect_nothing(r);
@@ -473,19 +400,19 @@ static void test_a_file_that_is_written(void **state)
 	atomic_store(&r->use, SOURCE_CLOSING);
 	atomic_store(&r->closes, true);
 	wait_for(r, "a");
-	expect(r, "path a\nresult a 9\n");
+	expect(&r->t, "path a\nresult a 9\n");
 }
 
 static void test_a_result_that_cannot_be_posted(void **state)
 {
 	struct recorder *r = *state;
 
-	make_file(r, "a", "some text", 9);
+	make_known(r, "a", "some text", 9);
 	r->refusals = 1;
 	wait_for(r, "a");
-	expect(r, "path a\n");
+	expect(&r->t, "path a\n");
 	wait_for(r, "a");
-	expect(r, "path a\npath a\nresult a 9\n");
+	expect(&r->t, "path a\nresult a 9\n");
 }
 
 /* A hole, then bytes, larger than what one thread does alone. */
@@ -499,8 +426,8 @@ static void make_large(struct recorder *r, const char *name,
 	int i;
 
 	assert_non_null(data);
-	make_file(r, name, "", 0);
-	path_in(r, name, path, sizeof(path));
+	make_known(r, name, "", 0);
+	path_in(&r->t, name, path, sizeof(path));
 	assert_int_equal(truncate(path, HOLE * MIB), 0);
 	out = fopen(path, "a");
 	assert_non_null(out);
@@ -525,7 +452,7 @@ static void test_a_large_file_with_a_hole(void **state)
 
 	make_large(r, "a", &want);
 	wait_for(r, "a");
-	expect(r, "path a\nresult a 83886080\n");
+	expect(&r->t, "path a\nresult a 83886080\n");
 	assert_memory_equal(r->results[0]->digests.xxh128, want.xxh128, 16);
 	assert_string_equal(r->results[0]->digests.text[DIGEST_SISE],
 			    want.text[DIGEST_SISE]);
@@ -541,9 +468,9 @@ static void test_pending_files_are_given_to_the_queue(void **state)
 	struct catalog_txn *txn;
 	struct file_key key;
 
-	make_file(r, "a", "some text", 9);
-	get_state(r, "a", &key, &identity);
-	assert_int_equal(catalog_write(r->catalog, &txn), 0);
+	make_known(r, "a", "some text", 9);
+	get_state(&r->t, "a", &key, &identity);
+	assert_int_equal(catalog_write(r->t.catalog, &txn), 0);
 	assert_int_equal(catalog_file_set_pending(txn, &key, &identity), 0);
 	assert_int_equal(catalog_commit(txn, NULL), 0);
 	hash_feed(&r->hasher); /* not wanted */
@@ -551,7 +478,7 @@ static void test_pending_files_are_given_to_the_queue(void **state)
 	hash_want_feed(&r->hasher);
 	assert_true(hash_is_feeding(&r->hasher));
 	hash_feed(&r->hasher);
-	expect(r, "result a 9\n");
+	expect(&r->t, "result a 9\n");
 	while (hash_is_feeding(&r->hasher))
 		sched_yield();
 }

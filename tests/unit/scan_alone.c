@@ -17,6 +17,7 @@
 #include "core/base/buf.h"
 #include "core/base/logger.h"
 #include "core/scan/scan.h"
+#include "tests/unit/temp_tree.h"
 
 /*
  * The scan without an engine: the test takes the place of the committer and
@@ -24,32 +25,16 @@
  * "name DIRECTORY/NAME", "changed NAME", "done".
  */
 struct recorder {
-	char top[64];
-	struct source source;
-	struct catalog *catalog;
+	struct temp_tree t;
 	struct logger log;
 	atomic_bool stopping;
 	struct scanner *scanner;
-
-	pthread_mutex_t lock; /* everything below */
-	pthread_cond_t more;
-	struct buf lines;
-	size_t line_count;
-	int refusals;        /* so many listings are refused as stale */
+	atomic_int refusals; /* so many listings are refused as stale */
 	atomic_bool forgets; /* the host knows no file any more */
 	atomic_bool settled; /* the catalog was to be brought up to date */
 	/* Done by that, or NULL: the news that were on their way. */
 	void (*news)(struct recorder *r);
 };
-
-static void record(struct recorder *r, const char *line)
-{
-	pthread_mutex_lock(&r->lock);
-	assert_int_equal(buf_append_format(&r->lines, "%s\n", line), 0);
-	r->line_count++;
-	pthread_cond_broadcast(&r->more);
-	pthread_mutex_unlock(&r->lock);
-}
 
 /* The path below the top of the file or directory with that inode number;
  * "." is the top. */
@@ -83,8 +68,8 @@ static void name_of_key(const struct recorder *r, const struct file_key *key,
 			char *out, size_t size)
 {
 	(void)snprintf(out, size, ".");
-	if (!file_key_equal(key, &r->source.root))
-		(void)find_inode(r->top, key->inode, out, size);
+	if (!file_key_equal(key, &r->t.source.root))
+		(void)find_inode(r->t.top, key->inode, out, size);
 }
 
 static int post_listing(void *ctx, struct source_listing *l)
@@ -92,15 +77,12 @@ static int post_listing(void *ctx, struct source_listing *l)
 	struct recorder *r = ctx;
 	struct buf line = { 0 };
 	char name[256];
-	bool refused;
 	size_t i;
 
-	pthread_mutex_lock(&r->lock);
-	refused = r->refusals > 0;
-	r->refusals -= refused;
-	pthread_mutex_unlock(&r->lock);
-	if (refused)
+	if (atomic_load(&r->refusals) > 0) {
+		atomic_fetch_sub(&r->refusals, 1);
 		return -ESTALE;
+	}
 	name_of_key(r, &l->directory, name, sizeof(name));
 	assert_int_equal(buf_append_format(&line, "list %s:", name), 0);
 	for (i = 0; i < l->count; i++)
@@ -108,7 +90,7 @@ static int post_listing(void *ctx, struct source_listing *l)
 			buf_append_format(&line, " %s%s", l->entries[i].name,
 					  l->entries[i].directory ? "/" : ""),
 			0);
-	record(r, line.data);
+	record(&r->t, line.data);
 	buf_release(&line);
 	source_listing_free(l);
 	return 0;
@@ -126,7 +108,7 @@ static int post_name(void *ctx, const struct file_key *parent, const char *name,
 	(void)version;
 	name_of_key(r, parent, dir, sizeof(dir));
 	(void)snprintf(line, sizeof(line), "name %s/%s", dir, name);
-	record(r, line);
+	record(&r->t, line);
 	return 0;
 }
 
@@ -169,24 +151,20 @@ static void file_changed(void *ctx, const struct file_key *key,
 	(void)identity;
 	name_of_key(r, key, name, sizeof(name));
 	(void)snprintf(line, sizeof(line), "changed %s", name);
-	record(r, line);
+	record(&r->t, line);
 }
 
 static void tree_done(void *ctx)
 {
-	record(ctx, "done");
+	struct recorder *r = ctx;
+
+	record(&r->t, "done");
 }
 
 /* ---- a tree: a (file), b/ with c (file) and d/ with e (file) ---- */
 
 static const char *const directories[] = { "b", "b/d" };
 static const char *const files[] = { "a", "b/c", "b/d/e", "b/skipped.tmp" };
-
-static void path_in(const struct recorder *r, const char *name, char *out,
-		    size_t size)
-{
-	(void)snprintf(out, size, "%s/%s", r->top, name);
-}
 
 static int open_known(void *ctx, dev_t device, ino_t inode)
 {
@@ -198,7 +176,7 @@ static int open_known(void *ctx, dev_t device, ino_t inode)
 	if (atomic_load(&r->forgets))
 		return -ENOENT;
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		path_in(r, files[i], path, sizeof(path));
+		path_in(&r->t, files[i], path, sizeof(path));
 		if (!lstat(path, &st) && st.st_ino == inode &&
 		    st.st_dev == device)
 			return open(path, O_PATH | O_CLOEXEC);
@@ -206,36 +184,21 @@ static int open_known(void *ctx, dev_t device, ino_t inode)
 	return -ENOENT;
 }
 
-static void make_tree(struct recorder *r)
+static void make_files(struct recorder *r)
 {
-	char path[300];
 	size_t i;
-	int fd;
 
-	(void)snprintf(r->top, sizeof(r->top), "/tmp/kinfs-scan-XXXXXX");
-	assert_non_null(mkdtemp(r->top));
-	for (i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
-		path_in(r, directories[i], path, sizeof(path));
-		assert_int_equal(mkdir(path, 0700), 0);
-	}
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		path_in(r, files[i], path, sizeof(path));
-		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-		assert_true(fd >= 0);
-		close(fd);
-	}
+	for (i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+		make_directory(&r->t, directories[i]);
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		make_file(&r->t, files[i], "", 0);
 }
 
 static int set_up(void **state)
 {
-	static const char *const excludes[] = { "*.tmp" };
 	struct recorder *r = calloc(1, sizeof(*r));
-	char catalog[80];
-	struct catalog_options options = { .directory = catalog,
-					   .source = "/made/up",
-					   .digest_set = DIGEST_DEFAULT };
 	struct scan_context context = {
-		.source = &r->source,
+		.source = &r->t.source,
 		.log = &r->log,
 		.stopping = &r->stopping,
 		.ctx = r,
@@ -249,20 +212,11 @@ static int set_up(void **state)
 		.tree_done = tree_done,
 	};
 
-	make_tree(r);
-	r->source = (struct source){
-		.fd = open(r->top, O_PATH | O_DIRECTORY | O_CLOEXEC),
-		.path = r->top,
-		.rules = { .excludes = excludes, .exclude_count = 1 },
-		.ctx = r,
-		.open_known = open_known,
-	};
-	assert_int_equal(source_init(&r->source), 0);
-	(void)snprintf(catalog, sizeof(catalog), "%s.catalog", r->top);
-	assert_int_equal(catalog_open(&options, &r->catalog), 0);
-	context.catalog = r->catalog;
-	assert_int_equal(pthread_mutex_init(&r->lock, NULL), 0);
-	assert_int_equal(pthread_cond_init(&r->more, NULL), 0);
+	temp_tree_make(&r->t);
+	make_files(r);
+	r->t.source.ctx = r;
+	r->t.source.open_known = open_known;
+	context.catalog = r->t.catalog;
 	r->scanner = calloc(1, sizeof(*r->scanner));
 	assert_int_equal(scan_init(r->scanner, &context), 0);
 	*state = r;
@@ -272,49 +226,14 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct recorder *r = *state;
-	char command[200];
 
 	atomic_store(&r->stopping, true);
 	scan_stop(r->scanner);
 	scan_release(r->scanner);
 	free(r->scanner);
-	catalog_free(r->catalog);
-	close(r->source.fd);
-	buf_release(&r->lines);
-	pthread_cond_destroy(&r->more);
-	pthread_mutex_destroy(&r->lock);
-	(void)snprintf(command, sizeof(command), "rm -rf '%s' '%s.catalog'",
-		       r->top, r->top);
-	assert_int_equal(system(command), 0);
+	temp_tree_remove(&r->t);
 	free(r);
 	return 0;
-}
-
-/* Waits for so many lines, then compares them all. */
-static void expect(struct recorder *r, size_t count, const char *lines)
-{
-	pthread_mutex_lock(&r->lock);
-	while (r->line_count < count)
-		pthread_cond_wait(&r->more, &r->lock);
-	assert_string_equal(r->lines.data, lines);
-	r->lines.len = 0;
-	r->line_count = 0;
-	pthread_mutex_unlock(&r->lock);
-}
-
-static void get_key(const struct recorder *r, const char *name,
-		    struct file_key *out)
-{
-	char path[300];
-	struct stat st;
-	int fd;
-
-	path_in(r, name, path, sizeof(path));
-	fd = open(path, O_PATH | O_CLOEXEC);
-	assert_true(fd >= 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	source_get_key(&r->source, fd, &st, out);
-	close(fd);
 }
 
 /* ---- tests ---- */
@@ -325,7 +244,7 @@ static void test_a_walk_lists_every_directory_once(void **state)
 
 	scan_request_tree(r->scanner);
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 4, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
+	expect(&r->t, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
 	assert_int_equal(atomic_load(&r->scanner->files), 3);
 	assert_int_equal(atomic_load(&r->scanner->skipped), 1);
 }
@@ -337,9 +256,8 @@ static void test_a_refused_listing_is_told_by_name_and_read_again(void **state)
 	r->refusals = 1;
 	scan_request_tree(r->scanner);
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 6,
-	       "name ./a\nname ./b\nlist b: c d/\nlist d: e\ndone\n"
-	       "list .: a b/\n");
+	expect(&r->t, "name ./a\nname ./b\nlist b: c d/\nlist d: e\ndone\n"
+		      "list .: a b/\n");
 }
 
 static void test_a_requested_file_lets_its_directory_be_read(void **state)
@@ -347,39 +265,39 @@ static void test_a_requested_file_lets_its_directory_be_read(void **state)
 	struct recorder *r = *state;
 	struct file_key key;
 
-	get_key(r, "b/c", &key);
+	get_key(&r->t, "b/c", &key);
 	scan_request(r->scanner, &key, false);
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 3, "name ./b\nname b/c\nlist b: c d/\n");
+	expect(&r->t, "name ./b\nname b/c\nlist b: c d/\n");
 }
 
 static void test_a_deep_request_reads_all_below(void **state)
 {
 	struct recorder *r = *state;
 
-	scan_request(r->scanner, &r->source.root, true);
+	scan_request(r->scanner, &r->t.source.root, true);
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 3, "list .: a b/\nlist b: c d/\nlist d: e\n");
+	expect(&r->t, "list .: a b/\nlist b: c d/\nlist d: e\n");
 }
 
 static void test_deferred_requests_wait(void **state)
 {
 	struct recorder *r = *state;
 
-	scan_request(r->scanner, &r->source.root, false);
+	scan_request(r->scanner, &r->t.source.root, false);
 	scan_defer_requests(r->scanner, true);
 	scan_request_tree(r->scanner);
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 4, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
+	expect(&r->t, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
 	assert_false(scan_is_idle(r->scanner));
 	scan_defer_requests(r->scanner, false);
-	expect(r, 1, "list .: a b/\n");
+	expect(&r->t, "list .: a b/\n");
 }
 
 static void test_too_many_requests_become_a_walk(void **state)
 {
 	struct recorder *r = *state;
-	struct file_key key = r->source.root;
+	struct file_key key = r->t.source.root;
 	int i;
 
 	for (i = 0; i <= REQUESTS_MAX; i++) {
@@ -392,12 +310,12 @@ static void test_too_many_requests_become_a_walk(void **state)
 static void test_what_the_host_does_not_know_is_not_requested(void **state)
 {
 	struct recorder *r = *state;
-	struct file_key key = r->source.root;
+	struct file_key key = r->t.source.root;
 
 	key.inode += 1000000;
 	scan_request_unknown(r->scanner, &key);
 	assert_true(scan_is_idle(r->scanner));
-	get_key(r, "a", &key);
+	get_key(&r->t, "a", &key);
 	scan_request_unknown(r->scanner, &key);
 	assert_false(scan_is_idle(r->scanner));
 }
@@ -410,11 +328,11 @@ static void record_in_catalog(struct recorder *r, const char *name)
 	char path[300];
 	struct stat st;
 
-	get_key(r, name, &key);
-	path_in(r, name, path, sizeof(path));
+	get_key(&r->t, name, &key);
+	path_in(&r->t, name, path, sizeof(path));
 	assert_int_equal(stat(path, &st), 0);
 	source_get_identity(&st, &identity);
-	assert_int_equal(catalog_write(r->catalog, &txn), 0);
+	assert_int_equal(catalog_write(r->t.catalog, &txn), 0);
 	assert_int_equal(catalog_file_set_failed(txn, &key, &identity, EIO), 0);
 	assert_int_equal(catalog_commit(txn, NULL), 0);
 }
@@ -424,7 +342,7 @@ static void add_seen(struct recorder *r, const char *name)
 	char path[300];
 	struct stat st;
 
-	path_in(r, name, path, sizeof(path));
+	path_in(&r->t, name, path, sizeof(path));
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(scan_add_seen(r->scanner, &st));
 }
@@ -437,7 +355,7 @@ static void test_a_seen_file_is_reported_if_it_is_not_as_recorded(void **state)
 
 	record_in_catalog(r, "a");
 	record_in_catalog(r, "b/c");
-	path_in(r, "b/c", path, sizeof(path));
+	path_in(&r->t, "b/c", path, sizeof(path));
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	assert_int_equal(write(fd, "more", 4), 4);
 	close(fd);
@@ -445,7 +363,7 @@ static void test_a_seen_file_is_reported_if_it_is_not_as_recorded(void **state)
 	add_seen(r, "b/c");
 	add_seen(r, "b/d/e");
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 2, "changed c\nchanged e\n");
+	expect(&r->t, "changed c\nchanged e\n");
 }
 
 /* The directory b/d has that name in the catalog, in the directory b. */
@@ -454,11 +372,11 @@ static void name_in_catalog(struct recorder *r, const char *name)
 	struct catalog_txn *txn;
 	struct file_key b, d;
 
-	get_key(r, "b", &b);
-	get_key(r, "b/d", &d);
-	assert_int_equal(catalog_write(r->catalog, &txn), 0);
+	get_key(&r->t, "b", &b);
+	get_key(&r->t, "b/d", &d);
+	assert_int_equal(catalog_write(r->t.catalog, &txn), 0);
 	assert_int_equal(catalog_directory_set(txn, &b), 0);
-	assert_int_equal(catalog_name_set(txn, &r->source.root,
+	assert_int_equal(catalog_name_set(txn, &r->t.source.root,
 					  (struct catalog_name){ "b", 1 }, &b),
 			 0);
 	assert_int_equal(catalog_directory_set(txn, &d), 0);
@@ -480,7 +398,7 @@ static void request_moved(struct recorder *r)
 	struct file_key key;
 
 	name_in_catalog(r, "former");
-	get_key(r, "b/d", &key);
+	get_key(&r->t, "b/d", &key);
 	scan_request(r->scanner, &key, false);
 }
 
@@ -492,7 +410,7 @@ static void test_a_directory_is_found_when_the_catalog_is_up_to_date(
 	r->news = tell_name;
 	request_moved(r);
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 1, "list d: e\n");
+	expect(&r->t, "list d: e\n");
 }
 
 static void test_a_directory_that_is_not_found_lets_the_tree_be_walked(
@@ -502,7 +420,7 @@ static void test_a_directory_that_is_not_found_lets_the_tree_be_walked(
 
 	request_moved(r);
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 4, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
+	expect(&r->t, "list .: a b/\nlist b: c d/\nlist d: e\ndone\n");
 }
 
 static void test_a_directory_without_a_record_is_gone(void **state)
@@ -510,13 +428,13 @@ static void test_a_directory_without_a_record_is_gone(void **state)
 	struct recorder *r = *state;
 	struct file_key key;
 
-	get_key(r, "b/d", &key);
+	get_key(&r->t, "b/d", &key);
 	scan_request(r->scanner, &key, false);
 	assert_int_equal(scan_start(r->scanner), 0);
 	while (!scan_is_idle(r->scanner))
 		(void)sched_yield();
 	assert_true(atomic_load(&r->settled));
-	assert_int_equal(r->line_count, 0);
+	assert_int_equal(r->t.line_count, 0);
 }
 
 static void test_the_host_may_forget_what_was_requested(void **state)
@@ -524,19 +442,11 @@ static void test_the_host_may_forget_what_was_requested(void **state)
 	struct recorder *r = *state;
 	struct file_key key;
 
-	get_key(r, "b/c", &key);
+	get_key(&r->t, "b/c", &key);
 	scan_request_unknown(r->scanner, &key);
 	atomic_store(&r->forgets, true);
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 3, "name ./b\nname b/c\nlist b: c d/\n");
-}
-
-static void wait_lines(struct recorder *r, size_t count)
-{
-	pthread_mutex_lock(&r->lock);
-	while (r->line_count < count)
-		pthread_cond_wait(&r->more, &r->lock);
-	pthread_mutex_unlock(&r->lock);
+	expect(&r->t, "name ./b\nname b/c\nlist b: c d/\n");
 }
 
 static void test_a_walk_drops_no_retry(void **state)
@@ -544,11 +454,11 @@ static void test_a_walk_drops_no_retry(void **state)
 	struct recorder *r = *state;
 
 	r->refusals = 1;
-	scan_request(r->scanner, &r->source.root, false);
+	scan_request(r->scanner, &r->t.source.root, false);
 	assert_int_equal(scan_start(r->scanner), 0);
-	wait_lines(r, 2); /* the names */
+	wait_lines(&r->t, 2); /* the names */
 	scan_request_tree(r->scanner);
-	wait_lines(r, 2 + 4 + 1);
+	wait_lines(&r->t, 2 + 4 + 1);
 }
 
 /* It may be where the walk has been by now. */
@@ -557,14 +467,14 @@ static void test_a_directory_that_moves_during_a_walk_is_read(void **state)
 	struct recorder *r = *state;
 	struct file_key key;
 
-	get_key(r, "b", &key);
+	get_key(&r->t, "b", &key);
 	scan_directory_moved(r->scanner, &key);
 	assert_true(scan_is_idle(r->scanner));
 	atomic_store(&r->scanner->running, true);
 	scan_directory_moved(r->scanner, &key);
 	name_in_catalog(r, "d");
 	assert_int_equal(scan_start(r->scanner), 0);
-	expect(r, 2, "list b: c d/\nlist d: e\n");
+	expect(&r->t, "list b: c d/\nlist d: e\n");
 }
 
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

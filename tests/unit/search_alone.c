@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +14,7 @@
 
 #include "core/digest/fingerprint.h"
 #include "core/search/search.h"
+#include "tests/unit/remove_tree.h"
 
 /*
  * The search without an engine: the test makes a tree, a catalog and an index,
@@ -282,15 +282,6 @@ static int set_up(void **state)
 	assert_int_equal(search_init(w->searcher, &context), 0);
 	*state = w;
 	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
 }
 
 static int tear_down(void **state)
