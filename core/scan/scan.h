@@ -29,8 +29,9 @@
  *                the catalog does not know the directory or the file: an event
  *                was lost, or came in an order that made no sense.  The
  *                directory, or the one that the file is in, is read again.
- *                When there are more than REQUESTS_MAX, the whole tree is
- *                walked instead.
+ *                When there are more than REQUESTS_MAX, or DEEP_MAX that
+ *                may have each other below them, the whole tree is walked
+ *                instead.
  *   retries      A directory whose names changed while it was read: its names
  *                are reported one by one, and it is read again later for what
  *                has vanished from it, less and less often until its names are
@@ -57,7 +58,11 @@
  * Functions may be called from any thread and do not block, unless they say
  * otherwise.
  */
-enum { SEEN_MAX = 4096, REQUESTS_MAX = 256 };
+enum {
+	SEEN_MAX = 4096,
+	REQUESTS_MAX = 256,
+	DEEP_MAX = 4, /* of these, for a directory with all below it */
+};
 
 struct scan_context {
 	const struct source *source;

@@ -16,24 +16,45 @@ static void request_close(const struct scan_request *r)
 		close(r->fd);
 }
 
+/* The request for that directory, or NULL.  The lock is held. */
+static struct scan_request *find_locked(struct scanner *s,
+					const struct file_key *key)
+{
+	size_t i;
+
+	for (i = 0; i < s->request_count; i++)
+		if (file_key_equal(&s->requests[i].key, key))
+			return &s->requests[i];
+	return NULL;
+}
+
+static bool has_room_locked(const struct scanner *s, bool deep)
+{
+	size_t i, deep_count = 0;
+
+	for (i = 0; i < s->request_count; i++)
+		deep_count += s->requests[i].deep;
+	return s->request_count < REQUESTS_MAX &&
+	       (!deep || deep_count < DEEP_MAX);
+}
+
 /* Takes r.  The lock is held. */
 static void request_locked(struct scanner *s, const struct scan_request *r)
 {
-	size_t i = 0;
+	struct scan_request *same = find_locked(s, &r->key);
 
-	while (i < s->request_count &&
-	       !file_key_equal(&s->requests[i].key, &r->key))
-		i++;
 	pthread_cond_signal(&s->work);
-	if (i < REQUESTS_MAX && i == s->request_count) {
-		s->requests[s->request_count++] = *r;
-		return;
-	}
-	if (i == REQUESTS_MAX)
+	if (same && (same->deep || !r->deep)) {
+		request_close(r);
+	} else if (!has_room_locked(s, r->deep)) {
 		s->wanted = true;
-	else
-		s->requests[i].deep |= r->deep;
-	request_close(r);
+		request_close(r);
+	} else if (same) {
+		same->deep = true;
+		request_close(r);
+	} else {
+		s->requests[s->request_count++] = *r;
+	}
 }
 
 static void request(struct scanner *s, const struct file_key *key, bool deep,

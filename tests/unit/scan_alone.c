@@ -307,6 +307,22 @@ static void test_too_many_requests_become_a_walk(void **state)
 	assert_true(scan_is_running(r->scanner));
 }
 
+static void test_many_deep_requests_become_a_walk(void **state)
+{
+	struct recorder *r = *state;
+	struct file_key key = r->t.source.root;
+	int i;
+
+	for (i = 0; i < DEEP_MAX; i++) {
+		key.inode++;
+		scan_request(r->scanner, &key, true);
+		scan_request(r->scanner, &key, true);
+	}
+	assert_false(scan_is_running(r->scanner));
+	scan_request(r->scanner, &r->t.source.root, true);
+	assert_true(scan_is_running(r->scanner));
+}
+
 static void test_what_the_host_does_not_know_is_not_requested(void **state)
 {
 	struct recorder *r = *state;
@@ -489,6 +505,7 @@ int main(void)
 		WITH_TREE(test_a_deep_request_reads_all_below),
 		WITH_TREE(test_deferred_requests_wait),
 		WITH_TREE(test_too_many_requests_become_a_walk),
+		WITH_TREE(test_many_deep_requests_become_a_walk),
 		WITH_TREE(test_what_the_host_does_not_know_is_not_requested),
 		WITH_TREE(
 			test_a_seen_file_is_reported_if_it_is_not_as_recorded),
