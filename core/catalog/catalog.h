@@ -368,6 +368,14 @@ int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
 			int (*each)(void *arg, const struct file_key *key),
 			void *arg);
 
+/* The files of every content whose id is not below the given one, in order of
+ * id, device, inode, generation; until each returns something else than 0,
+ * which is returned then. */
+int catalog_copies_from(struct catalog_txn *txn, uint32_t content,
+			int (*each)(void *arg, uint32_t content,
+				    const struct file_key *key),
+			void *arg);
+
 /* ---- pending ---- */
 
 /* The first pending file after *after (NULL: from the start), in order of

@@ -224,6 +224,7 @@ struct record_scan {
 	const atomic_bool *stop;
 	const void *prefix;
 	size_t prefix_len;
+	bool open_end; /* the prefix is only where it begins */
 	bool started;
 	MDB_val key;
 	MDB_val value;

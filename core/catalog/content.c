@@ -241,3 +241,30 @@ int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
 	record_scan_close(&s);
 	return result;
 }
+
+int catalog_copies_from(struct catalog_txn *txn, uint32_t content,
+			int (*each)(void *arg, uint32_t content,
+				    const struct file_key *key),
+			void *arg)
+{
+	uint8_t id[CONTENT_KEY_BYTES];
+	struct file_key key;
+	struct record_scan s;
+	uint32_t found;
+	int result;
+
+	store_be32(id, content);
+	result = record_scan_open(txn, DB_COPIES, id, sizeof(id), &s);
+	if (result)
+		return result;
+	s.open_end = true;
+	while ((result = record_scan_next(&s)) == 1) {
+		result = copy_key_decode(&s.key, &found, &key);
+		if (!result)
+			result = each(arg, found, &key);
+		if (result)
+			break;
+	}
+	record_scan_close(&s);
+	return result;
+}

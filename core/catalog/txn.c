@@ -367,7 +367,7 @@ int record_scan_next(struct record_scan *s)
 	err = catalog_errno(mdb_cursor_get(s->cursor, &s->key, &s->value, op));
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	if (s->prefix_len == 0)
+	if (s->prefix_len == 0 || s->open_end)
 		return 1;
 	return s->key.mv_size >= s->prefix_len &&
 	       memcmp(s->key.mv_data, s->prefix, s->prefix_len) == 0;

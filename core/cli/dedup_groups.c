@@ -25,11 +25,12 @@ static void path_list_release(struct path_list *l)
 	l->paths = NULL;
 }
 
-/* "path_hex" has the bytes of a path that is not UTF-8. */
-static char *file_path(const json_t *file)
+/* "path", or "root" of a group; "path_hex" has the bytes of one that is not
+ * UTF-8. */
+static char *path_of(const json_t *object, const char *key, const char *hex_key)
 {
-	const char *hex = json_string_value(json_object_get(file, "path_hex"));
-	const char *text = json_string_value(json_object_get(file, "path"));
+	const char *hex = json_string_value(json_object_get(object, hex_key));
+	const char *text = json_string_value(json_object_get(object, key));
 	size_t len = hex ? strlen(hex) / 2 : 0;
 	char *path;
 
@@ -43,14 +44,17 @@ static char *file_path(const json_t *file)
 	return path;
 }
 
-/* Takes the path. */
-static char *make_absolute(char *path)
+/* A path of a group is relative to the root of its mount, or without one to the
+ * current directory.  Takes the path. */
+static char *make_absolute(char *path, const json_t *group)
 {
 	char *directory, *absolute = NULL;
 
 	if (!path || *path == '/')
 		return path;
-	directory = getcwd(NULL, 0);
+	directory = path_of(group, "root", "root_hex");
+	if (!directory)
+		directory = getcwd(NULL, 0);
 	if (directory && asprintf(&absolute, "%s/%s", directory, path) < 0)
 		absolute = NULL;
 	free(directory);
@@ -58,10 +62,11 @@ static char *make_absolute(char *path)
 	return absolute;
 }
 
-static int add_file(struct path_list *l, const json_t *file)
+static int add_file(struct path_list *l, const json_t *group,
+		    const json_t *file)
 {
 	char **paths = array_with_room(l->paths, l->count, sizeof(*paths));
-	char *path = make_absolute(file_path(file));
+	char *path = make_absolute(path_of(file, "path", "path_hex"), group);
 
 	if (paths)
 		l->paths = paths;
@@ -73,7 +78,7 @@ static int add_file(struct path_list *l, const json_t *file)
 	return 0;
 }
 
-static int take_member(const json_t *member,
+static int take_member(const json_t *group, const json_t *member,
 		       int (*take)(void *arg, const char *const *paths,
 				   size_t count),
 		       void *arg)
@@ -85,7 +90,7 @@ static int take_member(const json_t *member,
 
 	for (i = 0; !err && i < json_array_size(files); i++) {
 		file = json_array_get(files, i);
-		err = add_file(&l, file);
+		err = add_file(&l, group, file);
 	}
 	if (!err && l.count > 1)
 		err = take(arg, (const char *const *)l.paths, l.count);
@@ -107,7 +112,7 @@ static int take_line(const char *line, size_t len,
 	if (err && json_object_get(group, "totals"))
 		err = 0;
 	for (i = 0; !err && i < json_array_size(members); i++)
-		err = take_member(json_array_get(members, i), take, arg);
+		err = take_member(group, json_array_get(members, i), take, arg);
 	json_decref(group);
 	return err;
 }

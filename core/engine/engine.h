@@ -13,6 +13,7 @@
 #include "core/digest/digest.h"
 #include "core/index/index.h"
 #include "core/queue/queue.h"
+#include "core/search/groups.h"
 #include "core/search/search.h"
 #include "core/source/file_digests.h"
 #include "core/source/source.h"
@@ -230,6 +231,16 @@ int engine_directories(struct engine *e, int fd,
  */
 int engine_browse(struct engine *e, int fd, const struct engine_caller *caller,
 		  search_entries_fn *done, void *arg);
+
+/* The files of the tree in groups, see core/search/groups.h. */
+int engine_find_groups(struct engine *e,
+		       const struct engine_groups_query *query,
+		       const struct engine_caller *caller,
+		       struct engine_groups_watch *watch);
+int engine_group_files(struct engine *e, struct engine_groups *groups,
+		       const struct engine_group_cursor *from, uint32_t last,
+		       const struct engine_caller *caller,
+		       search_group_files_fn *done, void *arg);
 
 /* ---- state and control ---- */
 

@@ -111,6 +111,23 @@ int engine_browse(struct engine *e, int fd, const struct engine_caller *caller,
 	return search_browse(&e->search, fd, caller, done, arg);
 }
 
+int engine_find_groups(struct engine *e,
+		       const struct engine_groups_query *query,
+		       const struct engine_caller *caller,
+		       struct engine_groups_watch *watch)
+{
+	return search_groups(&e->search, query, caller, watch);
+}
+
+int engine_group_files(struct engine *e, struct engine_groups *groups,
+		       const struct engine_group_cursor *from, uint32_t last,
+		       const struct engine_caller *caller,
+		       search_group_files_fn *done, void *arg)
+{
+	return search_group_files(&e->search, groups, from, last, caller, done,
+				  arg);
+}
+
 bool engine_hit_holds(const struct engine *e, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity)

@@ -323,5 +323,8 @@ static void browse_release(struct search_query *q)
 	q->state = NULL;
 }
 
-const struct query_kind query_browse = { browse_begin, browse_turn,
-					 browse_release };
+const struct query_kind query_browse = {
+	.begin = browse_begin,
+	.turn = browse_turn,
+	.release = browse_release,
+};

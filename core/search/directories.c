@@ -493,6 +493,8 @@ static void directories_release(struct search_query *q)
 	q->state = NULL;
 }
 
-const struct query_kind query_directories = { directories_begin,
-					      directories_turn,
-					      directories_release };
+const struct query_kind query_directories = {
+	.begin = directories_begin,
+	.turn = directories_turn,
+	.release = directories_release,
+};

@@ -60,6 +60,21 @@ static bool is_unchanged(struct hit_search *s, int fd)
 	return !s->stale;
 }
 
+/* Whether it is below one of the paths that q->within has, if any. */
+static bool path_is_asked_for(const struct search_query *q, const char *path)
+{
+	const struct engine_paths *within = q->within;
+	size_t i, len;
+
+	for (i = 0; within && i < within->count; i++) {
+		len = strlen(within->paths[i]);
+		if (!len || (!strncmp(path, within->paths[i], len) &&
+			     (path[len] == '/' || !path[len])))
+			return true;
+	}
+	return !within || !within->count;
+}
+
 /* 1 when the caller may know that the path leads to the file, 0 if not. */
 static int try_path(void *arg, const char *path)
 {
@@ -67,7 +82,7 @@ static int try_path(void *arg, const char *path)
 	struct search_query *q = s->q;
 	int fd, err = 0;
 
-	if (!path_is_visible(q, path))
+	if (!path_is_asked_for(q, path) || !path_is_visible(q, path))
 		return 0;
 	fd = file_open_beneath(q->context->source->fd, path, O_PATH);
 	if (fd < 0)
@@ -96,21 +111,20 @@ static int try_file(struct hit_search *s)
 	return err;
 }
 
-static int add_file(struct search_query *q, const struct file_key *key,
-		    int score)
+int hits_add_file(struct search_query *q, const struct file_key *key, int score)
 {
 	return try_file(&(struct hit_search){
 		.q = q, .key = key, .score = score, .keep = true });
 }
 
-static int probe_file(struct search_query *q, const struct file_key *key)
+int hits_probe_file(struct search_query *q, const struct file_key *key)
 {
 	return try_file(&(struct hit_search){ .q = q, .key = key });
 }
 
 bool file_is_visible(struct search_query *q, const struct file_key *key)
 {
-	return q->caller.trusted || probe_file(q, key) == 1;
+	return q->caller.trusted || hits_probe_file(q, key) == 1;
 }
 
 bool copy_is_visible(struct search_query *q, const struct file_key *key,
@@ -187,11 +201,11 @@ static int add_copy(void *arg, const struct file_key *key)
 	if (file_key_equal(key, &a->q->self))
 		return 0;
 	if (*a->added == a->limit) {
-		err = probe_file(a->q, key);
+		err = hits_probe_file(a->q, key);
 		*a->cut |= err == 1;
 		return err;
 	}
-	err = add_file(a->q, key, a->score);
+	err = hits_add_file(a->q, key, a->score);
 	*a->added += err == 1;
 	return err < 0 ? err : 0;
 }
@@ -216,7 +230,7 @@ struct copy_count {
 static int count_copy(void *arg, const struct file_key *key)
 {
 	struct copy_count *c = arg;
-	int err = probe_file(c->q, key);
+	int err = hits_probe_file(c->q, key);
 
 	if (err == 1 && c->visible++ == 0)
 		c->first = *key;

@@ -305,4 +305,8 @@ static void file_release(struct search_query *q)
 	q->state = NULL;
 }
 
-const struct query_kind query_file = { file_begin, file_turn, file_release };
+const struct query_kind query_file = {
+	.begin = file_begin,
+	.turn = file_turn,
+	.release = file_release,
+};

@@ -89,11 +89,15 @@ static void release(struct search_query *q)
 	free(q);
 }
 
-static void query_free(struct search_query *q)
+void query_free(struct search_query *q)
 {
 	struct searcher *s = q->searcher;
 
 	pthread_mutex_lock(&s->lock);
+	if (s->grouping == q) {
+		s->grouping = NULL;
+		pthread_cond_broadcast(&s->work);
+	}
 	share_give(&s->share, q->caller.credentials.uid);
 	pthread_mutex_unlock(&s->lock);
 	release(q);
@@ -111,10 +115,8 @@ static int add_index_visibility(struct search_query *q)
 	return 0;
 }
 
-/* fd: -1 for none. */
-static int query_new(struct searcher *s, const struct query_kind *kind, int fd,
-		     const struct engine_caller *caller,
-		     struct search_query **out)
+int query_new(struct searcher *s, const struct query_kind *kind, int fd,
+	      const struct engine_caller *caller, struct search_query **out)
 {
 	struct search_query *q = calloc(1, sizeof(*q));
 	int err;
@@ -146,6 +148,12 @@ void query_end(struct search_query *q, int err)
 	struct engine_hits hits = { 0 };
 	struct engine_entries entries = { 0 };
 
+	if (q->kind->end) {
+		q->kind->end(q, err);
+		q->kind->release(q);
+		query_free(q);
+		return;
+	}
 	q->kind->release(q);
 	if (!err) {
 		hits = q->hits;
@@ -173,8 +181,7 @@ void query_make_ready(struct searcher *s, struct search_query *q)
 	pthread_cond_signal(&s->work);
 }
 
-/* Lets q wait until the committer has got as far as what is posted now. */
-static void query_hold(struct search_query *q)
+void query_hold(struct search_query *q)
 {
 	const struct search_context *context = q->context;
 	struct searcher *s = q->searcher;

@@ -69,6 +69,8 @@ static bool may_begin(const struct searcher *s, const struct search_query *q)
 
 	if (!is_long(q))
 		return true;
+	if (q->kind == &query_groups && s->grouping && s->grouping != q)
+		return false;
 	for (i = 0; i < s->long_count; i++)
 		if (s->long_users[i] == q->caller.credentials.uid)
 			return false;
@@ -86,6 +88,8 @@ static struct search_query *take_ready(struct searcher *s)
 	if (!q)
 		return NULL;
 	*at = q->next;
+	if (q->kind == &query_groups)
+		s->grouping = q;
 	share_serve(&s->share, q->turn);
 	return q;
 }
@@ -125,6 +129,8 @@ static void work_unlocked(struct searcher *s, struct search_query *q)
 	err = take_turn(q);
 	if (err != TURN_OVER)
 		query_end(q, err);
+	else if (q->kind->turn_over)
+		q->kind->turn_over(q);
 	pthread_mutex_lock(&s->lock);
 	if (is_one_of_long)
 		end_long(s, uid);

@@ -32,6 +32,7 @@
  *   search_directories()  the directories that resemble a directory
  *   search_browse()       which entries of a directory have a near-duplicate, or
  *                         have such a file below them
+ *   search_groups()       the files of the tree in groups (groups.h)
  *
  * The life of a query
  *
@@ -225,6 +226,8 @@ struct searcher {
 	struct search_query *held;  /* until the committer has come so far */
 	size_t long_count;          /* threads with a long query, */
 	uid_t long_users[SEARCH_LONG_MAX]; /* for these users */
+	/* The query that finds groups, which takes memory; one at a time. */
+	struct search_query *grouping;
 	int64_t trim_ms; /* when to give back what answers brought in, or 0 */
 	bool stopped;
 	struct near *near; /* SEARCH_NEAR_SLOTS, direct-mapped by content */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "core/search/groups.h"
 #include "core/search/search.h"
 #include "core/search/visibility.h"
 
@@ -25,6 +26,11 @@ struct query_kind {
 	int (*begin)(struct search_query *q);
 	/* 0: the answer is complete in hits or entries. */
 	int (*turn)(struct search_query *q);
+	/* After a turn that was not enough, without the caller's credentials;
+	 * or NULL. */
+	void (*turn_over)(struct search_query *q);
+	/* Calls done, in place of on_hits and on_entries; NULL: those. */
+	void (*end)(struct search_query *q, int err);
 	/* Frees state; also after a failure and if begin was not called. */
 	void (*release)(struct search_query *q);
 };
@@ -32,6 +38,8 @@ struct query_kind {
 extern const struct query_kind query_file;        /* near.c */
 extern const struct query_kind query_directories; /* directories.c */
 extern const struct query_kind query_browse;      /* browse.c */
+extern const struct query_kind query_groups;      /* groups.c */
+extern const struct query_kind query_group_files; /* group_files.c */
 
 struct search_query {
 	struct search_query *next;
@@ -42,7 +50,9 @@ struct search_query {
 	struct digests *digests; /* owned: of what is not in the tree */
 	enum index_relation relation;
 	struct engine_caller caller;
-	/* One of the two is set. */
+	/* Only paths below these become hits; NULL: all do.  Borrowed. */
+	const struct engine_paths *within;
+	/* One of the two is set, if the kind has no end(). */
 	search_hits_fn *on_hits;
 	search_entries_fn *on_entries;
 	void *arg;
@@ -77,6 +87,14 @@ int query_may_go_on(const struct search_query *q);
 void query_count_work(struct search_query *q, size_t work);
 
 /* ---- query.c ---- */
+
+/* fd: -1 for none. */
+int query_new(struct searcher *s, const struct query_kind *kind, int fd,
+	      const struct engine_caller *caller, struct search_query **out);
+void query_free(struct search_query *q);
+
+/* Lets q wait until the committer has got as far as what is posted now. */
+void query_hold(struct search_query *q);
 
 /* Puts it among those that are ready; under the lock. */
 void query_make_ready(struct searcher *s, struct search_query *q);
@@ -116,6 +134,13 @@ bool file_identify(const struct source *source, int fd,
 
 /* Whether the caller may know that this file has near-duplicates. */
 bool file_is_visible(struct search_query *q, const struct file_key *key);
+
+/* Makes the file a hit, by the first of its paths that will do: 1; else 0. */
+int hits_add_file(struct search_query *q, const struct file_key *key,
+		  int score);
+
+/* 1 when it could be a hit, else 0. */
+int hits_probe_file(struct search_query *q, const struct file_key *key);
 
 /* As path_is_visible(), and the path leads to the file in the state that is
  * known, which the caller may read. */

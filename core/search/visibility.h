@@ -7,18 +7,12 @@
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
+#include "core/search/groups.h"
 
 /*
  * What one query has found out about contents and directories, so that it asks
  * the disk once: a hash table that only grows.  Belongs to the query.
  */
-
-/* A walk over the files with a content that may take several turns.  Zeroed at
- * first. */
-struct copy_cursor {
-	struct file_key last; /* that was examined */
-	bool begun;
-};
 
 struct visibility_entry {
 	uint64_t hash;

@@ -14,6 +14,8 @@
 #include "fs/similar/node.h"
 #include "fs/fs.h"
 #include "fs/reply.h"
+#include "fs/similar/groups_answer.h"
+#include "fs/similar/groups_text.h"
 #include "fs/similar/query_text.h"
 #include "fs/similar/listing_query.h"
 
@@ -35,6 +37,9 @@ struct query_file {
 	bool answered;
 	struct buf answer;
 	size_t taken; /* of the answer */
+	/* The answer to a query for groups, in place of the above; NULL: it
+	 * is none, or nothing was read. */
+	struct groups_answer *groups;
 };
 
 /* A read that waits for the answer. */
@@ -71,6 +76,14 @@ static void give_place(struct fs *fs, uid_t uid)
 	pthread_mutex_unlock(&fs->similar->lock);
 }
 
+static void drop_groups(struct query_file *q)
+{
+	if (q->groups)
+		groups_answer_cancel(q->groups);
+	groups_answer_unref(q->groups);
+	q->groups = NULL;
+}
+
 static void query_unref(struct fs *fs, struct query_file *q)
 {
 	bool last;
@@ -81,6 +94,7 @@ static void query_unref(struct fs *fs, struct query_file *q)
 	if (!last)
 		return;
 	give_place(fs, q->caller.credentials.uid);
+	drop_groups(q);
 	credentials_release(&q->caller.credentials);
 	pthread_mutex_destroy(&q->lock);
 	buf_release(&q->question);
@@ -146,6 +160,7 @@ static void forget(struct query_file *q)
 	q->turn++;
 	q->answered = false;
 	q->taken = 0;
+	drop_groups(q);
 	buf_release(&q->question);
 	buf_release(&q->answer);
 }
@@ -381,6 +396,48 @@ static void ask(fuse_req_t req, struct query_file *q, size_t size)
 	query_text_release(&question);
 }
 
+/* ---- groups ---- */
+
+/* Under the lock. */
+static int find_groups(struct fs *fs, struct query_file *q)
+{
+	struct engine_groups_query query;
+	int err = groups_text_parse(q->question.data, q->question.len, &query);
+
+	if (!err) {
+		err = groups_answer_new(fs, &q->caller, &query, &q->groups);
+		groups_text_release(&query);
+	}
+	if (err)
+		forget(q);
+	else
+		q->answered = true;
+	return err;
+}
+
+/* Replies, if it is a query for groups. */
+static bool read_groups(fuse_req_t req, struct query_file *q, size_t size)
+{
+	struct groups_answer *groups;
+	bool is_query;
+	int err = 0;
+
+	pthread_mutex_lock(&q->lock);
+	is_query = groups_text_is_query(q->question.data, q->question.len);
+	if (is_query && !q->groups)
+		err = find_groups(fs_of(req), q);
+	groups = q->groups;
+	if (groups)
+		groups_answer_ref(groups);
+	pthread_mutex_unlock(&q->lock);
+	if (err)
+		reply_error(req, err);
+	else if (groups)
+		groups_answer_read(req, groups, size);
+	groups_answer_unref(groups);
+	return is_query;
+}
+
 void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 {
 	struct query_file *q = query_of(fi);
@@ -390,6 +447,8 @@ void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 		reply_error(req, -EACCES);
 		return;
 	}
+	if (read_groups(req, q, size))
+		return;
 	pthread_mutex_lock(&q->lock);
 	answered = q->answered;
 	pthread_mutex_unlock(&q->lock);

@@ -21,6 +21,22 @@ struct fs;
  * under way.  Writing after that begins another
  * question.
  *
+ * A query whose first line is relation=groups is for the groups of the tree
+ * (core/search/groups.h).  The lines exact=1, threshold=N and min_size=N may
+ * follow, and any number of lines within=PATH, the path in hexadecimal digits,
+ * for files below that path alone.  The answer is read while it is made, and
+ * has these records:
+ *
+ *   progress N      N thousandths of the search are done
+ *   threshold N, groups N    what was searched with, how many were found
+ *   file GROUP SCORE SIZE XXH128 MTIME/PATH
+ *                   a file; GROUP counts from 0; SCORE with the head of the
+ *                   group, 100 for the head itself; MTIME in nanoseconds
+ *   incomplete      as above
+ *   end             nothing was lost
+ *
+ * Files of one content follow one another, members of one group as well.
+ *
  * Where the file cannot be opened for writing, the question is put by ioctl(),
  * see core/engine/query_ioctl.h.
  *

@@ -154,6 +154,14 @@ kin_sees() { # WORLD
 			echo "exit $?"
 		done
 	done
+	for call in "--json" "--exact --json" "--threshold 30 --json" "-0" \
+		"--csv" "--min-size 1k"; do
+		echo "kin groups $call"
+		# shellcheck disable=SC2086
+		as_bob "$KIN" groups $call "$m" 2>&1 | tr '\0' '\n'
+		echo "exit ${PIPESTATUS[0]}"
+	done
+	as_bob "$KIN" groups "$m" "$m/bob/docs" 2>&1
 	poll 60 says_idle "$m"
 	cat "$T/said"
 	poll 60 says_idle "$m" --json

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/base/buf.h"
+#include "core/base/hex.h"
+#include "core/engine/query_ioctl.h"
+#include "core/groups/groups.h"
+
+/* ---- the query ---- */
+
+static int add_path(struct buf *out, const char *path)
+{
+	size_t len = strlen(path);
+	char *hex = malloc(2 * len + 1);
+	int err = -ENOMEM;
+
+	if (hex) {
+		hex_encode((const uint8_t *)path, len, hex);
+		err = buf_append_format(out, "within=%s\n", hex);
+	}
+	free(hex);
+	return err;
+}
+
+static int make_query(const struct groups_wish *wish, struct buf *out)
+{
+	size_t i;
+	int err = buf_append_format(
+		out, "relation=groups\nexact=%d\nmin_size=%llu\n", wish->exact,
+		(unsigned long long)wish->min_size);
+
+	if (!err && wish->threshold)
+		err = buf_append_format(out, "threshold=%d\n", wish->threshold);
+	for (i = 0; i < wish->within_count && !err; i++)
+		err = add_path(out, wish->within[i]);
+	return err;
+}
+
+/* A mount that is read-only takes a query by ioctl(). */
+static int put_piece(int fd, bool writable, char *data, size_t len)
+{
+	ssize_t done = writable ? write(fd, data, len) :
+		       ioctl(fd, QUERY_IOCTL(len), data) < 0 ? -1 :
+							       (ssize_t)len;
+
+	if (done < 0)
+		return -errno;
+	return (size_t)done == len ? 0 : -EIO;
+}
+
+static int put_query(int fd, bool writable, const struct buf *query)
+{
+	size_t at, len;
+	int err = 0;
+
+	for (at = 0; at < query->len && !err; at += len) {
+		len = query->len - at;
+		if (len > QUERY_PIECE_MAX)
+			len = QUERY_PIECE_MAX;
+		err = put_piece(fd, writable, query->data + at, len);
+	}
+	return err;
+}
+
+int groups_ask(const char *listings, const struct groups_wish *wish,
+	       int *fd_out)
+{
+	struct buf path = { 0 }, query = { 0 };
+	bool writable = true;
+	int fd = -1, err = buf_append_format(&path, "%s/.query", listings);
+
+	if (!err)
+		err = make_query(wish, &query);
+	if (!err) {
+		fd = open(path.data, O_RDWR | O_CLOEXEC);
+		if (fd < 0 && errno == EROFS) {
+			writable = false;
+			fd = open(path.data, O_RDONLY | O_CLOEXEC);
+		}
+		err = fd < 0 ? -errno : put_query(fd, writable, &query);
+	}
+	buf_release(&path);
+	buf_release(&query);
+	if (err && fd >= 0)
+		close(fd);
+	if (!err)
+		*fd_out = fd;
+	return err;
+}
+
+/* ---- the answer ---- */
+
+struct answer {
+	struct groups_reader *reader;
+	struct found_group group; /* at hand */
+	unsigned long number;     /* ... in the answer */
+	unsigned long long all;   /* groups that were found */
+	bool ended;
+};
+
+static int hand_over(struct answer *a, struct found_group *group)
+{
+	struct groups_totals *t = &a->reader->totals;
+
+	if (!found_group_finish(group, a->reader->wish))
+		return 0;
+	t->groups++;
+	t->files += group->files;
+	t->exact_bytes += group->saved_exact;
+	t->near_bytes += group->saved_near;
+	return a->reader->group(a->reader->arg, group);
+}
+
+static bool has_head(const struct found_group *group)
+{
+	size_t i;
+
+	for (i = 0; i < group->count; i++)
+		if (group->members[i].score == 100)
+			return true;
+	return false;
+}
+
+/*
+ * Without its head, of which every file changed a moment ago, nothing says that
+ * the members are alike: the copies of each are a group.
+ */
+static int hand_over_each(struct answer *a)
+{
+	size_t i;
+	int err = 0;
+
+	a->reader->totals.incomplete = true;
+	for (i = 0; i < a->group.count && !err; i++) {
+		struct found_group alone = { .members = &a->group.members[i],
+					     .count = 1 };
+
+		alone.members->score = 100;
+		err = hand_over(a, &alone);
+	}
+	return err;
+}
+
+static int end_group(struct answer *a)
+{
+	int err = 0;
+
+	if (a->group.count)
+		err = has_head(&a->group) ? hand_over(a, &a->group) :
+					    hand_over_each(a);
+	found_group_release(&a->group);
+	return err;
+}
+
+/* "file GROUP SCORE SIZE XXH128 MTIME/PATH" */
+static int take_file(struct answer *a, const char *record)
+{
+	struct found_file file = { 0 };
+	unsigned long long size;
+	long long mtime_ns;
+	unsigned long number;
+	char xxh128[33];
+	int score, at = -1, err = 0;
+
+	if (sscanf(record, "file %lu %d %llu %32[0-9a-f] %lld/%n", &number,
+		   &score, &size, xxh128, &mtime_ns, &at) != 5 ||
+	    at < 0 || strlen(xxh128) != 32)
+		return -EBADMSG;
+	if (number != a->number)
+		err = end_group(a);
+	a->number = number;
+	file.path = (char *)record + at;
+	file.mtime_ns = mtime_ns;
+	return err ? err :
+		     found_group_add(&a->group, score, size, xxh128, &file);
+}
+
+static void tell_progress(const struct answer *a, bool found, double share)
+{
+	if (a->reader->progress)
+		a->reader->progress(a->reader->arg, found, share);
+}
+
+static int take_record(struct answer *a, const char *record)
+{
+	unsigned thousandths;
+
+	if (!strncmp(record, "file ", 5))
+		return take_file(a, record);
+	if (sscanf(record, "progress %u", &thousandths) == 1)
+		tell_progress(a, false, thousandths / 1000.0);
+	else if (sscanf(record, "groups %llu", &a->all) == 1)
+		tell_progress(a, true, 0);
+	else if (!strcmp(record, "incomplete"))
+		a->reader->totals.incomplete = true;
+	else if (!strcmp(record, "end"))
+		a->ended = true;
+	else if (sscanf(record, "threshold %d", &a->reader->totals.threshold) !=
+		 1)
+		return -EBADMSG;
+	return a->ended ? end_group(a) : 0;
+}
+
+/* What is whole of text; the rest stays. */
+static int take_records(struct answer *a, struct buf *text)
+{
+	size_t at = 0;
+	char *stop;
+	int err = 0;
+
+	while (!err && (stop = memchr(text->data + at, '\0', text->len - at))) {
+		err = take_record(a, text->data + at);
+		at = (size_t)(stop - text->data) + 1;
+	}
+	if (err)
+		return err;
+	memmove(text->data, text->data + at, text->len - at);
+	text->len -= at;
+	if (a->all)
+		tell_progress(a, true, (double)a->number / (double)a->all);
+	if (a->reader->idle)
+		a->reader->idle(a->reader->arg);
+	return 0;
+}
+
+int groups_read(int fd, struct groups_reader *r)
+{
+	enum { PIECE = 1 << 16 };
+	struct answer a = { .reader = r };
+	struct buf text = { 0 };
+	ssize_t len = 1;
+	int err = 0;
+
+	while (!err && len) {
+		err = buf_reserve(&text, PIECE);
+		len = err ? 0 : read(fd, text.data + text.len, PIECE);
+		if (len < 0)
+			err = errno == EINTR ? 0 : -errno;
+		if (len <= 0)
+			continue;
+		text.len += (size_t)len;
+		err = take_records(&a, &text);
+	}
+	if (!err && !a.ended)
+		err = -EBADMSG;
+	found_group_release(&a.group);
+	buf_release(&text);
+	return err;
+}

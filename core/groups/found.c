@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/groups/groups.h"
+
+/* One group. */
+
+static void release_member(struct found_member *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->file_count; i++)
+		free(m->files[i].path);
+	free(m->files);
+}
+
+void found_group_release(struct found_group *group)
+{
+	size_t i;
+
+	for (i = 0; i < group->count; i++)
+		release_member(&group->members[i]);
+	free(group->members);
+	*group = (struct found_group){ 0 };
+}
+
+static struct found_member *add_member(struct found_group *group, int score,
+				       uint64_t size, const char *xxh128)
+{
+	struct found_member *m =
+		array_with_room(group->members, group->count, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	group->members = m;
+	m += group->count++;
+	*m = (struct found_member){ .score = score, .size = size };
+	memcpy(m->xxh128, xxh128, sizeof(m->xxh128));
+	return m;
+}
+
+int found_group_add(struct found_group *group, int score, uint64_t size,
+		    const char *xxh128, const struct found_file *file)
+{
+	struct found_member *m =
+		group->count ? &group->members[group->count - 1] : NULL;
+	struct found_file *files;
+
+	if (!m || m->size != size || strcmp(m->xxh128, xxh128) != 0)
+		m = add_member(group, score, size, xxh128);
+	if (!m)
+		return -ENOMEM;
+	files = array_with_room(m->files, m->file_count, sizeof(*files));
+	if (!files)
+		return -ENOMEM;
+	m->files = files;
+	files += m->file_count;
+	*files = *file;
+	files->path = strdup(file->path);
+	if (!files->path)
+		return -ENOMEM;
+	m->file_count++;
+	return 0;
+}
+
+/* ---- order ---- */
+
+static int by_path(const void *a, const void *b)
+{
+	const struct found_file *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct found_member *x = a, *y = b;
+
+	if (x->score != y->score)
+		return y->score - x->score;
+	return by_path(x->files, y->files);
+}
+
+/* ---- paths ---- */
+
+static bool is_below(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	return !len || (!strncmp(path, directory, len) &&
+			(path[len] == '/' || !path[len]));
+}
+
+bool groups_path_below(const char *path, const char *const *paths, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (is_below(path, paths[i]))
+			return true;
+	return false;
+}
+
+static bool has_file_below(const struct found_group *group,
+			   const char *directory)
+{
+	size_t i, k;
+
+	for (i = 0; i < group->count; i++)
+		for (k = 0; k < group->members[i].file_count; k++)
+			if (is_below(group->members[i].files[k].path,
+				     directory))
+				return true;
+	return false;
+}
+
+static bool spans_two(const struct found_group *group,
+		      const struct groups_wish *wish)
+{
+	size_t spanned = 0, i;
+
+	for (i = 0; i < wish->across_count && spanned < 2; i++)
+		spanned += has_file_below(group, wish->across[i]);
+	return !wish->across_count || spanned == 2;
+}
+
+/* ---- the end of a group ---- */
+
+static void sum_member(struct found_group *group, struct found_member *m,
+		       const struct groups_wish *wish)
+{
+	size_t kept = 0, i;
+
+	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
+	for (i = 0; i < m->file_count; i++) {
+		m->files[i].keep = groups_path_below(
+			m->files[i].path, wish->keep, wish->keep_count);
+		kept += m->files[i].keep;
+	}
+	group->files += m->file_count;
+	group->saved_exact += m->size * (m->file_count - (kept ? kept : 1));
+}
+
+bool found_group_finish(struct found_group *group,
+			const struct groups_wish *wish)
+{
+	size_t i;
+
+	group->files = 0;
+	group->saved_exact = group->saved_near = 0;
+	for (i = 0; i < group->count; i++)
+		sum_member(group, &group->members[i], wish);
+	if (!group->count || group->files < 2)
+		return false;
+	qsort(group->members, group->count, sizeof(*group->members), by_score);
+	for (i = 1; i < group->count; i++)
+		group->saved_near += group->members[i].size;
+	return group->members[0].score == 100 && spans_two(group, wish);
+}

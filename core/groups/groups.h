@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_GROUPS_GROUPS_H
+#define CORE_GROUPS_GROUPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Groups as a program gets them from a mount, by the file .query (what is
+ * written and read: fs/similar/query_file.h).
+ *
+ * groups_ask() writes the query.  groups_read() reads the answer while it is
+ * made, puts the files of each group together, and hands over one group at a
+ * time: memory is bounded by the largest group.  Nothing here prints.
+ */
+
+struct groups_wish {
+	bool exact;        /* identical files only */
+	int threshold;     /* 0: that of the mount */
+	uint64_t min_size; /* in bytes */
+	/* Paths relative to the root of the mount; all borrowed. */
+	const char *const *within; /* only files below these; none: all */
+	size_t within_count;
+	const char *const *across; /* only groups with files below two of these;
+				    * none: all */
+	size_t across_count;
+	const char *const *keep; /* files below these are marked */
+	size_t keep_count;
+};
+
+struct found_file {
+	char *path; /* relative to the root of the mount */
+	int64_t mtime_ns;
+	bool keep;
+};
+
+/* One content.  Files in byte order of the paths. */
+struct found_member {
+	int score; /* with the head; 100: the head */
+	uint64_t size;
+	char xxh128[33];
+	struct found_file *files;
+	size_t file_count;
+};
+
+/* Members: head first, then best score first, then by path. */
+struct found_group {
+	struct found_member *members;
+	size_t count;
+	size_t files;
+	uint64_t
+		saved_exact; /* if each member keeps one file, and all to keep */
+	uint64_t saved_near; /* sizes of all members but the head */
+};
+
+struct groups_totals {
+	int threshold;
+	uint64_t groups, files, exact_bytes, near_bytes; /* handed over */
+	bool incomplete; /* not all files were hashed, or some changed */
+};
+
+struct groups_reader {
+	const struct groups_wish *wish;
+	/* done of all is searched, or, with found, handed over; or NULL. */
+	void (*progress)(void *arg, bool found, double share);
+	/* Not 0 ends the reading. */
+	int (*group)(void *arg, const struct found_group *group);
+	/* What was read so far was handed over; or NULL. */
+	void (*idle)(void *arg);
+	void *arg;
+	struct groups_totals totals;
+};
+
+/* Opens .query in a directory of near-duplicates and writes the query. */
+int groups_ask(const char *listings, const struct groups_wish *wish,
+	       int *fd_out);
+
+/* -EBADMSG: the answer is not understood, or it ended too early. */
+int groups_read(int fd, struct groups_reader *r);
+
+/* ---- found.c: one group ---- */
+
+void found_group_release(struct found_group *group);
+
+/* Adds a file; to the last member if it has that content.  -ENOMEM. */
+int found_group_add(struct found_group *group, int score, uint64_t size,
+		    const char *xxh128, const struct found_file *file);
+
+/* Sorts, marks and sums.  False: it is no group that was wished for. */
+bool found_group_finish(struct found_group *group,
+			const struct groups_wish *wish);
+
+/* Whether path is below one of these, or is it. */
+bool groups_path_below(const char *path, const char *const *paths,
+		       size_t count);
+
+#endif

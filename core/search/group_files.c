@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/search/groups.h"
+#include "core/search/search_impl.h"
+
+/* From groups to files, a bounded number at a time. */
+
+struct group_files_state {
+	struct engine_groups *groups; /* a reference */
+	struct engine_group_cursor at;
+	uint32_t last;
+	struct engine_group_file files[GROUP_FILES_MAX];
+	search_group_files_fn *done;
+	void *arg;
+};
+
+static int begin(struct search_query *q)
+{
+	(void)q;
+	return 0;
+}
+
+struct files_adder {
+	struct search_query *q;
+	int score;
+};
+
+static int add_file(void *arg, const struct file_key *key)
+{
+	const struct files_adder *a = arg;
+	int err = hits_add_file(a->q, key, a->score);
+
+	return err < 0 ? err : a->q->hits.count == GROUP_FILES_MAX;
+}
+
+/* The member at hand.  1: there is no room for more. */
+static int add_member(struct search_query *q, struct group_files_state *state,
+		      const struct group_member *member)
+{
+	struct files_adder adder = { q, member->score };
+	struct engine_group_file file = { .group = state->at.group };
+	size_t i = q->hits.count;
+	struct digests d;
+	int err = catalog_content_brief(q->txn, member->content, &d), found;
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	found = copies_each(q, member->content, &state->at.copies, add_file,
+			    &adder);
+	file.size = d.size;
+	memcpy(file.xxh128, d.xxh128, sizeof(file.xxh128));
+	for (; i < q->hits.count; i++)
+		state->files[i] = file;
+	return found ? found : q->err;
+}
+
+static bool is_at_end(const struct group_files_state *state)
+{
+	return state->at.group > state->last ||
+	       state->at.group >= state->groups->set->count;
+}
+
+static int turn(struct search_query *q)
+{
+	struct group_files_state *state = q->state;
+	const struct group_set *set = state->groups->set;
+	struct engine_group_cursor *at = &state->at;
+
+	while (!is_at_end(state)) {
+		const struct group *group = &set->groups[at->group];
+		int err = 0;
+
+		if (at->member < group->count)
+			err = add_member(
+				q, state,
+				&set->members[group->first + at->member]);
+		if (err)
+			return err < 0 ? err : 0;
+		if (++at->member >= group->count)
+			*at = (struct engine_group_cursor){
+				.group = at->group + 1,
+			};
+		at->copies = (struct copy_cursor){ 0 };
+	}
+	return 0;
+}
+
+static void end(struct search_query *q, int err)
+{
+	struct group_files_state *state = q->state;
+	const struct engine_group_files files = {
+		.hits = &q->hits,
+		.files = state->files,
+		.next = state->at,
+		.end = is_at_end(state),
+	};
+
+	state->done(state->arg, err, err ? NULL : &files);
+}
+
+static void release(struct search_query *q)
+{
+	struct group_files_state *state = q->state;
+
+	if (state)
+		engine_groups_unref(state->groups);
+	free(state);
+	q->state = NULL;
+}
+
+const struct query_kind query_group_files = {
+	.begin = begin,
+	.turn = turn,
+	.end = end,
+	.release = release,
+};
+
+int search_group_files(struct searcher *s, struct engine_groups *groups,
+		       const struct engine_group_cursor *from, uint32_t last,
+		       const struct engine_caller *caller,
+		       search_group_files_fn *done, void *arg)
+{
+	struct group_files_state *state;
+	struct search_query *q;
+	int err = query_new(s, &query_group_files, -1, caller, &q);
+
+	if (err)
+		return err;
+	state = calloc(1, sizeof(*state));
+	if (!state) {
+		query_free(q);
+		return -ENOMEM;
+	}
+	state->groups = engine_groups_ref(groups);
+	state->at = *from;
+	state->last = last;
+	state->done = done;
+	state->arg = arg;
+	q->state = state;
+	q->within = &groups->within;
+	query_hold(q);
+	return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SEARCH_GROUPS_H
+#define CORE_SEARCH_GROUPS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/catalog/catalog.h"
+#include "core/index/grouping.h"
+
+struct engine_caller;
+struct engine_hits;
+struct searcher;
+
+/*
+ * The files of the tree in groups, as far as the caller may know.
+ *
+ * search_groups() finds the groups.  It collects the contents that have a file
+ * that the caller sees, with the number of these files, and lets the index
+ * group them (core/index/grouping.h); what is not collected influences nothing.
+ * For a trusted caller who asks for the whole tree it reads the catalog alone.
+ * The result has no paths and is small.
+ *
+ * search_group_files() turns groups into files, a bounded number at a time.
+ * Each of them is checked at that moment, as every hit is.  So a group may have
+ * fewer files than were counted, and a head may have none left.
+ *
+ * Both take turns with other queries (search.h).  One query for groups is worked
+ * on at a time, because it takes memory.
+ */
+
+/* Directories and files, relative to SOURCE; "" is SOURCE. */
+struct engine_paths {
+	char **paths;
+	size_t count;
+};
+
+int engine_paths_add(struct engine_paths *p, const char *path, size_t len);
+void engine_paths_release(struct engine_paths *p);
+
+struct engine_groups_query {
+	struct group_rules rules;   /* threshold 0: that of the mount */
+	uint64_t min_size;          /* of a content, in bytes */
+	struct engine_paths within; /* only files below these; none: all */
+};
+
+/* Constant once made. */
+struct engine_groups {
+	atomic_uint refs;
+	struct group_set *set;
+	struct engine_paths within;
+	/* Not all of the tree was scanned and hashed at the time. */
+	bool incomplete;
+};
+
+struct engine_groups *engine_groups_ref(struct engine_groups *groups);
+void engine_groups_unref(struct engine_groups *groups);
+
+/* How a search for groups is watched and ended; it is there until done is
+ * called. */
+struct engine_groups_watch {
+	atomic_bool cancelled; /* the search soon ends with -ECANCELED */
+	/* Called now and then, with thousandths; or NULL. */
+	void (*progress)(void *arg, unsigned thousandths);
+	/* Gets a reference to the groups. */
+	void (*done)(void *arg, int result, struct engine_groups *groups);
+	void *arg;
+};
+
+/* The query is copied. */
+int search_groups(struct searcher *s, const struct engine_groups_query *query,
+		  const struct engine_caller *caller,
+		  struct engine_groups_watch *watch);
+
+/* A walk over the files with a content that may take several turns.  Zeroed at
+ * first. */
+struct copy_cursor {
+	struct file_key last; /* that was examined */
+	bool begun;
+};
+
+/* Where to go on; zeroed at first, but for the group. */
+struct engine_group_cursor {
+	uint32_t group, member; /* member: in the group */
+	struct copy_cursor copies;
+};
+
+/* To which member a hit belongs; its score is that with the head. */
+struct engine_group_file {
+	uint32_t group;
+	uint64_t size;
+	uint8_t xxh128[16];
+};
+
+/* The files of groups in order, at least one unless it is at the end. */
+struct engine_group_files {
+	struct engine_hits *hits;
+	struct engine_group_file *files; /* one for each hit */
+	struct engine_group_cursor next;
+	bool end;
+};
+
+/* At most so many files. */
+enum { GROUP_FILES_MAX = 512 };
+
+typedef void search_group_files_fn(void *arg, int result,
+				   const struct engine_group_files *files);
+
+/* From the cursor up to the end of group last.  files is valid during the call
+ * of done. */
+int search_group_files(struct searcher *s, struct engine_groups *groups,
+		       const struct engine_group_cursor *from, uint32_t last,
+		       const struct engine_caller *caller,
+		       search_group_files_fn *done, void *arg);
+
+#endif

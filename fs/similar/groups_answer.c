@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/similar/groups_answer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "fs/fs.h"
+#include "fs/reply.h"
+#include "fs/similar/groups_text.h"
+
+/* A read that waits. */
+struct groups_read {
+	struct park park;
+	size_t size;
+};
+
+/*
+ * References: of the file, of each operation on it, and of a query that the
+ * engine works on.  At most one query and one read wait at a time.
+ */
+struct groups_answer {
+	struct fs *fs;
+	struct engine_caller caller; /* constant; owned */
+	struct engine_groups_watch watch;
+	pthread_mutex_t lock; /* what follows */
+	unsigned refs;
+	struct buf text;              /* to be read, */
+	size_t taken;                 /* so far */
+	struct groups_read *reader;   /* owned; NULL: none waits */
+	struct engine_groups *groups; /* a reference; NULL: not found yet */
+	struct engine_group_cursor next;
+	bool asked; /* the engine works on a query */
+	bool ended; /* no more text comes */
+	int err;    /* reading fails, once the text is read */
+};
+
+/* ---- life ---- */
+
+void groups_answer_ref(struct groups_answer *a)
+{
+	pthread_mutex_lock(&a->lock);
+	a->refs++;
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void answer_free(struct groups_answer *a)
+{
+	credentials_release(&a->caller.credentials);
+	engine_groups_unref(a->groups);
+	pthread_mutex_destroy(&a->lock);
+	buf_release(&a->text);
+	/* It was interrupted, or it would have a reference. */
+	if (a->reader && park_claim(&a->reader->park))
+		reply_error(a->reader->park.req, -EINTR);
+	free(a->reader);
+	free(a);
+}
+
+void groups_answer_unref(struct groups_answer *a)
+{
+	bool last;
+
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	last = --a->refs == 0;
+	pthread_mutex_unlock(&a->lock);
+	if (last)
+		answer_free(a);
+}
+
+void groups_answer_cancel(struct groups_answer *a)
+{
+	atomic_store(&a->watch.cancelled, true);
+}
+
+/* ---- pieces ---- */
+
+/* Whether a read can be answered now; under the lock. */
+static bool is_ready(const struct groups_answer *a)
+{
+	return a->taken < a->text.len || a->ended || a->err;
+}
+
+/* is_ready(). */
+static void reply_piece(fuse_req_t req, struct groups_answer *a, size_t size)
+{
+	char *piece = NULL;
+	size_t len;
+	int err;
+
+	pthread_mutex_lock(&a->lock);
+	len = a->text.len - a->taken;
+	err = len ? 0 : a->err;
+	if (len > size)
+		len = size;
+	if (len)
+		piece = malloc(len);
+	if (piece) {
+		memcpy(piece, a->text.data + a->taken, len);
+		a->taken += len;
+	}
+	if (a->taken == a->text.len) {
+		buf_release(&a->text);
+		a->taken = 0;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (len && !piece)
+		err = -ENOMEM;
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_buf(req, piece, len);
+	free(piece);
+}
+
+/* Lets the read that waits, if any, have what there is. */
+static void answer_reader(struct groups_answer *a)
+{
+	struct groups_read *r = NULL;
+
+	pthread_mutex_lock(&a->lock);
+	if (is_ready(a)) {
+		r = a->reader;
+		a->reader = NULL;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (r && park_claim(&r->park))
+		reply_piece(r->park.req, a, r->size);
+	free(r);
+}
+
+/* ---- what the engine says ---- */
+
+/* The end of a query of the engine, with an error or without. */
+static void query_ended(struct groups_answer *a, int err)
+{
+	pthread_mutex_lock(&a->lock);
+	a->asked = false;
+	if (!a->err)
+		a->err = err;
+	pthread_mutex_unlock(&a->lock);
+	answer_reader(a);
+	groups_answer_unref(a);
+}
+
+/* Only the latest is of interest: nothing is added before it is read. */
+static void on_progress(void *arg, unsigned thousandths)
+{
+	struct groups_answer *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	if (a->taken == a->text.len &&
+	    !buf_append_format(&a->text, "progress %u", thousandths) &&
+	    buf_append(&a->text, "", 1))
+		buf_release(&a->text);
+	pthread_mutex_unlock(&a->lock);
+	answer_reader(a);
+}
+
+/* Under the lock. */
+static int add_head(struct groups_answer *a)
+{
+	const struct group_set *set = a->groups->set;
+	int err = buf_append_format(&a->text, "threshold %d",
+				    set->rules.threshold);
+
+	if (!err)
+		err = buf_append(&a->text, "", 1);
+	if (!err)
+		err = buf_append_format(&a->text, "groups %zu", set->count);
+	return err ? err : buf_append(&a->text, "", 1);
+}
+
+static int add_end(struct groups_answer *a)
+{
+	int err = 0;
+
+	a->ended = true;
+	if (a->groups->incomplete)
+		err = buf_append(&a->text, "incomplete", sizeof("incomplete"));
+	return err ? err : buf_append(&a->text, "end", sizeof("end"));
+}
+
+static void on_groups(void *arg, int result, struct engine_groups *groups)
+{
+	struct groups_answer *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	a->groups = groups;
+	if (!result)
+		result = add_head(a);
+	pthread_mutex_unlock(&a->lock);
+	query_ended(a, result);
+}
+
+static void on_files(void *arg, int result,
+		     const struct engine_group_files *files)
+{
+	struct groups_answer *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	if (!result)
+		result = groups_text_add_files(files, &a->text);
+	if (!result)
+		a->next = files->next;
+	if (!result && files->end)
+		result = add_end(a);
+	pthread_mutex_unlock(&a->lock);
+	query_ended(a, result);
+}
+
+/* ---- reading ---- */
+
+int groups_answer_new(struct fs *fs, const struct engine_caller *caller,
+		      const struct engine_groups_query *query,
+		      struct groups_answer **out)
+{
+	struct groups_answer *a = calloc(1, sizeof(*a));
+	int err = a ? credentials_copy(&caller->credentials,
+				       &a->caller.credentials) :
+		      -ENOMEM;
+
+	if (err) {
+		free(a);
+		return err;
+	}
+	a->fs = fs;
+	a->caller.trusted = caller->trusted;
+	a->refs = 2;
+	a->asked = true;
+	a->watch.progress = on_progress;
+	a->watch.done = on_groups;
+	a->watch.arg = a;
+	atomic_init(&a->watch.cancelled, false);
+	pthread_mutex_init(&a->lock, NULL);
+	err = engine_find_groups(fs->engine, query, &a->caller, &a->watch);
+	if (err)
+		answer_free(a);
+	else
+		*out = a;
+	return err;
+}
+
+/* Asks for the next files, if nothing else is under way. */
+static void ask_for_files(struct groups_answer *a)
+{
+	struct engine_group_cursor next;
+	bool ask;
+	int err;
+
+	pthread_mutex_lock(&a->lock);
+	ask = a->groups && !a->asked && !is_ready(a);
+	if (ask) {
+		a->asked = true;
+		a->refs++;
+		next = a->next;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (!ask)
+		return;
+	err = engine_group_files(a->fs->engine, a->groups, &next, UINT32_MAX,
+				 &a->caller, on_files, a);
+	if (err)
+		query_ended(a, err);
+}
+
+/* Of two readers the earlier one is sent away. */
+static void set_reader(struct groups_answer *a, struct groups_read *r)
+{
+	struct groups_read *before;
+
+	pthread_mutex_lock(&a->lock);
+	before = a->reader;
+	a->reader = r;
+	pthread_mutex_unlock(&a->lock);
+	if (before && park_claim(&before->park))
+		reply_error(before->park.req, -EAGAIN);
+	free(before);
+}
+
+void groups_answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
+{
+	struct groups_read *r;
+	bool ready;
+
+	pthread_mutex_lock(&a->lock);
+	ready = is_ready(a);
+	pthread_mutex_unlock(&a->lock);
+	if (ready) {
+		reply_piece(req, a, size);
+		return;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	r->park.engine = a->fs->engine;
+	r->size = size;
+	if (!park_begin(&r->park, req)) {
+		free(r);
+		return;
+	}
+	set_reader(a, r);
+	ask_for_files(a);
+	/* What came since it was looked for. */
+	answer_reader(a);
+}

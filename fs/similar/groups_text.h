@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_SIMILAR_GROUPS_TEXT_H
+#define FS_SIMILAR_GROUPS_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/buf.h"
+#include "core/search/groups.h"
+
+/* The text of a query for groups and of its answer, see query_file.h. */
+
+/* Whether it begins as a query for groups does. */
+bool groups_text_is_query(const char *text, size_t len);
+
+/* -EINVAL: nonsense, or something is there twice; -ENOMEM. */
+int groups_text_parse(const char *text, size_t len,
+		      struct engine_groups_query *out);
+void groups_text_release(struct engine_groups_query *q);
+
+/* Appends the records of some files. */
+int groups_text_add_files(const struct engine_group_files *files,
+			  struct buf *out);
+
+#endif
