@@ -1,33 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "core/base/array.h"
-#include "core/base/err.h"
 #include "core/base/text.h"
-#include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
 #include "core/cli/dedup_groups.h"
-#include "core/dedup/dedup.h"
-
-struct dedup_job {
-	struct dedup_rules rules;
-	struct dedup_options options;
-	const char **directories; /* of --keep; owned, and the strings */
-	const char *undo;         /* a journal */
-	char *journal;            /* owned */
-	bool apply, json;
-	struct dedup_plan plan;
-	char *mount_root, *mount_source; /* of the last real path; owned */
-	size_t done, left;
-	uint64_t bytes; /* set free by what was done */
-};
+#include "core/cli/dedup_job.h"
 
 /* ---- options ---- */
 
@@ -35,8 +17,9 @@ static int parse_how(struct dedup_job *job, const char *text)
 {
 	int i;
 
-	for (i = 0; i < DEDUP_METHODS; i++)
+	for (i = 0; i <= DEDUP_REMOVE; i++)
 		if (!strcmp(text, dedup_method_names[i])) {
+			job->has_method = true;
 			job->rules.method = (enum dedup_method)i;
 			return EXIT_OK;
 		}
@@ -81,6 +64,16 @@ static int parse_keep(struct dedup_job *job, const char *text)
 	return add_directory(job, text);
 }
 
+static int parse_root(struct dedup_job *job, const char *text)
+{
+	free(job->root);
+	job->root = realpath(text, NULL);
+	if (job->root)
+		return EXIT_OK;
+	complain_errno(text, -errno);
+	return EXIT_FAILED;
+}
+
 static int parse_option(struct dedup_job *job, int c)
 {
 	switch (c) {
@@ -98,6 +91,11 @@ static int parse_option(struct dedup_job *job, int c)
 	case 'f':
 		job->options.force_metadata = true;
 		return EXIT_OK;
+	case 'b':
+		job->blocks = true;
+		return EXIT_OK;
+	case 'r':
+		return parse_root(job, optarg);
 	case 'a':
 		job->apply = true;
 		return EXIT_OK;
@@ -123,6 +121,8 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 		{ "keep", required_argument, NULL, 'k' },
 		{ "min-size", required_argument, NULL, 'm' },
 		{ "force-metadata", no_argument, NULL, 'f' },
+		{ "blocks", no_argument, NULL, 'b' },
+		{ "root", required_argument, NULL, 'r' },
 		{ "apply", no_argument, NULL, 'a' },
 		{ "journal", required_argument, NULL, 'J' },
 		{ "undo", required_argument, NULL, 'u' },
@@ -138,244 +138,128 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 	if (job->undo && optind < argc)
 		return usage_error(&command_dedup, "--undo takes a journal and "
 						   "no groups");
-	if (!job->undo && optind + 1 != argc)
+	if (job->blocks && job->has_method &&
+	    job->rules.method != DEDUP_REFLINK)
+		return usage_error(&command_dedup,
+				   "--blocks shares blocks: it goes with --how "
+				   "reflink alone");
+	if (!job->undo && optind + 1 != argc && !(job->blocks && optind < argc))
 		return usage_error(&command_dedup,
 				   "one file of groups is needed: what kin "
 				   "groups --json printed, or -");
+	if (job->blocks)
+		job->rules.method = DEDUP_BLOCKS;
 	return EXIT_OK;
 }
-
-/* ---- what is derived, and where files are below a mount ---- */
 
 static bool is_derived(const char *attribute)
 {
 	return !strncmp(attribute, "user.kinfs.", 11) || digest_find(attribute);
 }
 
-/* Remembers the mount of the path before. */
-static int find_source(struct dedup_job *job, const char *path)
-{
-	struct mount mount = { 0 };
-	json_t *status = NULL;
-	const char *source;
-	int err = mount_find(path, &mount);
+/* ---- the plan ---- */
 
-	if (!err)
-		err = status_get(mount.root, &status);
-	source = json_string_value(json_object_get(status, "source"));
-	if (!err && source) {
-		free(job->mount_root);
-		free(job->mount_source);
-		job->mount_root = strdup(mount.root);
-		job->mount_source = strdup(source);
-	}
-	json_decref(status);
-	mount_release(&mount);
+static int take_group(void *arg, const struct dedup_set *sets, size_t count)
+{
+	struct dedup_job *job = arg;
+	size_t i;
+	int err = 0;
+
+	if (job->blocks)
+		return dedup_plan_add_alike(&job->plan, &job->rules, sets,
+					    count);
+	for (i = 0; i < count && !err; i++)
+		if (sets[i].count > 1)
+			err = dedup_plan_add(&job->plan, &job->rules, &sets[i]);
 	return err;
 }
 
-/* The kernel shares extents of the files themselves, not of those that FUSE
- * shows. */
-static char *real_path(void *arg, const char *path)
+/* The user's own word: links on the way to it are followed. */
+static char *real_operand(const char *path)
 {
-	struct dedup_job *job = arg;
-	char *real = NULL;
-	size_t len = job->mount_root ? strlen(job->mount_root) : 0;
+	const char *slash = strrchr(path, '/');
+	char *directory =
+		slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+	char *real = directory ? realpath(directory, NULL) : NULL;
+	char *out = NULL;
 
-	if (!len || strncmp(path, job->mount_root, len) || path[len] != '/') {
-		if (find_source(job, path) || !job->mount_root ||
-		    !job->mount_source)
-			return strdup(path);
-		len = strlen(job->mount_root);
+	if (real && asprintf(&out, "%s/%s", strcmp(real, "/") ? real : "",
+			     slash ? slash + 1 : path) < 0)
+		out = NULL;
+	if (!real)
+		complain_errno(path, -errno);
+	free(directory);
+	free(real);
+	return out;
+}
+
+/* Files that are named one by one are a group of contents. */
+static int take_operands(struct dedup_job *job, char **operands, size_t count)
+{
+	char **paths = calloc(count, sizeof(*paths));
+	struct dedup_set *sets = calloc(count, sizeof(*sets));
+	int code = paths && sets ? EXIT_OK : EXIT_FAILED;
+	size_t i;
+
+	for (i = 0; i < count && !code; i++) {
+		paths[i] = real_operand(operands[i]);
+		sets[i] = (struct dedup_set){
+			.paths = (const char *const *)&paths[i], .count = 1
+		};
+		code = paths[i] ? EXIT_OK : EXIT_FAILED;
 	}
-	if (asprintf(&real, "%s%s", job->mount_source, path + len) < 0)
-		return NULL;
-	return real;
-}
-
-/* ---- the plan ---- */
-
-static int plan_take(void *arg, const char *const *paths, size_t count)
-{
-	struct dedup_job *job = arg;
-
-	return dedup_plan_add(&job->plan, &job->rules, paths, count);
-}
-
-static void plan_skip(void *arg, const char *path, const char *reason)
-{
-	struct dedup_job *job = arg;
-
-	complain(path, "left alone: %s", reason);
-	job->left++;
-}
-
-static int print_step_json(const struct dedup_job *job,
-			   const struct dedup_step *step, bool done,
-			   const char *reason)
-{
-	json_t *o = json_pack("{s:s, s:b, s:I}", "method",
-			      dedup_method_names[job->rules.method], "done",
-			      done, "bytes", (json_int_t)step->bytes);
-
-	if (!o ||
-	    json_set_path(o, "path", job->plan.files[step->replace].path) ||
-	    json_set_path(o, "keep", job->plan.files[step->keep].path) ||
-	    (reason && json_object_set_new(o, "reason", json_string(reason)))) {
-		json_decref(o);
+	if (!code && take_group(job, sets, count)) {
 		complain_errno(NULL, -ENOMEM);
-		return EXIT_FAILED;
+		code = EXIT_FAILED;
 	}
-	return json_print(o);
-}
-
-static int print_step(const struct dedup_job *job,
-		      const struct dedup_step *step)
-{
-	char size[TEXT_SIZE_ROOM];
-
-	if (job->json)
-		return print_step_json(job, step, false, NULL);
-	printf("%-8s %10s  ", dedup_method_names[job->rules.method],
-	       text_format_size((double)step->bytes, TEXT_UNITS_FULL, size));
-	print_escaped(job->plan.files[step->replace].path, ESCAPE_TERMINAL);
-	fputs("\n    keep             ", stdout);
-	print_escaped(job->plan.files[step->keep].path, ESCAPE_TERMINAL);
-	putchar('\n');
-	return EXIT_OK;
-}
-
-static int print_plan(const struct dedup_job *job)
-{
-	char size[TEXT_SIZE_ROOM];
-	size_t i;
-	int code = EXIT_OK;
-
-	for (i = 0; i < job->plan.step_count && !code; i++)
-		code = print_step(job, &job->plan.steps[i]);
-	if (!code && !job->json)
-		printf("%zu files would be replaced, which frees %s.  "
-		       "Nothing was changed; --apply does it.\n",
-		       job->plan.step_count,
-		       text_format_size((double)job->plan.bytes,
-					TEXT_UNITS_FULL, size));
+	for (i = 0; paths && i < count; i++)
+		free(paths[i]);
+	free(paths);
+	free(sets);
 	return code;
 }
 
-/* ---- doing it ---- */
-
-/* DIRECTORY/dedup/DATE-PID.journal */
-static char *default_journal(void)
+/* A directory that protects nothing is a mistake: that of another mount, or the
+ * tree below this one. */
+static int check_directories(const struct dedup_job *job)
 {
-	struct buf path = { 0 };
-	char date[32];
-	struct tm tm;
-	time_t now = time(NULL);
-	int err = catalog_state_directory(&path);
+	size_t i, j;
 
-	if (!err)
-		err = buf_append_text(&path, "/dedup");
-	if (!err)
-		err = catalog_make_directories(path.data);
-	if (!err && localtime_r(&now, &tm) &&
-	    strftime(date, sizeof(date), "%Y-%m-%d-%H%M%S", &tm))
-		err = buf_append_format(&path, "/%s-%d.journal", date,
-					(int)getpid());
-	if (err) {
-		complain(path.data,
-			 "no place for the journal: %s; name one "
-			 "with --journal",
-			 err_text(err));
-		buf_release(&path);
+	for (i = 0; i < job->rules.directory_count; i++) {
+		bool used = !job->plan.file_count;
+
+		for (j = 0; j < job->plan.file_count && !used; j++)
+			used = dedup_is_below(job->plan.files[j].path,
+					      job->directories[i]);
+		if (used)
+			continue;
+		complain(job->directories[i],
+			 "--keep: no file of the groups is below this "
+			 "directory; nothing was changed");
+		return EXIT_FAILED;
 	}
-	return buf_take(&path);
-}
-
-static int apply_step(struct dedup_job *job, const struct dedup_step *step,
-		      struct dedup_journal *j, bool *stop_out)
-{
-	struct dedup_result r = { 0 };
-	bool done;
-
-	dedup_apply(&job->plan, step, &job->options, j, &r);
-	done = r.outcome == DEDUP_DONE;
-	*stop_out = r.outcome == DEDUP_STOP;
-	job->done += done;
-	job->left += !done;
-	job->bytes += done ? step->bytes : 0;
-	if (job->json)
-		return print_step_json(job, step, done, done ? NULL : r.reason);
-	if (!done)
-		complain(job->plan.files[step->replace].path, "left alone: %s",
-			 r.reason);
 	return EXIT_OK;
 }
 
-static int apply_plan(struct dedup_job *job)
+static int make_plan(struct dedup_job *job, char **operands, size_t count)
 {
-	struct dedup_journal *j = NULL;
-	char size[TEXT_SIZE_ROOM];
-	bool stopped = false;
-	size_t i;
-	int err, code = EXIT_OK;
+	const struct dedup_groups groups = { .root = job->root,
+					     .take = take_group,
+					     .arg = job };
+	int code;
 
-	if (!job->journal)
-		job->journal = default_journal();
-	if (!job->journal)
-		return EXIT_FAILED;
-	err = dedup_journal_create(job->journal, &j);
-	if (err) {
-		complain(job->journal,
-			 "the journal cannot be written: %s; nothing was "
-			 "changed",
-			 err_text(err));
-		return EXIT_FAILED;
-	}
-	for (i = 0; i < job->plan.step_count && !code && !stopped; i++)
-		code = apply_step(job, &job->plan.steps[i], j, &stopped);
-	dedup_journal_free(j);
-	if (!job->json) {
-		printf("%zu files replaced, %s freed, %zu left alone.\n"
-		       "kin dedup --undo ",
-		       job->done,
-		       text_format_size((double)job->bytes, TEXT_UNITS_FULL,
-					size),
-		       job->left);
-		print_escaped(job->journal, ESCAPE_TERMINAL);
-		puts("   takes it back");
-	}
-	return code;
-}
-
-static void tell_undo(void *arg, const char *path, const char *reason)
-{
-	(void)arg;
-	complain(path, "not restored: %s", reason);
-}
-
-static int undo(const struct dedup_job *job)
-{
-	struct dedup_undo_counts counts;
-	int err = dedup_undo(job->undo, tell_undo, NULL, &counts);
-
-	if (err == -EINVAL) {
-		complain(job->undo, "is not a journal of kin dedup; nothing "
-				    "was changed");
-		return EXIT_FAILED;
-	}
-	if (err) {
-		complain_errno(job->undo, err);
-		return EXIT_FAILED;
-	}
-	if (job->json)
-		return json_print(json_pack("{s:I, s:I, s:I}", "restored",
-					    (json_int_t)counts.restored,
-					    "failed", (json_int_t)counts.failed,
-					    "nothing_to_do",
-					    (json_int_t)counts.nothing));
-	printf("%zu files restored, %zu not, %zu needed nothing\n",
-	       counts.restored, counts.failed, counts.nothing);
-	return counts.failed ? EXIT_FAILED : EXIT_OK;
+	job->plan.skip = dedup_tell_skipped;
+	job->plan.arg = job;
+	code = count > 1 ? take_operands(job, operands, count) :
+			   dedup_groups_read(&groups, operands[0]);
+	if (!code)
+		code = check_directories(job);
+	if (code || job->plan.file_count || !job->left)
+		return code;
+	complain(count > 1 ? NULL : operands[0],
+		 "none of the files can be used; were the groups made of "
+		 "another mount?  (see --root)  Nothing was changed");
+	return EXIT_FAILED;
 }
 
 static void job_release(struct dedup_job *job)
@@ -387,8 +271,27 @@ static void job_release(struct dedup_job *job)
 		free((char *)job->directories[i]);
 	free(job->directories);
 	free(job->journal);
-	free(job->mount_root);
-	free(job->mount_source);
+	free(job->root);
+	dedup_blocks_free(job->options.blocks);
+	dedup_mount_release(&job->mount);
+}
+
+static int run_plan(struct dedup_job *job, char **operands, size_t count)
+{
+	int code = make_plan(job, operands, count);
+
+	if (code)
+		return code;
+	job->options.method = job->rules.method;
+	job->options.is_derived = is_derived;
+	job->options.real_path = dedup_mount_real_path;
+	job->options.arg = &job->mount;
+	if (job->blocks && dedup_blocks_new(0, &job->options.blocks)) {
+		complain_errno(NULL, -ENOMEM);
+		return EXIT_FAILED;
+	}
+	code = job->apply ? dedup_carry_out(job) : dedup_print_plan(job);
+	return !code && job->left ? EXIT_FAILED : code;
 }
 
 static int run_dedup(int argc, char **argv)
@@ -396,40 +299,39 @@ static int run_dedup(int argc, char **argv)
 	struct dedup_job job = { 0 };
 	int code = parse_dedup(&job, argc, argv);
 
-	if (!code && job.undo) {
-		code = undo(&job);
-	} else if (!code) {
-		job.options.method = job.rules.method;
-		job.options.is_derived = is_derived;
-		job.options.real_path = real_path;
-		job.options.arg = &job;
-		job.plan.skip = plan_skip;
-		job.plan.arg = &job;
-		code = dedup_groups_read(argv[optind], plan_take, &job);
-		if (!code)
-			code = job.apply ? apply_plan(&job) : print_plan(&job);
-		if (!code && job.left)
-			code = EXIT_FAILED;
-	}
+	if (!code)
+		code = job.undo ? dedup_take_back(&job) :
+				  run_plan(&job, argv + optind,
+					   (size_t)(argc - optind));
 	job_release(&job);
 	return code;
 }
 
 const struct command command_dedup = {
 	.name = "dedup",
-	.synopsis = "dedup [OPTION]... GROUPS | dedup --undo JOURNAL",
+	.synopsis =
+		"dedup [OPTION]... GROUPS | dedup --blocks [OPTION]... FILE "
+		"FILE... | dedup --undo JOURNAL",
 	.summary = "Turn exact copies into links, shared blocks or nothing",
 	.help = "GROUPS is a file of what kin groups --json printed, or - for "
 		"standard input.  Only\n"
-		"the exact copies in it are used.  Without --apply the plan is "
-		"printed and nothing is\n"
-		"changed.  With it each copy is compared byte by byte, must be "
-		"as it was and open for\n"
-		"writing to nobody, and is replaced in one atomic step.\n\n"
+		"the exact copies in it are used; with --blocks near-duplicates, "
+		"too, or the FILEs\n"
+		"that are named.  Without --apply the plan is printed and "
+		"nothing is changed.  With it\n"
+		"each copy is compared byte by byte, must be as it was and open "
+		"for writing to\n"
+		"nobody, and is replaced in one atomic step.\n\n"
 		"      --how hardlink   another name of the kept file (default)\n"
 		"      --how reflink    a file of its own that shares the blocks "
 		"(XFS, btrfs)\n"
 		"      --how remove     nothing\n"
+		"      --blocks         near-duplicates share their equal "
+		"blocks (XFS, btrfs)\n"
+		"      --root DIR       take only groups of this mount; paths of "
+		"groups that name no\n"
+		"                       mount are relative to it (default: to "
+		"the current directory)\n"
 		"      --keep oldest|newest|shortest\n"
 		"                       which one stays (default: oldest)\n"
 		"      --keep DIR       files below DIR stay, whatever else; may "

@@ -2,6 +2,7 @@
 #include "core/cli/dedup_groups.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +13,30 @@
 #include "core/base/hex.h"
 #include "core/cli/cli.h"
 
-struct path_list {
-	char **paths;
+/* A group, as it is read. */
+struct group {
+	struct dedup_set *sets; /* owned, and what they point to */
 	size_t count;
+	char *root;    /* owned: that its paths are relative to, or NULL */
+	char *outside; /* owned: a path that leads outside */
 };
 
-static void path_list_release(struct path_list *l)
+static void group_release(struct group *g)
 {
-	while (l->count)
-		free(l->paths[--l->count]);
-	free(l->paths);
-	l->paths = NULL;
+	size_t i;
+
+	while (g->count) {
+		struct dedup_set *set = &g->sets[--g->count];
+
+		for (i = 0; i < set->count; i++)
+			free((char *)set->paths[i]);
+		free((char **)set->paths);
+		free((char *)set->xxh128);
+	}
+	free(g->sets);
+	free(g->root);
+	free(g->outside);
+	*g = (struct group){ 0 };
 }
 
 /* "path", or "root" of a group; "path_hex" has the bytes of one that is not
@@ -44,85 +58,170 @@ static char *path_of(const json_t *object, const char *key, const char *hex_key)
 	return path;
 }
 
-/* A path of a group is relative to the root of its mount, or without one to the
- * current directory.  Takes the path. */
-static char *make_absolute(char *path, const json_t *group)
+/* Neither "." nor ".." nor nothing between slashes: a path that means what it
+ * says. */
+static bool is_plain(const char *path)
+{
+	size_t len;
+
+	for (;; path += len + 1) {
+		len = strcspn(path, "/");
+		if (!len || (len <= 2 && !strncmp(path, "..", len)))
+			return false;
+		if (!path[len])
+			return true;
+	}
+}
+
+/* -EXDEV: it leads outside. */
+static int make_absolute(const char *root, const char *path, char **out)
 {
 	char *directory, *absolute = NULL;
 
-	if (!path || *path == '/')
-		return path;
-	directory = path_of(group, "root", "root_hex");
-	if (!directory)
-		directory = getcwd(NULL, 0);
-	if (directory && asprintf(&absolute, "%s/%s", directory, path) < 0)
+	if (!is_plain(*path == '/' ? path + 1 : path) ||
+	    (root && *path == '/' && !dedup_is_below(path, root)))
+		return -EXDEV;
+	if (*path == '/') {
+		*out = strdup(path);
+		return *out ? 0 : -ENOMEM;
+	}
+	directory = root ? strdup(root) : getcwd(NULL, 0);
+	if (directory &&
+	    asprintf(&absolute, "%s/%s",
+		     strcmp(directory, "/") ? directory : "", path) < 0)
 		absolute = NULL;
 	free(directory);
+	*out = absolute;
+	return absolute ? 0 : -ENOMEM;
+}
+
+static int add_file(struct group *g, struct dedup_set *set, const json_t *file)
+{
+	const char **paths =
+		array_with_room((void *)set->paths, set->count, sizeof(*paths));
+	char *path = paths ? path_of(file, "path", "path_hex") : NULL,
+	     *absolute = NULL;
+	int err = path ? make_absolute(g->root, path, &absolute) : -EINVAL;
+
+	if (!paths)
+		return -ENOMEM;
+	set->paths = paths;
+	if (err == -EXDEV) {
+		free(g->outside);
+		g->outside = path;
+		return err;
+	}
 	free(path);
-	return absolute;
-}
-
-static int add_file(struct path_list *l, const json_t *group,
-		    const json_t *file)
-{
-	char **paths = array_with_room(l->paths, l->count, sizeof(*paths));
-	char *path = make_absolute(path_of(file, "path", "path_hex"), group);
-
-	if (paths)
-		l->paths = paths;
-	if (!paths || !path) {
-		free(path);
-		return paths ? -EINVAL : -ENOMEM;
-	}
-	paths[l->count++] = path;
-	return 0;
-}
-
-static int take_member(const json_t *group, const json_t *member,
-		       int (*take)(void *arg, const char *const *paths,
-				   size_t count),
-		       void *arg)
-{
-	const json_t *files = json_object_get(member, "files"), *file;
-	struct path_list l = { 0 };
-	size_t i;
-	int err = json_is_array(files) ? 0 : -EINVAL;
-
-	for (i = 0; !err && i < json_array_size(files); i++) {
-		file = json_array_get(files, i);
-		err = add_file(&l, group, file);
-	}
-	if (!err && l.count > 1)
-		err = take(arg, (const char *const *)l.paths, l.count);
-	path_list_release(&l);
+	if (!err)
+		paths[set->count++] = absolute;
 	return err;
 }
 
-static int take_line(const char *line, size_t len,
-		     int (*take)(void *arg, const char *const *paths,
-				 size_t count),
-		     void *arg)
+static int add_content(const json_t *member, struct dedup_set *set)
 {
-	json_t *group = json_loadb(line, len, 0, NULL);
-	const json_t *members = json_object_get(group, "members");
+	const json_t *size = json_object_get(member, "size");
+	const char *hash = json_string_value(json_object_get(member, "xxh128"));
+	uint8_t bytes[16];
+
+	if (json_is_integer(size) && json_integer_value(size) >= 0) {
+		set->has_size = true;
+		set->size = (uint64_t)json_integer_value(size);
+	}
+	if (!hash)
+		return 0;
+	if (strlen(hash) != 32 || hex_decode(hash, 32, bytes, 16))
+		return -EINVAL;
+	set->xxh128 = strdup(hash);
+	return set->xxh128 ? 0 : -ENOMEM;
+}
+
+static int add_member(struct group *g, const json_t *member)
+{
+	struct dedup_set *sets = array_with_room(g->sets, g->count,
+						 sizeof(*sets)),
+			 *set;
+	const json_t *files = json_object_get(member, "files");
+	size_t i;
+	int err;
+
+	if (!sets)
+		return -ENOMEM;
+	g->sets = sets;
+	set = &sets[g->count++];
+	*set = (struct dedup_set){ 0 };
+	err = json_is_array(files) ? add_content(member, set) : -EINVAL;
+	for (i = 0; !err && i < json_array_size(files); i++)
+		err = add_file(g, set, json_array_get(files, i));
+	return err;
+}
+
+/* The root that the group's paths are relative to, if it or the user says so.
+ * -ENODEV: they say different things. */
+static int find_root(const struct dedup_groups *reader, struct group *g,
+		     const json_t *object)
+{
+	g->root = path_of(object, "root", "root_hex");
+	if (!g->root && reader->root) {
+		g->root = strdup(reader->root);
+		return g->root ? 0 : -ENOMEM;
+	}
+	if (g->root && reader->root && strcmp(g->root, reader->root) != 0)
+		return -ENODEV;
+	return g->root && *g->root != '/' ? -EINVAL : 0;
+}
+
+static int take_line(const struct dedup_groups *reader, const char *line,
+		     size_t len, struct group *g)
+{
+	json_t *object = json_loadb(line, len, 0, NULL);
+	const json_t *members = json_object_get(object, "members");
 	size_t i;
 	int err = json_is_array(members) ? 0 : -EINVAL;
 
 	/* The last line of kin groups --json has the totals. */
-	if (err && json_object_get(group, "totals"))
+	if (err && json_is_object(json_object_get(object, "totals")))
 		err = 0;
+	if (!err)
+		err = find_root(reader, g, object);
 	for (i = 0; !err && i < json_array_size(members); i++)
-		err = take_member(group, json_array_get(members, i), take, arg);
-	json_decref(group);
+		err = add_member(g, json_array_get(members, i));
+	if (!err && g->count)
+		err = reader->take(reader->arg, g->sets, g->count);
+	json_decref(object);
 	return err;
 }
 
-int dedup_groups_read(const char *path,
-		      int (*take)(void *arg, const char *const *paths,
-				  size_t count),
-		      void *arg)
+static void explain(const struct dedup_groups *reader, const char *path,
+		    size_t line, int err, const struct group *g)
+{
+	if (err == -ENODEV)
+		complain(path,
+			 "line %zu: the groups were made of %s, not of %s; "
+			 "nothing was changed",
+			 line, g->root, reader->root);
+	else if (err == -EXDEV && g->root)
+		complain(g->outside,
+			 "line %zu of %s: the path leads outside of %s; "
+			 "nothing was changed",
+			 line, path, g->root);
+	else if (err == -EXDEV)
+		complain(g->outside,
+			 "line %zu of %s: not a plain path; nothing was "
+			 "changed",
+			 line, path);
+	else if (err == -EINVAL)
+		complain(path,
+			 "line %zu is not a group as kin groups --json prints "
+			 "it; nothing was changed",
+			 line);
+	else
+		complain_errno(path, err);
+}
+
+int dedup_groups_read(const struct dedup_groups *reader, const char *path)
 {
 	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	struct group g = { 0 };
 	char *line = NULL;
 	size_t room = 0, number = 0;
 	ssize_t len;
@@ -133,20 +232,17 @@ int dedup_groups_read(const char *path,
 		return EXIT_FAILED;
 	}
 	while (!err && (len = getline(&line, &room, file)) > 0) {
+		group_release(&g);
 		number++;
-		err = take_line(line, (size_t)len, take, arg);
+		err = take_line(reader, line, (size_t)len, &g);
 	}
 	if (!err && ferror(file))
 		err = -EIO;
+	if (err)
+		explain(reader, path, number, err, &g);
+	group_release(&g);
 	free(line);
 	if (file != stdin)
 		fclose(file);
-	if (err == -EINVAL)
-		complain(path,
-			 "line %zu is not a group as kin groups --json prints "
-			 "it; nothing was changed",
-			 number);
-	else if (err)
-		complain_errno(path, err);
 	return err ? EXIT_FAILED : EXIT_OK;
 }

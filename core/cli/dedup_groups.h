@@ -4,16 +4,26 @@
 
 #include <stddef.h>
 
+#include "core/dedup/dedup.h"
+
 /*
  * Reads what kin groups --json printed: an object a line, whose "members" are
- * contents, each with the "files" that have it.  take gets the paths of each
- * member with two files or more, absolute.
+ * contents, each with the "files" that have it.
  *
- * path "-" is standard input.  Complains itself: EXIT_OK or EXIT_FAILED.
+ * take gets the members of each group, with absolute paths; it is called for
+ * no group of which a path leads outside.
  */
-int dedup_groups_read(const char *path,
-		      int (*take)(void *arg, const char *const *paths,
-				  size_t count),
-		      void *arg);
+struct dedup_groups {
+	/* Absolute, without symbolic links: groups of another "root" are not
+	 * taken.  NULL: any are.  Paths are relative to that root and must not
+	 * lead out of it.  Where neither says what the root is, relative paths
+	 * are below the current directory, absolute ones may be anywhere. */
+	const char *root;
+	int (*take)(void *arg, const struct dedup_set *sets, size_t count);
+	void *arg;
+};
+
+/* path "-" is standard input.  Complains itself: EXIT_OK or EXIT_FAILED. */
+int dedup_groups_read(const struct dedup_groups *g, const char *path);
 
 #endif

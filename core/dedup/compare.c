@@ -7,9 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
 #include "core/base/hex.h"
-#include "core/base/lease.h"
 #include "core/base/xxh3.h"
 #include "core/dedup/dedup_impl.h"
 
@@ -39,18 +37,18 @@ static void hash_to_text(const XXH3_state_t *state, char out[33])
 	hex_encode(digest.digest, sizeof(digest.digest), out);
 }
 
-static bool is_broken(const struct dedup_pair *p)
+/* Where the bytes are, not where the kernel may remember them. */
+static int content_fd(const struct dedup_side *s)
 {
-	return (p->keep_leased && !lease_holds(p->keep_fd)) ||
-	       (p->replace_leased && !lease_holds(p->replace_fd));
+	return s->below_fd >= 0 ? s->below_fd : s->fd;
 }
 
 /* 1 at the end of both files. */
 static int compare_chunk(const struct dedup_pair *p, XXH3_state_t *state,
 			 char *a, char *b, off_t offset)
 {
-	ssize_t n = read_full(p->keep_fd, a, CHUNK, offset);
-	ssize_t m = read_full(p->replace_fd, b, CHUNK, offset);
+	ssize_t n = read_full(content_fd(&p->keep), a, CHUNK, offset);
+	ssize_t m = read_full(content_fd(&p->replace), b, CHUNK, offset);
 
 	if (n < 0 || m < 0)
 		return (int)(n < 0 ? n : m);
@@ -70,14 +68,15 @@ int dedup_compare_content(struct dedup_pair *p)
 	if (!end)
 		(void)XXH3_128bits_reset(state);
 	for (offset = 0; !end; offset += CHUNK)
-		end = is_broken(p) ? -EBUSY :
-				     compare_chunk(p, state, a, b, offset);
+		end = dedup_pair_is_broken(p) ?
+			      -ETXTBSY :
+			      compare_chunk(p, state, a, b, offset);
 	if (end > 0)
 		hash_to_text(state, p->xxh128);
 	free(a);
 	free(b);
 	(void)XXH3_freeState(state);
-	return end < 0 ? end : dedup_check_unchanged(p, false);
+	return end < 0 ? end : dedup_pair_check(p, false);
 }
 
 int dedup_hash(int fd, char out[33])
@@ -102,30 +101,6 @@ int dedup_hash(int fd, char out[33])
 	free(buffer);
 	(void)XXH3_freeState(state);
 	return err;
-}
-
-static bool same_state(const struct stat *before, int fd, bool renamed)
-{
-	struct stat now;
-
-	if (fstat(fd, &now))
-		return false;
-	return now.st_size == before->st_size &&
-	       timespec_to_ns(&now.st_mtim) ==
-		       timespec_to_ns(&before->st_mtim) &&
-	       (renamed || timespec_to_ns(&now.st_ctim) ==
-				   timespec_to_ns(&before->st_ctim));
-}
-
-/* A link to the kept file moves its ctime, too. */
-int dedup_check_unchanged(const struct dedup_pair *p, bool renamed)
-{
-	if (is_broken(p))
-		return -EBUSY;
-	if (!same_state(&p->keep_st, p->keep_fd, renamed) ||
-	    !same_state(&p->replace_st, p->replace_fd, renamed))
-		return -ESTALE;
-	return 0;
 }
 
 /* ---- metadata ---- */
@@ -227,7 +202,7 @@ int dedup_compare_metadata(const struct dedup_pair *p,
 			   bool (*is_derived)(const char *attribute),
 			   const char **difference_out)
 {
-	const struct stat *a = &p->keep_st, *b = &p->replace_st;
+	const struct stat *a = &p->keep.st, *b = &p->replace.st;
 	json_t *of_keep = NULL, *of_replace = NULL;
 	int err;
 
@@ -238,13 +213,22 @@ int dedup_compare_metadata(const struct dedup_pair *p,
 		*difference_out = "modes";
 	if (*difference_out)
 		return 0;
-	err = dedup_read_attributes(p->keep_fd, is_derived, &of_keep);
+	err = dedup_read_attributes(p->keep.fd, is_derived, &of_keep);
 	if (!err)
-		err = dedup_read_attributes(p->replace_fd, is_derived,
+		err = dedup_read_attributes(p->replace.fd, is_derived,
 					    &of_replace);
 	if (!err && !json_equal(of_keep, of_replace))
 		*difference_out = "access lists or attributes";
 	json_decref(of_keep);
 	json_decref(of_replace);
 	return err;
+}
+
+bool dedup_has_privileges(const struct dedup_pair *p)
+{
+	enum { BITS = S_ISUID | S_ISGID };
+
+	return (p->keep.st.st_mode | p->replace.st.st_mode) & BITS ||
+	       fgetxattr(p->keep.fd, "security.capability", NULL, 0) > 0 ||
+	       fgetxattr(p->replace.fd, "security.capability", NULL, 0) > 0;
 }

@@ -9,17 +9,26 @@
 
 /*
  * Turns exact copies into hard links, into files that share their extents, or
- * into nothing.
+ * into nothing; makes near-duplicates share the blocks that are equal.
  *
- *   plan.c     sets of paths that are said to be equal -> steps
- *   apply.c    one step: checks everything again, then replaces one path
- *   compare.c  are two files equal, in bytes and in metadata?
- *   journal.c  what was done, written and synced before it is done
- *   undo.c     takes a journal back
+ *   plan.c         sets of paths that are said to be equal or alike -> steps
+ *   open.c         opens files without following symbolic links
+ *   pair.c         the two files of a step, open and watched
+ *   compare.c      are two files equal, in bytes and in metadata?
+ *   apply.c        one step: checks everything again, then replaces one path
+ *   share_range.c  asks the kernel to share a range
+ *   blocks.c       one step of DEDUP_BLOCKS; blocks_impl.h has the rest
+ *   journal.c      what was done, written and synced before it is done
+ *   undo.c         takes a journal back
+ *   settle.c       finishes the step that a run was killed in
  *
  * Nobody is believed.  Whoever made the sets may have been wrong, and the files
  * may have changed since: each step opens both files, compares every byte, and
  * replaces the path only if neither has changed meanwhile.
+ *
+ * Nothing is trusted on the way either: paths have no "..", no directory on them
+ * may be a symbolic link, and names are checked again after a rename, because
+ * another user may own a directory of the tree.
  *
  * Invariants, at every moment, also after kill -9 or power loss:
  *
@@ -37,6 +46,7 @@ enum dedup_method {
 	DEDUP_HARDLINK,
 	DEDUP_REFLINK, /* FIDEDUPERANGE: the kernel compares once more */
 	DEDUP_REMOVE,
+	DEDUP_BLOCKS, /* of files that need not be equal */
 	DEDUP_METHODS
 };
 
@@ -60,6 +70,16 @@ struct dedup_rules {
 struct dedup_file {
 	char *path; /* owned; absolute */
 	struct stat st;
+	char xxh128[33]; /* that the content is said to have; "": not known */
+};
+
+/* Paths that are said to have one content. */
+struct dedup_set {
+	const char *const *paths;
+	size_t count;
+	bool has_size;
+	uint64_t size;      /* that it is said to have */
+	const char *xxh128; /* 32 digits in lower case, or NULL */
 };
 
 /* The file replace is to be made of the file keep. */
@@ -73,16 +93,25 @@ struct dedup_plan {
 	size_t file_count;
 	struct dedup_step *steps; /* owned */
 	size_t step_count;
-	uint64_t bytes; /* the sum of the steps' */
+	uint64_t bytes;      /* the sum of the steps' */
+	size_t linked_count; /* paths that are links of the kept file already */
 	/* A path that is left alone, and why; may be NULL. */
 	void (*skip)(void *arg, const char *path, const char *reason);
 	void *arg;
 };
 
-/* Adds the steps for a set of paths that are said to have equal content.
- * -ENOMEM. */
+/* Adds the steps for one set.  -ENOMEM. */
 int dedup_plan_add(struct dedup_plan *p, const struct dedup_rules *rules,
-		   const char *const *paths, size_t count);
+		   const struct dedup_set *set);
+
+/* Adds the steps of DEDUP_BLOCKS for sets that are alike, the best known first:
+ * one file of each set shares with one of the first set, and the others of the
+ * set with it.  -ENOMEM. */
+int dedup_plan_add_alike(struct dedup_plan *p, const struct dedup_rules *rules,
+			 const struct dedup_set *sets, size_t count);
+
+/* Whether a path is below a directory, by their text. */
+bool dedup_is_below(const char *path, const char *directory);
 
 void dedup_plan_release(struct dedup_plan *p);
 
@@ -91,9 +120,20 @@ void dedup_plan_release(struct dedup_plan *p);
 struct dedup_journal;
 
 /* A new file, which must not exist yet; synced together with its directory.
- * -EEXIST, or why it cannot be written. */
+ * -EEXIST; -EPERM: anybody could replace it there; or why it cannot be
+ * written. */
 int dedup_journal_create(const char *path, struct dedup_journal **out);
 void dedup_journal_free(struct dedup_journal *j);
+
+/* ---- blocks.c ---- */
+
+/* What the steps with one kept file have in common: fingerprints of its
+ * blocks.  So steps with one kept file come one after the other. */
+struct dedup_blocks;
+
+/* slots_most: of the table of fingerprints; 0: as many as is good. */
+int dedup_blocks_new(size_t slots_most, struct dedup_blocks **out);
+void dedup_blocks_free(struct dedup_blocks *b);
 
 /* ---- apply.c ---- */
 
@@ -106,21 +146,38 @@ enum dedup_outcome {
 struct dedup_options {
 	enum dedup_method method;
 	bool force_metadata; /* hard links of files whose metadata differ */
+	struct dedup_blocks *blocks; /* DEDUP_BLOCKS; borrowed */
 	/* Attributes that are worked out, not stored: they do not count.
 	 * NULL: there are none. */
 	bool (*is_derived)(const char *attribute);
-	/* The path below which the kernel shares extents when it is not the
-	 * path of the file itself (a FUSE mount): free() it.  NULL: the same. */
+	/* The path of the file below a kinfs mount, where the kernel shares
+	 * blocks and knows who has it open: free() it.  NULL, or the same
+	 * path: it is in no mount. */
 	char *(*real_path)(void *arg, const char *path);
 	void *arg;
+};
+
+/* Of a step that shares blocks: bytes of the second file, but for ranges. */
+struct dedup_sharing {
+	uint64_t ranges;
+	uint64_t equal;  /* in ranges that are equal and not shared yet */
+	uint64_t shared; /* that were shared with the first file before */
+	/* Of the equal ones those that no third file refers to: what sharing
+	 * them frees at least. */
+	uint64_t gain;
+	/* When it was done: */
+	uint64_t newly_shared; /* what the kernel shared */
+	uint64_t freed;        /* what is not used any more */
 };
 
 struct dedup_result {
 	enum dedup_outcome outcome;
 	char reason[160];
+	struct dedup_sharing sharing; /* DEDUP_REFLINK, DEDUP_BLOCKS */
 };
 
-/* Replaces one file of the plan. */
+/* Replaces one file of the plan.  Without a journal nothing is changed: for
+ * methods that share blocks, out->sharing then has what would be. */
 void dedup_apply(const struct dedup_plan *p, const struct dedup_step *step,
 		 const struct dedup_options *options, struct dedup_journal *j,
 		 struct dedup_result *out);
@@ -131,14 +188,23 @@ struct dedup_undo_counts {
 	size_t restored;
 	size_t failed;  /* told through tell */
 	size_t nothing; /* steps that changed nothing, or nothing any more */
+	size_t sharing; /* shared blocks, which stay: no content changed */
 };
 
 /* Takes the steps of a journal back, the last one first, whichever of them were
  * begun.  tell gets what could not be taken back.  0 also with failures;
- * -EINVAL: it is no such journal.  A journal that was cut in the middle of its
+ * -EINVAL: it is no such journal; -EPERM: another user could have written it;
+ * -EBUSY: a run is writing it.  A journal that was cut in the middle of its
  * last line is read up to there. */
 int dedup_undo(const char *journal,
 	       void (*tell)(void *arg, const char *path, const char *reason),
 	       void *arg, struct dedup_undo_counts *out);
+
+/* ---- settle.c ---- */
+
+/* Finishes or takes back the last step of a journal if a run was killed in it,
+ * so that no temporary name is left.  Never fails on account of what it finds;
+ * settled_out: whether there was such a name.  Errors as dedup_undo(). */
+int dedup_settle(const char *journal, bool *settled_out);
 
 #endif

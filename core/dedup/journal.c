@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
@@ -48,53 +50,54 @@ static int write_line(struct dedup_journal *j, json_t *object)
 	return n < 0 ? -errno : 0;
 }
 
-int dedup_open_parent(const char *path, const char **name_out)
+/* The path is the user's own: links on it are followed. */
+static int open_directory_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char *directory;
+	char *directory =
+		slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
 	int fd;
 
-	if (!slash || !slash[1])
-		return -EINVAL;
-	directory = strndup(path, slash == path ? 1 : (size_t)(slash - path));
 	if (!directory)
 		return -ENOMEM;
 	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	free(directory);
-	*name_out = slash + 1;
 	return fd < 0 ? -errno : fd;
 }
 
-static int sync_parent(const char *path)
+/* Where anybody may remove files, anybody could put another journal. */
+static int check_directory(int fd)
 {
-	const char *name;
-	int fd = dedup_open_parent(path, &name), err = 0;
+	struct stat st;
 
-	if (fd < 0)
-		return fd;
-	if (fsync(fd))
-		err = -errno;
-	close(fd);
-	return err;
+	if (fstat(fd, &st))
+		return -errno;
+	return st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX) ? -EPERM : 0;
 }
 
 int dedup_journal_create(const char *path, struct dedup_journal **out)
 {
 	struct dedup_journal *j = calloc(1, sizeof(*j));
-	int err = 0;
+	int directory = open_directory_of(path);
+	int err = directory < 0 ? directory : check_directory(directory);
 
-	if (!j)
-		return -ENOMEM;
-	j->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
-		     0600);
-	if (j->fd < 0)
-		err = -errno;
+	if (j)
+		j->fd = -1;
+	err = j ? err : -ENOMEM;
+	if (!err) {
+		j->fd = open(path,
+			     O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
+			     0600);
+		err = j->fd < 0 ? -errno : 0;
+	}
+	if (!err)
+		(void)flock(j->fd, LOCK_EX | LOCK_NB);
 	if (!err)
 		err = write_line(j, json_pack("{s:i}", FORMAT_KEY, FORMAT));
-	if (!err && fsync(j->fd))
+	if (!err && (fsync(j->fd) || fsync(directory)))
 		err = -errno;
-	if (!err)
-		err = sync_parent(path);
+	if (directory >= 0)
+		close(directory);
 	if (err)
 		dedup_journal_free(j);
 	else
@@ -167,7 +170,7 @@ static json_t *record_to_json(const struct dedup_record *r)
 
 	if (o &&
 	    (set_path(o, "path", r->path) || set_path(o, "keep", r->keep) ||
-	     set_path(o, "temporary", r->temporary))) {
+	     (r->temporary && set_path(o, "temporary", r->temporary)))) {
 		json_decref(o);
 		return NULL;
 	}
@@ -216,11 +219,21 @@ static struct timespec get_time(const json_t *o, const char *key)
 	return (struct timespec){ (ns - nsec) / 1000000000, nsec };
 }
 
-/* A name beside the path, no way to another place. */
-static bool is_plain_name(const char *name)
+/* A name that a run makes: undo removes nothing else. */
+static bool is_temporary(const char *name)
 {
-	return *name && !strchr(name, '/') && strcmp(name, ".") != 0 &&
-	       strcmp(name, "..") != 0;
+	return !strncmp(name, DEDUP_TEMPORARY, strlen(DEDUP_TEMPORARY)) &&
+	       !strchr(name, '/');
+}
+
+static bool is_record(const struct dedup_record *r)
+{
+	if (!r->path || !dedup_is_plain_path(r->path) || !r->keep ||
+	    !dedup_is_plain_path(r->keep) || !json_is_object(r->attributes))
+		return false;
+	return r->method == DEDUP_BLOCKS ||
+	       (r->temporary && is_temporary(r->temporary) &&
+		strlen(r->xxh128) == 32);
 }
 
 static int parse_method(const json_t *o, enum dedup_method *out)
@@ -255,15 +268,12 @@ static int parse_record(const json_t *o, struct dedup_record *r)
 		.keep_inode = (ino_t)get_number(o, "keep_inode"),
 		.attributes = json_incref(json_object_get(o, "attributes")),
 	};
-	if (parse_method(o, &r->method) || !hash || strlen(hash) != 32 ||
-	    !r->path || *r->path != '/' || !r->keep || *r->keep != '/' ||
-	    !r->temporary || !is_plain_name(r->temporary) ||
-	    !json_is_object(r->attributes)) {
-		dedup_record_release(r);
-		return -EINVAL;
-	}
-	memcpy(r->xxh128, hash, sizeof(r->xxh128));
-	return 0;
+	if (hash && strlen(hash) < sizeof(r->xxh128))
+		memcpy(r->xxh128, hash, strlen(hash));
+	if (!parse_method(o, &r->method) && is_record(r))
+		return 0;
+	dedup_record_release(r);
+	return -EINVAL;
 }
 
 struct journal_read {
@@ -278,6 +288,7 @@ static void mark_ended(struct journal_read *read, const json_t *o)
 
 	for (i = read->count; i-- > 0;)
 		if (read->records[i].step == step) {
+			read->records[i].ended = true;
 			read->records[i].done =
 				json_is_true(json_object_get(o, "done"));
 			return;
@@ -336,15 +347,44 @@ static int read_lines(FILE *file, struct journal_read *read)
 	return err;
 }
 
+/* Root must not do what another user wrote. */
+static int check_file(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
+		return -EPERM;
+	return flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK ? -EBUSY :
+								      0;
+}
+
+static int open_journal(const char *path, FILE **out)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : check_file(fd);
+
+	if (!err) {
+		*out = fdopen(fd, "r");
+		err = *out ? 0 : -errno;
+	}
+	if (err && fd >= 0)
+		close(fd);
+	return err;
+}
+
 int dedup_journal_read(const char *path, struct dedup_record **out,
 		       size_t *count_out)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = NULL;
 	struct journal_read read = { 0 };
-	int err;
+	int err = open_journal(path, &file);
 
-	if (!file)
-		return -errno;
+	if (err)
+		return err;
 	err = read_lines(file, &read);
 	if (!err && ferror(file))
 		err = -EIO;

@@ -24,27 +24,33 @@
  * A copy that is made again has the bytes, owner, mode, attributes and times of
  * the old file, and a new inode.
  */
-enum undo_outcome { UNDO_RESTORED, UNDO_NOTHING };
+enum undo_outcome { UNDO_RESTORED, UNDO_NOTHING, UNDO_SHARING };
 
-struct undo_spot {
-	int directory;
-	const char *name;
-	ino_t inode, beside; /* 0: there is none */
-	bool is_old;         /* the path has the old file, or a copy of it */
-};
-
-static void look_at(struct undo_spot *s, const struct dedup_record *r)
+void dedup_spot_read(struct dedup_undo_spot *s, const struct dedup_record *r)
 {
 	struct stat st;
 
-	if (!fstatat(s->directory, r->temporary, &st, AT_SYMLINK_NOFOLLOW))
+	if (!fstatat(s->directory, r->temporary, &st, AT_SYMLINK_NOFOLLOW)) {
 		s->beside = st.st_ino;
+		s->beside_links = st.st_nlink;
+		s->is_beside_old = st.st_ino == r->st.st_ino &&
+				   st.st_size == r->st.st_size &&
+				   timespec_to_ns(&st.st_mtim) ==
+					   timespec_to_ns(&r->st.st_mtim);
+	}
 	if (fstatat(s->directory, s->name, &st, AT_SYMLINK_NOFOLLOW))
 		return;
 	s->inode = st.st_ino;
 	s->is_old =
 		st.st_ino != r->keep_inode && st.st_size == r->st.st_size &&
 		timespec_to_ns(&st.st_mtim) == timespec_to_ns(&r->st.st_mtim);
+}
+
+/* Never the last name of the kept file. */
+bool dedup_spot_has_spare_link(const struct dedup_undo_spot *s,
+			       const struct dedup_record *r)
+{
+	return s->beside == r->keep_inode && s->beside_links > 1;
 }
 
 /* ---- making a copy again ---- */
@@ -97,17 +103,20 @@ static int set_metadata(int fd, const struct dedup_record *r)
 }
 
 /* The kept file must still have the content. */
-static int open_kept(const struct dedup_record *r, const struct undo_spot *s,
-		     int *fd_out)
+static int open_kept(const struct dedup_record *r,
+		     const struct dedup_undo_spot *s, int *fd_out)
 {
-	enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
 	char hash[33];
-	int fd, err;
+	const char *name = s->name;
+	int directory =
+		s->inode ? s->directory : dedup_open_parent(r->keep, &name);
+	int fd = directory < 0 ? directory : dedup_open_at(directory, name);
+	int err;
 
-	fd = s->inode ? openat(s->directory, s->name, FLAGS) :
-			open(r->keep, FLAGS);
+	if (directory >= 0 && directory != s->directory)
+		close(directory);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = dedup_hash(fd, hash);
 	if (!err && memcmp(hash, r->xxh128, sizeof(hash)) != 0)
 		err = -ESTALE;
@@ -118,7 +127,29 @@ static int open_kept(const struct dedup_record *r, const struct undo_spot *s,
 	return err;
 }
 
-static int make_copy(const struct dedup_record *r, const struct undo_spot *s)
+/* The file beside takes the path, which still has a link to the kept file, or
+ * nothing.  If another program put something else there meanwhile, that
+ * stays. */
+static int put_back(const struct dedup_record *r,
+		    const struct dedup_undo_spot *s)
+{
+	unsigned flags = s->inode ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+	struct stat st;
+
+	if (renameat2(s->directory, r->temporary, s->directory, s->name, flags))
+		return -errno;
+	if (!s->inode)
+		return 0;
+	if (!fstatat(s->directory, r->temporary, &st, AT_SYMLINK_NOFOLLOW) &&
+	    st.st_ino == r->keep_inode)
+		return unlinkat(s->directory, r->temporary, 0) ? -errno : 0;
+	(void)renameat2(s->directory, r->temporary, s->directory, s->name,
+			flags);
+	return -ESTALE;
+}
+
+static int make_copy(const struct dedup_record *r,
+		     const struct dedup_undo_spot *s)
 {
 	int from = -1, to, err = open_kept(r, s, &from);
 
@@ -136,9 +167,8 @@ static int make_copy(const struct dedup_record *r, const struct undo_spot *s)
 	err = copy_bytes(from, to);
 	if (!err)
 		err = set_metadata(to, r);
-	if (!err && renameat2(s->directory, r->temporary, s->directory, s->name,
-			      s->inode ? 0 : RENAME_NOREPLACE))
-		err = -errno;
+	if (!err)
+		err = put_back(r, s);
 	if (err)
 		(void)unlinkat(s->directory, r->temporary, 0);
 	close(to);
@@ -148,48 +178,44 @@ static int make_copy(const struct dedup_record *r, const struct undo_spot *s)
 
 /* ---- one step ---- */
 
-static int put_back(const struct dedup_record *r, const struct undo_spot *s)
+static bool is_replaced(const struct dedup_record *r,
+			const struct dedup_undo_spot *s)
 {
-	if (renameat2(s->directory, r->temporary, s->directory, s->name,
-		      s->inode ? 0 : RENAME_NOREPLACE))
-		return -errno;
-	return 0;
+	return r->method == DEDUP_HARDLINK ? s->inode == r->keep_inode :
+					     !s->inode;
 }
 
-static int undo_at(const struct dedup_record *r, const struct undo_spot *s,
-		   enum undo_outcome *out)
+static int undo_at(const struct dedup_record *r,
+		   const struct dedup_undo_spot *s, enum undo_outcome *out)
 {
-	bool replaced = r->method == DEDUP_HARDLINK ?
-				s->inode == r->keep_inode :
-				!s->inode;
-
-	if (s->is_old) {
-		if (s->beside && s->beside == r->keep_inode)
+	if (!is_replaced(r, s)) {
+		if (dedup_spot_has_spare_link(s, r))
 			(void)unlinkat(s->directory, r->temporary, 0);
 		*out = UNDO_NOTHING;
-		return 0;
+		/* What was not done: the old file may have been changed since.
+		 * Else its number may be that of a new one. */
+		return s->is_old || (!r->done && s->inode == r->st.st_ino) ?
+			       0 :
+			       -ESTALE;
 	}
-	if (!replaced)
-		return -ESTALE;
 	*out = UNDO_RESTORED;
-	if (s->beside == r->st.st_ino && s->beside)
-		return put_back(r, s);
-	return make_copy(r, s);
+	return s->beside && s->beside == r->st.st_ino ? put_back(r, s) :
+							make_copy(r, s);
 }
 
 /* Shared extents are nothing that a reader could see. */
 static int undo_step(const struct dedup_record *r, enum undo_outcome *out)
 {
-	struct undo_spot s = { 0 };
+	struct dedup_undo_spot s = { 0 };
 	int err;
 
-	*out = UNDO_NOTHING;
-	if (r->method == DEDUP_REFLINK)
+	*out = r->ended && !r->done ? UNDO_NOTHING : UNDO_SHARING;
+	if (r->method == DEDUP_REFLINK || r->method == DEDUP_BLOCKS)
 		return 0;
 	s.directory = dedup_open_parent(r->path, &s.name);
 	if (s.directory < 0)
 		return s.directory;
-	look_at(&s, r);
+	dedup_spot_read(&s, r);
 	err = undo_at(r, &s, out);
 	close(s.directory);
 	return err;
@@ -197,9 +223,12 @@ static int undo_step(const struct dedup_record *r, enum undo_outcome *out)
 
 static const char *reason_of(int err)
 {
-	return err == -ESTALE ? "the file, or the one that was kept for it, "
-				"has changed since" :
-				err_text(err);
+	if (err == -ESTALE)
+		return "the file, or the one that was kept for it, has changed "
+		       "since";
+	if (err == -ELOOP)
+		return "a directory of its path is a symbolic link";
+	return err_text(err);
 }
 
 int dedup_undo(const char *journal,
@@ -220,6 +249,7 @@ int dedup_undo(const char *journal,
 		out->failed += failed != 0;
 		out->restored += !failed && outcome == UNDO_RESTORED;
 		out->nothing += !failed && outcome == UNDO_NOTHING;
+		out->sharing += !failed && outcome == UNDO_SHARING;
 		dedup_record_release(&records[i]);
 	}
 	free(records);

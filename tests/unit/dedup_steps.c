@@ -178,13 +178,14 @@ static void plan_names(struct dedup_plan *p, const struct dedup_rules *rules,
 		       const char *const *names, size_t count)
 {
 	const char *paths[8];
+	const struct dedup_set set = { .paths = paths, .count = count };
 	size_t i;
 
 	skipped[0] = '\0';
 	*p = (struct dedup_plan){ .skip = note_skip };
 	for (i = 0; i < count; i++)
 		paths[i] = at(names[i]);
-	assert_int_equal(dedup_plan_add(p, rules, paths, count), 0);
+	assert_int_equal(dedup_plan_add(p, rules, &set), 0);
 }
 
 static const char *const all[] = { "bb", "a", "c/d" };
