@@ -48,6 +48,8 @@ int dedup_explain(struct dedup_result *r, const char *action, int err)
 	case -EOPNOTSUPP:
 		return skip(r, "this filesystem cannot share blocks of them "
 			       "(XFS and btrfs can): not supported");
+	case -EEXIST:
+		return skip(r, "it is the kept file itself, by another path");
 	case -EXDEV:
 		return skip(r, "the two are on different filesystems");
 	default:
@@ -72,8 +74,6 @@ int dedup_open_step(const struct dedup_plan *p, const struct dedup_step *step,
 				     is_kept ? "the file that is kept" :
 					       "cannot be opened",
 				     err);
-	if (dedup_pair_is_one_file(pair))
-		return skip(r, "it is the kept file itself, by another path");
 	return 0;
 }
 
@@ -290,7 +290,8 @@ void dedup_apply(const struct dedup_plan *p, const struct dedup_step *step,
 							  &record.attributes));
 	if (!err) {
 		record.temporary = temporary;
-		record.st = pair.replace.st;
+		record.st = *dedup_side_stat(&pair.replace);
+		record.st.st_ino = pair.replace.st.st_ino;
 		record.keep_inode = pair.keep.st.st_ino;
 		memcpy(record.xxh128, pair.xxh128, sizeof(record.xxh128));
 		err = replace_journaled(options, &pair, &record, j, out);

@@ -37,18 +37,12 @@ static void hash_to_text(const XXH3_state_t *state, char out[33])
 	hex_encode(digest.digest, sizeof(digest.digest), out);
 }
 
-/* Where the bytes are, not where the kernel may remember them. */
-static int content_fd(const struct dedup_side *s)
-{
-	return s->below_fd >= 0 ? s->below_fd : s->fd;
-}
-
 /* 1 at the end of both files. */
 static int compare_chunk(const struct dedup_pair *p, XXH3_state_t *state,
 			 char *a, char *b, off_t offset)
 {
-	ssize_t n = read_full(content_fd(&p->keep), a, CHUNK, offset);
-	ssize_t m = read_full(content_fd(&p->replace), b, CHUNK, offset);
+	ssize_t n = read_full(dedup_side_fd(&p->keep), a, CHUNK, offset);
+	ssize_t m = read_full(dedup_side_fd(&p->replace), b, CHUNK, offset);
 
 	if (n < 0 || m < 0)
 		return (int)(n < 0 ? n : m);
@@ -202,7 +196,8 @@ int dedup_compare_metadata(const struct dedup_pair *p,
 			   bool (*is_derived)(const char *attribute),
 			   const char **difference_out)
 {
-	const struct stat *a = &p->keep.st, *b = &p->replace.st;
+	const struct stat *a = dedup_side_stat(&p->keep);
+	const struct stat *b = dedup_side_stat(&p->replace);
 	json_t *of_keep = NULL, *of_replace = NULL;
 	int err;
 
@@ -213,10 +208,11 @@ int dedup_compare_metadata(const struct dedup_pair *p,
 		*difference_out = "modes";
 	if (*difference_out)
 		return 0;
-	err = dedup_read_attributes(p->keep.fd, is_derived, &of_keep);
+	err = dedup_read_attributes(dedup_side_fd(&p->keep), is_derived,
+				    &of_keep);
 	if (!err)
-		err = dedup_read_attributes(p->replace.fd, is_derived,
-					    &of_replace);
+		err = dedup_read_attributes(dedup_side_fd(&p->replace),
+					    is_derived, &of_replace);
 	if (!err && !json_equal(of_keep, of_replace))
 		*difference_out = "access lists or attributes";
 	json_decref(of_keep);
@@ -224,11 +220,15 @@ int dedup_compare_metadata(const struct dedup_pair *p,
 	return err;
 }
 
-bool dedup_has_privileges(const struct dedup_pair *p)
+static bool has_privileges(const struct dedup_side *s)
 {
 	enum { BITS = S_ISUID | S_ISGID };
 
-	return (p->keep.st.st_mode | p->replace.st.st_mode) & BITS ||
-	       fgetxattr(p->keep.fd, "security.capability", NULL, 0) > 0 ||
-	       fgetxattr(p->replace.fd, "security.capability", NULL, 0) > 0;
+	return dedup_side_stat(s)->st_mode & BITS ||
+	       fgetxattr(dedup_side_fd(s), "security.capability", NULL, 0) > 0;
+}
+
+bool dedup_has_privileges(const struct dedup_pair *p)
+{
+	return has_privileges(&p->keep) || has_privileges(&p->replace);
 }

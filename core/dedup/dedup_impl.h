@@ -39,15 +39,17 @@ struct dedup_pair {
 };
 
 /* -ESTALE: it has changed since the plan; -ETXTBSY: open for writing; -EBUSY:
- * locked by another run.  is_kept_out: which one it was.  To be closed in any
+ * locked by another run; -EEXIST: they are two paths, and perhaps two device
+ * numbers, of one file.  is_kept_out: which one it was.  To be closed in any
  * case. */
 int dedup_pair_open(const struct dedup_plan *p, const struct dedup_step *step,
 		    const struct dedup_options *o, struct dedup_pair *pair,
 		    bool *is_kept_out);
 void dedup_pair_close(struct dedup_pair *pair);
 
-/* Two paths, and perhaps two device numbers, of one file. */
-bool dedup_pair_is_one_file(const struct dedup_pair *p);
+/* Where content and metadata are, not where the kernel remembers them. */
+int dedup_side_fd(const struct dedup_side *s);
+const struct stat *dedup_side_stat(const struct dedup_side *s);
 
 /* Another program opened one of them for writing, or waits for that. */
 bool dedup_pair_is_broken(const struct dedup_pair *p);

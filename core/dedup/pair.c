@@ -92,7 +92,7 @@ static bool is_for_sharing(enum dedup_method method)
 }
 
 static int open_side(const struct dedup_options *o, const struct dedup_file *f,
-		     int lock, struct dedup_side *s)
+		     struct dedup_side *s)
 {
 	char *real = o->real_path ? o->real_path(o->arg, f->path) : NULL;
 	bool sharing = is_for_sharing(o->method);
@@ -105,50 +105,10 @@ static int open_side(const struct dedup_options *o, const struct dedup_file *f,
 	if (!err && (!is_as_planned(&f->st, &s->st) ||
 		     (!(real && sharing) && s->st.st_dev != f->st.st_dev)))
 		err = -ESTALE;
-	if (!err)
-		err = lock_file(s->fd, lock);
 	if (!err && real && !sharing && strcmp(real, f->path) != 0)
 		err = open_below(real, s);
-	/* The kernel itself keeps writers out while it shares blocks. */
-	if (!err && o->method != DEDUP_BLOCKS)
-		err = watch(s);
 	free(real);
 	return err;
-}
-
-int dedup_pair_open(const struct dedup_plan *p, const struct dedup_step *step,
-		    const struct dedup_options *o, struct dedup_pair *pair,
-		    bool *is_kept_out)
-{
-	int lock = o->method == DEDUP_BLOCKS ? LOCK_SH : LOCK_EX;
-	int err;
-
-	*pair = (struct dedup_pair){
-		.keep = { .fd = -1, .directory = -1, .below_fd = -1 },
-		.replace = { .fd = -1, .directory = -1, .below_fd = -1 },
-	};
-	*is_kept_out = true;
-	err = open_side(o, &p->files[step->keep], LOCK_SH, &pair->keep);
-	if (err)
-		return err;
-	*is_kept_out = false;
-	return open_side(o, &p->files[step->replace], lock, &pair->replace);
-}
-
-static void close_side(struct dedup_side *s)
-{
-	if (s->fd >= 0)
-		close(s->fd);
-	if (s->below_fd >= 0)
-		close(s->below_fd);
-	if (s->directory >= 0)
-		close(s->directory);
-}
-
-void dedup_pair_close(struct dedup_pair *pair)
-{
-	close_side(&pair->keep);
-	close_side(&pair->replace);
 }
 
 /* ---- one file, or two? ---- */
@@ -158,7 +118,7 @@ static bool is_one_inode(const struct stat *a, const struct stat *b)
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-bool dedup_pair_is_one_file(const struct dedup_pair *p)
+static bool is_one_file(const struct dedup_pair *p)
 {
 	const struct dedup_side *k = &p->keep, *r = &p->replace;
 
@@ -175,6 +135,59 @@ bool dedup_pair_is_one_file(const struct dedup_pair *p)
 	       timespec_to_ns(&k->st.st_ctim) ==
 		       timespec_to_ns(&r->st.st_ctim) &&
 	       timespec_to_ns(&k->st.st_mtim) == timespec_to_ns(&r->st.st_mtim);
+}
+
+/* ---- both ---- */
+
+/* The kernel itself keeps writers out while it shares blocks. */
+static int hold_side(const struct dedup_options *o, int lock,
+		     struct dedup_side *s)
+{
+	int err = lock_file(s->fd, lock);
+
+	return err || o->method == DEDUP_BLOCKS ? err : watch(s);
+}
+
+int dedup_pair_open(const struct dedup_plan *p, const struct dedup_step *step,
+		    const struct dedup_options *o, struct dedup_pair *pair,
+		    bool *is_kept_out)
+{
+	int lock = o->method == DEDUP_BLOCKS ? LOCK_SH : LOCK_EX, err;
+
+	*pair = (struct dedup_pair){
+		.keep = { .fd = -1, .directory = -1, .below_fd = -1 },
+		.replace = { .fd = -1, .directory = -1, .below_fd = -1 },
+	};
+	*is_kept_out = true;
+	err = open_side(o, &p->files[step->keep], &pair->keep);
+	if (err)
+		return err;
+	*is_kept_out = false;
+	err = open_side(o, &p->files[step->replace], &pair->replace);
+	if (!err && is_one_file(pair))
+		err = -EEXIST;
+	if (!err)
+		err = hold_side(o, lock, &pair->replace);
+	if (err)
+		return err;
+	*is_kept_out = true;
+	return hold_side(o, LOCK_SH, &pair->keep);
+}
+
+static void close_side(struct dedup_side *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	if (s->below_fd >= 0)
+		close(s->below_fd);
+	if (s->directory >= 0)
+		close(s->directory);
+}
+
+void dedup_pair_close(struct dedup_pair *pair)
+{
+	close_side(&pair->keep);
+	close_side(&pair->replace);
 }
 
 /* ---- has one changed? ---- */
@@ -219,4 +232,14 @@ int dedup_pair_check(const struct dedup_pair *p, bool renamed)
 			       is_unchanged(&p->replace, renamed) ?
 		       0 :
 		       -ESTALE;
+}
+
+int dedup_side_fd(const struct dedup_side *s)
+{
+	return s->below_fd >= 0 ? s->below_fd : s->fd;
+}
+
+const struct stat *dedup_side_stat(const struct dedup_side *s)
+{
+	return s->below_fd >= 0 ? &s->below_st : &s->st;
 }

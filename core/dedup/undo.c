@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,47 +132,59 @@ static int open_kept(const struct dedup_record *r,
  * nothing.  If another program put something else there meanwhile, that
  * stays. */
 static int put_back(const struct dedup_record *r,
-		    const struct dedup_undo_spot *s)
+		    const struct dedup_undo_spot *s, const char *beside)
 {
 	unsigned flags = s->inode ? RENAME_EXCHANGE : RENAME_NOREPLACE;
 	struct stat st;
 
-	if (renameat2(s->directory, r->temporary, s->directory, s->name, flags))
+	if (renameat2(s->directory, beside, s->directory, s->name, flags))
 		return -errno;
 	if (!s->inode)
 		return 0;
-	if (!fstatat(s->directory, r->temporary, &st, AT_SYMLINK_NOFOLLOW) &&
+	if (!fstatat(s->directory, beside, &st, AT_SYMLINK_NOFOLLOW) &&
 	    st.st_ino == r->keep_inode)
-		return unlinkat(s->directory, r->temporary, 0) ? -errno : 0;
-	(void)renameat2(s->directory, r->temporary, s->directory, s->name,
-			flags);
+		return unlinkat(s->directory, beside, 0) ? -errno : 0;
+	(void)renameat2(s->directory, beside, s->directory, s->name, flags);
 	return -ESTALE;
+}
+
+static int write_copy(const struct dedup_record *r,
+		      const struct dedup_undo_spot *s, int from,
+		      const char *name)
+{
+	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC };
+	int to = openat(s->directory, name, FLAGS, 0600), err;
+
+	if (to < 0)
+		return -errno;
+	err = copy_bytes(from, to);
+	if (!err)
+		err = set_metadata(to, r);
+	close(to);
+	if (!err)
+		err = put_back(r, s, name);
+	if (err)
+		(void)unlinkat(s->directory, name, 0);
+	return err;
+}
+
+/* Half a copy, of an undo that was killed, has a name of its own: its inode may
+ * have the number of the old file. */
+static void name_copy(const struct dedup_record *r, char out[NAME_MAX + 1])
+{
+	(void)snprintf(out, NAME_MAX + 1, "%.200s.copy", r->temporary);
 }
 
 static int make_copy(const struct dedup_record *r,
 		     const struct dedup_undo_spot *s)
 {
-	int from = -1, to, err = open_kept(r, s, &from);
+	char name[NAME_MAX + 1];
+	int from = -1, err = open_kept(r, s, &from);
 
 	if (err)
 		return err;
-	if (s->beside) /* a copy that was not finished */
-		(void)unlinkat(s->directory, r->temporary, 0);
-	to = openat(s->directory, r->temporary,
-		    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (to < 0) {
-		err = -errno;
-		close(from);
-		return err;
-	}
-	err = copy_bytes(from, to);
-	if (!err)
-		err = set_metadata(to, r);
-	if (!err)
-		err = put_back(r, s);
-	if (err)
-		(void)unlinkat(s->directory, r->temporary, 0);
-	close(to);
+	name_copy(r, name);
+	err = write_copy(r, s, from, name);
 	close(from);
 	return err;
 }
@@ -188,6 +201,10 @@ static bool is_replaced(const struct dedup_record *r,
 static int undo_at(const struct dedup_record *r,
 		   const struct dedup_undo_spot *s, enum undo_outcome *out)
 {
+	char copy[NAME_MAX + 1];
+
+	name_copy(r, copy);
+	(void)unlinkat(s->directory, copy, 0);
 	if (!is_replaced(r, s)) {
 		if (dedup_spot_has_spare_link(s, r))
 			(void)unlinkat(s->directory, r->temporary, 0);
@@ -199,8 +216,9 @@ static int undo_at(const struct dedup_record *r,
 			       -ESTALE;
 	}
 	*out = UNDO_RESTORED;
-	return s->beside && s->beside == r->st.st_ino ? put_back(r, s) :
-							make_copy(r, s);
+	return s->beside && s->beside == r->st.st_ino ?
+		       put_back(r, s, r->temporary) :
+		       make_copy(r, s);
 }
 
 /* Shared extents are nothing that a reader could see. */
