@@ -46,7 +46,8 @@ struct grouping {
 	struct key_table keys;
 	struct star star;
 	struct sif_sketch sketch, other;
-	struct weighed_sketch weighed;
+	struct weighed_sketch weighed; /* of the head, if is_weighed */
+	bool is_weighed;
 	struct sketch_keys sketch_keys;
 	struct group_set *set; /* owned until taken */
 };

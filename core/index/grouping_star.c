@@ -35,6 +35,19 @@ void star_release(struct star *s)
 
 /* ---- comparing ---- */
 
+/* Most heads have no candidate, so it is done for the first one. */
+static void weigh_head(struct grouping *g)
+{
+	const struct weigher w = { .frequency = g->frequency };
+
+	if (g->is_weighed)
+		return;
+	score_weigh_sketch(&w, &g->sketch, &g->weighed);
+	if (g->rules.plain)
+		g->weighed.has_common = false;
+	g->is_weighed = true;
+}
+
 static int compare(struct grouping *g, const struct index_store *store,
 		   uint32_t rank, struct index_match *out)
 {
@@ -44,6 +57,7 @@ static int compare(struct grouping *g, const struct index_store *store,
 		store->sketch(store->arg, g->contents[rank].content, &g->other);
 
 	*out = (struct index_match){ 0 };
+	weigh_head(g);
 	if (!err)
 		err = score_compare_sketches(&w, &g->weighed, &g->other,
 					     (g->rules.threshold - 1) / 100.0,
@@ -178,7 +192,6 @@ static int try_bands(struct grouping *g, const struct index_store *store,
 int star_add_head(struct grouping *g, const struct index_store *store,
 		  uint32_t rank, size_t *work)
 {
-	const struct weigher w = { .frequency = g->frequency };
 	int err;
 
 	if (g->star.head[rank] != NO_HEAD)
@@ -190,9 +203,7 @@ int star_add_head(struct grouping *g, const struct index_store *store,
 		return err == -ENOENT ? 0 : err;
 	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.looked_up,
 		       &g->sketch_keys);
-	score_weigh_sketch(&w, &g->sketch, &g->weighed);
-	if (g->rules.plain)
-		g->weighed.has_common = false;
+	g->is_weighed = false;
 	err = meet_by_plain_keys(g, rank);
 	if (!err)
 		err = try_met(g, store, rank, work);

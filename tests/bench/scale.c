@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	uint64_t contents;
 
 	if (argc != 4)
-		fail("usage: scale fill|bare|open|ask|list CONTENTS DIRECTORY");
+		fail("usage: scale fill|bare|open|ask|groups|list CONTENTS DIRECTORY");
 	contents = strtoull(argv[2], NULL, 10);
 	if (contents < 100 || contents > UINT32_MAX / 4)
 		fail("%s: 100 contents or more", argv[2]);
@@ -81,6 +81,8 @@ int main(int argc, char **argv)
 		scale_fill(&s, !strcmp(argv[1], "bare"));
 	else if (!strcmp(argv[1], "ask") || !strcmp(argv[1], "open"))
 		scale_ask(&s);
+	else if (!strcmp(argv[1], "groups"))
+		scale_groups(&s);
 	else if (!strcmp(argv[1], "list"))
 		scale_list(&s);
 	else

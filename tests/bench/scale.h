@@ -31,6 +31,9 @@ void scale_fill(const struct scale *s, bool bare);
  * are queries. */
 void scale_ask(const struct scale *s);
 
+/* Makes groups of what is in the catalog, which is not mounted. */
+void scale_groups(const struct scale *s);
+
 /* Lists what resembles what through the mount. */
 void scale_list(const struct scale *s);
 

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/scale.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/catalog/catalog.h"
+#include "core/index/grouping.h"
+#include "core/index/score.h"
+#include "tests/bench/bench.h"
+
+/* Groups of all contents of a catalog, without a mount. */
+
+enum { THRESHOLD = 60 };
+
+struct collecting {
+	struct catalog_txn *txn;
+	struct grouping *grouping;
+	struct group_content content; /* at hand */
+	bool exact;
+};
+
+static void add_content(struct collecting *c)
+{
+	struct digests d;
+
+	if (!c->content.content || (c->exact && c->content.files < 2))
+		return;
+	fail_errno("content",
+		   catalog_content_brief(c->txn, c->content.content, &d));
+	c->content.size = d.size;
+	memcpy(c->content.xxh128, d.xxh128, sizeof(d.xxh128));
+	fail_errno("grouping", grouping_add(c->grouping, &c->content));
+}
+
+static int take_file(void *arg, uint32_t content, const struct file_key *key)
+{
+	struct collecting *c = arg;
+
+	(void)key;
+	if (content != c->content.content) {
+		add_content(c);
+		c->content = (struct group_content){ .content = content };
+	}
+	c->content.files++;
+	return 0;
+}
+
+static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	return catalog_sketch_get(arg, content, out);
+}
+
+static double heap_mib(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return (double)(m.uordblks + m.hblkhd) / (double)MIB;
+}
+
+static struct group_set *find_groups(struct catalog_txn *txn, bool exact)
+{
+	const struct group_rules rules = { .threshold = THRESHOLD,
+					   .exact = exact };
+	const struct index_store store = { fetch_sketch, txn };
+	struct collecting c = { .txn = txn, .exact = exact };
+	double start = scale_clock(), before = heap_mib(), most = 0;
+	double cpu = cpu_seconds();
+	struct group_set *set;
+	int err;
+
+	fail_errno("grouping", grouping_new(&rules, &c.grouping));
+	fail_errno("copies", catalog_copies_from(txn, 1, take_file, &c));
+	add_content(&c);
+	scale_figure(exact ? "exact.collect" : "groups.collect", "s",
+		     scale_clock() - start);
+	do {
+		err = grouping_step(c.grouping, &store, 4096);
+		if (heap_mib() > most)
+			most = heap_mib();
+	} while (err == 1);
+	fail_errno("grouping", err);
+	set = grouping_take(c.grouping);
+	grouping_free(c.grouping);
+	scale_figure(exact ? "exact.time" : "groups.time", "s",
+		     scale_clock() - start);
+	scale_figure(exact ? "exact.cpu" : "groups.cpu", "s",
+		     cpu_seconds() - cpu);
+	scale_figure(exact ? "exact.memory" : "groups.memory", "MiB",
+		     most - before);
+	return set;
+}
+
+/* ---- what is missed ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Members that are no heads, ascending. */
+static uint32_t *list_members(const struct group_set *set, size_t *count_out)
+{
+	uint32_t *members = allocate((set->member_count + 1) * sizeof(*members));
+	size_t count = 0, i, k;
+
+	for (i = 0; i < set->count; i++)
+		for (k = 1; k < set->groups[i].count; k++)
+			members[count++] =
+				set->members[set->groups[i].first + k].content;
+	qsort(members, count, sizeof(*members), by_number);
+	*count_out = count;
+	return members;
+}
+
+static int count_values(void *arg, uint32_t content,
+			const struct sif_sketch *sketch)
+{
+	(void)content;
+	frequency_add(arg, sketch);
+	return 0;
+}
+
+/*
+ * Of families, whose contents are near one another by their places, contents
+ * that are not members: how many pairs of them are alike all the same.
+ */
+static void count_missed(const struct scale *s, struct catalog_txn *txn,
+			 const struct group_set *set)
+{
+	enum { SAMPLES = 20000, NEAR = 8 };
+	static struct sif_sketch a, b;
+	static struct weighed_sketch weighed;
+	struct frequency *frequency;
+	size_t count, alike = 0, missed = 0, i, k;
+	uint32_t *members = list_members(set, &count);
+
+	fail_errno("frequency", frequency_new(&frequency));
+	fail_errno("sketches",
+		   catalog_sketch_each(txn, count_values, frequency));
+	for (i = 0; i < SAMPLES; i++) {
+		uint64_t place =
+			s->model.crowd + i * 7919 % (s->model.contents -
+						     s->model.crowd - NEAR);
+		uint32_t id = (uint32_t)scale_number(&s->model, place) + 1;
+		bool is_member = bsearch(&id, members, count, sizeof(id),
+					 by_number);
+		const struct weigher w = { .frequency = frequency };
+
+		fail_errno("sketch", catalog_sketch_get(txn, id, &a));
+		score_weigh_sketch(&w, &a, &weighed);
+		for (k = 1; k < NEAR; k++) {
+			struct score_shares shares, weighted;
+			uint32_t other = (uint32_t)scale_number(&s->model,
+								place + k) +
+					 1;
+
+			fail_errno("sketch",
+				   catalog_sketch_get(txn, other, &b));
+			fail_errno("score",
+				   score_compare_sketches(&w, &weighed, &b, 0,
+							  &shares, &weighted));
+			if (score_percent(weighted.larger) < THRESHOLD)
+				continue;
+			alike++;
+			missed += !is_member &&
+				  !bsearch(&other, members, count,
+					   sizeof(other), by_number);
+		}
+	}
+	scale_figure("groups.alike", "pairs", (double)alike);
+	scale_figure("groups.missed", "pairs", (double)missed);
+	frequency_free(frequency);
+	free(members);
+}
+
+void scale_groups(const struct scale *s)
+{
+	struct catalog_options options = { .source = "/", .existing = true };
+	struct buf directory = { 0 };
+	struct catalog *catalog;
+	struct catalog_txn *txn;
+	struct group_set *set;
+
+	fail_errno("buf",
+		   buf_append_format(&directory, "%s/catalog", s->directory));
+	options.directory = directory.data;
+	fail_errno("catalog", catalog_open(&options, &catalog));
+	fail_errno("catalog", catalog_read(catalog, &txn));
+	set = find_groups(txn, true);
+	scale_figure("exact.groups", "", (double)set->count);
+	group_set_unref(set);
+	set = find_groups(txn, false);
+	scale_figure("groups.groups", "", (double)set->count);
+	scale_figure("groups.members", "", (double)set->member_count);
+	count_missed(s, txn, set);
+	group_set_unref(set);
+	catalog_abort(txn);
+	catalog_free(catalog);
+	buf_release(&directory);
+}
