@@ -238,7 +238,7 @@ int engine_find_groups(struct engine *e,
 		       const struct engine_caller *caller,
 		       struct engine_groups_watch *watch);
 int engine_group_files(struct engine *e, struct engine_groups *groups,
-		       const struct engine_group_cursor *from, uint32_t last,
+		       const struct engine_group_range *range,
 		       const struct engine_caller *caller,
 		       search_group_files_fn *done, void *arg);
 

@@ -120,12 +120,11 @@ int engine_find_groups(struct engine *e,
 }
 
 int engine_group_files(struct engine *e, struct engine_groups *groups,
-		       const struct engine_group_cursor *from, uint32_t last,
+		       const struct engine_group_range *range,
 		       const struct engine_caller *caller,
 		       search_group_files_fn *done, void *arg)
 {
-	return search_group_files(&e->search, groups, from, last, caller, done,
-				  arg);
+	return search_group_files(&e->search, groups, range, caller, done, arg);
 }
 
 bool engine_hit_holds(const struct engine *e, const char *path,

@@ -104,27 +104,34 @@ bool groups_path_below(const char *path, const char *const *paths, size_t count)
 	return false;
 }
 
-static bool has_file_below(const struct found_group *group,
-			   const char *directory)
+/* The innermost of the directories that a path is below, or SIZE_MAX. */
+static size_t innermost(const char *path, const char *const *directories,
+			size_t count)
 {
-	size_t i, k;
+	size_t best = SIZE_MAX, i;
 
-	for (i = 0; i < group->count; i++)
-		for (k = 0; k < group->members[i].file_count; k++)
-			if (is_below(group->members[i].files[k].path,
-				     directory))
-				return true;
-	return false;
+	for (i = 0; i < count; i++)
+		if (is_below(path, directories[i]) &&
+		    (best == SIZE_MAX ||
+		     strlen(directories[i]) > strlen(directories[best])))
+			best = i;
+	return best;
 }
 
 static bool spans_two(const struct found_group *group,
 		      const struct groups_wish *wish)
 {
-	size_t spanned = 0, i;
+	size_t first = SIZE_MAX, i, k, at;
 
-	for (i = 0; i < wish->across_count && spanned < 2; i++)
-		spanned += has_file_below(group, wish->across[i]);
-	return !wish->across_count || spanned == 2;
+	for (i = 0; i < group->count; i++)
+		for (k = 0; k < group->members[i].file_count; k++) {
+			at = innermost(group->members[i].files[k].path,
+				       wish->across, wish->across_count);
+			if (at != SIZE_MAX && first != SIZE_MAX && at != first)
+				return true;
+			first = at == SIZE_MAX ? first : at;
+		}
+	return !wish->across_count;
 }
 
 /* ---- the end of a group ---- */

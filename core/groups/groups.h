@@ -22,8 +22,9 @@ struct groups_wish {
 	/* Paths relative to the root of the mount; all borrowed. */
 	const char *const *within; /* only files below these; none: all */
 	size_t within_count;
-	const char *const *across; /* only groups with files below two of these;
-				    * none: all */
+	/* Only groups with files below two of these, of which each file is
+	 * below the innermost one alone; none: all groups. */
+	const char *const *across;
 	size_t across_count;
 	const char *const *keep; /* files below these are marked */
 	size_t keep_count;

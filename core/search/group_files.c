@@ -7,10 +7,15 @@
 
 /* From groups to files, a bounded number at a time. */
 
+/* So many files of a head are looked at for its name. */
+enum { HEAD_FILES = 64 };
+
 struct group_files_state {
 	struct engine_groups *groups; /* a reference */
 	struct engine_group_cursor at;
 	uint32_t last;
+	bool heads;
+	size_t first; /* of the hits, of the member at hand */
 	struct engine_group_file files[GROUP_FILES_MAX];
 	search_group_files_fn *done;
 	void *arg;
@@ -25,6 +30,7 @@ static int begin(struct search_query *q)
 struct files_adder {
 	struct search_query *q;
 	int score;
+	size_t most; /* of q->hits */
 };
 
 static int add_file(void *arg, const struct file_key *key)
@@ -32,14 +38,49 @@ static int add_file(void *arg, const struct file_key *key)
 	const struct files_adder *a = arg;
 	int err = hits_add_file(a->q, key, a->score);
 
-	return err < 0 ? err : a->q->hits.count == GROUP_FILES_MAX;
+	return err < 0 ? err : a->q->hits.count >= a->most;
 }
 
-/* The member at hand.  1: there is no room for more. */
+/* Of the hits of a head one is left: the first of them by its path. */
+static void keep_first(struct engine_hits *hits, size_t from)
+{
+	struct engine_hit *first = &hits->hits[from];
+
+	while (hits->count > from + 1) {
+		struct engine_hit *last = &hits->hits[--hits->count];
+
+		if (strcmp(last->path, first->path) < 0) {
+			struct engine_hit worse = *first;
+
+			*first = *last;
+			*last = worse;
+		}
+		free(last->path);
+	}
+}
+
+/* The files of the member at hand. */
+static int find_files(struct search_query *q, struct group_files_state *state,
+		      const struct group_member *member)
+{
+	struct files_adder adder = { q, member->score, GROUP_FILES_MAX };
+	int err;
+
+	if (!state->at.copies.begun)
+		state->first = q->hits.count;
+	if (state->heads)
+		adder.most = state->first + HEAD_FILES;
+	err = copies_each(q, member->content, &state->at.copies, add_file,
+			  &adder);
+	if (err >= 0 && state->heads && q->hits.count > state->first)
+		keep_first(&q->hits, state->first);
+	return err;
+}
+
+/* 1: there is no room for more. */
 static int add_member(struct search_query *q, struct group_files_state *state,
 		      const struct group_member *member)
 {
-	struct files_adder adder = { q, member->score };
 	struct engine_group_file file = { .group = state->at.group };
 	size_t i = q->hits.count;
 	struct digests d;
@@ -47,11 +88,10 @@ static int add_member(struct search_query *q, struct group_files_state *state,
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	found = copies_each(q, member->content, &state->at.copies, add_file,
-			    &adder);
+	found = find_files(q, state, member);
 	file.size = d.size;
 	memcpy(file.xxh128, d.xxh128, sizeof(file.xxh128));
-	for (; i < q->hits.count; i++)
+	for (; i < q->hits.count && i < GROUP_FILES_MAX; i++)
 		state->files[i] = file;
 	return found ? found : q->err;
 }
@@ -68,17 +108,14 @@ static int turn(struct search_query *q)
 	const struct group_set *set = state->groups->set;
 	struct engine_group_cursor *at = &state->at;
 
-	while (!is_at_end(state)) {
+	while (!is_at_end(state) && q->hits.count < GROUP_FILES_MAX) {
 		const struct group *group = &set->groups[at->group];
-		int err = 0;
+		int err = add_member(q, state,
+				     &set->members[group->first + at->member]);
 
-		if (at->member < group->count)
-			err = add_member(
-				q, state,
-				&set->members[group->first + at->member]);
-		if (err)
+		if (err < 0 || (err && !state->heads))
 			return err < 0 ? err : 0;
-		if (++at->member >= group->count)
+		if (state->heads || ++at->member >= group->count)
 			*at = (struct engine_group_cursor){
 				.group = at->group + 1,
 			};
@@ -118,7 +155,7 @@ const struct query_kind query_group_files = {
 };
 
 int search_group_files(struct searcher *s, struct engine_groups *groups,
-		       const struct engine_group_cursor *from, uint32_t last,
+		       const struct engine_group_range *range,
 		       const struct engine_caller *caller,
 		       search_group_files_fn *done, void *arg)
 {
@@ -134,8 +171,9 @@ int search_group_files(struct searcher *s, struct engine_groups *groups,
 		return -ENOMEM;
 	}
 	state->groups = engine_groups_ref(groups);
-	state->at = *from;
-	state->last = last;
+	state->at = range->from;
+	state->last = range->last;
+	state->heads = range->heads;
 	state->done = done;
 	state->arg = arg;
 	q->state = state;

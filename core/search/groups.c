@@ -273,7 +273,7 @@ static int turn(struct search_query *q)
 	struct groups_state *state = q->state;
 	int err = 0;
 
-	if (atomic_load(&state->watch->cancelled))
+	if (atomic_load(state->watch->cancelled))
 		return -ECANCELED;
 	if (!state->collected) {
 		err = counts_all(q) ? collect_records(q, state) :

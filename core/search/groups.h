@@ -61,7 +61,8 @@ void engine_groups_unref(struct engine_groups *groups);
 /* How a search for groups is watched and ended; it is there until done is
  * called. */
 struct engine_groups_watch {
-	atomic_bool cancelled; /* the search soon ends with -ECANCELED */
+	/* Once true, the search soon ends with -ECANCELED. */
+	const atomic_bool *cancelled;
 	/* Called now and then, with thousandths; or NULL. */
 	void (*progress)(void *arg, unsigned thousandths);
 	/* Gets a reference to the groups. */
@@ -108,10 +109,16 @@ enum { GROUP_FILES_MAX = 512 };
 typedef void search_group_files_fn(void *arg, int result,
 				   const struct engine_group_files *files);
 
-/* From the cursor up to the end of group last.  files is valid during the call
- * of done. */
+/* Which groups, and what of them. */
+struct engine_group_range {
+	struct engine_group_cursor from;
+	uint32_t last; /* up to the end of that group */
+	bool heads;    /* of each group only the first file of the head */
+};
+
+/* files is valid during the call of done, which may take paths out of it. */
 int search_group_files(struct searcher *s, struct engine_groups *groups,
-		       const struct engine_group_cursor *from, uint32_t last,
+		       const struct engine_group_range *range,
 		       const struct engine_caller *caller,
 		       search_group_files_fn *done, void *arg);
 

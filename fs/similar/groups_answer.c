@@ -25,6 +25,7 @@ struct groups_answer {
 	struct fs *fs;
 	struct engine_caller caller; /* constant; owned */
 	struct engine_groups_watch watch;
+	atomic_bool cancelled;
 	pthread_mutex_t lock; /* what follows */
 	unsigned refs;
 	struct buf text;              /* to be read, */
@@ -74,7 +75,7 @@ void groups_answer_unref(struct groups_answer *a)
 
 void groups_answer_cancel(struct groups_answer *a)
 {
-	atomic_store(&a->watch.cancelled, true);
+	atomic_store(&a->cancelled, true);
 }
 
 /* ---- pieces ---- */
@@ -235,7 +236,8 @@ int groups_answer_new(struct fs *fs, const struct engine_caller *caller,
 	a->watch.progress = on_progress;
 	a->watch.done = on_groups;
 	a->watch.arg = a;
-	atomic_init(&a->watch.cancelled, false);
+	a->watch.cancelled = &a->cancelled;
+	atomic_init(&a->cancelled, false);
 	pthread_mutex_init(&a->lock, NULL);
 	err = engine_find_groups(fs->engine, query, &a->caller, &a->watch);
 	if (err)
@@ -248,7 +250,7 @@ int groups_answer_new(struct fs *fs, const struct engine_caller *caller,
 /* Asks for the next files, if nothing else is under way. */
 static void ask_for_files(struct groups_answer *a)
 {
-	struct engine_group_cursor next;
+	struct engine_group_range range = { .last = UINT32_MAX };
 	bool ask;
 	int err;
 
@@ -257,13 +259,13 @@ static void ask_for_files(struct groups_answer *a)
 	if (ask) {
 		a->asked = true;
 		a->refs++;
-		next = a->next;
+		range.from = a->next;
 	}
 	pthread_mutex_unlock(&a->lock);
 	if (!ask)
 		return;
-	err = engine_group_files(a->fs->engine, a->groups, &next, UINT32_MAX,
-				 &a->caller, on_files, a);
+	err = engine_group_files(a->fs->engine, a->groups, &range, &a->caller,
+				 on_files, a);
 	if (err)
 		query_ended(a, err);
 }

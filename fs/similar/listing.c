@@ -29,6 +29,7 @@ void listing_unref(struct listing *l)
 	free(l->by_name);
 	free(l->state);
 	credentials_release(&l->credentials);
+	engine_groups_unref(l->groups);
 	free(l);
 }
 
@@ -49,9 +50,7 @@ static struct listing *listing_new(size_t count)
 
 /* ---- names ---- */
 
-/* The longest prefix of at most max bytes that does not end inside a UTF-8
- * character; text that is not UTF-8 is cut anywhere. */
-static size_t cut_length(const char *text, size_t max)
+size_t listing_cut_name(const char *text, size_t max)
 {
 	size_t len = strlen(text), at;
 
@@ -75,7 +74,7 @@ static char *make_name(int score, const char *base, size_t number)
 		(void)snprintf(tail, sizeof(tail), "~%zu", number);
 	head_len = strlen(head);
 	tail_len = strlen(tail);
-	len = cut_length(base, NAME_MAX - head_len - tail_len);
+	len = listing_cut_name(base, NAME_MAX - head_len - tail_len);
 	if (buf_append(&b, head, head_len) || buf_append(&b, base, len) ||
 	    buf_append(&b, tail, tail_len)) {
 		buf_release(&b);
@@ -264,6 +263,7 @@ int listing_from_entries(const struct engine_entries *entries,
 			listing_unref(l);
 			return -ENOMEM;
 		}
+		add_bytes(l, &l->items[i]);
 		l->count++;
 	}
 	sort_by_name(l);

@@ -34,6 +34,9 @@ struct listing {
 	struct credentials credentials; /* it was made for; owned */
 	int64_t made_ns;                /* CLOCK_MONOTONIC */
 	int64_t listed_ctime_ns;        /* of the listed file then */
+	/* How long names are looked up in it although it may have changed. */
+	int64_t lifetime_ns;
+	struct engine_groups *groups; /* a reference; of .groups alone */
 };
 
 /*
@@ -45,6 +48,10 @@ int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 		      struct listing **out);
 int listing_from_entries(const struct engine_entries *entries,
 			 struct listing **out);
+
+/* The longest prefix of at most max bytes that does not end inside a UTF-8
+ * character; text that is not UTF-8 is cut anywhere. */
+size_t listing_cut_name(const char *text, size_t max);
 
 struct listing *listing_ref(struct listing *l);
 void listing_unref(struct listing *l);

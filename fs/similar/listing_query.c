@@ -8,6 +8,7 @@
 
 #include "core/engine/engine.h"
 #include "fs/cred.h"
+#include "fs/similar/groups_view.h"
 #include "fs/similar/listing.h"
 #include "fs/similar/node.h"
 #include "fs/descriptor.h"
@@ -42,8 +43,9 @@ void similar_reply_item(fuse_req_t req, struct fs *fs,
 
 	if (item) {
 		inode_ref(parent->real);
-		err = node_get(fs, parent, name, NODE_LINK, parent->real,
-			       item->target, &n);
+		err = node_get(fs, parent, name,
+			       item->target ? NODE_LINK : NODE_GROUP,
+			       parent->real, item->target, &n);
 	}
 	if (err)
 		reply_error(req, err);
@@ -140,6 +142,7 @@ struct listing_query {
 	struct fuse_file_info fi;    /* FOR_OPEN */
 	size_t size;                 /* FOR_STATE */
 	struct engine_caller caller; /* the caller */
+	atomic_bool cancelled;       /* the request was interrupted */
 	int64_t listed_ctime_ns;     /* from before it was asked for */
 };
 
@@ -178,7 +181,7 @@ static void call_end(struct listing_query *c, int err, struct listing *l)
 		c->caller.credentials = (struct credentials){ 0 };
 		l->listed_ctime_ns = c->listed_ctime_ns;
 		l->made_ns = clock_now_ns();
-		if (node_lists_links(c->node))
+		if (node_has_listing(c->node))
 			node_keep_listing(c->fs, c->node, l);
 	}
 	if (park_claim(&c->park)) {
@@ -219,6 +222,18 @@ static void on_entries(void *arg, int result, struct engine_entries *entries)
 	call_end(c, result, l);
 }
 
+static void on_listing(void *arg, int result, struct listing *l)
+{
+	call_end(arg, result, l);
+}
+
+/* A search for groups takes long, and is of no use then. */
+static void give_up(fuse_req_t req, void *cancelled)
+{
+	atomic_store((atomic_bool *)cancelled, true);
+	reply_error(req, -EINTR);
+}
+
 int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out)
 {
 	*out = (struct engine_caller){
@@ -247,6 +262,10 @@ static int ask_engine(struct listing_query *c, int fd)
 		return engine_similar(e, &q, caller, on_hits, c);
 	case NODE_DIRECTORIES:
 		return engine_directories(e, fd, caller, on_hits, c);
+	case NODE_GROUPS:
+	case NODE_GROUP:
+		return groups_view_make(c->fs, c->node, caller, &c->cancelled,
+					on_listing, c);
 	case NODE_DIRECTORY:
 		return engine_browse(e, fd, caller, on_entries, c);
 	default:
@@ -282,6 +301,8 @@ static struct listing_query *call_new(fuse_req_t req, struct similar_node *n,
 	}
 	c->fs = fs_of(req);
 	c->park.engine = c->fs->engine;
+	c->park.give_up = give_up;
+	c->park.rest = &c->cancelled;
 	c->purpose = purpose;
 	c->node = n;
 	node_ref(c->fs, n);

@@ -88,7 +88,11 @@ static bool item_holds(fuse_req_t req, struct fs *fs,
 	struct cred saved;
 	bool holds;
 
-	if (!item || node_ctime(fs, listed) != l->listed_ctime_ns ||
+	if (item && listed->kind == NODE_GROUPS)
+		return true;
+	if (!item ||
+	    (listed->kind != NODE_GROUP &&
+	     node_ctime(fs, listed) != l->listed_ctime_ns) ||
 	    cred_assume(fs, req, &saved))
 		return false;
 	if (listed->kind == NODE_DIRECTORIES)
@@ -125,6 +129,8 @@ static enum node_kind view_of(const struct similar_node *parent,
 	if (parent->kind == NODE_DIRECTORY &&
 	    strcmp(name, SIMILAR_DIRECTORIES) == 0)
 		return NODE_DIRECTORIES;
+	if (parent->kind == NODE_DIRECTORY && strcmp(name, SIMILAR_GROUPS) == 0)
+		return NODE_GROUPS;
 	if (!parent->parent && strcmp(name, SIMILAR_QUERY) == 0)
 		return NODE_QUERY;
 	return NODE_LINK;
@@ -172,7 +178,7 @@ void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
 		err = -ESTALE;
 	} else if (view != NODE_LINK) {
 		err = lookup_view(req, fs, parent, name, view, &n);
-	} else if (node_lists_links(parent)) {
+	} else if (node_has_listing(parent)) {
 		lookup_link(req, fs, parent, name);
 		return;
 	} else if (parent->kind == NODE_DIRECTORY) {

@@ -230,20 +230,39 @@ void node_keep_listing(struct fs *fs, struct similar_node *n, struct listing *l)
 	} while (before);
 }
 
-struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
-				  fuse_req_t req)
+static struct listing *kept_listing(struct fs *fs, struct similar_node *n)
 {
 	struct listing *l;
 
 	pthread_mutex_lock(&fs->similar->lock);
 	l = n->listing;
-	if (l && clock_now_ns() - l->made_ns >
-			 1000000000 + (int64_t)l->count * 1000000)
+	if (l &&
+	    clock_now_ns() - l->made_ns >
+		    1000000000 + (int64_t)l->count * 1000000 + l->lifetime_ns)
 		l = NULL;
 	if (l)
 		listing_ref(l);
 	pthread_mutex_unlock(&fs->similar->lock);
+	return l;
+}
+
+struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
+				  fuse_req_t req)
+{
+	struct listing *l = kept_listing(fs, n);
+
 	if (!l || cred_is(req, &l->credentials))
+		return l;
+	listing_unref(l);
+	return NULL;
+}
+
+struct listing *node_kept_listing_for(struct fs *fs, struct similar_node *n,
+				      const struct credentials *credentials)
+{
+	struct listing *l = kept_listing(fs, n);
+
+	if (!l || credentials_equal(credentials, &l->credentials))
 		return l;
 	listing_unref(l);
 	return NULL;

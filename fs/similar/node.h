@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/base/credentials.h"
 #include "core/base/share.h"
 
 struct fs;
@@ -22,6 +23,8 @@ enum node_kind {
 	NODE_WITHIN,      /* what contains it, */
 	NODE_CONTAINS,    /* and what it contains */
 	NODE_DIRECTORIES, /* lists what is like a directory */
+	NODE_GROUPS,      /* the groups of a directory, */
+	NODE_GROUP,       /* and the files of one */
 	NODE_LINK,
 	NODE_QUERY, /* a file: see query_file.h */
 };
@@ -67,8 +70,8 @@ struct similar {
 	atomic_bool warned;   /* of a real entry with the name of a view */
 };
 
-/* Whether its entries are links. */
-static inline bool node_lists_links(const struct similar_node *n)
+/* Whether names are looked up in a listing of it. */
+static inline bool node_has_listing(const struct similar_node *n)
 {
 	return n->kind != NODE_DIRECTORY && n->kind != NODE_LINK &&
 	       n->kind != NODE_QUERY;
@@ -120,5 +123,7 @@ void node_keep_listing(struct fs *fs, struct similar_node *n,
  * ones are looked through for a longer time), referenced; NULL if none. */
 struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
 				  fuse_req_t req);
+struct listing *node_kept_listing_for(struct fs *fs, struct similar_node *n,
+				      const struct credentials *credentials);
 
 #endif

@@ -222,6 +222,8 @@ static bool state_holds(struct fs *fs, const struct similar_node *n,
 	struct engine_answer answer;
 	bool fresh;
 
+	if (l->answered && (n->kind == NODE_GROUPS || n->kind == NODE_GROUP))
+		return true;
 	if (!l->answered || node_ctime(fs, n) != l->listed_ctime_ns)
 		return false;
 	if (n->kind == NODE_DIRECTORIES)
@@ -240,7 +242,7 @@ static void get_xattr(fuse_req_t req, fuse_ino_t id, const char *name,
 	struct similar_node *n = node_at(id);
 	struct listing *l;
 
-	if (!node_lists_links(n) || strcmp(name, STATE) != 0) {
+	if (!node_has_listing(n) || strcmp(name, STATE) != 0) {
 		reply_error(req, -ENODATA);
 		return;
 	}

@@ -43,6 +43,7 @@ void similar_free(struct fs *fs);
 #define SIMILAR_WITHIN ".within"
 #define SIMILAR_CONTAINS ".contains"
 #define SIMILAR_DIRECTORIES ".dirs"
+#define SIMILAR_GROUPS ".groups"
 #define SIMILAR_QUERY ".query" /* of the top alone */
 
 /* The operations on virtual nodes; those that change something are not here,

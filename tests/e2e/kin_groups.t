@@ -96,6 +96,10 @@ is "$(brief --across "$mnt/old" --across "$mnt/reference" "$mnt" |
 	grep -c .)" 1 "groups across directories"
 is "$(brief --across "$mnt/small" --across "$mnt/reference" "$mnt")" "" \
 	"or none"
+is "$(brief --across "$mnt" --across "$mnt/reference" "$mnt" | grep -c .)" 1 \
+	"a directory and what is outside of it"
+is "$(brief --across "$mnt" --across "$mnt/small" "$mnt")" "" \
+	"nothing, where all is inside"
 like "$(brief --keep "$mnt/reference" "$mnt")" "reference/report:keep" \
 	"what is to be kept is marked"
 

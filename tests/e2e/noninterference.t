@@ -162,6 +162,9 @@ kin_sees() { # WORLD
 		echo "exit ${PIPESTATUS[0]}"
 	done
 	as_bob "$KIN" groups "$m" "$m/bob/docs" 2>&1
+	as_bob find "$m/.similar/.groups" "$m/.similar/bob/docs/.groups" \
+		-printf '%p %y %l %n %m %s\n' 2>&1
+	as_bob getfattr -n user.kinfs.state "$m/.similar/.groups" 2>&1
 	poll 60 says_idle "$m"
 	cat "$T/said"
 	poll 60 says_idle "$m" --json

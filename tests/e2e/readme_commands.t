@@ -49,6 +49,23 @@ test_session() {
 		"ls -lr "*)
 			like "$(grep -v total "$T/output" | head -n 1)" \
 				' 100_' "the best is first" ;;
+		"find -L"*)
+			like "$(cat "$T/output")" 'report-2019' \
+				"a family is found" ;;
+		"kin groups kin")
+			like "$(cat "$T/output")" '100 .*all-reports.txt' \
+				"with the head first" ;;
+		"kin groups --exact --across"*)
+			is "$(cat "$T/output")" "" "no copy is outside" ;;
+		*"jq "*)
+			like "$(cat "$T/output")" '^report.txt' \
+				"the newest of the family" ;;
+		*"kin dedup -")
+			like "$(tail -n 1 "$T/output")" '^4 files would be' \
+				"four copies could go" ;;
+		"ls -lrtL "*)
+			like "$(tail -n 1 "$T/output")" 'report.txt$' \
+				"the newest is the last" ;;
 		"find "*)
 			is "$(wc -l <"$T/output")" 10 \
 				"two names for each of five pairs" ;;
