@@ -151,6 +151,8 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 		$(order_objects) $(out)/libkin.a $(core_libs) $(fuse_libs) \
 		$(LDLIBS)
 
+$(out)/tests/fuzz/groups_text $(out)/fuzzers/groups_text: \
+	$(obj)/fs/similar/groups_text.o
 $(out)/tests/unit/fs_query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
 

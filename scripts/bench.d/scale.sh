@@ -50,14 +50,20 @@ scale_mount()
 
 scale_one()
 {
-	local contents=$1 pid
+	local contents=$1 pid option us
 
 	mkdir "scale.$contents"
 	"$programs/scale" fill "$contents" "scale.$contents" || return
 	"$programs/scale" ask "$contents" "scale.$contents" || return
+	"$programs/scale" groups "$contents" "scale.$contents" || return
 	[ -e /dev/fuse ] || return 0
 	scale_mount "scale.$contents"
 	"$programs/scale" list "$contents" kinfs || return
+	for option in --exact --json; do
+		us=$(timed "$kin" groups "$option" kinfs) || return
+		scale_row "mount.groups$option" \
+			"$(awk -v v="$us" 'BEGIN { print v / 1e6 }')" s
+	done
 	for pid in $(scale_daemon); do
 		scale_row mount.anonymous "$(scale_memory "$pid" RssAnon)" MiB
 		scale_row mount.resident "$(scale_memory "$pid" VmRSS)" MiB

@@ -106,7 +106,8 @@ static int by_number(const void *a, const void *b)
 /* Members that are no heads, ascending. */
 static uint32_t *list_members(const struct group_set *set, size_t *count_out)
 {
-	uint32_t *members = allocate((set->member_count + 1) * sizeof(*members));
+	uint32_t *members =
+		allocate((set->member_count + 1) * sizeof(*members));
 	size_t count = 0, i, k;
 
 	for (i = 0; i < set->count; i++)
@@ -145,20 +146,20 @@ static void count_missed(const struct scale *s, struct catalog_txn *txn,
 		   catalog_sketch_each(txn, count_values, frequency));
 	for (i = 0; i < SAMPLES; i++) {
 		uint64_t place =
-			s->model.crowd + i * 7919 % (s->model.contents -
-						     s->model.crowd - NEAR);
+			s->model.crowd +
+			i * 7919 % (s->model.contents - s->model.crowd - NEAR);
 		uint32_t id = (uint32_t)scale_number(&s->model, place) + 1;
-		bool is_member = bsearch(&id, members, count, sizeof(id),
-					 by_number);
+		bool is_member =
+			bsearch(&id, members, count, sizeof(id), by_number);
 		const struct weigher w = { .frequency = frequency };
 
 		fail_errno("sketch", catalog_sketch_get(txn, id, &a));
 		score_weigh_sketch(&w, &a, &weighed);
 		for (k = 1; k < NEAR; k++) {
 			struct score_shares shares, weighted;
-			uint32_t other = (uint32_t)scale_number(&s->model,
-								place + k) +
-					 1;
+			uint32_t other =
+				(uint32_t)scale_number(&s->model, place + k) +
+				1;
 
 			fail_errno("sketch",
 				   catalog_sketch_get(txn, other, &b));

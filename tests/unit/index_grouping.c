@@ -89,8 +89,8 @@ static void add_varied(struct random *r, uint64_t family, size_t values,
 		       unsigned percent, uint32_t files)
 {
 	uint64_t seed = (uint64_t)tree.count << 40;
-	struct sif_sketch *s = add_content(1000 + random_below(r, 100000),
-					   files);
+	struct sif_sketch *s =
+		add_content(1000 + random_below(r, 100000), files);
 	size_t i;
 
 	for (i = 0; i < values; i++)
@@ -224,10 +224,8 @@ static void assert_same_as_model(const struct group_set *set)
 			i = index_of(m[k].content);
 			assert_false(grouped[i]);
 			grouped[i] = true;
-			assert_int_equal(model.head[i],
-					 index_of(m[0].content));
-			assert_int_equal(m[k].score,
-					 k ? model.score[i] : 100);
+			assert_int_equal(model.head[i], index_of(m[0].content));
+			assert_int_equal(m[k].score, k ? model.score[i] : 100);
 		}
 	}
 	for (i = 0; i < tree.count; i++)
@@ -280,10 +278,9 @@ static void assert_equal_sets(const struct group_set *a, uint32_t a_step,
 		assert_int_equal(x->count, y->count);
 		assert_int_equal(x->saved_near, y->saved_near);
 		for (k = 0; k < x->count; k++) {
-			assert_int_equal(a->members[x->first + k].content /
-						 a_step,
-					 b->members[y->first + k].content /
-						 b_step);
+			assert_int_equal(
+				a->members[x->first + k].content / a_step,
+				b->members[y->first + k].content / b_step);
 			assert_int_equal(a->members[x->first + k].score,
 					 b->members[y->first + k].score);
 		}
