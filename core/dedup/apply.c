@@ -289,7 +289,8 @@ void dedup_apply(const struct dedup_plan *p, const struct dedup_step *step,
 							  options->is_derived,
 							  &record.attributes));
 	if (!err) {
-		record.temporary = temporary;
+		record.temporary =
+			options->method == DEDUP_REFLINK ? NULL : temporary;
 		record.st = *dedup_side_stat(&pair.replace);
 		record.st.st_ino = pair.replace.st.st_ino;
 		record.keep_inode = pair.keep.st.st_ino;

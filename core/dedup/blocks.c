@@ -126,17 +126,19 @@ static int share_window(struct block_matcher *m, uint64_t start,
 			struct dedup_sharing *counts)
 {
 	struct extent_map after = { 0 };
-	uint64_t end = start + WINDOW_SIZE, freed, moved = 0;
+	uint64_t end = start + WINDOW_SIZE, freed, used;
+	struct leftover left = { 0 };
 	int err = share_runs(m, w, &counts->newly_shared), read_err;
 
 	end = end < m->replace_size ? end : m->replace_size;
 	if (!err && leftover_is_needed(m->replace_fd))
-		moved = leftover_rewrite(m->replace_directory, m->replace_fd,
-					 m->replace_size, &m->replace_map, w);
+		leftover_rewrite(m->replace_directory, m->replace_fd,
+				 m->replace_size, &m->replace_map, w, &left);
 	read_err = extent_map_read(m->replace_fd, start, end, &after);
 	if (!read_err) {
 		freed = extent_map_missing(&m->replace_map, &after);
-		counts->freed += freed > moved ? freed - moved : 0;
+		used = left.moved + left.pinned;
+		counts->freed += freed > used ? freed - used : 0;
 	}
 	extent_map_release(&after);
 	return err ? err : read_err;

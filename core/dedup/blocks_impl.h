@@ -123,12 +123,16 @@ int block_matcher_window(struct block_matcher *m, uint64_t start,
 /* Whether the filesystem of fd frees whole extents only. */
 bool leftover_is_needed(int fd);
 
-/* After the runs of a window were shared: moves what is left of extents that
- * are mostly shared now.  Failures cost space and nothing else.  Bytes that
- * have a new place. */
-uint64_t leftover_rewrite(int directory, int fd, uint64_t size,
-			  const struct extent_map *before,
-			  const struct block_window *w);
+struct leftover {
+	uint64_t moved;  /* bytes that have a new place */
+	uint64_t pinned; /* shared bytes that stay allocated nevertheless */
+};
+
+/* After the runs of a window were shared: moves what is left of their extents,
+ * where that is worth it.  Failures cost space and nothing else. */
+void leftover_rewrite(int directory, int fd, uint64_t size,
+		      const struct extent_map *before,
+		      const struct block_window *w, struct leftover *out);
 
 /* pread() of all there is: less than len only at the end of the file. */
 int64_t block_read(int fd, void *buffer, size_t len, uint64_t at);

@@ -99,7 +99,8 @@ struct dedup_record {
 	bool ended, done;   /* the journal says so */
 };
 
-/* Writes and syncs that the step begins; sets r->step. */
+/* Writes that the step begins, and syncs it if there is anything to undo; sets
+ * r->step. */
 int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r);
 
 /* That it has ended.  Not synced: undo finds out by itself. */

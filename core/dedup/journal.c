@@ -183,7 +183,8 @@ int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r)
 
 	r->step = ++j->steps;
 	err = write_line(j, record_to_json(r));
-	if (!err && fdatasync(j->fd))
+	/* To share blocks changes nothing that could be lost. */
+	if (!err && r->temporary && fdatasync(j->fd))
 		err = -errno;
 	return err;
 }
@@ -231,7 +232,7 @@ static bool is_record(const struct dedup_record *r)
 	if (!r->path || !dedup_is_plain_path(r->path) || !r->keep ||
 	    !dedup_is_plain_path(r->keep) || !json_is_object(r->attributes))
 		return false;
-	return r->method == DEDUP_BLOCKS ||
+	return r->method == DEDUP_BLOCKS || r->method == DEDUP_REFLINK ||
 	       (r->temporary && is_temporary(r->temporary) &&
 		strlen(r->xxh128) == 32);
 }

@@ -19,6 +19,7 @@
 enum {
 	COPY = 1 << 20,
 	BATCH = 64 << 20, /* in a nameless file at a time */
+	COST_MOST = 7,    /* bytes that are written for one that gets free */
 };
 
 bool leftover_is_needed(int fd)
@@ -35,8 +36,8 @@ struct piece {
 struct pieces {
 	struct piece list[512];
 	size_t count;
-	uint64_t bytes;
-	uint64_t moved; /* of all flushes */
+	uint64_t bytes, frees; /* of the pieces, and by moving them */
+	struct leftover done;  /* by all flushes */
 	int directory, fd;
 };
 
@@ -72,17 +73,17 @@ static void flush(struct pieces *p)
 
 	for (i = 0; i < p->count && !err; at += p->list[i++].len)
 		err = copy_piece(p->fd, &p->list[i], to, at);
-	if (!err && fsync(to))
-		err = -errno;
 	for (i = 0, at = 0; i < p->count && !err; at += p->list[i++].len) {
 		err = dedup_share_range(to, at, p->fd, p->list[i].at,
 					p->list[i].len, &done);
-		p->moved += done;
+		p->done.moved += done;
 	}
 	if (to >= 0)
 		close(to);
+	p->done.pinned += err ? p->frees : 0;
 	p->count = 0;
 	p->bytes = 0;
+	p->frees = 0;
 }
 
 static void add_piece(struct pieces *p, uint64_t start, uint64_t end)
@@ -123,17 +124,34 @@ static uint64_t each_left(const struct extent *e, const struct block_window *w,
 	return left;
 }
 
+/* Moves what is left of the extent, if that is worth it. */
+static void rewrite_extent(struct pieces *p, const struct extent *e,
+			   const struct block_window *w, size_t run)
+{
+	uint64_t left = each_left(e, w, run, NULL);
+	uint64_t covered = e->end - e->start - left;
+
+	if (e->shared || !left || !covered)
+		return;
+	if (left / COST_MOST > covered) {
+		p->done.pinned += covered;
+		return;
+	}
+	(void)each_left(e, w, run, p);
+	p->frees += covered;
+}
+
 /* Runs and extents are in the order of their places in the file. */
-uint64_t leftover_rewrite(int directory, int fd, uint64_t size,
-			  const struct extent_map *before,
-			  const struct block_window *w)
+void leftover_rewrite(int directory, int fd, uint64_t size,
+		      const struct extent_map *before,
+		      const struct block_window *w, struct leftover *out)
 {
 	struct pieces *pieces = calloc(1, sizeof(*pieces));
 	size_t i, run = 0;
-	uint64_t left, moved;
 
+	*out = (struct leftover){ 0 };
 	if (!pieces)
-		return 0;
+		return;
 	pieces->directory = directory;
 	pieces->fd = fd;
 	for (i = 0; i < before->count; i++) {
@@ -143,13 +161,10 @@ uint64_t leftover_rewrite(int directory, int fd, uint64_t size,
 		while (run < w->run_count &&
 		       w->runs[run].to + w->runs[run].len <= e.start)
 			run++;
-		left = each_left(&e, w, run, NULL);
-		if (!e.shared && left && left <= (e.end - e.start) / 2)
-			(void)each_left(&e, w, run, pieces);
+		rewrite_extent(pieces, &e, w, run);
 	}
 	if (pieces->count)
 		flush(pieces);
-	moved = pieces->moved;
+	*out = pieces->done;
 	free(pieces);
-	return moved;
 }

@@ -23,6 +23,7 @@
 
 static int calls_left = -1; /* the process ends before the call after these */
 static void (*before_link)(void);
+static void (*before_exchange)(void);
 
 static void count_call(void)
 {
@@ -44,6 +45,8 @@ int renameat2(int from_fd, const char *from, int to_fd, const char *to,
 	      unsigned flags)
 {
 	count_call();
+	if (before_exchange)
+		before_exchange();
 	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
 }
 
@@ -99,6 +102,7 @@ static int set_up(void **state)
 	write_file("c/d", text, 3000);
 	calls_left = -1;
 	before_link = NULL;
+	before_exchange = NULL;
 	return 0;
 }
 
@@ -430,6 +434,93 @@ static void test_a_file_that_is_replaced_meanwhile_stays(void **state)
 	expect_text("bb", "other");
 }
 
+/* Another user owns the directory and would have us change files elsewhere. */
+static void swap_directory(void)
+{
+	before_link = NULL;
+	assert_int_equal(rename(at("c"), at("old")), 0);
+	assert_int_equal(mkdir(at("victim"), 0700), 0);
+	write_file("victim/d", text, 3000);
+	assert_int_equal(symlink("victim", at("c")), 0);
+}
+
+static void plan_copy_in_directory(struct dedup_plan *p)
+{
+	const struct dedup_rules rules = { .method = DEDUP_HARDLINK };
+	const char *const names[] = { "a", "c/d" };
+
+	options = (struct dedup_options){ .method = DEDUP_HARDLINK };
+	plan_names(p, &rules, names, 2);
+	assert_int_equal(p->step_count, 1);
+}
+
+static void test_a_directory_that_becomes_a_link_is_not_followed(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	plan_copy_in_directory(&p);
+	swap_directory();
+	apply_plan(&p);
+	assert_int_equal(last.outcome, DEDUP_SKIPPED);
+	assert_non_null(strstr(last.reason, "symbolic link"));
+	assert_true(stat_of("victim/d").st_ino != stat_of("a").st_ino);
+}
+
+/* The step goes on in the directory that was opened. */
+static void test_a_directory_that_is_swapped_in_between_is_left(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	plan_copy_in_directory(&p);
+	before_link = swap_directory;
+	apply_plan(&p);
+	assert_int_equal(stat_of("victim/d").st_nlink, 1);
+	assert_int_equal(stat_of("old/d").st_ino, stat_of("a").st_ino);
+	expect_text("old/d", text);
+	expect_text("victim/d", text);
+}
+
+/* In place of the link that was made beside. */
+static void swap_link(void)
+{
+	char name[40];
+	struct dirent *d;
+	DIR *dir = opendir(top);
+
+	before_exchange = NULL;
+	while ((d = readdir(dir)) != NULL)
+		if (!strncmp(d->d_name, ".kin", 4)) {
+			(void)snprintf(name, sizeof(name), "%.39s", d->d_name);
+			assert_int_equal(unlink(at(name)), 0);
+			write_file(name, "put in its place", 9);
+		}
+	closedir(dir);
+}
+
+static void test_a_link_that_is_swapped_is_not_used(void **state)
+{
+	(void)state;
+	before_exchange = swap_link;
+	dedup(DEDUP_HARDLINK);
+	assert_int_equal(last.outcome, DEDUP_SKIPPED);
+	expect_text("a", text);
+	expect_text("bb", text);
+}
+
+static void test_a_journal_is_not_put_where_anybody_may_replace_it(void **state)
+{
+	struct dedup_journal *j = NULL;
+
+	(void)state;
+	assert_int_equal(chmod(at("c"), 0777), 0);
+	assert_int_equal(dedup_journal_create(at("c/j"), &j), -EPERM);
+	assert_int_equal(chmod(at("c"), 01777), 0);
+	assert_int_equal(dedup_journal_create(at("c/j"), &j), 0);
+	dedup_journal_free(j);
+}
+
 static void test_without_a_journal_nothing_is_done(void **state)
 {
 	struct dedup_journal *j;
@@ -629,6 +720,10 @@ int main(void)
 		IN_TREE(test_a_file_open_for_writing_stays),
 		IN_TREE(test_a_file_in_another_run_stays),
 		IN_TREE(test_a_file_that_is_replaced_meanwhile_stays),
+		IN_TREE(test_a_directory_that_becomes_a_link_is_not_followed),
+		IN_TREE(test_a_directory_that_is_swapped_in_between_is_left),
+		IN_TREE(test_a_link_that_is_swapped_is_not_used),
+		IN_TREE(test_a_journal_is_not_put_where_anybody_may_replace_it),
 		IN_TREE(test_without_a_journal_nothing_is_done),
 		IN_TREE(test_undo_takes_back),
 		IN_TREE(test_undo_does_not_invent_content),
