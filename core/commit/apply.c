@@ -201,14 +201,65 @@ static void rescan_moved(const struct committer *c, const struct event *ev)
 	}
 }
 
+/* What the catalog knows of a move that has taken place. */
+enum move_view {
+	MOVE_UNSEEN,
+	MOVE_SEEN,       /* by the scan, which was faster than the event */
+	MOVE_CONTRADICTS /* a name is that of something else */
+};
+
+static int name_find(struct catalog_txn *txn, const struct file_key *parent,
+		     const char *name, const struct file_key *key,
+		     bool *exists_out, bool *is_key_out)
+{
+	struct file_key found;
+	int err = catalog_name_get(txn, parent, name_of(name), &found);
+
+	*exists_out = !err;
+	*is_key_out = !err && file_key_equal(&found, key);
+	return ignore_missing(err);
+}
+
+static int view_move(struct catalog_txn *txn, const struct event *ev,
+		     enum move_view *out)
+{
+	bool taken, arrived, exists, remains;
+	int err;
+
+	*out = MOVE_UNSEEN;
+	if (!ev->known || ev->exchange)
+		return 0;
+	err = name_find(txn, &ev->new_parent, ev->new_name, &ev->key, &taken,
+			&arrived);
+	if (!err)
+		err = name_find(txn, &ev->parent, ev->name, &ev->key, &exists,
+				&remains);
+	if (err)
+		return err;
+	if (arrived && !remains)
+		*out = MOVE_SEEN;
+	else if (arrived || (exists && !remains))
+		*out = MOVE_CONTRADICTS;
+	return 0;
+}
+
 static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 			    const struct event *ev)
 {
+	enum move_view view;
 	bool known;
 	int err = need_directory(c, txn, &ev->new_parent, &known);
 
+	if (!err)
+		err = view_move(txn, ev, &view);
 	if (err)
 		return err;
+	if (known && view == MOVE_SEEN)
+		return 0;
+	if (known && view == MOVE_CONTRADICTS) {
+		rescan(c, &ev->parent);
+		return apply_unknown_moved(c, txn, ev);
+	}
 	if (!known && ev->exchange)
 		rescan_below(c, &ev->parent);
 	if (!known)

@@ -21,6 +21,7 @@ struct scan_walk {
 	struct scanner *s;
 	bool shallow;       /* what is below is not read */
 	bool reports_names; /* of a directory that changes meanwhile */
+	unsigned tries;     /* of the directory that it begins with */
 	bool lost;          /* a directory's name could not be reported */
 	struct scan_step *steps;
 	size_t count;
@@ -150,7 +151,12 @@ static void report_names(struct scan_walk *w, int dir_fd,
  * gone. */
 static void request_moved(struct scan_walk *w, const struct file_key *key)
 {
-	scan_request(w->s, key, !w->shallow);
+	scan_request_again(w->s, &(struct scan_request){
+					 .key = *key,
+					 .deep = !w->shallow,
+					 .tries = w->tries,
+					 .fd = -1,
+				 });
 }
 
 static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
@@ -271,6 +277,7 @@ int scan_walk_again(struct scanner *s, const char *path,
 		.s = s,
 		.shallow = !deep,
 		.reports_names = deep || tries == 1,
+		.tries = tries,
 	};
 	int err = scan_directory(&w, path, key, tries);
 

@@ -37,6 +37,8 @@ void scan_drop_retries(struct scanner *s);
 /* ---- scan_request.c ---- */
 
 void scan_serve_requests(struct scanner *s);
+/* Takes the request, which was not the first one. */
+void scan_request_again(struct scanner *s, const struct scan_request *r);
 void scan_drop_requests(struct scanner *s);
 /* Takes the request. */
 void scan_serve_request(struct scanner *s, struct scan_request *r);

@@ -57,14 +57,19 @@ static void request_locked(struct scanner *s, const struct scan_request *r)
 	}
 }
 
+void scan_request_again(struct scanner *s, const struct scan_request *r)
+{
+	pthread_mutex_lock(&s->lock);
+	request_locked(s, r);
+	pthread_mutex_unlock(&s->lock);
+}
+
 static void request(struct scanner *s, const struct file_key *key, bool deep,
 		    int fd)
 {
 	const struct scan_request r = { .key = *key, .deep = deep, .fd = fd };
 
-	pthread_mutex_lock(&s->lock);
-	request_locked(s, &r);
-	pthread_mutex_unlock(&s->lock);
+	scan_request_again(s, &r);
 }
 
 void scan_request(struct scanner *s, const struct file_key *key, bool deep)
@@ -138,7 +143,7 @@ static bool request_take(struct scanner *s, struct scan_request *out)
 
 /* ---- serving it ---- */
 
-/* The path of the directory, or of the one that the file is in. */
+/* Sets the path of the directory, or of the one that the file is in. */
 static int directory_path(const struct source *source,
 			  const struct scan_request *r, int fd,
 			  const struct stat *st, char **path_out)
@@ -177,17 +182,40 @@ static int key_of_path(const struct source *source, const char *path,
 	return err;
 }
 
+/* The directory of the request, which is at the path, or the one that a file
+ * is in.  -ESTALE when the path has led to another place meanwhile. */
+static int directory_key(struct scanner *s, const struct scan_request *r,
+			 int fd, const struct stat *st, const char *path,
+			 struct file_key *out)
+{
+	const struct source *source = s->context.source;
+	char *again = NULL;
+	int err;
+
+	if (S_ISDIR(st->st_mode)) {
+		*out = r->key;
+		return 0;
+	}
+	err = key_of_path(source, path, out);
+	if (!err)
+		err = directory_path(source, r, fd, st, &again);
+	if (!err && strcmp(path, again) != 0)
+		err = -ESTALE;
+	free(again);
+	return err;
+}
+
 static int serve_found(struct scanner *s, const struct scan_request *r, int fd,
 		       const struct stat *st)
 {
 	const struct source *source = s->context.source;
-	struct scan_request directory = { .fd = -1 };
+	struct scan_request directory = { .tries = r->tries, .fd = -1 };
 	char *path = NULL;
 	int err = directory_path(source, r, fd, st, &path);
 
 	if (err || source_is_excluded(source, path))
 		goto out;
-	err = key_of_path(source, path, &directory.key);
+	err = directory_key(s, r, fd, st, path, &directory.key);
 	if (err)
 		goto out;
 	scan_report_path(s, fd, &r->key);
@@ -251,17 +279,17 @@ static bool is_gone(struct scanner *s, const struct scan_request *r)
 	return r->fd >= 0 ? is_removed(r->fd) : !has_record(s, &r->key);
 }
 
+/* A directory that a mount covers is found and never reached. */
 void scan_serve_request(struct scanner *s, struct scan_request *r)
 {
-	int err = look_up_settled(s, r);
+	int err = r->tries < EARLY_TRIES ? look_up_settled(s, r) : -EAGAIN;
 
-	if (is_elsewhere(err) && !is_gone(s, r)) {
-		if (r->tries < EARLY_TRIES && !scan_retry_later(s, NULL, r))
-			return;
+	if (is_elsewhere(err) && is_gone(s, r))
+		err = 0;
+	if (is_elsewhere(err) && !scan_retry_later(s, NULL, r))
+		return;
+	if (err)
 		scan_request_tree(s);
-	} else if (err && !is_elsewhere(err)) {
-		scan_request_tree(s);
-	}
 	request_close(r);
 }
 

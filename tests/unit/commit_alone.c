@@ -389,6 +389,51 @@ static void test_moves(void **state)
 	expect_paths(r, 1, "");
 }
 
+static struct event *new_known_move(uint64_t key, uint64_t from,
+				    const char *name, uint64_t to,
+				    const char *new_name_, bool directory)
+{
+	struct event *ev = new_move(from, name, to, new_name_);
+
+	ev->known = true;
+	ev->key = key_of(key);
+	ev->directory = directory;
+	return ev;
+}
+
+/* Nothing of it is dropped and hashed again. */
+static void test_a_move_that_the_scan_has_seen(void **state)
+{
+	struct recorder *r = *state;
+
+	add_name(r, 0, "d", 5, true);
+	add_name(r, 5, "a", 1, false);
+	add_name(r, 0, "b", 2, false);
+	post(r, new_known_move(5, 0, "c", 0, "d", true));
+	expect_paths(r, 1, "d/a\n");
+	expect_paths(r, 5, "d\n");
+	assert_false(has_said(r, "scan 5"));
+}
+
+/* What the catalog has by that name is not what moved. */
+static void test_a_move_that_contradicts_the_catalog(void **state)
+{
+	struct recorder *r = *state;
+
+	add_name(r, 0, "d", 5, true);
+	add_name(r, 5, "a", 1, false);
+	add_name(r, 0, "e", 6, true);
+	post(r, new_known_move(7, 0, "d", 6, "f", true));
+	expect_said(r, "scan 0");
+	expect_said(r, "scan 7");
+	expect_paths(r, 7, "e/f\n");
+	expect_paths(r, 1, "d/a\n");
+	/* Two names of a file: of a link, or one that is gone. */
+	add_name(r, 6, "b", 1, false);
+	post(r, new_known_move(1, 5, "a", 6, "b", false));
+	expect_said(r, "scan 5");
+}
+
 static void test_a_moved_directory_is_read_for_what_is_excluded(void **state)
 {
 	struct recorder *r = *state;
@@ -763,6 +808,8 @@ int main(void)
 		TEST(test_a_learned_directory_is_read),
 		TEST(test_a_missing_file_is_looked_for_where_it_was),
 		TEST(test_moves),
+		TEST(test_a_move_that_the_scan_has_seen),
+		TEST(test_a_move_that_contradicts_the_catalog),
 		TEST(test_a_moved_directory_is_read_for_what_is_excluded),
 		TEST(test_an_impossible_event_holds_up_no_other),
 		TEST(test_a_directory_is_never_below_itself),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@ struct recorder {
 	atomic_bool stopping;
 	struct scanner *scanner;
 	atomic_int refusals; /* so many listings are refused as stale */
+	int held;            /* a directory that the host knows */
 	atomic_bool forgets; /* the host knows no file any more */
 	atomic_bool settled; /* the catalog was to be brought up to date */
 	/* Done by that, or NULL: the news that were on their way. */
@@ -175,6 +177,8 @@ static int open_known(void *ctx, dev_t device, ino_t inode)
 
 	if (atomic_load(&r->forgets))
 		return -ENOENT;
+	if (r->held > 0 && !fstat(r->held, &st) && st.st_ino == inode)
+		return fcntl(r->held, F_DUPFD_CLOEXEC, 0);
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		path_in(&r->t, files[i], path, sizeof(path));
 		if (!lstat(path, &st) && st.st_ino == inode &&
@@ -231,6 +235,8 @@ static int tear_down(void **state)
 	scan_stop(r->scanner);
 	scan_release(r->scanner);
 	free(r->scanner);
+	if (r->held > 0)
+		close(r->held);
 	temp_tree_remove(&r->t);
 	free(r);
 	return 0;
@@ -477,6 +483,32 @@ static void test_a_walk_drops_no_retry(void **state)
 	wait_lines(&r->t, 2 + 4 + 1);
 }
 
+/* Mounts are seen by this process alone. */
+static bool is_private;
+
+/* The path of a directory leads to another one: it moved after the look, or as
+ * here, a mount covers it. */
+static void test_a_path_that_leads_elsewhere(void **state)
+{
+	struct recorder *r = *state;
+	struct file_key key;
+	char path[300];
+
+	get_key(&r->t, "b/d", &key);
+	path_in(&r->t, "b/d", path, sizeof(path));
+	r->held = open(path, O_PATH | O_CLOEXEC);
+	assert_true(r->held >= 0);
+	if (!is_private || mount("none", path, "tmpfs", 0, NULL))
+		skip(); /* without the privilege to mount */
+	scan_request(r->scanner, &key, false);
+	assert_int_equal(scan_start(r->scanner), 0);
+	while (atomic_load(&r->scanner->walks) < 1)
+		(void)sched_yield();
+	while (!scan_is_idle(r->scanner))
+		(void)sched_yield();
+	assert_int_equal(umount(path), 0);
+}
+
 /* It may be where the walk has been by now. */
 static void test_a_directory_that_moves_during_a_walk_is_read(void **state)
 {
@@ -516,8 +548,11 @@ int main(void)
 		WITH_TREE(test_a_directory_without_a_record_is_gone),
 		WITH_TREE(test_the_host_may_forget_what_was_requested),
 		WITH_TREE(test_a_walk_drops_no_retry),
+		WITH_TREE(test_a_path_that_leads_elsewhere),
 		WITH_TREE(test_a_directory_that_moves_during_a_walk_is_read),
 	};
 
+	is_private = !unshare(CLONE_NEWNS) &&
+		     !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
