@@ -74,6 +74,8 @@ static int take_option(struct options *o, const char *arg)
 	}
 	if (option_is(arg, "fsname="))
 		o->fsname_given = true;
+	if (strcmp(arg, "allow_other") == 0)
+		o->allow_other = true;
 	if (is_in(arg, passed_on, COUNT(passed_on)))
 		return 1;
 	if (is_in(arg, ignored, COUNT(ignored)) || strncmp(arg, "x-", 2) == 0)

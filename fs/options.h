@@ -44,6 +44,7 @@ struct options {
 	char *db;         /* NULL: the default place */
 	bool no_passthrough;
 	double timeout_s; /* of attributes and entries in the kernel */
+	bool allow_other; /* users other than the mount's own and root */
 
 	bool foreground;
 	bool debug;

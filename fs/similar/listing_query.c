@@ -22,7 +22,12 @@
 
 void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n)
 {
-	struct fuse_entry_param e = { .ino = node_id(n), .generation = 1 };
+	struct fuse_entry_param e = {
+		.ino = node_id(n),
+		.generation = 1,
+		.attr_timeout = node_timeout_s(fs, n),
+		.entry_timeout = node_timeout_s(fs, n),
+	};
 	int err = node_stat(fs, n, &e.attr);
 
 	if (err) {

@@ -164,30 +164,53 @@ static mode_t node_mode(const struct similar_node *n)
 	}
 }
 
-int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out)
+int node_stat_real(struct fs *fs, const struct similar_node *n,
+		   struct stat *out)
 {
 	struct path_fd path;
-	struct stat st;
 	int err = inode_path_fd(fs, n->real, &path);
 
 	if (err)
 		return err;
-	err = fstat(path.fd, &st) ? -errno : 0;
+	err = fstat(path.fd, out) ? -errno : 0;
 	path_fd_close(&path);
-	if (err)
-		return err;
-	memset(out, 0, sizeof(*out));
-	out->st_ino = n->number;
-	out->st_nlink = 1;
-	out->st_uid = st.st_uid;
-	out->st_gid = st.st_gid;
-	out->st_atim = st.st_atim;
-	out->st_mtim = st.st_mtim;
-	out->st_ctim = st.st_ctim;
-	out->st_blksize = 4096;
-	out->st_mode = node_mode(n);
-	out->st_size = n->target ? (off_t)strlen(n->target) : 0;
-	return 0;
+	return err;
+}
+
+void node_fill_stat(const struct similar_node *n, const struct stat *real,
+		    struct stat *out)
+{
+	*out = (struct stat){
+		.st_ino = n->number,
+		.st_nlink = 1,
+		.st_uid = real->st_uid,
+		.st_gid = real->st_gid,
+		.st_atim = real->st_atim,
+		.st_mtim = real->st_mtim,
+		.st_ctim = real->st_ctim,
+		.st_blksize = 4096,
+		.st_mode = node_mode(n),
+		.st_size = n->target ? (off_t)strlen(n->target) : 0,
+	};
+}
+
+int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out)
+{
+	struct stat real;
+	int err = node_stat_real(fs, n, &real);
+
+	if (!err)
+		node_fill_stat(n, &real, out);
+	return err;
+}
+
+double node_timeout_s(const struct fs *fs, const struct similar_node *n)
+{
+	double most_s = fs->options.timeout_s;
+
+	if (fs->options.allow_other)
+		return 0;
+	return !n->parent || most_s < NODE_CACHE_S ? most_s : NODE_CACHE_S;
 }
 
 int64_t node_ctime(struct fs *fs, const struct similar_node *n)

@@ -108,8 +108,22 @@ void opened_close(struct fs *fs, struct opened *o);
 /* Whatever was not released before the end of the mount. */
 void opened_close_all(struct fs *fs);
 
+/* How long the kernel may remember what it is told of a node, but for the top,
+ * whose name never changes. */
+#define NODE_CACHE_S 0.1
+
+/* 0: not at all. */
+double node_timeout_s(const struct fs *fs, const struct similar_node *n);
+
 /* What the kernel is shown. */
 int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out);
+
+/* In two steps, for many links of a directory: the attributes of the real file,
+ * and what is made of them. */
+int node_stat_real(struct fs *fs, const struct similar_node *n,
+		   struct stat *out);
+void node_fill_stat(const struct similar_node *n, const struct stat *real,
+		    struct stat *out);
 
 /* ctime of the real file, -1 when it is gone. */
 int64_t node_ctime(struct fs *fs, const struct similar_node *n);

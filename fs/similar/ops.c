@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "fs/fs.h"
 #include "fs/inode.h"
@@ -29,14 +30,15 @@ void similar_forget(struct fs *fs, fuse_ino_t id, uint64_t count)
 static void get_attributes(fuse_req_t req, fuse_ino_t id,
 			   struct fuse_file_info *fi)
 {
+	struct fs *fs = fs_of(req);
 	struct stat st;
-	int err = node_stat(fs_of(req), node_at(id), &st);
+	int err = node_stat(fs, node_at(id), &st);
 
 	(void)fi;
 	if (err)
 		reply_error(req, err);
 	else
-		fuse_reply_attr(req, &st, 0);
+		fuse_reply_attr(req, &st, node_timeout_s(fs, node_at(id)));
 }
 
 #if FUSE_VERSION >= 318
@@ -44,8 +46,9 @@ static void get_statx(fuse_req_t req, fuse_ino_t id, int flags, int mask,
 		      struct fuse_file_info *fi)
 {
 	struct statx all;
+	struct fs *fs = fs_of(req);
 	struct stat st;
-	int err = node_stat(fs_of(req), node_at(id), &st);
+	int err = node_stat(fs, node_at(id), &st);
 
 	(void)flags;
 	(void)mask;
@@ -55,7 +58,7 @@ static void get_statx(fuse_req_t req, fuse_ino_t id, int flags, int mask,
 		return;
 	}
 	lookup_fill_statx(&st, &all);
-	fuse_reply_statx(req, 0, &all, 0);
+	fuse_reply_statx(req, 0, &all, node_timeout_s(fs, node_at(id)));
 }
 #endif
 
@@ -134,63 +137,119 @@ static void open_directory(fuse_req_t req, fuse_ino_t id,
 
 struct fill {
 	fuse_req_t req;
+	struct fs *fs;
+	struct similar_node *directory;
 	bool plus;
+	bool cached;      /* the kernel may remember links, */
+	struct stat real; /* with these attributes */
 	char *data;
 	size_t size, used;
+	struct similar_node **links; /* whose lookups the kernel shall count */
+	size_t link_count;
 };
 
 /* False when it does not fit. */
-static bool fill_add(struct fill *f, const char *name, const struct stat *st,
-		     off_t next)
+static bool fill_put(struct fill *f, const char *name,
+		     const struct fuse_entry_param *e, off_t next)
 {
 	char *at = f->data + f->used;
 	size_t room = f->size - f->used, need;
-	struct fuse_entry_param e = { .attr = *st };
 
-	/* Node 0: no lookup is counted, the kernel asks when it wants one. */
-	need = f->plus ? fuse_add_direntry_plus(f->req, at, room, name, &e,
-						next) :
-			 fuse_add_direntry(f->req, at, room, name, st, next);
+	need = f->plus ?
+		       fuse_add_direntry_plus(f->req, at, room, name, e, next) :
+		       fuse_add_direntry(f->req, at, room, name, &e->attr,
+					 next);
 	if (need > room)
 		return false;
 	f->used += need;
 	return true;
 }
 
-/* Offsets: 0 is ".", 1 is "..", the items follow. */
-static void fill_items(struct fill *f, const struct similar_node *n,
-		       const struct listing *l, off_t off)
+/* Node 0: no lookup is counted, the kernel asks when it wants one. */
+static bool fill_name(struct fill *f, const char *name, uint64_t number,
+		      mode_t type, off_t next)
 {
-	struct stat st = { .st_ino = n->number, .st_mode = S_IFDIR };
+	const struct fuse_entry_param e = {
+		.attr = { .st_ino = number, .st_mode = type },
+	};
 
-	if (off == 0 && !fill_add(f, ".", &st, ++off))
-		return;
-	if (n->parent)
-		st.st_ino = n->parent->number;
-	if (off == 1 && !fill_add(f, "..", &st, ++off))
-		return;
-	for (; off >= 2 && (size_t)off - 2 < l->count; off++) {
-		const struct listing_item *item = &l->items[off - 2];
+	return fill_put(f, name, &e, next);
+}
 
-		st.st_ino = node_number_below(n->number, item->name);
-		st.st_mode = item->target ? S_IFLNK : S_IFDIR;
-		if (!fill_add(f, item->name, &st, off + 1))
-			return;
+/* A link that the kernel need not look up. */
+static bool fill_link(struct fill *f, const struct listing_item *item,
+		      off_t next)
+{
+	struct fuse_entry_param e = { .generation = 1 };
+	struct similar_node *n, **links;
+
+	links = array_with_room(f->links, f->link_count, sizeof(*f->links));
+	if (!links)
+		return false;
+	f->links = links;
+	inode_ref(f->directory->real);
+	if (node_get(f->fs, f->directory, item->name, NODE_LINK,
+		     f->directory->real, item->target, &n))
+		return false;
+	e.ino = node_id(n);
+	e.attr_timeout = e.entry_timeout = node_timeout_s(f->fs, n);
+	node_fill_stat(n, &f->real, &e.attr);
+	if (fill_put(f, item->name, &e, next)) {
+		f->links[f->link_count++] = n;
+		return true;
 	}
+	node_unref(f->fs, n, 1);
+	return false;
+}
+
+static bool fill_item(struct fill *f, const struct listing_item *item,
+		      off_t next)
+{
+	if (item->target && f->cached)
+		return fill_link(f, item, next);
+	return fill_name(f, item->name,
+			 node_number_below(f->directory->number, item->name),
+			 item->target ? S_IFLNK : S_IFDIR, next);
+}
+
+/* Offsets: 0 is ".", 1 is "..", the items follow. */
+static void fill_items(struct fill *f, const struct listing *l, off_t off)
+{
+	const struct similar_node *n = f->directory;
+	uint64_t above = n->parent ? n->parent->number : n->number;
+
+	if (off == 0 && !fill_name(f, ".", n->number, S_IFDIR, ++off))
+		return;
+	if (off == 1 && !fill_name(f, "..", above, S_IFDIR, ++off))
+		return;
+	for (; off >= 2 && (size_t)off - 2 < l->count; off++)
+		if (!fill_item(f, &l->items[off - 2], off + 1))
+			return;
 }
 
 static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 			const struct fuse_file_info *fi, bool plus)
 {
-	struct fill f = { .req = req, .plus = plus, .size = size };
+	struct fill f = {
+		.req = req,
+		.fs = fs_of(req),
+		.directory = node_at(id),
+		.plus = plus,
+		.size = size,
+	};
 
+	f.cached = plus && node_timeout_s(f.fs, f.directory) > 0 &&
+		   !node_stat_real(f.fs, f.directory, &f.real);
 	f.data = malloc(size);
 	if (!f.data) {
 		reply_error(req, -ENOMEM);
 		return;
 	}
-	fill_items(&f, node_at(id), similar_opened(fi), off);
-	fuse_reply_buf(req, f.data, f.used);
+	fill_items(&f, similar_opened(fi), off);
+	if (fuse_reply_buf(req, f.data, f.used) == -ENOENT)
+		while (f.link_count)
+			node_unref(f.fs, f.links[--f.link_count], 1);
+	free(f.links);
 	free(f.data);
 }
 

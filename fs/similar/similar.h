@@ -32,9 +32,14 @@ struct fs;
  * function of another module is called under it but share_take() and
  * share_give().
  *
- * Never: an answer is made for one caller and given to another; the kernel
- * caches a name, as its cache is the same for all callers; a link is shown
- * without a look at the file on disk.
+ * What the kernel may remember.  Its cache is the same for all callers, so with
+ * allow_other it caches no name.  Otherwise all callers may see the same, and
+ * names and attributes are valid for NODE_CACHE_S: long enough that `ls -l`
+ * asks once for a link that readdir has just brought, and no longer, as nothing
+ * invalidates them.
+ *
+ * Never: an answer is made for one caller and given to another; a link is shown
+ * without a look at the file on disk, NODE_CACHE_S ago at most.
  */
 int similar_open(struct fs *fs);
 void similar_free(struct fs *fs);
