@@ -372,6 +372,7 @@ test_long_targets() {
 		gen_text 50 77 >one
 		cp one two
 	) || bail "deep directories" "they cannot be made"
+	wait_idle "$mnt"
 	(
 		cd "$mnt/.similar" || exit
 		for _ in {1..64}; do
