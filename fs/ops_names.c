@@ -381,7 +381,7 @@ static void tell_moved(struct fs *fs, const struct renaming *r,
 		notify_removed(fs, r->new_dir, r->new_name);
 		return;
 	}
-	if (!m.exchange && st->st_mode)
+	if (st->st_mode)
 		m.child = inode_find(fs, st->st_dev, st->st_ino);
 	notify_moved(fs, &m);
 	if (m.child)

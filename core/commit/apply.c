@@ -171,8 +171,8 @@ static int apply_unknown_moved(const struct committer *c,
 	int err;
 
 	if (ev->exchange) {
-		rescan_below(c, &ev->parent);
-		rescan_below(c, &ev->new_parent);
+		rescan(c, &ev->parent);
+		rescan(c, &ev->new_parent);
 		return 0;
 	}
 	if (!ev->known) {
@@ -204,8 +204,10 @@ static void rescan_moved(const struct committer *c, const struct event *ev)
 /* What the catalog knows of a move that has taken place. */
 enum move_view {
 	MOVE_UNSEEN,
-	MOVE_SEEN,       /* by the scan, which was faster than the event */
-	MOVE_CONTRADICTS /* a name is that of something else */
+	MOVE_SEEN, /* by the scan, which was faster than the event */
+	/* A name is that of something else.  An exchange that was seen in part,
+	 * or of what the host does not know, counts as this. */
+	MOVE_CONTRADICTS
 };
 
 static int name_find(struct catalog_txn *txn, const struct file_key *parent,
@@ -226,8 +228,8 @@ static int view_move(struct catalog_txn *txn, const struct event *ev,
 	bool taken, arrived, exists, remains;
 	int err;
 
-	*out = MOVE_UNSEEN;
-	if (!ev->known || ev->exchange)
+	*out = ev->exchange ? MOVE_CONTRADICTS : MOVE_UNSEEN;
+	if (!ev->known)
 		return 0;
 	err = name_find(txn, &ev->new_parent, ev->new_name, &ev->key, &taken,
 			&arrived);
@@ -236,7 +238,10 @@ static int view_move(struct catalog_txn *txn, const struct event *ev,
 				&remains);
 	if (err)
 		return err;
-	if (arrived && !remains)
+	if (ev->exchange)
+		*out = remains && taken && !arrived ? MOVE_UNSEEN :
+						      MOVE_CONTRADICTS;
+	else if (arrived && !remains)
 		*out = MOVE_SEEN;
 	else if (arrived || (exists && !remains))
 		*out = MOVE_CONTRADICTS;
@@ -261,7 +266,7 @@ static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 		return apply_unknown_moved(c, txn, ev);
 	}
 	if (!known && ev->exchange)
-		rescan_below(c, &ev->parent);
+		rescan(c, &ev->parent);
 	if (!known)
 		return apply_name_removed(txn, ev);
 	err = catalog_name_move(txn, &ev->parent, name_of(ev->name),

@@ -172,8 +172,9 @@ void engine_name_added(struct engine *e, const struct file_key *parent,
 		       bool directory);
 void engine_name_removed(struct engine *e, const struct file_key *parent,
 			 const char *name);
-/* What moved, or with exchange one of the two, is a file or a directory: a
- * directory or not, of that key (NULL: not known). */
+/* A file or directory moved from the first name to the second one, with
+ * exchange another one the other way.  key is of the former (NULL: not
+ * known). */
 struct engine_move {
 	const struct file_key *parent, *new_parent;
 	const char *name, *new_name;

@@ -434,6 +434,43 @@ static void test_a_move_that_contradicts_the_catalog(void **state)
 	expect_said(r, "scan 5");
 }
 
+static struct event *new_exchange(uint64_t key, const char *name,
+				  const char *new_name_)
+{
+	struct event *ev = new_known_move(key, 0, name, 0, new_name_, false);
+
+	ev->exchange = true;
+	return ev;
+}
+
+static void test_an_exchange(void **state)
+{
+	struct recorder *r = *state;
+
+	add_name(r, 0, "a", 1, false);
+	add_name(r, 0, "b", 2, false);
+	post(r, new_exchange(1, "a", "b"));
+	expect_paths(r, 1, "b\n");
+	expect_paths(r, 2, "a\n");
+	assert_false(has_said(r, "scan 0"));
+	/* The scan has seen it already: it is not done again. */
+	post(r, new_exchange(1, "a", "b"));
+	expect_said(r, "scan 0");
+	expect_paths(r, 1, "b\n");
+	expect_paths(r, 2, "a\n");
+}
+
+/* The scan has seen one end of it, so the file that was there has no name. */
+static void test_an_exchange_that_was_seen_in_part(void **state)
+{
+	struct recorder *r = *state;
+
+	add_name(r, 0, "a", 2, false);
+	add_name(r, 0, "b", 2, false);
+	post(r, new_exchange(1, "a", "b"));
+	expect_said(r, "scan 0");
+}
+
 static void test_a_moved_directory_is_read_for_what_is_excluded(void **state)
 {
 	struct recorder *r = *state;
@@ -810,6 +847,8 @@ int main(void)
 		TEST(test_moves),
 		TEST(test_a_move_that_the_scan_has_seen),
 		TEST(test_a_move_that_contradicts_the_catalog),
+		TEST(test_an_exchange),
+		TEST(test_an_exchange_that_was_seen_in_part),
 		TEST(test_a_moved_directory_is_read_for_what_is_excluded),
 		TEST(test_an_impossible_event_holds_up_no_other),
 		TEST(test_a_directory_is_never_below_itself),
