@@ -61,6 +61,7 @@ static void init(void *userdata, struct fuse_conn_info *conn)
 	backing_want(fs, conn);
 	/* Else the kernel asks for security.capability before every write. */
 	fs->killpriv = protocol_want_killpriv(conn);
+	fs->can_expire_names = protocol_can_expire_names(conn);
 	conn->max_write = WRITE_BYTES;
 	conn->max_background = UINT16_MAX; /* see loop_caught_up() */
 	conn->congestion_threshold = 48;
@@ -114,12 +115,16 @@ static const struct fuse_lowlevel_ops *table_of(fuse_req_t req, fuse_ino_t node)
 	return similar_is_node(node) ? &similar_ops : &source_ops;
 }
 
-/* Whether node is virtual, for which err was replied then. */
+/* Whether node, which is to be changed, is virtual, for which err was replied
+ * then. */
 static bool refused(fuse_req_t req, fuse_ino_t node, int err)
 {
-	(void)note_request(req);
-	if (!similar_is_node(node))
+	struct fs *fs = note_request(req);
+
+	if (!similar_is_node(node)) {
+		similar_expire(fs);
 		return false;
+	}
 	reply_error(req, err);
 	return true;
 }

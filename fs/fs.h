@@ -61,8 +61,9 @@ struct fs {
 	atomic_bool passthrough;
 	atomic_int
 		metadata_change_times; /* of SOURCE; enum metadata_change_times, see fs/metadata_change.h */
-	bool killpriv;  /* setuid bits are ours to clear; set in init() */
-	bool root_user; /* the daemon serves other users as themselves */
+	bool killpriv; /* setuid bits are ours to clear; set in init() */
+	bool can_expire_names; /* see protocol_expire_names() */
+	bool root_user;        /* the daemon serves other users as themselves */
 	struct credentials own; /* the daemon itself */
 
 	char *source; /* absolute, without symbolic links */

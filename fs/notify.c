@@ -10,6 +10,7 @@
 #include "fs/log.h"
 #include "fs/loop.h"
 #include "fs/descriptor.h"
+#include "fs/similar/similar.h"
 
 /* How long a thread waits for requests that were queued before; who needs to
  * know asks again. */
@@ -145,6 +146,7 @@ static void tell_closed(struct fs *fs, struct inode *inode, int fd)
 	key_of_fd(fs, inode, fd, &key);
 	source_get_identity(&st, &identity);
 	atomic_store(&inode->noticed_ns, timespec_to_ns(&st.st_ctim));
+	similar_expire(fs);
 	engine_file_closed(fs->engine, &key, &identity);
 }
 

@@ -205,3 +205,23 @@ bool protocol_kills_setid(const struct fuse_file_info *fi)
 }
 
 #endif
+
+/* ---- names ---- */
+
+enum { NOTIFY_INC_EPOCH = 8, EPOCH_MINOR = 44 }; /* of protocol 7 */
+
+bool protocol_can_expire_names(const struct fuse_conn_info *conn)
+{
+	return conn->proto_major > 7 || conn->proto_minor >= EPOCH_MINOR;
+}
+
+void protocol_expire_names(struct fuse_session *session)
+{
+	const struct fuse_out_header notification = {
+		.len = sizeof(notification),
+		.error = NOTIFY_INC_EPOCH,
+	};
+
+	(void)!write(fuse_session_fd(session), &notification,
+		     sizeof(notification));
+}

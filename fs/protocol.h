@@ -22,6 +22,13 @@ int protocol_open(struct fuse_session *session);
 bool protocol_want_passthrough(struct fuse_conn_info *conn);
 bool protocol_want_killpriv(struct fuse_conn_info *conn);
 
+/* In init(): whether the kernel can be told to look all names up again. */
+bool protocol_can_expire_names(const struct fuse_conn_info *conn);
+/* Tells it so (FUSE_NOTIFY_INC_EPOCH, Linux 6.16): names that it learned before
+ * are looked up again.  Takes no lock of the kernel's, unlike the invalidation
+ * of one name. */
+void protocol_expire_names(struct fuse_session *session);
+
 /* The reply to open() or create() that this thread makes of fi says that the
  * kernel is to use the backing file of this id (FUSE_DEV_IOC_BACKING_OPEN);
  * 0: none. */

@@ -68,6 +68,7 @@ struct similar {
 	uint64_t root_number;
 	struct share queries; /* open ones */
 	atomic_bool warned;   /* of a real entry with the name of a view */
+	atomic_llong cached_until_ns; /* names by the kernel; 0: none */
 };
 
 /* Whether names are looked up in a listing of it. */
@@ -112,8 +113,9 @@ void opened_close_all(struct fs *fs);
  * whose name never changes. */
 #define NODE_CACHE_S 0.1
 
-/* 0: not at all. */
-double node_timeout_s(const struct fs *fs, const struct similar_node *n);
+/* The kernel is about to be told: until when it may remember is noted.
+ * 0: not at all. */
+double node_timeout_s(struct fs *fs, const struct similar_node *n);
 
 /* What the kernel is shown. */
 int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out);

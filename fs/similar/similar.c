@@ -7,12 +7,23 @@
 #include <string.h>
 
 #include "fs/fs.h"
+#include "fs/protocol.h"
 #include "fs/similar/node.h"
 
 bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name)
 {
 	return parent == FUSE_ROOT_ID && fs->similar &&
 	       strcmp(name, fs->options.similar_name) == 0;
+}
+
+void similar_expire(struct fs *fs)
+{
+	struct similar *s = fs->similar;
+
+	if (!s || !atomic_load(&s->cached_until_ns) ||
+	    atomic_exchange(&s->cached_until_ns, 0) < clock_now_ns())
+		return;
+	protocol_expire_names(fs->session);
 }
 
 bool similar_in_listing(const struct fs *fs)

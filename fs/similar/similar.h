@@ -35,8 +35,9 @@ struct fs;
  * What the kernel may remember.  Its cache is the same for all callers, so with
  * allow_other it caches no name.  Otherwise all callers may see the same, and
  * names and attributes are valid for NODE_CACHE_S: long enough that `ls -l`
- * asks once for a link that readdir has just brought, and no longer, as nothing
- * invalidates them.
+ * asks once for a link that readdir has just brought.  A change through the
+ * mount makes the kernel look everything up again (similar_expire()); where it
+ * cannot be told to, nothing is cached.
  *
  * Never: an answer is made for one caller and given to another; a link is shown
  * without a look at the file on disk, NODE_CACHE_S ago at most.
@@ -71,6 +72,10 @@ bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name);
 bool similar_in_listing(const struct fs *fs);
 /* Its inode number, for that. */
 uint64_t similar_root_number(const struct fs *fs);
+
+/* A file or a name changes: what the kernel remembers of the tree may be wrong
+ * now. */
+void similar_expire(struct fs *fs);
 
 /* The kernel forgets count lookups of a node. */
 void similar_forget(struct fs *fs, fuse_ino_t node, uint64_t count);
