@@ -386,6 +386,7 @@ int search_groups(struct searcher *s, const struct engine_groups_query *query,
 	}
 	q->state = state;
 	q->within = &state->groups->within;
+	q->takes_memory = !query->rules.exact;
 	query_hold(q);
 	return 0;
 }

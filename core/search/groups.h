@@ -27,8 +27,9 @@ struct searcher;
  * Each of them is checked at that moment, as every hit is.  So a group may have
  * fewer files than were counted, and a head may have none left.
  *
- * Both take turns with other queries (search.h).  One query for groups is worked
- * on at a time, because it takes memory.
+ * Both take turns with other queries (search.h).  One search for groups is
+ * worked on at a time, because it takes memory; those for exact copies alone
+ * take little and do not wait.
  */
 
 /* Directories and files, relative to SOURCE; "" is SOURCE. */

@@ -69,7 +69,7 @@ static bool may_begin(const struct searcher *s, const struct search_query *q)
 
 	if (!is_long(q))
 		return true;
-	if (q->kind == &query_groups && s->grouping && s->grouping != q)
+	if (q->takes_memory && s->grouping && s->grouping != q)
 		return false;
 	for (i = 0; i < s->long_count; i++)
 		if (s->long_users[i] == q->caller.credentials.uid)
@@ -88,7 +88,7 @@ static struct search_query *take_ready(struct searcher *s)
 	if (!q)
 		return NULL;
 	*at = q->next;
-	if (q->kind == &query_groups)
+	if (q->takes_memory)
 		s->grouping = q;
 	share_serve(&s->share, q->turn);
 	return q;

@@ -226,7 +226,7 @@ struct searcher {
 	struct search_query *held;  /* until the committer has come so far */
 	size_t long_count;          /* threads with a long query, */
 	uid_t long_users[SEARCH_LONG_MAX]; /* for these users */
-	/* The query that finds groups, which takes memory; one at a time. */
+	/* The query with takes_memory, a search for groups, that has begun. */
 	struct search_query *grouping;
 	int64_t trim_ms; /* when to give back what answers brought in, or 0 */
 	bool stopped;

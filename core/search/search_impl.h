@@ -49,6 +49,8 @@ struct search_query {
 	int fd; /* owned: the file or directory, O_PATH; -1 with digests */
 	struct digests *digests; /* owned: of what is not in the tree */
 	enum index_relation relation;
+	/* Of such queries one at a time is worked on (searcher.grouping). */
+	bool takes_memory;
 	struct engine_caller caller;
 	/* Only paths below these become hits; NULL: all do.  Borrowed. */
 	const struct engine_paths *within;

@@ -15,6 +15,8 @@
 #include "fs/similar/listing.h"
 #include "fs/similar/node.h"
 
+#define LIFETIME_MAX_NS INT64_C(60000000000)
+
 /* A listing that is being made. */
 struct groups_view {
 	struct fs *fs;
@@ -227,6 +229,8 @@ static int make_directories(struct groups_view *v, struct listing **out)
 	l->made_ns = clock_now_ns();
 	/* What took long to make is looked through for longer. */
 	l->lifetime_ns = 10 * (l->made_ns - v->began_ns);
+	if (l->lifetime_ns > LIFETIME_MAX_NS)
+		l->lifetime_ns = LIFETIME_MAX_NS;
 	err = set_state(v, GROUPS_LISTED_MAX, l);
 	if (!err)
 		err = credentials_copy(&v->caller.credentials, &l->credentials);
@@ -235,6 +239,11 @@ static int make_directories(struct groups_view *v, struct listing **out)
 	else
 		*out = l;
 	return err;
+}
+
+bool groups_view_is_young(const struct listing *l)
+{
+	return l->groups && clock_now_ns() - l->made_ns < l->lifetime_ns;
 }
 
 /* All groups have a name. */

@@ -3,6 +3,7 @@
 #define FS_SIMILAR_GROUPS_VIEW_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct engine_caller;
 struct fs;
@@ -20,10 +21,14 @@ struct similar_node;
  * GROUP_LINKS_MAX files of one, are listed; the state says "cut" when there are
  * more.
  *
- * Groups are found when .groups is read, and again when one is entered that is
- * of an older listing (node_kept_listing()).
+ * Groups are found when .groups is read, and serve the owner of the mount for ten
+ * times as long as that took, a minute at most.  They are found again when one is entered that is of
+ * an older listing (node_kept_listing()).
  */
-enum { GROUPS_LISTED_MAX = 100000, GROUP_LINKS_MAX = 65536 };
+enum { GROUPS_LISTED_MAX = 50000, GROUP_LINKS_MAX = 65536 };
+
+/* Whether a listing of groups is young enough to be read again. */
+bool groups_view_is_young(const struct listing *l);
 
 /*
  * Makes the listing of a NODE_GROUPS or NODE_GROUP.  done gets it, or an error,

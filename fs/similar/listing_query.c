@@ -339,11 +339,33 @@ void listing_query_item(fuse_req_t req, struct similar_node *n,
 	call_start(req, call_new(req, n, FOR_LOOKUP, name));
 }
 
+/* Replies, if n has groups that were found a moment ago.  For others than the
+ * owner of the mount each name is checked at this moment. */
+static bool reply_kept_groups(fuse_req_t req, struct similar_node *n,
+			      const struct fuse_file_info *fi)
+{
+	struct fuse_file_info opened = *fi;
+	struct listing *l;
+	bool is_young;
+
+	if (n->kind != NODE_GROUPS || !cred_owns_mount(fs_of(req), req))
+		return false;
+	l = node_kept_listing(fs_of(req), n, req);
+	is_young = l && groups_view_is_young(l);
+	if (is_young)
+		reply_opened(req, fs_of(req), l, &opened);
+	listing_unref(l);
+	return is_young;
+}
+
 void listing_query_opened(fuse_req_t req, struct similar_node *n,
 			  const struct fuse_file_info *fi)
 {
-	struct listing_query *c = call_new(req, n, FOR_OPEN, NULL);
+	struct listing_query *c;
 
+	if (reply_kept_groups(req, n, fi))
+		return;
+	c = call_new(req, n, FOR_OPEN, NULL);
 	if (c)
 		c->fi = *fi;
 	call_start(req, c);

@@ -267,8 +267,13 @@ static struct listing *kept_listing(struct fs *fs, struct similar_node *n)
 	    clock_now_ns() - l->made_ns >
 		    1000000000 + (int64_t)l->count * 1000000 + l->lifetime_ns)
 		l = NULL;
-	if (l)
+	if (l && l->groups) {
+		/* It took long to make: what is in use goes last. */
+		(void)kept_take(fs->similar, n);
+		kept_put(fs->similar, n, l);
+	} else if (l) {
 		listing_ref(l);
+	}
 	pthread_mutex_unlock(&fs->similar->lock);
 	return l;
 }
