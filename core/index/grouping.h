@@ -63,7 +63,7 @@ struct group_member {
 	uint8_t score; /* with the head; 100: it is the head */
 };
 
-struct group {
+struct content_group {
 	uint64_t saved_exact, saved_near; /* bytes */
 	uint64_t files;
 	uint32_t first, count; /* in members: head, then best score first */
@@ -72,7 +72,7 @@ struct group {
 struct group_set {
 	atomic_uint refs;
 	struct group_rules rules;
-	struct group *groups; /* most bytes first */
+	struct content_group *groups; /* most bytes first */
 	size_t count;
 	struct group_member *members;
 	size_t member_count;

@@ -74,7 +74,7 @@ static void add_members(struct grouping *g, struct group_set *set)
 	for (rank = 0; rank < g->count; rank++) {
 		const struct group_content *c = &g->contents[rank];
 		uint32_t head = head_of(g, rank), number = g->star.seen[head];
-		struct group *group;
+		struct content_group *group;
 
 		if (!number)
 			continue;
@@ -103,7 +103,7 @@ static int by_score(const void *a, const void *b)
 
 static int by_saved(const void *a, const void *b, void *arg)
 {
-	const struct group *x = a, *y = b;
+	const struct content_group *x = a, *y = b;
 	const struct group_member *members = arg;
 	uint64_t saved = x->saved_exact + x->saved_near;
 	uint64_t other = y->saved_exact + y->saved_near;

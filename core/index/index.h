@@ -40,6 +40,9 @@
  *     score.
  *  3. Those whose weighted score is high enough are returned, best score first.
  *
+ * Groups of all contents are made by grouping.h, which needs no index, only the
+ * contents and their sketches.
+ *
  * Threads and locks
  *
  * Every function may be called by any thread.  Many queries run side by side;

@@ -109,7 +109,7 @@ static int turn(struct search_query *q)
 	struct engine_group_cursor *at = &state->at;
 
 	while (!is_at_end(state) && q->hits.count < GROUP_FILES_MAX) {
-		const struct group *group = &set->groups[at->group];
+		const struct content_group *group = &set->groups[at->group];
 		int err = add_member(q, state,
 				     &set->members[group->first + at->member]);
 

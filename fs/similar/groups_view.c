@@ -170,7 +170,7 @@ static char *name_group(const struct groups_view *v, uint32_t number,
 			const char *head)
 {
 	const struct group_set *set = v->groups->set;
-	const struct group *group = &set->groups[number];
+	const struct content_group *group = &set->groups[number];
 	const char *base = base_of(head);
 	char size[TEXT_SIZE_ROOM];
 	struct buf b = { 0 };
@@ -225,7 +225,7 @@ static int make_directories(struct groups_view *v, struct listing **out)
 		return err;
 	l->groups = engine_groups_ref(v->groups);
 	l->bytes += v->groups->set->member_count * sizeof(struct group_member) +
-		    v->groups->set->count * sizeof(struct group);
+		    v->groups->set->count * sizeof(struct content_group);
 	l->made_ns = clock_now_ns();
 	/* What took long to make is looked through for longer. */
 	l->lifetime_ns = 10 * (l->made_ns - v->began_ns);

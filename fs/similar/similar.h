@@ -17,7 +17,9 @@ struct fs;
  * while the kernel counts lookups of it, another node is below it, or it is
  * open.  Its nodeid is its address with the lowest bit set.  A listing
  * (listing.h) is the content of a directory at one moment for one caller; it
- * never changes.  An open .query (query_file.h) has a query and its answer.
+ * never changes.  An open .query (query_file.h) has a query and its answer.  The
+ * directories below .groups (groups_view.h) are nodes whose listings have groups
+ * and the files of one.
  *
  * The life of a request.  opendir asks the engine (listing_query.c): the request
  * is parked, a thread of the engine makes the listing, keeps it at its node and

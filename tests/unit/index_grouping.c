@@ -243,7 +243,7 @@ static void assert_in_order(const struct group_set *set)
 	size_t g, k;
 
 	for (g = 0; g < set->count; g++) {
-		const struct group *group = &set->groups[g];
+		const struct content_group *group = &set->groups[g];
 		const struct group_member *m = set->members + group->first;
 		uint64_t exact = 0, near = 0, files = 0;
 
@@ -273,7 +273,8 @@ static void assert_equal_sets(const struct group_set *a, uint32_t a_step,
 	assert_int_equal(a->count, b->count);
 	assert_int_equal(a->member_count, b->member_count);
 	for (g = 0; g < a->count; g++) {
-		const struct group *x = &a->groups[g], *y = &b->groups[g];
+		const struct content_group *x = &a->groups[g],
+					   *y = &b->groups[g];
 
 		assert_int_equal(x->count, y->count);
 		assert_int_equal(x->saved_near, y->saved_near);
