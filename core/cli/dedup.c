@@ -145,8 +145,8 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 				   "reflink alone");
 	if (!job->undo && optind + 1 != argc && !(job->blocks && optind < argc))
 		return usage_error(&command_dedup,
-				   "one file of groups is needed: what kin "
-				   "groups --json printed, or -");
+				   "a mount or one file of groups is needed: "
+				   "what kin groups --json printed, or -");
 	if (job->blocks)
 		job->rules.method = DEDUP_BLOCKS;
 	return EXIT_OK;
@@ -244,6 +244,7 @@ static int check_directories(const struct dedup_job *job)
 static int make_plan(struct dedup_job *job, char **operands, size_t count)
 {
 	const struct dedup_groups groups = { .root = job->root,
+					     .exact = !job->blocks,
 					     .take = take_group,
 					     .arg = job };
 	int code;
@@ -313,9 +314,9 @@ const struct command command_dedup = {
 		"dedup [OPTION]... GROUPS | dedup --blocks [OPTION]... FILE "
 		"FILE... | dedup --undo JOURNAL",
 	.summary = "Turn exact copies into links, shared blocks or nothing",
-	.help = "GROUPS is a file of what kin groups --json printed, or - for "
-		"standard input.  Only\n"
-		"the exact copies in it are used; with --blocks near-duplicates, "
+	.help = "GROUPS is a mount, a file of what kin groups --json printed, or - "
+		"for standard input.\n"
+		"Only the exact copies in it are used; with --blocks near-duplicates, "
 		"too, or the FILEs\n"
 		"that are named.  Without --apply the plan is printed and "
 		"nothing is changed.  With it\n"

@@ -2,10 +2,13 @@
 #include "core/cli/dedup_groups.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
@@ -218,14 +221,79 @@ static void explain(const struct dedup_groups *reader, const char *path,
 		complain_errno(path, err);
 }
 
+/* What kin groups says of a mount, as if it were read from a pipe. */
+static FILE *ask_mount(const struct dedup_groups *reader, const char *mount,
+		       pid_t *child_out)
+{
+	const char *argv[] = { "kin", "groups", "--json", "--exact",
+			       "--",  mount,    NULL };
+	int ends[2];
+	pid_t child;
+
+	if (!reader->exact) {
+		argv[3] = "--";
+		argv[4] = mount;
+		argv[5] = NULL;
+	}
+	if (pipe2(ends, O_CLOEXEC))
+		return NULL;
+	child = fork();
+	if (!child) {
+		(void)dup2(ends[1], STDOUT_FILENO);
+		execv("/proc/self/exe", (char *const *)argv);
+		_exit(EXIT_FAILED);
+	}
+	close(ends[1]);
+	if (child < 0) {
+		close(ends[0]);
+		return NULL;
+	}
+	*child_out = child;
+	return fdopen(ends[0], "re");
+}
+
+/* It says itself why it failed; EXIT_INCOMPLETE means that files are not hashed
+ * yet. */
+static int wait_for(pid_t child, const char *mount)
+{
+	int status;
+
+	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return EXIT_FAILED;
+	if (WEXITSTATUS(status) == EXIT_INCOMPLETE)
+		complain(mount, "not all files are hashed: there may be more "
+				"copies");
+	return WEXITSTATUS(status) && WEXITSTATUS(status) != EXIT_INCOMPLETE ?
+		       EXIT_FAILED :
+		       EXIT_OK;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return strcmp(path, "-") != 0 && !stat(path, &st) &&
+	       S_ISDIR(st.st_mode);
+}
+
+static FILE *open_groups(const struct dedup_groups *reader, const char *path,
+			 pid_t *child_out)
+{
+	*child_out = 0;
+	if (is_directory(path))
+		return ask_mount(reader, path, child_out);
+	return strcmp(path, "-") ? fopen(path, "re") : stdin;
+}
+
 int dedup_groups_read(const struct dedup_groups *reader, const char *path)
 {
-	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	pid_t child;
+	FILE *file = open_groups(reader, path, &child);
 	struct group g = { 0 };
 	char *line = NULL;
 	size_t room = 0, number = 0;
 	ssize_t len;
-	int err = 0;
+	int err = 0, code;
 
 	if (!file) {
 		complain_errno(path, -errno);
@@ -244,5 +312,6 @@ int dedup_groups_read(const struct dedup_groups *reader, const char *path)
 	free(line);
 	if (file != stdin)
 		fclose(file);
-	return err ? EXIT_FAILED : EXIT_OK;
+	code = child ? wait_for(child, path) : EXIT_OK;
+	return err ? EXIT_FAILED : code;
 }

@@ -2,6 +2,7 @@
 #ifndef CORE_CLI_DEDUP_GROUPS_H
 #define CORE_CLI_DEDUP_GROUPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/dedup/dedup.h"
@@ -19,11 +20,13 @@ struct dedup_groups {
 	 * lead out of it.  Where neither says what the root is, relative paths
 	 * are below the current directory, absolute ones may be anywhere. */
 	const char *root;
+	bool exact; /* of a mount: only exact copies are of interest */
 	int (*take)(void *arg, const struct dedup_set *sets, size_t count);
 	void *arg;
 };
 
-/* path "-" is standard input.  Complains itself: EXIT_OK or EXIT_FAILED. */
+/* path "-" is standard input; a directory is a mount, whose groups are asked
+ * for.  Complains itself: EXIT_OK or EXIT_FAILED. */
 int dedup_groups_read(const struct dedup_groups *g, const char *path);
 
 #endif
