@@ -28,7 +28,7 @@
  * The life of a file:
  *
  *   1. A worker takes its job from the queue and opens it O_PATH, by its key
- *      (source_find_file()).  A file that cannot be found is reported.
+ *      (source_find()).  A file that cannot be found is reported.
  *   2. The worker decides whether to read it (worker.c).  It does not if a rule
  *      excludes the file or the catalog has digests of its identity.  It does
  *      not yet if the file is open for writing, a metadata change of it is not

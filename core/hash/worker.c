@@ -285,7 +285,8 @@ void worker_do_job(struct hash_worker *w, struct job *job)
 	struct stat st;
 	int fd, err;
 
-	err = source_find_file(c->source, c->catalog, &job->key, &fd, &st);
+	err = source_find(c->source, c->catalog, &job->key, SOURCE_FILE, &fd,
+			  &st);
 	if (!err) {
 		do_file(w, job, fd, &st);
 		close(fd);

@@ -234,8 +234,8 @@ static int look_up(struct scanner *s, const struct scan_request *r)
 	if (r->fd >= 0)
 		return fstat(r->fd, &st) ? -errno :
 					   serve_found(s, r, r->fd, &st);
-	err = source_find_entry(s->context.source, s->context.catalog, &r->key,
-				&fd, &st);
+	err = source_find(s->context.source, s->context.catalog, &r->key,
+			  SOURCE_FILE_OR_DIRECTORY, &fd, &st);
 	if (err)
 		return err;
 	err = serve_found(s, r, fd, &st);

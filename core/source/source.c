@@ -96,7 +96,7 @@ struct file_lookup {
 	const struct source *source;
 	struct catalog *catalog;
 	const struct file_key *key;
-	bool any; /* a directory will do */
+	enum source_which which;
 	int fd;
 	struct stat *st;
 };
@@ -109,7 +109,8 @@ static int check_key(const struct file_lookup *l, int fd)
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode) && !(l->any && S_ISDIR(st.st_mode)))
+	if (!S_ISREG(st.st_mode) &&
+	    (l->which == SOURCE_FILE || !S_ISDIR(st.st_mode)))
 		return -ENOENT;
 	source_get_key(l->source, fd, &st, &found);
 	if (!file_key_equal(&found, l->key))
@@ -181,33 +182,15 @@ static int find(struct file_lookup *l)
 	return find_by_name(l);
 }
 
-int source_find_file(const struct source *s, struct catalog *catalog,
-		     const struct file_key *key, int *fd_out,
-		     struct stat *st_out)
+int source_find(const struct source *s, struct catalog *catalog,
+		const struct file_key *key, enum source_which which,
+		int *fd_out, struct stat *st_out)
 {
 	struct file_lookup l = {
 		.source = s,
 		.catalog = catalog,
 		.key = key,
-		.fd = -1,
-		.st = st_out,
-	};
-	int err = find(&l);
-
-	if (!err)
-		*fd_out = l.fd;
-	return err;
-}
-
-int source_find_entry(const struct source *s, struct catalog *catalog,
-		      const struct file_key *key, int *fd_out,
-		      struct stat *st_out)
-{
-	struct file_lookup l = {
-		.source = s,
-		.catalog = catalog,
-		.key = key,
-		.any = true,
+		.which = which,
 		.fd = -1,
 		.st = st_out,
 	};

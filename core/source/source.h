@@ -93,17 +93,14 @@ enum times_worth source_get_times(const struct source *s,
 
 /* ---- finding files ---- */
 
-/* An O_PATH descriptor of the regular file with that key and its stat: through
- * the host if it knows the file, else by its names in the catalog.  -ENOENT
- * when it cannot be found. */
-int source_find_file(const struct source *s, struct catalog *catalog,
-		     const struct file_key *key, int *fd_out,
-		     struct stat *st_out);
+/* An O_PATH descriptor of the regular file with that key, or of the directory
+ * (which), and its stat: through the host if it knows the file, else by its
+ * names in the catalog.  -ENOENT when it cannot be found. */
+enum source_which { SOURCE_FILE, SOURCE_FILE_OR_DIRECTORY };
 
-/* The same of a regular file or a directory. */
-int source_find_entry(const struct source *s, struct catalog *catalog,
-		      const struct file_key *key, int *fd_out,
-		      struct stat *st_out);
+int source_find(const struct source *s, struct catalog *catalog,
+		const struct file_key *key, enum source_which which,
+		int *fd_out, struct stat *st_out);
 
 /* The present path of an open file, relative to SOURCE (free() it); -ENOENT
  * when it has none or lies outside. */
