@@ -122,7 +122,7 @@ int catalog_open(const struct catalog_options *options, struct catalog **out);
 void catalog_free(struct catalog *c);
 
 /*
- * The same in steps, for a process that has other things to do meanwhile.
+ * catalog_open() in steps, for a process that has other things to do meanwhile.
  *
  * catalog_begin() takes the lock and starts the check of the data file; it is
  * quick, and a new catalog is open at once.  The process must have one thread.
@@ -219,7 +219,7 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out);
  * the address space has no room; everything else still works then. */
 int catalog_grow(struct catalog *c);
 
-/* What the catalog was made for. */
+/* The source and the digests that the catalog was made for. */
 int catalog_source(struct catalog_txn *txn, struct buf *out);
 uint32_t catalog_digest_set(struct catalog_txn *txn);
 

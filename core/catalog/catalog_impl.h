@@ -193,8 +193,8 @@ void map_gate_open(struct map_gate *g);
 /* Negative errno of an LMDB result. */
 int catalog_errno(int rc);
 
-/* The same of a commit.  LMDB says EIO of a write that was cut short, which
- * is how most full disks announce themselves: -ENOSPC. */
+/* As catalog_errno(), for a commit.  LMDB says EIO of a write that was cut
+ * short, which is how most full disks announce themselves: -ENOSPC. */
 int catalog_commit_errno(const struct catalog *c, int rc);
 
 /* value_out is valid until the next write of the transaction. */

@@ -149,8 +149,8 @@ static int meta_check(struct catalog_txn *txn)
 	return meta_decode(&value, &m);
 }
 
-/* What is there already; nothing is written.  *create_out: there are no tables,
- * as in a file that a death before the first commit left. */
+/* Finds the tables that exist and writes nothing.  *create_out: there are no
+ * tables, as in a file of a process that died before its first commit. */
 static int tables_find(struct catalog *c, bool *create_out, bool *same_out)
 {
 	struct catalog_txn txn = { .catalog = c };
@@ -248,7 +248,7 @@ int env_open(struct catalog *c)
 		err = tables_open(c);
 	if (err)
 		env_close(c);
-	/* What was begun on a full disk must not look damaged. */
+	/* A new file that a full disk cut short must not look damaged. */
 	if (err && used == 0)
 		(void)unlink(c->data);
 	return err;

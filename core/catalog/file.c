@@ -72,7 +72,8 @@ static void count_record(struct catalog_txn *txn, const struct file_record *r,
 		n->pending_bytes += step * r->identity.size;
 }
 
-/* What a state holds besides the record: a pending mark or a copy. */
+/* Writes what belongs to a state besides the record: a pending mark or a
+ * copy. */
 static int hold(struct catalog_txn *txn, const struct file_key *key,
 		const struct file_record *r)
 {

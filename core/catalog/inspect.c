@@ -327,8 +327,8 @@ static int inspect_file(struct inspector *in, enum inspect_mode mode)
 	return err || !in->to ? err : copy_finish(in);
 }
 
-/* What the system says of a damaged file: that it asks for a map of an
- * impossible size, or that a part of it cannot be read. */
+/* A damaged file may ask for a map of an impossible size, or have a part that
+ * cannot be read. */
 static bool is_damage(int err)
 {
 	return err == -EINVAL || err == -ENOMEM || err == -EIO ||

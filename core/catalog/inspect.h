@@ -13,7 +13,7 @@
  * When the file is damaged it is the child that crashes.  Nothing here knows
  * LMDB's format.
  *
- * What can be read can still break a writer: the free space of a page and the
+ * A file whose records can be read may still break a writer: the free space of a page and the
  * list of free pages are believed by writes alone.  So the child writes all
  * records, as it reads them, to a new file, which then replaces the old one:
  * the process that goes on to write does so to a file that LMDB has just made.

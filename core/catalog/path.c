@@ -138,7 +138,7 @@ int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
 			result = file_record_decode(&s.value, &r);
 		if (!result)
 			result = catalog_has_path(txn, root, &key);
-		/* What cannot be read is for the check to say. */
+		/* The check reports records that cannot be read. */
 		if (result == 1 || result == -EUCLEAN)
 			continue;
 		if (!result)

@@ -89,7 +89,7 @@ int file_record_decode(const MDB_val *bytes, struct file_record *out)
 	return 0;
 }
 
-/* What is not in the set is stored as zeros. */
+/* Digests that are not in the set are stored as zeros. */
 void content_store(const struct digests *d, uint8_t *bytes)
 {
 	memset(bytes, 0, CONTENT_BYTES);
