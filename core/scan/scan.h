@@ -42,8 +42,9 @@
  * counts as gone only if it is not found while the catalog, with all that was
  * posted before, has no record of it.  Otherwise it is looked for again, and
  * after EARLY_TRIES times the whole tree is walked.  A directory that moves
- * during a walk, perhaps from a place that was not walked yet to one that was,
- * is read with all below it (scan_directory_moved()).
+ * while others are read with all below them, perhaps from a place that was not
+ * read yet to one that was, is read with all below it, too
+ * (scan_directory_moved()).
  *
  * Names that are read from a directory may be older than a rename that the
  * committer already has.  So the committer keeps a version of each directory's
@@ -118,9 +119,10 @@ struct scanner {
 	size_t request_count;
 	bool wanted; /* a walk over the whole tree */
 	bool stopped;
-	bool checking; /* a seen file just now */
-	bool serving;  /* a request just now */
-	bool deferred; /* requests wait: the catalog is a batch behind */
+	bool checking;     /* a seen file just now */
+	bool serving;      /* a request just now, */
+	bool serving_deep; /* a deep one */
+	bool deferred;     /* requests wait: the catalog is a batch behind */
 	bool started;
 	atomic_bool running; /* a walk over the whole tree */
 	pthread_t thread;
@@ -131,6 +133,7 @@ struct scanner {
 	int64_t throttle_ns;        /* the thread's own */
 	struct scan_retry *retries; /* by due time; the thread's own */
 	atomic_uint early_retries;  /* of these, those that are waited for */
+	atomic_uint deep_retries;   /* and those that are deep */
 };
 
 /* The context is copied; what it points to is borrowed. */
@@ -164,8 +167,8 @@ void scan_request(struct scanner *s, const struct file_key *key, bool deep);
  * does not know it either, as it is gone then, or cannot be found. */
 void scan_request_unknown(struct scanner *s, const struct file_key *key);
 
-/* A directory was moved to another directory: if a walk is under way, it may
- * have missed that one. */
+/* A directory was moved to another directory: a walk over the tree, or a deep
+ * request, that has not ended may miss it. */
 void scan_directory_moved(struct scanner *s, const struct file_key *directory);
 
 /* Requests are deferred while the committer writes a batch, because they are

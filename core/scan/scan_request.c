@@ -28,14 +28,19 @@ static struct scan_request *find_locked(struct scanner *s,
 	return NULL;
 }
 
-static bool has_room_locked(const struct scanner *s, bool deep)
+static size_t count_deep_locked(const struct scanner *s)
 {
-	size_t i, deep_count = 0;
+	size_t i, count = 0;
 
 	for (i = 0; i < s->request_count; i++)
-		deep_count += s->requests[i].deep;
+		count += s->requests[i].deep;
+	return count;
+}
+
+static bool has_room_locked(const struct scanner *s, bool deep)
+{
 	return s->request_count < REQUESTS_MAX &&
-	       (!deep || deep_count < DEEP_MAX);
+	       (!deep || count_deep_locked(s) < DEEP_MAX);
 }
 
 /* Takes r.  The lock is held. */
@@ -105,6 +110,13 @@ void scan_request_unknown(struct scanner *s, const struct file_key *key)
 		request(s, key, false, -1);
 }
 
+/* Whether directories are read, or are to be read, with all below them. */
+static bool is_deep_locked(const struct scanner *s)
+{
+	return atomic_load(&s->running) || s->serving_deep ||
+	       atomic_load(&s->deep_retries) || count_deep_locked(s);
+}
+
 void scan_directory_moved(struct scanner *s, const struct file_key *directory)
 {
 	const struct scan_request r = {
@@ -114,7 +126,7 @@ void scan_directory_moved(struct scanner *s, const struct file_key *directory)
 	};
 
 	pthread_mutex_lock(&s->lock);
-	if (atomic_load(&s->running))
+	if (is_deep_locked(s))
 		request_locked(s, &r);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -137,6 +149,7 @@ static bool request_take(struct scanner *s, struct scan_request *out)
 	if (any)
 		*out = s->requests[--s->request_count];
 	s->serving = any;
+	s->serving_deep = any && out->deep;
 	pthread_mutex_unlock(&s->lock);
 	return any;
 }

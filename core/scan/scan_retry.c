@@ -24,6 +24,7 @@ struct scan_retry {
 static void retry_free(struct scanner *s, struct scan_retry *r)
 {
 	atomic_fetch_sub(&s->early_retries, r->request.tries < EARLY_TRIES);
+	atomic_fetch_sub(&s->deep_retries, r->request.deep);
 	if (r->request.fd >= 0)
 		close(r->request.fd);
 	free(r);
@@ -57,6 +58,7 @@ static void insert(struct scanner *s, struct scan_retry *r)
 	r->next = *at;
 	*at = r;
 	atomic_fetch_add(&s->early_retries, r->request.tries < EARLY_TRIES);
+	atomic_fetch_add(&s->deep_retries, r->request.deep);
 }
 
 int scan_retry_later(struct scanner *s, const char *path,

@@ -525,6 +525,22 @@ static void test_a_directory_that_moves_during_a_walk_is_read(void **state)
 	expect(&r->t, "list b: c d/\nlist d: e\n");
 }
 
+static void test_a_directory_that_moves_during_a_deep_request_is_read(
+	void **state)
+{
+	struct recorder *r = *state;
+	struct file_key key;
+
+	get_key(&r->t, "b", &key);
+	scan_defer_requests(r->scanner, true);
+	scan_request(r->scanner, &r->t.source.root, false);
+	scan_directory_moved(r->scanner, &key);
+	assert_int_equal(r->scanner->request_count, 1);
+	scan_request(r->scanner, &r->t.source.root, true);
+	scan_directory_moved(r->scanner, &key);
+	assert_int_equal(r->scanner->request_count, 2);
+}
+
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -550,6 +566,8 @@ int main(void)
 		WITH_TREE(test_a_walk_drops_no_retry),
 		WITH_TREE(test_a_path_that_leads_elsewhere),
 		WITH_TREE(test_a_directory_that_moves_during_a_walk_is_read),
+		WITH_TREE(
+			test_a_directory_that_moves_during_a_deep_request_is_read),
 	};
 
 	is_private = !unshare(CLONE_NEWNS) &&
