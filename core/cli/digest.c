@@ -186,11 +186,13 @@ static int set_attribute(struct digest_job *job, const char *name)
 
 static int set_format(struct digest_job *job, const char *name)
 {
+	if (!strcmp(name, "csv"))
+		return set_style(job, &style_csv);
 	job->foreign = foreign_find(name);
 	if (!job->foreign)
 		return usage_error(&command_digest,
 				   "no format '%s'; there are sise, ssdeep, "
-				   "sdbf",
+				   "sdbf, csv",
 				   name);
 	return set_style(job, &style_foreign);
 }
@@ -410,7 +412,8 @@ const struct command command_digest = {
 		"      --json            an array of objects\n"
 		"      --format NAME     a file of digests as the original "
 		"program writes it:\n"
-		"                        sise, ssdeep, sdbf\n"
+		"                        sise, ssdeep, sdbf; or csv, a table of all "
+		"digests\n"
 		"      --rdc-signatures  the signature file of one file, [MS-RDC] "
 		"2.2, in binary\n"
 		"      --si2             the Similarity Index's own SimHash, "

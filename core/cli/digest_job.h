@@ -32,7 +32,7 @@ struct digest_job {
 
 /* digest_print.c */
 extern const struct digest_style style_attributes, style_sums, style_json,
-	style_foreign;
+	style_foreign, style_csv;
 
 /* digest_original.c */
 extern const struct digest_style style_si2, style_sif_classic,

@@ -200,3 +200,66 @@ static int file_foreign(const struct digest_job *job, struct reader *r, int fd,
 }
 
 const struct digest_style style_foreign = { .file = file_foreign };
+
+/* ---- CSV, RFC 4180 ---- */
+
+static int append_field(struct buf *out, const char *text)
+{
+	int err;
+
+	if (!strpbrk(text, ",\"\r\n"))
+		return buf_append_text(out, text);
+	err = buf_append_text(out, "\"");
+	for (; *text && !err; text++) {
+		if (*text == '"')
+			err = buf_append_text(out, "\"");
+		if (!err)
+			err = buf_append(out, text, 1);
+	}
+	return err ? err : buf_append_text(out, "\"");
+}
+
+/* A digest that the content does not have is an empty field. */
+static int append_csv(const struct digests *d, const char *path,
+		      struct buf *out)
+{
+	struct buf text = { 0 };
+	int id, err = buf_append_format(out, "%llu",
+					(unsigned long long)d->size);
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		err = buf_append_text(out, ",");
+		if (err || !(d->set & DIGEST_BIT(id)))
+			continue;
+		buf_clear(&text);
+		err = digest_format(d, (enum digest_id)id, &text);
+		if (!err)
+			err = append_field(out, text.data);
+	}
+	if (!err)
+		err = buf_append_text(out, ",");
+	if (!err)
+		err = append_field(out, path);
+	buf_release(&text);
+	return err ? err : buf_append_text(out, "\r\n");
+}
+
+static int file_csv(const struct digest_job *job, struct reader *r, int fd,
+		    const char *path, struct buf *out)
+{
+	struct digests d;
+	int err = reader_digest_fd(r, fd, name_of(path), &d);
+
+	(void)job;
+	if (err)
+		return err;
+	err = append_csv(&d, path, out);
+	digests_release(&d);
+	return err;
+}
+
+/* The digests in the order of enum digest_id. */
+const struct digest_style style_csv = {
+	.begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,path\r\n",
+	.file = file_csv,
+};

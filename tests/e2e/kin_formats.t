@@ -94,6 +94,44 @@ is "$(code "$KIN" compare -m sdhash "$T/set" "$T/a")" 1 \
 	'nothing can be said of zeros'
 rm "$T/sparse"
 
+# ---- CSV ----
+
+# What a reader of CSV makes of it, as JSON.
+table() { # ARGUMENT...
+	"$KIN" digest --format csv "$@" | python3 -c 'import csv, io, json, sys
+text = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8",
+	errors="surrogateescape", newline="")
+for row in csv.DictReader(text, strict=True):
+	assert None not in row and None not in row.values()
+	print(json.dumps(row, sort_keys=True))'
+}
+column() { # NAME: of a row on standard input
+	python3 -c 'import json, os, sys
+for line in sys.stdin:
+	sys.stdout.buffer.write(os.fsencode(json.loads(line)[sys.argv[1]]))' "$1"
+}
+
+odd=$T/$(printf 'odd\xff\r\nname, "quoted"')
+cp "$T/a" "$odd"
+is "$("$KIN" digest --format csv "$T/a" | head -n 1)" \
+	$'size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,path\r' \
+	'csv: a title line'
+for name in sise simhash rdc sif ssdeep xxh128; do
+	is "$(table "$T/a" | column "$name")" \
+		"$("$KIN" digest -a "$name" - <"$T/a" | sed 's/  -$//')" \
+		"csv: $name"
+done
+is "$(table "$T/a" | column size)" "$(stat -c %s "$T/a")" 'csv: the size'
+is "$(table "$odd" | column path)" "$odd" 'csv: a name of any bytes'
+is "$(table -r "$T/a" "$T/d" "$T/tiny" | wc -l)" 3 'csv: a line for each file'
+is "$(table "$T/a" | column sdhash)" '' 'csv: no sdhash'
+is "$(table --sdhash "$T/a" | column sdhash)" \
+	"$("$KIN" digest -a sdhash "$T/a" | sed 's/  .*//')" 'csv: with --sdhash'
+is "$(code "$KIN" digest --format csv --json "$T/a")" 2 'csv is not JSON'
+is "$(code "$KIN" digest --format csv "$T/none" "$T/a")" 1 \
+	'csv: a file that is not there'
+is "$(wc -l <"$T/.out")" 2 '... and the others are printed'
+
 # ---- malformed files ----
 
 printf 'ssdeep,1.1--blocksize:hash:hash,filename\n' >"$T/bad"
