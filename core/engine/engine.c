@@ -181,6 +181,8 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = init_scan(e);
 	if (!err)
+		err = ignored_init(&e->ignored, e->catalog_dir, &e->log);
+	if (!err)
 		err = engine_init_search(e);
 	if (!err)
 		err = sdhash_pool_init(&e->sdhash, &e->source, &e->stopping);
@@ -278,6 +280,7 @@ void engine_free(struct engine *e)
 	commit_release(&e->commit);
 	scan_release(&e->scan);
 	search_release(&e->search);
+	ignored_release(&e->ignored);
 	sdhash_pool_release(&e->sdhash);
 	checker_release(&e->checker);
 	power_release(&e->power);

@@ -14,6 +14,7 @@
 #include "core/hash/hash.h"
 #include "core/hash/sdhash_pool.h"
 #include "core/engine/engine.h"
+#include "core/engine/ignored.h"
 #include "core/queue/throttle.h"
 #include "core/queue/power.h"
 #include "core/queue/queue.h"
@@ -31,6 +32,7 @@
  *   hash     the workers, which read and digest files
  *   sdhash   digests that are not kept, on threads of their own
  *   checker  checks of the catalog, on a thread of its own
+ *   ignored  the pairs of contents that the user ignores
  *   power    on battery or not, on a thread of its own
  *
  * Each part has one mutex.  No mutex is held while another part is called,
@@ -53,6 +55,7 @@ struct engine {
 	struct hasher hash;
 	struct sdhash_pool sdhash;
 	struct checker checker;
+	struct ignored ignored;
 	struct power power;
 
 	struct throttle throttle;

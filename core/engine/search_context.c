@@ -60,6 +60,22 @@ static void damaged(void *engine)
 	engine_found_damage(engine);
 }
 
+static bool ignores_any(void *engine)
+{
+	struct engine *e = engine;
+
+	ignored_refresh(&e->ignored);
+	return ignored_any(&e->ignored);
+}
+
+static bool is_ignored(void *engine, const struct digests *a,
+		       const struct digests *b)
+{
+	struct engine *e = engine;
+
+	return ignored_has(&e->ignored, a, b);
+}
+
 int engine_init_search(struct engine *e)
 {
 	const struct search_context context = {
@@ -78,6 +94,8 @@ int engine_init_search(struct engine *e)
 		.is_incomplete = is_incomplete,
 		.file_changed = file_changed,
 		.damaged = damaged,
+		.ignores_any = ignores_any,
+		.is_ignored = is_ignored,
 	};
 
 	return search_init(&e->search, &context);

@@ -78,6 +78,8 @@ static int search_some(struct search_query *q, struct near *near, bool any,
 	if (err)
 		return err;
 	for (i = 0; i < count && !err; i++) {
+		if (self_pair_is_ignored(q, matches[i].content))
+			continue;
 		err = content_has_hit(q, matches[i].content);
 		if (err == 1)
 			near->near = matches[i].content;
@@ -117,12 +119,16 @@ static int has_near(struct search_query *q, const struct file_key *key,
 		return 0;
 	q->self = *key;
 	q->self_content = rec->content;
-	err = content_has_hit(q, rec->content);
+	err = self_pair_is_ignored(q, rec->content) ?
+		      0 :
+		      content_has_hit(q, rec->content);
 	if (err)
 		return err;
 	near = memory_get(q, rec->content);
 	if (near.near) {
-		err = content_has_hit(q, near.near);
+		err = self_pair_is_ignored(q, near.near) ?
+			      0 :
+			      content_has_hit(q, near.near);
 		if (err)
 			return err;
 		near.near = 0;

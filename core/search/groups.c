@@ -255,6 +255,55 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 	return catalog_sketch_get(arg, content, out);
 }
 
+/* Whether each content of the group is ignored with itself. */
+static bool copies_are_ignored(struct search_query *q,
+			       const struct group_member *members,
+			       uint32_t count)
+{
+	struct digests d;
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (catalog_content_brief(q->txn, members[i].content, &d) ||
+		    !pair_is_ignored(q, &d, members[i].content))
+			return false;
+	return true;
+}
+
+/* Whether all files of the group are known to be alike: the user ignores each
+ * pair of the head and another member and, when there are exact copies among
+ * the files, each content with itself.  (How many files each has is not known
+ * here, and what the catalog has may be more than the caller sees.) */
+static bool group_is_ignored(struct search_query *q,
+			     const struct group_set *set,
+			     const struct content_group *group)
+{
+	const struct group_member *members = &set->members[group->first];
+	struct digests head;
+	uint32_t i;
+
+	if (group->files > group->count &&
+	    !copies_are_ignored(q, members, group->count))
+		return false;
+	if (catalog_content_brief(q->txn, members->content, &head))
+		return false;
+	for (i = 1; i < group->count; i++)
+		if (!pair_is_ignored(q, &head, members[i].content))
+			return false;
+	return true;
+}
+
+static void drop_ignored(struct search_query *q, struct group_set *set)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; q->ignores && i < set->count; i++)
+		if (!group_is_ignored(q, set, &set->groups[i]))
+			set->groups[kept++] = set->groups[i];
+	if (q->ignores)
+		set->count = kept;
+}
+
 static int group(struct search_query *q, struct groups_state *state)
 {
 	const struct index_store store = { fetch_sketch, q->txn };
@@ -265,6 +314,7 @@ static int group(struct search_query *q, struct groups_state *state)
 	if (err)
 		return err == 1 ? TURN_OVER : err;
 	state->groups->set = grouping_take(state->grouping);
+	drop_ignored(q, state->groups->set);
 	return 0;
 }
 

@@ -219,6 +219,29 @@ int content_add_hits(struct search_query *q, uint32_t content, int score,
 	return err < 0 ? err : 0;
 }
 
+/* ---- pairs that are ignored ---- */
+
+bool pair_is_ignored(struct search_query *q, const struct digests *d,
+		     uint32_t content)
+{
+	const struct search_context *context = q->context;
+	struct digests other;
+
+	if (!q->ignores || catalog_content_brief(q->txn, content, &other))
+		return false;
+	return context->is_ignored(context->ctx, d, &other);
+}
+
+bool self_pair_is_ignored(struct search_query *q, uint32_t content)
+{
+	struct digests self;
+
+	if (!q->ignores ||
+	    catalog_content_brief(q->txn, q->self_content, &self))
+		return false;
+	return pair_is_ignored(q, &self, content);
+}
+
 /* ---- which contents the caller sees ---- */
 
 struct copy_count {

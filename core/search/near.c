@@ -223,7 +223,8 @@ static int list_identical(struct search_query *q, struct listing_state *state)
 
 	if (!state->copies.cursor.begun)
 		err = find_self(q, state->digests);
-	if (!err && q->self_content && q->relation == INDEX_ALIKE)
+	if (!err && q->self_content && q->relation == INDEX_ALIKE &&
+	    !pair_is_ignored(q, state->digests, q->self_content))
 		err = content_add_hits(q, q->self_content, 100, SIZE_MAX,
 				       &state->copies, &state->cut);
 	if (err)
@@ -258,6 +259,8 @@ static int list_alike(struct search_query *q, struct listing_state *state)
 		size_t limit = q->context->limit - state->alike;
 		int err;
 
+		if (pair_is_ignored(q, state->digests, match->content))
+			continue;
 		/* Of the last one only whether it is there: there may be
 		 * more. */
 		if (state->next == INDEX_MATCHES - 1)

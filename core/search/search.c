@@ -42,9 +42,12 @@ static int turn_as_caller(struct search_query *q)
 static int take_turn(struct search_query *q)
 {
 	const struct credentials *own = &q->searcher->own;
+	const struct search_context *context = q->context;
 	bool trusted = q->caller.trusted;
-	int err = trusted ? 0 : credentials_enter(&q->caller.credentials, own);
+	int err;
 
+	q->ignores = context->ignores_any && context->ignores_any(context->ctx);
+	err = trusted ? 0 : credentials_enter(&q->caller.credentials, own);
 	if (err)
 		return err;
 	err = turn_as_caller(q);

@@ -204,6 +204,13 @@ struct search_context {
 			     const struct file_identity *identity);
 	/* The catalog contradicts itself (-EUCLEAN). */
 	void (*damaged)(void *ctx);
+	/* The pairs of contents that the user ignores: whether there are any
+	 * now, asked before a turn with the credentials of the process; and
+	 * whether this is one of them.  The first may be NULL: there are
+	 * none. */
+	bool (*ignores_any)(void *ctx);
+	bool (*is_ignored)(void *ctx, const struct digests *a,
+			   const struct digests *b);
 };
 
 /* What is remembered about a content: near is one it resembles, or 0 when

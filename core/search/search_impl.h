@@ -73,7 +73,8 @@ struct search_query {
 	/* Of this turn. */
 	struct catalog_txn *txn;
 	size_t work_left;
-	int err; /* of what a callback of the index did */
+	bool ignores; /* some pairs of contents are ignored */
+	int err;      /* of what a callback of the index did */
 
 	/* What is searched for just now. */
 	struct file_key self;
@@ -148,6 +149,12 @@ int hits_probe_file(struct search_query *q, const struct file_key *key);
  * known, which the caller may read. */
 bool copy_is_visible(struct search_query *q, const struct file_key *key,
 		     const char *path);
+
+/* Whether the user ignores the pair of a content with these digests, or, in the
+ * second function, with those of q->self_content. */
+bool pair_is_ignored(struct search_query *q, const struct digests *d,
+		     uint32_t content);
+bool self_pair_is_ignored(struct search_query *q, uint32_t content);
 
 /* Calls each for the files with a content, from the cursor on, until it returns
  * something else than 0, which is returned then; counts their work. */

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/hex.h"
+#include "core/cli/cli.h"
+#include "core/ignore/ignore.h"
+
+struct ignore_job {
+	bool list, forget, group;
+	char *directory; /* owned: of the catalog */
+	struct ignore_set set;
+	size_t changed;
+};
+
+/* ---- the mount ---- */
+
+static int find_directory(struct ignore_job *job, const struct mount *mount)
+{
+	const json_t *catalog;
+	const char *path;
+	json_t *status;
+	int err = status_get(mount->root, &status);
+
+	if (err) {
+		complain_errno(mount->root, err);
+		return EXIT_FAILED;
+	}
+	catalog = json_object_get(status, "catalog");
+	path = json_string_value(json_object_get(catalog, "path"));
+	job->directory = path ? strdup(path) : NULL;
+	json_decref(status);
+	if (job->directory)
+		return EXIT_OK;
+	complain(mount->root, "only root and the owner of the mount may ignore "
+			      "pairs of it");
+	return EXIT_FAILED;
+}
+
+static int find_mount(struct ignore_job *job, const char *path,
+		      struct mount *out)
+{
+	int code = mount_find_or_complain(path, out);
+
+	return code ? code : find_directory(job, out);
+}
+
+/* ---- contents ---- */
+
+static int content_of(const char *path, struct ignore_content *out)
+{
+	struct buf text = { 0 };
+	struct stat st, after;
+	int err = stat(path, &st) ? -errno : 0;
+
+	if (!err && !S_ISREG(st.st_mode)) {
+		complain(path, "not a regular file");
+		return EXIT_FAILED;
+	}
+	if (!err)
+		err = attribute_get(path, "user.xxh128", &text);
+	if (!err && (stat(path, &after) || after.st_size != st.st_size))
+		err = -EAGAIN;
+	if (!err)
+		err = hex_decode(text.data, text.len, out->xxh128,
+				 sizeof(out->xxh128));
+	out->size = (uint64_t)st.st_size;
+	buf_release(&text);
+	if (err == -ENODATA)
+		complain(path, "has no user.xxh128: see user.kinfs.state");
+	else if (err)
+		complain_errno(path, err);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int change(struct ignore_job *job, const struct ignore_content *a,
+		  const struct ignore_content *b, const char *a_path,
+		  const char *b_path)
+{
+	struct buf remark = { 0 };
+	int done = 0;
+
+	if (job->forget) {
+		job->changed += ignore_set_remove(&job->set, a, b);
+		return 0;
+	}
+	done = append_escaped(&remark, a_path, ESCAPE_TERMINAL);
+	if (!done)
+		done = buf_append_text(&remark, " ");
+	if (!done)
+		done = append_escaped(&remark, b_path, ESCAPE_TERMINAL);
+	if (!done)
+		done = ignore_set_add(&job->set, a, b, remark.data);
+	buf_release(&remark);
+	job->changed += done == 1;
+	return done < 0 ? done : 0;
+}
+
+/* ---- a group ---- */
+
+static bool member_content(const json_t *member, struct ignore_content *out,
+			   const char **path_out)
+{
+	const char *hash = json_string_value(json_object_get(member, "xxh128"));
+	const json_t *size = json_object_get(member, "size");
+	const json_t *file =
+		json_array_get(json_object_get(member, "files"), 0);
+	const char *path = json_string_value(json_object_get(file, "path"));
+
+	if (!hash || !json_is_integer(size) || json_integer_value(size) < 0 ||
+	    hex_decode(hash, strlen(hash), out->xxh128, sizeof(out->xxh128)))
+		return false;
+	out->size = (uint64_t)json_integer_value(size);
+	*path_out = path ? path : "?";
+	return true;
+}
+
+/* The head with each member, and each with itself. */
+static int change_group(struct ignore_job *job, const json_t *members)
+{
+	struct ignore_content head, c;
+	const char *head_path, *path;
+	size_t i;
+	int err = 0;
+
+	if (!member_content(json_array_get(members, 0), &head, &head_path))
+		return -EINVAL;
+	for (i = 0; i < json_array_size(members) && !err; i++) {
+		if (!member_content(json_array_get(members, i), &c, &path))
+			return -EINVAL;
+		err = change(job, &c, &c, path, path);
+		if (!err && i)
+			err = change(job, &head, &c, head_path, path);
+	}
+	return err;
+}
+
+static int change_groups(struct ignore_job *job)
+{
+	char *line = NULL;
+	size_t room = 0, number = 0;
+	ssize_t len;
+	int err = 0;
+
+	while (!err && (len = getline(&line, &room, stdin)) > 0) {
+		json_t *object = json_loadb(line, (size_t)len, 0, NULL);
+
+		number++;
+		if (!json_is_object(json_object_get(object, "totals")))
+			err = change_group(job,
+					   json_object_get(object, "members"));
+		json_decref(object);
+	}
+	if (!err && ferror(stdin))
+		err = -EIO;
+	free(line);
+	if (err == -EINVAL)
+		complain("standard input",
+			 "line %zu is not a group as kin groups --json prints "
+			 "it; nothing was changed",
+			 number);
+	else if (err)
+		complain_errno("standard input", err);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+/* ---- the file ---- */
+
+static int complain_file(const struct ignore_job *job, int err)
+{
+	struct buf path = { 0 };
+
+	(void)buf_append_format(&path, "%s/" IGNORE_FILE, job->directory);
+	complain_errno(path.data, err);
+	buf_release(&path);
+	return EXIT_FAILED;
+}
+
+static int report_damage(const struct ignore_job *job)
+{
+	size_t i;
+
+	for (i = 0; i < job->set.other_count; i++)
+		if (job->set.others[i].damaged)
+			complain(job->directory,
+				 IGNORE_FILE
+				 ": line %zu is not a pair of contents; it is "
+				 "kept and decides nothing",
+				 job->set.others[i].number);
+	return job->set.damaged_count ? EXIT_FAILED : EXIT_OK;
+}
+
+static int print_pairs(const struct ignore_job *job)
+{
+	size_t i;
+
+	for (i = 0; i < job->set.pair_count; i++) {
+		print_escaped(job->set.pairs[i].text, ESCAPE_TERMINAL);
+		putchar('\n');
+	}
+	return report_damage(job);
+}
+
+static int list_pairs(struct ignore_job *job, const char *path)
+{
+	struct mount mount = { 0 };
+	int code = find_mount(job, path, &mount), err;
+
+	if (!code) {
+		err = ignore_load(job->directory, &job->set, NULL);
+		code = err ? complain_file(job, err) : print_pairs(job);
+	}
+	mount_release(&mount);
+	return code;
+}
+
+/* With the lock. */
+static int change_file(struct ignore_job *job, char **paths,
+		       const struct ignore_content contents[2])
+{
+	int err = ignore_load(job->directory, &job->set, NULL), code;
+
+	if (err)
+		return complain_file(job, err);
+	(void)report_damage(job);
+	if (job->group) {
+		code = change_groups(job);
+		if (code)
+			return code;
+	} else {
+		err = change(job, &contents[0], &contents[1], paths[0],
+			     paths[1]);
+	}
+	if (!err && job->changed)
+		err = ignore_save(job->directory, &job->set);
+	if (err)
+		return complain_file(job, err);
+	if (job->forget && !job->changed) {
+		complain(job->group ? NULL : paths[0],
+			 "the pair was not ignored");
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+/* Both files lie in one mount. */
+static int check_pair(char **paths, const struct mount *mount,
+		      struct ignore_content contents[2])
+{
+	struct mount other = { 0 };
+	int code = mount_find_or_complain(paths[1], &other);
+
+	if (!code && strcmp(mount->root, other.root) != 0) {
+		complain(paths[1], "is not in the mount of %s", paths[0]);
+		code = EXIT_FAILED;
+	}
+	mount_release(&other);
+	if (!code)
+		code = content_of(paths[0], &contents[0]);
+	return code ? code : content_of(paths[1], &contents[1]);
+}
+
+static int change_pairs(struct ignore_job *job, char **paths)
+{
+	struct ignore_content contents[2] = { 0 };
+	struct mount mount = { 0 };
+	int code = find_mount(job, paths[0], &mount), fd, err;
+
+	if (!code && !job->group)
+		code = check_pair(paths, &mount, contents);
+	if (!code) {
+		err = ignore_lock(job->directory, &fd);
+		code = err ? complain_file(job, err) :
+			     change_file(job, paths, contents);
+		if (!err)
+			close(fd);
+	}
+	mount_release(&mount);
+	return code;
+}
+
+/* ---- the command ---- */
+
+static int parse(struct ignore_job *job, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "list", no_argument, NULL, 'l' },
+		{ "forget", no_argument, NULL, 'f' },
+		{ "group", no_argument, NULL, 'g' },
+		{ 0 },
+	};
+	int c, operands;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'l')
+			job->list = true;
+		else if (c == 'f')
+			job->forget = true;
+		else if (c == 'g')
+			job->group = true;
+		else
+			return usage_error(&command_ignore, NULL);
+	}
+	if (job->list && (job->forget || job->group))
+		return usage_error(&command_ignore,
+				   "--list goes with no other option");
+	operands = job->list || job->group ? 1 : 2;
+	if (argc - optind != operands)
+		return usage_error(&command_ignore, operands == 1 ?
+							    "which mount?" :
+							    "which two files?");
+	return EXIT_OK;
+}
+
+static int run_ignore(int argc, char **argv)
+{
+	struct ignore_job job = { 0 };
+	int code = parse(&job, argc, argv);
+
+	if (!code)
+		code = job.list ? list_pairs(&job, argv[optind]) :
+				  change_pairs(&job, argv + optind);
+	ignore_set_release(&job.set);
+	free(job.directory);
+	return code;
+}
+
+const struct command command_ignore = {
+	.name = "ignore",
+	.synopsis = "ignore [--forget] A B | --group MOUNT | --list MOUNT",
+	.summary = "Leave pairs that are known to be alike out of listings",
+	.help = "The contents of the files A and B of one mount are known to "
+		"be alike: listings\n"
+		"leave the pair out, and groups in which each member is known "
+		"with the head.\n\n"
+		"      --group   read groups from standard input, as kin groups "
+		"--json prints them\n"
+		"      --list    print the pairs\n"
+		"      --forget  take the decision back\n",
+	.run = run_ignore,
+};

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_IGNORE_IGNORE_H
+#define CORE_IGNORE_IGNORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "core/base/buf.h"
+
+/*
+ * Pairs of contents that the user knows to be alike.
+ *
+ * Such a decision is the user's data, not cache.  The decisions are a text file,
+ * IGNORE_FILE, in the directory of the catalog but not in the catalog, so they
+ * stay when the catalog is rebuilt.  kin ignore writes the file; the daemon
+ * reads it, again when it has changed.
+ *
+ * The file has one line a pair:
+ *
+ *   XXH128:SIZE XXH128:SIZE # PATH PATH
+ *
+ * The lesser content comes first; what follows the sizes is a remark.  Lines
+ * that begin with # and empty lines mean nothing.  A line that is none of these
+ * is damaged: it decides nothing, and is kept.
+ *
+ * Writing: the program takes the lock (IGNORE_LOCK_FILE, flock()), reads the
+ * file, writes a temporary one beside it, syncs it, and renames it.  So two
+ * programs lose nothing of each other, a reader needs no lock, and a kill at
+ * any moment leaves the old file or the new one.
+ *
+ * Threads: one at a time may change a set; any number may look up.
+ */
+#define IGNORE_FILE "ignored"
+#define IGNORE_LOCK_FILE "ignored.lock"
+
+/* A longer file is refused with -EFBIG. */
+#define IGNORE_MAX_BYTES ((size_t)1 << 28)
+
+struct ignore_content {
+	uint64_t size;
+	uint8_t xxh128[16];
+};
+
+/* The lesser content first. */
+struct ignore_pair {
+	struct ignore_content a, b;
+};
+
+struct ignore_line {
+	struct ignore_pair pair;
+	char *text;    /* owned: the whole line without its end, len bytes */
+	size_t len;    /* it may have NUL bytes in it */
+	size_t number; /* in the file that was read, from 1; else 0 */
+	bool damaged;  /* of others: not a remark either */
+};
+
+struct ignore_set {
+	struct ignore_line *pairs; /* in order, each pair once */
+	size_t pair_count;
+	struct ignore_line *others; /* remarks and damaged lines, as read */
+	size_t other_count;
+	size_t damaged_count;
+};
+
+void ignore_set_release(struct ignore_set *set);
+
+/* Reads the bytes of a file.  -ENOMEM; the set is empty then. */
+int ignore_set_parse(const char *data, size_t len, struct ignore_set *out);
+
+bool ignore_set_has(const struct ignore_set *set,
+		    const struct ignore_content *a,
+		    const struct ignore_content *b);
+
+/* 1: added; 0: it was there; -ENOMEM.  The remark is copied; it has neither
+ * line breaks nor NUL bytes. */
+int ignore_set_add(struct ignore_set *set, const struct ignore_content *a,
+		   const struct ignore_content *b, const char *remark);
+
+/* Whether the pair was there. */
+bool ignore_set_remove(struct ignore_set *set, const struct ignore_content *a,
+		       const struct ignore_content *b);
+
+/* Appends the bytes of a file. */
+int ignore_set_format(const struct ignore_set *set, struct buf *out);
+
+/* ---- the file ---- */
+
+/* Reads the file in a directory; none is an empty set.  st_out, or NULL, gets
+ * the file's stat, zeroed when there is none. */
+int ignore_load(const char *directory, struct ignore_set *out,
+		struct stat *st_out);
+
+/* Waits for the lock on the file; close fd_out to give it up. */
+int ignore_lock(const char *directory, int *fd_out);
+
+/* Replaces the file; the caller has the lock. */
+int ignore_save(const char *directory, const struct ignore_set *set);
+
+#endif

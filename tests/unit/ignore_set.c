@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* clang-format off: cmocka wants these four before it */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ignore/ignore.h"
+
+#define A "00000000000000000000000000000001:5"
+#define B "00000000000000000000000000000002:18446744073709551615"
+
+static struct ignore_set parse(const char *text)
+{
+	struct ignore_set set;
+
+	assert_int_equal(ignore_set_parse(text, strlen(text), &set), 0);
+	return set;
+}
+
+static void test_pairs_are_read(void **state)
+{
+	struct ignore_set set = parse("# remark\n\n" B " " A "\n" A "\t" B
+				      " # x\n" A " " A "\r\n" B " " B);
+
+	(void)state;
+	assert_int_equal(set.pair_count, 3);
+	assert_int_equal(set.other_count, 2);
+	assert_int_equal(set.damaged_count, 0);
+	ignore_set_release(&set);
+}
+
+static void test_damaged_lines_are_kept(void **state)
+{
+	static const char *const lines[] = {
+		"x",
+		A,
+		A " ",
+		A B,
+		A " " B "0",
+		A " " B " x",
+		" " A " " B,
+		"0" A " " B,
+		A " 0000000000000000000000000000000G:1",
+		A " 00000000000000000000000000000001:",
+		A " 00000000000000000000000000000001:-1",
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct ignore_set set = parse(lines[i]);
+		struct buf out = { 0 };
+
+		assert_int_equal(set.pair_count, 0);
+		assert_int_equal(set.damaged_count, 1);
+		assert_int_equal(set.others[0].number, 1);
+		assert_int_equal(ignore_set_format(&set, &out), 0);
+		assert_int_equal(out.len, strlen(lines[i]) + 1);
+		assert_memory_equal(out.data, lines[i], out.len - 1);
+		buf_release(&out);
+		ignore_set_release(&set);
+	}
+}
+
+enum { CONTENTS = 9, STEPS = 20000 };
+
+/* A random program against a table. */
+static void test_as_a_table(void **state)
+{
+	struct ignore_content c[CONTENTS] = { 0 };
+	bool model[CONTENTS][CONTENTS] = { 0 };
+	struct ignore_set set = { 0 };
+	size_t i, step, x, y;
+	unsigned seed = 1;
+
+	(void)state;
+	for (i = 0; i < CONTENTS; i++) {
+		c[i].xxh128[15] = (uint8_t)(i / 2);
+		c[i].size = i;
+	}
+	for (step = 0; step < STEPS; step++) {
+		struct buf out = { 0 };
+
+		x = (size_t)rand_r(&seed) % CONTENTS;
+		y = (size_t)rand_r(&seed) % CONTENTS;
+		assert_int_equal(ignore_set_has(&set, &c[x], &c[y]),
+				 model[x][y]);
+		if (rand_r(&seed) % 2)
+			assert_int_equal(
+				ignore_set_add(&set, &c[x], &c[y], "r"),
+				!model[x][y]);
+		else
+			assert_int_equal(ignore_set_remove(&set, &c[x], &c[y]),
+					 model[x][y]);
+		model[x][y] = model[y][x] = ignore_set_has(&set, &c[x], &c[y]);
+		if (step % 100)
+			continue;
+		assert_int_equal(ignore_set_format(&set, &out), 0);
+		ignore_set_release(&set);
+		assert_int_equal(ignore_set_parse(out.data, out.len, &set), 0);
+		buf_release(&out);
+	}
+	ignore_set_release(&set);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pairs_are_read),
+		cmocka_unit_test(test_damaged_lines_are_kept),
+		cmocka_unit_test(test_as_a_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
