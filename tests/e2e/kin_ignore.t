@@ -6,6 +6,8 @@
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
 private_namespace
+open_fuse_to_all
+share_programs
 
 src=$T/src
 mnt=$T/mnt
@@ -73,6 +75,19 @@ rm "$(db)/data.mdb"
 mount_kinfs "$src" "$mnt"
 wait_idle "$mnt"
 is "$(list a)" "" "a catalog that is rebuilt keeps the decisions"
+
+# ---- others ----
+
+unmount "$mnt"
+chmod 711 "$T"
+mount_kinfs "$src" "$mnt" -o allow_other
+wait_idle "$mnt"
+is "$(list a)" "" "remounted, the decisions hold"
+cp "$(db)/ignored" "$T/before-others"
+refused "another user may not decide" "." \
+	as_nobody "$T/bin/kin" ignore "$mnt/a" "$mnt/lone"
+refused "nor see the decisions" "." as_nobody "$T/bin/kin" ignore --list "$mnt"
+same "nothing was changed" "$(db)/ignored" "$T/before-others"
 
 # ---- damage and refusals ----
 
