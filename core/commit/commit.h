@@ -58,6 +58,11 @@
  * fails with -ESTALE when the version is another one by then, and the reader
  * reads again.  Directories whose keys have the same hash share a version.
  *
+ * A listing may also be newer than a move whose event is yet to be posted.  So
+ * the event of a move says what moved.  If the catalog has it by its new name
+ * already, nothing is done; if one of the two names is of something else, the
+ * directories are read again.
+ *
  * Unknown files.  An event may name a directory or file that has no record: an
  * event before it was lost, or events came in an order that makes no sense.
  * Then the scan is asked to read that directory again.
@@ -65,8 +70,9 @@
  * Locks.  `lock` guards all but the versions and is held for a few instructions
  * only: never while the disk is touched, never during a callback.
  *
- * It must never: let a post wait, drop a result that it has accepted, apply events in another order than that of the posts, or
- * tell the index of what is not durable.
+ * It must never: let a post wait, drop a result that it has accepted, apply
+ * events in another order than that of the posts, or tell the index of what is
+ * not durable.
  */
 
 struct result;
