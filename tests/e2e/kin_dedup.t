@@ -81,6 +81,7 @@ is "$(undo --json | grep -o '"restored": *[0-9]*')" \
 	'"restored": 0' "a second undo finds nothing to do"
 is "$(find "$src" -name '.kin-*')" "" "no temporary file is left"
 
+rescan "$mnt" # the files that came back are to be hashed
 like "$(dedup "$mnt")" "2 files would be replaced.*Nothing was changed" \
 	"the groups of a mount need not be written to a file"
 refused "what is no mount" "$T: " dedup "$T"
