@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,8 +53,15 @@ static int check_meta(const MDB_val *key, const MDB_val *value)
 
 	if (key->mv_size != strlen(META_KEY) ||
 	    memcmp(key->mv_data, META_KEY, key->mv_size) != 0)
-		return 0;
+		return value->mv_size <= PATH_MAX ? 0 : -EUCLEAN;
 	return meta_decode(value, &m);
+}
+
+/* The size of a value is believed when the record is removed or copied, also
+ * in a table that has only keys. */
+static int check_no_value(int err, const MDB_val *value)
+{
+	return !err && value->mv_size > 0 ? -EUCLEAN : err;
 }
 
 /* -EUCLEAN when the record cannot be one of that table. */
@@ -75,7 +83,8 @@ static int check_record(enum catalog_db db, const MDB_val *key,
 		err = name_key_decode(key, &parent, &name);
 		return err ? err : file_key_decode(value, &file);
 	case DB_LINKS:
-		return link_key_decode(key, &file, &parent, &name);
+		err = link_key_decode(key, &file, &parent, &name);
+		return check_no_value(err, value);
 	case DB_CONTENTS:
 		err = content_id_decode(key, &content);
 		return err ? err : content_decode(value, &d);
@@ -88,9 +97,10 @@ static int check_record(enum catalog_db db, const MDB_val *key,
 	case DB_IDENTITIES:
 		return content_id_decode(value, &content);
 	case DB_COPIES:
-		return copy_key_decode(key, &content, &file);
+		err = copy_key_decode(key, &content, &file);
+		return check_no_value(err, value);
 	case DB_PENDING:
-		return file_key_decode(key, &file);
+		return check_no_value(file_key_decode(key, &file), value);
 	case DB_META:
 		return check_meta(key, value);
 	case DB_COUNT:
@@ -115,6 +125,16 @@ static int end_batch(struct inspector *in)
 	return err;
 }
 
+/* A record that LMDB does not take, or that does not fit into twice the size of
+ * its file, says nothing about the room for a copy: it is damaged. */
+static int copy_failed(struct inspector *in, int err)
+{
+	if (err == -E2BIG || err == -EINVAL || err == -EUCLEAN)
+		return -EUCLEAN;
+	in->copy_error = err;
+	return err;
+}
+
 static int copy_record(struct inspector *in, enum catalog_db db, MDB_val key,
 		       MDB_val value)
 {
@@ -129,8 +149,7 @@ static int copy_record(struct inspector *in, enum catalog_db db, MDB_val key,
 		err = catalog_errno(mdb_put(in->write, in->to_dbs[db], &key,
 					    &value, MDB_APPEND));
 	in->batch += key.mv_size + value.mv_size;
-	in->copy_error = err;
-	return err;
+	return copy_failed(in, err);
 }
 
 static int copy_path(const struct inspector *in, struct buf *out)

@@ -410,6 +410,57 @@ static void test_flipped_bits_do_not_crash(void **state)
 	free(bytes);
 }
 
+/* Gives each record with this key a value of 256 MiB more than it has: LMDB
+ * keeps the size of the value in the eight bytes before the key. */
+static void lengthen_values(const struct sample *s, const uint8_t *key,
+			    size_t len, uint8_t *bytes)
+{
+	uint8_t *at = bytes;
+	size_t found = 0;
+
+	memcpy(bytes, s->bytes, s->len);
+	while ((at = memmem(at, (size_t)(bytes + s->len - at), key, len))) {
+		at[-5] ^= 0x10;
+		at += len;
+		found++;
+	}
+	assert_true(found > 0);
+}
+
+static void assert_length_is_checked(struct sample *s, const uint8_t *key,
+				     size_t len)
+{
+	uint8_t *bytes = malloc(s->len);
+
+	assert_non_null(bytes);
+	lengthen_values(s, key, len, bytes);
+	write_whole(s->path, bytes, s->len);
+	assert_int_equal(try_unsealed(s), -EUCLEAN);
+	free(bytes);
+}
+
+/* A writer that removes the record would move what lies behind the page. */
+static void test_values_that_nobody_reads_have_their_size(void **state)
+{
+	struct catalog_name name = name_of("file number 1 of many");
+	struct file_key file = key_of(1), parent = key_of(100000);
+	struct sample *s = *state;
+	uint8_t key[LINK_KEY_BYTES_MAX];
+	size_t len;
+
+	len = link_key_store(&file, &parent, name, key);
+	assert_length_is_checked(s, key, len);
+	len = name_key_store(&parent, name, key);
+	assert_length_is_checked(s, key, len);
+	copy_key_store(1, &file, key); /* the first one */
+	assert_length_is_checked(s, key, COPY_KEY_BYTES);
+	file = key_of(7);
+	file_key_store(&file, key);
+	assert_length_is_checked(s, key, FILE_KEY_BYTES);
+	assert_length_is_checked(s, (const uint8_t *)SOURCE_KEY,
+				 strlen(SOURCE_KEY));
+}
+
 /* The free space of pages is believed by writes alone: each of these bytes
  * takes every value that differs in one bit. */
 static void test_page_headers_do_not_crash_a_writer(void **state)
@@ -600,6 +651,7 @@ int main(void)
 		sample_test(test_a_zeroed_page_is_unclean_or_unused),
 		sample_test(test_flipped_bits_break_the_seal),
 		sample_test(test_flipped_bits_do_not_crash),
+		sample_test(test_values_that_nobody_reads_have_their_size),
 		sample_test(test_page_headers_do_not_crash_a_writer),
 		sample_test(test_somebody_elses_lmdb_file_is_unclean),
 		sample_test(test_another_version_of_kinfs_is_told_apart),
