@@ -46,7 +46,9 @@ static int take_turn(struct search_query *q)
 	bool trusted = q->caller.trusted;
 	int err;
 
-	q->ignores = context->ignores_any && context->ignores_any(context->ctx);
+	/* Nobody has decided on a file that is not in the tree. */
+	q->ignores = !q->digests && context->ignores_any &&
+		     context->ignores_any(context->ctx);
 	err = trusted ? 0 : credentials_enter(&q->caller.credentials, own);
 	if (err)
 		return err;

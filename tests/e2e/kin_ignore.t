@@ -56,6 +56,21 @@ like "$("$KIN" ignore --list "$mnt")" \
 	'^[0-9a-f]{32}:[0-9]+ [0-9a-f]{32}:[0-9]+ # ' "the list has the pairs"
 "$KIN" ignore --list "$mnt" >"$T/before"
 
+# ---- the other views ----
+
+head -c 9000 "$mnt/lone" >"$mnt/part"
+wait_idle "$mnt"
+is "$(list part/.within)" "lone " "a fragment is found in what contains it"
+ok "that pair is ignored" "$KIN" ignore "$mnt/part" "$mnt/lone"
+is "$(list part/.within)$(list lone/.contains)" "" "then it is in neither view"
+entry_count() {
+	"$KIN" similar --json "$@" | grep -o '"score"' | wc -l
+}
+is "$(entry_count "$mnt/a")" 0 "kin similar lists no ignored pair"
+is "$(entry_count --of "$src/a" "$mnt")" 3 \
+	"a file of elsewhere is asked about as if nothing was decided"
+rm "$mnt/part"
+
 # ---- what joins, and what lasts ----
 
 edit_text 2 11 <"$src/a" >"$mnt/new"
