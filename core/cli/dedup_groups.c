@@ -2,19 +2,17 @@
 #include "core/cli/dedup_groups.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "core/base/err.h"
-#include "core/base/hex.h"
 #include "core/cli/cli.h"
+#include "core/cli/groups_pipe.h"
+#include "core/groups/groups.h"
 
 /* A group, as it is read. */
 struct group {
@@ -40,25 +38,6 @@ static void group_release(struct group *g)
 	free(g->root);
 	free(g->outside);
 	*g = (struct group){ 0 };
-}
-
-/* "path", or "root" of a group; "path_hex" has the bytes of one that is not
- * UTF-8. */
-static char *path_of(const json_t *object, const char *key, const char *hex_key)
-{
-	const char *hex = json_string_value(json_object_get(object, hex_key));
-	const char *text = json_string_value(json_object_get(object, key));
-	size_t len = hex ? strlen(hex) / 2 : 0;
-	char *path;
-
-	if (!hex)
-		return text ? strdup(text) : NULL;
-	path = calloc(1, len + 1);
-	if (path && hex_decode(hex, strlen(hex), (uint8_t *)path, len)) {
-		free(path);
-		return NULL;
-	}
-	return path;
 }
 
 /* Neither "." nor ".." nor nothing between slashes: a path that means what it
@@ -98,99 +77,76 @@ static int make_absolute(const char *root, const char *path, char **out)
 	return absolute ? 0 : -ENOMEM;
 }
 
-static int add_file(struct group *g, struct dedup_set *set, const json_t *file)
+static int add_file(struct group *g, struct dedup_set *set, const char *path)
 {
 	const char **paths =
 		array_with_room((void *)set->paths, set->count, sizeof(*paths));
-	char *path = paths ? path_of(file, "path", "path_hex") : NULL,
-	     *absolute = NULL;
-	int err = path ? make_absolute(g->root, path, &absolute) : -EINVAL;
+	char *absolute;
+	int err;
 
 	if (!paths)
 		return -ENOMEM;
 	set->paths = paths;
-	if (err == -EXDEV) {
-		free(g->outside);
-		g->outside = path;
-		return err;
-	}
-	free(path);
+	err = make_absolute(g->root, path, &absolute);
 	if (!err)
 		paths[set->count++] = absolute;
+	if (err == -EXDEV) {
+		free(g->outside);
+		g->outside = strdup(path);
+	}
 	return err;
 }
 
-static int add_content(const json_t *member, struct dedup_set *set)
-{
-	const json_t *size = json_object_get(member, "size");
-	const char *hash = json_string_value(json_object_get(member, "xxh128"));
-	uint8_t bytes[16];
-
-	if (json_is_integer(size) && json_integer_value(size) >= 0) {
-		set->has_size = true;
-		set->size = (uint64_t)json_integer_value(size);
-	}
-	if (!hash)
-		return 0;
-	if (strlen(hash) != 32 || hex_decode(hash, 32, bytes, 16))
-		return -EINVAL;
-	set->xxh128 = strdup(hash);
-	return set->xxh128 ? 0 : -ENOMEM;
-}
-
-static int add_member(struct group *g, const json_t *member)
+static int add_member(struct group *g, const struct found_member *m)
 {
 	struct dedup_set *sets = array_with_room(g->sets, g->count,
 						 sizeof(*sets)),
 			 *set;
-	const json_t *files = json_object_get(member, "files");
 	size_t i;
-	int err;
+	int err = 0;
 
 	if (!sets)
 		return -ENOMEM;
 	g->sets = sets;
 	set = &sets[g->count++];
-	*set = (struct dedup_set){ 0 };
-	err = json_is_array(files) ? add_content(member, set) : -EINVAL;
-	for (i = 0; !err && i < json_array_size(files); i++)
-		err = add_file(g, set, json_array_get(files, i));
+	*set = (struct dedup_set){ .has_size = m->has_size, .size = m->size };
+	if (*m->xxh128 && !(set->xxh128 = strdup(m->xxh128)))
+		return -ENOMEM;
+	for (i = 0; !err && i < m->file_count; i++)
+		err = add_file(g, set, m->files[i].path);
 	return err;
 }
 
 /* The root that the group's paths are relative to, if it or the user says so.
- * -ENODEV: they say different things. */
+ * Takes that of the line.  -ENODEV: they say different things. */
 static int find_root(const struct dedup_groups *reader, struct group *g,
-		     const json_t *object)
+		     struct groups_line *line)
 {
-	g->root = path_of(object, "root", "root_hex");
+	g->root = line->root;
+	line->root = NULL;
 	if (!g->root && reader->root) {
 		g->root = strdup(reader->root);
 		return g->root ? 0 : -ENOMEM;
 	}
-	if (g->root && reader->root && strcmp(g->root, reader->root) != 0)
-		return -ENODEV;
-	return g->root && *g->root != '/' ? -EINVAL : 0;
+	return g->root && reader->root && strcmp(g->root, reader->root) != 0 ?
+		       -ENODEV :
+		       0;
 }
 
-static int take_line(const struct dedup_groups *reader, const char *line,
+static int take_line(const struct dedup_groups *reader, const char *text,
 		     size_t len, struct group *g)
 {
-	json_t *object = json_loadb(line, len, 0, NULL);
-	const json_t *members = json_object_get(object, "members");
+	struct groups_line line = { 0 };
 	size_t i;
-	int err = json_is_array(members) ? 0 : -EINVAL;
+	int err = groups_line_parse(text, len, &line);
 
-	/* The last line of kin groups --json has the totals. */
-	if (err && json_is_object(json_object_get(object, "totals")))
-		err = 0;
 	if (!err)
-		err = find_root(reader, g, object);
-	for (i = 0; !err && i < json_array_size(members); i++)
-		err = add_member(g, json_array_get(members, i));
+		err = find_root(reader, g, &line);
+	for (i = 0; !err && i < line.group.count; i++)
+		err = add_member(g, &line.group.members[i]);
 	if (!err && g->count)
 		err = reader->take(reader->arg, g->sets, g->count);
-	json_decref(object);
+	groups_line_release(&line);
 	return err;
 }
 
@@ -221,53 +177,6 @@ static void explain(const struct dedup_groups *reader, const char *path,
 		complain_errno(path, err);
 }
 
-/* What kin groups says of a mount, as if it were read from a pipe. */
-static FILE *ask_mount(const struct dedup_groups *reader, const char *mount,
-		       pid_t *child_out)
-{
-	const char *argv[] = { "kin", "groups", "--json", "--exact",
-			       "--",  mount,    NULL };
-	int ends[2];
-	pid_t child;
-
-	if (!reader->exact) {
-		argv[3] = "--";
-		argv[4] = mount;
-		argv[5] = NULL;
-	}
-	if (pipe2(ends, O_CLOEXEC))
-		return NULL;
-	child = fork();
-	if (!child) {
-		(void)dup2(ends[1], STDOUT_FILENO);
-		execv("/proc/self/exe", (char *const *)argv);
-		_exit(EXIT_FAILED);
-	}
-	close(ends[1]);
-	if (child < 0) {
-		close(ends[0]);
-		return NULL;
-	}
-	*child_out = child;
-	return fdopen(ends[0], "re");
-}
-
-/* It says itself why it failed; EXIT_INCOMPLETE means that files are not hashed
- * yet. */
-static int wait_for(pid_t child, const char *mount)
-{
-	int status;
-
-	if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
-		return EXIT_FAILED;
-	if (WEXITSTATUS(status) == EXIT_INCOMPLETE)
-		complain(mount, "not all files are hashed: there may be more "
-				"copies");
-	return WEXITSTATUS(status) && WEXITSTATUS(status) != EXIT_INCOMPLETE ?
-		       EXIT_FAILED :
-		       EXIT_OK;
-}
-
 static bool is_directory(const char *path)
 {
 	struct stat st;
@@ -279,10 +188,24 @@ static bool is_directory(const char *path)
 static FILE *open_groups(const struct dedup_groups *reader, const char *path,
 			 pid_t *child_out)
 {
+	const char *options[] = { "--exact", "--", path, NULL };
+
 	*child_out = 0;
 	if (is_directory(path))
-		return ask_mount(reader, path, child_out);
+		return groups_pipe_open(reader->exact ? options : options + 1,
+					child_out);
 	return strcmp(path, "-") ? fopen(path, "re") : stdin;
+}
+
+/* Files that are not hashed yet are no error here. */
+static int wait_for(pid_t child, const char *mount)
+{
+	int code = groups_pipe_wait(child);
+
+	if (code == EXIT_INCOMPLETE)
+		complain(mount, "not all files are hashed: there may be more "
+				"copies");
+	return code && code != EXIT_INCOMPLETE ? EXIT_FAILED : EXIT_OK;
 }
 
 int dedup_groups_read(const struct dedup_groups *reader, const char *path)

@@ -37,7 +37,9 @@ static struct found_member *add_member(struct found_group *group, int score,
 		return NULL;
 	group->members = m;
 	m += group->count++;
-	*m = (struct found_member){ .score = score, .size = size };
+	*m = (struct found_member){ .score = score,
+				    .size = size,
+				    .has_size = true };
 	memcpy(m->xxh128, xxh128, sizeof(m->xxh128));
 	return m;
 }

@@ -40,7 +40,8 @@ struct found_file {
 struct found_member {
 	int score; /* with the head; 100: the head */
 	uint64_t size;
-	char xxh128[33];
+	bool has_size;   /* a mount always tells it, a line may not */
+	char xxh128[33]; /* "": a line did not tell it */
 	struct found_file *files;
 	size_t file_count;
 };
@@ -91,6 +92,21 @@ int found_group_add(struct found_group *group, int score, uint64_t size,
 /* Sorts, marks and sums.  False: it is no group that was wished for. */
 bool found_group_finish(struct found_group *group,
 			const struct groups_wish *wish);
+
+/* ---- line.c: what kin groups --json prints ---- */
+
+/* A group as it was written, neither sorted nor summed again, or the totals. */
+struct groups_line {
+	struct found_group group;
+	char *root;    /* absolute; that paths are relative to; or NULL */
+	int threshold; /* 0: not told */
+	bool has_totals;
+	struct groups_totals totals;
+};
+
+/* -EINVAL: not such a line.  -ENOMEM.  The caller releases what it gets. */
+int groups_line_parse(const char *text, size_t len, struct groups_line *out);
+void groups_line_release(struct groups_line *line);
 
 /* Whether path is below one of these, or is it. */
 bool groups_path_below(const char *path, const char *const *paths,

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/hex.h"
+#include "core/groups/groups.h"
+
+/* A line of what kin groups --json prints. */
+
+/* ---- values ---- */
+
+/* An owned path: "KEY", or the bytes of "KEY_hex" where they are not UTF-8.
+ * NULL without memory, or where there is no path. */
+static char *path_of(const json_t *object, const char *key, const char *hex_key)
+{
+	const char *hex = json_string_value(json_object_get(object, hex_key));
+	const char *text = json_string_value(json_object_get(object, key));
+	size_t len = hex ? strlen(hex) / 2 : 0;
+	char *path;
+
+	if (!hex)
+		return text ? strdup(text) : NULL;
+	path = calloc(1, len + 1);
+	if (path && (hex_decode(hex, strlen(hex), (uint8_t *)path, len) ||
+		     strlen(path) != len)) {
+		free(path);
+		return NULL;
+	}
+	return path;
+}
+
+/* A number from 0 to max; *out stays as it is where there is none. */
+static int take_number(const json_t *object, const char *key, uint64_t max,
+		       uint64_t *out)
+{
+	const json_t *value = json_object_get(object, key);
+	json_int_t number = json_integer_value(value);
+
+	if (!value)
+		return 0;
+	if (!json_is_integer(value) || number < 0 || (uint64_t)number > max)
+		return -EINVAL;
+	*out = (uint64_t)number;
+	return 0;
+}
+
+/* Seconds as nanoseconds; 0 for times that these cannot tell. */
+static int64_t time_of(const json_t *value)
+{
+	double seconds = json_number_value(value);
+
+	return seconds > -9e9 && seconds < 9e9 ? (int64_t)(seconds * 1e9) : 0;
+}
+
+/* ---- a group ---- */
+
+static int add_file(struct found_member *m, const json_t *object)
+{
+	struct found_file *files =
+		array_with_room(m->files, m->file_count, sizeof(*files));
+	char *path = path_of(object, "path", "path_hex");
+
+	if (files)
+		m->files = files;
+	if (!files || !path) {
+		free(path);
+		return files ? -EINVAL : -ENOMEM;
+	}
+	files[m->file_count++] = (struct found_file){
+		.path = path,
+		.mtime_ns = time_of(json_object_get(object, "mtime")),
+		.keep = json_is_true(json_object_get(object, "keep")),
+	};
+	return 0;
+}
+
+static int take_content(struct found_member *m, const json_t *object)
+{
+	const json_t *hash = json_object_get(object, "xxh128");
+	const char *text = json_string_value(hash);
+	uint8_t bytes[16];
+	uint64_t score = 0;
+	int err = take_number(object, "size", INT64_MAX, &m->size);
+
+	m->has_size = json_object_get(object, "size") != NULL;
+	if (!err)
+		err = take_number(object, "score", 100, &score);
+	m->score = (int)score;
+	if (err || !hash)
+		return err;
+	if (!text || strlen(text) != 32 || hex_decode(text, 32, bytes, 16))
+		return -EINVAL;
+	memcpy(m->xxh128, text, sizeof(m->xxh128));
+	return 0;
+}
+
+static int add_member(struct found_group *group, const json_t *object)
+{
+	const json_t *files = json_object_get(object, "files");
+	struct found_member *m;
+	size_t i;
+	int err;
+
+	m = array_with_room(group->members, group->count, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	group->members = m;
+	m += group->count++;
+	*m = (struct found_member){ 0 };
+	err = json_is_array(files) ? take_content(m, object) : -EINVAL;
+	for (i = 0; !err && i < json_array_size(files); i++)
+		err = add_file(m, json_array_get(files, i));
+	group->files += m->file_count;
+	return err;
+}
+
+static int take_group(const json_t *object, struct groups_line *line)
+{
+	const json_t *members = json_object_get(object, "members");
+	bool has_root = json_object_get(object, "root") ||
+			json_object_get(object, "root_hex");
+	uint64_t threshold = 0;
+	size_t i;
+	int err = take_number(object, "threshold", 100, &threshold);
+
+	line->threshold = (int)threshold;
+	if (!err && has_root) {
+		line->root = path_of(object, "root", "root_hex");
+		err = line->root && *line->root == '/' ? 0 : -EINVAL;
+	}
+	if (!err)
+		err = take_number(object, "saved_exact", INT64_MAX,
+				  &line->group.saved_exact);
+	if (!err)
+		err = take_number(object, "saved_near", INT64_MAX,
+				  &line->group.saved_near);
+	for (i = 0; !err && i < json_array_size(members); i++)
+		err = add_member(&line->group, json_array_get(members, i));
+	return err;
+}
+
+/* ---- the totals ---- */
+
+static int take_totals(const json_t *object, struct groups_totals *t)
+{
+	const json_t *complete = json_object_get(object, "complete");
+	int err = take_number(object, "groups", INT64_MAX, &t->groups);
+
+	t->incomplete = complete && !json_is_true(complete);
+	if (!err)
+		err = take_number(object, "files", INT64_MAX, &t->files);
+	if (!err)
+		err = take_number(object, "exact_bytes", INT64_MAX,
+				  &t->exact_bytes);
+	if (!err)
+		err = take_number(object, "near_bytes", INT64_MAX,
+				  &t->near_bytes);
+	return err;
+}
+
+/* ---- the line ---- */
+
+void groups_line_release(struct groups_line *line)
+{
+	found_group_release(&line->group);
+	free(line->root);
+	*line = (struct groups_line){ 0 };
+}
+
+int groups_line_parse(const char *text, size_t len, struct groups_line *out)
+{
+	struct groups_line line = { 0 };
+	json_t *object = json_loadb(text, len, 0, NULL);
+	const json_t *totals = json_object_get(object, "totals");
+	int err = -EINVAL;
+
+	if (json_is_array(json_object_get(object, "members"))) {
+		err = take_group(object, &line);
+	} else if (json_is_object(totals)) {
+		line.has_totals = true;
+		err = take_totals(totals, &line.totals);
+	}
+	json_decref(object);
+	if (err)
+		groups_line_release(&line);
+	else
+		*out = line;
+	return err;
+}
