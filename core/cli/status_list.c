@@ -11,7 +11,10 @@
 struct walk {
 	const struct status_list *what;
 	json_t *status;
-	json_t *files;  /* --json only */
+	json_t *files; /* --json only */
+	/* What is called for each instead of printing it, or NULL. */
+	int (*take)(void *arg, const char *state, const char *path);
+	void *arg;
 	bool owner;     /* the caller owns the mount, or is root */
 	bool failed;    /* a message was printed */
 	size_t pending; /* files whose state is not known yet */
@@ -40,6 +43,8 @@ static int tell(struct walk *w, const char *state, const char *path)
 {
 	if (!is_wanted(w->what, state))
 		return 0;
+	if (w->take)
+		return w->take(w->arg, state, path);
 	if (w->files)
 		return add_json(w, state, path);
 	printf("%s  ", state);
@@ -166,17 +171,37 @@ static int finish(struct walk *w, const struct mount *mount)
 	return code ? code : EXIT_INCOMPLETE;
 }
 
+static int walk_mount(struct walk *w, const struct mount *mount)
+{
+	int err = status_get(mount->root, &w->status);
+
+	if (err)
+		return err;
+	w->owner = json_object_get(w->status, "failed") != NULL;
+	return walk_path(w, mount);
+}
+
+int status_list_each(const struct status_list *what, const struct mount *mount,
+		     int (*take)(void *arg, const char *state,
+				 const char *path),
+		     void *arg)
+{
+	struct walk w = { .what = what, .take = take, .arg = arg };
+	int err = walk_mount(&w, mount);
+
+	json_decref(w.status);
+	return err;
+}
+
 int status_list_print(const struct status_list *what, const struct mount *mount)
 {
 	struct walk w = { .what = what };
-	int code = EXIT_FAILED, err = status_get(mount->root, &w.status);
+	int code = EXIT_FAILED, err = 0;
 
-	if (!err && what->as_json && !(w.files = json_array()))
+	if (what->as_json && !(w.files = json_array()))
 		err = -ENOMEM;
-	if (!err) {
-		w.owner = json_object_get(w.status, "failed") != NULL;
-		err = walk_path(&w, mount);
-	}
+	if (!err)
+		err = walk_mount(&w, mount);
 	if (err)
 		complain_errno(mount->root, err);
 	else
