@@ -95,7 +95,7 @@ endif
 once = $(eval $(1) := $(2))$($(1))
 flags_of = $(patsubst -I%,-isystem %,$(shell $(2) pkg-config --cflags $(1)))
 libs_of = $(shell $(2) pkg-config $(2:%=--static) --libs $(1))
-core_packages := lmdb libxxhash libcrypto jansson
+core_packages := lmdb libxxhash libcrypto jansson zlib
 core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
 fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3 libseccomp,\
@@ -204,6 +204,13 @@ $(out)/fuzzers/%: $(obj)/tests/fuzz/%.o $(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) \
 		$(out)/libkin.a $(core_libs) -lcmocka $(LDLIBS)
+
+# The page of kin report: its files are read into the program.
+D3 ?= /usr/share/nodejs
+report_page := $(wildcard core/report/*.js core/report/*.css \
+	core/report/*.html core/report/*.licence)
+$(obj)/core/report/asset.o: $(report_page)
+$(obj)/core/report/asset.o: extra_cflags = -DREPORT_D3='"$(D3)"'
 
 $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 	@mkdir -p $(@D)

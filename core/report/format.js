@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+"use strict";
+
+// Numbers, sizes and names as text.  A name is bytes: it reaches the page only
+// through text nodes, and whatever is not a visible character is spelt out.
+
+const counts = new Intl.NumberFormat("en");
+
+function formatCount(n, one, many) {
+	return counts.format(n) + (one ? " " + (n === 1 ? one : many) : "");
+}
+
+function formatSize(bytes) {
+	const units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+	let unit = -1;
+
+	if (bytes < 1024)
+		return bytes === 0 ? "0" : `${bytes} B`;
+	for (; bytes >= 1023.95 && unit < units.length - 1; unit++)
+		bytes /= 1024;
+	return `${bytes.toFixed(1)} ${units[unit]}`;
+}
+
+function formatDate(seconds) {
+	const date = new Date(seconds * 1000);
+	const two = (n) => String(n).padStart(2, "0");
+
+	if (!seconds || Number.isNaN(date.getTime()))
+		return "";
+	return `${date.getFullYear()}-${two(date.getMonth() + 1)}-` +
+		`${two(date.getDate())} ${two(date.getHours())}:` +
+		two(date.getMinutes());
+}
+
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const loose = new TextDecoder("utf-8", { ignoreBOM: true });
+
+// Controls, and what changes the direction of text or cannot be seen.
+const INVISIBLE = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad" +
+	"\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff" +
+	"\\ufff9-\\ufffb]", "u");
+
+function escapeCharacter(c) {
+	const code = c.codePointAt(0);
+	const known = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
+
+	if (known)
+		return known;
+	return code < 0x100 ? "\\x" + code.toString(16).padStart(2, "0") :
+		"\\u" + code.toString(16).padStart(4, "0");
+}
+
+// The character of UTF-8 at a place, or "" where there is none.
+function characterAt(bytes, at) {
+	for (let len = 1; len <= 4 && at + len <= bytes.length; len++)
+		try {
+			return strict.decode(bytes.subarray(at, at + len));
+		} catch {
+			// perhaps a longer one
+		}
+	return "";
+}
+
+// [text, is it spelt out] for each part of a name.
+function partsOf(bytes) {
+	const parts = [];
+	const add = (text, escaped) => {
+		const last = parts[parts.length - 1];
+
+		if (last && last[1] === escaped)
+			last[0] += text;
+		else
+			parts.push([text, escaped]);
+	};
+
+	for (let at = 0; at < bytes.length;) {
+		const c = characterAt(bytes, at);
+
+		if (!c)
+			add("\\x" + bytes[at].toString(16).padStart(2, "0"),
+				true);
+		else
+			add(INVISIBLE.test(c) ? escapeCharacter(c) : c,
+				INVISIBLE.test(c));
+		at += c ? new TextEncoder().encode(c).length : 1;
+	}
+	return parts;
+}
+
+function isPlain(bytes) {
+	const text = loose.decode(bytes);
+
+	return !INVISIBLE.test(text) && !text.includes("\ufffd");
+}
+
+// The name as one text.
+function nameText(bytes) {
+	if (isPlain(bytes))
+		return loose.decode(bytes);
+	return partsOf(bytes).map((part) => part[0]).join("");
+}
+
+// The name as an element, with what was spelt out marked.
+function nameElement(bytes, className) {
+	const name = make("bdi", className);
+
+	if (isPlain(bytes)) {
+		name.textContent = loose.decode(bytes);
+		return name;
+	}
+	for (const [text, escaped] of partsOf(bytes))
+		name.append(escaped ? make("span", "escape", text) : text);
+	return name;
+}
+
+function make(tag, className, text) {
+	const element = document.createElement(tag);
+
+	if (className)
+		element.className = className;
+	if (text !== undefined)
+		element.textContent = text;
+	return element;
+}
+
+function makeButton(className, text, act) {
+	const button = make("button", className, text);
+
+	button.type = "button";
+	button.addEventListener("click", act);
+	return button;
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+"use strict";
+
+// Directories that are alike, and files without digests.
+
+const SHOWN = { pairs: 200, unread: 2000 };
+
+function noteNotAsked(id) {
+	document.getElementById(id).append(make("p", "soft",
+		"The report was made of a list of groups, which does not tell. " +
+		"kin report MOUNT asks the mount."));
+}
+
+// The first and the last pair of each directory that others are like, in the
+// order of the report.
+function pairFamilies(model) {
+	const families = [];
+
+	for (let i = 0; i < model.pairCount; i++) {
+		const last = families[families.length - 1];
+
+		if (last && model.pairA[last.start] === model.pairA[i])
+			last.end = i + 1;
+		else
+			families.push({ start: i, end: i + 1 });
+	}
+	return families;
+}
+
+// choose(d) is called when the user wants to see directory d.
+function showPairs(model, choose) {
+	const list = document.getElementById("pairs-list");
+	const families = pairFamilies(model);
+
+	if (document.body.dataset.source !== "mount") {
+		noteNotAsked("pairs-list");
+		return;
+	}
+	if (!families.length) {
+		list.append(make("p", "soft", "None were found."));
+		return;
+	}
+	document.getElementById("pairs-count").textContent =
+		formatCount(model.pairCount, "pair", "pairs");
+	list.append(makeTable("Directories that are alike",
+		["Directory", "is like", "Score", "Could be saved"],
+		families.slice(0, SHOWN.pairs).map((family) =>
+			familyRow(model, family, choose)), 2));
+	if (families.length > SHOWN.pairs)
+		list.append(make("p", "status",
+			`The first ${SHOWN.pairs} are shown.`));
+}
+
+function familyRow(model, { start, end }, choose) {
+	const name = (d) => {
+		const button = makeButton("link", "", () => choose(d));
+
+		button.append(nameElement(model.dirBytes(d)));
+		return button;
+	};
+	const like = make("div");
+	const scores = model.pairScore.subarray(start, end);
+	const [least, most] = [d3.min(scores), d3.max(scores)];
+	const saved = model.dirSaved(model.pairA[start]) +
+		d3.sum(model.pairB.subarray(start, end), (d) =>
+			model.dirSaved(d));
+
+	like.append(name(model.pairB[start]));
+	if (end - start > 1)
+		like.append(moreLike(model, start + 1, end, name));
+	return [name(model.pairA[start]), like,
+		least === most ? most : `${most} to ${least}`,
+		formatSize(saved)];
+}
+
+// Made when they are first looked at.
+function moreLike(model, start, end, name) {
+	const details = make("details");
+
+	details.append(make("summary", "soft", `and ${end - start} more`));
+	details.addEventListener("toggle", () => {
+		if (details.children.length > 1)
+			return;
+
+		const list = make("ul");
+
+		for (let i = start; i < end; i++) {
+			const line = make("li");
+
+			line.append(make("span", "soft score",
+				model.pairScore[i]), name(model.pairB[i]));
+			list.append(line);
+		}
+		details.append(list);
+	});
+	return details;
+}
+
+// What a state means, in words.
+const STATES = {
+	"error:EACCES": "no permission to read",
+	"error:EIO": "the disk could not read it",
+	"error:ENOENT": "gone while it was read",
+	"error:ESTALE": "changed while it was read",
+	"skipped:exclude": "left out by -o exclude",
+	"skipped:min_size": "smaller than -o min_size",
+	"skipped:max_size": "larger than -o max_size",
+};
+
+function showUnread(model) {
+	const list = document.getElementById("unread-list");
+	const states = new Map();
+
+	if (document.body.dataset.source !== "mount") {
+		noteNotAsked("unread-list");
+		return;
+	}
+	for (let i = 0; i < model.unreadCount; i++) {
+		const state = nameText(model.nameOf(model.unreadText,
+			2 * i + 1));
+
+		if (!states.has(state))
+			states.set(state, []);
+		states.get(state).push(i);
+	}
+	document.getElementById("unread-count").textContent =
+		model.unreadCount ? formatCount(model.unreadCount, "file",
+			"files") : "";
+	if (!states.size)
+		list.append(make("p", "soft", "Every file was read."));
+	for (const [state, files] of [...states].sort())
+		list.append(unreadDetails(model, state, files));
+}
+
+// The names are made when they are first looked at.
+function unreadDetails(model, state, files) {
+	const details = make("details");
+	const summary = make("summary", "",
+		STATES[state] ? `${state}, ${STATES[state]}` : state);
+
+	summary.append(make("span", "soft",
+		formatCount(files.length, "file", "files")));
+	details.append(summary);
+	details.addEventListener("toggle", () => {
+		if (details.children.length === 1)
+			fillUnread(model, details, files);
+	});
+	return details;
+}
+
+function fillUnread(model, details, files) {
+	const list = make("ul");
+
+	for (const i of files.slice(0, SHOWN.unread)) {
+		const names = model.dirChain(model.unreadDir[i]).map((d) =>
+			model.dirNameBytes(d));
+		const line = make("li");
+
+		names.push(model.nameOf(model.unreadText, 2 * i));
+		line.append(nameElement(model.join(names)));
+		list.append(line);
+	}
+	details.append(list);
+	if (files.length > SHOWN.unread)
+		details.append(make("p", "status",
+			`The first ${formatCount(SHOWN.unread)} are shown; ` +
+			"kin status --failed --skipped lists all."));
+}
