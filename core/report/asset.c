@@ -31,6 +31,7 @@ ASSET(model, "core/report/model.js");
 ASSET(filter, "core/report/filter.js");
 ASSET(treemap, "core/report/treemap.js");
 ASSET(histogram, "core/report/histogram.js");
+ASSET(rows, "core/report/rows.js");
 ASSET(groups, "core/report/groups.js");
 ASSET(lists, "core/report/lists.js");
 ASSET(main, "core/report/main.js");
@@ -42,6 +43,6 @@ const struct report_asset report_licence = BOUNDS(bsd);
 const struct report_asset report_scripts[REPORT_SCRIPTS] = {
 	BOUNDS(d3_array),  BOUNDS(d3_hierarchy), BOUNDS(format),
 	BOUNDS(model),     BOUNDS(filter),       BOUNDS(treemap),
-	BOUNDS(histogram), BOUNDS(groups),       BOUNDS(lists),
-	BOUNDS(main),
+	BOUNDS(histogram), BOUNDS(rows),         BOUNDS(groups),
+	BOUNDS(lists),     BOUNDS(main),
 };

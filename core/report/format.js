@@ -100,6 +100,17 @@ function nameText(bytes) {
 	return partsOf(bytes).map((part) => part[0]).join("");
 }
 
+// The name for a shell, where it cannot be typed: $'...' of bash and zsh.
+function shellText(bytes) {
+	const quoted = (byte) => byte > 31 && byte < 127 && byte !== 39 &&
+		byte !== 92 ? String.fromCharCode(byte) :
+		"\\x" + byte.toString(16).padStart(2, "0");
+
+	if (isPlain(bytes))
+		return loose.decode(bytes);
+	return "$'" + Array.from(bytes, quoted).join("") + "'";
+}
+
 // The name as an element, with what was spelt out marked.
 function nameElement(bytes, className) {
 	const name = make("bdi", className);

@@ -28,6 +28,8 @@ class GroupTable {
 		this.model = model;
 		this.filter = filter;
 		this.order = order;
+		this.rows = new Rows(model);
+		this.printing = false;
 		this.groups = new Uint32Array(0);
 		this.opened = new Set();
 		this.layout = [];
@@ -40,6 +42,7 @@ class GroupTable {
 
 	build() {
 		this.frame = make("div", "frame");
+		this.frame.tabIndex = 0;
 		this.frame.setAttribute("role", "treegrid");
 		this.frame.setAttribute("aria-labelledby", "groups-title");
 		this.frame.setAttribute("aria-colcount", COLUMNS.length);
@@ -49,9 +52,8 @@ class GroupTable {
 		for (const column of COLUMNS)
 			this.head.append(this.title(column));
 		this.scroll = make("div", "scroll");
-		this.scroll.tabIndex = 0;
+		this.scroll.tabIndex = -1; // browsers focus what can be scrolled
 		this.scroll.setAttribute("role", "rowgroup");
-		this.scroll.setAttribute("aria-labelledby", "groups-title");
 		this.space = make("div");
 		this.space.setAttribute("role", "presentation");
 		this.scroll.append(this.space);
@@ -74,7 +76,9 @@ class GroupTable {
 
 	listen() {
 		this.scroll.addEventListener("scroll", () => this.draw());
-		this.scroll.addEventListener("keydown", (e) => this.key(e));
+		this.scroll.addEventListener("focus", () =>
+			this.frame.focus({ preventScroll: true }));
+		this.frame.addEventListener("keydown", (e) => this.key(e));
 		this.scroll.addEventListener("click", (e) => this.click(e));
 		new ResizeObserver(() => {
 			this.measure();
@@ -205,6 +209,9 @@ class GroupTable {
 	}
 
 	draw() {
+		if (this.printing)
+			return;
+
 		const top = this.top;
 		const first = Math.max(0, Math.floor(top / this.height) - SPARE);
 		const end = Math.min(this.count, SPARE +
@@ -242,8 +249,10 @@ class GroupTable {
 
 	makeRow(line) {
 		const { group, place, file } = this.at(line);
-		const row = file === undefined ? this.groupRow(group) :
-			this.fileRow(group, file);
+		const row = file === undefined ?
+			this.rows.group(group, this.opened.has(group),
+				this.most) :
+			this.rows.file(group, file);
 
 		row.line = line;
 		row.id = "line-" + line;
@@ -258,118 +267,6 @@ class GroupTable {
 		return row;
 	}
 
-	groupRow(g) {
-		const { model } = this;
-		const row = make("div", "cells row group");
-		const name = make("div");
-		const f = model.firstFile(g);
-		const open = make("span", "open", "›");
-
-		open.setAttribute("aria-hidden", "true");
-		name.append(open, nameElement(model.fileNameBytes(f)),
-			this.placeElement(f, "  "));
-		row.setAttribute("aria-level", "1");
-		row.setAttribute("aria-expanded", String(this.opened.has(g)));
-		row.append(name, this.number(formatCount(this.fileCount(g))),
-			this.number(model.low[g]),
-			this.sizeCell(model.exact[g]),
-			this.sizeCell(model.near[g]), this.totalCell(g));
-		return row;
-	}
-
-	number(text) {
-		return make("div", "number extra", text);
-	}
-
-	sizeCell(bytes) {
-		const cell = this.number(formatSize(bytes));
-
-		cell.classList.toggle("zero", !bytes);
-		return cell;
-	}
-
-	// With a line that compares it with the largest.
-	totalCell(g) {
-		const { model, most } = this;
-		const cell = make("div", "number total",
-			formatSize(model.saved(g)));
-		const near = 1000 * model.near[g] / most;
-		const exact = 1000 * model.exact[g] / most;
-		const space = "http://www.w3.org/2000/svg";
-		const svg = document.createElementNS(space, "svg");
-		const rect = (kind, x, width) => {
-			const r = document.createElementNS(space, "rect");
-
-			r.setAttribute("class", kind);
-			r.setAttribute("x", x);
-			r.setAttribute("width", width);
-			r.setAttribute("height", 10);
-			svg.append(r);
-		};
-
-		svg.setAttribute("viewBox", "0 0 1000 10");
-		svg.setAttribute("preserveAspectRatio", "none");
-		svg.setAttribute("aria-hidden", "true");
-		rect("near", 1000 - near, near);
-		rect("exact", 1000 - near - exact, exact);
-		cell.append(svg);
-		return cell;
-	}
-
-	placeElement(f, before) {
-		const { model } = this;
-		const d = model.fileDir[f];
-		const place = make("span", "place");
-
-		if (before)
-			place.append(before);
-		if (d)
-			place.append(nameElement(model.dirBytes(d)));
-		if (d && !before)
-			place.append("/");
-		return place;
-	}
-
-	fileRow(g, f) {
-		const { model } = this;
-		const m = model.memberOf(f);
-		const row = make("div", "row file");
-		const path = make("div");
-		const copy = makeButton("copy", "Copy path", () =>
-			this.copy(f, copy));
-
-		path.append(this.placeElement(f),
-			nameElement(model.fileNameBytes(f)));
-		if (model.fileKeep[f])
-			path.append(make("span", "tag", "to be kept"));
-		copy.tabIndex = -1;
-		row.setAttribute("aria-level", "2");
-		row.append(this.markCell(g, m, f),
-			make("div", "size number", formatSize(model.size[m])),
-			path, make("div"),
-			make("div", "date", formatDate(model.fileTime[f])));
-		row.children[3].append(copy);
-		return row;
-	}
-
-	markCell(g, m, f) {
-		const { model } = this;
-		const cell = make("div", "mark");
-
-		if (f > model.memberStart[m])
-			cell.textContent = "same";
-		else if (m === model.groupStart[g])
-			cell.append(make("b", "", "head"));
-		else
-			cell.append(make("b", "", model.score[m]), " %");
-		cell.title = f > model.memberStart[m] ?
-			"An exact copy of the file above" :
-			m === model.groupStart[g] ?
-				"The others are compared with this one" :
-				"Alike with the head";
-		return cell;
-	}
-
 	// ---- the current line ----
 
 	mark() {
@@ -380,10 +277,10 @@ class GroupTable {
 			row.setAttribute("aria-selected", String(current));
 		}
 		if (this.lines.has(this.current))
-			this.scroll.setAttribute("aria-activedescendant",
+			this.frame.setAttribute("aria-activedescendant",
 				"line-" + this.current);
 		else
-			this.scroll.removeAttribute("aria-activedescendant");
+			this.frame.removeAttribute("aria-activedescendant");
 	}
 
 	go(line) {
@@ -442,7 +339,7 @@ class GroupTable {
 			End: this.count - 1 }[event.key];
 
 		if (event.altKey || event.ctrlKey || event.metaKey ||
-			!this.count || event.target !== this.scroll)
+			!this.count || event.target !== this.frame)
 			return;
 		if (to !== undefined)
 			this.go(to);
@@ -461,34 +358,23 @@ class GroupTable {
 		else if ((key === "Enter" || key === " ") && isGroup)
 			this.open(at.group, !this.opened.has(at.group));
 		else if (key === "c" && !isGroup)
-			this.copy(at.file, this.lines.get(this.current)
-				?.querySelector(".copy"));
+			this.lines.get(this.current)?.querySelector(".copy")
+				.click();
 		else
 			return false;
 		return true;
-	}
-
-	async copy(f, button) {
-		const path = loose.decode(this.model.fileBytes(f));
-		let said = "Copied";
-
-		try {
-			await navigator.clipboard.writeText(path);
-		} catch {
-			said = "Not allowed";
-		}
-		if (button)
-			button.textContent = said;
 	}
 
 	// ---- paper ----
 
 	// On paper the first lines are all there.
 	print(start) {
+		this.printing = start;
 		this.clearLines();
 		if (!start) {
-			this.draw();
 			this.frame.querySelector(".none")?.remove();
+			this.arrange();
+			this.draw();
 			return;
 		}
 		for (let i = 0; i < Math.min(this.count, PRINTED); i++)

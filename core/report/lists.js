@@ -73,12 +73,10 @@ function familyRow(model, { start, end }, choose) {
 		formatSize(saved)];
 }
 
-// Made when they are first looked at.
+// Made when they are first looked at, or printed.
 function moreLike(model, start, end, name) {
 	const details = make("details");
-
-	details.append(make("summary", "soft", `and ${end - start} more`));
-	details.addEventListener("toggle", () => {
+	const fill = () => {
 		if (details.children.length > 1)
 			return;
 
@@ -92,6 +90,13 @@ function moreLike(model, start, end, name) {
 			list.append(line);
 		}
 		details.append(list);
+	};
+
+	details.append(make("summary", "soft", `and ${end - start} more`));
+	details.addEventListener("toggle", fill);
+	addEventListener("beforeprint", () => {
+		fill();
+		details.open = true;
 	});
 	return details;
 }

@@ -84,7 +84,7 @@ struct report_asset {
 extern const struct report_asset report_template, report_style, report_licence;
 
 /* What the page runs, in that order, each as an element of its own. */
-enum { REPORT_SCRIPTS = 10 };
+enum { REPORT_SCRIPTS = 11 };
 extern const struct report_asset report_scripts[REPORT_SCRIPTS];
 
 #endif

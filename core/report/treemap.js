@@ -98,6 +98,7 @@ class Treemap {
 		const tiles = document.createDocumentFragment();
 
 		this.width = clientWidth;
+		this.height = clientHeight;
 		this.element.textContent = "";
 		if (!root.value) {
 			this.element.append(make("p", "empty",
@@ -149,10 +150,11 @@ class Treemap {
 		tile.classList.toggle("bare", width < 46 || height < 19);
 		tile.classList.toggle("flat", outer ? width < 120 :
 			height < 38 || width < 70);
-		tile.style.left = node.x0 + "px";
-		tile.style.top = node.y0 + "px";
-		tile.style.width = width + "px";
-		tile.style.height = height + "px";
+		// In parts of the whole: paper is less wide than the window.
+		tile.style.left = 100 * node.x0 / this.width + "%";
+		tile.style.top = 100 * node.y0 / this.height + "%";
+		tile.style.width = 100 * width / this.width + "%";
+		tile.style.height = 100 * height / this.height + "%";
 		tile.area = a;
 		tile.tabIndex = -1;
 		tile.setAttribute("role", a.dir ? "button" : "img");

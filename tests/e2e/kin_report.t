@@ -282,12 +282,6 @@ browse <<-END
 	key Tab
 	key Tab
 	key Tab
-	key Tab
-	key Tab
-	key Tab
-	key Tab
-	key Tab
-	key Tab
 	eval $here.className
 	key ArrowDown
 	key ArrowDown
@@ -320,7 +314,7 @@ browse <<-END
 	eval [...document.querySelectorAll('button, input, select, [role=button]')].filter(e => !(e.innerText || e.ariaLabel || e.labels?.length)).length
 END
 is "${said[1]}:${said[2]}" skip:groups "the first key leads to the groups"
-is "${said[3]}" scroll "the filter and titles, then the table"
+is "${said[3]}" frame "the filter, then the table"
 like "${said[4]}" "63 %.*d5/near-3.txt" \
 	"a group is opened, its third file reached"
 is "${said[5]}:${said[6]}" file-3.txt:0 "back to the group, which closes"
@@ -347,9 +341,12 @@ browse <<-END
 	eval [...document.querySelectorAll('.row')].filter(r => r.getBoundingClientRect().right > 360).length
 	size 1000 800
 	media print
+	eval getComputedStyle(document.body).backgroundColor
 	eval (dispatchEvent(new Event('beforeprint')), document.querySelectorAll('.row').length)
+	eval new Set([...document.querySelectorAll('.row')].map((r, i, all) => !i || Math.round(r.getBoundingClientRect().top - all[i - 1].getBoundingClientRect().bottom))).size
 	eval (dispatchEvent(new Event('afterprint')), document.querySelectorAll('.row').length < 80)
 	media screen
+	print $T/paper.pdf
 	click #as-table
 	eval $(text "#treemap-table tbody tr")
 END
@@ -358,7 +355,10 @@ is "${said[1]}:${said[2]}" "rgb(251, 251, 250):rgb(22, 24, 27)" \
 between "${said[4]}" 1 360 "a narrow window"
 like "${said[5]}" "head.*file-1.txt" "shows a group, too"
 is "${said[6]}" 0 "and nothing beyond its edge"
-is "${said[7]}:${said[8]}" 300:true "on paper are the first lines"
-like "${said[9]}" "^d[0-9]+.*KiB" "the chart is a table for those who like"
+is "${said[7]}" "rgb(255, 255, 255)" "paper is white in the dark, too"
+is "${said[8]}:${said[10]}" 300:true "on paper are the first lines"
+is "${said[9]}" 2 "without space between them"
+like "${said[11]}" "^d[0-9]+.*KiB" "the chart can be a table"
+between "$(grep -ac '/Type /Page$' "$T/paper.pdf")" 5 30 "and can be printed"
 
 finish

@@ -15,6 +15,7 @@ when one fails, a last line starts with "browser:".
     type TEXT          character by character
     click SELECTOR     in the middle of the first such element
     shot FILE          a picture of the window, PNG
+    print FILE         the page on A4 paper, PDF
 
 The browser is talked to through a pipe (Chrome DevTools Protocol), so that no
 port is needed.  Exit status 77: there is no Chromium.
@@ -123,7 +124,8 @@ class Browser:
 
     def emulate(self, name, value=""):
         if name == "print" or name == "screen":
-            self.call("Emulation.setEmulatedMedia", media=name)
+            self.call("Emulation.setEmulatedMedia",
+                      media="print" if name == "print" else "")
             return
         self.media[name] = value
         self.call("Emulation.setEmulatedMedia", features=[
@@ -189,9 +191,16 @@ class Browser:
         with open(path, "wb") as file:
             file.write(base64.b64decode(picture["data"]))
 
+    def print(self, path):
+        paper = self.call("Page.printToPDF", printBackground=True,
+                          paperWidth=8.27, paperHeight=11.69)
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(paper["data"]))
+
     def run(self, line):
         word, _, rest = line.partition(" ")
-        if word in ("open", "eval", "until", "key", "type", "click", "shot"):
+        if word in ("open", "eval", "until", "key", "type", "click", "shot",
+                    "print"):
             return getattr(self, word)(rest)
         if word == "size":
             return self.size(*rest.split())
