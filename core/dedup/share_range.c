@@ -11,23 +11,26 @@
 static int share_piece(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
 		       uint64_t *len_io)
 {
-	struct {
+	/* The range ends in an array, of which there is one. */
+	union {
 		struct file_dedupe_range range;
-		struct file_dedupe_range_info info;
+		uint8_t bytes[sizeof(struct file_dedupe_range) +
+			      sizeof(struct file_dedupe_range_info)];
 	} request;
+	struct file_dedupe_range_info *info = request.range.info;
 
 	memset(&request, 0, sizeof(request));
 	request.range.src_offset = from;
 	request.range.src_length = *len_io;
 	request.range.dest_count = 1;
-	request.info.dest_fd = replace_fd;
-	request.info.dest_offset = to;
+	info->dest_fd = replace_fd;
+	info->dest_offset = to;
 	if (ioctl(keep_fd, FIDEDUPERANGE, &request))
 		return -errno;
-	if (request.info.status == FILE_DEDUPE_RANGE_DIFFERS)
+	if (info->status == FILE_DEDUPE_RANGE_DIFFERS)
 		return -EILSEQ;
-	*len_io = request.info.bytes_deduped;
-	return request.info.status < 0 ? request.info.status : 0;
+	*len_io = info->bytes_deduped;
+	return info->status < 0 ? info->status : 0;
 }
 
 /* Filesystems that have no such call answer in one of these ways. */
