@@ -131,9 +131,12 @@ class Page {
 	}
 }
 
+let page;
+
 async function startPage() {
 	try {
-		new Page(await readModel()).start();
+		page = new Page(await readModel());
+		page.start();
 		document.documentElement.dataset.state = "ready";
 		performance.mark("ready");
 	} catch (error) {
