@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/report/report.h"
+#include "tests/fuzz/fuzz.h"
+
+/*
+ * Lists of groups, which a program other than kin may have written, as a page.
+ * Whatever is in them, the page has the same elements.
+ */
+
+static size_t elements_of(const char *page)
+{
+	size_t count = 0;
+
+	for (; (page = strchr(page, '<')); page++)
+		count++;
+	return count;
+}
+
+static size_t write_page(struct report *r, const char *root)
+{
+	const struct report_about about = { .root = root, .notice = root };
+	char *page = NULL;
+	size_t len, elements;
+	FILE *out = open_memstream(&page, &len);
+
+	assert_non_null(out);
+	assert_int_equal(report_write(r, &about, out), 0);
+	assert_int_equal(fclose(out), 0);
+	elements = elements_of(page);
+	free(page);
+	return elements;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct report *r = report_new(), *empty = report_new();
+	struct report_list list = { 0 };
+	FILE *in = len ? fmemopen((void *)data, len, "r") : NULL;
+
+	assert_non_null(r);
+	assert_non_null(empty);
+	if (in) {
+		(void)report_read(r, in, &list);
+		fclose(in);
+	}
+	assert_int_equal(write_page(r, list.root ? list.root : "/"),
+			 write_page(empty, "/"));
+	free(list.root);
+	report_free(empty);
+	report_free(r);
+	return 0;
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* clang-format off: cmocka wants these four before it */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/report/report_impl.h"
+
+/*
+ * The page as bytes: its data, read as model.js reads it, and what of a name is
+ * in the HTML.  How a browser shows it is tested in tests/e2e/kin_report.t.
+ */
+
+/* ---- a page ---- */
+
+static struct report *make(const char *lines, struct report_list *list)
+{
+	struct report *r = report_new();
+	FILE *in = fmemopen((void *)lines, strlen(lines), "r");
+
+	assert_non_null(r);
+	assert_non_null(in);
+	*list = (struct report_list){ 0 };
+	assert_int_equal(report_read(r, in, list), 0);
+	fclose(in);
+	return r;
+}
+
+static char *page_of(struct report *r, const char *root, const char *notice)
+{
+	const struct report_about about = { .root = root, .notice = notice };
+	char *page = NULL;
+	size_t len;
+	FILE *out = open_memstream(&page, &len);
+
+	assert_non_null(out);
+	assert_int_equal(report_write(r, &about, out), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(strlen(page), len);
+	return page;
+}
+
+/* ---- its data ---- */
+
+struct data {
+	uint8_t *bytes;
+	size_t len, at;
+};
+
+static struct data unpack(const char *page)
+{
+	static const char mark[] = "id=\"data\">";
+	const char *start = strstr(page, mark) + sizeof(mark) - 1;
+	size_t len = (size_t)(strchr(start, '<') - start);
+	uLongf room = 1 << 20;
+	struct data d = { .bytes = malloc(room) };
+	uint8_t *packed = malloc(len);
+
+	assert_non_null(d.bytes);
+	assert_non_null(packed);
+	assert_int_equal(
+		EVP_DecodeBlock(packed, (const uint8_t *)start, (int)len),
+		len / 4 * 3);
+	assert_int_equal(uncompress(d.bytes, &room, packed, len / 4 * 3), Z_OK);
+	d.len = room;
+	free(packed);
+	return d;
+}
+
+static uint64_t next(struct data *d)
+{
+	uint64_t value = 0;
+	int shift = 0;
+
+	do {
+		assert_true(d->at < d->len);
+		value |= (uint64_t)(d->bytes[d->at] & 127) << shift;
+		shift += 7;
+	} while (d->bytes[d->at++] & 128);
+	return value;
+}
+
+static void expect_numbers(struct data *d, const uint64_t *numbers,
+			   size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		assert_int_equal(next(d), numbers[i]);
+}
+
+#define EXPECT(d, ...)                                       \
+	expect_numbers(d, (const uint64_t[]){ __VA_ARGS__ }, \
+		       sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
+
+static void expect_text(struct data *d, const char *text)
+{
+	assert_true(d->at + strlen(text) < d->len);
+	assert_string_equal((const char *)d->bytes + d->at, text);
+	d->at += strlen(text) + 1;
+}
+
+/* ---- tests ---- */
+
+#define TWO_GROUPS                                                         \
+	"{\"root\":\"/m\",\"threshold\":70,\"members\":["                  \
+	"{\"score\":100,\"head\":true,\"size\":300,\"files\":["            \
+	"{\"path\":\"a/b/x\",\"mtime\":5.5},"                              \
+	"{\"path_hex\":\"612f63ff\",\"keep\":true}]},"                     \
+	"{\"score\":80,\"size\":9007199254740991,\"files\":["              \
+	"{\"path\":\"a/y\"}]},"                                            \
+	"{\"score\":75,\"size\":1,\"files\":[]}]}\n"                       \
+	"{\"members\":[{\"score\":100,\"files\":[{\"path\":\"a/b/c/z\"}]}" \
+	"]}\n"                                                             \
+	"{\"members\":[]}\n"                                               \
+	"{\"totals\":{\"complete\":false}}\n"
+
+static void test_groups_are_columns(void **state)
+{
+	struct report_list list;
+	struct report *r = make(TWO_GROUPS, &list);
+	char *page;
+	struct data d;
+
+	(void)state;
+	assert_string_equal(list.root, "/m");
+	assert_int_equal(list.threshold, 70);
+	assert_true(list.incomplete);
+	assert_int_equal(list.line, 4);
+	assert_int_equal(report_add_unread(r, "a/new/w", "error:EIO"), 0);
+	assert_int_equal(report_add_pair(r, 90, "a/b", "q"), 0);
+	page = page_of(r, list.root, NULL);
+	d = unpack(page);
+	/* directories, files, contents, groups, pairs, unread */
+	EXPECT(&d, 1, 6, 4, 3, 2, 1, 1);
+	EXPECT(&d, 0, 0, 1, 2, 1, 0);         /* parents */
+	EXPECT(&d, 2, 1);                     /* contents of groups */
+	EXPECT(&d, 2, 1, 1);                  /* files of contents */
+	EXPECT(&d, 100, 80, 100);             /* scores */
+	EXPECT(&d, 300, 9007199254740991, 0); /* sizes */
+	EXPECT(&d, 2, 1, 1, 3);               /* directories of files */
+	EXPECT(&d, 5, 0, 0, 0);               /* times */
+	EXPECT(&d, 0, 1, 0, 0);               /* to be kept */
+	EXPECT(&d, 90, 2, 5);                 /* the pair */
+	EXPECT(&d, 4);                        /* without digests, in */
+	expect_text(&d, "");
+	expect_text(&d, "a");
+	expect_text(&d, "b");
+	expect_text(&d, "c");
+	expect_text(&d, "new");
+	expect_text(&d, "q");
+	expect_text(&d, "x");
+	expect_text(&d, "c\xff");
+	expect_text(&d, "y");
+	expect_text(&d, "z");
+	expect_text(&d, "w");
+	expect_text(&d, "error:EIO");
+	assert_int_equal(d.at, d.len);
+	free(d.bytes);
+	free(page);
+	free(list.root);
+	report_free(r);
+}
+
+/* Of the first content the file to be kept stays, so x could go; of the second
+ * all. */
+static void test_space_that_could_be_saved(void **state)
+{
+	struct report_list list;
+	struct report *r = make(TWO_GROUPS, &list);
+	const struct report_directory *all = r->directories.all;
+
+	(void)state;
+	assert_int_equal(r->exact_bytes, 300);
+	assert_int_equal(r->near_bytes, 9007199254740991);
+	report_directories_sum(&r->directories);
+	assert_int_equal(all[0].saved, 9007199254741291);
+	assert_int_equal(all[1].saved, 9007199254741291);
+	assert_int_equal(all[1].own, 9007199254740991);
+	assert_int_equal(all[2].saved, 300);
+	assert_int_equal(all[3].saved, 0);
+	free(list.root);
+	report_free(r);
+}
+
+static void test_lines_that_are_no_groups(void **state)
+{
+	static const struct {
+		const char *lines;
+		int err;
+		size_t line;
+	} all[] = {
+		{ "x\n", -EINVAL, 1 },
+		{ "{\"members\":[]}\n{}\n", -EINVAL, 2 },
+		{ "{\"members\":[]}\n\n", -EINVAL, 2 },
+		{ "{\"members\":[{\"files\":[{}]}]}", -EINVAL, 1 },
+		{ "{\"root\":\"x\",\"members\":[]}", -EINVAL, 1 },
+		{ "{\"root\":\"/x\",\"members\":[]}\n"
+		  "{\"root\":\"/y\",\"members\":[]}",
+		  -ENODEV, 2 },
+	};
+	struct report_list list;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct report *r = report_new();
+		FILE *in = fmemopen((void *)all[i].lines, strlen(all[i].lines),
+				    "r");
+
+		list = (struct report_list){ 0 };
+		assert_int_equal(report_read(r, in, &list), all[i].err);
+		assert_int_equal(list.line, all[i].line);
+		fclose(in);
+		free(list.root);
+		report_free(r);
+	}
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+	size_t count = 0;
+
+	for (; (text = strstr(text, part)); text++)
+		count++;
+	return count;
+}
+
+/* Names are data, never HTML; of the root, all but plain characters are
+ * escaped. */
+static void test_names_are_no_html(void **state)
+{
+	static const char name[] = "</script><img src=x onerror='1'>\"&\n{{";
+	struct report *plain = report_new(), *r = report_new();
+	struct found_file file = { .path = (char *)name };
+	struct found_member m = { .size = 5, .files = &file, .file_count = 1 };
+	struct found_group g = { .members = &m, .count = 1, .files = 1 };
+	char *empty = page_of(plain, NULL, NULL), *page;
+
+	(void)state;
+	assert_int_equal(report_add_group(r, &g), 0);
+	assert_int_equal(report_add_unread(r, name, name), 0);
+	page = page_of(r, name, name);
+	assert_int_equal(count_of(page, "</script>"),
+			 count_of(empty, "</script>"));
+	assert_int_equal(count_of(page, "<img"), 0);
+	assert_int_equal(count_of(page, "onerror='"), 0);
+	assert_int_equal(count_of(page, "&#60;/script&#62;&#60;img src&#61;x "
+					"onerror&#61;&#39;1&#39;&#62;&#34;"
+					"&#38;&#32;&#123;&#123;"),
+			 3); /* title, heading, notice */
+	free(page);
+	free(empty);
+	page = page_of(r, "/\xc3\xa4 \xff\x1b", NULL);
+	assert_non_null(strstr(page, ">/\xef\xbf\xbd\xef\xbf\xbd "
+				     "\xef\xbf\xbd&#32;</bdi>"));
+	free(page);
+	page = page_of(r, "/\xc3\xa4", NULL);
+	assert_non_null(strstr(page, ">/\xc3\xa4</bdi>"));
+	free(page);
+	report_free(plain);
+	report_free(r);
+}
+
+/* ---- directories ---- */
+
+static int note_directory(void *arg, const char *path)
+{
+	struct buf *seen = arg;
+
+	return buf_append_format(seen, "%s ", path);
+}
+
+static struct report *copies(void)
+{
+	static const char *const paths[] = {
+		"a/src/one", "b/src/one", "c/src/one", "d/src/one", "e/f/one",
+	};
+	struct report *r = report_new();
+	size_t i;
+
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct found_file files[] = {
+			{ .path = (char *)"kept" },
+			{ .path = (char *)paths[i] },
+		};
+		struct found_member m = { .size = 100 - i,
+					  .files = files,
+					  .file_count = 2 };
+		struct found_group g = { .members = &m, .count = 1 };
+
+		assert_int_equal(report_add_group(r, &g), 0);
+	}
+	return r;
+}
+
+static void test_pairs_that_tell_nothing_new(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool is_news;
+	} pairs[] = {
+		{ "a", "b", true },          { "b", "a", false },
+		{ "a/src", "b/src", false }, { "a", "c", true },
+		{ "b", "c", false },         { "b/src", "c/src", false },
+		{ "a/src", "c/new", true },  { "b/new", "a/src", false },
+		{ "a", "a/src", false },     { "a/src", "b", false },
+		{ "d/src", "e/f", true },    { "d", "e", true },
+		{ "", "a", false },
+	};
+	struct report *r = copies();
+	size_t i, known = 0;
+
+	(void)state;
+	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		assert_int_equal(report_add_pair(r, 90, pairs[i].a, pairs[i].b),
+				 0);
+		known += pairs[i].is_news;
+		if (r->pair_scores.count != known)
+			fail_msg("%s and %s", pairs[i].a, pairs[i].b);
+	}
+	report_free(r);
+}
+
+/* A copy of a directory that was asked about is not asked about, either. */
+static int ask(void *arg, const char *path)
+{
+	struct report *r = *(struct report **)arg;
+
+	assert_string_not_equal(path, "b");
+	assert_string_not_equal(path, "b/src");
+	return strcmp(path, "a") ? 0 : report_add_pair(r, 99, "a", "b");
+}
+
+static void test_directories_to_ask_about(void **state)
+{
+	struct report *r = copies();
+	struct buf seen = { 0 };
+
+	(void)state;
+	assert_int_equal(report_each_directory(r, 3, note_directory, &seen), 0);
+	assert_string_equal(seen.data, "a a/src b ");
+	buf_clear(&seen);
+	assert_int_equal(report_each_directory(r, 100, ask, &r), 0);
+	assert_int_equal(report_each_directory(r, 100, note_directory, &seen),
+			 0);
+	assert_string_equal(seen.data, "a a/src c c/src d d/src e e/f ");
+	buf_release(&seen);
+	report_free(r);
+}
+
+static void test_a_path_of_many_parts(void **state)
+{
+	enum { PARTS = 3000 };
+	struct report_directories d;
+	struct buf path = { 0 }, again = { 0 };
+	uint32_t number = 0;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < PARTS; i++)
+		assert_int_equal(buf_append_format(&path, "%sd%zu",
+						   i ? "/" : "", i % 10),
+				 0);
+	assert_int_equal(report_directories_init(&d), 0);
+	assert_int_equal(
+		report_directories_find(&d, path.data, path.len, &number), 0);
+	assert_int_equal(d.count, PARTS + 1);
+	assert_int_equal(report_directories_find(&d, "d0//d1/", 7, &number), 0);
+	assert_int_equal(number, 2);
+	assert_int_equal(report_directories_path(&d, PARTS, &again), 0);
+	assert_string_equal(again.data, path.data);
+	buf_release(&path);
+	buf_release(&again);
+	report_directories_release(&d);
+}
+
+/* What does not fit into one piece of base64 comes out whole. */
+static void test_many_files(void **state)
+{
+	enum { FILES = 60000 };
+	struct report *r = report_new();
+	char name[64], *page;
+	struct data d;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < FILES; i++) {
+		(void)snprintf(name, sizeof(name), "%zx",
+			       i * 2654435761u % 4294967291u);
+		assert_int_equal(report_add_unread(r, name, ""), 0);
+	}
+	page = page_of(r, NULL, NULL);
+	d = unpack(page);
+	EXPECT(&d, 1, 1, 0, 0, 0, 0, FILES);
+	EXPECT(&d, 0);
+	for (i = 0; i < FILES; i++)
+		assert_int_equal(next(&d), 0);
+	expect_text(&d, "");
+	for (i = 0; i < FILES; i++) {
+		(void)snprintf(name, sizeof(name), "%zx",
+			       i * 2654435761u % 4294967291u);
+		expect_text(&d, name);
+		expect_text(&d, "");
+	}
+	assert_int_equal(d.at, d.len);
+	free(d.bytes);
+	free(page);
+	report_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_groups_are_columns),
+		cmocka_unit_test(test_space_that_could_be_saved),
+		cmocka_unit_test(test_lines_that_are_no_groups),
+		cmocka_unit_test(test_names_are_no_html),
+		cmocka_unit_test(test_pairs_that_tell_nothing_new),
+		cmocka_unit_test(test_directories_to_ask_about),
+		cmocka_unit_test(test_a_path_of_many_parts),
+		cmocka_unit_test(test_many_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
