@@ -11,7 +11,18 @@
 
 static int show(void *arg, int score, const char *path)
 {
-	return similar_show(arg, score, path);
+	return similar_show(arg, score, -1, path);
+}
+
+void similar_look_file(struct similar_job *job, const char *file)
+{
+	struct buf state = { 0 };
+
+	if (!attribute_get(file, STATE_ATTRIBUTE, &state) &&
+	    strcmp(state.data, "fresh") != 0)
+		(void)snprintf(job->reason, sizeof(job->reason), "%s",
+			       state.data);
+	buf_release(&state);
 }
 
 /* A file that was not hashed has a listing without entries, whatever is like
@@ -19,14 +30,9 @@ static int show(void *arg, int score, const char *path)
 static void look_states(struct similar_job *job, const char *listing,
 			const char *file)
 {
-	struct buf state = { 0 };
-
 	similar_look_state(job, listing);
-	if (!*job->reason && !attribute_get(file, STATE_ATTRIBUTE, &state) &&
-	    strcmp(state.data, "fresh") != 0)
-		(void)snprintf(job->reason, sizeof(job->reason), "%s",
-			       state.data);
-	buf_release(&state);
+	if (!*job->reason)
+		similar_look_file(job, file);
 }
 
 int similar_file(struct similar_job *job)
@@ -35,6 +41,7 @@ int similar_file(struct similar_job *job)
 		[INDEX_ALIKE] = "",
 		[INDEX_WITHIN] = "/.within",
 		[INDEX_CONTAINS] = "/.contains",
+		[INDEX_ALL] = "/.all",
 	};
 	char *listing = similar_format("%s/%s%s", job->listings, job->mount.rel,
 				       views[job->relation]);
@@ -203,7 +210,9 @@ static int check_kind(const struct similar_job *job)
 		wrong = "a directory; containment is that of files";
 	else if (!is_directory(job->path) && !is_regular(job->path))
 		wrong = "neither a file nor a directory";
-	else if (job->other && !is_directory(job->path))
+	else if (job->why && is_directory(job->path))
+		wrong = "a directory; --why is about two files";
+	else if (job->other && !job->why && !is_directory(job->path))
 		wrong = "not a directory; compare files with kin compare";
 	if (!wrong)
 		return EXIT_OK;
@@ -223,6 +232,10 @@ static int job_run(struct similar_job *job)
 		err = similar_of(job);
 	else if (is_directory(job->path))
 		err = similar_directories(job);
+	else if (job->why)
+		err = similar_why(job);
+	else if (job->relation == INDEX_ALL)
+		err = similar_all(job);
 	else
 		err = similar_file(job);
 	if (!err)
@@ -234,9 +247,14 @@ static int job_run(struct similar_job *job)
 
 static bool take_option(struct similar_job *job, int c)
 {
-	enum index_relation relation = c == 'w' ? INDEX_WITHIN : INDEX_CONTAINS;
+	enum index_relation relation = c == 'w' ? INDEX_WITHIN :
+				       c == 'a' ? INDEX_ALL :
+						  INDEX_CONTAINS;
 
 	switch (c) {
+	case 'y':
+		job->why = true;
+		return true;
 	case 'j':
 		job->json = true;
 		return true;
@@ -245,6 +263,7 @@ static bool take_option(struct similar_job *job, int c)
 		return true;
 	case 'w':
 	case 'c':
+	case 'a':
 		if (job->relation != INDEX_ALIKE && job->relation != relation)
 			return false;
 		job->relation = relation;
@@ -261,6 +280,8 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 		{ "of", required_argument, NULL, 'o' },
 		{ "within", no_argument, NULL, 'w' },
 		{ "contains", no_argument, NULL, 'c' },
+		{ "all", no_argument, NULL, 'a' },
+		{ "why", no_argument, NULL, 'y' },
 		{ 0 },
 	};
 	int c;
@@ -275,6 +296,10 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 				   "which file or directory?");
 	job->path = argv[optind];
 	job->other = argv[optind + 1];
+	if (job->why && (!job->other || job->of || job->json ||
+			 job->relation != INDEX_ALIKE))
+		return usage_error(&command_similar,
+				   "--why takes two files and no other option");
 	return EXIT_OK;
 }
 
@@ -295,9 +320,10 @@ static int run(int argc, char **argv)
 const struct command command_similar = {
 	.name = "similar",
 	.synopsis =
-		"similar [--within|--contains] [--json] PATH\n"
-		"       kin similar [--within|--contains] [--json] --of FILE "
-		"MOUNT\n"
+		"similar [--within|--contains|--all] [--json] PATH\n"
+		"       kin similar [--within|--contains|--all] [--json] --of "
+		"FILE MOUNT\n"
+		"       kin similar --why FILE FILE\n"
 		"       kin similar [--json] DIRECTORY [DIRECTORY]",
 	.summary = "List what resembles a file or directory of a kinfs mount",
 	.help = "A file: what resembles it, best first, with the score, each "
@@ -305,6 +331,10 @@ const struct command command_similar = {
 		"(0 to 100, - when not available), the size and the path.\n\n"
 		"      --within    larger files that contain most of it\n"
 		"      --contains  smaller files that it contains most of\n"
+		"      --all       also files that have mere boilerplate in "
+		"common, marked *\n"
+		"      --why       why the second file is listed or not for "
+		"the first\n"
 		"      --of FILE   FILE need not be in the mount; - is standard "
 		"input\n\n"
 		"A directory: those with much of the same content, and of how "

@@ -8,6 +8,7 @@
 /* State that the files of kin similar share. */
 struct similar_job {
 	bool json;
+	bool why;       /* --why: of path and other */
 	const char *of; /* --of: a file of elsewhere */
 	enum index_relation relation;
 	const char *path, *other; /* as given; other only of directories */
@@ -30,14 +31,27 @@ void similar_digests(const char *path, struct digests *out);
 /* A path below SOURCE as one below the mount's root; NULL without memory. */
 char *similar_path(const struct similar_job *job, const char *rel);
 
-/* Prints a hit, or adds it to the array. */
-int similar_show(struct similar_job *job, int score, const char *path);
+/* Prints a hit, or adds it to the array; distinctive: -1 when it was not asked
+ * for. */
+int similar_show(struct similar_job *job, int score, int distinctive,
+		 const char *path);
 
 /* What is listed in a directory of .similar, best first, with full paths;
  * stops at an error of take. */
 int similar_each(struct similar_job *job, const char *listing,
 		 int (*take)(void *arg, int score, const char *path),
 		 void *arg);
+
+/* distinctive: -1 but with the relation all. */
+typedef int similar_take_fn(void *arg, int score, int distinctive,
+			    const char *path);
+
+/* What the mount has that is in that relation to a content with job->digests,
+ * best first, with full paths; stops at an error of take. */
+int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg);
+
+/* Why a file has no complete listing, by its state; "" when it has one. */
+void similar_look_file(struct similar_job *job, const char *file);
 
 /* Sets job->reason from the state of a listing. */
 void similar_look_state(struct similar_job *job, const char *listing);
@@ -50,6 +64,8 @@ bool similar_is_cut(const struct similar_job *job);
 /* 0, a negative errno, or 1 after a message. */
 int similar_file(struct similar_job *job);
 int similar_of(struct similar_job *job);
+int similar_all(struct similar_job *job);
+int similar_why(struct similar_job *job);
 int similar_directories(struct similar_job *job);
 
 #endif

@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/index/score.h"
+
 struct hit {
-	int score;
+	int score, distinctive; /* distinctive: -1 when not asked for */
 	const char *path;
 	uint64_t size;
 	bool has_size;
@@ -81,10 +83,18 @@ static void print_column(int value)
 
 static void hit_print(struct similar_job *job, const struct hit *hit)
 {
+	bool all = hit->distinctive >= 0;
+
 	if (!job->printed++)
-		printf("%5s%8s%8s%8s%8s%8s%14s  %s\n", "SCORE", "SISE",
-		       "SIMHASH", "RDC", "SIF", "SSDEEP", "SIZE", "PATH");
+		printf("%5s%s%8s%8s%8s%8s%8s%14s  %s\n", "SCORE",
+		       all ? "  DISTINCTIVE" : "", "SISE", "SIMHASH", "RDC",
+		       "SIF", "SSDEEP", "SIZE", "PATH");
 	printf("%5d", hit->score);
+	if (all)
+		printf("%12d%s", hit->distinctive,
+		       score_is_boilerplate(hit->score, hit->distinctive) ?
+			       "*" :
+			       " ");
 	print_column(hit->measures.by_digest[DIGEST_SISE]);
 	print_column(hit->measures.by_digest[DIGEST_SIMHASH]);
 	print_column(hit->measures.by_digest[DIGEST_RDC]);
@@ -98,6 +108,19 @@ static void hit_print(struct similar_job *job, const struct hit *hit)
 	putchar('\n');
 }
 
+static int add_distinctive(const struct hit *hit, json_t *object)
+{
+	bool is_boilerplate =
+		score_is_boilerplate(hit->score, hit->distinctive);
+
+	if (json_object_set_new(object, "distinctive",
+				json_integer(hit->distinctive)) ||
+	    json_object_set_new(object, "boilerplate",
+				json_boolean(is_boilerplate)))
+		return -ENOMEM;
+	return 0;
+}
+
 static int hit_add_json(struct similar_job *job, const struct hit *hit)
 {
 	json_t *object = json_object();
@@ -108,6 +131,8 @@ static int hit_add_json(struct similar_job *job, const struct hit *hit)
 	if (!err &&
 	    json_object_set_new(object, "score", json_integer(hit->score)))
 		err = -ENOMEM;
+	if (!err && hit->distinctive >= 0)
+		err = add_distinctive(hit, object);
 	if (!err)
 		err = measures_to_json(&hit->measures, object);
 	if (!err && json_object_set(object, "size", size))
@@ -121,9 +146,12 @@ static int hit_add_json(struct similar_job *job, const struct hit *hit)
 	return err;
 }
 
-int similar_show(struct similar_job *job, int score, const char *path)
+int similar_show(struct similar_job *job, int score, int distinctive,
+		 const char *path)
 {
-	struct hit hit = { .score = score, .path = path };
+	struct hit hit = { .score = score,
+			   .distinctive = distinctive,
+			   .path = path };
 
 	hit_measure(job, &hit);
 	if (job->json)

@@ -105,12 +105,13 @@ static int ask(const struct similar_job *job, int fd, struct buf *answer)
 
 /* ---- the answer ---- */
 
-/* One record: "97/docs/report.txt", or "cut" or "incomplete" of the whole
- * answer. */
-static int take_record(struct similar_job *job, const char *record)
+/* One record: "97/docs/report.txt", with the relation all
+ * "97 80/docs/report.txt", or "cut" or "incomplete" of the whole answer. */
+static int take_record(struct similar_job *job, const char *record,
+		       similar_take_fn *take, void *arg)
 {
+	long score, distinctive = -1;
 	char *rel, *path;
-	long score;
 	int err;
 
 	if (!strcmp(record, "cut")) {
@@ -122,17 +123,22 @@ static int take_record(struct similar_job *job, const char *record)
 		return 0;
 	}
 	score = strtol(record, &rel, 10);
-	if (rel == record || *rel != '/' || score < 0 || score > 100)
+	if (rel == record || score < 0 || score > 100)
+		return -EBADMSG;
+	if (*rel == ' ')
+		distinctive = strtol(rel + 1, &rel, 10);
+	if (*rel != '/' || distinctive > 100)
 		return -EBADMSG;
 	path = similar_path(job, rel + 1);
 	if (!path)
 		return -ENOMEM;
-	err = similar_show(job, (int)score, path);
+	err = take(arg, (int)score, (int)distinctive, path);
 	free(path);
 	return err;
 }
 
-static int take_answer(struct similar_job *job, const struct buf *answer)
+static int take_answer(struct similar_job *job, const struct buf *answer,
+		       similar_take_fn *take, void *arg)
 {
 	size_t at = 0;
 	int err = 0;
@@ -140,7 +146,7 @@ static int take_answer(struct similar_job *job, const struct buf *answer)
 	if (answer->len && answer->data[answer->len - 1])
 		return -EBADMSG;
 	while (at < answer->len && !err) {
-		err = take_record(job, answer->data + at);
+		err = take_record(job, answer->data + at, take, arg);
 		at += strlen(answer->data + at) + 1;
 	}
 	return err;
@@ -192,19 +198,29 @@ static int digest_file(struct similar_job *job)
 	return 1;
 }
 
-int similar_of(struct similar_job *job)
+int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg)
 {
 	struct buf answer = { 0 };
 	int fd = -1, err = open_query(job, &fd);
 
 	if (err)
 		return err;
-	err = digest_file(job);
+	err = ask(job, fd, &answer);
 	if (!err)
-		err = ask(job, fd, &answer);
-	if (!err)
-		err = take_answer(job, &answer);
+		err = take_answer(job, &answer, take, arg);
 	buf_release(&answer);
 	close(fd);
 	return err;
+}
+
+static int show(void *arg, int score, int distinctive, const char *path)
+{
+	return similar_show(arg, score, distinctive, path);
+}
+
+int similar_of(struct similar_job *job)
+{
+	int err = digest_file(job);
+
+	return err ? err : similar_ask(job, show, job);
 }

@@ -46,12 +46,17 @@ void frequency_add(struct frequency *f, const struct sif_sketch *sketch)
 	f->total += sketch->count;
 }
 
+double frequency_weight_of(double contents)
+{
+	double part = FREQUENCY_COMMON / contents;
+
+	return contents <= FREQUENCY_COMMON ? 1 : part * part * part;
+}
+
 double frequency_weight(const struct frequency *f, uint64_t value)
 {
 	double count = f->count[value % TABLE_SIZE];
 	double others = (double)f->total / TABLE_SIZE;
 
-	if (count - others <= FREQUENCY_COMMON)
-		return 1;
-	return FREQUENCY_COMMON / (count - others);
+	return frequency_weight_of(count - others);
 }

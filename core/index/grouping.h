@@ -12,9 +12,9 @@
 /*
  * Groups of contents that are alike.
  *
- * A group has a head.  The weighted score of every other member with the head is
- * at least the threshold, as in a search, so no chain of small resemblances
- * ties contents together.  A content is in one group at most.  A content of
+ * A group has a head.  Every other member would be in a listing of the head: its
+ * score is at least the threshold, and more than boilerplate is alike.  So no
+ * chain of small resemblances ties contents together.  A content is in one group at most.  A content of
  * several files is a group by itself if nothing resembles it.
  *
  * The algorithm (greedy star clustering)
@@ -48,7 +48,7 @@
 struct group_rules {
 	int threshold; /* 1..100 */
 	bool exact;    /* identical files only; sketches are not read */
-	bool plain;    /* common values count as much as others */
+	bool all;      /* also what shares mere boilerplate */
 };
 
 struct group_content {

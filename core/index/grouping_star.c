@@ -43,8 +43,6 @@ static void weigh_head(struct grouping *g)
 	if (g->is_weighed)
 		return;
 	score_weigh_sketch(&w, &g->sketch, &g->weighed);
-	if (g->rules.plain)
-		g->weighed.has_common = false;
 	g->is_weighed = true;
 }
 
@@ -52,7 +50,7 @@ static int compare(struct grouping *g, const struct index_store *store,
 		   uint32_t rank, struct index_match *out)
 {
 	struct weigher w = { .frequency = g->frequency };
-	struct score_shares shares, weighted;
+	struct score_shares shares, distinctive;
 	int err =
 		store->sketch(store->arg, g->contents[rank].content, &g->other);
 
@@ -61,12 +59,15 @@ static int compare(struct grouping *g, const struct index_store *store,
 	if (!err)
 		err = score_compare_sketches(&w, &g->weighed, &g->other,
 					     (g->rules.threshold - 1) / 100.0,
-					     &shares, &weighted);
+					     &shares, &distinctive);
 	/* It is gone, or made with other windows. */
 	if (err)
 		return err == -ENOENT || err == -EINVAL ? 0 : err;
 	out->score = score_percent(shares.larger);
-	out->weighted_score = score_percent(weighted.larger);
+	out->distinctive_score = score_percent(distinctive.larger);
+	out->is_boilerplate =
+		!g->rules.all &&
+		score_is_boilerplate(out->score, out->distinctive_score);
 	return 0;
 }
 
@@ -78,7 +79,7 @@ static int try_member(struct grouping *g, const struct index_store *store,
 	struct index_match match;
 	int err = compare(g, store, rank, &match);
 
-	if (err || match.weighted_score < g->rules.threshold)
+	if (err || match.score < g->rules.threshold || match.is_boilerplate)
 		return err;
 	if (s->head[rank] == NO_HEAD || match.score > s->score[rank]) {
 		s->head[rank] = head;

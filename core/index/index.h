@@ -36,9 +36,10 @@
  *     sketch those with a similar SimHash or equal traits.  The best few
  *     hundred are kept (best.h).
  *  2. index_search() reads the sketch of each candidate and compares it with
- *     the sketch of the query (score.h).  The result is a score and a weighted
- *     score.
- *  3. Those whose weighted score is high enough are returned, best score first.
+ *     the sketch of the query (score.h).  The result is a score, and whether
+ *     the two are alike in more than boilerplate.
+ *  3. Those that are, with a score that is high enough, are returned, best score
+ *     first.
  *
  * Groups of all contents are made by grouping.h, which needs no index, only the
  * contents and their sketches.
@@ -97,11 +98,18 @@ enum index_relation {
 	INDEX_ALIKE,    /* score: share of the larger content */
 	INDEX_WITHIN,   /* share of the query's content, in a larger one */
 	INDEX_CONTAINS, /* share of a smaller content, in the query's */
+	INDEX_ALL,      /* alike, also in mere boilerplate */
 };
-enum { INDEX_RELATIONS = INDEX_CONTAINS + 1 };
+enum { INDEX_RELATIONS = INDEX_ALL + 1 };
 
-/* "alike", "within", "contains". */
+/* "alike", "within", "contains", "all". */
 extern const char *const index_relation_names[INDEX_RELATIONS];
+
+/* Whether the score is the share of the larger content. */
+static inline bool index_is_alike(enum index_relation relation)
+{
+	return relation == INDEX_ALIKE || relation == INDEX_ALL;
+}
 
 /*
  * Which contents the caller of a query may learn of.  A content that
@@ -132,8 +140,7 @@ struct index_query {
 	enum index_relation relation;
 	uint32_t self;          /* this content is never a match; 0: none */
 	uint32_t first_content; /* ids below are not considered; 1: all */
-	int least;              /* weighted score of a match */
-	bool plain;             /* common values count as much as others */
+	int least;              /* score of a match */
 	bool any;               /* stop after the first match */
 	struct index_visibility *visibility; /* NULL: all are visible */
 };
@@ -167,16 +174,17 @@ int index_candidates(struct index *ix, const struct index_query *q,
 		     size_t capacity, size_t *count_out);
 
 /*
- * The score is the shared percentage.  The weighted score is the same with
- * common values counting little (score.h).  It decides whether a candidate is a
- * match, so that boilerplate does not make contents alike.
+ * The score is the shared percentage.  The distinctive score is the same of what
+ * is not boilerplate; whether the match is_boilerplate follows from both, and
+ * from nothing else (score.h).
  */
 struct index_match {
 	uint32_t content;
-	int score, weighted_score; /* 0..99 */
+	int score, distinctive_score; /* 0..99 */
+	bool is_boilerplate;
 };
 
-/* For qsort(): best score first, then best weighted score. */
+/* For qsort(): best score first, then best distinctive score. */
 int index_match_order(const void *a, const void *b);
 
 /* Reads the sketch of a content.  -ENOENT: it has none or is gone; any other
@@ -189,7 +197,7 @@ struct index_store {
 #define INDEX_MATCHES 512
 
 /*
- * Finds the contents with a weighted score of at least q->least, at most
+ * Finds the contents with a score of at least q->least, at most
  * INDEX_MATCHES, best score first.  A query without a sketch, or with an empty
  * one, is answered by estimates; nothing contains it or is within it.
  * -ENOMEM, or an error of the store.

@@ -235,6 +235,7 @@ static bool is_related(const struct index_query *q, uint64_t size)
 {
 	switch (q->relation) {
 	case INDEX_ALIKE:
+	case INDEX_ALL:
 		return true;
 	case INDEX_WITHIN:
 		return size > q->digests->size;
@@ -327,7 +328,7 @@ static int find_overlaps(const struct index *ix, const struct index_query *q,
 	if (!q->visibility)
 		find_lists(ix, q->sketch, s);
 	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
-	if (by_share && q->relation == INDEX_ALIKE)
+	if (by_share && index_is_alike(q->relation))
 		pass_longest(q->sketch, s);
 	err = make_table(s);
 	if (err)

@@ -78,19 +78,20 @@ int score_ceiling(int distance, int traits)
 /* ---- sketches ---- */
 
 /*
- * Boilerplate must not make contents alike, and contents that are alike may
- * contain boilerplate.  "Lost" is the part of the shared values that their
- * weights take away.  Up to SOME of it the weighted share is the plain share,
- * from MOST on it is the share by weights, and in between a mixture.
+ * Two contents whose distinctive score is LEAST are alike in more than
+ * boilerplate, and so are two that share little, but of the distinctive part a
+ * half (OF_SCORE) of what they share of the whole.
  *
- * If nearly all of a content is shared, the shared part is not boilerplate but
- * the content itself.  From SURE on the weighted share is the plain share; from
- * DOUBTFUL to SURE this applies more and more.
+ * If nearly all of a content is shared (SURE), the shared part is not boilerplate
+ * but the content itself: a form that is filled in.
  */
-#define SOME 0.25
-#define MOST 0.5
-#define DOUBTFUL 0.85
-#define SURE 0.95
+enum { LEAST = 10, SURE = 90, OF_SCORE = 2 };
+
+bool score_is_boilerplate(int score, int distinctive)
+{
+	return score < SURE && distinctive < LEAST &&
+	       OF_SCORE * distinctive < score;
+}
 
 static uint32_t weight_of(const struct weigher *w, uint64_t value)
 {
@@ -121,6 +122,7 @@ struct sketch_overlap {
 	size_t a, b;                /* values of each in the range */
 	size_t common;              /* shared values */
 	uint64_t weight;            /* of the shared values */
+	uint64_t bound;             /* the end of the range */
 	bool found[SIF_MAX_VALUES]; /* for each value of b: it is shared */
 };
 
@@ -215,6 +217,7 @@ static void find_overlap(const struct weighed_sketch *a,
 	const uint64_t *values = a->sketch->values;
 	size_t half, b_half = 0, i;
 
+	o->bound = bound;
 	o->a = count_below(values, a->sketch->count, bound);
 	o->b = count_below(b->values, b->count, bound);
 	o->weight = 0;
@@ -229,23 +232,72 @@ static void find_overlap(const struct weighed_sketch *a,
 		o->common += o->found[i];
 }
 
-/* The sum of the weights of b's values.  The places of those that are not
- * shared are collected first, without a branch, so that their frequencies are
- * fetched from memory in parallel. */
-static uint64_t weigh_other(const struct weigher *w, const struct sif_sketch *b,
-			    const struct sketch_overlap *o)
-{
-	uint16_t rest[SIF_MAX_VALUES + 1];
-	uint64_t sum = o->weight;
-	size_t count = 0, j;
+/* ---- what is distinctive ---- */
 
-	for (j = 0; j < o->b; j++) {
-		rest[count] = (uint16_t)j;
+/*
+ * Sketches of contents of one size do not all end at the same value.  A value
+ * near the end of the range of two sketches is in few others, so it seems rarer
+ * than it is.  So the last eighth of the range does not count.
+ */
+static uint64_t certain_end(uint64_t bound)
+{
+	return bound - bound / 8;
+}
+
+struct weight_sums {
+	uint64_t a, b, shared;
+};
+
+/* The values of b that are shared, up to an end. */
+static uint64_t weigh_shared(const struct weighed_sketch *a,
+			     const struct sif_sketch *b, size_t b_end,
+			     const struct sketch_overlap *o)
+{
+	const uint64_t *values = a->sketch->values;
+	uint64_t sum = 0;
+	size_t i = 0, j;
+
+	for (j = 0; j < b_end; j++) {
+		if (!o->found[j])
+			continue;
+		while (values[i] != b->values[j])
+			i++;
+		sum += a->weights[i];
+	}
+	return sum;
+}
+
+/* The others.  Their places are collected first, without a branch, so that
+ * their frequencies are fetched from memory in parallel. */
+static uint64_t weigh_other(const struct weigher *w, const struct sif_sketch *b,
+			    size_t b_end, const struct sketch_overlap *o)
+{
+	uint16_t other[SIF_MAX_VALUES + 1];
+	size_t count = 0, j;
+	uint64_t sum = 0;
+
+	for (j = 0; j < b_end; j++) {
+		other[count] = (uint16_t)j;
 		count += !o->found[j];
 	}
 	for (j = 0; j < count; j++)
-		sum += weight_of(w, b->values[rest[j]]);
+		sum += weight_of(w, b->values[other[j]]);
 	return sum;
+}
+
+static void weigh_overlap(const struct weigher *w,
+			  const struct weighed_sketch *a,
+			  const struct sif_sketch *b,
+			  const struct sketch_overlap *o,
+			  struct weight_sums *out)
+{
+	uint64_t end = certain_end(o->bound);
+	size_t a_end = count_below(a->sketch->values, o->a, end);
+	size_t b_end = count_below(b->values, o->b, end);
+
+	out->a = a->sums[a_end];
+	out->shared = weigh_shared(a, b, b_end, o);
+	out->b = out->shared + weigh_other(w, b, b_end, o);
 }
 
 static double divide(uint64_t part, uint64_t whole)
@@ -253,53 +305,31 @@ static double divide(uint64_t part, uint64_t whole)
 	return whole ? (double)part / (double)whole : 0;
 }
 
-/* 0 up to from, 1 from to on, linear in between. */
-static double ramp(double x, double from, double to)
+static bool is_doubtful(double share, double least)
 {
-	return fmax(0, fmin(1, (x - from) / (to - from)));
+	return share >= least && share < SURE / 100.0;
 }
 
-/* by_weight: the part of the weights that is shared. */
-static double weighted_share(double share, double by_weight, double lost)
+static void find_distinctive(const struct weigher *w,
+			     const struct weighed_sketch *a,
+			     const struct sif_sketch *b,
+			     const struct sketch_overlap *o, double least,
+			     struct score_shares *shares)
 {
-	double doubt =
-		(1 - ramp(share, DOUBTFUL, SURE)) * ramp(lost, SOME, MOST);
+	bool within = is_doubtful(shares->within, least);
+	bool contains = is_doubtful(shares->contains, least);
+	struct weight_sums sums;
 
-	return by_weight < share ? share - doubt * (share - by_weight) : share;
-}
-
-/* The number of shared values that have a weight. */
-static size_t count_weighed(const struct weigher *w, const struct sif_sketch *b,
-			    const struct sketch_overlap *o)
-{
-	size_t count = 0, j;
-
-	if (w->frequency)
-		return o->common;
-	for (j = 0; j < o->b; j++)
-		count += o->found[j] && weight_of(w, b->values[j]);
-	return count;
-}
-
-static void weigh_shares(const struct weigher *w,
-			 const struct weighed_sketch *a,
-			 const struct sif_sketch *b,
-			 const struct sketch_overlap *o, double least,
-			 struct score_shares *weighted)
-{
-	size_t weighed = count_weighed(w, b, o);
-	double lost = 1 - divide(o->weight, weighed * (uint64_t)WEIGHT_ONE);
-	double within = weighted->within, contains = weighted->contains;
-
-	if (!weighed || lost <= SOME)
+	/* Nothing is known about the shared values, or none is common. */
+	if (!o->weight || o->weight == o->common * (uint64_t)WEIGHT_ONE)
 		return;
-	if (within >= least && within < SURE)
-		weighted->within = weighted_share(
-			within, divide(o->weight, a->sums[o->a]), lost);
-	if (contains >= least && contains < SURE)
-		weighted->contains = weighted_share(
-			contains, divide(o->weight, weigh_other(w, b, o)),
-			lost);
+	if (!within && !contains)
+		return;
+	weigh_overlap(w, a, b, o, &sums);
+	if (within)
+		shares->within = divide(sums.shared, sums.a);
+	if (contains)
+		shares->contains = divide(sums.shared, sums.b);
 }
 
 /* The lower share if both have equally many windows, so that the score does not
@@ -316,9 +346,9 @@ int score_compare_sketches(const struct weigher *w,
 			   const struct weighed_sketch *a,
 			   const struct sif_sketch *b, double least,
 			   struct score_shares *out,
-			   struct score_shares *weighted_out)
+			   struct score_shares *distinctive_out)
 {
-	struct score_shares shares, weighted;
+	struct score_shares shares, distinctive;
 	struct sketch_overlap o;
 
 	if (a->sketch->window != b->window)
@@ -327,13 +357,13 @@ int score_compare_sketches(const struct weigher *w,
 	shares.within = divide(o.common, o.a);
 	shares.contains = divide(o.common, o.b);
 	shares.larger = of_larger(&shares, a->sketch, b);
-	weighted = shares;
-	/* If no value of a is boilerplate, no shared value is. */
-	if (a->has_common && o.common)
-		weigh_shares(w, a, b, &o, least, &weighted);
-	weighted.larger = of_larger(&weighted, a->sketch, b);
+	distinctive = shares;
+	/* If no value of a is common, no shared value is. */
+	if (a->has_common)
+		find_distinctive(w, a, b, &o, least, &distinctive);
+	distinctive.larger = of_larger(&distinctive, a->sketch, b);
 	*out = shares;
-	*weighted_out = weighted;
+	*distinctive_out = distinctive;
 	return 0;
 }
 

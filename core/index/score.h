@@ -45,7 +45,7 @@ struct weighed_sketch {
 #define WEIGHT_ONE (UINT32_C(1) << 30)
 
 /* Where weights come from: the frequency of a value or, if that is NULL, a
- * function, 0..WEIGHT_ONE.  Weighted shares ignore values of weight 0. */
+ * function, 0..WEIGHT_ONE.  0: it is not known. */
 struct weigher {
 	const struct frequency *frequency;
 	uint32_t (*weight)(void *arg, uint64_t value);
@@ -57,16 +57,22 @@ void score_weigh_sketch(const struct weigher *w,
 			struct weighed_sketch *out);
 
 /*
- * Compares two sketches: the shares, and the weighted shares, for which values
- * of very many contents count little.  A weighted share takes time; it equals
- * the plain one where that is below least.  All shares are 0 if there is nothing
- * to compare.  -EINVAL when the windows of the sketches differ.
+ * Compares two sketches: the shares, and the distinctive shares, for which
+ * values count by their weight, so that those of very many contents count for
+ * hardly anything.  A distinctive share takes time; it equals the plain one where
+ * that is below least, or so high that it does not matter.  All shares are 0 if
+ * there is nothing to compare.  -EINVAL when the windows of the sketches differ.
  */
 int score_compare_sketches(const struct weigher *w,
 			   const struct weighed_sketch *a,
 			   const struct sif_sketch *b, double least,
 			   struct score_shares *out,
-			   struct score_shares *weighted_out);
+			   struct score_shares *distinctive_out);
+
+/* Whether two contents are alike in mere boilerplate, by their score and their
+ * distinctive score, 0..100: in passages that very many contents have, but not
+ * in what sets them apart. */
+bool score_is_boilerplate(int score, int distinctive);
 
 /* 0..99. */
 int score_percent(double share);

@@ -11,6 +11,7 @@ const char *const index_relation_names[INDEX_RELATIONS] = {
 	[INDEX_ALIKE] = "alike",
 	[INDEX_WITHIN] = "within",
 	[INDEX_CONTAINS] = "contains",
+	[INDEX_ALL] = "all",
 };
 
 struct index_search {
@@ -21,16 +22,17 @@ struct index_search {
 	size_t count;
 };
 
-static int percent_of(const struct score_shares *shares,
-		      enum index_relation relation)
+static double share_of(const struct score_shares *shares,
+		       enum index_relation relation)
 {
 	switch (relation) {
 	case INDEX_ALIKE:
-		return score_percent(shares->larger);
+	case INDEX_ALL:
+		return shares->larger;
 	case INDEX_WITHIN:
-		return score_percent(shares->within);
+		return shares->within;
 	case INDEX_CONTAINS:
-		return score_percent(shares->contains);
+		return shares->contains;
 	}
 	return 0;
 }
@@ -76,24 +78,33 @@ static int weigh(struct visible_index *v, const struct sif_sketch *sketch,
 	return v->err;
 }
 
-/* The weighted score is exact only if the score is at least least. */
+static void match_set_shares(struct index_match *m, double share,
+			     double distinctive)
+{
+	m->score = score_percent(share);
+	m->distinctive_score = score_percent(distinctive);
+	m->is_boilerplate =
+		score_is_boilerplate(m->score, m->distinctive_score);
+}
+
+/* is_boilerplate is known only if the score is at least least. */
 static int score(struct visible_index *v, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, enum index_relation relation,
 		 int least, struct index_match *out)
 {
 	struct weigher w = weigher_of(v);
-	struct score_shares shares, weighted;
+	struct score_shares shares, distinctive;
 	int err;
 
 	view_lock(v);
 	/* One less because scores are rounded. */
 	err = score_compare_sketches(&w, a, b, (least - 1) / 100.0, &shares,
-				     &weighted);
+				     &distinctive);
 	view_unlock(v);
 	if (err || v->err)
 		return err ? err : v->err;
-	out->score = percent_of(&shares, relation);
-	out->weighted_score = percent_of(&weighted, relation);
+	match_set_shares(out, share_of(&shares, relation),
+			 share_of(&distinctive, relation));
 	return 0;
 }
 
@@ -123,9 +134,15 @@ int index_match_order(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return y->score - x->score;
-	if (x->weighted_score != y->weighted_score)
-		return y->weighted_score - x->weighted_score;
+	if (x->distinctive_score != y->distinctive_score)
+		return y->distinctive_score - x->distinctive_score;
 	return x->content < y->content ? -1 : x->content > y->content;
+}
+
+static bool is_match(const struct index_query *q, const struct index_match *m)
+{
+	return m->score >= q->least &&
+	       (q->relation == INDEX_ALL || !m->is_boilerplate);
 }
 
 /* Compares sketches. */
@@ -138,8 +155,6 @@ static int match_candidates(struct index_search *s, const struct index_query *q,
 
 	if (err)
 		return err;
-	if (q->plain)
-		s->own.has_common = false;
 	for (i = 0; i < s->count && !(q->any && kept); i++) {
 		out[kept].content = s->candidates[i].content;
 		err = store->sketch(store->arg, out[kept].content, &s->other);
@@ -150,7 +165,7 @@ static int match_candidates(struct index_search *s, const struct index_query *q,
 				    q->least, &out[kept]);
 		if (err)
 			return err;
-		kept += out[kept].weighted_score >= q->least;
+		kept += is_match(q, &out[kept]);
 	}
 	*count_out = kept;
 	return 0;
@@ -165,7 +180,7 @@ static void match_estimates(const struct index_search *s,
 		out[i] = (struct index_match){
 			.content = s->candidates[i].content,
 			.score = s->candidates[i].rank,
-			.weighted_score = s->candidates[i].rank,
+			.distinctive_score = s->candidates[i].rank,
 		};
 	*count_out = s->count;
 }
@@ -187,7 +202,7 @@ int index_search(struct index *ix, const struct index_query *q,
 			       s->candidates, INDEX_MATCHES, &s->count);
 	if (!err && sketched)
 		err = match_candidates(s, q, store, out, &count);
-	else if (!err && q->relation == INDEX_ALIKE)
+	else if (!err && index_is_alike(q->relation))
 		match_estimates(s, out, &count);
 	free(s);
 	if (err)

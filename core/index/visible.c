@@ -117,9 +117,7 @@ uint32_t visible_weight(void *arg, uint64_t value)
 	if (err && !v->err)
 		v->err = err;
 	known->key = key;
-	known->weight = WEIGHT_ONE;
-	if (count > FREQUENCY_COMMON)
-		known->weight = (uint32_t)((uint64_t)WEIGHT_ONE *
-					   FREQUENCY_COMMON / count);
+	known->weight =
+		(uint32_t)(WEIGHT_ONE * frequency_weight_of((double)count));
 	return known->weight;
 }

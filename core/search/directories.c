@@ -308,7 +308,8 @@ static int compare_trees(struct search_query *q, const struct tree *a,
 			 const struct tree *b, struct index_match *out)
 {
 	if (a->files == b->files && a->contents == b->contents) {
-		out->score = out->weighted_score = 100;
+		*out = (struct index_match){ .score = 100,
+					     .distinctive_score = 100 };
 		return 0;
 	}
 	return index_score(q->context->index, q->index_visibility, &a->sketch,
@@ -358,7 +359,7 @@ static int compare_place(struct search_query *q,
 		return err;
 	tree_free(state->other);
 	state->other = NULL;
-	if (err || match.weighted_score < q->context->threshold)
+	if (err || match.score < q->context->threshold || match.is_boilerplate)
 		return err;
 	hit->score = match.score;
 	return hit_add(&q->hits, hit);

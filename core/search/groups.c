@@ -244,7 +244,7 @@ static int begin(struct search_query *q)
 {
 	struct groups_state *state = q->state;
 
-	state->rules.plain = q->context->measure == DIGEST_SIF;
+	state->rules.all = q->context->measure == DIGEST_SIF;
 	if (!state->rules.threshold)
 		state->rules.threshold = q->context->threshold;
 	return grouping_new(&state->rules, &state->grouping);

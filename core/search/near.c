@@ -76,6 +76,7 @@ static int match_by_texts(struct search_query *q,
 		out[kept].content = candidates[i].content;
 		err = score_texts(q, wanted, candidates[i].content,
 				  &out[kept].score);
+		out[kept].distinctive_score = out[kept].score;
 		if (!err && out[kept].score >= query->least)
 			kept++;
 		if (err == -ENOENT)
@@ -106,6 +107,7 @@ static int match_by_columns(struct search_query *q,
 		out[i].content = candidates[i].content;
 		out[i].score =
 			candidates[i].rank < 99 ? candidates[i].rank : 99;
+		out[i].distinctive_score = out[i].score;
 	}
 	free(candidates);
 	return err;
@@ -117,7 +119,7 @@ static int match(struct search_query *q, const struct content_query *wanted,
 {
 	const struct index_store store = { fetch_sketch, q->txn };
 
-	if (wanted->relation != INDEX_ALIKE)
+	if (!index_is_alike(wanted->relation))
 		return index_search(q->context->index, query, &store, out,
 				    count_out);
 	switch (q->context->measure) {
@@ -133,19 +135,29 @@ static int match(struct search_query *q, const struct content_query *wanted,
 	}
 }
 
+/* The measure sif is the shared percentage and nothing else. */
+static enum index_relation relation_of(const struct search_query *q,
+				       const struct content_query *wanted)
+{
+	if (q->context->measure == DIGEST_SIF &&
+	    wanted->relation == INDEX_ALIKE)
+		return INDEX_ALL;
+	return wanted->relation;
+}
+
 int near_contents(struct search_query *q, const struct content_query *wanted,
 		  struct index_match **out, size_t *count_out)
 {
-	struct index_query query = { .digests = wanted->digests,
-				     .sketch = wanted->sketch,
-				     .relation = wanted->relation,
-				     .self = q->self_content,
-				     .first_content = wanted->first_content,
-				     .least = q->context->threshold,
-				     .any = wanted->any,
-				     .visibility = q->index_visibility,
-				     .plain = q->context->measure ==
-					      DIGEST_SIF };
+	struct index_query query = {
+		.digests = wanted->digests,
+		.sketch = wanted->sketch,
+		.relation = relation_of(q, wanted),
+		.self = q->self_content,
+		.first_content = wanted->first_content,
+		.least = q->context->threshold,
+		.any = wanted->any,
+		.visibility = q->index_visibility,
+	};
 	struct index_match *matches = calloc(INDEX_MATCHES, sizeof(*matches));
 	int err = matches ? 0 : -ENOMEM;
 
@@ -217,16 +229,31 @@ static int find_self(struct search_query *q, const struct digests *d)
 	return err == -ENOENT ? 0 : err;
 }
 
+/* Adds the files of a content with what it has in common. */
+static int add_match(struct search_query *q, struct listing_state *state,
+		     const struct index_match *match, size_t limit)
+{
+	size_t first = q->hits.count;
+	int err = content_add_hits(q, match->content, match->score, limit,
+				   &state->copies, &state->cut);
+
+	for (; first < q->hits.count; first++)
+		q->hits.hits[first].distinctive_score =
+			match->distinctive_score;
+	return err;
+}
+
 static int list_identical(struct search_query *q, struct listing_state *state)
 {
+	struct index_match self = { .score = 100, .distinctive_score = 100 };
 	int err = 0;
 
 	if (!state->copies.cursor.begun)
 		err = find_self(q, state->digests);
-	if (!err && q->self_content && q->relation == INDEX_ALIKE &&
-	    !pair_is_ignored(q, state->digests, q->self_content))
-		err = content_add_hits(q, q->self_content, 100, SIZE_MAX,
-				       &state->copies, &state->cut);
+	self.content = q->self_content;
+	if (!err && self.content && index_is_alike(q->relation) &&
+	    !pair_is_ignored(q, state->digests, self.content))
+		err = add_match(q, state, &self, SIZE_MAX);
 	if (err)
 		return err;
 	state->copies = (struct content_copies){ 0 };
@@ -265,8 +292,7 @@ static int list_alike(struct search_query *q, struct listing_state *state)
 		 * more. */
 		if (state->next == INDEX_MATCHES - 1)
 			limit = 0;
-		err = content_add_hits(q, match->content, match->score, limit,
-				       &state->copies, &state->cut);
+		err = add_match(q, state, match, limit);
 		if (err)
 			return err;
 		state->alike += state->copies.added;

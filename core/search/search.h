@@ -127,8 +127,9 @@ struct engine_caller {
 };
 
 struct engine_hit {
-	char *path; /* relative to SOURCE */
-	int score;  /* 100: identical */
+	char *path;            /* relative to SOURCE */
+	int score;             /* 100: identical */
+	int distinctive_score; /* the same of what is not boilerplate */
 	struct file_key key;
 	struct file_identity identity;
 };

@@ -126,6 +126,8 @@ static enum node_kind view_of(const struct similar_node *parent,
 		return NODE_WITHIN;
 	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_CONTAINS) == 0)
 		return NODE_CONTAINS;
+	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_ALL) == 0)
+		return NODE_ALL;
 	if (parent->kind == NODE_DIRECTORY &&
 	    strcmp(name, SIMILAR_DIRECTORIES) == 0)
 		return NODE_DIRECTORIES;

@@ -21,7 +21,8 @@ enum node_kind {
 	NODE_DIRECTORY,   /* mirrors one */
 	NODE_FILE,        /* lists what is like a file, */
 	NODE_WITHIN,      /* what contains it, */
-	NODE_CONTAINS,    /* and what it contains */
+	NODE_CONTAINS,    /* what it contains, */
+	NODE_ALL,         /* and what is like it in mere boilerplate, too */
 	NODE_DIRECTORIES, /* lists what is like a directory */
 	NODE_GROUPS,      /* the groups of a directory, */
 	NODE_GROUP,       /* and the files of one */

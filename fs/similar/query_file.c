@@ -49,6 +49,7 @@ struct query_read_call {
 	struct query_file *query; /* holds a reference */
 	uint64_t turn;
 	size_t size;
+	enum index_relation relation;
 };
 
 static struct query_file *query_of(const struct fuse_file_info *fi)
@@ -236,17 +237,26 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 
 /* ---- the answer ---- */
 
-static int make_answer(const struct engine_hits *hits, struct buf *out)
+static int add_hit(const struct engine_hit *hit, bool distinctive,
+		   struct buf *out)
+{
+	int err = buf_append_format(out, "%d", hit->score);
+
+	if (!err && distinctive)
+		err = buf_append_format(out, " %d", hit->distinctive_score);
+	if (!err)
+		err = buf_append_format(out, "/%s", hit->path);
+	return err ? err : buf_append(out, "", 1);
+}
+
+static int make_answer(const struct engine_hits *hits, bool distinctive,
+		       struct buf *out)
 {
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < hits->count && !err; i++) {
-		err = buf_append_format(out, "%d/", hits->hits[i].score);
-		if (!err)
-			err = buf_append(out, hits->hits[i].path,
-					 strlen(hits->hits[i].path) + 1);
-	}
+	for (i = 0; i < hits->count && !err; i++)
+		err = add_hit(&hits->hits[i], distinctive, out);
 	if (!err && hits->cut)
 		err = buf_append(out, "cut", sizeof("cut"));
 	if (!err && hits->incomplete)
@@ -322,7 +332,7 @@ static void on_hits(void *arg, int result, struct engine_hits *hits)
 	int err = result;
 
 	if (!err)
-		err = make_answer(hits, &answer);
+		err = make_answer(hits, c->relation == INDEX_ALL, &answer);
 	engine_hits_release(hits);
 	if (err)
 		buf_release(&answer);
@@ -365,10 +375,12 @@ static int begin_call(fuse_req_t req, struct query_file *q, size_t size,
 	if (!err) {
 		*out = call_new(req, q, size);
 		err = *out ? 0 : -ENOMEM;
-		if (err)
+		if (err) {
 			query_text_release(&question);
-		else
+		} else {
+			(*out)->relation = question.relation;
 			*question_out = question;
+		}
 	}
 	pthread_mutex_unlock(&q->lock);
 	return err;

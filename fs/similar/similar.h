@@ -50,6 +50,7 @@ void similar_free(struct fs *fs);
 /* The names of views that no listing shows. */
 #define SIMILAR_WITHIN ".within"
 #define SIMILAR_CONTAINS ".contains"
+#define SIMILAR_ALL ".all"
 #define SIMILAR_DIRECTORIES ".dirs"
 #define SIMILAR_GROUPS ".groups"
 #define SIMILAR_QUERY ".query" /* of the top alone */

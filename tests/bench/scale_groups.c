@@ -156,17 +156,20 @@ static void count_missed(const struct scale *s, struct catalog_txn *txn,
 		fail_errno("sketch", catalog_sketch_get(txn, id, &a));
 		score_weigh_sketch(&w, &a, &weighed);
 		for (k = 1; k < NEAR; k++) {
-			struct score_shares shares, weighted;
+			struct score_shares shares, distinctive;
 			uint32_t other =
 				(uint32_t)scale_number(&s->model, place + k) +
 				1;
 
 			fail_errno("sketch",
 				   catalog_sketch_get(txn, other, &b));
-			fail_errno("score",
-				   score_compare_sketches(&w, &weighed, &b, 0,
-							  &shares, &weighted));
-			if (score_percent(weighted.larger) < THRESHOLD)
+			fail_errno("score", score_compare_sketches(
+						    &w, &weighed, &b, 0,
+						    &shares, &distinctive));
+			if (score_percent(shares.larger) < THRESHOLD ||
+			    score_is_boilerplate(
+				    score_percent(shares.larger),
+				    score_percent(distinctive.larger)))
 				continue;
 			alike++;
 			missed += !is_member &&

@@ -60,6 +60,7 @@ static void list_file(struct listing *l, const struct corpus *c,
 	struct index_query query = { .digests = &c->files[file].digests,
 				     .sketch = &sketch,
 				     .self = (uint32_t)file + 1,
+				     .relation = INDEX_ALL,
 				     .first_content = 1 };
 	struct file_listing *f = &l->files[file];
 	size_t i;
@@ -73,7 +74,8 @@ static void list_file(struct listing *l, const struct corpus *c,
 			.other = matches[i].content - 1,
 			.score = (uint8_t)matches[i].score,
 			.is_listed = i < LIMIT &&
-				     matches[i].weighted_score >= l->threshold,
+				     matches[i].score >= l->threshold &&
+				     !matches[i].is_boilerplate,
 			.rank = (uint16_t)i,
 		};
 }

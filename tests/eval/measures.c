@@ -49,10 +49,13 @@ static int measure_pair(const struct comparison *c, enum measure m, uint32_t a,
 			uint32_t b)
 {
 	const struct file *files = c->corpus->files;
+	struct index_match match;
 	int score, distance;
 
-	if (m == SCORE)
-		return listing_score(c->corpus, c->ix, a, b).weighted_score;
+	if (m == SCORE) {
+		match = listing_score(c->corpus, c->ix, a, b);
+		return match.is_boilerplate ? 0 : match.score;
+	}
 	if (m == TLSH) {
 		if (!c->tlsh || !c->tlsh[a].is_there || !c->tlsh[b].is_there)
 			return 0;

@@ -94,7 +94,7 @@ void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
 		pair->truth = cache_truth(&cache, pair->a, pair->b);
 		match = listing_score(c, ix, pair->a, pair->b);
 		pair->score = (uint8_t)match.score;
-		pair->weighted_score = (uint8_t)match.weighted_score;
+		pair->is_boilerplate = match.is_boilerplate;
 	}
 	cache_release(&cache);
 }

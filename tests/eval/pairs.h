@@ -12,9 +12,9 @@
 struct pair {
 	uint32_t a, b; /* a < b */
 	struct truth truth;
-	uint8_t score,
-		weighted_score; /* when asked for, whether a candidate or not */
-	bool is_kin;            /* of one family */
+	uint8_t score;       /* when asked for, whether a candidate or not */
+	bool is_boilerplate; /* the same */
+	bool is_kin;         /* of one family */
 };
 
 struct pairs {

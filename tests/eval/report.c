@@ -114,7 +114,8 @@ static void recall_add(struct recall *recall, const struct listing *l,
 
 	mean_add(recall->listed, class, e && e->is_listed);
 	mean_add(recall->candidate, class, e != NULL);
-	mean_add(recall->scored, class, p->weighted_score >= l->threshold);
+	mean_add(recall->scored, class,
+		 p->score >= l->threshold && !p->is_boilerplate);
 }
 
 static void recall_at(struct report *r, const struct listing *l)

@@ -67,8 +67,8 @@ static void ask(struct index *ix, const struct index_query *query)
 	assert_in_range(count, 0, CONTENTS);
 	for (i = 0; i < count; i++) {
 		assert_in_range(matches[i].content, 1, CONTENTS);
-		assert_in_range(matches[i].score, 0, 99);
-		assert_in_range(matches[i].weighted_score, query->least, 99);
+		assert_in_range(matches[i].score, query->least, 99);
+		assert_in_range(matches[i].distinctive_score, 0, 99);
 		assert_true(i == 0 || index_match_order(&matches[i - 1],
 							&matches[i]) < 0);
 	}

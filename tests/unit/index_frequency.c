@@ -6,8 +6,9 @@
 #include "core/index/frequency.h"
 
 /*
- * What very many contents have in common does not make two of them alike, and
- * takes nothing from those that are alike in other ways.
+ * A passage that very many contents have does not make two of them alike, and
+ * takes nothing from those that are alike in other ways.  The score is what they
+ * share in any case.
  */
 enum { HEADER = 6000, BODY = 3000, LEN = HEADER + BODY };
 
@@ -44,39 +45,43 @@ static void add_with_header(struct state *s, unsigned count)
 	}
 }
 
-static int weighted_score_of(struct state *s, const struct sif_sketch *a,
-			     const struct sif_sketch *b)
+static struct index_match match_of(struct state *s, const struct sif_sketch *a,
+				   const struct sif_sketch *b)
 {
-	struct index_match match, reverse;
+	struct index_match match = { 0 }, reverse = { 0 };
 
 	assert_int_equal(index_score(s->ix, NULL, a, b, INDEX_ALIKE, &match),
 			 0);
 	assert_int_equal(index_score(s->ix, NULL, b, a, INDEX_ALIKE, &reverse),
 			 0);
-	assert_int_equal(match.score, reverse.score);
-	assert_int_equal(match.weighted_score, reverse.weighted_score);
-	assert_true(match.weighted_score <= match.score);
-	return match.weighted_score;
+	assert_memory_equal(&match, &reverse, sizeof(match));
+	return match;
 }
 
-static int weighted_score_of_texts(struct state *s, const char *a, size_t a_len,
-				   const char *b, size_t b_len)
+static struct index_match match_texts(struct state *s, const char *a,
+				      size_t a_len, const char *b, size_t b_len)
 {
 	static struct sif_sketch x, y;
 
 	sketch_text(a, a_len, &x);
 	sketch_text(b, b_len, &y);
-	return weighted_score_of(s, &x, &y);
+	return match_of(s, &x, &y);
 }
 
-/* Of two contents with the header, and bodies of their own. */
-static int weighted_score_with_header(struct state *s)
+/* Two contents with the header, and bodies of their own. */
+static struct index_match match_with_header(struct state *s)
 {
 	char a[LEN], b[LEN];
 
 	make_with_header(a, 2);
 	make_with_header(b, 3);
-	return weighted_score_of_texts(s, a, LEN, b, LEN);
+	return match_texts(s, a, LEN, b, LEN);
+}
+
+static void assert_alike(const struct index_match *m, int least, int most)
+{
+	assert_in_range(m->score, least, most);
+	assert_false(m->is_boilerplate);
 }
 
 static int set_up(void **state)
@@ -100,60 +105,71 @@ static int tear_down(void **state)
 static void test_a_header_of_few_counts(void **state)
 {
 	struct state *s = *state;
+	struct index_match m;
 
 	add_with_header(s, FEW);
-	assert_in_range(weighted_score_with_header(s), 55, 78);
+	m = match_with_header(s);
+	assert_alike(&m, 55, 78);
+	assert_int_equal(m.distinctive_score, m.score);
 }
 
-/* 6000 bytes at an eighth are 750 of 3750. */
+/* 6000 bytes at a 512th are 12 of 3012. */
 static void test_a_header_of_many_does_not(void **state)
 {
 	struct state *s = *state;
+	struct index_match m;
 
 	add_with_header(s, MANY);
-	assert_in_range(weighted_score_with_header(s), 10, 30);
+	m = match_with_header(s);
+	assert_in_range(m.score, 55, 78);
+	assert_in_range(m.distinctive_score, 0, 3);
+	assert_true(m.is_boilerplate);
 }
 
-/* There is no number of contents at which the score would leap. */
+/* There is no number of contents at which the share would leap. */
 static void test_the_more_have_it_the_less_it_counts(void **state)
 {
 	struct state *s = *state;
-	int score, before = 100, steps;
+	int share, before = 100, steps;
 
-	for (steps = 0; steps < 20; steps++) {
-		add_with_header(s, FREQUENCY_COMMON / 4);
-		score = weighted_score_with_header(s);
-		assert_true(score <= before);
-		assert_true(steps == 0 || score >= before - 12);
-		before = score;
+	for (steps = 0; steps < 40; steps++) {
+		add_with_header(s, FREQUENCY_COMMON / 8);
+		share = match_with_header(s).distinctive_score;
+		assert_true(share <= before);
+		assert_true(steps == 0 || share >= before - 12);
+		before = share;
 	}
-	assert_true(before < 45);
+	assert_true(before < 10);
 }
 
 static void test_alike_beyond_the_header_stays_alike(void **state)
 {
 	struct state *s = *state;
 	char a[LEN], b[LEN];
+	struct index_match m;
 
 	add_with_header(s, MANY);
 	make_with_header(a, 2);
 	make_with_header(b, 2);
 	make_text(b + LEN - 300, 300, 99);
-	assert_in_range(weighted_score_of_texts(s, a, LEN, b, LEN), 80, 99);
+	m = match_texts(s, a, LEN, b, LEN);
+	assert_alike(&m, 85, 99);
 }
 
 static void test_nothing_but_header_stays_alike(void **state)
 {
 	struct state *s = *state;
 	char text[HEADER];
+	struct index_match m;
 
 	add_with_header(s, MANY);
 	make_text(text, HEADER, 1);
-	assert_in_range(
-		weighted_score_of_texts(s, text, HEADER, text, HEADER - 200),
-		90, 99);
-	assert_int_equal(weighted_score_of_texts(s, text, HEADER, text, HEADER),
-			 99);
+	m = match_texts(s, text, HEADER, text, HEADER - 200);
+	assert_alike(&m, 90, 99);
+	m = match_texts(s, text, HEADER, text, HEADER);
+	assert_alike(&m, 99, 99);
+	m = match_texts(s, text, HEADER, text, HEADER / 2);
+	assert_alike(&m, 40, 60);
 }
 
 /* A form that is filled in: what all have is the content. */
@@ -162,6 +178,7 @@ static void test_little_but_header_stays_alike(void **state)
 	enum { OWN = 120 };
 	struct state *s = *state;
 	char a[HEADER], b[HEADER];
+	struct index_match m;
 	unsigned i;
 
 	make_text(a, HEADER, 1);
@@ -172,8 +189,84 @@ static void test_little_but_header_stays_alike(void **state)
 	}
 	make_text(a + HEADER / 2, OWN, 2);
 	make_text(b + HEADER / 2, OWN, 3);
-	assert_in_range(weighted_score_of_texts(s, a, HEADER, b, HEADER), 93,
-			99);
+	m = match_texts(s, a, HEADER, b, HEADER);
+	assert_alike(&m, 93, 99);
+}
+
+/* ---- small files with a licence ---- */
+
+enum { SMALL = 2000, PAIRS = 400 };
+
+/* Two versions of a file have the same bytes after the licence, `same` many. */
+struct licensed {
+	size_t licence, same;
+};
+
+static void make_version(const struct licensed *l, uint64_t file,
+			 uint64_t version, char text[SMALL])
+{
+	size_t own = SMALL - l->licence - l->same;
+
+	make_text(text, l->licence, 1);
+	make_text(text + l->licence, l->same, 1000 + 2 * file);
+	make_text(text + SMALL - own, own, (1000 + 2 * file) * 1000 + version);
+}
+
+static void add_strangers(struct state *s, size_t licence, unsigned count)
+{
+	const struct licensed l = { .licence = licence };
+	char text[SMALL];
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		make_version(&l, PAIRS + i, 0, text);
+		add(s, text, SMALL);
+	}
+}
+
+/* Of PAIRS pairs of versions, those that are alike in more than the licence. */
+static unsigned count_alike(struct state *s, size_t licence, size_t same)
+{
+	const struct licensed l = { licence, same };
+	char a[SMALL], b[SMALL];
+	unsigned count = 0, i;
+
+	for (i = 0; i < PAIRS; i++) {
+		make_version(&l, i, 1, a);
+		make_version(&l, i, 2, b);
+		count += !match_texts(s, a, SMALL, b, SMALL).is_boilerplate;
+	}
+	return count;
+}
+
+static void test_versions_below_a_licence_are_alike(void **state)
+{
+	struct state *s = *state;
+
+	add_strangers(s, 1335, MANY);
+	assert_true(count_alike(s, 1335, 400) == PAIRS);
+	assert_true(count_alike(s, 1335, 250) >= PAIRS * 99 / 100);
+	assert_true(count_alike(s, 1335, 160) >= PAIRS * 95 / 100);
+}
+
+static void test_strangers_below_a_licence_are_not(void **state)
+{
+	struct state *s = *state;
+	size_t licence;
+
+	for (licence = 400; licence <= 1600; licence += 400) {
+		add_strangers(s, licence, MANY);
+		assert_int_equal(count_alike(s, licence, 0), 0);
+	}
+}
+
+/* Many instances of a template, with different values in it. */
+static void test_instances_that_share_values_are_alike(void **state)
+{
+	struct state *s = *state;
+
+	add_strangers(s, 1500, 2000);
+	assert_int_equal(count_alike(s, 1500, 300), PAIRS);
 }
 
 /* A header that few contents have says as much when there are many others. */
@@ -182,17 +275,19 @@ static void test_others_do_not_make_a_header_common(void **state)
 	struct state *s = *state;
 	static struct sif_sketch sketch;
 	struct random r = { 5 };
-	int before, i;
+	struct index_match before, after;
+	int i;
 
 	add_with_header(s, FEW);
-	before = weighted_score_with_header(s);
+	before = match_with_header(s);
 	for (i = 0; i < 20000; i++) {
 		sketch.count = 0;
 		while (sketch.count < 20)
 			sketch_add(&sketch, random_next(&r) >> (64 - SIF_BITS));
 		add_sketch(s->ix, ++s->next, 1000, &sketch);
 	}
-	assert_int_equal(weighted_score_with_header(s), before);
+	after = match_with_header(s);
+	assert_memory_equal(&after, &before, sizeof(after));
 }
 
 /* ---- a family ---- */
@@ -282,11 +377,11 @@ static void test_weights_fall_as_the_number_grows(void **state)
 	assert_near(weight_after(f, 0, 0), 1, 0);
 	assert_near(weight_after(f, 1, 1), 1, 0);
 	assert_near(weight_after(f, 2, FREQUENCY_COMMON), 1, 0);
-	assert_near(weight_after(f, 3, 2 * FREQUENCY_COMMON), 0.5, 1e-3);
-	assert_near(weight_after(f, 4, 10 * FREQUENCY_COMMON), 0.1, 1e-3);
+	assert_near(weight_after(f, 3, 2 * FREQUENCY_COMMON), 0.125, 1e-3);
+	assert_near(weight_after(f, 4, 10 * FREQUENCY_COMMON), 0.001, 1e-5);
 	/* A counter at its end. */
-	assert_near(weight_after(f, 5, 100000), FREQUENCY_COMMON / 65535.0,
-		    1e-6);
+	assert_near(weight_after(f, 5, 100000),
+		    pow(FREQUENCY_COMMON / 65535.0, 3), 1e-9);
 	frequency_free(f);
 }
 
@@ -307,8 +402,8 @@ static void test_what_shares_a_counter_by_chance_is_taken_off(void **state)
 		frequency_add(f, &others);
 	}
 	assert_near(weight_after(f, 1, 100), 1, 0);
-	assert_near(weight_after(f, 2, 2 * FREQUENCY_COMMON), 0.5, 0.03);
-	assert_near(weight_after(f, 3, 10 * FREQUENCY_COMMON), 0.1, 0.0015);
+	assert_near(weight_after(f, 2, 2 * FREQUENCY_COMMON), 0.125, 0.03);
+	assert_near(weight_after(f, 3, 10 * FREQUENCY_COMMON), 0.001, 0.0001);
 	frequency_free(f);
 }
 
@@ -324,6 +419,9 @@ int main(void)
 		WITH_INDEX(test_alike_beyond_the_header_stays_alike),
 		WITH_INDEX(test_nothing_but_header_stays_alike),
 		WITH_INDEX(test_little_but_header_stays_alike),
+		WITH_INDEX(test_versions_below_a_licence_are_alike),
+		WITH_INDEX(test_strangers_below_a_licence_are_not),
+		WITH_INDEX(test_instances_that_share_values_are_alike),
 		WITH_INDEX(test_others_do_not_make_a_header_common),
 		WITH_INDEX(test_a_large_family_stays_together),
 		cmocka_unit_test(test_weights_fall_as_the_number_grows),

@@ -156,15 +156,17 @@ static struct index_match compare(size_t a, size_t b)
 {
 	static struct weighed_sketch weighed;
 	const struct weigher w = { .frequency = model.frequency };
-	struct score_shares shares, weighted;
+	struct score_shares shares, distinctive;
 
 	score_weigh_sketch(&w, &tree.sketches[a], &weighed);
 	assert_int_equal(score_compare_sketches(&w, &weighed, &tree.sketches[b],
-						0, &shares, &weighted),
+						0, &shares, &distinctive),
 			 0);
 	return (struct index_match){
 		.score = score_percent(shares.larger),
-		.weighted_score = score_percent(weighted.larger),
+		.is_boilerplate =
+			score_is_boilerplate(score_percent(shares.larger),
+					     score_percent(distinctive.larger)),
 	};
 }
 
@@ -199,7 +201,7 @@ static void model_group(int threshold)
 			if (model.head[k] == k)
 				continue;
 			m = compare(head, k);
-			if (m.weighted_score < threshold ||
+			if (m.score < threshold || m.is_boilerplate ||
 			    (model.head[k] != SIZE_MAX &&
 			     m.score <= model.score[k]))
 				continue;

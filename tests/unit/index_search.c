@@ -92,7 +92,7 @@ static void put_strangers(struct shelf *s, unsigned count)
 }
 
 static int search_least(struct shelf *s, uint32_t self,
-			enum index_relation relation, int least, bool plain)
+			enum index_relation relation, int least)
 {
 	const struct index_store store = { fetch, s };
 	struct digests d = { .size = s->sizes[self] };
@@ -101,15 +101,14 @@ static int search_least(struct shelf *s, uint32_t self,
 				 .relation = relation,
 				 .self = self,
 				 .first_content = 1,
-				 .least = least,
-				 .plain = plain };
+				 .least = least };
 
 	return index_search(s->ix, &q, &store, s->matches, &s->count);
 }
 
 static void search(struct shelf *s, uint32_t self, enum index_relation relation)
 {
-	assert_int_equal(search_least(s, self, relation, 60, false), 0);
+	assert_int_equal(search_least(s, self, relation, 60), 0);
 }
 
 static void assert_only_match(const struct shelf *s, uint32_t content,
@@ -226,8 +225,8 @@ static int by_score(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return y->score - x->score;
-	if (x->weighted_score != y->weighted_score)
-		return y->weighted_score - x->weighted_score;
+	if (x->distinctive_score != y->distinctive_score)
+		return y->distinctive_score - x->distinctive_score;
 	return x->content < y->content ? -1 : 1;
 }
 
@@ -244,7 +243,8 @@ static size_t compare_all(struct shelf *s, uint32_t self,
 					     s->sketches[id], relation,
 					     &out[count]),
 				 0);
-		count += id != self && out[count].weighted_score >= least &&
+		count += id != self && out[count].score >= least &&
+			 !out[count].is_boilerplate &&
 			 (relation != INDEX_WITHIN ||
 			  s->sizes[id] > s->sizes[self]) &&
 			 (relation != INDEX_CONTAINS ||
@@ -270,8 +270,7 @@ static void test_a_search_finds_what_comparing_all_finds(void **state)
 		int least = 1 + (int)random_below(&r, 99);
 
 		count = compare_all(s, self, relation, least, want);
-		assert_int_equal(search_least(s, self, relation, least, false),
-				 0);
+		assert_int_equal(search_least(s, self, relation, least), 0);
 		assert_int_equal(s->count, count);
 		for (i = 0; i < count; i++) {
 			assert_int_equal(s->matches[i].content,
@@ -301,7 +300,7 @@ static void test_plain_scores_count_what_is_common(void **state)
 	}
 	search(s, 7, INDEX_ALIKE);
 	assert_int_equal(s->count, 0);
-	assert_int_equal(search_least(s, 7, INDEX_ALIKE, 60, true), 0);
+	assert_int_equal(search_least(s, 7, INDEX_ALL, 60), 0);
 	assert_int_equal(s->count, INDEX_MATCHES);
 	assert_int_equal(s->matches[0].score, 67);
 }
@@ -340,11 +339,11 @@ static void test_errors_of_the_store_are_passed_on(void **state)
 	put_three_alike(s);
 	s->broken = 2;
 	s->count = 77;
-	assert_int_equal(search_least(s, 1, INDEX_ALIKE, 60, false), -EIO);
+	assert_int_equal(search_least(s, 1, INDEX_ALIKE, 60), -EIO);
 	assert_int_equal(s->count, 77);
 	s->broken = 0;
 	s->sketches[3]->window++;
-	assert_int_equal(search_least(s, 1, INDEX_ALIKE, 60, false), -EINVAL);
+	assert_int_equal(search_least(s, 1, INDEX_ALIKE, 60), -EINVAL);
 	assert_int_equal(s->count, 77);
 }
 

@@ -27,25 +27,25 @@ static struct score_shares shares_of(const struct frequency *f,
 				     const struct sif_sketch *b)
 {
 	static struct weighed_sketch weighed;
-	struct score_shares shares, reverse, weighted, weighted_reverse;
+	struct score_shares shares, reverse, distinctive, distinctive_reverse;
 
 	score_weigh_sketch(&(struct weigher){ .frequency = f }, b, &weighed);
 	assert_int_equal(score_compare_sketches(
 				 &(struct weigher){ .frequency = f }, &weighed,
-				 a, 0, &reverse, &weighted_reverse),
+				 a, 0, &reverse, &distinctive_reverse),
 			 0);
 	score_weigh_sketch(&(struct weigher){ .frequency = f }, a, &weighed);
 	assert_int_equal(
 		score_compare_sketches(&(struct weigher){ .frequency = f },
-				       &weighed, b, 0, &shares, &weighted),
+				       &weighed, b, 0, &shares, &distinctive),
 		0);
 	assert_share(reverse.within, shares.contains);
 	assert_share(reverse.contains, shares.within);
 	assert_share(reverse.larger, shares.larger);
-	assert_share(weighted_reverse.within, weighted.contains);
-	assert_share(weighted_reverse.contains, weighted.within);
-	assert_share(weighted_reverse.larger, weighted.larger);
-	return weighted;
+	assert_share(distinctive_reverse.within, distinctive.contains);
+	assert_share(distinctive_reverse.contains, distinctive.within);
+	assert_share(distinctive_reverse.larger, distinctive.larger);
+	return distinctive;
 }
 
 /* Values first..first+count-1 of those that are made up. */
@@ -156,6 +156,7 @@ static uint64_t model_bound(const struct sif_sketch *s)
 	return s->distinct > s->count ? s->values[s->count - 1] : UINT64_MAX;
 }
 
+/* With f, the last eighth of the range does not count. */
 static struct model model_sums(const struct frequency *f,
 			       const struct sif_sketch *a,
 			       const struct sif_sketch *b)
@@ -167,6 +168,8 @@ static struct model model_sums(const struct frequency *f,
 
 	if (bound > model_bound(b))
 		bound = model_bound(b);
+	if (f)
+		bound -= bound / 8;
 	for (i = 0; i < a->count; i++) {
 		if (a->values[i] >= bound)
 			continue;
@@ -185,20 +188,10 @@ static double divide(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
-static double clamped(double x)
+/* As score.c says: by weight up to 90 %. */
+static double model_distinctive(double plain, double weighed)
 {
-	return x < 0 ? 0 : x > 1 ? 1 : x;
-}
-
-/* As score.c says: plain from 95 % on, weighed up to 85 %; and plain where up
- * to a quarter of what is shared is lost by its weights, weighed from a half
- * on. */
-static double model_weighted(double plain, double weighed, double lost)
-{
-	double trust = clamped((plain - 0.85) / 0.1);
-	double doubt = clamped((lost - 0.25) / 0.25) * (1 - trust);
-
-	return weighed > plain ? plain : (1 - doubt) * plain + doubt * weighed;
+	return plain < 0.9 ? weighed : plain;
 }
 
 /* Of few values, so that there is much in common, cut to FULL. */
@@ -215,6 +208,21 @@ static void random_set(struct random *r, struct sif_sketch *out)
 		sif_cut(out, FULL);
 }
 
+static bool shares_common(const struct frequency *f, const struct sif_sketch *a,
+			  const struct sif_sketch *b)
+{
+	uint64_t bound = model_bound(a);
+	size_t i;
+
+	if (bound > model_bound(b))
+		bound = model_bound(b);
+	for (i = 0; i < a->count; i++)
+		if (a->values[i] < bound && has_value(b, a->values[i]) &&
+		    frequency_weight(f, a->values[i]) < 1)
+			return true;
+	return false;
+}
+
 static void compare_with_model(const struct frequency *f,
 			       const struct sif_sketch *a,
 			       const struct sif_sketch *b)
@@ -222,12 +230,12 @@ static void compare_with_model(const struct frequency *f,
 	struct score_shares have = shares_of(f, a, b);
 	struct model plain = model_sums(NULL, a, b);
 	struct model weighed = model_sums(f, a, b);
-	double lost = 1 - divide(weighed.common, plain.common);
-	double within = model_weighted(divide(plain.common, plain.a),
-				       divide(weighed.common, weighed.a), lost);
-	double contains =
-		model_weighted(divide(plain.common, plain.b),
-			       divide(weighed.common, weighed.b), lost);
+	/* Only if a shared value is common. */
+	struct model *by = shares_common(f, a, b) ? &weighed : &plain;
+	double within = model_distinctive(divide(plain.common, plain.a),
+					  divide(by->common, by->a));
+	double contains = model_distinctive(divide(plain.common, plain.b),
+					    divide(by->common, by->b));
 	double larger = a->distinct > b->distinct ? within : contains;
 
 	if (a->distinct == b->distinct)
@@ -269,11 +277,10 @@ static void test_what_is_common_is_weighed(void **state)
 	compare_sets(3, 50 * FREQUENCY_COMMON);
 }
 
-/* Of a share that is below it anyway. */
-static void assert_least(double all, double have, double least)
+/* plain: the share itself. */
+static void assert_least(double all, double have, double plain, double least)
 {
-	if (all >= least || have >= least)
-		assert_share(have, all);
+	assert_share(have, plain >= least ? all : plain);
 }
 
 static void test_a_least_share_changes_none_above_it(void **state)
@@ -301,9 +308,9 @@ static void test_a_least_share_changes_none_above_it(void **state)
 					 &(struct weigher){ .frequency = f },
 					 &weighed, &b, least, &plain, &have),
 				 0);
-		assert_least(all.within, have.within, least);
-		assert_least(all.contains, have.contains, least);
-		assert_least(all.larger, have.larger, least);
+		assert_least(all.within, have.within, plain.within, least);
+		assert_least(all.contains, have.contains, plain.contains,
+			     least);
 	}
 	frequency_free(f);
 }

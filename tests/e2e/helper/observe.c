@@ -39,7 +39,8 @@ static const char *const attributes[] = {
 	"security.capability",
 };
 
-static const char *const views[] = { "", "/.within", "/.contains", "/.dirs" };
+static const char *const views[] = { "", "/.within", "/.contains", "/.dirs",
+				     "/.all" };
 
 static uint64_t draw(uint64_t most)
 {
@@ -189,7 +190,7 @@ static void in_view(char *out, size_t size)
 {
 	const char *path = any_path();
 
-	snprintf(out, size, ".similar/%s%s", path, views[draw(4)]);
+	snprintf(out, size, ".similar/%s%s", path, views[draw(5)]);
 }
 
 /* A link that may be there, by its name. */
@@ -334,7 +335,7 @@ static void sweep(void)
 		for (v = 0; v < 13; v++)
 			print_attribute(paths[i], attributes[v]);
 		putchar('\n');
-		for (v = 0; v < 4; v++) {
+		for (v = 0; v < 5; v++) {
 			snprintf(path, sizeof(path), ".similar/%s%s", paths[i],
 				 views[v]);
 			printf("%s", path);

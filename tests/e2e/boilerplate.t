@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Boilerplate: files that share a licence alone are not listed, whatever their
+# score is; versions of one file are; .all and kin similar --all show both, and
+# --why says which is which.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+private_namespace
+
+src=$T/src
+mnt=$T/mnt
+similar=$mnt/.similar
+names() { # VIEW: the names of its links, without their scores
+	find "$similar/$1/" -mindepth 1 -printf '%f\n' | sed 's/^[0-9]*_//' |
+		sort | tr '\n' ' '
+}
+
+# 800 sources with one licence, and two versions of one of them.
+mkdir -p "$src/others"
+gen_text 28 1 >"$T/licence"
+for n in $(seq 800); do
+	{ cat "$T/licence" && gen_text 12 "7$n"; } >"$src/others/$n.c"
+done
+gen_text 12 3 >"$T/body"
+{ cat "$T/licence" "$T/body"; } >"$src/old.c"
+{ cat "$T/licence" && head -n 6 "$T/body" && gen_text 6 4; } >"$src/new.c"
+mount_kinfs "$src" "$mnt" -o threshold=40,limit=100
+wait_idle "$mnt"
+
+is "$(names old.c)" "new.c " "the other version is listed, and nothing else"
+is "$(names others/7.c)" "" "strangers with the licence are not"
+is "$(names old.c/.all | wc -w)" 100 ".all has as many of them as the limit says"
+like "$(ls "$similar/old.c/.all")" '0[5-8][0-9]_[0-9]+\.c' \
+	"with the percentage that is the same"
+is "$(getfattr --only-values -n user.kinfs.state "$similar/old.c/.all")" \
+	"cut:100" "the state of .all tells that there are more"
+
+# ---- kin similar ----
+
+"$KIN" similar --all "$mnt/old.c" >"$T/all" 2>"$T/errors"
+is "$(wc -l <"$T/all")" 101 "kin similar --all: a line for each, and titles"
+like "$(grep new.c "$T/all")" '^ +[0-9]+ +[1-9][0-9]  ' \
+	"the other version shares much of what is distinctive"
+is "$(grep -c '^ *[0-9]* *[0-9]\* .*others/' "$T/all")" 99 \
+	"the strangers nearly nothing; they are marked"
+is "$("$KIN" similar --all --json "$mnt/old.c" 2>"$T/errors" |
+	grep -o '"boilerplate": true' |
+	wc -l)" 99 "--json says so, too"
+like "$("$KIN" similar --all --of "$src/old.c" "$mnt" 2>"$T/errors" |
+	grep '/old.c')" \
+	'^ +100 +100' "--of: an identical file shares everything"
+like "$("$KIN" similar --why "$mnt/old.c" "$mnt/new.c")" \
+	'^listed: score [0-9]+, threshold 40, distinctive [0-9]+$' \
+	"--why: a version is listed"
+stranger=$(grep -o 'others/.*' "$T/all" | head -n 1)
+like "$("$KIN" similar --why "$mnt/old.c" "$mnt/$stranger")" \
+	'^not listed: mere boilerplate, score [0-9]+, distinctive [0-9]$' \
+	"--why: a stranger is boilerplate"
+gen_text 40 99 >"$mnt/alone"
+"$KIN" wait "$mnt" 2>"$T/errors"
+like "$("$KIN" similar --why "$mnt/old.c" "$mnt/alone")" \
+	'^not listed: score 0, threshold 40$' "--why: nothing in common"
+ok "a pair is ignored" "$KIN" ignore "$mnt/old.c" "$mnt/new.c"
+like "$("$KIN" similar --why "$mnt/old.c" "$mnt/new.c")" \
+	'^not listed: score .* ignored.*distinctive' "--why: the pair is ignored"
+refused "--why of a directory" "directory" \
+	"$KIN" similar --why "$mnt/others" "$mnt/new.c"
+refused "--why of a file of elsewhere" "not a file of the mount|not in" \
+	"$KIN" similar --why "$mnt/old.c" "$src/new.c"
+refused "--why of one file" "two files" "$KIN" similar --why "$mnt/old.c"
+
+# ---- the threshold does not matter ----
+
+unmount "$mnt"
+mount_kinfs "$src" "$mnt" -o threshold=1,limit=100
+wait_idle "$mnt"
+is "$(names others/7.c)" "" "nor are strangers listed at threshold 1"
+
+finish
