@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/report/report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -174,6 +175,7 @@ static int make(struct report_job *job)
 {
 	int code, err = 0;
 
+	assert(job->out);
 	if (strcmp(job->out, "-") != 0)
 		err = report_check_place(job->out);
 	if (!err && !(job->report = report_new()))

@@ -12,16 +12,21 @@
 static int find_file(const char *path, char **out)
 {
 	struct stat st;
+	char *file;
 
-	*out = NULL;
-	if (stat(path, &st)) {
-		*out = errno == ENOENT ? strdup(path) : NULL;
-		return errno == ENOENT && *out ? 0 : -errno;
+	if (!stat(path, &st)) {
+		if (!S_ISREG(st.st_mode))
+			return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
+		file = realpath(path, NULL);
+	} else if (errno == ENOENT) {
+		file = strdup(path);
+	} else {
+		return -errno;
 	}
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
-	*out = realpath(path, NULL);
-	return *out ? 0 : -errno;
+	if (!file)
+		return errno ? -errno : -ENOMEM;
+	*out = file;
+	return 0;
 }
 
 /* Length of the directory of a path with its slash; 0: the current one. */
@@ -34,11 +39,11 @@ static size_t folder_length(const char *path)
 
 int report_check_place(const char *path)
 {
-	char *file;
+	char *file = NULL;
 	size_t len;
 	int err = find_file(path, &file);
 
-	if (err)
+	if (err || !file)
 		return err;
 	len = folder_length(file);
 	file[len] = '\0';
@@ -107,7 +112,7 @@ int report_save(struct report *r, const struct report_about *about,
 	char *file = NULL;
 	int err = find_file(path, &file);
 
-	if (!err)
+	if (!err && file)
 		err = replace(r, about, file);
 	free(file);
 	return err;
