@@ -8,6 +8,8 @@
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
 private_namespace
+open_fuse_to_all
+share_programs
 
 src=$T/src
 mnt=$T/mnt
@@ -128,6 +130,23 @@ ok "of a part of it" kin_report --exact --keep "$mnt/docs" \
 refused "options are those of kin groups" "not a number from 1 to 100" \
 	kin_report --threshold 0 -o "$T/part.html" "$mnt"
 
+# ---- files that cannot be read ----
+
+home=$T/home
+user() { # COMMAND...
+	as_nobody env -u XDG_STATE_HOME -u XDG_RUNTIME_DIR HOME="$home" "$@"
+}
+mkdir -p "$home/docs" "$home/mnt"
+gen_text 50 1 | tee "$home/docs/one" >"$home/docs/two"
+echo secret >"$home/docs/<u>secret"
+chown -R 65534:65534 "$home"
+chmod 000 "$home/docs/<u>secret"
+user timeout 600 "$KINFS" "$home/docs" "$home/mnt" || bail "mount"
+user timeout 600 "$KIN" wait "$home/mnt" >"$T/output" 2>&1
+is "$?" 3 "one file cannot be read"
+ok "a report by a user" user "$KIN" report -o "$home/page.html" "$home/mnt"
+poll 10 user fusermount3 -u "$home/mnt"
+
 # ---- in a browser ----
 
 if ! command -v chromium >/dev/null && ! command -v chromium-browser \
@@ -191,6 +210,17 @@ is "${said[7]}" 0 "nothing became an element"
 is "${said[8]}" nothing "the page loads nothing and makes no error"
 is "${said[10]}" undefined "a script that is added does not run"
 is "${said[11]}:${said[12]}" refused:refused "and nothing can be loaded"
+
+browse <<-END
+	open $home/page.html
+	eval $(text "#unread-count")
+	eval (document.querySelector('#unread details').open = true, 0)
+	until document.querySelector('#unread li')
+	eval $(text "#unread-list")
+END
+is "${said[1]}" "1 file" "a file that cannot be read"
+like "${said[3]}" "error:EACCES, no permission to read.*1 file.*<u>secret" \
+	"why, and which"
 
 # ---- ten, a thousand, a hundred thousand groups ----
 
