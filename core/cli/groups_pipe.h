@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 /*
- * What kin groups --json says of a mount, for another command: the same program
+ * The output of kin groups --json for another command: it runs the same program
  * in a process of its own, which shows its progress and complains by itself.
  */
 

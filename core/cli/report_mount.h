@@ -6,7 +6,7 @@
 #include "core/report/report.h"
 
 /*
- * What a report tells beside the groups, asked of the mount: which of the
+ * The parts of a report beside the groups, asked of the mount: which of the
  * directories with most to save resemble others, from their .dirs views, and
  * which files have no digests.  Shows progress on a terminal.
  */

@@ -75,7 +75,7 @@ static int write_bytes(struct data_writer *w, const void *data, size_t len)
 	return err;
 }
 
-/* ---- what is written ---- */
+/* ---- the columns ---- */
 
 static int write_counts(struct data_writer *w, const struct report *r)
 {

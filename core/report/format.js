@@ -35,7 +35,7 @@ function formatDate(seconds) {
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const loose = new TextDecoder("utf-8", { ignoreBOM: true });
 
-// Controls, and what changes the direction of text or cannot be seen.
+// Controls, and characters that change the direction of text or are invisible.
 const INVISIBLE = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad" +
 	"\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff" +
 	"\\ufff9-\\ufffb]", "u");
@@ -111,7 +111,7 @@ function shellText(bytes) {
 	return "$'" + Array.from(bytes, quoted).join("") + "'";
 }
 
-// The name as an element, with what was spelt out marked.
+// The name as an element, in which parts that are spelt out are marked.
 function nameElement(bytes, className) {
 	const name = make("bdi", className);
 

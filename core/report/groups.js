@@ -52,7 +52,7 @@ class GroupTable {
 		for (const column of COLUMNS)
 			this.head.append(this.title(column));
 		this.scroll = make("div", "scroll");
-		this.scroll.tabIndex = -1; // browsers focus what can be scrolled
+		this.scroll.tabIndex = -1; // browsers focus scrollable elements
 		this.scroll.setAttribute("role", "rowgroup");
 		this.space = make("div");
 		this.space.setAttribute("role", "presentation");

@@ -101,7 +101,7 @@ function moreLike(model, start, end, name) {
 	return details;
 }
 
-// What a state means, in words.
+// States in words.
 const STATES = {
 	"error:EACCES": "no permission to read",
 	"error:EIO": "the disk could not read it",

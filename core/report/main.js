@@ -14,7 +14,7 @@ class Page {
 		this.listen();
 	}
 
-	// The groups first, which are what the reader waits for.
+	// The groups first: the reader waits for them.
 	start() {
 		this.update();
 		this.treemap = new Treemap(this.model, (d) => this.enter(d));
@@ -53,7 +53,7 @@ class Page {
 		return `${of}${where}: ${formatSize(bytes)}`;
 	}
 
-	// ---- what the reader does ----
+	// ---- input ----
 
 	listen() {
 		let timer = 0;

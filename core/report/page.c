@@ -8,8 +8,8 @@
 #include "core/base/text.h"
 #include "core/report/report_impl.h"
 
-/* The page: template.html, in which {{NAME}} stands for what a function in the
- * table at the end of this file writes. */
+/* The page: template.html, in which {{NAME}} stands for the output of a function
+ * in the table at the end of this file. */
 
 struct page {
 	struct report *report;
@@ -56,8 +56,8 @@ static int put_code(const struct page *p, unsigned char c)
 	return put_text(p, text);
 }
 
-/* Bytes of any kind as text; of what is no UTF-8 each byte above 127 becomes
- * U+FFFD.  A control character becomes a space. */
+/* Bytes of any kind as text.  In a text that is not UTF-8, each byte above 127
+ * becomes U+FFFD.  A control character becomes a space. */
 static int put_escaped(const struct page *p, const char *text)
 {
 	json_t *valid = json_string(text);
@@ -101,7 +101,7 @@ static int put_size(const struct page *p, uint64_t bytes)
 			text_format_size((double)bytes, TEXT_UNITS_FULL, text));
 }
 
-/* ---- what may run ---- */
+/* ---- Content Security Policy ---- */
 
 static int put_hash(const struct page *p, const struct report_asset *a)
 {
@@ -161,7 +161,7 @@ static int put_data(const struct page *p)
 	return report_write_data(p->report, p->out);
 }
 
-/* ---- what the report is about ---- */
+/* ---- the subject of the report ---- */
 
 static int put_place(const struct page *p)
 {

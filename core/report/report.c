@@ -7,7 +7,7 @@
 
 #include "core/report/report_impl.h"
 
-/* What is added to a report. */
+/* Groups and files are added to a report. */
 
 struct report *report_new(void)
 {

@@ -18,10 +18,10 @@
  * and report_write() writes the page.  Nothing here asks a mount.  One thread
  * uses a report at a time.
  *
- *	report.c       what is added, as columns
+ *	report.c       groups and files as columns
  *	read.c         the lines of kin groups --json
  *	pairs.c        directories that are alike
- *	directories.c  the tree of directories, and what could be saved in each
+ *	directories.c  the tree of directories, and the space that could be saved
  *	data.c         the columns for the page: deflate, then base64
  *	page.c         template.html with everything put in
  *	save.c         the file that the page is written to
@@ -29,7 +29,7 @@
  *	               program: template.html, page.css, *.js, and from
  *	               Debian's packages d3-hierarchy and d3-array
  *
- * A path is bytes, chosen by anybody who may create a file.  No path is ever
+ * A path is bytes, chosen by any user that may create a file.  No path is ever
  * written as HTML or script: base64 has no character that ends an element, and
  * the page shows names as text nodes alone.  The one path in the page's HTML,
  * that of the root, has all but plain characters escaped.  A Content Security
@@ -44,7 +44,8 @@ struct report *report_new(void); /* NULL without memory */
 void report_free(struct report *r);
 
 /* Functions that add take paths relative to the root of the mount and return
- * 0 or -ENOMEM.  Of the group, what could be saved is counted again. */
+ * 0 or -ENOMEM.  The space that could be saved is counted again, not taken from
+ * the group. */
 int report_add_group(struct report *r, const struct found_group *group);
 int report_add_pair(struct report *r, int score, const char *a, const char *b);
 int report_add_unread(struct report *r, const char *path, const char *state);

@@ -83,7 +83,7 @@ struct report_asset {
 
 extern const struct report_asset report_template, report_style, report_licence;
 
-/* What the page runs, in that order, each as an element of its own. */
+/* The scripts of the page in their order, each an element of its own. */
 enum { REPORT_SCRIPTS = 11 };
 extern const struct report_asset report_scripts[REPORT_SCRIPTS];
 

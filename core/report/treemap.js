@@ -30,7 +30,7 @@ class Treemap {
 		new ResizeObserver(() => this.resize()).observe(this.element);
 	}
 
-	// ---- what there is to show ----
+	// ---- the areas ----
 
 	// A directory with one directory in it and nothing else is one area.
 	last(d) {
