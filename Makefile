@@ -95,7 +95,7 @@ endif
 once = $(eval $(1) := $(2))$($(1))
 flags_of = $(patsubst -I%,-isystem %,$(shell $(2) pkg-config --cflags $(1)))
 libs_of = $(shell $(2) pkg-config $(2:%=--static) --libs $(1))
-core_packages := lmdb libxxhash libcrypto jansson zlib
+core_packages := lmdb libxxhash libcrypto jansson zlib libzstd
 core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
 fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3 libseccomp,\

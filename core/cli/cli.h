@@ -54,7 +54,8 @@ struct command {
 extern const struct command command_digest, command_compare, command_similar,
 	command_status, command_wait, command_pause, command_resume,
 	command_rescan, command_check, command_strip, command_dedup,
-	command_groups, command_ignore, command_report;
+	command_groups, command_ignore, command_report, command_export,
+	command_missing;
 
 /* ---- messages ---- */
 

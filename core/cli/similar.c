@@ -63,8 +63,9 @@ int similar_file(struct similar_job *job)
 static int object_fill(struct similar_job *job, json_t *object)
 {
 	const char *relation = index_relation_names[job->relation];
-	char *path =
-		job->of ? strdup(job->of) : similar_path(job, job->mount.rel);
+	char *path = job->of ? strdup(job->of) :
+		     job->in ? strdup(job->path) :
+			       similar_path(job, job->mount.rel);
 	int err = path ? json_set_path(object, "path", path) : -ENOMEM;
 
 	free(path);
@@ -220,9 +221,19 @@ static int check_kind(const struct similar_job *job)
 	return EXIT_FAILED;
 }
 
+static int run_in(struct similar_job *job)
+{
+	job->array = json_array();
+	return similar_in(job) ? EXIT_FAILED : finish(job);
+}
+
 static int job_run(struct similar_job *job)
 {
-	int err, code = find_listings(job);
+	int err, code;
+
+	if (job->in)
+		return run_in(job);
+	code = find_listings(job);
 
 	if (!code && !job->of)
 		code = check_kind(job);
@@ -261,6 +272,9 @@ static bool take_option(struct similar_job *job, int c)
 	case 'o':
 		job->of = optarg;
 		return true;
+	case 'i':
+		job->in = optarg;
+		return true;
 	case 'w':
 	case 'c':
 	case 'a':
@@ -282,6 +296,7 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 		{ "contains", no_argument, NULL, 'c' },
 		{ "all", no_argument, NULL, 'a' },
 		{ "why", no_argument, NULL, 'y' },
+		{ "in", required_argument, NULL, 'i' },
 		{ 0 },
 	};
 	int c;
@@ -300,6 +315,10 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 			 job->relation != INDEX_ALIKE))
 		return usage_error(&command_similar,
 				   "--why takes two files and no other option");
+	if (job->in &&
+	    (job->other || job->of || job->why || job->relation != INDEX_ALIKE))
+		return usage_error(&command_similar,
+				   "--in takes one file, and --json");
 	return EXIT_OK;
 }
 
@@ -324,6 +343,7 @@ const struct command command_similar = {
 		"       kin similar [--within|--contains|--all] [--json] --of "
 		"FILE MOUNT\n"
 		"       kin similar --why FILE FILE\n"
+		"       kin similar [--json] --in EXPORT FILE\n"
 		"       kin similar [--json] DIRECTORY [DIRECTORY]",
 	.summary = "List what resembles a file or directory of a kinfs mount",
 	.help = "A file: what resembles it, best first, with the score, each "
@@ -335,6 +355,8 @@ const struct command command_similar = {
 		"common, marked *\n"
 		"      --why       why the second file is listed or not for "
 		"the first\n"
+		"      --in EXPORT of a file written by kin export: what in "
+		"it resembles FILE\n"
 		"      --of FILE   FILE need not be in the mount; - is standard "
 		"input\n\n"
 		"A directory: those with much of the same content, and of how "

@@ -10,6 +10,7 @@ struct similar_job {
 	bool json;
 	bool why;       /* --why: of path and other */
 	const char *of; /* --of: a file of elsewhere */
+	const char *in; /* --in: an export, instead of a mount */
 	enum index_relation relation;
 	const char *path, *other; /* as given; other only of directories */
 	struct mount mount;
@@ -35,6 +36,10 @@ char *similar_path(const struct similar_job *job, const char *rel);
  * for. */
 int similar_show(struct similar_job *job, int score, int distinctive,
 		 const char *path);
+
+/* The same of a file that is not here. */
+int similar_show_measured(struct similar_job *job, int score, const char *path,
+			  uint64_t size, const struct measures *measures);
 
 /* What is listed in a directory of .similar, best first, with full paths;
  * stops at an error of take. */
@@ -66,6 +71,7 @@ int similar_file(struct similar_job *job);
 int similar_of(struct similar_job *job);
 int similar_all(struct similar_job *job);
 int similar_why(struct similar_job *job);
+int similar_in(struct similar_job *job);
 int similar_directories(struct similar_job *job);
 
 #endif

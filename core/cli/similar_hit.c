@@ -146,6 +146,14 @@ static int hit_add_json(struct similar_job *job, const struct hit *hit)
 	return err;
 }
 
+static int hit_show(struct similar_job *job, const struct hit *hit)
+{
+	if (job->json)
+		return hit_add_json(job, hit);
+	hit_print(job, hit);
+	return 0;
+}
+
 int similar_show(struct similar_job *job, int score, int distinctive,
 		 const char *path)
 {
@@ -154,10 +162,20 @@ int similar_show(struct similar_job *job, int score, int distinctive,
 			   .path = path };
 
 	hit_measure(job, &hit);
-	if (job->json)
-		return hit_add_json(job, &hit);
-	hit_print(job, &hit);
-	return 0;
+	return hit_show(job, &hit);
+}
+
+int similar_show_measured(struct similar_job *job, int score, const char *path,
+			  uint64_t size, const struct measures *measures)
+{
+	const struct hit hit = { .score = score,
+				 .distinctive = -1,
+				 .path = path,
+				 .size = size,
+				 .has_size = true,
+				 .measures = *measures };
+
+	return hit_show(job, &hit);
 }
 
 /* ---- listings: "097_report.txt" -> "../../docs/report.txt" ---- */

@@ -35,6 +35,9 @@ static int make_query(const struct groups_wish *wish, struct buf *out)
 		out, "relation=groups\nexact=%d\nmin_size=%llu\n", wish->exact,
 		(unsigned long long)wish->min_size);
 
+	if (!err && wish->every)
+		err = buf_append_text(out, "every=1\n");
+
 	if (!err && wish->threshold)
 		err = buf_append_format(out, "threshold=%d\n", wish->threshold);
 	for (i = 0; i < wish->within_count && !err; i++)
@@ -181,6 +184,23 @@ static int take_file(struct answer *a, const char *record)
 		     found_group_add(&a->group, score, size, xxh128, &file);
 }
 
+/* "digests GROUP", behind a file of that group, and lines. */
+static int take_digests(struct answer *a, const char *record)
+{
+	struct found_member *m;
+	unsigned long number;
+	int at = -1;
+
+	if (sscanf(record, "digests %lu%n", &number, &at) != 1 || at < 0 ||
+	    record[at] != '\n' || number != a->number || a->group.count != 1)
+		return -EBADMSG;
+	m = &a->group.members[0];
+	if (m->digests)
+		return -EBADMSG;
+	m->digests = strdup(record + at + 1);
+	return m->digests ? 0 : -ENOMEM;
+}
+
 static void tell_progress(const struct answer *a, bool found, double share)
 {
 	if (a->reader->progress)
@@ -193,6 +213,8 @@ static int take_record(struct answer *a, const char *record)
 
 	if (!strncmp(record, "file ", 5))
 		return take_file(a, record);
+	if (!strncmp(record, "digests ", 8))
+		return take_digests(a, record);
 	if (sscanf(record, "progress %u", &thousandths) == 1)
 		tell_progress(a, false, thousandths / 1000.0);
 	else if (sscanf(record, "groups %llu", &a->all) == 1)

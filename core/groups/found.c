@@ -15,6 +15,7 @@ static void release_member(struct found_member *m)
 	for (i = 0; i < m->file_count; i++)
 		free(m->files[i].path);
 	free(m->files);
+	free(m->digests);
 }
 
 void found_group_release(struct found_group *group)
@@ -162,7 +163,7 @@ bool found_group_finish(struct found_group *group,
 	group->saved_exact = group->saved_near = 0;
 	for (i = 0; i < group->count; i++)
 		sum_member(group, &group->members[i], wish);
-	if (!group->count || group->files < 2)
+	if (!group->count || (group->files < 2 && !wish->every))
 		return false;
 	qsort(group->members, group->count, sizeof(*group->members), by_score);
 	for (i = 1; i < group->count; i++)

@@ -17,6 +17,7 @@
 
 struct groups_wish {
 	bool exact;        /* identical files only */
+	bool every;        /* each content is a group, also of one file */
 	int threshold;     /* 0: that of the mount */
 	uint64_t min_size; /* in bytes */
 	/* Paths relative to the root of the mount; all borrowed. */
@@ -42,6 +43,7 @@ struct found_member {
 	uint64_t size;
 	bool has_size;   /* a mount always tells it, a line may not */
 	char xxh128[33]; /* "": a line did not tell it */
+	char *digests;   /* with every: a line NAME=TEXT each; else NULL */
 	struct found_file *files;
 	size_t file_count;
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/base/buf.h"
 #include "core/base/hex.h"
 #include "core/groups/groups.h"
 
@@ -97,6 +98,31 @@ static int take_content(struct found_member *m, const json_t *object)
 	return 0;
 }
 
+/* Lines NAME=TEXT of an object.  Without memory the buffer is released. */
+static int take_digests(struct found_member *m, const json_t *object)
+{
+	json_t *digests = json_object_get(object, "digests"), *text;
+	struct buf lines = { 0 };
+	const char *name;
+	int err = 0;
+
+	if (!digests)
+		return 0;
+	json_object_foreach(digests, name, text)
+	{
+		if (!json_is_string(text) || strpbrk(name, "=\n") ||
+		    strchr(json_string_value(text), '\n'))
+			err = -EINVAL;
+		if (!err)
+			err = buf_append_format(&lines, "%s=%s\n", name,
+						json_string_value(text));
+	}
+	if (!err)
+		err = buf_append(&lines, "", 1);
+	m->digests = buf_take(&lines);
+	return err;
+}
+
 static int add_member(struct found_group *group, const json_t *object)
 {
 	const json_t *files = json_object_get(object, "files");
@@ -114,7 +140,7 @@ static int add_member(struct found_group *group, const json_t *object)
 	for (i = 0; !err && i < json_array_size(files); i++)
 		err = add_file(m, json_array_get(files, i));
 	group->files += m->file_count;
-	return err;
+	return err ? err : take_digests(m, object);
 }
 
 static int take_group(const json_t *object, struct groups_line *line)

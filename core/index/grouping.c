@@ -44,7 +44,8 @@ void grouping_free(struct grouping *g)
 
 int grouping_add(struct grouping *g, const struct group_content *content)
 {
-	if (!content->size || (g->rules.exact && content->files < 2))
+	if (!g->rules.every &&
+	    (!content->size || (g->rules.exact && content->files < 2)))
 		return 0;
 	if (g->count == g->room) {
 		size_t room = g->room + g->room / 2 + 1024;
@@ -62,6 +63,11 @@ int grouping_add(struct grouping *g, const struct group_content *content)
 
 /* ---- ranks ---- */
 
+static bool rules_compare(const struct group_rules *rules)
+{
+	return !rules->exact && !rules->every;
+}
+
 static int by_rank(const void *a, const void *b)
 {
 	const struct group_content *x = a, *y = b;
@@ -69,6 +75,16 @@ static int by_rank(const void *a, const void *b)
 	if (x->size != y->size)
 		return x->size < y->size ? 1 : -1;
 	return memcmp(x->xxh128, y->xxh128, sizeof(x->xxh128));
+}
+
+static int by_xxh128(const void *a, const void *b)
+{
+	const struct group_content *x = a, *y = b;
+	int order = memcmp(x->xxh128, y->xxh128, sizeof(x->xxh128));
+
+	if (order)
+		return order;
+	return x->size < y->size ? -1 : x->size > y->size;
 }
 
 static int by_content(const void *a, const void *b, void *arg)
@@ -86,9 +102,10 @@ static int rank_contents(struct grouping *g)
 	int err;
 
 	if (g->count)
-		qsort(g->contents, g->count, sizeof(*g->contents), by_rank);
+		qsort(g->contents, g->count, sizeof(*g->contents),
+		      g->rules.every ? by_xxh128 : by_rank);
 	err = star_init(&g->star, g->count);
-	if (err || g->rules.exact)
+	if (err || !rules_compare(&g->rules))
 		return err;
 	g->by_id = malloc((g->count + 1) * sizeof(*g->by_id));
 	if (!g->by_id)
@@ -192,7 +209,7 @@ static int next_phase(struct grouping *g)
 {
 	g->next = 0;
 	g->phase++;
-	if (g->rules.exact && g->phase == GROUPING_COUNT_VALUES)
+	if (!rules_compare(&g->rules) && g->phase == GROUPING_COUNT_VALUES)
 		g->phase = GROUPING_COLLECT;
 	if (g->phase == GROUPING_ADD_KEYS)
 		return key_table_allocate(&g->keys);

@@ -49,6 +49,9 @@ struct group_rules {
 	int threshold; /* 1..100 */
 	bool exact;    /* identical files only; sketches are not read */
 	bool all;      /* also what shares mere boilerplate */
+	/* Nothing is compared: each content is a group, also an empty one, in
+	 * the order of XXH128 and size. */
+	bool every;
 };
 
 struct group_content {
@@ -86,8 +89,9 @@ struct grouping;
 int grouping_new(const struct group_rules *rules, struct grouping **out);
 void grouping_free(struct grouping *g);
 
-/* Each content once, all before the first grouping_step().  Empty contents and,
- * with rules.exact, contents of one file are passed over.  -ENOMEM. */
+/* Each content once, all before the first grouping_step().  But with rules.every
+ * empty contents and, with rules.exact, contents of one file are passed over.
+ * -ENOMEM. */
 int grouping_add(struct grouping *g, const struct group_content *content);
 
 /*

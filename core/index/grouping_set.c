@@ -42,7 +42,8 @@ static void count_members(struct grouping *g, size_t *groups_out,
 	for (rank = 0; rank < g->count; rank++)
 		counts[head_of(g, rank)]++;
 	for (rank = 0; rank < g->count; rank++) {
-		if (counts[rank] < 2 && g->contents[rank].files < 2)
+		if (!g->rules.every && counts[rank] < 2 &&
+		    g->contents[rank].files < 2)
 			counts[rank] = 0;
 		*groups_out += counts[rank] > 0;
 		*members_out += counts[rank];
@@ -122,8 +123,9 @@ static void sort(const struct grouping *g, struct group_set *set)
 	for (i = 0; i < set->count; i++)
 		qsort(set->members + set->groups[i].first, set->groups[i].count,
 		      sizeof(*set->members), by_score);
-	qsort_r(set->groups, set->count, sizeof(*set->groups), by_saved,
-		set->members);
+	if (!g->rules.every)
+		qsort_r(set->groups, set->count, sizeof(*set->groups), by_saved,
+			set->members);
 	for (i = 0; i < set->member_count; i++)
 		set->members[i].content =
 			g->contents[set->members[i].content].content;

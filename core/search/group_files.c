@@ -77,12 +77,38 @@ static int find_files(struct search_query *q, struct group_files_state *state,
 	return err;
 }
 
+/* What the catalog has of a content, but XXH128. */
+static int format_digests(struct search_query *q, uint32_t content, char **out)
+{
+	struct buf text = { 0 };
+	struct digests d;
+	int id, err = catalog_content_get(q->txn, content, &d);
+
+	if (err)
+		return err;
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (id == DIGEST_XXH128 || !(d.set & DIGEST_BIT(id)))
+			continue;
+		err = buf_append_format(&text, "%s=", digest_infos[id].name);
+		if (!err)
+			err = digest_format(&d, (enum digest_id)id, &text);
+		if (!err)
+			err = buf_append_text(&text, "\n");
+	}
+	digests_release(&d);
+	if (!err)
+		err = buf_append(&text, "", 1);
+	*out = buf_take(&text);
+	return err;
+}
+
 /* 1: there is no room for more. */
 static int add_member(struct search_query *q, struct group_files_state *state,
 		      const struct group_member *member)
 {
 	struct engine_group_file file = { .group = state->at.group };
-	size_t i = q->hits.count;
+	bool begins = !state->at.copies.begun;
+	size_t i = q->hits.count, first = i;
 	struct digests d;
 	int err = catalog_content_brief(q->txn, member->content, &d), found;
 
@@ -93,6 +119,11 @@ static int add_member(struct search_query *q, struct group_files_state *state,
 	memcpy(file.xxh128, d.xxh128, sizeof(file.xxh128));
 	for (; i < q->hits.count && i < GROUP_FILES_MAX; i++)
 		state->files[i] = file;
+	if (begins && i > first && state->groups->set->rules.every)
+		err = format_digests(q, member->content,
+				     &state->files[first].digests);
+	if (err)
+		return err;
 	return found ? found : q->err;
 }
 
@@ -140,9 +171,12 @@ static void end(struct search_query *q, int err)
 static void release(struct search_query *q)
 {
 	struct group_files_state *state = q->state;
+	size_t i;
 
 	if (state)
 		engine_groups_unref(state->groups);
+	for (i = 0; state && i < GROUP_FILES_MAX; i++)
+		free(state->files[i].digests);
 	free(state);
 	q->state = NULL;
 }

@@ -171,7 +171,7 @@ static int is_wanted(struct search_query *q, const struct groups_state *state,
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	if (!d.size || d.size < state->min_size)
+	if (d.size < state->min_size || (!d.size && !state->rules.every))
 		return 0;
 	if (!state->rules.exact)
 		return 1;
@@ -297,11 +297,12 @@ static void drop_ignored(struct search_query *q, struct group_set *set)
 {
 	size_t i, kept = 0;
 
-	for (i = 0; q->ignores && i < set->count; i++)
+	if (!q->ignores || set->rules.every)
+		return;
+	for (i = 0; i < set->count; i++)
 		if (!group_is_ignored(q, set, &set->groups[i]))
 			set->groups[kept++] = set->groups[i];
-	if (q->ignores)
-		set->count = kept;
+	set->count = kept;
 }
 
 static int group(struct search_query *q, struct groups_state *state)
@@ -436,7 +437,7 @@ int search_groups(struct searcher *s, const struct engine_groups_query *query,
 	}
 	q->state = state;
 	q->within = &state->groups->within;
-	q->takes_memory = !query->rules.exact;
+	q->takes_memory = !query->rules.exact && !query->rules.every;
 	query_hold(q);
 	return 0;
 }

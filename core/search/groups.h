@@ -94,6 +94,9 @@ struct engine_group_file {
 	uint32_t group;
 	uint64_t size;
 	uint8_t xxh128[16];
+	/* With rules.every, of the first file of a content: its digests, a line
+	 * NAME=TEXT each; owned, else NULL. */
+	char *digests;
 };
 
 /* The files of groups in order, at least one unless it is at the end. */

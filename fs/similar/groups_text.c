@@ -19,7 +19,7 @@ bool groups_text_is_query(const char *text, size_t len)
 
 struct groups_parser {
 	struct engine_groups_query *q;
-	bool has_exact, has_threshold, has_min_size;
+	bool has_exact, has_every, has_threshold, has_min_size;
 };
 
 static int take_number(const char *at, const char *end, uint64_t most,
@@ -79,6 +79,11 @@ static int take_line(struct groups_parser *p, const char *line, size_t len)
 		p->q->rules.exact = number;
 		return err;
 	}
+	if (has_name(line, len, "every=", &value)) {
+		err = take_number(value, end, 1, &p->has_every, &number);
+		p->q->rules.every = number;
+		return err;
+	}
 	return -EINVAL;
 }
 
@@ -109,6 +114,18 @@ void groups_text_release(struct engine_groups_query *q)
 	engine_paths_release(&q->within);
 }
 
+/* Behind the first file of a content. */
+static int add_digests(const struct engine_group_file *file, struct buf *out)
+{
+	int err;
+
+	if (!file->digests)
+		return 0;
+	err = buf_append_format(out, "digests %u\n", file->group);
+	return err ? err :
+		     buf_append(out, file->digests, strlen(file->digests) + 1);
+}
+
 int groups_text_add_files(const struct engine_group_files *files,
 			  struct buf *out)
 {
@@ -127,6 +144,8 @@ int groups_text_add_files(const struct engine_group_files *files,
 					(long long)hit->identity.mtime_ns);
 		if (!err)
 			err = buf_append(out, hit->path, strlen(hit->path) + 1);
+		if (!err)
+			err = add_digests(file, out);
 	}
 	return err;
 }

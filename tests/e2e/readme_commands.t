@@ -69,6 +69,9 @@ test_session() {
 		"find "*)
 			is "$(wc -l <"$T/output")" 10 \
 				"two names for each of five pairs" ;;
+		"kin similar --in "*)
+			like "$(cat "$T/output")" ' 100 .* report.txt' \
+				"the file itself is in the export" ;;
 		"kin similar "*)
 			like "$(cat "$T/output")" ' /.*/kin/' \
 				"something is similar" ;;

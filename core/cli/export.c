@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/cli/cli.h"
+#include "core/cli/export_mount.h"
+
+struct export_job {
+	struct mount mount;
+	bool plain;
+};
+
+static int take(void *arg, const struct found_group *group)
+{
+	return export_write_group(arg, group);
+}
+
+/* The directory of near-duplicates; NULL after a message. */
+static char *find_listings(const char *root)
+{
+	json_t *status = NULL;
+	const char *name;
+	char *listings = NULL;
+	int err = status_get(root, &status);
+
+	if (err) {
+		complain_errno(root, err);
+		return NULL;
+	}
+	name = json_string_value(json_object_get(status, "similar_name"));
+	if (!name || !*name)
+		complain(root, "mounted without listings; mount it with "
+			       "-o similar=hide");
+	else if (asprintf(&listings, "%s/%s", root, name) < 0)
+		listings = NULL;
+	json_decref(status);
+	return listings;
+}
+
+static int read_mount(const char *listings, struct groups_reader *reader)
+{
+	int fd, err = groups_ask(listings, reader->wish, &fd);
+
+	if (err)
+		return err;
+	err = groups_read(fd, reader);
+	close(fd);
+	return err;
+}
+
+int export_mount(const char *root, FILE *out, bool *incomplete_out)
+{
+	const struct groups_wish wish = { .every = true };
+	struct groups_reader reader = { .wish = &wish,
+					.group = take,
+					.arg = out };
+	char *listings = find_listings(root);
+	int err;
+
+	if (!listings)
+		return EXIT_FAILED;
+	err = export_write_head(out, root, time(NULL));
+	if (!err)
+		err = read_mount(listings, &reader);
+	if (!err)
+		err = export_write_end(out, &reader.totals);
+	free(listings);
+	*incomplete_out = reader.totals.incomplete;
+	if (err == -EINVAL)
+		complain(root, "its kinfs is too old to export");
+	else if (err)
+		complain_errno(root, err);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+void export_complain_incomplete(const char *path)
+{
+	complain(path, "not complete: not all files are hashed, or some "
+		       "changed (incomplete); kin wait waits for that");
+}
+
+static int write_out(const struct export_job *job)
+{
+	FILE *out = job->plain ? stdout : export_compress(stdout);
+	bool incomplete = false;
+	int code;
+
+	if (!out) {
+		complain_errno(NULL, -ENOMEM);
+		return EXIT_FAILED;
+	}
+	code = export_mount(job->mount.root, out, &incomplete);
+	/* An unfinished export has no last line, so it is not taken for one. */
+	if ((job->plain ? fflush(out) : fclose(out)) && !code) {
+		complain_errno("standard output", errno ? -errno : -EIO);
+		code = EXIT_FAILED;
+	}
+	if (!code && incomplete) {
+		export_complain_incomplete(job->mount.root);
+		code = EXIT_INCOMPLETE;
+	}
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "plain", no_argument, NULL, 'p' }, { 0 }
+	};
+	struct export_job job = { .plain = false };
+	int c, code;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c != 'p')
+			return usage_error(&command_export, NULL);
+		job.plain = true;
+	}
+	if (argc - optind != 1)
+		return usage_error(&command_export, "which mount?");
+	if (isatty(STDOUT_FILENO) && !job.plain)
+		return usage_error(&command_export,
+				   "standard output is a terminal; write to a "
+				   "file, or give --plain");
+	code = mount_find_or_complain(argv[optind], &job.mount);
+	if (!code && *job.mount.rel) {
+		complain(argv[optind], "not the root of the mount, which is %s",
+			 job.mount.root);
+		code = EXIT_FAILED;
+	}
+	if (!code)
+		code = write_out(&job);
+	mount_release(&job.mount);
+	return code;
+}
+
+const struct command command_export = {
+	.name = "export",
+	.synopsis = "export [--plain] MOUNT >FILE",
+	.summary = "Write what is known about the files of a mount to a file",
+	.help = "The contents that you may read, with size, digests and the "
+		"paths of their files,\n"
+		"as JSON lines compressed by zstd, in the order of XXH128; for "
+		"kin missing and\n"
+		"kin similar --in, here or on another machine.\n\n"
+		"      --plain  not compressed\n\n"
+		"Exit status: 0 ok; 1 failed; 2 usage; 3 not all files are "
+		"hashed.\n",
+	.run = run,
+};

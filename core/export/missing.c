@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/export/export.h"
+#include "core/index/index.h"
+
+/* A content of the one tree that the other has not. */
+struct candidate {
+	struct found_member member; /* owned */
+	struct digests digests;
+	char *near; /* owned; the best so far */
+	int score;
+};
+
+struct batch {
+	struct missing_job *job;
+	struct candidate *all;
+	size_t count;
+	struct index *index; /* content i + 1 is all[i] */
+	struct sif_sketch sketch;
+};
+
+static void batch_clear(struct batch *b)
+{
+	while (b->count) {
+		struct candidate *c = &b->all[--b->count];
+
+		digests_release(&c->digests);
+		free(c->near);
+		while (c->member.file_count)
+			free(c->member.files[--c->member.file_count].path);
+		free(c->member.files);
+		free(c->member.digests);
+	}
+	free(b->all);
+	b->all = NULL;
+}
+
+/* Takes the content at hand out of the reader. */
+static int batch_add(struct batch *b, struct export_reader *r)
+{
+	struct candidate *c = array_with_room(b->all, b->count, sizeof(*c));
+	struct found_member *m = &r->content.group.members[0];
+
+	if (!c)
+		return -ENOMEM;
+	b->all = c;
+	c += b->count;
+	*c = (struct candidate){ .member = *m };
+	m->files = NULL;
+	m->file_count = 0;
+	m->digests = NULL;
+	b->count++;
+	return digests_copy(&r->digests, &c->digests);
+}
+
+static int report(struct batch *b, const struct candidate *c)
+{
+	const struct missing m = { .files = c->member.files,
+				   .file_count = c->member.file_count,
+				   .size = c->member.size,
+				   .score = c->score,
+				   .near = c->near };
+	struct missing_job *job = b->job;
+
+	job->contents++;
+	job->files += m.file_count;
+	job->bytes += m.size;
+	return job->found(job->arg, &m);
+}
+
+static int report_all(struct batch *b)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < b->count && !err; i++)
+		err = report(b, &b->all[i]);
+	batch_clear(b);
+	return err;
+}
+
+/* ---- near-duplicates ---- */
+
+/* NULL: it has none. */
+static int sketch_of(const struct digests *d, struct sif_sketch *room,
+		     struct sif_sketch **out)
+{
+	const char *text = d->text[DIGEST_SIF];
+
+	*out = text ? room : NULL;
+	return text ? sif_parse(text, strlen(text), room) : 0;
+}
+
+static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	const struct batch *b = arg;
+	const char *text = b->all[content - 1].digests.text[DIGEST_SIF];
+
+	return text ? sif_parse(text, strlen(text), out) : -ENOENT;
+}
+
+static int make_index(struct batch *b)
+{
+	struct sif_sketch *sketch;
+	size_t i;
+	int err = index_new(&b->index);
+
+	if (err)
+		return err;
+	err = index_load_begin(b->index);
+	for (i = 0; i < b->count && !err; i++) {
+		const struct digests *d = &b->all[i].digests;
+
+		if (!d->size)
+			continue;
+		err = sketch_of(d, &b->sketch, &sketch);
+		if (!err)
+			err = index_add(b->index, (uint32_t)i + 1, d, sketch);
+	}
+	return err ? err : index_load_end(b->index);
+}
+
+/* Of two that are as like, the first path is taken. */
+static int take_match(struct batch *b, const struct index_match *match,
+		      const struct found_member *m)
+{
+	struct candidate *c = &b->all[match->content - 1];
+	char *near;
+
+	if (match->score < c->score || (match->score == c->score && c->near &&
+					strcmp(c->near, m->files[0].path) <= 0))
+		return 0;
+	near = strdup(m->files[0].path);
+	if (!near)
+		return -ENOMEM;
+	free(c->near);
+	c->near = near;
+	c->score = match->score;
+	return 0;
+}
+
+static int search_content(struct batch *b, const struct export_reader *r,
+			  struct index_match *matches)
+{
+	const struct index_store store = { fetch_sketch, b };
+	struct index_query query = { .digests = &r->digests,
+				     .relation = INDEX_ALIKE,
+				     .first_content = 1,
+				     .least = b->job->rules.threshold };
+	struct sif_sketch *sketch;
+	size_t count = 0, i;
+	int err = sketch_of(&r->digests, &b->sketch, &sketch);
+
+	if (err || !r->digests.size)
+		return err;
+	query.sketch = sketch;
+	err = index_search(b->index, &query, &store, matches, &count);
+	for (i = 0; i < count && !err; i++)
+		err = take_match(b, &matches[i], export_member(r));
+	return err;
+}
+
+static int search_other(struct batch *b)
+{
+	struct index_match *matches = calloc(INDEX_MATCHES, sizeof(*matches));
+	struct export_reader r = { 0 };
+	int err = matches ? b->job->reopen(b->job->arg, &r) : -ENOMEM;
+	int more = 1;
+
+	b->job->failed_in_other = true;
+	while (!err && (more = export_next(&r)) > 0)
+		err = search_content(b, &r, matches);
+	if (!err)
+		err = more;
+	if (!err)
+		b->job->failed_in_other = false;
+	else
+		b->job->other_line = r.number;
+	export_close(&r);
+	free(matches);
+	return err;
+}
+
+/* Finds near-duplicates of all in the batch, reports them and empties it. */
+static int finish_batch(struct batch *b)
+{
+	int err = 0;
+
+	if (b->job->rules.threshold && b->count) {
+		err = make_index(b);
+		if (!err)
+			err = search_other(b);
+		index_free(b->index);
+		b->index = NULL;
+	}
+	return err ? err : report_all(b);
+}
+
+/* ---- equal contents ---- */
+
+static int order_of(const struct digests *a, const struct digests *b)
+{
+	int order = memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
+
+	if (order)
+		return order;
+	return a->size < b->size ? -1 : a->size > b->size;
+}
+
+/* Goes on in other up to the content at hand of one.  1: it has it. */
+static int find_equal(struct missing_job *job, const struct export_reader *one,
+		      struct export_reader *other, int *more)
+{
+	while (*more > 0 && order_of(&other->digests, &one->digests) < 0) {
+		*more = export_next(other);
+		if (*more < 0) {
+			job->failed_in_other = true;
+			return *more;
+		}
+	}
+	return *more > 0 && !order_of(&other->digests, &one->digests);
+}
+
+/* What is left of other is read, too: it may be damaged or not complete. */
+static int read_rest(struct missing_job *job, struct export_reader *other,
+		     int more)
+{
+	while (more > 0)
+		more = export_next(other);
+	job->failed_in_other = more < 0;
+	return more;
+}
+
+static int compare(struct batch *b, struct export_reader *one,
+		   struct export_reader *other)
+{
+	int more = export_next(other), next = 0, err = more < 0 ? more : 0;
+
+	b->job->failed_in_other = err < 0;
+	while (!err && (next = export_next(one)) > 0) {
+		err = find_equal(b->job, one, other, &more);
+		if (!err)
+			err = batch_add(b, one);
+		else if (err == 1)
+			err = 0;
+		if (!err && b->count >= MISSING_BATCH)
+			err = finish_batch(b);
+	}
+	if (!err)
+		err = next;
+	if (!err)
+		err = read_rest(b->job, other, more);
+	if (!err)
+		err = finish_batch(b);
+	b->job->incomplete = !one->is_complete || !other->is_complete;
+	return err;
+}
+
+int missing_find(struct missing_job *job, struct export_reader *one)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+	struct export_reader other = { 0 };
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	b->job = job;
+	err = job->reopen(job->arg, &other);
+	job->failed_in_other = err != 0;
+	if (!err)
+		err = compare(b, one, &other);
+	if (!job->other_line)
+		job->other_line = other.number;
+	export_close(&other);
+	batch_clear(b);
+	free(b);
+	return err;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/hex.h"
+#include "core/export/export.h"
+
+/* ---- lines ---- */
+
+/* 1: there is one, without its end; 0: the end of the file. */
+static int read_line(struct export_reader *r, size_t *len_out)
+{
+	size_t len = 0;
+	char *line;
+	int c;
+
+	while ((c = getc_unlocked(r->text)) != EOF && c != '\n') {
+		if (len == EXPORT_LINE_MAX)
+			return -EFBIG;
+		if (len == r->room) {
+			line = realloc(r->line, 2 * r->room + 4096);
+			if (!line)
+				return -ENOMEM;
+			r->line = line;
+			r->room = 2 * r->room + 4096;
+		}
+		r->line[len++] = (char)c;
+	}
+	if (ferror(r->text))
+		return errno == EIO ? -ENODATA : -errno;
+	r->number++;
+	*len_out = len;
+	return c != EOF || len;
+}
+
+/* ---- the first line ---- */
+
+static int take_root(struct export_reader *r, const json_t *object)
+{
+	const char *root = json_string_value(json_object_get(object, "root"));
+
+	if (!root)
+		return 0;
+	r->root = strdup(root);
+	return r->root ? 0 : -ENOMEM;
+}
+
+static int read_head(struct export_reader *r)
+{
+	const json_t *version;
+	json_t *object;
+	size_t len;
+	int err = read_line(r, &len);
+
+	if (err < 0)
+		return err == -EFBIG ? -EMEDIUMTYPE : err;
+	object = err ? json_loadb(r->line, len, 0, NULL) : NULL;
+	version = json_object_get(object, "kinfs_export");
+	if (!json_is_integer(version))
+		err = -EMEDIUMTYPE;
+	else if (json_integer_value(version) != EXPORT_VERSION)
+		err = -EPROTONOSUPPORT;
+	else
+		err = take_root(r, object);
+	json_decref(object);
+	return err;
+}
+
+int export_open(struct export_reader *r, FILE *in)
+{
+	*r = (struct export_reader){ 0 };
+	r->text = export_decompress(in);
+	return r->text ? read_head(r) : -errno;
+}
+
+void export_close(struct export_reader *r)
+{
+	groups_line_release(&r->content);
+	digests_release(&r->digests);
+	if (r->text)
+		(void)fclose(r->text);
+	if (r->file)
+		(void)fclose(r->file);
+	free(r->line);
+	free(r->root);
+	*r = (struct export_reader){ 0 };
+}
+
+/* ---- a content ---- */
+
+static enum digest_id digest_named(const char *name, size_t len)
+{
+	int id = 0;
+
+	while (id < DIGEST_COUNT &&
+	       (strncmp(digest_infos[id].name, name, len) != 0 ||
+		digest_infos[id].name[len]))
+		id++;
+	return (enum digest_id)id;
+}
+
+/* Digests of a name that is not known here are those of a newer kinfs. */
+static int take_digests(struct digests *d, const char *lines)
+{
+	const char *at, *stop, *sign;
+	enum digest_id id;
+	int err = 0;
+
+	for (at = lines; *at && !err; at = stop + 1) {
+		stop = strchr(at, '\n');
+		sign = strchr(at, '=');
+		if (!stop || !sign || sign > stop)
+			return -EBADMSG;
+		id = digest_named(at, (size_t)(sign - at));
+		if (id == DIGEST_COUNT || id == DIGEST_XXH128)
+			continue;
+		err = digest_parse(id, sign + 1, (size_t)(stop - sign) - 1, d);
+	}
+	return err == -EINVAL ? -EBADMSG : err;
+}
+
+static bool comes_before(const struct digests *a, const struct digests *b)
+{
+	int order = memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
+
+	return order ? order < 0 : a->size < b->size;
+}
+
+static int take_content(struct export_reader *r)
+{
+	const struct found_group *group = &r->content.group;
+	const struct found_member *m = group->members;
+	struct digests d = { .set = DIGEST_BIT(DIGEST_XXH128) };
+	int err = 0;
+
+	if (group->count != 1 || !m->has_size || !m->file_count ||
+	    strlen(m->xxh128) != 32 || hex_decode(m->xxh128, 32, d.xxh128, 16))
+		return -EBADMSG;
+	d.size = m->size;
+	if (r->contents && !comes_before(&r->digests, &d))
+		return -EBADMSG;
+	if (m->digests)
+		err = take_digests(&d, m->digests);
+	digests_release(&r->digests);
+	r->digests = d;
+	r->contents++;
+	r->files += m->file_count;
+	return err ? err : 1;
+}
+
+static int take_end(struct export_reader *r)
+{
+	const struct groups_totals *t = &r->content.totals;
+	size_t len;
+	int err;
+
+	if (t->groups != r->contents || t->files != r->files)
+		return -EBADMSG;
+	r->is_complete = !t->incomplete;
+	r->ended = true;
+	err = read_line(r, &len);
+	return err > 0 ? -EBADMSG : err;
+}
+
+int export_next(struct export_reader *r)
+{
+	size_t len;
+	int err;
+
+	if (r->ended)
+		return 0;
+	err = read_line(r, &len);
+	if (err <= 0)
+		return err ? err : -ENODATA;
+	groups_line_release(&r->content);
+	err = groups_line_parse(r->line, len, &r->content);
+	if (err)
+		return err == -EINVAL ? -EBADMSG : err;
+	return r->content.has_totals ? take_end(r) : take_content(r);
+}

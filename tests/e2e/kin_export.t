@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# kin export, kin missing and kin similar --in: what is known about a tree is
+# taken elsewhere, and compared there.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+private_namespace
+open_fuse_to_all
+share_programs
+chmod 711 "$T"
+
+src=$T/src
+mnt=$T/mnt
+old=$T/old
+oldmnt=$T/oldmnt
+lines() { # FILE: without compression
+	zstd -dc "$1"
+}
+export_to() { # MOUNT FILE
+	"$KIN" export "$1" >"$2" 2>"$T/errors"
+}
+missing() { # ARGUMENT...: sorted
+	"$KIN" missing "$@" 2>"$T/errors" | sort
+}
+
+mkdir -p "$src/dir" "$old"
+gen_text 300 1 >"$src/both"
+cp "$src/both" "$src/dir/copy"
+gen_text 300 2 >"$src/changed"
+edit_text 2 7 <"$src/changed" >"$old/before"
+gen_text 200 3 >"$src/new"
+cp "$src/new" "$src/dir/new too"
+: >"$src/empty"
+printf 'a name' >"$src/"$'\xff\n'
+cp "$src/both" "$old/renamed"
+gen_text 100 9 >"$old/gone"
+mount_kinfs "$src" "$mnt" -o allow_other
+mount_kinfs "$old" "$oldmnt"
+wait_idle "$mnt"
+wait_idle "$oldmnt"
+
+# ---- the file ----
+
+ok "a mount is exported" export_to "$mnt" "$T/src.kin"
+ok "another one" export_to "$oldmnt" "$T/old.kin"
+is "$(lines "$T/src.kin" | wc -l)" 7 "a line for each content, and two"
+is "$(lines "$T/src.kin" | jq -r '.kinfs_export, .root' 2>/dev/null |
+	grep -v null)" "1
+$mnt" "the first one has the version and the root"
+is "$(lines "$T/src.kin" | jq -r '.totals | select(.) | "\(.groups) \(.files) \(.complete)"')" \
+	"5 7 true" "the last one has the totals"
+is "$(lines "$T/src.kin" | jq -r '.members[]?.xxh128')" \
+	"$(lines "$T/src.kin" | jq -r '.members[]?.xxh128' | sort)" \
+	"in the order of XXH128"
+is "$(lines "$T/src.kin" | jq -r '.members[]? | select(any(.files[]; .path == "new")) | "\(.size) \(.xxh128)"')" \
+	"$(stat -c %s "$src/new") $(getfattr --only-values -n user.xxh128 "$mnt/new")" \
+	"size and XXH128 are those of the file"
+is "$(lines "$T/src.kin" | jq -r '.members[]? | select(any(.files[]; .path == "new")) | .digests.sif')" \
+	"$(getfattr --only-values -n user.sif "$mnt/new")" "the sketch, too"
+is "$(lines "$T/src.kin" | jq -r '.members[]?.files[] | select(.path_hex) | .path_hex')" \
+	ff0a "a name that is not UTF-8"
+"$KIN" export --plain "$mnt" 2>"$T/errors" >"$T/plain"
+is "$(tail -n +2 "$T/plain")" "$(lines "$T/src.kin" | tail -n +2)" \
+	"--plain is the same without compression"
+
+# ---- who may know what ----
+
+chmod 600 "$src/new" "$src/dir/new too"
+export_as_nobody() {
+	as_nobody "$T/bin/kin" export --plain "$mnt" 2>"$T/errors"
+}
+is "$(export_as_nobody | grep -c 'new')" 0 \
+	"files that cannot be read are left out"
+is "$(export_as_nobody | grep -c 'both')" 1 "others are there"
+chmod 644 "$src/new" "$src/dir/new too"
+
+# ---- missing ----
+
+{
+	printf 'near  98  changed  ~  before\nmissing   dir/new too\n'
+	printf 'missing   empty\nmissing   new\nmissing   \xff\\012\n'
+} | sort >"$T/want"
+have=$(missing "$T/src.kin" "$T/old.kin")
+is "$(printf '%s\n' "$have" | sed 's/near *[0-9]*/near  98/' | sort)" \
+	"$(cat "$T/want")" \
+	"what the old tree has not, or in another version"
+like "$have" 'near  9[0-9]  changed' "with the score of that"
+is "$(missing "$mnt" "$oldmnt")" "$have" "the same of mounts"
+is "$(missing "$T/plain" "$oldmnt")" "$have" "and of a file and a mount"
+is "$(missing --exact "$T/src.kin" "$T/old.kin" | grep -c 'missing .*changed')" 1 \
+	"--exact: a version counts as missing"
+is "$(missing --threshold 100 "$T/src.kin" "$T/old.kin" | grep -c 'near')" 0 \
+	"--threshold"
+is "$(missing "$T/old.kin" "$T/src.kin" | sed 's/near *[0-9]*/near/')" \
+	"missing   gone
+near  before  ~  changed" "the other way round"
+is "$("$KIN" missing -0 "$T/old.kin" "$mnt" | tr '\0' '\n' | sort)" \
+	"before
+gone" "-0: paths"
+is "$("$KIN" missing --json "$T/old.kin" "$mnt" | jq -r .path | sort | tr '\n' ' ')" \
+	"before gone " "--json: an object a line"
+is "$(missing "$mnt" "$T/src.kin")" "" "a tree lacks nothing of itself"
+is "$(cat "$T/errors")" \
+	"0 files with 0 contents of 0 bytes are not in $T/src.kin" \
+	"which is said"
+
+# ---- kin similar --in ----
+
+is "$("$KIN" similar --in "$T/src.kin" "$old/renamed" | awk '{print $1, $NF}')" \
+	"SCORE PATH
+100 both
+100 dir/copy" "the copies of a file in an export"
+is "$("$KIN" similar --json --in "$T/src.kin" "$old/before" |
+	jq -r '.similar[].path')" changed "and its near-duplicates"
+
+# ---- bad input ----
+
+head -c 300 "$T/src.kin" >"$T/cut.kin"
+refused "a file that was cut" "cut.kin: .*(cut|damaged)" \
+	"$KIN" missing "$T/cut.kin" "$T/old.kin"
+refused "the other one, too" "cut.kin: .*(cut|damaged)" \
+	"$KIN" missing "$T/old.kin" "$T/cut.kin"
+lines "$T/src.kin" | head -n -1 >"$T/short"
+refused "one without its last line" "short: .*no end" \
+	"$KIN" missing "$T/short" "$T/old.kin"
+lines "$T/src.kin" | sed 3d >"$T/fewer"
+refused "one that lacks a line" "fewer: line 6 is damaged" \
+	"$KIN" missing "$T/fewer" "$T/old.kin"
+sed 's/"kinfs_export":1/"kinfs_export":2/' "$T/plain" >"$T/newer"
+refused "one of another version" "newer: .*version" \
+	"$KIN" missing "$T/old.kin" "$T/newer"
+refused "what is no export" "not a file as kin export" \
+	"$KIN" missing "$src/both" "$T/old.kin"
+sed '3s/"size":[0-9]*/"size":"x"/' "$T/plain" >"$T/wrong"
+refused "a damaged line" "wrong: line 3 is damaged" \
+	"$KIN" similar --in "$T/wrong" "$src/new"
+refused "a directory that is no mount" "" "$KIN" missing "$src" "$T/old.kin"
+refused "a part of a mount" "root of the mount" "$KIN" export "$mnt/dir"
+refused "a full disk" "standard output|No space" \
+	sh -c "\"$KIN\" export \"$mnt\" >/dev/full"
+
+finish

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "core/export/export.h"
+#include "tests/fuzz/fuzz.h"
+
+/* Exports, which come from elsewhere: compressed or not, damaged or cut. */
+
+static int open_again(void *arg, struct export_reader *out)
+{
+	FILE *in = arg;
+
+	rewind(in);
+	return export_open(out, in);
+}
+
+static int count_file(void *arg, const struct missing *m)
+{
+	(void)arg;
+	assert_true(m->file_count > 0);
+	assert_in_range(m->score, 0, 99);
+	return 0;
+}
+
+/* A tree has all that it has itself. */
+static void compare(FILE *in, uint64_t contents)
+{
+	struct missing_job job = { .rules = { .threshold = 60 },
+				   .reopen = open_again,
+				   .found = count_file,
+				   .arg = in };
+	struct export_reader r;
+	FILE *copy;
+	char *bytes;
+	size_t len;
+	int c;
+
+	rewind(in);
+	copy = open_memstream(&bytes, &len);
+	assert_non_null(copy);
+	while ((c = getc(in)) != EOF)
+		(void)putc(c, copy);
+	assert_int_equal(fclose(copy), 0);
+	copy = fmemopen(bytes, len, "r");
+	assert_non_null(copy);
+	assert_int_equal(export_open(&r, copy), 0);
+	assert_int_equal(missing_find(&job, &r), 0);
+	assert_int_equal(job.contents, 0);
+	assert_int_equal(r.contents, contents);
+	export_close(&r);
+	fclose(copy);
+	free(bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	FILE *in = len ? fmemopen((void *)data, len, "r") : NULL;
+	struct export_reader r;
+	int err;
+
+	if (!in)
+		return 0;
+	err = export_open(&r, in);
+	while (!err && (err = export_next(&r)) > 0)
+		err = 0;
+	if (!err && r.ended) {
+		uint64_t contents = r.contents;
+
+		export_close(&r);
+		compare(in, contents);
+	} else {
+		export_close(&r);
+	}
+	fclose(in);
+	return 0;
+}
