@@ -74,6 +74,7 @@ is "$(export_as_nobody | grep -c 'new')" 0 \
 	"files that cannot be read are left out"
 is "$(export_as_nobody | grep -c 'both')" 1 "others are there"
 chmod 644 "$src/new" "$src/dir/new too"
+rescan "$mnt" # these two are to be looked at again
 
 # ---- missing ----
 
