@@ -70,6 +70,9 @@ void complain_errno(const char *path, int err);
 int usage_error(const struct command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The value of --threshold.  EXIT_OK, or EXIT_USAGE and a message. */
+int parse_threshold(const struct command *command, const char *text, int *out);
+
 /* ---- output ---- */
 
 /* How paths and names are shown where a line break must not break a line. */
@@ -186,6 +189,13 @@ int mount_find(const char *path, struct mount *out);
 
 /* mount_find() and a message that says what to do.  EXIT_OK, EXIT_FAILED. */
 int mount_find_or_complain(const char *path, struct mount *out);
+
+/* The path of the directory of near-duplicates, to be freed; NULL: the mount has
+ * none.  -ENOMEM, or the error of status_get(). */
+int mount_find_listings(const char *root, char **out);
+
+/* mount_find_listings() with a message when it is not there; NULL then. */
+char *mount_listings_or_complain(const char *root);
 
 /* Appends the mount point of a kinfs that root or the caller mounted of
  * source, without asking the daemon.  -ENOENT: there is none. */

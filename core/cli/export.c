@@ -18,53 +18,20 @@ static int take(void *arg, const struct found_group *group)
 	return export_write_group(arg, group);
 }
 
-/* The directory of near-duplicates; NULL after a message. */
-static char *find_listings(const char *root)
-{
-	json_t *status = NULL;
-	const char *name;
-	char *listings = NULL;
-	int err = status_get(root, &status);
-
-	if (err) {
-		complain_errno(root, err);
-		return NULL;
-	}
-	name = json_string_value(json_object_get(status, "similar_name"));
-	if (!name || !*name)
-		complain(root, "mounted without listings; mount it with "
-			       "-o similar=hide");
-	else if (asprintf(&listings, "%s/%s", root, name) < 0)
-		listings = NULL;
-	json_decref(status);
-	return listings;
-}
-
-static int read_mount(const char *listings, struct groups_reader *reader)
-{
-	int fd, err = groups_ask(listings, reader->wish, &fd);
-
-	if (err)
-		return err;
-	err = groups_read(fd, reader);
-	close(fd);
-	return err;
-}
-
 int export_mount(const char *root, FILE *out, bool *incomplete_out)
 {
 	const struct groups_wish wish = { .every = true };
 	struct groups_reader reader = { .wish = &wish,
 					.group = take,
 					.arg = out };
-	char *listings = find_listings(root);
+	char *listings = mount_listings_or_complain(root);
 	int err;
 
 	if (!listings)
 		return EXIT_FAILED;
 	err = export_write_head(out, root, time(NULL));
 	if (!err)
-		err = read_mount(listings, &reader);
+		err = groups_find(listings, &reader);
 	if (!err)
 		err = export_write_end(out, &reader.totals);
 	free(listings);
@@ -81,6 +48,42 @@ void export_complain_incomplete(const char *path)
 	complain(path, "not complete: not all files are hashed, or some "
 		       "changed (incomplete); kin wait waits for that");
 }
+
+/* ---- files ---- */
+
+int export_open_path(const char *path, struct export_reader *out)
+{
+	FILE *file = fopen(path, "re");
+	int err;
+
+	*out = (struct export_reader){ 0 };
+	if (!file)
+		return -errno;
+	err = export_open(out, file);
+	out->file = file;
+	return err;
+}
+
+int export_complain(const char *path, size_t line, int err)
+{
+	if (err == -EMEDIUMTYPE)
+		complain(path, "not a file as kin export writes it");
+	else if (err == -EPROTONOSUPPORT)
+		complain(path, "written by another version of kin export; "
+			       "export it anew");
+	else if (err == -EBADMSG)
+		complain(path, "line %zu is damaged", line);
+	else if (err == -EFBIG)
+		complain(path, "line %zu is longer than %zu MiB", line + 1,
+			 EXPORT_LINE_MAX >> 20);
+	else if (err == -ENODATA)
+		complain(path, "damaged or cut: it has no end");
+	else
+		complain_errno(path, err);
+	return EXIT_FAILED;
+}
+
+/* ---- the command ---- */
 
 static int write_out(const struct export_job *job)
 {

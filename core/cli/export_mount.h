@@ -15,7 +15,7 @@ void export_complain_incomplete(const char *path);
 /* Opens a file, as export_open() does; to be closed in any case. */
 int export_open_path(const char *path, struct export_reader *out);
 
-/* What an error of a reader, at that line, means.  EXIT_FAILED. */
+/* Says what an error of a reader means, at that line.  EXIT_FAILED. */
 int export_complain(const char *path, size_t line, int err);
 
 #endif

@@ -54,20 +54,6 @@ static int name_list_add(struct name_list *l, char *name)
 
 /* ---- options ---- */
 
-static int take_threshold(struct groups_job *job, const char *text)
-{
-	char *end;
-	long value = strtol(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || value < 1 || value > 100)
-		return usage_error(&command_groups,
-				   "--threshold: '%s' is not a number from 1 "
-				   "to 100",
-				   text);
-	job->wish.threshold = (int)value;
-	return EXIT_OK;
-}
-
 static int take_format(struct groups_job *job, enum groups_format format)
 {
 	if (job->printer.format != GROUPS_TEXT && job->printer.format != format)
@@ -84,7 +70,8 @@ static int take_option(struct groups_job *job, int c)
 		job->wish.exact = true;
 		return EXIT_OK;
 	case 't':
-		return take_threshold(job, optarg);
+		return parse_threshold(&command_groups, optarg,
+				       &job->wish.threshold);
 	case 'm':
 		if (!text_parse_size(optarg, &job->wish.min_size))
 			return EXIT_OK;
@@ -242,36 +229,10 @@ static void flush(void *arg)
 
 /* ---- all of it ---- */
 
-/* The directory of near-duplicates; NULL after a message. */
-static char *find_listings(const struct groups_job *job)
-{
-	json_t *status = NULL;
-	const char *name;
-	char *listings = NULL;
-	int err = status_get(job->mount.root, &status);
-
-	if (err) {
-		complain_errno(job->mount.root, err);
-		return NULL;
-	}
-	name = json_string_value(json_object_get(status, "similar_name"));
-	if (!name || !*name)
-		complain(job->mount.root, "mounted without listings; "
-					  "mount it with -o similar=hide");
-	else if (asprintf(&listings, "%s/%s", job->mount.root, name) < 0)
-		listings = NULL;
-	json_decref(status);
-	return listings;
-}
-
 static int read_answer(struct groups_job *job, const char *listings)
 {
-	int fd, err = groups_ask(listings, &job->wish, &fd);
+	int err = groups_find(listings, &job->reader);
 
-	if (err)
-		return err;
-	err = groups_read(fd, &job->reader);
-	close(fd);
 	clear_bar(job);
 	if (!err)
 		err = groups_print_totals(&job->printer, &job->reader.totals);
@@ -280,7 +241,7 @@ static int read_answer(struct groups_job *job, const char *listings)
 
 static int groups_run(struct groups_job *job)
 {
-	char *listings = find_listings(job);
+	char *listings = mount_listings_or_complain(job->mount.root);
 	int err;
 
 	if (!listings)

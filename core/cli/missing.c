@@ -25,39 +25,7 @@ struct missing_command {
 
 /* ---- files ---- */
 
-int export_open_path(const char *path, struct export_reader *out)
-{
-	FILE *file = fopen(path, "re");
-	int err;
-
-	*out = (struct export_reader){ 0 };
-	if (!file)
-		return -errno;
-	err = export_open(out, file);
-	out->file = file;
-	return err;
-}
-
-int export_complain(const char *path, size_t line, int err)
-{
-	if (err == -EMEDIUMTYPE)
-		complain(path, "not a file as kin export writes it");
-	else if (err == -EPROTONOSUPPORT)
-		complain(path, "written by another version of kin export; "
-			       "export it anew");
-	else if (err == -EBADMSG)
-		complain(path, "line %zu is damaged", line);
-	else if (err == -EFBIG)
-		complain(path, "line %zu is longer than %zu MiB", line + 1,
-			 EXPORT_LINE_MAX >> 20);
-	else if (err == -ENODATA)
-		complain(path, "damaged or cut: it has no end");
-	else
-		complain_errno(path, err);
-	return EXIT_FAILED;
-}
-
-/* What a mount says now, in a file without a name. */
+/* Exports a mount to a file without a name. */
 static int copy_mount(struct side *s, const char *root)
 {
 	bool incomplete;
@@ -212,20 +180,6 @@ static int compare(struct missing_command *c)
 	return EXIT_INCOMPLETE;
 }
 
-static int take_threshold(struct missing_command *c, const char *text)
-{
-	char *end;
-	long value = strtol(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || value < 1 || value > 100)
-		return usage_error(&command_missing,
-				   "--threshold: '%s' is not a number from 1 "
-				   "to 100",
-				   text);
-	c->job.rules.threshold = (int)value;
-	return EXIT_OK;
-}
-
 static int take_option(struct missing_command *c, int option)
 {
 	switch (option) {
@@ -233,7 +187,8 @@ static int take_option(struct missing_command *c, int option)
 		c->job.rules.threshold = 0;
 		return EXIT_OK;
 	case 't':
-		return take_threshold(c, optarg);
+		return parse_threshold(&command_missing, optarg,
+				       &c->job.rules.threshold);
 	case 'j':
 		c->json = true;
 		return EXIT_OK;

@@ -249,6 +249,37 @@ int mount_find_or_complain(const char *path, struct mount *out)
 	return EXIT_FAILED;
 }
 
+int mount_find_listings(const char *root, char **out)
+{
+	json_t *status = NULL;
+	const char *name;
+	int err = status_get(root, &status);
+
+	if (err)
+		return err;
+	name = json_string_value(json_object_get(status, "similar_name"));
+	*out = NULL;
+	if (name && *name &&
+	    asprintf(out, "%s/%s", strcmp(root, "/") != 0 ? root : "", name) <
+		    0)
+		err = -ENOMEM;
+	json_decref(status);
+	return err;
+}
+
+char *mount_listings_or_complain(const char *root)
+{
+	char *listings = NULL;
+	int err = mount_find_listings(root, &listings);
+
+	if (err)
+		complain_errno(root, err);
+	else if (!listings)
+		complain(root, "mounted without listings; mount it with "
+			       "-o similar=hide");
+	return err ? NULL : listings;
+}
+
 /* With room for the largest value there is, one question is enough: asking for
  * the size first costs as much, and the value may grow in between. */
 int attribute_get(const char *path, const char *name, struct buf *out)

@@ -148,6 +148,20 @@ int usage_error(const struct command *command, const char *format, ...)
 	return EXIT_USAGE;
 }
 
+int parse_threshold(const struct command *command, const char *text, int *out)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || value < 1 || value > 100)
+		return usage_error(command,
+				   "--threshold: '%s' is not a number from 1 "
+				   "to 100",
+				   text);
+	*out = (int)value;
+	return EXIT_OK;
+}
+
 /* ---- JSON ---- */
 
 /* Bytes of the UTF-8 character at p, 0 when there is none.  jansson knows the

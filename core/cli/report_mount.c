@@ -101,22 +101,6 @@ static int ask_directory(void *arg, const char *path)
 	return err;
 }
 
-/* NULL where the mount has no listings, or without memory. */
-static char *find_listings(const struct similar_job *job)
-{
-	json_t *status = NULL;
-	const char *name;
-	char *listings = NULL;
-
-	if (status_get(job->mount.root, &status))
-		return NULL;
-	name = json_string_value(json_object_get(status, "similar_name"));
-	if (name && *name)
-		listings = similar_path(job, name);
-	json_decref(status);
-	return listings;
-}
-
 static int ask_pairs(struct report *report, const struct mount *mount, bool bar)
 {
 	struct report_pairs p = { .report = report,
@@ -124,8 +108,8 @@ static int ask_pairs(struct report *report, const struct mount *mount, bool bar)
 				  .bar = bar };
 	int err = 0;
 
-	p.job.listings = find_listings(&p.job);
-	if (p.job.listings)
+	if (!mount_find_listings(mount->root, &p.job.listings) &&
+	    p.job.listings)
 		err = report_each_directory(report, ASKED, ask_directory, &p);
 	free(p.like);
 	free(p.job.listings);

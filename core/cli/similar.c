@@ -154,42 +154,17 @@ static int finish(struct similar_job *job)
 
 /* ---- the way there ---- */
 
-/* Where the listings are; NULL with a message when there are none. */
-static char *similar_name(const struct similar_job *job)
-{
-	json_t *status = NULL;
-	const char *name;
-	char *copy = NULL;
-	int err = status_get(job->mount.root, &status);
-
-	if (err) {
-		complain_errno(job->mount.root, err);
-		return NULL;
-	}
-	name = json_string_value(json_object_get(status, "similar_name"));
-	if (name && *name)
-		copy = strdup(name);
-	else
-		complain(job->mount.root, "mounted without listings; "
-					  "mount it with -o similar=hide");
-	json_decref(status);
-	return copy;
-}
-
 static int find_listings(struct similar_job *job)
 {
 	int code = mount_find_or_complain(job->path, &job->mount);
-	char *name;
 
 	if (code)
 		return code;
-	name = similar_name(job);
-	if (!name)
+	job->listings = mount_listings_or_complain(job->mount.root);
+	if (!job->listings)
 		return EXIT_FAILED;
-	job->listings = similar_path(job, name);
 	job->array = json_array();
-	free(name);
-	if (job->listings && job->array)
+	if (job->array)
 		return EXIT_OK;
 	complain_errno(NULL, -ENOMEM);
 	return EXIT_FAILED;

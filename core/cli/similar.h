@@ -37,7 +37,7 @@ char *similar_path(const struct similar_job *job, const char *rel);
 int similar_show(struct similar_job *job, int score, int distinctive,
 		 const char *path);
 
-/* The same of a file that is not here. */
+/* As similar_show(), for a file that is not on this machine. */
 int similar_show_measured(struct similar_job *job, int score, const char *path,
 			  uint64_t size, const struct measures *measures);
 
@@ -51,7 +51,7 @@ int similar_each(struct similar_job *job, const char *listing,
 typedef int similar_take_fn(void *arg, int score, int distinctive,
 			    const char *path);
 
-/* What the mount has that is in that relation to a content with job->digests,
+/* Asks the mount for the files in job->relation to a content with job->digests:
  * best first, with full paths; stops at an error of take. */
 int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg);
 

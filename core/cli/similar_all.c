@@ -9,8 +9,8 @@
 #include "core/index/score.h"
 
 /*
- * What is alike to a file of the mount, boilerplate included, and why a pair is
- * listed or not.  The numbers come from .similar/.query, which is asked with
+ * Files that are alike to one of the mount, boilerplate included, and the reason
+ * why a pair is listed or not.  The numbers come from .similar/.query, which is asked with
  * the digests of the file.
  */
 

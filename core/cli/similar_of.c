@@ -16,28 +16,13 @@
 
 /* ---- the question ---- */
 
-static int add_digest(const struct digests *d, enum digest_id id,
-		      struct buf *out)
-{
-	int err;
-
-	if (!(d->set & DIGEST_BIT(id)))
-		return 0;
-	err = buf_append_format(out, "%s=", digest_infos[id].name);
-	if (!err)
-		err = digest_format(d, id, out);
-	return err ? err : buf_append_text(out, "\n");
-}
-
 static int make_question(const struct similar_job *job, struct buf *out)
 {
-	int id, err = buf_append_format(out, "relation=%s\nsize=%llu\n",
-					index_relation_names[job->relation],
-					(unsigned long long)job->digests.size);
+	int err = buf_append_format(out, "relation=%s\nsize=%llu\n",
+				    index_relation_names[job->relation],
+				    (unsigned long long)job->digests.size);
 
-	for (id = 0; id < DIGEST_COUNT && !err; id++)
-		err = add_digest(&job->digests, (enum digest_id)id, out);
-	return err;
+	return err ? err : digests_format_lines(&job->digests, DIGEST_ALL, out);
 }
 
 static int write_all(int fd, const struct buf *text)

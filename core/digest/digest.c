@@ -48,6 +48,17 @@ const struct digest_info *digest_find(const char *name)
 	return NULL;
 }
 
+const struct digest_info *digest_named(const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < DIGEST_COUNT; i++)
+		if (strlen(digest_infos[i].name) == len &&
+		    !memcmp(digest_infos[i].name, name, len))
+			return &digest_infos[i];
+	return NULL;
+}
+
 void digests_release(struct digests *d)
 {
 	size_t i;
@@ -106,6 +117,26 @@ int digest_format(const struct digests *d, enum digest_id id, struct buf *out)
 	default:
 		return -ENODATA;
 	}
+}
+
+static int append_line(const struct digests *d, enum digest_id id,
+		       struct buf *out)
+{
+	int err = buf_append_format(out, "%s=", digest_infos[id].name);
+
+	if (!err)
+		err = digest_format(d, id, out);
+	return err ? err : buf_append_text(out, "\n");
+}
+
+int digests_format_lines(const struct digests *d, uint32_t set, struct buf *out)
+{
+	int id, err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++)
+		if (d->set & set & DIGEST_BIT(id))
+			err = append_line(d, (enum digest_id)id, out);
+	return err;
 }
 
 static int parse_simhash(const char *text, size_t len, struct digests *d)

@@ -49,6 +49,9 @@ extern const struct digest_info digest_infos[DIGEST_COUNT];
  * is none. */
 const struct digest_info *digest_find(const char *name);
 
+/* By the field name alone, as in lines NAME=TEXT; NULL: there is none. */
+const struct digest_info *digest_named(const char *name, size_t len);
+
 /*
  * The digests of one content.  set says which fields are valid; XXH128 and
  * size are always there, they are the content's identity.
@@ -70,6 +73,10 @@ int digests_copy(const struct digests *from, struct digests *out);
 /* Appends the text form, without NUL or newline at the end.  -ENODATA when id
  * is not in d->set. */
 int digest_format(const struct digests *d, enum digest_id id, struct buf *out);
+
+/* Appends a line NAME=TEXT for each digest of d that is in set. */
+int digests_format_lines(const struct digests *d, uint32_t set,
+			 struct buf *out);
 
 /* The reverse: sets one field of d and its bit.  A SiSe signature of any length
  * is cut to ours.  -EINVAL when text is not the text form of that digest,

@@ -9,7 +9,7 @@
 
 /* A content of the one tree that the other has not. */
 struct candidate {
-	struct found_member member; /* owned */
+	struct found_group group; /* owned; of one member */
 	struct digests digests;
 	char *near; /* owned; the best so far */
 	int score;
@@ -28,12 +28,9 @@ static void batch_clear(struct batch *b)
 	while (b->count) {
 		struct candidate *c = &b->all[--b->count];
 
+		found_group_release(&c->group);
 		digests_release(&c->digests);
 		free(c->near);
-		while (c->member.file_count)
-			free(c->member.files[--c->member.file_count].path);
-		free(c->member.files);
-		free(c->member.digests);
 	}
 	free(b->all);
 	b->all = NULL;
@@ -43,25 +40,23 @@ static void batch_clear(struct batch *b)
 static int batch_add(struct batch *b, struct export_reader *r)
 {
 	struct candidate *c = array_with_room(b->all, b->count, sizeof(*c));
-	struct found_member *m = &r->content.group.members[0];
 
 	if (!c)
 		return -ENOMEM;
 	b->all = c;
 	c += b->count;
-	*c = (struct candidate){ .member = *m };
-	m->files = NULL;
-	m->file_count = 0;
-	m->digests = NULL;
+	*c = (struct candidate){ .group = r->content.group };
+	r->content.group = (struct found_group){ 0 };
 	b->count++;
 	return digests_copy(&r->digests, &c->digests);
 }
 
 static int report(struct batch *b, const struct candidate *c)
 {
-	const struct missing m = { .files = c->member.files,
-				   .file_count = c->member.file_count,
-				   .size = c->member.size,
+	const struct found_member *member = &c->group.members[0];
+	const struct missing m = { .files = member->files,
+				   .file_count = member->file_count,
+				   .size = member->size,
 				   .score = c->score,
 				   .near = c->near };
 	struct missing_job *job = b->job;

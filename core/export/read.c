@@ -90,22 +90,11 @@ void export_close(struct export_reader *r)
 
 /* ---- a content ---- */
 
-static enum digest_id digest_named(const char *name, size_t len)
-{
-	int id = 0;
-
-	while (id < DIGEST_COUNT &&
-	       (strncmp(digest_infos[id].name, name, len) != 0 ||
-		digest_infos[id].name[len]))
-		id++;
-	return (enum digest_id)id;
-}
-
 /* Digests of a name that is not known here are those of a newer kinfs. */
 static int take_digests(struct digests *d, const char *lines)
 {
+	const struct digest_info *info;
 	const char *at, *stop, *sign;
-	enum digest_id id;
 	int err = 0;
 
 	for (at = lines; *at && !err; at = stop + 1) {
@@ -113,10 +102,11 @@ static int take_digests(struct digests *d, const char *lines)
 		sign = strchr(at, '=');
 		if (!stop || !sign || sign > stop)
 			return -EBADMSG;
-		id = digest_named(at, (size_t)(sign - at));
-		if (id == DIGEST_COUNT || id == DIGEST_XXH128)
+		info = digest_named(at, (size_t)(sign - at));
+		if (!info || info->id == DIGEST_XXH128)
 			continue;
-		err = digest_parse(id, sign + 1, (size_t)(stop - sign) - 1, d);
+		err = digest_parse(info->id, sign + 1,
+				   (size_t)(stop - sign) - 1, d);
 	}
 	return err == -EINVAL ? -EBADMSG : err;
 }

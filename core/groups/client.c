@@ -71,7 +71,8 @@ static int put_query(int fd, bool writable, const struct buf *query)
 	return err;
 }
 
-int groups_ask(const char *listings, const struct groups_wish *wish,
+/* Opens .query and writes the query. */
+static int ask(const char *listings, const struct groups_wish *wish,
 	       int *fd_out)
 {
 	struct buf path = { 0 }, query = { 0 };
@@ -251,7 +252,7 @@ static int take_records(struct answer *a, struct buf *text)
 	return 0;
 }
 
-int groups_read(int fd, struct groups_reader *r)
+static int read_answer(int fd, struct groups_reader *r)
 {
 	enum { PIECE = 1 << 16 };
 	struct answer a = { .reader = r };
@@ -273,5 +274,16 @@ int groups_read(int fd, struct groups_reader *r)
 		err = -EBADMSG;
 	found_group_release(&a.group);
 	buf_release(&text);
+	return err;
+}
+
+int groups_find(const char *listings, struct groups_reader *r)
+{
+	int fd, err = ask(listings, r->wish, &fd);
+
+	if (err)
+		return err;
+	err = read_answer(fd, r);
+	close(fd);
 	return err;
 }

@@ -10,8 +10,7 @@
  * Groups as a program gets them from a mount, by the file .query (what is
  * written and read: fs/similar/query_file.h).
  *
- * groups_ask() writes the query.  groups_read() reads the answer while it is
- * made, puts the files of each group together, and hands over one group at a
+ * groups_find() writes the query, reads the answer while it is made, puts the files of each group together, and hands over one group at a
  * time: memory is bounded by the largest group.  Nothing here prints.
  */
 
@@ -76,12 +75,9 @@ struct groups_reader {
 	struct groups_totals totals;
 };
 
-/* Opens .query in a directory of near-duplicates and writes the query. */
-int groups_ask(const char *listings, const struct groups_wish *wish,
-	       int *fd_out);
-
-/* -EBADMSG: the answer is not understood, or it ended too early. */
-int groups_read(int fd, struct groups_reader *r);
+/* Asks in a directory of near-duplicates for what r->wish says, and reads the
+ * answer.  -EBADMSG: it is not understood, or it ended too early. */
+int groups_find(const char *listings, struct groups_reader *r);
 
 /* ---- found.c: one group ---- */
 

@@ -63,11 +63,6 @@ int grouping_add(struct grouping *g, const struct group_content *content)
 
 /* ---- ranks ---- */
 
-static bool rules_compare(const struct group_rules *rules)
-{
-	return !rules->exact && !rules->every;
-}
-
 static int by_rank(const void *a, const void *b)
 {
 	const struct group_content *x = a, *y = b;
@@ -105,7 +100,7 @@ static int rank_contents(struct grouping *g)
 		qsort(g->contents, g->count, sizeof(*g->contents),
 		      g->rules.every ? by_xxh128 : by_rank);
 	err = star_init(&g->star, g->count);
-	if (err || !rules_compare(&g->rules))
+	if (err || !group_rules_compare(&g->rules))
 		return err;
 	g->by_id = malloc((g->count + 1) * sizeof(*g->by_id));
 	if (!g->by_id)
@@ -209,7 +204,8 @@ static int next_phase(struct grouping *g)
 {
 	g->next = 0;
 	g->phase++;
-	if (!rules_compare(&g->rules) && g->phase == GROUPING_COUNT_VALUES)
+	if (!group_rules_compare(&g->rules) &&
+	    g->phase == GROUPING_COUNT_VALUES)
 		g->phase = GROUPING_COLLECT;
 	if (g->phase == GROUPING_ADD_KEYS)
 		return key_table_allocate(&g->keys);

@@ -54,6 +54,12 @@ struct group_rules {
 	bool every;
 };
 
+/* Whether contents are compared, which takes their sketches and memory. */
+static inline bool group_rules_compare(const struct group_rules *rules)
+{
+	return !rules->exact && !rules->every;
+}
+
 struct group_content {
 	uint64_t size;
 	uint8_t xxh128[16];

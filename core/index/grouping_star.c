@@ -63,11 +63,7 @@ static int compare(struct grouping *g, const struct index_store *store,
 	/* It is gone, or made with other windows. */
 	if (err)
 		return err == -ENOENT || err == -EINVAL ? 0 : err;
-	out->score = score_percent(shares.larger);
-	out->distinctive_score = score_percent(distinctive.larger);
-	out->is_boilerplate =
-		!g->rules.all &&
-		score_is_boilerplate(out->score, out->distinctive_score);
+	score_set_match(shares.larger, distinctive.larger, out);
 	return 0;
 }
 
@@ -79,7 +75,8 @@ static int try_member(struct grouping *g, const struct index_store *store,
 	struct index_match match;
 	int err = compare(g, store, rank, &match);
 
-	if (err || match.score < g->rules.threshold || match.is_boilerplate)
+	if (err || match.score < g->rules.threshold ||
+	    (match.is_boilerplate && !g->rules.all))
 		return err;
 	if (s->head[rank] == NO_HEAD || match.score > s->score[rank]) {
 		s->head[rank] = head;

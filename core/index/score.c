@@ -372,6 +372,14 @@ int score_percent(double share)
 	return (int)lround(fmax(0, fmin(99, 100 * share)));
 }
 
+void score_set_match(double share, double distinctive, struct index_match *out)
+{
+	out->score = score_percent(share);
+	out->distinctive_score = score_percent(distinctive);
+	out->is_boilerplate =
+		score_is_boilerplate(out->score, out->distinctive_score);
+}
+
 /* ---- two contents ---- */
 
 static int estimate_of(const struct digests *a, const struct digests *b)

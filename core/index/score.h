@@ -8,6 +8,7 @@
 #include "core/digest/digest.h"
 #include "core/digest/sif.h"
 #include "core/index/frequency.h"
+#include "core/index/index.h"
 
 /*
  * The score of a listing: the estimated percentage of the larger content that
@@ -73,6 +74,9 @@ int score_compare_sketches(const struct weigher *w,
  * distinctive score, 0..100: in passages that very many contents have, but not
  * in what sets them apart. */
 bool score_is_boilerplate(int score, int distinctive);
+
+/* Sets all of a match but the content from two shares, 0..1. */
+void score_set_match(double share, double distinctive, struct index_match *out);
 
 /* 0..99. */
 int score_percent(double share);

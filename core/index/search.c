@@ -78,15 +78,6 @@ static int weigh(struct visible_index *v, const struct sif_sketch *sketch,
 	return v->err;
 }
 
-static void match_set_shares(struct index_match *m, double share,
-			     double distinctive)
-{
-	m->score = score_percent(share);
-	m->distinctive_score = score_percent(distinctive);
-	m->is_boilerplate =
-		score_is_boilerplate(m->score, m->distinctive_score);
-}
-
 /* is_boilerplate is known only if the score is at least least. */
 static int score(struct visible_index *v, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, enum index_relation relation,
@@ -103,8 +94,8 @@ static int score(struct visible_index *v, const struct weighed_sketch *a,
 	view_unlock(v);
 	if (err || v->err)
 		return err ? err : v->err;
-	match_set_shares(out, share_of(&shares, relation),
-			 share_of(&distinctive, relation));
+	score_set_match(share_of(&shares, relation),
+			share_of(&distinctive, relation), out);
 	return 0;
 }
 

@@ -77,24 +77,17 @@ static int find_files(struct search_query *q, struct group_files_state *state,
 	return err;
 }
 
-/* What the catalog has of a content, but XXH128. */
+/* All digests that the catalog has of a content, but XXH128. */
 static int format_digests(struct search_query *q, uint32_t content, char **out)
 {
 	struct buf text = { 0 };
 	struct digests d;
-	int id, err = catalog_content_get(q->txn, content, &d);
+	int err = catalog_content_get(q->txn, content, &d);
 
 	if (err)
 		return err;
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		if (id == DIGEST_XXH128 || !(d.set & DIGEST_BIT(id)))
-			continue;
-		err = buf_append_format(&text, "%s=", digest_infos[id].name);
-		if (!err)
-			err = digest_format(&d, (enum digest_id)id, &text);
-		if (!err)
-			err = buf_append_text(&text, "\n");
-	}
+	err = digests_format_lines(&d, DIGEST_ALL & ~DIGEST_BIT(DIGEST_XXH128),
+				   &text);
 	digests_release(&d);
 	if (!err)
 		err = buf_append(&text, "", 1);

@@ -437,7 +437,7 @@ int search_groups(struct searcher *s, const struct engine_groups_query *query,
 	}
 	q->state = state;
 	q->within = &state->groups->within;
-	q->takes_memory = !query->rules.exact && !query->rules.every;
+	q->takes_memory = group_rules_compare(&query->rules);
 	query_hold(q);
 	return 0;
 }

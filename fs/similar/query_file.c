@@ -375,12 +375,10 @@ static int begin_call(fuse_req_t req, struct query_file *q, size_t size,
 	if (!err) {
 		*out = call_new(req, q, size);
 		err = *out ? 0 : -ENOMEM;
-		if (err) {
+		if (err)
 			query_text_release(&question);
-		} else {
-			(*out)->relation = question.relation;
+		else
 			*question_out = question;
-		}
 	}
 	pthread_mutex_unlock(&q->lock);
 	return err;
@@ -396,6 +394,7 @@ static void ask(fuse_req_t req, struct query_file *q, size_t size)
 		reply_error(req, err);
 		return;
 	}
+	c->relation = question.relation;
 	if (!park_begin(&c->park, req)) {
 		call_free(c);
 	} else {

@@ -47,20 +47,10 @@ static int take_relation(struct parsing *p, const struct words *value)
 	return -EINVAL;
 }
 
-static const struct digest_info *find_digest(const struct words *name)
-{
-	size_t i;
-
-	for (i = 0; i < DIGEST_COUNT; i++)
-		if (equals(name, digest_infos[i].name))
-			return &digest_infos[i];
-	return NULL;
-}
-
 static int take_digest(struct parsing *p, const struct words *name,
 		       const struct words *value)
 {
-	const struct digest_info *info = find_digest(name);
+	const struct digest_info *info = digest_named(name->text, name->len);
 
 	/* Nothing compares an sdhash, and reading one takes long. */
 	if (!info || info->id == DIGEST_SDHASH ||

@@ -41,6 +41,7 @@ static const char *const attributes[] = {
 
 static const char *const views[] = { "", "/.within", "/.contains", "/.dirs",
 				     "/.all" };
+enum { VIEW_COUNT = sizeof(views) / sizeof(views[0]) };
 
 static uint64_t draw(uint64_t most)
 {
@@ -190,7 +191,7 @@ static void in_view(char *out, size_t size)
 {
 	const char *path = any_path();
 
-	snprintf(out, size, ".similar/%s%s", path, views[draw(5)]);
+	snprintf(out, size, ".similar/%s%s", path, views[draw(VIEW_COUNT)]);
 }
 
 /* A link that may be there, by its name. */
@@ -335,7 +336,7 @@ static void sweep(void)
 		for (v = 0; v < 13; v++)
 			print_attribute(paths[i], attributes[v]);
 		putchar('\n');
-		for (v = 0; v < 5; v++) {
+		for (v = 0; v < VIEW_COUNT; v++) {
 			snprintf(path, sizeof(path), ".similar/%s%s", paths[i],
 				 views[v]);
 			printf("%s", path);
