@@ -29,9 +29,9 @@ LIBFUSE ?=
 out := $(BUILD)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
 obj := $(out)/obj
 
-core_sources := $(filter-out core/cli/%,$(wildcard core/*/*.c))
-cli_sources := $(wildcard core/cli/*.c)
-fs_sources := $(wildcard fs/*.c fs/similar/*.c)
+core_sources := $(filter-out core/cli/%,$(wildcard core/*/*.c core/*/*/*.c))
+cli_sources := $(wildcard core/cli/*.c core/cli/*/*.c)
+fs_sources := $(wildcard fs/*.c fs/*/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
 bench_sources := $(wildcard tests/bench/*.c)
 eval_sources := $(wildcard tests/eval/*.c)
@@ -113,7 +113,7 @@ link = $(CC) $(CFLAGS) $(hardening) -pie -pthread -Wl,-z,relro,-z,now \
 # Kernels know no threads, and what -fsanitize=thread makes of their vectors
 # and masks is wrong (gcc 12).
 ifeq ($(SAN),thread)
-$(call objects,$(wildcard core/kernel/*.c)): hardening :=
+$(call objects,$(wildcard core/kernel/*.c core/kernel/*/*.c)): hardening :=
 endif
 
 # What the kernel keeps in order is shown to it.

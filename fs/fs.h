@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "core/base/credentials.h"
-#include "fs/inode.h"
+#include "core/search/credentials.h"
+#include "fs/inode/inode.h"
 #include "fs/options.h"
 #include "fs/unmounter.h"
 
@@ -20,6 +20,10 @@ struct similar;
 /*
  * The mount: SOURCE shown through FUSE, with digests as extended attributes
  * and near-duplicates as the virtual tree (fs/similar/similar.h).
+ *
+ * Folders.  loop/ receives requests from the kernel; ops/ answers them; inode/
+ * keeps the files that the kernel knows, and how they are opened; similar/ is
+ * the virtual tree.  The files of this folder start, configure and end it all.
  *
  * Objects.  struct inode is a file of SOURCE that the kernel knows (inode.h);
  * struct handle is an open file; struct park is a request that is answered
@@ -54,13 +58,13 @@ struct fs {
 	struct loop *loop;       /* of fs/loop */
 	struct engine *engine;   /* NULL before it was opened */
 	struct similar *similar; /* of fs/similar, NULL when it needs none */
-	struct mapped *mapped;   /* of fs/mapped */
+	struct mapped *mapped;   /* of fs/inode/mapped.h */
 
 	/* Set in init(); cleared at the end, and when it turns out that the
 	 * kernel lets us not. */
 	atomic_bool passthrough;
-	atomic_int
-		metadata_change_times; /* of SOURCE; enum metadata_change_times, see fs/metadata_change.h */
+	/* of SOURCE: enum metadata_change_times */
+	atomic_int metadata_change_times;
 	bool killpriv; /* setuid bits are ours to clear; set in init() */
 	bool can_expire_names; /* see protocol_expire_names() */
 	bool root_user;        /* the daemon serves other users as themselves */

@@ -36,21 +36,21 @@ struct options {
 	uint64_t max_size; /* 0: no limit */
 	char **excludes;
 	size_t exclude_count;
-	bool cross;
 	unsigned wait_s;
 	unsigned workers; /* 0: one per processor */
 	uint64_t rate;    /* bytes a second in the background; 0: no limit */
-	bool ac_only;     /* nothing in the background on battery */
 	char *db;         /* NULL: the default place */
-	bool no_passthrough;
 	double timeout_s; /* of attributes and entries in the kernel */
-	bool allow_other; /* users other than the mount's own and root */
+	unsigned max_threads;
 
+	bool cross;
+	bool ac_only; /* nothing in the background on battery */
+	bool no_passthrough;
+	bool allow_other; /* users other than the mount's own and root */
 	bool foreground;
 	bool debug;
 	bool single_thread;
 	bool clone_fd;
-	unsigned max_threads;
 	bool help;
 	bool version;
 

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 
 /*
  * What kinfs remembers about a tree, on LMDB.

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/cli/cli.h"
-#include "core/cli/foreign.h"
+#include "core/cli/similar/foreign.h"
 
 #define HEADER "# file: "
 

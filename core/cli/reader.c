@@ -10,7 +10,7 @@
 #include "core/base/hole.h"
 #include "core/base/processors.h"
 #include "core/cli/cli.h"
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 
 #define BUFFER_BYTES ((size_t)64 << 10) /* stays in the second cache */
 #define TEAM_BYTES (8 << 20)
@@ -58,14 +58,14 @@ int reader_each(struct reader *r, int fd,
 }
 
 /* The bytes that a part of a file still has. */
-struct part {
+struct reader_part {
 	int fd;
 	uint64_t left;
 };
 
 static ssize_t fill(void *arg, void *buffer, size_t len)
 {
-	struct part *p = arg;
+	struct reader_part *p = arg;
 	ssize_t got;
 
 	if (p->left < len)
@@ -96,7 +96,7 @@ static bool wants_team(struct reader *r, int fd)
 	return r->team;
 }
 
-static int digest_alone(struct reader *r, struct part *p)
+static int digest_alone(struct reader *r, struct reader_part *p)
 {
 	ssize_t got;
 	int err = 0;
@@ -108,7 +108,7 @@ static int digest_alone(struct reader *r, struct part *p)
 	return err;
 }
 
-static int digest_part(struct reader *r, bool team, struct part *p)
+static int digest_part(struct reader *r, bool team, struct reader_part *p)
 {
 	return team ? team_update(r->team, r->fp, fill, p) : digest_alone(r, p);
 }
@@ -121,7 +121,7 @@ static int digest_file(struct reader *r, bool team, int fd, uint64_t size)
 	int err = 0;
 
 	while (!err && at < size) {
-		struct part p = { .fd = fd };
+		struct reader_part p = { .fd = fd };
 
 		hole_find(fd, at, size, &found);
 		if (lseek(fd, (off_t)(found.hole ? found.end : at), SEEK_SET) <
@@ -139,7 +139,7 @@ static int digest_file(struct reader *r, bool team, int fd, uint64_t size)
 
 static int digest_rest(struct reader *r, int fd, struct digests *out)
 {
-	struct part rest = { .fd = fd, .left = UINT64_MAX };
+	struct reader_part rest = { .fd = fd, .left = UINT64_MAX };
 	bool team = wants_team(r, fd);
 	struct stat st;
 	int err = 0;

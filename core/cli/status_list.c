@@ -8,7 +8,7 @@
 
 #include "core/base/err.h"
 
-struct walk {
+struct list_walk {
 	const struct status_list *what;
 	json_t *status;
 	json_t *files; /* --json only */
@@ -28,7 +28,7 @@ static bool is_wanted(const struct status_list *what, const char *state)
 	       (what->skipped && !strncmp(state, "skipped:", 8));
 }
 
-static int add_json(struct walk *w, const char *state, const char *path)
+static int add_json(struct list_walk *w, const char *state, const char *path)
 {
 	json_t *object = json_pack("{s:s}", "state", state);
 	int err = object ? json_set_path(object, "path", path) : -ENOMEM;
@@ -39,7 +39,7 @@ static int add_json(struct walk *w, const char *state, const char *path)
 	return err;
 }
 
-static int tell(struct walk *w, const char *state, const char *path)
+static int tell(struct list_walk *w, const char *state, const char *path)
 {
 	if (!is_wanted(w->what, state))
 		return 0;
@@ -54,7 +54,7 @@ static int tell(struct walk *w, const char *state, const char *path)
 }
 
 /* A file that the caller may not read is told of to the owner alone. */
-static int tell_error(struct walk *w, int err, const char *path)
+static int tell_error(struct list_walk *w, int err, const char *path)
 {
 	char state[64];
 
@@ -70,7 +70,7 @@ static int tell_error(struct walk *w, int err, const char *path)
 }
 
 /* Every word for a state is short; many files are asked for it. */
-static int take_file(struct walk *w, const char *path)
+static int take_file(struct list_walk *w, const char *path)
 {
 	char state[128];
 	ssize_t len = getxattr(path, STATE_ATTRIBUTE, state, sizeof(state) - 1);
@@ -85,7 +85,7 @@ static int take_file(struct walk *w, const char *path)
 /* ---- all of them ---- */
 
 /* With similar=show the root lists it. */
-static bool is_listings(const struct walk *w, const struct mount *mount,
+static bool is_listings(const struct list_walk *w, const struct mount *mount,
 			const FTSENT *entry)
 {
 	const char *name =
@@ -95,7 +95,7 @@ static bool is_listings(const struct walk *w, const struct mount *mount,
 	       !strcmp(entry->fts_name, name);
 }
 
-static int take_entry(struct walk *w, const FTSENT *entry)
+static int take_entry(struct list_walk *w, const FTSENT *entry)
 {
 	switch (entry->fts_info) {
 	case FTS_F:
@@ -109,7 +109,7 @@ static int take_entry(struct walk *w, const FTSENT *entry)
 	}
 }
 
-static int walk_tree(struct walk *w, const struct mount *mount, char *path)
+static int walk_tree(struct list_walk *w, const struct mount *mount, char *path)
 {
 	char *paths[] = { path, NULL };
 	FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
@@ -129,7 +129,7 @@ static int walk_tree(struct walk *w, const struct mount *mount, char *path)
 	return err;
 }
 
-static int walk_path(struct walk *w, const struct mount *mount)
+static int walk_path(struct list_walk *w, const struct mount *mount)
 {
 	struct buf path = { 0 };
 	int err = buf_append_text(&path, mount->root);
@@ -146,7 +146,7 @@ static int walk_path(struct walk *w, const struct mount *mount)
 
 /* ---- the answer ---- */
 
-static int print_json(struct walk *w, bool complete)
+static int print_json(struct list_walk *w, bool complete)
 {
 	json_t *object = json_pack("{s:b, s:O}", "complete", complete, "files",
 				   w->files);
@@ -157,7 +157,7 @@ static int print_json(struct walk *w, bool complete)
 	return EXIT_FAILED;
 }
 
-static int finish(struct walk *w, const struct mount *mount)
+static int finish(struct list_walk *w, const struct mount *mount)
 {
 	int code = w->failed ? EXIT_FAILED : EXIT_OK;
 
@@ -171,7 +171,7 @@ static int finish(struct walk *w, const struct mount *mount)
 	return code ? code : EXIT_INCOMPLETE;
 }
 
-static int walk_mount(struct walk *w, const struct mount *mount)
+static int walk_mount(struct list_walk *w, const struct mount *mount)
 {
 	int err = status_get(mount->root, &w->status);
 
@@ -186,7 +186,7 @@ int status_list_each(const struct status_list *what, const struct mount *mount,
 				 const char *path),
 		     void *arg)
 {
-	struct walk w = { .what = what, .take = take, .arg = arg };
+	struct list_walk w = { .what = what, .take = take, .arg = arg };
 	int err = walk_mount(&w, mount);
 
 	json_decref(w.status);
@@ -195,7 +195,7 @@ int status_list_each(const struct status_list *what, const struct mount *mount,
 
 int status_list_print(const struct status_list *what, const struct mount *mount)
 {
-	struct walk w = { .what = what };
+	struct list_walk w = { .what = what };
 	int code = EXIT_FAILED, err = 0;
 
 	if (what->as_json && !(w.files = json_array()))

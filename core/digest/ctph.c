@@ -5,7 +5,7 @@
 
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
-#include "core/kernel/ctph.h"
+#include "core/kernel/ctph/ctph.h"
 #include "core/kernel/kernel.h"
 
 /*

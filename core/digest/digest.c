@@ -8,9 +8,9 @@
 
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
-#include "core/digest/rdc.h"
-#include "core/digest/sdhash.h"
-#include "core/digest/sif.h"
+#include "core/digest/rdc/rdc.h"
+#include "core/digest/sdhash/sdhash.h"
+#include "core/digest/sif/sif.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
 

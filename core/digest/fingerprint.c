@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "core/base/xxh3.h"
-#include "core/digest/rdc.h"
-#include "core/digest/sdhash.h"
-#include "core/digest/sif.h"
+#include "core/digest/rdc/rdc.h"
+#include "core/digest/sdhash/sdhash.h"
+#include "core/digest/sif/sif.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/kernel/window.h"
+#include "core/kernel/window/window.h"
 
 /*
  * SimHash (Charikar 2002) as the Similarity Index v2.0 builds it: the sum of

@@ -47,12 +47,12 @@ int sise_format(const struct sise_signature *sig, struct buf *out)
 
 /* ---- reading ---- */
 
-struct cursor {
+struct sise_cursor {
 	const char *at;
 	const char *end;
 };
 
-static bool skip(struct cursor *c, char wanted)
+static bool skip(struct sise_cursor *c, char wanted)
 {
 	if (c->at == c->end || *c->at != wanted)
 		return false;
@@ -76,7 +76,7 @@ static bool decode_pairs(const char *text, size_t count, uint16_t *out)
 
 /* All characters up to a colon or the end are checked, the first
  * SISE_MAX_PAIRS pairs kept. */
-static bool read_pairs(struct cursor *c, struct sise_part *out)
+static bool read_pairs(struct sise_cursor *c, struct sise_part *out)
 {
 	size_t len = (size_t)(c->end - c->at), i;
 	const char *colon = memchr(c->at, ':', len), *start = c->at;
@@ -93,7 +93,7 @@ static bool read_pairs(struct cursor *c, struct sise_part *out)
 	return decode_pairs(start, out->count, out->pairs);
 }
 
-static bool read_part(struct cursor *c, struct sise_part *out)
+static bool read_part(struct sise_cursor *c, struct sise_part *out)
 {
 	return text_number(&c->at, c->end, &out->block_size) && skip(c, '(') &&
 	       text_number(&c->at, c->end, &out->mod_value) && skip(c, ')') &&
@@ -102,7 +102,7 @@ static bool read_part(struct cursor *c, struct sise_part *out)
 
 int sise_parse(const char *text, size_t len, struct sise_signature *out)
 {
-	struct cursor c = { text, text + len };
+	struct sise_cursor c = { text, text + len };
 
 	if (!read_part(&c, &out->leading) || !skip(&c, ':') || !skip(&c, ':') ||
 	    !read_part(&c, &out->secondary) || c.at != c.end)

@@ -26,13 +26,13 @@ static void cut_runs(const struct ssdeep_part *part, struct ssdeep_part *out)
 
 /* Two parts that are compared: bit i of places[c] is set where character i of
  * the first is c.  A part has as many characters as a word has bits. */
-struct pair {
+struct part_pair {
 	const struct ssdeep_part *first;
 	const struct ssdeep_part *second;
 	uint64_t places[SSDEEP_MAX_CHARS];
 };
 
-static void init_pair(struct pair *p, const struct ssdeep_part *a,
+static void init_pair(struct part_pair *p, const struct ssdeep_part *a,
 		      const struct ssdeep_part *b)
 {
 	size_t i;
@@ -49,7 +49,7 @@ static void init_pair(struct pair *p, const struct ssdeep_part *a,
  * the N characters of the first that end at i are those of the second that end
  * at j.
  */
-static bool has_common_substring(const struct pair *p)
+static bool has_common_substring(const struct part_pair *p)
 {
 	uint64_t run1[SSDEEP_MAX_CHARS + 6] = { 0 };
 	uint64_t run2[SSDEEP_MAX_CHARS + 6] = { 0 };
@@ -71,7 +71,7 @@ static bool has_common_substring(const struct pair *p)
  * The longest common subsequence, all rows of a column in one word (Hyyroe,
  * 2004): a bit of column is 0 where the length rises by one.
  */
-static unsigned common_subsequence(const struct pair *p)
+static unsigned common_subsequence(const struct part_pair *p)
 {
 	uint64_t column = UINT64_MAX, equal;
 	size_t j;
@@ -93,7 +93,7 @@ static unsigned score_parts(const struct ssdeep_part *a,
 {
 	unsigned lengths = (unsigned)(a->count + b->count);
 	unsigned distance, score, cap;
-	struct pair p;
+	struct part_pair p;
 
 	if (a->count < SSDEEP_WINDOW || b->count < SSDEEP_WINDOW)
 		return 0;

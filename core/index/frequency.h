@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 
 /*
  * The approximate number of contents in which a value of a sketch occurs.

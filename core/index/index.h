@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 
 /*
  * Which contents resemble which, in memory.
@@ -18,7 +18,7 @@
  *             only (ids ascend from 1).  The index knows no files, no paths,
  *             no permissions and no storage.
  *   sketch    a sample of the fingerprints ("values") of a content's windows
- *             (core/digest/sif.h).  Two sketches tell which share of a content
+ *             (core/digest/sif/sif.h).  Two sketches tell which share of a content
  *             the other one contains.  Sketches are not kept here: a search
  *             reads them from a struct index_store.
  *   columns   one row of 40 bytes for each content: id, size, SimHash, RDC

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 #include "core/index/frequency.h"
 #include "core/index/index.h"
 

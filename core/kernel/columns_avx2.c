@@ -46,14 +46,14 @@ static TARGET inline uint64_t near_rows(const struct kernel_near *query,
 }
 
 /* Each trait of a query as often as a tile has rows. */
-struct wanted {
+struct wanted_256 {
 	__m256i pairs[COLUMNS_TRAITS / 2];
 	__m128i fewest;
 };
 
-static TARGET inline struct wanted spread(const struct kernel_near *query)
+static TARGET inline struct wanted_256 spread(const struct kernel_near *query)
 {
-	struct wanted w = { .fewest = _mm_set1_epi8((char)query->fewest) };
+	struct wanted_256 w = { .fewest = _mm_set1_epi8((char)query->fewest) };
 	size_t k;
 
 	for (k = 0; k < COLUMNS_TRAITS / 2; k++)
@@ -64,7 +64,7 @@ static TARGET inline struct wanted spread(const struct kernel_near *query)
 }
 
 /* Bit i: whether row i of a tile has enough equal traits. */
-static TARGET inline unsigned equal_of_tile(const struct wanted *w,
+static TARGET inline unsigned equal_of_tile(const struct wanted_256 *w,
 					    const uint8_t *tile)
 {
 	__m256i x, sum = _mm256_setzero_si256();
@@ -82,7 +82,7 @@ static TARGET inline unsigned equal_of_tile(const struct wanted *w,
 		_mm_cmpeq_epi8(_mm_max_epu8(counts, w->fewest), counts));
 }
 
-static TARGET inline uint64_t equal_rows(const struct wanted *w,
+static TARGET inline uint64_t equal_rows(const struct wanted_256 *w,
 					 const uint8_t *tiles)
 {
 	uint64_t bits = 0;
@@ -98,7 +98,7 @@ static TARGET void near(const struct kernel_near *query,
 			const uint64_t *simhash, const uint8_t *tiles,
 			size_t count, uint64_t *bits_out)
 {
-	struct wanted w = spread(query);
+	struct wanted_256 w = spread(query);
 	size_t i;
 
 	for (i = 0; i + COLUMNS_WORD_ROWS <= count; i += COLUMNS_WORD_ROWS) {

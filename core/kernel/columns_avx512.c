@@ -33,18 +33,19 @@ static TARGET inline uint64_t near_rows(const struct kernel_near *query,
 }
 
 /* Each trait of a query as often as a tile has rows. */
-struct wanted {
+struct wanted_512 {
 	__m512i fours[COLUMNS_TRAITS / 4];
 	__m512i fewest;
 };
 
-static TARGET inline struct wanted spread(const struct kernel_near *query)
+static TARGET inline struct wanted_512 spread(const struct kernel_near *query)
 {
 	const __m512i lanes =
 		_mm512_set_epi64(0x0303030303030303, 0x0303030303030303,
 				 0x0202020202020202, 0x0202020202020202,
 				 0x0101010101010101, 0x0101010101010101, 0, 0);
-	struct wanted w = { .fewest = _mm512_set1_epi8((char)query->fewest) };
+	struct wanted_512 w = { .fewest =
+					_mm512_set1_epi8((char)query->fewest) };
 	__m512i traits = _mm512_broadcast_i32x4(
 		_mm_loadu_si128((const void *)query->traits));
 	size_t k;
@@ -57,7 +58,7 @@ static TARGET inline struct wanted spread(const struct kernel_near *query)
 }
 
 /* The equal traits of each row of a tile, in four parts. */
-static TARGET inline __m512i parts_of_tile(const struct wanted *w,
+static TARGET inline __m512i parts_of_tile(const struct wanted_512 *w,
 					   const uint8_t *tile)
 {
 	const __m512i one = _mm512_set1_epi8(1);
@@ -80,7 +81,7 @@ static TARGET inline __m512i add_parts(__m512i a, __m512i b)
 			       _mm512_shuffle_i64x2(a, b, 0xdd));
 }
 
-static TARGET inline uint64_t equal_rows(const struct wanted *w,
+static TARGET inline uint64_t equal_rows(const struct wanted_512 *w,
 					 const uint8_t *tiles)
 {
 	__m512i x[4];
@@ -97,7 +98,7 @@ static TARGET void near(const struct kernel_near *query,
 			const uint64_t *simhash, const uint8_t *tiles,
 			size_t count, uint64_t *bits_out)
 {
-	struct wanted w = spread(query);
+	struct wanted_512 w = spread(query);
 	size_t i;
 
 	for (i = 0; i + COLUMNS_WORD_ROWS <= count; i += COLUMNS_WORD_ROWS) {

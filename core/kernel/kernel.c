@@ -4,12 +4,12 @@
 #include <stdatomic.h>
 
 #include "core/kernel/columns.h"
-#include "core/kernel/ctph.h"
-#include "core/kernel/md4.h"
-#include "core/kernel/rdc.h"
-#include "core/kernel/sdhash.h"
-#include "core/kernel/sif.h"
-#include "core/kernel/window.h"
+#include "core/kernel/ctph/ctph.h"
+#include "core/kernel/md4/md4.h"
+#include "core/kernel/rdc/rdc.h"
+#include "core/kernel/sdhash/sdhash.h"
+#include "core/kernel/sif/sif.h"
+#include "core/kernel/window/window.h"
 
 #define VARIANT(variant)                                                \
 	{                                                               \

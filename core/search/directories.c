@@ -26,7 +26,7 @@ enum {
 
 /* ---- what is below a directory ---- */
 
-struct tree {
+struct directory_tree {
 	struct sif_sketch sketch;
 	uint64_t contents; /* of the ids, in any order: a sum of hashes */
 	size_t files;
@@ -34,9 +34,9 @@ struct tree {
 };
 
 /* Of the tree below that directory. */
-static struct tree *tree_new(const struct file_key *directory)
+static struct directory_tree *tree_new(const struct file_key *directory)
 {
-	struct tree *t = calloc(1, sizeof(*t));
+	struct directory_tree *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -47,7 +47,7 @@ static struct tree *tree_new(const struct file_key *directory)
 	return NULL;
 }
 
-static void tree_free(struct tree *t)
+static void tree_free(struct directory_tree *t)
 {
 	if (t)
 		free(t->stack.keys);
@@ -62,7 +62,7 @@ static uint64_t mixed(uint32_t id)
 	return x ^ x >> 32;
 }
 
-static int tree_add_file(struct search_query *q, struct tree *t,
+static int tree_add_file(struct search_query *q, struct directory_tree *t,
 			 const struct file_key *key,
 			 const struct file_record *rec)
 {
@@ -87,7 +87,7 @@ static int push_child(void *arg, struct catalog_name name,
 	return key_list_add(arg, key);
 }
 
-static int tree_read_next(struct search_query *q, struct tree *t)
+static int tree_read_next(struct search_query *q, struct directory_tree *t)
 {
 	struct file_key key = t->stack.keys[--t->stack.count];
 	struct file_record rec;
@@ -101,7 +101,7 @@ static int tree_read_next(struct search_query *q, struct tree *t)
 	return catalog_directory_each(q->txn, &key, push_child, &t->stack);
 }
 
-static int tree_read(struct search_query *q, struct tree *t)
+static int tree_read(struct search_query *q, struct directory_tree *t)
 {
 	int err = 0;
 
@@ -137,15 +137,15 @@ struct places {
 
 struct directories_state {
 	enum { READ_TREE, FIND_CONTENTS, FIND_PLACES, COMPARE } phase;
-	char *path;        /* owned: of the directory that was asked for */
-	struct tree *tree; /* owned: below it */
+	char *path; /* owned: of the directory that was asked for */
+	struct directory_tree *tree;   /* owned: below it */
 	struct index_candidate *found; /* owned: contents */
 	size_t found_count, next;
 	struct copy_cursor cursor; /* over the files with the next one */
 	struct places places;
 	size_t compared;
-	struct engine_hit hit; /* the next place, path borrowed; and */
-	struct tree *other;    /* owned: below it, or NULL */
+	struct engine_hit hit;        /* the next place, path borrowed; and */
+	struct directory_tree *other; /* owned: below it, or NULL */
 };
 
 static void places_release(struct places *p)
@@ -304,8 +304,9 @@ static int find_places(struct search_query *q, struct directories_state *state)
 
 /* ---- hits ---- */
 
-static int compare_trees(struct search_query *q, const struct tree *a,
-			 const struct tree *b, struct index_match *out)
+static int compare_trees(struct search_query *q, const struct directory_tree *a,
+			 const struct directory_tree *b,
+			 struct index_match *out)
 {
 	if (a->files == b->files && a->contents == b->contents) {
 		*out = (struct index_match){ .score = 100,

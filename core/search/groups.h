@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
-#include "core/index/grouping.h"
+#include "core/index/grouping/grouping.h"
 
 struct engine_caller;
 struct engine_hits;
@@ -19,7 +19,7 @@ struct searcher;
  *
  * search_groups() finds the groups.  It collects the contents that have a file
  * that the caller sees, with the number of these files, and lets the index
- * group them (core/index/grouping.h); what is not collected influences nothing.
+ * group them (core/index/grouping/grouping.h); what is not collected influences nothing.
  * For a trusted caller who asks for the whole tree it reads the catalog alone.
  * The result has no paths and is small.
  *

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/credentials.h"
+#include "core/search/credentials.h"
 #include "core/base/share.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"

@@ -8,7 +8,7 @@
 
 #include "core/base/buf.h"
 #include "fs/fs.h"
-#include "fs/reply.h"
+#include "fs/ops/reply.h"
 #include "fs/similar/groups_text.h"
 
 /* A read that waits. */

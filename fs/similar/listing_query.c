@@ -7,16 +7,16 @@
 #include <string.h>
 
 #include "core/engine/engine.h"
-#include "fs/cred.h"
+#include "fs/inode/cred.h"
 #include "fs/similar/groups_view.h"
 #include "fs/similar/listing.h"
 #include "fs/similar/node.h"
-#include "fs/descriptor.h"
+#include "fs/inode/descriptor.h"
 #include "fs/fs.h"
-#include "fs/inode.h"
-#include "fs/reply.h"
+#include "fs/inode/inode.h"
+#include "fs/ops/reply.h"
 #include "fs/similar/similar.h"
-#include "fs/xattr_query.h"
+#include "fs/ops/xattr_query.h"
 
 /* ---- answers ---- */
 

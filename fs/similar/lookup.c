@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 
 #include "core/engine/engine.h"
-#include "fs/cred.h"
-#include "fs/descriptor.h"
+#include "fs/inode/cred.h"
+#include "fs/inode/descriptor.h"
 #include "fs/fs.h"
-#include "fs/inode.h"
+#include "fs/inode/inode.h"
 #include "fs/log.h"
-#include "fs/lookup.h"
-#include "fs/reply.h"
+#include "fs/ops/lookup.h"
+#include "fs/ops/reply.h"
 #include "fs/similar/listing.h"
 #include "fs/similar/listing_query.h"
 #include "fs/similar/node.h"

@@ -7,10 +7,10 @@
 #include <time.h>
 #include <xxhash.h>
 
-#include "fs/cred.h"
-#include "fs/descriptor.h"
+#include "fs/inode/cred.h"
+#include "fs/inode/descriptor.h"
 #include "fs/fs.h"
-#include "fs/inode.h"
+#include "fs/inode/inode.h"
 #include "fs/similar/listing.h"
 
 uint64_t node_number_below(uint64_t parent, const char *name)

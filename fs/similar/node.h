@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "core/base/credentials.h"
+#include "core/search/credentials.h"
 #include "core/base/share.h"
 
 struct fs;

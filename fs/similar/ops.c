@@ -8,15 +8,15 @@
 #include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "fs/fs.h"
-#include "fs/inode.h"
-#include "fs/reply.h"
+#include "fs/inode/inode.h"
+#include "fs/ops/reply.h"
 #include "fs/similar/listing.h"
 #include "fs/similar/listing_query.h"
 #include "fs/similar/lookup.h"
 #include "fs/similar/node.h"
 #include "fs/similar/query_file.h"
 #include "fs/similar/similar.h"
-#include "fs/xattr_query.h"
+#include "fs/ops/xattr_query.h"
 
 #define STATE "user.kinfs.state"
 

@@ -7,12 +7,12 @@
 
 #include "core/base/text.h"
 
-struct words {
+struct query_words {
 	const char *text;
 	size_t len;
 };
 
-static bool equals(const struct words *w, const char *text)
+static bool equals(const struct query_words *w, const char *text)
 {
 	return w->len == strlen(text) && memcmp(w->text, text, w->len) == 0;
 }
@@ -22,7 +22,7 @@ struct parsing {
 	bool has_size, has_relation;
 };
 
-static int take_size(struct parsing *p, const struct words *value)
+static int take_size(struct parsing *p, const struct query_words *value)
 {
 	const char *at = value->text, *end = at + value->len;
 
@@ -33,7 +33,7 @@ static int take_size(struct parsing *p, const struct words *value)
 	return 0;
 }
 
-static int take_relation(struct parsing *p, const struct words *value)
+static int take_relation(struct parsing *p, const struct query_words *value)
 {
 	size_t i;
 
@@ -47,8 +47,8 @@ static int take_relation(struct parsing *p, const struct words *value)
 	return -EINVAL;
 }
 
-static int take_digest(struct parsing *p, const struct words *name,
-		       const struct words *value)
+static int take_digest(struct parsing *p, const struct query_words *name,
+		       const struct query_words *value)
 {
 	const struct digest_info *info = digest_named(name->text, name->len);
 
@@ -62,12 +62,12 @@ static int take_digest(struct parsing *p, const struct words *name,
 static int take_line(struct parsing *p, const char *line, size_t len)
 {
 	const char *equal = memchr(line, '=', len);
-	struct words name, value;
+	struct query_words name, value;
 
 	if (!equal)
 		return -EINVAL;
-	name = (struct words){ line, (size_t)(equal - line) };
-	value = (struct words){ equal + 1, len - name.len - 1 };
+	name = (struct query_words){ line, (size_t)(equal - line) };
+	value = (struct query_words){ equal + 1, len - name.len - 1 };
 	if (equals(&name, "size"))
 		return take_size(p, &value);
 	if (equals(&name, "relation"))

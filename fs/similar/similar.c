@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fs/fs.h"
-#include "fs/protocol.h"
+#include "fs/loop/protocol.h"
 #include "fs/similar/node.h"
 
 bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name)

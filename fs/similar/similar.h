@@ -27,7 +27,7 @@ struct fs;
  * answered from the kept listing if that was made for the same credentials and
  * is young, and if the listed file and the link's file are unchanged on disk;
  * else the engine is asked again.  What changes something is refused before it
- * comes here (fs/dispatch.c).
+ * comes here (fs/ops/dispatch.c).
  *
  * Threads and locks.  Any thread of the loop or of the engine may call in.  One
  * lock, struct similar, guards the table of nodes and the kept listings; no
@@ -56,7 +56,7 @@ void similar_free(struct fs *fs);
 #define SIMILAR_QUERY ".query" /* of the top alone */
 
 /* The operations on virtual nodes; those that change something are not here,
- * because they are refused before (see fs/dispatch.c).  Each replies exactly
+ * because they are refused before (see fs/ops/dispatch.c).  Each replies exactly
  * once. */
 extern const struct fuse_lowlevel_ops similar_ops;
 

@@ -6,9 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/digest/rdc.h"
-#include "core/digest/sdhash.h"
-#include "core/digest/sif.h"
+#include "core/digest/rdc/rdc.h"
+#include "core/digest/sdhash/sdhash.h"
+#include "core/digest/sif/sif.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"

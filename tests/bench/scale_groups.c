@@ -8,7 +8,7 @@
 
 #include "core/base/buf.h"
 #include "core/catalog/catalog.h"
-#include "core/index/grouping.h"
+#include "core/index/grouping/grouping.h"
 #include "core/index/score.h"
 #include "tests/bench/bench.h"
 

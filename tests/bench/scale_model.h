@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 
 /*
  * A tree of any number of contents without their bytes: the digests that they

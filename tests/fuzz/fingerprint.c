@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/fingerprint.h"
 
-#include "core/digest/rdc.h"
+#include "core/digest/rdc/rdc.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/rdc_model.h"
 #include "tests/unit/sdhash_model.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "core/digest/fingerprint.h"
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 #include "tests/fuzz/fuzz.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "tests/fuzz/fuzz.h"
 
 /* What is read is what would be written. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/sif_model.h"

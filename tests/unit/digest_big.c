@@ -2,9 +2,9 @@
 #include <sys/mman.h>
 
 #include "core/digest/fingerprint.h"
-#include "core/digest/rdc.h"
-#include "core/digest/sdhash.h"
-#include "core/digest/sif.h"
+#include "core/digest/rdc/rdc.h"
+#include "core/digest/sdhash/sdhash.h"
+#include "core/digest/sif/sif.h"
 #include "tests/unit/rdc_model.h"
 #include "tests/unit/recipe.h"
 #include "tests/unit/sif_model.h"

@@ -2,9 +2,9 @@
 #include <errno.h>
 
 #include "core/digest/fingerprint.h"
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "core/digest/si2.h"
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 #include "tests/unit/kernel_fixture.h"
 
 /*

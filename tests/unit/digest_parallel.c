@@ -5,8 +5,8 @@
 #include <xxhash.h>
 
 #include "core/digest/fingerprint.h"
-#include "core/digest/rdc.h"
-#include "core/digest/sif.h"
+#include "core/digest/rdc/rdc.h"
+#include "core/digest/sif/sif.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"

@@ -2,7 +2,7 @@
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
 #include "core/digest/fingerprint.h"
-#include "core/digest/rdc.h"
+#include "core/digest/rdc/rdc.h"
 #include "tests/unit/program.h"
 #include "tests/unit/recipe.h"
 

@@ -6,7 +6,7 @@
 #include "core/base/buf.h"
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
-#include "core/digest/rdc.h"
+#include "core/digest/rdc/rdc.h"
 #include "tests/unit/rdc_model.h"
 #include "tests/unit/recipe.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/rdc_block.h"
+#include "core/digest/rdc/rdc_block.h"
 #include "tests/unit/kernel_fixture.h"
 
 #define BLOCK RDC_MAX_BLOCK

@@ -6,8 +6,8 @@
 #include "core/base/buf.h"
 #include "core/base/bytes.h"
 #include "core/base/hex.h"
-#include "core/digest/rdc.h"
-#include "core/digest/rdc_signature.h"
+#include "core/digest/rdc/rdc.h"
+#include "core/digest/rdc/rdc_signature.h"
 #include "tests/unit/recipe.h"
 
 #define DIR "tests/vectors/rdc/"

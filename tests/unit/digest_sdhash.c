@@ -5,7 +5,7 @@
 #include <openssl/sha.h>
 
 #include "core/base/hex.h"
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "tests/unit/sdhash_inputs.h"
 
 /* Golden values: the program itself, see tests/vectors/sdhash/README.md. */

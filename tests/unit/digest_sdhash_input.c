@@ -4,7 +4,7 @@
 #include <openssl/sha.h>
 
 #include "core/base/hex.h"
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "tests/unit/sdhash_inputs.h"
 
 /* Golden values: the program itself, see tests/vectors/sdhash/README.md. */
@@ -145,7 +145,7 @@ static void inputs_have_the_programs_digests(void **state)
 	check_input("seg_135M");
 }
 
-/* The arithmetic is the program's, read in its source; see core/digest/sdhash.h. */
+/* The arithmetic is the program's, read in its source; see core/digest/sdhash/sdhash.h. */
 static void a_short_tail_counts_twice(void **state)
 {
 	enum { TAIL = 300 };

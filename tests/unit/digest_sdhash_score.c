@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "tests/unit/sdhash_inputs.h"
 
 /* Golden values: the program itself, see tests/vectors/sdhash/README.md. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "tests/unit/sdhash_inputs.h"
 
 /* The arithmetic is the program's, read in its source; whole digests made with

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "tests/unit/sdhash_inputs.h"
 
 /* The text of the digest of a golden input. */

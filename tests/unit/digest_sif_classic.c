@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 #include "tests/unit/recipe.h"
 #include "tests/unit/sif_classic_model.h"
 

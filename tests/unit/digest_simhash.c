@@ -3,7 +3,7 @@
 
 #include "core/digest/simhash.h"
 #include "core/kernel/kernel.h"
-#include "core/kernel/window_impl.h"
+#include "core/kernel/window/window_impl.h"
 #include "tests/unit/recipe.h"
 #include "tests/unit/simhash_model.h"
 #include "tests/unit/variants.h"

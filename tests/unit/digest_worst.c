@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "core/digest/rdc.h"
-#include "core/digest/sdhash.h"
+#include "core/digest/rdc/rdc.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "core/digest/si2.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"

@@ -5,7 +5,7 @@
  * layouts of data and zeros, taken in both ways.
  */
 #include "core/digest/fingerprint.h"
-#include "core/digest/rdc.h"
+#include "core/digest/rdc/rdc.h"
 #include "tests/unit/recipe.h"
 #include "tests/unit/variants.h"
 

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fs/protocol.h"
+#include "fs/loop/protocol.h"
 #include "tests/unit/fs_session.h"
 
 #define KILLPRIV_V2 (1u << 28) /* flags */

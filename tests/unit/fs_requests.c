@@ -25,11 +25,11 @@
 #include <unistd.h>
 
 #include "core/engine/engine.h"
-#include "fs/cred.h"
-#include "fs/notify.h"
-#include "fs/locks.h"
-#include "fs/ops.h"
-#include "fs/reopen.h"
+#include "fs/inode/cred.h"
+#include "fs/ops/notify.h"
+#include "fs/loop/locks.h"
+#include "fs/ops/ops.h"
+#include "fs/inode/reopen.h"
 #include "fs/similar/similar.h"
 #include "tests/unit/fs_session.h"
 

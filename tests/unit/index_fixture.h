@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 #include "core/index/index.h"
 
 /* A seeded generator (splitmix64), sketches of made-up values and of texts. */

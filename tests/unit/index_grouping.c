@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/grouping.h"
+#include "core/index/grouping/grouping.h"
 
 #include "core/index/frequency.h"
 #include "core/index/score.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/kernel/ctph.h"
+#include "core/kernel/ctph/ctph.h"
 #include "tests/unit/kernel_fixture.h"
 
 #define LONGEST 4096

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "core/kernel/kernel.h"
-#include "core/kernel/md4.h"
-#include "core/kernel/rdc.h"
-#include "core/kernel/window.h"
+#include "core/kernel/md4/md4.h"
+#include "core/kernel/rdc/rdc.h"
+#include "core/kernel/window/window.h"
 #include "tests/unit/recipe.h"
 
 /* Memory with pages before and behind that nobody may touch. */

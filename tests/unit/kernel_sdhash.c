@@ -2,7 +2,7 @@
 #include <openssl/sha.h>
 
 #include "core/base/bytes.h"
-#include "core/kernel/sdhash.h"
+#include "core/kernel/sdhash/sdhash.h"
 #include "tests/unit/kernel_fixture.h"
 #include "tests/unit/sdhash_inputs.h"
 

@@ -2,7 +2,7 @@
 #include <stdbool.h>
 
 #include "core/kernel/kernel.h"
-#include "core/kernel/sif.h"
+#include "core/kernel/sif/sif.h"
 #include "tests/unit/kernel_fixture.h"
 
 #define LONGEST 4096

@@ -3,7 +3,7 @@
 
 #include <xxhash.h>
 
-#include "core/kernel/window_impl.h"
+#include "core/kernel/window/window_impl.h"
 #include "tests/unit/window_fixture.h"
 
 #define SLOTS 8192

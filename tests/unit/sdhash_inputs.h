@@ -3,7 +3,7 @@
 #define TESTS_UNIT_SDHASH_INPUTS_H
 
 #include "core/base/bytes.h"
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "tests/unit/vectors.h"
 
 /* Makes the inputs of tests/vectors/sdhash/inputs.tsv; the README.md there says

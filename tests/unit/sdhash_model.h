@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 
 #include "core/base/bytes.h"
-#include "core/digest/sdhash.h"
+#include "core/digest/sdhash/sdhash.h"
 #include "tests/unit/vectors.h"
 
 /*

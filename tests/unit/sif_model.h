@@ -6,7 +6,7 @@
 
 #include <xxhash.h>
 
-#include "core/digest/sif.h"
+#include "core/digest/sif/sif.h"
 #include "tests/unit/recipe.h"
 
 /* The definition of the sketch, with sorted arrays. */

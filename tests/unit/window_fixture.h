@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/kernel/kernel.h"
-#include "core/kernel/window.h"
+#include "core/kernel/window/window.h"
 #include "tests/unit/recipe.h"
 
 /* Windows or keys in an input. */

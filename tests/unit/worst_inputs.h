@@ -3,8 +3,8 @@
 #define TESTS_UNIT_WORST_INPUTS_H
 
 #include "core/base/bytes.h"
-#include "core/digest/rdc.h"
-#include "core/kernel/window_impl.h"
+#include "core/digest/rdc/rdc.h"
+#include "core/kernel/window/window_impl.h"
 #include "tests/unit/recipe.h"
 
 /* Contents that ask the most of a digest, or the least. */
@@ -88,7 +88,7 @@ static inline void worst_repeat(struct bytes b, size_t period)
 }
 
 /* The 8 bytes whose XXH3 with seed 1 is key: the function's steps backwards,
- * see core/kernel/window_impl.h. */
+ * see core/kernel/window/window_impl.h. */
 static inline uint64_t worst_window(uint64_t key)
 {
 	uint64_t y = key ^ key >> 28 ^ key >> 56;

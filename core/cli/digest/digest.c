@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fts.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/processors.h"
+#include "core/cli/digest/digest_job.h"
+#include "core/cli/digest/digest_pool.h"
+#include "core/cli/similar/foreign.h"
+
+#define MAX_JOBS 1024
+
+static void job_fail(struct digest_job *job, const char *path, int err)
+{
+	if (err == -EILSEQ)
+		complain(path, "its name has no place in this format; rename "
+			       "it, or use standard input");
+	else if (err == -EISDIR)
+		complain(path, "%s; -r looks into directories", err_text(err));
+	else
+		complain_errno(path, err);
+	job->failed = true;
+}
+
+static void job_print(void *arg, const char *path, int err,
+		      const struct buf *output)
+{
+	struct digest_job *job = arg;
+
+	/* In a crowd, what is too small for a digest is passed over. */
+	if (err == -ENODATA && (job->recursive || job->foreign))
+		return;
+	if (err) {
+		job_fail(job, path, err);
+		return;
+	}
+	if (job->printed && job->style->between)
+		fputs(job->style->between, stdout);
+	(void)fwrite(output->data, 1, output->len, stdout);
+	job->printed = true;
+}
+
+static int digest_open(const struct digest_job *job, struct reader *r,
+		       const char *path, bool follow, struct buf *out)
+{
+	int fd, err = reader_open(path, follow, &fd);
+
+	if (err)
+		return err;
+	err = job->style->file(job, r, fd, path, out);
+	close(fd);
+	return err;
+}
+
+static void digest_here(struct digest_job *job, const char *path, bool is_stdin,
+			bool follow)
+{
+	struct buf out = { 0 };
+	int err;
+
+	if (is_stdin)
+		err = job->style->file(job, &job->reader, STDIN_FILENO, path,
+				       &out);
+	else
+		err = digest_open(job, &job->reader, path, follow, &out);
+	job_print(job, path, err, &out);
+	buf_release(&out);
+}
+
+/* is_argument: "-" is standard input, links are followed. */
+static void digest_file(struct digest_job *job, const char *path,
+			bool is_argument)
+{
+	bool is_stdin = is_argument && !strcmp(path, "-");
+	int err;
+
+	if (!job->pool || is_stdin) {
+		pool_drain(job->pool);
+		digest_here(job, path, is_stdin, is_argument);
+		return;
+	}
+	err = pool_push(job->pool, path, is_argument);
+	if (err)
+		job_fail(job, path, err);
+}
+
+/* ---- directories ---- */
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+	return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+static void walk_entry(struct digest_job *job, const FTSENT *entry)
+{
+	switch (entry->fts_info) {
+	case FTS_F:
+		digest_file(job, entry->fts_path, false);
+		break;
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		job_fail(job, entry->fts_path, -entry->fts_errno);
+		break;
+	default: /* directories come by themselves; the rest has no content */
+		break;
+	}
+}
+
+static void walk(struct digest_job *job, char *path)
+{
+	char *paths[] = { path, NULL };
+	const FTSENT *entry;
+	FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR,
+			    by_name);
+
+	if (!fts) {
+		job_fail(job, path, -errno);
+		return;
+	}
+	for (errno = 0; (entry = fts_read(fts)); errno = 0)
+		walk_entry(job, entry);
+	if (errno)
+		job_fail(job, path, -errno);
+	(void)fts_close(fts);
+}
+
+static void digest_argument(struct digest_job *job, char *path)
+{
+	struct stat st;
+
+	if (job->recursive && strcmp(path, "-") && !stat(path, &st) &&
+	    S_ISDIR(st.st_mode))
+		walk(job, path);
+	else
+		digest_file(job, path, true);
+}
+
+/* ---- options ---- */
+
+static void name_list(struct buf *out)
+{
+	int i;
+
+	for (i = 0; i < DIGEST_COUNT; i++)
+		(void)buf_append_format(out, "%s%s", i ? ", " : "",
+					digest_infos[i].name);
+}
+
+static int unknown_digest(const char *name)
+{
+	struct buf names = { 0 };
+	int code;
+
+	name_list(&names);
+	code = usage_error(&command_digest, "no digest '%s'; there are %s",
+			   name, names.data);
+	buf_release(&names);
+	return code;
+}
+
+/* What is printed is said once. */
+static int set_style(struct digest_job *job, const struct digest_style *style)
+{
+	/* -a and --json go together. */
+	bool both = (job->style == &style_sums && style == &style_json) ||
+		    (job->style == &style_json && style == &style_sums);
+
+	if (job->style && job->style != style && !both)
+		return usage_error(&command_digest,
+				   "more than one kind of output asked for");
+	job->style = both ? &style_json : style;
+	return EXIT_OK;
+}
+
+static int set_attribute(struct digest_job *job, const char *name)
+{
+	job->only = digest_find(name);
+	return job->only ? set_style(job, &style_sums) : unknown_digest(name);
+}
+
+static int set_format(struct digest_job *job, const char *name)
+{
+	if (!strcmp(name, "csv"))
+		return set_style(job, &style_csv);
+	job->foreign = foreign_find(name);
+	if (!job->foreign)
+		return usage_error(&command_digest,
+				   "no format '%s'; there are sise, ssdeep, "
+				   "sdbf, csv",
+				   name);
+	return set_style(job, &style_foreign);
+}
+
+enum { JSON = 256, SDHASH, FORMAT, SI2, SIF_CLASSIC, RDC_SIGNATURES };
+
+static int set_jobs(struct digest_job *job, const char *text)
+{
+	char *end;
+	unsigned long count;
+
+	errno = 0;
+	count = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || !count ||
+	    count > MAX_JOBS)
+		return usage_error(&command_digest,
+				   "-j takes a number from 1 to %d", MAX_JOBS);
+	job->threads = (unsigned)count;
+	return EXIT_OK;
+}
+
+static int take_option(struct digest_job *job, int option)
+{
+	switch (option) {
+	case 'r':
+		job->recursive = true;
+		return EXIT_OK;
+	case 'a':
+		return set_attribute(job, optarg);
+	case JSON:
+		return set_style(job, &style_json);
+	case 'j':
+		return set_jobs(job, optarg);
+	case SDHASH:
+		job->sdhash = true;
+		return EXIT_OK;
+	case FORMAT:
+		return set_format(job, optarg);
+	case SI2:
+		return set_style(job, &style_si2);
+	case SIF_CLASSIC:
+		return set_style(job, &style_sif_classic);
+	case RDC_SIGNATURES:
+		return set_style(job, &style_rdc_signatures);
+	default:
+		return usage_error(&command_digest, NULL);
+	}
+}
+
+static int parse_options(struct digest_job *job, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "attribute", required_argument, NULL, 'a' },
+		{ "recursive", no_argument, NULL, 'r' },
+		{ "jobs", required_argument, NULL, 'j' },
+		{ "json", no_argument, NULL, JSON },
+		{ "sdhash", no_argument, NULL, SDHASH },
+		{ "format", required_argument, NULL, FORMAT },
+		{ "si2", no_argument, NULL, SI2 },
+		{ "sif-classic", no_argument, NULL, SIF_CLASSIC },
+		{ "rdc-signatures", no_argument, NULL, RDC_SIGNATURES },
+		{ 0 },
+	};
+	int c, code = EXIT_OK;
+
+	while (!code &&
+	       (c = getopt_long(argc, argv, "a:j:r", options, NULL)) != -1)
+		code = take_option(job, c);
+	if (code)
+		return code;
+	if (optind == argc)
+		return usage_error(&command_digest, "which file?");
+	if (job->style == &style_rdc_signatures &&
+	    (job->recursive || argc - optind > 1 || isatty(STDOUT_FILENO)))
+		return usage_error(&command_digest,
+				   "--rdc-signatures writes those of one file, "
+				   "in binary, not to a terminal");
+	if (!job->style)
+		job->style = &style_attributes;
+	return EXIT_OK;
+}
+
+static uint32_t wanted_digests(const struct digest_job *job)
+{
+	if (job->only)
+		return DIGEST_BIT(job->only->id);
+	if (job->foreign)
+		return DIGEST_BIT(job->foreign->id);
+	return job->sdhash ? DIGEST_ALL : DIGEST_DEFAULT;
+}
+
+/* ---- threads ---- */
+
+struct digest_thread {
+	const struct digest_job *job;
+	struct reader reader;
+};
+
+static int thread_digest(void *arg, const char *path, bool follow,
+			 struct buf *out)
+{
+	struct digest_thread *t = arg;
+
+	return digest_open(t->job, &t->reader, path, follow, out);
+}
+
+static void threads_free(void **threads, size_t count)
+{
+	struct digest_thread *t;
+
+	while (count-- > 0) {
+		t = threads[count];
+		reader_release(&t->reader);
+		free(t);
+	}
+	free(threads);
+}
+
+/* As many as there can be; complains when there is none. */
+static void **threads_new(const struct digest_job *job, size_t *count_out)
+{
+	void **threads = calloc(job->threads, sizeof(*threads));
+	struct digest_thread *t;
+	size_t count = 0;
+
+	while (threads && count < job->threads) {
+		t = calloc(1, sizeof(*t));
+		if (!t || reader_init(&t->reader, job->digest_set)) {
+			free(t);
+			break;
+		}
+		t->job = job;
+		t->reader.threads = 1;
+		threads[count++] = t;
+	}
+	*count_out = count;
+	return threads;
+}
+
+static void arguments_digest(struct digest_job *job, int argc, char **argv)
+{
+	int i;
+
+	fputs(job->style->begin ? job->style->begin : "", stdout);
+	fputs(job->foreign ? job->foreign->header : "", stdout);
+	for (i = 0; i < argc; i++)
+		digest_argument(job, argv[i]);
+	pool_drain(job->pool);
+	fputs(job->style->end ? job->style->end : "", stdout);
+}
+
+static int job_run_threads(struct digest_job *job, int argc, char **argv)
+{
+	struct pool_work work = {
+		.run = thread_digest,
+		.take = job_print,
+		.arg = job,
+	};
+	void **threads = threads_new(job, &work.thread_count);
+	int err;
+
+	work.threads = threads;
+	err = work.thread_count ? pool_new(&work, &job->pool) : -ENOMEM;
+	if (!err) {
+		arguments_digest(job, argc, argv);
+		pool_free(job->pool);
+	} else {
+		complain_errno(NULL, err);
+	}
+	threads_free(threads, work.thread_count);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int job_run(struct digest_job *job, int argc, char **argv)
+{
+	int code;
+
+	job->digest_set = wanted_digests(job);
+	code = reader_init(&job->reader, job->digest_set);
+	if (code)
+		return code;
+	if (!job->threads)
+		job->threads = processors_usable();
+	job->reader.threads = job->threads;
+	/* One file has the threads for itself. */
+	if (job->threads > 1 && (job->recursive || argc > 1))
+		code = job_run_threads(job, argc, argv);
+	else
+		arguments_digest(job, argc, argv);
+	reader_release(&job->reader);
+	return code ? code : job->failed ? EXIT_FAILED : EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+	struct digest_job job = { 0 };
+	int code = parse_options(&job, argc, argv);
+
+	return code ? code : job_run(&job, argc - optind, argv + optind);
+}
+
+const struct command command_digest = {
+	.name = "digest",
+	.synopsis = "digest [-r] [-a NAME | --format NAME] [--sdhash] [--json] "
+		    "FILE...|-",
+	.summary = "Print the digests of files, without a mount",
+	.help = "Prints what getfattr -d prints; - is standard input.\n\n"
+		"  -a, --attribute NAME  one digest (sise or user.sise, ...), "
+		"a line a file\n"
+		"                        as sha256sum prints it\n"
+		"  -r, --recursive       look into directories, in order of "
+		"names; links in\n"
+		"                        them are not followed\n"
+		"  -j, --jobs N          threads; without it one a processor\n"
+		"      --sdhash          the sdhash too, which is large: 3 % "
+		"of the file\n"
+		"      --json            an array of objects\n"
+		"      --format NAME     a file of digests as the original "
+		"program writes it:\n"
+		"                        sise, ssdeep, sdbf; or csv, a table of all "
+		"digests\n"
+		"      --rdc-signatures  the signature file of one file, [MS-RDC] "
+		"2.2, in binary\n"
+		"      --si2             the Similarity Index's own SimHash, "
+		"a line a file\n"
+		"      --sif-classic     the fingerprints that sif itself "
+		"would keep\n",
+	.run = run,
+};

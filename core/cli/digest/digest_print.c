@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cli/digest/digest_job.h"
+#include "core/cli/similar/foreign.h"
+
+/* Attribute names in order, as getfattr prints them. */
+static int by_attribute(const void *a, const void *b)
+{
+	const struct digest_info *x = &digest_infos[*(const int *)a];
+	const struct digest_info *y = &digest_infos[*(const int *)b];
+
+	return strcmp(x->attribute, y->attribute);
+}
+
+static void sorted_ids(int ids_out[DIGEST_COUNT])
+{
+	int i;
+
+	for (i = 0; i < DIGEST_COUNT; i++)
+		ids_out[i] = i;
+	qsort(ids_out, DIGEST_COUNT, sizeof(ids_out[0]), by_attribute);
+}
+
+static bool is_wanted(const struct digest_job *job, const struct digests *d,
+		      int id)
+{
+	return (d->set & DIGEST_BIT(id)) &&
+	       (!job->only || (int)job->only->id == id);
+}
+
+/* What the content is called in its sdhash. */
+static const char *name_of(const char *path)
+{
+	return strcmp(path, "-") ? base_name(path) : "stdin";
+}
+
+/* ---- as getfattr -d ---- */
+
+/* getfattr leaves out what would make the name absolute, and "./". */
+static const char *relative_name(const char *path)
+{
+	if (*path == '/')
+		path += strspn(path, "/");
+	else if (path[0] == '.' && path[1] == '/')
+		path += 1 + strspn(path + 1, "/");
+	return *path ? path : ".";
+}
+
+static int append_attributes(const struct digests *d, const char *path,
+			     struct buf *out)
+{
+	int ids[DIGEST_COUNT], i, err;
+
+	sorted_ids(ids);
+	err = buf_append_text(out, "# file: ");
+	if (!err)
+		err = append_escaped(out, relative_name(path), ESCAPE_GETFATTR);
+	for (i = 0; i < DIGEST_COUNT && !err; i++) {
+		if (!(d->set & DIGEST_BIT(ids[i])))
+			continue;
+		err = buf_append_format(out, "%s%s=\"", i ? "\"\n" : "\n",
+					digest_infos[ids[i]].attribute);
+		if (!err)
+			err = digest_format(d, ids[i], out);
+	}
+	return err ? err : buf_append_text(out, "\"\n\n");
+}
+
+static int file_attributes(const struct digest_job *job, struct reader *r,
+			   int fd, const char *path, struct buf *out)
+{
+	struct digests d;
+	int err = reader_digest_fd(r, fd, name_of(path), &d);
+
+	(void)job;
+	if (err)
+		return err;
+	err = append_attributes(&d, path, out);
+	digests_release(&d);
+	return err;
+}
+
+const struct digest_style style_attributes = { .file = file_attributes };
+
+/* ---- as sha256sum ---- */
+
+int append_sum(struct buf *out, const char *value, const char *path)
+{
+	int err = buf_append_text(out,
+				  needs_escape(path, ESCAPE_SUM) ? "\\" : "");
+
+	if (!err)
+		err = buf_append_text(out, value);
+	if (!err)
+		err = buf_append_text(out, "  ");
+	if (!err)
+		err = append_escaped(out, path, ESCAPE_SUM);
+	return err ? err : buf_append_text(out, "\n");
+}
+
+static int file_sum(const struct digest_job *job, struct reader *r, int fd,
+		    const char *path, struct buf *out)
+{
+	struct buf text = { 0 };
+	struct digests d;
+	int err = reader_digest_fd(r, fd, name_of(path), &d);
+
+	if (err)
+		return err;
+	err = digest_format(&d, job->only->id, &text);
+	if (!err)
+		err = append_sum(out, text.data, path);
+	buf_release(&text);
+	digests_release(&d);
+	return err;
+}
+
+const struct digest_style style_sums = { .file = file_sum };
+
+/* ---- JSON ---- */
+
+static int attributes_to_json(const struct digest_job *job,
+			      const struct digests *d, json_t *object)
+{
+	struct buf text = { 0 };
+	int ids[DIGEST_COUNT], i, err = 0;
+
+	sorted_ids(ids);
+	for (i = 0; i < DIGEST_COUNT && !err; i++) {
+		if (!is_wanted(job, d, ids[i]))
+			continue;
+		buf_clear(&text);
+		err = digest_format(d, ids[i], &text);
+		if (!err &&
+		    json_object_set_new(object, digest_infos[ids[i]].attribute,
+					json_string(text.data)))
+			err = -ENOMEM;
+	}
+	buf_release(&text);
+	return err;
+}
+
+static int append_json(const struct digest_job *job, const struct digests *d,
+		       const char *path, struct buf *out)
+{
+	json_t *object = json_object(), *digests = json_object();
+	int err = object && digests ? 0 : -ENOMEM;
+	char *text = NULL;
+
+	if (!err)
+		err = json_set_path(object, "path", path);
+	if (!err)
+		err = attributes_to_json(job, d, digests);
+	if (!err && (json_object_set_new(object, "size",
+					 json_integer((json_int_t)d->size)) ||
+		     json_object_set(object, "digests", digests)))
+		err = -ENOMEM;
+	if (!err)
+		text = json_dumps(object, 0);
+	if (!err)
+		err = text ? buf_append_text(out, text) : -ENOMEM;
+	free(text);
+	json_decref(digests);
+	json_decref(object);
+	return err;
+}
+
+static int file_json(const struct digest_job *job, struct reader *r, int fd,
+		     const char *path, struct buf *out)
+{
+	struct digests d;
+	int err = reader_digest_fd(r, fd, name_of(path), &d);
+
+	if (err)
+		return err;
+	err = append_json(job, &d, path, out);
+	digests_release(&d);
+	return err;
+}
+
+const struct digest_style style_json = { "[", ",\n", "]\n", file_json };
+
+/* ---- as the original programs ---- */
+
+static int file_foreign(const struct digest_job *job, struct reader *r, int fd,
+			const char *path, struct buf *out)
+{
+	struct digests d;
+	int err =
+		reader_digest_fd(r, fd, strcmp(path, "-") ? path : "stdin", &d);
+
+	if (err)
+		return err;
+	err = foreign_format(job->foreign, &d, path, out);
+	digests_release(&d);
+	return err;
+}
+
+const struct digest_style style_foreign = { .file = file_foreign };
+
+/* ---- CSV, RFC 4180 ---- */
+
+static int append_field(struct buf *out, const char *text)
+{
+	int err;
+
+	if (!strpbrk(text, ",\"\r\n"))
+		return buf_append_text(out, text);
+	err = buf_append_text(out, "\"");
+	for (; *text && !err; text++) {
+		if (*text == '"')
+			err = buf_append_text(out, "\"");
+		if (!err)
+			err = buf_append(out, text, 1);
+	}
+	return err ? err : buf_append_text(out, "\"");
+}
+
+/* A digest that the content does not have is an empty field. */
+static int append_csv(const struct digests *d, const char *path,
+		      struct buf *out)
+{
+	struct buf text = { 0 };
+	int id, err = buf_append_format(out, "%llu",
+					(unsigned long long)d->size);
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		err = buf_append_text(out, ",");
+		if (err || !(d->set & DIGEST_BIT(id)))
+			continue;
+		buf_clear(&text);
+		err = digest_format(d, (enum digest_id)id, &text);
+		if (!err)
+			err = append_field(out, text.data);
+	}
+	if (!err)
+		err = buf_append_text(out, ",");
+	if (!err)
+		err = append_field(out, path);
+	buf_release(&text);
+	return err ? err : buf_append_text(out, "\r\n");
+}
+
+static int file_csv(const struct digest_job *job, struct reader *r, int fd,
+		    const char *path, struct buf *out)
+{
+	struct digests d;
+	int err = reader_digest_fd(r, fd, name_of(path), &d);
+
+	(void)job;
+	if (err)
+		return err;
+	err = append_csv(&d, path, out);
+	digests_release(&d);
+	return err;
+}
+
+/* The digests in the order of enum digest_id. */
+const struct digest_style style_csv = {
+	.begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,path\r\n",
+	.file = file_csv,
+};

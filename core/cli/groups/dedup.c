@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/text.h"
+#include "core/cli/cli.h"
+#include "core/cli/groups/dedup_groups.h"
+#include "core/cli/groups/dedup_job.h"
+
+/* ---- options ---- */
+
+static int parse_how(struct dedup_job *job, const char *text)
+{
+	int i;
+
+	for (i = 0; i <= DEDUP_REMOVE; i++)
+		if (!strcmp(text, dedup_method_names[i])) {
+			job->has_method = true;
+			job->rules.method = (enum dedup_method)i;
+			return EXIT_OK;
+		}
+	return usage_error(&command_dedup,
+			   "--how: '%s' is not hardlink, reflink or remove",
+			   text);
+}
+
+static int add_directory(struct dedup_job *job, const char *text)
+{
+	size_t count = job->rules.directory_count;
+	const char **directories =
+		array_with_room(job->directories, count, sizeof(*directories));
+	char *path = directories ? realpath(text, NULL) : NULL;
+
+	if (directories)
+		job->directories = directories;
+	if (!path) {
+		complain_errno(text, directories ? -errno : -ENOMEM);
+		return EXIT_FAILED;
+	}
+	directories[count] = path;
+	job->rules.directories = directories;
+	job->rules.directory_count++;
+	return EXIT_OK;
+}
+
+static int parse_keep(struct dedup_job *job, const char *text)
+{
+	static const char *const names[] = {
+		[DEDUP_KEEP_OLDEST] = "oldest",
+		[DEDUP_KEEP_NEWEST] = "newest",
+		[DEDUP_KEEP_SHORTEST] = "shortest",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(text, names[i])) {
+			job->rules.keep = (enum dedup_keep)i;
+			return EXIT_OK;
+		}
+	return add_directory(job, text);
+}
+
+static int parse_root(struct dedup_job *job, const char *text)
+{
+	free(job->root);
+	job->root = realpath(text, NULL);
+	if (job->root)
+		return EXIT_OK;
+	complain_errno(text, -errno);
+	return EXIT_FAILED;
+}
+
+static int parse_option(struct dedup_job *job, int c)
+{
+	switch (c) {
+	case 'H':
+		return parse_how(job, optarg);
+	case 'k':
+		return parse_keep(job, optarg);
+	case 'm':
+		if (!text_parse_size(optarg, &job->rules.min_size))
+			return EXIT_OK;
+		return usage_error(&command_dedup,
+				   "--min-size: '%s' is not a number of bytes, "
+				   "or of k, M, G, T",
+				   optarg);
+	case 'f':
+		job->options.force_metadata = true;
+		return EXIT_OK;
+	case 'b':
+		job->blocks = true;
+		return EXIT_OK;
+	case 'r':
+		return parse_root(job, optarg);
+	case 'a':
+		job->apply = true;
+		return EXIT_OK;
+	case 'J':
+		free(job->journal);
+		job->journal = strdup(optarg);
+		return EXIT_OK;
+	case 'u':
+		job->undo = optarg;
+		return EXIT_OK;
+	case 'j':
+		job->json = true;
+		return EXIT_OK;
+	default:
+		return usage_error(&command_dedup, NULL);
+	}
+}
+
+static int parse_dedup(struct dedup_job *job, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "how", required_argument, NULL, 'H' },
+		{ "keep", required_argument, NULL, 'k' },
+		{ "min-size", required_argument, NULL, 'm' },
+		{ "force-metadata", no_argument, NULL, 'f' },
+		{ "blocks", no_argument, NULL, 'b' },
+		{ "root", required_argument, NULL, 'r' },
+		{ "apply", no_argument, NULL, 'a' },
+		{ "journal", required_argument, NULL, 'J' },
+		{ "undo", required_argument, NULL, 'u' },
+		{ "json", no_argument, NULL, 'j' },
+		{ 0 },
+	};
+	int c, code = EXIT_OK;
+
+	while (!code && (c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		code = parse_option(job, c);
+	if (code)
+		return code;
+	if (job->undo && optind < argc)
+		return usage_error(&command_dedup, "--undo takes a journal and "
+						   "no groups");
+	if (job->blocks && job->has_method &&
+	    job->rules.method != DEDUP_REFLINK)
+		return usage_error(&command_dedup,
+				   "--blocks shares blocks: it goes with --how "
+				   "reflink alone");
+	if (!job->undo && optind + 1 != argc && !(job->blocks && optind < argc))
+		return usage_error(&command_dedup,
+				   "a mount or one file of groups is needed: "
+				   "what kin groups --json printed, or -");
+	if (job->blocks)
+		job->rules.method = DEDUP_BLOCKS;
+	return EXIT_OK;
+}
+
+static bool is_derived(const char *attribute)
+{
+	return !strncmp(attribute, "user.kinfs.", 11) || digest_find(attribute);
+}
+
+/* ---- the plan ---- */
+
+static int take_group(void *arg, const struct dedup_set *sets, size_t count)
+{
+	struct dedup_job *job = arg;
+	size_t i;
+	int err = 0;
+
+	if (job->blocks)
+		return dedup_plan_add_alike(&job->plan, &job->rules, sets,
+					    count);
+	for (i = 0; i < count && !err; i++)
+		if (sets[i].count > 1)
+			err = dedup_plan_add(&job->plan, &job->rules, &sets[i]);
+	return err;
+}
+
+/* The user's own word: links on the way to it are followed. */
+static char *real_operand(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory =
+		slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+	char *real = directory ? realpath(directory, NULL) : NULL;
+	char *out = NULL;
+
+	if (real && asprintf(&out, "%s/%s", strcmp(real, "/") ? real : "",
+			     slash ? slash + 1 : path) < 0)
+		out = NULL;
+	if (!real)
+		complain_errno(path, -errno);
+	free(directory);
+	free(real);
+	return out;
+}
+
+/* Files that are named one by one are a group of contents. */
+static int take_operands(struct dedup_job *job, char **operands, size_t count)
+{
+	char **paths = calloc(count, sizeof(*paths));
+	struct dedup_set *sets = calloc(count, sizeof(*sets));
+	int code = paths && sets ? EXIT_OK : EXIT_FAILED;
+	size_t i;
+
+	for (i = 0; i < count && !code; i++) {
+		paths[i] = real_operand(operands[i]);
+		sets[i] = (struct dedup_set){
+			.paths = (const char *const *)&paths[i], .count = 1
+		};
+		code = paths[i] ? EXIT_OK : EXIT_FAILED;
+	}
+	if (!code && take_group(job, sets, count)) {
+		complain_errno(NULL, -ENOMEM);
+		code = EXIT_FAILED;
+	}
+	for (i = 0; paths && i < count; i++)
+		free(paths[i]);
+	free(paths);
+	free(sets);
+	return code;
+}
+
+/* A directory that protects nothing is a mistake: that of another mount, or the
+ * tree below this one. */
+static int check_directories(const struct dedup_job *job)
+{
+	size_t i, j;
+
+	for (i = 0; i < job->rules.directory_count; i++) {
+		bool used = !job->plan.file_count;
+
+		for (j = 0; j < job->plan.file_count && !used; j++)
+			used = dedup_is_below(job->plan.files[j].path,
+					      job->directories[i]);
+		if (used)
+			continue;
+		complain(job->directories[i],
+			 "--keep: no file of the groups is below this "
+			 "directory; nothing was changed");
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+static int make_plan(struct dedup_job *job, char **operands, size_t count)
+{
+	const struct dedup_groups groups = { .root = job->root,
+					     .exact = !job->blocks,
+					     .take = take_group,
+					     .arg = job };
+	int code;
+
+	job->plan.skip = dedup_tell_skipped;
+	job->plan.arg = job;
+	code = count > 1 ? take_operands(job, operands, count) :
+			   dedup_groups_read(&groups, operands[0]);
+	if (!code)
+		code = check_directories(job);
+	if (code || job->plan.file_count || !job->left)
+		return code;
+	complain(count > 1 ? NULL : operands[0],
+		 "none of the files can be used; were the groups made of "
+		 "another mount?  (see --root)  Nothing was changed");
+	return EXIT_FAILED;
+}
+
+static void job_release(struct dedup_job *job)
+{
+	size_t i;
+
+	dedup_plan_release(&job->plan);
+	for (i = 0; i < job->rules.directory_count; i++)
+		free((char *)job->directories[i]);
+	free(job->directories);
+	free(job->journal);
+	free(job->root);
+	dedup_blocks_free(job->options.blocks);
+	dedup_mount_release(&job->mount);
+}
+
+static int run_plan(struct dedup_job *job, char **operands, size_t count)
+{
+	int code = make_plan(job, operands, count);
+
+	if (code)
+		return code;
+	job->options.method = job->rules.method;
+	job->options.is_derived = is_derived;
+	job->options.real_path = dedup_mount_real_path;
+	job->options.arg = &job->mount;
+	if (job->blocks && dedup_blocks_new(0, &job->options.blocks)) {
+		complain_errno(NULL, -ENOMEM);
+		return EXIT_FAILED;
+	}
+	code = job->apply ? dedup_carry_out(job) : dedup_print_plan(job);
+	return !code && job->left ? EXIT_FAILED : code;
+}
+
+static int run_dedup(int argc, char **argv)
+{
+	struct dedup_job job = { 0 };
+	int code = parse_dedup(&job, argc, argv);
+
+	if (!code)
+		code = job.undo ? dedup_take_back(&job) :
+				  run_plan(&job, argv + optind,
+					   (size_t)(argc - optind));
+	job_release(&job);
+	return code;
+}
+
+const struct command command_dedup = {
+	.name = "dedup",
+	.synopsis =
+		"dedup [OPTION]... GROUPS | dedup --blocks [OPTION]... FILE "
+		"FILE... | dedup --undo JOURNAL",
+	.summary = "Turn exact copies into links, shared blocks or nothing",
+	.help = "GROUPS is a mount, a file of what kin groups --json printed, or - "
+		"for standard input.\n"
+		"Only the exact copies in it are used; with --blocks near-duplicates, "
+		"too, or the FILEs\n"
+		"that are named.  Without --apply the plan is printed and "
+		"nothing is changed.  With it\n"
+		"each copy is compared byte by byte, must be as it was and open "
+		"for writing to\n"
+		"nobody, and is replaced in one atomic step.\n\n"
+		"      --how hardlink   another name of the kept file (default)\n"
+		"      --how reflink    a file of its own that shares the blocks "
+		"(XFS, btrfs)\n"
+		"      --how remove     nothing\n"
+		"      --blocks         near-duplicates share their equal "
+		"blocks (XFS, btrfs)\n"
+		"      --root DIR       take only groups of this mount; paths of "
+		"groups that name no\n"
+		"                       mount are relative to it (default: to "
+		"the current directory)\n"
+		"      --keep oldest|newest|shortest\n"
+		"                       which one stays (default: oldest)\n"
+		"      --keep DIR       files below DIR stay, whatever else; may "
+		"be repeated\n"
+		"      --min-size N     only files of N bytes or more (1k, 1M, "
+		"...)\n"
+		"      --force-metadata hard links even if owner, mode or "
+		"attributes differ\n"
+		"      --apply          do it\n"
+		"      --journal FILE   where to note what is done (default: "
+		"below the state\n"
+		"                       directory)\n"
+		"      --undo JOURNAL   take back what a journal says\n"
+		"      --json           an object a line\n\n"
+		"Exit status 1 if something was left alone.\n",
+	.run = run_dedup,
+};

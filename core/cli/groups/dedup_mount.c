@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/cli/cli.h"
+#include "core/cli/groups/dedup_job.h"
+
+void dedup_mount_release(struct dedup_mount *m)
+{
+	free(m->root);
+	free(m->source);
+	*m = (struct dedup_mount){ 0 };
+}
+
+/* Finds the mount of a path; false when it is in none. */
+static bool find(struct dedup_mount *m, const char *path)
+{
+	struct mount mount = { 0 };
+	json_t *status = NULL;
+	const char *source;
+	struct stat st;
+
+	if (lstat(path, &st) || (m->has_none && m->none == st.st_dev))
+		return false;
+	if (!mount_find(path, &mount) && !status_get(mount.root, &status)) {
+		source = json_string_value(json_object_get(status, "source"));
+		free(m->root);
+		free(m->source);
+		m->root = strdup(mount.root);
+		m->source = source ? strdup(source) : NULL;
+	} else {
+		m->has_none = true;
+		m->none = st.st_dev;
+	}
+	json_decref(status);
+	mount_release(&mount);
+	return !m->has_none || m->none != st.st_dev;
+}
+
+char *dedup_mount_real_path(void *mount, const char *path)
+{
+	struct dedup_mount *m = mount;
+	size_t len = m->root ? strlen(m->root) : 0;
+	char *real = NULL;
+
+	if (!len || strncmp(path, m->root, len) || path[len] != '/') {
+		if (!find(m, path) || !m->root || !m->source)
+			return NULL;
+		len = strlen(m->root);
+	}
+	if (asprintf(&real, "%s%s", m->source, path + len) < 0)
+		return NULL;
+	return real;
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/base/text.h"
+#include "core/catalog/catalog.h"
+#include "core/cli/cli.h"
+#include "core/cli/groups/dedup_job.h"
+
+static bool is_sharing(const struct dedup_job *job)
+{
+	return job->rules.method == DEDUP_REFLINK ||
+	       job->rules.method == DEDUP_BLOCKS;
+}
+
+/* ---- printing ---- */
+
+void dedup_tell_skipped(void *arg, const char *path, const char *reason)
+{
+	struct dedup_job *job = arg;
+
+	complain(path, "left alone: %s", reason);
+	job->left++;
+}
+
+static void print_size(int width, uint64_t bytes)
+{
+	char text[TEXT_SIZE_ROOM];
+
+	printf("%*s", width,
+	       text_format_size((double)bytes, TEXT_UNITS_FULL, text));
+}
+
+/* What a step came to. */
+struct outcome {
+	bool done;
+	const char *reason; /* why it was left alone, or NULL */
+	uint64_t bytes;
+	const struct dedup_sharing *sharing; /* or NULL */
+};
+
+static int add_sharing(json_t *o, const struct dedup_sharing *s)
+{
+	json_t *part = json_pack("{s:I, s:I, s:I, s:I}", "ranges",
+				 (json_int_t)s->ranges, "equal_bytes",
+				 (json_int_t)s->equal, "shared_before",
+				 (json_int_t)s->shared, "newly_shared",
+				 (json_int_t)s->newly_shared);
+	int err = part ? json_object_update(o, part) : -1;
+
+	json_decref(part);
+	return err;
+}
+
+static int print_json(const struct dedup_job *job,
+		      const struct dedup_step *step, const struct outcome *r)
+{
+	json_t *o = json_pack("{s:s, s:b, s:I}", "method",
+			      dedup_method_names[job->rules.method], "done",
+			      r->done, "bytes", (json_int_t)r->bytes);
+
+	if (!o ||
+	    json_set_path(o, "path", job->plan.files[step->replace].path) ||
+	    json_set_path(o, "keep", job->plan.files[step->keep].path) ||
+	    (r->sharing && add_sharing(o, r->sharing)) ||
+	    (r->reason &&
+	     json_object_set_new(o, "reason", json_string(r->reason)))) {
+		json_decref(o);
+		complain_errno(NULL, -ENOMEM);
+		return EXIT_FAILED;
+	}
+	return json_print(o);
+}
+
+static void print_sharing(const struct dedup_sharing *s)
+{
+	fputs("    equal ", stdout);
+	print_size(0, s->equal);
+	printf(" in %llu ranges; ", (unsigned long long)s->ranges);
+	print_size(0, s->shared);
+	puts(" shared already");
+}
+
+static int print_step(const struct dedup_job *job,
+		      const struct dedup_step *step, const struct outcome *r)
+{
+	if (job->json)
+		return print_json(job, step, r);
+	printf("%-8s ", dedup_method_names[job->rules.method]);
+	print_size(10, r->bytes);
+	fputs("  ", stdout);
+	print_escaped(job->plan.files[step->replace].path, ESCAPE_TERMINAL);
+	fputs("\n    keep             ", stdout);
+	print_escaped(job->plan.files[step->keep].path, ESCAPE_TERMINAL);
+	putchar('\n');
+	if (r->sharing)
+		print_sharing(r->sharing);
+	return EXIT_OK;
+}
+
+static int print_totals(const struct dedup_job *job, size_t files,
+			uint64_t bytes)
+{
+	json_t *o = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "method",
+			      dedup_method_names[job->rules.method], "applied",
+			      job->apply, "files", (json_int_t)files, "bytes",
+			      (json_int_t)bytes, "left_alone",
+			      (json_int_t)job->left, "linked_before",
+			      (json_int_t)job->plan.linked_count);
+
+	if (o && job->apply && json_set_path(o, "journal", job->journal)) {
+		json_decref(o);
+		o = NULL;
+	}
+	return json_print(json_pack("{s:o}", "totals", o));
+}
+
+static void print_linked(const struct dedup_job *job)
+{
+	if (job->plan.linked_count)
+		printf("%zu paths are hard links of a kept file already.\n",
+		       job->plan.linked_count);
+}
+
+/* ---- the plan ---- */
+
+/* Methods that share blocks read the files to find out what would be won. */
+static int preview_step(struct dedup_job *job, const struct dedup_step *step)
+{
+	struct dedup_result r = { 0 };
+	struct outcome o = { .bytes = step->bytes };
+
+	if (is_sharing(job)) {
+		dedup_apply(&job->plan, step, &job->options, NULL, &r);
+		if (r.outcome != DEDUP_DONE) {
+			o.reason = r.reason;
+			o.bytes = 0;
+			if (!job->json) {
+				dedup_tell_skipped(
+					job,
+					job->plan.files[step->replace].path,
+					r.reason);
+				return EXIT_OK;
+			}
+			job->left++;
+		} else {
+			o.bytes = r.sharing.gain;
+			o.sharing = &r.sharing;
+		}
+	}
+	job->done += !o.reason;
+	job->bytes += o.bytes;
+	return print_step(job, step, &o);
+}
+
+int dedup_print_plan(struct dedup_job *job)
+{
+	size_t i;
+	int code = EXIT_OK;
+
+	for (i = 0; i < job->plan.step_count && !code; i++)
+		code = preview_step(job, &job->plan.steps[i]);
+	if (code)
+		return code;
+	if (job->json)
+		return print_totals(job, job->done, job->bytes);
+	printf("%zu files would %s, which frees %s", job->done,
+	       is_sharing(job) ? "share blocks" : "be replaced",
+	       is_sharing(job) ? "at least " : "");
+	print_size(0, job->bytes);
+	puts(".  Nothing was changed; --apply does it.");
+	print_linked(job);
+	return EXIT_OK;
+}
+
+/* ---- carrying it out ---- */
+
+/* DIRECTORY/dedup/DATE-PID.journal */
+static char *default_journal(void)
+{
+	struct buf path = { 0 };
+	char date[32];
+	struct tm tm;
+	time_t now = time(NULL);
+	int err = catalog_state_directory(&path);
+
+	if (!err)
+		err = buf_append_text(&path, "/dedup");
+	if (!err)
+		err = catalog_make_directories(path.data);
+	if (!err && localtime_r(&now, &tm) &&
+	    strftime(date, sizeof(date), "%Y-%m-%d-%H%M%S", &tm))
+		err = buf_append_format(&path, "/%s-%d.journal", date,
+					(int)getpid());
+	if (err) {
+		complain(path.data,
+			 "no place for the journal: %s; name one "
+			 "with --journal",
+			 err_text(err));
+		buf_release(&path);
+	}
+	return buf_take(&path);
+}
+
+/* Runs that were killed may have left a temporary name each. */
+static void settle_journals(const char *journal)
+{
+	const char *slash = strrchr(journal, '/');
+	char *directory =
+		slash ? strndup(journal, (size_t)(slash - journal + 1)) :
+			strdup("./");
+	DIR *dir = directory ? opendir(directory) : NULL;
+	struct dirent *d;
+	char *path;
+	bool settled;
+
+	while (dir && (d = readdir(dir)) != NULL) {
+		size_t len = strlen(d->d_name);
+
+		if (len < 8 || strcmp(d->d_name + len - 8, ".journal") != 0 ||
+		    asprintf(&path, "%s%s", directory, d->d_name) < 0)
+			continue;
+		if (!dedup_settle(path, &settled) && settled)
+			complain(path, "this run was stopped in a step: the "
+				       "temporary file it left was removed");
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+	free(directory);
+}
+
+static int create_journal(struct dedup_job *job, struct dedup_journal **out)
+{
+	int err;
+
+	if (!job->journal)
+		job->journal = default_journal();
+	if (!job->journal)
+		return EXIT_FAILED;
+	settle_journals(job->journal);
+	err = dedup_journal_create(job->journal, out);
+	if (err == -EPERM)
+		complain(job->journal,
+			 "everybody may write to the directory of the journal, "
+			 "and so replace it; nothing was changed");
+	else if (err)
+		complain(job->journal,
+			 "the journal cannot be written: %s; nothing was "
+			 "changed",
+			 err_text(err));
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int apply_step(struct dedup_job *job, const struct dedup_step *step,
+		      struct dedup_journal *j, bool *stop_out)
+{
+	struct dedup_result r = { 0 };
+	struct outcome o = { 0 };
+
+	dedup_apply(&job->plan, step, &job->options, j, &r);
+	o.done = r.outcome == DEDUP_DONE;
+	o.reason = o.done ? NULL : r.reason;
+	o.sharing = is_sharing(job) ? &r.sharing : NULL;
+	o.bytes = is_sharing(job) ? r.sharing.freed : o.done ? step->bytes : 0;
+	*stop_out = r.outcome == DEDUP_STOP;
+	job->done += o.done;
+	job->left += !o.done;
+	job->bytes += o.bytes;
+	if (job->json)
+		return print_json(job, step, &o);
+	if (!o.done)
+		complain(job->plan.files[step->replace].path, "left alone: %s",
+			 r.reason);
+	return EXIT_OK;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+/* The step that it comes in is finished; the second time it kills. */
+static void catch_interrupts(void)
+{
+	struct sigaction action = { .sa_handler = interrupt,
+				    .sa_flags =
+					    (int)SA_RESETHAND | SA_RESTART };
+
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+}
+
+static void print_done(const struct dedup_job *job)
+{
+	printf("%zu files %s, ", job->done,
+	       is_sharing(job) ? "share blocks" : "replaced");
+	print_size(0, job->bytes);
+	printf(" freed, %zu left alone.\n", job->left);
+	print_linked(job);
+	if (is_sharing(job)) {
+		puts("No content was changed, so there is nothing to undo.");
+		return;
+	}
+	fputs("kin dedup --undo ", stdout);
+	print_escaped(job->journal, ESCAPE_TERMINAL);
+	puts("   takes it back");
+}
+
+int dedup_carry_out(struct dedup_job *job)
+{
+	struct dedup_journal *j = NULL;
+	bool stopped = false;
+	size_t i;
+	int code = create_journal(job, &j);
+
+	if (code)
+		return code;
+	catch_interrupts();
+	for (i = 0; i < job->plan.step_count && !code && !stopped; i++) {
+		if (interrupted) {
+			complain(NULL,
+				 "interrupted: %zu files were not "
+				 "looked at",
+				 job->plan.step_count - i);
+			job->left += job->plan.step_count - i;
+			break;
+		}
+		code = apply_step(job, &job->plan.steps[i], j, &stopped);
+	}
+	dedup_journal_free(j);
+	if (job->json)
+		return code ? code : print_totals(job, job->done, job->bytes);
+	print_done(job);
+	return code;
+}
+
+/* ---- taking it back ---- */
+
+static void tell_undo(void *arg, const char *path, const char *reason)
+{
+	(void)arg;
+	complain(path, "not restored: %s", reason);
+}
+
+static int explain_undo(const char *journal, int err)
+{
+	if (err == -EINVAL)
+		complain(journal, "is not a journal of kin dedup; nothing "
+				  "was changed");
+	else if (err == -EPERM)
+		complain(journal, "another user may have written it; nothing "
+				  "was changed");
+	else if (err == -EBUSY)
+		complain(journal, "kin dedup is still writing it; nothing was "
+				  "changed");
+	else
+		complain_errno(journal, err);
+	return EXIT_FAILED;
+}
+
+int dedup_take_back(const struct dedup_job *job)
+{
+	struct dedup_undo_counts counts;
+	int err = dedup_undo(job->undo, tell_undo, NULL, &counts), code;
+
+	if (err)
+		return explain_undo(job->undo, err);
+	code = counts.failed ? EXIT_FAILED : EXIT_OK;
+	if (job->json) {
+		err = json_print(
+			json_pack("{s:I, s:I, s:I, s:I}", "restored",
+				  (json_int_t)counts.restored, "failed",
+				  (json_int_t)counts.failed, "nothing_to_do",
+				  (json_int_t)counts.nothing, "keep_sharing",
+				  (json_int_t)counts.sharing));
+		return err ? err : code;
+	}
+	printf("%zu files restored, %zu not, %zu needed nothing\n",
+	       counts.restored, counts.failed, counts.nothing);
+	if (counts.sharing)
+		printf("%zu files keep sharing blocks, which changed no "
+		       "content\n",
+		       counts.sharing);
+	return code;
+}

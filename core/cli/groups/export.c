@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/cli/cli.h"
+#include "core/cli/groups/export_mount.h"
+
+struct export_job {
+	struct mount mount;
+	bool plain;
+};
+
+static int take(void *arg, const struct found_group *group)
+{
+	return export_write_group(arg, group);
+}
+
+int export_mount(const char *root, FILE *out, bool *incomplete_out)
+{
+	const struct groups_wish wish = { .every = true };
+	struct groups_reader reader = { .wish = &wish,
+					.group = take,
+					.arg = out };
+	char *listings = mount_listings_or_complain(root);
+	int err;
+
+	if (!listings)
+		return EXIT_FAILED;
+	err = export_write_head(out, root, time(NULL));
+	if (!err)
+		err = groups_find(listings, &reader);
+	if (!err)
+		err = export_write_end(out, &reader.totals);
+	free(listings);
+	*incomplete_out = reader.totals.incomplete;
+	if (err == -EINVAL)
+		complain(root, "its kinfs is too old to export");
+	else if (err)
+		complain_errno(root, err);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+void export_complain_incomplete(const char *path)
+{
+	complain(path, "not complete: not all files are hashed, or some "
+		       "changed (incomplete); kin wait waits for that");
+}
+
+/* ---- files ---- */
+
+int export_open_path(const char *path, struct export_reader *out)
+{
+	FILE *file = fopen(path, "re");
+	int err;
+
+	*out = (struct export_reader){ 0 };
+	if (!file)
+		return -errno;
+	err = export_open(out, file);
+	out->file = file;
+	return err;
+}
+
+int export_complain(const char *path, size_t line, int err)
+{
+	if (err == -EMEDIUMTYPE)
+		complain(path, "not a file as kin export writes it");
+	else if (err == -EPROTONOSUPPORT)
+		complain(path, "written by another version of kin export; "
+			       "export it anew");
+	else if (err == -EBADMSG)
+		complain(path, "line %zu is damaged", line);
+	else if (err == -EFBIG)
+		complain(path, "line %zu is longer than %zu MiB", line + 1,
+			 EXPORT_LINE_MAX >> 20);
+	else if (err == -ENODATA)
+		complain(path, "damaged or cut: it has no end");
+	else
+		complain_errno(path, err);
+	return EXIT_FAILED;
+}
+
+/* ---- the command ---- */
+
+static int write_out(const struct export_job *job)
+{
+	FILE *out = job->plain ? stdout : export_compress(stdout);
+	bool incomplete = false;
+	int code;
+
+	if (!out) {
+		complain_errno(NULL, -ENOMEM);
+		return EXIT_FAILED;
+	}
+	code = export_mount(job->mount.root, out, &incomplete);
+	/* An unfinished export has no last line, so it is not taken for one. */
+	if ((job->plain ? fflush(out) : fclose(out)) && !code) {
+		complain_errno("standard output", errno ? -errno : -EIO);
+		code = EXIT_FAILED;
+	}
+	if (!code && incomplete) {
+		export_complain_incomplete(job->mount.root);
+		code = EXIT_INCOMPLETE;
+	}
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "plain", no_argument, NULL, 'p' }, { 0 }
+	};
+	struct export_job job = { .plain = false };
+	int c, code;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c != 'p')
+			return usage_error(&command_export, NULL);
+		job.plain = true;
+	}
+	if (argc - optind != 1)
+		return usage_error(&command_export, "which mount?");
+	if (isatty(STDOUT_FILENO) && !job.plain)
+		return usage_error(&command_export,
+				   "standard output is a terminal; write to a "
+				   "file, or give --plain");
+	code = mount_find_or_complain(argv[optind], &job.mount);
+	if (!code && *job.mount.rel) {
+		complain(argv[optind], "not the root of the mount, which is %s",
+			 job.mount.root);
+		code = EXIT_FAILED;
+	}
+	if (!code)
+		code = write_out(&job);
+	mount_release(&job.mount);
+	return code;
+}
+
+const struct command command_export = {
+	.name = "export",
+	.synopsis = "export [--plain] MOUNT >FILE",
+	.summary = "Write what is known about the files of a mount to a file",
+	.help = "The contents that you may read, with size, digests and the "
+		"paths of their files,\n"
+		"as JSON lines compressed by zstd, in the order of XXH128; for "
+		"kin missing and\n"
+		"kin similar --in, here or on another machine.\n\n"
+		"      --plain  not compressed\n\n"
+		"Exit status: 0 ok; 1 failed; 2 usage; 3 not all files are "
+		"hashed.\n",
+	.run = run,
+};

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/array.h"
+#include "core/base/text.h"
+#include "core/cli/cli.h"
+#include "core/cli/groups/groups_print.h"
+#include "core/groups/groups.h"
+
+/* Owned strings. */
+struct name_list {
+	const char **names;
+	size_t count;
+};
+
+struct groups_job {
+	struct groups_wish wish;
+	struct groups_printer printer;
+	struct groups_reader reader;
+	/* As given, then relative to the root of the mount. */
+	struct name_list within, across, keep;
+	struct mount mount; /* of the first operand */
+	bool bar;           /* on standard error */
+	int shown;          /* percent in it; -1: it is not there */
+};
+
+static void name_list_release(struct name_list *l)
+{
+	while (l->count)
+		free((char *)l->names[--l->count]);
+	free(l->names);
+}
+
+/* Takes name; NULL means that there was no memory. */
+static int name_list_add(struct name_list *l, char *name)
+{
+	const char **names =
+		name ? array_with_room(l->names, l->count, sizeof(*names)) :
+		       NULL;
+
+	if (!names) {
+		free(name);
+		complain_errno(NULL, -ENOMEM);
+		return EXIT_FAILED;
+	}
+	l->names = names;
+	names[l->count++] = name;
+	return EXIT_OK;
+}
+
+/* ---- options ---- */
+
+static int take_format(struct groups_job *job, enum groups_format format)
+{
+	if (job->printer.format != GROUPS_TEXT && job->printer.format != format)
+		return usage_error(&command_groups,
+				   "--json, --csv and -0 exclude one another");
+	job->printer.format = format;
+	return EXIT_OK;
+}
+
+static int take_option(struct groups_job *job, int c)
+{
+	switch (c) {
+	case 'e':
+		job->wish.exact = true;
+		return EXIT_OK;
+	case 't':
+		return parse_threshold(&command_groups, optarg,
+				       &job->wish.threshold);
+	case 'm':
+		if (!text_parse_size(optarg, &job->wish.min_size))
+			return EXIT_OK;
+		return usage_error(&command_groups,
+				   "--min-size: '%s' is not a size", optarg);
+	case 'a':
+		return name_list_add(&job->across, strdup(optarg));
+	case 'k':
+		return name_list_add(&job->keep, strdup(optarg));
+	case 'j':
+		return take_format(job, GROUPS_JSON);
+	case 'c':
+		return take_format(job, GROUPS_CSV);
+	case '0':
+		return take_format(job, GROUPS_NUL);
+	default:
+		return usage_error(&command_groups, NULL);
+	}
+}
+
+static int parse_options(struct groups_job *job, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "exact", no_argument, NULL, 'e' },
+		{ "threshold", required_argument, NULL, 't' },
+		{ "min-size", required_argument, NULL, 'm' },
+		{ "across", required_argument, NULL, 'a' },
+		{ "keep", required_argument, NULL, 'k' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "csv", no_argument, NULL, 'c' },
+		{ "null", no_argument, NULL, '0' },
+		{ 0 },
+	};
+	int c, code = EXIT_OK;
+
+	while (!code && (c = getopt_long(argc, argv, "0", options, NULL)) != -1)
+		code = take_option(job, c);
+	for (; !code && optind < argc; optind++)
+		code = name_list_add(&job->within, strdup(argv[optind]));
+	if (!code && !job->within.count)
+		return usage_error(&command_groups, "of which mount?");
+	if (!code && job->across.count == 1)
+		return usage_error(&command_groups,
+				   "--across needs two directories or more");
+	return code;
+}
+
+/* ---- paths ---- */
+
+/* Replaces a name by its path relative to the root of the mount. */
+static int find_path(const struct groups_job *job, const char **name)
+{
+	struct mount mount;
+	int code = mount_find_or_complain(*name, &mount);
+
+	if (code)
+		return code;
+	if (strcmp(mount.root, job->mount.root) != 0) {
+		complain(*name, "not in the mount %s", job->mount.root);
+		code = EXIT_FAILED;
+	} else {
+		free((char *)*name);
+		*name = mount.rel;
+		mount.rel = NULL;
+	}
+	mount_release(&mount);
+	return code;
+}
+
+static int find_paths(const struct groups_job *job, struct name_list *l)
+{
+	size_t i;
+	int code = EXIT_OK;
+
+	for (i = 0; i < l->count && !code; i++)
+		code = find_path(job, &l->names[i]);
+	return code;
+}
+
+/* "MOUNT" by itself is all of it; with paths behind it only these count. */
+static void drop_root(struct name_list *l)
+{
+	if (*l->names[0])
+		return;
+	free((char *)l->names[0]);
+	l->count--;
+	memmove(l->names, l->names + 1, l->count * sizeof(*l->names));
+}
+
+static int find_all_paths(struct groups_job *job)
+{
+	int code = mount_find_or_complain(job->within.names[0], &job->mount);
+
+	if (!code)
+		code = find_paths(job, &job->within);
+	if (!code)
+		code = find_paths(job, &job->across);
+	if (!code)
+		code = find_paths(job, &job->keep);
+	if (code)
+		return code;
+	drop_root(&job->within);
+	job->wish.within = job->within.names;
+	job->wish.within_count = job->within.count;
+	job->wish.across = job->across.names;
+	job->wish.across_count = job->across.count;
+	job->wish.keep = job->keep.names;
+	job->wish.keep_count = job->keep.count;
+	job->printer.root = job->mount.root;
+	return EXIT_OK;
+}
+
+/* ---- progress ---- */
+
+enum { BAR_WIDTH = 30 };
+
+static void clear_bar(struct groups_job *job)
+{
+	if (job->shown >= 0)
+		fputs("\r\033[K", stderr);
+	job->shown = -1;
+}
+
+static void show_progress(void *arg, bool found, double share)
+{
+	struct groups_job *job = arg;
+	int percent = (int)(100 * share), i;
+
+	/* With groups on the same terminal, these show how far it is. */
+	if (!job->bar || (found && job->printer.terminal) ||
+	    percent == job->shown)
+		return;
+	job->shown = percent;
+	fputs("\r[", stderr);
+	for (i = 0; i < BAR_WIDTH; i++)
+		putc(i < percent * BAR_WIDTH / 100 ? '#' : ' ', stderr);
+	fprintf(stderr, "] %3d %%  %s\033[K", percent,
+		found ? "listing groups" : "searching for groups");
+}
+
+static int show_group(void *arg, const struct found_group *group)
+{
+	struct groups_job *job = arg;
+
+	if (job->printer.terminal)
+		clear_bar(job);
+	return groups_print(&job->printer, group, job->reader.totals.threshold);
+}
+
+static void flush(void *arg)
+{
+	(void)arg;
+	(void)fflush(stdout);
+}
+
+/* ---- all of it ---- */
+
+static int read_answer(struct groups_job *job, const char *listings)
+{
+	int err = groups_find(listings, &job->reader);
+
+	clear_bar(job);
+	if (!err)
+		err = groups_print_totals(&job->printer, &job->reader.totals);
+	return err;
+}
+
+static int groups_run(struct groups_job *job)
+{
+	char *listings = mount_listings_or_complain(job->mount.root);
+	int err;
+
+	if (!listings)
+		return EXIT_FAILED;
+	err = read_answer(job, listings);
+	free(listings);
+	if (err == -EINVAL)
+		complain(job->mount.root,
+			 "its kinfs is too old to search for groups");
+	else if (err)
+		complain_errno(job->mount.root, err);
+	if (err)
+		return EXIT_FAILED;
+	if (!job->reader.totals.incomplete)
+		return EXIT_OK;
+	complain(job->mount.root,
+		 "the groups are not complete: not all files are hashed, or "
+		 "some changed (incomplete); kin wait waits for that");
+	return EXIT_INCOMPLETE;
+}
+
+static int run(int argc, char **argv)
+{
+	struct groups_job job = { .shown = -1 };
+	int code = parse_options(&job, argc, argv);
+
+	if (!code)
+		code = find_all_paths(&job);
+	if (!code) {
+		job.printer.terminal = job.printer.format == GROUPS_TEXT &&
+				       isatty(STDOUT_FILENO);
+		job.bar = isatty(STDERR_FILENO);
+		job.reader = (struct groups_reader){
+			.wish = &job.wish,
+			.progress = show_progress,
+			.group = show_group,
+			.idle = flush,
+			.arg = &job,
+		};
+		code = groups_run(&job);
+	}
+	name_list_release(&job.within);
+	name_list_release(&job.across);
+	name_list_release(&job.keep);
+	mount_release(&job.mount);
+	return code;
+}
+
+const struct command command_groups = {
+	.name = "groups",
+	.synopsis = "groups [OPTION]... MOUNT [PATH]...",
+	.summary = "List the near-duplicates of a mount in groups",
+	.help = "Each group has a head, which comes first; the score of each "
+		"other member is that\n"
+		"with the head.  A line with = is one more copy of the file "
+		"above it.  Groups come\n"
+		"in descending order of the space that could be saved.  With "
+		"PATHs only files below\n"
+		"these count.\n\n"
+		"      --exact         only identical files\n"
+		"      --threshold N   least score with the head, 1 to 100 "
+		"(default: the mount's)\n"
+		"      --min-size N    only files of N bytes or more (1k, 1M, "
+		"...)\n"
+		"      --across DIR    only groups with files below two of "
+		"these; repeat it\n"
+		"      --keep DIR      mark the files below DIR as to be kept; "
+		"may be repeated\n"
+		"      --json          an object a line, the last one with "
+		"totals\n"
+		"      --csv           a line for each file\n"
+		"  -0, --null          only the paths of exact copies that could "
+		"go, each ended by\n"
+		"                      a zero byte: of each content all files "
+		"but the first, or but\n"
+		"                      those to be kept\n\n"
+		"kin dedup reads what --json prints.\n\n"
+		"Exit status: 0 ok; 1 failed; 2 usage; 3 the groups are not "
+		"complete.\n",
+	.run = run,
+};

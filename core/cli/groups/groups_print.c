@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/groups/groups_print.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/cli/cli.h"
+
+/* How kin groups prints a group. */
+
+static const char *size_of(uint64_t bytes, char out[TEXT_SIZE_ROOM])
+{
+	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, out);
+}
+
+static bool is_root(const struct groups_printer *p)
+{
+	return strcmp(p->root, "/") == 0;
+}
+
+/* ---- text ---- */
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+
+static void style(const struct groups_printer *p, const char *code)
+{
+	if (p->terminal)
+		fputs(code, stdout);
+}
+
+static void print_path(const struct groups_printer *p, const char *path)
+{
+	if (!is_root(p))
+		print_escaped(p->root, ESCAPE_TERMINAL);
+	putchar('/');
+	print_escaped(path, ESCAPE_TERMINAL);
+}
+
+static void print_title(const struct groups_printer *p,
+			const struct found_group *group)
+{
+	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
+
+	style(p, BOLD);
+	printf("%zu  %zu files", p->printed, group->files);
+	if (group->saved_exact)
+		printf(", %s in exact copies",
+		       size_of(group->saved_exact, exact));
+	if (group->saved_near)
+		printf(", %s in near copies", size_of(group->saved_near, near));
+	style(p, PLAIN);
+	putchar('\n');
+}
+
+/* "=" in place of the score: another copy of the file above. */
+static void print_file(const struct groups_printer *p,
+		       const struct found_member *m, size_t i)
+{
+	char size[TEXT_SIZE_ROOM];
+
+	if (i)
+		printf("    =");
+	else
+		printf("%5d", m->score);
+	printf("%7s  ", size_of(m->size, size));
+	if (i)
+		style(p, DIM);
+	print_path(p, m->files[i].path);
+	if (i)
+		style(p, PLAIN);
+	if (m->files[i].keep)
+		printf("  (keep)");
+	putchar('\n');
+}
+
+static void print_text(const struct groups_printer *p,
+		       const struct found_group *group)
+{
+	size_t i, k;
+
+	if (p->printed > 1)
+		putchar('\n');
+	print_title(p, group);
+	for (i = 0; i < group->count; i++)
+		for (k = 0; k < group->members[i].file_count; k++)
+			print_file(p, &group->members[i], k);
+}
+
+/* ---- JSON ---- */
+
+/* Takes value. */
+static int set(json_t *object, const char *key, json_t *value)
+{
+	return json_object_set_new(object, key, value) ? -ENOMEM : 0;
+}
+
+static int fill_file(json_t *object, const struct found_file *file)
+{
+	int err = json_set_path(object, "path", file->path);
+
+	if (!err)
+		err = set(object, "mtime",
+			  json_real((double)file->mtime_ns / 1e9));
+	if (!err && file->keep)
+		err = set(object, "keep", json_true());
+	return err;
+}
+
+static int add_files(json_t *array, const struct found_member *m)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < m->file_count && !err; i++) {
+		json_t *object = json_object();
+
+		err = object ? fill_file(object, &m->files[i]) : -ENOMEM;
+		if (json_array_append_new(array, object) && !err)
+			err = -ENOMEM;
+	}
+	return err;
+}
+
+static int fill_member(json_t *object, const struct found_member *m, bool head)
+{
+	json_t *files = json_array();
+	int err = files ? add_files(files, m) : -ENOMEM;
+
+	if (!err)
+		err = set(object, "score", json_integer(m->score));
+	if (!err && head)
+		err = set(object, "head", json_true());
+	if (!err)
+		err = set(object, "size", json_integer((json_int_t)m->size));
+	if (!err)
+		err = set(object, "xxh128", json_string(m->xxh128));
+	if (!err && json_object_set(object, "files", files))
+		err = -ENOMEM;
+	json_decref(files);
+	return err;
+}
+
+static int add_members(json_t *array, const struct found_group *group)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < group->count && !err; i++) {
+		json_t *object = json_object();
+
+		err = object ? fill_member(object, &group->members[i], !i) :
+			       -ENOMEM;
+		if (json_array_append_new(array, object) && !err)
+			err = -ENOMEM;
+	}
+	return err;
+}
+
+static int print_group_json(const struct groups_printer *p,
+			    const struct found_group *group, int threshold)
+{
+	json_t *object = json_object(), *members = json_array();
+	int err = object && members ? add_members(members, group) : -ENOMEM;
+
+	if (!err)
+		err = set(object, "group",
+			  json_integer((json_int_t)p->printed));
+	if (!err)
+		err = json_set_path(object, "root", p->root);
+	if (!err)
+		err = set(object, "threshold", json_integer(threshold));
+	if (!err)
+		err = set(object, "saved_exact",
+			  json_integer((json_int_t)group->saved_exact));
+	if (!err)
+		err = set(object, "saved_near",
+			  json_integer((json_int_t)group->saved_near));
+	if (!err && json_object_set(object, "members", members))
+		err = -ENOMEM;
+	json_decref(members);
+	if (!err)
+		return json_print(object) ? -EIO : 0;
+	json_decref(object);
+	return err;
+}
+
+static int print_totals_json(const struct groups_totals *t)
+{
+	const char *state = t->incomplete ? "incomplete" : "complete";
+	json_t *line = json_pack("{s:{s:I, s:I, s:I, s:I, s:b, s:s}}", "totals",
+				 "groups", (json_int_t)t->groups, "files",
+				 (json_int_t)t->files, "exact_bytes",
+				 (json_int_t)t->exact_bytes, "near_bytes",
+				 (json_int_t)t->near_bytes, "complete",
+				 !t->incomplete, "state", state);
+
+	return line ? json_print(line) ? -EIO : 0 : -ENOMEM;
+}
+
+/* ---- CSV, RFC 4180 ---- */
+
+static void print_field(const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		fputs(text, stdout);
+		return;
+	}
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"')
+			putchar('"');
+		putchar(*text);
+	}
+	putchar('"');
+}
+
+static void print_csv(const struct groups_printer *p,
+		      const struct found_group *group)
+{
+	size_t i, k;
+
+	for (i = 0; i < group->count; i++) {
+		const struct found_member *m = &group->members[i];
+
+		for (k = 0; k < m->file_count; k++) {
+			printf("%zu,%d,%d,%llu,%s,%lld,%d,", p->printed,
+			       m->score, i == 0, (unsigned long long)m->size,
+			       m->xxh128,
+			       (long long)(m->files[k].mtime_ns / 1000000000),
+			       m->files[k].keep);
+			print_field(m->files[k].path);
+			fputs("\r\n", stdout);
+		}
+	}
+}
+
+/* ---- paths ---- */
+
+/* Of each content all files but those to keep, or but the first. */
+static void print_nul(const struct groups_printer *p,
+		      const struct found_group *group)
+{
+	size_t i, k;
+
+	for (i = 0; i < group->count; i++) {
+		const struct found_member *m = &group->members[i];
+		size_t kept = 0;
+
+		for (k = 0; k < m->file_count; k++)
+			kept += m->files[k].keep;
+		for (k = kept ? 0 : 1; k < m->file_count; k++)
+			if (!m->files[k].keep)
+				printf("%s/%s%c", is_root(p) ? "" : p->root,
+				       m->files[k].path, '\0');
+	}
+}
+
+/* ---- all ---- */
+
+int groups_print(struct groups_printer *p, const struct found_group *group,
+		 int threshold)
+{
+	if (!p->printed++ && p->format == GROUPS_CSV)
+		fputs("group,score,head,size,xxh128,mtime,keep,path\r\n",
+		      stdout);
+	switch (p->format) {
+	case GROUPS_TEXT:
+		print_text(p, group);
+		break;
+	case GROUPS_JSON:
+		return print_group_json(p, group, threshold);
+	case GROUPS_CSV:
+		print_csv(p, group);
+		break;
+	case GROUPS_NUL:
+		print_nul(p, group);
+		break;
+	}
+	return 0;
+}
+
+int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
+{
+	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
+
+	if (p->format == GROUPS_JSON)
+		return print_totals_json(t);
+	if (p->format != GROUPS_TEXT)
+		return 0;
+	if (p->printed)
+		putchar('\n');
+	style(p, BOLD);
+	printf("%llu groups, %llu files: %s in exact copies, %s in near "
+	       "copies\n",
+	       (unsigned long long)t->groups, (unsigned long long)t->files,
+	       text_format_size((double)t->exact_bytes, TEXT_UNITS_FULL, exact),
+	       text_format_size((double)t->near_bytes, TEXT_UNITS_FULL, near));
+	style(p, PLAIN);
+	return 0;
+}

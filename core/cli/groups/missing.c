@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/cli/cli.h"
+#include "core/cli/groups/export_mount.h"
+
+enum { DEFAULT_THRESHOLD = 60 };
+
+/* An export, as a file that can be read again. */
+struct side {
+	const char *path; /* as given */
+	FILE *copy;       /* of a mount: an unnamed file; else NULL */
+};
+
+struct missing_command {
+	struct side one, other;
+	bool json, nul;
+	struct missing_job job;
+};
+
+/* ---- files ---- */
+
+/* Exports a mount to a file without a name. */
+static int copy_mount(struct side *s, const char *root)
+{
+	bool incomplete;
+	FILE *stream;
+	int code;
+
+	s->copy = tmpfile();
+	stream = s->copy ? export_compress(s->copy) : NULL;
+	if (!stream) {
+		complain_errno("temporary file", -errno);
+		return EXIT_FAILED;
+	}
+	code = export_mount(root, stream, &incomplete);
+	if (fclose(stream) && !code) {
+		complain_errno("temporary file", -errno);
+		code = EXIT_FAILED;
+	}
+	return code;
+}
+
+static int side_prepare(struct side *s)
+{
+	struct mount mount = { 0 };
+	struct stat st;
+	int code;
+
+	if (stat(s->path, &st)) {
+		complain_errno(s->path, -errno);
+		return EXIT_FAILED;
+	}
+	if (!S_ISDIR(st.st_mode))
+		return EXIT_OK;
+	code = mount_find_or_complain(s->path, &mount);
+	if (!code && *mount.rel) {
+		complain(s->path, "not the root of the mount, which is %s",
+			 mount.root);
+		code = EXIT_FAILED;
+	}
+	if (!code)
+		code = copy_mount(s, mount.root);
+	mount_release(&mount);
+	return code;
+}
+
+static int side_open(struct side *s, struct export_reader *out)
+{
+	if (!s->copy)
+		return export_open_path(s->path, out);
+	rewind(s->copy);
+	return export_open(out, s->copy);
+}
+
+static void side_release(struct side *s)
+{
+	if (s->copy)
+		(void)fclose(s->copy);
+}
+
+/* ---- output ---- */
+
+static int reopen(void *arg, struct export_reader *out)
+{
+	struct missing_command *c = arg;
+
+	return side_open(&c->other, out);
+}
+
+static int print_object(const struct missing *m, const struct found_file *file)
+{
+	json_t *object = json_object();
+	int err = object ? json_set_path(object, "path", file->path) : -ENOMEM;
+
+	if (!err &&
+	    (json_object_set_new(object, "size",
+				 json_integer((json_int_t)m->size)) ||
+	     json_object_set_new(object, "score", json_integer(m->score))))
+		err = -ENOMEM;
+	if (!err && m->near)
+		err = json_set_path(object, "near", m->near);
+	if (!err)
+		return json_print(object) ? -EIO : 0;
+	json_decref(object);
+	return err;
+}
+
+static void print_text(const struct missing *m, const struct found_file *file)
+{
+	if (m->near)
+		printf("near %3d  ", m->score);
+	else
+		printf("missing   ");
+	print_escaped(file->path, ESCAPE_TERMINAL);
+	if (m->near) {
+		printf("  ~  ");
+		print_escaped(m->near, ESCAPE_TERMINAL);
+	}
+	putchar('\n');
+}
+
+static int print(void *arg, const struct missing *m)
+{
+	const struct missing_command *c = arg;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < m->file_count && !err; i++)
+		if (c->json)
+			err = print_object(m, &m->files[i]);
+		else if (c->nul)
+			printf("%s%c", m->files[i].path, 0);
+		else
+			print_text(m, &m->files[i]);
+	return err;
+}
+
+static void print_totals(const struct missing_command *c)
+{
+	const struct missing_job *j = &c->job;
+
+	if (!c->json && !c->nul)
+		fprintf(stderr,
+			"%llu files with %llu contents of %llu bytes are not "
+			"in %s\n",
+			(unsigned long long)j->files,
+			(unsigned long long)j->contents,
+			(unsigned long long)j->bytes, c->other.path);
+}
+
+/* ---- all of it ---- */
+
+static int compare(struct missing_command *c)
+{
+	struct export_reader one;
+	int err = side_open(&c->one, &one), code = EXIT_OK;
+	bool in_other = false;
+
+	if (!err) {
+		err = missing_find(&c->job, &one);
+		in_other = c->job.failed_in_other;
+	}
+	if (err && in_other)
+		code = export_complain(c->other.path, c->job.other_line, err);
+	else if (err)
+		code = export_complain(c->one.path, one.number, err);
+	export_close(&one);
+	if (code)
+		return code;
+	print_totals(c);
+	if (!c->job.incomplete)
+		return EXIT_OK;
+	export_complain_incomplete(c->other.path);
+	return EXIT_INCOMPLETE;
+}
+
+static int take_option(struct missing_command *c, int option)
+{
+	switch (option) {
+	case 'e':
+		c->job.rules.threshold = 0;
+		return EXIT_OK;
+	case 't':
+		return parse_threshold(&command_missing, optarg,
+				       &c->job.rules.threshold);
+	case 'j':
+		c->json = true;
+		return EXIT_OK;
+	case '0':
+		c->nul = true;
+		return EXIT_OK;
+	default:
+		return usage_error(&command_missing, NULL);
+	}
+}
+
+static int parse_options(struct missing_command *c, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "exact", no_argument, NULL, 'e' },
+		{ "threshold", required_argument, NULL, 't' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "null", no_argument, NULL, '0' },
+		{ 0 },
+	};
+	int option, code = EXIT_OK;
+
+	while (!code &&
+	       (option = getopt_long(argc, argv, "0", options, NULL)) != -1)
+		code = take_option(c, option);
+	if (!code && c->json && c->nul)
+		code = usage_error(&command_missing,
+				   "--json and -0 exclude one another");
+	if (!code && argc - optind != 2)
+		code = usage_error(&command_missing,
+				   "which two trees, of which the second may "
+				   "lack files?");
+	if (!code) {
+		c->one.path = argv[optind];
+		c->other.path = argv[optind + 1];
+	}
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	struct missing_command c = {
+		.job = { .rules = { .threshold = DEFAULT_THRESHOLD },
+			 .reopen = reopen,
+			 .found = print },
+	};
+	int code = parse_options(&c, argc, argv);
+
+	c.job.arg = &c;
+	if (!code)
+		code = side_prepare(&c.one);
+	if (!code)
+		code = side_prepare(&c.other);
+	if (!code)
+		code = compare(&c);
+	side_release(&c.one);
+	side_release(&c.other);
+	return code;
+}
+
+const struct command command_missing = {
+	.name = "missing",
+	.synopsis = "missing [--exact|--threshold N] [--json|-0] TREE OTHER",
+	.summary = "List the files of a tree that another tree does not have",
+	.help = "TREE and OTHER are mounts, or files written by kin export.  A "
+		"file whose content\n"
+		"OTHER has, under whatever name, is not listed; one that it "
+		"has only as a\n"
+		"near-duplicate is listed with the score and the path of "
+		"that.\n\n"
+		"      --exact        near-duplicates are not looked for\n"
+		"      --threshold N  least score of a near-duplicate, 1 to "
+		"100 (default: 60)\n"
+		"      --json         an object a line: path, size, score, "
+		"near\n"
+		"  -0, --null         paths alone, each ended by NUL\n\n"
+		"Exit status: 0 ok, whether something is missing or not; 1 "
+		"failed; 2 usage; 3 one\n"
+		"of the trees was not hashed completely.\n",
+	.run = run,
+};

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/similar/similar.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- a file of the mount ---- */
+
+static int show(void *arg, int score, const char *path)
+{
+	return similar_show(arg, score, -1, path);
+}
+
+void similar_look_file(struct similar_job *job, const char *file)
+{
+	struct buf state = { 0 };
+
+	if (!attribute_get(file, STATE_ATTRIBUTE, &state) &&
+	    strcmp(state.data, "fresh") != 0)
+		(void)snprintf(job->reason, sizeof(job->reason), "%s",
+			       state.data);
+	buf_release(&state);
+}
+
+/* A file that was not hashed has a listing without entries, whatever is like
+ * it. */
+static void look_states(struct similar_job *job, const char *listing,
+			const char *file)
+{
+	similar_look_state(job, listing);
+	if (!*job->reason)
+		similar_look_file(job, file);
+}
+
+int similar_file(struct similar_job *job)
+{
+	static const char *const views[] = {
+		[INDEX_ALIKE] = "",
+		[INDEX_WITHIN] = "/.within",
+		[INDEX_CONTAINS] = "/.contains",
+		[INDEX_ALL] = "/.all",
+	};
+	char *listing = similar_format("%s/%s%s", job->listings, job->mount.rel,
+				       views[job->relation]);
+	char *file = similar_path(job, job->mount.rel);
+	int err = listing && file ? 0 : -ENOMEM;
+
+	if (!err) {
+		similar_digests(file, &job->digests);
+		err = similar_each(job, listing, show, job);
+		look_states(job, listing, file);
+	}
+	free(listing);
+	free(file);
+	return err;
+}
+
+/* ---- printing ---- */
+
+static int object_fill(struct similar_job *job, json_t *object)
+{
+	const char *relation = index_relation_names[job->relation];
+	char *path = job->of ? strdup(job->of) :
+		     job->in ? strdup(job->path) :
+			       similar_path(job, job->mount.rel);
+	int err = path ? json_set_path(object, "path", path) : -ENOMEM;
+
+	free(path);
+	if (!err &&
+	    (json_object_set_new(object, "relation", json_string(relation)) ||
+	     json_object_set_new(object, "cut",
+				 json_boolean(similar_is_cut(job))) ||
+	     json_object_set_new(object, "complete",
+				 json_boolean(!*job->reason)) ||
+	     (*job->reason && json_object_set_new(object, "reason",
+						  json_string(job->reason))) ||
+	     json_object_set(object, "similar", job->array)))
+		err = -ENOMEM;
+	return err;
+}
+
+static int print_json(struct similar_job *job)
+{
+	json_t *object = json_object();
+	int err = object ? object_fill(job, object) : -ENOMEM;
+
+	if (!err)
+		return json_print(object);
+	json_decref(object);
+	complain_errno(NULL, err);
+	return EXIT_FAILED;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static void complain_cut(const struct similar_job *job)
+{
+	if (!job->of && is_directory(job->path))
+		complain(job->path, "other directories have content in common "
+				    "with it, too; only the best are listed");
+	else
+		complain(job->of ? job->of : job->path,
+			 "there are more than the mount's limit; see -o limit");
+}
+
+static void complain_incomplete(const struct similar_job *job)
+{
+	const char *path = job->of ? job->of : job->path;
+	const char *state = job->reason;
+
+	if (!strcmp(state, "busy"))
+		complain(path, "not known yet: a program has it open for "
+			       "writing (busy)");
+	else if (!strcmp(state, "pending"))
+		complain(path, "not known yet: it is not hashed (pending)");
+	else if (!strncmp(state, "skipped:", 8))
+		complain(path,
+			 "not known: it is not hashed because of the "
+			 "mount's options (%s)",
+			 state);
+	else if (!strncmp(state, "error:", 6))
+		complain(path, "not known: it could not be read (%s)", state);
+	else if (job->unknown)
+		complain(path,
+			 "%zu files have no digests and count as different; "
+			 "kin status --failed --skipped lists them",
+			 job->unknown);
+	else
+		complain(path, "the answer is not complete (%s)", state);
+}
+
+static int finish(struct similar_job *job)
+{
+	int code = EXIT_OK;
+
+	if (job->json)
+		code = print_json(job);
+	if (similar_is_cut(job)) {
+		complain_cut(job);
+	} else if (*job->reason) {
+		complain_incomplete(job);
+		code = code ? code : EXIT_INCOMPLETE;
+	}
+	return code;
+}
+
+/* ---- the way there ---- */
+
+static int find_listings(struct similar_job *job)
+{
+	int code = mount_find_or_complain(job->path, &job->mount);
+
+	if (code)
+		return code;
+	job->listings = mount_listings_or_complain(job->mount.root);
+	if (!job->listings)
+		return EXIT_FAILED;
+	job->array = json_array();
+	if (job->array)
+		return EXIT_OK;
+	complain_errno(NULL, -ENOMEM);
+	return EXIT_FAILED;
+}
+
+static bool is_regular(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* Whether what was asked for goes with what the paths are. */
+static int check_kind(const struct similar_job *job)
+{
+	const char *wrong = NULL;
+
+	if (is_directory(job->path) && job->relation != INDEX_ALIKE)
+		wrong = "a directory; containment is that of files";
+	else if (!is_directory(job->path) && !is_regular(job->path))
+		wrong = "neither a file nor a directory";
+	else if (job->why && is_directory(job->path))
+		wrong = "a directory; --why is about two files";
+	else if (job->other && !job->why && !is_directory(job->path))
+		wrong = "not a directory; compare files with kin compare";
+	if (!wrong)
+		return EXIT_OK;
+	complain(job->path, "%s", wrong);
+	return EXIT_FAILED;
+}
+
+static int run_in(struct similar_job *job)
+{
+	job->array = json_array();
+	return similar_in(job) ? EXIT_FAILED : finish(job);
+}
+
+static int job_run(struct similar_job *job)
+{
+	int err, code;
+
+	if (job->in)
+		return run_in(job);
+	code = find_listings(job);
+
+	if (!code && !job->of)
+		code = check_kind(job);
+	if (code)
+		return code;
+	if (job->of)
+		err = similar_of(job);
+	else if (is_directory(job->path))
+		err = similar_directories(job);
+	else if (job->why)
+		err = similar_why(job);
+	else if (job->relation == INDEX_ALL)
+		err = similar_all(job);
+	else
+		err = similar_file(job);
+	if (!err)
+		return finish(job);
+	if (err < 0)
+		complain_errno(job->path, err);
+	return EXIT_FAILED;
+}
+
+static bool take_option(struct similar_job *job, int c)
+{
+	enum index_relation relation = c == 'w' ? INDEX_WITHIN :
+				       c == 'a' ? INDEX_ALL :
+						  INDEX_CONTAINS;
+
+	switch (c) {
+	case 'y':
+		job->why = true;
+		return true;
+	case 'j':
+		job->json = true;
+		return true;
+	case 'o':
+		job->of = optarg;
+		return true;
+	case 'i':
+		job->in = optarg;
+		return true;
+	case 'w':
+	case 'c':
+	case 'a':
+		if (job->relation != INDEX_ALIKE && job->relation != relation)
+			return false;
+		job->relation = relation;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int parse_options(struct similar_job *job, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "of", required_argument, NULL, 'o' },
+		{ "within", no_argument, NULL, 'w' },
+		{ "contains", no_argument, NULL, 'c' },
+		{ "all", no_argument, NULL, 'a' },
+		{ "why", no_argument, NULL, 'y' },
+		{ "in", required_argument, NULL, 'i' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if (!take_option(job, c))
+			return usage_error(&command_similar, NULL);
+	if (job->of && argc - optind != 1)
+		return usage_error(&command_similar, "in which mount?");
+	if (argc - optind != 1 && argc - optind != 2)
+		return usage_error(&command_similar,
+				   "which file or directory?");
+	job->path = argv[optind];
+	job->other = argv[optind + 1];
+	if (job->why && (!job->other || job->of || job->json ||
+			 job->relation != INDEX_ALIKE))
+		return usage_error(&command_similar,
+				   "--why takes two files and no other option");
+	if (job->in &&
+	    (job->other || job->of || job->why || job->relation != INDEX_ALIKE))
+		return usage_error(&command_similar,
+				   "--in takes one file, and --json");
+	return EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+	struct similar_job job = { .relation = INDEX_ALIKE };
+	int code = parse_options(&job, argc, argv);
+
+	if (!code)
+		code = job_run(&job);
+	mount_release(&job.mount);
+	digests_release(&job.digests);
+	json_decref(job.array);
+	free(job.listings);
+	return code;
+}
+
+const struct command command_similar = {
+	.name = "similar",
+	.synopsis =
+		"similar [--within|--contains|--all] [--json] PATH\n"
+		"       kin similar [--within|--contains|--all] [--json] --of "
+		"FILE MOUNT\n"
+		"       kin similar --why FILE FILE\n"
+		"       kin similar [--json] --in EXPORT FILE\n"
+		"       kin similar [--json] DIRECTORY [DIRECTORY]",
+	.summary = "List what resembles a file or directory of a kinfs mount",
+	.help = "A file: what resembles it, best first, with the score, each "
+		"measure by itself\n"
+		"(0 to 100, - when not available), the size and the path.\n\n"
+		"      --within    larger files that contain most of it\n"
+		"      --contains  smaller files that it contains most of\n"
+		"      --all       also files that have mere boilerplate in "
+		"common, marked *\n"
+		"      --why       why the second file is listed or not for "
+		"the first\n"
+		"      --in EXPORT of a file written by kin export: what in "
+		"it resembles FILE\n"
+		"      --of FILE   FILE need not be in the mount; - is standard "
+		"input\n\n"
+		"A directory: those with much of the same content, and of how "
+		"many files it is\n"
+		"the same, similar, only here or only there.  Two directories: "
+		"these, and which\n"
+		"files are not the same.\n\n"
+		"      --json      one object: path, relation, cut, complete, "
+		"reason, similar\n\n"
+		"A score of 100 means identical and nothing else does.  "
+		"Listing waits until the\n"
+		"file is digested.\n\n"
+		"Exit status: 0 ok; 1 failed; 2 usage; 3 the answer is not "
+		"complete, because the file\n"
+		"is being written, or not hashed.\n",
+	.run = run,
+};

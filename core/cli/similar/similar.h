@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLI_SIMILAR_SIMILAR_H
+#define CORE_CLI_SIMILAR_SIMILAR_H
+
+#include "core/cli/cli.h"
+#include "core/index/index.h"
+
+/* State that the files of kin similar share. */
+struct similar_job {
+	bool json;
+	bool why;       /* --why: of path and other */
+	const char *of; /* --of: a file of elsewhere */
+	const char *in; /* --in: an export, instead of a mount */
+	enum index_relation relation;
+	const char *path, *other; /* as given; other only of directories */
+	struct mount mount;
+	char *listings;         /* the place of .similar */
+	struct digests digests; /* of what is asked about */
+	json_t *array;          /* of the hits, --json only */
+	size_t printed;
+	size_t unknown;  /* files of directories without digests */
+	char reason[64]; /* why the answer is not complete; "": it is */
+};
+
+/* The text, to be freed; NULL without memory. */
+char *similar_format(const char *pattern, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* The digests that the mount keeps of a file; one that is missing stays unset. */
+void similar_digests(const char *path, struct digests *out);
+
+/* A path below SOURCE as one below the mount's root; NULL without memory. */
+char *similar_path(const struct similar_job *job, const char *rel);
+
+/* Prints a hit, or adds it to the array; distinctive: -1 when it was not asked
+ * for. */
+int similar_show(struct similar_job *job, int score, int distinctive,
+		 const char *path);
+
+/* As similar_show(), for a file that is not on this machine. */
+int similar_show_measured(struct similar_job *job, int score, const char *path,
+			  uint64_t size, const struct measures *measures);
+
+/* What is listed in a directory of .similar, best first, with full paths;
+ * stops at an error of take. */
+int similar_each(struct similar_job *job, const char *listing,
+		 int (*take)(void *arg, int score, const char *path),
+		 void *arg);
+
+/* distinctive: -1 but with the relation all. */
+typedef int similar_take_fn(void *arg, int score, int distinctive,
+			    const char *path);
+
+/* Asks the mount for the files in job->relation to a content with job->digests:
+ * best first, with full paths; stops at an error of take. */
+int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg);
+
+/* Why a file has no complete listing, by its state; "" when it has one. */
+void similar_look_file(struct similar_job *job, const char *file);
+
+/* Sets job->reason from the state of a listing. */
+void similar_look_state(struct similar_job *job, const char *listing);
+
+/* Whether near-duplicates beyond the mount's limit were left out. */
+bool similar_is_cut(const struct similar_job *job);
+
+/* ---- the kinds of queries ---- */
+
+/* 0, a negative errno, or 1 after a message. */
+int similar_file(struct similar_job *job);
+int similar_of(struct similar_job *job);
+int similar_all(struct similar_job *job);
+int similar_why(struct similar_job *job);
+int similar_in(struct similar_job *job);
+int similar_directories(struct similar_job *job);
+
+#endif

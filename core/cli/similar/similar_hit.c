@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/similar/similar.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/index/score.h"
+
+struct hit {
+	int score, distinctive; /* distinctive: -1 when not asked for */
+	const char *path;
+	uint64_t size;
+	bool has_size;
+	struct measures measures;
+};
+
+char *similar_format(const char *pattern, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, pattern);
+	if (vasprintf(&text, pattern, args) < 0)
+		text = NULL;
+	va_end(args);
+	return text;
+}
+
+void similar_digests(const char *path, struct digests *out)
+{
+	struct buf text = { 0 };
+	struct stat st;
+	int id;
+
+	/* An sdhash is computed for each file that is asked for it. */
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if (id != DIGEST_SDHASH &&
+		    !attribute_get(path, digest_infos[id].attribute, &text))
+			(void)digest_parse((enum digest_id)id, text.data,
+					   text.len, out);
+	if (!stat(path, &st))
+		out->size = (uint64_t)st.st_size;
+	buf_release(&text);
+}
+
+char *similar_path(const struct similar_job *job, const char *rel)
+{
+	const char *root = job->mount.root;
+
+	if (!*rel)
+		return strdup(root);
+	return similar_format("%s/%s", strcmp(root, "/") != 0 ? root : "", rel);
+}
+
+/* ---- printing ---- */
+
+static void hit_measure(const struct similar_job *job, struct hit *hit)
+{
+	struct digests d = { 0 };
+	struct stat st;
+
+	similar_digests(hit->path, &d);
+	if (measures_take(&job->digests, &d, &hit->measures))
+		memset(&hit->measures, -1, sizeof(hit->measures));
+	hit->has_size = !stat(hit->path, &st);
+	hit->size = d.size;
+	digests_release(&d);
+}
+
+static void print_column(int value)
+{
+	if (value < 0)
+		printf("%8s", "-");
+	else
+		printf("%8d", value);
+}
+
+static void hit_print(struct similar_job *job, const struct hit *hit)
+{
+	bool all = hit->distinctive >= 0;
+
+	if (!job->printed++)
+		printf("%5s%s%8s%8s%8s%8s%8s%14s  %s\n", "SCORE",
+		       all ? "  DISTINCTIVE" : "", "SISE", "SIMHASH", "RDC",
+		       "SIF", "SSDEEP", "SIZE", "PATH");
+	printf("%5d", hit->score);
+	if (all)
+		printf("%12d%s", hit->distinctive,
+		       score_is_boilerplate(hit->score, hit->distinctive) ?
+			       "*" :
+			       " ");
+	print_column(hit->measures.by_digest[DIGEST_SISE]);
+	print_column(hit->measures.by_digest[DIGEST_SIMHASH]);
+	print_column(hit->measures.by_digest[DIGEST_RDC]);
+	print_column(hit->measures.by_digest[DIGEST_SIF]);
+	print_column(hit->measures.by_digest[DIGEST_SSDEEP]);
+	if (hit->has_size)
+		printf("%14llu  ", (unsigned long long)hit->size);
+	else
+		printf("%14s  ", "-");
+	print_escaped(hit->path, ESCAPE_TERMINAL);
+	putchar('\n');
+}
+
+static int add_distinctive(const struct hit *hit, json_t *object)
+{
+	bool is_boilerplate =
+		score_is_boilerplate(hit->score, hit->distinctive);
+
+	if (json_object_set_new(object, "distinctive",
+				json_integer(hit->distinctive)) ||
+	    json_object_set_new(object, "boilerplate",
+				json_boolean(is_boilerplate)))
+		return -ENOMEM;
+	return 0;
+}
+
+static int hit_add_json(struct similar_job *job, const struct hit *hit)
+{
+	json_t *object = json_object();
+	json_t *size = hit->has_size ? json_integer((json_int_t)hit->size) :
+				       json_null();
+	int err = object ? 0 : -ENOMEM;
+
+	if (!err &&
+	    json_object_set_new(object, "score", json_integer(hit->score)))
+		err = -ENOMEM;
+	if (!err && hit->distinctive >= 0)
+		err = add_distinctive(hit, object);
+	if (!err)
+		err = measures_to_json(&hit->measures, object);
+	if (!err && json_object_set(object, "size", size))
+		err = -ENOMEM;
+	if (!err)
+		err = json_set_path(object, "path", hit->path);
+	if (!err && json_array_append(job->array, object))
+		err = -ENOMEM;
+	json_decref(size);
+	json_decref(object);
+	return err;
+}
+
+static int hit_show(struct similar_job *job, const struct hit *hit)
+{
+	if (job->json)
+		return hit_add_json(job, hit);
+	hit_print(job, hit);
+	return 0;
+}
+
+int similar_show(struct similar_job *job, int score, int distinctive,
+		 const char *path)
+{
+	struct hit hit = { .score = score,
+			   .distinctive = distinctive,
+			   .path = path };
+
+	hit_measure(job, &hit);
+	return hit_show(job, &hit);
+}
+
+int similar_show_measured(struct similar_job *job, int score, const char *path,
+			  uint64_t size, const struct measures *measures)
+{
+	const struct hit hit = { .score = score,
+				 .distinctive = -1,
+				 .path = path,
+				 .size = size,
+				 .has_size = true,
+				 .measures = *measures };
+
+	return hit_show(job, &hit);
+}
+
+/* ---- listings: "097_report.txt" -> "../../docs/report.txt" ---- */
+
+static bool entry_score(const char *name, int *score_out)
+{
+	if (strspn(name, "0123456789") != 3 || name[3] != '_')
+		return false;
+	*score_out = (int)strtol(name, NULL, 10);
+	return true;
+}
+
+/* The target's path below the root is what follows its "../"s. */
+static char *entry_path(const struct similar_job *job, int dirfd,
+			const char *name)
+{
+	char target[PATH_MAX + 1];
+	const char *rel = target;
+	ssize_t len = readlinkat(dirfd, name, target, sizeof(target) - 1);
+
+	if (len < 0)
+		return NULL;
+	target[len] = '\0';
+	while (!strncmp(rel, "../", 3))
+		rel += 3;
+	return similar_path(job, rel);
+}
+
+void similar_look_state(struct similar_job *job, const char *listing)
+{
+	struct buf state = { 0 };
+
+	job->reason[0] = '\0';
+	if (!attribute_get(listing, STATE_ATTRIBUTE, &state) &&
+	    strcmp(state.data, "complete") != 0)
+		(void)snprintf(job->reason, sizeof(job->reason), "%s",
+			       state.data);
+	buf_release(&state);
+}
+
+bool similar_is_cut(const struct similar_job *job)
+{
+	return !strncmp(job->reason, "cut", 3);
+}
+
+int similar_each(struct similar_job *job, const char *listing,
+		 int (*take)(void *arg, int score, const char *path), void *arg)
+{
+	DIR *dir = opendir(listing);
+	struct dirent *entry;
+	int score, err = 0;
+	char *path;
+
+	if (!dir)
+		return -errno;
+	for (errno = 0; !err && (entry = readdir(dir)); errno = 0) {
+		if (!entry_score(entry->d_name, &score))
+			continue;
+		path = entry_path(job, dirfd(dir), entry->d_name);
+		if (path)
+			err = take(arg, score, path);
+		free(path);
+	}
+	if (!err)
+		err = -errno;
+	closedir(dir);
+	return err;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/similar/similar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/engine/query_ioctl.h"
+
+/*
+ * What resembles a file that is not in the mount: its digests are worked out
+ * here and written to .similar/.query, which answers with paths.
+ */
+
+/* ---- the question ---- */
+
+static int make_question(const struct similar_job *job, struct buf *out)
+{
+	int err = buf_append_format(out, "relation=%s\nsize=%llu\n",
+				    index_relation_names[job->relation],
+				    (unsigned long long)job->digests.size);
+
+	return err ? err : digests_format_lines(&job->digests, DIGEST_ALL, out);
+}
+
+static int write_all(int fd, const struct buf *text)
+{
+	size_t done = 0;
+	ssize_t len;
+
+	while (done < text->len) {
+		len = write(fd, text->data + done, text->len - done);
+		if (len < 0 && errno != EINTR)
+			return -errno;
+		if (len > 0)
+			done += (size_t)len;
+	}
+	return 0;
+}
+
+static int ask_all(int fd, const struct buf *text)
+{
+	size_t size, done;
+
+	for (done = 0; done < text->len; done += size) {
+		size = text->len - done;
+		if (size > QUERY_PIECE_MAX)
+			size = QUERY_PIECE_MAX;
+		if (ioctl(fd, QUERY_IOCTL(size), text->data + done) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static bool is_writable(int fd)
+{
+	return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
+static int read_all(int fd, struct buf *out)
+{
+	char piece[4096];
+	ssize_t len;
+	int err = 0;
+
+	while (!err && (len = read(fd, piece, sizeof(piece))) != 0) {
+		if (len < 0 && errno != EINTR)
+			return -errno;
+		if (len > 0)
+			err = buf_append(out, piece, (size_t)len);
+	}
+	return err;
+}
+
+static int ask(const struct similar_job *job, int fd, struct buf *answer)
+{
+	struct buf question = { 0 };
+	int err = make_question(job, &question);
+
+	if (!err)
+		err = is_writable(fd) ? write_all(fd, &question) :
+					ask_all(fd, &question);
+	if (!err)
+		err = read_all(fd, answer);
+	buf_release(&question);
+	return err;
+}
+
+/* ---- the answer ---- */
+
+/* One record: "97/docs/report.txt", with the relation all
+ * "97 80/docs/report.txt", or "cut" or "incomplete" of the whole answer. */
+static int take_record(struct similar_job *job, const char *record,
+		       similar_take_fn *take, void *arg)
+{
+	long score, distinctive = -1;
+	char *rel, *path;
+	int err;
+
+	if (!strcmp(record, "cut")) {
+		(void)snprintf(job->reason, sizeof(job->reason), "cut");
+		return 0;
+	}
+	if (!strcmp(record, "incomplete")) {
+		(void)snprintf(job->reason, sizeof(job->reason), "%s", record);
+		return 0;
+	}
+	score = strtol(record, &rel, 10);
+	if (rel == record || score < 0 || score > 100)
+		return -EBADMSG;
+	if (*rel == ' ')
+		distinctive = strtol(rel + 1, &rel, 10);
+	if (*rel != '/' || distinctive > 100)
+		return -EBADMSG;
+	path = similar_path(job, rel + 1);
+	if (!path)
+		return -ENOMEM;
+	err = take(arg, (int)score, (int)distinctive, path);
+	free(path);
+	return err;
+}
+
+static int take_answer(struct similar_job *job, const struct buf *answer,
+		       similar_take_fn *take, void *arg)
+{
+	size_t at = 0;
+	int err = 0;
+
+	if (answer->len && answer->data[answer->len - 1])
+		return -EBADMSG;
+	while (at < answer->len && !err) {
+		err = take_record(job, answer->data + at, take, arg);
+		at += strlen(answer->data + at) + 1;
+	}
+	return err;
+}
+
+/* ---- all of it ---- */
+
+/* 1 after a message. */
+static int open_query(const struct similar_job *job, int *fd_out)
+{
+	char *path = similar_format("%s/.query", job->listings);
+	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+	int err = path ? -errno : -ENOMEM;
+
+	if (fd < 0 && err == -EROFS) {
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		err = -errno;
+	}
+	free(path);
+	if (fd >= 0) {
+		*fd_out = fd;
+		return 0;
+	}
+	if (err == -ENOENT || err == -EISDIR)
+		complain(job->mount.root,
+			 "its kinfs is too old to search for files outside it");
+	else
+		return err;
+	return 1;
+}
+
+/* 1 after a message. */
+static int digest_file(struct similar_job *job)
+{
+	struct reader reader;
+	int err;
+
+	if (reader_init(&reader, DIGEST_DEFAULT))
+		return 1;
+	if (!strcmp(job->of, "-"))
+		err = reader_digest_fd(&reader, STDIN_FILENO, "stdin",
+				       &job->digests);
+	else
+		err = reader_digest_path(&reader, job->of, true, &job->digests);
+	reader_release(&reader);
+	if (!err)
+		return 0;
+	complain_errno(job->of, err);
+	return 1;
+}
+
+int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg)
+{
+	struct buf answer = { 0 };
+	int fd = -1, err = open_query(job, &fd);
+
+	if (err)
+		return err;
+	err = ask(job, fd, &answer);
+	if (!err)
+		err = take_answer(job, &answer, take, arg);
+	buf_release(&answer);
+	close(fd);
+	return err;
+}
+
+static int show(void *arg, int score, int distinctive, const char *path)
+{
+	return similar_show(arg, score, distinctive, path);
+}
+
+int similar_of(struct similar_job *job)
+{
+	int err = digest_file(job);
+
+	return err ? err : similar_ask(job, show, job);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/digest/rdc/rdc.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "core/base/bytes.h"
+
+/*
+ * Among zeros all hashes are equal, so there is no cut, and chunks are cut by
+ * force.  After a multiple of the largest chunk's length and of horizon the
+ * state is the same again, and the chunks in between were all of one kind.
+ */
+#define ZEROS 65536
+
+/* ---- the rolling hash, [MS-RDC] 3.1.5.1.1 ---- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct kernel_h3 h3;
+static uint32_t zero_value;
+
+/*
+ * The table is a chain of MD4s that starts from zeros, 3.1.3.  In ours all
+ * values have that of a zero byte taken off: it cancels with that of the byte
+ * that leaves the window, and what is before a file, all zero, does not count.
+ */
+static void make_h3(void)
+{
+	uint8_t from[16], link[16] = { 0 };
+	struct kernel_message message = { .data = from, .len = sizeof(from) };
+	unsigned i;
+
+	for (i = 0; i < 256; i++) {
+		if (i % 4 == 0) {
+			memcpy(from, link, sizeof(from));
+			kernel_best()->md4->many(&message, 1, 0, &link);
+		}
+		h3.values[i] = load_le32(link + i % 4 * 4);
+	}
+	zero_value = h3.values[0];
+	for (i = 0; i < 256; i++)
+		h3.values[i] ^= zero_value;
+	kernel_h3_init(&h3);
+}
+
+/* The rotation that makes a byte cancel after window steps. */
+static uint32_t rotation_for(unsigned window)
+{
+	unsigned rotation = 1, divisor = 32;
+
+	while (divisor > 0 && window % divisor) {
+		rotation *= 2;
+		divisor /= 2;
+	}
+	return rotation % 32;
+}
+
+uint32_t rdc_roll(const struct rdc *r, uint32_t h, uint8_t in, uint8_t out)
+{
+	return kernel_roll(&r->hasher.rolling, h, in, out);
+}
+
+uint32_t rdc_h3(uint8_t index)
+{
+	return h3.values[index] ^ zero_value;
+}
+
+/* ---- chunks ---- */
+
+/* Some of them may wait for others, unless somebody waits for them. */
+static void hash_chunks(struct rdc *r, size_t leave)
+{
+	uint8_t hashes[RDC_BATCH][16];
+	size_t i, left;
+
+	left = r->ops->md4->many(r->chunks, r->chunk_count,
+				 r->on_chunk ? 0 : leave, hashes);
+	r->ops->md4->suffixed(hashes, r->chunk_count - left, r->minima);
+	if (r->on_chunk)
+		for (i = 0; i < r->chunk_count; i++)
+			r->on_chunk(r->arg, hashes[i],
+				    (uint16_t)r->chunks[i].len);
+	r->chunk_count = left;
+}
+
+/* Does nothing when the chunk is empty: a cut may fall on a forced one. */
+static void end_chunk(struct rdc *r, size_t end)
+{
+	if (end == r->chunk)
+		return;
+	if (r->chunk_count == RDC_BATCH)
+		hash_chunks(r, RDC_LEAVE);
+	r->chunks[r->chunk_count++] = (struct kernel_message){
+		.data = r->data + r->chunk,
+		.len = end - r->chunk,
+	};
+	r->chunk = end;
+}
+
+/* Chunks are cut by force when they reach the largest length. */
+static void grow_chunk(struct rdc *r, size_t end)
+{
+	while (end - r->chunk >= RDC_MAX_CHUNK)
+		end_chunk(r, r->chunk + RDC_MAX_CHUNK);
+}
+
+/* Whether the hashes of a block from first to last - 1 are below limit. */
+static bool is_below(const struct rdc *r, uint64_t block, size_t first,
+		     size_t last, uint32_t limit)
+{
+	size_t start = r->block - (size_t)(r->blocks - block) * r->horizon;
+
+	assert(start + first >= r->hasher.rolling.window);
+	return rdc_block_below(&r->hasher, r->data + start, &r->last[block % 3],
+			       first, last, limit);
+}
+
+/*
+ * Whether the peak of the last block but one is larger than every other hash
+ * from horizon before it to horizon after it, both ends included, 3.1.5.1.2.
+ * The first block has no cut: the hashes before it do not exist.
+ */
+static bool has_cut(const struct rdc *r)
+{
+	uint64_t block = r->blocks - 1;
+	const struct rdc_peak *peak = &r->last[block % 3].peak;
+	const struct rdc_peak *before = &r->last[(block + 2) % 3].peak;
+	const struct rdc_peak *after = &r->last[(block + 1) % 3].peak;
+	bool is_beaten;
+
+	if (block == 0)
+		return false;
+	/* Nobody can foresee any of these: no branch for each. */
+	is_beaten =
+		((before->hash >= peak->hash) &
+		 (before->place >= peak->place)) |
+		((after->hash >= peak->hash) & (after->place <= peak->place));
+	return peak->unique && !is_beaten &&
+	       is_below(r, block - 1, peak->place, r->horizon, peak->hash) &&
+	       is_below(r, block + 1, 0, peak->place + 1, peak->hash);
+}
+
+/* The last block but one has its cut, if any, now that the block after it is
+ * hashed. */
+static void settle_block(struct rdc *r)
+{
+	size_t start = r->block - r->horizon, cut;
+
+	if (has_cut(r)) {
+		cut = start + r->last[(r->blocks - 1) % 3].peak.place;
+		grow_chunk(r, cut);
+		end_chunk(r, cut);
+	}
+	grow_chunk(r, r->block);
+}
+
+static void finish_blocks(struct rdc *r, size_t count)
+{
+	rdc_row_hash(&r->hasher, r->data + r->block, r->horizon, count,
+		     &r->row);
+	for (; count > 0; count--) {
+		rdc_row_next(&r->row, &r->last[r->blocks % 3]);
+		if (r->blocks > 0)
+			settle_block(r);
+		r->block += r->horizon;
+		r->blocks++;
+	}
+}
+
+/* All that are full. */
+static void finish_full(struct rdc *r)
+{
+	size_t count;
+
+	while (r->end - r->block >= r->horizon) {
+		count = (r->end - r->block) / r->horizon;
+		finish_blocks(r, count < RDC_ROW ? count : RDC_ROW);
+	}
+}
+
+/* What is not hashed of chunks comes first, then the growing one or the blocks
+ * that may be looked at once more.  All are far shorter than data. */
+static void make_room(struct rdc *r)
+{
+	size_t keep = r->block - 2 * (size_t)r->horizon, to = 0, i;
+	struct kernel_message *chunk;
+
+	hash_chunks(r, RDC_LEAVE);
+	for (i = 0; i < r->chunk_count; i++) {
+		chunk = &r->chunks[i];
+		memmove(r->data + to, chunk->data, chunk->len);
+		chunk->data = r->data + to;
+		to += chunk->len;
+	}
+	if (r->chunk < keep)
+		keep = r->chunk;
+	keep -= RDC_MAX_WINDOW;
+	assert(to <= keep);
+	memmove(r->data + to, r->data + keep, r->end - keep);
+	r->chunk -= keep - to;
+	r->block -= keep - to;
+	r->end -= keep - to;
+}
+
+/* ---- a file ---- */
+
+int rdc_init(struct rdc *r, unsigned window, unsigned horizon)
+{
+	if (window < 2 || window > RDC_MAX_WINDOW ||
+	    horizon < RDC_MIN_HORIZON || horizon > RDC_MAX_HORIZON)
+		return -EINVAL;
+	(void)pthread_once(&once, make_h3);
+	r->ops = kernel_best();
+	r->hasher.ops = r->ops->rdc;
+	r->hasher.rolling.h3 = &h3;
+	r->hasher.rolling.window = window;
+	r->hasher.rolling.rotation = rotation_for(window);
+	r->horizon = horizon;
+	r->on_chunk = NULL;
+	r->arg = NULL;
+	return 0;
+}
+
+void rdc_begin(struct rdc *r)
+{
+	r->blocks = 0;
+	r->chunk = RDC_MAX_WINDOW;
+	r->block = RDC_MAX_WINDOW;
+	r->end = RDC_MAX_WINDOW;
+	r->chunk_count = 0;
+	memset(r->minima, 0xff, sizeof(r->minima));
+	/* What is before the file counts as zero bytes. */
+	memset(r->data, 0, RDC_MAX_WINDOW);
+}
+
+void rdc_update(struct rdc *r, const void *data, size_t len)
+{
+	const uint8_t *bytes = data;
+	size_t part;
+
+	while (len > 0) {
+		if (r->end == sizeof(r->data))
+			make_room(r);
+		part = sizeof(r->data) - r->end;
+		if (part > len)
+			part = len;
+		memcpy(r->data + r->end, bytes, part);
+		r->end += part;
+		finish_full(r);
+		bytes += part;
+		len -= part;
+	}
+}
+
+void rdc_update_zeros(struct rdc *r, uint64_t len)
+{
+	static const uint8_t zeros[ZEROS];
+	const uint64_t period = (uint64_t)RDC_MAX_CHUNK * r->horizon;
+	uint64_t done = 0, part;
+
+	while (done < len) {
+		/* By now a chunk has ended that is all zeros. */
+		if (done == 4 * ZEROS && !r->on_chunk)
+			len -= (len - done) / period * period;
+		part = len - done < ZEROS ? len - done : ZEROS;
+		rdc_update(r, zeros, (size_t)part);
+		done += part;
+	}
+}
+
+void rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS])
+{
+	bool empty = r->blocks == 0 && r->block == r->end;
+	unsigned i;
+
+	grow_chunk(r, r->end);
+	end_chunk(r, r->end);
+	hash_chunks(r, 0);
+	for (i = 0; i < RDC_TRAITS; i++)
+		traits_out[i] = empty ? 0 : r->minima[i] & 0x3f;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_RDC_RDC_H
+#define CORE_DIGEST_RDC_RDC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/digest/rdc/rdc_block.h"
+#include "core/kernel/kernel.h"
+#include "core/kernel/md4/md4.h"
+#include "core/kernel/rdc/rdc.h"
+
+/*
+ * Remote Differential Compression, [MS-RDC]: chunks whose edges depend on the
+ * content (FilterMax, 3.1.5.1), the MD4 of each, and the similarity traits
+ * made of these (3.1.5.4.1).
+ *
+ * Works in blocks of horizon bytes.  A chunk starts where the rolling hash
+ * is larger than anywhere within horizon to either side; a block can hold one
+ * such place at most, which is known when the next block is full.  A file that
+ * ends earlier has no cut there: so does Windows, though the text of the
+ * specification leaves it open.
+ */
+#define RDC_WINDOW 48 /* what DFSR and msrdc use for files */
+#define RDC_HORIZON 1024
+#define RDC_MAX_WINDOW KERNEL_MAX_WINDOW
+#define RDC_MIN_HORIZON 128
+#define RDC_MAX_HORIZON \
+	RDC_MAX_BLOCK /* ours; the specification goes to 16384 */
+#define RDC_MAX_CHUNK 65535
+#define RDC_TRAITS 16
+
+/* Chunks are hashed many at a time, so these bytes wait for it; of long ones
+ * some wait once more. */
+#define RDC_BUFFER (256 * 1024)
+#define RDC_LEAVE (128 * 1024)
+#define RDC_BATCH 224
+
+/* Called for every chunk, in order. */
+typedef void rdc_chunk_fn(void *arg, const uint8_t md4[16], uint16_t length);
+
+struct rdc {
+	const struct kernel_ops *ops;
+	struct rdc_hasher hasher;
+	uint32_t horizon;
+	rdc_chunk_fn *on_chunk; /* may be NULL */
+	void *arg;
+
+	uint64_t blocks;          /* full ones so far */
+	struct rdc_block last[3]; /* block n is in last[n % 3] */
+	struct rdc_row row;
+
+	/* Offsets in data: the growing chunk, the unfinished block, the end.
+	 * They are in this order. */
+	size_t chunk, block, end;
+	size_t chunk_count;
+	struct kernel_message chunks[RDC_BATCH]; /* have ended; in data */
+	uint64_t minima[RDC_TRAITS]; /* first 8 bytes of the least MD4 */
+	uint8_t data[RDC_LEAVE + RDC_MAX_WINDOW + RDC_BUFFER];
+};
+
+/* window 2..96, horizon 128..1024 (-EINVAL else). */
+int rdc_init(struct rdc *r, unsigned window, unsigned horizon);
+
+/*
+ * Any number of files one after the other: begin, update..., final.  Chunks
+ * are reported some time after their last byte came, in final at the latest.
+ */
+void rdc_begin(struct rdc *r);
+void rdc_update(struct rdc *r, const void *data, size_t len);
+/* Adds zero bytes as if they were data; of many, most are not looked at unless
+ * chunks are reported. */
+void rdc_update_zeros(struct rdc *r, uint64_t len);
+
+/* The traits, 0..63 each; all zero for an empty file. */
+void rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS]);
+
+/* One step of the rolling hash, for tests: out is the byte that leaves the
+ * window. */
+uint32_t rdc_roll(const struct rdc *r, uint32_t h, uint8_t in, uint8_t out);
+
+/* Value number index of the specification's table H3, for tests; an rdc must
+ * have been initialised. */
+uint32_t rdc_h3(uint8_t index);
+
+#endif

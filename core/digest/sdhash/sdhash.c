@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/digest/sdhash/sdhash.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/digest/sdhash/sdhash_impl.h"
+#include "core/kernel/kernel.h"
+
+#define HASHES SDHASH_HASH_WORDS
+#define BATCH 64 /* features that are hashed at once */
+#define FILTER_MASK 0x7ff
+#define SIDE_MASK 0x1ffff
+#define SIDE_FEATURES 8738 /* of a full side filter */
+#define STREAM_CHUNK (UINT32_C(32) << 20)
+#define STREAM_ABOVE 16 /* scores that make a feature */
+#define BLOCK_FROM 16
+#define MAX_SCORE (SDHASH_WINDOW + 1)
+#define MIN_LAST 20 /* features that a last filter of several needs */
+/* What a step of the window looks at: ranks up to a window ahead, and the
+ * bytes of the last of these windows. */
+#define LOOK_AHEAD (2 * SDHASH_WINDOW)
+
+/* ---- digests ---- */
+
+void sdhash_digest_release(struct sdhash_digest *d)
+{
+	free(d->filters);
+	buf_release(&d->name);
+	*d = (struct sdhash_digest){ 0 };
+}
+
+int sdhash_add_filters(struct sdhash_digest *d, size_t count)
+{
+	size_t need, capacity = d->capacity + d->capacity / 2;
+	struct sdhash_filter *filters;
+
+	if (count > SIZE_MAX / sizeof(*filters) / 4 - d->count)
+		return -ENOMEM;
+	need = d->count + count;
+	if (need > d->capacity) {
+		capacity = capacity < need ? need : capacity;
+		filters = realloc(d->filters, capacity * sizeof(*filters));
+		if (!filters)
+			return -ENOMEM;
+		d->filters = filters;
+		d->capacity = capacity;
+	}
+	memset(&d->filters[d->count], 0, count * sizeof(*filters));
+	d->count = need;
+	return 0;
+}
+
+/* ---- features ---- */
+
+/* Whether that changed the filter. */
+static bool set_bits(uint8_t *filter, uint32_t mask,
+		     const uint32_t words[HASHES])
+{
+	unsigned set, added = 0;
+	uint8_t *byte;
+	size_t i;
+
+	for (i = 0; i < HASHES; i++) {
+		byte = &filter[(words[i] & mask) >> 3];
+		set = 1u << (words[i] & 7);
+		added |= set & ~(unsigned)*byte;
+		*byte = (uint8_t)(*byte | set);
+	}
+	return added != 0;
+}
+
+static struct sdhash_filter *last_filter(const struct sdhash *s)
+{
+	return &s->digest->filters[s->digest->count - 1];
+}
+
+/* The text is as long as it says, or gets longer: what may still be lost of a
+ * stream is the filter that comes now. */
+static int check_text(struct sdhash *s)
+{
+	struct sdhash_digest *d = s->digest;
+
+	d->size = s->size;
+	if (d->count == 0 || sdhash_text_length(d) <= s->max_text)
+		return 0;
+	return -E2BIG;
+}
+
+static int begin_filter(struct sdhash *s)
+{
+	int err = check_text(s);
+
+	return err ? err : sdhash_add_filters(s->digest, 1);
+}
+
+/* ---- stream digests ---- */
+
+/* Whether the side filter did not know the feature. */
+static bool is_new(struct sdhash *s, const uint32_t words[HASHES])
+{
+	if (!set_bits(s->side, SIDE_MASK, words))
+		return false;
+	if (++s->side_count == SIDE_FEATURES) {
+		memset(s->side, 0, sizeof(s->side));
+		s->side_count = 0;
+	}
+	return true;
+}
+
+static int add_stream_feature(struct sdhash *s, const uint32_t words[HASHES])
+{
+	struct sdhash_filter *filter = last_filter(s);
+
+	if (!set_bits(filter->bits, FILTER_MASK, words))
+		return 0;
+	if (s->rules == SDHASH_4_0 && !is_new(s, words))
+		return 0;
+	if (++filter->count == SDHASH_STREAM_FEATURES)
+		return begin_filter(s);
+	return 0;
+}
+
+static int take_stream_features(struct sdhash *s, size_t count)
+{
+	const struct kernel_sdhash *kernel = kernel_best()->sdhash;
+	size_t i, k, part;
+	uint32_t words[BATCH][HASHES];
+	int err;
+
+	count = kernel->pick(s->scores, count, STREAM_ABOVE + 1, s->places);
+	for (i = 0; i < count; i += part) {
+		part = count - i < BATCH ? count - i : BATCH;
+		kernel->hash(s->data, s->places + i, part, words);
+		for (k = 0; k < part; k++) {
+			err = add_stream_feature(s, words[k]);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+/* ---- block digests ---- */
+
+/* Features of score are taken as long as some are allowed, higher ones in any
+ * case. */
+struct choice {
+	unsigned score;
+	unsigned allowed;
+};
+
+static bool is_chosen(const struct choice *c, unsigned score)
+{
+	return score > c->score || (score == c->score && c->allowed > 0);
+}
+
+/*
+ * A full block gives its most popular features: all above a score, and the
+ * first of that score until the filter is full.  Where the filter can not be
+ * filled, the program takes those one below its own minimum as well.
+ */
+static struct choice choose_score(const struct sdhash *s, size_t count)
+{
+	struct choice c = { MAX_SCORE, SDHASH_BLOCK_FEATURES };
+	unsigned histogram[MAX_SCORE + 1] = { 0 };
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		histogram[s->scores[s->places[i]]]++;
+	while (c.score >= BLOCK_FROM && histogram[c.score] <= c.allowed)
+		c.allowed -= histogram[c.score--];
+	return c;
+}
+
+/* What is chosen when it is hashed need not be chosen any more when those
+ * before it are in. */
+static void take_batch(struct sdhash *s, const uint16_t *places, size_t count,
+		       struct choice *c)
+{
+	struct sdhash_filter *filter = last_filter(s);
+	uint32_t words[BATCH][HASHES];
+	unsigned score;
+	size_t i;
+
+	kernel_best()->sdhash->hash(s->data, places, count, words);
+	for (i = 0; i < count && filter->count < SDHASH_BLOCK_FEATURES; i++) {
+		score = s->scores[places[i]];
+		if (!is_chosen(c, score) ||
+		    !set_bits(filter->bits, FILTER_MASK, words[i]))
+			continue;
+		filter->count++;
+		c->allowed -= score == c->score;
+	}
+}
+
+static int take_block_features(struct sdhash *s, size_t count, bool full)
+{
+	struct choice c = { BLOCK_FROM, SDHASH_BLOCK_FEATURES };
+	uint16_t batch[BATCH];
+	size_t i, fill = 0;
+	int err;
+
+	err = begin_filter(s);
+	if (err)
+		return err;
+	count = kernel_best()->sdhash->pick(s->scores, count, BLOCK_FROM - 1,
+					    s->places);
+	if (full)
+		c = choose_score(s, count);
+	for (i = 0; i < count; i++) {
+		if (!is_chosen(&c, s->scores[s->places[i]]))
+			continue;
+		batch[fill++] = s->places[i];
+		if (fill == BATCH) {
+			take_batch(s, batch, fill, &c);
+			fill = 0;
+		}
+	}
+	take_batch(s, batch, fill, &c);
+	return 0;
+}
+
+/* ---- chunks ---- */
+
+static void begin_chunk(struct sdhash *s)
+{
+	s->chunk_left = s->digest->block_size;
+	if (s->chunk_left == 0)
+		s->chunk_left = STREAM_CHUNK;
+	s->fill = 0;
+	s->ranked = 0;
+	s->lowest = (struct sdhash_lowest){ 0 };
+	s->side_count = 0;
+	memset(s->scores, 0, sizeof(s->scores));
+}
+
+/* Ranks of all windows that another byte follows, and scores of the first
+ * steps places. */
+static void rank_and_score(struct sdhash *s, size_t steps)
+{
+	const struct kernel_sdhash *kernel = kernel_best()->sdhash;
+	size_t windows = s->fill - SDHASH_WINDOW;
+
+	kernel->rank(s->data + s->ranked, windows - s->ranked,
+		     s->ranks + s->ranked);
+	s->ranked = windows;
+	memset(s->ranks + windows, 0,
+	       (SDHASH_WINDOW + SDHASH_RANK_ROOM) * sizeof(s->ranks[0]));
+	kernel->score(&s->lowest, s->ranks, steps, s->scores);
+}
+
+/* Of a stream, when data is full; what can not be finished is kept. */
+static int take_middle(struct sdhash *s)
+{
+	size_t steps = s->fill - LOOK_AHEAD;
+	int err;
+
+	rank_and_score(s, steps);
+	err = take_stream_features(s, steps);
+	if (err)
+		return err;
+	s->fill -= steps;
+	s->ranked -= steps;
+	memmove(s->data, s->data + steps, s->fill);
+	memmove(s->ranks, s->ranks + steps, s->ranked * sizeof(s->ranks[0]));
+	memmove(s->scores, s->scores + steps, s->fill);
+	memset(s->scores + s->fill, 0, sizeof(s->scores) - s->fill);
+	return 0;
+}
+
+static int end_chunk(struct sdhash *s)
+{
+	size_t steps = 0;
+	int err;
+
+	if (s->fill > SDHASH_WINDOW) {
+		steps = s->fill - SDHASH_WINDOW;
+		rank_and_score(s, steps);
+	}
+	if (s->digest->block_size == 0)
+		err = take_stream_features(s, steps);
+	else
+		err = take_block_features(s, steps, s->chunk_left == 0);
+	if (!err)
+		begin_chunk(s);
+	return err;
+}
+
+static int take_bytes(struct sdhash *s, const uint8_t *bytes, size_t len)
+{
+	size_t part;
+	int err = 0;
+
+	while (len > 0 && !err) {
+		part = sizeof(s->data) - s->fill;
+		part = part < len ? part : len;
+		part = part < s->chunk_left ? part : s->chunk_left;
+		memcpy(s->data + s->fill, bytes, part);
+		s->fill += part;
+		s->chunk_left -= part;
+		bytes += part;
+		len -= part;
+		if (s->chunk_left == 0)
+			err = end_chunk(s);
+		else if (s->fill == sizeof(s->data))
+			err = take_middle(s);
+	}
+	return err;
+}
+
+/* ---- the interface ---- */
+
+int sdhash_begin(struct sdhash *s, enum sdhash_rules rules, uint32_t block_size,
+		 struct sdhash_digest *digest_out)
+{
+	if (block_size > SDHASH_MAX_BLOCK || block_size % SDHASH_BLOCK_UNIT)
+		return -EINVAL;
+	s->rules = rules;
+	s->digest = digest_out;
+	s->digest->count = 0;
+	s->digest->block_size = block_size;
+	s->digest->size = 0;
+	s->size = 0;
+	s->max_text = SIZE_MAX;
+	memset(s->side, 0, sizeof(s->side));
+	begin_chunk(s);
+	return block_size ? 0 : sdhash_add_filters(s->digest, 1);
+}
+
+void sdhash_limit(struct sdhash *s, size_t max_text)
+{
+	s->max_text = max_text;
+}
+
+int sdhash_update(struct sdhash *s, const void *data, size_t len)
+{
+	s->size += len;
+	return take_bytes(s, data, len);
+}
+
+int sdhash_pad(struct sdhash *s, size_t zeros)
+{
+	static const uint8_t none[SDHASH_MIN_SIZE];
+	size_t part;
+	int err = 0;
+
+	for (; zeros > 0 && !err; zeros -= part) {
+		part = zeros < sizeof(none) ? zeros : sizeof(none);
+		err = take_bytes(s, none, part);
+	}
+	return err;
+}
+
+int sdhash_final(struct sdhash *s)
+{
+	struct sdhash_digest *d = s->digest;
+	int err = 0;
+
+	if (s->size < SDHASH_MIN_SIZE)
+		return -ENODATA;
+	if (d->block_size == 0 || s->fill >= SDHASH_MIN_SIZE)
+		err = end_chunk(s);
+	if (err)
+		return err;
+	/* What the last of several filters has is lost. */
+	if (d->block_size == 0 && d->count > 1 &&
+	    last_filter(s)->count < MIN_LAST)
+		d->count--;
+	sdhash_weigh(d);
+	return check_text(s);
+}

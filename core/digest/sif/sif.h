@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_SIF_SIF_H
+#define CORE_DIGEST_SIF_SIF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+#include "core/kernel/sif/sif.h"
+
+/*
+ * Sampled fingerprints in the manner of sif (Manber, Finding Similar Files in
+ * a Large File System, 1994), kept as a bottom-k sketch (Broder 1997): of the
+ * fingerprints of all windows of a file, the k smallest.  These are a uniform
+ * sample of the distinct windows, of bounded size whatever the file's; two
+ * sketches tell resemblance and containment, and the sketch of a union is
+ * made of the sketches.
+ *
+ * A window that repeats one byte has no fingerprint: files with nothing but
+ * padding in common have nothing in common.
+ *
+ * The fingerprint of window w[0..s-1] is the cyclic polynomial
+ *
+ *   h = rol(T[w[0]], s - 1) ^ ... ^ rol(T[w[s-2]], 1) ^ T[w[s-1]]
+ *
+ * of 64 bits, T[c] = XXH3_64bits of the byte c.  Without s - 1 adjacent bits
+ * it is pairwise independent (Lemire and Kaser, 2010), which is what the
+ * estimates need, and it rolls at twice the speed of XXH3 of each window.
+ * Its upper 48 bits are kept.  Only as many values as 2^48 * k / windows are
+ * possible among the k smallest: with 40 bits, two unrelated files of 10^9
+ * windows would share one value in ten comparisons, with 48 one in 2000.  Also
+ * 48 bits are exactly 8 characters.
+ *
+ * How many values a file keeps depends on its size (sif_values()): a passage
+ * is found in a file many times as large only when values of it are among
+ * those that were kept, and larger files are few.
+ */
+#define SIF_WINDOW 16
+#define SIF_MIN_WINDOW 4
+/* In longer windows of periodic data, rotations cancel each other. */
+#define SIF_MAX_WINDOW 32
+#define SIF_VALUES 128
+#define SIF_MAX_VALUES 1024
+#define SIF_SHARE 128 /* bytes to a value between the two */
+#define SIF_BITS 48
+#define SIF_RECENT 512
+/* Values are collected as they come, and when they are more than that, those
+ * that cannot be among the smallest go; only in the end are they sorted. */
+#define SIF_LIMIT(max) (2 * (max) + 128)
+#define SIF_PART (4096 - SIF_WINDOW + 1) /* windows hashed at once */
+#define SIF_ROOM (SIF_LIMIT(SIF_MAX_VALUES) + SIF_PART)
+
+/*
+ * The fingerprints up to the largest in values are all known; if there are no
+ * others, distinct is count, else more than that.
+ */
+struct sif_sketch {
+	unsigned window;
+	uint64_t distinct; /* fingerprints of the file; estimated if > count */
+	size_t count;
+	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
+};
+
+/* The state, 123 KiB; of it, the least number of values touches 35. */
+struct sif {
+	struct kernel_sif_table table;
+	const struct kernel_sif *kernel;
+	size_t max;     /* values to keep */
+	uint64_t bound; /* no larger hash is of interest any more */
+	size_t fill;    /* bytes in last: one less than a window has, but at
+			 * the start */
+	uint8_t last[SIF_MAX_WINDOW];
+	/* All values up to the bound, in any order, maybe more than once. */
+	size_t count;
+	uint64_t values[SIF_ROOM];
+	uint64_t sorted[SIF_ROOM];
+	uint64_t recent[SIF_RECENT]; /* values already dealt with */
+};
+
+/* k for a file of so many bytes: SIF_VALUES up to SIF_SHARE times as many,
+ * then one in SIF_SHARE up to SIF_MAX_VALUES. */
+size_t sif_values(uint64_t size);
+
+/* window SIF_MIN_WINDOW..SIF_MAX_WINDOW, max 2..SIF_MAX_VALUES (-EINVAL
+ * else). */
+int sif_init(struct sif *s, unsigned window, size_t max);
+
+/* Any number of files one after the other: begin, update..., final.  init
+ * has begun the first.  max as for init. */
+void sif_begin(struct sif *s, size_t max);
+void sif_update(struct sif *s, const void *data, size_t len);
+/* Adds zero bytes as if they were data; many take no longer than some. */
+void sif_update_zeros(struct sif *s, uint64_t len);
+
+/* A file of fewer bytes than the window has no fingerprints. */
+void sif_final(struct sif *s, struct sif_sketch *out);
+
+/* ---- sketches ---- */
+
+/* Leaves at most max values, 2..SIF_MAX_VALUES: the sketch that the file would
+ * have had with them. */
+void sif_cut(struct sif_sketch *sketch, size_t max);
+
+/* Appends "sif1:16:<distinct>:<values>", 8 characters for a value: base64 of
+ * its 6 bytes, big-endian.  -ENOMEM. */
+int sif_format(const struct sif_sketch *sketch, struct buf *out);
+
+/* Whether these can be the smallest values of distinct ones.  Whoever makes a
+ * sketch of foreign bytes asks for it. */
+bool sif_is_sound(const struct sif_sketch *sketch);
+
+/* -EINVAL when text is no sketch; out is not specified then. */
+int sif_parse(const char *text, size_t len, struct sif_sketch *out);
+
+/*
+ * Shares are 0..1, and 0 where there is nothing to tell from: no samples.
+ * When nothing was left out of either sketch they are exact.
+ *
+ * resemblance is the bottom-k estimate, unbiased; its standard deviation is
+ * sqrt(r * (1 - r) / samples).  Containment rests on the fingerprints of one
+ * file below the range that both sketches cover: about k times the ratio of
+ * the sizes when the file is the smaller one.
+ */
+struct sif_relation {
+	double resemblance; /* |A and B| / |A or B| */
+	double a_in_b;      /* |A and B| / |A| */
+	double b_in_a;
+	size_t samples; /* that resemblance rests on */
+	size_t a_samples;
+	size_t b_samples;
+};
+
+/* The sketch knows of all values below that one; UINT64_MAX: of all. */
+uint64_t sif_known(const struct sif_sketch *sketch);
+
+/* Both sketches know of all values below that one; containment rests on
+ * these. */
+uint64_t sif_joint_bound(const struct sif_sketch *a,
+			 const struct sif_sketch *b);
+
+/* -EINVAL when the windows differ. */
+int sif_compare(const struct sif_sketch *a, const struct sif_sketch *b,
+		struct sif_relation *out);
+
+/* Makes into the sketch of the union, at most max values.  For sketches made
+ * with max, it is the one that the union itself would have given.  -EINVAL
+ * when the windows differ or max is not 2..SIF_MAX_VALUES. */
+int sif_merge(struct sif_sketch *into, const struct sif_sketch *from,
+	      size_t max);
+
+/* ---- the original rule ---- */
+
+/*
+ * Of all windows of 50 bytes, the fingerprints
+ *
+ *   (w[0] * p^49 + ... + w[48] * p + w[49]) mod 2^30
+ *
+ * whose last bits are zero, as a set.  It grows with the file: about one in
+ * 2^zero_bits windows.  Windows that repeat one byte take part, so zeros always
+ * have the fingerprint 0.
+ */
+#define SIF_CLASSIC_WINDOW 50
+#define SIF_CLASSIC_BASE 7
+#define SIF_CLASSIC_ZERO_BITS 8
+
+struct sif_classic {
+	uint32_t base;
+	uint32_t mask; /* of the bits that must be zero */
+	uint32_t hash;
+	size_t fill;
+	uint8_t last[SIF_CLASSIC_WINDOW];
+	uint32_t leave[256];
+	uint32_t *values; /* owned */
+	size_t count;
+	size_t capacity;
+};
+
+/* base is p, not 0; zero_bits 0..30 (-EINVAL else). */
+int sif_classic_init(struct sif_classic *s, uint32_t base, unsigned zero_bits);
+void sif_classic_release(struct sif_classic *s);
+
+/* -ENOMEM: s can only be released then. */
+int sif_classic_update(struct sif_classic *s, const void *data, size_t len);
+
+/* The fingerprints so far, ascending, without repeats; they stay s's and are
+ * valid until the next call. */
+const uint32_t *sif_classic_values(struct sif_classic *s, size_t *count_out);
+
+/* How many values two such sets have in common. */
+size_t sif_classic_common(const uint32_t *a, size_t a_count, const uint32_t *b,
+			  size_t b_count);
+
+#endif

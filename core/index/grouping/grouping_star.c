@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/index/grouping/grouping_impl.h"
+
+/* Heads and their members. */
+
+int star_init(struct star *s, size_t count)
+{
+	size_t i;
+
+	s->head = malloc((count + 1) * sizeof(*s->head));
+	s->score = calloc(count + 1, sizeof(*s->score));
+	s->plain = calloc(count + 1, sizeof(*s->plain));
+	s->seen = calloc(count + 1, sizeof(*s->seen));
+	s->matches = calloc(count + 1, sizeof(*s->matches));
+	if (!s->head || !s->score || !s->plain || !s->seen || !s->matches)
+		return -ENOMEM;
+	for (i = 0; i < count; i++)
+		s->head[i] = NO_HEAD;
+	return 0;
+}
+
+void star_release(struct star *s)
+{
+	free(s->head);
+	free(s->score);
+	free(s->plain);
+	free(s->seen);
+	free(s->matches);
+	free(s->met);
+	*s = (struct star){ 0 };
+}
+
+/* ---- comparing ---- */
+
+/* Most heads have no candidate, so it is done for the first one. */
+static void weigh_head(struct grouping *g)
+{
+	const struct weigher w = { .frequency = g->frequency };
+
+	if (g->is_weighed)
+		return;
+	score_weigh_sketch(&w, &g->sketch, &g->weighed);
+	g->is_weighed = true;
+}
+
+static int compare(struct grouping *g, const struct index_store *store,
+		   uint32_t rank, struct index_match *out)
+{
+	struct weigher w = { .frequency = g->frequency };
+	struct score_shares shares, distinctive;
+	int err =
+		store->sketch(store->arg, g->contents[rank].content, &g->other);
+
+	*out = (struct index_match){ 0 };
+	weigh_head(g);
+	if (!err)
+		err = score_compare_sketches(&w, &g->weighed, &g->other,
+					     (g->rules.threshold - 1) / 100.0,
+					     &shares, &distinctive);
+	/* It is gone, or made with other windows. */
+	if (err)
+		return err == -ENOENT || err == -EINVAL ? 0 : err;
+	score_set_match(shares.larger, distinctive.larger, out);
+	return 0;
+}
+
+/* 1 when they are alike enough. */
+static int try_member(struct grouping *g, const struct index_store *store,
+		      uint32_t head, uint32_t rank)
+{
+	struct star *s = &g->star;
+	struct index_match match;
+	int err = compare(g, store, rank, &match);
+
+	if (err || match.score < g->rules.threshold ||
+	    (match.is_boilerplate && !g->rules.all))
+		return err;
+	if (s->head[rank] == NO_HEAD || match.score > s->score[rank]) {
+		s->head[rank] = head;
+		s->score[rank] = (uint8_t)match.score;
+	}
+	return 1;
+}
+
+/* ---- candidates ---- */
+
+static int meet(struct star *s, uint32_t head, uint32_t rank)
+{
+	if (s->seen[rank] == head + 1) {
+		if (s->matches[rank] < UINT8_MAX)
+			s->matches[rank]++;
+		return 0;
+	}
+	s->seen[rank] = head + 1;
+	s->matches[rank] = 1;
+	if (s->met_count == s->met_room) {
+		size_t room = 2 * s->met_room + 1024;
+		uint32_t *met = realloc(s->met, room * sizeof(*met));
+
+		if (!met)
+			return -ENOMEM;
+		s->met = met;
+		s->met_room = room;
+	}
+	s->met[s->met_count++] = rank;
+	return 0;
+}
+
+static int meet_by_plain_keys(struct grouping *g, uint32_t head)
+{
+	const struct sketch_keys *keys = &g->sketch_keys;
+	const uint64_t *entries;
+	size_t i, k, count;
+	int err = 0;
+
+	g->star.met_count = 0;
+	for (i = 0; i < keys->plain; i++) {
+		count = key_table_find(&g->keys, keys->keys[i], &entries);
+		for (k = 0; k < count && !err; k++)
+			err = meet(&g->star, head, key_entry_rank(entries[k]));
+	}
+	return err;
+}
+
+static int try_met(struct grouping *g, const struct index_store *store,
+		   uint32_t head, size_t *work)
+{
+	const struct star *s = &g->star;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < s->met_count && err >= 0; i++) {
+		uint32_t rank = s->met[i];
+		unsigned least = g->key_rules.least;
+
+		if (s->plain[rank] < g->key_rules.plain)
+			least = 1;
+		if (s->head[rank] == rank || s->matches[rank] < least)
+			continue;
+		err = try_member(g, store, head, rank);
+		++*work;
+	}
+	return err < 0 ? err : 0;
+}
+
+/*
+ * Those that have a band in common may be very many, all alike or hardly any.
+ * As long as they mostly are, it goes on; each of them costs one comparison,
+ * and is compared no more once it is a member.
+ */
+enum { BAND_FAILURES = 64, BAND_PASSED = 4096 };
+
+static int try_bands(struct grouping *g, const struct index_store *store,
+		     uint32_t head, size_t *work)
+{
+	const struct sketch_keys *keys = &g->sketch_keys;
+	const struct star *s = &g->star;
+	size_t tried = 0, alike = 0, passed = 0, band, k, count;
+	const uint64_t *entries;
+
+	for (band = 0; band < keys->bands; band++) {
+		count = key_table_find(&g->keys, keys->keys[keys->plain + band],
+				       &entries);
+		for (k = 0; k < count; k++) {
+			uint32_t rank = key_entry_rank(entries[k]);
+			int result;
+
+			if (tried - alike > BAND_FAILURES + 4 * alike ||
+			    passed > BAND_PASSED + 64 * alike)
+				return 0;
+			passed++;
+			if (s->head[rank] != NO_HEAD ||
+			    (s->seen[rank] == head + 1 &&
+			     s->matches[rank] >= g->key_rules.least))
+				continue;
+			result = try_member(g, store, head, rank);
+			if (result < 0)
+				return result;
+			++*work;
+			tried++;
+			alike += (size_t)result;
+		}
+	}
+	return 0;
+}
+
+int star_add_head(struct grouping *g, const struct index_store *store,
+		  uint32_t rank, size_t *work)
+{
+	int err;
+
+	if (g->star.head[rank] != NO_HEAD)
+		return 0;
+	g->star.head[rank] = rank;
+	++*work;
+	err = store->sketch(store->arg, g->contents[rank].content, &g->sketch);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.looked_up,
+		       &g->sketch_keys);
+	g->is_weighed = false;
+	err = meet_by_plain_keys(g, rank);
+	if (!err)
+		err = try_met(g, store, rank, work);
+	if (!err)
+		err = try_bands(g, store, rank, work);
+	return err;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/inode/cache.h"
+
+#include <fuse_lowlevel.h>
+#include <time.h>
+
+#include "core/base/clock.h"
+#include "fs/fs.h"
+#include "fs/inode/inode.h"
+
+/* ---- attributes ---- */
+
+int64_t cache_clock_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+int64_t cache_recent_ns(const struct fs *fs)
+{
+	double half_ns = fs->options.timeout_s * 5e8;
+	int64_t now = cache_clock_ns();
+
+	if (half_ns <= 0)
+		return INT64_MAX;
+	return half_ns < (double)now ? now - (int64_t)half_ns : 1;
+}
+
+double cache_attr_timeout(const struct fs *fs, const struct inode *inode,
+			  const struct stat *st)
+{
+	bool setid = st->st_mode & (S_ISUID | S_ISGID);
+	bool changes = S_ISREG(st->st_mode) &&
+		       (atomic_load(&inode->mappers) ||
+			(setid && atomic_load(&inode->writers)));
+
+	return changes ? 0 : fs->options.timeout_s;
+}
+
+/* A negative offset stands for the attributes alone: the pages stay, and the
+ * kernel waits for nothing that this request may hold. */
+void cache_forget_attributes(struct fs *fs, struct inode *inode)
+{
+	(void)fuse_lowlevel_notify_inval_inode(fs->session, node_of(fs, inode),
+					       -1, 0);
+}
+
+/* ---- pages ---- */
+
+bool cache_keeps_pages(struct fs *fs, struct inode *inode,
+		       const struct stat *st)
+{
+	struct open_seen now = {
+		.size = st->st_size,
+		.mtime_ns = timespec_to_ns(&st->st_mtim),
+		.ctime_ns = timespec_to_ns(&st->st_ctim),
+	};
+	int64_t clock = clock_ns(CLOCK_REALTIME_COARSE);
+	bool good;
+
+	inode_lock(fs, inode);
+	good = inode->seen.ctime_ns && now.size == inode->seen.size &&
+	       now.mtime_ns == inode->seen.mtime_ns &&
+	       now.ctime_ns == inode->seen.ctime_ns;
+	if (clock - now.ctime_ns < CLOCK_GRAIN_NS)
+		now.ctime_ns = 0;
+	inode->seen = now;
+	inode_unlock(fs, inode);
+	return good;
+}
+
+void cache_forget_pages(struct fs *fs, struct inode *inode)
+{
+	inode_lock(fs, inode);
+	inode->seen.ctime_ns = 0;
+	inode_unlock(fs, inode);
+}
+
+/* ---- listings ---- */
+
+void cache_count_lookup(const struct fs *fs, struct inode *dir)
+{
+	if (atomic_load(&dir->looked_ns) < cache_recent_ns(fs)) {
+		atomic_store(&dir->looked, 0);
+		atomic_store(&dir->looked_ns, cache_clock_ns());
+	}
+	atomic_fetch_add(&dir->looked, 1);
+}
+
+/* A time in whole seconds may come from a filesystem that counts seconds: then
+ * two changes within one second look like one. */
+static bool is_exact(int64_t time_ns)
+{
+	return time_ns % 1000000000 != 0;
+}
+
+/* The caller has looked up most of the names: the kernel has their
+ * attributes. */
+static bool names_are_known(const struct fs *fs, const struct inode *dir)
+{
+	return atomic_load(&dir->looked_ns) >= cache_recent_ns(fs) &&
+	       atomic_load(&dir->looked) > atomic_load(&dir->listed) / 2;
+}
+
+bool cache_keeps_listing(struct fs *fs, struct inode *inode,
+			 const struct stat *st)
+{
+	struct open_seen *seen = &inode->seen;
+	int64_t ctime_ns = timespec_to_ns(&st->st_ctim);
+	int64_t now = clock_ns(CLOCK_REALTIME_COARSE);
+	bool good;
+
+	inode_lock(fs, inode);
+	good = seen->ctime_ns == ctime_ns &&
+	       seen->mtime_ns == timespec_to_ns(&st->st_mtim) &&
+	       now >= seen->filled_ns;
+	if (good &&
+	    (double)(now - seen->filled_ns) >= fs->options.timeout_s * 1e9)
+		good = is_exact(ctime_ns) && names_are_known(fs, inode);
+	if (!good) {
+		atomic_store(&inode->listed, 0);
+		seen->ctime_ns = now - ctime_ns < CLOCK_GRAIN_NS ? 0 : ctime_ns;
+		seen->mtime_ns = timespec_to_ns(&st->st_mtim);
+		seen->filled_ns = now;
+	}
+	inode_unlock(fs, inode);
+	return good;
+}

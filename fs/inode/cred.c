@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/inode/cred.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fs/fs.h"
+
+#define GROUPS_USUAL 64
+/* No file is of this group. */
+#define NO_GROUP ((gid_t)-2)
+
+/* The thread has a umask of its own, and which. */
+static _Thread_local bool umask_is_own;
+static _Thread_local mode_t umask_now;
+/* Between cred_drop_setid() and cred_raise_setid(). */
+static _Thread_local bool groups_are_other;
+
+static pthread_once_t umask_shared_once = PTHREAD_ONCE_INIT;
+
+int cred_init(struct fs *fs)
+{
+	fs->root_user = geteuid() == 0;
+	return credentials_own(&fs->own);
+}
+
+int cred_of(fuse_req_t req, struct credentials *out)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	int count, size = GROUPS_USUAL;
+	gid_t *groups;
+
+	for (;;) {
+		groups = calloc((size_t)size, sizeof(*groups));
+		if (!groups)
+			return -ENOMEM;
+		count = fuse_req_getgroups(req, size, groups);
+		if (count <= size)
+			break;
+		free(groups);
+		size = count;
+	}
+	*out = (struct credentials){ .uid = ctx->uid,
+				     .gid = ctx->gid,
+				     .groups = groups,
+				     .group_count =
+					     count < 0 ? 0 : (size_t)count };
+	return 0;
+}
+
+bool cred_owns_mount(const struct fs *fs, fuse_req_t req)
+{
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	return uid == 0 || uid == fs->own.uid;
+}
+
+bool cred_is(fuse_req_t req, const struct credentials *p)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct credentials caller;
+	bool equal;
+
+	if (ctx->uid != p->uid || ctx->gid != p->gid || cred_of(req, &caller))
+		return false;
+	equal = credentials_equal(&caller, p);
+	credentials_release(&caller);
+	return equal;
+}
+
+int cred_assume(struct fs *fs, fuse_req_t req, struct cred *saved_out)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+	struct credentials caller = { 0 }, root = fs->own;
+	int err;
+
+	saved_out->changed = false;
+	if (!fs->root_user || (ctx->uid == 0 && ctx->gid == 0))
+		return 0;
+	if (ctx->uid == 0) {
+		root.gid = ctx->gid;
+		err = credentials_enter(&root, &fs->own);
+	} else {
+		err = cred_of(req, &caller);
+		if (!err)
+			err = credentials_enter(&caller, &fs->own);
+		credentials_release(&caller);
+	}
+	saved_out->changed = !err;
+	return err;
+}
+
+void cred_restore(struct fs *fs, const struct cred *saved)
+{
+	if (saved->changed)
+		credentials_leave(&fs->own);
+}
+
+/* What the thread has when it acts as the daemon, which never changes. */
+static bool own_capabilities(struct __user_cap_header_struct *head,
+			     struct __user_cap_data_struct *sets_out)
+{
+	static _Thread_local struct __user_cap_data_struct
+		sets[_LINUX_CAPABILITY_U32S_3];
+	static _Thread_local bool known;
+
+	if (!known)
+		known = syscall(SYS_capget, head, sets) == 0;
+	memcpy(sets_out, sets, sizeof(sets));
+	return known;
+}
+
+static bool set_setid(bool on)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	uint32_t bit = CAP_TO_MASK(CAP_FSETID);
+
+	if (!own_capabilities(&head, sets) || !(sets[0].effective & bit))
+		return false;
+	if (!on)
+		sets[0].effective &= ~bit;
+	return syscall(SYS_capset, &head, sets) == 0;
+}
+
+static void take_groups(struct fs *fs, const struct credentials *groups)
+{
+	struct credentials p = *groups;
+
+	p.uid = fs->own.uid;
+	groups_are_other = credentials_enter(&p, &fs->own) == 0;
+}
+
+static bool group_decides(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 &&
+	       (st.st_mode & (S_ISGID | S_IXGRP)) == S_ISGID;
+}
+
+bool cred_drop_setid(struct fs *fs, fuse_req_t req, int fd)
+{
+	struct credentials caller;
+
+	if (!fs->root_user || !set_setid(false))
+		return false;
+	if (group_decides(fd)) {
+		if (cred_of(req, &caller) != 0)
+			caller = (struct credentials){ .gid = NO_GROUP };
+		take_groups(fs, &caller);
+		credentials_release(&caller);
+	}
+	return true;
+}
+
+bool cred_drop_setid_for_all(struct fs *fs)
+{
+	const struct credentials nobody = { .gid = NO_GROUP };
+
+	if (!fs->root_user || !set_setid(false))
+		return false;
+	take_groups(fs, &nobody);
+	return true;
+}
+
+void cred_raise_setid(struct fs *fs)
+{
+	if (groups_are_other)
+		credentials_leave(&fs->own);
+	groups_are_other = false;
+	(void)set_setid(true);
+}
+
+static void umask_clear(void)
+{
+	umask(0);
+}
+
+/*
+ * Threads share their umask unless they leave the group of CLONE_FS.  Where
+ * that is forbidden (some containers) the mask is taken off the mode, and
+ * default ACLs are masked too.
+ */
+static mode_t umask_assume(mode_t mask, mode_t mode)
+{
+	if (!umask_is_own && unshare(CLONE_FS) != 0) {
+		pthread_once(&umask_shared_once, umask_clear);
+		return mode & ~mask;
+	}
+	if (!umask_is_own || umask_now != mask)
+		umask(mask);
+	umask_is_own = true;
+	umask_now = mask;
+	return mode;
+}
+
+int cred_assume_create(struct fs *fs, fuse_req_t req, mode_t mode,
+		       struct cred *saved_out, mode_t *mode_out)
+{
+	int err = cred_assume(fs, req, saved_out);
+
+	if (err)
+		return err;
+	*mode_out = umask_assume(fuse_req_ctx(req)->umask & 0777, mode);
+	return 0;
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/inode/inode.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fs/fs.h"
+#include "fs/inode/reopen.h"
+
+#define SHARDS 64
+#define FIRST_BUCKETS 64
+#define TRIM_FREED 65536
+#define RESERVED 65536 /* descriptors; half a megabyte in the kernel */
+
+struct shard {
+	pthread_mutex_t lock;
+	struct inode **buckets;
+	size_t bucket_count; /* a power of two */
+	size_t count;
+	struct inode *replaced; /* still referenced, see is_replaced() */
+};
+
+struct inode_table {
+	struct shard shards[SHARDS];
+	struct reopener *reopener;
+	atomic_uint held; /* descriptors kept by inodes */
+	unsigned bound;
+	atomic_bool bare; /* there was an inode without a descriptor */
+	_Atomic uint64_t generation;
+	atomic_uint freed; /* inodes, see give_back() */
+	void (*released)(struct fs *fs, struct inode *inode);
+};
+
+/* ---- hashing ---- */
+
+static uint64_t key_hash(dev_t dev, ino_t ino)
+{
+	uint64_t h = (uint64_t)ino + (uint64_t)dev * 0x9e3779b97f4a7c15u;
+
+	/* The finalizer of SplitMix64. */
+	h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
+	h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
+	return h ^ (h >> 31);
+}
+
+static struct shard *shard_of(struct fs *fs, dev_t dev, ino_t ino)
+{
+	return &fs->inodes->shards[key_hash(dev, ino) % SHARDS];
+}
+
+static struct inode **bucket_of(const struct shard *s, dev_t dev, ino_t ino)
+{
+	uint64_t h = key_hash(dev, ino) / SHARDS;
+
+	return &s->buckets[h & (s->bucket_count - 1)];
+}
+
+static struct inode *shard_find(const struct shard *s, dev_t dev, ino_t ino)
+{
+	struct inode *inode = *bucket_of(s, dev, ino);
+
+	while (inode && (inode->ino != ino || inode->dev != dev))
+		inode = inode->next;
+	return inode;
+}
+
+/* Longer chains are all that happens when there is no memory. */
+static void shard_grow(struct shard *s)
+{
+	struct shard bigger = { .bucket_count = s->bucket_count * 2 };
+
+	bigger.buckets = calloc(bigger.bucket_count, sizeof(struct inode *));
+	if (!bigger.buckets)
+		return;
+	for (size_t i = 0; i < s->bucket_count; i++) {
+		struct inode *inode;
+
+		while ((inode = s->buckets[i])) {
+			struct inode **to;
+
+			s->buckets[i] = inode->next;
+			to = bucket_of(&bigger, inode->dev, inode->ino);
+			inode->next = *to;
+			*to = inode;
+		}
+	}
+	free(s->buckets);
+	s->buckets = bigger.buckets;
+	s->bucket_count = bigger.bucket_count;
+}
+
+static void shard_insert(struct shard *s, struct inode *inode)
+{
+	struct inode **bucket;
+
+	if (s->count >= s->bucket_count)
+		shard_grow(s);
+	bucket = bucket_of(s, inode->dev, inode->ino);
+	inode->next = *bucket;
+	*bucket = inode;
+	s->count++;
+}
+
+static bool chain_remove(struct inode **link, const struct inode *inode)
+{
+	while (*link && *link != inode)
+		link = &(*link)->next;
+	if (!*link)
+		return false;
+	*link = inode->next;
+	return true;
+}
+
+static void shard_remove(struct shard *s, struct inode *inode)
+{
+	if (chain_remove(bucket_of(s, inode->dev, inode->ino), inode))
+		s->count--;
+	else
+		(void)chain_remove(&s->replaced, inode);
+}
+
+/* Its number belongs to another file now; it is not to be found any more. */
+static void shard_replace(struct shard *s, struct inode *inode)
+{
+	shard_remove(s, inode);
+	inode->next = s->replaced;
+	s->replaced = inode;
+}
+
+/* ---- references ---- */
+
+/* The C library keeps what is freed; but when the kernel forgets very many
+ * files, memory is short. */
+static void give_back(struct inode_table *t)
+{
+	if (atomic_fetch_add(&t->freed, 1) % TRIM_FREED == TRIM_FREED - 1)
+		(void)malloc_trim(0);
+}
+
+/* Returns the parent of an inode found by name: one more to drop. */
+static struct inode *inode_free(struct fs *fs, struct inode *inode)
+{
+	struct inode *parent = reopen_free(fs->inodes->reopener, inode->reopen);
+
+	fs->inodes->released(fs, inode);
+	if (inode->fd >= 0) {
+		close(inode->fd);
+		atomic_fetch_sub(&fs->inodes->held, 1);
+	}
+	free(inode);
+	give_back(fs->inodes);
+	return parent;
+}
+
+/* Whether these were the last references. */
+static bool inode_drop(struct fs *fs, struct inode *inode, uint64_t count)
+{
+	struct shard *s = shard_of(fs, inode->dev, inode->ino);
+	uint64_t refs = atomic_load(&inode->refs);
+	bool last;
+
+	while (refs > count)
+		if (atomic_compare_exchange_weak(&inode->refs, &refs,
+						 refs - count))
+			return false;
+	pthread_mutex_lock(&s->lock);
+	refs = atomic_fetch_sub(&inode->refs, count);
+	assert(refs >= count);
+	last = refs == count;
+	if (last)
+		shard_remove(s, inode);
+	pthread_mutex_unlock(&s->lock);
+	return last;
+}
+
+void inode_forget(struct fs *fs, struct inode *inode, uint64_t count)
+{
+	while (inode && inode_drop(fs, inode, count)) {
+		inode = inode_free(fs, inode);
+		count = 1;
+	}
+}
+
+void inode_unref(struct fs *fs, struct inode *inode)
+{
+	inode_forget(fs, inode, 1);
+}
+
+void inode_lock(struct fs *fs, struct inode *inode)
+{
+	pthread_mutex_lock(&shard_of(fs, inode->dev, inode->ino)->lock);
+}
+
+void inode_unlock(struct fs *fs, struct inode *inode)
+{
+	pthread_mutex_unlock(&shard_of(fs, inode->dev, inode->ino)->lock);
+}
+
+/* ---- finding ---- */
+
+struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino)
+{
+	struct shard *s = shard_of(fs, dev, ino);
+	struct inode *inode;
+
+	pthread_mutex_lock(&s->lock);
+	inode = shard_find(s, dev, ino);
+	if (inode)
+		inode_ref(inode);
+	pthread_mutex_unlock(&s->lock);
+	return inode;
+}
+
+struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino)
+{
+	struct shard *s = shard_of(fs, dev, ino);
+	struct inode *inode;
+
+	pthread_mutex_lock(&s->lock);
+	inode = shard_find(s, dev, ino);
+	if (inode && inode->fd >= 0)
+		inode_ref(inode);
+	else
+		inode = NULL;
+	pthread_mutex_unlock(&s->lock);
+	return inode;
+}
+
+int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino)
+{
+	struct shard *s = shard_of(fs, dev, ino);
+	struct inode *inode;
+	int64_t notified_ns;
+
+	pthread_mutex_lock(&s->lock);
+	inode = shard_find(s, dev, ino);
+	notified_ns = inode ? atomic_load(&inode->notified_ns) : -1;
+	pthread_mutex_unlock(&s->lock);
+	return notified_ns;
+}
+
+/* Whether one more descriptor may be kept; counts it if so. */
+static bool held_take(struct inode_table *t, mode_t mode)
+{
+	unsigned bound = S_ISDIR(mode) ? t->bound : t->bound / 4 * 3;
+	unsigned held = atomic_load(&t->held);
+
+	while (held < bound)
+		if (atomic_compare_exchange_weak(&t->held, &held, held + 1))
+			return true;
+	return false;
+}
+
+static int inode_set_reopen(struct fs *fs, struct inode *inode,
+			    const struct found *found,
+			    struct file_handle_copy *handle)
+{
+	atomic_store(&fs->inodes->bare, true);
+	if (!handle->read)
+		file_handle_read(found->fd, handle);
+	return reopen_new(fs->inodes->reopener, found, handle, &inode->reopen);
+}
+
+/* It has no capability, and is no news: it is hashed when it is closed. */
+static void inode_set_fresh(struct inode *inode, int64_t ctime_ns)
+{
+	atomic_init(&inode->caps_none, atomic_load(&inode->caps_epoch));
+	atomic_init(&inode->ctime_ns, ctime_ns);
+	atomic_init(&inode->noticed_ns, ctime_ns);
+}
+
+static int inode_new(struct fs *fs, const struct found *found,
+		     struct file_handle_copy *handle, struct inode **inode_out)
+{
+	struct inode_table *t = fs->inodes;
+	struct inode *inode = calloc(1, sizeof(*inode));
+	int err = 0;
+
+	if (!inode)
+		return -ENOMEM;
+	inode->dev = found->st->st_dev;
+	inode->ino = found->st->st_ino;
+	inode->type = found->st->st_mode & S_IFMT;
+	inode->generation = atomic_fetch_add(&t->generation, 1) + 1;
+	atomic_init(&inode->refs, 1);
+	atomic_init(&inode->caps_epoch, 1);
+	if (found->fresh)
+		inode_set_fresh(inode, timespec_to_ns(&found->st->st_ctim));
+	inode->fd = -1;
+	if (held_take(t, found->st->st_mode))
+		inode->fd = found->fd;
+	else
+		err = inode_set_reopen(fs, inode, found, handle);
+	if (err) {
+		free(inode);
+		return err;
+	}
+	*inode_out = inode;
+	return 0;
+}
+
+/*
+ * Another file than the one found, which then has its number by reuse.  When
+ * the handle was not read there was no inode without a descriptor at the time
+ * found->fd was opened, and the number cannot have changed hands since.
+ */
+static bool is_replaced(const struct inode *inode, const struct found *found,
+			const struct file_handle_copy *handle)
+{
+	if (inode->fd >= 0 || !handle->read)
+		return false;
+	return inode->type != (found->st->st_mode & S_IFMT) ||
+	       !reopen_same_handle(inode->reopen, handle);
+}
+
+/* Finds the inode or inserts candidate (NULL: only finds). */
+static struct inode *enter(struct fs *fs, const struct found *found,
+			   const struct file_handle_copy *handle,
+			   struct inode *candidate)
+{
+	dev_t dev = found->st->st_dev;
+	ino_t ino = found->st->st_ino;
+	struct shard *s = shard_of(fs, dev, ino);
+	struct inode *inode;
+
+	pthread_mutex_lock(&s->lock);
+	inode = shard_find(s, dev, ino);
+	if (inode && is_replaced(inode, found, handle)) {
+		shard_replace(s, inode);
+		inode = NULL;
+	}
+	if (inode) {
+		inode_ref(inode);
+	} else if (candidate) {
+		shard_insert(s, candidate);
+		inode = candidate;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return inode;
+}
+
+/* A candidate that came too late; found->fd stays the caller's. */
+static void candidate_free(struct fs *fs, struct inode *candidate)
+{
+	struct inode *parent;
+
+	if (candidate->fd >= 0)
+		atomic_fetch_sub(&fs->inodes->held, 1);
+	candidate->fd = -1;
+	parent = inode_free(fs, candidate);
+	if (parent)
+		inode_unref(fs, parent);
+}
+
+static int find_or_insert(struct fs *fs, const struct found *found,
+			  struct inode **inode_out)
+{
+	struct file_handle_copy handle = { .read = false };
+	struct inode *candidate;
+	struct inode *inode;
+	int err;
+
+	if (atomic_load(&fs->inodes->bare))
+		file_handle_read(found->fd, &handle);
+	inode = enter(fs, found, &handle, NULL);
+	if (!inode) {
+		err = inode_new(fs, found, &handle, &candidate);
+		if (err)
+			return err;
+		inode = enter(fs, found, &handle, candidate);
+		if (inode != candidate)
+			candidate_free(fs, candidate);
+	}
+	*inode_out = inode;
+	return 0;
+}
+
+int inode_enter(struct fs *fs, const struct found *found,
+		struct inode **inode_out)
+{
+	struct inode *inode = NULL, *former;
+	int err = find_or_insert(fs, found, &inode);
+
+	if (err || inode->fd != found->fd)
+		close(found->fd);
+	if (err)
+		return err;
+	former = reopen_named(fs->inodes->reopener, inode, found->parent,
+			      found->name);
+	if (former)
+		inode_unref(fs, former);
+	*inode_out = inode;
+	return 0;
+}
+
+/* ---- the table ---- */
+
+struct reopener *inodes_reopener(struct fs *fs)
+{
+	return fs->inodes->reopener;
+}
+
+static int shards_init(struct inode_table *t)
+{
+	for (size_t i = 0; i < SHARDS; i++) {
+		struct shard *s = &t->shards[i];
+
+		s->buckets = calloc(FIRST_BUCKETS, sizeof(struct inode *));
+		if (!s->buckets)
+			return -ENOMEM;
+		s->bucket_count = FIRST_BUCKETS;
+		pthread_mutex_init(&s->lock, NULL);
+	}
+	return 0;
+}
+
+static void table_free(struct inode_table *t)
+{
+	reopener_free(t->reopener);
+	for (size_t i = 0; i < SHARDS && t->shards[i].buckets; i++) {
+		pthread_mutex_destroy(&t->shards[i].lock);
+		free(t->shards[i].buckets);
+	}
+	free(t);
+}
+
+int inodes_open(struct fs *fs, int source_fd,
+		void (*released)(struct fs *fs, struct inode *inode))
+{
+	struct inode_table *t = calloc(1, sizeof(*t));
+	struct found found = { .fd = source_fd, .parent_fd = -1 };
+	unsigned limit;
+	struct stat st;
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->released = released;
+	fs->inodes = t;
+	limit = descriptors_raise();
+	t->bound = limit / 2;
+	descriptors_reserve(source_fd, limit < RESERVED ? limit : RESERVED);
+	err = fstat(source_fd, &st) == 0 ? shards_init(t) : -errno;
+	fs->device = st.st_dev;
+	found.st = &st;
+	if (!err)
+		err = reopener_new(source_fd, &t->reopener);
+	if (!err)
+		err = inode_enter(fs, &found, &fs->root);
+	if (err) {
+		table_free(t);
+		fs->inodes = NULL;
+	}
+	return err;
+}
+
+/* Files that were open when a signal ended us. */
+static void handles_free(struct inode *inode)
+{
+	struct handle *h;
+
+	while ((h = inode->handles)) {
+		inode->handles = h->next;
+		if (h->fd >= 0)
+			close(h->fd);
+		free(h->stream);
+		free(h);
+	}
+}
+
+static void chain_free(struct fs *fs, struct inode *inode)
+{
+	while (inode) {
+		struct inode *next = inode->next;
+
+		handles_free(inode);
+		(void)inode_free(fs, inode);
+		inode = next;
+	}
+}
+
+void inodes_free(struct fs *fs)
+{
+	struct inode_table *t = fs->inodes;
+
+	if (!t)
+		return;
+	for (size_t i = 0; i < SHARDS; i++) {
+		const struct shard *s = &t->shards[i];
+
+		for (size_t j = 0; j < s->bucket_count; j++)
+			chain_free(fs, s->buckets[j]);
+		chain_free(fs, s->replaced);
+	}
+	table_free(t);
+	fs->inodes = NULL;
+	fs->root = NULL;
+}

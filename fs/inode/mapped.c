@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/inode/mapped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "fs/fs.h"
+#include "fs/inode/inode.h"
+
+struct mapped_job {
+	struct mapped_job *next;
+	struct inode *inode;
+	void (*done)(void *arg, int result);
+	void *arg;
+};
+
+struct mapped {
+	pthread_mutex_t gate; /* held while done is called; before lock */
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t work;
+	struct mapped_job *first, *last;
+	bool stopped;
+	pthread_t thread;
+};
+
+bool mapped_is_possible(struct fs *fs, struct inode *inode)
+{
+	const struct handle *h;
+
+	if (!atomic_load(&inode->writers))
+		return false;
+	inode_lock(fs, inode);
+	/* Passthrough maps the file below, see backing.h. */
+	for (h = inode->passing ? NULL : inode->handles; h; h = h->next)
+		if ((h->flags & O_ACCMODE) == O_RDWR)
+			break;
+	inode_unlock(fs, inode);
+	return h != NULL;
+}
+
+int mapped_write_out(struct fs *fs, struct inode *inode,
+		     void (*done)(void *arg, int result), void *arg)
+{
+	struct mapped *m = fs->mapped;
+	struct mapped_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return -ENOMEM;
+	job->inode = inode;
+	job->done = done;
+	job->arg = arg;
+	pthread_mutex_lock(&m->lock);
+	if (m->last)
+		m->last->next = job;
+	else
+		m->first = job;
+	m->last = job;
+	pthread_cond_signal(&m->work);
+	pthread_mutex_unlock(&m->lock);
+	return 0;
+}
+
+/* Waits for a job; NULL at the end, when there is none left. */
+static struct mapped_job *take(struct mapped *m, bool *stopped_out)
+{
+	struct mapped_job *job;
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->first && !m->stopped)
+		pthread_cond_wait(&m->work, &m->lock);
+	job = m->first;
+	if (job)
+		m->first = job->next;
+	if (!m->first)
+		m->last = NULL;
+	*stopped_out = m->stopped;
+	pthread_mutex_unlock(&m->lock);
+	return job;
+}
+
+static bool is_stopped(struct mapped *m)
+{
+	bool stopped;
+
+	pthread_mutex_lock(&m->lock);
+	stopped = m->stopped;
+	pthread_mutex_unlock(&m->lock);
+	return stopped;
+}
+
+static void *run(void *arg)
+{
+	struct fs *fs = arg;
+	struct mapped *m = fs->mapped;
+	struct mapped_job *job;
+	bool stopped;
+
+	while ((job = take(m, &stopped))) {
+		/* Invalidating writes what is dirty first. */
+		if (!stopped)
+			(void)fuse_lowlevel_notify_inval_inode(
+				fs->session, node_of(fs, job->inode), 0, 0);
+		pthread_mutex_lock(&m->gate);
+		job->done(job->arg, is_stopped(m) ? -ECANCELED : 0);
+		pthread_mutex_unlock(&m->gate);
+		free(job);
+	}
+	return NULL;
+}
+
+int mapped_open(struct fs *fs)
+{
+	struct mapped *m = calloc(1, sizeof(*m));
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	pthread_mutex_init(&m->gate, NULL);
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->work, NULL);
+	fs->mapped = m;
+	err = -pthread_create(&m->thread, NULL, run, fs);
+	if (err) {
+		fs->mapped = NULL;
+		free(m);
+	}
+	return err;
+}
+
+void mapped_stop(struct fs *fs)
+{
+	struct mapped *m = fs->mapped;
+
+	if (!m)
+		return;
+	pthread_mutex_lock(&m->gate);
+	pthread_mutex_lock(&m->lock);
+	m->stopped = true;
+	pthread_cond_signal(&m->work);
+	pthread_mutex_unlock(&m->lock);
+	pthread_mutex_unlock(&m->gate);
+}
+
+void mapped_free(struct fs *fs)
+{
+	struct mapped *m = fs->mapped;
+
+	if (!m)
+		return;
+	pthread_join(m->thread, NULL);
+	pthread_cond_destroy(&m->work);
+	pthread_mutex_destroy(&m->lock);
+	pthread_mutex_destroy(&m->gate);
+	free(m);
+	fs->mapped = NULL;
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/inode/reopen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "fs/inode/inode.h"
+
+/*
+ * By handle: open_by_handle_at() needs a descriptor of the mount the file was
+ * found on.  It is taken from the first directory seen there and tried once; a
+ * mount where it does not work is left to names.
+ *
+ * By name: the chain of names up to the nearest directory with a descriptor is
+ * copied under the names lock and walked without it.  A rename through the
+ * mount holds the lock for writing while it happens, so a chain is either old
+ * or new; a walk that failed across a rename is repeated.
+ */
+
+struct lower_mount {
+	struct lower_mount *next;
+	int id;
+	int fd; /* not O_PATH; -1: handles do not work here */
+};
+
+struct reopener {
+	bool privileged;      /* open_by_handle_at() may be used */
+	pthread_mutex_t lock; /* mounts */
+	struct lower_mount *mounts;
+	pthread_rwlock_t names;
+	atomic_uint epoch;
+	atomic_size_t named; /* inodes that are found by name */
+};
+
+/* ---- descriptors ---- */
+
+/* What the kernel has room for in one process; 0 when it does not say. */
+static rlim_t kernel_limit(void)
+{
+	char text[32] = "";
+	FILE *f = fopen("/proc/sys/fs/nr_open", "re");
+
+	if (!f)
+		return 0;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	(void)fclose(f);
+	return strtoul(text, NULL, 10);
+}
+
+unsigned descriptors_raise(void)
+{
+	rlim_t most = kernel_limit();
+	struct rlimit limit;
+	struct rlimit more;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 1024;
+	more = limit;
+	if (more.rlim_max < most)
+		more.rlim_max = most;
+	more.rlim_cur = more.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+		return (unsigned)more.rlim_cur;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	return (unsigned)limit.rlim_cur;
+}
+
+void descriptors_reserve(int fd, unsigned count)
+{
+	int last = fcntl(fd, F_DUPFD_CLOEXEC, (int)count - 1);
+
+	if (last >= 0)
+		close(last);
+}
+
+int fd_paths_enable(void)
+{
+	return chdir("/proc/self/fd") == 0 ? 0 : -errno;
+}
+
+void fd_path_make(int fd, struct fd_path *out)
+{
+	snprintf(out->text, sizeof(out->text), "%d", fd);
+}
+
+int fd_reopen(int fd, int flags)
+{
+	struct fd_path path;
+	int again;
+
+	fd_path_make(fd, &path);
+	again = open(path.text, flags | O_CLOEXEC);
+	return again < 0 ? -errno : again;
+}
+
+/* "." is found faster, and needs search permission. */
+int directory_reopen(int fd)
+{
+	enum { FLAGS = O_RDONLY | O_DIRECTORY };
+	int again = openat(fd, ".", FLAGS | O_CLOEXEC);
+
+	return again < 0 ? fd_reopen(fd, FLAGS) : again;
+}
+
+/* ---- file handles ---- */
+
+union handle_space {
+	struct file_handle head;
+	unsigned char bytes[sizeof(struct file_handle) + FILE_HANDLE_MAX];
+};
+
+void file_handle_read(int fd, struct file_handle_copy *out)
+{
+	union handle_space space;
+
+	memset(&space, 0, sizeof(space));
+	space.head.handle_bytes = FILE_HANDLE_MAX;
+	out->read = true;
+	out->bytes = 0;
+	out->mount_id = -1;
+	out->type = 0;
+	if (name_to_handle_at(fd, "", &space.head, &out->mount_id,
+			      AT_EMPTY_PATH) != 0)
+		return;
+	out->type = space.head.handle_type;
+	out->bytes = space.head.handle_bytes;
+	memcpy(out->data, space.head.f_handle, out->bytes);
+}
+
+static int open_handle(int mount_fd, int type, const unsigned char *data,
+		       unsigned bytes)
+{
+	union handle_space space;
+	int fd;
+
+	space.head.handle_type = type;
+	space.head.handle_bytes = bytes;
+	memcpy(space.head.f_handle, data, bytes);
+	fd = open_by_handle_at(mount_fd, &space.head,
+			       O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int reopen_by_handle(const struct reopen *reopen)
+{
+	return open_handle(reopen->mount->fd, reopen->handle_type,
+			   reopen->handle, reopen->handle_bytes);
+}
+
+/* ---- mounts ---- */
+
+/* A descriptor for open_by_handle_at(), or -1 when it cannot be used. */
+static int mount_fd_open(int dir_fd, const struct file_handle_copy *handle)
+{
+	int fd = fd_reopen(dir_fd, O_RDONLY | O_DIRECTORY);
+	int probe;
+
+	if (fd < 0)
+		return -1;
+	probe = open_handle(fd, handle->type, handle->data, handle->bytes);
+	if (probe >= 0) {
+		close(probe);
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+static struct lower_mount *mount_find(const struct reopener *r, int id)
+{
+	struct lower_mount *m = r->mounts;
+
+	while (m && m->id != id)
+		m = m->next;
+	return m;
+}
+
+/* A directory on the same mount as the found file, or -1. */
+static int mount_directory(const struct found *found, int mount_id)
+{
+	struct file_handle_copy parent;
+
+	if (S_ISDIR(found->st->st_mode))
+		return found->fd;
+	file_handle_read(found->parent_fd, &parent);
+	return parent.mount_id == mount_id ? found->parent_fd : -1;
+}
+
+static struct lower_mount *mount_get(struct reopener *r,
+				     const struct found *found,
+				     const struct file_handle_copy *handle)
+{
+	struct lower_mount *m;
+	int dir_fd;
+
+	pthread_mutex_lock(&r->lock);
+	m = mount_find(r, handle->mount_id);
+	if (!m) {
+		dir_fd = mount_directory(found, handle->mount_id);
+		m = dir_fd < 0 ? NULL : calloc(1, sizeof(*m));
+		if (m) {
+			m->id = handle->mount_id;
+			m->fd = mount_fd_open(dir_fd, handle);
+			m->next = r->mounts;
+			r->mounts = m;
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	return m && m->fd >= 0 ? m : NULL;
+}
+
+/* ---- the reopener ---- */
+
+int reopener_new(int source_fd, struct reopener **out)
+{
+	struct reopener *r = calloc(1, sizeof(*r));
+	struct file_handle_copy handle;
+	int fd = -1;
+
+	if (!r)
+		return -ENOMEM;
+	file_handle_read(source_fd, &handle);
+	if (handle.bytes)
+		fd = mount_fd_open(source_fd, &handle);
+	r->privileged = fd >= 0;
+	if (fd >= 0)
+		close(fd);
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_rwlock_init(&r->names, NULL);
+	*out = r;
+	return 0;
+}
+
+void reopener_free(struct reopener *r)
+{
+	struct lower_mount *m;
+
+	if (!r)
+		return;
+	while ((m = r->mounts)) {
+		r->mounts = m->next;
+		if (m->fd >= 0)
+			close(m->fd);
+		free(m);
+	}
+	pthread_mutex_destroy(&r->lock);
+	pthread_rwlock_destroy(&r->names);
+	free(r);
+}
+
+/* ---- one inode ---- */
+
+static int reopen_set_name(struct reopener *r, struct reopen *reopen,
+			   struct inode *parent, const char *name)
+{
+	reopen->name = strdup(name);
+	if (!reopen->name)
+		return -ENOMEM;
+	reopen->parent = parent;
+	inode_ref(parent);
+	atomic_fetch_add(&r->named, 1);
+	return 0;
+}
+
+int reopen_new(struct reopener *r, const struct found *found,
+	       const struct file_handle_copy *handle, struct reopen **out)
+{
+	struct reopen *reopen = calloc(1, sizeof(*reopen) + handle->bytes);
+	int err = 0;
+
+	if (!reopen)
+		return -ENOMEM;
+	reopen->handle_type = handle->type;
+	reopen->handle_bytes = handle->bytes;
+	memcpy(reopen->handle, handle->data, handle->bytes);
+	if (r->privileged && handle->bytes)
+		reopen->mount = mount_get(r, found, handle);
+	if (!reopen->mount)
+		err = reopen_set_name(r, reopen, found->parent, found->name);
+	if (err) {
+		free(reopen);
+		return err;
+	}
+	*out = reopen;
+	return 0;
+}
+
+struct inode *reopen_free(struct reopener *r, struct reopen *reopen)
+{
+	struct inode *parent;
+
+	if (!reopen)
+		return NULL;
+	parent = reopen->parent;
+	if (parent)
+		atomic_fetch_sub(&r->named, 1);
+	free(reopen->name);
+	free(reopen);
+	return parent;
+}
+
+bool reopen_same_handle(const struct reopen *reopen,
+			const struct file_handle_copy *handle)
+{
+	return reopen->handle_bytes == handle->bytes &&
+	       reopen->handle_type == handle->type &&
+	       memcmp(reopen->handle, handle->data, handle->bytes) == 0;
+}
+
+/* ---- names ---- */
+
+static bool name_differs(struct reopener *r, const struct reopen *reopen,
+			 const struct inode *parent, const char *name)
+{
+	bool differs;
+
+	pthread_rwlock_rdlock(&r->names);
+	differs = reopen->parent != parent || strcmp(reopen->name, name) != 0;
+	pthread_rwlock_unlock(&r->names);
+	return differs;
+}
+
+/* Under the names lock, held for writing.  Returns the former parent, whose
+ * reference goes to the caller. */
+static struct inode *name_set(struct reopen *reopen, struct inode *parent,
+			      const char *name)
+{
+	struct inode *former = reopen->parent;
+	char *copy = strdup(name);
+
+	if (!copy)
+		return NULL; /* the old one leads nowhere: -ESTALE later */
+	inode_ref(parent);
+	free(reopen->name);
+	reopen->name = copy;
+	reopen->parent = parent;
+	return former;
+}
+
+struct inode *reopen_named(struct reopener *r, struct inode *inode,
+			   struct inode *parent, const char *name)
+{
+	struct reopen *reopen = inode->reopen;
+	struct inode *former;
+
+	if (!reopen || reopen->mount || !parent || !name ||
+	    !name_differs(r, reopen, parent, name))
+		return NULL;
+	pthread_rwlock_wrlock(&r->names);
+	former = name_set(reopen, parent, name);
+	pthread_rwlock_unlock(&r->names);
+	return former;
+}
+
+bool reopen_rename_begin(struct reopener *r)
+{
+	if (!atomic_load(&r->named))
+		return false;
+	pthread_rwlock_wrlock(&r->names);
+	atomic_fetch_add(&r->epoch, 1);
+	return true;
+}
+
+struct inode *reopen_rename_moved(struct inode *inode, struct inode *parent,
+				  const char *name)
+{
+	if (!inode->reopen || inode->reopen->mount)
+		return NULL;
+	return name_set(inode->reopen, parent, name);
+}
+
+void reopen_rename_end(struct reopener *r, bool begun)
+{
+	if (begun)
+		pthread_rwlock_unlock(&r->names);
+}
+
+unsigned reopen_epoch(struct reopener *r)
+{
+	return atomic_load(&r->epoch);
+}
+
+/* ---- chains of names ---- */
+
+static bool is_named(const struct inode *inode)
+{
+	return inode->fd < 0 && !inode->reopen->mount;
+}
+
+int reopen_copy_chain(struct reopener *r, struct inode *inode, char **names_out,
+		      size_t *len_out, struct inode **base_out)
+{
+	struct inode *at;
+	size_t len = 0;
+	size_t end;
+	char *names;
+
+	pthread_rwlock_rdlock(&r->names);
+	for (at = inode; is_named(at); at = at->reopen->parent)
+		len += strlen(at->reopen->name) + 1;
+	names = malloc(len);
+	end = len;
+	for (at = inode; names && is_named(at); at = at->reopen->parent) {
+		size_t size = strlen(at->reopen->name) + 1;
+
+		end -= size;
+		memcpy(names + end, at->reopen->name, size);
+	}
+	if (names)
+		inode_ref(at);
+	pthread_rwlock_unlock(&r->names);
+	if (!names)
+		return -ENOMEM;
+	*names_out = names;
+	*len_out = len;
+	*base_out = at;
+	return 0;
+}
+
+int reopen_walk_chain(int fd, const char *names, size_t len)
+{
+	const char *end = names + len;
+	bool owned = false;
+
+	for (const char *name = names; name < end; name += strlen(name) + 1) {
+		int next = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		int err = next < 0 ? -errno : 0;
+
+		if (owned)
+			close(fd);
+		if (err == -ENOTDIR || err == -ENOENT)
+			return -ESTALE;
+		if (err)
+			return err;
+		fd = next;
+		owned = true;
+	}
+	return fd;
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/ops/ops.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/share.h"
+#include "fs/inode/backing.h"
+#include "fs/inode/descriptor.h"
+#include "fs/loop/locks.h"
+#include "fs/inode/reopen.h"
+#include "fs/ops/reply.h"
+#include "fs/loop/wake.h"
+
+/*
+ * Locks are held on the file below, so that they count between the mount and
+ * those who use SOURCE directly.
+ *
+ * POSIX locks belong to an owner (a process) and an inode.  Each such pair has
+ * a descriptor of its own whose open-file-description locks stand for the
+ * owner's; it is closed when the owner closes one of its descriptors of the
+ * file, as POSIX wants it.  flock() locks belong to the handle.
+ *
+ * The caller's own open-file-description locks look the same here, under an
+ * owner that stands for the description.  Nobody says when that goes; but it
+ * is the last user of its handle, and so is every owner when one is closed.
+ *
+ * A lock that must be waited for is waited for by a thread of its own, which a
+ * signal without SA_RESTART gets out of the system call.  A signal may arrive
+ * just before the call and be lost, so it is sent until the thread is out.
+ */
+#define WAITERS_MAX 1024
+#define WAITER_STACK ((size_t)256 * 1024)
+
+struct lock_owner {
+	struct lock_owner *next;
+	uint64_t id;
+	int fd;
+	pid_t pid;                   /* who set the last lock */
+	const struct handle *handle; /* used last; to compare only */
+	unsigned users;              /* operations under way */
+};
+
+struct lock_waiter {
+	struct lock_waiter *next;
+	struct lock_waiter **link;
+	struct fs *fs;
+	fuse_req_t req;
+	struct inode *inode;      /* holds a reference */
+	struct lock_owner *owner; /* NULL: flock() */
+	struct flock lock;
+	int fd;
+	int flock_op;
+	uid_t uid;
+	pthread_t thread;
+	atomic_bool interrupted;
+	atomic_bool done; /* out of the system call */
+};
+
+struct locks {
+	pthread_mutex_t owners; /* inode->owners, and all of lock_owner */
+	pthread_mutex_t lock;   /* the rest; innermost */
+	struct lock_waiter *waiters;
+	struct share share; /* of the waiters */
+	bool stopping;
+};
+
+/* ---- owners ---- */
+
+/* Under the owners lock. */
+static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
+{
+	struct lock_owner *o = atomic_load(&inode->owners);
+
+	while (o && o->id != id)
+		o = o->next;
+	return o;
+}
+
+/* For writing if at all possible: the owner may ask for an exclusive lock
+ * through another descriptor later on. */
+static int owner_open(struct fs *fs, struct handle *h)
+{
+	int own = handle_fd(fs, h);
+	int fd = own < 0 ? own : fd_reopen(own, O_RDWR | O_NONBLOCK);
+
+	if (fd < 0 && own >= 0)
+		fd = fd_reopen(own, (h->flags & O_ACCMODE) | O_NONBLOCK);
+	return fd;
+}
+
+/* Takes fd. */
+static struct lock_owner *owner_insert(struct inode *inode, uint64_t id, int fd)
+{
+	struct lock_owner *o = calloc(1, sizeof(*o));
+
+	if (!o) {
+		close(fd);
+		return NULL;
+	}
+	o->id = id;
+	o->fd = fd;
+	o->next = atomic_load(&inode->owners);
+	atomic_store(&inode->owners, o);
+	return o;
+}
+
+static int owner_get(struct fs *fs, struct inode *inode,
+		     const struct fuse_file_info *fi, pid_t pid,
+		     struct lock_owner **owner_out)
+{
+	struct locks *l = fs->locks;
+	struct lock_owner *o;
+	int err = 0;
+	int fd;
+
+	pthread_mutex_lock(&l->owners);
+	o = owner_find(inode, fi->lock_owner);
+	if (!o) {
+		fd = owner_open(fs, handle_of(fi));
+		err = fd < 0 ? fd : 0;
+		if (!err)
+			o = owner_insert(inode, fi->lock_owner, fd);
+	}
+	if (o) {
+		o->users++;
+		o->handle = handle_of(fi);
+		if (pid) /* unlocking comes without */
+			o->pid = pid;
+		*owner_out = o;
+	} else if (!err) {
+		err = -ENOMEM;
+	}
+	pthread_mutex_unlock(&l->owners);
+	return err;
+}
+
+static void owner_put(struct fs *fs, struct lock_owner *o)
+{
+	pthread_mutex_lock(&fs->locks->owners);
+	o->users--;
+	pthread_mutex_unlock(&fs->locks->owners);
+}
+
+static void owner_remove(struct inode *inode, struct lock_owner *o)
+{
+	struct lock_owner *at = atomic_load(&inode->owners);
+
+	if (at == o) {
+		atomic_store(&inode->owners, o->next);
+	} else {
+		while (at->next != o)
+			at = at->next;
+		at->next = o->next;
+	}
+	close(o->fd);
+	free(o);
+}
+
+void locks_owner_closed(struct fs *fs, struct inode *inode, uint64_t owner)
+{
+	struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
+	struct lock_owner *o;
+
+	if (!atomic_load(&inode->owners))
+		return;
+	pthread_mutex_lock(&fs->locks->owners);
+	o = owner_find(inode, owner);
+	if (o && o->users) {
+		(void)fcntl(o->fd, F_OFD_SETLK, &all);
+		o->handle = NULL;
+	} else if (o) {
+		owner_remove(inode, o);
+	}
+	pthread_mutex_unlock(&fs->locks->owners);
+}
+
+void locks_handle_closed(struct fs *fs, const struct handle *h)
+{
+	struct inode *inode = h->inode;
+	struct lock_owner *next;
+
+	if (!atomic_load(&inode->owners))
+		return;
+	pthread_mutex_lock(&fs->locks->owners);
+	for (struct lock_owner *o = atomic_load(&inode->owners); o; o = next) {
+		next = o->next;
+		if (o->handle == h && !o->users)
+			owner_remove(inode, o);
+	}
+	pthread_mutex_unlock(&fs->locks->owners);
+}
+
+void locks_forget(struct inode *inode)
+{
+	while (atomic_load(&inode->owners))
+		owner_remove(inode, atomic_load(&inode->owners));
+}
+
+/* ---- waiting ---- */
+
+/* Called by libfuse, in one of its threads or at once in the waiter's. */
+static void on_interrupt(fuse_req_t req, void *arg)
+{
+	struct lock_waiter *w = arg;
+
+	(void)req;
+	atomic_store(&w->interrupted, true);
+	if (pthread_equal(pthread_self(), w->thread))
+		return;
+	while (!atomic_load(&w->done)) {
+		wake_thread(w->thread);
+		wake_pause();
+	}
+}
+
+static int lock_now(const struct lock_waiter *w)
+{
+	int r = w->owner ? fcntl(w->fd, F_OFD_SETLKW, &w->lock) :
+			   flock(w->fd, w->flock_op);
+
+	return r == 0 ? 0 : -errno;
+}
+
+static void waiter_enlist(struct locks *l, struct lock_waiter *w)
+{
+	w->next = l->waiters;
+	w->link = &l->waiters;
+	if (w->next)
+		w->next->link = &w->next;
+	l->waiters = w;
+}
+
+static void waiter_free(struct locks *l, struct lock_waiter *w)
+{
+	pthread_mutex_lock(&l->lock);
+	*w->link = w->next;
+	if (w->next)
+		w->next->link = w->link;
+	share_give(&l->share, w->uid);
+	free(w);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void *waiter_main(void *arg)
+{
+	struct lock_waiter *w = arg;
+	struct fs *fs = w->fs;
+	int err = -EINTR;
+
+	/* The starter holds the lock until w->thread is known. */
+	pthread_mutex_lock(&fs->locks->lock);
+	pthread_mutex_unlock(&fs->locks->lock);
+	wake_allow();
+	fuse_req_interrupt_func(w->req, on_interrupt, w);
+	while (err == -EINTR && !atomic_load(&w->interrupted))
+		err = lock_now(w);
+	atomic_store(&w->done, true);
+	fuse_req_interrupt_func(w->req, NULL, NULL);
+	if (w->owner)
+		owner_put(fs, w->owner);
+	reply_error(w->req, err);
+	inode_unref(fs, w->inode);
+	waiter_free(fs->locks, w);
+	return NULL;
+}
+
+/* Under the lock. */
+static int thread_start(struct lock_waiter *w)
+{
+	pthread_attr_t attr;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, WAITER_STACK);
+	err = pthread_create(&w->thread, &attr, waiter_main, w);
+	pthread_attr_destroy(&attr);
+	return err ? -ENOLCK : 0;
+}
+
+/* Takes a copy of what is waited for; on success the waiter replies. */
+static int wait_for_lock(const struct lock_waiter *what)
+{
+	struct locks *l = what->fs->locks;
+	struct lock_waiter *w = malloc(sizeof(*w));
+	int err = -ENOLCK;
+	uint64_t turn;
+
+	if (!w)
+		return -ENOMEM;
+	*w = *what;
+	w->uid = fuse_req_ctx(w->req)->uid;
+	pthread_mutex_lock(&l->lock);
+	if (!l->stopping && !share_take(&l->share, w->uid, &turn)) {
+		err = thread_start(w);
+		if (err)
+			share_give(&l->share, w->uid);
+	}
+	if (!err) {
+		inode_ref(w->inode);
+		waiter_enlist(l, w);
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (err)
+		free(w);
+	return err;
+}
+
+/* ---- operations ---- */
+
+static int set_lock(fuse_req_t req, struct inode *inode,
+		    struct fuse_file_info *fi, const struct flock *lock,
+		    bool sleep, bool *replied)
+{
+	struct lock_waiter w = { .fs = fs_of(req), .req = req, .inode = inode };
+	int err;
+
+	*replied = false;
+	if (lock->l_type == F_UNLCK && !atomic_load(&inode->owners))
+		return 0;
+	err = owner_get(w.fs, inode, fi, lock->l_pid, &w.owner);
+	if (err)
+		return err;
+	w.fd = w.owner->fd;
+	w.lock = *lock;
+	w.lock.l_pid = 0; /* as F_OFD_* demands */
+	if (fcntl(w.fd, F_OFD_SETLK, &w.lock) != 0)
+		err = -errno;
+	if (sleep && (err == -EAGAIN || err == -EACCES)) {
+		err = wait_for_lock(&w);
+		*replied = !err;
+	}
+	if (!*replied)
+		owner_put(w.fs, w.owner);
+	return err;
+}
+
+void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       struct flock *lock, int sleep)
+{
+	bool replied;
+	int err = set_lock(req, inode_of(fs_of(req), node), fi, lock,
+			   sleep != 0, &replied);
+
+	if (!replied)
+		reply_error(req, err);
+}
+
+/*
+ * The process behind an open-file-description lock, which the system does not
+ * name: when it is ours, it is the owner whose own descriptor sees no
+ * conflict.  Of several sharers any one will do.  Under the owners lock.
+ */
+static pid_t holder(struct inode *inode, const struct lock_owner *asking,
+		    const struct flock *held)
+{
+	struct lock_owner *o = atomic_load(&inode->owners);
+	pid_t any = 0;
+
+	for (; o; o = o->next) {
+		struct flock probe = *held;
+
+		if (o == asking)
+			continue;
+		probe.l_type = F_WRLCK;
+		probe.l_pid = 0;
+		if (fcntl(o->fd, F_OFD_GETLK, &probe) == 0 &&
+		    probe.l_type == F_UNLCK)
+			return o->pid;
+		any = o->pid;
+	}
+	return held->l_type == F_RDLCK ? any : 0;
+}
+
+static int get_lock(struct fs *fs, struct inode *inode,
+		    const struct fuse_file_info *fi, struct flock *lock)
+{
+	int fd = handle_fd(fs, handle_of(fi));
+	struct lock_owner *o;
+	int err = 0;
+
+	if (fd < 0)
+		return fd;
+	pthread_mutex_lock(&fs->locks->owners);
+	o = owner_find(inode, fi->lock_owner);
+	lock->l_pid = 0;
+	if (fcntl(o ? o->fd : fd, F_OFD_GETLK, lock) != 0)
+		err = -errno;
+	else if (lock->l_type != F_UNLCK && lock->l_pid < 0)
+		lock->l_pid = holder(inode, o, lock);
+	pthread_mutex_unlock(&fs->locks->owners);
+	return err;
+}
+
+void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       struct flock *lock)
+{
+	struct fs *fs = fs_of(req);
+	int err = get_lock(fs, inode_of(fs, node), fi, lock);
+
+	if (err)
+		reply_error(req, err);
+	else
+		fuse_reply_lock(req, lock);
+}
+
+void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       int op)
+{
+	struct lock_waiter w = { .fs = fs_of(req), .req = req, .flock_op = op };
+	int err = 0;
+
+	w.inode = inode_of(w.fs, node);
+	w.fd = handle_fd(w.fs, handle_of(fi));
+	if (w.fd < 0)
+		err = w.fd;
+	else if (flock(w.fd, op | LOCK_NB) != 0)
+		err = -errno;
+	if (err == -EWOULDBLOCK && !(op & LOCK_NB)) {
+		err = wait_for_lock(&w);
+		if (!err)
+			return;
+	}
+	reply_error(req, err);
+}
+
+/* ---- life ---- */
+
+int locks_open(struct fs *fs)
+{
+	struct locks *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return -ENOMEM;
+	l->share.most = WAITERS_MAX;
+	pthread_mutex_init(&l->owners, NULL);
+	pthread_mutex_init(&l->lock, NULL);
+	fs->locks = l;
+	return wake_open();
+}
+
+void locks_stop(struct fs *fs)
+{
+	struct locks *l = fs->locks;
+	bool left;
+
+	if (!l)
+		return;
+	do {
+		pthread_mutex_lock(&l->lock);
+		l->stopping = true;
+		for (struct lock_waiter *w = l->waiters; w; w = w->next) {
+			atomic_store(&w->interrupted, true);
+			wake_thread(w->thread);
+		}
+		left = l->waiters != NULL;
+		pthread_mutex_unlock(&l->lock);
+		if (left)
+			wake_pause();
+	} while (left);
+}
+
+void locks_free(struct fs *fs)
+{
+	if (!fs->locks)
+		return;
+	pthread_mutex_destroy(&fs->locks->owners);
+	pthread_mutex_destroy(&fs->locks->lock);
+	free(fs->locks);
+	fs->locks = NULL;
+}

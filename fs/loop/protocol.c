@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/loop/protocol.h"
+
+#ifdef FUSE_CAP_PASSTHROUGH
+
+int protocol_open(struct fuse_session *session)
+{
+	(void)session;
+	return 0;
+}
+
+bool protocol_want_passthrough(struct fuse_conn_info *conn)
+{
+	conn->want |= FUSE_CAP_PASSTHROUGH & conn->capable;
+	return conn->want & FUSE_CAP_PASSTHROUGH;
+}
+
+bool protocol_want_killpriv(struct fuse_conn_info *conn)
+{
+#ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
+	conn->want |= FUSE_CAP_HANDLE_KILLPRIV_V2 & conn->capable;
+	return conn->want & FUSE_CAP_HANDLE_KILLPRIV_V2;
+#else
+	(void)conn;
+	return false;
+#endif
+}
+
+void protocol_show_backing(struct fuse_file_info *fi, int id)
+{
+	fi->backing_id = id;
+}
+
+bool protocol_kills_setid(const struct fuse_file_info *fi)
+{
+#if FUSE_VERSION > 318 || (FUSE_VERSION == 318 && FUSE_HOTFIX_VERSION >= 3)
+	return fi->kill_suidgid;
+#else
+	(void)fi;
+	return false;
+#endif
+}
+
+#else
+
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Of <linux/fuse.h>, which is as old as libfuse on some systems. */
+#define INIT_PASSTHROUGH (1ULL << 37)
+#define OPEN_PASSTHROUGH (1u << 7)
+#define MAX_STACK_DEPTH_AT 36 /* in struct fuse_init_out, 32 bits */
+#define BACKING_ID_AT 12      /* in struct fuse_open_out, 32 bits */
+/* SOURCE is on a filesystem that is not stacked upon another. */
+#define STACK_DEPTH 1u
+
+/* Of the request this thread has read, and for the reply it makes next. */
+static _Thread_local struct {
+	uint64_t offered;  /* INIT: what the kernel can do */
+	uint64_t accepted; /* and what else is wanted of it */
+	int backing_id;
+	bool kills_setid;
+} exchange;
+
+/* ---- what the kernel says ---- */
+
+static uint64_t init_flags(const struct fuse_init_in *in)
+{
+	uint64_t flags = in->flags;
+
+	return flags & FUSE_INIT_EXT ? flags | (uint64_t)in->flags2 << 32 :
+				       flags;
+}
+
+static bool write_kills_setid(const struct fuse_write_in *in)
+{
+	return in->write_flags & FUSE_WRITE_KILL_SUIDGID;
+}
+
+static void note_request(const void *request, size_t size)
+{
+	const struct fuse_in_header *header = request;
+	const void *in = header + 1;
+
+	exchange.kills_setid =
+		header->opcode == FUSE_WRITE &&
+		size >= sizeof(*header) + sizeof(struct fuse_write_in) &&
+		write_kills_setid(in);
+	if (header->opcode == FUSE_INIT &&
+	    size >= sizeof(*header) + offsetof(struct fuse_init_in, flags2))
+		exchange.offered = init_flags(in);
+}
+
+static ssize_t read_request(int fd, void *buf, size_t size, void *userdata)
+{
+	ssize_t len = read(fd, buf, size);
+
+	(void)userdata;
+	if (len >= (ssize_t)sizeof(struct fuse_in_header))
+		note_request(buf, (size_t)len);
+	return len;
+}
+
+/* ---- what it is told ---- */
+
+static void accept_features(struct fuse_init_out *out)
+{
+	const uint32_t depth = STACK_DEPTH;
+	uint64_t flags =
+		out->flags | (uint64_t)out->flags2 << 32 | exchange.accepted;
+
+	out->flags = (uint32_t)flags;
+	out->flags2 = (uint32_t)(flags >> 32);
+	if (exchange.accepted & INIT_PASSTHROUGH)
+		memcpy((char *)out + MAX_STACK_DEPTH_AT, &depth, sizeof(depth));
+	exchange.accepted = 0;
+}
+
+/* It stands at the end, after the entry of what was created. */
+static void add_backing(char *end)
+{
+	struct fuse_open_out *out = (void *)(end - sizeof(*out));
+
+	out->open_flags |= OPEN_PASSTHROUGH;
+	memcpy((char *)out + BACKING_ID_AT, &exchange.backing_id,
+	       sizeof(exchange.backing_id));
+	exchange.backing_id = 0;
+}
+
+/* Notifications have no unique number, errors are headers alone. */
+static void add_to_reply(const struct iovec *iov, int count)
+{
+	const struct fuse_out_header *header = iov[0].iov_base;
+
+	if (count != 2 || !header->unique)
+		return;
+	if (exchange.accepted && iov[1].iov_len >= sizeof(struct fuse_init_out))
+		accept_features(iov[1].iov_base);
+	else if (exchange.backing_id &&
+		 iov[1].iov_len >= sizeof(struct fuse_open_out))
+		add_backing((char *)iov[1].iov_base + iov[1].iov_len);
+}
+
+static ssize_t write_reply(int fd, struct iovec *iov, int count, void *userdata)
+{
+	(void)userdata;
+	if (exchange.accepted || exchange.backing_id)
+		add_to_reply(iov, count);
+	return writev(fd, iov, count);
+}
+
+static ssize_t splice_reply(int in, off_t *off_in, int out, off_t *off_out,
+			    size_t len, unsigned flags, void *userdata)
+{
+	(void)userdata;
+	return splice(in, off_in, out, off_out, len, flags);
+}
+
+/* ---- the session ---- */
+
+int protocol_open(struct fuse_session *session)
+{
+	const struct fuse_custom_io io = {
+		.read = read_request,
+		.writev = write_reply,
+		.splice_send = splice_reply,
+	};
+
+	return fuse_session_custom_io(session, &io, fuse_session_fd(session));
+}
+
+static bool want(uint64_t flag)
+{
+	exchange.accepted |= exchange.offered & flag;
+	return exchange.accepted & flag;
+}
+
+bool protocol_want_passthrough(struct fuse_conn_info *conn)
+{
+	(void)conn;
+	return want(INIT_PASSTHROUGH);
+}
+
+bool protocol_want_killpriv(struct fuse_conn_info *conn)
+{
+	(void)conn;
+	return want(FUSE_HANDLE_KILLPRIV_V2);
+}
+
+void protocol_show_backing(struct fuse_file_info *fi, int id)
+{
+	(void)fi;
+	exchange.backing_id = id;
+}
+
+bool protocol_kills_setid(const struct fuse_file_info *fi)
+{
+	(void)fi;
+	return exchange.kills_setid;
+}
+
+#endif
+
+/* ---- names ---- */
+
+enum { NOTIFY_INC_EPOCH = 8, EPOCH_MINOR = 44 }; /* of protocol 7 */
+
+bool protocol_can_expire_names(const struct fuse_conn_info *conn)
+{
+	return conn->proto_major > 7 || conn->proto_minor >= EPOCH_MINOR;
+}
+
+void protocol_expire_names(struct fuse_session *session)
+{
+	const struct fuse_out_header notification = {
+		.len = sizeof(notification),
+		.error = NOTIFY_INC_EPOCH,
+	};
+
+	(void)!write(fuse_session_fd(session), &notification,
+		     sizeof(notification));
+}

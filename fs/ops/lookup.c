@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/ops/lookup.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "fs/inode/cache.h"
+#include "fs/fs.h"
+#include "fs/inode/inode.h"
+#include "fs/ops/notify.h"
+#include "fs/inode/descriptor.h"
+
+#define DEVICE_SHIFT 48
+#define DEVICES_MAX 0x7fff /* bits 48..62 */
+
+/* ---- numbers ---- */
+
+/* The devices below SOURCE in the order they were met; never shrinks.  One
+ * process has one mount. */
+static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
+static dev_t devices[DEVICES_MAX];
+static atomic_uint device_count;
+
+static unsigned device_search(dev_t dev, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (devices[i] == dev)
+			return i + 1;
+	return 0;
+}
+
+/* 1.. */
+static unsigned device_ordinal(dev_t dev)
+{
+	unsigned ordinal = device_search(dev, atomic_load(&device_count));
+	unsigned count;
+
+	if (ordinal)
+		return ordinal;
+	pthread_mutex_lock(&device_lock);
+	count = atomic_load(&device_count);
+	ordinal = device_search(dev, count);
+	if (!ordinal && count < DEVICES_MAX) {
+		devices[count] = dev;
+		atomic_store(&device_count, count + 1);
+		ordinal = count + 1;
+	}
+	pthread_mutex_unlock(&device_lock);
+	return ordinal ? ordinal : DEVICES_MAX;
+}
+
+uint64_t lookup_number(struct fs *fs, dev_t dev, ino_t ino)
+{
+	uint64_t low = (uint64_t)1 << DEVICE_SHIFT;
+	uint64_t number = ino;
+
+	if (dev == fs->device)
+		return number & INT64_MAX;
+	/* Numbers that wide are hashes already; folding keeps them apart. */
+	if (number >= low)
+		number = (number ^ (number >> DEVICE_SHIFT) * 0x9e3779b1u);
+	return (number & (low - 1)) | (uint64_t)device_ordinal(dev)
+					      << DEVICE_SHIFT;
+}
+
+/* ---- what a stat says ---- */
+
+void lookup_set_number(struct fs *fs, struct stat *st)
+{
+	st->st_ino = lookup_number(fs, st->st_dev, st->st_ino);
+}
+
+void lookup_observe(struct fs *fs, struct inode *inode, const struct stat *st)
+{
+	int64_t ctime_ns = timespec_to_ns(&st->st_ctim);
+
+	if (atomic_exchange(&inode->ctime_ns, ctime_ns) != ctime_ns)
+		atomic_fetch_add(&inode->caps_epoch, 1);
+	if (S_ISREG(st->st_mode))
+		notify_looked_up(fs, inode, st);
+}
+
+void lookup_fill_entry(struct fs *fs, struct inode *inode,
+		       const struct stat *st, struct fuse_entry_param *out)
+{
+	lookup_observe(fs, inode, st);
+	memset(out, 0, sizeof(*out));
+	out->ino = node_of(fs, inode);
+	out->generation = inode->generation;
+	out->attr = *st;
+	lookup_set_number(fs, &out->attr);
+	out->attr_timeout = cache_attr_timeout(fs, inode, st);
+	out->entry_timeout = fs->options.timeout_s;
+}
+
+void lookup_fill_statx(const struct stat *st, struct statx *out)
+{
+	*out = (struct statx){
+		.stx_mask = STATX_BASIC_STATS,
+		.stx_blksize = (uint32_t)st->st_blksize,
+		.stx_nlink = (uint32_t)st->st_nlink,
+		.stx_uid = st->st_uid,
+		.stx_gid = st->st_gid,
+		.stx_mode = (uint16_t)st->st_mode,
+		.stx_ino = st->st_ino,
+		.stx_size = (uint64_t)st->st_size,
+		.stx_blocks = (uint64_t)st->st_blocks,
+		.stx_atime.tv_sec = st->st_atim.tv_sec,
+		.stx_atime.tv_nsec = (uint32_t)st->st_atim.tv_nsec,
+		.stx_mtime.tv_sec = st->st_mtim.tv_sec,
+		.stx_mtime.tv_nsec = (uint32_t)st->st_mtim.tv_nsec,
+		.stx_ctime.tv_sec = st->st_ctim.tv_sec,
+		.stx_ctime.tv_nsec = (uint32_t)st->st_ctim.tv_nsec,
+		.stx_rdev_major = major(st->st_rdev),
+		.stx_rdev_minor = minor(st->st_rdev),
+	};
+}
+
+/* ---- a name ---- */
+
+/* One system call instead of two and a close for a file that is known: it has
+ * a descriptor, so its number is not another file's. */
+static struct inode *find_by_stat(struct fs *fs, int parent_fd,
+				  const char *name, struct stat *st, int *err)
+{
+	*err = 0;
+	if (fstatat(parent_fd, name, st, AT_SYMLINK_NOFOLLOW) != 0) {
+		*err = -errno;
+		return NULL;
+	}
+	return inode_find_held(fs, st->st_dev, st->st_ino);
+}
+
+static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
+			   const char *name, struct stat *st,
+			   struct inode **inode_out)
+{
+	struct found found = {
+		.st = st,
+		.parent = parent,
+		.parent_fd = parent_fd,
+		.name = name,
+	};
+	int err;
+
+	found.fd = openat(parent_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (found.fd < 0)
+		return -errno;
+	if (fstat(found.fd, st) != 0) {
+		err = -errno;
+		close(found.fd);
+		return err;
+	}
+	return inode_enter(fs, &found, inode_out);
+}
+
+/* Who reads a tree for the first time meets one stranger after the other. */
+static void expect_strangers(struct inode *parent, const struct inode *found)
+{
+	bool is_new = found->fd < 0 || atomic_load(&found->refs) == 1;
+
+	if (atomic_load(&parent->strangers) != is_new)
+		atomic_store(&parent->strangers, is_new);
+}
+
+int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
+		const char *name, bool known, struct fuse_entry_param *out)
+{
+	struct inode *inode = NULL;
+	struct stat st;
+	int err = 0;
+
+	if (known)
+		inode = find_by_stat(fs, parent_fd, name, &st, &err);
+	if (!inode && !err)
+		err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
+	if (err)
+		return err;
+	assert(inode);
+	expect_strangers(parent, inode);
+	lookup_fill_entry(fs, inode, &st, out);
+	atomic_store(&inode->notified_ns, cache_clock_ns());
+	return 0;
+}
+
+void lookup_reply_entry(fuse_req_t req, struct fs *fs,
+			const struct fuse_entry_param *e)
+{
+	struct inode *inode = inode_of(fs, e->ino);
+
+	/* ENOENT: the request was interrupted and the entry is lost. */
+	if (fuse_reply_entry(req, e) == -ENOENT && e->ino)
+		inode_unref(fs, inode);
+}

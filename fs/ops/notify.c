@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/ops/notify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+
+#include "core/engine/engine.h"
+#include "fs/fs.h"
+#include "fs/log.h"
+#include "fs/loop/loop.h"
+#include "fs/inode/descriptor.h"
+#include "fs/similar/similar.h"
+
+/* How long a thread waits for requests that were queued before; who needs to
+ * know asks again. */
+#define CATCH_UP_MS 20
+
+/* ---- what the engine asks ---- */
+
+static int open_known(void *ctx, dev_t device, ino_t number)
+{
+	struct fs *fs = ctx;
+	struct inode *inode = inode_find(fs, device, number);
+	struct path_fd path;
+	int fd;
+
+	if (!inode)
+		return -ENOENT;
+	fd = inode_path_fd(fs, inode, &path);
+	if (!fd) {
+		fd = fcntl(path.fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			fd = -errno;
+		path_fd_close(&path);
+	}
+	inode_unref(fs, inode);
+	return fd;
+}
+
+/*
+ * close() of the caller sends FLUSH and waits for it, then RELEASE and does
+ * not wait.  So the caller may ask for the digests of what it closed while
+ * RELEASE is still on its way.  FLUSH alone says little: closing a duplicate of
+ * a descriptor sends it, too, and writes that pass through are not seen after
+ * it.  Only loop_caught_up() tells the two apart.
+ */
+static enum source_use use_of(const struct inode *inode)
+{
+	if (!atomic_load(&inode->writers))
+		return SOURCE_UNUSED;
+	return atomic_load(&inode->flushed) ? SOURCE_CLOSING : SOURCE_WRITTEN;
+}
+
+static enum source_use use(void *ctx, dev_t device, ino_t number)
+{
+	struct fs *fs = ctx;
+	struct inode *inode = inode_find(fs, device, number);
+	enum source_use found;
+
+	if (!inode)
+		return SOURCE_UNUSED;
+	found = use_of(inode);
+	inode_unref(fs, inode);
+	return found;
+}
+
+static bool catch_up(void *ctx)
+{
+	return loop_caught_up(ctx, CATCH_UP_MS);
+}
+
+static bool had_requests(void *ctx)
+{
+	struct fs *fs = ctx;
+
+	return atomic_load_explicit(&fs->had_requests, memory_order_relaxed) &&
+	       atomic_exchange(&fs->had_requests, false);
+}
+
+static void write_log(void *ctx, const char *message)
+{
+	(void)ctx;
+	log_line("%s", message);
+}
+
+void notify_host(struct fs *fs, struct engine_options *options)
+{
+	options->host = (struct engine_host){
+		.ctx = fs,
+		.open_known = open_known,
+		.use = use,
+		.catch_up = catch_up,
+		.had_requests = had_requests,
+		.log = write_log,
+	};
+}
+
+/* ---- what the mount tells ---- */
+
+/* fd is one of the file. */
+static void key_of_fd(struct fs *fs, struct inode *inode, int fd,
+		      struct file_key *out)
+{
+	struct stat st = { .st_dev = inode->dev, .st_ino = inode->ino };
+
+	if (atomic_load(&inode->key_known)) {
+		*out = inode->key;
+		return;
+	}
+	engine_file_key(fs->engine, fd, &st, out);
+	inode_lock(fs, inode);
+	if (!atomic_load(&inode->key_known)) {
+		inode->key = *out;
+		atomic_store(&inode->key_known, true);
+	}
+	inode_unlock(fs, inode);
+}
+
+int notify_key(struct fs *fs, struct inode *inode, struct file_key *out)
+{
+	struct path_fd path;
+	int err;
+
+	if (atomic_load(&inode->key_known)) {
+		*out = inode->key;
+		return 0;
+	}
+	err = inode_path_fd(fs, inode, &path);
+	if (err)
+		return err;
+	key_of_fd(fs, inode, path.fd, out);
+	path_fd_close(&path);
+	return 0;
+}
+
+/* What the engine is told of is no news when it is looked up later. */
+static void tell_closed(struct fs *fs, struct inode *inode, int fd)
+{
+	struct file_identity identity;
+	struct file_key key;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return;
+	key_of_fd(fs, inode, fd, &key);
+	source_get_identity(&st, &identity);
+	atomic_store(&inode->noticed_ns, timespec_to_ns(&st.st_ctim));
+	similar_expire(fs);
+	engine_file_closed(fs->engine, &key, &identity);
+}
+
+/*
+ * The first time, the scan has most likely seen the file as it is; the engine
+ * checks that when it has time.  A ctime that moved since is a change for
+ * sure.
+ */
+void notify_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
+{
+	int64_t ctime_ns = timespec_to_ns(&st->st_ctim), before;
+	struct path_fd path;
+
+	if (!fs->engine || !S_ISREG(st->st_mode) ||
+	    atomic_load(&inode->writers))
+		return;
+	before = atomic_exchange(&inode->noticed_ns, ctime_ns);
+	if (before == ctime_ns)
+		return;
+	if (!before) {
+		if (!engine_file_seen(fs->engine, st))
+			atomic_store(&inode->noticed_ns, 0);
+	} else if (!inode_path_fd(fs, inode, &path)) {
+		tell_closed(fs, inode, path.fd);
+		path_fd_close(&path);
+	}
+}
+
+void notify_opened(struct fs *fs, struct inode *inode, int fd)
+{
+	struct file_identity identity;
+	struct file_key key;
+	struct stat st;
+
+	if (!fs->engine || !S_ISREG(inode->type) ||
+	    (inode->dev == fs->device && !engine_doubts_times(fs->engine)) ||
+	    fstat(fd, &st))
+		return;
+	key_of_fd(fs, inode, fd, &key);
+	source_get_identity(&st, &identity);
+	engine_file_opened(fs->engine, &key, &identity);
+}
+
+void notify_flushed(struct fs *fs, struct inode *inode, int fd)
+{
+	atomic_store(&inode->flushed, true);
+	if (fs->engine && S_ISREG(inode->type))
+		tell_closed(fs, inode, fd);
+}
+
+void notify_closed(struct fs *fs, struct inode *inode, int fd)
+{
+	if (fs->engine && S_ISREG(inode->type))
+		tell_closed(fs, inode, fd);
+}
+
+void notify_lost(struct fs *fs)
+{
+	if (fs->engine)
+		engine_rescan(fs->engine);
+}
+
+/* As notify_key(); what cannot be told the engine shall find by itself. */
+static bool has_key(struct fs *fs, struct inode *inode, struct file_key *out)
+{
+	int err = notify_key(fs, inode, out);
+
+	if (err && err != -ENOENT && err != -ESTALE)
+		notify_lost(fs);
+	return !err;
+}
+
+void notify_added(struct fs *fs, struct inode *parent, const char *name,
+		  struct inode *child)
+{
+	struct file_key parent_key, key;
+
+	if (fs->engine && has_key(fs, parent, &parent_key) &&
+	    has_key(fs, child, &key))
+		engine_name_added(fs->engine, &parent_key, name, &key,
+				  S_ISDIR(child->type));
+}
+
+void notify_removed(struct fs *fs, struct inode *parent, const char *name)
+{
+	struct file_key key;
+
+	if (fs->engine && has_key(fs, parent, &key))
+		engine_name_removed(fs->engine, &key, name);
+}
+
+void notify_moved(struct fs *fs, const struct moved *m)
+{
+	struct file_key parent, new_parent, key;
+	struct engine_move move = {
+		.parent = &parent,
+		.new_parent = &new_parent,
+		.name = m->name,
+		.new_name = m->new_name,
+		.exchange = m->exchange,
+	};
+
+	if (!fs->engine || !has_key(fs, m->parent, &parent) ||
+	    !has_key(fs, m->new_parent, &new_parent))
+		return;
+	if (m->child && !notify_key(fs, m->child, &key)) {
+		move.key = &key;
+		move.directory = S_ISDIR(m->child->type);
+	}
+	engine_name_moved(fs->engine, &move);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_OPS_OPS_H
+#define FS_OPS_OPS_H
+
+#include <fuse_lowlevel.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "fs/fs.h"
+#include "fs/inode/inode.h"
+
+/*
+ * The operations of the mount on what is in SOURCE, one file by what they
+ * serve.  Those of the virtual tree are in fs/similar; dispatch.c chooses
+ * between the two, so no function here meets a virtual node.
+ *
+ * A helper decides and returns 0 or a negative errno; the operation replies
+ * exactly once, after locks and credentials were given back.  An inode must
+ * not be touched after the reply: it may be forgotten by then.
+ */
+
+/* The operations of the session: each of them chooses by the node's kind. */
+extern const struct fuse_lowlevel_ops ops_table;
+
+/* For inodes_open(): an inode goes, and what the operations keep with it. */
+void ops_release_inode(struct fs *fs, struct inode *inode);
+
+static inline struct handle *handle_of(const struct fuse_file_info *fi)
+{
+	return (struct handle *)(uintptr_t)fi->fh;
+}
+
+/* ---- names ---- */
+void ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name);
+void ops_readlink(fuse_req_t req, fuse_ino_t node);
+void ops_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+	       dev_t rdev);
+void ops_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
+	       mode_t mode);
+void ops_symlink(fuse_req_t req, const char *target, fuse_ino_t parent,
+		 const char *name);
+void ops_unlink(fuse_req_t req, fuse_ino_t parent, const char *name);
+void ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
+void ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
+		fuse_ino_t new_parent, const char *new_name, unsigned flags);
+void ops_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent,
+	      const char *new_name);
+
+/* ---- attributes ---- */
+void ops_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
+#if FUSE_VERSION >= 318
+void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
+	       struct fuse_file_info *fi);
+#endif
+void ops_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int to_set,
+		 struct fuse_file_info *fi);
+void ops_statfs(fuse_req_t req, fuse_ino_t node);
+
+/* ---- extended attributes ---- */
+void ops_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
+		  size_t size);
+void ops_setxattr(fuse_req_t req, fuse_ino_t node, const char *name,
+		  const char *value, size_t size, int flags);
+void ops_listxattr(fuse_req_t req, fuse_ino_t node, size_t size);
+void ops_removexattr(fuse_req_t req, fuse_ino_t node, const char *name);
+
+/* ---- files ---- */
+void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
+void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
+		mode_t mode, struct fuse_file_info *fi);
+void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
+		 struct fuse_file_info *fi);
+void ops_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
+void ops_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
+
+/* ---- data ---- */
+void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
+	      struct fuse_file_info *fi);
+void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
+		   off_t off, struct fuse_file_info *fi);
+void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
+	       struct fuse_file_info *fi);
+void ops_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t off,
+		   off_t len, struct fuse_file_info *fi);
+void ops_copy_file_range(fuse_req_t req, fuse_ino_t node_in, off_t off_in,
+			 struct fuse_file_info *fi_in, fuse_ino_t node_out,
+			 off_t off_out, struct fuse_file_info *fi_out,
+			 size_t len, int flags);
+void ops_lseek(fuse_req_t req, fuse_ino_t node, off_t off, int whence,
+	       struct fuse_file_info *fi);
+void ops_ioctl(fuse_req_t req, fuse_ino_t node, unsigned cmd, void *arg,
+	       struct fuse_file_info *fi, unsigned flags, const void *in,
+	       size_t in_size, size_t out_size);
+
+/* ---- directories ---- */
+void ops_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
+void ops_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
+		 struct fuse_file_info *fi);
+void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
+		     struct fuse_file_info *fi);
+void ops_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
+void ops_fsyncdir(fuse_req_t req, fuse_ino_t node, int datasync,
+		  struct fuse_file_info *fi);
+
+/* ---- locks ---- */
+void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       struct flock *lock);
+void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       struct flock *lock, int sleep);
+void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
+	       int op);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/ops/xattr_derived.h"
+
+#include <errno.h>
+#include <fuse_lowlevel.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine/engine.h"
+#include "fs/inode/cred.h"
+#include "fs/fs.h"
+#include "fs/inode/inode.h"
+#include "fs/ops/reply.h"
+#include "fs/ops/xattr_query.h"
+
+#define PREFIX "user.kinfs."
+#define STATE PREFIX "state"
+#define STATUS PREFIX "status"
+#define WAIT PREFIX "wait"
+#define CONTROL PREFIX "control"
+
+static const struct digest_info *find_digest(const char *name)
+{
+	return strncmp(name, "user.", 5) == 0 ? digest_find(name) : NULL;
+}
+
+bool xattr_is_derived(const char *name)
+{
+	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 || find_digest(name);
+}
+
+/* ---- user.kinfs.status ---- */
+
+/* From an object to another. */
+static void copy_key(const json_t *from, json_t *to, const char *key)
+{
+	json_t *value = json_object_get(from, key);
+
+	if (value)
+		json_object_set(to, key, value);
+}
+
+static void copy_key_within(const json_t *from, json_t *to, const char *object,
+			    const char *key)
+{
+	json_t *part = json_object();
+
+	copy_key(json_object_get(from, object), part, key);
+	json_object_set_new(to, object, part);
+}
+
+/* What has nothing of the content of files.  Numbers of contents and bytes
+ * would tell whether somebody has a content that the caller can guess. */
+static json_t *public_status(const json_t *whole)
+{
+	static const char *const keys[] = {
+		"digests", "idle",    "mounted",   "passthrough",
+		"paused",  "rate",    "percent",   "similar_name",
+		"source",  "stalled", "threshold", "version",
+	};
+	json_t *o = json_object();
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		copy_key(whole, o, keys[i]);
+	copy_key_within(whole, o, "scan", "running");
+	copy_key_within(whole, o, "catalog", "error");
+	return o;
+}
+
+static int status_text(struct fs *fs, bool whole, struct buf *out)
+{
+	const struct options *o = &fs->options;
+	json_t *status;
+	char *text;
+	int err = engine_status(fs->engine, &status);
+
+	if (err)
+		return err;
+	json_object_set_new(status, "version", json_string(KINFS_VERSION));
+	json_object_set_new(status, "mounted", json_true());
+	json_object_set_new(status, "passthrough",
+			    json_boolean(atomic_load(&fs->passthrough)));
+	json_object_set_new(status, "similar_name",
+			    o->similar == SIMILAR_OFF ?
+				    json_null() :
+				    json_string(o->similar_name));
+	if (!whole) {
+		json_t *part = public_status(status);
+
+		json_decref(status);
+		status = part;
+	}
+	text = status ? json_dumps(status, JSON_SORT_KEYS) : NULL;
+	json_decref(status);
+	if (!text)
+		return -ENOMEM;
+	err = buf_append_text(out, text);
+	free(text);
+	return err;
+}
+
+/* ---- the others ---- */
+
+static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
+{
+	struct engine_answer answer;
+	int err = xattr_ask(fs, inode, &answer);
+
+	if (err)
+		return err;
+	err = xattr_format_state(&answer, out);
+	engine_answer_release(&answer);
+	return err;
+}
+
+/* The reader polls the status; here it says why. */
+static int wait_for_all(fuse_req_t req, struct fs *fs)
+{
+	if (!cred_owns_mount(fs, req))
+		return -EPERM;
+	engine_hurry(fs->engine);
+	return 0;
+}
+
+static void get_own(fuse_req_t req, struct fs *fs, struct inode *inode,
+		    const char *name, size_t size)
+{
+	struct buf text = { 0 };
+	int err = -ENODATA;
+
+	if (strcmp(name, STATE) == 0 && S_ISREG(inode->type))
+		err = read_state(fs, inode, &text);
+	else if (strcmp(name, STATUS) == 0 && inode == fs->root)
+		err = status_text(fs, cred_owns_mount(fs, req), &text);
+	else if (strcmp(name, WAIT) == 0 && inode == fs->root)
+		err = wait_for_all(req, fs);
+	if (err)
+		fuse_reply_err(req, -err);
+	else
+		reply_xattr(req, text.data, text.len, size);
+	buf_release(&text);
+}
+
+/* ---- the operations ---- */
+
+void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
+		       const char *name, size_t size)
+{
+	const struct digest_info *info = find_digest(name);
+
+	if (S_ISREG(inode->type) && !xattr_may_read(req, fs, inode))
+		fuse_reply_err(req, EACCES);
+	else if (!info)
+		get_own(req, fs, inode, name, size);
+	else if (!S_ISREG(inode->type) ||
+		 !(fs->options.digest_set & DIGEST_BIT(info->id)))
+		fuse_reply_err(req, ENODATA);
+	else
+		xattr_query(req, fs, inode, info, size, NULL);
+}
+
+/* "check", perhaps with the word "read". */
+static int control_check(struct fs *fs, char *words)
+{
+	bool read = false;
+	char *word, *rest = NULL;
+
+	for (word = strtok_r(words, " ", &rest); word;
+	     word = strtok_r(NULL, " ", &rest)) {
+		if (strcmp(word, "read") != 0)
+			return EINVAL;
+		read = true;
+	}
+	engine_check(fs->engine, read);
+	return 0;
+}
+
+static int control(fuse_req_t req, struct fs *fs, const char *value,
+		   size_t size)
+{
+	char words[32];
+
+	if (!cred_owns_mount(fs, req))
+		return EPERM;
+	if (size >= sizeof(words))
+		return EINVAL;
+	memcpy(words, value, size);
+	words[size] = '\0';
+	if (strncmp(words, "check", 5) == 0 && (size == 5 || words[5] == ' '))
+		return control_check(fs, words + 5);
+	if (strcmp(words, "rescan") == 0)
+		engine_rescan(fs->engine);
+	else if (strcmp(words, "pause") == 0 || strcmp(words, "resume") == 0)
+		engine_pause(fs->engine, words[0] == 'p');
+	else
+		return EINVAL;
+	return 0;
+}
+
+void xattr_derived_set(fuse_req_t req, struct fs *fs, struct inode *inode,
+		       const char *name, const char *value, size_t size,
+		       int flags)
+{
+	int err = fs->options.xattrs == XATTRS_STRICT ? EPERM : 0;
+
+	(void)flags;
+	if (strcmp(name, CONTROL) == 0 && inode == fs->root)
+		err = control(req, fs, value, size);
+	fuse_reply_err(req, err);
+}
+
+void xattr_derived_remove(fuse_req_t req, struct fs *fs, struct inode *inode,
+			  const char *name)
+{
+	(void)inode;
+	(void)name;
+	fuse_reply_err(req, fs->options.xattrs == XATTRS_STRICT ? EPERM : 0);
+}

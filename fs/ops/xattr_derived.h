@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_OPS_XATTR_DERIVED_H
+#define FS_OPS_XATTR_DERIVED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct fs;
+struct fuse_req;
+struct inode;
+
+/*
+ * The attributes that are computed, not stored: the digests and user.kinfs.*.
+ * Each function replies, at once or later from an engine thread.
+ */
+bool xattr_is_derived(const char *name);
+
+void xattr_derived_get(struct fuse_req *req, struct fs *fs, struct inode *inode,
+		       const char *name, size_t size);
+void xattr_derived_set(struct fuse_req *req, struct fs *fs, struct inode *inode,
+		       const char *name, const char *value, size_t size,
+		       int flags);
+void xattr_derived_remove(struct fuse_req *req, struct fs *fs,
+			  struct inode *inode, const char *name);
+
+#endif
