@@ -190,6 +190,9 @@ int catalog_read(struct catalog *c, struct catalog_txn **out);
 int catalog_write(struct catalog *c, struct catalog_txn **out);
 void catalog_abort(struct catalog_txn *txn);
 
+/* Two reading transactions with one number see the same records. */
+uint64_t catalog_snapshot(const struct catalog_txn *txn);
+
 /*
  * What a write transaction did to the set of contents, for the index.
  * Filled by a successful commit; ids are never used twice.
@@ -314,11 +317,12 @@ int catalog_directory_each(struct catalog_txn *txn,
 				       const struct file_key *key),
 			   void *arg);
 
-/* Calls each for the directory of every name of the file until it returns
- * something else than 0, which is returned then. */
-int catalog_parent_each(struct catalog_txn *txn, const struct file_key *key,
-			int (*each)(void *arg, const struct file_key *parent),
-			void *arg);
+/* Calls each for every name of the file, with the directory that has it, until
+ * it returns something else than 0, which is returned then. */
+int catalog_link_each(struct catalog_txn *txn, const struct file_key *key,
+		      int (*each)(void *arg, const struct file_key *parent,
+				  struct catalog_name name),
+		      void *arg);
 
 /* Calls each with every path of the file, relative to the root ("a/b/c"),
  * not starting with '/', NUL-terminated.  root is the key of SOURCE itself;

@@ -183,20 +183,22 @@ struct ascent {
 };
 
 /* 1 when key is the directory at or one above it, 0 when not. */
-static int climb(void *arg, const struct file_key *at)
+static int climb(void *arg, const struct file_key *at, struct catalog_name name)
 {
 	enum { DEPTH_MAX = 4096 }; /* more are a circle */
 	struct ascent *a = arg;
 
+	(void)name;
 	if (file_key_equal(at, a->key) || ++a->depth > DEPTH_MAX)
 		return 1;
-	return catalog_parent_each(a->txn, at, climb, a);
+	return catalog_link_each(a->txn, at, climb, a);
 }
 
 static int is_above(struct catalog_txn *txn, const struct file_key *key,
 		    const struct file_key *at)
 {
-	return climb(&(struct ascent){ .txn = txn, .key = key }, at);
+	return climb(&(struct ascent){ .txn = txn, .key = key }, at,
+		     (struct catalog_name){ 0 });
 }
 
 int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
@@ -366,9 +368,10 @@ int catalog_directory_each(struct catalog_txn *txn,
 	return result;
 }
 
-int catalog_parent_each(struct catalog_txn *txn, const struct file_key *key,
-			int (*each)(void *arg, const struct file_key *parent),
-			void *arg)
+int catalog_link_each(struct catalog_txn *txn, const struct file_key *key,
+		      int (*each)(void *arg, const struct file_key *parent,
+				  struct catalog_name name),
+		      void *arg)
 {
 	uint8_t prefix[FILE_KEY_BYTES];
 	struct file_key found, parent;
@@ -383,7 +386,7 @@ int catalog_parent_each(struct catalog_txn *txn, const struct file_key *key,
 	while ((result = record_scan_next(&s)) == 1) {
 		result = link_key_decode(&s.key, &found, &parent, &name);
 		if (!result)
-			result = each(arg, &parent);
+			result = each(arg, &parent, name);
 		if (result)
 			break;
 	}

@@ -158,6 +158,11 @@ int catalog_write(struct catalog *c, struct catalog_txn **out)
 	return txn_begin(c, 0, out);
 }
 
+uint64_t catalog_snapshot(const struct catalog_txn *txn)
+{
+	return mdb_txn_id(txn->mdb);
+}
+
 void catalog_abort(struct catalog_txn *txn)
 {
 	if (!txn)

@@ -277,8 +277,10 @@ static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 	return err == -ENOENT ? apply_unknown_moved(c, txn, ev) : err;
 }
 
-static int rescan_parent(void *arg, const struct file_key *parent)
+static int rescan_parent(void *arg, const struct file_key *parent,
+			 struct catalog_name name)
 {
+	(void)name;
 	rescan(arg, parent);
 	return 0;
 }
@@ -288,7 +290,7 @@ static int rescan_parent(void *arg, const struct file_key *parent)
 static int apply_missed(const struct committer *c, struct catalog_txn *txn,
 			const struct event *ev)
 {
-	int err = catalog_parent_each(txn, &ev->key, rescan_parent, (void *)c);
+	int err = catalog_link_each(txn, &ev->key, rescan_parent, (void *)c);
 
 	return err ? err : catalog_file_remove(txn, &ev->key);
 }

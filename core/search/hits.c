@@ -18,37 +18,34 @@
  * was hashed.
  */
 
-/* ---- files ---- */
-
 struct hit_search {
 	struct search_query *q;
 	const struct file_key *key;
-	const struct file_record *rec;
+	struct file_record rec; /* of the file */
 	int score;
 	bool keep;                     /* it becomes a hit */
 	bool stale;                    /* it is there, and changed ... */
 	struct file_identity identity; /* ... to this */
 };
 
-static int hit_add(const struct hit_search *s, const char *path)
+/* Takes path over, also when it fails. */
+static int hit_add(const struct hit_search *s, char *path)
 {
 	struct engine_hits *hits = &s->q->hits;
 	struct engine_hit *hit =
 		array_with_room(hits->hits, hits->count, sizeof(*hit));
 
-	if (!hit)
+	if (!hit || !path) {
+		free(path);
 		return -ENOMEM;
+	}
 	hits->hits = hit;
-	hit = &hits->hits[hits->count];
-	*hit = (struct engine_hit){
-		.path = strdup(path),
+	hits->hits[hits->count++] = (struct engine_hit){
+		.path = path,
 		.score = s->score,
 		.key = *s->key,
-		.identity = s->rec->identity,
+		.identity = s->rec.identity,
 	};
-	if (!hit->path)
-		return -ENOMEM;
-	hits->count++;
 	return 0;
 }
 
@@ -56,7 +53,7 @@ static bool is_unchanged(struct hit_search *s, int fd)
 {
 	if (!file_identify(s->q->context->source, fd, s->key, &s->identity))
 		return false;
-	s->stale = !file_identity_equal(&s->identity, &s->rec->identity);
+	s->stale = !file_identity_equal(&s->identity, &s->rec.identity);
 	return !s->stale;
 }
 
@@ -75,6 +72,8 @@ static bool path_is_asked_for(const struct search_query *q, const char *path)
 	return !within || !within->count;
 }
 
+/* ---- files that the caller must be able to open ---- */
+
 /* 1 when the caller may know that the path leads to the file, 0 if not. */
 static int try_path(void *arg, const char *path)
 {
@@ -88,24 +87,98 @@ static int try_path(void *arg, const char *path)
 	if (fd < 0)
 		return 0;
 	if (is_unchanged(s, fd) && caller_can_read(&q->caller, fd))
-		err = (s->keep ? hit_add(s, path) : 0) ?: 1;
+		err = (s->keep ? hit_add(s, strdup(path)) : 0) ?: 1;
 	close(fd);
 	return err;
 }
+
+/* ---- files of a trusted caller ---- */
+
+/* Whether an entry of a directory is the file, in the state that was hashed.
+ * Where each change moves the ctime, another file with this inode has another
+ * one: its generation needs not be looked up. */
+static bool entry_is_unchanged(const struct hit_search *s, int dir_fd,
+			       const char *name)
+{
+	const struct source *source = s->q->context->source;
+	struct file_identity found;
+	struct stat st;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISREG(st.st_mode) || st.st_ino != s->key->inode ||
+	    source_get_device(source, st.st_dev) != s->key->device)
+		return false;
+	source_get_identity(&st, &found);
+	return file_identity_equal(&found, &s->rec.identity);
+}
+
+static char *join_path(const char *directory, struct catalog_name name)
+{
+	size_t len = strlen(directory);
+	char *path = malloc(len + name.len + 1);
+
+	if (!path)
+		return NULL;
+	memcpy(path, directory, len);
+	memcpy(path + len, name.bytes, name.len);
+	path[len + name.len] = '\0';
+	return path;
+}
+
+/* As try_path(), by the directory that has the name. */
+static int try_link(void *arg, const struct file_key *parent,
+		    struct catalog_name name)
+{
+	struct hit_search *s = arg;
+	struct search_query *q = s->q;
+	const struct directory_cache_entry *directory;
+	char *path;
+	int err = directory_cache_get(q->directories, q->txn,
+				      q->context->source, parent, &directory);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	path = join_path(directory->path, name);
+	if (!path)
+		return -ENOMEM;
+	if (path_is_asked_for(q, path) &&
+	    entry_is_unchanged(s, directory->fd,
+			       path + strlen(directory->path))) {
+		if (s->keep)
+			return hit_add(s, path) ?: 1;
+		err = 1;
+	}
+	free(path);
+	return err;
+}
+
+/* A trusted caller can open each file that is there, so the file is not opened.
+ * 0 when this is not enough to say that it is no hit. */
+static int try_links(struct hit_search *s)
+{
+	const struct search_query *q = s->q;
+
+	if (!q->caller.trusted ||
+	    source_get_times(q->context->source, s->key) != TIMES_OWN)
+		return 0;
+	return catalog_link_each(q->txn, s->key, try_link, s);
+}
+
+/* ---- files ---- */
 
 /* 1 when the file is a hit, by the first of its paths that will do. */
 static int try_file(struct hit_search *s)
 {
 	const struct search_context *context = s->q->context;
-	struct file_record rec;
 	int err;
 
-	if (catalog_file_get(s->q->txn, s->key, &rec) ||
-	    rec.state != FILE_FRESH)
+	if (catalog_file_get(s->q->txn, s->key, &s->rec) ||
+	    s->rec.state != FILE_FRESH)
 		return 0;
-	s->rec = &rec;
-	err = catalog_path_each(s->q->txn, &context->source->root, s->key,
-				try_path, s);
+	err = try_links(s);
+	if (!err)
+		err = catalog_path_each(s->q->txn, &context->source->root,
+					s->key, try_path, s);
 	if (s->stale)
 		context->file_changed(context->ctx, s->key, &s->identity);
 	return err;
@@ -131,13 +204,11 @@ bool copy_is_visible(struct search_query *q, const struct file_key *key,
 		     const char *path)
 {
 	struct hit_search s = { .q = q, .key = key };
-	struct file_record rec;
 
 	if (q->caller.trusted)
 		return true;
-	if (catalog_file_get(q->txn, key, &rec) || rec.state != FILE_FRESH)
+	if (catalog_file_get(q->txn, key, &s.rec) || s.rec.state != FILE_FRESH)
 		return false;
-	s.rec = &rec;
 	return try_path(&s, path) == 1;
 }
 

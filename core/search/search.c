@@ -122,7 +122,8 @@ static bool put_back(struct searcher *s, struct search_query *q)
 /* ---- threads ---- */
 
 /* The lock is given up meanwhile. */
-static void work_unlocked(struct searcher *s, struct search_query *q)
+static void work_unlocked(struct searcher *s, struct search_query *q,
+			  struct directory_cache *directories)
 {
 	uid_t uid = q->caller.credentials.uid;
 	bool is_one_of_long = is_long(q);
@@ -131,6 +132,9 @@ static void work_unlocked(struct searcher *s, struct search_query *q)
 	if (is_one_of_long)
 		s->long_users[s->long_count++] = uid;
 	pthread_mutex_unlock(&s->lock);
+	if (q->kind != &query_group_files)
+		directory_cache_release(directories);
+	q->directories = directories;
 	err = take_turn(q);
 	if (err != TURN_OVER)
 		query_end(q, err);
@@ -156,23 +160,38 @@ static void trim_unlocked(struct searcher *s)
 	pthread_mutex_lock(&s->lock);
 }
 
+/* What falls due first, in milliseconds; 0 is never. */
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
 static void *search_run(void *arg)
 {
+	struct directory_cache directories = { 0 }; /* 48 KiB */
 	struct searcher *s = arg;
 	struct search_query *q;
+	int64_t release_ms = 0, due;
 
 	thread_set_name("kinfs-search");
 	pthread_mutex_lock(&s->lock);
 	while (!s->stopped) {
-		if (s->trim_ms && s->trim_ms <= clock_now_ms())
+		if (s->trim_ms && s->trim_ms <= clock_now_ms()) {
 			trim_unlocked(s);
-		else if ((q = take_ready(s)))
-			work_unlocked(s, q);
-		else
+		} else if ((q = take_ready(s))) {
+			work_unlocked(s, q, &directories);
+			release_ms = directories.in_use ? s->trim_ms : 0;
+		} else if (release_ms && release_ms <= clock_now_ms()) {
+			directory_cache_release(&directories);
+			release_ms = 0;
+		} else {
+			due = earlier(s->trim_ms, release_ms);
 			cond_wait_until(&s->work, &s->lock,
-					s->trim_ms ? s->trim_ms : INT64_MAX);
+					due ? due : INT64_MAX);
+		}
 	}
 	pthread_mutex_unlock(&s->lock);
+	directory_cache_release(&directories);
 	return NULL;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "core/search/directory_cache.h"
 #include "core/search/groups.h"
 #include "core/search/search.h"
 #include "core/search/visibility.h"
@@ -72,6 +73,7 @@ struct search_query {
 
 	/* Of this turn. */
 	struct catalog_txn *txn;
+	struct directory_cache *directories; /* borrowed, of the thread */
 	size_t work_left;
 	bool ignores; /* some pairs of contents are ignored */
 	int err;      /* of what a callback of the index did */

@@ -86,6 +86,21 @@ static bool is_ready(const struct groups_answer *a)
 	return a->taken < a->text.len || a->ended || a->err;
 }
 
+/* Under the lock. */
+static void drop_taken(struct groups_answer *a)
+{
+	size_t left = a->text.len - a->taken;
+
+	if (!left)
+		buf_release(&a->text);
+	if (left > a->taken)
+		return;
+	if (left)
+		memmove(a->text.data, a->text.data + a->taken, left);
+	a->text.len = left;
+	a->taken = 0;
+}
+
 /* is_ready(). */
 static void reply_piece(fuse_req_t req, struct groups_answer *a, size_t size)
 {
@@ -104,10 +119,7 @@ static void reply_piece(fuse_req_t req, struct groups_answer *a, size_t size)
 		memcpy(piece, a->text.data + a->taken, len);
 		a->taken += len;
 	}
-	if (a->taken == a->text.len) {
-		buf_release(&a->text);
-		a->taken = 0;
-	}
+	drop_taken(a);
 	pthread_mutex_unlock(&a->lock);
 	if (len && !piece)
 		err = -ENOMEM;
@@ -247,15 +259,18 @@ int groups_answer_new(struct fs *fs, const struct engine_caller *caller,
 	return err;
 }
 
-/* Asks for the next files, if nothing else is under way. */
+/* Asks for the next files, if nothing else is under way and what there is does
+ * not last long: they are found while the caller reads. */
 static void ask_for_files(struct groups_answer *a)
 {
+	enum { READ_AHEAD = 1 << 20 };
 	struct engine_group_range range = { .last = UINT32_MAX };
 	bool ask;
 	int err;
 
 	pthread_mutex_lock(&a->lock);
-	ask = a->groups && !a->asked && !is_ready(a);
+	ask = a->groups && !a->asked && !a->ended && !a->err &&
+	      a->text.len - a->taken < READ_AHEAD;
 	if (ask) {
 		a->asked = true;
 		a->refs++;
@@ -294,6 +309,7 @@ void groups_answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
 	pthread_mutex_unlock(&a->lock);
 	if (ready) {
 		reply_piece(req, a, size);
+		ask_for_files(a);
 		return;
 	}
 	r = calloc(1, sizeof(*r));

@@ -432,6 +432,57 @@ static void test_a_changed_file_is_reported_and_not_listed(void **state)
 	answer_release(&a);
 }
 
+/* The catalog still says d/copy1: only what the disk has counts. */
+static void test_paths_that_no_longer_lead_there_are_not_listed(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+
+	make_directory(w, "d");
+	make_files(w, "d", "copy", 2, 1, false);
+	w->searcher->thread_count = 1;
+	assert_int_equal(search_start(w->searcher), 0);
+	get(w, FILES, "d/copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 1);
+	assert_string_equal(a.hits.hits[0].path, "d/copy1");
+	answer_release(&a);
+	assert_int_equal(renameat(w->fd, "d", w->fd, "e"), 0);
+	get(w, FILES, "e/copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 0);
+	answer_release(&a);
+	/* A link is not followed, though it leads to the file. */
+	assert_int_equal(symlinkat("e", w->fd, "d"), 0);
+	get(w, FILES, "e/copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 0);
+	answer_release(&a);
+}
+
+/* Another file of the same size and times, as cp -p makes it. */
+static void test_another_file_of_that_name_is_not_listed(void **state)
+{
+	struct world *w = *state;
+	struct timespec times[2];
+	struct answer a;
+	struct stat st;
+	char text[LEN];
+	int fd;
+
+	make_files(w, "", "copy", 2, 1, false);
+	assert_int_equal(fstatat(w->fd, "copy1", &st, 0), 0);
+	text_of(text, 2);
+	fd = openat(w->fd, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_int_equal(write(fd, text, LEN), LEN);
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	assert_int_equal(futimens(fd, times), 0);
+	close(fd);
+	assert_int_equal(renameat(w->fd, "new", w->fd, "copy1"), 0);
+	assert_int_equal(search_start(w->searcher), 0);
+	get(w, FILES, "copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 0);
+	answer_release(&a);
+}
+
 static void test_a_query_waits_for_digests_and_for_the_committer(void **state)
 {
 	struct world *w = *state;
@@ -650,6 +701,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_TREE(test_copies_and_variants_are_hits),
 		WITH_TREE(test_a_changed_file_is_reported_and_not_listed),
+		WITH_TREE(test_paths_that_no_longer_lead_there_are_not_listed),
+		WITH_TREE(test_another_file_of_that_name_is_not_listed),
 		WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer),
 		WITH_TREE(test_queries_are_canceled_at_the_end),
 		WITH_TREE(test_an_answer_in_turns_is_that_of_one_turn),
