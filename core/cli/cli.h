@@ -86,6 +86,10 @@ bool needs_escape(const char *text, enum escape how);
 void print_escaped(const char *text, enum escape how);
 int append_escaped(struct buf *out, const char *text, enum escape how);
 
+/* The absolute path: its directory without symbolic links, and the name as it
+ * is, because a link keeps its name. */
+int append_absolute_path(struct buf *out, const char *path);
+
 /* Sets key to text; what is not UTF-8 becomes U+FFFD, and "<key>_hex" has the
  * bytes. */
 int json_set_path(json_t *object, const char *key, const char *text);

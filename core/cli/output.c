@@ -234,6 +234,30 @@ int json_set_path(json_t *object, const char *key, const char *text)
 	return json_object_set_new(object, key, value) ? -ENOMEM : 0;
 }
 
+int append_absolute_path(struct buf *out, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	char *directory = NULL, *resolved = NULL;
+	int err = 0;
+
+	directory =
+		name ? strndup(path, (size_t)(name - path) + 1) : strdup(".");
+	if (!directory)
+		return -ENOMEM;
+	resolved = realpath(directory, NULL);
+	if (!resolved)
+		err = -errno;
+	else if (strcmp(resolved, "/") != 0)
+		err = buf_append_text(out, resolved);
+	if (!err)
+		err = buf_append_text(out, "/");
+	if (!err)
+		err = buf_append_text(out, name ? name + 1 : path);
+	free(resolved);
+	free(directory);
+	return err;
+}
+
 int json_print(json_t *value)
 {
 	int failed = !value || json_dumpf(value, stdout, 0);

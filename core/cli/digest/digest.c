@@ -31,6 +31,7 @@ static void job_print(void *arg, const char *path, int err,
 		      const struct buf *output)
 {
 	struct digest_job *job = arg;
+	struct buf before = { 0 };
 
 	/* In a crowd, what is too small for a digest is passed over. */
 	if (err == -ENODATA && (job->recursive || job->foreign))
@@ -39,10 +40,18 @@ static void job_print(void *arg, const char *path, int err,
 		job_fail(job, path, err);
 		return;
 	}
-	if (job->printed && job->style->between)
-		fputs(job->style->between, stdout);
-	(void)fwrite(output->data, 1, output->len, stdout);
-	job->printed = true;
+	if (job->style->before)
+		err = job->style->before(job, path, &before);
+	if (err) {
+		job_fail(job, path, err);
+	} else {
+		if (job->printed && job->style->between)
+			fputs(job->style->between, stdout);
+		(void)fwrite(before.data, 1, before.len, stdout);
+		(void)fwrite(output->data, 1, output->len, stdout);
+		job->printed = true;
+	}
+	buf_release(&before);
 }
 
 static int digest_open(const struct digest_job *job, struct reader *r,
@@ -188,11 +197,15 @@ static int set_format(struct digest_job *job, const char *name)
 {
 	if (!strcmp(name, "csv"))
 		return set_style(job, &style_csv);
+	if (!strcmp(name, "hashdeep"))
+		return set_style(job, &style_hashdeep);
+	if (!strcmp(name, "stix"))
+		return set_style(job, &style_stix);
 	job->foreign = foreign_find(name);
 	if (!job->foreign)
 		return usage_error(&command_digest,
 				   "no format '%s'; there are sise, ssdeep, "
-				   "sdbf, csv",
+				   "sdbf, csv, hashdeep, stix",
 				   name);
 	return set_style(job, &style_foreign);
 }
@@ -281,6 +294,8 @@ static uint32_t wanted_digests(const struct digest_job *job)
 		return DIGEST_BIT(job->only->id);
 	if (job->foreign)
 		return DIGEST_BIT(job->foreign->id);
+	if (job->style == &style_hashdeep || job->style == &style_stix)
+		return DIGEST_BIT(DIGEST_SSDEEP);
 	return job->sdhash ? DIGEST_ALL : DIGEST_DEFAULT;
 }
 
@@ -332,11 +347,25 @@ static void **threads_new(const struct digest_job *job, size_t *count_out)
 	return threads;
 }
 
+static void print_head(struct digest_job *job)
+{
+	struct buf head = { 0 };
+	int err = 0;
+
+	fputs(job->style->begin ? job->style->begin : "", stdout);
+	if (job->style->head)
+		err = job->style->head(job, &head);
+	if (err)
+		job_fail(job, NULL, err);
+	(void)fwrite(head.data, 1, head.len, stdout);
+	buf_release(&head);
+}
+
 static void arguments_digest(struct digest_job *job, int argc, char **argv)
 {
 	int i;
 
-	fputs(job->style->begin ? job->style->begin : "", stdout);
+	print_head(job);
 	fputs(job->foreign ? job->foreign->header : "", stdout);
 	for (i = 0; i < argc; i++)
 		digest_argument(job, argv[i]);
@@ -383,6 +412,8 @@ static int job_run(struct digest_job *job, int argc, char **argv)
 	else
 		arguments_digest(job, argc, argv);
 	reader_release(&job->reader);
+	if (job->style->release)
+		job->style->release(job);
 	return code ? code : job->failed ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -412,7 +443,9 @@ const struct command command_digest = {
 		"      --json            an array of objects\n"
 		"      --format NAME     a file of digests as the original "
 		"program writes it:\n"
-		"                        sise, ssdeep, sdbf; or csv, a table of all "
+		"                        sise, ssdeep, sdbf, hashdeep (MD5, "
+		"SHA-256); or stix,\n"
+		"                        STIX 2.1; or csv, a table of all "
 		"digests\n"
 		"      --rdc-signatures  the signature file of one file, [MS-RDC] "
 		"2.2, in binary\n"

@@ -181,7 +181,12 @@ static int file_json(const struct digest_job *job, struct reader *r, int fd,
 	return err;
 }
 
-const struct digest_style style_json = { "[", ",\n", "]\n", file_json };
+const struct digest_style style_json = {
+	.begin = "[",
+	.between = ",\n",
+	.end = "]\n",
+	.file = file_json,
+};
 
 /* ---- as the original programs ---- */
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/cli/cli.h"
+
 static const struct foreign formats[] = {
 	{ "sise", DIGEST_SISE, "SiSe-1.0--7:1--blocksize:hash,filename\n",
 	  "SiSe" },
@@ -30,38 +32,13 @@ const struct foreign *foreign_find(const char *name)
 
 /* ---- writing ---- */
 
-/* The directory resolved, the name itself not: a link keeps its name. */
-static int append_absolute(const char *path, struct buf *out)
-{
-	const char *name = strrchr(path, '/');
-	char *directory = NULL, *resolved = NULL;
-	int err = 0;
-
-	directory =
-		name ? strndup(path, (size_t)(name - path) + 1) : strdup(".");
-	if (!directory)
-		return -ENOMEM;
-	resolved = realpath(directory, NULL);
-	if (!resolved)
-		err = -errno;
-	else if (strcmp(resolved, "/") != 0)
-		err = buf_append_text(out, resolved);
-	if (!err)
-		err = buf_append_text(out, "/");
-	if (!err)
-		err = buf_append_text(out, name ? name + 1 : path);
-	free(resolved);
-	free(directory);
-	return err;
-}
-
 /* A quotation mark in a name: ssdeep writes a backslash before it, SiSe writes
  * it as it is. */
 static int append_quoted(const struct foreign *f, const char *path,
 			 struct buf *out)
 {
 	struct buf name = { 0 };
-	int err = strcmp(path, "-") ? append_absolute(path, &name) :
+	int err = strcmp(path, "-") ? append_absolute_path(&name, path) :
 				      buf_append_text(&name, "stdin");
 	size_t i;
 
