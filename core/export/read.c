@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/hex.h"
+#include "core/digest/sif/sif.h"
 #include "core/export/export.h"
 
 /* ---- lines ---- */
@@ -90,6 +91,17 @@ void export_close(struct export_reader *r)
 
 /* ---- a content ---- */
 
+/* Sketches of windows of another length cannot be compared with ours, and kin
+ * export writes none. */
+static bool has_our_windows(const struct digests *d)
+{
+	struct sif_sketch sketch;
+	const char *text = d->text[DIGEST_SIF];
+
+	return !text || (!sif_parse(text, strlen(text), &sketch) &&
+			 sketch.window == SIF_WINDOW);
+}
+
 /* Digests of a name that is not known here are those of a newer kinfs. */
 static int take_digests(struct digests *d, const char *lines)
 {
@@ -108,6 +120,8 @@ static int take_digests(struct digests *d, const char *lines)
 		err = digest_parse(info->id, sign + 1,
 				   (size_t)(stop - sign) - 1, d);
 	}
+	if (!err && !has_our_windows(d))
+		err = -EINVAL;
 	return err == -EINVAL ? -EBADMSG : err;
 }
 

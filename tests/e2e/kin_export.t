@@ -136,6 +136,14 @@ refused "what is no export" "not a file as kin export" \
 sed '3s/"size":[0-9]*/"size":"x"/' "$T/plain" >"$T/wrong"
 refused "a damaged line" "wrong: line 3 is damaged" \
 	"$KIN" similar --in "$T/wrong" "$src/new"
+sed '3s/sif1:16:/sif1:20:/' "$T/plain" >"$T/windows"
+refused "a sketch of windows of another length" "windows: line 3 is damaged" \
+	"$KIN" missing "$T/windows" "$T/old.kin"
+refused "... in the other export" "windows: line 3 is damaged" \
+	"$KIN" missing "$T/old.kin" "$T/windows"
+is "$("$KIN" similar --in "$T/plain" - <"$src/new")" \
+	"$("$KIN" similar --in "$T/plain" "$src/new")" \
+	"--in FILE -: the standard input"
 refused "a directory that is no mount" "" "$KIN" missing "$src" "$T/old.kin"
 refused "a part of a mount" "root of the mount" "$KIN" export "$mnt/dir"
 refused "a full disk" "standard output|No space" \

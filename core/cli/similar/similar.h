@@ -66,6 +66,10 @@ bool similar_is_cut(const struct similar_job *job);
 
 /* ---- the kinds of queries ---- */
 
+/* The digests of a file that is read now; "-": of the standard input.  1 after
+ * a message. */
+int similar_digest(struct similar_job *job, const char *path);
+
 /* 0, a negative errno, or 1 after a message. */
 int similar_file(struct similar_job *job);
 int similar_of(struct similar_job *job);

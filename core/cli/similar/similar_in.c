@@ -93,29 +93,13 @@ static void in_release(struct in_job *in)
 	free(in->all);
 }
 
-/* 1 after a message. */
-static int digest_file(struct similar_job *job)
-{
-	struct reader reader;
-	int err;
-
-	if (reader_init(&reader, DIGEST_DEFAULT))
-		return 1;
-	err = reader_digest_path(&reader, job->path, true, &job->digests);
-	reader_release(&reader);
-	if (!err)
-		return 0;
-	complain_errno(job->path, err);
-	return 1;
-}
-
 int similar_in(struct similar_job *job)
 {
 	struct in_job in = { .job = job };
 	struct export_reader r;
 	int more = 0, err = export_open_path(job->in, &r);
 
-	if (!err && digest_file(job)) {
+	if (!err && similar_digest(job, job->path)) {
 		export_close(&r);
 		return 1;
 	}

@@ -163,23 +163,22 @@ static int open_query(const struct similar_job *job, int *fd_out)
 	return 1;
 }
 
-/* 1 after a message. */
-static int digest_file(struct similar_job *job)
+int similar_digest(struct similar_job *job, const char *path)
 {
 	struct reader reader;
 	int err;
 
 	if (reader_init(&reader, DIGEST_DEFAULT))
 		return 1;
-	if (!strcmp(job->of, "-"))
+	if (!strcmp(path, "-"))
 		err = reader_digest_fd(&reader, STDIN_FILENO, "stdin",
 				       &job->digests);
 	else
-		err = reader_digest_path(&reader, job->of, true, &job->digests);
+		err = reader_digest_path(&reader, path, true, &job->digests);
 	reader_release(&reader);
 	if (!err)
 		return 0;
-	complain_errno(job->of, err);
+	complain_errno(path, err);
 	return 1;
 }
 
@@ -205,7 +204,7 @@ static int show(void *arg, int score, int distinctive, const char *path)
 
 int similar_of(struct similar_job *job)
 {
-	int err = digest_file(job);
+	int err = similar_digest(job, job->of);
 
 	return err ? err : similar_ask(job, show, job);
 }
