@@ -143,11 +143,14 @@ static int set_threshold(struct options *o, const char *value)
 	return 0;
 }
 
+/* A query for so many takes a second and some 100 MB. */
+enum { LIMIT_MAX = 65536 };
+
 static int set_limit(struct options *o, const char *value)
 {
 	uint64_t n;
 
-	if (parse_number(value, 1000000, &n))
+	if (parse_number(value, LIMIT_MAX, &n))
 		return -EINVAL;
 	o->limit = n;
 	return 0;

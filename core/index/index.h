@@ -117,9 +117,9 @@ static inline bool index_is_alike(enum index_relation relation)
  * nor in the weight of a value.  is_visible() is called without a lock, once
  * for each pair of content and value, and should cache its answers.
  *
- * To bound the work, at most the first INDEX_VISIBLE_MAX visible contents of a
- * value are found, and a value that has more counts as one that has
- * INDEX_VISIBLE_MAX + 1.
+ * To bound the work, a value that has more than INDEX_VISIBLE_MAX visible
+ * contents counts as one that has INDEX_VISIBLE_MAX + 1, and no more of them are
+ * found, unless the query asks for more matches.
  */
 #define INDEX_VISIBLE_MAX 1024
 #define INDEX_WEIGHT_SLOTS 4096
@@ -142,6 +142,7 @@ struct index_query {
 	uint32_t first_content; /* ids below are not considered; 1: all */
 	int least;              /* score of a match */
 	bool any;               /* stop after the first match */
+	size_t most;            /* candidates and matches; 0: INDEX_MATCHES */
 	struct index_visibility *visibility; /* NULL: all are visible */
 };
 
@@ -196,9 +197,14 @@ struct index_store {
 
 #define INDEX_MATCHES 512
 
+static inline size_t index_most(const struct index_query *q)
+{
+	return q->most ? q->most : INDEX_MATCHES;
+}
+
 /*
  * Finds the contents with a score of at least q->least, at most
- * INDEX_MATCHES, best score first.  A query without a sketch, or with an empty
+ * index_most(q), best score first.  A query without a sketch, or with an empty
  * one, is answered by estimates; nothing contains it or is within it.
  * -ENOMEM, or an error of the store.
  */

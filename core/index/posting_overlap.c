@@ -19,13 +19,14 @@
  * values of the whole file.
  *
  * The number of entries that are read is limited, for each list (LIST_MOST) and
- * in total (READ_MOST).  A list that is longer than FREQUENCY_COMMON adds less
+ * in total (READ_LISTS times as many); a query for more matches reads more.  A
+ * list that is longer than FREQUENCY_COMMON adds less
  * to a content the longer it is, as in a score.  Otherwise a content that
  * happens to be in the part of a long list that is read would rank above one
  * that shares rare values.
  */
 #define LIST_MOST INDEX_VISIBLE_MAX
-#define READ_MOST 16384
+#define READ_LISTS 16
 #define FULL_COUNT (UINT32_C(1) << 16) /* of an entry of a short list */
 
 struct value_list {
@@ -46,7 +47,8 @@ struct overlap_query {
 	size_t count;
 	struct posting_overlap *table; /* by a hash, at most half full */
 	size_t mask;
-	uint32_t contents[LIST_MOST + 1]; /* of one list */
+	size_t list_most;   /* entries that are read of one list */
+	uint32_t *contents; /* owned: of one list, and one more */
 	/* Owned: the visible contents of all lists.  NULL: all contents are
 	 * visible, and lists are read from the postings. */
 	uint32_t *visible;
@@ -144,7 +146,8 @@ static int find_visible_lists(struct index *ix, const struct index_query *q,
 
 	for (i = 0; i < q->sketch->count && !err; i++) {
 		key = posting_key(q->sketch->values[i]);
-		err = visible_find(ix, q->visibility, key, s->contents, &count);
+		err = visible_find(ix, q->visibility, key, s->list_most,
+				   s->contents, &count);
 		if (err)
 			break;
 		add_list(s, i, key, count, limit);
@@ -154,12 +157,13 @@ static int find_visible_lists(struct index *ix, const struct index_query *q,
 }
 
 /* How many entries of a list are read after so many of other lists. */
-static size_t list_part(const struct value_list *list, size_t done)
+static size_t list_part(const struct overlap_query *s,
+			const struct value_list *list, size_t done)
 {
-	size_t room = READ_MOST - done;
+	size_t room = READ_LISTS * s->list_most - done;
 
-	if (room > LIST_MOST)
-		room = LIST_MOST;
+	if (room > s->list_most)
+		room = s->list_most;
 	return list->length < room ? list->length : room;
 }
 
@@ -168,7 +172,7 @@ static int make_table(struct overlap_query *s)
 	size_t slots = 16, done = 0, i;
 
 	for (i = 0; i < s->count; i++)
-		done += list_part(&s->lists[i], done);
+		done += list_part(s, &s->lists[i], done);
 	while (slots < 2 * done)
 		slots *= 2;
 	s->mask = slots - 1;
@@ -216,7 +220,7 @@ static void read_lists(const struct index *ix, const struct sif_sketch *sketch,
 	size_t done = 0, part, i;
 
 	for (i = 0; i < s->count; i++) {
-		part = list_part(&s->lists[i], done);
+		part = list_part(s, &s->lists[i], done);
 		read_list(ix, &s->lists[i], part, s);
 		done += part;
 	}
@@ -346,17 +350,25 @@ int posting_overlap_find(struct index *ix, const struct index_query *q,
 
 	if (!s)
 		return -ENOMEM;
+	/* One more, as the query's own content is in its lists. */
+	s->list_most = index_most(q) + 1;
+	if (s->list_most < LIST_MOST)
+		s->list_most = LIST_MOST;
+	s->contents = calloc(s->list_most + 1, sizeof(*s->contents));
+	if (!s->contents)
+		err = -ENOMEM;
 	s->count = s->visible_count = 0;
 	s->visible = NULL;
 	s->table = NULL;
 	s->listed[0] = s->passed[0] = 0;
-	if (q->visibility)
+	if (!err && q->visibility)
 		err = find_visible_lists(ix, q, s);
 	if (!err) {
 		(void)pthread_rwlock_rdlock(&ix->columns_lock);
 		err = find_overlaps(ix, q, s, by_share, best);
 		(void)pthread_rwlock_unlock(&ix->columns_lock);
 	}
+	free(s->contents);
 	free(s->visible);
 	free(s->table);
 	free(s);

@@ -18,7 +18,7 @@ struct index_search {
 	struct visible_index view;
 	struct weighed_sketch own;
 	struct sif_sketch other;
-	struct index_candidate candidates[INDEX_MATCHES];
+	struct index_candidate *candidates; /* owned */
 	size_t count;
 };
 
@@ -183,18 +183,21 @@ int index_search(struct index *ix, const struct index_query *q,
 	bool sketched = q->sketch && q->sketch->count;
 	struct index_search *s = malloc(sizeof(*s));
 	size_t count = 0;
-	int err;
+	int err = -ENOMEM;
 
 	if (!s)
 		return -ENOMEM;
+	s->candidates = calloc(index_most(q), sizeof(*s->candidates));
 	view_init(&s->view, ix, q->visibility);
-	err = index_candidates(ix, q,
-			       sketched ? INDEX_BY_SHARE : INDEX_BY_ESTIMATE,
-			       s->candidates, INDEX_MATCHES, &s->count);
+	if (s->candidates)
+		err = index_candidates(
+			ix, q, sketched ? INDEX_BY_SHARE : INDEX_BY_ESTIMATE,
+			s->candidates, index_most(q), &s->count);
 	if (!err && sketched)
 		err = match_candidates(s, q, store, out, &count);
 	else if (!err && index_is_alike(q->relation))
 		match_estimates(s, out, &count);
+	free(s->candidates);
 	free(s);
 	if (err)
 		return err;

@@ -54,8 +54,7 @@ static int copy_list(struct index *ix, uint32_t key, uint32_t **out,
 }
 
 int visible_find(struct index *ix, const struct index_visibility *v,
-		 uint32_t key, uint32_t out[INDEX_VISIBLE_MAX + 1],
-		 size_t *count_out)
+		 uint32_t key, size_t most, uint32_t *out, size_t *count_out)
 {
 	size_t count, kept = 0, i;
 	uint32_t *ids;
@@ -65,7 +64,7 @@ int visible_find(struct index *ix, const struct index_visibility *v,
 		return err;
 	if (count)
 		sort_ids(ids, count);
-	for (i = 0; i < count && kept <= INDEX_VISIBLE_MAX; i++)
+	for (i = 0; i < count && kept <= most; i++)
 		if (v->is_visible(v->arg, ids[i]))
 			out[kept++] = ids[i];
 	free(ids);
@@ -97,7 +96,8 @@ static int count_visible(struct visible_index *v, uint32_t key,
 	*count_out = count;
 	if (count <= FREQUENCY_COMMON)
 		return 0;
-	return visible_find(v->ix, v->visibility, key, ids, count_out);
+	return visible_find(v->ix, v->visibility, key, INDEX_VISIBLE_MAX, ids,
+			    count_out);
 }
 
 uint32_t visible_weight(void *arg, uint64_t value)

@@ -10,11 +10,10 @@
  * All functions are called without a lock.  Private to core/index.
  */
 
-/* Finds the visible contents of a key, ascending, at most the first
- * INDEX_VISIBLE_MAX + 1.  -ENOMEM. */
+/* Finds the visible contents of a key, at most `most` and one more: so many are
+ * in out then.  -ENOMEM. */
 int visible_find(struct index *ix, const struct index_visibility *v,
-		 uint32_t key, uint32_t out[INDEX_VISIBLE_MAX + 1],
-		 size_t *count_out);
+		 uint32_t key, size_t most, uint32_t *out, size_t *count_out);
 
 /* postings_limit(), with the lock taken. */
 uint32_t visible_limit(struct index *ix);

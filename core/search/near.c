@@ -63,7 +63,7 @@ static int match_by_texts(struct search_query *q,
 {
 	bool sketched = query->sketch && query->sketch->count;
 	struct index_candidate *candidates =
-		calloc(INDEX_MATCHES, sizeof(*candidates));
+		calloc(query->most, sizeof(*candidates));
 	size_t count = 0, kept = 0, i;
 	int err = -ENOMEM;
 
@@ -71,7 +71,7 @@ static int match_by_texts(struct search_query *q,
 		err = index_candidates(q->context->index, query,
 				       sketched ? INDEX_BY_SKETCH :
 						  INDEX_BY_ESTIMATE,
-				       candidates, INDEX_MATCHES, &count);
+				       candidates, query->most, &count);
 	for (i = 0; i < count && !err; i++) {
 		out[kept].content = candidates[i].content;
 		err = score_texts(q, wanted, candidates[i].content,
@@ -96,13 +96,13 @@ static int match_by_columns(struct search_query *q,
 					   INDEX_BY_SIMHASH :
 					   INDEX_BY_TRAITS;
 	struct index_candidate *candidates =
-		calloc(INDEX_MATCHES, sizeof(*candidates));
+		calloc(query->most, sizeof(*candidates));
 	size_t i;
 	int err = -ENOMEM;
 
 	if (candidates)
 		err = index_candidates(q->context->index, query, source,
-				       candidates, INDEX_MATCHES, count_out);
+				       candidates, query->most, count_out);
 	for (i = 0; !err && i < *count_out; i++) {
 		out[i].content = candidates[i].content;
 		out[i].score =
@@ -145,6 +145,14 @@ static enum index_relation relation_of(const struct search_query *q,
 	return wanted->relation;
 }
 
+/* So many matches are looked for: some have no file that the caller sees. */
+static size_t matches_most(const struct search_query *q)
+{
+	size_t most = 2 * q->context->limit;
+
+	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
+}
+
 int near_contents(struct search_query *q, const struct content_query *wanted,
 		  struct index_match **out, size_t *count_out)
 {
@@ -157,8 +165,9 @@ int near_contents(struct search_query *q, const struct content_query *wanted,
 		.least = q->context->threshold,
 		.any = wanted->any,
 		.visibility = q->index_visibility,
+		.most = matches_most(q),
 	};
-	struct index_match *matches = calloc(INDEX_MATCHES, sizeof(*matches));
+	struct index_match *matches = calloc(query.most, sizeof(*matches));
 	int err = matches ? 0 : -ENOMEM;
 
 	*count_out = 0;
@@ -290,7 +299,7 @@ static int list_alike(struct search_query *q, struct listing_state *state)
 			continue;
 		/* Of the last one only whether it is there: there may be
 		 * more. */
-		if (state->next == INDEX_MATCHES - 1)
+		if (state->next == matches_most(q) - 1)
 			limit = 0;
 		err = add_match(q, state, match, limit);
 		if (err)

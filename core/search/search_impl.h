@@ -193,7 +193,7 @@ struct content_query {
 };
 
 /* The contents that score at least the threshold and are not identical, best
- * first, at most INDEX_MATCHES; free() the array. */
+ * first, at most twice the limit or INDEX_MATCHES; free() the array. */
 int near_contents(struct search_query *q, const struct content_query *wanted,
 		  struct index_match **out, size_t *count_out);
 

@@ -33,7 +33,7 @@ test_command_line() {
 		-o digests=nosuchdigest
 	bad "a catalog inside SOURCE" "$src/db" "$src" "$mnt" -o "db=$src/db"
 	for option in wait=x wait=-1 workers=x workers=-2 threshold=101 \
-		threshold=0 threshold=x limit=-1 limit=x min_size=x \
+		threshold=0 threshold=x limit=-1 limit=x limit=65537 min_size=x \
 		max_size=12y xattrs=x similar=x passthrough=x \
 		similar_name=a/b similar_name= sandbox= sandbox=x digests= \
 		timeout=x timeout=. timeout=0x1 timeout=1e3 \

@@ -332,6 +332,26 @@ drafts/d5.txt" "limit=2 leaves the two best, and all identical ones"
 		"one that was not does not"
 }
 
+# More than are looked for by default, and a list that is longer than a page.
+test_large_limit() {
+	local i
+	mkdir "$src/many"
+	for ((i = 0; i < 1300; i++)); do
+		{
+			gen_text 60 77
+			echo "the number of this one is $i"
+		} >"$src/many/$i"
+	done
+	remount -o limit=1200
+	is "$(targets many/7 | wc -l)" 1200 "limit=1200 lists 1200 of 1299"
+	is "$(state "$mnt/.similar/many/7")" cut:1200 "... and says so"
+	remount -o limit=2000
+	is "$(targets many/7 | sort -u | wc -l)" 1299 "limit=2000 lists all"
+	is "$(state "$mnt/.similar/many/7")" complete "... and says so"
+	rm -r "$src/many"
+	remount
+}
+
 test_min_size() {
 	remount -o min_size=30000
 	is "$(targets main.txt)" "" "below min_size nothing is similar"
@@ -480,6 +500,7 @@ test_equal_names
 test_long_names
 test_threshold
 test_limit
+test_large_limit
 test_min_size
 test_exclude
 test_long_targets

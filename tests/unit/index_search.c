@@ -12,8 +12,8 @@ struct shelf {
 	uint64_t sizes[CONTENTS + 1];
 	uint32_t last;
 	uint32_t missing, broken; /* -ENOENT and -EIO from the store */
-	struct index_match matches[INDEX_MATCHES];
-	size_t count;
+	struct index_match matches[CONTENTS];
+	size_t count, most; /* most: of the next searches; 0: the default */
 };
 
 static int set_up(void **state)
@@ -101,7 +101,8 @@ static int search_least(struct shelf *s, uint32_t self,
 				 .relation = relation,
 				 .self = self,
 				 .first_content = 1,
-				 .least = least };
+				 .least = least,
+				 .most = s->most };
 
 	return index_search(s->ix, &q, &store, s->matches, &s->count);
 }
@@ -305,6 +306,56 @@ static void test_plain_scores_count_what_is_common(void **state)
 	assert_int_equal(s->matches[0].score, 67);
 }
 
+/* ---- many matches ---- */
+
+static bool sees_odd(void *arg, uint32_t content)
+{
+	(void)arg;
+	return content % 2;
+}
+
+static void test_as_many_matches_as_are_wanted(void **state)
+{
+	struct index_visibility *odd = calloc(1, sizeof(*odd));
+	struct shelf *s = *state;
+	const struct index_store store = { fetch, s };
+	struct digests d = { .size = 100 };
+	struct index_query q = { .digests = &d,
+				 .self = 7,
+				 .first_content = 1,
+				 .least = 60,
+				 .most = 2000 };
+	struct sif_sketch *sketch;
+	uint32_t id;
+	uint64_t i;
+
+	assert_non_null(odd);
+	odd->is_visible = sees_odd;
+	for (id = 1; id <= 2600; id++) {
+		sketch = new_sketch();
+		for (i = 0; i < 57; i++)
+			sketch_add(sketch, value_of(i));
+		for (i = 0; i < 3; i++)
+			sketch_add(sketch, value_of(1000 * id + i));
+		(void)put(s, 100, sketch);
+	}
+	search(s, 7, INDEX_ALIKE);
+	assert_int_equal(s->count, INDEX_MATCHES);
+	s->most = 2000;
+	search(s, 7, INDEX_ALIKE);
+	assert_int_equal(s->count, 2000);
+	s->most = CONTENTS;
+	search(s, 7, INDEX_ALIKE);
+	assert_int_equal(s->count, 2599);
+	/* A caller who sees every other one. */
+	q.sketch = s->sketches[7];
+	q.visibility = odd;
+	assert_int_equal(index_search(s->ix, &q, &store, s->matches, &s->count),
+			 0);
+	assert_int_equal(s->count, 1299);
+	free(odd);
+}
+
 /* ---- the store ---- */
 
 static void put_three_alike(struct shelf *s)
@@ -407,6 +458,7 @@ int main(void)
 		WITH_SHELF(test_nothing_is_within_what_is_no_larger),
 		WITH_SHELF(test_a_search_finds_what_comparing_all_finds),
 		WITH_SHELF(test_plain_scores_count_what_is_common),
+		WITH_SHELF(test_as_many_matches_as_are_wanted),
 		WITH_SHELF(test_what_is_not_there_any_more_is_passed_over),
 		WITH_SHELF(test_errors_of_the_store_are_passed_on),
 		WITH_SHELF(test_without_a_sketch_estimates_are_taken),
