@@ -37,6 +37,17 @@ static size_t memory_kib(const char *key)
 
 /* ---- opening ---- */
 
+/* Until the catalog is checked and the index loaded, as a mount does in the
+ * background. */
+static void load(struct engine *e)
+{
+	fail_errno("engine", engine_start_loading(e));
+	if (!e->loading)
+		return;
+	(void)pthread_join(e->loader, NULL);
+	e->loading = false;
+}
+
 static void open_engine(struct ask *a)
 {
 	struct buf source = { 0 }, catalog = { 0 };
@@ -59,6 +70,7 @@ static void open_engine(struct ask *a)
 	if (options.source_fd < 0)
 		fail("%s: %m", source.data);
 	fail_errno("engine", engine_open(&options, &a->engine));
+	load(a->engine);
 	scale_figure("open", "s", scale_clock() - start);
 	scale_figure("open.cpu", "s", cpu_seconds() - cpu);
 	buf_release(&source);
