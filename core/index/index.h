@@ -204,8 +204,9 @@ static inline size_t index_most(const struct index_query *q)
 
 /*
  * Finds the contents with a score of at least q->least, at most
- * index_most(q), best score first.  A query without a sketch, or with an empty
- * one, is answered by estimates; nothing contains it or is within it.
+ * index_most(q), best score first.  A query without a sketch, or for a content
+ * that is shorter than a window, is answered by estimates; nothing contains it
+ * or is within it.  A content that repeats one byte has no match.
  * -ENOMEM, or an error of the store.
  */
 int index_search(struct index *ix, const struct index_query *q,

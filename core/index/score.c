@@ -395,6 +395,23 @@ static int estimate_of(const struct digests *a, const struct digests *b)
 		column_scan_equal_traits(&query, traits));
 }
 
+bool score_is_uniform(uint64_t size, const struct sif_sketch *sketch)
+{
+	return size >= SIF_WINDOW && !sketch->distinct;
+}
+
+/* As score_is_uniform(); false where there is no sketch. */
+static bool is_uniform(const struct digests *d)
+{
+	struct sif_sketch sketch;
+	const char *text = d->text[DIGEST_SIF];
+
+	return (d->set & DIGEST_BIT(DIGEST_SIF)) && text &&
+	       d->size >= SIF_WINDOW &&
+	       !sif_parse(text, strlen(text), &sketch) &&
+	       score_is_uniform(d->size, &sketch);
+}
+
 int score_compare_contents(const struct digests *a, const struct digests *b,
 			   int *score_out)
 {
@@ -411,7 +428,7 @@ int score_compare_contents(const struct digests *a, const struct digests *b,
 			score = 99;
 	}
 	if (err == -ENODATA) {
-		score = estimate_of(a, b);
+		score = is_uniform(a) || is_uniform(b) ? 0 : estimate_of(a, b);
 		err = 0;
 	}
 	if (!err)

@@ -81,6 +81,10 @@ void score_set_match(double share, double distinctive, struct index_match *out);
 /* 0..99. */
 int score_percent(double share);
 
+/* Whether a content repeats one byte, so that it has windows, and none that
+ * counts.  It is like none but its exact copies. */
+bool score_is_uniform(uint64_t size, const struct sif_sketch *sketch);
+
 /* The score of two contents by their digests alone, 0..100.  An empty content
  * scores 0, even with another empty one.  -ENOMEM, -EINVAL as
  * digest_compare(). */

@@ -162,18 +162,32 @@ static int match_candidates(struct index_search *s, const struct index_query *q,
 	return 0;
 }
 
-static void match_estimates(const struct index_search *s,
-			    struct index_match *out, size_t *count_out)
+/* Where sketches are kept, a candidate may turn out to repeat one byte. */
+static int match_estimates(struct index_search *s, const struct index_query *q,
+			   const struct index_store *store,
+			   struct index_match *out, size_t *count_out)
 {
-	size_t i;
+	size_t i, kept = 0;
+	int err;
 
-	for (i = 0; i < s->count; i++)
-		out[i] = (struct index_match){
-			.content = s->candidates[i].content,
-			.score = s->candidates[i].rank,
-			.distinctive_score = s->candidates[i].rank,
+	for (i = 0; i < s->count; i++) {
+		const struct index_candidate *c = &s->candidates[i];
+
+		err = q->sketch ?
+			      store->sketch(store->arg, c->content, &s->other) :
+			      -ENOENT;
+		if (err && err != -ENOENT)
+			return err;
+		if (!err && score_is_uniform(c->size, &s->other))
+			continue;
+		out[kept++] = (struct index_match){
+			.content = c->content,
+			.score = c->rank,
+			.distinctive_score = c->rank,
 		};
-	*count_out = s->count;
+	}
+	*count_out = kept;
+	return 0;
 }
 
 int index_search(struct index *ix, const struct index_query *q,
@@ -187,6 +201,11 @@ int index_search(struct index *ix, const struct index_query *q,
 
 	if (!s)
 		return -ENOMEM;
+	if (q->sketch && score_is_uniform(q->digests->size, q->sketch)) {
+		*count_out = 0;
+		free(s);
+		return 0;
+	}
 	s->candidates = calloc(index_most(q), sizeof(*s->candidates));
 	view_init(&s->view, ix, q->visibility);
 	if (s->candidates)
@@ -196,7 +215,7 @@ int index_search(struct index *ix, const struct index_query *q,
 	if (!err && sketched)
 		err = match_candidates(s, q, store, out, &count);
 	else if (!err && index_is_alike(q->relation))
-		match_estimates(s, out, &count);
+		err = match_estimates(s, q, store, out, &count);
 	free(s->candidates);
 	free(s);
 	if (err)

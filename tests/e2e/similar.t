@@ -332,6 +332,28 @@ drafts/d5.txt" "limit=2 leaves the two best, and all identical ones"
 		"one that was not does not"
 }
 
+# A file that repeats one byte is like none but its copies, seen from any side.
+test_one_byte() {
+	mkdir "$src/one"
+	head -c 20000 /dev/zero >"$src/one/zeros"
+	head -c 25000 /dev/zero >"$src/one/more"
+	cp "$src/one/zeros" "$src/one/copy"
+	head -c 15 /dev/zero >"$src/one/short"
+	{
+		gen_text 200 5
+		head -c 60000 /dev/zero
+	} >"$src/one/padded"
+	gen_text 200 5 >"$src/one/text"
+	remount -o threshold=1
+	is "$(targets one/zeros)" one/copy "zeros: the copy alone"
+	is "$(targets one/more)" "" "other zeros: nothing"
+	is "$(targets one/short)" "" "a few zeros: nothing"
+	between "$(score_of one/text one/padded)" 99 99 \
+		"padding with zeros changes nothing"
+	rm -r "$src/one"
+	remount
+}
+
 # More than are looked for by default, and a list that is longer than a page.
 test_large_limit() {
 	local i
@@ -500,6 +522,7 @@ test_equal_names
 test_long_names
 test_threshold
 test_limit
+test_one_byte
 test_large_limit
 test_min_size
 test_exclude

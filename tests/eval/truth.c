@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/eval/truth.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,18 +64,26 @@ static size_t drop_repeats(uint64_t *values, size_t count)
 	return kept;
 }
 
+static bool repeats_one_byte(const uint8_t *window)
+{
+	return !memcmp(window, window + 1, TRUTH_WINDOW - 1);
+}
+
 void windows_init(struct windows *out, const uint8_t *data, size_t len)
 {
-	size_t count = len < TRUTH_WINDOW ? 1 : len - TRUTH_WINDOW + 1;
-	size_t width = len < TRUTH_WINDOW ? len : TRUTH_WINDOW, i;
+	size_t places = len < TRUTH_WINDOW ? 1 : len - TRUTH_WINDOW + 1;
+	size_t width = len < TRUTH_WINDOW ? len : TRUTH_WINDOW, count = 0, i;
 	uint64_t *fitting;
 
-	out->hash = allocate(count * sizeof(*out->hash));
-	for (i = 0; i < count; i++)
-		out->hash[i] = XXH3_64bits(data + i, width);
+	out->hash = allocate(places * sizeof(*out->hash));
+	for (i = 0; i < places; i++)
+		if (len < TRUTH_WINDOW || !repeats_one_byte(data + i))
+			out->hash[count++] = XXH3_64bits(data + i, width);
 	sort_values(out->hash, count);
 	out->count = drop_repeats(out->hash, count);
-	fitting = realloc(out->hash, out->count * sizeof(*out->hash));
+	fitting = out->count ?
+			  realloc(out->hash, out->count * sizeof(*out->hash)) :
+			  NULL;
 	if (fitting)
 		out->hash = fitting;
 }
@@ -110,6 +119,8 @@ struct truth truth_of(const struct windows *a, uint64_t size_a,
 	double more = in_a < in_b ? in_b : in_a;
 	double larger = more;
 
+	if (!fewer)
+		return (struct truth){ 0 };
 	if (size_a != size_b)
 		larger = size_a > size_b ? in_a : in_b;
 	return (struct truth){

@@ -9,7 +9,8 @@
  * How alike two contents are, exactly.
  *
  * A content is the set of its distinct windows of 16 bytes, each by a hash of
- * 64 bits; one that is shorter has itself for its only window.
+ * 64 bits; one that is shorter has itself for its only window.  Windows that
+ * repeat one byte do not count: padding is not in common.
  */
 #define TRUTH_WINDOW 16
 

@@ -282,6 +282,35 @@ static void test_padding_does_not_make_similar(void **state)
 	buf_release(&b);
 }
 
+/* What repeats one byte is like none, however long; shorter than a window it is
+ * estimated. */
+static void test_one_byte_repeated_is_like_none(void **state)
+{
+	struct buf zeros = { 0 }, more = { 0 }, lines = { 0 }, padded = { 0 };
+
+	(void)state;
+	append_bytes(&zeros, 0, 20000);
+	append_bytes(&more, 0, 30000);
+	append_lines(&lines, 0, 1000);
+	append_lines(&padded, 0, 1000);
+	append_bytes(&padded, 0, 100000);
+	assert_int_equal(score_of(&zeros, &more), 0);
+	assert_int_equal(score_of(&zeros, &zeros), 100);
+	assert_int_equal(score_of(&zeros, &lines), 0);
+	assert_int_equal(score_of(&lines, &padded), 99);
+	buf_clear(&zeros);
+	buf_clear(&more);
+	append_bytes(&zeros, 'a', 15);
+	append_bytes(&more, 'a', 14);
+	assert_in_range(score_of(&zeros, &more), 60, 99);
+	append_bytes(&zeros, 'a', 1);
+	assert_int_equal(score_of(&zeros, &more), 0);
+	buf_release(&zeros);
+	buf_release(&more);
+	buf_release(&lines);
+	buf_release(&padded);
+}
+
 static void test_malformed_sketches_are_an_error(void **state)
 {
 	static char good[] = "sif1:16:1:AAAAAAAB", bad[] = "nonsense";
@@ -347,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_unrelated_is_not_similar),
 		cmocka_unit_test(test_a_shared_licence_counts_as_its_share),
 		cmocka_unit_test(test_padding_does_not_make_similar),
+		cmocka_unit_test(test_one_byte_repeated_is_like_none),
 		cmocka_unit_test(test_malformed_sketches_are_an_error),
 		cmocka_unit_test(test_estimate_of_theory),
 		cmocka_unit_test(test_ceiling_is_above_every_estimate),

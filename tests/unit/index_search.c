@@ -400,12 +400,13 @@ static void test_errors_of_the_store_are_passed_on(void **state)
 
 /* ---- without sketches ---- */
 
+/* Among contents of one size, three of which are new. */
 static void search_estimates(struct shelf *s, const struct sif_sketch *sketch,
-			     enum index_relation relation)
+			     uint64_t size, enum index_relation relation)
 {
 	const struct index_store store = { fetch, s };
 	struct digests d = { .set = DIGEST_BIT(DIGEST_SIMHASH),
-			     .size = 10000,
+			     .size = size,
 			     .simhash = 0x0123456789abcdefu };
 	struct index_query q = { .digests = &d,
 				 .sketch = sketch,
@@ -429,11 +430,18 @@ static void test_without_a_sketch_estimates_are_taken(void **state)
 	static struct sif_sketch empty = { .window = SIF_WINDOW };
 	struct shelf *s = *state;
 
-	search_estimates(s, NULL, INDEX_ALIKE);
+	search_estimates(s, NULL, 10000, INDEX_ALIKE);
 	assert_int_equal(s->count, 2);
 	assert_int_equal(s->matches[0].content, 2);
 	assert_true(s->matches[0].score > s->matches[1].score);
-	search_estimates(s, &empty, INDEX_ALIKE);
+	search_estimates(s, NULL, 10000, INDEX_ALIKE);
+	assert_int_equal(s->count, 5);
+	/* An empty sketch of a content with windows: it repeats one byte. */
+	search_estimates(s, &empty, 10000, INDEX_ALIKE);
+	assert_int_equal(s->count, 0);
+	search_estimates(s, &empty, SIF_WINDOW, INDEX_ALIKE);
+	assert_int_equal(s->count, 0);
+	search_estimates(s, &empty, SIF_WINDOW - 1, INDEX_ALIKE);
 	assert_int_equal(s->count, 5);
 }
 
@@ -441,9 +449,9 @@ static void test_without_a_sketch_nothing_is_within(void **state)
 {
 	struct shelf *s = *state;
 
-	search_estimates(s, NULL, INDEX_WITHIN);
+	search_estimates(s, NULL, 10000, INDEX_WITHIN);
 	assert_int_equal(s->count, 0);
-	search_estimates(s, NULL, INDEX_CONTAINS);
+	search_estimates(s, NULL, 10000, INDEX_CONTAINS);
 	assert_int_equal(s->count, 0);
 }
 
