@@ -29,8 +29,9 @@ LIBFUSE ?=
 out := $(BUILD)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
 obj := $(out)/obj
 
-core_sources := $(filter-out core/cli/%,$(wildcard core/*/*.c core/*/*/*.c))
+core_sources := $(filter-out core/cli/% core/share/%,$(wildcard core/*/*.c core/*/*/*.c))
 cli_sources := $(wildcard core/cli/*.c core/cli/*/*.c)
+share_sources := $(wildcard core/share/*.c)
 fs_sources := $(wildcard fs/*.c fs/*/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
 bench_sources := $(wildcard tests/bench/*.c)
@@ -50,6 +51,7 @@ steady_tests := $(filter-out $(addprefix tests/stress/,kill.t crowd.t shuffle.t)
 objects = $(patsubst %.c,$(obj)/%.o,$(1))
 core_objects := $(call objects,$(core_sources))
 cli_objects := $(call objects,$(cli_sources))
+share_objects := $(call objects,$(share_sources))
 fs_objects := $(call objects,$(fs_sources))
 unit_objects := $(call objects,$(unit_sources))
 bench_objects := $(call objects,$(bench_sources))
@@ -57,7 +59,7 @@ eval_objects := $(call objects,$(eval_sources))
 conform_objects := $(call objects,$(conform_sources))
 stress_objects := $(call objects,$(stress_sources))
 fuzz_objects := $(call objects,$(fuzz_sources) tests/fuzz/replay.c)
-all_objects := $(core_objects) $(cli_objects) $(fs_objects) $(unit_objects) \
+all_objects := $(core_objects) $(cli_objects) $(share_objects) $(fs_objects) $(unit_objects) \
 	$(bench_objects) $(eval_objects) $(conform_objects) $(stress_objects) $(fuzz_objects)
 
 # These need libfuse and all of the daemon.
@@ -98,6 +100,8 @@ libs_of = $(shell $(2) pkg-config $(2:%=--static) --libs $(1))
 core_packages := lmdb libxxhash libcrypto jansson zlib libzstd
 core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
+share_cflags = $(call once,share_cflags,$(call flags_of,libpq))
+share_libs = $(call once,share_libs,$(call libs_of,libpq))
 fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3 libseccomp,\
 	$(fuse_of)))
 fuse_libs = $(call once,fuse_libs,$(call libs_of,fuse3 libseccomp,$(fuse_of)))
@@ -126,6 +130,8 @@ $(fs_objects) $(order_objects) $(fs_tests:%=$(obj)/%.o): \
 	extra_cflags = -DFUSE_USE_VERSION=314 \
 	$(fuse_cflags)
 
+$(share_objects): extra_cflags = $(share_cflags)
+
 # ---- output: short lines, or the commands with V=1 ----
 
 ifeq ($(V),)
@@ -137,7 +143,7 @@ endif
 # ---- building ----
 
 .PHONY: all
-all: $(out)/kin $(out)/kinfs
+all: $(out)/kin $(out)/kinfs $(out)/kin-share
 
 $(out)/libkin.a: $(core_objects)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $(core_objects)
@@ -145,6 +151,10 @@ $(out)/libkin.a: $(core_objects)
 $(out)/kin: $(cli_objects) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(cli_objects) $(out)/libkin.a \
 		$(core_libs) $(LDLIBS)
+
+$(out)/kin-share: $(share_objects) $(out)/libkin.a
+	$(call quiet,LINK)$(link) -o $@ $(share_objects) $(out)/libkin.a \
+		$(core_libs) $(share_libs) $(LDLIBS)
 
 $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(order_flags) $(fs_objects) \
@@ -225,7 +235,7 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 # Objects of another compiler, other flags or another set of sources are not
 # mixed: this file changes when they do.
 flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(cli_sources) \
-	$(fs_sources) $(bench_sources) $(eval_sources) $(conform_sources) \
+	$(share_sources) $(fs_sources) $(bench_sources) $(eval_sources) $(conform_sources) \
 	$(stress_sources) \
 	$(LIBFUSE)
 $(out)/flags: FORCE
@@ -233,7 +243,7 @@ $(out)/flags: FORCE
 	@printf '%s\n' $(call quoted,$(flags_now)) | cmp -s - $@ || \
 		printf '%s\n' $(call quoted,$(flags_now)) >$@
 quoted = '$(subst ','\'',$(1))'
-$(out)/libkin.a $(out)/kin $(out)/kinfs: $(out)/flags
+$(out)/libkin.a $(out)/kin $(out)/kinfs $(out)/kin-share: $(out)/flags
 
 # Missing packages are named before the compiler stumbles over them.
 $(BUILD)/deps: scripts/deps
@@ -362,13 +372,15 @@ mount:
 install: all
 	install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)" \
 		"$(DESTDIR)$(man8dir)" "$(DESTDIR)$(docdir)"
-	install -m 755 $(out)/kinfs $(out)/kin "$(DESTDIR)$(bindir)"
+	install -m 755 $(out)/kinfs $(out)/kin $(out)/kin-share \
+		"$(DESTDIR)$(bindir)"
 	install -m 644 core/cli/kin.1 "$(DESTDIR)$(man1dir)"
-	install -m 644 fs/kinfs.8 "$(DESTDIR)$(man8dir)"
+	install -m 644 fs/kinfs.8 core/share/kin-share.8 "$(DESTDIR)$(man8dir)"
 	install -m 644 fs/xattr.conf.example "$(DESTDIR)$(docdir)"
 
 uninstall:
 	rm -f "$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
+		"$(DESTDIR)$(bindir)/kin-share" "$(DESTDIR)$(man8dir)/kin-share.8" \
 		"$(DESTDIR)$(man1dir)/kin.1" "$(DESTDIR)$(man8dir)/kinfs.8" \
 		"$(DESTDIR)$(docdir)/xattr.conf.example"
 	[ ! -d "$(DESTDIR)$(docdir)" ] || \
@@ -379,7 +391,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make                       build kinfs and kin'
+	@echo 'make                       build kinfs, kin and kin-share'
 	@echo 'make mount SRC=dir MNT=dir build, then show dir SRC at MNT'
 	@echo 'make check                 install what is missing, build, run all tests'
 	@echo 'make unit | e2e            one kind of test; SAN= applies'

@@ -168,6 +168,17 @@ int catalog_make_directories(const char *directory);
 /* When the catalog in a directory was last written, in seconds since 1970. */
 int catalog_last_written(const char *directory, int64_t *seconds_out);
 
+/*
+ * Opens a catalog that another process may have open, to read it.  The data
+ * file is not checked: when it is damaged the calling process may crash, so
+ * only one that can be started again does this.  When catalog_follow_holds() is
+ * false the file was replaced, and what is read is old: the caller frees the
+ * catalog and opens it again.  -ENOENT: there is none; -EAGAIN: it was replaced
+ * just now.
+ */
+int catalog_follow(const char *directory, struct catalog **out);
+bool catalog_follow_holds(const struct catalog *c);
+
 /* Damage that came to light late: the next catalog_open() that is not of
  * options->existing says -EUCLEAN. */
 int catalog_mark_damaged(const struct catalog *c);

@@ -26,6 +26,8 @@
  *   identities  xxh128, size -> content
  *   copies      content, file -> nothing
  *   pending     file -> nothing
+ *   dirty       file -> change 8: see dirty.h; a catalog of an older kinfs
+ *               has no such table until it is opened for writing
  *
  * The texts are apart because everything else of all contents is read at
  * every start, the sketches because they are what is compared.  Contents,
@@ -46,16 +48,19 @@ enum catalog_db {
 	DB_IDENTITIES,
 	DB_COPIES,
 	DB_PENDING,
+	DB_DIRTY, /* the last one, as it may be missing */
 	DB_COUNT
 };
 
 #define CATALOG_VERSION 3
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
+#define CATALOG_READERS_FILE "lock.mdb"
 #define CATALOG_DAMAGE_FILE "damaged"
 
 #define META_KEY "catalog"
 #define SOURCE_KEY "source"
+#define SHARE_KEY "share"
 
 #define FILE_KEY_BYTES 16
 #define FILE_NUMBER_BYTES 12 /* the first of these: without the generation */
@@ -68,6 +73,7 @@ enum catalog_db {
 #define IDENTITY_KEY_BYTES 24
 #define COPY_KEY_BYTES (CONTENT_KEY_BYTES + FILE_KEY_BYTES)
 #define META_BYTES 88
+#define SHARE_BYTES 16
 
 /* Those in the texts. */
 #define CATALOG_TEXTS (DIGEST_TEXTS & ~DIGEST_BIT(DIGEST_SIF))
@@ -117,6 +123,12 @@ struct catalog {
 	int failed; /* gate: why it could not be opened */
 	/* The seal is there.  Of the opener, then of the writer. */
 	bool sealed;
+
+	bool has_dirty; /* constant after env_open() */
+	/* Of the writer: entries up to this change have been removed. */
+	uint64_t dirty_trimmed;
+	/* Of catalog_follow(): the files that were opened. */
+	ino_t data_inode, lock_inode;
 };
 
 struct id_list {
@@ -132,6 +144,9 @@ struct catalog_txn {
 	bool meta_changed;
 	int failed; /* first error of a write; nothing may be committed */
 	const atomic_bool *stop; /* NULL, or ends scans */
+	bool shared;             /* changes are recorded */
+	uint64_t change;         /* the number of this one; 0: none so far */
+	uint64_t incarnation;    /* valid with change */
 	struct id_list added;    /* contents, ascending */
 	struct id_list removed;  /* contents that were there before */
 };
@@ -322,6 +337,10 @@ void data_dir_unlock(int fd);
 /* Renames the data file to "<name>.damaged-N" beside it, N the first free
  * number, and forgets the mark; path_out gets the new path. */
 int data_dir_move_aside(const char *directory, struct buf *path_out);
+/* Removes LMDB's lock file, with a data file that was replaced: another process
+ * that still reads the old one (follow.c) has a slot in it, and would make LMDB
+ * believe that it is of the new one. */
+void data_dir_forget_readers(const char *directory);
 /* -EUCLEAN when the data there was marked by catalog_mark_damaged(). */
 int data_dir_check_mark(const char *directory);
 
@@ -335,7 +354,20 @@ int catalog_unseal(struct catalog *c);
 /* Opens the data file with LMDB and makes the tables when it has none.  -ENOENT
  * then, of c->existing; -EUCLEAN, -EMEDIUMTYPE. */
 int env_open(struct catalog *c);
+/* -EUCLEAN: one is missing. */
+int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create);
 void env_close(struct catalog *c);
+
+/* ---- dirty.c ---- */
+
+/* Whether the changes of a transaction that begins now are to be recorded. */
+bool dirty_is_wanted(const struct catalog *c);
+
+/* Records that the file, or the name of the directory, changed. */
+int dirty_add(struct catalog_txn *txn, const struct file_key *key);
+
+/* Before a commit: removes entries that a share has no use for any more. */
+int dirty_trim(struct catalog_txn *txn);
 
 /* ---- digest_set.c ---- */
 

@@ -171,6 +171,15 @@ static int free_name(const char *data, struct buf *out)
 	return -EEXIST;
 }
 
+void data_dir_forget_readers(const char *directory)
+{
+	struct buf path = { 0 };
+
+	if (!buf_append_format(&path, "%s/%s", directory, CATALOG_READERS_FILE))
+		(void)unlink(path.data);
+	buf_release(&path);
+}
+
 int data_dir_move_aside(const char *directory, struct buf *path_out)
 {
 	struct buf data = { 0 };
@@ -188,8 +197,10 @@ int data_dir_move_aside(const char *directory, struct buf *path_out)
 		buf_clear(path_out);
 		err = buf_append(path_out, aside.data, aside.len);
 	}
-	if (!err)
+	if (!err) {
 		remove_mark(directory);
+		data_dir_forget_readers(directory);
+	}
 	buf_release(&data);
 	buf_release(&aside);
 	return err;

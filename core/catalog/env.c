@@ -91,7 +91,7 @@ int catalog_bytes(struct catalog *c, uint64_t *bytes_out)
 
 /* ---- the tables ---- */
 
-static int dbs_open(struct catalog *c, MDB_txn *mdb, bool create)
+int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create)
 {
 	int err = 0;
 	int i;
@@ -100,6 +100,9 @@ static int dbs_open(struct catalog *c, MDB_txn *mdb, bool create)
 		err = catalog_errno(mdb_dbi_open(mdb, catalog_db_names[i],
 						 create ? MDB_CREATE : 0,
 						 &c->dbs[i]));
+	c->has_dirty = !err;
+	if (err == -ENOENT && i == DB_DIRTY + 1)
+		return 0;
 	/* Somebody else's LMDB file. */
 	return err == -ENOENT ? -EUCLEAN : err;
 }
@@ -163,7 +166,7 @@ static int tables_find(struct catalog *c, bool *create_out, bool *same_out)
 	err = catalog_errno(mdb_env_stat(c->env, &st));
 	*create_out = !err && st.ms_entries == 0;
 	if (!err && !*create_out)
-		err = dbs_open(c, txn.mdb, false);
+		err = env_open_tables(c, txn.mdb, false);
 	if (!err && !*create_out)
 		err = meta_check(&txn);
 	*same_out = true;
@@ -186,11 +189,11 @@ static int tables_write(struct catalog *c, bool create)
 	if (err)
 		return err;
 	err = catalog_unseal(c);
-	if (!err && create)
-		err = dbs_open(c, txn.mdb, true);
+	if (!err)
+		err = env_open_tables(c, txn.mdb, true);
 	if (!err && create)
 		err = meta_create(&txn, c->digest_set);
-	if (!err)
+	if (!err && c->source)
 		err = source_put(&txn);
 	if (err) {
 		mdb_txn_abort(txn.mdb);
@@ -206,7 +209,7 @@ static int tables_open(struct catalog *c)
 
 	if (!err && create && c->existing)
 		err = -ENOENT;
-	if (!err && (create || !same))
+	if (!err && !c->existing && (create || !same || !c->has_dirty))
 		err = tables_write(c, create);
 	return err;
 }

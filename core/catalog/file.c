@@ -119,10 +119,12 @@ static int record_put(struct catalog_txn *txn, const struct file_key *key,
 {
 	uint8_t k[FILE_KEY_BYTES];
 	uint8_t bytes[FILE_RECORD_BYTES];
+	int err;
 
 	file_key_store(key, k);
 	file_record_store(r, bytes);
-	return txn_put(txn, DB_FILES, k, sizeof(k), bytes, sizeof(bytes));
+	err = txn_put(txn, DB_FILES, k, sizeof(k), bytes, sizeof(bytes));
+	return err ? err : dirty_add(txn, key);
 }
 
 /* An inode number that was used again for a directory may still have the
@@ -204,6 +206,8 @@ int file_discard(struct catalog_txn *txn, const struct file_key *key)
 	err = let_go(txn, key, &r);
 	if (!err)
 		err = txn_delete(txn, DB_FILES, k, sizeof(k));
+	if (!err)
+		err = dirty_add(txn, key);
 	if (!err)
 		count_record(txn, &r, UINT64_MAX);
 	return err;

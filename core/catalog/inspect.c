@@ -33,6 +33,7 @@ struct inspector {
 	MDB_env *from, *to; /* to: NULL when nothing is copied */
 	MDB_txn *read, *write;
 	MDB_dbi from_dbs[DB_COUNT], to_dbs[DB_COUNT];
+	int tables;   /* in the file: all, or all but the last */
 	size_t batch; /* bytes copied in this transaction */
 	size_t records;
 	int copy_error; /* why the copy could not be made */
@@ -99,6 +100,9 @@ static int check_record(enum catalog_db db, const MDB_val *key,
 	case DB_COPIES:
 		err = copy_key_decode(key, &content, &file);
 		return check_no_value(err, value);
+	case DB_DIRTY:
+		err = file_key_decode(key, &file);
+		return err || value->mv_size == 8 ? err : -EUCLEAN;
 	case DB_PENDING:
 		return check_no_value(file_key_decode(key, &file), value);
 	case DB_META:
@@ -200,6 +204,8 @@ static int copy_finish(struct inspector *in)
 					CATALOG_DATA_FILE);
 	if (!err && rename(from.data, to.data) != 0)
 		err = -errno;
+	if (!err)
+		data_dir_forget_readers(in->directory);
 	fd = err ? -1 : open(in->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
 		(void)fsync(fd);
@@ -273,7 +279,7 @@ static int inspect_tables(struct inspector *in)
 {
 	int i, err = 0;
 
-	for (i = 0; !err && i < DB_COUNT; i++)
+	for (i = 0; !err && i < in->tables; i++)
 		err = inspect_table(in, i);
 	return err;
 }
@@ -323,6 +329,9 @@ static int tables_open(struct inspector *in, bool *empty_out)
 	for (i = 0; !err && !*empty_out && i < DB_COUNT; i++)
 		err = catalog_errno(mdb_dbi_open(in->read, catalog_db_names[i],
 						 0, &in->from_dbs[i]));
+	in->tables = err ? i - 1 : i;
+	if (err == -ENOENT && in->tables == DB_DIRTY)
+		return 0;
 	/* Somebody else's LMDB file. */
 	return err == -ENOENT ? -EUCLEAN : err;
 }

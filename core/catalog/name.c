@@ -21,7 +21,8 @@ int link_put(struct catalog_txn *txn, const struct file_key *parent,
 	if (err)
 		return err;
 	len = link_key_store(key, parent, name, link_key);
-	return txn_put(txn, DB_LINKS, link_key, len, "", 0);
+	err = txn_put(txn, DB_LINKS, link_key, len, "", 0);
+	return err ? err : dirty_add(txn, key);
 }
 
 int link_delete(struct catalog_txn *txn, const struct file_key *parent,
@@ -36,6 +37,8 @@ int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 	err = txn_delete(txn, DB_NAMES, name_key, name_len);
 	if (!err)
 		err = txn_delete(txn, DB_LINKS, link_key, link_len);
+	if (!err)
+		err = dirty_add(txn, key);
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 

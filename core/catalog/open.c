@@ -68,6 +68,7 @@ static int begin_data(struct catalog *c)
 		err = -ENOENT;
 	} else {
 		(void)seal_remove(c->directory);
+		data_dir_forget_readers(c->directory);
 		err = env_open(c);
 		c->gate.opening = err != 0;
 	}

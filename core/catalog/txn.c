@@ -12,6 +12,7 @@ const char *const catalog_db_names[DB_COUNT] = {
 	[DB_CONTENTS] = "contents", [DB_TEXTS] = "texts",
 	[DB_SKETCHES] = "sketches", [DB_IDENTITIES] = "identities",
 	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
+	[DB_DIRTY] = "dirty",
 };
 
 int catalog_errno(int rc)
@@ -139,6 +140,7 @@ static int txn_begin(struct catalog *c, unsigned flags,
 		catalog_abort(txn);
 		return err;
 	}
+	txn->shared = !(flags & MDB_RDONLY) && dirty_is_wanted(c);
 	*out = txn;
 	return 0;
 }
@@ -197,6 +199,8 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 {
 	int err = txn->failed;
 
+	if (!err)
+		err = dirty_trim(txn);
 	if (!err)
 		err = meta_save(txn);
 	if (err) {

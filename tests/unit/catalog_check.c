@@ -197,7 +197,8 @@ static void test_any_missing_record_is_found(void **state)
 	bool dropped;
 	int db;
 
-	for (db = DB_FILES; db < DB_COUNT; db++) {
+	/* The dirty set says nothing about the files (catalog_dirty.c). */
+	for (db = DB_FILES; db < DB_DIRTY; db++) {
 		for (n = 0, dropped = true; dropped; n++) {
 			txn = begin_write(f);
 			dropped = drop_nth(txn, db, n);

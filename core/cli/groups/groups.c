@@ -8,6 +8,7 @@
 #include "core/base/array.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
+#include "core/cli/everywhere/everywhere.h"
 #include "core/cli/groups/groups_print.h"
 #include "core/groups/groups.h"
 
@@ -24,6 +25,8 @@ struct groups_job {
 	/* As given, then relative to the root of the mount. */
 	struct name_list within, across, keep;
 	struct mount mount; /* of the first operand */
+	bool everywhere;    /* of all hosts; */
+	const char *db;     /* by this database */
 	bool bar;           /* on standard error */
 	int shown;          /* percent in it; -1: it is not there */
 };
@@ -85,11 +88,35 @@ static int take_option(struct groups_job *job, int c)
 		return take_format(job, GROUPS_JSON);
 	case 'c':
 		return take_format(job, GROUPS_CSV);
+	case 'E':
+		job->everywhere = true;
+		return EXIT_OK;
+	case 'd':
+		job->db = optarg;
+		return EXIT_OK;
 	case '0':
 		return take_format(job, GROUPS_NUL);
 	default:
 		return usage_error(&command_groups, NULL);
 	}
+}
+
+/* Other hosts' files are known by their contents alone. */
+static int check_everywhere(const struct groups_job *job)
+{
+	enum groups_format format = job->printer.format;
+
+	if (!job->everywhere)
+		return usage_error(&command_groups, "--db is for --everywhere");
+	if (job->within.count + (job->db != NULL) != 1)
+		return usage_error(&command_groups,
+				   "--everywhere: by which mount, or --db?");
+	if (job->across.count || job->keep.count || job->wish.threshold ||
+	    (format != GROUPS_TEXT && format != GROUPS_JSON))
+		return usage_error(&command_groups,
+				   "--everywhere lists identical files; it "
+				   "takes --min-size, --json and --db");
+	return EXIT_OK;
 }
 
 static int parse_options(struct groups_job *job, int argc, char **argv)
@@ -103,6 +130,8 @@ static int parse_options(struct groups_job *job, int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "csv", no_argument, NULL, 'c' },
 		{ "null", no_argument, NULL, '0' },
+		{ "everywhere", no_argument, NULL, 'E' },
+		{ "db", required_argument, NULL, 'd' },
 		{ 0 },
 	};
 	int c, code = EXIT_OK;
@@ -111,6 +140,8 @@ static int parse_options(struct groups_job *job, int argc, char **argv)
 		code = take_option(job, c);
 	for (; !code && optind < argc; optind++)
 		code = name_list_add(&job->within, strdup(argv[optind]));
+	if (!code && (job->everywhere || job->db))
+		return check_everywhere(job);
 	if (!code && !job->within.count)
 		return usage_error(&command_groups, "of which mount?");
 	if (!code && job->across.count == 1)
@@ -263,14 +294,27 @@ static int groups_run(struct groups_job *job)
 	return EXIT_INCOMPLETE;
 }
 
+static int run_everywhere(struct groups_job *job)
+{
+	int code = job->db ? EXIT_OK :
+			     mount_find_or_complain(job->within.names[0],
+						    &job->mount);
+
+	return code ? code :
+		      everywhere_groups(job->mount.root, job->db,
+					job->wish.min_size,
+					job->printer.format == GROUPS_JSON);
+}
+
 static int run(int argc, char **argv)
 {
 	struct groups_job job = { .shown = -1 };
 	int code = parse_options(&job, argc, argv);
 
 	if (!code)
-		code = find_all_paths(&job);
-	if (!code) {
+		code = job.everywhere ? run_everywhere(&job) :
+					find_all_paths(&job);
+	if (!code && !job.everywhere) {
 		job.printer.terminal = job.printer.format == GROUPS_TEXT &&
 				       isatty(STDOUT_FILENO);
 		job.bar = isatty(STDERR_FILENO);
@@ -292,7 +336,9 @@ static int run(int argc, char **argv)
 
 const struct command command_groups = {
 	.name = "groups",
-	.synopsis = "groups [OPTION]... MOUNT [PATH]...",
+	.synopsis = "groups [OPTION]... MOUNT [PATH]...\n"
+		    "       kin groups --everywhere [--min-size N] [--json] "
+		    "{MOUNT | --db DB}",
 	.summary = "List the near-duplicates of a mount in groups",
 	.help = "Each group has a head, which comes first; the score of each "
 		"other member is that\n"
@@ -318,6 +364,9 @@ const struct command command_groups = {
 		"                      a zero byte: of each content all files "
 		"but the first, or but\n"
 		"                      those to be kept\n\n"
+		"      --everywhere    identical files on several hosts, by "
+		"the kin-share of the\n"
+		"                      mount; --db DB: by a database\n\n"
 		"kin dedup reads what --json prints.\n\n"
 		"Exit status: 0 ok; 1 failed; 2 usage; 3 the groups are not "
 		"complete.\n",

@@ -202,12 +202,21 @@ static int run_in(struct similar_job *job)
 	return similar_in(job) ? EXIT_FAILED : finish(job);
 }
 
+/* Without a mount: of the database alone. */
+static int run_elsewhere(struct similar_job *job)
+{
+	job->array = json_array();
+	return similar_only_elsewhere(job) ? EXIT_FAILED : finish(job);
+}
+
 static int job_run(struct similar_job *job)
 {
 	int err, code;
 
 	if (job->in)
 		return run_in(job);
+	if (!job->path)
+		return run_elsewhere(job);
 	code = find_listings(job);
 
 	if (!code && !job->of)
@@ -224,6 +233,8 @@ static int job_run(struct similar_job *job)
 		err = similar_all(job);
 	else
 		err = similar_file(job);
+	if (!err && job->everywhere)
+		err = similar_everywhere(job);
 	if (!err)
 		return finish(job);
 	if (err < 0)
@@ -250,6 +261,12 @@ static bool take_option(struct similar_job *job, int c)
 	case 'i':
 		job->in = optarg;
 		return true;
+	case 'e':
+		job->everywhere = true;
+		return true;
+	case 'd':
+		job->db = optarg;
+		return true;
 	case 'w':
 	case 'c':
 	case 'a':
@@ -272,6 +289,8 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 		{ "all", no_argument, NULL, 'a' },
 		{ "why", no_argument, NULL, 'y' },
 		{ "in", required_argument, NULL, 'i' },
+		{ "everywhere", no_argument, NULL, 'e' },
+		{ "db", required_argument, NULL, 'd' },
 		{ 0 },
 	};
 	int c;
@@ -279,6 +298,17 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if (!take_option(job, c))
 			return usage_error(&command_similar, NULL);
+	if (job->db && !job->everywhere)
+		return usage_error(&command_similar,
+				   "--db is for --everywhere");
+	if (job->everywhere &&
+	    (job->why || job->in || argc - optind > 1 ||
+	     (job->relation != INDEX_ALIKE && job->relation != INDEX_ALL)))
+		return usage_error(&command_similar,
+				   "--everywhere takes one file, --of, --all, "
+				   "--db and --json");
+	if (job->of && job->db && argc == optind)
+		return EXIT_OK;
 	if (job->of && argc - optind != 1)
 		return usage_error(&command_similar, "in which mount?");
 	if (argc - optind != 1 && argc - optind != 2)
@@ -318,6 +348,8 @@ const struct command command_similar = {
 		"       kin similar [--within|--contains|--all] [--json] --of "
 		"FILE MOUNT\n"
 		"       kin similar --why FILE FILE\n"
+		"       kin similar --everywhere [--db DB] [--json] {FILE | "
+		"--of FILE [MOUNT]}\n"
 		"       kin similar [--json] --in EXPORT FILE\n"
 		"       kin similar [--json] DIRECTORY [DIRECTORY]",
 	.summary = "List what resembles a file or directory of a kinfs mount",
@@ -333,7 +365,12 @@ const struct command command_similar = {
 		"      --in EXPORT of a file written by kin export: what in "
 		"it resembles FILE\n"
 		"      --of FILE   FILE need not be in the mount; - is standard "
-		"input\n\n"
+		"input\n"
+		"      --everywhere  also what other hosts have, by the "
+		"kin-share of the mount\n"
+		"      --db DB     the same by the database DB, without a "
+		"kin-share; with --of\n"
+		"                  also without a mount\n\n"
 		"A directory: those with much of the same content, and of how "
 		"many files it is\n"
 		"the same, similar, only here or only there.  Two directories: "

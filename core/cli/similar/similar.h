@@ -8,9 +8,11 @@
 /* State that the files of kin similar share. */
 struct similar_job {
 	bool json;
-	bool why;       /* --why: of path and other */
-	const char *of; /* --of: a file of elsewhere */
-	const char *in; /* --in: an export, instead of a mount */
+	bool why;        /* --why: of path and other */
+	const char *of;  /* --of: a file of elsewhere */
+	const char *in;  /* --in: an export, instead of a mount */
+	bool everywhere; /* --everywhere: of other hosts, too; */
+	const char *db;  /* --db: by this database */
 	enum index_relation relation;
 	const char *path, *other; /* as given; other only of directories */
 	struct mount mount;
@@ -18,8 +20,8 @@ struct similar_job {
 	struct digests digests; /* of what is asked about */
 	json_t *array;          /* of the hits, --json only */
 	size_t printed;
-	size_t unknown;  /* files of directories without digests */
-	char reason[64]; /* why the answer is not complete; "": it is */
+	size_t unknown;   /* files of directories without digests */
+	char reason[320]; /* why the answer is not complete; "": it is */
 };
 
 /* The text, to be freed; NULL without memory. */
@@ -76,6 +78,9 @@ int similar_of(struct similar_job *job);
 int similar_all(struct similar_job *job);
 int similar_why(struct similar_job *job);
 int similar_in(struct similar_job *job);
+/* After one of the others, or with --db alone. */
+int similar_everywhere(struct similar_job *job);
+int similar_only_elsewhere(struct similar_job *job);
 int similar_directories(struct similar_job *job);
 
 #endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/catalog/dirty.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/bytes.h"
+#include "core/catalog/catalog_impl.h"
+
+#define ACK_FILE CATALOG_SHARE_DIRECTORY "/ack"
+#define CHANGE_BYTES 8
+/* Entries that one transaction removes. */
+#define TRIM_MAX 4096
+
+static int path_of(const char *directory, const char *name, struct buf *out)
+{
+	return buf_append_format(out, "%s/%s", directory, name);
+}
+
+/* ---- recording ---- */
+
+bool dirty_is_wanted(const struct catalog *c)
+{
+	struct buf path = { 0 };
+	bool wanted = c->has_dirty &&
+		      !path_of(c->directory, CATALOG_SHARE_DIRECTORY, &path) &&
+		      access(path.data, F_OK) == 0;
+
+	buf_release(&path);
+	/* A share that was killed while it read would keep its pages. */
+	if (wanted)
+		(void)mdb_reader_check(c->env, NULL);
+	return wanted;
+}
+
+static int new_incarnation(uint64_t *out)
+{
+	do
+		if (getrandom(out, sizeof(*out), 0) != sizeof(*out))
+			return -EAGAIN;
+	while (!*out);
+	return 0;
+}
+
+int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out)
+{
+	MDB_val value;
+	int err = txn_get(txn, DB_META, SHARE_KEY, strlen(SHARE_KEY), &value);
+
+	if (err == -ENOENT) {
+		*out = (struct dirty_mark){ 0 };
+		return 0;
+	}
+	if (err)
+		return err;
+	if (value.mv_size != SHARE_BYTES)
+		return -EUCLEAN;
+	out->incarnation = load_le64(value.mv_data);
+	out->change = load_le64((const uint8_t *)value.mv_data + 8);
+	return 0;
+}
+
+/* Gives the transaction its number. */
+static int begin_change(struct catalog_txn *txn)
+{
+	uint8_t bytes[SHARE_BYTES];
+	struct dirty_mark mark;
+	int err = dirty_get_mark(txn, &mark);
+
+	if (!err && !mark.incarnation)
+		err = new_incarnation(&mark.incarnation);
+	if (err)
+		return err;
+	mark.change++;
+	store_le64(bytes, mark.incarnation);
+	store_le64(bytes + 8, mark.change);
+	err = txn_put(txn, DB_META, SHARE_KEY, strlen(SHARE_KEY), bytes,
+		      sizeof(bytes));
+	if (err)
+		return err;
+	txn->change = mark.change;
+	txn->incarnation = mark.incarnation;
+	return 0;
+}
+
+int dirty_add(struct catalog_txn *txn, const struct file_key *key)
+{
+	uint8_t k[FILE_KEY_BYTES], change[CHANGE_BYTES];
+	int err = 0;
+
+	if (!txn->shared)
+		return 0;
+	if (!txn->change)
+		err = begin_change(txn);
+	if (err)
+		return err;
+	file_key_store(key, k);
+	store_le64(change, txn->change);
+	return txn_put(txn, DB_DIRTY, k, sizeof(k), change, sizeof(change));
+}
+
+/* ---- reading ---- */
+
+static int take_entry(const struct record_scan *s, struct file_key *key_out,
+		      uint64_t *change_out)
+{
+	int err = file_key_decode(&s->key, key_out);
+
+	if (!err && s->value.mv_size != CHANGE_BYTES)
+		err = -EUCLEAN;
+	if (!err)
+		*change_out = load_le64(s->value.mv_data);
+	return err;
+}
+
+int dirty_each(struct catalog_txn *txn, uint64_t change,
+	       const struct file_key *from,
+	       int (*each)(void *arg, const struct file_key *key), void *arg)
+{
+	uint8_t first[FILE_KEY_BYTES];
+	struct record_scan s;
+	struct file_key key;
+	uint64_t of_entry;
+	int result;
+
+	if (!txn->catalog->has_dirty)
+		return 0;
+	if (from)
+		file_key_store(from, first);
+	result = record_scan_open(txn, DB_DIRTY, first,
+				  from ? sizeof(first) : 0, &s);
+	if (result)
+		return result;
+	s.open_end = true;
+	while ((result = record_scan_next(&s)) == 1) {
+		result = take_entry(&s, &key, &of_entry);
+		if (!result && of_entry > change &&
+		    !(from && file_key_equal(&key, from)))
+			result = each(arg, &key);
+		if (result)
+			break;
+	}
+	record_scan_close(&s);
+	return result;
+}
+
+/* ---- removing ---- */
+
+int dirty_register(const char *directory)
+{
+	struct buf path = { 0 };
+	int err = path_of(directory, CATALOG_SHARE_DIRECTORY, &path);
+
+	if (!err && mkdir(path.data, 0700) && errno != EEXIST)
+		err = -errno;
+	buf_release(&path);
+	return err;
+}
+
+int dirty_acknowledge(const char *directory, const struct dirty_mark *mark)
+{
+	struct buf path = { 0 }, new = { 0 };
+	uint8_t bytes[SHARE_BYTES];
+	int fd = -1, err = path_of(directory, ACK_FILE, &path);
+
+	store_le64(bytes, mark->incarnation);
+	store_le64(bytes + 8, mark->change);
+	if (!err)
+		err = path_of(directory, ACK_FILE ".new", &new);
+	if (!err) {
+		fd = open(new.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+			  0600);
+		err = fd < 0 ? -errno : 0;
+	}
+	if (!err && write(fd, bytes, sizeof(bytes)) != sizeof(bytes))
+		err = -EIO;
+	if (fd >= 0)
+		(void)close(fd);
+	if (!err && rename(new.data, path.data))
+		err = -errno;
+	buf_release(&path);
+	buf_release(&new);
+	return err;
+}
+
+/* What the share left; 0 when there is nothing. */
+static uint64_t acknowledged(const struct catalog_txn *txn)
+{
+	uint8_t bytes[SHARE_BYTES];
+	struct buf path = { 0 };
+	ssize_t len = 0;
+	int fd = -1;
+
+	if (!path_of(txn->catalog->directory, ACK_FILE, &path))
+		fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0) {
+		len = read(fd, bytes, sizeof(bytes));
+		(void)close(fd);
+	}
+	buf_release(&path);
+	if (len != sizeof(bytes) || load_le64(bytes) != txn->incarnation)
+		return 0;
+	return load_le64(bytes + 8);
+}
+
+struct trim_batch {
+	uint8_t keys[TRIM_MAX][FILE_KEY_BYTES];
+	size_t count;
+};
+
+static int collect_old(struct catalog_txn *txn, uint64_t change,
+		       struct trim_batch *b)
+{
+	struct record_scan s;
+	struct file_key key;
+	uint64_t of_entry;
+	int result = record_scan_open(txn, DB_DIRTY, NULL, 0, &s);
+
+	if (result)
+		return result;
+	while (b->count < TRIM_MAX && (result = record_scan_next(&s)) == 1) {
+		result = take_entry(&s, &key, &of_entry);
+		if (result)
+			break;
+		if (of_entry <= change)
+			file_key_store(&key, b->keys[b->count++]);
+	}
+	record_scan_close(&s);
+	return result < 0 ? result : 0;
+}
+
+int dirty_trim(struct catalog_txn *txn)
+{
+	struct catalog *c = txn->catalog;
+	struct trim_batch b;
+	uint64_t change;
+	size_t i;
+	int err;
+
+	if (!txn->shared || !txn->change)
+		return 0;
+	change = acknowledged(txn);
+	if (change == c->dirty_trimmed)
+		return 0;
+	b.count = 0;
+	err = collect_old(txn, change, &b);
+	for (i = 0; i < b.count && !err; i++)
+		err = txn_delete(txn, DB_DIRTY, b.keys[i], FILE_KEY_BYTES);
+	if (!err && b.count < TRIM_MAX)
+		c->dirty_trimmed = change;
+	return err;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/catalog/catalog_impl.h"
+
+/*
+ * A second process reads the catalog of a daemon by LMDB's own means: its
+ * transactions are in the table of readers in LMDB's lock file, so the daemon
+ * does not use their pages again.  A daemon that replaces the data file removes
+ * the lock file, too (data_dir_forget_readers()).  So a process that has the old
+ * ones disturbs nobody, and sees by the inode numbers that they are old.
+ *
+ * The map is larger than any file will be, as only the daemon makes it grow.
+ */
+#define FOLLOW_MAP_BYTES ((size_t)1 << 41)
+#define FOLLOW_MAP_SMALL ((size_t)1 << 30)
+
+static int inode_of(const struct catalog *c, const char *name, ino_t *out)
+{
+	struct buf path = { 0 };
+	struct stat st;
+	int err = buf_append_format(&path, "%s/%s", c->directory, name);
+
+	if (!err && stat(path.data, &st))
+		err = -errno;
+	if (!err)
+		*out = st.st_ino;
+	buf_release(&path);
+	return err;
+}
+
+bool catalog_follow_holds(const struct catalog *c)
+{
+	ino_t data, lock;
+
+	return !inode_of(c, CATALOG_DATA_FILE, &data) &&
+	       !inode_of(c, CATALOG_READERS_FILE, &lock) &&
+	       data == c->data_inode && lock == c->lock_inode;
+}
+
+static int open_tables(struct catalog *c)
+{
+	MDB_txn *mdb;
+	int err = catalog_errno(mdb_txn_begin(c->env, NULL, MDB_RDONLY, &mdb));
+
+	if (err)
+		return err;
+	err = env_open_tables(c, mdb, false);
+	if (err)
+		mdb_txn_abort(mdb);
+	else
+		err = catalog_errno(mdb_txn_commit(mdb));
+	return err;
+}
+
+static int open_env(struct catalog *c, size_t map_bytes)
+{
+	int err = catalog_errno(mdb_env_create(&c->env));
+
+	if (err)
+		return err;
+	err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
+	if (!err)
+		err = catalog_errno(mdb_env_set_mapsize(c->env, map_bytes));
+	if (!err)
+		err = catalog_errno(mdb_env_open(
+			c->env, c->directory,
+			MDB_RDONLY | MDB_NOTLS | MDB_NORDAHEAD, 0600));
+	if (err)
+		env_close(c);
+	return err;
+}
+
+/* The files are still the ones that were there before they were opened. */
+static int open_follower(struct catalog *c)
+{
+	int err = inode_of(c, CATALOG_DATA_FILE, &c->data_inode);
+	ino_t lock = 0;
+
+	if (err)
+		return err;
+	(void)inode_of(c, CATALOG_READERS_FILE, &lock);
+	err = open_env(c, FOLLOW_MAP_BYTES);
+	if (err == -ENOMEM)
+		err = open_env(c, FOLLOW_MAP_SMALL);
+	if (err)
+		return err;
+	(void)mdb_reader_check(c->env, NULL);
+	err = inode_of(c, CATALOG_READERS_FILE, &c->lock_inode);
+	if (!err &&
+	    (!catalog_follow_holds(c) || (lock && lock != c->lock_inode)))
+		err = -EAGAIN;
+	return err ? err : open_tables(c);
+}
+
+int catalog_follow(const char *directory, struct catalog **out)
+{
+	struct catalog *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&c->gate.lock, NULL);
+	(void)pthread_cond_init(&c->gate.changed, NULL);
+	c->lock_fd = -1;
+	c->existing = true;
+	c->directory = strdup(directory);
+	err = c->directory ? open_follower(c) : -ENOMEM;
+	if (err)
+		catalog_free(c);
+	else
+		*out = c;
+	return err;
+}

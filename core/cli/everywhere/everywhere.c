@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/everywhere/everywhere.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/hex.h"
+#include "core/cli/cli.h"
+
+#define SOCKET_PATH "/share/socket"
+
+extern char **environ;
+
+static void doubt(struct everywhere *e, const char *text)
+{
+	if (!*e->reason)
+		(void)snprintf(e->reason, sizeof(e->reason), "%s", text);
+}
+
+/* ---- the kin-share of a mount ---- */
+
+/* A descriptor of the directory of the mount's catalog. */
+static int open_catalog(const char *root)
+{
+	json_t *status = NULL;
+	const char *path;
+	int fd = -1;
+
+	if (!status_get(root, &status)) {
+		path = json_string_value(json_object_get(
+			json_object_get(status, "catalog"), "path"));
+		if (path)
+			fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	json_decref(status);
+	return fd;
+}
+
+/* The path may be longer than that of a socket. */
+static int connect_to_mount(struct everywhere *e)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int dir = open_catalog(e->root), fd;
+
+	fd = dir < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		       "/proc/self/fd/%d" SOCKET_PATH, dir);
+	if (fd >= 0 &&
+	    connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+		close(fd);
+		fd = -1;
+	}
+	if (dir >= 0)
+		close(dir);
+	if (fd < 0)
+		doubt(e, "no kin-share publishes this mount");
+	return fd;
+}
+
+/* ---- a kin-share of our own ---- */
+
+/* The program beside this one, else that of the PATH. */
+static const char *find_program(char *room, size_t size)
+{
+	ssize_t len = readlink("/proc/self/exe", room, size - 16);
+	char *slash;
+
+	if (len <= 0)
+		return "kin-share";
+	room[len] = '\0';
+	slash = strrchr(room, '/');
+	memcpy(slash + 1, "kin-share", sizeof("kin-share"));
+	return access(room, X_OK) ? "kin-share" : room;
+}
+
+static int start(struct everywhere *e, pid_t *child_out)
+{
+	char room[4096];
+	const char *program = find_program(room, sizeof(room));
+	const char *argv[] = { "kin-share", "ask", "--db", e->db, NULL };
+	posix_spawn_file_actions_t actions;
+	int ends[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return -1;
+	(void)posix_spawn_file_actions_init(&actions);
+	(void)posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+	(void)posix_spawn_file_actions_adddup2(&actions, ends[1],
+					       STDOUT_FILENO);
+	err = posix_spawnp(child_out, program, &actions, NULL,
+			   (char *const *)argv, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	if (!err)
+		return ends[0];
+	close(ends[0]);
+	doubt(e, "kin-share cannot be started; is it installed?");
+	return -1;
+}
+
+/* ---- question and answer ---- */
+
+static int send_request(FILE *file, json_t *request)
+{
+	return json_dumpf(request, file, JSON_COMPACT) ||
+	       putc('\n', file) == EOF || fflush(file);
+}
+
+/* 1: it was the last line. */
+static int take_line(struct everywhere *e, json_t *line,
+		     int (*each)(void *arg, json_t *line), void *arg)
+{
+	if (!json_object_get(line, "end"))
+		return each(arg, line);
+	if (!json_is_true(json_object_get(line, "complete")))
+		doubt(e, json_string_value(json_object_get(line, "reason")));
+	return 1;
+}
+
+static int read_lines(struct everywhere *e, FILE *file,
+		      int (*each)(void *arg, json_t *line), void *arg)
+{
+	char *text = NULL;
+	size_t room = 0;
+	ssize_t len;
+	json_t *line;
+	int result = 0;
+
+	while (!result && (len = getline(&text, &room, file)) > 0) {
+		line = json_loadb(text, (size_t)len, 0, NULL);
+		result = take_line(e, line, each, arg);
+		json_decref(line);
+	}
+	free(text);
+	if (!result)
+		doubt(e, "kin-share ended before its answer did");
+	return result == 1 ? 0 : result;
+}
+
+int everywhere_ask(struct everywhere *e, json_t *request,
+		   int (*each)(void *arg, json_t *line), void *arg)
+{
+	pid_t child = 0;
+	int fd = e->db ? start(e, &child) : connect_to_mount(e);
+	FILE *file = fd >= 0 ? fdopen(fd, "r+") : NULL;
+	int err = 0;
+
+	if (!request)
+		err = -ENOMEM;
+	else if (file && send_request(file, request))
+		doubt(e, "kin-share does not listen");
+	else if (file)
+		err = read_lines(e, file, each, arg);
+	if (file)
+		(void)fclose(file);
+	else
+		doubt(e, "kin-share cannot be reached");
+	while (child && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	json_decref(request);
+	return err;
+}
+
+/* ---- requests and names ---- */
+
+json_t *everywhere_request(const struct digests *d, int threshold, bool all)
+{
+	json_t *texts = json_object();
+	struct buf text = { 0 };
+	int id, err = texts ? 0 : -ENOMEM;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!(d->set & DIGEST_BIT(id)) || id == DIGEST_SDHASH)
+			continue;
+		buf_clear(&text);
+		err = digest_format(d, (enum digest_id)id, &text);
+		if (!err && json_object_set_new(texts, digest_infos[id].name,
+						json_string(text.data)))
+			err = -ENOMEM;
+	}
+	buf_release(&text);
+	if (err) {
+		json_decref(texts);
+		return NULL;
+	}
+	return json_pack("{s:{s:I, s:o}, s:i, s:b}", "similar", "size",
+			 (json_int_t)d->size, "digests", texts, "threshold",
+			 threshold, "all", all);
+}
+
+/* A path that is not told is the id of nothing that can be opened. */
+char *everywhere_name(const json_t *file)
+{
+	const char *host = json_string_value(json_object_get(file, "host"));
+	const char *path = json_string_value(json_object_get(file, "path"));
+	const char *hex = json_string_value(json_object_get(file, "path_hex"));
+	size_t len = hex ? strlen(hex) / 2 : 0;
+	char *bytes = calloc(len + 1, 1), *name = NULL;
+
+	if (bytes && hex && !hex_decode(hex, 2 * len, (uint8_t *)bytes, len))
+		path = bytes;
+	if (bytes && asprintf(&name, "%s:%s", host ? host : "?",
+			      path ? path : "(not told)") < 0)
+		name = NULL;
+	free(bytes);
+	return name;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLI_EVERYWHERE_EVERYWHERE_H
+#define CORE_CLI_EVERYWHERE_EVERYWHERE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/digest/digest.h"
+
+/*
+ * Questions to the catalog that many hosts share.  kin has no network: it asks
+ * the kin-share of a mount, over the socket in the directory of its catalog, or
+ * starts kin-share ask of a database.  Requests and answers are lines of JSON
+ * (core/share/ask.h).
+ */
+struct everywhere {
+	const char *root; /* of the mount whose kin-share is asked, or NULL */
+	const char *db;   /* else the database */
+	char reason[256]; /* why the answer is not complete; "": it is */
+};
+
+/* Calls each for every line of the answer but the last one; a result that is not
+ * 0 ends it and is returned.  Whatever else goes wrong is a reason, also when
+ * there is no kin-share.  Takes the request. */
+int everywhere_ask(struct everywhere *e, json_t *request,
+		   int (*each)(void *arg, json_t *line), void *arg);
+
+/* The request for contents like the one with these digests; NULL: -ENOMEM. */
+json_t *everywhere_request(const struct digests *d, int threshold, bool all);
+
+/* "host:path" of a file in an answer, to be freed. */
+char *everywhere_name(const json_t *file);
+
+/* kin groups --everywhere: an exit code. */
+int everywhere_groups(const char *root, const char *db, uint64_t min_size,
+		      bool json);
+
+#endif

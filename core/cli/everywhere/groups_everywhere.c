@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/cli/cli.h"
+#include "core/cli/everywhere/everywhere.h"
+
+struct everywhere_printer {
+	bool json;
+};
+
+static unsigned long long number(const json_t *object, const char *name)
+{
+	return (unsigned long long)json_integer_value(
+		json_object_get(object, name));
+}
+
+static const char *size_of(unsigned long long bytes, char text[TEXT_SIZE_ROOM])
+{
+	return text_format_size((double)bytes, TEXT_UNITS_BRIEF, text);
+}
+
+static int print_group(const json_t *group)
+{
+	const json_t *member =
+		json_array_get(json_object_get(group, "members"), 0);
+	const json_t *files = json_object_get(member, "files");
+	char text[TEXT_SIZE_ROOM];
+	size_t i;
+
+	printf("%llu  %zu files, %s in exact copies\n", number(group, "group"),
+	       json_array_size(files),
+	       size_of(number(group, "saved_exact"), text));
+	for (i = 0; i < json_array_size(files); i++) {
+		char *name = everywhere_name(json_array_get(files, i));
+
+		if (!name)
+			return -ENOMEM;
+		printf("  %3s %6s  ", i ? "=" : "100",
+		       size_of(number(member, "size"), text));
+		print_escaped(name, ESCAPE_TERMINAL);
+		printf("\n");
+		free(name);
+	}
+	printf("\n");
+	return 0;
+}
+
+static void print_totals(const json_t *totals)
+{
+	char text[TEXT_SIZE_ROOM];
+
+	printf("%llu groups, %llu files: %s in exact copies\n",
+	       number(totals, "groups"), number(totals, "files"),
+	       size_of(number(totals, "exact_bytes"), text));
+}
+
+static int take_line(void *arg, json_t *line)
+{
+	const struct everywhere_printer *p = arg;
+	const json_t *totals = json_object_get(line, "totals");
+
+	if (p->json)
+		return json_print(json_incref(line)) ? -EIO : 0;
+	if (!totals)
+		return print_group(line);
+	print_totals(totals);
+	return 0;
+}
+
+int everywhere_groups(const char *root, const char *db, uint64_t min_size,
+		      bool json)
+{
+	struct everywhere e = { .root = root, .db = db };
+	struct everywhere_printer p = { json };
+	int err = everywhere_ask(&e,
+				 json_pack("{s:{s:I}}", "groups", "min_size",
+					   (json_int_t)min_size),
+				 take_line, &p);
+
+	if (err) {
+		complain_errno(root, err);
+		return EXIT_FAILED;
+	}
+	if (!*e.reason)
+		return EXIT_OK;
+	complain(root, "the groups are not complete: %s", e.reason);
+	return EXIT_INCOMPLETE;
+}

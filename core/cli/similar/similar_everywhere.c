@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/similar/similar.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cli/everywhere/everywhere.h"
+
+/* kin similar --everywhere: what other hosts have, after what the mount has. */
+
+enum { THRESHOLD = 60 };
+
+static int parse_line(const json_t *line, struct digests *d)
+{
+	json_t *texts = json_object_get(line, "digests"), *value;
+	const struct digest_info *info;
+	const char *name;
+	int err = 0;
+
+	d->size = (uint64_t)json_integer_value(json_object_get(line, "size"));
+	json_object_foreach(texts, name, value)
+	{
+		info = digest_find(name);
+		if (!err && info && json_is_string(value))
+			err = digest_parse(info->id, json_string_value(value),
+					   json_string_length(value), d);
+	}
+	return err;
+}
+
+static int show_copies(struct similar_job *job, const json_t *line,
+		       const struct digests *d)
+{
+	const json_t *copies = json_object_get(line, "copies");
+	int score = (int)json_integer_value(json_object_get(line, "score"));
+	struct measures measures;
+	char *name;
+	size_t i;
+	int err = 0;
+
+	if (measures_take(&job->digests, d, &measures))
+		memset(&measures, -1, sizeof(measures));
+	for (i = 0; i < json_array_size(copies) && !err; i++) {
+		name = everywhere_name(json_array_get(copies, i));
+		err = name ? similar_show_measured(job, score, name, d->size,
+						   &measures) :
+			     -ENOMEM;
+		free(name);
+	}
+	return err;
+}
+
+static int take_line(void *arg, json_t *line)
+{
+	struct digests d = { 0 };
+	int err = parse_line(line, &d);
+
+	if (!err)
+		err = show_copies(arg, line, &d);
+	digests_release(&d);
+	return err == -EINVAL ? 0 : err;
+}
+
+static int threshold_of(const struct similar_job *job)
+{
+	json_t *status = NULL;
+	int threshold = THRESHOLD;
+
+	if (job->mount.root && !status_get(job->mount.root, &status))
+		threshold = (int)json_integer_value(
+			json_object_get(status, "threshold"));
+	json_decref(status);
+	return threshold ? threshold : THRESHOLD;
+}
+
+int similar_everywhere(struct similar_job *job)
+{
+	struct everywhere e = { .root = job->mount.root, .db = job->db };
+	bool all = job->relation == INDEX_ALL;
+	int err;
+
+	/* A file that is not hashed has no digests to ask with. */
+	if (!(job->digests.set & DIGEST_BIT(DIGEST_XXH128)) ||
+	    !job->digests.size)
+		return 0;
+	err = everywhere_ask(
+		&e, everywhere_request(&job->digests, threshold_of(job), all),
+		take_line, job);
+	if (!err && *e.reason && !*job->reason)
+		(void)snprintf(job->reason, sizeof(job->reason),
+			       "elsewhere: %s", e.reason);
+	return err;
+}
+
+/* 1 after a message. */
+int similar_only_elsewhere(struct similar_job *job)
+{
+	struct reader reader;
+	int err;
+
+	if (reader_init(&reader, DIGEST_DEFAULT))
+		return 1;
+	err = reader_digest_path(&reader, job->of, true, &job->digests);
+	reader_release(&reader);
+	if (err) {
+		complain_errno(job->of, err);
+		return 1;
+	}
+	err = similar_everywhere(job);
+	if (!err)
+		return 0;
+	complain_errno(job->of, err);
+	return 1;
+}

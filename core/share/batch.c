@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/share/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/bytes.h"
+#include "core/share/schema.h"
+
+/* ---- sketches ---- */
+
+size_t sketch_to_bytes(const struct sif_sketch *sketch, uint8_t *bytes)
+{
+	uint8_t *p = bytes + 10;
+	size_t i;
+
+	store_le64(bytes, sketch->distinct);
+	store_le16(bytes + 8, (uint16_t)sketch->window);
+	for (i = 0; i < sketch->count; i++, p += 6) {
+		store_le32(p, (uint32_t)sketch->values[i]);
+		store_le16(p + 4, (uint16_t)(sketch->values[i] >> 32));
+	}
+	return (size_t)(p - bytes);
+}
+
+int sketch_from_bytes(const uint8_t *bytes, size_t len, struct sif_sketch *out)
+{
+	const uint8_t *p = bytes + 10;
+	size_t i;
+
+	if (len < 10 || len > SKETCH_BYTES_MAX || (len - 10) % 6)
+		return -EBADMSG;
+	out->distinct = load_le64(bytes);
+	out->window = load_le16(bytes + 8);
+	out->count = (len - 10) / 6;
+	for (i = 0; i < out->count; i++, p += 6)
+		out->values[i] = load_le32(p) | (uint64_t)load_le16(p + 4)
+							<< 32;
+	return sif_is_sound(out) ? 0 : -EBADMSG;
+}
+
+/* ---- filling ---- */
+
+void batch_clear(struct share_batch *b)
+{
+	size_t i;
+
+	for (i = 0; i < b->copy_count; i++)
+		free(b->copies[i].path);
+	for (i = 0; i < b->content_count; i++)
+		free(b->contents[i].sketch);
+	free(b->copies);
+	free(b->gone);
+	free(b->contents);
+	free(b->postings);
+	*b = (struct share_batch){ 0 };
+}
+
+int batch_add_copy(struct share_batch *b, const struct share_publication *p,
+		   char *path, int64_t mtime_ns)
+{
+	struct batch_copy *all =
+		array_with_room(b->copies, b->copy_count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	b->copies = all;
+	all[b->copy_count++] = (struct batch_copy){ .publication = *p,
+						    .path = path,
+						    .mtime_ns = mtime_ns };
+	return 0;
+}
+
+int batch_add_gone(struct share_batch *b, const struct share_publication *p)
+{
+	struct share_publication *all =
+		array_with_room(b->gone, b->gone_count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	b->gone = all;
+	all[b->gone_count++] = *p;
+	return 0;
+}
+
+static int add_posting(struct share_batch *b, uint64_t value,
+		       const uint8_t *content)
+{
+	struct batch_posting *all =
+		array_with_room(b->postings, b->posting_count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	b->postings = all;
+	all += b->posting_count++;
+	all->value = value;
+	memcpy(all->content, content, DB_UUID_BYTES);
+	return 0;
+}
+
+/* Its postings, then the sketch itself. */
+static int add_sketch(struct share_batch *b, struct batch_content *c,
+		      struct sif_sketch *sketch, int64_t limit)
+{
+	size_t i, keep = SHARE_SKETCH_VALUES;
+	int err = 0;
+
+	for (i = 0; i < sketch->count && !err; i++) {
+		if (i >= SHARE_ANCHORS && (int64_t)sketch->values[i] >= limit)
+			break;
+		err = add_posting(b, sketch->values[i], c->uuid);
+	}
+	if (err)
+		return err;
+	/* Postings are removed by the sketch: it keeps their values. */
+	sif_cut(sketch, i > keep ? i : keep);
+	c->sketch = malloc(SKETCH_BYTES_MAX);
+	if (!c->sketch)
+		return -ENOMEM;
+	c->sketch_len = sketch_to_bytes(sketch, c->sketch);
+	return 0;
+}
+
+int batch_add_content(struct share_batch *b, const struct digests *d,
+		      struct sif_sketch *sketch, int64_t limit)
+{
+	struct batch_content *all;
+
+	/* Equal ones often come one after the other. */
+	if (b->content_count && !memcmp(b->contents[b->content_count - 1].uuid,
+					d->xxh128, DB_UUID_BYTES))
+		return 0;
+	all = array_with_room(b->contents, b->content_count, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	b->contents = all;
+	all += b->content_count++;
+	*all = (struct batch_content){
+		.size = d->size,
+		.simhash = d->simhash,
+		.has_simhash = d->set & DIGEST_BIT(DIGEST_SIMHASH),
+		.has_traits = d->set & DIGEST_BIT(DIGEST_RDC),
+	};
+	memcpy(all->uuid, d->xxh128, DB_UUID_BYTES);
+	memcpy(all->traits, d->traits, sizeof(all->traits));
+	return sketch && sketch->count ? add_sketch(b, all, sketch, limit) : 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SHARE_BATCH_H
+#define CORE_SHARE_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/digest/digest.h"
+#include "core/digest/sif/sif.h"
+#include "core/share/db.h"
+#include "core/share/state.h"
+
+/*
+ * What is published in one transaction of the database: about
+ * SHARE_BATCH_CONTENTS contents with their postings, the files that have them,
+ * and publications to withdraw.  Sending a batch twice changes nothing more than
+ * sending it once.
+ */
+#define SHARE_BATCH_CONTENTS 1000
+#define SHARE_BATCH_FILES 4000
+
+struct batch_copy {
+	struct share_publication publication;
+	char *path;       /* owned; absolute; NULL: it is not told */
+	int64_t mtime_ns; /* not told without a path */
+};
+
+struct batch_content {
+	uint8_t uuid[DB_UUID_BYTES];
+	uint64_t size, simhash;
+	bool has_simhash, has_traits;
+	uint8_t traits[16];
+	uint8_t *sketch; /* owned; NULL: it has none */
+	size_t sketch_len;
+};
+
+struct batch_posting {
+	uint64_t value;
+	uint8_t content[DB_UUID_BYTES];
+};
+
+struct share_batch {
+	struct batch_copy *copies;
+	size_t copy_count;
+	struct share_publication *gone; /* to be withdrawn */
+	size_t gone_count;
+	struct batch_content *contents;
+	size_t content_count;
+	struct batch_posting *postings;
+	size_t posting_count;
+};
+
+/* Empties it and frees what it holds. */
+void batch_clear(struct share_batch *b);
+
+static inline bool batch_is_full(const struct share_batch *b)
+{
+	return b->content_count >= SHARE_BATCH_CONTENTS ||
+	       b->copy_count + b->gone_count >= SHARE_BATCH_FILES;
+}
+
+/* Takes the path on success. */
+int batch_add_copy(struct share_batch *b, const struct share_publication *p,
+		   char *path, int64_t mtime_ns);
+int batch_add_gone(struct share_batch *b, const struct share_publication *p);
+
+/* sketch may be NULL, and is cut.  limit: see schema.h. */
+int batch_add_content(struct share_batch *b, const struct digests *d,
+		      struct sif_sketch *sketch, int64_t limit);
+
+/* Sends it; the host's token in the database becomes next_token.  -ESTALE: the
+ * database has not the epoch and token of the identity; nothing was done. */
+int batch_send(struct share_batch *b, struct share_db *db,
+	       const struct share_identity *identity, const char *label);
+
+/* ---- sketches in the database ---- */
+
+/* As they are in the catalog: distinct 8, window 2, values 6 each. */
+#define SKETCH_BYTES_MAX (10 + 6 * SIF_MAX_VALUES)
+size_t sketch_to_bytes(const struct sif_sketch *sketch, uint8_t *bytes);
+/* -EBADMSG. */
+int sketch_from_bytes(const uint8_t *bytes, size_t len, struct sif_sketch *out);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SHARE_DB_H
+#define CORE_SHARE_DB_H
+
+#include <libpq-fe.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/buf.h"
+
+/*
+ * A connection to the database, in libpq's pipeline mode for all of its life:
+ * statements are sent one after the other without waiting, and their results
+ * are read in that order.  A statement that fails ends all up to the next
+ * db_sync(), which therefore also bounds a transaction.
+ *
+ * Nothing waits longer than the deadline, which the caller sets before it
+ * sends.  After -ETIMEDOUT, -ECANCELED and -ECONNRESET the connection can only
+ * be closed.  One thread at a time uses it.
+ */
+struct share_db {
+	PGconn *conn; /* NULL: closed */
+	int64_t deadline_ms;
+	const atomic_bool *stop; /* NULL, or true: -ECANCELED */
+	unsigned syncs;          /* sent, and not yet read */
+	bool prepared;           /* the statements of a question */
+	char message[512];       /* of the last failure, for people */
+	char code[6];            /* its SQLSTATE, or "" */
+};
+
+/* From now; until it is set again. */
+void db_set_timeout(struct share_db *db, unsigned timeout_ms);
+
+/* conninfo: "service=kin", "host=... dbname=...", "postgresql://...". */
+int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms);
+void db_close(struct share_db *db);
+
+/* 0 or a negative errno; values are borrowed, NULL is SQL's. */
+int db_send(struct share_db *db, const char *sql, int count,
+	    const char *const *values);
+int db_send_prepared(struct share_db *db, const char *name, int count,
+		     const char *const *values);
+int db_sync(struct share_db *db);
+
+/* The result of the next statement that was sent, for PQclear(): 0, or a
+ * negative errno and no result.  -EREMOTEIO: the statement failed (message,
+ * code); -ENOTRECOVERABLE: it was passed over, as one before it failed. */
+int db_result(struct share_db *db, PGresult **out);
+
+/* Reads and drops everything up to the last db_sync(). */
+int db_drain(struct share_db *db);
+
+/* One statement by itself: sent, synced, read.  out may be NULL. */
+int db_run(struct share_db *db, const char *sql, int count,
+	   const char *const *values, PGresult **out);
+
+/* Whether it may work when it is tried again: the network, a server that
+ * starts or stops, a deadlock, too many connections. */
+bool db_is_passing(const struct share_db *db, int err);
+
+/* ---- values as text ---- */
+
+#define DB_UUID_BYTES 16
+#define DB_UUID_TEXT 36
+
+void db_format_uuid(const uint8_t *uuid, char text[DB_UUID_TEXT + 1]);
+/* -EINVAL. */
+int db_parse_uuid(const char *text, uint8_t *uuid_out);
+
+/* "\x..." to bytes: their number, at most room, or -EINVAL. */
+ssize_t db_parse_bytes(const char *text, uint8_t *out, size_t room);
+
+/* Arrays "{a,b}"; the first call begins one. */
+int db_array_add(struct buf *array, const char *text);
+int db_array_add_number(struct buf *array, int64_t number);
+int db_array_add_uuid(struct buf *array, const uint8_t *uuid);
+/* bytes NULL: SQL's NULL. */
+int db_array_add_bytes(struct buf *array, const uint8_t *bytes, size_t len);
+int db_array_end(struct buf *array);
+
+/* Appends "\x...". */
+int db_append_bytes(struct buf *out, const uint8_t *bytes, size_t len);
+
+#endif

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/share/feed.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/xxh3.h"
+
+/* Files that one transaction visits, so that it does not keep pages for long. */
+enum { VISITS = 20000, PIECE = 1000, PUBLICATIONS_MAX = 64 };
+
+uint64_t share_rules_hash(const struct share_rules *rules)
+{
+	uint64_t hash = XXH3_64bits_withSeed(
+		rules->label, strlen(rules->label),
+		(XXH64_hash_t)(rules->none | rules->no_paths << 1));
+	size_t i;
+
+	for (i = 0; i < rules->glob_count; i++)
+		hash = XXH3_64bits_withSeed(rules->globs[i],
+					    strlen(rules->globs[i]), hash);
+	return hash;
+}
+
+int feed_init(struct feed *f)
+{
+	f->sketch = malloc(sizeof(*f->sketch));
+	return f->sketch ? 0 : -ENOMEM;
+}
+
+void feed_restart(struct feed *f)
+{
+	batch_clear(&f->batch);
+	free(f->work);
+	f->work = NULL;
+	f->work_count = 0;
+	f->step = FEED_BEGIN;
+	f->has_key = false;
+	f->content = 0;
+	f->visited = 0;
+}
+
+void feed_release(struct feed *f)
+{
+	feed_restart(f);
+	free(f->sketch);
+	f->sketch = NULL;
+}
+
+/* ---- one file ---- */
+
+struct path_search {
+	const struct feed *feed;
+	char *path; /* relative; owned */
+};
+
+static bool is_shared(const struct share_rules *rules, const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < rules->glob_count; i++)
+		if (!fnmatch(rules->globs[i], path, 0))
+			return true;
+	return !rules->none && !rules->glob_count;
+}
+
+/* The first path by name, so that it does not change with the order of links. */
+static int take_path(void *arg, const char *path)
+{
+	struct path_search *s = arg;
+	char *copy;
+
+	if (!is_shared(s->feed->rules, path) ||
+	    (s->path && strcmp(s->path, path) <= 0))
+		return 0;
+	copy = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	free(s->path);
+	s->path = copy;
+	return 0;
+}
+
+/* The absolute path that is shared, or NULL. */
+static int find_path(struct feed *f, struct catalog_txn *txn,
+		     const struct file_key *key, char **out)
+{
+	struct path_search s = { .feed = f };
+	struct buf path = { 0 };
+	int err = catalog_path_each(txn, &f->root, key, take_path, &s);
+
+	if (!err && s.path)
+		err = buf_append_format(&path, "%s/%s",
+					strcmp(f->source, "/") ? f->source : "",
+					s.path);
+	free(s.path);
+	if (err)
+		buf_release(&path);
+	else
+		*out = buf_take(&path);
+	return err;
+}
+
+static uint64_t hash_of(const char *path, int64_t mtime_ns)
+{
+	return path ? XXH3_64bits_withSeed(path, strlen(path),
+					   (XXH64_hash_t)mtime_ns) :
+		      1;
+}
+
+static int add_content(struct feed *f, struct catalog_txn *txn,
+		       uint32_t content, const struct digests *d)
+{
+	int err = catalog_sketch_get(txn, content, f->sketch);
+
+	if (err && err != -ENOENT)
+		return err;
+	return batch_add_content(&f->batch, d, err ? NULL : f->sketch,
+				 f->limit);
+}
+
+/* The publication that the file is to have, and its path; p->is_known: it is to
+ * have one. */
+static int find_wanted(struct feed *f, struct catalog_txn *txn,
+		       const struct file_key *key, const struct file_record *r,
+		       struct digests *d, struct share_publication *p,
+		       char **path_out)
+{
+	int err = 0;
+
+	*p = (struct share_publication){ .file = *key };
+	*path_out = NULL;
+	if (r->state != FILE_FRESH || !r->identity.size)
+		return 0;
+	err = find_path(f, txn, key, path_out);
+	if (err || !*path_out)
+		return err;
+	err = catalog_content_brief(txn, r->content, d);
+	if (err)
+		return err == -ENOENT ? -EUCLEAN : err;
+	memcpy(p->content, d->xxh128, DB_UUID_BYTES);
+	p->is_known = true;
+	if (f->rules->no_paths) {
+		free(*path_out);
+		*path_out = NULL;
+	}
+	p->hash = hash_of(*path_out, r->identity.mtime_ns);
+	return 0;
+}
+
+static bool is_of(const struct share_publication *a,
+		  const struct share_publication *b)
+{
+	return !memcmp(a->content, b->content, DB_UUID_BYTES);
+}
+
+/* Nothing is to be done: it has the publication that it is to have. */
+static bool is_published(const struct share_publication *wanted,
+			 const struct share_publication *has, size_t count)
+{
+	if (!wanted->is_known)
+		return !count;
+	return count == 1 && is_of(has, wanted) && has->is_known &&
+	       has->hash == wanted->hash;
+}
+
+/* Of a file that changed, all publications are sent again. */
+static int add_file(struct feed *f, struct catalog_txn *txn,
+		    const struct file_record *r, const struct digests *d,
+		    const struct share_publication *wanted, char **path,
+		    const struct share_publication *has, size_t count)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < count && !err; i++)
+		if (!wanted->is_known || !is_of(&has[i], wanted))
+			err = batch_add_gone(&f->batch, &has[i]);
+	if (!err && wanted->is_known)
+		err = add_content(f, txn, r->content, d);
+	if (!err && wanted->is_known)
+		err = batch_add_copy(&f->batch, wanted, *path,
+				     r->identity.mtime_ns);
+	if (!err)
+		*path = NULL;
+	return err;
+}
+
+static int visit_file(struct feed *f, struct catalog_txn *txn,
+		      const struct file_key *key, const struct file_record *r)
+{
+	struct share_publication has[PUBLICATIONS_MAX], wanted;
+	struct digests d = { 0 };
+	char *path = NULL;
+	size_t count = 0;
+	int err = 0;
+
+	if (!f->is_blind)
+		err = share_state_of_file(f->state, key, has, PUBLICATIONS_MAX,
+					  &count);
+	if (err || (r->state == FILE_PENDING && r->identity.size))
+		return err;
+	err = find_wanted(f, txn, key, r, &d, &wanted, &path);
+	if (!err && !is_published(&wanted, has, count))
+		err = add_file(f, txn, r, &d, &wanted, &path, has, count);
+	free(path);
+	return err;
+}
+
+/* ---- files to be visited ---- */
+
+static int push(struct feed *f, const struct file_key *key)
+{
+	struct file_key *all =
+		array_with_room(f->work, f->work_count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	f->work = all;
+	all[f->work_count++] = *key;
+	return 0;
+}
+
+static int push_entry(void *arg, struct catalog_name name,
+		      const struct file_key *key)
+{
+	(void)name;
+	return push(arg, key);
+}
+
+/* A directory stands for all that is below it. */
+static int visit(struct feed *f, struct catalog_txn *txn,
+		 const struct file_key *key)
+{
+	struct file_record r = { .state = FILE_FAILED };
+	int err = catalog_file_get(txn, key, &r);
+
+	if (err && err != -ENOENT)
+		return err;
+	if (r.state == FILE_DIRECTORY && f->step == FEED_CHANGES)
+		return catalog_directory_each(txn, key, push_entry, f);
+	return visit_file(f, txn, key, &r);
+}
+
+static int visit_work(struct feed *f, struct catalog_txn *txn)
+{
+	struct file_key key;
+	int err = 0;
+
+	while (!err && f->work_count && !batch_is_full(&f->batch)) {
+		key = f->work[--f->work_count];
+		f->visited++;
+		err = visit(f, txn, &key);
+	}
+	return err;
+}
+
+/* ---- passes ---- */
+
+struct copies_visit {
+	struct feed *feed;
+	struct catalog_txn *txn;
+	uint64_t visits;
+};
+
+/* 1 ends the piece, before this file. */
+static int visit_copy(void *arg, uint32_t content, const struct file_key *key)
+{
+	struct copies_visit *v = arg;
+	struct feed *f = v->feed;
+
+	if ((batch_is_full(&f->batch) && !f->is_blind) ||
+	    ((batch_is_full(&f->batch) || v->visits >= VISITS) &&
+	     content != f->content)) {
+		f->content = content;
+		return 1;
+	}
+	f->content = content;
+	v->visits++;
+	f->visited++;
+	return visit(f, v->txn, key);
+}
+
+static int next_files(struct feed *f, struct catalog_txn *txn)
+{
+	struct copies_visit v = { .feed = f, .txn = txn };
+	int result;
+
+	result = catalog_copies_from(txn, f->content, visit_copy, &v);
+	if (result == 0) {
+		f->step = FEED_PUBLICATIONS;
+		f->has_key = false;
+	}
+	return result < 0 ? result : 0;
+}
+
+/* Those of files that are gone, or are not shared any more. */
+static int next_publications(struct feed *f, struct catalog_txn *txn)
+{
+	struct file_key keys[PIECE];
+	size_t count = 0, i;
+	int err = 0;
+
+	if (!f->is_blind)
+		err = share_state_files(f->state, f->has_key ? &f->key : NULL,
+					keys, PIECE, &count);
+
+	for (i = 0; i < count && !err && !batch_is_full(&f->batch); i++) {
+		err = visit(f, txn, &keys[i]);
+		f->key = keys[i];
+		f->has_key = true;
+	}
+	if (!err && !count)
+		f->step = FEED_END;
+	return err;
+}
+
+static int push_some(void *arg, const struct file_key *key)
+{
+	struct feed *f = arg;
+
+	f->key = *key;
+	f->has_key = true;
+	if (push(f, key))
+		return -ENOMEM;
+	return f->work_count >= PIECE;
+}
+
+static int next_changes(struct feed *f, struct catalog_txn *txn,
+			const struct dirty_mark *done)
+{
+	struct file_key from = f->key;
+	int result = 0;
+
+	if (!f->work_count) {
+		result = dirty_each(txn, done->change,
+				    f->has_key ? &from : NULL, push_some, f);
+		if (result == 0 && !f->work_count)
+			f->step = FEED_END;
+	}
+	return result < 0 ? result : visit_work(f, txn);
+}
+
+static int begin_pass(struct feed *f, struct catalog_txn *txn, bool all)
+{
+	struct catalog_counts counts;
+	int err = dirty_get_mark(txn, &f->mark);
+
+	if (!err)
+		err = catalog_counts(txn, &counts);
+	if (err)
+		return err;
+	feed_restart(f);
+	f->all = counts.fresh;
+	f->step = all ? FEED_FILES : FEED_CHANGES;
+	return 0;
+}
+
+static int take_piece(struct feed *f, const struct dirty_mark *done)
+{
+	struct catalog_txn *txn;
+	int err = catalog_read(f->catalog, &txn);
+
+	if (err)
+		return err;
+	if (f->stop)
+		catalog_stop_when(txn, f->stop);
+	if (f->step == FEED_BEGIN)
+		err = begin_pass(f, txn, !done);
+	if (!err && f->step == FEED_FILES)
+		err = next_files(f, txn);
+	else if (!err && f->step == FEED_PUBLICATIONS)
+		err = next_publications(f, txn);
+	else if (!err)
+		err = next_changes(f, txn, done);
+	catalog_abort(txn);
+	return err;
+}
+
+static bool has_something(const struct share_batch *b)
+{
+	return b->copy_count || b->gone_count;
+}
+
+/* The last batch is sent before the pass has come to its end. */
+static int go_on(struct feed *f, const struct dirty_mark *done)
+{
+	int err = 0;
+
+	while (!err && f->step != FEED_END && !batch_is_full(&f->batch))
+		err = take_piece(f, done);
+	if (err)
+		return err;
+	if (has_something(&f->batch))
+		return 1;
+	f->step = FEED_BEGIN;
+	return 0;
+}
+
+int feed_all(struct feed *f)
+{
+	return go_on(f, NULL);
+}
+
+/* Nothing tells that a file was visited before, so a piece goes on with the next
+ * content: all files of one content are in one batch. */
+int feed_all_again(struct feed *f)
+{
+	f->is_blind = true;
+	return go_on(f, NULL);
+}
+
+int feed_changes(struct feed *f, const struct dirty_mark *done)
+{
+	return go_on(f, done);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/share/schema.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMEOUT_MS = 60000 };
+
+struct share_table {
+	const char *name;
+	const char *columns;
+	const char *key; /* of the row */
+	const char
+		*place; /* the column by which rows are distributed, or NULL */
+};
+
+static const struct share_table tables[] = {
+	{ "kin_posting", "value bigint NOT NULL, content uuid NOT NULL",
+	  "value, content", "value" },
+	{ "kin_content",
+	  "content uuid NOT NULL, size bigint NOT NULL, simhash bigint, "
+	  "traits bytea, sketch bytea",
+	  "content", "content" },
+	{ "kin_copy",
+	  "content uuid NOT NULL, host uuid NOT NULL, file bytea NOT NULL, "
+	  "path bytea, mtime timestamptz, epoch bigint NOT NULL",
+	  "content, host, file", "content" },
+	{ "kin_host",
+	  "host uuid NOT NULL, label text, epoch bigint NOT NULL, "
+	  "token bigint NOT NULL, seen timestamptz",
+	  "host", NULL },
+	{ "kin_meta", "version int NOT NULL, share_limit bigint NOT NULL",
+	  "version", NULL },
+};
+
+#define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
+
+/* Runs a statement and drops its result. */
+static int run(struct share_db *db, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static int run(struct share_db *db, const char *format, ...)
+{
+	char *sql = NULL;
+	va_list args;
+	int err;
+
+	va_start(args, format);
+	if (vasprintf(&sql, format, args) < 0)
+		sql = NULL;
+	va_end(args);
+	err = sql ? db_run(db, sql, 0, NULL, NULL) : -ENOMEM;
+	free(sql);
+	return err;
+}
+
+/* ---- the kinds of tables ---- */
+
+static int make_plain(struct share_db *db, const struct share_table *t)
+{
+	return run(db, "CREATE TABLE %s (%s, PRIMARY KEY (%s))", t->name,
+		   t->columns, t->key);
+}
+
+/* The primary key is sharded by its first column, whatever the columns after
+ * it. */
+static int make_yugabyte(struct share_db *db, const struct share_table *t,
+			 unsigned tablets)
+{
+	const char *rest = strchr(t->key, ',');
+	char split[64] = "";
+
+	if (!t->place)
+		return make_plain(db, t);
+	if (tablets)
+		(void)snprintf(split, sizeof(split), " SPLIT INTO %u TABLETS",
+			       tablets);
+	return run(db, "CREATE TABLE %s (%s, PRIMARY KEY ((%s) HASH%s))%s",
+		   t->name, t->columns, t->place, rest ? rest : "", split);
+}
+
+static int make_citus(struct share_db *db, const struct share_table *t)
+{
+	int err = make_plain(db, t);
+
+	if (err)
+		return err;
+	if (!t->place)
+		return run(db, "SELECT create_reference_table('%s')", t->name);
+	return run(db, "SELECT create_distributed_table('%s', '%s'%s)", t->name,
+		   t->place,
+		   strcmp(t->name, "kin_copy") ?
+			   ", colocate_with => 'none'" :
+			   ", colocate_with => 'kin_content'");
+}
+
+/* ---- many servers ---- */
+
+/* NAME 'value' for those that the server or the user is known by. */
+static int append_option(struct share_db *db, struct buf *out, const char *name,
+			 const char *value)
+{
+	char *quoted = PQescapeLiteral(db->conn, value, strlen(value));
+	int err =
+		quoted ? buf_append_format(out, "%s%s %s", out->len ? ", " : "",
+					   name, quoted) :
+			 -ENOMEM;
+
+	PQfreemem(quoted);
+	return err;
+}
+
+static int split_conninfo(struct share_db *db, const char *conninfo,
+			  struct buf *server, struct buf *user)
+{
+	char *why = NULL;
+	PQconninfoOption *all = PQconninfoParse(conninfo, &why), *o;
+	int err = 0;
+
+	if (!all) {
+		(void)snprintf(db->message, sizeof(db->message), "%s: %.*s",
+			       conninfo, (int)strcspn(why ? why : "", "\n"),
+			       why ? why : "");
+		PQfreemem(why);
+		return -EINVAL;
+	}
+	for (o = all; o->keyword && !err; o++) {
+		bool of_user = !strcmp(o->keyword, "user") ||
+			       !strcmp(o->keyword, "password");
+
+		if (o->val && *o->val)
+			err = append_option(db, of_user ? user : server,
+					    o->keyword, o->val);
+	}
+	PQconninfoFree(all);
+	return err;
+}
+
+/* connect_timeout: a server that is gone costs two seconds, not minutes. */
+static int make_server(struct share_db *db, const char *conninfo, size_t i)
+{
+	struct buf server = { 0 }, user = { 0 };
+	int err = split_conninfo(db, conninfo, &server, &user);
+
+	if (!err && !strstr(conninfo, "connect_timeout"))
+		err = append_option(db, &server, "connect_timeout", "2");
+	if (!err)
+		err = run(db,
+			  "CREATE SERVER kin_server_%zu FOREIGN DATA WRAPPER "
+			  "postgres_fdw OPTIONS (%s, async_capable 'true', "
+			  "batch_size '1000')",
+			  i, server.data);
+	if (!err)
+		err = run(db,
+			  "CREATE USER MAPPING FOR PUBLIC SERVER kin_server_%zu"
+			  " %s%s%s",
+			  i, user.len ? "OPTIONS (" : "",
+			  user.len ? user.data : "", user.len ? ")" : "");
+	buf_release(&server);
+	buf_release(&user);
+	return err;
+}
+
+static int make_partition(struct share_db *db, const struct share_table *t,
+			  size_t i, size_t count)
+{
+	return run(db,
+		   "CREATE FOREIGN TABLE %s_%zu PARTITION OF %s "
+		   "FOR VALUES WITH (MODULUS %zu, REMAINDER %zu) "
+		   "SERVER kin_server_%zu OPTIONS (table_name '%s')",
+		   t->name, i, t->name, count, i, i, t->name);
+}
+
+/* The tables of one server hold what the others do not. */
+static int make_remote(struct share_db *db, const char *conninfo)
+{
+	struct share_db remote = { .stop = db->stop };
+	size_t i;
+	int err = db_open(&remote, conninfo, TIMEOUT_MS);
+
+	if (!err)
+		err = run(&remote, "BEGIN");
+	for (i = 0; i < TABLE_COUNT && !err; i++)
+		if (tables[i].place)
+			err = make_plain(&remote, &tables[i]);
+	if (!err)
+		err = run(&remote, "COMMIT");
+	if (err) {
+		(void)snprintf(db->message, sizeof(db->message), "%s",
+			       remote.message);
+		memcpy(db->code, remote.code, sizeof(db->code));
+	}
+	db_close(&remote);
+	return err;
+}
+
+static int make_servers(struct share_db *db, const struct share_schema *schema)
+{
+	size_t i, t;
+	int err = run(db, "CREATE EXTENSION IF NOT EXISTS postgres_fdw");
+
+	for (i = 0; i < schema->server_count && !err; i++)
+		err = make_server(db, schema->servers[i], i);
+	for (t = 0; t < TABLE_COUNT && !err; t++) {
+		if (!tables[t].place) {
+			err = make_plain(db, &tables[t]);
+			continue;
+		}
+		err = run(db, "CREATE TABLE %s (%s) PARTITION BY HASH (%s)",
+			  tables[t].name, tables[t].columns, tables[t].place);
+		for (i = 0; i < schema->server_count && !err; i++)
+			err = make_partition(db, &tables[t], i,
+					     schema->server_count);
+	}
+	for (i = 0; i < schema->server_count && !err; i++)
+		err = make_remote(db, schema->servers[i]);
+	return err;
+}
+
+/* ---- rights ---- */
+
+static int grant(struct share_db *db, const char *role, bool may_write)
+{
+	char *name = PQescapeIdentifier(db->conn, role, strlen(role));
+	size_t i;
+	int err = name ? 0 : -ENOMEM;
+
+	for (i = 0; i < TABLE_COUNT && !err; i++)
+		err = run(db, "GRANT SELECT%s ON %s TO %s",
+			  !may_write           ? "" :
+			  i + 1 == TABLE_COUNT ? ", UPDATE" :
+						 ", INSERT, UPDATE, DELETE",
+			  tables[i].name, name);
+	PQfreemem(name);
+	return err;
+}
+
+static int grant_all(struct share_db *db, const struct share_schema *schema)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < schema->reader_count && !err; i++)
+		err = grant(db, schema->readers[i], false);
+	for (i = 0; i < schema->writer_count && !err; i++)
+		err = grant(db, schema->writers[i], true);
+	return err;
+}
+
+/* ---- all of it ---- */
+
+static int make_tables(struct share_db *db, const struct share_schema *schema)
+{
+	size_t i;
+	int err = 0;
+
+	if (schema->layout == LAYOUT_SERVERS)
+		return make_servers(db, schema);
+	for (i = 0; i < TABLE_COUNT && !err; i++) {
+		if (schema->layout == LAYOUT_CITUS)
+			err = make_citus(db, &tables[i]);
+		else if (schema->layout == LAYOUT_YUGABYTE)
+			err = make_yugabyte(db, &tables[i], schema->tablets);
+		else
+			err = make_plain(db, &tables[i]);
+	}
+	return err;
+}
+
+int schema_make(struct share_db *db, const struct share_schema *schema)
+{
+	int err;
+
+	db_set_timeout(db, TIMEOUT_MS);
+	err = run(db, "BEGIN");
+	if (!err)
+		err = make_tables(db, schema);
+	if (!err)
+		err = run(db,
+			  "INSERT INTO kin_meta (version, share_limit) "
+			  "VALUES (%d, %" PRId64 ")",
+			  SHARE_VERSION, schema->limit);
+	if (!err)
+		err = grant_all(db, schema);
+	if (!err)
+		err = run(db, "COMMIT");
+	return err == -EREMOTEIO && !strcmp(db->code, "42P07") ? -EEXIST : err;
+}
+
+static int wrong_version(struct share_db *db, const PGresult *r)
+{
+	if (!PQntuples(r))
+		(void)snprintf(db->message, sizeof(db->message),
+			       "kin_meta is empty: run kin-share init in an "
+			       "empty database");
+	else
+		(void)snprintf(db->message, sizeof(db->message),
+			       "the tables are of version %s, this kin-share "
+			       "knows version %d",
+			       PQgetvalue(r, 0, 0), SHARE_VERSION);
+	return -EMEDIUMTYPE;
+}
+
+int schema_check(struct share_db *db, int64_t *limit_out)
+{
+	PGresult *r = NULL;
+	int err = db_run(db, "SELECT version, share_limit FROM kin_meta", 0,
+			 NULL, &r);
+
+	if (err == -EREMOTEIO && !strcmp(db->code, "42P01")) {
+		(void)snprintf(db->message, sizeof(db->message),
+			       "there are no tables yet: run kin-share init");
+		return -EMEDIUMTYPE;
+	}
+	if (err)
+		return err;
+	if (PQntuples(r) != 1 ||
+	    strtol(PQgetvalue(r, 0, 0), NULL, 10) != SHARE_VERSION)
+		err = wrong_version(db, r);
+	else
+		*limit_out = strtoll(PQgetvalue(r, 0, 1), NULL, 10);
+	PQclear(r);
+	return err;
+}

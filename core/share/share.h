@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SHARE_SHARE_H
+#define CORE_SHARE_SHARE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/share/schema.h"
+#include "core/share/session.h"
+
+/*
+ * kin-share: one host's part in a catalog that many hosts share.
+ *
+ * It publishes the contents of catalogs to a database that speaks the protocol
+ * of PostgreSQL, and asks it what other hosts have.  It is a program of its own,
+ * the only one with libpq; the mount has no network.
+ *
+ * Objects
+ *
+ *   session  one catalog: its file, its state, its pass (session.h)
+ *   feed     what of a catalog is to be sent (feed.h)
+ *   batch    what one transaction of the database gets (batch.h)
+ *   state    who this host is and what it published, in LMDB (state.h)
+ *   dirty    what changed since, in the catalog (core/catalog/dirty.h)
+ *   question what others have that is alike (question.h)
+ *   ask      questions and answers as lines of JSON (ask.h)
+ *   schema   the tables (schema.h)
+ *   db       the connection (db.h)
+ *
+ * The database is a cache.  Everything in it is keyed by content, each write can
+ * be repeated and the order of writes does not matter; every host can fill it
+ * again.  The catalog is never written to, nor is the tree.
+ *
+ * Threads.  The main thread publishes.  A second one accepts connections to the
+ * sockets of the catalogs, and each of these has a thread; questions share one
+ * more connection to the database, one at a time (serve.c).
+ *
+ * It must never: keep a lock or a transaction of the catalog while it waits for
+ * the network; tell of a file that the rules exclude; lose what the database has
+ * of this host (state.h says how); or print a password.
+ *
+ * main.c has the commands, daemon.c publishes, serve.c answers, admin.c has what
+ * an administrator does now and then.
+ */
+enum { SHARE_OK = 0, SHARE_FAILED = 1, SHARE_USAGE = 2 };
+
+enum { SHARE_CATALOGS_MAX = 64 };
+
+struct share_options {
+	const char *conninfo;
+	bool once;
+	bool refill; /* everything is published again */
+	bool quiet;  /* no progress bar */
+	unsigned wait_ms;
+	struct share_rules rules;
+	char *catalogs[SHARE_CATALOGS_MAX]; /* owned */
+	size_t catalog_count;
+};
+
+/* "kin-share: ..." on standard error. */
+void share_complain(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* The exit codes of the commands. */
+int share_run_daemon(struct share_options *o);
+int share_run_check(const struct share_options *o);
+int share_run_forget(const struct share_options *o, const char *host);
+int share_run_gc(const struct share_options *o);
+int share_run_ask(const struct share_options *o);
+
+/* ---- notify.c: systemd ---- */
+
+/* "READY=1", "STATUS=..."; nothing without NOTIFY_SOCKET. */
+void share_notify(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* ---- serve.c ---- */
+
+/* What the daemon tells about itself; written by its main thread. */
+struct share_report {
+	pthread_mutex_t lock; /* the message */
+	char message[600];    /* why it is not connected; "": it is */
+	atomic_bool is_connected;
+};
+
+struct serve;
+
+/* Makes the sockets and starts the thread. */
+int serve_start(const struct share_options *o, struct session *sessions,
+		struct share_report *report, const atomic_bool *stop,
+		struct serve **out);
+void serve_stop(struct serve *s);
+
+/* ---- confine.c ---- */
+
+/* From here on the process writes nowhere but below these, and runs no other
+ * program.  Where the kernel has no Landlock, nothing happens. */
+int share_confine(const struct share_options *o);
+
+#endif
