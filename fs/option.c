@@ -73,6 +73,7 @@ static int set_digests(struct options *o, const char *value)
 	}
 	if (!err)
 		o->digest_set = set;
+	o->kept_digests = set & DIGEST_KEPT;
 	return err;
 }
 

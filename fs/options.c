@@ -160,6 +160,7 @@ int options_parse(int argc, char **argv, struct options *out)
 
 	memset(out, 0, sizeof(*out));
 	out->digest_set = DIGEST_ALL;
+	out->kept_digests = DIGEST_DEFAULT;
 	out->measure = DIGEST_COUNT;
 	out->threshold = 60;
 	out->limit = 256;

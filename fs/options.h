@@ -25,7 +25,8 @@ struct options {
 	char *source;     /* as given; NULL when missing */
 	char *mountpoint; /* as given; NULL when missing */
 
-	uint32_t digest_set; /* DIGEST_BIT()s */
+	/* DIGEST_BIT()s: that there are, and that are kept */
+	uint32_t digest_set, kept_digests;
 	enum xattrs_mode xattrs;
 	enum similar_mode similar;
 	char *similar_name;

@@ -133,7 +133,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 		.source_fd = fs->root->fd,
 		.source = fs->source,
 		.catalog_dir = catalog_dir,
-		.digest_set = o->digest_set & DIGEST_DEFAULT,
+		.digest_set = o->kept_digests,
 		.workers = o->workers,
 		.rate = o->rate,
 		.ac_only = o->ac_only,

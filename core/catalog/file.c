@@ -220,7 +220,7 @@ static bool digests_are_valid(const struct digests *d)
 	for (id = 0; id < DIGEST_COUNT; id++)
 		if ((d->set & DIGEST_TEXTS & DIGEST_BIT(id)) && !d->text[id])
 			return false;
-	return !(d->set & ~DIGEST_DEFAULT);
+	return !(d->set & ~DIGEST_KEPT);
 }
 
 int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,

@@ -110,7 +110,7 @@ int content_decode(const MDB_val *bytes, struct digests *out)
 	if (bytes->mv_size != CONTENT_BYTES)
 		return -EUCLEAN;
 	d.set = load_le32(p + 48);
-	if ((d.set & ~DIGEST_DEFAULT) || !(d.set & DIGEST_BIT(DIGEST_XXH128)))
+	if ((d.set & ~DIGEST_KEPT) || !(d.set & DIGEST_BIT(DIGEST_XXH128)))
 		return -EUCLEAN;
 	memcpy(d.xxh128, p, 16);
 	d.size = load_le64(p + 16);

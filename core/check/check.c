@@ -294,7 +294,7 @@ static int check_begin(struct check *a)
 	if (err)
 		return err;
 	err = check_root(a, txn);
-	set = catalog_digest_set(txn) & DIGEST_DEFAULT;
+	set = catalog_digest_set(txn) & DIGEST_KEPT;
 	catalog_abort(txn);
 	return err || !a->options->read ? err : fingerprint_new(set, &a->fp);
 }

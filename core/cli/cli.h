@@ -164,6 +164,7 @@ bool compare_signatures(const char *const paths[2], bool json, int *code_out);
 struct measures {
 	int by_digest[DIGEST_COUNT];
 	int distance; /* of the SimHashes */
+	int tlsh;     /* the distance of the TLSH digests */
 	int matches;  /* equal RDC traits */
 };
 

@@ -13,6 +13,7 @@
 #include "core/digest/sif/sif.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
+#include "core/digest/tlsh/tlsh.h"
 
 const struct digest_info digest_infos[DIGEST_COUNT] = {
 	[DIGEST_SISE] = { DIGEST_SISE, "sise", "user.sise",
@@ -29,6 +30,10 @@ const struct digest_info digest_infos[DIGEST_COUNT] = {
 			    "XXH3 128-bit hash of the content" },
 	[DIGEST_SDHASH] = { DIGEST_SDHASH, "sdhash", "user.sdhash",
 			    "sdhash's improbable features" },
+	[DIGEST_TLSH] = { DIGEST_TLSH, "tlsh", "user.tlsh",
+			  "TLSH, for exchange" },
+	[DIGEST_SHA256] = { DIGEST_SHA256, "sha256", "user.sha256",
+			    "SHA-256 of the content" },
 };
 
 static bool is_named(const struct digest_info *info, const char *name)
@@ -210,13 +215,29 @@ static int canonical_sdhash(const char *text, size_t len, struct buf *out)
 	return err;
 }
 
+static int canonical_tlsh(const char *text, size_t len, struct buf *out)
+{
+	struct tlsh_digest digest;
+	int err = tlsh_parse(text, len, &digest);
+
+	return err ? err : tlsh_format(&digest, out);
+}
+
+static int canonical_sha256(const char *text, size_t len, struct buf *out)
+{
+	uint8_t bytes[32];
+	int err = hex_decode(text, len, bytes, sizeof(bytes));
+
+	return err ? err : buf_append(out, text, len);
+}
+
 static bool is_text(const struct buf *b, const char *text, size_t len)
 {
 	return b->len == len && b->data && memcmp(b->data, text, len) == 0;
 }
 
 /* Read and written again, so that a value has one text.  Only SiSe's may be
- * longer than ours. */
+ * longer than ours, and TLSH's of another case. */
 static int parse_text(enum digest_id id, const char *text, size_t len,
 		      struct digests *d)
 {
@@ -229,9 +250,14 @@ static int parse_text(enum digest_id id, const char *text, size_t len,
 		err = canonical_sif(text, len, &canonical);
 	else if (id == DIGEST_SDHASH)
 		err = canonical_sdhash(text, len, &canonical);
+	else if (id == DIGEST_TLSH)
+		err = canonical_tlsh(text, len, &canonical);
+	else if (id == DIGEST_SHA256)
+		err = canonical_sha256(text, len, &canonical);
 	else
 		err = canonical_ssdeep(text, len, &canonical);
-	if (!err && id != DIGEST_SISE && !is_text(&canonical, text, len))
+	if (!err && id != DIGEST_SISE && id != DIGEST_TLSH &&
+	    !is_text(&canonical, text, len))
 		err = -EINVAL;
 	if (err) {
 		buf_release(&canonical);
@@ -252,6 +278,8 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
 	case DIGEST_SIF:
 	case DIGEST_SSDEEP:
 	case DIGEST_SDHASH:
+	case DIGEST_TLSH:
+	case DIGEST_SHA256:
 		err = parse_text(id, text, len, d);
 		break;
 	case DIGEST_SIMHASH:
@@ -416,8 +444,29 @@ int digest_compare(enum digest_id id, const struct digests *a,
 	case DIGEST_XXH128:
 		*score_out = compare_contents(a, b);
 		return 0;
+	case DIGEST_SHA256:
+		*score_out = strcmp(a->text[id], b->text[id]) ? 0 : 100;
+		return 0;
+	case DIGEST_TLSH: /* a distance */
 	case DIGEST_COUNT:
 		break;
 	}
 	return -ENODATA;
+}
+
+int digest_tlsh_distance(const struct digests *a, const struct digests *b,
+			 int *distance_out)
+{
+	const char *x = a->text[DIGEST_TLSH], *y = b->text[DIGEST_TLSH];
+	struct tlsh_digest p, q;
+	int err;
+
+	if (!(a->set & b->set & DIGEST_BIT(DIGEST_TLSH)))
+		return -ENODATA;
+	err = tlsh_parse(x, strlen(x), &p);
+	if (!err)
+		err = tlsh_parse(y, strlen(y), &q);
+	if (!err)
+		*distance_out = tlsh_distance(&p, &q);
+	return err;
 }

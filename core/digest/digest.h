@@ -21,19 +21,28 @@ enum digest_id {
 	DIGEST_SSDEEP,  /* Kornblum 2006, as ssdeep 2.14.1 */
 	DIGEST_XXH128,  /* XXH3, 128 bits: the identity of the content */
 	DIGEST_SDHASH,  /* Roussev 2010; grows with the content */
+	DIGEST_TLSH,    /* Oliver, Cheng, Chen 2013, as TLSH 4.12.1 */
+	DIGEST_SHA256,  /* FIPS 180-4 */
 	DIGEST_COUNT
 };
 
 #define DIGEST_BIT(id) (1u << (id))
 #define DIGEST_ALL (DIGEST_BIT(DIGEST_COUNT) - 1)
 
-/* Those that are worth keeping of every content. */
-#define DIGEST_DEFAULT (DIGEST_ALL & ~DIGEST_BIT(DIGEST_SDHASH))
+/* Those that are kept of a content if the user wants them. */
+#define DIGEST_KEPT (DIGEST_ALL & ~DIGEST_BIT(DIGEST_SDHASH))
+
+/* Those that are for other programs, and nothing here needs. */
+#define DIGEST_EXCHANGE (DIGEST_BIT(DIGEST_TLSH) | DIGEST_BIT(DIGEST_SHA256))
+
+/* Those that are kept of every content, unless the user says otherwise. */
+#define DIGEST_DEFAULT (DIGEST_KEPT & ~DIGEST_EXCHANGE)
 
 /* Those that are kept as text. */
-#define DIGEST_TEXTS                                        \
-	(DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIF) | \
-	 DIGEST_BIT(DIGEST_SSDEEP) | DIGEST_BIT(DIGEST_SDHASH))
+#define DIGEST_TEXTS                                             \
+	(DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIF) |      \
+	 DIGEST_BIT(DIGEST_SSDEEP) | DIGEST_BIT(DIGEST_SDHASH) | \
+	 DIGEST_EXCHANGE)
 
 struct digest_info {
 	enum digest_id id;
@@ -79,7 +88,7 @@ int digests_format_lines(const struct digests *d, uint32_t set,
 			 struct buf *out);
 
 /* The reverse: sets one field of d and its bit.  A SiSe signature of any length
- * is cut to ours.  -EINVAL when text is not the text form of that digest,
+ * is cut to ours, and TLSH is read in lower case and without T1, too.  -EINVAL when text is not the text form of that digest,
  * character for character; d is untouched then. */
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d);
@@ -98,11 +107,18 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
  *   ssdeep   what ssdeep says
  *   sdhash   the score of sdhash 3.4 less its accidents (sdhash.h)
  *   xxh128   100 when hash and size are equal, else 0
+ *   sha256   100 when it is equal, else 0
+ *
+ * TLSH has a distance and no percentage: digest_tlsh_distance().
  *
  * -ENODATA when one side lacks the digest or nothing can be said, -EINVAL when
  * a text is malformed or two sketches have different windows, -ENOMEM.
  */
 int digest_compare(enum digest_id id, const struct digests *a,
 		   const struct digests *b, int *score_out);
+
+/* 0 (most alike) to 2473, with the lengths.  -ENODATA, -EINVAL. */
+int digest_tlsh_distance(const struct digests *a, const struct digests *b,
+			 int *distance_out);
 
 #endif

@@ -2,10 +2,12 @@
 #include "core/digest/fingerprint.h"
 
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/hex.h"
 #include "core/base/xxh3.h"
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/sdhash/sdhash.h"
@@ -13,6 +15,7 @@
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
+#include "core/digest/tlsh/tlsh.h"
 
 /* Every digest goes over this much before the next: it stays in the nearest
  * cache. */
@@ -29,10 +32,13 @@ struct fingerprint {
 	struct sif sif;
 	struct sdhash_input *sdhash; /* owned; NULL when not wanted */
 	struct buf sdhash_lines;
-	union { /* here to keep stacks small */
+	struct tlsh tlsh;
+	EVP_MD_CTX *sha256; /* owned; NULL when not wanted */
+	union {             /* here to keep stacks small */
 		struct sise_signature sise;
 		struct sif_sketch sif;
 		struct ssdeep_signature ssdeep;
+		struct tlsh_digest tlsh;
 	} result;
 };
 
@@ -51,6 +57,7 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 	fp->set = (digest_set & DIGEST_ALL) | DIGEST_BIT(DIGEST_XXH128);
 	fp->sdhash = NULL;
 	fp->sdhash_lines = (struct buf){ 0 };
+	fp->sha256 = NULL;
 	fp->xxh = XXH3_createState();
 	if (!fp->xxh)
 		err = -ENOMEM;
@@ -62,9 +69,12 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 		fp->sdhash = calloc(1, sizeof(*fp->sdhash));
 		err = fp->sdhash ? 0 : -ENOMEM;
 	}
+	if (!err && wants(fp, DIGEST_SHA256)) {
+		fp->sha256 = EVP_MD_CTX_new();
+		err = fp->sha256 ? 0 : -ENOMEM;
+	}
 	if (err) {
-		(void)XXH3_freeState(fp->xxh);
-		free(fp);
+		fingerprint_free(fp);
 		return err;
 	}
 	*out = fp;
@@ -79,11 +89,12 @@ void fingerprint_free(struct fingerprint *fp)
 		sdhash_input_release(fp->sdhash);
 	free(fp->sdhash);
 	buf_release(&fp->sdhash_lines);
+	EVP_MD_CTX_free(fp->sha256);
 	(void)XXH3_freeState(fp->xxh);
 	free(fp);
 }
 
-static void begin(struct fingerprint *fp, uint64_t expected)
+static int begin(struct fingerprint *fp, uint64_t expected)
 {
 	fp->size = 0;
 	fp->expected = expected;
@@ -98,6 +109,11 @@ static void begin(struct fingerprint *fp, uint64_t expected)
 		sif_begin(&fp->sif, sif_values(expected));
 	if (wants(fp, DIGEST_RDC))
 		rdc_begin(&fp->rdc);
+	if (wants(fp, DIGEST_TLSH))
+		tlsh_begin(&fp->tlsh);
+	if (fp->sha256 && !EVP_DigestInit_ex(fp->sha256, EVP_sha256(), NULL))
+		return -ENOMEM;
+	return 0;
 }
 
 static int add_sdhash(void *arg, struct sdhash_digest *digest)
@@ -126,18 +142,17 @@ int fingerprint_begin_file(struct fingerprint *fp, const char *name,
 		err = begin_sdhash(fp, name, size, sdhash_most);
 	if (err)
 		return err;
-	begin(fp, size);
-	if (fingerprint_has_part(fp, FINGERPRINT_PIECES))
+	err = begin(fp, size);
+	if (!err && fingerprint_has_part(fp, FINGERPRINT_PIECES))
 		ctph_expect(&fp->ctph, size);
-	return 0;
+	return err;
 }
 
 int fingerprint_begin(struct fingerprint *fp)
 {
 	if (fp->sdhash)
 		return -EINVAL;
-	begin(fp, UINT64_MAX);
-	return 0;
+	return begin(fp, UINT64_MAX);
 }
 
 /* ---- the parts ---- */
@@ -160,6 +175,8 @@ bool fingerprint_has_part(const struct fingerprint *fp,
 		[FINGERPRINT_SAMPLES] = DIGEST_BIT(DIGEST_SIF),
 		[FINGERPRINT_IDENTITY] = DIGEST_BIT(DIGEST_XXH128),
 		[FINGERPRINT_FEATURES] = DIGEST_BIT(DIGEST_SDHASH),
+		[FINGERPRINT_TRIPLETS] = DIGEST_BIT(DIGEST_TLSH),
+		[FINGERPRINT_EVIDENCE] = DIGEST_BIT(DIGEST_SHA256),
 	};
 
 	return fp->set & sets[part];
@@ -187,6 +204,11 @@ int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
 		return update_identity(fp, data, len);
 	case FINGERPRINT_FEATURES:
 		return sdhash_input_update(fp->sdhash, data, len);
+	case FINGERPRINT_TRIPLETS:
+		tlsh_update(&fp->tlsh, data, len);
+		return 0;
+	case FINGERPRINT_EVIDENCE:
+		return EVP_DigestUpdate(fp->sha256, data, len) ? 0 : -ENOMEM;
 	case FINGERPRINT_PARTS:
 		break;
 	}
@@ -246,9 +268,13 @@ int fingerprint_update_zeros(struct fingerprint *fp, uint64_t len)
 		simhash_update_zeros(&fp->simhash, len);
 	if (fingerprint_has_part(fp, FINGERPRINT_SAMPLES))
 		sif_update_zeros(&fp->sif, len);
+	if (fingerprint_has_part(fp, FINGERPRINT_TRIPLETS))
+		tlsh_update_zeros(&fp->tlsh, len);
 	err = update_each(fp, FINGERPRINT_IDENTITY, zeros, SLICE, len);
+	if (!err)
+		err = update_each(fp, FINGERPRINT_FEATURES, zeros, SLICE, len);
 	return err ? err :
-		     update_each(fp, FINGERPRINT_FEATURES, zeros, SLICE, len);
+		     update_each(fp, FINGERPRINT_EVIDENCE, zeros, SLICE, len);
 }
 
 /* ---- the result ---- */
@@ -271,6 +297,25 @@ static int format_ssdeep(struct fingerprint *fp, struct buf *out)
 	int err = ssdeep_read(&fp->ctph, &fp->result.ssdeep);
 
 	return err ? err : ssdeep_format(&fp->result.ssdeep, out);
+}
+
+static int format_tlsh(struct fingerprint *fp, struct buf *out)
+{
+	int err = tlsh_final(&fp->tlsh, &fp->result.tlsh);
+
+	return err ? err : tlsh_format(&fp->result.tlsh, out);
+}
+
+static int format_sha256(struct fingerprint *fp, struct buf *out)
+{
+	uint8_t hash[EVP_MAX_MD_SIZE];
+	char text[2 * EVP_MAX_MD_SIZE + 1];
+	unsigned len;
+
+	if (!EVP_DigestFinal_ex(fp->sha256, hash, &len))
+		return -ENOMEM;
+	hex_encode(hash, len, text);
+	return buf_append_text(out, text);
 }
 
 static int format_sdhash(struct fingerprint *fp, struct buf *out)
@@ -322,6 +367,10 @@ int fingerprint_final(struct fingerprint *fp, struct digests *out)
 		err = finish_text(fp, DIGEST_SSDEEP, format_ssdeep, &d);
 	if (!err)
 		err = finish_text(fp, DIGEST_SDHASH, format_sdhash, &d);
+	if (!err)
+		err = finish_text(fp, DIGEST_TLSH, format_tlsh, &d);
+	if (!err)
+		err = finish_text(fp, DIGEST_SHA256, format_sha256, &d);
 	if (err)
 		digests_release(&d);
 	else

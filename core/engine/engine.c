@@ -185,7 +185,7 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = engine_init_search(e);
 	if (!err)
-		err = sdhash_pool_init(&e->sdhash, &e->source, &e->stopping);
+		err = demand_pool_init(&e->on_demand, &e->source, &e->stopping);
 	if (!err)
 		err = checker_init(&e->checker);
 	if (!err)
@@ -246,7 +246,7 @@ int engine_start(struct engine *e)
 	if (!err)
 		err = search_start(&e->search);
 	if (!err)
-		err = sdhash_pool_start(&e->sdhash);
+		err = demand_pool_start(&e->on_demand);
 	if (!err)
 		err = start_checker(e);
 	if (!err)
@@ -275,13 +275,13 @@ void engine_free(struct engine *e)
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
 	search_stop(&e->search);
-	sdhash_pool_stop(&e->sdhash);
+	demand_pool_stop(&e->on_demand);
 	queue_release(&e->queue);
 	commit_release(&e->commit);
 	scan_release(&e->scan);
 	search_release(&e->search);
 	ignored_release(&e->ignored);
-	sdhash_pool_release(&e->sdhash);
+	demand_pool_release(&e->on_demand);
 	checker_release(&e->checker);
 	power_release(&e->power);
 	throttle_release(&e->throttle);
@@ -410,15 +410,9 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 	return 0;
 }
 
-int engine_sdhash(struct engine *e, int fd, uid_t uid, size_t most,
-		  void (*done)(void *arg, int result, const struct buf *text),
-		  void *arg)
+int engine_digest_on_demand(struct engine *e, const struct demand_query *q)
 {
-	const struct sdhash_query query = {
-		.fd = fd, .uid = uid, .most = most, .done = done, .arg = arg
-	};
-
-	return sdhash_pool_post(&e->sdhash, &query);
+	return demand_pool_post(&e->on_demand, q);
 }
 
 /* ---- what happened ---- */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/hash/demand_pool.h"
 #include "core/search/credentials.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
@@ -126,17 +127,11 @@ void engine_give_up(struct engine *e, uint64_t ticket);
 int engine_park(struct engine *e, int fd, const struct parked_request *parked);
 
 /*
- * The sdhash of the file behind fd (O_PATH will do), which is not kept but
- * computed now, with "stdin" in place of a name.  done is called exactly once,
- * from an engine thread: with 0 and the text (valid during the call), -E2BIG
- * when it would be longer than most bytes, -ENODATA for a file too small to
- * have one, -EAGAIN when the file changed meanwhile, -ECANCELED at the end, or
- * the errno of reading.  Whether
+ * A digest that is not kept, computed now; an sdhash has "stdin" in place of a
+ * name.  done is called exactly once if this succeeds (demand_pool.h).  Whether
  * the file was being written is for the caller to ask, before and after.
  */
-int engine_sdhash(struct engine *e, int fd, uid_t uid, size_t most,
-		  void (*done)(void *arg, int result, const struct buf *text),
-		  void *arg);
+int engine_digest_on_demand(struct engine *e, const struct demand_query *q);
 
 /* ---- what happened ---- */
 

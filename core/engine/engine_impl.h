@@ -12,7 +12,7 @@
 #include "core/check/checker.h"
 #include "core/commit/commit.h"
 #include "core/hash/hash.h"
-#include "core/hash/sdhash_pool.h"
+#include "core/hash/demand_pool.h"
 #include "core/engine/engine.h"
 #include "core/engine/ignored.h"
 #include "core/queue/throttle.h"
@@ -30,7 +30,7 @@
  *   scan     the walk over SOURCE and the files the host saw
  *   search   queries for near-duplicates, on threads of its own
  *   hash     the workers, which read and digest files
- *   sdhash   digests that are not kept, on threads of their own
+ *   on_demand  digests that are not kept, on threads of their own
  *   checker  checks of the catalog, on a thread of its own
  *   ignored  the pairs of contents that the user ignores
  *   power    on battery or not, on a thread of its own
@@ -53,7 +53,7 @@ struct engine {
 	struct scanner scan;
 	struct searcher search;
 	struct hasher hash;
-	struct sdhash_pool sdhash;
+	struct demand_pool on_demand;
 	struct checker checker;
 	struct ignored ignored;
 	struct power power;

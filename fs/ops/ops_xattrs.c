@@ -193,7 +193,7 @@ static void list_expected(struct xattr_list *l, struct fs *fs,
 		(void)xattr_list_digests(l, &answer.digests);
 	else if (answer.state != ENGINE_SKIPPED &&
 		 answer.state != ENGINE_FAILED)
-		(void)list_possible(l, fs->options.digest_set & DIGEST_DEFAULT);
+		(void)list_possible(l, fs->options.kept_digests);
 	engine_answer_release(&answer);
 }
 

@@ -54,8 +54,8 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 {
 	/* The short ones first: they fit nearly always. */
 	static const enum digest_id order[] = {
-		DIGEST_SIMHASH, DIGEST_RDC,  DIGEST_XXH128,
-		DIGEST_SSDEEP,  DIGEST_SISE, DIGEST_SIF,
+		DIGEST_SIMHASH, DIGEST_RDC,    DIGEST_XXH128, DIGEST_SSDEEP,
+		DIGEST_TLSH,    DIGEST_SHA256, DIGEST_SISE,   DIGEST_SIF,
 	};
 	int err = 0;
 
@@ -193,7 +193,7 @@ static unsigned left_ms(const struct digest_query *q)
 	return left > 0 ? (unsigned)left : 0;
 }
 
-/* ---- sdhash ---- */
+/* ---- digests that are not kept ---- */
 
 static bool is_fresh(struct digest_query *q)
 {
@@ -207,7 +207,7 @@ static bool is_fresh(struct digest_query *q)
 	return fresh;
 }
 
-static void on_sdhash(void *arg, int result, const struct buf *text)
+static void on_demanded(void *arg, int result, const struct buf *text)
 {
 	struct digest_query *q = arg;
 
@@ -220,10 +220,17 @@ static void on_sdhash(void *arg, int result, const struct buf *text)
 }
 
 /* The digests of the file are those of its content: so will this one be. */
-static void query_sdhash(struct digest_query *q, int fd)
+static void query_on_demand(struct digest_query *q, int fd)
 {
-	int err = engine_sdhash(q->fs->engine, fd, q->uid, XATTR_SIZE_MAX,
-				on_sdhash, q);
+	const struct demand_query query = {
+		.id = q->info->id,
+		.fd = fd,
+		.uid = q->uid,
+		.most = XATTR_SIZE_MAX,
+		.done = on_demanded,
+		.arg = q,
+	};
+	int err = engine_digest_on_demand(q->fs->engine, &query);
 
 	if (err)
 		query_fail(q, err == -ECANCELED ? ENODATA : -err);
@@ -281,9 +288,9 @@ static void query_step(struct digest_query *q, int fd)
 			query_fail(q, ENOMEM);
 		return;
 	}
-	if (q->info && q->info->id == DIGEST_SDHASH &&
-	    answer.state == ENGINE_FRESH)
-		query_sdhash(q, fd);
+	if (q->info && answer.state == ENGINE_FRESH &&
+	    !(q->fs->options.kept_digests & DIGEST_BIT(q->info->id)))
+		query_on_demand(q, fd);
 	else if (q->info)
 		reply_value(q, &answer);
 	else

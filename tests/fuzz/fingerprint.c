@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/fingerprint.h"
 
+#include <openssl/evp.h>
+
+#include "core/base/hex.h"
 #include "core/digest/rdc/rdc.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/rdc_model.h"
@@ -9,6 +12,7 @@
 #include "tests/unit/simhash_model.h"
 #include "tests/unit/sise_model.h"
 #include "tests/unit/ssdeep_model.h"
+#include "tests/unit/tlsh_model.h"
 
 struct part {
 	struct fingerprint *fp;
@@ -95,6 +99,27 @@ static void assert_sdhash(struct bytes b, const char *have)
 	free(want.filters);
 }
 
+static void assert_tlsh(struct bytes b, const struct digests *d)
+{
+	char want[73];
+
+	if (tlsh_model(b, want))
+		assert_string_equal(d->text[DIGEST_TLSH], want);
+	else
+		assert_false(d->set & DIGEST_BIT(DIGEST_TLSH));
+}
+
+static void assert_sha256(struct bytes b, const char *have)
+{
+	uint8_t hash[32];
+	char want[65];
+
+	assert_int_equal(
+		EVP_Digest(b.data, b.len, hash, NULL, EVP_sha256(), NULL), 1);
+	hex_encode(hash, sizeof(hash), want);
+	assert_string_equal(have, want);
+}
+
 static void assert_digests(struct bytes b, const struct digests *d)
 {
 	assert_int_equal(d->size, b.len);
@@ -111,6 +136,8 @@ static void assert_digests(struct bytes b, const struct digests *d)
 		assert_sif(b, d->text[DIGEST_SIF]);
 	if (d->set & DIGEST_BIT(DIGEST_SDHASH))
 		assert_sdhash(b, d->text[DIGEST_SDHASH]);
+	if (d->set & DIGEST_BIT(DIGEST_SHA256))
+		assert_sha256(b, d->text[DIGEST_SHA256]);
 }
 
 static void begin(struct fingerprint *fp, size_t len)
@@ -140,7 +167,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	assert_int_equal(fingerprint_final(fp, &d), 0);
 	if (f.content.len < SDHASH_MIN_SIZE)
 		set &= ~DIGEST_BIT(DIGEST_SDHASH);
-	assert_int_equal(d.set, set | DIGEST_BIT(DIGEST_XXH128));
+	if (set & DIGEST_BIT(DIGEST_TLSH))
+		assert_tlsh(f.content, &d);
+	assert_int_equal((d.set ^ set) & ~(DIGEST_BIT(DIGEST_XXH128) |
+					   DIGEST_BIT(DIGEST_TLSH)),
+			 0);
 	assert_digests(f.content, &d);
 	digests_release(&d);
 	fingerprint_free(fp);

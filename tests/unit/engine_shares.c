@@ -90,7 +90,13 @@ static int ask_wait(struct engine *e, int fd, struct voice *v)
 
 static int ask_sdhash(struct engine *e, int fd, struct voice *v)
 {
-	return engine_sdhash(e, fd, v->uid, 65536, on_text, v);
+	return engine_digest_on_demand(
+		e, &(struct demand_query){ .id = DIGEST_SDHASH,
+					   .fd = fd,
+					   .uid = v->uid,
+					   .most = 65536,
+					   .done = on_text,
+					   .arg = v });
 }
 
 static int ask_browse(struct engine *e, int fd, struct voice *v)

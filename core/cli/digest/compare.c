@@ -104,8 +104,11 @@ static void print_measures(const struct compare_job *job)
 		if (id == DIGEST_RDC)
 			snprintf(after, sizeof(after),
 				 "  %d of 16 traits equal", m->matches);
+		if (id == DIGEST_TLSH && m->tlsh >= 0)
+			printf("%-8s   -  distance %d\n", digest_infos[id].name,
+			       m->tlsh);
 		/* Nobody asked for it. */
-		if (id == DIGEST_SDHASH && m->by_digest[id] < 0)
+		if (!(DIGEST_DEFAULT & DIGEST_BIT(id)) && m->by_digest[id] < 0)
 			continue;
 		print_number(digest_infos[id].name, m->by_digest[id], after);
 	}
@@ -139,6 +142,9 @@ static int print_one(const struct compare_job *job)
 	const struct digest_info *info = digest_find(job->measure);
 	int value = info ? job->measures.by_digest[info->id] : job->score;
 
+	if (info && info->id == DIGEST_TLSH)
+		value = job->measures.tlsh;
+
 	if (value < 0) {
 		complain(NULL, "no %s on both sides", job->measure);
 		return EXIT_FAILED;
@@ -157,7 +163,8 @@ static int job_print(const struct compare_job *job)
 	return EXIT_OK;
 }
 
-/* Only what is needed is computed; sdhash is when there is one already. */
+/* Only what is needed is computed: of what is no default, what the other side
+ * has. */
 static uint32_t wanted_digests(const struct compare_job *job)
 {
 	const struct digest_info *info;
@@ -165,9 +172,8 @@ static uint32_t wanted_digests(const struct compare_job *job)
 	info = job->measure ? digest_find(job->measure) : NULL;
 	if (info)
 		return DIGEST_BIT(info->id);
-	return DIGEST_DEFAULT |
-	       ((job->sides[0].digests.set | job->sides[1].digests.set) &
-		DIGEST_BIT(DIGEST_SDHASH));
+	return DIGEST_DEFAULT | job->sides[0].digests.set |
+	       job->sides[1].digests.set;
 }
 
 static int job_read(struct compare_job *job)

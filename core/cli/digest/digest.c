@@ -210,7 +210,16 @@ static int set_format(struct digest_job *job, const char *name)
 	return set_style(job, &style_foreign);
 }
 
-enum { JSON = 256, SDHASH, FORMAT, SI2, SIF_CLASSIC, RDC_SIGNATURES };
+enum {
+	JSON = 256,
+	SDHASH,
+	TLSH,
+	SHA256,
+	FORMAT,
+	SI2,
+	SIF_CLASSIC,
+	RDC_SIGNATURES
+};
 
 static int set_jobs(struct digest_job *job, const char *text)
 {
@@ -240,7 +249,13 @@ static int take_option(struct digest_job *job, int option)
 	case 'j':
 		return set_jobs(job, optarg);
 	case SDHASH:
-		job->sdhash = true;
+		job->more |= DIGEST_BIT(DIGEST_SDHASH);
+		return EXIT_OK;
+	case TLSH:
+		job->more |= DIGEST_BIT(DIGEST_TLSH);
+		return EXIT_OK;
+	case SHA256:
+		job->more |= DIGEST_BIT(DIGEST_SHA256);
 		return EXIT_OK;
 	case FORMAT:
 		return set_format(job, optarg);
@@ -263,6 +278,8 @@ static int parse_options(struct digest_job *job, int argc, char **argv)
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "json", no_argument, NULL, JSON },
 		{ "sdhash", no_argument, NULL, SDHASH },
+		{ "tlsh", no_argument, NULL, TLSH },
+		{ "sha256", no_argument, NULL, SHA256 },
 		{ "format", required_argument, NULL, FORMAT },
 		{ "si2", no_argument, NULL, SI2 },
 		{ "sif-classic", no_argument, NULL, SIF_CLASSIC },
@@ -296,7 +313,7 @@ static uint32_t wanted_digests(const struct digest_job *job)
 		return DIGEST_BIT(job->foreign->id);
 	if (job->style == &style_hashdeep || job->style == &style_stix)
 		return DIGEST_BIT(DIGEST_SSDEEP);
-	return job->sdhash ? DIGEST_ALL : DIGEST_DEFAULT;
+	return DIGEST_DEFAULT | job->more;
 }
 
 /* ---- threads ---- */
@@ -427,8 +444,8 @@ static int run(int argc, char **argv)
 
 const struct command command_digest = {
 	.name = "digest",
-	.synopsis = "digest [-r] [-a NAME | --format NAME] [--sdhash] [--json] "
-		    "FILE...|-",
+	.synopsis = "digest [-r] [-a NAME | --format NAME] [--sdhash] [--tlsh] "
+		    "[--sha256] [--json] FILE...|-",
 	.summary = "Print the digests of files, without a mount",
 	.help = "Prints what getfattr -d prints; - is standard input.\n\n"
 		"  -a, --attribute NAME  one digest (sise or user.sise, ...), "
@@ -440,6 +457,9 @@ const struct command command_digest = {
 		"  -j, --jobs N          threads; without it one a processor\n"
 		"      --sdhash          the sdhash too, which is large: 3 % "
 		"of the file\n"
+		"      --tlsh            TLSH too, for exchange with other "
+		"programs\n"
+		"      --sha256          SHA-256 too\n"
 		"      --json            an array of objects\n"
 		"      --format NAME     a file of digests as the original "
 		"program writes it:\n"

@@ -29,7 +29,7 @@ struct digest_job {
 	const struct digest_info *only; /* -a */
 	const struct foreign *foreign;  /* --format */
 	unsigned threads;               /* -j */
-	bool sdhash;                    /* --sdhash */
+	uint32_t more;                  /* --sdhash, --tlsh, --sha256 */
 	bool recursive;
 	struct reader reader;
 	struct pool *pool; /* NULL: one file after the other */

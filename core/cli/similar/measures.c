@@ -16,7 +16,7 @@ static int equal_traits(const struct digests *a, const struct digests *b)
 int measures_take(const struct digests *a, const struct digests *b,
 		  struct measures *out)
 {
-	struct measures m = { .distance = -1, .matches = -1 };
+	struct measures m = { .distance = -1, .matches = -1, .tlsh = -1 };
 	int id, err;
 
 	for (id = 0; id < DIGEST_COUNT; id++) {
@@ -31,6 +31,9 @@ int measures_take(const struct digests *a, const struct digests *b,
 		m.distance = __builtin_popcountll(a->simhash ^ b->simhash);
 	if (m.by_digest[DIGEST_RDC] >= 0)
 		m.matches = equal_traits(a, b);
+	err = digest_tlsh_distance(a, b, &m.tlsh);
+	if (err && err != -ENODATA)
+		return err;
 	*out = m;
 	return 0;
 }
@@ -45,8 +48,14 @@ int measures_to_json(const struct measures *m, json_t *object)
 	int id, failed = 0;
 
 	for (id = 0; id < DIGEST_COUNT; id++)
-		failed |= json_object_set_new(object, digest_infos[id].name,
-					      number_or_null(m->by_digest[id]));
+		if (m->by_digest[id] >= 0 ||
+		    !(DIGEST_EXCHANGE & DIGEST_BIT(id)))
+			failed |= json_object_set_new(
+				object, digest_infos[id].name,
+				number_or_null(m->by_digest[id]));
+	if (m->tlsh >= 0)
+		failed |= json_object_set_new(object, "tlsh_distance",
+					      json_integer(m->tlsh));
 	failed |= json_object_set_new(object, "simhash_distance",
 				      number_or_null(m->distance));
 	failed |= json_object_set_new(object, "rdc_matches",

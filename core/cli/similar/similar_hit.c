@@ -38,9 +38,9 @@ void similar_digests(const char *path, struct digests *out)
 	struct stat st;
 	int id;
 
-	/* An sdhash is computed for each file that is asked for it. */
+	/* The others are computed for each file that is asked for them. */
 	for (id = 0; id < DIGEST_COUNT; id++)
-		if (id != DIGEST_SDHASH &&
+		if ((DIGEST_DEFAULT & DIGEST_BIT(id)) &&
 		    !attribute_get(path, digest_infos[id].attribute, &text))
 			(void)digest_parse((enum digest_id)id, text.data,
 					   text.len, out);

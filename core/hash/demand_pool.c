@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hash/sdhash_pool.h"
+#include "core/hash/demand_pool.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,17 +13,18 @@
 
 enum { PIECE = 64 * 1024 };
 
-/* A file may have names that the caller must not learn, and the one by which
- * the caller asked is not known: sdhash's own name for standard input. */
+/* In an sdhash.  A file may have names that the caller must not learn, and the
+ * one by which the caller asked is not known: sdhash's own name for standard
+ * input. */
 #define NAME "stdin"
 
-struct sdhash_request {
-	struct sdhash_request *next;
-	struct sdhash_query query; /* its fd is owned and O_PATH */
+struct demand_request {
+	struct demand_request *next;
+	struct demand_query query; /* its fd is owned and O_PATH */
 	uint64_t turn;             /* the list is in this order */
 };
 
-static void request_end(struct sdhash_request *r, int result,
+static void request_end(struct demand_request *r, int result,
 			const struct buf *text)
 {
 	r->query.done(r->query.arg, result, text);
@@ -33,7 +34,7 @@ static void request_end(struct sdhash_request *r, int result,
 
 /* ---- computing ---- */
 
-static int read_file(struct sdhash_worker *w, int fd, uint64_t size)
+static int read_file(struct demand_worker *w, int fd, uint64_t size)
 {
 	char piece[PIECE];
 	uint64_t done = 0;
@@ -54,7 +55,7 @@ static int read_file(struct sdhash_worker *w, int fd, uint64_t size)
 	return err;
 }
 
-static int digest_file(struct sdhash_worker *w, int fd, uint64_t size,
+static int digest_file(struct demand_worker *w, int fd, uint64_t size,
 		       size_t most)
 {
 	struct digests digests;
@@ -67,17 +68,30 @@ static int digest_file(struct sdhash_worker *w, int fd, uint64_t size,
 		err = fingerprint_final(w->fp, &digests);
 	if (err)
 		return err;
-	err = digest_format(&digests, DIGEST_SDHASH, &w->text);
+	err = digest_format(&digests, w->id, &w->text);
 	digests_release(&digests);
 	return err;
 }
 
-static int compute(struct sdhash_worker *w, const struct sdhash_request *r)
+/* For that digest alone. */
+static int set_digest(struct demand_worker *w, enum digest_id id)
+{
+	if (w->fp && w->id == id)
+		return 0;
+	fingerprint_free(w->fp);
+	w->fp = NULL;
+	w->id = id;
+	return fingerprint_new(DIGEST_BIT(id), &w->fp);
+}
+
+static int compute(struct demand_worker *w, const struct demand_request *r)
 {
 	int err, fd = file_reopen(r->query.fd);
 
 	buf_clear(&w->text);
-	err = fd < 0 ? fd : digest_file(w, fd, w->identity.size, r->query.most);
+	err = fd < 0 ? fd : set_digest(w, r->query.id);
+	if (!err)
+		err = digest_file(w, fd, w->identity.size, r->query.most);
 	if (fd >= 0)
 		close(fd);
 	return err == -ESTALE ? -EAGAIN : err;
@@ -96,7 +110,7 @@ static int stat_file(const struct source *s, int fd, struct file_key *key_out,
 }
 
 /* -EAGAIN when the file changed meanwhile. */
-static int serve(struct sdhash_worker *w, const struct sdhash_request *r)
+static int serve(struct demand_worker *w, const struct demand_request *r)
 {
 	const struct source *source = w->pool->source;
 	struct file_identity identity = { 0 };
@@ -105,7 +119,7 @@ static int serve(struct sdhash_worker *w, const struct sdhash_request *r)
 
 	if (err)
 		return err;
-	if (!file_key_equal(&key, &w->key) ||
+	if (!w->fp || w->id != r->query.id || !file_key_equal(&key, &w->key) ||
 	    !file_identity_equal(&identity, &w->identity) ||
 	    w->result == -EAGAIN) {
 		w->key = key;
@@ -121,20 +135,20 @@ static int serve(struct sdhash_worker *w, const struct sdhash_request *r)
 /* ---- the thread ---- */
 
 /* Whether another worker serves the user. */
-static bool is_served(const struct sdhash_pool *p, uid_t uid)
+static bool is_served(const struct demand_pool *p, uid_t uid)
 {
 	size_t i;
 
-	for (i = 0; i < SDHASH_WORKERS; i++)
+	for (i = 0; i < DEMAND_WORKERS; i++)
 		if (p->workers[i].busy && p->workers[i].uid == uid)
 			return true;
 	return false;
 }
 
 /* The first request of a user that no worker serves, or NULL at the end. */
-static struct sdhash_request *take_request(struct sdhash_pool *p)
+static struct demand_request *take_request(struct demand_pool *p)
 {
-	struct sdhash_request **at, *r;
+	struct demand_request **at, *r;
 
 	while (!p->stopped) {
 		for (at = &p->first; *at; at = &(*at)->next)
@@ -153,12 +167,12 @@ static struct sdhash_request *take_request(struct sdhash_pool *p)
 
 static void *worker_run(void *arg)
 {
-	struct sdhash_worker *w = arg;
-	struct sdhash_pool *p = w->pool;
-	struct sdhash_request *r;
+	struct demand_worker *w = arg;
+	struct demand_pool *p = w->pool;
+	struct demand_request *r;
 	int result;
 
-	thread_set_name("kinfs-sdhash");
+	thread_set_name("kinfs-demand");
 	pthread_mutex_lock(&p->lock);
 	while ((r = take_request(p))) {
 		w->busy = true;
@@ -174,9 +188,9 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-static int enter(struct sdhash_pool *p, struct sdhash_request *r)
+static int enter(struct demand_pool *p, struct demand_request *r)
 {
-	struct sdhash_request **at = &p->first;
+	struct demand_request **at = &p->first;
 	int err = p->stopped ? -ECANCELED :
 			       share_take(&p->share, r->query.uid, &r->turn);
 
@@ -190,9 +204,9 @@ static int enter(struct sdhash_pool *p, struct sdhash_request *r)
 	return 0;
 }
 
-int sdhash_pool_post(struct sdhash_pool *p, const struct sdhash_query *q)
+int demand_pool_post(struct demand_pool *p, const struct demand_query *q)
 {
-	struct sdhash_request *r = calloc(1, sizeof(*r));
+	struct demand_request *r = calloc(1, sizeof(*r));
 	int err;
 
 	if (!r)
@@ -216,30 +230,26 @@ int sdhash_pool_post(struct sdhash_pool *p, const struct sdhash_query *q)
 
 /* ---- life ---- */
 
-int sdhash_pool_init(struct sdhash_pool *p, const struct source *source,
+int demand_pool_init(struct demand_pool *p, const struct source *source,
 		     const atomic_bool *stopping)
 {
 	int err = -pthread_mutex_init(&p->lock, NULL);
-	size_t i;
 
 	p->source = source;
 	p->stopping = stopping;
-	p->share.most = SDHASH_REQUESTS_MAX;
+	p->share.most = DEMAND_REQUESTS_MAX;
 	if (!err)
 		err = -pthread_cond_init(&p->work, NULL);
-	for (i = 0; i < SDHASH_WORKERS && !err; i++)
-		err = fingerprint_new(DIGEST_BIT(DIGEST_SDHASH),
-				      &p->workers[i].fp);
 	return err;
 }
 
-int sdhash_pool_start(struct sdhash_pool *p)
+int demand_pool_start(struct demand_pool *p)
 {
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < SDHASH_WORKERS && !err; i++) {
-		struct sdhash_worker *w = &p->workers[i];
+	for (i = 0; i < DEMAND_WORKERS && !err; i++) {
+		struct demand_worker *w = &p->workers[i];
 
 		w->pool = p;
 		err = -pthread_create(&w->thread, NULL, worker_run, w);
@@ -248,9 +258,9 @@ int sdhash_pool_start(struct sdhash_pool *p)
 	return err;
 }
 
-void sdhash_pool_stop(struct sdhash_pool *p)
+void demand_pool_stop(struct demand_pool *p)
 {
-	struct sdhash_request *r, *next;
+	struct demand_request *r, *next;
 	size_t i;
 
 	pthread_mutex_lock(&p->lock);
@@ -259,7 +269,7 @@ void sdhash_pool_stop(struct sdhash_pool *p)
 	p->first = NULL;
 	pthread_cond_broadcast(&p->work);
 	pthread_mutex_unlock(&p->lock);
-	for (i = 0; i < SDHASH_WORKERS; i++) {
+	for (i = 0; i < DEMAND_WORKERS; i++) {
 		if (p->workers[i].started)
 			pthread_join(p->workers[i].thread, NULL);
 		p->workers[i].started = false;
@@ -271,11 +281,11 @@ void sdhash_pool_stop(struct sdhash_pool *p)
 	}
 }
 
-void sdhash_pool_release(struct sdhash_pool *p)
+void demand_pool_release(struct demand_pool *p)
 {
 	size_t i;
 
-	for (i = 0; i < SDHASH_WORKERS; i++) {
+	for (i = 0; i < DEMAND_WORKERS; i++) {
 		fingerprint_free(p->workers[i].fp);
 		buf_release(&p->workers[i].text);
 	}

@@ -11,16 +11,17 @@
 
 #include <cmocka.h>
 
-#include "core/hash/sdhash_pool.h"
+#include "core/hash/demand_pool.h"
 
-/* The sdhash of single files, computed when it is asked for. */
+/* Digests of single files, computed when they are asked for. */
 
 enum { SIZE = 10000, MOST = 65536 };
 
 struct asked {
-	struct sdhash_pool pool;
+	struct demand_pool pool;
 	struct source source;
 	atomic_bool stopping;
+	enum digest_id id; /* of the next requests */
 	int fd;
 
 	pthread_mutex_t lock; /* everything below */
@@ -44,8 +45,9 @@ static void answer(void *arg, int result, const struct buf *text)
 
 static int post(struct asked *a, uid_t uid, size_t most)
 {
-	return sdhash_pool_post(&a->pool,
-				&(struct sdhash_query){ .fd = a->fd,
+	return demand_pool_post(&a->pool,
+				&(struct demand_query){ .id = a->id,
+							.fd = a->fd,
 							.uid = uid,
 							.most = most,
 							.done = answer,
@@ -81,13 +83,14 @@ static int set_up(void **state)
 	struct asked *a = calloc(1, sizeof(*a));
 
 	assert_non_null(a);
+	a->id = DIGEST_SDHASH;
 	a->fd = memfd_create("asked", MFD_CLOEXEC);
 	assert_true(a->fd >= 0);
 	a->source.fd = a->fd;
 	assert_int_equal(source_init(&a->source), 0);
 	assert_int_equal(pthread_mutex_init(&a->lock, NULL), 0);
 	assert_int_equal(pthread_cond_init(&a->more, NULL), 0);
-	assert_int_equal(sdhash_pool_init(&a->pool, &a->source, &a->stopping),
+	assert_int_equal(demand_pool_init(&a->pool, &a->source, &a->stopping),
 			 0);
 	*state = a;
 	return 0;
@@ -97,8 +100,8 @@ static int tear_down(void **state)
 {
 	struct asked *a = *state;
 
-	sdhash_pool_stop(&a->pool);
-	sdhash_pool_release(&a->pool);
+	demand_pool_stop(&a->pool);
+	demand_pool_release(&a->pool);
 	pthread_cond_destroy(&a->more);
 	pthread_mutex_destroy(&a->lock);
 	close(a->fd);
@@ -111,7 +114,7 @@ static void test_a_text_is_of_the_present_content(void **state)
 	struct asked *a = *state;
 	char first[MOST];
 
-	assert_int_equal(sdhash_pool_start(&a->pool), 0);
+	assert_int_equal(demand_pool_start(&a->pool), 0);
 	write_bytes(a, SIZE, 1);
 	assert_int_equal(ask(a), 0);
 	assert_memory_equal(a->text, "sdbf:", 5);
@@ -124,11 +127,38 @@ static void test_a_text_is_of_the_present_content(void **state)
 	assert_string_not_equal(a->text, first);
 }
 
+static void test_each_digest_has_its_own_text(void **state)
+{
+	struct asked *a = *state;
+	char sdhash[MOST];
+
+	assert_int_equal(demand_pool_start(&a->pool), 0);
+	write_bytes(a, 0, 1);
+	a->id = DIGEST_SHA256;
+	assert_int_equal(ask(a), 0);
+	assert_string_equal(a->text, "e3b0c44298fc1c149afbf4c8996fb924"
+				     "27ae41e4649b934ca495991b7852b855");
+	a->id = DIGEST_TLSH;
+	assert_int_equal(ask(a), -ENODATA);
+	write_bytes(a, SIZE, 1);
+	assert_int_equal(ask(a), 0);
+	assert_memory_equal(a->text, "T1", 2);
+	a->id = DIGEST_SDHASH;
+	assert_int_equal(ask(a), 0);
+	memcpy(sdhash, a->text, sizeof(sdhash));
+	a->id = DIGEST_SHA256;
+	assert_int_equal(ask(a), 0);
+	assert_int_equal(strlen(a->text), 64);
+	a->id = DIGEST_SDHASH;
+	assert_int_equal(ask(a), 0);
+	assert_string_equal(a->text, sdhash);
+}
+
 static void test_files_without_a_text(void **state)
 {
 	struct asked *a = *state;
 
-	assert_int_equal(sdhash_pool_start(&a->pool), 0);
+	assert_int_equal(demand_pool_start(&a->pool), 0);
 	write_bytes(a, 100, 1);
 	assert_int_equal(ask(a), -ENODATA);
 }
@@ -142,10 +172,10 @@ static void test_one_user_does_not_have_all_requests(void **state)
 	for (posted = 0; !err; posted += !err)
 		err = post(a, 1, MOST);
 	assert_int_equal(err, -EAGAIN);
-	assert_in_range(posted, 1, SDHASH_REQUESTS_MAX - 1);
+	assert_in_range(posted, 1, DEMAND_REQUESTS_MAX - 1);
 	assert_int_equal(post(a, 2, MOST), 0);
 	/* At the end every one is answered. */
-	sdhash_pool_stop(&a->pool);
+	demand_pool_stop(&a->pool);
 	assert_int_equal(a->answers, posted + 1);
 	assert_int_equal(a->result, -ECANCELED);
 	assert_int_equal(post(a, 3, MOST), -ECANCELED);
@@ -157,6 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_text_is_of_the_present_content),
+		TEST(test_each_digest_has_its_own_text),
 		TEST(test_files_without_a_text),
 		TEST(test_one_user_does_not_have_all_requests),
 	};
