@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The daemon publishes what changes, tells systemd, answers kin, and goes on
+# when it, the mount or the server dies.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+# shellcheck source=tests/e2e/helper/share.sh disable=SC1091
+. tests/e2e/helper/share.sh
+
+make_tree "$T/one" 1 30
+make_tree "$T/two" 1 3
+mount_kinfs "$T/one" "$T/m1"
+mount_kinfs "$T/two" "$T/m2"
+"$KIN" wait "$T/m1" 2>"$T/output"
+"$KIN" wait "$T/m2" 2>"$T/output"
+start_server a
+"$KIN_SHARE" init --db "$(db a)" >"$T/output"
+publish a "$T/m2" --label two
+
+share_pid=
+start_share() { # [OPTION...]: of the first mount
+	"$KIN_SHARE" --db "$(db a)" --label one "$@" "$T/m1" \
+		>>"$T/share.log" 2>&1 &
+	share_pid=$!
+	pids+=("$share_pid")
+}
+have_of_one() { published a | grep '^one|' | cut -d'|' -f2 | sort; }
+is_published() { # what the database has is what the tree has
+	[ "$(have_of_one)" = "$(find "$T/one" -type f -size +0 | sort)" ]
+}
+
+python3 - "$T/notify" >"$T/notified" 2>&1 <<'EOF' &
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    print(s.recv(4096).decode(), flush=True)
+EOF
+pids+=($!)
+poll 10 test -S "$T/notify"
+NOTIFY_SOCKET=$T/notify start_share
+ok "systemd is told when it is ready" poll 10 grep -qx READY=1 "$T/notified"
+ok "everything is published" poll 20 is_published
+ok "systemd is told that" \
+	poll 10 grep -qx 'STATUS=everything is published' "$T/notified"
+
+# ---- answers by the mount ----
+
+is "$("$KIN" similar --json --everywhere "$T/m1/f0" | jq -r \
+	'.complete, (.similar[] | select(.path | startswith("two:")).path)')" \
+	"true"$'\n'"two:$T/two/f0"$'\n'"two:$T/two/f0.v2" \
+	"kin asks the daemon, which leaves its own host out"
+like "$("$KIN" groups --everywhere "$T/m1")" "two:$T/two/f0" "groups, too"
+refused "another kin-share of the same catalog" 'another kin-share' \
+	publish a "$T/m1" --label other
+
+# ---- changes ----
+
+echo new words >>"$T/m1/f1"
+rm "$T/m1/f2"
+mkdir "$T/m1/below"
+mv "$T/m1/f3" "$T/m1/below/f3"
+cp "$T/m1/f4" "$T/m1/below/copy"
+mv "$T/m1/below" "$T/m1/elsewhere"
+"$KIN" wait "$T/m1" 2>"$T/output"
+ok "changes are published" poll 20 is_published
+content=$(xxhsum -H2 "$T/one/f1" | cut -d' ' -f1)
+has_content() { published a | tr -d - | grep -q "f1|$content|"; }
+ok "with the new content" poll 20 has_content
+dirty() { # how many changes are kept
+	find "$(catalog_of "$T/m1")/share" -name ack -size +0
+}
+ok "what is published is acknowledged" poll 10 test -n "$(dirty)"
+
+# ---- the server dies ----
+
+kill_server a
+"$KIN" similar --json --everywhere "$T/m1/f0" >"$T/answer" 2>"$T/errors"
+is "$?" 3 "without the server the answer is not complete"
+is "$(jq -r '.complete, .similar[0].path' "$T/answer")" \
+	"false"$'\n'"$T/m1/f0.v2" "but what the mount has is there"
+like "$(cat "$T/errors")" 'elsewhere: ' "and the reason is told"
+for i in {1..20}; do
+	cp "$T/one/f5" "$T/m1/late$i"
+done
+ok "the mount is as it was" "$KIN" wait "$T/m1"
+is "$(ls "$T/m1/.similar/f5" | grep -c late)" 20 "listings are, too"
+start_server a
+ok "when the server is back, it is sent what it misses" poll 90 is_published
+
+# ---- the daemon dies ----
+
+for i in {1..10}; do
+	kill -KILL "$share_pid"
+	wait "$share_pid" 2>/dev/null
+	echo "change $i" >>"$T/m1/f$((i + 6))"
+	mv "$T/m1/late$i" "$T/m1/moved$i"
+	start_share
+	sleep "$(printf '0.%03d' $((i * 13)))"
+done
+"$KIN" wait "$T/m1" 2>"$T/output"
+ok "killed ten times, it has published everything" poll 30 is_published
+ok "check says so" poll 30 "$KIN_SHARE" check --db "$(db a)" "$T/m1"
+
+# ---- the mount dies ----
+
+kill -KILL "$(daemon_pid "$T/m1")"
+wait "$(daemon_pid "$T/m1")" 2>/dev/null
+umount -l "$T/m1"
+rm "$T/one/f8"
+mount_kinfs "$T/one" "$T/m1"
+echo after >>"$T/m1/f9"
+"$KIN" wait "$T/m1" 2>"$T/output"
+ok "after a mount that was killed, it goes on with the new file" \
+	poll 30 is_published
+ok "check" poll 30 "$KIN_SHARE" check --db "$(db a)" "$T/m1"
+ok "the catalog is in order" "$KIN" check "$T/m1"
+
+# ---- the end ----
+
+kill -TERM "$share_pid"
+wait "$share_pid"
+is "$?" 0 "it ends when it is told to"
+stop_servers
+finish
