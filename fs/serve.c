@@ -281,6 +281,7 @@ static void stop(struct fs *fs)
 {
 	locks_stop(fs);
 	mapped_stop(fs);
+	similar_stop(fs);
 	engine_free(fs->engine);
 	fs->engine = NULL;
 	loop_free(fs);
@@ -314,6 +315,7 @@ static int serve_prepared(struct fs *fs, const char *catalog_dir)
 
 	block_ending(&before);
 	if (!open_engine(fs, catalog_dir)) {
+		similar_set_catalog(fs, catalog_dir);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (!fs->options.debug)
 			fuse_set_log_func(log_of_libfuse);

@@ -7,6 +7,7 @@
 #include "core/base/buf.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
+#include "core/cli/everywhere/everywhere.h"
 #include "core/cli/status_list.h"
 
 /* ---- status ---- */
@@ -135,6 +136,26 @@ static bool has(const json_t *status, const char *key)
 	return json_object_get(status, key) != NULL;
 }
 
+static void print_share(const json_t *share)
+{
+	const char *error = json_string_value(json_object_get(share, "error"));
+
+	printf("%-10s ", "share");
+	if (has(share, "host")) {
+		print_escaped(text(share, "host"), ESCAPE_TERMINAL);
+		fputs(": ", stdout);
+	}
+	if (error && *error)
+		print_escaped(error, ESCAPE_TERMINAL);
+	else if (json_is_true(json_object_get(share, "current")))
+		printf("everything is published, %lld files",
+		       number(share, "published"));
+	else
+		printf("publishing, %lld files so far",
+		       number(share, "published"));
+	putchar('\n');
+}
+
 /* Not every caller is told everything: what is missing is left out. */
 static void print_status(const json_t *status)
 {
@@ -156,17 +177,22 @@ static void print_status(const json_t *status)
 		printf("%-10s %s, threshold %lld\n", "listings",
 		       text(status, "similar_name"),
 		       number(status, "threshold"));
+	if (has(status, "share"))
+		print_share(json_object_get(status, "share"));
 }
 
 static int show_status(const struct mount *mount, bool as_json)
 {
-	json_t *status;
+	json_t *status, *share;
 	int err = status_get(mount->root, &status);
 
 	if (err) {
 		complain_errno(mount->root, err);
 		return EXIT_FAILED;
 	}
+	share = everywhere_status(mount->root, status);
+	if (share)
+		(void)json_object_set_new(status, "share", share);
 	if (as_json)
 		return json_print(status);
 	print_status(status);

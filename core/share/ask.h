@@ -25,6 +25,10 @@
  *   {"end":true,"complete":false,"reason":"..."}
  */
 #define SHARE_SOCKET "socket"
+/* For a mount, which may not connect to anything: a datagram has the request,
+ * and with it the end of a pipe that the answer is written to. */
+#define SHARE_DATAGRAMS "questions"
+#define ASK_DATAGRAM_MAX ((size_t)128 << 10)
 #define ASK_LINE_MAX ((size_t)1 << 20)
 #define SHARE_WAIT_MS 2000
 

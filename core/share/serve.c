@@ -22,7 +22,8 @@ struct serve {
 	struct session *sessions;
 	struct share_report *report;
 	const atomic_bool *stop;
-	int sockets[SHARE_CATALOGS_MAX];
+	/* Of catalog i: the streams at 2 * i, then the datagrams. */
+	int sockets[2 * SHARE_CATALOGS_MAX];
 	pthread_t thread;
 	pthread_mutex_t ask_lock; /* db and ask */
 	struct share_db db;
@@ -36,12 +37,14 @@ struct client {
 	struct serve *serve;
 	const struct session *session;
 	int fd;
+	char *line; /* owned; the request, or NULL: it is to be read */
+	size_t len;
 };
 
 /* ---- sockets ---- */
 
 /* The path of a directory may be longer than that of a socket. */
-static int bind_in(const char *directory, int fd)
+static int bind_in(const char *directory, const char *name, int fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -50,22 +53,26 @@ static int bind_in(const char *directory, int fd)
 	if (err)
 		return err;
 	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-		       "/proc/self/fd/%d/" SHARE_SOCKET, dir);
+		       "/proc/self/fd/%d/%s", dir, name);
 	(void)unlink(address.sun_path);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    chmod(address.sun_path, 0600) || listen(fd, 16))
+	    chmod(address.sun_path, 0600))
 		err = -errno;
 	(void)close(dir);
 	return err;
 }
 
-static int make_socket(const char *directory, int *out)
+static int make_socket(const char *directory, bool datagrams, int *out)
 {
-	int err, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int type = datagrams ? SOCK_DGRAM : SOCK_STREAM;
+	int err, fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -errno;
-	err = bind_in(directory, fd);
+	err = bind_in(directory, datagrams ? SHARE_DATAGRAMS : SHARE_SOCKET,
+		      fd);
+	if (!err && !datagrams && listen(fd, 16))
+		err = -errno;
 	if (err)
 		(void)close(fd);
 	else
@@ -104,6 +111,27 @@ static bool is_for_groups(const char *line, size_t len)
 	return groups;
 }
 
+/* A reader that is slow keeps nobody else from asking. */
+static void answer_in_memory(struct client *c, const char *line, size_t len,
+			     FILE *out)
+{
+	struct serve *s = c->serve;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return;
+	(void)pthread_mutex_lock(&s->ask_lock);
+	s->ask.arg = c;
+	s->ask.but = share_state_identity(c->session->state)->host;
+	(void)ask_answer(&s->ask, line, len, memory);
+	(void)pthread_mutex_unlock(&s->ask_lock);
+	if (!fclose(memory))
+		(void)fwrite(text, 1, size, out);
+	free(text);
+}
+
 /* Groups take long, and have a connection to the database of their own. */
 static void answer_line(struct client *c, const char *line, size_t len,
 			FILE *out)
@@ -120,11 +148,7 @@ static void answer_line(struct client *c, const char *line, size_t len,
 		db_close(&db);
 		return;
 	}
-	(void)pthread_mutex_lock(&s->ask_lock);
-	s->ask.arg = c;
-	s->ask.but = share_state_identity(c->session->state)->host;
-	(void)ask_answer(&s->ask, line, len, out);
-	(void)pthread_mutex_unlock(&s->ask_lock);
+	answer_in_memory(c, line, len, out);
 }
 
 static ssize_t read_line(int fd, char *line)
@@ -149,8 +173,10 @@ static void *run_client(void *arg)
 {
 	struct client *c = arg;
 	struct serve *s = c->serve;
-	char *line = malloc(ASK_LINE_MAX);
-	ssize_t len = line ? read_line(c->fd, line) : -1;
+	char *line = c->line ? c->line : malloc(ASK_LINE_MAX);
+	ssize_t len = c->line ? (ssize_t)c->len :
+		      line    ? read_line(c->fd, line) :
+				-1;
 	FILE *out = len > 0 ? fdopen(c->fd, "w") : NULL;
 
 	if (out)
@@ -186,20 +212,15 @@ static void give_place(struct serve *s)
 	(void)pthread_mutex_unlock(&s->lock);
 }
 
-static void accept_client(struct serve *s, size_t i)
+/* Takes the descriptor and the line. */
+static void start_client(struct serve *s, size_t i, int fd, char *line,
+			 size_t len)
 {
-	const struct timeval limit = { .tv_sec = CLIENT_S };
-	struct client *c;
+	struct client *c = calloc(1, sizeof(*c));
 	pthread_t thread;
-	int fd = accept4(s->sockets[i], NULL, NULL, SOCK_CLOEXEC);
 
-	if (fd < 0)
-		return;
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	c = calloc(1, sizeof(*c));
 	if (c && take_place(s)) {
-		*c = (struct client){ s, &s->sessions[i], fd };
+		*c = (struct client){ s, &s->sessions[i], fd, line, len };
 		if (!pthread_create(&thread, NULL, run_client, c)) {
 			(void)pthread_detach(thread);
 			return;
@@ -207,16 +228,70 @@ static void accept_client(struct serve *s, size_t i)
 		give_place(s);
 	}
 	free(c);
+	free(line);
 	(void)close(fd);
+}
+
+static void accept_client(struct serve *s, size_t i)
+{
+	const struct timeval limit = { .tv_sec = CLIENT_S };
+	int fd = accept4(s->sockets[2 * i], NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	start_client(s, i, fd, NULL, 0);
+}
+
+/* The descriptor that came with it, or -1. */
+static int descriptor_of(struct msghdr *message)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(message);
+	int fd = -1;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+/* What does not fit into the pipe at once is not written. */
+static void take_datagram(struct serve *s, size_t i)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	char *line = malloc(ASK_DATAGRAM_MAX);
+	struct iovec data = { line, ASK_DATAGRAM_MAX };
+	struct msghdr message = { .msg_iov = &data,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	ssize_t len = -1;
+	int fd = -1;
+
+	if (line)
+		len = recvmsg(s->sockets[2 * i + 1], &message,
+			      MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (len > 0)
+		fd = descriptor_of(&message);
+	if (fd < 0) {
+		free(line);
+		return;
+	}
+	(void)fcntl(fd, F_SETFL, O_WRONLY | O_NONBLOCK);
+	start_client(s, i, fd, line, (size_t)len);
 }
 
 /* ---- the thread ---- */
 
 static void *run(void *arg)
 {
-	struct pollfd polls[SHARE_CATALOGS_MAX];
+	struct pollfd polls[2 * SHARE_CATALOGS_MAX];
 	struct serve *s = arg;
-	size_t i, count = s->options->catalog_count;
+	size_t i, count = 2 * s->options->catalog_count;
 
 	for (i = 0; i < count; i++)
 		polls[i] = (struct pollfd){ .fd = s->sockets[i],
@@ -224,9 +299,14 @@ static void *run(void *arg)
 	while (!atomic_load(s->stop)) {
 		if (poll(polls, count, LOOK_MS) <= 0)
 			continue;
-		for (i = 0; i < count; i++)
-			if (polls[i].revents)
-				accept_client(s, i);
+		for (i = 0; i < count; i++) {
+			if (!polls[i].revents)
+				continue;
+			if (i % 2)
+				take_datagram(s, i / 2);
+			else
+				accept_client(s, i / 2);
+		}
 	}
 	return NULL;
 }
@@ -235,7 +315,7 @@ static void serve_free(struct serve *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->options->catalog_count; i++)
+	for (i = 0; i < 2 * s->options->catalog_count; i++)
 		if (s->sockets[i] >= 0)
 			(void)close(s->sockets[i]);
 	db_close(&s->db);
@@ -264,10 +344,11 @@ int serve_start(const struct share_options *o, struct session *sessions,
 	(void)pthread_mutex_init(&s->ask_lock, NULL);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->left, NULL);
-	for (i = 0; i < o->catalog_count; i++)
+	for (i = 0; i < 2 * o->catalog_count; i++)
 		s->sockets[i] = -1;
-	for (i = 0; i < o->catalog_count && !err; i++)
-		err = make_socket(sessions[i].share_directory, &s->sockets[i]);
+	for (i = 0; i < 2 * o->catalog_count && !err; i++)
+		err = make_socket(sessions[i / 2].share_directory, i % 2,
+				  &s->sockets[i]);
 	if (!err)
 		err = -pthread_create(&s->thread, NULL, run, s);
 	if (err)

@@ -274,6 +274,9 @@ static int ask_engine(struct listing_query *c, int fd)
 	case NODE_GROUP:
 		return groups_view_make(c->fs, c->node, caller, &c->cancelled,
 					on_listing, c);
+	case NODE_ELSEWHERE:
+		return elsewhere_make(c->fs, c->node, fd, caller, on_listing,
+				      c);
 	case NODE_DIRECTORY:
 		return engine_browse(e, fd, caller, on_entries, c);
 	default:

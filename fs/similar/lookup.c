@@ -88,7 +88,8 @@ static bool item_holds(fuse_req_t req, struct fs *fs,
 	struct cred saved;
 	bool holds;
 
-	if (item && listed->kind == NODE_GROUPS)
+	if (item &&
+	    (listed->kind == NODE_GROUPS || listed->kind == NODE_ELSEWHERE))
 		return true;
 	if (!item ||
 	    (listed->kind != NODE_GROUP &&
@@ -128,6 +129,8 @@ static enum node_kind view_of(const struct similar_node *parent,
 		return NODE_CONTAINS;
 	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_ALL) == 0)
 		return NODE_ALL;
+	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_ELSEWHERE) == 0)
+		return NODE_ELSEWHERE;
 	if (parent->kind == NODE_DIRECTORY &&
 	    strcmp(name, SIMILAR_DIRECTORIES) == 0)
 		return NODE_DIRECTORIES;
@@ -178,6 +181,8 @@ void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
 		err = -ESTALE;
+	} else if (view == NODE_ELSEWHERE && !cred_owns_mount(fs, req)) {
+		err = -ENOENT;
 	} else if (view != NODE_LINK) {
 		err = lookup_view(req, fs, parent, name, view, &n);
 	} else if (node_has_listing(parent)) {

@@ -11,6 +11,7 @@
 
 #include "core/search/credentials.h"
 #include "core/base/share.h"
+#include "fs/similar/elsewhere.h"
 
 struct fs;
 struct inode;
@@ -23,6 +24,7 @@ enum node_kind {
 	NODE_WITHIN,      /* what contains it, */
 	NODE_CONTAINS,    /* what it contains, */
 	NODE_ALL,         /* and what is like it in mere boilerplate, too */
+	NODE_ELSEWHERE,   /* what other hosts have that is like it */
 	NODE_DIRECTORIES, /* lists what is like a directory */
 	NODE_GROUPS,      /* the groups of a directory, */
 	NODE_GROUP,       /* and the files of one */
@@ -68,6 +70,7 @@ struct similar {
 	size_t kept_bytes;
 	uint64_t root_number;
 	struct share queries; /* open ones */
+	struct elsewhere elsewhere;
 	atomic_bool warned;   /* of a real entry with the name of a view */
 	atomic_llong cached_until_ns; /* names by the kernel; 0: none */
 };

@@ -47,6 +47,8 @@ int similar_open(struct fs *fs)
 	if (!s)
 		return -ENOMEM;
 	err = -pthread_mutex_init(&s->lock, NULL);
+	if (!err)
+		err = elsewhere_init(&s->elsewhere);
 	if (err) {
 		free(s);
 		return err;
@@ -57,6 +59,16 @@ int similar_open(struct fs *fs)
 	return 0;
 }
 
+void similar_stop(struct fs *fs)
+{
+	elsewhere_stop(fs);
+}
+
+void similar_set_catalog(struct fs *fs, const char *directory)
+{
+	elsewhere_set_catalog(fs, directory);
+}
+
 void similar_free(struct fs *fs)
 {
 	struct similar *s = fs->similar;
@@ -65,6 +77,7 @@ void similar_free(struct fs *fs)
 		return;
 	opened_close_all(fs);
 	node_free_all(fs);
+	elsewhere_release(&s->elsewhere);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 	fs->similar = NULL;

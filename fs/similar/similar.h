@@ -19,7 +19,7 @@ struct fs;
  * (listing.h) is the content of a directory at one moment for one caller; it
  * never changes.  An open .query (query_file.h) has a query and its answer.  The
  * directories below .groups (groups_view.h) are nodes whose listings have groups
- * and the files of one.
+ * and the files of one.  .elsewhere (elsewhere.h) has names of other hosts.
  *
  * The life of a request.  opendir asks the engine (listing_query.c): the request
  * is parked, a thread of the engine makes the listing, keeps it at its node and
@@ -47,10 +47,17 @@ struct fs;
 int similar_open(struct fs *fs);
 void similar_free(struct fs *fs);
 
+/* Where the catalog is, before requests come. */
+void similar_set_catalog(struct fs *fs, const char *directory);
+
+/* Waits for the threads that ask a kin-share, and reply. */
+void similar_stop(struct fs *fs);
+
 /* The names of views that no listing shows. */
 #define SIMILAR_WITHIN ".within"
 #define SIMILAR_CONTAINS ".contains"
 #define SIMILAR_ALL ".all"
+#define SIMILAR_ELSEWHERE ".elsewhere" /* for the owner of the mount */
 #define SIMILAR_DIRECTORIES ".dirs"
 #define SIMILAR_GROUPS ".groups"
 #define SIMILAR_QUERY ".query" /* of the top alone */

@@ -464,6 +464,7 @@ share_programs() {
 	mkdir -p "$T/bin"
 	cp "$KINFS" "$T/bin/kinfs"
 	cp "$KIN" "$T/bin/kin"
+	cp "$(dirname "$KIN")/kin-share" "$T/bin/kin-share"
 	KINFS=$T/bin/kinfs
 	KIN=$T/bin/kin
 }

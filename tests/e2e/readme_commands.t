@@ -10,6 +10,9 @@ private_namespace
 open_fuse_to_all
 share_programs
 
+# shellcheck source=tests/e2e/helper/share.sh disable=SC1091
+. tests/e2e/helper/share.sh
+
 home=$T/home
 
 user() { # COMMAND...
@@ -170,8 +173,12 @@ test_duplicates() {
 }
 
 make_home
+start_server a
+printf '[kin]\nhost=%s\nuser=postgres\ndbname=postgres\n' "$T/pg-a" \
+	>"$home/.pg_service.conf"
 test_session
 test_manual
 test_make_mount
 test_duplicates
+stop_servers
 finish

@@ -10,13 +10,21 @@
 
 make_tree "$T/one" 1 30
 make_tree "$T/two" 1 3
-mount_kinfs "$T/one" "$T/m1"
+mount_kinfs "$T/one" "$T/m1" -o allow_other
 mount_kinfs "$T/two" "$T/m2"
 "$KIN" wait "$T/m1" 2>"$T/output"
 "$KIN" wait "$T/m2" 2>"$T/output"
 start_server a
 "$KIN_SHARE" init --db "$(db a)" >"$T/output"
 publish a "$T/m2" --label two
+
+# ---- without a daemon ----
+
+is "$(ls "$T/m1/.similar/f0/.elsewhere" | wc -l)" 0 \
+	"without a kin-share .elsewhere is empty"
+is "$(getx "$T/m1/.similar/f0/.elsewhere" user.kinfs.state)" incomplete \
+	"and says that this is not complete"
+unlike "$("$KIN" status "$T/m1")" 'share' "kin status has no share"
 
 share_pid=
 start_share() { # [OPTION...]: of the first mount
@@ -52,6 +60,26 @@ is "$("$KIN" similar --json --everywhere "$T/m1/f0" | jq -r \
 	"true"$'\n'"two:$T/two/f0"$'\n'"two:$T/two/f0.v2" \
 	"kin asks the daemon, which leaves its own host out"
 like "$("$KIN" groups --everywhere "$T/m1")" "two:$T/two/f0" "groups, too"
+unlike "$("$KIN" similar --json "$T/m1/f0")" 'two:' \
+	"without --everywhere there is nothing of others"
+like "$("$KIN" status "$T/m1")" 'share +one: everything is published' \
+	"kin status tells that"
+is "$("$KIN" status --json "$T/m1" | jq -c '.share | [.current, .host]')" \
+	'[true,"one"]' "also as JSON"
+
+there=$T/m1/.similar/f0/.elsewhere
+score=$("$KIN" compare -m sif "$T/one/f0" "$T/one/f0.v2" | cut -d' ' -f1)
+is "$(ls -U "$there")" "100_two:f0"$'\n'"0${score}_two:f0.v2" \
+	".elsewhere has names of other hosts, best first"
+is "$(readlink "$there/100_two:f0")" "two:$T/two/f0" \
+	"links tell the place"
+not_ok "they lead nowhere here" test -e "$there/100_two:f0"
+is "$(getx "$there" user.kinfs.state)" complete "the listing is complete"
+unlike "$(ls -A "$T/m1/.similar/f0")" elsewhere "no listing shows the view"
+not_ok "only the owner of the mount sees it" as_nobody ls "$there"
+ok "who sees the others" as_nobody ls "$T/m1/.similar/f0"
+is "$(ls "$T/m1/.similar/f10/.elsewhere" | wc -l)" 0 \
+	"a file that nobody has is alike to none"
 refused "another kin-share of the same catalog" 'another kin-share' \
 	publish a "$T/m1" --label other
 
@@ -81,6 +109,8 @@ is "$?" 3 "without the server the answer is not complete"
 is "$(jq -r '.complete, .similar[0].path' "$T/answer")" \
 	"false"$'\n'"$T/m1/f0.v2" "but what the mount has is there"
 like "$(cat "$T/errors")" 'elsewhere: ' "and the reason is told"
+is "$(ls "$there" | wc -l):$(getx "$there" user.kinfs.state)" 0:incomplete \
+	".elsewhere says that it is not complete"
 for i in {1..20}; do
 	cp "$T/one/f5" "$T/m1/late$i"
 done

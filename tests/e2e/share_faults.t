@@ -100,14 +100,14 @@ ok "a database that was emptied" publish a "$T/m1"
 ok "is filled again" complete
 
 # A host that is restored: its state is of yesterday, and the files are, too.
-umount "$T/m1"
+unmount "$T/m1"
 cp -a "$(catalog_of "$T/m1")" "$T/backup"
 cp -a "$T/one" "$T/one.backup"
 mount_kinfs "$T/one" "$T/m1"
 make_tree "$T/m1/today" 7 10
 "$KIN" wait "$T/m1" 2>"$T/output"
 publish a "$T/m1"
-umount "$T/m1"
+unmount "$T/m1"
 rm -r "$(catalog_of "$T/m1")" "$T/one/today"
 cp -a "$T/backup" "$(catalog_of "$T/m1")"
 ok "a host that went back to a backup" publish a "$(catalog_of "$T/m1")"

@@ -19,7 +19,6 @@ printf 'odd name' | cat - "$T/one/f5" >"$T/two/from/"$'\xff\nodd'
 mount_kinfs "$T/one" "$T/m1"
 mount_kinfs "$T/two" "$T/m2"
 files() { find "$1" -type f "${@:2}" -printf x | wc -c; }
-wait_idle() { "$KIN" wait "$1"; }
 ok "the first host is hashed" wait_idle "$T/m1"
 ok "the second host is hashed" wait_idle "$T/m2"
 start_server a

@@ -212,3 +212,32 @@ char *everywhere_name(const json_t *file)
 	free(bytes);
 	return name;
 }
+
+/* ---- the state ---- */
+
+static int keep_line(void *arg, json_t *line)
+{
+	*(json_t **)arg = json_incref(line);
+	return 0;
+}
+
+json_t *everywhere_status(const char *root, const json_t *status)
+{
+	const char *catalog = json_string_value(
+		json_object_get(json_object_get(status, "catalog"), "path"));
+	struct everywhere e = { .root = root };
+	json_t *share = NULL;
+	char *path = NULL;
+	bool published;
+
+	if (!catalog || asprintf(&path, "%s/share", catalog) < 0)
+		return NULL;
+	published = !access(path, F_OK);
+	free(path);
+	if (!published || everywhere_ask(&e, json_pack("{s:b}", "status", 1),
+					 keep_line, &share))
+		return NULL;
+	return share ? share :
+		       json_pack("{s:b, s:b, s:s}", "connected", 0, "current",
+				 0, "error", "kin-share does not run");
+}

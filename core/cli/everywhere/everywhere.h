@@ -33,6 +33,10 @@ json_t *everywhere_request(const struct digests *d, int threshold, bool all);
 /* "host:path" of a file in an answer, to be freed. */
 char *everywhere_name(const json_t *file);
 
+/* What the kin-share of a mount tells of itself, whose status is given; NULL:
+ * the mount was never published. */
+json_t *everywhere_status(const char *root, const json_t *status);
+
 /* kin groups --everywhere: an exit code. */
 int everywhere_groups(const char *root, const char *db, uint64_t min_size,
 		      bool json);

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/similar/elsewhere.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "core/base/array.h"
+#include "core/base/clock.h"
+#include "core/base/hex.h"
+#include "core/engine/engine.h"
+#include "fs/fs.h"
+#include "fs/ops/xattr_query.h"
+#include "fs/similar/listing.h"
+#include "fs/similar/node.h"
+
+#define SOCKET_PATH "/share/questions"
+
+/* An answer that is longer than the pipe is cut. */
+enum { PIECE = 1 << 16, PIPE_BYTES = 1 << 20 };
+
+struct elsewhere_query {
+	struct fs *fs;
+	unsigned depth;
+	struct engine_answer file;
+	struct engine_hits hits;
+	char **targets; /* owned; as many as hits */
+	bool is_complete, is_cut;
+	void (*done)(void *arg, int err, struct listing *l);
+	void *arg;
+};
+
+int elsewhere_init(struct elsewhere *e)
+{
+	int err = -pthread_mutex_init(&e->lock, NULL);
+
+	e->catalog_fd = -1;
+	return err ? err : -pthread_cond_init(&e->ended, NULL);
+}
+
+void elsewhere_release(struct elsewhere *e)
+{
+	if (e->catalog_fd >= 0)
+		(void)close(e->catalog_fd);
+	(void)pthread_cond_destroy(&e->ended);
+	(void)pthread_mutex_destroy(&e->lock);
+}
+
+void elsewhere_set_catalog(struct fs *fs, const char *directory)
+{
+	if (fs->similar)
+		fs->similar->elsewhere.catalog_fd =
+			open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+void elsewhere_stop(struct fs *fs)
+{
+	struct elsewhere *e = fs->similar ? &fs->similar->elsewhere : NULL;
+
+	if (!e)
+		return;
+	(void)pthread_mutex_lock(&e->lock);
+	while (e->running)
+		(void)pthread_cond_wait(&e->ended, &e->lock);
+	(void)pthread_mutex_unlock(&e->lock);
+}
+
+static void query_free(struct elsewhere_query *q)
+{
+	size_t i;
+
+	for (i = 0; i < q->hits.count; i++) {
+		free(q->hits.hits[i].path);
+		free(q->targets[i]);
+	}
+	free(q->hits.hits);
+	free(q->targets);
+	engine_answer_release(&q->file);
+	free(q);
+}
+
+/* ---- the question ---- */
+
+/* The sandbox lets a mount send datagrams and connect to nothing, so the answer
+ * comes through a pipe whose end goes with the question. */
+static int send_question(const struct fs *fs, char *text, int answer_fd)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .bytes = { 0 } };
+	struct iovec data = { text, strlen(text) };
+	struct msghdr message = { .msg_name = &address,
+				  .msg_namelen = sizeof(address),
+				  .msg_iov = &data,
+				  .msg_iovlen = 1,
+				  .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ssize_t len;
+
+	if (fd < 0)
+		return -errno;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(answer_fd));
+	memcpy(CMSG_DATA(c), &answer_fd, sizeof(answer_fd));
+	(void)snprintf(address.sun_path, sizeof(address.sun_path),
+		       "/proc/self/fd/%d" SOCKET_PATH,
+		       fs->similar->elsewhere.catalog_fd);
+	len = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)close(fd);
+	return len < 0 ? -EIO : 0;
+}
+
+/* What comes until the end or the deadline. */
+static int read_all(int fd, struct buf *out)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int64_t end_ms = clock_now_ms() + ELSEWHERE_WAIT_S * 1000, left;
+	ssize_t len = 1;
+	int err = 0;
+
+	while (!err && len > 0 && (left = end_ms - clock_now_ms()) > 0) {
+		if (poll(&p, 1, (int)left) <= 0)
+			continue;
+		err = buf_reserve(out, PIECE);
+		len = err ? 0 : read(fd, out->data + out->len, PIECE);
+		if (len > 0)
+			out->len += (size_t)len;
+	}
+	return err;
+}
+
+static json_t *make_request(const struct elsewhere_query *q)
+{
+	const struct digests *d = &q->file.digests;
+	json_t *texts = json_object();
+	struct buf text = { 0 };
+	int id, err = texts ? 0 : -ENOMEM;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!(d->set & DIGEST_BIT(id)))
+			continue;
+		buf_clear(&text);
+		err = digest_format(d, (enum digest_id)id, &text);
+		if (!err && json_object_set_new(texts, digest_infos[id].name,
+						json_string(text.data)))
+			err = -ENOMEM;
+	}
+	buf_release(&text);
+	if (err) {
+		json_decref(texts);
+		return NULL;
+	}
+	return json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
+			 (json_int_t)d->size, "digests", texts, "threshold",
+			 q->fs->options.threshold);
+}
+
+/* ---- the answer ---- */
+
+/* A name of another host is that of one file here. */
+static void flatten(char *name)
+{
+	for (; *name; name++)
+		if (*name == '/')
+			*name = '_';
+}
+
+static int add_link(struct elsewhere_query *q, int score, const char *host,
+		    const char *path)
+{
+	const char *base = strrchr(path, '/');
+	struct engine_hit *hits =
+		array_with_room(q->hits.hits, q->hits.count, sizeof(*hits));
+	char **targets;
+
+	if (!hits)
+		return -ENOMEM;
+	q->hits.hits = hits;
+	targets = array_with_room(q->targets, q->hits.count, sizeof(*targets));
+	if (!targets)
+		return -ENOMEM;
+	q->targets = targets;
+	hits += q->hits.count;
+	*hits = (struct engine_hit){ .score = score };
+	if (asprintf(&hits->path, "%s:%s", host, base ? base + 1 : path) < 0)
+		return -ENOMEM;
+	if (asprintf(&targets[q->hits.count], "%s:%s", host, path) < 0) {
+		free(hits->path);
+		return -ENOMEM;
+	}
+	flatten(hits->path);
+	q->hits.count++;
+	return 0;
+}
+
+/* A path that is not told has the host alone. */
+static int take_copy(struct elsewhere_query *q, int score, const json_t *copy)
+{
+	const char *host = json_string_value(json_object_get(copy, "host"));
+	const char *path = json_string_value(json_object_get(copy, "path"));
+	const char *hex = json_string_value(json_object_get(copy, "path_hex"));
+	size_t len = hex ? strlen(hex) / 2 : 0;
+	char *bytes = calloc(len + 1, 1), *label = strdup(host ? host : "?");
+	int err = bytes && label ? 0 : -ENOMEM;
+
+	if (!err && hex && !hex_decode(hex, 2 * len, (uint8_t *)bytes, len))
+		path = bytes;
+	if (!err) {
+		flatten(label);
+		err = add_link(q, score, label, path ? path : "not told");
+	}
+	free(bytes);
+	free(label);
+	return err;
+}
+
+/* 1: the last line was read. */
+static int take_line(struct elsewhere_query *q, const json_t *line)
+{
+	const json_t *copies = json_object_get(line, "copies");
+	int score = (int)json_integer_value(json_object_get(line, "score"));
+	const char *reason;
+	size_t i;
+	int err = 0;
+
+	if (json_object_get(line, "end")) {
+		reason = json_string_value(json_object_get(line, "reason"));
+		q->is_cut = reason && !strcmp(reason, "cut");
+		q->is_complete =
+			json_is_true(json_object_get(line, "complete"));
+		return 1;
+	}
+	if (score < 0 || score > 100)
+		return -EBADMSG;
+	for (i = 0; i < json_array_size(copies) && !err; i++)
+		err = take_copy(q, score, json_array_get(copies, i));
+	return err;
+}
+
+static int take_answer(struct elsewhere_query *q, const struct buf *text)
+{
+	const char *at = text->data, *end = at, *stop;
+	json_t *line;
+	int err = 0;
+
+	if (text->len)
+		end = at + text->len;
+	while (!err && at < end &&
+	       (stop = memchr(at, '\n', (size_t)(end - at)))) {
+		line = json_loadb(at, (size_t)(stop - at), 0, NULL);
+		err = take_line(q, line);
+		json_decref(line);
+		at = stop + 1;
+	}
+	return err < 0 ? err : 0;
+}
+
+/* Whatever fails is no error: the listing is not complete. */
+static int ask(struct elsewhere_query *q)
+{
+	json_t *request = make_request(q);
+	char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+	struct buf answer = { 0 };
+	int ends[2], err = text ? 0 : -ENOMEM;
+
+	json_decref(request);
+	if (!err && pipe2(ends, O_CLOEXEC))
+		err = -errno;
+	if (!err) {
+		(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
+		err = send_question(q->fs, text, ends[1]);
+		(void)close(ends[1]);
+		if (!err)
+			err = read_all(ends[0], &answer);
+		(void)close(ends[0]);
+	}
+	if (!err)
+		err = take_answer(q, &answer);
+	buf_release(&answer);
+	free(text);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* ---- the listing ---- */
+
+static int set_state(const struct elsewhere_query *q, struct listing *l)
+{
+	struct buf text = { 0 };
+	int err;
+
+	if (q->file.state != ENGINE_FRESH)
+		err = xattr_format_state(&q->file, &text);
+	else
+		err = buf_append_text(&text, q->is_complete ? "complete" :
+					     q->is_cut      ? "cut" :
+							      "incomplete");
+	l->state = buf_take(&text);
+	l->answered = q->is_complete;
+	return err;
+}
+
+static int make_listing(struct elsewhere_query *q, struct listing **out)
+{
+	struct listing *l;
+	size_t i;
+	int err = listing_from_hits(&q->hits, q->depth, &l);
+
+	if (err)
+		return err;
+	for (i = 0; i < l->count; i++) {
+		free(l->items[i].target);
+		l->items[i].target = q->targets[i];
+		l->items[i].path = q->targets[i];
+		q->targets[i] = NULL;
+	}
+	err = set_state(q, l);
+	if (err)
+		listing_unref(l);
+	else
+		*out = l;
+	return err;
+}
+
+static void *run(void *arg)
+{
+	struct elsewhere_query *q = arg;
+	struct elsewhere *e = &q->fs->similar->elsewhere;
+	struct listing *l = NULL;
+	int err = 0;
+
+	if (q->file.state == ENGINE_FRESH && q->file.digests.size)
+		err = ask(q);
+	if (!err)
+		err = make_listing(q, &l);
+	q->done(q->arg, err, l);
+	query_free(q);
+	(void)pthread_mutex_lock(&e->lock);
+	e->running--;
+	(void)pthread_cond_broadcast(&e->ended);
+	(void)pthread_mutex_unlock(&e->lock);
+	return NULL;
+}
+
+/* ---- asking ---- */
+
+static int start(struct elsewhere_query *q)
+{
+	struct elsewhere *e = &q->fs->similar->elsewhere;
+	pthread_t thread;
+	int err = 0;
+
+	(void)pthread_mutex_lock(&e->lock);
+	if (e->running == ELSEWHERE_MAX)
+		err = -EAGAIN;
+	else
+		err = -pthread_create(&thread, NULL, run, q);
+	if (!err) {
+		e->running++;
+		(void)pthread_detach(thread);
+	}
+	(void)pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
+int elsewhere_make(struct fs *fs, struct similar_node *n, int fd,
+		   const struct engine_caller *caller,
+		   void (*done)(void *arg, int err, struct listing *l),
+		   void *arg)
+{
+	struct elsewhere_query *q;
+	int err;
+
+	if (!caller->trusted)
+		return -EACCES;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return -ENOMEM;
+	q->fs = fs;
+	q->depth = n->depth;
+	q->done = done;
+	q->arg = arg;
+	err = engine_ask(fs->engine, fd, &q->file);
+	if (!err)
+		err = start(q);
+	if (err)
+		query_free(q);
+	return err;
+}

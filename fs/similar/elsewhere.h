@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_SIMILAR_ELSEWHERE_H
+#define FS_SIMILAR_ELSEWHERE_H
+
+#include <pthread.h>
+
+struct engine_caller;
+struct fs;
+struct listing;
+struct similar_node;
+
+/*
+ * The view .elsewhere of a file: what other hosts have that is like it, for the
+ * owner of the mount.
+ *
+ *   .elsewhere/097_ada:report.txt -> ada:/home/ada/report.txt
+ *
+ * The links lead nowhere here.  The answer comes from the kin-share of the
+ * mount, to which the question goes as a datagram (core/share/ask.h).
+ * Each request has a thread of its own, ELSEWHERE_MAX at a time, which gives up
+ * after ELSEWHERE_WAIT_S; nothing else waits for it.  Without a kin-share, or
+ * when that cannot tell, the state of the listing says "incomplete".
+ */
+enum { ELSEWHERE_MAX = 8, ELSEWHERE_WAIT_S = 3 };
+
+struct elsewhere {
+	pthread_mutex_t lock; /* what follows */
+	pthread_cond_t ended;
+	unsigned running;
+	int catalog_fd; /* O_PATH; -1: not known; constant */
+};
+
+int elsewhere_init(struct elsewhere *e);
+void elsewhere_release(struct elsewhere *e);
+
+/* Before requests come. */
+void elsewhere_set_catalog(struct fs *fs, const char *directory);
+
+/* Waits for all threads, which reply to their requests. */
+void elsewhere_stop(struct fs *fs);
+
+/* As groups_view_make(); fd is of the file, and borrowed during the call.
+ * -EACCES: the caller does not own the mount. */
+int elsewhere_make(struct fs *fs, struct similar_node *n, int fd,
+		   const struct engine_caller *caller,
+		   void (*done)(void *arg, int err, struct listing *l),
+		   void *arg);
+
+#endif
