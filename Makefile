@@ -17,6 +17,7 @@ TEST_TIMEOUT ?= 1800
 VERSION := 0.1.0
 
 bindir := $(PREFIX)/bin
+sbindir := $(PREFIX)/sbin
 man1dir := $(PREFIX)/share/man/man1
 man8dir := $(PREFIX)/share/man/man8
 docdir := $(PREFIX)/share/doc/kinfs
@@ -370,16 +371,21 @@ mount:
 # from the PATH; nothing else is needed.
 .PHONY: install uninstall
 install: all
-	install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(man1dir)" \
+	install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(sbindir)" \
+		"$(DESTDIR)$(man1dir)" \
 		"$(DESTDIR)$(man8dir)" "$(DESTDIR)$(docdir)"
 	install -m 755 $(out)/kinfs $(out)/kin $(out)/kin-share \
 		"$(DESTDIR)$(bindir)"
+	ln -sf "$(bindir)/kinfs" "$(DESTDIR)$(sbindir)/mount.kinfs"
+	ln -sf "$(bindir)/kinfs" "$(DESTDIR)$(sbindir)/mount.fuse.kinfs"
 	install -m 644 core/cli/kin.1 "$(DESTDIR)$(man1dir)"
 	install -m 644 fs/kinfs.8 core/share/kin-share.8 "$(DESTDIR)$(man8dir)"
 	install -m 644 fs/xattr.conf.example "$(DESTDIR)$(docdir)"
 
 uninstall:
-	rm -f "$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
+	rm -f "$(DESTDIR)$(sbindir)/mount.kinfs" \
+		"$(DESTDIR)$(sbindir)/mount.fuse.kinfs" \
+		"$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
 		"$(DESTDIR)$(bindir)/kin-share" "$(DESTDIR)$(man8dir)/kin-share.8" \
 		"$(DESTDIR)$(man1dir)/kin.1" "$(DESTDIR)$(man8dir)/kinfs.8" \
 		"$(DESTDIR)$(docdir)/xattr.conf.example"

@@ -14,6 +14,7 @@
 #include "fs/check.h"
 #include "fs/fs.h"
 #include "fs/log.h"
+#include "fs/mount_helper.h"
 #include "fs/serve.h"
 #include "fs/similar/similar.h"
 
@@ -195,7 +196,11 @@ int main(int argc, char **argv)
 	int err;
 	int status;
 
+	bool fake;
+
 	standard_descriptors();
+	if (mount_helper_take(&argc, argv, &fake) && fake)
+		return EXIT_SUCCESS;
 	err = options_parse(argc, argv, &fs.options);
 	if (err == -ENOMEM)
 		log_line("out of memory");

@@ -78,6 +78,11 @@ static int take_option(struct options *o, const char *arg)
 		o->allow_other = true;
 	if (is_in(arg, passed_on, COUNT(passed_on)))
 		return 1;
+	if (strcmp(arg, "remount") == 0) {
+		log_line("option 'remount': a mount keeps its options; unmount "
+			 "it and mount it again");
+		return -1;
+	}
 	if (is_in(arg, ignored, COUNT(ignored)) || strncmp(arg, "x-", 2) == 0)
 		return 0;
 	log_line("option '%s': unknown; see 'kinfs -h'", arg);

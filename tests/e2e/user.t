@@ -159,6 +159,22 @@ test_mount() {
 		"$T/shared" "$T/shared"
 	fusermount3 -u "$T/shared"
 	ok "serves files without a mount" cmp "$T/shared/file" <(gen_text 50 3)
+	ln -s kinfs "$bin/mount.kinfs"
+	mount --bind "$bin" /sbin
+	ok "mount -t kinfs, with what mount(8) passes to a helper" \
+		timeout 600 /bin/mount -v -n -t kinfs -o \
+		"db=$T/db-mount,nofail,user,_netdev,x-systemd.automount" \
+		"$T/shared" "$T/there"
+	ok "serves files" cmp "$T/there/file" "$T/shared/file"
+	refused "remount" "keeps its options.*mount it again" timeout 600 \
+		/bin/mount -t kinfs -o remount,ro "$T/shared" "$T/there"
+	ok "is still served" cmp "$T/there/file" "$T/shared/file"
+	ok "umount" /bin/umount "$T/there"
+	poll 10 no_daemons
+	ok "mount -f mounts nothing" timeout 600 "$bin/mount.kinfs" \
+		"$T/shared" "$T/there" -fn -o rw
+	not_ok "nothing" mounted "$T/there"
+	umount /sbin
 	ok "mount from fstab" timeout 600 \
 		mount -T "$T/fstab" "$T/there"
 	ok "serves files" as_nobody cmp "$T/there/file" "$T/shared/file"
