@@ -131,7 +131,7 @@ $(fs_objects) $(order_objects) $(fs_tests:%=$(obj)/%.o): \
 	extra_cflags = -DFUSE_USE_VERSION=314 \
 	$(fuse_cflags)
 
-$(share_objects): extra_cflags = $(share_cflags)
+$(share_objects) $(obj)/tests/bench/share.o: extra_cflags = $(share_cflags)
 
 # ---- output: short lines, or the commands with V=1 ----
 
@@ -181,8 +181,16 @@ scale_objects := $(filter $(obj)/tests/bench/scale%,$(bench_objects)) \
 	$(obj)/tests/bench/common.o $(obj)/tests/bench/inputs.o
 $(out)/tests/bench/digests: \
 	$(filter-out $(bench_single:%=$(obj)/tests/bench/%.o) \
-		$(obj)/tests/bench/scale%,$(bench_objects)) $(out)/libkin.a
+		$(obj)/tests/bench/scale% $(obj)/tests/bench/share.o,\
+		$(bench_objects)) $(out)/libkin.a
 $(out)/tests/bench/scale: $(scale_objects) $(out)/libkin.a
+$(out)/tests/bench/share: $(obj)/tests/bench/share.o \
+		$(addprefix $(obj)/core/share/,batch.o batch_send.o db.o \
+			db_text.o question.o question_rows.o schema.o) \
+		$(out)/libkin.a
+	@mkdir -p $(@D)
+	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(share_libs) $(LDLIBS)
+
 $(out)/tests/bench/digests $(out)/tests/bench/scale:
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(LDLIBS)
@@ -337,7 +345,7 @@ lint:
 	@scripts/deps build check lint
 	@CC=$(CC) scripts/lint
 
-bench-programs: $(addprefix $(out)/tests/bench/,digests scale $(bench_single))
+bench-programs: $(addprefix $(out)/tests/bench/,digests scale share $(bench_single))
 
 bench:
 	@scripts/deps build bench

@@ -71,7 +71,7 @@ struct similar {
 	uint64_t root_number;
 	struct share queries; /* open ones */
 	struct elsewhere elsewhere;
-	atomic_bool warned;   /* of a real entry with the name of a view */
+	atomic_bool warned; /* of a real entry with the name of a view */
 	atomic_llong cached_until_ns; /* names by the kernel; 0: none */
 };
 

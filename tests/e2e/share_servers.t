@@ -68,7 +68,7 @@ read -r hits wrong <<<"$(found)"
 between "$hits" 25 59 "with one of four servers gone the rest answers"
 is "$wrong" 0 "and what is missing is told"
 not_ok "nothing can be published meanwhile" publish a "$T/m1" --refill
-is "$(ls "$T/m1/.similar" | head -c 1 | wc -c)" 1 "a mount is as it was"
+ok "a mount is as it was" ls "$T/m1/.similar"
 start_server two
 ok "when it is back, everything is published" publish a "$T/m1" --label one
 is "$(found)" '60 0' "and found"

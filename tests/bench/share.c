@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/clock.h"
+#include "core/index/index.h"
+#include "core/share/batch.h"
+#include "core/share/question.h"
+#include "core/share/schema.h"
+
+/*
+ * share DB CONTENTS [QUESTIONS]: fills an empty shared catalog (kin-share init)
+ * with made-up contents of 100 hosts by the code of kin-share, and asks it.
+ *
+ * Contents come in families of FAMILY versions of one thing: of each, the others
+ * have a share of the windows that is drawn from 0.43 to 0.95 by Jaccard.  Recall
+ * is that of pairs which an index in memory finds, too.
+ */
+enum { HOSTS = 100, FAMILY = 4, WINDOWS = 20000, THRESHOLD = 60 };
+
+struct made {
+	struct digests digests; /* without texts */
+	struct sif_sketch sketch;
+};
+
+struct share_bench {
+	struct share_db db;
+	uint64_t contents, questions;
+	struct index *index;
+	struct share_identity hosts[HOSTS];
+};
+
+static void fail(const struct share_bench *b, const char *what, int err)
+{
+	fprintf(stderr, "share: %s: %s (%d)\n", what, b->db.message, err);
+	exit(EXIT_FAILURE);
+}
+
+static uint64_t next(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static double uniform(uint64_t *state)
+{
+	return (double)(next(state) >> 11) / 9007199254740992.0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The nth content: its family's values, some of them replaced. */
+static void make(uint64_t n, struct made *out)
+{
+	uint64_t family = n / FAMILY * 7919 + 1, own = n * 104729 + 3;
+	const double range =
+		(double)(UINT64_C(1) << SIF_BITS) / WINDOWS * SIF_VALUES;
+	double jaccard = 0.43 + 0.52 * uniform(&own);
+	double keep = n % FAMILY ? 2 * jaccard / (1 + jaccard) : 1;
+	struct sif_sketch *s = &out->sketch;
+	size_t i;
+
+	*out = (struct made){ .digests = { .size = WINDOWS + 15 } };
+	for (i = 0; i < SIF_VALUES; i++) {
+		uint64_t value = (uint64_t)(range * uniform(&family));
+
+		s->values[i] = uniform(&own) < keep ?
+				       value :
+				       (uint64_t)(range * uniform(&own));
+	}
+	qsort(s->values, SIF_VALUES, sizeof(*s->values), by_number);
+	s->window = SIF_WINDOW;
+	s->distinct = WINDOWS;
+	for (i = 0; i < SIF_VALUES; i++)
+		if (!s->count || s->values[i] != s->values[s->count - 1])
+			s->values[s->count++] = s->values[i];
+	out->digests.set = DIGEST_BIT(DIGEST_XXH128) |
+			   DIGEST_BIT(DIGEST_SIMHASH) | DIGEST_BIT(DIGEST_RDC);
+	for (i = 0; i < 2; i++) {
+		uint64_t half = next(&own);
+
+		memcpy(out->digests.xxh128 + 8 * i, &half, 8);
+	}
+	out->digests.simhash = next(&own);
+	memset(out->digests.traits, (int)(own % 64), 16);
+}
+
+/* ---- filling ---- */
+
+static void make_host(struct share_bench *b, unsigned i)
+{
+	struct share_identity *h = &b->hosts[i];
+	char id[DB_UUID_TEXT + 1];
+	const char *values[] = { id };
+	int err;
+
+	memset(h->host, (int)i + 1, sizeof(h->host));
+	h->epoch = 1;
+	h->token = h->next_token = 1;
+	db_format_uuid(h->host, id);
+	err = db_run(&b->db,
+		     "INSERT INTO kin_host (host, label, epoch, token) VALUES "
+		     "($1::uuid, 'host', 1, 1)",
+		     1, values, NULL);
+	if (err)
+		fail(b, "a host", err);
+}
+
+static void add(struct share_bench *b, struct share_batch *batch, uint64_t n,
+		const uint8_t *xxh128, struct made *m)
+{
+	struct share_publication p = { .file = { .inode = n } };
+	char *path = NULL;
+
+	memcpy(p.content, xxh128, sizeof(p.content));
+	if (asprintf(&path,
+		     "/home/ada/documents/project-%" PRIu64
+		     "/reports/version-%" PRIu64 ".txt",
+		     n % 1000, n) < 0 ||
+	    batch_add_copy(batch, &p, path, (int64_t)n * 1000000000) ||
+	    batch_add_content(batch, &m->digests, &m->sketch,
+			      SHARE_LIMIT_DEFAULT))
+		fail(b, "memory", -ENOMEM);
+}
+
+static void fill(struct share_bench *b)
+{
+	struct share_batch batch = { 0 };
+	struct made *m = malloc(sizeof(*m));
+	int64_t began = clock_now_ms();
+	uint64_t n;
+	int err;
+
+	if (!m || index_new(&b->index) || index_load_begin(b->index))
+		fail(b, "memory", -ENOMEM);
+	for (n = 0; n < b->contents; n++) {
+		make(n, m);
+		if (index_add(b->index, (uint32_t)n + 1, &m->digests,
+			      &m->sketch))
+			fail(b, "memory", -ENOMEM);
+		add(b, &batch, n, m->digests.xxh128, m);
+		if (!batch_is_full(&batch) && n + 1 < b->contents)
+			continue;
+		err = batch_send(&batch, &b->db,
+				 &b->hosts[n / SHARE_BATCH_CONTENTS % HOSTS],
+				 "host");
+		if (err)
+			fail(b, "a batch", err);
+		batch_clear(&batch);
+	}
+	printf("insert      %.0f contents/s\n",
+	       1000.0 * (double)b->contents /
+		       (double)(clock_now_ms() - began + 1));
+	if (index_load_end(b->index))
+		fail(b, "memory", -ENOMEM);
+	free(m);
+}
+
+static void print_sizes(struct share_bench *b)
+{
+	PGresult *r = NULL;
+	int i, err = db_run(&b->db,
+			    "SELECT c, sum(pg_total_relation_size(c)) FROM "
+			    "unnest(ARRAY['kin_posting', 'kin_content', "
+			    "'kin_copy']) AS c GROUP BY c ORDER BY c",
+			    0, NULL, &r);
+
+	if (err)
+		fail(b, "sizes", err);
+	for (i = 0; i < PQntuples(r); i++)
+		printf("%-12s%.0f bytes a content\n", PQgetvalue(r, i, 0),
+		       strtod(PQgetvalue(r, i, 1), NULL) / (double)b->contents);
+	PQclear(r);
+}
+
+/* ---- asking ---- */
+
+struct recall {
+	uint64_t local, shared; /* pairs that the index finds; both find */
+};
+
+static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	struct made *m = arg;
+
+	make(content - 1, m);
+	*out = m->sketch;
+	return 0;
+}
+
+static bool has(const struct share_answer *a, uint32_t content)
+{
+	struct made *m = malloc(sizeof(*m));
+	bool found = false;
+	size_t i;
+
+	if (!m)
+		return false;
+	make(content - 1, m);
+	for (i = 0; i < a->count && !found; i++)
+		found = !memcmp(a->hits[i].content, m->digests.xxh128,
+				DB_UUID_BYTES);
+	free(m);
+	return found;
+}
+
+static void count_recall(struct share_bench *b, uint64_t n,
+			 const struct made *m, const struct share_answer *a,
+			 struct recall *out)
+{
+	static struct index_match matches[INDEX_MATCHES];
+	static struct made room;
+	const struct index_store store = { fetch_sketch, &room };
+	const struct index_query q = { .digests = &m->digests,
+				       .sketch = &m->sketch,
+				       .relation = INDEX_ALIKE,
+				       .self = (uint32_t)n + 1,
+				       .first_content = 1,
+				       .least = THRESHOLD };
+	size_t count, i;
+
+	if (index_search(b->index, &q, &store, matches, &count))
+		fail(b, "memory", -ENOMEM);
+	for (i = 0; i < count; i++) {
+		out->local++;
+		out->shared += has(a, matches[i].content);
+	}
+}
+
+static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
+{
+	static struct made m;
+	struct question q = { .digests = &m.digests,
+			      .threshold = THRESHOLD,
+			      .limit = 256,
+			      .wait_ms = 10000,
+			      .share_limit = SHARE_LIMIT_DEFAULT };
+	struct share_answer answer;
+	struct buf text = { 0 };
+	int64_t began;
+	double ms;
+	int err;
+
+	make(n, &m);
+	if (sif_format(&m.sketch, &text))
+		fail(b, "memory", -ENOMEM);
+	m.digests.text[DIGEST_SIF] = text.data;
+	began = clock_now_ns();
+	err = question_ask(&b->db, &q, &answer);
+	ms = (double)(clock_now_ns() - began) / 1e6;
+	if (err || *answer.reason)
+		fail(b, "a question", err);
+	count_recall(b, n, &m, &answer, recall);
+	answer_release(&answer);
+	buf_release(&text);
+	return ms;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void ask(struct share_bench *b, const char *name)
+{
+	double *times = calloc(b->questions, sizeof(*times));
+	struct recall recall = { 0 };
+	uint64_t i, state = 42;
+
+	if (!times)
+		fail(b, "memory", -ENOMEM);
+	for (i = 0; i < b->questions; i++)
+		times[i] = ask_one(b, next(&state) % b->contents, &recall);
+	qsort(times, b->questions, sizeof(*times), by_time);
+	printf("%-12sp50 %.2f ms, p99 %.2f ms, recall %.3f %% of %" PRIu64
+	       " pairs\n",
+	       name, times[b->questions / 2], times[b->questions * 99 / 100],
+	       recall.local ?
+		       100.0 * (double)recall.shared / (double)recall.local :
+		       100,
+	       recall.local);
+	free(times);
+}
+
+int main(int argc, char **argv)
+{
+	struct share_bench *b = calloc(1, sizeof(*b));
+	unsigned i;
+	int err;
+
+	if (!b || argc < 3) {
+		fprintf(stderr, "usage: share DB CONTENTS [QUESTIONS]\n");
+		return 2;
+	}
+	b->contents = strtoull(argv[2], NULL, 10);
+	b->questions = argc > 3 ? strtoull(argv[3], NULL, 10) : 2000;
+	err = db_open(&b->db, argv[1], 10000);
+	if (err)
+		fail(b, "the database", err);
+	for (i = 0; i < HOSTS; i++)
+		make_host(b, i);
+	fill(b);
+	print_sizes(b);
+	db_set_timeout(&b->db, 3600000);
+	(void)db_run(&b->db, "ANALYZE", 0, NULL, NULL);
+	ask(b, "first");
+	ask(b, "question");
+	/* One server of twelve has these. */
+	db_set_timeout(&b->db, 3600000);
+	err = db_run(&b->db, "DELETE FROM kin_posting WHERE value % 12 = 0", 0,
+		     NULL, NULL);
+	if (err)
+		fail(b, "a partition", err);
+	ask(b, "11 of 12");
+	index_free(b->index);
+	db_close(&b->db);
+	free(b);
+	return 0;
+}
