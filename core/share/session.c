@@ -356,6 +356,7 @@ static int needs_full_pass(struct session *s, bool *out)
 	       i->done.incarnation != mark.incarnation ||
 	       (!mark.incarnation && snapshot != s->snapshot);
 	s->snapshot = snapshot;
+	s->is_idle = !*out && mark.change == i->done.change;
 	return err;
 }
 
@@ -374,6 +375,11 @@ int session_publish(struct session *s, struct share_db *db)
 	if (!catalog_follow_holds(s->catalog))
 		return -EAGAIN;
 	err = choose_pass(s);
+	/* The entries of earlier changes stay until the next one. */
+	if (!err && s->feed.step == FEED_BEGIN && s->is_idle) {
+		atomic_store(&s->is_current, true);
+		return 0;
+	}
 	while (!err && more > 0) {
 		if (s->stop && atomic_load(s->stop))
 			return -ECANCELED;
