@@ -143,8 +143,13 @@ refused "no server" 'No such file|Connection refused|could not connect' \
 	"$KIN_SHARE" --db "host=$T/nowhere" --once "$T/m1"
 refused "a service that is not defined" 'service' \
 	"$KIN_SHARE" --db 'service=none_such' --once "$T/m1"
-refused "no TLS where it is asked for" 'SSL|server' "$KIN_SHARE" \
-	--db "host=127.0.0.1 port=1 sslmode=verify-full" --once "$T/m1"
+pg_port[tcp]=$(python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+start_server tcp listen_addresses=127.0.0.1 "port=${pg_port[tcp]}"
+refused "no TLS where it is asked for" 'does not support SSL' "$KIN_SHARE" \
+	--db "host=127.0.0.1 port=${pg_port[tcp]} user=postgres
+		dbname=postgres sslmode=verify-full" \
+	--once "$T/m1"
 sql a "CREATE ROLE ada LOGIN PASSWORD 'secret'; CREATE ROLE reader LOGIN;
 	CREATE ROLE writer LOGIN" >"$T/output"
 sed -i '1i local all ada scram-sha-256' "$T/pg-a/data/pg_hba.conf"

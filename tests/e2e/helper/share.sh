@@ -13,7 +13,7 @@ PG_BIN=$(command -v pg_config >/dev/null && pg_config --bindir)
 		sort -V | tail -n 1)
 [ -x "$PG_BIN/initdb" ] || bail "PostgreSQL is installed" \
 	"initdb is not found; scripts/deps check"
-declare -A pg_pid=()
+declare -A pg_pid=() pg_port=()
 
 as_pg() { # COMMAND...
 	setpriv --reuid="$PG_USER" --regid="$(id -g "$PG_USER")" --clear-groups \
@@ -21,7 +21,8 @@ as_pg() { # COMMAND...
 }
 
 db() { # SERVER: how libpq reaches it
-	printf 'host=%s user=postgres dbname=postgres' "$T/pg-$1"
+	printf 'host=%s port=%s user=postgres dbname=postgres' "$T/pg-$1" \
+		"${pg_port[$1]:-5432}"
 }
 
 sql() { # SERVER STATEMENT
