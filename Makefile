@@ -18,6 +18,7 @@ VERSION := 0.1.0
 
 bindir := $(PREFIX)/bin
 sbindir := $(PREFIX)/sbin
+unitdir := $(PREFIX)/lib/systemd
 man1dir := $(PREFIX)/share/man/man1
 man8dir := $(PREFIX)/share/man/man8
 docdir := $(PREFIX)/share/doc/kinfs
@@ -384,6 +385,12 @@ install: all
 		"$(DESTDIR)$(man8dir)" "$(DESTDIR)$(docdir)"
 	install -m 755 $(out)/kinfs $(out)/kin $(out)/kin-share \
 		"$(DESTDIR)$(bindir)"
+	for folder in system user; do \
+		install -d "$(DESTDIR)$(unitdir)/$$folder" && \
+		sed 's|/usr/bin/kinfs|$(bindir)/kinfs|' \
+			scripts/systemd/kinfs@.service \
+			>"$(DESTDIR)$(unitdir)/$$folder/kinfs@.service"; \
+	done
 	ln -sf "$(bindir)/kinfs" "$(DESTDIR)$(sbindir)/mount.kinfs"
 	ln -sf "$(bindir)/kinfs" "$(DESTDIR)$(sbindir)/mount.fuse.kinfs"
 	install -m 644 core/cli/kin.1 "$(DESTDIR)$(man1dir)"
@@ -391,7 +398,9 @@ install: all
 	install -m 644 fs/xattr.conf.example "$(DESTDIR)$(docdir)"
 
 uninstall:
-	rm -f "$(DESTDIR)$(sbindir)/mount.kinfs" \
+	rm -f "$(DESTDIR)$(unitdir)/system/kinfs@.service" \
+		"$(DESTDIR)$(unitdir)/user/kinfs@.service" \
+		"$(DESTDIR)$(sbindir)/mount.kinfs" \
 		"$(DESTDIR)$(sbindir)/mount.fuse.kinfs" \
 		"$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
 		"$(DESTDIR)$(bindir)/kin-share" "$(DESTDIR)$(man8dir)/kin-share.8" \

@@ -15,6 +15,7 @@
 
 struct engine;
 struct loop;
+struct service;
 struct similar;
 
 /*
@@ -59,6 +60,7 @@ struct fs {
 	struct engine *engine;   /* NULL before it was opened */
 	struct similar *similar; /* of fs/similar, NULL when it needs none */
 	struct mapped *mapped;   /* of fs/inode/mapped.h */
+	struct service *service; /* of fs/service.h, or NULL */
 
 	/* Set in init(); cleared at the end, and when it turns out that the
 	 * kernel lets us not. */

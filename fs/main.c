@@ -16,6 +16,7 @@
 #include "fs/log.h"
 #include "fs/mount_helper.h"
 #include "fs/serve.h"
+#include "fs/service.h"
 #include "fs/similar/similar.h"
 
 enum { EXIT_USAGE = 2 };
@@ -156,10 +157,12 @@ static int run(struct fs *fs)
 		return EXIT_FAILURE;
 	if (!check_catalog(fs, source_fd, &catalog)) {
 		warn_of_claimed(fs, source_fd);
-		if (fs->options.foreground)
+		if (fs->options.foreground) {
+			fs->report = service_report_ready;
 			status = serve(fs, source_fd, catalog);
-		else
+		} else {
 			status = run_in_background(fs, source_fd, catalog);
+		}
 		source_fd = -1; /* serve() has taken it, or we end now */
 	}
 	if (source_fd >= 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/serve.h"
+#include "fs/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -265,6 +266,8 @@ static int serve_mounted(struct fs *fs)
 	if (!r)
 		r = start_engine(fs);
 	if (!r)
+		service_start(fs);
+	if (!r)
 		r = session_loop(fs, &before);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r < 0)
@@ -279,6 +282,7 @@ static int serve_mounted(struct fs *fs)
  * to answer them. */
 static void stop(struct fs *fs)
 {
+	service_stop(fs);
 	locks_stop(fs);
 	mapped_stop(fs);
 	similar_stop(fs);

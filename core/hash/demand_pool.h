@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "core/base/buf.h"
-#include "core/base/share.h"
+#include "core/queue/share.h"
 #include "core/digest/digest.h"
 #include "core/source/source.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/base/share.h"
+#include "core/queue/share.h"
 #include "core/catalog/catalog.h"
 
 /*

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "core/search/credentials.h"
-#include "core/base/share.h"
+#include "core/queue/share.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "core/base/notify.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/share/share.h"
@@ -65,7 +66,7 @@ static void report(struct publisher *p, const char *what, const char *message)
 		       (int)sizeof(p->report.message) - 1, message);
 	(void)pthread_mutex_unlock(&p->report.lock);
 	atomic_store(&p->report.is_connected, false);
-	share_notify("STATUS=%s", line);
+	notify_service("STATUS=%s", line);
 }
 
 static void report_success(struct publisher *p)
@@ -87,7 +88,7 @@ static void show_progress(void *arg, uint64_t visited, uint64_t all)
 
 	if (percent > 100)
 		percent = 100;
-	share_notify("STATUS=publishing: %d %%", percent);
+	notify_service("STATUS=publishing: %d %%", percent);
 	if (!p->options->once || p->options->quiet || !isatty(STDERR_FILENO))
 		return;
 	fprintf(stderr, "\r[%-40.*s] %3d %% of %llu files", percent * 40 / 100,
@@ -206,7 +207,7 @@ static int work_once(struct publisher *p)
 	if (err)
 		db_close(&p->db);
 	else
-		share_notify("STATUS=everything is published");
+		notify_service("STATUS=everything is published");
 	return err;
 }
 
@@ -264,10 +265,10 @@ static int serve_and_run(struct publisher *p)
 		share_complain("cannot listen: %s", err_text(err));
 		return SHARE_FAILED;
 	}
-	share_notify("READY=1");
+	notify_service("READY=1");
 	code = run(p);
 	atomic_store(&stop_flag, true);
-	share_notify("STOPPING=1");
+	notify_service("STOPPING=1");
 	serve_stop(serve);
 	return code;
 }

@@ -72,12 +72,6 @@ int share_run_forget(const struct share_options *o, const char *host);
 int share_run_gc(const struct share_options *o);
 int share_run_ask(const struct share_options *o);
 
-/* ---- notify.c: systemd ---- */
-
-/* "READY=1", "STATUS=..."; nothing without NOTIFY_SOCKET. */
-void share_notify(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
-
 /* ---- serve.c ---- */
 
 /* What the daemon tells about itself; written by its main thread. */

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/base/share.h"
+#include "core/queue/share.h"
 #include "fs/inode/backing.h"
 #include "fs/inode/descriptor.h"
 #include "fs/loop/locks.h"

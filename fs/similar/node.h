@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "core/search/credentials.h"
-#include "core/base/share.h"
+#include "core/queue/share.h"
 #include "fs/similar/elsewhere.h"
 
 struct fs;

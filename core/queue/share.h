@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_BASE_SHARE_H
-#define CORE_BASE_SHARE_H
+#ifndef CORE_QUEUE_SHARE_H
+#define CORE_QUEUE_SHARE_H
 
 #include <stddef.h>
 #include <stdint.h>

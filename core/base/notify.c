@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/notify.h"
+
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/share/share.h"
-
-/* The protocol of sd_notify(3). */
-void share_notify(const char *format, ...)
+void notify_service(const char *format, ...)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/base/share.h"
+#include "core/queue/share.h"
 
 #include <assert.h>
 #include <errno.h>

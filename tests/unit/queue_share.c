@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/base/share.h"
+#include "core/queue/share.h"
 
 enum { MOST = 120, PLACES_MAX = 4096, USERS = 7, STEPS = 20000 };
 

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_BASE_NOTIFY_H
+#define CORE_BASE_NOTIFY_H
+
+/* Tells the service manager, by the protocol of sd_notify(3): "READY=1",
+ * "STATUS=...", "STOPPING=1".  Nothing without NOTIFY_SOCKET. */
+void notify_service(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+#endif

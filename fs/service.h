@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FS_SERVICE_H
+#define FS_SERVICE_H
+
+struct fs;
+struct service;
+
+/*
+ * The mount as a service of systemd (Type=notify): READY=1 when the kernel has
+ * accepted the mount, then a STATUS= line of the progress, STOPPING=1.  Without
+ * NOTIFY_SOCKET all of this does nothing.
+ */
+
+/* Serves as fs->report. */
+void service_report_ready(struct fs *fs);
+
+/* Starts the thread that tells of the progress, when the engine runs.  What
+ * fails is left out. */
+void service_start(struct fs *fs);
+/* Ends it, before the engine is freed; may be called again. */
+void service_stop(struct fs *fs);
+
+#endif

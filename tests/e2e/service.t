@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# kinfs as a service of systemd: what it tells the service manager, and the
+# unit.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+
+src=$T/src
+mnt=$T/mnt
+mkdir "$src" "$mnt"
+gen_text 100 1 >"$src/a"
+cp "$src/a" "$src/b"
+
+# In the place of the service manager: writes what comes, a line each.
+python3 - "$T/notify" >"$T/told" 2>"$T/python" <<'EOF' &
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+text = ''
+while 'STOPPING=1' not in text:
+	text = s.recv(65536).decode()
+	print(text, flush=True)
+EOF
+listener=$!
+ok 'a manager listens' poll 60 test -S "$T/notify"
+
+told() { # LINE
+	grep -qxE -- "$1" "$T/told"
+}
+
+NOTIFY_SOCKET=$T/notify timeout 600 "$KINFS" -f "$src" "$mnt" \
+	-o db="$T/db" 2>"$T/log" &
+daemon=$!
+ok 'READY=1 comes' poll 60 told READY=1
+ok '... when it is mounted' mounted "$mnt"
+ok 'STATUS= says when all is hashed' \
+	poll 60 told 'STATUS=all 2 files are hashed'
+printf more >"$mnt/c"
+ok '... and follows' poll 60 told 'STATUS=all 3 files are hashed'
+is "$(head -n 1 "$T/told")" READY=1 'nothing came before READY=1'
+umount "$mnt"
+wait "$daemon"
+is $? 0 'it ends well when it is unmounted'
+wait "$listener"
+is "$(tail -n 1 "$T/told")" STOPPING=1 'STOPPING=1 is the last word'
+
+# ---- the unit ----
+
+unit=scripts/systemd/kinfs@.service
+ok 'each program that the unit names is one that make install makes, or FUSE' \
+	test "$(grep -oE '/usr/bin/[a-z0-9]+' "$unit" | sort -u | tr '\n' ' ')" \
+	= '/usr/bin/fusermount3 /usr/bin/kinfs '
+if command -v systemd-analyze >/dev/null; then
+	mkdir -p "$T/units"
+	sed "s|/usr/bin/kinfs |$KINFS |; /^Documentation=/d" "$unit" >"$T/units/kinfs@.service"
+	is "$(systemd-analyze verify "$T/units/kinfs@.service" 2>&1 |
+		grep -F kinfs@)" '' 'systemd finds nothing wrong with it'
+fi
+
+# The command line of the unit, as systemd would put it together.
+cat >"$T/conf" <<-CONF
+	SOURCE=$src
+	MOUNTPOINT=$mnt
+	OPTIONS=db=$T/db
+CONF
+(
+	# shellcheck source=/dev/null
+	. "$T/conf"
+	eval "exec timeout 600 $(sed -n 's/^ExecStart=//p' "$unit" |
+		sed "s|/usr/bin/kinfs|'$KINFS'|")"
+) 2>>"$T/log" &
+daemon=$!
+ok 'its command line mounts' poll 60 mounted "$mnt"
+kill -TERM "$daemon"
+wait "$daemon"
+not_ok 'SIGTERM ends the mount' mounted "$mnt"
+
+finish
