@@ -38,7 +38,7 @@ static const struct {
 struct comparison {
 	const struct corpus *corpus;
 	struct index *ix;
-	struct tlsh *tlsh; /* NULL: no such program */
+	struct tlsh_answer *tlsh; /* NULL: no such program */
 	/* How many unrelated pairs have that score. */
 	size_t unrelated[MEASURES][SCORES];
 	size_t unrelated_count;
@@ -59,7 +59,8 @@ static int measure_pair(const struct comparison *c, enum measure m, uint32_t a,
 	if (m == TLSH) {
 		if (!c->tlsh || !c->tlsh[a].is_there || !c->tlsh[b].is_there)
 			return 0;
-		distance = tlsh_distance(&c->tlsh[a], &c->tlsh[b]);
+		distance =
+			tlsh_distance(&c->tlsh[a].digest, &c->tlsh[b].digest);
 		return distance < TLSH_FARTHEST ? TLSH_FARTHEST - distance : 0;
 	}
 	if (digest_compare(measures[m].id, &files[a].digests, &files[b].digests,

@@ -14,81 +14,6 @@
 #include "tests/eval/eval.h"
 #include "tests/eval/listing.h"
 
-/* ---- distance ---- */
-
-/* Between two numbers on a circle. */
-static int around(int a, int b, int circle)
-{
-	int d = abs(a - b);
-
-	return d < circle - d ? d : circle - d;
-}
-
-static int swapped(uint8_t byte)
-{
-	return (byte << 4 | byte >> 4) & 0xff;
-}
-
-static int quartile_distance(int a, int b)
-{
-	int d = around(a & 15, b & 15, 16);
-
-	return d <= 1 ? d : (d - 1) * 12;
-}
-
-/* Four buckets of two bits; opposite quartiles count double. */
-static int buckets_distance(uint8_t a, uint8_t b)
-{
-	int sum = 0, shift, d;
-
-	for (shift = 0; shift < 8; shift += 2) {
-		d = abs((a >> shift & 3) - (b >> shift & 3));
-		sum += d == 3 ? 6 : d;
-	}
-	return sum;
-}
-
-int tlsh_distance(const struct tlsh *a, const struct tlsh *b)
-{
-	int d = around(swapped(a->code[1]), swapped(b->code[1]), 256);
-	size_t i;
-
-	if (d > 1)
-		d *= 12;
-	d += quartile_distance(a->code[2], b->code[2]) +
-	     quartile_distance(a->code[2] >> 4, b->code[2] >> 4) +
-	     (a->code[0] != b->code[0]);
-	for (i = 3; i < TLSH_BYTES; i++)
-		d += buckets_distance(a->code[i], b->code[i]);
-	return d;
-}
-
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool tlsh_parse(const char *text, struct tlsh *out)
-{
-	struct tlsh t = { .is_there = true };
-	int high, low;
-	size_t i;
-
-	for (i = 0; i < TLSH_BYTES; i++) {
-		high = hex_value(text[2 * i]);
-		low = high < 0 ? -1 : hex_value(text[2 * i + 1]);
-		if (low < 0)
-			return false;
-		t.code[i] = (uint8_t)(high << 4 | low);
-	}
-	*out = t;
-	return true;
-}
-
 /* ---- the program ---- */
 
 /* For n files it allocates 16 n^2 bytes at once. */
@@ -169,7 +94,8 @@ static bool run(char *directory, const char *output)
 	return WIFEXITED(status) && WEXITSTATUS(status) != 127;
 }
 
-static void read_digests(const char *output, struct tlsh *digests, size_t count)
+static void read_digests(const char *output, struct tlsh_answer *digests,
+			 size_t count)
 {
 	FILE *file = fopen(output, "re");
 	const char *name;
@@ -182,12 +108,13 @@ static void read_digests(const char *output, struct tlsh *digests, size_t count)
 		name = strrchr(line, '/');
 		i = name ? strtoul(name + 1, NULL, 10) : count;
 		if (i < count)
-			(void)tlsh_parse(line, &digests[i]);
+			digests[i].is_there = !tlsh_parse(
+				line, strcspn(line, "\t"), &digests[i].digest);
 	}
 	(void)fclose(file);
 }
 
-static bool batch_digests(const struct batch *b, struct tlsh *digests)
+static bool batch_digests(const struct batch *b, struct tlsh_answer *digests)
 {
 	char *output = allocate_text("%s.out", b->directory);
 	bool done;
@@ -202,7 +129,8 @@ static bool batch_digests(const struct batch *b, struct tlsh *digests)
 	return done;
 }
 
-static bool all_digests(struct batch *b, bool held_out, struct tlsh *digests)
+static bool all_digests(struct batch *b, bool held_out,
+			struct tlsh_answer *digests)
 {
 	bool done = true;
 	size_t i;
@@ -218,10 +146,10 @@ static bool all_digests(struct batch *b, bool held_out, struct tlsh *digests)
 	return done;
 }
 
-struct tlsh *tlsh_digests(const struct corpus *c, bool held_out)
+struct tlsh_answer *tlsh_digests(const struct corpus *c, bool held_out)
 {
 	const char *temporary = getenv("TMPDIR");
-	struct tlsh *digests = allocate(c->count * sizeof(*digests));
+	struct tlsh_answer *digests = allocate(c->count * sizeof(*digests));
 	struct batch b = {
 		.corpus = c,
 		.files = allocate(BATCH * sizeof(*b.files)),
