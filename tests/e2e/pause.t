@@ -41,7 +41,7 @@ threads() { # POLICY
 test_threads() {
 	is "$(threads 5)" "kinfs-check kinfs-gate kinfs-hash-idle kinfs-scan" \
 		"what may rest is of the idle class, and says what it does"
-	is "$(threads 0)" "kinfs kinfs-commit kinfs-hash kinfs-sdhash \
+	is "$(threads 0)" "kinfs kinfs-commit kinfs-demand kinfs-hash \
 kinfs-search kinfs-timer" "and so does the rest"
 }
 
