@@ -52,7 +52,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 3
+#define CATALOG_VERSION 4
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"

@@ -19,7 +19,7 @@
 
 /* Every digest goes over this much before the next: it stays in the nearest
  * cache. */
-#define SLICE 16384
+#define SLICE 262144
 
 struct fingerprint {
 	uint32_t set;

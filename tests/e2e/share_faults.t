@@ -169,7 +169,7 @@ is "$("$KIN" similar --json --everywhere --db "$reader" --of "$T/one/f0" |
 publish a "$T/m1"
 sql a 'UPDATE kin_meta SET version = 99' >"$T/output"
 refused "tables of another version" 'of version 99' publish a "$T/m1"
-sql a 'UPDATE kin_meta SET version = 1' >"$T/output"
+sql a 'UPDATE kin_meta SET version = 2' >"$T/output"
 refused "something that is no mount" 'neither a mount' publish a "$T/one"
 refused "no database" 'which database' "$KIN_SHARE" "$T/m1"
 ok "after all that the catalog is in order" "$KIN" check "$T/m1"

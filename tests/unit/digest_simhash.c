@@ -71,12 +71,12 @@ static void random_sizes(void **state)
 	}
 }
 
-/* Around the size of the sample, and around the fill that cuts it down. */
+/* Around the size of the sample, and around what is kept of it at a time. */
 static void sizes_at_the_limits(void **state)
 {
-	static const size_t limits[] = { SIMHASH_SAMPLE, SIMHASH_MAX_FILL,
-					 2 * SIMHASH_MAX_FILL,
-					 SIMHASH_HELD - 7 };
+	static const size_t limits[] = { SIMHASH_SAMPLE,
+					 BOTTOM_K_LIMIT(SIMHASH_SAMPLE),
+					 BOTTOM_K_PART, 2 * BOTTOM_K_PART };
 	struct bytes b;
 	size_t i, k;
 
@@ -157,7 +157,7 @@ static void store_window(uint8_t *bytes, uint64_t key)
 	assert_true(XXH3_64bits_withSeed(bytes, 8, 1) == key);
 }
 
-/* The set holds no 0.  Among few windows each tells. */
+/* The smallest key.  Among few windows each tells. */
 static void the_key_zero_counts(void **state)
 {
 	static const size_t sizes[] = { 8, 5000, 200000, 3000000 };
@@ -176,8 +176,8 @@ static void the_key_zero_counts(void **state)
 	}
 }
 
-/* Where the sample ends can not be foreseen: many keys are small, or differ by
- * little, and the set runs full. */
+/* Where the sample ends cannot be foreseen: many keys are small, or differ by
+ * little, or each is smaller than all before. */
 static void keys_that_are_not_spread_evenly(void **state)
 {
 	static const struct {
@@ -189,6 +189,8 @@ static void keys_that_are_not_spread_evenly(void **state)
 		{ 0, 1, 150000 },
 		{ 1, (UINT64_C(1) << 20) + 1, 110000 },
 		{ UINT64_MAX / 32, 3, 110000 },
+		{ 130000, UINT64_MAX, 130000 },
+		{ UINT64_MAX, ~UINT64_C(0) << 42, 130000 },
 		{ UINT64_MAX - 130000, 1, 130000 },
 		{ 5, (UINT64_C(1) << 42) + 1, 130000 },
 	};

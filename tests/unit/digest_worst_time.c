@@ -85,7 +85,7 @@ static void no_content_takes_very_long(void **state)
 	size_t i;
 
 	(void)state;
-	for (kind = WORST_RANDOM + 1; kind <= WORST_BUCKET; kind++)
+	for (kind = WORST_RANDOM + 1; kind <= WORST_KEYS; kind++)
 		check_kind(kind, usual);
 	for (i = 0; i < sizeof(periods) / sizeof(periods[0]); i++)
 		check_kind(WORST_PERIODS + periods[i] - 1, usual);

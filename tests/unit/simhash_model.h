@@ -8,7 +8,7 @@
 
 /* SimHash as the definition reads: all windows, sorted by their keys. */
 
-#define SIMHASH_MODEL_SAMPLE 65536
+#define SIMHASH_MODEL_SAMPLE 256
 
 struct simhash_model_window {
 	uint64_t key;

@@ -71,23 +71,4 @@ static inline struct bytes input_of(uint64_t seed, size_t len)
 	return b;
 }
 
-static inline int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* A sorted array without what repeats and without 0. */
-static inline size_t sort_unique(uint64_t *keys, size_t count)
-{
-	size_t i, n = 0;
-
-	qsort(keys, count, sizeof(*keys), by_value);
-	for (i = 0; i < count; i++)
-		if (keys[i] != 0 && (n == 0 || keys[i] != keys[n - 1]))
-			keys[n++] = keys[i];
-	return n;
-}
-
 #endif

@@ -19,7 +19,7 @@ enum worst_kind {
 	WORST_TRIGGERS,      /* at every byte, of the highest level there is */
 	WORST_HIGH_TRIGGERS, /* of all levels, every 7 bytes */
 	WORST_CHUNKS,        /* as many as RDC can make */
-	WORST_BUCKET,        /* SimHash's keys, all in one bucket */
+	WORST_KEYS,          /* SimHash's, each smaller than those before */
 	WORST_PERIODS,       /* 1 and so on */
 	WORST_KINDS = WORST_PERIODS + WORST_MAX_PERIOD
 };
@@ -28,7 +28,7 @@ static inline const char *worst_name(unsigned kind, char name[32])
 {
 	static const char *const names[] = {
 		"random",   "zeros",         "0xff",   "no trigger",
-		"triggers", "high triggers", "chunks", "one bucket",
+		"triggers", "high triggers", "chunks", "falling keys",
 	};
 
 	if (kind < WORST_PERIODS)
@@ -104,13 +104,13 @@ static inline uint64_t worst_window(uint64_t key)
 	return y << 32 | y >> 32;
 }
 
-/* Keys small enough to stay in the sample, with the same low bits. */
-static inline void worst_fill_bucket(struct bytes b)
+/* All belong in the sample when they come, and have most bits in common. */
+static inline void worst_fill_keys(struct bytes b)
 {
 	size_t i;
 
 	for (i = 0; i + 8 <= b.len; i += 8)
-		store_le64(b.data + i, worst_window((i / 8 + 1) % 60000 << 17));
+		store_le64(b.data + i, worst_window(0xffff - i / 8 % 0x10000));
 }
 
 static inline struct bytes worst_input(unsigned kind, size_t len)
@@ -135,8 +135,8 @@ static inline struct bytes worst_input(unsigned kind, size_t len)
 		memcpy(b.data, word, len < sizeof(word) ? len : sizeof(word));
 		worst_repeat(b, sizeof(word));
 		break;
-	case WORST_BUCKET:
-		worst_fill_bucket(b);
+	case WORST_KEYS:
+		worst_fill_keys(b);
 		break;
 	case WORST_CHUNKS:
 		/* Each period has one largest hash. */

@@ -12,149 +12,39 @@
 
 #define DROPPED_BITS (64 - SIF_BITS)
 
-/* How many windows are hashed at once while a good part of them is of
- * interest: the first ones say how large a part. */
-#define EARLY_WINDOWS 512
-#define EARLY_BOUND (UINT64_MAX / 16)
-
-#define MARKS 4096
-#define BUCKETS 256
-
-/* By how many bits values up to the bound shift to be less than 2^bits. */
-static unsigned shift_to(const struct sif *s, unsigned bits)
-{
-	uint64_t most = s->bound >> DROPPED_BITS;
-	unsigned length = most ? 64 - (unsigned)__builtin_clzll(most) : 0;
-
-	return length > bits ? length - bits : 0;
-}
-
-/* ---- the smallest values ---- */
-
-/* The value at which max ones are certain: so many marks are set up to it, and
- * what sets different marks is different.  UINT64_MAX: there are fewer. */
-static uint64_t enough(const uint64_t *marks, size_t max, unsigned shift)
-{
-	uint64_t word;
-	size_t i, here;
-
-	for (i = 0; i < MARKS / 64; i++) {
-		here = (size_t)__builtin_popcountll(marks[i]);
-		if (here >= max)
-			break;
-		max -= here;
-	}
-	if (i == MARKS / 64)
-		return UINT64_MAX;
-	for (word = marks[i]; max > 1; max--)
-		word &= word - 1;
-	i = i * 64 + (size_t)__builtin_ctzll(word);
-	return ((uint64_t)(i + 1) << shift) - 1;
-}
-
-/* Lowers the bound almost as far as can be, in little time. */
-static void lower(struct sif *s)
-{
-	uint64_t marks[MARKS / 64] = { 0 }, mark, most;
-	unsigned shift = shift_to(s, 12);
-	size_t i, kept = 0;
-
-	if (s->count < s->max)
-		return;
-	for (i = 0; i < s->count; i++) {
-		mark = s->values[i] >> shift;
-		marks[mark / 64] |= UINT64_C(1) << mark % 64;
-	}
-	most = enough(marks, s->max, shift);
-	if (most >= s->bound >> DROPPED_BITS)
-		return;
-	for (i = 0; i < s->count; i++) {
-		s->values[kept] = s->values[i];
-		kept += s->values[i] <= most;
-	}
-	s->count = kept;
-	s->bound = ((most + 1) << DROPPED_BITS) - 1;
-}
-
-/* By their highest bits, then one by one: they are as good as random. */
-static void sort(struct sif *s)
-{
-	uint16_t places[BUCKETS + 1] = { 0 };
-	unsigned shift = shift_to(s, 8);
-	uint64_t value;
-	size_t i, k;
-
-	for (i = 0; i < s->count; i++)
-		places[(s->values[i] >> shift) + 1]++;
-	for (i = 1; i < BUCKETS; i++)
-		places[i] = (uint16_t)(places[i] + places[i - 1]);
-	for (i = 0; i < s->count; i++)
-		s->sorted[places[s->values[i] >> shift]++] = s->values[i];
-	for (i = 1; i < s->count; i++) {
-		value = s->sorted[i];
-		for (k = i; k > 0 && s->sorted[k - 1] > value; k--)
-			s->sorted[k] = s->sorted[k - 1];
-		s->sorted[k] = value;
-	}
-}
-
-/* Leaves the smallest values, in order. */
-static void settle(struct sif *s)
-{
-	size_t i, kept = 0;
-
-	lower(s);
-	sort(s);
-	for (i = 0; i < s->count && kept < s->max; i++)
-		if (kept == 0 || s->sorted[i] != s->values[kept - 1])
-			s->values[kept++] = s->sorted[i];
-	s->count = kept;
-	if (kept == s->max)
-		s->bound = (s->values[kept - 1] << DROPPED_BITS) - 1;
-}
-
-/*
- * Takes the hashes behind the values.  Repeats are common, so most of them are
- * recognised at a glance: what was once dealt with need not be again, as the
- * bound only falls.
- */
-static void take(struct sif *s, size_t count)
-{
-	const uint64_t *hashes = s->values + s->count;
-	uint64_t value, *recent;
-	size_t i, kept = s->count;
-
-	for (i = 0; i < count; i++) {
-		value = hashes[i] >> DROPPED_BITS;
-		recent = &s->recent[value % SIF_RECENT];
-		s->values[kept] = value;
-		kept += *recent != value;
-		*recent = value;
-	}
-	s->count = kept;
-	if (s->count > SIF_LIMIT(s->max))
-		lower(s);
-	/* The rest repeats, or is from a file that was made for this. */
-	if (s->count > SIF_LIMIT(s->max))
-		settle(s);
-}
-
 /* ---- the stream ---- */
 
 /* The windows within the bytes. */
 static void scan(struct sif *s, const uint8_t *bytes, size_t len)
 {
-	size_t count, part;
+	const uint64_t dropped = (UINT64_C(1) << DROPPED_BITS) - 1;
+	struct bottom_k *b = &s->smallest;
+	size_t count, part, picked, i;
+	uint64_t *hashes;
 
 	if (len < s->table.window)
 		return;
 	for (count = len - s->table.window + 1; count > 0; count -= part) {
-		part = s->bound > EARLY_BOUND ? EARLY_WINDOWS : SIF_PART;
+		part = bottom_k_part(b);
 		part = count < part ? count : part;
-		take(s, s->kernel->pick(&s->table, bytes, part, s->bound,
-					s->values + s->count));
+		hashes = b->values + b->count;
+		picked = s->kernel->pick(&s->table, bytes, part,
+					 b->bound | dropped, hashes);
+		for (i = 0; i < picked; i++)
+			hashes[i] &= ~dropped;
+		bottom_k_add(b, picked);
 		bytes += part;
 	}
+}
+
+/* The first bytes, which often are the whole file. */
+static void scan_first(struct sif *s, const uint8_t *bytes, size_t len)
+{
+	bottom_k_guess(&s->smallest, len);
+	do
+		scan(s, bytes, len);
+	while (!bottom_k_suffices(&s->smallest));
+	s->started = true;
 }
 
 int sif_init(struct sif *s, unsigned window, size_t max)
@@ -187,15 +77,9 @@ size_t sif_values(uint64_t size)
 
 void sif_begin(struct sif *s, size_t max)
 {
-	size_t i;
-
-	s->max = max;
-	s->bound = UINT64_MAX;
+	s->started = false;
 	s->fill = 0;
-	s->count = 0;
-	/* Values that belong elsewhere. */
-	for (i = 0; i < SIF_RECENT; i++)
-		s->recent[i] = i + 1;
+	bottom_k_begin(&s->smallest, max);
 }
 
 void sif_update(struct sif *s, const void *data, size_t len)
@@ -211,7 +95,10 @@ void sif_update(struct sif *s, const void *data, size_t len)
 	memcpy(seam, s->last, s->fill);
 	memcpy(seam + s->fill, bytes, head);
 	scan(s, seam, s->fill + head);
-	scan(s, bytes, len);
+	if (s->started)
+		scan(s, bytes, len);
+	else
+		scan_first(s, bytes, len);
 	if (len >= before) {
 		s->fill = before;
 		memcpy(s->last, bytes + len - before, before);
@@ -252,11 +139,15 @@ static void count_distinct(struct sif_sketch *sketch, bool full)
 
 void sif_final(struct sif *s, struct sif_sketch *out)
 {
-	settle(s);
+	const struct bottom_k *b = &s->smallest;
+	size_t i;
+
+	bottom_k_sort(&s->smallest);
 	out->window = s->table.window;
-	out->count = s->count;
-	memcpy(out->values, s->values, s->count * sizeof(s->values[0]));
-	count_distinct(out, s->count == s->max);
+	out->count = b->count;
+	for (i = 0; i < b->count; i++)
+		out->values[i] = b->values[i] >> DROPPED_BITS;
+	count_distinct(out, b->count == b->max);
 }
 
 void sif_cut(struct sif_sketch *sketch, size_t max)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/digest/bottom_k.h"
 #include "core/kernel/sif/sif.h"
 
 /*
@@ -41,16 +42,9 @@
 /* In longer windows of periodic data, rotations cancel each other. */
 #define SIF_MAX_WINDOW 32
 #define SIF_VALUES 128
-#define SIF_MAX_VALUES 1024
+#define SIF_MAX_VALUES BOTTOM_K_MOST
 #define SIF_SHARE 128 /* bytes to a value between the two */
 #define SIF_BITS 48
-#define SIF_RECENT 512
-/* Values are collected as they come, and when they are more than that, those
- * that cannot be among the smallest go; only in the end are they sorted. */
-#define SIF_LIMIT(max) (2 * (max) + 128)
-#define SIF_PART (4096 - SIF_WINDOW + 1) /* windows hashed at once */
-#define SIF_ROOM (SIF_LIMIT(SIF_MAX_VALUES) + SIF_PART)
-
 /*
  * The fingerprints up to the largest in values are all known; if there are no
  * others, distinct is count, else more than that.
@@ -62,20 +56,14 @@ struct sif_sketch {
 	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
 };
 
-/* The state, 123 KiB; of it, the least number of values touches 35. */
 struct sif {
 	struct kernel_sif_table table;
 	const struct kernel_sif *kernel;
-	size_t max;     /* values to keep */
-	uint64_t bound; /* no larger hash is of interest any more */
-	size_t fill;    /* bytes in last: one less than a window has, but at
-			 * the start */
+	bool started;
+	size_t fill; /* bytes in last: one less than a window has, but at
+		      * the start */
 	uint8_t last[SIF_MAX_WINDOW];
-	/* All values up to the bound, in any order, maybe more than once. */
-	size_t count;
-	uint64_t values[SIF_ROOM];
-	uint64_t sorted[SIF_ROOM];
-	uint64_t recent[SIF_RECENT]; /* values already dealt with */
+	struct bottom_k smallest; /* fingerprints, in the upper SIF_BITS */
 };
 
 /* k for a file of so many bytes: SIF_VALUES up to SIF_SHARE times as many,

@@ -20,17 +20,12 @@ TARGET static inline __m128i load_11(const uint8_t *bytes)
 	return _mm_unpacklo_epi64(first, _mm_srli_epi64(last, 40));
 }
 
-struct range_256 {
-	__m256i low, span;
-};
-
 TARGET static inline size_t pick_four(uint64_t *out, const uint8_t *bytes,
-				      struct range_256 r)
+				      __m256i bounds)
 {
 	__m256i keys = keys_of(load_11(bytes));
 
-	return store_some(out, up_to(_mm256_sub_epi64(keys, r.low), r.span),
-			  keys);
+	return store_some(out, up_to(keys, bounds), keys);
 }
 
 #define SPARSE 1024     /* windows that are looked at together */
@@ -125,11 +120,11 @@ TARGET static inline unsigned find_fours(const uint8_t *bytes, uint32_t most)
 /* Up to SPARSE windows, a multiple of 32.  The last xor of the hash leaves the
  * top bits alone, and they tell. */
 TARGET static inline size_t pick_sparse(const uint8_t *bytes, size_t count,
-					uint64_t high, struct range_256 r,
-					uint64_t *keys_out)
+					uint64_t bound, uint64_t *keys_out)
 {
+	const __m256i bounds = _mm256_set1_epi64x((long long)bound);
 	const uint32_t most =
-		(uint32_t)(high >> 32) | UINT32_MAX >> WINDOW_TOP_BITS;
+		(uint32_t)(bound >> 32) | UINT32_MAX >> WINDOW_TOP_BITS;
 	size_t i, chosen_count = 0, picked = 0;
 	uint16_t chosen[SPARSE / 4];
 	unsigned fours;
@@ -144,26 +139,25 @@ TARGET static inline size_t pick_sparse(const uint8_t *bytes, size_t count,
 				(uint16_t)(i + 4 * _tzcnt_u32(fours));
 	}
 	for (i = 0; i < chosen_count; i++)
-		picked += pick_four(keys_out + picked, bytes + chosen[i], r);
+		picked +=
+			pick_four(keys_out + picked, bytes + chosen[i], bounds);
 	return picked;
 }
 
-TARGET size_t window_pick_avx2(const uint8_t *bytes, size_t count, uint64_t low,
-			       uint64_t high, uint64_t *keys_out)
+TARGET size_t window_pick_avx2(const uint8_t *bytes, size_t count,
+			       uint64_t bound, uint64_t *keys_out)
 {
-	const struct range_256 r = { _mm256_set1_epi64x((long long)low),
-				     _mm256_set1_epi64x(
-					     (long long)(high - low)) };
+	const __m256i bounds = _mm256_set1_epi64x((long long)bound);
 	size_t i = 0, part, picked = 0;
 
-	for (; high < WINDOW_DENSE && i + 32 <= count; i += part) {
+	for (; bound < WINDOW_DENSE && i + 32 <= count; i += part) {
 		part = count - i < SPARSE ? (count - i) / 32 * 32 : SPARSE;
-		picked += pick_sparse(bytes + i, part, high, r,
-				      keys_out + picked);
+		picked +=
+			pick_sparse(bytes + i, part, bound, keys_out + picked);
 	}
 	for (; i + 4 <= count; i += 4)
-		picked += pick_four(keys_out + picked, bytes + i, r);
-	return picked + window_scalar.pick(bytes + i, count - i, low, high,
+		picked += pick_four(keys_out + picked, bytes + i, bounds);
+	return picked + window_scalar.pick(bytes + i, count - i, bound,
 					   keys_out + picked);
 }
 

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/digest/bottom_k.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* While the bound is above this, parts are small: soon it will be lower. */
+#define DENSE_BOUND (UINT64_MAX / 16)
+#define DENSE_PART 512
+
+#define MARKS 4096
+#define MAX_SLOTS 8192
+#define BINS 256
+#define MAX_BUCKET_BITS 10
+#define FEW 16 /* values that are compared each with each */
+
+/* By how many bits values up to the bound shift to be less than 2^bits. */
+static unsigned shift_to(const struct bottom_k *b, unsigned bits)
+{
+	unsigned length =
+		b->bound ? 64 - (unsigned)__builtin_clzll(b->bound) : 0;
+
+	return length > bits ? length - bits : 0;
+}
+
+static void start(struct bottom_k *b, uint64_t bound)
+{
+	b->bound = bound;
+	b->streams = false;
+	b->settled = true;
+	b->count = 0;
+}
+
+void bottom_k_begin(struct bottom_k *b, size_t max)
+{
+	b->max = max;
+	start(b, UINT64_MAX);
+}
+
+/* ---- the smallest values ---- */
+
+/* The value at which max ones are certain: so many marks are set up to it, and
+ * what sets different marks is different.  UINT64_MAX: there are fewer. */
+static uint64_t enough(const uint64_t *marks, size_t max, unsigned shift)
+{
+	uint64_t word;
+	size_t i, here;
+
+	for (i = 0; i < MARKS / 64; i++) {
+		here = (size_t)__builtin_popcountll(marks[i]);
+		if (here >= max)
+			break;
+		max -= here;
+	}
+	if (i == MARKS / 64)
+		return UINT64_MAX;
+	for (word = marks[i]; max > 1; max--)
+		word &= word - 1;
+	i = i * 64 + (size_t)__builtin_ctzll(word);
+	return (((uint64_t)i + 1) << shift) - 1;
+}
+
+/* Lowers the bound almost as far as can be, in little time. */
+static void lower(struct bottom_k *b)
+{
+	uint64_t marks[MARKS / 64] = { 0 }, mark, most;
+	unsigned shift = shift_to(b, 12);
+	size_t i, kept = 0;
+
+	if (b->count < b->max)
+		return;
+	for (i = 0; i < b->count; i++) {
+		mark = b->values[i] >> shift;
+		marks[mark / 64] |= UINT64_C(1) << mark % 64;
+	}
+	most = enough(marks, b->max, shift);
+	if (most >= b->bound)
+		return;
+	for (i = 0; i < b->count; i++) {
+		b->values[kept] = b->values[i];
+		kept += b->values[i] <= most;
+	}
+	b->count = kept;
+	b->bound = most;
+}
+
+/* ---- repeats ---- */
+
+static int compare_values(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void sort(uint64_t *values, size_t count)
+{
+	qsort(values, count, sizeof(values[0]), compare_values);
+}
+
+/*
+ * Each of count values has a slot, by its bits from shift on, and the first one
+ * that comes there owns it: these go to owners_out[1..], and their number is
+ * returned.  Those that differ from the owner of their slot come to the front
+ * of values.  Without branches, which could not be foreseen.
+ */
+static size_t find_owners(uint64_t *values, size_t count, unsigned shift,
+			  uint64_t *owners_out, size_t *others_out)
+{
+	uint16_t slots[MAX_SLOTS], owner;
+	size_t i, slot, mask = 1023, owned = 0, others = 0;
+	uint64_t value;
+
+	while (mask < 4 * count && mask < MAX_SLOTS - 1)
+		mask = 2 * mask + 1;
+	memset(slots, 0, (mask + 1) * sizeof(slots[0]));
+	for (i = 0; i < count; i++) {
+		value = values[i];
+		slot = value >> shift & mask;
+		owner = slots[slot];
+		values[others] = value;
+		others += (owner != 0) & (owners_out[owner] != value);
+		owners_out[owned + 1] = value;
+		owned += owner == 0;
+		slots[slot] = owner ? owner : (uint16_t)owned;
+	}
+	*others_out = others;
+	return owned;
+}
+
+/* Adds values to distinct ones that have none of them; returns the number. */
+static size_t add_few(uint64_t *distinct, size_t count, const uint64_t *values,
+		      size_t value_count)
+{
+	size_t i, k, first = count;
+
+	for (i = 0; i < value_count; i++) {
+		for (k = first; k < count; k++)
+			if (distinct[k] == values[i])
+				break;
+		distinct[count] = values[i];
+		count += k == count;
+	}
+	return count;
+}
+
+static size_t drop_neighbours(uint64_t *values, size_t count)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < count; i++)
+		if (kept == 0 || values[i] != values[kept - 1])
+			values[kept++] = values[i];
+	return kept;
+}
+
+/* Writes the distinct ones of the values, in any order; returns their number.
+ * Values are as good as random, but for those of a file made for this. */
+static size_t find_distinct(struct bottom_k *b, uint64_t **distinct_out)
+{
+	static const uint8_t shifts[] = { 16, 29, 42, 22 };
+	uint64_t *owners = b->scratch;
+	size_t i, owned = 0, others = b->count;
+
+	*distinct_out = owners + 1;
+	for (i = 0; others > FEW && i < sizeof(shifts); i++)
+		owned += find_owners(b->values, others, shifts[i],
+				     owners + owned, &others);
+	if (others <= FEW)
+		return add_few(owners + 1, owned, b->values, others);
+	memcpy(owners + 1 + owned, b->values, others * sizeof(owners[0]));
+	sort(owners + 1, owned + others);
+	return drop_neighbours(owners + 1, owned + others);
+}
+
+/* ---- the result ---- */
+
+/* The first bin that holds a value with rank smaller ones before it; rank_out
+ * is its rank there. */
+static unsigned find_bin(const uint64_t *values, size_t count, unsigned shift,
+			 size_t rank, size_t *rank_out)
+{
+	uint16_t bins[BINS] = { 0 };
+	unsigned bin;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		bins[values[i] >> shift]++;
+	for (bin = 0; rank >= bins[bin]; bin++)
+		rank -= bins[bin];
+	*rank_out = rank;
+	return bin;
+}
+
+/* Takes the max smallest of more distinct values, in any order. */
+static void select_smallest(struct bottom_k *b, uint64_t *values, size_t count)
+{
+	const unsigned shift = shift_to(b, 8);
+	size_t i, rank, kept = 0, last = 0;
+	unsigned bin = find_bin(values, count, shift, b->max - 1, &rank);
+
+	for (i = 0; i < count; i++) {
+		const uint64_t value = values[i];
+
+		b->values[kept] = value;
+		kept += value >> shift < bin;
+		values[last] = value;
+		last += value >> shift == bin;
+	}
+	sort(values, last);
+	memcpy(b->values + kept, values, (rank + 1) * sizeof(values[0]));
+	b->count = b->max;
+	b->bound = values[rank];
+}
+
+void bottom_k_settle(struct bottom_k *b)
+{
+	uint64_t *distinct;
+	size_t count;
+
+	if (b->settled)
+		return;
+	if (b->count > BOTTOM_K_LIMIT(b->max))
+		lower(b);
+	count = find_distinct(b, &distinct);
+	if (count > b->max) {
+		select_smallest(b, distinct, count);
+	} else {
+		memcpy(b->values, distinct, count * sizeof(distinct[0]));
+		b->count = count;
+	}
+	b->settled = true;
+}
+
+/* Values that are at most distance places away from where they belong: odd-even
+ * transposition, without branches. */
+static void sort_nearby(uint64_t *values, size_t count, size_t distance)
+{
+	uint64_t a, b;
+	size_t i, k;
+
+	for (k = 0; k <= distance; k++) {
+		for (i = k % 2; i + 1 < count; i += 2) {
+			a = values[i];
+			b = values[i + 1];
+			values[i] = a < b ? a : b;
+			values[i + 1] = a < b ? b : a;
+		}
+	}
+}
+
+void bottom_k_sort(struct bottom_k *b)
+{
+	uint16_t places[(1 << MAX_BUCKET_BITS) + 1] = { 0 }, largest = 0;
+	unsigned bits = 1, shift;
+	size_t i;
+
+	bottom_k_settle(b);
+	while (bits < MAX_BUCKET_BITS && (size_t)1 << bits < b->count)
+		bits++;
+	shift = shift_to(b, bits);
+	for (i = 0; i < b->count; i++)
+		places[(b->values[i] >> shift) + 1]++;
+	for (i = 1; i <= (size_t)1 << bits; i++) {
+		largest = places[i] > largest ? places[i] : largest;
+		places[i] = (uint16_t)(places[i] + places[i - 1]);
+	}
+	for (i = 0; i < b->count; i++)
+		b->scratch[places[b->values[i] >> shift]++] = b->values[i];
+	if (largest > FEW)
+		sort(b->scratch, b->count);
+	else
+		sort_nearby(b->scratch, b->count, largest);
+	memcpy(b->values, b->scratch, b->count * sizeof(b->values[0]));
+}
+
+/* ---- the stream ---- */
+
+static void start_stream(struct bottom_k *b)
+{
+	size_t i;
+
+	/* Values that belong elsewhere. */
+	for (i = 0; i < BOTTOM_K_RECENT; i++)
+		b->recent[i] = (uint64_t)(i + 1) << 16;
+	b->streams = true;
+}
+
+/* Leaves out most repeats.  A value once dealt with need not be again, as the
+ * bound only falls. */
+static size_t drop_recent(struct bottom_k *b, size_t count)
+{
+	uint64_t value, *recent, *values = b->values + b->count;
+	size_t i, kept = 0;
+
+	for (i = 0; i < count; i++) {
+		value = values[i];
+		recent = &b->recent[value >> 16 & (BOTTOM_K_RECENT - 1)];
+		values[kept] = value;
+		kept += *recent != value;
+		*recent = value;
+	}
+	return kept;
+}
+
+void bottom_k_add(struct bottom_k *b, size_t count)
+{
+	if (count == 0)
+		return;
+	b->count += b->streams ? drop_recent(b, count) : count;
+	b->settled = false;
+	if (b->count <= BOTTOM_K_LIMIT(b->max))
+		return;
+	if (!b->streams)
+		start_stream(b);
+	lower(b);
+	/* The rest repeats, or is from a file that was made for this. */
+	if (b->count > BOTTOM_K_LIMIT(b->max))
+		bottom_k_settle(b);
+}
+
+size_t bottom_k_part(const struct bottom_k *b)
+{
+	return b->bound > DENSE_BOUND ? DENSE_PART : BOTTOM_K_PART;
+}
+
+/* The bound up to which distinct values are expected to be enough, if there are
+ * count of them up to the present one. */
+static uint64_t scale_bound(const struct bottom_k *b, uint64_t count)
+{
+	/* Four standard deviations more than k. */
+	const uint64_t wanted = b->max + b->max / 8 + 32;
+	uint64_t step = b->bound / (count ? count : 1);
+
+	return count <= wanted && step > UINT64_MAX / wanted ? UINT64_MAX :
+							       step * wanted;
+}
+
+void bottom_k_guess(struct bottom_k *b, uint64_t count)
+{
+	/* In half of all small text files, less than half is distinct. */
+	b->bound = scale_bound(b, count / 2);
+}
+
+bool bottom_k_suffices(struct bottom_k *b)
+{
+	bottom_k_settle(b);
+	if (b->count == b->max || b->bound == UINT64_MAX)
+		return true;
+	start(b, b->count > b->max / 8 ? scale_bound(b, b->count) : UINT64_MAX);
+	return false;
+}
