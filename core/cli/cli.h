@@ -113,7 +113,8 @@ int reader_init(struct reader *r, uint32_t digest_set);
 void reader_release(struct reader *r);
 
 /* Only regular files are opened: -EISDIR, -ENOTSUP for what is neither.
- * follow: path may be a symbolic link.  "-" is an ordinary name here. */
+ * follow: path may be a symbolic link; else the caller has just seen that it
+ * is a regular file.  "-" is an ordinary name here. */
 int reader_open(const char *path, bool follow, int *fd_out);
 
 /* What is left to read of fd, piece by piece, until take fails. */

@@ -12,7 +12,7 @@
 #include "core/cli/cli.h"
 #include "core/digest/sdhash/sdhash.h"
 
-#define BUFFER_BYTES ((size_t)64 << 10) /* stays in the second cache */
+#define BUFFER_BYTES ((size_t)256 << 10) /* stays in the second cache */
 #define TEAM_BYTES (8 << 20)
 
 int reader_init(struct reader *r, uint32_t digest_set)
@@ -78,13 +78,33 @@ static ssize_t fill(void *arg, void *buffer, size_t len)
 	return got < 0 ? -errno : got;
 }
 
+/* What is left of a file: from where it stands up to its end. */
+struct extent {
+	uint64_t at;
+	uint64_t end;
+	bool known; /* it is a regular file */
+};
+
+static void find_extent(int fd, struct extent *out)
+{
+	struct stat st;
+	off_t at;
+
+	*out = (struct extent){ 0 };
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return;
+	at = lseek(fd, 0, SEEK_CUR);
+	if (at < 0 || at > st.st_size)
+		return;
+	*out = (struct extent){ (uint64_t)at, (uint64_t)st.st_size, true };
+}
+
 /* Whether several threads are worth it, and can be had. */
-static bool wants_team(struct reader *r, int fd)
+static bool wants_team(struct reader *r, const struct extent *e)
 {
 	unsigned helpers;
-	struct stat st;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < TEAM_BYTES)
+	if (!e->known || e->end < TEAM_BYTES)
 		return false;
 	if (!r->threads)
 		r->threads = processors_usable();
@@ -113,17 +133,18 @@ static int digest_part(struct reader *r, bool team, struct reader_part *p)
 	return team ? team_update(r->team, r->fp, fill, p) : digest_alone(r, p);
 }
 
-/* From where fd stands on, up to what was the end when it was looked at. */
-static int digest_file(struct reader *r, bool team, int fd, uint64_t size)
+/* Up to what was the end when it was looked at. */
+static int digest_extent(struct reader *r, bool team, int fd,
+			 const struct extent *e)
 {
-	uint64_t at = (uint64_t)lseek(fd, 0, SEEK_CUR);
 	struct hole_part found;
+	uint64_t at = e->at;
 	int err = 0;
 
-	while (!err && at < size) {
+	while (!err && at < e->end) {
 		struct reader_part p = { .fd = fd };
 
-		hole_find(fd, at, size, &found);
+		hole_find(fd, at, e->end, &found);
 		if (lseek(fd, (off_t)(found.hole ? found.end : at), SEEK_SET) <
 		    0)
 			return -errno;
@@ -137,48 +158,63 @@ static int digest_file(struct reader *r, bool team, int fd, uint64_t size)
 	return err;
 }
 
-static int digest_rest(struct reader *r, int fd, struct digests *out)
+static int digest_rest(struct reader *r, int fd, const struct extent *e)
 {
 	struct reader_part rest = { .fd = fd, .left = UINT64_MAX };
-	bool team = wants_team(r, fd);
-	struct stat st;
-	int err = 0;
+	bool team = wants_team(r, e);
+	int err = e->known ? digest_extent(r, team, fd, e) : 0;
 
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		err = digest_file(r, team, fd, (uint64_t)st.st_size);
-	if (!err)
-		err = digest_part(r, team, &rest);
-	return err ? err : fingerprint_final(r->fp, out);
+	return err ? err : digest_part(r, team, &rest);
 }
 
-/* How much is left to read, if that can be known. */
-static uint64_t size_of(int fd)
+/* A file that fits the buffer.  One that has ended ends a read early: to read
+ * on would tell nothing more. */
+static int digest_small(struct reader *r, int fd, const struct extent *e)
 {
-	off_t at = lseek(fd, 0, SEEK_CUR);
-	struct stat st;
+	struct reader_part rest = { .fd = fd, .left = UINT64_MAX };
+	ssize_t got = fill(&rest, r->buffer, BUFFER_BYTES);
+	int err;
 
-	if (at < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < at)
-		return SDHASH_UNKNOWN;
-	return (uint64_t)(st.st_size - at);
+	if (got < 0)
+		return (int)got;
+	err = fingerprint_update(r->fp, r->buffer, (size_t)got);
+	if (err || (uint64_t)got == e->end - e->at)
+		return err;
+	return digest_part(r, false, &rest);
+}
+
+static int digest_from(struct reader *r, int fd, const struct extent *e,
+		       struct digests *out)
+{
+	int err;
+
+	if (e->known && e->end - e->at < BUFFER_BYTES)
+		err = digest_small(r, fd, e);
+	else
+		err = digest_rest(r, fd, e);
+	return err ? err : fingerprint_final(r->fp, out);
 }
 
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out)
 {
-	uint64_t size = size_of(fd);
-	off_t start = lseek(fd, 0, SEEK_CUR);
+	struct extent e;
 	int err;
 
-	err = fingerprint_begin_file(r->fp, name, size, SIZE_MAX);
+	find_extent(fd, &e);
+	err = fingerprint_begin_file(
+		r->fp, name, e.known ? e.end - e.at : SDHASH_UNKNOWN, SIZE_MAX);
 	if (!err)
-		err = digest_rest(r, fd, out);
+		err = digest_from(r, fd, &e, out);
 	/* It grew, as logs do. */
-	if (err == -ESTALE && size != SDHASH_UNKNOWN &&
-	    lseek(fd, start, SEEK_SET) == start) {
+	if (err == -ESTALE && e.known &&
+	    lseek(fd, (off_t)e.at, SEEK_SET) == (off_t)e.at) {
 		err = fingerprint_begin_file(r->fp, name, SDHASH_UNKNOWN,
 					     SIZE_MAX);
 		if (!err)
-			err = digest_rest(r, fd, out);
+			err = digest_rest(r, fd, &e);
+		if (!err)
+			err = fingerprint_final(r->fp, out);
 	}
 	return err;
 }
@@ -197,17 +233,18 @@ static int type_error(const struct stat *st)
 	return S_ISDIR(st->st_mode) ? -EISDIR : -ENOTSUP;
 }
 
-/* The type is asked before opening, because opening some devices does
- * something, and again after it, because the name may mean another file. */
+/* Opening some devices does something: where the caller has not seen the type,
+ * it is asked before.  And it is asked again, because the name may mean another
+ * file by then. */
 int reader_open(const char *path, bool follow, int *fd_out)
 {
 	int flags = O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
 	struct stat st;
 	int fd, err;
 
-	if (follow ? stat(path, &st) : lstat(path, &st))
+	if (follow && stat(path, &st))
 		return -errno;
-	err = type_error(&st);
+	err = follow ? type_error(&st) : 0;
 	if (err)
 		return err;
 	fd = open(path, follow ? flags : flags | O_NOFOLLOW);
@@ -218,7 +255,8 @@ int reader_open(const char *path, bool follow, int *fd_out)
 		close(fd);
 		return err;
 	}
-	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	if (st.st_size >= (off_t)BUFFER_BYTES)
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	*fd_out = fd;
 	return 0;
 }
