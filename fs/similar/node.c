@@ -21,7 +21,55 @@ uint64_t node_number_below(uint64_t parent, const char *name)
 
 static struct similar_node **bucket_of(struct similar *s, uint64_t number)
 {
-	return &s->buckets[number % NODE_BUCKETS];
+	return &s->buckets[number & (s->bucket_count - 1)];
+}
+
+/* A node for each bucket, or a little less; when there is no memory for more
+ * buckets, chains are longer.  Under the lock. */
+static void table_grow(struct similar *s)
+{
+	struct similar_node **before = s->buckets, *n, **bucket;
+	size_t i, count = s->bucket_count;
+
+	s->buckets = calloc(2 * count, sizeof(struct similar_node *));
+	if (!s->buckets) {
+		s->buckets = before;
+		return;
+	}
+	s->bucket_count = 2 * count;
+	for (i = 0; i < count; i++) {
+		while ((n = before[i])) {
+			before[i] = n->chain;
+			bucket = bucket_of(s, n->number);
+			n->chain = *bucket;
+			*bucket = n;
+		}
+	}
+	free(before);
+}
+
+/* Under the lock. */
+static void table_put(struct similar *s, struct similar_node *n)
+{
+	struct similar_node **bucket;
+
+	if (s->node_count >= s->bucket_count)
+		table_grow(s);
+	bucket = bucket_of(s, n->number);
+	n->chain = *bucket;
+	*bucket = n;
+	s->node_count++;
+}
+
+/* Under the lock. */
+static void table_remove(struct similar *s, const struct similar_node *n)
+{
+	struct similar_node **at = bucket_of(s, n->number);
+
+	while (*at != n)
+		at = &(*at)->chain;
+	*at = n->chain;
+	s->node_count--;
 }
 
 static bool same_text(const char *a, const char *b)
@@ -32,8 +80,9 @@ static bool same_text(const char *a, const char *b)
 static bool node_matches(const struct similar_node *n,
 			 const struct similar_node *want)
 {
-	return n->parent == want->parent && n->kind == want->kind &&
-	       n->real == want->real && same_text(n->name, want->name) &&
+	return n->number == want->number && n->parent == want->parent &&
+	       n->kind == want->kind && n->real == want->real &&
+	       same_text(n->name, want->name) &&
 	       same_text(n->target, want->target);
 }
 
@@ -76,7 +125,7 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 	struct similar *s = fs->similar;
 
 	while (n) {
-		struct similar_node *parent = n->parent, **at;
+		struct similar_node *parent = n->parent;
 		struct listing *kept;
 
 		pthread_mutex_lock(&s->lock);
@@ -85,10 +134,7 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 			pthread_mutex_unlock(&s->lock);
 			return;
 		}
-		at = bucket_of(s, n->number);
-		while (*at != n)
-			at = &(*at)->chain;
-		*at = n->chain;
+		table_remove(s, n);
 		kept = kept_take(s, n);
 		pthread_mutex_unlock(&s->lock);
 		listing_unref(kept);
@@ -104,17 +150,17 @@ static int node_enter(struct fs *fs, struct similar_node *want,
 		      struct similar_node **out)
 {
 	struct similar *s = fs->similar;
-	struct similar_node **bucket = bucket_of(s, want->number), *n;
+	struct similar_node *n;
 
 	pthread_mutex_lock(&s->lock);
-	for (n = *bucket; n && !node_matches(n, want); n = n->chain)
-		;
+	n = *bucket_of(s, want->number);
+	while (n && !node_matches(n, want))
+		n = n->chain;
 	if (n) {
 		n->refs++;
 	} else {
 		want->refs = 1;
-		want->chain = *bucket;
-		*bucket = want;
+		table_put(s, want);
 		if (want->parent)
 			want->parent->refs++;
 	}
@@ -300,12 +346,23 @@ struct listing *node_kept_listing_for(struct fs *fs, struct similar_node *n,
 	return NULL;
 }
 
-void node_free_all(struct fs *fs)
+/* ---- the table ---- */
+
+int node_table_init(struct similar *s)
+{
+	s->buckets = calloc(NODE_FIRST_BUCKETS, sizeof(struct similar_node *));
+	if (!s->buckets)
+		return -ENOMEM;
+	s->bucket_count = NODE_FIRST_BUCKETS;
+	return 0;
+}
+
+void node_table_release(struct fs *fs)
 {
 	struct similar *s = fs->similar;
 	size_t i;
 
-	for (i = 0; i < NODE_BUCKETS; i++) {
+	for (i = 0; i < s->bucket_count; i++) {
 		while (s->buckets[i]) {
 			struct similar_node *n = s->buckets[i];
 
@@ -314,6 +371,7 @@ void node_free_all(struct fs *fs)
 			node_free(fs, n);
 		}
 	}
+	free(s->buckets);
 }
 
 /* ---- what is open ---- */

@@ -55,7 +55,7 @@ struct opened {
 	void (*close)(struct fs *fs, struct opened *o); /* frees it */
 };
 
-enum { NODE_BUCKETS = 4096, QUERIES_MAX = 256 };
+enum { NODE_FIRST_BUCKETS = 1024, QUERIES_MAX = 256 };
 
 /* Of all listings that are kept.  The oldest go first, the latest stays even if
  * it is larger: else each of its names would make it anew. */
@@ -64,7 +64,9 @@ enum { NODE_BUCKETS = 4096, QUERIES_MAX = 256 };
 /* The table of all nodes; parent and name lead to one. */
 struct similar {
 	pthread_mutex_t lock; /* the buckets and what says so above */
-	struct similar_node *buckets[NODE_BUCKETS];
+	struct similar_node **buckets;
+	size_t bucket_count; /* a power of two */
+	size_t node_count;
 	struct opened *opened;
 	struct similar_node *kept_first, *kept_last; /* nodes with a listing */
 	size_t kept_bytes;
@@ -105,8 +107,9 @@ int node_get(struct fs *fs, struct similar_node *parent, const char *name,
 void node_ref(struct fs *fs, struct similar_node *n);
 void node_unref(struct fs *fs, struct similar_node *n, uint64_t count);
 
-/* Whatever the kernel still counts. */
-void node_free_all(struct fs *fs);
+int node_table_init(struct similar *s);
+/* Frees the table and whatever the kernel still counts. */
+void node_table_release(struct fs *fs);
 
 void opened_add(struct fs *fs, struct opened *o);
 void opened_close(struct fs *fs, struct opened *o);

@@ -48,8 +48,11 @@ int similar_open(struct fs *fs)
 		return -ENOMEM;
 	err = -pthread_mutex_init(&s->lock, NULL);
 	if (!err)
+		err = node_table_init(s);
+	if (!err)
 		err = elsewhere_init(&s->elsewhere);
 	if (err) {
+		free(s->buckets);
 		free(s);
 		return err;
 	}
@@ -76,7 +79,7 @@ void similar_free(struct fs *fs)
 	if (!s)
 		return;
 	opened_close_all(fs);
-	node_free_all(fs);
+	node_table_release(fs);
 	elsewhere_release(&s->elsewhere);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
