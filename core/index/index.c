@@ -235,6 +235,7 @@ int index_add_sketch(struct index *ix, uint32_t content,
 		ix->columns.known[row] = known_of(sketch);
 		(void)pthread_rwlock_unlock(&ix->columns_lock);
 	}
+	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
 }
@@ -247,6 +248,7 @@ int index_load_begin(struct index *ix)
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	err = postings_load_begin(ix->postings);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
 }
@@ -259,6 +261,7 @@ int index_load_end(struct index *ix)
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	err = postings_load_end(ix->postings);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
 }
@@ -297,6 +300,7 @@ int index_add(struct index *ix, uint32_t content, const struct digests *d,
 	err = add_locked(ix, content, d, sketch);
 	if (!err)
 		ix->end = content + 1;
+	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
 }
@@ -306,6 +310,11 @@ uint32_t index_end(const struct index *ix)
 	uint32_t end = ix->end;
 
 	return end ? end : 1;
+}
+
+uint64_t index_change_count(const struct index *ix)
+{
+	return ix->changes;
 }
 
 static size_t capacity_for(size_t rows)
@@ -350,6 +359,7 @@ void index_remove(struct index *ix, uint32_t content)
 {
 	(void)pthread_mutex_lock(&ix->change_lock);
 	remove_locked(ix, content);
+	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 }
 

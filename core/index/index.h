@@ -89,6 +89,10 @@ void index_remove(struct index *ix, uint32_t content);
 /* One more than the greatest id that was ever added; 1 at first. */
 uint32_t index_end(const struct index *ix);
 
+/* How many changes queries may have seen: an answer that was found since it was
+ * the same still holds. */
+uint64_t index_change_count(const struct index *ix);
+
 size_t index_count(const struct index *ix);
 size_t index_bytes(const struct index *ix);
 

@@ -41,7 +41,8 @@ struct index {
 	struct postings *postings;
 	size_t rows;
 	size_t dead;
-	_Atomic uint32_t end; /* index_end(); 0 before the first */
+	_Atomic uint32_t end;     /* index_end(); 0 before the first */
+	_Atomic uint64_t changes; /* index_change_count() */
 };
 
 /* So many of the smallest values of a sketch are always in the postings. */

@@ -46,6 +46,19 @@ static void memory_put(struct search_query *q, const struct near *near)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* What the measure of the mount needs of a content. */
+static int get_digests(struct search_query *q, uint32_t content,
+		       struct digests *out)
+{
+	switch (q->context->measure) {
+	case DIGEST_SISE:
+	case DIGEST_SSDEEP:
+		return catalog_content_get(q->txn, content, out);
+	default:
+		return catalog_content_brief(q->txn, content, out);
+	}
+}
+
 /* Among the contents that nobody looked at yet; any: one is enough. */
 static int matches_since(struct search_query *q, const struct near *near,
 			 bool any, struct index_match **out, size_t *count_out)
@@ -54,7 +67,7 @@ static int matches_since(struct search_query *q, const struct near *near,
 					.any = any };
 	struct sif_sketch sketch;
 	struct digests d;
-	int err = catalog_content_get(q->txn, near->content, &d);
+	int err = get_digests(q, near->content, &d);
 
 	if (err)
 		return err;
@@ -89,16 +102,19 @@ static int search_some(struct search_query *q, struct near *near, bool any,
 	return err;
 }
 
-/* Most often the first match has a file to show. */
+/* Most often the first match has a file to show.  Where no content was looked at
+ * yet all matches are searched for: the listing of the file, which often comes
+ * next, needs them (match_cache.h). */
 static int search_near(struct search_query *q, struct near *near)
 {
 	uint32_t end = index_end(q->context->index);
+	bool first = near->upto == 1 && !q->index_visibility;
 	size_t count = 0;
 	int err = 0;
 
 	if (near->upto < end)
-		err = search_some(q, near, true, &count);
-	if (!err && count)
+		err = search_some(q, near, !first, &count);
+	if (!err && count && !first)
 		err = search_some(q, near, false, &count);
 	if (!err && !count)
 		near->upto = end;

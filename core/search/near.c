@@ -12,11 +12,13 @@
 
 /* ---- contents ---- */
 
-/* The sketch of a text, NULL when there is none. */
-static int sketch_of(const struct digests *d, struct sif_sketch **out)
+/* The sketch of the query, NULL when there is none: the catalog's, or read from
+ * the text. */
+static int get_sketch(struct search_query *q, const struct digests *d,
+		      struct sif_sketch **out)
 {
 	const char *text = d->text[DIGEST_SIF];
-	int err;
+	int err = -ENOENT;
 
 	*out = NULL;
 	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !text)
@@ -24,7 +26,10 @@ static int sketch_of(const struct digests *d, struct sif_sketch **out)
 	*out = malloc(sizeof(**out));
 	if (!*out)
 		return -ENOMEM;
-	err = sif_parse(text, strlen(text), *out);
+	if (q->self_content)
+		err = catalog_sketch_get(q->txn, q->self_content, *out);
+	if (err == -ENOENT)
+		err = sif_parse(text, strlen(text), *out);
 	if (err) {
 		free(*out);
 		*out = NULL;
@@ -153,8 +158,9 @@ static size_t matches_most(const struct search_query *q)
 	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
 }
 
-int near_contents(struct search_query *q, const struct content_query *wanted,
-		  struct index_match **out, size_t *count_out)
+static int find_contents(struct search_query *q,
+			 const struct content_query *wanted,
+			 struct index_match **out, size_t *count_out)
 {
 	struct index_query query = {
 		.digests = wanted->digests,
@@ -177,6 +183,34 @@ int near_contents(struct search_query *q, const struct content_query *wanted,
 		free(matches);
 	else
 		*out = matches;
+	return err;
+}
+
+/* Whether the same answer is wanted again and again: all that is like a content
+ * of the catalog, for a caller who sees everything. */
+static bool may_be_cached(const struct search_query *q,
+			  const struct content_query *wanted)
+{
+	return q->self_content && !q->digests && !q->index_visibility &&
+	       wanted->relation == INDEX_ALIKE && wanted->first_content <= 1 &&
+	       !wanted->any;
+}
+
+int near_contents(struct search_query *q, const struct content_query *wanted,
+		  struct index_match **out, size_t *count_out)
+{
+	struct match_cache *cache = q->searcher->matches;
+	uint64_t changes = index_change_count(q->context->index);
+	int err;
+
+	if (!may_be_cached(q, wanted))
+		return find_contents(q, wanted, out, count_out);
+	if (match_cache_get(cache, q->self_content, changes, out, count_out))
+		return 0;
+	err = find_contents(q, wanted, out, count_out);
+	if (!err)
+		match_cache_put(cache, q->self_content, changes, *out,
+				*count_out);
 	return err;
 }
 
@@ -276,7 +310,7 @@ static int search_matches(struct search_query *q, struct listing_state *state)
 					.relation = q->relation,
 					.first_content = 1 };
 	struct sif_sketch *sketch;
-	int err = sketch_of(state->digests, &sketch);
+	int err = get_sketch(q, state->digests, &sketch);
 
 	if (err)
 		return err;

@@ -208,7 +208,9 @@ int search_init(struct searcher *s, const struct search_context *context)
 	if (!err)
 		err = credentials_own(&s->own);
 	s->near = calloc(SEARCH_NEAR_SLOTS, sizeof(*s->near));
-	return err || s->near ? err : -ENOMEM;
+	if (!err && !s->near)
+		err = -ENOMEM;
+	return err ?: match_cache_new(&s->matches);
 }
 
 int search_start(struct searcher *s)
@@ -255,6 +257,7 @@ void search_stop(struct searcher *s)
 void search_release(struct searcher *s)
 {
 	free(s->near);
+	match_cache_free(s->matches);
 	credentials_release(&s->own);
 	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);

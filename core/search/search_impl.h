@@ -6,6 +6,7 @@
 
 #include "core/search/directory_cache.h"
 #include "core/search/groups.h"
+#include "core/search/match_cache.h"
 #include "core/search/search.h"
 #include "core/search/visibility.h"
 

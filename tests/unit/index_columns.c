@@ -311,6 +311,31 @@ static void test_removed_rows_are_reclaimed(void **state)
 	index_free(ix);
 }
 
+static void test_every_change_is_counted(void **state)
+{
+	struct sif_sketch sketch = { .window = SIF_WINDOW };
+	struct digests d = plain_digests(1);
+	struct index *ix;
+	uint64_t before;
+
+	(void)state;
+	assert_int_equal(index_new(&ix), 0);
+	before = index_change_count(ix);
+	assert_int_equal(index_add(ix, 1, &d, NULL), 0);
+	assert_true(index_change_count(ix) > before);
+	before = index_change_count(ix);
+	assert_int_equal(index_add_sketch(ix, 1, &sketch), 0);
+	assert_true(index_change_count(ix) > before);
+	before = index_change_count(ix);
+	index_remove(ix, 1);
+	assert_true(index_change_count(ix) > before);
+	before = index_change_count(ix);
+	assert_int_equal(index_load_begin(ix), 0);
+	assert_int_equal(index_load_end(ix), 0);
+	assert_true(index_change_count(ix) > before);
+	index_free(ix);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_order_and_emptiness_are_refused),
 		cmocka_unit_test(test_an_id_is_not_taken_back),
 		cmocka_unit_test(test_removed_rows_are_reclaimed),
+		cmocka_unit_test(test_every_change_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
