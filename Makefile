@@ -81,6 +81,7 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 AR := ar
+PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 
@@ -97,8 +98,8 @@ endif
 # pkg-config is asked once, and only by rules that need the answer: the first
 # thing "make check" does on a bare machine is to install it.
 once = $(eval $(1) := $(2))$($(1))
-flags_of = $(patsubst -I%,-isystem %,$(shell $(2) pkg-config --cflags $(1)))
-libs_of = $(shell $(2) pkg-config $(2:%=--static) --libs $(1))
+flags_of = $(patsubst -I%,-isystem %,$(shell $(2) $(PKG_CONFIG) --cflags $(1)))
+libs_of = $(shell $(2) $(PKG_CONFIG) $(2:%=--static) --libs $(1))
 core_packages := lmdb libxxhash libcrypto jansson zlib libzstd
 core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
@@ -409,6 +410,17 @@ uninstall:
 	[ ! -d "$(DESTDIR)$(docdir)" ] || \
 		rmdir --ignore-fail-on-non-empty "$(DESTDIR)$(docdir)"
 
+# Debian packages in build/deb; deb-check builds them twice, and installs and
+# removes them in a fresh Debian.
+.PHONY: deb deb-check
+deb:
+	@scripts/deps build deb
+	scripts/packaging/deb $(BUILD)/deb -b
+
+deb-check:
+	@scripts/deps build deb
+	scripts/packaging/check-deb
+
 .PHONY: clean help
 clean:
 	rm -rf $(BUILD)
@@ -427,6 +439,8 @@ help:
 	@echo 'make bench                 the digests, ssdeep, ...; the mount, bindfs, ...; many files'
 	@echo 'make eval                  scores and listings against the truth: Debian packages'
 	@echo 'make eval-quick            the same without a network, 2 minutes'
+	@echo 'make deb                   Debian packages in build/deb'
+	@echo 'make deb-check             ... built twice, installed, upgraded, removed'
 	@echo 'make install | uninstall   PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clean                 remove build/'
 	@echo

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the packages say of this tree is right: its version, and which files
+# "make install" makes.  "make deb-check" builds and installs them.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+
+packaging=scripts/packaging
+debian=$packaging/debian
+version=$("$KIN" --version | grep -oE '[0-9]+(\.[0-9]+)+' | head -1)
+
+isnt "$version" "" "kin has a version"
+is "$(sed -n '1s/^kinfs (\(.*\)) .*/\1/p' $debian/changelog)" "$version" \
+	"Debian's changelog has the same"
+is "$(sed -n 's/^Version: *//p' $packaging/rpm/kinfs.spec)" "$version" \
+	"and the spec of RPM"
+is "$(sed -n 's/^pkgver=//p' $packaging/arch/PKGBUILD)" "$version" \
+	"and PKGBUILD"
+
+# Paths below the root, a line each; a directory stands for all in it.
+packaged() {
+	cat $debian/*.install $debian/*.manpages
+}
+installed() {
+	env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$T/image" \
+		PREFIX=/usr >"$T/said" 2>&1 &&
+		(cd "$T/image" && find . -type f -o -type l) | cut -c 3- | sort
+}
+owners() { # PATH
+	packaged | awk -v path="$1" \
+		'path == $1 || index(path, $1 "/") == 1' | wc -l
+}
+installed >"$T/files"
+isnt "$(wc -l <"$T/files")" 0 "make install makes files"
+while read -r path; do
+	is "$(owners "$path")" 1 "one package has /$path"
+done <"$T/files"
+for path in $(packaged); do
+	ok "make install makes /$path" test -e "$T/image/$path" -o \
+		-L "$T/image/$path"
+done
+
+# The spec lists the same, with its own words for directories.
+spec_files() {
+	sed -n '/^%files/,$p' $packaging/rpm/kinfs.spec |
+		sed -n 's|^%{_bindir}|usr/bin|p; s|^%{_sbindir}|usr/sbin|p
+			s|^%{_prefix}|usr|p; s|^%{_mandir}\(.*\)\*$|usr/share/man\1|p' |
+		sort
+}
+is "$(spec_files)" "$(grep -v '^usr/share/doc/' "$T/files")" \
+	"the spec of RPM has them all"
+finish
