@@ -299,7 +299,7 @@ TARGET static inline __m512i values_of(__m512i keys)
 /* The values of up to 8 keys, then zeros. */
 TARGET static inline __m512i load_values(const uint64_t *keys, size_t count)
 {
-	__mmask8 some = count < 8 ? (__mmask8)((1U << count) - 1) : 0xff;
+	__mmask8 some = (__mmask8)(count < 8 ? (1U << count) - 1 : 0xff);
 
 	return _mm512_maskz_mov_epi64(
 		some, values_of(_mm512_maskz_loadu_epi64(some, keys)));
