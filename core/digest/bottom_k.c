@@ -12,7 +12,7 @@
 #define MAX_SLOTS 8192
 #define BINS 256
 #define MAX_BUCKET_BITS 10
-#define FEW 16 /* values that are compared each with each */
+#define FEW 16 /* values for which no table is worth it */
 
 /* By how many bits values up to the bound shift to be less than 2^bits. */
 static unsigned shift_to(const struct bottom_k *b, unsigned bits)
@@ -67,8 +67,6 @@ static void lower(struct bottom_k *b)
 	unsigned shift = shift_to(b, 12);
 	size_t i, kept = 0;
 
-	if (b->count < b->max)
-		return;
 	for (i = 0; i < b->count; i++) {
 		mark = b->values[i] >> shift;
 		marks[mark / 64] |= UINT64_C(1) << mark % 64;
@@ -128,22 +126,6 @@ static size_t find_owners(uint64_t *values, size_t count, unsigned shift,
 	return owned;
 }
 
-/* Adds values to distinct ones that have none of them; returns the number. */
-static size_t add_few(uint64_t *distinct, size_t count, const uint64_t *values,
-		      size_t value_count)
-{
-	size_t i, k, first = count;
-
-	for (i = 0; i < value_count; i++) {
-		for (k = first; k < count; k++)
-			if (distinct[k] == values[i])
-				break;
-		distinct[count] = values[i];
-		count += k == count;
-	}
-	return count;
-}
-
 static size_t drop_neighbours(uint64_t *values, size_t count)
 {
 	size_t i, kept = 0;
@@ -155,22 +137,22 @@ static size_t drop_neighbours(uint64_t *values, size_t count)
 }
 
 /* Writes the distinct ones of the values, in any order; returns their number.
- * Values are as good as random, but for those of a file made for this. */
+ * Values are as good as random, but for those of a file made for this.  The
+ * values left at the end equal no owner: they would have had its slot. */
 static size_t find_distinct(struct bottom_k *b, uint64_t **distinct_out)
 {
 	static const uint8_t shifts[] = { 16, 29, 42, 22 };
 	uint64_t *owners = b->scratch;
 	size_t i, owned = 0, others = b->count;
 
-	*distinct_out = owners + 1;
 	for (i = 0; others > FEW && i < sizeof(shifts); i++)
 		owned += find_owners(b->values, others, shifts[i],
 				     owners + owned, &others);
-	if (others <= FEW)
-		return add_few(owners + 1, owned, b->values, others);
+	sort(b->values, others);
+	others = drop_neighbours(b->values, others);
 	memcpy(owners + 1 + owned, b->values, others * sizeof(owners[0]));
-	sort(owners + 1, owned + others);
-	return drop_neighbours(owners + 1, owned + others);
+	*distinct_out = owners + 1;
+	return owned + others;
 }
 
 /* ---- the result ---- */
@@ -220,8 +202,6 @@ void bottom_k_settle(struct bottom_k *b)
 
 	if (b->settled)
 		return;
-	if (b->count > BOTTOM_K_LIMIT(b->max))
-		lower(b);
 	count = find_distinct(b, &distinct);
 	if (count > b->max) {
 		select_smallest(b, distinct, count);

@@ -60,7 +60,7 @@ bool bottom_k_suffices(struct bottom_k *b);
 /* Leaves the smallest values: at most max, distinct, in any order. */
 void bottom_k_settle(struct bottom_k *b);
 
-/* The same in ascending order. */
+/* As bottom_k_settle(), in ascending order. */
 void bottom_k_sort(struct bottom_k *b);
 
 #endif

@@ -17,8 +17,8 @@
 #include "core/digest/ssdeep.h"
 #include "core/digest/tlsh/tlsh.h"
 
-/* Every digest goes over this much before the next: it stays in the nearest
- * cache. */
+/* Every digest goes over this much before the next: it stays in the second
+ * cache, and samples that guess where they end guess best from many bytes. */
 #define SLICE 262144
 
 struct fingerprint {
