@@ -14,37 +14,18 @@
 
 /* ---- the stream ---- */
 
-/* The windows within the bytes. */
-static void scan(struct sif *s, const uint8_t *bytes, size_t len)
+static size_t pick(void *arg, const uint8_t *bytes, size_t count,
+		   uint64_t bound, uint64_t *hashes_out)
 {
 	const uint64_t dropped = (UINT64_C(1) << DROPPED_BITS) - 1;
-	struct bottom_k *b = &s->smallest;
-	size_t count, part, picked, i;
-	uint64_t *hashes;
+	const struct sif *s = arg;
+	size_t i, picked;
 
-	if (len < s->table.window)
-		return;
-	for (count = len - s->table.window + 1; count > 0; count -= part) {
-		part = bottom_k_part(b);
-		part = count < part ? count : part;
-		hashes = b->values + b->count;
-		picked = s->kernel->pick(&s->table, bytes, part,
-					 b->bound | dropped, hashes);
-		for (i = 0; i < picked; i++)
-			hashes[i] &= ~dropped;
-		bottom_k_add(b, picked);
-		bytes += part;
-	}
-}
-
-/* The first bytes, which often are the whole file. */
-static void scan_first(struct sif *s, const uint8_t *bytes, size_t len)
-{
-	bottom_k_guess(&s->smallest, len);
-	do
-		scan(s, bytes, len);
-	while (!bottom_k_suffices(&s->smallest));
-	s->started = true;
+	picked = s->kernel->pick(&s->table, bytes, count, bound | dropped,
+				 hashes_out);
+	for (i = 0; i < picked; i++)
+		hashes_out[i] &= ~dropped;
+	return picked;
 }
 
 int sif_init(struct sif *s, unsigned window, size_t max)
@@ -77,43 +58,17 @@ size_t sif_values(uint64_t size)
 
 void sif_begin(struct sif *s, size_t max)
 {
-	s->started = false;
-	s->fill = 0;
-	bottom_k_begin(&s->smallest, max);
+	window_sample_begin(&s->sample, s->table.window, max, pick, s);
 }
 
 void sif_update(struct sif *s, const void *data, size_t len)
 {
-	const size_t before = s->table.window - 1;
-	const uint8_t *bytes = data;
-	uint8_t seam[2 * SIF_MAX_WINDOW];
-	size_t head = len < before ? len : before;
-
-	if (len == 0)
-		return;
-	/* The first windows begin in the update before. */
-	memcpy(seam, s->last, s->fill);
-	memcpy(seam + s->fill, bytes, head);
-	scan(s, seam, s->fill + head);
-	if (s->started)
-		scan(s, bytes, len);
-	else
-		scan_first(s, bytes, len);
-	if (len >= before) {
-		s->fill = before;
-		memcpy(s->last, bytes + len - before, before);
-		return;
-	}
-	head += s->fill;
-	s->fill = head < before ? head : before;
-	memcpy(s->last, seam + head - s->fill, s->fill);
+	window_sample_update(&s->sample, data, len);
 }
 
 void sif_update_zeros(struct sif *s, uint64_t len)
 {
-	static const uint8_t zeros[2 * SIF_MAX_WINDOW];
-
-	sif_update(s, zeros, len < sizeof(zeros) ? (size_t)len : sizeof(zeros));
+	window_sample_update_zeros(&s->sample, len);
 }
 
 /* ---- sketches ---- */
@@ -139,10 +94,10 @@ static void count_distinct(struct sif_sketch *sketch, bool full)
 
 void sif_final(struct sif *s, struct sif_sketch *out)
 {
-	const struct bottom_k *b = &s->smallest;
+	struct bottom_k *b = &s->sample.smallest;
 	size_t i;
 
-	bottom_k_sort(&s->smallest);
+	bottom_k_sort(b);
 	out->window = s->table.window;
 	out->count = b->count;
 	for (i = 0; i < b->count; i++)

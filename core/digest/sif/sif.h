@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
-#include "core/digest/bottom_k.h"
+#include "core/digest/window_sample.h"
 #include "core/kernel/sif/sif.h"
 
 /*
@@ -40,7 +40,7 @@
 #define SIF_WINDOW 16
 #define SIF_MIN_WINDOW 4
 /* In longer windows of periodic data, rotations cancel each other. */
-#define SIF_MAX_WINDOW 32
+#define SIF_MAX_WINDOW WINDOW_SAMPLE_MOST
 #define SIF_VALUES 128
 #define SIF_MAX_VALUES BOTTOM_K_MOST
 #define SIF_SHARE 128 /* bytes to a value between the two */
@@ -56,14 +56,11 @@ struct sif_sketch {
 	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
 };
 
+/* Not to be copied. */
 struct sif {
 	struct kernel_sif_table table;
 	const struct kernel_sif *kernel;
-	bool started;
-	size_t fill; /* bytes in last: one less than a window has, but at
-		      * the start */
-	uint8_t last[SIF_MAX_WINDOW];
-	struct bottom_k smallest; /* fingerprints, in the upper SIF_BITS */
+	struct window_sample sample; /* fingerprints, in the upper SIF_BITS */
 };
 
 /* k for a file of so many bytes: SIF_VALUES up to SIF_SHARE times as many,

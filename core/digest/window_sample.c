@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/digest/window_sample.h"
+
+#include <string.h>
+
+void window_sample_begin(struct window_sample *s, size_t window, size_t max,
+			 window_pick_fn *pick, void *arg)
+{
+	s->window = window;
+	s->pick = pick;
+	s->arg = arg;
+	s->started = false;
+	s->fill = 0;
+	bottom_k_begin(&s->smallest, max);
+}
+
+/* The windows within the bytes. */
+static void scan(struct window_sample *s, const uint8_t *bytes, size_t len)
+{
+	struct bottom_k *b = &s->smallest;
+	size_t count, part;
+
+	if (len < s->window)
+		return;
+	for (count = len - s->window + 1; count > 0; count -= part) {
+		part = bottom_k_part(b);
+		part = count < part ? count : part;
+		bottom_k_add(b, s->pick(s->arg, bytes, part, b->bound,
+					b->values + b->count));
+		bytes += part;
+	}
+}
+
+/* The first bytes, which often are the whole file. */
+static void scan_first(struct window_sample *s, const uint8_t *bytes,
+		       size_t len)
+{
+	bottom_k_guess(&s->smallest, len);
+	do
+		scan(s, bytes, len);
+	while (!bottom_k_suffices(&s->smallest));
+	s->started = true;
+}
+
+void window_sample_update(struct window_sample *s, const void *data, size_t len)
+{
+	const size_t before = s->window - 1;
+	const uint8_t *bytes = data;
+	uint8_t seam[2 * WINDOW_SAMPLE_MOST];
+	size_t head = len < before ? len : before;
+
+	if (len == 0)
+		return;
+	/* The first windows begin in the update before. */
+	memcpy(seam, s->last, s->fill);
+	memcpy(seam + s->fill, bytes, head);
+	scan(s, seam, s->fill + head);
+	if (s->started)
+		scan(s, bytes, len);
+	else
+		scan_first(s, bytes, len);
+	if (len >= before) {
+		s->fill = before;
+		memcpy(s->last, bytes + len - before, before);
+		return;
+	}
+	head += s->fill;
+	s->fill = head < before ? head : before;
+	memcpy(s->last, seam + head - s->fill, s->fill);
+}
+
+void window_sample_update_zeros(struct window_sample *s, uint64_t len)
+{
+	static const uint8_t zeros[2 * WINDOW_SAMPLE_MOST];
+
+	/* One window of zeros is as good as many. */
+	window_sample_update(s, zeros,
+			     len < sizeof(zeros) ? (size_t)len : sizeof(zeros));
+}
