@@ -78,29 +78,30 @@ static ssize_t fill(void *arg, void *buffer, size_t len)
 	return got < 0 ? -errno : got;
 }
 
-/* What is left of a file: from where it stands up to its end. */
-struct extent {
+/* The part of a file that is not read yet. */
+struct reader_extent {
 	uint64_t at;
 	uint64_t end;
 	bool known; /* it is a regular file */
 };
 
-static void find_extent(int fd, struct extent *out)
+static void find_extent(int fd, struct reader_extent *out)
 {
 	struct stat st;
 	off_t at;
 
-	*out = (struct extent){ 0 };
+	*out = (struct reader_extent){ 0 };
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return;
 	at = lseek(fd, 0, SEEK_CUR);
 	if (at < 0 || at > st.st_size)
 		return;
-	*out = (struct extent){ (uint64_t)at, (uint64_t)st.st_size, true };
+	*out = (struct reader_extent){ (uint64_t)at, (uint64_t)st.st_size,
+				       true };
 }
 
 /* Whether several threads are worth it, and can be had. */
-static bool wants_team(struct reader *r, const struct extent *e)
+static bool wants_team(struct reader *r, const struct reader_extent *e)
 {
 	unsigned helpers;
 
@@ -135,7 +136,7 @@ static int digest_part(struct reader *r, bool team, struct reader_part *p)
 
 /* Up to what was the end when it was looked at. */
 static int digest_extent(struct reader *r, bool team, int fd,
-			 const struct extent *e)
+			 const struct reader_extent *e)
 {
 	struct hole_part found;
 	uint64_t at = e->at;
@@ -158,7 +159,7 @@ static int digest_extent(struct reader *r, bool team, int fd,
 	return err;
 }
 
-static int digest_rest(struct reader *r, int fd, const struct extent *e)
+static int digest_rest(struct reader *r, int fd, const struct reader_extent *e)
 {
 	struct reader_part rest = { .fd = fd, .left = UINT64_MAX };
 	bool team = wants_team(r, e);
@@ -169,7 +170,7 @@ static int digest_rest(struct reader *r, int fd, const struct extent *e)
 
 /* A file that fits the buffer.  One that has ended ends a read early: to read
  * on would tell nothing more. */
-static int digest_small(struct reader *r, int fd, const struct extent *e)
+static int digest_small(struct reader *r, int fd, const struct reader_extent *e)
 {
 	struct reader_part rest = { .fd = fd, .left = UINT64_MAX };
 	ssize_t got = fill(&rest, r->buffer, BUFFER_BYTES);
@@ -183,14 +184,15 @@ static int digest_small(struct reader *r, int fd, const struct extent *e)
 	return digest_part(r, false, &rest);
 }
 
-static int digest_from(struct reader *r, int fd, const struct extent *e,
-		       struct digests *out)
+/* size: what the digests are told of it. */
+static int digest_as(struct reader *r, int fd, const char *name, uint64_t size,
+		     const struct reader_extent *e, struct digests *out)
 {
-	int err;
+	int err = fingerprint_begin_file(r->fp, name, size, SIZE_MAX);
 
-	if (e->known && e->end - e->at < BUFFER_BYTES)
+	if (!err && e->known && e->end - e->at < BUFFER_BYTES)
 		err = digest_small(r, fd, e);
-	else
+	else if (!err)
 		err = digest_rest(r, fd, e);
 	return err ? err : fingerprint_final(r->fp, out);
 }
@@ -198,24 +200,16 @@ static int digest_from(struct reader *r, int fd, const struct extent *e,
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out)
 {
-	struct extent e;
+	struct reader_extent e;
 	int err;
 
 	find_extent(fd, &e);
-	err = fingerprint_begin_file(
-		r->fp, name, e.known ? e.end - e.at : SDHASH_UNKNOWN, SIZE_MAX);
-	if (!err)
-		err = digest_from(r, fd, &e, out);
+	err = digest_as(r, fd, name, e.known ? e.end - e.at : SDHASH_UNKNOWN,
+			&e, out);
 	/* It grew, as logs do. */
 	if (err == -ESTALE && e.known &&
-	    lseek(fd, (off_t)e.at, SEEK_SET) == (off_t)e.at) {
-		err = fingerprint_begin_file(r->fp, name, SDHASH_UNKNOWN,
-					     SIZE_MAX);
-		if (!err)
-			err = digest_rest(r, fd, &e);
-		if (!err)
-			err = fingerprint_final(r->fp, out);
-	}
+	    lseek(fd, (off_t)e.at, SEEK_SET) == (off_t)e.at)
+		err = digest_as(r, fd, name, SDHASH_UNKNOWN, &e, out);
 	return err;
 }
 

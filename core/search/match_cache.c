@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct slot {
+struct match_slot {
 	uint32_t content; /* 0: none */
 	uint32_t count;
 	uint64_t changes;
@@ -15,7 +15,7 @@ struct slot {
 
 struct match_cache {
 	pthread_mutex_t lock; /* the slots */
-	struct slot slots[MATCH_CACHE_SLOTS];
+	struct match_slot slots[MATCH_CACHE_SLOTS];
 };
 
 int match_cache_new(struct match_cache **out)
@@ -57,7 +57,7 @@ static struct index_match *copy_of(const struct index_match *matches,
 bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 		     struct index_match **out, size_t *count_out)
 {
-	const struct slot *slot = &c->slots[content % MATCH_CACHE_SLOTS];
+	const struct match_slot *slot = &c->slots[content % MATCH_CACHE_SLOTS];
 	struct index_match *copy = NULL;
 
 	(void)pthread_mutex_lock(&c->lock);
@@ -74,10 +74,11 @@ bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
 		     const struct index_match *matches, size_t count)
 {
-	struct slot *slot = &c->slots[content % MATCH_CACHE_SLOTS];
-	struct slot new = { .content = content,
-			    .count = (uint32_t)count,
-			    .changes = changes };
+	struct match_slot *slot = &c->slots[content % MATCH_CACHE_SLOTS];
+	struct match_slot new = { .content = content,
+				  .count = (uint32_t)count,
+				  .changes = changes };
+	struct index_match *old;
 
 	if (count > MATCH_CACHE_MOST)
 		return;
@@ -85,8 +86,8 @@ void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
 	if (!new.matches)
 		return;
 	(void)pthread_mutex_lock(&c->lock);
-	matches = slot->matches;
+	old = slot->matches;
 	*slot = new;
 	(void)pthread_mutex_unlock(&c->lock);
-	free((void *)matches);
+	free(old);
 }
