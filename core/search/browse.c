@@ -46,19 +46,6 @@ static void memory_put(struct search_query *q, const struct near *near)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What the measure of the mount needs of a content. */
-static int get_digests(struct search_query *q, uint32_t content,
-		       struct digests *out)
-{
-	switch (q->context->measure) {
-	case DIGEST_SISE:
-	case DIGEST_SSDEEP:
-		return catalog_content_get(q->txn, content, out);
-	default:
-		return catalog_content_brief(q->txn, content, out);
-	}
-}
-
 /* Among the contents that nobody looked at yet; any: one is enough. */
 static int matches_since(struct search_query *q, const struct near *near,
 			 bool any, struct index_match **out, size_t *count_out)
@@ -67,7 +54,7 @@ static int matches_since(struct search_query *q, const struct near *near,
 					.any = any };
 	struct sif_sketch sketch;
 	struct digests d;
-	int err = get_digests(q, near->content, &d);
+	int err = catalog_content_get(q->txn, near->content, &d);
 
 	if (err)
 		return err;

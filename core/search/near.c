@@ -12,13 +12,11 @@
 
 /* ---- contents ---- */
 
-/* The sketch of the query, NULL when there is none: the catalog's, or read from
- * the text. */
-static int get_sketch(struct search_query *q, const struct digests *d,
-		      struct sif_sketch **out)
+/* The sketch of a text, NULL when there is none. */
+static int sketch_of(const struct digests *d, struct sif_sketch **out)
 {
 	const char *text = d->text[DIGEST_SIF];
-	int err = -ENOENT;
+	int err;
 
 	*out = NULL;
 	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !text)
@@ -26,10 +24,7 @@ static int get_sketch(struct search_query *q, const struct digests *d,
 	*out = malloc(sizeof(**out));
 	if (!*out)
 		return -ENOMEM;
-	if (q->self_content)
-		err = catalog_sketch_get(q->txn, q->self_content, *out);
-	if (err == -ENOENT)
-		err = sif_parse(text, strlen(text), *out);
+	err = sif_parse(text, strlen(text), *out);
 	if (err) {
 		free(*out);
 		*out = NULL;
@@ -192,7 +187,7 @@ static bool may_be_cached(const struct search_query *q,
 			  const struct content_query *wanted)
 {
 	return q->self_content && !q->digests && !q->index_visibility &&
-	       wanted->relation == INDEX_ALIKE && wanted->first_content <= 1 &&
+	       wanted->relation == INDEX_ALIKE && wanted->first_content == 1 &&
 	       !wanted->any;
 }
 
@@ -310,7 +305,7 @@ static int search_matches(struct search_query *q, struct listing_state *state)
 					.relation = q->relation,
 					.first_content = 1 };
 	struct sif_sketch *sketch;
-	int err = get_sketch(q, state->digests, &sketch);
+	int err = sketch_of(state->digests, &sketch);
 
 	if (err)
 		return err;
