@@ -10,6 +10,8 @@ struct match_slot {
 	uint32_t content; /* 0: none */
 	uint32_t count;
 	uint64_t changes;
+	uint64_t size;
+	uint8_t xxh128[16];
 	struct index_match *matches; /* owned */
 };
 
@@ -54,14 +56,23 @@ static struct index_match *copy_of(const struct index_match *matches,
 	return copy;
 }
 
-bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
+static bool is_for(const struct match_slot *slot, uint32_t content,
+		   const struct digests *d, uint64_t changes)
+{
+	return slot->content == content && slot->changes == changes &&
+	       slot->size == d->size &&
+	       memcmp(slot->xxh128, d->xxh128, sizeof(d->xxh128)) == 0;
+}
+
+bool match_cache_get(struct match_cache *c, uint32_t content,
+		     const struct digests *d, uint64_t changes,
 		     struct index_match **out, size_t *count_out)
 {
 	const struct match_slot *slot = &c->slots[content % MATCH_CACHE_SLOTS];
 	struct index_match *copy = NULL;
 
 	(void)pthread_mutex_lock(&c->lock);
-	if (slot->content == content && slot->changes == changes) {
+	if (is_for(slot, content, d, changes)) {
 		copy = copy_of(slot->matches, slot->count);
 		*count_out = slot->count;
 	}
@@ -71,17 +82,20 @@ bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 	return copy;
 }
 
-void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
+void match_cache_put(struct match_cache *c, uint32_t content,
+		     const struct digests *d, uint64_t changes,
 		     const struct index_match *matches, size_t count)
 {
 	struct match_slot *slot = &c->slots[content % MATCH_CACHE_SLOTS];
 	struct match_slot new = { .content = content,
 				  .count = (uint32_t)count,
-				  .changes = changes };
+				  .changes = changes,
+				  .size = d->size };
 	struct index_match *old;
 
 	if (count > MATCH_CACHE_MOST)
 		return;
+	memcpy(new.xxh128, d->xxh128, sizeof(new.xxh128));
 	new.matches = copy_of(matches, count);
 	if (!new.matches)
 		return;

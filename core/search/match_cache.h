@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/digest/digest.h"
 #include "core/index/index.h"
 
 /*
@@ -26,14 +27,20 @@ struct match_cache;
 int match_cache_new(struct match_cache **out);
 void match_cache_free(struct match_cache *c);
 
-/* A copy of the matches of a content, for the caller to free, if they were
- * found when the index had seen that many changes. */
-bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
+/*
+ * A copy of the matches of a content, for the caller to free, if they were
+ * found for these digests when the index had seen that many changes.  Only size
+ * and XXH128 of d count: a file that was just hashed has digests of one content
+ * while the catalog still says that it has another.
+ */
+bool match_cache_get(struct match_cache *c, uint32_t content,
+		     const struct digests *d, uint64_t changes,
 		     struct index_match **out, size_t *count_out);
 
 /* More than MATCH_CACHE_MOST are not kept, and nothing when there is no memory.
  * changes: those the index had seen before the search. */
-void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
+void match_cache_put(struct match_cache *c, uint32_t content,
+		     const struct digests *d, uint64_t changes,
 		     const struct index_match *matches, size_t count);
 
 #endif
