@@ -81,7 +81,6 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 AR := ar
-PKG_CONFIG ?= pkg-config
 CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 
@@ -98,8 +97,8 @@ endif
 # pkg-config is asked once, and only by rules that need the answer: the first
 # thing "make check" does on a bare machine is to install it.
 once = $(eval $(1) := $(2))$($(1))
-flags_of = $(patsubst -I%,-isystem %,$(shell $(2) $(PKG_CONFIG) --cflags $(1)))
-libs_of = $(shell $(2) $(PKG_CONFIG) $(2:%=--static) --libs $(1))
+flags_of = $(patsubst -I%,-isystem %,$(shell $(2) pkg-config --cflags $(1)))
+libs_of = $(shell $(2) pkg-config $(2:%=--static) --libs $(1))
 core_packages := lmdb libxxhash libcrypto jansson zlib libzstd
 core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
