@@ -7,8 +7,8 @@
 /*
  * What the daemon can do no more once it serves.
  *
- * It reads what others wrote and obeys what others ask, so whoever finds a
- * mistake in it shall find little to go on with: no capability that no
+ * It reads what others wrote and obeys what others ask, so an attacker who
+ * finds a mistake in it shall find little to go on with: no capability that no
  * operation of a filesystem needs, no new program, no new privileges, no
  * network, no debugging of others, no mount, no module, no memory image.
  * Refused calls fail with EPERM.

@@ -89,16 +89,16 @@ enum { BUSY_WAIT_S = 10, BUSY_LOOK_MS = 20 };
 static int complain_busy(const char *catalog_dir)
 {
 	struct buf holder = { .data = NULL };
-	struct buf who = { .data = NULL };
+	struct buf process = { .data = NULL };
 	pid_t pid;
 
 	if (!catalog_holder(catalog_dir, &pid, &holder) && holder.len)
-		(void)buf_append_format(&who, " (process %d, %s)", (int)pid,
+		(void)buf_append_format(&process, " (process %d, %s)", (int)pid,
 					holder.data);
 	log_line("catalog '%s' is in use by another kinfs%s; unmount that one, "
 		 "or use another place with -o db=DIR",
-		 catalog_dir, who.data ? who.data : "");
-	buf_release(&who);
+		 catalog_dir, process.data ? process.data : "");
+	buf_release(&process);
 	buf_release(&holder);
 	return -EBUSY;
 }

@@ -13,8 +13,8 @@
  *   -EMEDIUMTYPE  a catalog of another version of LMDB or kinfs
  *   -EBUSY      somebody else holds it (catalog lock, file open for writing)
  *   -ESTALE     the file is no longer the one that was asked for
- *   -EAGAIN     it changed while we looked; try again later; or whoever
- *               asks has too much under way
+ *   -EAGAIN     it changed while it was read; try again later; or the
+ *               caller has too many requests under way
  *   -ETIMEDOUT  waited as long as allowed
  *   -ECANCELED  the owner withdrew the request, or we are shutting down
  *   -ENOTSUP    a library or kernel feature that is needed is missing

@@ -87,8 +87,8 @@ static int hold(struct catalog_txn *txn, const struct file_key *key,
 	return txn_put(txn, DB_PENDING, k, sizeof(k), "", 0);
 }
 
-static int let_go(struct catalog_txn *txn, const struct file_key *key,
-		  const struct file_record *r)
+static int release_content(struct catalog_txn *txn, const struct file_key *key,
+			   const struct file_record *r)
 {
 	uint8_t k[FILE_KEY_BYTES];
 	int err;
@@ -177,7 +177,7 @@ static int record_replace(struct catalog_txn *txn, const struct file_key *key,
 		was_directory = old.state == FILE_DIRECTORY;
 		same = holds_same(&old, new);
 		if (!same)
-			err = let_go(txn, key, &old);
+			err = release_content(txn, key, &old);
 		if (err)
 			return err;
 		count_record(txn, &old, UINT64_MAX);
@@ -203,7 +203,7 @@ int file_discard(struct catalog_txn *txn, const struct file_key *key)
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	file_key_store(key, k);
-	err = let_go(txn, key, &r);
+	err = release_content(txn, key, &r);
 	if (!err)
 		err = txn_delete(txn, DB_FILES, k, sizeof(k));
 	if (!err)

@@ -103,7 +103,7 @@ static int unknown_kernel(const char *name)
 	return EXIT_USAGE;
 }
 
-/* The slower variants of the inner loops, for who compares them. */
+/* The slower variants of the inner loops, so that they can be compared. */
 static int choose_kernel(void)
 {
 	const char *name = getenv(KERNEL_VARIABLE);

@@ -151,7 +151,7 @@ struct dedup_options {
 	 * NULL: there are none. */
 	bool (*is_derived)(const char *attribute);
 	/* The path of the file below a kinfs mount, where the kernel shares
-	 * blocks and knows who has it open: free() it.  NULL, or the same
+	 * blocks and knows which processes have it open: free() it.  NULL, or the same
 	 * path: it is in no mount. */
 	char *(*real_path)(void *arg, const char *path);
 	void *arg;

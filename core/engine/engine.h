@@ -106,8 +106,8 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out);
 
 /*
- * Requests that take time are bounded, in all and for each user (uid): whoever
- * has as many under way as are left for all others gets -EAGAIN.  What one
+ * Requests that take time are bounded, in all and for each user (uid): a user
+ * who has as many under way as are left for all others gets -EAGAIN.  What one
  * user waits for does not come before all that another waits for, however much
  * it is.
  */

@@ -82,7 +82,7 @@ uint32_t visible_limit(struct index *ix)
 	return limit;
 }
 
-/* A value of few contents has the full weight whoever sees them, so visibility
+/* A value of few contents has the full weight for every caller, so visibility
  * is not asked for. */
 static int count_visible(struct visible_index *v, uint32_t key,
 			 size_t *count_out)

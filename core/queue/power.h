@@ -9,7 +9,7 @@
 
 /*
  * Whether the machine runs on its battery.  The kernel tells changes only to
- * those who have a netlink socket, which a mount gives up; so a thread looks
+ * processes with a netlink socket, which a mount gives up; so a thread looks
  * every few seconds and pauses the queue meanwhile.  There is no thread
  * unless it is started.
  */

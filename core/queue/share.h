@@ -11,10 +11,10 @@
  *
  * A user may hold as many places as are left for the others: half of them when
  * alone, a third when two want as many as they can get, and so on.  So there
- * is always a place for who comes next, however many one user asks for.
+ * is always a place for the next user, however many one user asks for.
  *
- * A place comes with a turn.  Whoever serves places in the order of their
- * turns, and says which one it has come to, serves users in rotation: the only
+ * A place comes with a turn.  A server that takes places in the order of their
+ * turns, and says which turn it has reached, serves users in rotation: the only
  * place of one user comes before all but the first of a thousand of another.
  *
  * Not thread-safe: it lives under the lock of what it bounds.
@@ -33,7 +33,7 @@ struct share {
 /* -EAGAIN when uid holds its share already; -ENOMEM. */
 int share_take(struct share *s, uid_t uid, uint64_t *turn_out);
 /* Another turn for a place that uid holds: after all turns that the user has,
- * so that who needs many turns gets one in each rotation. */
+ * so that a user who needs many turns gets one in each rotation. */
 uint64_t share_next_turn(struct share *s, uid_t uid);
 /* Gives back one that was taken. */
 void share_give(struct share *s, uid_t uid);

@@ -181,8 +181,8 @@ static int find_contents(struct search_query *q,
 	return err;
 }
 
-/* Whether the same answer is wanted again and again: all that is like a content
- * of the catalog, for a caller who sees everything. */
+/* Whether this query is likely to be repeated: it asks for everything that
+ * resembles a content of the catalog, for a caller who may see everything. */
 static bool may_be_cached(const struct search_query *q,
 			  const struct content_query *wanted)
 {

@@ -103,7 +103,7 @@
  * few instructions, never while the disk is touched or a callback runs, except
  * that context.commit_position is called with it: the position that a query is
  * given and the moment it is put in the list must be one.  A query itself
- * belongs to whoever took it off a list, so its fields need no lock.
+ * belongs to the thread that took it off a list, so its fields need no lock.
  */
 enum {
 	SEARCH_THREADS = 4,

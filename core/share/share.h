@@ -24,7 +24,7 @@
  *   session  one catalog: its file, its state, its pass (session.h)
  *   feed     what of a catalog is to be sent (feed.h)
  *   batch    what one transaction of the database gets (batch.h)
- *   state    who this host is and what it published, in LMDB (state.h)
+ *   state    the host's name and what it published, in LMDB (state.h)
  *   dirty    what changed since, in the catalog (core/catalog/dirty.h)
  *   question what others have that is alike (question.h)
  *   ask      questions and answers as lines of JSON (ask.h)

@@ -11,7 +11,7 @@
 
 /*
  * What a share remembers of one catalog, in an LMDB file of its own beside that
- * of the catalog: who it is, and what it published.
+ * of the catalog: its name, and what it published.
  *
  * A publication is a pair of a file and a content.  It is recorded as "sent"
  * before the database is told and as "known" after the database has it, so

@@ -85,7 +85,7 @@ struct inode {
 	_Atomic int64_t notified_ns;
 	/* Directories: the last name looked up in it was of a file that was
 	 * not known.  A hint. */
-	atomic_bool strangers;
+	atomic_bool new_names;
 	/* Directories: how many names the last listing had, and how many were
 	 * looked up one by one since looked_ns.  Hints. */
 	atomic_uint listed;

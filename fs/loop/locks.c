@@ -42,7 +42,7 @@ struct lock_owner {
 	struct lock_owner *next;
 	uint64_t id;
 	int fd;
-	pid_t pid;                   /* who set the last lock */
+	pid_t pid;                   /* the process that set the last lock */
 	const struct handle *handle; /* used last; to compare only */
 	unsigned users;              /* operations under way */
 };

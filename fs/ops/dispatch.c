@@ -26,7 +26,8 @@
  *   each (3.18); long ones are writes, which passthrough does better;
  * - io_uring for requests: the kernel takes back what a thread has submitted
  *   when it ends, and with it the place for a request (those that wait for a
- *   lock end); who waits holds such a place, so that a few stop everybody;
+ *   lock end); a request that waits holds such a place, so that a few of them
+ *   stop all others;
  *   libfuse (3.18) passes no interrupt on, not even of a killed process.
  *   FUSE_URING_ENABLE in the environment asks libfuse for it;
  * - export support: the kernel would come back with nodeids it has forgotten,

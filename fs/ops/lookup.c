@@ -160,13 +160,14 @@ static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
 	return inode_enter(fs, &found, inode_out);
 }
 
-/* Who reads a tree for the first time meets one stranger after the other. */
-static void expect_strangers(struct inode *parent, const struct inode *found)
+/* A caller that reads a tree for the first time asks for one unknown file after
+ * the other. */
+static void expect_new_names(struct inode *parent, const struct inode *found)
 {
 	bool is_new = found->fd < 0 || atomic_load(&found->refs) == 1;
 
-	if (atomic_load(&parent->strangers) != is_new)
-		atomic_store(&parent->strangers, is_new);
+	if (atomic_load(&parent->new_names) != is_new)
+		atomic_store(&parent->new_names, is_new);
 }
 
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
@@ -183,7 +184,7 @@ int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 	if (err)
 		return err;
 	assert(inode);
-	expect_strangers(parent, inode);
+	expect_new_names(parent, inode);
 	lookup_fill_entry(fs, inode, &st, out);
 	atomic_store(&inode->notified_ns, cache_clock_ns());
 	return 0;

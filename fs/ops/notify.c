@@ -12,8 +12,8 @@
 #include "fs/inode/descriptor.h"
 #include "fs/similar/similar.h"
 
-/* How long a thread waits for requests that were queued before; who needs to
- * know asks again. */
+/* How long a thread waits for requests that were queued before; a caller that
+ * needs to know asks again. */
 #define CATCH_UP_MS 20
 
 /* ---- what the engine asks ---- */

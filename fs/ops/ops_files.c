@@ -142,8 +142,8 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 }
 
 /* Sees what the kernel may keep of a file that does not pass through. */
-static int look_at_pages(struct fs *fs, struct inode *inode, int fd, int id,
-			 struct fuse_file_info *fi)
+static int check_cached_pages(struct fs *fs, struct inode *inode, int fd,
+			      int id, struct fuse_file_info *fi)
 {
 	struct stat st;
 
@@ -177,7 +177,7 @@ static int open_counted(fuse_req_t req, struct fs *fs, struct inode *inode,
 		if (fd < 0)
 			return fd;
 	}
-	err = look_at_pages(fs, inode, fd, id, fi);
+	err = check_cached_pages(fs, inode, fd, id, fi);
 	if (!err)
 		err = handle_new(fs, inode, fd, id, fi);
 	if (err && fd >= 0)

@@ -33,7 +33,7 @@ static int lookup_in(struct fs *fs, fuse_ino_t parent, const char *name,
 	err = inode_path_fd(fs, dir, &at);
 	if (err)
 		return err;
-	err = lookup_name(fs, dir, at.fd, name, !atomic_load(&dir->strangers),
+	err = lookup_name(fs, dir, at.fd, name, !atomic_load(&dir->new_names),
 			  out);
 	path_fd_close(&at);
 	if (!err)

@@ -28,7 +28,7 @@ void similar_reply_item(fuse_req_t req, struct fs *fs,
 			const char *name);
 void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size);
 
-/* Who asks.  credentials_release() frees who it is. */
+/* The caller of a request; credentials_release() frees its credentials. */
 int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out);
 
 /* Of what listing_query_opened() opened. */

@@ -101,7 +101,8 @@ static void test_a_second_process_is_told_busy(void **state)
 	assert_int_equal(child_result(child), 0);
 }
 
-/* The lock belongs to the catalog, not to whoever inherited a descriptor. */
+/* The lock belongs to the catalog, not to a process that inherited a
+ * descriptor. */
 static void test_a_leftover_child_does_not_keep_the_lock(void **state)
 {
 	struct fixture *f = *state;

@@ -394,7 +394,7 @@ static void test_a_job_that_nobody_waits_for_gives_up_its_worker(void **state)
 }
 
 /* Takers of each kind that sleep, and jobs that come one by one: each is
- * taken, by the right kind, whoever was woken for it. */
+ * taken, by the right kind, whichever thread was woken for it. */
 enum { TAKERS = 3, JOBS = 2000 };
 
 struct takers {

@@ -212,7 +212,7 @@ static void make_version(const struct licensed *l, uint64_t file,
 	make_text(text + SMALL - own, own, (1000 + 2 * file) * 1000 + version);
 }
 
-static void add_strangers(struct state *s, size_t licence, unsigned count)
+static void add_unrelated(struct state *s, size_t licence, unsigned count)
 {
 	const struct licensed l = { .licence = licence };
 	char text[SMALL];
@@ -243,7 +243,7 @@ static void test_versions_below_a_licence_are_alike(void **state)
 {
 	struct state *s = *state;
 
-	add_strangers(s, 1335, MANY);
+	add_unrelated(s, 1335, MANY);
 	assert_true(count_alike(s, 1335, 400) == PAIRS);
 	assert_true(count_alike(s, 1335, 250) >= PAIRS * 99 / 100);
 	assert_true(count_alike(s, 1335, 160) >= PAIRS * 95 / 100);
@@ -255,7 +255,7 @@ static void test_strangers_below_a_licence_are_not(void **state)
 	size_t licence;
 
 	for (licence = 400; licence <= 1600; licence += 400) {
-		add_strangers(s, licence, MANY);
+		add_unrelated(s, licence, MANY);
 		assert_int_equal(count_alike(s, licence, 0), 0);
 	}
 }
@@ -265,7 +265,7 @@ static void test_instances_that_share_values_are_alike(void **state)
 {
 	struct state *s = *state;
 
-	add_strangers(s, 1500, 2000);
+	add_unrelated(s, 1500, 2000);
 	assert_int_equal(count_alike(s, 1500, 300), PAIRS);
 }
 

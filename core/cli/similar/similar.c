@@ -27,7 +27,7 @@ void similar_look_file(struct similar_job *job, const char *file)
 
 /* A file that was not hashed has a listing without entries, whatever is like
  * it. */
-static void look_states(struct similar_job *job, const char *listing,
+static void read_states(struct similar_job *job, const char *listing,
 			const char *file)
 {
 	similar_look_state(job, listing);
@@ -51,7 +51,7 @@ int similar_file(struct similar_job *job)
 	if (!err) {
 		similar_digests(file, &job->digests);
 		err = similar_each(job, listing, show, job);
-		look_states(job, listing, file);
+		read_states(job, listing, file);
 	}
 	free(listing);
 	free(file);

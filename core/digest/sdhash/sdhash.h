@@ -163,7 +163,7 @@ int sdhash_segment_name(const char *name, uint64_t size, uint64_t index,
 
 /*
  * Takes a finished digest; it is emptied when this returns.  0, or an error
- * for who gave the bytes.
+ * that the caller of the update gets.
  */
 typedef int sdhash_emit_fn(void *context, struct sdhash_digest *digest);
 
