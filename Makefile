@@ -21,7 +21,12 @@ sbindir := $(PREFIX)/sbin
 unitdir := $(PREFIX)/lib/systemd
 man1dir := $(PREFIX)/share/man/man1
 man8dir := $(PREFIX)/share/man/man8
+datadir := $(PREFIX)/share
 docdir := $(PREFIX)/share/doc/kinfs
+bash_dir := $(datadir)/bash-completion/completions
+fish_dir := $(datadir)/fish/vendor_completions.d
+# Debian's zsh looks in $(datadir)/zsh/vendor-completions.
+zsh_dir ?= $(datadir)/zsh/site-functions
 
 # ---- what is built, and where ----
 
@@ -378,6 +383,8 @@ mount:
 
 # mount(8) finds the type fuse.kinfs through mount.fuse3, which runs "kinfs"
 # from the PATH; nothing else is needed.
+completions = $(bash_dir)/kin.bash $(zsh_dir)/_kin $(fish_dir)/kin.fish
+
 .PHONY: install uninstall
 install: all
 	install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(sbindir)" \
@@ -396,6 +403,19 @@ install: all
 	install -m 644 core/cli/kin.1 "$(DESTDIR)$(man1dir)"
 	install -m 644 fs/kinfs.8 core/share/kin-share.8 "$(DESTDIR)$(man8dir)"
 	install -m 644 fs/xattr.conf.example "$(DESTDIR)$(docdir)"
+	for file in $(completions); do \
+		install -d "$(DESTDIR)$${file%/*}" && \
+		sed 's|@WORDS@|$(datadir)/kinfs/completion-words|' \
+			"scripts/completion/$${file##*/}" \
+			>"$(DESTDIR)$$file" || exit 1; \
+	done
+	for name in kinfs kin-share; do \
+		ln -sf kin.bash "$(DESTDIR)$(bash_dir)/$$name.bash" && \
+		ln -sf kin.fish "$(DESTDIR)$(fish_dir)/$$name.fish" || exit 1; \
+	done
+	install -d "$(DESTDIR)$(datadir)/kinfs"
+	install -m 755 scripts/completion/words \
+		"$(DESTDIR)$(datadir)/kinfs/completion-words"
 
 uninstall:
 	rm -f "$(DESTDIR)$(unitdir)/system/kinfs@.service" \
@@ -405,7 +425,15 @@ uninstall:
 		"$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
 		"$(DESTDIR)$(bindir)/kin-share" "$(DESTDIR)$(man8dir)/kin-share.8" \
 		"$(DESTDIR)$(man1dir)/kin.1" "$(DESTDIR)$(man8dir)/kinfs.8" \
-		"$(DESTDIR)$(docdir)/xattr.conf.example"
+		"$(DESTDIR)$(docdir)/xattr.conf.example" \
+		"$(DESTDIR)$(bash_dir)/kin.bash" \
+		"$(DESTDIR)$(bash_dir)/kinfs.bash" \
+		"$(DESTDIR)$(bash_dir)/kin-share.bash" \
+		"$(DESTDIR)$(fish_dir)/kin.fish" \
+		"$(DESTDIR)$(fish_dir)/kinfs.fish" \
+		"$(DESTDIR)$(fish_dir)/kin-share.fish" \
+		"$(DESTDIR)$(zsh_dir)/_kin" \
+		"$(DESTDIR)$(datadir)/kinfs/completion-words"
 	[ ! -d "$(DESTDIR)$(docdir)" ] || \
 		rmdir --ignore-fail-on-non-empty "$(DESTDIR)$(docdir)"
 

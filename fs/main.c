@@ -176,7 +176,7 @@ static int main_with_options(struct fs *fs)
 	const struct options *o = &fs->options;
 
 	if (o->help) {
-		options_print_help();
+		options_print_help(o->help_all);
 		return EXIT_SUCCESS;
 	}
 	if (o->version) {

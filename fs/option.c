@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -290,34 +291,82 @@ static int set_sandbox(struct options *o, const char *value)
 /* ---- all of them ---- */
 
 struct option {
-	const char *name; /* with '=' when it has a value */
-	const char *wants;
+	const char *name;  /* with '=' when it has a value */
+	const char *value; /* how the help shows it: alternatives, or a kind */
+	const char *help;  /* the default in brackets */
+	const char *wants; /* "the value must be" */
 	int (*set)(struct options *o, const char *value);
+	bool common; /* shown by kinfs -h; kinfs -o help shows all */
 };
 
 static const struct option ours[] = {
-	{ "digests=", "names of digests separated by ':'", set_digests },
-	{ "xattrs=", "list, all, hide or strict", set_xattrs },
-	{ "similar=", "hide, show or off", set_similar },
-	{ "similar_name=", "a file name", set_similar_name },
-	{ "measure=", "best, sise, simhash, rdc, sif or ssdeep", set_measure },
-	{ "threshold=", "a number from 1 to 100", set_threshold },
-	{ "limit=", "a number", set_limit },
-	{ "min_size=", "a size such as 4096 or 16K", set_min_size },
-	{ "max_size=", "a size such as 500M or 2G", set_max_size },
-	{ "exclude=", "a pattern", set_exclude },
-	{ "cross", NULL, set_cross },
-	{ "wait=", "a number of seconds", set_wait },
-	{ "workers=", "a number from 0 to 1024", set_workers },
-	{ "rate=", "a number of megabytes a second", set_rate },
-	{ "ac_only", NULL, set_ac_only },
-	{ "db=", "a directory", set_db },
-	{ "timeout=", "a number of seconds", set_timeout },
-	{ "passthrough=", "auto or no", set_passthrough },
-	{ "max_threads=", "a number from 1 to 10000", set_max_threads },
-	{ "clone_fd", NULL, set_clone_fd },
-	{ "sandbox=", "yes or no", set_sandbox },
+	{ "digests=", "LIST", "digests to keep, separated by ':'",
+	  "names of digests separated by ':'", set_digests, true },
+	{ "xattrs=", "list|all|hide|strict", "which digests are listed (list)",
+	  "list, all, hide or strict", set_xattrs, false },
+	{ "similar=", "hide|show|off", "whether / shows .similar (hide)",
+	  "hide, show or off", set_similar, false },
+	{ "similar_name=", "NAME", "instead of .similar", "a file name",
+	  set_similar_name, false },
+	{ "measure=", "best|sise|simhash|rdc|sif|ssdeep",
+	  "what scores a listing (best)",
+	  "best, sise, simhash, rdc, sif or ssdeep", set_measure, false },
+	{ "threshold=", "N", "least score that is listed, 1 to 100 (60)",
+	  "a number from 1 to 100", set_threshold, true },
+	{ "limit=", "N", "near-duplicates of a file (256)", "a number",
+	  set_limit, true },
+	{ "min_size=", "SIZE", "smaller files are not hashed (0)",
+	  "a size such as 4096 or 16K", set_min_size, true },
+	{ "max_size=", "SIZE", "larger files are not hashed; 0: no limit (0)",
+	  "a size such as 500M or 2G", set_max_size, true },
+	{ "exclude=", "GLOB", "nor are these; may be repeated", "a pattern",
+	  set_exclude, true },
+	{ "cross", NULL, "hash other filesystems below SOURCE, too", NULL,
+	  set_cross, false },
+	{ "wait=", "SECONDS", "for a digest that is not ready (60)",
+	  "a number of seconds", set_wait, true },
+	{ "workers=", "N", "hashing threads; 0: one per processor (0)",
+	  "a number from 0 to 1024", set_workers, false },
+	{ "rate=", "MB/S", "reading in the background; 0: no limit (0)",
+	  "a number of megabytes a second", set_rate, true },
+	{ "ac_only", NULL, "nothing in the background on battery", NULL,
+	  set_ac_only, true },
+	{ "db=", "DIR", "where the catalog is kept", "a directory", set_db,
+	  true },
+	{ "timeout=", "SECONDS", "attributes in the kernel's cache (1)",
+	  "a number of seconds", set_timeout, false },
+	{ "passthrough=", "auto|no", "reads and writes by the kernel (auto)",
+	  "auto or no", set_passthrough, false },
+	{ "max_threads=", "N", "threads that serve requests (10)",
+	  "a number from 1 to 10000", set_max_threads, false },
+	{ "clone_fd", NULL, "a device descriptor for each of them", NULL,
+	  set_clone_fd, false },
+	{ "sandbox=", "yes|no", "give up unneeded privileges (yes)",
+	  "yes or no", set_sandbox, false },
 };
+
+#define OURS_COUNT (sizeof(ours) / sizeof(ours[0]))
+
+void option_print_help(bool all)
+{
+	enum { COLUMN = 22 };
+	const struct option *option;
+	size_t i;
+	int width;
+
+	for (i = 0; i < OURS_COUNT; i++) {
+		option = &ours[i];
+		if (!all && !option->common)
+			continue;
+		width = printf("  -o %s%s", option->name,
+			       option->value ? option->value : "");
+		if (width > COLUMN + 2) {
+			putchar('\n');
+			width = 0;
+		}
+		printf("%*s  %s\n", COLUMN + 2 - width, "", option->help);
+	}
+}
 
 bool option_is(const char *arg, const char *name)
 {
@@ -343,7 +392,7 @@ static int apply(struct options *o, const struct option *option,
 
 int option_set(struct options *o, const char *arg)
 {
-	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+	for (size_t i = 0; i < OURS_COUNT; i++)
 		if (option_is(arg, ours[i].name))
 			return apply(o, &ours[i], arg);
 	return 1;

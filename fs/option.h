@@ -14,6 +14,10 @@ bool option_is(const char *arg, const char *name);
 /* 0: done, -1: the value is bad, and that was said, 1: it is none of ours. */
 int option_set(struct options *o, const char *arg);
 
+/* Prints a line for each of our options to standard output, or only for those
+ * that most mounts need. */
+void option_print_help(bool all);
+
 /* *to is allocated or NULL; -ENOMEM. */
 int option_replace(char **to, const char *text);
 

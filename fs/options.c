@@ -68,6 +68,10 @@ static int take_option(struct options *o, const char *arg)
 
 	if (result != 1)
 		return result;
+	if (strcmp(arg, "help") == 0) {
+		o->help = o->help_all = true;
+		return 0;
+	}
 	if (strcmp(arg, "debug") == 0) {
 		o->debug = true;
 		return 0;
@@ -85,7 +89,7 @@ static int take_option(struct options *o, const char *arg)
 	}
 	if (is_in(arg, ignored, COUNT(ignored)) || strncmp(arg, "x-", 2) == 0)
 		return 0;
-	log_line("option '%s': unknown; see 'kinfs -h'", arg);
+	log_line("option '%s': unknown; see 'kinfs -o help'", arg);
 	return -1;
 }
 
@@ -206,43 +210,22 @@ void options_release(struct options *options)
 	memset(options, 0, sizeof(*options));
 }
 
-void options_print_help(void)
+void options_print_help(bool all)
 {
 	fputs("usage: kinfs SOURCE MOUNTPOINT [-o OPTION,...]\n"
 	      "\n"
-	      "Shows the directory SOURCE at MOUNTPOINT and knows which of its\n"
-	      "files are alike.\n"
+	      "Shows the directory SOURCE at MOUNTPOINT and knows which of its files are\n"
+	      "alike.\n"
 	      "\n"
-	      "    -f  stay in the foreground\n"
-	      "    -d  print every request, in the foreground\n"
-	      "    -s  one thread only\n"
-	      "    -h  this text\n"
-	      "    -V  the version\n"
+	      "  -f  stay in the foreground      -h  this text\n"
+	      "  -d  print every request, too    -V  the version\n"
+	      "  -s  one thread only             -o help  all options\n"
+	      "\n",
+	      stdout);
+	option_print_help(all);
+	fputs("  -o allow_other, -o ro, -o auto_unmount and others of mount.fuse3(8)\n"
 	      "\n"
-	      "    -o digests=LIST       digests to keep, separated by ':'\n"
-	      "    -o xattrs=MODE        list, all, hide or strict (list)\n"
-	      "    -o similar=MODE       hide, show or off (hide)\n"
-	      "    -o similar_name=NAME  instead of .similar\n"
-	      "    -o measure=NAME       what scores a listing: best, sise,\n"
-	      "                          simhash, rdc, sif, ssdeep (best)\n"
-	      "    -o threshold=N        least score listed, 1..100 (60)\n"
-	      "    -o limit=N            near-duplicates per file (256)\n"
-	      "    -o min_size=SIZE      do not hash smaller files (0)\n"
-	      "    -o max_size=SIZE      nor larger ones; 0: no limit (0)\n"
-	      "    -o exclude=GLOB       nor these; may be repeated\n"
-	      "    -o cross              hash other mounts below SOURCE too\n"
-	      "    -o wait=SECONDS       for a digest that is not ready (60)\n"
-	      "    -o workers=N          hashing threads; 0: per processor (0)\n"
-	      "    -o rate=MB/S          read in the background; 0: no limit (0)\n"
-	      "    -o ac_only            nothing in the background on battery\n"
-	      "    -o db=DIR             where the catalog is kept\n"
-	      "    -o timeout=SECONDS    attributes in the kernel's cache (1)\n"
-	      "    -o passthrough=MODE   auto or no: see kinfs(8) (auto)\n"
-	      "    -o max_threads=N      threads that serve requests (10)\n"
-	      "    -o clone_fd           a device descriptor for each of them\n"
-	      "    -o sandbox=yes|no     give up unneeded privileges (yes)\n"
-	      "\n"
-	      "and those of mount.fuse3(8): allow_other, ro, auto_unmount, ...\n"
-	      "Unmount with: fusermount3 -u MOUNTPOINT\n",
+	      "Then try getfattr -d FILE, ls MOUNTPOINT/.similar/FILE/ and kin similar FILE.\n"
+	      "Unmount with fusermount3 -u MOUNTPOINT.  kinfs(8) tells more.\n",
 	      stdout);
 }

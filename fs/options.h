@@ -52,7 +52,7 @@ struct options {
 	bool debug;
 	bool single_thread;
 	bool clone_fd;
-	bool help;
+	bool help, help_all;
 	bool version;
 
 	bool fsname_given;
@@ -68,7 +68,8 @@ struct options {
 int options_parse(int argc, char **argv, struct options *out);
 void options_release(struct options *options);
 
-/* Prints the usage text to standard output. */
-void options_print_help(void);
+/* Prints the usage text to standard output, with all options or with those
+ * that most mounts need. */
+void options_print_help(bool all);
 
 #endif

@@ -246,18 +246,16 @@ const struct command command_status = {
 	.synopsis = "status [--json] MOUNT\n"
 		    "       kin status [--failed] [--skipped] [--json] PATH",
 	.summary = "Show what a kinfs mount is doing",
-	.help = "MOUNT is the mount point or any path below it.\n\n"
-		"      --failed   list the files at and below PATH that could "
-		"not be hashed, with the\n"
-		"                 reason: error:EIO  PATH\n"
-		"      --skipped  list those that are not to be hashed: "
-		"skipped:exclude  PATH\n"
-		"      --json     the daemon's own answer, the value of "
-		"user.kinfs.status; or an\n"
-		"                 object with the list: complete, files\n\n"
-		"Exit status: 0 ok; 1 failed; 2 usage; 3 the list may grow, "
-		"because files are still\n"
-		"to be hashed.\n",
+	.help = "MOUNT is the mount point or any path below it.\n"
+		"\n"
+		"      --failed   list the files at and below PATH that could not be hashed, and\n"
+		"                 why: error:EIO  PATH\n"
+		"      --skipped  list those that are not to be hashed: skipped:exclude  PATH\n"
+		"      --json     the daemon's own answer, the value of user.kinfs.status; or an\n"
+		"                 object with the list: complete, files\n"
+		"\n"
+		"Exit status: 0 ok; 1 failed; 2 usage; 3 the list may grow, because files are\n"
+		"still to be hashed.\n",
 	.run = run_status,
 };
 
@@ -303,9 +301,8 @@ const struct command command_rescan = {
 	.name = "rescan",
 	.synopsis = "rescan MOUNT",
 	.summary = "Let a kinfs mount look for changes made behind its back",
-	.help = "Starts a scan and returns at once; kin wait waits for its "
-		"end.  MOUNT is the mount\n"
-		"point or any path below it.\n",
+	.help = "Starts a scan and returns at once; kin wait waits for its end.  MOUNT is the\n"
+		"mount point or any path below it.\n",
 	.run = run_rescan,
 };
 
@@ -318,10 +315,8 @@ const struct command command_pause = {
 	.name = "pause",
 	.synopsis = "pause MOUNT",
 	.summary = "Let a kinfs mount hash only what somebody waits for",
-	.help = "Until kin resume, or until it is mounted anew.  What is to be "
-		"hashed is still found\n"
-		"out, and hashed later.  MOUNT is the mount point or any path "
-		"below it.\n",
+	.help = "Until kin resume, or until it is mounted anew.  What is to be hashed is still\n"
+		"found out, and hashed later.  MOUNT is the mount point or any path below it.\n",
 	.run = run_pause,
 };
 

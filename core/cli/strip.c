@@ -180,13 +180,11 @@ const struct command command_strip = {
 	.name = "strip",
 	.synopsis = "strip [-n] [--json] DIR...",
 	.summary = "Remove digests that were copied out of a mount",
-	.help = "Programs that copy attributes store a mount's digests in the "
-		"copies, where nobody\n"
-		"keeps them current.  DIR is a directory that is not in a "
-		"kinfs mount; other\n"
-		"filesystems below it are not entered.\n\n"
+	.help = "Programs that copy attributes store a mount's digests in the copies, where\n"
+		"nobody keeps them current.  DIR is a directory that is not in a kinfs mount;\n"
+		"other filesystems below it are not entered.\n"
+		"\n"
 		"  -n, --dry-run  only count\n"
-		"      --json     one object: dry_run, files, attributes, "
-		"failed\n",
+		"      --json     one object: dry_run, files, attributes, failed\n",
 	.run = run_strip,
 };

@@ -279,16 +279,13 @@ const struct command command_wait = {
 	.name = "wait",
 	.synopsis = "wait [--timeout SECONDS] MOUNT",
 	.summary = "Wait until a kinfs mount has digested everything",
-	.help = "Shows a bar on a terminal, else a line for every new "
-		"percentage.  MOUNT is the\n"
-		"mount point or any path below it.\n\n"
-		"  -t, --timeout SECONDS  fail when it takes longer; 0 asks "
-		"once\n\n"
-		"Fails when the mount goes away meanwhile, and when hashing is "
-		"paused (kin pause,\n"
-		"-o ac_only) before everything is hashed.\n\n"
-		"Exit status: 0 everything is hashed; 1 failed; 2 usage; 3 some "
-		"files could not be\n"
-		"hashed, kin status --failed lists them.\n",
+	.help = "Shows a bar on a terminal, else a line for every new percentage.  MOUNT is the\n"
+		"mount point or any path below it.  Fails when the mount goes away meanwhile, and\n"
+		"when hashing is paused (kin pause, -o ac_only) before everything is hashed.\n"
+		"\n"
+		"  -t, --timeout SECONDS  fail when it takes longer; 0 asks once\n"
+		"\n"
+		"Exit status: 0 everything is hashed; 1 failed; 2 usage; 3 some files could not\n"
+		"be hashed, kin status --failed lists them.\n",
 	.run = run,
 };

@@ -54,40 +54,41 @@ struct arguments {
 };
 
 static const char help_text[] =
-	"usage: kin-share --db DB [OPTIONS] MOUNT|CATALOG...\n"
-	"       kin-share init --db DB [OPTIONS]\n"
+	"usage: kin-share --db DB [OPTION]... MOUNT|CATALOG...\n"
+	"       kin-share init --db DB [OPTION]...\n"
 	"       kin-share check --db DB MOUNT|CATALOG...\n"
 	"       kin-share forget --db DB HOST\n"
-	"       kin-share gc --db DB\n\n"
-	"Publishes what kinfs knows of trees to a database that many hosts "
-	"share, and\nkeeps it current.\n\n"
-	"      --db DB           as libpq has it: 'service=kin', "
-	"'host=... dbname=...'\n"
-	"      --once            publish what is to be published now, and "
-	"end\n"
-	"      --refill          publish everything again\n"
-	"      --share WHAT      all (default), none, or a glob of paths in "
-	"the mount;\n"
-	"                        several times: any of them\n"
-	"      --no-paths        contents and their number, without names and "
-	"times\n"
-	"      --label NAME      of this host, for others; its host name\n"
-	"      --wait SECONDS    how long a question may take (2)\n"
-	"  -q, --quiet           no progress bar\n\n"
-	"init makes the tables.  On several servers:\n\n"
-	"      --server CONN     one for each of the hash partitions, reached "
-	"over\n"
-	"                        postgres_fdw; several times\n"
-	"      --citus           distributed tables of Citus\n"
-	"      --yugabyte[=N]    tables of YugabyteDB, of N tablets\n"
-	"      --reader ROLE     may ask; several times\n"
-	"      --writer ROLE     may ask and publish; several times\n"
-	"      --limit N         postings of all values below N\n\n"
-	"check compares the database with the catalog; forget removes a host; "
-	"gc removes\n"
-	"contents that no host has.  ask answers requests on standard input "
-	"(for kin).\n\n"
+	"       kin-share gc --db DB\n"
+	"\n"
+	"Publishes what kinfs knows of trees to a database that many hosts share, and\n"
+	"keeps it current.  init makes the tables, check compares them with a catalog,\n"
+	"forget removes a host, gc removes contents that no host has.\n"
+	"\n"
+	"      --db DB         as libpq has it: 'service=kin', 'host=... dbname=...'\n"
+	"      --once          publish what is to be published now, and end\n"
+	"      --refill        publish everything again\n"
+	"      --share WHAT    all (default), none, or a glob of paths; may be repeated\n"
+	"      --no-paths      contents and their number, without names and times\n"
+	"      --label NAME    of this host, for others; its host name\n"
+	"      --wait SECONDS  how long a query may take (2)\n"
+	"  -q, --quiet         no progress bar\n"
+	"\n"
+	"kin-share init --help has the options for several servers, and for roles.\n"
 	"Exit status: 0 ok; 1 failed, or check found differences; 2 usage.\n";
+
+static const char init_help_text[] =
+	"usage: kin-share init --db DB [OPTION]...\n"
+	"\n"
+	"Makes the tables in an empty database: plain ones, unless an option says how\n"
+	"they are spread over several servers.\n"
+	"\n"
+	"      --server CONN   one for each of the hash partitions, reached over\n"
+	"                      postgres_fdw; may be repeated\n"
+	"      --citus         distributed tables of Citus\n"
+	"      --yugabyte[=N]  tables of YugabyteDB, of N tablets\n"
+	"      --limit N       postings of all values below N\n"
+	"      --reader ROLE   may ask; may be repeated\n"
+	"      --writer ROLE   may ask and publish; may be repeated\n";
 
 static const struct option long_options[] = {
 	{ "db", required_argument, NULL, 'd' },
@@ -212,7 +213,8 @@ static int parse(struct arguments *a, int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "qhV", long_options, NULL)) != -1) {
 		if (c == 'h') {
-			fputs(help_text, stdout);
+			fputs(a->command == INIT ? init_help_text : help_text,
+			      stdout);
 			return SHARE_OK + 1;
 		}
 		if (c == 'V') {

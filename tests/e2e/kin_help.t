@@ -21,6 +21,22 @@ for command in $commands; do
 		"$KIN" "$command" -- --help
 done
 
+# A help text is read on a terminal of the oldest size.
+fits() { # COMMAND...
+	"$@" | awk 'length > 80 { print; bad = 1 }
+		END { if (NR > 24) { print NR " lines"; bad = 1 }; exit bad }'
+}
+for command in '' $commands; do
+	# shellcheck disable=SC2086 # none is no word
+	ok "kin help $command fits 24 lines of 80 characters" \
+		fits "$KIN" help $command
+done
+ok "kinfs -h, too" fits "$KINFS" -h
+ok "kin-share --help, too" fits "${KIN%/*}/kin-share" --help
+ok "kin-share init --help, too" fits "${KIN%/*}/kin-share" init --help
+like "$("$KINFS" -o help)" '-o sandbox=yes\|no' "kinfs -o help has all options"
+unlike "$("$KINFS" -h)" 'sandbox' "... kinfs -h those of most mounts"
+
 installed() { # DIRECTORY
 	env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$1" PREFIX=/p &&
 		"$1/p/bin/kin" --version && test -s "$1/p/share/man/man8/kinfs.8"

@@ -444,34 +444,24 @@ static int run(int argc, char **argv)
 
 const struct command command_digest = {
 	.name = "digest",
-	.synopsis = "digest [-r] [-a NAME | --format NAME] [--sdhash] [--tlsh] "
-		    "[--sha256] [--json] FILE...|-",
+	.synopsis = "digest [OPTION]... FILE...|-",
 	.summary = "Print the digests of files, without a mount",
-	.help = "Prints what getfattr -d prints; - is standard input.\n\n"
-		"  -a, --attribute NAME  one digest (sise or user.sise, ...), "
-		"a line a file\n"
-		"                        as sha256sum prints it\n"
-		"  -r, --recursive       look into directories, in order of "
-		"names; links in\n"
-		"                        them are not followed\n"
+	.help = "Prints what getfattr -d prints; - is standard input.\n"
+		"\n"
+		"  -a, --attribute NAME  one digest, a line a file as sha256sum prints it:\n"
+		"                        sise|simhash|rdc|sif|ssdeep|xxh128|sdhash|tlsh|sha256\n"
+		"  -r, --recursive       look into directories, in order of names; links in them\n"
+		"                        are not followed\n"
 		"  -j, --jobs N          threads; without it one a processor\n"
-		"      --sdhash          the sdhash too, which is large: 3 % "
-		"of the file\n"
-		"      --tlsh            TLSH too, for exchange with other "
-		"programs\n"
+		"      --sdhash          the sdhash too, which is large: 3 % of the file\n"
+		"      --tlsh            TLSH too, for exchange with other programs\n"
 		"      --sha256          SHA-256 too\n"
-		"      --json            an array of objects\n"
-		"      --format NAME     a file of digests as the original "
-		"program writes it:\n"
-		"                        sise, ssdeep, sdbf, hashdeep (MD5, "
-		"SHA-256); or stix,\n"
-		"                        STIX 2.1; or csv, a table of all "
-		"digests\n"
-		"      --rdc-signatures  the signature file of one file, [MS-RDC] "
-		"2.2, in binary\n"
-		"      --si2             the Similarity Index's own SimHash, "
-		"a line a file\n"
-		"      --sif-classic     the fingerprints that sif itself "
-		"would keep\n",
+		"      --format NAME     a file of digests as other programs write it; stix is\n"
+		"                        STIX 2.1, csv a table of all digests:\n"
+		"                        sise|ssdeep|sdbf|hashdeep|stix|csv\n"
+		"      --rdc-signatures  the signature file of one file, [MS-RDC] 2.2, in binary\n"
+		"      --si2             the Similarity Index's own SimHash, a line a file\n"
+		"      --sif-classic     the fingerprints that sif itself would keep\n"
+		"      --json            an array of objects\n",
 	.run = run,
 };

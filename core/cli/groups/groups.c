@@ -336,39 +336,26 @@ static int run(int argc, char **argv)
 
 const struct command command_groups = {
 	.name = "groups",
-	.synopsis = "groups [OPTION]... MOUNT [PATH]...\n"
-		    "       kin groups --everywhere [--min-size N] [--json] "
-		    "{MOUNT | --db DB}",
+	.synopsis =
+		"groups [OPTION]... MOUNT [PATH]...\n"
+		"       kin groups --everywhere [--min-size N] [--json] {MOUNT | --db DB}",
 	.summary = "List the near-duplicates of a mount in groups",
-	.help = "Each group has a head, which comes first; the score of each "
-		"other member is that\n"
-		"with the head.  A line with = is one more copy of the file "
-		"above it.  Groups come\n"
-		"in descending order of the space that could be saved.  With "
-		"PATHs only files below\n"
-		"these count.\n\n"
-		"      --exact         only identical files\n"
-		"      --threshold N   least score with the head, 1 to 100 "
-		"(default: the mount's)\n"
-		"      --min-size N    only files of N bytes or more (1k, 1M, "
-		"...)\n"
-		"      --across DIR    only groups with files below two of "
-		"these; repeat it\n"
-		"      --keep DIR      mark the files below DIR as to be kept; "
-		"may be repeated\n"
-		"      --json          an object a line, the last one with "
-		"totals\n"
-		"      --csv           a line for each file\n"
-		"  -0, --null          only the paths of exact copies that could "
-		"go, each ended by\n"
-		"                      a zero byte: of each content all files "
-		"but the first, or but\n"
-		"                      those to be kept\n\n"
-		"      --everywhere    identical files on several hosts, by "
-		"the kin-share of the\n"
-		"                      mount; --db DB: by a database\n\n"
-		"kin dedup reads what --json prints.\n\n"
-		"Exit status: 0 ok; 1 failed; 2 usage; 3 the groups are not "
-		"complete.\n",
+	.help = "Each group has a head, which comes first; the score of each other member is that\n"
+		"with the head; = marks one more copy of the file above.  Groups come in\n"
+		"descending order of the space that could be saved.  kin dedup reads --json.\n"
+		"\n"
+		"      --exact        only identical files\n"
+		"      --threshold N  least score with the head, 1 to 100 (default: the mount's)\n"
+		"      --min-size N   only files of N bytes or more (1k, 1M, ...)\n"
+		"      --across DIR   only groups with files below two of these; repeat it\n"
+		"      --keep DIR     mark the files below DIR as to be kept; may be repeated\n"
+		"      --json         an object a line, the last one with totals\n"
+		"      --csv          a line for each file\n"
+		"  -0, --null         only the paths of exact copies that could go, each ended by\n"
+		"                     a zero byte: all but the first, or but those to be kept\n"
+		"      --everywhere   identical files on several hosts, by the mount's kin-share\n"
+		"      --db DB        the same by a database\n"
+		"\n"
+		"Exit status: 0 ok; 1 failed; 2 usage; 3 the groups are not complete.\n",
 	.run = run,
 };

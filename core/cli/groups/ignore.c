@@ -333,12 +333,11 @@ const struct command command_ignore = {
 	.name = "ignore",
 	.synopsis = "ignore [--forget] A B | --group MOUNT | --list MOUNT",
 	.summary = "Leave pairs that are known to be alike out of listings",
-	.help = "The contents of the files A and B of one mount are known to "
-		"be alike: listings\n"
-		"leave the pair out, and groups in which each member is known "
-		"with the head.\n\n"
-		"      --group   read groups from standard input, as kin groups "
-		"--json prints them\n"
+	.help = "The contents of the files A and B of one mount are known to be alike: listings\n"
+		"leave the pair out, and groups in which each member is known with the head.\n"
+		"\n"
+		"      --group   read groups from standard input, as kin groups --json prints\n"
+		"                them\n"
 		"      --list    print the pairs\n"
 		"      --forget  take the decision back\n",
 	.run = run_ignore,
