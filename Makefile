@@ -19,8 +19,7 @@ VERSION := 0.1.0
 bindir := $(PREFIX)/bin
 sbindir := $(PREFIX)/sbin
 unitdir := $(PREFIX)/lib/systemd
-man1dir := $(PREFIX)/share/man/man1
-man8dir := $(PREFIX)/share/man/man8
+mandir := $(PREFIX)/share/man
 datadir := $(PREFIX)/share
 docdir := $(PREFIX)/share/doc/kinfs
 bash_dir := $(datadir)/bash-completion/completions
@@ -383,13 +382,14 @@ mount:
 
 # mount(8) finds the type fuse.kinfs through mount.fuse3, which runs "kinfs"
 # from the PATH; nothing else is needed.
+manuals = core/cli/kin.1 fs/kinfs.8 fs/kinfs-xattrs.7 fs/kinfs-limits.7 \
+	core/share/kin-share.8
 completions = $(bash_dir)/kin.bash $(zsh_dir)/_kin $(fish_dir)/kin.fish
 
 .PHONY: install uninstall
 install: all
 	install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(sbindir)" \
-		"$(DESTDIR)$(man1dir)" \
-		"$(DESTDIR)$(man8dir)" "$(DESTDIR)$(docdir)"
+		"$(DESTDIR)$(docdir)"
 	install -m 755 $(out)/kinfs $(out)/kin $(out)/kin-share \
 		"$(DESTDIR)$(bindir)"
 	for folder in system user; do \
@@ -400,8 +400,11 @@ install: all
 	done
 	ln -sf "$(bindir)/kinfs" "$(DESTDIR)$(sbindir)/mount.kinfs"
 	ln -sf "$(bindir)/kinfs" "$(DESTDIR)$(sbindir)/mount.fuse.kinfs"
-	install -m 644 core/cli/kin.1 "$(DESTDIR)$(man1dir)"
-	install -m 644 fs/kinfs.8 core/share/kin-share.8 "$(DESTDIR)$(man8dir)"
+	for page in $(manuals); do \
+		install -d "$(DESTDIR)$(mandir)/man$${page##*.}" && \
+		install -m 644 "$$page" \
+			"$(DESTDIR)$(mandir)/man$${page##*.}" || exit 1; \
+	done
 	install -m 644 fs/xattr.conf.example "$(DESTDIR)$(docdir)"
 	for file in $(completions); do \
 		install -d "$(DESTDIR)$${file%/*}" && \
@@ -423,8 +426,7 @@ uninstall:
 		"$(DESTDIR)$(sbindir)/mount.kinfs" \
 		"$(DESTDIR)$(sbindir)/mount.fuse.kinfs" \
 		"$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
-		"$(DESTDIR)$(bindir)/kin-share" "$(DESTDIR)$(man8dir)/kin-share.8" \
-		"$(DESTDIR)$(man1dir)/kin.1" "$(DESTDIR)$(man8dir)/kinfs.8" \
+		"$(DESTDIR)$(bindir)/kin-share" \
 		"$(DESTDIR)$(docdir)/xattr.conf.example" \
 		"$(DESTDIR)$(bash_dir)/kin.bash" \
 		"$(DESTDIR)$(bash_dir)/kinfs.bash" \
@@ -434,6 +436,9 @@ uninstall:
 		"$(DESTDIR)$(fish_dir)/kin-share.fish" \
 		"$(DESTDIR)$(zsh_dir)/_kin" \
 		"$(DESTDIR)$(datadir)/kinfs/completion-words"
+	for page in $(manuals); do \
+		rm -f "$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}"; \
+	done
 	[ ! -d "$(DESTDIR)$(docdir)" ] || \
 		rmdir --ignore-fail-on-non-empty "$(DESTDIR)$(docdir)"
 
