@@ -24,6 +24,7 @@ datadir := $(PREFIX)/share
 docdir := $(PREFIX)/share/doc/kinfs
 bash_dir := $(datadir)/bash-completion/completions
 fish_dir := $(datadir)/fish/vendor_completions.d
+menu_dir := $(datadir)/kio/servicemenus
 # Debian's zsh looks in $(datadir)/zsh/vendor-completions.
 zsh_dir ?= $(datadir)/zsh/site-functions
 
@@ -419,6 +420,11 @@ install: all
 	install -d "$(DESTDIR)$(datadir)/kinfs"
 	install -m 755 scripts/completion/words \
 		"$(DESTDIR)$(datadir)/kinfs/completion-words"
+	install -m 755 scripts/desktop/open-similar \
+		"$(DESTDIR)$(datadir)/kinfs/open-similar"
+	install -d "$(DESTDIR)$(menu_dir)"
+	sed 's|@DATADIR@|$(datadir)|' scripts/desktop/kinfs-similar.desktop \
+		>"$(DESTDIR)$(menu_dir)/kinfs-similar.desktop"
 
 uninstall:
 	rm -f "$(DESTDIR)$(unitdir)/system/kinfs@.service" \
@@ -435,7 +441,9 @@ uninstall:
 		"$(DESTDIR)$(fish_dir)/kinfs.fish" \
 		"$(DESTDIR)$(fish_dir)/kin-share.fish" \
 		"$(DESTDIR)$(zsh_dir)/_kin" \
-		"$(DESTDIR)$(datadir)/kinfs/completion-words"
+		"$(DESTDIR)$(datadir)/kinfs/completion-words" \
+		"$(DESTDIR)$(datadir)/kinfs/open-similar" \
+		"$(DESTDIR)$(menu_dir)/kinfs-similar.desktop"
 	for page in $(manuals); do \
 		rm -f "$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}"; \
 	done
