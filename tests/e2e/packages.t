@@ -22,16 +22,16 @@ is "$(sed -n 's/^pkgver=//p' $packaging/arch/PKGBUILD)" "$version" \
 packaged() {
 	cat $debian/*.install $debian/*.manpages
 }
-installed() {
-	env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$T/image" \
-		PREFIX=/usr >"$T/said" 2>&1 &&
-		(cd "$T/image" && find . -type f -o -type l) | cut -c 3- | sort
+installed() { # DIRECTORY [VARIABLE=VALUE...]
+	env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$1" PREFIX=/usr \
+		"${@:2}" >"$T/said" 2>&1 &&
+		(cd "$1" && find . -type f -o -type l) | cut -c 3- | sort
 }
 owners() { # PATH
 	packaged | awk -v path="$1" \
 		'path == $1 || index(path, $1 "/") == 1' | wc -l
 }
-installed >"$T/files"
+installed "$T/image" zsh_dir=/usr/share/zsh/vendor-completions >"$T/files"
 isnt "$(wc -l <"$T/files")" 0 "make install makes files"
 while read -r path; do
 	is "$(owners "$path")" 1 "one package has /$path"
@@ -41,13 +41,28 @@ for path in $(packaged); do
 		-L "$T/image/$path"
 done
 
-# The spec lists the same, with its own words for directories.
+# The spec lists the same, with its own words for directories; * is any name.
 spec_files() {
 	sed -n '/^%files/,$p' $packaging/rpm/kinfs.spec |
 		sed -n 's|^%{_bindir}|usr/bin|p; s|^%{_sbindir}|usr/sbin|p
-			s|^%{_prefix}|usr|p; s|^%{_mandir}\(.*\)\*$|usr/share/man\1|p' |
-		sort
+			s|^%{_prefix}|usr|p; s|^%{_datadir}|usr/share|p
+			s|^%{_mandir}|usr/share/man|p'
 }
-is "$(spec_files)" "$(grep -v '^usr/share/doc/' "$T/files")" \
-	"the spec of RPM has them all"
+spec_owners() { # PATH
+	local pattern count=0
+	while read -r pattern; do
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $1 == $pattern ]] && count=$((count + 1))
+	done <"$T/spec"
+	echo "$count"
+}
+spec_files >"$T/spec"
+installed "$T/rpm" | grep -v '^usr/share/doc/' >"$T/rpm.files"
+while read -r path; do
+	is "$(spec_owners "$path")" 1 "one package of RPM has /$path"
+done <"$T/rpm.files"
+while read -r pattern; do
+	ok "make install makes /$pattern" test -n \
+		"$(find "$T/rpm" -path "$T/rpm/$pattern" -print -quit)"
+done <"$T/spec"
 finish
