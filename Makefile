@@ -18,6 +18,8 @@ VERSION := 0.1.0
 
 bindir := $(PREFIX)/bin
 sbindir := $(PREFIX)/sbin
+libdir ?= $(PREFIX)/lib
+includedir := $(PREFIX)/include
 unitdir := $(PREFIX)/lib/systemd
 mandir := $(PREFIX)/share/man
 datadir := $(PREFIX)/share
@@ -36,7 +38,11 @@ LIBFUSE ?=
 out := $(BUILD)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
 obj := $(out)/obj
 
-core_sources := $(filter-out core/cli/% core/share/%,$(wildcard core/*/*.c core/*/*/*.c))
+core_sources := $(filter-out core/cli/% core/lib/% core/share/%,$(wildcard core/*/*.c core/*/*/*.c))
+# The shared library for other programs: the digests, and nothing of a mount.
+lib_sources := core/lib/kin.c $(filter-out core/base/json.c,$(wildcard core/base/*.c)) \
+	$(wildcard core/kernel/*.c \
+	core/kernel/*/*.c core/digest/*.c core/digest/*/*.c)
 cli_sources := $(wildcard core/cli/*.c core/cli/*/*.c)
 share_sources := $(wildcard core/share/*.c)
 fs_sources := $(wildcard fs/*.c fs/*/*.c)
@@ -57,6 +63,7 @@ steady_tests := $(filter-out $(addprefix tests/stress/,kill.t crowd.t shuffle.t)
 
 objects = $(patsubst %.c,$(obj)/%.o,$(1))
 core_objects := $(call objects,$(core_sources))
+lib_objects := $(patsubst %.c,$(obj)/shared/%.o,$(lib_sources))
 cli_objects := $(call objects,$(cli_sources))
 share_objects := $(call objects,$(share_sources))
 fs_objects := $(call objects,$(fs_sources))
@@ -66,7 +73,7 @@ eval_objects := $(call objects,$(eval_sources))
 conform_objects := $(call objects,$(conform_sources))
 stress_objects := $(call objects,$(stress_sources))
 fuzz_objects := $(call objects,$(fuzz_sources) tests/fuzz/replay.c)
-all_objects := $(core_objects) $(cli_objects) $(share_objects) $(fs_objects) $(unit_objects) \
+all_objects := $(core_objects) $(lib_objects) $(cli_objects) $(share_objects) $(fs_objects) $(unit_objects) \
 	$(bench_objects) $(eval_objects) $(conform_objects) $(stress_objects) $(fuzz_objects)
 
 # These need libfuse and all of the daemon.
@@ -107,6 +114,7 @@ libs_of = $(shell $(2) pkg-config $(2:%=--static) --libs $(1))
 core_packages := lmdb libxxhash libcrypto jansson zlib libzstd
 core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
+lib_libs = $(call once,lib_libs,$(call libs_of,libxxhash libcrypto) -lm)
 share_cflags = $(call once,share_cflags,$(call flags_of,libpq))
 share_libs = $(call once,share_libs,$(call libs_of,libpq))
 fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3 libseccomp,\
@@ -150,10 +158,16 @@ endif
 # ---- building ----
 
 .PHONY: all
-all: $(out)/kin $(out)/kinfs $(out)/kin-share
+all: $(out)/kin $(out)/kinfs $(out)/kin-share $(out)/libkin.so.1
 
 $(out)/libkin.a: $(core_objects)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $(core_objects)
+
+# 1 is raised when a program that was built with an older one would break.
+$(out)/libkin.so.1: $(lib_objects) core/lib/kin.map
+	$(call quiet,LINK)$(subst -pie,-shared,$(link)) -o $@ $(lib_objects) \
+		-Wl,-soname,libkin.so.1 -Wl,--version-script,core/lib/kin.map \
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(lib_libs) $(LDLIBS)
 
 $(out)/kin: $(cli_objects) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(cli_objects) $(out)/libkin.a \
@@ -170,6 +184,7 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 
 $(out)/tests/fuzz/groups_text $(out)/fuzzers/groups_text: \
 	$(obj)/fs/similar/groups_text.o
+$(out)/tests/unit/lib_kin: $(obj)/core/lib/kin.o
 $(out)/tests/unit/fs_query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
 
@@ -242,6 +257,11 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 	$(call quiet,CC)$(compile) $(core_cflags) $(extra_cflags) -MMD -MP \
 		-c -o $@ $<
 
+$(obj)/shared/%.o: %.c $(out)/flags | $(BUILD)/deps
+	@mkdir -p $(@D)
+	$(call quiet,CC)$(subst -fPIE,-fPIC,$(compile)) $(core_cflags) -MMD -MP \
+		-c -o $@ $<
+
 # Kept, so that a change compiles what it must and no more.
 .SECONDARY: $(unit_objects) $(fuzz_objects)
 
@@ -249,7 +269,7 @@ $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 
 # Objects of another compiler, other flags or another set of sources are not
 # mixed: this file changes when they do.
-flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(cli_sources) \
+flags_now = $(compile) $(LDFLAGS) $(LDLIBS) $(core_sources) $(lib_sources) $(cli_sources) \
 	$(share_sources) $(fs_sources) $(bench_sources) $(eval_sources) $(conform_sources) \
 	$(stress_sources) \
 	$(LIBFUSE)
@@ -258,7 +278,8 @@ $(out)/flags: FORCE
 	@printf '%s\n' $(call quoted,$(flags_now)) | cmp -s - $@ || \
 		printf '%s\n' $(call quoted,$(flags_now)) >$@
 quoted = '$(subst ','\'',$(1))'
-$(out)/libkin.a $(out)/kin $(out)/kinfs $(out)/kin-share: $(out)/flags
+$(out)/libkin.a $(out)/libkin.so.1 $(out)/kin $(out)/kinfs $(out)/kin-share: \
+	$(out)/flags
 
 # Missing packages are named before the compiler stumbles over them.
 $(BUILD)/deps: scripts/deps
@@ -383,7 +404,7 @@ mount:
 
 # mount(8) finds the type fuse.kinfs through mount.fuse3, which runs "kinfs"
 # from the PATH; nothing else is needed.
-manuals = core/cli/kin.1 fs/kinfs.8 fs/kinfs-xattrs.7 fs/kinfs-limits.7 \
+manuals = core/cli/kin.1 core/lib/libkin.3 fs/kinfs.8 fs/kinfs-xattrs.7 fs/kinfs-limits.7 \
 	core/share/kin-share.8
 completions = $(bash_dir)/kin.bash $(zsh_dir)/_kin $(fish_dir)/kin.fish
 
@@ -407,6 +428,14 @@ install: all
 			"$(DESTDIR)$(mandir)/man$${page##*.}" || exit 1; \
 	done
 	install -m 644 fs/xattr.conf.example "$(DESTDIR)$(docdir)"
+	install -d "$(DESTDIR)$(libdir)/pkgconfig" "$(DESTDIR)$(includedir)" \
+		"$(DESTDIR)$(datadir)/doc/libkin-dev/examples"
+	install -m 644 $(out)/libkin.so.1 "$(DESTDIR)$(libdir)"
+	ln -sf libkin.so.1 "$(DESTDIR)$(libdir)/libkin.so"
+	install -m 644 core/lib/kin.h "$(DESTDIR)$(includedir)"
+	install -m 644 core/lib/example.c "$(DESTDIR)$(datadir)/doc/libkin-dev/examples"
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(libdir)|; s|@VERSION@|$(VERSION)|' \
+		core/lib/kin.pc.in >"$(DESTDIR)$(libdir)/pkgconfig/kin.pc"
 	for file in $(completions); do \
 		install -d "$(DESTDIR)$${file%/*}" && \
 		sed 's|@WORDS@|$(datadir)/kinfs/completion-words|' \
@@ -443,7 +472,10 @@ uninstall:
 		"$(DESTDIR)$(zsh_dir)/_kin" \
 		"$(DESTDIR)$(datadir)/kinfs/completion-words" \
 		"$(DESTDIR)$(datadir)/kinfs/open-similar" \
-		"$(DESTDIR)$(menu_dir)/kinfs-similar.desktop"
+		"$(DESTDIR)$(menu_dir)/kinfs-similar.desktop" \
+		"$(DESTDIR)$(libdir)/libkin.so.1" "$(DESTDIR)$(libdir)/libkin.so" \
+		"$(DESTDIR)$(libdir)/pkgconfig/kin.pc" "$(DESTDIR)$(includedir)/kin.h" \
+		"$(DESTDIR)$(datadir)/doc/libkin-dev/examples/example.c"
 	for page in $(manuals); do \
 		rm -f "$(DESTDIR)$(mandir)/man$${page##*.}/$${page##*/}"; \
 	done

@@ -27,42 +27,45 @@ installed() { # DIRECTORY [VARIABLE=VALUE...]
 		"${@:2}" >"$T/said" 2>&1 &&
 		(cd "$1" && find . -type f -o -type l) | cut -c 3- | sort
 }
-owners() { # PATH
-	packaged | awk -v path="$1" \
-		'path == $1 || index(path, $1 "/") == 1' | wc -l
+owners() { # PATH FILE: how many of its patterns are that, or a directory above
+	local pattern count=0
+	while read -r pattern; do
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $1 == $pattern || $1 == $pattern/* ]] && count=$((count + 1))
+	done <"$2"
+	echo "$count"
 }
-installed "$T/image" zsh_dir=/usr/share/zsh/vendor-completions >"$T/files"
+is_made() { # DIRECTORY PATTERN
+	find "$1" -path "$1/$2" -print -quit | grep -q .
+}
+installed "$T/image" libdir=/usr/lib/this-machine \
+	zsh_dir=/usr/share/zsh/vendor-completions >"$T/files"
+packaged >"$T/packaged"
 isnt "$(wc -l <"$T/files")" 0 "make install makes files"
 while read -r path; do
-	is "$(owners "$path")" 1 "one package has /$path"
+	is "$(owners "$path" "$T/packaged")" 1 "one package has /$path"
 done <"$T/files"
-for path in $(packaged); do
-	ok "make install makes /$path" test -e "$T/image/$path" -o \
-		-L "$T/image/$path"
-done
+while read -r pattern; do
+	ok "make install makes /$pattern" is_made "$T/image" "$pattern"
+done <"$T/packaged"
+is "$(sed -n 's/^ \(kin_.*\)@KIN_1 .*/\1/p' $debian/libkin1.symbols)" \
+	"$(sed -n 's/^\t\(kin_.*\);$/\1/p' core/lib/kin.map)" \
+	"the symbols of libkin1 are those that the library exports"
 
 # The spec lists the same, with its own words for directories; * is any name.
 spec_files() {
 	sed -n '/^%files/,$p' $packaging/rpm/kinfs.spec |
 		sed -n 's|^%{_bindir}|usr/bin|p; s|^%{_sbindir}|usr/sbin|p
-			s|^%{_prefix}|usr|p; s|^%{_datadir}|usr/share|p
+			s|^%{_prefix}|usr|p; s|^%{_libdir}|usr/lib|p
+			s|^%{_includedir}|usr/include|p; s|^%{_datadir}|usr/share|p
 			s|^%{_mandir}|usr/share/man|p'
-}
-spec_owners() { # PATH
-	local pattern count=0
-	while read -r pattern; do
-		# shellcheck disable=SC2053 # it is a pattern
-		[[ $1 == $pattern ]] && count=$((count + 1))
-	done <"$T/spec"
-	echo "$count"
 }
 spec_files >"$T/spec"
 installed "$T/rpm" | grep -v '^usr/share/doc/' >"$T/rpm.files"
 while read -r path; do
-	is "$(spec_owners "$path")" 1 "one package of RPM has /$path"
+	is "$(owners "$path" "$T/spec")" 1 "one package of RPM has /$path"
 done <"$T/rpm.files"
 while read -r pattern; do
-	ok "make install makes /$pattern" test -n \
-		"$(find "$T/rpm" -path "$T/rpm/$pattern" -print -quit)"
+	ok "make install makes /$pattern" is_made "$T/rpm" "$pattern"
 done <"$T/spec"
 finish
