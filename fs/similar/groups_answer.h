@@ -27,7 +27,9 @@ void groups_answer_unref(struct groups_answer *a);
 /* Nobody reads it any more: the search ends soon. */
 void groups_answer_cancel(struct groups_answer *a);
 
-/* Replies, at once or when there is something to read. */
+/* Replies, at once or when there is something to read.  The caller holds a
+ * reference of its own until this returns: after the reply the file may be
+ * closed at any moment. */
 void groups_answer_read(fuse_req_t req, struct groups_answer *a, size_t size);
 
 #endif
