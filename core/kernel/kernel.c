@@ -9,22 +9,25 @@
 #include "core/kernel/rdc/rdc.h"
 #include "core/kernel/sdhash/sdhash.h"
 #include "core/kernel/sif/sif.h"
+#include "core/kernel/tlsh/tlsh.h"
 #include "core/kernel/window/window.h"
 
-#define VARIANT(variant)                                                \
+/* TLSH gains nothing from AVX2, which has no look-up in 256 bytes. */
+#define VARIANT(variant, of_tlsh)                                       \
 	{                                                               \
 		.name = #variant, .rdc = &rdc_##variant,                \
 		.md4 = &md4_##variant, .window = &window_##variant,     \
 		.sdhash = &sdhash_##variant, .sif = &sif_##variant,     \
 		.columns = &columns_##variant, .ctph = &ctph_##variant, \
+		.tlsh = &tlsh_##of_tlsh,                                \
 	}
 
 /* Each needs all that the ones before it need. */
 static const struct kernel_ops variants[] = {
-	VARIANT(scalar),
+	VARIANT(scalar, scalar),
 #ifdef __x86_64__
-	VARIANT(avx2),
-	VARIANT(avx512),
+	VARIANT(avx2, scalar),
+	VARIANT(avx512, avx512),
 #endif
 };
 

@@ -19,6 +19,7 @@ struct kernel_ops {
 	const struct kernel_sif *sif;
 	const struct kernel_columns *columns;
 	const struct kernel_ctph *ctph;
+	const struct kernel_tlsh *tlsh;
 };
 
 /* The fastest that processor and operating system can run. */

@@ -101,6 +101,7 @@ list_rows()
 	head -c 20000 random >probe
 	! "$kin" digest --sdhash probe >/dev/null 2>&1 ||
 		rows_of_file+=('kin digest -a sdhash')
+	rows_of_file+=('kin digest -a tlsh')
 	for name in 'ssdeep' 'tlsh -f' 'md5sum' 'sha256sum' 'xxhsum -H2'; do
 		if command -v "${name%% *}" >/dev/null; then
 			rows_of_file+=("$name")
@@ -425,6 +426,10 @@ print_bars()
 	done
 	bar 'sdhash' '>= 120' 'MB/s' $(speeds 'kin digest -a sdhash')
 	bar 'sdhash' '>= 1' 'ssdeep' $(speedup 'kin digest -a sdhash' ssdeep)
+	[ "$last" != avx512 ] ||
+		bar 'tlsh, avx512' '>= 400' 'MB/s' $(speeds 'kin digest -a tlsh')
+	! command -v tlsh >/dev/null ||
+		bar 'tlsh' '>= 2' 'tlsh -f' $(speedup 'kin digest -a tlsh' 'tlsh -f')
 	[ "$last" != avx512 ] || bar 'all, avx512 / avx2' '<= 2' 'x' \
 		$(speedup 'kin digest' 'kin digest, avx2')
 	bar 'all, scalar' '>= 1.5' 'ssdeep' \

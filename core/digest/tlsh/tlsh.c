@@ -5,62 +5,30 @@
 #include <string.h>
 
 #include "core/digest/tlsh/tlsh_impl.h"
+#include "core/kernel/kernel.h"
+#include "core/kernel/tlsh/tlsh.h"
 
-/*
- * The hash of three bytes is T[T[T[T[salt] ^ x] ^ y] ^ z].  x is always the
- * newest byte of the window, so T[T[salt] ^ x] for all seven salts is one word
- * of eight bytes: first[x].  Its byte 0 is for the checksum, the others are for
- * the triplets.
- */
 #define T tlsh_pearson
 
-static uint64_t first[256];
+static struct kernel_tlsh_table table;
 
-static void make_first(void)
+static void make_table(void)
 {
-	static const uint8_t salts[1 + TLSH_TRIPLETS] = {
-		0, 2, 3, 5, 7, 11, 13
-	};
-	size_t x, i;
-
-	for (x = 0; x < 256; x++)
-		for (i = 0; i < sizeof(salts); i++)
-			first[x] |= (uint64_t)T[T[salts[i]] ^ x] << 8 * i;
+	kernel_tlsh_init(&table, tlsh_pearson);
 }
 
 void tlsh_begin(struct tlsh *t)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	(void)pthread_once(&once, make_first);
+	(void)pthread_once(&once, make_table);
 	*t = (struct tlsh){ 0 };
 }
 
-/* Counts the window that ends with p[0]. */
-static inline uint8_t count_window(uint32_t counts[TLSH_TRIPLETS][256],
-				   uint8_t checksum, const uint8_t *p)
-{
-	uint64_t w = first[p[0]];
-	uint8_t p1 = p[-1], p2 = p[-2], p3 = p[-3], p4 = p[-4];
-
-	counts[0][T[T[(uint8_t)(w >> 8) ^ p1] ^ p2]]++;
-	counts[1][T[T[(uint8_t)(w >> 16) ^ p1] ^ p3]]++;
-	counts[2][T[T[(uint8_t)(w >> 24) ^ p2] ^ p3]]++;
-	counts[3][T[T[(uint8_t)(w >> 32) ^ p2] ^ p4]]++;
-	counts[4][T[T[(uint8_t)(w >> 40) ^ p1] ^ p4]]++;
-	counts[5][T[T[(uint8_t)(w >> 48) ^ p3] ^ p4]]++;
-	return T[T[(uint8_t)w ^ p1] ^ checksum];
-}
-
-/* All windows in bytes. */
 static void count_windows(struct tlsh *t, const uint8_t *bytes, size_t len)
 {
-	uint8_t checksum = t->checksum;
-	size_t i;
-
-	for (i = TLSH_WINDOW - 1; i < len; i++)
-		checksum = count_window(t->counts, checksum, bytes + i);
-	t->checksum = checksum;
+	t->checksum = kernel_best()->tlsh->count(&table, bytes, len, t->counts,
+						 t->checksum);
 }
 
 /* How many bytes of the stream are in t->last. */
@@ -122,11 +90,12 @@ void tlsh_update_zeros(struct tlsh *t, uint64_t len)
 	len -= some;
 	if (!len)
 		return;
-	(void)count_window(once, 0, zeros + TLSH_WINDOW - 1);
+	(void)tlsh_scalar.count(&table, zeros, sizeof(zeros), once, 0);
 	for (i = 0; i < TLSH_TRIPLETS; i++)
 		for (k = 0; k < 256; k++)
 			t->counts[i][k] += once[i][k] * (uint32_t)len;
-	t->checksum = repeat_checksum(T[(uint8_t)first[0]], t->checksum, len);
+	t->checksum =
+		repeat_checksum(T[(uint8_t)table.first[0]], t->checksum, len);
 	t->size += len;
 }
 
