@@ -8,8 +8,12 @@
 env -u MAKEFLAGS -u MAKELEVEL make -s install PREFIX="$T/p" || exit 1
 PATH=$T/p/bin:$PATH
 
-words() { # PROGRAM [WORD...]: without descriptions, in one line
-	"$T/p/share/kinfs/completion-words" "$@" | cut -f 1 | tr '\n' ' '
+# Without descriptions, in one line, and without what is mounted on this machine
+# meanwhile.
+words() { # PROGRAM [WORD...]
+	"$T/p/share/kinfs/completion-words" "$@" |
+		awk -F'\t' -v own="$T" '$2 != "mount of kinfs" || index($1, own) == 1 {
+			print $1 }' | tr '\n' ' '
 }
 
 # ---- the words ----
