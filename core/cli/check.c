@@ -25,8 +25,8 @@ static void keep_finding(struct check_report *c, const char *kind,
 {
 	json_t *f = json_pack("{s:s}", "kind", kind);
 
-	if (!f || (path && json_set_path(f, "path", path)) ||
-	    json_set_path(f, "text", text))
+	if (!f || (path && cli_set_json_path(f, "path", path)) ||
+	    cli_set_json_path(f, "text", text))
 		c->err = -ENOMEM;
 	if (json_array_append_new(c->findings, f))
 		c->err = -ENOMEM;
@@ -42,10 +42,10 @@ void check_report_add(struct check_report *c, const char *kind,
 	}
 	printf("%s: ", kind);
 	if (path) {
-		print_escaped(path, ESCAPE_TERMINAL);
+		cli_print_escaped(path, ESCAPE_TERMINAL);
 		fputs(": ", stdout);
 	}
-	print_escaped(text, ESCAPE_TERMINAL);
+	cli_print_escaped(text, ESCAPE_TERMINAL);
 	putchar('\n');
 }
 
@@ -93,7 +93,7 @@ static void print_catalog(const struct check_report *c)
 	struct tm tm;
 
 	fputs("Catalog ", stdout);
-	print_escaped(c->directory, ESCAPE_TERMINAL);
+	cli_print_escaped(c->directory, ESCAPE_TERMINAL);
 	if (written && localtime_r(&written, &tm) &&
 	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm))
 		printf(", written %s", date);
@@ -110,7 +110,7 @@ static void print_remedy(const struct check_report *c, uint64_t findings)
 		return;
 	}
 	fputs("to have all files hashed again, unmount, remove ", stdout);
-	print_escaped(c->directory, ESCAPE_TERMINAL);
+	cli_print_escaped(c->directory, ESCAPE_TERMINAL);
 	puts("/data.mdb and mount");
 }
 
@@ -136,8 +136,8 @@ static json_t *all_json(struct check_report *c)
 	json_t *o = check_counts_to_json(&c->counts);
 
 	if (!o || c->err || json_object_set(o, "findings", c->findings) ||
-	    json_set_path(o, "catalog", c->directory) ||
-	    (c->source && json_set_path(o, "source", c->source))) {
+	    cli_set_json_path(o, "catalog", c->directory) ||
+	    (c->source && cli_set_json_path(o, "source", c->source))) {
 		json_decref(o);
 		return NULL;
 	}
@@ -152,8 +152,8 @@ static int print_json(struct check_report *c)
 	json_t *o = all_json(c);
 
 	if (o)
-		return json_print(o);
-	complain_errno(NULL, -ENOMEM);
+		return cli_print_json(o);
+	cli_complain_errno(NULL, -ENOMEM);
 	return EXIT_FAILED;
 }
 
@@ -181,7 +181,7 @@ static int find_source(struct check_report *c)
 	if (c->source)
 		return EXIT_OK;
 	err = -errno;
-	complain_errno(c->operand, err);
+	cli_complain_errno(c->operand, err);
 	return EXIT_FAILED;
 }
 
@@ -197,10 +197,11 @@ static int find_directory(struct check_report *c)
 	}
 	buf_release(&b);
 	if (err == -ENOENT)
-		complain(NULL, "neither XDG_STATE_HOME nor HOME is set; say "
-			       "where the catalog is with --db DIR");
+		cli_complain(NULL,
+			     "neither XDG_STATE_HOME nor HOME is set; say "
+			     "where the catalog is with --db DIR");
 	else
-		complain_errno(c->operand, err);
+		cli_complain_errno(c->operand, err);
 	return EXIT_FAILED;
 }
 
@@ -216,13 +217,13 @@ static int adopt_source(struct check_report *c, struct catalog *catalog)
 		catalog_abort(txn);
 	}
 	if (err) {
-		complain_errno(c->directory, err);
+		cli_complain_errno(c->directory, err);
 		code = EXIT_FAILED;
 	} else if (!c->source) {
 		c->source = buf_take(&source);
 	} else if (strcmp(c->source, source.data) != 0) {
-		complain(c->directory, "this catalog is of %s, not of %s",
-			 source.data, c->source);
+		cli_complain(c->directory, "this catalog is of %s, not of %s",
+			     source.data, c->source);
 		code = EXIT_FAILED;
 	}
 	buf_release(&source);
@@ -236,9 +237,10 @@ static void complain_busy(const struct check_report *c)
 
 	if (catalog_holder(c->directory, &pid, &holder))
 		pid = 0;
-	complain(c->directory,
-		 "in use by a kinfs%s%s; give its mount point: kin check MOUNT",
-		 holder.len ? " " : "", holder.len ? holder.data : "");
+	cli_complain(
+		c->directory,
+		"in use by a kinfs%s%s; give its mount point: kin check MOUNT",
+		holder.len ? " " : "", holder.len ? holder.data : "");
 	buf_release(&holder);
 }
 
@@ -247,10 +249,10 @@ static int complain_open(const struct check_report *c, int err)
 	if (err == -EBUSY)
 		complain_busy(c);
 	else if (err == -ENOENT)
-		complain(c->directory,
-			 "no catalog there; --db DIR says where it is");
+		cli_complain(c->directory,
+			     "no catalog there; --db DIR says where it is");
 	else
-		complain_errno(c->directory, err);
+		cli_complain_errno(c->directory, err);
 	return EXIT_FAILED;
 }
 
@@ -269,7 +271,7 @@ static int compare_all(struct check_report *c, struct catalog *catalog,
 
 	options.source_fd = open(c->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (options.source_fd < 0) {
-		complain_errno(c->source, -errno);
+		cli_complain_errno(c->source, -errno);
 		return EXIT_FAILED;
 	}
 	err = check_run(&options, &c->counts);
@@ -278,10 +280,10 @@ static int compare_all(struct check_report *c, struct catalog *catalog,
 	if (!err || err == -EUCLEAN)
 		return EXIT_OK;
 	if (err == -EXDEV)
-		complain(c->source, "not the directory that the catalog "
-				    "describes; is its disk mounted?");
+		cli_complain(c->source, "not the directory that the catalog "
+					"describes; is its disk mounted?");
 	else
-		complain_errno(c->source, err);
+		cli_complain_errno(c->source, err);
 	return EXIT_FAILED;
 }
 
@@ -306,11 +308,12 @@ static int refuse_other_catalog(const struct check_report *c)
 	int err = c->db ? -ENOENT : mount_of_source(c->source, &point);
 
 	if (!err)
-		complain(c->source,
-			 "mounted at %s with another catalog than %s; check "
-			 "that of the mount with kin check %s, or the other "
-			 "one with --db %s",
-			 point.data, c->directory, point.data, c->directory);
+		cli_complain(
+			c->source,
+			"mounted at %s with another catalog than %s; check "
+			"that of the mount with kin check %s, or the other "
+			"one with --db %s",
+			point.data, c->directory, point.data, c->directory);
 	buf_release(&point);
 	return err ? EXIT_OK : EXIT_FAILED;
 }
@@ -351,8 +354,9 @@ static int check_operand(struct check_report *c)
 
 	if (c->operand && mount_find(c->operand, &mount) == 0) {
 		if (c->db)
-			code = usage_error(&command_check,
-					   "--db is for a SOURCE, not a MOUNT");
+			code = cli_usage_error(
+				&command_check,
+				"--db is for a SOURCE, not a MOUNT");
 		else
 			code = check_mount(c, &mount);
 		mount_release(&mount);
@@ -386,10 +390,11 @@ static int parse(struct check_report *c, int argc, char **argv)
 		else if (o == 'j')
 			c->as_json = true;
 		else
-			return usage_error(&command_check, NULL);
+			return cli_usage_error(&command_check, NULL);
 	}
 	if (argc - optind > 1 || (argc == optind && !c->db))
-		return usage_error(&command_check, "which mount or source?");
+		return cli_usage_error(&command_check,
+				       "which mount or source?");
 	c->operand = argv[optind];
 	return EXIT_OK;
 }

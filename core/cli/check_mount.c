@@ -15,11 +15,12 @@
 static int complain_mount(const struct mount *mount, int err)
 {
 	if (err == -EINVAL)
-		complain(mount->root, "its kinfs is too old to check itself");
+		cli_complain(mount->root,
+			     "its kinfs is too old to check itself");
 	else if (err == -ENODATA || err == -ENOTSUP || err == -ENOENT)
-		complain(mount->root, "unmounted meanwhile");
+		cli_complain(mount->root, "unmounted meanwhile");
 	else
-		complain_errno(mount->root, err);
+		cli_complain_errno(mount->root, err);
 	return EXIT_FAILED;
 }
 
@@ -57,7 +58,7 @@ static int wait_for_answer(const struct mount *mount, json_t **out)
 	int err;
 
 	for (;;) {
-		err = status_get(mount->root, &status);
+		err = mount_get_status(mount->root, &status);
 		if (err)
 			return complain_mount(mount, err);
 		if (!wanted)
@@ -115,7 +116,7 @@ static int adopt(struct check_report *c, const struct mount *mount,
 	if (err)
 		return complain_mount(mount, err);
 	if (text(result, "error")) {
-		complain(c->directory, "%s", text(result, "error"));
+		cli_complain(c->directory, "%s", text(result, "error"));
 		return EXIT_FAILED;
 	}
 	check_counts_from_json(result, &c->counts);

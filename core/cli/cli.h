@@ -19,7 +19,7 @@
  * main() in kin.c finds the command by its name in the table commands[] and
  * calls run().  A command parses its own options with getopt_long(), prints
  * its results on standard output and its messages on standard error
- * (complain()), and returns the exit code.  help and --version are handled by
+ * (cli_complain()), and returns the exit code.  help and --version are handled by
  * kin.c.  A command that can print JSON does so with --json.
  *
  * kin is never linked to libfuse.  It finds the mount that a path is in
@@ -60,18 +60,19 @@ extern const struct command command_digest, command_compare, command_similar,
 /* ---- messages ---- */
 
 /* "kin: PATH: message" on standard error; path may be NULL. */
-void complain(const char *path, const char *format, ...)
+void cli_complain(const char *path, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Prints what a negative errno means, and what to do about it. */
-void complain_errno(const char *path, int err);
+void cli_complain_errno(const char *path, int err);
 
 /* After getopt or by itself: points to the help.  EXIT_USAGE. */
-int usage_error(const struct command *command, const char *format, ...)
+int cli_usage_error(const struct command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* The value of --threshold.  EXIT_OK, or EXIT_USAGE and a message. */
-int parse_threshold(const struct command *command, const char *text, int *out);
+int cli_parse_threshold(const struct command *command, const char *text,
+			int *out);
 
 /* ---- output ---- */
 
@@ -82,20 +83,20 @@ enum escape {
 	ESCAPE_TERMINAL, /* every control character as \ooo */
 };
 
-bool needs_escape(const char *text, enum escape how);
-void print_escaped(const char *text, enum escape how);
-int append_escaped(struct buf *out, const char *text, enum escape how);
+bool cli_needs_escape(const char *text, enum escape how);
+void cli_print_escaped(const char *text, enum escape how);
+int cli_append_escaped(struct buf *out, const char *text, enum escape how);
 
 /* The absolute path: its directory without symbolic links, and the name as it
  * is, because a link keeps its name. */
-int append_absolute_path(struct buf *out, const char *path);
+int cli_append_absolute_path(struct buf *out, const char *path);
 
 /* Sets key to text; what is not UTF-8 becomes U+FFFD, and "<key>_hex" has the
  * bytes. */
-int json_set_path(json_t *object, const char *key, const char *text);
+int cli_set_json_path(json_t *object, const char *key, const char *text);
 
 /* Prints on one line and frees.  0, or EXIT_FAILED. */
-int json_print(json_t *value);
+int cli_print_json(json_t *value);
 
 /* ---- files ---- */
 
@@ -130,7 +131,7 @@ int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out);
 
 /* What is behind the last slash. */
-const char *base_name(const char *path);
+const char *cli_base_name(const char *path);
 
 /* ---- digests in text form ---- */
 
@@ -197,7 +198,7 @@ int mount_find(const char *path, struct mount *out);
 int mount_find_or_complain(const char *path, struct mount *out);
 
 /* The path of the directory of near-duplicates, to be freed; NULL: the mount has
- * none.  -ENOMEM, or the error of status_get(). */
+ * none.  -ENOMEM, or the error of mount_get_status(). */
 int mount_find_listings(const char *root, char **out);
 
 /* mount_find_listings() with a message when it is not there; NULL then. */
@@ -208,9 +209,9 @@ char *mount_listings_or_complain(const char *root);
 int mount_of_source(const char *source, struct buf *point_out);
 
 /* The value of an attribute, NUL-terminated. */
-int attribute_get(const char *path, const char *name, struct buf *out);
+int mount_get_attribute(const char *path, const char *name, struct buf *out);
 
 /* The parsed status; the caller drops it.  -EBADMSG when it is no JSON. */
-int status_get(const char *root, json_t **out);
+int mount_get_status(const char *root, json_t **out);
 
 #endif

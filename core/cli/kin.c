@@ -52,7 +52,7 @@ static void print_help(const struct command *command)
 
 static int unknown_command(const char *name)
 {
-	complain(NULL, "no command '%s'; kin help lists them", name);
+	cli_complain(NULL, "no command '%s'; kin help lists them", name);
 	return EXIT_USAGE;
 }
 
@@ -97,8 +97,8 @@ static int unknown_kernel(const char *name)
 	for (i = 0; i < count; i++)
 		(void)buf_append_format(&names, "%s%s", i ? ", " : "",
 					all[i].name);
-	complain(NULL, KERNEL_VARIABLE " is '%s'; this machine runs %s", name,
-		 names.data);
+	cli_complain(NULL, KERNEL_VARIABLE " is '%s'; this machine runs %s",
+		     name, names.data);
 	buf_release(&names);
 	return EXIT_USAGE;
 }
@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	if (!code)
 		code = run(argc, argv);
 	if (fflush(stdout) || ferror(stdout)) {
-		complain(NULL, "cannot write the output: %m");
+		cli_complain(NULL, "cannot write the output: %m");
 		code = EXIT_FAILED;
 	}
 	return code;

@@ -245,7 +245,7 @@ int mount_find_or_complain(const char *path, struct mount *out)
 
 	if (!err)
 		return EXIT_OK;
-	complain_errno(path, err);
+	cli_complain_errno(path, err);
 	return EXIT_FAILED;
 }
 
@@ -253,7 +253,7 @@ int mount_find_listings(const char *root, char **out)
 {
 	json_t *status = NULL;
 	const char *name;
-	int err = status_get(root, &status);
+	int err = mount_get_status(root, &status);
 
 	if (err)
 		return err;
@@ -273,16 +273,16 @@ char *mount_listings_or_complain(const char *root)
 	int err = mount_find_listings(root, &listings);
 
 	if (err)
-		complain_errno(root, err);
+		cli_complain_errno(root, err);
 	else if (!listings)
-		complain(root, "mounted without listings; mount it with "
-			       "-o similar=hide");
+		cli_complain(root, "mounted without listings; mount it with "
+				   "-o similar=hide");
 	return err ? NULL : listings;
 }
 
 /* With room for the largest value there is, one question is enough: asking for
  * the size first costs as much, and the value may grow in between. */
-int attribute_get(const char *path, const char *name, struct buf *out)
+int mount_get_attribute(const char *path, const char *name, struct buf *out)
 {
 	ssize_t len;
 	int err;
@@ -299,11 +299,11 @@ int attribute_get(const char *path, const char *name, struct buf *out)
 	return 0;
 }
 
-int status_get(const char *root, json_t **out)
+int mount_get_status(const char *root, json_t **out)
 {
 	struct buf text = { 0 };
 	json_t *status = NULL;
-	int err = attribute_get(root, STATUS_ATTRIBUTE, &text);
+	int err = mount_get_attribute(root, STATUS_ATTRIBUTE, &text);
 
 	if (!err) {
 		status = json_loadb(text.data, text.len, 0, NULL);

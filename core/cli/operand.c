@@ -105,9 +105,9 @@ static int content_read(struct reader *r, const char *path, struct digests *out)
 static int complain_operand(const char *arg, int err)
 {
 	if (err == -EINVAL)
-		complain(arg, "malformed digest");
+		cli_complain(arg, "malformed digest");
 	else
-		complain_errno(arg, err);
+		cli_complain_errno(arg, err);
 	return EXIT_FAILED;
 }
 

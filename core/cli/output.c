@@ -17,7 +17,7 @@ static bool is_special(unsigned char c, enum escape how)
 	return c == '\\' || c == '\n' || c == '\r';
 }
 
-bool needs_escape(const char *text, enum escape how)
+bool cli_needs_escape(const char *text, enum escape how)
 {
 	for (; *text; text++)
 		if (is_special((unsigned char)*text, how))
@@ -47,12 +47,12 @@ static void fprint_escaped(FILE *to, const char *text, enum escape how)
 			putc(*text, to);
 }
 
-void print_escaped(const char *text, enum escape how)
+void cli_print_escaped(const char *text, enum escape how)
 {
 	fprint_escaped(stdout, text, how);
 }
 
-int append_escaped(struct buf *out, const char *text, enum escape how)
+int cli_append_escaped(struct buf *out, const char *text, enum escape how)
 {
 	unsigned char c;
 	int err = 0;
@@ -86,7 +86,7 @@ static void complain_args(const char *path, const char *format, va_list args)
 	fputc('\n', stderr);
 }
 
-void complain(const char *path, const char *format, ...)
+void cli_complain(const char *path, const char *format, ...)
 {
 	va_list args;
 
@@ -130,12 +130,12 @@ static const char *meaning(int err)
 	}
 }
 
-void complain_errno(const char *path, int err)
+void cli_complain_errno(const char *path, int err)
 {
-	complain(path, "%s%s", meaning(err), advice(err));
+	cli_complain(path, "%s%s", meaning(err), advice(err));
 }
 
-int usage_error(const struct command *command, const char *format, ...)
+int cli_usage_error(const struct command *command, const char *format, ...)
 {
 	va_list args;
 
@@ -148,16 +148,18 @@ int usage_error(const struct command *command, const char *format, ...)
 	return EXIT_USAGE;
 }
 
-int parse_threshold(const struct command *command, const char *text, int *out)
+int cli_parse_threshold(const struct command *command, const char *text,
+			int *out)
 {
 	char *end;
 	long value = strtol(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || value < 1 || value > 100)
-		return usage_error(command,
-				   "--threshold: '%s' is not a number from 1 "
-				   "to 100",
-				   text);
+		return cli_usage_error(
+			command,
+			"--threshold: '%s' is not a number from 1 "
+			"to 100",
+			text);
 	*out = (int)value;
 	return EXIT_OK;
 }
@@ -215,7 +217,7 @@ static int set_hex(json_t *object, const char *key, const char *text)
 	return err;
 }
 
-int json_set_path(json_t *object, const char *key, const char *text)
+int cli_set_json_path(json_t *object, const char *key, const char *text)
 {
 	json_t *value = json_string(text);
 	struct buf clean = { 0 };
@@ -234,7 +236,7 @@ int json_set_path(json_t *object, const char *key, const char *text)
 	return json_object_set_new(object, key, value) ? -ENOMEM : 0;
 }
 
-int append_absolute_path(struct buf *out, const char *path)
+int cli_append_absolute_path(struct buf *out, const char *path)
 {
 	const char *name = strrchr(path, '/');
 	char *directory = NULL, *resolved = NULL;
@@ -258,13 +260,13 @@ int append_absolute_path(struct buf *out, const char *path)
 	return err;
 }
 
-int json_print(json_t *value)
+int cli_print_json(json_t *value)
 {
 	int failed = !value || json_dumpf(value, stdout, 0);
 
 	json_decref(value);
 	putchar('\n');
 	if (failed)
-		complain(NULL, "cannot write JSON: %m");
+		cli_complain(NULL, "cannot write JSON: %m");
 	return failed ? EXIT_FAILED : EXIT_OK;
 }

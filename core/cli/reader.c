@@ -24,7 +24,7 @@ int reader_init(struct reader *r, uint32_t digest_set)
 	err = r->buffer ? fingerprint_new(digest_set, &r->fp) : -ENOMEM;
 	if (!err)
 		return EXIT_OK;
-	complain_errno(NULL, err);
+	cli_complain_errno(NULL, err);
 	reader_release(r);
 	return EXIT_FAILED;
 }
@@ -213,7 +213,7 @@ int reader_digest_fd(struct reader *r, int fd, const char *name,
 	return err;
 }
 
-const char *base_name(const char *path)
+const char *cli_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -262,7 +262,7 @@ int reader_digest_path(struct reader *r, const char *path, bool follow,
 
 	if (err)
 		return err;
-	err = reader_digest_fd(r, fd, base_name(path), out);
+	err = reader_digest_fd(r, fd, cli_base_name(path), out);
 	close(fd);
 	return err;
 }

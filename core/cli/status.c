@@ -27,7 +27,7 @@ static const char *text(const json_t *object, const char *key)
 static void print_line(const char *label, const char *value)
 {
 	printf("%-10s ", label);
-	print_escaped(value, ESCAPE_TERMINAL);
+	cli_print_escaped(value, ESCAPE_TERMINAL);
 	putchar('\n');
 }
 
@@ -122,7 +122,7 @@ static void print_catalog(const json_t *status)
 
 	if (json_object_get(catalog, "path")) {
 		printf("%-10s ", "catalog");
-		print_escaped(text(catalog, "path"), ESCAPE_TERMINAL);
+		cli_print_escaped(text(catalog, "path"), ESCAPE_TERMINAL);
 		fputs(", ", stdout);
 		progress_print_bytes((double)number(catalog, "bytes"));
 		putchar('\n');
@@ -142,11 +142,11 @@ static void print_share(const json_t *share)
 
 	printf("%-10s ", "share");
 	if (has(share, "host")) {
-		print_escaped(text(share, "host"), ESCAPE_TERMINAL);
+		cli_print_escaped(text(share, "host"), ESCAPE_TERMINAL);
 		fputs(": ", stdout);
 	}
 	if (error && *error)
-		print_escaped(error, ESCAPE_TERMINAL);
+		cli_print_escaped(error, ESCAPE_TERMINAL);
 	else if (json_is_true(json_object_get(share, "current")))
 		printf("everything is published, %lld files",
 		       number(share, "published"));
@@ -184,17 +184,17 @@ static void print_status(const json_t *status)
 static int show_status(const struct mount *mount, bool as_json)
 {
 	json_t *status, *share;
-	int err = status_get(mount->root, &status);
+	int err = mount_get_status(mount->root, &status);
 
 	if (err) {
-		complain_errno(mount->root, err);
+		cli_complain_errno(mount->root, err);
 		return EXIT_FAILED;
 	}
 	share = everywhere_status(mount->root, status);
 	if (share)
 		(void)json_object_set_new(status, "share", share);
 	if (as_json)
-		return json_print(status);
+		return cli_print_json(status);
 	print_status(status);
 	json_decref(status);
 	return EXIT_OK;
@@ -218,10 +218,10 @@ static int parse_status(struct status_list *list, int argc, char **argv)
 		else if (c == 'j')
 			list->as_json = true;
 		else
-			return usage_error(&command_status, NULL);
+			return cli_usage_error(&command_status, NULL);
 	}
 	if (argc - optind != 1)
-		return usage_error(&command_status, "which mount?");
+		return cli_usage_error(&command_status, "which mount?");
 	return EXIT_OK;
 }
 
@@ -266,9 +266,9 @@ static int mount_argument(const struct command *command, int argc, char **argv)
 	static const struct option none[] = { { 0 } };
 
 	if (getopt_long(argc, argv, "", none, NULL) != -1)
-		return usage_error(command, NULL);
+		return cli_usage_error(command, NULL);
 	if (argc - optind != 1)
-		return usage_error(command, "which mount?");
+		return cli_usage_error(command, "which mount?");
 	return EXIT_OK;
 }
 
@@ -283,9 +283,10 @@ static int say(const struct command *command, int argc, char **argv)
 	if (!code &&
 	    setxattr(mount.root, CONTROL_ATTRIBUTE, word, strlen(word), 0)) {
 		if (errno == EINVAL)
-			complain(mount.root, "its kinfs is too old for that");
+			cli_complain(mount.root,
+				     "its kinfs is too old for that");
 		else
-			complain_errno(mount.root, -errno);
+			cli_complain_errno(mount.root, -errno);
 		code = EXIT_FAILED;
 	}
 	mount_release(&mount);

@@ -31,7 +31,7 @@ static bool is_wanted(const struct status_list *what, const char *state)
 static int add_json(struct list_walk *w, const char *state, const char *path)
 {
 	json_t *object = json_pack("{s:s}", "state", state);
-	int err = object ? json_set_path(object, "path", path) : -ENOMEM;
+	int err = object ? cli_set_json_path(object, "path", path) : -ENOMEM;
 
 	if (!err && json_array_append(w->files, object))
 		err = -ENOMEM;
@@ -48,7 +48,7 @@ static int tell(struct list_walk *w, const char *state, const char *path)
 	if (w->files)
 		return add_json(w, state, path);
 	printf("%s  ", state);
-	print_escaped(path, ESCAPE_TERMINAL);
+	cli_print_escaped(path, ESCAPE_TERMINAL);
 	putchar('\n');
 	return 0;
 }
@@ -61,7 +61,7 @@ static int tell_error(struct list_walk *w, int err, const char *path)
 	if (err == -ENOENT || (err == -EACCES && !w->owner))
 		return 0;
 	if (err != -EACCES) {
-		complain_errno(path, err);
+		cli_complain_errno(path, err);
 		w->failed = true;
 		return 0;
 	}
@@ -152,8 +152,8 @@ static int print_json(struct list_walk *w, bool complete)
 				   w->files);
 
 	if (object)
-		return json_print(object);
-	complain_errno(NULL, -ENOMEM);
+		return cli_print_json(object);
+	cli_complain_errno(NULL, -ENOMEM);
 	return EXIT_FAILED;
 }
 
@@ -165,15 +165,15 @@ static int finish(struct list_walk *w, const struct mount *mount)
 		code = EXIT_FAILED;
 	if (!w->pending)
 		return code;
-	complain(mount->root,
-		 "%zu files are not hashed yet; kin wait waits for them",
-		 w->pending);
+	cli_complain(mount->root,
+		     "%zu files are not hashed yet; kin wait waits for them",
+		     w->pending);
 	return code ? code : EXIT_INCOMPLETE;
 }
 
 static int walk_mount(struct list_walk *w, const struct mount *mount)
 {
-	int err = status_get(mount->root, &w->status);
+	int err = mount_get_status(mount->root, &w->status);
 
 	if (err)
 		return err;
@@ -203,7 +203,7 @@ int status_list_print(const struct status_list *what, const struct mount *mount)
 	if (!err)
 		err = walk_mount(&w, mount);
 	if (err)
-		complain_errno(mount->root, err);
+		cli_complain_errno(mount->root, err);
 	else
 		code = finish(&w, mount);
 	json_decref(w.files);

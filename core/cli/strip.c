@@ -24,7 +24,7 @@ struct strip {
 
 static void strip_fail(struct strip *s, const char *path, int err)
 {
-	complain_errno(path, err);
+	cli_complain_errno(path, err);
 	s->failed++;
 }
 
@@ -42,7 +42,7 @@ static int strip_attribute(const struct strip *s, const char *path,
 			   const struct digest_info *info)
 {
 	struct buf value = { 0 };
-	int err = attribute_get(path, info->attribute, &value);
+	int err = mount_get_attribute(path, info->attribute, &value);
 	bool found = !err && is_digest(info, &value);
 
 	buf_release(&value);
@@ -119,21 +119,21 @@ static int refuse_mount(const char *path)
 	if (err == -ENODEV)
 		return EXIT_OK;
 	if (err && err != -EXDEV)
-		complain_errno(path, err);
+		cli_complain_errno(path, err);
 	else
-		complain(path, "is in a kinfs mount, where digests are not "
-			       "stored: there is nothing to remove");
+		cli_complain(path, "is in a kinfs mount, where digests are not "
+				   "stored: there is nothing to remove");
 	return EXIT_FAILED;
 }
 
 static int print_result(const struct strip *s)
 {
 	if (s->as_json)
-		return json_print(json_pack("{s:b, s:I, s:I, s:I}", "dry_run",
-					    s->dry_run, "files",
-					    (json_int_t)s->files, "attributes",
-					    (json_int_t)s->attributes, "failed",
-					    (json_int_t)s->failed));
+		return cli_print_json(
+			json_pack("{s:b, s:I, s:I, s:I}", "dry_run", s->dry_run,
+				  "files", (json_int_t)s->files, "attributes",
+				  (json_int_t)s->attributes, "failed",
+				  (json_int_t)s->failed));
 	printf("%zu attributes of %zu files %s\n", s->attributes, s->files,
 	       s->dry_run ? "would be removed" : "removed");
 	return EXIT_OK;
@@ -154,10 +154,10 @@ static int parse_strip(struct strip *s, int argc, char **argv)
 		else if (c == 'j')
 			s->as_json = true;
 		else
-			return usage_error(&command_strip, NULL);
+			return cli_usage_error(&command_strip, NULL);
 	}
 	if (optind == argc)
-		return usage_error(&command_strip, "which directory?");
+		return cli_usage_error(&command_strip, "which directory?");
 	return EXIT_OK;
 }
 

@@ -127,10 +127,10 @@ static int status_failed(const struct wait_job *job, int err)
 	case ENODATA:
 	case ENOTSUP:
 	case ENOENT:
-		complain(job->mount.root, "unmounted meanwhile");
+		cli_complain(job->mount.root, "unmounted meanwhile");
 		break;
 	default:
-		complain_errno(job->mount.root, err);
+		cli_complain_errno(job->mount.root, err);
 	}
 	return EXIT_FAILED;
 }
@@ -138,14 +138,15 @@ static int status_failed(const struct wait_job *job, int err)
 static int catalog_failed(const struct wait_job *job, const char *error)
 {
 	end_bar(job);
-	complain(job->mount.root, "the catalog cannot be written: %s", error);
+	cli_complain(job->mount.root, "the catalog cannot be written: %s",
+		     error);
 	return EXIT_FAILED;
 }
 
 static int say_paused(const struct wait_job *job, const char *why)
 {
 	end_bar(job);
-	complain(job->mount.root, "hashing is paused %s", why);
+	cli_complain(job->mount.root, "hashing is paused %s", why);
 	return EXIT_FAILED;
 }
 
@@ -154,9 +155,9 @@ static int finish(const struct wait_job *job, const struct progress *p)
 {
 	if (!p->failed)
 		return EXIT_OK;
-	complain(job->mount.root,
-		 "%lld files could not be hashed: kin status --failed",
-		 p->failed);
+	cli_complain(job->mount.root,
+		     "%lld files could not be hashed: kin status --failed",
+		     p->failed);
 	return EXIT_INCOMPLETE;
 }
 
@@ -172,7 +173,7 @@ static bool look(struct wait_job *job, int *code_out)
 	/* So that nothing rests meanwhile; an older daemon does not know it,
 	 * and obeys only root and the owner of the mount. */
 	(void)getxattr(job->mount.root, WAIT_ATTRIBUTE, NULL, 0);
-	err = status_get(job->mount.root, &status);
+	err = mount_get_status(job->mount.root, &status);
 	if (err) {
 		*code_out = status_failed(job, err);
 		return true;
@@ -219,8 +220,8 @@ static int wait_until_idle(struct wait_job *job)
 		left = job->timeout < 0 ? POLL_MOST_MS : 1000 * (end - now());
 		if (left <= 0) {
 			end_bar(job);
-			complain(job->mount.root, "still busy after %g s",
-				 job->timeout);
+			cli_complain(job->mount.root, "still busy after %g s",
+				     job->timeout);
 			return EXIT_FAILED;
 		}
 		pause_ms(fmin(ms, left));
@@ -250,13 +251,13 @@ static int parse_options(struct wait_job *job, int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "t:", options, NULL)) != -1) {
 		if (c != 't')
-			return usage_error(&command_wait, NULL);
+			return cli_usage_error(&command_wait, NULL);
 		if (!parse_seconds(optarg, &job->timeout))
-			return usage_error(&command_wait, "not seconds: '%s'",
-					   optarg);
+			return cli_usage_error(&command_wait,
+					       "not seconds: '%s'", optarg);
 	}
 	if (argc - optind != 1)
-		return usage_error(&command_wait, "which mount?");
+		return cli_usage_error(&command_wait, "which mount?");
 	return EXIT_OK;
 }
 

@@ -120,9 +120,9 @@ static int print_json(const struct compare_job *job)
 	int err = object ? 0 : -ENOMEM;
 
 	if (!err)
-		err = json_set_path(object, "a", job->paths[0]);
+		err = cli_set_json_path(object, "a", job->paths[0]);
 	if (!err)
-		err = json_set_path(object, "b", job->paths[1]);
+		err = cli_set_json_path(object, "b", job->paths[1]);
 	if (!err &&
 	    json_object_set_new(object, "score",
 				job->score < 0 ? json_null() :
@@ -131,9 +131,9 @@ static int print_json(const struct compare_job *job)
 	if (!err)
 		err = measures_to_json(&job->measures, object);
 	if (!err)
-		return json_print(object);
+		return cli_print_json(object);
 	json_decref(object);
-	complain_errno(NULL, err);
+	cli_complain_errno(NULL, err);
 	return EXIT_FAILED;
 }
 
@@ -146,7 +146,7 @@ static int print_one(const struct compare_job *job)
 		value = job->measures.tlsh;
 
 	if (value < 0) {
-		complain(NULL, "no %s on both sides", job->measure);
+		cli_complain(NULL, "no %s on both sides", job->measure);
 		return EXIT_FAILED;
 	}
 	printf("%d\n", value);
@@ -201,7 +201,7 @@ static int job_run(struct compare_job *job)
 	err = job_compute(job);
 	if (!err)
 		return job_print(job);
-	complain_errno(NULL, err);
+	cli_complain_errno(NULL, err);
 	return EXIT_FAILED;
 }
 
@@ -220,14 +220,15 @@ static int parse_options(struct compare_job *job, int argc, char **argv)
 		else if (c == 'm')
 			job->measure = optarg;
 		else
-			return usage_error(&command_compare, NULL);
+			return cli_usage_error(&command_compare, NULL);
 	}
 	if (job->measure && strcmp(job->measure, "score") != 0 &&
 	    !digest_find(job->measure))
-		return usage_error(&command_compare, "no measure '%s'",
-				   job->measure);
+		return cli_usage_error(&command_compare, "no measure '%s'",
+				       job->measure);
 	if (argc - optind != 2)
-		return usage_error(&command_compare, "two things to compare?");
+		return cli_usage_error(&command_compare,
+				       "two things to compare?");
 	job->paths[0] = argv[optind];
 	job->paths[1] = argv[optind + 1];
 	return EXIT_OK;

@@ -41,11 +41,11 @@ static int print_shared(const struct rdc_signature *a,
 	if (!err)
 		err = rdc_signature_shared(b, a, &ba);
 	if (err) {
-		complain_errno(NULL, err);
+		cli_complain_errno(NULL, err);
 		return EXIT_FAILED;
 	}
 	if (json)
-		return json_print(json_pack(
+		return cli_print_json(json_pack(
 			"{s:I, s:I, s:I, s:I}", "a_size", (json_int_t)a->size,
 			"a_shared", (json_int_t)ab, "b_size",
 			(json_int_t)b->size, "b_shared", (json_int_t)ba));
@@ -70,7 +70,7 @@ bool compare_signatures(const char *const paths[2], bool json, int *code_out)
 		err = rdc_signature_parse(data[i].data, data[i].len,
 					  &signatures[i]);
 		if (err)
-			complain(paths[i], "malformed signature file");
+			cli_complain(paths[i], "malformed signature file");
 	}
 	if (both)
 		*code_out = err ? EXIT_FAILED :

@@ -18,12 +18,14 @@
 static void job_fail(struct digest_job *job, const char *path, int err)
 {
 	if (err == -EILSEQ)
-		complain(path, "its name has no place in this format; rename "
-			       "it, or use standard input");
+		cli_complain(path,
+			     "its name has no place in this format; rename "
+			     "it, or use standard input");
 	else if (err == -EISDIR)
-		complain(path, "%s; -r looks into directories", err_text(err));
+		cli_complain(path, "%s; -r looks into directories",
+			     err_text(err));
 	else
-		complain_errno(path, err);
+		cli_complain_errno(path, err);
 	job->failed = true;
 }
 
@@ -167,8 +169,8 @@ static int unknown_digest(const char *name)
 	int code;
 
 	name_list(&names);
-	code = usage_error(&command_digest, "no digest '%s'; there are %s",
-			   name, names.data);
+	code = cli_usage_error(&command_digest, "no digest '%s'; there are %s",
+			       name, names.data);
 	buf_release(&names);
 	return code;
 }
@@ -181,8 +183,9 @@ static int set_style(struct digest_job *job, const struct digest_style *style)
 		    (job->style == &style_json && style == &style_sums);
 
 	if (job->style && job->style != style && !both)
-		return usage_error(&command_digest,
-				   "more than one kind of output asked for");
+		return cli_usage_error(
+			&command_digest,
+			"more than one kind of output asked for");
 	job->style = both ? &style_json : style;
 	return EXIT_OK;
 }
@@ -203,10 +206,11 @@ static int set_format(struct digest_job *job, const char *name)
 		return set_style(job, &style_stix);
 	job->foreign = foreign_find(name);
 	if (!job->foreign)
-		return usage_error(&command_digest,
-				   "no format '%s'; there are sise, ssdeep, "
-				   "sdbf, csv, hashdeep, stix",
-				   name);
+		return cli_usage_error(
+			&command_digest,
+			"no format '%s'; there are sise, ssdeep, "
+			"sdbf, csv, hashdeep, stix",
+			name);
 	return set_style(job, &style_foreign);
 }
 
@@ -230,8 +234,9 @@ static int set_jobs(struct digest_job *job, const char *text)
 	count = strtoul(text, &end, 10);
 	if (errno || end == text || *end || *text == '-' || !count ||
 	    count > MAX_JOBS)
-		return usage_error(&command_digest,
-				   "-j takes a number from 1 to %d", MAX_JOBS);
+		return cli_usage_error(&command_digest,
+				       "-j takes a number from 1 to %d",
+				       MAX_JOBS);
 	job->threads = (unsigned)count;
 	return EXIT_OK;
 }
@@ -266,7 +271,7 @@ static int take_option(struct digest_job *job, int option)
 	case RDC_SIGNATURES:
 		return set_style(job, &style_rdc_signatures);
 	default:
-		return usage_error(&command_digest, NULL);
+		return cli_usage_error(&command_digest, NULL);
 	}
 }
 
@@ -294,12 +299,13 @@ static int parse_options(struct digest_job *job, int argc, char **argv)
 	if (code)
 		return code;
 	if (optind == argc)
-		return usage_error(&command_digest, "which file?");
+		return cli_usage_error(&command_digest, "which file?");
 	if (job->style == &style_rdc_signatures &&
 	    (job->recursive || argc - optind > 1 || isatty(STDOUT_FILENO)))
-		return usage_error(&command_digest,
-				   "--rdc-signatures writes those of one file, "
-				   "in binary, not to a terminal");
+		return cli_usage_error(
+			&command_digest,
+			"--rdc-signatures writes those of one file, "
+			"in binary, not to a terminal");
 	if (!job->style)
 		job->style = &style_attributes;
 	return EXIT_OK;
@@ -406,7 +412,7 @@ static int job_run_threads(struct digest_job *job, int argc, char **argv)
 		arguments_digest(job, argc, argv);
 		pool_free(job->pool);
 	} else {
-		complain_errno(NULL, err);
+		cli_complain_errno(NULL, err);
 	}
 	threads_free(threads, work.thread_count);
 	return err ? EXIT_FAILED : EXIT_OK;

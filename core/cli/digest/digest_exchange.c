@@ -61,8 +61,8 @@ static int sums_read(struct reader *r, int fd, struct summing *s,
 	return err || !s->fp ? err : fingerprint_final(s->fp, digests);
 }
 
-int content_sums_read(struct reader *r, int fd, struct content_sums *out,
-		      struct digests *digests)
+int digest_exchange_read_sums(struct reader *r, int fd,
+			      struct content_sums *out, struct digests *digests)
 {
 	struct summing s = { EVP_MD_CTX_new(), EVP_MD_CTX_new(),
 			     digests ? r->fp : NULL, 0 };
@@ -93,13 +93,13 @@ static int hashdeep_file(const struct digest_job *job, struct reader *r, int fd,
 	(void)job;
 	if (strpbrk(path, "\n\r"))
 		return -EILSEQ;
-	err = content_sums_read(r, fd, &sums, NULL);
+	err = digest_exchange_read_sums(r, fd, &sums, NULL);
 	if (!err)
 		err = buf_append_format(out, "%llu,%s,%s,",
 					(unsigned long long)sums.size, sums.md5,
 					sums.sha256);
 	if (!err)
-		err = strcmp(path, "-") ? append_absolute_path(out, path) :
+		err = strcmp(path, "-") ? cli_append_absolute_path(out, path) :
 					  buf_append_text(out, "stdin");
 	return err ? err : buf_append_text(out, "\n");
 }
@@ -120,7 +120,7 @@ static int stix_begin(struct digest_job *job, struct buf *out)
 /* The absolute path of the directory that a file is in. */
 static int directory_of(const char *path, struct buf *out)
 {
-	int err = append_absolute_path(out, path);
+	int err = cli_append_absolute_path(out, path);
 	char *slash = err ? NULL : strrchr(out->data, '/');
 
 	if (slash) {
@@ -149,7 +149,7 @@ static int append_stix(const struct content_sums *sums, const struct digests *d,
 	if (!err)
 		err = stix_append_file(
 			out, sums, ssdeep.len ? ssdeep.data : NULL,
-			named ? base_name(path) : NULL, named ? id : NULL);
+			named ? cli_base_name(path) : NULL, named ? id : NULL);
 	buf_release(&ssdeep);
 	buf_release(&directory);
 	return err;
@@ -160,7 +160,7 @@ static int stix_file(const struct digest_job *job, struct reader *r, int fd,
 {
 	struct content_sums sums;
 	struct digests d;
-	int err = content_sums_read(r, fd, &sums, &d);
+	int err = digest_exchange_read_sums(r, fd, &sums, &d);
 
 	(void)job;
 	if (err)

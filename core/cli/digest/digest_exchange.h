@@ -14,8 +14,9 @@ struct content_sums {
 
 /* Reads fd to its end, and lets the reader digest it too if digests is not
  * NULL. */
-int content_sums_read(struct reader *r, int fd, struct content_sums *out,
-		      struct digests *digests);
+int digest_exchange_read_sums(struct reader *r, int fd,
+			      struct content_sums *out,
+			      struct digests *digests);
 
 /* ---- STIX 2.1 (OASIS) ---- */
 

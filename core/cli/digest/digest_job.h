@@ -50,6 +50,6 @@ extern const struct digest_style style_si2, style_sif_classic,
 	style_rdc_signatures;
 
 /* "value  path" as sha256sum prints it. */
-int append_sum(struct buf *out, const char *value, const char *path);
+int digest_append_sum(struct buf *out, const char *value, const char *path);
 
 #endif

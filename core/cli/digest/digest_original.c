@@ -33,7 +33,7 @@ static int file_si2(const struct digest_job *job, struct reader *r, int fd,
 	if (!err) {
 		(void)snprintf(value, sizeof(value), "%016" PRIx64,
 			       si2_final(si2));
-		err = append_sum(out, value, path);
+		err = digest_append_sum(out, value, path);
 	}
 	si2_release(si2);
 	free(si2);
@@ -77,7 +77,7 @@ static int file_sif_classic(const struct digest_job *job, struct reader *r,
 	if (!err)
 		err = format_classic(&sif, &text);
 	if (!err)
-		err = append_sum(out, text.data, path);
+		err = digest_append_sum(out, text.data, path);
 	buf_release(&text);
 	sif_classic_release(&sif);
 	return err;

@@ -34,7 +34,7 @@ static bool is_wanted(const struct digest_job *job, const struct digests *d,
 /* What the content is called in its sdhash. */
 static const char *name_of(const char *path)
 {
-	return strcmp(path, "-") ? base_name(path) : "stdin";
+	return strcmp(path, "-") ? cli_base_name(path) : "stdin";
 }
 
 /* ---- as getfattr -d ---- */
@@ -57,7 +57,8 @@ static int append_attributes(const struct digests *d, const char *path,
 	sorted_ids(ids);
 	err = buf_append_text(out, "# file: ");
 	if (!err)
-		err = append_escaped(out, relative_name(path), ESCAPE_GETFATTR);
+		err = cli_append_escaped(out, relative_name(path),
+					 ESCAPE_GETFATTR);
 	for (i = 0; i < DIGEST_COUNT && !err; i++) {
 		if (!(d->set & DIGEST_BIT(ids[i])))
 			continue;
@@ -87,17 +88,17 @@ const struct digest_style style_attributes = { .file = file_attributes };
 
 /* ---- as sha256sum ---- */
 
-int append_sum(struct buf *out, const char *value, const char *path)
+int digest_append_sum(struct buf *out, const char *value, const char *path)
 {
-	int err = buf_append_text(out,
-				  needs_escape(path, ESCAPE_SUM) ? "\\" : "");
+	int err = buf_append_text(
+		out, cli_needs_escape(path, ESCAPE_SUM) ? "\\" : "");
 
 	if (!err)
 		err = buf_append_text(out, value);
 	if (!err)
 		err = buf_append_text(out, "  ");
 	if (!err)
-		err = append_escaped(out, path, ESCAPE_SUM);
+		err = cli_append_escaped(out, path, ESCAPE_SUM);
 	return err ? err : buf_append_text(out, "\n");
 }
 
@@ -112,7 +113,7 @@ static int file_sum(const struct digest_job *job, struct reader *r, int fd,
 		return err;
 	err = digest_format(&d, job->only->id, &text);
 	if (!err)
-		err = append_sum(out, text.data, path);
+		err = digest_append_sum(out, text.data, path);
 	buf_release(&text);
 	digests_release(&d);
 	return err;
@@ -151,7 +152,7 @@ static int append_json(const struct digest_job *job, const struct digests *d,
 	char *text = NULL;
 
 	if (!err)
-		err = json_set_path(object, "path", path);
+		err = cli_set_json_path(object, "path", path);
 	if (!err)
 		err = attributes_to_json(job, d, digests);
 	if (!err && (json_object_set_new(object, "size",

@@ -33,7 +33,7 @@ static int open_catalog(const char *root)
 	const char *path;
 	int fd = -1;
 
-	if (!status_get(root, &status)) {
+	if (!mount_get_status(root, &status)) {
 		path = json_string_value(json_object_get(
 			json_object_get(status, "catalog"), "path"));
 		if (path)

@@ -40,7 +40,7 @@ static int print_group(const json_t *group)
 			return -ENOMEM;
 		printf("  %3s %6s  ", i ? "=" : "100",
 		       size_of(number(member, "size"), text));
-		print_escaped(name, ESCAPE_TERMINAL);
+		cli_print_escaped(name, ESCAPE_TERMINAL);
 		printf("\n");
 		free(name);
 	}
@@ -63,7 +63,7 @@ static int take_line(void *arg, json_t *line)
 	const json_t *totals = json_object_get(line, "totals");
 
 	if (p->json)
-		return json_print(json_incref(line)) ? -EIO : 0;
+		return cli_print_json(json_incref(line)) ? -EIO : 0;
 	if (!totals)
 		return print_group(line);
 	print_totals(totals);
@@ -81,11 +81,11 @@ int everywhere_groups(const char *root, const char *db, uint64_t min_size,
 				 take_line, &p);
 
 	if (err) {
-		complain_errno(root, err);
+		cli_complain_errno(root, err);
 		return EXIT_FAILED;
 	}
 	if (!*e.reason)
 		return EXIT_OK;
-	complain(root, "the groups are not complete: %s", e.reason);
+	cli_complain(root, "the groups are not complete: %s", e.reason);
 	return EXIT_INCOMPLETE;
 }

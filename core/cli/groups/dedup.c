@@ -23,9 +23,9 @@ static int parse_how(struct dedup_job *job, const char *text)
 			job->rules.method = (enum dedup_method)i;
 			return EXIT_OK;
 		}
-	return usage_error(&command_dedup,
-			   "--how: '%s' is not hardlink, reflink or remove",
-			   text);
+	return cli_usage_error(&command_dedup,
+			       "--how: '%s' is not hardlink, reflink or remove",
+			       text);
 }
 
 static int add_directory(struct dedup_job *job, const char *text)
@@ -38,7 +38,7 @@ static int add_directory(struct dedup_job *job, const char *text)
 	if (directories)
 		job->directories = directories;
 	if (!path) {
-		complain_errno(text, directories ? -errno : -ENOMEM);
+		cli_complain_errno(text, directories ? -errno : -ENOMEM);
 		return EXIT_FAILED;
 	}
 	directories[count] = path;
@@ -70,7 +70,7 @@ static int parse_root(struct dedup_job *job, const char *text)
 	job->root = realpath(text, NULL);
 	if (job->root)
 		return EXIT_OK;
-	complain_errno(text, -errno);
+	cli_complain_errno(text, -errno);
 	return EXIT_FAILED;
 }
 
@@ -84,10 +84,11 @@ static int parse_option(struct dedup_job *job, int c)
 	case 'm':
 		if (!text_parse_size(optarg, &job->rules.min_size))
 			return EXIT_OK;
-		return usage_error(&command_dedup,
-				   "--min-size: '%s' is not a number of bytes, "
-				   "or of k, M, G, T",
-				   optarg);
+		return cli_usage_error(
+			&command_dedup,
+			"--min-size: '%s' is not a number of bytes, "
+			"or of k, M, G, T",
+			optarg);
 	case 'f':
 		job->options.force_metadata = true;
 		return EXIT_OK;
@@ -110,7 +111,7 @@ static int parse_option(struct dedup_job *job, int c)
 		job->json = true;
 		return EXIT_OK;
 	default:
-		return usage_error(&command_dedup, NULL);
+		return cli_usage_error(&command_dedup, NULL);
 	}
 }
 
@@ -136,17 +137,20 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 	if (code)
 		return code;
 	if (job->undo && optind < argc)
-		return usage_error(&command_dedup, "--undo takes a journal and "
-						   "no groups");
+		return cli_usage_error(&command_dedup,
+				       "--undo takes a journal and "
+				       "no groups");
 	if (job->blocks && job->has_method &&
 	    job->rules.method != DEDUP_REFLINK)
-		return usage_error(&command_dedup,
-				   "--blocks shares blocks: it goes with --how "
-				   "reflink alone");
+		return cli_usage_error(
+			&command_dedup,
+			"--blocks shares blocks: it goes with --how "
+			"reflink alone");
 	if (!job->undo && optind + 1 != argc && !(job->blocks && optind < argc))
-		return usage_error(&command_dedup,
-				   "a mount or one file of groups is needed: "
-				   "what kin groups --json printed, or -");
+		return cli_usage_error(
+			&command_dedup,
+			"a mount or one file of groups is needed: "
+			"what kin groups --json printed, or -");
 	if (job->blocks)
 		job->rules.method = DEDUP_BLOCKS;
 	return EXIT_OK;
@@ -187,7 +191,7 @@ static char *real_operand(const char *path)
 			     slash ? slash + 1 : path) < 0)
 		out = NULL;
 	if (!real)
-		complain_errno(path, -errno);
+		cli_complain_errno(path, -errno);
 	free(directory);
 	free(real);
 	return out;
@@ -209,7 +213,7 @@ static int take_operands(struct dedup_job *job, char **operands, size_t count)
 		code = paths[i] ? EXIT_OK : EXIT_FAILED;
 	}
 	if (!code && take_group(job, sets, count)) {
-		complain_errno(NULL, -ENOMEM);
+		cli_complain_errno(NULL, -ENOMEM);
 		code = EXIT_FAILED;
 	}
 	for (i = 0; paths && i < count; i++)
@@ -233,9 +237,9 @@ static int check_directories(const struct dedup_job *job)
 					      job->directories[i]);
 		if (used)
 			continue;
-		complain(job->directories[i],
-			 "--keep: no file of the groups is below this "
-			 "directory; nothing was changed");
+		cli_complain(job->directories[i],
+			     "--keep: no file of the groups is below this "
+			     "directory; nothing was changed");
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
@@ -257,9 +261,9 @@ static int make_plan(struct dedup_job *job, char **operands, size_t count)
 		code = check_directories(job);
 	if (code || job->plan.file_count || !job->left)
 		return code;
-	complain(count > 1 ? NULL : operands[0],
-		 "none of the files can be used; were the groups made of "
-		 "another mount?  (see --root)  Nothing was changed");
+	cli_complain(count > 1 ? NULL : operands[0],
+		     "none of the files can be used; were the groups made of "
+		     "another mount?  (see --root)  Nothing was changed");
 	return EXIT_FAILED;
 }
 
@@ -288,7 +292,7 @@ static int run_plan(struct dedup_job *job, char **operands, size_t count)
 	job->options.real_path = dedup_mount_real_path;
 	job->options.arg = &job->mount;
 	if (job->blocks && dedup_blocks_new(0, &job->options.blocks)) {
-		complain_errno(NULL, -ENOMEM);
+		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
 	code = job->apply ? dedup_carry_out(job) : dedup_print_plan(job);

@@ -154,27 +154,28 @@ static void explain(const struct dedup_groups *reader, const char *path,
 		    size_t line, int err, const struct group *g)
 {
 	if (err == -ENODEV)
-		complain(path,
-			 "line %zu: the groups were made of %s, not of %s; "
-			 "nothing was changed",
-			 line, g->root, reader->root);
+		cli_complain(path,
+			     "line %zu: the groups were made of %s, not of %s; "
+			     "nothing was changed",
+			     line, g->root, reader->root);
 	else if (err == -EXDEV && g->root)
-		complain(g->outside,
-			 "line %zu of %s: the path leads outside of %s; "
-			 "nothing was changed",
-			 line, path, g->root);
+		cli_complain(g->outside,
+			     "line %zu of %s: the path leads outside of %s; "
+			     "nothing was changed",
+			     line, path, g->root);
 	else if (err == -EXDEV)
-		complain(g->outside,
-			 "line %zu of %s: not a plain path; nothing was "
-			 "changed",
-			 line, path);
+		cli_complain(g->outside,
+			     "line %zu of %s: not a plain path; nothing was "
+			     "changed",
+			     line, path);
 	else if (err == -EINVAL)
-		complain(path,
-			 "line %zu is not a group as kin groups --json prints "
-			 "it; nothing was changed",
-			 line);
+		cli_complain(
+			path,
+			"line %zu is not a group as kin groups --json prints "
+			"it; nothing was changed",
+			line);
 	else
-		complain_errno(path, err);
+		cli_complain_errno(path, err);
 }
 
 static bool is_directory(const char *path)
@@ -203,8 +204,9 @@ static int wait_for(pid_t child, const char *mount)
 	int code = groups_pipe_wait(child);
 
 	if (code == EXIT_INCOMPLETE)
-		complain(mount, "not all files are hashed: there may be more "
-				"copies");
+		cli_complain(mount,
+			     "not all files are hashed: there may be more "
+			     "copies");
 	return code && code != EXIT_INCOMPLETE ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -219,7 +221,7 @@ int dedup_groups_read(const struct dedup_groups *reader, const char *path)
 	int err = 0, code;
 
 	if (!file) {
-		complain_errno(path, -errno);
+		cli_complain_errno(path, -errno);
 		return EXIT_FAILED;
 	}
 	while (!err && (len = getline(&line, &room, file)) > 0) {

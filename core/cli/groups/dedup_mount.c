@@ -24,7 +24,8 @@ static bool find(struct dedup_mount *m, const char *path)
 
 	if (lstat(path, &st) || (m->has_none && m->none == st.st_dev))
 		return false;
-	if (!mount_find(path, &mount) && !status_get(mount.root, &status)) {
+	if (!mount_find(path, &mount) &&
+	    !mount_get_status(mount.root, &status)) {
 		source = json_string_value(json_object_get(status, "source"));
 		free(m->root);
 		free(m->source);

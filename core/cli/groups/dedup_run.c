@@ -26,7 +26,7 @@ void dedup_tell_skipped(void *arg, const char *path, const char *reason)
 {
 	struct dedup_job *job = arg;
 
-	complain(path, "left alone: %s", reason);
+	cli_complain(path, "left alone: %s", reason);
 	job->left++;
 }
 
@@ -67,16 +67,16 @@ static int print_json(const struct dedup_job *job,
 			      r->done, "bytes", (json_int_t)r->bytes);
 
 	if (!o ||
-	    json_set_path(o, "path", job->plan.files[step->replace].path) ||
-	    json_set_path(o, "keep", job->plan.files[step->keep].path) ||
+	    cli_set_json_path(o, "path", job->plan.files[step->replace].path) ||
+	    cli_set_json_path(o, "keep", job->plan.files[step->keep].path) ||
 	    (r->sharing && add_sharing(o, r->sharing)) ||
 	    (r->reason &&
 	     json_object_set_new(o, "reason", json_string(r->reason)))) {
 		json_decref(o);
-		complain_errno(NULL, -ENOMEM);
+		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
-	return json_print(o);
+	return cli_print_json(o);
 }
 
 static void print_sharing(const struct dedup_sharing *s)
@@ -96,9 +96,9 @@ static int print_step(const struct dedup_job *job,
 	printf("%-8s ", dedup_method_names[job->rules.method]);
 	print_size(10, r->bytes);
 	fputs("  ", stdout);
-	print_escaped(job->plan.files[step->replace].path, ESCAPE_TERMINAL);
+	cli_print_escaped(job->plan.files[step->replace].path, ESCAPE_TERMINAL);
 	fputs("\n    keep             ", stdout);
-	print_escaped(job->plan.files[step->keep].path, ESCAPE_TERMINAL);
+	cli_print_escaped(job->plan.files[step->keep].path, ESCAPE_TERMINAL);
 	putchar('\n');
 	if (r->sharing)
 		print_sharing(r->sharing);
@@ -115,11 +115,11 @@ static int print_totals(const struct dedup_job *job, size_t files,
 			      (json_int_t)job->left, "linked_before",
 			      (json_int_t)job->plan.linked_count);
 
-	if (o && job->apply && json_set_path(o, "journal", job->journal)) {
+	if (o && job->apply && cli_set_json_path(o, "journal", job->journal)) {
 		json_decref(o);
 		o = NULL;
 	}
-	return json_print(json_pack("{s:o}", "totals", o));
+	return cli_print_json(json_pack("{s:o}", "totals", o));
 }
 
 static void print_linked(const struct dedup_job *job)
@@ -200,10 +200,10 @@ static char *default_journal(void)
 		err = buf_append_format(&path, "/%s-%d.journal", date,
 					(int)getpid());
 	if (err) {
-		complain(path.data,
-			 "no place for the journal: %s; name one "
-			 "with --journal",
-			 err_text(err));
+		cli_complain(path.data,
+			     "no place for the journal: %s; name one "
+			     "with --journal",
+			     err_text(err));
 		buf_release(&path);
 	}
 	return buf_take(&path);
@@ -228,8 +228,9 @@ static void settle_journals(const char *journal)
 		    asprintf(&path, "%s%s", directory, d->d_name) < 0)
 			continue;
 		if (!dedup_settle(path, &settled) && settled)
-			complain(path, "this run was stopped in a step: the "
-				       "temporary file it left was removed");
+			cli_complain(path,
+				     "this run was stopped in a step: the "
+				     "temporary file it left was removed");
 		free(path);
 	}
 	if (dir)
@@ -248,14 +249,15 @@ static int create_journal(struct dedup_job *job, struct dedup_journal **out)
 	settle_journals(job->journal);
 	err = dedup_journal_create(job->journal, out);
 	if (err == -EPERM)
-		complain(job->journal,
-			 "everybody may write to the directory of the journal, "
-			 "and so replace it; nothing was changed");
+		cli_complain(
+			job->journal,
+			"everybody may write to the directory of the journal, "
+			"and so replace it; nothing was changed");
 	else if (err)
-		complain(job->journal,
-			 "the journal cannot be written: %s; nothing was "
-			 "changed",
-			 err_text(err));
+		cli_complain(job->journal,
+			     "the journal cannot be written: %s; nothing was "
+			     "changed",
+			     err_text(err));
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -277,8 +279,8 @@ static int apply_step(struct dedup_job *job, const struct dedup_step *step,
 	if (job->json)
 		return print_json(job, step, &o);
 	if (!o.done)
-		complain(job->plan.files[step->replace].path, "left alone: %s",
-			 r.reason);
+		cli_complain(job->plan.files[step->replace].path,
+			     "left alone: %s", r.reason);
 	return EXIT_OK;
 }
 
@@ -313,7 +315,7 @@ static void print_done(const struct dedup_job *job)
 		return;
 	}
 	fputs("kin dedup --undo ", stdout);
-	print_escaped(job->journal, ESCAPE_TERMINAL);
+	cli_print_escaped(job->journal, ESCAPE_TERMINAL);
 	puts("   takes it back");
 }
 
@@ -329,10 +331,10 @@ int dedup_carry_out(struct dedup_job *job)
 	catch_interrupts();
 	for (i = 0; i < job->plan.step_count && !code && !stopped; i++) {
 		if (interrupted) {
-			complain(NULL,
-				 "interrupted: %zu files were not "
-				 "looked at",
-				 job->plan.step_count - i);
+			cli_complain(NULL,
+				     "interrupted: %zu files were not "
+				     "looked at",
+				     job->plan.step_count - i);
 			job->left += job->plan.step_count - i;
 			break;
 		}
@@ -350,22 +352,24 @@ int dedup_carry_out(struct dedup_job *job)
 static void tell_undo(void *arg, const char *path, const char *reason)
 {
 	(void)arg;
-	complain(path, "not restored: %s", reason);
+	cli_complain(path, "not restored: %s", reason);
 }
 
 static int explain_undo(const char *journal, int err)
 {
 	if (err == -EINVAL)
-		complain(journal, "is not a journal of kin dedup; nothing "
-				  "was changed");
+		cli_complain(journal, "is not a journal of kin dedup; nothing "
+				      "was changed");
 	else if (err == -EPERM)
-		complain(journal, "another user may have written it; nothing "
-				  "was changed");
+		cli_complain(journal,
+			     "another user may have written it; nothing "
+			     "was changed");
 	else if (err == -EBUSY)
-		complain(journal, "kin dedup is still writing it; nothing was "
-				  "changed");
+		cli_complain(journal,
+			     "kin dedup is still writing it; nothing was "
+			     "changed");
 	else
-		complain_errno(journal, err);
+		cli_complain_errno(journal, err);
 	return EXIT_FAILED;
 }
 
@@ -378,7 +382,7 @@ int dedup_take_back(const struct dedup_job *job)
 		return explain_undo(job->undo, err);
 	code = counts.failed ? EXIT_FAILED : EXIT_OK;
 	if (job->json) {
-		err = json_print(
+		err = cli_print_json(
 			json_pack("{s:I, s:I, s:I, s:I}", "restored",
 				  (json_int_t)counts.restored, "failed",
 				  (json_int_t)counts.failed, "nothing_to_do",

@@ -37,16 +37,16 @@ int export_mount(const char *root, FILE *out, bool *incomplete_out)
 	free(listings);
 	*incomplete_out = reader.totals.incomplete;
 	if (err == -EINVAL)
-		complain(root, "its kinfs is too old to export");
+		cli_complain(root, "its kinfs is too old to export");
 	else if (err)
-		complain_errno(root, err);
+		cli_complain_errno(root, err);
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
 void export_complain_incomplete(const char *path)
 {
-	complain(path, "not complete: not all files are hashed, or some "
-		       "changed (incomplete); kin wait waits for that");
+	cli_complain(path, "not complete: not all files are hashed, or some "
+			   "changed (incomplete); kin wait waits for that");
 }
 
 /* ---- files ---- */
@@ -67,19 +67,19 @@ int export_open_path(const char *path, struct export_reader *out)
 int export_complain(const char *path, size_t line, int err)
 {
 	if (err == -EMEDIUMTYPE)
-		complain(path, "not a file as kin export writes it");
+		cli_complain(path, "not a file as kin export writes it");
 	else if (err == -EPROTONOSUPPORT)
-		complain(path, "written by another version of kin export; "
-			       "export it anew");
+		cli_complain(path, "written by another version of kin export; "
+				   "export it anew");
 	else if (err == -EBADMSG)
-		complain(path, "line %zu is damaged", line);
+		cli_complain(path, "line %zu is damaged", line);
 	else if (err == -EFBIG)
-		complain(path, "line %zu is longer than %zu MiB", line + 1,
-			 EXPORT_LINE_MAX >> 20);
+		cli_complain(path, "line %zu is longer than %zu MiB", line + 1,
+			     EXPORT_LINE_MAX >> 20);
 	else if (err == -ENODATA)
-		complain(path, "damaged or cut: it has no end");
+		cli_complain(path, "damaged or cut: it has no end");
 	else
-		complain_errno(path, err);
+		cli_complain_errno(path, err);
 	return EXIT_FAILED;
 }
 
@@ -92,13 +92,13 @@ static int write_out(const struct export_job *job)
 	int code;
 
 	if (!out) {
-		complain_errno(NULL, -ENOMEM);
+		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
 	code = export_mount(job->mount.root, out, &incomplete);
 	/* An unfinished export has no last line, so it is not taken for one. */
 	if ((job->plain ? fflush(out) : fclose(out)) && !code) {
-		complain_errno("standard output", errno ? -errno : -EIO);
+		cli_complain_errno("standard output", errno ? -errno : -EIO);
 		code = EXIT_FAILED;
 	}
 	if (!code && incomplete) {
@@ -118,19 +118,21 @@ static int run(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (c != 'p')
-			return usage_error(&command_export, NULL);
+			return cli_usage_error(&command_export, NULL);
 		job.plain = true;
 	}
 	if (argc - optind != 1)
-		return usage_error(&command_export, "which mount?");
+		return cli_usage_error(&command_export, "which mount?");
 	if (isatty(STDOUT_FILENO) && !job.plain)
-		return usage_error(&command_export,
-				   "standard output is a terminal; write to a "
-				   "file, or give --plain");
+		return cli_usage_error(
+			&command_export,
+			"standard output is a terminal; write to a "
+			"file, or give --plain");
 	code = mount_find_or_complain(argv[optind], &job.mount);
 	if (!code && *job.mount.rel) {
-		complain(argv[optind], "not the root of the mount, which is %s",
-			 job.mount.root);
+		cli_complain(argv[optind],
+			     "not the root of the mount, which is %s",
+			     job.mount.root);
 		code = EXIT_FAILED;
 	}
 	if (!code)

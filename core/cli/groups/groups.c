@@ -47,7 +47,7 @@ static int name_list_add(struct name_list *l, char *name)
 
 	if (!names) {
 		free(name);
-		complain_errno(NULL, -ENOMEM);
+		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
 	l->names = names;
@@ -60,8 +60,9 @@ static int name_list_add(struct name_list *l, char *name)
 static int take_format(struct groups_job *job, enum groups_format format)
 {
 	if (job->printer.format != GROUPS_TEXT && job->printer.format != format)
-		return usage_error(&command_groups,
-				   "--json, --csv and -0 exclude one another");
+		return cli_usage_error(
+			&command_groups,
+			"--json, --csv and -0 exclude one another");
 	job->printer.format = format;
 	return EXIT_OK;
 }
@@ -73,13 +74,14 @@ static int take_option(struct groups_job *job, int c)
 		job->wish.exact = true;
 		return EXIT_OK;
 	case 't':
-		return parse_threshold(&command_groups, optarg,
-				       &job->wish.threshold);
+		return cli_parse_threshold(&command_groups, optarg,
+					   &job->wish.threshold);
 	case 'm':
 		if (!text_parse_size(optarg, &job->wish.min_size))
 			return EXIT_OK;
-		return usage_error(&command_groups,
-				   "--min-size: '%s' is not a size", optarg);
+		return cli_usage_error(&command_groups,
+				       "--min-size: '%s' is not a size",
+				       optarg);
 	case 'a':
 		return name_list_add(&job->across, strdup(optarg));
 	case 'k':
@@ -97,7 +99,7 @@ static int take_option(struct groups_job *job, int c)
 	case '0':
 		return take_format(job, GROUPS_NUL);
 	default:
-		return usage_error(&command_groups, NULL);
+		return cli_usage_error(&command_groups, NULL);
 	}
 }
 
@@ -107,15 +109,17 @@ static int check_everywhere(const struct groups_job *job)
 	enum groups_format format = job->printer.format;
 
 	if (!job->everywhere)
-		return usage_error(&command_groups, "--db is for --everywhere");
+		return cli_usage_error(&command_groups,
+				       "--db is for --everywhere");
 	if (job->within.count + (job->db != NULL) != 1)
-		return usage_error(&command_groups,
-				   "--everywhere: by which mount, or --db?");
+		return cli_usage_error(
+			&command_groups,
+			"--everywhere: by which mount, or --db?");
 	if (job->across.count || job->keep.count || job->wish.threshold ||
 	    (format != GROUPS_TEXT && format != GROUPS_JSON))
-		return usage_error(&command_groups,
-				   "--everywhere lists identical files; it "
-				   "takes --min-size, --json and --db");
+		return cli_usage_error(&command_groups,
+				       "--everywhere lists identical files; it "
+				       "takes --min-size, --json and --db");
 	return EXIT_OK;
 }
 
@@ -143,10 +147,11 @@ static int parse_options(struct groups_job *job, int argc, char **argv)
 	if (!code && (job->everywhere || job->db))
 		return check_everywhere(job);
 	if (!code && !job->within.count)
-		return usage_error(&command_groups, "of which mount?");
+		return cli_usage_error(&command_groups, "of which mount?");
 	if (!code && job->across.count == 1)
-		return usage_error(&command_groups,
-				   "--across needs two directories or more");
+		return cli_usage_error(
+			&command_groups,
+			"--across needs two directories or more");
 	return code;
 }
 
@@ -161,7 +166,7 @@ static int find_path(const struct groups_job *job, const char **name)
 	if (code)
 		return code;
 	if (strcmp(mount.root, job->mount.root) != 0) {
-		complain(*name, "not in the mount %s", job->mount.root);
+		cli_complain(*name, "not in the mount %s", job->mount.root);
 		code = EXIT_FAILED;
 	} else {
 		free((char *)*name);
@@ -280,17 +285,18 @@ static int groups_run(struct groups_job *job)
 	err = read_answer(job, listings);
 	free(listings);
 	if (err == -EINVAL)
-		complain(job->mount.root,
-			 "its kinfs is too old to search for groups");
+		cli_complain(job->mount.root,
+			     "its kinfs is too old to search for groups");
 	else if (err)
-		complain_errno(job->mount.root, err);
+		cli_complain_errno(job->mount.root, err);
 	if (err)
 		return EXIT_FAILED;
 	if (!job->reader.totals.incomplete)
 		return EXIT_OK;
-	complain(job->mount.root,
-		 "the groups are not complete: not all files are hashed, or "
-		 "some changed (incomplete); kin wait waits for that");
+	cli_complain(
+		job->mount.root,
+		"the groups are not complete: not all files are hashed, or "
+		"some changed (incomplete); kin wait waits for that");
 	return EXIT_INCOMPLETE;
 }
 

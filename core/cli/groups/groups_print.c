@@ -34,9 +34,9 @@ static void style(const struct groups_printer *p, const char *code)
 static void print_path(const struct groups_printer *p, const char *path)
 {
 	if (!is_root(p))
-		print_escaped(p->root, ESCAPE_TERMINAL);
+		cli_print_escaped(p->root, ESCAPE_TERMINAL);
 	putchar('/');
-	print_escaped(path, ESCAPE_TERMINAL);
+	cli_print_escaped(path, ESCAPE_TERMINAL);
 }
 
 static void print_title(const struct groups_printer *p,
@@ -99,7 +99,7 @@ static int set(json_t *object, const char *key, json_t *value)
 
 static int fill_file(json_t *object, const struct found_file *file)
 {
-	int err = json_set_path(object, "path", file->path);
+	int err = cli_set_json_path(object, "path", file->path);
 
 	if (!err)
 		err = set(object, "mtime",
@@ -169,7 +169,7 @@ static int print_group_json(const struct groups_printer *p,
 		err = set(object, "group",
 			  json_integer((json_int_t)p->printed));
 	if (!err)
-		err = json_set_path(object, "root", p->root);
+		err = cli_set_json_path(object, "root", p->root);
 	if (!err)
 		err = set(object, "threshold", json_integer(threshold));
 	if (!err)
@@ -182,7 +182,7 @@ static int print_group_json(const struct groups_printer *p,
 		err = -ENOMEM;
 	json_decref(members);
 	if (!err)
-		return json_print(object) ? -EIO : 0;
+		return cli_print_json(object) ? -EIO : 0;
 	json_decref(object);
 	return err;
 }
@@ -197,7 +197,7 @@ static int print_totals_json(const struct groups_totals *t)
 				 (json_int_t)t->near_bytes, "complete",
 				 !t->incomplete, "state", state);
 
-	return line ? json_print(line) ? -EIO : 0 : -ENOMEM;
+	return line ? cli_print_json(line) ? -EIO : 0 : -ENOMEM;
 }
 
 /* ---- CSV, RFC 4180 ---- */

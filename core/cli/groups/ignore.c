@@ -24,10 +24,10 @@ static int find_directory(struct ignore_job *job, const struct mount *mount)
 	const json_t *catalog;
 	const char *path;
 	json_t *status;
-	int err = status_get(mount->root, &status);
+	int err = mount_get_status(mount->root, &status);
 
 	if (err) {
-		complain_errno(mount->root, err);
+		cli_complain_errno(mount->root, err);
 		return EXIT_FAILED;
 	}
 	catalog = json_object_get(status, "catalog");
@@ -36,8 +36,9 @@ static int find_directory(struct ignore_job *job, const struct mount *mount)
 	json_decref(status);
 	if (job->directory)
 		return EXIT_OK;
-	complain(mount->root, "only root and the owner of the mount may ignore "
-			      "pairs of it");
+	cli_complain(mount->root,
+		     "only root and the owner of the mount may ignore "
+		     "pairs of it");
 	return EXIT_FAILED;
 }
 
@@ -58,11 +59,11 @@ static int content_of(const char *path, struct ignore_content *out)
 	int err = stat(path, &st) ? -errno : 0;
 
 	if (!err && !S_ISREG(st.st_mode)) {
-		complain(path, "not a regular file");
+		cli_complain(path, "not a regular file");
 		return EXIT_FAILED;
 	}
 	if (!err)
-		err = attribute_get(path, "user.xxh128", &text);
+		err = mount_get_attribute(path, "user.xxh128", &text);
 	if (!err && (stat(path, &after) || after.st_size != st.st_size))
 		err = -EAGAIN;
 	if (!err)
@@ -71,9 +72,9 @@ static int content_of(const char *path, struct ignore_content *out)
 	out->size = (uint64_t)st.st_size;
 	buf_release(&text);
 	if (err == -ENODATA)
-		complain(path, "has no user.xxh128: see user.kinfs.state");
+		cli_complain(path, "has no user.xxh128: see user.kinfs.state");
 	else if (err)
-		complain_errno(path, err);
+		cli_complain_errno(path, err);
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -88,11 +89,11 @@ static int change(struct ignore_job *job, const struct ignore_content *a,
 		job->changed += ignore_set_remove(&job->set, a, b);
 		return 0;
 	}
-	done = append_escaped(&remark, a_path, ESCAPE_TERMINAL);
+	done = cli_append_escaped(&remark, a_path, ESCAPE_TERMINAL);
 	if (!done)
 		done = buf_append_text(&remark, " ");
 	if (!done)
-		done = append_escaped(&remark, b_path, ESCAPE_TERMINAL);
+		done = cli_append_escaped(&remark, b_path, ESCAPE_TERMINAL);
 	if (!done)
 		done = ignore_set_add(&job->set, a, b, remark.data);
 	buf_release(&remark);
@@ -159,12 +160,13 @@ static int change_groups(struct ignore_job *job)
 		err = -EIO;
 	free(line);
 	if (err == -EINVAL)
-		complain("standard input",
-			 "line %zu is not a group as kin groups --json prints "
-			 "it; nothing was changed",
-			 number);
+		cli_complain(
+			"standard input",
+			"line %zu is not a group as kin groups --json prints "
+			"it; nothing was changed",
+			number);
 	else if (err)
-		complain_errno("standard input", err);
+		cli_complain_errno("standard input", err);
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -175,7 +177,7 @@ static int complain_file(const struct ignore_job *job, int err)
 	struct buf path = { 0 };
 
 	(void)buf_append_format(&path, "%s/" IGNORE_FILE, job->directory);
-	complain_errno(path.data, err);
+	cli_complain_errno(path.data, err);
 	buf_release(&path);
 	return EXIT_FAILED;
 }
@@ -186,11 +188,12 @@ static int report_damage(const struct ignore_job *job)
 
 	for (i = 0; i < job->set.other_count; i++)
 		if (job->set.others[i].damaged)
-			complain(job->directory,
-				 IGNORE_FILE
-				 ": line %zu is not a pair of contents; it is "
-				 "kept and decides nothing",
-				 job->set.others[i].number);
+			cli_complain(
+				job->directory,
+				IGNORE_FILE
+				": line %zu is not a pair of contents; it is "
+				"kept and decides nothing",
+				job->set.others[i].number);
 	return job->set.damaged_count ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -199,7 +202,7 @@ static int print_pairs(const struct ignore_job *job)
 	size_t i;
 
 	for (i = 0; i < job->set.pair_count; i++) {
-		print_escaped(job->set.pairs[i].text, ESCAPE_TERMINAL);
+		cli_print_escaped(job->set.pairs[i].text, ESCAPE_TERMINAL);
 		putchar('\n');
 	}
 	return report_damage(job);
@@ -240,8 +243,8 @@ static int change_file(struct ignore_job *job, char **paths,
 	if (err)
 		return complain_file(job, err);
 	if (job->forget && !job->changed) {
-		complain(job->group ? NULL : paths[0],
-			 "the pair was not ignored");
+		cli_complain(job->group ? NULL : paths[0],
+			     "the pair was not ignored");
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
@@ -255,7 +258,7 @@ static int check_pair(char **paths, const struct mount *mount,
 	int code = mount_find_or_complain(paths[1], &other);
 
 	if (!code && strcmp(mount->root, other.root) != 0) {
-		complain(paths[1], "is not in the mount of %s", paths[0]);
+		cli_complain(paths[1], "is not in the mount of %s", paths[0]);
 		code = EXIT_FAILED;
 	}
 	mount_release(&other);
@@ -303,16 +306,16 @@ static int parse(struct ignore_job *job, int argc, char **argv)
 		else if (c == 'g')
 			job->group = true;
 		else
-			return usage_error(&command_ignore, NULL);
+			return cli_usage_error(&command_ignore, NULL);
 	}
 	if (job->list && (job->forget || job->group))
-		return usage_error(&command_ignore,
-				   "--list goes with no other option");
+		return cli_usage_error(&command_ignore,
+				       "--list goes with no other option");
 	operands = job->list || job->group ? 1 : 2;
 	if (argc - optind != operands)
-		return usage_error(&command_ignore, operands == 1 ?
-							    "which mount?" :
-							    "which two files?");
+		return cli_usage_error(&command_ignore,
+				       operands == 1 ? "which mount?" :
+						       "which two files?");
 	return EXIT_OK;
 }
 

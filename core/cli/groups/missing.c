@@ -35,12 +35,12 @@ static int copy_mount(struct side *s, const char *root)
 	s->copy = tmpfile();
 	stream = s->copy ? export_compress(s->copy) : NULL;
 	if (!stream) {
-		complain_errno("temporary file", -errno);
+		cli_complain_errno("temporary file", -errno);
 		return EXIT_FAILED;
 	}
 	code = export_mount(root, stream, &incomplete);
 	if (fclose(stream) && !code) {
-		complain_errno("temporary file", -errno);
+		cli_complain_errno("temporary file", -errno);
 		code = EXIT_FAILED;
 	}
 	return code;
@@ -53,15 +53,15 @@ static int side_prepare(struct side *s)
 	int code;
 
 	if (stat(s->path, &st)) {
-		complain_errno(s->path, -errno);
+		cli_complain_errno(s->path, -errno);
 		return EXIT_FAILED;
 	}
 	if (!S_ISDIR(st.st_mode))
 		return EXIT_OK;
 	code = mount_find_or_complain(s->path, &mount);
 	if (!code && *mount.rel) {
-		complain(s->path, "not the root of the mount, which is %s",
-			 mount.root);
+		cli_complain(s->path, "not the root of the mount, which is %s",
+			     mount.root);
 		code = EXIT_FAILED;
 	}
 	if (!code)
@@ -96,7 +96,8 @@ static int reopen(void *arg, struct export_reader *out)
 static int print_object(const struct missing *m, const struct found_file *file)
 {
 	json_t *object = json_object();
-	int err = object ? json_set_path(object, "path", file->path) : -ENOMEM;
+	int err = object ? cli_set_json_path(object, "path", file->path) :
+			   -ENOMEM;
 
 	if (!err &&
 	    (json_object_set_new(object, "size",
@@ -104,9 +105,9 @@ static int print_object(const struct missing *m, const struct found_file *file)
 	     json_object_set_new(object, "score", json_integer(m->score))))
 		err = -ENOMEM;
 	if (!err && m->near)
-		err = json_set_path(object, "near", m->near);
+		err = cli_set_json_path(object, "near", m->near);
 	if (!err)
-		return json_print(object) ? -EIO : 0;
+		return cli_print_json(object) ? -EIO : 0;
 	json_decref(object);
 	return err;
 }
@@ -117,10 +118,10 @@ static void print_text(const struct missing *m, const struct found_file *file)
 		printf("near %3d  ", m->score);
 	else
 		printf("missing   ");
-	print_escaped(file->path, ESCAPE_TERMINAL);
+	cli_print_escaped(file->path, ESCAPE_TERMINAL);
 	if (m->near) {
 		printf("  ~  ");
-		print_escaped(m->near, ESCAPE_TERMINAL);
+		cli_print_escaped(m->near, ESCAPE_TERMINAL);
 	}
 	putchar('\n');
 }
@@ -187,8 +188,8 @@ static int take_option(struct missing_command *c, int option)
 		c->job.rules.threshold = 0;
 		return EXIT_OK;
 	case 't':
-		return parse_threshold(&command_missing, optarg,
-				       &c->job.rules.threshold);
+		return cli_parse_threshold(&command_missing, optarg,
+					   &c->job.rules.threshold);
 	case 'j':
 		c->json = true;
 		return EXIT_OK;
@@ -196,7 +197,7 @@ static int take_option(struct missing_command *c, int option)
 		c->nul = true;
 		return EXIT_OK;
 	default:
-		return usage_error(&command_missing, NULL);
+		return cli_usage_error(&command_missing, NULL);
 	}
 }
 
@@ -215,12 +216,13 @@ static int parse_options(struct missing_command *c, int argc, char **argv)
 	       (option = getopt_long(argc, argv, "0", options, NULL)) != -1)
 		code = take_option(c, option);
 	if (!code && c->json && c->nul)
-		code = usage_error(&command_missing,
-				   "--json and -0 exclude one another");
+		code = cli_usage_error(&command_missing,
+				       "--json and -0 exclude one another");
 	if (!code && argc - optind != 2)
-		code = usage_error(&command_missing,
-				   "which two trees, of which the second may "
-				   "lack files?");
+		code = cli_usage_error(
+			&command_missing,
+			"which two trees, of which the second may "
+			"lack files?");
 	if (!code) {
 		c->one.path = argv[optind];
 		c->other.path = argv[optind + 1];

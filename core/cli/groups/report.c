@@ -36,7 +36,7 @@ static int take_option(struct report_job *job, int c)
 	} else if (c == 'f') {
 		job->from = optarg;
 	} else if (c == '?') {
-		return usage_error(&command_report, NULL);
+		return cli_usage_error(&command_report, NULL);
 	} else {
 		job->arguments[job->argument_count++] = names[c];
 		if (c != 'e')
@@ -48,14 +48,15 @@ static int take_option(struct report_job *job, int c)
 static int check_options(const struct report_job *job, int operands)
 {
 	if (!job->out)
-		return usage_error(&command_report,
-				   "-o FILE: where is it to be written?");
+		return cli_usage_error(&command_report,
+				       "-o FILE: where is it to be written?");
 	if (job->from && (operands || job->argument_count))
-		return usage_error(&command_report,
-				   "--from has the groups already: it takes "
-				   "neither a mount nor other options");
+		return cli_usage_error(
+			&command_report,
+			"--from has the groups already: it takes "
+			"neither a mount nor other options");
 	if (!job->from && !operands)
-		return usage_error(&command_report, "of which mount?");
+		return cli_usage_error(&command_report, "of which mount?");
 	return EXIT_OK;
 }
 
@@ -75,7 +76,7 @@ static int parse_options(struct report_job *job, int argc, char **argv)
 
 	job->arguments = calloc(2 * (size_t)argc + 2, sizeof(char *));
 	if (!job->arguments) {
-		complain_errno(NULL, -ENOMEM);
+		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
 	while (!code &&
@@ -96,17 +97,19 @@ static int parse_options(struct report_job *job, int argc, char **argv)
 static int explain(const struct report_job *job, const char *name, int err)
 {
 	if (err == -EINVAL)
-		complain(name,
-			 "line %zu is not a group as kin groups --json prints "
-			 "it; no report was written",
-			 job->list.line);
+		cli_complain(
+			name,
+			"line %zu is not a group as kin groups --json prints "
+			"it; no report was written",
+			job->list.line);
 	else if (err == -ENODEV)
-		complain(name,
-			 "line %zu: its groups are of another mount than %s; "
-			 "no report was written",
-			 job->list.line, job->list.root);
+		cli_complain(
+			name,
+			"line %zu: its groups are of another mount than %s; "
+			"no report was written",
+			job->list.line, job->list.root);
 	else if (err)
-		complain_errno(name, err);
+		cli_complain_errno(name, err);
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -187,7 +190,7 @@ static int make(struct report_job *job)
 		err = write_page(job);
 	}
 	if (err) {
-		complain_errno(job->out, err);
+		cli_complain_errno(job->out, err);
 		return EXIT_FAILED;
 	}
 	return job->list.incomplete ? EXIT_INCOMPLETE : EXIT_OK;

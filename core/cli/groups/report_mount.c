@@ -152,6 +152,6 @@ int report_ask_mount(struct report *report, const struct mount *mount)
 		fputs("\r\033[K", stderr);
 	if (!err)
 		return EXIT_OK;
-	complain_errno(mount->root, err);
+	cli_complain_errno(mount->root, err);
 	return EXIT_FAILED;
 }

@@ -38,7 +38,7 @@ static int append_quoted(const struct foreign *f, const char *path,
 			 struct buf *out)
 {
 	struct buf name = { 0 };
-	int err = strcmp(path, "-") ? append_absolute_path(&name, path) :
+	int err = strcmp(path, "-") ? cli_append_absolute_path(&name, path) :
 				      buf_append_text(&name, "stdin");
 	size_t i;
 

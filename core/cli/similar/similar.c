@@ -18,7 +18,7 @@ void similar_look_file(struct similar_job *job, const char *file)
 {
 	struct buf state = { 0 };
 
-	if (!attribute_get(file, STATE_ATTRIBUTE, &state) &&
+	if (!mount_get_attribute(file, STATE_ATTRIBUTE, &state) &&
 	    strcmp(state.data, "fresh") != 0)
 		(void)snprintf(job->reason, sizeof(job->reason), "%s",
 			       state.data);
@@ -66,7 +66,7 @@ static int object_fill(struct similar_job *job, json_t *object)
 	char *path = job->of ? strdup(job->of) :
 		     job->in ? strdup(job->path) :
 			       similar_path(job, job->mount.rel);
-	int err = path ? json_set_path(object, "path", path) : -ENOMEM;
+	int err = path ? cli_set_json_path(object, "path", path) : -ENOMEM;
 
 	free(path);
 	if (!err &&
@@ -88,9 +88,9 @@ static int print_json(struct similar_job *job)
 	int err = object ? object_fill(job, object) : -ENOMEM;
 
 	if (!err)
-		return json_print(object);
+		return cli_print_json(object);
 	json_decref(object);
-	complain_errno(NULL, err);
+	cli_complain_errno(NULL, err);
 	return EXIT_FAILED;
 }
 
@@ -104,11 +104,13 @@ static bool is_directory(const char *path)
 static void complain_cut(const struct similar_job *job)
 {
 	if (!job->of && is_directory(job->path))
-		complain(job->path, "other directories have content in common "
-				    "with it, too; only the best are listed");
+		cli_complain(job->path,
+			     "other directories have content in common "
+			     "with it, too; only the best are listed");
 	else
-		complain(job->of ? job->of : job->path,
-			 "there are more than the mount's limit; see -o limit");
+		cli_complain(
+			job->of ? job->of : job->path,
+			"there are more than the mount's limit; see -o limit");
 }
 
 static void complain_incomplete(const struct similar_job *job)
@@ -117,24 +119,26 @@ static void complain_incomplete(const struct similar_job *job)
 	const char *state = job->reason;
 
 	if (!strcmp(state, "busy"))
-		complain(path, "not known yet: a program has it open for "
-			       "writing (busy)");
+		cli_complain(path, "not known yet: a program has it open for "
+				   "writing (busy)");
 	else if (!strcmp(state, "pending"))
-		complain(path, "not known yet: it is not hashed (pending)");
+		cli_complain(path, "not known yet: it is not hashed (pending)");
 	else if (!strncmp(state, "skipped:", 8))
-		complain(path,
-			 "not known: it is not hashed because of the "
-			 "mount's options (%s)",
-			 state);
+		cli_complain(path,
+			     "not known: it is not hashed because of the "
+			     "mount's options (%s)",
+			     state);
 	else if (!strncmp(state, "error:", 6))
-		complain(path, "not known: it could not be read (%s)", state);
+		cli_complain(path, "not known: it could not be read (%s)",
+			     state);
 	else if (job->unknown)
-		complain(path,
-			 "%zu files have no digests and count as different; "
-			 "kin status --failed --skipped lists them",
-			 job->unknown);
+		cli_complain(
+			path,
+			"%zu files have no digests and count as different; "
+			"kin status --failed --skipped lists them",
+			job->unknown);
 	else
-		complain(path, "the answer is not complete (%s)", state);
+		cli_complain(path, "the answer is not complete (%s)", state);
 }
 
 static int finish(struct similar_job *job)
@@ -166,7 +170,7 @@ static int find_listings(struct similar_job *job)
 	job->array = json_array();
 	if (job->array)
 		return EXIT_OK;
-	complain_errno(NULL, -ENOMEM);
+	cli_complain_errno(NULL, -ENOMEM);
 	return EXIT_FAILED;
 }
 
@@ -192,7 +196,7 @@ static int check_kind(const struct similar_job *job)
 		wrong = "not a directory; compare files with kin compare";
 	if (!wrong)
 		return EXIT_OK;
-	complain(job->path, "%s", wrong);
+	cli_complain(job->path, "%s", wrong);
 	return EXIT_FAILED;
 }
 
@@ -238,7 +242,7 @@ static int job_run(struct similar_job *job)
 	if (!err)
 		return finish(job);
 	if (err < 0)
-		complain_errno(job->path, err);
+		cli_complain_errno(job->path, err);
 	return EXIT_FAILED;
 }
 
@@ -297,33 +301,35 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if (!take_option(job, c))
-			return usage_error(&command_similar, NULL);
+			return cli_usage_error(&command_similar, NULL);
 	if (job->db && !job->everywhere)
-		return usage_error(&command_similar,
-				   "--db is for --everywhere");
+		return cli_usage_error(&command_similar,
+				       "--db is for --everywhere");
 	if (job->everywhere &&
 	    (job->why || job->in || argc - optind > 1 ||
 	     (job->relation != INDEX_ALIKE && job->relation != INDEX_ALL)))
-		return usage_error(&command_similar,
-				   "--everywhere takes one file, --of, --all, "
-				   "--db and --json");
+		return cli_usage_error(
+			&command_similar,
+			"--everywhere takes one file, --of, --all, "
+			"--db and --json");
 	if (job->of && job->db && argc == optind)
 		return EXIT_OK;
 	if (job->of && argc - optind != 1)
-		return usage_error(&command_similar, "in which mount?");
+		return cli_usage_error(&command_similar, "in which mount?");
 	if (argc - optind != 1 && argc - optind != 2)
-		return usage_error(&command_similar,
-				   "which file or directory?");
+		return cli_usage_error(&command_similar,
+				       "which file or directory?");
 	job->path = argv[optind];
 	job->other = argv[optind + 1];
 	if (job->why && (!job->other || job->of || job->json ||
 			 job->relation != INDEX_ALIKE))
-		return usage_error(&command_similar,
-				   "--why takes two files and no other option");
+		return cli_usage_error(
+			&command_similar,
+			"--why takes two files and no other option");
 	if (job->in &&
 	    (job->other || job->of || job->why || job->relation != INDEX_ALIKE))
-		return usage_error(&command_similar,
-				   "--in takes one file, and --json");
+		return cli_usage_error(&command_similar,
+				       "--in takes one file, and --json");
 	return EXIT_OK;
 }
 

@@ -103,7 +103,7 @@ static int threshold_of(const struct similar_job *job)
 	json_t *status = NULL;
 	int threshold = 0;
 
-	if (!status_get(job->mount.root, &status))
+	if (!mount_get_status(job->mount.root, &status))
 		threshold = (int)json_integer_value(
 			json_object_get(status, "threshold"));
 	json_decref(status);
@@ -192,7 +192,7 @@ static int find_other(struct similar_job *job, struct mount *out)
 	if (!strcmp(out->root, job->mount.root) && !stat(job->other, &st) &&
 	    S_ISREG(st.st_mode))
 		return 0;
-	complain(job->other, "not a file of the mount %s", job->mount.root);
+	cli_complain(job->other, "not a file of the mount %s", job->mount.root);
 	return 1;
 }
 

@@ -106,7 +106,7 @@ static void print_sums(struct similar_job *job, int score,
 	print_sum(&sums->here);
 	print_sum(&sums->there);
 	printf("  ");
-	print_escaped(path, ESCAPE_TERMINAL);
+	cli_print_escaped(path, ESCAPE_TERMINAL);
 	putchar('\n');
 }
 
@@ -115,10 +115,10 @@ static void print_pair(const struct tree_file *file)
 	printf("  ~ %3d", file->score);
 	print_size(6, file->size);
 	printf("  ");
-	print_escaped(file->path, ESCAPE_TERMINAL);
+	cli_print_escaped(file->path, ESCAPE_TERMINAL);
 	if (strcmp(file->path, file->other->path) != 0) {
 		printf(" -> ");
-		print_escaped(file->other->path, ESCAPE_TERMINAL);
+		cli_print_escaped(file->other->path, ESCAPE_TERMINAL);
 	}
 	putchar('\n');
 }
@@ -128,7 +128,7 @@ static void print_single(char mark, const struct tree_file *file)
 	printf("  %c    ", mark);
 	print_size(6, file->size);
 	printf("  ");
-	print_escaped(file->path, ESCAPE_TERMINAL);
+	cli_print_escaped(file->path, ESCAPE_TERMINAL);
 	putchar('\n');
 }
 
@@ -178,9 +178,9 @@ static int add_difference(json_t *array, const struct tree_file *here,
 	int err = object ? 0 : -ENOMEM;
 
 	if (!err && here)
-		err = json_set_path(object, "here", here->path);
+		err = cli_set_json_path(object, "here", here->path);
 	if (!err && there)
-		err = json_set_path(object, "there", there->path);
+		err = cli_set_json_path(object, "there", there->path);
 	if (!err && here && there &&
 	    json_object_set_new(object, "score", json_integer(here->score)))
 		err = -ENOMEM;
@@ -224,7 +224,7 @@ static int add_json(struct similar_job *job, int score,
 	if (!err && job->other)
 		err = set_differences(object, a, b);
 	if (!err)
-		err = json_set_path(object, "path", b->root);
+		err = cli_set_json_path(object, "path", b->root);
 	if (!err && json_array_append(job->array, object))
 		err = -ENOMEM;
 	json_decref(object);
@@ -346,7 +346,7 @@ static int find_other(const struct similar_job *job, const char *path,
 	if (other && (is_inside(other, path) || is_inside(path, other)))
 		wrong = "one of the directories is inside of the other";
 	if (wrong) {
-		complain(job->other, "%s", wrong);
+		cli_complain(job->other, "%s", wrong);
 		free(other);
 		return 1;
 	}
@@ -382,7 +382,8 @@ int similar_directories(struct similar_job *job)
 	size_t i;
 
 	if (!*job->mount.rel) {
-		complain(job->path, "the whole mount; nothing is beside it");
+		cli_complain(job->path,
+			     "the whole mount; nothing is beside it");
 		free(path);
 		return 1;
 	}

@@ -67,7 +67,7 @@ static int threshold_of(const struct similar_job *job)
 	json_t *status = NULL;
 	int threshold = THRESHOLD;
 
-	if (job->mount.root && !status_get(job->mount.root, &status))
+	if (job->mount.root && !mount_get_status(job->mount.root, &status))
 		threshold = (int)json_integer_value(
 			json_object_get(status, "threshold"));
 	json_decref(status);
@@ -104,12 +104,12 @@ int similar_only_elsewhere(struct similar_job *job)
 	err = reader_digest_path(&reader, job->of, true, &job->digests);
 	reader_release(&reader);
 	if (err) {
-		complain_errno(job->of, err);
+		cli_complain_errno(job->of, err);
 		return 1;
 	}
 	err = similar_everywhere(job);
 	if (!err)
 		return 0;
-	complain_errno(job->of, err);
+	cli_complain_errno(job->of, err);
 	return 1;
 }

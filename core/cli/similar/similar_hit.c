@@ -41,7 +41,8 @@ void similar_digests(const char *path, struct digests *out)
 	/* The others are computed for each file that is asked for them. */
 	for (id = 0; id < DIGEST_COUNT; id++)
 		if ((DIGEST_DEFAULT & DIGEST_BIT(id)) &&
-		    !attribute_get(path, digest_infos[id].attribute, &text))
+		    !mount_get_attribute(path, digest_infos[id].attribute,
+					 &text))
 			(void)digest_parse((enum digest_id)id, text.data,
 					   text.len, out);
 	if (!stat(path, &st))
@@ -104,7 +105,7 @@ static void hit_print(struct similar_job *job, const struct hit *hit)
 		printf("%14llu  ", (unsigned long long)hit->size);
 	else
 		printf("%14s  ", "-");
-	print_escaped(hit->path, ESCAPE_TERMINAL);
+	cli_print_escaped(hit->path, ESCAPE_TERMINAL);
 	putchar('\n');
 }
 
@@ -138,7 +139,7 @@ static int hit_add_json(struct similar_job *job, const struct hit *hit)
 	if (!err && json_object_set(object, "size", size))
 		err = -ENOMEM;
 	if (!err)
-		err = json_set_path(object, "path", hit->path);
+		err = cli_set_json_path(object, "path", hit->path);
 	if (!err && json_array_append(job->array, object))
 		err = -ENOMEM;
 	json_decref(size);
@@ -209,7 +210,7 @@ void similar_look_state(struct similar_job *job, const char *listing)
 	struct buf state = { 0 };
 
 	job->reason[0] = '\0';
-	if (!attribute_get(listing, STATE_ATTRIBUTE, &state) &&
+	if (!mount_get_attribute(listing, STATE_ATTRIBUTE, &state) &&
 	    strcmp(state.data, "complete") != 0)
 		(void)snprintf(job->reason, sizeof(job->reason), "%s",
 			       state.data);

@@ -156,8 +156,9 @@ static int open_query(const struct similar_job *job, int *fd_out)
 		return 0;
 	}
 	if (err == -ENOENT || err == -EISDIR)
-		complain(job->mount.root,
-			 "its kinfs is too old to search for files outside it");
+		cli_complain(
+			job->mount.root,
+			"its kinfs is too old to search for files outside it");
 	else
 		return err;
 	return 1;
@@ -178,7 +179,7 @@ int similar_digest(struct similar_job *job, const char *path)
 	reader_release(&reader);
 	if (!err)
 		return 0;
-	complain_errno(path, err);
+	cli_complain_errno(path, err);
 	return 1;
 }
 

@@ -19,8 +19,8 @@ static void read_content(const char *path, struct tree_file *file)
 
 	file->has_content =
 		!file->size ||
-		(!attribute_get(path, digest_infos[DIGEST_XXH128].attribute,
-				&text) &&
+		(!mount_get_attribute(
+			 path, digest_infos[DIGEST_XXH128].attribute, &text) &&
 		 !hex_decode(text.data, text.len, file->xxh128,
 			     sizeof(file->xxh128)));
 	buf_release(&text);
@@ -55,7 +55,7 @@ static int walk_entry(struct tree *t, const FTSENT *entry)
 	case FTS_DNR:
 	case FTS_ERR:
 	case FTS_NS:
-		complain_errno(entry->fts_path, -entry->fts_errno);
+		cli_complain_errno(entry->fts_path, -entry->fts_errno);
 		return 0;
 	default:
 		return 0;
