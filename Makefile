@@ -21,9 +21,9 @@ sbindir := $(PREFIX)/sbin
 libdir ?= $(PREFIX)/lib
 includedir := $(PREFIX)/include
 unitdir := $(PREFIX)/lib/systemd
-mandir := $(PREFIX)/share/man
 datadir := $(PREFIX)/share
-docdir := $(PREFIX)/share/doc/kinfs
+mandir := $(datadir)/man
+docdir := $(datadir)/doc/kinfs
 bash_dir := $(datadir)/bash-completion/completions
 fish_dir := $(datadir)/fish/vendor_completions.d
 menu_dir := $(datadir)/kio/servicemenus
@@ -39,10 +39,7 @@ out := $(BUILD)$(if $(SAN),/$(subst $(comma),-,$(SAN)))
 obj := $(out)/obj
 
 core_sources := $(filter-out core/cli/% core/lib/% core/share/%,$(wildcard core/*/*.c core/*/*/*.c))
-# The shared library for other programs: the digests, and nothing of a mount.
-lib_sources := core/lib/kin.c $(filter-out core/base/json.c,$(wildcard core/base/*.c)) \
-	$(wildcard core/kernel/*.c \
-	core/kernel/*/*.c core/digest/*.c core/digest/*/*.c)
+lib_sources := core/lib/kin.c
 cli_sources := $(wildcard core/cli/*.c core/cli/*/*.c)
 share_sources := $(wildcard core/share/*.c)
 fs_sources := $(wildcard fs/*.c fs/*/*.c)
@@ -63,7 +60,7 @@ steady_tests := $(filter-out $(addprefix tests/stress/,kill.t crowd.t shuffle.t)
 
 objects = $(patsubst %.c,$(obj)/%.o,$(1))
 core_objects := $(call objects,$(core_sources))
-lib_objects := $(patsubst %.c,$(obj)/shared/%.o,$(lib_sources))
+lib_objects := $(call objects,$(lib_sources))
 cli_objects := $(call objects,$(cli_sources))
 share_objects := $(call objects,$(share_sources))
 fs_objects := $(call objects,$(fs_sources))
@@ -114,7 +111,6 @@ libs_of = $(shell $(2) pkg-config $(2:%=--static) --libs $(1))
 core_packages := lmdb libxxhash libcrypto jansson zlib libzstd
 core_cflags = $(call once,core_cflags,$(call flags_of,$(core_packages)))
 core_libs = $(call once,core_libs,$(call libs_of,$(core_packages)) -lm)
-lib_libs = $(call once,lib_libs,$(call libs_of,libxxhash libcrypto) -lm)
 share_cflags = $(call once,share_cflags,$(call flags_of,libpq))
 share_libs = $(call once,share_libs,$(call libs_of,libpq))
 fuse_cflags = $(call once,fuse_cflags,$(call flags_of,fuse3 libseccomp,\
@@ -124,7 +120,10 @@ fuse_libs = $(call once,fuse_libs,$(call libs_of,fuse3 libseccomp,$(fuse_of)))
 fuse_of = $(LIBFUSE:%=PKG_CONFIG_PATH=%/lib/pkgconfig)
 
 language := -std=c11 -D_GNU_SOURCE -DKINFS_VERSION='"$(VERSION)"' -I.
-compile = $(CC) $(language) $(warnings) $(CFLAGS) $(hardening) -fPIE -pthread \
+# Objects serve programs and the shared library alike; hidden symbols make one
+# kind of code good for both.
+compile = $(CC) $(language) $(warnings) $(CFLAGS) $(hardening) -fPIC \
+	-fvisibility=hidden -pthread \
 	-include core/base/banned.h $(CPPFLAGS)
 link = $(CC) $(CFLAGS) $(hardening) -pie -pthread -Wl,-z,relro,-z,now \
 	-Wl,--as-needed $(LDFLAGS)
@@ -147,6 +146,9 @@ $(fs_objects) $(order_objects) $(fs_tests:%=$(obj)/%.o): \
 
 $(share_objects) $(obj)/tests/bench/share.o: extra_cflags = $(share_cflags)
 
+# core/lib/kin.map says what of it is seen.
+$(lib_objects): extra_cflags = -fvisibility=default
+
 # ---- output: short lines, or the commands with V=1 ----
 
 ifeq ($(V),)
@@ -163,11 +165,13 @@ all: $(out)/kin $(out)/kinfs $(out)/kin-share $(out)/libkin.so.1
 $(out)/libkin.a: $(core_objects)
 	$(call quiet,AR)rm -f $@ && $(AR) rcs $@ $(core_objects)
 
-# 1 is raised when a program that was built with an older one would break.
-$(out)/libkin.so.1: $(lib_objects) core/lib/kin.map
-	$(call quiet,LINK)$(subst -pie,-shared,$(link)) -o $@ $(lib_objects) \
+# The shared library for other programs has of libkin.a what it needs.  1 is
+# raised when a program that was built with an older one would break.
+$(out)/libkin.so.1: $(lib_objects) $(out)/libkin.a core/lib/kin.map
+	$(call quiet,LINK)$(subst -pie,-shared,$(link)) -o $@ \
+		$(lib_objects) $(out)/libkin.a \
 		-Wl,-soname,libkin.so.1 -Wl,--version-script,core/lib/kin.map \
-		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(lib_libs) $(LDLIBS)
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) $(core_libs) $(LDLIBS)
 
 $(out)/kin: $(cli_objects) $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(cli_objects) $(out)/libkin.a \
@@ -184,7 +188,7 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 
 $(out)/tests/fuzz/groups_text $(out)/fuzzers/groups_text: \
 	$(obj)/fs/similar/groups_text.o
-$(out)/tests/unit/lib_kin: $(obj)/core/lib/kin.o
+$(out)/tests/unit/lib_kin: $(lib_objects)
 $(out)/tests/unit/fs_query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
 
@@ -255,11 +259,6 @@ $(obj)/core/report/asset.o: extra_cflags = -DREPORT_D3='"$(D3)"'
 $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 	@mkdir -p $(@D)
 	$(call quiet,CC)$(compile) $(core_cflags) $(extra_cflags) -MMD -MP \
-		-c -o $@ $<
-
-$(obj)/shared/%.o: %.c $(out)/flags | $(BUILD)/deps
-	@mkdir -p $(@D)
-	$(call quiet,CC)$(subst -fPIE,-fPIC,$(compile)) $(core_cflags) -MMD -MP \
 		-c -o $@ $<
 
 # Kept, so that a change compiles what it must and no more.

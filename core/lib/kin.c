@@ -17,10 +17,10 @@ struct kin_digester {
 	int failed; /* what update returned */
 };
 
-/* The texts are made when the digests are, so that reading one changes
- * nothing. */
 struct kin_digests {
 	struct digests digests;
+	/* Of those that digests does not have as text; made with them, so that
+	 * reading one changes nothing. */
 	struct buf texts[DIGEST_COUNT];
 };
 
@@ -41,44 +41,11 @@ static const struct digest_info *find(const char *name)
 
 /* ---- computing ---- */
 
-static int add_name(const char *name, size_t len, uint32_t *set)
-{
-	char *copy = strndup(name, len);
-	const struct digest_info *info = copy ? digest_find(copy) : NULL;
-	int err = !copy ? -ENOMEM : !info ? -EINVAL : 0;
-
-	free(copy);
-	if (!err)
-		*set |= DIGEST_BIT(info->id);
-	return err;
-}
-
-static int parse_names(const char *names, uint32_t *set_out)
-{
-	uint32_t set = DIGEST_BIT(DIGEST_XXH128);
-	int err = 0;
-
-	if (!names) {
-		*set_out = DIGEST_DEFAULT;
-		return 0;
-	}
-	while (*names && !err) {
-		size_t len = strcspn(names, ",:");
-
-		err = add_name(names, len, &set);
-		names += len;
-		names += *names != '\0';
-	}
-	if (!err)
-		*set_out = set;
-	return err;
-}
-
 int kin_digester_new(const char *names, struct kin_digester **out)
 {
 	struct kin_digester *d;
-	uint32_t set;
-	int err = parse_names(names, &set);
+	uint32_t set = DIGEST_DEFAULT;
+	int err = names ? digest_parse_set(names, &set) : 0;
 
 	if (err)
 		return err;
@@ -132,18 +99,14 @@ int kin_digester_update(struct kin_digester *d, const void *data, size_t len)
 	return err;
 }
 
-/* A digest that the content is too short for has no text. */
 static int make_texts(struct kin_digests *d)
 {
 	int id, err = 0;
 
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		buf_release(&d->texts[id]);
-		err = digest_format(&d->digests, (enum digest_id)id,
-				    &d->texts[id]);
-		if (err == -ENODATA)
-			err = 0;
-	}
+	for (id = 0; id < DIGEST_COUNT && !err; id++)
+		if (d->digests.set & DIGEST_BIT(id) & ~DIGEST_TEXTS)
+			err = digest_format(&d->digests, (enum digest_id)id,
+					    &d->texts[id]);
 	return err;
 }
 
@@ -178,15 +141,20 @@ int kin_digests_new(struct kin_digests **out)
 	return 0;
 }
 
-void kin_digests_free(struct kin_digests *d)
+static void release(struct kin_digests *d)
 {
 	int id;
 
-	if (!d)
-		return;
 	for (id = 0; id < DIGEST_COUNT; id++)
 		buf_release(&d->texts[id]);
 	digests_release(&d->digests);
+}
+
+void kin_digests_free(struct kin_digests *d)
+{
+	if (!d)
+		return;
+	release(d);
 	free(d);
 }
 
@@ -194,7 +162,10 @@ const char *kin_digests_text(const struct kin_digests *d, const char *name)
 {
 	const struct digest_info *info = find(name);
 
-	return info && d->texts[info->id].len ? d->texts[info->id].data : NULL;
+	if (!info)
+		return NULL;
+	return DIGEST_TEXTS & DIGEST_BIT(info->id) ? d->digests.text[info->id] :
+						     d->texts[info->id].data;
 }
 
 uint64_t kin_digests_size(const struct kin_digests *d)
@@ -205,25 +176,21 @@ uint64_t kin_digests_size(const struct kin_digests *d)
 int kin_digests_set(struct kin_digests *d, const char *name, const char *text)
 {
 	const struct digest_info *info = find(name);
-	struct buf formatted = { 0 };
-	struct digests parsed = { 0 };
+	struct kin_digests next = { 0 };
 	int err = info && text ? 0 : -EINVAL;
 
 	if (!err)
-		err = digests_copy(&d->digests, &parsed);
+		err = digests_copy(&d->digests, &next.digests);
 	if (!err)
-		err = digest_parse(info->id, text, strlen(text), &parsed);
+		err = digest_parse(info->id, text, strlen(text), &next.digests);
 	if (!err)
-		err = digest_format(&parsed, info->id, &formatted);
+		err = make_texts(&next);
 	if (err) {
-		buf_release(&formatted);
-		digests_release(&parsed);
+		release(&next);
 		return err;
 	}
-	digests_release(&d->digests);
-	d->digests = parsed;
-	buf_release(&d->texts[info->id]);
-	d->texts[info->id] = formatted;
+	release(d);
+	*d = next;
 	return 0;
 }
 
