@@ -5,7 +5,7 @@
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
 
-env -u MAKEFLAGS -u MAKELEVEL make -s install PREFIX="$T/p" || exit 1
+run_make install PREFIX="$T/p" || exit 1
 PATH=$T/p/bin:$PATH
 
 # Without descriptions, in one line, and without what is mounted on this machine

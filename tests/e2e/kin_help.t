@@ -38,11 +38,11 @@ like "$("$KINFS" -o help)" '-o sandbox=yes\|no' "kinfs -o help has all options"
 unlike "$("$KINFS" -h)" 'sandbox' "... kinfs -h those of most mounts"
 
 installed() { # DIRECTORY
-	env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$1" PREFIX=/p &&
+	run_make install DESTDIR="$1" PREFIX=/p &&
 		"$1/p/bin/kin" --version && test -s "$1/p/share/man/man8/kinfs.8"
 }
 uninstalled() { # DIRECTORY
-	env -u MAKEFLAGS -u MAKELEVEL make -s uninstall DESTDIR="$1" \
+	run_make uninstall DESTDIR="$1" \
 		PREFIX=/p && [ -z "$(find "$1" -type f)" ]
 }
 ok "make install into a directory with a blank" installed "$T/an image"

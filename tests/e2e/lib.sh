@@ -314,6 +314,11 @@ try_mount() { # SOURCE MOUNTPOINT [OPTIONS...]
 		timeout 600 stat -f "$point" >/dev/null 2>&1
 }
 
+# Without the flags and the jobs of the make that runs the tests.
+run_make() { # TARGET [VARIABLE=VALUE...]
+	env -u MAKEFLAGS -u MAKELEVEL make -s "$@"
+}
+
 mount_kinfs() { # SOURCE MOUNTPOINT [OPTIONS...]
 	try_mount "$@" && return
 	bail "mount $*" "the daemon said: $(cat "${log_of[$2]}")"

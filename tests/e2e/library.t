@@ -6,7 +6,7 @@
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
 
-env -u MAKEFLAGS -u MAKELEVEL make -s install PREFIX="$T/p" || exit 1
+run_make install PREFIX="$T/p" || exit 1
 export PKG_CONFIG_PATH=$T/p/lib/pkgconfig LD_LIBRARY_PATH=$T/p/lib
 example=$T/p/share/doc/libkin-dev/examples/example.c
 

@@ -23,7 +23,7 @@ packaged() {
 	cat $debian/*.install $debian/*.manpages
 }
 installed() { # DIRECTORY [VARIABLE=VALUE...]
-	env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$1" PREFIX=/usr \
+	run_make install DESTDIR="$1" PREFIX=/usr \
 		"${@:2}" >"$T/said" 2>&1 &&
 		(cd "$1" && find . -type f -o -type l) | cut -c 3- | sort
 }
