@@ -43,38 +43,12 @@ int option_replace(char **to, const char *text)
 
 /* ---- each of them ---- */
 
-static int add_digest(const char *name, size_t len, uint32_t *set)
-{
-	char copy[32];
-	const struct digest_info *info;
-
-	if (len >= sizeof(copy))
-		return -EINVAL;
-	memcpy(copy, name, len);
-	copy[len] = '\0';
-	info = digest_find(copy);
-	if (!info)
-		return -EINVAL;
-	*set |= DIGEST_BIT(info->id);
-	return 0;
-}
-
 static int set_digests(struct options *o, const char *value)
 {
-	uint32_t set = DIGEST_BIT(DIGEST_XXH128);
-	int err = *value ? 0 : -EINVAL;
+	int err = *value ? digest_parse_set(value, &o->digest_set) : -EINVAL;
 
-	while (*value && !err) {
-		size_t len = strcspn(value, ":,");
-
-		err = add_digest(value, len, &set);
-		value += len;
-		if (*value)
-			value++;
-	}
 	if (!err)
-		o->digest_set = set;
-	o->kept_digests = set & DIGEST_KEPT;
+		o->kept_digests = o->digest_set & DIGEST_KEPT;
 	return err;
 }
 
@@ -349,7 +323,7 @@ static const struct option ours[] = {
 
 void option_print_help(bool all)
 {
-	enum { COLUMN = 22 };
+	enum { COLUMN = 24 }; /* of what an option does */
 	const struct option *option;
 	size_t i;
 	int width;
@@ -360,11 +334,11 @@ void option_print_help(bool all)
 			continue;
 		width = printf("  -o %s%s", option->name,
 			       option->value ? option->value : "");
-		if (width > COLUMN + 2) {
+		if (width > COLUMN) {
 			putchar('\n');
 			width = 0;
 		}
-		printf("%*s  %s\n", COLUMN + 2 - width, "", option->help);
+		printf("%*s  %s\n", COLUMN - width, "", option->help);
 	}
 }
 

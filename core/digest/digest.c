@@ -53,6 +53,30 @@ const struct digest_info *digest_find(const char *name)
 	return NULL;
 }
 
+int digest_parse_set(const char *names, uint32_t *set_out)
+{
+	uint32_t set = DIGEST_BIT(DIGEST_XXH128);
+	const struct digest_info *info;
+	char name[32];
+	size_t len;
+
+	while (*names) {
+		len = strcspn(names, ":,");
+		if (len >= sizeof(name))
+			return -EINVAL;
+		memcpy(name, names, len);
+		name[len] = '\0';
+		info = digest_find(name);
+		if (!info)
+			return -EINVAL;
+		set |= DIGEST_BIT(info->id);
+		names += len;
+		names += *names != '\0';
+	}
+	*set_out = set;
+	return 0;
+}
+
 const struct digest_info *digest_named(const char *name, size_t len)
 {
 	size_t i;

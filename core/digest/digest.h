@@ -58,6 +58,10 @@ extern const struct digest_info digest_infos[DIGEST_COUNT];
  * is none. */
 const struct digest_info *digest_find(const char *name);
 
+/* The DIGEST_BIT()s of names separated by commas or colons, and that of XXH128.
+ * -EINVAL when one is no digest. */
+int digest_parse_set(const char *names, uint32_t *set_out);
+
 /* By the field name alone, as in lines NAME=TEXT; NULL: there is none. */
 const struct digest_info *digest_named(const char *name, size_t len);
 

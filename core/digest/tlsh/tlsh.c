@@ -6,7 +6,6 @@
 
 #include "core/digest/tlsh/tlsh_impl.h"
 #include "core/kernel/kernel.h"
-#include "core/kernel/tlsh/tlsh.h"
 
 #define T tlsh_pearson
 

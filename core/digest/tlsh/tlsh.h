@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/kernel/tlsh/tlsh.h"
 
 /*
  * TLSH (Oliver, Cheng, Chen: "TLSH - A Locality Sensitive Hash", 2013), as
@@ -18,8 +19,8 @@
  */
 enum {
 	TLSH_BUCKETS = 128,
-	TLSH_WINDOW = 5,
-	TLSH_TRIPLETS = 6,
+	TLSH_WINDOW = KERNEL_TLSH_WINDOW,
+	TLSH_TRIPLETS = KERNEL_TLSH_TRIPLETS,
 	TLSH_MIN_BYTES = 50,  /* of a content with a digest */
 	TLSH_MIN_BUCKETS = 65 /* in use */
 };
