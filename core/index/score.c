@@ -244,14 +244,51 @@ static uint64_t certain_end(uint64_t bound)
 	return bound - bound / 8;
 }
 
+/*
+ * Sketches of larger contents end at smaller values.  If a licence is in
+ * contents of many sizes, its values near the end of the range of two small
+ * contents are in the sketches of small contents alone, and seem rare.  But
+ * smaller values of that licence are in all of these sketches.  So no value
+ * counts that is greater than those shared values that many contents have
+ * (SEEN_COMMON).  These are uniform up to an end, which is estimated from the
+ * place of the last but one in PASSED_COMMON: the very last may be there by
+ * accident.  Without enough of them, all of the range counts.
+ */
+#define SEEN_COMMON (WEIGHT_ONE / 4)
+#define FEWEST_COMMON 8
+#define PASSED_COMMON 8
+
+static uint64_t known_end(const struct weighed_sketch *a,
+			  const struct sif_sketch *b,
+			  const struct sketch_overlap *o)
+{
+	uint64_t common[SIF_MAX_VALUES + 1], end = certain_end(o->bound), last;
+	size_t count = 0, i = 0, j;
+
+	for (j = 0; j < o->b; j++) {
+		if (!o->found[j])
+			continue;
+		while (a->sketch->values[i] != b->values[j])
+			i++;
+		common[count] = b->values[j];
+		count += a->weights[i] < SEEN_COMMON;
+	}
+	if (count < FEWEST_COMMON)
+		return end;
+	last = common[count - 1 - count / PASSED_COMMON];
+	last += last / (PASSED_COMMON - 1);
+	return last < end ? last : end;
+}
+
 struct weight_sums {
 	uint64_t a, b, shared;
 };
 
-/* The values of b that are shared, up to an end. */
+/* The values of b that are shared, up to an end, without those that count less
+ * than least. */
 static uint64_t weigh_shared(const struct weighed_sketch *a,
 			     const struct sif_sketch *b, size_t b_end,
-			     const struct sketch_overlap *o)
+			     const struct sketch_overlap *o, uint32_t least)
 {
 	const uint64_t *values = a->sketch->values;
 	uint64_t sum = 0;
@@ -262,7 +299,7 @@ static uint64_t weigh_shared(const struct weighed_sketch *a,
 			continue;
 		while (values[i] != b->values[j])
 			i++;
-		sum += a->weights[i];
+		sum += a->weights[i] < least ? 0 : a->weights[i];
 	}
 	return sum;
 }
@@ -288,21 +325,34 @@ static uint64_t weigh_other(const struct weigher *w, const struct sif_sketch *b,
 static void weigh_overlap(const struct weigher *w,
 			  const struct weighed_sketch *a,
 			  const struct sif_sketch *b,
-			  const struct sketch_overlap *o,
-			  struct weight_sums *out)
+			  const struct sketch_overlap *o, uint64_t end,
+			  uint32_t least, struct weight_sums *out)
 {
-	uint64_t end = certain_end(o->bound);
 	size_t a_end = count_below(a->sketch->values, o->a, end);
 	size_t b_end = count_below(b->values, o->b, end);
 
 	out->a = a->sums[a_end];
-	out->shared = weigh_shared(a, b, b_end, o);
-	out->b = out->shared + weigh_other(w, b, b_end, o);
+	out->b = weigh_shared(a, b, b_end, o, 0) + weigh_other(w, b, b_end, o);
+	out->shared = weigh_shared(a, b, b_end, o, least);
 }
 
 static double divide(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
+}
+
+/*
+ * The share of the values up to known_end().  If these are few, it is drawn
+ * towards the share of all values up to the certain end, which then counts as
+ * much as DRAWN values.
+ */
+#define DRAWN 1.0
+
+static double share_of(uint64_t shared, uint64_t known, double all)
+{
+	double drawn = DRAWN * WEIGHT_ONE;
+
+	return ((double)shared + drawn * all) / ((double)known + drawn);
 }
 
 static bool is_doubtful(double share, double least)
@@ -318,18 +368,25 @@ static void find_distinctive(const struct weigher *w,
 {
 	bool within = is_doubtful(shares->within, least);
 	bool contains = is_doubtful(shares->contains, least);
-	struct weight_sums sums;
+	struct weight_sums all, known;
+	uint64_t end;
 
 	/* Nothing is known about the shared values, or none is common. */
 	if (!o->weight || o->weight == o->common * (uint64_t)WEIGHT_ONE)
 		return;
 	if (!within && !contains)
 		return;
-	weigh_overlap(w, a, b, o, &sums);
+	end = known_end(a, b, o);
+	weigh_overlap(w, a, b, o, certain_end(o->bound), 0, &all);
+	known = all;
+	if (end < certain_end(o->bound))
+		weigh_overlap(w, a, b, o, end, SEEN_COMMON, &known);
 	if (within)
-		shares->within = divide(sums.shared, sums.a);
+		shares->within = share_of(known.shared, known.a,
+					  divide(all.shared, all.a));
 	if (contains)
-		shares->contains = divide(sums.shared, sums.b);
+		shares->contains = share_of(known.shared, known.b,
+					    divide(all.shared, all.b));
 }
 
 /* The lower share if both have equally many windows, so that the score does not

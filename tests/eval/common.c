@@ -81,12 +81,13 @@ uint64_t hash_text(const char *text)
 	return XXH3_64bits(text, strlen(text));
 }
 
-const char *const size_class_names[SIZE_CLASSES] = { "64B-1K", "1-8K", "8-64K",
-						     "64K-1M", ">1M" };
+const char *const size_class_names[SIZE_CLASSES] = { "64-500B", "500-1K",
+						     "1-8K",    "8-64K",
+						     "64K-1M",  ">1M" };
 
 size_t size_class(uint64_t size)
 {
-	static const uint64_t limits[SIZE_CLASSES - 1] = { KIB, 8 * KIB,
+	static const uint64_t limits[SIZE_CLASSES - 1] = { 500, KIB, 8 * KIB,
 							   64 * KIB, MIB };
 	size_t i = 0;
 

@@ -35,7 +35,7 @@ size_t draw_below(uint64_t *state, size_t limit);
 uint64_t hash_text(const char *text);
 
 /* Size classes of files and of pairs, which have that of the smaller file. */
-#define SIZE_CLASSES 5
+#define SIZE_CLASSES 6
 extern const char *const size_class_names[SIZE_CLASSES];
 size_t size_class(uint64_t size);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/eval/eval.h"
+#include "tests/eval/licensed.h"
 #include "tests/eval/list.h"
 #include "tests/eval/own.h"
 #include "tests/eval/plan.h"
@@ -138,6 +139,7 @@ static void print_report(struct report *r)
 	report_errors(r);
 	report_groups(r);
 	report_edits(r);
+	report_versions(r);
 	report_measures(r);
 }
 
@@ -160,6 +162,7 @@ struct sources {
 	struct material materials[CLASSES];
 	struct list list;
 	struct own own;
+	struct licensed licensed;
 };
 
 static void sources_add(struct sources *s, struct corpus *c,
@@ -174,7 +177,7 @@ static void sources_add(struct sources *s, struct corpus *c,
 		list_read(&s->list, o->list);
 	list_add_files(&s->list, c);
 	for (i = 0; i < GENERATED_CLASSES; i++) {
-		s->materials[i] = material_generate(i, plan_bytes(&made));
+		s->materials[i] = material_generate(i, i, plan_bytes(&made));
 		plan_material(c, &made, &s->materials[i]);
 	}
 	for (; i < CLASSES && o->list; i++) {
@@ -184,6 +187,7 @@ static void sources_add(struct sources *s, struct corpus *c,
 	}
 	if (o->own)
 		own_add(&s->own, c, &o->plan, o->own);
+	licensed_add(&s->licensed, c);
 }
 
 static void sources_release(struct sources *s)
@@ -194,6 +198,7 @@ static void sources_release(struct sources *s)
 		material_release(&s->materials[i]);
 	list_release(&s->list);
 	own_release(&s->own);
+	licensed_release(&s->licensed);
 }
 
 int main(int argc, char **argv)

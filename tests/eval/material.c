@@ -184,11 +184,11 @@ static const struct {
 	{ "random", write_random },
 };
 
-struct material material_generate(size_t class, size_t size)
+struct material material_generate(size_t class, uint64_t seed, size_t size)
 {
 	struct writer w = { .to = { .data = allocate(size) },
 			    .size = size,
-			    .state = class };
+			    .state = seed };
 
 	classes[class].write(&w);
 	return (struct material){ .name = classes[class].name, .pool = w.to };

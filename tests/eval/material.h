@@ -24,7 +24,8 @@ struct material {
  * random   no repeats at all: compressed or encrypted data
  */
 #define GENERATED_CLASSES 4
-struct material material_generate(size_t class, size_t size);
+/* Materials of two seeds have nothing in common but their vocabulary. */
+struct material material_generate(size_t class, uint64_t seed, size_t size);
 void material_release(struct material *m);
 
 /* Borrowed from the pool; false when that is used up. */

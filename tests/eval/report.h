@@ -52,5 +52,6 @@ void report_errors(struct report *r);
 void report_groups(const struct report *r);
 void report_edits(const struct report *r);
 void report_measures(struct report *r);
+void report_versions(struct report *r);
 
 #endif

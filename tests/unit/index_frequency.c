@@ -260,6 +260,26 @@ static void test_strangers_below_a_licence_are_not(void **state)
 	}
 }
 
+/* The licence is in files of many sizes: most of its values that two small files
+ * sample are not in the sketches of the larger ones. */
+static void test_strangers_below_a_licence_of_many_sizes_are_not(void **state)
+{
+	enum { LICENCE = 1200, SIZES = 16 };
+	struct state *s = *state;
+	static char text[SIZES * LICENCE];
+	unsigned i;
+	size_t len;
+
+	for (i = 0; i < MANY; i++) {
+		len = LICENCE * (2 + i % (SIZES - 1));
+		make_text(text, LICENCE, 1);
+		make_text(text + LICENCE, len - LICENCE, 5000000 + i);
+		add(s, text, len);
+	}
+	assert_int_equal(count_alike(s, LICENCE, 0), 0);
+	assert_true(count_alike(s, LICENCE, 400) >= PAIRS * 99 / 100);
+}
+
 /* Many instances of a template, with different values in it. */
 static void test_instances_that_share_values_are_alike(void **state)
 {
@@ -421,6 +441,8 @@ int main(void)
 		WITH_INDEX(test_little_but_header_stays_alike),
 		WITH_INDEX(test_versions_below_a_licence_are_alike),
 		WITH_INDEX(test_strangers_below_a_licence_are_not),
+		WITH_INDEX(
+			test_strangers_below_a_licence_of_many_sizes_are_not),
 		WITH_INDEX(test_instances_that_share_values_are_alike),
 		WITH_INDEX(test_others_do_not_make_a_header_common),
 		WITH_INDEX(test_a_large_family_stays_together),

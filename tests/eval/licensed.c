@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/eval/licensed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/eval/eval.h"
+
+/* Many more than a value may have and still count fully, as the licences of a
+ * real tree do. */
+#define FAMILIES 320
+#define VERSIONS 2 /* of a source, besides the first */
+#define LICENCES 2
+#define TEXT_CLASS 0
+#define SOURCE_CLASS 1
+#define SEED 17
+
+static const size_t licence_bytes[LICENCES] = { 700, 1500 };
+
+/* A body so long that the licence is 20 to 80 % of the whole. */
+static size_t body_bytes(size_t licence, uint64_t *state)
+{
+	return licence / 4 + draw_below(state, 4 * licence - licence / 4);
+}
+
+static struct bytes join(const struct bytes *licence, const struct bytes *body)
+{
+	struct bytes b = { .len = licence->len + body->len };
+
+	b.data = allocate(b.len);
+	memcpy(b.data, licence->data, licence->len);
+	memcpy(b.data + licence->len, body->data, body->len);
+	return b;
+}
+
+/* Edits that leave the licence and most of the rest.  In what is cut off until
+ * little but the licence is left, that is the content and no boilerplate. */
+static void add_versions(struct corpus *c, uint64_t *state)
+{
+	static const enum edit_kind kinds[] = { EDIT_INSERT, EDIT_REPLACE,
+						EDIT_APPEND, EDIT_HUNKS };
+	struct edit e;
+	size_t i;
+
+	for (i = 0; i < VERSIONS; i++) {
+		e.kind = kinds[draw_below(state, 4)];
+		e.amount = 100 + (unsigned)draw_below(state, 1900);
+		e.seed = draw(state);
+		corpus_add_edit(c, &e);
+	}
+}
+
+static void add_family(struct licensed *l, struct corpus *c,
+		       const struct bytes *licence, const char *name,
+		       uint64_t *state)
+{
+	struct base base = { .donor = material_donor(&l->sources) };
+	struct bytes body;
+
+	if (!material_cut(&l->sources, body_bytes(licence->len, state), &body))
+		fail("%s: the material is used up", name);
+	base.content = join(licence, &body);
+	l->contents = grown(l->contents, l->count, sizeof(*l->contents));
+	l->contents[l->count++] = base.content;
+	corpus_add_base(c, name, &base);
+	add_versions(c, state);
+}
+
+void licensed_add(struct licensed *l, struct corpus *c)
+{
+	uint64_t state = hash_text(LICENSED_GROUP);
+	struct bytes licence;
+	size_t i, family, most = 0;
+	char *name;
+
+	for (i = 0; i < LICENCES; i++)
+		most += 4 * licence_bytes[i] * FAMILIES;
+	l->sources = material_generate(SOURCE_CLASS, SEED, most + most / 3 + 4);
+	l->licences = material_generate(TEXT_CLASS, SEED, 16 * KIB);
+	for (i = 0; i < LICENCES; i++) {
+		if (!material_cut(&l->licences, licence_bytes[i], &licence))
+			fail("licences: the material is used up");
+		for (family = 0; family < FAMILIES; family++) {
+			name = allocate_text(LICENSED_GROUP "%zu/%zu", i,
+					     family);
+			add_family(l, c, &licence, name, &state);
+			free(name);
+		}
+	}
+}
+
+void licensed_release(struct licensed *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->count; i++)
+		free(l->contents[i].data);
+	free(l->contents);
+	material_release(&l->sources);
+	material_release(&l->licences);
+}
