@@ -40,9 +40,15 @@ static inline struct kernel_trigger ctph_trigger(uint32_t at, uint32_t next)
 /* What variants differ in: finding the offsets, from begin up to end, of bytes
  * that may trigger level.  At most CTPH_CHUNK bytes. */
 #define CTPH_CHUNK 16384
+#define CTPH_SPARE 64         /* that a filter may write behind them */
 #define CTPH_DENSE_CHUNK 1024 /* of level 0: there max is soon reached */
 typedef size_t ctph_filter(const uint8_t *bytes, size_t begin, size_t end,
 			   unsigned level, uint32_t *candidates_out);
+
+static inline size_t ctph_chunk(unsigned level)
+{
+	return level < 4 ? (size_t)CTPH_DENSE_CHUNK << level : CTPH_CHUNK;
+}
 
 /* Nothing branches on a candidate: at low levels one in three is a trigger,
  * and no processor foresees which. */
@@ -50,9 +56,8 @@ __attribute__((always_inline)) static inline size_t ctph_find(
 	ctph_filter *filter, const uint8_t *bytes, size_t len, unsigned level,
 	struct kernel_trigger *triggers_out, size_t max)
 {
-	const size_t chunk =
-		level < 4 ? (size_t)CTPH_DENSE_CHUNK << level : CTPH_CHUNK;
-	uint32_t candidates[CTPH_CHUNK], next;
+	const size_t chunk = ctph_chunk(level);
+	uint32_t candidates[CTPH_CHUNK + CTPH_SPARE], next;
 	size_t i, begin, end, count, found = 0;
 
 	for (begin = 0; begin < len && found < max; begin = end) {
@@ -72,7 +77,7 @@ __attribute__((always_inline)) static inline bool ctph_find_last(
 	ctph_filter *filter, const uint8_t *bytes, size_t len, unsigned level,
 	struct kernel_trigger *trigger_out)
 {
-	uint32_t candidates[CTPH_CHUNK], next;
+	uint32_t candidates[CTPH_CHUNK + CTPH_SPARE], next;
 	size_t step = 64, begin, end, count;
 
 	for (end = len; end > 0; end = begin) {
