@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* While the bound is above this, parts are small: soon it will be lower. */
-#define DENSE_BOUND (UINT64_MAX / 16)
+/* While most values are up to the bound parts are small: soon it will be
+ * lower. */
 #define DENSE_PART 512
 
 #define MARKS 4096
@@ -301,7 +301,11 @@ void bottom_k_add(struct bottom_k *b, size_t count)
 
 size_t bottom_k_part(const struct bottom_k *b)
 {
-	return b->bound > DENSE_BOUND ? DENSE_PART : BOTTOM_K_PART;
+	/* So many of a whole part are expected. */
+	const size_t picked = (size_t)(b->bound / (UINT64_MAX / BOTTOM_K_PART));
+
+	return b->count + picked > BOTTOM_K_LIMIT(b->max) ? DENSE_PART :
+							    BOTTOM_K_PART;
 }
 
 /* The bound up to which distinct values are expected to be enough, if there are
@@ -318,8 +322,7 @@ static uint64_t scale_bound(const struct bottom_k *b, uint64_t count)
 
 void bottom_k_guess(struct bottom_k *b, uint64_t count)
 {
-	/* In half of all small text files, less than half is distinct. */
-	b->bound = scale_bound(b, count / 2);
+	b->bound = scale_bound(b, count);
 }
 
 bool bottom_k_suffices(struct bottom_k *b)

@@ -51,7 +51,8 @@ void bottom_k_add(struct bottom_k *b, size_t count);
  * bound: fewer while most of them are. */
 size_t bottom_k_part(const struct bottom_k *b);
 
-/* Lowers the bound to where it should end after count values.  b is new. */
+/* Lowers the bound to where it should end if count values are distinct.  b is
+ * new. */
 void bottom_k_guess(struct bottom_k *b, uint64_t count);
 
 /* Whether the guess was right.  If not, b is as new but for a higher bound. */

@@ -31,11 +31,26 @@ static void scan(struct window_sample *s, const uint8_t *bytes, size_t len)
 	}
 }
 
+/*
+ * How many windows of some bytes are distinct, if they are text: half of the
+ * long ones, whatever their number; of short ones fewer the more there are, one
+ * in three of 4 KiB, one in six of 256 KiB.  A guess that is too high makes
+ * another scan necessary, one that is too low gives more hashes to sort.
+ */
+static uint64_t guess_distinct(const struct window_sample *s, size_t len)
+{
+	unsigned bits = 64 - (unsigned)__builtin_clzll(len);
+
+	if (s->window >= WINDOW_SAMPLE_LONG || bits < 10)
+		return len / 2;
+	return len / (bits / 2 - 3);
+}
+
 /* The first bytes, which often are the whole file. */
 static void scan_first(struct window_sample *s, const uint8_t *bytes,
 		       size_t len)
 {
-	bottom_k_guess(&s->smallest, len);
+	bottom_k_guess(&s->smallest, guess_distinct(s, len));
 	do
 		scan(s, bytes, len);
 	while (!bottom_k_suffices(&s->smallest));

@@ -14,6 +14,7 @@
  * however the stream is cut into updates.
  */
 #define WINDOW_SAMPLE_MOST 32 /* bytes of a window */
+#define WINDOW_SAMPLE_LONG 16 /* from that on most occur once */
 
 /*
  * Writes the hashes up to bound of the count windows that start at bytes,
