@@ -7,9 +7,10 @@
 
 #define TARGET                                                                 \
 	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi," \
-			      "bmi,bmi2")))
+			      "avx512vbmi2,bmi,bmi2,popcnt")))
 
 #define STEP 64
+#define ROOM 64 /* behind a list, for what means nothing */
 
 /* sif_impl.h says what the letters are.  The words at even and at odd bytes
  * are apart: a step to odd bytes from the even ones before them is none. */
@@ -109,23 +110,33 @@ static TARGET INLINE uint64_t choose(const __m512i planes[3][4], __m512i bytes,
 			 0xaaaaaaaaaaaaaaaa);
 }
 
-/* Writes where the chosen windows end, in bytes from at on.  Seldom more than
- * one, and where is not foreseen. */
+/* Writes where the chosen windows end, in bytes from at on; and some more,
+ * ROOM / 2 at a time, that mean nothing. */
 static TARGET INLINE size_t list(const uint8_t *bytes, size_t at,
 				 uint64_t chosen, uint16_t *ends_out)
 {
-	size_t count = chosen != 0;
+	const __m512i places = _mm512_set_epi8(
+		63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48,
+		47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32,
+		31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16,
+		15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+	const __m512i start = _mm512_set1_epi16((short)at);
+	__m512i x = _mm512_maskz_compress_epi8(chosen, places);
+	size_t count = (size_t)_mm_popcnt_u64(chosen);
+	__m256i half = _mm512_castsi512_si256(x);
 
-	ends_out[0] = (uint16_t)(at + _tzcnt_u64(chosen));
-	chosen &= chosen - 1;
-	if (__builtin_expect(chosen == 0, 1))
-		return count;
 	/* In a long run of one byte every window is chosen. */
-	if (chosen == UINT64_MAX << 1 &&
+	if (count == STEP &&
 	    sif_repeats(bytes + at - SIF_BEFORE, SIF_BEFORE + STEP))
 		return 0;
-	for (; chosen; chosen &= chosen - 1)
-		ends_out[count++] = (uint16_t)(at + _tzcnt_u64(chosen));
+	_mm512_storeu_si512(
+		ends_out, _mm512_add_epi16(start, _mm512_cvtepu8_epi16(half)));
+	if (__builtin_expect(count <= ROOM / 2, 1))
+		return count;
+	half = _mm512_extracti64x4_epi64(x, 1);
+	_mm512_storeu_si512(
+		ends_out + ROOM / 2,
+		_mm512_add_epi16(start, _mm512_cvtepu8_epi16(half)));
 	return count;
 }
 
@@ -167,7 +178,7 @@ static TARGET size_t pick(const struct kernel_sif_table *table,
 			  const uint8_t *bytes, size_t count, uint64_t bound,
 			  uint64_t *hashes_out)
 {
-	uint16_t ends[SIF_PIECE];
+	uint16_t ends[SIF_PIECE + ROOM];
 	size_t i, listed, len, picked = 0;
 	const uint8_t *window;
 	uint64_t hash;
