@@ -60,14 +60,22 @@ int buf_append_text(struct buf *b, const char *text)
 	return buf_append(b, text, strlen(text));
 }
 
+/* Where there is room it is printed once, otherwise once more. */
 int buf_append_format(struct buf *b, const char *format, ...)
 {
+	size_t room = b->data ? b->capacity - b->len : 0;
 	va_list args;
 	int len, err;
 
 	va_start(args, format);
-	len = vsnprintf(NULL, 0, format, args);
+	len = vsnprintf(b->data ? b->data + b->len : NULL, room, format, args);
 	va_end(args);
+	if (len >= 0 && (size_t)len < room) {
+		b->len += (size_t)len;
+		return 0;
+	}
+	if (b->data)
+		b->data[b->len] = '\0';
 	if (len < 0)
 		return -EINVAL;
 	err = buf_reserve(b, (size_t)len);

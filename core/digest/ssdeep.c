@@ -79,9 +79,11 @@ static int format_part(const struct ssdeep_part *part, struct buf *out)
 
 int ssdeep_format(const struct ssdeep_signature *sig, struct buf *out)
 {
-	int err;
+	int err = buf_reserve(out, TEXT_NUMBER + 1 + sig->leading.count +
+					   sig->secondary.count);
 
-	err = buf_append_format(out, "%" PRIu64 ":", sig->block_size);
+	if (!err)
+		err = buf_append_format(out, "%" PRIu64 ":", sig->block_size);
 	if (!err)
 		err = format_part(&sig->leading, out);
 	if (!err)

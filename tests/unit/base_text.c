@@ -9,7 +9,9 @@
 /* clang-format on */
 
 #include <errno.h>
+#include <string.h>
 
+#include "core/base/buf.h"
 #include "core/base/text.h"
 
 static void expect_size(const char *text, uint64_t want)
@@ -70,12 +72,60 @@ static void test_sizes_are_printed(void **state)
 	expect_text(18446744073709551615.0, "16.0 EiB", "16E");
 }
 
+/* Every value in every place, between others. */
+static void test_base64_is_spelled(void **state)
+{
+	char out[8];
+	unsigned value, place;
+
+	(void)state;
+	for (value = 0; value < 64; value++)
+		for (place = 0; place < 8; place++) {
+			base64_spell((uint64_t)value << (42 - 6 * place), out);
+			assert_int_equal(out[place], base64_digits[value]);
+			assert_int_equal(out[(place + 1) % 8], 'A');
+			base64_spell(~((uint64_t)value << (42 - 6 * place)) &
+					     ((UINT64_C(1) << 48) - 1),
+				     out);
+			assert_int_equal(out[place], base64_digits[63 - value]);
+			assert_int_equal(out[(place + 7) % 8], '/');
+		}
+}
+
+/* Texts that end before, at and behind the end of what is reserved. */
+static void test_formats_are_appended(void **state)
+{
+	static const char dots[] = "................................";
+	struct buf b = { 0 };
+	size_t room, len;
+
+	(void)state;
+	assert_int_equal(buf_append_format(&b, "%s", ""), 0);
+	assert_string_equal(b.data, "");
+	for (len = 0; len < sizeof(dots); len++) {
+		buf_release(&b);
+		assert_int_equal(buf_append_text(&b, "x"), 0);
+		for (room = b.capacity - b.len; room > 16; room--)
+			assert_int_equal(buf_append_text(&b, "y"), 0);
+		assert_int_equal(
+			buf_append_format(&b, "%.*s%d", (int)len, dots, 7), 0);
+		assert_int_equal(strlen(b.data), b.len);
+		assert_memory_equal(b.data, "xy", 2);
+		assert_memory_equal(b.data + b.len - len - 1, dots, len);
+		assert_int_equal(b.data[b.len - 1], '7');
+		assert_int_equal(b.data[b.len - len - 2], 'y');
+	}
+	buf_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes_are_read),
 		cmocka_unit_test(test_what_is_no_size_is_refused),
 		cmocka_unit_test(test_sizes_are_printed),
+		cmocka_unit_test(test_base64_is_spelled),
+		cmocka_unit_test(test_formats_are_appended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

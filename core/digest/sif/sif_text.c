@@ -13,25 +13,22 @@
 
 int sif_format(const struct sif_sketch *sketch, struct buf *out)
 {
-	size_t i;
-	unsigned shift;
+	const size_t chars = sketch->count * VALUE_CHARS;
 	char *text;
+	size_t i;
 	int err;
 
-	err = buf_append_format(out, PREFIX "%u:%" PRIu64 ":", sketch->window,
-				sketch->distinct);
+	err = buf_reserve(out, sizeof(PREFIX) + 2 * TEXT_NUMBER + chars);
 	if (!err)
-		err = buf_reserve(out, sketch->count * VALUE_CHARS);
+		err = buf_append_format(out, PREFIX "%u:%" PRIu64 ":",
+					sketch->window, sketch->distinct);
 	if (err)
 		return err;
 	text = out->data + out->len;
-	for (i = 0; i < sketch->count; i++)
-		for (shift = SIF_BITS; shift > 0; shift -= 6)
-			*text++ =
-				base64_digits[sketch->values[i] >> (shift - 6) &
-					      63];
+	for (i = 0; i < sketch->count; i++, text += VALUE_CHARS)
+		base64_spell(sketch->values[i], text);
 	*text = '\0';
-	out->len += sketch->count * VALUE_CHARS;
+	out->len += chars;
 	return 0;
 }
 
