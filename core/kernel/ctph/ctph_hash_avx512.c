@@ -5,9 +5,10 @@
 
 #include <immintrin.h>
 
-#define TARGET                                                      \
-	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl," \
-			      "avx512vbmi,gfni,bmi,popcnt")))
+#define TARGET                                                       \
+	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,"  \
+			      "avx512vbmi,avx512vpopcntdq,gfni,bmi," \
+			      "popcnt")))
 
 #define INLINE inline __attribute__((always_inline))
 
@@ -216,8 +217,7 @@ static TARGET inline void spread_states(struct states *s,
 			_mm512_srai_epi64(_mm512_slli_epi64(x, 63 - i), 63);
 }
 
-static TARGET inline void gather_states(const struct states *s,
-					uint64_t values_out[LANES])
+static TARGET inline __m512i gather_states(const struct states *s)
 {
 	__m512i x = _mm512_setzero_si512();
 	int i;
@@ -226,7 +226,51 @@ static TARGET inline void gather_states(const struct states *s,
 	for (i = 0; i < LOW; i++)
 		x = _mm512_ternarylogic_epi64(x, s->bits[i],
 					      _mm512_set1_epi64(1 << i), 0xf8);
-	_mm512_storeu_si512(values_out, x);
+	return x;
+}
+
+/* See ctph_power(). */
+static TARGET inline __m512i powers(__m512i exponents)
+{
+	const __m512i all_powers = _mm512_set1_epi64(0xb931);
+	const __m512i three = _mm512_set1_epi64(3);
+
+	exponents = _mm512_slli_epi64(_mm512_and_si512(exponents, three), 2);
+	return _mm512_srlv_epi64(all_powers, exponents);
+}
+
+/* The sum of the bits that mask selects of each plane. */
+static TARGET inline __m512i sum_planes(const __m512i planes[HIGH],
+					__m512i mask)
+{
+	__m512i sum = _mm512_setzero_si512();
+	int i;
+
+#pragma GCC unroll 4
+	for (i = HIGH - 1; i >= 0; i--)
+		sum = _mm512_add_epi64(
+			_mm512_add_epi64(sum, sum),
+			_mm512_popcnt_epi64(_mm512_and_si512(planes[i], mask)));
+	return sum;
+}
+
+/* See ctph_high_bits(); in 4 bits, whatever is above them. */
+static TARGET inline __m512i end_high_lanes(__m512i high, __m512i lens,
+					    const __m512i planes[HIGH])
+{
+	const __m512i even = _mm512_set1_epi64(0x5555555555555555);
+	const __m512i odd = _mm512_slli_epi64(even, 1);
+	const __m512i late = _mm512_set1_epi64((long long)0xcccccccccccccccc);
+	const __m512i two = _mm512_set1_epi64(2);
+	__m512i evens = sum_planes(planes, even);
+	__m512i sums = _mm512_add_epi64(sum_planes(planes, odd), evens);
+	__m512i lates = _mm512_popcnt_epi64(_mm512_and_si512(planes[0], late));
+
+	sums = _mm512_add_epi64(sums, _mm512_add_epi64(evens, evens));
+	sums = _mm512_mul_epu32(sums, powers(_mm512_add_epi64(lens, two)));
+	high = _mm512_mul_epu32(high, powers(lens));
+	return _mm512_add_epi64(_mm512_add_epi64(high, sums),
+				_mm512_slli_epi64(lates, 3));
 }
 
 struct lanes {
@@ -234,7 +278,7 @@ struct lanes {
 	size_t count;
 	struct kernel_piece *pieces[LANES]; /* NULL: nothing to do */
 	size_t at[LANES];
-	uint64_t values[LANES];
+	uint64_t lens[LANES], starts[LANES]; /* states they start from */
 };
 
 /* Puts the next piece in a lane. */
@@ -249,7 +293,8 @@ static void refill(struct lanes *l, size_t lane)
 	}
 	l->pieces[lane] = p;
 	l->at[lane] = 0;
-	l->values[lane] = p ? p->state : 0;
+	l->lens[lane] = p ? p->len : 0;
+	l->starts[lane] = p ? p->state : 0;
 }
 
 /* Ones for the first bytes of each lane. */
@@ -302,25 +347,39 @@ static TARGET inline unsigned step_lanes(struct lanes *l, struct states *s)
 	return ended;
 }
 
-/* Ends the piece of a lane; added: all lanes' sums. */
-static TARGET inline void end_lane(struct lanes *l, size_t lane,
-				   const uint64_t added[HIGH][LANES])
+/* Ends the pieces of some lanes and puts the next ones there; all are told what
+ * to go on from.  Returns those without any. */
+static TARGET unsigned end_lanes(struct lanes *l, struct states *s,
+				 unsigned ended)
 {
-	struct kernel_piece *p = l->pieces[lane];
-	uint64_t planes[HIGH];
-	int i;
+	__m512i low = gather_states(s), high;
+	uint64_t values[LANES];
+	unsigned idle = 0;
+	size_t k;
 
-	for (i = 0; i < HIGH; i++)
-		planes[i] = added[i][lane];
-	p->state = (uint32_t)l->values[lane] |
-		   ctph_high_bits(p->state >> LOW, p->len, planes, 1) << LOW;
+	high = end_high_lanes(
+		_mm512_srli_epi64(_mm512_loadu_si512(l->starts), LOW),
+		_mm512_loadu_si512(l->lens), s->added.of[0]);
+	high = _mm512_slli_epi64(high, LOW);
+	_mm512_storeu_si512(values, _mm512_or_si512(low, high));
+	for (k = 0; k < HIGH; k++)
+		s->added.of[0][k] = _mm512_maskz_mov_epi64((__mmask8)~ended,
+							   s->added.of[0][k]);
+	for (; ended; ended &= ended - 1) {
+		k = (size_t)__builtin_ctz(ended);
+		l->pieces[k]->state = (uint32_t)values[k] & KERNEL_CTPH_MASK;
+		refill(l, k);
+		values[k] = l->starts[k];
+		idle |= (unsigned)(l->pieces[k] == NULL) << k;
+	}
+	spread_states(s, values);
+	return idle;
 }
 
 static TARGET void hash_short(struct kernel_piece *pieces, size_t count)
 {
 	struct lanes l = { .first = pieces, .count = count };
-	uint64_t added[HIGH][LANES];
-	unsigned ended = 0, busy = 0;
+	unsigned ended, busy = 0;
 	struct states s;
 	size_t k;
 
@@ -328,27 +387,13 @@ static TARGET void hash_short(struct kernel_piece *pieces, size_t count)
 		refill(&l, k);
 		busy |= (unsigned)(l.pieces[k] != NULL) << k;
 	}
-	spread_states(&s, l.values);
+	spread_states(&s, l.starts);
 	for (k = 0; k < HIGH; k++)
 		s.added.of[0][k] = _mm512_setzero_si512();
 	while (busy) {
 		ended = step_lanes(&l, &s);
-		if (!ended)
-			continue;
-		gather_states(&s, l.values);
-		for (k = 0; k < HIGH; k++) {
-			_mm512_storeu_si512(added[k], s.added.of[0][k]);
-			s.added.of[0][k] = _mm512_maskz_mov_epi64(
-				(__mmask8)~ended, s.added.of[0][k]);
-		}
-		for (; ended; ended &= ended - 1) {
-			k = (size_t)__builtin_ctz(ended);
-			end_lane(&l, k, added);
-			refill(&l, k);
-			if (!l.pieces[k])
-				busy &= ~(1u << k);
-		}
-		spread_states(&s, l.values);
+		if (ended)
+			busy &= ~end_lanes(&l, &s, ended);
 	}
 }
 
