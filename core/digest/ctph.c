@@ -188,6 +188,20 @@ static unsigned likely_first(const struct ctph *c, size_t len)
 	return level;
 }
 
+/* Levels below are not needed any more, and neither are triggers of nothing
+ * else. */
+static void raise_first(struct span *s, unsigned level)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < s->trigger_count; i++) {
+		s->triggers[kept] = s->triggers[i];
+		kept += s->triggers[i].level >= level;
+	}
+	s->trigger_count = kept;
+	s->first = level;
+}
+
 /* Finds the triggers of all levels that are needed after the span. */
 static void take_triggers(struct ctph *c, struct span *s)
 {
@@ -209,7 +223,7 @@ static void take_triggers(struct ctph *c, struct span *s)
 		s->len = len;
 	}
 	if (s->first < low(c))
-		s->first = low(c);
+		raise_first(s, low(c));
 }
 
 /* ---- pieces ---- */
