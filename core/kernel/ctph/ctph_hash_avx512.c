@@ -17,7 +17,7 @@
 #define STEP 64 /* bytes of a lane at a time, a bit for each */
 #define MOST 8
 #define LONG 2048
-#define PART 64
+#define PART 256
 
 typedef __m512i vector;
 
