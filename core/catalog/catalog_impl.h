@@ -21,7 +21,7 @@
  *   links       file, parent file, name -> nothing: names, the other way round
  *   contents    content -> struct digests without the texts
  *   texts       content -> the texts that its set says, without sif, in order
- *               of enum digest_id, each length 4, bytes; nothing without any
+ *               of enum digest_id, packed (texts.c); nothing without any
  *   sketches    content -> its sif: distinct 8, window 2, values 6 each
  *   identities  xxh128, size -> content
  *   copies      content, file -> nothing
@@ -52,7 +52,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 4
+#define CATALOG_VERSION 6
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"
@@ -165,12 +165,6 @@ int file_record_decode(const MDB_val *bytes, struct file_record *out);
 
 void content_store(const struct digests *d, uint8_t *bytes);
 int content_decode(const MDB_val *bytes, struct digests *out);
-/* The texts of d, one after the other. */
-int texts_store(const struct digests *d, struct buf *out);
-/* Whether these may be the texts of some set; -EUCLEAN. */
-int texts_check(const MDB_val *bytes);
-/* The reverse, for d->set; the caller releases d, after a failure too. */
-int texts_decode(const MDB_val *bytes, struct digests *d);
 int content_id_decode(const MDB_val *bytes, uint32_t *out);
 
 void identity_key_store(const struct digests *d, uint8_t *bytes);
@@ -195,6 +189,15 @@ int name_key_decode(const MDB_val *bytes, struct file_key *parent_out,
 		    struct catalog_name *name_out);
 int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 		    struct file_key *parent_out, struct catalog_name *name_out);
+
+/* ---- texts.c ---- */
+
+/* Appends the texts of d, one after the other. */
+int texts_store(const struct digests *d, struct buf *out);
+/* Whether these may be the texts of some set; -EUCLEAN. */
+int texts_check(const MDB_val *bytes);
+/* The reverse, for d->set; the caller releases d, after a failure too. */
+int texts_decode(const MDB_val *bytes, struct digests *d);
 
 /* ---- txn.c: reading and writing records ---- */
 

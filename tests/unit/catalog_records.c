@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/catalog_fixture.h"
 
-#include "core/base/bytes.h"
 #include "core/catalog/catalog_impl.h"
 
 /* Records: what is stored can be read, and anything else is -EUCLEAN. */
@@ -74,33 +73,6 @@ static void test_records_of_a_wrong_length_are_unclean(void **state)
 	}
 }
 
-/* Lengths that do not add up, and a NUL in a text. */
-static void test_texts_that_do_not_fill_their_value_are_unclean(void **state)
-{
-	struct digests d = { .set = DIGEST_DEFAULT };
-	struct buf bytes = { 0 };
-	char text[] = "text";
-	MDB_val v;
-	size_t len;
-	int id;
-
-	(void)state;
-	for (id = 0; id < DIGEST_COUNT; id++)
-		d.text[id] = text;
-	assert_int_equal(texts_store(&d, &bytes), 0);
-	v.mv_data = bytes.data;
-	for (len = 0; len <= bytes.len; len++) {
-		v.mv_size = len;
-		assert_int_equal(texts_check(&v), len % 8 ? -EUCLEAN : 0);
-	}
-	bytes.data[bytes.len - 1] = '\0';
-	assert_int_equal(texts_check(&v), -EUCLEAN);
-	bytes.data[bytes.len - 1] = 't';
-	store_le32((uint8_t *)bytes.data, UINT32_MAX);
-	assert_int_equal(texts_check(&v), -EUCLEAN);
-	buf_release(&bytes);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,8 +80,6 @@ int main(void)
 						fixture_setup_open,
 						fixture_teardown),
 		cmocka_unit_test(test_records_of_a_wrong_length_are_unclean),
-		cmocka_unit_test(
-			test_texts_that_do_not_fill_their_value_are_unclean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
