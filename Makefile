@@ -41,7 +41,7 @@ obj := $(out)/obj
 core_sources := $(filter-out core/cli/% core/lib/% core/share/%,$(wildcard core/*/*.c core/*/*/*.c))
 lib_sources := core/lib/kin.c
 cli_sources := $(wildcard core/cli/*.c core/cli/*/*.c)
-share_sources := $(wildcard core/share/*.c)
+share_sources := $(wildcard core/share/*.c core/share/*/*.c)
 fs_sources := $(wildcard fs/*.c fs/*/*.c)
 unit_sources := $(wildcard tests/unit/*.c)
 bench_sources := $(wildcard tests/bench/*.c)
@@ -211,7 +211,8 @@ $(out)/tests/bench/digests: \
 $(out)/tests/bench/scale: $(scale_objects) $(out)/libkin.a
 $(out)/tests/bench/share: $(obj)/tests/bench/share.o \
 		$(addprefix $(obj)/core/share/,batch.o batch_send.o db.o \
-			db_text.o question.o question_rows.o schema.o) \
+			db_text.o question/question.o \
+			question/question_rows.o schema.o) \
 		$(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $^ $(core_libs) $(share_libs) $(LDLIBS)

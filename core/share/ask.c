@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/hex.h"
-#include "core/share/question.h"
+#include "core/share/question/question.h"
 #include "core/share/schema.h"
 
 enum { THRESHOLD = 60, LIMIT = 256, LIMIT_MAX = 10000 };

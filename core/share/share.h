@@ -26,7 +26,7 @@
  *   batch    what one transaction of the database gets (batch.h)
  *   state    the host's name and what it published, in LMDB (state.h)
  *   dirty    what changed since, in the catalog (core/catalog/dirty.h)
- *   question what others have that is alike (question.h)
+ *   question what others have that is alike (question/question.h)
  *   ask      questions and answers as lines of JSON (ask.h)
  *   schema   the tables (schema.h)
  *   db       the connection (db.h)

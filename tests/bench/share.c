@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/index/index.h"
 #include "core/share/batch.h"
-#include "core/share/question.h"
+#include "core/share/question/question.h"
 #include "core/share/schema.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/share/question.h"
+#include "core/share/question/question.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
-#include "core/share/question_impl.h"
+#include "core/share/question/question_impl.h"
 #include "core/share/schema.h"
 
 void question_doubt(struct question_job *j, const char *format, ...)

@@ -5,7 +5,7 @@
 
 #include "core/base/array.h"
 #include "core/share/batch.h"
-#include "core/share/question_impl.h"
+#include "core/share/question/question_impl.h"
 
 /* The rows of the second and third step of a question. */
 

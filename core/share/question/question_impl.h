@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "core/index/score.h"
-#include "core/share/question.h"
+#include "core/share/question/question.h"
 
 /* One question; see question.h for the steps. */
 struct question_candidate {
