@@ -210,7 +210,7 @@ $(out)/tests/bench/digests: \
 		$(bench_objects)) $(out)/libkin.a
 $(out)/tests/bench/scale: $(scale_objects) $(out)/libkin.a
 $(out)/tests/bench/share: $(obj)/tests/bench/share.o \
-		$(addprefix $(obj)/core/share/,batch.o batch_send.o db.o \
+		$(addprefix $(obj)/core/share/,batch.o batch_send.o batch_copy.o db.o \
 			db_text.o question/question.o \
 			question/question_rows.o schema.o) \
 		$(out)/libkin.a

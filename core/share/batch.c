@@ -147,3 +147,60 @@ int batch_add_content(struct share_batch *b, const struct digests *d,
 	memcpy(all->traits, d->traits, sizeof(all->traits));
 	return sketch && sketch->count ? add_sketch(b, all, sketch, limit) : 0;
 }
+
+/* ---- order ---- */
+
+int batch_by_uuid(const void *a, const void *b)
+{
+	const struct batch_content *x = a, *y = b;
+
+	return memcmp(x->uuid, y->uuid, DB_UUID_BYTES);
+}
+
+int batch_by_value(const void *a, const void *b)
+{
+	const struct batch_posting *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	return memcmp(x->content, y->content, DB_UUID_BYTES);
+}
+
+static int by_content(const void *a, const void *b)
+{
+	const struct batch_copy *x = a, *y = b;
+
+	return memcmp(x->publication.content, y->publication.content,
+		      DB_UUID_BYTES);
+}
+
+void batch_sort(struct share_batch *b)
+{
+	if (b->content_count)
+		qsort(b->contents, b->content_count, sizeof(*b->contents),
+		      batch_by_uuid);
+	if (b->posting_count)
+		qsort(b->postings, b->posting_count, sizeof(*b->postings),
+		      batch_by_value);
+	if (b->copy_count)
+		qsort(b->copies, b->copy_count, sizeof(*b->copies), by_content);
+}
+
+/* ---- times ---- */
+
+/* Times that PostgreSQL can represent, in seconds. */
+#define SECONDS_MIN (-62135596800) /* year 1 */
+#define SECONDS_MAX 253402300799   /* year 9999 */
+
+/* The clock of a host may be wrong by millennia. */
+int64_t batch_time_us(int64_t ns)
+{
+	int64_t s = ns / 1000000000, us = ns / 1000 % 1000000;
+
+	if (us < 0) {
+		us += 1000000;
+		s--;
+	}
+	s = s < SECONDS_MIN ? SECONDS_MIN : s > SECONDS_MAX ? SECONDS_MAX : s;
+	return s * 1000000 + us;
+}

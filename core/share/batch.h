@@ -74,6 +74,26 @@ int batch_add_content(struct share_batch *b, const struct digests *d,
 int batch_send(struct share_batch *b, struct share_db *db,
 	       const struct share_identity *identity, const char *label);
 
+/* The same by COPY, two to three times as fast.  Contents of the batch may be in
+ * the database, but none of its copies: then it fails.  -EREMOTEIO: nothing was
+ * done, and batch_send() may do it. */
+int batch_copy(struct share_batch *b, struct share_db *db,
+	       const struct share_identity *identity, const char *label);
+
+/* ---- for both ways ---- */
+
+/* Contents and copies by uuid, postings by value. */
+void batch_sort(struct share_batch *b);
+int batch_by_uuid(const void *a, const void *b);  /* batch_content */
+int batch_by_value(const void *a, const void *b); /* batch_posting */
+
+/* Of a time that the database can represent: the nearest one. */
+int64_t batch_time_us(int64_t ns);
+
+/* After a failed statement the transaction is open still: ends it, and keeps the
+ * message. */
+void batch_roll_back(struct share_db *db);
+
 /* ---- sketches in the database ---- */
 
 /* As they are in the catalog: distinct 8, window 2, values 6 each. */

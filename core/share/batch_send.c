@@ -22,10 +22,6 @@
  */
 enum { TIMEOUT_MS = 120000, STATEMENTS = 8 };
 
-/* Times that PostgreSQL can represent, in seconds. */
-#define SECONDS_MIN (-62135596800) /* year 1 */
-#define SECONDS_MAX 253402300799   /* year 9999 */
-
 struct batch_text {
 	struct buf uuids, sizes, simhashes, traits, sketches;
 	struct buf values, posted;
@@ -40,44 +36,6 @@ static void text_release(struct batch_text *t)
 
 	for (i = 0; i < sizeof(*t) / sizeof(*all); i++)
 		buf_release(&all[i]);
-}
-
-/* ---- order ---- */
-
-static int by_uuid(const void *a, const void *b)
-{
-	const struct batch_content *x = a, *y = b;
-
-	return memcmp(x->uuid, y->uuid, DB_UUID_BYTES);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const struct batch_posting *x = a, *y = b;
-
-	if (x->value != y->value)
-		return x->value < y->value ? -1 : 1;
-	return memcmp(x->content, y->content, DB_UUID_BYTES);
-}
-
-static int by_content(const void *a, const void *b)
-{
-	const struct batch_copy *x = a, *y = b;
-
-	return memcmp(x->publication.content, y->publication.content,
-		      DB_UUID_BYTES);
-}
-
-static void sort(struct share_batch *b)
-{
-	if (b->content_count)
-		qsort(b->contents, b->content_count, sizeof(*b->contents),
-		      by_uuid);
-	if (b->posting_count)
-		qsort(b->postings, b->posting_count, sizeof(*b->postings),
-		      by_value);
-	if (b->copy_count)
-		qsort(b->copies, b->copy_count, sizeof(*b->copies), by_content);
 }
 
 /* ---- rows as text ---- */
@@ -106,10 +64,10 @@ static int format_contents(struct batch_text *t, const struct share_batch *b)
 	int err = 0;
 
 	for (i = 0; i < b->content_count && !err; i++)
-		if (!i || by_uuid(&b->contents[i - 1], &b->contents[i]))
+		if (!i || batch_by_uuid(&b->contents[i - 1], &b->contents[i]))
 			err = format_content(t, &b->contents[i]);
 	for (i = 0; i < b->posting_count && !err; i++) {
-		if (i && !by_value(&b->postings[i - 1], &b->postings[i]))
+		if (i && !batch_by_value(&b->postings[i - 1], &b->postings[i]))
 			continue;
 		err = db_array_add_number(&t->values,
 					  (int64_t)b->postings[i].value);
@@ -130,18 +88,14 @@ static int format_file(struct buf *array, const struct file_key *key)
 	return db_array_add_bytes(array, bytes, sizeof(bytes));
 }
 
-/* The clock of a host may be wrong by millennia. */
 static int format_time(struct buf *array, int64_t ns)
 {
-	int64_t s = ns / 1000000000, us = ns / 1000 % 1000000;
+	int64_t us = batch_time_us(ns);
 	char text[48];
 
-	if (us < 0) {
-		us += 1000000;
-		s--;
-	}
-	s = s < SECONDS_MIN ? SECONDS_MIN : s > SECONDS_MAX ? SECONDS_MAX : s;
-	(void)snprintf(text, sizeof(text), "%" PRId64 ".%06" PRId64, s, us);
+	(void)snprintf(text, sizeof(text), "%" PRId64 ".%06" PRId64,
+		       (us - (us % 1000000 + 1000000) % 1000000) / 1000000,
+		       (us % 1000000 + 1000000) % 1000000);
 	return db_array_add(array, text);
 }
 
@@ -189,7 +143,7 @@ static int format_batch(struct batch_text *t, struct share_batch *b)
 	size_t i;
 	int err;
 
-	sort(b);
+	batch_sort(b);
 	err = format_contents(t, b);
 	if (!err)
 		err = format_copies(t, b);
@@ -302,19 +256,21 @@ static int read_results(struct share_db *db)
 	return err;
 }
 
-/* After a failure the transaction is open still. */
-static int roll_back(struct share_db *db)
+void batch_roll_back(struct share_db *db)
 {
-	return PQtransactionStatus(db->conn) == PQTRANS_IDLE ?
-		       0 :
-		       db_run(db, "ROLLBACK", 0, NULL, NULL);
+	struct share_db said = *db;
+
+	if (PQtransactionStatus(db->conn) == PQTRANS_IDLE ||
+	    db_run(db, "ROLLBACK", 0, NULL, NULL))
+		return;
+	memcpy(db->message, said.message, sizeof(said.message));
+	memcpy(db->code, said.code, sizeof(said.code));
 }
 
 int batch_send(struct share_batch *b, struct share_db *db,
 	       const struct share_identity *identity, const char *label)
 {
 	struct batch_text t = { 0 };
-	struct share_db said;
 	int err = format_batch(&t, b);
 
 	db_set_timeout(db, TIMEOUT_MS);
@@ -322,13 +278,8 @@ int batch_send(struct share_batch *b, struct share_db *db,
 		err = send_all(db, &t, identity, label);
 	if (!err)
 		err = read_results(db);
-	if (err == -EREMOTEIO || err == -ESTALE) {
-		said = *db;
-		if (!roll_back(db)) {
-			memcpy(db->message, said.message, sizeof(said.message));
-			memcpy(db->code, said.code, sizeof(said.code));
-		}
-	}
+	if (err == -EREMOTEIO || err == -ESTALE)
+		batch_roll_back(db);
 	text_release(&t);
 	return err;
 }

@@ -132,7 +132,7 @@ int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms)
 	db_set_timeout(db, timeout_ms);
 	db->conn = PQconnectStartParams(names, values, 1);
 	db->syncs = 0;
-	db->prepared = false;
+	db->prepared = db->has_temporary = false;
 	if (!db->conn)
 		return fail(db, -ENOMEM);
 	err = PQstatus(db->conn) == CONNECTION_BAD ? -ECONNRESET :
@@ -259,4 +259,74 @@ int db_run(struct share_db *db, const char *sql, int count,
 	else
 		PQclear(r);
 	return err;
+}
+
+/* ---- copies ---- */
+
+int db_copy_begin(struct share_db *db, const char *sql)
+{
+	/* libpq has no COPY in pipeline mode. */
+	if (!PQexitPipelineMode(db->conn) || !PQsendQuery(db->conn, sql))
+		return fail(db, -ECONNRESET);
+	return 0;
+}
+
+/* The last rows are kept. */
+static void keep_rows(PGresult *r, PGresult **rows_out)
+{
+	if (!rows_out || PQresultStatus(r) != PGRES_TUPLES_OK) {
+		PQclear(r);
+		return;
+	}
+	PQclear(*rows_out);
+	*rows_out = r;
+}
+
+/* Results up to the next COPY, or all of them.  After a failure, too, all are
+ * read. */
+static int read_on(struct share_db *db, bool to_copy, PGresult **rows_out)
+{
+	ExecStatusType status;
+	PGresult *r;
+	int err = 0, lost;
+
+	for (;;) {
+		lost = wait_for_result(db);
+		if (lost)
+			return fail(db, lost);
+		r = PQgetResult(db->conn);
+		if (!r)
+			break;
+		status = PQresultStatus(r);
+		if (status == PGRES_FATAL_ERROR && !err)
+			err = fail_by_result(db, r);
+		keep_rows(r, rows_out);
+		if (status == PGRES_COPY_IN && to_copy && !err)
+			return 0;
+		if (status == PGRES_COPY_IN &&
+		    PQputCopyEnd(db->conn, "none") < 0)
+			return fail(db, -ECONNRESET);
+	}
+	if (PQstatus(db->conn) == CONNECTION_BAD ||
+	    !PQenterPipelineMode(db->conn))
+		return fail(db, -ECONNRESET);
+	return err || !to_copy ? err : -EPROTO;
+}
+
+int db_copy_next(struct share_db *db, PGresult **rows_out)
+{
+	return read_on(db, true, rows_out);
+}
+
+int db_copy_send(struct share_db *db, const struct buf *rows)
+{
+	if (PQputCopyData(db->conn, rows->data, (int)rows->len) != 1 ||
+	    PQputCopyEnd(db->conn, NULL) != 1)
+		return fail(db, -ECONNRESET);
+	return 0;
+}
+
+int db_copy_end(struct share_db *db)
+{
+	return read_on(db, false, NULL);
 }

@@ -26,6 +26,7 @@ struct share_db {
 	const atomic_bool *stop; /* NULL, or true: -ECANCELED */
 	unsigned syncs;          /* sent, and not yet read */
 	bool prepared;           /* the statements of a question */
+	bool has_temporary;      /* the tables of batch_copy() */
 	char message[512];       /* of the last failure, for people */
 	char code[6];            /* its SQLSTATE, or "" */
 };
@@ -55,6 +56,19 @@ int db_drain(struct share_db *db);
 /* One statement by itself: sent, synced, read.  out may be NULL. */
 int db_run(struct share_db *db, const char *sql, int count,
 	   const char *const *values, PGresult **out);
+
+/*
+ * Several statements in one string, some of which are COPY ... FROM STDIN: one
+ * round trip each.  db_copy_next() goes to the next COPY, db_copy_send() sends
+ * its rows, db_copy_end() reads the rest.  After a failure of any of them but
+ * those of the connection, the statements are over, and one in a transaction is
+ * to be rolled back.
+ */
+int db_copy_begin(struct share_db *db, const char *sql);
+/* rows_out: NULL, or the rows of a statement before it, for PQclear(). */
+int db_copy_next(struct share_db *db, PGresult **rows_out);
+int db_copy_send(struct share_db *db, const struct buf *rows);
+int db_copy_end(struct share_db *db);
 
 /* Whether it may work when it is tried again: the network, a server that
  * starts or stops, a deadlock, too many connections. */

@@ -226,6 +226,25 @@ static int take_host(struct session *s, struct share_db *db, const PGresult *r)
 	return 0;
 }
 
+/* Into partitions on other servers COPY sends row by row. */
+static int choose_copy(struct session *s, struct share_db *db)
+{
+	PGresult *r = NULL;
+	int err = 0;
+
+	s->may_copy = false;
+	s->copy_wait = s->copy_pause = 0;
+	if (!share_state_identity(s->state)->is_filled)
+		err = db_run(db,
+			     "SELECT 1 FROM pg_class WHERE oid = "
+			     "'kin_posting'::regclass AND relkind = 'r'",
+			     0, NULL, &r);
+	if (r)
+		s->may_copy = PQntuples(r) == 1;
+	PQclear(r);
+	return err;
+}
+
 int session_greet(struct session *s, struct share_db *db, int64_t limit)
 {
 	char host[DB_UUID_TEXT + 1];
@@ -243,6 +262,8 @@ int session_greet(struct session *s, struct share_db *db, int64_t limit)
 		     1, values, &r);
 	if (!err)
 		err = take_host(s, db, r);
+	if (!err)
+		err = choose_copy(s, db);
 	PQclear(r);
 	return err;
 }
@@ -274,6 +295,37 @@ static int apply(struct session *s, bool is_known)
 	return err;
 }
 
+static bool is_to_copy(struct session *s)
+{
+	if (!s->may_copy || !s->is_full_pass || s->feed.batch.gone_count)
+		return false;
+	if (!s->copy_wait)
+		return true;
+	s->copy_wait--;
+	return false;
+}
+
+/* Where COPY fails, all goes on without, and it is tried again later: rows may
+ * be there already, and an engine or a role may have no COPY or no temporary
+ * tables. */
+static int send_to(struct session *s, struct share_db *db)
+{
+	struct share_batch *b = &s->feed.batch;
+	const struct share_identity *i = share_state_identity(s->state);
+	int err;
+
+	if (!is_to_copy(s))
+		return batch_send(b, db, i, s->rules->label);
+	err = batch_copy(b, db, i, s->rules->label);
+	if (!err)
+		s->copy_pause = 0;
+	if (err != -EREMOTEIO || db_is_passing(db, err))
+		return err;
+	s->copy_pause = s->copy_pause ? 2 * s->copy_pause : 1;
+	s->copy_wait = s->copy_pause;
+	return batch_send(b, db, i, s->rules->label);
+}
+
 /* What the database may have is in the state before it is sent. */
 static int send_batch(struct session *s, struct share_db *db)
 {
@@ -283,7 +335,7 @@ static int send_batch(struct session *s, struct share_db *db)
 	i->next_token = new_token();
 	err = apply(s, false);
 	if (!err)
-		err = batch_send(&s->feed.batch, db, i, s->rules->label);
+		err = send_to(s, db);
 	if (err)
 		return err;
 	i->token = i->next_token;
@@ -329,6 +381,7 @@ static int end_pass(struct session *s, struct share_db *db)
 	    i->done.change == s->feed.mark.change)
 		return 0;
 	i->is_filled = true;
+	s->may_copy = false;
 	i->done = s->feed.mark;
 	i->rules = share_rules_hash(s->rules);
 	err = share_state_save(s->state);

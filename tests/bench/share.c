@@ -13,14 +13,18 @@
 #include "core/share/schema.h"
 
 /*
- * share DB CONTENTS [QUESTIONS]: fills an empty shared catalog (kin-share init)
- * with made-up contents of 100 hosts by the code of kin-share, and asks it.
+ * share DB CONTENTS [QUESTIONS [copy|insert|ask]]: fills an empty shared catalog
+ * (kin-share init) with made-up contents of 100 hosts by the code of kin-share,
+ * with COPY or with INSERT, and asks it: at 10^5 contents, at each power of ten
+ * above, and in the end.  ask: only asks the catalog that such a run has left.
  *
  * Contents come in families of FAMILY versions of one thing: of each, the others
  * have a share of the windows that is drawn from 0.43 to 0.95 by Jaccard.  Recall
- * is that of pairs which an index in memory finds, too.
+ * is that of pairs which an index in memory finds, too; that is made for at most
+ * RECALL_MAX contents.
  */
 enum { HOSTS = 100, FAMILY = 4, WINDOWS = 20000, THRESHOLD = 60 };
+enum { FIRST_STAGE = 100000, RECALL_MAX = 1000000 };
 
 struct made {
 	struct digests digests; /* without texts */
@@ -30,6 +34,8 @@ struct made {
 struct share_bench {
 	struct share_db db;
 	uint64_t contents, questions;
+	uint64_t count; /* of contents that are there */
+	bool copy;
 	struct index *index;
 	struct share_identity hosts[HOSTS];
 };
@@ -135,34 +141,62 @@ static void add(struct share_bench *b, struct share_batch *batch, uint64_t n,
 		fail(b, "memory", -ENOMEM);
 }
 
-static void fill(struct share_bench *b)
+static void send(struct share_bench *b, struct share_batch *batch)
+{
+	struct share_identity *host =
+		&b->hosts[b->count / SHARE_BATCH_CONTENTS % HOSTS];
+	int err = (b->copy ? batch_copy : batch_send)(batch, &b->db, host,
+						      "host");
+
+	if (err)
+		fail(b, "a batch", err);
+	batch_clear(batch);
+}
+
+/* Up to that many contents. */
+static void fill(struct share_bench *b, uint64_t end)
 {
 	struct share_batch batch = { 0 };
 	struct made *m = malloc(sizeof(*m));
 	int64_t began = clock_now_ms();
-	uint64_t n;
-	int err;
+	uint64_t first = b->count;
 
+	if (!m)
+		fail(b, "memory", -ENOMEM);
+	while (b->count < end) {
+		make(b->count, m);
+		add(b, &batch, b->count, m->digests.xxh128, m);
+		b->count++;
+		if (batch_is_full(&batch) || b->count == end)
+			send(b, &batch);
+	}
+	printf("%-12s%.0f contents/s from %" PRIu64 " to %" PRIu64 "\n",
+	       b->copy ? "copy" : "insert",
+	       1000.0 * (double)(end - first) /
+		       (double)(clock_now_ms() - began + 1),
+	       first, end);
+	free(m);
+}
+
+static void make_index(struct share_bench *b)
+{
+	struct made *m = malloc(sizeof(*m));
+	uint64_t n;
+
+	index_free(b->index);
+	b->index = NULL;
+	if (b->count > RECALL_MAX) {
+		free(m);
+		return;
+	}
 	if (!m || index_new(&b->index) || index_load_begin(b->index))
 		fail(b, "memory", -ENOMEM);
-	for (n = 0; n < b->contents; n++) {
+	for (n = 0; n < b->count; n++) {
 		make(n, m);
 		if (index_add(b->index, (uint32_t)n + 1, &m->digests,
 			      &m->sketch))
 			fail(b, "memory", -ENOMEM);
-		add(b, &batch, n, m->digests.xxh128, m);
-		if (!batch_is_full(&batch) && n + 1 < b->contents)
-			continue;
-		err = batch_send(&batch, &b->db,
-				 &b->hosts[n / SHARE_BATCH_CONTENTS % HOSTS],
-				 "host");
-		if (err)
-			fail(b, "a batch", err);
-		batch_clear(&batch);
 	}
-	printf("insert      %.0f contents/s\n",
-	       1000.0 * (double)b->contents /
-		       (double)(clock_now_ms() - began + 1));
 	if (index_load_end(b->index))
 		fail(b, "memory", -ENOMEM);
 	free(m);
@@ -181,7 +215,7 @@ static void print_sizes(struct share_bench *b)
 		fail(b, "sizes", err);
 	for (i = 0; i < PQntuples(r); i++)
 		printf("%-12s%.0f bytes a content\n", PQgetvalue(r, i, 0),
-		       strtod(PQgetvalue(r, i, 1), NULL) / (double)b->contents);
+		       strtod(PQgetvalue(r, i, 1), NULL) / (double)b->count);
 	PQclear(r);
 }
 
@@ -189,6 +223,8 @@ static void print_sizes(struct share_bench *b)
 
 struct recall {
 	uint64_t local, shared; /* pairs that the index finds; both find */
+	uint64_t incomplete;    /* answers */
+	uint64_t hits;
 };
 
 static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
@@ -260,9 +296,12 @@ static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
 	began = clock_now_ns();
 	err = question_ask(&b->db, &q, &answer);
 	ms = (double)(clock_now_ns() - began) / 1e6;
-	if (err || *answer.reason)
+	if (err)
 		fail(b, "a question", err);
-	count_recall(b, n, &m, &answer, recall);
+	recall->incomplete += *answer.reason != '\0';
+	recall->hits += answer.count;
+	if (b->index)
+		count_recall(b, n, &m, &answer, recall);
 	answer_release(&answer);
 	buf_release(&text);
 	return ms;
@@ -284,48 +323,71 @@ static void ask(struct share_bench *b, const char *name)
 	if (!times)
 		fail(b, "memory", -ENOMEM);
 	for (i = 0; i < b->questions; i++)
-		times[i] = ask_one(b, next(&state) % b->contents, &recall);
+		times[i] = ask_one(b, next(&state) % b->count, &recall);
 	qsort(times, b->questions, sizeof(*times), by_time);
-	printf("%-12sp50 %.2f ms, p99 %.2f ms, recall %.3f %% of %" PRIu64
-	       " pairs\n",
+	printf("%-12sp50 %.2f ms, p99 %.2f ms, %" PRIu64 " hits of %" PRIu64
+	       " questions, %" PRIu64 " not complete",
 	       name, times[b->questions / 2], times[b->questions * 99 / 100],
-	       recall.local ?
-		       100.0 * (double)recall.shared / (double)recall.local :
-		       100,
-	       recall.local);
+	       recall.hits, b->questions, recall.incomplete);
+	if (recall.local)
+		printf(", recall %.3f %% of %" PRIu64 " pairs",
+		       100.0 * (double)recall.shared / (double)recall.local,
+		       recall.local);
+	printf("\n");
 	free(times);
+}
+
+static void ask_all(struct share_bench *b)
+{
+	make_index(b);
+	ask(b, "first");
+	ask(b, "question");
+	ask(b, "again");
+	(void)fflush(stdout);
+}
+
+/* ---- all of it ---- */
+
+static void fill_and_ask(struct share_bench *b)
+{
+	uint64_t stage = FIRST_STAGE;
+	unsigned i;
+
+	for (i = 0; i < HOSTS; i++)
+		make_host(b, i);
+	while (b->count < b->contents) {
+		fill(b, stage < b->contents ? stage : b->contents);
+		stage *= 10;
+		print_sizes(b);
+		db_set_timeout(&b->db, 3600000);
+		(void)db_run(&b->db, "ANALYZE", 0, NULL, NULL);
+		ask_all(b);
+	}
 }
 
 int main(int argc, char **argv)
 {
 	struct share_bench *b = calloc(1, sizeof(*b));
-	unsigned i;
+	const char *how = argc > 4 ? argv[4] : "copy";
 	int err;
 
 	if (!b || argc < 3) {
-		fprintf(stderr, "usage: share DB CONTENTS [QUESTIONS]\n");
+		fprintf(stderr, "usage: share DB CONTENTS [QUESTIONS "
+				"[copy|insert|ask]]\n");
 		return 2;
 	}
 	b->contents = strtoull(argv[2], NULL, 10);
 	b->questions = argc > 3 ? strtoull(argv[3], NULL, 10) : 2000;
+	b->copy = !strcmp(how, "copy");
 	err = db_open(&b->db, argv[1], 10000);
 	if (err)
 		fail(b, "the database", err);
-	for (i = 0; i < HOSTS; i++)
-		make_host(b, i);
-	fill(b);
-	print_sizes(b);
-	db_set_timeout(&b->db, 3600000);
-	(void)db_run(&b->db, "ANALYZE", 0, NULL, NULL);
-	ask(b, "first");
-	ask(b, "question");
-	/* One server of twelve has these. */
-	db_set_timeout(&b->db, 3600000);
-	err = db_run(&b->db, "DELETE FROM kin_posting WHERE value % 12 = 0", 0,
-		     NULL, NULL);
-	if (err)
-		fail(b, "a partition", err);
-	ask(b, "11 of 12");
+	if (strcmp(how, "ask") != 0) {
+		fill_and_ask(b);
+	} else {
+		b->count = b->contents;
+		ask_all(b);
+	}
 	index_free(b->index);
 	db_close(&b->db);
 	free(b);

@@ -21,7 +21,7 @@ mount_kinfs "$T/two" "$T/m2"
 files() { find "$1" -type f "${@:2}" -printf x | wc -c; }
 ok "the first host is hashed" wait_idle "$T/m1"
 ok "the second host is hashed" wait_idle "$T/m2"
-start_server a
+start_server a log_statement=all
 
 refused "without tables, kin-share says what to do" 'run kin-share init' \
 	publish a "$T/m1"
@@ -32,6 +32,11 @@ ok "the first host is published" publish a "$T/m1" --label one
 ok "the second is published by its catalog" \
 	publish a "$(catalog_of "$T/m2")" --label two
 
+ran() { # how many statements of that kind the server was sent
+	grep -c "statement: .*$1\|execute .*$1" "$T/pg-a.log"
+}
+is "$(ran 'COPY kin_posting') $(ran 'INTO kin_posting.*unnest')" '2 0' \
+	"the first filling is by COPY, also when contents are there already"
 is "$(sql a "SELECT count(*) FROM kin_copy JOIN kin_host USING (host)
 	WHERE label = 'one'")" "$(files "$T/one")" \
 	"every file of the first host is there"
@@ -87,6 +92,7 @@ find "$T/one" -type f | sort >"$T/want"
 same "the names are those of now" "$T/have" "$T/want"
 ok "check finds no difference" "$KIN_SHARE" check --db "$(db a)" "$T/m1"
 sql a "DELETE FROM kin_copy WHERE path LIKE '%/f7'" >/dev/null
+is "$(ran 'COPY kin_posting')" 2 "what comes later is not copied"
 not_ok "check finds a lost row" "$KIN_SHARE" check --db "$(db a)" "$T/m1"
 ok "--refill" publish a "$T/m1" --label one --refill
 ok "mends that" "$KIN_SHARE" check --db "$(db a)" "$T/m1"
