@@ -59,6 +59,13 @@ is "$("$KIN" similar --json --everywhere "$T/m1/f0" | jq -r \
 	'.complete, (.similar[] | select(.path | startswith("two:")).path)')" \
 	"true"$'\n'"two:$T/two/f0"$'\n'"two:$T/two/f0.v2" \
 	"kin asks the daemon, which leaves its own host out"
+is "$("$KIN" similar --json --everywhere "$T/m1/f0" | jq -r \
+	'.similar[].path')" \
+	"two:$T/two/f0"$'\n'"$T/m1/f0.v2"$'\n'"two:$T/two/f0.v2" \
+	"hits are in order of their scores, wherever they are"
+is "$("$KIN" similar --all --everywhere "$T/m1/f0" |
+	awk 'NR > 1 { print $2 != "", NF }' | sort -u)" "1 9" \
+	"with --all, too, and each has all columns"
 like "$("$KIN" groups --everywhere "$T/m1")" "two:$T/two/f0" "groups, too"
 unlike "$("$KIN" similar --json "$T/m1/f0")" 'two:' \
 	"without --everywhere there is nothing of others"

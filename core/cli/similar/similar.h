@@ -16,9 +16,11 @@ struct similar_job {
 	enum index_relation relation;
 	const char *path, *other; /* as given; other only of directories */
 	struct mount mount;
-	char *listings;         /* the place of .similar */
-	struct digests digests; /* of what is asked about */
-	json_t *array;          /* of the hits, --json only */
+	char *listings;           /* the place of .similar */
+	struct digests digests;   /* of what is asked about */
+	json_t *array;            /* of the hits, --json only */
+	struct similar_hit *kept; /* with everywhere: those to be shown */
+	size_t kept_count;
 	size_t printed;
 	size_t unknown;   /* files of directories without digests */
 	char reason[320]; /* why the answer is not complete; "": it is */
@@ -42,6 +44,10 @@ int similar_show(struct similar_job *job, int score, int distinctive,
 /* As similar_show(), for a file that is not on this machine. */
 int similar_show_measured(struct similar_job *job, int score, const char *path,
 			  uint64_t size, const struct measures *measures);
+
+/* Hits of the mount and of other hosts are kept; this shows them, best first, and
+ * those of the mount before others of the same score. */
+int similar_show_kept(struct similar_job *job);
 
 /* What is listed in a directory of .similar, best first, with full paths;
  * stops at an error of take. */

@@ -7,7 +7,7 @@
 
 #include "core/cli/everywhere/everywhere.h"
 
-/* kin similar --everywhere: what other hosts have, after what the mount has. */
+/* kin similar --everywhere: what other hosts have, among what the mount has. */
 
 enum { THRESHOLD = 60 };
 
@@ -78,19 +78,20 @@ int similar_everywhere(struct similar_job *job)
 {
 	struct everywhere e = { .root = job->mount.root, .db = job->db };
 	bool all = job->relation == INDEX_ALL;
-	int err;
+	int err, shown;
 
 	/* A file that is not hashed has no digests to ask with. */
 	if (!(job->digests.set & DIGEST_BIT(DIGEST_XXH128)) ||
 	    !job->digests.size)
-		return 0;
+		return similar_show_kept(job);
 	err = everywhere_ask(
 		&e, everywhere_request(&job->digests, threshold_of(job), all),
 		take_line, job);
 	if (!err && *e.reason && !*job->reason)
 		(void)snprintf(job->reason, sizeof(job->reason),
 			       "elsewhere: %s", e.reason);
-	return err;
+	shown = similar_show_kept(job);
+	return err ? err : shown;
 }
 
 /* 1 after a message. */

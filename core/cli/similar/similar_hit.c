@@ -10,11 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/index/score.h"
 
-struct hit {
+struct similar_hit {
 	int score, distinctive; /* distinctive: -1 when not asked for */
-	const char *path;
+	const char *path;       /* owned by those that are kept */
 	uint64_t size;
 	bool has_size;
 	struct measures measures;
@@ -61,7 +62,7 @@ char *similar_path(const struct similar_job *job, const char *rel)
 
 /* ---- printing ---- */
 
-static void hit_measure(const struct similar_job *job, struct hit *hit)
+static void hit_measure(const struct similar_job *job, struct similar_hit *hit)
 {
 	struct digests d = { 0 };
 	struct stat st;
@@ -82,16 +83,18 @@ static void print_column(int value)
 		printf("%8d", value);
 }
 
-static void hit_print(struct similar_job *job, const struct hit *hit)
+static void hit_print(struct similar_job *job, const struct similar_hit *hit)
 {
-	bool all = hit->distinctive >= 0;
+	bool all = job->relation == INDEX_ALL;
 
 	if (!job->printed++)
 		printf("%5s%s%8s%8s%8s%8s%8s%14s  %s\n", "SCORE",
 		       all ? "  DISTINCTIVE" : "", "SISE", "SIMHASH", "RDC",
 		       "SIF", "SSDEEP", "SIZE", "PATH");
 	printf("%5d", hit->score);
-	if (all)
+	if (all && hit->distinctive < 0)
+		printf("%12s ", "-");
+	else if (all)
 		printf("%12d%s", hit->distinctive,
 		       score_is_boilerplate(hit->score, hit->distinctive) ?
 			       "*" :
@@ -109,7 +112,7 @@ static void hit_print(struct similar_job *job, const struct hit *hit)
 	putchar('\n');
 }
 
-static int add_distinctive(const struct hit *hit, json_t *object)
+static int add_distinctive(const struct similar_hit *hit, json_t *object)
 {
 	bool is_boilerplate =
 		score_is_boilerplate(hit->score, hit->distinctive);
@@ -122,7 +125,7 @@ static int add_distinctive(const struct hit *hit, json_t *object)
 	return 0;
 }
 
-static int hit_add_json(struct similar_job *job, const struct hit *hit)
+static int hit_add_json(struct similar_job *job, const struct similar_hit *hit)
 {
 	json_t *object = json_object();
 	json_t *size = hit->has_size ? json_integer((json_int_t)hit->size) :
@@ -147,7 +150,7 @@ static int hit_add_json(struct similar_job *job, const struct hit *hit)
 	return err;
 }
 
-static int hit_show(struct similar_job *job, const struct hit *hit)
+static int hit_print_now(struct similar_job *job, const struct similar_hit *hit)
 {
 	if (job->json)
 		return hit_add_json(job, hit);
@@ -155,12 +158,69 @@ static int hit_show(struct similar_job *job, const struct hit *hit)
 	return 0;
 }
 
+static int hit_keep(struct similar_job *job, const struct similar_hit *hit)
+{
+	struct similar_hit *all =
+		array_with_room(job->kept, job->kept_count, sizeof(*all));
+	char *path = strdup(hit->path);
+
+	if (all)
+		job->kept = all;
+	if (!all || !path) {
+		free(path);
+		return -ENOMEM;
+	}
+	all += job->kept_count++;
+	*all = *hit;
+	all->path = path;
+	return 0;
+}
+
+/* Those of several places are kept until all are there. */
+static int hit_show(struct similar_job *job, const struct similar_hit *hit)
+{
+	return job->everywhere ? hit_keep(job, hit) : hit_print_now(job, hit);
+}
+
+/* In one array, so the addresses are the order of arrival. */
+static int by_score(const void *a, const void *b)
+{
+	const struct similar_hit *const *x = a, *const *y = b;
+
+	if ((*x)->score != (*y)->score)
+		return (*y)->score - (*x)->score;
+	return *x < *y ? -1 : *x > *y;
+}
+
+int similar_show_kept(struct similar_job *job)
+{
+	struct similar_hit **order =
+		calloc(job->kept_count + 1, sizeof(struct similar_hit *));
+	size_t i;
+	int err = order ? 0 : -ENOMEM;
+
+	for (i = 0; !err && i < job->kept_count; i++)
+		order[i] = &job->kept[i];
+	if (!err)
+		qsort(order, job->kept_count, sizeof(struct similar_hit *),
+		      by_score);
+	for (i = 0; !err && i < job->kept_count; i++)
+		err = hit_print_now(job, order[i]);
+	free(order);
+	for (i = 0; i < job->kept_count; i++)
+		free((char *)job->kept[i].path);
+	free(job->kept);
+	job->kept = NULL;
+	job->kept_count = 0;
+	return err;
+}
+
 int similar_show(struct similar_job *job, int score, int distinctive,
 		 const char *path)
 {
-	struct hit hit = { .score = score,
-			   .distinctive = distinctive,
-			   .path = path };
+	struct similar_hit hit = { .score = score,
+				   .distinctive = distinctive,
+				   .path = path };
 
 	hit_measure(job, &hit);
 	return hit_show(job, &hit);
@@ -169,12 +229,12 @@ int similar_show(struct similar_job *job, int score, int distinctive,
 int similar_show_measured(struct similar_job *job, int score, const char *path,
 			  uint64_t size, const struct measures *measures)
 {
-	const struct hit hit = { .score = score,
-				 .distinctive = -1,
-				 .path = path,
-				 .size = size,
-				 .has_size = true,
-				 .measures = *measures };
+	const struct similar_hit hit = { .score = score,
+					 .distinctive = -1,
+					 .path = path,
+					 .size = size,
+					 .has_size = true,
+					 .measures = *measures };
 
 	return hit_show(job, &hit);
 }
