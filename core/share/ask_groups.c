@@ -12,6 +12,10 @@
 /*
  * Groups of identical files on several hosts.  Copies are read in order of their
  * contents through a cursor; contents on one host alone are forgotten at once.
+ *
+ * When other servers have the partitions of the tables, each partition is read by
+ * itself: it has all copies of its contents, the server joins them, and one that
+ * is gone takes only its own groups with it.
  */
 enum { FETCH_MS = 600000 };
 
@@ -167,27 +171,71 @@ static int read_hosts(struct share_db *db, struct group_list *l)
 	return err;
 }
 
-static int read_all(struct share_db *db, uint64_t min_size,
-		    struct group_list *l)
+/* suffix: of the partition, or "". */
+static int read_partition(struct share_db *db, uint64_t min_size,
+			  const char *suffix, struct group_list *l)
 {
-	char least[24];
-	const char *values[] = { least };
-	int err;
+	struct buf sql = { 0 };
+	int err = buf_append_format(
+		&sql,
+		"DECLARE kin_groups NO SCROLL CURSOR FOR SELECT c.content, "
+		"c.host, c.path, k.size FROM kin_copy%s c JOIN kin_content%s k "
+		"ON k.content = c.content WHERE k.size >= %" PRIu64
+		" ORDER BY c.content, c.host, c.path",
+		suffix, suffix, min_size);
 
-	(void)snprintf(least, sizeof(least), "%" PRIu64, min_size);
 	db_set_timeout(db, FETCH_MS);
-	err = db_run(db, "BEGIN READ ONLY", 0, NULL, NULL);
 	if (!err)
-		err = db_run(db,
-			     "DECLARE kin_groups NO SCROLL CURSOR FOR SELECT "
-			     "c.content, c.host, c.path, k.size FROM kin_copy c"
-			     " JOIN kin_content k ON k.content = c.content "
-			     "WHERE k.size >= $1::bigint "
-			     "ORDER BY c.content, c.host, c.path",
-			     1, values, NULL);
+		err = db_run(db, "BEGIN READ ONLY", 0, NULL, NULL);
+	if (!err)
+		err = db_run(db, sql.data, 0, NULL, NULL);
+	if (!err)
+		err = read_copies(db, l);
+	if (!err)
+		err = db_run(db, "COMMIT", 0, NULL, NULL);
+	buf_release(&sql);
+	return err;
+}
+
+/* A group that was not read to its end is not shown. */
+static int pass_over(struct share_db *db, struct group_list *l, char *why_out,
+		     size_t why_room)
+{
+	group_release(&l->group);
+	if (!*why_out)
+		(void)snprintf(why_out, why_room, "%s", db->message);
+	return db_run(db, "ROLLBACK", 0, NULL, NULL);
+}
+
+/* The partitions that kin-share init made; none: the tables are whole. */
+static int find_partitions(struct share_db *db, PGresult **out)
+{
+	db_set_timeout(db, FETCH_MS);
+	return db_run(
+		db,
+		"SELECT substr(relname, 9) FROM pg_inherits JOIN pg_class "
+		"ON oid = inhrelid WHERE inhparent = 'kin_copy'::regclass "
+		"AND relname ~ '^kin_copy_[0-9]{1,4}$' ORDER BY 1",
+		0, NULL, out);
+}
+
+static int read_all(struct share_db *db, uint64_t min_size,
+		    struct group_list *l, char *why_out, size_t why_room)
+{
+	PGresult *parts = NULL;
+	int i, err = find_partitions(db, &parts);
+	int count = err ? 0 : PQntuples(parts);
+
 	if (!err)
 		err = read_hosts(db, l);
-	return err ? err : read_copies(db, l);
+	for (i = 0; !err && i < (count ? count : 1); i++) {
+		err = read_partition(db, min_size,
+				     count ? PQgetvalue(parts, i, 0) : "", l);
+		if (err == -EREMOTEIO)
+			err = pass_over(db, l, why_out, why_room);
+	}
+	PQclear(parts);
+	return err;
 }
 
 /* ---- printing ---- */
@@ -277,14 +325,12 @@ int ask_groups(struct share_db *db, uint64_t min_size, FILE *out, char *why_out,
 	       size_t why_room)
 {
 	struct group_list l = { 0 };
-	int err = read_all(db, min_size, &l);
+	int err = read_all(db, min_size, &l, why_out, why_room);
 
 	if (err)
 		(void)snprintf(why_out, why_room, "%s",
 			       err == -ENOMEM ? "not enough memory" :
 						db->message);
-	else
-		(void)db_run(db, "COMMIT", 0, NULL, NULL);
 	err = print_all(&l, !*why_out, out);
 	list_release(&l);
 	return err;

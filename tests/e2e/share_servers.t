@@ -14,6 +14,8 @@ for i in {0..59}; do
 	{ cat "$T/one/f$i" && echo " changed on the other host $i"; } \
 		>"$T/two/v$i"
 done
+make_tree "$T/one/same" 9 20
+cp -r "$T/one/same" "$T/two/same"
 mount_kinfs "$T/one" "$T/m1"
 mount_kinfs "$T/two" "$T/m2"
 "$KIN" wait "$T/m1" 2>"$T/output"
@@ -62,11 +64,25 @@ found() { # how many of 60 files are found, how many complete answers are wrong
 	echo "$hits $wrong"
 }
 is "$(found)" '60 0' "every version is found"
+groups() { # the groups' lines, without the number and the totals
+	"$KIN" groups --json --everywhere --db "$(db a)" 2>"$T/errors" \
+		>"$T/groups"
+	code=$?
+	jq -cS 'select(.members) | .members[0] | [.xxh128,
+		([.files[] | "\(.host):\(.path)"] | sort)]' "$T/groups" | sort
+}
+groups >"$T/groups.all"
+is "$code:$(wc -l <"$T/groups.all")" 0:27 "identical files are groups"
 kill_server two
 read -r hits wrong <<<"$(found)"
 # Contents and copies of the lost server are not there, each about a quarter.
 between "$hits" 25 59 "with one of four servers gone the rest answers"
 is "$wrong" 0 "and what is missing is told"
+groups >"$T/groups.rest"
+is "$code" 3 "groups are not complete"
+like "$(cat "$T/errors")" 'connect' "and the reason is told"
+between "$(wc -l <"$T/groups.rest")" 10 26 "the rest of the groups is there"
+is "$(comm -13 "$T/groups.all" "$T/groups.rest")" "" "as it was"
 not_ok "nothing can be published meanwhile" publish a "$T/m1" --refill
 ok "a mount is as it was" ls "$T/m1/.similar"
 start_server two
