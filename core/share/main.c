@@ -45,7 +45,8 @@ static const char *const command_names[] = {
 struct arguments {
 	struct share_options options;
 	struct share_schema schema;
-	const char *servers[NAMES_MAX], *readers[NAMES_MAX];
+	const char *servers[NAMES_MAX], *posting_servers[NAMES_MAX],
+		*readers[NAMES_MAX];
 	const char *writers[NAMES_MAX], *globs[NAMES_MAX];
 	char label[256];
 	int command;
@@ -84,6 +85,9 @@ static const char init_help_text[] =
 	"\n"
 	"      --server CONN   one for each of the hash partitions, reached over\n"
 	"                      postgres_fdw; may be repeated\n"
+	"      --posting-server CONN\n"
+	"                      one for each partition of the postings, when other\n"
+	"                      servers, or the database, have the rest\n"
 	"      --citus         distributed tables of Citus\n"
 	"      --yugabyte[=N]  tables of YugabyteDB, of N tablets\n"
 	"      --limit N       postings of all values below N\n"
@@ -100,6 +104,7 @@ static const struct option long_options[] = {
 	{ "wait", required_argument, NULL, 'w' },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "server", required_argument, NULL, 'S' },
+	{ "posting-server", required_argument, NULL, 'P' },
 	{ "citus", no_argument, NULL, 'c' },
 	{ "yugabyte", optional_argument, NULL, 'y' },
 	{ "reader", required_argument, NULL, 'r' },
@@ -147,6 +152,10 @@ static bool take_init_option(struct arguments *a, int c)
 	case 'S':
 		s->layout = LAYOUT_SERVERS;
 		return add_name(a->servers, &s->server_count, optarg);
+	case 'P':
+		s->layout = LAYOUT_SERVERS;
+		return add_name(a->posting_servers, &s->posting_server_count,
+				optarg);
 	case 'c':
 		s->layout = LAYOUT_CITUS;
 		return true;
@@ -294,6 +303,7 @@ static int run_init(struct arguments *a)
 	int err;
 
 	a->schema.servers = a->servers;
+	a->schema.posting_servers = a->posting_servers;
 	a->schema.readers = a->readers;
 	a->schema.writers = a->writers;
 	err = db_open(&db, a->options.conninfo, CONNECT_MS);

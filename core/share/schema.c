@@ -18,6 +18,7 @@ struct share_table {
 		*place; /* the column by which rows are distributed, or NULL */
 };
 
+/* Postings first. */
 static const struct share_table tables[] = {
 	{ "kin_posting", "value bigint NOT NULL, content uuid NOT NULL",
 	  "value, content", "value" },
@@ -141,7 +142,8 @@ static int split_conninfo(struct share_db *db, const char *conninfo,
 }
 
 /* connect_timeout: a server that is gone costs two seconds, not minutes. */
-static int make_server(struct share_db *db, const char *conninfo, size_t i)
+static int make_server(struct share_db *db, const char *name,
+		       const char *conninfo)
 {
 	struct buf server = { 0 }, user = { 0 };
 	int err = split_conninfo(db, conninfo, &server, &user);
@@ -150,74 +152,127 @@ static int make_server(struct share_db *db, const char *conninfo, size_t i)
 		err = append_option(db, &server, "connect_timeout", "2");
 	if (!err)
 		err = run(db,
-			  "CREATE SERVER kin_server_%zu FOREIGN DATA WRAPPER "
+			  "CREATE SERVER %s FOREIGN DATA WRAPPER "
 			  "postgres_fdw OPTIONS (%s, async_capable 'true', "
 			  "batch_size '1000')",
-			  i, server.data);
+			  name, server.data);
 	if (!err)
-		err = run(db,
-			  "CREATE USER MAPPING FOR PUBLIC SERVER kin_server_%zu"
-			  " %s%s%s",
-			  i, user.len ? "OPTIONS (" : "",
+		err = run(db, "CREATE USER MAPPING FOR PUBLIC SERVER %s %s%s%s",
+			  name, user.len ? "OPTIONS (" : "",
 			  user.len ? user.data : "", user.len ? ")" : "");
 	buf_release(&server);
 	buf_release(&user);
 	return err;
 }
 
-static int make_partition(struct share_db *db, const struct share_table *t,
-			  size_t i, size_t count)
+/* Servers that have partitions, and a connection to each; none: the tables are
+ * in the database itself. */
+struct server_list {
+	const char *name; /* of each, with its number */
+	const char *const *conninfo;
+	size_t count;
+	struct share_db *remotes;
+};
+
+static int fail_remotely(struct share_db *db, const struct share_db *remote)
 {
-	return run(db,
-		   "CREATE FOREIGN TABLE %s_%zu PARTITION OF %s "
-		   "FOR VALUES WITH (MODULUS %zu, REMAINDER %zu) "
-		   "SERVER kin_server_%zu OPTIONS (table_name '%s')",
-		   t->name, i, t->name, count, i, i, t->name);
+	(void)snprintf(db->message, sizeof(db->message), "%s", remote->message);
+	memcpy(db->code, remote->code, sizeof(db->code));
+	return -EREMOTEIO;
 }
 
-/* The tables of one server hold what the others do not. */
-static int make_remote(struct share_db *db, const char *conninfo)
+static int open_servers(struct share_db *db, struct server_list *l)
 {
-	struct share_db remote = { .stop = db->stop };
+	char name[48];
 	size_t i;
-	int err = db_open(&remote, conninfo, TIMEOUT_MS);
+	int err = 0;
 
-	if (!err)
-		err = run(&remote, "BEGIN");
-	for (i = 0; i < TABLE_COUNT && !err; i++)
-		if (tables[i].place)
-			err = make_plain(&remote, &tables[i]);
-	if (!err)
-		err = run(&remote, "COMMIT");
-	if (err) {
-		(void)snprintf(db->message, sizeof(db->message), "%s",
-			       remote.message);
-		memcpy(db->code, remote.code, sizeof(db->code));
+	l->remotes = calloc(l->count + 1, sizeof(*l->remotes));
+	if (!l->remotes)
+		return -ENOMEM;
+	for (i = 0; i < l->count && !err; i++) {
+		(void)snprintf(name, sizeof(name), "%s_%zu", l->name, i);
+		err = make_server(db, name, l->conninfo[i]);
+		if (err)
+			break;
+		if (db_open(&l->remotes[i], l->conninfo[i], TIMEOUT_MS) ||
+		    run(&l->remotes[i], "BEGIN"))
+			err = fail_remotely(db, &l->remotes[i]);
 	}
-	db_close(&remote);
 	return err;
 }
 
+static int commit_servers(struct share_db *db, const struct server_list *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->count; i++)
+		if (run(&l->remotes[i], "COMMIT"))
+			return fail_remotely(db, &l->remotes[i]);
+	return 0;
+}
+
+static void close_servers(const struct server_list *l)
+{
+	size_t i;
+
+	for (i = 0; l->remotes && i < l->count; i++)
+		db_close(&l->remotes[i]);
+	free(l->remotes);
+}
+
+static int make_partition(struct share_db *db, const struct share_table *t,
+			  const struct server_list *l, size_t i)
+{
+	if (make_plain(&l->remotes[i], t))
+		return fail_remotely(db, &l->remotes[i]);
+	return run(db,
+		   "CREATE FOREIGN TABLE %s_%zu PARTITION OF %s "
+		   "FOR VALUES WITH (MODULUS %zu, REMAINDER %zu) "
+		   "SERVER %s_%zu OPTIONS (table_name '%s')",
+		   t->name, i, t->name, l->count, i, l->name, i, t->name);
+}
+
+static int make_partitioned(struct share_db *db, const struct share_table *t,
+			    const struct server_list *l)
+{
+	size_t i;
+	int err;
+
+	if (!t->place || !l->count)
+		return make_plain(db, t);
+	err = run(db, "CREATE TABLE %s (%s) PARTITION BY HASH (%s)", t->name,
+		  t->columns, t->place);
+	for (i = 0; i < l->count && !err; i++)
+		err = make_partition(db, t, l, i);
+	return err;
+}
+
+/* Either all servers have their tables in the end, or none. */
 static int make_servers(struct share_db *db, const struct share_schema *schema)
 {
-	size_t i, t;
+	struct server_list all = { .name = "kin_server",
+				   .conninfo = schema->servers,
+				   .count = schema->server_count };
+	struct server_list postings = { .name = "kin_posting_server",
+					.conninfo = schema->posting_servers,
+					.count = schema->posting_server_count };
+	size_t t;
 	int err = run(db, "CREATE EXTENSION IF NOT EXISTS postgres_fdw");
 
-	for (i = 0; i < schema->server_count && !err; i++)
-		err = make_server(db, schema->servers[i], i);
-	for (t = 0; t < TABLE_COUNT && !err; t++) {
-		if (!tables[t].place) {
-			err = make_plain(db, &tables[t]);
-			continue;
-		}
-		err = run(db, "CREATE TABLE %s (%s) PARTITION BY HASH (%s)",
-			  tables[t].name, tables[t].columns, tables[t].place);
-		for (i = 0; i < schema->server_count && !err; i++)
-			err = make_partition(db, &tables[t], i,
-					     schema->server_count);
-	}
-	for (i = 0; i < schema->server_count && !err; i++)
-		err = make_remote(db, schema->servers[i]);
+	if (!err)
+		err = open_servers(db, &all);
+	if (!err)
+		err = open_servers(db, &postings);
+	for (t = 0; t < TABLE_COUNT && !err; t++)
+		err = make_partitioned(db, &tables[t],
+				       postings.count && !t ? &postings : &all);
+	if (!err)
+		err = commit_servers(db, &all);
+	if (!err)
+		err = commit_servers(db, &postings);
+	close_servers(&all);
+	close_servers(&postings);
 	return err;
 }
 

@@ -40,6 +40,10 @@ struct share_schema {
 	enum share_layout layout;
 	const char *const *servers; /* LAYOUT_SERVERS: their conninfo */
 	size_t server_count;
+	/* LAYOUT_SERVERS: of the postings alone, then; the others are on the
+	 * servers, or in the database itself when there are none. */
+	const char *const *posting_servers;
+	size_t posting_server_count;
 	unsigned tablets; /* LAYOUT_YUGABYTE: of each table; 0: its default */
 	int64_t limit;
 	const char *const *readers; /* roles that may ask, */
