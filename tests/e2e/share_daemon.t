@@ -108,6 +108,30 @@ dirty() { # how many changes are kept
 }
 ok "what is published is acknowledged" poll 10 test -n "$(dirty)"
 
+# ---- the server does not answer ----
+
+server_pids="${pg_pid[a]} $(pgrep -P "${pg_pid[a]}")"
+listing=$(ls -U "$T/m1/.similar/f0")
+digests=$(getfattr -d "$T/m1/f0" 2>/dev/null)
+# shellcheck disable=SC2086 # several
+kill -STOP $server_pids
+: | ls -U "$there" >"$T/hanging" 2>&1 &
+hanging=$!
+cp "$T/one/f6" "$T/m1/meanwhile"
+is "$(ls -U "$T/m1/.similar/f0")" "$listing" \
+	"while the server hangs, listings are as they were"
+is "$(getfattr -d "$T/m1/f0" 2>/dev/null)" "$digests" "digests are, too"
+ok "what is new is hashed" "$KIN" wait "$T/m1"
+is "$(find "$T/m1/.similar/f6/" -name '100_*' | wc -l)" 1 "and found"
+wait "$hanging"
+is "$(cat "$T/hanging")" "" "the names elsewhere are left out after a while"
+is "$(getx "$there" user.kinfs.state)" incomplete "and that is told"
+# shellcheck disable=SC2086
+kill -CONT $server_pids
+rm "$T/m1/meanwhile"
+"$KIN" wait "$T/m1" 2>"$T/output"
+ok "when it goes on, so does kin-share" poll 90 is_published
+
 # ---- the server dies ----
 
 kill_server a

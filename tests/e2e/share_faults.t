@@ -17,82 +17,6 @@ start_server a
 complete() { "$KIN_SHARE" check --db "$(db a)" "$T/m1"; }
 files=$(find "$T/one" -type f | wc -l)
 
-# ---- a connection that is cut ----
-
-mkdir "$T/proxy"
-echo 0 >"$T/limit"
-python3 tests/e2e/helper/cut.py "$T/proxy/.s.PGSQL.5432" \
-	"$T/pg-a/.s.PGSQL.5432" "$T/limit" &
-pids+=($!)
-poll 10 test -S "$T/proxy/.s.PGSQL.5432"
-through="host=$T/proxy user=postgres dbname=postgres gssencmode=disable"
-cut_publish() { # BYTES
-	echo "$1" >"$T/limit"
-	timeout 60 "$KIN_SHARE" --db "$through" --once -q "$T/m1" \
-		>"$T/output" 2>&1
-}
-wrong=0
-failed=0
-for ((n = 1; n < 1200; n += 23)); do
-	cut_publish "$n" || failed=$((failed + 1))
-	# A batch is there as a whole or not at all.
-	case $(sql a 'SELECT count(*) FROM kin_copy') in
-	0 | "$files") ;;
-	*) wrong=$((wrong + 1)) ;;
-	esac
-done
-isnt "$failed" 0 "connections were cut while it published"
-is "$wrong" 0 "each batch was there as a whole or not at all"
-ok "then it publishes" cut_publish 0
-ok "and everything is there" complete
-
-wrong=0
-incomplete=0
-for ((n = 1; n < 8000; n += 151)); do
-	echo "$n" >"$T/limit"
-	timeout 60 "$KIN" similar --json --everywhere --db "$through" \
-		--of "$T/one/f0" >"$T/answer" 2>"$T/errors"
-	case $?:$(jq .complete "$T/answer") in
-	0:true) [ "$(jq '.similar | length' "$T/answer")" = 2 ] ||
-		wrong=$((wrong + 1)) ;;
-	3:false) incomplete=$((incomplete + 1)) ;;
-	*) wrong=$((wrong + 1)) ;;
-	esac
-done
-isnt "$incomplete" 0 "questions were cut"
-is "$wrong" 0 "a cut answer never passes for a complete one"
-
-# ---- a kin-share that is killed ----
-
-killed=0
-for ((n = 0; n < 200; n++)); do
-	[ $((n % 20)) -ne 0 ] || sql a 'TRUNCATE kin_host, kin_copy' >"$T/output"
-	"$KIN_SHARE" --db "$(db a)" --once -q "$T/m1" >"$T/output" 2>&1 &
-	pid=$!
-	sleep "$(printf '0.%04d' $((n * 2 % 400)))"
-	! kill -KILL "$pid" 2>/dev/null || killed=$((killed + 1))
-	wait "$pid" 2>/dev/null
-done
-isnt "$killed" 0 "it was killed while it published"
-ok "it goes on" publish a "$T/m1"
-ok "and everything is there" complete
-is "$(sql a 'SELECT count(*) FROM kin_host')" 1 "as one host"
-
-# ---- a server that is killed ----
-
-for ((n = 0; n < 5; n++)); do
-	sql a 'TRUNCATE kin_host, kin_copy, kin_content, kin_posting' \
-		>"$T/output"
-	publish a "$T/m1" >"$T/output" 2>&1 &
-	pid=$!
-	sleep "0.0$n"
-	kill_server a
-	wait "$pid"
-	start_server a
-done
-ok "after a server that was killed" publish a "$T/m1"
-ok "everything is there" complete
-
 # ---- old and new states ----
 
 sql a 'TRUNCATE kin_host, kin_copy, kin_content, kin_posting' >"$T/output"
@@ -137,6 +61,61 @@ touch -d '2400-01-01 UTC' "$T/m1/f5"
 ok "files of impossible times" publish a "$T/m1"
 ok "are published" complete
 
+# ---- a clock that is wrong ----
+
+"$CC" -D_GNU_SOURCE -shared -fPIC -o "$T/wrong_clock.so" \
+	tests/e2e/helper/wrong_clock.c
+wrong_clock() { # SECONDS COMMAND...
+	WRONG_CLOCK=$1 LD_PRELOAD=$T/wrong_clock.so "${@:2}"
+}
+is "$(wrong_clock 10000000000 bash -c 'printf "%(%Y)T" -1' | cut -c1)" 2 \
+	"the clock of a host can be set wrong"
+isnt "$(wrong_clock 10000000000 bash -c 'printf "%(%Y)T" -1')" \
+	"$(date +%Y)" "by centuries"
+for seconds in 10000000000 -1700000000; do
+	cp "$T/one/f7" "$T/m1/clock$seconds"
+	"$KIN" wait "$T/m1" 2>"$T/output"
+	ok "a host whose clock is wrong by $seconds seconds publishes" \
+		wrong_clock "$seconds" publish a "$T/m1"
+	ok "all of its files" complete
+	is "$(wrong_clock "$seconds" "$KIN" similar --json --everywhere \
+		--db "$(db a)" --of "$T/one/f0" | jq .complete)" true \
+		"and asks"
+done
+is "$(sql a "SELECT count(*) FROM kin_host
+	WHERE abs(extract(epoch FROM now() - seen)) < 86400")" 1 \
+	"when a host was seen is told by the clock of the server"
+
+# ---- a disk that is full ----
+
+mkdir "$T/small"
+if mount -t tmpfs -o size=4m tmpfs "$T/small" 2>"$T/output"; then
+	chown "$PG_USER" "$T/small"
+	sql a 'CREATE DATABASE small'
+	sql a "CREATE TABLESPACE small LOCATION '$T/small'"
+	small="host=$T/pg-a user=postgres dbname=small"
+	PGOPTIONS='-c default_tablespace=small' "$KIN_SHARE" init \
+		--db "$small" >"$T/output"
+	publish_small() {
+		"$KIN_SHARE" --db "$small" --once -q "$T/m1"
+	}
+	listing=$(ls -U "$T/m1/.similar/f0")
+	head -c 8m /dev/zero >"$T/small/filler" 2>/dev/null
+	refused "a server whose disk is full" 'No space left on device' \
+		publish_small
+	is "$(ls -U "$T/m1/.similar/f0")" "$listing" \
+		"the mount is as it was"
+	rm "$T/small/filler"
+	ok "when there is room, it goes on" publish_small
+	ok "and everything is there" \
+		"$KIN_SHARE" check --db "$small" "$T/m1"
+	sql a 'DROP DATABASE small'
+	sql a 'DROP TABLESPACE small'
+	umount "$T/small"
+else
+	skip "a server whose disk is full" "tmpfs cannot be mounted"
+fi
+
 # ---- messages ----
 
 refused "no server" 'No such file|Connection refused|could not connect' \
@@ -150,6 +129,27 @@ refused "no TLS where it is asked for" 'does not support SSL' "$KIN_SHARE" \
 	--db "host=127.0.0.1 port=${pg_port[tcp]} user=postgres
 		dbname=postgres sslmode=verify-full" \
 	--once "$T/m1"
+# A server with a certificate, and one that says to be the other.
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+	-keyout "$T/key.pem" -out "$T/cert.pem" 2>"$T/output"
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+	-keyout "$T/other.key" -out "$T/other.pem" 2>"$T/output"
+chown "$PG_USER" "$T/key.pem"
+chmod 600 "$T/key.pem"
+stop_server tcp
+start_server tcp listen_addresses=127.0.0.1 "port=${pg_port[tcp]}" ssl=on \
+	"ssl_cert_file=$T/cert.pem" "ssl_key_file=$T/key.pem"
+with_tls() { # HOST ROOT COMMAND...
+	"$KIN_SHARE" "${@:3}" --db "host=$1 hostaddr=127.0.0.1
+		port=${pg_port[tcp]} user=postgres dbname=postgres
+		sslmode=verify-full sslrootcert=$2"
+}
+ok "with TLS, init" with_tls localhost "$T/cert.pem" init
+ok "with TLS it publishes" with_tls localhost "$T/cert.pem" --once -q "$T/m1"
+refused "a certificate that nobody vouches for" 'certificate verify failed' \
+	with_tls localhost "$T/other.pem" --once "$T/m1"
+refused "a certificate of another host" 'does not match host name' \
+	with_tls example.org "$T/cert.pem" --once "$T/m1"
 sql a "CREATE ROLE ada LOGIN PASSWORD 'secret'; CREATE ROLE reader LOGIN;
 	CREATE ROLE writer LOGIN" >"$T/output"
 sed -i '1i local all ada scram-sha-256' "$T/pg-a/data/pg_hba.conf"
@@ -160,6 +160,10 @@ as_ada() {
 }
 refused "a wrong password" 'password authentication failed' as_ada
 unlike "$ERRORS" 'guess' "which is not printed"
+sql a 'ALTER ROLE ada CONNECTION LIMIT 0' >"$T/output"
+like "$("$KIN" similar --json --everywhere --db "host=$T/pg-a user=ada
+	dbname=postgres password=secret" --of "$T/one/f0" 2>/dev/null | jq -r .reason)" \
+	'too many connections' "a question tells what the server says"
 sql a "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader" >"$T/output"
 reader="host=$T/pg-a user=reader dbname=postgres"
 refused "a role that may only read" 'permission denied' \
