@@ -55,20 +55,36 @@ static uint8_t model(const uint8_t *bytes, size_t len, tlsh_counts counts,
 	return checksum;
 }
 
+/* How often each bucket came, whatever table that was counted in. */
+static void sum_of(const tlsh_counts counts, uint32_t out[KERNEL_TLSH_BUCKETS])
+{
+	size_t i, k;
+
+	for (k = 0; k < KERNEL_TLSH_BUCKETS; k++) {
+		out[k] = 0;
+		for (i = 0; i < KERNEL_TLSH_TRIPLETS; i++)
+			out[k] += counts[i][k];
+	}
+}
+
 static void try_count(const uint8_t *bytes, size_t len, uint64_t seed)
 {
 	size_t i, variants;
 	const struct kernel_ops *all = kernel_all(&variants);
-	tlsh_counts want = { { 3 } }, have;
+	uint32_t want[KERNEL_TLSH_BUCKETS], have[KERNEL_TLSH_BUCKETS];
+	tlsh_counts counts = { { 3 } };
 	uint8_t begin = (uint8_t)seed, checksum;
 
-	checksum = model(bytes, len, want, begin);
+	checksum = model(bytes, len, counts, begin);
+	sum_of(counts, want);
 	for (i = 0; i < variants; i++) {
-		memset(have, 0, sizeof(have));
-		have[0][0] = 3;
-		if (all[i].tlsh->count(&table, bytes, len, have, begin) !=
-			    checksum ||
-		    memcmp(have, want, sizeof(have)) != 0)
+		uint8_t end;
+
+		memset(counts, 0, sizeof(counts));
+		counts[0][0] = 3;
+		end = all[i].tlsh->count(&table, bytes, len, counts, begin);
+		sum_of(counts, have);
+		if (end != checksum || memcmp(have, want, sizeof(have)) != 0)
 			fail_msg("%s: seed %llu, %zu bytes", all[i].name,
 				 (unsigned long long)seed, len);
 	}
@@ -106,11 +122,33 @@ static void test_random_lengths(void **state)
 	guarded_free(&g);
 }
 
+/* All hashes are counted, or none is, in stretches of any length. */
+static void test_one_value(void **state)
+{
+	struct guarded g = guarded_new(LONGEST);
+	struct draws d = draws_of(13);
+	uint64_t seed;
+	size_t at, end;
+
+	(void)state;
+	for (seed = 0; seed < 500; seed++) {
+		for (at = 0; at < LONGEST; at = end) {
+			end = at + 1 + draw(&d) % 600;
+			if (end > LONGEST)
+				end = LONGEST;
+			memset(g.data + at, (int)draw(&d), end - at);
+		}
+		try_count(g.data, LONGEST, seed);
+	}
+	guarded_free(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_length),
 		cmocka_unit_test(test_random_lengths),
+		cmocka_unit_test(test_one_value),
 	};
 
 	return cmocka_run_group_tests(tests, make_table, NULL);

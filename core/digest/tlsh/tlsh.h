@@ -18,7 +18,7 @@
  * is, how the quarters relate, and how long the content is.
  */
 enum {
-	TLSH_BUCKETS = 128,
+	TLSH_BUCKETS = KERNEL_TLSH_BUCKETS,
 	TLSH_WINDOW = KERNEL_TLSH_WINDOW,
 	TLSH_TRIPLETS = KERNEL_TLSH_TRIPLETS,
 	TLSH_MIN_BYTES = 50,  /* of a content with a digest */
@@ -30,7 +30,7 @@ enum {
 
 struct tlsh {
 	uint64_t size;
-	/* By triplet, so that increments seldom wait for each other; only the
+	/* In six tables, so that increments seldom wait for each other; only the
 	 * first TLSH_BUCKETS of each are looked at. */
 	uint32_t counts[TLSH_TRIPLETS][256];
 	uint8_t checksum;

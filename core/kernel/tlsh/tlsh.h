@@ -18,13 +18,18 @@
  *
  * The checksum is the hash of p[0], p[1] and the checksum before, salt 0.
  */
-enum { KERNEL_TLSH_WINDOW = 5, KERNEL_TLSH_TRIPLETS = 6 };
+enum {
+	KERNEL_TLSH_WINDOW = 5,
+	KERNEL_TLSH_TRIPLETS = 6,
+	KERNEL_TLSH_BUCKETS = 128, /* hashes from here on count for nothing */
+};
 
 /* Made by kernel_tlsh_init(). */
 struct kernel_tlsh_table {
 	uint8_t pearson[256];                    /* T */
 	uint8_t salts[1 + KERNEL_TLSH_TRIPLETS]; /* T[salt]; the checksum's */
-	uint64_t first[256]; /* byte i of first[x]: T[salts[i] ^ x] */
+	uint64_t first[256];     /* byte i of first[x]: T[salts[i] ^ x] */
+	uint8_t twice[256][256]; /* twice[x][y]: T[x ^ T[y]] */
 };
 
 void kernel_tlsh_init(struct kernel_tlsh_table *table,
@@ -32,9 +37,11 @@ void kernel_tlsh_init(struct kernel_tlsh_table *table,
 
 struct kernel_tlsh {
 	/*
-	 * Adds the hashes of all windows in len bytes, len - 4 or none, to
-	 * counts; returns the checksum after them.  No count overflows:
-	 * the caller sees to that.
+	 * Counts the hashes of all windows in len bytes, len - 4 or none;
+	 * returns the checksum after them.  How often a hash below
+	 * KERNEL_TLSH_BUCKETS came is the sum over the tables of counts; what
+	 * is there for others means nothing.  No count overflows: the caller
+	 * sees to that.
 	 */
 	uint8_t (*count)(const struct kernel_tlsh_table *table,
 			 const uint8_t *bytes, size_t len,

@@ -13,10 +13,13 @@ void kernel_tlsh_init(struct kernel_tlsh_table *table,
 	for (i = 0; i < sizeof(salts); i++)
 		table->salts[i] = pearson[salts[i]];
 	memset(table->first, 0, sizeof(table->first));
-	for (x = 0; x < 256; x++)
+	for (x = 0; x < 256; x++) {
 		for (i = 0; i < sizeof(salts); i++)
 			table->first[x] |=
 				(uint64_t)pearson[table->salts[i] ^ x] << 8 * i;
+		for (i = 0; i < 256; i++)
+			table->twice[x][i] = pearson[x ^ pearson[i]];
+	}
 }
 
 static uint8_t count(const struct kernel_tlsh_table *table,
