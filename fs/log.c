@@ -7,6 +7,8 @@
 #include <string.h>
 #include <syslog.h>
 
+#include "core/base/notify.h"
+
 #define LINE_BYTES 2048
 
 static atomic_bool to_syslog;
@@ -30,16 +32,16 @@ static void make_harmless(char *line)
 			*line = '?';
 }
 
-void log_line_v(const char *format, va_list args)
+void log_line_v(int priority, const char *format, va_list args)
 {
 	char line[LINE_BYTES];
 
 	vsnprintf(line, sizeof(line), format, args);
 	make_harmless(line);
 	if (atomic_load(&to_syslog))
-		syslog(LOG_WARNING, "%s", line);
+		syslog(priority, "%s", line);
 	else
-		fprintf(stderr, "kinfs: %s\n", line);
+		fprintf(stderr, "%skinfs: %s\n", notify_prefix(priority), line);
 }
 
 void log_line(const char *format, ...)
@@ -47,6 +49,15 @@ void log_line(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	log_line_v(format, args);
+	log_line_v(LOG_ERR, format, args);
+	va_end(args);
+}
+
+void log_warning(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	log_line_v(LOG_WARNING, format, args);
 	va_end(args);
 }

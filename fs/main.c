@@ -136,15 +136,16 @@ static void warn_of_claimed(const struct fs *fs, int source_fd)
 	if (o->similar == SIMILAR_OFF)
 		return;
 	if (has_entry(source_fd, o->similar_name))
-		log_line("source '%s' has an entry '%s', which the tree of "
-			 "similar files hides; choose another name with "
-			 "-o similar_name=NAME",
-			 fs->source, o->similar_name);
+		log_warning("source '%s' has an entry '%s', which the tree of "
+			    "similar files hides; choose another name with "
+			    "-o similar_name=NAME",
+			    fs->source, o->similar_name);
 	for (i = 0; i < sizeof(views) / sizeof(views[0]); i++)
 		if (has_entry(source_fd, views[i]))
-			log_line("source '%s' has an entry '%s'; the view of "
-				 "similar files of that name is not to be had",
-				 fs->source, views[i]);
+			log_warning(
+				"source '%s' has an entry '%s'; the view of "
+				"similar files of that name is not to be had",
+				fs->source, views[i]);
 }
 
 static int run(struct fs *fs)

@@ -258,7 +258,7 @@ static int load_filter(void)
 static void complain(const char *what, int err)
 {
 	if (err)
-		log_line("sandbox: %s: %s", what, err_text(err));
+		log_warning("sandbox: %s: %s", what, err_text(err));
 }
 
 /* auto_unmount does not make it superfluous: libfuse's own process unmounts

@@ -164,8 +164,8 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 static void log_of_libfuse(enum fuse_log_level level, const char *format,
 			   va_list args)
 {
-	(void)level;
-	log_line_v(format, args);
+	/* Its levels are the priorities of syslog(3). */
+	log_line_v((int)level, format, args);
 }
 
 static int add_arguments(const struct fs *fs, struct fuse_args *args)

@@ -2,11 +2,15 @@
 #include "core/base/notify.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -35,4 +39,26 @@ void notify_service(const char *format, ...)
 		     (struct sockaddr *)&address,
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 	(void)close(fd);
+}
+
+/* JOURNAL_STREAM is "device:inode" of what the service manager connected. */
+static bool is_journal(int fd)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	char own[64];
+	struct stat st;
+
+	if (!stream || fstat(fd, &st) != 0)
+		return false;
+	(void)snprintf(own, sizeof(own), "%ju:%ju", (uintmax_t)st.st_dev,
+		       (uintmax_t)st.st_ino);
+	return strcmp(stream, own) == 0;
+}
+
+const char *notify_prefix(int priority)
+{
+	static const char prefixes[][4] = { "<0>", "<1>", "<2>", "<3>",
+					    "<4>", "<5>", "<6>", "<7>" };
+
+	return is_journal(STDERR_FILENO) ? prefixes[LOG_PRI(priority)] : "";
 }

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/base/err.h"
+#include "core/base/notify.h"
 #include "core/share/ask.h"
 #include "core/share/share.h"
 
@@ -21,7 +23,7 @@ void share_complain(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fputs("kin-share: ", stderr);
+	fprintf(stderr, "%skin-share: ", notify_prefix(LOG_WARNING));
 	(void)vfprintf(stderr, format, args);
 	fputc('\n', stderr);
 	va_end(args);

@@ -81,7 +81,7 @@ static bool had_requests(void *ctx)
 static void write_log(void *ctx, const char *message)
 {
 	(void)ctx;
-	log_line("%s", message);
+	log_warning("%s", message);
 }
 
 void notify_host(struct fs *fs, struct engine_options *options)

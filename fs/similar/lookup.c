@@ -146,9 +146,10 @@ static void warn_of_real(struct fs *fs, const struct similar_node *parent,
 			 const char *name)
 {
 	if (!atomic_exchange(&fs->similar->warned, true))
-		log_line("an entry '%s' in '%s' is real: the view of similar "
-			 "files of that name is not to be had there",
-			 name, parent->parent ? parent->name : "/");
+		log_warning(
+			"an entry '%s' in '%s' is real: the view of similar "
+			"files of that name is not to be had there",
+			name, parent->parent ? parent->name : "/");
 }
 
 /*

@@ -72,8 +72,41 @@ CONF
 ) 2>>"$T/log" &
 daemon=$!
 ok 'its command line mounts' poll 60 mounted "$mnt"
+"$KIN" pause "$mnt"
+gen_text 100 2 >"$mnt/written"
 kill -TERM "$daemon"
 wait "$daemon"
-not_ok 'SIGTERM ends the mount' mounted "$mnt"
+is $? 0 'SIGTERM ends it well'
+not_ok '... and the mount' mounted "$mnt"
+is "$(cat "$src/written")" "$(gen_text 100 2)" '... with all that was written'
+
+# ---- the journal ----
+
+# Standard error is a socket of the service manager, named by JOURNAL_STREAM.
+journal() { # COMMAND...: its standard error, if that is the journal
+	perl -MSocket -MFcntl=F_SETFD -e '
+		socketpair(my $own, my $its, AF_UNIX, SOCK_STREAM, 0) or die;
+		my $pid = fork();
+		if (!$pid) {
+			my ($device, $inode) = stat $its;
+			$ENV{JOURNAL_STREAM} = "$device:$inode";
+			open STDERR, ">&", $its or die;
+			exec @ARGV;
+		}
+		close $its;
+		print while <$own>;' -- "$@"
+}
+
+mkdir "$src/.similar"
+is "$(journal "$KINFS" -f "$src" "$mnt" -o frobnicate)" \
+	"<3>kinfs: option 'frobnicate': unknown; see 'kinfs -o help'" \
+	'the journal is told the priority of an error'
+journal timeout 600 "$KINFS" -f "$src" "$mnt" -o db="$T/db" >"$T/journal" &
+ok 'a mount with a warning' poll 60 mounted "$mnt"
+umount "$mnt"
+wait "$!"
+like "$(cat "$T/journal")" '^<4>kinfs: .*similar_name' '... and of a warning'
+like "$(JOURNAL_STREAM=1:2 "$KINFS" -f "$src" "$mnt" -o frobnicate 2>&1)" ^kinfs: \
+	'standard error that is not the journal has none'
 
 finish
