@@ -371,3 +371,47 @@ int option_set(struct options *o, const char *arg)
 			return apply(o, &ours[i], arg);
 	return 1;
 }
+
+/* ---- what is none of them ---- */
+
+static const struct option *find_valued(const char *name, size_t len)
+{
+	for (size_t i = 0; i < OURS_COUNT; i++)
+		if (ours[i].value && strlen(ours[i].name) == len + 1 &&
+		    strncmp(ours[i].name, name, len) == 0)
+			return &ours[i];
+	return NULL;
+}
+
+static void guess(const char *arg, const char *const *names, size_t count,
+		  struct text_guess *out)
+{
+	size_t i;
+
+	text_guess_begin(out, arg, strcspn(arg, "="));
+	for (i = 0; i < OURS_COUNT; i++)
+		text_guess_offer(out, ours[i].name, strcspn(ours[i].name, "="));
+	for (i = 0; i < count; i++)
+		text_guess_offer(out, names[i], strcspn(names[i], "="));
+}
+
+void option_complain_unknown(const char *arg, const char *const *names,
+			     size_t count)
+{
+	const struct option *valued = find_valued(arg, strlen(arg));
+	struct text_guess g;
+
+	guess(arg, names, count, &g);
+	if (valued)
+		log_line("option '%s': a value is missing; it must be %s", arg,
+			 valued->wants);
+	else if (digest_find(arg)) /* digests=sise,sif ends at the comma */
+		log_line("option '%s': unknown; digests=LIST has its names "
+			 "separated by ':', because ',' separates options",
+			 arg);
+	else if (g.best)
+		log_line("option '%s': unknown; did you mean '-o %s'?", arg,
+			 g.best);
+	else
+		log_line("option '%s': unknown; see 'kinfs -o help'", arg);
+}

@@ -3,6 +3,7 @@
 #define FS_OPTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "fs/options.h"
 
@@ -13,6 +14,11 @@ bool option_is(const char *arg, const char *name);
 
 /* 0: done, -1: the value is bad, and that was said, 1: it is none of ours. */
 int option_set(struct options *o, const char *arg);
+
+/* Says that arg is none, and what was probably meant: one of ours, or of
+ * names. */
+void option_complain_unknown(const char *arg, const char *const *names,
+			     size_t count);
 
 /* Prints a line for each of our options to standard output, or only for those
  * that most mounts need. */

@@ -89,7 +89,7 @@ static int take_option(struct options *o, const char *arg)
 	}
 	if (is_in(arg, ignored, COUNT(ignored)) || strncmp(arg, "x-", 2) == 0)
 		return 0;
-	log_line("option '%s': unknown; see 'kinfs -o help'", arg);
+	option_complain_unknown(arg, passed_on, COUNT(passed_on));
 	return -1;
 }
 
@@ -105,7 +105,10 @@ static int take_switch(struct options *o, const char *arg)
 		o->help = true;
 	else if (strcmp(arg, "-V") == 0 || strcmp(arg, "--version") == 0)
 		o->version = true;
-	else {
+	else if (strncmp(arg, "--", 2) == 0 && arg[2]) {
+		option_complain_unknown(arg + 2, passed_on, COUNT(passed_on));
+		return -1;
+	} else {
 		log_line("option '%s': unknown; see 'kinfs -h'", arg);
 		return -1;
 	}
@@ -178,6 +181,11 @@ int options_parse(int argc, char **argv, struct options *out)
 	out->sandbox = true;
 	if (option_replace(&out->similar_name, ".similar"))
 		return -ENOMEM;
+	if (argc > 1 && strcmp(argv[argc - 1], "-o") == 0) {
+		log_line(
+			"option '-o': a value is missing; see 'kinfs -o help'");
+		return -EINVAL;
+	}
 	r = fuse_opt_parse(&args, out, none, take_argument);
 	if (args.allocated) {
 		out->fuse_argc = args.argc;

@@ -120,3 +120,62 @@ const char *text_format_size(double bytes, enum text_units units,
 			       bytes < 9.95 ? 1 : 0, bytes, *full[unit]);
 	return out;
 }
+
+/* ---- words that were typed wrong ---- */
+
+enum { WORD_MAX = 40 };
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How many characters must be put in, left out, replaced or interchanged with
+ * the next to make b of a; both have at most WORD_MAX. */
+static size_t word_distance(const char *a, size_t a_len, const char *b,
+			    size_t b_len)
+{
+	size_t rows[3][WORD_MAX + 1];
+	size_t i, j;
+
+	for (j = 0; j <= b_len; j++)
+		rows[0][j] = j;
+	for (i = 1; i <= a_len; i++) {
+		const size_t *above = rows[(i - 1) % 3];
+		const size_t *before = rows[(i + 1) % 3]; /* i - 2 */
+		size_t *row = rows[i % 3];
+
+		row[0] = i;
+		for (j = 1; j <= b_len; j++) {
+			row[j] = least(least(above[j], row[j - 1]) + 1,
+				       above[j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
+			    a[i - 2] == b[j - 1])
+				row[j] = least(row[j], before[j - 2] + 1);
+		}
+	}
+	return rows[a_len % 3][b_len];
+}
+
+void text_guess_begin(struct text_guess *g, const char *word, size_t len)
+{
+	*g = (struct text_guess){
+		.word = word,
+		.word_len = len,
+		.distance = len / 3 + 1,
+	};
+}
+
+void text_guess_offer(struct text_guess *g, const char *name, size_t len)
+{
+	size_t distance;
+
+	if (len > WORD_MAX || g->word_len > WORD_MAX)
+		return;
+	distance = word_distance(g->word, g->word_len, name, len);
+	if (distance >= g->distance)
+		return;
+	g->distance = distance;
+	g->best = name;
+	g->best_len = len;
+}

@@ -3,6 +3,7 @@
 #define CORE_BASE_TEXT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Numbers and base64 in text: of digests, options and what is printed. */
@@ -39,5 +40,19 @@ enum { TEXT_SIZE_ROOM = 32 };
 /* Writes a number of bytes with a unit of its magnitude; returns out. */
 const char *text_format_size(double bytes, enum text_units units,
 			     char out[TEXT_SIZE_ROOM]);
+
+/*
+ * What a word was probably meant to be, among names that are offered one after
+ * the other: the nearest of those that differ from it in at most a third of its
+ * characters, where two that are interchanged count as one.  best is NULL when
+ * there is none, and not owned.
+ */
+struct text_guess {
+	const char *word, *best;
+	size_t word_len, best_len, distance;
+};
+
+void text_guess_begin(struct text_guess *g, const char *word, size_t len);
+void text_guess_offer(struct text_guess *g, const char *name, size_t len);
 
 #endif

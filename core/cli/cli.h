@@ -48,7 +48,7 @@ struct command {
 	const char *synopsis; /* after "kin " */
 	const char *summary;
 	const char *help;
-	int (*run)(int argc, char **argv); /* argv[0] is the name */
+	int (*run)(int argc, char **argv); /* argv[0]: for getopt() */
 };
 
 extern const struct command command_digest, command_compare, command_similar,

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/kernel/kernel.h"
 
@@ -52,7 +54,21 @@ static void print_help(const struct command *command)
 
 static int unknown_command(const char *name)
 {
-	cli_complain(NULL, "no command '%s'; kin help lists them", name);
+	struct text_guess guess;
+	size_t i;
+
+	text_guess_begin(&guess, name, strlen(name));
+	for (i = 0; i < COMMAND_COUNT; i++)
+		text_guess_offer(&guess, commands[i]->name,
+				 strlen(commands[i]->name));
+	text_guess_offer(&guess, "--help", strlen("--help"));
+	text_guess_offer(&guess, "--version", strlen("--version"));
+	if (guess.best)
+		cli_complain(NULL, "no command '%s'; did you mean '%s'?", name,
+			     guess.best);
+	else
+		cli_complain(NULL, "no command '%s'; kin help lists them",
+			     name);
 	return EXIT_USAGE;
 }
 
@@ -85,6 +101,42 @@ static bool asks_for_help(int argc, char **argv)
 		if (is_help(argv[i]))
 			return true;
 	return false;
+}
+
+/* The options are those that the help explains.  word: the argument that a
+ * command found wrong, which may be no option at all. */
+static void guess_option(const struct command *command, const char *word)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+	const char *at = command->help;
+	struct text_guess guess;
+
+	if (strncmp(word, "--", 2) != 0)
+		return;
+	text_guess_begin(&guess, word, strcspn(word, "="));
+	while ((at = strstr(at, " --"))) {
+		size_t len = strspn(++at, letters);
+
+		text_guess_offer(&guess, at, len);
+		at += len;
+	}
+	if (guess.best && guess.distance)
+		cli_complain(NULL, "%s: did you mean '%.*s'?", command->name,
+			     (int)guess.best_len, guess.best);
+}
+
+/* getopt() begins its messages with the first argument. */
+static int run_command(const struct command *command, int argc, char **argv)
+{
+	char program[32];
+	int code;
+
+	(void)snprintf(program, sizeof(program), "kin: %s", command->name);
+	argv[0] = program;
+	code = command->run(argc, argv);
+	if (code == EXIT_USAGE && optind > 0 && optind <= argc)
+		guess_option(command, argv[optind - 1]);
+	return code;
 }
 
 static int unknown_kernel(const char *name)
@@ -144,7 +196,7 @@ static int run(int argc, char **argv)
 		print_help(command);
 		return EXIT_OK;
 	}
-	return command->run(argc - 1, argv + 1);
+	return run_command(command, argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

@@ -118,6 +118,52 @@ static void test_formats_are_appended(void **state)
 	buf_release(&b);
 }
 
+static void expect_guess(const char *word, const char *want)
+{
+	static const char *const names[] = { "threshold", "limit", "wait",
+					     "similar", "similar_name" };
+	struct text_guess g;
+	size_t i;
+
+	text_guess_begin(&g, word, strcspn(word, "="));
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		text_guess_offer(&g, names[i], strlen(names[i]));
+	if (!want) {
+		assert_null(g.best);
+		return;
+	}
+	assert_non_null(g.best);
+	assert_string_equal(g.best, want);
+	assert_int_equal(g.best_len, strlen(want));
+}
+
+static void test_what_was_meant_is_guessed(void **state)
+{
+	(void)state;
+	expect_guess("treshold", "threshold");
+	expect_guess("thresholds", "threshold");
+	expect_guess("threshlod=70", "threshold");
+	expect_guess("limti", "limit");
+	expect_guess("wiat", "wait");
+	expect_guess("simlar", "similar");
+	expect_guess("similarname", "similar_name");
+	expect_guess("similar", "similar");
+}
+
+static void test_nothing_is_guessed_of_what_is_far(void **state)
+{
+	char long_word[200];
+
+	(void)state;
+	memset(long_word, 'a', sizeof(long_word));
+	long_word[sizeof(long_word) - 1] = '\0';
+	expect_guess("", NULL);
+	expect_guess("w", NULL);
+	expect_guess("frobnicate", NULL);
+	expect_guess("walk", NULL);
+	expect_guess(long_word, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +172,8 @@ int main(void)
 		cmocka_unit_test(test_sizes_are_printed),
 		cmocka_unit_test(test_base64_is_spelled),
 		cmocka_unit_test(test_formats_are_appended),
+		cmocka_unit_test(test_what_was_meant_is_guessed),
+		cmocka_unit_test(test_nothing_is_guessed_of_what_is_far),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
