@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "core/kernel/blanks/blanks.h"
 #include "core/kernel/columns.h"
 #include "core/kernel/ctph/ctph.h"
 #include "core/kernel/md4/md4.h"
@@ -19,7 +20,7 @@
 		.md4 = &md4_##variant, .window = &window_##variant,     \
 		.sdhash = &sdhash_##variant, .sif = &sif_##variant,     \
 		.columns = &columns_##variant, .ctph = &ctph_##variant, \
-		.tlsh = &tlsh_##of_tlsh,                                \
+		.tlsh = &tlsh_##of_tlsh, .blanks = &blanks_##variant,   \
 	}
 
 /* Each needs all that the ones before it need. */

@@ -20,6 +20,7 @@ struct kernel_ops {
 	const struct kernel_columns *columns;
 	const struct kernel_ctph *ctph;
 	const struct kernel_tlsh *tlsh;
+	const struct kernel_blanks *blanks;
 };
 
 /* The fastest that processor and operating system can run. */
