@@ -262,6 +262,17 @@ static int set_sandbox(struct options *o, const char *value)
 	return 0;
 }
 
+static int set_text(struct options *o, const char *value)
+{
+	static const char *const choices[] = { "yes", "no", NULL };
+	int choice = parse_choice(value, choices);
+
+	if (choice < 0)
+		return choice;
+	o->text = choice ? TEXT_NOT_KEPT : TEXT_KEPT;
+	return 0;
+}
+
 /* ---- all of them ---- */
 
 struct option {
@@ -276,6 +287,8 @@ struct option {
 static const struct option ours[] = {
 	{ "digests=", "LIST", "digests to keep, separated by ':'",
 	  "names of digests separated by ':'", set_digests, true },
+	{ "text=", "yes|no", "keep sketches of texts, for .text (yes)",
+	  "yes or no", set_text, false },
 	{ "xattrs=", "list|all|hide|strict", "which digests are listed (list)",
 	  "list, all, hide or strict", set_xattrs, false },
 	{ "similar=", "hide|show|off", "whether / shows .similar (hide)",

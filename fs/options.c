@@ -164,6 +164,17 @@ static int check_measure(const struct options *o)
 	return 0;
 }
 
+/* digests= and text= may come in any order. */
+static void choose_text(struct options *o)
+{
+	if (o->text == TEXT_NOT_KEPT)
+		o->kept_digests &= ~DIGEST_BIT(DIGEST_TEXT);
+	if (o->text != TEXT_KEPT)
+		return;
+	o->digest_set |= DIGEST_BIT(DIGEST_TEXT);
+	o->kept_digests |= DIGEST_BIT(DIGEST_TEXT);
+}
+
 int options_parse(int argc, char **argv, struct options *out)
 {
 	static const struct fuse_opt none[] = { FUSE_OPT_END };
@@ -195,6 +206,7 @@ int options_parse(int argc, char **argv, struct options *out)
 		return -EINVAL;
 	if (out->debug)
 		out->foreground = true;
+	choose_text(out);
 	return check_measure(out);
 }
 

@@ -21,12 +21,20 @@ enum similar_mode {
 	SIMILAR_OFF,
 };
 
+/* Whether sketches of texts are kept: as digests= says, or in any case. */
+enum text_mode {
+	TEXT_BY_DIGESTS,
+	TEXT_KEPT,
+	TEXT_NOT_KEPT,
+};
+
 struct options {
 	char *source;     /* as given; NULL when missing */
 	char *mountpoint; /* as given; NULL when missing */
 
 	/* DIGEST_BIT()s: that there are, and that are kept */
 	uint32_t digest_set, kept_digests;
+	enum text_mode text;
 	enum xattrs_mode xattrs;
 	enum similar_mode similar;
 	char *similar_name;

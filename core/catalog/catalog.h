@@ -24,7 +24,7 @@
  *   names       parent directory, name -> file or directory
  *   links       file, parent directory, name: names, the other way round
  *   contents    id -> size and fixed-size digests; ids are never used twice
- *   texts, sketches  id -> the digests that vary in length
+ *   texts, sketches, text_sketches  id -> the digests that vary in length
  *   identities  XXH128, size -> id
  *   copies      id, file: which files have a content
  *   pending     file: its digests are still to be made
@@ -377,6 +377,14 @@ int catalog_sketch_each(struct catalog_txn *txn,
 			int (*each)(void *arg, uint32_t content,
 				    const struct sif_sketch *sketch),
 			void *arg);
+
+/* The same of the sketches of texts (digest/text/text_sif.h). */
+int catalog_text_sketch_get(struct catalog_txn *txn, uint32_t content,
+			    struct sif_sketch *out);
+int catalog_text_sketch_each(struct catalog_txn *txn,
+			     int (*each)(void *arg, uint32_t content,
+					 const struct sif_sketch *sketch),
+			     void *arg);
 
 /* The files with that content, in order of device, inode, generation. */
 int catalog_copies_each(struct catalog_txn *txn, uint32_t content,

@@ -23,6 +23,8 @@
  *   texts       content -> the texts that its set says, without sif, in order
  *               of enum digest_id, packed (texts.c); nothing without any
  *   sketches    content -> its sif: distinct 8, window 2, values 6 each
+ *   text_sketches  content -> that of its text, the same way; none if it is
+ *               no text
  *   identities  xxh128, size -> content
  *   copies      content, file -> nothing
  *   pending     file -> nothing
@@ -45,6 +47,7 @@ enum catalog_db {
 	DB_CONTENTS,
 	DB_TEXTS,
 	DB_SKETCHES,
+	DB_TEXT_SKETCHES,
 	DB_IDENTITIES,
 	DB_COPIES,
 	DB_PENDING,
@@ -52,7 +55,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 6
+#define CATALOG_VERSION 7
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"
@@ -76,7 +79,8 @@ enum catalog_db {
 #define SHARE_BYTES 16
 
 /* Those in the texts. */
-#define CATALOG_TEXTS (DIGEST_TEXTS & ~DIGEST_BIT(DIGEST_SIF))
+#define CATALOG_TEXTS \
+	(DIGEST_TEXTS & ~(DIGEST_BIT(DIGEST_SIF) | DIGEST_BIT(DIGEST_TEXT)))
 
 struct catalog_meta {
 	uint32_t digest_set;
@@ -274,10 +278,21 @@ bool id_list_remove(struct id_list *list, uint32_t id);
 int sketch_decode(const MDB_val *bytes, struct sif_sketch *out);
 
 /* text as sif_format() makes it; id as a key, the greatest so far. */
-int sketch_put(struct catalog_txn *txn, const uint8_t *id, const char *text);
+int sketch_put(struct catalog_txn *txn, enum catalog_db db, const uint8_t *id,
+	       const char *text);
 
 /* The reverse; free() the text. */
-int sketch_text(struct catalog_txn *txn, uint32_t content, char **text_out);
+int sketch_text(struct catalog_txn *txn, enum catalog_db db, uint32_t content,
+		char **text_out);
+
+/* The digests that are kept as sketches, in which table. */
+struct sketch_table {
+	enum digest_id id;
+	enum catalog_db db;
+};
+
+enum { SKETCH_TABLES = 2 };
+extern const struct sketch_table sketch_tables[SKETCH_TABLES];
 
 /* ---- content.c ---- */
 

@@ -20,6 +20,30 @@ int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 	return err ? err : content_id_decode(&value, out);
 }
 
+static int sketches_put(struct catalog_txn *txn, const uint8_t *id,
+			const struct digests *d)
+{
+	const struct sketch_table *t;
+	int err = 0;
+
+	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
+		if (d->set & DIGEST_BIT(t->id))
+			err = sketch_put(txn, t->db, id, d->text[t->id]);
+	return err;
+}
+
+static int sketches_delete(struct catalog_txn *txn, const uint8_t *id,
+			   const struct digests *d)
+{
+	const struct sketch_table *t;
+	int err = 0;
+
+	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
+		if (d->set & DIGEST_BIT(t->id))
+			err = txn_delete(txn, t->db, id, CONTENT_KEY_BYTES);
+	return err;
+}
+
 static int content_insert(struct catalog_txn *txn, uint32_t content,
 			  const struct digests *d)
 {
@@ -39,8 +63,8 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 	if (!err && texts.len)
 		err = txn_append(txn, DB_TEXTS, id, sizeof(id), texts.data,
 				 texts.len);
-	if (!err && (d->set & DIGEST_BIT(DIGEST_SIF)))
-		err = sketch_put(txn, id, d->text[DIGEST_SIF]);
+	if (!err)
+		err = sketches_put(txn, id, d);
 	if (!err)
 		err = txn_put(txn, DB_IDENTITIES, identity, sizeof(identity),
 			      id, sizeof(id));
@@ -101,8 +125,8 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	err = txn_delete(txn, DB_CONTENTS, id, sizeof(id));
 	if (!err && (d.set & CATALOG_TEXTS))
 		err = txn_delete(txn, DB_TEXTS, id, sizeof(id));
-	if (!err && (d.set & DIGEST_BIT(DIGEST_SIF)))
-		err = txn_delete(txn, DB_SKETCHES, id, sizeof(id));
+	if (!err)
+		err = sketches_delete(txn, id, &d);
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES, identity,
 				 sizeof(identity));
@@ -159,6 +183,18 @@ static int texts_get(struct catalog_txn *txn, uint32_t content,
 	return texts_decode(&value, d);
 }
 
+static int sketches_get(struct catalog_txn *txn, uint32_t content,
+			struct digests *d)
+{
+	const struct sketch_table *t;
+	int err = 0;
+
+	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
+		if (d->set & DIGEST_BIT(t->id))
+			err = sketch_text(txn, t->db, content, &d->text[t->id]);
+	return err;
+}
+
 int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
 			  struct digests *out)
 {
@@ -180,8 +216,8 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 		return err;
 	if (d.set & CATALOG_TEXTS)
 		err = texts_get(txn, content, &d);
-	if (!err && (d.set & DIGEST_BIT(DIGEST_SIF)))
-		err = sketch_text(txn, content, &d.text[DIGEST_SIF]);
+	if (!err)
+		err = sketches_get(txn, content, &d);
 	if (err)
 		digests_release(&d);
 	else

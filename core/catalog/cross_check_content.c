@@ -11,19 +11,22 @@ static int check_texts_of(struct cross_check *c, uint32_t content,
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	bool wanted = d->set & CATALOG_TEXTS;
-	bool sketch = d->set & DIGEST_BIT(DIGEST_SIF);
-	int err, sketch_err;
+	const struct sketch_table *t;
+	int err;
 
 	store_be32(id, content);
 	wanted ^= txn_has(c->txn, DB_TEXTS, id, sizeof(id), &err);
-	sketch ^= txn_has(c->txn, DB_SKETCHES, id, sizeof(id), &sketch_err);
-	err = err ?: sketch_err;
 	if (!err && wanted)
 		err = cross_check_note_content(c, content,
 					       "texts and digest set disagree");
-	if (!err && sketch)
-		err = cross_check_note_content(
-			c, content, "sketch and digest set disagree");
+	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err;
+	     t++) {
+		wanted = d->set & DIGEST_BIT(t->id);
+		wanted ^= txn_has(c->txn, t->db, id, sizeof(id), &err);
+		if (!err && wanted)
+			err = cross_check_note_content(
+				c, content, "sketch and digest set disagree");
+	}
 	return err;
 }
 

@@ -93,6 +93,7 @@ static int check_record(enum catalog_db db, const MDB_val *key,
 		err = content_id_decode(key, &content);
 		return err ? err : texts_check(value);
 	case DB_SKETCHES:
+	case DB_TEXT_SKETCHES:
 		err = content_id_decode(key, &content);
 		return err ? err : check_sketch(value);
 	case DB_IDENTITIES:

@@ -11,6 +11,11 @@
 #define VALUE_BYTES (SIF_BITS / 8)
 #define BYTES_MAX (HEADER_BYTES + SIF_MAX_VALUES * VALUE_BYTES)
 
+const struct sketch_table sketch_tables[SKETCH_TABLES] = {
+	{ DIGEST_SIF, DB_SKETCHES },
+	{ DIGEST_TEXT, DB_TEXT_SKETCHES },
+};
+
 static size_t sketch_store(const struct sif_sketch *sketch, uint8_t *bytes)
 {
 	uint8_t *p = bytes + HEADER_BYTES;
@@ -43,7 +48,8 @@ int sketch_decode(const MDB_val *bytes, struct sif_sketch *out)
 	return sif_is_sound(out) ? 0 : -EUCLEAN;
 }
 
-int sketch_put(struct catalog_txn *txn, const uint8_t *id, const char *text)
+int sketch_put(struct catalog_txn *txn, enum catalog_db db, const uint8_t *id,
+	       const char *text)
 {
 	struct sif_sketch *sketch = malloc(sizeof(*sketch));
 	uint8_t *bytes = malloc(BYTES_MAX);
@@ -52,33 +58,46 @@ int sketch_put(struct catalog_txn *txn, const uint8_t *id, const char *text)
 	if (!err)
 		err = sif_parse(text, strlen(text), sketch);
 	if (!err)
-		err = txn_append(txn, DB_SKETCHES, id, CONTENT_KEY_BYTES, bytes,
+		err = txn_append(txn, db, id, CONTENT_KEY_BYTES, bytes,
 				 sketch_store(sketch, bytes));
 	free(sketch);
 	free(bytes);
 	return err;
 }
 
-int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
-		       struct sif_sketch *out)
+static int sketch_get(struct catalog_txn *txn, enum catalog_db db,
+		      uint32_t content, struct sif_sketch *out)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	MDB_val value;
 	int err;
 
 	store_be32(id, content);
-	err = txn_get(txn, DB_SKETCHES, id, sizeof(id), &value);
+	err = txn_get(txn, db, id, sizeof(id), &value);
 	return err ? err : sketch_decode(&value, out);
 }
 
-int sketch_text(struct catalog_txn *txn, uint32_t content, char **text_out)
+int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
+		       struct sif_sketch *out)
+{
+	return sketch_get(txn, DB_SKETCHES, content, out);
+}
+
+int catalog_text_sketch_get(struct catalog_txn *txn, uint32_t content,
+			    struct sif_sketch *out)
+{
+	return sketch_get(txn, DB_TEXT_SKETCHES, content, out);
+}
+
+int sketch_text(struct catalog_txn *txn, enum catalog_db db, uint32_t content,
+		char **text_out)
 {
 	struct sif_sketch *sketch = malloc(sizeof(*sketch));
 	struct buf text = { 0 };
 	int err = sketch ? 0 : -ENOMEM;
 
 	if (!err)
-		err = catalog_sketch_get(txn, content, sketch);
+		err = sketch_get(txn, db, content, sketch);
 	if (!err)
 		err = sif_format(sketch, &text);
 	free(sketch);
@@ -109,10 +128,10 @@ static int each_sketch(struct record_scan *s, struct sif_sketch *sketch,
 	return result;
 }
 
-int catalog_sketch_each(struct catalog_txn *txn,
-			int (*each)(void *arg, uint32_t content,
-				    const struct sif_sketch *sketch),
-			void *arg)
+static int sketch_each(struct catalog_txn *txn, enum catalog_db db,
+		       int (*each)(void *arg, uint32_t content,
+				   const struct sif_sketch *sketch),
+		       void *arg)
 {
 	struct sif_sketch *sketch = malloc(sizeof(*sketch));
 	struct record_scan s;
@@ -120,11 +139,27 @@ int catalog_sketch_each(struct catalog_txn *txn,
 
 	if (!sketch)
 		return -ENOMEM;
-	result = record_scan_open(txn, DB_SKETCHES, NULL, 0, &s);
+	result = record_scan_open(txn, db, NULL, 0, &s);
 	if (!result) {
 		result = each_sketch(&s, sketch, each, arg);
 		record_scan_close(&s);
 	}
 	free(sketch);
 	return result;
+}
+
+int catalog_sketch_each(struct catalog_txn *txn,
+			int (*each)(void *arg, uint32_t content,
+				    const struct sif_sketch *sketch),
+			void *arg)
+{
+	return sketch_each(txn, DB_SKETCHES, each, arg);
+}
+
+int catalog_text_sketch_each(struct catalog_txn *txn,
+			     int (*each)(void *arg, uint32_t content,
+					 const struct sif_sketch *sketch),
+			     void *arg)
+{
+	return sketch_each(txn, DB_TEXT_SKETCHES, each, arg);
 }

@@ -12,7 +12,7 @@ const char *const catalog_db_names[DB_COUNT] = {
 	[DB_CONTENTS] = "contents", [DB_TEXTS] = "texts",
 	[DB_SKETCHES] = "sketches", [DB_IDENTITIES] = "identities",
 	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
-	[DB_DIRTY] = "dirty",
+	[DB_DIRTY] = "dirty",       [DB_TEXT_SKETCHES] = "text_sketches",
 };
 
 int catalog_errno(int rc)

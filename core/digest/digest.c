@@ -34,6 +34,8 @@ const struct digest_info digest_infos[DIGEST_COUNT] = {
 			  "TLSH, for exchange" },
 	[DIGEST_SHA256] = { DIGEST_SHA256, "sha256", "user.sha256",
 			    "SHA-256 of the content" },
+	[DIGEST_TEXT] = { DIGEST_TEXT, "text", "user.text.sif",
+			  "the same of a text, whatever its layout" },
 };
 
 static bool is_named(const struct digest_info *info, const char *name)
@@ -270,7 +272,7 @@ static int parse_text(enum digest_id id, const char *text, size_t len,
 
 	if (id == DIGEST_SISE)
 		err = canonical_sise(text, len, &canonical);
-	else if (id == DIGEST_SIF)
+	else if (id == DIGEST_SIF || id == DIGEST_TEXT)
 		err = canonical_sif(text, len, &canonical);
 	else if (id == DIGEST_SDHASH)
 		err = canonical_sdhash(text, len, &canonical);
@@ -304,6 +306,7 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
 	case DIGEST_SDHASH:
 	case DIGEST_TLSH:
 	case DIGEST_SHA256:
+	case DIGEST_TEXT:
 		err = parse_text(id, text, len, d);
 		break;
 	case DIGEST_SIMHASH:
@@ -454,6 +457,7 @@ int digest_compare(enum digest_id id, const struct digests *a,
 	case DIGEST_SISE:
 		return compare_sise(a->text[id], b->text[id], score_out);
 	case DIGEST_SIF:
+	case DIGEST_TEXT:
 		return compare_sif(a->text[id], b->text[id], score_out);
 	case DIGEST_SSDEEP:
 		return compare_ssdeep(a->text[id], b->text[id], score_out);

@@ -23,6 +23,7 @@ enum digest_id {
 	DIGEST_SDHASH,  /* Roussev 2010; grows with the content */
 	DIGEST_TLSH,    /* Oliver, Cheng, Chen 2013, as TLSH 4.12.1 */
 	DIGEST_SHA256,  /* FIPS 180-4 */
+	DIGEST_TEXT,    /* sif of the normalised text; only of texts */
 	DIGEST_COUNT
 };
 
@@ -38,11 +39,11 @@ enum digest_id {
 /* Those that are kept of every content, unless the user says otherwise. */
 #define DIGEST_DEFAULT (DIGEST_KEPT & ~DIGEST_EXCHANGE)
 
-/* Those that are kept as text. */
+/* Those that are kept as a string. */
 #define DIGEST_TEXTS                                             \
 	(DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIF) |      \
 	 DIGEST_BIT(DIGEST_SSDEEP) | DIGEST_BIT(DIGEST_SDHASH) | \
-	 DIGEST_EXCHANGE)
+	 DIGEST_BIT(DIGEST_TEXT) | DIGEST_EXCHANGE)
 
 struct digest_info {
 	enum digest_id id;
@@ -108,6 +109,7 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
  *   sif      the share of the larger content's distinct windows that the
  *            other has, estimated (Broder 1997), rounded; sketches without a
  *            sample say nothing
+ *   text     the same of the normalised texts (text/text_sif.h)
  *   ssdeep   what ssdeep says
  *   sdhash   the score of sdhash 3.4 less its accidents (sdhash.h)
  *   xxh128   100 when hash and size are equal, else 0

@@ -15,6 +15,7 @@
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
+#include "core/digest/text/text_sif.h"
 #include "core/digest/tlsh/tlsh.h"
 
 /* Every digest goes over this much before the next: it stays in the second
@@ -34,7 +35,8 @@ struct fingerprint {
 	struct buf sdhash_lines;
 	struct tlsh tlsh;
 	EVP_MD_CTX *sha256; /* owned; NULL when not wanted */
-	union {             /* here to keep stacks small */
+	struct text_sif text;
+	union { /* here to keep stacks small */
 		struct sise_signature sise;
 		struct sif_sketch sif;
 		struct ssdeep_signature ssdeep;
@@ -65,6 +67,8 @@ int fingerprint_new(uint32_t digest_set, struct fingerprint **out)
 		err = rdc_init(&fp->rdc, RDC_WINDOW, RDC_HORIZON);
 	if (!err && wants(fp, DIGEST_SIF))
 		err = sif_init(&fp->sif, SIF_WINDOW, SIF_MAX_VALUES);
+	if (!err && wants(fp, DIGEST_TEXT))
+		err = text_sif_init(&fp->text);
 	if (!err && wants(fp, DIGEST_SDHASH)) {
 		fp->sdhash = calloc(1, sizeof(*fp->sdhash));
 		err = fp->sdhash ? 0 : -ENOMEM;
@@ -107,6 +111,8 @@ static int begin(struct fingerprint *fp, uint64_t expected)
 		simhash_init(&fp->simhash);
 	if (wants(fp, DIGEST_SIF))
 		sif_begin(&fp->sif, sif_values(expected));
+	if (wants(fp, DIGEST_TEXT))
+		text_sif_begin(&fp->text, expected);
 	if (wants(fp, DIGEST_RDC))
 		rdc_begin(&fp->rdc);
 	if (wants(fp, DIGEST_TLSH))
@@ -177,6 +183,7 @@ bool fingerprint_has_part(const struct fingerprint *fp,
 		[FINGERPRINT_FEATURES] = DIGEST_BIT(DIGEST_SDHASH),
 		[FINGERPRINT_TRIPLETS] = DIGEST_BIT(DIGEST_TLSH),
 		[FINGERPRINT_EVIDENCE] = DIGEST_BIT(DIGEST_SHA256),
+		[FINGERPRINT_TEXT] = DIGEST_BIT(DIGEST_TEXT),
 	};
 
 	return fp->set & sets[part];
@@ -209,6 +216,9 @@ int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
 		return 0;
 	case FINGERPRINT_EVIDENCE:
 		return EVP_DigestUpdate(fp->sha256, data, len) ? 0 : -ENOMEM;
+	case FINGERPRINT_TEXT:
+		text_sif_update(&fp->text, data, len);
+		return 0;
 	case FINGERPRINT_PARTS:
 		break;
 	}
@@ -270,6 +280,8 @@ int fingerprint_update_zeros(struct fingerprint *fp, uint64_t len)
 		sif_update_zeros(&fp->sif, len);
 	if (fingerprint_has_part(fp, FINGERPRINT_TRIPLETS))
 		tlsh_update_zeros(&fp->tlsh, len);
+	if (fingerprint_has_part(fp, FINGERPRINT_TEXT))
+		text_sif_update_zeros(&fp->text, len);
 	err = update_each(fp, FINGERPRINT_IDENTITY, zeros, SLICE, len);
 	if (!err)
 		err = update_each(fp, FINGERPRINT_FEATURES, zeros, SLICE, len);
@@ -290,6 +302,13 @@ static int format_sif(struct fingerprint *fp, struct buf *out)
 	sif_final(&fp->sif, &fp->result.sif);
 	sif_cut(&fp->result.sif, sif_values(fp->size));
 	return sif_format(&fp->result.sif, out);
+}
+
+static int format_text(struct fingerprint *fp, struct buf *out)
+{
+	int err = text_sif_final(&fp->text, &fp->result.sif);
+
+	return err ? err : sif_format(&fp->result.sif, out);
 }
 
 static int format_ssdeep(struct fingerprint *fp, struct buf *out)
@@ -350,9 +369,22 @@ static int finish_text(struct fingerprint *fp, enum digest_id id,
 
 int fingerprint_final(struct fingerprint *fp, struct digests *out)
 {
+	static const struct {
+		enum digest_id id;
+		int (*format)(struct fingerprint *fp, struct buf *out);
+	} texts[] = {
+		{ DIGEST_SISE, format_sise },
+		{ DIGEST_SIF, format_sif },
+		{ DIGEST_SSDEEP, format_ssdeep },
+		{ DIGEST_SDHASH, format_sdhash },
+		{ DIGEST_TLSH, format_tlsh },
+		{ DIGEST_SHA256, format_sha256 },
+		{ DIGEST_TEXT, format_text },
+	};
 	struct digests d = { .set = fp->set, .size = fp->size };
 	XXH128_canonical_t canonical;
-	int err;
+	size_t i;
+	int err = 0;
 
 	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(fp->xxh));
 	memcpy(d.xxh128, canonical.digest, sizeof(d.xxh128));
@@ -360,17 +392,8 @@ int fingerprint_final(struct fingerprint *fp, struct digests *out)
 		d.simhash = simhash_final(&fp->simhash);
 	if (wants(fp, DIGEST_RDC))
 		rdc_final(&fp->rdc, d.traits);
-	err = finish_text(fp, DIGEST_SISE, format_sise, &d);
-	if (!err)
-		err = finish_text(fp, DIGEST_SIF, format_sif, &d);
-	if (!err)
-		err = finish_text(fp, DIGEST_SSDEEP, format_ssdeep, &d);
-	if (!err)
-		err = finish_text(fp, DIGEST_SDHASH, format_sdhash, &d);
-	if (!err)
-		err = finish_text(fp, DIGEST_TLSH, format_tlsh, &d);
-	if (!err)
-		err = finish_text(fp, DIGEST_SHA256, format_sha256, &d);
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]) && !err; i++)
+		err = finish_text(fp, texts[i].id, texts[i].format, &d);
 	if (err)
 		digests_release(&d);
 	else

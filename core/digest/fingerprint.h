@@ -59,6 +59,7 @@ enum fingerprint_part {
 	FINGERPRINT_FEATURES, /* sdhash */
 	FINGERPRINT_TRIPLETS, /* TLSH */
 	FINGERPRINT_EVIDENCE, /* SHA-256 */
+	FINGERPRINT_TEXT,     /* sif of the text */
 	FINGERPRINT_PARTS
 };
 

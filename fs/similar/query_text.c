@@ -96,9 +96,16 @@ static int take_lines(struct parsing *p, const char *text, size_t len)
 static bool has_other_windows(const struct digests *d)
 {
 	static const char ours[] = "sif1:16:";
-	const char *sketch = d->text[DIGEST_SIF];
+	static const enum digest_id sketches[] = { DIGEST_SIF, DIGEST_TEXT };
+	const char *sketch;
+	size_t i;
 
-	return sketch && strncmp(sketch, ours, strlen(ours)) != 0;
+	for (i = 0; i < sizeof(sketches) / sizeof(sketches[0]); i++) {
+		sketch = d->text[sketches[i]];
+		if (sketch && strncmp(sketch, ours, strlen(ours)) != 0)
+			return true;
+	}
+	return false;
 }
 
 int query_text_parse(const char *text, size_t len, struct query_text *out)

@@ -127,7 +127,8 @@ test_list() {
 test_all() {
 	mount_kinfs "$src" "$mnt" -o xattrs=all
 	is "$(digests_listed "$mnt/dir/own-3000")" \
-		"$(sort <<<"$ATTRIBUTES")" "xattrs=all lists all"
+		"$(printf '%s\nuser.text.sif\n' "$ATTRIBUTES" | sort)" \
+		"xattrs=all lists all"
 	ok "unmount" unmount "$mnt"
 }
 

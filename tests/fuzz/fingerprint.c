@@ -5,6 +5,7 @@
 
 #include "core/base/hex.h"
 #include "core/digest/rdc/rdc.h"
+#include "core/digest/text/text_sif.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/rdc_model.h"
 #include "tests/unit/sdhash_model.h"
@@ -12,6 +13,7 @@
 #include "tests/unit/simhash_model.h"
 #include "tests/unit/sise_model.h"
 #include "tests/unit/ssdeep_model.h"
+#include "tests/unit/text_model.h"
 #include "tests/unit/tlsh_model.h"
 
 struct part {
@@ -120,6 +122,24 @@ static void assert_sha256(struct bytes b, const char *have)
 	assert_string_equal(have, want);
 }
 
+/* Only a text has it; NULL: it is none. */
+static void assert_text_sketch(struct bytes b, const char *have)
+{
+	struct model_text m = model_text_of(b);
+	struct values windows = windows_of(m.text, SIF_WINDOW, model_value);
+	struct sif_sketch sketch,
+		want = model_sketch(windows, SIF_WINDOW,
+				    text_sif_values(m.text.len));
+
+	assert_int_equal(have != NULL, want.count > 0);
+	if (have) {
+		assert_int_equal(sif_parse(have, strlen(have), &sketch), 0);
+		assert_true(same(&sketch, &want));
+	}
+	free(windows.v);
+	free(m.text.data);
+}
+
 static void assert_digests(struct bytes b, const struct digests *d)
 {
 	assert_int_equal(d->size, b.len);
@@ -170,9 +190,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (set & DIGEST_BIT(DIGEST_TLSH))
 		assert_tlsh(f.content, &d);
 	assert_int_equal((d.set ^ set) & ~(DIGEST_BIT(DIGEST_XXH128) |
-					   DIGEST_BIT(DIGEST_TLSH)),
+					   DIGEST_BIT(DIGEST_TLSH) |
+					   DIGEST_BIT(DIGEST_TEXT)),
 			 0);
 	assert_digests(f.content, &d);
+	if (set & DIGEST_BIT(DIGEST_TEXT))
+		assert_text_sketch(f.content, d.text[DIGEST_TEXT]);
 	digests_release(&d);
 	fingerprint_free(fp);
 	fuzz_end(&f);

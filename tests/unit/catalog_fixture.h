@@ -68,6 +68,7 @@ static inline struct digests digests_of(uint64_t n, char *text, size_t len)
 	(void)snprintf(text + half, len - half, "sif1:16:1:%08x", (unsigned)n);
 	d.text[DIGEST_SISE] = text;
 	d.text[DIGEST_SIF] = text + half;
+	d.text[DIGEST_TEXT] = text + half;
 	d.text[DIGEST_SSDEEP] = text + 2;
 	return d;
 }

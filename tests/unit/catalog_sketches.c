@@ -114,6 +114,37 @@ static void test_the_digest_is_made_of_it(void **state)
 	buf_release(&text);
 }
 
+/* Which is a table of its own. */
+static void test_a_content_has_a_sketch_of_its_text(void **state)
+{
+	static struct sif_sketch sketch, own, have;
+	struct fixture *f = *state;
+	struct catalog_txn *txn;
+	struct digests d;
+	uint32_t content;
+
+	make_sketch(500, 1, &sketch);
+	content = add_content(f, 1, &sketch);
+	txn = begin_read(f);
+	assert_int_equal(catalog_content_get(txn, content, &d), 0);
+	assert_int_equal(sif_parse(d.text[DIGEST_TEXT],
+				   strlen(d.text[DIGEST_TEXT]), &own),
+			 0);
+	assert_int_equal(catalog_text_sketch_get(txn, content, &have), 0);
+	assert_same_sketch(&have, &own);
+	assert_int_equal(catalog_text_sketch_get(txn, content + 1, &have),
+			 -ENOENT);
+	assert_int_equal(catalog_sketch_get(txn, content, &have), 0);
+	assert_same_sketch(&have, &sketch);
+	digests_release(&d);
+	catalog_abort(txn);
+	remove_file(f, 1);
+	txn = begin_read(f);
+	assert_int_equal(catalog_text_sketch_get(txn, content, &have), -ENOENT);
+	catalog_abort(txn);
+	check_clean(f);
+}
+
 static void test_a_content_may_be_without(void **state)
 {
 	static struct sif_sketch have;
@@ -376,6 +407,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_catalog(test_a_sketch_comes_back_as_it_was),
 		with_catalog(test_the_digest_is_made_of_it),
+		with_catalog(test_a_content_has_a_sketch_of_its_text),
 		with_catalog(test_a_content_may_be_without),
 		with_catalog(test_a_sketch_goes_with_its_content),
 		with_catalog(test_all_sketches_come_in_order),

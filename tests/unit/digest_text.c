@@ -23,6 +23,7 @@ static const char *const texts[DIGEST_COUNT] = {
 			"2E5428851E588094AA42",
 	[DIGEST_SHA256] = "e3b0c44298fc1c149afbf4c8996fb924"
 			  "27ae41e4649b934ca495991b7852b855",
+	[DIGEST_TEXT] = "sif1:16:2:AAAAAAABAAAAAAAD",
 };
 
 static void parse(struct digests *d, enum digest_id id, const char *text)
@@ -69,6 +70,8 @@ static void names_lead_to_digests(void **state)
 	}
 	assert_string_equal(digest_infos[DIGEST_RDC].attribute,
 			    "user.rdc.traits");
+	assert_string_equal(digest_infos[DIGEST_TEXT].attribute,
+			    "user.text.sif");
 	assert_null(digest_find(""));
 	assert_null(digest_find("user."));
 	assert_null(digest_find("user.rdc"));
@@ -125,6 +128,8 @@ static void malformed_texts_leave_all_as_it_was(void **state)
 		{ DIGEST_RDC, "000102030405060708090a0b3c3d3e40" },
 		{ DIGEST_RDC, "000102030405060708090A0B3C3D3E3F" },
 		{ DIGEST_SIF, "" },
+		{ DIGEST_TEXT, "" },
+		{ DIGEST_TEXT, "sif1:16:2:AAAAAAABAAAAAAA" },
 		{ DIGEST_SIF, "sif1:16:2:AAAAAAABAAAAAAA" },
 		{ DIGEST_SIF, "sif2:16:2:AAAAAAABAAAAAAAC" },
 		{ DIGEST_SSDEEP, "" },
@@ -247,6 +252,7 @@ static void scores_of_sif(void **state)
 	assert_int_equal(score(DIGEST_SIF, two, two), 100);
 	assert_int_equal(score(DIGEST_SIF, two, four), 50);
 	assert_int_equal(score(DIGEST_SIF, other, four), 25);
+	assert_int_equal(score(DIGEST_TEXT, other, four), 25);
 	assert_int_equal(score(DIGEST_SIF, two, "sif1:16:2:BAAAAAABBAAAAAAD"),
 			 0);
 }

@@ -207,6 +207,27 @@ static void a_text_is_told_from_other_bytes(void **state)
 	assert_false(IS_TEXT("\377\376\0\0a\0\0\0\0\0\21\0"));
 }
 
+static void well_formed_utf8_is_told(void **state)
+{
+	uint8_t p[4] = { 0, 0, 0x80, 0x80 };
+	unsigned first, second;
+
+	(void)state;
+	for (first = 0x80; first < 256; first++)
+		for (second = 0; second < 256; second++) {
+			p[0] = (uint8_t)first;
+			p[1] = (uint8_t)second;
+			assert_int_equal(encoding_check_utf8(p, 4) > 0,
+					 model_is_utf8(p, 4));
+		}
+	p[0] = 0xf0;
+	p[1] = 0x90;
+	assert_int_equal(encoding_check_utf8(p, 3), -1);
+	assert_int_equal(encoding_check_utf8(p, 4), 4);
+	p[2] = 0xc0;
+	assert_int_equal(encoding_check_utf8(p, 3), 0);
+}
+
 static void a_nul_far_behind_is_noticed(void **state)
 {
 	struct bytes b = recipe_text(1, 300000);
@@ -296,6 +317,7 @@ int main(void)
 		cmocka_unit_test(random_bytes_are_read_as_defined),
 		cmocka_unit_test(large_texts_are_read_as_defined),
 		cmocka_unit_test(a_text_is_told_from_other_bytes),
+		cmocka_unit_test(well_formed_utf8_is_told),
 		cmocka_unit_test(a_nul_far_behind_is_noticed),
 		cmocka_unit_test(zeros_are_the_same_as_data),
 		cmocka_unit_test(the_sketch_is_that_of_the_text),
