@@ -103,10 +103,11 @@ enum index_relation {
 	INDEX_WITHIN,   /* share of the query's content, in a larger one */
 	INDEX_CONTAINS, /* share of a smaller content, in the query's */
 	INDEX_ALL,      /* alike, also in mere boilerplate */
+	INDEX_SHARES,   /* share of the query's content, at least share_min */
 };
-enum { INDEX_RELATIONS = INDEX_ALL + 1 };
+enum { INDEX_RELATIONS = INDEX_SHARES + 1 };
 
-/* "alike", "within", "contains", "all". */
+/* "alike", "within", "contains", "all", "shares". */
 extern const char *const index_relation_names[INDEX_RELATIONS];
 
 /* Whether the score is the share of the larger content. */
@@ -114,6 +115,10 @@ static inline bool index_is_alike(enum index_relation relation)
 {
 	return relation == INDEX_ALIKE || relation == INDEX_ALL;
 }
+
+/* Bytes that INDEX_SHARES asks for: by default, and at least. */
+#define INDEX_SHARE_MIN ((uint64_t)16 << 10)
+#define INDEX_SHARE_LEAST ((uint64_t)2 << 10)
 
 /*
  * Which contents the caller of a query may learn of.  A content that
@@ -145,6 +150,7 @@ struct index_query {
 	uint32_t self;          /* this content is never a match; 0: none */
 	uint32_t first_content; /* ids below are not considered; 1: all */
 	int least;              /* score of a match */
+	uint64_t share_min;     /* of INDEX_SHARES, in its place: bytes */
 	bool any;               /* stop after the first match */
 	size_t most;            /* candidates and matches; 0: INDEX_MATCHES */
 	struct index_visibility *visibility; /* NULL: all are visible */
@@ -181,15 +187,18 @@ int index_candidates(struct index *ix, const struct index_query *q,
 /*
  * The score is the shared percentage.  The distinctive score is the same of what
  * is not boilerplate; whether the match is_boilerplate follows from both, and
- * from nothing else (score.h).
+ * from nothing else (score.h).  Of INDEX_SHARES both scores are one: the
+ * percentage of the query's content that bytes are (passage.h).
  */
 struct index_match {
 	uint32_t content;
 	int score, distinctive_score; /* 0..99 */
 	bool is_boilerplate;
+	uint64_t bytes; /* in common, about; of INDEX_SHARES, else 0 */
 };
 
-/* For qsort(): best score first, then best distinctive score. */
+/* For qsort(): most bytes first, then best score, then best distinctive
+ * score. */
 int index_match_order(const void *a, const void *b);
 
 /* Reads the sketch of a content.  -ENOENT: it has none or is gone; any other
@@ -207,18 +216,18 @@ static inline size_t index_most(const struct index_query *q)
 }
 
 /*
- * Finds the contents with a score of at least q->least, at most
- * index_most(q), best score first.  A query without a sketch, or for a content
- * that is shorter than a window, is answered by estimates; nothing contains it
- * or is within it.  A content that repeats one byte has no match.
+ * Finds the contents with a score of at least q->least, or q->share_min bytes
+ * in common, at most index_most(q), best first.  A query without a sketch, or for a content
+ * that is shorter than a window, is answered by estimates; nothing contains it,
+ * is within it or shares a passage with it.  A content that repeats one byte has no match.
  * -ENOMEM, or an error of the store.
  */
 int index_search(struct index *ix, const struct index_query *q,
 		 const struct index_store *store, struct index_match *out,
 		 size_t *count_out);
 
-/* Compares two sketches as a search would; leaves out->content alone.
- * visibility may be NULL. */
+/* Compares two sketches as a search would, but for INDEX_SHARES; leaves
+ * out->content alone.  visibility may be NULL. */
 int index_score(struct index *ix, struct index_visibility *visibility,
 		const struct sif_sketch *a, const struct sif_sketch *b,
 		enum index_relation relation, struct index_match *out);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/index/index_impl.h"
+#include "core/index/passage.h"
 #include "core/index/visible.h"
 
 /*
@@ -27,6 +28,8 @@
  */
 #define LIST_MOST INDEX_VISIBLE_MAX
 #define READ_LISTS 16
+/* A passage may be in the longer lists alone: all versions of a file have it. */
+#define READ_LISTS_SHARES 128
 #define FULL_COUNT (UINT32_C(1) << 16) /* of an entry of a short list */
 
 struct value_list {
@@ -47,7 +50,8 @@ struct overlap_query {
 	size_t count;
 	struct posting_overlap *table; /* by a hash, at most half full */
 	size_t mask;
-	size_t list_most;   /* entries that are read of one list */
+	size_t list_most;   /* entries that are read of one list, */
+	size_t read_most;   /* and of all */
 	uint32_t *contents; /* owned: of one list, and one more */
 	/* Owned: the visible contents of all lists.  NULL: all contents are
 	 * visible, and lists are read from the postings. */
@@ -160,7 +164,7 @@ static int find_visible_lists(struct index *ix, const struct index_query *q,
 static size_t list_part(const struct overlap_query *s,
 			const struct value_list *list, size_t done)
 {
-	size_t room = READ_LISTS * s->list_most - done;
+	size_t room = s->read_most - done;
 
 	if (room > s->list_most)
 		room = s->list_most;
@@ -245,8 +249,27 @@ static bool is_related(const struct index_query *q, uint64_t size)
 		return size > q->digests->size;
 	case INDEX_CONTAINS:
 		return size < q->digests->size;
+	case INDEX_SHARES:
+		return size >= q->share_min;
 	}
 	return false;
+}
+
+/* The values below known. */
+static size_t count_known(const struct sif_sketch *sketch, uint32_t known)
+{
+	size_t low = 0, high = sketch->count, middle;
+
+	if (high && sketch->values[high - 1] >> KNOWN_SHIFT < known)
+		return high;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (sketch->values[middle] >> KNOWN_SHIFT < known)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /*
@@ -269,22 +292,13 @@ static bool is_likely(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t whole,
 		      uint32_t known)
 {
-	const struct sif_sketch *sketch = q->sketch;
 	/* One less because scores are rounded. */
 	double share = (q->least - 1) / 100.0, listed, variance;
-	size_t low = 0, high = sketch->count, middle;
+	size_t low;
 
-	if (q->relation == INDEX_CONTAINS || share <= 0 || !high)
+	if (q->relation == INDEX_CONTAINS || share <= 0 || !q->sketch->count)
 		return true;
-	if (sketch->values[high - 1] >> KNOWN_SHIFT < known)
-		low = high;
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (sketch->values[middle] >> KNOWN_SHIFT < known)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = count_known(q->sketch, known);
 	listed = s->listed[low];
 	if (whole + s->passed[low] >= share * listed)
 		return true;
@@ -292,6 +306,28 @@ static bool is_likely(const struct index_query *q,
 		   (1 - listed / (double)low + 2 * share);
 	return whole + s->passed[low] >=
 	       share * listed - DEVIATIONS * sqrt(variance);
+}
+
+/* The same of q->share_min bytes. */
+static bool may_share(const struct index_query *q,
+		      const struct overlap_query *s, uint32_t whole,
+		      uint32_t known)
+{
+	size_t values = count_known(q->sketch, known);
+
+	return passage_is_likely(q, &(struct passage_sample){
+					    .values = values,
+					    .listed = s->listed[values],
+					    .found = whole + s->passed[values],
+				    });
+}
+
+static bool may_match(const struct index_query *q,
+		      const struct overlap_query *s, uint32_t whole,
+		      uint32_t known)
+{
+	return q->relation == INDEX_SHARES ? may_share(q, s, whole, known) :
+					     is_likely(q, s, whole, known);
 }
 
 static void add_overlaps(const struct index *ix, const struct index_query *q,
@@ -314,7 +350,7 @@ static void add_overlaps(const struct index *ix, const struct index_query *q,
 		    !columns->size[row])
 			continue;
 		if (by_share &&
-		    !is_likely(q, s, s->table[i].whole, columns->known[row]))
+		    !may_match(q, s, s->table[i].whole, columns->known[row]))
 			continue;
 		found.size = columns->size[row];
 		if (is_related(q, found.size))
@@ -354,6 +390,9 @@ int posting_overlap_find(struct index *ix, const struct index_query *q,
 	s->list_most = index_most(q) + 1;
 	if (s->list_most < LIST_MOST)
 		s->list_most = LIST_MOST;
+	s->read_most =
+		s->list_most *
+		(q->relation == INDEX_SHARES ? READ_LISTS_SHARES : READ_LISTS);
 	s->contents = calloc(s->list_most + 1, sizeof(*s->contents));
 	if (!s->contents)
 		err = -ENOMEM;

@@ -4,14 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/index/passage.h"
 #include "core/index/score.h"
 #include "core/index/visible.h"
 
 const char *const index_relation_names[INDEX_RELATIONS] = {
-	[INDEX_ALIKE] = "alike",
-	[INDEX_WITHIN] = "within",
-	[INDEX_CONTAINS] = "contains",
-	[INDEX_ALL] = "all",
+	[INDEX_ALIKE] = "alike",       [INDEX_WITHIN] = "within",
+	[INDEX_CONTAINS] = "contains", [INDEX_ALL] = "all",
+	[INDEX_SHARES] = "shares",
 };
 
 struct index_search {
@@ -33,6 +33,8 @@ static double share_of(const struct score_shares *shares,
 		return shares->within;
 	case INDEX_CONTAINS:
 		return shares->contains;
+	case INDEX_SHARES:
+		break;
 	}
 	return 0;
 }
@@ -94,6 +96,7 @@ static int score(struct visible_index *v, const struct weighed_sketch *a,
 	view_unlock(v);
 	if (err || v->err)
 		return err ? err : v->err;
+	out->bytes = 0;
 	score_set_match(share_of(&shares, relation),
 			share_of(&distinctive, relation), out);
 	return 0;
@@ -123,6 +126,8 @@ int index_match_order(const void *a, const void *b)
 {
 	const struct index_match *x = a, *y = b;
 
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
 	if (x->score != y->score)
 		return y->score - x->score;
 	if (x->distinctive_score != y->distinctive_score)
@@ -132,8 +137,22 @@ int index_match_order(const void *a, const void *b)
 
 static bool is_match(const struct index_query *q, const struct index_match *m)
 {
+	if (q->relation == INDEX_SHARES)
+		return m->bytes >= q->share_min;
 	return m->score >= q->least &&
 	       (q->relation == INDEX_ALL || !m->is_boilerplate);
+}
+
+/* Compares the sketch of a candidate, which is in s->other. */
+static int compare_candidate(struct index_search *s,
+			     const struct index_query *q,
+			     const struct index_candidate *c,
+			     struct index_match *out)
+{
+	if (q->relation == INDEX_SHARES)
+		return passage_compare(&s->own, q->digests->size, &s->other,
+				       c->size, out);
+	return score(&s->view, &s->own, &s->other, q->relation, q->least, out);
 }
 
 /* Compares sketches. */
@@ -152,8 +171,8 @@ static int match_candidates(struct index_search *s, const struct index_query *q,
 		if (err == -ENOENT)
 			continue;
 		if (!err)
-			err = score(&s->view, &s->own, &s->other, q->relation,
-				    q->least, &out[kept]);
+			err = compare_candidate(s, q, &s->candidates[i],
+						&out[kept]);
 		if (err)
 			return err;
 		kept += is_match(q, &out[kept]);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_INDEX_PASSAGE_H
+#define CORE_INDEX_PASSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/index/score.h"
+
+/*
+ * How many bytes two contents have in common, whatever share of either that is
+ * (INDEX_SHARES).
+ *
+ * The values that two sketches share, in the range that both cover, are a sample
+ * of the windows that the contents share.  The number of these is the number of
+ * values over the sampled part of all windows.  A value that very many contents
+ * have counts by its weight, so boilerplate adds hardly anything.
+ *
+ * A sketch has distinct windows; a content repeats some of its windows.  So a
+ * window stands for as many bytes as it does on average in the content where
+ * that is less, and for PASSAGE_REPEAT bytes at most: long runs of one byte have
+ * no windows, and would make each window that there is stand for many bytes.
+ *
+ * Fewer than PASSAGE_VALUES shared values tell too little: contents that share
+ * nothing long often share some.  A sketch has up to SIF_MAX_VALUES values, so
+ * what is shared must be about 1 % of the larger content, and, where one window
+ * in SIF_SHARE has a value, a little more than half of INDEX_SHARE_LEAST.
+ *
+ * Sketches do not say where a window is.  Many short passages count as one.
+ */
+#define PASSAGE_VALUES 10
+#define PASSAGE_REPEAT 2
+
+/* a is the sketch of a content of size_a bytes.  Sets all of a match but the
+ * content: bytes is an estimate, or 0 where the sketches tell too little; the
+ * score is its percentage of size_a.  -EINVAL when the windows of the sketches
+ * differ. */
+int passage_compare(const struct weighed_sketch *a, uint64_t size_a,
+		    const struct sif_sketch *b, uint64_t size_b,
+		    struct index_match *out);
+
+/*
+ * Whether a content may share q->share_min bytes with the query.  Of the values
+ * of the query's sketch, so many are in the range that the sketch of the content
+ * covers as well; listed of them are in the posting lists of all contents, and
+ * found of those may be shared.
+ */
+struct passage_sample {
+	size_t values, listed, found;
+};
+
+bool passage_is_likely(const struct index_query *q,
+		       const struct passage_sample *sample);
+
+#endif
