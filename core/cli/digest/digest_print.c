@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/cli/digest/digest_job.h"
 #include "core/cli/similar/foreign.h"
+
+/* What the digests of most files take, at once. */
+#define MOST_TEXT 8192
 
 /* Attribute names in order, as getfattr prints them. */
 static int by_attribute(const void *a, const void *b)
@@ -15,13 +19,23 @@ static int by_attribute(const void *a, const void *b)
 	return strcmp(x->attribute, y->attribute);
 }
 
-static void sorted_ids(int ids_out[DIGEST_COUNT])
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int ids[DIGEST_COUNT];
+
+static void sort_ids(void)
 {
 	int i;
 
 	for (i = 0; i < DIGEST_COUNT; i++)
-		ids_out[i] = i;
-	qsort(ids_out, DIGEST_COUNT, sizeof(ids_out[0]), by_attribute);
+		ids[i] = i;
+	qsort(ids, DIGEST_COUNT, sizeof(ids[0]), by_attribute);
+}
+
+/* DIGEST_COUNT of them. */
+static const int *sorted_ids(void)
+{
+	(void)pthread_once(&once, sort_ids);
+	return ids;
 }
 
 static bool is_wanted(const struct digest_job *job, const struct digests *d,
@@ -52,20 +66,26 @@ static const char *relative_name(const char *path)
 static int append_attributes(const struct digests *d, const char *path,
 			     struct buf *out)
 {
-	int ids[DIGEST_COUNT], i, err;
+	const int *sorted = sorted_ids();
+	int i, err;
 
-	sorted_ids(ids);
-	err = buf_append_text(out, "# file: ");
+	err = buf_reserve(out, MOST_TEXT);
+	if (!err)
+		err = buf_append_text(out, "# file: ");
 	if (!err)
 		err = cli_append_escaped(out, relative_name(path),
 					 ESCAPE_GETFATTR);
 	for (i = 0; i < DIGEST_COUNT && !err; i++) {
-		if (!(d->set & DIGEST_BIT(ids[i])))
+		if (!(d->set & DIGEST_BIT(sorted[i])))
 			continue;
-		err = buf_append_format(out, "%s%s=\"", i ? "\"\n" : "\n",
-					digest_infos[ids[i]].attribute);
+		err = buf_append_text(out, i ? "\"\n" : "\n");
 		if (!err)
-			err = digest_format(d, ids[i], out);
+			err = buf_append_text(
+				out, digest_infos[sorted[i]].attribute);
+		if (!err)
+			err = buf_append_text(out, "=\"");
+		if (!err)
+			err = digest_format(d, sorted[i], out);
 	}
 	return err ? err : buf_append_text(out, "\"\n\n");
 }
@@ -127,17 +147,17 @@ static int attributes_to_json(const struct digest_job *job,
 			      const struct digests *d, json_t *object)
 {
 	struct buf text = { 0 };
-	int ids[DIGEST_COUNT], i, err = 0;
+	const int *sorted = sorted_ids();
+	int i, err = 0;
 
-	sorted_ids(ids);
 	for (i = 0; i < DIGEST_COUNT && !err; i++) {
-		if (!is_wanted(job, d, ids[i]))
+		if (!is_wanted(job, d, sorted[i]))
 			continue;
 		buf_clear(&text);
-		err = digest_format(d, ids[i], &text);
-		if (!err &&
-		    json_object_set_new(object, digest_infos[ids[i]].attribute,
-					json_string(text.data)))
+		err = digest_format(d, sorted[i], &text);
+		if (!err && json_object_set_new(
+				    object, digest_infos[sorted[i]].attribute,
+				    json_string(text.data)))
 			err = -ENOMEM;
 	}
 	buf_release(&text);
