@@ -143,7 +143,8 @@ $(fs_objects) $(order_objects) $(fs_tests:%=$(obj)/%.o): \
 	extra_cflags = -DFUSE_USE_VERSION=314 \
 	$(fuse_cflags)
 
-$(share_objects) $(obj)/tests/bench/share.o: extra_cflags = $(share_cflags)
+$(share_objects) $(obj)/tests/bench/share.o $(obj)/tests/fuzz/share_ask.o: \
+	extra_cflags = $(share_cflags)
 
 # What core/lib/kin.map does not name is not seen, which makes position-independent
 # code as fast as any other.
@@ -188,6 +189,11 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 
 $(out)/tests/fuzz/groups_text $(out)/fuzzers/groups_text: \
 	$(obj)/fs/similar/groups_text.o
+# Its own functions take the place of db.c.
+share_fuzz_objects := $(filter %/ask.o %/ask_groups.o %/batch.o %/db_text.o \
+	%/question.o %/question_rows.o %/schema.o,$(share_objects))
+$(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: $(share_fuzz_objects)
+$(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: extra_libs = $(share_libs)
 $(out)/tests/unit/lib_kin: $(lib_objects)
 $(out)/tests/unit/fs_query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
@@ -242,13 +248,13 @@ $(out)/tests/fuzz/%: $(obj)/tests/fuzz/%.o $(obj)/tests/fuzz/replay.o \
 		$(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
-		$(core_libs) -lcmocka $(LDLIBS)
+		$(core_libs) $(extra_libs) -lcmocka $(LDLIBS)
 
 # The same harness with the fuzzer itself, of clang.
 $(out)/fuzzers/%: $(obj)/tests/fuzz/%.o $(out)/libkin.a
 	@mkdir -p $(@D)
 	$(call quiet,LINK)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) \
-		$(out)/libkin.a $(core_libs) -lcmocka $(LDLIBS)
+		$(out)/libkin.a $(core_libs) $(extra_libs) -lcmocka $(LDLIBS)
 
 # The page of kin report: its files are read into the program.
 D3 ?= /usr/share/nodejs

@@ -56,7 +56,7 @@ static int find_host(struct share_db *db, const char *host, char *id,
 		err = -ENOENT;
 	}
 	if (!err)
-		(void)snprintf(id, room, "%s", PQgetvalue(r, 0, 0));
+		(void)snprintf(id, room, "%s", db_value(r, 0, 0));
 	PQclear(r);
 	return err;
 }
@@ -125,10 +125,10 @@ static int take_unused(struct gc *g, const PGresult *r)
 	buf_clear(&g->values);
 	for (row = 0; row < PQntuples(r) && !err; row++) {
 		(void)snprintf(g->after, sizeof(g->after), "%s",
-			       PQgetvalue(r, row, 0));
+			       db_value(r, row, 0));
 		err = db_array_add(&g->contents, g->after);
 		if (!err)
-			err = take_values(g, PQgetvalue(r, row, 1));
+			err = take_values(g, db_value(r, row, 1));
 	}
 	if (!err)
 		err = db_array_end(&g->contents);

@@ -116,14 +116,14 @@ static int take_row(struct group_list *l, const PGresult *r, int row)
 	uint8_t content[DB_UUID_BYTES], host[DB_UUID_BYTES];
 	int err = 0;
 
-	if (db_parse_uuid(PQgetvalue(r, row, 0), content) ||
-	    db_parse_uuid(PQgetvalue(r, row, 1), host))
+	if (db_parse_uuid(db_value(r, row, 0), content) ||
+	    db_parse_uuid(db_value(r, row, 1), host))
 		return 0;
 	if (l->group.count && memcmp(l->group.content, content, DB_UUID_BYTES))
 		err = end_group(l);
 	memcpy(l->group.content, content, DB_UUID_BYTES);
-	l->group.size = strtoull(PQgetvalue(r, row, 3), NULL, 10);
-	return err ? err : add_file(&l->group, host, PQgetvalue(r, row, 2));
+	l->group.size = strtoull(db_value(r, row, 3), NULL, 10);
+	return err ? err : add_file(&l->group, host, db_value(r, row, 2));
 }
 
 static int read_copies(struct share_db *db, struct group_list *l)
@@ -159,10 +159,10 @@ static int read_hosts(struct share_db *db, struct group_list *l)
 		}
 		l->hosts = hosts;
 		hosts += l->host_count;
-		hosts->label = strdup(PQgetvalue(r, row, 1));
+		hosts->label = strdup(db_value(r, row, 1));
 		if (!hosts->label)
 			err = -ENOMEM;
-		else if (db_parse_uuid(PQgetvalue(r, row, 0), hosts->host))
+		else if (db_parse_uuid(db_value(r, row, 0), hosts->host))
 			free(hosts->label);
 		else
 			l->host_count++;
@@ -230,7 +230,7 @@ static int read_all(struct share_db *db, uint64_t min_size,
 		err = read_hosts(db, l);
 	for (i = 0; !err && i < (count ? count : 1); i++) {
 		err = read_partition(db, min_size,
-				     count ? PQgetvalue(parts, i, 0) : "", l);
+				     count ? db_value(parts, i, 0) : "", l);
 		if (err == -EREMOTEIO)
 			err = pass_over(db, l, why_out, why_room);
 	}

@@ -154,7 +154,7 @@ static int take_new(const PGresult *r, uint8_t **out, size_t *count_out)
 	if (!all)
 		return -ENOMEM;
 	for (i = 0; i < rows; i++)
-		if (!db_parse_uuid(PQgetvalue(r, (int)i, 0),
+		if (!db_parse_uuid(db_value(r, (int)i, 0),
 				   all + count * DB_UUID_BYTES))
 			count++;
 	qsort(all, count, DB_UUID_BYTES, by_uuid);

@@ -33,7 +33,7 @@ static int count_rows(struct share_check *c, const char *sql,
 	int err = db_run(&c->db, sql, second ? 3 : 1, values, &r);
 
 	if (!err)
-		*out += strtoull(PQgetvalue(r, 0, 0), NULL, 10);
+		*out += strtoull(db_value(r, 0, 0), NULL, 10);
 	PQclear(r);
 	return err;
 }

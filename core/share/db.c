@@ -282,6 +282,14 @@ static void keep_rows(PGresult *r, PGresult **rows_out)
 	*rows_out = r;
 }
 
+/* A COPY that was not asked for would never end. */
+static bool is_expected(ExecStatusType status, bool to_copy)
+{
+	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
+	       status == PGRES_FATAL_ERROR ||
+	       (status == PGRES_COPY_IN && to_copy);
+}
+
 /* Results up to the next COPY, or all of them.  After a failure, too, all are
  * read. */
 static int read_on(struct share_db *db, bool to_copy, PGresult **rows_out)
@@ -301,16 +309,15 @@ static int read_on(struct share_db *db, bool to_copy, PGresult **rows_out)
 		if (status == PGRES_FATAL_ERROR && !err)
 			err = fail_by_result(db, r);
 		keep_rows(r, rows_out);
-		if (status == PGRES_COPY_IN && to_copy && !err)
-			return 0;
-		if (status == PGRES_COPY_IN &&
-		    PQputCopyEnd(db->conn, "none") < 0)
+		if (!is_expected(status, to_copy && !err))
 			return fail(db, -ECONNRESET);
+		if (status == PGRES_COPY_IN)
+			return 0;
 	}
 	if (PQstatus(db->conn) == CONNECTION_BAD ||
 	    !PQenterPipelineMode(db->conn))
 		return fail(db, -ECONNRESET);
-	return err || !to_copy ? err : -EPROTO;
+	return err || !to_copy ? err : fail(db, -ECONNRESET);
 }
 
 int db_copy_next(struct share_db *db, PGresult **rows_out)

@@ -76,6 +76,9 @@ bool db_is_passing(const struct share_db *db, int err);
 
 /* ---- values as text ---- */
 
+/* "" for NULL, and for a row or a column that the server did not send. */
+const char *db_value(const PGresult *r, int row, int column);
+
 #define DB_UUID_BYTES 16
 #define DB_UUID_TEXT 36
 

@@ -7,6 +7,13 @@
 #include "core/base/hex.h"
 #include "core/share/db.h"
 
+const char *db_value(const PGresult *r, int row, int column)
+{
+	if (row >= PQntuples(r) || column >= PQnfields(r))
+		return "";
+	return PQgetvalue(r, row, column);
+}
+
 void db_format_uuid(const uint8_t *uuid, char text[DB_UUID_TEXT + 1])
 {
 	static const uint8_t groups[] = { 4, 2, 2, 2, 6 };

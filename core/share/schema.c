@@ -356,7 +356,7 @@ static int wrong_version(struct share_db *db, const PGresult *r)
 		(void)snprintf(db->message, sizeof(db->message),
 			       "the tables are of version %s, this kin-share "
 			       "knows version %d",
-			       PQgetvalue(r, 0, 0), SHARE_VERSION);
+			       db_value(r, 0, 0), SHARE_VERSION);
 	return -EMEDIUMTYPE;
 }
 
@@ -374,10 +374,10 @@ int schema_check(struct share_db *db, int64_t *limit_out)
 	if (err)
 		return err;
 	if (PQntuples(r) != 1 ||
-	    strtol(PQgetvalue(r, 0, 0), NULL, 10) != SHARE_VERSION)
+	    strtol(db_value(r, 0, 0), NULL, 10) != SHARE_VERSION)
 		err = wrong_version(db, r);
 	else
-		*limit_out = strtoll(PQgetvalue(r, 0, 1), NULL, 10);
+		*limit_out = strtoll(db_value(r, 0, 1), NULL, 10);
 	PQclear(r);
 	return err;
 }

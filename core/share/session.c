@@ -216,8 +216,8 @@ static int take_host(struct session *s, struct share_db *db, const PGresult *r)
 	uint64_t epoch = 0, token = 0;
 
 	if (is_known) {
-		epoch = strtoull(PQgetvalue(r, 0, 0), NULL, 10);
-		token = strtoull(PQgetvalue(r, 0, 1), NULL, 10);
+		epoch = strtoull(db_value(r, 0, 0), NULL, 10);
+		token = strtoull(db_value(r, 0, 1), NULL, 10);
 	}
 	if (!is_known || epoch != i->epoch ||
 	    (token != i->token && token != i->next_token))

@@ -115,7 +115,7 @@ listing=$(ls -U "$T/m1/.similar/f0")
 digests=$(getfattr -d "$T/m1/f0" 2>/dev/null)
 # shellcheck disable=SC2086 # several
 kill -STOP $server_pids
-: | ls -U "$there" >"$T/hanging" 2>&1 &
+ls -U "$there" >"$T/hanging" 2>&1 &
 hanging=$!
 cp "$T/one/f6" "$T/m1/meanwhile"
 is "$(ls -U "$T/m1/.similar/f0")" "$listing" \

@@ -15,7 +15,6 @@ start_server a
 "$KIN_SHARE" init --db "$(db a)" >"$T/output"
 
 complete() { "$KIN_SHARE" check --db "$(db a)" "$T/m1"; }
-files=$(find "$T/one" -type f | wc -l)
 
 # ---- old and new states ----
 

@@ -142,7 +142,7 @@ static int take_posting(struct question_job *j, const PGresult *r, size_t i)
 		return 0;
 	}
 	for (row = 0; row < PQntuples(r) && !err; row++)
-		if (!db_parse_uuid(PQgetvalue(r, row, 0), content))
+		if (!db_parse_uuid(db_value(r, row, 0), content))
 			err = add_candidate(j, content);
 	return err;
 }

@@ -117,7 +117,7 @@ static int take_sketch(struct question_job *j, const PGresult *r, int row,
 	*has_out = false;
 	if (is_null(r, row, 4))
 		return 0;
-	len = db_parse_bytes(PQgetvalue(r, row, 4), bytes, sizeof(bytes));
+	len = db_parse_bytes(db_value(r, row, 4), bytes, sizeof(bytes));
 	if (len < 0 || sketch_from_bytes(bytes, (size_t)len, j->other))
 		return 0;
 	err = sif_format(j->other, &text);
@@ -133,14 +133,14 @@ static int take_sketch(struct question_job *j, const PGresult *r, int row,
 
 static void take_fixed(const PGresult *r, int row, struct digests *d)
 {
-	d->size = strtoull(PQgetvalue(r, row, 1), NULL, 10);
+	d->size = strtoull(db_value(r, row, 1), NULL, 10);
 	d->set = DIGEST_BIT(DIGEST_XXH128);
 	if (!is_null(r, row, 2)) {
-		d->simhash = (uint64_t)strtoll(PQgetvalue(r, row, 2), NULL, 10);
+		d->simhash = (uint64_t)strtoll(db_value(r, row, 2), NULL, 10);
 		d->set |= DIGEST_BIT(DIGEST_SIMHASH);
 	}
 	if (!is_null(r, row, 3) &&
-	    db_parse_bytes(PQgetvalue(r, row, 3), d->traits, 16) == 16)
+	    db_parse_bytes(db_value(r, row, 3), d->traits, 16) == 16)
 		d->set |= DIGEST_BIT(DIGEST_RDC);
 }
 
@@ -187,7 +187,7 @@ static int take_contents(struct question_job *j, const PGresult *r)
 	for (row = 0; row < PQntuples(r) && !err; row++) {
 		struct digests d = { 0 };
 
-		if (db_parse_uuid(PQgetvalue(r, row, 0), d.xxh128))
+		if (db_parse_uuid(db_value(r, row, 0), d.xxh128))
 			continue;
 		take_fixed(r, row, &d);
 		err = take_sketch(j, r, row, &d, &has_sketch);
@@ -245,18 +245,18 @@ static int add_copy(struct answer_hit *hit, const PGresult *r, int row)
 	hit->copies = all;
 	all += hit->copy_count;
 	*all = (struct answer_copy){ 0 };
-	if (db_parse_uuid(PQgetvalue(r, row, 1), all->host))
+	if (db_parse_uuid(db_value(r, row, 1), all->host))
 		return 0;
 	if (!is_null(r, row, 2)) {
-		len = (ssize_t)strlen(PQgetvalue(r, row, 2)) / 2;
+		len = (ssize_t)strlen(db_value(r, row, 2)) / 2;
 		all->path = calloc((size_t)len + 1, 1);
 		if (!all->path)
 			return -ENOMEM;
-		(void)db_parse_bytes(PQgetvalue(r, row, 2),
-				     (uint8_t *)all->path, (size_t)len);
+		(void)db_parse_bytes(db_value(r, row, 2), (uint8_t *)all->path,
+				     (size_t)len);
 	}
 	if (!is_null(r, row, 3))
-		all->mtime = strtoll(PQgetvalue(r, row, 3), NULL, 10);
+		all->mtime = strtoll(db_value(r, row, 3), NULL, 10);
 	hit->copy_count++;
 	return 0;
 }
@@ -271,8 +271,8 @@ static int take_copies(struct question_job *j, const PGresult *r)
 	if (PQntuples(r) > QUESTION_COPIES)
 		a->is_cut = true;
 	for (row = 0; row < PQntuples(r) && !err; row++) {
-		if (db_parse_uuid(PQgetvalue(r, row, 0), content) ||
-		    db_parse_uuid(PQgetvalue(r, row, 1), host) ||
+		if (db_parse_uuid(db_value(r, row, 0), content) ||
+		    db_parse_uuid(db_value(r, row, 1), host) ||
 		    (j->q->but && !memcmp(host, j->q->but, DB_UUID_BYTES)))
 			continue;
 		for (i = 0; i < a->count; i++)
@@ -291,7 +291,7 @@ static int take_hosts(struct question_job *j, const PGresult *r)
 	int row;
 
 	for (row = 0; row < PQntuples(r); row++) {
-		if (db_parse_uuid(PQgetvalue(r, row, 0), host))
+		if (db_parse_uuid(db_value(r, row, 0), host))
 			continue;
 		for (i = 0; i < j->answer->count; i++)
 			for (c = 0; c < j->answer->hits[i].copy_count; c++) {
@@ -301,7 +301,7 @@ static int take_hosts(struct question_job *j, const PGresult *r)
 				if (memcmp(copy->host, host, DB_UUID_BYTES))
 					continue;
 				free(copy->label);
-				copy->label = strdup(PQgetvalue(r, row, 1));
+				copy->label = strdup(db_value(r, row, 1));
 				if (!copy->label)
 					return -ENOMEM;
 			}
