@@ -143,7 +143,8 @@ $(fs_objects) $(order_objects) $(fs_tests:%=$(obj)/%.o): \
 	extra_cflags = -DFUSE_USE_VERSION=314 \
 	$(fuse_cflags)
 
-$(share_objects) $(obj)/tests/bench/share.o $(obj)/tests/fuzz/share_ask.o: \
+$(share_objects) $(obj)/tests/bench/share.o $(obj)/tests/fuzz/share_ask.o \
+$(obj)/tests/unit/share_confine.o: \
 	extra_cflags = $(share_cflags)
 
 # What core/lib/kin.map does not name is not seen, which makes position-independent
@@ -189,6 +190,8 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 
 $(out)/tests/fuzz/groups_text $(out)/fuzzers/groups_text: \
 	$(obj)/fs/similar/groups_text.o
+$(out)/tests/unit/share_confine: $(filter %/confine.o,$(share_objects))
+$(out)/tests/unit/share_confine: extra_libs = $(share_libs)
 # Its own functions take the place of db.c.
 share_fuzz_objects := $(filter %/ask.o %/ask_groups.o %/batch.o %/db_text.o \
 	%/question.o %/question_rows.o %/schema.o,$(share_objects))

@@ -25,6 +25,22 @@ int ask_print(FILE *out, json_t *value)
 	return failed ? -EIO : 0;
 }
 
+/* A server may send what is no UTF-8. */
+json_t *ask_text(const char *text)
+{
+	json_t *value = json_string(text);
+	char *copy = value ? NULL : strdup(text), *c;
+
+	if (!copy)
+		return value;
+	for (c = copy; *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	value = json_string(copy);
+	free(copy);
+	return value;
+}
+
 int ask_set_path(json_t *object, const char *path)
 {
 	json_t *text = path ? json_string(path) : NULL;
@@ -47,8 +63,8 @@ int ask_set_path(json_t *object, const char *path)
 
 static int print_end(FILE *out, const char *reason)
 {
-	return ask_print(out, json_pack("{s:b, s:b, s:s}", "end", 1, "complete",
-					!*reason, "reason", reason));
+	return ask_print(out, json_pack("{s:b, s:b, s:o}", "end", 1, "complete",
+					!*reason, "reason", ask_text(reason)));
 }
 
 /* ---- the connection ---- */
@@ -129,8 +145,9 @@ static json_t *copies_to_json(const struct answer_hit *hit)
 		const struct answer_copy *c = &hit->copies[i];
 
 		db_format_uuid(c->host, id);
-		object = json_pack("{s:s, s:s}", "host",
-				   c->label ? c->label : id, "id", id);
+		object =
+			json_pack("{s:o, s:s}", "host",
+				  ask_text(c->label ? c->label : id), "id", id);
 		if (object && c->path &&
 		    (ask_set_path(object, c->path) ||
 		     json_object_set_new(object, "mtime",

@@ -271,8 +271,8 @@ static json_t *files_to_json(const struct group_list *l,
 	size_t i;
 
 	for (i = 0; i < g->count; i++) {
-		object = json_pack("{s:s}", "host",
-				   label_of(l, g->files[i].host));
+		object = json_pack("{s:o}", "host",
+				   ask_text(label_of(l, g->files[i].host)));
 		if (!object || ask_set_path(object, g->files[i].path) ||
 		    json_array_append_new(array, object)) {
 			json_decref(array);

@@ -16,6 +16,8 @@
 
 /* Connections that are answered at a time; more are closed at once. */
 enum { CLIENTS_MAX = 8, LOOK_MS = 100, CLIENT_S = 10 };
+/* Room for one descriptor is aligned to that for two. */
+#define FDS_ROOM ((CMSG_SPACE(sizeof(int)) - CMSG_LEN(0)) / sizeof(int))
 
 struct serve {
 	const struct share_options *options;
@@ -93,13 +95,14 @@ static json_t *status_of(void *arg)
 	(void)pthread_mutex_lock(&report->lock);
 	memcpy(message, report->message, sizeof(message));
 	(void)pthread_mutex_unlock(&report->lock);
-	return json_pack(
-		"{s:s, s:s, s:b, s:b, s:s, s:I, s:I}", "host",
-		c->serve->options->rules.label, "id", id, "connected",
-		atomic_load(&report->is_connected), "current",
-		atomic_load(&c->session->is_current), "error", message,
-		"published", (json_int_t)atomic_load(&c->session->published),
-		"batches", (json_int_t)atomic_load(&c->session->batches));
+	return json_pack("{s:o, s:s, s:b, s:b, s:o, s:I, s:I}", "host",
+			 ask_text(c->serve->options->rules.label), "id", id,
+			 "connected", atomic_load(&report->is_connected),
+			 "current", atomic_load(&c->session->is_current),
+			 "error", ask_text(message), "published",
+			 (json_int_t)atomic_load(&c->session->published),
+			 "batches",
+			 (json_int_t)atomic_load(&c->session->batches));
 }
 
 static bool is_for_groups(const char *line, size_t len)
@@ -244,16 +247,23 @@ static void accept_client(struct serve *s, size_t i)
 	start_client(s, i, fd, NULL, 0);
 }
 
-/* The descriptor that came with it, or -1. */
+/* The descriptor that came with it, or -1.  More than one: none, and all are
+ * closed. */
 static int descriptor_of(struct msghdr *message)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(message);
-	int fd = -1;
+	int fds[FDS_ROOM];
+	size_t i, count;
 
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return -1;
+	count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+	if (count == 1)
+		return fds[0];
+	for (i = 0; i < count; i++)
+		(void)close(fds[i]);
+	return -1;
 }
 
 /* What does not fit into the pipe at once is not written. */

@@ -91,8 +91,10 @@ void serve_stop(struct serve *s);
 
 /* ---- confine.c ---- */
 
-/* From here on the process writes nowhere but below these, and runs no other
- * program.  Where the kernel has no Landlock, nothing happens. */
+/* From here on the process writes nowhere but in the catalogs, reads these, what
+ * libpq reads to connect and the system's own files, runs no other program and
+ * has no capabilities.  Where the kernel has no Landlock, files are not
+ * restricted (-ENOSYS, -EOPNOTSUPP). */
 int share_confine(const struct share_options *o);
 
 #endif

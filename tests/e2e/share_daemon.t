@@ -90,6 +90,51 @@ is "$(find "$T/m1/.similar/f10/.elsewhere/" -type l)" "" \
 refused "another kin-share of the same catalog" 'another kin-share' \
 	publish a "$T/m1" --label other
 
+# ---- requests that are none ----
+
+is "$(grep -cE '^(NoNewPrivs:.1|CapEff:.0{16}|CapPrm:.0{16})$' \
+	"/proc/$share_pid/status")" 3 "it has no capabilities, and gets none"
+open_files() { find "/proc/$share_pid/fd" -type l | wc -l; }
+before=$(open_files)
+python3 - "$(catalog_of "$T/m1")/share" <<'EOF'
+import array, os, random, socket, sys
+os.chdir(sys.argv[1])
+r = random.Random(1)
+request = b'{"similar":{"size":1,"digests":{"xxh128":"00"}}}'
+
+
+def datagram(data, fds):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))]
+    s.sendmsg([data], control if fds else [], 0, 'questions')
+
+
+for i in range(200):
+    line = bytearray(request)
+    for _ in range(r.randrange(4)):
+        line[r.randrange(len(line))] = r.randrange(256)
+    ends = os.pipe()
+    datagram(bytes(line), [ends[1]] * (i % 4))
+    datagram(b'', [])
+    os.close(ends[1])
+    if i % 4 == 1:
+        answer = b''
+        while data := os.read(ends[0], 65536):
+            answer += data
+        assert answer.endswith(b'}\n') or not answer, answer
+    os.close(ends[0])
+for i in range(40):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect('socket')
+    s.sendall(r.randbytes(r.randrange(300)))
+    s.close()
+EOF
+is "$?" 0 "requests that are none are answered, or left out"
+same_files() { [ "$(open_files)" -le $((before + 1)) ]; }
+ok "no descriptor stays open" poll 20 same_files
+like "$("$KIN" similar --json --everywhere "$T/m1/f0")" "two:$T/two/f0" \
+	"those that are one are answered"
+
 # ---- changes ----
 
 echo new words >>"$T/m1/f1"
