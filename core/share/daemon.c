@@ -253,6 +253,15 @@ static int open_sessions(struct publisher *p)
 	return SHARE_OK;
 }
 
+/* A kernel without Landlock is not told about. */
+static void confine(const struct share_options *o)
+{
+	int err = share_confine(o);
+
+	if (err && err != -ENOSYS && err != -EOPNOTSUPP)
+		share_complain("it is not confined: %s", err_text(err));
+}
+
 static int serve_and_run(struct publisher *p)
 {
 	struct serve *serve = NULL;
@@ -290,7 +299,7 @@ int share_run_daemon(struct share_options *o)
 		return SHARE_FAILED;
 	code = open_sessions(&p);
 	if (!code)
-		(void)share_confine(o);
+		confine(o);
 	if (!code)
 		code = serve_and_run(&p);
 	db_close(&p.db);

@@ -26,9 +26,14 @@ is "$(getx "$T/m1/.similar/f0/.elsewhere" user.kinfs.state)" incomplete \
 	"and says that this is not complete"
 unlike "$("$KIN" status "$T/m1")" 'share' "kin status has no share"
 
+# Read again for each connection, also when it is confined.
+mkdir "$T/home"
+printf '[kin]\nhost=%s\nuser=postgres\ndbname=postgres\npassfile=%s\n' \
+	"$T/pg-a" "$T/passwords" >"$T/home/.pg_service.conf"
+(umask 077 && echo '*:*:*:postgres:secret' >"$T/passwords")
 share_pid=
 start_share() { # of the first mount
-	"$KIN_SHARE" --db "$(db a)" --label one "$T/m1" \
+	HOME=$T/home "$KIN_SHARE" --db service=kin --label one "$T/m1" \
 		>>"$T/share.log" 2>&1 &
 	share_pid=$!
 	pids+=("$share_pid")
