@@ -40,7 +40,7 @@ static void print_overview(FILE *to)
 	for (i = 0; i < COMMAND_COUNT; i++)
 		fprintf(to, "  %-10s%s\n", commands[i]->name,
 			commands[i]->summary);
-	fputs("  help      explain a command\n\n"
+	fputs("  help      Explain a command\n\n"
 	      "kin help COMMAND tells more; kin --version says which this is.\n"
 	      "Exit status: 0 ok, 1 failed, 2 usage, 3 not complete.\n",
 	      to);

@@ -36,6 +36,7 @@ is "$(words kin-share '')" "init check forget gc / " "kin-share"
 is "$(words kin-share init --yu)" "--yugabyte " "kin-share init"
 is "$(words kinfs -o ro,thr)" "ro,threshold= " "options of a mount"
 is "$(words kinfs -o ro,similar=s)" "ro,similar=show " "... and their values"
+is "$(words kinfs -o r)" "rate= ro " "... also of those of FUSE in one line"
 is "$(words kinfs -)" "-f -d -s -h -V -o " "kinfs -"
 
 # Every option that a program explains is completed.
