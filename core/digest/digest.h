@@ -10,8 +10,37 @@
 /*
  * The digests of one content, their names and their text forms.
  *
- * Everything here is a pure function of the bytes.  Digests know nothing of
- * files; the names are those of the extended attributes that carry them.
+ * Everything in this folder is a pure function of the bytes.  Digests know
+ * nothing of files, storage or threads but those of team.h; the names are those
+ * of the extended attributes that carry them.
+ *
+ * Objects
+ *
+ *   fingerprint  computes any set of digests of a stream in one pass
+ *                (fingerprint.h); it drives the parts below
+ *   digests      the result: struct digests here.  Fixed-size digests are
+ *                numbers, those that vary in length are kept as their text.
+ *   parts        one file or folder for each digest: X_init or X_begin once,
+ *                X_update for each piece of the stream, X_final.  Their state
+ *                is bounded whatever the length of the stream, but for sdhash.
+ *                ctph.h is shared by SiSe and ssdeep, window_sample.h and
+ *                bottom_k.h by SimHash and the sketches.
+ *   text form    X_format() appends it, X_parse() reads it and refuses every
+ *                text that X_format() would not write
+ *   comparison   digest_compare(): one measure of two contents, 0..100
+ *
+ * A new digest gets an id below, a line in digest_infos, its format and parse
+ * functions in digest.c, and a part in fingerprint.c; attributes, options,
+ * command lines, the catalog and the export know it from then on.
+ *
+ * What must never happen
+ *
+ *   - A result depends on how the stream is cut into pieces, on the kernel
+ *     (core/kernel/kernel.h), on the byte order or on the number of threads.
+ *   - A digest that has an origin differs from it by a bit; the tests have its
+ *     values.
+ *   - A text, however it was damaged, is read outside of its length or taken
+ *     for a digest that it is not.
  */
 enum digest_id {
 	DIGEST_SISE,    /* SiSe, Gayoso Martinez et al. 2020, clean form */

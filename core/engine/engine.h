@@ -22,14 +22,39 @@
 /*
  * Keeps the digests of a tree current and answers what resembles what.
  *
- * The engine owns the catalog, the index and every background thread: a
- * scanner, the hashing workers, one committer, a few query threads.  Its
- * caller (the host: a mount) tells it what happened and asks it questions.
+ * The engine puts the modules together and has little code of its own.  It owns
+ * the catalog, the index and every background thread; its caller (the host: a
+ * mount) tells it what happened and sends it queries.
  *
- * Every function here may be called from any thread and returns at once: it
- * never waits for hashing, for the disk under SOURCE or for a commit.  What
- * takes time is answered by a callback from one of the engine's own threads;
- * callbacks must be quick and may call the engine again.
+ * Modules.  Each takes a context of its own with callbacks; the files
+ * X_context.c of this folder fill them in, so they are the only places where one
+ * module reaches another.
+ *
+ *   scan     finds files that are new, changed or gone      -> queue, commit
+ *   queue    what is to be hashed, in which order           -> hash
+ *   hash     worker threads that digest files               -> queue, commit
+ *   commit   the thread that writes the catalog             -> catalog, index
+ *   search   threads that answer queries                    <- catalog, index
+ *   check    compares the catalog with itself and the tree
+ *
+ * The life of a change.  engine_file_closed() compares the identity with what is
+ * known and pushes a job (queue).  A worker takes it, digests the file, looks at
+ * the identity again and posts the result (hash).  The result can be asked for
+ * from then on.  The committer writes it with others in one transaction and
+ * tells the index (commit).
+ *
+ * The life of a query is told in core/search/search.h.
+ *
+ * Threads and locks.  Every function here may be called from any thread and
+ * returns at once: it never waits for hashing, for the disk under SOURCE or for
+ * a commit.  What takes time is answered by a callback from one of the engine's
+ * own threads; callbacks must be quick and may call the engine again.  The
+ * engine has no lock of its own, each module has its own, and no module calls
+ * another one with its lock held.
+ *
+ * What must never happen: a digest is given out for another state of the file
+ * than the present one; a callback is called twice or not at all; a thread of
+ * the host waits here.
  */
 struct engine;
 

@@ -7,11 +7,28 @@
 #include <stdint.h>
 
 /*
- * Groups as a program gets them from a mount, by the file .query (what is
- * written and read: fs/similar/query_file.h).
+ * Groups of near-duplicates, as a program outside of the daemon gets them: from
+ * a mount, or from what `kin groups --json` wrote.  kin groups, dedup, report
+ * and export are made of this.  Nothing here prints.
  *
- * groups_find() writes the query, reads the answer while it is made, puts the files of each group together, and hands over one group at a
- * time: memory is bounded by the largest group.  Nothing here prints.
+ * Objects
+ *
+ *   wish     what the caller wants: rules, directories, marks
+ *   group    a head and its members; a member is one content with the files
+ *            that have it
+ *   reader   callbacks that get one group at a time, and the totals
+ *
+ * The life of a query.  groups_find() opens the file .query of the mount, writes
+ * the wish and reads lines while the daemon makes them (their format:
+ * fs/similar/query_file.h).  It puts the files of a group together, applies
+ * what only concerns names (across, keep), and calls reader.group().  The group
+ * is freed when that returns, so memory is bounded by the largest group.
+ *
+ * Any thread may call these functions; a reader belongs to one.
+ *
+ * What must never happen: a line that is damaged or cut off is taken for an
+ * answer (-EBADMSG); a group is handed over that lacks files because the answer
+ * ended early.
  */
 
 struct groups_wish {

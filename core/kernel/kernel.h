@@ -5,10 +5,35 @@
 #include <stddef.h>
 
 /*
- * The inner loops that are worth writing once for each instruction set, an
- * area of the program to a header.  The scalar variant defines the results;
- * every variant gives the same bits, reads nothing outside of what it is given
- * and asks for no alignment that its header does not name.  All is reentrant.
+ * The inner loops that are worth writing once for each instruction set.  This
+ * is the only folder with intrinsics.
+ *
+ * Objects
+ *
+ *   family    the loops of one digest or one table, in a folder or header of
+ *             their own: a struct of function pointers, for example
+ *             struct kernel_sif
+ *   variant   the functions of all families for one instruction set: scalar,
+ *             AVX2, AVX-512.  struct kernel_ops is one variant.  A family that
+ *             gains nothing from an instruction set has the functions of the
+ *             variant before in its place.
+ *
+ * A call.  A digest asks kernel_best() once, when it is initialised, and keeps
+ * the pointer to its family.  The first caller asks the processor, and whether
+ * the system saves its registers; later calls cost one load.
+ * KINFS_KERNEL in the environment of kin chooses a lesser variant (kin(1)).
+ *
+ * The scalar file defines the results and is written to be read.  A new variant
+ * is one more file with the same functions in the same order, all static, and
+ * one table at its end, which kernel.c lists.  Tests and benchmarks walk
+ * kernel_all(), so it is tested without another line.
+ *
+ * What must never happen
+ *
+ *   - Two variants give different bits.
+ *   - A function reads outside of what it was given, be it within the same
+ *     page, or asks for an alignment that its header does not name.
+ *   - A function keeps state between calls: all are reentrant.
  */
 struct kernel_ops {
 	const char *name;
