@@ -79,6 +79,7 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 	      struct fuse_file_info *fi);
 void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 		   off_t off, struct fuse_file_info *fi);
+/* Of a file or a directory. */
 void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
 	       struct fuse_file_info *fi);
 void ops_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t off,
@@ -100,8 +101,6 @@ void ops_readdir(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 		     struct fuse_file_info *fi);
 void ops_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi);
-void ops_fsyncdir(fuse_req_t req, fuse_ino_t node, int datasync,
-		  struct fuse_file_info *fi);
 
 /* ---- locks ---- */
 void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,

@@ -394,15 +394,3 @@ void ops_releasedir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 	handle_close(fs_of(req), handle_of(fi));
 	reply_error(req, 0);
 }
-
-void ops_fsyncdir(fuse_req_t req, fuse_ino_t node, int datasync,
-		  struct fuse_file_info *fi)
-{
-	int fd = handle_fd(fs_of(req), handle_of(fi));
-	int err = fd < 0 ? fd : 0;
-
-	(void)node;
-	if (!err && (datasync ? fdatasync(fd) : fsync(fd)) != 0)
-		err = -errno;
-	reply_error(req, err);
-}
