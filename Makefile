@@ -81,7 +81,7 @@ test_sources := $(unit_sources) $(fuzz_sources)
 unit_programs = $(patsubst %.c,$(out)/%,$(test_sources))
 # Those that run threads of their own, for SAN=thread.
 thread_sources := $(wildcard $(patsubst %,tests/unit/%*.c,catalog check_ commit_ \
-	engine_ hash_ index_threads parallel queue_ scan_ search_))
+	engine_ hash_ index_threads parallel queue_ scan_ search_ watch_))
 thread_programs = $(patsubst %.c,$(out)/%,$(sort $(thread_sources)))
 
 # ---- how ----
@@ -120,9 +120,10 @@ fuse_libs = $(call once,fuse_libs,$(call libs_of,fuse3 libseccomp,$(fuse_of)))
 fuse_of = $(LIBFUSE:%=PKG_CONFIG_PATH=%/lib/pkgconfig)
 
 language := -std=c11 -D_GNU_SOURCE -DKINFS_VERSION='"$(VERSION)"' -I.
-# Objects serve programs and the shared library alike.
+# Objects serve programs and the shared library alike; hidden symbols make one
+# kind of code good for both.
 compile = $(CC) $(language) $(warnings) $(CFLAGS) $(hardening) -fPIC \
-	$(visibility) -pthread \
+	-fvisibility=hidden -pthread \
 	-include core/base/banned.h $(CPPFLAGS)
 link = $(CC) $(CFLAGS) $(hardening) -pie -pthread -Wl,-z,relro,-z,now \
 	-Wl,--as-needed $(LDFLAGS)
@@ -147,9 +148,8 @@ $(share_objects) $(obj)/tests/bench/share.o $(obj)/tests/fuzz/share_ask.o \
 $(obj)/tests/unit/share_confine.o: \
 	extra_cflags = $(share_cflags)
 
-# What core/lib/kin.map does not name is not seen, which makes position-independent
-# code as fast as any other.
-$(core_objects): visibility := -fvisibility=hidden
+# core/lib/kin.map says what of it is seen.
+$(lib_objects): extra_cflags = -fvisibility=default
 
 # ---- output: short lines, or the commands with V=1 ----
 

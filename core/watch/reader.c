@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/thread.h"
+#include "core/watch/watch_impl.h"
+
+#define NAMES (FAN_CREATE | FAN_DELETE | FAN_MOVED_FROM | FAN_MOVED_TO)
+
+enum { BUFFER_BYTES = 65536 };
+
+/* What an event says, as the kernel lays it out. */
+struct found_event {
+	uint64_t mask;
+	fsid_t filesystem;
+	const struct file_handle *directory, *file; /* each may be NULL */
+};
+
+/* ---- reading the records ---- */
+
+/* The name of a directory's event about itself. */
+static bool is_dot(const struct file_handle *h, const char *end)
+{
+	const char *name = (const char *)h->f_handle + h->handle_bytes;
+
+	return name + 2 <= end && !strcmp(name, ".");
+}
+
+static void note_record(struct found_event *e,
+			const struct fanotify_event_info_header *header)
+{
+	const struct fanotify_event_info_fid *fid = (const void *)header;
+	const struct file_handle *h = (const void *)fid->handle;
+	const char *end = (const char *)header + header->len;
+
+	memcpy(&e->filesystem, &fid->fsid, sizeof(e->filesystem));
+	if (header->info_type == FAN_EVENT_INFO_TYPE_FID)
+		e->file = h;
+	else if (header->info_type == FAN_EVENT_INFO_TYPE_DFID_NAME &&
+		 is_dot(h, end))
+		e->file = h;
+	else if (header->info_type == FAN_EVENT_INFO_TYPE_DFID_NAME ||
+		 header->info_type == FAN_EVENT_INFO_TYPE_DFID)
+		e->directory = h;
+}
+
+static void find_records(const struct fanotify_event_metadata *m,
+			 struct found_event *out)
+{
+	const char *at = (const char *)m + m->metadata_len;
+	const char *end = (const char *)m + m->event_len;
+
+	*out = (struct found_event){ .mask = m->mask };
+	while (at + sizeof(struct fanotify_event_info_header) <= end) {
+		const struct fanotify_event_info_header *header =
+			(const void *)at;
+
+		if (!header->len)
+			return;
+		note_record(out, header);
+		at += header->len;
+	}
+}
+
+static unsigned what_of(uint64_t mask)
+{
+	return (mask & NAMES ? WATCH_NAME : 0u) |
+	       (mask & FAN_ATTRIB ? WATCH_ATTRIBUTES : 0u) |
+	       (mask & FAN_MODIFY ? WATCH_WRITTEN : 0u) |
+	       (mask & FAN_CLOSE_WRITE ? WATCH_CLOSED : 0u) |
+	       (mask & FAN_OPEN ? WATCH_OPENED : 0u);
+}
+
+/* ---- what waits for the resolver ---- */
+
+static void add_pending(struct watch *w, const struct pending_news *news)
+{
+	int64_t due_ms;
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	due_ms = pending_due_ms(&w->pending);
+	err = pending_add(&w->pending, news, clock_now_ms());
+	if (err)
+		pending_release(&w->pending);
+	else if (pending_due_ms(&w->pending) < due_ms)
+		pthread_cond_signal(&w->work);
+	pthread_mutex_unlock(&w->lock);
+	if (err)
+		w->context.overrun(w->context.ctx);
+}
+
+static void add_directory(struct watch *w, const struct found_event *e,
+			  const struct watch_event *event)
+{
+	const struct pending_news news = {
+		.id = event->directory,
+		.directory = true,
+		.filesystem = e->filesystem,
+		.file = e->directory,
+	};
+
+	add_pending(w, &news);
+}
+
+static void add_file(struct watch *w, const struct found_event *e,
+		     const struct watch_event *event)
+{
+	const struct pending_news news = {
+		.id = event->file,
+		.written = !(event->what & (WATCH_CLOSED | WATCH_ATTRIBUTES)),
+		.filesystem = e->filesystem,
+		.file = e->file,
+		.parent = e->directory,
+	};
+
+	add_pending(w, &news);
+}
+
+/* A file whose name is new is found in its directory. */
+static void resolve_later(struct watch *w, const struct found_event *e,
+			  const struct watch_event *event)
+{
+	const unsigned changed =
+		WATCH_ATTRIBUTES | WATCH_WRITTEN | WATCH_CLOSED;
+
+	if (event->directory && watch_is_foreign(w, event->directory))
+		return;
+	if (event->directory && event->what & WATCH_NAME)
+		add_directory(w, e, event);
+	if (event->file && !(e->mask & FAN_ONDIR) && event->what & changed)
+		add_file(w, e, event);
+}
+
+/* ---- events ---- */
+
+static void lose(struct watch *w)
+{
+	pthread_mutex_lock(&w->lock);
+	pending_release(&w->pending);
+	pthread_mutex_unlock(&w->lock);
+	atomic_fetch_add(&w->lost, 1);
+	w->context.lost(w->context.ctx);
+}
+
+static void handle_event(struct watch *w,
+			 const struct fanotify_event_metadata *m)
+{
+	struct watch_event event;
+	struct found_event e;
+
+	if (m->mask & FAN_Q_OVERFLOW) {
+		lose(w);
+		return;
+	}
+	if (m->pid == w->own)
+		return;
+	atomic_fetch_add_explicit(&w->events, 1, memory_order_relaxed);
+	find_records(m, &e);
+	event = (struct watch_event){
+		.what = what_of(m->mask),
+		.directory = e.directory ? watch_id_of(e.directory) : 0,
+		.file = e.file ? watch_id_of(e.file) : 0,
+	};
+	if (m->mask & FAN_ONDIR && m->mask & FAN_MOVED_TO)
+		watch_directory_moved(w);
+	if (w->context.event(w->context.ctx, &event))
+		resolve_later(w, &e, &event);
+}
+
+void watch_handle_events(struct watch *w, const void *buf, size_t len)
+{
+	const struct fanotify_event_metadata *m = buf;
+	long left = (long)len;
+
+	for (; FAN_EVENT_OK(m, left); m = FAN_EVENT_NEXT(m, left))
+		if (m->vers == FANOTIFY_METADATA_VERSION)
+			handle_event(w, m);
+}
+
+/* Whether there was anything to read. */
+static bool read_group(struct watch *w, int fd)
+{
+	_Alignas(struct fanotify_event_metadata) char buf[BUFFER_BYTES];
+	ssize_t len = read(fd, buf, sizeof(buf));
+
+	if (len <= 0)
+		return false;
+	watch_handle_events(w, buf, (size_t)len);
+	return true;
+}
+
+static void note_end(struct watch *w)
+{
+	w->idle_ms = clock_now_ms();
+	atomic_store(&w->late, false);
+	atomic_store(&w->busy, false);
+}
+
+static void let_pause(struct watch *w)
+{
+	if (w->call_at_ms <= clock_now_ms())
+		w->call_at_ms = INT64_MAX;
+	w->context.pause(w->context.ctx);
+}
+
+static void read_all(struct watch *w)
+{
+	bool any;
+
+	atomic_store(&w->busy, true);
+	do {
+		any = read_group(w, w->changes);
+		any = read_group(w, w->opens) || any;
+		let_pause(w);
+		if (any && clock_now_ms() - w->idle_ms > LATE_MS)
+			atomic_store(&w->late, true);
+	} while (any);
+	note_end(w);
+}
+
+static int timeout_of(const struct watch *w)
+{
+	int64_t left;
+
+	if (w->call_at_ms == INT64_MAX)
+		return -1;
+	left = w->call_at_ms - clock_now_ms();
+	return left < 0 ? 0 : left > 1000 ? 1000 : (int)left;
+}
+
+void *watch_read_events(void *watch)
+{
+	struct watch *w = watch;
+	struct pollfd fds[] = {
+		{ .fd = w->wake, .events = POLLIN },
+		{ .fd = w->changes, .events = POLLIN },
+		{ .fd = w->opens, .events = POLLIN },
+		{ .fd = w->mounts, .events = POLLPRI },
+	};
+
+	thread_set_name("kinfs-watch");
+	for (;;) {
+		if (poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_of(w)) <
+			    0 &&
+		    errno != EINTR)
+			return NULL;
+		if (fds[0].revents)
+			return NULL;
+		if (fds[3].revents & (POLLPRI | POLLERR))
+			w->context.mounts_changed(w->context.ctx);
+		w->idle_ms = clock_now_ms();
+		read_all(w);
+		/* More events at once cost less each. */
+		(void)poll(fds, 1, REST_MS);
+	}
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/thread.h"
+#include "core/watch/watch_impl.h"
+
+/* ---- opening ---- */
+
+/* A descriptor of that filesystem, which stays open as long as the watch.
+ * Subvolumes of btrfs have ids of their own and handles in common. */
+static int filesystem_fd(struct watch *w, const fsid_t *id)
+{
+	size_t i;
+	int fd;
+
+	pthread_mutex_lock(&w->filesystem_lock);
+	fd = w->filesystem_count == 1 ? w->filesystems[0].fd : -1;
+	for (i = 0; i < w->filesystem_count; i++)
+		if (!memcmp(&w->filesystems[i].id, id, sizeof(*id)))
+			fd = w->filesystems[i].fd;
+	pthread_mutex_unlock(&w->filesystem_lock);
+	return fd;
+}
+
+union room_for_handle {
+	struct file_handle handle;
+	char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+};
+
+static void copy_handle(const struct watch_handle *from,
+			union room_for_handle *out)
+{
+	out->handle.handle_bytes = from->bytes;
+	out->handle.handle_type = from->type;
+	memcpy(out->handle.f_handle, from->data, from->bytes);
+}
+
+/* O_PATH; negative when it is gone. */
+static int open_handle(struct watch *w, const fsid_t *filesystem,
+		       const struct watch_handle *h, struct stat *st)
+{
+	union room_for_handle copy;
+	int at = filesystem_fd(w, filesystem), fd;
+
+	if (at < 0 || !h->bytes)
+		return -ENOENT;
+	copy_handle(h, &copy);
+	fd = open_by_handle_at(at, &copy.handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, st))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/* ---- what changed ---- */
+
+static uint64_t id_of(const struct watch_handle *h)
+{
+	union room_for_handle copy;
+
+	copy_handle(h, &copy);
+	return watch_id_of(&copy.handle);
+}
+
+static void resolve_directory(struct watch *w, const fsid_t *filesystem,
+			      const struct watch_handle *h)
+{
+	unsigned moves = watch_get_moves(w);
+	struct stat st;
+	int fd = open_handle(w, filesystem, h, &st);
+
+	if (fd < 0)
+		return;
+	if (S_ISDIR(st.st_mode) &&
+	    !w->context.directory_changed(w->context.ctx, fd, &st))
+		watch_add_foreign(w, id_of(h), moves);
+	close(fd);
+}
+
+static void resolve_file(struct watch *w, const struct pending_file *p)
+{
+	struct stat st;
+	int fd = open_handle(w, &p->filesystem, &p->file, &st);
+	bool known;
+
+	if (fd < 0)
+		return;
+	known = !S_ISREG(st.st_mode) ||
+		w->context.file_changed(w->context.ctx, fd, &st);
+	close(fd);
+	if (!known && p->parent.bytes)
+		resolve_directory(w, &p->filesystem, &p->parent);
+}
+
+static void resolve(struct watch *w, const struct pending_file *p)
+{
+	if (p->directory)
+		resolve_directory(w, &p->filesystem, &p->file);
+	else
+		resolve_file(w, p);
+}
+
+/* ---- the thread ---- */
+
+/* Waits for one; NULL at the end. */
+static struct pending_file *take(struct watch *w)
+{
+	struct pending_file *p = NULL;
+
+	pthread_mutex_lock(&w->lock);
+	w->resolves = false;
+	while (!w->stopped) {
+		p = pending_take(&w->pending, clock_now_ms());
+		if (p)
+			break;
+		cond_wait_until(&w->work, &w->lock,
+				pending_due_ms(&w->pending));
+	}
+	w->resolves = p != NULL;
+	pthread_mutex_unlock(&w->lock);
+	return p;
+}
+
+void *watch_resolve(void *watch)
+{
+	struct watch *w = watch;
+	struct pending_file *p;
+
+	thread_set_name("kinfs-watch-bg");
+	thread_enter_background();
+	while ((p = take(w))) {
+		resolve(w, p);
+		free(p);
+	}
+	return NULL;
+}
