@@ -185,6 +185,16 @@ void engine_metadata_changed(struct engine *e, const struct file_key *key,
  * say so again the next time it sees the file. */
 bool engine_file_seen(struct engine *e, const struct stat *st);
 
+/*
+ * Somebody else than the host changed something: the regular file behind fd
+ * (O_PATH will do), whose stat is st, or names in that directory.  What has
+ * changed is hashed, or looked for.  False: no such file is known, and its
+ * directory may have it; the directory is not below SOURCE, or excluded.  These
+ * two read the catalog and look at the path of the directory.
+ */
+bool engine_file_changed(struct engine *e, int fd, const struct stat *st);
+bool engine_directory_changed(struct engine *e, int fd, const struct stat *st);
+
 /* Names changed.  parent keys are those of directories; names as in
  * catalog.h, terminated. */
 void engine_name_added(struct engine *e, const struct file_key *parent,

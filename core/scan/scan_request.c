@@ -82,6 +82,12 @@ void scan_request(struct scanner *s, const struct file_key *key, bool deep)
 	request(s, key, deep, -1);
 }
 
+void scan_request_directory(struct scanner *s, const struct file_key *key,
+			    int fd)
+{
+	request(s, key, false, fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
 static int open_known(const struct source *source, const struct file_key *key)
 {
 	if (!source->open_known || key->device != 0)
