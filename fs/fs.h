@@ -17,6 +17,8 @@ struct engine;
 struct loop;
 struct service;
 struct similar;
+struct watch;
+struct watched;
 
 /*
  * The mount: SOURCE shown through FUSE, with digests as extended attributes
@@ -38,13 +40,14 @@ struct similar;
  *
  * Layers, each calls only those before it (lint: circles):
  *   wake, log, reply, protocol, loop, cred, reopen
- *   inode; descriptor, backing, cache, mapped
- *   notify, locks, xattr_query; lookup, metadata_change, xattr_derived
+ *   inode; descriptor, backing, cache, mapped; watched
+ *   notify, locks, xattr_query; lookup, metadata_change, xattr_derived,
+ *   behind
  *   ops_*, similar/; dispatch; serve; main
  *
- * Lock order, outermost first: names (reopen.c), owners (locks.c), the lock of
- * one shard of the inode table (inode_lock() takes it too), the list of mounts
- * below SOURCE (reopen.c).
+ * Lock order, outermost first: names (reopen.c), owners (locks.c), the table of
+ * watched inodes (watched.c), the lock of one shard of the inode table
+ * (inode_lock() takes it too), the list of mounts below SOURCE (reopen.c).
  *
  * Never: a lock is held while a reply is sent; a request or an inode is used
  * after the reply, as both may be freed by then; a thread of the loop waits for
@@ -61,6 +64,15 @@ struct fs {
 	struct similar *similar; /* of fs/similar, NULL when it needs none */
 	struct mapped *mapped;   /* of fs/inode/mapped.h */
 	struct service *service; /* of fs/service.h, or NULL */
+	/* Of core/watch and fs/inode/watched.h; NULL where changes behind the
+	 * mount are not told. */
+	struct watch *watch;
+	struct watched *watched;
+	atomic_uint names_epoch; /* see fs/inode/watched.h */
+	/* Of the thread of fs/ops/behind.c: names are to be expired, and when
+	 * that was done last. */
+	bool names_due;
+	int64_t expired_ms;
 
 	/* Set in init(); cleared at the end, and when it turns out that the
 	 * kernel lets us not. */

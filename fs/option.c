@@ -223,6 +223,18 @@ static int set_timeout(struct options *o, const char *value)
 	if (*end || n > TIMEOUT_MAX)
 		return -EINVAL;
 	o->timeout_s = n;
+	o->timeout_given = true;
+	return 0;
+}
+
+static int set_watch(struct options *o, const char *value)
+{
+	static const char *const choices[] = { "no", "yes", NULL };
+	int choice = parse_choice(value, choices);
+
+	if (choice < 0)
+		return choice;
+	o->watch = choice == 1;
 	return 0;
 }
 
@@ -320,8 +332,10 @@ static const struct option ours[] = {
 	  set_ac_only, true },
 	{ "db=", "DIR", "where the catalog is kept", "a directory", set_db,
 	  true },
-	{ "timeout=", "SECONDS", "attributes in the kernel's cache (1)",
+	{ "timeout=", "SECONDS", "attributes in the kernel's cache",
 	  "a number of seconds", set_timeout, false },
+	{ "watch=", "yes|no", "changes behind the mount are told (yes)",
+	  "yes or no", set_watch, false },
 	{ "passthrough=", "auto|no", "reads and writes by the kernel (auto)",
 	  "auto or no", set_passthrough, false },
 	{ "max_threads=", "N", "threads that serve requests (10)",

@@ -189,6 +189,7 @@ int options_parse(int argc, char **argv, struct options *out)
 	out->limit = 256;
 	out->wait_s = 60;
 	out->timeout_s = 1.0;
+	out->watch = true;
 	out->sandbox = true;
 	if (option_replace(&out->similar_name, ".similar"))
 		return -ENOMEM;

@@ -50,6 +50,8 @@ struct options {
 	uint64_t rate;    /* bytes a second in the background; 0: no limit */
 	char *db;         /* NULL: the default place */
 	double timeout_s; /* of attributes and entries in the kernel */
+	bool timeout_given;
+	bool watch; /* changes behind the mount, where that is possible */
 	unsigned max_threads;
 
 	bool cross;

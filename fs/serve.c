@@ -24,6 +24,7 @@
 #include "fs/log.h"
 #include "fs/loop/loop.h"
 #include "fs/inode/mapped.h"
+#include "fs/ops/behind.h"
 #include "fs/ops/notify.h"
 #include "fs/ops/ops.h"
 #include "fs/loop/protocol.h"
@@ -250,6 +251,8 @@ static int start_engine(struct fs *fs)
 		err = loop_open(fs);
 	if (!err)
 		err = engine_start(fs->engine);
+	if (!err)
+		err = behind_start(fs);
 	if (err)
 		log_line("cannot start hashing: %s", err_text(err));
 	return err;
@@ -283,6 +286,7 @@ static int serve_mounted(struct fs *fs)
 static void stop(struct fs *fs)
 {
 	service_stop(fs);
+	behind_stop(fs);
 	locks_stop(fs);
 	mapped_stop(fs);
 	similar_stop(fs);
@@ -320,6 +324,7 @@ static int serve_prepared(struct fs *fs, const char *catalog_dir)
 	block_ending(&before);
 	if (!open_engine(fs, catalog_dir)) {
 		similar_set_catalog(fs, catalog_dir);
+		behind_open(fs);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (!fs->options.debug)
 			fuse_set_log_func(log_of_libfuse);
@@ -345,6 +350,7 @@ int serve(struct fs *fs, int source_fd, const char *catalog_dir)
 		status = serve_prepared(fs, catalog_dir);
 	similar_free(fs);
 	inodes_free(fs);
+	behind_free(fs);
 	locks_free(fs);
 	credentials_release(&fs->own);
 	return status;

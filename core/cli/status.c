@@ -107,6 +107,17 @@ static void print_work(const json_t *status)
 	       number(scan, "files_seen"), number(scan, "scans"));
 }
 
+/* Changes that others make behind the mount. */
+static void print_watch(const json_t *status)
+{
+	const json_t *watch = json_object_get(status, "watch");
+
+	print_line("behind", json_is_true(json_object_get(watch, "on")) ?
+				     "watched: changes are seen at once" :
+				     "not watched: changes are seen when "
+				     "somebody looks");
+}
+
 static void print_rate(const json_t *status)
 {
 	long long rate = number(status, "rate");
@@ -168,6 +179,8 @@ static void print_status(const json_t *status)
 		print_counts(status);
 	if (has(status, "hashed"))
 		print_work(status);
+	if (has(status, "watch"))
+		print_watch(status);
 	print_rate(status);
 	if (has(status, "catalog"))
 		print_catalog(status);

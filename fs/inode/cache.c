@@ -38,10 +38,10 @@ double cache_attr_timeout(const struct fs *fs, const struct inode *inode,
 
 /* A negative offset stands for the attributes alone: the pages stay, and the
  * kernel waits for nothing that this request may hold. */
-void cache_forget_attributes(struct fs *fs, struct inode *inode)
+int cache_forget_attributes(struct fs *fs, struct inode *inode)
 {
-	(void)fuse_lowlevel_notify_inval_inode(fs->session, node_of(fs, inode),
-					       -1, 0);
+	return fuse_lowlevel_notify_inval_inode(fs->session, node_of(fs, inode),
+						-1, 0);
 }
 
 /* ---- pages ---- */
@@ -101,6 +101,12 @@ static bool names_are_known(const struct fs *fs, const struct inode *dir)
 	       atomic_load(&dir->looked) > atomic_load(&dir->listed) / 2;
 }
 
+/* The kernel kept the attributes of most when it asked last. */
+static bool names_are_kept(const struct inode *dir)
+{
+	return atomic_load(&dir->listed_kept) > atomic_load(&dir->listed) / 2;
+}
+
 bool cache_keeps_listing(struct fs *fs, struct inode *inode,
 			 const struct stat *st)
 {
@@ -115,9 +121,11 @@ bool cache_keeps_listing(struct fs *fs, struct inode *inode,
 	       now >= seen->filled_ns;
 	if (good &&
 	    (double)(now - seen->filled_ns) >= fs->options.timeout_s * 1e9)
-		good = is_exact(ctime_ns) && names_are_known(fs, inode);
+		good = is_exact(ctime_ns) &&
+		       (names_are_kept(inode) || names_are_known(fs, inode));
 	if (!good) {
 		atomic_store(&inode->listed, 0);
+		atomic_store(&inode->listed_kept, 0);
 		seen->ctime_ns = now - ctime_ns < CLOCK_GRAIN_NS ? 0 : ctime_ns;
 		seen->mtime_ns = timespec_to_ns(&st->st_mtim);
 		seen->filled_ns = now;

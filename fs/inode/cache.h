@@ -21,7 +21,8 @@ struct inode;
 /* How long the kernel may keep the attributes of an inode, in seconds. */
 double cache_attr_timeout(const struct fs *fs, const struct inode *inode,
 			  const struct stat *st);
-void cache_forget_attributes(struct fs *fs, struct inode *inode);
+/* A negative errno of the kernel. */
+int cache_forget_attributes(struct fs *fs, struct inode *inode);
 
 /* The clock of inode->notified_ns. */
 int64_t cache_clock_ns(void);

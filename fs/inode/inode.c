@@ -240,7 +240,12 @@ int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino)
 
 	pthread_mutex_lock(&s->lock);
 	inode = shard_find(s, dev, ino);
-	notified_ns = inode ? atomic_load(&inode->notified_ns) : -1;
+	if (!inode)
+		notified_ns = -1;
+	else if (atomic_load(&inode->kept) == KEPT_LONG)
+		notified_ns = INT64_MAX;
+	else
+		notified_ns = atomic_load(&inode->notified_ns);
 	pthread_mutex_unlock(&s->lock);
 	return notified_ns;
 }

@@ -42,6 +42,13 @@ struct open_seen {
 	int64_t filled_ns; /* directories: when the listing was asked for */
 };
 
+/* For how long the kernel was told the attributes of an inode. */
+enum watched_kept {
+	KEPT_NOT,
+	KEPT_SHORT, /* -o timeout */
+	KEPT_LONG,  /* WATCHED_TIMEOUT_S */
+};
+
 /* An open file or directory: fi->fh. */
 struct handle {
 	struct handle *next; /* of the same inode; inode_lock() */
@@ -94,6 +101,15 @@ struct inode {
 
 	_Atomic(struct lock_owner *) owners; /* ops_locks.c */
 
+	/* Of fs/inode/watched.c. */
+	struct inode *watched_next; /* in its bucket there */
+	_Atomic uint64_t watch_id;  /* 0: it is not in that table */
+	atomic_bool told; /* the kernel was told its attributes once */
+	atomic_int kept;  /* enum watched_kept: and since the last event */
+	atomic_uint names_epoch; /* of a name in it that is kept for long */
+	/* How many of those that are listed are kept for long.  A hint. */
+	atomic_uint listed_kept;
+
 	/* Of fs/ops/notify.c. */
 	struct file_key key; /* valid once key_known */
 	atomic_bool key_known;
@@ -137,7 +153,8 @@ struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino);
 /* In the table at all; with one more reference, or NULL. */
 struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino);
 
-/* Its notified_ns, or -1 when it is not in the table: a hint. */
+/* Its notified_ns, INT64_MAX when its attributes are kept for long, or -1 when it
+ * is not in the table: a hint. */
 int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino);
 
 static inline void inode_ref(struct inode *inode)
@@ -161,6 +178,11 @@ static inline bool inode_has_no_caps(const struct inode *inode)
 {
 	return atomic_load(&inode->caps_none) ==
 	       atomic_load(&inode->caps_epoch);
+}
+
+static inline void inode_expect_caps(struct inode *inode)
+{
+	atomic_fetch_add(&inode->caps_epoch, 1);
 }
 
 static inline void inode_keep_no_caps(struct inode *inode)

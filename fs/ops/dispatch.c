@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "fs/inode/backing.h"
+#include "fs/inode/watched.h"
 #include "fs/loop/locks.h"
 #include "fs/loop/protocol.h"
 #include "fs/ops/reply.h"
@@ -147,12 +148,19 @@ static bool refused_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 
 /* ---- the operations of the session ---- */
 
+/* The kernel knows it no more, or perhaps anew. */
+static void forget_inode(struct fs *fs, struct inode *inode, uint64_t count)
+{
+	atomic_store(&inode->told, false);
+	inode_forget(fs, inode, count);
+}
+
 static void forget_one(struct fs *fs, fuse_ino_t node, uint64_t count)
 {
 	if (similar_is_node(node))
 		similar_forget(fs, node, count);
 	else if (node != FUSE_ROOT_ID)
-		inode_forget(fs, inode_of(fs, node), count);
+		forget_inode(fs, inode_of(fs, node), count);
 }
 
 static void on_forget(fuse_req_t req, fuse_ino_t node, uint64_t count)
@@ -472,4 +480,5 @@ void ops_release_inode(struct fs *fs, struct inode *inode)
 {
 	locks_forget(inode);
 	backing_release(fs, inode);
+	watched_release(fs, inode);
 }

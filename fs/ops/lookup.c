@@ -13,6 +13,7 @@
 #include "fs/inode/cache.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
+#include "fs/inode/watched.h"
 #include "fs/ops/notify.h"
 #include "fs/inode/descriptor.h"
 
@@ -86,8 +87,9 @@ void lookup_observe(struct fs *fs, struct inode *inode, const struct stat *st)
 		notify_looked_up(fs, inode, st);
 }
 
-void lookup_fill_entry(struct fs *fs, struct inode *inode,
-		       const struct stat *st, struct fuse_entry_param *out)
+static void fill_entry(struct fs *fs, struct inode *inode,
+		       const struct stat *st, double attr_timeout,
+		       struct fuse_entry_param *out)
 {
 	lookup_observe(fs, inode, st);
 	memset(out, 0, sizeof(*out));
@@ -95,8 +97,14 @@ void lookup_fill_entry(struct fs *fs, struct inode *inode,
 	out->generation = inode->generation;
 	out->attr = *st;
 	lookup_set_number(fs, &out->attr);
-	out->attr_timeout = cache_attr_timeout(fs, inode, st);
+	out->attr_timeout = attr_timeout;
 	out->entry_timeout = fs->options.timeout_s;
+}
+
+void lookup_fill_entry(struct fs *fs, struct inode *inode,
+		       const struct stat *st, struct fuse_entry_param *out)
+{
+	fill_entry(fs, inode, st, cache_attr_timeout(fs, inode, st), out);
 }
 
 void lookup_fill_statx(const struct stat *st, struct statx *out)
@@ -173,6 +181,7 @@ static void expect_new_names(struct inode *parent, const struct inode *found)
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, bool known, struct fuse_entry_param *out)
 {
+	double timeout = watched_name_timeout(fs, parent, parent_fd);
 	struct inode *inode = NULL;
 	struct stat st;
 	int err = 0;
@@ -181,13 +190,28 @@ int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		inode = find_by_stat(fs, parent_fd, name, &st, &err);
 	if (!inode && !err)
 		err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
-	if (err)
+	if (err) {
+		*out = (struct fuse_entry_param){ .entry_timeout = timeout };
 		return err;
+	}
 	assert(inode);
 	expect_new_names(parent, inode);
-	lookup_fill_entry(fs, inode, &st, out);
+	fill_entry(fs, inode, &st, watched_attr_timeout(fs, inode, &st), out);
+	out->entry_timeout = timeout;
 	atomic_store(&inode->notified_ns, cache_clock_ns());
 	return 0;
+}
+
+int lookup_find(struct fs *fs, struct inode *parent, int parent_fd,
+		const char *name, struct fuse_entry_param *out)
+{
+	struct inode *inode;
+	struct stat st;
+	int err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
+
+	if (!err)
+		lookup_fill_entry(fs, inode, &st, out);
+	return err;
 }
 
 void lookup_reply_entry(fuse_req_t req, struct fs *fs,
@@ -196,6 +220,8 @@ void lookup_reply_entry(fuse_req_t req, struct fs *fs,
 	struct inode *inode = inode_of(fs, e->ino);
 
 	/* ENOENT: the request was interrupted and the entry is lost. */
-	if (fuse_reply_entry(req, e) == -ENOENT && e->ino)
+	if (fuse_reply_entry(req, e) == -ENOENT && e->ino) {
+		atomic_store(&inode->told, false);
 		inode_unref(fs, inode);
+	}
 }

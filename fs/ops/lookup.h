@@ -18,10 +18,16 @@ struct statx;
  * told.
  */
 
-/* Finds name and counts one lookup.  known: it is likely to be of a file that
- * is known, which takes fewer calls if it is and more if not. */
+/* Finds name for the kernel and counts one lookup.  known: it is likely to be of
+ * a file that is known, which takes fewer calls if it is and more if not.  With
+ * -ENOENT out has how long the kernel may keep that. */
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, bool known, struct fuse_entry_param *out);
+
+/* The same for the daemon itself: the kernel is not told, and the times in out
+ * say nothing. */
+int lookup_find(struct fs *fs, struct inode *parent, int parent_fd,
+		const char *name, struct fuse_entry_param *out);
 
 /* Fills out for an inode whose reference becomes a lookup count. */
 void lookup_fill_entry(struct fs *fs, struct inode *inode,

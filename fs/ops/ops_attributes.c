@@ -10,7 +10,7 @@
 #include "fs/inode/cred.h"
 #include "fs/ops/notify.h"
 #include "fs/ops/metadata_change.h"
-#include "fs/inode/cache.h"
+#include "fs/inode/watched.h"
 #include "fs/inode/descriptor.h"
 #include "fs/ops/lookup.h"
 #include "fs/inode/reopen.h"
@@ -47,7 +47,7 @@ static int show_node(struct fs *fs, fuse_ino_t node,
 
 	if (err)
 		return err;
-	*timeout_out = cache_attr_timeout(fs, inode, st);
+	*timeout_out = watched_attr_timeout(fs, inode, st);
 	lookup_observe(fs, inode, st);
 	lookup_set_number(fs, st);
 	return 0;

@@ -319,7 +319,7 @@ static int do_request(fuse_req_t req, struct fs *fs, struct handle *h,
 			  ioctl_as_caller(req, fs, fd, request->command, flags);
 
 	if (!err && request->sets) /* the time of change has moved */
-		cache_forget_attributes(fs, h->inode);
+		(void)cache_forget_attributes(fs, h->inode);
 	return err;
 }
 

@@ -148,6 +148,8 @@ static bool add_attributes(const struct filling *f, const struct dirent64 *d,
 	if (!f->plus || is_dots(d->d_name))
 		return false;
 	notified_ns = inode_notified_ns(f->fs, dir->dev, d->d_ino);
+	if (notified_ns == INT64_MAX)
+		atomic_fetch_add(&dir->listed_kept, 1);
 	return notified_ns < f->since_ns &&
 	       lookup_name(f->fs, dir, f->h->fd, d->d_name, notified_ns >= 0,
 			   out) == 0;
@@ -230,8 +232,10 @@ static int fill(struct filling *f, off_t off)
 /* Nobody heard of the entries: their counts go back. */
 static void take_back(const struct filling *f)
 {
-	for (size_t i = 0; i < f->count; i++)
+	for (size_t i = 0; i < f->count; i++) {
+		atomic_store(&f->counted[i]->told, false);
 		inode_unref(f->fs, f->counted[i]);
+	}
 }
 
 static int fill_locked(struct filling *f, off_t off)

@@ -12,6 +12,7 @@
 #include "fs/inode/cred.h"
 #include "fs/ops/notify.h"
 #include "fs/inode/cache.h"
+#include "fs/inode/watched.h"
 #include "fs/inode/descriptor.h"
 #include "fs/loop/locks.h"
 #include "fs/ops/lookup.h"
@@ -208,7 +209,7 @@ static void expect_changes(struct fs *fs, struct handle *h)
 
 	if (h->flags & O_TRUNC || atomic_load(&h->inode->mappers) ||
 	    fstat(h->fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID))
-		cache_forget_attributes(fs, h->inode);
+		(void)cache_forget_attributes(fs, h->inode);
 }
 
 /* Counts the writer first: a file is never modified without being busy. */
@@ -218,8 +219,10 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 	bool writes = flags_write(fi->flags);
 	int err;
 
-	if (writes)
+	if (writes) {
 		atomic_fetch_add(&inode->writers, 1);
+		(void)watched_forget_attributes(fs, inode);
+	}
 	err = open_handle(req, fs, inode, fi);
 	if (err && writes)
 		atomic_fetch_sub(&inode->writers, 1);

@@ -44,15 +44,12 @@ static int lookup_in(struct fs *fs, fuse_ino_t parent, const char *name,
 void ops_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct fs *fs = fs_of(req);
-	struct fuse_entry_param e;
+	struct fuse_entry_param e = { 0 };
 	int err;
 
 	err = lookup_in(fs, parent, name, &e);
-	if (err == -ENOENT && fs->options.timeout_s > 0) {
-		memset(&e, 0, sizeof(e));
-		e.entry_timeout = fs->options.timeout_s;
+	if (err == -ENOENT && fs->options.timeout_s > 0 && e.entry_timeout > 0)
 		err = 0;
-	}
 	if (err)
 		reply_error(req, err);
 	else

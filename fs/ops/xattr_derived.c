@@ -11,6 +11,7 @@
 #include "fs/inode/cred.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
+#include "fs/ops/behind.h"
 #include "fs/ops/reply.h"
 #include "fs/ops/xattr_query.h"
 
@@ -66,6 +67,7 @@ static json_t *public_status(const json_t *whole)
 		copy_key(whole, o, keys[i]);
 	copy_key_within(whole, o, "scan", "running");
 	copy_key_within(whole, o, "catalog", "error");
+	copy_key_within(whole, o, "watch", "on");
 	return o;
 }
 
@@ -82,6 +84,7 @@ static int status_text(struct fs *fs, bool whole, struct buf *out)
 	json_object_set_new(status, "mounted", json_true());
 	json_object_set_new(status, "passthrough",
 			    json_boolean(atomic_load(&fs->passthrough)));
+	json_object_set_new(status, "watch", behind_status(fs));
 	json_object_set_new(status, "similar_name",
 			    o->similar == SIMILAR_OFF ?
 				    json_null() :

@@ -53,7 +53,7 @@ static int find_real(fuse_req_t req, struct fs *fs, struct similar_node *parent,
 		cred_restore(fs, &saved);
 	}
 	if (!err)
-		err = lookup_name(fs, parent->real, path.fd, name, 0, &e);
+		err = lookup_find(fs, parent->real, path.fd, name, &e);
 	path_fd_close(&path);
 	if (!err)
 		*out = inode_of(fs, e.ino);

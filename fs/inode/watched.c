@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/inode/watched.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/lease.h"
+#include "core/watch/watch.h"
+#include "fs/fs.h"
+#include "fs/inode/cache.h"
+#include "fs/inode/descriptor.h"
+#include "fs/inode/inode.h"
+#include "fs/inode/reopen.h"
+
+enum { FIRST_BUCKETS = 1024, DEVICES_MAX = 64 };
+
+/* Inodes by id, and the devices that were asked for. */
+struct watched {
+	pthread_mutex_t lock; /* everything here; before that of a shard */
+	struct inode **buckets;
+	size_t bucket_count; /* a power of two */
+	size_t count;
+	struct {
+		dev_t dev;
+		bool on;
+	} devices[DEVICES_MAX];
+	size_t device_count;
+};
+
+/* ---- the table ---- */
+
+static struct inode **bucket_of(const struct watched *w, uint64_t id)
+{
+	return &w->buckets[(id >> 1) & (w->bucket_count - 1)];
+}
+
+/* Longer chains are all that happens when there is no memory. */
+static void grow(struct watched *w)
+{
+	struct watched bigger = { .bucket_count = w->bucket_count * 2 };
+	struct inode *inode, **to;
+
+	bigger.buckets = calloc(bigger.bucket_count, sizeof(struct inode *));
+	if (!bigger.buckets)
+		return;
+	for (size_t i = 0; i < w->bucket_count; i++)
+		while ((inode = w->buckets[i])) {
+			w->buckets[i] = inode->watched_next;
+			to = bucket_of(&bigger, inode->watch_id);
+			inode->watched_next = *to;
+			*to = inode;
+		}
+	free(w->buckets);
+	w->buckets = bigger.buckets;
+	w->bucket_count = bigger.bucket_count;
+}
+
+static void insert(struct watched *w, struct inode *inode, uint64_t id)
+{
+	struct inode **to;
+
+	pthread_mutex_lock(&w->lock);
+	if (!atomic_load(&inode->watch_id)) {
+		if (w->count >= w->bucket_count)
+			grow(w);
+		to = bucket_of(w, id);
+		inode->watched_next = *to;
+		*to = inode;
+		w->count++;
+		atomic_store(&inode->watch_id, id);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+void watched_release(struct fs *fs, struct inode *inode)
+{
+	struct watched *w = fs->watched;
+	struct inode **link;
+
+	if (!w || !atomic_load(&inode->watch_id))
+		return;
+	pthread_mutex_lock(&w->lock);
+	link = bucket_of(w, inode->watch_id);
+	while (*link != inode)
+		link = &(*link)->watched_next;
+	*link = inode->watched_next;
+	w->count--;
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* An inode without references is about to leave the table. */
+static bool ref_if_used(struct inode *inode)
+{
+	uint64_t refs = atomic_load(&inode->refs);
+
+	while (refs)
+		if (atomic_compare_exchange_weak(&inode->refs, &refs, refs + 1))
+			return true;
+	return false;
+}
+
+struct inode *watched_next(struct fs *fs, uint64_t id, struct inode *before)
+{
+	struct watched *w = fs->watched;
+	struct inode *inode;
+
+	pthread_mutex_lock(&w->lock);
+	inode = before ? before->watched_next : *bucket_of(w, id);
+	while (inode && (inode->watch_id != id || !ref_if_used(inode)))
+		inode = inode->watched_next;
+	pthread_mutex_unlock(&w->lock);
+	if (before)
+		inode_unref(fs, before);
+	return inode;
+}
+
+/* Up to so many of one bucket, each with a reference. */
+static size_t take_kept(struct watched *w, size_t bucket, struct inode **out,
+			size_t most)
+{
+	struct inode *inode;
+	size_t count = 0;
+
+	pthread_mutex_lock(&w->lock);
+	inode = bucket < w->bucket_count ? w->buckets[bucket] : NULL;
+	for (; inode && count < most; inode = inode->watched_next)
+		if (atomic_load(&inode->kept) && ref_if_used(inode))
+			out[count++] = inode;
+	pthread_mutex_unlock(&w->lock);
+	return count;
+}
+
+static size_t buckets_of(struct watched *w)
+{
+	size_t count;
+
+	pthread_mutex_lock(&w->lock);
+	count = w->bucket_count;
+	pthread_mutex_unlock(&w->lock);
+	return count;
+}
+
+/* fn makes them kept no more, so a long chain is done bit by bit.  When the
+ * table grows meanwhile, all begins anew. */
+void watched_each_kept(struct fs *fs,
+		       void (*fn)(struct fs *fs, struct inode *inode))
+{
+	struct inode *some[16];
+	size_t before, count, i;
+
+	do {
+		before = buckets_of(fs->watched);
+		for (size_t bucket = 0; bucket < before; bucket++)
+			do {
+				count = take_kept(fs->watched, bucket, some,
+						  16);
+				for (i = 0; i < count; i++) {
+					fn(fs, some[i]);
+					inode_unref(fs, some[i]);
+				}
+			} while (count == 16);
+	} while (buckets_of(fs->watched) != before);
+}
+
+/* ---- which inodes ---- */
+
+bool watched_is_on(const struct fs *fs)
+{
+	return fs->watched && fs->can_expire_names && !watch_is_late(fs->watch);
+}
+
+/* fd is of something on the device.  The lock is held. */
+static bool add_device_locked(struct fs *fs, dev_t dev, int fd)
+{
+	struct watched *w = fs->watched;
+	size_t i;
+
+	for (i = 0; i < w->device_count; i++)
+		if (w->devices[i].dev == dev)
+			return w->devices[i].on;
+	if (w->device_count == DEVICES_MAX)
+		return false;
+	w->devices[i].dev = dev;
+	w->devices[i].on = dev == fs->device ||
+			   (fs->options.cross && !watch_add(fs->watch, fd));
+	w->device_count++;
+	return w->devices[i].on;
+}
+
+static bool is_device_watched(struct fs *fs, dev_t dev, int fd)
+{
+	bool on;
+
+	if (dev == fs->device)
+		return true;
+	pthread_mutex_lock(&fs->watched->lock);
+	on = add_device_locked(fs, dev, fd);
+	pthread_mutex_unlock(&fs->watched->lock);
+	return on;
+}
+
+/* Whether events of the inode will be told from now on. */
+static bool enter(struct fs *fs, struct inode *inode, int fd)
+{
+	uint64_t id;
+
+	if (atomic_load(&inode->watch_id))
+		return true;
+	if (!is_device_watched(fs, inode->dev, fd) || watch_get_id(fd, &id))
+		return false;
+	insert(fs->watched, inode, id);
+	return true;
+}
+
+/* ---- attributes ---- */
+
+/* Whether nobody has the regular file open for writing, here or elsewhere. */
+static bool has_no_writers(const struct inode *inode, int path_fd)
+{
+	int fd, err;
+
+	if (atomic_load(&inode->writers))
+		return false;
+	fd = fd_reopen(path_fd, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return false;
+	err = lease_take(fd);
+	close(fd);
+	return !err;
+}
+
+/* Of an inode that is entered.  kept is set, and taken back by an event. */
+static bool look_again(struct inode *inode, int fd, struct stat *st)
+{
+	return (!S_ISREG(inode->type) || has_no_writers(inode, fd)) &&
+	       !fstat(fd, st);
+}
+
+static bool keep_for_long(struct fs *fs, struct inode *inode, struct stat *st)
+{
+	struct path_fd path;
+	bool good = false;
+
+	if (inode_path_fd(fs, inode, &path))
+		return false;
+	if (enter(fs, inode, path.fd)) {
+		atomic_store(&inode->kept, KEPT_LONG);
+		good = look_again(inode, path.fd, st) &&
+		       atomic_load(&inode->kept) == KEPT_LONG;
+		if (!good)
+			atomic_store(&inode->kept, KEPT_SHORT);
+	}
+	path_fd_close(&path);
+	return good;
+}
+
+/* Events of the inode are told from the first answer on. */
+static void keep_for_short(struct fs *fs, struct inode *inode)
+{
+	if (inode->fd >= 0 && enter(fs, inode, inode->fd))
+		atomic_store(&inode->kept, KEPT_SHORT);
+}
+
+static bool may_keep(struct fs *fs, struct inode *inode, struct stat *st)
+{
+	if (!watched_is_on(fs))
+		return false;
+	if (!atomic_exchange(&inode->told, true)) {
+		keep_for_short(fs, inode);
+		return false;
+	}
+	return atomic_load(&inode->kept) == KEPT_LONG ||
+	       keep_for_long(fs, inode, st);
+}
+
+double watched_attr_timeout(struct fs *fs, struct inode *inode, struct stat *st)
+{
+	double timeout = cache_attr_timeout(fs, inode, st);
+
+	if (timeout > 0 && may_keep(fs, inode, st))
+		return WATCHED_TIMEOUT_S;
+	return timeout;
+}
+
+int watched_forget_attributes(struct fs *fs, struct inode *inode)
+{
+	if (!atomic_load(&inode->kept) ||
+	    !atomic_exchange(&inode->kept, KEPT_NOT))
+		return 0;
+	return cache_forget_attributes(fs, inode);
+}
+
+int watched_file_opened(struct fs *fs, struct inode *inode)
+{
+	struct path_fd path;
+	bool good;
+
+	if (atomic_load(&inode->kept) != KEPT_LONG || !S_ISREG(inode->type))
+		return 0;
+	good = !inode_path_fd(fs, inode, &path);
+	if (good) {
+		good = has_no_writers(inode, path.fd);
+		path_fd_close(&path);
+	}
+	return good ? 0 : watched_forget_attributes(fs, inode);
+}
+
+/* ---- names ---- */
+
+double watched_name_timeout(struct fs *fs, struct inode *dir, int fd)
+{
+	if (!watched_is_on(fs) || !enter(fs, dir, fd))
+		return fs->options.timeout_s;
+	atomic_store(&dir->names_epoch, atomic_load(&fs->names_epoch));
+	return WATCHED_TIMEOUT_S;
+}
+
+/* ---- life ---- */
+
+int watched_open(struct fs *fs)
+{
+	struct watched *w;
+
+	if (!fs->watch)
+		return 0;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->bucket_count = FIRST_BUCKETS;
+	w->buckets = calloc(w->bucket_count, sizeof(struct inode *));
+	if (!w->buckets) {
+		free(w);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&w->lock, NULL);
+	fs->watched = w;
+	return 0;
+}
+
+void watched_free(struct fs *fs)
+{
+	struct watched *w = fs->watched;
+
+	if (!w)
+		return;
+	fs->watched = NULL;
+	pthread_mutex_destroy(&w->lock);
+	free(w->buckets);
+	free(w);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fs/ops/behind.h"
+
+#include <errno.h>
+#include <jansson.h>
+
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/engine/engine.h"
+#include "core/watch/watch.h"
+#include "fs/fs.h"
+#include "fs/inode/inode.h"
+#include "fs/inode/watched.h"
+#include "fs/log.h"
+#include "fs/loop/protocol.h"
+
+enum { EXPIRE_MS = 20 };
+
+/* ---- names ---- */
+
+/* What is looked up from now on belongs to a new epoch; the kernel is told
+ * after that, and drops what it has asked for before. */
+static void expire_names(struct fs *fs)
+{
+	fs->names_due = false;
+	fs->expired_ms = clock_now_ms();
+	atomic_fetch_add(&fs->names_epoch, 1);
+	protocol_expire_names(fs->session);
+}
+
+static void expire_when_due(struct fs *fs)
+{
+	int64_t at_ms = fs->expired_ms + EXPIRE_MS;
+
+	if (!fs->names_due)
+		return;
+	if (clock_now_ms() >= at_ms)
+		expire_names(fs);
+	else
+		watch_call_at(fs->watch, at_ms);
+}
+
+static void mounts_changed(void *ctx)
+{
+	struct fs *fs = ctx;
+
+	if (fs->watched)
+		fs->names_due = true;
+}
+
+/* ---- one file ---- */
+
+/* A kernel that does not know the inode may be about to hear of it. */
+static void look_up_unknown(struct fs *fs, int err)
+{
+	if (err == -ENOENT)
+		fs->names_due = true;
+}
+
+static void forget_attributes(struct fs *fs, struct inode *inode)
+{
+	look_up_unknown(fs, watched_forget_attributes(fs, inode));
+}
+
+/* What is written to through the mount is kept for long by nobody, makes the
+ * kernel forget by itself, and is told of when it is closed. */
+static bool is_written(const struct inode *inode)
+{
+	return atomic_load(&inode->writers) &&
+	       atomic_load(&inode->kept) != KEPT_LONG;
+}
+
+static void forget_changed(struct fs *fs, struct inode *inode,
+			   const struct watch_event *event)
+{
+	if (event->what & WATCH_ATTRIBUTES)
+		inode_expect_caps(inode);
+	if (event->what == WATCH_OPENED)
+		look_up_unknown(fs, watched_file_opened(fs, inode));
+	else
+		forget_attributes(fs, inode);
+}
+
+static void forget_names(struct fs *fs, const struct inode *dir)
+{
+	if (atomic_load(&dir->names_epoch) == atomic_load(&fs->names_epoch))
+		fs->names_due = true;
+}
+
+/* What passes through the mount comes here, too. */
+static bool file_event(struct fs *fs, const struct watch_event *event)
+{
+	struct inode *inode = NULL;
+	bool wanted = true;
+
+	while ((inode = watched_next(fs, event->file, inode))) {
+		if (is_written(inode))
+			wanted = false;
+		else
+			forget_changed(fs, inode, event);
+	}
+	return wanted;
+}
+
+static void directory_event(struct fs *fs, uint64_t id)
+{
+	struct inode *inode = NULL;
+
+	while ((inode = watched_next(fs, id, inode))) {
+		forget_attributes(fs, inode);
+		forget_names(fs, inode);
+	}
+}
+
+static bool on_event(void *ctx, const struct watch_event *event)
+{
+	struct fs *fs = ctx;
+	bool wanted = true;
+
+	if (!fs->watched)
+		return true;
+	if (event->directory && event->what & WATCH_NAME)
+		directory_event(fs, event->directory);
+	if (event->file)
+		wanted = file_event(fs, event);
+	return wanted;
+}
+
+/* ---- all files ---- */
+
+static void overrun(void *ctx)
+{
+	struct fs *fs = ctx;
+
+	engine_rescan(fs->engine);
+}
+
+static void lost(void *ctx)
+{
+	struct fs *fs = ctx;
+
+	if (fs->watched) {
+		expire_names(fs);
+		watched_each_kept(fs, forget_attributes);
+	}
+	overrun(fs);
+}
+
+static void at_pause(void *ctx)
+{
+	expire_when_due(ctx);
+}
+
+/* ---- the engine ---- */
+
+static bool file_changed(void *ctx, int fd, const struct stat *st)
+{
+	struct fs *fs = ctx;
+
+	return engine_file_changed(fs->engine, fd, st);
+}
+
+static bool directory_changed(void *ctx, int fd, const struct stat *st)
+{
+	struct fs *fs = ctx;
+
+	return engine_directory_changed(fs->engine, fd, st);
+}
+
+/* ---- life ---- */
+
+void behind_open(struct fs *fs)
+{
+	const struct options *o = &fs->options;
+	int err;
+
+	if (!o->watch)
+		return;
+	err = watch_open(fs->root->fd, &fs->watch);
+	if (!err && !o->timeout_given)
+		err = watched_open(fs);
+	/* Users and other filesystems go without. */
+	if (err && err != -EPERM && err != -ENOTSUP)
+		log_line("changes behind the mount are not watched: %s",
+			 err_text(err));
+}
+
+int behind_start(struct fs *fs)
+{
+	const struct watch_context context = {
+		.ctx = fs,
+		.event = on_event,
+		.lost = lost,
+		.overrun = overrun,
+		.mounts_changed = mounts_changed,
+		.pause = at_pause,
+		.file_changed = file_changed,
+		.directory_changed = directory_changed,
+	};
+
+	return fs->watch ? watch_start(fs->watch, &context) : 0;
+}
+
+void behind_stop(struct fs *fs)
+{
+	if (fs->watch)
+		watch_stop(fs->watch);
+}
+
+void behind_free(struct fs *fs)
+{
+	watched_free(fs);
+	watch_free(fs->watch);
+	fs->watch = NULL;
+}
+
+json_t *behind_status(const struct fs *fs)
+{
+	struct watch_counts counts;
+
+	if (!fs->watch)
+		return json_pack("{s:b}", "on", false);
+	watch_get_counts(fs->watch, &counts);
+	return json_pack("{s:b, s:b, s:b, s:I, s:I}", "on", true, "kept",
+			 watched_is_on(fs), "idle", watch_is_idle(fs->watch),
+			 "events", (json_int_t)counts.events, "lost",
+			 (json_int_t)counts.lost);
+}
