@@ -26,9 +26,10 @@ struct share_db {
 	const atomic_bool *stop; /* NULL, or true: -ECANCELED */
 	unsigned syncs;          /* sent, and not yet read */
 	bool prepared;           /* the statements of a question */
-	bool has_temporary;      /* the tables of batch_copy() */
-	char message[512];       /* of the last failure, for people */
-	char code[6];            /* its SQLSTATE, or "" */
+	bool is_spread;     /* partitions on other servers; schema_check() */
+	bool has_temporary; /* the tables of batch_copy() */
+	char message[512];  /* of the last failure, for people */
+	char code[6];       /* its SQLSTATE, or "" */
 };
 
 /* From now; until it is set again. */

@@ -363,8 +363,11 @@ static int wrong_version(struct share_db *db, const PGresult *r)
 int schema_check(struct share_db *db, int64_t *limit_out)
 {
 	PGresult *r = NULL;
-	int err = db_run(db, "SELECT version, share_limit FROM kin_meta", 0,
-			 NULL, &r);
+	int err = db_run(db,
+			 "SELECT version, share_limit, (SELECT relkind FROM "
+			 "pg_class WHERE oid = 'kin_posting'::regclass) "
+			 "FROM kin_meta",
+			 0, NULL, &r);
 
 	if (err == -EREMOTEIO && !strcmp(db->code, "42P01")) {
 		(void)snprintf(db->message, sizeof(db->message),
@@ -378,6 +381,7 @@ int schema_check(struct share_db *db, int64_t *limit_out)
 		err = wrong_version(db, r);
 	else
 		*limit_out = strtoll(db_value(r, 0, 1), NULL, 10);
+	db->is_spread = !strcmp(db_value(r, 0, 2), "p");
 	PQclear(r);
 	return err;
 }

@@ -226,25 +226,6 @@ static int take_host(struct session *s, struct share_db *db, const PGresult *r)
 	return 0;
 }
 
-/* Into partitions on other servers COPY sends row by row. */
-static int choose_copy(struct session *s, struct share_db *db)
-{
-	PGresult *r = NULL;
-	int err = 0;
-
-	s->may_copy = false;
-	s->copy_wait = s->copy_pause = 0;
-	if (!share_state_identity(s->state)->is_filled)
-		err = db_run(db,
-			     "SELECT 1 FROM pg_class WHERE oid = "
-			     "'kin_posting'::regclass AND relkind = 'r'",
-			     0, NULL, &r);
-	if (r)
-		s->may_copy = PQntuples(r) == 1;
-	PQclear(r);
-	return err;
-}
-
 int session_greet(struct session *s, struct share_db *db, int64_t limit)
 {
 	char host[DB_UUID_TEXT + 1];
@@ -262,8 +243,10 @@ int session_greet(struct session *s, struct share_db *db, int64_t limit)
 		     1, values, &r);
 	if (!err)
 		err = take_host(s, db, r);
-	if (!err)
-		err = choose_copy(s, db);
+	/* Into partitions on other servers COPY sends row by row. */
+	s->may_copy =
+		!share_state_identity(s->state)->is_filled && !db->is_spread;
+	s->copy_wait = s->copy_pause = 0;
 	PQclear(r);
 	return err;
 }

@@ -13,10 +13,11 @@
 #include "core/share/schema.h"
 
 /*
- * share DB CONTENTS [QUESTIONS [copy|insert|ask]]: fills an empty shared catalog
+ * share DB CONTENTS [QUESTIONS [copy|insert|ask|time]]: fills an empty shared catalog
  * (kin-share init) with made-up contents of 100 hosts by the code of kin-share,
  * with COPY or with INSERT, and asks it: at 10^5 contents, at each power of ten
- * above, and in the end.  ask: only asks the catalog that such a run has left.
+ * above, and in the end.  ask: only asks the catalog that such a run has left;
+ * time: and only takes the time.
  *
  * Contents come in families of FAMILY versions of one thing: of each, the others
  * have a share of the windows that is drawn from 0.43 to 0.95 by Jaccard.  Recall
@@ -36,6 +37,7 @@ struct share_bench {
 	uint64_t contents, questions;
 	uint64_t count; /* of contents that are there */
 	bool copy;
+	bool only_time; /* no recall */
 	struct index *index;
 	struct share_identity hosts[HOSTS];
 };
@@ -185,7 +187,7 @@ static void make_index(struct share_bench *b)
 
 	index_free(b->index);
 	b->index = NULL;
-	if (b->count > RECALL_MAX) {
+	if (b->count > RECALL_MAX || b->only_time) {
 		free(m);
 		return;
 	}
@@ -369,20 +371,24 @@ int main(int argc, char **argv)
 {
 	struct share_bench *b = calloc(1, sizeof(*b));
 	const char *how = argc > 4 ? argv[4] : "copy";
+	int64_t limit;
 	int err;
 
 	if (!b || argc < 3) {
 		fprintf(stderr, "usage: share DB CONTENTS [QUESTIONS "
-				"[copy|insert|ask]]\n");
+				"[copy|insert|ask|time]]\n");
 		return 2;
 	}
 	b->contents = strtoull(argv[2], NULL, 10);
 	b->questions = argc > 3 ? strtoull(argv[3], NULL, 10) : 2000;
 	b->copy = !strcmp(how, "copy");
+	b->only_time = !strcmp(how, "time");
 	err = db_open(&b->db, argv[1], 10000);
+	if (!err)
+		err = schema_check(&b->db, &limit);
 	if (err)
 		fail(b, "the database", err);
-	if (strcmp(how, "ask") != 0) {
+	if (strcmp(how, "ask") != 0 && !b->only_time) {
 		fill_and_ask(b);
 	} else {
 		b->count = b->contents;

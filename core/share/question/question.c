@@ -47,6 +47,8 @@ static const struct {
 } statements[] = {
 	{ "posting", "SELECT content FROM kin_posting WHERE value = $1::bigint "
 		     "LIMIT 129" },
+	{ "postings", "SELECT content, value FROM kin_posting WHERE value = "
+		      "ANY($1::bigint[]) LIMIT 1001" },
 	{ "contents", "SELECT content, size, simhash, traits, sketch FROM "
 		      "kin_content WHERE content = ANY($1::uuid[])" },
 	{ "content", "SELECT content, size, simhash, traits, sketch FROM "
@@ -102,7 +104,8 @@ static void choose_values(struct question_job *j)
 	}
 }
 
-static int send_values(struct question_job *j)
+/* apart: each is a transaction of its own. */
+static int send_values(struct question_job *j, bool apart)
 {
 	char text[24];
 	const char *values[] = { text };
@@ -112,7 +115,7 @@ static int send_values(struct question_job *j)
 	for (i = 0; i < j->value_count && !err; i++) {
 		(void)snprintf(text, sizeof(text), "%" PRIu64, j->values[i]);
 		err = db_send_prepared(j->db, "posting", 1, values);
-		if (!err)
+		if (!err && (apart || i + 1 == j->value_count))
 			err = db_sync(j->db);
 	}
 	return err;
@@ -147,25 +150,126 @@ static int take_posting(struct question_job *j, const PGresult *r, size_t i)
 	return err;
 }
 
-/* Each value by itself: one that cannot be read now leaves the others. */
-static int read_values(struct question_job *j)
+/* apart: one that cannot be read now leaves the others. */
+static int read_values(struct question_job *j, bool apart)
 {
 	PGresult *r;
 	size_t i;
-	int err = 0;
+	int lost, err = 0;
 
+	j->candidate_count = 0;
+	memset(j->is_common, 0, sizeof(j->is_common));
 	for (i = 0; i < j->value_count && !err; i++) {
 		r = NULL;
 		err = db_result(j->db, &r);
 		if (!err)
 			err = take_posting(j, r, i);
-		else if (question_may_go_on(err)) {
+		else if (question_may_go_on(err) && apart) {
 			question_doubt(j, "%s", j->db->message);
 			err = 0;
 		}
 		PQclear(r);
 	}
-	return err ? err : db_drain(j->db);
+	if (err && !question_may_go_on(err))
+		return err;
+	lost = db_drain(j->db);
+	return lost ? lost : err;
+}
+
+static int send_postings(struct question_job *j)
+{
+	struct buf array = { 0 };
+	const char *values[1];
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < j->value_count && !err; i++)
+		err = db_array_add_number(&array, (int64_t)j->values[i]);
+	if (!err)
+		err = db_array_end(&array);
+	values[0] = array.data;
+	if (!err)
+		err = db_send_prepared(j->db, "postings", 1, values);
+	buf_release(&array);
+	return err ? err : db_sync(j->db);
+}
+
+/* Of each value, how many contents have it. */
+static void count_values(struct question_job *j, const PGresult *r,
+			 unsigned *counts)
+{
+	uint64_t value;
+	size_t i;
+	int row;
+
+	for (row = 0; row < PQntuples(r); row++) {
+		value = strtoull(db_value(r, row, 1), NULL, 10);
+		for (i = 0; i < j->value_count; i++)
+			counts[i] += j->values[i] == value;
+	}
+	for (i = 0; i < j->value_count; i++)
+		j->is_common[i] = counts[i] > QUESTION_COMMON;
+}
+
+static bool is_of_common(const struct question_job *j, uint64_t value)
+{
+	size_t i;
+
+	for (i = 0; i < j->value_count; i++)
+		if (j->values[i] == value)
+			return j->is_common[i];
+	return true;
+}
+
+/* 1: there are more than the statement gives. */
+static int take_postings(struct question_job *j, const PGresult *r)
+{
+	unsigned counts[QUESTION_VALUES] = { 0 };
+	uint8_t content[DB_UUID_BYTES];
+	int row, err = 0;
+
+	if (PQntuples(r) > QUESTION_POSTINGS)
+		return 1;
+	count_values(j, r, counts);
+	for (row = 0; row < PQntuples(r) && !err; row++)
+		if (!is_of_common(j, strtoull(db_value(r, row, 1), NULL, 10)) &&
+		    !db_parse_uuid(db_value(r, row, 0), content))
+			err = add_candidate(j, content);
+	return err;
+}
+
+/* All values by one statement, which servers with partitions run at the same
+ * time, each for its own values.  1: that will not do. */
+static int ask_at_once(struct question_job *j)
+{
+	PGresult *r = NULL;
+	int lost, err = send_postings(j);
+
+	if (!err)
+		err = db_result(j->db, &r);
+	if (!err)
+		err = take_postings(j, r);
+	PQclear(r);
+	if (err < 0 && !question_may_go_on(err))
+		return err;
+	lost = db_drain(j->db);
+	return lost ? lost : err ? 1 : 0;
+}
+
+/* Else by one transaction, and when that fails, each value by itself. */
+static int ask_values(struct question_job *j)
+{
+	int err = j->db->is_spread && j->value_count ? ask_at_once(j) : 1;
+
+	if (err <= 0)
+		return err;
+	err = send_values(j, false);
+	if (!err)
+		err = read_values(j, false);
+	if (!question_may_go_on(err))
+		return err;
+	err = send_values(j, true);
+	return err ? err : read_values(j, true);
 }
 
 static int by_content(const void *a, const void *b)
@@ -214,9 +318,7 @@ int question_find_candidates(struct question_job *j)
 
 	if (j->sketch)
 		choose_values(j);
-	err = send_values(j);
-	if (!err)
-		err = read_values(j);
+	err = ask_values(j);
 	return err ? err : keep_best(j);
 }
 
