@@ -3,17 +3,18 @@
 #
 # A catalog of made-up contents that a hundred hosts share: how fast it is
 # filled, what a content costs, what a question takes, and what of the pairs that
-# an index in memory finds is found with all postings, and without those of one
-# server in twelve.  The server is Debian's PostgreSQL, with its usual settings
-# for durability.  Part of scripts/bench, which reads this file.
+# an index in memory finds is found: on one server, and with postings on twelve,
+# of which one is stopped.  The servers are Debian's PostgreSQL, with the usual
+# settings for durability.  Part of scripts/bench, which reads this file.
 
-share_server()
+share_pids=()
+share_prepare()
 {
-	local bin user=postgres
+	local user=postgres
 
-	bin=$(find /usr/lib/postgresql -maxdepth 2 -name bin | sort -V |
+	share_bin=$(find /usr/lib/postgresql -maxdepth 2 -name bin | sort -V |
 		tail -n 1)
-	[ -x "$bin/initdb" ] || die "share: PostgreSQL is not installed"
+	[ -x "$share_bin/initdb" ] || die "share: PostgreSQL is not installed"
 	id "$user" >/dev/null 2>&1 || user=nobody
 	chmod 711 "$top"
 	mkdir -m 755 "$top/share"
@@ -21,16 +22,29 @@ share_server()
 	share_as=(setpriv --reuid="$user" --regid="$(id -g "$user")"
 		--clear-groups)
 	[ "$(id -u)" -eq 0 ] || share_as=()
-	(cd "$top/share" && "${share_as[@]}" "$bin/initdb" -D data -U postgres \
-		-A trust >/dev/null) || die "share: initdb"
-	(cd "$top/share" && exec "${share_as[@]}" "$bin/postgres" -D data \
-		-c listen_addresses= -c unix_socket_directories="$top/share" \
-		-c shared_buffers=2GB -c max_wal_size=8GB) >"$top/share.log" 2>&1 &
-	share_pid=$!
-	share_db="host=$top/share user=postgres dbname=postgres"
+	(cd "$top/share" && "${share_as[@]}" "$share_bin/initdb" -D new \
+		-U postgres -A trust >/dev/null) || die "share: initdb"
+}
+
+share_conn() # SERVER
+{
+	echo "host=$top/share/$1 user=postgres dbname=postgres"
+}
+
+share_server() # SERVER BUFFERS
+{
+	local dir=$top/share/$1
+
+	"${share_as[@]}" mkdir "$dir"
+	"${share_as[@]}" cp -r "$top/share/new" "$dir/data"
+	(cd "$dir" && exec "${share_as[@]}" "$share_bin/postgres" -D data \
+		-c listen_addresses= -c unix_socket_directories="$dir" \
+		-c shared_buffers="$2" -c max_wal_size=8GB) \
+		>"$top/share-$1.log" 2>&1 &
+	share_pids+=("$!")
 	for _ in {1..300}; do
-		"$bin/psql" -qAt "$share_db" -c 'SELECT 1' >/dev/null 2>&1 &&
-			return
+		"$share_bin/psql" -qAt "$(share_conn "$1")" -c 'SELECT 1' \
+			>/dev/null 2>&1 && return
 		sleep 0.1
 	done
 	die "share: the server does not start"
@@ -38,20 +52,49 @@ share_server()
 
 share_stop()
 {
-	[ -n "${share_pid-}" ] || return 0
-	kill -QUIT "$share_pid"
-	wait "$share_pid" 2>/dev/null
-	share_pid=
+	local pid
+
+	for pid in "${share_pids[@]}"; do
+		kill -QUIT "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	share_pids=()
+}
+
+share_init() # SERVER [OPTION...]
+{
+	"$(dirname "$kin")/kin-share" init --db "$(share_conn "$1")" \
+		"${@:2}" >/dev/null || die "share: init"
+}
+
+share_run() # SERVER CONTENTS HOW
+{
+	"$programs/share" "$(share_conn "$1")" "$2" 2000 "$3" ||
+		die "share: the benchmark"
 }
 
 bench_share()
 {
+	local i postings=() few=$((share_contents / 5))
+
+	share_prepare
 	echo
 	echo "share: $share_contents contents of 100 hosts, one PostgreSQL"
-	share_server
-	"$(dirname "$kin")/kin-share" init --db "$share_db" >/dev/null ||
-		die "share: init"
-	"$programs/share" "$share_db" "$share_contents" 2000 ||
-		die "share: the benchmark"
+	share_server one 2GB
+	share_init one
+	share_run one "$share_contents" copy
+	share_stop
+	echo "share: $few contents, postings on twelve servers"
+	share_server front 128MB
+	for i in {1..12}; do
+		share_server "p$i" 32MB
+		postings+=(--posting-server "$(share_conn "p$i")")
+	done
+	share_init front "${postings[@]}"
+	share_run front "$few" insert
+	echo "share: one of the twelve is stopped"
+	kill -QUIT "${share_pids[5]}"
+	wait "${share_pids[5]}" 2>/dev/null
+	share_run front "$few" ask
 	share_stop
 }

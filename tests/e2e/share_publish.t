@@ -113,6 +113,35 @@ refused "a host that is not there" 'no host' \
 ok "it may come back" publish a "$T/m2" --label two
 ok "check" "$KIN_SHARE" check --db "$(db a)" "$T/m2"
 
+# ---- roles ----
+
+sql a 'CREATE ROLE asks LOGIN'
+sql a 'CREATE ROLE publishes LOGIN'
+sql a 'CREATE DATABASE roles'
+as_role() { # ROLE: how libpq connects
+	printf 'host=%s user=%s dbname=roles' "$T/pg-a" "$1"
+}
+ok "init gives rights" "$KIN_SHARE" init --db "$(as_role postgres)" \
+	--reader asks --writer publishes
+ok "a writer publishes" \
+	"$KIN_SHARE" --db "$(as_role publishes)" --once -q "$T/m1" --label one
+ok "again" "$KIN_SHARE" --db "$(as_role publishes)" --once -q --refill \
+	"$T/m1" --label one
+ok "removes what nobody has" "$KIN_SHARE" gc --db "$(as_role publishes)"
+is "$("$KIN" similar --json --everywhere --db "$(as_role asks)" \
+	--of "$T/one/f0" | jq '.complete, (.similar | length)')" true$'\n'2 \
+	"a reader asks"
+refused "it does not publish" 'permission denied' \
+	"$KIN_SHARE" --db "$(as_role asks)" --once "$T/m2"
+refused "and removes nothing" 'permission denied' \
+	"$KIN_SHARE" forget --db "$(as_role asks)" one
+refused "also no contents" 'permission denied' \
+	"$KIN_SHARE" gc --db "$(as_role asks)"
+sql a 'REVOKE TEMPORARY ON DATABASE roles FROM PUBLIC'
+ok "a writer that may not make temporary tables" \
+	"$KIN_SHARE" --db "$(as_role publishes)" --once -q "$T/m2" --label two
+ok "publishes, too" "$KIN_SHARE" check --db "$(as_role asks)" "$T/m2"
+
 # ---- what is shared ----
 
 publish a "$T/m2" --label two --share 'from/*' >/dev/null
