@@ -108,5 +108,34 @@ ok "gc removes what only that host had" "$KIN_SHARE" gc --db "$(db a)"
 is "$(sql a 'SELECT count(*) FROM kin_content')" \
 	"$(sql a 'SELECT count(DISTINCT content) FROM kin_copy')" \
 	"no more and no less"
+
+# ---- servers of postings alone ----
+
+servers=()
+for server in a one two three four; do
+	sql "$server" 'CREATE DATABASE postings'
+	[ "$server" = a ] ||
+		servers+=(--posting-server "$(db "$server") dbname=postings")
+done
+postings="$(db a) dbname=postings"
+ok "init with servers of postings" \
+	"$KIN_SHARE" init --db "$postings" "${servers[@]}"
+ok "the first host" "$KIN_SHARE" --db "$postings" --once -q "$T/m1" --label one
+ok "the second" "$KIN_SHARE" --db "$postings" --once -q "$T/m2" --label two
+found_there() { # how many of 15 are found, how many answers are complete
+	local i hits=0 whole=0
+	for i in {0..14}; do
+		"$KIN" similar --json --everywhere --db "$postings" \
+			--of "$T/one/f$i" >"$T/answer" 2>"$T/errors"
+		[ "$(jq -r '.similar[].path' "$T/answer" | grep -m1 '^two:')" \
+			!= "two:$T/two/v$i" ] || hits=$((hits + 1))
+		[ "$(jq .complete "$T/answer")" != true ] || whole=$((whole + 1))
+	done
+	echo "$hits $whole"
+}
+is "$(found_there)" '15 15' "every version is found"
+kill_server two
+is "$(found_there)" '15 0' \
+	"without one of four servers, too, and that it is gone is told"
 stop_servers
 finish
