@@ -3,6 +3,7 @@
 
 #include "core/base/err.h"
 #include "core/commit/commit_impl.h"
+#include "core/index/texts.h"
 
 /* One transaction. */
 static int write_batch(struct committer *c, const struct event *ev,
@@ -62,6 +63,27 @@ static int index_one(struct committer *c, struct catalog_txn *txn,
 			 has_sketch ? &sketch : NULL);
 }
 
+static int index_text(struct committer *c, struct catalog_txn *txn,
+		      uint32_t content)
+{
+	struct sif_sketch sketch;
+	int err;
+
+	if (!c->context.texts)
+		return 0;
+	err = catalog_text_sketch_get(txn, content, &sketch);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return texts_add(c->context.texts, content, &sketch);
+}
+
+static void forget(struct committer *c, uint32_t content)
+{
+	index_remove(c->context.index, content);
+	if (c->context.texts)
+		index_remove(c->context.texts, content);
+}
+
 static void update_index(struct committer *c, const struct catalog_changes *ch)
 {
 	struct catalog_txn *txn;
@@ -70,7 +92,7 @@ static void update_index(struct committer *c, const struct catalog_changes *ch)
 	int err;
 
 	for (i = 0; i < ch->removed_count; i++)
-		index_remove(c->context.index, ch->removed[i]);
+		forget(c, ch->removed[i]);
 	if (!ch->added_count)
 		return;
 	err = catalog_read(c->context.catalog, &txn);
@@ -78,6 +100,8 @@ static void update_index(struct committer *c, const struct catalog_changes *ch)
 		for (i = 0; i < ch->added_count && !err; i++) {
 			gate_pass(&c->gate, &slice_ns);
 			err = index_one(c, txn, ch->added[i]);
+			if (!err)
+				err = index_text(c, txn, ch->added[i]);
 		}
 		catalog_abort(txn);
 	}

@@ -82,6 +82,7 @@ struct commit_context {
 	const struct source *source;
 	struct catalog *catalog;
 	struct index *index;
+	struct index *texts;       /* or NULL: texts are not kept */
 	struct throttle *throttle; /* NULL: the host is never busy */
 	const struct logger *log;
 	void *ctx; /* of the functions below */

@@ -65,6 +65,7 @@ int engine_init_commit(struct engine *e)
 		.source = &e->source,
 		.catalog = e->catalog,
 		.index = e->index,
+		.texts = e->texts,
 		.throttle = &e->throttle,
 		.log = &e->log,
 		.ctx = e,

@@ -45,8 +45,9 @@ struct engine {
 	struct logger log;
 	struct catalog *catalog;
 	struct index *index;
-	pthread_t loader; /* opens and loads these two */
-	bool loading;     /* it was started */
+	struct index *texts; /* of texts; NULL: they are not kept */
+	pthread_t loader;    /* opens and loads these two */
+	bool loading;        /* it was started */
 
 	struct queue queue;
 	struct committer commit;

@@ -5,6 +5,7 @@
 
 #include "core/base/err.h"
 #include "core/engine/engine_impl.h"
+#include "core/index/texts.h"
 
 /*
  * The catalog is opened and the index loaded on a thread of its own, while the
@@ -34,11 +35,41 @@ static int load_sketch(void *arg, uint32_t content,
 	return err == -ENOMEM ? err : 0; /* without a content: contradictory */
 }
 
+static int load_text(void *arg, uint32_t content,
+		     const struct sif_sketch *sketch)
+{
+	struct engine *e = arg;
+	int err = texts_add(e->texts, content, sketch);
+
+	return err == -ENOMEM ? err : 0;
+}
+
 static int load_all(struct engine *e, struct catalog_txn *txn)
 {
 	int err = catalog_content_each(txn, load_content, e);
 
 	return err ? err : catalog_sketch_each(txn, load_sketch, e);
+}
+
+static int load_texts(struct engine *e, struct catalog_txn *txn)
+{
+	return catalog_text_sketch_each(txn, load_text, e);
+}
+
+/* One of the two indexes. */
+static int load_one(struct engine *e, struct index *ix, struct catalog_txn *txn,
+		    int (*load)(struct engine *e, struct catalog_txn *txn))
+{
+	int err = ix ? index_load_begin(ix) : 0;
+
+	if (err || !ix)
+		return err;
+	err = load(e, txn);
+	if (err == -EUCLEAN) {
+		engine_found_damage(e);
+		err = 0;
+	}
+	return err ? err : index_load_end(ix);
 }
 
 /* Without the signatures, which are read when they are asked for.  What cannot
@@ -51,16 +82,9 @@ static int load_index(struct engine *e)
 	if (err)
 		return err;
 	catalog_stop_when(txn, &e->stopping);
-	err = index_load_begin(e->index);
-	if (!err) {
-		err = load_all(e, txn);
-		if (err == -EUCLEAN) {
-			engine_found_damage(e);
-			err = 0;
-		}
-		if (!err)
-			err = index_load_end(e->index);
-	}
+	err = load_one(e, e->index, txn, load_all);
+	if (!err)
+		err = load_one(e, e->texts, txn, load_texts);
 	catalog_abort(txn);
 	if (!err)
 		(void)catalog_trim_rss(e->catalog);

@@ -82,6 +82,7 @@ int engine_init_search(struct engine *e)
 		.source = &e->source,
 		.catalog = e->catalog,
 		.index = e->index,
+		.texts = e->texts,
 		.stopping = &e->stopping,
 		.threshold = e->options.threshold,
 		.limit = e->options.limit,

@@ -168,7 +168,8 @@ static void set_counts(json_t *o, struct engine *e, const struct snapshot *s)
 	set(o, "waiting", s->queue.waiting);
 	set(o, "contents", s->catalog.contents);
 	set(o, "content_bytes", s->catalog.content_bytes);
-	set(o, "index_bytes", index_bytes(e->index));
+	set(o, "index_bytes",
+	    index_bytes(e->index) + (e->texts ? index_bytes(e->texts) : 0));
 }
 
 int engine_status(struct engine *e, json_t **out)

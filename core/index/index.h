@@ -104,16 +104,18 @@ enum index_relation {
 	INDEX_CONTAINS, /* share of a smaller content, in the query's */
 	INDEX_ALL,      /* alike, also in mere boilerplate */
 	INDEX_SHARES,   /* share of the query's content, at least share_min */
+	INDEX_TEXT,     /* alike as texts, of an index of texts (texts.h) */
 };
-enum { INDEX_RELATIONS = INDEX_SHARES + 1 };
+enum { INDEX_RELATIONS = INDEX_TEXT + 1 };
 
-/* "alike", "within", "contains", "all", "shares". */
+/* "alike", "within", "contains", "all", "shares", "text". */
 extern const char *const index_relation_names[INDEX_RELATIONS];
 
 /* Whether the score is the share of the larger content. */
 static inline bool index_is_alike(enum index_relation relation)
 {
-	return relation == INDEX_ALIKE || relation == INDEX_ALL;
+	return relation == INDEX_ALIKE || relation == INDEX_ALL ||
+	       relation == INDEX_TEXT;
 }
 
 /* Bytes that INDEX_SHARES asks for: by default, and at least. */

@@ -244,6 +244,7 @@ static bool is_related(const struct index_query *q, uint64_t size)
 	switch (q->relation) {
 	case INDEX_ALIKE:
 	case INDEX_ALL:
+	case INDEX_TEXT:
 		return true;
 	case INDEX_WITHIN:
 		return size > q->digests->size;

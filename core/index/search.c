@@ -11,7 +11,7 @@
 const char *const index_relation_names[INDEX_RELATIONS] = {
 	[INDEX_ALIKE] = "alike",       [INDEX_WITHIN] = "within",
 	[INDEX_CONTAINS] = "contains", [INDEX_ALL] = "all",
-	[INDEX_SHARES] = "shares",
+	[INDEX_SHARES] = "shares",     [INDEX_TEXT] = "text",
 };
 
 struct index_search {
@@ -28,6 +28,7 @@ static double share_of(const struct score_shares *shares,
 	switch (relation) {
 	case INDEX_ALIKE:
 	case INDEX_ALL:
+	case INDEX_TEXT:
 		return shares->larger;
 	case INDEX_WITHIN:
 		return shares->within;

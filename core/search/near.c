@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/index/texts.h"
+
 /*
  * What resembles a file: the index finds contents that score enough by the
  * measure of the mount, and they are turned into files (hits.c).
@@ -12,14 +14,15 @@
 
 /* ---- contents ---- */
 
-/* The sketch of a text, NULL when there is none. */
-static int sketch_of(const struct digests *d, struct sif_sketch **out)
+/* The sketch that a digest has as its text, NULL when there is none. */
+static int sketch_of(const struct digests *d, enum digest_id id,
+		     struct sif_sketch **out)
 {
-	const char *text = d->text[DIGEST_SIF];
+	const char *text = d->text[id];
 	int err;
 
 	*out = NULL;
-	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !text)
+	if (!(d->set & DIGEST_BIT(id)) || !text)
 		return 0;
 	*out = malloc(sizeof(**out));
 	if (!*out)
@@ -35,6 +38,28 @@ static int sketch_of(const struct digests *d, struct sif_sketch **out)
 static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 {
 	return catalog_sketch_get(arg, content, out);
+}
+
+static int fetch_text_sketch(void *arg, uint32_t content,
+			     struct sif_sketch *out)
+{
+	return catalog_text_sketch_get(arg, content, out);
+}
+
+/* Whatever the measure: it is of bytes. */
+static int match_texts(struct search_query *q, const struct index_query *query,
+		       struct index_match *out, size_t *count_out)
+{
+	const struct index_store store = { fetch_text_sketch, q->txn };
+	struct index_query of_text = *query;
+	struct digests d;
+
+	if (!q->context->texts || !query->sketch)
+		return 0;
+	d = texts_digests(query->sketch);
+	of_text.digests = &d;
+	return index_search(q->context->texts, &of_text, &store, out,
+			    count_out);
 }
 
 /* By a digest that is kept as text.  What has none is not alike. */
@@ -119,6 +144,8 @@ static int match(struct search_query *q, const struct content_query *wanted,
 {
 	const struct index_store store = { fetch_sketch, q->txn };
 
+	if (wanted->relation == INDEX_TEXT)
+		return match_texts(q, query, out, count_out);
 	if (!index_is_alike(wanted->relation))
 		return index_search(q->context->index, query, &store, out,
 				    count_out);
@@ -306,7 +333,9 @@ static int search_matches(struct search_query *q, struct listing_state *state)
 					.relation = q->relation,
 					.first_content = 1 };
 	struct sif_sketch *sketch;
-	int err = sketch_of(state->digests, &sketch);
+	int err = sketch_of(
+		state->digests,
+		q->relation == INDEX_TEXT ? DIGEST_TEXT : DIGEST_SIF, &sketch);
 
 	if (err)
 		return err;

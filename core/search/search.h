@@ -180,6 +180,7 @@ struct search_context {
 	const struct source *source;
 	struct catalog *catalog;
 	struct index *index;
+	struct index *texts;         /* or NULL: texts are not kept */
 	const atomic_bool *stopping; /* queries end soon with -ECANCELED */
 	int threshold;               /* least score of a near-duplicate */
 	size_t limit;                /* of hits; identical files not counted */

@@ -268,6 +268,9 @@ static int ask_engine(struct listing_query *c, int fd)
 	case NODE_ALL:
 		q.relation = INDEX_ALL;
 		return engine_similar(e, &q, caller, on_hits, c);
+	case NODE_TEXT:
+		q.relation = INDEX_TEXT;
+		return engine_similar(e, &q, caller, on_hits, c);
 	case NODE_DIRECTORIES:
 		return engine_directories(e, fd, caller, on_hits, c);
 	case NODE_GROUPS:

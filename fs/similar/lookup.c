@@ -129,6 +129,8 @@ static enum node_kind view_of(const struct similar_node *parent,
 		return NODE_CONTAINS;
 	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_ALL) == 0)
 		return NODE_ALL;
+	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_TEXT) == 0)
+		return NODE_TEXT;
 	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_ELSEWHERE) == 0)
 		return NODE_ELSEWHERE;
 	if (parent->kind == NODE_DIRECTORY &&

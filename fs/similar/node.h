@@ -24,6 +24,7 @@ enum node_kind {
 	NODE_WITHIN,      /* what contains it, */
 	NODE_CONTAINS,    /* what it contains, */
 	NODE_ALL,         /* and what is like it in mere boilerplate, too */
+	NODE_TEXT,        /* what has nearly the same text */
 	NODE_ELSEWHERE,   /* what other hosts have that is like it */
 	NODE_DIRECTORIES, /* lists what is like a directory */
 	NODE_GROUPS,      /* the groups of a directory, */

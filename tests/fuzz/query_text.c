@@ -123,12 +123,10 @@ static void append_digest(const struct digests *d, enum digest_id id,
 
 static void print(const struct query_text *q, struct buf *out)
 {
-	static const char *const relations[] = { "alike", "within",
-						 "contains" };
 	enum digest_id id;
 
 	assert_int_equal(buf_append_format(out, "relation=%s\nsize=%llu\n",
-					   relations[q->relation],
+					   index_relation_names[q->relation],
 					   (unsigned long long)q->digests.size),
 			 0);
 	for (id = 0; id < DIGEST_COUNT; id++)

@@ -42,6 +42,7 @@ int similar_file(struct similar_job *job)
 		[INDEX_WITHIN] = "/.within",
 		[INDEX_CONTAINS] = "/.contains",
 		[INDEX_ALL] = "/.all",
+		[INDEX_TEXT] = "/.text",
 	};
 	char *listing = similar_format("%s/%s%s", job->listings, job->mount.rel,
 				       views[job->relation]);
@@ -250,6 +251,7 @@ static bool take_option(struct similar_job *job, int c)
 {
 	enum index_relation relation = c == 'w' ? INDEX_WITHIN :
 				       c == 'a' ? INDEX_ALL :
+				       c == 't' ? INDEX_TEXT :
 						  INDEX_CONTAINS;
 
 	switch (c) {
@@ -274,6 +276,7 @@ static bool take_option(struct similar_job *job, int c)
 	case 'w':
 	case 'c':
 	case 'a':
+	case 't':
 		if (job->relation != INDEX_ALIKE && job->relation != relation)
 			return false;
 		job->relation = relation;
@@ -291,6 +294,7 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 		{ "within", no_argument, NULL, 'w' },
 		{ "contains", no_argument, NULL, 'c' },
 		{ "all", no_argument, NULL, 'a' },
+		{ "text", no_argument, NULL, 't' },
 		{ "why", no_argument, NULL, 'y' },
 		{ "in", required_argument, NULL, 'i' },
 		{ "everywhere", no_argument, NULL, 'e' },
@@ -360,9 +364,9 @@ const struct command command_similar = {
 		"those with much of the same content, and how many of its files are the same,\n"
 		"similar, only here or only there.  Two directories: which files differ.\n"
 		"\n"
-		"      --within      larger files that contain most of it\n"
-		"      --contains    smaller files that it contains most of\n"
+		"      --within, --contains  larger files with most of it, smaller ones in it\n"
 		"      --all         also files with mere boilerplate in common, marked *\n"
+		"      --text        files with nearly the same text, whatever its layout\n"
 		"      --of FILE     FILE need not be in the mount; - is standard input\n"
 		"      --in EXPORT   search in a file that kin export wrote\n"
 		"      --why         why the second file is listed or not for the first\n"

@@ -83,6 +83,16 @@ static void print_column(int value)
 		printf("%8d", value);
 }
 
+/* The texts are the same, or nearly so, and the score, which is of bytes, does
+ * not show it. */
+static bool hit_is_reformatted(const struct similar_hit *hit)
+{
+	enum { SAME = 90, MORE = 10 };
+	int text = hit->measures.by_digest[DIGEST_TEXT];
+
+	return text >= SAME && text >= hit->score + MORE;
+}
+
 static void hit_print(struct similar_job *job, const struct similar_hit *hit)
 {
 	bool all = job->relation == INDEX_ALL;
@@ -109,7 +119,7 @@ static void hit_print(struct similar_job *job, const struct similar_hit *hit)
 	else
 		printf("%14s  ", "-");
 	cli_print_escaped(hit->path, ESCAPE_TERMINAL);
-	putchar('\n');
+	puts(hit_is_reformatted(hit) ? "  same text" : "");
 }
 
 static int add_distinctive(const struct similar_hit *hit, json_t *object)
