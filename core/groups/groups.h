@@ -33,6 +33,7 @@
 
 struct groups_wish {
 	bool exact;        /* identical files only */
+	bool text;         /* the texts are compared, not the bytes */
 	bool every;        /* each content is a group, also of one file */
 	int threshold;     /* 0: that of the mount */
 	uint64_t min_size; /* in bytes */

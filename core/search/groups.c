@@ -66,6 +66,7 @@ void engine_groups_unref(struct engine_groups *groups)
 struct groups_state {
 	struct group_rules rules;
 	uint64_t min_size;
+	bool text;
 	struct engine_groups_watch *watch; /* borrowed */
 	struct engine_groups *groups;      /* owned until done */
 	struct grouping *grouping;         /* owned */
@@ -255,6 +256,13 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 	return catalog_sketch_get(arg, content, out);
 }
 
+/* A content that is no text is alike with nothing then. */
+static int fetch_text_sketch(void *arg, uint32_t content,
+			     struct sif_sketch *out)
+{
+	return catalog_text_sketch_get(arg, content, out);
+}
+
 /* Whether each content of the group is ignored with itself. */
 static bool copies_are_ignored(struct search_query *q,
 			       const struct group_member *members,
@@ -307,7 +315,9 @@ static void drop_ignored(struct search_query *q, struct group_set *set)
 
 static int group(struct search_query *q, struct groups_state *state)
 {
-	const struct index_store store = { fetch_sketch, q->txn };
+	const struct index_store store = { state->text ? fetch_text_sketch :
+							 fetch_sketch,
+					   q->txn };
 	int err = query_may_go_on(q);
 
 	if (!err)
@@ -414,6 +424,7 @@ static int state_new(const struct engine_groups_query *query,
 	atomic_init(&groups->refs, 1);
 	state->rules = query->rules;
 	state->min_size = query->min_size;
+	state->text = query->text;
 	state->watch = watch;
 	state->groups = groups;
 	*out = state;

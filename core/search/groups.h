@@ -44,6 +44,7 @@ void engine_paths_release(struct engine_paths *p);
 struct engine_groups_query {
 	struct group_rules rules;   /* threshold 0: that of the mount */
 	uint64_t min_size;          /* of a content, in bytes */
+	bool text;                  /* compares the texts, not the bytes */
 	struct engine_paths within; /* only files below these; none: all */
 };
 

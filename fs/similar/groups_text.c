@@ -19,7 +19,7 @@ bool groups_text_is_query(const char *text, size_t len)
 
 struct groups_parser {
 	struct engine_groups_query *q;
-	bool has_exact, has_every, has_threshold, has_min_size;
+	bool has_exact, has_every, has_threshold, has_min_size, has_text;
 };
 
 static int take_number(const char *at, const char *end, uint64_t most,
@@ -77,6 +77,11 @@ static int take_line(struct groups_parser *p, const char *line, size_t len)
 	if (has_name(line, len, "exact=", &value)) {
 		err = take_number(value, end, 1, &p->has_exact, &number);
 		p->q->rules.exact = number;
+		return err;
+	}
+	if (has_name(line, len, "text=", &value)) {
+		err = take_number(value, end, 1, &p->has_text, &number);
+		p->q->text = number;
 		return err;
 	}
 	if (has_name(line, len, "every=", &value)) {

@@ -23,8 +23,8 @@ struct fs;
  * question.
  *
  * A query whose first line is relation=groups is for the groups of the tree
- * (core/search/groups.h).  The lines exact=1, threshold=N and min_size=N may
- * follow, and any number of lines within=PATH, the path in hexadecimal digits,
+ * (core/search/groups.h).  The lines exact=1, text=1, threshold=N and
+ * min_size=N may follow, and any number of lines within=PATH, the path in hexadecimal digits,
  * for files below that path alone.  The answer is read while it is made, and
  * has these records:
  *

@@ -18,7 +18,7 @@ names() { # VIEW: the names of its links
 mkdir "$src"
 gen_text 40 1 | fold -s -w 70 >"$src/plain"
 fmt -w 40 "$src/plain" >"$src/wrapped"
-sed 's/^/    /' "$src/plain" >"$src/indented"
+sed 's/^/        /' "$src/plain" >"$src/indented"
 unexpand -a "$src/indented" >"$src/tabs"
 sed 's/$/\r/' "$src/plain" >"$src/dos"
 iconv -t UTF-16 "$src/plain" >"$src/utf16"
@@ -89,6 +89,16 @@ like "$("$KIN" compare "$src/plain" "$src/utf16")" 'text +100' \
 	'kin compare: a row for it'
 like "$("$KIN" compare "$src/plain" "$src/nul")" 'text +-' \
 	'... without a value for what is no text'
+
+"$KIN" groups --text --json "$mnt" >"$T/groups"
+is "$(jq -r 'select(.members) | [.members[].files[].path] |
+	select(any(endswith("utf16"))) | map(split("/")[-1]) | sort |
+	join(" ")' "$T/groups")" "$copies" 'kin groups --text: a group of all copies'
+is "$(jq -r 'select(.members) | .members | length' "$T/groups" | sort -n |
+	tr '\n' ' ')" '2 4 8 ' '... and those of the others'
+unlike "$("$KIN" groups "$mnt")" utf32 'by their bytes they are none'
+is "$("$KIN" groups --text --exact "$mnt" 2>"$T/errors"; echo $?)" 2 \
+	'--text is not --exact'
 
 # ---- what a caller may not read is not listed ----
 
