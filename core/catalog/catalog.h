@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "core/digest/digest.h"
+#include "core/digest/short_sketch.h"
 #include "core/digest/sif/sif.h"
 
 /*
@@ -24,7 +25,8 @@
  *   names       parent directory, name -> file or directory
  *   links       file, parent directory, name: names, the other way round
  *   contents    id -> size and fixed-size digests; ids are never used twice
- *   texts, sketches, text_sketches  id -> the digests that vary in length
+ *   texts, sketches, short_sketches, text_sketches  id -> the digests that vary
+ *               in length
  *   identities  XXH128, size -> id
  *   copies      id, file: which files have a content
  *   pending     file: its digests are still to be made
@@ -371,6 +373,10 @@ int catalog_content_each(struct catalog_txn *txn,
 /* Its sif alone, which is what is compared.  -ENOENT also when it has none. */
 int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
 		       struct sif_sketch *out);
+
+/* The same of its sif8. */
+int catalog_short_sketch_get(struct catalog_txn *txn, uint32_t content,
+			     struct short_sketch *out);
 
 /* Every content that has one, in ascending order of id. */
 int catalog_sketch_each(struct catalog_txn *txn,

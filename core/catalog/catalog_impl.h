@@ -20,11 +20,13 @@
  *   names       parent file, name -> file
  *   links       file, parent file, name -> nothing: names, the other way round
  *   contents    content -> struct digests without the texts
- *   texts       content -> the texts that its set says, without sif, in order
- *               of enum digest_id, packed (texts.c); nothing without any
+ *   texts       content -> the texts that its set says, without those that
+ *               have a table of their own, in order of enum digest_id, packed
+ *               (texts.c); nothing without any
  *   sketches    content -> its sif: distinct 8, window 2, values 6 each
  *   text_sketches  content -> that of its text, the same way; none if it is
  *               no text
+ *   short_sketches  content -> its sif8, as short_sketch_store() makes it
  *   identities  xxh128, size -> content
  *   copies      content, file -> nothing
  *   pending     file -> nothing
@@ -48,6 +50,7 @@ enum catalog_db {
 	DB_TEXTS,
 	DB_SKETCHES,
 	DB_TEXT_SKETCHES,
+	DB_SHORT_SKETCHES,
 	DB_IDENTITIES,
 	DB_COPIES,
 	DB_PENDING,
@@ -55,7 +58,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 7
+#define CATALOG_VERSION 8
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"
@@ -79,8 +82,9 @@ enum catalog_db {
 #define SHARE_BYTES 16
 
 /* Those in the texts. */
-#define CATALOG_TEXTS \
-	(DIGEST_TEXTS & ~(DIGEST_BIT(DIGEST_SIF) | DIGEST_BIT(DIGEST_TEXT)))
+#define CATALOG_TEXTS                                                        \
+	(DIGEST_TEXTS & ~(DIGEST_BIT(DIGEST_SIF) | DIGEST_BIT(DIGEST_SIF8) | \
+			  DIGEST_BIT(DIGEST_TEXT)))
 
 struct catalog_meta {
 	uint32_t digest_set;
@@ -293,6 +297,15 @@ struct sketch_table {
 
 enum { SKETCH_TABLES = 2 };
 extern const struct sketch_table sketch_tables[SKETCH_TABLES];
+
+/* ---- short_sketch.c ---- */
+
+/* As those of sketch.c. */
+int short_sketch_decode(const MDB_val *bytes, struct short_sketch *out);
+int short_sketch_put(struct catalog_txn *txn, const uint8_t *id,
+		     const char *text);
+int short_sketch_text(struct catalog_txn *txn, uint32_t content,
+		      char **text_out);
 
 /* ---- content.c ---- */
 

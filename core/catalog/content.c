@@ -65,6 +65,8 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 				 texts.len);
 	if (!err)
 		err = sketches_put(txn, id, d);
+	if (!err && (d->set & DIGEST_BIT(DIGEST_SIF8)))
+		err = short_sketch_put(txn, id, d->text[DIGEST_SIF8]);
 	if (!err)
 		err = txn_put(txn, DB_IDENTITIES, identity, sizeof(identity),
 			      id, sizeof(id));
@@ -127,6 +129,8 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 		err = txn_delete(txn, DB_TEXTS, id, sizeof(id));
 	if (!err)
 		err = sketches_delete(txn, id, &d);
+	if (!err && (d.set & DIGEST_BIT(DIGEST_SIF8)))
+		err = txn_delete(txn, DB_SHORT_SKETCHES, id, sizeof(id));
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES, identity,
 				 sizeof(identity));
@@ -218,6 +222,8 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 		err = texts_get(txn, content, &d);
 	if (!err)
 		err = sketches_get(txn, content, &d);
+	if (!err && (d.set & DIGEST_BIT(DIGEST_SIF8)))
+		err = short_sketch_text(txn, content, &d.text[DIGEST_SIF8]);
 	if (err)
 		digests_release(&d);
 	else

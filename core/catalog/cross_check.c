@@ -77,6 +77,7 @@ static const struct table tables[] = {
 	{ DB_TEXTS, cross_check_texts },
 	{ DB_SKETCHES, cross_check_sketch },
 	{ DB_TEXT_SKETCHES, cross_check_sketch },
+	{ DB_SHORT_SKETCHES, cross_check_short_sketch },
 	{ DB_IDENTITIES, cross_check_identity },
 	{ DB_COPIES, cross_check_copy },
 };

@@ -50,6 +50,8 @@ int cross_check_texts(struct cross_check *c, const MDB_val *key,
 		      const MDB_val *value);
 int cross_check_sketch(struct cross_check *c, const MDB_val *key,
 		       const MDB_val *value);
+int cross_check_short_sketch(struct cross_check *c, const MDB_val *key,
+			     const MDB_val *value);
 int cross_check_identity(struct cross_check *c, const MDB_val *key,
 			 const MDB_val *value);
 int cross_check_copy(struct cross_check *c, const MDB_val *key,

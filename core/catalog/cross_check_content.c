@@ -6,27 +6,36 @@
 
 #include "core/base/bytes.h"
 
-static int check_texts_of(struct cross_check *c, uint32_t content,
-			  const struct digests *d)
+/* A content has a record in that table if it is wanted there. */
+static int check_record_of(struct cross_check *c, uint32_t content,
+			   enum catalog_db db, bool wanted, const char *finding)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
-	bool wanted = d->set & CATALOG_TEXTS;
-	const struct sketch_table *t;
+	bool found;
 	int err;
 
 	store_be32(id, content);
-	wanted ^= txn_has(c->txn, DB_TEXTS, id, sizeof(id), &err);
-	if (!err && wanted)
-		err = cross_check_note_content(c, content,
-					       "texts and digest set disagree");
-	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err;
-	     t++) {
-		wanted = d->set & DIGEST_BIT(t->id);
-		wanted ^= txn_has(c->txn, t->db, id, sizeof(id), &err);
-		if (!err && wanted)
-			err = cross_check_note_content(
-				c, content, "sketch and digest set disagree");
-	}
+	found = txn_has(c->txn, db, id, sizeof(id), &err);
+	if (err || found == wanted)
+		return err;
+	return cross_check_note_content(c, content, finding);
+}
+
+static int check_texts_of(struct cross_check *c, uint32_t content,
+			  const struct digests *d)
+{
+	const struct sketch_table *t;
+	int err = check_record_of(c, content, DB_TEXTS, d->set & CATALOG_TEXTS,
+				  "texts and digest set disagree");
+
+	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
+		err = check_record_of(c, content, t->db,
+				      d->set & DIGEST_BIT(t->id),
+				      "sketch and digest set disagree");
+	if (!err)
+		err = check_record_of(c, content, DB_SHORT_SKETCHES,
+				      d->set & DIGEST_BIT(DIGEST_SIF8),
+				      "short sketch and digest set disagree");
 	return err;
 }
 
@@ -98,10 +107,10 @@ int cross_check_texts(struct cross_check *c, const MDB_val *key,
 				 err;
 }
 
-int cross_check_sketch(struct cross_check *c, const MDB_val *key,
-		       const MDB_val *value)
+/* readable: what the value says. */
+static int check_sketch(struct cross_check *c, const MDB_val *key,
+			bool readable)
 {
-	struct sif_sketch sketch;
 	struct digests d;
 	uint32_t content;
 	int found;
@@ -114,10 +123,25 @@ int cross_check_sketch(struct cross_check *c, const MDB_val *key,
 	if (!found)
 		return cross_check_note_content(c, content,
 						"a sketch and no record");
-	if (sketch_decode(value, &sketch))
-		return cross_check_note_content(c, content,
-						"an unreadable sketch");
-	return 0;
+	return readable ? 0 :
+			  cross_check_note_content(c, content,
+						   "an unreadable sketch");
+}
+
+int cross_check_sketch(struct cross_check *c, const MDB_val *key,
+		       const MDB_val *value)
+{
+	struct sif_sketch sketch;
+
+	return check_sketch(c, key, !sketch_decode(value, &sketch));
+}
+
+int cross_check_short_sketch(struct cross_check *c, const MDB_val *key,
+			     const MDB_val *value)
+{
+	struct short_sketch sketch;
+
+	return check_sketch(c, key, !short_sketch_decode(value, &sketch));
 }
 
 int cross_check_identity(struct cross_check *c, const MDB_val *key,

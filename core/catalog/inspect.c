@@ -72,6 +72,7 @@ static int check_record(enum catalog_db db, const MDB_val *key,
 	struct file_key file, parent;
 	struct catalog_name name;
 	struct file_record r;
+	struct short_sketch short_sketch;
 	struct digests d;
 	uint32_t content;
 	int err;
@@ -96,6 +97,9 @@ static int check_record(enum catalog_db db, const MDB_val *key,
 	case DB_TEXT_SKETCHES:
 		err = content_id_decode(key, &content);
 		return err ? err : check_sketch(value);
+	case DB_SHORT_SKETCHES:
+		err = content_id_decode(key, &content);
+		return err ? err : short_sketch_decode(value, &short_sketch);
 	case DB_IDENTITIES:
 		return content_id_decode(value, &content);
 	case DB_COPIES:

@@ -7,12 +7,19 @@
 #include <sys/statvfs.h>
 
 const char *const catalog_db_names[DB_COUNT] = {
-	[DB_META] = "meta",         [DB_FILES] = "files",
-	[DB_NAMES] = "names",       [DB_LINKS] = "links",
-	[DB_CONTENTS] = "contents", [DB_TEXTS] = "texts",
-	[DB_SKETCHES] = "sketches", [DB_IDENTITIES] = "identities",
-	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
-	[DB_DIRTY] = "dirty",       [DB_TEXT_SKETCHES] = "text_sketches",
+	[DB_META] = "meta",
+	[DB_FILES] = "files",
+	[DB_NAMES] = "names",
+	[DB_LINKS] = "links",
+	[DB_CONTENTS] = "contents",
+	[DB_TEXTS] = "texts",
+	[DB_SKETCHES] = "sketches",
+	[DB_TEXT_SKETCHES] = "text_sketches",
+	[DB_SHORT_SKETCHES] = "short_sketches",
+	[DB_IDENTITIES] = "identities",
+	[DB_COPIES] = "copies",
+	[DB_PENDING] = "pending",
+	[DB_DIRTY] = "dirty",
 };
 
 int catalog_errno(int rc)

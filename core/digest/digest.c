@@ -10,6 +10,7 @@
 #include "core/base/hex.h"
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/sdhash/sdhash.h"
+#include "core/digest/short_sketch.h"
 #include "core/digest/sif/sif.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
@@ -36,6 +37,8 @@ const struct digest_info digest_infos[DIGEST_COUNT] = {
 			    "SHA-256 of the content" },
 	[DIGEST_TEXT] = { DIGEST_TEXT, "text", "user.text.sif",
 			  "the same of a text, whatever its layout" },
+	[DIGEST_SIF8] = { DIGEST_SIF8, "sif8", "user.sif8",
+			  "sampled fingerprints of 8-byte windows" },
 };
 
 static bool is_named(const struct digest_info *info, const char *name)
@@ -257,6 +260,14 @@ static int canonical_sha256(const char *text, size_t len, struct buf *out)
 	return err ? err : buf_append(out, text, len);
 }
 
+static int canonical_sif8(const char *text, size_t len, struct buf *out)
+{
+	struct short_sketch sketch;
+	int err = short_sketch_parse(text, len, &sketch);
+
+	return err ? err : short_sketch_format(&sketch, out);
+}
+
 static bool is_text(const struct buf *b, const char *text, size_t len)
 {
 	return b->len == len && b->data && memcmp(b->data, text, len) == 0;
@@ -280,6 +291,8 @@ static int parse_text(enum digest_id id, const char *text, size_t len,
 		err = canonical_tlsh(text, len, &canonical);
 	else if (id == DIGEST_SHA256)
 		err = canonical_sha256(text, len, &canonical);
+	else if (id == DIGEST_SIF8)
+		err = canonical_sif8(text, len, &canonical);
 	else
 		err = canonical_ssdeep(text, len, &canonical);
 	if (!err && id != DIGEST_SISE && id != DIGEST_TLSH &&
@@ -307,6 +320,7 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
 	case DIGEST_TLSH:
 	case DIGEST_SHA256:
 	case DIGEST_TEXT:
+	case DIGEST_SIF8:
 		err = parse_text(id, text, len, d);
 		break;
 	case DIGEST_SIMHASH:
@@ -377,6 +391,34 @@ static int compare_sif(const char *a, const char *b, int *score_out)
 		err = shared_percent(&sketches[0], &sketches[1], score_out);
 	free(sketches);
 	return err;
+}
+
+static int compare_sif8(const char *a, const char *b, int *score_out)
+{
+	struct short_sketch x, y;
+	struct short_relation r;
+	bool a_is_larger;
+	int err = short_sketch_parse(a, strlen(a), &x);
+
+	if (!err)
+		err = short_sketch_parse(b, strlen(b), &y);
+	if (err)
+		return err;
+	short_sketch_compare(&x, &y, &r);
+	a_is_larger = x.distinct == y.distinct ? r.a_samples > r.b_samples :
+						 x.distinct > y.distinct;
+	if ((a_is_larger ? r.a_samples : r.b_samples) == 0)
+		return -ENODATA;
+	*score_out = (int)(100 * (a_is_larger ? r.a_in_b : r.b_in_a) + 0.5);
+	return 0;
+}
+
+bool digests_short_sketch(const struct digests *d, struct short_sketch *out)
+{
+	const char *text = d->text[DIGEST_SIF8];
+
+	return (d->set & DIGEST_BIT(DIGEST_SIF8)) && text &&
+	       !short_sketch_parse(text, strlen(text), out);
 }
 
 static int compare_ssdeep(const char *a, const char *b, int *score_out)
@@ -472,6 +514,8 @@ int digest_compare(enum digest_id id, const struct digests *a,
 	case DIGEST_XXH128:
 		*score_out = compare_contents(a, b);
 		return 0;
+	case DIGEST_SIF8:
+		return compare_sif8(a->text[id], b->text[id], score_out);
 	case DIGEST_SHA256:
 		*score_out = strcmp(a->text[id], b->text[id]) ? 0 : 100;
 		return 0;

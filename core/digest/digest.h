@@ -2,6 +2,7 @@
 #ifndef CORE_DIGEST_DIGEST_H
 #define CORE_DIGEST_DIGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,6 +50,7 @@ enum digest_id {
 	DIGEST_SIF,     /* Manber 1994, as a bottom-k sketch */
 	DIGEST_SSDEEP,  /* Kornblum 2006, as ssdeep 2.14.1 */
 	DIGEST_XXH128,  /* XXH3, 128 bits: the identity of the content */
+	DIGEST_SIF8,    /* as sif, of windows of 8 bytes: short_sketch.h */
 	DIGEST_SDHASH,  /* Roussev 2010; grows with the content */
 	DIGEST_TLSH,    /* Oliver, Cheng, Chen 2013, as TLSH 4.12.1 */
 	DIGEST_SHA256,  /* FIPS 180-4 */
@@ -72,7 +74,7 @@ enum digest_id {
 #define DIGEST_TEXTS                                             \
 	(DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIF) |      \
 	 DIGEST_BIT(DIGEST_SSDEEP) | DIGEST_BIT(DIGEST_SDHASH) | \
-	 DIGEST_BIT(DIGEST_TEXT) | DIGEST_EXCHANGE)
+	 DIGEST_BIT(DIGEST_SIF8) | DIGEST_BIT(DIGEST_TEXT) | DIGEST_EXCHANGE)
 
 struct digest_info {
 	enum digest_id id;
@@ -140,6 +142,7 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
  *            sample say nothing
  *   text     the same of the normalised texts (text/text_sif.h)
  *   ssdeep   what ssdeep says
+ *   sif8     the same by windows of 8 bytes, of the content with more windows
  *   sdhash   the score of sdhash 3.4 less its accidents (sdhash.h)
  *   xxh128   100 when hash and size are equal, else 0
  *   sha256   100 when it is equal, else 0
@@ -151,6 +154,10 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
  */
 int digest_compare(enum digest_id id, const struct digests *a,
 		   const struct digests *b, int *score_out);
+
+/* Its sif8; false: it has none. */
+struct short_sketch;
+bool digests_short_sketch(const struct digests *d, struct short_sketch *out);
 
 /* 0 (most alike) to 2473, with the lengths.  -ENODATA, -EINVAL. */
 int digest_tlsh_distance(const struct digests *a, const struct digests *b,

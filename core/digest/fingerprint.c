@@ -11,6 +11,7 @@
 #include "core/base/xxh3.h"
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/sdhash/sdhash.h"
+#include "core/digest/short_sketch.h"
 #include "core/digest/sif/sif.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
@@ -41,6 +42,7 @@ struct fingerprint {
 		struct sif_sketch sif;
 		struct ssdeep_signature ssdeep;
 		struct tlsh_digest tlsh;
+		struct short_sketch sif8;
 	} result;
 };
 
@@ -107,7 +109,7 @@ static int begin(struct fingerprint *fp, uint64_t expected)
 		ctph_init(&fp->ctph,
 			  (wants(fp, DIGEST_SISE) ? CTPH_SISE : 0) |
 				  (wants(fp, DIGEST_SSDEEP) ? CTPH_SSDEEP : 0));
-	if (wants(fp, DIGEST_SIMHASH))
+	if (fingerprint_has_part(fp, FINGERPRINT_SHINGLES))
 		simhash_init(&fp->simhash);
 	if (wants(fp, DIGEST_SIF))
 		sif_begin(&fp->sif, sif_values(expected));
@@ -177,7 +179,8 @@ bool fingerprint_has_part(const struct fingerprint *fp,
 		[FINGERPRINT_PIECES] =
 			DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SSDEEP),
 		[FINGERPRINT_CHUNKS] = DIGEST_BIT(DIGEST_RDC),
-		[FINGERPRINT_SHINGLES] = DIGEST_BIT(DIGEST_SIMHASH),
+		[FINGERPRINT_SHINGLES] =
+			DIGEST_BIT(DIGEST_SIMHASH) | DIGEST_BIT(DIGEST_SIF8),
 		[FINGERPRINT_SAMPLES] = DIGEST_BIT(DIGEST_SIF),
 		[FINGERPRINT_IDENTITY] = DIGEST_BIT(DIGEST_XXH128),
 		[FINGERPRINT_FEATURES] = DIGEST_BIT(DIGEST_SDHASH),
@@ -311,6 +314,13 @@ static int format_text(struct fingerprint *fp, struct buf *out)
 	return err ? err : sif_format(&fp->result.sif, out);
 }
 
+/* The sample is sorted, which SimHash is not changed by. */
+static int format_sif8(struct fingerprint *fp, struct buf *out)
+{
+	short_sketch_read(&fp->simhash, &fp->result.sif8);
+	return short_sketch_format(&fp->result.sif8, out);
+}
+
 static int format_ssdeep(struct fingerprint *fp, struct buf *out)
 {
 	int err = ssdeep_read(&fp->ctph, &fp->result.ssdeep);
@@ -375,6 +385,7 @@ int fingerprint_final(struct fingerprint *fp, struct digests *out)
 	} texts[] = {
 		{ DIGEST_SISE, format_sise },
 		{ DIGEST_SIF, format_sif },
+		{ DIGEST_SIF8, format_sif8 },
 		{ DIGEST_SSDEEP, format_ssdeep },
 		{ DIGEST_SDHASH, format_sdhash },
 		{ DIGEST_TLSH, format_tlsh },

@@ -53,7 +53,7 @@ int fingerprint_update_zeros(struct fingerprint *fp, uint64_t len);
 enum fingerprint_part {
 	FINGERPRINT_PIECES,   /* SiSe, ssdeep */
 	FINGERPRINT_CHUNKS,   /* RDC */
-	FINGERPRINT_SHINGLES, /* SimHash */
+	FINGERPRINT_SHINGLES, /* SimHash, sif8 */
 	FINGERPRINT_SAMPLES,  /* sif */
 	FINGERPRINT_IDENTITY, /* size, XXH128 */
 	FINGERPRINT_FEATURES, /* sdhash */

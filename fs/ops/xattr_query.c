@@ -55,9 +55,9 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 	/* The short ones first: they fit nearly always.  The last one takes no
 	 * room that another needs. */
 	static const enum digest_id order[] = {
-		DIGEST_SIMHASH, DIGEST_RDC,  DIGEST_XXH128,
-		DIGEST_SSDEEP,  DIGEST_TLSH, DIGEST_SHA256,
-		DIGEST_SISE,    DIGEST_SIF,  DIGEST_TEXT,
+		DIGEST_SIMHASH, DIGEST_RDC,    DIGEST_XXH128, DIGEST_SSDEEP,
+		DIGEST_TLSH,    DIGEST_SHA256, DIGEST_SISE,   DIGEST_SIF,
+		DIGEST_TEXT,    DIGEST_SIF8,
 	};
 	int err = 0;
 

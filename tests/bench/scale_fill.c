@@ -119,6 +119,36 @@ static char *random_text(uint64_t *state, const char *prefix, size_t len)
 	return text;
 }
 
+/* Two thirds of the characters are in the second part. */
+static char *pieces_text(uint64_t *state, const char *first, const char *second,
+			 size_t len)
+{
+	char *a = random_text(state, first, len / 3);
+	char *b = random_text(state, second, len - len / 3);
+	struct buf text = { 0 };
+
+	fail_errno("text", buf_append_format(&text, "%s%s", a, b));
+	free(a);
+	free(b);
+	return buf_take(&text);
+}
+
+/* That of so many distinct windows. */
+static char *sif8_text(uint64_t *state, uint64_t windows)
+{
+	struct short_sketch sketch = { .distinct = windows };
+	struct buf text = { 0 };
+	uint32_t slot = 0;
+
+	for (; sketch.count < SHORT_SKETCH_VALUES && sketch.count < windows;
+	     sketch.count++) {
+		slot += (uint32_t)(draw(state) >> 57);
+		sketch.slots[sketch.count] = slot;
+	}
+	fail_errno("sif8", short_sketch_format(&sketch, &text));
+	return buf_take(&text);
+}
+
 static void add_texts(const struct scale_content *c, uint64_t number,
 		      struct digests *out)
 {
@@ -128,8 +158,10 @@ static void add_texts(const struct scale_content *c, uint64_t number,
 	*out = c->digests;
 	fail_errno("sif", sif_format(&c->sketch, &text));
 	out->text[DIGEST_SIF] = buf_take(&text);
-	out->text[DIGEST_SISE] = random_text(&state, "96(95):", SISE_TEXT);
-	out->text[DIGEST_SSDEEP] = random_text(&state, "96:", SSDEEP_TEXT);
+	out->text[DIGEST_SISE] =
+		pieces_text(&state, "96(95):", "::48(47):", SISE_TEXT);
+	out->text[DIGEST_SSDEEP] = pieces_text(&state, "96:", ":", SSDEEP_TEXT);
+	out->text[DIGEST_SIF8] = sif8_text(&state, out->size);
 }
 
 /* ---- the catalog ---- */

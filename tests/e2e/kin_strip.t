@@ -14,8 +14,9 @@ stored() { # what the copy has
 }
 
 mkdir -p "$src/below"
-gen_text 20 1 >"$src/a"
-gen_text 20 2 >"$src/below/a name with blanks"
+# So small that all of the digests are listed, and no text: that has one more.
+{ gen_text 1 1 && printf '\0'; } >"$src/a"
+{ gen_text 1 2 && printf '\0'; } >"$src/below/a name with blanks"
 setfattr -n user.own -v kept "$src/a"
 default_attributes
 each=$(wc -l <<<"$ATTRIBUTES")

@@ -163,6 +163,7 @@ static const char *const found_of_missing[DB_COUNT] = {
 	[DB_TEXTS] = "texts and digest set disagree",
 	[DB_SKETCHES] = "sketch and digest set disagree",
 	[DB_TEXT_SKETCHES] = "sketch and digest set disagree",
+	[DB_SHORT_SKETCHES] = "short sketch and digest set disagree",
 	[DB_IDENTITIES] = "not found by its identity",
 	[DB_COPIES] = "not among the copies of its content",
 	[DB_PENDING] = "not on the pending list",
@@ -246,6 +247,8 @@ static void test_any_superfluous_record_is_found(void **state)
 	break_and_find(f, DB_SKETCHES, "odd", 3, "a sketch with a wrong key");
 	break_and_find(f, DB_TEXT_SKETCHES, "odd", 3,
 		       "a sketch with a wrong key");
+	break_and_find(f, DB_SHORT_SKETCHES, "odd", 3,
+		       "a sketch with a wrong key");
 	break_and_find(f, DB_IDENTITIES, "odd", 3, "a malformed identity");
 }
 
@@ -316,6 +319,7 @@ static size_t random_key(uint64_t *random, enum catalog_db db, uint8_t *k)
 	case DB_TEXTS:
 	case DB_SKETCHES:
 	case DB_TEXT_SKETCHES:
+	case DB_SHORT_SKETCHES:
 		store_be32(k, (uint32_t)random_below(random, FILES));
 		return CONTENT_KEY_BYTES;
 	default:

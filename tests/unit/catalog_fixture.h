@@ -66,6 +66,9 @@ static inline struct digests digests_of(uint64_t n, char *text, size_t len)
 	memset(d.traits, (int)(n % 64), sizeof(d.traits));
 	(void)snprintf(text, half, "6144(%llu):made", (unsigned long long)n);
 	(void)snprintf(text + half, len - half, "sif1:16:1:%08x", (unsigned)n);
+	(void)snprintf(text + half + 20, len - half - 20, "sif8:AQE%c",
+		       (char)('A' + n % 26 / 2 * 2));
+	d.text[DIGEST_SIF8] = text + half + 20;
 	d.text[DIGEST_SISE] = text;
 	d.text[DIGEST_SIF] = text + half;
 	d.text[DIGEST_TEXT] = text + half;

@@ -398,6 +398,61 @@ static void test_the_check_misses_no_sketch(void **state)
 	check_clean(f);
 }
 
+/* ---- the short ones ---- */
+
+static int get_short(struct catalog_txn *txn, uint32_t content)
+{
+	struct short_sketch sketch;
+
+	return catalog_short_sketch_get(txn, content, &sketch);
+}
+
+static void test_a_short_sketch_comes_and_goes(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t content = add_content(f, 4, NULL);
+	struct catalog_txn *txn = begin_read(f);
+	struct short_sketch sketch;
+	struct digests d;
+
+	assert_int_equal(catalog_short_sketch_get(txn, content, &sketch), 0);
+	assert_int_equal(sketch.count, 1);
+	assert_int_equal(catalog_content_get(txn, content, &d), 0);
+	assert_string_equal(d.text[DIGEST_SIF8], "sif8:AQEE");
+	digests_release(&d);
+	catalog_abort(txn);
+	remove_file(f, 4);
+	txn = begin_read(f);
+	assert_int_equal(get_short(txn, content), -ENOENT);
+	catalog_abort(txn);
+	check_clean(f);
+}
+
+static void test_the_check_misses_no_short_sketch(void **state)
+{
+	static const uint8_t good[] = { 0, 0 }, bad[] = { 1, 1 };
+	uint8_t id[CONTENT_KEY_BYTES];
+	struct fixture *f = *state;
+	uint32_t content = add_one(f);
+	struct catalog_txn *txn = begin_write(f);
+
+	store_be32(id, content);
+	assert_int_equal(txn_put(txn, DB_SHORT_SKETCHES, id, sizeof(id), bad,
+				 sizeof(bad)),
+			 0);
+	assert_int_equal(get_short(txn, content), -EUCLEAN);
+	assert_reported(txn, "content 1: an unreadable sketch");
+	catalog_abort(txn);
+	txn = begin_write(f);
+	store_be32(id, 77);
+	assert_int_equal(txn_put(txn, DB_SHORT_SKETCHES, id, sizeof(id), good,
+				 sizeof(good)),
+			 0);
+	assert_reported(txn, "content 77: a sketch and no record");
+	catalog_abort(txn);
+	check_clean(f);
+}
+
 #define with_catalog(name)                                        \
 	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
 					fixture_teardown)
@@ -415,6 +470,8 @@ int main(void)
 		with_catalog(test_lengths_that_cannot_be_are_unclean),
 		with_catalog(test_values_that_cannot_be_are_unclean),
 		with_catalog(test_the_check_misses_no_sketch),
+		with_catalog(test_a_short_sketch_comes_and_goes),
+		with_catalog(test_the_check_misses_no_short_sketch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

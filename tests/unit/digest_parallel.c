@@ -7,6 +7,7 @@
 #include "core/digest/fingerprint.h"
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/sif/sif.h"
+#include "core/digest/short_sketch.h"
 #include "core/digest/simhash.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
@@ -62,6 +63,7 @@ static struct digests each_alone(struct bytes b)
 	static struct simhash simhash;
 	static struct rdc rdc;
 	static struct sise_signature sig;
+	struct short_sketch short_sketch;
 	struct digests d = { .set = DIGEST_DEFAULT, .size = b.len };
 	struct buf text = { 0 };
 	XXH128_canonical_t canonical;
@@ -79,6 +81,9 @@ static struct digests each_alone(struct bytes b)
 	simhash_init(&simhash);
 	simhash_update(&simhash, b.data, b.len);
 	d.simhash = simhash_final(&simhash);
+	short_sketch_read(&simhash, &short_sketch);
+	assert_int_equal(short_sketch_format(&short_sketch, &text), 0);
+	d.text[DIGEST_SIF8] = buf_take(&text);
 	assert_int_equal(rdc_init(&rdc, RDC_WINDOW, RDC_HORIZON), 0);
 	rdc_begin(&rdc);
 	rdc_update(&rdc, b.data, b.len);
@@ -275,6 +280,7 @@ static void an_empty_file(void **state)
 		[DIGEST_SIF] = "sif1:16:0:",
 		[DIGEST_SSDEEP] = "3::",
 		[DIGEST_RDC] = "00000000000000000000000000000000",
+		[DIGEST_SIF8] = "sif8:AAA",
 		[DIGEST_XXH128] = "99aa06d3014798d86001c324468d497f",
 	};
 	struct bytes b = bytes_new(0);

@@ -24,6 +24,7 @@ static const char *const texts[DIGEST_COUNT] = {
 	[DIGEST_SHA256] = "e3b0c44298fc1c149afbf4c8996fb924"
 			  "27ae41e4649b934ca495991b7852b855",
 	[DIGEST_TEXT] = "sif1:16:2:AAAAAAABAAAAAAAD",
+	[DIGEST_SIF8] = "sif8:AQE+",
 };
 
 static void parse(struct digests *d, enum digest_id id, const char *text)
@@ -132,6 +133,9 @@ static void malformed_texts_leave_all_as_it_was(void **state)
 		{ DIGEST_TEXT, "sif1:16:2:AAAAAAABAAAAAAA" },
 		{ DIGEST_SIF, "sif1:16:2:AAAAAAABAAAAAAA" },
 		{ DIGEST_SIF, "sif2:16:2:AAAAAAABAAAAAAAC" },
+		{ DIGEST_SIF8, "" },
+		{ DIGEST_SIF8, "sif8:AQE" },
+		{ DIGEST_SIF8, "sif8:AQEB" },
 		{ DIGEST_SSDEEP, "" },
 		{ DIGEST_SSDEEP, "3:AXG" },
 		{ DIGEST_SSDEEP, "3:AXG:A,name" },
@@ -257,6 +261,24 @@ static void scores_of_sif(void **state)
 			 0);
 }
 
+/* One window, at one place or another. */
+static void scores_of_sif8(void **state)
+{
+	struct digests a = { 0 }, b = { 0 };
+	int have = 7;
+
+	(void)state;
+	assert_int_equal(score(DIGEST_SIF8, "sif8:AQEA", "sif8:AQEA"), 100);
+	assert_int_equal(score(DIGEST_SIF8, "sif8:AQEA", "sif8:AQE+"), 0);
+	parse(&a, DIGEST_SIF8, "sif8:AAA");
+	parse(&b, DIGEST_SIF8, "sif8:AQEA");
+	assert_int_equal(digest_compare(DIGEST_SIF8, &a, &a, &have), -ENODATA);
+	assert_int_equal(digest_compare(DIGEST_SIF8, &b, &b, &have), 0);
+	assert_int_equal(have, 100);
+	digests_release(&a);
+	digests_release(&b);
+}
+
 static void an_empty_sketch_says_nothing(void **state)
 {
 	struct digests a = { 0 }, b = { 0 };
@@ -337,6 +359,7 @@ int main(void)
 		cmocka_unit_test(scores_of_traits),
 		cmocka_unit_test(scores_of_sise),
 		cmocka_unit_test(scores_of_sif),
+		cmocka_unit_test(scores_of_sif8),
 		cmocka_unit_test(an_empty_sketch_says_nothing),
 		cmocka_unit_test(scores_of_ssdeep),
 		cmocka_unit_test(contents_are_equal_or_not),

@@ -29,6 +29,7 @@
 	"rdc=000102030405060708090a0b3c3d3e3f\n" SIF       \
 	"ssdeep=3:AXGBicFlgVNhBGcL6wCrFQE:AXGHsNhxLsr2C\n" \
 	"xxh128=99aa06d3014798d86001c324468d497f\n"        \
+	"sif8=sif8:AQE+\n"                                 \
 	"text=sif1:16:2:AAAAAAABAAAAAAAD\n"                \
 	"size=77\n"
 

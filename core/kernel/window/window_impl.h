@@ -61,14 +61,19 @@ static inline uint64_t window_key(const uint8_t *bytes)
 		window_nearly_finish(window_y(bytes, WINDOW_SEED_1)));
 }
 
-static inline uint64_t window_value(uint64_t key)
+static inline uint64_t window_y_of_key(uint64_t key)
 {
 	uint64_t y = key ^ key >> 28 ^ key >> 56;
 
 	y *= WINDOW_INVERSE;
 	y ^= (y >> 35) + 8; /* undoes itself: bits from 35 on do not change */
-	y *= WINDOW_INVERSE;
-	y ^= WINDOW_DIFFERENCE;
+	return y * WINDOW_INVERSE;
+}
+
+static inline uint64_t window_value(uint64_t key)
+{
+	uint64_t y = window_y_of_key(key) ^ WINDOW_DIFFERENCE;
+
 	return window_finish_nearly(window_nearly_finish(y));
 }
 

@@ -39,6 +39,26 @@ static inline uint64_t roll(uint64_t y, uint8_t difference)
 	return (y >> 8 | y << 56) ^ changes[difference];
 }
 
+/* The steps that lead from a window to y, but for the seed, commute with a
+ * rotation, so a window that a rotation by one byte leaves alone has such a y. */
+static inline bool key_is_run(uint64_t key)
+{
+	uint64_t y = window_y_of_key(key) ^ Y_OF_ZEROS;
+
+	return y == (y << 8 | y >> 56);
+}
+
+size_t window_drop_runs(uint64_t *keys, size_t count)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < count; i++) {
+		keys[kept] = keys[i];
+		kept += !key_is_run(keys[i]);
+	}
+	return kept;
+}
+
 /* Without branches: they could not be foreseen. */
 static size_t pick_dense(const uint8_t *bytes, size_t count, uint64_t bound,
 			 uint64_t *keys_out)

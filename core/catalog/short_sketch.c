@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/catalog/catalog_impl.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/base/bytes.h"
+
+int short_sketch_decode(const MDB_val *bytes, struct short_sketch *out)
+{
+	return short_sketch_load(bytes->mv_data, bytes->mv_size, out) ?
+		       0 :
+		       -EUCLEAN;
+}
+
+int short_sketch_put(struct catalog_txn *txn, const uint8_t *id,
+		     const char *text)
+{
+	uint8_t bytes[SHORT_SKETCH_BYTES];
+	struct short_sketch sketch;
+	int err = short_sketch_parse(text, strlen(text), &sketch);
+
+	if (err)
+		return err;
+	return txn_append(txn, DB_SHORT_SKETCHES, id, CONTENT_KEY_BYTES, bytes,
+			  short_sketch_store(&sketch, bytes));
+}
+
+int catalog_short_sketch_get(struct catalog_txn *txn, uint32_t content,
+			     struct short_sketch *out)
+{
+	uint8_t id[CONTENT_KEY_BYTES];
+	MDB_val value;
+	int err;
+
+	store_be32(id, content);
+	err = txn_get(txn, DB_SHORT_SKETCHES, id, sizeof(id), &value);
+	return err ? err : short_sketch_decode(&value, out);
+}
+
+int short_sketch_text(struct catalog_txn *txn, uint32_t content,
+		      char **text_out)
+{
+	struct short_sketch sketch;
+	struct buf text = { 0 };
+	int err = catalog_short_sketch_get(txn, content, &sketch);
+
+	if (!err)
+		err = short_sketch_format(&sketch, &text);
+	if (err)
+		buf_release(&text);
+	else
+		*text_out = buf_take(&text);
+	return err == -ENOENT ? -EUCLEAN : err;
+}
