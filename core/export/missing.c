@@ -98,6 +98,16 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 	return text ? sif_parse(text, strlen(text), out) : -ENOENT;
 }
 
+static int fetch_short_sketch(void *arg, uint32_t content,
+			      struct short_sketch *out)
+{
+	const struct batch *b = arg;
+
+	return digests_short_sketch(&b->all[content - 1].digests, out) ?
+		       0 :
+		       -ENOENT;
+}
+
 static int make_index(struct batch *b)
 {
 	struct sif_sketch *sketch;
@@ -141,11 +151,14 @@ static int take_match(struct batch *b, const struct index_match *match,
 static int search_content(struct batch *b, const struct export_reader *r,
 			  struct index_match *matches)
 {
-	const struct index_store store = { fetch_sketch, b };
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = b,
+					   .short_sketch = fetch_short_sketch };
 	struct index_query query = { .digests = &r->digests,
 				     .relation = INDEX_ALIKE,
 				     .first_content = 1,
 				     .least = b->job->rules.threshold };
+	struct short_sketch short_sketch;
 	struct sif_sketch *sketch;
 	size_t count = 0, i;
 	int err = sketch_of(&r->digests, &b->sketch, &sketch);
@@ -153,6 +166,8 @@ static int search_content(struct batch *b, const struct export_reader *r,
 	if (err || !r->digests.size)
 		return err;
 	query.sketch = sketch;
+	if (digests_short_sketch(&r->digests, &short_sketch))
+		query.short_sketch = &short_sketch;
 	err = index_search(b->index, &query, &store, matches, &count);
 	for (i = 0; i < count && !err; i++)
 		err = take_match(b, &matches[i], export_member(r));

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/digest/digest.h"
+#include "core/digest/short_sketch.h"
 #include "core/digest/sif/sif.h"
 
 /*
@@ -148,6 +149,8 @@ struct index_visibility {
 struct index_query {
 	const struct digests *digests;   /* size, SimHash, traits */
 	const struct sif_sketch *sketch; /* NULL: it has none */
+	/* NULL: it has none, and scattered edits are not seen. */
+	const struct short_sketch *short_sketch;
 	enum index_relation relation;
 	uint32_t self;          /* this content is never a match; 0: none */
 	uint32_t first_content; /* ids below are not considered; 1: all */
@@ -203,11 +206,14 @@ struct index_match {
  * score. */
 int index_match_order(const void *a, const void *b);
 
-/* Reads the sketch of a content.  -ENOENT: it has none or is gone; any other
+/* Reads the sketches of a content.  -ENOENT: it has none or is gone; any other
  * error ends the search. */
 struct index_store {
 	int (*sketch)(void *arg, uint32_t content, struct sif_sketch *out);
 	void *arg;
+	/* NULL: there are none. */
+	int (*short_sketch)(void *arg, uint32_t content,
+			    struct short_sketch *out);
 };
 
 #define INDEX_MATCHES 512

@@ -9,6 +9,7 @@
 
 #include "core/index/index_impl.h"
 #include "core/index/passage.h"
+#include "core/index/scattered.h"
 #include "core/index/visible.h"
 
 /*
@@ -291,7 +292,7 @@ static size_t count_known(const struct sif_sketch *sketch, uint32_t known)
 
 static bool is_likely(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t whole,
-		      uint32_t known)
+		      uint32_t known, uint64_t size)
 {
 	/* One less because scores are rounded. */
 	double share = (q->least - 1) / 100.0, listed, variance;
@@ -299,6 +300,8 @@ static bool is_likely(const struct index_query *q,
 
 	if (q->relation == INDEX_CONTAINS || share <= 0 || !q->sketch->count)
 		return true;
+	if (q->short_sketch && index_is_alike(q->relation))
+		share = scattered_least(q->least - 1, q->digests->size, size);
 	low = count_known(q->sketch, known);
 	listed = s->listed[low];
 	if (whole + s->passed[low] >= share * listed)
@@ -325,10 +328,11 @@ static bool may_share(const struct index_query *q,
 
 static bool may_match(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t whole,
-		      uint32_t known)
+		      uint32_t known, uint64_t size)
 {
-	return q->relation == INDEX_SHARES ? may_share(q, s, whole, known) :
-					     is_likely(q, s, whole, known);
+	return q->relation == INDEX_SHARES ?
+		       may_share(q, s, whole, known) :
+		       is_likely(q, s, whole, known, size);
 }
 
 static void add_overlaps(const struct index *ix, const struct index_query *q,
@@ -351,7 +355,8 @@ static void add_overlaps(const struct index *ix, const struct index_query *q,
 		    !columns->size[row])
 			continue;
 		if (by_share &&
-		    !may_match(q, s, s->table[i].whole, columns->known[row]))
+		    !may_match(q, s, s->table[i].whole, columns->known[row],
+			       columns->size[row]))
 			continue;
 		found.size = columns->size[row];
 		if (is_related(q, found.size))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/index/column_scan.h"
+#include "core/index/scattered.h"
 
 /* ---- without sketches ---- */
 
@@ -469,6 +470,45 @@ static bool is_uniform(const struct digests *d)
 	       score_is_uniform(d->size, &sketch);
 }
 
+struct both_sketches {
+	struct sif_sketch sketch;
+	struct short_sketch short_sketch;
+};
+
+static bool read_sketches(const struct digests *d, struct both_sketches *room,
+			  struct scattered_content *out)
+{
+	const char *text = d->text[DIGEST_SIF];
+
+	*out = (struct scattered_content){ &room->sketch, &room->short_sketch,
+					   d->size };
+	return text && !sif_parse(text, strlen(text), &room->sketch) &&
+	       digests_short_sketch(d, &room->short_sketch);
+}
+
+/* The share of the windows, or of the bytes if edits are scattered. */
+static int shared_percent(const struct digests *a, const struct digests *b,
+			  int *score_out)
+{
+	struct scattered_content x, y;
+	struct both_sketches *room;
+	int score, err = digest_compare(DIGEST_SIF, a, b, &score);
+
+	if (err)
+		return err;
+	if (scattered_is_possible(score / 100.0)) {
+		room = malloc(2 * sizeof(*room));
+		if (!room)
+			return -ENOMEM;
+		if (read_sketches(a, &room[0], &x) &&
+		    read_sketches(b, &room[1], &y))
+			score = scattered_score(score, &x, &y);
+		free(room);
+	}
+	*score_out = score < 99 ? score : 99;
+	return 0;
+}
+
 int score_compare_contents(const struct digests *a, const struct digests *b,
 			   int *score_out)
 {
@@ -479,11 +519,8 @@ int score_compare_contents(const struct digests *a, const struct digests *b,
 		return 0;
 	}
 	err = digest_compare(DIGEST_XXH128, a, b, &score);
-	if (err || score != 100) {
-		err = digest_compare(DIGEST_SIF, a, b, &score);
-		if (!err && score > 99)
-			score = 99;
-	}
+	if (err || score != 100)
+		err = shared_percent(a, b, &score);
 	if (err == -ENODATA) {
 		score = is_uniform(a) || is_uniform(b) ? 0 : estimate_of(a, b);
 		err = 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/index/passage.h"
+#include "core/index/scattered.h"
 #include "core/index/score.h"
 #include "core/index/visible.h"
 
@@ -18,6 +19,7 @@ struct index_search {
 	struct visible_index view;
 	struct weighed_sketch own;
 	struct sif_sketch other;
+	struct short_sketch short_other;
 	struct index_candidate *candidates; /* owned */
 	size_t count;
 };
@@ -136,6 +138,27 @@ int index_match_order(const void *a, const void *b)
 	return x->content < y->content ? -1 : x->content > y->content;
 }
 
+/* Whether a match is boilerplate stays as it is. */
+static int see_scattered(struct index_search *s, const struct index_query *q,
+			 const struct index_store *store, uint64_t size,
+			 struct index_match *match)
+{
+	struct scattered_content own = { q->sketch, q->short_sketch,
+					 q->digests->size };
+	struct scattered_content other = { &s->other, &s->short_other, size };
+	int err;
+
+	if (!q->short_sketch || !store->short_sketch ||
+	    !index_is_alike(q->relation) ||
+	    !scattered_is_possible(match->score / 100.0))
+		return 0;
+	err = store->short_sketch(store->arg, match->content, &s->short_other);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	match->score = scattered_score(match->score, &own, &other);
+	return 0;
+}
+
 static bool is_match(const struct index_query *q, const struct index_match *m)
 {
 	if (q->relation == INDEX_SHARES)
@@ -174,6 +197,9 @@ static int match_candidates(struct index_search *s, const struct index_query *q,
 		if (!err)
 			err = compare_candidate(s, q, &s->candidates[i],
 						&out[kept]);
+		if (!err)
+			err = see_scattered(s, q, store, s->candidates[i].size,
+					    &out[kept]);
 		if (err)
 			return err;
 		kept += is_match(q, &out[kept]);

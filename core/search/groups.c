@@ -263,6 +263,12 @@ static int fetch_text_sketch(void *arg, uint32_t content,
 	return catalog_text_sketch_get(arg, content, out);
 }
 
+static int fetch_short_sketch(void *arg, uint32_t content,
+			      struct short_sketch *out)
+{
+	return catalog_short_sketch_get(arg, content, out);
+}
+
 /* Whether each content of the group is ignored with itself. */
 static bool copies_are_ignored(struct search_query *q,
 			       const struct group_member *members,
@@ -315,13 +321,18 @@ static void drop_ignored(struct search_query *q, struct group_set *set)
 
 static int group(struct search_query *q, struct groups_state *state)
 {
-	const struct index_store store = { state->text ? fetch_text_sketch :
-							 fetch_sketch,
-					   q->txn };
+	const struct index_store of_bytes = {
+		.sketch = fetch_sketch,
+		.arg = q->txn,
+		.short_sketch = fetch_short_sketch,
+	};
+	const struct index_store of_texts = { .sketch = fetch_text_sketch,
+					      .arg = q->txn };
+	const struct index_store *store = state->text ? &of_texts : &of_bytes;
 	int err = query_may_go_on(q);
 
 	if (!err)
-		err = grouping_step(state->grouping, &store, q->work_left);
+		err = grouping_step(state->grouping, store, q->work_left);
 	if (err)
 		return err == 1 ? TURN_OVER : err;
 	state->groups->set = grouping_take(state->grouping);

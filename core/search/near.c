@@ -50,7 +50,8 @@ static int fetch_text_sketch(void *arg, uint32_t content,
 static int match_texts(struct search_query *q, const struct index_query *query,
 		       struct index_match *out, size_t *count_out)
 {
-	const struct index_store store = { fetch_text_sketch, q->txn };
+	const struct index_store store = { .sketch = fetch_text_sketch,
+					   .arg = q->txn };
 	struct index_query of_text = *query;
 	struct digests d;
 
@@ -58,8 +59,15 @@ static int match_texts(struct search_query *q, const struct index_query *query,
 		return 0;
 	d = texts_digests(query->sketch);
 	of_text.digests = &d;
+	of_text.short_sketch = NULL;
 	return index_search(q->context->texts, &of_text, &store, out,
 			    count_out);
+}
+
+static int fetch_short_sketch(void *arg, uint32_t content,
+			      struct short_sketch *out)
+{
+	return catalog_short_sketch_get(arg, content, out);
 }
 
 /* By a digest that is kept as text.  What has none is not alike. */
@@ -142,7 +150,9 @@ static int match(struct search_query *q, const struct content_query *wanted,
 		 const struct index_query *query, struct index_match *out,
 		 size_t *count_out)
 {
-	const struct index_store store = { fetch_sketch, q->txn };
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = q->txn,
+					   .short_sketch = fetch_short_sketch };
 
 	if (wanted->relation == INDEX_TEXT)
 		return match_texts(q, query, out, count_out);
@@ -196,9 +206,12 @@ static int find_contents(struct search_query *q,
 		.most = matches_most(q),
 	};
 	struct index_match *matches = calloc(query.most, sizeof(*matches));
+	struct short_sketch short_sketch;
 	int err = matches ? 0 : -ENOMEM;
 
 	*count_out = 0;
+	if (digests_short_sketch(wanted->digests, &short_sketch))
+		query.short_sketch = &short_sketch;
 	if (!err)
 		err = match(q, wanted, &query, matches, count_out) ?: q->err;
 	if (err)

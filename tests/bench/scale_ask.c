@@ -96,7 +96,8 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 
 static void ask(struct ask *a, uint64_t number, uint64_t i)
 {
-	const struct index_store store = { fetch_sketch, a->txn };
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = a->txn };
 	struct index_candidate candidates[INDEX_MATCHES];
 	struct index_match matches[INDEX_MATCHES];
 	struct digests digests;

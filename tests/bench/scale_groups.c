@@ -65,7 +65,7 @@ static struct group_set *find_groups(struct catalog_txn *txn, bool exact)
 {
 	const struct group_rules rules = { .threshold = THRESHOLD,
 					   .exact = exact };
-	const struct index_store store = { fetch_sketch, txn };
+	const struct index_store store = { .sketch = fetch_sketch, .arg = txn };
 	struct collecting c = { .txn = txn, .exact = exact };
 	double start = scale_clock(), before = heap_mib(), most = 0;
 	double cpu = cpu_seconds();

@@ -260,7 +260,8 @@ static void count_recall(struct share_bench *b, uint64_t n,
 {
 	static struct index_match matches[INDEX_MATCHES];
 	static struct made room;
-	const struct index_store store = { fetch_sketch, &room };
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = &room };
 	const struct index_query q = { .digests = &m->digests,
 				       .sketch = &m->sketch,
 				       .relation = INDEX_ALIKE,

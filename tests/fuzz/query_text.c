@@ -59,7 +59,8 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 
 static void ask(struct index *ix, const struct index_query *query)
 {
-	const struct index_store store = { fetch_sketch, NULL };
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = NULL };
 	static struct index_match matches[INDEX_MATCHES];
 	size_t count = 0, i;
 

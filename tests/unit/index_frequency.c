@@ -345,7 +345,8 @@ static void test_a_large_family_stays_together(void **state)
 {
 	static struct index_match matches[INDEX_MATCHES];
 	static struct sif_sketch sketch;
-	const struct index_store store = { fetch_sketch, NULL };
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = NULL };
 	struct digests d = { .size = FAMILY_LEN };
 	struct index_query q = { .digests = &d,
 				 .sketch = &sketch,

@@ -48,7 +48,7 @@ static int fetch(void *arg, uint32_t content, struct sif_sketch *out)
 	return 0;
 }
 
-static const struct index_store store = { fetch, NULL };
+static const struct index_store store = { .sketch = fetch, .arg = NULL };
 
 /* Sorted, which sketch_add() would do for each value. */
 static struct sif_sketch *add_content(uint64_t size, uint32_t files)

@@ -73,7 +73,7 @@ static uint32_t put(struct passage_shelf *s, size_t size, size_t passage,
 
 static void search(struct passage_shelf *s, uint32_t self, uint64_t share_min)
 {
-	const struct index_store store = { fetch, s };
+	const struct index_store store = { .sketch = fetch, .arg = s };
 	struct digests d = { .size = s->sizes[self] };
 	struct index_query q = { .digests = &d,
 				 .sketch = s->sketches[self],

@@ -94,7 +94,7 @@ static void put_strangers(struct shelf *s, unsigned count)
 static int search_least(struct shelf *s, uint32_t self,
 			enum index_relation relation, int least)
 {
-	const struct index_store store = { fetch, s };
+	const struct index_store store = { .sketch = fetch, .arg = s };
 	struct digests d = { .size = s->sizes[self] };
 	struct index_query q = { .digests = &d,
 				 .sketch = s->sketches[self],
@@ -318,7 +318,7 @@ static void test_as_many_matches_as_are_wanted(void **state)
 {
 	struct index_visibility *odd = calloc(1, sizeof(*odd));
 	struct shelf *s = *state;
-	const struct index_store store = { fetch, s };
+	const struct index_store store = { .sketch = fetch, .arg = s };
 	struct digests d = { .size = 100 };
 	struct index_query q = { .digests = &d,
 				 .self = 7,
@@ -404,7 +404,7 @@ static void test_errors_of_the_store_are_passed_on(void **state)
 static void search_estimates(struct shelf *s, const struct sif_sketch *sketch,
 			     uint64_t size, enum index_relation relation)
 {
-	const struct index_store store = { fetch, s };
+	const struct index_store store = { .sketch = fetch, .arg = s };
 	struct digests d = { .set = DIGEST_BIT(DIGEST_SIMHASH),
 			     .size = size,
 			     .simhash = 0x0123456789abcdefu };

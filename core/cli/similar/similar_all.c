@@ -98,6 +98,23 @@ static int compare(struct similar_job *job, struct listed_pair *p)
 	return err == -ENODATA ? 0 : err;
 }
 
+/* The score that shared windows alone would give, if it is a lower one. */
+static int find_windows(struct similar_job *job, const char *path, int score)
+{
+	struct digests other = { 0 };
+	int shared, windows = score;
+
+	similar_digests(path, &other);
+	if (!digest_compare(DIGEST_SIF, &job->digests, &other, &shared) &&
+	    !score_compare_contents(&job->digests, &other, &windows) &&
+	    windows > shared)
+		windows = shared;
+	else
+		windows = score;
+	digests_release(&other);
+	return windows;
+}
+
 static int threshold_of(const struct similar_job *job)
 {
 	json_t *status = NULL;
@@ -110,11 +127,11 @@ static int threshold_of(const struct similar_job *job)
 	return threshold;
 }
 
-static void explain(const struct similar_job *job,
-		    const struct listed_pair *listed,
+static void explain(struct similar_job *job, const struct listed_pair *listed,
 		    const struct listed_pair *any)
 {
 	int threshold = threshold_of(job);
+	int windows = find_windows(job, any->path, any->score);
 
 	if (listed->found)
 		printf("listed: score %d, threshold %d", listed->score,
@@ -135,6 +152,8 @@ static void explain(const struct similar_job *job,
 		       any->score);
 	if (any->found)
 		printf(", distinctive %d", any->distinctive);
+	if (windows < any->score)
+		printf(", scattered edits (by windows %d)", windows);
 	putchar('\n');
 }
 

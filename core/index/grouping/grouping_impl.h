@@ -48,6 +48,9 @@ struct grouping {
 	struct sif_sketch sketch, other;
 	struct weighed_sketch weighed; /* of the head, if is_weighed */
 	bool is_weighed;
+	/* Of the head, and of the one it is compared with. */
+	struct short_sketch short_sketch, short_other;
+	enum { SHORT_UNREAD, SHORT_READ, SHORT_MISSING } short_state;
 	struct sketch_keys sketch_keys;
 	struct group_set *set; /* owned until taken */
 };

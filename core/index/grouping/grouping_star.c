@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/index/grouping/grouping_impl.h"
+#include "core/index/scattered.h"
 
 /* Heads and their members. */
 
@@ -46,8 +47,46 @@ static void weigh_head(struct grouping *g)
 	g->is_weighed = true;
 }
 
+/* Reads the short sketch of the head when it is first needed. */
+static int read_short_head(struct grouping *g, const struct index_store *store,
+			   uint32_t head)
+{
+	int err;
+
+	if (g->short_state != SHORT_UNREAD)
+		return 0;
+	err = store->short_sketch(store->arg, g->contents[head].content,
+				  &g->short_sketch);
+	g->short_state = err ? SHORT_MISSING : SHORT_READ;
+	return err == -ENOENT ? 0 : err;
+}
+
+static int see_scattered(struct grouping *g, const struct index_store *store,
+			 uint32_t head, uint32_t rank,
+			 struct index_match *match)
+{
+	struct scattered_content x = { &g->sketch, &g->short_sketch,
+				       g->contents[head].size };
+	struct scattered_content y = { &g->other, &g->short_other,
+				       g->contents[rank].size };
+	int err;
+
+	if (!store->short_sketch ||
+	    !scattered_is_possible(match->score / 100.0))
+		return 0;
+	err = read_short_head(g, store, head);
+	if (err || g->short_state != SHORT_READ)
+		return err;
+	err = store->short_sketch(store->arg, g->contents[rank].content,
+				  &g->short_other);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	match->score = scattered_score(match->score, &x, &y);
+	return 0;
+}
+
 static int compare(struct grouping *g, const struct index_store *store,
-		   uint32_t rank, struct index_match *out)
+		   uint32_t head, uint32_t rank, struct index_match *out)
 {
 	struct weigher w = { .frequency = g->frequency };
 	struct score_shares shares, distinctive;
@@ -64,7 +103,7 @@ static int compare(struct grouping *g, const struct index_store *store,
 	if (err)
 		return err == -ENOENT || err == -EINVAL ? 0 : err;
 	score_set_match(shares.larger, distinctive.larger, out);
-	return 0;
+	return see_scattered(g, store, head, rank, out);
 }
 
 /* 1 when they are alike enough. */
@@ -73,7 +112,7 @@ static int try_member(struct grouping *g, const struct index_store *store,
 {
 	struct star *s = &g->star;
 	struct index_match match;
-	int err = compare(g, store, rank, &match);
+	int err = compare(g, store, head, rank, &match);
 
 	if (err || match.score < g->rules.threshold ||
 	    (match.is_boilerplate && !g->rules.all))
@@ -202,6 +241,7 @@ int star_add_head(struct grouping *g, const struct index_store *store,
 	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.looked_up,
 		       &g->sketch_keys);
 	g->is_weighed = false;
+	g->short_state = SHORT_UNREAD;
 	err = meet_by_plain_keys(g, rank);
 	if (!err)
 		err = try_met(g, store, rank, work);

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/scattered.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* Of distinct windows: those that are left of repetitive content are few; above
+ * MOST a score is hardly changed. */
+#define LEAST 0.05
+#define MOST 0.97
+/* Of windows in their places: what strangers may have in common. */
+#define LEAST_IN_PLACE 0.12
+/* So much of the content must be left in places (f above). */
+#define LEAST_FOUND 0.7
+/* Fewer edits are not all over a file. */
+#define LEAST_EDITS 12
+/* Standard deviations; SURE_IF_FEW where fewer windows are lost than FEW leaves,
+ * and a doubtful gain is little. */
+#define SURE 1.3
+#define SURE_IF_FEW 2.5
+#define FEW 0.6
+#define WHOLE 3.0
+#define EXCESS 2.0
+#define EXCESS_LEFT 1.5
+/* Of the logarithms of the shares of distinct windows. */
+#define LEAST_SPREAD 0.85
+/* Windows that are not counted, as they repeat one byte, and such. */
+#define TOLERANCE 0.02
+
+bool scattered_is_possible(double share16)
+{
+	return share16 >= LEAST && share16 <= MOST;
+}
+
+double scattered_least(int least, uint64_t size_a, uint64_t size_b)
+{
+	double share = least / 100.0;
+
+	return size_a == size_b && share > LEAST ? LEAST : share;
+}
+
+/* ---- measuring ---- */
+
+static size_t count_common(const struct sif_sketch *a,
+			   const struct sif_sketch *b, uint64_t end)
+{
+	size_t i = 0, j = 0, common = 0;
+	uint64_t x, y;
+
+	while (i < a->count && j < b->count) {
+		x = a->values[i];
+		y = b->values[j];
+		if (x >= end || y >= end)
+			break;
+		common += x == y;
+		i += x <= y;
+		j += y <= x;
+	}
+	return common;
+}
+
+static size_t count_below(const struct sif_sketch *sketch, uint64_t end)
+{
+	size_t count = sketch->count;
+
+	while (count > 0 && sketch->values[count - 1] >= end)
+		count--;
+	return count;
+}
+
+/* What is known of the distinct windows of one length. */
+struct window_shares {
+	double windows;  /* in each content, with repeats */
+	double distinct; /* of these, in the larger content */
+	double distinct_other;
+	double share;   /* of the distinct ones, that the other has too */
+	double other;   /* the same of the distinct ones of the other */
+	double samples; /* that share rests on */
+};
+
+static double share_of(size_t part, size_t whole)
+{
+	return whole ? (double)part / (double)whole : 0;
+}
+
+static double windows_of(uint64_t size, unsigned window, double distinct)
+{
+	double windows = size < window ? 0 : (double)(size - window + 1);
+
+	return windows > distinct ? windows : distinct;
+}
+
+static struct window_shares shares16(const struct scattered_content *larger,
+				     const struct scattered_content *other)
+{
+	uint64_t end = sif_joint_bound(larger->sketch, other->sketch);
+	size_t samples = count_below(larger->sketch, end);
+	size_t common = count_common(larger->sketch, other->sketch, end);
+	double distinct = (double)larger->sketch->distinct;
+
+	return (struct window_shares){
+		.windows = windows_of(larger->size, SIF_WINDOW, distinct),
+		.distinct = distinct,
+		.distinct_other = (double)other->sketch->distinct,
+		.share = share_of(common, samples),
+		.other = share_of(common, count_below(other->sketch, end)),
+		.samples = (double)samples,
+	};
+}
+
+static struct window_shares shares8(const struct scattered_content *larger,
+				    const struct scattered_content *other)
+{
+	double distinct = (double)larger->short_sketch->distinct;
+	struct short_relation r;
+
+	short_sketch_compare(larger->short_sketch, other->short_sketch, &r);
+	return (struct window_shares){
+		.windows = windows_of(larger->size, SIMHASH_WINDOW, distinct),
+		.distinct = distinct,
+		.distinct_other = (double)other->short_sketch->distinct,
+		.share = r.a_in_b,
+		.other = r.b_in_a,
+		.samples = (double)r.a_samples,
+	};
+}
+
+static double deviation(double share, double samples, double all)
+{
+	double left = samples < all ? 1 - samples / all : 0;
+
+	return sqrt(share * (1 - share) / samples * left);
+}
+
+/* Whether so large a share of the other's distinct windows may be left; error is
+ * that of lost, error_other that of the share. */
+static bool is_left(const struct window_shares *w, double lost, double error,
+		    double error_other)
+{
+	double times = fmax(1, w->windows / fmax(w->distinct_other, 1));
+	double least = 1 - lost, most = 1 - pow(lost, times);
+	double slope = times * pow(lost, times - 1);
+
+	return least <= fmax(w->share, w->other) + TOLERANCE +
+				EXCESS * (error + error_other) &&
+	       w->other <= most + TOLERANCE +
+				   EXCESS_LEFT * (slope * error + error_other);
+}
+
+/* The share of the windows in their places; false where passages are new. */
+static bool place(const struct window_shares *w, double *share_out,
+		  double *error_out)
+{
+	double part = w->distinct / w->windows;
+	double most = fmax(w->share, w->other);
+	double lost = (1 - w->share) * part;
+	double error = deviation(w->share, w->samples, w->distinct);
+	double error_other = deviation(w->other, w->samples, w->distinct);
+
+	*share_out = fmin(1 - lost, most);
+	*error_out = 1 - lost < most ? part * error : error;
+	return is_left(w, lost, part * error, error_other);
+}
+
+bool scattered_measure(const struct scattered_content *a,
+		       const struct scattered_content *b, struct scattered *out)
+{
+	bool a_is_larger = a->sketch->distinct > b->sketch->distinct;
+	const struct scattered_content *larger = a_is_larger ? a : b;
+	const struct scattered_content *other = a_is_larger ? b : a;
+	struct window_shares w16, w8;
+
+	if (a->size != b->size || a->sketch->window != SIF_WINDOW ||
+	    b->sketch->window != SIF_WINDOW)
+		return false;
+	w16 = shares16(larger, other);
+	w8 = shares8(larger, other);
+	if (w16.samples <= 0 || w8.samples <= 0 ||
+	    w8.share < pow(w16.share, LEAST_SPREAD) ||
+	    !place(&w16, &out->share16, &out->error16) ||
+	    !place(&w8, &out->share8, &out->error8))
+		return false;
+	out->edits = out->share16 > 0 ? -log(out->share16) * w16.windows /
+						(SCATTERED_LENGTH + 15) :
+					0;
+	return true;
+}
+
+/* ---- judging ---- */
+
+/* The model with f = 1: p from both shares, each with its weight. */
+static double single_bytes(const struct scattered *s)
+{
+	double error16 = s->error16 / s->share16 / 16;
+	double error8 = s->error8 / s->share8 / 8;
+	double sum = error16 * error16 + error8 * error8;
+	double weight = sum > 0 ? error8 * error8 / sum : 1;
+
+	return exp(weight * log(s->share16) / 16 +
+		   (1 - weight) * log(s->share8) / 8);
+}
+
+double scattered_share(const struct scattered *s)
+{
+	const double power = (SCATTERED_LENGTH + 7.0) / (SCATTERED_LENGTH + 15);
+	double left, slope, found, error;
+
+	if (s->share16 < LEAST_IN_PLACE || s->share8 <= s->share16 ||
+	    s->share8 >= 1 || s->edits < LEAST_EDITS)
+		return -1;
+	left = pow(s->share16, power);
+	slope = power * left / s->share16;
+	error = hypot(s->error8, slope * s->error16);
+	if (s->share8 <= left + (s->share16 < FEW ? SURE : SURE_IF_FEW) * error)
+		return -1;
+	found = s->share8 * s->share8 / s->share16;
+	error = found *
+		hypot(2 * s->error8 / s->share8, s->error16 / s->share16);
+	if (found + WHOLE * error >= 1)
+		return single_bytes(s);
+	if (found < LEAST_FOUND)
+		return -1;
+	return found * pow(s->share16 / s->share8, 1 / 8.0);
+}
+
+int scattered_score(int score, const struct scattered_content *a,
+		    const struct scattered_content *b)
+{
+	struct scattered s;
+	int raised;
+
+	if (!scattered_is_possible(score / 100.0) ||
+	    !scattered_measure(a, b, &s))
+		return score;
+	raised = (int)lround(100 * fmin(scattered_share(&s), 0.99));
+	return raised > score ? raised : score;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_INDEX_SCATTERED_H
+#define CORE_INDEX_SCATTERED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/digest/short_sketch.h"
+#include "core/digest/sif/sif.h"
+
+/*
+ * Scattered edits.  A changed byte destroys 16 windows of 16 bytes, so that with
+ * 5 % of the bytes changed all over a file only 44 % of the windows are left.
+ * Windows of two lengths tell that from new content.
+ *
+ * If edits of a mean length L begin at random places, r for each byte, the share
+ * of windows of w bytes that is left is exp(-r * (L + w - 1)) = f * p^w.  The
+ * share of the bytes that is left is f * p, and f is 1 for single bytes.  From
+ * the shares of two lengths follow f and p:
+ *
+ *	p^8 = s16 / s8,  f = s8^2 / s16,  log(s8) / log(s16) = (L + 7) / (L + 15)
+ *
+ * So the shares of 16 and of 8 are far apart (s8 = sqrt(s16)) if single bytes
+ * were changed, and next to each other if whole lines were.  Edits count as
+ * scattered only where s8 exceeds what edits of SCATTERED_LENGTH bytes would
+ * leave, by more than the sampling errors of both explain.
+ *
+ * Strangers made from one template look like that, too: they share a passage
+ * and many phrases.  But they seldom have the same size, and contents of which
+ * bytes were replaced always have.  So sizes must be equal; then it takes little
+ * more evidence.
+ *
+ * The shares are of windows in their places, and sketches tell those of distinct
+ * windows.  A window with a changed byte is nearly always new and occurs once,
+ * so of N windows of the edited content D - C are lost, where D are distinct
+ * and C of these are in the other content.  Of the distinct windows of the other
+ * content at least as large a share q is left, because some occur more than once,
+ * and at most 1 - (1 - q)^m if they occur m times on average.  Where it is another
+ * one, passages are new, or were replaced by repetitive ones.
+ */
+#define SCATTERED_LENGTH 24
+
+struct scattered_content {
+	const struct sif_sketch *sketch;
+	const struct short_sketch *short_sketch;
+	uint64_t size;
+};
+
+/* The shares of the windows in their places, of the content that has more
+ * distinct ones, and their standard deviations; edits: about so many. */
+struct scattered {
+	double share16, share8;
+	double error16, error8;
+	double edits;
+};
+
+/* Whether edits may be scattered that leave that share of the distinct windows
+ * of 16 bytes: if not, short sketches need not be read. */
+bool scattered_is_possible(double share16);
+
+/* false: edits are no scattered ones, or there is nothing to tell from. */
+bool scattered_measure(const struct scattered_content *a,
+		       const struct scattered_content *b,
+		       struct scattered *out);
+
+/* The share of bytes that are the same, if the edits are scattered; else a
+ * negative number. */
+double scattered_share(const struct scattered *s);
+
+/* A score by the share of windows, 0..99, raised to that of the bytes if the
+ * edits are scattered. */
+int scattered_score(int score, const struct scattered_content *a,
+		    const struct scattered_content *b);
+
+/* The least share of windows of 16 bytes that may be scored with least, 0..100,
+ * of two contents of these sizes. */
+double scattered_least(int least, uint64_t size_a, uint64_t size_b);
+
+#endif
