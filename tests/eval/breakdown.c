@@ -31,9 +31,9 @@ static void line_add(struct line *line, const struct report *r,
 			line->recall[i].count++;
 		}
 	}
-	line->error.sum += fabs(p->score - shared);
+	line->error.sum += fabs(error_of(&p->truth, p->score));
 	line->error.count++;
-	line->bias.sum += p->score - shared;
+	line->bias.sum += error_of(&p->truth, p->score);
 	line->bias.count++;
 	line->shared.sum += shared;
 	line->shared.count++;

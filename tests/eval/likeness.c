@@ -140,6 +140,7 @@ static void print_report(struct report *r)
 	report_groups(r);
 	report_edits(r);
 	report_versions(r);
+	report_scattered(r);
 	report_measures(r);
 }
 
@@ -159,7 +160,7 @@ static void release_report(struct report *r)
 #define CLASSES (GENERATED_CLASSES + FOUND_CLASSES)
 
 struct sources {
-	struct material materials[CLASSES];
+	struct material materials[CLASSES], scattered[CLASSES];
 	struct list list;
 	struct own own;
 	struct licensed licensed;
@@ -188,14 +189,26 @@ static void sources_add(struct sources *s, struct corpus *c,
 	if (o->own)
 		own_add(&s->own, c, &o->plan, o->own);
 	licensed_add(&s->licensed, c);
+	for (i = 0; i < CLASSES && (i < GENERATED_CLASSES || o->list); i++) {
+		s->scattered[i] =
+			i < GENERATED_CLASSES ?
+				material_generate(i, CLASSES + i,
+						  plan_scattered_bytes()) :
+				material_collect(&s->list,
+						 i - GENERATED_CLASSES,
+						 plan_scattered_bytes());
+		plan_scattered(c, &s->scattered[i]);
+	}
 }
 
 static void sources_release(struct sources *s)
 {
 	size_t i;
 
-	for (i = 0; i < CLASSES; i++)
+	for (i = 0; i < CLASSES; i++) {
 		material_release(&s->materials[i]);
+		material_release(&s->scattered[i]);
+	}
 	list_release(&s->list);
 	own_release(&s->own);
 	licensed_release(&s->licensed);

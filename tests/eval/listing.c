@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/index/scattered.h"
 #include "tests/eval/eval.h"
 
 #define LIMIT 256
@@ -21,6 +22,18 @@ static int sketch_of(const struct corpus *c, size_t file,
 static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 {
 	return sketch_of(arg, content - 1, out);
+}
+
+static int short_sketch_of(const struct corpus *c, size_t file,
+			   struct short_sketch *out)
+{
+	return digests_short_sketch(&c->files[file].digests, out) ? 0 : -ENOENT;
+}
+
+static int fetch_short_sketch(void *arg, uint32_t content,
+			      struct short_sketch *out)
+{
+	return short_sketch_of(arg, content - 1, out);
 }
 
 struct index *listing_index(const struct corpus *c)
@@ -42,23 +55,36 @@ struct index_match listing_score(const struct corpus *c, struct index *ix,
 				 size_t a, size_t b)
 {
 	struct index_match match = { .content = (uint32_t)b + 1 };
+	struct short_sketch short_sketches[2];
 	struct sif_sketch sketches[2];
 
 	fail_errno("sketch", sketch_of(c, a, &sketches[0]));
 	fail_errno("sketch", sketch_of(c, b, &sketches[1]));
 	fail_errno("score", index_score(ix, NULL, &sketches[0], &sketches[1],
 					INDEX_ALIKE, &match));
+	fail_errno("sketch", short_sketch_of(c, a, &short_sketches[0]));
+	fail_errno("sketch", short_sketch_of(c, b, &short_sketches[1]));
+	match.score = scattered_score(
+		match.score,
+		&(struct scattered_content){ &sketches[0], &short_sketches[0],
+					     c->files[a].digests.size },
+		&(struct scattered_content){ &sketches[1], &short_sketches[1],
+					     c->files[b].digests.size });
 	return match;
 }
 
 static void list_file(struct listing *l, const struct corpus *c,
 		      struct index *ix, size_t file)
 {
-	const struct index_store store = { fetch_sketch, (void *)c };
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = (void *)c,
+					   .short_sketch = fetch_short_sketch };
 	struct index_match matches[INDEX_MATCHES];
+	struct short_sketch short_sketch;
 	struct sif_sketch sketch;
 	struct index_query query = { .digests = &c->files[file].digests,
 				     .sketch = &sketch,
+				     .short_sketch = &short_sketch,
 				     .self = (uint32_t)file + 1,
 				     .relation = INDEX_ALL,
 				     .first_content = 1 };
@@ -66,6 +92,7 @@ static void list_file(struct listing *l, const struct corpus *c,
 	size_t i;
 
 	fail_errno("sketch", sketch_of(c, file, &sketch));
+	fail_errno("sketch", short_sketch_of(c, file, &short_sketch));
 	fail_errno("search",
 		   index_search(ix, &query, &store, matches, &f->count));
 	f->entries = allocate(f->count * sizeof(*f->entries));

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/eval/pairs.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/eval/eval.h"
 #include "tests/eval/listing.h"
@@ -32,6 +34,15 @@ static void add_family(struct pairs *p, const struct corpus *c,
 			add(p, f->members[i], f->members[j], true);
 }
 
+/* Those are in a table of their own. */
+static void set_scattered(const struct corpus *c, struct pair *p)
+{
+	const char *name = c->families[c->files[p->a].family].name;
+
+	p->is_scattered = !strncmp(name, "scattered/", strlen("scattered/"));
+	p->is_kin = !p->is_scattered;
+}
+
 void pairs_add_kin(struct pairs *p, const struct corpus *c, bool held_out)
 {
 	size_t i;
@@ -39,6 +50,8 @@ void pairs_add_kin(struct pairs *p, const struct corpus *c, bool held_out)
 	for (i = 0; i < c->family_count; i++)
 		if (c->families[i].held_out == held_out)
 			add_family(p, c, &c->families[i]);
+	for (i = 0; i < p->count; i++)
+		set_scattered(c, &p->pairs[i]);
 }
 
 void pairs_add_listed(struct pairs *p, const struct listing *l)
@@ -63,7 +76,7 @@ static int by_files(const void *a, const void *b)
 		return x->a < y->a ? -1 : 1;
 	if (x->b != y->b)
 		return x->b < y->b ? -1 : 1;
-	return y->is_kin - x->is_kin;
+	return y->is_kin + y->is_scattered - x->is_kin - x->is_scattered;
 }
 
 static void drop_repeats(struct pairs *p)
@@ -75,6 +88,30 @@ static void drop_repeats(struct pairs *p)
 		    p->pairs[kept - 1].b != p->pairs[i].b)
 			p->pairs[kept++] = p->pairs[i];
 	p->count = kept;
+}
+
+/* The content, or what a passage of it was moved in. */
+static size_t unmoved(const struct corpus *c, size_t file)
+{
+	const struct file *f = &c->files[file];
+
+	return f->edit.amount && f->edit.kind == EDIT_MOVE ?
+		       c->families[f->family].members[0] :
+		       file;
+}
+
+/* Bytes that are the same in their places. */
+static double same_bytes(const struct corpus *c, const struct pair *p)
+{
+	struct bytes a = corpus_read(c, unmoved(c, p->a));
+	struct bytes b = corpus_read(c, unmoved(c, p->b));
+	size_t same = 0, i;
+
+	for (i = 0; i < a.len && i < b.len; i++)
+		same += a.data[i] == b.data[i];
+	free(a.data);
+	free(b.data);
+	return 100 * (double)same / (double)(a.len > b.len ? a.len : b.len);
 }
 
 void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
@@ -92,6 +129,10 @@ void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
 		struct pair *pair = &p->pairs[i];
 
 		pair->truth = cache_truth(&cache, pair->a, pair->b);
+		if (corpus_is_partly_scattered(c, pair->a, pair->b))
+			pair->truth.bytes =
+				(float)fmax((double)pair->truth.shared,
+					    same_bytes(c, pair));
 		match = listing_score(c, ix, pair->a, pair->b);
 		pair->score = (uint8_t)match.score;
 		pair->is_boilerplate = match.is_boilerplate;

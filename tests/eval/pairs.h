@@ -14,7 +14,8 @@ struct pair {
 	struct truth truth;
 	uint8_t score;       /* when asked for, whether a candidate or not */
 	bool is_boilerplate; /* the same */
-	bool is_kin;         /* of one family */
+	bool is_kin;         /* of one family, but for the next */
+	bool is_scattered;   /* of one with single bytes replaced */
 };
 
 struct pairs {

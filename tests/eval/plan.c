@@ -87,3 +87,54 @@ void plan_material(struct corpus *c, const struct plan *plan,
 		}
 	}
 }
+
+/* ---- scattered edits ---- */
+
+#define SCATTERED_BASES 3 /* of an octave */
+#define SCATTERED_SMALLEST KIB
+#define SCATTERED_LARGEST (256 * KIB)
+
+const unsigned scattered_amounts[SCATTERED_AMOUNTS] = { 100, 200, 500, 1000,
+							2000 };
+
+size_t plan_scattered_bytes(void)
+{
+	return 4 * SCATTERED_LARGEST * SCATTERED_BASES * 4 / 3 + 4;
+}
+
+static void add_scattered(struct corpus *c, const char *name,
+			  const struct base *base)
+{
+	uint64_t state = hash_text(name);
+	struct edit e = { .kind = EDIT_NOISE };
+	size_t i;
+
+	corpus_add_base(c, name, base);
+	for (i = 0; i < SCATTERED_AMOUNTS; i++) {
+		e.amount = scattered_amounts[i];
+		e.seed = draw(&state);
+		corpus_add_edit(c, &e);
+	}
+}
+
+void plan_scattered(struct corpus *c, struct material *m)
+{
+	uint64_t state = hash_text(m->name);
+	struct base base = { .donor = material_donor(m) };
+	size_t octave, i;
+	char *name;
+
+	for (octave = SCATTERED_SMALLEST; octave <= SCATTERED_LARGEST;
+	     octave *= 2) {
+		for (i = 0; i < SCATTERED_BASES; i++) {
+			if (!material_cut(m,
+					  octave + draw_below(&state, octave),
+					  &base.content))
+				return;
+			name = allocate_text("scattered/%s/%zu/%zu", m->name,
+					     octave, i);
+			add_scattered(c, name, &base);
+			free(name);
+		}
+	}
+}

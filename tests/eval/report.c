@@ -67,6 +67,13 @@ void print_counts(const char *band, const char *what, const struct mean *row)
 	printf("\n");
 }
 
+double error_of(const struct truth *t, double score)
+{
+	if (score < (double)t->shared)
+		return score - (double)t->shared;
+	return score > (double)t->bytes ? score - (double)t->bytes : 0;
+}
+
 size_t pair_class(const struct corpus *c, const struct pair *p)
 {
 	uint64_t a = c->files[p->a].digests.size;
@@ -174,6 +181,7 @@ static void quality_add(struct quality *q, const struct report *r,
 	const struct entry *e = &l->files[file].entries[at];
 	const struct pair *p = pairs_find(&r->pairs, file, e->other);
 	double shared;
+	bool scattered;
 	size_t class;
 
 	q->listed++;
@@ -181,11 +189,13 @@ static void quality_add(struct quality *q, const struct report *r,
 		return;
 	q->known++;
 	class = pair_class(r->corpus, p);
-	shared = (double)p->truth.shared;
+	shared = (double)p->truth.bytes;
 	mean_add(q->right, class, shared >= l->threshold);
 	mean_add(q->near, class, shared >= l->threshold - 10);
-	mean_add(q->low, class, (double)p->truth.jaccard < 0.2);
-	mean_add(q->unrelated, class, (double)p->truth.jaccard < 0.05);
+	scattered = corpus_is_partly_scattered(r->corpus, file, e->other);
+	mean_add(q->low, class, !scattered && (double)p->truth.jaccard < 0.2);
+	mean_add(q->unrelated, class,
+		 !scattered && (double)p->truth.jaccard < 0.05);
 }
 
 static void quality_at(struct report *r, const struct listing *l)
@@ -288,11 +298,10 @@ struct error {
 	struct mean size[COLUMNS], bias[COLUMNS];
 };
 
-static void error_add(struct error *e, size_t class, double score,
-		      double shared)
+static void error_add(struct error *e, size_t class, double error)
 {
-	mean_add(e->size, class, fabs(score - shared));
-	mean_add(e->bias, class, score - shared);
+	mean_add(e->size, class, fabs(error));
+	mean_add(e->bias, class, error);
 }
 
 static void error_print(const char *what, const struct error *e)
@@ -314,7 +323,7 @@ static void errors_of_listing(const struct report *r, const struct listing *l,
 			p = pairs_find(&r->pairs, i, e->other);
 			if (p && listing_counts(l, i, e))
 				error_add(out, pair_class(r->corpus, p),
-					  e->score, (double)p->truth.shared);
+					  error_of(&p->truth, e->score));
 		}
 }
 
@@ -331,8 +340,8 @@ static void errors_of_sif(const struct report *r, struct error *out)
 		if (p->is_kin && band_of(&p->truth) < BANDS &&
 		    !digest_compare(DIGEST_SIF, &files[p->a].digests,
 				    &files[p->b].digests, &score))
-			error_add(out, pair_class(r->corpus, p), score,
-				  (double)p->truth.shared);
+			error_add(out, pair_class(r->corpus, p),
+				  score - (double)p->truth.shared);
 	}
 }
 
@@ -345,8 +354,8 @@ static void errors_of_kin(const struct report *r, struct error kin[BANDS + 1])
 
 		if (p->is_kin)
 			error_add(&kin[band_of(&p->truth)],
-				  pair_class(r->corpus, p), p->score,
-				  (double)p->truth.shared);
+				  pair_class(r->corpus, p),
+				  error_of(&p->truth, p->score));
 	}
 }
 

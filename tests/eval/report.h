@@ -40,6 +40,10 @@ void print_means(const char *band, const char *what, const struct mean *row,
 		 double factor);
 void print_counts(const char *band, const char *what, const struct mean *row);
 
+/* Points between the score and the truth.  Where single bytes were replaced the
+ * truth is a range: from the windows that are left to the bytes that are. */
+double error_of(const struct truth *t, double score);
+
 size_t pair_class(const struct corpus *c, const struct pair *p);
 
 /* ---- tables ---- */
@@ -51,6 +55,7 @@ void report_ranks(struct report *r);
 void report_errors(struct report *r);
 void report_groups(const struct report *r);
 void report_edits(const struct report *r);
+void report_scattered(struct report *r);
 void report_measures(struct report *r);
 void report_versions(struct report *r);
 

@@ -124,6 +124,7 @@ struct truth truth_of(const struct windows *a, uint64_t size_a,
 	if (size_a != size_b)
 		larger = size_a > size_b ? in_a : in_b;
 	return (struct truth){
+		.bytes = (float)(100 * common / larger),
 		.jaccard = (float)(common / (in_a + in_b - common)),
 		.containment = (float)(common / fewer),
 		.shared = (float)(100 * common / larger),

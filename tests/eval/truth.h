@@ -25,6 +25,9 @@ struct truth {
 	/* Percentage of the larger content's windows that the other one has:
 	 * what a score estimates. */
 	float shared;
+	/* Percentage of the bytes that are the same, where single bytes of one
+	 * content were replaced to get the other; else the same as shared. */
+	float bytes;
 };
 
 void windows_init(struct windows *out, const uint8_t *data, size_t len);
