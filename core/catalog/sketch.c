@@ -9,7 +9,9 @@
 
 #define HEADER_BYTES 10
 #define VALUE_BYTES (SIF_BITS / 8)
-#define BYTES_MAX (HEADER_BYTES + SIF_MAX_VALUES * VALUE_BYTES)
+#define BYTES_MAX (HEADER_BYTES + SIF_MAX_VALUES * (VALUE_BYTES + 1))
+/* With the window: a byte for the place of each value follows the values. */
+#define PLACED 0x8000
 
 const struct sketch_table sketch_tables[SKETCH_TABLES] = {
 	{ DIGEST_SIF, DB_SKETCHES },
@@ -22,10 +24,15 @@ static size_t sketch_store(const struct sif_sketch *sketch, uint8_t *bytes)
 	size_t i;
 
 	store_le64(bytes, sketch->distinct);
-	store_le16(bytes + 8, (uint16_t)sketch->window);
+	store_le16(bytes + 8, (uint16_t)(sketch->window |
+					 (sketch->is_placed ? PLACED : 0)));
 	for (i = 0; i < sketch->count; i++, p += VALUE_BYTES) {
 		store_le32(p, (uint32_t)sketch->values[i]);
 		store_le16(p + 4, (uint16_t)(sketch->values[i] >> 32));
+	}
+	if (sketch->is_placed) {
+		memcpy(p, sketch->places, sketch->count);
+		p += sketch->count;
 	}
 	return (size_t)(p - bytes);
 }
@@ -33,18 +40,24 @@ static size_t sketch_store(const struct sif_sketch *sketch, uint8_t *bytes)
 int sketch_decode(const MDB_val *bytes, struct sif_sketch *out)
 {
 	const uint8_t *p = bytes->mv_data;
-	size_t i;
+	size_t i, value_bytes;
 
-	if (bytes->mv_size < HEADER_BYTES || bytes->mv_size > BYTES_MAX ||
-	    (bytes->mv_size - HEADER_BYTES) % VALUE_BYTES)
+	if (bytes->mv_size < HEADER_BYTES || bytes->mv_size > BYTES_MAX)
 		return -EUCLEAN;
 	out->distinct = load_le64(p);
-	out->window = load_le16(p + 8);
-	out->count = (bytes->mv_size - HEADER_BYTES) / VALUE_BYTES;
+	out->window = load_le16(p + 8) & ~PLACED;
+	out->is_placed = load_le16(p + 8) & PLACED;
+	value_bytes = VALUE_BYTES + out->is_placed;
+	out->count = (bytes->mv_size - HEADER_BYTES) / value_bytes;
+	if ((bytes->mv_size - HEADER_BYTES) % value_bytes ||
+	    out->count > SIF_MAX_VALUES)
+		return -EUCLEAN;
 	p += HEADER_BYTES;
 	for (i = 0; i < out->count; i++, p += VALUE_BYTES)
 		out->values[i] = load_le32(p) | (uint64_t)load_le16(p + 4)
 							<< 32;
+	if (out->is_placed)
+		memcpy(out->places, p, out->count);
 	return sif_is_sound(out) ? 0 : -EUCLEAN;
 }
 

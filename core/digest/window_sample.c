@@ -10,24 +10,37 @@ void window_sample_begin(struct window_sample *s, size_t window, size_t max,
 	s->pick = pick;
 	s->arg = arg;
 	s->started = false;
+	s->length = 0;
 	s->fill = 0;
 	bottom_k_begin(&s->smallest, max);
 }
 
-/* The windows within the bytes. */
-static void scan(struct window_sample *s, const uint8_t *bytes, size_t len)
+/* How many windows from s->at on are given to pick at once. */
+static size_t part_of(const struct window_sample *s, size_t count)
+{
+	size_t part = bottom_k_part(&s->smallest);
+	size_t unit = WINDOW_SAMPLE_UNIT - s->at % WINDOW_SAMPLE_UNIT;
+
+	part = count < part ? count : part;
+	return part < unit ? part : unit;
+}
+
+/* The windows within the bytes, which are at that place of the stream. */
+static void scan(struct window_sample *s, const uint8_t *bytes, size_t len,
+		 uint64_t at)
 {
 	struct bottom_k *b = &s->smallest;
 	size_t count, part;
 
 	if (len < s->window)
 		return;
+	s->at = at;
 	for (count = len - s->window + 1; count > 0; count -= part) {
-		part = bottom_k_part(b);
-		part = count < part ? count : part;
+		part = part_of(s, count);
 		bottom_k_add(b, s->pick(s->arg, bytes, part, b->bound,
 					b->values + b->count));
 		bytes += part;
+		s->at += part;
 	}
 }
 
@@ -52,7 +65,7 @@ static void scan_first(struct window_sample *s, const uint8_t *bytes,
 {
 	bottom_k_guess(&s->smallest, guess_distinct(s, len));
 	do
-		scan(s, bytes, len);
+		scan(s, bytes, len, s->length);
 	while (!bottom_k_suffices(&s->smallest));
 	s->started = true;
 }
@@ -69,11 +82,12 @@ void window_sample_update(struct window_sample *s, const void *data, size_t len)
 	/* The first windows begin in the update before. */
 	memcpy(seam, s->last, s->fill);
 	memcpy(seam + s->fill, bytes, head);
-	scan(s, seam, s->fill + head);
+	scan(s, seam, s->fill + head, s->length - s->fill);
 	if (s->started)
-		scan(s, bytes, len);
+		scan(s, bytes, len, s->length);
 	else
 		scan_first(s, bytes, len);
+	s->length += len;
 	if (len >= before) {
 		s->fill = before;
 		memcpy(s->last, bytes + len - before, before);
@@ -88,7 +102,9 @@ void window_sample_update_zeros(struct window_sample *s, uint64_t len)
 {
 	static const uint8_t zeros[2 * WINDOW_SAMPLE_MOST];
 
+	size_t some = len < sizeof(zeros) ? (size_t)len : sizeof(zeros);
+
 	/* One window of zeros is as good as many. */
-	window_sample_update(s, zeros,
-			     len < sizeof(zeros) ? (size_t)len : sizeof(zeros));
+	window_sample_update(s, zeros, some);
+	s->length += len - some;
 }

@@ -16,6 +16,9 @@
 #define WINDOW_SAMPLE_MOST 32 /* bytes of a window */
 #define WINDOW_SAMPLE_LONG 16 /* from that on most occur once */
 
+/* The windows that pick is given at once begin in one unit of the stream. */
+#define WINDOW_SAMPLE_UNIT BOTTOM_K_PART
+
 /*
  * Writes the hashes up to bound of the count windows that start at bytes,
  * bytes + 1 and so on; count is at most BOTTOM_K_PART.  Returns their number.
@@ -28,7 +31,9 @@ struct window_sample {
 	window_pick_fn *pick;
 	void *arg;
 	bool started;
-	size_t fill; /* bytes in last: one less than a window has, but at
+	uint64_t length; /* bytes of the stream so far */
+	uint64_t at;     /* in the stream, of the bytes that pick is given */
+	size_t fill;     /* bytes in last: one less than a window has, but at
 		      * the start */
 	uint8_t last[WINDOW_SAMPLE_MOST];
 	struct bottom_k smallest;

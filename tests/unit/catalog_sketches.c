@@ -17,7 +17,10 @@ static void make_sketch(size_t count, uint64_t seed, struct sif_sketch *out)
 	for (i = 0; i < count; i++) {
 		value += 1 + random_below(&seed, UINT64_C(1) << 37);
 		out->values[i] = value;
+		out->places[i] = (uint8_t)(i * 7 % SIF_PLACES);
 	}
+	/* Some have places. */
+	out->is_placed = count > 1 && count % 3 == 1;
 	out->distinct = count < 128 ? count : 1000 * count;
 }
 
@@ -29,6 +32,9 @@ static void assert_same_sketch(const struct sif_sketch *have,
 	assert_int_equal(have->count, want->count);
 	assert_memory_equal(have->values, want->values,
 			    want->count * sizeof(want->values[0]));
+	assert_int_equal(have->is_placed, want->is_placed);
+	if (want->is_placed)
+		assert_memory_equal(have->places, want->places, want->count);
 }
 
 /* Sets the file, to a content with that sketch or (NULL) without. */

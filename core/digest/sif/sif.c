@@ -18,13 +18,17 @@ static size_t pick(void *arg, const uint8_t *bytes, size_t count,
 		   uint64_t bound, uint64_t *hashes_out)
 {
 	const uint64_t dropped = (UINT64_C(1) << DROPPED_BITS) - 1;
-	const struct sif *s = arg;
+	struct sif *s = arg;
+	uint64_t unit = s->sample.at / WINDOW_SAMPLE_UNIT;
 	size_t i, picked;
 
 	picked = s->kernel->pick(&s->table, bytes, count, bound | dropped,
 				 hashes_out);
 	for (i = 0; i < picked; i++)
 		hashes_out[i] &= ~dropped;
+	for (i = 0; i < picked && unit; i++)
+		sif_places_add(&s->places, hashes_out[i], bound,
+			       unit < UINT32_MAX ? (uint32_t)unit : UINT32_MAX);
 	return picked;
 }
 
@@ -59,6 +63,7 @@ size_t sif_values(uint64_t size)
 void sif_begin(struct sif *s, size_t max)
 {
 	window_sample_begin(&s->sample, s->table.window, max, pick, s);
+	sif_places_begin(&s->places, max);
 }
 
 void sif_update(struct sif *s, const void *data, size_t len)
@@ -92,6 +97,31 @@ static void count_distinct(struct sif_sketch *sketch, bool full)
 		full ? estimate(sketch->values, sketch->count) : sketch->count;
 }
 
+double sif_place_unit(uint64_t size)
+{
+	double unit = (double)size / SIF_PLACES;
+
+	return unit < WINDOW_SAMPLE_UNIT ? WINDOW_SAMPLE_UNIT : unit;
+}
+
+static void set_places(const struct sif *s, struct sif_sketch *out)
+{
+	uint64_t units = (s->sample.length + WINDOW_SAMPLE_UNIT - 1) /
+			 WINDOW_SAMPLE_UNIT;
+	uint64_t place;
+	size_t i;
+
+	for (i = 0; i < out->count; i++) {
+		place = sif_places_find(&s->places,
+					out->values[i] << DROPPED_BITS);
+		if (units > SIF_PLACES)
+			place = place * SIF_PLACES / units;
+		out->places[i] =
+			place < SIF_PLACES ? (uint8_t)place : SIF_PLACES - 1;
+	}
+	out->is_placed = out->count && units > 1;
+}
+
 void sif_final(struct sif *s, struct sif_sketch *out)
 {
 	struct bottom_k *b = &s->sample.smallest;
@@ -103,6 +133,7 @@ void sif_final(struct sif *s, struct sif_sketch *out)
 	for (i = 0; i < b->count; i++)
 		out->values[i] = b->values[i] >> DROPPED_BITS;
 	count_distinct(out, b->count == b->max);
+	set_places(s, out);
 }
 
 void sif_cut(struct sif_sketch *sketch, size_t max)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/digest/sif/sif_places.h"
 #include "core/digest/window_sample.h"
 #include "core/kernel/sif/sif.h"
 
@@ -48,12 +49,20 @@
 /*
  * The fingerprints up to the largest in values are all known; if there are no
  * others, distinct is count, else more than that.
+ *
+ * A place says in which unit of sif_place_unit() bytes the last window with the
+ * fingerprint begins, 0..SIF_PLACES - 1.  So what two files have in common at one
+ * place is told from what is spread over them.  A file of one unit has no places.
  */
+#define SIF_PLACES 64
+
 struct sif_sketch {
 	unsigned window;
 	uint64_t distinct; /* fingerprints of the file; estimated if > count */
 	size_t count;
 	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
+	bool is_placed;                  /* places are known */
+	uint8_t places[SIF_MAX_VALUES];  /* of the values */
 };
 
 /* Not to be copied. */
@@ -61,6 +70,7 @@ struct sif {
 	struct kernel_sif_table table;
 	const struct kernel_sif *kernel;
 	struct window_sample sample; /* fingerprints, in the upper SIF_BITS */
+	struct sif_places places;
 };
 
 /* k for a file of so many bytes: SIF_VALUES up to SIF_SHARE times as many,
@@ -87,8 +97,12 @@ void sif_final(struct sif *s, struct sif_sketch *out);
  * have had with them. */
 void sif_cut(struct sif_sketch *sketch, size_t max);
 
+/* Of a file of so many bytes. */
+double sif_place_unit(uint64_t size);
+
 /* Appends "sif1:16:<distinct>:<values>", 8 characters for a value: base64 of
- * its 6 bytes, big-endian.  -ENOMEM. */
+ * its 6 bytes, big-endian; and, if there are any, ":<places>", one character
+ * of the same alphabet for each.  -ENOMEM. */
 int sif_format(const struct sif_sketch *sketch, struct buf *out);
 
 /* Whether these can be the smallest values of distinct ones.  Whoever makes a

@@ -11,6 +11,22 @@
 #define PREFIX "sif1:"
 #define VALUE_CHARS (SIF_BITS / 6)
 
+static int format_places(const struct sif_sketch *sketch, struct buf *out)
+{
+	size_t i;
+	int err = buf_append_text(out, ":");
+
+	if (!err)
+		err = buf_reserve(out, sketch->count);
+	if (err)
+		return err;
+	for (i = 0; i < sketch->count; i++)
+		out->data[out->len++] =
+			base64_digits[sketch->places[i] & (SIF_PLACES - 1)];
+	out->data[out->len] = '\0';
+	return 0;
+}
+
 int sif_format(const struct sif_sketch *sketch, struct buf *out)
 {
 	const size_t chars = sketch->count * VALUE_CHARS;
@@ -29,7 +45,7 @@ int sif_format(const struct sif_sketch *sketch, struct buf *out)
 		base64_spell(sketch->values[i], text);
 	*text = '\0';
 	out->len += chars;
-	return 0;
+	return sketch->is_placed ? format_places(sketch, out) : 0;
 }
 
 /* A number and a colon. */
@@ -63,6 +79,19 @@ static bool read_values(const char *at, size_t count, struct sif_sketch *out)
 	return true;
 }
 
+static bool read_places(const char *at, size_t count, struct sif_sketch *out)
+{
+	unsigned code, bad = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		code = base64_codes[(uint8_t)at[i]];
+		bad |= code == 0;
+		out->places[i] = (uint8_t)(code - 1);
+	}
+	return !bad && count > 0 && count == out->count;
+}
+
 bool sif_is_sound(const struct sif_sketch *sketch)
 {
 	size_t i;
@@ -82,6 +111,7 @@ int sif_parse(const char *text, size_t len, struct sif_sketch *out)
 {
 	const char *at = text, *end = text + len;
 	const size_t prefix_len = sizeof(PREFIX) - 1;
+	const char *places;
 	uint64_t window;
 	size_t rest;
 
@@ -92,9 +122,13 @@ int sif_parse(const char *text, size_t len, struct sif_sketch *out)
 	    !read_number(&at, end, &out->distinct) || window > SIF_MAX_WINDOW)
 		return -EINVAL;
 	out->window = (unsigned)window;
-	rest = (size_t)(end - at);
+	places = memchr(at, ':', (size_t)(end - at));
+	out->is_placed = places != NULL;
+	rest = (size_t)((places ? places : end) - at);
 	if (rest % VALUE_CHARS || rest / VALUE_CHARS > SIF_MAX_VALUES ||
 	    !read_values(at, rest / VALUE_CHARS, out))
+		return -EINVAL;
+	if (places && !read_places(places + 1, (size_t)(end - places - 1), out))
 		return -EINVAL;
 	return sif_is_sound(out) ? 0 : -EINVAL;
 }
