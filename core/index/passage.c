@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 /* The part of all windows that a sketch has values of, up to a bound. */
 static double sampled_part(uint64_t bound)
@@ -19,12 +20,20 @@ static double bytes_per_window(uint64_t size, const struct sif_sketch *sketch)
 	return fmin(PASSAGE_REPEAT, (double)size / (double)sketch->distinct);
 }
 
-/* The values that two sketches share. */
+/* The values that two sketches share, with their places in each, both in the
+ * larger unit of the two. */
 struct shared_values {
 	size_t count;
-	size_t weighed;  /* those whose weight is known, */
-	uint64_t weight; /* and the sum of these weights */
+	uint32_t weights[SIF_MAX_VALUES]; /* 0: not known */
+	uint8_t a[SIF_MAX_VALUES], b[SIF_MAX_VALUES];
+	uint16_t near[SIF_PLACES][SIF_PLACES]; /* so many have these places */
+	double scale_a, scale_b; /* from the units of a sketch to that */
 };
+
+static uint8_t scaled(uint8_t place, double scale)
+{
+	return (uint8_t)(place % SIF_PLACES * scale);
+}
 
 static void find_shared(const struct weighed_sketch *a,
 			const struct sif_sketch *b, uint64_t bound,
@@ -33,28 +42,68 @@ static void find_shared(const struct weighed_sketch *a,
 	const struct sif_sketch *own = a->sketch;
 	size_t i = 0, j = 0;
 
-	*out = (struct shared_values){ 0 };
+	out->count = 0;
 	while (i < own->count && j < b->count && own->values[i] < bound &&
 	       b->values[j] < bound) {
 		uint64_t x = own->values[i], y = b->values[j];
 
 		if (x == y) {
-			out->count++;
-			out->weighed += a->weights[i] != 0;
-			out->weight += a->weights[i];
+			out->weights[out->count] = a->weights[i];
+			out->a[out->count] =
+				scaled(own->places[i], out->scale_a);
+			out->b[out->count++] =
+				scaled(b->places[j], out->scale_b);
 		}
 		i += x <= y;
 		j += y <= x;
 	}
 }
 
+/* Values with places next to these that may be of one passage: as far from them
+ * in the one content as in the other. */
+static size_t count_near(const struct shared_values *s, int a, int b)
+{
+	size_t count = 0;
+	int i, j;
+
+	for (i = -1; i <= 1; i++) {
+		if (a + i < 0 || a + i >= SIF_PLACES)
+			continue;
+		for (j = b + i - 1; j <= b + i + 1; j++)
+			if (j >= 0 && j < SIF_PLACES)
+				count += s->near[a + i][j];
+	}
+	return count;
+}
+
+/* Leaves those that have PASSAGE_NEAR others next to them. */
+static void drop_scattered(struct shared_values *s)
+{
+	size_t i, kept = 0;
+
+	memset(s->near, 0, sizeof(s->near));
+	for (i = 0; i < s->count; i++)
+		s->near[s->a[i]][s->b[i]]++;
+	for (i = 0; i < s->count; i++) {
+		s->weights[kept] = s->weights[i];
+		kept += count_near(s, s->a[i], s->b[i]) > PASSAGE_NEAR;
+	}
+	s->count = kept;
+}
+
 /* Values whose weight is not known count as those whose weight is. */
 static double count_distinctive(const struct shared_values *s)
 {
-	double mean = s->weighed ? (double)s->weight / (double)s->weighed :
-				   WEIGHT_ONE;
+	double sum = 0;
+	size_t known = 0, i;
 
-	return (double)s->count * mean / WEIGHT_ONE;
+	for (i = 0; i < s->count; i++) {
+		sum += s->weights[i];
+		known += s->weights[i] != 0;
+	}
+	if (!known)
+		return (double)s->count;
+	return (double)s->count * sum / (double)known / WEIGHT_ONE;
 }
 
 /* At least 1 for what is worth listing, and 99 at most. */
@@ -70,13 +119,18 @@ int passage_compare(const struct weighed_sketch *a, uint64_t size_a,
 		    struct index_match *out)
 {
 	uint64_t bound = sif_joint_bound(a->sketch, b);
-	struct shared_values shared;
+	double unit_a = sif_place_unit(size_a), unit_b = sif_place_unit(size_b);
 	double bytes = 0, values;
+	struct shared_values shared;
 	int score;
 
 	if (a->sketch->window != b->window)
 		return -EINVAL;
+	shared.scale_a = fmin(1, unit_a / unit_b);
+	shared.scale_b = fmin(1, unit_b / unit_a);
 	find_shared(a, b, bound, &shared);
+	if (a->sketch->is_placed && b->is_placed)
+		drop_scattered(&shared);
 	values = count_distinctive(&shared);
 	if (values >= PASSAGE_VALUES)
 		bytes = values / sampled_part(bound) *

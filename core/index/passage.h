@@ -21,14 +21,19 @@
  * that is less, and for PASSAGE_REPEAT bytes at most: long runs of one byte have
  * no windows, and would make each window that there is stand for many bytes.
  *
- * Fewer than PASSAGE_VALUES shared values tell too little: contents that share
- * nothing long often share some.  A sketch has up to SIF_MAX_VALUES values, so
- * what is shared must be about 1 % of the larger content, and, where one window
- * in SIF_SHARE has a value, a little more than half of INDEX_SHARE_LEAST.
+ * Phrases of a language, and what a compiler puts into every program, add up to
+ * as much as a passage, but are spread over both contents.  So a value counts if
+ * PASSAGE_NEAR others are next to it in both, as far from it in the one as in
+ * the other, to the larger unit of places (sif_place_unit()) and one more.
+ * Several passages add up.  A sketch without places counts all.
  *
- * Sketches do not say where a window is.  Many short passages count as one.
+ * Fewer than PASSAGE_VALUES shared values tell too little.  A sketch has up to
+ * SIF_MAX_VALUES values, so what is shared must be more than half a percent of
+ * the larger content, and, where one window in SIF_SHARE has a value, less than
+ * half of INDEX_SHARE_LEAST.
  */
-#define PASSAGE_VALUES 10
+#define PASSAGE_NEAR 4
+#define PASSAGE_VALUES 6
 #define PASSAGE_REPEAT 2
 
 /* a is the sketch of a content of size_a bytes.  Sets all of a match but the

@@ -159,13 +159,13 @@ static void test_small_contents_are_found_by_a_small_least(void **state)
 	assert_int_equal(s->count, 0);
 }
 
-/* Of the larger content less than 1 % is shared. */
+/* Of the larger content a quarter of a percent is shared. */
 static void test_what_is_a_tiny_part_is_not_told_from_chance(void **state)
 {
 	struct passage_shelf *s = *state;
-	uint32_t a = put(s, BYTES / 8, 4 << 10, 1);
+	uint32_t a = put(s, BYTES / 8, 2600, 1);
 
-	(void)put(s, 2 * BYTES, 4 << 10, 1);
+	(void)put(s, 2 * BYTES, 2600, 1);
 	search(s, a, INDEX_SHARE_LEAST);
 	assert_int_equal(s->count, 0);
 }
@@ -203,6 +203,59 @@ static void test_padding_does_not_enlarge_what_is_shared(void **state)
 	assert_int_equal(s->count, 0);
 	search(s, s->last, INDEX_SHARE_LEAST);
 	assert_int_equal(s->count, 1);
+}
+
+/* ---- phrases ---- */
+
+/* So many pieces of a text, each at a random place. */
+static uint32_t put_phrases(struct passage_shelf *s, size_t count, size_t len,
+			    bool is_placed)
+{
+	struct sif_sketch *sketch = calloc(1, sizeof(*sketch));
+	uint32_t id = ++s->last;
+	struct random r = { id };
+	size_t i;
+
+	assert_non_null(sketch);
+	make_text(s->text, BYTES, 1000000 + id);
+	for (i = 0; i < count; i++)
+		make_text(s->text + random_below(&r, BYTES - len), len, i);
+	sketch_text(s->text, BYTES, sketch);
+	sketch->is_placed = is_placed;
+	s->sketches[id] = sketch;
+	s->sizes[id] = BYTES;
+	add_sketch(s->ix, id, BYTES, sketch);
+	return id;
+}
+
+static void test_phrases_that_are_spread_are_no_passage(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_phrases(s, 400, 80, true);
+
+	(void)put_phrases(s, 400, 80, true);
+	search(s, a, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 0);
+}
+
+static void test_without_places_phrases_add_up(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_phrases(s, 400, 80, true);
+	uint32_t b = put_phrases(s, 400, 80, false);
+
+	search(s, a, INDEX_SHARE_MIN);
+	assert_bytes(match_of(s, b), 400 * 65, 0.5);
+}
+
+static void test_passages_add_up(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_phrases(s, 3, 10 << 10, true);
+	uint32_t b = put_phrases(s, 3, 10 << 10, true);
+
+	search(s, a, INDEX_SHARE_MIN);
+	assert_bytes(match_of(s, b), 30 << 10, 0.4);
 }
 
 /* ---- many contents ---- */
@@ -266,28 +319,67 @@ static void test_invisible_contents_have_no_influence(void **state)
 
 /* ---- all there are ---- */
 
+/* The values that two sketches share, in the range of both. */
+struct common_values {
+	size_t count;
+	int a[SIF_MAX_VALUES], b[SIF_MAX_VALUES]; /* places */
+};
+
+static void find_common(const struct sif_sketch *x, const struct sif_sketch *y,
+			struct common_values *out)
+{
+	uint64_t bound = sif_joint_bound(x, y);
+	size_t i, j;
+
+	out->count = 0;
+	for (i = 0; i < x->count && x->values[i] < bound; i++)
+		for (j = 0; j < y->count; j++)
+			if (x->values[i] == y->values[j]) {
+				out->a[out->count] = x->places[i];
+				out->b[out->count++] = y->places[j];
+			}
+}
+
+static bool has_neighbours(const struct common_values *c, size_t i,
+			   double unit_a, double unit_b)
+{
+	size_t near = 0, j;
+
+	for (j = 0; j < c->count; j++) {
+		double unit = fmax(unit_a, unit_b);
+		int a = (int)(c->a[j] * (unit_a / unit)) -
+			(int)(c->a[i] * (unit_a / unit));
+		int b = (int)(c->b[j] * (unit_b / unit)) -
+			(int)(c->b[i] * (unit_b / unit));
+
+		near += j != i && abs(a) <= 1 && abs(b - a) <= 1;
+	}
+	return near >= 4;
+}
+
 /* As passage.h defines it, of two sketches of which no value is common. */
 static double bytes_in_common(const struct passage_shelf *s, uint32_t a,
 			      uint32_t b)
 {
 	const struct sif_sketch *x = s->sketches[a], *y = s->sketches[b];
-	double common = 0, all = (double)(UINT64_C(1) << SIF_BITS), bytes;
+	double all = (double)(UINT64_C(1) << SIF_BITS), bytes = 0;
+	double size_a = (double)s->sizes[a], size_b = (double)s->sizes[b];
+	double unit_a = fmax(4096, size_a / 64);
+	double unit_b = fmax(4096, size_b / 64);
 	uint64_t bound = sif_joint_bound(x, y);
-	size_t i, j;
+	struct common_values c;
+	size_t i;
 
-	for (i = 0; i < x->count; i++)
-		for (j = 0; j < y->count; j++)
-			common += x->values[i] == y->values[j] &&
-				  x->values[i] < bound;
-	if (common < 10)
+	find_common(x, y, &c);
+	for (i = 0; i < c.count; i++)
+		bytes += has_neighbours(&c, i, unit_a, unit_b);
+	if (bytes < 6)
 		return 0;
 	if (bound != UINT64_MAX)
-		common *= all / (double)bound;
-	bytes = common *
-		fmin(2, fmin((double)s->sizes[a] / (double)x->distinct,
-			     (double)s->sizes[b] / (double)y->distinct));
-	return fmin(bytes, (double)(s->sizes[a] < s->sizes[b] ? s->sizes[a] :
-								s->sizes[b]));
+		bytes *= all / (double)bound;
+	bytes *= fmin(2, fmin(size_a / (double)x->distinct,
+			      size_b / (double)y->distinct));
+	return fmin(bytes, fmin(size_a, size_b));
 }
 
 static void test_a_search_finds_what_comparing_all_finds(void **state)
@@ -295,6 +387,7 @@ static void test_a_search_finds_what_comparing_all_finds(void **state)
 	struct passage_shelf *s = *state;
 	struct random r = { 5 };
 	uint32_t a, b;
+	size_t i;
 
 	while (s->last < 120) {
 		size_t size = 8192 + random_below(&r, 200000);
@@ -306,6 +399,9 @@ static void test_a_search_finds_what_comparing_all_finds(void **state)
 		uint64_t least = 2048 + random_below(&r, 40000);
 
 		search(s, a, least);
+		for (i = 1; i < s->count; i++)
+			assert_true(s->matches[i - 1].bytes >=
+				    s->matches[i].bytes);
 		for (b = 1; b <= s->last; b++) {
 			double bytes = bytes_in_common(s, a, b);
 
@@ -332,6 +428,9 @@ int main(void)
 		TEST(test_what_is_a_tiny_part_is_not_told_from_chance),
 		TEST(test_most_bytes_come_first),
 		TEST(test_padding_does_not_enlarge_what_is_shared),
+		TEST(test_phrases_that_are_spread_are_no_passage),
+		TEST(test_without_places_phrases_add_up),
+		TEST(test_passages_add_up),
 		TEST(test_versions_do_not_crowd_a_passage_out),
 		TEST(test_boilerplate_is_no_passage),
 		TEST(test_invisible_contents_have_no_influence),
