@@ -8,6 +8,7 @@
 #include "tests/eval/licensed.h"
 #include "tests/eval/list.h"
 #include "tests/eval/own.h"
+#include "tests/eval/passages.h"
 #include "tests/eval/plan.h"
 #include "tests/eval/report.h"
 
@@ -25,13 +26,14 @@ struct options {
 	size_t entries;     /* listed whose truth is looked at */
 	bool fitting;       /* the other half */
 	bool prints_figures;
+	bool passages; /* nothing else */
 };
 
 static void usage(void)
 {
 	fputs("usage: likeness [--own DIR] [--list FILE] [--largest BYTES] [--bases N]\n"
 	      "                [--edits N] [--files N] [--entries N]\n"
-	      "                [--fitting] [--figures]\n"
+	      "                [--fitting] [--figures] [--passages]\n"
 	      "                [--floors FILE --corpus NAME]\n",
 	      stderr);
 	exit(2);
@@ -80,6 +82,9 @@ static void set_option(struct options *o, int option)
 	case 'F':
 		o->fitting = true;
 		break;
+	case 's':
+		o->passages = true;
+		break;
 	case 'p':
 		o->prints_figures = true;
 		break;
@@ -102,6 +107,7 @@ static void read_options(struct options *o, int argc, char **argv)
 		{ "corpus", required_argument, NULL, 'c' },
 		{ "fitting", no_argument, NULL, 'F' },
 		{ "figures", no_argument, NULL, 'p' },
+		{ "passages", no_argument, NULL, 's' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;
@@ -228,11 +234,17 @@ int main(int argc, char **argv)
 
 	read_options(&o, argc, argv);
 	corpus_init(&c, o.most);
-	sources_add(&sources, &c, &o);
 	r.corpus = &c;
 	r.held_out = !o.fitting;
-	evaluate(&r, o.entries);
-	print_report(&r);
+	if (o.passages) {
+		if (o.list)
+			list_read(&sources.list, o.list);
+	} else {
+		sources_add(&sources, &c, &o);
+		evaluate(&r, o.entries);
+		print_report(&r);
+	}
+	passages_evaluate(o.list ? &sources.list : NULL, &r.figures);
 	if (o.prints_figures)
 		figures_print(&r.figures);
 	if (o.floors)

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/eval/passages.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/digest/fingerprint.h"
+#include "core/index/passage.h"
+#include "tests/eval/eval.h"
+#include "tests/eval/material.h"
+
+#define CLASSES (GENERATED_CLASSES + FOUND_CLASSES)
+#define PAIRS 15 /* of a shape */
+#define SHARE_MIN (16 * KIB)
+
+/* Two contents of these sizes and what they have in common. */
+static const struct shape {
+	const char *name; /* in the figures */
+	size_t sizes[2], passage;
+} shapes[] = {
+	{ "5%", { 512 * KIB, 512 * KIB }, 512 * KIB / 20 },
+	{ "16K", { 512 * KIB, 512 * KIB }, 16 * KIB },
+	{ "20K", { 100 * KIB, 100 * KIB }, 20 * KIB },
+	{ "32K", { 100 * KIB, 2 * MIB }, 32 * KIB },
+};
+
+#define SHAPES (sizeof(shapes) / sizeof(*shapes))
+#define CONTENTS (2 * PAIRS * SHAPES)
+
+/* Content i is i + 1 in the index; 2 * i and 2 * i + 1 are a pair. */
+struct passage_corpus {
+	struct fingerprint *fingerprint;
+	struct digests digests[CONTENTS];
+	struct sif_sketch sketches[CONTENTS];
+	size_t count;
+	struct index *ix;
+};
+
+struct passage_result {
+	size_t asked, found;
+	double error; /* of the bytes of those found, in percent; their sum */
+};
+
+struct passage_table {
+	struct passage_result by_shape[SHAPES];
+	size_t entries, unrelated;
+};
+
+/* ---- contents ---- */
+
+static void add_content(struct passage_corpus *c, const struct bytes *b)
+{
+	struct sif_sketch *sketch = &c->sketches[c->count];
+	struct digests *d = &c->digests[c->count];
+	const char *text;
+
+	fail_errno("digest", fingerprint_begin(c->fingerprint));
+	fail_errno("digest",
+		   fingerprint_update(c->fingerprint, b->data, b->len));
+	fail_errno("digest", fingerprint_final(c->fingerprint, d));
+	text = d->text[DIGEST_SIF];
+	fail_errno("sketch", sif_parse(text, strlen(text), sketch));
+	c->count++;
+	fail_errno("index", index_add(c->ix, (uint32_t)c->count, d, sketch));
+}
+
+/* Cuts a content and puts the passage in its place at random. */
+static void make_content(struct passage_corpus *c, struct material *m,
+			 size_t size, const struct bytes *passage,
+			 uint64_t *state)
+{
+	struct bytes host, content = { allocate(size), size };
+
+	if (!material_cut(m, size, &host))
+		fail("%s: used up", m->name);
+	memcpy(content.data, host.data, size);
+	memcpy(content.data + draw_below(state, size - passage->len + 1),
+	       passage->data, passage->len);
+	add_content(c, &content);
+	free(content.data);
+}
+
+static size_t bytes_of_material(void)
+{
+	size_t bytes = 0, i;
+
+	for (i = 0; i < SHAPES; i++)
+		bytes += PAIRS * (shapes[i].sizes[0] + shapes[i].sizes[1] +
+				  shapes[i].passage);
+	/* Material keeps a quarter back. */
+	return bytes + bytes / 3 + 64 * KIB;
+}
+
+static void make_pairs(struct passage_corpus *c, struct material *m)
+{
+	uint64_t state = hash_text(m->name);
+	struct bytes passage;
+	size_t i, pair, side;
+
+	for (i = 0; i < SHAPES; i++)
+		for (pair = 0; pair < PAIRS; pair++) {
+			if (!material_cut(m, shapes[i].passage, &passage))
+				fail("%s: used up", m->name);
+			for (side = 0; side < 2; side++)
+				make_content(c, m, shapes[i].sizes[side],
+					     &passage, &state);
+		}
+}
+
+/* ---- answers ---- */
+
+static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	const struct passage_corpus *c = arg;
+
+	*out = c->sketches[content - 1];
+	return 0;
+}
+
+static void ask(struct passage_corpus *c, size_t i, struct passage_table *t)
+{
+	const struct index_store store = { fetch_sketch, c };
+	const struct shape *shape = &shapes[i / (2 * PAIRS)];
+	struct passage_result *result = &t->by_shape[i / (2 * PAIRS)];
+	struct index_query q = { .digests = &c->digests[i],
+				 .sketch = &c->sketches[i],
+				 .relation = INDEX_SHARES,
+				 .self = (uint32_t)i + 1,
+				 .first_content = 1,
+				 .share_min = SHARE_MIN };
+	struct index_match matches[INDEX_MATCHES];
+	size_t count, j;
+
+	fail_errno("search", index_search(c->ix, &q, &store, matches, &count));
+	result->asked++;
+	for (j = 0; j < count; j++) {
+		t->entries++;
+		if (matches[j].content - 1 != (i ^ 1)) {
+			t->unrelated++;
+			continue;
+		}
+		result->found++;
+		result->error += fabs(
+			(double)matches[j].bytes / (double)shape->passage - 1);
+	}
+}
+
+/* ---- figures ---- */
+
+static double percent(double part, size_t whole)
+{
+	return whole ? 100 * part / (double)whole : 0;
+}
+
+static void report(const char *class, const struct passage_table *t,
+		   struct figures *figures)
+{
+	double unrelated = percent(10 * (double)t->unrelated, t->entries);
+	const struct passage_result *r;
+	size_t i;
+
+	printf("%-13s", class);
+	for (i = 0; i < SHAPES; i++) {
+		r = &t->by_shape[i];
+		printf(" %6.1f %5.1f", percent((double)r->found, r->asked),
+		       percent(r->error, r->found));
+		figures_add(figures, percent((double)r->found, r->asked),
+			    "passages.%s.%s", class, shapes[i].name);
+	}
+	printf(" %9.1f\n", unrelated);
+	figures_add(figures, unrelated, "passages.%s.unrelated", class);
+}
+
+static void evaluate_class(struct material *m, struct figures *figures)
+{
+	struct passage_corpus *c = allocate(sizeof(*c));
+	struct passage_table t = { 0 };
+	size_t i;
+
+	c->count = 0;
+	fail_errno("fingerprint",
+		   fingerprint_new(DIGEST_BIT(DIGEST_SIF) |
+					   DIGEST_BIT(DIGEST_SISE),
+				   &c->fingerprint));
+	fail_errno("index", index_new(&c->ix));
+	make_pairs(c, m);
+	for (i = 0; i < c->count; i++)
+		ask(c, i, &t);
+	report(m->name, &t, figures);
+	for (i = 0; i < c->count; i++)
+		digests_release(&c->digests[i]);
+	fingerprint_free(c->fingerprint);
+	index_free(c->ix);
+	free(c);
+}
+
+static void print_title(void)
+{
+	size_t i;
+
+	printf("\nOne passage in two contents, share_min %zu KiB: found, %%, "
+	       "and the error of its length, %%;\nentries of contents that "
+	       "share none, in 1000\n%-13s",
+	       SHARE_MIN / KIB, "");
+	for (i = 0; i < SHAPES; i++)
+		printf(" %12s", shapes[i].name);
+	printf(" %9s\n", "unrelated");
+}
+
+void passages_evaluate(const struct list *list, struct figures *figures)
+{
+	size_t classes = list ? CLASSES : GENERATED_CLASSES, bytes, i;
+	struct material m;
+
+	print_title();
+	bytes = bytes_of_material();
+	for (i = 0; i < classes; i++) {
+		m = i < GENERATED_CLASSES ?
+			    material_generate(i, i, bytes) :
+			    material_collect(list, i - GENERATED_CLASSES,
+					     bytes);
+		if (i < GENERATED_CLASSES || m.pool.len == bytes)
+			evaluate_class(&m, figures);
+		else
+			printf("%-13s too little of it\n", m.name);
+		material_release(&m);
+	}
+}
