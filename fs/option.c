@@ -9,6 +9,7 @@
 
 #include "core/base/text.h"
 #include "core/digest/digest.h"
+#include "core/index/index.h"
 #include "fs/log.h"
 
 #define TIMEOUT_MAX 1e6
@@ -116,6 +117,16 @@ static int set_threshold(struct options *o, const char *value)
 	if (parse_number(value, 100, &n) || n == 0)
 		return -EINVAL;
 	o->threshold = (int)n;
+	return 0;
+}
+
+static int set_share_min(struct options *o, const char *value)
+{
+	uint64_t n;
+
+	if (text_parse_size(value, &n) || n < INDEX_SHARE_LEAST)
+		return -EINVAL;
+	o->share_min = n;
 	return 0;
 }
 
@@ -312,6 +323,8 @@ static const struct option ours[] = {
 	  "best, sise, simhash, rdc, sif or ssdeep", set_measure, false },
 	{ "threshold=", "N", "least score that is listed, 1 to 100 (60)",
 	  "a number from 1 to 100", set_threshold, true },
+	{ "share_min=", "SIZE", "of a passage in .shares, from 2K (16K)",
+	  "a size from 2K, such as 16K or 1M", set_share_min, false },
 	{ "limit=", "N", "near-duplicates of a file (256)", "a number",
 	  set_limit, true },
 	{ "min_size=", "SIZE", "smaller files are not hashed (0)",

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/digest/digest.h"
+#include "core/index/index.h"
 #include "fs/log.h"
 #include "fs/option.h"
 
@@ -186,6 +187,7 @@ int options_parse(int argc, char **argv, struct options *out)
 	out->kept_digests = DIGEST_DEFAULT;
 	out->measure = DIGEST_COUNT;
 	out->threshold = 60;
+	out->share_min = INDEX_SHARE_MIN;
 	out->limit = 256;
 	out->wait_s = 60;
 	out->timeout_s = 1.0;

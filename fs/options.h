@@ -40,6 +40,7 @@ struct options {
 	char *similar_name;
 	enum digest_id measure; /* DIGEST_COUNT: the best */
 	int threshold;          /* 1..100 */
+	uint64_t share_min;     /* of .shares */
 	size_t limit;
 	uint64_t min_size;
 	uint64_t max_size; /* 0: no limit */

@@ -147,6 +147,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 		.cross = o->cross,
 		.measure = o->measure,
 		.threshold = o->threshold,
+		.share_min = o->share_min,
 		.limit = o->limit,
 	};
 	struct buf holder = { .data = NULL };

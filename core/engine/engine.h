@@ -93,6 +93,7 @@ struct engine_options {
 	const char *power_dir; /* for tests; NULL: /sys/class/power_supply */
 	bool cross;            /* also other filesystems mounted below SOURCE */
 	int threshold;         /* least score of a near-duplicate, 1..100 */
+	uint64_t share_min;    /* of INDEX_SHARES; 0: INDEX_SHARE_MIN */
 	/* What scores a listing: one of the digests that are kept, or
 	 * DIGEST_COUNT: the best, which is sif less what is common. */
 	enum digest_id measure;

@@ -85,6 +85,8 @@ int engine_init_search(struct engine *e)
 		.texts = e->texts,
 		.stopping = &e->stopping,
 		.threshold = e->options.threshold,
+		.share_min = e->options.share_min ? e->options.share_min :
+						    INDEX_SHARE_MIN,
 		.limit = e->options.limit,
 		.measure = e->options.measure,
 		.ctx = e,

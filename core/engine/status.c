@@ -195,6 +195,7 @@ int engine_status(struct engine *e, json_t **out)
 	json_object_set_new(o, "paused", paused_text(&s));
 	json_object_set_new(o, "stalled", json_boolean(is_stalled(&s)));
 	set(o, "rate", e->options.rate);
+	set(o, "share_min", e->search.context.share_min);
 	set_counts(o, e, &s);
 	*out = o;
 	return 0;

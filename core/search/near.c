@@ -201,6 +201,7 @@ static int find_contents(struct search_query *q,
 		.self = q->self_content,
 		.first_content = wanted->first_content,
 		.least = q->context->threshold,
+		.share_min = q->context->share_min,
 		.any = wanted->any,
 		.visibility = q->index_visibility,
 		.most = matches_most(q),
@@ -266,6 +267,8 @@ static int compare_hits(const void *a, const void *b)
 {
 	const struct engine_hit *x = a, *y = b;
 
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
 	if (x->score != y->score)
 		return y->score - x->score;
 	return strcmp(x->path, y->path);
@@ -316,21 +319,35 @@ static int add_match(struct search_query *q, struct listing_state *state,
 	int err = content_add_hits(q, match->content, match->score, limit,
 				   &state->copies, &state->cut);
 
-	for (; first < q->hits.count; first++)
+	for (; first < q->hits.count; first++) {
 		q->hits.hits[first].distinctive_score =
 			match->distinctive_score;
+		q->hits.hits[first].bytes = match->bytes;
+	}
 	return err;
+}
+
+/* Whether an exact copy is in the relation.  None contains more than the
+ * other. */
+static bool copies_are_related(const struct search_query *q, uint64_t size)
+{
+	if (q->relation == INDEX_SHARES)
+		return size >= q->context->share_min;
+	return index_is_alike(q->relation);
 }
 
 static int list_identical(struct search_query *q, struct listing_state *state)
 {
 	struct index_match self = { .score = 100, .distinctive_score = 100 };
+	uint64_t size = state->digests->size;
 	int err = 0;
 
 	if (!state->copies.cursor.begun)
 		err = find_self(q, state->digests);
 	self.content = q->self_content;
-	if (!err && self.content && index_is_alike(q->relation) &&
+	if (q->relation == INDEX_SHARES)
+		self.bytes = size;
+	if (!err && self.content && copies_are_related(q, size) &&
 	    !pair_is_ignored(q, state->digests, self.content))
 		err = add_match(q, state, &self, SIZE_MAX);
 	if (err)

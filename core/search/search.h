@@ -130,6 +130,7 @@ struct engine_hit {
 	char *path;            /* relative to SOURCE */
 	int score;             /* 100: identical */
 	int distinctive_score; /* the same of what is not boilerplate */
+	uint64_t bytes;        /* in common, about; of INDEX_SHARES alone */
 	struct file_key key;
 	struct file_identity identity;
 };
@@ -183,6 +184,7 @@ struct search_context {
 	struct index *texts;         /* or NULL: texts are not kept */
 	const atomic_bool *stopping; /* queries end soon with -ECANCELED */
 	int threshold;               /* least score of a near-duplicate */
+	uint64_t share_min;          /* of INDEX_SHARES */
 	size_t limit;                /* of hits; identical files not counted */
 	/* What scores: DIGEST_COUNT is the sketch less what is common. */
 	enum digest_id measure;

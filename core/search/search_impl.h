@@ -193,8 +193,8 @@ struct content_query {
 	bool any;               /* one is enough */
 };
 
-/* The contents that score at least the threshold and are not identical, best
- * first, at most twice the limit or INDEX_MATCHES; free() the array. */
+/* The contents that score at least the threshold, or share a passage, and are
+ * not identical, best first, at most matches_most(); free() the array. */
 int near_contents(struct search_query *q, const struct content_query *wanted,
 		  struct index_match **out, size_t *count_out);
 

@@ -56,9 +56,9 @@ static void copy_key_within(const json_t *from, json_t *to, const char *object,
 static json_t *public_status(const json_t *whole)
 {
 	static const char *const keys[] = {
-		"digests", "idle",    "mounted",   "passthrough",
-		"paused",  "rate",    "percent",   "similar_name",
-		"source",  "stalled", "threshold", "version",
+		"digests", "idle",      "mounted", "passthrough",  "paused",
+		"rate",    "share_min", "percent", "similar_name", "source",
+		"stalled", "threshold", "version",
 	};
 	json_t *o = json_object();
 	size_t i;

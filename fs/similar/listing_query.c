@@ -271,6 +271,9 @@ static int ask_engine(struct listing_query *c, int fd)
 	case NODE_TEXT:
 		q.relation = INDEX_TEXT;
 		return engine_similar(e, &q, caller, on_hits, c);
+	case NODE_SHARES:
+		q.relation = INDEX_SHARES;
+		return engine_similar(e, &q, caller, on_hits, c);
 	case NODE_DIRECTORIES:
 		return engine_directories(e, fd, caller, on_hits, c);
 	case NODE_GROUPS:

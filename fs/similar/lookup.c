@@ -131,6 +131,8 @@ static enum node_kind view_of(const struct similar_node *parent,
 		return NODE_ALL;
 	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_TEXT) == 0)
 		return NODE_TEXT;
+	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_SHARES) == 0)
+		return NODE_SHARES;
 	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_ELSEWHERE) == 0)
 		return NODE_ELSEWHERE;
 	if (parent->kind == NODE_DIRECTORY &&

@@ -25,6 +25,7 @@ enum node_kind {
 	NODE_CONTAINS,    /* what it contains, */
 	NODE_ALL,         /* and what is like it in mere boilerplate, too */
 	NODE_TEXT,        /* what has nearly the same text */
+	NODE_SHARES,      /* what has a passage in common with it */
 	NODE_ELSEWHERE,   /* what other hosts have that is like it */
 	NODE_DIRECTORIES, /* lists what is like a directory */
 	NODE_GROUPS,      /* the groups of a directory, */

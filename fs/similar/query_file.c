@@ -237,26 +237,29 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 
 /* ---- the answer ---- */
 
-static int add_hit(const struct engine_hit *hit, bool distinctive,
+static int add_hit(const struct engine_hit *hit, enum index_relation relation,
 		   struct buf *out)
 {
 	int err = buf_append_format(out, "%d", hit->score);
 
-	if (!err && distinctive)
+	if (!err && relation == INDEX_ALL)
 		err = buf_append_format(out, " %d", hit->distinctive_score);
+	if (!err && relation == INDEX_SHARES)
+		err = buf_append_format(out, " %llu",
+					(unsigned long long)hit->bytes);
 	if (!err)
 		err = buf_append_format(out, "/%s", hit->path);
 	return err ? err : buf_append(out, "", 1);
 }
 
-static int make_answer(const struct engine_hits *hits, bool distinctive,
-		       struct buf *out)
+static int make_answer(const struct engine_hits *hits,
+		       enum index_relation relation, struct buf *out)
 {
 	int err = 0;
 	size_t i;
 
 	for (i = 0; i < hits->count && !err; i++)
-		err = add_hit(&hits->hits[i], distinctive, out);
+		err = add_hit(&hits->hits[i], relation, out);
 	if (!err && hits->cut)
 		err = buf_append(out, "cut", sizeof("cut"));
 	if (!err && hits->incomplete)
@@ -332,7 +335,7 @@ static void on_hits(void *arg, int result, struct engine_hits *hits)
 	int err = result;
 
 	if (!err)
-		err = make_answer(hits, c->relation == INDEX_ALL, &answer);
+		err = make_answer(hits, c->relation, &answer);
 	engine_hits_release(hits);
 	if (err)
 		buf_release(&answer);

@@ -14,10 +14,10 @@ struct fs;
  *
  * Every open of it has a question and an answer of its own.  What is written
  * is the question: a line NAME=VALUE for the size, for each digest in its text
- * form, and relation=alike, within, contains, all or text (alike when there is
- * none).
+ * form, and relation=NAME (index_relation_names; alike when there is none).
  * Reading answers it, best first: a record SCORE/PATH for each file, the path
- * relative to SOURCE, ended by a NUL; then "cut" when there were more than the limit
+ * relative to SOURCE, ended by a NUL; with relation=all SCORE DISTINCTIVE/PATH,
+ * with relation=shares SCORE BYTES/PATH; then "cut" when there were more than the limit
  * of the mount, and "incomplete" when a scan or the hashing of what it found is
  * under way.  Writing after that begins another
  * question.

@@ -34,6 +34,8 @@ test_command_line() {
 	bad "a catalog inside SOURCE" "$src/db" "$src" "$mnt" -o "db=$src/db"
 	for option in wait=x wait=-1 workers=x workers=-2 threshold=101 \
 		threshold=0 threshold=x limit=-1 limit=x limit=65537 min_size=x \
+		share_min=x share_min=0 share_min=2047 share_min=-3 \
+		share_min=1.5K share_min=99999999999G \
 		max_size=12y xattrs=x similar=x passthrough=x \
 		similar_name=a/b similar_name= sandbox= sandbox=x digests= \
 		timeout=x timeout=. timeout=0x1 timeout=1e3 \
