@@ -76,6 +76,23 @@ hide_licence() { # TREE
 	done
 }
 
+# A passage of two files is in very many unreadable ones, too.
+make_passage() { # TREE
+	local n
+	mkdir "$1/passage"
+	gen_text 400 6 >"$T/passage"
+	for n in 1 2; do
+		{ cat "$T/passage"; gen_text 900 "6$n"; } >"$1/passage/file$n"
+	done
+}
+
+hide_passage() { # TREE
+	local n
+	for n in $(seq 250); do
+		{ cat "$T/passage"; echo "$n"; } >"$1/closed/passage$n"
+	done
+}
+
 # Readable copies are found behind unreadable ones that came before.
 make_copies() { # TREE
 	local n
@@ -96,7 +113,7 @@ hide_copies() { # TREE
 	done
 }
 
-scenes="guess many crowd licence copies"
+scenes="guess many crowd licence passage copies"
 
 make_trees() {
 	local scene tree
@@ -137,6 +154,7 @@ observe_scene() { # MOUNTPOINT SCENE
 			observe "$file/.within"
 			observe "$file/.contains"
 			observe "$file/.all"
+			observe "$file/.shares"
 		done
 	) 2>&1 | sed "s,$1,MOUNT,g"
 }
@@ -157,6 +175,11 @@ test_scenes() {
 		"a directory is found behind its copies"
 	is "$(find "$T/m2/.similar/licence/file1/" -type l | wc -l)" 0 \
 		"for root that text is common"
+	is "$(as_nobody ls "$T/m2/.similar/passage/file1/.shares" |
+		cut -d_ -f2-)" file2 \
+		"a passage that is common elsewhere is one of these two"
+	is "$(find "$T/m2/.similar/passage/file1/.shares/" -type l | wc -l)" \
+		0 "for root that passage is common"
 }
 
 # ---- directories that can be entered and not be listed ----

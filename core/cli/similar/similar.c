@@ -11,7 +11,8 @@
 
 static int show(void *arg, int score, const char *path)
 {
-	return similar_show(arg, score, -1, path);
+	return similar_show(arg,
+			    &(struct similar_found){ score, -1, -1, path });
 }
 
 void similar_look_file(struct similar_job *job, const char *file)
@@ -43,6 +44,7 @@ int similar_file(struct similar_job *job)
 		[INDEX_CONTAINS] = "/.contains",
 		[INDEX_ALL] = "/.all",
 		[INDEX_TEXT] = "/.text",
+		[INDEX_SHARES] = "/.shares",
 	};
 	char *listing = similar_format("%s/%s%s", job->listings, job->mount.rel,
 				       views[job->relation]);
@@ -234,7 +236,7 @@ static int job_run(struct similar_job *job)
 		err = similar_directories(job);
 	else if (job->why)
 		err = similar_why(job);
-	else if (job->relation == INDEX_ALL)
+	else if (job->relation == INDEX_ALL || job->relation == INDEX_SHARES)
 		err = similar_all(job);
 	else
 		err = similar_file(job);
@@ -252,6 +254,7 @@ static bool take_option(struct similar_job *job, int c)
 	enum index_relation relation = c == 'w' ? INDEX_WITHIN :
 				       c == 'a' ? INDEX_ALL :
 				       c == 't' ? INDEX_TEXT :
+				       c == 's' ? INDEX_SHARES :
 						  INDEX_CONTAINS;
 
 	switch (c) {
@@ -277,6 +280,7 @@ static bool take_option(struct similar_job *job, int c)
 	case 'c':
 	case 'a':
 	case 't':
+	case 's':
 		if (job->relation != INDEX_ALIKE && job->relation != relation)
 			return false;
 		job->relation = relation;
@@ -295,6 +299,7 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 		{ "contains", no_argument, NULL, 'c' },
 		{ "all", no_argument, NULL, 'a' },
 		{ "text", no_argument, NULL, 't' },
+		{ "shares", no_argument, NULL, 's' },
 		{ "why", no_argument, NULL, 'y' },
 		{ "in", required_argument, NULL, 'i' },
 		{ "everywhere", no_argument, NULL, 'e' },
@@ -325,11 +330,12 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 				       "which file or directory?");
 	job->path = argv[optind];
 	job->other = argv[optind + 1];
-	if (job->why && (!job->other || job->of || job->json ||
-			 job->relation != INDEX_ALIKE))
-		return cli_usage_error(
-			&command_similar,
-			"--why takes two files and no other option");
+	if (job->why &&
+	    (!job->other || job->of || job->json ||
+	     (job->relation != INDEX_ALIKE && job->relation != INDEX_SHARES)))
+		return cli_usage_error(&command_similar,
+				       "--why takes two files and no other "
+				       "option but --shares");
 	if (job->in &&
 	    (job->other || job->of || job->why || job->relation != INDEX_ALIKE))
 		return cli_usage_error(&command_similar,
@@ -356,17 +362,17 @@ const struct command command_similar = {
 	.synopsis = "similar [OPTION]... PATH\n"
 		    "       kin similar [OPTION]... --of FILE [MOUNT]\n"
 		    "       kin similar [--json] --in EXPORT FILE\n"
-		    "       kin similar --why FILE FILE\n"
+		    "       kin similar --why [--shares] FILE FILE\n"
 		    "       kin similar [--json] DIRECTORY [DIRECTORY]",
 	.summary = "List what resembles a file or directory of a kinfs mount",
-	.help = "A file: what resembles it, best first, with the score (100: identical), each\n"
-		"measure (0 to 100, - when not available), the size and the path.  A directory:\n"
-		"those with much of the same content, and how many of its files are the same,\n"
-		"similar, only here or only there.  Two directories: which files differ.\n"
+	.help = "A file: what resembles it, best first: score (100: identical), measures, size,\n"
+		"path.  A directory: those with much of the same content, and how many files are\n"
+		"the same, similar, only here or there.  Two directories: which files differ.\n"
 		"\n"
 		"      --within, --contains  larger files with most of it, smaller ones in it\n"
 		"      --all         also files with mere boilerplate in common, marked *\n"
 		"      --text        files with nearly the same text, whatever its layout\n"
+		"      --shares      files with a passage in common, and its size, about\n"
 		"      --of FILE     FILE need not be in the mount; - is standard input\n"
 		"      --in EXPORT   search in a file that kin export wrote\n"
 		"      --why         why the second file is listed or not for the first\n"

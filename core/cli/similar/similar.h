@@ -36,10 +36,16 @@ void similar_digests(const char *path, struct digests *out);
 /* A path below SOURCE as one below the mount's root; NULL without memory. */
 char *similar_path(const struct similar_job *job, const char *rel);
 
-/* Prints a hit, or adds it to the array; distinctive: -1 when it was not asked
- * for. */
-int similar_show(struct similar_job *job, int score, int distinctive,
-		 const char *path);
+/* What is said of a file that was found. */
+struct similar_found {
+	int score;
+	int distinctive;  /* -1 but with INDEX_ALL */
+	json_int_t bytes; /* in common, about; -1 but with INDEX_SHARES */
+	const char *path;
+};
+
+/* Prints a hit, or adds it to the array. */
+int similar_show(struct similar_job *job, const struct similar_found *found);
 
 /* As similar_show(), for a file that is not on this machine. */
 int similar_show_measured(struct similar_job *job, int score, const char *path,
@@ -55,9 +61,7 @@ int similar_each(struct similar_job *job, const char *listing,
 		 int (*take)(void *arg, int score, const char *path),
 		 void *arg);
 
-/* distinctive: -1 but with the relation all. */
-typedef int similar_take_fn(void *arg, int score, int distinctive,
-			    const char *path);
+typedef int similar_take_fn(void *arg, const struct similar_found *found);
 
 /* Asks the mount for the files in job->relation to a content with job->digests:
  * best first, with full paths; stops at an error of take. */
@@ -83,6 +87,9 @@ int similar_file(struct similar_job *job);
 int similar_of(struct similar_job *job);
 int similar_all(struct similar_job *job);
 int similar_why(struct similar_job *job);
+/* The same of INDEX_SHARES and two files of the mount, as it names them. */
+int similar_why_shares(struct similar_job *job, const char *file,
+		       const char *other);
 int similar_in(struct similar_job *job);
 /* After one of the others, or with --db alone. */
 int similar_everywhere(struct similar_job *job);

@@ -9,12 +9,13 @@
 #include "core/index/score.h"
 
 /*
- * Files that are alike to one of the mount, boilerplate included, and the reason
- * why a pair is listed or not.  The numbers come from .similar/.query, which is asked with
+ * Files that are alike to one of the mount, boilerplate included, or have a
+ * passage in common with it, and the reason why a pair is listed or not.  The
+ * numbers come from .similar/.query, which is asked with
  * the digests of the file.
  */
 
-/* ---- --all ---- */
+/* ---- --all and --shares ---- */
 
 struct all_job {
 	struct similar_job *job;
@@ -22,15 +23,15 @@ struct all_job {
 };
 
 /* A file is not alike to itself. */
-static int show_other(void *arg, int score, int distinctive, const char *path)
+static int show_other(void *arg, const struct similar_found *found)
 {
 	struct all_job *all = arg;
 	struct stat st;
 
-	if (!stat(path, &st) && st.st_ino == all->self.st_ino &&
+	if (!stat(found->path, &st) && st.st_ino == all->self.st_ino &&
 	    st.st_dev == all->self.st_dev)
 		return 0;
-	return similar_show(all->job, score, distinctive, path);
+	return similar_show(all->job, found);
 }
 
 static int ask_about(struct similar_job *job, const char *file)
@@ -74,14 +75,14 @@ static int find_listed(void *arg, int score, const char *path)
 	return 0;
 }
 
-static int find_any(void *arg, int score, int distinctive, const char *path)
+static int find_any(void *arg, const struct similar_found *found)
 {
 	struct listed_pair *p = arg;
 
-	if (!strcmp(path, p->path)) {
+	if (!strcmp(found->path, p->path)) {
 		p->found = true;
-		p->score = score;
-		p->distinctive = distinctive;
+		p->score = found->score;
+		p->distinctive = found->distinctive;
 	}
 	return 0;
 }
@@ -224,7 +225,11 @@ int similar_why(struct similar_job *job)
 	if (!err) {
 		file = similar_path(job, job->mount.rel);
 		other = similar_path(job, mount.rel);
-		err = file && other ? explain_pair(job, file, other) : -ENOMEM;
+		err = -ENOMEM;
+		if (file && other)
+			err = job->relation == INDEX_SHARES ?
+				      similar_why_shares(job, file, other) :
+				      explain_pair(job, file, other);
 	}
 	mount_release(&mount);
 	free(file);

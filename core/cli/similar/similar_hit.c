@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/text.h"
 #include "core/index/score.h"
 
 struct similar_hit {
 	int score, distinctive; /* distinctive: -1 when not asked for */
+	json_int_t bytes;       /* -1 but with INDEX_SHARES */
 	const char *path;       /* owned by those that are kept */
 	uint64_t size;
 	bool has_size;
@@ -96,11 +98,16 @@ static bool hit_is_reformatted(const struct similar_hit *hit)
 static void hit_print(struct similar_job *job, const struct similar_hit *hit)
 {
 	bool all = job->relation == INDEX_ALL;
+	bool shares = job->relation == INDEX_SHARES;
+	char bytes[TEXT_SIZE_ROOM];
 
 	if (!job->printed++)
 		printf("%5s%s%8s%8s%8s%8s%8s%14s  %s\n", "SCORE",
-		       all ? "  DISTINCTIVE" : "", "SISE", "SIMHASH", "RDC",
-		       "SIF", "SSDEEP", "SIZE", "PATH");
+		       all    ? "  DISTINCTIVE" :
+		       shares ? "  SHARES" :
+				"",
+		       "SISE", "SIMHASH", "RDC", "SIF", "SSDEEP", "SIZE",
+		       "PATH");
 	printf("%5d", hit->score);
 	if (all && hit->distinctive < 0)
 		printf("%12s ", "-");
@@ -109,6 +116,9 @@ static void hit_print(struct similar_job *job, const struct similar_hit *hit)
 		       score_is_boilerplate(hit->score, hit->distinctive) ?
 			       "*" :
 			       " ");
+	if (shares)
+		printf("%8s", text_format_size((double)hit->bytes,
+					       TEXT_UNITS_BRIEF, bytes));
 	print_column(hit->measures.by_digest[DIGEST_SISE]);
 	print_column(hit->measures.by_digest[DIGEST_SIMHASH]);
 	print_column(hit->measures.by_digest[DIGEST_RDC]);
@@ -147,6 +157,9 @@ static int hit_add_json(struct similar_job *job, const struct similar_hit *hit)
 		err = -ENOMEM;
 	if (!err && hit->distinctive >= 0)
 		err = add_distinctive(hit, object);
+	if (!err && hit->bytes >= 0 &&
+	    json_object_set_new(object, "bytes", json_integer(hit->bytes)))
+		err = -ENOMEM;
 	if (!err)
 		err = measures_to_json(&hit->measures, object);
 	if (!err && json_object_set(object, "size", size))
@@ -225,12 +238,12 @@ int similar_show_kept(struct similar_job *job)
 	return err;
 }
 
-int similar_show(struct similar_job *job, int score, int distinctive,
-		 const char *path)
+int similar_show(struct similar_job *job, const struct similar_found *found)
 {
-	struct similar_hit hit = { .score = score,
-				   .distinctive = distinctive,
-				   .path = path };
+	struct similar_hit hit = { .score = found->score,
+				   .distinctive = found->distinctive,
+				   .bytes = found->bytes,
+				   .path = found->path };
 
 	hit_measure(job, &hit);
 	return hit_show(job, &hit);
@@ -241,6 +254,7 @@ int similar_show_measured(struct similar_job *job, int score, const char *path,
 {
 	const struct similar_hit hit = { .score = score,
 					 .distinctive = -1,
+					 .bytes = -1,
 					 .path = path,
 					 .size = size,
 					 .has_size = true,

@@ -90,13 +90,38 @@ static int ask(const struct similar_job *job, int fd, struct buf *answer)
 
 /* ---- the answer ---- */
 
-/* One record: "97/docs/report.txt", with the relation all
- * "97 80/docs/report.txt", or "cut" or "incomplete" of the whole answer. */
+/* "97/docs/report.txt", with the relation all "97 80/docs/report.txt", with the
+ * relation shares "5 26214/docs/report.txt".  rel_out is behind the slash. */
+static int parse_record(const struct similar_job *job, const char *record,
+			struct similar_found *out, const char **rel_out)
+{
+	char *end;
+	long long detail = -1;
+	long score = strtol(record, &end, 10);
+	bool is_alike = job->relation != INDEX_SHARES;
+
+	if (end == record || score < 0 || score > 100)
+		return -EBADMSG;
+	if (*end == ' ')
+		detail = strtoll(end + 1, &end, 10);
+	if (*end != '/' || (is_alike && detail > 100))
+		return -EBADMSG;
+	*out = (struct similar_found){
+		.score = (int)score,
+		.distinctive = is_alike ? (int)detail : -1,
+		.bytes = is_alike ? -1 : (json_int_t)detail,
+	};
+	*rel_out = end + 1;
+	return 0;
+}
+
+/* One record of a file, or "cut" or "incomplete" of the whole answer. */
 static int take_record(struct similar_job *job, const char *record,
 		       similar_take_fn *take, void *arg)
 {
-	long score, distinctive = -1;
-	char *rel, *path;
+	struct similar_found found;
+	const char *rel;
+	char *path;
 	int err;
 
 	if (!strcmp(record, "cut")) {
@@ -107,17 +132,14 @@ static int take_record(struct similar_job *job, const char *record,
 		(void)snprintf(job->reason, sizeof(job->reason), "%s", record);
 		return 0;
 	}
-	score = strtol(record, &rel, 10);
-	if (rel == record || score < 0 || score > 100)
-		return -EBADMSG;
-	if (*rel == ' ')
-		distinctive = strtol(rel + 1, &rel, 10);
-	if (*rel != '/' || distinctive > 100)
-		return -EBADMSG;
-	path = similar_path(job, rel + 1);
+	err = parse_record(job, record, &found, &rel);
+	if (err)
+		return err;
+	path = similar_path(job, rel);
 	if (!path)
 		return -ENOMEM;
-	err = take(arg, (int)score, (int)distinctive, path);
+	found.path = path;
+	err = take(arg, &found);
 	free(path);
 	return err;
 }
@@ -198,9 +220,9 @@ int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg)
 	return err;
 }
 
-static int show(void *arg, int score, int distinctive, const char *path)
+static int show(void *arg, const struct similar_found *found)
 {
-	return similar_show(arg, score, distinctive, path);
+	return similar_show(arg, found);
 }
 
 int similar_of(struct similar_job *job)

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/similar/similar.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/index/passage.h"
+
+/* Why two files are listed, or not, as having a passage in common. */
+
+struct shared_pair {
+	const char *path;   /* of the other file, as the mount names it */
+	bool is_listed;     /* in .shares */
+	json_int_t bytes;   /* by the mount; -1: it does not have the pair */
+	double by_sketches; /* boilerplate included */
+};
+
+static int find_listed(void *arg, int score, const char *path)
+{
+	struct shared_pair *p = arg;
+
+	(void)score;
+	p->is_listed |= !strcmp(path, p->path);
+	return 0;
+}
+
+static int find_bytes(void *arg, const struct similar_found *found)
+{
+	struct shared_pair *p = arg;
+
+	if (!strcmp(found->path, p->path))
+		p->bytes = found->bytes;
+	return 0;
+}
+
+/* ---- by the sketches ---- */
+
+struct sketch_pair {
+	struct sif_sketch a, b;
+	struct weighed_sketch weighed;
+};
+
+static uint32_t full_weight(void *arg, uint64_t value)
+{
+	(void)arg;
+	(void)value;
+	return WEIGHT_ONE;
+}
+
+/* -ENODATA: there is none. */
+static int parse_sketch(const struct digests *d, struct sif_sketch *out)
+{
+	const char *text = d->text[DIGEST_SIF];
+
+	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !text)
+		return -ENODATA;
+	return sif_parse(text, strlen(text), out);
+}
+
+static int compare_sketches(const struct digests *a, const struct digests *b,
+			    struct sketch_pair *pair, double *bytes_out)
+{
+	const struct weigher w = { .weight = full_weight };
+	struct index_match match;
+	int err = parse_sketch(a, &pair->a);
+
+	if (!err)
+		err = parse_sketch(b, &pair->b);
+	if (err)
+		return err;
+	score_weigh_sketch(&w, &pair->a, &pair->weighed);
+	err = passage_compare(&pair->weighed, a->size, &pair->b, b->size,
+			      &match);
+	if (!err)
+		*bytes_out = (double)match.bytes;
+	return err;
+}
+
+static int compare(const struct similar_job *job, struct shared_pair *p)
+{
+	struct sketch_pair *pair = malloc(sizeof(*pair));
+	struct digests other = { 0 };
+	int err;
+
+	if (!pair)
+		return -ENOMEM;
+	similar_digests(p->path, &other);
+	err = compare_sketches(&job->digests, &other, pair, &p->by_sketches);
+	digests_release(&other);
+	free(pair);
+	return err == -ENODATA ? 0 : err;
+}
+
+/* ---- the answer ---- */
+
+static double share_min_of(const struct similar_job *job)
+{
+	json_t *status = NULL;
+	double bytes = (double)INDEX_SHARE_MIN;
+	const json_t *value;
+
+	if (!mount_get_status(job->mount.root, &status)) {
+		value = json_object_get(status, "share_min");
+		if (json_is_integer(value))
+			bytes = (double)json_integer_value(value);
+	}
+	json_decref(status);
+	return bytes;
+}
+
+static void explain(const struct similar_job *job, const struct shared_pair *p)
+{
+	double least = share_min_of(job);
+	double bytes = p->bytes < 0 ? p->by_sketches : (double)p->bytes;
+	char text[TEXT_SIZE_ROOM], least_text[TEXT_SIZE_ROOM];
+
+	(void)text_format_size(bytes, TEXT_UNITS_BRIEF, text);
+	(void)text_format_size(least, TEXT_UNITS_BRIEF, least_text);
+	printf("%s: ", p->is_listed ? "listed" : "not listed");
+	if (bytes > 0)
+		printf("about %s in common", text);
+	else
+		printf("too little in common to tell");
+	if (!p->is_listed && p->bytes >= 0)
+		printf(similar_is_cut(job) ?
+			       ", but more files than the mount's limit" :
+			       ", but the pair is ignored, see kin ignore "
+			       "--list");
+	else if (!p->is_listed && bytes >= least)
+		printf(", but mere boilerplate");
+	printf("; share_min %s\n", least_text);
+}
+
+static int find_pair(struct similar_job *job, struct shared_pair *p)
+{
+	char *listing =
+		similar_format("%s/%s/.shares", job->listings, job->mount.rel);
+	struct similar_job query = *job;
+	int err =
+		listing ? similar_each(job, listing, find_listed, p) : -ENOMEM;
+
+	if (!err)
+		similar_look_state(job, listing);
+	free(listing);
+	/* Whether that answer is cut does not matter. */
+	return err ? err : similar_ask(&query, find_bytes, p);
+}
+
+int similar_why_shares(struct similar_job *job, const char *file,
+		       const char *other)
+{
+	struct shared_pair p = { .path = other, .bytes = -1 };
+	int err;
+
+	similar_digests(file, &job->digests);
+	similar_look_file(job, file);
+	if (!*job->reason)
+		similar_look_file(job, other);
+	if (*job->reason)
+		return 0;
+	err = find_pair(job, &p);
+	if (!err && p.bytes < 0)
+		err = compare(job, &p);
+	if (!err)
+		explain(job, &p);
+	return err;
+}
