@@ -16,6 +16,7 @@ struct ask {
 	struct engine *engine;
 	struct catalog_txn *txn;
 	struct sif_sketch sketch;
+	enum index_relation relation;
 	double *candidates, *scores; /* us of each query */
 	double found;
 };
@@ -104,11 +105,13 @@ static void ask(struct ask *a, uint64_t number, uint64_t i)
 	struct index_query q = {
 		.digests = &digests,
 		.sketch = &a->sketch,
-		.relation = INDEX_ALIKE,
+		.relation = a->relation,
 		.self = (uint32_t)number + 1,
 		.first_content = 1,
 		.least = 60,
+		.share_min = INDEX_SHARE_MIN,
 	};
+	bool shares = a->relation == INDEX_SHARES;
 	double start = 0, middle = 0;
 	size_t count;
 	int again;
@@ -120,8 +123,9 @@ static void ask(struct ask *a, uint64_t number, uint64_t i)
 		start = cpu_seconds();
 		fail_errno("index",
 			   index_candidates(a->engine->index, &q,
-					    INDEX_BY_SKETCH, candidates,
-					    INDEX_MATCHES, &count));
+					    shares ? INDEX_BY_SHARE :
+						     INDEX_BY_SKETCH,
+					    candidates, INDEX_MATCHES, &count));
 		middle = cpu_seconds();
 	}
 	fail_errno("index",
@@ -158,6 +162,9 @@ static void ask_index(struct ask *a)
 	fail_errno("catalog", catalog_read(a->engine->catalog, &a->txn));
 	ask_all(a, "any", SCALE_ANY);
 	ask_all(a, "crowd", SCALE_CROWD);
+	a->relation = INDEX_SHARES;
+	ask_all(a, "shares", SCALE_ANY);
+	ask_all(a, "shares.crowd", SCALE_CROWD);
 	catalog_abort(a->txn);
 	free(a->candidates);
 	free(a->scores);
