@@ -168,6 +168,7 @@ static void merge(struct stream *streams, size_t count, double windows,
 	size_t i;
 
 	out->window = SIF_WINDOW;
+	out->is_placed = false;
 	out->count = 0;
 	for (;;) {
 		least = UINT64_MAX;
@@ -232,7 +233,7 @@ void scale_content(const struct scale_model *m, uint64_t number,
 		     header ? HEADER_BYTES : 0, 1, 0);
 	own += kept * f.bytes + (header ? HEADER_BYTES : 0);
 	out->digests = (struct digests){
-		.set = DIGEST_DEFAULT,
+		.set = DIGEST_DEFAULT & ~DIGEST_BIT(DIGEST_TEXT),
 		.size = (uint64_t)own + SIF_WINDOW,
 	};
 	merge(streams, 3, own, sif_values(out->digests.size), &out->sketch);
