@@ -455,7 +455,7 @@ const struct command command_digest = {
 	.help = "Prints what getfattr -d prints; - is standard input.\n"
 		"\n"
 		"  -a, --attribute NAME  one digest, a line a file as sha256sum prints it:\n"
-		"                    sise|simhash|rdc|sif|text|ssdeep|xxh128|sdhash|tlsh|sha256\n"
+		"            sise|simhash|rdc|sif|sif8|text|ssdeep|xxh128|sdhash|tlsh|sha256\n"
 		"  -r, --recursive       look into directories, in order of names; links in them\n"
 		"                        are not followed\n"
 		"  -j, --jobs N          threads; without it one a processor\n"

@@ -286,7 +286,7 @@ static int file_csv(const struct digest_job *job, struct reader *r, int fd,
 
 /* The digests in the order of enum digest_id. */
 const struct digest_style style_csv = {
-	.begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,tlsh,"
-		 "sha256,text,path\r\n",
+	.begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sif8,sdhash,"
+		 "tlsh,sha256,text,path\r\n",
 	.file = file_csv,
 };
