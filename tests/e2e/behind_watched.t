@@ -58,6 +58,8 @@ test_files() {
 	seen "a file removed" d/gone d
 	mv "$src/d/moved" "$src/d/there"
 	seen "a file renamed" d/moved d/there
+	# The names are known anew, too.
+	know d/mode d/short d/text
 	chmod 600 "$src/d/mode"
 	seen "a mode" d/mode
 	truncate -s 10 "$src/d/short"
@@ -193,6 +195,10 @@ test_status() {
 		'"watch": {"on": true}' "other users are told no more than that"
 }
 
+same_size_open() { # FILE: which is open as 5
+	[ "$(stat -L -c %s /dev/fd/5)" = "$(stat -c %s "$src/$1")" ]
+}
+
 # A queue of a few events, of which the group that is made then has one.
 queue=/proc/sys/fs/fanotify/max_queued_events
 
@@ -209,13 +215,18 @@ test_overflow() {
 	done
 	wait_idle "$mnt"
 	know lost-{1..200}
+	exec 5<"$mnt/lost-100"
+	stat -L --cached=never /dev/fd/5 /dev/fd/5 >/dev/null
 	kill -STOP "$(daemon_pid "$mnt")"
 	for i in {1..100}; do
 		echo more >>"$src/lost-$i"
 		echo new >"$src/lost-$((i + 100))"
 	done
 	kill -CONT "$(daemon_pid "$mnt")"
-	seen "what the kernel could not keep events of" lost-{1..200}
+	ok "a program that has a file open sees what events were lost of" \
+		poll 10 same_size_open lost-100
+	exec 5<&-
+	seen "what events were lost of" lost-{1..200}
 	ok "and counted" at_least watch.lost 1
 	ok "and scanned for" poll 10 at_least hashed.files 300
 	ok "unmount" unmount "$mnt"
