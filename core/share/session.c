@@ -72,7 +72,9 @@ static int sign(struct session *s)
 		file = fopen(path.data, "we");
 		err = file ? 0 : -errno;
 	}
-	if (file && (fputs(id, file) == EOF) | (fclose(file) == EOF))
+	if (file && fputs(id, file) == EOF)
+		err = -EIO;
+	if (file && fclose(file) == EOF)
 		err = -EIO;
 	buf_release(&path);
 	return err;
