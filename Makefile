@@ -491,9 +491,10 @@ uninstall:
 	[ ! -d "$(DESTDIR)$(docdir)" ] || \
 		rmdir --ignore-fail-on-non-empty "$(DESTDIR)$(docdir)"
 
-# Debian packages in build/deb; deb-check builds them twice, and installs and
-# removes them in a fresh Debian.
-.PHONY: deb deb-check
+# Debian packages in build/deb; deb-check builds them twice, tests, upgrades and
+# removes them in a fresh Debian, and builds them for arm64.  packages-check does
+# what can be done here for the packages of other distributions.
+.PHONY: deb deb-check packages-check
 deb:
 	@scripts/deps build deb
 	scripts/packaging/deb $(BUILD)/deb -b
@@ -501,6 +502,10 @@ deb:
 deb-check:
 	@scripts/deps build deb
 	scripts/packaging/check-deb
+
+packages-check:
+	@scripts/deps packages
+	scripts/packaging/check-others
 
 .PHONY: clean help
 clean:
@@ -521,7 +526,8 @@ help:
 	@echo 'make eval                  scores and listings against the truth: Debian packages'
 	@echo 'make eval-quick            the same without a network, 2 minutes'
 	@echo 'make deb                   Debian packages in build/deb'
-	@echo 'make deb-check             ... built twice, installed, upgraded, removed'
+	@echo 'make deb-check             ... built twice, tested, upgraded, removed; arm64'
+	@echo 'make packages-check        build the packages of RPM and Arch, evaluate that of Nix'
 	@echo 'make install | uninstall   PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make clean                 remove build/'
 	@echo
