@@ -147,6 +147,7 @@ static void print_report(struct report *r)
 	report_edits(r);
 	report_versions(r);
 	report_scattered(r);
+	report_reformatted(r);
 	report_measures(r);
 }
 

@@ -58,5 +58,6 @@ void report_edits(const struct report *r);
 void report_scattered(struct report *r);
 void report_measures(struct report *r);
 void report_versions(struct report *r);
+void report_reformatted(struct report *r);
 
 #endif
