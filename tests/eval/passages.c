@@ -121,7 +121,7 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 
 static void ask(struct passage_corpus *c, size_t i, struct passage_table *t)
 {
-	const struct index_store store = { fetch_sketch, c };
+	const struct index_store store = { .sketch = fetch_sketch, .arg = c };
 	const struct shape *shape = &shapes[i / (2 * PAIRS)];
 	struct passage_result *result = &t->by_shape[i / (2 * PAIRS)];
 	struct index_query q = { .digests = &c->digests[i],

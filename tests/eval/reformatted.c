@@ -147,7 +147,8 @@ enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 static size_t ask(const struct asking *a, const struct sif_sketch *sketch,
 		  struct index_match *out)
 {
-	const struct index_store store = { fetch, (void *)a->corpus };
+	const struct index_store store = { .sketch = fetch,
+					   .arg = (void *)a->corpus };
 	struct digests d = texts_digests(sketch);
 	struct index_query query = { .digests = &d,
 				     .sketch = sketch,
