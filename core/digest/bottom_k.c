@@ -13,6 +13,7 @@
 #define BINS 256
 #define MAX_BUCKET_BITS 10
 #define FEW 16 /* values for which no table is worth it */
+#define PLACE_MASK ((UINT64_C(1) << BOTTOM_K_PLACE_BITS) - 1)
 
 /* By how many bits values up to the bound shift to be less than 2^bits. */
 static unsigned shift_to(const struct bottom_k *b, unsigned bits)
@@ -34,7 +35,28 @@ static void start(struct bottom_k *b, uint64_t bound)
 void bottom_k_begin(struct bottom_k *b, size_t max)
 {
 	b->max = max;
+	b->counts = false;
 	start(b, UINT64_MAX);
+}
+
+void bottom_k_count(struct bottom_k *b)
+{
+	b->counts = true;
+}
+
+static uint32_t add_times(uint32_t a, uint32_t b)
+{
+	return a + b < a ? UINT32_MAX : a + b;
+}
+
+static void start_stream(struct bottom_k *b)
+{
+	size_t i;
+
+	/* Values that belong elsewhere. */
+	for (i = 0; i < BOTTOM_K_RECENT; i++)
+		b->recent[i] = (uint64_t)(i + 1) << 16;
+	b->streams = true;
 }
 
 /* ---- the smallest values ---- */
@@ -76,6 +98,8 @@ static void lower(struct bottom_k *b)
 		return;
 	for (i = 0; i < b->count; i++) {
 		b->values[kept] = b->values[i];
+		if (b->counts)
+			b->times[kept] = b->times[i];
 		kept += b->values[i] <= most;
 	}
 	b->count = kept;
@@ -96,6 +120,15 @@ static void sort(uint64_t *values, size_t count)
 	qsort(values, count, sizeof(values[0]), compare_values);
 }
 
+static size_t slot_mask(size_t count)
+{
+	size_t mask = 1023;
+
+	while (mask < 4 * count && mask < MAX_SLOTS - 1)
+		mask = 2 * mask + 1;
+	return mask;
+}
+
 /*
  * Each of count values has a slot, by its bits from shift on, and the first one
  * that comes there owns it: these go to owners_out[1..], and their number is
@@ -106,11 +139,9 @@ static size_t find_owners(uint64_t *values, size_t count, unsigned shift,
 			  uint64_t *owners_out, size_t *others_out)
 {
 	uint16_t slots[MAX_SLOTS], owner;
-	size_t i, slot, mask = 1023, owned = 0, others = 0;
+	size_t i, slot, mask = slot_mask(count), owned = 0, others = 0;
 	uint64_t value;
 
-	while (mask < 4 * count && mask < MAX_SLOTS - 1)
-		mask = 2 * mask + 1;
 	memset(slots, 0, (mask + 1) * sizeof(slots[0]));
 	for (i = 0; i < count; i++) {
 		value = values[i];
@@ -155,6 +186,101 @@ static size_t find_distinct(struct bottom_k *b, uint64_t **distinct_out)
 	return owned + others;
 }
 
+/* ---- repeats that are counted ---- */
+
+/* As find_owners(); scratch_times are those of the owners, and times those of
+ * the others. */
+static size_t count_owners(struct bottom_k *b, size_t count, unsigned shift,
+			   size_t owned, size_t *others_out)
+{
+	uint64_t *owners = b->scratch, *values = b->values, value;
+	uint32_t *owner_times = b->scratch_times, times;
+	uint16_t slots[MAX_SLOTS], owner;
+	size_t i, slot, mask = slot_mask(count), others = 0;
+	bool equal;
+
+	memset(slots, 0, (mask + 1) * sizeof(slots[0]));
+	for (i = 0; i < count; i++) {
+		value = values[i];
+		times = b->times[i];
+		slot = value >> shift & mask;
+		owner = slots[slot];
+		equal = (owner != 0) & (owners[owner] == value);
+		values[others] = value;
+		b->times[others] = times;
+		others += (owner != 0) & !equal;
+		owner_times[owner] =
+			add_times(owner_times[owner], equal ? times : 0);
+		owners[owned + 1] = value;
+		owner_times[owned + 1] = times;
+		owned += owner == 0;
+		slots[slot] = owner ? owner : (uint16_t)owned;
+	}
+	*others_out = others;
+	return owned;
+}
+
+/* Puts its place below each value. */
+static void add_places(uint64_t *values, size_t count, size_t first)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		values[i] |= first + i;
+}
+
+/* Takes the places from the values again, and to each value its times.  The
+ * places of recent values are others now. */
+static void take_places(struct bottom_k *b)
+{
+	size_t i;
+
+	if (b->streams)
+		start_stream(b);
+	for (i = 0; i < b->count; i++) {
+		b->times[i] = b->scratch_times[b->values[i] & PLACE_MASK];
+		b->values[i] &= ~PLACE_MASK;
+	}
+}
+
+/* The last few, or those of a file that was made for this. */
+static size_t count_rest(struct bottom_k *b, size_t count, size_t owned)
+{
+	uint64_t *owners = b->scratch, value;
+	uint32_t times;
+	size_t i, first = owned;
+
+	add_places(b->values, count, 0);
+	sort(b->values, count);
+	for (i = 0; i < count; i++) {
+		value = b->values[i] & ~PLACE_MASK;
+		times = b->times[b->values[i] & PLACE_MASK];
+		if (owned > first && owners[owned] == value) {
+			b->scratch_times[owned] =
+				add_times(b->scratch_times[owned], times);
+			continue;
+		}
+		owned++;
+		owners[owned] = value;
+		b->scratch_times[owned] = times;
+	}
+	return owned;
+}
+
+/* As find_distinct(); the values have places in scratch_times. */
+static size_t count_distinct(struct bottom_k *b, uint64_t **distinct_out)
+{
+	static const uint8_t shifts[] = { 16, 29, 42, 22 };
+	size_t i, owned = 0, others = b->count;
+
+	for (i = 0; others > FEW && i < sizeof(shifts); i++)
+		owned = count_owners(b, others, shifts[i], owned, &others);
+	owned = count_rest(b, others, owned);
+	add_places(b->scratch + 1, owned, 1);
+	*distinct_out = b->scratch + 1;
+	return owned;
+}
+
 /* ---- the result ---- */
 
 /* The first bin that holds a value with rank smaller ones before it; rank_out
@@ -192,7 +318,7 @@ static void select_smallest(struct bottom_k *b, uint64_t *values, size_t count)
 	sort(values, last);
 	memcpy(b->values + kept, values, (rank + 1) * sizeof(values[0]));
 	b->count = b->max;
-	b->bound = values[rank];
+	b->bound = b->counts ? values[rank] & ~PLACE_MASK : values[rank];
 }
 
 void bottom_k_settle(struct bottom_k *b)
@@ -202,13 +328,16 @@ void bottom_k_settle(struct bottom_k *b)
 
 	if (b->settled)
 		return;
-	count = find_distinct(b, &distinct);
+	count = b->counts ? count_distinct(b, &distinct) :
+			    find_distinct(b, &distinct);
 	if (count > b->max) {
 		select_smallest(b, distinct, count);
 	} else {
 		memcpy(b->values, distinct, count * sizeof(distinct[0]));
 		b->count = count;
 	}
+	if (b->counts)
+		take_places(b);
 	b->settled = true;
 }
 
@@ -236,6 +365,11 @@ void bottom_k_sort(struct bottom_k *b)
 	size_t i;
 
 	bottom_k_settle(b);
+	if (b->counts) {
+		memcpy(b->scratch_times, b->times,
+		       b->count * sizeof(b->times[0]));
+		add_places(b->values, b->count, 0);
+	}
 	while (bits < MAX_BUCKET_BITS && (size_t)1 << bits < b->count)
 		bits++;
 	shift = shift_to(b, bits);
@@ -252,19 +386,11 @@ void bottom_k_sort(struct bottom_k *b)
 	else
 		sort_nearby(b->scratch, b->count, largest);
 	memcpy(b->values, b->scratch, b->count * sizeof(b->values[0]));
+	if (b->counts)
+		take_places(b);
 }
 
 /* ---- the stream ---- */
-
-static void start_stream(struct bottom_k *b)
-{
-	size_t i;
-
-	/* Values that belong elsewhere. */
-	for (i = 0; i < BOTTOM_K_RECENT; i++)
-		b->recent[i] = (uint64_t)(i + 1) << 16;
-	b->streams = true;
-}
 
 /* Leaves out most repeats.  A value once dealt with need not be again, as the
  * bound only falls. */
@@ -283,15 +409,53 @@ static size_t drop_recent(struct bottom_k *b, size_t count)
 	return kept;
 }
 
+/* As drop_recent(); a repeat of a recent value counts for it. */
+static size_t count_recent(struct bottom_k *b, size_t count)
+{
+	uint64_t value, *values = b->values + b->count;
+	size_t i, at, kept = 0;
+	uint16_t place;
+	bool known;
+
+	for (i = 0; i < count; i++) {
+		value = values[i];
+		at = value >> 16 & (BOTTOM_K_RECENT - 1);
+		known = b->recent[at] == value;
+		place = known ? b->recent_places[at] :
+				(uint16_t)(b->count + kept);
+		values[kept] = value;
+		b->times[b->count + kept] = 0;
+		b->times[place] = add_times(b->times[place], 1);
+		b->recent[at] = value;
+		b->recent_places[at] = place;
+		kept += !known;
+	}
+	return kept;
+}
+
+/* How many of count new values are kept. */
+static size_t keep_new(struct bottom_k *b, size_t count)
+{
+	size_t i;
+
+	if (b->streams)
+		return b->counts ? count_recent(b, count) :
+				   drop_recent(b, count);
+	for (i = 0; b->counts && i < count; i++)
+		b->times[b->count + i] = 1;
+	return count;
+}
+
 void bottom_k_add(struct bottom_k *b, size_t count)
 {
 	if (count == 0)
 		return;
-	b->count += b->streams ? drop_recent(b, count) : count;
+	b->count += keep_new(b, count);
 	b->settled = false;
 	if (b->count <= BOTTOM_K_LIMIT(b->max))
 		return;
-	if (!b->streams)
+	/* lower() moves values, and places of recent ones would be wrong. */
+	if (!b->streams || b->counts)
 		start_stream(b);
 	lower(b);
 	/* The rest repeats, or is from a file that was made for this. */

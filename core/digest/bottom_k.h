@@ -27,9 +27,12 @@
 #define BOTTOM_K_LIMIT(max) (4 * (max) + 128)
 #define BOTTOM_K_ROOM (BOTTOM_K_LIMIT(BOTTOM_K_MOST) + BOTTOM_K_PART)
 #define BOTTOM_K_RECENT 512
+/* Values that are counted are multiples of 2^16: a place fits below them. */
+#define BOTTOM_K_PLACE_BITS 16
 
 struct bottom_k {
 	size_t max;     /* k */
+	bool counts;    /* it keeps how often each value comes */
 	uint64_t bound; /* no larger value is of interest any more */
 	bool streams;   /* there were too many values to keep all */
 	bool settled;   /* values are distinct, and not more than max */
@@ -38,10 +41,18 @@ struct bottom_k {
 	uint64_t values[BOTTOM_K_ROOM];
 	uint64_t scratch[BOTTOM_K_ROOM + 2];
 	uint64_t recent[BOTTOM_K_RECENT]; /* values already dealt with */
+	/* Where values are counted: how often each of values came, at most
+	 * UINT32_MAX times; and the places of the recent values. */
+	uint32_t times[BOTTOM_K_ROOM];
+	uint32_t scratch_times[BOTTOM_K_ROOM + 2];
+	uint16_t recent_places[BOTTOM_K_RECENT];
 };
 
 /* max is 2..BOTTOM_K_MOST. */
 void bottom_k_begin(struct bottom_k *b, size_t max);
+
+/* From now on values are counted: times[i] belongs to values[i].  b is new. */
+void bottom_k_count(struct bottom_k *b);
 
 /* Takes count values, at most BOTTOM_K_PART, from values[b->count] on.  None is
  * larger than the bound. */

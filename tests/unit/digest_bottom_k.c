@@ -126,11 +126,75 @@ static void a_guess_spares_most_values(void **state)
 	expect(values, MOST, 128, 1);
 }
 
+/* ---- with how often they come ---- */
+
+/* Those of the smallest values. */
+static void expect_times(const uint64_t *values, size_t count, uint64_t seed)
+{
+	static uint64_t sorted[MOST];
+	size_t i, k = 0, times;
+
+	memcpy(sorted, values, count * sizeof(values[0]));
+	qsort(sorted, count, sizeof(sorted[0]), by_value);
+	for (i = 0; i < smallest.count; i++) {
+		for (times = 0; k < count && sorted[k] == smallest.values[i];
+		     k++)
+			times++;
+		if (smallest.times[i] != times)
+			fail_msg("seed %llu: value %zu comes %zu times, have "
+				 "%u",
+				 (unsigned long long)seed, i, times,
+				 smallest.times[i]);
+	}
+}
+
+/* As for the values, which leave room for places. */
+static void draw_counted(struct draws *d, uint64_t seed, uint64_t *values,
+			 size_t count)
+{
+	size_t i;
+
+	draw_values(d, seed, values, count);
+	for (i = 0; i < count; i++)
+		values[i] = seed % 5 == 2 ? values[i] >> 56 << 56 |
+						    (values[i] & 0xfff) << 16 :
+					    values[i] >> 16 << 16;
+}
+
+static void it_is_known_how_often_they_come(void **state)
+{
+	static uint64_t values[MOST];
+	struct draws d;
+	size_t count, first, max;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 0; seed < 300; seed++) {
+		d = draws_of(seed + 1);
+		count = draw(&d) % (seed % 3 ? 6000 : MOST);
+		max = 2 + draw(&d) % (BOTTOM_K_MOST - 1);
+		draw_counted(&d, seed, values, count);
+		first = count ? draw(&d) % count : 0;
+		bottom_k_begin(&smallest, max);
+		bottom_k_count(&smallest);
+		bottom_k_guess(&smallest, first);
+		do
+			present(values, first);
+		while (!bottom_k_suffices(&smallest));
+		if (seed % 2)
+			bottom_k_sort(&smallest);
+		present(values + first, count - first);
+		expect(values, count, max, seed);
+		expect_times(values, count, seed);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_smallest_are_kept),
 		cmocka_unit_test(a_guess_spares_most_values),
+		cmocka_unit_test(it_is_known_how_often_they_come),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
