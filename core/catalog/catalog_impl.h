@@ -23,7 +23,7 @@
  *   texts       content -> the texts that its set says, without those that
  *               have a table of their own, in order of enum digest_id, packed
  *               (texts.c); nothing without any
- *   sketches    content -> its sif: distinct 8, window 2, values 6 each
+ *   sketches    content -> its sif, as sif_pack() writes it
  *   text_sketches  content -> that of its text, the same way; none if it is
  *               no text
  *   short_sketches  content -> its sif8, as short_sketch_store() makes it
@@ -58,7 +58,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 8
+#define CATALOG_VERSION 9
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"

@@ -7,72 +7,28 @@
 
 #include "core/base/bytes.h"
 
-#define HEADER_BYTES 10
-#define VALUE_BYTES (SIF_BITS / 8)
-#define BYTES_MAX (HEADER_BYTES + SIF_MAX_VALUES * (VALUE_BYTES + 1))
-/* With the window: a byte for the place of each value follows the values. */
-#define PLACED 0x8000
-
 const struct sketch_table sketch_tables[SKETCH_TABLES] = {
 	{ DIGEST_SIF, DB_SKETCHES },
 	{ DIGEST_TEXT, DB_TEXT_SKETCHES },
 };
 
-static size_t sketch_store(const struct sif_sketch *sketch, uint8_t *bytes)
-{
-	uint8_t *p = bytes + HEADER_BYTES;
-	size_t i;
-
-	store_le64(bytes, sketch->distinct);
-	store_le16(bytes + 8, (uint16_t)(sketch->window |
-					 (sketch->is_placed ? PLACED : 0)));
-	for (i = 0; i < sketch->count; i++, p += VALUE_BYTES) {
-		store_le32(p, (uint32_t)sketch->values[i]);
-		store_le16(p + 4, (uint16_t)(sketch->values[i] >> 32));
-	}
-	if (sketch->is_placed) {
-		memcpy(p, sketch->places, sketch->count);
-		p += sketch->count;
-	}
-	return (size_t)(p - bytes);
-}
-
 int sketch_decode(const MDB_val *bytes, struct sif_sketch *out)
 {
-	const uint8_t *p = bytes->mv_data;
-	size_t i, value_bytes;
-
-	if (bytes->mv_size < HEADER_BYTES || bytes->mv_size > BYTES_MAX)
-		return -EUCLEAN;
-	out->distinct = load_le64(p);
-	out->window = load_le16(p + 8) & ~PLACED;
-	out->is_placed = load_le16(p + 8) & PLACED;
-	value_bytes = VALUE_BYTES + out->is_placed;
-	out->count = (bytes->mv_size - HEADER_BYTES) / value_bytes;
-	if ((bytes->mv_size - HEADER_BYTES) % value_bytes ||
-	    out->count > SIF_MAX_VALUES)
-		return -EUCLEAN;
-	p += HEADER_BYTES;
-	for (i = 0; i < out->count; i++, p += VALUE_BYTES)
-		out->values[i] = load_le32(p) | (uint64_t)load_le16(p + 4)
-							<< 32;
-	if (out->is_placed)
-		memcpy(out->places, p, out->count);
-	return sif_is_sound(out) ? 0 : -EUCLEAN;
+	return sif_unpack(bytes->mv_data, bytes->mv_size, out) ? -EUCLEAN : 0;
 }
 
 int sketch_put(struct catalog_txn *txn, enum catalog_db db, const uint8_t *id,
 	       const char *text)
 {
 	struct sif_sketch *sketch = malloc(sizeof(*sketch));
-	uint8_t *bytes = malloc(BYTES_MAX);
+	uint8_t *bytes = malloc(SIF_PACKED_MAX);
 	int err = sketch && bytes ? 0 : -ENOMEM;
 
 	if (!err)
 		err = sif_parse(text, strlen(text), sketch);
 	if (!err)
 		err = txn_append(txn, db, id, CONTENT_KEY_BYTES, bytes,
-				 sketch_store(sketch, bytes));
+				 sif_pack(sketch, bytes));
 	free(sketch);
 	free(bytes);
 	return err;

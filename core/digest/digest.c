@@ -358,22 +358,17 @@ static int compare_sise(const char *a, const char *b, int *score_out)
 	return err;
 }
 
-/* Of the larger one, by its number of windows; of two equal ones that of which
- * more is known, so that their order does not matter. */
 static int shared_percent(const struct sif_sketch *a,
 			  const struct sif_sketch *b, int *percent_out)
 {
-	struct sif_relation r;
-	bool a_is_larger = a->distinct > b->distinct;
-	int err = sif_compare(a, b, &r);
+	struct sif_shares shares;
+	int err = sif_find_shares(a, b, &shares);
 
 	if (err)
 		return err;
-	if (a->distinct == b->distinct)
-		a_is_larger = r.a_samples > r.b_samples;
-	if ((a_is_larger ? r.a_samples : r.b_samples) == 0)
+	if (!shares.samples)
 		return -ENODATA;
-	*percent_out = (int)(100 * (a_is_larger ? r.a_in_b : r.b_in_a) + 0.5);
+	*percent_out = (int)(100 * shares.of_larger + 0.5);
 	return 0;
 }
 

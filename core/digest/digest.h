@@ -137,9 +137,8 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
  *   simhash  100 * (64 - Hamming distance) / 64, rounded down (Roth 2013)
  *   rdc      100 * equal traits / 16, rounded down; all-zero traits mean
  *            "not computed" and score 0
- *   sif      the share of the larger content's distinct windows that the
- *            other has, estimated (Broder 1997), rounded; sketches without a
- *            sample say nothing
+ *   sif      the share of the larger content's windows that the other has,
+ *            estimated (sif.h), rounded; sketches without a sample say nothing
  *   text     the same of the normalised texts (text/text_sif.h)
  *   ssdeep   what ssdeep says
  *   sif8     the same by windows of 8 bytes, of the content with more windows

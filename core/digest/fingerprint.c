@@ -112,7 +112,7 @@ static int begin(struct fingerprint *fp, uint64_t expected)
 	if (fingerprint_has_part(fp, FINGERPRINT_SHINGLES))
 		simhash_init(&fp->simhash);
 	if (wants(fp, DIGEST_SIF))
-		sif_begin(&fp->sif, sif_values(expected));
+		sif_begin(&fp->sif, sif_samples(expected));
 	if (wants(fp, DIGEST_TEXT))
 		text_sif_begin(&fp->text, expected);
 	if (wants(fp, DIGEST_RDC))
@@ -303,7 +303,8 @@ static int format_sise(struct fingerprint *fp, struct buf *out)
 static int format_sif(struct fingerprint *fp, struct buf *out)
 {
 	sif_final(&fp->sif, &fp->result.sif);
-	sif_cut(&fp->result.sif, sif_values(fp->size));
+	sif_cut(&fp->result.sif, sif_samples(fp->size));
+	sif_thin(&fp->result.sif, sif_values(fp->size));
 	return sif_format(&fp->result.sif, out);
 }
 

@@ -19,7 +19,7 @@
  * The file is JSON lines, compressed by zstd (it may also be given without
  * compression):
  *
- *   {"kinfs_export":1,"root":"/data","made":1790000000}
+ *   {"kinfs_export":2,"root":"/data","made":1790000000}
  *   {"members":[{"size":N,"xxh128":"...","score":100,
  *                "files":[{"path":"a","mtime":S}],
  *                "digests":{"sif":"...","simhash":"..."}}]}
@@ -39,7 +39,7 @@
  * EXPORT_LINE_MAX long.  Nothing here prints; memory does not grow with the
  * number of contents.
  */
-#define EXPORT_VERSION 1
+#define EXPORT_VERSION 2
 #define EXPORT_LINE_MAX ((size_t)64 << 20)
 
 /* A stream that compresses what is written to it, or decompresses what is read

@@ -356,6 +356,13 @@ static double share_of(uint64_t shared, uint64_t known, double all)
 	return ((double)shared + drawn * all) / ((double)known + drawn);
 }
 
+/* A share of all windows, as far as weights make that of the values in full
+ * smaller or larger than it is. */
+static double weigh_share(double share, double weighed, double counted)
+{
+	return counted > 0 ? fmin(1, share * weighed / counted) : weighed;
+}
+
 static bool is_doubtful(double share, double least)
 {
 	return share >= least && share < SURE / 100.0;
@@ -383,21 +390,31 @@ static void find_distinctive(const struct weigher *w,
 	if (end < certain_end(o->bound))
 		weigh_overlap(w, a, b, o, end, SEEN_COMMON, &known);
 	if (within)
-		shares->within = share_of(known.shared, known.a,
-					  divide(all.shared, all.a));
+		shares->within =
+			weigh_share(shares->within,
+				    share_of(known.shared, known.a,
+					     divide(all.shared, all.a)),
+				    divide(o->common, o->a));
 	if (contains)
-		shares->contains = share_of(known.shared, known.b,
-					    divide(all.shared, all.b));
+		shares->contains =
+			weigh_share(shares->contains,
+				    share_of(known.shared, known.b,
+					     divide(all.shared, all.b)),
+				    divide(o->common, o->b));
 }
 
-/* The lower share if both have equally many windows, so that the score does not
- * depend on which one is listed. */
+/* The larger one, as sif_find_shares() has it; the lower share if both have
+ * equally many windows. */
 static double of_larger(const struct score_shares *s,
 			const struct sif_sketch *a, const struct sif_sketch *b)
 {
-	if (a->distinct == b->distinct)
+	bool counts = a->windows && b->windows;
+	uint64_t of_a = counts ? a->windows : a->distinct;
+	uint64_t of_b = counts ? b->windows : b->distinct;
+
+	if (of_a == of_b)
 		return fmin(s->within, s->contains);
-	return a->distinct > b->distinct ? s->within : s->contains;
+	return of_a > of_b ? s->within : s->contains;
 }
 
 int score_compare_sketches(const struct weigher *w,
@@ -408,18 +425,22 @@ int score_compare_sketches(const struct weigher *w,
 {
 	struct score_shares shares, distinctive;
 	struct sketch_overlap o;
+	struct sif_shares found;
+	int err = sif_find_shares(a->sketch, b, &found);
 
-	if (a->sketch->window != b->window)
-		return -EINVAL;
-	find_overlap(a, b, &o);
-	shares.within = divide(o.common, o.a);
-	shares.contains = divide(o.common, o.b);
-	shares.larger = of_larger(&shares, a->sketch, b);
+	if (err)
+		return err;
+	shares.within = found.of_a;
+	shares.contains = found.of_b;
+	shares.larger = found.of_larger;
 	distinctive = shares;
 	/* If no value of a is common, no shared value is. */
-	if (a->has_common)
+	if (a->has_common && (is_doubtful(shares.within, least) ||
+			      is_doubtful(shares.contains, least))) {
+		find_overlap(a, b, &o);
 		find_distinctive(w, a, b, &o, least, &distinctive);
-	distinctive.larger = of_larger(&distinctive, a->sketch, b);
+		distinctive.larger = of_larger(&distinctive, a->sketch, b);
+	}
 	*out = shares;
 	*distinctive_out = distinctive;
 	return 0;

@@ -100,12 +100,12 @@ struct gc {
 
 static int take_values(struct gc *g, const char *text)
 {
-	uint8_t bytes[SKETCH_BYTES_MAX];
+	uint8_t bytes[SIF_PACKED_MAX];
 	ssize_t len = db_parse_bytes(text, bytes, sizeof(bytes));
 	size_t i;
 	int err = 0;
 
-	if (len < 0 || sketch_from_bytes(bytes, (size_t)len, &g->sketch))
+	if (len < 0 || sif_unpack(bytes, (size_t)len, &g->sketch))
 		return 0;
 	for (i = 0; i < g->sketch.count && !err; i++) {
 		if (i >= SHARE_ANCHORS &&

@@ -9,38 +9,6 @@
 #include "core/base/bytes.h"
 #include "core/share/schema.h"
 
-/* ---- sketches ---- */
-
-size_t sketch_to_bytes(const struct sif_sketch *sketch, uint8_t *bytes)
-{
-	uint8_t *p = bytes + 10;
-	size_t i;
-
-	store_le64(bytes, sketch->distinct);
-	store_le16(bytes + 8, (uint16_t)sketch->window);
-	for (i = 0; i < sketch->count; i++, p += 6) {
-		store_le32(p, (uint32_t)sketch->values[i]);
-		store_le16(p + 4, (uint16_t)(sketch->values[i] >> 32));
-	}
-	return (size_t)(p - bytes);
-}
-
-int sketch_from_bytes(const uint8_t *bytes, size_t len, struct sif_sketch *out)
-{
-	const uint8_t *p = bytes + 10;
-	size_t i;
-
-	if (len < 10 || len > SKETCH_BYTES_MAX || (len - 10) % 6)
-		return -EBADMSG;
-	out->distinct = load_le64(bytes);
-	out->window = load_le16(bytes + 8);
-	out->count = (len - 10) / 6;
-	for (i = 0; i < out->count; i++, p += 6)
-		out->values[i] = load_le32(p) | (uint64_t)load_le16(p + 4)
-							<< 32;
-	return sif_is_sound(out) ? 0 : -EBADMSG;
-}
-
 /* ---- filling ---- */
 
 void batch_clear(struct share_batch *b)
@@ -115,11 +83,12 @@ static int add_sketch(struct share_batch *b, struct batch_content *c,
 	if (err)
 		return err;
 	/* Postings are removed by the sketch: it keeps their values. */
-	sif_cut(sketch, i > keep ? i : keep);
-	c->sketch = malloc(SKETCH_BYTES_MAX);
+	sif_cut(sketch, i > SIF_SAMPLES ? i : SIF_SAMPLES);
+	sif_thin(sketch, i > keep ? i : keep);
+	c->sketch = malloc(SIF_PACKED_MAX);
 	if (!c->sketch)
 		return -ENOMEM;
-	c->sketch_len = sketch_to_bytes(sketch, c->sketch);
+	c->sketch_len = sif_pack(sketch, c->sketch);
 	return 0;
 }
 

@@ -94,12 +94,4 @@ int64_t batch_time_us(int64_t ns);
  * message. */
 void batch_roll_back(struct share_db *db);
 
-/* ---- sketches in the database ---- */
-
-/* As they are in the catalog: distinct 8, window 2, values 6 each. */
-#define SKETCH_BYTES_MAX (10 + 6 * SIF_MAX_VALUES)
-size_t sketch_to_bytes(const struct sif_sketch *sketch, uint8_t *bytes);
-/* -EBADMSG. */
-int sketch_from_bytes(const uint8_t *bytes, size_t len, struct sif_sketch *out);
-
 #endif

@@ -75,9 +75,8 @@ static const struct windows *windows_of(struct cache *cache, size_t file,
 
 struct truth cache_truth(struct cache *cache, size_t a, size_t b)
 {
-	const struct file *files = cache->corpus->files;
 	const struct windows *x = windows_of(cache, a, b);
 	const struct windows *y = windows_of(cache, b, a);
 
-	return truth_of(x, files[a].digests.size, y, files[b].digests.size);
+	return truth_of(x, y);
 }

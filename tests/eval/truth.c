@@ -54,14 +54,28 @@ static void sort_values(uint64_t *values, size_t count)
 	free(other);
 }
 
-static size_t drop_repeats(uint64_t *values, size_t count)
+static void count_repeats(struct windows *w, size_t count)
 {
 	size_t kept = 0, i;
 
-	for (i = 0; i < count; i++)
-		if (!kept || values[kept - 1] != values[i])
-			values[kept++] = values[i];
-	return kept;
+	w->times = allocate((count + 1) * sizeof(*w->times));
+	for (i = 0; i < count; i++) {
+		if (!kept || w->hash[kept - 1] != w->hash[i]) {
+			w->hash[kept] = w->hash[i];
+			w->times[kept++] = 0;
+		}
+		w->times[kept - 1]++;
+	}
+	w->count = kept;
+	w->all = count;
+}
+
+/* Without the room that is left. */
+static void *fitting(void *array, size_t size)
+{
+	void *smaller = size ? realloc(array, size) : NULL;
+
+	return smaller ? smaller : array;
 }
 
 static bool repeats_one_byte(const uint8_t *window)
@@ -73,60 +87,64 @@ void windows_init(struct windows *out, const uint8_t *data, size_t len)
 {
 	size_t places = len < TRUTH_WINDOW ? 1 : len - TRUTH_WINDOW + 1;
 	size_t width = len < TRUTH_WINDOW ? len : TRUTH_WINDOW, count = 0, i;
-	uint64_t *fitting;
 
 	out->hash = allocate(places * sizeof(*out->hash));
 	for (i = 0; i < places; i++)
 		if (len < TRUTH_WINDOW || !repeats_one_byte(data + i))
 			out->hash[count++] = XXH3_64bits(data + i, width);
 	sort_values(out->hash, count);
-	out->count = drop_repeats(out->hash, count);
-	fitting = out->count ?
-			  realloc(out->hash, out->count * sizeof(*out->hash)) :
-			  NULL;
-	if (fitting)
-		out->hash = fitting;
+	count_repeats(out, count);
+	out->hash = fitting(out->hash, out->count * sizeof(*out->hash));
+	out->times = fitting(out->times, out->count * sizeof(*out->times));
 }
 
 void windows_release(struct windows *w)
 {
 	free(w->hash);
+	free(w->times);
 	*w = (struct windows){ 0 };
 }
 
+struct common {
+	size_t distinct;
+	uint64_t all;
+};
+
 /* Without branches on the values, which nothing could predict. */
-static size_t common_count(const struct windows *a, const struct windows *b)
+static struct common find_common(const struct windows *a,
+				 const struct windows *b)
 {
-	size_t common = 0, i = 0, j = 0;
+	struct common common = { 0 };
+	size_t i = 0, j = 0;
+	uint32_t fewer;
 	uint64_t x, y;
 
 	while (i < a->count && j < b->count) {
 		x = a->hash[i];
 		y = b->hash[j];
-		common += x == y;
+		fewer = a->times[i] < b->times[j] ? a->times[i] : b->times[j];
+		common.distinct += x == y;
+		common.all += x == y ? fewer : 0;
 		i += x <= y;
 		j += y <= x;
 	}
 	return common;
 }
 
-struct truth truth_of(const struct windows *a, uint64_t size_a,
-		      const struct windows *b, uint64_t size_b)
+struct truth truth_of(const struct windows *a, const struct windows *b)
 {
-	double common = (double)common_count(a, b);
+	struct common common = find_common(a, b);
 	double in_a = (double)a->count, in_b = (double)b->count;
 	double fewer = in_a < in_b ? in_a : in_b;
-	double more = in_a < in_b ? in_b : in_a;
-	double larger = more;
+	double distinct = (double)common.distinct;
+	double larger = (double)(a->all > b->all ? a->all : b->all);
 
 	if (!fewer)
 		return (struct truth){ 0 };
-	if (size_a != size_b)
-		larger = size_a > size_b ? in_a : in_b;
 	return (struct truth){
-		.bytes = (float)(100 * common / larger),
-		.jaccard = (float)(common / (in_a + in_b - common)),
-		.containment = (float)(common / fewer),
-		.shared = (float)(100 * common / larger),
+		.bytes = (float)(100 * (double)common.all / larger),
+		.jaccard = (float)(distinct / (in_a + in_b - distinct)),
+		.containment = (float)(distinct / fewer),
+		.shared = (float)(100 * (double)common.all / larger),
 	};
 }

@@ -8,22 +8,24 @@
 /*
  * How alike two contents are, exactly.
  *
- * A content is the set of its distinct windows of 16 bytes, each by a hash of
- * 64 bits; one that is shorter has itself for its only window.  Windows that
- * repeat one byte do not count: padding is not in common.
+ * A content is its windows of 16 bytes, each by a hash of 64 bits and with how
+ * often it occurs; one that is shorter has itself for its only window.  Windows
+ * that repeat one byte do not count: padding is not in common.
  */
 #define TRUTH_WINDOW 16
 
 struct windows {
-	uint64_t *hash; /* ascending; owned */
+	uint64_t *hash;  /* distinct, ascending; owned */
+	uint32_t *times; /* how often each occurs; owned */
 	size_t count;
+	uint64_t all; /* the sum of times */
 };
 
 struct truth {
-	float jaccard;     /* 0..1 */
-	float containment; /* of the content with fewer windows, 0..1 */
-	/* Percentage of the larger content's windows that the other one has:
-	 * what a score estimates. */
+	float jaccard;     /* of the distinct windows, 0..1 */
+	float containment; /* of the content with fewer of them, 0..1 */
+	/* Percentage of the larger content's windows that the other one has
+	 * as well, each as often: what a score estimates. */
 	float shared;
 	/* Percentage of the bytes that are the same, where single bytes of one
 	 * content were replaced to get the other; else the same as shared. */
@@ -33,9 +35,7 @@ struct truth {
 void windows_init(struct windows *out, const uint8_t *data, size_t len);
 void windows_release(struct windows *w);
 
-/* Sizes in bytes tell which content is the larger one; of two equal sizes it
- * is the one with more windows. */
-struct truth truth_of(const struct windows *a, uint64_t size_a,
-		      const struct windows *b, uint64_t size_b);
+/* The larger content is the one that has more windows. */
+struct truth truth_of(const struct windows *a, const struct windows *b);
 
 #endif

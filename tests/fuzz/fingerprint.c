@@ -81,8 +81,10 @@ static void assert_sif(struct bytes b, const char *have)
 {
 	struct values windows = windows_of(b, SIF_WINDOW, model_value);
 	struct sif_sketch want =
-		model_sketch(windows, SIF_WINDOW, sif_values(b.len));
+		model_sketch(windows, SIF_WINDOW, sif_samples(b.len));
 	struct sif_sketch sketch;
+
+	model_thin(&want, sif_values(b.len));
 
 	assert_int_equal(sif_parse(have, strlen(have), &sketch), 0);
 	assert_true(same(&sketch, &want));

@@ -26,6 +26,37 @@ static bool is_share(double share)
 	return share >= 0 && share <= 1;
 }
 
+/* The binary form has the same to say, and no other bytes are that sketch. */
+static void check_packed(const struct sif_sketch *sketch)
+{
+	static uint8_t bytes[SIF_PACKED_MAX], again[SIF_PACKED_MAX];
+	static struct sif_sketch out;
+	size_t len = sif_pack(sketch, bytes);
+
+	assert_int_equal(sif_unpack(bytes, len, &out), 0);
+	assert_int_equal(sif_pack(&out, again), len);
+	assert_memory_equal(again, bytes, len);
+	assert_int_equal(sif_unpack(bytes, len - 1, &out), -EINVAL);
+}
+
+static void find_shares(const struct sif_sketch *a, const struct sif_sketch *b)
+{
+	struct sif_shares there, back;
+	int err = sif_find_shares(a, b, &there);
+
+	assert_int_equal(err, a->window == b->window ? 0 : -EINVAL);
+	assert_int_equal(sif_find_shares(b, a, &back), err);
+	if (err)
+		return;
+	assert_true(is_share(there.of_a));
+	assert_true(is_share(there.of_b));
+	assert_true(is_share(there.of_larger));
+	assert_true(there.of_a == back.of_b);
+	assert_true(there.of_b == back.of_a);
+	assert_true(there.of_larger == back.of_larger);
+	assert_int_equal(there.samples, back.samples);
+}
+
 static void compare(const struct sif_sketch *a, const struct sif_sketch *b)
 {
 	struct sif_relation there, back;
@@ -59,12 +90,29 @@ static void merge(struct sif_sketch *a, const struct sif_sketch *b)
 	buf_release(&text);
 }
 
+/* What is accepted of any bytes is as sif_pack() writes it. */
+static void unpack(const uint8_t *data, size_t len)
+{
+	static uint8_t again[SIF_PACKED_MAX];
+	static struct sif_sketch out;
+	int err = sif_unpack(data, len, &out);
+
+	assert_true(err == 0 || err == -EINVAL);
+	if (err)
+		return;
+	assert_int_equal(sif_pack(&out, again), len);
+	assert_memory_equal(again, data, len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static struct sif_sketch a, b;
 	struct fuzz_lines lines = fuzz_split(data, len);
 
+	unpack(data, len);
 	if (read_line(lines.line[0], &a) && read_line(lines.line[1], &b)) {
+		check_packed(&a);
+		find_shares(&a, &b);
 		compare(&a, &b);
 		merge(&a, &b);
 	}

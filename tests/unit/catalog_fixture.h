@@ -52,6 +52,22 @@ static inline struct file_key key_of(uint64_t inode)
 	return (struct file_key){ .inode = inode };
 }
 
+/* The text of a sketch with that number for its only value. */
+static inline void format_sif(uint64_t n, char *text, size_t len)
+{
+	static struct sif_sketch sketch;
+	struct buf sif = { 0 };
+
+	sketch = (struct sif_sketch){ .window = SIF_WINDOW,
+				      .distinct = 1,
+				      .count = 1,
+				      .values = { (uint32_t)n } };
+	assert_int_equal(sif_format(&sketch, &sif), 0);
+	assert_true(sif.len < len);
+	memcpy(text, sif.data, sif.len + 1);
+	buf_release(&sif);
+}
+
 /* The digests of the nth made-up content.  text, of 64 bytes or more, holds
  * those that are texts. */
 static inline struct digests digests_of(uint64_t n, char *text, size_t len)
@@ -59,16 +75,18 @@ static inline struct digests digests_of(uint64_t n, char *text, size_t len)
 	uint64_t state = n;
 	struct digests d = { .set = DIGEST_DEFAULT, .size = n % 100000 };
 	size_t half = len / 2;
+	char *short_text;
 
 	memcpy(d.xxh128, &n, sizeof(n));
 	memset(d.xxh128 + 8, 0x5a, 8);
 	d.simhash = next_random(&state);
 	memset(d.traits, (int)(n % 64), sizeof(d.traits));
 	(void)snprintf(text, half, "6144(%llu):made", (unsigned long long)n);
-	(void)snprintf(text + half, len - half, "sif1:16:1:%08x", (unsigned)n);
-	(void)snprintf(text + half + 20, len - half - 20, "sif8:AQE%c",
-		       (char)('A' + n % 26 / 2 * 2));
-	d.text[DIGEST_SIF8] = text + half + 20;
+	format_sif(n, text + half, len - half);
+	short_text = text + half + strlen(text + half) + 1;
+	(void)snprintf(short_text, (size_t)(text + len - short_text),
+		       "sif8:AQE%c", (char)('A' + n % 26 / 2 * 2));
+	d.text[DIGEST_SIF8] = short_text;
 	d.text[DIGEST_SISE] = text;
 	d.text[DIGEST_SIF] = text + half;
 	d.text[DIGEST_TEXT] = text + half;

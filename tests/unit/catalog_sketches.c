@@ -6,8 +6,6 @@
 
 /* The sketches of contents, which are kept apart from their other digests. */
 
-enum { HEADER_BYTES = 10, VALUE_BYTES = 6 };
-
 static void make_sketch(size_t count, uint64_t seed, struct sif_sketch *out)
 {
 	uint64_t value = 0;
@@ -22,6 +20,10 @@ static void make_sketch(size_t count, uint64_t seed, struct sif_sketch *out)
 	/* Some have places. */
 	out->is_placed = count > 1 && count % 3 == 1;
 	out->distinct = count < 128 ? count : 1000 * count;
+	out->windows = 2 * out->distinct;
+	for (i = 0; i < count; i++)
+		out->times[i] = i % 10 ? 1 : sif_round(1 + (uint32_t)i);
+	sif_thin(out, 400);
 }
 
 static void assert_same_sketch(const struct sif_sketch *have,
@@ -29,9 +31,16 @@ static void assert_same_sketch(const struct sif_sketch *have,
 {
 	assert_int_equal(have->window, want->window);
 	assert_true(have->distinct == want->distinct);
+	assert_true(have->windows == want->windows);
 	assert_int_equal(have->count, want->count);
+	assert_int_equal(have->rest, want->rest);
+	assert_int_equal(have->rest_shift, want->rest_shift);
 	assert_memory_equal(have->values, want->values,
-			    want->count * sizeof(want->values[0]));
+			    (want->count + want->rest) *
+				    sizeof(want->values[0]));
+	assert_memory_equal(have->times, want->times,
+			    (want->count + want->rest) *
+				    sizeof(want->times[0]));
 	assert_int_equal(have->is_placed, want->is_placed);
 	if (want->is_placed)
 		assert_memory_equal(have->places, want->places, want->count);
@@ -297,17 +306,13 @@ static void assert_unclean(struct fixture *f, uint32_t content,
 	catalog_abort(txn);
 }
 
-/* Of 16 bytes, not cut, with values that are the numbers from 1. */
-static void make_bytes(uint8_t *bytes, size_t count)
+/* Bytes of that sketch; they and their number can be spoiled then. */
+static size_t make_bytes(size_t count, uint8_t bytes[SIF_PACKED_MAX])
 {
-	size_t i;
+	static struct sif_sketch sketch;
 
-	memset(bytes, 0, HEADER_BYTES + VALUE_BYTES * count);
-	store_le64(bytes, count);
-	store_le16(bytes + 8, SIF_WINDOW);
-	for (i = 0; i < count; i++)
-		store_le32(bytes + HEADER_BYTES + VALUE_BYTES * i,
-			   (uint32_t)i + 1);
+	make_sketch(count, 7, &sketch);
+	return sif_pack(&sketch, bytes);
 }
 
 static uint32_t add_one(struct fixture *f)
@@ -321,83 +326,70 @@ static uint32_t add_one(struct fixture *f)
 	return content;
 }
 
-static void test_lengths_that_cannot_be_are_unclean(void **state)
+static void test_bytes_that_were_cut_are_unclean(void **state)
 {
-	static uint8_t bytes[HEADER_BYTES + VALUE_BYTES * 1025];
-	static struct sif_sketch sketch;
+	static uint8_t bytes[SIF_PACKED_MAX + 1];
 	struct fixture *f = *state;
 	uint32_t content = add_one(f);
-	struct catalog_txn *txn;
-	size_t len;
+	size_t len = make_bytes(5, bytes), i;
 
-	for (len = 0; len < 30; len++) {
-		make_bytes(bytes, len < 16 ? 0 : (len - 10) / 6);
-		if (len < 10 || (len - 10) % 6)
-			assert_unclean(f, content, bytes, len);
-	}
-	make_bytes(bytes, 1025);
+	for (i = 0; i < len; i++)
+		assert_unclean(f, content, bytes, i);
+	bytes[len] = 0;
+	assert_unclean(f, content, bytes, len + 1);
+	len = make_bytes(900, bytes);
+	assert_unclean(f, content, bytes, len - 1);
 	assert_unclean(f, content, bytes, sizeof(bytes));
-	make_bytes(bytes, 1024);
-	assert_unclean(f, content, bytes, sizeof(bytes) - 7);
-	txn = begin_write(f);
-	put_bytes(txn, content, bytes, sizeof(bytes) - 6);
-	assert_int_equal(catalog_sketch_get(txn, content, &sketch), 0);
-	assert_int_equal(sketch.values[1023], 1024);
-	catalog_abort(txn);
 }
 
-static void test_values_that_cannot_be_are_unclean(void **state)
+static void test_a_sketch_that_cannot_be_is_unclean(void **state)
 {
-	uint8_t bytes[HEADER_BYTES + VALUE_BYTES * 5];
+	static uint8_t bytes[SIF_PACKED_MAX];
 	struct fixture *f = *state;
 	uint32_t content = add_one(f);
+	size_t len = make_bytes(5, bytes);
 
-	make_bytes(bytes, 5);
-	bytes[0] = 4; /* fewer distinct ones than there are */
-	assert_unclean(f, content, bytes, sizeof(bytes));
-	make_bytes(bytes, 5);
-	bytes[8] = 3; /* a window that is none */
-	assert_unclean(f, content, bytes, sizeof(bytes));
-	make_bytes(bytes, 5);
-	bytes[9] = 1;
-	assert_unclean(f, content, bytes, sizeof(bytes));
-	make_bytes(bytes, 5);
-	bytes[HEADER_BYTES + VALUE_BYTES * 3] = 3; /* twice the same */
-	assert_unclean(f, content, bytes, sizeof(bytes));
-	make_bytes(bytes, 5);
-	bytes[HEADER_BYTES + 5] = 1; /* not ascending */
-	assert_unclean(f, content, bytes, sizeof(bytes));
-	make_bytes(bytes, 1);
-	bytes[0] = 2; /* cut to one */
-	assert_unclean(f, content, bytes, HEADER_BYTES + VALUE_BYTES);
+	bytes[1] = 4; /* fewer distinct ones than there are */
+	assert_unclean(f, content, bytes, len);
+	len = make_bytes(5, bytes);
+	bytes[0] = 3; /* a window that is none */
+	assert_unclean(f, content, bytes, len);
+	len = make_bytes(5, bytes);
+	bytes[2] = 4; /* fewer windows than are distinct */
+	assert_unclean(f, content, bytes, len);
+	len = make_bytes(1, bytes);
+	bytes[1] = 2; /* cut to one */
+	assert_unclean(f, content, bytes, len);
+	len = make_bytes(5, bytes);
+	bytes[len - 1] |= 0x80; /* a bit that is not needed */
+	assert_unclean(f, content, bytes, len);
 }
 
 static void test_the_check_misses_no_sketch(void **state)
 {
-	uint8_t bytes[HEADER_BYTES + VALUE_BYTES * 5];
+	static uint8_t bytes[SIF_PACKED_MAX];
+	size_t len = make_bytes(5, bytes);
 	uint8_t id[CONTENT_KEY_BYTES];
 	struct fixture *f = *state;
 	uint32_t content = add_one(f), without = add_content(f, 2, NULL);
 	struct catalog_txn *txn = begin_write(f);
 	struct digests d;
 
-	make_bytes(bytes, 5);
 	store_be32(id, content);
 	assert_int_equal(txn_delete(txn, DB_SKETCHES, id, sizeof(id)), 0);
 	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
 	assert_reported(txn, "content 1: sketch and digest set disagree");
 	catalog_abort(txn);
 	txn = begin_write(f);
-	put_bytes(txn, without, bytes, sizeof(bytes));
+	put_bytes(txn, without, bytes, len);
 	assert_reported(txn, "content 2: sketch and digest set disagree");
 	catalog_abort(txn);
 	txn = begin_write(f);
-	put_bytes(txn, 77, bytes, sizeof(bytes));
+	put_bytes(txn, 77, bytes, len);
 	assert_reported(txn, "content 77: a sketch and no record");
 	catalog_abort(txn);
 	txn = begin_write(f);
-	assert_int_equal(txn_put(txn, DB_SKETCHES, id, 3, bytes, sizeof(bytes)),
-			 0);
+	assert_int_equal(txn_put(txn, DB_SKETCHES, id, 3, bytes, len), 0);
 	assert_reported(txn, "a sketch with a wrong key");
 	assert_int_equal(catalog_sketch_each(txn, ignore, NULL), -EUCLEAN);
 	catalog_abort(txn);
@@ -473,8 +465,8 @@ int main(void)
 		with_catalog(test_a_sketch_goes_with_its_content),
 		with_catalog(test_all_sketches_come_in_order),
 		with_catalog(test_visiting_stops_when_told),
-		with_catalog(test_lengths_that_cannot_be_are_unclean),
-		with_catalog(test_values_that_cannot_be_are_unclean),
+		with_catalog(test_bytes_that_were_cut_are_unclean),
+		with_catalog(test_a_sketch_that_cannot_be_is_unclean),
 		with_catalog(test_the_check_misses_no_sketch),
 		with_catalog(test_a_short_sketch_comes_and_goes),
 		with_catalog(test_the_check_misses_no_short_sketch),

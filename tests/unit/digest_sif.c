@@ -17,6 +17,10 @@ static void compare_with_model(struct bytes b, unsigned window, size_t max,
 	if (!same(&want, &have) || !same(&want, &split))
 		fail_msg("seed %llu, %zu bytes, window %u, max %zu",
 			 (unsigned long long)seed, b.len, window, max);
+	sif_thin(&have, 2 + max / 3);
+	model_thin(&want, 2 + max / 3);
+	if (!same(&want, &have))
+		fail_msg("seed %llu, thinned", (unsigned long long)seed);
 	free(s.v);
 }
 
@@ -198,13 +202,14 @@ static void pinned_values(void **state)
 				   strtoul(lines.fields[2], NULL, 10), 0);
 		/* Places are ours. */
 		sketch.is_placed = false;
+		sif_thin(&sketch, strtoul(lines.fields[3], NULL, 10));
 		buf_clear(&text);
 		assert_int_equal(sif_format(&sketch, &text), 0);
-		assert_string_equal(text.data, lines.fields[3]);
+		assert_string_equal(text.data, lines.fields[4]);
 		free(b.data);
 		count++;
 	}
-	assert_int_equal(count, 7);
+	assert_int_equal(count, 12);
 	buf_release(&text);
 	tsv_close(&lines);
 }
@@ -221,15 +226,15 @@ static void text_and_back(void **state)
 	(void)state;
 	for (seed = 1; seed <= 20; seed++) {
 		b = recipe_random(seed, seed * seed * seed);
-		want = sketch_of(b, 16, 128, 0);
+		want = sketch_of(b, 16, 2 + seed * 30, 0);
+		if (seed % 2)
+			sif_thin(&want, 64);
 		buf_clear(&text);
 		assert_int_equal(sif_format(&want, &text), 0);
 		assert_int_equal(sif_parse(text.data, text.len, &have), 0);
 		assert_true(same(&want, &have));
 		free(b.data);
 	}
-	assert_int_equal(text.len, strlen("sif1:16:") + strlen("8182:") + 1024 +
-					   strlen(":") + 128);
 	buf_release(&text);
 }
 
@@ -237,29 +242,36 @@ static void what_is_no_sketch_is_refused(void **state)
 {
 	static const char *const bad[] = {
 		"",
-		"sif1",
-		"sif1:16",
-		"sif1:16:0::",
-		"sif1:16:1:AAAAAAAB:",
-		"sif1:16:1:AAAAAAAB:AA",
-		"sif1:16:0",
+		"sif2",
+		"sif2:16",
+		"sif2:16:0",
+		"sif2:16:0:AAAA:",
+		"sif2:16:1:AQEAAAAA::",
 		"sif2:16:0:",
-		"sif1:3:0:",
-		"sif1:33:0:",
-		"sif1:016:0:",
-		"sif1:16:00:",
-		"sif1:-16:0:",
-		"sif1:16::",
-		"sif1:16:0:A",
-		"sif1:16:1:AAAAAAA",
-		"sif1:16:1:AAAAAAA=",
-		"sif1:16:1:AAAAAAAA\n",
-		"sif1:16:2:AAAAAAABAAAAAAAA",
-		"sif1:16:2:AAAAAAABAAAAAAAB",
-		"sif1:16:1:AAAAAAAAAAAAAAAB",
-		"sif1:16:2:AAAAAAAA",
-		"sif1:16:1:",
-		"sif1:16:18446744073709551616:AAAAAAAAAAAAAAAB",
+		"sif1:16:2:AAAAAAAAAAAAAAAB",
+		"sif3:16:0:AAAA",
+		"sif2:3:0:AAAA",
+		"sif2:33:0:AAAA",
+		"sif2:016:0:AAAA",
+		"sif2:16:00:AAAA",
+		"sif2:-16:0:AAAA",
+		"sif2:16::AAAA",
+		"sif2:16:1:AAAA",
+		"sif2:16:0:AAA",
+		"sif2:16:0:AAAAA",
+		"sif2:16:0:AAAAAA",
+		"sif2:16:0:AAA=",
+		"sif2:16:0:AAAA\n",
+		"sif2:16:0:gAAA",
+		"sif2:16:0:AAAB",
+		"sif2:16:2:AAIAgAMB", /* bits that are not needed */
+		"sif2:16:2:AAIAgAMAAA",
+		"sif2:16:2:AAIAgA",
+		"sif2:16:2:AAIAgQcA", /* the wrong number of lower bits */
+		"sif2:16:1:AAIAgAMA",
+		"sif2:16:2:AQIAgAMA", /* fewer windows than are distinct */
+		"sif2:16:2:AAEAwQEA", /* cut to one */
+		"sif2:16:18446744073709551616:AAIAgAMA",
 	};
 	struct sif_sketch sketch;
 	size_t i;
@@ -268,10 +280,91 @@ static void what_is_no_sketch_is_refused(void **state)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (sif_parse(bad[i], strlen(bad[i]), &sketch) != -EINVAL)
 			fail_msg("accepted: %s", bad[i]);
-	assert_int_equal(sif_parse("sif1:16:2:AAAAAAAAAAAAAAAB", 26, &sketch),
-			 0);
-	assert_int_equal(sif_parse("sif1:16:9:AAAAAAAAAAAAAAAB", 26, &sketch),
-			 0);
+	assert_int_equal(sif_parse("sif2:16:2:AAIAgAMA", 18, &sketch), 0);
+	assert_int_equal(sif_parse("sif2:16:9:AAIAgAMA", 18, &sketch), 0);
+}
+
+/* The bits of one sketch, changed one by one: what is accepted is a sketch of
+ * its own, with these bytes for its only form. */
+static void there_is_one_form_of_each(void **state)
+{
+	static uint8_t bytes[SIF_PACKED_MAX], again[SIF_PACKED_MAX];
+	struct bytes b = recipe_text(2, 20000);
+	struct sif_sketch sketch = sketch_of(b, 16, 200, 0), other;
+	size_t len, i, accepted = 0;
+
+	(void)state;
+	sif_thin(&sketch, 100);
+	len = sif_pack(&sketch, bytes);
+	for (i = 0; i < 8 * len; i++) {
+		bytes[i / 8] ^= (uint8_t)(1 << i % 8);
+		if (sif_unpack(bytes, len, &other) == 0) {
+			assert_false(same(&sketch, &other));
+			assert_int_equal(sif_pack(&other, again), len);
+			assert_memory_equal(again, bytes, len);
+			accepted++;
+		}
+		bytes[i / 8] ^= (uint8_t)(1 << i % 8);
+	}
+	assert_true(accepted > len && accepted < 8 * len);
+	free(b.data);
+}
+
+/* Values that no file has by chance: all at the start but the last, or with a
+ * rest that is nowhere near the values in full. */
+static void any_values_have_a_form(void **state)
+{
+	static uint8_t bytes[SIF_PACKED_MAX];
+	static struct sif_sketch want, have;
+	size_t i, len, count;
+
+	(void)state;
+	for (count = 2; count <= SIF_MAX_VALUES; count += 73) {
+		want = (struct sif_sketch){ .window = 16,
+					    .distinct = UINT64_MAX,
+					    .windows = UINT64_MAX,
+					    .count = count };
+		for (i = 0; i < count; i++) {
+			want.values[i] = i < count / 2 ? i : i << 37;
+			want.times[i] = sif_round(UINT32_MAX);
+		}
+		want.values[count - 1] = (UINT64_C(1) << 48) - 1;
+		if (count % 2) {
+			want.count = 2;
+			want.rest = count - 2;
+		}
+		len = sif_pack(&want, bytes);
+		assert_true(len <= SIF_PACKED_MAX - 8);
+		assert_int_equal(sif_unpack(bytes, len, &have), 0);
+		assert_true(same(&want, &have));
+	}
+}
+
+static void times_are_rounded_to_five_bits(void **state)
+{
+	uint64_t times;
+
+	(void)state;
+	for (times = 1; times < 100000; times++)
+		assert_int_equal(sif_round((uint32_t)times),
+				 model_round(times));
+	assert_true(sif_round(UINT32_MAX) == UINT32_C(31) << 27);
+}
+
+/* A file has as many values as the text has room for under the default limit
+ * of listed attributes. */
+static void a_text_is_short(void **state)
+{
+	struct bytes b = recipe_random(1, 16384);
+	struct sif_sketch sketch = sketch_of(b, 16, sif_samples(b.len), 0);
+	struct buf text = { 0 };
+
+	(void)state;
+	sif_thin(&sketch, sif_values(b.len));
+	assert_int_equal(sif_format(&sketch, &text), 0);
+	assert_in_range(text.len, 800, 1100);
+	buf_release(&text);
+	free(b.data);
 }
 
 int main(void)
@@ -290,6 +383,10 @@ int main(void)
 		cmocka_unit_test(pinned_values),
 		cmocka_unit_test(text_and_back),
 		cmocka_unit_test(what_is_no_sketch_is_refused),
+		cmocka_unit_test(there_is_one_form_of_each),
+		cmocka_unit_test(any_values_have_a_form),
+		cmocka_unit_test(times_are_rounded_to_five_bits),
+		cmocka_unit_test(a_text_is_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

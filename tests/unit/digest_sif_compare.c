@@ -6,7 +6,7 @@
 
 static struct values union_of(struct values a, struct values b)
 {
-	struct values s = { calloc(a.count + b.count + 1, sizeof(*s.v)),
+	struct values s = { .v = calloc(a.count + b.count + 1, sizeof(*s.v)),
 			    a.count + b.count };
 
 	assert_non_null(s.v);
@@ -127,6 +127,158 @@ static void estimates_are_as_good_as_promised(void **state)
 	check_errors("containment", &containment);
 	check_errors("number of windows", &size);
 }
+
+/* ---- what two files share ---- */
+
+static double shared_windows(struct values a, struct values b)
+{
+	uint64_t shared = 0;
+	size_t i = 0, j = 0;
+
+	while (i < a.count && j < b.count) {
+		if (a.v[i] == b.v[j]) {
+			shared += a.times[i] < b.times[j] ? a.times[i] :
+							    b.times[j];
+			i++;
+			j++;
+		} else if (a.v[i] < b.v[j]) {
+			i++;
+		} else {
+			j++;
+		}
+	}
+	return (double)shared;
+}
+
+static struct sif_sketch kept_sketch(struct bytes b)
+{
+	struct sif_sketch s = sketch_of(b, 16, sif_samples(b.len), 0);
+
+	sif_thin(&s, sif_values(b.len));
+	return s;
+}
+
+/* Points of 100 by which the larger share is off. */
+static double share_error(struct bytes a, struct bytes b)
+{
+	struct values wa = windows_of(a, 16, model_value);
+	struct values wb = windows_of(b, 16, model_value);
+	struct sif_sketch sa = kept_sketch(a), sb = kept_sketch(b);
+	double larger = (double)(wa.all > wb.all ? wa.all : wb.all);
+	double want = 100 * shared_windows(wa, wb) / larger;
+	struct sif_shares there, back;
+
+	assert_int_equal(sif_find_shares(&sa, &sb, &there), 0);
+	assert_int_equal(sif_find_shares(&sb, &sa, &back), 0);
+	assert_true(there.of_larger == back.of_larger);
+	assert_true(there.of_a == back.of_b && there.of_b == back.of_a);
+	free(wa.v);
+	free(wb.v);
+	return 100 * there.of_larger - want;
+}
+
+/* Rows that are alike but for a few bytes, as in a table. */
+static struct bytes make_rows(uint64_t seed, size_t len)
+{
+	static const char row[] =
+		"{\"type\":\"feature\",\"visible\":true,\"name\":\"________\","
+		"\"properties\":{\"stroke\":\"black\",\"fill\":\"none\","
+		"\"opacity\":1.0},\"geometry\":{\"type\":\"point\","
+		"\"coordinates\":[____,____]}}\n";
+	struct draws d = draws_of(seed);
+	struct bytes b =
+		recipe_repeat((const uint8_t *)row, sizeof(row) - 1, len);
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (b.data[i] == '_')
+			b.data[i] = (uint8_t)('a' + draw(&d) % 20);
+	return b;
+}
+
+typedef struct bytes make_fn(uint64_t seed, size_t len);
+
+/* Half of the sizes differ; what the two do not share is of the same kind. */
+static void check_shares(const char *what, make_fn *make, double mean,
+			 double most)
+{
+	double error, sum = 0, absolute = 0, largest = 0;
+	struct bytes a, b;
+	struct draws d;
+	uint64_t seed;
+	size_t shared;
+
+	for (seed = 1; seed <= 200; seed++) {
+		d = draws_of(seed);
+		a = make(seed, 1500 + draw(&d) % (seed % 2 ? 4000 : 40000));
+		b = make(seed + 1000,
+			 seed % 4 < 2 ? a.len : a.len / (1 + seed % 9));
+		shared = draw(&d) % b.len;
+		memcpy(b.data, a.data + (a.len - shared) / 2, shared);
+		error = share_error(a, b);
+		sum += error;
+		absolute += fabs(error);
+		largest = fmax(largest, fabs(error));
+		free(a.data);
+		free(b.data);
+	}
+	print_message("%s: mean %.2f, mean error %.2f, largest %.2f\n", what,
+		      sum / 200, absolute / 200, largest);
+	if (fabs(sum / 200) > mean / 2 || absolute / 200 > mean ||
+	    largest > most)
+		fail_msg("shares of %s are off", what);
+}
+
+static void shares_are_near_the_truth(void **state)
+{
+	(void)state;
+	check_shares("random bytes", recipe_random, 1.5, 7);
+	check_shares("text", recipe_text, 1.5, 7);
+}
+
+static void shares_are_of_bytes_where_windows_repeat(void **state)
+{
+	(void)state;
+	check_shares("rows", make_rows, 1.5, 7);
+}
+
+/* Two that are as one file but for its end: the sample knows all of it. */
+static void what_repeats_counts_as_often(void **state)
+{
+	struct bytes a = recipe_repeat((const uint8_t *)"0123456789abcdefghij",
+				       20, 20000);
+	struct bytes b = a;
+
+	(void)state;
+	b.len = 5000;
+	assert_true(fabs(share_error(a, b)) < 1);
+	b.len = 19000;
+	assert_true(fabs(share_error(a, b)) < 2);
+	free(a.data);
+}
+
+/* Unrelated files share rounded values by chance; these are taken off. */
+static void chance_is_not_shared(void **state)
+{
+	double sum = 0, largest = 0, error;
+	struct bytes a, b;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 100; seed++) {
+		a = recipe_random(seed, 8000);
+		b = recipe_random(seed + 1000, 8000 / (1 + seed % 6));
+		error = share_error(a, b);
+		sum += error;
+		largest = fmax(largest, error);
+		free(a.data);
+		free(b.data);
+	}
+	assert_true(sum / 100 < 0.3);
+	assert_true(largest < 2);
+}
+
+/* ---- exact ones ---- */
 
 /* Files of fewer windows than the sketch has room for are compared exactly. */
 static void small_files_are_exact(void **state)
@@ -261,6 +413,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(estimates_are_as_good_as_promised),
+		cmocka_unit_test(shares_are_near_the_truth),
+		cmocka_unit_test(shares_are_of_bytes_where_windows_repeat),
+		cmocka_unit_test(what_repeats_counts_as_often),
+		cmocka_unit_test(chance_is_not_shared),
 		cmocka_unit_test(small_files_are_exact),
 		cmocka_unit_test(containment_in_a_large_file),
 		cmocka_unit_test(merged_sketches_are_those_of_the_union),

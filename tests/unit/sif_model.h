@@ -12,8 +12,12 @@
 /* The definition of the sketch, with sorted arrays. */
 
 struct values {
-	uint64_t *v;
+	uint64_t *v; /* owned */
 	size_t count;
+	/* How often each occurs, in the memory of v, and their sum.  NULL: it
+	 * is not known. */
+	uint64_t *times;
+	uint64_t all;
 };
 
 static inline uint64_t rotate(uint64_t v, unsigned bits)
@@ -53,9 +57,13 @@ static inline void make_set(struct values *s)
 	size_t i, kept = 0;
 
 	qsort(s->v, s->count, sizeof(*s->v), by_value);
-	for (i = 0; i < s->count; i++)
+	for (i = 0; i < s->count; i++) {
 		if (i == 0 || s->v[i] != s->v[i - 1])
 			s->v[kept++] = s->v[i];
+		if (s->times)
+			s->times[kept - 1]++;
+	}
+	s->all = s->count;
 	s->count = kept;
 }
 
@@ -65,10 +73,11 @@ typedef uint64_t hash_fn(const uint8_t *window, unsigned len);
 static inline struct values windows_of(struct bytes b, unsigned len,
 				       hash_fn *hash)
 {
-	struct values s = { calloc(b.len + 1, sizeof(*s.v)), 0 };
+	struct values s = { .v = calloc(2 * b.len + 1, sizeof(*s.v)) };
 	size_t i;
 
 	assert_non_null(s.v);
+	s.times = s.v + b.len;
 	for (i = 0; i + len <= b.len; i++)
 		if (model_counts(b.data + i, len))
 			s.v[s.count++] = hash(b.data + i, len);
@@ -76,14 +85,28 @@ static inline struct values windows_of(struct bytes b, unsigned len,
 	return s;
 }
 
+/* Five bits of it, the others 0. */
+static inline uint32_t model_round(uint64_t times)
+{
+	uint64_t unit = 1;
+
+	while (times / unit >= 32)
+		unit *= 2;
+	return (uint32_t)(times / unit * unit);
+}
+
 static inline struct sif_sketch model_sketch(struct values s, unsigned window,
 					     size_t max)
 {
 	struct sif_sketch out = { .window = window, .distinct = s.count };
 	__uint128_t number;
+	size_t i;
 
 	out.count = s.count < max ? s.count : max;
 	memcpy(out.values, s.v, out.count * sizeof(*s.v));
+	out.windows = s.times ? s.all : 0;
+	for (i = 0; i < out.count && s.times; i++)
+		out.times[i] = model_round(s.times[i]);
 	if (out.count == max) {
 		number = ((__uint128_t)(max - 1) << 48) /
 			 (out.values[max - 1] + 1);
@@ -92,11 +115,34 @@ static inline struct sif_sketch model_sketch(struct values s, unsigned window,
 	return out;
 }
 
+/* As sif_thin() says. */
+static inline void model_thin(struct sif_sketch *s, size_t full)
+{
+	uint64_t range = s->distinct > s->count ? s->values[s->count - 1] :
+						  UINT64_C(1) << 48;
+	size_t i;
+
+	if (s->count <= full)
+		return;
+	for (s->rest_shift = 0;
+	     range / s->count >> (s->rest_shift + 1) >= 1 << SIF_REST_BITS;)
+		s->rest_shift++;
+	for (i = full; i < s->count; i++)
+		s->values[i] -= s->values[i] % (UINT64_C(1) << s->rest_shift);
+	s->rest = s->count - full;
+	s->count = full;
+}
+
 static inline bool same(const struct sif_sketch *a, const struct sif_sketch *b)
 {
+	size_t all = a->count + a->rest;
+
 	return a->window == b->window && a->distinct == b->distinct &&
-	       a->count == b->count &&
-	       memcmp(a->values, b->values, a->count * sizeof(*a->values)) == 0;
+	       a->windows == b->windows && a->count == b->count &&
+	       a->rest == b->rest && a->rest_shift == b->rest_shift &&
+	       memcmp(a->values, b->values, all * sizeof(*a->values)) == 0 &&
+	       (!a->windows ||
+		memcmp(a->times, b->times, all * sizeof(*a->times)) == 0);
 }
 
 /* Sketch of b; seed != 0 cuts it into updates of random lengths. */

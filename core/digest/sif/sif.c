@@ -51,6 +51,13 @@ int sif_init(struct sif *s, unsigned window, size_t max)
 	return 0;
 }
 
+size_t sif_samples(uint64_t size)
+{
+	size_t values = sif_values(size);
+
+	return values > SIF_SAMPLES ? values : SIF_SAMPLES;
+}
+
 size_t sif_values(uint64_t size)
 {
 	if (size <= (uint64_t)SIF_VALUES * SIF_SHARE)
@@ -64,16 +71,20 @@ void sif_begin(struct sif *s, size_t max)
 {
 	window_sample_begin(&s->sample, s->table.window, max, pick, s);
 	sif_places_begin(&s->places, max);
+	bottom_k_count(&s->sample.smallest);
+	run_count_begin(&s->runs, s->table.window);
 }
 
 void sif_update(struct sif *s, const void *data, size_t len)
 {
 	window_sample_update(&s->sample, data, len);
+	run_count_update(&s->runs, data, len);
 }
 
 void sif_update_zeros(struct sif *s, uint64_t len)
 {
 	window_sample_update_zeros(&s->sample, len);
+	run_count_update_zeros(&s->runs, len);
 }
 
 /* ---- sketches ---- */
@@ -129,19 +140,68 @@ void sif_final(struct sif *s, struct sif_sketch *out)
 
 	bottom_k_sort(b);
 	out->window = s->table.window;
+	out->windows = run_count_others(&s->runs);
 	out->count = b->count;
-	for (i = 0; i < b->count; i++)
+	out->rest = 0;
+	out->rest_shift = 0;
+	for (i = 0; i < b->count; i++) {
 		out->values[i] = b->values[i] >> DROPPED_BITS;
+		out->times[i] = sif_round(b->times[i]);
+	}
 	count_distinct(out, b->count == b->max);
 	set_places(s, out);
 }
 
+uint32_t sif_round(uint32_t times)
+{
+	unsigned dropped;
+
+	if (times < 32)
+		return times;
+	dropped = 32 - 5 - (unsigned)__builtin_clz(times);
+	return times >> dropped << dropped;
+}
+
 void sif_cut(struct sif_sketch *sketch, size_t max)
 {
-	if (sketch->count < max)
+	size_t all = sketch->count + sketch->rest;
+
+	if (all < max || (all == max && sketch->rest))
 		return;
-	sketch->count = max;
-	count_distinct(sketch, true);
+	if (max <= sketch->count) {
+		sketch->count = max;
+		sketch->rest = 0;
+		sketch->rest_shift = 0;
+		count_distinct(sketch, true);
+		return;
+	}
+	sketch->rest = max - sketch->count;
+}
+
+/* So that 2^SIF_REST_BITS places come to each of count values. */
+static unsigned shift_for(uint64_t range, size_t count)
+{
+	uint64_t place = (range / count) >> SIF_REST_BITS;
+
+	return place > 1 ? 63 - (unsigned)__builtin_clzll(place) : 0;
+}
+
+void sif_thin(struct sif_sketch *sketch, size_t full)
+{
+	bool complete = sketch->distinct == sketch->count;
+	uint64_t range;
+	size_t i;
+
+	if (sketch->rest || sketch->count <= full)
+		return;
+	range = complete ? UINT64_C(1) << SIF_BITS :
+			   sketch->values[sketch->count - 1];
+	sketch->rest_shift = shift_for(range, sketch->count);
+	for (i = full; i < sketch->count; i++)
+		sketch->values[i] = sketch->values[i] >>
+				    sketch->rest_shift << sketch->rest_shift;
+	sketch->rest = sketch->count - full;
+	sketch->count = full;
 }
 
 static bool is_complete(const struct sif_sketch *sketch)

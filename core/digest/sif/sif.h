@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/digest/run_count.h"
 #include "core/digest/sif/sif_places.h"
 #include "core/digest/window_sample.h"
 #include "core/kernel/sif/sif.h"
@@ -34,9 +35,16 @@
  * windows would share one value in ten comparisons, with 48 one in 2000.  Also
  * 48 bits are exactly 8 characters.
  *
- * How many values a file keeps depends on its size (sif_values()): a passage
- * is found in a file many times as large only when values of it are among
- * those that were kept, and larger files are few.
+ * How many values a file keeps in full depends on its size (sif_values()): a
+ * passage is found in a file many times as large only when values of it are
+ * among those that were kept, and larger files are few.
+ *
+ * Up to SIF_SAMPLES more values follow of which only the upper bits are kept,
+ * SIF_REST_BITS more than tell them apart.  They serve the comparison of two
+ * sketches alone: a value of each is in the same place by chance once in
+ * 2^SIF_REST_BITS, and that number is known (sif_find_shares()).
+ *
+ * With each value goes how often its window occurs in the file.
  */
 #define SIF_WINDOW 16
 #define SIF_MIN_WINDOW 4
@@ -46,36 +54,54 @@
 #define SIF_MAX_VALUES BOTTOM_K_MOST
 #define SIF_SHARE 128 /* bytes to a value between the two */
 #define SIF_BITS 48
+#define SIF_SAMPLES 256 /* values in all, unless there are more in full */
+#define SIF_REST_BITS 8
 /*
  * The fingerprints up to the largest in values are all known; if there are no
- * others, distinct is count, else more than that.
+ * others, distinct is count + rest, else more than that.
+ *
+ * A sketch of a union, as sif_merge() makes it, knows nothing of how often a
+ * window occurs: windows is 0, and each distinct window counts once.
  *
  * A place says in which unit of sif_place_unit() bytes the last window with the
  * fingerprint begins, 0..SIF_PLACES - 1.  So what two files have in common at one
- * place is told from what is spread over them.  A file of one unit has no places.
+ * place is told from what is spread over them.  A file of one unit has no places,
+ * and the rest of a sketch has none.
  */
 #define SIF_PLACES 64
 
 struct sif_sketch {
 	unsigned window;
-	uint64_t distinct; /* fingerprints of the file; estimated if > count */
-	size_t count;
+	uint64_t distinct;   /* fingerprints of the file; estimated if more than
+			    * there are values */
+	uint64_t windows;    /* of the file, but those without a fingerprint;
+			    * 0: not known */
+	size_t count;        /* values in full */
+	size_t rest;         /* values behind these, whose lower bits are 0 */
+	unsigned rest_shift; /* so many of them */
 	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
-	bool is_placed;                  /* places are known */
-	uint8_t places[SIF_MAX_VALUES];  /* of the values */
+	/* How often the window of each value occurs, rounded by sif_round();
+	 * not specified if windows is 0. */
+	uint32_t times[SIF_MAX_VALUES];
+	bool is_placed;                 /* places are known */
+	uint8_t places[SIF_MAX_VALUES]; /* of the values in full */
 };
 
 /* Not to be copied. */
 struct sif {
 	struct kernel_sif_table table;
 	const struct kernel_sif *kernel;
+	struct run_count runs;       /* windows without a fingerprint */
 	struct window_sample sample; /* fingerprints, in the upper SIF_BITS */
 	struct sif_places places;
 };
 
-/* k for a file of so many bytes: SIF_VALUES up to SIF_SHARE times as many,
- * then one in SIF_SHARE up to SIF_MAX_VALUES. */
+/* How many values are kept in full of a file of so many bytes: SIF_VALUES up
+ * to SIF_SHARE times as many, then one in SIF_SHARE up to SIF_MAX_VALUES. */
 size_t sif_values(uint64_t size);
+
+/* The same of values in all: at least SIF_SAMPLES. */
+size_t sif_samples(uint64_t size);
 
 /* window SIF_MIN_WINDOW..SIF_MAX_WINDOW, max 2..SIF_MAX_VALUES (-EINVAL
  * else). */
@@ -88,21 +114,39 @@ void sif_update(struct sif *s, const void *data, size_t len);
 /* Adds zero bytes as if they were data; many take no longer than some. */
 void sif_update_zeros(struct sif *s, uint64_t len);
 
-/* A file of fewer bytes than the window has no fingerprints. */
+/* A file of fewer bytes than the window has no fingerprints.  All values are
+ * in full. */
 void sif_final(struct sif *s, struct sif_sketch *out);
 
 /* ---- sketches ---- */
 
-/* Leaves at most max values, 2..SIF_MAX_VALUES: the sketch that the file would
- * have had with them. */
+/* Leaves at most max values, 2..SIF_MAX_VALUES, and fewer only if all others are
+ * lost: the sketch that the file would have had with them. */
 void sif_cut(struct sif_sketch *sketch, size_t max);
 
 /* Of a file of so many bytes. */
 double sif_place_unit(uint64_t size);
 
-/* Appends "sif1:16:<distinct>:<values>", 8 characters for a value: base64 of
- * its 6 bytes, big-endian; and, if there are any, ":<places>", one character
- * of the same alphabet for each.  -ENOMEM. */
+/* Leaves at most full of the values in full, 2 or more; the others become part
+ * of the rest. */
+void sif_thin(struct sif_sketch *sketch, size_t full);
+
+/* The number, or for one above 32 the nearest below of which five bits suffice:
+ * how often a window occurs is kept like this. */
+uint32_t sif_round(uint32_t times);
+
+/* The binary form (sif_pack.c); returns its length.  It writes within
+ * SIF_PACKED_MAX bytes. */
+#define SIF_PACKED_MAX (64 + SIF_MAX_VALUES * 13)
+size_t sif_pack(const struct sif_sketch *sketch, uint8_t *bytes);
+
+/* -EINVAL when it is not what sif_pack() makes of a sound sketch; out is not
+ * specified then. */
+int sif_unpack(const uint8_t *bytes, size_t len, struct sif_sketch *out);
+
+/* Appends "sif2:16:<distinct>:<rest of the binary form, base64>" and, if there
+ * are any, ":<places>", one character of the same alphabet for each.
+ * -ENOMEM. */
 int sif_format(const struct sif_sketch *sketch, struct buf *out);
 
 /* Whether these can be the smallest values of distinct ones.  Whoever makes a
@@ -113,8 +157,26 @@ bool sif_is_sound(const struct sif_sketch *sketch);
 int sif_parse(const char *text, size_t len, struct sif_sketch *out);
 
 /*
- * Shares are 0..1, and 0 where there is nothing to tell from: no samples.
- * When nothing was left out of either sketch they are exact.
+ * What two files share: of the windows of both, as many as can be put into
+ * pairs of equal ones.  A window that one file has three times and the other
+ * one twice is two shared windows.
+ */
+struct sif_shares {
+	double windows; /* shared */
+	double of_a;    /* their share of all windows of a, 0..1 */
+	double of_b;
+	double of_larger; /* of the one that has more windows */
+	size_t samples;   /* values that the estimate rests on; 0: none */
+};
+
+/* -EINVAL when the windows differ. */
+int sif_find_shares(const struct sif_sketch *a, const struct sif_sketch *b,
+		    struct sif_shares *out);
+
+/*
+ * The two as sets of windows, by the values in full.  Shares are 0..1, and 0
+ * where there is nothing to tell from: no samples.  When nothing was left out
+ * of either they are exact.
  *
  * resemblance is the bottom-k estimate, unbiased; its standard deviation is
  * sqrt(r * (1 - r) / samples).  Containment rests on the fingerprints of one
@@ -130,11 +192,11 @@ struct sif_relation {
 	size_t b_samples;
 };
 
-/* The sketch knows of all values below that one; UINT64_MAX: of all. */
+/* The sketch knows in full of all values below that one; UINT64_MAX: of all. */
 uint64_t sif_known(const struct sif_sketch *sketch);
 
-/* Both sketches know of all values below that one; containment rests on
- * these. */
+/* Both sketches know in full of all values below that one; containment rests
+ * on these. */
 uint64_t sif_joint_bound(const struct sif_sketch *a,
 			 const struct sif_sketch *b);
 

@@ -6,10 +6,67 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/base/bytes.h"
 #include "core/base/text.h"
+#include "core/digest/sif/sif_impl.h"
 
-#define PREFIX "sif1:"
-#define VALUE_CHARS (SIF_BITS / 6)
+#define PREFIX "sif2:"
+
+/* ---- base64 (RFC 4648) without padding ---- */
+
+static size_t text_length(size_t len)
+{
+	return (4 * len + 2) / 3;
+}
+
+/* bytes have 5 more behind them, which are 0, and text has room for a whole
+ * number of 8 characters. */
+static void write_base64(const uint8_t *bytes, size_t len, char *text)
+{
+	size_t i;
+
+	for (i = 0; i < len; i += 6, text += 8)
+		base64_spell((uint64_t)load_be32(bytes + i) << 16 |
+				     (uint64_t)bytes[i + 4] << 8 | bytes[i + 5],
+			     text);
+}
+
+/* The value of up to four characters, as if there were four; a bit above these
+ * is set when one is none. */
+static uint32_t read_four(const char *text, size_t len)
+{
+	uint32_t value = 0;
+	size_t i;
+
+	for (i = 0; i < 4; i++)
+		value = value << 6 |
+			(i < len ? base64_codes[(uint8_t)text[i]] - 1u : 0);
+	return value;
+}
+
+/* The bits that no byte needs are 0.  bytes has room for 2 more. */
+static bool read_base64(const char *text, size_t len, uint8_t *bytes,
+			size_t *len_out)
+{
+	const size_t count = 3 * len / 4;
+	uint32_t four = 0;
+	size_t i, j;
+
+	if (len % 4 == 1)
+		return false;
+	for (i = j = 0; i < len; i += 4, j += 3) {
+		four = read_four(text + i, len - i);
+		if (four >> 24)
+			return false;
+		bytes[j] = (uint8_t)(four >> 16);
+		bytes[j + 1] = (uint8_t)(four >> 8);
+		bytes[j + 2] = (uint8_t)four;
+	}
+	*len_out = count;
+	return len % 4 == 0 || (four & (len % 4 == 2 ? 0xffff : 0xff)) == 0;
+}
+
+/* ---- sketches ---- */
 
 static int format_places(const struct sif_sketch *sketch, struct buf *out)
 {
@@ -29,22 +86,21 @@ static int format_places(const struct sif_sketch *sketch, struct buf *out)
 
 int sif_format(const struct sif_sketch *sketch, struct buf *out)
 {
-	const size_t chars = sketch->count * VALUE_CHARS;
-	char *text;
-	size_t i;
+	uint8_t body[SIF_PACKED_MAX + SIF_PACKED_SPARE];
+	const size_t len = sif_pack_body(sketch, body);
 	int err;
 
-	err = buf_reserve(out, sizeof(PREFIX) + 2 * TEXT_NUMBER + chars);
+	memset(body + len, 0, SIF_PACKED_SPARE);
+	err = buf_reserve(out, sizeof(PREFIX) + 2 * TEXT_NUMBER +
+				       text_length(len) + 8);
 	if (!err)
 		err = buf_append_format(out, PREFIX "%u:%" PRIu64 ":",
 					sketch->window, sketch->distinct);
 	if (err)
 		return err;
-	text = out->data + out->len;
-	for (i = 0; i < sketch->count; i++, text += VALUE_CHARS)
-		base64_spell(sketch->values[i], text);
-	*text = '\0';
-	out->len += chars;
+	write_base64(body, len, out->data + out->len);
+	out->len += text_length(len);
+	out->data[out->len] = '\0';
 	return sketch->is_placed ? format_places(sketch, out) : 0;
 }
 
@@ -54,28 +110,23 @@ static bool read_number(const char **at, const char *end, uint64_t *out)
 	return text_number(at, end, out) && *at < end && *(*at)++ == ':';
 }
 
-static bool read_value(const char *at, uint64_t *out)
+static bool is_ascending(const struct sif_sketch *sketch)
 {
-	uint64_t value = 0;
-	unsigned i, code, bad = 0;
-
-	for (i = 0; i < VALUE_CHARS; i++) {
-		code = base64_codes[(uint8_t)at[i]];
-		bad |= code == 0;
-		value = value << 6 | (code - 1);
-	}
-	*out = value;
-	return !bad;
-}
-
-static bool read_values(const char *at, size_t count, struct sif_sketch *out)
-{
+	const uint64_t *values = sketch->values;
+	uint64_t last = 0;
 	size_t i;
 
-	for (i = 0; i < count; i++)
-		if (!read_value(at + i * VALUE_CHARS, &out->values[i]))
+	for (i = 1; i < sketch->count; i++)
+		if (values[i] <= values[i - 1])
 			return false;
-	out->count = count;
+	if (sketch->rest)
+		last = values[sketch->count - 1] >>
+		       sketch->rest_shift << sketch->rest_shift;
+	for (; i < sketch->count + sketch->rest; i++) {
+		if (values[i] < last)
+			return false;
+		last = values[i];
+	}
 	return true;
 }
 
@@ -94,26 +145,28 @@ static bool read_places(const char *at, size_t count, struct sif_sketch *out)
 
 bool sif_is_sound(const struct sif_sketch *sketch)
 {
-	size_t i;
+	size_t all;
 
 	if (sketch->window < SIF_MIN_WINDOW ||
-	    sketch->window > SIF_MAX_WINDOW || sketch->count > SIF_MAX_VALUES)
+	    sketch->window > SIF_MAX_WINDOW || sketch->count > SIF_MAX_VALUES ||
+	    sketch->rest > SIF_MAX_VALUES - sketch->count ||
+	    (sketch->rest && !sketch->count) || !is_ascending(sketch))
 		return false;
-	for (i = 1; i < sketch->count; i++)
-		if (sketch->values[i] <= sketch->values[i - 1])
-			return false;
+	all = sketch->count + sketch->rest;
+	if (sketch->windows && sketch->windows < all)
+		return false;
 	/* What is left out is larger than what is not. */
-	return sketch->distinct == sketch->count ||
-	       (sketch->distinct > sketch->count && sketch->count >= 2);
+	return sketch->distinct == all || (sketch->distinct > all && all >= 2);
 }
 
 int sif_parse(const char *text, size_t len, struct sif_sketch *out)
 {
+	uint8_t body[SIF_PACKED_MAX + 2];
 	const char *at = text, *end = text + len;
 	const size_t prefix_len = sizeof(PREFIX) - 1;
 	const char *places;
 	uint64_t window;
-	size_t rest;
+	size_t body_len, rest;
 
 	if (len < prefix_len || memcmp(text, PREFIX, prefix_len) != 0)
 		return -EINVAL;
@@ -125,10 +178,11 @@ int sif_parse(const char *text, size_t len, struct sif_sketch *out)
 	places = memchr(at, ':', (size_t)(end - at));
 	out->is_placed = places != NULL;
 	rest = (size_t)((places ? places : end) - at);
-	if (rest % VALUE_CHARS || rest / VALUE_CHARS > SIF_MAX_VALUES ||
-	    !read_values(at, rest / VALUE_CHARS, out))
+	if (rest > text_length(SIF_PACKED_MAX) ||
+	    !read_base64(at, rest, body, &body_len) ||
+	    !sif_unpack_body(body, body_len, out))
 		return -EINVAL;
 	if (places && !read_places(places + 1, (size_t)(end - places - 1), out))
 		return -EINVAL;
-	return sif_is_sound(out) ? 0 : -EINVAL;
+	return 0;
 }

@@ -109,7 +109,7 @@ static bool is_null(const PGresult *r, int row, int column)
 static int take_sketch(struct question_job *j, const PGresult *r, int row,
 		       struct digests *d, bool *has_out)
 {
-	uint8_t bytes[SKETCH_BYTES_MAX];
+	uint8_t bytes[SIF_PACKED_MAX];
 	struct buf text = { 0 };
 	ssize_t len;
 	int err;
@@ -118,7 +118,7 @@ static int take_sketch(struct question_job *j, const PGresult *r, int row,
 	if (is_null(r, row, 4))
 		return 0;
 	len = db_parse_bytes(db_value(r, row, 4), bytes, sizeof(bytes));
-	if (len < 0 || sketch_from_bytes(bytes, (size_t)len, j->other))
+	if (len < 0 || sif_unpack(bytes, (size_t)len, j->other))
 		return 0;
 	err = sif_format(j->other, &text);
 	if (err) {
