@@ -29,6 +29,7 @@ static void start(struct bottom_k *b, uint64_t bound)
 	b->bound = bound;
 	b->streams = false;
 	b->settled = true;
+	b->placed = false;
 	b->count = 0;
 }
 
@@ -220,7 +221,6 @@ static size_t count_owners(struct bottom_k *b, size_t count, unsigned shift,
 	return owned;
 }
 
-/* Puts its place below each value. */
 static void add_places(uint64_t *values, size_t count, size_t first)
 {
 	size_t i;
@@ -229,12 +229,14 @@ static void add_places(uint64_t *values, size_t count, size_t first)
 		values[i] |= first + i;
 }
 
-/* Takes the places from the values again, and to each value its times.  The
- * places of recent values are others now. */
+/* Takes the places from the values again.  Those of recent ones are others. */
 static void take_places(struct bottom_k *b)
 {
 	size_t i;
 
+	if (!b->placed)
+		return;
+	b->placed = false;
 	if (b->streams)
 		start_stream(b);
 	for (i = 0; i < b->count; i++) {
@@ -243,7 +245,6 @@ static void take_places(struct bottom_k *b)
 	}
 }
 
-/* The last few, or those of a file that was made for this. */
 static size_t count_rest(struct bottom_k *b, size_t count, size_t owned)
 {
 	uint64_t *owners = b->scratch, value;
@@ -336,9 +337,8 @@ void bottom_k_settle(struct bottom_k *b)
 		memcpy(b->values, distinct, count * sizeof(distinct[0]));
 		b->count = count;
 	}
-	if (b->counts)
-		take_places(b);
 	b->settled = true;
+	b->placed = b->counts;
 }
 
 /* Values that are at most distance places away from where they belong: odd-even
@@ -365,10 +365,11 @@ void bottom_k_sort(struct bottom_k *b)
 	size_t i;
 
 	bottom_k_settle(b);
-	if (b->counts) {
+	if (b->counts && !b->placed) {
 		memcpy(b->scratch_times, b->times,
 		       b->count * sizeof(b->times[0]));
 		add_places(b->values, b->count, 0);
+		b->placed = true;
 	}
 	while (bits < MAX_BUCKET_BITS && (size_t)1 << bits < b->count)
 		bits++;
@@ -386,8 +387,7 @@ void bottom_k_sort(struct bottom_k *b)
 	else
 		sort_nearby(b->scratch, b->count, largest);
 	memcpy(b->values, b->scratch, b->count * sizeof(b->values[0]));
-	if (b->counts)
-		take_places(b);
+	take_places(b);
 }
 
 /* ---- the stream ---- */
@@ -438,6 +438,7 @@ static size_t keep_new(struct bottom_k *b, size_t count)
 {
 	size_t i;
 
+	take_places(b);
 	if (b->streams)
 		return b->counts ? count_recent(b, count) :
 				   drop_recent(b, count);

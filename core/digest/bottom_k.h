@@ -36,13 +36,15 @@ struct bottom_k {
 	uint64_t bound; /* no larger value is of interest any more */
 	bool streams;   /* there were too many values to keep all */
 	bool settled;   /* values are distinct, and not more than max */
+	bool placed;    /* below each are its place in scratch_times */
 	/* All values up to the bound, in any order, maybe more than once. */
 	size_t count;
 	uint64_t values[BOTTOM_K_ROOM];
 	uint64_t scratch[BOTTOM_K_ROOM + 2];
 	uint64_t recent[BOTTOM_K_RECENT]; /* values already dealt with */
 	/* Where values are counted: how often each of values came, at most
-	 * UINT32_MAX times; and the places of the recent values. */
+	 * UINT32_MAX times, unless they are placed; and the places of the
+	 * recent values. */
 	uint32_t times[BOTTOM_K_ROOM];
 	uint32_t scratch_times[BOTTOM_K_ROOM + 2];
 	uint16_t recent_places[BOTTOM_K_RECENT];

@@ -35,36 +35,34 @@ static bool repeats_8(const uint8_t *bytes)
 	return word == (word << 8 | word >> 56);
 }
 
-static bool repeats_4(const uint8_t *bytes)
+/* A run of 16 bytes that holds both bytes at i has 6 more before or behind
+ * them.  There are so many before. */
+static bool may_be_run(const uint8_t *bytes, size_t i, size_t len)
 {
-	uint32_t word;
-
-	memcpy(&word, bytes, sizeof(word));
-	return word == (word << 8 | word >> 24);
+	return repeats_8(bytes + i - 6) ||
+	       (i + 8 <= len && repeats_8(bytes + i));
 }
 
-/*
- * The windows of runs that start within the bytes.  A run as long as a window
- * holds a word of 8 equal bytes, or of 4, at one of so many places next to each
- * other that not all places have to be looked at.
- */
+/* The windows of runs that start within the bytes.  Of the pairs of neighbours
+ * in a run as long as a window, one is looked at. */
 static uint64_t count_runs(const struct run_count *r, const uint8_t *bytes,
 			   size_t len)
 {
-	const size_t word = r->window < 8 ? 4 : 8;
-	const size_t step = r->window - word + 1;
+	const size_t step = r->window - 1;
 	size_t i, start, end = 0;
 	uint64_t same = 0;
 
-	for (i = 0; i + word <= len; i += step) {
-		if (word == 8 ? !repeats_8(bytes + i) : !repeats_4(bytes + i))
+	for (i = step - 1; i + 1 < len; i += step) {
+		if (bytes[i] != bytes[i + 1])
+			continue;
+		if (step >= 15 && !may_be_run(bytes, i, len))
 			continue;
 		for (start = i; start > end; start--)
 			if (bytes[start - 1] != bytes[i])
 				break;
 		end = end_of_run(bytes, i, len);
 		same += windows_in(r, end - start);
-		i = end - (end < step ? end : step);
+		i = end - 1; /* the next is the last pair of a run from end */
 	}
 	return same;
 }

@@ -362,7 +362,7 @@ static void a_text_is_short(void **state)
 	(void)state;
 	sif_thin(&sketch, sif_values(b.len));
 	assert_int_equal(sif_format(&sketch, &text), 0);
-	assert_in_range(text.len, 800, 1100);
+	assert_in_range(text.len, 700, 900);
 	buf_release(&text);
 	free(b.data);
 }

@@ -232,8 +232,8 @@ static void check_shares(const char *what, make_fn *make, double mean,
 static void shares_are_near_the_truth(void **state)
 {
 	(void)state;
-	check_shares("random bytes", recipe_random, 1.5, 7);
-	check_shares("text", recipe_text, 1.5, 7);
+	check_shares("random bytes", recipe_random, 2.2, 10);
+	check_shares("text", recipe_text, 2.2, 10);
 }
 
 static void shares_are_of_bytes_where_windows_repeat(void **state)

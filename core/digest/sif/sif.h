@@ -54,7 +54,12 @@
 #define SIF_MAX_VALUES BOTTOM_K_MOST
 #define SIF_SHARE 128 /* bytes to a value between the two */
 #define SIF_BITS 48
-#define SIF_SAMPLES 256 /* values in all, unless there are more in full */
+/*
+ * Values in all, unless there are more in full.  The evaluation has a mean error
+ * of 0.8 points with 256, 0.9 with 144; at 4 KiB 256 cost 15 % of the time of all
+ * digests, as the sample becomes too dense for the wide kernels.
+ */
+#define SIF_SAMPLES 144
 #define SIF_REST_BITS 8
 /*
  * The fingerprints up to the largest in values are all known; if there are no

@@ -91,6 +91,12 @@ static inline void put_rice(struct bit_writer *w, uint64_t number, unsigned low)
 {
 	uint64_t zeros = number >> low;
 
+	if (zeros + 1 + low <= 56 && zeros < RICE_ZEROS) {
+		number &= (UINT64_C(1) << low) - 1;
+		put_bits(w, (number << 1 | 1) << zeros,
+			 (unsigned)zeros + 1 + low);
+		return;
+	}
 	if (zeros < RICE_ZEROS) {
 		put_bits(w, UINT64_C(1) << zeros, (unsigned)zeros + 1);
 		put_bits(w, number & ((UINT64_C(1) << low) - 1), low);

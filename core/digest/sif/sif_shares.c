@@ -30,7 +30,7 @@
  */
 
 /* The part of a sketch that is looked at. */
-struct side {
+struct sif_side {
 	const struct sif_sketch *s;
 	size_t end;  /* values in the range */
 	bool counts; /* times are known and of use */
@@ -84,13 +84,13 @@ static size_t count_below(const struct sif_sketch *s, uint64_t end)
 	return low;
 }
 
-static double times_at(const struct side *side, size_t i)
+static double times_at(const struct sif_side *side, size_t i)
 {
 	return side->counts ? side->s->times[i] : 1;
 }
 
 /* Up to where values from i on are rounded alike, and how. */
-static size_t part_end(const struct side *side, size_t i, unsigned *shift)
+static size_t part_end(const struct sif_side *side, size_t i, unsigned *shift)
 {
 	if (i >= side->s->count) {
 		*shift = side->s->rest_shift > *shift ? side->s->rest_shift :
@@ -100,20 +100,20 @@ static size_t part_end(const struct side *side, size_t i, unsigned *shift)
 	return side->s->count < side->end ? side->s->count : side->end;
 }
 
-struct match {
+struct sif_match {
 	uint16_t a, b; /* places */
 };
 
 /* Without a branch on the values, which could not be predicted. */
 static size_t match_part(const uint64_t *a, const uint64_t *b, size_t ends[2],
-			 size_t at[2], unsigned shift, struct match *out)
+			 size_t at[2], unsigned shift, struct sif_match *out)
 {
 	size_t i = at[0], j = at[1], found = 0;
 
 	while (i < ends[0] && j < ends[1]) {
 		uint64_t x = a[i] >> shift, y = b[j] >> shift;
 
-		out[found] = (struct match){ (uint16_t)i, (uint16_t)j };
+		out[found] = (struct sif_match){ (uint16_t)i, (uint16_t)j };
 		found += x == y;
 		i += x <= y;
 		j += y <= x;
@@ -123,7 +123,7 @@ static size_t match_part(const uint64_t *a, const uint64_t *b, size_t ends[2],
 	return found;
 }
 
-static void add_unmatched(struct side *side, size_t count, unsigned shift)
+static void add_unmatched(struct sif_side *side, size_t count, unsigned shift)
 {
 	if (!shift)
 		return;
@@ -132,7 +132,8 @@ static void add_unmatched(struct side *side, size_t count, unsigned shift)
 }
 
 /* The places of equal values, with room for one more. */
-static size_t match_values(struct side *a, struct side *b, struct match *out)
+static size_t match_values(struct sif_side *a, struct sif_side *b,
+			   struct sif_match *out)
 {
 	size_t at[2] = { 0 }, ends[2], old[2], found = 0, here;
 	unsigned shift;
@@ -154,7 +155,7 @@ static size_t match_values(struct side *a, struct side *b, struct match *out)
 	return found;
 }
 
-static void add_side(const struct side *side, double *sum, double *squares)
+static void add_side(const struct sif_side *side, double *sum, double *squares)
 {
 	double times;
 	size_t i;
@@ -170,8 +171,8 @@ static void add_side(const struct side *side, double *sum, double *squares)
 	}
 }
 
-static void add_matches(const struct side *a, const struct side *b,
-			const struct match *matches, struct share_sums *out)
+static void add_matches(const struct sif_side *a, const struct sif_side *b,
+			const struct sif_match *matches, struct share_sums *out)
 {
 	double x, y, both;
 	size_t i;
@@ -189,7 +190,7 @@ static void add_matches(const struct side *a, const struct side *b,
 
 /* Rounded values that are equal by chance: the mean of what is expected for the
  * values of the one and for those of the other. */
-static double chance_matches(const struct side *a, const struct side *b,
+static double chance_matches(const struct sif_side *a, const struct sif_side *b,
 			     uint64_t end)
 {
 	return (a->places * (double)b->unmatched +
@@ -217,7 +218,7 @@ static double estimate(const struct share_sums *s, double part,
 }
 
 /* Of a union, as many as the sample says: then nothing is corrected. */
-static double windows_of(const struct side *side, double part)
+static double windows_of(const struct sif_side *side, double part)
 {
 	if (side->counts)
 		return (double)side->s->windows;
@@ -229,8 +230,8 @@ static double divide(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
-static double of_larger(const struct sif_shares *shares, const struct side *a,
-			const struct side *b)
+static double of_larger(const struct sif_shares *shares,
+			const struct sif_side *a, const struct sif_side *b)
 {
 	uint64_t of_a = a->counts ? a->s->windows : a->s->distinct;
 	uint64_t of_b = b->counts ? b->s->windows : b->s->distinct;
@@ -245,12 +246,12 @@ int sif_find_shares(const struct sif_sketch *a, const struct sif_sketch *b,
 {
 	bool counts = a->windows && b->windows;
 	uint64_t end = end_of_range(a, b);
-	struct side sides[2] = { { a, count_below(a, end), counts, 0, 0 },
-				 { b, count_below(b, end), counts, 0, 0 } };
+	struct sif_side sides[2] = { { a, count_below(a, end), counts, 0, 0 },
+				     { b, count_below(b, end), counts, 0, 0 } };
 	double part = ldexp((double)end, -SIF_BITS);
 	double of_a = windows_of(&sides[0], part);
 	double of_b = windows_of(&sides[1], part);
-	struct match matches[SIF_MAX_VALUES + 1];
+	struct sif_match matches[SIF_MAX_VALUES + 1];
 	struct share_sums sums = { 0 };
 	double windows = 0;
 
