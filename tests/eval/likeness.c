@@ -143,6 +143,7 @@ static void print_report(struct report *r)
 	report_entries(r);
 	report_ranks(r);
 	report_errors(r);
+	report_shares(r);
 	report_groups(r);
 	report_edits(r);
 	report_versions(r);

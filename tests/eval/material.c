@@ -172,16 +172,93 @@ static void write_random(struct writer *w)
 	}
 }
 
+/* ---- what repeats itself ---- */
+
+/* $ becomes a word, # a number. */
+static void write_shape(struct writer *w, const struct vocabulary *v,
+			const char *shape)
+{
+	char number[24];
+	size_t len;
+
+	for (; *shape; shape += len) {
+		len = strcspn(shape, "$#");
+		write_bytes(w, shape, len);
+		if (!shape[len])
+			break;
+		(void)snprintf(number, sizeof(number), "%zu",
+			       draw_below(&w->state, 4096));
+		write_text(w, shape[len] == '#' ? number :
+						  draw_word(v, &w->state));
+		len++;
+	}
+}
+
+/* One of count shapes after the other, each as likely. */
+static void write_shapes(struct writer *w, const char *const *shapes,
+			 size_t count)
+{
+	struct vocabulary *v = vocabulary_new(13);
+
+	while (!is_full(w))
+		write_shape(w, v, shapes[draw_below(&w->state, count)]);
+	free(v);
+}
+
+static void write_json(struct writer *w)
+{
+	static const char *const shapes[] = {
+		"{\"id\":#,\"name\":\"$ $\",\"active\":true,\"price\":#.#,"
+		"\"tags\":[\"$\",\"$\"],\"owner\":{\"first\":\"$\",\"last\":"
+		"\"$\"},\"created_at\":\"2021-01-01T00:00:00Z\"},\n",
+		"{\"id\":#,\"name\":\"$\",\"active\":false,\"price\":null,"
+		"\"tags\":[],\"owner\":{\"first\":\"$\",\"last\":\"$\"},"
+		"\"created_at\":\"2021-01-01T00:00:00Z\"},\n",
+	};
+
+	write_shapes(w, shapes, 2);
+}
+
+static void write_svg(struct writer *w)
+{
+	static const char *const shapes[] = {
+		"<rect x=\"#\" y=\"#\" width=\"#\" height=\"10\" "
+		"style=\"fill:black;stroke-width:1px\"/>\n",
+		"<path d=\"M#,# L#,# z\" class=\"line\" fill=\"none\" "
+		"stroke=\"black\"/>\n",
+		"<text x=\"#\" y=\"#\" font-family=\"sans-serif\" "
+		"font-size=\"12px\">$</text>\n",
+	};
+
+	write_shapes(w, shapes, 3);
+}
+
+static void write_script(struct writer *w)
+{
+	static const char *const shapes[] = {
+		"function a#(t,e){return t.$.call(this,e)||this}",
+		"Object.defineProperty(e,\"__esModule\",{value:!0}),"
+		"e.default=void 0;var r=n(#),o=n(#);",
+		"t.prototype.$=function(){return this.state.$};",
+		"if(null==t)throw new TypeError(\"Cannot call a class as a "
+		"function\");",
+		"for(var n=0;n<e.length;n++){var r=e[n];r.$(t,#)}",
+		"},#:function(t,e,n){\"use strict\";",
+	};
+
+	write_shapes(w, shapes, 6);
+}
+
 /* ---- materials ---- */
 
 static const struct {
 	const char *name;
 	void (*write)(struct writer *w);
 } classes[GENERATED_CLASSES] = {
-	{ "text", write_sentences },
-	{ "source", write_functions },
-	{ "records", write_records },
-	{ "random", write_random },
+	{ "text", write_sentences },  { "source", write_functions },
+	{ "records", write_records }, { "random", write_random },
+	{ "json", write_json },       { "svg", write_svg },
+	{ "script", write_script },
 };
 
 struct material material_generate(size_t class, uint64_t seed, size_t size)

@@ -22,8 +22,10 @@ struct material {
  * source   functions in something like C
  * records  a table of binary records with counters, small numbers and padding
  * random   no repeats at all: compressed or encrypted data
+ * json, svg, script
+ *          objects, shapes and minified statements, most of which repeats
  */
-#define GENERATED_CLASSES 4
+#define GENERATED_CLASSES 7
 /* Materials of two seeds have nothing in common but their vocabulary. */
 struct material material_generate(size_t class, uint64_t seed, size_t size);
 void material_release(struct material *m);

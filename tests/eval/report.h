@@ -53,6 +53,7 @@ void report_recall(struct report *r);
 void report_entries(struct report *r);
 void report_ranks(struct report *r);
 void report_errors(struct report *r);
+void report_shares(struct report *r);
 void report_groups(const struct report *r);
 void report_edits(const struct report *r);
 void report_scattered(struct report *r);
