@@ -252,9 +252,7 @@ static void count_unrelated(const struct asking *a, size_t file,
 		if (found == file)
 			continue;
 		normalise(a->corpus, found, &other);
-		unrelated->sum +=
-			truth_of(&own, own.count, &other, other.count).jaccard <
-			UNRELATED;
+		unrelated->sum += truth_of(&own, &other).jaccard < UNRELATED;
 		unrelated->count++;
 		windows_release(&other);
 	}
