@@ -7,6 +7,7 @@
 
 /* What of one content is in another one, against sets that are counted. */
 enum { SETS = 400, FULL = 64 };
+#define SEEN 0.25 /* the weight of what is seen to be common is below */
 
 static void assert_share(double have, double want)
 {
@@ -156,31 +157,53 @@ static uint64_t model_bound(const struct sif_sketch *s)
 	return s->distinct > s->count ? s->values[s->count - 1] : UINT64_MAX;
 }
 
-/* With f, the last eighth of the range does not count. */
-static struct model model_sums(const struct frequency *f,
-			       const struct sif_sketch *a,
+static uint64_t joint_bound(const struct sif_sketch *a,
+			    const struct sif_sketch *b)
+{
+	uint64_t x = model_bound(a), y = model_bound(b);
+
+	return x < y ? x : y;
+}
+
+/* The values below end; of those that are shared, the ones with that weight. */
+static struct model model_sums(const struct frequency *f, uint64_t end,
+			       double least, const struct sif_sketch *a,
 			       const struct sif_sketch *b)
 {
-	uint64_t bound = model_bound(a);
 	struct model m = { 0 };
 	double weight;
 	size_t i;
 
-	if (bound > model_bound(b))
-		bound = model_bound(b);
-	if (f)
-		bound -= bound / 8;
-	for (i = 0; i < a->count; i++) {
-		if (a->values[i] >= bound)
-			continue;
+	for (i = 0; i < a->count && a->values[i] < end; i++) {
 		weight = f ? frequency_weight(f, a->values[i]) : 1;
 		m.a += weight;
-		m.common += has_value(b, a->values[i]) ? weight : 0;
+		if (has_value(b, a->values[i]) && weight >= least)
+			m.common += weight;
 	}
-	for (i = 0; i < b->count; i++)
-		if (b->values[i] < bound)
-			m.b += f ? frequency_weight(f, b->values[i]) : 1;
+	for (i = 0; i < b->count && b->values[i] < end; i++)
+		m.b += f ? frequency_weight(f, b->values[i]) : 1;
 	return m;
+}
+
+/* The last eighth of the range does not count, nor what is greater than the
+ * shared values that are seen to be common: the last but one in eight of them,
+ * and a seventh more. */
+static uint64_t model_end(const struct frequency *f, const struct sif_sketch *a,
+			  const struct sif_sketch *b)
+{
+	uint64_t bound = joint_bound(a, b), seen[FULL * 2], end;
+	size_t count = 0, i;
+
+	for (i = 0; i < a->count && a->values[i] < bound; i++)
+		if (has_value(b, a->values[i]) &&
+		    frequency_weight(f, a->values[i]) < SEEN)
+			seen[count++] = a->values[i];
+	bound -= bound / 8;
+	if (count < 8)
+		return bound;
+	end = seen[count - 1 - count / 8];
+	end += end / 7;
+	return end < bound ? end : bound;
 }
 
 static double divide(double part, double whole)
@@ -211,11 +234,9 @@ static void random_set(struct random *r, struct sif_sketch *out)
 static bool shares_common(const struct frequency *f, const struct sif_sketch *a,
 			  const struct sif_sketch *b)
 {
-	uint64_t bound = model_bound(a);
+	uint64_t bound = joint_bound(a, b);
 	size_t i;
 
-	if (bound > model_bound(b))
-		bound = model_bound(b);
 	for (i = 0; i < a->count; i++)
 		if (a->values[i] < bound && has_value(b, a->values[i]) &&
 		    frequency_weight(f, a->values[i]) < 1)
@@ -223,19 +244,47 @@ static bool shares_common(const struct frequency *f, const struct sif_sketch *a,
 	return false;
 }
 
+/* A share of few values is drawn to that of all, as if one value more said
+ * that. */
+static double draw(double part, double whole, double all)
+{
+	return (part + all) / (whole + 1);
+}
+
+struct model_shares {
+	double within, contains;
+};
+
+static struct model_shares model_weighed(const struct frequency *f,
+					 const struct sif_sketch *a,
+					 const struct sif_sketch *b)
+{
+	uint64_t bound = joint_bound(a, b), certain = bound - bound / 8;
+	uint64_t end = model_end(f, a, b);
+	struct model m = model_sums(f, certain, 0, a, b);
+	struct model_shares all = { divide(m.common, m.a),
+				    divide(m.common, m.b) };
+
+	if (end == certain)
+		return all;
+	m = model_sums(f, end, SEEN, a, b);
+	return (struct model_shares){ draw(m.common, m.a, all.within),
+				      draw(m.common, m.b, all.contains) };
+}
+
 static void compare_with_model(const struct frequency *f,
 			       const struct sif_sketch *a,
 			       const struct sif_sketch *b)
 {
 	struct score_shares have = shares_of(f, a, b);
-	struct model plain = model_sums(NULL, a, b);
-	struct model weighed = model_sums(f, a, b);
+	struct model m = model_sums(NULL, joint_bound(a, b), 0, a, b);
+	struct model_shares plain = { divide(m.common, m.a),
+				      divide(m.common, m.b) };
 	/* Only if a shared value is common. */
-	struct model *by = shares_common(f, a, b) ? &weighed : &plain;
-	double within = model_distinctive(divide(plain.common, plain.a),
-					  divide(by->common, by->a));
-	double contains = model_distinctive(divide(plain.common, plain.b),
-					    divide(by->common, by->b));
+	struct model_shares by =
+		shares_common(f, a, b) ? model_weighed(f, a, b) : plain;
+	double within = model_distinctive(plain.within, by.within);
+	double contains = model_distinctive(plain.contains, by.contains);
 	double larger = a->distinct > b->distinct ? within : contains;
 
 	if (a->distinct == b->distinct)
