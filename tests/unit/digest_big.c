@@ -138,10 +138,17 @@ static void check_sif(const char *have, struct bytes b)
 	struct values windows = windows_of(b, SIF_WINDOW, model_value);
 	struct sif_sketch want =
 		model_sketch(windows, SIF_WINDOW, SIF_MAX_VALUES);
-	struct buf text = { 0 };
+	static struct sif_sketch sketch;
+	struct buf text = { 0 }, without = { 0 };
 
 	assert_int_equal(sif_format(&want, &text), 0);
-	assert_string_equal(have, text.data);
+	/* Places are tested elsewhere. */
+	assert_int_equal(sif_parse(have, strlen(have), &sketch), 0);
+	assert_true(sketch.is_placed);
+	sketch.is_placed = false;
+	assert_int_equal(sif_format(&sketch, &without), 0);
+	assert_string_equal(without.data, text.data);
+	buf_release(&without);
 	buf_release(&text);
 	free(windows.v);
 }

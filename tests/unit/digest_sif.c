@@ -284,6 +284,13 @@ static void what_is_no_sketch_is_refused(void **state)
 	assert_int_equal(sif_parse("sif2:16:9:AAIAgAMA", 18, &sketch), 0);
 }
 
+static bool has_same_places(const struct sif_sketch *a,
+			    const struct sif_sketch *b)
+{
+	return a->is_placed == b->is_placed &&
+	       (!a->is_placed || !memcmp(a->places, b->places, a->count));
+}
+
 /* The bits of one sketch, changed one by one: what is accepted is a sketch of
  * its own, with these bytes for its only form. */
 static void there_is_one_form_of_each(void **state)
@@ -299,7 +306,8 @@ static void there_is_one_form_of_each(void **state)
 	for (i = 0; i < 8 * len; i++) {
 		bytes[i / 8] ^= (uint8_t)(1 << i % 8);
 		if (sif_unpack(bytes, len, &other) == 0) {
-			assert_false(same(&sketch, &other));
+			assert_false(same(&sketch, &other) &&
+				     has_same_places(&sketch, &other));
 			assert_int_equal(sif_pack(&other, again), len);
 			assert_memory_equal(again, bytes, len);
 			accepted++;
@@ -362,7 +370,7 @@ static void a_text_is_short(void **state)
 	(void)state;
 	sif_thin(&sketch, sif_values(b.len));
 	assert_int_equal(sif_format(&sketch, &text), 0);
-	assert_in_range(text.len, 700, 900);
+	assert_in_range(text.len, 800, 1000);
 	buf_release(&text);
 	free(b.data);
 }
