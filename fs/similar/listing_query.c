@@ -247,33 +247,37 @@ int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out)
 	return cred_of(req, &out->credentials);
 }
 
+static int ask_relation(struct listing_query *c, int fd,
+			enum index_relation relation)
+{
+	const struct engine_question q = {
+		.fd = fd,
+		.relation = relation,
+		.timeout_ms = c->fs->options.wait_s * 1000,
+		.ticket = &c->park.ticket,
+	};
+
+	return engine_similar(c->fs->engine, &q, &c->caller, on_hits, c);
+}
+
 static int ask_engine(struct listing_query *c, int fd)
 {
 	const struct engine_caller *caller = &c->caller;
-	struct engine_question q = { .fd = fd,
-				     .timeout_ms = c->fs->options.wait_s * 1000,
-				     .ticket = &c->park.ticket };
 	struct engine *e = c->fs->engine;
 
 	switch (c->node->kind) {
 	case NODE_FILE:
-		q.relation = INDEX_ALIKE;
-		return engine_similar(e, &q, caller, on_hits, c);
+		return ask_relation(c, fd, INDEX_ALIKE);
 	case NODE_WITHIN:
-		q.relation = INDEX_WITHIN;
-		return engine_similar(e, &q, caller, on_hits, c);
+		return ask_relation(c, fd, INDEX_WITHIN);
 	case NODE_CONTAINS:
-		q.relation = INDEX_CONTAINS;
-		return engine_similar(e, &q, caller, on_hits, c);
+		return ask_relation(c, fd, INDEX_CONTAINS);
 	case NODE_ALL:
-		q.relation = INDEX_ALL;
-		return engine_similar(e, &q, caller, on_hits, c);
+		return ask_relation(c, fd, INDEX_ALL);
 	case NODE_TEXT:
-		q.relation = INDEX_TEXT;
-		return engine_similar(e, &q, caller, on_hits, c);
+		return ask_relation(c, fd, INDEX_TEXT);
 	case NODE_SHARES:
-		q.relation = INDEX_SHARES;
-		return engine_similar(e, &q, caller, on_hits, c);
+		return ask_relation(c, fd, INDEX_SHARES);
 	case NODE_DIRECTORIES:
 		return engine_directories(e, fd, caller, on_hits, c);
 	case NODE_GROUPS:

@@ -118,28 +118,32 @@ static void lookup_link(fuse_req_t req, struct fs *fs,
 	listing_unref(l);
 }
 
-/* What is found below a node by name alone: another view of the same file or
- * directory, or the file for questions; else NODE_LINK. */
+/* What is found below a node by name alone: another view of a file or of a
+ * directory. */
+static const struct {
+	enum node_kind parent, view;
+	const char *name;
+} views[] = {
+	{ NODE_FILE, NODE_WITHIN, SIMILAR_WITHIN },
+	{ NODE_FILE, NODE_CONTAINS, SIMILAR_CONTAINS },
+	{ NODE_FILE, NODE_ALL, SIMILAR_ALL },
+	{ NODE_FILE, NODE_TEXT, SIMILAR_TEXT },
+	{ NODE_FILE, NODE_SHARES, SIMILAR_SHARES },
+	{ NODE_FILE, NODE_ELSEWHERE, SIMILAR_ELSEWHERE },
+	{ NODE_DIRECTORY, NODE_DIRECTORIES, SIMILAR_DIRECTORIES },
+	{ NODE_DIRECTORY, NODE_GROUPS, SIMILAR_GROUPS },
+};
+
+/* The view, or the file for questions; NODE_LINK: neither. */
 static enum node_kind view_of(const struct similar_node *parent,
 			      const char *name)
 {
-	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_WITHIN) == 0)
-		return NODE_WITHIN;
-	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_CONTAINS) == 0)
-		return NODE_CONTAINS;
-	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_ALL) == 0)
-		return NODE_ALL;
-	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_TEXT) == 0)
-		return NODE_TEXT;
-	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_SHARES) == 0)
-		return NODE_SHARES;
-	if (parent->kind == NODE_FILE && strcmp(name, SIMILAR_ELSEWHERE) == 0)
-		return NODE_ELSEWHERE;
-	if (parent->kind == NODE_DIRECTORY &&
-	    strcmp(name, SIMILAR_DIRECTORIES) == 0)
-		return NODE_DIRECTORIES;
-	if (parent->kind == NODE_DIRECTORY && strcmp(name, SIMILAR_GROUPS) == 0)
-		return NODE_GROUPS;
+	size_t i;
+
+	for (i = 0; i < sizeof(views) / sizeof(views[0]); i++)
+		if (parent->kind == views[i].parent &&
+		    strcmp(name, views[i].name) == 0)
+			return views[i].view;
 	if (!parent->parent && strcmp(name, SIMILAR_QUERY) == 0)
 		return NODE_QUERY;
 	return NODE_LINK;
