@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* The part of all windows that a sketch has values of, up to a bound. */
@@ -13,11 +14,26 @@ static double sampled_part(uint64_t bound)
 	return bound < UINT64_C(1) << SIF_BITS ? (double)bound / all : 1;
 }
 
+/* A window that occurs several times in a content says nothing of a place, and
+ * such windows are most of what two tables of one kind share. */
+static bool occurs_once(const struct sif_sketch *sketch, size_t i)
+{
+	return !sketch->windows || sketch->times[i] == 1;
+}
+
+/* Of a content, for each of the windows that occur once. */
 static double bytes_per_window(uint64_t size, const struct sif_sketch *sketch)
 {
-	if (!sketch->distinct)
+	double windows = (double)(sketch->windows ? sketch->windows : size);
+	double most = sketch->windows ? PASSAGE_REPEAT_KNOWN : PASSAGE_REPEAT;
+	size_t once = 0, i;
+
+	for (i = 0; i < sketch->count; i++)
+		once += occurs_once(sketch, i);
+	if (!once)
 		return 0;
-	return fmin(PASSAGE_REPEAT, (double)size / (double)sketch->distinct);
+	return fmin(most, windows * (double)sketch->count /
+				  (double)sketch->distinct / (double)once);
 }
 
 /* The values that two sketches share, with their places in each, both in the
@@ -47,7 +63,7 @@ static void find_shared(const struct weighed_sketch *a,
 	       b->values[j] < bound) {
 		uint64_t x = own->values[i], y = b->values[j];
 
-		if (x == y) {
+		if (x == y && occurs_once(own, i) && occurs_once(b, j)) {
 			out->weights[out->count] = a->weights[i];
 			out->a[out->count] =
 				scaled(own->places[i], out->scale_a);

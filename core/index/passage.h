@@ -16,10 +16,12 @@
  * values over the sampled part of all windows.  A value that very many contents
  * have counts by its weight, so boilerplate adds hardly anything.
  *
- * A sketch has distinct windows; a content repeats some of its windows.  So a
- * window stands for as many bytes as it does on average in the content where
- * that is less, and for PASSAGE_REPEAT bytes at most: long runs of one byte have
- * no windows, and would make each window that there is stand for many bytes.
+ * A content repeats some of its windows, a table nearly all of them.  These say
+ * nothing of a place, so a value counts if its window occurs once in both.  It
+ * stands for as many bytes as it does on average in the content where that is
+ * less, and for PASSAGE_REPEAT_KNOWN bytes at most; where the sketch does not
+ * know how many windows there are (sif.h), for PASSAGE_REPEAT: long runs of one
+ * byte have none.
  *
  * Phrases of a language, and what a compiler puts into every program, add up to
  * as much as a passage, but are spread over both contents.  So a value counts if
@@ -35,6 +37,7 @@
 #define PASSAGE_NEAR 4
 #define PASSAGE_VALUES 6
 #define PASSAGE_REPEAT 2
+#define PASSAGE_REPEAT_KNOWN 16
 
 /* a is the sketch of a content of size_a bytes.  Sets all of a match but the
  * content: bytes is an estimate, or 0 where the sketches tell too little; the
