@@ -48,11 +48,12 @@ static void note_record(struct found_event *e,
 		e->directory = h;
 }
 
+/* start: of the event, as the kernel laid it out. */
 static void find_records(const struct fanotify_event_metadata *m,
-			 struct found_event *out)
+			 const char *start, struct found_event *out)
 {
-	const char *at = (const char *)m + m->metadata_len;
-	const char *end = (const char *)m + m->event_len;
+	const char *at = start + m->metadata_len;
+	const char *end = start + m->event_len;
 
 	*out = (struct found_event){ .mask = m->mask };
 	while (at + sizeof(struct fanotify_event_info_header) <= end) {
@@ -148,7 +149,8 @@ static void lose(struct watch *w)
 }
 
 static void handle_event(struct watch *w,
-			 const struct fanotify_event_metadata *m)
+			 const struct fanotify_event_metadata *m,
+			 const char *start)
 {
 	struct watch_event event;
 	struct found_event e;
@@ -160,7 +162,7 @@ static void handle_event(struct watch *w,
 	if (m->pid == w->own)
 		return;
 	atomic_fetch_add_explicit(&w->events, 1, memory_order_relaxed);
-	find_records(m, &e);
+	find_records(m, start, &e);
 	event = (struct watch_event){
 		.what = what_of(m->mask),
 		.directory = e.directory ? watch_id_of(e.directory) : 0,
@@ -172,14 +174,20 @@ static void handle_event(struct watch *w,
 		resolve_later(w, &e, &event);
 }
 
+/* Events are in a row, at multiples of 4 bytes, which suits all but their
+ * beginnings. */
 void watch_handle_events(struct watch *w, const void *buf, size_t len)
 {
-	const struct fanotify_event_metadata *m = buf;
-	long left = (long)len;
+	struct fanotify_event_metadata m;
+	const char *at = buf, *end = at + len;
 
-	for (; FAN_EVENT_OK(m, left); m = FAN_EVENT_NEXT(m, left))
-		if (m->vers == FANOTIFY_METADATA_VERSION)
-			handle_event(w, m);
+	for (; (size_t)(end - at) >= sizeof(m); at += m.event_len) {
+		memcpy(&m, at, sizeof(m));
+		if (m.event_len < sizeof(m) || m.event_len > (size_t)(end - at))
+			return;
+		if (m.vers == FANOTIFY_METADATA_VERSION)
+			handle_event(w, &m, at);
+	}
 }
 
 /* Whether there was anything to read. */
