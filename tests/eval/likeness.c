@@ -198,6 +198,8 @@ static void sources_add(struct sources *s, struct corpus *c,
 		own_add(&s->own, c, &o->plan, o->own);
 	licensed_add(&s->licensed, c);
 	for (i = 0; i < CLASSES && (i < GENERATED_CLASSES || o->list); i++) {
+		if (i >= PLAIN_CLASSES && i < GENERATED_CLASSES)
+			continue;
 		s->scattered[i] =
 			i < GENERATED_CLASSES ?
 				material_generate(i, CLASSES + i,

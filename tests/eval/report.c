@@ -134,7 +134,8 @@ static void recall_at(struct report *r, const struct listing *l)
 		const struct pair *p = &r->pairs.pairs[i];
 		size_t class = pair_class(r->corpus, p);
 
-		if (!p->is_kin || (double)p->truth.shared < l->threshold)
+		if (!p->is_kin || (double)p->truth.shared < l->threshold ||
+		    report_is_repetitive(r->corpus, p->a))
 			continue;
 		band = band_of(&p->truth);
 		recall_add(&table[band], l, p, class, true);
@@ -194,8 +195,10 @@ static void quality_add(struct quality *q, const struct report *r,
 	mean_add(q->near, class, shared >= l->threshold - 10);
 	scattered = corpus_is_partly_scattered(r->corpus, file, e->other);
 	mean_add(q->low, class, !scattered && (double)p->truth.jaccard < 0.2);
+	/* Tables of one kind share few windows, but many times. */
 	mean_add(q->unrelated, class,
-		 !scattered && (double)p->truth.jaccard < 0.05);
+		 !scattered && (double)p->truth.jaccard < 0.05 &&
+			 (double)p->truth.shared < 10);
 }
 
 static void quality_at(struct report *r, const struct listing *l)

@@ -46,6 +46,11 @@ double error_of(const struct truth *t, double score);
 
 size_t pair_class(const struct corpus *c, const struct pair *p);
 
+/* A generated content in which most windows occur again and again.  Recall by
+ * Jaccard coefficients of distinct windows says little of such contents: what
+ * they share is mostly windows that are few. */
+bool report_is_repetitive(const struct corpus *c, size_t file);
+
 /* ---- tables ---- */
 
 void report_corpus(const struct report *r);

@@ -80,9 +80,10 @@ static struct error_list *list_of(struct error_list *groups, const char *name)
 	return &groups[i];
 }
 
-/* Of files in which most windows occur again and again. */
-static bool is_repetitive(const char *name)
+bool report_is_repetitive(const struct corpus *c, size_t file)
 {
+	const char *name = c->families[c->files[file].family].name;
+
 	return !strncmp(name, "json/", 5) || !strncmp(name, "svg/", 4) ||
 	       !strncmp(name, "script/", 7);
 }
@@ -96,10 +97,10 @@ static void add_pair(struct share_errors *e, const struct corpus *c,
 		     const struct pair *p)
 {
 	const char *name = c->families[c->files[p->a].family].name;
-	float error = fabsf((float)p->score - p->truth.shared);
+	float error = (float)fabs(error_of(&p->truth, p->score));
 
 	add_error(list_of(e->groups, name), error);
-	if (is_repetitive(name)) {
+	if (report_is_repetitive(c, p->a)) {
 		add_error(&e->repetitive, error);
 		return;
 	}
