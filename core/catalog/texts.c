@@ -10,7 +10,7 @@
 
 #include "core/base/hex.h"
 #include "core/base/text.h"
-#include "core/base/varint.h"
+#include "core/base/bytes.h"
 
 /*
  * The bytes of a text.  The first one says its form:

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/base/varint.h"
+#include "core/base/bytes.h"
 
 #define PREFIX "sif8:"
 #define RICE_BITS 6 /* a distance is 64 to 128 slots on average */

@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/base/bytes.h"
 #include "core/digest/sif/sif_impl.h"
 
 /*
  * The binary form of a sketch:
  *
  *	window           1 byte
- *	distinct         a number
+ *	distinct         a number (core/base/bytes.h)
  *	windows          a number
  *	count            a number
  *	rest             a number
@@ -19,9 +20,8 @@
  *	places           6 bits for each value in full, if PLACED is set with
  *	                 the window
  *
- * A number has 7 bits in a byte, the lowest first, and the highest bit set in
- * each byte but the last.  Bits are filled in from the lowest of each byte on;
- * the unused ones of the last byte are 0.
+ * Bits are filled in from the lowest of each byte on; the unused ones of the last
+ * byte are 0.
  *
  * Values are ascending and as good as random, so what lies between one and the
  * next is written by Rice's code: with n lower bits as they are, behind them as
@@ -38,35 +38,6 @@
  */
 #define RICE_ZEROS 20
 #define PAD 16 /* bytes that can be read behind the end */
-
-/* ---- numbers ---- */
-
-static uint8_t *put_number(uint8_t *p, uint64_t number)
-{
-	for (; number >= 128; number >>= 7)
-		*p++ = (uint8_t)(number | 128);
-	*p++ = (uint8_t)number;
-	return p;
-}
-
-static bool get_number(const uint8_t **at, const uint8_t *end, uint64_t *out)
-{
-	const uint8_t *p = *at;
-	unsigned shift;
-	uint64_t number = 0;
-
-	for (shift = 0; p < end && shift < 64; shift += 7, p++) {
-		if (shift == 63 && *p > 1)
-			return false;
-		number |= (uint64_t)(*p & 127) << shift;
-		if (*p & 128)
-			continue;
-		*out = number;
-		*at = p + 1;
-		return shift == 0 || *p; /* no longer than it has to be */
-	}
-	return false;
-}
 
 /* ---- bits ---- */
 
@@ -303,11 +274,12 @@ static bool get_values(struct bit_reader *r, struct sif_sketch *s)
 
 size_t sif_pack_body(const struct sif_sketch *s, uint8_t *bytes)
 {
-	uint8_t *p = put_number(bytes, s->windows);
+	uint8_t *p = bytes;
 	struct bit_writer w;
 
-	p = put_number(p, s->count);
-	p = put_number(p, s->rest);
+	p += store_varint(p, s->windows);
+	p += store_varint(p, s->count);
+	p += store_varint(p, s->rest);
 	if (s->rest)
 		*p++ = (uint8_t)s->rest_shift;
 	w = (struct bit_writer){ .to = p };
@@ -335,8 +307,8 @@ bool sif_unpack_body(const uint8_t *bytes, size_t len, struct sif_sketch *out)
 	const uint8_t *at = bytes, *end = bytes + len;
 	uint64_t count, rest;
 
-	if (len > SIF_PACKED_MAX || !get_number(&at, end, &out->windows) ||
-	    !get_number(&at, end, &count) || !get_number(&at, end, &rest) ||
+	if (len > SIF_PACKED_MAX || !load_varint(&at, end, &out->windows) ||
+	    !load_varint(&at, end, &count) || !load_varint(&at, end, &rest) ||
 	    count > SIF_MAX_VALUES || rest > SIF_MAX_VALUES - count)
 		return false;
 	out->count = count;
@@ -382,7 +354,7 @@ static bool read_count(const uint8_t *at, const uint8_t *end, uint64_t *out)
 {
 	uint64_t windows;
 
-	return get_number(&at, end, &windows) && get_number(&at, end, out) &&
+	return load_varint(&at, end, &windows) && load_varint(&at, end, out) &&
 	       *out > 0 && *out <= SIF_MAX_VALUES;
 }
 
@@ -412,7 +384,7 @@ size_t sif_pack(const struct sif_sketch *sketch, uint8_t *bytes)
 	uint8_t *p = bytes;
 
 	*p++ = (uint8_t)(sketch->window | (sketch->is_placed ? PLACED : 0));
-	p = put_number(p, sketch->distinct);
+	p += store_varint(p, sketch->distinct);
 	p += sif_pack_body(sketch, p);
 	if (sketch->is_placed)
 		p += put_places(sketch, p);
@@ -427,7 +399,7 @@ int sif_unpack(const uint8_t *bytes, size_t len, struct sif_sketch *out)
 		return -EINVAL;
 	out->is_placed = *at & PLACED;
 	out->window = *at++ & ~PLACED;
-	if (!get_number(&at, end, &out->distinct) ||
+	if (!load_varint(&at, end, &out->distinct) ||
 	    (out->is_placed && !get_places(at, &end, out)))
 		return -EINVAL;
 	return sif_unpack_body(at, (size_t)(end - at), out) ? 0 : -EINVAL;
