@@ -56,7 +56,7 @@ test_session() {
 			like "$(cat "$T/output")" 'report-2019' \
 				"a family is found" ;;
 		"kin groups kin")
-			like "$(cat "$T/output")" '100 .*all-reports.txt' \
+			like "$(cat "$T/output")" '100 .*report-draft.txt' \
 				"with the head first" ;;
 		"kin groups --exact --across"*)
 			is "$(cat "$T/output")" "" "no copy is outside" ;;

@@ -196,9 +196,10 @@ test_digest_set() {
 		"$(digest "$mnt/text" user.simhash)"
 	is "$(errno_of getx "$mnt/text" user.sise)" ENODATA "and no other"
 	ok "unmount" unmount "$mnt"
-	mount_kinfs "$src" "$mnt"
+	mount_kinfs "$src" "$mnt" -o xattrs=all
 	wait_idle "$mnt"
-	is "$(names "$mnt/text")" "$(sort <<<"$ATTRIBUTES")" \
+	is "$(names "$mnt/text")" \
+		"$(printf '%s\nuser.text.sif\n' "$ATTRIBUTES" | sort)" \
 		"and back again: all of them"
 	ok "with their values" digests_match "$mnt/text"
 	ok "unmount" unmount "$mnt"

@@ -30,7 +30,7 @@
 #include "fs/log.h"
 #include "fs/sandbox.h"
 
-void log_line(const char *format, ...)
+void log_warning(const char *format, ...)
 {
 	va_list args;
 
