@@ -289,23 +289,28 @@ int sketch_put(struct catalog_txn *txn, enum catalog_db db, const uint8_t *id,
 int sketch_text(struct catalog_txn *txn, enum catalog_db db, uint32_t content,
 		char **text_out);
 
-/* The digests that are kept as sketches, in which table. */
+/* The digests that are kept in a table of their own, and how. */
 struct sketch_table {
 	enum digest_id id;
 	enum catalog_db db;
+	int (*put)(struct catalog_txn *txn, enum catalog_db db,
+		   const uint8_t *id, const char *text);
+	int (*text)(struct catalog_txn *txn, enum catalog_db db,
+		    uint32_t content, char **text_out);
+	const char *finding; /* of a check, where set and table disagree */
 };
 
-enum { SKETCH_TABLES = 2 };
+enum { SKETCH_TABLES = 3 };
 extern const struct sketch_table sketch_tables[SKETCH_TABLES];
 
 /* ---- short_sketch.c ---- */
 
 /* As those of sketch.c. */
 int short_sketch_decode(const MDB_val *bytes, struct short_sketch *out);
-int short_sketch_put(struct catalog_txn *txn, const uint8_t *id,
-		     const char *text);
-int short_sketch_text(struct catalog_txn *txn, uint32_t content,
-		      char **text_out);
+int short_sketch_put(struct catalog_txn *txn, enum catalog_db db,
+		     const uint8_t *id, const char *text);
+int short_sketch_text(struct catalog_txn *txn, enum catalog_db db,
+		      uint32_t content, char **text_out);
 
 /* ---- content.c ---- */
 

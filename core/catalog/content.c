@@ -28,7 +28,7 @@ static int sketches_put(struct catalog_txn *txn, const uint8_t *id,
 
 	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
 		if (d->set & DIGEST_BIT(t->id))
-			err = sketch_put(txn, t->db, id, d->text[t->id]);
+			err = t->put(txn, t->db, id, d->text[t->id]);
 	return err;
 }
 
@@ -65,8 +65,6 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 				 texts.len);
 	if (!err)
 		err = sketches_put(txn, id, d);
-	if (!err && (d->set & DIGEST_BIT(DIGEST_SIF8)))
-		err = short_sketch_put(txn, id, d->text[DIGEST_SIF8]);
 	if (!err)
 		err = txn_put(txn, DB_IDENTITIES, identity, sizeof(identity),
 			      id, sizeof(id));
@@ -129,8 +127,6 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 		err = txn_delete(txn, DB_TEXTS, id, sizeof(id));
 	if (!err)
 		err = sketches_delete(txn, id, &d);
-	if (!err && (d.set & DIGEST_BIT(DIGEST_SIF8)))
-		err = txn_delete(txn, DB_SHORT_SKETCHES, id, sizeof(id));
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES, identity,
 				 sizeof(identity));
@@ -195,7 +191,7 @@ static int sketches_get(struct catalog_txn *txn, uint32_t content,
 
 	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
 		if (d->set & DIGEST_BIT(t->id))
-			err = sketch_text(txn, t->db, content, &d->text[t->id]);
+			err = t->text(txn, t->db, content, &d->text[t->id]);
 	return err;
 }
 
@@ -222,8 +218,6 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 		err = texts_get(txn, content, &d);
 	if (!err)
 		err = sketches_get(txn, content, &d);
-	if (!err && (d.set & DIGEST_BIT(DIGEST_SIF8)))
-		err = short_sketch_text(txn, content, &d.text[DIGEST_SIF8]);
 	if (err)
 		digests_release(&d);
 	else

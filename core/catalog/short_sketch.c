@@ -13,8 +13,8 @@ int short_sketch_decode(const MDB_val *bytes, struct short_sketch *out)
 		       -EUCLEAN;
 }
 
-int short_sketch_put(struct catalog_txn *txn, const uint8_t *id,
-		     const char *text)
+int short_sketch_put(struct catalog_txn *txn, enum catalog_db db,
+		     const uint8_t *id, const char *text)
 {
 	uint8_t bytes[SHORT_SKETCH_BYTES];
 	struct short_sketch sketch;
@@ -22,28 +22,34 @@ int short_sketch_put(struct catalog_txn *txn, const uint8_t *id,
 
 	if (err)
 		return err;
-	return txn_append(txn, DB_SHORT_SKETCHES, id, CONTENT_KEY_BYTES, bytes,
+	return txn_append(txn, db, id, CONTENT_KEY_BYTES, bytes,
 			  short_sketch_store(&sketch, bytes));
 }
 
-int catalog_short_sketch_get(struct catalog_txn *txn, uint32_t content,
-			     struct short_sketch *out)
+static int short_sketch_get(struct catalog_txn *txn, enum catalog_db db,
+			    uint32_t content, struct short_sketch *out)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	MDB_val value;
 	int err;
 
 	store_be32(id, content);
-	err = txn_get(txn, DB_SHORT_SKETCHES, id, sizeof(id), &value);
+	err = txn_get(txn, db, id, sizeof(id), &value);
 	return err ? err : short_sketch_decode(&value, out);
 }
 
-int short_sketch_text(struct catalog_txn *txn, uint32_t content,
-		      char **text_out)
+int catalog_short_sketch_get(struct catalog_txn *txn, uint32_t content,
+			     struct short_sketch *out)
+{
+	return short_sketch_get(txn, DB_SHORT_SKETCHES, content, out);
+}
+
+int short_sketch_text(struct catalog_txn *txn, enum catalog_db db,
+		      uint32_t content, char **text_out)
 {
 	struct short_sketch sketch;
 	struct buf text = { 0 };
-	int err = catalog_short_sketch_get(txn, content, &sketch);
+	int err = short_sketch_get(txn, db, content, &sketch);
 
 	if (!err)
 		err = short_sketch_format(&sketch, &text);

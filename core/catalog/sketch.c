@@ -8,8 +8,12 @@
 #include "core/base/bytes.h"
 
 const struct sketch_table sketch_tables[SKETCH_TABLES] = {
-	{ DIGEST_SIF, DB_SKETCHES },
-	{ DIGEST_TEXT, DB_TEXT_SKETCHES },
+	{ DIGEST_SIF, DB_SKETCHES, sketch_put, sketch_text,
+	  "sketch and digest set disagree" },
+	{ DIGEST_TEXT, DB_TEXT_SKETCHES, sketch_put, sketch_text,
+	  "sketch and digest set disagree" },
+	{ DIGEST_SIF8, DB_SHORT_SKETCHES, short_sketch_put, short_sketch_text,
+	  "short sketch and digest set disagree" },
 };
 
 int sketch_decode(const MDB_val *bytes, struct sif_sketch *out)
