@@ -7,7 +7,7 @@
 void notify_service(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* What a line on standard error begins with: "<4>" for LOG_WARNING and so on
+/* The prefix of a line on standard error: "<4>" for LOG_WARNING and so on
  * when that is the journal, which reads priorities there, see sd-daemon(3);
  * "" otherwise. */
 const char *notify_prefix(int priority);

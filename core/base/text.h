@@ -42,10 +42,10 @@ const char *text_format_size(double bytes, enum text_units units,
 			     char out[TEXT_SIZE_ROOM]);
 
 /*
- * What a word was probably meant to be, among names that are offered one after
- * the other: the nearest of those that differ from it in at most a third of its
- * characters, where two that are interchanged count as one.  best is NULL when
- * there is none, and not owned.
+ * A guess which name was meant by a mistyped word, among names that are offered
+ * one after the other: the nearest of those that differ from it in at most a
+ * third of its characters, where two that are interchanged count as one.  best
+ * is NULL when there is none, and not owned.
  */
 struct text_guess {
 	const char *word, *best;

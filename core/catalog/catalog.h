@@ -374,7 +374,7 @@ int catalog_content_each(struct catalog_txn *txn,
 int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
 		       struct sif_sketch *out);
 
-/* The same of its sif8. */
+/* The sif8 of a content.  -ENOENT also when it has none. */
 int catalog_short_sketch_get(struct catalog_txn *txn, uint32_t content,
 			     struct short_sketch *out);
 
@@ -384,7 +384,8 @@ int catalog_sketch_each(struct catalog_txn *txn,
 				    const struct sif_sketch *sketch),
 			void *arg);
 
-/* The same of the sketches of texts (digest/text/text_sif.h). */
+/* The sketch of the text of a content (digest/text/text_sif.h), and those of all
+ * contents that have one. */
 int catalog_text_sketch_get(struct catalog_txn *txn, uint32_t content,
 			    struct sif_sketch *out);
 int catalog_text_sketch_each(struct catalog_txn *txn,

@@ -119,7 +119,7 @@ struct piece_text {
 	size_t len[2];
 };
 
-/* What stands before a part. */
+/* The label that a part begins with: its block size, and in SiSe the modulus. */
 static int piece_label(const struct piece_text *p, int part,
 		       char label[static 64])
 {
