@@ -73,9 +73,29 @@ share_run() # SERVER CONTENTS HOW
 		die "share: the benchmark"
 }
 
+# share_spread SERVERS: postings on so many servers.
+share_spread()
+{
+	local i postings=()
+
+	echo "share: $share_spread contents, postings on $1 servers"
+	share_server "front-$1" 128MB
+	for ((i = 1; i <= $1; i++)); do
+		share_server "p$1-$i" "$((512 / $1))MB"
+		postings+=(--posting-server "$(share_conn "p$1-$i")")
+	done
+	share_init "front-$1" "${postings[@]}"
+	share_run "front-$1" "$share_spread" copy
+	echo "share: one of the $1 is stopped"
+	kill -QUIT "${share_pids[2]}"
+	wait "${share_pids[2]}" 2>/dev/null
+	share_run "front-$1" "$share_spread" ask
+	share_stop
+}
+
 bench_share()
 {
-	local i postings=() few=$((share_contents / 5))
+	local servers
 
 	share_prepare
 	echo
@@ -84,17 +104,7 @@ bench_share()
 	share_init one
 	share_run one "$share_contents" copy
 	share_stop
-	echo "share: $few contents, postings on twelve servers"
-	share_server front 128MB
-	for i in {1..12}; do
-		share_server "p$i" 32MB
-		postings+=(--posting-server "$(share_conn "p$i")")
+	for servers in 4 12; do
+		share_spread "$servers"
 	done
-	share_init front "${postings[@]}"
-	share_run front "$few" insert
-	echo "share: one of the twelve is stopped"
-	kill -QUIT "${share_pids[5]}"
-	wait "${share_pids[5]}" 2>/dev/null
-	share_run front "$few" ask
-	share_stop
 }
