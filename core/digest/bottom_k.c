@@ -45,9 +45,15 @@ void bottom_k_count(struct bottom_k *b)
 	b->counts = true;
 }
 
-static uint32_t add_times(uint32_t a, uint32_t b)
+/* What came earlier, and the same value later. */
+static struct bottom_k_seen join(struct bottom_k_seen a, struct bottom_k_seen b)
 {
-	return a + b < a ? UINT32_MAX : a + b;
+	uint32_t times = a.times + b.times;
+
+	return (struct bottom_k_seen){
+		.times = times < a.times ? UINT32_MAX : times,
+		.last = b.last,
+	};
 }
 
 static void start_stream(struct bottom_k *b)
@@ -100,7 +106,7 @@ static void lower(struct bottom_k *b)
 	for (i = 0; i < b->count; i++) {
 		b->values[kept] = b->values[i];
 		if (b->counts)
-			b->times[kept] = b->times[i];
+			b->seen[kept] = b->seen[i];
 		kept += b->values[i] <= most;
 	}
 	b->count = kept;
@@ -189,13 +195,13 @@ static size_t find_distinct(struct bottom_k *b, uint64_t **distinct_out)
 
 /* ---- repeats that are counted ---- */
 
-/* As find_owners(); scratch_times are those of the owners, and times those of
- * the others. */
+/* As find_owners(); scratch_seen belongs to the owners, and seen to the
+ * others. */
 static size_t count_owners(struct bottom_k *b, size_t count, unsigned shift,
 			   size_t owned, size_t *others_out)
 {
 	uint64_t *owners = b->scratch, *values = b->values, value;
-	uint32_t *owner_times = b->scratch_times, times;
+	struct bottom_k_seen *of_owner = b->scratch_seen, seen, joined;
 	uint16_t slots[MAX_SLOTS], owner;
 	size_t i, slot, mask = slot_mask(count), others = 0;
 	bool equal;
@@ -203,17 +209,17 @@ static size_t count_owners(struct bottom_k *b, size_t count, unsigned shift,
 	memset(slots, 0, (mask + 1) * sizeof(slots[0]));
 	for (i = 0; i < count; i++) {
 		value = values[i];
-		times = b->times[i];
+		seen = b->seen[i];
 		slot = value >> shift & mask;
 		owner = slots[slot];
 		equal = (owner != 0) & (owners[owner] == value);
 		values[others] = value;
-		b->times[others] = times;
+		b->seen[others] = seen;
 		others += (owner != 0) & !equal;
-		owner_times[owner] =
-			add_times(owner_times[owner], equal ? times : 0);
+		joined = join(of_owner[owner], seen);
+		of_owner[owner] = equal ? joined : of_owner[owner];
 		owners[owned + 1] = value;
-		owner_times[owned + 1] = times;
+		of_owner[owned + 1] = seen;
 		owned += owner == 0;
 		slots[slot] = owner ? owner : (uint16_t)owned;
 	}
@@ -240,7 +246,7 @@ static void take_places(struct bottom_k *b)
 	if (b->streams)
 		start_stream(b);
 	for (i = 0; i < b->count; i++) {
-		b->times[i] = b->scratch_times[b->values[i] & PLACE_MASK];
+		b->seen[i] = b->scratch_seen[b->values[i] & PLACE_MASK];
 		b->values[i] &= ~PLACE_MASK;
 	}
 }
@@ -248,27 +254,27 @@ static void take_places(struct bottom_k *b)
 static size_t count_rest(struct bottom_k *b, size_t count, size_t owned)
 {
 	uint64_t *owners = b->scratch, value;
-	uint32_t times;
+	struct bottom_k_seen seen;
 	size_t i, first = owned;
 
 	add_places(b->values, count, 0);
 	sort(b->values, count);
 	for (i = 0; i < count; i++) {
 		value = b->values[i] & ~PLACE_MASK;
-		times = b->times[b->values[i] & PLACE_MASK];
+		seen = b->seen[b->values[i] & PLACE_MASK];
 		if (owned > first && owners[owned] == value) {
-			b->scratch_times[owned] =
-				add_times(b->scratch_times[owned], times);
+			b->scratch_seen[owned] =
+				join(b->scratch_seen[owned], seen);
 			continue;
 		}
 		owned++;
 		owners[owned] = value;
-		b->scratch_times[owned] = times;
+		b->scratch_seen[owned] = seen;
 	}
 	return owned;
 }
 
-/* As find_distinct(); the values have places in scratch_times. */
+/* As find_distinct(); the values have places in scratch_seen. */
 static size_t count_distinct(struct bottom_k *b, uint64_t **distinct_out)
 {
 	static const uint8_t shifts[] = { 16, 29, 42, 22 };
@@ -366,8 +372,7 @@ void bottom_k_sort(struct bottom_k *b)
 
 	bottom_k_settle(b);
 	if (b->counts && !b->placed) {
-		memcpy(b->scratch_times, b->times,
-		       b->count * sizeof(b->times[0]));
+		memcpy(b->scratch_seen, b->seen, b->count * sizeof(b->seen[0]));
 		add_places(b->values, b->count, 0);
 		b->placed = true;
 	}
@@ -410,8 +415,9 @@ static size_t drop_recent(struct bottom_k *b, size_t count)
 }
 
 /* As drop_recent(); a repeat of a recent value counts for it. */
-static size_t count_recent(struct bottom_k *b, size_t count)
+static size_t count_recent(struct bottom_k *b, size_t count, uint32_t where)
 {
+	const struct bottom_k_seen once = { 1, where }, none = { 0, where };
 	uint64_t value, *values = b->values + b->count;
 	size_t i, at, kept = 0;
 	uint16_t place;
@@ -424,8 +430,8 @@ static size_t count_recent(struct bottom_k *b, size_t count)
 		place = known ? b->recent_places[at] :
 				(uint16_t)(b->count + kept);
 		values[kept] = value;
-		b->times[b->count + kept] = 0;
-		b->times[place] = add_times(b->times[place], 1);
+		b->seen[b->count + kept] = none;
+		b->seen[place] = join(b->seen[place], once);
 		b->recent[at] = value;
 		b->recent_places[at] = place;
 		kept += !known;
@@ -434,24 +440,25 @@ static size_t count_recent(struct bottom_k *b, size_t count)
 }
 
 /* How many of count new values are kept. */
-static size_t keep_new(struct bottom_k *b, size_t count)
+static size_t keep_new(struct bottom_k *b, size_t count, uint32_t where)
 {
+	const struct bottom_k_seen once = { 1, where };
 	size_t i;
 
 	take_places(b);
 	if (b->streams)
-		return b->counts ? count_recent(b, count) :
+		return b->counts ? count_recent(b, count, where) :
 				   drop_recent(b, count);
 	for (i = 0; b->counts && i < count; i++)
-		b->times[b->count + i] = 1;
+		b->seen[b->count + i] = once;
 	return count;
 }
 
-void bottom_k_add(struct bottom_k *b, size_t count)
+void bottom_k_add(struct bottom_k *b, size_t count, uint32_t where)
 {
 	if (count == 0)
 		return;
-	b->count += keep_new(b, count);
+	b->count += keep_new(b, count, where);
 	b->settled = false;
 	if (b->count <= BOTTOM_K_LIMIT(b->max))
 		return;

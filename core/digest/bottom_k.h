@@ -30,35 +30,41 @@
 /* Values that are counted are multiples of 2^16: a place fits below them. */
 #define BOTTOM_K_PLACE_BITS 16
 
+/* Of a value that is counted. */
+struct bottom_k_seen {
+	uint32_t times; /* it came, at most UINT32_MAX */
+	uint32_t last;  /* where */
+};
+
 struct bottom_k {
-	size_t max;     /* k */
-	bool counts;    /* it keeps how often each value comes */
+	size_t max;  /* k */
+	bool counts; /* it keeps how often each value comes, and where last */
 	uint64_t bound; /* no larger value is of interest any more */
 	bool streams;   /* there were too many values to keep all */
 	bool settled;   /* values are distinct, and not more than max */
-	bool placed;    /* below each are its place in scratch_times */
+	bool placed;    /* below each is its place in scratch_seen */
 	/* All values up to the bound, in any order, maybe more than once. */
 	size_t count;
 	uint64_t values[BOTTOM_K_ROOM];
 	uint64_t scratch[BOTTOM_K_ROOM + 2];
 	uint64_t recent[BOTTOM_K_RECENT]; /* values already dealt with */
-	/* Where values are counted: how often each of values came, at most
-	 * UINT32_MAX times, unless they are placed; and the places of the
-	 * recent values. */
-	uint32_t times[BOTTOM_K_ROOM];
-	uint32_t scratch_times[BOTTOM_K_ROOM + 2];
+	/* Where values are counted: what was seen of each of values, unless
+	 * they are placed; and the places of the recent values. */
+	struct bottom_k_seen seen[BOTTOM_K_ROOM];
+	struct bottom_k_seen scratch_seen[BOTTOM_K_ROOM + 2];
 	uint16_t recent_places[BOTTOM_K_RECENT];
 };
 
 /* max is 2..BOTTOM_K_MOST. */
 void bottom_k_begin(struct bottom_k *b, size_t max);
 
-/* From now on values are counted: times[i] belongs to values[i].  b is new. */
+/* From now on values are counted: seen[i] belongs to values[i].  b is new. */
 void bottom_k_count(struct bottom_k *b);
 
 /* Takes count values, at most BOTTOM_K_PART, from values[b->count] on.  None is
- * larger than the bound. */
-void bottom_k_add(struct bottom_k *b, size_t count);
+ * larger than the bound.  where is the caller's name for this part of the
+ * stream. */
+void bottom_k_add(struct bottom_k *b, size_t count, uint32_t where);
 
 /* How many values the caller should look at before it adds those up to the
  * bound: fewer while most of them are. */

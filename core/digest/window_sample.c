@@ -15,14 +15,23 @@ void window_sample_begin(struct window_sample *s, size_t window, size_t max,
 	bottom_k_begin(&s->smallest, max);
 }
 
-/* How many windows from s->at on are given to pick at once. */
-static size_t part_of(const struct window_sample *s, size_t count)
+/* How many of the windows that start at that place of the stream are given to
+ * pick at once. */
+static size_t part_of(const struct window_sample *s, size_t count, uint64_t at)
 {
 	size_t part = bottom_k_part(&s->smallest);
-	size_t unit = WINDOW_SAMPLE_UNIT - s->at % WINDOW_SAMPLE_UNIT;
+	size_t unit = WINDOW_SAMPLE_UNIT - at % WINDOW_SAMPLE_UNIT;
 
 	part = count < part ? count : part;
 	return part < unit ? part : unit;
+}
+
+/* In units of the stream. */
+static uint32_t unit_of(uint64_t at)
+{
+	uint64_t unit = at / WINDOW_SAMPLE_UNIT;
+
+	return unit < UINT32_MAX ? (uint32_t)unit : UINT32_MAX;
 }
 
 /* The windows within the bytes, which are at that place of the stream. */
@@ -34,13 +43,14 @@ static void scan(struct window_sample *s, const uint8_t *bytes, size_t len,
 
 	if (len < s->window)
 		return;
-	s->at = at;
 	for (count = len - s->window + 1; count > 0; count -= part) {
-		part = part_of(s, count);
-		bottom_k_add(b, s->pick(s->arg, bytes, part, b->bound,
-					b->values + b->count));
+		part = part_of(s, count, at);
+		bottom_k_add(b,
+			     s->pick(s->arg, bytes, part, b->bound,
+				     b->values + b->count),
+			     unit_of(at));
 		bytes += part;
-		s->at += part;
+		at += part;
 	}
 }
 

@@ -16,7 +16,8 @@
 #define WINDOW_SAMPLE_MOST 32 /* bytes of a window */
 #define WINDOW_SAMPLE_LONG 16 /* from that on most occur once */
 
-/* The windows that pick is given at once begin in one unit of the stream. */
+/* The windows that pick is given at once begin in one unit of the stream: where
+ * a value was seen, if the sample counts them, is the number of that unit. */
 #define WINDOW_SAMPLE_UNIT BOTTOM_K_PART
 
 /*
@@ -32,7 +33,6 @@ struct window_sample {
 	void *arg;
 	bool started;
 	uint64_t length; /* bytes of the stream so far */
-	uint64_t at;     /* in the stream, of the bytes that pick is given */
 	size_t fill;     /* bytes in last: one less than a window has, but at
 		      * the start */
 	uint8_t last[WINDOW_SAMPLE_MOST];

@@ -30,18 +30,24 @@ static size_t model(const uint64_t *values, size_t count, size_t max,
 	return n;
 }
 
-static void present(const uint64_t *values, size_t count)
+/* In which part each value of the stream was presented. */
+static uint32_t parts[MOST];
+
+/* Those from first up to end of a stream. */
+static void present(const uint64_t *values, size_t first, size_t end)
 {
 	size_t i, k, part, n;
 
-	for (i = 0; i < count; i += part) {
+	for (i = first; i < end; i += part) {
 		part = bottom_k_part(&smallest);
-		part = count - i < part ? count - i : part;
-		for (k = n = 0; k < part; k++)
+		part = end - i < part ? end - i : part;
+		for (k = n = 0; k < part; k++) {
+			parts[i + k] = (uint32_t)i;
 			if (values[i + k] <= smallest.bound)
 				smallest.values[smallest.count + n++] =
 					values[i + k];
-		bottom_k_add(&smallest, n);
+		}
+		bottom_k_add(&smallest, n, (uint32_t)i);
 	}
 }
 
@@ -93,7 +99,7 @@ static void the_smallest_are_kept(void **state)
 		max = 2 + draw(&d) % (BOTTOM_K_MOST - 1);
 		draw_values(&d, seed, values, count);
 		bottom_k_begin(&smallest, max);
-		present(values, count);
+		present(values, 0, count);
 		expect(values, count, max, seed);
 
 		/* Some with a guess, then the others. */
@@ -101,9 +107,9 @@ static void the_smallest_are_kept(void **state)
 		bottom_k_begin(&smallest, max);
 		bottom_k_guess(&smallest, first);
 		do
-			present(values, first);
+			present(values, 0, first);
 		while (!bottom_k_suffices(&smallest));
-		present(values + first, count - first);
+		present(values, first, count);
 		expect(values, count, max, seed);
 	}
 }
@@ -121,12 +127,12 @@ static void a_guess_spares_most_values(void **state)
 	for (i = 0; i < MOST; i++)
 		looked_at += values[i] <= smallest.bound;
 	assert_in_range(looked_at, 128, 512);
-	present(values, MOST);
+	present(values, 0, MOST);
 	assert_true(bottom_k_suffices(&smallest));
 	expect(values, MOST, 128, 1);
 }
 
-/* ---- with how often they come ---- */
+/* ---- with how often they come, and where ---- */
 
 /* Those of the smallest values. */
 static void expect_times(const uint64_t *values, size_t count, uint64_t seed)
@@ -140,11 +146,11 @@ static void expect_times(const uint64_t *values, size_t count, uint64_t seed)
 		for (times = 0; k < count && sorted[k] == smallest.values[i];
 		     k++)
 			times++;
-		if (smallest.times[i] != times)
+		if (smallest.seen[i].times != times)
 			fail_msg("seed %llu: value %zu comes %zu times, have "
 				 "%u",
 				 (unsigned long long)seed, i, times,
-				 smallest.times[i]);
+				 smallest.seen[i].times);
 	}
 }
 
@@ -161,7 +167,23 @@ static void draw_counted(struct draws *d, uint64_t seed, uint64_t *values,
 					    values[i] >> 16 << 16;
 }
 
-static void it_is_known_how_often_they_come(void **state)
+/* Of the smallest values; where a value was seen last. */
+static void expect_last(const uint64_t *values, size_t count, uint64_t seed)
+{
+	size_t i, k;
+
+	for (i = 0; i < smallest.count; i += 1 + smallest.count / 8) {
+		for (k = count - 1; values[k] != smallest.values[i];)
+			k--;
+		if (smallest.seen[i].last != parts[k])
+			fail_msg("seed %llu: value %zu is in part %u last, "
+				 "have %u",
+				 (unsigned long long)seed, i, parts[k],
+				 smallest.seen[i].last);
+	}
+}
+
+static void it_is_known_how_often_they_come_and_where(void **state)
 {
 	static uint64_t values[MOST];
 	struct draws d;
@@ -179,13 +201,14 @@ static void it_is_known_how_often_they_come(void **state)
 		bottom_k_count(&smallest);
 		bottom_k_guess(&smallest, first);
 		do
-			present(values, first);
+			present(values, 0, first);
 		while (!bottom_k_suffices(&smallest));
 		if (seed % 2)
 			bottom_k_sort(&smallest);
-		present(values + first, count - first);
+		present(values, first, count);
 		expect(values, count, max, seed);
 		expect_times(values, count, seed);
+		expect_last(values, count, seed);
 	}
 }
 
@@ -194,7 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_smallest_are_kept),
 		cmocka_unit_test(a_guess_spares_most_values),
-		cmocka_unit_test(it_is_known_how_often_they_come),
+		cmocka_unit_test(it_is_known_how_often_they_come_and_where),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,17 +18,13 @@ static size_t pick(void *arg, const uint8_t *bytes, size_t count,
 		   uint64_t bound, uint64_t *hashes_out)
 {
 	const uint64_t dropped = (UINT64_C(1) << DROPPED_BITS) - 1;
-	struct sif *s = arg;
-	uint64_t unit = s->sample.at / WINDOW_SAMPLE_UNIT;
+	const struct sif *s = arg;
 	size_t i, picked;
 
 	picked = s->kernel->pick(&s->table, bytes, count, bound | dropped,
 				 hashes_out);
 	for (i = 0; i < picked; i++)
 		hashes_out[i] &= ~dropped;
-	for (i = 0; i < picked && unit; i++)
-		sif_places_add(&s->places, hashes_out[i], bound,
-			       unit < UINT32_MAX ? (uint32_t)unit : UINT32_MAX);
 	return picked;
 }
 
@@ -70,7 +66,6 @@ size_t sif_values(uint64_t size)
 void sif_begin(struct sif *s, size_t max)
 {
 	window_sample_begin(&s->sample, s->table.window, max, pick, s);
-	sif_places_begin(&s->places, max);
 	bottom_k_count(&s->sample.smallest);
 	run_count_begin(&s->runs, s->table.window);
 }
@@ -115,26 +110,18 @@ double sif_place_unit(uint64_t size)
 	return unit < WINDOW_SAMPLE_UNIT ? WINDOW_SAMPLE_UNIT : unit;
 }
 
-static void set_places(const struct sif *s, struct sif_sketch *out)
+/* Where in a file of so many units. */
+static uint8_t place_of(uint64_t unit, uint64_t units)
 {
-	uint64_t units = (s->sample.length + WINDOW_SAMPLE_UNIT - 1) /
-			 WINDOW_SAMPLE_UNIT;
-	uint64_t place;
-	size_t i;
+	uint64_t place = units > SIF_PLACES ? unit * SIF_PLACES / units : unit;
 
-	for (i = 0; i < out->count; i++) {
-		place = sif_places_find(&s->places,
-					out->values[i] << DROPPED_BITS);
-		if (units > SIF_PLACES)
-			place = place * SIF_PLACES / units;
-		out->places[i] =
-			place < SIF_PLACES ? (uint8_t)place : SIF_PLACES - 1;
-	}
-	out->is_placed = out->count && units > 1;
+	return place < SIF_PLACES ? (uint8_t)place : SIF_PLACES - 1;
 }
 
 void sif_final(struct sif *s, struct sif_sketch *out)
 {
+	const uint64_t units = (s->sample.length + WINDOW_SAMPLE_UNIT - 1) /
+			       WINDOW_SAMPLE_UNIT;
 	struct bottom_k *b = &s->sample.smallest;
 	size_t i;
 
@@ -144,12 +131,14 @@ void sif_final(struct sif *s, struct sif_sketch *out)
 	out->count = b->count;
 	out->rest = 0;
 	out->rest_shift = 0;
+	out->is_placed = b->count && units > 1;
 	for (i = 0; i < b->count; i++) {
 		out->values[i] = b->values[i] >> DROPPED_BITS;
-		out->times[i] = sif_round(b->times[i]);
+		out->times[i] = sif_round(b->seen[i].times);
 	}
+	for (i = 0; i < b->count && out->is_placed; i++)
+		out->places[i] = place_of(b->seen[i].last, units);
 	count_distinct(out, b->count == b->max);
-	set_places(s, out);
 }
 
 uint32_t sif_round(uint32_t times)

@@ -8,7 +8,6 @@
 
 #include "core/base/buf.h"
 #include "core/digest/run_count.h"
-#include "core/digest/sif/sif_places.h"
 #include "core/digest/window_sample.h"
 #include "core/kernel/sif/sif.h"
 
@@ -98,7 +97,6 @@ struct sif {
 	const struct kernel_sif *kernel;
 	struct run_count runs;       /* windows without a fingerprint */
 	struct window_sample sample; /* fingerprints, in the upper SIF_BITS */
-	struct sif_places places;
 };
 
 /* How many values are kept in full of a file of so many bytes: SIF_VALUES up
