@@ -27,44 +27,65 @@ static size_t end_of_run(const uint8_t *bytes, size_t from, size_t len)
 	return i;
 }
 
-static bool repeats_8(const uint8_t *bytes)
+/* Zero where nine bytes are equal. */
+static uint64_t differences(const uint8_t *bytes)
 {
-	uint64_t word;
+	uint64_t first, second;
 
-	memcpy(&word, bytes, sizeof(word));
-	return word == (word << 8 | word >> 56);
+	memcpy(&first, bytes, sizeof(first));
+	memcpy(&second, bytes + 1, sizeof(second));
+	return first ^ second;
 }
 
-/* A run of 16 bytes that holds both bytes at i has 6 more before or behind
- * them.  There are so many before. */
-static bool may_be_run(const uint8_t *bytes, size_t i, size_t len)
+/* The first place from i on, a multiple of 8, with eight equal bytes behind
+ * it; len or more if there is none. */
+static size_t find_nine(const uint8_t *bytes, size_t i, size_t len)
 {
-	return repeats_8(bytes + i - 6) ||
-	       (i + 8 <= len && repeats_8(bytes + i));
+	bool found;
+
+	for (; i + 33 <= len; i += 32) {
+		found = !differences(bytes + i) | !differences(bytes + i + 8) |
+			!differences(bytes + i + 16) |
+			!differences(bytes + i + 24);
+		if (found)
+			break;
+	}
+	while (i + 9 <= len && differences(bytes + i))
+		i += 8;
+	return i + 9 <= len ? i : len;
 }
 
-/* The windows of runs that start within the bytes.  Of the pairs of neighbours
- * in a run as long as a window, one is looked at. */
+/* The same for windows that may be shorter: two equal bytes at a multiple of
+ * step. */
+static size_t find_two(const uint8_t *bytes, size_t i, size_t len, size_t step)
+{
+	while (i + 2 <= len && bytes[i] != bytes[i + 1])
+		i += step;
+	return i + 2 <= len ? i : len;
+}
+
+/* The windows of runs that start within the bytes.  A run as long as a window
+ * has equal bytes at and behind a multiple of step. */
 static uint64_t count_runs(const struct run_count *r, const uint8_t *bytes,
 			   size_t len)
 {
-	const size_t step = r->window - 1;
-	size_t i, start, end = 0;
+	const bool wide = r->window >= 16;
+	const size_t step = wide ? 8 : r->window - 1;
+	size_t i = 0, start, end = 0;
 	uint64_t same = 0;
 
-	for (i = step - 1; i + 1 < len; i += step) {
-		if (bytes[i] != bytes[i + 1])
-			continue;
-		if (step >= 15 && !may_be_run(bytes, i, len))
-			continue;
+	for (;;) {
+		i = wide ? find_nine(bytes, i, len) :
+			   find_two(bytes, i, len, step);
+		if (i >= len)
+			return same;
 		for (start = i; start > end; start--)
 			if (bytes[start - 1] != bytes[i])
 				break;
 		end = end_of_run(bytes, i, len);
 		same += windows_in(r, end - start);
-		i = end - 1; /* the next is the last pair of a run from end */
+		i = (end + step - 1) / step * step;
 	}
-	return same;
 }
 
 /* The run at the end grows by bytes of its own kind at the start of the others.
