@@ -447,6 +447,7 @@ bench_digest()
 {
 	local rows_of_file processors
 
+	need ssdeep tlsh md5sum sha256sum xxhsum
 	list_processors
 	look_at_kin
 	[ -e "$top/core" ] || run_core memory pairs >/dev/null

@@ -332,6 +332,7 @@ bench_mount()
 	local line row title
 
 	[ -e /dev/fuse ] || die "/dev/fuse is missing"
+	need bindfs getfattr git
 	mount_all
 	printf '\n%d MiB, %d small files, median of %d; %s\n' \
 		"$mib" "$files" "$runs" \

@@ -133,16 +133,18 @@ static char *pieces_text(uint64_t *state, const char *first, const char *second,
 	return buf_take(&text);
 }
 
-/* That of so many distinct windows. */
+/* That of so many distinct windows.  There are 32 to 64 slots for each, and the
+ * values of a sample lie in the first ones. */
 static char *sif8_text(uint64_t *state, uint64_t windows)
 {
+	const unsigned bits = windows > SHORT_SKETCH_VALUES ? 6 : 5;
 	struct short_sketch sketch = { .distinct = windows };
 	struct buf text = { 0 };
 	uint32_t slot = 0;
 
 	for (; sketch.count < SHORT_SKETCH_VALUES && sketch.count < windows;
 	     sketch.count++) {
-		slot += (uint32_t)(draw(state) >> 57);
+		slot += (uint32_t)(draw(state) >> (64 - bits));
 		sketch.slots[sketch.count] = slot;
 	}
 	fail_errno("sif8", short_sketch_format(&sketch, &text));
