@@ -376,11 +376,37 @@ static enum engine_state state_of_use(enum source_use use)
 	return ENGINE_PENDING;
 }
 
+/* Whether the identity of the file tells its content: where times are not to be
+ * relied on, a file that is open for writing may have changed. */
+static bool tells_identity(const struct engine *e, const struct file_key *key,
+			   const struct stat *st)
+{
+	return source_get_times(&e->source, key) == TIMES_OWN ||
+	       source_get_use(&e->source, st) == SOURCE_UNUSED;
+}
+
+bool engine_answer_holds(struct engine *e, int fd,
+			 const struct engine_answer *answer)
+{
+	struct file_identity identity;
+	struct file_key key;
+	struct stat st;
+
+	if (answer->state != ENGINE_FRESH && answer->state != ENGINE_FAILED)
+		return false;
+	if (fstat(fd, &st))
+		return false;
+	source_get_key(&e->source, fd, &st, &key);
+	source_get_identity(&st, &identity);
+	return file_key_equal(&key, &answer->key) &&
+	       file_identity_equal(&identity, &answer->identity) &&
+	       tells_identity(e, &key, &st) &&
+	       !queue_doubts_file(&e->queue, &key);
+}
+
 int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 {
 	struct engine_answer answer = { .state = ENGINE_PENDING };
-	struct file_identity identity;
-	struct file_key key;
 	struct stat st;
 	const char *rule;
 	int err = 0;
@@ -396,15 +422,11 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 		*answer_out = answer;
 		return 0;
 	}
-	source_get_key(&e->source, fd, &st, &key);
-	source_get_identity(&st, &identity);
-	/* A file that is open for writing may have changed; and a catalog that
-	 * is not open yet is not waited for here. */
-	if (!catalog_is_open(e->catalog))
-		answer.state = ENGINE_PENDING;
-	else if (source_get_times(&e->source, &key) == TIMES_OWN ||
-		 source_get_use(&e->source, &st) == SOURCE_UNUSED)
-		err = ask_known(e, &key, &identity, &answer);
+	source_get_key(&e->source, fd, &st, &answer.key);
+	source_get_identity(&st, &answer.identity);
+	/* A catalog that is not open yet is not waited for here. */
+	if (catalog_is_open(e->catalog) && tells_identity(e, &answer.key, &st))
+		err = ask_known(e, &answer.key, &answer.identity, &answer);
 	if (err)
 		return err;
 	if (answer.state == ENGINE_PENDING)

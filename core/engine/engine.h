@@ -13,6 +13,7 @@
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
+#include "core/queue/digests_wait.h"
 #include "core/queue/queue.h"
 #include "core/search/groups.h"
 #include "core/search/search.h"
@@ -39,8 +40,8 @@
  *
  * The life of a change.  engine_file_closed() compares the identity with what is
  * known and pushes a job (queue).  A worker takes it, digests the file, looks at
- * the identity again and posts the result (hash).  The result can be asked for
- * from then on.  The committer writes it with others in one transaction and
+ * the identity again and posts the result (hash).  Requests that wait for the
+ * file are answered with it, and it can be asked for from then on.  The committer writes it with others in one transaction and
  * tells the index (commit).
  *
  * The life of a query is told in core/search/search.h.
@@ -131,6 +132,12 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
  * examined. */
 int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out);
 
+/* Whether an answer that was given holds now: the file behind fd is still in the
+ * state that was hashed, or could not be read.  Cheaper than another
+ * engine_ask(); false for a file without digests. */
+bool engine_answer_holds(struct engine *e, int fd,
+			 const struct engine_answer *answer);
+
 /*
  * Requests that take time are bounded, in all and for each user (uid): a user
  * who has as many under way as are left for all others gets -EAGAIN.  What one
@@ -139,18 +146,14 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out);
  */
 
 /*
- * Parks a request for a pending file.  The file moves to the head of the
- * queue; done is called exactly once, from an engine thread: with 0 when there
- * is news of it (ask again), -ETIMEDOUT, or -ECANCELED at the end.
+ * Answers the request with the digests of its file, at once if they are known.
+ * A pending file moves to the head of the queue.  When this fails, done was not
+ * called and is not called later.
  */
-int engine_wait(struct engine *e, int fd, uid_t uid, unsigned timeout_ms,
-		void (*done)(void *arg, int result), void *arg);
+int engine_wait(struct engine *e, struct digests_wait *w);
 
 /* Answers a parked request with -EINTR; see struct queue_ticket. */
 void engine_give_up(struct engine *e, uint64_t ticket);
-
-/* engine_wait() with a ticket. */
-int engine_park(struct engine *e, int fd, const struct parked_request *parked);
 
 /*
  * A digest that is not kept, computed now; an sdhash has "stdin" in place of a

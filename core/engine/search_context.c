@@ -10,9 +10,15 @@ static int get_digests(void *engine, int fd, struct engine_answer *out)
 	return engine_ask(engine, fd, out);
 }
 
-static int park(void *engine, int fd, const struct parked_request *parked)
+static bool digests_hold(void *engine, int fd,
+			 const struct engine_answer *answer)
 {
-	return engine_park(engine, fd, parked);
+	return engine_answer_holds(engine, fd, answer);
+}
+
+static int wait_digests(void *engine, struct digests_wait *w)
+{
+	return engine_wait(engine, w);
 }
 
 static void commit_position(void *engine, uint64_t *posted_out,
@@ -91,7 +97,8 @@ int engine_init_search(struct engine *e)
 		.measure = e->options.measure,
 		.ctx = e,
 		.get_digests = get_digests,
-		.park = park,
+		.digests_hold = digests_hold,
+		.wait_digests = wait_digests,
 		.commit_position = commit_position,
 		.commit_hurry = hurry,
 		.is_incomplete = is_incomplete,

@@ -133,44 +133,42 @@ enum record_match {
 	MATCH_ALL,     /* its digests, or why it cannot be read */
 };
 
-static bool has_digests(struct catalog_txn *txn, uint32_t content)
+/* What the catalog has of the file, as a result: its digests, which the caller
+ * releases, or why it cannot be read. */
+static bool get_known(const struct hash_context *c, const struct file_key *key,
+		      struct result *out)
 {
-	struct digests d = { 0 };
-	int err = catalog_content_get(txn, content, &d);
-
-	if (!err)
-		digests_release(&d);
-	return !err;
-}
-
-static bool get_hashed_record(const struct hash_context *c,
-			      const struct file_key *key,
-			      struct file_record *out)
-{
+	struct file_record rec;
 	struct catalog_txn *txn;
-	bool hashed;
+	bool known;
 
 	if (catalog_read(c->catalog, &txn))
 		return false;
-	hashed = !catalog_file_get(txn, key, out) &&
-		 (out->state == FILE_FAILED ||
-		  (out->state == FILE_FRESH && has_digests(txn, out->content)));
+	known = !catalog_file_get(txn, key, &rec) &&
+		(rec.state == FILE_FAILED ||
+		 (rec.state == FILE_FRESH &&
+		  !catalog_content_get(txn, rec.content, &out->digests)));
 	catalog_abort(txn);
-	return hashed;
+	if (!known)
+		return false;
+	out->key = *key;
+	out->identity = rec.identity;
+	out->error = rec.state == FILE_FAILED ? rec.error : 0;
+	return true;
 }
 
-static enum record_match match_record(struct hash_task *t)
+static enum record_match match_record(struct hash_task *t, struct result *known)
 {
 	const struct hash_context *c = t->w->context;
-	struct file_record rec;
+	const struct file_identity *then = &known->identity;
 
 	if (queue_is_changed(c->queue, t->job) ||
-	    !get_hashed_record(c, &t->job->key, &rec))
+	    !get_known(c, &t->job->key, known))
 		return MATCH_NONE;
-	if (file_identity_equal(&rec.identity, &t->identity))
+	if (file_identity_equal(then, &t->identity))
 		return MATCH_ALL;
-	return rec.identity.size == t->identity.size &&
-			       rec.identity.mtime_ns == t->identity.mtime_ns &&
+	return then->size == t->identity.size &&
+			       then->mtime_ns == t->identity.mtime_ns &&
 			       c->metadata_changes(c->ctx) ?
 		       MATCH_CONTENT :
 		       MATCH_NONE;
@@ -212,7 +210,9 @@ static bool ends_early(struct hash_task *t, int path_fd)
 {
 	const struct hash_context *c = t->w->context;
 	enum source_use use = get_use(t);
-	enum record_match match = match_record(t);
+	struct result known = { 0 };
+	enum record_match match = match_record(t, &known);
+	bool ended = true;
 	int64_t wait_ms;
 
 	if (source_skip_rule(c->source, path_fd, t->st)) {
@@ -221,7 +221,7 @@ static bool ends_early(struct hash_task *t, int path_fd)
 	} else if (use == SOURCE_CLOSING) {
 		queue_delay(c->queue, t->job, CLOSING_MS, false);
 	} else if (match == MATCH_ALL) {
-		queue_finish(c->queue, t->job);
+		queue_finish_known(c->queue, t->job, &known);
 	} else if (use == SOURCE_WRITTEN) {
 		queue_give_up(c->queue, t->job);
 	} else if (match == MATCH_CONTENT) {
@@ -229,9 +229,10 @@ static bool ends_early(struct hash_task *t, int path_fd)
 	} else if (is_too_young(t, &wait_ms)) {
 		queue_delay(c->queue, t->job, wait_ms, false);
 	} else {
-		return false;
+		ended = false;
 	}
-	return true;
+	digests_release(&known.digests);
+	return ended;
 }
 
 /* ---- a job ---- */

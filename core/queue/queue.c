@@ -84,7 +84,7 @@ void queue_release(struct queue *q)
 		while (job) {
 			struct job *next = job->chain;
 
-			waiters_answer(waiters_take(q, job), -ECANCELED);
+			waiters_answer(waiters_take(q, job), -ECANCELED, NULL);
 			kept_free(job->kept);
 			result_free(job->result);
 			free(job);
@@ -221,7 +221,8 @@ enum job_level queue_identify(struct queue *q, struct job *job,
 	return level;
 }
 
-static void end_job(struct queue *q, struct job *job, bool for_joined)
+static void end_job(struct queue *q, struct job *job, bool for_joined,
+		    const struct result *known)
 {
 	struct waiter *waiters = NULL;
 
@@ -234,17 +235,23 @@ static void end_job(struct queue *q, struct job *job, bool for_joined)
 		job_drop(q, job);
 	}
 	pthread_mutex_unlock(&q->lock);
-	waiters_answer(waiters, 0);
+	waiters_answer(waiters, 0, known);
 }
 
 void queue_finish(struct queue *q, struct job *job)
 {
-	end_job(q, job, false);
+	end_job(q, job, false, NULL);
+}
+
+void queue_finish_known(struct queue *q, struct job *job,
+			const struct result *known)
+{
+	end_job(q, job, false, known);
 }
 
 void queue_give_up(struct queue *q, struct job *job)
 {
-	end_job(q, job, true);
+	end_job(q, job, true, NULL);
 }
 
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
@@ -308,7 +315,7 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 	done = become_done(q, job, r, &waiters);
 	gone = !posted || r->committed;
 	pthread_mutex_unlock(&q->lock);
-	waiters_answer(waiters, 0);
+	waiters_answer(waiters, 0, r);
 	if (done && gone)
 		queue_committed(q, r);
 	drop_references(r, 1U + !posted + !done);
@@ -316,19 +323,16 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 
 void queue_committed(struct queue *q, struct result *r)
 {
-	struct waiter *waiters = NULL;
 	struct job *job;
 
 	pthread_mutex_lock(&q->lock);
 	r->committed = true;
 	job = job_find(q, &r->key);
 	if (job && job->state == JOB_DONE && job->result == r) {
-		waiters = waiters_take(q, job);
 		job_leave(q, job);
 		job_drop(q, job);
 	}
 	pthread_mutex_unlock(&q->lock);
-	waiters_answer(waiters, 0);
 }
 
 void queue_pause(struct queue *q, enum queue_pause reason, bool on)
@@ -363,6 +367,18 @@ int queue_look(struct queue *q, const struct file_key *key,
 	}
 	pthread_mutex_unlock(&q->lock);
 	return err;
+}
+
+bool queue_doubts_file(struct queue *q, const struct file_key *key)
+{
+	const struct job *job;
+	bool doubts;
+
+	pthread_mutex_lock(&q->lock);
+	job = job_find(q, key);
+	doubts = job && job->changed;
+	pthread_mutex_unlock(&q->lock);
+	return doubts;
 }
 
 /* The reason for the delay may be over sooner when a request waits. */
@@ -450,17 +466,6 @@ int queue_park(struct queue *q, const struct file_key *key,
 	return err;
 }
 
-int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
-	       int64_t deadline_ms, void (*done)(void *arg, int result),
-	       void *arg)
-{
-	const struct parked_request parked = {
-		.uid = uid, .deadline_ms = deadline_ms, .done = done, .arg = arg
-	};
-
-	return queue_park(q, key, &parked);
-}
-
 void queue_give_up_waiting(struct queue *q, uint64_t ticket)
 {
 	struct waiter *w;
@@ -472,7 +477,7 @@ void queue_give_up_waiting(struct queue *q, uint64_t ticket)
 	pthread_mutex_unlock(&q->lock);
 	if (w)
 		w->job_next = NULL;
-	waiters_answer(w, -EINTR);
+	waiters_answer(w, -EINTR, NULL);
 }
 
 void queue_counts(struct queue *q, struct queue_counts *out)

@@ -37,9 +37,11 @@
  * of a past state.
  *
  * Life of a parked request: queue_park() makes or raises the job of its file; a
- * worker takes it, hashes the file and calls queue_done(), or finds nothing to
- * do and calls queue_finish(); then each request of the job is answered, once,
- * by that thread.  The timer answers those whose time is over.
+ * worker takes it, hashes the file and calls queue_done(), or finds that the
+ * digests are known and calls queue_finish_known(), or finds nothing to do and
+ * calls queue_finish(); then that thread answers each request of the job, once,
+ * with the result.  A commit that fails later changes nothing about the answer.
+ * The timer answers the requests whose time is over.
  *
  * Fairness: each user may park a share of WAITERS_MAX requests, and jobs that
  * are waited for are served in rotation among users.  There are more workers
@@ -118,15 +120,22 @@ struct queue_ticket {
 
 void queue_ticket_init(struct queue_ticket *ticket);
 
+/*
+ * Answers a parked request.  Called exactly once, by any thread, with no lock
+ * held: with 0 when a worker has dealt with the file, -ETIMEDOUT, -EINTR (given
+ * up) or -ECANCELED at the end.  found (borrowed) is what the worker found out;
+ * NULL when there are no digests to give out, as the file is excluded, gone or
+ * being written.  The file may have changed since: the caller compares
+ * found->identity with the identity that the file has now.
+ */
+typedef void parked_fn(void *arg, int err, const struct result *found);
+
 /* A request that waits for a file to be hashed. */
 struct parked_request {
 	uid_t uid;
 	int64_t deadline_ms;               /* CLOCK_MONOTONIC */
 	const struct queue_ticket *ticket; /* borrowed until done; or NULL */
-	/* Called exactly once, by any thread, with no lock held: with 0 when
-	 * there is news of the file, -ETIMEDOUT, -EINTR (given up) or
-	 * -ECANCELED at the end. */
-	void (*done)(void *arg, int result);
+	parked_fn *done;
 	void *arg;
 };
 
@@ -247,6 +256,9 @@ bool queue_admit(struct queue *q, struct job *job);
 
 /* Nothing (more) to do: answers the waiters and drops the job. */
 void queue_finish(struct queue *q, struct job *job);
+/* The same; what there was to find out is known (borrowed). */
+void queue_finish_known(struct queue *q, struct job *job,
+			const struct result *known);
 /* The same, but for requests that were parked after queue_identify(), so later
  * than the worker looked at the file, the job runs again from the start. */
 void queue_give_up(struct queue *q, struct job *job);
@@ -300,14 +312,15 @@ int queue_look(struct queue *q, const struct file_key *key,
 	       const struct file_identity *identity, enum queue_view *view_out,
 	       int *error_out, struct digests *digests_out);
 
+/* Whether the file's content may have changed although its identity is what it
+ * was, and no worker has hashed it since. */
+bool queue_doubts_file(struct queue *q, const struct file_key *key);
+
 /* Parks a request for a file, which moves to the head of the queue.  Nothing is
  * called when it fails: -EAGAIN, the user has too many requests parked; -EINTR,
  * the ticket was given up; -ECANCELED, -ENOMEM. */
 int queue_park(struct queue *q, const struct file_key *key,
 	       const struct parked_request *parked);
-int queue_wait(struct queue *q, const struct file_key *key, uid_t uid,
-	       int64_t deadline_ms, void (*done)(void *arg, int result),
-	       void *arg);
 /* Answers the request with that ticket with -EINTR, if it is parked. */
 void queue_give_up_waiting(struct queue *q, uint64_t ticket);
 

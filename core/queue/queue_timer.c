@@ -57,7 +57,7 @@ static void *timer_run(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&q->lock);
-		waiters_answer(expired, -ETIMEDOUT);
+		waiters_answer(expired, -ETIMEDOUT, NULL);
 		pthread_mutex_lock(&q->lock);
 	}
 	pthread_mutex_unlock(&q->lock);

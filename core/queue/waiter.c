@@ -42,12 +42,12 @@ struct waiter *waiter_find(const struct queue *q, uint64_t ticket)
 	return w;
 }
 
-void waiters_answer(struct waiter *w, int result)
+void waiters_answer(struct waiter *w, int err, const struct result *found)
 {
 	while (w) {
 		struct waiter *next = w->job_next;
 
-		w->done(w->arg, result);
+		w->done(w->arg, err, found);
 		free(w);
 		w = next;
 	}

@@ -14,7 +14,7 @@ struct waiter {
 	uid_t uid;
 	int64_t deadline_ms;
 	uint64_t ticket; /* 0: none */
-	void (*done)(void *arg, int result);
+	parked_fn *done;
 	void *arg;
 	struct waiter *job_next;
 	struct waiter *prev, *next; /* by deadline */
@@ -32,6 +32,6 @@ struct waiter *waiter_find(const struct queue *q, uint64_t ticket);
 struct waiter *waiters_take(struct queue *q, struct job *job);
 
 /* Without it: calls done for such a list, and frees it. */
-void waiters_answer(struct waiter *w, int result);
+void waiters_answer(struct waiter *w, int err, const struct result *found);
 
 #endif

@@ -288,6 +288,9 @@ static int file_begin(struct search_query *q)
 		return 0;
 	if (!caller_can_read(&q->caller, q->fd))
 		return -EACCES;
+	if (context->digests_hold(context->ctx, q->fd, &q->hits.file))
+		return 0;
+	engine_answer_release(&q->hits.file);
 	return context->get_digests(context->ctx, q->fd, &q->hits.file);
 }
 

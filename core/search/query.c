@@ -231,25 +231,30 @@ void search_committed(struct searcher *s, uint64_t number)
 		s->context.commit_hurry(s->context.ctx);
 }
 
-static void on_hashed(void *arg, int result)
-{
-	if (result == -ECANCELED || result == -EINTR)
-		query_end(arg, result);
-	else
-		query_hold(arg);
-}
-
 /* ---- the four kinds ---- */
 
-/* Whether digests are to come. */
-static int is_pending(const struct search_context *context, int fd, bool *out)
+static int open_file(void *query)
 {
-	struct engine_answer answer = { 0 };
-	int err = context->get_digests(context->ctx, fd, &answer);
+	const struct search_query *q = query;
 
-	*out = answer.state == ENGINE_PENDING || answer.state == ENGINE_CLOSED;
-	engine_answer_release(&answer);
-	return err;
+	return q->fd;
+}
+
+static void close_nothing(void *query)
+{
+	(void)query;
+}
+
+static void on_digests(void *query, int err, struct engine_answer *answer)
+{
+	struct search_query *q = query;
+
+	if (err) {
+		query_end(q, err);
+		return;
+	}
+	q->hits.file = *answer;
+	query_hold(q);
 }
 
 int search_file(struct searcher *s, const struct engine_question *question,
@@ -257,29 +262,23 @@ int search_file(struct searcher *s, const struct engine_question *question,
 		void *arg)
 {
 	struct search_query *q;
-	bool pending;
-	int err = is_pending(&s->context, question->fd, &pending);
+	int err = query_new(s, &query_file, question->fd, caller, &q);
 
-	if (!err)
-		err = query_new(s, &query_file, question->fd, caller, &q);
 	if (err)
 		return err;
 	q->relation = question->relation;
 	q->on_hits = done;
 	q->arg = arg;
-	if (!pending || !question->timeout_ms) {
-		query_hold(q);
-		return 0;
-	}
-	err = s->context.park(
-		s->context.ctx, question->fd,
-		&(struct parked_request){
-			.uid = caller->credentials.uid,
-			.deadline_ms = clock_now_ms() + question->timeout_ms,
-			.ticket = question->ticket,
-			.done = on_hashed,
-			.arg = q,
-		});
+	q->wait = (struct digests_wait){
+		.uid = caller->credentials.uid,
+		.deadline_ms = clock_now_ms() + question->timeout_ms,
+		.ticket = question->ticket,
+		.open = open_file,
+		.close = close_nothing,
+		.done = on_digests,
+		.arg = q,
+	};
+	err = s->context.wait_digests(s->context.ctx, &q->wait);
 	if (err)
 		query_free(q);
 	return err;

@@ -13,6 +13,7 @@
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
+#include "core/queue/digests_wait.h"
 #include "core/queue/queue.h"
 #include "core/source/file_digests.h"
 #include "core/source/source.h"
@@ -39,12 +40,15 @@
  *   1. A thread of the host makes the query, which copies the caller's
  *      credentials and takes one of SEARCH_QUERIES_MAX places.  A user who holds too
  *      many of them gets -EAGAIN (share.h).
- *   2. search_file() waits for the file's digests: the query is parked with the
- *      hashing queue (context.park), at most timeout_ms.  No thread waits.
+ *   2. search_file() waits for the file's digests (context.wait_digests), at most
+ *      timeout_ms, and gets them.  No thread waits.
  *   3. The query waits for the committer: everything posted before this moment
  *      is to be in the catalog, so that a file that was just hashed is found.
  *      A failed commit ends this wait, too.  No thread waits.
  *   4. The query waits for a thread in the list of ready queries.
+ *      The file may have changed meanwhile: when the query begins, the identity
+ *      of the file is compared with that of its digests, and only if they
+ *      differ the digests are asked for once more.
  *   5. A thread works on it for one turn, with the caller's credentials and a
  *      read transaction of its own.  If the work is not finished when
  *      SEARCH_TURN_WORK files have been examined, the query goes back to the list,
@@ -193,8 +197,13 @@ struct search_context {
 	/* The digests of a file right now, or why there are none; a negative
 	 * errno when fd cannot be examined. */
 	int (*get_digests)(void *ctx, int fd, struct engine_answer *out);
-	/* Parks a request until there is news of the file; see queue_park(). */
-	int (*park)(void *ctx, int fd, const struct parked_request *parked);
+	/* Whether the digests that were answered are those of the present
+	 * content. */
+	bool (*digests_hold)(void *ctx, int fd,
+			     const struct engine_answer *answer);
+	/* Gets the digests when they are ready; nothing is called when it
+	 * fails. */
+	int (*wait_digests)(void *ctx, struct digests_wait *w);
 	/* The numbers of the last event that was posted, and of the last one
 	 * that the committer has attempted to commit. */
 	void (*commit_position)(void *ctx, uint64_t *posted_out,

@@ -65,7 +65,8 @@ struct search_query {
 	uint64_t number;     /* ... once the committer got so far */
 	unsigned turns_done; /* so many were not enough */
 
-	struct engine_hits hits; /* so far */
+	struct digests_wait wait; /* of search_file() */
+	struct engine_hits hits;  /* so far */
 	struct engine_entries entries;
 	void *state; /* of the kind */
 	struct visibility visibility;

@@ -42,7 +42,7 @@ struct park {
 	park_give_up_fn *give_up;
 	void *rest;
 	struct engine *engine;
-	struct queue_ticket ticket; /* for engine_park() */
+	struct queue_ticket ticket; /* for engine_wait() */
 	atomic_bool claimed;
 	atomic_bool armed; /* the interrupt may reply by itself */
 	atomic_bool interrupted;

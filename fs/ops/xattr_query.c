@@ -19,9 +19,9 @@
 #include "fs/inode/mapped.h"
 #include "fs/ops/reply.h"
 
-/* A request is parked at most this often: a file that is news again and again
- * without ever being ready is not waited for. */
-enum { WAKE_MAX = 16 };
+/* A digest that is not kept is computed at most this often for a file that
+ * changes meanwhile. */
+enum { ROUNDS_MAX = 16 };
 
 /* ---- the names of attributes ---- */
 
@@ -121,19 +121,20 @@ int xattr_ask(struct fs *fs, struct inode *inode,
 
 struct digest_query {
 	struct park park; /* rest is the list of a listxattr */
+	struct digests_wait wait;
 	struct fs *fs;
 	struct inode *inode;            /* holds a reference */
 	const struct digest_info *info; /* NULL: listxattr */
 	size_t size;
-	uid_t uid;
-	struct timespec deadline;
-	int wakes;
-	bool closed; /* it has waited for ENGINE_CLOSED to become certain */
+	struct path_fd path;         /* between open_file() and close_file() */
+	struct engine_answer answer; /* owned */
+	int rounds;
 	bool written_out; /* no page is only in a mapping */
 };
 
 static void query_free(struct digest_query *q)
 {
+	engine_answer_release(&q->answer);
 	inode_unref(q->fs, q->inode);
 	free(q);
 }
@@ -157,14 +158,13 @@ static void query_reply(struct digest_query *q, const struct buf *b)
 	query_free(q);
 }
 
-static void reply_value(struct digest_query *q,
-			const struct engine_answer *answer)
+static void reply_value(struct digest_query *q)
 {
 	struct buf text = { 0 };
 	int err = -ENODATA;
 
-	if (answer->state == ENGINE_FRESH)
-		err = digest_format(&answer->digests, q->info->id, &text);
+	if (q->answer.state == ENGINE_FRESH)
+		err = digest_format(&q->answer.digests, q->info->id, &text);
 	if (err)
 		query_fail(q, -err);
 	else
@@ -172,161 +172,151 @@ static void reply_value(struct digest_query *q,
 	buf_release(&text);
 }
 
-static void reply_list(struct digest_query *q,
-		       const struct engine_answer *answer)
+static void reply_list(struct digest_query *q)
 {
 	if (park_claim(&q->park)) {
-		if (answer->state == ENGINE_FRESH)
+		if (q->answer.state == ENGINE_FRESH)
 			(void)xattr_list_digests(q->park.rest,
-						 &answer->digests);
+						 &q->answer.digests);
 		xattr_list_reply(q->park.req, q->park.rest);
 	}
 	query_free(q);
 }
 
-static void on_news(void *arg, int result);
-static void on_written_out(void *arg, int result);
+/* ---- the file ---- */
 
-static unsigned left_ms(const struct digest_query *q)
+static int open_file(void *query)
 {
-	int64_t left_ns = timespec_to_ns(&q->deadline) - clock_now_ns();
-	int64_t left = left_ns / 1000000;
+	struct digest_query *q = query;
+	int err = inode_path_fd(q->fs, q->inode, &q->path);
 
-	return left > 0 ? (unsigned)left : 0;
+	return err ? err : q->path.fd;
+}
+
+static void close_file(void *query)
+{
+	struct digest_query *q = query;
+
+	path_fd_close(&q->path);
+}
+
+static bool answer_holds(struct digest_query *q)
+{
+	int fd = open_file(q);
+	bool holds =
+		fd >= 0 && engine_answer_holds(q->fs->engine, fd, &q->answer);
+
+	if (fd >= 0)
+		close_file(q);
+	return holds;
+}
+
+static void query_fail_waiting(struct digest_query *q, int err)
+{
+	query_fail(q, err == -ECANCELED ? ENODATA : -err);
+}
+
+/* Waits for the digests of the file as it is now. */
+static void query_wait(struct digest_query *q)
+{
+	int err;
+
+	engine_answer_release(&q->answer);
+	err = engine_wait(q->fs->engine, &q->wait);
+	if (err)
+		query_fail_waiting(q, err);
 }
 
 /* ---- digests that are not kept ---- */
-
-static bool is_fresh(struct digest_query *q)
-{
-	struct engine_answer answer;
-	bool fresh;
-
-	if (xattr_ask(q->fs, q->inode, &answer))
-		return false;
-	fresh = answer.state == ENGINE_FRESH;
-	engine_answer_release(&answer);
-	return fresh;
-}
 
 static void on_demanded(void *arg, int result, const struct buf *text)
 {
 	struct digest_query *q = arg;
 
-	if (result == -EAGAIN || (!result && !is_fresh(q)))
-		on_news(q, q->wakes++ < WAKE_MAX ? 0 : -ECANCELED);
+	if (!result && !answer_holds(q))
+		result = -EAGAIN;
+	if (result == -EAGAIN && q->rounds++ < ROUNDS_MAX)
+		query_wait(q);
+	else if (result == -EAGAIN)
+		query_fail(q, ENODATA);
 	else if (result)
-		query_fail(q, result == -ECANCELED ? ENODATA : -result);
+		query_fail_waiting(q, result);
 	else
 		query_reply(q, text);
 }
 
 /* The digests of the file are those of its content: so will this one be. */
-static void query_on_demand(struct digest_query *q, int fd)
+static void query_on_demand(struct digest_query *q)
 {
-	const struct demand_query query = {
+	struct demand_query query = {
 		.id = q->info->id,
-		.fd = fd,
-		.uid = q->uid,
+		.fd = open_file(q),
+		.uid = q->wait.uid,
 		.most = XATTR_SIZE_MAX,
 		.done = on_demanded,
 		.arg = q,
 	};
-	int err = engine_digest_on_demand(q->fs->engine, &query);
+	struct path_fd path = q->path;
+	int err = query.fd;
 
+	if (err >= 0) {
+		err = engine_digest_on_demand(q->fs->engine, &query);
+		path_fd_close(&path);
+	}
 	if (err)
-		query_fail(q, err == -ECANCELED ? ENODATA : -err);
+		query_fail_waiting(q, err);
 }
 
-/* When the host has caught up once, a writer that seems to be closing is one
- * that goes on. */
-static bool is_worth_waiting(struct digest_query *q, enum engine_state state)
+/* ---- the answer ---- */
+
+static void on_written_out(void *arg, int result);
+
+static void query_answer(struct digest_query *q)
 {
-	bool closed = state == ENGINE_CLOSED && !q->closed;
+	bool fresh = q->answer.state == ENGINE_FRESH;
 
-	if (state != ENGINE_PENDING && !closed)
-		return false;
-	q->closed = q->closed || closed;
-	return q->wakes++ < WAKE_MAX;
-}
-
-static int query_park(struct digest_query *q, int fd)
-{
-	return engine_park(
-		q->fs->engine, fd,
-		&(struct parked_request){
-			.uid = q->uid,
-			.deadline_ms = timespec_to_ns(&q->deadline) / 1000000,
-			.ticket = &q->park.ticket,
-			.done = on_news,
-			.arg = q,
-		});
-}
-
-/* Replies, or parks once more.  fd is one of the file. */
-static void query_step(struct digest_query *q, int fd)
-{
-	struct engine_answer answer;
-	unsigned wait_ms = left_ms(q);
-	int err = engine_ask(q->fs->engine, fd, &answer);
-
-	if (err) {
-		query_fail(q, -err);
-		return;
-	}
-	if (wait_ms && is_worth_waiting(q, answer.state)) {
-		err = query_park(q, fd);
-		if (!err)
-			return; /* q is the engine's now */
-		if (err == -EINTR || (err == -EAGAIN && q->info)) {
-			query_fail(q, -err);
-			return;
-		}
-	}
-	if (answer.state == ENGINE_FRESH && !q->written_out &&
-	    mapped_is_possible(q->fs, q->inode)) {
-		engine_answer_release(&answer);
+	if (fresh && !q->written_out && mapped_is_possible(q->fs, q->inode)) {
 		if (mapped_write_out(q->fs, q->inode, on_written_out, q))
 			query_fail(q, ENOMEM);
-		return;
+	} else if (q->info && fresh &&
+		   !(q->fs->options.kept_digests & DIGEST_BIT(q->info->id))) {
+		query_on_demand(q);
+	} else if (q->info) {
+		reply_value(q);
+	} else {
+		reply_list(q);
 	}
-	if (q->info && answer.state == ENGINE_FRESH &&
-	    !(q->fs->options.kept_digests & DIGEST_BIT(q->info->id)))
-		query_on_demand(q, fd);
-	else if (q->info)
-		reply_value(q, &answer);
-	else
-		reply_list(q, &answer);
-	engine_answer_release(&answer);
 }
 
-static void on_news(void *arg, int result)
+static void on_digests(void *arg, int err, struct engine_answer *answer)
 {
 	struct digest_query *q = arg;
-	struct path_fd path;
-	int err;
 
-	if (result == -ETIMEDOUT)
-		q->wakes = WAKE_MAX;
-	if (result && result != -ETIMEDOUT) {
-		query_fail(q, ENODATA);
-		return;
-	}
-	err = inode_path_fd(q->fs, q->inode, &path);
 	if (err) {
-		query_fail(q, -err);
+		query_fail_waiting(q, err);
 		return;
 	}
-	query_step(q, path.fd);
-	path_fd_close(&path);
+	q->answer = *answer;
+	query_answer(q);
 }
 
+/* What was written may have changed the file. */
 static void on_written_out(void *arg, int result)
 {
 	struct digest_query *q = arg;
 
 	q->written_out = true;
-	on_news(q, result);
+	if (result)
+		query_fail_waiting(q, result);
+	else if (answer_holds(q))
+		query_answer(q);
+	else
+		query_wait(q);
+}
+
+static int64_t deadline_ms(const struct fs *fs)
+{
+	return clock_now_ms() + fs->options.wait_s * INT64_C(1000);
 }
 
 void xattr_query(fuse_req_t req, struct fs *fs, struct inode *inode,
@@ -334,15 +324,12 @@ void xattr_query(fuse_req_t req, struct fs *fs, struct inode *inode,
 		 struct xattr_list *list)
 {
 	struct digest_query *q = calloc(1, sizeof(*q));
-	struct path_fd path;
-	int err = q ? inode_path_fd(fs, inode, &path) : -ENOMEM;
 
-	if (err) {
+	if (!q) {
 		if (list)
 			xattr_list_reply(req, list);
 		else
-			fuse_reply_err(req, -err);
-		free(q);
+			fuse_reply_err(req, ENOMEM);
 		return;
 	}
 	inode_ref(inode);
@@ -353,12 +340,17 @@ void xattr_query(fuse_req_t req, struct fs *fs, struct inode *inode,
 	q->park.engine = fs->engine;
 	q->park.give_up = list ? xattr_list_reply : NULL;
 	q->park.rest = list;
-	q->uid = fuse_req_ctx(req)->uid;
-	clock_gettime(CLOCK_MONOTONIC, &q->deadline);
-	q->deadline.tv_sec += fs->options.wait_s;
+	q->wait = (struct digests_wait){
+		.uid = fuse_req_ctx(req)->uid,
+		.deadline_ms = deadline_ms(fs),
+		.ticket = &q->park.ticket,
+		.open = open_file,
+		.close = close_file,
+		.done = on_digests,
+		.arg = q,
+	};
 	if (park_begin(&q->park, req))
-		query_step(q, path.fd);
+		query_wait(q);
 	else
 		query_free(q);
-	path_fd_close(&path);
 }

@@ -208,7 +208,7 @@ static void test_rules_skip(void **state)
 static void test_waiting_ends_at_the_deadline_and_at_the_end(void **state)
 {
 	struct fixture f;
-	struct outcome late = OUTCOME_INIT, never = OUTCOME_INIT;
+	struct file_request late, never;
 	char text[LEN];
 	int fd;
 
@@ -222,20 +222,101 @@ static void test_waiting_ends_at_the_deadline_and_at_the_end(void **state)
 	/* Nothing runs, so nothing will be hashed ... */
 	assert_int_equal(engine_open(&f.options, &f.engine), 0);
 	fd = open_file(&f, "a");
-	assert_int_equal(engine_wait(f.engine, fd, 0, DEADLINE_S * 1000,
-				     on_done, &never),
-			 0);
+	file_request_init(&never, fd, DEADLINE_S * 1000);
+	assert_int_equal(engine_wait(f.engine, &never.wait), 0);
+	assert_int_equal(never.outcome.calls, 0);
 	fixture_close(&f);
-	assert_int_equal(outcome_wait(&never), -ECANCELED);
+	assert_int_equal(outcome_wait(&never.outcome), -ECANCELED);
 	/* ... and a file that is read for ever is not waited for. */
 	f.options.max_size = 0;
 	fixture_open(&f);
 	wait_idle(&f);
 	make_text(text, LEN, 2);
 	write_file(&f, "a", text, LEN);
-	assert_int_equal(engine_wait(f.engine, fd, 0, 0, on_done, &late), 0);
-	assert_in_range(-outcome_wait(&late), 0, ETIMEDOUT);
-	assert_int_equal(late.calls, 1);
+	file_request_init(&late, fd, 0);
+	assert_int_equal(engine_wait(f.engine, &late.wait), 0);
+	assert_int_equal(late.outcome.calls, 1);
+	assert_int_equal(outcome_wait(&late.outcome), 0);
+	assert_int_equal(late.outcome.answer.state, ENGINE_PENDING);
+	close(fd);
+	fixture_remove(&f);
+}
+
+static void test_a_request_that_waits_gets_the_digests(void **state)
+{
+	struct file_request pending, fresh;
+	struct fixture f;
+	char text[LEN];
+	int fd;
+
+	(void)state;
+	fixture_make(&f);
+	fixture_open(&f);
+	wait_idle(&f);
+	make_text(text, LEN, 1);
+	write_file(&f, "a", text, LEN);
+	fd = open_file(&f, "a");
+	file_request_init(&pending, fd, DEADLINE_S * 1000);
+	assert_int_equal(engine_wait(f.engine, &pending.wait), 0);
+	assert_int_equal(outcome_wait(&pending.outcome), 0);
+	assert_int_equal(pending.outcome.answer.state, ENGINE_FRESH);
+	assert_digests_of(&pending.outcome.answer.digests, text, LEN);
+	/* When it was made, and when it was answered. */
+	assert_int_equal(pending.opened, 2);
+	assert_true(engine_answer_holds(f.engine, fd, &pending.outcome.answer));
+
+	file_request_init(&fresh, fd, DEADLINE_S * 1000);
+	assert_int_equal(engine_wait(f.engine, &fresh.wait), 0);
+	assert_int_equal(fresh.outcome.calls, 1);
+	assert_digests_of(&fresh.outcome.answer.digests, text, LEN);
+	assert_int_equal(fresh.opened, 1);
+
+	make_text(text, LEN, 2);
+	write_file(&f, "a", text, LEN);
+	assert_false(engine_answer_holds(f.engine, fd, &fresh.outcome.answer));
+	engine_answer_release(&pending.outcome.answer);
+	engine_answer_release(&fresh.outcome.answer);
+	close(fd);
+	fixture_remove(&f);
+}
+
+static struct fixture *changing;
+
+/* The file changes after it was hashed and before the request is answered. */
+static void change_before_the_answer(struct file_request *r)
+{
+	char text[LEN];
+
+	if (r->opened != 2)
+		return;
+	make_text(text, LEN, 2);
+	write_file(changing, "a", text, LEN);
+}
+
+static void test_the_answer_is_of_the_present_content(void **state)
+{
+	struct file_request r;
+	struct fixture f;
+	char text[LEN];
+	int fd;
+
+	(void)state;
+	fixture_make(&f);
+	fixture_open(&f);
+	wait_idle(&f);
+	make_text(text, LEN, 1);
+	write_file(&f, "a", text, LEN);
+	fd = open_file(&f, "a");
+	file_request_init(&r, fd, DEADLINE_S * 1000);
+	changing = &f;
+	r.on_open = change_before_the_answer;
+	assert_int_equal(engine_wait(f.engine, &r.wait), 0);
+	assert_int_equal(outcome_wait(&r.outcome), 0);
+	make_text(text, LEN, 2);
+	assert_int_equal(r.outcome.answer.state, ENGINE_FRESH);
+	assert_digests_of(&r.outcome.answer.digests, text, LEN);
+	assert_in_range(r.opened, 3, 4);
+	engine_answer_release(&r.outcome.answer);
 	close(fd);
 	fixture_remove(&f);
 }
@@ -248,18 +329,16 @@ struct asker {
 static void *ask_often(void *arg)
 {
 	struct asker *a = arg;
-	struct engine_answer answer;
 	int i;
 
 	for (i = 0; i < 200; i++) {
-		struct outcome o = OUTCOME_INIT;
+		struct file_request r;
 
-		if (engine_ask(a->f->engine, a->fd, &answer))
+		file_request_init(&r, a->fd, 1000);
+		if (engine_wait(a->f->engine, &r.wait) ||
+		    outcome_wait(&r.outcome))
 			return a;
-		engine_answer_release(&answer);
-		if (answer.state == ENGINE_PENDING &&
-		    !engine_wait(a->f->engine, a->fd, 0, 1000, on_done, &o))
-			(void)outcome_wait(&o);
+		engine_answer_release(&r.outcome.answer);
 	}
 	return NULL;
 }
@@ -315,6 +394,8 @@ int main(void)
 		cmocka_unit_test(test_rules_skip),
 		cmocka_unit_test(
 			test_waiting_ends_at_the_deadline_and_at_the_end),
+		cmocka_unit_test(test_a_request_that_waits_gets_the_digests),
+		cmocka_unit_test(test_the_answer_is_of_the_present_content),
 		cmocka_unit_test(test_many_askers_while_it_changes),
 	};
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "core/digest/fingerprint.h"
+#include "core/base/clock.h"
 #include "core/engine/engine.h"
 #include "tests/unit/remove_tree.h"
 
@@ -197,6 +198,7 @@ struct outcome {
 	int result;
 	struct engine_hits hits;
 	struct engine_entries entries;
+	struct engine_answer answer;
 };
 
 #define OUTCOME_INIT                               \
@@ -214,11 +216,14 @@ static inline void outcome_set(struct outcome *o, int result)
 	pthread_mutex_unlock(&o->lock);
 }
 
-static inline void on_done(void *arg, int result)
+static inline void on_answer(void *arg, int result,
+			     struct engine_answer *answer)
 {
 	struct outcome *o = arg;
 
 	pthread_mutex_lock(&o->lock);
+	if (answer)
+		o->answer = *answer;
 	outcome_set(o, result);
 }
 
@@ -306,23 +311,64 @@ static inline void wait_idle(struct fixture *f)
 	fail_msg("not idle after %d s", DEADLINE_S);
 }
 
-/* The answer that a reader of the file's attributes gets in the end. */
+/* A request for the digests of an open file. */
+struct file_request {
+	struct digests_wait wait;
+	struct outcome outcome;
+	int fd;
+	atomic_int opened; /* how often it was examined */
+	/* Called when it is examined; or NULL. */
+	void (*on_open)(struct file_request *r);
+};
+
+static inline int file_request_open(void *arg)
+{
+	struct file_request *r = arg;
+
+	atomic_fetch_add(&r->opened, 1);
+	if (r->on_open)
+		r->on_open(r);
+	return r->fd;
+}
+
+static inline void file_request_close(void *arg)
+{
+	(void)arg;
+}
+
+static inline void on_file_answer(void *arg, int err,
+				  struct engine_answer *answer)
+{
+	struct file_request *r = arg;
+
+	on_answer(&r->outcome, err, answer);
+}
+
+static inline void file_request_init(struct file_request *r, int fd,
+				     int64_t timeout_ms)
+{
+	*r = (struct file_request){
+		.outcome = OUTCOME_INIT,
+		.fd = fd,
+		.wait = { .deadline_ms = clock_now_ms() + timeout_ms,
+			  .open = file_request_open,
+			  .close = file_request_close,
+			  .done = on_file_answer,
+			  .arg = r },
+	};
+}
+
+/* The answer that a reader of the file's attributes gets. */
 static inline void ask_waiting(struct fixture *f, const char *path,
 			       struct engine_answer *out)
 {
-	int fd = open_file(f, path), tries;
+	struct file_request r;
+	int fd = open_file(f, path);
 
-	for (tries = 0; tries < 16; tries++) {
-		struct outcome o = OUTCOME_INIT;
-
-		assert_int_equal(engine_ask(f->engine, fd, out), 0);
-		if (out->state != ENGINE_PENDING)
-			break;
-		assert_int_equal(engine_wait(f->engine, fd, 0,
-					     DEADLINE_S * 1000, on_done, &o),
-				 0);
-		assert_int_equal(outcome_wait(&o), 0);
-	}
+	file_request_init(&r, fd, DEADLINE_S * 1000);
+	assert_int_equal(engine_wait(f->engine, &r.wait), 0);
+	assert_int_equal(outcome_wait(&r.outcome), 0);
+	*out = r.outcome.answer;
 	close(fd);
 }
 

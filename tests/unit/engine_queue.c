@@ -48,6 +48,26 @@ static void take(struct queue *q, bool background, uint64_t inode)
 	queue_finish(q, job);
 }
 
+/* Keeps the size of what was found; 0: nothing. */
+static void on_found(void *arg, int err, const struct result *found)
+{
+	struct engine_answer answer = { 0 };
+
+	if (found)
+		answer.identity = found->identity;
+	on_answer(arg, err, &answer);
+}
+
+static int park_request(struct queue *q, const struct file_key *key, uid_t uid,
+			struct outcome *o)
+{
+	const struct parked_request parked = {
+		.uid = uid, .deadline_ms = INT64_MAX, .done = on_found, .arg = o
+	};
+
+	return queue_park(q, key, &parked);
+}
+
 static void assert_counts(struct queue *q, size_t queued, size_t delayed)
 {
 	struct queue_counts counts;
@@ -99,7 +119,7 @@ static void test_who_waits_does_not_wait_for_the_rest(void **state)
 
 	(void)state;
 	push(q, 1, JOB_CLOSED);
-	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &o), 0);
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	assert_counts(q, 1, 0);
 	take(q, false, 1);
 	assert_int_equal(outcome_wait(&o), 0);
@@ -116,7 +136,7 @@ static void test_who_waits_has_a_delay_looked_at(void **state)
 	push(q, 1, JOB_SCAN);
 	queue_delay(q, queue_take(q, true), DEADLINE_S * 1000, false);
 	assert_counts(q, 0, 1);
-	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &o), 0);
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	take(q, false, 1);
 	assert_int_equal(outcome_wait(&o), 0);
 	queue_remove(q);
@@ -130,7 +150,7 @@ static void test_who_joins_late_has_it_looked_at_again(void **state)
 	struct job *job;
 
 	(void)state;
-	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &early), 0);
+	assert_int_equal(park_request(q, &key, 0, &early), 0);
 	job = queue_take(q, false);
 	(void)queue_identify(q, job, &identity);
 	queue_give_up(q, job);
@@ -140,7 +160,7 @@ static void test_who_joins_late_has_it_looked_at_again(void **state)
 	push(q, 1, JOB_SCAN);
 	job = queue_take(q, true);
 	(void)queue_identify(q, job, &identity);
-	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &late), 0);
+	assert_int_equal(park_request(q, &key, 0, &late), 0);
 	queue_give_up(q, job);
 	assert_counts(q, 1, 0);
 	take(q, false, 1);
@@ -160,9 +180,7 @@ static void park(struct queue *q, uint64_t inode, uid_t uid)
 	struct file_key key = key_number(inode);
 
 	outcomes[inode] = (struct outcome)OUTCOME_INIT;
-	assert_int_equal(
-		queue_wait(q, &key, uid, INT64_MAX, on_done, &outcomes[inode]),
-		0);
+	assert_int_equal(park_request(q, &key, uid, &outcomes[inode]), 0);
 }
 
 /* What a worker does that sees how large the file is. */
@@ -344,7 +362,7 @@ static void test_who_gives_up_is_gone(void **state)
 	struct queue_ticket ticket;
 	const struct parked_request parked = { .deadline_ms = INT64_MAX,
 					       .ticket = &ticket,
-					       .done = on_done,
+					       .done = on_found,
 					       .arg = &o };
 	struct queue_counts counts;
 	struct queue *q = queue_make();
@@ -373,7 +391,7 @@ static void test_a_job_that_nobody_waits_for_gives_up_its_worker(void **state)
 	struct queue_ticket ticket;
 	const struct parked_request parked = { .deadline_ms = INT64_MAX,
 					       .ticket = &ticket,
-					       .done = on_done,
+					       .done = on_found,
 					       .arg = &o };
 	struct queue *q = queue_make();
 	struct job *job;
@@ -438,9 +456,7 @@ static void test_every_job_wakes_somebody(void **state)
 			continue;
 		}
 		waits[i / 2] = (struct outcome)OUTCOME_INIT;
-		assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done,
-					    &waits[i / 2]),
-				 0);
+		assert_int_equal(park_request(q, &key, 0, &waits[i / 2]), 0);
 	}
 	for (i = 0; i < JOBS / 2; i++)
 		assert_int_equal(outcome_wait(&waits[i]), 0);
@@ -517,10 +533,11 @@ static void test_a_result_may_be_committed_while_it_is_posted(void **state)
 	struct queue *q = queue_make();
 
 	(void)state;
-	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &o), 0);
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	queue_done(q, queue_take(q, false), make_result(1, 1), commit_at_once,
 		   q);
 	assert_int_equal(outcome_wait(&o), 0);
+	assert_int_equal(o.answer.identity.size, 1);
 	queue_counts(q, &counts);
 	assert_int_equal(counts.done, 0);
 	assert_int_equal(counts.running, 0);
@@ -567,10 +584,69 @@ static void test_a_result_that_nobody_takes_is_answered_and_gone(void **state)
 	struct queue *q = queue_make();
 
 	(void)state;
-	assert_int_equal(queue_wait(q, &key, 0, INT64_MAX, on_done, &o), 0);
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	queue_done(q, queue_take(q, false), make_result(1, 1), refuse, q);
 	assert_int_equal(outcome_wait(&o), 0);
+	assert_int_equal(o.answer.identity.size, 1);
 	assert_false(has_result(q, 1, 1));
+	queue_remove(q);
+}
+
+static void test_only_the_result_of_the_last_run_is_an_answer(void **state)
+{
+	const struct file_identity changed = { .size = 2 };
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue *q = queue_make();
+	struct job *job;
+
+	(void)state;
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
+	job = queue_take(q, false);
+	(void)queue_identify(q, job, &identity);
+	assert_int_equal(queue_push(q, &key, JOB_CLOSED, &changed), 0);
+	queue_done(q, job, make_result(1, 1), refuse, q);
+	assert_int_equal(o.calls, 0);
+	queue_done(q, queue_take(q, false), make_result(1, 2), refuse, q);
+	assert_int_equal(outcome_wait(&o), 0);
+	assert_int_equal(o.answer.identity.size, 2);
+	queue_remove(q);
+}
+
+static void test_what_is_known_is_an_answer(void **state)
+{
+	struct result *known = make_result(1, 1);
+	struct file_key key = key_number(1);
+	struct outcome with = OUTCOME_INIT, without = OUTCOME_INIT;
+	struct queue *q = queue_make();
+
+	(void)state;
+	assert_int_equal(park_request(q, &key, 0, &with), 0);
+	queue_finish_known(q, queue_take(q, false), known);
+	assert_int_equal(outcome_wait(&with), 0);
+	assert_int_equal(with.answer.identity.size, 1);
+	assert_int_equal(park_request(q, &key, 0, &without), 0);
+	queue_finish(q, queue_take(q, false));
+	assert_int_equal(outcome_wait(&without), 0);
+	assert_int_equal(without.answer.identity.size, 0);
+	result_free(known);
+	queue_remove(q);
+}
+
+static void test_a_file_is_doubted_until_it_was_hashed(void **state)
+{
+	struct file_key key = key_number(1);
+	struct queue *q = queue_make();
+
+	(void)state;
+	assert_false(queue_doubts_file(q, &key));
+	push(q, 1, JOB_SCAN);
+	assert_false(queue_doubts_file(q, &key));
+	assert_int_equal(queue_push_changed(q, &key, &identity), 0);
+	assert_true(queue_doubts_file(q, &key));
+	assert_int_equal(queue_start(q), 0);
+	queue_done(q, queue_take(q, true), make_result(1, 1), refuse, q);
+	assert_false(queue_doubts_file(q, &key));
 	queue_remove(q);
 }
 
@@ -599,6 +675,10 @@ int main(void)
 			test_a_file_that_changes_while_it_is_posted_runs_again),
 		cmocka_unit_test(
 			test_a_result_that_nobody_takes_is_answered_and_gone),
+		cmocka_unit_test(
+			test_only_the_result_of_the_last_run_is_an_answer),
+		cmocka_unit_test(test_what_is_known_is_an_answer),
+		cmocka_unit_test(test_a_file_is_doubted_until_it_was_hashed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

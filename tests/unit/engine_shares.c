@@ -61,10 +61,41 @@ static void dawdle(struct voice *v)
 	crowd_wait(v->crowd, &v->crowd->modest_at, 1);
 }
 
-static void on_wait(void *arg, int result)
+/* A wait for the digests of a file, with a descriptor of its own. */
+struct shared_request {
+	struct digests_wait wait;
+	struct voice *voice;
+	int fd;
+};
+
+static int open_shared(void *arg)
 {
-	dawdle(arg);
-	answered(arg, result);
+	const struct shared_request *r = arg;
+
+	return r->fd;
+}
+
+static void close_shared(void *arg)
+{
+	(void)arg;
+}
+
+static void shared_request_free(struct shared_request *r)
+{
+	close(r->fd);
+	free(r);
+}
+
+static void on_wait(void *arg, int result, struct engine_answer *digests)
+{
+	struct shared_request *r = arg;
+	struct voice *v = r->voice;
+
+	if (digests)
+		engine_answer_release(digests);
+	shared_request_free(r);
+	dawdle(v);
+	answered(v, result);
 }
 
 static void on_text(void *arg, int result, const struct buf *text)
@@ -85,7 +116,25 @@ static void on_listed(void *arg, int result, struct engine_entries *entries)
 
 static int ask_wait(struct engine *e, int fd, struct voice *v)
 {
-	return engine_wait(e, fd, v->uid, DEADLINE_S * 1000, on_wait, v);
+	struct shared_request *r = calloc(1, sizeof(*r));
+	int err;
+
+	assert_non_null(r);
+	r->voice = v;
+	r->fd = dup(fd);
+	assert_true(r->fd >= 0);
+	r->wait = (struct digests_wait){
+		.uid = v->uid,
+		.deadline_ms = clock_now_ms() + DEADLINE_S * 1000,
+		.open = open_shared,
+		.close = close_shared,
+		.done = on_wait,
+		.arg = r,
+	};
+	err = engine_wait(e, &r->wait);
+	if (err)
+		shared_request_free(r);
+	return err;
 }
 
 static int ask_sdhash(struct engine *e, int fd, struct voice *v)

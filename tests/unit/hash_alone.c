@@ -246,17 +246,20 @@ static void make_known(struct recorder *r, const char *name, const char *data,
 
 struct answer {
 	struct recorder *r;
-	bool given;
-	int result;
+	bool given, found;
+	int result, error;
 };
 
-static void answer(void *arg, int result)
+static void answer(void *arg, int result, const struct result *found)
 {
 	struct answer *a = arg;
 
 	pthread_mutex_lock(&a->r->t.lock);
 	a->given = true;
 	a->result = result;
+	if (found)
+		a->error = found->error;
+	a->found = found != NULL;
 	pthread_cond_broadcast(&a->r->t.more);
 	pthread_mutex_unlock(&a->r->t.lock);
 }
@@ -265,9 +268,11 @@ static void answer(void *arg, int result)
 static void wait_for_key(struct recorder *r, const struct file_key *key)
 {
 	struct answer a = { .r = r };
+	const struct parked_request parked = { .deadline_ms = INT64_MAX,
+					       .done = answer,
+					       .arg = &a };
 
-	assert_int_equal(queue_wait(&r->queue, key, 0, INT64_MAX, answer, &a),
-			 0);
+	assert_int_equal(queue_park(&r->queue, key, &parked), 0);
 	pthread_mutex_lock(&r->t.lock);
 	while (!a.given)
 		pthread_cond_wait(&r->t.more, &r->t.lock);

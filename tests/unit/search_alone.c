@@ -42,8 +42,11 @@ struct world {
 	atomic_bool stopping;
 	atomic_uint changed, answered;
 	uint64_t posted, attempted;
-	struct parked_request parked; /* the last one */
-	enum engine_state state;      /* of every file */
+	struct digests_wait *parked; /* the last one */
+	bool parks;                  /* every request */
+	atomic_bool stale;           /* what was answered */
+	atomic_uint asked;           /* for digests */
+	enum engine_state state;     /* of every file */
 };
 
 /* ---- the parts that the test takes the place of ---- */
@@ -81,6 +84,7 @@ static int get_digests(void *ctx, int fd, struct engine_answer *out)
 	struct stat st;
 	int err;
 
+	atomic_fetch_add(&w->asked, 1);
 	*out = (struct engine_answer){ .state = w->state };
 	if (w->state != ENGINE_FRESH)
 		return 0;
@@ -94,12 +98,30 @@ static int get_digests(void *ctx, int fd, struct engine_answer *out)
 	return err;
 }
 
-static int park(void *ctx, int fd, const struct parked_request *parked)
+static bool digests_hold(void *ctx, int fd, const struct engine_answer *answer)
 {
 	struct world *w = ctx;
 
 	(void)fd;
-	w->parked = *parked;
+	return answer->state == ENGINE_FRESH && !atomic_load(&w->stale);
+}
+
+static void answer_wait_for(struct world *w, struct digests_wait *wait)
+{
+	struct engine_answer answer;
+
+	assert_int_equal(get_digests(w, wait->open(wait->arg), &answer), 0);
+	wait->close(wait->arg);
+	wait->done(wait->arg, 0, &answer);
+}
+
+static int wait_digests(void *ctx, struct digests_wait *wait)
+{
+	struct world *w = ctx;
+
+	w->parked = wait;
+	if (!w->parks)
+		answer_wait_for(w, wait);
 	return 0;
 }
 
@@ -250,7 +272,8 @@ static int set_up(void **state)
 		.limit = 256,
 		.measure = DIGEST_COUNT,
 		.get_digests = get_digests,
-		.park = park,
+		.digests_hold = digests_hold,
+		.wait_digests = wait_digests,
 		.commit_position = commit_position,
 		.commit_hurry = commit_hurry,
 		.is_incomplete = is_incomplete,
@@ -489,19 +512,51 @@ static void test_a_query_waits_for_digests_and_for_the_committer(void **state)
 	struct answer a;
 
 	make_files(w, "", "copy", 2, 1, false);
-	w->state = ENGINE_PENDING;
+	w->parks = true;
+	w->state = ENGINE_FRESH;
 	w->posted = 7;
 	assert_int_equal(search_start(w->searcher), 0);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
-	assert_non_null(w->parked.done);
-	w->state = ENGINE_FRESH;
-	w->parked.done(w->parked.arg, 0);
+	assert_non_null(w->parked);
+	answer_wait_for(w, w->parked);
 	search_committed(w->searcher, 6);
 	assert_non_null(w->searcher->held);
 	assert_false(a.done);
 	search_committed(w->searcher, 7);
 	assert_int_equal(answer_wait(&a), 0);
 	assert_int_equal(a.hits.count, 1);
+	answer_release(&a);
+}
+
+static void test_digests_are_asked_for_again_if_the_file_changed(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+
+	make_files(w, "", "copy", 2, 1, false);
+	assert_int_equal(search_start(w->searcher), 0);
+	get(w, FILES, "copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 1);
+	assert_int_equal(w->asked, 1);
+	answer_release(&a);
+	atomic_store(&w->stale, true);
+	get(w, FILES, "copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 1);
+	assert_int_equal(w->asked, 3);
+	answer_release(&a);
+}
+
+static void test_a_wait_that_fails_ends_the_query(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+
+	make_files(w, "", "copy", 2, 1, false);
+	w->parks = true;
+	assert_int_equal(search_start(w->searcher), 0);
+	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
+	w->parked->done(w->parked->arg, -EINTR, NULL);
+	assert_int_equal(answer_wait(&a), -EINTR);
 	answer_release(&a);
 }
 
@@ -704,6 +759,8 @@ int main(void)
 		WITH_TREE(test_paths_that_no_longer_lead_there_are_not_listed),
 		WITH_TREE(test_another_file_of_that_name_is_not_listed),
 		WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer),
+		WITH_TREE(test_digests_are_asked_for_again_if_the_file_changed),
+		WITH_TREE(test_a_wait_that_fails_ends_the_query),
 		WITH_TREE(test_queries_are_canceled_at_the_end),
 		WITH_TREE(test_an_answer_in_turns_is_that_of_one_turn),
 		WITH_TREE(test_the_same_for_a_caller_that_cannot_see_all),

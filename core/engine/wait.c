@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "core/engine/engine_impl.h"
+
+/* Requests that wait for the digests of a file, see digests_wait.h. */
+
+/* A request is parked at most this often: a file that changes again and again
+ * without ever being ready is not waited for. */
+enum { PARKED_MAX = 16 };
+
+void engine_give_up(struct engine *e, uint64_t ticket)
+{
+	queue_give_up_waiting(&e->queue, ticket);
+}
+
+/* When the host has caught up once, a writer that seems to be closing is one
+ * that goes on. */
+static bool is_worth_waiting(struct digests_wait *w, enum engine_state state)
+{
+	bool closed = state == ENGINE_CLOSED && !w->closed;
+
+	if (clock_now_ms() >= w->deadline_ms)
+		return false;
+	if (state != ENGINE_PENDING && !closed)
+		return false;
+	w->closed = w->closed || closed;
+	return w->times_parked++ < PARKED_MAX;
+}
+
+/* The result as an answer; -ESTALE when it is not that of the present
+ * content. */
+static int answer_with_result(struct engine *e, int fd,
+			      const struct result *found,
+			      struct engine_answer *out)
+{
+	struct engine_answer answer = {
+		.state = found->error ? ENGINE_FAILED : ENGINE_FRESH,
+		.error = found->error,
+		.key = found->key,
+		.identity = found->identity,
+	};
+	int err;
+
+	if (!engine_answer_holds(e, fd, &answer))
+		return -ESTALE;
+	if (!found->error) {
+		err = digests_copy(&found->digests, &answer.digests);
+		if (err)
+			return err;
+	}
+	*out = answer;
+	return 0;
+}
+
+static int get_answer(struct engine *e, struct digests_wait *w,
+		      const struct result *found, struct engine_answer *out)
+{
+	int fd = w->open(w->arg), err = -ESTALE;
+
+	if (fd < 0)
+		return fd;
+	if (found)
+		err = answer_with_result(e, fd, found, out);
+	if (err == -ESTALE)
+		err = engine_ask(e, fd, out);
+	w->close(w->arg);
+	return err;
+}
+
+static void on_looked_at(void *arg, int err, const struct result *found);
+
+/* Answers the request, or parks it: then it belongs to the queue.  When it
+ * fails the request was not answered. */
+static int answer_or_park(struct engine *e, struct digests_wait *w,
+			  const struct result *found)
+{
+	struct engine_answer answer;
+	int err = get_answer(e, w, found, &answer);
+
+	if (err)
+		return err;
+	if (is_worth_waiting(w, answer.state))
+		return queue_park(&e->queue, &answer.key,
+				  &(struct parked_request){
+					  .uid = w->uid,
+					  .deadline_ms = w->deadline_ms,
+					  .ticket = w->ticket,
+					  .done = on_looked_at,
+					  .arg = w,
+				  });
+	w->done(w->arg, 0, &answer);
+	return 0;
+}
+
+static void on_looked_at(void *arg, int err, const struct result *found)
+{
+	struct digests_wait *w = arg;
+
+	if (!err || err == -ETIMEDOUT)
+		err = answer_or_park(w->answerer, w, found);
+	if (err)
+		w->done(w->arg, err, NULL);
+}
+
+int engine_wait(struct engine *e, struct digests_wait *w)
+{
+	w->answerer = e;
+	return answer_or_park(e, w, NULL);
+}
