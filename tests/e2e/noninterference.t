@@ -35,12 +35,15 @@ make_documents() { # in bob/docs
 	: >bob/docs/empty
 }
 
-# As many variants as the index looks for, but one.
+# As many variants as the index looks for, but one: of these bob may read those
+# that are least alike, which one more would displace.
 make_crowd() {
 	mkdir bob/crowd
 	gen_text 60 100 >bob/crowd/probe
+	edit_text 25 101 <bob/crowd/probe >bob/crowd/least
+	fmt -w 50 bob/crowd/least >bob/crowd/wrapped
 	awk '{ line[NR] = $0 }
-		END { for (i = 1; i <= 511; i++) {
+		END { for (i = 1; i <= 509; i++) {
 			file = "bob/crowd/v" i
 			for (n = 1; n <= NR; n++)
 				print n == 1 + i % NR ? "other line " i : \
@@ -64,41 +67,67 @@ make_places() {
 	printf 'ESS_KEY=wJalrXUt' >bob/places/asked/g2
 }
 
-# Files with a licence in common: whether it counts depends on how many have
-# it.
-make_licensed() {
+# Files of one text in other layouts.
+make_texts() {
 	local i
-	mkdir bob/licensed
+	mkdir bob/texts
+	for i in 1 2 3; do
+		fmt -w 40 "bob/docs/doc$i" >"bob/texts/wrapped$i"
+		sed 's/$/\r/' "bob/docs/variant$i" >"bob/texts/dos$i"
+	done
+}
+
+host() { # LINES SEED: the passage among as many lines on each side
+	gen_text "$1" "${2}1"
+	gen_text 120 400
+	gen_text "$1" "${2}2"
+}
+
+licensed_file() { # SEED: two thirds of it are the licence
+	gen_text 24 300
+	gen_text 12 "$1"
+}
+
+# Whether a passage or a licence in common counts depends on how many files have
+# it.
+make_common() {
+	local i
+	mkdir bob/passages bob/licensed
 	for ((i = 0; i < 6; i++)); do
-		{
-			gen_text 20 300
-			gen_text 14 "31$i"
-		} >"bob/licensed/l$i"
+		host 200 "41$i" >"bob/passages/host$i"
+		licensed_file "31$i" >"bob/licensed/l$i"
 	done
 }
 
 # ---- ada's half ----
 
 related_file() { # NUMBER
-	case $(($1 % 8)) in
-	0) cat "bob/docs/doc$(($1 / 8 % 8 + 1))" ;;
-	1) edit_text 10 "5$1" <"bob/docs/doc$(($1 / 8 % 8 + 1))" ;;
+	local doc=bob/docs/doc$(($1 / 20 % 8 + 1))
+	case $(($1 % 20)) in
+	0) cat "$doc" ;;
+	1) edit_text 10 "5$1" <"$doc" ;;
 	2) edit_text 3 "6$1" <bob/crowd/probe ;;
 	3) cat bob/docs/guess && echo nFEMI ;;
-	4) cat bob/places/asked/filler "bob/docs/doc$(($1 / 8 % 8 + 1))" ;;
-	*) gen_text 20 300 && gen_text 14 "7$1" ;;
+	4) cat bob/places/asked/filler "$doc" ;;
+	5) fmt -w 30 "$doc" ;;
+	6) edit_text 3 "8$1" <bob/crowd/probe | fmt -w 50 ;;
+	[789] | 1[01]) host 20 "4$1" ;;
+	*) licensed_file "7$1" ;;
 	esac
 }
 
+# So many that the licence and the passage are boilerplate to those who see all
+# of them.
 make_secrets() { # WORLD: files of equal sizes in both
-	local i dir size
-	for ((i = 0; i < 240; i++)); do
-		dir=ada/closed/d$((i % 12))
-		mkdir -p "$dir"
-		related_file "$i" >"$dir/f$i"
-		[ "$1" = two ] || continue
-		size=$(stat -c %s "$dir/f$i")
-		gen "$size" "9$i" >"$dir/f$i"
+	local i file
+	for ((i = 0; i < 900; i++)); do
+		file=ada/closed/d$((i % 12))/f$i
+		mkdir -p "${file%/*}"
+		if [ "$1" = one ]; then
+			related_file "$i" >"$file"
+		else
+			gen "$(stat -c %s "$T/one/$file")" "9$i" >"$file"
+		fi
 	done
 	ln bob/docs/linked "ada/closed/name-in-$1"
 }
@@ -110,7 +139,8 @@ make_world() { # WORLD
 		make_documents
 		make_crowd
 		make_places
-		make_licensed
+		make_texts
+		make_common
 		make_secrets "$1"
 		chown -R "$ada" ada
 		chown -R "$bob" bob
@@ -144,9 +174,14 @@ kin_sees() { # WORLD
 	local path other m=$T/mnt-$1
 	for path in bob/docs/doc1 bob/docs/doc2 bob/docs/guess bob/crowd/probe \
 		bob/licensed/l1 bob/parts/part3 bob/places/asked bob/places/p3 \
+		bob/passages/host1 bob/texts/wrapped1 \
 		bob/docs bob ada ada/closed/d1/f1; do
 		other=$T/$1/bob/docs/variant1
 		for call in "similar" "similar --json" "similar --of $other" \
+			"similar --all" "similar --text" "similar --shares" \
+			"similar --within" "similar --contains" \
+			"similar --text --of $other" "similar --shares --of $other" \
+			"similar --why $m/bob/docs/variant1" \
 			"compare $other" "digest --sdhash"; do
 			echo "kin $call $path"
 			# shellcheck disable=SC2086 # words
@@ -155,7 +190,7 @@ kin_sees() { # WORLD
 		done
 	done
 	for call in "--json" "--exact --json" "--threshold 30 --json" "-0" \
-		"--csv" "--min-size 1k"; do
+		"--csv" "--min-size 1k" "--text --json"; do
 		echo "kin groups $call"
 		# shellcheck disable=SC2086
 		as_bob "$KIN" groups $call "$m" 2>&1 | tr '\0' '\n'
@@ -215,7 +250,7 @@ make_world one
 make_world two
 list_paths
 for world in one two; do
-	mount_kinfs "$T/$world" "$T/mnt-$world" -o allow_other,wait=5
+	mount_kinfs "$T/$world" "$T/mnt-$world" -o allow_other,wait=5,limit=200,share_min=2k,text=yes
 done
 ok "ada sees what bob does not" ada_looks one 5
 ok "in both worlds" ada_looks two 6

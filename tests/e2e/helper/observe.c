@@ -30,18 +30,26 @@ static uint64_t seed;
 static char value[VALUE_MAX];
 
 static const char *const attributes[] = {
-	"user.sise",           "user.simhash",
-	"user.rdc.traits",     "user.sif",
-	"user.sdhash",         "user.ssdeep",
-	"user.xxh128",         "user.kinfs.state",
-	"user.kinfs.status",   "user.kinfs.wait",
-	"user.kinfs.control",  "user.other",
-	"security.capability",
+	"user.sise",          "user.simhash",      "user.rdc.traits",
+	"user.sif",           "user.sif8",         "user.text.sif",
+	"user.sdhash",        "user.ssdeep",       "user.xxh128",
+	"user.kinfs.state",   "user.kinfs.status", "user.kinfs.wait",
+	"user.kinfs.control", "user.other",        "security.capability",
 };
 
-static const char *const views[] = { "", "/.within", "/.contains", "/.dirs",
-				     "/.all" };
-enum { VIEW_COUNT = sizeof(views) / sizeof(views[0]) };
+static const char *const views[] = { "",        "/.within", "/.contains",
+				     "/.dirs",  "/.all",    "/.text",
+				     "/.shares" };
+
+/* In the words of a question. */
+static const char *const relations[] = { "alike", "within", "contains",
+					 "all",   "text",   "shares" };
+
+enum {
+	ATTRIBUTE_COUNT = sizeof(attributes) / sizeof(attributes[0]),
+	VIEW_COUNT = sizeof(views) / sizeof(views[0]),
+	RELATION_COUNT = sizeof(relations) / sizeof(relations[0]),
+};
 
 static uint64_t draw(uint64_t most)
 {
@@ -247,26 +255,41 @@ static void print_answer(const char *question, size_t len, int privileged)
 		close(fd);
 }
 
+/* A line of the question, if the path has that digest. */
+static size_t put_digest(const char *path, const char *attribute,
+			 const char *name, char *out, size_t size)
+{
+	char text[8192];
+	ssize_t len = getxattr(path, attribute, text, sizeof(text));
+
+	if (len < 0)
+		return 0;
+	return (size_t)snprintf(out, size, "\n%s=%.*s", name, (int)len, text);
+}
+
+/* Those who may read a path know its digests.  Others ask with none. */
 static void print_question(void)
 {
-	static const char *const relations[] = { "alike", "within",
-						 "contains" };
-	const char *relation = relations[draw(3)], *path = any_path();
+	const char *relation = relations[draw(RELATION_COUNT)];
+	const char *path = any_path();
 	int privileged = draw(2) == 0;
-	char sif[8192], question[9000];
-	ssize_t len = getxattr(path, "user.sif", sif, sizeof(sif) - 1);
+	char question[20000];
 	struct stat st;
-	int size;
+	size_t len;
 
 	printf(" %s of %s", relation, path);
-	if (len < 0 || lstat(path, &st)) {
+	if (lstat(path, &st)) {
 		print_error();
 		return;
 	}
-	size = snprintf(question, sizeof(question),
-			"size=%lld\nrelation=%s\nsif=%.*s",
-			(long long)st.st_size, relation, (int)len, sif);
-	print_answer(question, (size_t)size, privileged);
+	len = (size_t)snprintf(question, sizeof(question),
+			       "size=%lld\nrelation=%s", (long long)st.st_size,
+			       relation);
+	len += put_digest(path, "user.sif", "sif", question + len,
+			  sizeof(question) - len);
+	len += put_digest(path, "user.text.sif", "text", question + len,
+			  sizeof(question) - len);
+	print_answer(question, len, privileged);
 }
 
 static void print_control(void)
@@ -298,7 +321,7 @@ static void observe(void)
 		break;
 	case 2:
 	case 3:
-		print_attribute(path, attributes[draw(13)]);
+		print_attribute(path, attributes[draw(ATTRIBUTE_COUNT)]);
 		break;
 	case 6:
 	case 7:
@@ -333,7 +356,7 @@ static void sweep(void)
 
 	for (i = 0; i < path_count; i++) {
 		printf("%s", paths[i]);
-		for (v = 0; v < 13; v++)
+		for (v = 0; v < ATTRIBUTE_COUNT; v++)
 			print_attribute(paths[i], attributes[v]);
 		putchar('\n');
 		for (v = 0; v < VIEW_COUNT; v++) {
