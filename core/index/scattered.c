@@ -14,18 +14,23 @@
 #define LEAST_FOUND 0.7
 /* Fewer edits are not all over a file. */
 #define LEAST_EDITS 12
-/* Standard deviations; SURE_IF_FEW where fewer windows are lost than FEW leaves,
- * and a doubtful gain is little. */
-#define SURE 1.3
-#define SURE_IF_FEW 2.5
+/* Scattered edits must be so many times as likely as those of SCATTERED_LENGTH
+ * bytes; the second where fewer windows are lost than FEW leaves, and there is
+ * little to gain. */
+#define ODDS 2.0
+#define ODDS_IF_FEW 5.0
 #define FEW 0.6
+/* Standard deviations. */
 #define WHOLE 3.0
+#define UNEVEN 3.0
 #define EXCESS 2.0
 #define EXCESS_LEFT 1.5
 /* Of the logarithms of the shares of distinct windows. */
 #define LEAST_SPREAD 0.85
 /* Windows that are not counted, as they repeat one byte, and such. */
 #define TOLERANCE 0.02
+/* Values of neighbouring places that are looked at together. */
+#define GROUP 16
 
 bool scattered_is_possible(double share16)
 {
@@ -162,6 +167,93 @@ static bool place(const struct window_shares *w, double *share_out,
 	return is_left(w, lost, part * error, error_other);
 }
 
+/* ---- places ---- */
+
+/* Of the values of a content at one place, those that the other has too, and
+ * those that it has not; or the same of places next to each other. */
+struct place_group {
+	double shared, lost;
+};
+
+static void count_places(const struct sif_sketch *larger,
+			 const struct sif_sketch *other,
+			 struct place_group groups[static SIF_PLACES])
+{
+	uint64_t end = sif_joint_bound(larger, other);
+	size_t i, j = 0;
+
+	for (i = 0; i < larger->count && larger->values[i] < end; i++) {
+		struct place_group *at =
+			&groups[larger->places[i] % SIF_PLACES];
+
+		while (j < other->count && other->values[j] < larger->values[i])
+			j++;
+		if (j < other->count && other->values[j] == larger->values[i])
+			at->shared++;
+		else
+			at->lost++;
+	}
+}
+
+/* Joins places until there are GROUP values; what is left joins the last.
+ * Returns the number of groups. */
+static size_t join_places(struct place_group groups[static SIF_PLACES])
+{
+	struct place_group left = { 0 };
+	size_t count = 0, i;
+
+	for (i = 0; i < SIF_PLACES; i++) {
+		left.shared += groups[i].shared;
+		left.lost += groups[i].lost;
+		if (left.shared + left.lost < GROUP)
+			continue;
+		groups[count++] = left;
+		left = (struct place_group){ 0 };
+	}
+	if (count) {
+		groups[count - 1].shared += left.shared;
+		groups[count - 1].lost += left.lost;
+	}
+	return count;
+}
+
+/* Pearson's statistic of the groups, as a deviation of the normal distribution
+ * (Wilson and Hilferty, 1931). */
+static double unevenness(const struct place_group *groups, size_t count)
+{
+	double shared = 0, lost = 0, sum = 0, degrees = (double)count - 1;
+	double share, all, from;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		shared += groups[i].shared;
+		lost += groups[i].lost;
+	}
+	if (count < 2 || shared <= 0 || lost <= 0)
+		return 0;
+	share = shared / (shared + lost);
+	for (i = 0; i < count; i++) {
+		all = groups[i].shared + groups[i].lost;
+		from = groups[i].shared - all * share;
+		sum += from * from / (all * share * (1 - share));
+	}
+	return (cbrt(sum / degrees) - (1 - 2 / (9 * degrees))) /
+	       sqrt(2 / (9 * degrees));
+}
+
+/* Whether as many windows are lost in one part of the content as in another;
+ * true where places are not known. */
+static bool is_even(const struct scattered_content *larger,
+		    const struct scattered_content *other)
+{
+	struct place_group groups[SIF_PLACES] = { 0 };
+
+	if (!larger->sketch->is_placed || !other->sketch->is_placed)
+		return true;
+	count_places(larger->sketch, other->sketch, groups);
+	return unevenness(groups, join_places(groups)) < UNEVEN;
+}
+
 bool scattered_measure(const struct scattered_content *a,
 		       const struct scattered_content *b, struct scattered *out)
 {
@@ -178,7 +270,7 @@ bool scattered_measure(const struct scattered_content *a,
 	if (w16.samples <= 0 || w8.samples <= 0 ||
 	    w8.share < pow(w16.share, LEAST_SPREAD) ||
 	    !place(&w16, &out->share16, &out->error16) ||
-	    !place(&w8, &out->share8, &out->error8))
+	    !place(&w8, &out->share8, &out->error8) || !is_even(larger, other))
 		return false;
 	out->edits = out->share16 > 0 ? -log(out->share16) * w16.windows /
 						(SCATTERED_LENGTH + 15) :
@@ -200,18 +292,27 @@ static double single_bytes(const struct scattered *s)
 		   (1 - weight) * log(s->share8) / 8);
 }
 
-double scattered_share(const struct scattered *s)
+/* Whether share8 is what single bytes leave rather than what edits of
+ * SCATTERED_LENGTH bytes do.  The ratio of the likelihoods of two normal
+ * distributions with one deviation is exp((share8 - middle) * gap / error^2). */
+static bool is_of_single_bytes(const struct scattered *s)
 {
 	const double power = (SCATTERED_LENGTH + 7.0) / (SCATTERED_LENGTH + 15);
-	double left, slope, found, error;
+	double left = pow(s->share16, power), root = sqrt(s->share16);
+	double slope = power * left / s->share16;
+	double error = hypot(s->error8, slope * s->error16);
+	double odds = s->share16 < FEW ? ODDS : ODDS_IF_FEW;
+
+	return (s->share8 - (left + root) / 2) * (root - left) >
+	       error * error * log(odds);
+}
+
+double scattered_share(const struct scattered *s)
+{
+	double found, error;
 
 	if (s->share16 < LEAST_IN_PLACE || s->share8 <= s->share16 ||
-	    s->share8 >= 1 || s->edits < LEAST_EDITS)
-		return -1;
-	left = pow(s->share16, power);
-	slope = power * left / s->share16;
-	error = hypot(s->error8, slope * s->error16);
-	if (s->share8 <= left + (s->share16 < FEW ? SURE : SURE_IF_FEW) * error)
+	    s->share8 >= 1 || s->edits < LEAST_EDITS || !is_of_single_bytes(s))
 		return -1;
 	found = s->share8 * s->share8 / s->share16;
 	error = found *

@@ -22,8 +22,14 @@
  *
  * So the shares of 16 and of 8 are far apart (s8 = sqrt(s16)) if single bytes
  * were changed, and next to each other if whole lines were.  Edits count as
- * scattered only where s8 exceeds what edits of SCATTERED_LENGTH bytes would
- * leave, by more than the sampling errors of both explain.
+ * scattered only where both shares are more likely to be left by single bytes
+ * than by edits of SCATTERED_LENGTH bytes.
+ *
+ * Single bytes that are changed all over a content destroy as many windows in one
+ * part of it as in another.  A passage that is new destroys all of its part.  So
+ * edits count as scattered only where the shared values of the sketches are a like
+ * part of all values at all places, as far as chance allows.  Contents of less
+ * than two units have no places (sif.h).
  *
  * Strangers made from one template look like that, too: they share a passage
  * and many phrases.  But they seldom have the same size, and contents of which

@@ -193,6 +193,66 @@ static void test_without_a_short_sketch_windows_count(void **state)
 	free(b.data);
 }
 
+/* ---- places ---- */
+
+struct measured {
+	struct sif_sketch sketch;
+	struct short_sketch short_sketch;
+};
+
+static struct scattered_content measured_of(struct bytes b,
+					    struct measured *room)
+{
+	struct digests d = digest(b);
+	const char *text = d.text[DIGEST_SIF];
+
+	assert_int_equal(sif_parse(text, strlen(text), &room->sketch), 0);
+	assert_true(digests_short_sketch(&d, &room->short_sketch));
+	digests_release(&d);
+	return (struct scattered_content){ &room->sketch, &room->short_sketch,
+					   b.len };
+}
+
+static bool is_scattered(struct bytes a, struct bytes b)
+{
+	static struct measured room[2];
+	struct scattered_content x = measured_of(a, &room[0]);
+	struct scattered_content y = measured_of(b, &room[1]);
+	struct scattered s, reverse;
+	bool found = scattered_measure(&x, &y, &s);
+
+	assert_int_equal(scattered_measure(&y, &x, &reverse), found);
+	return found;
+}
+
+/* A tenth of the bytes of some part. */
+static void test_edits_of_one_part_are_not_all_over(void **state)
+{
+	struct bytes a = recipe_random(1, LEN), b = copy_of(a);
+
+	(void)state;
+	change_bytes((struct bytes){ b.data + LEN / 2, LEN / 2 }, 100, 3);
+	assert_false(is_scattered(a, b));
+	assert_in_range(score(a, b), 50, 65);
+	change_bytes((struct bytes){ b.data, LEN / 2 }, 100, 4);
+	assert_true(is_scattered(a, b));
+	assert_in_range(score(a, b), 85, 95);
+	free(a.data);
+	free(b.data);
+}
+
+/* Less than two units have no places: nothing is known against it. */
+static void test_small_contents_have_no_places(void **state)
+{
+	struct bytes a = recipe_random(1, 4000), b = copy_of(a);
+
+	(void)state;
+	change_bytes((struct bytes){ b.data + 1000, 3000 }, 40, 3);
+	assert_true(is_scattered(a, b));
+	free(a.data);
+	free(b.data);
+}
+
 /* ---- judging ---- */
 
 static double share_of(double share16, double share8, double error)
@@ -348,6 +408,8 @@ int main(void)
 			test_new_passages_of_repetitive_content_do_not),
 		cmocka_unit_test(test_new_repetitive_passages_do_not),
 		cmocka_unit_test(test_without_a_short_sketch_windows_count),
+		cmocka_unit_test(test_edits_of_one_part_are_not_all_over),
+		cmocka_unit_test(test_small_contents_have_no_places),
 		cmocka_unit_test(test_the_model),
 		cmocka_unit_test(test_what_proves_nothing),
 		cmocka_unit_test(test_the_least_share_of_candidates),
