@@ -209,8 +209,8 @@ $(out)/tests/unit/%: $(obj)/tests/unit/%.o $(out)/libkin.a
 	$(call quiet,LINK)$(link) -o $@ $(filter %.o,$^) $(out)/libkin.a \
 		$(core_libs) $(extra_libs) -lcmocka $(LDLIBS)
 
-# cputime and overwrite stand alone, scale* is one program, the rest another.
-bench_single := cputime overwrite
+# Some stand alone, scale* is one program, the rest another.
+bench_single := cputime overwrite behind
 scale_objects := $(filter $(obj)/tests/bench/scale%,$(bench_objects)) \
 	$(obj)/tests/bench/common.o $(obj)/tests/bench/inputs.o
 $(out)/tests/bench/digests: \
