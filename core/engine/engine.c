@@ -310,7 +310,7 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 
 static int ask_catalog(struct engine *e, const struct file_key *key,
 		       const struct file_identity *identity,
-		       struct engine_answer *out)
+		       struct file_digests *out)
 {
 	struct catalog_txn *txn;
 	struct file_record rec;
@@ -324,9 +324,9 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 	if (!err && rec.state == FILE_FRESH) {
 		err = catalog_content_get(txn, rec.content, &out->digests);
 		if (!err)
-			out->state = ENGINE_FRESH;
+			out->state = DIGESTS_FRESH;
 	} else if (!err && rec.state == FILE_FAILED) {
-		out->state = ENGINE_FAILED;
+		out->state = DIGESTS_FAILED;
 		out->error = rec.error;
 	}
 	catalog_abort(txn);
@@ -339,7 +339,7 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 /* The queue, then the catalog. */
 static int ask_known(struct engine *e, const struct file_key *key,
 		     const struct file_identity *identity,
-		     struct engine_answer *out)
+		     struct file_digests *out)
 {
 	enum queue_view view;
 	int err, error = 0;
@@ -350,7 +350,7 @@ static int ask_known(struct engine *e, const struct file_key *key,
 		return err;
 	if (view != QUEUE_RESULT)
 		return ask_catalog(e, key, identity, out);
-	out->state = error ? ENGINE_FAILED : ENGINE_FRESH;
+	out->state = error ? DIGESTS_FAILED : DIGESTS_FRESH;
 	out->error = error;
 	return 0;
 }
@@ -363,17 +363,17 @@ bool host_catch_up(const struct engine *e)
 }
 
 /* The state of a file without valid digests. */
-static enum engine_state state_of_use(enum source_use use)
+static enum digests_state state_of_use(enum source_use use)
 {
 	switch (use) {
 	case SOURCE_WRITTEN:
-		return ENGINE_BUSY;
+		return DIGESTS_BUSY;
 	case SOURCE_CLOSING:
-		return ENGINE_CLOSED;
+		return DIGESTS_CLOSED;
 	case SOURCE_UNUSED:
 		break;
 	}
-	return ENGINE_PENDING;
+	return DIGESTS_PENDING;
 }
 
 /* Whether the identity of the file tells its content: where times are not to be
@@ -385,14 +385,14 @@ static bool tells_identity(const struct engine *e, const struct file_key *key,
 	       source_get_use(&e->source, st) == SOURCE_UNUSED;
 }
 
-bool engine_answer_holds(struct engine *e, int fd,
-			 const struct engine_answer *answer)
+bool engine_digests_hold(struct engine *e, int fd,
+			 const struct file_digests *answer)
 {
 	struct file_identity identity;
 	struct file_key key;
 	struct stat st;
 
-	if (answer->state != ENGINE_FRESH && answer->state != ENGINE_FAILED)
+	if (answer->state != DIGESTS_FRESH && answer->state != DIGESTS_FAILED)
 		return false;
 	if (fstat(fd, &st))
 		return false;
@@ -404,9 +404,9 @@ bool engine_answer_holds(struct engine *e, int fd,
 	       !queue_doubts_file(&e->queue, &key);
 }
 
-int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
+int engine_ask(struct engine *e, int fd, struct file_digests *answer_out)
 {
-	struct engine_answer answer = { .state = ENGINE_PENDING };
+	struct file_digests answer = { .state = DIGESTS_PENDING };
 	struct stat st;
 	const char *rule;
 	int err = 0;
@@ -417,7 +417,7 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 		return -ENODATA;
 	rule = source_skip_rule(&e->source, fd, &st);
 	if (rule) {
-		answer.state = ENGINE_SKIPPED;
+		answer.state = DIGESTS_SKIPPED;
 		(void)snprintf(answer.rule, sizeof(answer.rule), "%s", rule);
 		*answer_out = answer;
 		return 0;
@@ -429,7 +429,7 @@ int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out)
 		err = ask_known(e, &answer.key, &answer.identity, &answer);
 	if (err)
 		return err;
-	if (answer.state == ENGINE_PENDING)
+	if (answer.state == DIGESTS_PENDING)
 		answer.state = state_of_use(source_get_use(&e->source, &st));
 	*answer_out = answer;
 	return 0;

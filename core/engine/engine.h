@@ -130,13 +130,13 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 /* What is known of the file behind fd (O_PATH will do) right now, against
  * its present identity.  Never waits.  Negative errno when fd cannot be
  * examined. */
-int engine_ask(struct engine *e, int fd, struct engine_answer *answer_out);
+int engine_ask(struct engine *e, int fd, struct file_digests *answer_out);
 
 /* Whether an answer that was given holds now: the file behind fd is still in the
  * state that was hashed, or could not be read.  Cheaper than another
  * engine_ask(); false for a file without digests. */
-bool engine_answer_holds(struct engine *e, int fd,
-			 const struct engine_answer *answer);
+bool engine_digests_hold(struct engine *e, int fd,
+			 const struct file_digests *answer);
 
 /*
  * Requests that take time are bounded, in all and for each user (uid): a user
@@ -239,14 +239,14 @@ bool engine_directory_holds(const struct engine *e, const char *path,
  * them) or a negative errno.  Every hit was opened and found unchanged on
  * disk, and is readable by caller.
  */
-int engine_similar(struct engine *e, const struct engine_question *q,
-		   const struct engine_caller *caller, search_hits_fn *done,
+int engine_similar(struct engine *e, const struct search_file_query *q,
+		   const struct search_caller *caller, search_hits_fn *done,
 		   void *arg);
 
 /* The same for a content that need not be in the tree. */
 int engine_similar_to(struct engine *e, const struct digests *digests,
 		      enum index_relation relation,
-		      const struct engine_caller *caller, search_hits_fn *done,
+		      const struct search_caller *caller, search_hits_fn *done,
 		      void *arg);
 
 /*
@@ -256,7 +256,7 @@ int engine_similar_to(struct engine *e, const struct digests *digests,
  * a hit.  What the caller cannot read counts for nothing.
  */
 int engine_directories(struct engine *e, int fd,
-		       const struct engine_caller *caller, search_hits_fn *done,
+		       const struct search_caller *caller, search_hits_fn *done,
 		       void *arg);
 
 /*
@@ -264,17 +264,16 @@ int engine_directories(struct engine *e, int fd,
  * files with at least one near-duplicate, and directories with such a file
  * somewhere below.  Checked for caller as above.
  */
-int engine_browse(struct engine *e, int fd, const struct engine_caller *caller,
+int engine_browse(struct engine *e, int fd, const struct search_caller *caller,
 		  search_entries_fn *done, void *arg);
 
 /* The files of the tree in groups, see core/search/groups.h. */
-int engine_find_groups(struct engine *e,
-		       const struct engine_groups_query *query,
-		       const struct engine_caller *caller,
-		       struct engine_groups_watch *watch);
-int engine_group_files(struct engine *e, struct engine_groups *groups,
-		       const struct engine_group_range *range,
-		       const struct engine_caller *caller,
+int engine_find_groups(struct engine *e, const struct file_groups_query *query,
+		       const struct search_caller *caller,
+		       struct file_groups_watch *watch);
+int engine_group_files(struct engine *e, struct file_groups *groups,
+		       const struct search_group_range *range,
+		       const struct search_caller *caller,
 		       search_group_files_fn *done, void *arg);
 
 /* ---- state and control ---- */

@@ -5,15 +5,15 @@
 
 /* What a search asks of the other parts, and the queries of the host. */
 
-static int get_digests(void *engine, int fd, struct engine_answer *out)
+static int get_digests(void *engine, int fd, struct file_digests *out)
 {
 	return engine_ask(engine, fd, out);
 }
 
 static bool digests_hold(void *engine, int fd,
-			 const struct engine_answer *answer)
+			 const struct file_digests *answer)
 {
-	return engine_answer_holds(engine, fd, answer);
+	return engine_digests_hold(engine, fd, answer);
 }
 
 static int wait_digests(void *engine, struct digests_wait *w)
@@ -111,8 +111,8 @@ int engine_init_search(struct engine *e)
 	return search_init(&e->search, &context);
 }
 
-int engine_similar(struct engine *e, const struct engine_question *q,
-		   const struct engine_caller *caller, search_hits_fn *done,
+int engine_similar(struct engine *e, const struct search_file_query *q,
+		   const struct search_caller *caller, search_hits_fn *done,
 		   void *arg)
 {
 	return search_file(&e->search, q, caller, done, arg);
@@ -120,36 +120,35 @@ int engine_similar(struct engine *e, const struct engine_question *q,
 
 int engine_similar_to(struct engine *e, const struct digests *digests,
 		      enum index_relation relation,
-		      const struct engine_caller *caller, search_hits_fn *done,
+		      const struct search_caller *caller, search_hits_fn *done,
 		      void *arg)
 {
 	return search_content(&e->search, digests, relation, caller, done, arg);
 }
 
 int engine_directories(struct engine *e, int fd,
-		       const struct engine_caller *caller, search_hits_fn *done,
+		       const struct search_caller *caller, search_hits_fn *done,
 		       void *arg)
 {
 	return search_directories(&e->search, fd, caller, done, arg);
 }
 
-int engine_browse(struct engine *e, int fd, const struct engine_caller *caller,
+int engine_browse(struct engine *e, int fd, const struct search_caller *caller,
 		  search_entries_fn *done, void *arg)
 {
 	return search_browse(&e->search, fd, caller, done, arg);
 }
 
-int engine_find_groups(struct engine *e,
-		       const struct engine_groups_query *query,
-		       const struct engine_caller *caller,
-		       struct engine_groups_watch *watch)
+int engine_find_groups(struct engine *e, const struct file_groups_query *query,
+		       const struct search_caller *caller,
+		       struct file_groups_watch *watch)
 {
 	return search_groups(&e->search, query, caller, watch);
 }
 
-int engine_group_files(struct engine *e, struct engine_groups *groups,
-		       const struct engine_group_range *range,
-		       const struct engine_caller *caller,
+int engine_group_files(struct engine *e, struct file_groups *groups,
+		       const struct search_group_range *range,
+		       const struct search_caller *caller,
 		       search_group_files_fn *done, void *arg)
 {
 	return search_group_files(&e->search, groups, range, caller, done, arg);

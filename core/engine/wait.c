@@ -16,13 +16,13 @@ void engine_give_up(struct engine *e, uint64_t ticket)
 
 /* When the host has caught up once, a writer that seems to be closing is one
  * that goes on. */
-static bool is_worth_waiting(struct digests_wait *w, enum engine_state state)
+static bool is_worth_waiting(struct digests_wait *w, enum digests_state state)
 {
-	bool closed = state == ENGINE_CLOSED && !w->closed;
+	bool closed = state == DIGESTS_CLOSED && !w->closed;
 
 	if (clock_now_ms() >= w->deadline_ms)
 		return false;
-	if (state != ENGINE_PENDING && !closed)
+	if (state != DIGESTS_PENDING && !closed)
 		return false;
 	w->closed = w->closed || closed;
 	return w->times_parked++ < PARKED_MAX;
@@ -32,17 +32,17 @@ static bool is_worth_waiting(struct digests_wait *w, enum engine_state state)
  * content. */
 static int answer_with_result(struct engine *e, int fd,
 			      const struct result *found,
-			      struct engine_answer *out)
+			      struct file_digests *out)
 {
-	struct engine_answer answer = {
-		.state = found->error ? ENGINE_FAILED : ENGINE_FRESH,
+	struct file_digests answer = {
+		.state = found->error ? DIGESTS_FAILED : DIGESTS_FRESH,
 		.error = found->error,
 		.key = found->key,
 		.identity = found->identity,
 	};
 	int err;
 
-	if (!engine_answer_holds(e, fd, &answer))
+	if (!engine_digests_hold(e, fd, &answer))
 		return -ESTALE;
 	if (!found->error) {
 		err = digests_copy(&found->digests, &answer.digests);
@@ -54,7 +54,7 @@ static int answer_with_result(struct engine *e, int fd,
 }
 
 static int get_answer(struct engine *e, struct digests_wait *w,
-		      const struct result *found, struct engine_answer *out)
+		      const struct result *found, struct file_digests *out)
 {
 	int fd = w->open(w->arg), err = -ESTALE;
 
@@ -75,7 +75,7 @@ static void on_looked_at(void *arg, int err, const struct result *found);
 static int answer_or_park(struct engine *e, struct digests_wait *w,
 			  const struct result *found)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 	int err = get_answer(e, w, found, &answer);
 
 	if (err)

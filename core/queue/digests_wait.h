@@ -38,13 +38,13 @@ struct digests_wait {
 	 * (too many parked), -ECANCELED at the end, or why the file cannot be
 	 * examined.  After the deadline the answer is what is known by then.
 	 */
-	void (*done)(void *arg, int err, struct engine_answer *answer);
+	void (*done)(void *arg, int err, struct file_digests *answer);
 	void *arg;
 
 	/* Of those who answer it; 0 at first. */
 	void *answerer;
 	unsigned times_parked;
-	bool closed; /* it has waited for ENGINE_CLOSED to become certain */
+	bool closed; /* it has waited for DIGESTS_CLOSED to become certain */
 };
 
 #endif

@@ -208,10 +208,10 @@ static int file_entry_has_near(struct search_query *q,
 	return has_near(q, key, &rec);
 }
 
-static int entry_add(struct engine_entries *entries, const char *name,
+static int entry_add(struct search_entries *entries, const char *name,
 		     bool directory)
 {
-	struct engine_entry *entry;
+	struct search_entry *entry;
 
 	entry = array_with_room(entries->entries, entries->count,
 				sizeof(*entry));
@@ -291,7 +291,7 @@ static int browse_begin(struct search_query *q)
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct engine_entry *x = a, *y = b;
+	const struct search_entry *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }

@@ -144,7 +144,7 @@ struct directories_state {
 	struct copy_cursor cursor; /* over the files with the next one */
 	struct places places;
 	size_t compared;
-	struct engine_hit hit;        /* the next place, path borrowed; and */
+	struct search_hit hit;        /* the next place, path borrowed; and */
 	struct directory_tree *other; /* owned: below it, or NULL */
 };
 
@@ -318,9 +318,9 @@ static int compare_trees(struct search_query *q, const struct directory_tree *a,
 }
 
 /* The hit's path is copied. */
-static int hit_add(struct engine_hits *hits, const struct engine_hit *hit)
+static int hit_add(struct search_hits *hits, const struct search_hit *hit)
 {
-	struct engine_hit *room =
+	struct search_hit *room =
 		array_with_room(hits->hits, hits->count, sizeof(*room));
 
 	if (!room)
@@ -339,12 +339,12 @@ static int hit_add(struct engine_hits *hits, const struct engine_hit *hit)
 static int compare_place(struct search_query *q,
 			 struct directories_state *state, char *path)
 {
-	struct engine_hit *hit = &state->hit;
+	struct search_hit *hit = &state->hit;
 	struct index_match match = { 0 };
 	int err;
 
 	if (!state->other) {
-		*hit = (struct engine_hit){ .path = path };
+		*hit = (struct search_hit){ .path = path };
 		if (!path_is_visible(q, path) ||
 		    !directory_is_open(q->context->source, path, &hit->key))
 			return 0;
@@ -384,7 +384,7 @@ static int compare_places(struct search_query *q,
 
 static int compare_hits(const void *a, const void *b)
 {
-	const struct engine_hit *x = a, *y = b;
+	const struct search_hit *x = a, *y = b;
 
 	if (x->score != y->score)
 		return y->score - x->score;
@@ -392,7 +392,7 @@ static int compare_hits(const void *a, const void *b)
 }
 
 /* Of directories within one another only the best is one. */
-static void hits_prune(struct engine_hits *hits)
+static void hits_prune(struct search_hits *hits)
 {
 	size_t kept = 0, i, k;
 

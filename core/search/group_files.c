@@ -11,12 +11,12 @@
 enum { HEAD_FILES = 64 };
 
 struct group_files_state {
-	struct engine_groups *groups; /* a reference */
-	struct engine_group_cursor at;
+	struct file_groups *groups; /* a reference */
+	struct search_group_cursor at;
 	uint32_t last;
 	bool heads;
 	size_t first; /* of the hits, of the member at hand */
-	struct engine_group_file files[GROUP_FILES_MAX];
+	struct search_group_hit files[GROUP_FILES_MAX];
 	search_group_files_fn *done;
 	void *arg;
 };
@@ -42,15 +42,15 @@ static int add_file(void *arg, const struct file_key *key)
 }
 
 /* Of the hits of a head one is left: the first of them by its path. */
-static void keep_first(struct engine_hits *hits, size_t from)
+static void keep_first(struct search_hits *hits, size_t from)
 {
-	struct engine_hit *first = &hits->hits[from];
+	struct search_hit *first = &hits->hits[from];
 
 	while (hits->count > from + 1) {
-		struct engine_hit *last = &hits->hits[--hits->count];
+		struct search_hit *last = &hits->hits[--hits->count];
 
 		if (strcmp(last->path, first->path) < 0) {
-			struct engine_hit worse = *first;
+			struct search_hit worse = *first;
 
 			*first = *last;
 			*last = worse;
@@ -99,7 +99,7 @@ static int format_digests(struct search_query *q, uint32_t content, char **out)
 static int add_member(struct search_query *q, struct group_files_state *state,
 		      const struct group_member *member)
 {
-	struct engine_group_file file = { .group = state->at.group };
+	struct search_group_hit file = { .group = state->at.group };
 	bool begins = !state->at.copies.begun;
 	size_t i = q->hits.count, first = i;
 	struct digests d;
@@ -130,7 +130,7 @@ static int turn(struct search_query *q)
 {
 	struct group_files_state *state = q->state;
 	const struct group_set *set = state->groups->set;
-	struct engine_group_cursor *at = &state->at;
+	struct search_group_cursor *at = &state->at;
 
 	while (!is_at_end(state) && q->hits.count < GROUP_FILES_MAX) {
 		const struct content_group *group = &set->groups[at->group];
@@ -140,7 +140,7 @@ static int turn(struct search_query *q)
 		if (err < 0 || (err && !state->heads))
 			return err < 0 ? err : 0;
 		if (state->heads || ++at->member >= group->count)
-			*at = (struct engine_group_cursor){
+			*at = (struct search_group_cursor){
 				.group = at->group + 1,
 			};
 		at->copies = (struct copy_cursor){ 0 };
@@ -151,7 +151,7 @@ static int turn(struct search_query *q)
 static void end(struct search_query *q, int err)
 {
 	struct group_files_state *state = q->state;
-	const struct engine_group_files files = {
+	const struct search_group_hits files = {
 		.hits = &q->hits,
 		.files = state->files,
 		.next = state->at,
@@ -167,7 +167,7 @@ static void release(struct search_query *q)
 	size_t i;
 
 	if (state)
-		engine_groups_unref(state->groups);
+		file_groups_unref(state->groups);
 	for (i = 0; state && i < GROUP_FILES_MAX; i++)
 		free(state->files[i].digests);
 	free(state);
@@ -181,9 +181,9 @@ const struct query_kind query_group_files = {
 	.release = release,
 };
 
-int search_group_files(struct searcher *s, struct engine_groups *groups,
-		       const struct engine_group_range *range,
-		       const struct engine_caller *caller,
+int search_group_files(struct searcher *s, struct file_groups *groups,
+		       const struct search_group_range *range,
+		       const struct search_caller *caller,
 		       search_group_files_fn *done, void *arg)
 {
 	struct group_files_state *state;
@@ -197,7 +197,7 @@ int search_group_files(struct searcher *s, struct engine_groups *groups,
 		query_free(q);
 		return -ENOMEM;
 	}
-	state->groups = engine_groups_ref(groups);
+	state->groups = file_groups_ref(groups);
 	state->at = range->from;
 	state->last = range->last;
 	state->heads = range->heads;

@@ -12,7 +12,7 @@
 
 /* ---- objects ---- */
 
-int engine_paths_add(struct engine_paths *p, const char *path, size_t len)
+int search_paths_add(struct search_paths *p, const char *path, size_t len)
 {
 	char **paths = array_with_room(p->paths, p->count, sizeof(*paths));
 
@@ -26,40 +26,40 @@ int engine_paths_add(struct engine_paths *p, const char *path, size_t len)
 	return 0;
 }
 
-void engine_paths_release(struct engine_paths *p)
+void search_paths_release(struct search_paths *p)
 {
 	while (p->count)
 		free(p->paths[--p->count]);
 	free(p->paths);
-	*p = (struct engine_paths){ 0 };
+	*p = (struct search_paths){ 0 };
 }
 
-static int paths_copy(const struct engine_paths *from, struct engine_paths *out)
+static int paths_copy(const struct search_paths *from, struct search_paths *out)
 {
 	size_t i;
 	int err = 0;
 
-	*out = (struct engine_paths){ 0 };
+	*out = (struct search_paths){ 0 };
 	for (i = 0; i < from->count && !err; i++)
-		err = engine_paths_add(out, from->paths[i],
+		err = search_paths_add(out, from->paths[i],
 				       strlen(from->paths[i]));
 	if (err)
-		engine_paths_release(out);
+		search_paths_release(out);
 	return err;
 }
 
-struct engine_groups *engine_groups_ref(struct engine_groups *groups)
+struct file_groups *file_groups_ref(struct file_groups *groups)
 {
 	atomic_fetch_add(&groups->refs, 1);
 	return groups;
 }
 
-void engine_groups_unref(struct engine_groups *groups)
+void file_groups_unref(struct file_groups *groups)
 {
 	if (!groups || atomic_fetch_sub(&groups->refs, 1) != 1)
 		return;
 	group_set_unref(groups->set);
-	engine_paths_release(&groups->within);
+	search_paths_release(&groups->within);
 	free(groups);
 }
 
@@ -67,9 +67,9 @@ struct groups_state {
 	struct group_rules rules;
 	uint64_t min_size;
 	bool text;
-	struct engine_groups_watch *watch; /* borrowed */
-	struct engine_groups *groups;      /* owned until done */
-	struct grouping *grouping;         /* owned */
+	struct file_groups_watch *watch; /* borrowed */
+	struct file_groups *groups;      /* owned until done */
+	struct grouping *grouping;       /* owned */
 	/* The content at hand, how many of its files were counted, and how far
 	 * that is. */
 	struct group_content content;
@@ -385,8 +385,8 @@ static void turn_over(struct search_query *q)
 static void end(struct search_query *q, int err)
 {
 	struct groups_state *state = q->state;
-	struct engine_groups_watch *watch = state->watch;
-	struct engine_groups *groups = state->groups;
+	struct file_groups_watch *watch = state->watch;
+	struct file_groups *groups = state->groups;
 
 	if (err) {
 		watch->done(watch->arg, err, NULL);
@@ -404,7 +404,7 @@ static void release(struct search_query *q)
 	if (!state)
 		return;
 	grouping_free(state->grouping);
-	engine_groups_unref(state->groups);
+	file_groups_unref(state->groups);
 	free(state);
 	q->state = NULL;
 }
@@ -417,12 +417,11 @@ const struct query_kind query_groups = {
 	.release = release,
 };
 
-static int state_new(const struct engine_groups_query *query,
-		     struct engine_groups_watch *watch,
-		     struct groups_state **out)
+static int state_new(const struct file_groups_query *query,
+		     struct file_groups_watch *watch, struct groups_state **out)
 {
 	struct groups_state *state = calloc(1, sizeof(*state));
-	struct engine_groups *groups = calloc(1, sizeof(*groups));
+	struct file_groups *groups = calloc(1, sizeof(*groups));
 	int err = state && groups ?
 			  paths_copy(&query->within, &groups->within) :
 			  -ENOMEM;
@@ -442,9 +441,9 @@ static int state_new(const struct engine_groups_query *query,
 	return 0;
 }
 
-int search_groups(struct searcher *s, const struct engine_groups_query *query,
-		  const struct engine_caller *caller,
-		  struct engine_groups_watch *watch)
+int search_groups(struct searcher *s, const struct file_groups_query *query,
+		  const struct search_caller *caller,
+		  struct file_groups_watch *watch)
 {
 	struct groups_state *state;
 	struct search_query *q;

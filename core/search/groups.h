@@ -10,8 +10,8 @@
 #include "core/catalog/catalog.h"
 #include "core/index/grouping/grouping.h"
 
-struct engine_caller;
-struct engine_hits;
+struct search_caller;
+struct search_hits;
 struct searcher;
 
 /*
@@ -33,49 +33,49 @@ struct searcher;
  */
 
 /* Directories and files, relative to SOURCE; "" is SOURCE. */
-struct engine_paths {
+struct search_paths {
 	char **paths;
 	size_t count;
 };
 
-int engine_paths_add(struct engine_paths *p, const char *path, size_t len);
-void engine_paths_release(struct engine_paths *p);
+int search_paths_add(struct search_paths *p, const char *path, size_t len);
+void search_paths_release(struct search_paths *p);
 
-struct engine_groups_query {
+struct file_groups_query {
 	struct group_rules rules;   /* threshold 0: that of the mount */
 	uint64_t min_size;          /* of a content, in bytes */
 	bool text;                  /* compares the texts, not the bytes */
-	struct engine_paths within; /* only files below these; none: all */
+	struct search_paths within; /* only files below these; none: all */
 };
 
 /* Constant once made. */
-struct engine_groups {
+struct file_groups {
 	atomic_uint refs;
 	struct group_set *set;
-	struct engine_paths within;
+	struct search_paths within;
 	/* Not all of the tree was scanned and hashed at the time. */
 	bool incomplete;
 };
 
-struct engine_groups *engine_groups_ref(struct engine_groups *groups);
-void engine_groups_unref(struct engine_groups *groups);
+struct file_groups *file_groups_ref(struct file_groups *groups);
+void file_groups_unref(struct file_groups *groups);
 
 /* How a search for groups is watched and ended; it is there until done is
  * called. */
-struct engine_groups_watch {
+struct file_groups_watch {
 	/* Once true, the search soon ends with -ECANCELED. */
 	const atomic_bool *cancelled;
 	/* Called now and then, with thousandths; or NULL. */
 	void (*progress)(void *arg, unsigned thousandths);
 	/* Gets a reference to the groups. */
-	void (*done)(void *arg, int result, struct engine_groups *groups);
+	void (*done)(void *arg, int result, struct file_groups *groups);
 	void *arg;
 };
 
 /* The query is copied. */
-int search_groups(struct searcher *s, const struct engine_groups_query *query,
-		  const struct engine_caller *caller,
-		  struct engine_groups_watch *watch);
+int search_groups(struct searcher *s, const struct file_groups_query *query,
+		  const struct search_caller *caller,
+		  struct file_groups_watch *watch);
 
 /* A walk over the files with a content that may take several turns.  Zeroed at
  * first. */
@@ -85,13 +85,13 @@ struct copy_cursor {
 };
 
 /* Where to go on; zeroed at first, but for the group. */
-struct engine_group_cursor {
+struct search_group_cursor {
 	uint32_t group, member; /* member: in the group */
 	struct copy_cursor copies;
 };
 
 /* To which member a hit belongs; its score is that with the head. */
-struct engine_group_file {
+struct search_group_hit {
 	uint32_t group;
 	uint64_t size;
 	uint8_t xxh128[16];
@@ -101,10 +101,10 @@ struct engine_group_file {
 };
 
 /* The files of groups in order, at least one unless it is at the end. */
-struct engine_group_files {
-	struct engine_hits *hits;
-	struct engine_group_file *files; /* one for each hit */
-	struct engine_group_cursor next;
+struct search_group_hits {
+	struct search_hits *hits;
+	struct search_group_hit *files; /* one for each hit */
+	struct search_group_cursor next;
 	bool end;
 };
 
@@ -112,19 +112,19 @@ struct engine_group_files {
 enum { GROUP_FILES_MAX = 512 };
 
 typedef void search_group_files_fn(void *arg, int result,
-				   const struct engine_group_files *files);
+				   const struct search_group_hits *files);
 
 /* Which groups, and what of them. */
-struct engine_group_range {
-	struct engine_group_cursor from;
+struct search_group_range {
+	struct search_group_cursor from;
 	uint32_t last; /* up to the end of that group */
 	bool heads;    /* of each group only the first file of the head */
 };
 
 /* files is valid during the call of done, which may take paths out of it. */
-int search_group_files(struct searcher *s, struct engine_groups *groups,
-		       const struct engine_group_range *range,
-		       const struct engine_caller *caller,
+int search_group_files(struct searcher *s, struct file_groups *groups,
+		       const struct search_group_range *range,
+		       const struct search_caller *caller,
 		       search_group_files_fn *done, void *arg);
 
 #endif

@@ -31,8 +31,8 @@ struct hit_search {
 /* Takes path over, also when it fails. */
 static int hit_add(const struct hit_search *s, char *path)
 {
-	struct engine_hits *hits = &s->q->hits;
-	struct engine_hit *hit =
+	struct search_hits *hits = &s->q->hits;
+	struct search_hit *hit =
 		array_with_room(hits->hits, hits->count, sizeof(*hit));
 
 	if (!hit || !path) {
@@ -40,7 +40,7 @@ static int hit_add(const struct hit_search *s, char *path)
 		return -ENOMEM;
 	}
 	hits->hits = hit;
-	hits->hits[hits->count++] = (struct engine_hit){
+	hits->hits[hits->count++] = (struct search_hit){
 		.path = path,
 		.score = s->score,
 		.key = *s->key,
@@ -60,7 +60,7 @@ static bool is_unchanged(struct hit_search *s, int fd)
 /* Whether it is below one of the paths that q->within has, if any. */
 static bool path_is_asked_for(const struct search_query *q, const char *path)
 {
-	const struct engine_paths *within = q->within;
+	const struct search_paths *within = q->within;
 	size_t i, len;
 
 	for (i = 0; within && i < within->count; i++) {

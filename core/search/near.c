@@ -265,7 +265,7 @@ struct listing_state {
 
 static int compare_hits(const void *a, const void *b)
 {
-	const struct engine_hit *x = a, *y = b;
+	const struct search_hit *x = a, *y = b;
 
 	if (x->bytes != y->bytes)
 		return x->bytes < y->bytes ? 1 : -1;
@@ -290,7 +290,7 @@ static int file_begin(struct search_query *q)
 		return -EACCES;
 	if (context->digests_hold(context->ctx, q->fd, &q->hits.file))
 		return 0;
-	engine_answer_release(&q->hits.file);
+	file_digests_release(&q->hits.file);
 	return context->get_digests(context->ctx, q->fd, &q->hits.file);
 }
 
@@ -407,7 +407,7 @@ static int file_turn(struct search_query *q)
 	struct listing_state *state = q->state;
 	int err = 0;
 
-	if (q->hits.file.state != ENGINE_FRESH || !state->digests->size)
+	if (q->hits.file.state != DIGESTS_FRESH || !state->digests->size)
 		return 0;
 	if (state->phase == LIST_IDENTICAL)
 		err = list_identical(q, state);
@@ -428,7 +428,7 @@ static void file_release(struct search_query *q)
 {
 	struct listing_state *state = q->state;
 
-	engine_answer_release(&q->hits.file);
+	file_digests_release(&q->hits.file);
 	if (state)
 		free(state->matches);
 	free(state);

@@ -11,7 +11,7 @@
 /* Which paths the caller may know of: the kernel says so to a thread that has
  * the caller's credentials. */
 
-bool caller_can_read(const struct engine_caller *caller, int fd)
+bool caller_can_read(const struct search_caller *caller, int fd)
 {
 	if (caller->trusted)
 		return true;

@@ -41,24 +41,24 @@ int key_list_add(void *arg, const struct file_key *key)
 	return 0;
 }
 
-void engine_hits_release(struct engine_hits *hits)
+void search_hits_release(struct search_hits *hits)
 {
 	size_t i;
 
 	for (i = 0; i < hits->count; i++)
 		free(hits->hits[i].path);
 	free(hits->hits);
-	*hits = (struct engine_hits){ 0 };
+	*hits = (struct search_hits){ 0 };
 }
 
-void engine_entries_release(struct engine_entries *entries)
+void search_entries_release(struct search_entries *entries)
 {
 	size_t i;
 
 	for (i = 0; i < entries->count; i++)
 		free(entries->entries[i].name);
 	free(entries->entries);
-	*entries = (struct engine_entries){ 0 };
+	*entries = (struct search_entries){ 0 };
 }
 
 /* ---- making and ending ---- */
@@ -76,8 +76,8 @@ static int take_place(struct search_query *q)
 
 static void release(struct search_query *q)
 {
-	engine_hits_release(&q->hits);
-	engine_entries_release(&q->entries);
+	search_hits_release(&q->hits);
+	search_entries_release(&q->entries);
 	visibility_release(&q->visibility);
 	free(q->index_visibility);
 	if (q->fd >= 0)
@@ -116,7 +116,7 @@ static int add_index_visibility(struct search_query *q)
 }
 
 int query_new(struct searcher *s, const struct query_kind *kind, int fd,
-	      const struct engine_caller *caller, struct search_query **out)
+	      const struct search_caller *caller, struct search_query **out)
 {
 	struct search_query *q = calloc(1, sizeof(*q));
 	int err;
@@ -145,8 +145,8 @@ int query_new(struct searcher *s, const struct query_kind *kind, int fd,
 
 void query_end(struct search_query *q, int err)
 {
-	struct engine_hits hits = { 0 };
-	struct engine_entries entries = { 0 };
+	struct search_hits hits = { 0 };
+	struct search_entries entries = { 0 };
 
 	if (q->kind->end) {
 		q->kind->end(q, err);
@@ -158,8 +158,8 @@ void query_end(struct search_query *q, int err)
 	if (!err) {
 		hits = q->hits;
 		entries = q->entries;
-		q->hits = (struct engine_hits){ 0 };
-		q->entries = (struct engine_entries){ 0 };
+		q->hits = (struct search_hits){ 0 };
+		q->entries = (struct search_entries){ 0 };
 	}
 	if (q->on_hits)
 		q->on_hits(q->arg, err, &hits);
@@ -245,7 +245,7 @@ static void close_nothing(void *query)
 	(void)query;
 }
 
-static void on_digests(void *query, int err, struct engine_answer *answer)
+static void on_digests(void *query, int err, struct file_digests *answer)
 {
 	struct search_query *q = query;
 
@@ -257,8 +257,8 @@ static void on_digests(void *query, int err, struct engine_answer *answer)
 	query_hold(q);
 }
 
-int search_file(struct searcher *s, const struct engine_question *question,
-		const struct engine_caller *caller, search_hits_fn *done,
+int search_file(struct searcher *s, const struct search_file_query *question,
+		const struct search_caller *caller, search_hits_fn *done,
 		void *arg)
 {
 	struct search_query *q;
@@ -286,7 +286,7 @@ int search_file(struct searcher *s, const struct engine_question *question,
 
 int search_content(struct searcher *s, const struct digests *digests,
 		   enum index_relation relation,
-		   const struct engine_caller *caller, search_hits_fn *done,
+		   const struct search_caller *caller, search_hits_fn *done,
 		   void *arg)
 {
 	struct search_query *q;
@@ -308,7 +308,7 @@ int search_content(struct searcher *s, const struct digests *digests,
 }
 
 int search_directories(struct searcher *s, int fd,
-		       const struct engine_caller *caller, search_hits_fn *done,
+		       const struct search_caller *caller, search_hits_fn *done,
 		       void *arg)
 {
 	struct search_query *q;
@@ -323,7 +323,7 @@ int search_directories(struct searcher *s, int fd,
 }
 
 int search_browse(struct searcher *s, int fd,
-		  const struct engine_caller *caller, search_entries_fn *done,
+		  const struct search_caller *caller, search_entries_fn *done,
 		  void *arg)
 {
 	struct search_query *q;

@@ -125,12 +125,12 @@ enum { SEARCH_TRIM_RSS_MS = 1000 };
 /* ---- queries and answers ---- */
 
 /* The user that an answer is for. */
-struct engine_caller {
+struct search_caller {
 	bool trusted; /* uid 0, or the host's own user: no check needed */
 	struct credentials credentials;
 };
 
-struct engine_hit {
+struct search_hit {
 	char *path;            /* relative to SOURCE */
 	int score;             /* 100: identical */
 	int distinctive_score; /* the same of what is not boilerplate */
@@ -139,32 +139,32 @@ struct engine_hit {
 	struct file_identity identity;
 };
 
-struct engine_hits {
-	struct engine_hit *hits; /* best first */
+struct search_hits {
+	struct search_hit *hits; /* best first */
 	size_t count;
 	bool cut; /* there were more near-duplicates than the limit */
 	/* Why there are none when there may be some: the state of the digests
-	 * of the file, without them.  ENGINE_FRESH: they are known. */
-	struct engine_answer file;
+	 * of the file, without them.  DIGESTS_FRESH: they are known. */
+	struct file_digests file;
 	/* Not all of the tree was scanned and hashed at the time. */
 	bool incomplete;
 };
 
-void engine_hits_release(struct engine_hits *hits);
+void search_hits_release(struct search_hits *hits);
 
-struct engine_entry {
+struct search_entry {
 	char *name;
 	bool directory;
 };
 
-struct engine_entries {
-	struct engine_entry *entries; /* byte order of the names */
+struct search_entries {
+	struct search_entry *entries; /* byte order of the names */
 	size_t count;
 };
 
-void engine_entries_release(struct engine_entries *entries);
+void search_entries_release(struct search_entries *entries);
 
-struct engine_question {
+struct search_file_query {
 	int fd; /* of the file, O_PATH will do */
 	enum index_relation relation;
 	unsigned timeout_ms;
@@ -173,9 +173,9 @@ struct engine_question {
 };
 
 /* Each gets the answer, and releases it. */
-typedef void search_hits_fn(void *arg, int result, struct engine_hits *hits);
+typedef void search_hits_fn(void *arg, int result, struct search_hits *hits);
 typedef void search_entries_fn(void *arg, int result,
-			       struct engine_entries *entries);
+			       struct search_entries *entries);
 
 /* ---- the module ---- */
 
@@ -196,11 +196,11 @@ struct search_context {
 
 	/* The digests of a file right now, or why there are none; a negative
 	 * errno when fd cannot be examined. */
-	int (*get_digests)(void *ctx, int fd, struct engine_answer *out);
+	int (*get_digests)(void *ctx, int fd, struct file_digests *out);
 	/* Whether the digests that were answered are those of the present
 	 * content. */
 	bool (*digests_hold)(void *ctx, int fd,
-			     const struct engine_answer *answer);
+			     const struct file_digests *answer);
 	/* Gets the digests when they are ready; nothing is called when it
 	 * fails. */
 	int (*wait_digests)(void *ctx, struct digests_wait *w);
@@ -269,18 +269,18 @@ void search_committed(struct searcher *s, uint64_t number);
 
 /* They may be called from any thread and do not block.  When one fails, nothing
  * is called.  What is borrowed is so during the call, but for the ticket. */
-int search_file(struct searcher *s, const struct engine_question *question,
-		const struct engine_caller *caller, search_hits_fn *done,
+int search_file(struct searcher *s, const struct search_file_query *question,
+		const struct search_caller *caller, search_hits_fn *done,
 		void *arg);
 int search_content(struct searcher *s, const struct digests *digests,
 		   enum index_relation relation,
-		   const struct engine_caller *caller, search_hits_fn *done,
+		   const struct search_caller *caller, search_hits_fn *done,
 		   void *arg);
 int search_directories(struct searcher *s, int fd,
-		       const struct engine_caller *caller, search_hits_fn *done,
+		       const struct search_caller *caller, search_hits_fn *done,
 		       void *arg);
 int search_browse(struct searcher *s, int fd,
-		  const struct engine_caller *caller, search_entries_fn *done,
+		  const struct search_caller *caller, search_entries_fn *done,
 		  void *arg);
 
 /* ---- hits that were kept ---- */

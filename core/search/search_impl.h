@@ -53,9 +53,9 @@ struct search_query {
 	enum index_relation relation;
 	/* Of such queries one at a time is worked on (searcher.grouping). */
 	bool takes_memory;
-	struct engine_caller caller;
+	struct search_caller caller;
 	/* Only paths below these become hits; NULL: all do.  Borrowed. */
-	const struct engine_paths *within;
+	const struct search_paths *within;
 	/* One of the two is set, if the kind has no end(). */
 	search_hits_fn *on_hits;
 	search_entries_fn *on_entries;
@@ -66,8 +66,8 @@ struct search_query {
 	unsigned turns_done; /* so many were not enough */
 
 	struct digests_wait wait; /* of search_file() */
-	struct engine_hits hits;  /* so far */
-	struct engine_entries entries;
+	struct search_hits hits;  /* so far */
+	struct search_entries entries;
 	void *state; /* of the kind */
 	struct visibility visibility;
 	struct index_visibility
@@ -97,7 +97,7 @@ void query_count_work(struct search_query *q, size_t work);
 
 /* fd: -1 for none. */
 int query_new(struct searcher *s, const struct query_kind *kind, int fd,
-	      const struct engine_caller *caller, struct search_query **out);
+	      const struct search_caller *caller, struct search_query **out);
 void query_free(struct search_query *q);
 
 /* Lets q wait until the committer has got as far as what is posted now. */
@@ -119,7 +119,7 @@ int key_list_add(void *arg, const struct file_key *key);
 /* ---- paths.c ---- */
 
 /* Whether the caller, whose credentials the thread has, may read the file. */
-bool caller_can_read(const struct engine_caller *caller, int fd);
+bool caller_can_read(const struct search_caller *caller, int fd);
 
 /* Whether the caller may know of the path of a file: it could have listed
  * every directory on it.  ("a/b" is a directory in which to find "a/b/c".) */

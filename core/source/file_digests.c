@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/source/file_digests.h"
 
-void engine_answer_release(struct engine_answer *answer)
+void file_digests_release(struct file_digests *answer)
 {
 	digests_release(&answer->digests);
 }

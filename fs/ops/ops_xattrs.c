@@ -185,16 +185,16 @@ static int list_possible(struct xattr_list *l, uint32_t set)
 static void list_expected(struct xattr_list *l, struct fs *fs,
 			  struct inode *inode)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 
 	if (xattr_ask(fs, inode, &answer))
 		return;
-	if (answer.state == ENGINE_FRESH)
+	if (answer.state == DIGESTS_FRESH)
 		(void)xattr_list_digests(l, &answer.digests);
-	else if (answer.state != ENGINE_SKIPPED &&
-		 answer.state != ENGINE_FAILED)
+	else if (answer.state != DIGESTS_SKIPPED &&
+		 answer.state != DIGESTS_FAILED)
 		(void)list_possible(l, fs->options.kept_digests);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 }
 
 /* Without the names of derived attributes: real ones of that name, copied

@@ -108,13 +108,13 @@ static int status_text(struct fs *fs, bool whole, struct buf *out)
 
 static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 	int err = xattr_ask(fs, inode, &answer);
 
 	if (err)
 		return err;
 	err = xattr_format_state(&answer, out);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	return err;
 }
 

@@ -85,19 +85,19 @@ bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
 	return may;
 }
 
-int xattr_format_state(const struct engine_answer *answer, struct buf *out)
+int xattr_format_state(const struct file_digests *answer, struct buf *out)
 {
 	switch (answer->state) {
-	case ENGINE_FRESH:
+	case DIGESTS_FRESH:
 		return buf_append_text(out, "fresh");
-	case ENGINE_PENDING:
+	case DIGESTS_PENDING:
 		return buf_append_text(out, "pending");
-	case ENGINE_BUSY:
-	case ENGINE_CLOSED:
+	case DIGESTS_BUSY:
+	case DIGESTS_CLOSED:
 		return buf_append_text(out, "busy");
-	case ENGINE_SKIPPED:
+	case DIGESTS_SKIPPED:
 		return buf_append_format(out, "skipped:%s", answer->rule);
-	case ENGINE_FAILED:
+	case DIGESTS_FAILED:
 		return buf_append_format(out, "error:%s",
 					 err_name(answer->error));
 	}
@@ -105,7 +105,7 @@ int xattr_format_state(const struct engine_answer *answer, struct buf *out)
 }
 
 int xattr_ask(struct fs *fs, struct inode *inode,
-	      struct engine_answer *answer_out)
+	      struct file_digests *answer_out)
 {
 	struct path_fd path;
 	int err = inode_path_fd(fs, inode, &path);
@@ -126,15 +126,15 @@ struct digest_query {
 	struct inode *inode;            /* holds a reference */
 	const struct digest_info *info; /* NULL: listxattr */
 	size_t size;
-	struct path_fd path;         /* between open_file() and close_file() */
-	struct engine_answer answer; /* owned */
+	struct path_fd path;        /* between open_file() and close_file() */
+	struct file_digests answer; /* owned */
 	int rounds;
 	bool written_out; /* no page is only in a mapping */
 };
 
 static void query_free(struct digest_query *q)
 {
-	engine_answer_release(&q->answer);
+	file_digests_release(&q->answer);
 	inode_unref(q->fs, q->inode);
 	free(q);
 }
@@ -163,7 +163,7 @@ static void reply_value(struct digest_query *q)
 	struct buf text = { 0 };
 	int err = -ENODATA;
 
-	if (q->answer.state == ENGINE_FRESH)
+	if (q->answer.state == DIGESTS_FRESH)
 		err = digest_format(&q->answer.digests, q->info->id, &text);
 	if (err)
 		query_fail(q, -err);
@@ -175,7 +175,7 @@ static void reply_value(struct digest_query *q)
 static void reply_list(struct digest_query *q)
 {
 	if (park_claim(&q->park)) {
-		if (q->answer.state == ENGINE_FRESH)
+		if (q->answer.state == DIGESTS_FRESH)
 			(void)xattr_list_digests(q->park.rest,
 						 &q->answer.digests);
 		xattr_list_reply(q->park.req, q->park.rest);
@@ -204,7 +204,7 @@ static bool answer_holds(struct digest_query *q)
 {
 	int fd = open_file(q);
 	bool holds =
-		fd >= 0 && engine_answer_holds(q->fs->engine, fd, &q->answer);
+		fd >= 0 && engine_digests_hold(q->fs->engine, fd, &q->answer);
 
 	if (fd >= 0)
 		close_file(q);
@@ -221,7 +221,7 @@ static void query_wait(struct digest_query *q)
 {
 	int err;
 
-	engine_answer_release(&q->answer);
+	file_digests_release(&q->answer);
 	err = engine_wait(q->fs->engine, &q->wait);
 	if (err)
 		query_fail_waiting(q, err);
@@ -273,7 +273,7 @@ static void on_written_out(void *arg, int result);
 
 static void query_answer(struct digest_query *q)
 {
-	bool fresh = q->answer.state == ENGINE_FRESH;
+	bool fresh = q->answer.state == DIGESTS_FRESH;
 
 	if (fresh && !q->written_out && mapped_is_possible(q->fs, q->inode)) {
 		if (mapped_write_out(q->fs, q->inode, on_written_out, q))
@@ -288,7 +288,7 @@ static void query_answer(struct digest_query *q)
 	}
 }
 
-static void on_digests(void *arg, int err, struct engine_answer *answer)
+static void on_digests(void *arg, int err, struct file_digests *answer)
 {
 	struct digest_query *q = arg;
 

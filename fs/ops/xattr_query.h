@@ -11,7 +11,7 @@
 
 struct digest_info;
 struct digests;
-struct engine_answer;
+struct file_digests;
 struct fs;
 struct fuse_req;
 struct inode;
@@ -38,7 +38,7 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d);
 
 /* engine_ask() of an inode. */
 int xattr_ask(struct fs *fs, struct inode *inode,
-	      struct engine_answer *answer_out);
+	      struct file_digests *answer_out);
 
 /*
  * Reading a digest needs read permission on the file, and so does seeing its
@@ -49,7 +49,7 @@ int xattr_ask(struct fs *fs, struct inode *inode,
 bool xattr_may_read(struct fuse_req *req, struct fs *fs, struct inode *inode);
 
 /* The text of user.kinfs.state of a file. */
-int xattr_format_state(const struct engine_answer *answer, struct buf *out);
+int xattr_format_state(const struct file_digests *answer, struct buf *out);
 
 /*
  * A getxattr or a listxattr of a regular file, which waits for the digests when

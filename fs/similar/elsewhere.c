@@ -29,8 +29,8 @@ enum { PIECE = 1 << 16, PIPE_BYTES = 1 << 20 };
 struct elsewhere_query {
 	struct fs *fs;
 	unsigned depth;
-	struct engine_answer file;
-	struct engine_hits hits;
+	struct file_digests file;
+	struct search_hits hits;
 	char **targets; /* owned; as many as hits */
 	bool is_complete, is_cut;
 	void (*done)(void *arg, int err, struct listing *l);
@@ -82,7 +82,7 @@ static void query_free(struct elsewhere_query *q)
 	}
 	free(q->hits.hits);
 	free(q->targets);
-	engine_answer_release(&q->file);
+	file_digests_release(&q->file);
 	free(q);
 }
 
@@ -181,7 +181,7 @@ static int add_link(struct elsewhere_query *q, int score, const char *host,
 		    const char *path)
 {
 	const char *base = strrchr(path, '/');
-	struct engine_hit *hits =
+	struct search_hit *hits =
 		array_with_room(q->hits.hits, q->hits.count, sizeof(*hits));
 	char **targets;
 
@@ -193,7 +193,7 @@ static int add_link(struct elsewhere_query *q, int score, const char *host,
 		return -ENOMEM;
 	q->targets = targets;
 	hits += q->hits.count;
-	*hits = (struct engine_hit){ .score = score };
+	*hits = (struct search_hit){ .score = score };
 	if (asprintf(&hits->path, "%s:%s", host, base ? base + 1 : path) < 0)
 		return -ENOMEM;
 	if (asprintf(&targets[q->hits.count], "%s:%s", host, path) < 0) {
@@ -300,7 +300,7 @@ static int set_state(const struct elsewhere_query *q, struct listing *l)
 	struct buf text = { 0 };
 	int err;
 
-	if (q->file.state != ENGINE_FRESH)
+	if (q->file.state != DIGESTS_FRESH)
 		err = xattr_format_state(&q->file, &text);
 	else
 		err = buf_append_text(&text, q->is_complete ? "complete" :
@@ -340,7 +340,7 @@ static void *run(void *arg)
 	struct listing *l = NULL;
 	int err = 0;
 
-	if (q->file.state == ENGINE_FRESH && q->file.digests.size)
+	if (q->file.state == DIGESTS_FRESH && q->file.digests.size)
 		err = ask(q);
 	if (!err)
 		err = make_listing(q, &l);
@@ -375,7 +375,7 @@ static int start(struct elsewhere_query *q)
 }
 
 int elsewhere_make(struct fs *fs, struct similar_node *n, int fd,
-		   const struct engine_caller *caller,
+		   const struct search_caller *caller,
 		   void (*done)(void *arg, int err, struct listing *l),
 		   void *arg)
 {

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-struct engine_caller;
+struct search_caller;
 struct fs;
 struct listing;
 struct similar_node;
@@ -42,7 +42,7 @@ void elsewhere_stop(struct fs *fs);
 /* As groups_view_make(); fd is of the file, and borrowed during the call.
  * -EACCES: the caller does not own the mount. */
 int elsewhere_make(struct fs *fs, struct similar_node *n, int fd,
-		   const struct engine_caller *caller,
+		   const struct search_caller *caller,
 		   void (*done)(void *arg, int err, struct listing *l),
 		   void *arg);
 

@@ -23,16 +23,16 @@ struct groups_read {
  */
 struct groups_answer {
 	struct fs *fs;
-	struct engine_caller caller; /* constant; owned */
-	struct engine_groups_watch watch;
+	struct search_caller caller; /* constant; owned */
+	struct file_groups_watch watch;
 	atomic_bool cancelled;
 	pthread_mutex_t lock; /* what follows */
 	unsigned refs;
-	struct buf text;              /* to be read, */
-	size_t taken;                 /* so far */
-	struct groups_read *reader;   /* owned; NULL: none waits */
-	struct engine_groups *groups; /* a reference; NULL: not found yet */
-	struct engine_group_cursor next;
+	struct buf text;            /* to be read, */
+	size_t taken;               /* so far */
+	struct groups_read *reader; /* owned; NULL: none waits */
+	struct file_groups *groups; /* a reference; NULL: not found yet */
+	struct search_group_cursor next;
 	bool asked; /* the engine works on a query */
 	bool ended; /* no more text comes */
 	int err;    /* reading fails, once the text is read */
@@ -50,7 +50,7 @@ void groups_answer_ref(struct groups_answer *a)
 static void answer_free(struct groups_answer *a)
 {
 	credentials_release(&a->caller.credentials);
-	engine_groups_unref(a->groups);
+	file_groups_unref(a->groups);
 	pthread_mutex_destroy(&a->lock);
 	buf_release(&a->text);
 	/* It was interrupted, or it would have a reference. */
@@ -198,7 +198,7 @@ static int add_end(struct groups_answer *a)
 	return err ? err : buf_append(&a->text, "end", sizeof("end"));
 }
 
-static void on_groups(void *arg, int result, struct engine_groups *groups)
+static void on_groups(void *arg, int result, struct file_groups *groups)
 {
 	struct groups_answer *a = arg;
 
@@ -211,7 +211,7 @@ static void on_groups(void *arg, int result, struct engine_groups *groups)
 }
 
 static void on_files(void *arg, int result,
-		     const struct engine_group_files *files)
+		     const struct search_group_hits *files)
 {
 	struct groups_answer *a = arg;
 
@@ -228,8 +228,8 @@ static void on_files(void *arg, int result,
 
 /* ---- reading ---- */
 
-int groups_answer_new(struct fs *fs, const struct engine_caller *caller,
-		      const struct engine_groups_query *query,
+int groups_answer_new(struct fs *fs, const struct search_caller *caller,
+		      const struct file_groups_query *query,
 		      struct groups_answer **out)
 {
 	struct groups_answer *a = calloc(1, sizeof(*a));
@@ -264,7 +264,7 @@ int groups_answer_new(struct fs *fs, const struct engine_caller *caller,
 static void ask_for_files(struct groups_answer *a)
 {
 	enum { READ_AHEAD = 1 << 20 };
-	struct engine_group_range range = { .last = UINT32_MAX };
+	struct search_group_range range = { .last = UINT32_MAX };
 	bool ask;
 	int err;
 

@@ -18,8 +18,8 @@ struct fs;
 struct groups_answer;
 
 /* The caller has a reference. */
-int groups_answer_new(struct fs *fs, const struct engine_caller *caller,
-		      const struct engine_groups_query *query,
+int groups_answer_new(struct fs *fs, const struct search_caller *caller,
+		      const struct file_groups_query *query,
 		      struct groups_answer **out);
 void groups_answer_ref(struct groups_answer *a);
 void groups_answer_unref(struct groups_answer *a);

@@ -18,7 +18,7 @@ bool groups_text_is_query(const char *text, size_t len)
 }
 
 struct groups_parser {
-	struct engine_groups_query *q;
+	struct file_groups_query *q;
 	bool has_exact, has_every, has_threshold, has_min_size, has_text;
 };
 
@@ -44,7 +44,7 @@ static int take_path(struct groups_parser *p, const char *hex, size_t len)
 	if (!err && memchr(path, 0, len / 2))
 		err = -EINVAL;
 	if (!err)
-		err = engine_paths_add(&p->q->within, path, len / 2);
+		err = search_paths_add(&p->q->within, path, len / 2);
 	free(path);
 	return err;
 }
@@ -93,9 +93,9 @@ static int take_line(struct groups_parser *p, const char *line, size_t len)
 }
 
 int groups_text_parse(const char *text, size_t len,
-		      struct engine_groups_query *out)
+		      struct file_groups_query *out)
 {
-	struct engine_groups_query q = { 0 };
+	struct file_groups_query q = { 0 };
 	struct groups_parser p = { .q = &q };
 	const char *end = text + len, *stop;
 	int err = groups_text_is_query(text, len) ? 0 : -EINVAL;
@@ -114,13 +114,13 @@ int groups_text_parse(const char *text, size_t len,
 	return err;
 }
 
-void groups_text_release(struct engine_groups_query *q)
+void groups_text_release(struct file_groups_query *q)
 {
-	engine_paths_release(&q->within);
+	search_paths_release(&q->within);
 }
 
 /* Behind the first file of a content. */
-static int add_digests(const struct engine_group_file *file, struct buf *out)
+static int add_digests(const struct search_group_hit *file, struct buf *out)
 {
 	int err;
 
@@ -131,15 +131,15 @@ static int add_digests(const struct engine_group_file *file, struct buf *out)
 		     buf_append(out, file->digests, strlen(file->digests) + 1);
 }
 
-int groups_text_add_files(const struct engine_group_files *files,
+int groups_text_add_files(const struct search_group_hits *files,
 			  struct buf *out)
 {
 	size_t i;
 	int err = 0;
 
 	for (i = 0; i < files->hits->count && !err; i++) {
-		const struct engine_group_file *file = &files->files[i];
-		const struct engine_hit *hit = &files->hits->hits[i];
+		const struct search_group_hit *file = &files->files[i];
+		const struct search_hit *hit = &files->hits->hits[i];
 		char hex[2 * sizeof(file->xxh128) + 1];
 
 		hex_encode(file->xxh128, sizeof(file->xxh128), hex);

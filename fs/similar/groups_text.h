@@ -15,11 +15,11 @@ bool groups_text_is_query(const char *text, size_t len);
 
 /* -EINVAL: nonsense, or something is there twice; -ENOMEM. */
 int groups_text_parse(const char *text, size_t len,
-		      struct engine_groups_query *out);
-void groups_text_release(struct engine_groups_query *q);
+		      struct file_groups_query *out);
+void groups_text_release(struct file_groups_query *q);
 
 /* Appends the records of some files. */
-int groups_text_add_files(const struct engine_group_files *files,
+int groups_text_add_files(const struct search_group_hits *files,
 			  struct buf *out);
 
 #endif

@@ -22,13 +22,13 @@ struct groups_view {
 	struct fs *fs;
 	struct similar_node *node, *list; /* list: the NODE_GROUPS; borrowed
 					   * from the caller's reference */
-	struct engine_caller caller;      /* owned */
-	struct engine_groups_watch watch;
+	struct search_caller caller;      /* owned */
+	struct file_groups_watch watch;
 	int64_t began_ns;
-	struct engine_groups *groups; /* a reference */
-	struct engine_group_range range;
-	struct engine_entries names; /* of groups so far */
-	struct engine_hits hits;     /* of the group so far */
+	struct file_groups *groups; /* a reference */
+	struct search_group_range range;
+	struct search_entries names; /* of groups so far */
+	struct search_hits hits;     /* of the group so far */
 	bool cut;
 	void (*done)(void *arg, int err, struct listing *l);
 	void *arg;
@@ -37,9 +37,9 @@ struct groups_view {
 static void view_free(struct groups_view *v)
 {
 	credentials_release(&v->caller.credentials);
-	engine_groups_unref(v->groups);
-	engine_entries_release(&v->names);
-	engine_hits_release(&v->hits);
+	file_groups_unref(v->groups);
+	search_entries_release(&v->names);
+	search_hits_release(&v->hits);
 	free(v);
 }
 
@@ -76,7 +76,7 @@ static int ask_for_files(struct groups_view *v);
 
 static int by_score(const void *a, const void *b)
 {
-	const struct engine_hit *x = a, *y = b;
+	const struct search_hit *x = a, *y = b;
 
 	if (x->score != y->score)
 		return y->score - x->score;
@@ -103,12 +103,12 @@ static int make_links(struct groups_view *v, struct listing **out)
 }
 
 /* Takes the paths. */
-static int add_links(struct groups_view *v, struct engine_hits *hits)
+static int add_links(struct groups_view *v, struct search_hits *hits)
 {
 	size_t i;
 
 	for (i = 0; i < hits->count; i++) {
-		struct engine_hit *all;
+		struct search_hit *all;
 
 		v->cut = v->hits.count == GROUP_LINKS_MAX;
 		if (v->cut)
@@ -147,9 +147,9 @@ static int ask_for_group(struct groups_view *v, const struct listing *l)
 	if (err)
 		return err;
 	if (!v->groups)
-		v->groups = engine_groups_ref(l->groups);
+		v->groups = file_groups_ref(l->groups);
 	v->cut = false;
-	v->range = (struct engine_group_range){
+	v->range = (struct search_group_range){
 		.from.group = group,
 		.last = group,
 	};
@@ -190,12 +190,12 @@ static char *name_group(const struct groups_view *v, uint32_t number,
 }
 
 static int add_names(struct groups_view *v,
-		     const struct engine_group_files *files)
+		     const struct search_group_hits *files)
 {
 	size_t i;
 
 	for (i = 0; i < files->hits->count; i++) {
-		struct engine_entry *all;
+		struct search_entry *all;
 
 		v->cut = v->names.count == GROUPS_LISTED_MAX;
 		if (v->cut)
@@ -223,7 +223,7 @@ static int make_directories(struct groups_view *v, struct listing **out)
 
 	if (err)
 		return err;
-	l->groups = engine_groups_ref(v->groups);
+	l->groups = file_groups_ref(v->groups);
 	l->bytes += v->groups->set->member_count * sizeof(struct group_member) +
 		    v->groups->set->count * sizeof(struct content_group);
 	l->made_ns = clock_now_ns();
@@ -269,7 +269,7 @@ static int end_names(struct groups_view *v, struct listing **out)
 /* ---- what the engine says ---- */
 
 static void on_files(void *arg, int result,
-		     const struct engine_group_files *files)
+		     const struct search_group_hits *files)
 {
 	struct groups_view *v = arg;
 	struct listing *l = NULL;
@@ -296,12 +296,12 @@ static int ask_for_files(struct groups_view *v)
 				  &v->caller, on_files, v);
 }
 
-static void on_groups(void *arg, int result, struct engine_groups *groups)
+static void on_groups(void *arg, int result, struct file_groups *groups)
 {
 	struct groups_view *v = arg;
 
 	v->groups = groups;
-	v->range = (struct engine_group_range){
+	v->range = (struct search_group_range){
 		.last = UINT32_MAX,
 		.heads = true,
 	};
@@ -328,23 +328,23 @@ static int append_path(struct buf *out, const struct similar_node *directory)
 
 static int find_groups(struct groups_view *v)
 {
-	struct engine_groups_query query = { 0 };
+	struct file_groups_query query = { 0 };
 	struct buf path = { 0 };
 	int err = append_path(&path, v->list->parent);
 
 	if (!err && path.len)
-		err = engine_paths_add(&query.within, path.data, path.len);
+		err = search_paths_add(&query.within, path.data, path.len);
 	v->began_ns = clock_now_ns();
 	if (!err)
 		err = engine_find_groups(v->fs->engine, &query, &v->caller,
 					 &v->watch);
-	engine_paths_release(&query.within);
+	search_paths_release(&query.within);
 	buf_release(&path);
 	return err;
 }
 
 static int view_new(struct fs *fs, struct similar_node *n,
-		    const struct engine_caller *caller,
+		    const struct search_caller *caller,
 		    struct groups_view **out)
 {
 	struct groups_view *v = calloc(1, sizeof(*v));
@@ -365,7 +365,7 @@ static int view_new(struct fs *fs, struct similar_node *n,
 }
 
 int groups_view_make(struct fs *fs, struct similar_node *n,
-		     const struct engine_caller *caller,
+		     const struct search_caller *caller,
 		     const atomic_bool *cancelled,
 		     void (*done)(void *arg, int err, struct listing *l),
 		     void *arg)

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct engine_caller;
+struct search_caller;
 struct fs;
 struct listing;
 struct similar_node;
@@ -36,7 +36,7 @@ bool groups_view_is_young(const struct listing *l);
  * there until then.  A negative errno: done is not called.
  */
 int groups_view_make(struct fs *fs, struct similar_node *n,
-		     const struct engine_caller *caller,
+		     const struct search_caller *caller,
 		     const atomic_bool *cancelled,
 		     void (*done)(void *arg, int err, struct listing *l),
 		     void *arg);

@@ -29,7 +29,7 @@ void listing_unref(struct listing *l)
 	free(l->by_name);
 	free(l->state);
 	credentials_release(&l->credentials);
-	engine_groups_unref(l->groups);
+	file_groups_unref(l->groups);
 	free(l);
 }
 
@@ -153,7 +153,7 @@ const struct listing_item *listing_find(const struct listing *l,
 
 /* Numbers the names of a run of equal ones, passing over numbers whose name
  * is another file's own.  numbered: names by index, NULL where unchanged. */
-static int number_run(struct listing *l, const struct engine_hits *hits,
+static int number_run(struct listing *l, const struct search_hits *hits,
 		      size_t first, size_t end, char **numbered)
 {
 	size_t number = 1, i;
@@ -175,7 +175,7 @@ static int number_run(struct listing *l, const struct engine_hits *hits,
 	return 0;
 }
 
-static int number_equal_names(struct listing *l, const struct engine_hits *hits)
+static int number_equal_names(struct listing *l, const struct search_hits *hits)
 {
 	char **numbered = calloc(l->count + 1, sizeof(*numbered));
 	size_t first = 0, end, i;
@@ -213,7 +213,7 @@ static void add_bytes(struct listing *l, const struct listing_item *item)
 		l->bytes += BLOCK + strlen(item->target);
 }
 
-int listing_from_hits(const struct engine_hits *hits, unsigned depth,
+int listing_from_hits(const struct search_hits *hits, unsigned depth,
 		      struct listing **out)
 {
 	struct listing *l = listing_new(hits->count);
@@ -221,7 +221,7 @@ int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 	int err = l ? 0 : -ENOMEM;
 
 	for (i = 0; i < hits->count && !err; i++) {
-		const struct engine_hit *hit = &hits->hits[i];
+		const struct search_hit *hit = &hits->hits[i];
 		struct listing_item *item = &l->items[l->count++];
 
 		item->name = make_name(hit->score, base_name(hit->path), 1);
@@ -249,7 +249,7 @@ int listing_from_hits(const struct engine_hits *hits, unsigned depth,
 	return 0;
 }
 
-int listing_from_entries(const struct engine_entries *entries,
+int listing_from_entries(const struct search_entries *entries,
 			 struct listing **out)
 {
 	struct listing *l = listing_new(entries->count);

@@ -36,7 +36,7 @@ struct listing {
 	int64_t listed_ctime_ns;        /* of the listed file then */
 	/* How long names are looked up in it although it may have changed. */
 	int64_t lifetime_ns;
-	struct engine_groups *groups; /* a reference; of .groups alone */
+	struct file_groups *groups; /* a reference; of .groups alone */
 };
 
 /*
@@ -44,9 +44,9 @@ struct listing {
  * base name; equal ones get "~2", "~3"; longer ones are cut to NAME_MAX at a
  * character boundary.  depth: components of the listed file's path.
  */
-int listing_from_hits(const struct engine_hits *hits, unsigned depth,
+int listing_from_hits(const struct search_hits *hits, unsigned depth,
 		      struct listing **out);
-int listing_from_entries(const struct engine_entries *entries,
+int listing_from_entries(const struct search_entries *entries,
 			 struct listing **out);
 
 /* The longest prefix of at most max bytes that does not end inside a UTF-8

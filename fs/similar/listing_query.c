@@ -108,10 +108,10 @@ void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size)
 	reply_xattr(req, l->state, strlen(l->state), size);
 }
 
-static int format_state(const struct fs *fs, const struct engine_hits *hits,
+static int format_state(const struct fs *fs, const struct search_hits *hits,
 			struct buf *out)
 {
-	if (hits->file.state != ENGINE_FRESH)
+	if (hits->file.state != DIGESTS_FRESH)
 		return xattr_format_state(&hits->file, out);
 	if (hits->incomplete)
 		return buf_append_text(out, "incomplete");
@@ -120,7 +120,7 @@ static int format_state(const struct fs *fs, const struct engine_hits *hits,
 	return buf_append_text(out, "complete");
 }
 
-static int set_state(const struct fs *fs, const struct engine_hits *hits,
+static int set_state(const struct fs *fs, const struct search_hits *hits,
 		     struct listing *l)
 {
 	struct buf text = { 0 };
@@ -130,7 +130,7 @@ static int set_state(const struct fs *fs, const struct engine_hits *hits,
 		buf_release(&text);
 	else
 		l->state = buf_take(&text);
-	l->answered = hits->file.state == ENGINE_FRESH && !hits->incomplete;
+	l->answered = hits->file.state == DIGESTS_FRESH && !hits->incomplete;
 	return err;
 }
 
@@ -146,7 +146,7 @@ struct listing_query {
 	char *name;                  /* FOR_LOOKUP */
 	struct fuse_file_info fi;    /* FOR_OPEN */
 	size_t size;                 /* FOR_STATE */
-	struct engine_caller caller; /* the caller */
+	struct search_caller caller; /* the caller */
 	atomic_bool cancelled;       /* the request was interrupted */
 	int64_t listed_ctime_ns;     /* from before it was asked for */
 };
@@ -199,7 +199,7 @@ static void call_end(struct listing_query *c, int err, struct listing *l)
 	call_free(c);
 }
 
-static void on_hits(void *arg, int result, struct engine_hits *hits)
+static void on_hits(void *arg, int result, struct search_hits *hits)
 {
 	struct listing_query *c = arg;
 	struct listing *l = NULL;
@@ -208,7 +208,7 @@ static void on_hits(void *arg, int result, struct engine_hits *hits)
 		result = listing_from_hits(hits, c->node->depth, &l);
 	if (!result)
 		result = set_state(c->fs, hits, l);
-	engine_hits_release(hits);
+	search_hits_release(hits);
 	if (result) {
 		listing_unref(l);
 		l = NULL;
@@ -216,14 +216,14 @@ static void on_hits(void *arg, int result, struct engine_hits *hits)
 	call_end(c, result, l);
 }
 
-static void on_entries(void *arg, int result, struct engine_entries *entries)
+static void on_entries(void *arg, int result, struct search_entries *entries)
 {
 	struct listing_query *c = arg;
 	struct listing *l = NULL;
 
 	if (!result)
 		result = listing_from_entries(entries, &l);
-	engine_entries_release(entries);
+	search_entries_release(entries);
 	call_end(c, result, l);
 }
 
@@ -239,9 +239,9 @@ static void give_up(fuse_req_t req, void *cancelled)
 	reply_error(req, -EINTR);
 }
 
-int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out)
+int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)
 {
-	*out = (struct engine_caller){
+	*out = (struct search_caller){
 		.trusted = cred_owns_mount(fs, req),
 	};
 	return cred_of(req, &out->credentials);
@@ -250,7 +250,7 @@ int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out)
 static int ask_relation(struct listing_query *c, int fd,
 			enum index_relation relation)
 {
-	const struct engine_question q = {
+	const struct search_file_query q = {
 		.fd = fd,
 		.relation = relation,
 		.timeout_ms = c->fs->options.wait_s * 1000,
@@ -262,7 +262,7 @@ static int ask_relation(struct listing_query *c, int fd,
 
 static int ask_engine(struct listing_query *c, int fd)
 {
-	const struct engine_caller *caller = &c->caller;
+	const struct search_caller *caller = &c->caller;
 	struct engine *e = c->fs->engine;
 
 	switch (c->node->kind) {

@@ -5,7 +5,7 @@
 #include <fuse_lowlevel.h>
 #include <stddef.h>
 
-struct engine_caller;
+struct search_caller;
 struct fs;
 struct listing;
 struct similar_node;
@@ -29,7 +29,7 @@ void similar_reply_item(fuse_req_t req, struct fs *fs,
 void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size);
 
 /* The caller of a request; credentials_release() frees its credentials. */
-int similar_caller(struct fs *fs, fuse_req_t req, struct engine_caller *out);
+int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out);
 
 /* Of what listing_query_opened() opened. */
 const struct listing *similar_opened(const struct fuse_file_info *fi);

@@ -278,7 +278,7 @@ static void release_directory(fuse_req_t req, fuse_ino_t id,
 static bool state_holds(struct fs *fs, const struct similar_node *n,
 			const struct listing *l)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 	bool fresh;
 
 	if (l->answered && (n->kind == NODE_GROUPS || n->kind == NODE_GROUP))
@@ -289,8 +289,8 @@ static bool state_holds(struct fs *fs, const struct similar_node *n,
 		return true;
 	if (xattr_ask(fs, n->real, &answer))
 		return false;
-	fresh = answer.state == ENGINE_FRESH;
-	engine_answer_release(&answer);
+	fresh = answer.state == DIGESTS_FRESH;
+	file_digests_release(&answer);
 	return fresh;
 }
 

@@ -29,7 +29,7 @@
  */
 struct query_file {
 	struct opened opened;        /* first: it is cast to the query */
-	struct engine_caller caller; /* the opener; constant */
+	struct search_caller caller; /* the opener; constant */
 	pthread_mutex_t lock;        /* what follows */
 	unsigned refs;
 	uint64_t turn;
@@ -237,7 +237,7 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 
 /* ---- the answer ---- */
 
-static int add_hit(const struct engine_hit *hit, enum index_relation relation,
+static int add_hit(const struct search_hit *hit, enum index_relation relation,
 		   struct buf *out)
 {
 	int err = buf_append_format(out, "%d", hit->score);
@@ -252,7 +252,7 @@ static int add_hit(const struct engine_hit *hit, enum index_relation relation,
 	return err ? err : buf_append(out, "", 1);
 }
 
-static int make_answer(const struct engine_hits *hits,
+static int make_answer(const struct search_hits *hits,
 		       enum index_relation relation, struct buf *out)
 {
 	int err = 0;
@@ -328,7 +328,7 @@ static void call_end(struct query_read_call *c, int err)
 	call_free(c);
 }
 
-static void on_hits(void *arg, int result, struct engine_hits *hits)
+static void on_hits(void *arg, int result, struct search_hits *hits)
 {
 	struct query_read_call *c = arg;
 	struct buf answer = { 0 };
@@ -336,7 +336,7 @@ static void on_hits(void *arg, int result, struct engine_hits *hits)
 
 	if (!err)
 		err = make_answer(hits, c->relation, &answer);
-	engine_hits_release(hits);
+	search_hits_release(hits);
 	if (err)
 		buf_release(&answer);
 	else
@@ -415,7 +415,7 @@ static void ask(fuse_req_t req, struct query_file *q, size_t size)
 /* Under the lock. */
 static int find_groups(struct fs *fs, struct query_file *q)
 {
-	struct engine_groups_query query;
+	struct file_groups_query query;
 	int err = groups_text_parse(q->question.data, q->question.len, &query);
 
 	if (!err) {

@@ -8,7 +8,7 @@
 
 /* What anybody may write to .query as a query for groups. */
 
-static void print(const struct engine_groups_query *q, struct buf *out)
+static void print(const struct file_groups_query *q, struct buf *out)
 {
 	size_t i;
 
@@ -36,7 +36,7 @@ static void print(const struct engine_groups_query *q, struct buf *out)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct engine_groups_query q, again;
+	struct file_groups_query q, again;
 	struct buf first = { 0 }, second = { 0 };
 	int err = groups_text_parse((const char *)data, len, &q);
 

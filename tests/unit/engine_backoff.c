@@ -283,7 +283,7 @@ static void test_looks_within_a_file(void **state)
 
 static void test_waited_does_not_rest(void **state)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 	struct fixture f;
 	int before;
 
@@ -295,7 +295,7 @@ static void test_waited_does_not_rest(void **state)
 	before = atomic_load(&looks);
 	write_text(&f, "large", LARGE);
 	ask_fresh(&f, "large", &answer);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	assert_true(atomic_load(&looks) - before < LARGE / CHUNK / 2);
 	fixture_remove(&f);
 }

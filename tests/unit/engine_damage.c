@@ -90,10 +90,10 @@ static int setup(void **state)
 	fixture_open(&s->f);
 	wait_idle(&s->f);
 	for (i = 0; i < FILES; i++) {
-		struct engine_answer answer;
+		struct file_digests answer;
 
 		ask_fresh(&s->f, name_of(i), &answer);
-		assert_int_equal(answer.state, ENGINE_FRESH);
+		assert_int_equal(answer.state, DIGESTS_FRESH);
 		s->digests[i] = answer.digests;
 	}
 	fixture_close(&s->f);
@@ -145,15 +145,15 @@ static int count_lost(struct sample *s, size_t at)
 	fixture_open(&s->f);
 	wait_idle(&s->f);
 	for (i = 0; i < FILES; i++) {
-		struct engine_answer answer;
+		struct file_digests answer;
 
 		ask_waiting(&s->f, name_of(i), &answer);
-		if (answer.state != ENGINE_FRESH)
+		if (answer.state != DIGESTS_FRESH)
 			lost++;
 		else if (!are_equal(&answer.digests, &s->digests[i]))
 			fail_msg("zeros at %zu: %s has other digests", at,
 				 name_of(i));
-		engine_answer_release(&answer);
+		file_digests_release(&answer);
 	}
 	fixture_close(&s->f);
 	return lost;

@@ -8,7 +8,7 @@ enum { LEN = 20000 };
 static void test_scan_hashes_everything(void **state)
 {
 	struct fixture f;
-	struct engine_answer answer;
+	struct file_digests answer;
 	char text[LEN], name[32];
 	int i;
 
@@ -31,9 +31,9 @@ static void test_scan_hashes_everything(void **state)
 		fd = open_file(&f, name);
 		assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
 		close(fd);
-		assert_int_equal(answer.state, ENGINE_FRESH);
+		assert_int_equal(answer.state, DIGESTS_FRESH);
 		assert_digests_of(&answer.digests, text, (size_t)i * 100);
-		engine_answer_release(&answer);
+		file_digests_release(&answer);
 	}
 	fixture_remove(&f);
 }
@@ -41,7 +41,7 @@ static void test_scan_hashes_everything(void **state)
 static void test_a_change_is_never_answered_with_the_old_value(void **state)
 {
 	struct fixture f;
-	struct engine_answer answer;
+	struct file_digests answer;
 	char text[LEN];
 	int i, fd;
 
@@ -53,12 +53,12 @@ static void test_a_change_is_never_answered_with_the_old_value(void **state)
 	for (i = 0; i < 20; i++) {
 		ask_fresh(&f, "a", &answer);
 		assert_digests_of(&answer.digests, text, LEN);
-		engine_answer_release(&answer);
+		file_digests_release(&answer);
 		make_text(text, LEN, (uint64_t)i + 2);
 		write_file(&f, "a", text, LEN);
 		fd = open_file(&f, "a");
 		assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
-		assert_int_equal(answer.state, ENGINE_PENDING);
+		assert_int_equal(answer.state, DIGESTS_PENDING);
 		tell_closed(&f, fd);
 		close(fd);
 	}
@@ -68,7 +68,7 @@ static void test_a_change_is_never_answered_with_the_old_value(void **state)
 static void test_a_remount_reads_nothing(void **state)
 {
 	struct fixture f;
-	struct engine_answer answer;
+	struct file_digests answer;
 	char text[LEN];
 
 	(void)state;
@@ -83,7 +83,7 @@ static void test_a_remount_reads_nothing(void **state)
 	wait_idle(&f);
 	ask_fresh(&f, "a", &answer);
 	assert_digests_of(&answer.digests, text, LEN);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	assert_int_equal(hashed_files(&f), 0);
 	fixture_remove(&f);
 }
@@ -110,7 +110,7 @@ static void change_mode(struct fixture *f, const char *path, mode_t mode)
 static void test_a_moved_ctime_that_was_told_costs_no_reading(void **state)
 {
 	struct fixture f;
-	struct engine_answer answer;
+	struct file_digests answer;
 	struct file_identity before, after;
 	struct file_key key;
 	char text[LEN];
@@ -130,12 +130,12 @@ static void test_a_moved_ctime_that_was_told_costs_no_reading(void **state)
 	engine_metadata_changed(f.engine, &key, &before, &after);
 	ask_fresh(&f, "told", &answer);
 	assert_digests_of(&answer.digests, text, LEN);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	assert_int_equal(hashed_files(&f), 2);
 	/* The same behind the host's back: it could be a new content. */
 	change_mode(&f, "untold", 0640);
 	ask_fresh(&f, "untold", &answer);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	assert_int_equal(hashed_files(&f), 3);
 	fixture_remove(&f);
 }
@@ -143,7 +143,7 @@ static void test_a_moved_ctime_that_was_told_costs_no_reading(void **state)
 static void test_touching_does_not_cover_a_change(void **state)
 {
 	struct fixture f;
-	struct engine_answer answer;
+	struct file_digests answer;
 	struct file_identity before, after;
 	struct file_key key;
 	char text[LEN];
@@ -164,7 +164,7 @@ static void test_touching_does_not_cover_a_change(void **state)
 	engine_metadata_changed(f.engine, &key, &before, &after);
 	ask_fresh(&f, "a", &answer);
 	assert_digests_of(&answer.digests, text, LEN);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	fixture_remove(&f);
 }
 
@@ -172,7 +172,7 @@ static void test_rules_skip(void **state)
 {
 	static const char *const globs[] = { "*.tmp", "/build/*.o" };
 	struct fixture f;
-	struct engine_answer answer;
+	struct file_digests answer;
 	char path[128], text[LEN];
 	int fd;
 
@@ -194,12 +194,12 @@ static void test_rules_skip(void **state)
 	assert_int_equal(status_number(&f, "skipped"), 3);
 	fd = open_file(&f, "small");
 	assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
-	assert_int_equal(answer.state, ENGINE_SKIPPED);
+	assert_int_equal(answer.state, DIGESTS_SKIPPED);
 	assert_string_equal(answer.rule, "min_size");
 	close(fd);
 	fd = open_file(&f, "x.tmp");
 	assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
-	assert_int_equal(answer.state, ENGINE_SKIPPED);
+	assert_int_equal(answer.state, DIGESTS_SKIPPED);
 	assert_string_equal(answer.rule, "exclude");
 	close(fd);
 	fixture_remove(&f);
@@ -237,7 +237,7 @@ static void test_waiting_ends_at_the_deadline_and_at_the_end(void **state)
 	assert_int_equal(engine_wait(f.engine, &late.wait), 0);
 	assert_int_equal(late.outcome.calls, 1);
 	assert_int_equal(outcome_wait(&late.outcome), 0);
-	assert_int_equal(late.outcome.answer.state, ENGINE_PENDING);
+	assert_int_equal(late.outcome.answer.state, DIGESTS_PENDING);
 	close(fd);
 	fixture_remove(&f);
 }
@@ -259,11 +259,11 @@ static void test_a_request_that_waits_gets_the_digests(void **state)
 	file_request_init(&pending, fd, DEADLINE_S * 1000);
 	assert_int_equal(engine_wait(f.engine, &pending.wait), 0);
 	assert_int_equal(outcome_wait(&pending.outcome), 0);
-	assert_int_equal(pending.outcome.answer.state, ENGINE_FRESH);
+	assert_int_equal(pending.outcome.answer.state, DIGESTS_FRESH);
 	assert_digests_of(&pending.outcome.answer.digests, text, LEN);
 	/* When it was made, and when it was answered. */
 	assert_int_equal(pending.opened, 2);
-	assert_true(engine_answer_holds(f.engine, fd, &pending.outcome.answer));
+	assert_true(engine_digests_hold(f.engine, fd, &pending.outcome.answer));
 
 	file_request_init(&fresh, fd, DEADLINE_S * 1000);
 	assert_int_equal(engine_wait(f.engine, &fresh.wait), 0);
@@ -273,9 +273,9 @@ static void test_a_request_that_waits_gets_the_digests(void **state)
 
 	make_text(text, LEN, 2);
 	write_file(&f, "a", text, LEN);
-	assert_false(engine_answer_holds(f.engine, fd, &fresh.outcome.answer));
-	engine_answer_release(&pending.outcome.answer);
-	engine_answer_release(&fresh.outcome.answer);
+	assert_false(engine_digests_hold(f.engine, fd, &fresh.outcome.answer));
+	file_digests_release(&pending.outcome.answer);
+	file_digests_release(&fresh.outcome.answer);
 	close(fd);
 	fixture_remove(&f);
 }
@@ -313,10 +313,10 @@ static void test_the_answer_is_of_the_present_content(void **state)
 	assert_int_equal(engine_wait(f.engine, &r.wait), 0);
 	assert_int_equal(outcome_wait(&r.outcome), 0);
 	make_text(text, LEN, 2);
-	assert_int_equal(r.outcome.answer.state, ENGINE_FRESH);
+	assert_int_equal(r.outcome.answer.state, DIGESTS_FRESH);
 	assert_digests_of(&r.outcome.answer.digests, text, LEN);
 	assert_in_range(r.opened, 3, 4);
-	engine_answer_release(&r.outcome.answer);
+	file_digests_release(&r.outcome.answer);
 	close(fd);
 	fixture_remove(&f);
 }
@@ -338,7 +338,7 @@ static void *ask_often(void *arg)
 		if (engine_wait(a->f->engine, &r.wait) ||
 		    outcome_wait(&r.outcome))
 			return a;
-		engine_answer_release(&r.outcome.answer);
+		file_digests_release(&r.outcome.answer);
 	}
 	return NULL;
 }
@@ -348,7 +348,7 @@ static void test_many_askers_while_it_changes(void **state)
 	enum { ASKERS = 8 };
 	struct fixture f;
 	struct asker asker;
-	struct engine_answer answer;
+	struct file_digests answer;
 	pthread_t threads[ASKERS];
 	char text[LEN];
 	void *failed;
@@ -377,7 +377,7 @@ static void test_many_askers_while_it_changes(void **state)
 	close(asker.fd);
 	ask_fresh(&f, "a", &answer);
 	assert_digests_of(&answer.digests, text, LEN);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	fixture_remove(&f);
 }
 

@@ -196,9 +196,9 @@ struct outcome {
 	bool done;
 	int calls;
 	int result;
-	struct engine_hits hits;
-	struct engine_entries entries;
-	struct engine_answer answer;
+	struct search_hits hits;
+	struct search_entries entries;
+	struct file_digests answer;
 };
 
 #define OUTCOME_INIT                               \
@@ -216,8 +216,7 @@ static inline void outcome_set(struct outcome *o, int result)
 	pthread_mutex_unlock(&o->lock);
 }
 
-static inline void on_answer(void *arg, int result,
-			     struct engine_answer *answer)
+static inline void on_answer(void *arg, int result, struct file_digests *answer)
 {
 	struct outcome *o = arg;
 
@@ -227,7 +226,7 @@ static inline void on_answer(void *arg, int result,
 	outcome_set(o, result);
 }
 
-static inline void on_hits(void *arg, int result, struct engine_hits *hits)
+static inline void on_hits(void *arg, int result, struct search_hits *hits)
 {
 	struct outcome *o = arg;
 
@@ -237,7 +236,7 @@ static inline void on_hits(void *arg, int result, struct engine_hits *hits)
 }
 
 static inline void on_entries(void *arg, int result,
-			      struct engine_entries *entries)
+			      struct search_entries *entries)
 {
 	struct outcome *o = arg;
 
@@ -337,7 +336,7 @@ static inline void file_request_close(void *arg)
 }
 
 static inline void on_file_answer(void *arg, int err,
-				  struct engine_answer *answer)
+				  struct file_digests *answer)
 {
 	struct file_request *r = arg;
 
@@ -360,7 +359,7 @@ static inline void file_request_init(struct file_request *r, int fd,
 
 /* The answer that a reader of the file's attributes gets. */
 static inline void ask_waiting(struct fixture *f, const char *path,
-			       struct engine_answer *out)
+			       struct file_digests *out)
 {
 	struct file_request r;
 	int fd = open_file(f, path);
@@ -374,10 +373,10 @@ static inline void ask_waiting(struct fixture *f, const char *path,
 
 /* That answer for a file that has digests. */
 static inline void ask_fresh(struct fixture *f, const char *path,
-			     struct engine_answer *out)
+			     struct file_digests *out)
 {
 	ask_waiting(f, path, out);
-	assert_int_equal(out->state, ENGINE_FRESH);
+	assert_int_equal(out->state, DIGESTS_FRESH);
 }
 
 static inline void digest_bytes(const char *data, size_t len,
@@ -411,13 +410,13 @@ static inline void assert_digests_of(const struct digests *have,
 
 static inline void find_related(struct fixture *f, const char *path,
 				enum index_relation relation,
-				struct engine_hits *out)
+				struct search_hits *out)
 {
-	struct engine_caller caller = { .trusted = true };
+	struct search_caller caller = { .trusted = true };
 	struct outcome o = OUTCOME_INIT;
-	struct engine_question q = { .fd = open_file(f, path),
-				     .relation = relation,
-				     .timeout_ms = DEADLINE_S * 1000 };
+	struct search_file_query q = { .fd = open_file(f, path),
+				       .relation = relation,
+				       .timeout_ms = DEADLINE_S * 1000 };
 
 	assert_int_equal(engine_similar(f->engine, &q, &caller, on_hits, &o),
 			 0);
@@ -427,7 +426,7 @@ static inline void find_related(struct fixture *f, const char *path,
 }
 
 static inline void find_similar(struct fixture *f, const char *path,
-				struct engine_hits *out)
+				struct search_hits *out)
 {
 	find_related(f, path, INDEX_ALIKE, out);
 }
@@ -435,9 +434,9 @@ static inline void find_similar(struct fixture *f, const char *path,
 /* What is related to bytes that need not be in the tree. */
 static inline void find_related_to(struct fixture *f, const char *data,
 				   size_t len, enum index_relation relation,
-				   struct engine_hits *out)
+				   struct search_hits *out)
 {
-	struct engine_caller caller = { .trusted = true };
+	struct search_caller caller = { .trusted = true };
 	struct outcome o = OUTCOME_INIT;
 	struct digests d;
 
@@ -450,7 +449,7 @@ static inline void find_related_to(struct fixture *f, const char *data,
 	*out = o.hits;
 }
 
-static inline const struct engine_hit *find_hit(const struct engine_hits *hits,
+static inline const struct search_hit *find_hit(const struct search_hits *hits,
 						const char *path)
 {
 	size_t i;

@@ -67,18 +67,18 @@ static int tear_down(void **state)
 
 struct groups_outcome {
 	struct outcome o;
-	struct engine_groups *groups;
-	struct engine_groups_watch watch;
+	struct file_groups *groups;
+	struct file_groups_watch watch;
 	atomic_bool cancelled;
 	atomic_uint progress; /* calls */
 	/* "0:100:docs/a 0:..." of all files, sorted, and where to go on */
 	char text[4096];
 	size_t files;
-	struct engine_group_range range;
+	struct search_group_range range;
 	bool end;
 };
 
-static void on_groups(void *arg, int result, struct engine_groups *groups)
+static void on_groups(void *arg, int result, struct file_groups *groups)
 {
 	struct groups_outcome *g = arg;
 
@@ -98,7 +98,7 @@ static void on_progress(void *arg, unsigned thousandths)
 static void outcome_init(struct groups_outcome *g)
 {
 	*g = (struct groups_outcome){ .o = OUTCOME_INIT };
-	g->watch = (struct engine_groups_watch){
+	g->watch = (struct file_groups_watch){
 		.cancelled = &g->cancelled,
 		.progress = on_progress,
 		.done = on_groups,
@@ -106,11 +106,10 @@ static void outcome_init(struct groups_outcome *g)
 	};
 }
 
-static int find_groups(struct fixture *f,
-		       const struct engine_groups_query *query, bool trusted,
-		       struct groups_outcome *g)
+static int find_groups(struct fixture *f, const struct file_groups_query *query,
+		       bool trusted, struct groups_outcome *g)
 {
-	struct engine_caller caller = { .trusted = trusted };
+	struct search_caller caller = { .trusted = trusted };
 	int err;
 
 	outcome_init(g);
@@ -122,7 +121,7 @@ static int find_groups(struct fixture *f,
 }
 
 static void on_files(void *arg, int result,
-		     const struct engine_group_files *files)
+		     const struct search_group_hits *files)
 {
 	struct groups_outcome *g = arg;
 	size_t i, len = strlen(g->text);
@@ -143,9 +142,9 @@ static void on_files(void *arg, int result,
 }
 
 static void list_files(struct fixture *f, struct groups_outcome *g,
-		       struct engine_group_range range)
+		       struct search_group_range range)
 {
-	struct engine_caller caller = { .trusted = true };
+	struct search_caller caller = { .trusted = true };
 
 	g->range = range;
 	g->end = false;
@@ -162,7 +161,7 @@ static void list_files(struct fixture *f, struct groups_outcome *g,
 	credentials_release(&caller.credentials);
 }
 
-static const struct engine_group_range all = { .last = UINT32_MAX };
+static const struct search_group_range all = { .last = UINT32_MAX };
 
 static bool has(const struct groups_outcome *g, const char *word)
 {
@@ -173,7 +172,7 @@ static bool has(const struct groups_outcome *g, const char *word)
 
 static void check_all(struct fixture *f, bool trusted)
 {
-	const struct engine_groups_query query = { 0 };
+	const struct file_groups_query query = { 0 };
 	struct groups_outcome g;
 
 	assert_int_equal(find_groups(f, &query, trusted, &g), 0);
@@ -189,14 +188,14 @@ static void check_all(struct fixture *f, bool trusted)
 	assert_int_equal(g.groups->set->groups[0].saved_exact, LEN);
 	assert_int_equal(g.groups->set->groups[0].saved_near, 2 * LEN);
 	list_files(f, &g,
-		   (struct engine_group_range){ .last = UINT32_MAX,
+		   (struct search_group_range){ .last = UINT32_MAX,
 						.heads = true });
 	assert_int_equal(g.files, 2);
 	assert_true(has(&g, "1:head:docs/copy "));
 	list_files(f, &g,
-		   (struct engine_group_range){ .from.group = 1, .last = 1 });
+		   (struct search_group_range){ .from.group = 1, .last = 1 });
 	assert_int_equal(g.files, 2);
-	engine_groups_unref(g.groups);
+	file_groups_unref(g.groups);
 }
 
 static void test_all(void **state)
@@ -217,49 +216,49 @@ static void test_every_file_examined(void **state)
 static void test_rules(void **state)
 {
 	struct tree *t = *state;
-	struct engine_groups_query query = { .rules = { .exact = true } };
+	struct file_groups_query query = { .rules = { .exact = true } };
 	struct groups_outcome g;
 
 	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.files, 4);
 	assert_false(has(&g, "docs/b"));
-	engine_groups_unref(g.groups);
-	query = (struct engine_groups_query){ .min_size = LEN + 1 };
+	file_groups_unref(g.groups);
+	query = (struct file_groups_query){ .min_size = LEN + 1 };
 	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
 	assert_int_equal(g.groups->set->count, 0);
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.files, 0);
-	engine_groups_unref(g.groups);
+	file_groups_unref(g.groups);
 }
 
 static void test_within(void **state)
 {
 	struct tree *t = *state;
-	struct engine_groups_query query = { 0 };
+	struct file_groups_query query = { 0 };
 	struct groups_outcome g;
 
-	assert_int_equal(engine_paths_add(&query.within, "old", 3), 0);
+	assert_int_equal(search_paths_add(&query.within, "old", 3), 0);
 	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.groups->set->count, 1);
 	assert_int_equal(g.files, 2);
 	assert_true(has(&g, "old/a ") && has(&g, "old/c "));
-	engine_groups_unref(g.groups);
-	assert_int_equal(engine_paths_add(&query.within, "docs/b", 6), 0);
+	file_groups_unref(g.groups);
+	assert_int_equal(search_paths_add(&query.within, "docs/b", 6), 0);
 	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.files, 3);
 	assert_false(has(&g, "docs/a"));
-	engine_groups_unref(g.groups);
-	engine_paths_release(&query.within);
+	file_groups_unref(g.groups);
+	search_paths_release(&query.within);
 }
 
 /* A file that changed since is in no answer. */
 static void test_changed(void **state)
 {
 	struct tree *t = *state;
-	const struct engine_groups_query query = { 0 };
+	const struct file_groups_query query = { 0 };
 	struct groups_outcome g;
 
 	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
@@ -267,14 +266,14 @@ static void test_changed(void **state)
 	list_files(&t->f, &g, all);
 	assert_int_equal(g.files, 5);
 	assert_false(has(&g, "docs/copy "));
-	engine_groups_unref(g.groups);
+	file_groups_unref(g.groups);
 }
 
 static void test_cancelled(void **state)
 {
 	struct tree *t = *state;
-	const struct engine_groups_query query = { 0 };
-	struct engine_caller caller = { .trusted = true };
+	const struct file_groups_query query = { 0 };
+	struct search_caller caller = { .trusted = true };
 	struct groups_outcome g;
 
 	outcome_init(&g);
@@ -293,8 +292,8 @@ static void test_many(void **state)
 {
 	enum { MANY = 8 };
 	struct tree *t = *state;
-	const struct engine_groups_query query = { 0 };
-	struct engine_caller caller = { .trusted = true };
+	const struct file_groups_query query = { 0 };
+	struct search_caller caller = { .trusted = true };
 	static struct groups_outcome g[MANY];
 	int i;
 
@@ -309,7 +308,7 @@ static void test_many(void **state)
 	for (i = 0; i < MANY; i++) {
 		assert_int_equal(outcome_wait(&g[i].o), 0);
 		assert_int_equal(g[i].groups->set->count, 2);
-		engine_groups_unref(g[i].groups);
+		file_groups_unref(g[i].groups);
 	}
 	credentials_release(&caller.credentials);
 }

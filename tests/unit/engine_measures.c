@@ -79,7 +79,7 @@ static int score_of(const struct sample *a, const struct sample *b,
 }
 
 /* Descending scores; those of the same by path. */
-static void assert_in_order(const struct engine_hits *hits)
+static void assert_in_order(const struct search_hits *hits)
 {
 	size_t i;
 
@@ -93,8 +93,8 @@ static void assert_in_order(const struct engine_hits *hits)
 
 static void assert_listed(struct tree *t, enum digest_id measure)
 {
-	const struct engine_hit *hit;
-	struct engine_hits hits;
+	const struct search_hit *hit;
+	struct search_hits hits;
 	size_t i, near = 0;
 	int want;
 
@@ -113,7 +113,7 @@ static void assert_listed(struct tree *t, enum digest_id measure)
 	/* Else this would say nothing. */
 	assert_in_range(near, 1, 2);
 	assert_int_equal(hits.count, 1 + near);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 static void list_by(struct tree *t, enum digest_id measure)
@@ -202,7 +202,7 @@ static void test_only_the_best_measure_discounts(void **state)
 {
 	enum { FILES = 600, BODY = 500, SIZE = 4 * BODY };
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 	char text[SIZE], name[32];
 	int i;
 
@@ -218,7 +218,7 @@ static void test_only_the_best_measure_discounts(void **state)
 	wait_idle(&t->f);
 	find_similar(&t->f, "f7", &hits);
 	assert_int_equal(hits.count, 0);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 	fixture_close(&t->f);
 	t->f.options.measure = DIGEST_SIF;
 	fixture_open(&t->f);
@@ -227,7 +227,7 @@ static void test_only_the_best_measure_discounts(void **state)
 	assert_int_equal(hits.count, t->f.options.limit);
 	assert_in_range(hits.hits[0].score, 71, 99);
 	assert_true(hits.cut);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

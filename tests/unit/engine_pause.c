@@ -67,16 +67,16 @@ static void assert_paused(struct fixture *f, const char *why)
 	json_decref(status);
 }
 
-static enum engine_state state_of(struct fixture *f, const char *path)
+static enum digests_state state_of(struct fixture *f, const char *path)
 {
-	struct engine_answer answer;
-	enum engine_state state;
+	struct file_digests answer;
+	enum digests_state state;
 	int fd = open_file(f, path);
 
 	assert_int_equal(engine_ask(f->engine, fd, &answer), 0);
 	close(fd);
 	state = answer.state;
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	return state;
 }
 
@@ -93,7 +93,7 @@ static void open_paused(struct fixture *f)
 
 static void test_waited_is_hashed(void **state)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 	struct fixture f;
 	char name[16];
 	int i;
@@ -103,12 +103,12 @@ static void test_waited_is_hashed(void **state)
 	for (i = 0; i < FILES; i += 2) {
 		name_of(i, name);
 		ask_fresh(&f, name, &answer);
-		engine_answer_release(&answer);
+		file_digests_release(&answer);
 	}
 	assert_int_equal(hashed_files(&f), FILES / 2);
 	for (i = 1; i < FILES; i += 2) {
 		name_of(i, name);
-		assert_int_equal(state_of(&f, name), ENGINE_PENDING);
+		assert_int_equal(state_of(&f, name), DIGESTS_PENDING);
 	}
 	fixture_remove(&f);
 }
@@ -192,10 +192,10 @@ static void open_crawling(struct fixture *f, size_t len)
 
 static void ask(struct fixture *f, const char *path)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 
 	ask_fresh(f, path, &answer);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 }
 
 /* Also those the background is in the middle of. */

@@ -160,7 +160,7 @@ static void open_on_battery(struct fixture *f, struct supplies *s, bool ac_only)
 
 static void test_engine_waits_for_mains(void **state)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 	struct supplies s;
 	struct fixture f;
 
@@ -168,7 +168,7 @@ static void test_engine_waits_for_mains(void **state)
 	open_on_battery(&f, &s, true);
 	assert_true(is_paused(&f));
 	ask_fresh(&f, "one", &answer);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	assert_false(is_idle(&f));
 	engine_pause(f.engine, false);
 	assert_true(is_paused(&f));

@@ -51,7 +51,7 @@ static void take(struct queue *q, bool background, uint64_t inode)
 /* Keeps the size of what was found; 0: nothing. */
 static void on_found(void *arg, int err, const struct result *found)
 {
-	struct engine_answer answer = { 0 };
+	struct file_digests answer = { 0 };
 
 	if (found)
 		answer.identity = found->identity;

@@ -46,10 +46,10 @@ static int tear_down(void **state)
 }
 
 /* These and no others, in any order, scoring as much as parts do. */
-static void assert_hits(struct engine_hits *hits, const char *const *paths,
+static void assert_hits(struct search_hits *hits, const char *const *paths,
 			size_t count)
 {
-	const struct engine_hit *hit;
+	const struct search_hit *hit;
 	size_t i;
 
 	assert_int_equal(hits->count, count);
@@ -59,14 +59,14 @@ static void assert_hits(struct engine_hits *hits, const char *const *paths,
 		assert_in_range(hit->score, 90, 99);
 	}
 	assert_false(hits->cut);
-	engine_hits_release(hits);
+	search_hits_release(hits);
 }
 
 static void assert_related(struct tree *t, const char *path,
 			   enum index_relation relation,
 			   const char *const *paths, size_t count)
 {
-	struct engine_hits hits;
+	struct search_hits hits;
 
 	find_related(&t->f, path, relation, &hits);
 	assert_hits(&hits, paths, count);
@@ -99,15 +99,15 @@ static void test_a_whole_contains_its_parts(void **state)
 static void test_a_part_is_not_alike(void **state)
 {
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 
 	find_similar(&t->f, "chapter", &hits);
 	assert_int_equal(hits.count, 0);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 	find_similar(&t->f, "page1", &hits);
 	assert_int_equal(hits.count, 1);
 	assert_string_equal(hits.hits[0].path, "page2");
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 /* ---- what is not in the tree ---- */
@@ -118,7 +118,7 @@ static void test_a_content_from_elsewhere_has_relatives(void **state)
 	static const char *const wholes[] = { "book", "copy", "chapter" };
 	static const char *const parts[] = { "page1", "page2" };
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 	char text[LEN];
 
 	memcpy(text, t->book + 100000, LEN);
@@ -136,7 +136,7 @@ static void test_a_content_from_elsewhere_has_relatives(void **state)
 static void test_a_content_from_elsewhere_has_copies(void **state)
 {
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 
 	find_related_to(&t->f, t->book, BOOK, INDEX_ALIKE, &hits);
 	assert_int_equal(hits.count, 2);
@@ -144,16 +144,16 @@ static void test_a_content_from_elsewhere_has_copies(void **state)
 	assert_int_equal(hits.hits[1].score, 100);
 	assert_string_equal(hits.hits[0].path, "book");
 	assert_string_equal(hits.hits[1].path, "copy");
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 	find_related_to(&t->f, t->book, BOOK, INDEX_WITHIN, &hits);
 	assert_int_equal(hits.count, 0);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 static void test_a_strange_or_empty_content_has_none(void **state)
 {
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 	char text[LEN];
 
 	make_text(text, LEN, 77);

@@ -89,7 +89,7 @@ static void start(struct fixture *f, int reads)
 
 static void test_names_in_a_directory_that_never_rests(void **state)
 {
-	struct engine_hits hits;
+	struct search_hits hits;
 	struct fixture f;
 
 	(void)state;
@@ -98,7 +98,7 @@ static void test_names_in_a_directory_that_never_rests(void **state)
 	wait_idle(&f);
 	find_similar(&f, "busy/first", &hits);
 	assert_non_null(find_hit(&hits, "busy/second"));
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 	fixture_remove(&f);
 	changes_in = NULL;
 }

@@ -86,13 +86,13 @@ static void shared_request_free(struct shared_request *r)
 	free(r);
 }
 
-static void on_wait(void *arg, int result, struct engine_answer *digests)
+static void on_wait(void *arg, int result, struct file_digests *digests)
 {
 	struct shared_request *r = arg;
 	struct voice *v = r->voice;
 
 	if (digests)
-		engine_answer_release(digests);
+		file_digests_release(digests);
 	shared_request_free(r);
 	dawdle(v);
 	answered(v, result);
@@ -105,9 +105,9 @@ static void on_text(void *arg, int result, const struct buf *text)
 	answered(arg, result);
 }
 
-static void on_listed(void *arg, int result, struct engine_entries *entries)
+static void on_listed(void *arg, int result, struct search_entries *entries)
 {
-	engine_entries_release(entries);
+	search_entries_release(entries);
 	dawdle(arg);
 	answered(arg, result);
 }
@@ -150,7 +150,7 @@ static int ask_sdhash(struct engine *e, int fd, struct voice *v)
 
 static int ask_browse(struct engine *e, int fd, struct voice *v)
 {
-	struct engine_caller caller = { .trusted = true,
+	struct search_caller caller = { .trusted = true,
 					.credentials = { .uid = v->uid } };
 
 	(void)fd;
@@ -407,7 +407,7 @@ static void write_large(struct crowd *c, const char *name, size_t seed)
 static void assert_digests(struct crowd *c, const char *name, size_t seed)
 {
 	char *text = malloc(LARGE_BYTES);
-	struct engine_answer answer;
+	struct file_digests answer;
 	struct digests want;
 	struct fingerprint *fp;
 	int fd = open_file(&c->f, name);
@@ -419,13 +419,13 @@ static void assert_digests(struct crowd *c, const char *name, size_t seed)
 	assert_int_equal(fingerprint_update(fp, text, LARGE_BYTES), 0);
 	assert_int_equal(fingerprint_final(fp, &want), 0);
 	assert_int_equal(engine_ask(c->f.engine, fd, &answer), 0);
-	assert_int_equal(answer.state, ENGINE_FRESH);
+	assert_int_equal(answer.state, DIGESTS_FRESH);
 	assert_memory_equal(answer.digests.xxh128, want.xxh128, 16);
 	assert_memory_equal(answer.digests.traits, want.traits, 16);
 	assert_true(answer.digests.simhash == want.simhash);
 	assert_string_equal(answer.digests.text[DIGEST_SISE],
 			    want.text[DIGEST_SISE]);
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 	digests_release(&want);
 	fingerprint_free(fp);
 	free(text);

@@ -52,7 +52,7 @@ static int tear_down(void **state)
 static void test_finds_copy_and_edit_and_nothing_else(void **state)
 {
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 
 	find_similar(&t->f, "a", &hits);
 	assert_int_equal(hits.count, 2);
@@ -61,7 +61,7 @@ static void test_finds_copy_and_edit_and_nothing_else(void **state)
 	assert_string_equal(hits.hits[1].path, "dir/edited");
 	assert_in_range(hits.hits[1].score, 85, 99);
 	assert_false(hits.cut);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 	find_similar(&t->f, "lone/other", &hits);
 	assert_int_equal(hits.count, 0);
 	find_similar(&t->f, "empty1", &hits);
@@ -71,7 +71,7 @@ static void test_finds_copy_and_edit_and_nothing_else(void **state)
 static void test_limit_cuts_near_ones_only(void **state)
 {
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 	char text[LEN], name[32];
 	int i;
 
@@ -92,13 +92,13 @@ static void test_limit_cuts_near_ones_only(void **state)
 	assert_int_equal(hits.hits[6].score, 100);
 	assert_in_range(hits.hits[7].score, 60, 99);
 	assert_true(hits.cut);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 static void test_what_is_gone_or_changed_is_not_listed(void **state)
 {
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 	char path[128];
 
 	(void)snprintf(path, sizeof(path), "%s/dir/copy", t->f.source);
@@ -106,17 +106,17 @@ static void test_what_is_gone_or_changed_is_not_listed(void **state)
 	find_similar(&t->f, "a", &hits);
 	assert_null(find_hit(&hits, "dir/copy"));
 	assert_non_null(find_hit(&hits, "dir/edited"));
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 	write_file(&t->f, "dir/edited", "something else", 14);
 	find_similar(&t->f, "a", &hits);
 	assert_int_equal(hits.count, 0);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 static void test_names_follow_what_the_host_tells(void **state)
 {
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 	struct file_key root, dir;
 	char from[128], to[128];
 
@@ -137,13 +137,13 @@ static void test_names_follow_what_the_host_tells(void **state)
 	find_similar(&t->f, "a", &hits);
 	assert_int_equal(hits.count, 1);
 	assert_string_equal(hits.hits[0].path, "moved/copy");
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 static void test_a_rescan_finds_what_moved_unseen(void **state)
 {
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 	char from[128], to[128];
 
 	(void)snprintf(from, sizeof(from), "%s/dir", t->f.source);
@@ -154,12 +154,12 @@ static void test_a_rescan_finds_what_moved_unseen(void **state)
 	find_similar(&t->f, "a", &hits);
 	assert_int_equal(hits.count, 2);
 	assert_string_equal(hits.hits[0].path, "lone/moved/copy");
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 static void browse(struct tree *t, const char *path, struct outcome *o)
 {
-	struct engine_caller caller = { .trusted = true };
+	struct search_caller caller = { .trusted = true };
 	int fd = open_file(&t->f, path);
 
 	assert_int_equal(engine_browse(t->f.engine, fd, &caller, on_entries, o),
@@ -179,7 +179,7 @@ static void test_browse_shows_what_has_something_similar(void **state)
 	assert_false(o.entries.entries[0].directory);
 	assert_string_equal(o.entries.entries[1].name, "dir");
 	assert_true(o.entries.entries[1].directory);
-	engine_entries_release(&o.entries);
+	search_entries_release(&o.entries);
 	/* A second time, from memory, and after a change. */
 	write_file(&t->f, "lone/late", t->text, LEN);
 	engine_rescan(t->f.engine);
@@ -187,13 +187,13 @@ static void test_browse_shows_what_has_something_similar(void **state)
 	browse(t, "", &o);
 	assert_int_equal(o.entries.count, 3);
 	assert_string_equal(o.entries.entries[2].name, "lone");
-	engine_entries_release(&o.entries);
+	search_entries_release(&o.entries);
 }
 
 static void test_a_listing_waits_for_the_file_and_for_the_commit(void **state)
 {
 	struct tree *t = *state;
-	struct engine_hits hits;
+	struct search_hits hits;
 	int fd;
 
 	write_file(&t->f, "late", t->text, LEN);
@@ -202,24 +202,24 @@ static void test_a_listing_waits_for_the_file_and_for_the_commit(void **state)
 	close(fd);
 	find_similar(&t->f, "late", &hits);
 	assert_int_equal(hits.count, 3);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 	find_similar(&t->f, "a", &hits);
 	assert_non_null(find_hit(&hits, "late"));
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 static void test_answers_leave_the_memory_to_others(void **state)
 {
 	struct tree *t = *state;
 	const struct timespec pause = { 0, 2000000 };
-	struct engine_hits hits;
+	struct search_hits hits;
 	char data[128];
 	int polls = 0;
 
 	(void)snprintf(data, sizeof(data), "%s/data.mdb", t->f.catalog);
 	do {
 		find_similar(&t->f, "a", &hits);
-		engine_hits_release(&hits);
+		search_hits_release(&hits);
 	} while (mapped_kib(data) == 0);
 	while (mapped_kib(data) > 0) {
 		assert_true(polls++ < DEADLINE_S * 500);
@@ -227,7 +227,7 @@ static void test_answers_leave_the_memory_to_others(void **state)
 	}
 	find_similar(&t->f, "a", &hits);
 	assert_int_equal(hits.count, 2);
-	engine_hits_release(&hits);
+	search_hits_release(&hits);
 }
 
 #define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -42,7 +42,7 @@ static void make(struct fixture *f)
 
 static void assert_digests(struct fixture *f)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 	char text[TEXT], name[32];
 	int i;
 
@@ -51,7 +51,7 @@ static void assert_digests(struct fixture *f)
 		name_of(i, name, sizeof(name));
 		ask_fresh(f, name, &answer);
 		assert_digests_of(&answer.digests, text, TEXT);
-		engine_answer_release(&answer);
+		file_digests_release(&answer);
 	}
 }
 
@@ -77,7 +77,7 @@ static void spoil(struct fixture *f)
 
 static void change(struct fixture *f, const char *name, const char *text)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 	int fd;
 
 	write_file(f, name, text, strlen(text));
@@ -86,7 +86,7 @@ static void change(struct fixture *f, const char *name, const char *text)
 	close(fd);
 	ask_fresh(f, name, &answer);
 	assert_digests_of(&answer.digests, text, strlen(text));
-	engine_answer_release(&answer);
+	file_digests_release(&answer);
 }
 
 static void test_what_cannot_be_read_while_it_runs(void **state)

@@ -28,8 +28,8 @@ struct answer {
 	bool done;
 	int result;
 	unsigned place; /* among all answers, from 1 on */
-	struct engine_hits hits;
-	struct engine_entries entries;
+	struct search_hits hits;
+	struct search_entries entries;
 };
 
 struct world {
@@ -46,7 +46,7 @@ struct world {
 	bool parks;                  /* every request */
 	atomic_bool stale;           /* what was answered */
 	atomic_uint asked;           /* for digests */
-	enum engine_state state;     /* of every file */
+	enum digests_state state;    /* of every file */
 };
 
 /* ---- the parts that the test takes the place of ---- */
@@ -75,7 +75,7 @@ static void digest(const char *data, size_t len, struct digests *out)
 	fingerprint_free(fp);
 }
 
-static int get_digests(void *ctx, int fd, struct engine_answer *out)
+static int get_digests(void *ctx, int fd, struct file_digests *out)
 {
 	struct world *w = ctx;
 	struct file_record rec;
@@ -85,8 +85,8 @@ static int get_digests(void *ctx, int fd, struct engine_answer *out)
 	int err;
 
 	atomic_fetch_add(&w->asked, 1);
-	*out = (struct engine_answer){ .state = w->state };
-	if (w->state != ENGINE_FRESH)
+	*out = (struct file_digests){ .state = w->state };
+	if (w->state != DIGESTS_FRESH)
 		return 0;
 	assert_int_equal(fstat(fd, &st), 0);
 	source_get_key(&w->source, fd, &st, &key);
@@ -98,17 +98,17 @@ static int get_digests(void *ctx, int fd, struct engine_answer *out)
 	return err;
 }
 
-static bool digests_hold(void *ctx, int fd, const struct engine_answer *answer)
+static bool digests_hold(void *ctx, int fd, const struct file_digests *answer)
 {
 	struct world *w = ctx;
 
 	(void)fd;
-	return answer->state == ENGINE_FRESH && !atomic_load(&w->stale);
+	return answer->state == DIGESTS_FRESH && !atomic_load(&w->stale);
 }
 
 static void answer_wait_for(struct world *w, struct digests_wait *wait)
 {
-	struct engine_answer answer;
+	struct file_digests answer;
 
 	assert_int_equal(get_digests(w, wait->open(wait->arg), &answer), 0);
 	wait->close(wait->arg);
@@ -345,7 +345,7 @@ static void finish(struct answer *a, int result)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void on_hits(void *arg, int result, struct engine_hits *hits)
+static void on_hits(void *arg, int result, struct search_hits *hits)
 {
 	struct answer *a = arg;
 
@@ -353,7 +353,7 @@ static void on_hits(void *arg, int result, struct engine_hits *hits)
 	finish(a, result);
 }
 
-static void on_entries(void *arg, int result, struct engine_entries *entries)
+static void on_entries(void *arg, int result, struct search_entries *entries)
 {
 	struct answer *a = arg;
 
@@ -372,8 +372,8 @@ static int answer_wait(struct answer *a)
 
 static void answer_release(struct answer *a)
 {
-	engine_hits_release(&a->hits);
-	engine_entries_release(&a->entries);
+	search_hits_release(&a->hits);
+	search_entries_release(&a->entries);
 	pthread_mutex_destroy(&a->lock);
 	pthread_cond_destroy(&a->cond);
 }
@@ -381,10 +381,10 @@ static void answer_release(struct answer *a)
 enum kind { FILES, DIRECTORIES, BROWSE };
 
 static int ask(struct world *w, enum kind kind, const char *path,
-	       const struct engine_caller *caller, struct answer *a)
+	       const struct search_caller *caller, struct answer *a)
 {
-	struct engine_question question = { .relation = INDEX_ALIKE,
-					    .timeout_ms = 1000 };
+	struct search_file_query question = { .relation = INDEX_ALIKE,
+					      .timeout_ms = 1000 };
 	int fd = openat(w->fd, *path ? path : ".", O_PATH | O_CLOEXEC), err;
 
 	assert_true(fd >= 0);
@@ -401,13 +401,13 @@ static int ask(struct world *w, enum kind kind, const char *path,
 	return err;
 }
 
-static const struct engine_caller trusted = { .trusted = true };
-static const struct engine_caller other = {
+static const struct search_caller trusted = { .trusted = true };
+static const struct search_caller other = {
 	.credentials = { .uid = OTHER, .gid = OTHER },
 };
 
 static void get(struct world *w, enum kind kind, const char *path,
-		const struct engine_caller *caller, struct answer *a)
+		const struct search_caller *caller, struct answer *a)
 {
 	assert_int_equal(ask(w, kind, path, caller, a), 0);
 	assert_int_equal(answer_wait(a), 0);
@@ -513,7 +513,7 @@ static void test_a_query_waits_for_digests_and_for_the_committer(void **state)
 
 	make_files(w, "", "copy", 2, 1, false);
 	w->parks = true;
-	w->state = ENGINE_FRESH;
+	w->state = DIGESTS_FRESH;
 	w->posted = 7;
 	assert_int_equal(search_start(w->searcher), 0);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
@@ -577,8 +577,8 @@ static void test_queries_are_canceled_at_the_end(void **state)
 	answer_release(&held);
 }
 
-static void assert_same_hits(const struct engine_hits *a,
-			     const struct engine_hits *b)
+static void assert_same_hits(const struct search_hits *a,
+			     const struct search_hits *b)
 {
 	size_t i;
 
@@ -590,8 +590,8 @@ static void assert_same_hits(const struct engine_hits *a,
 	}
 }
 
-static void assert_same_entries(const struct engine_entries *a,
-				const struct engine_entries *b)
+static void assert_same_entries(const struct search_entries *a,
+				const struct search_entries *b)
 {
 	size_t i;
 
@@ -613,7 +613,7 @@ static uint64_t turns_served(struct world *w)
 /* In turns of one file the answer is that of a single turn.  (An answer of one
  * entry may have taken the work of one file.) */
 static void assert_turns_do_not_matter(struct world *w,
-				       const struct engine_caller *caller)
+				       const struct search_caller *caller)
 {
 	static const struct {
 		enum kind kind;
@@ -695,7 +695,7 @@ static void test_large_directories_leave_room_for_a_small_one(void **state)
 {
 	enum { LARGE = 3 * SEARCH_THREADS };
 	struct world *w = *state;
-	struct engine_caller caller = { .trusted = true };
+	struct search_caller caller = { .trusted = true };
 	struct answer large[LARGE], small;
 	unsigned i;
 
@@ -730,7 +730,7 @@ static void test_identical_files_are_listed_in_linear_time(void **state)
 {
 	enum { COUNT = 500 };
 	struct world *w = *state;
-	const struct engine_caller *callers[] = { &trusted, &other };
+	const struct search_caller *callers[] = { &trusted, &other };
 	struct answer a;
 	uint64_t turn;
 	size_t i;
