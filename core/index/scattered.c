@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/index/scattered.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
+
+#include "core/index/index.h"
 
 /* Of distinct windows: those that are left of repetitive content are few; above
  * MOST a score is hardly changed. */
@@ -35,6 +38,22 @@
 bool scattered_is_possible(double share16)
 {
 	return share16 >= LEAST && share16 <= MOST;
+}
+
+int index_see_scattered(const struct index_store *store, uint32_t content,
+			const struct scattered_content *own,
+			const struct scattered_content *other,
+			struct short_sketch *short_other, int *score)
+{
+	int err;
+
+	if (!store->short_sketch || !scattered_is_possible(*score / 100.0))
+		return 0;
+	err = store->short_sketch(store->arg, content, short_other);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	*score = scattered_score(*score, own, other);
+	return 0;
 }
 
 double scattered_least(int least, uint64_t size_a, uint64_t size_b)

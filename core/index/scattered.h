@@ -46,6 +46,8 @@
  */
 #define SCATTERED_LENGTH 24
 
+struct index_store;
+
 struct scattered_content {
 	const struct sif_sketch *sketch;
 	const struct short_sketch *short_sketch;
@@ -77,6 +79,16 @@ double scattered_share(const struct scattered *s);
  * edits are scattered. */
 int scattered_score(int score, const struct scattered_content *a,
 		    const struct scattered_content *b);
+
+/*
+ * The same of a content of the store, which is compared with own: its short sketch
+ * is read into short_other, to which other refers, only if that may raise the
+ * score.
+ */
+int index_see_scattered(const struct index_store *store, uint32_t content,
+			const struct scattered_content *own,
+			const struct scattered_content *other,
+			struct short_sketch *short_other, int *score);
 
 /* The least share of windows of 16 bytes that may be scored with least, 0..100,
  * of two contents of these sizes. */

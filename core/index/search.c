@@ -146,17 +146,11 @@ static int see_scattered(struct index_search *s, const struct index_query *q,
 	struct scattered_content own = { q->sketch, q->short_sketch,
 					 q->digests->size };
 	struct scattered_content other = { &s->other, &s->short_other, size };
-	int err;
 
-	if (!q->short_sketch || !store->short_sketch ||
-	    !index_is_alike(q->relation) ||
-	    !scattered_is_possible(match->score / 100.0))
+	if (!q->short_sketch || !index_is_alike(q->relation))
 		return 0;
-	err = store->short_sketch(store->arg, match->content, &s->short_other);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	match->score = scattered_score(match->score, &own, &other);
-	return 0;
+	return index_see_scattered(store, match->content, &own, &other,
+				   &s->short_other, &match->score);
 }
 
 static bool is_match(const struct index_query *q, const struct index_match *m)

@@ -77,12 +77,8 @@ static int see_scattered(struct grouping *g, const struct index_store *store,
 	err = read_short_head(g, store, head);
 	if (err || g->short_state != SHORT_READ)
 		return err;
-	err = store->short_sketch(store->arg, g->contents[rank].content,
-				  &g->short_other);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	match->score = scattered_score(match->score, &x, &y);
-	return 0;
+	return index_see_scattered(store, g->contents[rank].content, &x, &y,
+				   &g->short_other, &match->score);
 }
 
 static int compare(struct grouping *g, const struct index_store *store,
