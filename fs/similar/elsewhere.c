@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/base/hex.h"
 #include "core/engine/engine.h"
+#include "core/search/similar_request.h"
 #include "fs/fs.h"
 #include "fs/ops/xattr_query.h"
 #include "fs/similar/listing.h"
@@ -141,32 +142,6 @@ static int read_all(int fd, struct buf *out)
 	return err;
 }
 
-static json_t *make_request(const struct elsewhere_query *q)
-{
-	const struct digests *d = &q->file.digests;
-	json_t *texts = json_object();
-	struct buf text = { 0 };
-	int id, err = texts ? 0 : -ENOMEM;
-
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		if (!(d->set & DIGEST_BIT(id)))
-			continue;
-		buf_clear(&text);
-		err = digest_format(d, (enum digest_id)id, &text);
-		if (!err && json_object_set_new(texts, digest_infos[id].name,
-						json_string(text.data)))
-			err = -ENOMEM;
-	}
-	buf_release(&text);
-	if (err) {
-		json_decref(texts);
-		return NULL;
-	}
-	return json_pack("{s:{s:I, s:o}, s:i}", "similar", "size",
-			 (json_int_t)d->size, "digests", texts, "threshold",
-			 q->fs->options.threshold);
-}
-
 /* ---- the answer ---- */
 
 /* A name of another host is that of one file here. */
@@ -270,7 +245,8 @@ static int take_answer(struct elsewhere_query *q, const struct buf *text)
 /* Whatever fails is no error: the listing is not complete. */
 static int ask(struct elsewhere_query *q)
 {
-	json_t *request = make_request(q);
+	json_t *request = similar_request_new(&q->file.digests,
+					      q->fs->options.threshold, false);
 	char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
 	struct buf answer = { 0 };
 	int ends[2], err = text ? 0 : -ENOMEM;

@@ -168,32 +168,7 @@ int everywhere_ask(struct everywhere *e, json_t *request,
 	return err;
 }
 
-/* ---- requests and names ---- */
-
-json_t *everywhere_request(const struct digests *d, int threshold, bool all)
-{
-	json_t *texts = json_object();
-	struct buf text = { 0 };
-	int id, err = texts ? 0 : -ENOMEM;
-
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		if (!(d->set & DIGEST_BIT(id)) || id == DIGEST_SDHASH)
-			continue;
-		buf_clear(&text);
-		err = digest_format(d, (enum digest_id)id, &text);
-		if (!err && json_object_set_new(texts, digest_infos[id].name,
-						json_string(text.data)))
-			err = -ENOMEM;
-	}
-	buf_release(&text);
-	if (err) {
-		json_decref(texts);
-		return NULL;
-	}
-	return json_pack("{s:{s:I, s:o}, s:i, s:b}", "similar", "size",
-			 (json_int_t)d->size, "digests", texts, "threshold",
-			 threshold, "all", all);
-}
+/* ---- names ---- */
 
 /* A path that is not told is the id of nothing that can be opened. */
 char *everywhere_name(const json_t *file)

@@ -27,9 +27,6 @@ struct everywhere {
 int everywhere_ask(struct everywhere *e, json_t *request,
 		   int (*each)(void *arg, json_t *line), void *arg);
 
-/* The request for contents like the one with these digests; NULL: -ENOMEM. */
-json_t *everywhere_request(const struct digests *d, int threshold, bool all);
-
 /* "host:path" of a file in an answer, to be freed. */
 char *everywhere_name(const json_t *file);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/cli/everywhere/everywhere.h"
+#include "core/search/similar_request.h"
 
 /* kin similar --everywhere: what other hosts have, among what the mount has. */
 
@@ -85,7 +86,7 @@ int similar_everywhere(struct similar_job *job)
 	    !job->digests.size)
 		return similar_show_kept(job);
 	err = everywhere_ask(
-		&e, everywhere_request(&job->digests, threshold_of(job), all),
+		&e, similar_request_new(&job->digests, threshold_of(job), all),
 		take_line, job);
 	if (!err && *e.reason && !*job->reason)
 		(void)snprintf(job->reason, sizeof(job->reason),

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/search/similar_request.h"
+
+#include <errno.h>
+#include <jansson.h>
+
+#include "core/base/buf.h"
+#include "core/digest/digest.h"
+
+struct json_t *similar_request_new(const struct digests *d, int threshold,
+				   bool all)
+{
+	json_t *texts = json_object();
+	struct buf text = { 0 };
+	int id, err = texts ? 0 : -ENOMEM;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!(d->set & DIGEST_BIT(id)) || id == DIGEST_SDHASH)
+			continue;
+		buf_clear(&text);
+		err = digest_format(d, (enum digest_id)id, &text);
+		if (!err && json_object_set_new(texts, digest_infos[id].name,
+						json_string(text.data)))
+			err = -ENOMEM;
+	}
+	buf_release(&text);
+	if (err) {
+		json_decref(texts);
+		return NULL;
+	}
+	return json_pack("{s:{s:I, s:o}, s:i, s:b}", "similar", "size",
+			 (json_int_t)d->size, "digests", texts, "threshold",
+			 threshold, "all", all);
+}
