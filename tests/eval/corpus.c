@@ -254,7 +254,10 @@ bool corpus_is_partly_scattered(const struct corpus *c, size_t a, size_t b)
 	bool noise = (x->edit.amount && is_edit_of(x, EDIT_NOISE)) ||
 		     (y->edit.amount && is_edit_of(y, EDIT_NOISE));
 
-	return noise && keeps_size(x) && keeps_size(y) && x->base == y->base;
+	return noise && x->base == y->base &&
+	       x->digests.size == y->digests.size &&
+	       (keeps_size(x) || is_edit_of(x, EDIT_WORDS)) &&
+	       (keeps_size(y) || is_edit_of(y, EDIT_WORDS));
 }
 
 struct bytes corpus_read(const struct corpus *c, size_t file)

@@ -68,8 +68,8 @@ void corpus_add_edit(struct corpus *c, const struct edit *e);
 void corpus_add_file(struct corpus *c, const char *path, const char *key);
 
 /* Whether both are the same content with single bytes replaced, or not; or, in
- * the second function, one of them is, and passages of the other were replaced or
- * moved. */
+ * the second function, one of them is, and passages of the other, which has the
+ * same size, were replaced or moved, or words of it were replaced. */
 bool corpus_is_scattered_pair(const struct corpus *c, size_t a, size_t b);
 bool corpus_is_partly_scattered(const struct corpus *c, size_t a, size_t b);
 

@@ -90,28 +90,45 @@ static void drop_repeats(struct pairs *p)
 	p->count = kept;
 }
 
-/* The content, or what a passage of it was moved in. */
+static bool is_edit_of(const struct file *f, enum edit_kind kind)
+{
+	return f->edit.amount && f->edit.kind == kind;
+}
+
+/* The content, or what a passage of it was moved in or words were replaced
+ * in. */
 static size_t unmoved(const struct corpus *c, size_t file)
 {
 	const struct file *f = &c->files[file];
 
-	return f->edit.amount && f->edit.kind == EDIT_MOVE ?
+	return is_edit_of(f, EDIT_MOVE) || is_edit_of(f, EDIT_WORDS) ?
 		       c->families[f->family].members[0] :
 		       file;
 }
 
-/* Bytes that are the same in their places. */
+/* The percentage of the bytes that are in words that were replaced. */
+static double replaced_words(const struct corpus *c, size_t file)
+{
+	const struct file *f = &c->files[file];
+
+	return is_edit_of(f, EDIT_WORDS) ? f->edit.amount / 100.0 : 0;
+}
+
+/* The percentage of the bytes that are the same, each in its place or where
+ * edits that move bytes have put it. */
 static double same_bytes(const struct corpus *c, const struct pair *p)
 {
 	struct bytes a = corpus_read(c, unmoved(c, p->a));
 	struct bytes b = corpus_read(c, unmoved(c, p->b));
+	double replaced = replaced_words(c, p->a) + replaced_words(c, p->b);
 	size_t same = 0, i;
 
 	for (i = 0; i < a.len && i < b.len; i++)
 		same += a.data[i] == b.data[i];
 	free(a.data);
 	free(b.data);
-	return 100 * (double)same / (double)(a.len > b.len ? a.len : b.len);
+	return 100 * (double)same / (double)(a.len > b.len ? a.len : b.len) -
+	       replaced;
 }
 
 void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
