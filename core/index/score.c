@@ -81,16 +81,22 @@ int score_ceiling(int distance, int traits)
 /*
  * Two contents whose distinctive score is LEAST are alike in more than
  * boilerplate, and so are two that share little, but of the distinctive part a
- * half (OF_SCORE) of what they share of the whole.
+ * half (OF_SCORE) of what they share of the whole.  Strangers below one licence
+ * have idioms in common, which are up to an eighth of the rest.
  *
- * If nearly all of a content is shared (SURE), the shared part is not boilerplate
- * but the content itself: a form that is filled in.
+ * Boilerplate is seldom more than TEMPLATE of a content.  Contents that share
+ * more are of a large family, whose values all members have, and LEAST_OF_FAMILY
+ * is enough.  If nearly all of a content is shared (SURE), the shared part is not
+ * boilerplate but the content itself: a form that is filled in.
  */
-enum { LEAST = 10, SURE = 90, OF_SCORE = 2 };
+enum { LEAST = 13, LEAST_OF_FAMILY = 10, OF_SCORE = 2 };
+enum { TEMPLATE = 80, SURE = 90 };
 
 bool score_is_boilerplate(int score, int distinctive)
 {
-	return score < SURE && distinctive < LEAST &&
+	int least = score < TEMPLATE ? LEAST : LEAST_OF_FAMILY;
+
+	return score < SURE && distinctive < least &&
 	       OF_SCORE * distinctive < score;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/index/frequency.h"
+#include "core/index/score.h"
 
 /*
  * A passage that very many contents have does not make two of them alike, and
@@ -369,6 +370,22 @@ static void test_a_large_family_stays_together(void **state)
 	}
 }
 
+static void test_which_scores_are_of_boilerplate(void **state)
+{
+	(void)state;
+	assert_true(score_is_boilerplate(79, 12));
+	assert_false(score_is_boilerplate(79, 13));
+	/* What little is shared is distinctive. */
+	assert_false(score_is_boilerplate(24, 12));
+	assert_true(score_is_boilerplate(25, 12));
+	/* More than a template. */
+	assert_true(score_is_boilerplate(80, 9));
+	assert_false(score_is_boilerplate(80, 10));
+	/* A form that is filled in. */
+	assert_true(score_is_boilerplate(89, 0));
+	assert_false(score_is_boilerplate(90, 0));
+}
+
 /* ---- weights ---- */
 
 /* Of the nth made-up value, which that many contents get. */
@@ -447,6 +464,7 @@ int main(void)
 		WITH_INDEX(test_instances_that_share_values_are_alike),
 		WITH_INDEX(test_others_do_not_make_a_header_common),
 		WITH_INDEX(test_a_large_family_stays_together),
+		cmocka_unit_test(test_which_scores_are_of_boilerplate),
 		cmocka_unit_test(test_weights_fall_as_the_number_grows),
 		cmocka_unit_test(
 			test_what_shares_a_counter_by_chance_is_taken_off),
