@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { TABLE_SIZE = 1 << 22 };
+enum { TABLE_BITS = 22, TABLE_SIZE = 1 << TABLE_BITS };
 
 struct frequency {
 	uint64_t total;
@@ -31,14 +31,17 @@ size_t frequency_bytes(const struct frequency *f)
 	return sizeof(*f);
 }
 
-/* A sketch keeps the smallest values, so their upper bits are not uniform;
- * their lower bits are. */
+static size_t place_of(uint64_t value)
+{
+	return sif_spread(value) >> (64 - TABLE_BITS);
+}
+
 void frequency_add(struct frequency *f, const struct sif_sketch *sketch)
 {
 	size_t i;
 
 	for (i = 0; i < sketch->count; i++) {
-		uint16_t *count = &f->count[sketch->values[i] % TABLE_SIZE];
+		uint16_t *count = &f->count[place_of(sketch->values[i])];
 
 		if (*count < UINT16_MAX)
 			(*count)++;
@@ -55,7 +58,7 @@ double frequency_weight_of(double contents)
 
 double frequency_weight(const struct frequency *f, uint64_t value)
 {
-	double count = f->count[value % TABLE_SIZE];
+	double count = f->count[place_of(value)];
 	double others = (double)f->total / TABLE_SIZE;
 
 	return frequency_weight_of(count - others);

@@ -61,7 +61,7 @@ size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content);
 /* The key of a value in the postings. */
 static inline uint32_t posting_key(uint64_t value)
 {
-	return (uint32_t)value & (POSTINGS_KEYS - 1);
+	return (uint32_t)(sif_spread(value) >> 33);
 }
 
 #endif

@@ -134,6 +134,13 @@ double sif_place_unit(uint64_t size);
  * of the rest. */
 void sif_thin(struct sif_sketch *sketch, size_t full);
 
+/* Any upper bits of it are as good as random, which those of a value in full
+ * are not: it is one of the smallest. */
+static inline uint64_t sif_spread(uint64_t value)
+{
+	return value * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 /* The number, or for one above 32 the nearest below of which five bits suffice:
  * how often a window occurs is kept like this. */
 uint32_t sif_round(uint32_t times);

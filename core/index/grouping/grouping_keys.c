@@ -69,8 +69,8 @@ static void add_bands(const struct sif_sketch *sketch, struct sketch_keys *out)
 	size_t i;
 
 	for (i = 0; i < sketch->count; i++) {
-		/* Its upper bits are not uniform. */
-		band = (unsigned)(sketch->values[i] % KEYS_BANDS);
+		band = (unsigned)(sif_spread(sketch->values[i]) >> 32) %
+		       KEYS_BANDS;
 		if (filled[band]++ < IN_BAND)
 			hash[band] = mix(hash[band] ^ sketch->values[i]);
 	}
