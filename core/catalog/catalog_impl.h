@@ -58,7 +58,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 9
+#define CATALOG_VERSION 10
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"

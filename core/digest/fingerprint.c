@@ -305,6 +305,7 @@ static int format_sif(struct fingerprint *fp, struct buf *out)
 	sif_final(&fp->sif, &fp->result.sif);
 	sif_cut(&fp->result.sif, sif_samples(fp->size));
 	sif_thin(&fp->result.sif, sif_values(fp->size));
+	sif_round_values(&fp->result.sif);
 	return sif_format(&fp->result.sif, out);
 }
 

@@ -39,7 +39,7 @@
  * EXPORT_LINE_MAX long.  Nothing here prints; memory does not grow with the
  * number of contents.
  */
-#define EXPORT_VERSION 2
+#define EXPORT_VERSION 3
 #define EXPORT_LINE_MAX ((size_t)64 << 20)
 
 /* A stream that compresses what is written to it, or decompresses what is read

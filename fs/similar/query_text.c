@@ -95,7 +95,7 @@ static int take_lines(struct parsing *p, const char *text, size_t len)
  * where values meet, and so tell of contents that the asker may not see. */
 static bool has_other_windows(const struct digests *d)
 {
-	static const char ours[] = "sif2:16:";
+	static const char ours[] = "sif3:16:";
 	static const enum digest_id sketches[] = { DIGEST_SIF, DIGEST_TEXT };
 	const char *sketch;
 	size_t i;

@@ -151,13 +151,14 @@ static char *sif8_text(uint64_t *state, uint64_t windows)
 	return buf_take(&text);
 }
 
-static void add_texts(const struct scale_content *c, uint64_t number,
+static void add_texts(struct scale_content *c, uint64_t number,
 		      struct digests *out)
 {
 	uint64_t state = number + 1;
 	struct buf text = { 0 };
 
 	*out = c->digests;
+	sif_round_values(&c->sketch);
 	fail_errno("sif", sif_format(&c->sketch, &text));
 	out->text[DIGEST_SIF] = buf_take(&text);
 	out->text[DIGEST_SISE] =

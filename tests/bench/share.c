@@ -293,6 +293,7 @@ static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
 	int err;
 
 	make(n, &m);
+	sif_round_values(&m.sketch);
 	if (sif_format(&m.sketch, &text))
 		fail(b, "memory", -ENOMEM);
 	m.digests.text[DIGEST_SIF] = text.data;

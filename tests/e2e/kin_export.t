@@ -46,7 +46,7 @@ ok "a mount is exported" export_to "$mnt" "$T/src.kin"
 ok "another one" export_to "$oldmnt" "$T/old.kin"
 is "$(lines "$T/src.kin" | wc -l)" 7 "a line for each content, and two"
 is "$(lines "$T/src.kin" | jq -r '.kinfs_export, .root' 2>/dev/null |
-	grep -v null)" "2
+	grep -v null)" "3
 $mnt" "the first one has the version and the root"
 is "$(lines "$T/src.kin" | jq -r '.totals | select(.) | "\(.groups) \(.files) \(.complete)"')" \
 	"5 7 true" "the last one has the totals"
@@ -128,7 +128,7 @@ refused "one without its last line" "short: .*no end" \
 lines "$T/src.kin" | sed 3d >"$T/fewer"
 refused "one that lacks a line" "fewer: line 6 is damaged" \
 	"$KIN" missing "$T/fewer" "$T/old.kin"
-sed 's/"kinfs_export":2/"kinfs_export":3/' "$T/plain" >"$T/newer"
+sed 's/"kinfs_export":3/"kinfs_export":4/' "$T/plain" >"$T/newer"
 refused "one of another version" "newer: .*version" \
 	"$KIN" missing "$T/old.kin" "$T/newer"
 refused "what is no export" "not a file as kin export" \
@@ -136,7 +136,7 @@ refused "what is no export" "not a file as kin export" \
 sed '3s/"size":[0-9]*/"size":"x"/' "$T/plain" >"$T/wrong"
 refused "a damaged line" "wrong: line 3 is damaged" \
 	"$KIN" similar --in "$T/wrong" "$src/new"
-sed '3s/sif2:16:/sif2:20:/' "$T/plain" >"$T/windows"
+sed '3s/sif3:16:/sif3:20:/' "$T/plain" >"$T/windows"
 refused "a sketch of windows of another length" "windows: line 3 is damaged" \
 	"$KIN" missing "$T/windows" "$T/old.kin"
 refused "... in the other export" "windows: line 3 is damaged" \

@@ -28,6 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	sif_thin(&have, 2 + max / 3);
 	model_thin(&want, 2 + max / 3);
 	assert_true(same(&have, &want));
+	sif_round_values(&have);
+	model_round_values(&want);
+	assert_true(same(&have, &want));
 	free(windows.v);
 	fuzz_end(&f);
 	return 0;

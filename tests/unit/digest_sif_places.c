@@ -137,6 +137,7 @@ static void make_sketch(struct sif_sketch *out)
 
 	fill(data, sizeof(data), 3);
 	sketch_in_pieces(data, sizeof(data), 128, 1, out);
+	sif_round_values(out);
 }
 
 static void test_a_text_has_the_places(void **state)

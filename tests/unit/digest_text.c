@@ -14,7 +14,7 @@
 static const char *const texts[DIGEST_COUNT] = {
 	[DIGEST_SISE] = SISE,
 	[DIGEST_SIMHASH] = "0123456789abcdef",
-	[DIGEST_SIF] = "sif2:16:2:AAIAgAMA",
+	[DIGEST_SIF] = "sif3:16:2:AAIAAGgA",
 	[DIGEST_SSDEEP] = "3:AXGBicFlgVNhBGcL6wCrFQE:AXGHsNhxLsr2C",
 	[DIGEST_RDC] = "000102030405060708090a0b3c3d3e3f",
 	[DIGEST_XXH128] = "99aa06d3014798d86001c324468d497f",
@@ -23,7 +23,7 @@ static const char *const texts[DIGEST_COUNT] = {
 			"2E5428851E588094AA42",
 	[DIGEST_SHA256] = "e3b0c44298fc1c149afbf4c8996fb924"
 			  "27ae41e4649b934ca495991b7852b855",
-	[DIGEST_TEXT] = "sif2:16:2:AAIAwQcA",
+	[DIGEST_TEXT] = "sif3:16:2:AAIAIKwA",
 	[DIGEST_SIF8] = "sif8:AQE+",
 };
 
@@ -130,8 +130,8 @@ static void malformed_texts_leave_all_as_it_was(void **state)
 		{ DIGEST_RDC, "000102030405060708090A0B3C3D3E3F" },
 		{ DIGEST_SIF, "" },
 		{ DIGEST_TEXT, "" },
-		{ DIGEST_TEXT, "sif2:16:2:AAIAgAM" },
-		{ DIGEST_SIF, "sif2:16:2:AAIAgAM" },
+		{ DIGEST_TEXT, "sif3:16:2:AAIAAGg" },
+		{ DIGEST_SIF, "sif3:16:2:AAIAAGg" },
 		{ DIGEST_SIF, "sif1:16:2:AAAAAAABAAAAAAAC" },
 		{ DIGEST_SIF8, "" },
 		{ DIGEST_SIF8, "sif8:AQE" },
@@ -248,17 +248,17 @@ static void scores_of_sise(void **state)
 /* Of the larger one, four windows, the other has two. */
 static void scores_of_sif(void **state)
 {
-	static const char two[] = "sif2:16:2:AAIAwQcA";
-	static const char four[] = "sif2:16:4:AAQAwAcA";
-	static const char other[] = "sif2:16:2:AAIAwQoA";
+	static const char two[] = "sif3:16:2:AAIAIKwA";
+	static const char four[] = "sif3:16:4:AAQAAFQDAA";
+	static const char other[] = "sif3:16:2:AAIAIOwA";
 
 	(void)state;
 	assert_int_equal(score(DIGEST_SIF, two, two), 100);
 	assert_int_equal(score(DIGEST_SIF, two, four), 50);
 	assert_int_equal(score(DIGEST_SIF, other, four), 25);
 	assert_int_equal(score(DIGEST_TEXT, other, four), 25);
-	assert_int_equal(
-		score(DIGEST_SIF, two, "sif2:16:2:AAIAKQMAAAAADAAAAAAQAA"), 0);
+	assert_int_equal(score(DIGEST_SIF, two, "sif3:16:2:AAIAT/v///8BAAAEAA"),
+			 0);
 }
 
 /* One window, at one place or another. */
@@ -285,10 +285,10 @@ static void an_empty_sketch_says_nothing(void **state)
 	int have = 7;
 
 	(void)state;
-	parse(&a, DIGEST_SIF, "sif2:16:0:AAAA");
-	parse(&b, DIGEST_SIF, "sif2:16:0:AAAA");
+	parse(&a, DIGEST_SIF, "sif3:16:0:AAAA");
+	parse(&b, DIGEST_SIF, "sif3:16:0:AAAA");
 	assert_int_equal(digest_compare(DIGEST_SIF, &a, &b, &have), -ENODATA);
-	parse(&b, DIGEST_SIF, "sif2:17:1:AAEAwAA");
+	parse(&b, DIGEST_SIF, "sif3:17:1:AAEAAAwA");
 	assert_int_equal(digest_compare(DIGEST_SIF, &a, &b, &have), -EINVAL);
 	assert_int_equal(have, 7);
 	digests_release(&a);

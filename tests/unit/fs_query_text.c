@@ -16,8 +16,8 @@
 #include "core/base/buf.h"
 
 #define SIMHASH "simhash=0123456789abcdef\n"
-#define SIF "sif=sif2:16:2:AAIAgAMA\n"
-#define OTHER_SIF_TEXT "sif2:17:2:AAIAgAMA"
+#define SIF "sif=sif3:16:2:AAIAAGgA\n"
+#define OTHER_SIF_TEXT "sif3:17:2:AAIAAGgA"
 #define OTHER_SIF "sif=" OTHER_SIF_TEXT "\n"
 /* One filter, with a bit in each of its first two bytes. */
 #define A64 "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -30,7 +30,7 @@
 	"ssdeep=3:AXGBicFlgVNhBGcL6wCrFQE:AXGHsNhxLsr2C\n" \
 	"xxh128=99aa06d3014798d86001c324468d497f\n"        \
 	"sif8=sif8:AQE+\n"                                 \
-	"text=sif2:16:2:AAIAwQcA\n"                        \
+	"text=sif3:16:2:AAIAIKwA\n"                        \
 	"size=77\n"
 
 /* From memory that ends where the text does. */
@@ -152,7 +152,7 @@ static void nonsense_is_refused(void **state)
 		"size=1\nsimhash=0123456789abcdef0",
 		"size=1\nsimhash=",
 		"size=1\nsimhash",
-		"size=1\nsif=sif2:16:1:AAIAgAMA",
+		"size=1\nsif=sif3:16:1:AAIAAGgA",
 		"relation=\nsize=1\n" SIMHASH,
 		"relation=like\nsize=1\n" SIMHASH,
 		"relation=alike2\nsize=1\n" SIMHASH,

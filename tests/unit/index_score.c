@@ -182,7 +182,7 @@ static void append_random(struct buf *b, uint64_t seed, size_t count)
 	free(random.data);
 }
 
-/* Gives a's sketch the number of windows that b's has: "sif2:16:NUMBER:...". */
+/* Gives a's sketch the number of windows that b's has: "sif3:16:NUMBER:...". */
 static void take_number(struct digests *a, const struct digests *b)
 {
 	const char *own = a->text[DIGEST_SIF], *other = b->text[DIGEST_SIF];
@@ -313,7 +313,7 @@ static void test_one_byte_repeated_is_like_none(void **state)
 
 static void test_malformed_sketches_are_an_error(void **state)
 {
-	static char good[] = "sif2:16:1:AAEAwQEA", bad[] = "nonsense";
+	static char good[] = "sif3:16:1:AAEAIBwA", bad[] = "nonsense";
 	struct digests a = { .set = DIGEST_BIT(DIGEST_SIF),
 			     .size = 10,
 			     .text[DIGEST_SIF] = good };

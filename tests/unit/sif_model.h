@@ -133,6 +133,29 @@ static inline void model_thin(struct sif_sketch *s, size_t full)
 	s->count = full;
 }
 
+/* As sif_round_values() says. */
+static inline void model_round_values(struct sif_sketch *s)
+{
+	uint64_t next = UINT64_MAX, unit;
+	size_t i;
+
+	for (i = s->count; i > 0; i--) {
+		uint64_t *v = &s->values[i - 1];
+
+		for (unit = 1; *v / unit >= UINT64_C(1) << SIF_VALUE_BITS;)
+			unit *= 2;
+		*v -= *v % unit;
+		if (*v >= next) {
+			*v = next - 1;
+			for (unit = 1;
+			     *v / unit >= UINT64_C(1) << SIF_VALUE_BITS;)
+				unit *= 2;
+			*v -= *v % unit;
+		}
+		next = *v;
+	}
+}
+
 static inline bool same(const struct sif_sketch *a, const struct sif_sketch *b)
 {
 	size_t all = a->count + a->rest;

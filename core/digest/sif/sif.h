@@ -38,6 +38,14 @@
  * passage is found in a file many times as large only when values of it are
  * among those that were kept, and larger files are few.
  *
+ * A value in full has SIF_VALUE_BITS significant bits, from its highest one on;
+ * those below are 0.  How a value is rounded depends on nothing but itself, so
+ * equal values stay equal in files of any size.  Of n values in full that are
+ * compared with another value, one equals it by chance once in
+ * 2^(SIF_VALUE_BITS - 1) / n, whatever the sizes of the files, as the smallest
+ * values of a large file have more zeros above and lose fewer bits below.  In
+ * the binary form they take SIF_VALUE_BITS + 2.5 - log2(n) bits each.
+ *
  * Up to SIF_SAMPLES more values follow of which only the upper bits are kept,
  * SIF_REST_BITS more than tell them apart.  They serve the comparison of two
  * sketches alone: a value of each is in the same place by chance once in
@@ -53,6 +61,7 @@
 #define SIF_MAX_VALUES BOTTOM_K_MOST
 #define SIF_SHARE 128 /* bytes to a value between the two */
 #define SIF_BITS 48
+#define SIF_VALUE_BITS 28
 /*
  * Values in all, unless there are more in full.  The evaluation has a mean error
  * of 0.8 points with 256, 0.9 with 144; at 4 KiB 256 cost 15 % of the time of all
@@ -134,8 +143,13 @@ double sif_place_unit(uint64_t size);
  * of the rest. */
 void sif_thin(struct sif_sketch *sketch, size_t full);
 
-/* Any upper bits of it are as good as random, which those of a value in full
- * are not: it is one of the smallest. */
+/* Rounds the values in full.  Of two that would be equal then, the smaller one
+ * becomes the next rounded value below. */
+void sif_round_values(struct sif_sketch *sketch);
+
+/* Any upper bits of it are as good as random.  Neither the upper bits of a value
+ * in full are, which is one of the smallest, nor its lower ones, which are
+ * rounded. */
 static inline uint64_t sif_spread(uint64_t value)
 {
 	return value * UINT64_C(0x9e3779b97f4a7c15);
@@ -145,7 +159,7 @@ static inline uint64_t sif_spread(uint64_t value)
  * how often a window occurs is kept like this. */
 uint32_t sif_round(uint32_t times);
 
-/* The binary form (sif_pack.c); returns its length.  It writes within
+/* The binary form (sif_pack.c) of a sketch whose values are rounded; returns its length.  It writes within
  * SIF_PACKED_MAX bytes. */
 #define SIF_PACKED_MAX (64 + SIF_MAX_VALUES * 13)
 size_t sif_pack(const struct sif_sketch *sketch, uint8_t *bytes);
@@ -154,7 +168,7 @@ size_t sif_pack(const struct sif_sketch *sketch, uint8_t *bytes);
  * specified then. */
 int sif_unpack(const uint8_t *bytes, size_t len, struct sif_sketch *out);
 
-/* Appends "sif2:16:<distinct>:<rest of the binary form, base64>" and, if there
+/* Appends "sif3:16:<distinct>:<rest of the binary form, base64>" and, if there
  * are any, ":<places>", one character of the same alphabet for each.
  * -ENOMEM. */
 int sif_format(const struct sif_sketch *sketch, struct buf *out);

@@ -26,6 +26,14 @@ static inline void store_word(uint8_t *p, uint64_t word)
 	memcpy(p, &word, sizeof(word));
 }
 
+/* So many of the lowest bits of a value in full are 0 (sif_round_values()). */
+static inline unsigned sif_dropped_bits(uint64_t value)
+{
+	return value >> SIF_VALUE_BITS ?
+		       64 - SIF_VALUE_BITS - (unsigned)__builtin_clzll(value) :
+		       0;
+}
+
 /* The binary form without the window and the number of distinct windows, which
  * a text has as such.  It writes up to SIF_PACKED_SPARE bytes behind what it
  * returns. */

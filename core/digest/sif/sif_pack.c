@@ -30,6 +30,10 @@
  * A gap of 2^n * RICE_ZEROS and more, as only a file that was made for it has,
  * is RICE_ZEROS zeros, a one, and the gap in SIF_BITS bits.
  *
+ * Values in full are rounded.  Without the bits that the last one lacks, they
+ * are written like this; then follow those of these bits that a smaller value
+ * has, of which there is one a value on average.
+ *
  * Most windows occur once.  Those that do not are a list: how many, the gaps
  * between their places by Rice's code, and for each its times, as one of the
  * numbers that sif_round() knows, by Elias' gamma code.
@@ -37,6 +41,8 @@
  * There is one form for each sketch, which is compared by its bytes elsewhere.
  */
 #define RICE_ZEROS 20
+#define LACKING_BITS 5
+#define LOW_BITS 5
 #define PAD 16 /* bytes that can be read behind the end */
 
 /* ---- bits ---- */
@@ -143,9 +149,21 @@ static unsigned low_bits(uint64_t range, uint64_t count)
 			       0;
 }
 
+/* Of the values in full, without the bits that the last one lacks. */
 static unsigned low_bits_in_full(const struct sif_sketch *s)
 {
-	return low_bits(s->values[s->count - 1] + 1, s->count);
+	uint64_t last = s->values[s->count - 1];
+
+	return low_bits((last >> sif_dropped_bits(last)) + 1, s->count);
+}
+
+/* How many of the bits that the last value lacks one has whose other bits are
+ * upper. */
+static inline unsigned lower_bits(uint64_t upper, unsigned lacking)
+{
+	unsigned has = upper ? 64 - (unsigned)__builtin_clzll(upper) : 0;
+
+	return SIF_VALUE_BITS - has < lacking ? SIF_VALUE_BITS - has : lacking;
 }
 
 /* ---- times ---- */
@@ -219,53 +237,84 @@ static bool get_times(struct bit_reader *r, struct sif_sketch *s)
 
 /* ---- values ---- */
 
+static void put_in_full(struct bit_writer *w, const struct sif_sketch *s,
+			unsigned lacking, unsigned low)
+{
+	uint64_t before = 0, upper, lower;
+	unsigned count;
+	size_t i;
+
+	for (i = 0; i < s->count; i++) {
+		upper = s->values[i] >> lacking;
+		put_rice(w, upper - before, low);
+		before = upper;
+		count = lower_bits(upper, lacking);
+		lower = s->values[i] >> (lacking - count);
+		put_bits(w, lower & ((UINT64_C(1) << count) - 1), count);
+	}
+}
+
+/* Bits between two values of the rest. */
+static unsigned low_bits_of_rest(const struct sif_sketch *s)
+{
+	unsigned low = low_bits(s->values[s->count - 1] + 1, s->count);
+
+	return low > s->rest_shift ? low - s->rest_shift : 0;
+}
+
 static void put_values(struct bit_writer *w, const struct sif_sketch *s)
 {
 	const uint64_t *rest = s->values + s->count;
-	unsigned low = low_bits_in_full(s), shift = s->rest_shift;
-	uint64_t next = 0;
+	uint64_t before, last = s->values[s->count - 1];
+	unsigned low = low_bits_in_full(s), lacking = sif_dropped_bits(last);
 	size_t i;
 
-	put_bits(w, low, 6);
-	for (i = 0; i < s->count; i++) {
-		put_rice(w, s->values[i] - next, low);
-		next = s->values[i] + 1;
-	}
-	next = (next - 1) >> shift;
-	low = low > shift ? low - shift : 0;
+	put_bits(w, lacking, LACKING_BITS);
+	put_bits(w, low, LOW_BITS);
+	put_in_full(w, s, lacking, low);
+	before = last >> s->rest_shift;
+	low = low_bits_of_rest(s);
 	for (i = 0; i < s->rest; i++) {
-		put_rice(w, (rest[i] >> shift) - next, low);
-		next = rest[i] >> shift;
+		put_rice(w, (rest[i] >> s->rest_shift) - before, low);
+		before = rest[i] >> s->rest_shift;
 	}
 }
 
 /* No value can be too large for the next sum, as all of them are checked. */
-static bool get_values(struct bit_reader *r, struct sif_sketch *s)
+static bool get_in_full(struct bit_reader *r, struct sif_sketch *s)
 {
-	const uint64_t most = (UINT64_C(1) << SIF_BITS) - 1;
-	unsigned low = (unsigned)get_bits(r, 6), shift = s->rest_shift;
-	uint64_t next = 0, gap;
+	unsigned lacking = (unsigned)get_bits(r, LACKING_BITS);
+	unsigned low = (unsigned)get_bits(r, LOW_BITS), count;
+	const uint64_t most = (UINT64_C(1) << SIF_VALUE_BITS) - 1;
+	uint64_t upper = 0, gap;
 	size_t i;
 
-	if (low >= SIF_BITS)
+	if (lacking > SIF_BITS - SIF_VALUE_BITS)
 		return false;
 	for (i = 0; i < s->count; i++) {
-		if (!get_rice(r, low, &gap) || gap > most - next)
+		if (!get_rice(r, low, &gap) || gap > most - upper)
 			return false;
-		s->values[i] = next + gap;
-		next += gap + 1;
-		if (next > most && i + 1 < s->count)
-			return false;
+		upper += gap;
+		count = lower_bits(upper, lacking);
+		s->values[i] = (upper << count | get_bits(r, count))
+			       << (lacking - count);
 	}
-	if (low != low_bits_in_full(s))
-		return false;
-	next = (next - 1) >> shift;
-	low = low > shift ? low - shift : 0;
+	return low == low_bits_in_full(s) &&
+	       lacking == sif_dropped_bits(s->values[s->count - 1]);
+}
+
+static bool get_rest(struct bit_reader *r, struct sif_sketch *s)
+{
+	const uint64_t most = (UINT64_C(1) << SIF_BITS) - 1;
+	unsigned low = low_bits_of_rest(s), shift = s->rest_shift;
+	uint64_t value = s->values[s->count - 1] >> shift, gap;
+	size_t i;
+
 	for (i = s->count; i < s->count + s->rest; i++) {
-		if (!get_rice(r, low, &gap) || gap > (most >> shift) - next)
+		if (!get_rice(r, low, &gap) || gap > (most >> shift) - value)
 			return false;
-		next += gap;
-		s->values[i] = next << shift;
+		value += gap;
+		s->values[i] = value << shift;
 	}
 	return true;
 }
@@ -297,8 +346,8 @@ static bool read_body(const uint8_t *from, size_t len, size_t padded_from,
 				.at = 8 * padded_from,
 				.end = 8 * len };
 
-	return get_values(&r, out) && get_times(&r, out) && r.end - r.at < 8 &&
-	       peek_bits(&r) == 0;
+	return get_in_full(&r, out) && get_rest(&r, out) &&
+	       get_times(&r, out) && r.end - r.at < 8 && peek_bits(&r) == 0;
 }
 
 bool sif_unpack_body(const uint8_t *bytes, size_t len, struct sif_sketch *out)

@@ -10,7 +10,7 @@
 #include "core/base/text.h"
 #include "core/digest/sif/sif_impl.h"
 
-#define PREFIX "sif2:"
+#define PREFIX "sif3:"
 
 /* ---- base64 (RFC 4648) without padding ---- */
 

@@ -53,6 +53,7 @@ int text_sif_final(struct text_sif *t, struct sif_sketch *out)
 		return -ENODATA;
 	sif_final(&t->sif, out);
 	sif_cut(out, text_sif_values(t->stream.size));
+	sif_round_values(out);
 	/* Nothing asks where in the text a window is. */
 	out->is_placed = false;
 	return out->count ? 0 : -ENODATA;
