@@ -160,6 +160,29 @@ static void test_a_text_has_the_places(void **state)
 	buf_release(&without);
 }
 
+/* What lies behind a sketch stays as it was. */
+static void test_more_places_than_values_are_refused(void **state)
+{
+	struct {
+		struct sif_sketch sketch;
+		uint8_t behind[4096];
+	} have;
+	struct sif_sketch sketch;
+	struct buf text = { 0 };
+	size_t i;
+
+	(void)state;
+	make_sketch(&sketch);
+	assert_int_equal(sif_format(&sketch, &text), 0);
+	for (i = 0; i < SIF_MAX_VALUES + sizeof(have.behind); i++)
+		assert_int_equal(buf_append_text(&text, "A"), 0);
+	memset(have.behind, 0xff, sizeof(have.behind));
+	assert_int_equal(sif_parse(text.data, text.len, &have.sketch), -EINVAL);
+	for (i = 0; i < sizeof(have.behind); i++)
+		assert_int_equal(have.behind[i], 0xff);
+	buf_release(&text);
+}
+
 static void test_other_texts_are_refused(void **state)
 {
 	struct sif_sketch sketch, again;
@@ -185,6 +208,7 @@ int main(void)
 		cmocka_unit_test(test_places_are_where_windows_are_last),
 		cmocka_unit_test(test_zeros_take_their_room),
 		cmocka_unit_test(test_a_text_has_the_places),
+		cmocka_unit_test(test_more_places_than_values_are_refused),
 		cmocka_unit_test(test_other_texts_are_refused),
 	};
 

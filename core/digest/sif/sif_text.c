@@ -135,12 +135,14 @@ static bool read_places(const char *at, size_t count, struct sif_sketch *out)
 	unsigned code, bad = 0;
 	size_t i;
 
+	if (!count || count != out->count)
+		return false;
 	for (i = 0; i < count; i++) {
 		code = base64_codes[(uint8_t)at[i]];
 		bad |= code == 0;
 		out->places[i] = (uint8_t)(code - 1);
 	}
-	return !bad && count > 0 && count == out->count;
+	return !bad;
 }
 
 bool sif_is_sound(const struct sif_sketch *sketch)
