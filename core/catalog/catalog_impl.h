@@ -33,6 +33,11 @@
  *   dirty       file -> change 8: see dirty.h; a catalog of an older kinfs
  *               has no such table until it is opened for writing
  *
+ * A file is its device, if that is not 0, behind a byte; then the inode number
+ * without zeros above, behind a byte that counts its bytes; and 4 bytes of the
+ * generation.  So keys sort as their numbers do, and none is the beginning of
+ * another one.
+ *
  * The texts are apart because everything else of all contents is read at
  * every start, the sketches because they are what is compared.  Contents,
  * texts, sketches and the first copy of a content are always appended (ids
@@ -58,7 +63,7 @@ enum catalog_db {
 	DB_COUNT
 };
 
-#define CATALOG_VERSION 10
+#define CATALOG_VERSION 11
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"
@@ -68,16 +73,15 @@ enum catalog_db {
 #define SOURCE_KEY "source"
 #define SHARE_KEY "share"
 
-#define FILE_KEY_BYTES 16
-#define FILE_NUMBER_BYTES 12 /* the first of these: without the generation */
-#define FILE_RECORD_BYTES 32
+#define FILE_KEY_BYTES_MAX 18
+#define FILE_RECORD_BYTES 29
 #define NAME_BYTES_MAX 255
-#define NAME_KEY_BYTES_MAX (FILE_KEY_BYTES + NAME_BYTES_MAX)
-#define LINK_KEY_BYTES_MAX (FILE_KEY_BYTES + NAME_KEY_BYTES_MAX)
+#define NAME_KEY_BYTES_MAX (FILE_KEY_BYTES_MAX + NAME_BYTES_MAX)
+#define LINK_KEY_BYTES_MAX (FILE_KEY_BYTES_MAX + NAME_KEY_BYTES_MAX)
 #define CONTENT_KEY_BYTES 4
 #define CONTENT_BYTES 52
 #define IDENTITY_KEY_BYTES 24
-#define COPY_KEY_BYTES (CONTENT_KEY_BYTES + FILE_KEY_BYTES)
+#define COPY_KEY_BYTES_MAX (CONTENT_KEY_BYTES + FILE_KEY_BYTES_MAX)
 #define META_BYTES 88
 #define SHARE_BYTES 16
 
@@ -161,9 +165,10 @@ struct catalog_txn {
 
 /* ---- record.c: bytes ---- */
 
-void file_key_store(const struct file_key *key, uint8_t *bytes);
-void file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes);
-void file_key_load(const uint8_t *bytes, struct file_key *out);
+/* Return the length; the number is what all keys with that device and inode
+ * begin with. */
+size_t file_key_store(const struct file_key *key, uint8_t *bytes);
+size_t file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes);
 
 /* A file key as the whole of a database key or value. */
 int file_key_decode(const MDB_val *bytes, struct file_key *out);
@@ -176,8 +181,9 @@ int content_decode(const MDB_val *bytes, struct digests *out);
 int content_id_decode(const MDB_val *bytes, uint32_t *out);
 
 void identity_key_store(const struct digests *d, uint8_t *bytes);
-void copy_key_store(uint32_t content, const struct file_key *key,
-		    uint8_t *bytes);
+/* Returns the length. */
+size_t copy_key_store(uint32_t content, const struct file_key *key,
+		      uint8_t *bytes);
 int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
 		    struct file_key *key_out);
 

@@ -141,21 +141,21 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 int content_copy_add(struct catalog_txn *txn, uint32_t content,
 		     const struct file_key *key)
 {
-	uint8_t copy[COPY_KEY_BYTES];
+	uint8_t copy[COPY_KEY_BYTES_MAX];
 
-	copy_key_store(content, key, copy);
-	return txn_put(txn, DB_COPIES, copy, sizeof(copy), "", 0);
+	return txn_put(txn, DB_COPIES, copy, copy_key_store(content, key, copy),
+		       "", 0);
 }
 
 int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 		      const struct file_key *key)
 {
-	uint8_t copy[COPY_KEY_BYTES];
+	uint8_t copy[COPY_KEY_BYTES_MAX];
 	MDB_val k, v;
 	int err;
 
-	copy_key_store(content, key, copy);
-	err = txn_delete(txn, DB_COPIES, copy, sizeof(copy));
+	err = txn_delete(txn, DB_COPIES, copy,
+			 copy_key_store(content, key, copy));
 	if (!err)
 		err = txn_first(txn, DB_COPIES, copy, CONTENT_KEY_BYTES, &k,
 				&v);

@@ -8,14 +8,14 @@
 static int check_fresh(struct cross_check *c, const struct file_key *key,
 		       const struct file_record *r)
 {
-	uint8_t copy[COPY_KEY_BYTES];
+	uint8_t copy[COPY_KEY_BYTES_MAX];
 	struct digests d = { 0 };
 	bool listed;
 	int found;
 	int err;
 
-	copy_key_store(r->content, key, copy);
-	listed = txn_has(c->txn, DB_COPIES, copy, sizeof(copy), &err);
+	listed = txn_has(c->txn, DB_COPIES, copy,
+			 copy_key_store(r->content, key, copy), &err);
 	if (!err && !listed)
 		err = cross_check_note_file(
 			c, key, "not among the copies of its content");
@@ -34,12 +34,11 @@ static int check_fresh(struct cross_check *c, const struct file_key *key,
 
 static int check_pending(struct cross_check *c, const struct file_key *key)
 {
-	uint8_t k[FILE_KEY_BYTES];
+	uint8_t k[FILE_KEY_BYTES_MAX];
 	bool listed;
 	int err;
 
-	file_key_store(key, k);
-	listed = txn_has(c->txn, DB_PENDING, k, sizeof(k), &err);
+	listed = txn_has(c->txn, DB_PENDING, k, file_key_store(key, k), &err);
 	if (!err && !listed)
 		err = cross_check_note_file(c, key, "not on the pending list");
 	return err;
@@ -49,7 +48,7 @@ static int check_directory(struct cross_check *c, const struct file_key *key,
 			   const struct file_record *r)
 {
 	static const struct file_identity none;
-	uint8_t prefix[FILE_KEY_BYTES];
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct record_scan s;
 	int found;
 	int err;
@@ -60,8 +59,8 @@ static int check_directory(struct cross_check *c, const struct file_key *key,
 		if (err)
 			return err;
 	}
-	file_key_store(key, prefix);
-	err = record_scan_open(c->txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	err = record_scan_open(c->txn, DB_LINKS, prefix,
+			       file_key_store(key, prefix), &s);
 	if (err)
 		return err;
 	found = record_scan_next(&s);

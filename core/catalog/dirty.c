@@ -90,7 +90,7 @@ static int begin_change(struct catalog_txn *txn)
 
 int dirty_add(struct catalog_txn *txn, const struct file_key *key)
 {
-	uint8_t k[FILE_KEY_BYTES], change[CHANGE_BYTES];
+	uint8_t k[FILE_KEY_BYTES_MAX], change[CHANGE_BYTES];
 	int err = 0;
 
 	if (!txn->shared)
@@ -99,9 +99,9 @@ int dirty_add(struct catalog_txn *txn, const struct file_key *key)
 		err = begin_change(txn);
 	if (err)
 		return err;
-	file_key_store(key, k);
 	store_le64(change, txn->change);
-	return txn_put(txn, DB_DIRTY, k, sizeof(k), change, sizeof(change));
+	return txn_put(txn, DB_DIRTY, k, file_key_store(key, k), change,
+		       sizeof(change));
 }
 
 /* ---- reading ---- */
@@ -122,7 +122,8 @@ int dirty_each(struct catalog_txn *txn, uint64_t change,
 	       const struct file_key *from,
 	       int (*each)(void *arg, const struct file_key *key), void *arg)
 {
-	uint8_t first[FILE_KEY_BYTES];
+	uint8_t first[FILE_KEY_BYTES_MAX];
+	size_t first_len = 0;
 	struct record_scan s;
 	struct file_key key;
 	uint64_t of_entry;
@@ -131,9 +132,8 @@ int dirty_each(struct catalog_txn *txn, uint64_t change,
 	if (!txn->catalog->has_dirty)
 		return 0;
 	if (from)
-		file_key_store(from, first);
-	result = record_scan_open(txn, DB_DIRTY, first,
-				  from ? sizeof(first) : 0, &s);
+		first_len = file_key_store(from, first);
+	result = record_scan_open(txn, DB_DIRTY, first, first_len, &s);
 	if (result)
 		return result;
 	s.open_end = true;
@@ -209,7 +209,7 @@ static uint64_t acknowledged(const struct catalog_txn *txn)
 }
 
 struct trim_batch {
-	uint8_t keys[TRIM_MAX][FILE_KEY_BYTES];
+	struct file_key keys[TRIM_MAX];
 	size_t count;
 };
 
@@ -228,7 +228,7 @@ static int collect_old(struct catalog_txn *txn, uint64_t change,
 		if (result)
 			break;
 		if (of_entry <= change)
-			file_key_store(&key, b->keys[b->count++]);
+			b->keys[b->count++] = key;
 	}
 	record_scan_close(&s);
 	return result < 0 ? result : 0;
@@ -237,6 +237,7 @@ static int collect_old(struct catalog_txn *txn, uint64_t change,
 int dirty_trim(struct catalog_txn *txn)
 {
 	struct catalog *c = txn->catalog;
+	uint8_t k[FILE_KEY_BYTES_MAX];
 	struct trim_batch b;
 	uint64_t change;
 	size_t i;
@@ -250,7 +251,8 @@ int dirty_trim(struct catalog_txn *txn)
 	b.count = 0;
 	err = collect_old(txn, change, &b);
 	for (i = 0; i < b.count && !err; i++)
-		err = txn_delete(txn, DB_DIRTY, b.keys[i], FILE_KEY_BYTES);
+		err = txn_delete(txn, DB_DIRTY, k,
+				 file_key_store(&b.keys[i], k));
 	if (!err && b.count < TRIM_MAX)
 		c->dirty_trimmed = change;
 	return err;

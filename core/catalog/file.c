@@ -6,12 +6,11 @@
 int catalog_file_get(struct catalog_txn *txn, const struct file_key *key,
 		     struct file_record *out)
 {
-	uint8_t k[FILE_KEY_BYTES];
+	uint8_t k[FILE_KEY_BYTES_MAX];
 	MDB_val value;
 	int err;
 
-	file_key_store(key, k);
-	err = txn_get(txn, DB_FILES, k, sizeof(k), &value);
+	err = txn_get(txn, DB_FILES, k, file_key_store(key, k), &value);
 	return err ? err : file_record_decode(&value, out);
 }
 
@@ -19,14 +18,14 @@ int catalog_file_is_recorded(struct catalog_txn *txn, uint32_t device,
 			     uint64_t inode,
 			     const struct file_identity *identity)
 {
-	uint8_t prefix[FILE_NUMBER_BYTES];
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct file_record r;
 	bool recorded = false;
 	struct record_scan s;
 	int err;
 
-	file_number_store(device, inode, prefix);
-	err = record_scan_open(txn, DB_FILES, prefix, sizeof(prefix), &s);
+	err = record_scan_open(txn, DB_FILES, prefix,
+			       file_number_store(device, inode, prefix), &s);
 	if (err)
 		return err;
 	while (!recorded && (err = record_scan_next(&s)) == 1) {
@@ -77,28 +76,26 @@ static void count_record(struct catalog_txn *txn, const struct file_record *r,
 static int hold(struct catalog_txn *txn, const struct file_key *key,
 		const struct file_record *r)
 {
-	uint8_t k[FILE_KEY_BYTES];
+	uint8_t k[FILE_KEY_BYTES_MAX];
 
 	if (r->state == FILE_FRESH)
 		return content_copy_add(txn, r->content, key);
 	if (r->state != FILE_PENDING)
 		return 0;
-	file_key_store(key, k);
-	return txn_put(txn, DB_PENDING, k, sizeof(k), "", 0);
+	return txn_put(txn, DB_PENDING, k, file_key_store(key, k), "", 0);
 }
 
 static int release_content(struct catalog_txn *txn, const struct file_key *key,
 			   const struct file_record *r)
 {
-	uint8_t k[FILE_KEY_BYTES];
+	uint8_t k[FILE_KEY_BYTES_MAX];
 	int err;
 
 	if (r->state == FILE_FRESH)
 		return content_copy_drop(txn, r->content, key);
 	if (r->state != FILE_PENDING)
 		return 0;
-	file_key_store(key, k);
-	err = txn_delete(txn, DB_PENDING, k, sizeof(k));
+	err = txn_delete(txn, DB_PENDING, k, file_key_store(key, k));
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
@@ -117,13 +114,13 @@ static bool record_equal(const struct file_record *a,
 static int record_put(struct catalog_txn *txn, const struct file_key *key,
 		      const struct file_record *r)
 {
-	uint8_t k[FILE_KEY_BYTES];
+	uint8_t k[FILE_KEY_BYTES_MAX];
 	uint8_t bytes[FILE_RECORD_BYTES];
 	int err;
 
-	file_key_store(key, k);
 	file_record_store(r, bytes);
-	err = txn_put(txn, DB_FILES, k, sizeof(k), bytes, sizeof(bytes));
+	err = txn_put(txn, DB_FILES, k, file_key_store(key, k), bytes,
+		      sizeof(bytes));
 	return err ? err : dirty_add(txn, key);
 }
 
@@ -133,13 +130,13 @@ static int names_of_new_directory(struct catalog_txn *txn,
 				  const struct file_key *key)
 {
 	struct link first;
-	uint8_t prefix[FILE_KEY_BYTES];
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct record_scan s;
 	int found;
 	int err;
 
-	file_key_store(key, prefix);
-	err = record_scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	err = record_scan_open(txn, DB_LINKS, prefix,
+			       file_key_store(key, prefix), &s);
 	if (err)
 		return err;
 	found = record_scan_next(&s);
@@ -195,17 +192,16 @@ static int record_replace(struct catalog_txn *txn, const struct file_key *key,
 
 int file_discard(struct catalog_txn *txn, const struct file_key *key)
 {
-	uint8_t k[FILE_KEY_BYTES];
+	uint8_t k[FILE_KEY_BYTES_MAX];
 	struct file_record r;
 	int err;
 
 	err = catalog_file_get(txn, key, &r);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	file_key_store(key, k);
 	err = release_content(txn, key, &r);
 	if (!err)
-		err = txn_delete(txn, DB_FILES, k, sizeof(k));
+		err = txn_delete(txn, DB_FILES, k, file_key_store(key, k));
 	if (!err)
 		err = dirty_add(txn, key);
 	if (!err)
@@ -301,15 +297,16 @@ int catalog_directory_set(struct catalog_txn *txn, const struct file_key *key)
 int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
 			 struct file_key *key_out, struct file_record *out)
 {
-	uint8_t k[FILE_KEY_BYTES] = { 0 };
+	uint8_t k[FILE_KEY_BYTES_MAX] = { 0 }; /* no key is below its first */
+	size_t len = 1;
 	struct file_record r;
 	struct file_key key;
 	MDB_val found;
 	int err;
 
 	if (after)
-		file_key_store(after, k);
-	err = txn_after(txn, DB_PENDING, k, sizeof(k), !after, &found);
+		len = file_key_store(after, k);
+	err = txn_after(txn, DB_PENDING, k, len, !after, &found);
 	if (err)
 		return err;
 	err = file_key_decode(&found, &key);

@@ -11,13 +11,13 @@ int link_put(struct catalog_txn *txn, const struct file_key *parent,
 {
 	uint8_t name_key[NAME_KEY_BYTES_MAX];
 	uint8_t link_key[LINK_KEY_BYTES_MAX];
-	uint8_t target[FILE_KEY_BYTES];
+	uint8_t target[FILE_KEY_BYTES_MAX];
 	size_t len;
 	int err;
 
-	file_key_store(key, target);
 	len = name_key_store(parent, name, name_key);
-	err = txn_put(txn, DB_NAMES, name_key, len, target, sizeof(target));
+	err = txn_put(txn, DB_NAMES, name_key, len, target,
+		      file_key_store(key, target));
 	if (err)
 		return err;
 	len = link_key_store(key, parent, name, link_key);
@@ -52,13 +52,13 @@ static void link_own_name(struct link *l, struct catalog_name name)
 int link_first(struct catalog_txn *txn, const struct file_key *key,
 	       struct link *out)
 {
-	uint8_t prefix[FILE_KEY_BYTES];
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct catalog_name name;
 	MDB_val k, v;
 	int err;
 
-	file_key_store(key, prefix);
-	err = txn_first(txn, DB_LINKS, prefix, sizeof(prefix), &k, &v);
+	err = txn_first(txn, DB_LINKS, prefix, file_key_store(key, prefix), &k,
+			&v);
 	if (!err)
 		err = link_key_decode(&k, &out->key, &out->parent, &name);
 	if (!err)
@@ -69,13 +69,13 @@ int link_first(struct catalog_txn *txn, const struct file_key *key,
 int link_first_below(struct catalog_txn *txn, const struct file_key *parent,
 		     struct link *out)
 {
-	uint8_t prefix[FILE_KEY_BYTES];
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct catalog_name name;
 	MDB_val k, v;
 	int err;
 
-	file_key_store(parent, prefix);
-	err = txn_first(txn, DB_NAMES, prefix, sizeof(prefix), &k, &v);
+	err = txn_first(txn, DB_NAMES, prefix, file_key_store(parent, prefix),
+			&k, &v);
 	if (!err)
 		err = name_key_decode(&k, &out->parent, &name);
 	if (!err)
@@ -98,13 +98,13 @@ static int link_find_other(struct catalog_txn *txn, const struct file_key *key,
 			   const struct file_key *parent,
 			   struct catalog_name name, struct link *out)
 {
-	uint8_t prefix[FILE_KEY_BYTES];
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct catalog_name found;
 	struct record_scan s;
 	int result;
 
-	file_key_store(key, prefix);
-	result = record_scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	result = record_scan_open(txn, DB_LINKS, prefix,
+				  file_key_store(key, prefix), &s);
 	if (result)
 		return result;
 	do {
@@ -348,14 +348,14 @@ int catalog_directory_each(struct catalog_txn *txn,
 				       const struct file_key *key),
 			   void *arg)
 {
-	uint8_t prefix[FILE_KEY_BYTES];
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct catalog_name name;
 	struct file_key parent, key;
 	struct record_scan s;
 	int result;
 
-	file_key_store(directory, prefix);
-	result = record_scan_open(txn, DB_NAMES, prefix, sizeof(prefix), &s);
+	result = record_scan_open(txn, DB_NAMES, prefix,
+				  file_key_store(directory, prefix), &s);
 	if (result)
 		return result;
 	while ((result = record_scan_next(&s)) == 1) {
@@ -376,14 +376,14 @@ int catalog_link_each(struct catalog_txn *txn, const struct file_key *key,
 				  struct catalog_name name),
 		      void *arg)
 {
-	uint8_t prefix[FILE_KEY_BYTES];
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct file_key found, parent;
 	struct catalog_name name;
 	struct record_scan s;
 	int result;
 
-	file_key_store(key, prefix);
-	result = record_scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	result = record_scan_open(txn, DB_LINKS, prefix,
+				  file_key_store(key, prefix), &s);
 	if (result)
 		return result;
 	while ((result = record_scan_next(&s)) == 1) {

@@ -87,15 +87,15 @@ int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
 		      const struct file_key *key,
 		      int (*each)(void *arg, const char *path), void *arg)
 {
-	uint8_t prefix[FILE_KEY_BYTES];
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
 	struct buf path = { 0 };
 	struct record_scan s;
 	int result;
 
 	if (file_key_equal(root, key))
 		return each(arg, "");
-	file_key_store(key, prefix);
-	result = record_scan_open(txn, DB_LINKS, prefix, sizeof(prefix), &s);
+	result = record_scan_open(txn, DB_LINKS, prefix,
+				  file_key_store(key, prefix), &s);
 	if (result)
 		return result;
 	result = links_each(txn, root, &s, &path, each, arg);

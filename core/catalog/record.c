@@ -8,31 +8,82 @@
 
 static const uint8_t meta_magic[8] = "kinfscat";
 
+/* Ahead of a device that is not 0. */
+#define OTHER_DEVICE 0x80
+
+static unsigned bytes_of(uint64_t number)
+{
+	return number ? (71 - (unsigned)__builtin_clzll(number)) / 8 : 0;
+}
+
 /* Device first: a device's files are pending in the order of its inodes. */
-void file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes)
+size_t file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes)
 {
-	store_be32(bytes, device);
-	store_be64(bytes + 4, inode);
+	unsigned count = bytes_of(inode), i;
+	uint8_t *at = bytes;
+
+	if (device) {
+		*at++ = OTHER_DEVICE;
+		store_be32(at, device);
+		at += 4;
+	}
+	*at++ = (uint8_t)count;
+	for (i = count; i-- > 0;)
+		*at++ = (uint8_t)(inode >> 8 * i);
+	return (size_t)(at - bytes);
 }
 
-void file_key_store(const struct file_key *key, uint8_t *bytes)
+size_t file_key_store(const struct file_key *key, uint8_t *bytes)
 {
-	file_number_store(key->device, key->inode, bytes);
-	store_be32(bytes + FILE_NUMBER_BYTES, key->generation);
+	size_t len = file_number_store(key->device, key->inode, bytes);
+
+	store_be32(bytes + len, key->generation);
+	return len + 4;
 }
 
-void file_key_load(const uint8_t *bytes, struct file_key *out)
+/* Takes the bytes before the inode; false when no such key begins so. */
+static bool take_device(const uint8_t **at, const uint8_t *end,
+			uint32_t *device_out)
 {
-	out->device = load_be32(bytes);
-	out->inode = load_be64(bytes + 4);
-	out->generation = load_be32(bytes + 12);
+	*device_out = 0;
+	if (*at < end && **at == OTHER_DEVICE) {
+		if (end - *at < 5)
+			return false;
+		*device_out = load_be32(*at + 1);
+		*at += 5;
+		return *device_out != 0;
+	}
+	return true;
+}
+
+/* Takes a key off the front; false when there is none. */
+static bool take_file_key(const uint8_t **at, const uint8_t *end,
+			  struct file_key *out)
+{
+	uint64_t inode = 0;
+	unsigned count, i;
+
+	if (!take_device(at, end, &out->device) || *at == end)
+		return false;
+	count = *(*at)++;
+	if (count > 8 || (size_t)(end - *at) < count + 4)
+		return false;
+	for (i = 0; i < count; i++)
+		inode = inode << 8 | *(*at)++;
+	out->inode = inode;
+	out->generation = load_be32(*at);
+	*at += 4;
+	return bytes_of(inode) == count;
 }
 
 int file_key_decode(const MDB_val *bytes, struct file_key *out)
 {
-	if (bytes->mv_size != FILE_KEY_BYTES)
+	const uint8_t *at = bytes->mv_data, *end = at + bytes->mv_size;
+	struct file_key key;
+
+	if (!take_file_key(&at, end, &key) || at != end)
 		return -EUCLEAN;
-	file_key_load(bytes->mv_data, out);
+	*out = key;
 	return 0;
 }
 
@@ -44,11 +95,11 @@ void file_record_store(const struct file_record *r, uint8_t *bytes)
 		detail = r->content;
 	else if (r->state == FILE_FAILED)
 		detail = (uint32_t)r->error;
-	store_le32(bytes, (uint32_t)r->state);
-	store_le32(bytes + 4, detail);
-	store_le64(bytes + 8, r->identity.size);
-	store_le64(bytes + 16, (uint64_t)r->identity.mtime_ns);
-	store_le64(bytes + 24, (uint64_t)r->identity.ctime_ns);
+	bytes[0] = (uint8_t)r->state;
+	store_le32(bytes + 1, detail);
+	store_le64(bytes + 5, r->identity.size);
+	store_le64(bytes + 13, (uint64_t)r->identity.mtime_ns);
+	store_le64(bytes + 21, (uint64_t)r->identity.ctime_ns);
 }
 
 static bool detail_is_valid(uint32_t state, uint32_t detail)
@@ -74,17 +125,17 @@ int file_record_decode(const MDB_val *bytes, struct file_record *out)
 
 	if (bytes->mv_size != FILE_RECORD_BYTES)
 		return -EUCLEAN;
-	detail = load_le32(p + 4);
-	if (!detail_is_valid(load_le32(p), detail))
+	detail = load_le32(p + 1);
+	if (!detail_is_valid(p[0], detail))
 		return -EUCLEAN;
-	r.state = (enum file_state)load_le32(p);
+	r.state = (enum file_state)p[0];
 	if (r.state == FILE_FRESH)
 		r.content = detail;
 	else if (r.state == FILE_FAILED)
 		r.error = (int)detail;
-	r.identity.size = load_le64(p + 8);
-	r.identity.mtime_ns = (int64_t)load_le64(p + 16);
-	r.identity.ctime_ns = (int64_t)load_le64(p + 24);
+	r.identity.size = load_le64(p + 5);
+	r.identity.mtime_ns = (int64_t)load_le64(p + 13);
+	r.identity.ctime_ns = (int64_t)load_le64(p + 21);
 	*out = r;
 	return 0;
 }
@@ -139,22 +190,27 @@ void identity_key_store(const struct digests *d, uint8_t *bytes)
 	store_be64(bytes + 16, d->size);
 }
 
-void copy_key_store(uint32_t content, const struct file_key *key,
-		    uint8_t *bytes)
+size_t copy_key_store(uint32_t content, const struct file_key *key,
+		      uint8_t *bytes)
 {
 	store_be32(bytes, content);
-	file_key_store(key, bytes + CONTENT_KEY_BYTES);
+	return CONTENT_KEY_BYTES +
+	       file_key_store(key, bytes + CONTENT_KEY_BYTES);
 }
 
 int copy_key_decode(const MDB_val *bytes, uint32_t *content_out,
 		    struct file_key *key_out)
 {
-	const uint8_t *p = bytes->mv_data;
+	const uint8_t *at = bytes->mv_data, *end = at + bytes->mv_size;
+	struct file_key key;
 
-	if (bytes->mv_size != COPY_KEY_BYTES)
+	if (bytes->mv_size < CONTENT_KEY_BYTES)
 		return -EUCLEAN;
-	*content_out = load_be32(p);
-	file_key_load(p + CONTENT_KEY_BYTES, key_out);
+	at += CONTENT_KEY_BYTES;
+	if (!take_file_key(&at, end, &key) || at != end)
+		return -EUCLEAN;
+	*content_out = load_be32(bytes->mv_data);
+	*key_out = key;
 	return 0;
 }
 
@@ -216,48 +272,57 @@ bool name_is_valid(struct catalog_name name)
 size_t name_key_store(const struct file_key *parent, struct catalog_name name,
 		      uint8_t *bytes)
 {
-	file_key_store(parent, bytes);
-	memcpy(bytes + FILE_KEY_BYTES, name.bytes, name.len);
-	return FILE_KEY_BYTES + name.len;
+	size_t len = file_key_store(parent, bytes);
+
+	memcpy(bytes + len, name.bytes, name.len);
+	return len + name.len;
 }
 
 size_t link_key_store(const struct file_key *key, const struct file_key *parent,
 		      struct catalog_name name, uint8_t *bytes)
 {
-	file_key_store(key, bytes);
-	return FILE_KEY_BYTES +
-	       name_key_store(parent, name, bytes + FILE_KEY_BYTES);
+	size_t len = file_key_store(key, bytes);
+
+	return len + name_key_store(parent, name, bytes + len);
+}
+
+static int take_name_key(const uint8_t *at, const uint8_t *end,
+			 struct file_key *parent_out,
+			 struct catalog_name *name_out)
+{
+	struct catalog_name name;
+	struct file_key parent;
+
+	if (!take_file_key(&at, end, &parent))
+		return -EUCLEAN;
+	name.bytes = (const char *)at;
+	name.len = (size_t)(end - at);
+	if (!name_is_valid(name))
+		return -EUCLEAN;
+	*parent_out = parent;
+	*name_out = name;
+	return 0;
 }
 
 int name_key_decode(const MDB_val *bytes, struct file_key *parent_out,
 		    struct catalog_name *name_out)
 {
-	const char *p = bytes->mv_data;
-	struct catalog_name name;
+	const uint8_t *at = bytes->mv_data;
 
-	if (bytes->mv_size <= FILE_KEY_BYTES)
-		return -EUCLEAN;
-	name.bytes = p + FILE_KEY_BYTES;
-	name.len = bytes->mv_size - FILE_KEY_BYTES;
-	if (!name_is_valid(name))
-		return -EUCLEAN;
-	file_key_load((const uint8_t *)p, parent_out);
-	*name_out = name;
-	return 0;
+	return take_name_key(at, at + bytes->mv_size, parent_out, name_out);
 }
 
 int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 		    struct file_key *parent_out, struct catalog_name *name_out)
 {
-	MDB_val rest;
+	const uint8_t *at = bytes->mv_data, *end = at + bytes->mv_size;
+	struct file_key key;
 	int err;
 
-	if (bytes->mv_size <= FILE_KEY_BYTES)
+	if (!take_file_key(&at, end, &key))
 		return -EUCLEAN;
-	rest.mv_data = (char *)bytes->mv_data + FILE_KEY_BYTES;
-	rest.mv_size = bytes->mv_size - FILE_KEY_BYTES;
-	err = name_key_decode(&rest, parent_out, name_out);
+	err = take_name_key(at, end, parent_out, name_out);
 	if (!err)
-		file_key_load(bytes->mv_data, key_out);
+		*key_out = key;
 	return err;
 }

@@ -231,17 +231,17 @@ static void test_any_superfluous_record_is_found(void **state)
 	uint8_t k[LINK_KEY_BYTES_MAX];
 	size_t len;
 
-	file_key_store(&file, k);
-	break_and_find(f, DB_PENDING, k, FILE_KEY_BYTES, "but not pending");
-	file_key_store(&none, k);
-	break_and_find(f, DB_FILES, k, FILE_KEY_BYTES, "unreadable record");
+	len = file_key_store(&file, k);
+	break_and_find(f, DB_PENDING, k, len, "but not pending");
+	len = file_key_store(&none, k);
+	break_and_find(f, DB_FILES, k, len, "unreadable record");
 	len = link_key_store(&DIRECTORY, &ROOT, name_of("other"), k);
 	break_and_find(f, DB_LINKS, k, len, "claims a name");
 	break_and_find(f, DB_LINKS, k, len, "a directory with two names");
 	len = name_key_store(&ROOT, name_of("other"), k);
 	break_and_find(f, DB_NAMES, k, len, "a malformed name");
-	copy_key_store(content_of(f, 2), &none, k);
-	break_and_find(f, DB_COPIES, k, COPY_KEY_BYTES, "a wrong content");
+	len = copy_key_store(content_of(f, 2), &none, k);
+	break_and_find(f, DB_COPIES, k, len, "a wrong content");
 	break_and_find(f, DB_CONTENTS, "long", 4, "unreadable record");
 	break_and_find(f, DB_TEXTS, "odd", 3, "texts with a wrong key");
 	break_and_find(f, DB_SKETCHES, "odd", 3, "a sketch with a wrong key");
@@ -313,8 +313,8 @@ static size_t random_key(uint64_t *random, enum catalog_db db, uint8_t *k)
 	case DB_LINKS:
 		return link_key_store(&file, &DIRECTORY, name, k);
 	case DB_COPIES:
-		copy_key_store((uint32_t)random_below(random, FILES), &file, k);
-		return COPY_KEY_BYTES;
+		return copy_key_store((uint32_t)random_below(random, FILES),
+				      &file, k);
 	case DB_CONTENTS:
 	case DB_TEXTS:
 	case DB_SKETCHES:
@@ -323,8 +323,7 @@ static size_t random_key(uint64_t *random, enum catalog_db db, uint8_t *k)
 		store_be32(k, (uint32_t)random_below(random, FILES));
 		return CONTENT_KEY_BYTES;
 	default:
-		file_key_store(&file, k);
-		return FILE_KEY_BYTES;
+		return file_key_store(&file, k);
 	}
 }
 

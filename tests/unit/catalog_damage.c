@@ -452,11 +452,11 @@ static void test_values_that_nobody_reads_have_their_size(void **state)
 	assert_length_is_checked(s, key, len);
 	len = name_key_store(&parent, name, key);
 	assert_length_is_checked(s, key, len);
-	copy_key_store(1, &file, key); /* the first one */
-	assert_length_is_checked(s, key, COPY_KEY_BYTES);
+	len = copy_key_store(1, &file, key); /* the first one */
+	assert_length_is_checked(s, key, len);
 	file = key_of(7);
-	file_key_store(&file, key);
-	assert_length_is_checked(s, key, FILE_KEY_BYTES);
+	len = file_key_store(&file, key);
+	assert_length_is_checked(s, key, len);
 	assert_length_is_checked(s, (const uint8_t *)SOURCE_KEY,
 				 strlen(SOURCE_KEY));
 }
@@ -609,26 +609,26 @@ static void test_the_check_finds_what_contradicts_itself(void **state)
 	txn = begin_read(&s->f);
 	assert_int_equal(catalog_file_get(txn, &file, &r), 0);
 	catalog_abort(txn);
-	file_key_store(&file, k);
-	assert_found(s, DB_FILES, k, 16, "has a name and no record");
-	assert_found(s, DB_FILES, k, 16, "copy of a wrong content");
-	assert_found(s, DB_FILES, k, 16, "the counts are wrong");
-	assert_found(s, DB_PENDING, k, 16, "but not pending");
-	file_key_store(&pending, k);
-	assert_found(s, DB_PENDING, k, 16, "not on the pending list");
-	file_key_store(&parent, k);
-	assert_found(s, DB_FILES, k, 16, "has entries, is no directory");
-	file_key_store(&none, k);
-	assert_found(s, DB_FILES, k, 16, "unreadable record");
+	len = file_key_store(&file, k);
+	assert_found(s, DB_FILES, k, len, "has a name and no record");
+	assert_found(s, DB_FILES, k, len, "copy of a wrong content");
+	assert_found(s, DB_FILES, k, len, "the counts are wrong");
+	assert_found(s, DB_PENDING, k, len, "but not pending");
+	len = file_key_store(&pending, k);
+	assert_found(s, DB_PENDING, k, len, "not on the pending list");
+	len = file_key_store(&parent, k);
+	assert_found(s, DB_FILES, k, len, "has entries, is no directory");
+	len = file_key_store(&none, k);
+	assert_found(s, DB_FILES, k, len, "unreadable record");
 	len = name_key_store(&parent, name, k);
 	assert_found(s, DB_NAMES, k, len, "claims a name that is not its own");
 	len = link_key_store(&file, &parent, name, k);
 	assert_found(s, DB_LINKS, k, len, "a name that it does not know of");
 	len = link_key_store(&parent, &ROOT, name, k);
 	assert_found(s, DB_LINKS, k, len, "a directory with two names");
-	copy_key_store(r.content, &file, k);
-	assert_found(s, DB_COPIES, k, COPY_KEY_BYTES, "not among the copies");
-	assert_found(s, DB_COPIES, k, COPY_KEY_BYTES, "no file has it");
+	len = copy_key_store(r.content, &file, k);
+	assert_found(s, DB_COPIES, k, len, "not among the copies");
+	assert_found(s, DB_COPIES, k, len, "no file has it");
 	assert_found(s, DB_CONTENTS, k, 4, "its content is missing");
 	assert_found(s, DB_CONTENTS, k, 4, "texts and no record");
 	assert_found(s, DB_CONTENTS, k, 4, "found by a wrong identity");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/catalog_fixture.h"
 
+#include "core/base/bytes.h"
 #include "core/catalog/catalog_impl.h"
 
 /* Records: what is stored can be read, and anything else is -EUCLEAN. */
@@ -48,9 +49,9 @@ static void test_records_of_a_wrong_length_are_unclean(void **state)
 	struct digests d = { .set = DIGEST_DEFAULT };
 	struct catalog_meta m = { .next_content = 1 };
 	MDB_val v = { .mv_data = bytes };
-	struct file_key key;
+	struct file_key file = { .inode = 70000, .device = 3 }, key;
 	uint32_t id;
-	size_t len;
+	size_t len, key_len;
 
 	(void)state;
 	for (len = 0; len < sizeof(bytes); len++) {
@@ -64,12 +65,107 @@ static void test_records_of_a_wrong_length_are_unclean(void **state)
 		meta_store(&m, bytes);
 		assert_int_equal(meta_decode(&v, &m),
 				 len == META_BYTES ? 0 : -EUCLEAN);
+		key_len = file_key_store(&file, bytes);
 		assert_int_equal(file_key_decode(&v, &key),
-				 len == FILE_KEY_BYTES ? 0 : -EUCLEAN);
+				 len == key_len ? 0 : -EUCLEAN);
+		store_be32(bytes, 7);
 		assert_int_equal(content_id_decode(&v, &id),
 				 len == CONTENT_KEY_BYTES ? 0 : -EUCLEAN);
+		key_len = copy_key_store(7, &file, bytes);
 		assert_int_equal(copy_key_decode(&v, &id, &key),
-				 len == COPY_KEY_BYTES ? 0 : -EUCLEAN);
+				 len == key_len ? 0 : -EUCLEAN);
+	}
+}
+
+/* ---- keys of files ---- */
+
+/* In ascending order. */
+static const struct file_key keys[] = {
+	{ 0, 0, 0 },
+	{ 0, 0, 1 },
+	{ 1, 0, 0 },
+	{ 255, 0, UINT32_MAX },
+	{ 256, 0, 0 },
+	{ UINT32_MAX, 0, 5 },
+	{ UINT64_C(1) << 32, 0, 5 },
+	{ UINT64_MAX, 0, UINT32_MAX },
+	{ 0, 1, 0 },
+	{ 70000, 1, 9 },
+	{ UINT64_MAX, 1, 0 },
+	{ 1, 256, 0 },
+	{ UINT64_MAX, UINT32_MAX, UINT32_MAX },
+};
+
+enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+
+static void test_keys_come_back_and_sort_as_their_numbers(void **state)
+{
+	uint8_t bytes[2][FILE_KEY_BYTES_MAX];
+	size_t len[2] = { 0 }, i, less;
+	struct file_key have;
+	int order;
+
+	(void)state;
+	for (i = 0; i < KEYS; i++) {
+		MDB_val v = { .mv_data = bytes[i % 2] };
+
+		len[i % 2] = v.mv_size = file_key_store(&keys[i], bytes[i % 2]);
+		assert_true(v.mv_size <= FILE_KEY_BYTES_MAX);
+		assert_int_equal(file_key_decode(&v, &have), 0);
+		assert_true(file_key_equal(&have, &keys[i]));
+		if (i == 0)
+			continue;
+		less = len[0] < len[1] ? len[0] : len[1];
+		order = memcmp(bytes[(i - 1) % 2], bytes[i % 2], less);
+		/* Not 0: neither is the beginning of the other one. */
+		assert_true(order < 0);
+	}
+}
+
+/* Keys of a device and inode begin alike, and no others do. */
+static void test_a_number_is_how_its_keys_begin(void **state)
+{
+	uint8_t number[FILE_KEY_BYTES_MAX], key[FILE_KEY_BYTES_MAX];
+	size_t i, j, len;
+
+	(void)state;
+	for (i = 0; i < KEYS; i++)
+		for (j = 0; j < KEYS; j++) {
+			bool same = keys[i].device == keys[j].device &&
+				    keys[i].inode == keys[j].inode;
+
+			memset(key, 0xff, sizeof(key));
+			(void)file_key_store(&keys[j], key);
+			len = file_number_store(keys[i].device, keys[i].inode,
+						number);
+			assert_true((memcmp(number, key, len) == 0) == same);
+		}
+}
+
+/* There is one form of each key. */
+static void test_other_keys_are_unclean(void **state)
+{
+	static const struct {
+		size_t len;
+		uint8_t bytes[FILE_KEY_BYTES_MAX];
+	} bad[] = {
+		{ 0, { 0 } },        { 4, { 0 } },
+		{ 6, { 0 } },        { 6, { 1, 0 } }, /* a zero above */
+		{ 7, { 2, 0, 1 } },                   /* a zero above */
+		{ 14, { 9, 1 } },    /* more than an inode number has */
+		{ 10, { 0x80, 0 } }, /* device 0 */
+		{ 4, { 0x80, 1 } },  /* cut */
+		{ 5, { 0x80, 1 } },  /* cut */
+		{ 10, { 0x81, 1 } }, /* no such byte */
+	};
+	struct file_key have;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		MDB_val v = { bad[i].len, (void *)(uintptr_t)bad[i].bytes };
+
+		assert_int_equal(file_key_decode(&v, &have), -EUCLEAN);
 	}
 }
 
@@ -80,6 +176,9 @@ int main(void)
 						fixture_setup_open,
 						fixture_teardown),
 		cmocka_unit_test(test_records_of_a_wrong_length_are_unclean),
+		cmocka_unit_test(test_keys_come_back_and_sort_as_their_numbers),
+		cmocka_unit_test(test_a_number_is_how_its_keys_begin),
+		cmocka_unit_test(test_other_keys_are_unclean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
