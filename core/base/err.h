@@ -27,9 +27,6 @@
  * "E?" when it is unknown. */
 const char *err_name(int err);
 
-/* Positive errno of a symbolic name, or 0. */
-int err_number(const char *name);
-
 /* Message of a negative or positive errno: "Input/output error".  Static
  * storage, thread-safe. */
 const char *err_text(int err);

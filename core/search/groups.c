@@ -58,7 +58,7 @@ void file_groups_unref(struct file_groups *groups)
 {
 	if (!groups || atomic_fetch_sub(&groups->refs, 1) != 1)
 		return;
-	group_set_unref(groups->set);
+	group_set_free(groups->set);
 	search_paths_release(&groups->within);
 	free(groups);
 }

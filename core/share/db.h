@@ -98,7 +98,4 @@ int db_array_add_uuid(struct buf *array, const uint8_t *uuid);
 int db_array_add_bytes(struct buf *array, const uint8_t *bytes, size_t len);
 int db_array_end(struct buf *array);
 
-/* Appends "\x...". */
-int db_append_bytes(struct buf *out, const uint8_t *bytes, size_t len);
-
 #endif

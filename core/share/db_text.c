@@ -93,13 +93,6 @@ static int append_hex(struct buf *out, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-int db_append_bytes(struct buf *out, const uint8_t *bytes, size_t len)
-{
-	int err = buf_append_text(out, "\\x");
-
-	return err ? err : append_hex(out, bytes, len);
-}
-
 /* The backslash is doubled in an array. */
 int db_array_add_bytes(struct buf *array, const uint8_t *bytes, size_t len)
 {

@@ -198,12 +198,12 @@ void scale_groups(const struct scale *s)
 	fail_errno("catalog", catalog_read(catalog, &txn));
 	set = find_groups(txn, true);
 	scale_figure("exact.groups", "", (double)set->count);
-	group_set_unref(set);
+	group_set_free(set);
 	set = find_groups(txn, false);
 	scale_figure("groups.groups", "", (double)set->count);
 	scale_figure("groups.members", "", (double)set->member_count);
 	count_missed(s, txn, set);
-	group_set_unref(set);
+	group_set_free(set);
 	catalog_abort(txn);
 	catalog_free(catalog);
 	buf_release(&directory);

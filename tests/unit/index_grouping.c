@@ -328,7 +328,7 @@ static void test_model(void **unused)
 			model_group(rules.threshold);
 			assert_same_as_model(set);
 			assert_in_order(set);
-			group_set_unref(set);
+			group_set_free(set);
 		}
 }
 
@@ -355,8 +355,8 @@ static void test_order(void **unused)
 		tree.id_step = 7;
 		other = group(&rules, order, 0);
 		assert_equal_sets(set, 1, other, 7);
-		group_set_unref(set);
-		group_set_unref(other);
+		group_set_free(set);
+		group_set_free(other);
 	}
 }
 
@@ -380,7 +380,7 @@ static void test_chain(void **unused)
 	model_group(60);
 	assert_same_as_model(set);
 	assert_true(set->count > 1);
-	group_set_unref(set);
+	group_set_free(set);
 }
 
 static void test_exact(void **unused)
@@ -398,7 +398,7 @@ static void test_exact(void **unused)
 	}
 	assert_true(set->count > 3);
 	assert_in_order(set);
-	group_set_unref(set);
+	group_set_free(set);
 }
 
 /* A third of each is what all have in common. */
@@ -420,7 +420,7 @@ static void test_boilerplate(void **unused)
 	}
 	set = group(&rules, NULL, 1000);
 	assert_int_equal(set->count, 0);
-	group_set_unref(set);
+	group_set_free(set);
 }
 
 /* Values of very many versions are no boilerplate if they are all there is. */
@@ -439,7 +439,7 @@ static void test_large_family(void **unused)
 	set = group(&rules, NULL, 1000);
 	assert_int_equal(set->count, 1);
 	assert_int_equal(set->groups[0].count, 2500);
-	group_set_unref(set);
+	group_set_free(set);
 }
 
 /* One without sketch, or empty, is alike with nothing. */
@@ -462,11 +462,11 @@ static void test_without_sketch(void **unused)
 	assert_int_equal(set->groups[1].files, 2);
 	assert_int_equal(set->groups[2].files, 2);
 	assert_int_equal(set->groups[2].saved_exact, 3);
-	group_set_unref(set);
+	group_set_free(set);
 	tree_clear();
 	set = group(&rules, NULL, 1000);
 	assert_int_equal(set->count, 0);
-	group_set_unref(set);
+	group_set_free(set);
 }
 
 static void test_errors(void **unused)

@@ -37,7 +37,7 @@ void grouping_free(struct grouping *g)
 		return;
 	free_search(g);
 	star_release(&g->star);
-	group_set_unref(g->set);
+	group_set_free(g->set);
 	free(g->contents);
 	free(g);
 }

@@ -2,7 +2,6 @@
 #ifndef CORE_INDEX_GROUPING_GROUPING_H
 #define CORE_INDEX_GROUPING_GROUPING_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,7 +78,6 @@ struct content_group {
 };
 
 struct group_set {
-	atomic_uint refs;
 	struct group_rules rules;
 	struct content_group *groups; /* most bytes first */
 	size_t count;
@@ -87,8 +85,7 @@ struct group_set {
 	size_t member_count;
 };
 
-struct group_set *group_set_ref(struct group_set *set);
-void group_set_unref(struct group_set *set);
+void group_set_free(struct group_set *set);
 
 struct grouping;
 

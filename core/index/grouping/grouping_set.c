@@ -6,15 +6,9 @@
 
 /* From heads to groups. */
 
-struct group_set *group_set_ref(struct group_set *set)
+void group_set_free(struct group_set *set)
 {
-	atomic_fetch_add(&set->refs, 1);
-	return set;
-}
-
-void group_set_unref(struct group_set *set)
-{
-	if (!set || atomic_fetch_sub(&set->refs, 1) != 1)
+	if (!set)
 		return;
 	free(set->groups);
 	free(set->members);
@@ -138,7 +132,6 @@ int grouping_collect(struct grouping *g)
 
 	if (!set)
 		return -ENOMEM;
-	atomic_init(&set->refs, 1);
 	set->rules = g->rules;
 	g->set = set;
 	count_members(g, &groups, &members);
