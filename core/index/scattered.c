@@ -13,6 +13,8 @@
 #define MOST 0.97
 /* Of windows in their places: what strangers may have in common. */
 #define LEAST_IN_PLACE 0.12
+/* The same where places are not known. */
+#define LEAST_UNPLACED 0.35
 /* So much of the content must be left in places (f above). */
 #define LEAST_FOUND 0.7
 /* Fewer edits are not all over a file. */
@@ -260,15 +262,15 @@ static double unevenness(const struct place_group *groups, size_t count)
 	       sqrt(2 / (9 * degrees));
 }
 
-/* Whether as many windows are lost in one part of the content as in another;
- * true where places are not known. */
+/* Whether as many windows are lost in one part of the content as in another, of
+ * which share16 are left; where places are not known, whether these are many. */
 static bool is_even(const struct scattered_content *larger,
-		    const struct scattered_content *other)
+		    const struct scattered_content *other, double share16)
 {
 	struct place_group groups[SIF_PLACES] = { 0 };
 
 	if (!larger->sketch->is_placed || !other->sketch->is_placed)
-		return true;
+		return share16 >= LEAST_UNPLACED;
 	count_places(larger->sketch, other->sketch, groups);
 	return unevenness(groups, join_places(groups)) < UNEVEN;
 }
@@ -289,7 +291,8 @@ bool scattered_measure(const struct scattered_content *a,
 	if (w16.samples <= 0 || w8.samples <= 0 ||
 	    w8.share < pow(w16.share, LEAST_SPREAD) ||
 	    !place(&w16, &out->share16, &out->error16) ||
-	    !place(&w8, &out->share8, &out->error8) || !is_even(larger, other))
+	    !place(&w8, &out->share8, &out->error8) ||
+	    !is_even(larger, other, out->share16))
 		return false;
 	out->edits = out->share16 > 0 ? -log(out->share16) * w16.windows /
 						(SCATTERED_LENGTH + 15) :

@@ -29,7 +29,8 @@
  * part of it as in another.  A passage that is new destroys all of its part.  So
  * edits count as scattered only where the shared values of the sketches are a like
  * part of all values at all places, as far as chance allows.  Contents of less
- * than two units have no places (sif.h).
+ * than two units have no places (sif.h), and strangers of one size that share the
+ * phrases of a licence look like scattered edits there: so much must be left.
  *
  * Strangers made from one template look like that, too: they share a passage
  * and many phrases.  But they seldom have the same size, and contents of which

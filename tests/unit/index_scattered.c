@@ -241,13 +241,21 @@ static void test_edits_of_one_part_are_not_all_over(void **state)
 	free(b.data);
 }
 
-/* Less than two units have no places: nothing is known against it. */
+/* Less than two units have no places: only where much is left it counts. */
 static void test_small_contents_have_no_places(void **state)
 {
 	struct bytes a = recipe_random(1, 4000), b = copy_of(a);
 
 	(void)state;
 	change_bytes((struct bytes){ b.data + 1000, 3000 }, 40, 3);
+	assert_true(is_scattered(a, b));
+	change_bytes(b, 90, 4);
+	assert_false(is_scattered(a, b));
+	free(a.data);
+	free(b.data);
+	a = recipe_random(1, 12000);
+	b = copy_of(a);
+	change_bytes(b, 90, 4);
 	assert_true(is_scattered(a, b));
 	free(a.data);
 	free(b.data);
