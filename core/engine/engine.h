@@ -41,8 +41,8 @@
  * The life of a change.  engine_file_closed() compares the identity with what is
  * known and pushes a job (queue).  A worker takes it, digests the file, looks at
  * the identity again and posts the result (hash).  Requests that wait for the
- * file are answered with it, and it can be asked for from then on.  The committer writes it with others in one transaction and
- * tells the index (commit).
+ * file are answered with it, and it can be asked for from then on.  The committer
+ * writes it with others in one transaction and tells the index (commit).
  *
  * The life of a query is told in core/search/search.h.
  *

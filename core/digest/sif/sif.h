@@ -159,8 +159,8 @@ static inline uint64_t sif_spread(uint64_t value)
  * how often a window occurs is kept like this. */
 uint32_t sif_round(uint32_t times);
 
-/* The binary form (sif_pack.c) of a sketch whose values are rounded; returns its length.  It writes within
- * SIF_PACKED_MAX bytes. */
+/* The binary form (sif_pack.c) of a sketch whose values are rounded; returns its
+ * length.  It writes within SIF_PACKED_MAX bytes. */
 #define SIF_PACKED_MAX (64 + SIF_MAX_VALUES * 13)
 size_t sif_pack(const struct sif_sketch *sketch, uint8_t *bytes);
 
