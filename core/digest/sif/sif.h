@@ -31,8 +31,7 @@
  * estimates need, and it rolls at twice the speed of XXH3 of each window.
  * Its upper 48 bits are kept.  Only as many values as 2^48 * k / windows are
  * possible among the k smallest: with 40 bits, two unrelated files of 10^9
- * windows would share one value in ten comparisons, with 48 one in 2000.  Also
- * 48 bits are exactly 8 characters.
+ * windows would share one value in ten comparisons, with 48 one in 2000.
  *
  * How many values a file keeps in full depends on its size (sif_values()): a
  * passage is found in a file many times as large only when values of it are
