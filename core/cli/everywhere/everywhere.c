@@ -16,8 +16,6 @@
 
 #define SOCKET_PATH "/share/socket"
 
-extern char **environ;
-
 static void doubt(struct everywhere *e, const char *text)
 {
 	if (!*e->reason)

@@ -6,17 +6,17 @@
 /* ---- telling them apart ---- */
 
 struct byte_order_mark {
-	enum encoding encoding;
 	size_t len;
+	enum encoding encoding;
 	uint8_t bytes[4];
 };
 
 /* UTF-32 first: its mark begins with that of UTF-16. */
 static const struct byte_order_mark marks[] = {
-	{ ENCODING_UTF32LE, 4, { 0xff, 0xfe, 0, 0 } },
-	{ ENCODING_UTF32BE, 4, { 0, 0, 0xfe, 0xff } },
-	{ ENCODING_UTF16LE, 2, { 0xff, 0xfe } },
-	{ ENCODING_UTF16BE, 2, { 0xfe, 0xff } },
+	{ 4, ENCODING_UTF32LE, { 0xff, 0xfe, 0, 0 } },
+	{ 4, ENCODING_UTF32BE, { 0, 0, 0xfe, 0xff } },
+	{ 2, ENCODING_UTF16LE, { 0xff, 0xfe } },
+	{ 2, ENCODING_UTF16BE, { 0xfe, 0xff } },
 };
 
 /* Of so many units, one at least must be of ASCII. */

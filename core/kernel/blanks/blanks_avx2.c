@@ -27,11 +27,12 @@ enum { STEP = 32 };
 	PLACE(mask, 1) | PLACE(mask, 2) | PLACE(mask, 3) | PLACE(mask, 4) | \
 		PLACE(mask, 5) | PLACE(mask, 6) | PLACE(mask, 7)
 #define ROW_4(mask) \
-	PLACES(mask), PLACES(mask + 1), PLACES(mask + 2), PLACES(mask + 3)
+	PLACES(mask), PLACES((mask) + 1), PLACES((mask) + 2), PLACES((mask) + 3)
 #define ROW_16(mask) \
-	ROW_4(mask), ROW_4(mask + 4), ROW_4(mask + 8), ROW_4(mask + 12)
-#define ROW_64(mask) \
-	ROW_16(mask), ROW_16(mask + 16), ROW_16(mask + 32), ROW_16(mask + 48)
+	ROW_4(mask), ROW_4((mask) + 4), ROW_4((mask) + 8), ROW_4((mask) + 12)
+#define ROW_64(mask)                                            \
+	ROW_16(mask), ROW_16((mask) + 16), ROW_16((mask) + 32), \
+		ROW_16((mask) + 48)
 
 static const uint64_t places[256] = { ROW_64(0), ROW_64(64), ROW_64(128),
 				      ROW_64(192) };
