@@ -299,14 +299,11 @@ static void set_reader(struct groups_answer *a, struct groups_read *r)
 	free(before);
 }
 
-void groups_answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
+static void answer_read(fuse_req_t req, struct groups_answer *a, size_t size,
+			bool ready)
 {
 	struct groups_read *r;
-	bool ready;
 
-	pthread_mutex_lock(&a->lock);
-	ready = is_ready(a);
-	pthread_mutex_unlock(&a->lock);
 	if (ready) {
 		reply_piece(req, a, size);
 		ask_for_files(a);
@@ -327,4 +324,18 @@ void groups_answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
 	ask_for_files(a);
 	/* What came since it was looked for. */
 	answer_reader(a);
+}
+
+/* Once the request is answered, by this thread or another one, the caller may
+ * close the file. */
+void groups_answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
+{
+	bool ready;
+
+	pthread_mutex_lock(&a->lock);
+	a->refs++;
+	ready = is_ready(a);
+	pthread_mutex_unlock(&a->lock);
+	answer_read(req, a, size, ready);
+	groups_answer_unref(a);
 }
