@@ -299,11 +299,14 @@ static void set_reader(struct groups_answer *a, struct groups_read *r)
 	free(before);
 }
 
-static void answer_read(fuse_req_t req, struct groups_answer *a, size_t size,
-			bool ready)
+static void answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
 {
 	struct groups_read *r;
+	bool ready;
 
+	pthread_mutex_lock(&a->lock);
+	ready = is_ready(a);
+	pthread_mutex_unlock(&a->lock);
 	if (ready) {
 		reply_piece(req, a, size);
 		ask_for_files(a);
@@ -330,12 +333,7 @@ static void answer_read(fuse_req_t req, struct groups_answer *a, size_t size,
  * close the file. */
 void groups_answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
 {
-	bool ready;
-
-	pthread_mutex_lock(&a->lock);
-	a->refs++;
-	ready = is_ready(a);
-	pthread_mutex_unlock(&a->lock);
-	answer_read(req, a, size, ready);
+	groups_answer_ref(a);
+	answer_read(req, a, size);
 	groups_answer_unref(a);
 }
