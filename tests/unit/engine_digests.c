@@ -242,6 +242,17 @@ static void test_waiting_ends_at_the_deadline_and_at_the_end(void **state)
 	fixture_remove(&f);
 }
 
+/* An idle engine, and a file that it has not been told of; opened. */
+static int fixture_with_file(struct fixture *f, char text[static LEN])
+{
+	fixture_make(f);
+	fixture_open(f);
+	wait_idle(f);
+	make_text(text, LEN, 1);
+	write_file(f, "a", text, LEN);
+	return open_file(f, "a");
+}
+
 static void test_a_request_that_waits_gets_the_digests(void **state)
 {
 	struct file_request pending, fresh;
@@ -250,12 +261,7 @@ static void test_a_request_that_waits_gets_the_digests(void **state)
 	int fd;
 
 	(void)state;
-	fixture_make(&f);
-	fixture_open(&f);
-	wait_idle(&f);
-	make_text(text, LEN, 1);
-	write_file(&f, "a", text, LEN);
-	fd = open_file(&f, "a");
+	fd = fixture_with_file(&f, text);
 	file_request_init(&pending, fd, DEADLINE_S * 1000);
 	assert_int_equal(engine_wait(f.engine, &pending.wait), 0);
 	assert_int_equal(outcome_wait(&pending.outcome), 0);
@@ -301,12 +307,7 @@ static void test_the_answer_is_of_the_present_content(void **state)
 	int fd;
 
 	(void)state;
-	fixture_make(&f);
-	fixture_open(&f);
-	wait_idle(&f);
-	make_text(text, LEN, 1);
-	write_file(&f, "a", text, LEN);
-	fd = open_file(&f, "a");
+	fd = fixture_with_file(&f, text);
 	file_request_init(&r, fd, DEADLINE_S * 1000);
 	changing = &f;
 	r.on_open = change_before_the_answer;
