@@ -45,7 +45,7 @@ void bottom_k_count(struct bottom_k *b)
 	b->counts = true;
 }
 
-/* What came earlier, and the same value later. */
+/* Adds up two records of one value; b is the later one. */
 static struct bottom_k_seen join(struct bottom_k_seen a, struct bottom_k_seen b)
 {
 	uint32_t times = a.times + b.times;

@@ -55,8 +55,8 @@ static size_t find_nine(const uint8_t *bytes, size_t i, size_t len)
 	return i + 9 <= len ? i : len;
 }
 
-/* The same for windows that may be shorter: two equal bytes at a multiple of
- * step. */
+/* The first place from i on, a multiple of step, with an equal byte behind it,
+ * for windows of any length; len or more if there is none. */
 static size_t find_two(const uint8_t *bytes, size_t i, size_t len, size_t step)
 {
 	while (i + 2 <= len && bytes[i] != bytes[i + 1])

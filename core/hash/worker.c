@@ -133,8 +133,8 @@ enum record_match {
 	MATCH_ALL,     /* its digests, or why it cannot be read */
 };
 
-/* What the catalog has of the file, as a result: its digests, which the caller
- * releases, or why it cannot be read. */
+/* Reads the record of the file from the catalog as a result: its digests, which
+ * the caller releases, or why it cannot be read. */
 static bool get_known(const struct hash_context *c, const struct file_key *key,
 		      struct result *out)
 {

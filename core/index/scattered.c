@@ -13,7 +13,7 @@
 #define MOST 0.97
 /* Of windows in their places: what strangers may have in common. */
 #define LEAST_IN_PLACE 0.12
-/* The same where places are not known. */
+/* Of windows in their places, in contents without known places. */
 #define LEAST_UNPLACED 0.35
 /* So much of the content must be left in places (f above). */
 #define LEAST_FOUND 0.7

@@ -82,9 +82,9 @@ int scattered_score(int score, const struct scattered_content *a,
 		    const struct scattered_content *b);
 
 /*
- * The same of a content of the store, which is compared with own: its short sketch
- * is read into short_other, to which other refers, only if that may raise the
- * score.
+ * Raises a score with scattered_score() if own is compared with a content of the
+ * store: the short sketch of that content is read into short_other, to which other
+ * refers, only if it may raise the score.
  */
 int index_see_scattered(const struct index_store *store, uint32_t content,
 			const struct scattered_content *own,
