@@ -378,14 +378,15 @@ int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
 int catalog_short_sketch_get(struct catalog_txn *txn, uint32_t content,
 			     struct short_sketch *out);
 
-/* Every content that has one, in ascending order of id. */
+/* Every content that has one, in ascending order of id, with the values in full
+ * alone (sif_unpack_in_full()). */
 int catalog_sketch_each(struct catalog_txn *txn,
 			int (*each)(void *arg, uint32_t content,
 				    const struct sif_sketch *sketch),
 			void *arg);
 
 /* The sketch of the text of a content (digest/text/text_sif.h), and those of all
- * contents that have one. */
+ * contents that have one, as catalog_sketch_each() has them. */
 int catalog_text_sketch_get(struct catalog_txn *txn, uint32_t content,
 			    struct sif_sketch *out);
 int catalog_text_sketch_each(struct catalog_txn *txn,

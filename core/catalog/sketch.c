@@ -91,8 +91,9 @@ static int each_sketch(struct record_scan *s, struct sif_sketch *sketch,
 
 	while ((result = record_scan_next(s)) == 1) {
 		result = content_id_decode(&s->key, &content);
-		if (!result)
-			result = sketch_decode(&s->value, sketch);
+		if (!result && sif_unpack_in_full(s->value.mv_data,
+						  s->value.mv_size, sketch))
+			result = -EUCLEAN;
 		if (!result)
 			result = each(arg, content, sketch);
 		if (result)

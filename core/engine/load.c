@@ -5,6 +5,7 @@
 
 #include "core/base/err.h"
 #include "core/engine/engine_impl.h"
+#include "core/engine/sketch_reader.h"
 #include "core/index/texts.h"
 
 /*
@@ -48,12 +49,14 @@ static int load_all(struct engine *e, struct catalog_txn *txn)
 {
 	int err = catalog_content_each(txn, load_content, e);
 
-	return err ? err : catalog_sketch_each(txn, load_sketch, e);
+	return err ? err :
+		     sketch_reader_each(catalog_sketch_each, txn, load_sketch,
+					e);
 }
 
 static int load_texts(struct engine *e, struct catalog_txn *txn)
 {
-	return catalog_text_sketch_each(txn, load_text, e);
+	return sketch_reader_each(catalog_text_sketch_each, txn, load_text, e);
 }
 
 /* One of the two indexes. */

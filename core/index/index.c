@@ -203,8 +203,10 @@ static bool is_alive(void *arg, uint32_t content)
 	return row_of(ix, content) < ix->rows;
 }
 
+/* known_row: where it is noted how far the sketch reaches; NULL: nowhere. */
 static int add_sketch_locked(struct index *ix, uint32_t content,
-			     const struct sif_sketch *sketch)
+			     const struct sif_sketch *sketch,
+			     uint32_t *known_row)
 {
 	uint32_t keys[SIF_MAX_VALUES];
 	size_t i;
@@ -216,6 +218,8 @@ static int add_sketch_locked(struct index *ix, uint32_t content,
 	err = postings_add(ix->postings, content, keys, sketch->count, ANCHORS);
 	if (!err)
 		frequency_add(ix->frequency, sketch);
+	if (!err && known_row)
+		*known_row = known_of(sketch);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	return err;
 }
@@ -229,12 +233,8 @@ int index_add_sketch(struct index *ix, uint32_t content,
 	(void)pthread_mutex_lock(&ix->change_lock);
 	row = row_of(ix, content);
 	if (row < ix->rows)
-		err = add_sketch_locked(ix, content, sketch);
-	if (row < ix->rows && !err) {
-		(void)pthread_rwlock_wrlock(&ix->columns_lock);
-		ix->columns.known[row] = known_of(sketch);
-		(void)pthread_rwlock_unlock(&ix->columns_lock);
-	}
+		err = add_sketch_locked(ix, content, sketch,
+					&ix->columns.known[row]);
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
@@ -279,7 +279,7 @@ static int add_locked(struct index *ix, uint32_t content,
 			return err;
 	}
 	if (sketch)
-		err = add_sketch_locked(ix, content, sketch);
+		err = add_sketch_locked(ix, content, sketch, NULL);
 	if (err)
 		return err;
 	row_store(&ix->columns, ix->rows, content, d, sketch);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * Loading: the entries of each part are appended to an array and sorted once at
@@ -70,8 +71,8 @@ static int run_reserve(struct load_run *run, uint32_t more)
 	return run_resize(run, capacity);
 }
 
-static int load_reserve(struct postings *p, const uint32_t *keys, size_t count,
-			size_t anchors)
+static int load_reserve(struct postings_load *load, const uint32_t *keys,
+			size_t count)
 {
 	uint16_t more[POSTINGS_PARTS] = { 0 };
 	size_t i;
@@ -80,32 +81,21 @@ static int load_reserve(struct postings *p, const uint32_t *keys, size_t count,
 	for (i = 0; i < count && !err; i++) {
 		unsigned part = part_of(keys[i]);
 
-		if (i < anchors || keys[i] < p->limit)
-			err = run_reserve(&p->load->runs[part], ++more[part]);
+		err = run_reserve(&load->runs[part], ++more[part]);
 	}
 	return err;
 }
 
+/* A key that one content has twice, which is rare, is put twice for now. */
 static void load_put(struct postings *p, uint32_t content, uint32_t key,
 		     bool anchor)
 {
 	struct load_run *run = &p->load->runs[part_of(key)];
-	size_t *others = &p->others[significant_bits(key)];
-	uint32_t tag = tag_of(key, anchor), i;
 
-	/* The few other entries of the same content are at the end. */
-	for (i = run->count; i && run->entries[i - 1].content == content; i--) {
-		struct part_entry *e = &run->entries[i - 1];
-
-		if (e->tag >> 1 != tag >> 1)
-			continue;
-		*others -= tag & ~e->tag & TAG_ANCHOR;
-		e->tag |= tag & TAG_ANCHOR;
-		return;
-	}
-	run->entries[run->count++] = (struct part_entry){ tag, content };
+	run->entries[run->count++] =
+		(struct part_entry){ tag_of(key, anchor), content };
 	p->count++;
-	*others += !anchor;
+	p->others[significant_bits(key)] += !anchor;
 }
 
 static void run_trim(struct load_run *run, uint32_t tag)
@@ -121,23 +111,39 @@ static void run_trim(struct load_run *run, uint32_t tag)
 	run->count = kept;
 }
 
+/* The anchors, and of the others those that are below the limit, which are few
+ * among many contents. */
+static size_t choose(const struct postings *p, const uint32_t *keys,
+		     size_t count, size_t anchors, uint32_t *out)
+{
+	size_t i, chosen = count < anchors ? count : anchors;
+
+	memcpy(out, keys, chosen * sizeof(keys[0]));
+	for (i = chosen; i < count; i++) {
+		out[chosen] = keys[i];
+		chosen += keys[i] < p->limit;
+	}
+	return chosen;
+}
+
 int postings_load_add(struct postings *p, uint32_t content,
 		      const uint32_t *keys, size_t count, size_t anchors)
 {
 	struct postings_load *load = p->load;
+	uint32_t chosen[POSTINGS_MAX_ADD];
 	unsigned part;
 	size_t i;
 	int err;
 
 	if (content < load->newest)
 		return -EINVAL;
-	err = load_reserve(p, keys, count, anchors);
+	count = choose(p, keys, count, anchors, chosen);
+	err = load_reserve(load, chosen, count);
 	if (err)
 		return err;
 	load->newest = content;
 	for (i = 0; i < count; i++)
-		if (i < anchors || keys[i] < p->limit)
-			load_put(p, content, keys[i], i < anchors);
+		load_put(p, content, chosen[i], i < anchors);
 	if (postings_lower_limit(p))
 		for (part = 0; part < POSTINGS_PARTS; part++)
 			run_trim(&load->runs[part], limit_tag(p, part));
@@ -146,14 +152,42 @@ int postings_load_add(struct postings *p, uint32_t content,
 
 /* ---- the end ---- */
 
-static int run_finish(struct load_run *run, struct postings_part *part)
+static uint32_t key_of(unsigned part, const struct part_entry *e)
 {
+	return (e->tag >> 1) * POSTINGS_PARTS + part;
+}
+
+/* Of entries of one content with one key the first is left, which is an anchor
+ * if any of them is.  Returns how many are left. */
+static uint32_t drop_repeats(struct postings *p, unsigned part,
+			     struct part_entry *sorted, uint32_t count)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < count; i++) {
+		const struct part_entry *e = &sorted[i];
+
+		if (kept && sorted[kept - 1].content == e->content &&
+		    sorted[kept - 1].tag >> 1 == e->tag >> 1) {
+			p->count--;
+			p->others[significant_bits(key_of(part, e))]--;
+		} else {
+			sorted[kept++] = *e;
+		}
+	}
+	return kept;
+}
+
+static int run_finish(struct postings *p, unsigned part)
+{
+	struct load_run *run = &p->load->runs[part];
 	struct part_entry *sorted = malloc((run->count + 1) * sizeof(*sorted));
 	int err = -ENOMEM;
 
 	if (sorted) {
 		part_sort(run->entries, run->count, sorted);
-		err = part_fill(part, sorted, run->count);
+		err = part_fill(&p->parts[part], sorted,
+				drop_repeats(p, part, sorted, run->count));
 	}
 	free(sorted);
 	return err ? err : run_resize(run, 0);
@@ -161,12 +195,12 @@ static int run_finish(struct load_run *run, struct postings_part *part)
 
 int postings_load_end(struct postings *p)
 {
-	unsigned i;
+	unsigned part;
 	int err = 0;
 
-	for (i = 0; p->load && i < POSTINGS_PARTS && !err; i++)
-		if (p->load->runs[i].count)
-			err = run_finish(&p->load->runs[i], &p->parts[i]);
+	for (part = 0; p->load && part < POSTINGS_PARTS && !err; part++)
+		if (p->load->runs[part].count)
+			err = run_finish(p, part);
 	if (!err)
 		postings_load_release(p);
 	return err;

@@ -94,12 +94,16 @@ static void merge(struct sif_sketch *a, const struct sif_sketch *b)
 static void unpack(const uint8_t *data, size_t len)
 {
 	static uint8_t again[SIF_PACKED_MAX];
-	static struct sif_sketch out;
-	int err = sif_unpack(data, len, &out);
+	static struct sif_sketch out, values;
+	int err = sif_unpack_in_full(data, len, &values);
 
+	assert_true(err == 0 || err == -EINVAL);
+	err = sif_unpack(data, len, &out);
 	assert_true(err == 0 || err == -EINVAL);
 	if (err)
 		return;
+	assert_memory_equal(values.values, out.values,
+			    out.count * sizeof(out.values[0]));
 	assert_int_equal(sif_pack(&out, again), len);
 	assert_memory_equal(again, data, len);
 }

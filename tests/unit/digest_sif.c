@@ -300,6 +300,23 @@ static bool has_same_places(const struct sif_sketch *a,
 	       (!a->is_placed || !memcmp(a->places, b->places, a->count));
 }
 
+/* What is read of the bytes of that sketch without the rest of it. */
+static void assert_values_in_full(const uint8_t *bytes, size_t len,
+				  const struct sif_sketch *want)
+{
+	static struct sif_sketch have;
+
+	assert_int_equal(sif_unpack_in_full(bytes, len, &have), 0);
+	assert_int_equal(have.window, want->window);
+	assert_int_equal(have.distinct, want->distinct);
+	assert_int_equal(have.count, want->count);
+	assert_memory_equal(have.values, want->values,
+			    want->count * sizeof(want->values[0]));
+	assert_int_equal(have.windows, 0);
+	assert_int_equal(have.rest, 0);
+	assert_false(have.is_placed);
+}
+
 /* The bits of one sketch, changed one by one: what is accepted is a sketch of
  * its own, with these bytes for its only form. */
 static void there_is_one_form_of_each(void **state)
@@ -320,6 +337,7 @@ static void there_is_one_form_of_each(void **state)
 				     has_same_places(&sketch, &other));
 			assert_int_equal(sif_pack(&other, again), len);
 			assert_memory_equal(again, bytes, len);
+			assert_values_in_full(bytes, len, &other);
 			accepted++;
 		}
 		bytes[i / 8] ^= (uint8_t)(1 << i % 8);
@@ -356,6 +374,7 @@ static void any_values_have_a_form(void **state)
 		assert_true(len <= SIF_PACKED_MAX - 8);
 		assert_int_equal(sif_unpack(bytes, len, &have), 0);
 		assert_true(same(&want, &have));
+		assert_values_in_full(bytes, len, &want);
 	}
 }
 

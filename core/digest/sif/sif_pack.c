@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
+#include "core/digest/sif/sif_bits.h"
 #include "core/digest/sif/sif_impl.h"
 
 /*
@@ -40,106 +41,8 @@
  *
  * There is one form for each sketch, which is compared by its bytes elsewhere.
  */
-#define RICE_ZEROS 20
 #define LACKING_BITS 5
 #define LOW_BITS 5
-#define PAD 16 /* bytes that can be read behind the end */
-
-/* ---- bits ---- */
-
-struct bit_writer {
-	uint8_t *to;
-	uint64_t held; /* fewer than 8 bits, but within put_bits() */
-	unsigned count;
-};
-
-/* At most 56 of them. */
-static inline void put_bits(struct bit_writer *w, uint64_t bits, unsigned count)
-{
-	w->held |= bits << w->count;
-	w->count += count;
-	store_word(w->to, w->held);
-	w->to += w->count / 8;
-	w->held >>= w->count & ~7u;
-	w->count &= 7;
-}
-
-static inline void put_rice(struct bit_writer *w, uint64_t number, unsigned low)
-{
-	uint64_t zeros = number >> low;
-
-	if (zeros + 1 + low <= 56 && zeros < RICE_ZEROS) {
-		number &= (UINT64_C(1) << low) - 1;
-		put_bits(w, (number << 1 | 1) << zeros,
-			 (unsigned)zeros + 1 + low);
-		return;
-	}
-	if (zeros < RICE_ZEROS) {
-		put_bits(w, UINT64_C(1) << zeros, (unsigned)zeros + 1);
-		put_bits(w, number & ((UINT64_C(1) << low) - 1), low);
-		return;
-	}
-	put_bits(w, UINT64_C(1) << RICE_ZEROS, RICE_ZEROS + 1);
-	put_bits(w, number, SIF_BITS);
-}
-
-static void put_gamma(struct bit_writer *w, uint32_t number)
-{
-	unsigned length = 31 - (unsigned)__builtin_clz(number);
-
-	put_bits(w, UINT64_C(1) << length, length + 1);
-	put_bits(w, number & ((UINT32_C(1) << length) - 1), length);
-}
-
-struct bit_reader {
-	const uint8_t *from; /* PAD bytes longer than they are */
-	size_t at, end;      /* in bits */
-};
-
-/* At least 57 of the next bits; those behind the end are 0. */
-static inline uint64_t peek_bits(const struct bit_reader *r)
-{
-	return load_word(r->from + r->at / 8) >> r->at % 8;
-}
-
-static inline uint64_t get_bits(struct bit_reader *r, unsigned count)
-{
-	uint64_t bits = peek_bits(r) & ((UINT64_C(1) << count) - 1);
-
-	r->at += count;
-	return bits;
-}
-
-/* False when it goes past the end, or is not as put_rice() writes it. */
-static inline bool get_rice(struct bit_reader *r, unsigned low, uint64_t *out)
-{
-	uint64_t bits = peek_bits(r) | UINT64_C(1) << (RICE_ZEROS + 1);
-	unsigned zeros = (unsigned)__builtin_ctzll(bits);
-
-	r->at += zeros + 1;
-	if (r->at > r->end || zeros > RICE_ZEROS)
-		return false;
-	if (zeros < RICE_ZEROS) {
-		*out = (uint64_t)zeros << low | get_bits(r, low);
-		return r->at <= r->end;
-	}
-	*out = get_bits(r, SIF_BITS);
-	return r->at <= r->end && *out >> low >= RICE_ZEROS;
-}
-
-static bool get_gamma(struct bit_reader *r, uint32_t *out)
-{
-	uint64_t bits = peek_bits(r) | UINT64_C(1) << (RICE_ZEROS + 1);
-	unsigned length = (unsigned)__builtin_ctzll(bits);
-
-	if (length > RICE_ZEROS)
-		return false;
-	r->at += length + 1;
-	if (r->at > r->end)
-		return false;
-	*out = UINT32_C(1) << length | (uint32_t)get_bits(r, length);
-	return r->at <= r->end;
-}
 
 /* The lower bits of gaps for which the code is shortest: the places in a range
  * of count numbers. */
@@ -280,27 +183,118 @@ static void put_values(struct bit_writer *w, const struct sif_sketch *s)
 	}
 }
 
-/* No value can be too large for the next sum, as all of them are checked. */
+/*
+ * Values in full are most of all that is read.  The next bits are held in a word,
+ * which is filled up once a value, so that the place of a value in the word does
+ * not wait for a load.
+ */
+struct value_reader {
+	const uint8_t *from, *next; /* next: of the bytes not held in whole */
+	uint64_t held;
+	unsigned count; /* of the bits that are held */
+	unsigned lacking, low;
+	uint64_t upper; /* of the last value */
+	uint64_t
+		longer_from; /* upper bits that are one bit longer than these */
+	unsigned lower;      /* lower_bits() of these */
+};
+
+static size_t value_reader_at(const struct value_reader *v)
+{
+	return 8 * (size_t)(v->next - v->from) - v->count;
+}
+
+static void value_reader_seek(struct value_reader *v, size_t at)
+{
+	v->next = v->from + at / 8 + 1;
+	v->held = v->from[at / 8] >> at % 8;
+	v->count = 8 - at % 8;
+}
+
+/* At least HELD bits; what is held beyond count is right, too. */
+#define HELD 56
+
+static inline void fill_up(struct value_reader *v)
+{
+	v->held |= load_word(v->next) << v->count;
+	v->next += (63 - v->count) / 8;
+	v->count |= HELD;
+}
+
+static inline void read_longer(struct value_reader *v)
+{
+	while (v->longer_from <= v->upper)
+		v->longer_from *= 2;
+	v->lower = lower_bits(v->upper, v->lacking);
+}
+
+/* Any gap, and the bits that follow it. */
+static bool get_any_gap(struct value_reader *v, size_t end, uint64_t *gap)
+{
+	struct bit_reader r = { .from = v->from, .end = end };
+
+	r.at = value_reader_at(v);
+	if (r.at > end || !get_rice(&r, v->low, gap))
+		return false;
+	value_reader_seek(v, r.at);
+	fill_up(v);
+	return true;
+}
+
+/* Multiplications take the place of shifts by numbers that are not constants. */
+static inline bool get_value(struct value_reader *v, size_t end, uint64_t *out)
+{
+	const uint64_t most = (UINT64_C(1) << SIF_VALUE_BITS) - 1;
+	const uint64_t low_unit = UINT64_C(1) << v->low;
+	unsigned zeros, before;
+	uint64_t gap, bits;
+
+	fill_up(v);
+	zeros = (unsigned)__builtin_ctzll(v->held |
+					  UINT64_C(1) << (RICE_ZEROS + 1));
+	before = zeros + 1 + v->low;
+	if (before + v->lacking <= HELD && zeros < RICE_ZEROS) {
+		bits = v->held >> (zeros + 1);
+		gap = zeros * low_unit + (bits & (low_unit - 1));
+		bits >>= v->low;
+	} else if (get_any_gap(v, end, &gap)) {
+		bits = v->held;
+		before = 0;
+	} else {
+		return false;
+	}
+	if (gap > most - v->upper)
+		return false;
+	v->upper += gap;
+	if (v->upper >= v->longer_from)
+		read_longer(v);
+	v->held >>= before + v->lower;
+	v->count -= before + v->lower;
+	bits &= (UINT64_C(1) << v->lower) - 1;
+	*out = (v->upper << v->lower | bits) << (v->lacking - v->lower);
+	return true;
+}
+
+/* Bytes behind the end are 0, which is no value, so a check for the end of what
+ * is held suffices. */
 static bool get_in_full(struct bit_reader *r, struct sif_sketch *s)
 {
-	unsigned lacking = (unsigned)get_bits(r, LACKING_BITS);
-	unsigned low = (unsigned)get_bits(r, LOW_BITS), count;
-	const uint64_t most = (UINT64_C(1) << SIF_VALUE_BITS) - 1;
-	uint64_t upper = 0, gap;
+	struct value_reader v = { .from = r->from, .longer_from = 1 };
+	const uint8_t *past = r->from + r->end / 8 + PAD - sizeof(v.held);
 	size_t i;
 
-	if (lacking > SIF_BITS - SIF_VALUE_BITS)
+	v.lacking = (unsigned)get_bits(r, LACKING_BITS);
+	v.low = (unsigned)get_bits(r, LOW_BITS);
+	if (v.lacking > SIF_BITS - SIF_VALUE_BITS)
 		return false;
-	for (i = 0; i < s->count; i++) {
-		if (!get_rice(r, low, &gap) || gap > most - upper)
+	read_longer(&v);
+	value_reader_seek(&v, r->at);
+	for (i = 0; i < s->count; i++)
+		if (v.next > past || !get_value(&v, r->end, &s->values[i]))
 			return false;
-		upper += gap;
-		count = lower_bits(upper, lacking);
-		s->values[i] = (upper << count | get_bits(r, count))
-			       << (lacking - count);
-	}
-	return low == low_bits_in_full(s) &&
-	       lacking == sif_dropped_bits(s->values[s->count - 1]);
+	r->at = value_reader_at(&v);
+	return r->at <= r->end && v.low == low_bits_in_full(s) &&
+	       v.lacking == sif_dropped_bits(s->values[s->count - 1]);
 }
 
 static bool get_rest(struct bit_reader *r, struct sif_sketch *s)
@@ -339,43 +333,56 @@ size_t sif_pack_body(const struct sif_sketch *s, uint8_t *bytes)
 	return (size_t)(w.to - bytes) + (w.count > 0);
 }
 
-static bool read_body(const uint8_t *from, size_t len, size_t padded_from,
+/* What precedes the bits.  window and distinct are set already. */
+static bool read_head(const uint8_t **at, const uint8_t *end,
 		      struct sif_sketch *out)
 {
-	struct bit_reader r = { .from = from,
-				.at = 8 * padded_from,
-				.end = 8 * len };
-
-	return get_in_full(&r, out) && get_rest(&r, out) &&
-	       get_times(&r, out) && r.end - r.at < 8 && peek_bits(&r) == 0;
-}
-
-bool sif_unpack_body(const uint8_t *bytes, size_t len, struct sif_sketch *out)
-{
-	uint8_t padded[SIF_PACKED_MAX + PAD];
-	const uint8_t *at = bytes, *end = bytes + len;
 	uint64_t count, rest;
 
-	if (len > SIF_PACKED_MAX || !load_varint(&at, end, &out->windows) ||
-	    !load_varint(&at, end, &count) || !load_varint(&at, end, &rest) ||
+	if (!load_varint(at, end, &out->windows) ||
+	    !load_varint(at, end, &count) || !load_varint(at, end, &rest) ||
 	    count > SIF_MAX_VALUES || rest > SIF_MAX_VALUES - count)
 		return false;
 	out->count = count;
 	out->rest = rest;
 	out->rest_shift = 0;
-	if (rest && at < end)
-		out->rest_shift = *at++;
-	if (out->rest_shift >= SIF_BITS || (rest && !count))
+	if (rest && *at < end)
+		out->rest_shift = *(*at)++;
+	return out->rest_shift < SIF_BITS && (count || !rest);
+}
+
+/* The bits from at to end, copied to where they can be read past the end. */
+struct padded_bits {
+	uint8_t bytes[SIF_PACKED_MAX + PAD];
+	struct bit_reader reader;
+};
+
+static bool begin_bits(struct padded_bits *p, const uint8_t *at,
+		       const uint8_t *end)
+{
+	size_t len = (size_t)(end - at);
+
+	if (len > SIF_PACKED_MAX)
 		return false;
-	if (count) {
-		memcpy(padded, bytes, len);
-		memset(padded + len, 0, PAD);
-		if (!read_body(padded, len, (size_t)(at - bytes), out))
-			return false;
-	} else if (at != end) {
+	memcpy(p->bytes, at, len);
+	memset(p->bytes + len, 0, PAD);
+	p->reader = (struct bit_reader){ .from = p->bytes, .end = 8 * len };
+	return true;
+}
+
+bool sif_unpack_body(const uint8_t *bytes, size_t len, struct sif_sketch *out)
+{
+	const uint8_t *at = bytes, *end = bytes + len;
+	struct padded_bits bits;
+	struct bit_reader *r = &bits.reader;
+
+	if (!read_head(&at, end, out))
 		return false;
-	}
-	return sif_is_sound(out);
+	if (!out->count)
+		return at == end && sif_is_sound(out);
+	return begin_bits(&bits, at, end) && get_in_full(r, out) &&
+	       get_rest(r, out) && get_times(r, out) && r->end - r->at < 8 &&
+	       peek_bits(r) == 0 && sif_is_sound(out);
 }
 
 /* ---- places ---- */
@@ -452,4 +459,23 @@ int sif_unpack(const uint8_t *bytes, size_t len, struct sif_sketch *out)
 	    (out->is_placed && !get_places(at, &end, out)))
 		return -EINVAL;
 	return sif_unpack_body(at, (size_t)(end - at), out) ? 0 : -EINVAL;
+}
+
+int sif_unpack_in_full(const uint8_t *bytes, size_t len, struct sif_sketch *out)
+{
+	const uint8_t *at = bytes, *end = bytes + len;
+	struct padded_bits bits;
+
+	if (!len)
+		return -EINVAL;
+	out->window = *at++ & ~PLACED;
+	if (!load_varint(&at, end, &out->distinct) || !read_head(&at, end, out))
+		return -EINVAL;
+	if (out->count &&
+	    !(begin_bits(&bits, at, end) && get_in_full(&bits.reader, out)))
+		return -EINVAL;
+	out->windows = 0;
+	out->rest = 0;
+	out->is_placed = false;
+	return sif_is_sound(out) ? 0 : -EINVAL;
 }
