@@ -64,7 +64,8 @@ static void note_outcome(struct committer *c, int err, uint64_t attempted)
 	c->oldest_ms = clock_now_ms();
 	pthread_cond_broadcast(&c->progress);
 	pthread_mutex_unlock(&c->lock);
-	if (err && err != before)
+	/* The catalog was being read when the engine was stopped. */
+	if (err && err != before && err != -ECANCELED)
 		logger_print(c->context.log,
 			     "catalog: %s; digests are still answered, and "
 			     "written when it works again",

@@ -208,6 +208,19 @@ static void test_what_was_posted_is_written_at_the_end(void **state)
 			 -ECANCELED);
 }
 
+/* As it is when the mount ends before its catalog was read. */
+static void test_a_catalog_that_was_never_opened_is_no_error(void **state)
+{
+	struct recorder *r = *state;
+
+	catalog_admit(r->f.c, -ECANCELED);
+	add_name(r, 0, "a", 1, false);
+	commit_unblock(&r->c);
+	commit_stop(&r->c);
+	assert_int_equal(r->lines, 0);
+	catalog_admit(r->f.c, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -218,6 +231,7 @@ int main(void)
 		TEST(test_too_many_events_become_a_scan),
 		TEST(test_the_scan_waits_for_room),
 		TEST(test_what_was_posted_is_written_at_the_end),
+		TEST(test_a_catalog_that_was_never_opened_is_no_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
