@@ -253,13 +253,21 @@ int index_load_begin(struct index *ix)
 	return err;
 }
 
+/* The lock is released after each part, for queries that wait. */
 int index_load_end(struct index *ix)
 {
-	int err;
+	unsigned part;
+	int err = 0, part_err;
 
 	(void)pthread_mutex_lock(&ix->change_lock);
+	for (part = 0; part < POSTINGS_PARTS; part++) {
+		(void)pthread_rwlock_wrlock(&ix->columns_lock);
+		part_err = postings_load_end_part(ix->postings, part);
+		(void)pthread_rwlock_unlock(&ix->columns_lock);
+		err = err ? err : part_err;
+	}
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
-	err = postings_load_end(ix->postings);
+	(void)postings_load_end(ix->postings);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);

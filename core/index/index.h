@@ -77,9 +77,10 @@ int index_add(struct index *ix, uint32_t content, const struct digests *d,
 int index_add_sketch(struct index *ix, uint32_t content,
 		     const struct sif_sketch *sketch);
 
-/* Around a large number of additions to an empty index (-EINVAL otherwise):
- * several times as fast.  Postings are empty until index_load_end().
- * -ENOMEM. */
+/* Around a large number of additions: several times as fast.  What was added is
+ * not found by its sketch until index_load_end(), and nothing is removed before.
+ * -EINVAL: it has begun already; -ENOMEM, of which index_load_end() says that
+ * some of it will never be found. */
 int index_load_begin(struct index *ix);
 int index_load_end(struct index *ix);
 

@@ -48,13 +48,17 @@ int postings_add(struct postings *p, uint32_t content, const uint32_t *keys,
 		 size_t count, size_t anchors);
 
 /*
- * Around the first additions, when there are very many: several times as fast.
- * The postings are empty at first (-EINVAL otherwise) and ids do not descend.
- * Before postings_load_end() nothing is found and nothing may be swept.
- * -ENOMEM; after an error of postings_load_end() the postings can only be
- * freed.
+ * Around very many additions, of contents that are not there yet and whose ids do
+ * not descend: several times as fast.  They are found only after
+ * postings_load_end(), and nothing may be swept before.  -EINVAL: it has begun
+ * already; -ENOMEM, of which postings_load_end() says that some entries are
+ * missing.
+ *
+ * postings_load_end_part() does the work of postings_load_end() for a part
+ * 0..POSTINGS_PARTS-1; what it did for all of them is still to be ended.
  */
 int postings_load_begin(struct postings *p);
+int postings_load_end_part(struct postings *p, unsigned part);
 int postings_load_end(struct postings *p);
 
 /*

@@ -6,8 +6,9 @@
 #include <string.h>
 
 /*
- * Loading: the entries of each part are appended to an array and sorted once at
- * the end.  This is several times as fast as merging them little by little.
+ * Loading: the entries of each part are appended to an array, which is sorted and
+ * merged into the part at the end.  This is several times as fast as looking for
+ * the place of each of them in turns.
  */
 #define RUN_MIN 512u /* a page */
 
@@ -23,7 +24,7 @@ struct postings_load {
 
 int postings_load_begin(struct postings *p)
 {
-	if (p->count || p->load)
+	if (p->load)
 		return -EINVAL;
 	p->load = calloc(1, sizeof(*p->load));
 	return p->load ? 0 : -ENOMEM;
@@ -86,16 +87,26 @@ static int load_reserve(struct postings_load *load, const uint32_t *keys,
 	return err;
 }
 
-/* A key that one content has twice, which is rare, is put twice for now. */
 static void load_put(struct postings *p, uint32_t content, uint32_t key,
 		     bool anchor)
 {
 	struct load_run *run = &p->load->runs[part_of(key)];
+	size_t *others = &p->others[significant_bits(key)];
+	uint32_t tag = tag_of(key, anchor), i;
 
-	run->entries[run->count++] =
-		(struct part_entry){ tag_of(key, anchor), content };
+	/* The few other entries of the same content are at the end. */
+	for (i = run->count; i && run->entries[i - 1].content == content; i--) {
+		struct part_entry *e = &run->entries[i - 1];
+
+		if (e->tag >> 1 != tag >> 1)
+			continue;
+		*others -= tag & ~e->tag & TAG_ANCHOR;
+		e->tag |= tag & TAG_ANCHOR;
+		return;
+	}
+	run->entries[run->count++] = (struct part_entry){ tag, content };
 	p->count++;
-	p->others[significant_bits(key)] += !anchor;
+	*others += !anchor;
 }
 
 static void run_trim(struct load_run *run, uint32_t tag)
@@ -109,6 +120,18 @@ static void run_trim(struct load_run *run, uint32_t tag)
 		kept += (e.tag & TAG_ANCHOR) | (e.tag < tag);
 	}
 	run->count = kept;
+}
+
+static void trim(struct postings *p)
+{
+	unsigned part;
+
+	for (part = 0; part < POSTINGS_PARTS; part++) {
+		uint32_t tag = limit_tag(p, part);
+
+		run_trim(&p->load->runs[part], tag);
+		part_trim(&p->parts[part], tag, &p->scratch);
+	}
 }
 
 /* The anchors, and of the others those that are below the limit, which are few
@@ -131,7 +154,6 @@ int postings_load_add(struct postings *p, uint32_t content,
 {
 	struct postings_load *load = p->load;
 	uint32_t chosen[POSTINGS_MAX_ADD];
-	unsigned part;
 	size_t i;
 	int err;
 
@@ -145,63 +167,67 @@ int postings_load_add(struct postings *p, uint32_t content,
 	for (i = 0; i < count; i++)
 		load_put(p, content, chosen[i], i < anchors);
 	if (postings_lower_limit(p))
-		for (part = 0; part < POSTINGS_PARTS; part++)
-			run_trim(&load->runs[part], limit_tag(p, part));
+		trim(p);
 	return 0;
 }
 
 /* ---- the end ---- */
 
-static uint32_t key_of(unsigned part, const struct part_entry *e)
-{
-	return (e->tag >> 1) * POSTINGS_PARTS + part;
-}
-
-/* Of entries of one content with one key the first is left, which is an anchor
- * if any of them is.  Returns how many are left. */
-static uint32_t drop_repeats(struct postings *p, unsigned part,
-			     struct part_entry *sorted, uint32_t count)
-{
-	uint32_t i, kept = 0;
-
-	for (i = 0; i < count; i++) {
-		const struct part_entry *e = &sorted[i];
-
-		if (kept && sorted[kept - 1].content == e->content &&
-		    sorted[kept - 1].tag >> 1 == e->tag >> 1) {
-			p->count--;
-			p->others[significant_bits(key_of(part, e))]--;
-		} else {
-			sorted[kept++] = *e;
-		}
-	}
-	return kept;
-}
-
-static int run_finish(struct postings *p, unsigned part)
+/* Entries that found no room count no longer. */
+static void run_drop(struct postings *p, unsigned part)
 {
 	struct load_run *run = &p->load->runs[part];
-	struct part_entry *sorted = malloc((run->count + 1) * sizeof(*sorted));
+	uint32_t i;
+
+	for (i = 0; i < run->count; i++) {
+		uint32_t tag = run->entries[i].tag;
+		uint32_t key = (tag >> 1) * POSTINGS_PARTS + part;
+
+		p->count--;
+		p->others[significant_bits(key)] -= !(tag & TAG_ANCHOR);
+	}
+	run->count = 0;
+}
+
+static int run_merge(struct postings *p, unsigned part)
+{
+	struct load_run *run = &p->load->runs[part];
+	struct part_entry *sorted = malloc(run->count * sizeof(*sorted));
 	int err = -ENOMEM;
 
 	if (sorted) {
 		part_sort(run->entries, run->count, sorted);
-		err = part_fill(&p->parts[part], sorted,
-				drop_repeats(p, part, sorted, run->count));
+		err = part_add(&p->parts[part], sorted, run->count);
 	}
+	if (!err)
+		run->count = 0;
 	free(sorted);
-	return err ? err : run_resize(run, 0);
+	return err;
+}
+
+int postings_load_end_part(struct postings *p, unsigned part)
+{
+	struct load_run *run = p->load ? &p->load->runs[part] : NULL;
+	int err = 0;
+
+	if (!run || !run->count)
+		return 0;
+	err = run_merge(p, part);
+	if (err)
+		run_drop(p, part);
+	(void)run_resize(run, 0);
+	return err;
 }
 
 int postings_load_end(struct postings *p)
 {
 	unsigned part;
-	int err = 0;
+	int err = 0, part_err;
 
-	for (part = 0; p->load && part < POSTINGS_PARTS && !err; part++)
-		if (p->load->runs[part].count)
-			err = run_finish(p, part);
-	if (!err)
-		postings_load_release(p);
+	for (part = 0; part < POSTINGS_PARTS; part++) {
+		part_err = postings_load_end_part(p, part);
+		err = err ? err : part_err;
+	}
+	postings_load_release(p);
 	return err;
 }

@@ -345,17 +345,26 @@ static void base_merge(struct postings_part *part,
 	}
 }
 
+int part_add(struct postings_part *part, const struct part_entry *sorted,
+	     uint32_t count)
+{
+	int err = base_resize(part, base_count(part) + count);
+
+	if (!err)
+		base_merge(part, sorted, count);
+	return err;
+}
+
 static int part_merge(struct postings_part *part, struct part_scratch *s)
 {
 	uint32_t count = fresh_gather(&part->fresh, s->gathered);
-	int err = base_resize(part, base_count(part) + count);
+	int err;
 
-	if (err)
-		return err;
 	part_sort(s->gathered, count, s->sorted);
-	base_merge(part, s->sorted, count);
-	fresh_clear(&part->fresh);
-	return 0;
+	err = part_add(part, s->sorted, count);
+	if (!err)
+		fresh_clear(&part->fresh);
+	return err;
 }
 
 int part_reserve(struct postings_part *part, uint32_t more,
@@ -385,28 +394,6 @@ enum part_put part_put(struct postings_part *part, uint32_t tag,
 
 	assert(part->fresh.count < part->fresh.capacity);
 	return put == PART_NEW ? fresh_put(&part->fresh, tag, content) : put;
-}
-
-int part_fill(struct postings_part *part, const struct part_entry *sorted,
-	      uint32_t count)
-{
-	uint32_t bucket = 0, i;
-	int err = base_resize(part, count);
-
-	if (err)
-		return err;
-	assert(!count || (part->contents && part->lows));
-	for (i = 0; i < count; i++) {
-		while (bucket < bucket_of(sorted[i].tag))
-			part->first[++bucket] = i;
-		part->lows[i] = (uint16_t)sorted[i].tag;
-		part->contents[i] = sorted[i].content;
-		if (sorted[i].content > part->newest)
-			part->newest = sorted[i].content;
-	}
-	while (bucket < BUCKETS)
-		part->first[++bucket] = count;
-	return 0;
 }
 
 /* ---- reading ---- */

@@ -82,10 +82,10 @@ enum part_put part_put(struct postings_part *part, uint32_t tag,
 void part_sort(struct part_entry *entries, uint32_t count,
 	       struct part_entry *sorted_out);
 
-/* Fills an empty part with entries sorted by key and content, without
- * repeats.  -ENOMEM. */
-int part_fill(struct postings_part *part, const struct part_entry *sorted,
-	      uint32_t count);
+/* Adds entries that the part does not have, one or more, sorted by key and
+ * content.  -ENOMEM. */
+int part_add(struct postings_part *part, const struct part_entry *sorted,
+	     uint32_t count);
 
 /* As postings_find(). */
 size_t part_find(const struct postings_part *part, uint32_t tag, uint32_t *out,

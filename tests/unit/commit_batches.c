@@ -121,6 +121,49 @@ static void test_many_events_are_written_at_once(void **state)
 	wait_closed(r);
 }
 
+static void assert_indexed(struct recorder *r, uint32_t content, uint64_t made)
+{
+	char text[64];
+	struct digests d = digests_of(made, text, sizeof(text));
+	const char *sif = d.text[DIGEST_SIF];
+	static struct sif_sketch sketch;
+	struct index_query q = { .digests = &d, .sketch = &sketch };
+	struct index_candidate found[8];
+	size_t count, i;
+
+	assert_int_equal(sif_parse(sif, strlen(sif), &sketch), 0);
+	assert_int_equal(index_candidates(r->index, &q, INDEX_BY_SKETCH, found,
+					  8, &count),
+			 0);
+	for (i = 0; i < count && found[i].content != content; i++)
+		;
+	assert_true(i < count);
+}
+
+/* So many that the index is told of all of them at once, then one more. */
+static void test_many_results_are_in_the_index(void **state)
+{
+	enum { RESULTS = 1000 };
+	struct recorder *r = *state;
+	struct catalog_txn *txn = begin_write(&r->f);
+	char name[8];
+	uint32_t i;
+
+	for (i = 1; i <= RESULTS + 1; i++) {
+		(void)snprintf(name, sizeof(name), "%u", i);
+		post(r, new_name(EVENT_NAME_ADDED, 0, name, i));
+		post(r, new_result(i, 1000 + i));
+		if (i == RESULTS) {
+			catalog_abort(txn);
+			assert_int_equal(commit_settle(&r->c), 0);
+		}
+	}
+	assert_int_equal(commit_settle(&r->c), 0);
+	assert_int_equal(index_count(r->index), RESULTS + 1);
+	for (i = 1; i <= RESULTS + 1; i++)
+		assert_indexed(r, i, 1000 + i);
+}
+
 static void test_too_many_events_become_a_scan(void **state)
 {
 	struct recorder *r = *state;
@@ -228,6 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_results_are_kept_while_nothing_can_be_written),
 		TEST(test_many_events_are_written_at_once),
+		TEST(test_many_results_are_in_the_index),
 		TEST(test_too_many_events_become_a_scan),
 		TEST(test_the_scan_waits_for_room),
 		TEST(test_what_was_posted_is_written_at_the_end),
