@@ -17,13 +17,10 @@ int short_sketch_put(struct catalog_txn *txn, enum catalog_db db,
 		     const uint8_t *id, const char *text)
 {
 	uint8_t bytes[SHORT_SKETCH_BYTES];
-	struct short_sketch sketch;
-	int err = short_sketch_parse(text, strlen(text), &sketch);
+	size_t len = short_sketch_pack_text(text, strlen(text), bytes);
 
-	if (err)
-		return err;
-	return txn_append(txn, db, id, CONTENT_KEY_BYTES, bytes,
-			  short_sketch_store(&sketch, bytes));
+	return len ? txn_append(txn, db, id, CONTENT_KEY_BYTES, bytes, len) :
+		     -EINVAL;
 }
 
 static int short_sketch_get(struct catalog_txn *txn, enum catalog_db db,

@@ -24,16 +24,15 @@ int sketch_decode(const MDB_val *bytes, struct sif_sketch *out)
 int sketch_put(struct catalog_txn *txn, enum catalog_db db, const uint8_t *id,
 	       const char *text)
 {
-	struct sif_sketch *sketch = malloc(sizeof(*sketch));
 	uint8_t *bytes = malloc(SIF_PACKED_MAX);
-	int err = sketch && bytes ? 0 : -ENOMEM;
+	int err = -ENOMEM;
+	size_t len;
 
-	if (!err)
-		err = sif_parse(text, strlen(text), sketch);
-	if (!err)
-		err = txn_append(txn, db, id, CONTENT_KEY_BYTES, bytes,
-				 sif_pack(sketch, bytes));
-	free(sketch);
+	if (!bytes)
+		return err;
+	len = sif_pack_text(text, strlen(text), bytes);
+	err = len ? txn_append(txn, db, id, CONTENT_KEY_BYTES, bytes, len) :
+		    -EINVAL;
 	free(bytes);
 	return err;
 }

@@ -215,35 +215,54 @@ int short_sketch_format(const struct short_sketch *sketch, struct buf *out)
 	return err ? err : buf_append(out, text, (8 * len + 5) / 6);
 }
 
-int short_sketch_parse(const char *text, size_t len, struct short_sketch *out)
+/* The record of a text, or 0 when there is none. */
+static size_t read_record(const char *text, size_t len,
+			  uint8_t bytes[SHORT_SKETCH_BYTES + 2])
 {
 	const size_t prefix = sizeof(PREFIX) - 1;
-	uint8_t bytes[SHORT_SKETCH_BYTES + 2] = { 0 },
-					   again[SHORT_SKETCH_BYTES];
 	size_t chars, i, bit, record;
 	unsigned code;
 
 	if (len < prefix || memcmp(text, PREFIX, prefix) != 0)
-		return -EINVAL;
+		return 0;
 	text += prefix;
 	chars = len - prefix;
 	record = chars * 6 / 8;
 	if (chars > SHORT_SKETCH_BYTES * 8 / 6 || (8 * record + 5) / 6 != chars)
-		return -EINVAL;
+		return 0;
+	memset(bytes, 0, SHORT_SKETCH_BYTES + 2);
 	for (i = 0; i < chars; i++) {
 		code = base64_codes[(uint8_t)text[i]];
 		if (!code)
-			return -EINVAL;
+			return 0;
 		bit = 6 * i;
 		code = (code - 1) << (10 - bit % 8);
 		bytes[bit / 8] |= (uint8_t)(code >> 8);
 		bytes[bit / 8 + 1] |= (uint8_t)code;
 	}
+	return bytes[record] ? 0 : record;
+}
+
+int short_sketch_parse(const char *text, size_t len, struct short_sketch *out)
+{
+	uint8_t bytes[SHORT_SKETCH_BYTES + 2], again[SHORT_SKETCH_BYTES];
+	size_t record = read_record(text, len, bytes);
+
 	/* There is one text for a sketch. */
-	if (bytes[record] || !short_sketch_load(bytes, record, out) ||
+	if (!record || !short_sketch_load(bytes, record, out) ||
 	    short_sketch_store(out, again) != record)
 		return -EINVAL;
 	return 0;
+}
+
+size_t short_sketch_pack_text(const char *text, size_t len,
+			      uint8_t bytes_out[SHORT_SKETCH_BYTES])
+{
+	uint8_t bytes[SHORT_SKETCH_BYTES + 2];
+	size_t record = read_record(text, len, bytes);
+
+	memcpy(bytes_out, bytes, record);
+	return record;
 }
 
 /* ---- two sketches ---- */

@@ -51,6 +51,11 @@ int short_sketch_format(const struct short_sketch *sketch, struct buf *out);
 /* -EINVAL when text is no sketch; out is not specified then. */
 int short_sketch_parse(const char *text, size_t len, struct short_sketch *out);
 
+/* The record in a text of short_sketch_format(); it is not checked.  Returns the
+ * number of bytes; 0: it is no such text. */
+size_t short_sketch_pack_text(const char *text, size_t len,
+			      uint8_t bytes_out[SHORT_SKETCH_BYTES]);
+
 /* The share of the windows of each that the other has, 0..1, and how many values
  * it rests on: 0 where nothing can be said. */
 struct short_relation {

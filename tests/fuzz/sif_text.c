@@ -7,12 +7,17 @@
 
 static bool read_line(struct bytes line, struct sif_sketch *out)
 {
-	int err = sif_parse((const char *)line.data, line.len, out);
+	static uint8_t made[SIF_PACKED_MAX], packed[SIF_PACKED_MAX];
+	const char *chars = (const char *)line.data;
+	size_t len = sif_pack_text(chars, line.len, made);
+	int err = sif_parse(chars, line.len, out);
 	struct buf text = { 0 };
 
 	assert_true(err == 0 || err == -EINVAL);
 	if (err)
 		return false;
+	assert_int_equal(len, sif_pack(out, packed));
+	assert_memory_equal(made, packed, len);
 	assert_int_equal(sif_format(out, &text), 0);
 	assert_int_equal(text.len, line.len);
 	assert_memory_equal(text.data, line.data, line.len);

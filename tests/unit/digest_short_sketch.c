@@ -91,7 +91,7 @@ static void test_the_number_of_windows(void **state)
 
 static void check_record(const struct short_sketch *sketch)
 {
-	uint8_t bytes[SHORT_SKETCH_BYTES];
+	uint8_t bytes[SHORT_SKETCH_BYTES], packed[SHORT_SKETCH_BYTES];
 	size_t len = short_sketch_store(sketch, bytes);
 	struct short_sketch have;
 	struct buf text = { 0 }, again = { 0 };
@@ -104,6 +104,9 @@ static void check_record(const struct short_sketch *sketch)
 			    have.count * sizeof(have.slots[0]));
 	assert_int_equal(short_sketch_format(sketch, &text), 0);
 	assert_int_equal(short_sketch_parse(text.data, text.len, &have), 0);
+	assert_int_equal(short_sketch_pack_text(text.data, text.len, packed),
+			 len);
+	assert_memory_equal(packed, bytes, len);
 	assert_int_equal(short_sketch_format(&have, &again), 0);
 	assert_string_equal(text.data, again.data);
 	buf_release(&text);

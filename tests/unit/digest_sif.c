@@ -317,6 +317,22 @@ static void assert_values_in_full(const uint8_t *bytes, size_t len,
 	assert_false(have.is_placed);
 }
 
+/* Made of its text alone. */
+static void assert_packed_text(const uint8_t *bytes, size_t len,
+			       const struct sif_sketch *sketch)
+{
+	static uint8_t have[SIF_PACKED_MAX];
+	struct buf text = { 0 };
+
+	assert_int_equal(sif_format(sketch, &text), 0);
+	assert_int_equal(sif_pack_text(text.data, text.len, have), len);
+	assert_memory_equal(have, bytes, len);
+	assert_int_equal(sif_pack_text(text.data, 6, have), 0);
+	text.data[text.len - 1] = '!';
+	assert_int_equal(sif_pack_text(text.data, text.len, have), 0);
+	buf_release(&text);
+}
+
 /* The bits of one sketch, changed one by one: what is accepted is a sketch of
  * its own, with these bytes for its only form. */
 static void there_is_one_form_of_each(void **state)
@@ -338,6 +354,7 @@ static void there_is_one_form_of_each(void **state)
 			assert_int_equal(sif_pack(&other, again), len);
 			assert_memory_equal(again, bytes, len);
 			assert_values_in_full(bytes, len, &other);
+			assert_packed_text(bytes, len, &other);
 			accepted++;
 		}
 		bytes[i / 8] ^= (uint8_t)(1 << i % 8);
@@ -375,6 +392,7 @@ static void any_values_have_a_form(void **state)
 		assert_int_equal(sif_unpack(bytes, len, &have), 0);
 		assert_true(same(&want, &have));
 		assert_values_in_full(bytes, len, &want);
+		assert_packed_text(bytes, len, &want);
 	}
 }
 

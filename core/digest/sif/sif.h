@@ -181,6 +181,11 @@ int sif_format(const struct sif_sketch *sketch, struct buf *out);
  * sketch of foreign bytes asks for it. */
 bool sif_is_sound(const struct sif_sketch *sketch);
 
+/* The binary form of the sketch with this text, in a fraction of the time that
+ * sif_parse() and sif_pack() take.  The text is one of sif_format(): it is not
+ * checked whether its sketch is sound.  0: it is no such text. */
+size_t sif_pack_text(const char *text, size_t len, uint8_t *bytes);
+
 /* -EINVAL when text is no sketch; out is not specified then. */
 int sif_parse(const char *text, size_t len, struct sif_sketch *out);
 

@@ -395,14 +395,14 @@ static size_t places_bytes(uint64_t count)
 	return (size_t)(count * PLACE_BITS + 7) / 8;
 }
 
-static size_t put_places(const struct sif_sketch *s, uint8_t *bytes)
+size_t sif_pack_places(const uint8_t *places, size_t count, uint8_t *bytes)
 {
 	struct bit_writer w = { .to = bytes };
 	size_t i;
 
-	for (i = 0; i < s->count; i++)
-		put_bits(&w, s->places[i], PLACE_BITS);
-	return places_bytes(s->count);
+	for (i = 0; i < count; i++)
+		put_bits(&w, places[i], PLACE_BITS);
+	return places_bytes(count);
 }
 
 /* The number of values in full, as a body says it. */
@@ -435,15 +435,22 @@ static bool get_places(const uint8_t *at, const uint8_t **end,
 	return get_bits(&r, 8) == 0;
 }
 
+size_t sif_pack_head(unsigned window, bool is_placed, uint64_t distinct,
+		     uint8_t *bytes)
+{
+	bytes[0] = (uint8_t)(window | (is_placed ? PLACED : 0));
+	return 1 + store_varint(bytes + 1, distinct);
+}
+
 size_t sif_pack(const struct sif_sketch *sketch, uint8_t *bytes)
 {
 	uint8_t *p = bytes;
 
-	*p++ = (uint8_t)(sketch->window | (sketch->is_placed ? PLACED : 0));
-	p += store_varint(p, sketch->distinct);
+	p += sif_pack_head(sketch->window, sketch->is_placed, sketch->distinct,
+			   p);
 	p += sif_pack_body(sketch, p);
 	if (sketch->is_placed)
-		p += put_places(sketch, p);
+		p += sif_pack_places(sketch->places, sketch->count, p);
 	return (size_t)(p - bytes);
 }
 

@@ -130,17 +130,16 @@ static bool is_ascending(const struct sif_sketch *sketch)
 	return true;
 }
 
-static bool read_places(const char *at, size_t count, struct sif_sketch *out)
+/* Characters that stand for a number each. */
+static bool read_places(const char *at, size_t count, uint8_t *out)
 {
 	unsigned code, bad = 0;
 	size_t i;
 
-	if (!count || count != out->count)
-		return false;
 	for (i = 0; i < count; i++) {
 		code = base64_codes[(uint8_t)at[i]];
 		bad |= code == 0;
-		out->places[i] = (uint8_t)(code - 1);
+		out[i] = (uint8_t)(code - 1);
 	}
 	return !bad;
 }
@@ -161,30 +160,71 @@ bool sif_is_sound(const struct sif_sketch *sketch)
 	return sketch->distinct == all || (sketch->distinct > all && all >= 2);
 }
 
-int sif_parse(const char *text, size_t len, struct sif_sketch *out)
-{
+/* The parts of a text, without a look at what the body says. */
+struct sif_text {
+	unsigned window;
+	uint64_t distinct;
+	size_t body_len;
+	bool is_placed;
+	size_t place_count;
 	uint8_t body[SIF_PACKED_MAX + 2];
-	const char *at = text, *end = text + len;
+	uint8_t places[SIF_MAX_VALUES];
+};
+
+static bool read_text(const char *text, size_t len, struct sif_text *out)
+{
+	const char *at = text, *end = text + len, *places;
 	const size_t prefix_len = sizeof(PREFIX) - 1;
-	const char *places;
 	uint64_t window;
-	size_t body_len, rest;
+	size_t rest;
 
 	if (len < prefix_len || memcmp(text, PREFIX, prefix_len) != 0)
-		return -EINVAL;
+		return false;
 	at += prefix_len;
 	if (!read_number(&at, end, &window) ||
 	    !read_number(&at, end, &out->distinct) || window > SIF_MAX_WINDOW)
-		return -EINVAL;
+		return false;
 	out->window = (unsigned)window;
 	places = memchr(at, ':', (size_t)(end - at));
 	out->is_placed = places != NULL;
 	rest = (size_t)((places ? places : end) - at);
 	if (rest > text_length(SIF_PACKED_MAX) ||
-	    !read_base64(at, rest, body, &body_len) ||
-	    !sif_unpack_body(body, body_len, out))
+	    !read_base64(at, rest, out->body, &out->body_len))
+		return false;
+	out->place_count = places ? (size_t)(end - places - 1) : 0;
+	return !places ||
+	       (out->place_count && out->place_count <= SIF_MAX_VALUES &&
+		read_places(places + 1, out->place_count, out->places));
+}
+
+int sif_parse(const char *text, size_t len, struct sif_sketch *out)
+{
+	struct sif_text parts;
+
+	if (!read_text(text, len, &parts))
 		return -EINVAL;
-	if (places && !read_places(places + 1, (size_t)(end - places - 1), out))
+	out->window = parts.window;
+	out->distinct = parts.distinct;
+	out->is_placed = parts.is_placed;
+	if (!sif_unpack_body(parts.body, parts.body_len, out) ||
+	    (parts.is_placed && parts.place_count != out->count))
 		return -EINVAL;
+	if (parts.is_placed)
+		memcpy(out->places, parts.places, parts.place_count);
 	return 0;
+}
+
+size_t sif_pack_text(const char *text, size_t len, uint8_t *bytes)
+{
+	struct sif_text parts;
+	uint8_t *p = bytes;
+
+	if (!read_text(text, len, &parts) ||
+	    parts.body_len > SIF_PACKED_MAX - SIF_HEAD_MAX - SIF_MAX_VALUES)
+		return 0;
+	p += sif_pack_head(parts.window, parts.is_placed, parts.distinct, p);
+	memcpy(p, parts.body, parts.body_len);
+	p += parts.body_len;
+	p += sif_pack_places(parts.places, parts.place_count, p);
+	return (size_t)(p - bytes);
 }
