@@ -6,12 +6,7 @@
 
 #define WHOLE (CTPH_ROWS - 1)
 
-void sise_init(struct sise *s)
-{
-	ctph_init(&s->ctph, CTPH_SISE);
-}
-
-int sise_init_from(struct sise *s, uint64_t block_size)
+int sise_init_from(struct ctph *c, uint64_t block_size)
 {
 	unsigned level;
 
@@ -20,19 +15,9 @@ int sise_init_from(struct sise *s, uint64_t block_size)
 			break;
 	if (level == CTPH_LEVELS)
 		return -EINVAL;
-	ctph_init(&s->ctph, CTPH_SISE);
-	s->ctph.sise_start = level;
+	ctph_init(c, CTPH_SISE);
+	c->sise_start = level;
 	return 0;
-}
-
-void sise_update(struct sise *s, const void *data, size_t len)
-{
-	ctph_update(&s->ctph, data, len);
-}
-
-void sise_final(const struct sise *s, struct sise_signature *out)
-{
-	sise_read(&s->ctph, out);
 }
 
 /* The pairs of a level and the one that the end of the file makes. */

@@ -32,22 +32,14 @@ struct sise_signature {
 	struct sise_part secondary; /* at half the block size */
 };
 
-/* Reads what ctph computed, among other digests or alone. */
+/* The signature of the bytes that c has seen so far; c was initialised with
+ * CTPH_SISE. */
 void sise_read(const struct ctph *c, struct sise_signature *out);
 
-/* SiSe alone. */
-struct sise {
-	struct ctph ctph;
-};
-
-void sise_init(struct sise *s);
-
-/* The search for the block size starts at that one, whatever the size of the
- * file: for comparing with a signature that has it (paper, 4.1).  -EINVAL when
- * it is not 3 * 2^level. */
-int sise_init_from(struct sise *s, uint64_t block_size);
-void sise_update(struct sise *s, const void *data, size_t len);
-void sise_final(const struct sise *s, struct sise_signature *out);
+/* Initialises c for SiSe alone.  The search for the block size starts at that
+ * one, whatever the size of the file: for comparing with a signature that has
+ * it (paper, 4.1).  -EINVAL when it is not 3 * 2^level. */
+int sise_init_from(struct ctph *c, uint64_t block_size);
 
 /* Appends "6144(6143):pairs::3072(3071):pairs".  -ENOMEM. */
 int sise_format(const struct sise_signature *sig, struct buf *out);

@@ -10,21 +10,6 @@
 
 #define CHAR_MASK 0x3f
 
-void ssdeep_init(struct ssdeep *s)
-{
-	ctph_init(&s->ctph, CTPH_SSDEEP);
-}
-
-void ssdeep_update(struct ssdeep *s, const void *data, size_t len)
-{
-	ctph_update(&s->ctph, data, len);
-}
-
-int ssdeep_final(const struct ssdeep *s, struct ssdeep_signature *out)
-{
-	return ssdeep_read(&s->ctph, out);
-}
-
 /* ---- the result ---- */
 
 /*

@@ -33,19 +33,10 @@ struct ssdeep_signature {
 	struct ssdeep_part secondary; /* at twice the block size */
 };
 
-/* Reads what ctph computed, among other digests or alone.  -EOVERFLOW for a
- * file of more than SSDEEP_MAX_SIZE bytes (192 GiB): it has no block size. */
+/* The signature of the bytes that c has seen so far; c was initialised with
+ * CTPH_SSDEEP.  -EOVERFLOW for a file of more than SSDEEP_MAX_SIZE bytes
+ * (192 GiB): it has no block size. */
 int ssdeep_read(const struct ctph *c, struct ssdeep_signature *out);
-
-/* ssdeep alone. */
-struct ssdeep {
-	struct ctph ctph;
-};
-
-/* Any number of files one after the other; final changes nothing. */
-void ssdeep_init(struct ssdeep *s);
-void ssdeep_update(struct ssdeep *s, const void *data, size_t len);
-int ssdeep_final(const struct ssdeep *s, struct ssdeep_signature *out);
 
 /* Appends "48:chars:chars".  -ENOMEM. */
 int ssdeep_format(const struct ssdeep_signature *sig, struct buf *out);

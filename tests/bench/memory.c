@@ -23,7 +23,7 @@ static const struct state {
 } states[] = {
 	{ "rdc", sizeof(struct rdc) },   { "sdhash", sizeof(struct sdhash) },
 	{ "sif", sizeof(struct sif) },   { "simhash", sizeof(struct simhash) },
-	{ "sise", sizeof(struct sise) }, { "ssdeep", sizeof(struct ssdeep) },
+	{ "sise", sizeof(struct ctph) }, { "ssdeep", sizeof(struct ctph) },
 };
 
 static size_t state_size(const char *name)

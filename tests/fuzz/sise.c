@@ -4,11 +4,11 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/sise_model.h"
 
-static struct sise sise;
+static struct ctph sise;
 
 static void update(void *arg, const void *data, size_t len)
 {
-	sise_update(arg, data, len);
+	ctph_update(arg, data, len);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -18,9 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct buf have = { 0 };
 	char *want;
 
-	sise_init(&sise);
+	ctph_init(&sise, CTPH_SISE);
 	fuzz_feed(&f, update, &sise);
-	sise_final(&sise, &sig);
+	sise_read(&sise, &sig);
 	assert_int_equal(sise_format(&sig, &have), 0);
 	want = model_signature(f.content.data, f.content.len,
 			       (size_t)2 * SISE_MAX_PAIRS);

@@ -4,11 +4,11 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/ssdeep_model.h"
 
-static struct ssdeep ssdeep;
+static struct ctph ssdeep;
 
 static void update(void *arg, const void *data, size_t len)
 {
-	ssdeep_update(arg, data, len);
+	ctph_update(arg, data, len);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -18,9 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct ssdeep_signature sig;
 	struct buf have = { 0 };
 
-	ssdeep_init(&ssdeep);
+	ctph_init(&ssdeep, CTPH_SSDEEP);
 	fuzz_feed(&f, update, &ssdeep);
-	assert_int_equal(ssdeep_final(&ssdeep, &sig), 0);
+	assert_int_equal(ssdeep_read(&ssdeep, &sig), 0);
 	assert_int_equal(ssdeep_format(&sig, &have), 0);
 	ssdeep_model(f.content, want);
 	assert_string_equal(have.data, want);

@@ -33,13 +33,13 @@ static char *sif_alone(struct bytes b)
 
 static char *ssdeep_alone(struct bytes b)
 {
-	static struct ssdeep ssdeep;
+	static struct ctph ssdeep;
 	struct ssdeep_signature sig;
 	struct buf text = { 0 };
 
-	ssdeep_init(&ssdeep);
-	ssdeep_update(&ssdeep, b.data, b.len);
-	assert_int_equal(ssdeep_final(&ssdeep, &sig), 0);
+	ctph_init(&ssdeep, CTPH_SSDEEP);
+	ctph_update(&ssdeep, b.data, b.len);
+	assert_int_equal(ssdeep_read(&ssdeep, &sig), 0);
 	assert_int_equal(ssdeep_format(&sig, &text), 0);
 	return buf_take(&text);
 }
@@ -61,7 +61,7 @@ static char *text_sif_alone(struct bytes b)
 
 static struct digests each_alone(struct bytes b)
 {
-	static struct sise sise;
+	static struct ctph sise;
 	static struct simhash simhash;
 	static struct rdc rdc;
 	static struct sise_signature sig;
@@ -70,9 +70,9 @@ static struct digests each_alone(struct bytes b)
 	struct buf text = { 0 };
 	XXH128_canonical_t canonical;
 
-	sise_init(&sise);
-	sise_update(&sise, b.data, b.len);
-	sise_final(&sise, &sig);
+	ctph_init(&sise, CTPH_SISE);
+	ctph_update(&sise, b.data, b.len);
+	sise_read(&sise, &sig);
 	assert_int_equal(sise_format(&sig, &text), 0);
 	d.text[DIGEST_SISE] = buf_take(&text);
 	d.text[DIGEST_SIF] = sif_alone(b);
@@ -310,7 +310,7 @@ static void an_empty_file(void **state)
 static void memory_is_bounded(void **state)
 {
 	(void)state;
-	assert_true(sizeof(struct sise) + sizeof(struct simhash) +
+	assert_true(sizeof(struct ctph) + sizeof(struct simhash) +
 			    sizeof(struct rdc) + sizeof(struct sise_signature) <
 		    (4u << 20) - 65536);
 }

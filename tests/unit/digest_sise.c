@@ -11,7 +11,7 @@
 #define UNCUT ((size_t)INT32_MAX)
 #define CUT ((size_t)2 * SISE_MAX_PAIRS)
 
-static struct sise sise;
+static struct ctph sise;
 
 static char *format(const struct sise_signature *sig)
 {
@@ -28,14 +28,14 @@ static char *signature_of(struct bytes b, uint64_t seed)
 	struct sise_signature sig;
 	size_t i, part, max;
 
-	sise_init(&sise);
+	ctph_init(&sise, CTPH_SISE);
 	for (i = 0; i < b.len; i += part) {
 		part = b.len - i;
 		max = seed ? draw(&d) % (draw(&d) % 3 ? 9 : 5000) : part;
 		part = max < part ? max : part;
-		sise_update(&sise, b.data + i, part);
+		ctph_update(&sise, b.data + i, part);
 	}
-	sise_final(&sise, &sig);
+	sise_read(&sise, &sig);
 	return format(&sig);
 }
 

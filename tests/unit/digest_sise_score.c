@@ -66,16 +66,16 @@ static struct set set_load(const char *path, size_t column)
 
 static struct set set_make(void)
 {
-	static struct sise sise;
+	static struct ctph sise;
 	struct tsv lines = tsv_open(DIR "inputs.tsv");
 	struct set set = { .count = 0 };
 	struct bytes input;
 
 	while (tsv_next(&lines)) {
 		input = recipe_parse(lines.fields[1]);
-		sise_init(&sise);
-		sise_update(&sise, input.data, input.len);
-		sise_final(&sise, set_add(&set, lines.fields[0]));
+		ctph_init(&sise, CTPH_SISE);
+		ctph_update(&sise, input.data, input.len);
+		sise_read(&sise, set_add(&set, lines.fields[0]));
 		free(input.data);
 	}
 	tsv_close(&lines);

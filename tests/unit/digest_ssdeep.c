@@ -8,7 +8,7 @@
 
 #define INPUTS "tests/vectors/sise/inputs.tsv"
 
-static struct ssdeep ssdeep;
+static struct ctph ssdeep;
 
 /* ---- golden values ---- */
 
@@ -167,11 +167,11 @@ static void too_large(void **state)
 	struct ssdeep_signature sig;
 
 	(void)state;
-	ssdeep_init(&ssdeep);
-	ssdeep.ctph.size = SSDEEP_MAX_SIZE;
-	assert_int_equal(ssdeep_final(&ssdeep, &sig), 0);
-	ssdeep.ctph.size++;
-	assert_int_equal(ssdeep_final(&ssdeep, &sig), -EOVERFLOW);
+	ctph_init(&ssdeep, CTPH_SSDEEP);
+	ssdeep.size = SSDEEP_MAX_SIZE;
+	assert_int_equal(ssdeep_read(&ssdeep, &sig), 0);
+	ssdeep.size++;
+	assert_int_equal(ssdeep_read(&ssdeep, &sig), -EOVERFLOW);
 }
 
 /* ---- text ---- */

@@ -54,12 +54,12 @@ static bool is_text(struct buf *have, const struct buf *want)
 static bool sise_agrees(struct bytes b, const struct buf *want)
 {
 	static struct sise_signature sig;
-	static struct sise sise;
+	static struct ctph sise;
 	struct buf have = { 0 };
 
-	sise_init(&sise);
-	sise_update(&sise, b.data, b.len);
-	sise_final(&sise, &sig);
+	ctph_init(&sise, CTPH_SISE);
+	ctph_update(&sise, b.data, b.len);
+	sise_read(&sise, &sig);
 	assert_int_equal(sise_format(&sig, &have), 0);
 	return is_text(&have, want);
 }
@@ -74,13 +74,13 @@ static void want_ssdeep(struct bytes b, struct buf *want_out)
 
 static bool ssdeep_agrees(struct bytes b, const struct buf *want)
 {
-	static struct ssdeep ssdeep;
+	static struct ctph ssdeep;
 	struct ssdeep_signature sig;
 	struct buf have = { 0 };
 
-	ssdeep_init(&ssdeep);
-	ssdeep_update(&ssdeep, b.data, b.len);
-	assert_int_equal(ssdeep_final(&ssdeep, &sig), 0);
+	ctph_init(&ssdeep, CTPH_SSDEEP);
+	ctph_update(&ssdeep, b.data, b.len);
+	assert_int_equal(ssdeep_read(&ssdeep, &sig), 0);
 	assert_int_equal(ssdeep_format(&sig, &have), 0);
 	return is_text(&have, want);
 }

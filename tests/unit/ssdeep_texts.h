@@ -66,19 +66,19 @@ static inline size_t read_named(const char *path, struct named *out, size_t max)
 /* Digest of b; seed != 0 cuts it into updates of random lengths. */
 static inline void digest_of(struct bytes b, uint64_t seed, char out[TEXT_SIZE])
 {
-	static struct ssdeep ssdeep;
+	static struct ctph ssdeep;
 	struct draws d = draws_of(seed);
 	struct ssdeep_signature sig;
 	size_t i, part, max;
 
-	ssdeep_init(&ssdeep);
+	ctph_init(&ssdeep, CTPH_SSDEEP);
 	for (i = 0; i < b.len; i += part) {
 		part = b.len - i;
 		max = seed ? draw(&d) % (draw(&d) % 3 ? 9 : 5000) : part;
 		part = max < part ? max : part;
-		ssdeep_update(&ssdeep, b.data + i, part);
+		ctph_update(&ssdeep, b.data + i, part);
 	}
-	assert_int_equal(ssdeep_final(&ssdeep, &sig), 0);
+	assert_int_equal(ssdeep_read(&ssdeep, &sig), 0);
 	format(&sig, out);
 }
 

@@ -15,7 +15,7 @@
 
 static int take_sise(void *arg, const void *data, size_t len)
 {
-	sise_update(arg, data, len);
+	ctph_update(arg, data, len);
 	return 0;
 }
 
@@ -23,7 +23,7 @@ static int take_sise(void *arg, const void *data, size_t len)
 static int read_from(struct reader *r, const char *path, uint64_t block_size,
 		     struct sise_signature *out)
 {
-	struct sise *sise = malloc(sizeof(*sise));
+	struct ctph *sise = malloc(sizeof(*sise));
 	int fd = -1, err = sise ? sise_init_from(sise, block_size) : -ENOMEM;
 
 	if (!err)
@@ -31,7 +31,7 @@ static int read_from(struct reader *r, const char *path, uint64_t block_size,
 	if (!err)
 		err = reader_each(r, fd, take_sise, sise);
 	if (!err)
-		sise_final(sise, out);
+		sise_read(sise, out);
 	if (fd >= 0)
 		close(fd);
 	free(sise);
