@@ -93,17 +93,6 @@ static void repeats_take_no_room(void **state)
 	free(b.data);
 }
 
-static void what_sets_have_in_common(void **state)
-{
-	static const uint32_t a[] = { 1, 3, 5, 7, 9 }, b[] = { 2, 3, 4, 9 };
-
-	(void)state;
-	assert_int_equal(sif_classic_common(a, 5, b, 4), 2);
-	assert_int_equal(sif_classic_common(b, 4, a, 5), 2);
-	assert_int_equal(sif_classic_common(a, 5, a, 5), 5);
-	assert_int_equal(sif_classic_common(a, 5, NULL, 0), 0);
-}
-
 static void what_init_refuses(void **state)
 {
 	struct sif_classic s;
@@ -121,7 +110,6 @@ int main(void)
 		cmocka_unit_test(all_small_sizes),
 		cmocka_unit_test(larger_sizes),
 		cmocka_unit_test(repeats_take_no_room),
-		cmocka_unit_test(what_sets_have_in_common),
 		cmocka_unit_test(what_init_refuses),
 	};
 

@@ -235,48 +235,6 @@ static bool walk_on(struct sketch_walk *w)
 	return more_a || more_b;
 }
 
-static double share(size_t part, size_t whole)
-{
-	return whole ? (double)part / (double)whole : 0;
-}
-
-int sif_compare(const struct sif_sketch *a, const struct sif_sketch *b,
-		struct sif_relation *out)
-{
-	struct sketch_walk w = { .a = a, .b = b };
-	uint64_t bound = sif_joint_bound(a, b);
-	size_t max = SIZE_MAX, samples = 0, shared = 0, common = 0;
-	size_t a_samples = 0, b_samples = 0;
-
-	if (a->window != b->window)
-		return -EINVAL;
-	/* So many of the smallest values of the union are certain. */
-	if (!is_complete(a))
-		max = a->count;
-	if (!is_complete(b) && b->count < max)
-		max = b->count;
-	while (walk_on(&w)) {
-		if (samples < max) {
-			samples++;
-			shared += w.in_a && w.in_b;
-		}
-		if (w.value < bound) {
-			a_samples += w.in_a;
-			b_samples += w.in_b;
-			common += w.in_a && w.in_b;
-		}
-	}
-	*out = (struct sif_relation){
-		.resemblance = share(shared, samples),
-		.a_in_b = share(common, a_samples),
-		.b_in_a = share(common, b_samples),
-		.samples = samples,
-		.a_samples = a_samples,
-		.b_samples = b_samples,
-	};
-	return 0;
-}
-
 int sif_merge(struct sif_sketch *into, const struct sif_sketch *from,
 	      size_t max)
 {

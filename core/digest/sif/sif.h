@@ -206,36 +206,12 @@ struct sif_shares {
 int sif_find_shares(const struct sif_sketch *a, const struct sif_sketch *b,
 		    struct sif_shares *out);
 
-/*
- * The two as sets of windows, by the values in full.  Shares are 0..1, and 0
- * where there is nothing to tell from: no samples.  When nothing was left out
- * of either they are exact.
- *
- * resemblance is the bottom-k estimate, unbiased; its standard deviation is
- * sqrt(r * (1 - r) / samples).  Containment rests on the fingerprints of one
- * file below the range that both sketches cover: about k times the ratio of
- * the sizes when the file is the smaller one.
- */
-struct sif_relation {
-	double resemblance; /* |A and B| / |A or B| */
-	double a_in_b;      /* |A and B| / |A| */
-	double b_in_a;
-	size_t samples; /* that resemblance rests on */
-	size_t a_samples;
-	size_t b_samples;
-};
-
 /* The sketch knows in full of all values below that one; UINT64_MAX: of all. */
 uint64_t sif_known(const struct sif_sketch *sketch);
 
-/* Both sketches know in full of all values below that one; containment rests
- * on these. */
+/* Both sketches know in full of all values below that one. */
 uint64_t sif_joint_bound(const struct sif_sketch *a,
 			 const struct sif_sketch *b);
-
-/* -EINVAL when the windows differ. */
-int sif_compare(const struct sif_sketch *a, const struct sif_sketch *b,
-		struct sif_relation *out);
 
 /* Makes into the sketch of the union, at most max values.  For sketches made
  * with max, it is the one that the union itself would have given.  -EINVAL
@@ -280,9 +256,5 @@ int sif_classic_update(struct sif_classic *s, const void *data, size_t len);
 /* The fingerprints so far, ascending, without repeats; they stay s's and are
  * valid until the next call. */
 const uint32_t *sif_classic_values(struct sif_classic *s, size_t *count_out);
-
-/* How many values two such sets have in common. */
-size_t sif_classic_common(const uint32_t *a, size_t a_count, const uint32_t *b,
-			  size_t b_count);
 
 #endif

@@ -122,19 +122,3 @@ const uint32_t *sif_classic_values(struct sif_classic *s, size_t *count_out)
 	*count_out = s->count;
 	return s->values;
 }
-
-size_t sif_classic_common(const uint32_t *a, size_t a_count, const uint32_t *b,
-			  size_t b_count)
-{
-	size_t i = 0, j = 0, common = 0;
-	uint32_t x, y;
-
-	while (i < a_count && j < b_count) {
-		x = a[i];
-		y = b[j];
-		common += x == y;
-		i += x <= y;
-		j += y <= x;
-	}
-	return common;
-}
