@@ -19,7 +19,6 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct kernel_h3 h3;
-static uint32_t zero_value;
 
 /*
  * The table is a chain of MD4s that starts from zeros, 3.1.3.  In ours all
@@ -30,6 +29,7 @@ static void make_h3(void)
 {
 	uint8_t from[16], link[16] = { 0 };
 	struct kernel_message message = { .data = from, .len = sizeof(from) };
+	uint32_t zero_value;
 	unsigned i;
 
 	for (i = 0; i < 256; i++) {
@@ -55,16 +55,6 @@ static uint32_t rotation_for(unsigned window)
 		divisor /= 2;
 	}
 	return rotation % 32;
-}
-
-uint32_t rdc_roll(const struct rdc *r, uint32_t h, uint8_t in, uint8_t out)
-{
-	return kernel_roll(&r->hasher.rolling, h, in, out);
-}
-
-uint32_t rdc_h3(uint8_t index)
-{
-	return h3.values[index] ^ zero_value;
 }
 
 /* ---- chunks ---- */

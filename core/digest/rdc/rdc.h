@@ -76,12 +76,4 @@ void rdc_update_zeros(struct rdc *r, uint64_t len);
 /* The traits, 0..63 each; all zero for an empty file. */
 void rdc_final(struct rdc *r, uint8_t traits_out[RDC_TRAITS]);
 
-/* One step of the rolling hash, for tests: out is the byte that leaves the
- * window. */
-uint32_t rdc_roll(const struct rdc *r, uint32_t h, uint8_t in, uint8_t out);
-
-/* Value number index of the specification's table H3, for tests; an rdc must
- * have been initialised. */
-uint32_t rdc_h3(uint8_t index);
-
 #endif
