@@ -7,12 +7,14 @@
 /* What is read is what would be written. */
 static bool read_line(struct bytes line, struct sdhash_digest *out)
 {
-	int err = sdhash_parse((const char *)line.data, line.len, out);
+	const char *reason = NULL;
+	int err = sdhash_parse((const char *)line.data, line.len, out, &reason);
 	struct buf text = { 0 };
 
 	assert_true(err == 0 || err == -EINVAL);
 	if (err) {
 		assert_null(out->filters);
+		assert_non_null(reason);
 		return false;
 	}
 	assert_int_equal(sdhash_format(out, &text), 0);

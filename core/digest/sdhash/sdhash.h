@@ -229,10 +229,12 @@ int sdhash_format(const struct sdhash_digest *d, struct buf *out);
 
 /*
  * The reverse; d_out is initialised, and what it had is lost.  -EINVAL when
- * text is not, byte for byte, what the program writes; -ENOMEM; d_out is
- * unchanged then.  Names may hold colons, which the program can not read back.
+ * text is not, byte for byte, what the program writes: *reason_out, a static
+ * text, says why.  -ENOMEM.  d_out is unchanged after an error.  Names may hold
+ * colons, which the program can not read back.
  */
-int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out);
+int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out,
+		 const char **reason_out);
 
 /*
  * The digests in a file of lines, in their order: the program writes a line

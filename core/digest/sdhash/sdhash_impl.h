@@ -16,10 +16,6 @@ extern const uint16_t sdhash_cutoff_folded[SDHASH_CUTOFFS];
 /* Appends count empty ones: sdhash.c.  -ENOMEM, with d unchanged. */
 int sdhash_add_filters(struct sdhash_digest *d, size_t count);
 
-/* sdhash_parse(); with -EINVAL, why.  sdhash_text.c. */
-int sdhash_parse_line(const char *text, size_t len, struct sdhash_digest *d_out,
-		      const char **reason_out);
-
 /* Sets the weights from the bits: sdhash_score.c. */
 void sdhash_weigh(struct sdhash_digest *d);
 

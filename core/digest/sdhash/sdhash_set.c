@@ -35,7 +35,7 @@ static int add_line(struct sdhash_set *set, const char *line, size_t len,
 		return -ENOMEM;
 	set->digests = digests;
 	digests[set->count] = (struct sdhash_digest){ 0 };
-	err = sdhash_parse_line(line, len, &digests[set->count], reason_out);
+	err = sdhash_parse(line, len, &digests[set->count], reason_out);
 	if (!err)
 		set->count++;
 	return err;

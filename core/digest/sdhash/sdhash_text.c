@@ -340,8 +340,8 @@ static int read_digest(struct sdhash_cursor *c, struct sdhash_digest *out)
 	return err;
 }
 
-int sdhash_parse_line(const char *text, size_t len, struct sdhash_digest *d_out,
-		      const char **reason_out)
+int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out,
+		 const char **reason_out)
 {
 	struct sdhash_cursor c = { text, text + len, NULL };
 	struct sdhash_digest d = { 0 };
@@ -357,11 +357,4 @@ int sdhash_parse_line(const char *text, size_t len, struct sdhash_digest *d_out,
 	sdhash_digest_release(d_out);
 	*d_out = d;
 	return 0;
-}
-
-int sdhash_parse(const char *text, size_t len, struct sdhash_digest *d_out)
-{
-	const char *reason;
-
-	return sdhash_parse_line(text, len, d_out, &reason);
 }
