@@ -154,20 +154,6 @@ void postings_sweep_part(struct postings *p, unsigned part,
 	part_filter(&p->parts[part], sweep_keeps, &s, &p->scratch);
 }
 
-void postings_sweep(struct postings *p, bool (*is_alive)(void *arg, uint32_t),
-		    void *arg)
-{
-	unsigned i;
-
-	for (i = 0; i < POSTINGS_PARTS; i++)
-		postings_sweep_part(p, i, is_alive, arg);
-}
-
-size_t postings_count(const struct postings *p)
-{
-	return p->count;
-}
-
 size_t postings_bytes(const struct postings *p)
 {
 	size_t bytes = sizeof(*p);

@@ -24,9 +24,8 @@
  * No locks: either many callers of functions that take a const pointer, or one
  * caller of another function.  Changes are made in place because they are
  * short: the keys are spread over POSTINGS_PARTS parts, and one part is
- * rewritten at a time.  Two changes touch all parts: an addition that halves
- * the limit (20 ms with 16 million entries), and postings_sweep(), for which
- * there is postings_sweep_part().
+ * rewritten at a time.  One change touches all parts: an addition that halves
+ * the limit (20 ms with 16 million entries).
  */
 struct postings;
 
@@ -72,14 +71,11 @@ size_t postings_find(const struct postings *p, uint32_t key, uint32_t *out,
 /* Keys from the limit on have anchors only, 0..POSTINGS_KEYS. */
 uint32_t postings_limit(const struct postings *p);
 
-/* Drops the entries of contents that is_alive() denies: all of them, or those
- * in part 0..POSTINGS_PARTS-1. */
-void postings_sweep(struct postings *p, bool (*is_alive)(void *arg, uint32_t),
-		    void *arg);
+/* Drops those entries of a part, 0..POSTINGS_PARTS-1, whose contents
+ * is_alive() denies. */
 void postings_sweep_part(struct postings *p, unsigned part,
 			 bool (*is_alive)(void *arg, uint32_t), void *arg);
 
-size_t postings_count(const struct postings *p);
 size_t postings_bytes(const struct postings *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/bench.h"
 
-#include "core/index/postings.h"
+#include "core/index/postings_impl.h"
 #include "tests/bench/inputs.h"
 
 /* A content has so many keys, of which some are anchors. */
@@ -76,6 +76,7 @@ static struct result measure(size_t contents)
 	struct result r = { 0 };
 	uint64_t state = 1;
 	struct postings *p;
+	unsigned part;
 	uint32_t i = 0;
 	double t;
 
@@ -85,16 +86,17 @@ static struct result measure(size_t contents)
 		r.add += t * 1e9 / (double)entries;
 		r.longest = t * 1e3 > r.longest ? t * 1e3 : r.longest;
 	}
-	count = postings_count(p);
+	count = p->count;
 	r.bytes = (double)postings_bytes(p) / (double)count;
 	r.resident = (double)((resident_kib() - before) * KIB) / (double)count;
 	r.absent = time_finds(p, NOBODY, FINDS);
 	r.present = time_finds(p, 0, FINDS);
 	while (postings_limit(p) == POSTINGS_KEYS)
 		r.halve = add_one(p, i++, &state) * 1e3;
-	count = postings_count(p);
+	count = p->count;
 	t = cpu_seconds();
-	postings_sweep(p, lives, NULL);
+	for (part = 0; part < POSTINGS_PARTS; part++)
+		postings_sweep_part(p, part, lives, NULL);
 	r.sweep = (cpu_seconds() - t) * 1e9 / (double)count;
 	postings_free(p);
 	return r;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/index/postings.h"
+#include "core/index/postings_impl.h"
 
 #define LAST_KEY (POSTINGS_KEYS - 1)
 
@@ -160,7 +160,7 @@ static void compare(const struct postings *p, const struct model *m,
 	uint32_t key, one = 0;
 	size_t i;
 
-	assert_int_equal(postings_count(p), m->count);
+	assert_int_equal(p->count, m->count);
 	assert_int_equal(postings_limit(p), m->limit);
 	for (i = 0; i < m->count;)
 		i = compare_key(p, m, i);
@@ -222,6 +222,15 @@ static bool lives_mostly(void *arg, uint32_t content)
 	return content % *(uint32_t *)arg;
 }
 
+static void sweep_all(struct postings *p, bool (*lives)(void *, uint32_t),
+		      void *arg)
+{
+	unsigned part;
+
+	for (part = 0; part < POSTINGS_PARTS; part++)
+		postings_sweep_part(p, part, lives, arg);
+}
+
 static void run_program(const struct shape *shape, uint64_t seed)
 {
 	static struct model m;
@@ -236,7 +245,7 @@ static void run_program(const struct shape *shape, uint64_t seed)
 		if (step % 1000 == 900)
 			compare(p, &m, &seed);
 		if (step % 1500 == 1400) {
-			postings_sweep(p, lives_mostly, &period);
+			sweep_all(p, lives_mostly, &period);
 			model_sweep(&m, lives_mostly, &period);
 			compare(p, &m, &seed);
 		}
@@ -267,13 +276,13 @@ static void test_an_empty_one_has_nothing(void **state)
 	struct postings *p = make(0);
 
 	(void)state;
-	assert_int_equal(postings_count(p), 0);
+	assert_int_equal(p->count, 0);
 	assert_int_equal(postings_limit(p), POSTINGS_KEYS);
 	assert_int_equal(postings_find(p, 0, NULL, 0), 0);
 	assert_int_equal(postings_find(p, LAST_KEY, NULL, 0), 0);
 	assert_int_equal(postings_add(p, 1, NULL, 0, 0), 0);
-	postings_sweep(p, lives_mostly, &(uint32_t){ 2 });
-	assert_int_equal(postings_count(p), 0);
+	sweep_all(p, lives_mostly, &(uint32_t){ 2 });
+	assert_int_equal(p->count, 0);
 	postings_free(p);
 	postings_free(NULL);
 }
@@ -297,7 +306,7 @@ static void test_keys_and_contents_at_the_borders(void **state)
 	(void)state;
 	for (i = 0; i < 4; i++)
 		assert_int_equal(postings_add(p, contents[i], keys, 9, 1), 0);
-	assert_int_equal(postings_count(p), 36);
+	assert_int_equal(p->count, 36);
 	for (i = 0; i < 9; i++) {
 		assert_int_equal(postings_find(p, keys[i], found, 5), 4);
 		qsort(found, 4, sizeof(found[0]), by_content);
@@ -323,11 +332,10 @@ static void test_anchors_stay_whatever_the_budget(void **state)
 		keys[0] = i * 20011 % POSTINGS_KEYS;
 		keys[1] = (uint32_t)draw(&seed) % POSTINGS_KEYS;
 		assert_int_equal(postings_add(p, i, keys, 2, 1), 0);
-		assert_true(postings_count(p) <= COUNT / 2 ||
-			    !postings_limit(p));
+		assert_true(p->count <= COUNT / 2 || !postings_limit(p));
 	}
 	assert_int_equal(postings_limit(p), 0);
-	assert_int_equal(postings_count(p), COUNT);
+	assert_int_equal(p->count, COUNT);
 	for (i = 0; i < COUNT; i++) {
 		keys[0] = i * 20011 % POSTINGS_KEYS;
 		assert_int_equal(postings_find(p, keys[0], &found, 1), 1);
@@ -354,7 +362,7 @@ static void test_others_are_the_sample_below_the_limit(void **state)
 		assert_int_equal(postings_find(p, key, NULL, 0),
 				 key < postings_limit(p));
 	}
-	assert_int_equal(postings_count(p), below);
+	assert_int_equal(p->count, below);
 	postings_free(p);
 }
 
@@ -366,12 +374,12 @@ static void test_the_limit_goes_down_to_0(void **state)
 	add(p, 1, 0, 0);
 	add(p, 2, 1, 0);
 	assert_int_equal(postings_limit(p), 1);
-	assert_int_equal(postings_count(p), 1);
+	assert_int_equal(p->count, 1);
 	assert_int_equal(postings_find(p, 0, NULL, 0), 1);
 	assert_int_equal(postings_find(p, 1, NULL, 0), 0);
 	add(p, 3, 1, 1);
 	assert_int_equal(postings_limit(p), 0);
-	assert_int_equal(postings_count(p), 1);
+	assert_int_equal(p->count, 1);
 	assert_int_equal(postings_find(p, 0, NULL, 0), 0);
 	assert_int_equal(postings_find(p, 1, NULL, 0), 1);
 	postings_free(p);
@@ -386,13 +394,13 @@ static void test_added_again_it_is_one_entry(void **state)
 	(void)state;
 	assert_int_equal(postings_add(p, 9, keys, 4, 0), 0);
 	assert_int_equal(postings_add(p, 9, keys, 4, 0), 0);
-	assert_int_equal(postings_count(p), 2);
+	assert_int_equal(p->count, 2);
 	/* An anchor from now on, and again none: it stays one. */
 	add(p, 9, 1u << 30, 1);
 	add(p, 9, 1u << 30, 0);
 	add(p, 8, 1, 1);
 	assert_true(postings_limit(p) <= 5);
-	assert_int_equal(postings_count(p), 2);
+	assert_int_equal(p->count, 2);
 	assert_int_equal(postings_find(p, 5, found, 3), 0);
 	assert_int_equal(postings_find(p, 1u << 30, found, 3), 1);
 	assert_int_equal(found[0], 9);
@@ -411,11 +419,11 @@ static void test_more_keys_than_one_call_takes(void **state)
 		keys[i] = i * POSTINGS_PARTS;
 	assert_int_equal(postings_add(p, 1, keys, POSTINGS_MAX_ADD + 1, 0),
 			 -EINVAL);
-	assert_int_equal(postings_count(p), 0);
+	assert_int_equal(p->count, 0);
 	for (i = 1; i < 30; i++)
 		assert_int_equal(postings_add(p, i, keys, POSTINGS_MAX_ADD, 0),
 				 0);
-	assert_int_equal(postings_count(p), 29 * POSTINGS_MAX_ADD);
+	assert_int_equal(p->count, 29 * POSTINGS_MAX_ADD);
 	for (i = 0; i < POSTINGS_MAX_ADD; i++)
 		assert_int_equal(postings_find(p, keys[i], NULL, 0), 29);
 	postings_free(p);
@@ -453,7 +461,7 @@ static void check_popular(uint32_t (*order)(uint32_t))
 		assert_int_equal(postings_add(p, order(i), keys, 2, 1), 0);
 		assert_int_equal(postings_find(p, POPULAR_KEY, NULL, 0), i + 1);
 	}
-	assert_int_equal(postings_count(p), 2 * POPULAR - 1);
+	assert_int_equal(p->count, 2 * POPULAR - 1);
 	assert_int_equal(postings_find(p, POPULAR_KEY, found, 10), POPULAR);
 	assert_int_equal(postings_find(p, POPULAR_KEY, found, POPULAR),
 			 POPULAR);
@@ -509,10 +517,10 @@ static void test_a_part_is_swept_alone(void **state)
 	for (i = 0; i < keys; i++)
 		add(p, i, i, i % 2);
 	for (i = 0; i < POSTINGS_PARTS; i++) {
-		assert_true(postings_count(p) > 0);
+		assert_true(p->count > 0);
 		postings_sweep_part(p, i, lives_never, NULL);
 	}
-	assert_int_equal(postings_count(p), 0);
+	assert_int_equal(p->count, 0);
 	for (i = 0; i < keys; i++)
 		assert_int_equal(postings_find(p, i, NULL, 0), 0);
 	postings_free(p);
@@ -529,13 +537,13 @@ static void test_swept_entries_do_not_count(void **state)
 		for (i = 0; i < 1000; i++)
 			add(p, i, (i + round) * 1999999 % POSTINGS_KEYS, i % 2);
 		assert_int_equal(postings_limit(p), POSTINGS_KEYS);
-		assert_int_equal(postings_count(p), 1000);
-		postings_sweep(p, lives_never, NULL);
+		assert_int_equal(p->count, 1000);
+		sweep_all(p, lives_never, NULL);
 	}
 	for (i = 0; i < 1001; i++)
 		add(p, i, i, 0);
 	assert_int_equal(postings_limit(p), 512);
-	assert_int_equal(postings_count(p), 512);
+	assert_int_equal(p->count, 512);
 	postings_free(p);
 }
 
@@ -552,8 +560,7 @@ static void test_it_is_small(void **state)
 			keys[j] = (uint32_t)draw(&seed) % POSTINGS_KEYS;
 		assert_int_equal(postings_add(p, i, keys, 16, 4), 0);
 	}
-	assert_in_range(postings_bytes(p), 6 * postings_count(p),
-			8 * postings_count(p));
+	assert_in_range(postings_bytes(p), 6 * p->count, 8 * p->count);
 	postings_free(p);
 }
 
