@@ -287,20 +287,14 @@ bool id_list_remove(struct id_list *list, uint32_t id);
 
 int sketch_decode(const MDB_val *bytes, struct sif_sketch *out);
 
-/* text as sif_format() makes it; id as a key, the greatest so far. */
-int sketch_put(struct catalog_txn *txn, enum catalog_db db, const uint8_t *id,
-	       const char *text);
-
-/* The reverse; free() the text. */
-int sketch_text(struct catalog_txn *txn, enum catalog_db db, uint32_t content,
-		char **text_out);
-
 /* The digests that are kept in a table of their own, and how. */
 struct sketch_table {
 	enum digest_id id;
 	enum catalog_db db;
+	/* Stores the text of the digest; id: the key, the greatest so far. */
 	int (*put)(struct catalog_txn *txn, enum catalog_db db,
 		   const uint8_t *id, const char *text);
+	/* Reads it back; the caller frees the text. */
 	int (*text)(struct catalog_txn *txn, enum catalog_db db,
 		    uint32_t content, char **text_out);
 	const char *finding; /* of a check, where set and table disagree */

@@ -7,22 +7,13 @@
 
 #include "core/base/bytes.h"
 
-const struct sketch_table sketch_tables[SKETCH_TABLES] = {
-	{ DIGEST_SIF, DB_SKETCHES, sketch_put, sketch_text,
-	  "sketch and digest set disagree" },
-	{ DIGEST_TEXT, DB_TEXT_SKETCHES, sketch_put, sketch_text,
-	  "sketch and digest set disagree" },
-	{ DIGEST_SIF8, DB_SHORT_SKETCHES, short_sketch_put, short_sketch_text,
-	  "short sketch and digest set disagree" },
-};
-
 int sketch_decode(const MDB_val *bytes, struct sif_sketch *out)
 {
 	return sif_unpack(bytes->mv_data, bytes->mv_size, out) ? -EUCLEAN : 0;
 }
 
-int sketch_put(struct catalog_txn *txn, enum catalog_db db, const uint8_t *id,
-	       const char *text)
+static int sketch_put(struct catalog_txn *txn, enum catalog_db db,
+		      const uint8_t *id, const char *text)
 {
 	uint8_t *bytes = malloc(SIF_PACKED_MAX);
 	int err = -ENOMEM;
@@ -61,8 +52,8 @@ int catalog_text_sketch_get(struct catalog_txn *txn, uint32_t content,
 	return sketch_get(txn, DB_TEXT_SKETCHES, content, out);
 }
 
-int sketch_text(struct catalog_txn *txn, enum catalog_db db, uint32_t content,
-		char **text_out)
+static int sketch_text(struct catalog_txn *txn, enum catalog_db db,
+		       uint32_t content, char **text_out)
 {
 	struct sif_sketch *sketch = malloc(sizeof(*sketch));
 	struct buf text = { 0 };
@@ -136,3 +127,12 @@ int catalog_text_sketch_each(struct catalog_txn *txn,
 {
 	return sketch_each(txn, DB_TEXT_SKETCHES, each, arg);
 }
+
+const struct sketch_table sketch_tables[SKETCH_TABLES] = {
+	{ DIGEST_SIF, DB_SKETCHES, sketch_put, sketch_text,
+	  "sketch and digest set disagree" },
+	{ DIGEST_TEXT, DB_TEXT_SKETCHES, sketch_put, sketch_text,
+	  "sketch and digest set disagree" },
+	{ DIGEST_SIF8, DB_SHORT_SKETCHES, short_sketch_put, short_sketch_text,
+	  "short sketch and digest set disagree" },
+};

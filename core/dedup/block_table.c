@@ -25,7 +25,7 @@ int64_t block_read(int fd, void *buffer, size_t len, uint64_t at)
 	return (int64_t)done;
 }
 
-bool block_is_zero(const void *block)
+static bool block_is_zero(const void *block)
 {
 	const char *bytes = block;
 

@@ -136,6 +136,5 @@ void leftover_rewrite(int directory, int fd, uint64_t size,
 
 /* pread() of all there is: less than len only at the end of the file. */
 int64_t block_read(int fd, void *buffer, size_t len, uint64_t at);
-bool block_is_zero(const void *block);
 
 #endif

@@ -67,10 +67,6 @@ struct engine {
 
 /* ---- events.c ---- */
 
-/* A file that was not hashed is put on the catalog's pending list. */
-void engine_post_pending(struct engine *e, const struct file_key *key,
-			 const struct file_identity *identity);
-
 /* The functions of struct scan_context. */
 int engine_post_listing(void *engine, struct source_listing *l);
 int engine_post_name(void *engine, const struct file_key *parent,

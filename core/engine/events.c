@@ -122,7 +122,8 @@ int engine_post_name(void *engine, const struct file_key *parent,
 
 /* ---- content ---- */
 
-void engine_post_pending(struct engine *e, const struct file_key *key,
+/* A file that was not hashed is put on the catalog's pending list. */
+static void post_pending(struct engine *e, const struct file_key *key,
 			 const struct file_identity *identity)
 {
 	struct event *ev = event_new(EVENT_PENDING);
@@ -140,7 +141,7 @@ void engine_file_opened(struct engine *e, const struct file_key *key,
 			const struct file_identity *identity)
 {
 	if (source_get_times(&e->source, key) == TIMES_DOUBTFUL)
-		engine_post_pending(e, key, identity);
+		post_pending(e, key, identity);
 }
 
 void engine_file_closed(struct engine *e, const struct file_key *key,
@@ -151,7 +152,7 @@ void engine_file_closed(struct engine *e, const struct file_key *key,
 			  queue_push(&e->queue, key, JOB_CLOSED, identity);
 
 	if (err && err != -ECANCELED)
-		engine_post_pending(e, key, identity);
+		post_pending(e, key, identity);
 }
 
 void engine_metadata_changed(struct engine *e, const struct file_key *key,

@@ -97,7 +97,8 @@ static bool is_below(const char *path, const char *directory)
 			(path[len] == '/' || !path[len]));
 }
 
-bool groups_path_below(const char *path, const char *const *paths, size_t count)
+static bool is_below_any(const char *path, const char *const *paths,
+			 size_t count)
 {
 	size_t i;
 
@@ -146,8 +147,8 @@ static void sum_member(struct found_group *group, struct found_member *m,
 
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
 	for (i = 0; i < m->file_count; i++) {
-		m->files[i].keep = groups_path_below(
-			m->files[i].path, wish->keep, wish->keep_count);
+		m->files[i].keep = is_below_any(m->files[i].path, wish->keep,
+						wish->keep_count);
 		kept += m->files[i].keep;
 	}
 	group->files += m->file_count;

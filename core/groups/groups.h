@@ -124,8 +124,4 @@ struct groups_line {
 int groups_line_parse(const char *text, size_t len, struct groups_line *out);
 void groups_line_release(struct groups_line *line);
 
-/* Whether path is below one of these, or is it. */
-bool groups_path_below(const char *path, const char *const *paths,
-		       size_t count);
-
 #endif

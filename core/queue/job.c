@@ -43,7 +43,8 @@ struct job *job_add(struct queue *q, const struct file_key *key)
 	return job;
 }
 
-struct job_list *job_list_of(struct queue *q, const struct job *job)
+/* Where the job is, or would be, in state queued. */
+static struct job_list *list_of(struct queue *q, const struct job *job)
 {
 	if (job->large)
 		return &q->large[job->level != JOB_WAITED];
@@ -116,7 +117,7 @@ void job_drop(struct queue *q, struct job *job)
 
 void job_enqueue(struct queue *q, struct job *job)
 {
-	struct job_list *list = job_list_of(q, job);
+	struct job_list *list = list_of(q, job);
 
 	job->state = JOB_QUEUED;
 	if (job->level == JOB_WAITED) {
@@ -150,7 +151,7 @@ void job_leave(struct queue *q, struct job *job)
 {
 	switch (job->state) {
 	case JOB_QUEUED:
-		job_list_remove(job_list_of(q, job), job);
+		job_list_remove(list_of(q, job), job);
 		break;
 	case JOB_COALESCING:
 		job_list_remove(&q->coalescing, job);

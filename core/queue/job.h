@@ -18,9 +18,6 @@ void job_enqueue(struct queue *q, struct job *job);
 /* There is news of its file: it coalesces with others first, or is queued. */
 void job_renew(struct queue *q, struct job *job);
 
-/* Where it is, or would be, in state queued. */
-struct job_list *job_list_of(struct queue *q, const struct job *job);
-
 /* Work that is kept with a job that is not running: takes it off, or frees it;
  * whether there is room for more; puts it there (taken), or frees it. */
 struct kept *job_take_kept(struct queue *q, struct job *job);

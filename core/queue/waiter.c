@@ -5,7 +5,7 @@
 
 #include "core/queue/job.h"
 
-void waiter_unlink(struct queue *q, struct waiter *w)
+static void waiter_unlink(struct queue *q, struct waiter *w)
 {
 	struct waiter **at = &w->job->waiters;
 

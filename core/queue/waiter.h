@@ -22,8 +22,7 @@ struct waiter {
 
 /* Under the lock of the queue. */
 void waiter_link(struct queue *q, struct job *job, struct waiter *w);
-void waiter_unlink(struct queue *q, struct waiter *w);
-/* The same, and when it was the last one of its job, that is not urgent any
+/* Takes a waiter off its lists; a job that has none left is not urgent any
  * more. */
 void waiter_leave(struct queue *q, struct waiter *w);
 /* The one with that ticket, or NULL. */

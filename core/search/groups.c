@@ -409,7 +409,7 @@ static void release(struct search_query *q)
 	q->state = NULL;
 }
 
-const struct query_kind query_groups = {
+static const struct query_kind query_groups = {
 	.begin = begin,
 	.turn = turn,
 	.turn_over = turn_over,

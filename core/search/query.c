@@ -11,14 +11,9 @@
 
 /* A query from its making until it is ready for a thread, see search.h. */
 
-bool search_is_stopping(const struct search_query *q)
-{
-	return atomic_load(q->context->stopping);
-}
-
 int query_may_go_on(const struct search_query *q)
 {
-	if (search_is_stopping(q))
+	if (atomic_load(q->context->stopping))
 		return -ECANCELED;
 	return q->work_left ? 0 : TURN_OVER;
 }

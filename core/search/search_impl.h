@@ -40,7 +40,6 @@ struct query_kind {
 extern const struct query_kind query_file;        /* near.c */
 extern const struct query_kind query_directories; /* directories.c */
 extern const struct query_kind query_browse;      /* browse.c */
-extern const struct query_kind query_groups;      /* groups.c */
 extern const struct query_kind query_group_files; /* group_files.c */
 
 struct search_query {
@@ -84,8 +83,6 @@ struct search_query {
 	struct file_key self;
 	uint32_t self_content; /* 0: not in the catalog */
 };
-
-bool search_is_stopping(const struct search_query *q);
 
 /* Nothing more is to be examined in this turn: TURN_OVER, or -ECANCELED at the
  * end of all; else 0. */

@@ -61,8 +61,10 @@ static int sums_read(struct reader *r, int fd, struct summing *s,
 	return err || !s->fp ? err : fingerprint_final(s->fp, digests);
 }
 
-int digest_exchange_read_sums(struct reader *r, int fd,
-			      struct content_sums *out, struct digests *digests)
+/* Reads fd to its end, and lets the reader digest it too if digests is not
+ * NULL. */
+static int read_sums(struct reader *r, int fd, struct content_sums *out,
+		     struct digests *digests)
 {
 	struct summing s = { EVP_MD_CTX_new(), EVP_MD_CTX_new(),
 			     digests ? r->fp : NULL, 0 };
@@ -93,7 +95,7 @@ static int hashdeep_file(const struct digest_job *job, struct reader *r, int fd,
 	(void)job;
 	if (strpbrk(path, "\n\r"))
 		return -EILSEQ;
-	err = digest_exchange_read_sums(r, fd, &sums, NULL);
+	err = read_sums(r, fd, &sums, NULL);
 	if (!err)
 		err = buf_append_format(out, "%llu,%s,%s,",
 					(unsigned long long)sums.size, sums.md5,
@@ -160,7 +162,7 @@ static int stix_file(const struct digest_job *job, struct reader *r, int fd,
 {
 	struct content_sums sums;
 	struct digests d;
-	int err = digest_exchange_read_sums(r, fd, &sums, &d);
+	int err = read_sums(r, fd, &sums, &d);
 
 	(void)job;
 	if (err)

@@ -12,12 +12,6 @@ struct content_sums {
 	char md5[33], sha256[65];
 };
 
-/* Reads fd to its end, and lets the reader digest it too if digests is not
- * NULL. */
-int digest_exchange_read_sums(struct reader *r, int fd,
-			      struct content_sums *out,
-			      struct digests *digests);
-
 /* ---- STIX 2.1 (OASIS) ---- */
 
 enum { STIX_ID_BYTES = 64 };

@@ -36,7 +36,7 @@ static void read_states(struct similar_job *job, const char *listing,
 		similar_look_file(job, file);
 }
 
-int similar_file(struct similar_job *job)
+static int similar_file(struct similar_job *job)
 {
 	static const char *const views[] = {
 		[INDEX_ALIKE] = "",

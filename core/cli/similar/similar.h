@@ -83,7 +83,6 @@ bool similar_is_cut(const struct similar_job *job);
 int similar_digest(struct similar_job *job, const char *path);
 
 /* 0, a negative errno, or 1 after a message. */
-int similar_file(struct similar_job *job);
 int similar_of(struct similar_job *job);
 int similar_all(struct similar_job *job);
 int similar_why(struct similar_job *job);

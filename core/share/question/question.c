@@ -312,7 +312,7 @@ static int keep_best(struct question_job *j)
 	return add_candidate(j, j->q->digests->xxh128);
 }
 
-int question_find_candidates(struct question_job *j)
+static int find_candidates(struct question_job *j)
 {
 	int err = 0;
 
@@ -374,7 +374,7 @@ static int run_steps(struct question_job *j)
 
 	if (err)
 		return err;
-	err = question_find_candidates(j);
+	err = find_candidates(j);
 	if (!err)
 		err = question_score(j);
 	if (!err && j->answer->count)

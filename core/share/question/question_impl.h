@@ -37,7 +37,6 @@ static inline bool question_may_go_on(int err)
 	return err == -EREMOTEIO || err == -ENOTRECOVERABLE;
 }
 
-int question_find_candidates(struct question_job *j);
 int question_score(struct question_job *j);
 int question_find_copies(struct question_job *j);
 
