@@ -85,15 +85,6 @@ static size_t count_common(const struct sif_sketch *a,
 	return common;
 }
 
-static size_t count_below(const struct sif_sketch *sketch, uint64_t end)
-{
-	size_t count = sketch->count;
-
-	while (count > 0 && sketch->values[count - 1] >= end)
-		count--;
-	return count;
-}
-
 /* What is known of the distinct windows of one length. */
 struct window_shares {
 	double windows;  /* in each content, with repeats */
@@ -120,7 +111,10 @@ static struct window_shares shares16(const struct scattered_content *larger,
 				     const struct scattered_content *other)
 {
 	uint64_t end = sif_joint_bound(larger->sketch, other->sketch);
-	size_t samples = count_below(larger->sketch, end);
+	size_t samples = sif_count_below(larger->sketch->values,
+					 larger->sketch->count, end);
+	size_t samples_other = sif_count_below(other->sketch->values,
+					       other->sketch->count, end);
 	size_t common = count_common(larger->sketch, other->sketch, end);
 	double distinct = (double)larger->sketch->distinct;
 
@@ -129,7 +123,7 @@ static struct window_shares shares16(const struct scattered_content *larger,
 		.distinct = distinct,
 		.distinct_other = (double)other->sketch->distinct,
 		.share = share_of(common, samples),
-		.other = share_of(common, count_below(other->sketch, end)),
+		.other = share_of(common, samples_other),
 		.samples = (double)samples,
 	};
 }

@@ -133,20 +133,6 @@ struct sketch_overlap {
 	bool found[SIF_MAX_VALUES]; /* for each value of b: it is shared */
 };
 
-static size_t count_below(const uint64_t *values, size_t count, uint64_t bound)
-{
-	size_t low = 0, middle;
-
-	while (low < count) {
-		middle = low + (count - low) / 2;
-		if (values[middle] < bound)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	return low;
-}
-
 /* The rest of two ascending arrays that are merged. */
 struct merge_range {
 	size_t i, i_end, j, j_end;
@@ -225,13 +211,13 @@ static void find_overlap(const struct weighed_sketch *a,
 	size_t half, b_half = 0, i;
 
 	o->bound = bound;
-	o->a = count_below(values, a->sketch->count, bound);
-	o->b = count_below(b->values, b->count, bound);
+	o->a = sif_count_below(values, a->sketch->count, bound);
+	o->b = sif_count_below(b->values, b->count, bound);
 	o->weight = 0;
 	memset(o->found, 0, o->b * sizeof(o->found[0]));
 	half = o->a / 2;
 	if (half)
-		b_half = count_below(b->values, o->b, values[half]);
+		b_half = sif_count_below(b->values, o->b, values[half]);
 	merge_both(a, b->values, &(struct merge_range){ 0, half, 0, b_half },
 		   &(struct merge_range){ half, o->a, b_half, o->b }, o);
 	o->common = 0;
@@ -329,18 +315,22 @@ static uint64_t weigh_other(const struct weigher *w, const struct sif_sketch *b,
 	return sum;
 }
 
-static void weigh_overlap(const struct weigher *w,
-			  const struct weighed_sketch *a,
-			  const struct sif_sketch *b,
-			  const struct sketch_overlap *o, uint64_t end,
-			  uint32_t least, struct weight_sums *out)
+/* The values below end; of the shared ones, those that weigh least or more. */
+static struct weight_sums weigh_overlap(const struct weigher *w,
+					const struct weighed_sketch *a,
+					const struct sif_sketch *b,
+					const struct sketch_overlap *o,
+					uint64_t end, uint32_t least)
 {
-	size_t a_end = count_below(a->sketch->values, o->a, end);
-	size_t b_end = count_below(b->values, o->b, end);
+	size_t a_end = sif_count_below(a->sketch->values, o->a, end);
+	size_t b_end = sif_count_below(b->values, o->b, end);
 
-	out->a = a->sums[a_end];
-	out->b = weigh_shared(a, b, b_end, o, 0) + weigh_other(w, b, b_end, o);
-	out->shared = weigh_shared(a, b, b_end, o, least);
+	return (struct weight_sums){
+		.a = a->sums[a_end],
+		.b = weigh_shared(a, b, b_end, o, 0) +
+		     weigh_other(w, b, b_end, o),
+		.shared = weigh_shared(a, b, b_end, o, least),
+	};
 }
 
 static double divide(uint64_t part, uint64_t whole)
@@ -391,10 +381,9 @@ static void find_distinctive(const struct weigher *w,
 	if (!within && !contains)
 		return;
 	end = known_end(a, b, o);
-	weigh_overlap(w, a, b, o, certain_end(o->bound), 0, &all);
-	known = all;
+	known = all = weigh_overlap(w, a, b, o, certain_end(o->bound), 0);
 	if (end < certain_end(o->bound))
-		weigh_overlap(w, a, b, o, end, SEEN_COMMON, &known);
+		known = weigh_overlap(w, a, b, o, end, SEEN_COMMON);
 	if (within)
 		shares->within =
 			weigh_share(shares->within,

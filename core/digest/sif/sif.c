@@ -213,6 +213,20 @@ uint64_t sif_joint_bound(const struct sif_sketch *a, const struct sif_sketch *b)
 	return known_a < known_b ? known_a : known_b;
 }
 
+size_t sif_count_below(const uint64_t *values, size_t count, uint64_t bound)
+{
+	size_t low = 0, middle;
+
+	while (low < count) {
+		middle = low + (count - low) / 2;
+		if (values[middle] < bound)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return low;
+}
+
 /* Walks two sketches in step. */
 struct sketch_walk {
 	const struct sif_sketch *a, *b;

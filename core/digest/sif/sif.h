@@ -84,13 +84,13 @@
 
 struct sif_sketch {
 	unsigned window;
+	unsigned rest_shift; /* so many lower bits of the rest are 0 */
 	uint64_t distinct;   /* fingerprints of the file; estimated if more than
 			    * there are values */
 	uint64_t windows;    /* of the file, but those without a fingerprint;
 			    * 0: not known */
 	size_t count;        /* values in full */
 	size_t rest;         /* values behind these, whose lower bits are 0 */
-	unsigned rest_shift; /* so many of them */
 	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
 	/* How often the window of each value occurs, rounded by sif_round();
 	 * not specified if windows is 0. */
@@ -212,6 +212,9 @@ uint64_t sif_known(const struct sif_sketch *sketch);
 /* Both sketches know in full of all values below that one. */
 uint64_t sif_joint_bound(const struct sif_sketch *a,
 			 const struct sif_sketch *b);
+
+/* How many of the values, ascending, are below bound. */
+size_t sif_count_below(const uint64_t *values, size_t count, uint64_t bound);
 
 /* Makes into the sketch of the union, at most max values.  For sketches made
  * with max, it is the one that the union itself would have given.  -EINVAL

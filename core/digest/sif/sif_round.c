@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/sif/sif.h"
 
+#include <assert.h>
+
 #include "core/digest/sif/sif_impl.h"
 
 /*
@@ -22,6 +24,7 @@ static uint64_t value_of(uint64_t number)
 	uint64_t octave = number >> OCTAVE;
 	unsigned dropped = octave ? (unsigned)octave - 1 : 0;
 
+	assert(octave < SIF_BITS);
 	return (number - ((uint64_t)dropped << OCTAVE)) << dropped;
 }
 
