@@ -122,32 +122,38 @@ static int add_content(struct feed *f, struct catalog_txn *txn,
 				 f->limit);
 }
 
-/* The publication that the file is to have, and its path; p->is_known: it is to
- * have one. */
-static int find_wanted(struct feed *f, struct catalog_txn *txn,
-		       const struct file_key *key, const struct file_record *r,
-		       struct digests *d, struct share_publication *p,
-		       char **path_out)
-{
-	int err = 0;
+/* A file that is visited, and what is published of it. */
+struct file_visit {
+	const struct file_record *r;
+	struct digests digests;
+	/* The publication that it is to have, if wanted.is_known. */
+	struct share_publication wanted;
+	char *path; /* of that publication, or NULL; owned */
+	struct share_publication has[PUBLICATIONS_MAX];
+	size_t count;
+};
 
-	*p = (struct share_publication){ .file = *key };
-	*path_out = NULL;
+static int find_wanted(struct feed *f, struct catalog_txn *txn,
+		       struct file_visit *v)
+{
+	const struct file_record *r = v->r;
+	int err;
+
 	if (r->state != FILE_FRESH || !r->identity.size)
 		return 0;
-	err = find_path(f, txn, key, path_out);
-	if (err || !*path_out)
+	err = find_path(f, txn, &v->wanted.file, &v->path);
+	if (err || !v->path)
 		return err;
-	err = catalog_content_brief(txn, r->content, d);
+	err = catalog_content_brief(txn, r->content, &v->digests);
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
-	memcpy(p->content, d->xxh128, DB_UUID_BYTES);
-	p->is_known = true;
+	memcpy(v->wanted.content, v->digests.xxh128, DB_UUID_BYTES);
+	v->wanted.is_known = true;
 	if (f->rules->no_paths) {
-		free(*path_out);
-		*path_out = NULL;
+		free(v->path);
+		v->path = NULL;
 	}
-	p->hash = hash_of(*path_out, r->identity.mtime_ns);
+	v->wanted.hash = hash_of(v->path, r->identity.mtime_ns);
 	return 0;
 }
 
@@ -158,55 +164,56 @@ static bool is_of(const struct share_publication *a,
 }
 
 /* Nothing is to be done: it has the publication that it is to have. */
-static bool is_published(const struct share_publication *wanted,
-			 const struct share_publication *has, size_t count)
+static bool is_published(const struct file_visit *v)
 {
-	if (!wanted->is_known)
-		return !count;
-	return count == 1 && is_of(has, wanted) && has->is_known &&
-	       has->hash == wanted->hash;
+	if (!v->wanted.is_known)
+		return !v->count;
+	return v->count == 1 && is_of(v->has, &v->wanted) && v->has->is_known &&
+	       v->has->hash == v->wanted.hash;
 }
 
 /* Of a file that changed, all publications are sent again. */
 static int add_file(struct feed *f, struct catalog_txn *txn,
-		    const struct file_record *r, const struct digests *d,
-		    const struct share_publication *wanted, char **path,
-		    const struct share_publication *has, size_t count)
+		    struct file_visit *v)
 {
+	const struct share_publication *wanted = &v->wanted;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < count && !err; i++)
-		if (!wanted->is_known || !is_of(&has[i], wanted))
-			err = batch_add_gone(&f->batch, &has[i]);
-	if (!err && wanted->is_known)
-		err = add_content(f, txn, r->content, d);
-	if (!err && wanted->is_known)
-		err = batch_add_copy(&f->batch, wanted, *path,
-				     r->identity.mtime_ns);
+	for (i = 0; i < v->count && !err; i++)
+		if (!wanted->is_known || !is_of(&v->has[i], wanted))
+			err = batch_add_gone(&f->batch, &v->has[i]);
+	if (err || !wanted->is_known)
+		return err;
+	err = add_content(f, txn, v->r->content, &v->digests);
 	if (!err)
-		*path = NULL;
+		err = batch_add_copy(&f->batch, wanted, v->path,
+				     v->r->identity.mtime_ns);
+	if (!err)
+		v->path = NULL;
 	return err;
 }
 
 static int visit_file(struct feed *f, struct catalog_txn *txn,
 		      const struct file_key *key, const struct file_record *r)
 {
-	struct share_publication has[PUBLICATIONS_MAX], wanted;
-	struct digests d = { 0 };
-	char *path = NULL;
-	size_t count = 0;
+	struct file_visit v;
 	int err = 0;
 
+	v.r = r;
+	v.digests = (struct digests){ 0 };
+	v.wanted = (struct share_publication){ .file = *key };
+	v.path = NULL;
+	v.count = 0;
 	if (!f->is_blind)
-		err = share_state_of_file(f->state, key, has, PUBLICATIONS_MAX,
-					  &count);
+		err = share_state_of_file(f->state, key, v.has,
+					  PUBLICATIONS_MAX, &v.count);
 	if (err || (r->state == FILE_PENDING && r->identity.size))
 		return err;
-	err = find_wanted(f, txn, key, r, &d, &wanted, &path);
-	if (!err && !is_published(&wanted, has, count))
-		err = add_file(f, txn, r, &d, &wanted, &path, has, count);
-	free(path);
+	err = find_wanted(f, txn, &v);
+	if (!err && !is_published(&v))
+		err = add_file(f, txn, &v);
+	free(v.path);
 	return err;
 }
 

@@ -208,25 +208,24 @@ static size_t read_character(enum encoding encoding, const uint8_t *p,
 	}
 }
 
-size_t encoding_decode(enum encoding encoding, const uint8_t *bytes, size_t len,
-		       uint8_t *out, size_t room, size_t *used_out,
-		       bool *bad_out)
+void encoding_decode(enum encoding encoding, const uint8_t *bytes, size_t len,
+		     uint8_t *out, size_t room,
+		     struct encoding_progress *progress_out)
 {
-	size_t used = 0, written = 0, size;
+	struct encoding_progress p = { 0 };
 	uint32_t code;
+	size_t size;
 
-	*bad_out = false;
-	while (written + ENCODING_CHARACTER <= room) {
-		size = read_character(encoding, bytes + used, len - used,
+	while (p.written + ENCODING_CHARACTER <= room) {
+		size = read_character(encoding, bytes + p.used, len - p.used,
 				      &code);
 		if (!size)
 			break;
-		*bad_out = code == 0;
-		if (*bad_out)
+		p.is_bad = code == 0;
+		if (p.is_bad)
 			break;
-		written += encode_utf8(code, out + written);
-		used += size;
+		p.written += encode_utf8(code, out + p.written);
+		p.used += size;
 	}
-	*used_out = used;
-	return written;
+	*progress_out = p;
 }

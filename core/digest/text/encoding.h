@@ -44,14 +44,18 @@ int encoding_check_utf8(const uint8_t *bytes, size_t len);
 /* The longest character of UTF-8. */
 #define ENCODING_CHARACTER 4
 
+struct encoding_progress {
+	size_t used, written; /* bytes of the input, of the output */
+	bool is_bad;          /* a character that cannot be, or NUL, was next */
+};
+
 /*
  * Decodes characters as long as room bytes suffice for one more, and only whole
- * ones: at most 3 bytes of the input are left over.  Returns the bytes written;
- * used_out gets the bytes read.  A character that cannot be, or NUL, sets
- * bad_out and ends it.  encoding is one of UTF-16, UTF-32 and ISO 8859-1.
+ * ones: at most 3 bytes of the input are left over, or what begins with a bad
+ * character.  encoding is one of UTF-16, UTF-32 and ISO 8859-1.
  */
-size_t encoding_decode(enum encoding encoding, const uint8_t *bytes, size_t len,
-		       uint8_t *out, size_t room, size_t *used_out,
-		       bool *bad_out);
+void encoding_decode(enum encoding encoding, const uint8_t *bytes, size_t len,
+		     uint8_t *out, size_t room,
+		     struct encoding_progress *progress_out);
 
 #endif

@@ -87,14 +87,13 @@ static void add_utf8(struct text_stream *s, const uint8_t *bytes, size_t len)
 
 static size_t decode(struct text_stream *s, const uint8_t *bytes, size_t len)
 {
-	size_t used, written;
-	bool bad;
+	struct encoding_progress progress;
 
-	written = encoding_decode(s->encoding, bytes, len, s->decoded,
-				  sizeof(s->decoded), &used, &bad);
-	s->not_a_text |= bad;
-	add_utf8(s, s->decoded, written);
-	return used;
+	encoding_decode(s->encoding, bytes, len, s->decoded, sizeof(s->decoded),
+			&progress);
+	s->not_a_text |= progress.is_bad;
+	add_utf8(s, s->decoded, progress.written);
+	return progress.used;
 }
 
 /* Completes the character whose beginning is in s->part; returns how many
