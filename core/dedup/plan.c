@@ -82,24 +82,37 @@ static const char *why_not(const struct dedup_plan *p,
 	return NULL;
 }
 
+/* Adds the path of a file that may be used. */
+static int add_path(struct dedup_plan *p, const struct dedup_rules *rules,
+		    const struct dedup_set *set, size_t first, const char *path)
+{
+	const char *reason;
+	struct stat st;
+	int err = stat_file(path, &st);
+
+	if (err) {
+		skip(p, path, text_of(err));
+		return 0;
+	}
+	reason = why_not(p, set, first, &st);
+	if (reason) {
+		skip(p, path, reason);
+		return 0;
+	}
+	if (!st.st_size || (uint64_t)st.st_size < rules->min_size)
+		return 0;
+	return add_file(p, path, &st, set->xxh128);
+}
+
 /* Adds those of the paths that are regular files of one size. */
 static int add_files(struct dedup_plan *p, const struct dedup_rules *rules,
 		     const struct dedup_set *set)
 {
 	size_t first = p->file_count, i;
-	const char *reason;
-	struct stat st;
 	int err = 0;
 
-	for (i = 0; i < set->count && !err; i++) {
-		int failed = stat_file(set->paths[i], &st);
-
-		reason = failed ? text_of(failed) : why_not(p, set, first, &st);
-		if (reason)
-			skip(p, set->paths[i], reason);
-		else if (st.st_size && (uint64_t)st.st_size >= rules->min_size)
-			err = add_file(p, set->paths[i], &st, set->xxh128);
-	}
+	for (i = 0; i < set->count && !err; i++)
+		err = add_path(p, rules, set, first, set->paths[i]);
 	return err;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/run_count.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -74,6 +75,7 @@ static uint64_t count_runs(const struct run_count *r, const uint8_t *bytes,
 	size_t i = 0, start, end = 0;
 	uint64_t same = 0;
 
+	assert(r->window > 1);
 	for (;;) {
 		i = wide ? find_nine(bytes, i, len) :
 			   find_two(bytes, i, len, step);

@@ -170,7 +170,7 @@ static int take_end(struct export_reader *r)
 
 int export_next(struct export_reader *r)
 {
-	size_t len;
+	size_t len = 0;
 	int err;
 
 	if (r->ended)

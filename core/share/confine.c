@@ -111,15 +111,18 @@ static int allow_files_of_libpq(const struct confinement *c,
 	const char *const values[] = { conninfo, "/dev/null", "", NULL };
 	PGconn *conn = PQconnectStartParams(names, values, 1);
 	PQconninfoOption *all = conn ? PQconninfo(conn) : NULL, *o;
+	const char *value;
 	size_t i;
 	int err = 0;
 
 	for (o = all; o && o->keyword && !err; o++)
 		if (o->val && *o->val && names_file(o->keyword))
 			err = allow(c, o->val, READING);
-	for (i = 0; i < COUNT(variables) && !err; i++)
-		if (getenv(variables[i]))
-			err = allow(c, getenv(variables[i]), READING);
+	for (i = 0; i < COUNT(variables) && !err; i++) {
+		value = getenv(variables[i]);
+		if (value)
+			err = allow(c, value, READING);
+	}
 	PQconninfoFree(all);
 	PQfinish(conn);
 	return err;

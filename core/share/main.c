@@ -382,5 +382,6 @@ int main(int argc, char **argv)
 	code = code ? code - 1 : run(&a);
 	for (i = 0; i < a.options.catalog_count; i++)
 		free(a.options.catalogs[i]);
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed just above */
 	return fflush(stdout) && !code ? SHARE_FAILED : code;
 }

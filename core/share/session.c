@@ -23,7 +23,7 @@ static int find_source(struct session *s)
 {
 	struct catalog_txn *txn;
 	struct buf source = { 0 };
-	struct stat st;
+	struct stat st = { 0 };
 	int fd = -1, err = catalog_read(s->catalog, &txn);
 
 	if (err)

@@ -125,8 +125,12 @@ struct pending_file *pending_take(struct pending_set *s, int64_t now_ms)
 
 void pending_release(struct pending_set *s)
 {
-	struct pending_file *p;
+	struct pending_file *p, *next;
 
-	while ((p = pending_take(s, INT64_MAX)))
+	TAILQ_CONCAT(&s->soon, &s->late, order);
+	for (p = TAILQ_FIRST(&s->soon); p; p = next) {
+		next = TAILQ_NEXT(p, order);
 		free(p);
+	}
+	pending_init(s);
 }

@@ -36,15 +36,13 @@ static void note_record(struct found_event *e,
 	const struct fanotify_event_info_fid *fid = (const void *)header;
 	const struct file_handle *h = (const void *)fid->handle;
 	const char *end = (const char *)header + header->len;
+	bool has_name = header->info_type == FAN_EVENT_INFO_TYPE_DFID_NAME;
 
 	memcpy(&e->filesystem, &fid->fsid, sizeof(e->filesystem));
-	if (header->info_type == FAN_EVENT_INFO_TYPE_FID)
+	if (header->info_type == FAN_EVENT_INFO_TYPE_FID ||
+	    (has_name && is_dot(h, end)))
 		e->file = h;
-	else if (header->info_type == FAN_EVENT_INFO_TYPE_DFID_NAME &&
-		 is_dot(h, end))
-		e->file = h;
-	else if (header->info_type == FAN_EVENT_INFO_TYPE_DFID_NAME ||
-		 header->info_type == FAN_EVENT_INFO_TYPE_DFID)
+	else if (has_name || header->info_type == FAN_EVENT_INFO_TYPE_DFID)
 		e->directory = h;
 }
 

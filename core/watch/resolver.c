@@ -72,7 +72,7 @@ static void resolve_directory(struct watch *w, const fsid_t *filesystem,
 			      const struct watch_handle *h)
 {
 	unsigned moves = watch_get_moves(w);
-	struct stat st;
+	struct stat st = { 0 };
 	int fd = open_handle(w, filesystem, h, &st);
 
 	if (fd < 0)
@@ -85,7 +85,7 @@ static void resolve_directory(struct watch *w, const fsid_t *filesystem,
 
 static void resolve_file(struct watch *w, const struct pending_file *p)
 {
-	struct stat st;
+	struct stat st = { 0 };
 	int fd = open_handle(w, &p->filesystem, &p->file, &st);
 	bool known;
 

@@ -205,13 +205,15 @@ int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 int lookup_find(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, struct fuse_entry_param *out)
 {
-	struct inode *inode;
-	struct stat st;
+	struct inode *inode = NULL;
+	struct stat st = { 0 };
 	int err = find_by_opening(fs, parent, parent_fd, name, &st, &inode);
 
-	if (!err)
-		lookup_fill_entry(fs, inode, &st, out);
-	return err;
+	if (err)
+		return err;
+	assert(inode);
+	lookup_fill_entry(fs, inode, &st, out);
+	return 0;
 }
 
 void lookup_reply_entry(fuse_req_t req, struct fs *fs,

@@ -183,6 +183,7 @@ static bool fill_link(struct fill *f, const struct listing_item *item,
 	struct fuse_entry_param e = { .generation = 1 };
 	struct similar_node *n, **links;
 
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers */
 	links = array_with_room(f->links, f->link_count, sizeof(*f->links));
 	if (!links)
 		return false;

@@ -371,16 +371,19 @@ static void fill_and_ask(struct share_bench *b)
 
 int main(int argc, char **argv)
 {
-	struct share_bench *b = calloc(1, sizeof(*b));
+	struct share_bench *b;
 	const char *how = argc > 4 ? argv[4] : "copy";
 	int64_t limit;
 	int err;
 
-	if (!b || argc < 3) {
+	if (argc < 3) {
 		fprintf(stderr, "usage: share DB CONTENTS [QUESTIONS "
 				"[copy|insert|ask|time]]\n");
 		return 2;
 	}
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return 2;
 	b->contents = strtoull(argv[2], NULL, 10);
 	b->questions = argc > 3 ? strtoull(argv[3], NULL, 10) : 2000;
 	b->copy = !strcmp(how, "copy");

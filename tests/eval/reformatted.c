@@ -216,7 +216,7 @@ static void take(void *arg, const uint8_t *bytes, size_t len)
 
 	text->data = realloc(text->data, text->len + len);
 	if (!text->data)
-		fail_errno("text", -ENOMEM);
+		fail("text: no memory");
 	memcpy(text->data + text->len, bytes, len);
 	text->len += len;
 }

@@ -110,64 +110,66 @@ static void a_missing_digest_has_no_text(void **state)
 	assert_int_equal(text.len, 0);
 }
 
+static const struct {
+	enum digest_id id;
+	const char *text;
+} malformed[] = {
+	{ DIGEST_SISE, "" },
+	{ DIGEST_SISE, "6(5):AA" },
+	{ DIGEST_SISE, SISE "A" },
+	{ DIGEST_SIMHASH, "" },
+	{ DIGEST_SIMHASH, "0123456789abcde" },
+	{ DIGEST_SIMHASH, "0123456789abcdef0" },
+	{ DIGEST_SIMHASH, "0123456789abcdeg" },
+	{ DIGEST_SIMHASH, "0x23456789abcdef" },
+	{ DIGEST_SIMHASH, "0123456789ABCDEF" },
+	{ DIGEST_RDC, "000102030405060708090a0b3c3d3e" },
+	{ DIGEST_RDC, "000102030405060708090a0b3c3d3e40" },
+	{ DIGEST_RDC, "000102030405060708090A0B3C3D3E3F" },
+	{ DIGEST_SIF, "" },
+	{ DIGEST_TEXT, "" },
+	{ DIGEST_TEXT, "sif3:16:2:AAIAAGg" },
+	{ DIGEST_SIF, "sif3:16:2:AAIAAGg" },
+	{ DIGEST_SIF, "sif1:16:2:AAAAAAABAAAAAAAC" },
+	{ DIGEST_SIF8, "" },
+	{ DIGEST_SIF8, "sif8:AQE" },
+	{ DIGEST_SIF8, "sif8:AQEB" },
+	{ DIGEST_SSDEEP, "" },
+	{ DIGEST_SSDEEP, "3:AXG" },
+	{ DIGEST_SSDEEP, "3:AXG:A,name" },
+	{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497" },
+	{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497f\n" },
+	{ DIGEST_XXH128, "99AA06D3014798D86001C324468D497F" },
+	{ DIGEST_SDHASH, "" },
+	{ DIGEST_SDHASH, SDBF "x" },
+	{ DIGEST_SDHASH, SDBF "\n" },
+	{ DIGEST_SDHASH, SDBF "\r" },
+	{ DIGEST_SDHASH, "\n" SDBF },
+	{ DIGEST_SDHASH, SDBF "\n" SDBF },
+	{ DIGEST_SDHASH, "sdbf:03:1:x:600:sha1:256:5:7ff:160:1:20:" },
+	{ DIGEST_TLSH, "" },
+	{ DIGEST_TLSH, "T1" },
+	{ DIGEST_TLSH, "T2C9D02B95895A6C24C3B504E122040AA17AE1A10C4153"
+		       "866638"
+		       "2E5428851E588094AA42" },
+	{ DIGEST_SHA256, "e3b0c44298fc1c149afbf4c8996fb924" },
+	{ DIGEST_SHA256, "E3B0C44298FC1C149AFBF4C8996FB924"
+			 "27AE41E4649B934CA495991B7852B855" },
+	{ DIGEST_COUNT, "99aa06d3014798d86001c324468d497f" },
+};
+
 static void malformed_texts_leave_all_as_it_was(void **state)
 {
-	static const struct {
-		enum digest_id id;
-		const char *text;
-	} bad[] = {
-		{ DIGEST_SISE, "" },
-		{ DIGEST_SISE, "6(5):AA" },
-		{ DIGEST_SISE, SISE "A" },
-		{ DIGEST_SIMHASH, "" },
-		{ DIGEST_SIMHASH, "0123456789abcde" },
-		{ DIGEST_SIMHASH, "0123456789abcdef0" },
-		{ DIGEST_SIMHASH, "0123456789abcdeg" },
-		{ DIGEST_SIMHASH, "0x23456789abcdef" },
-		{ DIGEST_SIMHASH, "0123456789ABCDEF" },
-		{ DIGEST_RDC, "000102030405060708090a0b3c3d3e" },
-		{ DIGEST_RDC, "000102030405060708090a0b3c3d3e40" },
-		{ DIGEST_RDC, "000102030405060708090A0B3C3D3E3F" },
-		{ DIGEST_SIF, "" },
-		{ DIGEST_TEXT, "" },
-		{ DIGEST_TEXT, "sif3:16:2:AAIAAGg" },
-		{ DIGEST_SIF, "sif3:16:2:AAIAAGg" },
-		{ DIGEST_SIF, "sif1:16:2:AAAAAAABAAAAAAAC" },
-		{ DIGEST_SIF8, "" },
-		{ DIGEST_SIF8, "sif8:AQE" },
-		{ DIGEST_SIF8, "sif8:AQEB" },
-		{ DIGEST_SSDEEP, "" },
-		{ DIGEST_SSDEEP, "3:AXG" },
-		{ DIGEST_SSDEEP, "3:AXG:A,name" },
-		{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497" },
-		{ DIGEST_XXH128, "99aa06d3014798d86001c324468d497f\n" },
-		{ DIGEST_XXH128, "99AA06D3014798D86001C324468D497F" },
-		{ DIGEST_SDHASH, "" },
-		{ DIGEST_SDHASH, SDBF "x" },
-		{ DIGEST_SDHASH, SDBF "\n" },
-		{ DIGEST_SDHASH, SDBF "\r" },
-		{ DIGEST_SDHASH, "\n" SDBF },
-		{ DIGEST_SDHASH, SDBF "\n" SDBF },
-		{ DIGEST_SDHASH, "sdbf:03:1:x:600:sha1:256:5:7ff:160:1:20:" },
-		{ DIGEST_TLSH, "" },
-		{ DIGEST_TLSH, "T1" },
-		{ DIGEST_TLSH, "T2C9D02B95895A6C24C3B504E122040AA17AE1A10C4153"
-			       "866638"
-			       "2E5428851E588094AA42" },
-		{ DIGEST_SHA256, "e3b0c44298fc1c149afbf4c8996fb924" },
-		{ DIGEST_SHA256, "E3B0C44298FC1C149AFBF4C8996FB924"
-				 "27AE41E4649B934CA495991B7852B855" },
-		{ DIGEST_COUNT, "99aa06d3014798d86001c324468d497f" },
-	};
 	struct digests d = make_all();
 	enum digest_id id;
 	size_t i;
 
 	(void)state;
 	d.set = 0;
-	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(digest_parse(bad[i].id, bad[i].text,
-					      strlen(bad[i].text), &d),
+	for (i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
+		assert_int_equal(digest_parse(malformed[i].id,
+					      malformed[i].text,
+					      strlen(malformed[i].text), &d),
 				 -EINVAL);
 	assert_int_equal(d.set, 0);
 	d.set = DIGEST_ALL;

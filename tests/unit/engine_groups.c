@@ -70,12 +70,12 @@ struct groups_outcome {
 	struct file_groups *groups;
 	struct file_groups_watch watch;
 	atomic_bool cancelled;
+	bool end;
 	atomic_uint progress; /* calls */
 	/* "0:100:docs/a 0:..." of all files, sorted, and where to go on */
 	char text[4096];
 	size_t files;
 	struct search_group_range range;
-	bool end;
 };
 
 static void on_groups(void *arg, int result, struct file_groups *groups)

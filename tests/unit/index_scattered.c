@@ -275,9 +275,11 @@ static double share_of(double share16, double share8, double error)
 static void test_the_model(void **state)
 {
 	double p, share;
+	int percent;
 
 	(void)state;
-	for (p = 0.88; p < 0.995; p += 0.01) {
+	for (percent = 88; percent < 100; percent++) {
+		p = percent / 100.0;
 		share = share_of(pow(p, 16), pow(p, 8), 0.001);
 		assert_true(fabs(share - p) < 0.001);
 		/* Of nine tenths of the content. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -205,9 +206,16 @@ static void drop_root(struct name_list *l)
 	memmove(l->names, l->names + 1, l->count * sizeof(*l->names));
 }
 
+/* The mount of the first operand; there is one. */
+static int find_mount(struct groups_job *job)
+{
+	assert(job->within.names);
+	return mount_find_or_complain(job->within.names[0], &job->mount);
+}
+
 static int find_all_paths(struct groups_job *job)
 {
-	int code = mount_find_or_complain(job->within.names[0], &job->mount);
+	int code = find_mount(job);
 
 	if (!code)
 		code = find_paths(job, &job->within);
@@ -310,9 +318,7 @@ static int groups_run(struct groups_job *job)
 
 static int run_everywhere(struct groups_job *job)
 {
-	int code = job->db ? EXIT_OK :
-			     mount_find_or_complain(job->within.names[0],
-						    &job->mount);
+	int code = job->db ? EXIT_OK : find_mount(job);
 
 	return code ? code :
 		      everywhere_groups(job->mount.root, job->db,

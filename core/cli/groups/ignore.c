@@ -214,6 +214,7 @@ static int list_pairs(struct ignore_job *job, const char *path)
 	int code = find_mount(job, path, &mount), err;
 
 	if (!code) {
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed at last */
 		err = ignore_load(job->directory, &job->set, NULL);
 		code = err ? complain_file(job, err) : print_pairs(job);
 	}
@@ -225,8 +226,10 @@ static int list_pairs(struct ignore_job *job, const char *path)
 static int change_file(struct ignore_job *job, char **paths,
 		       const struct ignore_content contents[2])
 {
-	int err = ignore_load(job->directory, &job->set, NULL), code;
+	int err, code;
 
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed at last */
+	err = ignore_load(job->directory, &job->set, NULL);
 	if (err)
 		return complain_file(job, err);
 	(void)report_damage(job);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/index/grouping/grouping.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,9 +168,12 @@ static size_t phase_end(const struct grouping *g)
 
 static int pass_next(struct grouping *g, const struct index_store *store)
 {
-	uint32_t rank = g->by_id[g->next];
-	int err = read_sketch(g, store, rank, &g->sketch);
+	uint32_t rank;
+	int err;
 
+	assert(g->by_id);
+	rank = g->by_id[g->next];
+	err = read_sketch(g, store, rank, &g->sketch);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	return pass_sketch(g, rank);
