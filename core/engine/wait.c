@@ -83,6 +83,7 @@ static int answer_or_park(struct engine *e, struct digests_wait *w,
 	if (is_worth_waiting(w, answer.state))
 		return queue_park(&e->queue, &answer.key,
 				  &(struct parked_request){
+					  .identity = &answer.identity,
 					  .uid = w->uid,
 					  .deadline_ms = w->deadline_ms,
 					  .ticket = w->ticket,

@@ -441,12 +441,26 @@ static int wait_locked(struct queue *q, const struct file_key *key,
 	return 0;
 }
 
+/* A reference to the result of that state of the file, or NULL. */
+static struct result *result_of(struct queue *q, const struct file_key *key,
+				const struct file_identity *identity)
+{
+	struct job *job = identity ? job_find(q, key) : NULL;
+
+	if (!job || job->state != JOB_DONE ||
+	    !file_identity_equal(&job->result->identity, identity))
+		return NULL;
+	atomic_fetch_add(&job->result->shared, 1);
+	return job->result;
+}
+
 int queue_park(struct queue *q, const struct file_key *key,
 	       const struct parked_request *parked)
 {
 	const struct queue_ticket *ticket = parked->ticket;
 	struct waiter *w = calloc(1, sizeof(*w));
-	int err;
+	struct result *found = NULL;
+	int err = 0;
 
 	if (!w)
 		return -ENOMEM;
@@ -459,10 +473,15 @@ int queue_park(struct queue *q, const struct file_key *key,
 	if (ticket && atomic_load(&ticket->given_up))
 		err = -EINTR;
 	else
+		found = result_of(q, key, parked->identity);
+	if (!err && !found)
 		err = wait_locked(q, key, w);
 	pthread_mutex_unlock(&q->lock);
-	if (err)
+	if (found)
+		waiters_answer(w, 0, found);
+	else if (err)
 		free(w);
+	result_free(found);
 	return err;
 }
 

@@ -132,6 +132,9 @@ typedef void parked_fn(void *arg, int err, const struct result *found);
 
 /* A request that waits for a file to be hashed. */
 struct parked_request {
+	/* The file's as the caller saw it, for whose digests it asked in vain;
+	 * borrowed during the call.  NULL: the caller did not look. */
+	const struct file_identity *identity;
 	uid_t uid;
 	int64_t deadline_ms;               /* CLOCK_MONOTONIC */
 	const struct queue_ticket *ticket; /* borrowed until done; or NULL */
@@ -316,8 +319,9 @@ int queue_look(struct queue *q, const struct file_key *key,
  * was, and no worker has hashed it since. */
 bool queue_doubts_file(struct queue *q, const struct file_key *key);
 
-/* Parks a request for a file, which moves to the head of the queue.  Nothing is
- * called when it fails: -EAGAIN, the user has too many requests parked; -EINTR,
+/* Parks a request for a file, which moves to the head of the queue.  If a result
+ * for the identity that the caller saw has come meanwhile, it is the answer at
+ * once, and the file is not hashed again.  Nothing is called when it fails: -EAGAIN, the user has too many requests parked; -EINTR,
  * the ticket was given up; -ECANCELED, -ENOMEM. */
 int queue_park(struct queue *q, const struct file_key *key,
 	       const struct parked_request *parked);

@@ -518,6 +518,40 @@ static void test_a_result_is_there_until_it_is_committed(void **state)
 	queue_remove(q);
 }
 
+/* A worker ends between the moment at which a caller finds no result and that
+ * at which it parks its request. */
+static void test_a_result_that_comes_before_the_request_answers_it(void **state)
+{
+	const struct file_identity seen = { .size = 1 }, other = { .size = 2 };
+	struct outcome o = OUTCOME_INIT, later = OUTCOME_INIT;
+	struct file_key key = key_number(1);
+	struct parked_request parked = { .identity = &seen,
+					 .deadline_ms = INT64_MAX,
+					 .done = on_found,
+					 .arg = &o };
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	queue_done(q, queue_take(q, true), make_result(1, 1), keep_posted, q);
+	assert_int_equal(queue_park(q, &key, &parked), 0);
+	assert_counts(q, 0, 0);
+	assert_int_equal(outcome_wait(&o), 0);
+	assert_int_equal(o.answer.identity.size, 1);
+	assert_true(has_result(q, 1, 1));
+
+	/* That of another state of the file does not. */
+	parked.identity = &other;
+	parked.arg = &later;
+	assert_int_equal(queue_park(q, &key, &parked), 0);
+	assert_counts(q, 1, 0);
+	queue_committed(q, posted);
+	result_free(posted);
+	take(q, false, 1);
+	assert_int_equal(outcome_wait(&later), 0);
+	queue_remove(q);
+}
+
 static int commit_at_once(void *arg, struct result *r)
 {
 	queue_committed(arg, r);
@@ -669,6 +703,8 @@ int main(void)
 			test_a_job_that_nobody_waits_for_gives_up_its_worker),
 		cmocka_unit_test(test_every_job_wakes_somebody),
 		cmocka_unit_test(test_a_result_is_there_until_it_is_committed),
+		cmocka_unit_test(
+			test_a_result_that_comes_before_the_request_answers_it),
 		cmocka_unit_test(
 			test_a_result_may_be_committed_while_it_is_posted),
 		cmocka_unit_test(
