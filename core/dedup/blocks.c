@@ -188,16 +188,21 @@ static int whole_window(struct block_matcher *m, uint64_t start, uint64_t end,
 	return err;
 }
 
-int dedup_share_whole(const struct dedup_pair *pair, bool apply,
-		      struct dedup_sharing *counts)
+static struct block_matcher matcher_of(const struct dedup_pair *pair)
 {
-	struct block_matcher m = {
+	return (struct block_matcher){
 		.keep_fd = pair->keep.fd,
 		.replace_fd = pair->replace.fd,
 		.replace_directory = pair->replace.directory,
 		.keep_size = (uint64_t)pair->keep.st.st_size,
 		.replace_size = (uint64_t)pair->replace.st.st_size,
 	};
+}
+
+int dedup_share_whole(const struct dedup_pair *pair, bool apply,
+		      struct dedup_sharing *counts)
+{
+	struct block_matcher m = matcher_of(pair);
 	struct block_run run;
 	struct block_window w;
 	uint64_t at, end, shared;
@@ -226,18 +231,13 @@ static int match_pair(struct dedup_blocks *b, size_t keep,
 		      const struct dedup_pair *pair, bool apply,
 		      struct dedup_sharing *counts)
 {
-	struct block_matcher m = {
-		.keep_fd = pair->keep.fd,
-		.replace_fd = pair->replace.fd,
-		.replace_directory = pair->replace.directory,
-		.keep_size = (uint64_t)pair->keep.st.st_size,
-		.replace_size = (uint64_t)pair->replace.st.st_size,
-		.table = &b->table,
-		.is_filled = &b->is_filled,
-		.slots_most = b->slots_most,
-	};
-	int err = block_matcher_init(&m);
+	struct block_matcher m = matcher_of(pair);
+	int err;
 
+	m.table = &b->table;
+	m.is_filled = &b->is_filled;
+	m.slots_most = b->slots_most;
+	err = block_matcher_init(&m);
 	if (b->keep != keep)
 		b->is_filled = false;
 	b->keep = keep;

@@ -181,6 +181,25 @@ int digests_format_lines(const struct digests *d, uint32_t set, struct buf *out)
 	return err;
 }
 
+int digest_line_next(const char **at, struct digest_line *out)
+{
+	const char *line = *at, *sign = strchr(line, '=');
+	const char *stop = strchr(line, '\n');
+
+	if (!*line)
+		return 0;
+	if (!stop || !sign || sign > stop)
+		return -EINVAL;
+	*out = (struct digest_line){
+		.name = line,
+		.name_len = (size_t)(sign - line),
+		.text = sign + 1,
+		.text_len = (size_t)(stop - sign) - 1,
+	};
+	*at = stop + 1;
+	return 1;
+}
+
 static int parse_simhash(const char *text, size_t len, struct digests *d)
 {
 	uint8_t bytes[8];

@@ -106,20 +106,17 @@ static bool has_our_windows(const struct digests *d)
 static int take_digests(struct digests *d, const char *lines)
 {
 	const struct digest_info *info;
-	const char *at, *stop, *sign;
-	int err = 0;
+	struct digest_line line;
+	int err = 0, found = 1;
 
-	for (at = lines; *at && !err; at = stop + 1) {
-		stop = strchr(at, '\n');
-		sign = strchr(at, '=');
-		if (!stop || !sign || sign > stop)
-			return -EBADMSG;
-		info = digest_named(at, (size_t)(sign - at));
-		if (!info || info->id == DIGEST_XXH128)
-			continue;
-		err = digest_parse(info->id, sign + 1,
-				   (size_t)(stop - sign) - 1, d);
+	while (!err && (found = digest_line_next(&lines, &line)) == 1) {
+		info = digest_named(line.name, line.name_len);
+		if (info && info->id != DIGEST_XXH128)
+			err = digest_parse(info->id, line.text, line.text_len,
+					   d);
 	}
+	if (found < 0)
+		return -EBADMSG;
 	if (!err && !has_our_windows(d))
 		err = -EINVAL;
 	return err == -EINVAL ? -EBADMSG : err;

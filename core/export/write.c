@@ -129,25 +129,21 @@ static int append_file(struct buf *line, const struct found_file *file)
 /* From lines NAME=TEXT. */
 static int append_digests(struct buf *line, const char *lines)
 {
-	const char *at, *stop, *sign;
-	int err = 0;
+	const char *at = lines;
+	struct digest_line d;
+	int err = 0, found = 1;
 
-	for (at = lines; *at && !err; at = stop + 1) {
-		stop = strchr(at, '\n');
-		sign = strchr(at, '=');
-		if (!stop || !sign || sign > stop)
-			return -EBADMSG;
-		if (at != lines)
+	while (!err && (found = digest_line_next(&at, &d)) == 1) {
+		if (d.name != lines)
 			err = buf_append(line, ",", 1);
 		if (!err)
-			err = append_string(line, at, (size_t)(sign - at));
+			err = append_string(line, d.name, d.name_len);
 		if (!err)
 			err = buf_append(line, ":", 1);
 		if (!err)
-			err = append_string(line, sign + 1,
-					    (size_t)(stop - sign) - 1);
+			err = append_string(line, d.text, d.text_len);
 	}
-	return err;
+	return found < 0 ? -EBADMSG : err;
 }
 
 int export_write_group(FILE *out, const struct found_group *group)

@@ -11,6 +11,13 @@
 
 /* A query from its making until it is ready for a thread, see search.h. */
 
+int search_caller_copy(const struct search_caller *from,
+		       struct search_caller *out)
+{
+	out->trusted = from->trusted;
+	return credentials_copy(&from->credentials, &out->credentials);
+}
+
 int query_may_go_on(const struct search_query *q)
 {
 	if (atomic_load(q->context->stopping))
@@ -121,12 +128,10 @@ int query_new(struct searcher *s, const struct query_kind *kind, int fd,
 	q->searcher = s;
 	q->context = &s->context;
 	q->kind = kind;
-	q->caller.trusted = caller->trusted;
 	q->fd = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	err = fd >= 0 && q->fd < 0 ? -errno : 0;
 	if (!err)
-		err = credentials_copy(&caller->credentials,
-				       &q->caller.credentials);
+		err = search_caller_copy(caller, &q->caller);
 	if (!err)
 		err = add_index_visibility(q);
 	if (!err)

@@ -130,6 +130,10 @@ struct search_caller {
 	struct credentials credentials;
 };
 
+/* The copy's credentials are released by the caller.  -ENOMEM. */
+int search_caller_copy(const struct search_caller *from,
+		       struct search_caller *out);
+
 struct search_hit {
 	char *path;            /* relative to SOURCE */
 	int score;             /* 100: identical */

@@ -233,16 +233,13 @@ int groups_answer_new(struct fs *fs, const struct search_caller *caller,
 		      struct groups_answer **out)
 {
 	struct groups_answer *a = calloc(1, sizeof(*a));
-	int err = a ? credentials_copy(&caller->credentials,
-				       &a->caller.credentials) :
-		      -ENOMEM;
+	int err = a ? search_caller_copy(caller, &a->caller) : -ENOMEM;
 
 	if (err) {
 		free(a);
 		return err;
 	}
 	a->fs = fs;
-	a->caller.trusted = caller->trusted;
 	a->refs = 2;
 	a->asked = true;
 	a->watch.progress = on_progress;

@@ -348,9 +348,7 @@ static int view_new(struct fs *fs, struct similar_node *n,
 		    struct groups_view **out)
 {
 	struct groups_view *v = calloc(1, sizeof(*v));
-	int err = v ? credentials_copy(&caller->credentials,
-				       &v->caller.credentials) :
-		      -ENOMEM;
+	int err = v ? search_caller_copy(caller, &v->caller) : -ENOMEM;
 
 	if (err) {
 		free(v);
@@ -359,7 +357,6 @@ static int view_new(struct fs *fs, struct similar_node *n,
 	v->fs = fs;
 	v->node = n;
 	v->list = n->kind == NODE_GROUPS ? n : n->parent;
-	v->caller.trusted = caller->trusted;
 	*out = v;
 	return 0;
 }

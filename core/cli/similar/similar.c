@@ -26,6 +26,15 @@ void similar_look_file(struct similar_job *job, const char *file)
 	buf_release(&state);
 }
 
+bool similar_look_pair(struct similar_job *job, const char *file,
+		       const char *other)
+{
+	similar_look_file(job, file);
+	if (!*job->reason)
+		similar_look_file(job, other);
+	return !*job->reason;
+}
+
 /* A file that was not hashed has a listing without entries, whatever is like
  * it. */
 static void read_states(struct similar_job *job, const char *listing,

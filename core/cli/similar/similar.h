@@ -70,6 +70,10 @@ int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg);
 /* Why a file has no complete listing, by its state; "" when it has one. */
 void similar_look_file(struct similar_job *job, const char *file);
 
+/* The same of two files; whether both were hashed. */
+bool similar_look_pair(struct similar_job *job, const char *file,
+		       const char *other);
+
 /* Sets job->reason from the state of a listing. */
 void similar_look_state(struct similar_job *job, const char *listing);
 

@@ -191,10 +191,7 @@ static int explain_pair(struct similar_job *job, const char *file,
 	int err;
 
 	similar_digests(file, &job->digests);
-	similar_look_file(job, file);
-	if (!*job->reason)
-		similar_look_file(job, other);
-	if (*job->reason)
+	if (!similar_look_pair(job, file, other))
 		return 0;
 	err = find_pair(job, &listed, &any);
 	if (!err)

@@ -155,10 +155,7 @@ int similar_why_shares(struct similar_job *job, const char *file,
 	int err;
 
 	similar_digests(file, &job->digests);
-	similar_look_file(job, file);
-	if (!*job->reason)
-		similar_look_file(job, other);
-	if (*job->reason)
+	if (!similar_look_pair(job, file, other))
 		return 0;
 	err = find_pair(job, &p);
 	if (!err && p.bytes < 0)
