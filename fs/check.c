@@ -347,7 +347,7 @@ static int check_above(int fd, const char *path)
 	return err;
 }
 
-/* Whoever can write to the catalog decides what every user is told. */
+/* A user that can write to the catalog decides what every user is told. */
 static int check_private(const char *path)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -19,7 +19,7 @@ void log_to_syslog(void)
 	atomic_store(&to_syslog, true);
 }
 
-/* Names of files come from anybody: none ends the line or is obeyed by a
+/* Any user can choose names of files: none ends the line or is obeyed by a
  * terminal. */
 static void make_harmless(char *line)
 {

@@ -27,9 +27,9 @@
 #define CAP_BIT(cap) (UINT64_C(1) << (cap))
 
 /*
- * What requests of root need, and becoming somebody else for the others.
+ * What requests of root need, and becoming another user for the others.
  * Not CAP_SYS_RESOURCE: it stays effective while we act for an ordinary user,
- * who could then exceed quotas and use the blocks reserved for root.
+ * which could then exceed quotas and use the blocks reserved for root.
  */
 static const uint64_t capabilities_kept =
 	CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) |
@@ -87,7 +87,7 @@ static const char *const calls_refused[] = {
 	"pidfd_send_signal",
 	"kcmp",
 	"perf_event_open",
-	/* somebody else for good, or somewhere else */
+	/* another user for good, or another root directory */
 	"setuid",
 	"setgid",
 	"setreuid",

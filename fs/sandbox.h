@@ -7,7 +7,7 @@
 /*
  * What the daemon can do no more once it serves.
  *
- * It reads what others wrote and obeys what others ask, so an attacker who
+ * It reads what others wrote and obeys what others ask, so an attacker that
  * finds a mistake in it shall find little to go on with: no capability that no
  * operation of a filesystem needs, no new program, no new privileges, no
  * network, no debugging of others, no mount, no module, no memory image.

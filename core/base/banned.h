@@ -4,7 +4,7 @@
 
 /*
  * Functions that do not compile here.  The Makefile includes this file ahead
- * of every source; nobody includes it by hand.
+ * of every source; no file includes it by itself.
  *
  * A poisoned name is an error wherever it appears later, system headers
  * included, so the headers that declare these names come first.
@@ -31,7 +31,7 @@
 /* OpenSSL names parameters so; only a call is an error. */
 #define rand() rand_is_banned
 
-/* A name that somebody else may take first: use mkstemp(), mkdtemp(). */
+/* A name that another process may take first: use mkstemp(), mkdtemp(). */
 #pragma GCC poison tmpnam tempnam mktemp
 
 /* A shell, with whatever the environment put into it. */

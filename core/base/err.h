@@ -11,7 +11,7 @@
  *   -ENOMEM     allocation failed
  *   -EUCLEAN    stored bytes contradict themselves: damaged
  *   -EMEDIUMTYPE  a catalog of another version of LMDB or kinfs
- *   -EBUSY      somebody else holds it (catalog lock, file open for writing)
+ *   -EBUSY      another process has it (catalog lock, file open for writing)
  *   -ESTALE     the file is no longer the one that was asked for
  *   -EAGAIN     it changed while it was read; try again later; or the
  *               caller has too many requests under way

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 
 /*
- * A read lease: the kernel's word that nobody on this machine has the file
- * open for writing, or mapped so, for as long as it is held.  An open() or
+ * A read lease: the kernel's word that no process on this machine has the
+ * file open for writing, or mapped so, for as long as it is held.  An open() or
  * truncate() that would break it waits until the lease is dropped (with
  * O_NONBLOCK it fails with EWOULDBLOCK), so a lease is held for a few system
  * calls and no longer.
  *
- * fd is open for reading and shared with nobody.  A break is told by a signal
+ * fd is open for reading, and no other descriptor shares its description.  A break is told by a signal
  * that is ignored by default, not by SIGIO, which ends a process.
  */
 

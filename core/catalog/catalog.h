@@ -105,8 +105,8 @@ struct catalog_options {
 	const char *directory; /* made (0700), with parents, when missing */
 	const char *source;    /* absolute path, stored for the reader */
 	uint32_t digest_set;   /* a change of the set makes all files pending */
-	const char *holder;    /* what the caller uses it for, for others who
-				  find it busy; NULL: nothing is said */
+	const char *holder;    /* what the caller uses it for: a message to
+				* processes that find it busy; or NULL */
 	uint64_t map_bytes;    /* 0: default; grows by itself when full */
 	bool existing;         /* none is made (-ENOENT), and source and
 				  digest_set stay what they were */

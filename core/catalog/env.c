@@ -103,7 +103,7 @@ int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create)
 	c->has_dirty = !err;
 	if (err == -ENOENT && i == DB_DIRTY + 1)
 		return 0;
-	/* Somebody else's LMDB file. */
+	/* An LMDB file of another program. */
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 

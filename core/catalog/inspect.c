@@ -337,7 +337,7 @@ static int tables_open(struct inspector *in, bool *empty_out)
 	in->tables = err ? i - 1 : i;
 	if (err == -ENOENT && in->tables == DB_DIRTY)
 		return 0;
-	/* Somebody else's LMDB file. */
+	/* An LMDB file of another program. */
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 

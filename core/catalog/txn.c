@@ -53,8 +53,8 @@ int catalog_errno(int rc)
 
 /* ---- the gate ---- */
 
-/* Open transactions of this thread.  One that has a transaction may begin
- * another while somebody waits to move the map: it would wait for itself. */
+/* Open transactions of this thread.  A thread that has one may begin another
+ * while a thread waits to move the map: else it would wait for itself. */
 static _Thread_local unsigned held;
 
 static bool is_opener(const struct map_gate *g)

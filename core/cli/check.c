@@ -85,7 +85,7 @@ static void print_sum(const struct check_report *c)
 	putchar('\n');
 }
 
-/* A catalog that nobody mounted for long says little of the tree now. */
+/* A catalog that was not mounted for long says little of the tree now. */
 static void print_catalog(const struct check_report *c)
 {
 	time_t written = (time_t)c->written;

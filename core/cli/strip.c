@@ -13,8 +13,8 @@
 
 /*
  * Removes digests that were copied out of a mount as real attributes.  An
- * attribute of that name whose value is no such digest belongs to somebody
- * else and stays.
+ * attribute of that name whose value is no such digest is of another
+ * program and stays.
  */
 struct strip {
 	bool dry_run;

@@ -33,7 +33,7 @@
  * Batches.  A durable commit makes the disk wait, and with it all other
  * programs that write there.  So a batch is written QUIET_MS after the last
  * post, but at most BATCH_MS after the first, or when BATCH_EVENTS are posted,
- * or at once after commit_hurry().  Unless somebody waits, the committer
+ * or at once after commit_hurry().  Unless a thread waits, the committer
  * applies events in slices and lets a busy host go first (gate.h).
  *
  * Crashes.  A crash loses the events that are not committed, and the next scan
@@ -127,7 +127,7 @@ struct committer {
 	uint64_t posted;    /* number of the last event */
 	uint64_t committed; /* all up to this one are in the catalog */
 	uint64_t attempted; /* ... or failed to get there at least once */
-	bool urgent;        /* somebody waits for a commit */
+	bool urgent;        /* a thread waits for a commit */
 	bool unblocked;     /* no thread waits any more */
 	bool stopped;
 	struct gate gate;

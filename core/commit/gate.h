@@ -10,10 +10,10 @@
 
 /*
  * For a thread that must be able to finish at normal priority, and work in the
- * background until then: what it could not do under SCHED_IDLE, as nobody
- * without privileges gets out of it again.  It works in slices.  Before each it
+ * background until then: what it could not do under SCHED_IDLE, as no
+ * thread without privileges gets out of that again.  It works in slices.  Before each it
  * waits until the host may be disturbed, and has a thread of the idle class run
- * for a moment: so there is a processor that nobody else wants.  When there is
+ * for a moment: so there is a processor that no other thread wants.  When there is
  * none it goes on after GATE_MS all the same.
  */
 enum { GATE_SLICE_MS = 1, GATE_MS = 20 };
@@ -36,7 +36,7 @@ int gate_start(struct gate *g);
 void gate_stop(struct gate *g);
 void gate_release(struct gate *g);
 
-/* Open, it lets pass at once: somebody waits for the work. */
+/* Open, it lets the thread pass at once: a request waits for the work. */
 void gate_set(struct gate *g, bool open);
 
 /* To be called often; *slice_ns is when the present slice began, 0 at first.

@@ -22,7 +22,7 @@
  *   undo.c         takes a journal back
  *   settle.c       finishes the step that a run was killed in
  *
- * Nobody is believed.  Whoever made the sets may have been wrong, and the files
+ * Nothing is taken for granted.  The sets may be wrong, and the files
  * may have changed since: each step opens both files, compares every byte, and
  * replaces the path only if neither has changed meanwhile.
  *
@@ -120,7 +120,7 @@ void dedup_plan_release(struct dedup_plan *p);
 struct dedup_journal;
 
 /* A new file, which must not exist yet; synced together with its directory.
- * -EEXIST; -EPERM: anybody could replace it there; or why it cannot be
+ * -EEXIST; -EPERM: other users could replace it there; or why it cannot be
  * written. */
 int dedup_journal_create(const char *path, struct dedup_journal **out);
 void dedup_journal_free(struct dedup_journal *j);

@@ -127,7 +127,7 @@ struct dedup_undo_spot {
 /* directory and name are set. */
 void dedup_spot_read(struct dedup_undo_spot *s, const struct dedup_record *r);
 
-/* The name beside is a link to the kept file that nobody needs. */
+/* The name beside is a link to the kept file that is not needed. */
 bool dedup_spot_has_spare_link(const struct dedup_undo_spot *s,
 			       const struct dedup_record *r);
 

@@ -65,7 +65,8 @@ static int open_directory_of(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Where anybody may remove files, anybody could put another journal. */
+/* In a directory where other users may remove files, they could put another
+ * journal. */
 static int check_directory(int fd)
 {
 	struct stat st;

@@ -27,7 +27,7 @@
  * used together with that one.  So the first run that comes to it finds both
  * places unused, which neither drops nor leaves out a point.  When all common
  * values are like that, nothing has to be matched.  And a value that is once
- * in both is part of one run only, so nobody asks whether its places are used.
+ * in both is part of one run only, so it does not matter whether its places are used.
  */
 
 /* ---- where the values of a part are ---- */

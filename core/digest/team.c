@@ -38,7 +38,7 @@ struct team {
 
 /* ---- under the lock ---- */
 
-/* The part that lags behind most and that nobody works at. */
+/* The part that lags behind most and that no thread works at. */
 static struct part *part_to_do(struct team *t)
 {
 	struct part *best = NULL, *p;
@@ -60,7 +60,7 @@ static bool has_room(const struct team *t)
 	return true;
 }
 
-/* All is done, or, after a failure, nobody works at anything. */
+/* All is done, or, after a failure, no thread works at a part. */
 static bool is_over(const struct team *t)
 {
 	const struct part *p;

@@ -5,7 +5,7 @@
 
 #include "core/engine/engine_impl.h"
 
-/* Changes that somebody else than the host made. */
+/* Changes that others than the host made. */
 
 enum standing { UNKNOWN, CHANGED, UNCHANGED };
 

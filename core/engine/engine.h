@@ -69,8 +69,8 @@ struct engine_host {
 	/* Waits a moment for the host to pass on all that happened before the
 	 * call; false when it has not come so far.  NULL: it always has. */
 	bool (*catch_up)(void *ctx);
-	/* Whether anybody asked something of the host since the last call; the
-	 * background rests then.  NULL: never. */
+	/* Whether the host had requests since the last call: the background
+	 * pauses then.  NULL: it never has. */
 	bool (*had_requests)(void *ctx);
 	/* A line for the administrator. */
 	void (*log)(void *ctx, const char *message);
@@ -88,7 +88,7 @@ struct engine_options {
 	const char *const *excludes; /* globs, see source_is_excluded() */
 	size_t exclude_count;
 	/* Bytes a second to be read in the background; 0: no limit.  Files
-	 * somebody waits for do not count. */
+	 * that a request waits for do not count. */
 	uint64_t rate;
 	bool ac_only;          /* pause while on battery */
 	const char *power_dir; /* for tests; NULL: /sys/class/power_supply */
@@ -140,7 +140,7 @@ bool engine_digests_hold(struct engine *e, int fd,
 
 /*
  * Requests that take time are bounded, in all and for each user (uid): a user
- * who has as many under way as are left for all others gets -EAGAIN.  What one
+ * with as many under way as are left for all others gets -EAGAIN.  What one
  * user waits for does not come before all that another waits for, however much
  * it is.
  */
@@ -190,7 +190,7 @@ void engine_metadata_changed(struct engine *e, const struct file_key *key,
 bool engine_file_seen(struct engine *e, const struct stat *st);
 
 /*
- * Somebody else than the host changed something: the regular file behind fd
+ * Something was changed, but not by the host: the regular file behind fd
  * (O_PATH will do), whose stat is st, or names in that directory.  What has
  * changed is hashed, or looked for.  False: no such file is known, and its
  * directory may have it; the directory is not below SOURCE, or excluded.  These
@@ -282,7 +282,7 @@ int engine_group_files(struct engine *e, struct file_groups *groups,
 void engine_rescan(struct engine *e);
 
 /*
- * Hashes only files that somebody waits for, until it is called again with
+ * Hashes only files that requests wait for, until it is called again with
  * false.  What is to be hashed is still found out and remembered.
  */
 void engine_pause(struct engine *e, bool on);

@@ -117,7 +117,7 @@ static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
 }
 
-/* Whoever paused it is told first: it takes them to resume. */
+/* A pause by a user comes first: a user has to end it. */
 static json_t *paused_text(const struct snapshot *s)
 {
 	if (s->queue.paused & QUEUE_PAUSE_ASKED)

@@ -18,7 +18,7 @@
  * Hashes the files of SOURCE that the queue has jobs for.
  *
  * Threads.  There are two kinds of workers, as many of each as the context
- * says: those for files that somebody waits for, at normal priority and with
+ * says: those for files that a request waits for, at normal priority and with
  * QUEUE_SPARE more; and background workers, one more, under SCHED_IDLE and the
  * idle I/O class.  Background workers wait while the host is busy
  * (throttle.h), read past the page cache, and move files from the catalog's
@@ -39,7 +39,7 @@
  *   4. The file is reopened for reading, what is dirty through mappings is
  *      written out, and its bytes are read and digested in chunks (task.c).
  *      Between chunks the worker looks whether it should stop: the file
- *      changed, somebody began or ceased to wait for it, or all is paused.
+ *      changed, requests began or ceased to wait for it, or all is paused.
  *      What is done of a large file stays with its job then.  Other threads
  *      help with a large file, one file of a kind at a time; holes are not
  *      read.

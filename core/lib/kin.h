@@ -37,7 +37,7 @@ extern "C" {
  * -ENODATA: there is no such digest; -ENOMEM.
  *
  * Threads: different objects may be used by different threads at the same time,
- * and an object that nobody changes by several.
+ * and an object that no thread changes by several.
  */
 struct kin_digester;
 struct kin_digests;

@@ -41,7 +41,7 @@ struct digests_wait {
 	void (*done)(void *arg, int err, struct file_digests *answer);
 	void *arg;
 
-	/* Of those who answer it; 0 at first. */
+	/* The engine, which answers it; NULL, 0 and false at first. */
 	void *answerer;
 	unsigned times_parked;
 	bool closed; /* it has waited for DIGESTS_CLOSED to become certain */

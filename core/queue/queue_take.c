@@ -14,7 +14,7 @@ enum { FEED_BELOW = 1024 };
 /* How many jobs a spare worker looks at for one it may take. */
 enum { SPARE_LOOK = 64 };
 
-/* ---- who has how many workers ---- */
+/* ---- how many workers a user occupies ---- */
 
 static size_t count_large(const struct job_list *running, bool large)
 {

@@ -33,7 +33,7 @@ struct share {
 /* -EAGAIN when uid holds its share already; -ENOMEM. */
 int share_take(struct share *s, uid_t uid, uint64_t *turn_out);
 /* Another turn for a place that uid holds: after all turns that the user has,
- * so that a user who needs many turns gets one in each rotation. */
+ * so that a user that needs many turns gets one in each rotation. */
 uint64_t share_next_turn(struct share *s, uid_t uid);
 /* Gives back one that was taken. */
 void share_give(struct share *s, uid_t uid);

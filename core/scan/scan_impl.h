@@ -21,7 +21,7 @@ int scan_walk_again(struct scanner *s, const char *path,
 
 /* ---- scan_retry.c ---- */
 
-enum { EARLY_TRIES = 4 }; /* after these nobody waits for the directory */
+enum { EARLY_TRIES = 4 }; /* after these the directory is not waited for */
 
 /* The directory at the path will be read again soon.  path NULL: it is looked
  * for again.  Takes the request unless it fails (-ENOMEM); another retry of

@@ -46,7 +46,7 @@ static void memory_put(struct search_query *q, const struct near *near)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Among the contents that nobody looked at yet; any: one is enough. */
+/* Among the contents that were not looked at yet; any: one is enough. */
 static int matches_since(struct search_query *q, const struct near *near,
 			 bool any, struct index_match **out, size_t *count_out)
 {

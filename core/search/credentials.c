@@ -93,7 +93,7 @@ int credentials_enter(const struct credentials *p,
 	return -EPERM;
 }
 
-/* The one place in core/ that ends the process: to go on as somebody else
+/* The one place in core/ that ends the process: to go on as another user
  * would be worse than to stop. */
 void credentials_leave(const struct credentials *own)
 {

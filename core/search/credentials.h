@@ -9,7 +9,7 @@
 /*
  * Whom a thread is to a filesystem: whose permissions count and whose the
  * files are that it makes.  A process that is root can let its threads be
- * somebody else for a while; the capabilities that override permissions are
+ * another user for a while; the capabilities that override permissions are
  * gone for as long.
  */
 struct credentials {

@@ -223,7 +223,7 @@ static int find_contents(struct search_query *q,
 }
 
 /* Whether this query is likely to be repeated: it asks for everything that
- * resembles a content of the catalog, for a caller who may see everything. */
+ * resembles a content of the catalog, for a caller that may see everything. */
 static bool may_be_cached(const struct search_query *q,
 			  const struct content_query *wanted)
 {

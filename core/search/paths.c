@@ -99,7 +99,7 @@ bool search_directory_holds(const struct source *source, const char *path,
 	       directories_are_open(source, path);
 }
 
-/* ---- the caller of a query, who looks at each directory once ---- */
+/* ---- what the caller of a query can see: a look at each directory ---- */
 
 /* Whether the caller can list the directory that path names, and all above it.
  * path is changed meanwhile. */

@@ -46,7 +46,7 @@ static int take_turn(struct search_query *q)
 	bool trusted = q->caller.trusted;
 	int err;
 
-	/* Nobody has decided on a file that is not in the tree. */
+	/* A file that is not in the tree is in no pair to be ignored. */
 	q->ignores = !q->digests && context->ignores_any &&
 		     context->ignores_any(context->ctx);
 	err = trusted ? 0 : credentials_enter(&q->caller.credentials, own);

@@ -38,7 +38,7 @@
  * The life of a query
  *
  *   1. A thread of the host makes the query, which copies the caller's
- *      credentials and takes one of SEARCH_QUERIES_MAX places.  A user who holds too
+ *      credentials and takes one of SEARCH_QUERIES_MAX places.  A user that holds too
  *      many of them gets -EAGAIN (share.h).
  *   2. search_file() waits for the file's digests (context.wait_digests), at most
  *      timeout_ms, and gets them.  No thread waits.

@@ -114,7 +114,7 @@ static bool is_for_groups(const char *line, size_t len)
 	return groups;
 }
 
-/* A reader that is slow keeps nobody else from asking. */
+/* A reader that is slow does not keep others from asking. */
 static void answer_in_memory(struct client *c, const char *line, size_t len,
 			     FILE *out)
 {

@@ -122,21 +122,22 @@ int file_reopen(int path_fd)
  * write out a clean file costs nothing. */
 enum { WRITTEN_OUT_MS = 60000 };
 
-/* Nobody has it open for writing, so nobody has a mapping to store through. */
-static bool is_open_to_nobody(int fd)
+/* No process has the file open for writing, so none has a mapping to store
+ * through. */
+static bool has_no_writer(int fd)
 {
-	bool nobody = lease_take(fd) == 0;
+	bool leased = lease_take(fd) == 0;
 
-	if (nobody)
+	if (leased)
 		lease_drop(fd);
-	return nobody;
+	return leased;
 }
 
 void file_write_out(int fd, const struct file_identity *id)
 {
 	int64_t age_ms = times_age(id);
 
-	if (age_ms < WRITTEN_OUT_MS && is_open_to_nobody(fd))
+	if (age_ms < WRITTEN_OUT_MS && has_no_writer(fd))
 		return;
 	(void)sync_file_range(fd, 0, 0,
 			      SYNC_FILE_RANGE_WAIT_BEFORE |

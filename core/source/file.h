@@ -27,7 +27,8 @@ int file_each_in(int dir_fd, file_visit_fn *visit, void *arg);
 int file_reopen(int path_fd);
 
 /*
- * Before a file is hashed; fd is one of its for reading, shared with nobody.
+ * Before a file is hashed; fd is open for reading, and no other descriptor
+ * shares its description.
  * A store through a mapping moves the times of the file when its page was
  * clean before, and no store to it moves them afterwards.  So what may be
  * dirty through a mapping, made by whomever, is written out: from then on the

@@ -16,9 +16,10 @@
  * another one.  That depends on how finely the filesystem counts.
  *
  * TIMES_DOUBTFUL: the clock is another machine's, or the ctime follows the
- * mtime, which anybody may set, or nobody knows.  A file is hashed when it was
- * the same for some time by the clock of this machine; and what is changed
- * through the host is hashed again whatever its times say.
+ * mtime, which users may set, or it is not known what the times are worth.  A
+ * file is hashed when it did not change for some time by the clock of this
+ * machine; and a file that is changed through the host is hashed again whatever
+ * its times say.
  */
 enum times_worth { TIMES_OWN, TIMES_DOUBTFUL };
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 /*
- * Tells of changes to the filesystem of SOURCE while they happen, whoever makes
- * them and by whatever path: by fanotify(7), with a mark on the whole
+ * Tells of changes to the filesystem of SOURCE while they happen, made by any
+ * process and by any path: by fanotify(7), with a mark on the whole
  * filesystem.  That takes CAP_SYS_ADMIN, and a filesystem with file handles all
  * of whose changes are made by this kernel; elsewhere watch_open() fails and
  * nothing is promised.
@@ -53,7 +53,7 @@ enum watch_what {
 	WATCH_NAME = 1,       /* a name appeared, or went, or was moved */
 	WATCH_ATTRIBUTES = 2, /* among them the number of links */
 	WATCH_WRITTEN = 4,
-	WATCH_CLOSED = 8, /* by one who could write */
+	WATCH_CLOSED = 8, /* a descriptor for writing */
 	WATCH_OPENED = 16,
 };
 

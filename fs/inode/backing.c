@@ -85,7 +85,7 @@ void backing_stop(struct fs *fs)
 /* ---- one inode ---- */
 
 /* Root keeps the setuid bits of what it writes to, and a user of the group a
- * setgid bit that nobody can execute the file with. */
+ * setgid bit of a file that its group may not execute. */
 static bool may_keep_setid(fuse_req_t req, mode_t mode)
 {
 	if (!(mode & (S_ISUID | S_ISGID)))

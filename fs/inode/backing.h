@@ -17,7 +17,7 @@ struct inode;
  * or none does, so the first one decides: no inode without a descriptor, no
  * small file that is read (to open it below takes longer than to read it, and
  * the next time it is read from the kernel's cache), and no file that is to be
- * written to by a caller who may keep its setuid bits (see below).
+ * written to by a caller that may keep its setuid bits (see below).
  *
  * The kernel opens the file below with the flags of the caller's open() and
  * knows of no others: what fcntl() makes of O_APPEND and O_DIRECT later would

@@ -25,7 +25,7 @@ struct cred {
 /* Done once, before the first request: -ENOMEM or errno. */
 int cred_init(struct fs *fs);
 
-/* Who asks.  credentials_release() frees it; -ENOMEM. */
+/* The credentials of the caller.  credentials_release() frees them; -ENOMEM. */
 int cred_of(struct fuse_req *req, struct credentials *out);
 
 /* Whether the caller of a request is root or the user whose daemon this is. */

@@ -217,7 +217,8 @@ static bool enter(struct fs *fs, struct inode *inode, int fd)
 
 /* ---- attributes ---- */
 
-/* Whether nobody has the regular file open for writing, here or elsewhere. */
+/* Whether no process has the regular file open for writing, by the mount or
+ * below it. */
 static bool has_no_writers(const struct inode *inode, int path_fd)
 {
 	int fd, err;

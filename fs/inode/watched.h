@@ -29,7 +29,7 @@ struct inode;
  *   that the look has seen.
  *
  * A store to a mapping of the file moves its times, and the kernel tells
- * nothing of that.  So the attributes of a file that anybody has open for
+ * nothing of that.  So the attributes of a file that a process has open for
  * writing are not kept for long: a read lease is asked for, which is refused
  * then, before they are kept and when an event tells that the file was opened.
  * The lease is given back at once.

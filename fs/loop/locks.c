@@ -20,7 +20,7 @@
 
 /*
  * Locks are held on the file below, so that they count between the mount and
- * those who use SOURCE directly.
+ * the processes that use SOURCE directly.
  *
  * POSIX locks belong to an owner (a process) and an inode.  Each such pair has
  * a descriptor of its own whose open-file-description locks stand for the
@@ -28,7 +28,7 @@
  * file, as POSIX wants it.  flock() locks belong to the handle.
  *
  * The caller's own open-file-description locks look the same here, under an
- * owner that stands for the description.  Nobody says when that goes; but it
+ * owner that stands for the description.  The kernel does not tell when that goes; but it
  * is the last user of its handle, and so is every owner when one is closed.
  *
  * A lock that must be waited for is waited for by a thread of its own, which a

@@ -64,8 +64,8 @@ static void wake_after(struct loop *l, long ns)
 	(void)timerfd_settime(l->timer, 0, &in, NULL);
 }
 
-/* No thread waits for a request: somebody has to look whether they are stuck,
- * unless there can be no more of them. */
+/* No thread waits for a request: a timer makes one look whether the others are
+ * stuck, unless there can be no more of them. */
 static void watch(struct loop *l)
 {
 	if (atomic_load(&l->count) < l->most &&
@@ -132,7 +132,7 @@ static void free_thread(struct loop_thread *t)
 	free(t);
 }
 
-/* Ends the calling thread, for which nobody waits then, if it is too many. */
+/* Ends the calling thread if there are too many; no thread joins it then. */
 static bool retire(struct loop *l, struct loop_thread *t)
 {
 	bool ends;

@@ -62,8 +62,8 @@ static void forget_attributes(struct fs *fs, struct inode *inode)
 	look_up_unknown(fs, watched_forget_attributes(fs, inode));
 }
 
-/* What is written to through the mount is kept for long by nobody, makes the
- * kernel forget by itself, and is told of when it is closed. */
+/* Of a file that is written to through the mount, nothing is kept for long; the
+ * kernel forgets its attributes by itself, and the engine is told of the close. */
 static bool is_written(const struct inode *inode)
 {
 	return atomic_load(&inode->writers) &&

@@ -9,7 +9,7 @@ struct json_t;
  * Changes behind the mount: what others do to SOURCE and its files without
  * asking the mount.  Where core/watch can tell of them, the kernel is made to
  * forget what it keeps of a file (fs/inode/watched.h), and the engine hears of
- * it, so that it is hashed without anybody looking.
+ * it, so that it is hashed before a request needs it.
  *
  * The thread that reads the events waits for no request: forgetting attributes
  * and expiring names take no lock that a request may hold.

@@ -17,7 +17,7 @@
 /*
  * Not wanted, with reasons:
  * - writeback cache: size and times must be those of the file below at every
- *   moment, for others who change it and for the digests;
+ *   moment, for processes that change it below and for the digests;
  * - HANDLE_KILLPRIV (of libfuse's defaults): the kernel works out which
  *   setuid bits go and tells us, a root daemon's own writes would keep them;
  * - moving pages into the reply: what was read is no longer cached below, is

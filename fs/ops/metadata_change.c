@@ -34,8 +34,8 @@ static int move_ctime(int fd, struct stat *st)
 	return futimens(fd, times) || fstat(fd, st) ? -errno : 0;
 }
 
-/* The metadata of the file changed just now: that its ctime moves twice more is nothing
- * that anybody could notice. */
+/* The metadata of the file changed just now: that its ctime moves twice more
+ * cannot be told from that change. */
 static enum metadata_change_times probe(int fd)
 {
 	struct stat first, second;

@@ -13,7 +13,7 @@ struct inode;
  * stays known, and the file need not be read again.  That holds under two
  * conditions; where one is missing, the file is hashed again.
  *
- * Nobody changes the content between the two looks at the file's times.  A
+ * No process changes the content between the two looks at the file's times: a
  * read lease, held from before the first to after the second, says so.
  *
  * A change after the second look moves the ctime once more.  Where it is

@@ -110,7 +110,7 @@ static void entry_plain(const struct filling *f, const struct dirent64 *d,
 	ino_t ino = d->d_ino;
 
 	if (dir == f->fs->root && strcmp(d->d_name, "..") == 0)
-		ino = dir->ino; /* what is above SOURCE is nobody's business */
+		ino = dir->ino; /* what is above SOURCE is not shown */
 	memset(e, 0, sizeof(*e));
 	e->attr.st_ino = lookup_number(f->fs, dir->dev, ino);
 	e->attr.st_mode = (mode_t)d->d_type << 12;
@@ -229,7 +229,7 @@ static int fill(struct filling *f, off_t off)
 
 /* ---- replying ---- */
 
-/* Nobody heard of the entries: their counts go back. */
+/* The entries did not reach the kernel: their lookup counts are undone. */
 static void take_back(const struct filling *f)
 {
 	for (size_t i = 0; i < f->count; i++) {

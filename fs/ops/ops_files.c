@@ -22,7 +22,7 @@
 /* ---- handles ---- */
 
 /* The flags for opening below; the special link of a descriptor must be
- * followed, and a signal nobody asked for must not come. */
+ * followed, and a signal that the daemon did not ask for must not come. */
 static int flags_below(int flags)
 {
 	return flags & ~(O_NOFOLLOW | O_CREAT | O_EXCL | O_NOCTTY | O_ASYNC);

@@ -286,7 +286,7 @@ static int unlink_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
 }
 
 /* For the file of that name, if the mount knows it.  goes: rather than moves.
- * Nobody asks for the content of a file that is gone with its only name. */
+ * The content of a file that is gone with its only name is not asked for. */
 static void metadata_change_begin_at(struct fs *fs, int dir_fd,
 				     const char *name, bool goes,
 				     struct metadata_change *out)

@@ -51,8 +51,8 @@ static void copy_key_within(const json_t *from, json_t *to, const char *object,
 	json_object_set_new(to, object, part);
 }
 
-/* What has nothing of the content of files.  Numbers of contents and bytes
- * would tell whether somebody has a content that the caller can guess. */
+/* The members that say nothing of contents.  Numbers of contents and bytes
+ * would tell whether a user has a content that the caller can guess. */
 static json_t *public_status(const json_t *whole)
 {
 	static const char *const keys[] = {

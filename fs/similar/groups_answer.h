@@ -24,7 +24,7 @@ int groups_answer_new(struct fs *fs, const struct search_caller *caller,
 void groups_answer_ref(struct groups_answer *a);
 void groups_answer_unref(struct groups_answer *a);
 
-/* Nobody reads it any more: the search ends soon. */
+/* The answer is not read any more: the search ends soon. */
 void groups_answer_cancel(struct groups_answer *a);
 
 /* Replies, at once or when there is something to read.  The caller holds a

@@ -22,7 +22,7 @@
 #define QUESTION_MAX ((size_t)128 << 10)
 
 /*
- * An open .query.  It lives until it is released and nobody is working out an
+ * An open .query.  It lives until it is released and no thread works out an
  * answer for it.  An answer that comes after the question was replaced, or
  * asked once more because the first reader was interrupted, is not kept: turn
  * says for which one it was.

@@ -107,7 +107,7 @@ static void print_measures(const struct compare_job *job)
 		if (id == DIGEST_TLSH && m->tlsh >= 0)
 			printf("%-8s   -  distance %d\n", digest_infos[id].name,
 			       m->tlsh);
-		/* Nobody asked for it. */
+		/* It was not asked for. */
 		if (!(DIGEST_DEFAULT & DIGEST_BIT(id)) && m->by_digest[id] < 0)
 			continue;
 		print_number(digest_infos[id].name, m->by_digest[id], after);

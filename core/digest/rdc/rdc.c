@@ -59,7 +59,7 @@ static uint32_t rotation_for(unsigned window)
 
 /* ---- chunks ---- */
 
-/* Some of them may wait for others, unless somebody waits for them. */
+/* Some of them may wait for others, unless chunks are reported. */
 static void hash_chunks(struct rdc *r, size_t leave)
 {
 	uint8_t hashes[RDC_BATCH][16];
@@ -122,7 +122,7 @@ static bool has_cut(const struct rdc *r)
 
 	if (block == 0)
 		return false;
-	/* Nobody can foresee any of these: no branch for each. */
+	/* None of these can be predicted: no branch for each. */
 	is_beaten =
 		((before->hash >= peak->hash) &
 		 (before->place >= peak->place)) |

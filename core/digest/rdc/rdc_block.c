@@ -18,7 +18,7 @@
 static inline void add_hash(struct rdc_peak *peak, uint32_t hash,
 			    uint32_t place)
 {
-	/* Nobody can foresee this either: no branches. */
+	/* This cannot be predicted either: no branches. */
 	peak->unique =
 		hash > peak->hash || (peak->unique && hash != peak->hash);
 	peak->place = hash > peak->hash ? place : peak->place;
@@ -221,7 +221,7 @@ void rdc_row_hash(const struct rdc_hasher *hasher, const uint8_t *data,
 }
 
 /* The next places that are before end, which are all there are.  One loop for
- * all: nobody can foresee where it ends. */
+ * all: its end cannot be predicted. */
 static void take_next(struct rdc_row *row, size_t end, struct rdc_block *out)
 {
 	const struct kernel_high *high = &row->high;

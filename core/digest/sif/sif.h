@@ -177,8 +177,8 @@ int sif_unpack_in_full(const uint8_t *bytes, size_t len,
  * -ENOMEM. */
 int sif_format(const struct sif_sketch *sketch, struct buf *out);
 
-/* Whether these can be the smallest values of distinct ones.  Whoever makes a
- * sketch of foreign bytes asks for it. */
+/* Whether these can be the smallest values of distinct ones.  A reader of
+ * foreign bytes checks their sketch with it. */
 bool sif_is_sound(const struct sif_sketch *sketch);
 
 /* The binary form of the sketch with this text, in a fraction of the time that

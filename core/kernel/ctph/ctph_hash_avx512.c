@@ -31,7 +31,7 @@ static TARGET INLINE vector majority(vector a, vector b, vector c)
 	return _mm512_ternarylogic_epi64(a, b, c, 0xe8);
 }
 
-/* Without a branch: how long pieces are nobody can foresee. */
+/* Without a branch: the lengths of pieces cannot be predicted. */
 static TARGET inline __mmask64 first_bytes(size_t count)
 {
 	return _bzhi_u64(UINT64_MAX, (unsigned)(count < STEP ? count : STEP));

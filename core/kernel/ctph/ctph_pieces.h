@@ -3,8 +3,8 @@
 #define CORE_KERNEL_CTPH_CTPH_PIECES_H
 
 /*
- * Long pieces, block by block, once for all vectors.  Who includes this has
- * defined what ctph_planes.h wants and
+ * Long pieces, block by block, once for all vectors.  A file that includes this
+ * has defined what ctph_planes.h wants and
  *
  * MOST    pieces that are hashed together
  * LONG    bytes that are worth it; fewer may be left over

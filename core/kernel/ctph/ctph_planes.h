@@ -4,7 +4,7 @@
 
 /*
  * The states in blocks of pieces, a bit of a vector for each byte, once for all
- * vectors.  Who includes this has defined TARGET, INLINE and
+ * vectors.  A file that includes this has defined TARGET, INLINE and
  *
  * LANES   of 64 bits, in the type vector, which has the operators of C
  * WORDS   bytes of a group, 4 or 8, see below

@@ -6,7 +6,7 @@
 
 /*
  * MD4 of several messages side by side, a lane for each.  All lanes go on for
- * a turn of some blocks before anybody looks which of them need other data;
+ * a turn of some blocks before it is found out which of them need other data;
  * those of a lane whose message ends earlier in the turn do not count.
  */
 #define MD4_MAX_LANES 64

@@ -6,7 +6,7 @@
 
 /*
  * MD4 of messages in lanes, once for all vectors: the rounds of RFC 1320,
- * section 3.4, and turns.  Who includes this has defined TARGET, INLINE, LANES
+ * section 3.4, and turns.  A file that includes this has defined TARGET, INLINE, LANES
  * and SETS; the types vector (lanes of 32 bits each) and vector_mask; rotate(),
  * choose(), majority() and parity() of lanes; add(x, f, w), the sum, of which f
  * is ready last; plus(w, constant); add_if(x, mask, y): x, or x + y where the

@@ -73,7 +73,7 @@ static void search_window(const uint16_t *ranks, size_t start,
 
 /*
  * search_window(), which is not needed as long as the minimum is inside: since
- * the last search only higher ranks came in, but for one that nobody looked at
+ * the last search only higher ranks came in, but for one that was not looked at
  * (0: nothing is known).  An equal one makes the leftmost minimum unknown, and
  * a window that starts with rank 0 is a case of its own.
  */

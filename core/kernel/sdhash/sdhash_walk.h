@@ -71,7 +71,7 @@ static inline void walk_first(const struct sdhash_walk *w, struct walk_lane *l)
 	l->rank = (key >> WALK_RANK_SHIFT) + 1;
 }
 
-/* To the next event.  Nobody can foretell which kind it is: no branches. */
+/* To the next event.  Its kind cannot be predicted: no branches. */
 static inline __attribute__((always_inline)) void walk_step(
 	const struct sdhash_walk *w, struct walk_lane *l)
 {
