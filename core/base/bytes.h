@@ -85,8 +85,8 @@ static inline size_t store_varint(uint8_t *p, uint64_t v)
 	return len;
 }
 
-/* Moves *at behind the number.  False where there is none before end, or one that
- * is longer than it has to be. */
+/* Moves *at behind the number.  False where there is none before end, or one
+ * that is longer than it has to be. */
 static inline bool load_varint(const uint8_t **at, const uint8_t *end,
 			       uint64_t *out)
 {

@@ -11,8 +11,9 @@
  * O_NONBLOCK it fails with EWOULDBLOCK), so a lease is held for a few system
  * calls and no longer.
  *
- * fd is open for reading, and no other descriptor shares its description.  A break is told by a signal
- * that is ignored by default, not by SIGIO, which ends a process.
+ * fd is open for reading, and no other descriptor shares its description.  A
+ * break is told by a signal that is ignored by default, not by SIGIO, which
+ * ends a process.
  */
 
 /* 0; -EAGAIN: the file is open for writing; or why there is no lease to be had:

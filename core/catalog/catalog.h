@@ -32,17 +32,17 @@
  *   pending     file: its digests are still to be made
  *
  * Transactions.  One thread writes at a time, a second one waits for it; any
- * number read, each from its own snapshot, and no reader waits for a writer.
- * A transaction belongs to the thread that began it.  Reads may run inside a
+ * number read, each from its own snapshot, and no reader waits for a writer.  A
+ * transaction belongs to the thread that began it.  Reads may run inside a
  * write transaction and see its changes.  Readers keep old pages from being
- * used again, and catalog_grow() waits for all of them, so a transaction is held
- * for a batch of work and never while a thread waits for something else.
+ * used again, and catalog_grow() waits for all of them, so a transaction is
+ * held for a batch of work and never while a thread waits for something else.
  *
  * Crashes.  A commit is synced before it returns, and LMDB writes it to pages
  * that are not in use: after kill -9 or power loss the last commit is there and
- * nothing of the next one.  A catalog that was closed has a seal (seal.h), which
- * goes before the first change after it; a data file without one is inspected
- * and copied by a child process before it is used (inspect.h).
+ * nothing of the next one.  A catalog that was closed has a seal (seal.h),
+ * which goes before the first change after it; a data file without one is
+ * inspected and copied by a child process before it is used (inspect.h).
  *
  * Opening may take as long as reading the file.  A daemon serves files
  * meanwhile: transactions of other threads wait, or ask catalog_is_open().
@@ -356,7 +356,8 @@ int catalog_has_path(struct catalog_txn *txn, const struct file_key *root,
 int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 			 uint32_t *out);
 
-/* Without the texts (NULL, their bits cleared): nothing to release.  -ENOENT. */
+/* Without the texts (NULL, their bits cleared): nothing to release.
+ * -ENOENT. */
 int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
 			  struct digests *out);
 
@@ -385,8 +386,8 @@ int catalog_sketch_each(struct catalog_txn *txn,
 				    const struct sif_sketch *sketch),
 			void *arg);
 
-/* The sketch of the text of a content (digest/text/text_sif.h), and those of all
- * contents that have one, as catalog_sketch_each() has them. */
+/* The sketch of the text of a content (digest/text/text_sif.h), and those of
+ * all contents that have one, as catalog_sketch_each() has them. */
 int catalog_text_sketch_get(struct catalog_txn *txn, uint32_t content,
 			    struct sif_sketch *out);
 int catalog_text_sketch_each(struct catalog_txn *txn,

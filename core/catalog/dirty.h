@@ -9,8 +9,8 @@
 /*
  * Which files changed since a share (core/share) published them last.
  *
- * It is a set, not a log: a file that changed a hundred times has one entry, the
- * number of its last change.  An entry is written in the transaction of the
+ * It is a set, not a log: a file that changed a hundred times has one entry,
+ * the number of its last change.  An entry is written in the transaction of the
  * change.  A directory has one when its name changed, or what it is.
  *
  * Changes are recorded only while the directory CATALOG_SHARE_DIRECTORY is in

@@ -10,8 +10,8 @@
  * A second process reads the catalog of a daemon by LMDB's own means: its
  * transactions are in the table of readers in LMDB's lock file, so the daemon
  * does not use their pages again.  A daemon that replaces the data file removes
- * the lock file, too (data_dir_forget_readers()).  So a process that has the old
- * ones does no harm, and sees by the inode numbers that they are old.
+ * the lock file, too (data_dir_forget_readers()).  So a process that has the
+ * old ones does no harm, and sees by the inode numbers that they are old.
  *
  * The map is larger than any file will be, as only the daemon makes it grow.
  */

@@ -13,10 +13,11 @@
  * When the file is damaged it is the child that crashes.  Nothing here knows
  * LMDB's format.
  *
- * A file whose records can be read may still break a writer: the free space of a page and the
- * list of free pages are believed by writes alone.  So the child writes all
- * records, as it reads them, to a new file, which then replaces the old one:
- * the process that goes on to write does so to a file that LMDB has just made.
+ * A file whose records can be read may still break a writer: the free space of
+ * a page and the list of free pages are believed by writes alone.  So the child
+ * writes all records, as it reads them, to a new file, which then replaces the
+ * old one: the process that goes on to write does so to a file that LMDB has
+ * just made.
  *
  * The child is forked, not executed: this happens before the calling process
  * has other threads and before it gives up its rights (fs/sandbox.c), and the

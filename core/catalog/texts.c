@@ -22,8 +22,8 @@
  *   FORM_SISE + level    two lengths, the characters of both parts
  *
  * Lengths are varints.  Characters of base64 are 6 bits each, the first in the
- * lowest bits, and zeros fill the last byte.  A level is that of the block size,
- * 3 * 2^level.
+ * lowest bits, and zeros fill the last byte.  A level is that of the block
+ * size, 3 * 2^level.
  *
  * A text takes a form only where the form makes it again, character for
  * character.  Every other text is plain.
@@ -119,7 +119,8 @@ struct piece_text {
 	size_t len[2];
 };
 
-/* The label that a part begins with: its block size, and in SiSe the modulus. */
+/* The label that a part begins with: its block size, and in SiSe the
+ * modulus. */
 static int piece_label(const struct piece_text *p, int part,
 		       char label[static 64])
 {

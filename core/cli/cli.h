@@ -17,10 +17,10 @@
  * kin: one program, a table of commands.
  *
  * main() in kin.c finds the command by its name in the table commands[] and
- * calls run().  A command parses its own options with getopt_long(), prints
- * its results on standard output and its messages on standard error
- * (cli_complain()), and returns the exit code.  help and --version are handled by
- * kin.c.  A command that can print JSON does so with --json.
+ * calls run().  A command parses its own options with getopt_long(), prints its
+ * results on standard output and its messages on standard error
+ * (cli_complain()), and returns the exit code.  help and --version are handled
+ * by kin.c.  A command that can print JSON does so with --json.
  *
  * kin is never linked to libfuse.  It finds the mount that a path is in
  * (mount_find()) and talks to the daemon through extended attributes of the
@@ -197,8 +197,8 @@ int mount_find(const char *path, struct mount *out);
 /* mount_find() and a message that says what to do.  EXIT_OK, EXIT_FAILED. */
 int mount_find_or_complain(const char *path, struct mount *out);
 
-/* The path of the directory of near-duplicates, to be freed; NULL: the mount has
- * none.  -ENOMEM, or the error of mount_get_status(). */
+/* The path of the directory of near-duplicates, to be freed; NULL: the mount
+ * has none.  -ENOMEM, or the error of mount_get_status(). */
 int mount_find_listings(const char *root, char **out);
 
 /* mount_find_listings() with a message when it is not there; NULL then. */

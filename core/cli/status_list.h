@@ -18,8 +18,8 @@ struct status_list {
 };
 
 /* Calls take for those at and below the path of mount, until it returns not 0,
- * with full paths.  Complains itself about a file that cannot be asked, and goes
- * on. */
+ * with full paths.  Complains itself about a file that cannot be asked, and
+ * goes on. */
 int status_list_each(const struct status_list *what, const struct mount *mount,
 		     int (*take)(void *arg, const char *state,
 				 const char *path),

@@ -10,11 +10,11 @@
 
 /*
  * For a thread that must be able to finish at normal priority, and work in the
- * background until then: what it could not do under SCHED_IDLE, as no
- * thread without privileges gets out of that again.  It works in slices.  Before each it
- * waits until the host may be disturbed, and has a thread of the idle class run
- * for a moment: so there is a processor that no other thread wants.  When there is
- * none it goes on after GATE_MS all the same.
+ * background until then: what it could not do under SCHED_IDLE, as no thread
+ * without privileges gets out of that again.  It works in slices.  Before each
+ * it waits until the host may be disturbed, and has a thread of the idle class
+ * run for a moment: so there is a processor that no other thread wants.  When
+ * there is none it goes on after GATE_MS all the same.
  */
 enum { GATE_SLICE_MS = 1, GATE_MS = 20 };
 
@@ -23,8 +23,8 @@ struct gate {
 	atomic_bool asking; /* asked, and not granted yet */
 	atomic_bool open;
 	atomic_bool stopped;
-	/* From when on the host may be disturbed, or is to be asked for again, by
-	 * clock_now_ns(); NULL: always.  Set before gate_start(). */
+	/* From when on the host may be disturbed, or is to be asked for again,
+	 * by clock_now_ns(); NULL: always.  Set before gate_start(). */
 	int64_t (*due_ns)(void *arg);
 	void *arg;
 	pthread_t thread;

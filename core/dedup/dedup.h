@@ -26,9 +26,9 @@
  * may have changed since: each step opens both files, compares every byte, and
  * replaces the path only if neither has changed meanwhile.
  *
- * Nothing is trusted on the way either: paths have no "..", no directory on them
- * may be a symbolic link, and names are checked again after a rename, because
- * another user may own a directory of the tree.
+ * Nothing is trusted on the way either: paths have no "..", no directory on
+ * them may be a symbolic link, and names are checked again after a rename,
+ * because another user may own a directory of the tree.
  *
  * Invariants, at every moment, also after kill -9 or power loss:
  *
@@ -151,8 +151,8 @@ struct dedup_options {
 	 * NULL: there are none. */
 	bool (*is_derived)(const char *attribute);
 	/* The path of the file below a kinfs mount, where the kernel shares
-	 * blocks and knows which processes have it open: free() it.  NULL, or the same
-	 * path: it is in no mount. */
+	 * blocks and knows which processes have it open: free() it.  NULL, or
+	 * the same path: it is in no mount. */
 	char *(*real_path)(void *arg, const char *path);
 	void *arg;
 };

@@ -14,9 +14,9 @@
 #include "core/dedup/dedup_impl.h"
 
 /*
- * A journal is lines of JSON.  The first one is {"kin_dedup_journal": 1}; a step
- * has one line before it begins, with all that undo needs, and one after it
- * ended.  Numbers and times are those of stat(2).
+ * A journal is lines of JSON.  The first one is {"kin_dedup_journal": 1}; a
+ * step has one line before it begins, with all that undo needs, and one after
+ * it ended.  Numbers and times are those of stat(2).
  */
 #define FORMAT_KEY "kin_dedup_journal"
 enum { FORMAT = 1 };

@@ -12,9 +12,10 @@
 /*
  * btrfs frees an extent when nothing refers to any of its blocks.  A file that
  * shares 99 per cent of an extent of 128 MiB with another one keeps all of it
- * allocated for the last per cent.  So what is left of such an extent is written
- * to a new file without a name, and the old file is made to share the blocks of
- * that one.  The kernel compares once more; a kill leaves nothing behind.
+ * allocated for the last per cent.  So what is left of such an extent is
+ * written to a new file without a name, and the old file is made to share the
+ * blocks of that one.  The kernel compares once more; a kill leaves nothing
+ * behind.
  */
 enum {
 	COPY = 1 << 20,

@@ -133,8 +133,9 @@ int digests_format_lines(const struct digests *d, uint32_t set,
 			 struct buf *out);
 
 /* The reverse: sets one field of d and its bit.  A SiSe signature of any length
- * is cut to ours, and TLSH is read in lower case and without T1, too.  -EINVAL when text is not the text form of that digest,
- * character for character; d is untouched then. */
+ * is cut to ours, and TLSH is read in lower case and without T1, too.  -EINVAL
+ * when text is not the text form of that digest, character for character; d is
+ * untouched then. */
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d);
 

@@ -147,7 +147,8 @@ static bool is_sound(uint64_t distinct, uint64_t count)
 	return distinct == count || (distinct > count && count >= 2);
 }
 
-/* All slots of the values of a file; those of a sample lie in the first ones. */
+/* All slots of the values of a file; those of a sample lie in the first
+ * ones. */
 static uint64_t slots_end(const struct short_sketch *sketch)
 {
 	uint64_t all = UINT64_C(1)

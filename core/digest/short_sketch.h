@@ -15,12 +15,12 @@
  * than of 16; where a passage is new, hardly fewer.  So both shares together
  * tell scattered edits from new content (core/index/scattered.h).
  *
- * The sample is SimHash's own: the windows with the smallest keys, without those
- * that repeat one byte.  It costs no pass over the file.
+ * The sample is SimHash's own: the windows with the smallest keys, without
+ * those that repeat one byte.  It costs no pass over the file.
  *
  * Values are the upper 48 bits of the keys, and of these as many as distinguish
- * a value from its neighbours: a slot is 1/64 to 1/128 of the average distance of
- * two values, and what lies in one slot counts as equal.  So one value takes
+ * a value from its neighbours: a slot is 1/64 to 1/128 of the average distance
+ * of two values, and what lies in one slot counts as equal.  So one value takes
  * about one byte, and an accidental match is corrected for.
  */
 #define SHORT_SKETCH_VALUES SIMHASH_SAMPLE
@@ -51,13 +51,13 @@ int short_sketch_format(const struct short_sketch *sketch, struct buf *out);
 /* -EINVAL when text is no sketch; out is not specified then. */
 int short_sketch_parse(const char *text, size_t len, struct short_sketch *out);
 
-/* The record in a text of short_sketch_format(); it is not checked.  Returns the
- * number of bytes; 0: it is no such text. */
+/* The record in a text of short_sketch_format(); it is not checked.  Returns
+ * the number of bytes; 0: it is no such text. */
 size_t short_sketch_pack_text(const char *text, size_t len,
 			      uint8_t bytes_out[SHORT_SKETCH_BYTES]);
 
-/* The share of the windows of each that the other has, 0..1, and how many values
- * it rests on: 0 where nothing can be said. */
+/* The share of the windows of each that the other has, 0..1, and how many
+ * values it rests on: 0 where nothing can be said. */
 struct short_relation {
 	double a_in_b, b_in_a;
 	size_t a_samples, b_samples;

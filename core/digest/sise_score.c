@@ -22,12 +22,13 @@
  * comparison is over; when all the points there could be at first were made,
  * the other order of the arguments cannot give more.
  *
- * A value that is once in one of the two strings gives exactly one point, if
- * it is in the other at all.  Say it is once in x: its places in y can only be
+ * A value that is once in one of the two strings gives exactly one point, if it
+ * is in the other at all.  Say it is once in x: its places in y can only be
  * used together with that one.  So the first run that comes to it finds both
  * places unused, which neither drops nor leaves out a point.  When all common
- * values are like that, nothing has to be matched.  And a value that is once
- * in both is part of one run only, so it does not matter whether its places are used.
+ * values are like that, nothing has to be matched.  And a value that is once in
+ * both is part of one run only, so it does not matter whether its places are
+ * used.
  */
 
 /* ---- where the values of a part are ---- */

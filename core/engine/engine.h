@@ -28,8 +28,8 @@
  * mount) tells it what happened and sends it queries.
  *
  * Modules.  Each takes a context of its own with callbacks; the files
- * X_context.c of this folder fill them in, so they are the only places where one
- * module reaches another.
+ * X_context.c of this folder fill them in, so they are the only places where
+ * one module reaches another.
  *
  *   scan     finds files that are new, changed or gone      -> queue, commit
  *   queue    what is to be hashed, in which order           -> hash
@@ -38,11 +38,12 @@
  *   search   threads that answer queries                    <- catalog, index
  *   check    compares the catalog with itself and the tree
  *
- * The life of a change.  engine_file_closed() compares the identity with what is
- * known and pushes a job (queue).  A worker takes it, digests the file, looks at
- * the identity again and posts the result (hash).  Requests that wait for the
- * file are answered with it, and it can be asked for from then on.  The committer
- * writes it with others in one transaction and tells the index (commit).
+ * The life of a change.  engine_file_closed() compares the identity with what
+ * is known and pushes a job (queue).  A worker takes it, digests the file,
+ * looks at the identity again and posts the result (hash).  Requests that wait
+ * for the file are answered with it, and it can be asked for from then on.  The
+ * committer writes it with others in one transaction and tells the index
+ * (commit).
  *
  * The life of a query is told in core/search/search.h.
  *
@@ -132,8 +133,8 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
  * examined. */
 int engine_ask(struct engine *e, int fd, struct file_digests *answer_out);
 
-/* Whether an answer that was given holds now: the file behind fd is still in the
- * state that was hashed, or could not be read.  Cheaper than another
+/* Whether an answer that was given holds now: the file behind fd is still in
+ * the state that was hashed, or could not be read.  Cheaper than another
  * engine_ask(); false for a file without digests. */
 bool engine_digests_hold(struct engine *e, int fd,
 			 const struct file_digests *answer);
@@ -232,12 +233,12 @@ bool engine_directory_holds(const struct engine *e, const char *path,
 			    const struct file_key *key);
 
 /*
- * What is in that relation to the file; INDEX_ALIKE are its
- * near-duplicates, by the measure of the options.  Waits (parked) for the file's
- * own digests and for what was hashed before the call to be committed, at most
- * timeout_ms, then lists what there is.  done gets the hits (and releases
- * them) or a negative errno.  Every hit was opened and found unchanged on
- * disk, and is readable by caller.
+ * What is in that relation to the file; INDEX_ALIKE are its near-duplicates, by
+ * the measure of the options.  Waits (parked) for the file's own digests and
+ * for what was hashed before the call to be committed, at most timeout_ms, then
+ * lists what there is.  done gets the hits (and releases them) or a negative
+ * errno.  Every hit was opened and found unchanged on disk, and is readable by
+ * caller.
  */
 int engine_similar(struct engine *e, const struct search_file_query *q,
 		   const struct search_caller *caller, search_hits_fn *done,
@@ -292,8 +293,8 @@ void engine_pause(struct engine *e, bool on);
  * meanwhile. */
 void engine_hurry(struct engine *e);
 
-/* Starts a check of the catalog, or another one after the running one; read:
- * of all digests, too.  See check.h.  The result is in the status as "check". */
+/* Starts a check of the catalog, or another one after the running one; read: of
+ * all digests, too.  See check.h.  The result is in the status as "check". */
 void engine_check(struct engine *e, bool read);
 
 /* The engine's state as a new JSON object (json_decref() it); the host adds

@@ -89,8 +89,8 @@ void engine_stop_loading(struct engine *e);
 
 /* ---- engine.c ---- */
 
-/* The catalog contradicts itself (-EUCLEAN): the administrator is told once, and
- * the next mount sets it aside. */
+/* The catalog contradicts itself (-EUCLEAN): the administrator is told once,
+ * and the next mount sets it aside. */
 void engine_found_damage(struct engine *e);
 
 /* engine_host.catch_up */

@@ -20,8 +20,8 @@ struct sketch_batch {
 	struct sif_sketch sketches[BATCH];
 };
 
-/* A ring: batch n is at n % BATCHES.  Those from taken on and below filled belong
- * to the thread that takes them, the others to the reader. */
+/* A ring: batch n is at n % BATCHES.  Those from taken on and below filled
+ * belong to the thread that takes them, the others to the reader. */
 struct sketch_reader {
 	int (*list)(struct catalog_txn *txn, sketch_each each, void *arg);
 	struct catalog_txn *txn;

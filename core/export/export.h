@@ -76,8 +76,8 @@ struct export_reader {
  * version; -ENOMEM, or an error of reading.  To be closed in any case. */
 int export_open(struct export_reader *r, FILE *in);
 
-/* 1: there is a content; 0: the end; -EBADMSG: the line is damaged; -ENODATA: it
- * was cut; -EFBIG: a line is too long. */
+/* 1: there is a content; 0: the end; -EBADMSG: the line is damaged; -ENODATA:
+ * it was cut; -EFBIG: a line is too long. */
 int export_next(struct export_reader *r);
 void export_close(struct export_reader *r);
 

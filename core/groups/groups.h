@@ -18,8 +18,8 @@
  *            that have it
  *   reader   callbacks that get one group at a time, and the totals
  *
- * The life of a query.  groups_find() opens the file .query of the mount, writes
- * the wish and reads lines while the daemon makes them (their format:
+ * The life of a query.  groups_find() opens the file .query of the mount,
+ * writes the wish and reads lines while the daemon makes them (their format:
  * fs/similar/query_file.h).  It puts the files of a group together, applies
  * what only concerns names (across, keep), and calls reader.group().  The group
  * is freed when that returns, so memory is bounded by the largest group.

@@ -18,10 +18,10 @@
  * threads of their own: a file can be large, and the hashing workers must not
  * wait for it.
  *
- * A request waits in a list in which users take turns (share.h).  A worker takes
- * the first request of a user that no other worker serves, reads the file and
- * calls the request's callback.  Each worker remembers its last text, because a
- * reader of an attribute asks for its length first.
+ * A request waits in a list in which users take turns (share.h).  A worker
+ * takes the first request of a user that no other worker serves, reads the file
+ * and calls the request's callback.  Each worker remembers its last text,
+ * because a reader of an attribute asks for its length first.
  *
  * `lock` guards the list and which user each worker serves; nothing is called
  * while it is held.
@@ -73,8 +73,8 @@ struct demand_query {
 	size_t most; /* bytes of the text */
 	/* Called exactly once if the post succeeds, by a worker: with 0 and the
 	 * text (valid during the call), -E2BIG, -ENODATA when the file is too
-	 * small for one, -EAGAIN when it changed meanwhile, -ECANCELED, or the errno of
-	 * reading. */
+	 * small for one, -EAGAIN when it changed meanwhile, -ECANCELED, or the
+	 * errno of reading. */
 	void (*done)(void *arg, int result, const struct buf *text);
 	void *arg;
 };

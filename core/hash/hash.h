@@ -50,9 +50,9 @@
  * Crashes.  Nothing here is on disk.  A file stays pending in the catalog until
  * its result is committed.
  *
- * Locks.  A worker holds none but for feeding (struct hash_feeder), when it calls
- * the catalog and the queue, and while it adds to the meter.  No function of the
- * context is called then.
+ * Locks.  A worker holds none but for feeding (struct hash_feeder), when it
+ * calls the catalog and the queue, and while it adds to the meter.  No function
+ * of the context is called then.
  *
  * A worker never writes to SOURCE or the catalog, never opens special files,
  * and never posts digests of bytes that a change may have been mixed into.

@@ -12,10 +12,10 @@
 /*
  * Pairs of contents that the user knows to be alike.
  *
- * Such a decision is the user's data, not cache.  The decisions are a text file,
- * IGNORE_FILE, in the directory of the catalog but not in the catalog, so they
- * stay when the catalog is rebuilt.  kin ignore writes the file; the daemon
- * reads it, again when it has changed.
+ * Such a decision is the user's data, not cache.  The decisions are a text
+ * file, IGNORE_FILE, in the directory of the catalog but not in the catalog, so
+ * they stay when the catalog is rebuilt.  kin ignore writes the file; the
+ * daemon reads it, again when it has changed.
  *
  * The file has one line a pair:
  *

@@ -88,9 +88,9 @@ int column_scan_equal_traits(const struct column_scan *query,
 }
 
 /*
- * The kernel compares rows without a SimHash or without traits, too.  Such a row
- * may be selected for no reason.  It is never missed, because one measure alone
- * is enough.
+ * The kernel compares rows without a SimHash or without traits, too.  Such a
+ * row may be selected for no reason.  It is never missed, because one measure
+ * alone is enough.
  */
 size_t column_scan_rows(const struct column_scan *query,
 			const uint64_t *simhash, const uint8_t *tiles,

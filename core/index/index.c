@@ -53,7 +53,8 @@ static void columns_copy_row(const struct columns *from, size_t row,
 	column_traits_store(to->traits, to_row, traits);
 }
 
-/* By default a steady stream of readers would keep a writer waiting for ever. */
+/* By default a steady stream of readers would keep a writer waiting for
+ * ever. */
 static int writers_first_init(pthread_rwlock_t *lock)
 {
 	pthread_rwlockattr_t attr;
@@ -119,8 +120,8 @@ void index_free(struct index *ix)
 	free(ix);
 }
 
-/* Ids ascend from 1, so the row of an id is at most id - 1, and less only by the
- * number of contents that were removed: the search begins there. */
+/* Ids ascend from 1, so the row of an id is at most id - 1, and less only by
+ * the number of contents that were removed: the search begins there. */
 size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content)
 {
 	size_t high = content ? content - 1 : 0, low, middle, step = 1;

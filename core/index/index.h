@@ -78,9 +78,9 @@ int index_add_sketch(struct index *ix, uint32_t content,
 		     const struct sif_sketch *sketch);
 
 /* Around a large number of additions: several times as fast.  What was added is
- * not found by its sketch until index_load_end(), and nothing is removed before.
- * -EINVAL: it has begun already; -ENOMEM, of which index_load_end() says that
- * some of it will never be found. */
+ * not found by its sketch until index_load_end(), and nothing is removed
+ * before.  -EINVAL: it has begun already; -ENOMEM, of which index_load_end()
+ * says that some of it will never be found. */
 int index_load_begin(struct index *ix);
 int index_load_end(struct index *ix);
 
@@ -131,8 +131,8 @@ static inline bool index_is_alike(enum index_relation relation)
  * for each pair of content and value, and should cache its answers.
  *
  * To bound the work, a value that has more than INDEX_VISIBLE_MAX visible
- * contents counts as one that has INDEX_VISIBLE_MAX + 1, and no more of them are
- * found, unless the query asks for more matches.
+ * contents counts as one that has INDEX_VISIBLE_MAX + 1, and no more of them
+ * are found, unless the query asks for more matches.
  */
 #define INDEX_VISIBLE_MAX 1024
 #define INDEX_WEIGHT_SLOTS 4096
@@ -191,9 +191,9 @@ int index_candidates(struct index *ix, const struct index_query *q,
 		     size_t capacity, size_t *count_out);
 
 /*
- * The score is the shared percentage.  The distinctive score is the same of what
- * is not boilerplate; whether the match is_boilerplate follows from both, and
- * from nothing else (score.h).  Of INDEX_SHARES both scores are one: the
+ * The score is the shared percentage.  The distinctive score is the same of
+ * what is not boilerplate; whether the match is_boilerplate follows from both,
+ * and from nothing else (score.h).  Of INDEX_SHARES both scores are one: the
  * percentage of the query's content that bytes are (passage.h).
  */
 struct index_match {
@@ -226,10 +226,10 @@ static inline size_t index_most(const struct index_query *q)
 
 /*
  * Finds the contents with a score of at least q->least, or q->share_min bytes
- * in common, at most index_most(q), best first.  A query without a sketch, or for a content
- * that is shorter than a window, is answered by estimates; nothing contains it,
- * is within it or shares a passage with it.  A content that repeats one byte has no match.
- * -ENOMEM, or an error of the store.
+ * in common, at most index_most(q), best first.  A query without a sketch, or
+ * for a content that is shorter than a window, is answered by estimates;
+ * nothing contains it, is within it or shares a passage with it.  A content
+ * that repeats one byte has no match.  -ENOMEM, or an error of the store.
  */
 int index_search(struct index *ix, const struct index_query *q,
 		 const struct index_store *store, struct index_match *out,

@@ -162,8 +162,8 @@ int passage_compare(const struct weighed_sketch *a, uint64_t size_a,
 
 /*
  * If the content shares enough, at least so many of the values are shared.  The
- * listed ones are a sample of them; DEVIATIONS standard deviations allow for its
- * error.
+ * listed ones are a sample of them; DEVIATIONS standard deviations allow for
+ * its error.
  */
 #define DEVIATIONS 4
 

@@ -11,10 +11,10 @@
  * How many bytes two contents have in common, whatever share of either that is
  * (INDEX_SHARES).
  *
- * The values that two sketches share, in the range that both cover, are a sample
- * of the windows that the contents share.  The number of these is the number of
- * values over the sampled part of all windows.  A value that very many contents
- * have counts by its weight, so boilerplate adds hardly anything.
+ * The values that two sketches share, in the range that both cover, are a
+ * sample of the windows that the contents share.  The number of these is the
+ * number of values over the sampled part of all windows.  A value that very
+ * many contents have counts by its weight, so boilerplate adds hardly anything.
  *
  * A content repeats some of its windows, a table nearly all of them.  These say
  * nothing of a place, so a value counts if its window occurs once in both.  It
@@ -24,9 +24,9 @@
  * byte have none.
  *
  * Phrases of a language, and what a compiler puts into every program, add up to
- * as much as a passage, but are spread over both contents.  So a value counts if
- * PASSAGE_NEAR others are next to it in both, as far from it in the one as in
- * the other, to the larger unit of places (sif_place_unit()) and one more.
+ * as much as a passage, but are spread over both contents.  So a value counts
+ * if PASSAGE_NEAR others are next to it in both, as far from it in the one as
+ * in the other, to the larger unit of places (sif_place_unit()) and one more.
  * Several passages add up.  A sketch without places counts all.
  *
  * Fewer than PASSAGE_VALUES shared values tell too little.  A sketch has up to
@@ -49,9 +49,9 @@ int passage_compare(const struct weighed_sketch *a, uint64_t size_a,
 
 /*
  * Whether a content may share q->share_min bytes with the query.  Of the values
- * of the query's sketch, so many are in the range that the sketch of the content
- * covers as well; listed of them are in the posting lists of all contents, and
- * found of those may be shared.
+ * of the query's sketch, so many are in the range that the sketch of the
+ * content covers as well; listed of them are in the posting lists of all
+ * contents, and found of those may be shared.
  */
 struct passage_sample {
 	size_t values, listed, found;

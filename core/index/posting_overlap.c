@@ -29,7 +29,8 @@
  */
 #define LIST_MOST INDEX_VISIBLE_MAX
 #define READ_LISTS 16
-/* A passage may be in the longer lists alone: all versions of a file have it. */
+/* A passage may be in the longer lists alone: all versions of a file have
+ * it. */
 #define READ_LISTS_SHARES 128
 #define FULL_COUNT (UINT32_C(1) << 16) /* of an entry of a short list */
 
@@ -74,10 +75,10 @@ static int by_length(const void *a, const void *b)
 }
 
 /*
- * Drops the longest lists, one in five: they are most of the work, and a content
- * that shares enough is in other lists, too.  A content with a sketch of few
- * values can share only the first places of the query's sketch, so at most one
- * in five lists is dropped from any first part of the sketch as well.
+ * Drops the longest lists, one in five: they are most of the work, and a
+ * content that shares enough is in other lists, too.  A content with a sketch
+ * of few values can share only the first places of the query's sketch, so at
+ * most one in five lists is dropped from any first part of the sketch as well.
  */
 #define PASSED 5
 
@@ -278,12 +279,12 @@ static size_t count_known(const struct sif_sketch *sketch, uint32_t known)
  * Whether a content may share q->least percent.
  *
  * `whole` of its values were found in the posting lists.  The values of the
- * query's sketch below `known` are those that its sketch covers as well.  If the
- * content shares a part of the larger content, it shares that part of these
+ * query's sketch below `known` are those that its sketch covers as well.  If
+ * the content shares a part of the larger content, it shares that part of these
  * values.  The listed ones among them are a sample; the content may have any of
  * those that were passed over.  DEVIATIONS standard deviations allow for the
- * error of the sample, and for a larger content that by chance has fewer
- * values in this range.
+ * error of the sample, and for a larger content that by chance has fewer values
+ * in this range.
  *
  * Which part of a smaller content is shared (INDEX_CONTAINS) cannot be told
  * from the values of the query.

@@ -47,8 +47,8 @@ int postings_add(struct postings *p, uint32_t content, const uint32_t *keys,
 		 size_t count, size_t anchors);
 
 /*
- * Around very many additions, of contents that are not there yet and whose ids do
- * not descend: several times as fast.  They are found only after
+ * Around very many additions, of contents that are not there yet and whose ids
+ * do not descend: several times as fast.  They are found only after
  * postings_load_end(), and nothing may be swept before.  -EINVAL: it has begun
  * already; -ENOMEM, of which postings_load_end() says that some entries are
  * missing.

@@ -6,9 +6,9 @@
 #include <string.h>
 
 /*
- * Loading: the entries of each part are appended to an array, which is sorted and
- * merged into the part at the end.  This is several times as fast as looking for
- * the place of each of them in turns.
+ * Loading: the entries of each part are appended to an array, which is sorted
+ * and merged into the part at the end.  This is several times as fast as
+ * looking for the place of each of them in turns.
  */
 #define RUN_MIN 512u /* a page */
 

@@ -10,8 +10,8 @@
 
 #define FRESH_MIN 16u
 
-/* Fresh entries are merged when they are 1/32 to 1/16 of the base, but not fewer
- * than FRESH_SMALL. */
+/* Fresh entries are merged when they are 1/32 to 1/16 of the base, but not
+ * fewer than FRESH_SMALL. */
 #define FRESH_SHARE 32u
 #define FRESH_SMALL 256u
 
@@ -116,8 +116,8 @@ static uint32_t base_count(const struct postings_part *part)
 
 /*
  * The first entry in from..to whose key is not below low.  The search gallops
- * from a guess in that range and then bisects: keys are uniform, so the guess is
- * good unless a key has very many entries.
+ * from a guess in that range and then bisects: keys are uniform, so the guess
+ * is good unless a key has very many entries.
  */
 static uint32_t base_bound(const struct postings_part *part, uint32_t from,
 			   uint32_t to, uint32_t guess, uint32_t low)
@@ -312,8 +312,8 @@ static bool base_is_after(const struct postings_part *part, uint32_t i,
 }
 
 /*
- * Merges in place, from the end: behind the entries that were not read yet there
- * is always room for those that are left to be merged.
+ * Merges in place, from the end: behind the entries that were not read yet
+ * there is always room for those that are left to be merged.
  */
 static void base_merge(struct postings_part *part,
 		       const struct part_entry *sorted, uint32_t left)

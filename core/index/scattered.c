@@ -152,8 +152,8 @@ static double deviation(double share, double samples, double all)
 	return sqrt(share * (1 - share) / samples * left);
 }
 
-/* Whether so large a share of the other's distinct windows may be left; error is
- * that of lost, error_other that of the share. */
+/* Whether so large a share of the other's distinct windows may be left; error
+ * is that of lost, error_other that of the share. */
 static bool is_left(const struct window_shares *w, double lost, double error,
 		    double error_other)
 {
@@ -257,7 +257,8 @@ static double unevenness(const struct place_group *groups, size_t count)
 }
 
 /* Whether as many windows are lost in one part of the content as in another, of
- * which share16 are left; where places are not known, whether these are many. */
+ * which share16 are left; where places are not known, whether these are
+ * many. */
 static bool is_even(const struct scattered_content *larger,
 		    const struct scattered_content *other, double share16)
 {
@@ -310,7 +311,8 @@ static double single_bytes(const struct scattered *s)
 
 /* Whether share8 is what single bytes leave rather than what edits of
  * SCATTERED_LENGTH bytes do.  The ratio of the likelihoods of two normal
- * distributions with one deviation is exp((share8 - middle) * gap / error^2). */
+ * distributions with one deviation is exp((share8 - middle) * gap /
+ * error^2). */
 static bool is_of_single_bytes(const struct scattered *s)
 {
 	const double power = (SCATTERED_LENGTH + 7.0) / (SCATTERED_LENGTH + 15);

@@ -9,14 +9,14 @@
 #include "core/digest/sif/sif.h"
 
 /*
- * Scattered edits.  A changed byte destroys 16 windows of 16 bytes, so that with
- * 5 % of the bytes changed all over a file only 44 % of the windows are left.
- * Windows of two lengths tell that from new content.
+ * Scattered edits.  A changed byte destroys 16 windows of 16 bytes, so that
+ * with 5 % of the bytes changed all over a file only 44 % of the windows are
+ * left.  Windows of two lengths tell that from new content.
  *
- * If edits of a mean length L begin at random places, r for each byte, the share
- * of windows of w bytes that is left is exp(-r * (L + w - 1)) = f * p^w.  The
- * share of the bytes that is left is f * p, and f is 1 for single bytes.  From
- * the shares of two lengths follow f and p:
+ * If edits of a mean length L begin at random places, r for each byte, the
+ * share of windows of w bytes that is left is exp(-r * (L + w - 1)) = f * p^w.
+ * The share of the bytes that is left is f * p, and f is 1 for single bytes.
+ * From the shares of two lengths follow f and p:
  *
  *	p^8 = s16 / s8,  f = s8^2 / s16,  log(s8) / log(s16) = (L + 7) / (L + 15)
  *
@@ -25,25 +25,27 @@
  * scattered only where both shares are more likely to be left by single bytes
  * than by edits of SCATTERED_LENGTH bytes.
  *
- * Single bytes that are changed all over a content destroy as many windows in one
- * part of it as in another.  A passage that is new destroys all of its part.  So
- * edits count as scattered only where the shared values of the sketches are a like
- * part of all values at all places, as far as chance allows.  Contents of less
- * than two units have no places (sif.h), and strangers of one size that share the
- * phrases of a licence look like scattered edits there: so much must be left.
+ * Single bytes that are changed all over a content destroy as many windows in
+ * one part of it as in another.  A passage that is new destroys all of its
+ * part.  So edits count as scattered only where the shared values of the
+ * sketches are a like part of all values at all places, as far as chance
+ * allows.  Contents of less than two units have no places (sif.h), and
+ * strangers of one size that share the phrases of a licence look like scattered
+ * edits there: so much must be left.
  *
  * Strangers made from one template look like that, too: they share a passage
  * and many phrases.  But they seldom have the same size, and contents of which
- * bytes were replaced always have.  So sizes must be equal; then it takes little
- * more evidence.
+ * bytes were replaced always have.  So sizes must be equal; then it takes
+ * little more evidence.
  *
- * The shares are of windows in their places, and sketches tell those of distinct
- * windows.  A window with a changed byte is nearly always new and occurs once,
- * so of N windows of the edited content D - C are lost, where D are distinct
- * and C of these are in the other content.  Of the distinct windows of the other
- * content at least as large a share q is left, because some occur more than once,
- * and at most 1 - (1 - q)^m if they occur m times on average.  Where it is another
- * one, passages are new, or were replaced by repetitive ones.
+ * The shares are of windows in their places, and sketches tell those of
+ * distinct windows.  A window with a changed byte is nearly always new and
+ * occurs once, so of N windows of the edited content D - C are lost, where D
+ * are distinct and C of these are in the other content.  Of the distinct
+ * windows of the other content at least as large a share q is left, because
+ * some occur more than once, and at most 1 - (1 - q)^m if they occur m times on
+ * average.  Where it is another one, passages are new, or were replaced by
+ * repetitive ones.
  */
 #define SCATTERED_LENGTH 24
 
@@ -82,9 +84,9 @@ int scattered_score(int score, const struct scattered_content *a,
 		    const struct scattered_content *b);
 
 /*
- * Raises a score with scattered_score() if own is compared with a content of the
- * store: the short sketch of that content is read into short_other, to which other
- * refers, only if it may raise the score.
+ * Raises a score with scattered_score() if own is compared with a content of
+ * the store: the short sketch of that content is read into short_other, to
+ * which other refers, only if it may raise the score.
  */
 int index_see_scattered(const struct index_store *store, uint32_t content,
 			const struct scattered_content *own,

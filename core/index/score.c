@@ -12,15 +12,15 @@
 /* ---- without sketches ---- */
 
 /*
- * SimHash: the expected distance is 64 * angle / 180 with cos(angle) =
- * shared / sqrt(A * B), where A and B are the numbers of distinct windows (here
- * the sizes).  The estimate has no bias.  The standard deviation of the distance
- * is 2 to 4 bits, which is 2 points of score near distance 0 and more than 12
+ * SimHash: the expected distance is 64 * angle / 180 with cos(angle) = shared /
+ * sqrt(A * B), where A and B are the numbers of distinct windows (here the
+ * sizes).  The estimate has no bias.  The standard deviation of the distance is
+ * 2 to 4 bits, which is 2 points of score near distance 0 and more than 12
  * points beyond distance 16.
  *
  * RDC traits: 16 samples of the chunks, which have about 2 KiB.  Scattered
- * changes alter most chunks, so many equal traits are evidence, few equal traits
- * are no evidence of the opposite.
+ * changes alter most chunks, so many equal traits are evidence, few equal
+ * traits are no evidence of the opposite.
  */
 #define PI 3.14159265358979323846
 #define DISTANCE_MAX 24       /* unrelated contents often have more */
@@ -85,9 +85,10 @@ int score_ceiling(int distance, int traits)
  * have idioms in common, which are up to an eighth of the rest.
  *
  * Boilerplate is seldom more than TEMPLATE of a content.  Contents that share
- * more are of a large family, whose values all members have, and LEAST_OF_FAMILY
- * is enough.  If nearly all of a content is shared (SURE), the shared part is not
- * boilerplate but the content itself: a form that is filled in.
+ * more are of a large family, whose values all members have, and
+ * LEAST_OF_FAMILY is enough.  If nearly all of a content is shared (SURE), the
+ * shared part is not boilerplate but the content itself: a form that is filled
+ * in.
  */
 enum { LEAST = 13, LEAST_OF_FAMILY = 10, OF_SCORE = 2 };
 enum { TEMPLATE = 80, SURE = 90 };

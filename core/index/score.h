@@ -35,7 +35,8 @@ struct score_shares {
 	double larger;   /* the part of the one with more windows */
 };
 
-/* A sketch that is compared with many others, with the weights of its values. */
+/* A sketch that is compared with many others, with the weights of its
+ * values. */
 struct weighed_sketch {
 	const struct sif_sketch *sketch;   /* borrowed */
 	bool has_common;                   /* whether a weight is below 1 */
@@ -60,9 +61,10 @@ void score_weigh_sketch(const struct weigher *w,
 /*
  * Compares two sketches: the shares, and the distinctive shares, for which
  * values count by their weight, so that those of very many contents count for
- * hardly anything.  A distinctive share takes time; it equals the plain one where
- * that is below least, or so high that it does not matter.  All shares are 0 if
- * there is nothing to compare.  -EINVAL when the windows of the sketches differ.
+ * hardly anything.  A distinctive share takes time; it equals the plain one
+ * where that is below least, or so high that it does not matter.  All shares
+ * are 0 if there is nothing to compare.  -EINVAL when the windows of the
+ * sketches differ.
  */
 int score_compare_sketches(const struct weigher *w,
 			   const struct weighed_sketch *a,

@@ -6,8 +6,8 @@
 
 /*
  * An index of texts: an index of its own whose sketches are those of the texts
- * of the contents (digest/text/text_sif.h).  A content that is no text is not in
- * it.  Sizes in it are those of the texts, as their sketches tell them, and
+ * of the contents (digest/text/text_sif.h).  A content that is no text is not
+ * in it.  Sizes in it are those of the texts, as their sketches tell them, and
  * nothing is found by SimHash or traits, which are those of the bytes.
  */
 

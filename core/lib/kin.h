@@ -33,8 +33,8 @@ extern "C" {
  * (kinfs-xattrs(7)), bit-exact with the original program where there is one.
  *
  * Functions that can fail return 0 or a negative errno value, and leave what
- * they were to fill as it was.  -EINVAL: a name, a text or an argument is wrong;
- * -ENODATA: there is no such digest; -ENOMEM.
+ * they were to fill as it was.  -EINVAL: a name, a text or an argument is
+ * wrong; -ENODATA: there is no such digest; -ENOMEM.
  *
  * Threads: different objects may be used by different threads at the same time,
  * and an object that no thread changes by several.
@@ -50,10 +50,9 @@ const char *kin_digest_name(unsigned i);
 
 /* ---- computing ---- */
 
-/* names are separated by commas or colons; NULL: those that kinfs keeps of every
- * file (sise, simhash, rdc, sif, sif8, ssdeep, xxh128, text).  xxh128 is always
- * added.
- * Memory: about 0.7 MB, and with sdhash 3 % of the stream. */
+/* names are separated by commas or colons; NULL: those that kinfs keeps of
+ * every file (sise, simhash, rdc, sif, sif8, ssdeep, xxh128, text).  xxh128 is
+ * always added.  Memory: about 0.7 MB, and with sdhash 3 % of the stream. */
 int kin_digester_new(const char *names, struct kin_digester **out);
 void kin_digester_free(struct kin_digester *digester);
 
@@ -61,8 +60,8 @@ void kin_digester_free(struct kin_digester *digester);
 int kin_digester_update(struct kin_digester *digester, const void *data,
 			size_t len);
 
-/* The digests of all bytes since the last call; the caller frees them.  The next
- * update begins another stream, also after a failure. */
+/* The digests of all bytes since the last call; the caller frees them.  The
+ * next update begins another stream, also after a failure. */
 int kin_digester_final(struct kin_digester *digester, struct kin_digests **out);
 
 /* Forgets the bytes since the last kin_digester_final(). */

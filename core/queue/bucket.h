@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 /*
- * A token bucket that runs into debt: a thread that may take takes what it needs,
- * and the next one comes when that is paid off.  So nothing has to be known
- * or given back beforehand, and the rate is exact in the long run.  What is
- * not used for BUCKET_SAVED_NS can be used later, more cannot.
+ * A token bucket that runs into debt: a thread that may take takes what it
+ * needs, and the next one comes when that is paid off.  So nothing has to be
+ * known or given back beforehand, and the rate is exact in the long run.  What
+ * is not used for BUCKET_SAVED_NS can be used later, more cannot.
  *
  * The clock is the caller's, in nanoseconds from any start, and never goes
  * back.  No lock: the caller's, too.

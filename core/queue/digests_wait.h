@@ -14,11 +14,11 @@ struct queue_ticket;
  * A request for the digests of a file, which may have to be hashed first.
  *
  * It is answered with the digests themselves.  The file is examined once when
- * the request is made.  If its digests are to come, the request is parked in the
- * queue, and the worker that hashes the file hands its result over; then only
- * the identity of the file is compared with that of the result.  The file is
- * examined from the start once more only when there is no such result, or the
- * file is not in that state any more.
+ * the request is made.  If its digests are to come, the request is parked in
+ * the queue, and the worker that hashes the file hands its result over; then
+ * only the identity of the file is compared with that of the result.  The file
+ * is examined from the start once more only when there is no such result, or
+ * the file is not in that state any more.
  *
  * The caller fills the struct in, and keeps it until done is called.
  */
@@ -26,9 +26,10 @@ struct digests_wait {
 	uid_t uid;
 	int64_t deadline_ms;               /* CLOCK_MONOTONIC; over: no wait */
 	const struct queue_ticket *ticket; /* borrowed until done; or NULL */
-	/* A descriptor of the file (O_PATH will do) or a negative errno, and the
-	 * end of its use.  They are called in pairs, by the thread that makes the
-	 * request and by those that answer it; no descriptor is held between. */
+	/* A descriptor of the file (O_PATH will do) or a negative errno, and
+	 * the end of its use.  They are called in pairs, by the thread that
+	 * makes the request and by those that answer it; no descriptor is held
+	 * between. */
 	int (*open)(void *arg);
 	void (*close)(void *arg);
 	/*

@@ -177,8 +177,8 @@ struct job {
 	struct result *result;         /* done only; a reference */
 	struct waiter *waiters;
 	struct job *chain;
-	/* In the list of its level, of the large, the coalescing, the delayed or
-	 * the running ones. */
+	/* In the list of its level, of the large, the coalescing, the delayed
+	 * or the running ones. */
 	struct job *prev, *next;
 };
 
@@ -227,9 +227,9 @@ void queue_stop(struct queue *q);
 /* Every parked request gets -ECANCELED; frees all. */
 void queue_release(struct queue *q);
 
-/* Adds the job or raises its level; at JOB_CLOSED it waits for others first.  identity is
- * the file's as the caller saw it, NULL when it did not look.  -ENOBUFS when
- * the queue is full. */
+/* Adds the job or raises its level; at JOB_CLOSED it waits for others first.
+ * identity is the file's as the caller saw it, NULL when it did not look.
+ * -ENOBUFS when the queue is full. */
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity);
 /* The same for a file whose content may have changed although its identity is
@@ -265,8 +265,8 @@ void queue_finish_known(struct queue *q, struct job *job,
 /* The same, but for requests that were parked after queue_identify(), so later
  * than the worker looked at the file, the job runs again from the start. */
 void queue_give_up(struct queue *q, struct job *job);
-/* Another worker shall do it, at its present level.  kept (taken, NULL: none) is
- * what is done of it, if there is room for that. */
+/* Another worker shall do it, at its present level.  kept (taken, NULL: none)
+ * is what is done of it, if there is room for that. */
 void queue_hand_over(struct queue *q, struct job *job, struct kept *kept);
 /* Not now: back in delay_ms. */
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
@@ -319,10 +319,11 @@ int queue_look(struct queue *q, const struct file_key *key,
  * was, and no worker has hashed it since. */
 bool queue_doubts_file(struct queue *q, const struct file_key *key);
 
-/* Parks a request for a file, which moves to the head of the queue.  If a result
- * for the identity that the caller saw has come meanwhile, it is the answer at
- * once, and the file is not hashed again.  Nothing is called when it fails: -EAGAIN, the user has too many requests parked; -EINTR,
- * the ticket was given up; -ECANCELED, -ENOMEM. */
+/* Parks a request for a file, which moves to the head of the queue.  If a
+ * result for the identity that the caller saw has come meanwhile, it is the
+ * answer at once, and the file is not hashed again.  Nothing is called when it
+ * fails: -EAGAIN, the user has too many requests parked; -EINTR, the ticket was
+ * given up; -ECANCELED, -ENOMEM. */
 int queue_park(struct queue *q, const struct file_key *key,
 	       const struct parked_request *parked);
 /* Answers the request with that ticket with -EINTR, if it is parked. */

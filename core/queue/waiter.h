@@ -5,9 +5,9 @@
 #include "core/queue/queue.h"
 
 /*
- * A parked request is in two lists: that of its job and that of all waiters
- * by deadline.  The thread that takes it off both (under the lock) calls done (without
- * the lock) and frees it, so done is called exactly once.
+ * A parked request is in two lists: that of its job and that of all waiters by
+ * deadline.  The thread that takes it off both (under the lock) calls done
+ * (without the lock) and frees it, so done is called exactly once.
  */
 struct waiter {
 	struct job *job;

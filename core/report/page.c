@@ -8,8 +8,8 @@
 #include "core/base/text.h"
 #include "core/report/report_impl.h"
 
-/* The page: template.html, in which {{NAME}} stands for the output of a function
- * in the table at the end of this file. */
+/* The page: template.html, in which {{NAME}} stands for the output of a
+ * function in the table at the end of this file. */
 
 struct page {
 	struct report *report;

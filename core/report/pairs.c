@@ -11,8 +11,8 @@
  * Ten copies of a tree make 45 pairs, and as many again in each directory
  * below.  The report keeps those that tell something new: each directory that
  * is in a pair stands for the first of that pair from then on, in paths of
- * directories below it, too.  A pair of which both sides stand for one directory
- * is known, and so is a pair of a directory and one within it.
+ * directories below it, too.  A pair of which both sides stand for one
+ * directory is known, and so is a pair of a directory and one within it.
  */
 
 /* The directory that a path stands for. */

@@ -66,8 +66,8 @@ struct report_list {
 int report_read(struct report *r, FILE *in, struct report_list *list);
 
 /*
- * Calls take for at most count directories, those with the most bytes that could
- * be saved within first, until it returns not 0.  Left out are the root,
+ * Calls take for at most count directories, those with the most bytes that
+ * could be saved within first, until it returns not 0.  Left out are the root,
  * directories with less than a thousandth of all, and those that resemble an
  * earlier one by a pair that was added meanwhile.
  */

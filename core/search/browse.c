@@ -89,9 +89,9 @@ static int search_some(struct search_query *q, struct near *near, bool any,
 	return err;
 }
 
-/* Most often the first match has a file to show.  Where no content was looked at
- * yet all matches are searched for: the listing of the file, which often comes
- * next, needs them (match_cache.h). */
+/* Most often the first match has a file to show.  Where no content was looked
+ * at yet all matches are searched for: the listing of the file, which often
+ * comes next, needs them (match_cache.h). */
 static int search_near(struct search_query *q, struct near *near)
 {
 	uint32_t end = index_end(q->context->index);

@@ -19,9 +19,9 @@ struct searcher;
  *
  * search_groups() finds the groups.  It collects the contents that have a file
  * that the caller sees, with the number of these files, and lets the index
- * group them (core/index/grouping/grouping.h); what is not collected influences nothing.
- * For a trusted caller that asks for the whole tree it reads the catalog alone.
- * The result has no paths and is small.
+ * group them (core/index/grouping/grouping.h); what is not collected influences
+ * nothing.  For a trusted caller that asks for the whole tree it reads the
+ * catalog alone.  The result has no paths and is small.
  *
  * search_group_files() turns groups into files, a bounded number at a time.
  * Each of them is checked at that moment, as every hit is.  So a group may have

@@ -10,12 +10,13 @@
 #include "core/share/ask.h"
 
 /*
- * Groups of identical files on several hosts.  Copies are read in order of their
- * contents through a cursor; contents on one host alone are forgotten at once.
+ * Groups of identical files on several hosts.  Copies are read in order of
+ * their contents through a cursor; contents on one host alone are forgotten at
+ * once.
  *
- * When other servers have the partitions of the tables, each partition is read by
- * itself: it has all copies of its contents, the server joins them, and one that
- * is gone takes only its own groups with it.
+ * When other servers have the partitions of the tables, each partition is read
+ * by itself: it has all copies of its contents, the server joins them, and one
+ * that is gone takes only its own groups with it.
  */
 enum { FETCH_MS = 600000 };
 

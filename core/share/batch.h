@@ -14,8 +14,8 @@
 /*
  * What is published in one transaction of the database: about
  * SHARE_BATCH_CONTENTS contents with their postings, the files that have them,
- * and publications to withdraw.  Sending a batch twice changes nothing more than
- * sending it once.
+ * and publications to withdraw.  Sending a batch twice changes nothing more
+ * than sending it once.
  */
 #define SHARE_BATCH_CONTENTS 1000
 #define SHARE_BATCH_FILES 4000
@@ -74,9 +74,9 @@ int batch_add_content(struct share_batch *b, const struct digests *d,
 int batch_send(struct share_batch *b, struct share_db *db,
 	       const struct share_identity *identity, const char *label);
 
-/* The same by COPY, two to three times as fast.  Contents of the batch may be in
- * the database, but none of its copies: then it fails.  -EREMOTEIO: nothing was
- * done, and batch_send() may do it. */
+/* The same by COPY, two to three times as fast.  Contents of the batch may be
+ * in the database, but none of its copies: then it fails.  -EREMOTEIO: nothing
+ * was done, and batch_send() may do it. */
 int batch_copy(struct share_batch *b, struct share_db *db,
 	       const struct share_identity *identity, const char *label);
 
@@ -90,8 +90,8 @@ int batch_by_value(const void *a, const void *b); /* batch_posting */
 /* Of a time that the database can represent: the nearest one. */
 int64_t batch_time_us(int64_t ns);
 
-/* After a failed statement the transaction is open still: ends it, and keeps the
- * message. */
+/* After a failed statement the transaction is open still: ends it, and keeps
+ * the message. */
 void batch_roll_back(struct share_db *db);
 
 #endif

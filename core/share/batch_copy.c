@@ -13,8 +13,8 @@
  *
  * COPY fails when a row is there already.  So contents go to a temporary table
  * and from there to kin_content, which tells those that are new.  Postings of
- * these are copied: no other host can have inserted them, because they go into the
- * database in one transaction with their content.  Postings of the other
+ * these are copied: no other host can have inserted them, because they go into
+ * the database in one transaction with their content.  Postings of the other
  * contents, which are most often there, go through a temporary table.
  */
 enum { TIMEOUT_MS = 120000 };

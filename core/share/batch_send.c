@@ -15,10 +15,10 @@
  * and two hosts that insert the same rows wait for each other, but never in a
  * circle.
  *
- * Copies are deleted before they are inserted.  The statement that deletes names
- * contents and files apart, since a join would read the tables of a foreign
- * server; so it may delete more pairs of them, which are inserted again as every
- * file of a batch has its copy in it.
+ * Copies are deleted before they are inserted.  The statement that deletes
+ * names contents and files apart, since a join would read the tables of a
+ * foreign server; so it may delete more pairs of them, which are inserted again
+ * as every file of a batch has its copy in it.
  */
 enum { TIMEOUT_MS = 120000, STATEMENTS = 8 };
 

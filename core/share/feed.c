@@ -9,7 +9,8 @@
 #include "core/base/array.h"
 #include "core/base/xxh3.h"
 
-/* Files that one transaction visits, so that it does not keep pages for long. */
+/* Files that one transaction visits, so that it does not keep pages for
+ * long. */
 enum { VISITS = 20000, PIECE = 1000, PUBLICATIONS_MAX = 64 };
 
 uint64_t share_rules_hash(const struct share_rules *rules)
@@ -67,7 +68,8 @@ static bool is_shared(const struct share_rules *rules, const char *path)
 	return !rules->none && !rules->glob_count;
 }
 
-/* The first path by name, so that it does not change with the order of links. */
+/* The first path by name, so that it does not change with the order of
+ * links. */
 static int take_path(void *arg, const char *path)
 {
 	struct path_search *s = arg;
@@ -412,8 +414,8 @@ int feed_all(struct feed *f)
 	return go_on(f, NULL);
 }
 
-/* Nothing tells that a file was visited before, so a piece goes on with the next
- * content: all files of one content are in one batch. */
+/* Nothing tells that a file was visited before, so a piece goes on with the
+ * next content: all files of one content are in one batch. */
 int feed_all_again(struct feed *f)
 {
 	f->is_blind = true;

@@ -11,8 +11,8 @@
 #include "core/share/state.h"
 
 /*
- * What of a catalog is to be published now: the difference between its files and
- * the publications in the state.
+ * What of a catalog is to be published now: the difference between its files
+ * and the publications in the state.
  *
  * A pass visits files and puts those that differ into a batch: all files of the
  * catalog and all publications (feed_all), or the files that changed since the
@@ -21,7 +21,8 @@
  * between the calls: what changes behind the pass is recorded as dirty and
  * visited by the next one.
  *
- * A file that is being hashed keeps its publication until its digests are known.
+ * A file that is being hashed keeps its publication until its digests are
+ * known.
  */
 
 /* What is shared; all borrowed. */

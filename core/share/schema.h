@@ -16,9 +16,9 @@
  *   kin_host     host                label, epoch, token, seen
  *   kin_meta     version             share_limit
  *
- * A content is its XXH128 as a uuid.  There is nothing but primary keys, so that
- * PostgreSQL, Citus and YugabyteDB agree; over postgres_fdw even these are of
- * the partitions only.
+ * A content is its XXH128 as a uuid.  There is nothing but primary keys, so
+ * that PostgreSQL, Citus and YugabyteDB agree; over postgres_fdw even these are
+ * of the partitions only.
  *
  * Postings of a content are its anchors, the SHARE_ANCHORS smallest values of
  * its sketch, and all values below the limit of the shared catalog.

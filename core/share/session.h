@@ -20,9 +20,9 @@
  * Why a new epoch: the database lost the host (it was emptied, or restored from
  * a backup), or the host lost its state or went back to an old one.  Both sides
  * keep the random token of the last batch, and the state also that of a batch
- * that was sent and not yet answered; any other token means that one side is not
- * what it was.  Then the publications are forgotten, everything is sent again,
- * and last the copies of earlier epochs are deleted.
+ * that was sent and not yet answered; any other token means that one side is
+ * not what it was.  Then the publications are forgotten, everything is sent
+ * again, and last the copies of earlier epochs are deleted.
  *
  * Nothing of a session is used by two threads, but for the figures.
  */

@@ -16,8 +16,8 @@
  * kin-share: one host's part in a catalog that many hosts share.
  *
  * It publishes the contents of catalogs to a database that speaks the protocol
- * of PostgreSQL, and asks it what other hosts have.  It is a program of its own,
- * the only one with libpq; the mount has no network.
+ * of PostgreSQL, and asks it what other hosts have.  It is a program of its
+ * own, the only one with libpq; the mount has no network.
  *
  * Objects
  *
@@ -31,20 +31,20 @@
  *   schema   the tables (schema.h)
  *   db       the connection (db.h)
  *
- * The database is a cache.  Everything in it is keyed by content, each write can
- * be repeated and the order of writes does not matter; every host can fill it
- * again.  The catalog is never written to, nor is the tree.
+ * The database is a cache.  Everything in it is keyed by content, each write
+ * can be repeated and the order of writes does not matter; every host can fill
+ * it again.  The catalog is never written to, nor is the tree.
  *
  * Threads.  The main thread publishes.  A second one accepts connections to the
  * sockets of the catalogs, and each of these has a thread; questions share one
  * more connection to the database, one at a time (serve.c).
  *
  * It must never: keep a lock or a transaction of the catalog while it waits for
- * the network; tell of a file that the rules exclude; lose what the database has
- * of this host (state.h says how); or print a password.
+ * the network; tell of a file that the rules exclude; lose what the database
+ * has of this host (state.h says how); or print a password.
  *
- * main.c has the commands, daemon.c publishes, serve.c answers, admin.c has what
- * an administrator does now and then.
+ * main.c has the commands, daemon.c publishes, serve.c answers, admin.c has
+ * what an administrator does now and then.
  */
 enum { SHARE_OK = 0, SHARE_FAILED = 1, SHARE_USAGE = 2 };
 
@@ -91,9 +91,9 @@ void serve_stop(struct serve *s);
 
 /* ---- confine.c ---- */
 
-/* From here on the process writes nowhere but in the catalogs, reads these, what
- * libpq reads to connect and the system's own files, runs no other program and
- * has no capabilities.  Where the kernel has no Landlock, files are not
+/* From here on the process writes nowhere but in the catalogs, reads these,
+ * what libpq reads to connect and the system's own files, runs no other program
+ * and has no capabilities.  Where the kernel has no Landlock, files are not
  * restricted (-ENOSYS, -EOPNOTSUPP). */
 int share_confine(const struct share_options *o);
 

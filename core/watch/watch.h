@@ -20,9 +20,9 @@
  * handles with one id make an event too many, never one too few.
  *
  * Two threads.  The reader hands every event to context.event() at once.  The
- * resolver is for what takes longer: it opens what has changed by its handle and
- * hands it to context.file_changed() or context.directory_changed(), once for
- * many events in a short time.  It runs in the background class.  At most
+ * resolver is for what takes longer: it opens what has changed by its handle
+ * and hands it to context.file_changed() or context.directory_changed(), once
+ * for many events in a short time.  It runs in the background class.  At most
  * PENDING_MAX files and directories wait for it; when more do, they are dropped
  * and context.overrun() says so.
  *

@@ -14,9 +14,9 @@ struct credentials;
  *
  * A daemon that is root serves other users; what they make must be theirs and
  * what they may not do must fail.  The calling thread becomes the caller (see
- * struct credentials) for one operation; a caller that is root keeps the daemon's
- * groups.  A caller from another pid namespace has no groups that could be
- * looked up; it acts with its group alone.
+ * struct credentials) for one operation; a caller that is root keeps the
+ * daemon's groups.  A caller from another pid namespace has no groups that
+ * could be looked up; it acts with its group alone.
  */
 struct cred {
 	bool changed;

@@ -153,8 +153,8 @@ struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino);
 /* In the table at all; with one more reference, or NULL. */
 struct inode *inode_find(struct fs *fs, dev_t dev, ino_t ino);
 
-/* Its notified_ns, INT64_MAX when its attributes are kept for long, or -1 when it
- * is not in the table: a hint. */
+/* Its notified_ns, INT64_MAX when its attributes are kept for long, or -1 when
+ * it is not in the table: a hint. */
 int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino);
 
 static inline void inode_ref(struct inode *inode)

@@ -16,9 +16,9 @@ struct inode;
  * them for WATCHED_TIMEOUT_S, as an event makes it forget them
  * (fs/ops/behind.h).  Where they are not, it keeps them for -o timeout.
  *
- * Attributes.  inode->kept says for how long the kernel was told attributes, and
- * an event of the file takes that back.  A reply that is on its way when the
- * event is handled must not bring old attributes back for long:
+ * Attributes.  inode->kept says for how long the kernel was told attributes,
+ * and an event of the file takes that back.  A reply that is on its way when
+ * the event is handled must not bring old attributes back for long:
  *
  *   The kernel drops attributes of a reply when it was told to forget those of
  *   the inode after it had sent the request.  An inode that it does not know
@@ -58,8 +58,8 @@ double watched_attr_timeout(struct fs *fs, struct inode *inode,
  * kernel.  How long it may keep the name. */
 double watched_name_timeout(struct fs *fs, struct inode *dir, int fd);
 
-/* The kernel is made to forget what it was told.  -ENOENT when the kernel does not know the
- * inode. */
+/* The kernel is made to forget what it was told.  -ENOENT when the kernel does
+ * not know the inode. */
 int watched_forget_attributes(struct fs *fs, struct inode *inode);
 
 /* The file was opened: the same if that can be for writing. */

@@ -28,8 +28,9 @@
  * file, as POSIX wants it.  flock() locks belong to the handle.
  *
  * The caller's own open-file-description locks look the same here, under an
- * owner that stands for the description.  The kernel does not tell when that goes; but it
- * is the last user of its handle, and so is every owner when one is closed.
+ * owner that stands for the description.  The kernel does not tell when that
+ * goes; but it is the last user of its handle, and so is every owner when one
+ * is closed.
  *
  * A lock that must be waited for is waited for by a thread of its own, which a
  * signal without SA_RESTART gets out of the system call.  A signal may arrive

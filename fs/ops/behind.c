@@ -63,7 +63,8 @@ static void forget_attributes(struct fs *fs, struct inode *inode)
 }
 
 /* Of a file that is written to through the mount, nothing is kept for long; the
- * kernel forgets its attributes by itself, and the engine is told of the close. */
+ * kernel forgets its attributes by itself, and the engine is told of the
+ * close. */
 static bool is_written(const struct inode *inode)
 {
 	return atomic_load(&inode->writers) &&

@@ -18,9 +18,9 @@ struct statx;
  * told.
  */
 
-/* Finds name for the kernel and counts one lookup.  known: it is likely to be of
- * a file that is known, which takes fewer calls if it is and more if not.  With
- * -ENOENT out has how long the kernel may keep that. */
+/* Finds name for the kernel and counts one lookup.  known: it is likely to be
+ * of a file that is known, which takes fewer calls if it is and more if not.
+ * With -ENOENT out has how long the kernel may keep that. */
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, bool known, struct fuse_entry_param *out);
 

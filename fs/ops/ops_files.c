@@ -29,7 +29,8 @@ static int flags_below(int flags)
 }
 
 /* Each write says by itself whether it appends: fcntl() can change that, and
- * the pages of a shared map never do.  A file that only grows keeps the flag. */
+ * the pages of a shared map never do.  A file that only grows keeps the
+ * flag. */
 static void append_by_request(int fd, int flags)
 {
 	if (flags & O_APPEND)
@@ -201,8 +202,8 @@ static int open_handle(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
-/* What the kernel remembers is of no use any more, see cache_attr_timeout(); opening
- * may have cleared setuid bits, too. */
+/* What the kernel remembers is of no use any more, see cache_attr_timeout();
+ * opening may have cleared setuid bits, too. */
 static void expect_changes(struct fs *fs, struct handle *h)
 {
 	struct stat st;

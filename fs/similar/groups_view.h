@@ -11,8 +11,9 @@ struct listing;
 struct similar_node;
 
 /*
- * The view .groups of a directory: a directory for each group of the files below
- * it, the group that takes most space first, and in it a link for each file.
+ * The view .groups of a directory: a directory for each group of the files
+ * below it, the group that takes most space first, and in it a link for each
+ * file.
  *
  *   .groups/0001_7_12M_report.txt/099_report-draft.txt -> ../../../docs/...
  *
@@ -21,9 +22,9 @@ struct similar_node;
  * GROUP_LINKS_MAX files of one, are listed; the state says "cut" when there are
  * more.
  *
- * Groups are found when .groups is read, and serve the owner of the mount for ten
- * times as long as that took, a minute at most.  They are found again when one is entered that is of
- * an older listing (node_kept_listing()).
+ * Groups are found when .groups is read, and serve the owner of the mount for
+ * ten times as long as that took, a minute at most.  They are found again when
+ * one is entered that is of an older listing (node_kept_listing()).
  */
 enum { GROUPS_LISTED_MAX = 50000, GROUP_LINKS_MAX = 65536 };
 

@@ -144,8 +144,9 @@ int64_t node_ctime(struct fs *fs, const struct similar_node *n);
 void node_keep_listing(struct fs *fs, struct similar_node *n,
 		       struct listing *l);
 
-/* A listing made for the caller's credentials and young enough to look names up in it (long
- * ones are looked through for a longer time), referenced; NULL if none. */
+/* A listing made for the caller's credentials and young enough to look names up
+ * in it (long ones are looked through for a longer time), referenced; NULL if
+ * none. */
 struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
 				  fuse_req_t req);
 struct listing *node_kept_listing_for(struct fs *fs, struct similar_node *n,

@@ -12,21 +12,20 @@ struct fs;
  * The file .query of the virtual tree: what resembles a content that need not
  * be below SOURCE.
  *
- * Every open of it has a question and an answer of its own.  What is written
- * is the question: a line NAME=VALUE for the size, for each digest in its text
+ * Every open of it has a question and an answer of its own.  What is written is
+ * the question: a line NAME=VALUE for the size, for each digest in its text
  * form, and relation=NAME (index_relation_names; alike when there is none).
  * Reading answers it, best first: a record SCORE/PATH for each file, the path
  * relative to SOURCE, ended by a NUL; with relation=all SCORE DISTINCTIVE/PATH,
- * with relation=shares SCORE BYTES/PATH; then "cut" when there were more than the limit
- * of the mount, and "incomplete" when a scan or the hashing of what it found is
- * under way.  Writing after that begins another
- * question.
+ * with relation=shares SCORE BYTES/PATH; then "cut" when there were more than
+ * the limit of the mount, and "incomplete" when a scan or the hashing of what
+ * it found is under way.  Writing after that begins another question.
  *
  * A query whose first line is relation=groups is for the groups of the tree
  * (core/search/groups.h).  The lines exact=1, text=1, threshold=N and
- * min_size=N may follow, and any number of lines within=PATH, the path in hexadecimal digits,
- * for files below that path alone.  The answer is read while it is made, and
- * has these records:
+ * min_size=N may follow, and any number of lines within=PATH, the path in
+ * hexadecimal digits, for files below that path alone.  The answer is read
+ * while it is made, and has these records:
  *
  *   progress N      N thousandths of the search are done
  *   threshold N, groups N    what was searched with, how many were found

@@ -17,17 +17,18 @@ struct fs;
  * while the kernel counts lookups of it, another node is below it, or it is
  * open.  Its nodeid is its address with the lowest bit set.  A listing
  * (listing.h) is the content of a directory at one moment for one caller; it
- * never changes.  An open .query (query_file.h) has a query and its answer.  The
- * directories below .groups (groups_view.h) are nodes whose listings have groups
- * and the files of one.  .elsewhere (elsewhere.h) has names of other hosts.
+ * never changes.  An open .query (query_file.h) has a query and its answer.
+ * The directories below .groups (groups_view.h) are nodes whose listings have
+ * groups and the files of one.  .elsewhere (elsewhere.h) has names of other
+ * hosts.
  *
- * The life of a request.  opendir asks the engine (listing_query.c): the request
- * is parked, a thread of the engine makes the listing, keeps it at its node and
- * replies.  readdir reads the listing of the handle.  A lookup of a link is
- * answered from the kept listing if that was made for the same credentials and
- * is young, and if the listed file and the link's file are unchanged on disk;
- * else the engine is asked again.  What changes something is refused before it
- * comes here (fs/ops/dispatch.c).
+ * The life of a request.  opendir asks the engine (listing_query.c): the
+ * request is parked, a thread of the engine makes the listing, keeps it at its
+ * node and replies.  readdir reads the listing of the handle.  A lookup of a
+ * link is answered from the kept listing if that was made for the same
+ * credentials and is young, and if the listed file and the link's file are
+ * unchanged on disk; else the engine is asked again.  What changes something is
+ * refused before it comes here (fs/ops/dispatch.c).
  *
  * Threads and locks.  Any thread of the loop or of the engine may call in.  One
  * lock, struct similar, guards the table of nodes and the kept listings; no
@@ -65,8 +66,8 @@ void similar_stop(struct fs *fs);
 #define SIMILAR_QUERY ".query" /* of the top alone */
 
 /* The operations on virtual nodes; those that change something are not here,
- * because they are refused before (see fs/ops/dispatch.c).  Each replies exactly
- * once. */
+ * because they are refused before (see fs/ops/dispatch.c).  Each replies
+ * exactly once. */
 extern const struct fuse_lowlevel_ops similar_ops;
 
 /* The operation lookup for the name of the tree in the root of the mount. */

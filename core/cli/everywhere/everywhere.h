@@ -21,9 +21,9 @@ struct everywhere {
 	char reason[256]; /* why the answer is not complete; "": it is */
 };
 
-/* Calls each for every line of the answer but the last one; a result that is not
- * 0 ends it and is returned.  Whatever else goes wrong is a reason, also when
- * there is no kin-share.  Takes the request. */
+/* Calls each for every line of the answer but the last one; a result that is
+ * not 0 ends it and is returned.  Whatever else goes wrong is a reason, also
+ * when there is no kin-share.  Takes the request. */
 int everywhere_ask(struct everywhere *e, json_t *request,
 		   int (*each)(void *arg, json_t *line), void *arg);
 

@@ -22,8 +22,9 @@ int foreign_format(const struct foreign *f, const struct digests *d,
 		   const char *path, struct buf *out);
 
 /*
- * The first digest of such a file, with all its segments.  -ENODATA when the file is none of these;
- * -EINVAL when it begins like one and is malformed, or has no digest.
+ * The first digest of such a file, with all its segments.  -ENODATA when the
+ * file is none of these; -EINVAL when it begins like one and is malformed, or
+ * has no digest.
  */
 int foreign_read(const char *path, struct digests *out);
 

@@ -30,7 +30,8 @@ struct similar_job {
 char *similar_format(const char *pattern, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* The digests that the mount keeps of a file; one that is missing stays unset. */
+/* The digests that the mount keeps of a file; one that is missing stays
+ * unset. */
 void similar_digests(const char *path, struct digests *out);
 
 /* A path below SOURCE as one below the mount's root; NULL without memory. */
@@ -51,8 +52,8 @@ int similar_show(struct similar_job *job, const struct similar_found *found);
 int similar_show_measured(struct similar_job *job, int score, const char *path,
 			  uint64_t size, const struct measures *measures);
 
-/* Hits of the mount and of other hosts are kept; this shows them, best first, and
- * those of the mount before others of the same score. */
+/* Hits of the mount and of other hosts are kept; this shows them, best first,
+ * and those of the mount before others of the same score. */
 int similar_show_kept(struct similar_job *job);
 
 /* What is listed in a directory of .similar, best first, with full paths;

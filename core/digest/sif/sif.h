@@ -62,9 +62,9 @@
 #define SIF_BITS 48
 #define SIF_VALUE_BITS 28
 /*
- * Values in all, unless there are more in full.  The evaluation has a mean error
- * of 0.8 points with 256, 0.9 with 144; at 4 KiB 256 cost 15 % of the time of all
- * digests, as the sample becomes too dense for the wide kernels.
+ * Values in all, unless there are more in full.  The evaluation has a mean
+ * error of 0.8 points with 256, 0.9 with 144; at 4 KiB 256 cost 15 % of the
+ * time of all digests, as the sample becomes too dense for the wide kernels.
  */
 #define SIF_SAMPLES 144
 #define SIF_REST_BITS 8
@@ -76,9 +76,9 @@
  * window occurs: windows is 0, and each distinct window counts once.
  *
  * A place says in which unit of sif_place_unit() bytes the last window with the
- * fingerprint begins, 0..SIF_PLACES - 1.  So what two files have in common at one
- * place is told from what is spread over them.  A file of one unit has no places,
- * and the rest of a sketch has none.
+ * fingerprint begins, 0..SIF_PLACES - 1.  So what two files have in common at
+ * one place is told from what is spread over them.  A file of one unit has no
+ * places, and the rest of a sketch has none.
  */
 #define SIF_PLACES 64
 
@@ -131,8 +131,8 @@ void sif_final(struct sif *s, struct sif_sketch *out);
 
 /* ---- sketches ---- */
 
-/* Leaves at most max values, 2..SIF_MAX_VALUES, and fewer only if all others are
- * lost: the sketch that the file would have had with them. */
+/* Leaves at most max values, 2..SIF_MAX_VALUES, and fewer only if all others
+ * are lost: the sketch that the file would have had with them. */
 void sif_cut(struct sif_sketch *sketch, size_t max);
 
 /* Of a file of so many bytes. */
@@ -146,9 +146,9 @@ void sif_thin(struct sif_sketch *sketch, size_t full);
  * becomes the next rounded value below. */
 void sif_round_values(struct sif_sketch *sketch);
 
-/* Any upper bits of it are as good as random.  Neither the upper bits of a value
- * in full are, which is one of the smallest, nor its lower ones, which are
- * rounded. */
+/* Any upper bits of it are as good as random.  Neither the upper bits of a
+ * value in full are, which is one of the smallest, nor its lower ones, which
+ * are rounded. */
 static inline uint64_t sif_spread(uint64_t value)
 {
 	return value * UINT64_C(0x9e3779b97f4a7c15);
@@ -158,8 +158,8 @@ static inline uint64_t sif_spread(uint64_t value)
  * how often a window occurs is kept like this. */
 uint32_t sif_round(uint32_t times);
 
-/* The binary form (sif_pack.c) of a sketch whose values are rounded; returns its
- * length.  It writes within SIF_PACKED_MAX bytes. */
+/* The binary form (sif_pack.c) of a sketch whose values are rounded; returns
+ * its length.  It writes within SIF_PACKED_MAX bytes. */
 #define SIF_PACKED_MAX (64 + SIF_MAX_VALUES * 13)
 size_t sif_pack(const struct sif_sketch *sketch, uint8_t *bytes);
 

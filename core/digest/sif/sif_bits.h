@@ -10,8 +10,8 @@
 #include "core/digest/sif/sif_impl.h"
 
 /*
- * Numbers as bits, as the binary form of a sketch has them (sif_pack.c), filled in
- * from the lowest bit of each byte on.
+ * Numbers as bits, as the binary form of a sketch has them (sif_pack.c), filled
+ * in from the lowest bit of each byte on.
  */
 
 #define RICE_ZEROS 20 /* most zeros before the one of a Rice code */

@@ -40,8 +40,8 @@ static inline unsigned sif_dropped_bits(uint64_t value)
 #define SIF_PACKED_SPARE 8
 size_t sif_pack_body(const struct sif_sketch *sketch, uint8_t *bytes);
 
-/* What comes before and behind it; SIF_HEAD_MAX bytes, and 6 bits a place.  Up to
- * SIF_PACKED_SPARE bytes are written behind the places. */
+/* What comes before and behind it; SIF_HEAD_MAX bytes, and 6 bits a place.  Up
+ * to SIF_PACKED_SPARE bytes are written behind the places. */
 #define SIF_HEAD_MAX 11
 size_t sif_pack_head(unsigned window, bool is_placed, uint64_t distinct,
 		     uint8_t *bytes);

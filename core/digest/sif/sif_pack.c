@@ -21,8 +21,8 @@
  *	places           6 bits for each value in full, if PLACED is set with
  *	                 the window
  *
- * Bits are filled in from the lowest of each byte on; the unused ones of the last
- * byte are 0.
+ * Bits are filled in from the lowest of each byte on; the unused ones of the
+ * last byte are 0.
  *
  * Values are ascending and as good as random, so what lies between one and the
  * next is written by Rice's code: with n lower bits as they are, behind them as
@@ -184,9 +184,9 @@ static void put_values(struct bit_writer *w, const struct sif_sketch *s)
 }
 
 /*
- * Values in full are most of all that is read.  The next bits are held in a word,
- * which is filled up once a value, so that the place of a value in the word does
- * not wait for a load.
+ * Values in full are most of all that is read.  The next bits are held in a
+ * word, which is filled up once a value, so that the place of a value in the
+ * word does not wait for a load.
  */
 struct value_reader {
 	const uint8_t *from, *next; /* next: of the bytes not held in whole */
@@ -241,7 +241,8 @@ static bool get_any_gap(struct value_reader *v, size_t end, uint64_t *gap)
 	return true;
 }
 
-/* Multiplications take the place of shifts by numbers that are not constants. */
+/* Multiplications take the place of shifts by numbers that are not
+ * constants. */
 static inline bool get_value(struct value_reader *v, size_t end, uint64_t *out)
 {
 	const uint64_t most = (UINT64_C(1) << SIF_VALUE_BITS) - 1;

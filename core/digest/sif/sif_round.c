@@ -7,8 +7,8 @@
 
 /*
  * Rounded values are numbered in ascending order, without a gap: up to
- * 2^SIF_VALUE_BITS by themselves, and behind that 2^(SIF_VALUE_BITS - 1) numbers
- * for each power of two.
+ * 2^SIF_VALUE_BITS by themselves, and behind that 2^(SIF_VALUE_BITS - 1)
+ * numbers for each power of two.
  */
 #define OCTAVE (SIF_VALUE_BITS - 1)
 

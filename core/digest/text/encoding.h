@@ -9,10 +9,10 @@
 /*
  * The encodings of a text, how they are told apart, and UTF-8 made of them.
  *
- * The first ENCODING_HEAD bytes decide.  A byte order mark is believed.  Without
- * one, bytes that are zero in every second or fourth place are those of UTF-16
- * or UTF-32: most texts have ASCII characters, be it only spaces and line ends.
- * Any other zero byte says that the content is no text.
+ * The first ENCODING_HEAD bytes decide.  A byte order mark is believed.
+ * Without one, bytes that are zero in every second or fourth place are those of
+ * UTF-16 or UTF-32: most texts have ASCII characters, be it only spaces and
+ * line ends.  Any other zero byte says that the content is no text.
  *
  * What remains is ASCII until the first byte from 80 on.  If that begins a
  * well-formed character of UTF-8, the text is UTF-8, else ISO 8859-1.

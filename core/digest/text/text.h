@@ -16,8 +16,8 @@
  * Whether a content is a text, and in which encoding, is found from its bytes
  * alone (encoding.h).  The normalised text is UTF-8 without the blanks of the
  * text (core/kernel/blanks/blanks.h).  So line ends, the width of lines,
- * indentation, and the separator of the fields of a table make no difference, nor
- * whether there is a space around an operator of a program, or a line break
+ * indentation, and the separator of the fields of a table make no difference,
+ * nor whether there is a space around an operator of a program, or a line break
  * between two Chinese characters.  Letters stay as they are.
  *
  * A content is no text if it has a NUL character, or more than one control in
@@ -72,8 +72,8 @@ void text_stream_update(struct text_stream *s, const void *data, size_t len);
 /* The same of zero bytes; many take no longer than some. */
 void text_stream_update_zeros(struct text_stream *s, uint64_t len);
 
-/* Writes the rest.  Returns whether the content is a text, which is in that case
- * complete and has s->size bytes.  An empty content is none. */
+/* Writes the rest.  Returns whether the content is a text, which is in that
+ * case complete and has s->size bytes.  An empty content is none. */
 bool text_stream_end(struct text_stream *s);
 
 #endif

@@ -7,8 +7,8 @@
 
 /*
  * The sketch of the normalised text of a content (text.h): sif.h of that text,
- * with half as many values as a content of its size keeps.  The text of a copy in
- * another layout is the same, and then any number of values tells it.
+ * with half as many values as a content of its size keeps.  The text of a copy
+ * in another layout is the same, and then any number of values tells it.
  */
 struct text_sif {
 	struct text_stream stream;
@@ -20,8 +20,8 @@ size_t text_sif_values(uint64_t text_size);
 
 int text_sif_init(struct text_sif *t);
 
-/* size is that of the content, UINT64_MAX if it is not known; it does not change
- * the result. */
+/* size is that of the content, UINT64_MAX if it is not known; it does not
+ * change the result. */
 void text_sif_begin(struct text_sif *t, uint64_t size);
 void text_sif_update(struct text_sif *t, const void *data, size_t len);
 void text_sif_update_zeros(struct text_sif *t, uint64_t len);

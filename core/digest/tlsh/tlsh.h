@@ -30,8 +30,8 @@ enum {
 
 struct tlsh {
 	uint64_t size;
-	/* In six tables, so that increments seldom wait for each other; only the
-	 * first TLSH_BUCKETS of each are looked at. */
+	/* In six tables, so that increments seldom wait for each other; only
+	 * the first TLSH_BUCKETS of each are looked at. */
 	uint32_t counts[TLSH_TRIPLETS][256];
 	uint8_t checksum;
 	uint8_t last[TLSH_WINDOW - 1]; /* bytes, the newest at the end */

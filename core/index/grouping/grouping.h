@@ -11,10 +11,11 @@
 /*
  * Groups of contents that are alike.
  *
- * A group has a head.  Every other member would be in a listing of the head: its
- * score is at least the threshold, and more than boilerplate is alike.  So no
- * chain of small resemblances ties contents together.  A content is in one group at most.  A content of
- * several files is a group by itself if nothing resembles it.
+ * A group has a head.  Every other member would be in a listing of the head:
+ * its score is at least the threshold, and more than boilerplate is alike.  So
+ * no chain of small resemblances ties contents together.  A content is in one
+ * group at most.  A content of several files is a group by itself if nothing
+ * resembles it.
  *
  * The algorithm (greedy star clustering)
  *
@@ -36,11 +37,11 @@
  *
  * Time and memory
  *
- * A large family costs one comparison for each member.  A grouping takes at most
- * 460 bytes a content and 9 MiB, 220 bytes with a threshold of 60, 60 bytes for
- * exact copies alone; the result 16 bytes for each content in a group.  With
- * values in very many contents, the work for a head is bounded, and what
- * resembles it in nothing but such values may be missed.
+ * A large family costs one comparison for each member.  A grouping takes at
+ * most 460 bytes a content and 9 MiB, 220 bytes with a threshold of 60, 60
+ * bytes for exact copies alone; the result 16 bytes for each content in a
+ * group.  With values in very many contents, the work for a head is bounded,
+ * and what resembles it in nothing but such values may be missed.
  *
  * Threads: one at a time.  A struct group_set never changes once made.
  */
@@ -92,15 +93,15 @@ struct grouping;
 int grouping_new(const struct group_rules *rules, struct grouping **out);
 void grouping_free(struct grouping *g);
 
-/* Each content once, all before the first grouping_step().  But with rules.every
- * empty contents and, with rules.exact, contents of one file are passed over.
- * -ENOMEM. */
+/* Each content once, all before the first grouping_step().  But with
+ * rules.every empty contents and, with rules.exact, contents of one file are
+ * passed over.  -ENOMEM. */
 int grouping_add(struct grouping *g, const struct group_content *content);
 
 /*
  * Goes on for about so much work, where the comparison of two contents is 1.
- * 1: there is more to do; 0: done; -ENOMEM, or an error of the store.  A content
- * of which the store has no sketch is alike with nothing.
+ * 1: there is more to do; 0: done; -ENOMEM, or an error of the store.  A
+ * content of which the store has no sketch is alike with nothing.
  */
 int grouping_step(struct grouping *g, const struct index_store *store,
 		  size_t work);

@@ -50,8 +50,8 @@ void sketch_keys_of(const struct sif_sketch *sketch,
 		    struct sketch_keys *out);
 
 /*
- * A multimap from keys to ranks.  First every entry is counted, then every entry
- * is added, then all buckets are sorted.
+ * A multimap from keys to ranks.  First every entry is counted, then every
+ * entry is added, then all buckets are sorted.
  */
 struct key_table {
 	size_t bucket_count; /* a power of two */
@@ -69,8 +69,8 @@ void key_table_add(struct key_table *t, uint32_t key, uint32_t rank);
 /* Sorts a bucket, and returns its number of entries. */
 size_t key_table_sort(struct key_table *t, size_t bucket);
 
-/* The entries with a key in ascending order of rank: their number, and the first
- * of them. */
+/* The entries with a key in ascending order of rank: their number, and the
+ * first of them. */
 size_t key_table_find(const struct key_table *t, uint32_t key,
 		      const uint64_t **first_out);
 

@@ -35,10 +35,11 @@ static inline bool blanks_has(uint8_t byte)
 
 struct kernel_blanks {
 	/*
-	 * Writes those of count bytes that are in no blank to out; returns their
-	 * number.  Reads KERNEL_BLANKS_AHEAD bytes before and behind the bytes,
-	 * which tell whether one of them belongs to a blank of several bytes;
-	 * nothing if count is 0.  Writes within out[count + KERNEL_BLANKS_SPARE].
+	 * Writes those of count bytes that are in no blank to out; returns
+	 * their number.  Reads KERNEL_BLANKS_AHEAD bytes before and behind the
+	 * bytes, which tell whether one of them belongs to a blank of several
+	 * bytes; nothing if count is 0.  Writes within out[count +
+	 * KERNEL_BLANKS_SPARE].
 	 */
 	size_t (*drop)(const uint8_t *bytes, size_t count,
 		       struct kernel_blanks_state *state, uint8_t *out);

@@ -6,12 +6,12 @@
 
 /*
  * MD4 of messages in lanes, once for all vectors: the rounds of RFC 1320,
- * section 3.4, and turns.  A file that includes this has defined TARGET, INLINE, LANES
- * and SETS; the types vector (lanes of 32 bits each) and vector_mask; rotate(),
- * choose(), majority() and parity() of lanes; add(x, f, w), the sum, of which f
- * is ready last; plus(w, constant); add_if(x, mask, y): x, or x + y where the
- * mask says so; load() and store(); load_words() of four words; and
- * are_more(blocks, than), a mask.
+ * section 3.4, and turns.  A file that includes this has defined TARGET,
+ * INLINE, LANES and SETS; the types vector (lanes of 32 bits each) and
+ * vector_mask; rotate(), choose(), majority() and parity() of lanes; add(x, f,
+ * w), the sum, of which f is ready last; plus(w, constant); add_if(x, mask, y):
+ * x, or x + y where the mask says so; load() and store(); load_words() of four
+ * words; and are_more(blocks, than), a mask.
  */
 #ifdef LANES
 

@@ -6,8 +6,8 @@
 
 /*
  * What sdhash does with any vectors: the walk over ranks and SHA-1 (FIPS
- * 180-4).  A file that includes this has defined TARGET, BYTES in a vector, LANES of
- * 16 bits and HASHES, lanes of 32 bits; the type vector; find_runs(),
+ * 180-4).  A file that includes this has defined TARGET, BYTES in a vector,
+ * LANES of 16 bits and HASHES, lanes of 32 bits; the type vector; find_runs(),
  * find_minima() and find() as the walk needs them; and for lanes of 32 bits
  * load_words() of four words, same(value), store(), add(), rotate(),
  * swap_bytes(), mix(), the exclusive or of four, and choose(), parity() and

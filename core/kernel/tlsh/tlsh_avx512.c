@@ -7,10 +7,10 @@
 
 /*
  * The hashes of 64 windows are made at once, a lane each; T is four registers.
- * Those below KERNEL_TLSH_BUCKETS, half of them, are collected in a queue.  From
- * there they are counted in pieces of one size, each beside the checksums of 64
- * windows: a checksum needs the one before, and the processor counts while it
- * waits for that.
+ * Those below KERNEL_TLSH_BUCKETS, half of them, are collected in a queue.
+ * From there they are counted in pieces of one size, each beside the checksums
+ * of 64 windows: a checksum needs the one before, and the processor counts
+ * while it waits for that.
  */
 #define FEATURES "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt"
 #define TARGET __attribute__((target(FEATURES), always_inline))

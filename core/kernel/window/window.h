@@ -22,8 +22,8 @@ static inline bool window_is_run(const uint8_t *bytes, size_t count)
 	       memcmp(bytes, bytes + 1, count + 6) == 0;
 }
 
-/* Leaves out the keys of windows that repeat one byte; returns the number of the
- * others. */
+/* Leaves out the keys of windows that repeat one byte; returns the number of
+ * the others. */
 size_t window_drop_runs(uint64_t *keys, size_t count);
 
 struct kernel_window {

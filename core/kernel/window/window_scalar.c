@@ -40,7 +40,8 @@ static inline uint64_t roll(uint64_t y, uint8_t difference)
 }
 
 /* The steps that lead from a window to y, but for the seed, commute with a
- * rotation, so a window that a rotation by one byte leaves alone has such a y. */
+ * rotation, so a window that a rotation by one byte leaves alone has such a
+ * y. */
 static inline bool key_is_run(uint64_t key)
 {
 	uint64_t y = window_y_of_key(key) ^ Y_OF_ZEROS;

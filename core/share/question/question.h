@@ -20,9 +20,10 @@
  *     of the content itself; scored as in a mount (core/index/score.h).
  *  3. Where those with a score of at least the threshold are.
  *
- * Each step is one round trip and one transaction.  A step that fails is repeated
- * with a statement and a transaction for each value or content: a server that is
- * gone costs what it alone has, and the answer says that it is not complete.
+ * Each step is one round trip and one transaction.  A step that fails is
+ * repeated with a statement and a transaction for each value or content: a
+ * server that is gone costs what it alone has, and the answer says that it is
+ * not complete.
  */
 #define QUESTION_VALUES 24
 #define QUESTION_COMMON 128
