@@ -256,9 +256,9 @@ int catalog_file_set_failed(struct catalog_txn *txn, const struct file_key *key,
 	return txn_result(txn, record_replace(txn, key, &r));
 }
 
-static int touch(struct catalog_txn *txn, const struct file_key *key,
-		 const struct file_identity *before,
-		 const struct file_identity *after)
+static int replace_identity(struct catalog_txn *txn, const struct file_key *key,
+			    const struct file_identity *before,
+			    const struct file_identity *after)
 {
 	struct file_record r;
 	int err = catalog_file_get(txn, key, &r);
@@ -279,7 +279,7 @@ int catalog_file_metadata_changed(struct catalog_txn *txn,
 {
 	if (before->size != after->size)
 		return -EINVAL;
-	return txn_result(txn, touch(txn, key, before, after));
+	return txn_result(txn, replace_identity(txn, key, before, after));
 }
 
 int file_make_directory(struct catalog_txn *txn, const struct file_key *key)

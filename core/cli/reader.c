@@ -103,17 +103,17 @@ static void find_extent(int fd, struct reader_extent *out)
 /* Whether several threads are worth it, and can be had. */
 static bool wants_team(struct reader *r, const struct reader_extent *e)
 {
-	unsigned helpers;
+	unsigned threads;
 
 	if (!e->known || e->end < TEAM_BYTES)
 		return false;
 	if (!r->threads)
 		r->threads = processors_usable();
-	helpers = r->threads - 1;
-	if (helpers > FINGERPRINT_PARTS - 1)
-		helpers = FINGERPRINT_PARTS - 1;
-	if (!r->team && helpers)
-		(void)team_new(helpers, NULL, NULL, &r->team);
+	threads = r->threads - 1;
+	if (threads > FINGERPRINT_PARTS - 1)
+		threads = FINGERPRINT_PARTS - 1;
+	if (!r->team && threads)
+		(void)team_new(threads, NULL, NULL, &r->team);
 	return r->team;
 }
 

@@ -14,9 +14,9 @@ static void *gate_run(void *arg)
 	thread_set_name("kinfs-gate");
 	thread_enter_background();
 	while (!atomic_load(&g->stopped)) {
-		if (sem_wait(&g->asked))
+		if (sem_wait(&g->wanted))
 			continue; /* EINTR */
-		atomic_store(&g->asking, false);
+		atomic_store(&g->waiting, false);
 		sem_post(&g->granted);
 	}
 	return NULL;
@@ -53,8 +53,8 @@ void gate_pass(struct gate *g, int64_t *slice_ns)
 		wait_due(g);
 	while (!sem_trywait(&g->granted))
 		;
-	if (!atomic_exchange(&g->asking, true))
-		sem_post(&g->asked);
+	if (!atomic_exchange(&g->waiting, true))
+		sem_post(&g->wanted);
 	/* What opened it meanwhile may have granted before. */
 	if (!atomic_load(&g->open))
 		wait_granted(g, clock_now_ns() + GATE_MS * INT64_C(1000000));
@@ -69,7 +69,7 @@ void gate_set(struct gate *g, bool open)
 
 int gate_init(struct gate *g)
 {
-	if (sem_init(&g->asked, 0, 0) || sem_init(&g->granted, 0, 0))
+	if (sem_init(&g->wanted, 0, 0) || sem_init(&g->granted, 0, 0))
 		return -errno;
 	return 0;
 }
@@ -86,7 +86,7 @@ void gate_stop(struct gate *g)
 {
 	atomic_store(&g->stopped, true);
 	gate_set(g, true);
-	sem_post(&g->asked);
+	sem_post(&g->wanted);
 	if (g->started)
 		pthread_join(g->thread, NULL);
 	g->started = false;
@@ -94,6 +94,6 @@ void gate_stop(struct gate *g)
 
 void gate_release(struct gate *g)
 {
-	sem_destroy(&g->asked);
+	sem_destroy(&g->wanted);
 	sem_destroy(&g->granted);
 }

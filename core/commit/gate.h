@@ -19,11 +19,11 @@
 enum { GATE_SLICE_MS = 1, GATE_MS = 20 };
 
 struct gate {
-	sem_t asked, granted;
-	atomic_bool asking; /* asked, and not granted yet */
+	sem_t wanted, granted;
+	atomic_bool waiting; /* for a processor */
 	atomic_bool open;
 	atomic_bool stopped;
-	/* From when on the host may be disturbed, or is to be asked for again,
+	/* From when on the host may be disturbed, or is to be asked again,
 	 * by clock_now_ns(); NULL: always.  Set before gate_start(). */
 	int64_t (*due_ns)(void *arg);
 	void *arg;

@@ -31,8 +31,8 @@ struct team {
 
 	void (*enter)(void *arg);
 	void *arg;
-	unsigned helper_count;
-	pthread_t *helpers;
+	unsigned thread_count;
+	pthread_t *threads;
 	uint8_t chunks[CHUNKS][CHUNK_BYTES];
 };
 
@@ -172,7 +172,7 @@ static void *help(void *arg)
 	return NULL;
 }
 
-int team_new(unsigned helpers, void (*enter)(void *arg), void *arg,
+int team_new(unsigned threads, void (*enter)(void *arg), void *arg,
 	     struct team **out)
 {
 	struct team *t = calloc(1, sizeof(*t));
@@ -184,13 +184,13 @@ int team_new(unsigned helpers, void (*enter)(void *arg), void *arg,
 	t->arg = arg;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->changed, NULL);
-	t->helpers = calloc(helpers + 1, sizeof(*t->helpers));
-	if (!t->helpers)
+	t->threads = calloc(threads + 1, sizeof(*t->threads));
+	if (!t->threads)
 		err = -ENOMEM;
-	while (!err && t->helper_count < helpers) {
-		err = -pthread_create(&t->helpers[t->helper_count], NULL, help,
+	while (!err && t->thread_count < threads) {
+		err = -pthread_create(&t->threads[t->thread_count], NULL, help,
 				      t);
-		t->helper_count += !err;
+		t->thread_count += !err;
 	}
 	if (err)
 		team_free(t);
@@ -209,10 +209,10 @@ void team_free(struct team *t)
 	t->stopping = true;
 	pthread_cond_broadcast(&t->changed);
 	pthread_mutex_unlock(&t->lock);
-	for (i = 0; i < t->helper_count; i++)
-		pthread_join(t->helpers[i], NULL);
+	for (i = 0; i < t->thread_count; i++)
+		pthread_join(t->threads[i], NULL);
 	pthread_cond_destroy(&t->changed);
 	pthread_mutex_destroy(&t->lock);
-	free(t->helpers);
+	free(t->threads);
 	free(t);
 }

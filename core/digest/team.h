@@ -18,10 +18,10 @@
 struct team;
 
 /*
- * helpers: threads besides the one that calls; each calls enter(arg) first,
+ * threads: those besides the calling one; each of them calls enter(arg) first,
  * unless it is NULL.  -ENOMEM, -EAGAIN.
  */
-int team_new(unsigned helpers, void (*enter)(void *arg), void *arg,
+int team_new(unsigned threads, void (*enter)(void *arg), void *arg,
 	     struct team **out);
 void team_free(struct team *t);
 

@@ -109,8 +109,8 @@ void hash_stop(struct hasher *h)
 	for (i = 0; i < h->worker_count; i++)
 		pthread_join(h->workers[i], NULL);
 	for (i = 0; i < 2; i++) {
-		team_free(h->helpers[i].team);
-		h->helpers[i].team = NULL;
+		team_free(h->teams[i].team);
+		h->teams[i].team = NULL;
 	}
 	h->worker_count = 0;
 	free(h->workers);

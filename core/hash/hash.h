@@ -97,7 +97,7 @@ struct hash_feeder {
 };
 
 /* Threads that help one worker of a kind at a time with a large file. */
-struct hash_helpers {
+struct hash_team {
 	atomic_bool taken;
 	struct team *team; /* of the worker that took it; NULL until needed */
 };
@@ -106,7 +106,7 @@ struct hasher {
 	struct hash_context context; /* constant */
 	struct hash_feeder feeder;
 	struct meter meter;
-	struct hash_helpers helpers[2]; /* waited for, background */
+	struct hash_team teams[2]; /* waited for, background */
 	pthread_t *workers;
 	size_t worker_count; /* started */
 	atomic_ullong files; /* hashed */

@@ -164,29 +164,29 @@ static void enter_background(void *arg)
 	thread_enter_background();
 }
 
-/* The helpers for the worker's kind; NULL: another worker has them, the host is
- * busy, or there are no more threads to be had. */
-static struct hash_helpers *helpers_take(struct hash_worker *w)
+/* The threads that help the worker's kind; NULL: another worker has them, the
+ * host is busy, or there are no more threads to be had. */
+static struct hash_team *team_take(struct hash_worker *w)
 {
-	struct hash_helpers *helpers = &w->h->helpers[w->background];
+	struct hash_team *team = &w->h->teams[w->background];
 	unsigned count = w->context->workers - 1;
 
 	if (w->background && throttle_was_busy(w->context->throttle))
 		return NULL;
-	if (!count || atomic_exchange(&helpers->taken, true))
+	if (!count || atomic_exchange(&team->taken, true))
 		return NULL;
 	if (count > FINGERPRINT_PARTS - 1)
 		count = FINGERPRINT_PARTS - 1;
-	if (!helpers->team &&
+	if (!team->team &&
 	    team_new(count, w->background ? enter_background : NULL, NULL,
-		     &helpers->team)) {
-		atomic_store(&helpers->taken, false);
+		     &team->team)) {
+		atomic_store(&team->taken, false);
 		return NULL;
 	}
-	return helpers;
+	return team;
 }
 
-static int take_part(struct hash_task *t, struct hash_helpers *helpers)
+static int take_part(struct hash_task *t, struct hash_team *team)
 {
 	struct hole_part part;
 
@@ -194,13 +194,13 @@ static int take_part(struct hash_task *t, struct hash_helpers *helpers)
 	t->end = part.end;
 	if (part.hole)
 		return pass_hole(t);
-	return helpers ? team_update(helpers->team, t->w->fp, fill, t) :
-			 read_alone(t);
+	return team ? team_update(team->team, t->w->fp, fill, t) :
+		      read_alone(t);
 }
 
 int task_digest(struct hash_task *t, struct digests *out)
 {
-	struct hash_helpers *helpers = NULL;
+	struct hash_team *team = NULL;
 	int err = 0;
 
 	if (!t->done)
@@ -208,13 +208,13 @@ int task_digest(struct hash_task *t, struct digests *out)
 	if (err)
 		return err;
 	if (t->identity.size >= HELP_BYTES)
-		helpers = helpers_take(t->w);
+		team = team_take(t->w);
 	meter_begin(&t->w->h->meter, t->identity.size, t->done);
 	while (!err && !t->stop && t->done < t->identity.size)
-		err = take_part(t, helpers);
+		err = take_part(t, team);
 	meter_end(&t->w->h->meter, t->identity.size, t->done);
-	if (helpers)
-		atomic_store(&helpers->taken, false);
+	if (team)
+		atomic_store(&team->taken, false);
 	if (!err)
 		err = t->stop;
 	return err ? err : fingerprint_final(t->w->fp, out);

@@ -117,7 +117,7 @@ static int tree_read(struct search_query *q, struct directory_tree *t)
 
 /* ---- places ---- */
 
-/* A directory that has something in common with the asked one. */
+/* A directory that has something in common with that of the query. */
 struct place {
 	char *path; /* owned */
 	uint32_t content;
@@ -126,7 +126,7 @@ struct place {
 
 struct places {
 	struct search_query *q;
-	const char *asked; /* path of the directory that was asked for */
+	const char *path; /* of the directory of the query */
 	struct place *places;
 	size_t count;
 	size_t files; /* of the content at hand, that the caller sees */
@@ -137,7 +137,7 @@ struct places {
 
 struct directories_state {
 	enum { READ_TREE, FIND_CONTENTS, FIND_PLACES, COMPARE } phase;
-	char *path; /* owned: of the directory that was asked for */
+	char *path;                    /* owned: of the directory */
 	struct directory_tree *tree;   /* owned: below it */
 	struct index_candidate *found; /* owned: contents */
 	size_t found_count, next;
@@ -179,7 +179,7 @@ static int place_add(struct places *p, const char *path, size_t len)
 				 p->content->rank };
 	if (!place->path)
 		return -ENOMEM;
-	if (is_above(place->path, p->asked) || is_above(p->asked, place->path))
+	if (is_above(place->path, p->path) || is_above(p->path, place->path))
 		free(place->path);
 	else
 		p->count++;
@@ -193,7 +193,7 @@ static int add_above(void *arg, const char *path)
 	const char *end = path + strlen(path);
 	int err = 0;
 
-	if (is_above(p->asked, path) || !copy_is_visible(p->q, p->file, path))
+	if (is_above(p->path, path) || !copy_is_visible(p->q, p->file, path))
 		return 0;
 	p->seen = true;
 	while (!err && end > path && p->count < PLACES) {
@@ -287,7 +287,7 @@ static int find_places(struct search_query *q, struct directories_state *state)
 	int err;
 
 	p->q = q;
-	p->asked = state->path;
+	p->path = state->path;
 	for (; state->next < state->found_count && p->count < PLACES;
 	     state->next++) {
 		p->content = &state->found[state->next];

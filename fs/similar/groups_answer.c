@@ -33,9 +33,9 @@ struct groups_answer {
 	struct groups_read *reader; /* owned; NULL: none waits */
 	struct file_groups *groups; /* a reference; NULL: not found yet */
 	struct search_group_cursor next;
-	bool asked; /* the engine works on a query */
-	bool ended; /* no more text comes */
-	int err;    /* reading fails, once the text is read */
+	bool is_searching; /* the engine works on a query */
+	bool ended;        /* no more text comes */
+	int err;           /* reading fails, once the text is read */
 };
 
 /* ---- life ---- */
@@ -152,7 +152,7 @@ static void answer_reader(struct groups_answer *a)
 static void query_ended(struct groups_answer *a, int err)
 {
 	pthread_mutex_lock(&a->lock);
-	a->asked = false;
+	a->is_searching = false;
 	if (!a->err)
 		a->err = err;
 	pthread_mutex_unlock(&a->lock);
@@ -241,7 +241,7 @@ int groups_answer_new(struct fs *fs, const struct search_caller *caller,
 	}
 	a->fs = fs;
 	a->refs = 2;
-	a->asked = true;
+	a->is_searching = true;
 	a->watch.progress = on_progress;
 	a->watch.done = on_groups;
 	a->watch.arg = a;
@@ -266,10 +266,10 @@ static void ask_for_files(struct groups_answer *a)
 	int err;
 
 	pthread_mutex_lock(&a->lock);
-	ask = a->groups && !a->asked && !a->ended && !a->err &&
+	ask = a->groups && !a->is_searching && !a->ended && !a->err &&
 	      a->text.len - a->taken < READ_AHEAD;
 	if (ask) {
-		a->asked = true;
+		a->is_searching = true;
 		a->refs++;
 		range.from = a->next;
 	}

@@ -22,7 +22,7 @@ struct report_pairs {
 	struct similar_job job;      /* the mount is borrowed */
 	struct like_directory *like; /* those of one directory */
 	size_t count;
-	size_t asked;
+	size_t done;
 	bool bar;
 };
 
@@ -89,7 +89,7 @@ static int ask_directory(void *arg, const char *path)
 
 	if (p->bar)
 		fprintf(stderr, "\rcomparing directories, %zu\033[K",
-			++p->asked);
+			++p->done);
 	if (view)
 		err = similar_each(&p->job, view, take_directory, p);
 	free(view);
