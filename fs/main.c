@@ -23,7 +23,7 @@ enum { EXIT_USAGE = 2 };
 
 /* ---- the background ---- */
 
-/* What libfuse does between init() and the first answer can fail, too. */
+/* libfuse can fail between init() and its first answer, too. */
 static int parent_try(const char *mountpoint)
 {
 	struct stat st;

@@ -18,8 +18,8 @@
  * compares what is on disk with the records and, when it is told to read,
  * digests every file again whose digests are known.
  *
- * What is wrong is a finding.  What any change of the tree leaves behind until
- * the next scan (new files, changed files, names that are gone) is only
+ * A contradiction is a finding.  What any change of the tree leaves behind
+ * until the next scan (new files, changed files, names that are gone) is only
  * counted.  A check changes nothing.  A catalog is a cache, so there is no
  * repair: the data file is removed or set aside, and the next mount hashes the
  * files again.

@@ -54,7 +54,8 @@ static int need_record(const struct committer *c, struct catalog_txn *txn,
 	return err;
 }
 
-/* The same of a directory that a name is in; the root needs no record. */
+/* No record of a directory that a name is in: the scan is asked to look.  The
+ * root needs none. */
 static int need_directory(const struct committer *c, struct catalog_txn *txn,
 			  const struct file_key *key, bool *known_out)
 {
@@ -117,7 +118,7 @@ static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 		return err;
 	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
 			      ensure_file(txn, &ev->key);
-	/* What is in it must be found, too. */
+	/* The entries of the directory must be found, too. */
 	if (!err && !was_known && ev->learned)
 		rescan(c, &ev->key);
 	if (!err)
@@ -358,7 +359,7 @@ static int apply_file_entry(struct catalog_txn *txn,
 
 	if (err && err != -ENOENT)
 		return err;
-	/* What could not be read is tried again. */
+	/* A file that could not be read is tried again. */
 	if (!err && rec.state != FILE_DIRECTORY && rec.state != FILE_FAILED &&
 	    file_identity_equal(&rec.identity, &entry->identity))
 		return 0;

@@ -31,7 +31,7 @@ static int write_batch(struct committer *c, const struct event *ev,
 	return catalog_commit(txn, changes);
 }
 
-/* The same, with as much room as it needs. */
+/* Writes a batch, with as much room in the catalog as it needs. */
 static int write_batch_growing(struct committer *c, const struct event *ev,
 			       size_t count, struct catalog_changes *changes)
 {

@@ -53,10 +53,11 @@
  *
  * Versions of names.  What the scan or a worker reads from a directory may be
  * older than a rename that was posted before it.  So each change of names in a
- * directory increments the directory's version before its event is posted.
- * What was read from disk carries the version from before the reading; its post
- * fails with -ESTALE when the version is another one by then, and the reader
- * reads again.  Directories whose keys have the same hash share a version.
+ * directory increments the directory's version before its event is posted.  An
+ * event that was read from disk carries the version from before the reading;
+ * its post fails with -ESTALE when the version is another one by then, and the
+ * reader reads again.  Directories whose keys have the same hash share a
+ * version.
  *
  * A listing may also be newer than a move whose event is yet to be posted.  So
  * the event of a move says what moved.  If the catalog has it by its new name
@@ -93,8 +94,8 @@ struct commit_context {
 	/* The catalog misses something in the directory of that key, or in the
 	 * one that the file is in.  deep: and in all directories below. */
 	void (*rescan)(void *ctx, const struct file_key *key, bool deep);
-	/* The same of a key that the catalog does not know, perhaps because the
-	 * file is gone. */
+	/* The catalog does not know that key, perhaps because the file is
+	 * gone. */
 	void (*rescan_unknown)(void *ctx, const struct file_key *key);
 	/* A batch begins, or it has ended.  What is requested in between is to
 	 * be compared with what the catalog holds after the batch. */

@@ -55,7 +55,7 @@ void gate_pass(struct gate *g, int64_t *slice_ns)
 		;
 	if (!atomic_exchange(&g->waiting, true))
 		sem_post(&g->wanted);
-	/* What opened it meanwhile may have granted before. */
+	/* The call that opened the gate meanwhile may have granted before. */
 	if (!atomic_load(&g->open))
 		wait_granted(g, clock_now_ns() + GATE_MS * INT64_C(1000000));
 	*slice_ns = clock_now_ns();

@@ -25,7 +25,7 @@ void commit_names_changed(struct committer *c, const struct file_key *dir)
 
 /* ---- posting ---- */
 
-/* What a scan of the tree finds as well. */
+/* Events whose news a scan of the tree finds as well. */
 
 static bool is_dispensable(const struct event *ev)
 {

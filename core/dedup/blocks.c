@@ -16,7 +16,7 @@
  * kernel is asked to share each run.  The kernel compares under the locks of
  * both files, so nothing that is wrong here, and no writer, can change a byte.
  *
- * What is freed is worked out from where the window's bytes are on the disk
+ * The bytes freed are worked out from where the window's bytes are on the disk
  * before and after: places that no other file referred to before, and the
  * window does not refer to after, less what btrfs made
  * us write again (leftover.c).

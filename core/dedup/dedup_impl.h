@@ -25,8 +25,8 @@ struct dedup_side {
 	const char *name; /* in it; borrowed from the plan */
 	int fd;           /* for reading */
 	struct stat st;   /* before the files were compared */
-	/* The same file below a kinfs mount; -1: it is in none, or that cannot
-	 * be reached. */
+	/* The file below, if this one is in a kinfs mount; -1: it is in none,
+	 * or the tree below cannot be reached. */
 	int below_fd;
 	struct stat below_st;
 	bool leased, below_leased;
@@ -137,7 +137,8 @@ bool dedup_spot_has_spare_link(const struct dedup_undo_spot *s,
 int dedup_stop(struct dedup_result *r, enum dedup_outcome outcome,
 	       const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The same by errno; 0 for 0.  action: "cannot be opened", ... */
+/* Says by an errno why a step was not done; 0 for 0.  action: "cannot be
+ * opened", ... */
 int dedup_explain(struct dedup_result *r, const char *action, int err);
 
 /* Opens both files of a step, and says why that cannot be. */

@@ -209,8 +209,8 @@ static int undo_at(const struct dedup_record *r,
 		if (dedup_spot_has_spare_link(s, r))
 			(void)unlinkat(s->directory, r->temporary, 0);
 		*out = UNDO_NOTHING;
-		/* What was not done: the old file may have been changed since.
-		 * Else its number may be that of a new one. */
+		/* The step was not done: the old file may have been changed
+		 * since.  Else its number may be that of a new one. */
 		return s->is_old || (!r->done && s->inode == r->st.st_ino) ?
 			       0 :
 			       -ESTALE;

@@ -277,7 +277,7 @@ static bool is_needed(const struct ctph *c, unsigned level)
 	return level <= c->top || (level == WHOLE && c->sise_low == 0);
 }
 
-/* What has not ended goes on to the end of the span. */
+/* The piece that has not ended goes on to the end of the span. */
 static void extend_pieces(struct ctph *c, struct span *s)
 {
 	struct start last = { UINT32_MAX, 0 };

@@ -74,7 +74,7 @@ static inline bool ctph_starts_at_or_above(uint64_t size, unsigned level)
 	return level == 0 || size > UINT64_C(192) << (level - 1);
 }
 
-/* The same for SiSe, from where it starts in c. */
+/* Whether the search of SiSe in c comes by level. */
 static inline bool ctph_sise_comes_by(const struct ctph *c, uint64_t size,
 				      unsigned level)
 {

@@ -30,8 +30,8 @@ void fingerprint_free(struct fingerprint *fp);
 int fingerprint_begin(struct fingerprint *fp);
 
 /*
- * The same for a file: its name (borrowed until final) stands in the sdhash,
- * its size, UINT64_MAX if it is not known, decides of which kind that is and
+ * Begins a file.  Its name (borrowed until final) stands in the sdhash.  Its
+ * size, UINT64_MAX if it is not known, decides of which kind the sdhash is, and
  * spares work.  A line of the sdhash is at most sdhash_most bytes long, else
  * update or final fail with -E2BIG, begin already where that is clear.
  * -ESTALE when the stream is longer, or shorter and that matters.

@@ -27,7 +27,8 @@ struct si2 {
 	unsigned fill;     /* bytes seen, up to SI2_SHINGLE - 1 */
 	uint64_t count;    /* distinct shingles */
 	uint64_t ones[64]; /* how many have this bit of the fingerprint set */
-	/* The same of the last ones: byte j of recent[b] is bit 8 * j + b. */
+	/* The counts of the last shingles, which ones does not have yet: that
+	 * of bit 8 * j + b is byte j of recent[b]. */
 	uint64_t recent[8];
 	unsigned recent_count;
 	bool has_zero; /* the shingle 0, which marks an empty slot */

@@ -90,7 +90,7 @@ static void do_part(struct team *t, struct part *p)
 	pthread_cond_broadcast(&t->changed);
 }
 
-/* The same. */
+/* Leaves the lock while it fills the chunk. */
 static void fill_chunk(struct team *t,
 		       ssize_t (*fill)(void *arg, void *buffer, size_t len),
 		       void *arg)

@@ -28,7 +28,7 @@ static enum standing standing_of(struct engine *e, const struct file_key *key,
 		       CHANGED;
 }
 
-/* What is open for writing through the host is told of when it is closed. */
+/* A file that is open for writing through the host is reported by its close. */
 bool engine_file_changed(struct engine *e, int fd, const struct stat *st)
 {
 	struct file_identity identity;

@@ -332,7 +332,8 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 	catalog_abort(txn);
 	if (err == -EUCLEAN)
 		engine_found_damage(e);
-	/* What cannot be read is not known, and hashed again. */
+	/* A record that cannot be read is not known: the file is hashed
+	 * again. */
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 

@@ -228,23 +228,25 @@ bool engine_hit_holds(const struct engine *e, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity);
 
-/* The same of a directory, which need only be there. */
+/* Whether the path still leads to that directory, as far as the calling
+ * thread's credentials reach. */
 bool engine_directory_holds(const struct engine *e, const char *path,
 			    const struct file_key *key);
 
 /*
- * What is in that relation to the file; INDEX_ALIKE are its near-duplicates, by
- * the measure of the options.  Waits (parked) for the file's own digests and
- * for what was hashed before the call to be committed, at most timeout_ms, then
- * lists what there is.  done gets the hits (and releases them) or a negative
- * errno.  Every hit was opened and found unchanged on disk, and is readable by
- * caller.
+ * Finds the files in that relation to a file; INDEX_ALIKE are its
+ * near-duplicates, by the measure of the options.  Waits (parked) for the
+ * file's own digests and for what was hashed before the call to be committed,
+ * at most timeout_ms, then lists what there is.  done gets the hits (and
+ * releases them) or a negative errno.  Every hit was opened and found unchanged
+ * on disk, and is readable by caller.
  */
 int engine_similar(struct engine *e, const struct search_file_query *q,
 		   const struct search_caller *caller, search_hits_fn *done,
 		   void *arg);
 
-/* The same for a content that need not be in the tree. */
+/* Finds the files in that relation to a content that need not be in the
+ * tree. */
 int engine_similar_to(struct engine *e, const struct digests *digests,
 		      enum index_relation relation,
 		      const struct search_caller *caller, search_hits_fn *done,

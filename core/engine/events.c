@@ -10,7 +10,7 @@
 
 /* ---- names ---- */
 
-/* What moved to another directory while the tree is walked may be missed. */
+/* A walk of the tree may miss a directory that is moved meanwhile. */
 static void tell_scan_of_move(struct engine *e, const struct engine_move *m)
 {
 	if (file_key_equal(m->parent, m->new_parent))

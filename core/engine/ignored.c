@@ -47,7 +47,7 @@ static void say(const struct ignored *i, const char *what)
 	buf_release(&message);
 }
 
-/* What was known stays when the file cannot be read. */
+/* The pairs that were known stay when the file cannot be read. */
 static void read_again(struct ignored *i)
 {
 	struct ignore_set set;

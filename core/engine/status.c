@@ -33,7 +33,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = !s->commit.events && !hash_is_feeding(&e->hash);
 	queue_counts(&e->queue, &s->queue);
-	/* What an event turned out to need goes back to the scan. */
+	/* An event that was applied may have sent a request to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
 	meter_read(&e->hash.meter, clock_now_ms(), &s->reading);
 	commit_counts(&e->commit, &s->commit);

@@ -235,7 +235,7 @@ static int find_equal(struct missing_job *job, const struct export_reader *one,
 	return *more > 0 && !order_of(&other->digests, &one->digests);
 }
 
-/* What is left of other is read, too: it may be damaged or not complete. */
+/* The end of other is read, too: it may be damaged or not complete. */
 static int read_rest(struct missing_job *job, struct export_reader *other,
 		     int more)
 {

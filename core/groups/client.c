@@ -231,7 +231,7 @@ static int take_record(struct answer *a, const char *record)
 	return a->ended ? end_group(a) : 0;
 }
 
-/* What is whole of text; the rest stays. */
+/* Takes the complete records of the text; the unfinished one stays. */
 static int take_records(struct answer *a, struct buf *text)
 {
 	size_t at = 0;

@@ -166,13 +166,13 @@ struct index_query {
 enum index_source {
 	/* Shared values; rank: their number, rare ones counting more. */
 	INDEX_BY_SKETCH,
-	/* The same, less those that can hardly reach q->least. */
+	/* Shared values, without contents that can hardly reach q->least. */
 	INDEX_BY_SHARE,
 	/* score_estimate() of at least q->least, which is the rank. */
 	INDEX_BY_ESTIMATE,
 	/* digest_compare() of the SimHashes, at least q->least. */
 	INDEX_BY_SIMHASH,
-	/* The same of the RDC traits. */
+	/* digest_compare() of the RDC traits, at least q->least. */
 	INDEX_BY_TRAITS,
 };
 

@@ -313,7 +313,7 @@ static bool is_likely(const struct index_query *q,
 	       share * listed - DEVIATIONS * sqrt(variance);
 }
 
-/* The same of q->share_min bytes. */
+/* Whether a content with so many shared values may share q->share_min bytes. */
 static bool may_share(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t whole,
 		      uint32_t known)

@@ -232,22 +232,23 @@ void queue_release(struct queue *q);
  * -ENOBUFS when the queue is full. */
 int queue_push(struct queue *q, const struct file_key *key,
 	       enum job_level level, const struct file_identity *identity);
-/* The same for a file whose content may have changed although its identity is
- * what it was. */
+/* Adds the job of a file whose content may have changed although its identity
+ * is what it was. */
 int queue_push_changed(struct queue *q, const struct file_key *key,
 		       const struct file_identity *identity);
 
 /* The next job in state running: one that is waited for, or one of the
  * background.  Waits for it.  NULL when the queue was stopped, or in the
  * background when the scan's level runs low and queue_feed() was called: time
- * to feed, once.  The worker ends the job with one of the four below. */
+ * to feed, once.  The worker ends the job with queue_finish() or one of the
+ * functions behind it. */
 struct job *queue_take(struct queue *q, bool background);
 
 /* The catalog has pending files that the queue does not know. */
 void queue_feed(struct queue *q);
 
-/* What the running job has found and is about to hash.  Returns the level the
- * job has by now. */
+/* The worker has seen that identity of the file and is about to hash it.
+ * Returns the level that the job has by now. */
 enum job_level queue_identify(struct queue *q, struct job *job,
 			      const struct file_identity *identity);
 /* Whether the job came of queue_push_changed(). */
@@ -259,16 +260,18 @@ bool queue_admit(struct queue *q, struct job *job);
 
 /* Nothing (more) to do: answers the waiters and drops the job. */
 void queue_finish(struct queue *q, struct job *job);
-/* The same; what there was to find out is known (borrowed). */
+/* The digests are known (borrowed): answers the waiters with them and drops the
+ * job. */
 void queue_finish_known(struct queue *q, struct job *job,
 			const struct result *known);
-/* The same, but for requests that were parked after queue_identify(), so later
- * than the worker looked at the file, the job runs again from the start. */
+/* As queue_finish(); but if requests were parked after queue_identify(), so
+ * later than the worker looked at the file, the job runs again from the
+ * start. */
 void queue_give_up(struct queue *q, struct job *job);
-/* Another worker shall do it, at its present level.  kept (taken, NULL: none)
- * is what is done of it, if there is room for that. */
+/* Another worker shall do the job, at its present level.  kept (taken, NULL:
+ * none) is what is done of the file; it stays if there is room for it. */
 void queue_hand_over(struct queue *q, struct job *job, struct kept *kept);
-/* Not now: back in delay_ms. */
+/* The job is queued again in delay_ms. */
 void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 		 bool unsteady);
 /*

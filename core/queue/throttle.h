@@ -43,9 +43,9 @@ void throttle_release(struct throttle *t);
 bool throttle_wait(struct throttle *t, const struct job *job,
 		   int64_t *since_ns);
 
-/* The same for a thread that waits in another way: the time (clock_now_ns())
- * from which on work may begin, or this must be called again; in the past means
- * now. */
+/* For a thread that waits in another way than by throttle_wait(): the time
+ * (clock_now_ns()) from which on work may begin, or this must be called again;
+ * in the past means now. */
 int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns);
 
 /* Whether there was a request not long ago. */

@@ -163,12 +163,13 @@ bool scan_add_seen(struct scanner *s, const struct stat *st);
  * all directories below. */
 void scan_request(struct scanner *s, const struct file_key *key, bool deep);
 
-/* The same of the directory behind fd, which need not be in the catalog. */
+/* The catalog misses something in the directory behind fd, which need not be in
+ * the catalog. */
 void scan_request_directory(struct scanner *s, const struct file_key *key,
 			    int fd);
 
-/* The same of a key that is not in the catalog at all: ignored when the host
- * does not know it either, as it is gone then, or cannot be found. */
+/* The catalog does not know that key.  Ignored when the host does not know it
+ * either, as the file is gone then, or cannot be found. */
 void scan_request_unknown(struct scanner *s, const struct file_key *key);
 
 /* A directory was moved to another directory: a walk over the tree, or a deep

@@ -295,7 +295,8 @@ bool search_hit_holds(const struct source *source, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity);
 
-/* The same of a directory, which need only be there. */
+/* Whether the path still leads to that directory, and the calling thread can
+ * list all directories on it. */
 bool search_directory_holds(const struct source *source, const char *path,
 			    const struct file_key *key);
 

@@ -122,7 +122,7 @@ bool caller_can_read(const struct search_caller *caller, int fd);
  * every directory on it.  ("a/b" is a directory in which to find "a/b/c".) */
 bool path_is_visible(struct search_query *q, const char *path);
 
-/* The same for what is in a directory. */
+/* Whether the caller may know of the entries of that directory. */
 bool directory_is_visible(struct search_query *q, const struct file_key *key);
 
 /* Whether the calling thread may list the directory and go on from there;

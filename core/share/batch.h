@@ -69,14 +69,15 @@ int batch_add_gone(struct share_batch *b, const struct share_publication *p);
 int batch_add_content(struct share_batch *b, const struct digests *d,
 		      struct sif_sketch *sketch, int64_t limit);
 
-/* Sends it; the host's token in the database becomes next_token.  -ESTALE: the
- * database has not the epoch and token of the identity; nothing was done. */
+/* Sends the batch; the host's token in the database becomes next_token.
+ * -ESTALE: the database has not the epoch and token of the identity; nothing
+ * was done. */
 int batch_send(struct share_batch *b, struct share_db *db,
 	       const struct share_identity *identity, const char *label);
 
-/* The same by COPY, two to three times as fast.  Contents of the batch may be
- * in the database, but none of its copies: then it fails.  -EREMOTEIO: nothing
- * was done, and batch_send() may do it. */
+/* Sends the batch by COPY, two to three times as fast.  Contents of the batch
+ * may be in the database, but none of its copies: then it fails.  -EREMOTEIO:
+ * nothing was done, and batch_send() may do it. */
 int batch_copy(struct share_batch *b, struct share_db *db,
 	       const struct share_identity *identity, const char *label);
 

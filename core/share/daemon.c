@@ -52,7 +52,7 @@ static void wait_ms(unsigned ms)
 
 /* ---- messages ---- */
 
-/* The same line is printed once. */
+/* Prints a message unless the last one was equal. */
 static void report(struct publisher *p, const char *what, const char *message)
 {
 	char line[sizeof(p->said)];

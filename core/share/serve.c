@@ -266,7 +266,7 @@ static int descriptor_of(struct msghdr *message)
 	return -1;
 }
 
-/* What does not fit into the pipe at once is not written. */
+/* Lines that do not fit into the pipe at once are not written. */
 static void take_datagram(struct serve *s, size_t i)
 {
 	union {

@@ -311,7 +311,7 @@ static int send_to(struct session *s, struct share_db *db)
 	return batch_send(b, db, i, s->rules->label);
 }
 
-/* What the database may have is in the state before it is sent. */
+/* A publication is in the state before it is sent to the database. */
 static int send_batch(struct session *s, struct share_db *db)
 {
 	struct share_identity *i = share_state_identity(s->state);

@@ -26,7 +26,7 @@ enum times_worth { TIMES_OWN, TIMES_DOUBTFUL };
 /* Of a filesystem, by the f_type of statfs(2). */
 enum times_worth times_of_type(uint64_t type);
 
-/* The same of the one that fd is on, O_PATH will do. */
+/* Of the filesystem that the file behind fd is on; O_PATH will do. */
 enum times_worth times_of(int fd);
 
 /* Milliseconds since the ctime; negative when it lies in the future. */

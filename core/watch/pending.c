@@ -70,7 +70,8 @@ static void append(struct pending_set *s, struct pending_file *p, bool late,
 	TAILQ_INSERT_TAIL(list_of(s, p), p, order);
 }
 
-/* What is due soon stays so; what was only written to waits again. */
+/* A file that is due soon stays so; one that was only written to waits
+ * again. */
 int pending_add(struct pending_set *s, const struct pending_news *news,
 		int64_t now_ms)
 {

@@ -19,9 +19,9 @@ enum {
 	PENDING_MAX = 16384,
 	PENDING_BUCKETS = 4096,
 	FOREIGN_SLOTS = 4096,
-	/* How long further events of the file are waited for. */
+	/* A file is dealt with so long after its event, with further ones. */
 	SETTLE_MS = 50,
-	/* The same of one that is written to and was not closed. */
+	/* A file that is written to and was not closed waits so long. */
 	SETTLE_WRITTEN_MS = 10000,
 	/* The reader is late when it finds no end of events for so long. */
 	LATE_MS = 500,

@@ -44,7 +44,8 @@ void backing_stop(struct fs *fs);
  * pass through. */
 int backing_begin(fuse_req_t req, struct fs *fs, struct inode *inode, int flags,
 		  const struct stat *known);
-/* The same flags; whether it passed through. */
+/* Counts one open file less.  The flags are those of backing_begin(); passes:
+ * whether that gave an id. */
 void backing_end(struct fs *fs, struct inode *inode, int flags, bool passes);
 
 /* Puts the id into what is replied. */

@@ -35,17 +35,17 @@ bool cred_owns_mount(const struct fs *fs, struct fuse_req *req);
  * there is no memory to find out. */
 bool cred_is(struct fuse_req *req, const struct credentials *p);
 
-/* The caller's credentials; nothing to do when the daemon is not root or the
- * caller is root.  On failure nothing has changed. */
+/* Gives the thread the caller's credentials; nothing to do when the daemon is
+ * not root or the caller is root.  On failure nothing has changed. */
 int cred_assume(struct fs *fs, struct fuse_req *req, struct cred *saved_out);
 
-/* Back to the daemon's.  A thread that cannot go back must not go on: ends
- * the process. */
+/* Gives the thread those of the daemon back.  A thread that cannot go back must
+ * not go on: ends the process. */
 void cred_restore(struct fs *fs, const struct cred *saved);
 
-/* The same for a call that makes a file: the caller's umask too, so that the
- * filesystem below applies it, or a default ACL instead.  mode_out is the mode
- * to pass to that call. */
+/* For a call that makes a file: gives the thread the caller's umask, too, so
+ * that the filesystem below applies it, or a default ACL instead.  mode_out is
+ * the mode to pass to that call. */
 int cred_assume_create(struct fs *fs, struct fuse_req *req, mode_t mode,
 		       struct cred *saved_out, mode_t *mode_out);
 

@@ -145,9 +145,8 @@ struct found {
 int inode_enter(struct fs *fs, const struct found *found,
 		struct inode **inode_out);
 
-/* The same for a file that is in the table with a descriptor of its own (so
- * that its number is beyond doubt); NULL when it is not.  parent and name may
- * be NULL. */
+/* The inode of a file that is in the table with a descriptor of its own, so
+ * that its number is beyond doubt, with one more reference; else NULL. */
 struct inode *inode_find_held(struct fs *fs, dev_t dev, ino_t ino);
 
 /* In the table at all; with one more reference, or NULL. */

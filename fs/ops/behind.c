@@ -88,7 +88,7 @@ static void forget_names(struct fs *fs, const struct inode *dir)
 		fs->names_due = true;
 }
 
-/* What passes through the mount comes here, too. */
+/* Changes that pass through the mount come here, too. */
 static bool file_event(struct fs *fs, const struct watch_event *event)
 {
 	struct inode *inode = NULL;

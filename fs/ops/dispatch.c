@@ -131,8 +131,9 @@ static bool refused(fuse_req_t req, fuse_ino_t node, int err)
 	return true;
 }
 
-/* The same for a name that is to be made or removed: below a virtual node it
- * cannot be; claimed is the error for the name of the tree itself. */
+/* Whether a name may not be made or removed, for which an error was replied
+ * then: below a virtual node.  claimed is the error for the name of the tree
+ * itself. */
 static bool refused_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 			 int claimed)
 {

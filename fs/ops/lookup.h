@@ -24,8 +24,8 @@ struct statx;
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, bool known, struct fuse_entry_param *out);
 
-/* The same for the daemon itself: the kernel is not told, and the times in out
- * say nothing. */
+/* Finds name for the daemon itself: the kernel is not told, and the times in
+ * out say nothing. */
 int lookup_find(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, struct fuse_entry_param *out);
 
@@ -38,7 +38,7 @@ void lookup_fill_entry(struct fs *fs, struct inode *inode,
 void lookup_reply_entry(struct fuse_req *req, struct fs *fs,
 			const struct fuse_entry_param *e);
 
-/* What stat says, as statx() does. */
+/* Turns a struct stat into a struct statx. */
 void lookup_fill_statx(const struct stat *st, struct statx *out);
 
 /* Every stat of a file is handed to this: remembered facts about the file that

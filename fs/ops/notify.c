@@ -134,7 +134,8 @@ int notify_key(struct fs *fs, struct inode *inode, struct file_key *out)
 	return 0;
 }
 
-/* What the engine is told of is no news when it is looked up later. */
+/* A change that the engine is told of now is no news to it at a later
+ * lookup. */
 static void tell_closed(struct fs *fs, struct inode *inode, int fd)
 {
 	struct file_identity identity;

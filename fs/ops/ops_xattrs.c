@@ -214,7 +214,7 @@ static int list_real(struct xattr_list *l, const char *names, size_t len)
 	return err;
 }
 
-/* What the file's own attributes leave of the room for digests. */
+/* The room for digests that the file's own attributes leave. */
 static size_t room_beside(struct fs *fs, struct inode *inode,
 			  const struct buf *names)
 {

@@ -300,7 +300,7 @@ static void on_digests(void *arg, int err, struct file_digests *answer)
 	query_answer(q);
 }
 
-/* What was written may have changed the file. */
+/* The bytes that were written may have changed the file. */
 static void on_written_out(void *arg, int result)
 {
 	struct digest_query *q = arg;

@@ -322,7 +322,7 @@ static void answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
 	}
 	set_reader(a, r);
 	ask_for_files(a);
-	/* What came since it was looked for. */
+	/* Text may have come since is_ready() looked. */
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): two references */
 	answer_reader(a);
 }

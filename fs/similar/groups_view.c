@@ -227,7 +227,7 @@ static int make_directories(struct groups_view *v, struct listing **out)
 	l->bytes += v->groups->set->member_count * sizeof(struct group_member) +
 		    v->groups->set->count * sizeof(struct content_group);
 	l->made_ns = clock_now_ns();
-	/* What took long to make is looked through for longer. */
+	/* A list that took long to make is kept for longer. */
 	l->lifetime_ns = 10 * (l->made_ns - v->began_ns);
 	if (l->lifetime_ns > LIFETIME_MAX_NS)
 		l->lifetime_ns = LIFETIME_MAX_NS;

@@ -49,7 +49,8 @@ void query_release(struct fs *fs, const struct fuse_file_info *fi);
 void query_write(fuse_req_t req, struct fuse_bufvec *in,
 		 const struct fuse_file_info *fi);
 
-/* The same by ioctl().  False, without a reply: it is another one. */
+/* A question that comes by ioctl().  False, without a reply: it is another
+ * ioctl. */
 bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 		 size_t in_size, const struct fuse_file_info *fi);
 

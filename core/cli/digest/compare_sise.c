@@ -50,7 +50,7 @@ static int side_to_cut(const struct operand sides[2], const char *const *paths)
 		side = sides[0].is_content ? 0 : 1;
 	else
 		return -1;
-	/* What came through a pipe is gone. */
+	/* A content that came through a pipe is gone. */
 	return strcmp(paths[side], "-") ? side : -1;
 }
 

@@ -71,7 +71,7 @@ int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg);
 /* Why a file has no complete listing, by its state; "" when it has one. */
 void similar_look_file(struct similar_job *job, const char *file);
 
-/* The same of two files; whether both were hashed. */
+/* Sets job->reason by the states of two files.  Whether both were hashed. */
 bool similar_look_pair(struct similar_job *job, const char *file,
 		       const char *other);
 
@@ -91,7 +91,7 @@ int similar_digest(struct similar_job *job, const char *path);
 int similar_of(struct similar_job *job);
 int similar_all(struct similar_job *job);
 int similar_why(struct similar_job *job);
-/* The same of INDEX_SHARES and two files of the mount, as it names them. */
+/* Explains what two files of the mount share; both named as the mount does. */
 int similar_why_shares(struct similar_job *job, const char *file,
 		       const char *other);
 int similar_in(struct similar_job *job);

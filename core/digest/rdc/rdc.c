@@ -221,7 +221,7 @@ void rdc_begin(struct rdc *r)
 	r->end = RDC_MAX_WINDOW;
 	r->chunk_count = 0;
 	memset(r->minima, 0xff, sizeof(r->minima));
-	/* What is before the file counts as zero bytes. */
+	/* The bytes before the file count as zero bytes. */
 	memset(r->data, 0, RDC_MAX_WINDOW);
 }
 

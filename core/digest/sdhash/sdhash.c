@@ -365,7 +365,7 @@ int sdhash_final(struct sdhash *s)
 		err = end_chunk(s);
 	if (err)
 		return err;
-	/* What the last of several filters has is lost. */
+	/* The last of several filters is dropped with its features. */
 	if (d->block_size == 0 && d->count > 1 &&
 	    last_filter(s)->count < MIN_LAST)
 		d->count--;

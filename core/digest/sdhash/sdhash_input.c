@@ -173,7 +173,7 @@ int sdhash_input_update(struct sdhash_input *in, const void *data, size_t len)
 		err = take_stream(in, data, len);
 	if (!err && in->in_blocks)
 		err = take_blocks(in, data, len);
-	/* What is too long now can only get longer. */
+	/* A line that is too long now can only get longer. */
 	if (!err && !in->in_stream)
 		err = in->blocks_err;
 	if (!err && !in->in_blocks)

@@ -111,7 +111,8 @@ struct sif {
  * to SIF_SHARE times as many, then one in SIF_SHARE up to SIF_MAX_VALUES. */
 size_t sif_values(uint64_t size);
 
-/* The same of values in all: at least SIF_SAMPLES. */
+/* How many values are kept in all, in full and rounded: at least
+ * SIF_SAMPLES. */
 size_t sif_samples(uint64_t size);
 
 /* window SIF_MIN_WINDOW..SIF_MAX_WINDOW, max 2..SIF_MAX_VALUES (-EINVAL
@@ -167,8 +168,8 @@ size_t sif_pack(const struct sif_sketch *sketch, uint8_t *bytes);
  * specified then. */
 int sif_unpack(const uint8_t *bytes, size_t len, struct sif_sketch *out);
 
-/* The same of the values in full alone, in half the time: the sketch has no
- * rest and no places, and windows is 0. */
+/* Reads the values in full alone, in half the time: the sketch has no rest and
+ * no places, and windows is 0. */
 int sif_unpack_in_full(const uint8_t *bytes, size_t len,
 		       struct sif_sketch *out);
 

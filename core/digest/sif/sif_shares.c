@@ -185,7 +185,7 @@ static double chance_matches(const struct sif_side *a, const struct sif_side *b,
 	       (2 * (double)end);
 }
 
-/* The same, bit for bit, for both orders of the two. */
+/* The result is equal, bit for bit, when the two sketches change places. */
 static double estimate(const struct share_sums *s, double part,
 		       double windows_a, double windows_b)
 {

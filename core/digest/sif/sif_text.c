@@ -156,7 +156,7 @@ bool sif_is_sound(const struct sif_sketch *sketch)
 	all = sketch->count + sketch->rest;
 	if (sketch->windows && sketch->windows < all)
 		return false;
-	/* What is left out is larger than what is not. */
+	/* Values that are left out are larger than those that are not. */
 	return sketch->distinct == all || (sketch->distinct > all && all >= 2);
 }
 

@@ -248,7 +248,7 @@ bool text_stream_end(struct text_stream *s)
 		decide_eight_bits(s, true);
 	if (s->not_a_text)
 		return false;
-	/* What is behind the end is neither written nor counted. */
+	/* Bytes behind the end are neither written nor counted. */
 	add_seam(s, nothing, sizeof(nothing));
 	flush(s);
 	return !s->not_a_text && s->size &&

@@ -69,7 +69,7 @@ void text_stream_begin(struct text_stream *s, text_sink_fn *sink, void *arg);
 
 void text_stream_update(struct text_stream *s, const void *data, size_t len);
 
-/* The same of zero bytes; many take no longer than some. */
+/* Adds zero bytes as if they were data; many take no longer than some. */
 void text_stream_update_zeros(struct text_stream *s, uint64_t len);
 
 /* Writes the rest.  Returns whether the content is a text, which is in that

@@ -92,7 +92,7 @@ static TARGET inline uint32_t which_may(const uint8_t *bytes, __m256i ones)
 	return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, ones));
 }
 
-/* The same of STEP bytes, more exactly where there are many. */
+/* Which of STEP bytes may trigger, more exactly where there are many. */
 static TARGET inline uint64_t filter_step(const uint8_t *bytes,
 					  uint32_t low_mask)
 {
@@ -124,7 +124,7 @@ static TARGET size_t filter(const uint8_t *bytes, size_t begin, size_t end,
 	for (i = begin; i + STEP <= end; i += STEP)
 		count = add_candidates(filter_step(bytes + i, low_mask), i,
 				       count, candidates_out);
-	/* What is left, once more with what is before it. */
+	/* The last bytes, once more with those before them. */
 	if (i < end && end - begin >= STEP)
 		return add_candidates(filter_step(bytes + last, low_mask) &
 					      UINT64_MAX << (i - last),

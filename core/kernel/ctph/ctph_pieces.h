@@ -197,8 +197,8 @@ static bool have_long(const struct kernel_piece *pieces, size_t count)
 	return false;
 }
 
-/* The same, and the rest by hash_rest(); pieces but for their states stay as
- * they are. */
+/* Hashes long pieces block by block, and the others by hash_rest().  Pieces
+ * stay as they are but for their states. */
 static TARGET INLINE void hash_with_planes(
 	struct kernel_piece *pieces, size_t count,
 	void (*hash_rest)(struct kernel_piece *pieces, size_t count))

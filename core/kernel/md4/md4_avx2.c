@@ -151,7 +151,7 @@ static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,
 	}
 	for (prefix = 0; prefix < count; prefix += 2) {
 		for (k = 0; k < SETS; k++) {
-			/* What comes twice changes nothing. */
+			/* A message in two lanes changes nothing. */
 			i = prefix + (k / 2 && prefix + 1 < count);
 			set_prefix(w[k], prefixes[i]);
 			s[k] = start();

@@ -111,7 +111,7 @@ static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,
 	}
 	for (prefix = 0; prefix < count; prefix += SETS) {
 		for (k = 0; k < SETS; k++) {
-			/* What comes twice changes nothing. */
+			/* A message in two lanes changes nothing. */
 			i = prefix +
 			    (prefix + (size_t)k < count ? (size_t)k : 0);
 			set_prefix(w[k], prefixes[i]);

@@ -37,13 +37,13 @@ static inline uint32_t rdc_rotate(uint32_t x, uint32_t bits)
 	return x << bits | x >> (-bits & 31);
 }
 
-/* What struct kernel_rdc says of find; the ways are for KERNEL_WINDOW, any
- * other window is rolled over. */
+/* As find of struct kernel_rdc.  The ways are for KERNEL_WINDOW; any other
+ * window is rolled over. */
 void rdc_find(const struct rdc_ways *ways, const struct kernel_rolling *rolling,
 	      const uint8_t *data, size_t count, uint32_t limit,
 	      struct kernel_high *out);
 
-/* The same for places first to last - 1, added to what is there. */
+/* Adds the places of high hashes from first to last - 1 to those in high. */
 void rdc_roll_over(const struct kernel_rolling *rolling, const uint8_t *data,
 		   size_t first, size_t last, uint32_t limit,
 		   struct kernel_high *high);

@@ -31,7 +31,7 @@ static TARGET inline uint64_t choose(struct sif_front *f, const uint8_t *bytes)
 		_mm_cmpeq_epi8(_mm_min_epu8(tops, f->most), tops));
 }
 
-/* The same of 64 bytes, and those after them. */
+/* choose() for 64 bytes, and those after them. */
 static TARGET inline uint64_t choose_64(struct sif_front *f,
 					const uint8_t *bytes,
 					const uint8_t *after)
