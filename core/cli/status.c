@@ -114,8 +114,8 @@ static void print_watch(const json_t *status)
 
 	print_line("behind", json_is_true(json_object_get(watch, "on")) ?
 				     "watched: changes are seen at once" :
-				     "not watched: changes are seen when "
-				     "somebody looks");
+				     "not watched: changes are seen at the "
+				     "next request");
 }
 
 static void print_rate(const json_t *status)
@@ -328,7 +328,7 @@ static int run_pause(int argc, char **argv)
 const struct command command_pause = {
 	.name = "pause",
 	.synopsis = "pause MOUNT",
-	.summary = "Let a kinfs mount hash only what somebody waits for",
+	.summary = "Let a kinfs mount hash only files that are waited for",
 	.help = "Until kin resume, or until it is mounted anew.  What is to be hashed is still\n"
 		"found out, and hashed later.  MOUNT is the mount point or any path below it.\n",
 	.run = run_pause,

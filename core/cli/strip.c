@@ -181,7 +181,7 @@ const struct command command_strip = {
 	.synopsis = "strip [-n] [--json] DIR...",
 	.summary = "Remove digests that were copied out of a mount",
 	.help = "Programs that copy attributes store a mount's digests in the copies, where\n"
-		"nobody keeps them current.  DIR is a directory that is not in a kinfs mount;\n"
+		"they are not kept current.  DIR is a directory that is not in a kinfs mount;\n"
 		"other filesystems below it are not entered.\n"
 		"\n"
 		"  -n, --dry-run  only count\n"

@@ -321,7 +321,7 @@ const struct command command_dedup = {
 	.help = "GROUPS is a mount, a file of kin groups --json, or - for standard input.  Only\n"
 		"its exact copies are used; with --blocks near-duplicates, too.  Without --apply\n"
 		"the plan is printed and nothing is changed.  With it each copy is compared byte\n"
-		"by byte, must be open for writing to nobody, and is replaced in one step.\n"
+		"by byte, must not be open for writing, and is replaced in one step.\n"
 		"\n"
 		"      --how hardlink|reflink|remove\n"
 		"                        another name of the kept file (default); a file of its\n"
