@@ -19,7 +19,7 @@
  * again.  So it is never repaired; a catalog that cannot be trusted is set
  * aside and a new one begun.
  *
- * Tables, and what their keys are (catalog_impl.h has the bytes):
+ * Tables, by key (catalog_impl.h has the bytes):
  *
  *   files       device, inode, generation -> identity, state, content
  *   names       parent directory, name -> file or directory
@@ -57,14 +57,15 @@
 struct catalog;
 struct catalog_txn;
 
-/* Which file it is.  The root of SOURCE is a directory like any other. */
+/* Tells a file from all others.  The root of SOURCE is a directory like any
+ * other. */
 struct file_key {
 	uint64_t inode;
 	uint32_t device;     /* 0: that of SOURCE; else a hash of st_dev */
 	uint32_t generation; /* hash of the file handle; 0: there is none */
 };
 
-/* Which state of its content. */
+/* Tells a state of a file's content from all others. */
 struct file_identity {
 	uint64_t size;
 	int64_t mtime_ns;

@@ -22,8 +22,8 @@
  *   undo.c         takes a journal back
  *   settle.c       finishes the step that a run was killed in
  *
- * Nothing is taken for granted.  The sets may be wrong, and the files
- * may have changed since: each step opens both files, compares every byte, and
+ * Nothing is taken for granted.  The sets may be wrong, and the files may have
+ * changed since: each step opens both files, compares every byte, and
  * replaces the path only if neither has changed meanwhile.
  *
  * Nothing is trusted on the way either: paths have no "..", no directory on
@@ -36,7 +36,7 @@
  *     rename, the new one after it.
  *   - A content is never without a path: the kept file was opened, compared and
  *     is held open while a copy goes.
- *   - What cannot be undone from the journal was not begun.
+ *   - A step that cannot be undone from the journal was not begun.
  *
  * A file that another program has open for writing is left alone, where the
  * filesystem has leases (fcntl(2), F_SETLEASE).  Everything here is for one

@@ -48,8 +48,8 @@
  *
  * Names that are read from a directory may be older than a rename that the
  * committer already has.  So the committer keeps a version of each directory's
- * names; what was read carries the version from before, and is refused with
- * -ESTALE when it has moved on.
+ * names; a listing carries the version from before the reading, and is refused
+ * with -ESTALE when there is a newer one.
  *
  * The scan opens no regular file for reading, writes nothing to SOURCE and
  * nothing to the catalog, follows no symbolic link and remembers no more than

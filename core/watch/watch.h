@@ -13,8 +13,8 @@
  * of whose changes are made by this kernel; elsewhere watch_open() fails and
  * nothing is promised.
  *
- * What an event names is a file or a directory by its file handle, with the
- * name in the directory where there is one.  No path is ever formed.  An id is
+ * An event names a file or a directory by its file handle, with the name in the
+ * directory where there is one.  No path is ever formed.  An id is
  * a hash of a handle: the caller compares ids of the files that it cares for
  * with those of events, so an event of another file costs no system call.  Two
  * handles with one id make an event too many, never one too few.
@@ -28,7 +28,7 @@
  *
  * The rest of the filesystem may be busier than the tree that the caller cares
  * for.  So directories that context.directory_changed() does not know are
- * remembered, and what happens in them costs one look at a table.  A directory
+ * remembered, and an event in them costs one look at a table.  A directory
  * that is moved may have come into the tree: then they are forgotten.
  *
  * Two groups of marks: one for changes, one for files that are opened, as an
@@ -38,10 +38,10 @@
  *
  * The kernel keeps so many events for each group
  * (/proc/sys/fs/fanotify/max_queued_events) and then drops them:
- * context.lost().  What the process itself does makes no events for the
+ * context.lost().  Changes by the process itself make no events for the
  * caller.
  *
- * A change that the kernel tells nothing of: a store through a mapping, the
+ * Changes that the kernel does not tell of: a store through a mapping, the
  * access time, a filesystem that is mounted on a directory (of that
  * context.mounts_changed() tells).
  */
@@ -70,7 +70,7 @@ struct watch_context {
 	bool (*event)(void *ctx, const struct watch_event *event);
 	/* Of the reader: events were lost, anything may have changed. */
 	void (*lost)(void *ctx);
-	/* Of the reader: the resolver lost what it had to do. */
+	/* Of the reader: files that waited for the resolver were dropped. */
 	void (*overrun)(void *ctx);
 	/* Of the reader: something was mounted or unmounted. */
 	void (*mounts_changed)(void *ctx);

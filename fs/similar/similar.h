@@ -27,8 +27,8 @@ struct fs;
  * node and replies.  readdir reads the listing of the handle.  A lookup of a
  * link is answered from the kept listing if that was made for the same
  * credentials and is young, and if the listed file and the link's file are
- * unchanged on disk; else the engine is asked again.  What changes something is
- * refused before it comes here (fs/ops/dispatch.c).
+ * unchanged on disk; else the engine is asked again.  An operation that changes
+ * something is refused before it comes here (fs/ops/dispatch.c).
  *
  * Threads and locks.  Any thread of the loop or of the engine may call in.  One
  * lock, struct similar, guards the table of nodes and the kept listings; no
