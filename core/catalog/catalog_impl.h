@@ -30,8 +30,7 @@
  *   identities  xxh128, size -> content
  *   copies      content, file -> nothing
  *   pending     file -> nothing
- *   dirty       file -> change 8: see dirty.h; a catalog of an older kinfs
- *               has no such table until it is opened for writing
+ *   dirty       file -> change 8: see dirty.h
  *
  * A file is its device, if that is not 0, behind a byte; then the inode number
  * without zeros above, behind a byte that counts its bytes; and 4 bytes of the
@@ -59,7 +58,7 @@ enum catalog_db {
 	DB_IDENTITIES,
 	DB_COPIES,
 	DB_PENDING,
-	DB_DIRTY, /* the last one, as it may be missing */
+	DB_DIRTY,
 	DB_COUNT
 };
 
@@ -136,7 +135,6 @@ struct catalog {
 	/* The seal is there.  Of the opener, then of the writer. */
 	bool sealed;
 
-	bool has_dirty; /* constant after env_open() */
 	/* Of the writer: entries up to this change have been removed. */
 	uint64_t dirty_trimmed;
 	/* Of catalog_follow(): the files that were opened. */

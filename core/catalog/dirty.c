@@ -27,8 +27,7 @@ static int path_of(const char *directory, const char *name, struct buf *out)
 bool dirty_is_wanted(const struct catalog *c)
 {
 	struct buf path = { 0 };
-	bool wanted = c->has_dirty &&
-		      !path_of(c->directory, CATALOG_SHARE_DIRECTORY, &path) &&
+	bool wanted = !path_of(c->directory, CATALOG_SHARE_DIRECTORY, &path) &&
 		      access(path.data, F_OK) == 0;
 
 	buf_release(&path);
@@ -129,8 +128,6 @@ int dirty_each(struct catalog_txn *txn, uint64_t change,
 	uint64_t of_entry;
 	int result;
 
-	if (!txn->catalog->has_dirty)
-		return 0;
 	if (from)
 		first_len = file_key_store(from, first);
 	result = record_scan_open(txn, DB_DIRTY, first, first_len, &s);

@@ -100,9 +100,6 @@ int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create)
 		err = catalog_errno(mdb_dbi_open(mdb, catalog_db_names[i],
 						 create ? MDB_CREATE : 0,
 						 &c->dbs[i]));
-	c->has_dirty = !err;
-	if (err == -ENOENT && i == DB_DIRTY + 1)
-		return 0;
 	/* An LMDB file of another program. */
 	return err == -ENOENT ? -EUCLEAN : err;
 }
@@ -209,7 +206,7 @@ static int tables_open(struct catalog *c)
 
 	if (!err && create && c->existing)
 		err = -ENOENT;
-	if (!err && !c->existing && (create || !same || !c->has_dirty))
+	if (!err && !c->existing && (create || !same))
 		err = tables_write(c, create);
 	return err;
 }

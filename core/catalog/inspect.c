@@ -33,7 +33,6 @@ struct inspector {
 	MDB_env *from, *to; /* to: NULL when nothing is copied */
 	MDB_txn *read, *write;
 	MDB_dbi from_dbs[DB_COUNT], to_dbs[DB_COUNT];
-	int tables;   /* in the file: all, or all but the last */
 	size_t batch; /* bytes copied in this transaction */
 	size_t records;
 	int copy_error; /* why the copy could not be made */
@@ -284,7 +283,7 @@ static int inspect_tables(struct inspector *in)
 {
 	int i, err = 0;
 
-	for (i = 0; !err && i < in->tables; i++)
+	for (i = 0; !err && i < DB_COUNT; i++)
 		err = inspect_table(in, i);
 	return err;
 }
@@ -334,9 +333,6 @@ static int tables_open(struct inspector *in, bool *empty_out)
 	for (i = 0; !err && !*empty_out && i < DB_COUNT; i++)
 		err = catalog_errno(mdb_dbi_open(in->read, catalog_db_names[i],
 						 0, &in->from_dbs[i]));
-	in->tables = err ? i - 1 : i;
-	if (err == -ENOENT && in->tables == DB_DIRTY)
-		return 0;
 	/* An LMDB file of another program. */
 	return err == -ENOENT ? -EUCLEAN : err;
 }

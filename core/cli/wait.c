@@ -170,8 +170,8 @@ static bool look(struct wait_job *job, int *code_out)
 	bool done = true;
 	int err;
 
-	/* So that nothing rests meanwhile; an older daemon does not know it,
-	 * and obeys only root and the owner of the mount. */
+	/* The background does not pause while a caller asks for this.  An error
+	 * changes nothing but the time that it takes. */
 	(void)getxattr(job->mount.root, WAIT_ATTRIBUTE, NULL, 0);
 	err = mount_get_status(job->mount.root, &status);
 	if (err) {

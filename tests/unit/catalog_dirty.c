@@ -177,33 +177,6 @@ static void test_another_process_sees_what_was_committed(void **state)
 	follow_in_child(f, 2);
 }
 
-/* A table that an older kinfs did not make is made, and nothing else changes. */
-static void test_a_catalog_without_the_table_gets_it(void **state)
-{
-	struct fixture *f = *state;
-	struct catalog_counts counts;
-	struct catalog_txn *txn;
-	struct seen seen;
-
-	change(f, 1, 10);
-	txn = begin_write(f);
-	assert_int_equal(mdb_drop(txn->mdb, f->c->dbs[DB_DIRTY], 1), 0);
-	commit(txn);
-	catalog_free(f->c);
-	f->c = NULL;
-	assert_int_equal(catalog_open(&f->options, &f->c), 0);
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it was opened */
-	assert_true(f->c->has_dirty);
-	assert_int_equal(catalog_read(f->c, &txn), 0);
-	assert_int_equal(catalog_counts(txn, &counts), 0);
-	catalog_abort(txn);
-	assert_int_equal(counts.fresh, 1);
-	assert_int_equal(dirty_register(f->directory), 0);
-	change(f, 2, 20);
-	look(f->c, 0, &seen);
-	assert_int_equal(seen.count, 1);
-}
-
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -226,7 +199,6 @@ int main(void)
 		dirty_test(test_names_and_removals_are_changes),
 		dirty_test(test_acknowledged_entries_are_removed),
 		dirty_test(test_another_process_sees_what_was_committed),
-		dirty_test(test_a_catalog_without_the_table_gets_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
