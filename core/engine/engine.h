@@ -290,7 +290,7 @@ void engine_rescan(struct engine *e);
  */
 void engine_pause(struct engine *e, bool on);
 
-/* Somebody waits until everything is hashed (engine_status() tells), and will
+/* A caller waits until everything is hashed (engine_status() tells), and will
  * say so again within a second: the background does not pause for others
  * meanwhile. */
 void engine_hurry(struct engine *e);

@@ -177,7 +177,7 @@ static void assert_length_is_checked(struct sample *s, const uint8_t *key,
 }
 
 /* A writer that removes the record would move what lies behind the page. */
-static void test_values_that_nobody_reads_have_their_size(void **state)
+static void test_values_that_are_not_read_have_their_size(void **state)
 {
 	struct catalog_name name = name_of("file number 1 of many");
 	struct file_key file = key_of(1), parent = key_of(100000);
@@ -230,7 +230,7 @@ int main(void)
 		sample_test(test_a_zeroed_page_is_unclean_or_unused),
 		sample_test(test_flipped_bits_break_the_seal),
 		sample_test(test_flipped_bits_do_not_crash),
-		sample_test(test_values_that_nobody_reads_have_their_size),
+		sample_test(test_values_that_are_not_read_have_their_size),
 		sample_test(test_page_headers_do_not_crash_a_writer),
 	};
 

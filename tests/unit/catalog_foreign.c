@@ -4,7 +4,7 @@
 /* Files that another program or version made, and records that contradict
  * one another. */
 
-static void test_somebody_elses_lmdb_file_is_unclean(void **state)
+static void test_an_lmdb_file_of_another_program_is_unclean(void **state)
 {
 	struct sample *s = *state;
 	MDB_val key = { 1, (void *)(uintptr_t) "k" };
@@ -162,7 +162,7 @@ static void test_the_check_finds_what_contradicts_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		sample_test(test_somebody_elses_lmdb_file_is_unclean),
+		sample_test(test_an_lmdb_file_of_another_program_is_unclean),
 		sample_test(test_another_version_of_kinfs_is_told_apart),
 		sample_test(test_another_version_of_lmdb_is_told_apart),
 		sample_test(test_what_is_no_file_is_unclean),

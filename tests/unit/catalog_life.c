@@ -57,7 +57,7 @@ static mode_t mode_of(const struct fixture *f, const char *name)
 	return st.st_mode & 07777;
 }
 
-static void test_nobody_else_can_read_it(void **state)
+static void test_other_users_cannot_read_it(void **state)
 {
 	struct fixture *f = *state;
 	char inner[96];
@@ -368,7 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		life_test(test_what_was_committed_is_there_after_reopening),
 		life_test(test_an_abort_leaves_nothing),
-		life_test(test_nobody_else_can_read_it),
+		life_test(test_other_users_cannot_read_it),
 		life_test(test_a_second_opening_is_busy),
 		life_test(test_a_second_process_is_told_busy),
 		life_test(test_a_leftover_child_does_not_keep_the_lock),

@@ -39,7 +39,7 @@ static void init_spent(struct backoff *b)
 		backoff_pay(b, START - SECOND, START);
 }
 
-static void test_rests_until_it_is_quiet(void **state)
+static void test_waits_until_it_is_quiet(void **state)
 {
 	struct backoff b;
 
@@ -53,7 +53,7 @@ static void test_rests_until_it_is_quiet(void **state)
 	assert_false(backoff_is_busy(&b, START + (3 + QUIET) * MS));
 }
 
-static void test_hurry_ends_rests(void **state)
+static void test_hurry_ends_waits(void **state)
 {
 	int64_t later = START + BACKOFF_HURRY_MS * MS;
 	struct backoff b;
@@ -175,7 +175,7 @@ static void assert_alone(int64_t quiet, int64_t alone)
 	assert_true(backoff_due_ns(&b, now) <= now);
 }
 
-static void test_leaves_alone_who_comes_after_a_rest(void **state)
+static void test_requests_after_a_pause_stop_the_background(void **state)
 {
 	int64_t most = BACKOFF_ALONE_MS * MS;
 
@@ -281,7 +281,7 @@ static void test_looks_within_a_file(void **state)
 	fixture_remove(&f);
 }
 
-static void test_waited_does_not_rest(void **state)
+static void test_a_file_with_requests_is_not_throttled(void **state)
 {
 	struct file_digests answer;
 	struct fixture f;
@@ -318,18 +318,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_free_without_requests),
-		cmocka_unit_test(test_rests_until_it_is_quiet),
-		cmocka_unit_test(test_hurry_ends_rests),
+		cmocka_unit_test(test_waits_until_it_is_quiet),
+		cmocka_unit_test(test_hurry_ends_waits),
 		cmocka_unit_test(test_what_is_done_is_no_hurry),
 		cmocka_unit_test(test_share_of_a_busy_host),
 		cmocka_unit_test(test_share_of_a_host_that_was_busy),
 		cmocka_unit_test(test_saves_little),
-		cmocka_unit_test(test_leaves_alone_who_comes_after_a_rest),
+		cmocka_unit_test(
+			test_requests_after_a_pause_stop_the_background),
 		cmocka_unit_test(test_remembers_for_a_while_that_it_was_busy),
 		cmocka_unit_test(test_long_piece_counts_as_a_short_one),
 		cmocka_unit_test(test_looks_before_each_file),
 		cmocka_unit_test(test_looks_within_a_file),
-		cmocka_unit_test(test_waited_does_not_rest),
+		cmocka_unit_test(test_a_file_with_requests_is_not_throttled),
 		cmocka_unit_test(test_busy_host_is_hashed_after_all),
 	};
 

@@ -344,7 +344,7 @@ static void *ask_often(void *arg)
 	return NULL;
 }
 
-static void test_many_askers_while_it_changes(void **state)
+static void test_many_requests_while_it_changes(void **state)
 {
 	enum { ASKERS = 8 };
 	struct fixture f;
@@ -397,7 +397,7 @@ int main(void)
 			test_waiting_ends_at_the_deadline_and_at_the_end),
 		cmocka_unit_test(test_a_request_that_waits_gets_the_digests),
 		cmocka_unit_test(test_the_answer_is_of_the_present_content),
-		cmocka_unit_test(test_many_askers_while_it_changes),
+		cmocka_unit_test(test_many_requests_while_it_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void open_paused(struct fixture *f)
 	engine_rescan(f->engine);
 }
 
-static void test_waited_is_hashed(void **state)
+static void test_a_file_with_requests_is_hashed(void **state)
 {
 	struct file_digests answer;
 	struct fixture f;
@@ -199,7 +199,7 @@ static void ask(struct fixture *f, const char *path)
 }
 
 /* Also those the background is in the middle of. */
-static void test_waited_has_no_limit(void **state)
+static void test_a_file_with_requests_has_no_limit(void **state)
 {
 	struct fixture f;
 
@@ -215,7 +215,7 @@ static void test_waited_has_no_limit(void **state)
 }
 
 /* Enough is left to be given to a thread that is not in the background. */
-static void test_waited_huge_is_handed_over(void **state)
+static void test_a_large_file_with_requests_is_handed_over(void **state)
 {
 	struct fixture f;
 
@@ -228,7 +228,7 @@ static void test_waited_huge_is_handed_over(void **state)
 	fixture_remove(&f);
 }
 
-static void test_pause_ends_crawling(void **state)
+static void test_a_pause_ends_a_slow_read(void **state)
 {
 	struct fixture f;
 
@@ -241,7 +241,7 @@ static void test_pause_ends_crawling(void **state)
 	fixture_remove(&f);
 }
 
-static void test_stop_ends_crawling(void **state)
+static void test_a_stop_ends_a_slow_read(void **state)
 {
 	struct timespec before, after;
 	struct fixture f;
@@ -258,14 +258,15 @@ static void test_stop_ends_crawling(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waited_is_hashed),
+		cmocka_unit_test(test_a_file_with_requests_is_hashed),
 		cmocka_unit_test(test_stalls_and_resumes),
 		cmocka_unit_test(test_nothing_to_do_is_idle),
 		cmocka_unit_test(test_pending_survives),
-		cmocka_unit_test(test_waited_has_no_limit),
-		cmocka_unit_test(test_waited_huge_is_handed_over),
-		cmocka_unit_test(test_pause_ends_crawling),
-		cmocka_unit_test(test_stop_ends_crawling),
+		cmocka_unit_test(test_a_file_with_requests_has_no_limit),
+		cmocka_unit_test(
+			test_a_large_file_with_requests_is_handed_over),
+		cmocka_unit_test(test_a_pause_ends_a_slow_read),
+		cmocka_unit_test(test_a_stop_ends_a_slow_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

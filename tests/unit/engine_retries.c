@@ -87,7 +87,7 @@ static void start(struct fixture *f, int reads)
 	assert_int_equal(engine_start(f->engine), 0);
 }
 
-static void test_names_in_a_directory_that_never_rests(void **state)
+static void test_names_in_a_directory_that_changes_all_the_time(void **state)
 {
 	struct search_hits hits;
 	struct fixture f;
@@ -103,7 +103,8 @@ static void test_names_in_a_directory_that_never_rests(void **state)
 	changes_in = NULL;
 }
 
-static void test_what_vanished_from_one_that_rests_at_last(void **state)
+static void test_what_vanished_from_a_directory_that_stops_changing(
+	void **state)
 {
 	char path[512];
 	struct fixture f;
@@ -148,9 +149,10 @@ static void test_what_is_below_a_directory_whose_name_was_missed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names_in_a_directory_that_never_rests),
 		cmocka_unit_test(
-			test_what_vanished_from_one_that_rests_at_last),
+			test_names_in_a_directory_that_changes_all_the_time),
+		cmocka_unit_test(
+			test_what_vanished_from_a_directory_that_stops_changing),
 		cmocka_unit_test(
 			test_what_is_below_a_directory_whose_name_was_missed),
 	};

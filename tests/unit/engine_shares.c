@@ -289,7 +289,7 @@ static void test_sdhash_is_bounded(void **state)
 	assert_bounded(ask_sdhash);
 }
 
-static void test_inquiries_are_bounded(void **state)
+static void test_queries_are_bounded(void **state)
 {
 	(void)state;
 	assert_bounded(ask_browse);
@@ -332,7 +332,7 @@ static void test_sdhash_is_fair(void **state)
 	assert_fair(ask_sdhash);
 }
 
-static void test_inquiries_are_fair(void **state)
+static void test_queries_are_fair(void **state)
 {
 	(void)state;
 	assert_fair(ask_browse);
@@ -463,10 +463,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_are_bounded),
 		cmocka_unit_test(test_sdhash_is_bounded),
-		cmocka_unit_test(test_inquiries_are_bounded),
+		cmocka_unit_test(test_queries_are_bounded),
 		cmocka_unit_test(test_waits_are_fair),
 		cmocka_unit_test(test_sdhash_is_fair),
-		cmocka_unit_test(test_inquiries_are_fair),
+		cmocka_unit_test(test_queries_are_fair),
 		cmocka_unit_test(test_a_shared_file_keeps_the_better_turn),
 		cmocka_unit_test(test_one_user_does_not_take_all_threads),
 		cmocka_unit_test(test_large_files_leave_a_worker),

@@ -186,7 +186,7 @@ static void test_what_is_kept_is_bounded(void **state)
 	queue_remove(q);
 }
 
-static void test_a_job_that_nobody_waits_for_gives_up_its_worker(void **state)
+static void test_a_job_without_requests_gives_up_its_worker(void **state)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
@@ -223,7 +223,7 @@ int main(void)
 		cmocka_unit_test(test_large_files_take_turns),
 		cmocka_unit_test(test_what_is_kept_is_bounded),
 		cmocka_unit_test(
-			test_a_job_that_nobody_waits_for_gives_up_its_worker),
+			test_a_job_without_requests_gives_up_its_worker),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,7 +143,8 @@ static int refuse(void *arg, struct result *r)
 	return -ENOSPC;
 }
 
-static void test_a_result_that_nobody_takes_is_answered_and_gone(void **state)
+static void test_a_result_that_cannot_be_posted_is_answered_and_gone(
+	void **state)
 {
 	struct file_key key = key_number(1);
 	struct outcome o = OUTCOME_INIT;
@@ -227,7 +228,7 @@ int main(void)
 		cmocka_unit_test(
 			test_a_file_that_changes_while_it_is_posted_runs_again),
 		cmocka_unit_test(
-			test_a_result_that_nobody_takes_is_answered_and_gone),
+			test_a_result_that_cannot_be_posted_is_answered_and_gone),
 		cmocka_unit_test(
 			test_only_the_result_of_the_last_run_is_an_answer),
 		cmocka_unit_test(test_what_is_known_is_an_answer),

@@ -77,7 +77,7 @@ static int try_open_as(const struct place *p, const struct credentials *who)
 	return err;
 }
 
-static void test_what_is_roots_is_out_of_reach(void **state)
+static void test_files_of_root_are_out_of_reach(void **state)
 {
 	struct place p;
 
@@ -102,7 +102,7 @@ static void test_groups_count(void **state)
 	place_remove(&p);
 }
 
-static void test_new_files_are_theirs(void **state)
+static void test_new_files_belong_to_the_caller(void **state)
 {
 	struct place p;
 	char name[64];
@@ -210,9 +210,9 @@ static void test_others_may_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_roots_is_out_of_reach),
+		cmocka_unit_test(test_files_of_root_are_out_of_reach),
 		cmocka_unit_test(test_groups_count),
-		cmocka_unit_test(test_new_files_are_theirs),
+		cmocka_unit_test(test_new_files_belong_to_the_caller),
 		cmocka_unit_test(test_groups_come_back),
 		cmocka_unit_test(test_other_threads_stay_root),
 		cmocka_unit_test(test_others_may_not),
