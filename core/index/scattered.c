@@ -11,7 +11,7 @@
  * MOST a score is hardly changed. */
 #define LEAST 0.05
 #define MOST 0.97
-/* Of windows in their places: what strangers may have in common. */
+/* Of windows in their places: what unrelated contents may have in common. */
 #define LEAST_IN_PLACE 0.12
 /* Of windows in their places, in contents without known places. */
 #define LEAST_UNPLACED 0.35

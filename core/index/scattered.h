@@ -30,13 +30,13 @@
  * part.  So edits count as scattered only where the shared values of the
  * sketches are a like part of all values at all places, as far as chance
  * allows.  Contents of less than two units have no places (sif.h), and
- * strangers of one size that share the phrases of a licence look like scattered
- * edits there: so much must be left.
+ * unrelated contents of one size that share the phrases of a licence look like
+ * scattered edits there: so much must be left.
  *
- * Strangers made from one template look like that, too: they share a passage
- * and many phrases.  But they seldom have the same size, and contents of which
- * bytes were replaced always have.  So sizes must be equal; then it takes
- * little more evidence.
+ * Unrelated contents made from one template look like that, too: they share a
+ * passage and many phrases.  But they seldom have the same size, and contents
+ * of which bytes were replaced always have.  So sizes must be equal; then it
+ * takes little more evidence.
  *
  * The shares are of windows in their places, and sketches tell those of
  * distinct windows.  A window with a changed byte is nearly always new and

@@ -81,8 +81,8 @@ int score_ceiling(int distance, int traits)
 /*
  * Two contents whose distinctive score is LEAST are alike in more than
  * boilerplate, and so are two that share little, but of the distinctive part a
- * half (OF_SCORE) of what they share of the whole.  Strangers below one licence
- * have idioms in common, which are up to an eighth of the rest.
+ * half (OF_SCORE) of what they share of the whole.  Unrelated contents below
+ * one licence have idioms in common, which are up to an eighth of the rest.
  *
  * Boilerplate is seldom more than TEMPLATE of a content.  Contents that share
  * more are of a large family, whose values all members have, and
