@@ -80,7 +80,6 @@ struct digest_info {
 	enum digest_id id;
 	const char *name;      /* "sise": in options and on command lines */
 	const char *attribute; /* "user.sise" */
-	const char *title;     /* one line for help texts */
 };
 
 /* Indexed by enum digest_id. */
