@@ -33,14 +33,14 @@
 #define WINDOW_DIFFERENCE UINT64_C(0x0106020003010003)
 
 /* The hash from y, but for its last xor. */
-static inline uint64_t window_nearly_finish(uint64_t y)
+static inline uint64_t window_before_xor(uint64_t y)
 {
 	y *= WINDOW_PRIME;
 	y ^= (y >> 35) + 8;
 	return y * WINDOW_PRIME;
 }
 
-static inline uint64_t window_finish_nearly(uint64_t y)
+static inline uint64_t window_last_xor(uint64_t y)
 {
 	return y ^ y >> 28;
 }
@@ -57,8 +57,8 @@ static inline uint64_t window_y(const uint8_t *bytes, uint64_t seed)
 
 static inline uint64_t window_key(const uint8_t *bytes)
 {
-	return window_finish_nearly(
-		window_nearly_finish(window_y(bytes, WINDOW_SEED_1)));
+	return window_last_xor(
+		window_before_xor(window_y(bytes, WINDOW_SEED_1)));
 }
 
 static inline uint64_t window_y_of_key(uint64_t key)
@@ -74,7 +74,7 @@ static inline uint64_t window_value(uint64_t key)
 {
 	uint64_t y = window_y_of_key(key) ^ WINDOW_DIFFERENCE;
 
-	return window_finish_nearly(window_nearly_finish(y));
+	return window_last_xor(window_before_xor(y));
 }
 
 /* Adds the sums for one lane, kept as the scalar file says. */

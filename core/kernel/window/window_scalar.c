@@ -78,10 +78,10 @@ static inline size_t pick_one(uint64_t y, uint64_t bound, uint64_t *key_out)
 {
 	const uint64_t most = bound | UINT64_MAX >> WINDOW_TOP_BITS;
 
-	y = window_nearly_finish(y);
+	y = window_before_xor(y);
 	if (__builtin_expect(y > most, 1))
 		return 0;
-	*key_out = window_finish_nearly(y);
+	*key_out = window_last_xor(y);
 	return *key_out <= bound;
 }
 
