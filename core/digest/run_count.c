@@ -38,19 +38,20 @@ static uint64_t differences(const uint8_t *bytes)
 	return first ^ second;
 }
 
+/* 1: nine equal bytes; else 0. */
+static unsigned is_nine(const uint8_t *bytes)
+{
+	return !differences(bytes);
+}
+
 /* The first place from i on, a multiple of 8, with eight equal bytes behind
  * it; len or more if there is none. */
 static size_t find_nine(const uint8_t *bytes, size_t i, size_t len)
 {
-	bool found;
-
-	for (; i + 33 <= len; i += 32) {
-		found = !differences(bytes + i) | !differences(bytes + i + 8) |
-			!differences(bytes + i + 16) |
-			!differences(bytes + i + 24);
-		if (found)
+	for (; i + 33 <= len; i += 32)
+		if (is_nine(bytes + i) | is_nine(bytes + i + 8) |
+		    is_nine(bytes + i + 16) | is_nine(bytes + i + 24))
 			break;
-	}
 	while (i + 9 <= len && differences(bytes + i))
 		i += 8;
 	return i + 9 <= len ? i : len;
