@@ -118,13 +118,13 @@ struct catalog {
 	char *directory;
 	char *data; /* path of the data file */
 	int lock_fd;
-	struct map_gate gate;
 	bool unmapped; /* gate: growing failed, there is no map now */
+	struct map_gate gate;
 
 	/* Constant after catalog_begin(). */
 	char *source;
-	uint32_t digest_set;
 	uint64_t map_bytes;
+	uint32_t digest_set;
 	bool existing;
 
 	/* Of the check, until catalog_finish(). */

@@ -146,7 +146,7 @@ static size_t read_digests(const char *path, size_t column, struct named *out,
 static struct tlsh_digest find_digest(const struct named *all, size_t count,
 				      const char *name)
 {
-	struct tlsh_digest digest;
+	struct tlsh_digest digest = { 0 };
 	size_t i;
 
 	for (i = 0; i < count; i++)
