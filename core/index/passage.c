@@ -36,19 +36,38 @@ static double bytes_per_window(uint64_t size, const struct sif_sketch *sketch)
 				  (double)sketch->distinct / (double)once);
 }
 
-/* The values that two sketches share, with their places in each, both in the
- * larger unit of the two. */
-struct shared_values {
-	size_t count;
-	uint32_t weights[SIF_MAX_VALUES]; /* 0: not known */
-	uint8_t a[SIF_MAX_VALUES], b[SIF_MAX_VALUES];
-	uint16_t near[SIF_PLACES][SIF_PLACES]; /* so many have these places */
-	double scale_a, scale_b; /* from the units of a sketch to that */
+/* A shared value, with its places in each content. */
+struct shared_value {
+	uint32_t weight; /* 0: not known */
+	uint8_t a, b;
 };
 
-static uint8_t scaled(uint8_t place, double scale)
+struct shared_values {
+	size_t count;
+	struct shared_value values[SIF_MAX_VALUES];
+	/* Of each content and place, the values that may be shared. */
+	uint16_t all_a[SIF_PLACES], all_b[SIF_PLACES];
+	double scale_a, scale_b; /* from the units of a content to the larger */
+	uint16_t near[SIF_PLACES][SIF_PLACES]; /* so many have these places */
+};
+
+static uint8_t place_at(const struct sif_sketch *sketch, size_t i)
 {
-	return (uint8_t)(place % SIF_PLACES * scale);
+	return sketch->is_placed ? sketch->places[i] % SIF_PLACES : 0;
+}
+
+static void add_shared(const struct weighed_sketch *a, size_t i,
+		       const struct sif_sketch *b, size_t j,
+		       struct shared_values *out)
+{
+	uint8_t place_a = place_at(a->sketch, i), place_b = place_at(b, j);
+
+	if (!occurs_once(a->sketch, i) || !occurs_once(b, j))
+		return;
+	out->values[out->count++] =
+		(struct shared_value){ a->weights[i], place_a, place_b };
+	out->all_a[place_a]++;
+	out->all_b[place_b]++;
 }
 
 static void find_shared(const struct weighed_sketch *a,
@@ -58,18 +77,18 @@ static void find_shared(const struct weighed_sketch *a,
 	const struct sif_sketch *own = a->sketch;
 	size_t i = 0, j = 0;
 
-	out->count = 0;
-	while (i < own->count && j < b->count && own->values[i] < bound &&
-	       b->values[j] < bound) {
-		uint64_t x = own->values[i], y = b->values[j];
+	for (;;) {
+		uint64_t x = i < own->count ? own->values[i] : bound;
+		uint64_t y = j < b->count ? b->values[j] : bound;
 
-		if (x == y && occurs_once(own, i) && occurs_once(b, j)) {
-			out->weights[out->count] = a->weights[i];
-			out->a[out->count] =
-				scaled(own->places[i], out->scale_a);
-			out->b[out->count++] =
-				scaled(b->places[j], out->scale_b);
-		}
+		if (x >= bound && y >= bound)
+			break;
+		if (x == y)
+			add_shared(a, i, b, j, out);
+		else if (x < y)
+			out->all_a[place_at(own, i)] += occurs_once(own, i);
+		else
+			out->all_b[place_at(b, j)] += occurs_once(b, j);
 		i += x <= y;
 		j += y <= x;
 	}
@@ -92,34 +111,96 @@ static size_t count_near(const struct shared_values *s, int a, int b)
 	return count;
 }
 
-/* Leaves those that have PASSAGE_NEAR others next to them. */
+/* Leaves those that have PASSAGE_NEAR others next to them, in the larger unit
+ * of the two. */
 static void drop_scattered(struct shared_values *s)
 {
 	size_t i, kept = 0;
 
-	memset(s->near, 0, sizeof(s->near));
 	for (i = 0; i < s->count; i++)
-		s->near[s->a[i]][s->b[i]]++;
+		s->near[(int)(s->values[i].a * s->scale_a)]
+		       [(int)(s->values[i].b * s->scale_b)]++;
 	for (i = 0; i < s->count; i++) {
-		s->weights[kept] = s->weights[i];
-		kept += count_near(s, s->a[i], s->b[i]) > PASSAGE_NEAR;
+		const struct shared_value *v = &s->values[i];
+
+		s->values[kept] = *v;
+		kept += count_near(s, (int)(v->a * s->scale_a),
+				   (int)(v->b * s->scale_b)) > PASSAGE_NEAR;
 	}
 	s->count = kept;
 }
 
-/* Values whose weight is not known count as those whose weight is. */
-static double count_distinctive(const struct shared_values *s)
+/* The weight of those whose weight is not known: the mean of the others. */
+static double mean_weight(const struct shared_values *s)
 {
 	double sum = 0;
 	size_t known = 0, i;
 
 	for (i = 0; i < s->count; i++) {
-		sum += s->weights[i];
-		known += s->weights[i] != 0;
+		sum += s->values[i].weight;
+		known += s->values[i].weight != 0;
 	}
-	if (!known)
-		return (double)s->count;
-	return (double)s->count * sum / (double)known / WEIGHT_ONE;
+	return known ? sum / (double)known / WEIGHT_ONE : 1;
+}
+
+/* The values that are left, by their places in one of the contents. */
+struct place_sums {
+	size_t count[SIF_PLACES];
+	double weight[SIF_PLACES];
+};
+
+static void sum_places(const struct shared_values *s, double mean,
+		       struct place_sums *a, struct place_sums *b)
+{
+	const struct shared_value *v;
+	double weight;
+	size_t i;
+
+	*a = *b = (struct place_sums){ 0 };
+	for (i = 0; i < s->count; i++) {
+		v = &s->values[i];
+		weight = v->weight ? (double)v->weight / WEIGHT_ONE : mean;
+		a->count[v->a]++;
+		a->weight[v->a] += weight;
+		b->count[v->b]++;
+		b->weight[v->b] += weight;
+	}
+}
+
+/* Of each place as large a part as of its values, but no more than most bytes
+ * to a value. */
+static double bytes_of_places(const struct place_sums *sums,
+			      const uint16_t all[static SIF_PLACES],
+			      uint64_t size, double most)
+{
+	double unit = sif_place_unit(size), sum = 0, length;
+	size_t i;
+
+	for (i = 0; i < SIF_PLACES; i++) {
+		if (!all[i])
+			continue;
+		length = fmin(unit, (double)size - unit * (double)i);
+		sum += fmin(most, length / all[i]) * sums->weight[i];
+	}
+	return sum;
+}
+
+/* Whether the shared values are most of the values of their places, as far as
+ * these are so many. */
+static bool is_dense(const struct place_sums *sums,
+		     const uint16_t all[static SIF_PLACES])
+{
+	double places = 0, squares = 0, part;
+	size_t i;
+
+	for (i = 0; i < SIF_PLACES; i++) {
+		if (!all[i])
+			continue;
+		part = (double)sums->count[i] / all[i];
+		places += part;
+		squares += part * part;
+	}
+	return squares >= PASSAGE_DENSE * places * fmin(1, places);
 }
 
 /* At least 1 for what is worth listing, and 99 at most. */
@@ -130,29 +211,67 @@ static int percent_of(double bytes, uint64_t size)
 	return percent || bytes < 1 ? percent : 1;
 }
 
+/* What the values that are left stand for: the mean of what the places in the
+ * one content say and those in the other. */
+static double bytes_in_places(const struct shared_values *s, double mean,
+			      const uint64_t sizes[static 2], double most)
+{
+	struct place_sums a, b;
+
+	sum_places(s, mean, &a, &b);
+	if (!is_dense(&a, s->all_a) || !is_dense(&b, s->all_b))
+		return 0;
+	return (bytes_of_places(&a, s->all_a, sizes[0], most) +
+		bytes_of_places(&b, s->all_b, sizes[1], most)) /
+	       2;
+}
+
+/* The same where places are not known. */
+static double bytes_anywhere(const struct weighed_sketch *a,
+			     const struct sif_sketch *b,
+			     const uint64_t sizes[static 2])
+{
+	return fmin(bytes_per_window(sizes[0], a->sketch),
+		    bytes_per_window(sizes[1], b));
+}
+
+static double bytes_in_common(const struct weighed_sketch *a,
+			      const struct sif_sketch *b,
+			      const uint64_t sizes[static 2])
+{
+	double unit_a = sif_place_unit(sizes[0]);
+	double unit_b = sif_place_unit(sizes[1]);
+	bool is_placed = a->sketch->is_placed && b->is_placed;
+	struct shared_values shared = { .scale_a = fmin(1, unit_a / unit_b),
+					.scale_b = fmin(1, unit_b / unit_a) };
+	uint64_t bound = sif_joint_bound(a->sketch, b);
+	double part = sampled_part(bound), mean, values;
+
+	find_shared(a, b, bound, &shared);
+	if (is_placed)
+		drop_scattered(&shared);
+	mean = mean_weight(&shared);
+	values = mean * (double)shared.count;
+	if (values < PASSAGE_VALUES)
+		return 0;
+	if (is_placed)
+		return bytes_in_places(&shared, mean, sizes,
+				       PASSAGE_REPEAT_KNOWN / part);
+	return values / part * bytes_anywhere(a, b, sizes);
+}
+
 int passage_compare(const struct weighed_sketch *a, uint64_t size_a,
 		    const struct sif_sketch *b, uint64_t size_b,
 		    struct index_match *out)
 {
-	uint64_t bound = sif_joint_bound(a->sketch, b);
-	double unit_a = sif_place_unit(size_a), unit_b = sif_place_unit(size_b);
-	double bytes = 0, values;
-	struct shared_values shared;
+	const uint64_t sizes[] = { size_a, size_b };
+	double bytes;
 	int score;
 
 	if (a->sketch->window != b->window)
 		return -EINVAL;
-	shared.scale_a = fmin(1, unit_a / unit_b);
-	shared.scale_b = fmin(1, unit_b / unit_a);
-	find_shared(a, b, bound, &shared);
-	if (a->sketch->is_placed && b->is_placed)
-		drop_scattered(&shared);
-	values = count_distinctive(&shared);
-	if (values >= PASSAGE_VALUES)
-		bytes = values / sampled_part(bound) *
-			fmin(bytes_per_window(size_a, a->sketch),
-			     bytes_per_window(size_b, b));
-	bytes = fmin(bytes, (double)(size_a < size_b ? size_a : size_b));
+	bytes = fmin(bytes_in_common(a, b, sizes),
+		     (double)(size_a < size_b ? size_a : size_b));
 	score = percent_of(bytes, size_a);
 	out->bytes = (uint64_t)bytes;
 	out->score = out->distinctive_score = score;
@@ -166,6 +285,8 @@ int passage_compare(const struct weighed_sketch *a, uint64_t size_a,
  * its error.
  */
 #define DEVIATIONS 4
+/* Of the windows of a passage, so many times as many as on average occur once. */
+#define LEAST_ONCE 0.5
 
 bool passage_is_likely(const struct index_query *q,
 		       const struct passage_sample *sample)
@@ -177,8 +298,7 @@ bool passage_is_likely(const struct index_query *q,
 	if (!sample->values || per_window <= 0)
 		return false;
 	sampled = (double)sample->values / (double)sketch->distinct;
-	/* A hundredth less: the range of the content is not known exactly. */
-	windows = 0.99 * (double)q->share_min / per_window;
+	windows = LEAST_ONCE * (double)q->share_min / per_window;
 	least = fmax(PASSAGE_VALUES, windows * sampled);
 	part = (double)sample->listed / (double)sample->values;
 	return (double)sample->found >=

@@ -12,22 +12,31 @@
  * (INDEX_SHARES).
  *
  * The values that two sketches share, in the range that both cover, are a
- * sample of the windows that the contents share.  The number of these is the
- * number of values over the sampled part of all windows.  A value that very
- * many contents have counts by its weight, so boilerplate adds hardly anything.
+ * sample of the windows that the contents share.
  *
  * A content repeats some of its windows, a table nearly all of them.  These say
- * nothing of a place, so a value counts if its window occurs once in both.  It
- * stands for as many bytes as it does on average in the content where that is
- * less, and for PASSAGE_REPEAT_KNOWN bytes at most; where the sketch does not
- * know how many windows there are (sif.h), for PASSAGE_REPEAT: long runs of one
- * byte have none.
+ * nothing of a place, so a value counts if its window occurs once in both.
  *
  * Phrases of a language, and what a compiler puts into every program, add up to
  * as much as a passage, but are spread over both contents.  So a value counts
  * if PASSAGE_NEAR others are next to it in both, as far from it in the one as
  * in the other, to the larger unit of places (sif_place_unit()) and one more.
- * Several passages add up.  A sketch without places counts all.
+ *
+ * The values that count are a part of all values of their place that occur
+ * once, and they stand for that part of its bytes: for more bytes where much is
+ * repeated or padding, but each for PASSAGE_REPEAT_KNOWN bytes to a window at
+ * most.  So only the ends of a passage are estimated, as the places between
+ * have no other values.  Both contents tell the length, and the mean counts.
+ * In two tables of one kind the places have many other values: unless
+ * PASSAGE_DENSE of them are shared, on average over what is shared, there is no
+ * passage; where that fills less than one place, so much less is enough.
+ *
+ * A value that very many contents have counts by its weight, so boilerplate
+ * adds hardly anything.  Several passages add up.  Sketches without places
+ * count all values; each stands for as many bytes as it does on average in the
+ * content where that is less, and where the sketch does not know how many
+ * windows there are (sif.h), for PASSAGE_REPEAT bytes at most: long runs of one
+ * byte have none.
  *
  * Fewer than PASSAGE_VALUES shared values tell too little.  A sketch has up to
  * SIF_MAX_VALUES values, so what is shared must be more than half a percent of
@@ -36,6 +45,7 @@
  */
 #define PASSAGE_NEAR 4
 #define PASSAGE_VALUES 6
+#define PASSAGE_DENSE 0.5
 #define PASSAGE_REPEAT 2
 #define PASSAGE_REPEAT_KNOWN 16
 

@@ -14,6 +14,10 @@
 #define CLASSES (GENERATED_CLASSES + FOUND_CLASSES)
 #define PAIRS 15 /* of a shape */
 #define SHARE_MIN (16 * KIB)
+/* Contents share the pieces of this length of the one that are anywhere in the
+ * other.  Those that share less than half of SHARE_MIN are unrelated: in real
+ * files there are passages in common that were not put there. */
+#define PIECE 128
 
 /* Two contents of these sizes and what they have in common. */
 static const struct shape {
@@ -32,6 +36,7 @@ static const struct shape {
 /* Content i is i + 1 in the index; 2 * i and 2 * i + 1 are a pair. */
 struct passage_corpus {
 	struct fingerprint *fingerprint;
+	struct bytes contents[CONTENTS]; /* owned */
 	struct digests digests[CONTENTS];
 	struct sif_sketch sketches[CONTENTS];
 	size_t count;
@@ -50,7 +55,7 @@ struct passage_table {
 
 /* ---- contents ---- */
 
-static void add_content(struct passage_corpus *c, const struct bytes *b)
+static void add_content(struct passage_corpus *c, struct bytes *b)
 {
 	struct sif_sketch *sketch = &c->sketches[c->count];
 	struct digests *d = &c->digests[c->count];
@@ -62,7 +67,7 @@ static void add_content(struct passage_corpus *c, const struct bytes *b)
 	fail_errno("digest", fingerprint_final(c->fingerprint, d));
 	text = d->text[DIGEST_SIF];
 	fail_errno("sketch", sif_parse(text, strlen(text), sketch));
-	c->count++;
+	c->contents[c->count++] = *b;
 	fail_errno("index", index_add(c->ix, (uint32_t)c->count, d, sketch));
 }
 
@@ -79,7 +84,6 @@ static void make_content(struct passage_corpus *c, struct material *m,
 	memcpy(content.data + draw_below(state, size - passage->len + 1),
 	       passage->data, passage->len);
 	add_content(c, &content);
-	free(content.data);
 }
 
 static size_t bytes_of_material(void)
@@ -107,6 +111,115 @@ static void make_pairs(struct passage_corpus *c, struct material *m)
 				make_content(c, m, shapes[i].sizes[side],
 					     &passage, &state);
 		}
+}
+
+/* ---- what real files share ---- */
+
+/* A piece of the one content, and whether the other has it. */
+struct piece {
+	uint64_t hash;
+	bool is_shared;
+};
+
+/* Of pieces, in upper bits: whether one may have such a hash. */
+#define FILTER_BITS 20
+struct pieces {
+	struct piece *piece; /* by hash; owned */
+	size_t count;
+	bool filter[1 << FILTER_BITS];
+};
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+/* The sum of (byte + 1) * FACTOR^(bytes behind it), modulo 2^64. */
+#define FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+static uint64_t hash_piece(const uint8_t *piece)
+{
+	uint64_t hash = 0;
+	size_t i;
+
+	for (i = 0; i < PIECE; i++)
+		hash = hash * FACTOR + piece[i] + 1;
+	return hash;
+}
+
+static bool repeats_one_byte(const uint8_t *piece)
+{
+	return !memcmp(piece, piece + 1, PIECE - 1);
+}
+
+static struct pieces *cut_pieces(const struct bytes *b)
+{
+	struct pieces *p = allocate(sizeof(*p));
+	uint64_t hash;
+	size_t at;
+
+	p->piece = allocate((b->len / PIECE + 1) * sizeof(*p->piece));
+	for (at = 0; at + PIECE <= b->len; at += PIECE) {
+		if (repeats_one_byte(b->data + at))
+			continue;
+		hash = hash_piece(b->data + at);
+		p->filter[hash >> (64 - FILTER_BITS)] = true;
+		p->piece[p->count++] = (struct piece){ hash, false };
+	}
+	qsort(p->piece, p->count, sizeof(*p->piece), by_hash);
+	return p;
+}
+
+static void mark_shared(struct pieces *p, uint64_t hash)
+{
+	size_t low = 0, high = p->count, middle;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (p->piece[middle].hash < hash)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < p->count && p->piece[low].hash == hash; low++)
+		p->piece[low].is_shared = true;
+}
+
+static void mark_all_shared(struct pieces *p, const struct bytes *b)
+{
+	uint64_t hash = hash_piece(b->data), leaving = 1;
+	size_t i;
+
+	for (i = 0; i < PIECE; i++)
+		leaving *= FACTOR;
+	for (i = PIECE;; i++) {
+		if (p->filter[hash >> (64 - FILTER_BITS)])
+			mark_shared(p, hash);
+		if (i == b->len)
+			break;
+		hash = hash * FACTOR + b->data[i] + 1 -
+		       leaving * (b->data[i - PIECE] + 1u);
+	}
+}
+
+static size_t shared_bytes(const struct bytes *a, const struct bytes *b)
+{
+	struct pieces *p = cut_pieces(a);
+	size_t shared = 0, i;
+
+	mark_all_shared(p, b);
+	for (i = 0; i < p->count; i++)
+		shared += p->piece[i].is_shared;
+	free(p->piece);
+	free(p);
+	return shared * PIECE;
+}
+
+static bool share_little(const struct passage_corpus *c, size_t i, size_t j)
+{
+	return shared_bytes(&c->contents[i], &c->contents[j]) < SHARE_MIN / 2;
 }
 
 /* ---- answers ---- */
@@ -138,7 +251,8 @@ static void ask(struct passage_corpus *c, size_t i, struct passage_table *t)
 	for (j = 0; j < count; j++) {
 		t->entries++;
 		if (matches[j].content - 1 != (i ^ 1)) {
-			t->unrelated++;
+			t->unrelated +=
+				share_little(c, i, matches[j].content - 1);
 			continue;
 		}
 		result->found++;
@@ -189,8 +303,10 @@ static void evaluate_class(struct material *m, struct figures *figures)
 	for (i = 0; i < c->count; i++)
 		ask(c, i, &t);
 	report(m->name, &t, figures);
-	for (i = 0; i < c->count; i++)
+	for (i = 0; i < c->count; i++) {
 		digests_release(&c->digests[i]);
+		free(c->contents[i].data);
+	}
 	fingerprint_free(c->fingerprint);
 	index_free(c->ix);
 	free(c);

@@ -258,6 +258,51 @@ static void test_passages_add_up(void **state)
 	assert_bytes(match_of(s, b), 30 << 10, 0.4);
 }
 
+/* ---- tables ---- */
+
+/* A content of which so much is a table with records of length bytes.  The first
+ * shared of them depend on the number of the record alone, the next repeated
+ * ones on nothing, and others are in no other content. */
+static uint32_t put_table(struct passage_shelf *s, size_t bytes, size_t length,
+			  size_t shared, size_t repeated)
+{
+	struct sif_sketch *sketch = calloc(1, sizeof(*sketch));
+	uint32_t id = ++s->last;
+	size_t at;
+
+	assert_non_null(sketch);
+	make_text(s->text, BYTES, 1000000 + id);
+	for (at = 0; at + length <= bytes; at += length) {
+		make_text(s->text + 70000 * id + at, shared, at);
+		make_text(s->text + 70000 * id + at + shared, repeated, 7);
+	}
+	sketch_text(s->text, BYTES, sketch);
+	s->sketches[id] = sketch;
+	s->sizes[id] = BYTES;
+	add_sketch(s->ix, id, BYTES, sketch);
+	return id;
+}
+
+static void test_a_passage_may_repeat_much(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_table(s, PASSAGE, 200, 70, 130);
+	uint32_t b = put_table(s, PASSAGE, 200, 70, 130);
+
+	search(s, a, INDEX_SHARE_MIN);
+	assert_bytes(match_of(s, b), PASSAGE, 0.2);
+}
+
+static void test_tables_of_one_kind_are_no_passage(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_table(s, 4 * PASSAGE, 64, 34, 0);
+
+	(void)put_table(s, 4 * PASSAGE, 64, 34, 0);
+	search(s, a, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 0);
+}
+
 /* ---- many contents ---- */
 
 /* The passage is in all versions of the file, and in one other content. */
@@ -358,40 +403,65 @@ static bool has_neighbours(const struct common_values *c, size_t i,
 	return near >= 4;
 }
 
-/* For each window that occurs once. */
-static double model_bytes(const struct sif_sketch *x)
+/* How often the window of a value occurs; 0: it has none. */
+static uint32_t times_of(const struct sif_sketch *x, uint64_t value)
 {
-	double windows = (double)x->windows, once = 0;
 	size_t i;
 
 	for (i = 0; i < x->count; i++)
-		once += x->times[i] == 1;
-	once *= (double)x->distinct / (double)x->count;
-	return fmin(16, windows / once);
+		if (x->values[i] == value)
+			return x->times[i];
+	return 0;
 }
 
-/* As passage.h defines it, of two sketches of which no value is common. */
+/* The bytes of a content that are in common, where so many of the shared values
+ * are at each place; negative where these are too few of all. */
+static double bytes_of_places(const struct sif_sketch *x, double size,
+			      const struct sif_sketch *y, const double *shared)
+{
+	double all[64] = { 0 }, unit = fmax(4096, size / 64);
+	double bytes = 0, sum = 0, squares = 0, part;
+	uint64_t bound = sif_joint_bound(x, y);
+	size_t i;
+
+	for (i = 0; i < x->count && x->values[i] < bound; i++)
+		all[x->places[i]] +=
+			x->times[i] == 1 && times_of(y, x->values[i]) <= 1;
+	for (i = 0; i < 64; i++) {
+		part = shared[i] > 0 ? shared[i] / all[i] : 0;
+		sum += part;
+		squares += part * part;
+		bytes += part * fmin(unit, size - unit * (double)i);
+	}
+	return squares < 0.5 * sum * fmin(1, sum) ? -1 : bytes;
+}
+
+/* As passage.h defines it, of two sketches of which no value is common, and no
+ * content repeats much. */
 static double bytes_in_common(const struct passage_shelf *s, uint32_t a,
 			      uint32_t b)
 {
 	const struct sif_sketch *x = s->sketches[a], *y = s->sketches[b];
-	double all = (double)(UINT64_C(1) << SIF_BITS), bytes = 0;
 	double size_a = (double)s->sizes[a], size_b = (double)s->sizes[b];
 	double unit_a = fmax(4096, size_a / 64);
 	double unit_b = fmax(4096, size_b / 64);
-	uint64_t bound = sif_joint_bound(x, y);
+	double of_a[64] = { 0 }, of_b[64] = { 0 }, values = 0, of_x, of_y;
 	struct common_values c;
 	size_t i;
 
 	find_common(x, y, &c);
-	for (i = 0; i < c.count; i++)
-		bytes += has_neighbours(&c, i, unit_a, unit_b);
-	if (bytes < 6)
+	for (i = 0; i < c.count; i++) {
+		if (!has_neighbours(&c, i, unit_a, unit_b))
+			continue;
+		values++;
+		of_a[c.a[i]]++;
+		of_b[c.b[i]]++;
+	}
+	of_x = bytes_of_places(x, size_a, y, of_a);
+	of_y = bytes_of_places(y, size_b, x, of_b);
+	if (values < 6 || of_x < 0 || of_y < 0)
 		return 0;
-	if (bound != UINT64_MAX)
-		bytes *= all / (double)bound;
-	bytes *= fmin(model_bytes(x), model_bytes(y));
-	return fmin(bytes, fmin(size_a, size_b));
+	return fmin((of_x + of_y) / 2, fmin(size_a, size_b));
 }
 
 static void test_a_search_finds_what_comparing_all_finds(void **state)
@@ -444,6 +514,8 @@ int main(void)
 		TEST(test_phrases_that_are_spread_are_no_passage),
 		TEST(test_without_places_phrases_add_up),
 		TEST(test_passages_add_up),
+		TEST(test_a_passage_may_repeat_much),
+		TEST(test_tables_of_one_kind_are_no_passage),
 		TEST(test_versions_do_not_crowd_a_passage_out),
 		TEST(test_boilerplate_is_no_passage),
 		TEST(test_invisible_contents_have_no_influence),
