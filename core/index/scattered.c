@@ -34,6 +34,9 @@
 #define LEAST_SPREAD 0.85
 /* Windows that are not counted, as they repeat one byte, and such. */
 #define TOLERANCE 0.02
+/* Of the score, so large a part must be left where only what is distinctive
+ * counts. */
+#define DISTINCTIVE 2
 /* Values of neighbouring places that are looked at together. */
 #define GROUP 16
 
@@ -42,19 +45,22 @@ bool scattered_is_possible(double share16)
 	return share16 >= LEAST && share16 <= MOST;
 }
 
-int index_see_scattered(const struct index_store *store, uint32_t content,
+int index_see_scattered(const struct index_store *store,
 			const struct scattered_content *own,
 			const struct scattered_content *other,
-			struct short_sketch *short_other, int *score)
+			struct short_sketch *short_other,
+			struct index_match *match)
 {
 	int err;
 
-	if (!store->short_sketch || !scattered_is_possible(*score / 100.0))
+	if (!store->short_sketch ||
+	    !scattered_is_possible(match->score / 100.0) ||
+	    DISTINCTIVE * match->distinctive_score < match->score)
 		return 0;
-	err = store->short_sketch(store->arg, content, short_other);
+	err = store->short_sketch(store->arg, match->content, short_other);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	*score = scattered_score(*score, own, other);
+	match->score = scattered_score(match->score, own, other);
 	return 0;
 }
 

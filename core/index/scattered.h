@@ -49,6 +49,7 @@
  */
 #define SCATTERED_LENGTH 24
 
+struct index_match;
 struct index_store;
 
 struct scattered_content {
@@ -84,14 +85,19 @@ int scattered_score(int score, const struct scattered_content *a,
 		    const struct scattered_content *b);
 
 /*
- * Raises a score with scattered_score() if own is compared with a content of
- * the store: the short sketch of that content is read into short_other, to
+ * Raises the score of a match with a content of the store, which own is
+ * compared with: the short sketch of that content is read into short_other, to
  * which other refers, only if it may raise the score.
+ *
+ * Bytes that are changed all over a content are changed in what very many have
+ * and in what is distinctive alike.  So the score stays where the distinctive
+ * one, which is known then, is less than half of it.
  */
-int index_see_scattered(const struct index_store *store, uint32_t content,
+int index_see_scattered(const struct index_store *store,
 			const struct scattered_content *own,
 			const struct scattered_content *other,
-			struct short_sketch *short_other, int *score);
+			struct short_sketch *short_other,
+			struct index_match *match);
 
 /* The least share of windows of 16 bytes that may be scored with least, 0..100,
  * of two contents of these sizes. */

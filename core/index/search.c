@@ -83,19 +83,18 @@ static int weigh(struct visible_index *v, const struct sif_sketch *sketch,
 	return v->err;
 }
 
-/* is_boilerplate is known only if the score is at least least. */
+/* is_boilerplate and the distinctive score are known only from a share of least
+ * on. */
 static int score(struct visible_index *v, const struct weighed_sketch *a,
 		 const struct sif_sketch *b, enum index_relation relation,
-		 int least, struct index_match *out)
+		 double least, struct index_match *out)
 {
 	struct weigher w = weigher_of(v);
 	struct score_shares shares, distinctive;
 	int err;
 
 	view_lock(v);
-	/* One less because scores are rounded. */
-	err = score_compare_sketches(&w, a, b, (least - 1) / 100.0, &shares,
-				     &distinctive);
+	err = score_compare_sketches(&w, a, b, least, &shares, &distinctive);
 	view_unlock(v);
 	if (err || v->err)
 		return err ? err : v->err;
@@ -149,8 +148,7 @@ static int see_scattered(struct index_search *s, const struct index_query *q,
 
 	if (!q->short_sketch || !index_is_alike(q->relation))
 		return 0;
-	return index_see_scattered(store, match->content, &own, &other,
-				   &s->short_other, &match->score);
+	return index_see_scattered(store, &own, &other, &s->short_other, match);
 }
 
 static bool is_match(const struct index_query *q, const struct index_match *m)
@@ -159,6 +157,15 @@ static bool is_match(const struct index_query *q, const struct index_match *m)
 		return m->bytes >= q->share_min;
 	return m->score >= q->least &&
 	       (q->relation == INDEX_ALL || !m->is_boilerplate);
+}
+
+/* The least share of windows that may be a match.  One less because scores are
+ * rounded. */
+static double least_share(const struct index_query *q, uint64_t size)
+{
+	if (q->short_sketch && index_is_alike(q->relation))
+		return scattered_least(q->least - 1, q->digests->size, size);
+	return (q->least - 1) / 100.0;
 }
 
 /* Compares the sketch of a candidate, which is in s->other. */
@@ -170,7 +177,8 @@ static int compare_candidate(struct index_search *s,
 	if (q->relation == INDEX_SHARES)
 		return passage_compare(&s->own, q->digests->size, &s->other,
 				       c->size, out);
-	return score(&s->view, &s->own, &s->other, q->relation, q->least, out);
+	return score(&s->view, &s->own, &s->other, q->relation,
+		     least_share(q, c->size), out);
 }
 
 /* Compares sketches. */

@@ -54,6 +54,8 @@ struct index *listing_index(const struct corpus *c)
 struct index_match listing_score(const struct corpus *c, struct index *ix,
 				 size_t a, size_t b)
 {
+	const struct index_store store = { .short_sketch = fetch_short_sketch,
+					   .arg = (void *)c };
 	struct index_match match = { .content = (uint32_t)b + 1 };
 	struct short_sketch short_sketches[2];
 	struct sif_sketch sketches[2];
@@ -63,13 +65,15 @@ struct index_match listing_score(const struct corpus *c, struct index *ix,
 	fail_errno("score", index_score(ix, NULL, &sketches[0], &sketches[1],
 					INDEX_ALIKE, &match));
 	fail_errno("sketch", short_sketch_of(c, a, &short_sketches[0]));
-	fail_errno("sketch", short_sketch_of(c, b, &short_sketches[1]));
-	match.score = scattered_score(
-		match.score,
-		&(struct scattered_content){ &sketches[0], &short_sketches[0],
-					     c->files[a].digests.size },
-		&(struct scattered_content){ &sketches[1], &short_sketches[1],
-					     c->files[b].digests.size });
+	fail_errno("score",
+		   index_see_scattered(&store,
+				       &(struct scattered_content){
+					       &sketches[0], &short_sketches[0],
+					       c->files[a].digests.size },
+				       &(struct scattered_content){
+					       &sketches[1], &short_sketches[1],
+					       c->files[b].digests.size },
+				       &short_sketches[1], &match));
 	return match;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/digest/fingerprint.h"
+#include "core/index/frequency.h"
 #include "core/index/scattered.h"
 #include "core/index/score.h"
 #include "tests/unit/recipe.h"
@@ -319,6 +320,9 @@ static void test_the_least_share_of_candidates(void **state)
 
 /* ---- searching ---- */
 
+/* The sketches of contents 1 and 2; others have none. */
+enum { MOST = 16 * FREQUENCY_COMMON };
+
 struct pair_store {
 	struct sif_sketch sketches[3];
 	struct short_sketch short_sketches[3];
@@ -330,6 +334,8 @@ static int fetch(void *arg, uint32_t content, struct sif_sketch *out)
 {
 	struct pair_store *s = arg;
 
+	if (content > 2)
+		return -ENOENT;
 	*out = s->sketches[content];
 	return 0;
 }
@@ -363,14 +369,15 @@ static int search(struct index *ix, struct pair_store *s, bool with_short,
 					   .short_sketch = with_short ?
 								   fetch_short :
 								   NULL };
-	struct index_match matches[INDEX_MATCHES];
+	static struct index_match matches[MOST];
 	struct digests d = { .size = LEN };
 	struct index_query q = { .digests = &d,
 				 .sketch = &s->sketches[1],
 				 .short_sketch = &s->short_sketches[1],
 				 .self = 1,
 				 .first_content = 1,
-				 .least = 60 };
+				 .least = 60,
+				 .most = MOST };
 	size_t count = 0;
 	int err = index_search(ix, &q, &store, matches, &count);
 
@@ -407,6 +414,48 @@ static void test_a_search_finds_them(void **state)
 	free(b.data);
 }
 
+/* The score of a and b among so many contents that are like the base. */
+static int score_among(size_t others, struct bytes base, struct bytes a,
+		       struct bytes b)
+{
+	static struct pair_store s;
+	struct digests d = digest(base);
+	struct index_match match;
+	struct sif_sketch sketch;
+	struct index *ix;
+	size_t i;
+
+	assert_int_equal(index_new(&ix), 0);
+	put(ix, &s, 1, a);
+	put(ix, &s, 2, b);
+	assert_int_equal(sif_parse(d.text[DIGEST_SIF],
+				   strlen(d.text[DIGEST_SIF]), &sketch),
+			 0);
+	for (i = 0; i < others; i++)
+		assert_int_equal(index_add(ix, 3 + (uint32_t)i, &d, &sketch),
+				 0);
+	assert_int_equal(search(ix, &s, true, &match), 0);
+	index_free(ix);
+	digests_release(&d);
+	return match.score;
+}
+
+/* Whatever the threshold is, below which the share of the windows is. */
+static void test_what_only_boilerplate_has_in_common_is_no_edit(void **state)
+{
+	struct bytes base = recipe_random(1, LEN);
+	struct bytes a = copy_of(base), b = copy_of(base);
+
+	(void)state;
+	change_bytes(a, 25, 3);
+	change_bytes(b, 25, 4);
+	assert_in_range(score_among(FREQUENCY_COMMON / 2, base, a, b), 92, 98);
+	assert_int_equal(score_among(4 * FREQUENCY_COMMON, base, a, b), 0);
+	free(base.data);
+	free(a.data);
+	free(b.data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +473,8 @@ int main(void)
 		cmocka_unit_test(test_what_proves_nothing),
 		cmocka_unit_test(test_the_least_share_of_candidates),
 		cmocka_unit_test(test_a_search_finds_them),
+		cmocka_unit_test(
+			test_what_only_boilerplate_has_in_common_is_no_edit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

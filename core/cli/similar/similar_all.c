@@ -133,27 +133,29 @@ static void explain(struct similar_job *job, const struct listed_pair *listed,
 {
 	int threshold = threshold_of(job);
 	int windows = find_windows(job, any->path, any->score);
+	/* What the mount does not bring together is boilerplate there, of which
+	 * edits say nothing. */
+	bool is_cut = !listed->found && similar_is_cut(job);
+	int score = any->found || is_cut ? any->score : windows;
 
 	if (listed->found)
 		printf("listed: score %d, threshold %d", listed->score,
 		       threshold);
-	else if (any->score < threshold)
-		printf("not listed: score %d, threshold %d", any->score,
-		       threshold);
-	else if (similar_is_cut(job))
+	else if (score < threshold)
+		printf("not listed: score %d, threshold %d", score, threshold);
+	else if (is_cut)
 		printf("not listed: score %d, but more files are alike than "
 		       "the mount's limit",
-		       any->score);
-	else if (!any->found ||
-		 score_is_boilerplate(any->score, any->distinctive))
-		printf("not listed: mere boilerplate, score %d", any->score);
+		       score);
+	else if (!any->found || score_is_boilerplate(score, any->distinctive))
+		printf("not listed: mere boilerplate, score %d", score);
 	else
 		printf("not listed: score %d, but the pair is ignored, see "
 		       "kin ignore --list",
-		       any->score);
+		       score);
 	if (any->found)
 		printf(", distinctive %d", any->distinctive);
-	if (windows < any->score)
+	if (windows < score)
 		printf(", scattered edits (by windows %d)", windows);
 	putchar('\n');
 }

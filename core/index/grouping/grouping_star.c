@@ -77,8 +77,7 @@ static int see_scattered(struct grouping *g, const struct index_store *store,
 	err = read_short_head(g, store, head);
 	if (err || g->short_state != SHORT_READ)
 		return err;
-	return index_see_scattered(store, g->contents[rank].content, &x, &y,
-				   &g->short_other, &match->score);
+	return index_see_scattered(store, &x, &y, &g->short_other, match);
 }
 
 static int compare(struct grouping *g, const struct index_store *store,
@@ -86,14 +85,16 @@ static int compare(struct grouping *g, const struct index_store *store,
 {
 	struct weigher w = { .frequency = g->frequency };
 	struct score_shares shares, distinctive;
+	double least =
+		scattered_least(g->rules.threshold - 1, g->contents[head].size,
+				g->contents[rank].size);
 	int err =
 		store->sketch(store->arg, g->contents[rank].content, &g->other);
 
-	*out = (struct index_match){ 0 };
+	*out = (struct index_match){ .content = g->contents[rank].content };
 	weigh_head(g);
 	if (!err)
-		err = score_compare_sketches(&w, &g->weighed, &g->other,
-					     (g->rules.threshold - 1) / 100.0,
+		err = score_compare_sketches(&w, &g->weighed, &g->other, least,
 					     &shares, &distinctive);
 	/* It is gone, or made with other windows. */
 	if (err)
