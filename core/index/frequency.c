@@ -4,12 +4,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { TABLE_BITS = 22, TABLE_SIZE = 1 << TABLE_BITS };
+/* Of the number of counters. */
+enum { FIRST_BITS = 14, MOST_BITS = 22 };
 
 struct frequency {
-	uint64_t total;
-	uint16_t count[TABLE_SIZE]; /* saturates */
+	uint16_t *count; /* owned; they saturate */
+	unsigned bits;
+	uint64_t values; /* that were counted */
 };
+
+static size_t size_of(const struct frequency *f)
+{
+	return (size_t)1 << f->bits;
+}
 
 int frequency_new(struct frequency **out)
 {
@@ -17,23 +24,48 @@ int frequency_new(struct frequency **out)
 
 	if (!f)
 		return -ENOMEM;
+	f->bits = FIRST_BITS;
+	f->count = calloc(size_of(f), sizeof(*f->count));
+	if (!f->count) {
+		free(f);
+		return -ENOMEM;
+	}
 	*out = f;
 	return 0;
 }
 
 void frequency_free(struct frequency *f)
 {
+	if (!f)
+		return;
+	free(f->count);
 	free(f);
 }
 
 size_t frequency_bytes(const struct frequency *f)
 {
-	return sizeof(*f);
+	return sizeof(*f) + size_of(f) * sizeof(*f->count);
 }
 
-static size_t place_of(uint64_t value)
+static size_t place_of(const struct frequency *f, uint64_t value)
 {
-	return sif_spread(value) >> (64 - TABLE_BITS);
+	return sif_spread(value) >> (64 - f->bits);
+}
+
+/* Twice as many counters: two follow from each, and have what it had.  Without
+ * memory it stays as it is, which is less exact. */
+static void grow(struct frequency *f)
+{
+	size_t size = size_of(f), i;
+	uint16_t *count = calloc(2 * size, sizeof(*count));
+
+	if (!count)
+		return;
+	for (i = 0; i < 2 * size; i++)
+		count[i] = f->count[i / 2];
+	free(f->count);
+	f->count = count;
+	f->bits++;
 }
 
 /* The counters are larger than the cache: those of the values that follow are
@@ -45,17 +77,20 @@ void frequency_add(struct frequency *f, const struct sif_sketch *sketch)
 	const uint64_t *values = sketch->values;
 	size_t i;
 
+	if (f->values > size_of(f) && f->bits < MOST_BITS)
+		grow(f);
 	for (i = 0; i < sketch->count; i++) {
-		uint16_t *count = &f->count[place_of(values[i])];
+		uint16_t *count = &f->count[place_of(f, values[i])];
 
 		if (i + FETCHED_AHEAD < sketch->count)
 			__builtin_prefetch(
-				&f->count[place_of(values[i + FETCHED_AHEAD])],
+				&f->count[place_of(f,
+						   values[i + FETCHED_AHEAD])],
 				1);
 		if (*count < UINT16_MAX)
 			(*count)++;
 	}
-	f->total += sketch->count;
+	f->values += sketch->count;
 }
 
 double frequency_weight_of(double contents)
@@ -67,8 +102,8 @@ double frequency_weight_of(double contents)
 
 double frequency_weight(const struct frequency *f, uint64_t value)
 {
-	double count = f->count[place_of(value)];
-	double others = (double)f->total / TABLE_SIZE;
+	double count = f->count[place_of(f, value)];
+	double others = (double)f->values / (double)size_of(f);
 
 	return frequency_weight_of(count - others);
 }

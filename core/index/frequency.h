@@ -10,10 +10,17 @@
 /*
  * The approximate number of contents in which a value of a sketch occurs.
  *
- * A fixed table of counters (8 MiB) is indexed by the lower bits of a value.
- * Different values may share a counter; the average of all counters is
- * subtracted to correct for that (a count-mean sketch, Deng and Rafiei 2007).
- * Contents that are removed stay counted until the next start.
+ * A table of counters is indexed by bits of a value.  Different values may share
+ * a counter; the average of all counters is subtracted to correct for that (a
+ * count-mean sketch, Deng and Rafiei 2007).  Contents that are removed stay
+ * counted until the next start.
+ *
+ * The table has 32 KiB at first and doubles whenever more values were counted
+ * than it has counters, up to 8 MiB.  The two counters that follow from one both
+ * have its count, which is never too low for that.  A value that very many
+ * contents have makes another one common, too, that shared its counter before;
+ * there were few such values when the table was small, as then there were few
+ * contents.
  *
  * Values that very many contents have (licence headers, include guards,
  * templates) say little about two of them.  A value counts fully up to

@@ -445,6 +445,50 @@ static void test_what_shares_a_counter_by_chance_is_taken_off(void **state)
 	frequency_free(f);
 }
 
+/* Adds so many contents of SIF_VALUES values that no other has. */
+static void add_others(struct frequency *f, unsigned contents, struct random *r)
+{
+	static struct sif_sketch others = { .count = SIF_VALUES };
+	unsigned k;
+
+	while (contents--) {
+		for (k = 0; k < SIF_VALUES; k++)
+			others.values[k] = random_next(r) >> (64 - SIF_BITS);
+		frequency_add(f, &others);
+	}
+}
+
+static size_t bytes_after(struct frequency *f, unsigned contents,
+			  struct random *r)
+{
+	add_others(f, contents, r);
+	return frequency_bytes(f);
+}
+
+/* The counts from before stay, and hardly another value seems common. */
+static void test_counters_are_as_many_as_there_is_to_count(void **state)
+{
+	struct random r = { 10 };
+	struct frequency *f;
+	unsigned i, common = 0;
+
+	(void)state;
+	assert_int_equal(frequency_new(&f), 0);
+	assert_in_range(frequency_bytes(f), 0, 40 << 10);
+	for (i = 0; i < 50; i++)
+		assert_near(weight_after(f, 100 + i, 2 * FREQUENCY_COMMON),
+			    0.125, 0.01);
+	assert_in_range(bytes_after(f, 1000, &r), 100 << 10, 1 << 20);
+	assert_in_range(bytes_after(f, 40000, &r), 8 << 20, 9 << 20);
+	assert_int_equal(bytes_after(f, 40000, &r), bytes_after(f, 1, &r));
+	for (i = 0; i < 50; i++)
+		assert_near(weight_after(f, 100 + i, 0), 0.125, 0.03);
+	for (i = 0; i < 10000; i++)
+		common += weight_after(f, 1000 + i, 0) < 1;
+	assert_in_range(common, 0, 50);
+	frequency_free(f);
+}
+
 #define WITH_INDEX(test) \
 	cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
@@ -468,6 +512,8 @@ int main(void)
 		cmocka_unit_test(test_weights_fall_as_the_number_grows),
 		cmocka_unit_test(
 			test_what_shares_a_counter_by_chance_is_taken_off),
+		cmocka_unit_test(
+			test_counters_are_as_many_as_there_is_to_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
