@@ -20,8 +20,8 @@
 /* Fewer edits are not all over a file. */
 #define LEAST_EDITS 12
 /* Scattered edits must be so many times as likely as those of SCATTERED_LENGTH
- * bytes; the second where fewer windows are lost than FEW leaves, and there is
- * little to gain. */
+ * bytes; the second where fewer distinct windows are lost than FEW leaves, and
+ * there is little to gain. */
 #define ODDS 2.0
 #define ODDS_IF_FEW 5.0
 #define FEW 0.6
@@ -173,6 +173,16 @@ static bool is_left(const struct window_shares *w, double lost, double error,
 				   EXCESS_LEFT * (slope * error + error_other);
 }
 
+/* Whether the shares of distinct windows of both lengths differ.  In content that
+ * repeats much, those of the edited one are mostly new at either length, and those
+ * of the other one tell. */
+static bool is_spread(const struct window_shares *w16,
+		      const struct window_shares *w8)
+{
+	return w8->share >= pow(w16->share, LEAST_SPREAD) ||
+	       w8->other >= pow(w16->other, LEAST_SPREAD);
+}
+
 /* The share of the windows in their places; false where passages are new. */
 static bool place(const struct window_shares *w, double *share_out,
 		  double *error_out)
@@ -289,12 +299,12 @@ bool scattered_measure(const struct scattered_content *a,
 		return false;
 	w16 = shares16(larger, other);
 	w8 = shares8(larger, other);
-	if (w16.samples <= 0 || w8.samples <= 0 ||
-	    w8.share < pow(w16.share, LEAST_SPREAD) ||
+	if (w16.samples <= 0 || w8.samples <= 0 || !is_spread(&w16, &w8) ||
 	    !place(&w16, &out->share16, &out->error16) ||
 	    !place(&w8, &out->share8, &out->error8) ||
 	    !is_even(larger, other, out->share16))
 		return false;
+	out->distinct16 = w16.share;
 	out->edits = out->share16 > 0 ? -log(out->share16) * w16.windows /
 						(SCATTERED_LENGTH + 15) :
 					0;
@@ -325,7 +335,7 @@ static bool is_of_single_bytes(const struct scattered *s)
 	double left = pow(s->share16, power), root = sqrt(s->share16);
 	double slope = power * left / s->share16;
 	double error = hypot(s->error8, slope * s->error16);
-	double odds = s->share16 < FEW ? ODDS : ODDS_IF_FEW;
+	double odds = s->distinct16 < FEW ? ODDS : ODDS_IF_FEW;
 
 	return (s->share8 - (left + root) / 2) * (root - left) >
 	       error * error * log(odds);

@@ -63,6 +63,7 @@ struct scattered_content {
 struct scattered {
 	double share16, share8;
 	double error16, error8;
+	double distinct16; /* the share of the distinct windows of 16 bytes */
 	double edits;
 };
 

@@ -157,6 +157,33 @@ static void test_new_passages_of_repetitive_content_do_not(void **state)
 	free(b.data);
 }
 
+/* One of so many phrases after the other, by chance. */
+static void make_phrases(struct bytes b, unsigned phrases, size_t len)
+{
+	struct bytes all = recipe_random(7, phrases * len);
+	struct draws d = draws_of(8);
+	size_t at;
+
+	for (at = 0; at + len <= b.len; at += len)
+		memcpy(b.data + at, all.data + draw(&d) % phrases * len, len);
+	free(all.data);
+}
+
+/* Of the distinct windows of the edited content, hardly more of 8 bytes than of
+ * 16 are left. */
+static void test_edits_of_what_repeats_much_count_as_bytes(void **state)
+{
+	struct bytes a = bytes_new(LEN), b;
+
+	(void)state;
+	make_phrases(a, 100, 20);
+	b = copy_of(a);
+	change_bytes(b, 50, 3);
+	assert_in_range(score(a, b), 92, 98);
+	free(a.data);
+	free(b.data);
+}
+
 /* A short passage, again and again. */
 static void test_new_repetitive_passages_do_not(void **state)
 {
@@ -308,6 +335,22 @@ static void test_what_proves_nothing(void **state)
 	assert_true(share_of(0.05, 0.3, 0.01) < 0);
 	assert_true(share_of(0.9, 1, 0.01) < 0);
 	assert_true(share_of(0.9, 0.5, 0.01) < 0);
+}
+
+/* Where most distinct windows are lost, there is much to gain. */
+static void test_little_to_gain_takes_more_evidence(void **state)
+{
+	struct scattered s = { .share16 = 0.73,
+			       .share8 = 0.843,
+			       .error16 = 0.042,
+			       .error8 = 0.029,
+			       .distinct16 = 0.73,
+			       .edits = 50 };
+
+	(void)state;
+	assert_true(scattered_share(&s) < 0);
+	s.distinct16 = 0.36;
+	assert_true(scattered_share(&s) > 0.97);
 }
 
 static void test_the_least_share_of_candidates(void **state)
@@ -465,12 +508,15 @@ int main(void)
 		cmocka_unit_test(test_strangers_of_one_template_do_not),
 		cmocka_unit_test(
 			test_new_passages_of_repetitive_content_do_not),
+		cmocka_unit_test(
+			test_edits_of_what_repeats_much_count_as_bytes),
 		cmocka_unit_test(test_new_repetitive_passages_do_not),
 		cmocka_unit_test(test_without_a_short_sketch_windows_count),
 		cmocka_unit_test(test_edits_of_one_part_are_not_all_over),
 		cmocka_unit_test(test_small_contents_have_no_places),
 		cmocka_unit_test(test_the_model),
 		cmocka_unit_test(test_what_proves_nothing),
+		cmocka_unit_test(test_little_to_gain_takes_more_evidence),
 		cmocka_unit_test(test_the_least_share_of_candidates),
 		cmocka_unit_test(test_a_search_finds_them),
 		cmocka_unit_test(
