@@ -366,6 +366,11 @@ int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 			struct digests *out);
 
+/* The same, of the texts only those whose bits are in wanted: others are not
+ * read, and not in out->set. */
+int catalog_content_some(struct catalog_txn *txn, uint32_t content,
+			 uint32_t wanted, struct digests *out);
+
 /* Every content in ascending order of id, without the texts. */
 int catalog_content_each(struct catalog_txn *txn,
 			 int (*each)(void *arg, uint32_t content,

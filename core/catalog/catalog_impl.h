@@ -208,8 +208,9 @@ int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 int texts_store(const struct digests *d, struct buf *out);
 /* Whether these may be the texts of some set; -EUCLEAN. */
 int texts_check(const MDB_val *bytes);
-/* The reverse, for d->set; the caller releases d, after a failure too. */
-int texts_decode(const MDB_val *bytes, struct digests *d);
+/* The reverse, for those of d->set that are wanted; the caller releases d,
+ * after a failure too. */
+int texts_decode(const MDB_val *bytes, uint32_t wanted, struct digests *d);
 
 /* ---- txn.c: reading and writing records ---- */
 

@@ -169,7 +169,7 @@ int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 
 /* ---- reading ---- */
 
-static int texts_get(struct catalog_txn *txn, uint32_t content,
+static int texts_get(struct catalog_txn *txn, uint32_t content, uint32_t wanted,
 		     struct digests *d)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
@@ -180,17 +180,17 @@ static int texts_get(struct catalog_txn *txn, uint32_t content,
 	err = txn_get(txn, DB_TEXTS, id, sizeof(id), &value);
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
-	return texts_decode(&value, d);
+	return texts_decode(&value, wanted, d);
 }
 
 static int sketches_get(struct catalog_txn *txn, uint32_t content,
-			struct digests *d)
+			uint32_t wanted, struct digests *d)
 {
 	const struct sketch_table *t;
 	int err = 0;
 
 	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
-		if (d->set & DIGEST_BIT(t->id))
+		if (d->set & wanted & DIGEST_BIT(t->id))
 			err = t->text(txn, t->db, content, &d->text[t->id]);
 	return err;
 }
@@ -198,15 +198,17 @@ static int sketches_get(struct catalog_txn *txn, uint32_t content,
 int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
 			  struct digests *out)
 {
-	int err = content_load(txn, content, out);
-
-	if (!err)
-		out->set &= ~DIGEST_TEXTS;
-	return err;
+	return catalog_content_some(txn, content, 0, out);
 }
 
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 			struct digests *out)
+{
+	return catalog_content_some(txn, content, DIGEST_ALL, out);
+}
+
+int catalog_content_some(struct catalog_txn *txn, uint32_t content,
+			 uint32_t wanted, struct digests *out)
 {
 	struct digests d;
 	int err;
@@ -214,10 +216,11 @@ int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 	err = content_load(txn, content, &d);
 	if (err)
 		return err;
-	if (d.set & CATALOG_TEXTS)
-		err = texts_get(txn, content, &d);
+	if (d.set & wanted & CATALOG_TEXTS)
+		err = texts_get(txn, content, wanted, &d);
 	if (!err)
-		err = sketches_get(txn, content, &d);
+		err = sketches_get(txn, content, wanted, &d);
+	d.set &= wanted | ~DIGEST_TEXTS;
 	if (err)
 		digests_release(&d);
 	else

@@ -95,7 +95,7 @@ int cross_check_texts(struct cross_check *c, const MDB_val *key,
 	if (!found)
 		return cross_check_note_content(c, content,
 						"texts and no record");
-	err = texts_decode(value, &d);
+	err = texts_decode(value, DIGEST_ALL, &d);
 	digests_release(&d);
 	return err == -EUCLEAN ? cross_check_note_content(c, content,
 							  "unreadable texts") :

@@ -403,7 +403,7 @@ int texts_check(const MDB_val *bytes)
 	return 0;
 }
 
-int texts_decode(const MDB_val *bytes, struct digests *d)
+int texts_decode(const MDB_val *bytes, uint32_t wanted, struct digests *d)
 {
 	const uint8_t *at = bytes->mv_data, *end = at + bytes->mv_size;
 	struct stored_text text;
@@ -414,7 +414,7 @@ int texts_decode(const MDB_val *bytes, struct digests *d)
 		if (!(d->set & CATALOG_TEXTS & DIGEST_BIT(id)))
 			continue;
 		err = text_find(&at, end, &text) ? 0 : -EUCLEAN;
-		if (!err)
+		if (!err && (wanted & DIGEST_BIT(id)))
 			err = stored_text_make(&text, &d->text[id]);
 	}
 	return err || at == end ? err : -EUCLEAN;

@@ -309,7 +309,7 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 /* ---- digests ---- */
 
 static int ask_catalog(struct engine *e, const struct file_key *key,
-		       const struct file_identity *identity,
+		       const struct file_identity *identity, uint32_t wanted,
 		       struct file_digests *out)
 {
 	struct catalog_txn *txn;
@@ -322,7 +322,8 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 	if (!err && !file_identity_equal(&rec.identity, identity))
 		err = -ENOENT;
 	if (!err && rec.state == FILE_FRESH) {
-		err = catalog_content_get(txn, rec.content, &out->digests);
+		err = catalog_content_some(txn, rec.content, wanted,
+					   &out->digests);
 		if (!err)
 			out->state = DIGESTS_FRESH;
 	} else if (!err && rec.state == FILE_FAILED) {
@@ -339,7 +340,7 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 
 /* The queue, then the catalog. */
 static int ask_known(struct engine *e, const struct file_key *key,
-		     const struct file_identity *identity,
+		     const struct file_identity *identity, uint32_t wanted,
 		     struct file_digests *out)
 {
 	enum queue_view view;
@@ -350,7 +351,7 @@ static int ask_known(struct engine *e, const struct file_key *key,
 	if (err || view == QUEUE_CHANGED)
 		return err;
 	if (view != QUEUE_RESULT)
-		return ask_catalog(e, key, identity, out);
+		return ask_catalog(e, key, identity, wanted, out);
 	out->state = error ? DIGESTS_FAILED : DIGESTS_FRESH;
 	out->error = error;
 	return 0;
@@ -405,7 +406,8 @@ bool engine_digests_hold(struct engine *e, int fd,
 	       !queue_doubts_file(&e->queue, &key);
 }
 
-int engine_ask(struct engine *e, int fd, struct file_digests *answer_out)
+int engine_ask(struct engine *e, int fd, uint32_t wanted,
+	       struct file_digests *answer_out)
 {
 	struct file_digests answer = { .state = DIGESTS_PENDING };
 	struct stat st;
@@ -427,7 +429,8 @@ int engine_ask(struct engine *e, int fd, struct file_digests *answer_out)
 	source_get_identity(&st, &answer.identity);
 	/* A catalog that is not open yet is not waited for here. */
 	if (catalog_is_open(e->catalog) && tells_identity(e, &answer.key, &st))
-		err = ask_known(e, &answer.key, &answer.identity, &answer);
+		err = ask_known(e, &answer.key, &answer.identity, wanted,
+				&answer);
 	if (err)
 		return err;
 	if (answer.state == DIGESTS_PENDING)

@@ -128,10 +128,12 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 
 /* ---- digests ---- */
 
-/* What is known of the file behind fd (O_PATH will do) right now, against
- * its present identity.  Never waits.  Negative errno when fd cannot be
- * examined. */
-int engine_ask(struct engine *e, int fd, struct file_digests *answer_out);
+/* What is known of the file behind fd (O_PATH will do) right now, against its
+ * present identity.  Of the digests that are texts, those that are not wanted
+ * (DIGEST_BIT()s) may be missing.  Never waits.  Negative errno when fd cannot
+ * be examined. */
+int engine_ask(struct engine *e, int fd, uint32_t wanted,
+	       struct file_digests *answer_out);
 
 /* Whether an answer that was given holds now: the file behind fd is still in
  * the state that was hashed, or could not be read.  Cheaper than another

@@ -5,9 +5,10 @@
 
 /* What a search asks of the other parts, and the queries of the host. */
 
-static int get_digests(void *engine, int fd, struct file_digests *out)
+static int get_digests(void *engine, int fd, uint32_t wanted,
+		       struct file_digests *out)
 {
-	return engine_ask(engine, fd, out);
+	return engine_ask(engine, fd, wanted, out);
 }
 
 static bool digests_hold(void *engine, int fd,

@@ -63,7 +63,7 @@ static int get_answer(struct engine *e, struct digests_wait *w,
 	if (found)
 		err = answer_with_result(e, fd, found, out);
 	if (err == -ESTALE)
-		err = engine_ask(e, fd, out);
+		err = engine_ask(e, fd, w->wanted, out);
 	w->close(w->arg);
 	return err;
 }

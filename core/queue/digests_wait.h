@@ -24,6 +24,9 @@ struct queue_ticket;
  */
 struct digests_wait {
 	uid_t uid;
+	/* DIGEST_BIT()s: of the digests that are texts, others may be missing
+	 * in the answer. */
+	uint32_t wanted;
 	int64_t deadline_ms;               /* CLOCK_MONOTONIC; over: no wait */
 	const struct queue_ticket *ticket; /* borrowed until done; or NULL */
 	/* A descriptor of the file (O_PATH will do) or a negative errno, and

@@ -291,7 +291,8 @@ static int file_begin(struct search_query *q)
 	if (context->digests_hold(context->ctx, q->fd, &q->hits.file))
 		return 0;
 	file_digests_release(&q->hits.file);
-	return context->get_digests(context->ctx, q->fd, &q->hits.file);
+	return context->get_digests(context->ctx, q->fd, DIGEST_ALL,
+				    &q->hits.file);
 }
 
 static int find_self(struct search_query *q, const struct digests *d)

@@ -198,9 +198,11 @@ struct search_context {
 	enum digest_id measure;
 	void *ctx; /* of the functions below */
 
-	/* The digests of a file right now, or why there are none; a negative
-	 * errno when fd cannot be examined. */
-	int (*get_digests)(void *ctx, int fd, struct file_digests *out);
+	/* The digests of a file right now, or why there are none; of the texts
+	 * at least those that are wanted.  A negative errno when fd cannot be
+	 * examined. */
+	int (*get_digests)(void *ctx, int fd, uint32_t wanted,
+			   struct file_digests *out);
 	/* Whether the digests that were answered are those of the present
 	 * content. */
 	bool (*digests_hold)(void *ctx, int fd,

@@ -187,7 +187,7 @@ static void list_expected(struct xattr_list *l, struct fs *fs,
 {
 	struct file_digests answer;
 
-	if (xattr_ask(fs, inode, &answer))
+	if (xattr_ask(fs, inode, DIGEST_ALL, &answer))
 		return;
 	if (answer.state == DIGESTS_FRESH)
 		(void)xattr_list_digests(l, &answer.digests);

@@ -109,7 +109,7 @@ static int status_text(struct fs *fs, bool whole, struct buf *out)
 static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 {
 	struct file_digests answer;
-	int err = xattr_ask(fs, inode, &answer);
+	int err = xattr_ask(fs, inode, 0, &answer);
 
 	if (err)
 		return err;

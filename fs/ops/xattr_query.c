@@ -104,14 +104,14 @@ int xattr_format_state(const struct file_digests *answer, struct buf *out)
 	return -EINVAL;
 }
 
-int xattr_ask(struct fs *fs, struct inode *inode,
+int xattr_ask(struct fs *fs, struct inode *inode, uint32_t wanted,
 	      struct file_digests *answer_out)
 {
 	struct path_fd path;
 	int err = inode_path_fd(fs, inode, &path);
 
 	if (!err) {
-		err = engine_ask(fs->engine, path.fd, answer_out);
+		err = engine_ask(fs->engine, path.fd, wanted, answer_out);
 		path_fd_close(&path);
 	}
 	return err;
@@ -342,6 +342,7 @@ void xattr_query(fuse_req_t req, struct fs *fs, struct inode *inode,
 	q->park.rest = list;
 	q->wait = (struct digests_wait){
 		.uid = fuse_req_ctx(req)->uid,
+		.wanted = info ? DIGEST_BIT(info->id) : DIGEST_ALL,
 		.deadline_ms = deadline_ms(fs),
 		.ticket = &q->park.ticket,
 		.open = open_file,

@@ -37,7 +37,7 @@ void xattr_list_reply(struct fuse_req *req, void *list);
 int xattr_list_digests(struct xattr_list *l, const struct digests *d);
 
 /* engine_ask() of an inode. */
-int xattr_ask(struct fs *fs, struct inode *inode,
+int xattr_ask(struct fs *fs, struct inode *inode, uint32_t wanted,
 	      struct file_digests *answer_out);
 
 /*

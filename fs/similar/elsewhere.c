@@ -367,7 +367,7 @@ int elsewhere_make(struct fs *fs, struct similar_node *n, int fd,
 	q->depth = n->depth;
 	q->done = done;
 	q->arg = arg;
-	err = engine_ask(fs->engine, fd, &q->file);
+	err = engine_ask(fs->engine, fd, DIGEST_ALL, &q->file);
 	if (!err)
 		err = start(q);
 	if (err)

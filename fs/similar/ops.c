@@ -288,7 +288,7 @@ static bool state_holds(struct fs *fs, const struct similar_node *n,
 		return false;
 	if (n->kind == NODE_DIRECTORIES)
 		return true;
-	if (xattr_ask(fs, n->real, &answer))
+	if (xattr_ask(fs, n->real, 0, &answer))
 		return false;
 	fresh = answer.state == DIGESTS_FRESH;
 	file_digests_release(&answer);

@@ -161,6 +161,35 @@ static void test_a_content_has_a_sketch_of_its_text(void **state)
 	check_clean(f);
 }
 
+static void test_only_what_is_wanted_is_read(void **state)
+{
+	const uint32_t wanted = DIGEST_BIT(DIGEST_SSDEEP) |
+				DIGEST_BIT(DIGEST_SIF8);
+	static struct sif_sketch sketch;
+	struct fixture *f = *state;
+	struct digests all, some;
+	struct catalog_txn *txn;
+	uint32_t content;
+	int id;
+
+	make_sketch(500, 1, &sketch);
+	content = add_content(f, 1, &sketch);
+	txn = begin_read(f);
+	assert_int_equal(catalog_content_get(txn, content, &all), 0);
+	assert_int_equal(catalog_content_some(txn, content, wanted, &some), 0);
+	assert_int_equal(some.set, all.set & (wanted | ~DIGEST_TEXTS));
+	assert_int_equal(some.simhash, all.simhash);
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		if (wanted & DIGEST_BIT(id))
+			assert_string_equal(some.text[id], all.text[id]);
+		else
+			assert_null(some.text[id]);
+	}
+	digests_release(&all);
+	digests_release(&some);
+	catalog_abort(txn);
+}
+
 static void test_a_content_may_be_without(void **state)
 {
 	static struct sif_sketch have;
@@ -477,6 +506,7 @@ int main(void)
 		with_catalog(test_a_sketch_comes_back_as_it_was),
 		with_catalog(test_the_digest_is_made_of_it),
 		with_catalog(test_a_content_has_a_sketch_of_its_text),
+		with_catalog(test_only_what_is_wanted_is_read),
 		with_catalog(test_a_content_may_be_without),
 		with_catalog(test_a_sketch_goes_with_its_content),
 		with_catalog(test_all_sketches_come_in_order),

@@ -34,7 +34,7 @@ static size_t check_text(char *text)
 	assert_int_equal(store(d.set, text, &bytes), 0);
 	v = value_of(&bytes);
 	assert_int_equal(texts_check(&v), 0);
-	assert_int_equal(texts_decode(&v, &d), 0);
+	assert_int_equal(texts_decode(&v, DIGEST_ALL, &d), 0);
 	assert_string_equal(d.text[DIGEST_SISE], text);
 	assert_string_equal(d.text[DIGEST_SHA256], text);
 	len = bytes.len / 2;
@@ -136,7 +136,7 @@ static void record_of_all(struct buf *out)
 static void decode(const MDB_val *v, int want)
 {
 	struct digests d = { .set = CATALOG_TEXTS };
-	int err = texts_decode(v, &d);
+	int err = texts_decode(v, DIGEST_ALL, &d);
 
 	digests_release(&d);
 	assert_int_equal(err, want);
@@ -154,7 +154,7 @@ static void check_copy(const char *bytes, size_t len, bool whole)
 	if (whole) {
 		decode(&v, 0);
 	} else {
-		err = texts_decode(&v, &d);
+		err = texts_decode(&v, DIGEST_ALL, &d);
 		assert_true(err == 0 || err == -EUCLEAN);
 		digests_release(&d);
 		err = texts_check(&v);

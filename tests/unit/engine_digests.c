@@ -29,7 +29,8 @@ static void test_scan_hashes_everything(void **state)
 		make_text(text, LEN, (uint64_t)i + 1);
 		(void)snprintf(name, sizeof(name), "file%d", i);
 		fd = open_file(&f, name);
-		assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
+		assert_int_equal(engine_ask(f.engine, fd, DIGEST_ALL, &answer),
+				 0);
 		close(fd);
 		assert_int_equal(answer.state, DIGESTS_FRESH);
 		assert_digests_of(&answer.digests, text, (size_t)i * 100);
@@ -57,7 +58,8 @@ static void test_a_change_is_never_answered_with_the_old_value(void **state)
 		make_text(text, LEN, (uint64_t)i + 2);
 		write_file(&f, "a", text, LEN);
 		fd = open_file(&f, "a");
-		assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
+		assert_int_equal(engine_ask(f.engine, fd, DIGEST_ALL, &answer),
+				 0);
 		assert_int_equal(answer.state, DIGESTS_PENDING);
 		tell_closed(&f, fd);
 		close(fd);
@@ -193,12 +195,12 @@ static void test_rules_skip(void **state)
 	assert_int_equal(status_number(&f, "fresh"), 1);
 	assert_int_equal(status_number(&f, "skipped"), 3);
 	fd = open_file(&f, "small");
-	assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
+	assert_int_equal(engine_ask(f.engine, fd, DIGEST_ALL, &answer), 0);
 	assert_int_equal(answer.state, DIGESTS_SKIPPED);
 	assert_string_equal(answer.rule, "min_size");
 	close(fd);
 	fd = open_file(&f, "x.tmp");
-	assert_int_equal(engine_ask(f.engine, fd, &answer), 0);
+	assert_int_equal(engine_ask(f.engine, fd, DIGEST_ALL, &answer), 0);
 	assert_int_equal(answer.state, DIGESTS_SKIPPED);
 	assert_string_equal(answer.rule, "exclude");
 	close(fd);

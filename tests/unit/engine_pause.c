@@ -73,7 +73,7 @@ static enum digests_state state_of(struct fixture *f, const char *path)
 	enum digests_state state;
 	int fd = open_file(f, path);
 
-	assert_int_equal(engine_ask(f->engine, fd, &answer), 0);
+	assert_int_equal(engine_ask(f->engine, fd, DIGEST_ALL, &answer), 0);
 	close(fd);
 	state = answer.state;
 	file_digests_release(&answer);

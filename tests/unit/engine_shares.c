@@ -125,6 +125,7 @@ static int ask_wait(struct engine *e, int fd, struct voice *v)
 	assert_true(r->fd >= 0);
 	r->wait = (struct digests_wait){
 		.uid = v->uid,
+		.wanted = DIGEST_ALL,
 		.deadline_ms = clock_now_ms() + DEADLINE_S * 1000,
 		.open = open_shared,
 		.close = close_shared,
@@ -418,7 +419,7 @@ static void assert_digests(struct crowd *c, const char *name, size_t seed)
 	assert_int_equal(fingerprint_begin_file(fp, "", LARGE_BYTES, 0), 0);
 	assert_int_equal(fingerprint_update(fp, text, LARGE_BYTES), 0);
 	assert_int_equal(fingerprint_final(fp, &want), 0);
-	assert_int_equal(engine_ask(c->f.engine, fd, &answer), 0);
+	assert_int_equal(engine_ask(c->f.engine, fd, DIGEST_ALL, &answer), 0);
 	assert_int_equal(answer.state, DIGESTS_FRESH);
 	assert_memory_equal(answer.digests.xxh128, want.xxh128, 16);
 	assert_memory_equal(answer.digests.traits, want.traits, 16);
