@@ -52,17 +52,19 @@ static int matches_since(struct search_query *q, const struct near *near,
 {
 	struct content_query wanted = { .first_content = near->upto,
 					.any = any };
-	struct sif_sketch sketch;
+	struct own_sketches own;
 	struct digests d;
-	int err = catalog_content_get(q->txn, near->content, &d);
+	int err =
+		catalog_content_some(q->txn, near->content, near_texts(q), &d);
 
 	if (err)
 		return err;
-	err = catalog_sketch_get(q->txn, near->content, &sketch);
-	wanted.digests = &d;
-	wanted.sketch = err ? NULL : &sketch;
-	if (!err || err == -ENOENT)
+	err = own_sketches_fetch(q, near->content, INDEX_ALIKE, &own);
+	if (!err) {
+		own_sketches_add(&own, &wanted);
+		wanted.digests = &d;
 		err = near_contents(q, &wanted, out, count_out);
+	}
 	digests_release(&d);
 	return err;
 }

@@ -5,257 +5,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/index/texts.h"
-
 /*
- * What resembles a file: the index finds contents that score enough by the
- * measure of the mount, and they are turned into files (hits.c).
+ * What resembles a file: the contents that score enough (near_contents.c) are
+ * turned into files (hits.c).
  */
-
-/* ---- contents ---- */
-
-/* The sketch that a digest has as its text, NULL when there is none. */
-static int sketch_of(const struct digests *d, enum digest_id id,
-		     struct sif_sketch **out)
-{
-	const char *text = d->text[id];
-	int err;
-
-	*out = NULL;
-	if (!(d->set & DIGEST_BIT(id)) || !text)
-		return 0;
-	*out = malloc(sizeof(**out));
-	if (!*out)
-		return -ENOMEM;
-	err = sif_parse(text, strlen(text), *out);
-	if (err) {
-		free(*out);
-		*out = NULL;
-	}
-	return err;
-}
-
-static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
-{
-	return catalog_sketch_get(arg, content, out);
-}
-
-static int fetch_text_sketch(void *arg, uint32_t content,
-			     struct sif_sketch *out)
-{
-	return catalog_text_sketch_get(arg, content, out);
-}
-
-/* Whatever the measure: it is of bytes. */
-static int match_texts(struct search_query *q, const struct index_query *query,
-		       struct index_match *out, size_t *count_out)
-{
-	const struct index_store store = { .sketch = fetch_text_sketch,
-					   .arg = q->txn };
-	struct index_query of_text = *query;
-	struct digests d;
-
-	if (!q->context->texts || !query->sketch)
-		return 0;
-	d = texts_digests(query->sketch);
-	of_text.digests = &d;
-	of_text.short_sketch = NULL;
-	return index_search(q->context->texts, &of_text, &store, out,
-			    count_out);
-}
-
-static int fetch_short_sketch(void *arg, uint32_t content,
-			      struct short_sketch *out)
-{
-	return catalog_short_sketch_get(arg, content, out);
-}
-
-/* By a digest that is kept as text.  What has none is not alike. */
-static int score_texts(struct search_query *q,
-		       const struct content_query *wanted, uint32_t content,
-		       int *score_out)
-{
-	enum digest_id measure = q->context->measure;
-	struct digests other;
-	int err = catalog_content_get(q->txn, content, &other), score;
-
-	if (err)
-		return err;
-	err = digest_compare(measure, wanted->digests, &other, &score);
-	digests_release(&other);
-	if (err)
-		return err == -ENODATA ? -ENOENT : err;
-	*score_out = score < 99 ? score : 99;
-	return 0;
-}
-
-static int match_by_texts(struct search_query *q,
-			  const struct content_query *wanted,
-			  const struct index_query *query,
-			  struct index_match *out, size_t *count_out)
-{
-	bool sketched = query->sketch && query->sketch->count;
-	struct index_candidate *candidates =
-		calloc(query->most, sizeof(*candidates));
-	size_t count = 0, kept = 0, i;
-	int err = -ENOMEM;
-
-	if (candidates)
-		err = index_candidates(q->context->index, query,
-				       sketched ? INDEX_BY_SKETCH :
-						  INDEX_BY_ESTIMATE,
-				       candidates, query->most, &count);
-	for (i = 0; i < count && !err; i++) {
-		out[kept].content = candidates[i].content;
-		err = score_texts(q, wanted, candidates[i].content,
-				  &out[kept].score);
-		out[kept].distinctive_score = out[kept].score;
-		if (!err && out[kept].score >= query->least)
-			kept++;
-		if (err == -ENOENT)
-			err = 0;
-	}
-	free(candidates);
-	qsort(out, kept, sizeof(*out), index_match_order);
-	*count_out = kept;
-	return err;
-}
-
-static int match_by_columns(struct search_query *q,
-			    const struct index_query *query,
-			    struct index_match *out, size_t *count_out)
-{
-	enum index_source source = q->context->measure == DIGEST_SIMHASH ?
-					   INDEX_BY_SIMHASH :
-					   INDEX_BY_TRAITS;
-	struct index_candidate *candidates =
-		calloc(query->most, sizeof(*candidates));
-	size_t i;
-	int err = -ENOMEM;
-
-	if (candidates)
-		err = index_candidates(q->context->index, query, source,
-				       candidates, query->most, count_out);
-	for (i = 0; !err && i < *count_out; i++) {
-		out[i].content = candidates[i].content;
-		out[i].score =
-			candidates[i].rank < 99 ? candidates[i].rank : 99;
-		out[i].distinctive_score = out[i].score;
-	}
-	free(candidates);
-	return err;
-}
-
-static int match(struct search_query *q, const struct content_query *wanted,
-		 const struct index_query *query, struct index_match *out,
-		 size_t *count_out)
-{
-	const struct index_store store = { .sketch = fetch_sketch,
-					   .arg = q->txn,
-					   .short_sketch = fetch_short_sketch };
-
-	if (wanted->relation == INDEX_TEXT)
-		return match_texts(q, query, out, count_out);
-	if (!index_is_alike(wanted->relation))
-		return index_search(q->context->index, query, &store, out,
-				    count_out);
-	switch (q->context->measure) {
-	case DIGEST_SISE:
-	case DIGEST_SSDEEP:
-		return match_by_texts(q, wanted, query, out, count_out);
-	case DIGEST_SIMHASH:
-	case DIGEST_RDC:
-		return match_by_columns(q, query, out, count_out);
-	default:
-		return index_search(q->context->index, query, &store, out,
-				    count_out);
-	}
-}
-
-/* The measure sif is the shared percentage and nothing else. */
-static enum index_relation relation_of(const struct search_query *q,
-				       const struct content_query *wanted)
-{
-	if (q->context->measure == DIGEST_SIF &&
-	    wanted->relation == INDEX_ALIKE)
-		return INDEX_ALL;
-	return wanted->relation;
-}
-
-/* So many matches are looked for: some have no file that the caller sees. */
-static size_t matches_most(const struct search_query *q)
-{
-	size_t most = 2 * q->context->limit;
-
-	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
-}
-
-static int find_contents(struct search_query *q,
-			 const struct content_query *wanted,
-			 struct index_match **out, size_t *count_out)
-{
-	struct index_query query = {
-		.digests = wanted->digests,
-		.sketch = wanted->sketch,
-		.relation = relation_of(q, wanted),
-		.self = q->self_content,
-		.first_content = wanted->first_content,
-		.least = q->context->threshold,
-		.share_min = q->context->share_min,
-		.any = wanted->any,
-		.visibility = q->index_visibility,
-		.most = matches_most(q),
-	};
-	struct index_match *matches = calloc(query.most, sizeof(*matches));
-	struct short_sketch short_sketch;
-	int err = matches ? 0 : -ENOMEM;
-
-	*count_out = 0;
-	if (digests_short_sketch(wanted->digests, &short_sketch))
-		query.short_sketch = &short_sketch;
-	if (!err)
-		err = match(q, wanted, &query, matches, count_out) ?: q->err;
-	if (err)
-		free(matches);
-	else
-		*out = matches;
-	return err;
-}
-
-/* Whether this query is likely to be repeated: it asks for everything that
- * resembles a content of the catalog, for a caller that may see everything. */
-static bool may_be_cached(const struct search_query *q,
-			  const struct content_query *wanted)
-{
-	return q->self_content && !q->digests && !q->index_visibility &&
-	       wanted->relation == INDEX_ALIKE && wanted->first_content == 1 &&
-	       !wanted->any;
-}
-
-int near_contents(struct search_query *q, const struct content_query *wanted,
-		  struct index_match **out, size_t *count_out)
-{
-	struct match_cache *cache = q->searcher->matches;
-	uint64_t changes = index_change_count(q->context->index);
-	int err;
-
-	if (!may_be_cached(q, wanted))
-		return find_contents(q, wanted, out, count_out);
-	if (match_cache_get(cache, q->self_content, wanted->digests, changes,
-			    out, count_out))
-		return 0;
-	err = find_contents(q, wanted, out, count_out);
-	if (!err)
-		match_cache_put(cache, q->self_content, wanted->digests,
-				changes, *out, *count_out);
-	return err;
-}
 
 /* ---- the listing of one file ---- */
 
 struct listing_state {
-	enum { LIST_IDENTICAL, LIST_SEARCH, LIST_ALIKE } phase;
+	enum { LIST_BEGIN, LIST_IDENTICAL, LIST_SEARCH, LIST_ALIKE } phase;
 	const struct digests *digests; /* of the query, or of the file */
+	bool is_known;                 /* the catalog has their content */
 	struct index_match *matches;   /* owned */
 	size_t match_count, next;
 	size_t alike;                 /* hits of matches before the next */
@@ -291,28 +51,40 @@ static int file_begin(struct search_query *q)
 	if (context->digests_hold(context->ctx, q->fd, &q->hits.file))
 		return 0;
 	file_digests_release(&q->hits.file);
-	return context->get_digests(context->ctx, q->fd, DIGEST_ALL,
+	return context->get_digests(context->ctx, q->fd, near_texts(q),
 				    &q->hits.file);
 }
 
-static int find_self(struct search_query *q, const struct digests *d)
+/* Which file it is; of a query by digests there is none. */
+static int find_self(struct search_query *q)
 {
-	struct file_record rec;
 	struct stat st;
-	int err;
 
-	if (!q->digests) {
-		if (fstat(q->fd, &st))
-			return -errno;
-		source_get_key(q->context->source, q->fd, &st, &q->self);
-		if (!catalog_file_get(q->txn, &q->self, &rec) &&
-		    rec.state == FILE_FRESH)
-			q->self_content = rec.content;
-	}
-	if (q->self_content)
+	if (q->digests)
 		return 0;
-	err = catalog_content_find(q->txn, d, &q->self_content);
-	return err == -ENOENT ? 0 : err;
+	if (fstat(q->fd, &st))
+		return -errno;
+	source_get_key(q->context->source, q->fd, &st, &q->self);
+	return 0;
+}
+
+/*
+ * The content that has the digests, if the catalog has it: its sketches are
+ * there then.  It has not if a commit failed, or if the file was changed just
+ * now: the digests are asked for once more, with their texts.
+ */
+static int find_content(struct search_query *q, struct listing_state *state)
+{
+	const struct search_context *context = q->context;
+	int err =
+		catalog_content_find(q->txn, state->digests, &q->self_content);
+
+	state->is_known = !err;
+	if (err != -ENOENT || q->digests)
+		return err == -ENOENT ? 0 : err;
+	file_digests_release(&q->hits.file);
+	return context->get_digests(context->ctx, q->fd, DIGEST_ALL,
+				    &q->hits.file);
 }
 
 /* Adds the files of a content with what it has in common. */
@@ -340,14 +112,26 @@ static bool copies_are_related(const struct search_query *q, uint64_t size)
 	return index_is_alike(q->relation);
 }
 
+static int list_begin(struct search_query *q, struct listing_state *state)
+{
+	int err = 0;
+
+	if (q->hits.file.state == DIGESTS_FRESH && state->digests->size) {
+		err = find_self(q);
+		if (!err)
+			err = find_content(q, state);
+	}
+	if (!err)
+		state->phase = LIST_IDENTICAL;
+	return err;
+}
+
 static int list_identical(struct search_query *q, struct listing_state *state)
 {
 	struct index_match self = { .score = 100, .distinctive_score = 100 };
 	uint64_t size = state->digests->size;
 	int err = 0;
 
-	if (!state->copies.cursor.begun)
-		err = find_self(q, state->digests);
 	self.content = q->self_content;
 	if (q->relation == INDEX_SHARES)
 		self.bytes = size;
@@ -366,16 +150,20 @@ static int search_matches(struct search_query *q, struct listing_state *state)
 	struct content_query wanted = { .digests = state->digests,
 					.relation = q->relation,
 					.first_content = 1 };
-	struct sif_sketch *sketch;
-	int err = sketch_of(
-		state->digests,
-		q->relation == INDEX_TEXT ? DIGEST_TEXT : DIGEST_SIF, &sketch);
+	struct own_sketches *own = malloc(sizeof(*own));
+	int err = own ? 0 : -ENOMEM;
 
-	if (err)
-		return err;
-	wanted.sketch = sketch;
-	err = near_contents(q, &wanted, &state->matches, &state->match_count);
-	free(sketch);
+	if (!err)
+		err = state->is_known ? own_sketches_fetch(q, q->self_content,
+							   q->relation, own) :
+					own_sketches_parse(state->digests,
+							   q->relation, own);
+	if (!err) {
+		own_sketches_add(own, &wanted);
+		err = near_contents(q, &wanted, &state->matches,
+				    &state->match_count);
+	}
+	free(own);
 	if (!err)
 		state->phase = LIST_ALIKE;
 	return err;
@@ -408,6 +196,10 @@ static int file_turn(struct search_query *q)
 	struct listing_state *state = q->state;
 	int err = 0;
 
+	if (state->phase == LIST_BEGIN)
+		err = list_begin(q, state);
+	if (err)
+		return err;
 	if (q->hits.file.state != DIGESTS_FRESH || !state->digests->size)
 		return 0;
 	if (state->phase == LIST_IDENTICAL)

@@ -271,7 +271,7 @@ int search_file(struct searcher *s, const struct search_file_query *question,
 	q->arg = arg;
 	q->wait = (struct digests_wait){
 		.uid = caller->credentials.uid,
-		.wanted = DIGEST_ALL,
+		.wanted = near_texts(q),
 		.deadline_ms = clock_now_ms() + question->timeout_ms,
 		.ticket = question->ticket,
 		.open = open_file,

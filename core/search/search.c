@@ -210,7 +210,9 @@ int search_init(struct searcher *s, const struct search_context *context)
 	s->near = calloc(SEARCH_NEAR_SLOTS, sizeof(*s->near));
 	if (!err && !s->near)
 		err = -ENOMEM;
-	return err ?: match_cache_new(&s->matches);
+	if (!err)
+		err = match_cache_new(&s->matches);
+	return err ?: sketch_cache_new(&s->sketches);
 }
 
 int search_start(struct searcher *s)
@@ -258,6 +260,7 @@ void search_release(struct searcher *s)
 {
 	free(s->near);
 	match_cache_free(s->matches);
+	sketch_cache_free(s->sketches);
 	credentials_release(&s->own);
 	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);

@@ -257,7 +257,8 @@ struct searcher {
 	int64_t trim_ms; /* when to give back what answers brought in, or 0 */
 	bool stopped;
 	struct near *near; /* SEARCH_NEAR_SLOTS, direct-mapped by content */
-	struct match_cache *matches; /* has a lock of its own */
+	struct match_cache *matches;   /* has a lock of its own */
+	struct sketch_cache *sketches; /* the same */
 	pthread_t threads[SEARCH_THREADS];
 	size_t started;
 };

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/search/search_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/index/texts.h"
+
+/* Which contents resemble one, by the measure of the mount. */
+
+/* ---- contents ---- */
+
+/* What others asked for a moment ago must not make a query faster for a caller
+ * that is not trusted. */
+static struct sketch_cache *cache_of(const struct search_query *q)
+{
+	return q->caller.trusted ? q->searcher->sketches : NULL;
+}
+
+static int fetch_sketch(void *query, uint32_t content, struct sif_sketch *out)
+{
+	const struct search_query *q = query;
+
+	if (!cache_of(q))
+		return catalog_sketch_get(q->txn, content, out);
+	return sketch_cache_get(cache_of(q), q->txn, content, out);
+}
+
+static int fetch_text_sketch(void *query, uint32_t content,
+			     struct sif_sketch *out)
+{
+	const struct search_query *q = query;
+
+	return catalog_text_sketch_get(q->txn, content, out);
+}
+
+/* Whatever the measure: it is of bytes. */
+static int match_texts(struct search_query *q, const struct index_query *query,
+		       struct index_match *out, size_t *count_out)
+{
+	const struct index_store store = { .sketch = fetch_text_sketch,
+					   .arg = q };
+	struct index_query of_text = *query;
+	struct digests d;
+
+	if (!q->context->texts || !query->sketch)
+		return 0;
+	d = texts_digests(query->sketch);
+	of_text.digests = &d;
+	of_text.short_sketch = NULL;
+	return index_search(q->context->texts, &of_text, &store, out,
+			    count_out);
+}
+
+static int fetch_short_sketch(void *query, uint32_t content,
+			      struct short_sketch *out)
+{
+	const struct search_query *q = query;
+
+	if (!cache_of(q))
+		return catalog_short_sketch_get(q->txn, content, out);
+	return sketch_cache_get_short(cache_of(q), q->txn, content, out);
+}
+
+/* By a digest that is kept as text.  What has none is not alike. */
+static int score_texts(struct search_query *q,
+		       const struct content_query *wanted, uint32_t content,
+		       int *score_out)
+{
+	enum digest_id measure = q->context->measure;
+	struct digests other;
+	int err = catalog_content_some(q->txn, content, DIGEST_BIT(measure),
+				       &other);
+	int score;
+
+	if (err)
+		return err;
+	err = digest_compare(measure, wanted->digests, &other, &score);
+	digests_release(&other);
+	if (err)
+		return err == -ENODATA ? -ENOENT : err;
+	*score_out = score < 99 ? score : 99;
+	return 0;
+}
+
+static int match_by_texts(struct search_query *q,
+			  const struct content_query *wanted,
+			  const struct index_query *query,
+			  struct index_match *out, size_t *count_out)
+{
+	bool sketched = query->sketch && query->sketch->count;
+	struct index_candidate *candidates =
+		calloc(query->most, sizeof(*candidates));
+	size_t count = 0, kept = 0, i;
+	int err = -ENOMEM;
+
+	if (candidates)
+		err = index_candidates(q->context->index, query,
+				       sketched ? INDEX_BY_SKETCH :
+						  INDEX_BY_ESTIMATE,
+				       candidates, query->most, &count);
+	for (i = 0; i < count && !err; i++) {
+		out[kept].content = candidates[i].content;
+		err = score_texts(q, wanted, candidates[i].content,
+				  &out[kept].score);
+		out[kept].distinctive_score = out[kept].score;
+		if (!err && out[kept].score >= query->least)
+			kept++;
+		if (err == -ENOENT)
+			err = 0;
+	}
+	free(candidates);
+	qsort(out, kept, sizeof(*out), index_match_order);
+	*count_out = kept;
+	return err;
+}
+
+static int match_by_columns(struct search_query *q,
+			    const struct index_query *query,
+			    struct index_match *out, size_t *count_out)
+{
+	enum index_source source = q->context->measure == DIGEST_SIMHASH ?
+					   INDEX_BY_SIMHASH :
+					   INDEX_BY_TRAITS;
+	struct index_candidate *candidates =
+		calloc(query->most, sizeof(*candidates));
+	size_t i;
+	int err = -ENOMEM;
+
+	if (candidates)
+		err = index_candidates(q->context->index, query, source,
+				       candidates, query->most, count_out);
+	for (i = 0; !err && i < *count_out; i++) {
+		out[i].content = candidates[i].content;
+		out[i].score =
+			candidates[i].rank < 99 ? candidates[i].rank : 99;
+		out[i].distinctive_score = out[i].score;
+	}
+	free(candidates);
+	return err;
+}
+
+static int match(struct search_query *q, const struct content_query *wanted,
+		 const struct index_query *query, struct index_match *out,
+		 size_t *count_out)
+{
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = q,
+					   .short_sketch = fetch_short_sketch };
+
+	if (wanted->relation == INDEX_TEXT)
+		return match_texts(q, query, out, count_out);
+	if (!index_is_alike(wanted->relation))
+		return index_search(q->context->index, query, &store, out,
+				    count_out);
+	switch (q->context->measure) {
+	case DIGEST_SISE:
+	case DIGEST_SSDEEP:
+		return match_by_texts(q, wanted, query, out, count_out);
+	case DIGEST_SIMHASH:
+	case DIGEST_RDC:
+		return match_by_columns(q, query, out, count_out);
+	default:
+		return index_search(q->context->index, query, &store, out,
+				    count_out);
+	}
+}
+
+/* The measure sif is the shared percentage and nothing else. */
+static enum index_relation relation_of(const struct search_query *q,
+				       const struct content_query *wanted)
+{
+	if (q->context->measure == DIGEST_SIF &&
+	    wanted->relation == INDEX_ALIKE)
+		return INDEX_ALL;
+	return wanted->relation;
+}
+
+size_t matches_most(const struct search_query *q)
+{
+	size_t most = 2 * q->context->limit;
+
+	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
+}
+
+static int find_contents(struct search_query *q,
+			 const struct content_query *wanted,
+			 struct index_match **out, size_t *count_out)
+{
+	struct index_query query = {
+		.digests = wanted->digests,
+		.sketch = wanted->sketch,
+		.short_sketch = wanted->short_sketch,
+		.relation = relation_of(q, wanted),
+		.self = q->self_content,
+		.first_content = wanted->first_content,
+		.least = q->context->threshold,
+		.share_min = q->context->share_min,
+		.any = wanted->any,
+		.visibility = q->index_visibility,
+		.most = matches_most(q),
+	};
+	struct index_match *matches = calloc(query.most, sizeof(*matches));
+	int err = matches ? 0 : -ENOMEM;
+
+	*count_out = 0;
+	if (!err)
+		err = match(q, wanted, &query, matches, count_out) ?: q->err;
+	if (err)
+		free(matches);
+	else
+		*out = matches;
+	return err;
+}
+
+/* Whether this query is likely to be repeated: it asks for everything that
+ * resembles a content of the catalog, for a caller that may see everything. */
+static bool may_be_cached(const struct search_query *q,
+			  const struct content_query *wanted)
+{
+	return q->self_content && !q->digests && !q->index_visibility &&
+	       wanted->relation == INDEX_ALIKE && wanted->first_content == 1 &&
+	       !wanted->any;
+}
+
+/* ---- sketches of what is searched for ---- */
+
+uint32_t near_texts(const struct search_query *q)
+{
+	enum digest_id measure = q->context->measure;
+
+	return measure < DIGEST_COUNT ? DIGEST_BIT(measure) : 0;
+}
+
+void own_sketches_add(struct own_sketches *own, struct content_query *wanted)
+{
+	wanted->sketch = own->has_sketch ? &own->sketch : NULL;
+	wanted->short_sketch = own->has_short ? &own->short_sketch : NULL;
+}
+
+/* 1: it is there, 0: there is none. */
+static int found(int err)
+{
+	return err ? err == -ENOENT ? 0 : err : 1;
+}
+
+int own_sketches_fetch(struct search_query *q, uint32_t content,
+		       enum index_relation relation, struct own_sketches *out)
+{
+	int sketch, sif8;
+
+	sketch = found(relation == INDEX_TEXT ?
+			       fetch_text_sketch(q, content, &out->sketch) :
+			       fetch_sketch(q, content, &out->sketch));
+	if (sketch < 0)
+		return sketch;
+	sif8 = found(fetch_short_sketch(q, content, &out->short_sketch));
+	out->has_sketch = sketch;
+	out->has_short = sif8 > 0;
+	return sif8 < 0 ? sif8 : 0;
+}
+
+/* The sketches that digests have as their texts. */
+int own_sketches_parse(const struct digests *d, enum index_relation relation,
+		       struct own_sketches *out)
+{
+	enum digest_id id = relation == INDEX_TEXT ? DIGEST_TEXT : DIGEST_SIF;
+	const char *text = d->set & DIGEST_BIT(id) ? d->text[id] : NULL;
+
+	out->has_sketch = text != NULL;
+	out->has_short = digests_short_sketch(d, &out->short_sketch);
+	return text ? sif_parse(text, strlen(text), &out->sketch) : 0;
+}
+
+int near_contents(struct search_query *q, const struct content_query *wanted,
+		  struct index_match **out, size_t *count_out)
+{
+	struct match_cache *cache = q->searcher->matches;
+	uint64_t changes = index_change_count(q->context->index);
+	int err;
+
+	if (!may_be_cached(q, wanted))
+		return find_contents(q, wanted, out, count_out);
+	if (match_cache_get(cache, q->self_content, wanted->digests, changes,
+			    out, count_out))
+		return 0;
+	err = find_contents(q, wanted, out, count_out);
+	if (!err)
+		match_cache_put(cache, q->self_content, wanted->digests,
+				changes, *out, *count_out);
+	return err;
+}

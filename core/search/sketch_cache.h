@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_SEARCH_SKETCH_CACHE_H
+#define CORE_SEARCH_SKETCH_CACHE_H
+
+#include <stdint.h>
+
+#include "core/catalog/catalog.h"
+#include "core/digest/short_sketch.h"
+#include "core/digest/sif/sif.h"
+
+/*
+ * The sketches of contents that were compared a moment ago.  A program that walks
+ * the virtual tree asks for the files of a family one after the other, and each is
+ * compared with all others: reading and decoding their sketches took a third of
+ * the time of a walk.
+ *
+ * The id of a content is never used twice, and a sketch never changes, so nothing
+ * becomes invalid.  A sketch that is missing is not remembered.  Any thread may
+ * call these functions.
+ */
+struct sketch_cache;
+
+/* Contents in the cache, direct-mapped, and bytes of all sketches. */
+#define SKETCH_CACHE_SLOTS 1024
+#define SKETCH_CACHE_BYTES ((size_t)4 << 20)
+
+int sketch_cache_new(struct sketch_cache **out);
+void sketch_cache_free(struct sketch_cache *c);
+
+/* As catalog_sketch_get() and catalog_short_sketch_get(). */
+int sketch_cache_get(struct sketch_cache *c, struct catalog_txn *txn,
+		     uint32_t content, struct sif_sketch *out);
+int sketch_cache_get_short(struct sketch_cache *c, struct catalog_txn *txn,
+			   uint32_t content, struct short_sketch *out);
+
+#endif
