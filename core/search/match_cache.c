@@ -4,19 +4,23 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
+
+/* A match of INDEX_ALIKE: it has no bytes, and is no boilerplate. */
+struct kept_match {
+	uint32_t content;
+	uint8_t score, distinctive_score;
+};
 
 struct match_slot {
 	uint32_t content; /* 0: none */
 	uint32_t count;
 	uint64_t changes;
-	uint64_t size;
-	uint8_t xxh128[16];
-	struct index_match *matches; /* owned */
+	struct kept_match *matches; /* owned */
 };
 
 struct match_cache {
-	pthread_mutex_t lock; /* the slots */
+	pthread_mutex_t lock; /* everything below */
+	size_t bytes;
 	struct match_slot slots[MATCH_CACHE_SLOTS];
 };
 
@@ -40,40 +44,62 @@ void match_cache_free(struct match_cache *c)
 		return;
 	for (i = 0; i < MATCH_CACHE_SLOTS; i++)
 		free(c->slots[i].matches);
-	(void)pthread_mutex_destroy(&c->lock);
+	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
-/* With room for one more: an empty answer is an array, too.  NULL without
- * memory. */
-static struct index_match *copy_of(const struct index_match *matches,
-				   size_t count)
-{
-	struct index_match *copy = malloc((count + 1) * sizeof(*copy));
+/* ---- one match ---- */
 
-	if (copy && count)
-		memcpy(copy, matches, count * sizeof(*copy));
-	return copy;
+static bool can_be_kept(const struct index_match *matches, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (matches[i].bytes || matches[i].is_boilerplate)
+			return false;
+	return count <= MATCH_CACHE_MOST;
 }
 
-static bool is_for(const struct match_slot *slot, uint32_t content,
-		   const struct digests *d, uint64_t changes)
+static struct kept_match *keep(const struct index_match *matches, size_t count)
 {
-	return slot->content == content && slot->changes == changes &&
-	       slot->size == d->size &&
-	       memcmp(slot->xxh128, d->xxh128, sizeof(d->xxh128)) == 0;
+	struct kept_match *kept = malloc((count + 1) * sizeof(*kept));
+	size_t i;
+
+	for (i = 0; kept && i < count; i++)
+		kept[i] = (struct kept_match){
+			.content = matches[i].content,
+			.score = (uint8_t)matches[i].score,
+			.distinctive_score =
+				(uint8_t)matches[i].distinctive_score,
+		};
+	return kept;
 }
 
-bool match_cache_get(struct match_cache *c, uint32_t content,
-		     const struct digests *d, uint64_t changes,
+static struct index_match *restore(const struct kept_match *kept, size_t count)
+{
+	struct index_match *matches = malloc((count + 1) * sizeof(*matches));
+	size_t i;
+
+	for (i = 0; matches && i < count; i++)
+		matches[i] = (struct index_match){
+			.content = kept[i].content,
+			.score = kept[i].score,
+			.distinctive_score = kept[i].distinctive_score,
+		};
+	return matches;
+}
+
+/* ---- all of a content ---- */
+
+bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 		     struct index_match **out, size_t *count_out)
 {
 	const struct match_slot *slot = &c->slots[content % MATCH_CACHE_SLOTS];
 	struct index_match *copy = NULL;
 
 	(void)pthread_mutex_lock(&c->lock);
-	if (is_for(slot, content, d, changes)) {
-		copy = copy_of(slot->matches, slot->count);
+	if (slot->content == content && slot->changes == changes) {
+		copy = restore(slot->matches, slot->count);
 		*count_out = slot->count;
 	}
 	(void)pthread_mutex_unlock(&c->lock);
@@ -82,26 +108,35 @@ bool match_cache_get(struct match_cache *c, uint32_t content,
 	return copy;
 }
 
-void match_cache_put(struct match_cache *c, uint32_t content,
-		     const struct digests *d, uint64_t changes,
+static size_t bytes_of(const struct match_slot *slot)
+{
+	return slot->matches ? (slot->count + 1) * sizeof(*slot->matches) : 0;
+}
+
+void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
 		     const struct index_match *matches, size_t count)
 {
 	struct match_slot *slot = &c->slots[content % MATCH_CACHE_SLOTS];
 	struct match_slot new = { .content = content,
 				  .count = (uint32_t)count,
-				  .changes = changes,
-				  .size = d->size };
-	struct index_match *old;
+				  .changes = changes };
+	struct kept_match *unused;
 
-	if (count > MATCH_CACHE_MOST)
+	if (!can_be_kept(matches, count))
 		return;
-	memcpy(new.xxh128, d->xxh128, sizeof(new.xxh128));
-	new.matches = copy_of(matches, count);
+	new.matches = keep(matches, count);
 	if (!new.matches)
 		return;
 	(void)pthread_mutex_lock(&c->lock);
-	old = slot->matches;
-	*slot = new;
+	c->bytes -= bytes_of(slot);
+	unused = slot->matches;
+	*slot = (struct match_slot){ 0 };
+	if (c->bytes + bytes_of(&new) <= MATCH_CACHE_BYTES) {
+		*slot = new;
+		c->bytes += bytes_of(slot);
+		new.matches = NULL;
+	}
 	(void)pthread_mutex_unlock(&c->lock);
-	free(old);
+	free(unused);
+	free(new.matches);
 }

@@ -281,12 +281,11 @@ int near_contents(struct search_query *q, const struct content_query *wanted,
 
 	if (!may_be_cached(q, wanted))
 		return find_contents(q, wanted, out, count_out);
-	if (match_cache_get(cache, q->self_content, wanted->digests, changes,
-			    out, count_out))
+	if (match_cache_get(cache, q->self_content, changes, out, count_out))
 		return 0;
 	err = find_contents(q, wanted, out, count_out);
 	if (!err)
-		match_cache_put(cache, q->self_content, wanted->digests,
-				changes, *out, *count_out);
+		match_cache_put(cache, q->self_content, changes, *out,
+				*count_out);
 	return err;
 }

@@ -19,37 +19,35 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* As if the content were its id, repeated. */
-static struct digests digests_of(uint32_t content)
-{
-	struct digests d = { .size = content };
-
-	memset(d.xxh128, (int)(content & 0xff), sizeof(d.xxh128));
-	return d;
-}
-
 static void put(uint32_t content, uint64_t changes, size_t count)
 {
-	struct digests d = digests_of(content);
 	struct index_match matches[MATCH_CACHE_MOST + 1] = { { 0 } };
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		matches[i].content = content + (uint32_t)i + 1;
-	match_cache_put(cache, content, &d, changes, matches, count);
+		matches[i] = (struct index_match){
+			.content = content + (uint32_t)i + 1,
+			.score = (int)(i % 100),
+			.distinctive_score = (int)(i % 50),
+		};
+	match_cache_put(cache, content, changes, matches, count);
 }
 
 /* How many matches the cache has, or -1. */
 static int count_of(uint32_t content, uint64_t changes)
 {
-	struct digests d = digests_of(content);
 	struct index_match *matches;
 	size_t i, count;
 
-	if (!match_cache_get(cache, content, &d, changes, &matches, &count))
+	if (!match_cache_get(cache, content, changes, &matches, &count))
 		return -1;
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		assert_int_equal(matches[i].content, content + i + 1);
+		assert_int_equal(matches[i].score, i % 100);
+		assert_int_equal(matches[i].distinctive_score, i % 50);
+		assert_false(matches[i].is_boilerplate);
+		assert_true(matches[i].bytes == 0);
+	}
 	free(matches);
 	return (int)count;
 }
@@ -84,23 +82,6 @@ static void a_content_takes_the_slot_of_another(void **state)
 	assert_int_equal(count_of(7 + MATCH_CACHE_SLOTS, 1), 2);
 }
 
-/* The catalog names the content that a file had, its digests are of the one that
- * it has. */
-static void matches_of_other_digests_are_not(void **state)
-{
-	struct digests size = digests_of(7), hash = size;
-	struct index_match *matches;
-	size_t count;
-
-	(void)state;
-	put(7, 1, 3);
-	size.size++;
-	hash.xxh128[15] ^= 1;
-	assert_false(match_cache_get(cache, 7, &size, 1, &matches, &count));
-	assert_false(match_cache_get(cache, 7, &hash, 1, &matches, &count));
-	assert_int_equal(count_of(7, 1), 3);
-}
-
 static void very_many_matches_are_not_kept(void **state)
 {
 	(void)state;
@@ -110,14 +91,31 @@ static void very_many_matches_are_not_kept(void **state)
 	assert_int_equal(count_of(9, 1), -1);
 }
 
+/* There is room again when a slot gets fewer. */
+static void all_matches_are_bounded(void **state)
+{
+	uint32_t content, kept = 0, many = MATCH_CACHE_BYTES / 2048;
+
+	(void)state;
+	for (content = 1; content <= many; content++)
+		put(content, 1, MATCH_CACHE_MOST);
+	for (content = 1; content <= many; content++)
+		kept += count_of(content, 1) == MATCH_CACHE_MOST;
+	assert_in_range(kept, many / 4, many - 1);
+	for (content = 1; content <= many; content++)
+		put(content, 2, 0);
+	put(7, 2, MATCH_CACHE_MOST);
+	assert_int_equal(count_of(7, 2), MATCH_CACHE_MOST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(matches_are_kept),
 		cmocka_unit_test(matches_of_another_index_are_not),
 		cmocka_unit_test(a_content_takes_the_slot_of_another),
-		cmocka_unit_test(matches_of_other_digests_are_not),
 		cmocka_unit_test(very_many_matches_are_not_kept),
+		cmocka_unit_test(all_matches_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
