@@ -3,14 +3,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "core/base/clock.h"
 #include "core/source/file.h"
 #include "core/source/source.h"
+
+/* Deeper ones are not found: a damaged catalog may have a circle of names. */
+enum { DEPTH_MAX = 256 };
+
+struct directory_lookup {
+	struct directory_cache *cache;
+	struct catalog_txn *txn;
+	const struct source *source;
+};
+
+/* ---- entries ---- */
 
 static void entry_release(struct directory_cache_entry *entry)
 {
@@ -29,92 +40,216 @@ void directory_cache_release(struct directory_cache *cache)
 	cache->in_use = false;
 }
 
-/* The directory, if path leads to it; else -1. */
-static int open_directory(const struct source *source, const char *path,
-			  const struct file_key *key)
+void directory_cache_begin_turn(struct directory_cache *cache)
 {
-	int fd = file_open_beneath(source->fd, path, O_PATH | O_DIRECTORY);
+	cache->turn++;
+}
+
+/* Filesystems give out inode numbers with large steps between directories. */
+static struct directory_cache_entry *slot_of(struct directory_cache *cache,
+					     const struct file_key *key)
+{
+	return &cache->entries[XXH3_64bits(&key->inode, sizeof(key->inode)) %
+			       DIRECTORY_CACHE_SIZE];
+}
+
+/* ---- one that is not open ---- */
+
+static bool has_key(const struct source *source, int fd,
+		    const struct file_key *key)
+{
 	struct file_key found;
 	struct stat st;
 
+	if (fstat(fd, &st))
+		return false;
+	source_get_key(source, fd, &st, &found);
+	return file_key_equal(&found, key);
+}
+
+/* The directory, if the name leads to it; else -1. */
+static int open_entry(const struct source *source, int parent_fd,
+		      const char *name, const struct file_key *key)
+{
+	int fd = file_open_beneath(parent_fd, name, O_PATH | O_DIRECTORY);
+
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &st)) {
-		source_get_key(source, fd, &st, &found);
-		if (file_key_equal(&found, key))
-			return fd;
-	}
+	if (has_key(source, fd, key))
+		return fd;
 	close(fd);
 	return -1;
 }
 
-struct directory_lookup {
-	const struct source *source;
-	struct directory_cache_entry *entry;
+/* "path/" and "name" make "path/name/". */
+static char *join(const char *path, const char *name)
+{
+	size_t before = strlen(path), len = strlen(name);
+	char *joined = malloc(before + len + 2);
+
+	if (!joined)
+		return NULL;
+	memcpy(joined, path, before);
+	memcpy(joined + before, name, len);
+	joined[before + len] = '/';
+	joined[before + len + 1] = '\0';
+	return joined;
+}
+
+struct directory_name {
+	struct file_key parent;
+	char name[NAME_MAX + 1];
 };
 
-/* A directory has one path. */
-static int fill_entry(void *arg, const char *path)
+static int take_name(void *arg, const struct file_key *parent,
+		     struct catalog_name name)
 {
-	const struct directory_lookup *l = arg;
-	size_t len = strlen(path);
-	char *copy = malloc(len + 2);
+	struct directory_name *out = arg;
 
-	if (!copy)
-		return -ENOMEM;
-	l->entry->fd = open_directory(l->source, path, &l->entry->key);
-	memcpy(copy, path, len);
-	if (len)
-		copy[len++] = '/';
-	copy[len] = '\0';
-	l->entry->path = copy;
+	if (name.len > NAME_MAX)
+		return -EUCLEAN;
+	out->parent = *parent;
+	memcpy(out->name, name.bytes, name.len);
+	out->name[name.len] = '\0';
 	return 1;
 }
 
-/* Releases what is too old. */
-static void start(struct directory_cache *cache, const struct catalog_txn *txn)
-{
-	int64_t now = clock_now_ms();
+static int find(const struct directory_lookup *l, const struct file_key *key,
+		unsigned depth, const struct directory_cache_entry **out);
 
-	if (cache->snapshot != catalog_snapshot(txn) ||
-	    now - cache->since_ms > DIRECTORY_CACHE_MS)
-		directory_cache_release(cache);
-	if (cache->in_use)
-		return;
-	cache->snapshot = catalog_snapshot(txn);
-	cache->in_use = true;
-	cache->since_ms = now;
+/* SOURCE itself. */
+static int fill_root(const struct directory_lookup *l,
+		     struct directory_cache_entry *out)
+{
+	out->path = strdup("");
+	if (!out->path)
+		return -ENOMEM;
+	out->fd = open_entry(l->source, l->source->fd, "", &out->key);
+	return 0;
 }
 
-/* Filesystems give out inode numbers with large steps between directories. */
-static size_t slot_of(const struct file_key *key)
+/* A directory has one name. */
+static int fill_entry(const struct directory_lookup *l, unsigned depth,
+		      struct directory_cache_entry *out)
 {
-	return XXH3_64bits(&key->inode, sizeof(key->inode)) %
-	       DIRECTORY_CACHE_SIZE;
+	const struct directory_cache_entry *parent;
+	struct directory_name named;
+	int err;
+
+	if (file_key_equal(&out->key, &l->source->root))
+		return fill_root(l, out);
+	err = catalog_link_each(l->txn, &out->key, take_name, &named);
+	if (err != 1)
+		return err ? err : -ENOENT;
+	err = find(l, &named.parent, depth + 1, &parent);
+	if (err)
+		return err;
+	out->parent = named.parent;
+	out->name_at = strlen(parent->path);
+	out->path = join(parent->path, named.name);
+	if (!out->path)
+		return -ENOMEM;
+	out->fd = open_entry(l->source, parent->fd, named.name, &out->key);
+	return 0;
+}
+
+/* ---- one that is open ---- */
+
+/* Whether its name leads to it: 1, else 0.  It is open, so no other has its
+ * number.  The lookup of the one above may release the entry. */
+static int is_in_place(const struct directory_lookup *l, unsigned depth,
+		       const struct directory_cache_entry *entry)
+{
+	const struct file_key key = entry->key, above = entry->parent;
+	const char *path = entry->path + entry->name_at;
+	const struct directory_cache_entry *parent;
+	char name[NAME_MAX + 2];
+	struct stat st;
+	int err;
+
+	if (!*path)
+		return 1;
+	*stpncpy(name, path, sizeof(name) - 1) = '\0';
+	name[strlen(name) - 1] = '\0';
+	err = find(l, &above, depth + 1, &parent);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return !fstatat(parent->fd, name, &st,
+			AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) &&
+	       st.st_ino == key.inode &&
+	       source_get_device(l->source, st.st_dev) == key.device;
+}
+
+/* ---- lookups ---- */
+
+/* Releases what is of another snapshot. */
+static void start(struct directory_cache *cache, const struct catalog_txn *txn)
+{
+	uint64_t snapshot = catalog_snapshot(txn);
+
+	if (cache->snapshot != snapshot)
+		directory_cache_release(cache);
+	cache->snapshot = snapshot;
+	cache->in_use = true;
+}
+
+static bool is_of(const struct directory_cache_entry *entry,
+		  const struct file_key *key)
+{
+	return entry->path && file_key_equal(&entry->key, key);
+}
+
+/* Whether the entry was open, and is in place. */
+static int check_open(const struct directory_lookup *l, unsigned depth,
+		      struct directory_cache_entry *entry,
+		      const struct file_key *key)
+{
+	int err;
+
+	if (!is_of(entry, key) || entry->fd < 0)
+		return 0;
+	if (entry->turn == l->cache->turn)
+		return 1;
+	err = is_in_place(l, depth, entry);
+	if (err != 1)
+		return err;
+	if (!is_of(entry, key))
+		return 0;
+	entry->turn = l->cache->turn;
+	return 1;
+}
+
+static int find(const struct directory_lookup *l, const struct file_key *key,
+		unsigned depth, const struct directory_cache_entry **out)
+{
+	struct directory_cache_entry *entry = slot_of(l->cache, key);
+	struct directory_cache_entry new = { .key = *key, .fd = -1 };
+	int err;
+
+	if (depth > DEPTH_MAX || key->device)
+		return -ENOENT;
+	/* What could not be opened in this turn is not tried again. */
+	if (is_of(entry, key) && entry->fd < 0 && entry->turn == l->cache->turn)
+		return -ENOENT;
+	err = check_open(l, depth, entry, key);
+	if (!err) {
+		new.turn = l->cache->turn;
+		err = fill_entry(l, depth, &new);
+		if (err)
+			return err;
+		entry_release(entry);
+		*entry = new;
+	}
+	*out = entry;
+	return err < 0 ? err : entry->fd < 0 ? -ENOENT : 0;
 }
 
 int directory_cache_get(struct directory_cache *cache, struct catalog_txn *txn,
 			const struct source *source, const struct file_key *key,
 			const struct directory_cache_entry **out)
 {
-	struct directory_cache_entry *entry = &cache->entries[slot_of(key)];
-	int err;
+	const struct directory_lookup l = { cache, txn, source };
 
-	if (key->device)
-		return -ENOENT;
 	start(cache, txn);
-	if (!entry->path || !file_key_equal(&entry->key, key)) {
-		struct directory_lookup l = { source, entry };
-
-		entry_release(entry);
-		entry->key = *key;
-		err = catalog_path_each(txn, &source->root, key, fill_entry,
-					&l);
-		if (err < 0)
-			return err;
-	}
-	if (!entry->path || entry->fd < 0)
-		return -ENOENT;
-	*out = entry;
-	return 0;
+	return find(&l, key, 0, out);
 }

@@ -132,8 +132,7 @@ static void work_unlocked(struct searcher *s, struct search_query *q,
 	if (is_one_of_long)
 		s->long_users[s->long_count++] = uid;
 	pthread_mutex_unlock(&s->lock);
-	if (q->kind != &query_group_files)
-		directory_cache_release(directories);
+	directory_cache_begin_turn(directories);
 	q->directories = directories;
 	err = take_turn(q);
 	if (err != TURN_OVER)

@@ -94,7 +94,8 @@
  *     can observe: hits, their order, scores, whether a listing was cut, errors.
  *     So no limit counts invisible files, and nothing that was found out for
  *     one caller is used for another.  (What is remembered over queries, struct
- *     near, is of trusted callers alone.)
+ *     near, matches, sketches and open directories, is for trusted callers
+ *     alone.)
  *   - A path is listed that was not opened and compared in this query.
  *   - A thread keeps a caller's credentials after a turn.  A thread that cannot
  *     take its own back ends the process.

@@ -66,6 +66,55 @@ static void test_paths_that_no_longer_lead_there_are_not_listed(void **state)
 	answer_release(&a);
 }
 
+static void assert_hits(struct world *w, const char *path, size_t count)
+{
+	struct answer a;
+
+	get(w, FILES, path, &trusted, &a);
+	assert_int_equal(a.hits.count, count);
+	answer_release(&a);
+}
+
+/* The thread has opened d/in, which is still what it was; d is not. */
+static void test_directories_above_must_be_in_place(void **state)
+{
+	struct world *w = *state;
+
+	make_directory(w, "d");
+	make_directory_in(w, "d", "in");
+	make_files(w, "d/in", "copy", 2, 1, false);
+	w->searcher->thread_count = 1;
+	assert_int_equal(search_start(w->searcher), 0);
+	assert_hits(w, "d/in/copy0", 1);
+	assert_int_equal(renameat(w->fd, "d", w->fd, "e"), 0);
+	assert_hits(w, "e/in/copy0", 0);
+	assert_int_equal(mkdirat(w->fd, "d", 0755), 0);
+	assert_hits(w, "e/in/copy0", 0);
+	/* The path leads there, whatever is above. */
+	assert_int_equal(renameat(w->fd, "e/in", w->fd, "d/in"), 0);
+	assert_hits(w, "d/in/copy0", 1);
+	assert_int_equal(unlinkat(w->fd, "e", AT_REMOVEDIR), 0);
+	assert_int_equal(renameat(w->fd, "d", w->fd, "e"), 0);
+	assert_hits(w, "e/in/copy0", 0);
+}
+
+static void test_a_directory_may_come_back(void **state)
+{
+	struct world *w = *state;
+
+	make_directory(w, "d");
+	make_directory_in(w, "d", "in");
+	make_files(w, "d/in", "copy", 2, 1, false);
+	w->searcher->thread_count = 1;
+	assert_int_equal(search_start(w->searcher), 0);
+	assert_hits(w, "d/in/copy0", 1);
+	assert_int_equal(renameat(w->fd, "d/in", w->fd, "other"), 0);
+	assert_hits(w, "other/copy0", 0);
+	assert_int_equal(renameat(w->fd, "other", w->fd, "d/in"), 0);
+	assert_hits(w, "d/in/copy0", 1);
+	assert_hits(w, "d/in/copy1", 1);
+}
+
 /* Another file of the same size and times, as cp -p makes it. */
 static void test_another_file_of_that_name_is_not_listed(void **state)
 {
@@ -169,6 +218,8 @@ int main(void)
 		WITH_TREE(test_copies_and_variants_are_hits),
 		WITH_TREE(test_a_changed_file_is_reported_and_not_listed),
 		WITH_TREE(test_paths_that_no_longer_lead_there_are_not_listed),
+		WITH_TREE(test_directories_above_must_be_in_place),
+		WITH_TREE(test_a_directory_may_come_back),
 		WITH_TREE(test_another_file_of_that_name_is_not_listed),
 		WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer),
 		WITH_TREE(test_digests_are_asked_for_again_if_the_file_changed),

@@ -211,14 +211,22 @@ static inline void record(struct world *w, struct catalog_txn *txn,
 		0);
 }
 
-static inline void make_directory(struct world *w, const char *name)
+static inline void make_directory_in(struct world *w, const char *parent,
+				     const char *name)
 {
 	struct catalog_txn *txn;
+	char path[300];
 
-	assert_int_equal(mkdirat(w->fd, name, 0755), 0);
+	(void)snprintf(path, sizeof(path), "%s/%s/%s", w->top, parent, name);
+	assert_int_equal(mkdir(path, 0755), 0);
 	assert_int_equal(catalog_write(w->catalog, &txn), 0);
-	record(w, txn, "", name, NULL);
+	record(w, txn, parent, name, NULL);
 	assert_int_equal(catalog_commit(txn, NULL), 0);
+}
+
+static inline void make_directory(struct world *w, const char *name)
+{
+	make_directory_in(w, "", name);
 }
 
 static inline void index_changes(struct world *w,
