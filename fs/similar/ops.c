@@ -135,6 +135,14 @@ static void open_directory(fuse_req_t req, fuse_ino_t id,
 		listing_query_opened(req, n, fi);
 }
 
+/*
+ * A program that walks the tree reads names, and links that the kernel need not
+ * look up cost more than names do: a node here, an inode there.  The kernel
+ * asks for both as a directory begins, then only when the program has looked at
+ * some of what it got.  So a long listing begins with a few.
+ */
+enum { LONG_LISTING = 32, FIRST_LINKS = 8 };
+
 struct fill {
 	fuse_req_t req;
 	struct fs *fs;
@@ -218,12 +226,15 @@ static void fill_items(struct fill *f, const struct listing *l, off_t off)
 {
 	const struct similar_node *n = f->directory;
 	uint64_t above = n->parent ? n->parent->number : n->number;
+	size_t end = l->count;
 
+	if (off == 0 && f->cached && l->count > LONG_LISTING)
+		end = FIRST_LINKS;
 	if (off == 0 && !fill_name(f, ".", n->number, S_IFDIR, ++off))
 		return;
 	if (off == 1 && !fill_name(f, "..", above, S_IFDIR, ++off))
 		return;
-	for (; off >= 2 && (size_t)off - 2 < l->count; off++)
+	for (; off >= 2 && (size_t)off - 2 < end; off++)
 		if (!fill_item(f, &l->items[off - 2], off + 1))
 			return;
 }
