@@ -272,7 +272,7 @@ static void list_all(fuse_req_t req, struct fs *fs, struct inode *inode,
 	if (more)
 		list->room = room_beside(fs, inode, &list->names);
 	if (more && size) {
-		xattr_query(req, fs, inode, NULL, size, list);
+		xattr_query_list(req, fs, inode, list);
 	} else {
 		if (more)
 			list_expected(list, fs, inode);

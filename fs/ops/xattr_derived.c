@@ -153,15 +153,14 @@ void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
 {
 	const struct digest_info *info = find_digest(name);
 
-	if (S_ISREG(inode->type) && !xattr_may_read(req, fs, inode))
-		fuse_reply_err(req, EACCES);
-	else if (!info)
-		get_own(req, fs, inode, name, size);
-	else if (!S_ISREG(inode->type) ||
-		 !(fs->options.digest_set & DIGEST_BIT(info->id)))
+	if (info && S_ISREG(inode->type))
+		xattr_query_digest(req, fs, inode, info, size);
+	else if (info)
 		fuse_reply_err(req, ENODATA);
+	else if (S_ISREG(inode->type) && !xattr_may_read(req, fs, inode))
+		fuse_reply_err(req, EACCES);
 	else
-		xattr_query(req, fs, inode, info, size, NULL);
+		get_own(req, fs, inode, name, size);
 }
 
 /* "check", perhaps with the word "read". */

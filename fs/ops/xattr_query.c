@@ -69,18 +69,26 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 
 /* ---- asking at once ---- */
 
+static bool may_read(fuse_req_t req, struct fs *fs, int fd)
+{
+	struct cred saved;
+	bool may;
+
+	if (cred_assume(fs, req, &saved))
+		return false;
+	may = !faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
+	cred_restore(fs, &saved);
+	return may;
+}
+
 bool xattr_may_read(fuse_req_t req, struct fs *fs, struct inode *inode)
 {
 	struct path_fd path;
-	struct cred saved;
-	bool may = false;
+	bool may;
 
 	if (inode_path_fd(fs, inode, &path))
 		return false;
-	if (!cred_assume(fs, req, &saved)) {
-		may = !faccessat(path.fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
-		cred_restore(fs, &saved);
-	}
+	may = may_read(req, fs, path.fd);
 	path_fd_close(&path);
 	return may;
 }
@@ -126,6 +134,7 @@ struct digest_query {
 	struct inode *inode;            /* holds a reference */
 	const struct digest_info *info; /* NULL: listxattr */
 	size_t size;
+	struct path_fd opened;      /* before the first open_file(); fd: -1 */
 	struct path_fd path;        /* between open_file() and close_file() */
 	struct file_digests answer; /* owned */
 	int rounds;
@@ -134,6 +143,8 @@ struct digest_query {
 
 static void query_free(struct digest_query *q)
 {
+	if (q->opened.fd >= 0)
+		path_fd_close(&q->opened);
 	file_digests_release(&q->answer);
 	inode_unref(q->fs, q->inode);
 	free(q);
@@ -188,8 +199,13 @@ static void reply_list(struct digest_query *q)
 static int open_file(void *query)
 {
 	struct digest_query *q = query;
-	int err = inode_path_fd(q->fs, q->inode, &q->path);
+	int err = 0;
 
+	if (q->opened.fd >= 0)
+		q->path = q->opened;
+	else
+		err = inode_path_fd(q->fs, q->inode, &q->path);
+	q->opened.fd = -1;
 	return err ? err : q->path.fd;
 }
 
@@ -319,30 +335,22 @@ static int64_t deadline_ms(const struct fs *fs)
 	return clock_now_ms() + fs->options.wait_s * INT64_C(1000);
 }
 
-void xattr_query(fuse_req_t req, struct fs *fs, struct inode *inode,
-		 const struct digest_info *info, size_t size,
-		 struct xattr_list *list)
+static struct digest_query *query_new(fuse_req_t req, struct fs *fs,
+				      struct inode *inode, size_t size)
 {
 	struct digest_query *q = calloc(1, sizeof(*q));
 
-	if (!q) {
-		if (list)
-			xattr_list_reply(req, list);
-		else
-			fuse_reply_err(req, ENOMEM);
-		return;
-	}
+	if (!q)
+		return NULL;
 	inode_ref(inode);
 	q->fs = fs;
 	q->inode = inode;
-	q->info = info;
 	q->size = size;
+	q->opened.fd = -1;
 	q->park.engine = fs->engine;
-	q->park.give_up = list ? xattr_list_reply : NULL;
-	q->park.rest = list;
 	q->wait = (struct digests_wait){
 		.uid = fuse_req_ctx(req)->uid,
-		.wanted = info ? DIGEST_BIT(info->id) : DIGEST_ALL,
+		.wanted = DIGEST_ALL,
 		.deadline_ms = deadline_ms(fs),
 		.ticket = &q->park.ticket,
 		.open = open_file,
@@ -350,8 +358,63 @@ void xattr_query(fuse_req_t req, struct fs *fs, struct inode *inode,
 		.done = on_digests,
 		.arg = q,
 	};
+	return q;
+}
+
+static void query_begin(struct digest_query *q, fuse_req_t req)
+{
 	if (park_begin(&q->park, req))
 		query_wait(q);
 	else
 		query_free(q);
+}
+
+/* Takes the descriptor if there is no error. */
+static int query_digest(fuse_req_t req, struct fs *fs, struct inode *inode,
+			const struct digest_info *info, size_t size,
+			const struct path_fd *opened)
+{
+	struct digest_query *q;
+
+	if (!may_read(req, fs, opened->fd))
+		return EACCES;
+	if (!(fs->options.digest_set & DIGEST_BIT(info->id)))
+		return ENODATA;
+	q = query_new(req, fs, inode, size);
+	if (!q)
+		return ENOMEM;
+	q->info = info;
+	q->wait.wanted = DIGEST_BIT(info->id);
+	q->opened = *opened;
+	query_begin(q, req);
+	return 0;
+}
+
+void xattr_query_digest(fuse_req_t req, struct fs *fs, struct inode *inode,
+			const struct digest_info *info, size_t size)
+{
+	struct path_fd opened;
+	int err = EACCES;
+
+	if (!inode_path_fd(fs, inode, &opened)) {
+		err = query_digest(req, fs, inode, info, size, &opened);
+		if (err)
+			path_fd_close(&opened);
+	}
+	if (err)
+		fuse_reply_err(req, err);
+}
+
+void xattr_query_list(fuse_req_t req, struct fs *fs, struct inode *inode,
+		      struct xattr_list *list)
+{
+	struct digest_query *q = query_new(req, fs, inode, list->size);
+
+	if (!q) {
+		xattr_list_reply(req, list);
+		return;
+	}
+	q->park.give_up = xattr_list_reply;
+	q->park.rest = list;
+	query_begin(q, req);
 }

@@ -51,13 +51,15 @@ bool xattr_may_read(struct fuse_req *req, struct fs *fs, struct inode *inode);
 /* The text of user.kinfs.state of a file. */
 int xattr_format_state(const struct file_digests *answer, struct buf *out);
 
-/*
- * A getxattr or a listxattr of a regular file, which waits for the digests when
- * they are to come.  For a listxattr info is NULL, and there is a list of the
- * real attributes (taken): it never fails, they are what there is at least.
- */
-void xattr_query(struct fuse_req *req, struct fs *fs, struct inode *inode,
-		 const struct digest_info *info, size_t size,
-		 struct xattr_list *list);
+/* A getxattr of a digest of a regular file, which waits for it when it is to
+ * come. */
+void xattr_query_digest(struct fuse_req *req, struct fs *fs,
+			struct inode *inode, const struct digest_info *info,
+			size_t size);
+
+/* A listxattr, with a list of the real attributes (taken), which the caller may
+ * read: it never fails, they are what there is at least. */
+void xattr_query_list(struct fuse_req *req, struct fs *fs, struct inode *inode,
+		      struct xattr_list *list);
 
 #endif
