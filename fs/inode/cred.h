@@ -31,9 +31,10 @@ int cred_of(struct fuse_req *req, struct credentials *out);
 /* Whether the caller of a request is root or the user whose daemon this is. */
 bool cred_owns_mount(const struct fs *fs, struct fuse_req *req);
 
-/* Whether the caller of a request has these credentials.  False also when
- * there is no memory to find out. */
-bool cred_is(struct fuse_req *req, const struct credentials *p);
+/* Whether the caller of a request has these credentials; of who owns the mount,
+ * in which no group is asked for, but for the groups.  False also when there is
+ * no memory to find out. */
+bool cred_is(struct fs *fs, struct fuse_req *req, const struct credentials *p);
 
 /* Gives the thread the caller's credentials; nothing to do when the daemon is
  * not root or the caller is root.  On failure nothing has changed. */

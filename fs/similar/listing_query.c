@@ -20,7 +20,8 @@
 
 /* ---- answers ---- */
 
-void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n)
+void similar_reply_found(fuse_req_t req, struct fs *fs, struct similar_node *n,
+			 const struct stat *real)
 {
 	struct fuse_entry_param e = {
 		.ino = node_id(n),
@@ -28,13 +29,22 @@ void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n)
 		.attr_timeout = node_timeout_s(fs, n),
 		.entry_timeout = node_timeout_s(fs, n),
 	};
-	int err = node_stat(fs, n, &e.attr);
+
+	node_fill_stat(n, real, &e.attr);
+	if (fuse_reply_entry(req, &e) == -ENOENT)
+		node_unref(fs, n, 1);
+}
+
+void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n)
+{
+	struct stat real;
+	int err = node_stat_real(fs, n, &real);
 
 	if (err) {
 		node_unref(fs, n, 1);
 		reply_error(req, err);
-	} else if (fuse_reply_entry(req, &e) == -ENOENT) {
-		node_unref(fs, n, 1);
+	} else {
+		similar_reply_found(req, fs, n, &real);
 	}
 }
 
@@ -241,10 +251,13 @@ static void give_up(fuse_req_t req, void *cancelled)
 
 int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)
 {
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
 	*out = (struct search_caller){
 		.trusted = cred_owns_mount(fs, req),
+		.credentials = { .uid = ctx->uid, .gid = ctx->gid },
 	};
-	return cred_of(req, &out->credentials);
+	return out->trusted ? 0 : cred_of(req, &out->credentials);
 }
 
 static int ask_relation(struct listing_query *c, int fd,

@@ -34,7 +34,7 @@ void similar_lookup_root(fuse_req_t req, struct fs *fs)
 
 /* The real file below a mirrored directory, as the caller may reach it. */
 static int find_real(fuse_req_t req, struct fs *fs, struct similar_node *parent,
-		     const char *name, struct inode **out)
+		     const char *name, struct inode **out, struct stat *st_out)
 {
 	struct fuse_entry_param e;
 	struct path_fd path;
@@ -55,17 +55,19 @@ static int find_real(fuse_req_t req, struct fs *fs, struct similar_node *parent,
 	if (!err)
 		err = lookup_find(fs, parent->real, path.fd, name, &e);
 	path_fd_close(&path);
-	if (!err)
-		*out = inode_of(fs, e.ino);
-	return err;
+	if (err)
+		return err;
+	*out = inode_of(fs, e.ino);
+	*st_out = e.attr;
+	return 0;
 }
 
 static int lookup_real(fuse_req_t req, struct fs *fs,
 		       struct similar_node *parent, const char *name,
-		       struct similar_node **out)
+		       struct similar_node **out, struct stat *st_out)
 {
 	struct inode *real;
-	int err = find_real(req, fs, parent, name, &real);
+	int err = find_real(req, fs, parent, name, &real, st_out);
 
 	if (err)
 		return err;
@@ -168,8 +170,10 @@ static int lookup_view(fuse_req_t req, struct fs *fs,
 		       struct similar_node *parent, const char *name,
 		       enum node_kind view, struct similar_node **out)
 {
+	struct stat st;
+
 	if (parent->kind == NODE_DIRECTORY) {
-		int err = lookup_real(req, fs, parent, name, out);
+		int err = lookup_real(req, fs, parent, name, out, &st);
 
 		if (!err)
 			warn_of_real(fs, parent, name);
@@ -186,6 +190,7 @@ void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
 	struct similar_node *parent = node_at(parent_id);
 	enum node_kind view = view_of(parent, name);
 	struct similar_node *n;
+	struct stat st;
 	int err = -ENOTDIR;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
@@ -198,7 +203,11 @@ void similar_lookup(fuse_req_t req, fuse_ino_t parent_id, const char *name)
 		lookup_link(req, fs, parent, name);
 		return;
 	} else if (parent->kind == NODE_DIRECTORY) {
-		err = lookup_real(req, fs, parent, name, &n);
+		err = lookup_real(req, fs, parent, name, &n, &st);
+		if (!err) {
+			similar_reply_found(req, fs, n, &st);
+			return;
+		}
 	}
 	if (err)
 		reply_error(req, err);

@@ -329,7 +329,7 @@ struct listing *node_kept_listing(struct fs *fs, struct similar_node *n,
 {
 	struct listing *l = kept_listing(fs, n);
 
-	if (!l || cred_is(req, &l->credentials))
+	if (!l || cred_is(fs, req, &l->credentials))
 		return l;
 	listing_unref(l);
 	return NULL;

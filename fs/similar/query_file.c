@@ -173,7 +173,7 @@ static void forget(struct query_file *q)
  */
 static bool is_opener(fuse_req_t req, const struct query_file *q)
 {
-	return cred_is(req, &q->caller.credentials);
+	return cred_is(fs_of(req), req, &q->caller.credentials);
 }
 
 static int add_question(struct query_file *q, const char *text, size_t len)
