@@ -174,7 +174,7 @@ static void release(struct search_query *q)
 	q->state = NULL;
 }
 
-const struct query_kind query_group_files = {
+static const struct query_kind query_group_files = {
 	.begin = begin,
 	.turn = turn,
 	.end = end,

@@ -41,7 +41,6 @@ struct query_kind {
 extern const struct query_kind query_file;        /* near.c */
 extern const struct query_kind query_directories; /* directories.c */
 extern const struct query_kind query_browse;      /* browse.c */
-extern const struct query_kind query_group_files; /* group_files.c */
 
 struct search_query {
 	struct search_query *next;
