@@ -10,7 +10,7 @@
  * and merged into the part at the end.  This is several times as fast as
  * looking for the place of each of them in turns.
  */
-#define RUN_MIN 512u /* a page */
+#define RUN_MIN 4096u /* 32 KiB; a page that is not written to costs nothing */
 
 struct load_run {
 	struct part_entry *entries; /* contents ascending */

@@ -15,6 +15,8 @@
 #define FRESH_SHARE 32u
 #define FRESH_SMALL 256u
 
+#define BASE_SPARE 8192u /* entries for which a small base has room */
+
 static uint32_t key_of(uint32_t tag)
 {
 	return tag >> 1;
@@ -345,10 +347,19 @@ static void base_merge(struct postings_part *part,
 	}
 }
 
+/* Grows by an eighth, which takes address space but no memory: each move of a
+ * mapping interrupts the other processors. */
+static int base_reserve(struct postings_part *part, uint32_t count)
+{
+	if (count <= part->room)
+		return 0;
+	return base_resize(part, count + count / 8 + BASE_SPARE);
+}
+
 int part_add(struct postings_part *part, const struct part_entry *sorted,
 	     uint32_t count)
 {
-	int err = base_resize(part, base_count(part) + count);
+	int err = base_reserve(part, base_count(part) + count);
 
 	if (!err)
 		base_merge(part, sorted, count);
