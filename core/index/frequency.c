@@ -3,9 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 /* Of the number of counters. */
 enum { FIRST_BITS = 14, MOST_BITS = 22 };
+
+/* Every access to a large table is to another page: with huge ones their
+ * addresses stay in the processor's cache of translations. */
+#define HUGE_PAGE ((size_t)2 << 20)
 
 struct frequency {
 	uint16_t *count; /* owned; they saturate */
@@ -18,6 +24,21 @@ static size_t size_of(const struct frequency *f)
 	return (size_t)1 << f->bits;
 }
 
+/* NULL: there is no memory. */
+static uint16_t *counters_new(size_t size)
+{
+	size_t bytes = size * sizeof(uint16_t);
+	uint16_t *count;
+
+	if (bytes < HUGE_PAGE)
+		return calloc(size, sizeof(uint16_t));
+	count = aligned_alloc(HUGE_PAGE, bytes);
+	if (!count)
+		return NULL;
+	(void)madvise(count, bytes, MADV_HUGEPAGE);
+	return memset(count, 0, bytes);
+}
+
 int frequency_new(struct frequency **out)
 {
 	struct frequency *f = calloc(1, sizeof(*f));
@@ -25,7 +46,7 @@ int frequency_new(struct frequency **out)
 	if (!f)
 		return -ENOMEM;
 	f->bits = FIRST_BITS;
-	f->count = calloc(size_of(f), sizeof(*f->count));
+	f->count = counters_new(size_of(f));
 	if (!f->count) {
 		free(f);
 		return -ENOMEM;
@@ -57,7 +78,7 @@ static size_t place_of(const struct frequency *f, uint64_t value)
 static void grow(struct frequency *f)
 {
 	size_t size = size_of(f), i;
-	uint16_t *count = calloc(2 * size, sizeof(*count));
+	uint16_t *count = counters_new(2 * size);
 
 	if (!count)
 		return;
