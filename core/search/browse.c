@@ -46,36 +46,16 @@ static void memory_put(struct search_query *q, const struct near *near)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Among the contents that were not looked at yet; any: one is enough. */
-static int matches_since(struct search_query *q, const struct near *near,
-			 bool any, struct index_match **out, size_t *count_out)
-{
-	struct content_query wanted = { .first_content = near->upto,
-					.any = any };
-	struct own_sketches own;
-	struct digests d;
-	int err =
-		catalog_content_some(q->txn, near->content, near_texts(q), &d);
-
-	if (err)
-		return err;
-	err = own_sketches_fetch(q, near->content, INDEX_ALIKE, &own);
-	if (!err) {
-		own_sketches_add(&own, &wanted);
-		wanted.digests = &d;
-		err = near_contents(q, &wanted, out, count_out);
-	}
-	digests_release(&d);
-	return err;
-}
-
-/* 1 when a match has a file to show, 0 when not. */
+/* Among the contents that were not looked at yet; any: one is enough.  1 when a
+ * match has a file to show, 0 when not. */
 static int search_some(struct search_query *q, struct near *near, bool any,
 		       size_t *count_out)
 {
+	struct content_query wanted = { .first_content = near->upto,
+					.any = any };
 	struct index_match *matches;
 	size_t count, i;
-	int err = matches_since(q, near, any, &matches, &count);
+	int err = near_contents(q, &wanted, &matches, &count);
 
 	if (err)
 		return err;

@@ -15,7 +15,6 @@
 struct listing_state {
 	enum { LIST_BEGIN, LIST_IDENTICAL, LIST_SEARCH, LIST_ALIKE } phase;
 	const struct digests *digests; /* of the query, or of the file */
-	bool is_known;                 /* the catalog has their content */
 	struct index_match *matches;   /* owned */
 	size_t match_count, next;
 	size_t alike;                 /* hits of matches before the next */
@@ -79,7 +78,6 @@ static int find_content(struct search_query *q, struct listing_state *state)
 	int err =
 		catalog_content_find(q->txn, state->digests, &q->self_content);
 
-	state->is_known = !err;
 	if (err != -ENOENT || q->digests)
 		return err == -ENOENT ? 0 : err;
 	file_digests_release(&q->hits.file);
@@ -150,20 +148,9 @@ static int search_matches(struct search_query *q, struct listing_state *state)
 	struct content_query wanted = { .digests = state->digests,
 					.relation = q->relation,
 					.first_content = 1 };
-	struct own_sketches *own = malloc(sizeof(*own));
-	int err = own ? 0 : -ENOMEM;
+	int err = near_contents(q, &wanted, &state->matches,
+				&state->match_count);
 
-	if (!err)
-		err = state->is_known ? own_sketches_fetch(q, q->self_content,
-							   q->relation, own) :
-					own_sketches_parse(state->digests,
-							   q->relation, own);
-	if (!err) {
-		own_sketches_add(own, &wanted);
-		err = near_contents(q, &wanted, &state->matches,
-				    &state->match_count);
-	}
-	free(own);
 	if (!err)
 		state->phase = LIST_ALIKE;
 	return err;

@@ -8,7 +8,7 @@
 
 /* Which contents resemble one, by the measure of the mount. */
 
-/* ---- contents ---- */
+/* ---- sketches ---- */
 
 /* What others asked for a moment ago must not make a query faster for a caller
  * that is not trusted. */
@@ -34,6 +34,69 @@ static int fetch_text_sketch(void *query, uint32_t content,
 	return catalog_text_sketch_get(q->txn, content, out);
 }
 
+static int fetch_short_sketch(void *query, uint32_t content,
+			      struct short_sketch *out)
+{
+	const struct search_query *q = query;
+
+	if (!cache_of(q))
+		return catalog_short_sketch_get(q->txn, content, out);
+	return sketch_cache_get_short(cache_of(q), q->txn, content, out);
+}
+
+/* ---- what is searched for ---- */
+
+struct own_sketches {
+	bool has_sketch, has_short;
+	struct sif_sketch sketch; /* of the text, for INDEX_TEXT */
+	struct short_sketch short_sketch;
+};
+
+uint32_t near_texts(const struct search_query *q)
+{
+	enum digest_id measure = q->context->measure;
+
+	return measure < DIGEST_COUNT ? DIGEST_BIT(measure) : 0;
+}
+
+/* 1: it is there, 0: there is none. */
+static int found(int err)
+{
+	return err ? err == -ENOENT ? 0 : err : 1;
+}
+
+/* Those of q->self_content. */
+static int sketches_fetch(struct search_query *q, enum index_relation relation,
+			  struct own_sketches *out)
+{
+	uint32_t content = q->self_content;
+	int sketch, sif8;
+
+	sketch = found(relation == INDEX_TEXT ?
+			       fetch_text_sketch(q, content, &out->sketch) :
+			       fetch_sketch(q, content, &out->sketch));
+	if (sketch < 0)
+		return sketch;
+	sif8 = found(fetch_short_sketch(q, content, &out->short_sketch));
+	out->has_sketch = sketch;
+	out->has_short = sif8 > 0;
+	return sif8 < 0 ? sif8 : 0;
+}
+
+/* Those that digests have as their texts. */
+static int sketches_parse(const struct digests *d, enum index_relation relation,
+			  struct own_sketches *out)
+{
+	enum digest_id id = relation == INDEX_TEXT ? DIGEST_TEXT : DIGEST_SIF;
+	const char *text = d->set & DIGEST_BIT(id) ? d->text[id] : NULL;
+
+	out->has_sketch = text != NULL;
+	out->has_short = digests_short_sketch(d, &out->short_sketch);
+	return text ? sif_parse(text, strlen(text), &out->sketch) : 0;
+}
+
+/* ---- contents ---- */
+
 /* Whatever the measure: it is of bytes. */
 static int match_texts(struct search_query *q, const struct index_query *query,
 		       struct index_match *out, size_t *count_out)
@@ -52,20 +115,9 @@ static int match_texts(struct search_query *q, const struct index_query *query,
 			    count_out);
 }
 
-static int fetch_short_sketch(void *query, uint32_t content,
-			      struct short_sketch *out)
-{
-	const struct search_query *q = query;
-
-	if (!cache_of(q))
-		return catalog_short_sketch_get(q->txn, content, out);
-	return sketch_cache_get_short(cache_of(q), q->txn, content, out);
-}
-
 /* By a digest that is kept as text.  What has none is not alike. */
-static int score_texts(struct search_query *q,
-		       const struct content_query *wanted, uint32_t content,
-		       int *score_out)
+static int score_texts(struct search_query *q, const struct digests *own,
+		       uint32_t content, int *score_out)
 {
 	enum digest_id measure = q->context->measure;
 	struct digests other;
@@ -75,7 +127,7 @@ static int score_texts(struct search_query *q,
 
 	if (err)
 		return err;
-	err = digest_compare(measure, wanted->digests, &other, &score);
+	err = digest_compare(measure, own, &other, &score);
 	digests_release(&other);
 	if (err)
 		return err == -ENODATA ? -ENOENT : err;
@@ -84,7 +136,6 @@ static int score_texts(struct search_query *q,
 }
 
 static int match_by_texts(struct search_query *q,
-			  const struct content_query *wanted,
 			  const struct index_query *query,
 			  struct index_match *out, size_t *count_out)
 {
@@ -101,7 +152,7 @@ static int match_by_texts(struct search_query *q,
 				       candidates, query->most, &count);
 	for (i = 0; i < count && !err; i++) {
 		out[kept].content = candidates[i].content;
-		err = score_texts(q, wanted, candidates[i].content,
+		err = score_texts(q, query->digests, candidates[i].content,
 				  &out[kept].score);
 		out[kept].distinctive_score = out[kept].score;
 		if (!err && out[kept].score >= query->least)
@@ -140,23 +191,22 @@ static int match_by_columns(struct search_query *q,
 	return err;
 }
 
-static int match(struct search_query *q, const struct content_query *wanted,
-		 const struct index_query *query, struct index_match *out,
-		 size_t *count_out)
+static int match(struct search_query *q, const struct index_query *query,
+		 struct index_match *out, size_t *count_out)
 {
 	const struct index_store store = { .sketch = fetch_sketch,
 					   .arg = q,
 					   .short_sketch = fetch_short_sketch };
 
-	if (wanted->relation == INDEX_TEXT)
+	if (query->relation == INDEX_TEXT)
 		return match_texts(q, query, out, count_out);
-	if (!index_is_alike(wanted->relation))
+	if (!index_is_alike(query->relation))
 		return index_search(q->context->index, query, &store, out,
 				    count_out);
 	switch (q->context->measure) {
 	case DIGEST_SISE:
 	case DIGEST_SSDEEP:
-		return match_by_texts(q, wanted, query, out, count_out);
+		return match_by_texts(q, query, out, count_out);
 	case DIGEST_SIMHASH:
 	case DIGEST_RDC:
 		return match_by_columns(q, query, out, count_out);
@@ -183,14 +233,16 @@ size_t matches_most(const struct search_query *q)
 	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
 }
 
-static int find_contents(struct search_query *q,
-			 const struct content_query *wanted,
-			 struct index_match **out, size_t *count_out)
+static int search_sketches(struct search_query *q,
+			   const struct content_query *wanted,
+			   const struct digests *digests,
+			   const struct own_sketches *own,
+			   struct index_match **out, size_t *count_out)
 {
 	struct index_query query = {
-		.digests = wanted->digests,
-		.sketch = wanted->sketch,
-		.short_sketch = wanted->short_sketch,
+		.digests = digests,
+		.sketch = own->has_sketch ? &own->sketch : NULL,
+		.short_sketch = own->has_short ? &own->short_sketch : NULL,
 		.relation = relation_of(q, wanted),
 		.self = q->self_content,
 		.first_content = wanted->first_content,
@@ -205,11 +257,47 @@ static int find_contents(struct search_query *q,
 
 	*count_out = 0;
 	if (!err)
-		err = match(q, wanted, &query, matches, count_out) ?: q->err;
+		err = match(q, &query, matches, count_out) ?: q->err;
 	if (err)
 		free(matches);
 	else
 		*out = matches;
+	return err;
+}
+
+static int search_digests(struct search_query *q,
+			  const struct content_query *wanted,
+			  const struct digests *digests,
+			  struct index_match **out, size_t *count_out)
+{
+	struct own_sketches *own = malloc(sizeof(*own));
+	int err = -ENOMEM;
+
+	if (own)
+		err = q->self_content ?
+			      sketches_fetch(q, wanted->relation, own) :
+			      sketches_parse(digests, wanted->relation, own);
+	if (!err)
+		err = search_sketches(q, wanted, digests, own, out, count_out);
+	free(own);
+	return err;
+}
+
+static int find_contents(struct search_query *q,
+			 const struct content_query *wanted,
+			 struct index_match **out, size_t *count_out)
+{
+	struct digests d;
+	int err;
+
+	if (wanted->digests)
+		return search_digests(q, wanted, wanted->digests, out,
+				      count_out);
+	err = catalog_content_some(q->txn, q->self_content, near_texts(q), &d);
+	if (err)
+		return err;
+	err = search_digests(q, wanted, &d, out, count_out);
+	digests_release(&d);
 	return err;
 }
 
@@ -221,55 +309,6 @@ static bool may_be_cached(const struct search_query *q,
 	return q->self_content && !q->digests && !q->index_visibility &&
 	       wanted->relation == INDEX_ALIKE && wanted->first_content == 1 &&
 	       !wanted->any;
-}
-
-/* ---- sketches of what is searched for ---- */
-
-uint32_t near_texts(const struct search_query *q)
-{
-	enum digest_id measure = q->context->measure;
-
-	return measure < DIGEST_COUNT ? DIGEST_BIT(measure) : 0;
-}
-
-void own_sketches_add(struct own_sketches *own, struct content_query *wanted)
-{
-	wanted->sketch = own->has_sketch ? &own->sketch : NULL;
-	wanted->short_sketch = own->has_short ? &own->short_sketch : NULL;
-}
-
-/* 1: it is there, 0: there is none. */
-static int found(int err)
-{
-	return err ? err == -ENOENT ? 0 : err : 1;
-}
-
-int own_sketches_fetch(struct search_query *q, uint32_t content,
-		       enum index_relation relation, struct own_sketches *out)
-{
-	int sketch, sif8;
-
-	sketch = found(relation == INDEX_TEXT ?
-			       fetch_text_sketch(q, content, &out->sketch) :
-			       fetch_sketch(q, content, &out->sketch));
-	if (sketch < 0)
-		return sketch;
-	sif8 = found(fetch_short_sketch(q, content, &out->short_sketch));
-	out->has_sketch = sketch;
-	out->has_short = sif8 > 0;
-	return sif8 < 0 ? sif8 : 0;
-}
-
-/* The sketches that digests have as their texts. */
-int own_sketches_parse(const struct digests *d, enum index_relation relation,
-		       struct own_sketches *out)
-{
-	enum digest_id id = relation == INDEX_TEXT ? DIGEST_TEXT : DIGEST_SIF;
-	const char *text = d->set & DIGEST_BIT(id) ? d->text[id] : NULL;
-
-	out->has_sketch = text != NULL;
-	out->has_short = digests_short_sketch(d, &out->short_sketch);
-	return text ? sif_parse(text, strlen(text), &out->sketch) : 0;
 }
 
 int near_contents(struct search_query *q, const struct content_query *wanted,

@@ -187,10 +187,9 @@ bool content_is_visible(void *arg, uint32_t content);
  * are read from the catalog. */
 uint32_t near_texts(const struct search_query *q);
 
+/* What resembles q->self_content, or else these digests. */
 struct content_query {
-	const struct digests *digests;
-	const struct sif_sketch *sketch;         /* NULL: it has none */
-	const struct short_sketch *short_sketch; /* NULL: it has none */
+	const struct digests *digests; /* NULL: those of q->self_content */
 	enum index_relation relation;
 	uint32_t first_content; /* least id looked at */
 	bool any;               /* one is enough */
@@ -203,23 +202,5 @@ size_t matches_most(const struct search_query *q);
  * not identical, best first, at most matches_most(); free() the array. */
 int near_contents(struct search_query *q, const struct content_query *wanted,
 		  struct index_match **out, size_t *count_out);
-
-/* The sketches of what is searched for. */
-struct own_sketches {
-	bool has_sketch, has_short;
-	struct sif_sketch sketch; /* of the text, for INDEX_TEXT */
-	struct short_sketch short_sketch;
-};
-
-/* Those of a content of the catalog. */
-int own_sketches_fetch(struct search_query *q, uint32_t content,
-		       enum index_relation relation, struct own_sketches *out);
-
-/* Those that digests have as their texts. */
-int own_sketches_parse(const struct digests *d, enum index_relation relation,
-		       struct own_sketches *out);
-
-/* The query refers to own. */
-void own_sketches_add(struct own_sketches *own, struct content_query *wanted);
 
 #endif
