@@ -8,6 +8,7 @@
 /* How far the daemon is, from its status. */
 struct progress {
 	bool idle, scanning;
+	bool reading; /* the catalog: the numbers are not known yet */
 	bool counted; /* else files and left are not told to the caller */
 	long long files, left; /* left: of files, without valid digests */
 	long long failed;      /* files that could not be hashed */

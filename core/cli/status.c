@@ -31,25 +31,23 @@ static void print_line(const char *label, const char *value)
 	putchar('\n');
 }
 
-static void print_activity(const json_t *status)
+static void print_activity(const struct progress *p)
 {
-	struct progress p;
-
-	progress_read(status, &p);
-	if (p.idle && p.failed)
+	if (p->idle && p->failed)
 		printf("%-10s idle, but %lld files could not be hashed: "
 		       "kin status --failed\n",
-		       "state", p.failed);
+		       "state", p->failed);
 	else
-		print_line("state", p.idle ?
+		print_line("state", p->idle ?
 					    "idle, all digests are up to date" :
-				    p.scanning ? "scanning" :
-				    p.paused   ? "waiting" :
-						 "hashing");
-	if (p.paused)
-		print_line("paused", p.paused);
-	if (!p.counted)
-		printf("%-10s %d %%\n", "progress", p.percent);
+				    p->reading  ? "reading the catalog" :
+				    p->scanning ? "scanning" :
+				    p->paused   ? "waiting" :
+						  "hashing");
+	if (p->paused)
+		print_line("paused", p->paused);
+	if (!p->counted)
+		printf("%-10s %d %%\n", "progress", p->percent);
 }
 
 /* Of the files that are being read. */
@@ -134,8 +132,10 @@ static void print_catalog(const json_t *status)
 	if (json_object_get(catalog, "path")) {
 		printf("%-10s ", "catalog");
 		cli_print_escaped(text(catalog, "path"), ESCAPE_TERMINAL);
-		fputs(", ", stdout);
-		progress_print_bytes((double)number(catalog, "bytes"));
+		if (json_is_true(json_object_get(catalog, "open"))) {
+			fputs(", ", stdout);
+			progress_print_bytes((double)number(catalog, "bytes"));
+		}
 		putchar('\n');
 	}
 	if (json_is_string(json_object_get(catalog, "error")))
@@ -170,12 +170,15 @@ static void print_share(const json_t *share)
 /* Not every caller is told everything: what is missing is left out. */
 static void print_status(const json_t *status)
 {
+	struct progress p;
+
+	progress_read(status, &p);
 	if (has(status, "source"))
 		print_line("source", text(status, "source"));
 	print_line("version", text(status, "version"));
-	print_activity(status);
+	print_activity(&p);
 	print_files(status);
-	if (has(status, "files"))
+	if (p.counted && !p.reading)
 		print_counts(status);
 	if (has(status, "hashed"))
 		print_work(status);

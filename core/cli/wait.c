@@ -52,6 +52,8 @@ void progress_read(const json_t *status, struct progress *out)
 	out->counted = json_object_get(status, "files") != NULL;
 	out->percent = (int)number(status, "percent");
 	out->error = json_string_value(json_object_get(catalog, "error"));
+	out->reading =
+		!out->error && json_is_false(json_object_get(catalog, "open"));
 	out->paused = pause_reason(status);
 	out->stalled = json_is_true(json_object_get(status, "stalled"));
 }
@@ -70,7 +72,9 @@ static void print_left(const struct progress *p,
 		       const struct progress_files *files, const char *before,
 		       const char *after)
 {
-	if (p->counted) {
+	if (p->reading) {
+		printf("%sreading the catalog%s", before, after);
+	} else if (p->counted) {
 		printf("%s%lld of %lld files%s", before, p->files - p->left,
 		       p->files, p->scanning ? ", scanning" : "");
 		show_files(files);
@@ -100,7 +104,7 @@ static void show_bar(const struct progress *p,
 static void show(struct wait_job *job, const struct progress *p,
 		 const struct progress_files *files)
 {
-	if (p->counted && !p->files && !p->idle)
+	if (p->counted && !p->files && !p->idle && !p->reading)
 		return;
 	if (job->terminal) {
 		show_bar(p, files);

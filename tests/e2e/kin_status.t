@@ -105,6 +105,35 @@ test_others() {
 	kin env resume "$T/mnt"
 }
 
+# A catalog of millions of files takes a while to read.
+test_reading() {
+	local held=$T/held library=$T/hold_catalog.so db=$T/reading-db
+
+	"$CC" -D_GNU_SOURCE -shared -fPIC -o "$library" \
+		"$HELPERS/hold_catalog.c" -ldl ||
+		bail "a library that holds the catalog" "it does not compile"
+	mkdir "$T/reading" "$T/reading-src"
+	gen_text 100 5 >"$T/reading-src/a"
+	mount_kinfs "$T/reading-src" "$T/reading" -o "db=$db"
+	wait_idle "$T/reading"
+	unmount "$T/reading"
+	: >"$held"
+	HELD_BY=$held LD_PRELOAD=$library \
+		ASAN_OPTIONS=verify_asan_link_order=0 \
+		mount_kinfs "$T/reading-src" "$T/reading" -o "db=$db"
+	kin env status "$T/reading"
+	like "$(cat "$T/out")" 'state +reading the catalog' \
+		"kin status says that the catalog is being read"
+	unlike "$(cat "$T/out")" 'files +0' "and not that there are no files"
+	kin env wait --timeout 0 "$T/reading"
+	like "$(cat "$T/out")" 'reading the catalog' "so does kin wait"
+	rm "$held"
+	wait_idle "$T/reading"
+	kin env status "$T/reading"
+	like "$(cat "$T/out")" 'files +1: 1 fresh' "then it knows the files"
+	unmount "$T/reading"
+}
+
 open_fuse_to_all
 make_home
 user timeout 600 "$KINFS" -o 'exclude=*.o' "$src" "$mnt" || bail "mount"
@@ -112,4 +141,5 @@ test_failed
 test_lists
 poll 10 user fusermount3 -u "$mnt"
 test_others
+test_reading
 finish
