@@ -148,8 +148,8 @@ static int search_matches(struct search_query *q, struct listing_state *state)
 	struct content_query wanted = { .digests = state->digests,
 					.relation = q->relation,
 					.first_content = 1 };
-	int err = near_contents(q, &wanted, &state->matches,
-				&state->match_count);
+	int err =
+		near_contents(q, &wanted, &state->matches, &state->match_count);
 
 	if (!err)
 		state->phase = LIST_ALIKE;
