@@ -15,7 +15,7 @@
 #include "core/base/xxh3.h"
 
 #define SEAL_NEW SEAL_FILE ".new"
-#define CHUNK ((size_t)1 << 20)
+#define CHUNK ((size_t)128 << 10) /* stays in the cache of the processor */
 #define TEXT_MAX 128
 
 /* ---- the digest of a file ---- */
