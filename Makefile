@@ -43,13 +43,13 @@ lib_sources := core/lib/kin.c
 cli_sources := $(wildcard core/cli/*.c core/cli/*/*.c)
 share_sources := $(wildcard core/share/*.c core/share/*/*.c)
 fs_sources := $(wildcard fs/*.c fs/*/*.c)
-unit_sources := $(wildcard tests/unit/*.c)
+unit_sources := $(wildcard $(addprefix tests/unit/,*.c */*.c */*/*.c))
 bench_sources := $(wildcard tests/bench/*.c)
 eval_sources := $(wildcard tests/eval/*.c)
 conform_sources := $(wildcard tests/conform/*.c)
 stress_sources := $(wildcard tests/stress/*.c)
 fuzz_sources := $(filter-out tests/fuzz/replay.c,$(wildcard tests/fuzz/*.c))
-e2e_tests := $(wildcard tests/e2e/*.t)
+e2e_tests := $(wildcard tests/e2e/*/*.t)
 conform_tests := $(wildcard tests/conform/*.t)
 stress_tests := $(wildcard tests/stress/*.t)
 eval_tests := $(wildcard tests/eval/*.t)
@@ -74,15 +74,16 @@ all_objects := $(core_objects) $(lib_objects) $(cli_objects) $(share_objects) $(
 	$(bench_objects) $(eval_objects) $(conform_objects) $(stress_objects) $(fuzz_objects)
 
 # These need libfuse and all of the daemon.
-fs_tests := tests/unit/fs_protocol tests/unit/fs_requests
+fs_tests := tests/unit/fs/protocol tests/unit/fs/requests
 
 # The fuzzers' harnesses replay their corpus as tests.
 test_sources := $(unit_sources) $(fuzz_sources)
 unit_programs = $(patsubst %.c,$(out)/%,$(test_sources))
 # Those that run threads of their own, for SAN=thread.
-thread_sources := $(wildcard $(patsubst %,tests/unit/%*.c,catalog check_ commit_ \
-	engine_ hash_ index_threads parallel queue_ scan_ search_ watch_))
-thread_programs = $(patsubst %.c,$(out)/%,$(sort $(thread_sources)))
+thread_sources := $(filter $(addprefix tests/unit/,catalog/% check/% commit/% \
+	digest/team.c engine/% hash/% index/threads.c queue/% scan_% search/% \
+	watch/%),$(unit_sources))
+thread_programs = $(patsubst %.c,$(out)/%,$(thread_sources))
 
 # ---- how ----
 
@@ -198,7 +199,7 @@ share_fuzz_objects := $(filter %/ask.o %/ask_groups.o %/batch.o %/db_text.o \
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: $(share_fuzz_objects)
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: extra_libs = $(share_libs)
 $(out)/tests/unit/lib_kin: $(lib_objects)
-$(out)/tests/unit/fs_query_text $(out)/tests/fuzz/query_text \
+$(out)/tests/unit/fs/query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
 
 $(fs_tests:%=$(out)/%): $(filter-out %/main.o,$(fs_objects))
@@ -321,7 +322,7 @@ check:
 	@+$(MAKE) $(parallel) SAN=thread thread-programs
 	@$(prove) $(unit_programs) \
 		$(test_sources:%.c=$(BUILD)/$(sanitized)/%) \
-		$(patsubst %.c,$(BUILD)/thread/%,$(sort $(thread_sources))) \
+		$(patsubst %.c,$(BUILD)/thread/%,$(thread_sources)) \
 		$(eval_tests) $(e2e_tests) $(conform_tests) $(steady_tests)
 
 unit-programs: $(unit_programs)

@@ -32,7 +32,7 @@
  *
  * To add a command: a file with a struct command, its declaration here, a line
  * in commands[] of kin.c, a section in kin.1 and a test
- * tests/e2e/kin_NAME.t.
+ * tests/e2e/cli/NAME.t.
  *
  * This header declares what several commands use.
  */

@@ -7,14 +7,14 @@
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/text/text_sif.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/rdc_model.h"
-#include "tests/unit/sdhash_model.h"
-#include "tests/unit/sif_model.h"
-#include "tests/unit/simhash_model.h"
-#include "tests/unit/sise_model.h"
-#include "tests/unit/ssdeep_model.h"
-#include "tests/unit/text_model.h"
-#include "tests/unit/tlsh_model.h"
+#include "tests/support/rdc_model.h"
+#include "tests/support/sdhash_model.h"
+#include "tests/support/sif_model.h"
+#include "tests/support/simhash_model.h"
+#include "tests/support/sise_model.h"
+#include "tests/support/ssdeep_model.h"
+#include "tests/support/text_model.h"
+#include "tests/support/tlsh_model.h"
 
 struct part {
 	struct fingerprint *fp;

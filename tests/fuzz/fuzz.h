@@ -6,7 +6,7 @@
 
 #include "core/base/buf.h"
 #include "core/kernel/kernel.h"
-#include "tests/unit/recipe.h"
+#include "tests/support/recipe.h"
 
 /*
  * What the harnesses share.  An input starts with FUZZ_CHOICES bytes that

@@ -2,7 +2,7 @@
 #include "core/digest/rdc/rdc.h"
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/rdc_model.h"
+#include "tests/support/rdc_model.h"
 
 static struct rdc rdc;
 

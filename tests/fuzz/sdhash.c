@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/sdhash_model.h"
+#include "tests/support/sdhash_model.h"
 
 static struct sdhash sdhash;
 

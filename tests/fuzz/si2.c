@@ -2,7 +2,7 @@
 #include "core/digest/si2.h"
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/si2_model.h"
+#include "tests/support/si2_model.h"
 
 static void update(void *arg, const void *data, size_t len)
 {

@@ -2,7 +2,7 @@
 #include "core/digest/sif/sif.h"
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/sif_model.h"
+#include "tests/support/sif_model.h"
 
 static struct sif sif;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/digest/sif/sif.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/sif_classic_model.h"
+#include "tests/support/sif_classic_model.h"
 
 static void update(void *arg, const void *data, size_t len)
 {

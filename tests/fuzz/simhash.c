@@ -2,7 +2,7 @@
 #include "core/digest/simhash.h"
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/simhash_model.h"
+#include "tests/support/simhash_model.h"
 
 static struct simhash simhash;
 

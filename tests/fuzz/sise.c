@@ -2,7 +2,7 @@
 #include "core/digest/sise.h"
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/sise_model.h"
+#include "tests/support/sise_model.h"
 
 static struct ctph sise;
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/sise_model.h"
+#include "tests/support/sise_model.h"
 
 /* The model's table takes the product of the lengths. */
 #define MODEL_MAX_PAIRS 100

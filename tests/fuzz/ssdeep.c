@@ -2,7 +2,7 @@
 #include "core/digest/ssdeep.h"
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/ssdeep_model.h"
+#include "tests/support/ssdeep_model.h"
 
 static struct ctph ssdeep;
 

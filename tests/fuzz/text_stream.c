@@ -2,7 +2,7 @@
 #include "core/digest/text/text.h"
 
 #include "tests/fuzz/fuzz.h"
-#include "tests/unit/text_model.h"
+#include "tests/support/text_model.h"
 
 static struct text_stream stream;
 

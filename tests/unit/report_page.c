@@ -18,7 +18,7 @@
 
 /*
  * The page as bytes: its data, read as model.js reads it, and what of a name is
- * in the HTML.  How a browser shows it is tested in tests/e2e/kin_report.t.
+ * in the HTML.  How a browser shows it is tested in tests/e2e/cli/report.t.
  */
 
 /* ---- a page ---- */

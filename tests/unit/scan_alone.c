@@ -18,7 +18,7 @@
 #include "core/base/buf.h"
 #include "core/base/logger.h"
 #include "core/scan/scan.h"
-#include "tests/unit/temp_tree.h"
+#include "tests/support/temp_tree.h"
 
 /*
  * The scan without an engine: the test takes the place of the committer and

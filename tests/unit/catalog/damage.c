@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/catalog/sample.h"
+
+static void test_the_sample_itself_opens(void **state)
+{
+	struct sample *s = *state;
+
+	assert_int_equal(try_all(s), 0);
+	restore(s);
+	assert_int_equal(try_unsealed(s), 0);
+}
+
+static void test_a_truncated_file_is_unclean(void **state)
+{
+	struct sample *s = *state;
+	size_t len, refused = 0, tried = 0;
+
+	/* Every page, and a bit more than it. */
+	for (len = 1; len < s->len; len += len % 4096 == 0 ? 1 : 4095) {
+		restore(s);
+		write_whole(s->path, s->bytes, len);
+		assert_int_equal(try_all(s), -EUCLEAN);
+		write_whole(s->path, s->bytes, len);
+		refused += try_unsealed(s) != 0;
+		tried++;
+	}
+	/* The last pages may be free. */
+	assert_true(refused > tried - tried / 4);
+	restore(s);
+	write_whole(s->path, s->bytes, s->len / 2);
+	assert_set_aside_and_opened(s);
+}
+
+static void test_an_empty_file_is_a_new_catalog(void **state)
+{
+	struct sample *s = *state;
+
+	write_whole(s->path, "", 0);
+	fixture_open(&s->f);
+	assert_int_equal(count_files(&s->f), 0);
+}
+
+static void test_zeros_and_garbage_are_refused(void **state)
+{
+	struct sample *s = *state;
+	uint64_t random = SEED;
+	uint8_t *bytes = calloc(1, s->len);
+	size_t i;
+
+	assert_non_null(bytes);
+	write_whole(s->path, bytes, s->len);
+	assert_int_equal(try_all(s), -EUCLEAN);
+	assert_int_equal(try_unsealed(s), -EMEDIUMTYPE);
+	for (i = 0; i < s->len; i++)
+		bytes[i] = (uint8_t)next_random(&random);
+	restore(s);
+	write_whole(s->path, bytes, s->len);
+	assert_int_equal(try_all(s), -EUCLEAN);
+	assert_int_equal(try_unsealed(s), -EMEDIUMTYPE);
+	assert_set_aside_and_opened(s);
+	free(bytes);
+}
+
+static void test_a_zeroed_page_is_unclean_or_unused(void **state)
+{
+	struct sample *s = *state;
+	uint8_t *bytes = malloc(s->len);
+	size_t page, refused = 0;
+
+	assert_non_null(bytes);
+	for (page = 0; page < s->len / 4096; page++) {
+		memcpy(bytes, s->bytes, s->len);
+		memset(bytes + 4096 * page, 0, 4096);
+		restore(s);
+		write_whole(s->path, bytes, s->len);
+		assert_int_equal(try_all(s), -EUCLEAN);
+		write_whole(s->path, bytes, s->len);
+		refused += try_unsealed(s) != 0;
+	}
+	assert_true(refused > s->len / 4096 / 4);
+	free(bytes);
+}
+
+/* Where damage hurts most: headers and offsets, or anywhere. */
+static size_t flip_offset(const struct sample *s, uint64_t *random)
+{
+	size_t page = (size_t)random_below(random, s->len / 4096);
+
+	switch (random_below(random, 4)) {
+	case 0:
+		return (size_t)random_below(random, 2 * 4096) % 160 +
+		       4096 * (size_t)random_below(random, 2);
+	case 1:
+		return 4096 * page + (size_t)random_below(random, 16);
+	case 2:
+		return 4096 * page + (size_t)random_below(random, 120);
+	default:
+		return (size_t)random_below(random, s->len);
+	}
+}
+
+static void flip_some(const struct sample *s, uint64_t *random, int flips,
+		      uint8_t *bytes)
+{
+	do {
+		int n = flips;
+
+		memcpy(bytes, s->bytes, s->len);
+		for (; n > 0; n--)
+			bytes[flip_offset(s, random)] ^=
+				(uint8_t)(1u << random_below(random, 8));
+	} while (memcmp(bytes, s->bytes, s->len) == 0);
+}
+
+static void test_flipped_bits_break_the_seal(void **state)
+{
+	struct sample *s = *state;
+	uint8_t *bytes = malloc(s->len);
+	uint64_t random = SEED;
+	int i;
+
+	assert_non_null(bytes);
+	for (i = 0; i < FLIPS; i++) {
+		flip_some(s, &random, 1 + i % 3, bytes);
+		write_whole(s->path, bytes, s->len);
+		assert_int_equal(try_all(s), -EUCLEAN);
+	}
+	free(bytes);
+}
+
+static void test_flipped_bits_do_not_crash(void **state)
+{
+	struct sample *s = *state;
+	uint8_t *bytes = malloc(s->len);
+	uint64_t random = SEED;
+	size_t refused = 0;
+	int i;
+
+	assert_non_null(bytes);
+	for (i = 0; i < FLIPS; i++) {
+		flip_some(s, &random, 1 + i % 3, bytes);
+		write_whole(s->path, bytes, s->len);
+		refused += try_unsealed(s) != 0;
+	}
+	/* Others are in what nobody reads, or in digests. */
+	assert_true(refused > FLIPS / 8);
+	free(bytes);
+}
+
+/* Gives each record with this key a value of 256 MiB more than it has: LMDB
+ * keeps the size of the value in the eight bytes before the key. */
+static void lengthen_values(const struct sample *s, const uint8_t *key,
+			    size_t len, uint8_t *bytes)
+{
+	uint8_t *at = bytes;
+	size_t found = 0;
+
+	memcpy(bytes, s->bytes, s->len);
+	while ((at = memmem(at, (size_t)(bytes + s->len - at), key, len))) {
+		at[-5] ^= 0x10;
+		at += len;
+		found++;
+	}
+	assert_true(found > 0);
+}
+
+static void assert_length_is_checked(struct sample *s, const uint8_t *key,
+				     size_t len)
+{
+	uint8_t *bytes = malloc(s->len);
+
+	assert_non_null(bytes);
+	lengthen_values(s, key, len, bytes);
+	write_whole(s->path, bytes, s->len);
+	assert_int_equal(try_unsealed(s), -EUCLEAN);
+	free(bytes);
+}
+
+/* A writer that removes the record would move what lies behind the page. */
+static void test_values_that_are_not_read_have_their_size(void **state)
+{
+	struct catalog_name name = name_of("file number 1 of many");
+	struct file_key file = key_of(1), parent = key_of(100000);
+	struct sample *s = *state;
+	uint8_t key[LINK_KEY_BYTES_MAX];
+	size_t len;
+
+	len = link_key_store(&file, &parent, name, key);
+	assert_length_is_checked(s, key, len);
+	len = name_key_store(&parent, name, key);
+	assert_length_is_checked(s, key, len);
+	len = copy_key_store(1, &file, key); /* the first one */
+	assert_length_is_checked(s, key, len);
+	file = key_of(7);
+	len = file_key_store(&file, key);
+	assert_length_is_checked(s, key, len);
+	assert_length_is_checked(s, (const uint8_t *)SOURCE_KEY,
+				 strlen(SOURCE_KEY));
+}
+
+/* The free space of pages is believed by writes alone: each of these bytes
+ * takes every value that differs in one bit. */
+static void test_page_headers_do_not_crash_a_writer(void **state)
+{
+	struct sample *s = *state;
+	uint8_t *bytes = malloc(s->len);
+	size_t page, offset;
+	int bit;
+
+	assert_non_null(bytes);
+	for (page = 2; page < s->len / 4096; page += 11) {
+		for (offset = 8; offset < 16; offset++) {
+			bit = (int)((page + offset) % 8);
+			memcpy(bytes, s->bytes, s->len);
+			bytes[4096 * page + offset] ^= (uint8_t)(1u << bit);
+			write_whole(s->path, bytes, s->len);
+			(void)try_unsealed(s);
+		}
+	}
+	free(bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		sample_test(test_the_sample_itself_opens),
+		sample_test(test_a_truncated_file_is_unclean),
+		sample_test(test_an_empty_file_is_a_new_catalog),
+		sample_test(test_zeros_and_garbage_are_refused),
+		sample_test(test_a_zeroed_page_is_unclean_or_unused),
+		sample_test(test_flipped_bits_break_the_seal),
+		sample_test(test_flipped_bits_do_not_crash),
+		sample_test(test_values_that_are_not_read_have_their_size),
+		sample_test(test_page_headers_do_not_crash_a_writer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

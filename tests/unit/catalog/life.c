@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/catalog/fixture.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "core/catalog/catalog_impl.h"
+
+static void add_file(struct fixture *f, uint64_t inode, uint64_t content)
+{
+	struct catalog_txn *txn = begin_write(f);
+
+	assert_int_equal(set_fresh(txn, inode, content), 0);
+	commit(txn);
+}
+
+/* ---- opening ---- */
+
+static void test_what_was_committed_is_there_after_reopening(void **state)
+{
+	struct fixture *f = *state;
+	struct file_key key = key_of(5);
+	struct catalog_txn *txn;
+	struct file_record r;
+
+	add_file(f, 5, 77);
+	fixture_close(f);
+	fixture_open(f);
+	txn = begin_read(f);
+	assert_int_equal(catalog_file_get(txn, &key, &r), 0);
+	assert_int_equal(r.state, FILE_FRESH);
+	assert_int_equal(r.identity.size, 77);
+	catalog_abort(txn);
+	check_clean(f);
+}
+
+static void test_an_abort_leaves_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+
+	assert_int_equal(set_fresh(txn, 5, 77), 0);
+	catalog_abort(txn);
+	assert_int_equal(count_files(f), 0);
+	check_clean(f);
+}
+
+static mode_t mode_of(const struct fixture *f, const char *name)
+{
+	char path[128];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", f->directory, name);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void test_other_users_cannot_read_it(void **state)
+{
+	struct fixture *f = *state;
+	char inner[96];
+	struct catalog_options options = f->options;
+	struct catalog *c;
+
+	(void)snprintf(inner, sizeof(inner), "%s/a/b", f->directory);
+	options.directory = inner;
+	assert_int_equal(catalog_open(&options, &c), 0);
+	catalog_free(c);
+	assert_int_equal(mode_of(f, "a"), 0700);
+	assert_int_equal(mode_of(f, "a/b"), 0700);
+	assert_int_equal(mode_of(f, "a/b/data.mdb"), 0600);
+	assert_int_equal(mode_of(f, "a/b/lock"), 0600);
+	fixture_remove(inner);
+	(void)snprintf(inner, sizeof(inner), "%s/a", f->directory);
+	fixture_remove(inner);
+}
+
+static void test_a_second_opening_is_busy(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog *second = NULL;
+
+	assert_int_equal(catalog_open(&f->options, &second), -EBUSY);
+	assert_int_equal(catalog_begin(&f->options, &second), -EBUSY);
+	assert_null(second);
+	fixture_close(f);
+	assert_int_equal(catalog_open(&f->options, &second), 0);
+	catalog_free(second);
+}
+
+static void test_a_second_process_is_told_busy(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog *second;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(catalog_open(&f->options, &second) == -EBUSY ? 0 : 1);
+	assert_int_equal(child_result(child), 0);
+}
+
+/* The lock belongs to the catalog, not to a process that inherited a
+ * descriptor. */
+static void test_a_leftover_child_does_not_keep_the_lock(void **state)
+{
+	struct fixture *f = *state;
+	int gone[2];
+	char byte;
+	pid_t child;
+
+	assert_int_equal(pipe2(gone, O_CLOEXEC), 0);
+	child = fork();
+	if (child == 0) {
+		(void)close(gone[1]);
+		_exit(read(gone[0], &byte, 1) != 0);
+	}
+	fixture_close(f);
+	fixture_open(f);
+	(void)close(gone[1]);
+	(void)close(gone[0]);
+	assert_int_equal(child_result(child), 0);
+}
+
+/* Opens, forks, dies; what is left goes on with the catalog.  Each end of
+ * alive belongs to one of the two, so reading ends with the parent. */
+static void daemonize(struct fixture *f, const int *alive, int done)
+{
+	struct catalog_txn *txn;
+	char byte;
+	int err;
+
+	if (catalog_open(&f->options, &f->c) || add_many(f->c, 1, 50) ||
+	    catalog_read(f->c, &txn))
+		_exit(1);
+	catalog_abort(txn);
+	if (fork() != 0)
+		_exit(0);
+	(void)close(alive[1]);
+	if (read(alive[0], &byte, 1) != 0)
+		_exit(1);
+	err = add_many(f->c, 1000, 50);
+	if (!err)
+		err = catalog_read(f->c, &txn);
+	if (!err) {
+		catalog_abort(txn);
+		err = add_many(f->c, 2000, 50);
+	}
+	catalog_free(f->c);
+	byte = err == 0 ? 'y' : 'n';
+	_exit(write(done, &byte, 1) == 1 ? 0 : 1);
+}
+
+static void test_an_open_catalog_survives_the_fork_of_a_daemon(void **state)
+{
+	struct fixture *f = *state;
+	int alive[2], done[2];
+	char byte = '?';
+	pid_t child;
+
+	assert_int_equal(pipe2(alive, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(done, O_CLOEXEC), 0);
+	fixture_close(f);
+	child = fork();
+	if (child == 0)
+		daemonize(f, alive, done[1]);
+	(void)close(alive[0]);
+	(void)close(alive[1]);
+	(void)close(done[1]);
+	assert_int_equal(child_result(child), 0);
+	assert_int_equal(read(done[0], &byte, 1), 1);
+	assert_int_equal(byte, 'y');
+	/* Ends with the daemon. */
+	assert_int_equal(read(done[0], &byte, 1), 0);
+	(void)close(done[0]);
+	fixture_open(f);
+	assert_int_equal(count_files(f), 150);
+	check_clean(f);
+}
+
+/* ---- kill -9 ---- */
+
+/* Batch n: files n * 100 and up, of a size that changes, over and over. */
+static void write_forever(struct fixture *f, int committed)
+{
+	uint64_t n;
+
+	if (catalog_open(&f->options, &f->c))
+		_exit(1);
+	for (n = 0;; n++)
+		if (add_many(f->c, 100 * (n % 7), 20 + n * 13 % 80) ||
+		    write(committed, "", 1) != 1)
+			_exit(1);
+}
+
+static void kill_after(struct fixture *f, int commits)
+{
+	int status, pipe_ends[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+	child = fork();
+	if (child == 0)
+		write_forever(f, pipe_ends[1]);
+	(void)close(pipe_ends[1]);
+	while (commits-- > 0)
+		assert_int_equal(read(pipe_ends[0], &byte, 1), 1);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	(void)close(pipe_ends[0]);
+}
+
+static void test_a_killed_writer_leaves_a_sound_catalog(void **state)
+{
+	struct fixture *f = *state;
+	int round;
+
+	fixture_close(f);
+	for (round = 0; round < 40; round++) {
+		kill_after(f, round % 9);
+		fixture_open(f);
+		check_clean(f);
+		if (round % 9 > 0)
+			assert_true(count_files(f) >= 20);
+		fixture_close(f);
+	}
+}
+
+static void test_a_stale_lock_file_of_any_bytes_is_no_obstacle(void **state)
+{
+	struct fixture *f = *state;
+	char path[128], garbage[9000];
+
+	add_file(f, 5, 77);
+	fixture_close(f);
+	memset(garbage, 0xa5, sizeof(garbage));
+	(void)snprintf(path, sizeof(path), "%s/lock.mdb", f->directory);
+	write_whole(path, garbage, sizeof(garbage));
+	fixture_open(f);
+	add_file(f, 6, 78);
+	assert_int_equal(count_files(f), 2);
+}
+
+/* ---- what the header promises of opening ---- */
+
+static void test_another_digest_set_makes_all_fresh_pending(void **state)
+{
+	struct fixture *f = *state;
+	struct file_key failed = key_of(1);
+	struct file_identity id = identity_of(3);
+	struct catalog_txn *txn = begin_write(f);
+	struct catalog_counts n;
+
+	assert_int_equal(catalog_file_set_failed(txn, &failed, &id, EIO), 0);
+	commit(txn);
+	/* More than one batch of them. */
+	assert_int_equal(add_many(f->c, 10, 10000), 0);
+	fixture_close(f);
+	f->options.digest_set = DIGEST_BIT(DIGEST_XXH128);
+	fixture_open(f);
+	txn = begin_read(f);
+	assert_int_equal(catalog_counts(txn, &n), 0);
+	catalog_abort(txn);
+	assert_int_equal(n.pending, 10000);
+	assert_int_equal(n.failed, 1);
+	assert_int_equal(n.fresh, 0);
+	assert_int_equal(n.contents, 0);
+	check_clean(f);
+	add_file(f, 10, 10);
+	fixture_close(f);
+	fixture_open(f);
+	txn = begin_read(f);
+	assert_int_equal(catalog_counts(txn, &n), 0);
+	catalog_abort(txn);
+	assert_int_equal(n.fresh, 1);
+}
+
+static void test_content_ids_end_and_never_return(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_changes changes;
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key key = key_of(5);
+
+	txn->meta.next_content = UINT32_MAX;
+	txn->meta_changed = true;
+	assert_int_equal(set_fresh(txn, 5, 1), 0);
+	assert_int_equal(catalog_commit(txn, &changes), 0);
+	assert_int_equal(changes.added_count, 1);
+	assert_int_equal(changes.added[0], UINT32_MAX);
+	catalog_changes_release(&changes);
+
+	txn = begin_write(f);
+	assert_int_equal(catalog_file_remove(txn, &key), 0);
+	commit(txn);
+	txn = begin_write(f);
+	assert_int_equal(set_fresh(txn, 5, 2), -EOVERFLOW);
+	catalog_abort(txn);
+	check_clean(f);
+}
+
+static void test_a_content_that_came_and_went_is_no_change(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_changes changes;
+	struct catalog_txn *txn = begin_write(f);
+
+	assert_int_equal(set_fresh(txn, 5, 1), 0);
+	assert_int_equal(set_fresh(txn, 5, 2), 0);
+	assert_int_equal(set_fresh(txn, 5, 3), 0);
+	assert_int_equal(catalog_commit(txn, &changes), 0);
+	assert_int_equal(changes.added_count, 1);
+	assert_int_equal(changes.added[0], 3);
+	assert_int_equal(changes.removed_count, 0);
+	catalog_changes_release(&changes);
+}
+
+static void test_equal_hashes_of_other_sizes_are_other_contents(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key a = key_of(1), b = key_of(2);
+	struct file_identity id = { .size = 8 };
+	char text[128];
+	struct digests d = digests_of(8, text, sizeof(text));
+	struct catalog_counts n;
+
+	assert_int_equal(catalog_file_set_fresh(txn, &a, &id, &d), 0);
+	d.size = id.size = 9;
+	assert_int_equal(catalog_file_set_fresh(txn, &b, &id, &d), 0);
+	assert_int_equal(catalog_counts(txn, &n), 0);
+	assert_int_equal(n.contents, 2);
+	assert_int_equal(n.content_bytes, 17);
+	commit(txn);
+	check_clean(f);
+}
+
+static void test_what_cannot_be_true_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key key = key_of(5);
+	struct file_identity id = identity_of(8);
+	char text[128];
+	struct digests d = digests_of(9, text, sizeof(text));
+
+	/* Digests of nine bytes are not those of a file of eight. */
+	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), -EINVAL);
+	d.size = 8;
+	d.text[DIGEST_SISE] = NULL;
+	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), -EINVAL);
+	assert_int_equal(catalog_file_set_failed(txn, &key, &id, 0), -EINVAL);
+	assert_int_equal(catalog_file_set_failed(txn, &key, &id, -EIO),
+			 -EINVAL);
+	commit(txn);
+	assert_int_equal(count_files(f), 0);
+}
+
+#define life_test(name)                                           \
+	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
+					fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		life_test(test_what_was_committed_is_there_after_reopening),
+		life_test(test_an_abort_leaves_nothing),
+		life_test(test_other_users_cannot_read_it),
+		life_test(test_a_second_opening_is_busy),
+		life_test(test_a_second_process_is_told_busy),
+		life_test(test_a_leftover_child_does_not_keep_the_lock),
+		life_test(test_an_open_catalog_survives_the_fork_of_a_daemon),
+		life_test(test_a_killed_writer_leaves_a_sound_catalog),
+		life_test(test_a_stale_lock_file_of_any_bytes_is_no_obstacle),
+		life_test(test_another_digest_set_makes_all_fresh_pending),
+		life_test(test_content_ids_end_and_never_return),
+		life_test(test_a_content_that_came_and_went_is_no_change),
+		life_test(test_equal_hashes_of_other_sizes_are_other_contents),
+		life_test(test_what_cannot_be_true_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/catalog/fixture.h"
+
+#include "core/catalog/catalog_impl.h"
+
+/* Inodes of a small tree: /d/e/f, and a file x of its own. */
+enum { D = 10, E = 11, F = 12, X = 13, Y = 14 };
+
+static int set(struct catalog_txn *txn, uint64_t parent, const char *name,
+	       uint64_t inode)
+{
+	struct file_key p = key_of(parent);
+	struct file_key k = key_of(inode);
+
+	return catalog_name_set(txn, &p, name_of(name), &k);
+}
+
+static int move(struct catalog_txn *txn, uint64_t parent, const char *name,
+		uint64_t new_parent, const char *new_name)
+{
+	struct file_key a = key_of(parent);
+	struct file_key b = key_of(new_parent);
+
+	return catalog_name_move(txn, &a, name_of(name), &b, name_of(new_name),
+				 false);
+}
+
+static int swap(struct catalog_txn *txn, uint64_t parent, const char *name,
+		uint64_t new_parent, const char *new_name)
+{
+	struct file_key a = key_of(parent);
+	struct file_key b = key_of(new_parent);
+
+	return catalog_name_move(txn, &a, name_of(name), &b, name_of(new_name),
+				 true);
+}
+
+static int drop(struct catalog_txn *txn, uint64_t parent, const char *name)
+{
+	struct file_key p = key_of(parent);
+
+	return catalog_name_remove(txn, &p, name_of(name));
+}
+
+static void directory(struct catalog_txn *txn, uint64_t inode)
+{
+	struct file_key key = key_of(inode);
+
+	assert_int_equal(catalog_directory_set(txn, &key), 0);
+}
+
+static bool known(struct catalog_txn *txn, uint64_t inode)
+{
+	struct file_key key = key_of(inode);
+	struct file_record r;
+
+	return catalog_file_get(txn, &key, &r) == 0;
+}
+
+static int setup_tree(void **state)
+{
+	struct catalog_txn *txn;
+
+	(void)fixture_setup_open(state);
+	txn = begin_write(*state);
+	directory(txn, ROOT.inode);
+	directory(txn, D);
+	directory(txn, E);
+	assert_int_equal(set_fresh(txn, F, 1), 0);
+	assert_int_equal(set_fresh(txn, X, 2), 0);
+	assert_int_equal(set(txn, ROOT.inode, "d", D), 0);
+	assert_int_equal(set(txn, D, "e", E), 0);
+	assert_int_equal(set(txn, E, "f", F), 0);
+	assert_int_equal(set(txn, ROOT.inode, "x", X), 0);
+	commit(txn);
+	return 0;
+}
+
+static int teardown_clean(void **state)
+{
+	check_clean(*state);
+	return fixture_teardown(state);
+}
+
+static void test_any_bytes_make_a_name(void **state)
+{
+	char longest[256];
+	struct catalog_txn *txn = begin_write(*state);
+
+	memset(longest, 0xff, 255);
+	longest[255] = '\0';
+	assert_int_equal(set(txn, ROOT.inode, longest, X), 0);
+	assert_int_equal(set(txn, ROOT.inode, "a\nb", X), 0);
+	assert_int_equal(set(txn, ROOT.inode, "\x80\x01 '\"\\", X), 0);
+	commit(txn);
+	txn = begin_read(*state);
+	/* Links are in the order of their bytes. */
+	assert_int_equal(strlen(longest), 255);
+	{
+		struct buf want = { 0 };
+
+		assert_int_equal(buf_append_format(&want, "a\nb\nx\n%s\n%s\n",
+						   "\x80\x01 '\"\\", longest),
+				 0);
+		assert_paths(txn, X, want.data);
+		buf_release(&want);
+	}
+	catalog_abort(txn);
+}
+
+static void test_what_is_no_name_is_refused(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+	struct file_key x = key_of(X);
+	struct catalog_name nul = { "a\0b", 3 };
+	struct file_key out;
+	char long_name[257];
+
+	memset(long_name, 'a', 256);
+	long_name[256] = '\0';
+	assert_int_equal(set(txn, ROOT.inode, "", X), -EINVAL);
+	assert_int_equal(set(txn, ROOT.inode, "a/b", X), -EINVAL);
+	assert_int_equal(set(txn, ROOT.inode, long_name, X), -EINVAL);
+	assert_int_equal(catalog_name_set(txn, &ROOT, nul, &x), -EINVAL);
+	assert_int_equal(catalog_name_get(txn, &ROOT, nul, &out), -EINVAL);
+	assert_int_equal(drop(txn, ROOT.inode, "a/b"), -EINVAL);
+	assert_int_equal(move(txn, ROOT.inode, "x", D, "/"), -EINVAL);
+	assert_int_equal(set(txn, D, "self", D), -EINVAL);
+	/* None of it spoils the transaction. */
+	commit(txn);
+}
+
+static void test_hard_links_are_one_file(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(set(txn, E, "also x", X), 0);
+	assert_paths(txn, X, "d/e/also x\nx\n");
+	assert_int_equal(drop(txn, ROOT.inode, "x"), 0);
+	assert_true(known(txn, X));
+	assert_paths(txn, X, "d/e/also x\n");
+	assert_int_equal(drop(txn, E, "also x"), 0);
+	assert_false(known(txn, X));
+	commit(txn);
+}
+
+static void test_renaming_one_link_over_the_other_does_nothing(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(set(txn, E, "also x", X), 0);
+	assert_int_equal(move(txn, ROOT.inode, "x", E, "also x"), 0);
+	assert_paths(txn, X, "d/e/also x\nx\n");
+	commit(txn);
+}
+
+static void test_a_rename_takes_the_place_of_its_target(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(move(txn, ROOT.inode, "x", E, "f"), 0);
+	assert_false(known(txn, F));
+	assert_paths(txn, X, "d/e/f\n");
+	commit(txn);
+}
+
+static void test_a_target_with_another_name_survives(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(set(txn, ROOT.inode, "also f", F), 0);
+	assert_int_equal(move(txn, ROOT.inode, "x", E, "f"), 0);
+	assert_paths(txn, F, "also f\n");
+	commit(txn);
+}
+
+static void test_exchange_swaps_file_and_directory(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(swap(txn, ROOT.inode, "x", D, "e"), 0);
+	assert_paths(txn, X, "d/e\n");
+	assert_paths(txn, F, "x/f\n");
+	commit(txn);
+}
+
+static void test_an_unknown_source_clears_the_target(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(move(txn, D, "unknown", E, "f"), -ENOENT);
+	assert_false(known(txn, F));
+	commit(txn);
+}
+
+static void test_exchange_with_the_unknown_moves_the_known(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(swap(txn, D, "unknown", E, "f"), -ENOENT);
+	assert_paths(txn, F, "d/unknown\n");
+	assert_int_equal(swap(txn, D, "unknown", D, "new"), -ENOENT);
+	assert_paths(txn, F, "d/new\n");
+	commit(txn);
+}
+
+static void test_a_renamed_directory_takes_its_files_along(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	char name[32];
+	MDB_stat before, after;
+	MDB_dbi names = f->c->dbs[DB_NAMES];
+	int i;
+
+	for (i = 0; i < 500; i++) {
+		(void)snprintf(name, sizeof(name), "file %d", i);
+		assert_int_equal(set_fresh(txn, 100 + (uint64_t)i, 5), 0);
+		assert_int_equal(set(txn, E, name, 100 + (uint64_t)i), 0);
+	}
+	assert_int_equal(mdb_stat(txn->mdb, names, &before), 0);
+	assert_int_equal(move(txn, ROOT.inode, "d", ROOT.inode, "moved"), 0);
+	assert_int_equal(mdb_stat(txn->mdb, names, &after), 0);
+	assert_int_equal(before.ms_entries, after.ms_entries);
+	assert_paths(txn, F, "moved/e/f\n");
+	assert_paths(txn, 599, "moved/e/file 499\n");
+	commit(txn);
+}
+
+static void test_a_directory_has_one_name(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(set(txn, ROOT.inode, "e", E), 0);
+	assert_paths(txn, F, "e/f\n");
+	assert_int_equal(drop(txn, D, "e"), -ENOENT);
+	commit(txn);
+}
+
+static void test_a_removed_directory_takes_all_but_outside_links(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+	struct file_key d = key_of(D);
+
+	assert_int_equal(set(txn, E, "x too", X), 0);
+	assert_int_equal(catalog_file_remove(txn, &d), 0);
+	assert_false(known(txn, D));
+	assert_false(known(txn, E));
+	assert_false(known(txn, F));
+	assert_paths(txn, X, "x\n");
+	commit(txn);
+}
+
+static void test_a_file_set_over_a_directory_empties_it(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(set_fresh(txn, D, 9), 0);
+	assert_false(known(txn, E));
+	assert_false(known(txn, F));
+	assert_paths(txn, D, "d\n");
+	commit(txn);
+}
+
+static void test_a_directory_set_over_linked_file_loses_the_names(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+
+	assert_int_equal(set(txn, E, "x too", X), 0);
+	directory(txn, X);
+	assert_paths(txn, X, "");
+	directory(txn, F);
+	assert_paths(txn, F, "d/e/f\n");
+	commit(txn);
+}
+
+static void test_entries_make_their_parent_a_directory(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+	struct file_key y = key_of(Y);
+	struct file_record r;
+
+	assert_int_equal(set(txn, Y, "x", X), 0);
+	assert_int_equal(catalog_file_get(txn, &y, &r), 0);
+	assert_int_equal(r.state, FILE_DIRECTORY);
+	/* Nobody knows yet where that directory is. */
+	assert_paths(txn, X, "x\n");
+	assert_int_equal(set(txn, D, "y", Y), 0);
+	assert_paths(txn, X, "d/y/x\nx\n");
+	commit(txn);
+}
+
+static void test_a_deep_tree_has_paths_and_goes(void **state)
+{
+	enum { DEPTH = 3000 };
+	struct catalog_txn *txn = begin_write(*state);
+	struct file_key top = key_of(1000);
+	struct catalog_counts n;
+	struct buf want = { 0 };
+	uint64_t i;
+
+	assert_int_equal(set(txn, ROOT.inode, "n", 1000), 0);
+	assert_int_equal(buf_append_text(&want, "n"), 0);
+	for (i = 1000; i < 1000 + DEPTH; i++) {
+		assert_int_equal(set(txn, i, "n", i + 1), 0);
+		assert_int_equal(buf_append_text(&want, "/n"), 0);
+	}
+	assert_int_equal(set_fresh(txn, 1000 + DEPTH, 3), 0);
+	assert_int_equal(buf_append_text(&want, "\n"), 0);
+	assert_paths(txn, 1000 + DEPTH, want.data);
+	assert_int_equal(catalog_file_remove(txn, &top), 0);
+	assert_int_equal(catalog_counts(txn, &n), 0);
+	assert_int_equal(n.directories, 3);
+	assert_int_equal(n.files, 2);
+	commit(txn);
+	buf_release(&want);
+}
+
+static void test_names_never_make_a_circle(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+	struct file_key e = key_of(E);
+
+	assert_int_equal(set(txn, E, "d", D), -EINVAL);
+	assert_int_equal(set(txn, D, "d", D), -EINVAL);
+	assert_int_equal(catalog_name_move(txn, &ROOT, name_of("d"), &e,
+					   name_of("d"), false),
+			 -EINVAL);
+	assert_true(known(txn, D));
+	assert_true(known(txn, E));
+	assert_true(known(txn, F));
+	commit(txn);
+}
+
+static void test_what_is_so_already_writes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn;
+	MDB_envinfo before, after;
+
+	assert_int_equal(mdb_env_info(f->c->env, &before), 0);
+	txn = begin_write(f);
+	assert_int_equal(set(txn, E, "f", F), 0);
+	assert_int_equal(set_fresh(txn, F, 1), 0);
+	directory(txn, E);
+	commit(txn);
+	assert_int_equal(mdb_env_info(f->c->env, &after), 0);
+	assert_int_equal(before.me_last_txnid, after.me_last_txnid);
+}
+
+static int stop_at_e(void *arg, struct catalog_name name,
+		     const struct file_key *key)
+{
+	(void)key;
+	++*(int *)arg;
+	return name.len == 1 && name.bytes[0] == 'e' ? 7 : 0;
+}
+
+static void test_a_listing_stops_when_told(void **state)
+{
+	struct catalog_txn *txn = begin_write(*state);
+	struct file_key d = key_of(D);
+	int calls = 0;
+
+	assert_int_equal(set(txn, D, "a", X), 0);
+	assert_int_equal(set(txn, D, "z", X), 0);
+	assert_int_equal(catalog_directory_each(txn, &d, stop_at_e, &calls), 7);
+	assert_int_equal(calls, 2);
+	commit(txn);
+}
+
+#define tree_test(name) \
+	cmocka_unit_test_setup_teardown(name, setup_tree, teardown_clean)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		tree_test(test_any_bytes_make_a_name),
+		tree_test(test_what_is_no_name_is_refused),
+		tree_test(test_hard_links_are_one_file),
+		tree_test(test_renaming_one_link_over_the_other_does_nothing),
+		tree_test(test_a_rename_takes_the_place_of_its_target),
+		tree_test(test_a_target_with_another_name_survives),
+		tree_test(test_exchange_swaps_file_and_directory),
+		tree_test(test_an_unknown_source_clears_the_target),
+		tree_test(test_exchange_with_the_unknown_moves_the_known),
+		tree_test(test_a_renamed_directory_takes_its_files_along),
+		tree_test(test_a_directory_has_one_name),
+		tree_test(test_a_removed_directory_takes_all_but_outside_links),
+		tree_test(test_a_file_set_over_a_directory_empties_it),
+		tree_test(
+			test_a_directory_set_over_linked_file_loses_the_names),
+		tree_test(test_entries_make_their_parent_a_directory),
+		tree_test(test_a_deep_tree_has_paths_and_goes),
+		tree_test(test_names_never_make_a_circle),
+		tree_test(test_what_is_so_already_writes_nothing),
+		tree_test(test_a_listing_stops_when_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/catalog/fixture.h"
+
+#include "core/base/bytes.h"
+#include "core/catalog/catalog_impl.h"
+
+/* Records: what is stored can be read, and anything else is -EUCLEAN. */
+
+static void add_long_signature(struct fixture *f, uint64_t inode, size_t len)
+{
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key key = key_of(inode);
+	struct file_identity id = identity_of(inode);
+	char text[128];
+	struct digests d = digests_of(inode, text, sizeof(text));
+
+	d.text[DIGEST_SISE] = malloc(len + 1);
+	assert_non_null(d.text[DIGEST_SISE]);
+	memset(d.text[DIGEST_SISE], 'S', len);
+	d.text[DIGEST_SISE][len] = '\0';
+	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
+	commit(txn);
+	free(d.text[DIGEST_SISE]);
+}
+
+static void test_long_values_come_and_go(void **state)
+{
+	struct fixture *f = *state;
+	struct file_key key = key_of(5000);
+	struct catalog_txn *txn;
+
+	add_long_signature(f, 5000, 3 * 4096);
+	txn = begin_write(f);
+	assert_int_equal(catalog_file_remove(txn, &key), 0);
+	commit(txn);
+	add_long_signature(f, 6000, 100000);
+	add_long_signature(f, 6001, 2040);
+	check_clean(f);
+	fixture_close(f);
+	fixture_open(f);
+	check_clean(f);
+}
+
+/* Each record, cut or lengthened by a byte. */
+static void test_records_of_a_wrong_length_are_unclean(void **state)
+{
+	uint8_t bytes[128] = { 0 };
+	struct file_record r = { .state = FILE_PENDING };
+	struct digests d = { .set = DIGEST_DEFAULT };
+	struct catalog_meta m = { .next_content = 1 };
+	MDB_val v = { .mv_data = bytes };
+	struct file_key file = { .inode = 70000, .device = 3 }, key;
+	uint32_t id;
+	size_t len, key_len;
+
+	(void)state;
+	for (len = 0; len < sizeof(bytes); len++) {
+		v.mv_size = len;
+		file_record_store(&r, bytes);
+		assert_int_equal(file_record_decode(&v, &r),
+				 len == FILE_RECORD_BYTES ? 0 : -EUCLEAN);
+		content_store(&d, bytes);
+		assert_int_equal(content_decode(&v, &d),
+				 len == CONTENT_BYTES ? 0 : -EUCLEAN);
+		meta_store(&m, bytes);
+		assert_int_equal(meta_decode(&v, &m),
+				 len == META_BYTES ? 0 : -EUCLEAN);
+		key_len = file_key_store(&file, bytes);
+		assert_int_equal(file_key_decode(&v, &key),
+				 len == key_len ? 0 : -EUCLEAN);
+		store_be32(bytes, 7);
+		assert_int_equal(content_id_decode(&v, &id),
+				 len == CONTENT_KEY_BYTES ? 0 : -EUCLEAN);
+		key_len = copy_key_store(7, &file, bytes);
+		assert_int_equal(copy_key_decode(&v, &id, &key),
+				 len == key_len ? 0 : -EUCLEAN);
+	}
+}
+
+/* ---- keys of files ---- */
+
+/* In ascending order. */
+static const struct file_key keys[] = {
+	{ 0, 0, 0 },
+	{ 0, 0, 1 },
+	{ 1, 0, 0 },
+	{ 255, 0, UINT32_MAX },
+	{ 256, 0, 0 },
+	{ UINT32_MAX, 0, 5 },
+	{ UINT64_C(1) << 32, 0, 5 },
+	{ UINT64_MAX, 0, UINT32_MAX },
+	{ 0, 1, 0 },
+	{ 70000, 1, 9 },
+	{ UINT64_MAX, 1, 0 },
+	{ 1, 256, 0 },
+	{ UINT64_MAX, UINT32_MAX, UINT32_MAX },
+};
+
+enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+
+static void test_keys_come_back_and_sort_as_their_numbers(void **state)
+{
+	uint8_t bytes[2][FILE_KEY_BYTES_MAX];
+	size_t len[2] = { 0 }, i, less;
+	struct file_key have;
+	int order;
+
+	(void)state;
+	for (i = 0; i < KEYS; i++) {
+		MDB_val v = { .mv_data = bytes[i % 2] };
+
+		len[i % 2] = v.mv_size = file_key_store(&keys[i], bytes[i % 2]);
+		assert_true(v.mv_size <= FILE_KEY_BYTES_MAX);
+		assert_int_equal(file_key_decode(&v, &have), 0);
+		assert_true(file_key_equal(&have, &keys[i]));
+		if (i == 0)
+			continue;
+		less = len[0] < len[1] ? len[0] : len[1];
+		order = memcmp(bytes[(i - 1) % 2], bytes[i % 2], less);
+		/* Not 0: neither is the beginning of the other one. */
+		assert_true(order < 0);
+	}
+}
+
+/* Keys of a device and inode begin alike, and no others do. */
+static void test_a_number_is_how_its_keys_begin(void **state)
+{
+	uint8_t number[FILE_KEY_BYTES_MAX], key[FILE_KEY_BYTES_MAX];
+	size_t i, j, len;
+
+	(void)state;
+	for (i = 0; i < KEYS; i++)
+		for (j = 0; j < KEYS; j++) {
+			bool same = keys[i].device == keys[j].device &&
+				    keys[i].inode == keys[j].inode;
+
+			memset(key, 0xff, sizeof(key));
+			(void)file_key_store(&keys[j], key);
+			len = file_number_store(keys[i].device, keys[i].inode,
+						number);
+			assert_true((memcmp(number, key, len) == 0) == same);
+		}
+}
+
+/* There is one form of each key. */
+static void test_other_keys_are_unclean(void **state)
+{
+	static const struct {
+		size_t len;
+		uint8_t bytes[FILE_KEY_BYTES_MAX];
+	} bad[] = {
+		{ 0, { 0 } },        { 4, { 0 } },
+		{ 6, { 0 } },        { 6, { 1, 0 } }, /* a zero above */
+		{ 7, { 2, 0, 1 } },                   /* a zero above */
+		{ 14, { 9, 1 } },    /* more than an inode number has */
+		{ 10, { 0x80, 0 } }, /* device 0 */
+		{ 4, { 0x80, 1 } },  /* cut */
+		{ 5, { 0x80, 1 } },  /* cut */
+		{ 10, { 0x81, 1 } }, /* no such byte */
+	};
+	struct file_key have;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		MDB_val v = { bad[i].len, (void *)(uintptr_t)bad[i].bytes };
+
+		assert_int_equal(file_key_decode(&v, &have), -EUCLEAN);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_long_values_come_and_go,
+						fixture_setup_open,
+						fixture_teardown),
+		cmocka_unit_test(test_records_of_a_wrong_length_are_unclean),
+		cmocka_unit_test(test_keys_come_back_and_sort_as_their_numbers),
+		cmocka_unit_test(test_a_number_is_how_its_keys_begin),
+		cmocka_unit_test(test_other_keys_are_unclean),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/catalog/fixture.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+/*
+ * Running out of room: the map, the disk, the address space.  What runs in
+ * children and threads does not assert; it returns the line that failed.
+ */
+#define fail_unless(condition)           \
+	do {                             \
+		if (!(condition))        \
+			return __LINE__; \
+	} while (0)
+
+/* As add_many(), growing the map as often as it takes. */
+static int add_growing(struct catalog *c, uint64_t first, uint64_t count,
+		       int *grown)
+{
+	int err;
+
+	while ((err = add_many(c, first, count)) == -E2BIG) {
+		err = catalog_grow(c);
+		if (err)
+			return err;
+		++*grown;
+	}
+	return err;
+}
+
+static uint64_t files_of(struct catalog *c)
+{
+	struct catalog_txn *txn;
+	struct catalog_counts n;
+
+	if (catalog_read(c, &txn))
+		return UINT64_MAX;
+	(void)catalog_counts(txn, &n);
+	catalog_abort(txn);
+	return n.files;
+}
+
+static bool is_sound(struct catalog *c)
+{
+	struct buf report = { 0 };
+	struct catalog_txn *txn;
+	int err;
+
+	if (catalog_read(c, &txn))
+		return false;
+	err = catalog_check(txn, NULL, &report);
+	catalog_abort(txn);
+	buf_release(&report);
+	return err == 0;
+}
+
+/* ---- the map ---- */
+
+static int setup_small(void **state)
+{
+	(void)fixture_setup(state);
+	((struct fixture *)*state)->options.map_bytes = 1;
+	fixture_open(*state);
+	return 0;
+}
+
+static void test_a_full_map_grows_and_the_work_is_repeated(void **state)
+{
+	struct fixture *f = *state;
+	int grown = 0;
+	uint64_t i, used;
+
+	for (i = 0; i < 40; i++)
+		assert_int_equal(add_growing(f->c, i * 250, 250, &grown), 0);
+	assert_true(grown >= 4);
+	assert_int_equal(count_files(f), 10000);
+	assert_int_equal(catalog_bytes(f->c, &used), 0);
+	assert_true(used > 1 << 20);
+	check_clean(f);
+	/* The next opening finds the small map too small by itself. */
+	fixture_close(f);
+	fixture_open(f);
+	assert_int_equal(count_files(f), 10000);
+	check_clean(f);
+	/* And leaves room for some work. */
+	assert_int_equal(add_many(f->c, 20000, 500), 0);
+}
+
+static void test_after_a_full_map_nothing_can_be_committed(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	uint64_t i = 0;
+	int err;
+
+	do
+		err = set_fresh(txn, i, i);
+	while (!err && ++i < 100000);
+	assert_int_equal(err, -E2BIG);
+	assert_int_equal(set_fresh(txn, 1, 1), -E2BIG);
+	assert_int_equal(catalog_commit(txn, NULL), -E2BIG);
+	assert_int_equal(count_files(f), 0);
+	check_clean(f);
+}
+
+static void test_another_digest_set_fits_into_a_small_map(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn;
+	struct catalog_counts n;
+	int grown = 0;
+
+	assert_int_equal(add_growing(f->c, 0, 6000, &grown), 0);
+	fixture_close(f);
+	f->options.digest_set = DIGEST_BIT(DIGEST_XXH128);
+	fixture_open(f);
+	txn = begin_read(f);
+	assert_int_equal(catalog_counts(txn, &n), 0);
+	catalog_abort(txn);
+	assert_int_equal(n.pending, 6000);
+	check_clean(f);
+}
+
+/* No address space to grow: an error, and the old map still works. */
+static int grow_without_room(struct fixture *f)
+{
+	struct rlimit limit = { 1 << 20, 1 << 20 };
+
+	fail_unless(catalog_open(&f->options, &f->c) == 0);
+	fail_unless(add_many(f->c, 0, 50) == 0);
+	fail_unless(setrlimit(RLIMIT_AS, &limit) == 0);
+	fail_unless(catalog_grow(f->c) == -ENOMEM);
+	fail_unless(add_many(f->c, 50, 10) == 0);
+	fail_unless(files_of(f->c) == 60);
+	return 0;
+}
+
+static void test_growing_without_address_space_fails_softly(void **state)
+{
+	struct fixture *f = *state;
+	pid_t child;
+
+	fixture_close(f);
+	f->options.map_bytes = 64 << 20;
+	child = fork();
+	if (child == 0)
+		_exit(grow_without_room(f) != 0);
+	assert_int_equal(child_result(child), 0);
+}
+
+/* ---- threads ---- */
+
+struct crowd {
+	struct catalog *c;
+	atomic_bool done;
+};
+
+static int look(struct catalog_txn *txn)
+{
+	struct catalog_counts n;
+	struct file_key key;
+	struct file_record r;
+	uint64_t i;
+
+	fail_unless(catalog_counts(txn, &n) == 0);
+	fail_unless(n.files == n.fresh && n.contents == n.files);
+	/* Batches are whole: all files of the last one are there. */
+	fail_unless(n.files % 100 == 0);
+	for (i = n.files; i > 0 && i > n.files - 100; i--) {
+		key = key_of(i - 1);
+		fail_unless(catalog_file_get(txn, &key, &r) == 0);
+	}
+	return 0;
+}
+
+static void *reader(void *arg)
+{
+	struct crowd *crowd = arg;
+	struct catalog_txn *txn;
+	intptr_t line = 0;
+
+	while (!line && !atomic_load(&crowd->done)) {
+		if (catalog_read(crowd->c, &txn))
+			return (void *)(intptr_t)__LINE__;
+		line = look(txn);
+		catalog_abort(txn);
+	}
+	return (void *)line;
+}
+
+static void test_readers_see_whole_commits_while_the_map_grows(void **state)
+{
+	struct fixture *f = *state;
+	struct crowd crowd = { .c = f->c };
+	pthread_t threads[3];
+	void *line;
+	int grown = 0;
+	int err = 0;
+	uint64_t n;
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, reader, &crowd), 0);
+	for (n = 0; !err && n < 100; n++)
+		err = add_growing(f->c, n * 100, 100, &grown);
+	atomic_store(&crowd.done, true);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(pthread_join(threads[i], &line), 0);
+		assert_int_equal((intptr_t)line, 0);
+	}
+	assert_int_equal(err, 0);
+	assert_true(grown > 0);
+	check_clean(f);
+}
+
+struct writer {
+	struct catalog *c;
+	uint64_t first;
+	int err;
+};
+
+static void *writer(void *arg)
+{
+	struct writer *w = arg;
+	int grown = 0;
+	uint64_t i;
+
+	for (i = 0; !w->err && i < 50; i++)
+		w->err = add_growing(w->c, w->first + i * 40, 40, &grown);
+	return NULL;
+}
+
+static void test_writers_wait_for_each_other(void **state)
+{
+	struct fixture *f = *state;
+	struct writer writers[3];
+	pthread_t threads[3];
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		writers[i] = (struct writer){ f->c, 10000 * i, 0 };
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, writer, &writers[i]),
+			0);
+	}
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(writers[i].err, 0);
+	}
+	assert_int_equal(count_files(f), 6000);
+	check_clean(f);
+}
+
+/* ---- the disk ---- */
+
+/* Fills what holds the catalog until a commit fails; how it failed. */
+static int fill(struct catalog *c, uint64_t *written)
+{
+	int err;
+
+	while ((err = add_many(c, *written, 200)) == 0)
+		*written += 200;
+	return err;
+}
+
+/* A value that is longer than the room there is: written in part. */
+static int add_long(struct catalog *c, size_t len)
+{
+	struct catalog_changes changes = { .added_count = 4711 };
+	struct file_key key = key_of(1 << 20);
+	struct file_identity id = identity_of(99999999);
+	char text[128];
+	struct digests d = digests_of(99999999, text, sizeof(text));
+	struct catalog_txn *txn;
+	int err;
+
+	d.text[DIGEST_SISE] = calloc(len + 1, 1);
+	if (!d.text[DIGEST_SISE])
+		return -ENOMEM;
+	memset(d.text[DIGEST_SISE], 'S', len);
+	err = catalog_write(c, &txn);
+	if (!err) {
+		(void)catalog_file_set_fresh(txn, &key, &id, &d);
+		err = catalog_commit(txn, &changes);
+	}
+	free(d.text[DIGEST_SISE]);
+	/* A commit that failed reports nothing. */
+	return changes.added_count == 4711 ? err : -EPROTO;
+}
+
+static int full_then_room(struct fixture *f, int (*shrink)(struct fixture *f),
+			  int (*widen)(struct fixture *f), int want_err)
+{
+	uint64_t written = 500;
+	int err;
+
+	fail_unless(catalog_open(&f->options, &f->c) == 0);
+	fail_unless(add_many(f->c, 0, 500) == 0);
+	fail_unless(shrink(f) == 0);
+	err = add_long(f->c, 3 << 20);
+	fail_unless(want_err ? err == want_err : err < 0 && err != -EPROTO);
+	err = fill(f->c, &written);
+	fail_unless(want_err ? err == want_err : err < 0);
+	fail_unless(files_of(f->c) == written);
+	fail_unless(is_sound(f->c));
+	/* And again, and by the next process, all the same. */
+	fail_unless(add_many(f->c, written, 5000) < 0);
+	catalog_free(f->c);
+	fail_unless(catalog_open(&f->options, &f->c) == 0);
+	fail_unless(files_of(f->c) == written && is_sound(f->c));
+	fail_unless(widen(f) == 0);
+	fail_unless(add_many(f->c, written, 5000) == 0);
+	fail_unless(files_of(f->c) == written + 5000 && is_sound(f->c));
+	catalog_free(f->c);
+	fail_unless(catalog_open(&f->options, &f->c) == 0);
+	fail_unless(files_of(f->c) == written + 5000 && is_sound(f->c));
+	catalog_free(f->c);
+	f->c = NULL;
+	return 0;
+}
+
+static int limit_file_size(struct fixture *f)
+{
+	struct rlimit limit;
+	uint64_t used;
+
+	fail_unless(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	fail_unless(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+	fail_unless(catalog_bytes(f->c, &used) == 0);
+	limit.rlim_cur = used + 300 * 1024 + 100;
+	return setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static int unlimit_file_size(struct fixture *f)
+{
+	struct rlimit limit;
+
+	(void)f;
+	fail_unless(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void test_a_file_that_cannot_grow_keeps_what_it_had(void **state)
+{
+	struct fixture *f = *state;
+	pid_t child;
+
+	fixture_close(f);
+	f->options.map_bytes = 0;
+	child = fork();
+	if (child == 0)
+		_exit(full_then_room(f, limit_file_size, unlimit_file_size,
+				     0) != 0);
+	assert_int_equal(child_result(child), 0);
+}
+
+static int nothing(struct fixture *f)
+{
+	(void)f;
+	return 0;
+}
+
+static int enlarge_disk(struct fixture *f)
+{
+	return mount("tmpfs", f->directory, "tmpfs", MS_REMOUNT, "size=64m");
+}
+
+enum { CANNOT_MOUNT = 77 };
+
+/* In a mount namespace of its own, which ends with the process. */
+static int full_disk(struct fixture *f)
+{
+	if (unshare(CLONE_NEWNS) != 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tmpfs", f->directory, "tmpfs", 0, "size=1m") != 0)
+		return CANNOT_MOUNT;
+	return full_then_room(f, nothing, enlarge_disk, -ENOSPC) != 0;
+}
+
+static void test_a_full_disk_is_said_and_survived(void **state)
+{
+	struct fixture *f = *state;
+	pid_t child;
+	int result;
+
+	fixture_close(f);
+	f->options.map_bytes = 0;
+	child = fork();
+	if (child == 0)
+		_exit(full_disk(f));
+	result = child_result(child);
+	if (result == CANNOT_MOUNT) {
+		print_message("skipped: no right to mount a tmpfs\n");
+		skip();
+	}
+	assert_int_equal(result, 0);
+}
+
+/* A first start on a full disk leaves nothing that looks damaged. */
+static int first_start(struct fixture *f, uint64_t limit_bytes)
+{
+	struct rlimit limit;
+
+	fail_unless(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+	fail_unless(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+	limit.rlim_cur = limit_bytes;
+	fail_unless(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	fail_unless(catalog_open(&f->options, &f->c) < 0);
+	fail_unless(unlimit_file_size(f) == 0);
+	fail_unless(catalog_open(&f->options, &f->c) == 0);
+	fail_unless(is_sound(f->c));
+	return 0;
+}
+
+static void test_a_first_start_on_a_full_disk_can_be_repeated(void **state)
+{
+	struct fixture *f = *state;
+	static const uint64_t limits[] = { 0, 100, 4096, 8192, 12288 };
+	char path[128];
+	pid_t child;
+	size_t i;
+
+	fixture_close(f);
+	fixture_data_path(f, path, sizeof(path));
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		assert_int_equal(unlink(path), 0);
+		child = fork();
+		if (child == 0)
+			_exit(first_start(f, limits[i]) != 0);
+		assert_int_equal(child_result(child), 0);
+	}
+}
+
+#define small_test(name) \
+	cmocka_unit_test_setup_teardown(name, setup_small, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		small_test(test_a_full_map_grows_and_the_work_is_repeated),
+		small_test(test_after_a_full_map_nothing_can_be_committed),
+		small_test(test_another_digest_set_fits_into_a_small_map),
+		small_test(test_growing_without_address_space_fails_softly),
+		small_test(test_readers_see_whole_commits_while_the_map_grows),
+		small_test(test_writers_wait_for_each_other),
+		small_test(test_a_file_that_cannot_grow_keeps_what_it_had),
+		small_test(test_a_full_disk_is_said_and_survived),
+		small_test(test_a_first_start_on_a_full_disk_can_be_repeated),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

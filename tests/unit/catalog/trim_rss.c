@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/catalog/fixture.h"
+#include "tests/support/mapped.h"
+
+enum { FILES = 20000 };
+
+static size_t resident_kib(const struct fixture *f)
+{
+	char path[128];
+
+	fixture_data_path(f, path, sizeof(path));
+	return mapped_kib(path);
+}
+
+static int add(void *arg, uint32_t content, const struct digests *d)
+{
+	uint64_t *sum = arg;
+
+	*sum = *sum * 31 + content + d->simhash;
+	return 0;
+}
+
+static uint64_t walk(struct catalog_txn *txn)
+{
+	uint64_t sum = 0;
+
+	assert_int_equal(catalog_content_each(txn, add, &sum), 0);
+	return sum;
+}
+
+static void fill(struct fixture *f)
+{
+	struct catalog_txn *txn = begin_write(f);
+	uint64_t i;
+
+	for (i = 1; i <= FILES; i++)
+		assert_int_equal(set_fresh(txn, i, i), 0);
+	commit(txn);
+}
+
+static void test_leaves_the_memory_to_others(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn;
+	size_t before;
+
+	fill(f);
+	txn = begin_read(f);
+	(void)walk(txn);
+	catalog_abort(txn);
+	before = resident_kib(f);
+	assert_true(before > 500);
+	assert_int_equal(catalog_trim_rss(f->c), 0);
+	assert_true(resident_kib(f) < before / 2);
+}
+
+static void test_changes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *reader, *writer;
+	uint64_t sum;
+
+	fill(f);
+	reader = begin_read(f);
+	sum = walk(reader);
+	writer = begin_write(f);
+	assert_int_equal(set_fresh(writer, FILES + 1, FILES + 1), 0);
+	assert_int_equal(catalog_trim_rss(f->c), 0);
+	assert_true(walk(reader) == sum);
+	assert_true(walk(writer) != sum);
+	commit(writer);
+	assert_true(walk(reader) == sum);
+	catalog_abort(reader);
+	assert_int_equal(catalog_trim_rss(f->c), 0);
+	assert_int_equal(count_files(f), FILES + 1);
+}
+
+static void test_of_an_empty_catalog(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(catalog_trim_rss(f->c), 0);
+	assert_int_equal(count_files(f), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			test_leaves_the_memory_to_others, fixture_setup_open,
+			fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_changes_nothing,
+						fixture_setup_open,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_of_an_empty_catalog,
+						fixture_setup_open,
+						fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

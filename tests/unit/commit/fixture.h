@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_UNIT_COMMIT_FIXTURE_H
+#define TESTS_UNIT_COMMIT_FIXTURE_H
+
+#include "tests/unit/catalog/fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/commit/commit.h"
+#include "core/queue/queue.h"
+
+/*
+ * The committer without an engine: what becomes of events in the catalog and
+ * the index, and what the committer asks for, a word each in `said`: "tree",
+ * "scan N", "below N", "unknown N", "pending", "result N", "damaged";
+ * "[" and "]" are the begin and the end of a batch.  N is an inode number.
+ */
+struct recorder {
+	struct fixture f;
+	struct source source;
+	struct index *index;
+	struct logger log;
+	struct throttle throttle;
+	struct committer c;
+
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t more;
+	struct buf said;
+	uint64_t attempted;
+	int lines; /* of the log */
+};
+
+static inline void say(struct recorder *r, const char *word,
+		       const struct file_key *key)
+{
+	pthread_mutex_lock(&r->lock);
+	assert_int_equal(buf_append_text(&r->said, word), 0);
+	if (key)
+		assert_int_equal(buf_append_format(&r->said, " %d",
+						   file_key_equal(key, &ROOT) ?
+							   0 :
+							   (int)key->inode),
+				 0);
+	assert_int_equal(buf_append_text(&r->said, "\n"), 0);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static inline void rescan_tree(void *ctx)
+{
+	say(ctx, "tree", NULL);
+}
+
+static inline void rescan(void *ctx, const struct file_key *key, bool deep)
+{
+	say(ctx, deep ? "below" : "scan", key);
+}
+
+static inline void rescan_unknown(void *ctx, const struct file_key *key)
+{
+	say(ctx, "unknown", key);
+}
+
+static inline void batch(void *ctx, bool begins)
+{
+	say(ctx, begins ? "[" : "]", NULL);
+}
+
+static inline void pending_added(void *ctx)
+{
+	say(ctx, "pending", NULL);
+}
+
+static inline void result_committed(void *ctx, struct result *result)
+{
+	say(ctx, "result", &result->key);
+}
+
+static inline void attempted(void *ctx, uint64_t number)
+{
+	struct recorder *r = ctx;
+
+	pthread_mutex_lock(&r->lock);
+	r->attempted = number;
+	pthread_cond_broadcast(&r->more);
+	pthread_mutex_unlock(&r->lock);
+}
+
+static inline void damaged(void *ctx)
+{
+	say(ctx, "damaged", NULL);
+}
+
+static inline void print_line(void *ctx, const char *line)
+{
+	struct recorder *r = ctx;
+
+	(void)line;
+	pthread_mutex_lock(&r->lock);
+	r->lines++;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static inline bool is_always_busy(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+static inline int set_up(void **state)
+{
+	static const struct throttle_context busy = {
+		.workers = 1,
+		.had_requests = is_always_busy,
+	};
+	struct recorder *r = calloc(1, sizeof(*r));
+	struct commit_context context = {
+		.source = &r->source,
+		.throttle = &r->throttle,
+		.log = &r->log,
+		.ctx = r,
+		.rescan_tree = rescan_tree,
+		.rescan = rescan,
+		.rescan_unknown = rescan_unknown,
+		.batch = batch,
+		.pending_added = pending_added,
+		.result_committed = result_committed,
+		.attempted = attempted,
+		.damaged = damaged,
+	};
+
+	assert_non_null(r);
+	fixture_init(&r->f);
+	fixture_open(&r->f);
+	r->source.root = ROOT;
+	r->log = (struct logger){ r, print_line };
+	assert_int_equal(index_new(&r->index), 0);
+	assert_int_equal(throttle_init(&r->throttle, &busy), 0);
+	assert_int_equal(pthread_mutex_init(&r->lock, NULL), 0);
+	assert_int_equal(pthread_cond_init(&r->more, NULL), 0);
+	context.catalog = r->f.c;
+	context.index = r->index;
+	assert_int_equal(commit_init(&r->c, &context), 0);
+	assert_int_equal(commit_start(&r->c), 0);
+	*state = r;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct recorder *r = *state;
+
+	commit_unblock(&r->c);
+	commit_stop(&r->c);
+	commit_release(&r->c);
+	throttle_release(&r->throttle);
+	index_free(r->index);
+	fixture_release(&r->f);
+	buf_release(&r->said);
+	pthread_cond_destroy(&r->more);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+	return 0;
+}
+
+/* ---- events ---- */
+
+static inline struct event *new_event(enum event_kind kind, uint64_t inode)
+{
+	struct event *ev = event_new(kind);
+
+	assert_non_null(ev);
+	ev->key = key_of(inode);
+	return ev;
+}
+
+/* The name of inode in the directory parent; 0 is the root. */
+static inline struct event *new_name(enum event_kind kind, uint64_t parent,
+				     const char *name, uint64_t inode)
+{
+	struct event *ev = new_event(kind, inode);
+
+	ev->parent = parent ? key_of(parent) : ROOT;
+	ev->name = strdup(name);
+	assert_non_null(ev->name);
+	return ev;
+}
+
+static inline struct event *new_move(uint64_t from, const char *name,
+				     uint64_t to, const char *new_name_)
+{
+	struct event *ev = new_name(EVENT_NAME_MOVED, from, name, 0);
+
+	ev->new_parent = to ? key_of(to) : ROOT;
+	ev->new_name = strdup(new_name_);
+	assert_non_null(ev->new_name);
+	return ev;
+}
+
+static inline struct event *new_result(uint64_t inode, uint64_t content)
+{
+	struct event *ev = event_new(EVENT_RESULT);
+	struct digests made;
+	char text[64];
+
+	assert_non_null(ev);
+	ev->result = calloc(1, sizeof(*ev->result));
+	assert_non_null(ev->result);
+	ev->result->key = key_of(inode);
+	ev->result->identity = identity_of(content);
+	made = digests_of(content, text, sizeof(text));
+	assert_int_equal(digests_copy(&made, &ev->result->digests), 0);
+	return ev;
+}
+
+static inline void post(struct recorder *r, struct event *ev)
+{
+	assert_int_equal(commit_post(&r->c, ev), 0);
+}
+
+static inline void add_name(struct recorder *r, uint64_t parent,
+			    const char *name, uint64_t inode, bool directory)
+{
+	struct event *ev = new_name(EVENT_NAME_ADDED, parent, name, inode);
+
+	ev->directory = directory;
+	post(r, ev);
+}
+
+/* Commits all, and forgets what was said until then. */
+static inline void settle(struct recorder *r)
+{
+	assert_int_equal(commit_settle(&r->c), 0);
+	pthread_mutex_lock(&r->lock);
+	r->said.len = 0;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static inline bool has_said(struct recorder *r, const char *word)
+{
+	char line[64];
+	bool has;
+
+	(void)snprintf(line, sizeof(line), "%s\n", word);
+	pthread_mutex_lock(&r->lock);
+	has = r->said.len && strstr(r->said.data, line);
+	pthread_mutex_unlock(&r->lock);
+	return has;
+}
+
+static inline void expect_said(struct recorder *r, const char *word)
+{
+	assert_int_equal(commit_settle(&r->c), 0);
+	if (!has_said(r, word))
+		fail_msg("not said: %s", word);
+}
+
+static inline int get_file(struct recorder *r, uint64_t inode,
+			   struct file_record *out)
+{
+	struct catalog_txn *txn = begin_read(&r->f);
+	struct file_key key = key_of(inode);
+	int err = catalog_file_get(txn, &key, out);
+
+	catalog_abort(txn);
+	return err;
+}
+
+static inline void expect_paths(struct recorder *r, uint64_t inode,
+				const char *want)
+{
+	struct catalog_txn *txn;
+
+	assert_int_equal(commit_settle(&r->c), 0);
+	txn = begin_read(&r->f);
+	assert_paths(txn, inode, want);
+	catalog_abort(txn);
+}
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/dedup/fixture.h"
+
+static void expect_skipped(const char *reason)
+{
+	assert_int_equal(last.outcome, DEDUP_SKIPPED);
+	if (!strstr(last.reason, reason))
+		fail_msg("want \"%s\", have \"%s\"", reason, last.reason);
+	expect_text("a", text);
+	assert_true(stat_of("a").st_ino != stat_of("bb").st_ino);
+	expect_entries(3);
+}
+
+static void test_a_copy_becomes_a_hard_link(void **state)
+{
+	(void)state;
+	dedup(DEDUP_HARDLINK);
+	assert_int_equal(last.outcome, DEDUP_DONE);
+	assert_int_equal(stat_of("bb").st_ino, stat_of("a").st_ino);
+	expect_text("bb", text);
+	expect_entries(3);
+}
+
+static void test_a_copy_is_removed(void **state)
+{
+	(void)state;
+	dedup(DEDUP_REMOVE);
+	assert_int_equal(last.outcome, DEDUP_DONE);
+	assert_false(exists("bb"));
+	expect_text("a", text);
+	expect_entries(2);
+}
+
+static void test_other_content_is_found_out(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	write_file("bb", "THE content of all three", 2000);
+	make_plan(&p, DEDUP_REMOVE);
+	apply_plan(&p);
+	expect_skipped("contents differ");
+}
+
+static void test_a_file_that_changed_since_the_plan_stays(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	make_plan(&p, DEDUP_HARDLINK);
+	write_file("bb", text, 2001);
+	apply_plan(&p);
+	expect_skipped("it has changed");
+	make_plan(&p, DEDUP_REMOVE);
+	write_file("a", text, 1001);
+	apply_plan(&p);
+	expect_skipped("the file that is kept has changed");
+}
+
+static void test_the_last_copy_is_never_removed(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	make_plan(&p, DEDUP_REMOVE);
+	assert_int_equal(unlink(at("a")), 0);
+	apply_plan(&p);
+	assert_int_equal(last.outcome, DEDUP_SKIPPED);
+	expect_text("bb", text);
+}
+
+static void test_metadata_must_be_equal_or_forced(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	assert_int_equal(chmod(at("bb"), 0600), 0);
+	assert_int_equal(chmod(at("a"), 0640), 0);
+	dedup(DEDUP_HARDLINK);
+	expect_skipped("modes differ");
+	assert_int_equal(chmod(at("a"), 0600), 0);
+	assert_int_equal(setxattr(at("bb"), "user.note", "x", 1, 0), 0);
+	dedup(DEDUP_HARDLINK);
+	expect_skipped("attributes differ");
+	make_plan(&p, DEDUP_HARDLINK);
+	options.force_metadata = true;
+	apply_plan(&p);
+	assert_int_equal(last.outcome, DEDUP_DONE);
+}
+
+static void test_a_file_open_for_writing_stays(void **state)
+{
+	int fd = open(at("bb"), O_WRONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	dedup(DEDUP_HARDLINK);
+	expect_skipped("open for writing");
+	close(fd);
+}
+
+static void test_a_file_in_another_run_stays(void **state)
+{
+	int fd = open(at("bb"), O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(flock(fd, LOCK_SH), 0);
+	dedup(DEDUP_REMOVE);
+	expect_skipped("busy");
+	close(fd);
+}
+
+/* As a program does that keeps the times as they were. */
+static void swap_file(void)
+{
+	before_link = NULL;
+	assert_int_equal(rename(at("bb"), at("c/old")), 0);
+	write_file("bb", "other", 2000);
+	assert_int_equal(unlink(at("c/old")), 0);
+}
+
+static void test_a_file_that_is_replaced_meanwhile_stays(void **state)
+{
+	(void)state;
+	before_link = swap_file;
+	dedup(DEDUP_HARDLINK);
+	expect_skipped("it has changed");
+	expect_text("bb", "other");
+}
+
+/* Another user owns the directory and would have us change files elsewhere. */
+static void swap_directory(void)
+{
+	before_link = NULL;
+	assert_int_equal(rename(at("c"), at("old")), 0);
+	assert_int_equal(mkdir(at("victim"), 0700), 0);
+	write_file("victim/d", text, 3000);
+	assert_int_equal(symlink("victim", at("c")), 0);
+}
+
+static void plan_copy_in_directory(struct dedup_plan *p)
+{
+	const struct dedup_rules rules = { .method = DEDUP_HARDLINK };
+	const char *const names[] = { "a", "c/d" };
+
+	options = (struct dedup_options){ .method = DEDUP_HARDLINK };
+	plan_names(p, &rules, names, 2);
+	assert_int_equal(p->step_count, 1);
+}
+
+static void test_a_directory_that_becomes_a_link_is_not_followed(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	plan_copy_in_directory(&p);
+	swap_directory();
+	apply_plan(&p);
+	assert_int_equal(last.outcome, DEDUP_SKIPPED);
+	assert_non_null(strstr(last.reason, "symbolic link"));
+	assert_true(stat_of("victim/d").st_ino != stat_of("a").st_ino);
+}
+
+/* The step goes on in the directory that was opened. */
+static void test_a_directory_that_is_swapped_in_between_is_left(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	plan_copy_in_directory(&p);
+	before_link = swap_directory;
+	apply_plan(&p);
+	assert_int_equal(stat_of("victim/d").st_nlink, 1);
+	assert_int_equal(stat_of("old/d").st_ino, stat_of("a").st_ino);
+	expect_text("old/d", text);
+	expect_text("victim/d", text);
+}
+
+/* In place of the link that was made beside. */
+static void swap_link(void)
+{
+	char name[40];
+	struct dirent *d;
+	DIR *dir = opendir(top);
+
+	before_exchange = NULL;
+	while ((d = readdir(dir)) != NULL)
+		if (!strncmp(d->d_name, ".kin", 4)) {
+			(void)snprintf(name, sizeof(name), "%.39s", d->d_name);
+			assert_int_equal(unlink(at(name)), 0);
+			write_file(name, "put in its place", 9);
+		}
+	closedir(dir);
+}
+
+static void test_a_link_that_is_swapped_is_not_used(void **state)
+{
+	(void)state;
+	before_exchange = swap_link;
+	dedup(DEDUP_HARDLINK);
+	assert_int_equal(last.outcome, DEDUP_SKIPPED);
+	expect_text("a", text);
+	expect_text("bb", text);
+}
+
+static void test_a_journal_is_not_put_where_anybody_may_replace_it(void **state)
+{
+	struct dedup_journal *j = NULL;
+
+	(void)state;
+	assert_int_equal(chmod(at("c"), 0777), 0);
+	assert_int_equal(dedup_journal_create(at("c/j"), &j), -EPERM);
+	assert_int_equal(chmod(at("c"), 01777), 0);
+	assert_int_equal(dedup_journal_create(at("c/j"), &j), 0);
+	dedup_journal_free(j);
+}
+
+static void test_without_a_journal_nothing_is_done(void **state)
+{
+	struct dedup_journal *j;
+
+	(void)state;
+	assert_int_equal(dedup_journal_create("/dev/full", &j), -EEXIST);
+	assert_int_equal(dedup_journal_create(at("missing/journal"), &j),
+			 -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TREE(test_a_copy_becomes_a_hard_link),
+		IN_TREE(test_a_copy_is_removed),
+		IN_TREE(test_other_content_is_found_out),
+		IN_TREE(test_a_file_that_changed_since_the_plan_stays),
+		IN_TREE(test_the_last_copy_is_never_removed),
+		IN_TREE(test_metadata_must_be_equal_or_forced),
+		IN_TREE(test_a_file_open_for_writing_stays),
+		IN_TREE(test_a_file_in_another_run_stays),
+		IN_TREE(test_a_file_that_is_replaced_meanwhile_stays),
+		IN_TREE(test_a_directory_that_becomes_a_link_is_not_followed),
+		IN_TREE(test_a_directory_that_is_swapped_in_between_is_left),
+		IN_TREE(test_a_link_that_is_swapped_is_not_used),
+		IN_TREE(test_a_journal_is_not_put_where_anybody_may_replace_it),
+		IN_TREE(test_without_a_journal_nothing_is_done),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/dedup/fixture.h"
+
+static void expect_kept(const struct dedup_rules *rules, const char *keep)
+{
+	struct dedup_plan p;
+	size_t i;
+
+	plan_names(&p, rules, all, 3);
+	assert_int_equal(p.step_count, 2);
+	for (i = 0; i < 2; i++)
+		assert_string_equal(p.files[p.steps[i].keep].path, at(keep));
+	dedup_plan_release(&p);
+}
+
+static void test_the_rule_says_which_file_is_kept(void **state)
+{
+	(void)state;
+	write_file("bb", text, 500);
+	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_OLDEST }, "bb");
+	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_NEWEST }, "c/d");
+	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_SHORTEST }, "a");
+}
+
+static void test_protected_files_are_kept_and_never_replaced(void **state)
+{
+	char directory[128];
+	const char *const directories[] = { directory };
+	const struct dedup_rules rules = { .directories = directories,
+					   .directory_count = 1 };
+	const char *const both[] = { "c/d", "c/e" };
+	struct dedup_plan p;
+
+	(void)state;
+	(void)snprintf(directory, sizeof(directory), "%s", at("c"));
+	expect_kept(&rules, "c/d");
+	write_file("c/e", text, 1);
+	plan_names(&p, &rules, both, 2);
+	assert_int_equal(p.step_count, 0);
+	dedup_plan_release(&p);
+}
+
+static void test_hard_links_and_other_sizes_are_left_alone(void **state)
+{
+	const struct dedup_rules rules = { .keep = DEDUP_KEEP_OLDEST };
+	const char *const names[] = { "a", "link", "bb", "longer", "c", "no" };
+	struct dedup_plan p;
+
+	(void)state;
+	assert_int_equal(link(at("a"), at("link")), 0);
+	write_file("longer", "another size, and so another content", 1);
+	plan_names(&p, &rules, names, 6);
+	assert_int_equal(p.step_count, 1);
+	assert_string_equal(p.files[p.steps[0].replace].path, at("bb"));
+	assert_non_null(strstr(skipped, "another size"));
+	assert_non_null(strstr(skipped, "not a regular file"));
+	assert_non_null(strstr(skipped, "No such file"));
+	dedup_plan_release(&p);
+}
+
+static void test_bytes_count_once_all_names_of_a_copy_go(void **state)
+{
+	const struct dedup_rules rules = { .keep = DEDUP_KEEP_OLDEST };
+	const char *const some[] = { "a", "bb" };
+	const char *const names[] = { "a", "bb", "link" };
+	struct dedup_plan p;
+
+	(void)state;
+	assert_int_equal(link(at("bb"), at("link")), 0);
+	plan_names(&p, &rules, some, 2);
+	assert_int_equal(p.bytes, 0);
+	dedup_plan_release(&p);
+	plan_names(&p, &rules, names, 3);
+	assert_int_equal(p.bytes, stat_of("bb").st_blocks * 512);
+	dedup_plan_release(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TREE(test_the_rule_says_which_file_is_kept),
+		IN_TREE(test_protected_files_are_kept_and_never_replaced),
+		IN_TREE(test_hard_links_and_other_sizes_are_left_alone),
+		IN_TREE(test_bytes_count_once_all_names_of_a_copy_go),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

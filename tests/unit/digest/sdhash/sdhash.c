@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+
+#include <openssl/sha.h>
+
+#include "core/base/hex.h"
+#include "core/digest/sdhash/sdhash.h"
+#include "tests/support/sdhash_inputs.h"
+
+/* Golden values: the program itself, see tests/vectors/sdhash/README.md. */
+
+static void sha256(const void *data, size_t len, char out[65])
+{
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+
+	(void)SHA256(data, len, hash);
+	hex_encode(hash, sizeof(hash), out);
+}
+
+/* ---- whole digests ---- */
+
+/* A line of digests.tsv. */
+struct golden {
+	char *name;
+	char *mode;
+	char *rules;
+	size_t filters;
+	size_t last_or_block;
+	size_t line_bytes;
+	char *line_sha256;
+};
+
+static struct golden golden_of(const struct tsv *line)
+{
+	return (struct golden){
+		.name = line->fields[0],
+		.mode = line->fields[1],
+		.rules = line->fields[2],
+		.filters = strtoul(line->fields[3], NULL, 10),
+		.last_or_block = strtoul(line->fields[4], NULL, 10),
+		.line_bytes = strtoul(line->fields[5], NULL, 10),
+		.line_sha256 = line->fields[6],
+	};
+}
+
+static uint32_t block_size_of(const char *mode, size_t size)
+{
+	unsigned kib;
+
+	if (sscanf(mode, "block%u", &kib) == 1)
+		return kib * SDHASH_BLOCK_UNIT;
+	return strncmp(mode, "default", 7) ? 0 : sdhash_default_block(size);
+}
+
+/* The digest line with its newline, of segment number index; "" if there is
+ * none. */
+static struct buf line_of(struct bytes b, const char *name, const char *mode,
+			  enum sdhash_rules rules, uint64_t index)
+{
+	int by_default = strncmp(mode, "default", 7) == 0;
+	struct sdhash_segment segment = { 0, b.len, 0 };
+	struct sdhash_digest d = { 0 };
+	struct buf line = { 0 };
+	int err;
+
+	if (by_default)
+		segment = sdhash_segment(b.len, index);
+	err = digest_bytes(
+		(struct bytes){ b.data + segment.offset, segment.size }, rules,
+		block_size_of(mode, b.len), b.len, &d);
+	assert_true(err == 0 || err == -ENODATA);
+	if (by_default)
+		assert_int_equal(
+			sdhash_segment_name(name, b.len, index, &d.name), 0);
+	else
+		name_digest(&d, name);
+	if (!err) {
+		assert_int_equal(sdhash_format(&d, &line), 0);
+		assert_int_equal(buf_append_text(&line, "\n"), 0);
+	}
+	sdhash_digest_release(&d);
+	return line;
+}
+
+static int is_stored_line(const struct golden *g, const struct buf *line)
+{
+	struct bytes want;
+	char path[256];
+	int same;
+
+	if (g->line_bytes == 0 || g->line_bytes > 8192 || strchr(g->name, '#'))
+		return 1;
+	(void)snprintf(path, sizeof(path), SDHASH_DIR "lines/%s.%s.%s.sdbf",
+		       g->name, g->mode, g->rules);
+	want = bytes_read(path);
+	same = want.len == line->len &&
+	       memcmp(want.data, line->data, want.len) == 0;
+	free(want.data);
+	return same;
+}
+
+/* Whether the digest that was read from a line is as golden says, and gives
+ * the line again. */
+static int reads_back(const struct golden *g, const struct buf *line)
+{
+	struct sdhash_digest d = { 0 };
+	struct buf again = { 0 };
+	const char *reason;
+	int ok;
+
+	assert_int_equal(sdhash_parse(line->data, line->len - 1, &d, &reason),
+			 0);
+	assert_int_equal(sdhash_format(&d, &again), 0);
+	ok = again.len == line->len - 1 &&
+	     memcmp(again.data, line->data, again.len) == 0 &&
+	     d.count == g->filters;
+	if (d.block_size)
+		ok = ok && d.block_size == g->last_or_block;
+	else
+		ok = ok && d.filters[d.count - 1].count == g->last_or_block;
+	buf_release(&again);
+	sdhash_digest_release(&d);
+	return ok;
+}
+
+static int check_line(const struct golden *g, const char *name,
+		      struct bytes input, uint64_t index,
+		      enum sdhash_rules rules)
+{
+	struct buf line = line_of(input, name, g->mode, rules, index);
+	char hash[65];
+	int ok;
+
+	sha256(line.len ? line.data : "", line.len, hash);
+	ok = line.len == g->line_bytes && strcmp(hash, g->line_sha256) == 0 &&
+	     is_stored_line(g, &line);
+	if (line.len > 0)
+		ok = ok && reads_back(g, &line);
+	buf_release(&line);
+	return ok;
+}
+
+/* 1 when all is as the line says. */
+static int check_golden(const struct golden *g)
+{
+	char *name = strdup(g->name), *mark = strchr(name, '#');
+	uint64_t index = mark ? strtoul(mark + 1, NULL, 10) : 0;
+	struct tsv line;
+	struct bytes input;
+	char hash[65];
+	int ok;
+
+	if (mark)
+		*mark = '\0';
+	line = input_line(name);
+	input = input_make(line.fields[3]);
+	sha256(input.data, input.len, hash);
+	assert_string_equal(hash, line.fields[2]);
+	ok = 1;
+	if (strcmp(g->rules, "3.4") != 0)
+		ok = check_line(g, name, input, index, SDHASH_4_0);
+	if (strcmp(g->rules, "4.0") != 0)
+		ok = ok && check_line(g, name, input, index, SDHASH_3_4);
+	tsv_close(&line);
+	free(input.data);
+	free(name);
+	return ok;
+}
+
+static void digests_are_the_programs(void **state)
+{
+	struct tsv lines = tsv_open(SDHASH_DIR "digests.tsv");
+	struct golden g;
+	size_t count = 0;
+
+	(void)state;
+	assert_true(tsv_next(&lines));
+	while (tsv_next(&lines)) {
+		g = golden_of(&lines);
+		if (!check_golden(&g))
+			fail_msg("%s %s %s differs", g.name, g.mode, g.rules);
+		count++;
+	}
+	assert_int_equal(count, 165);
+	tsv_close(&lines);
+}
+
+static void the_check_notices_a_wrong_value(void **state)
+{
+	struct tsv lines = tsv_open(SDHASH_DIR "digests.tsv");
+	struct golden g;
+
+	(void)state;
+	do {
+		assert_true(tsv_next(&lines));
+	} while (strcmp(lines.fields[0], "text_16384") != 0);
+	g = golden_of(&lines);
+	assert_true(check_golden(&g));
+	g.filters++;
+	assert_false(check_golden(&g));
+	g.filters--;
+	g.last_or_block--;
+	assert_false(check_golden(&g));
+	g.last_or_block++;
+	g.line_bytes++;
+	assert_false(check_golden(&g));
+	g.line_bytes--;
+	g.line_sha256[0] ^= 1;
+	assert_false(check_golden(&g));
+	tsv_close(&lines);
+}
+
+/* ---- pieces ---- */
+
+static void check_splits(const char *name, uint32_t block_size)
+{
+	struct sdhash_digest whole = { 0 }, parts = { 0 };
+	struct bytes b = input_named(name);
+	uint64_t seed;
+
+	assert_int_equal(digest_bytes(b, SDHASH_4_0, block_size, 0, &whole), 0);
+	for (seed = 1; seed <= 10; seed++) {
+		assert_int_equal(
+			digest_bytes(b, SDHASH_4_0, block_size, seed, &parts),
+			0);
+		if (!same_digest(&whole, &parts))
+			fail_msg("%s in blocks of %" PRIu32
+				 " differs, seed %" PRIu64,
+				 name, block_size, seed);
+	}
+	sdhash_digest_release(&whole);
+	sdhash_digest_release(&parts);
+	free(b.data);
+}
+
+static void any_split_gives_the_same(void **state)
+{
+	(void)state;
+	check_splits("text_33333", 0);
+	check_splits("mixed_300007", 0);
+	check_splits("text_b69000", 1024);
+	check_splits("rand_b66048", 3072);
+	check_splits("mixed_b66047", 16384);
+}
+
+static void every_byte_by_itself(void **state)
+{
+	static struct sdhash s;
+	struct sdhash_digest whole = { 0 }, single = { 0 };
+	struct bytes b = input_named("text_33333");
+	size_t i;
+
+	(void)state;
+	assert_int_equal(digest_bytes(b, SDHASH_3_4, 0, 0, &whole), 0);
+	assert_int_equal(sdhash_begin(&s, SDHASH_3_4, 0, &single), 0);
+	for (i = 0; i < b.len; i++)
+		assert_int_equal(sdhash_update(&s, b.data + i, 1), 0);
+	assert_int_equal(sdhash_final(&s), 0);
+	assert_true(same_digest(&whole, &single));
+	sdhash_digest_release(&whole);
+	sdhash_digest_release(&single);
+	free(b.data);
+}
+
+/* ---- the edges ---- */
+
+static void short_inputs_have_no_digest(void **state)
+{
+	uint8_t zeros[SDHASH_MIN_SIZE] = { 0 };
+	struct sdhash_digest d = { 0 };
+	struct buf line = { 0 };
+	uint32_t block;
+
+	(void)state;
+	for (block = 0; block <= SDHASH_MAX_BLOCK; block += 1024) {
+		assert_int_equal(digest_bytes((struct bytes){ zeros, 511 },
+					      SDHASH_4_0, block, 0, &d),
+				 -ENODATA);
+		assert_int_equal(digest_bytes((struct bytes){ zeros, 512 },
+					      SDHASH_4_0, block, 0, &d),
+				 0);
+		assert_int_equal(d.count, 1);
+	}
+	sdhash_digest_release(&d);
+	assert_int_equal(sdhash_format(&d, &line), -ENODATA);
+	assert_int_equal(line.len, 0);
+}
+
+/* Of inputs that grow across the end of the first filter. */
+static void a_second_filter_has_20_features_at_least(void **state)
+{
+	struct bytes b = input_named("rand_16384");
+	struct sdhash_digest d = { 0 };
+	unsigned last, least = SDHASH_STREAM_FEATURES;
+
+	(void)state;
+	for (b.len = 8192; b.len <= 12288; b.len += 8) {
+		assert_int_equal(digest_bytes(b, SDHASH_4_0, 0, 0, &d), 0);
+		last = d.filters[d.count - 1].count;
+		if (d.count > 1 && last < least)
+			least = last;
+	}
+	assert_int_equal(d.count, 2);
+	assert_int_equal(least, 20);
+	sdhash_digest_release(&d);
+	free(b.data);
+}
+
+static void other_block_sizes_are_refused(void **state)
+{
+	static const uint32_t sizes[] = { 1, 512, 1023, 1025, 16383, 17408 };
+	struct sdhash_digest d = { 0 };
+	static struct sdhash s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		assert_int_equal(sdhash_begin(&s, SDHASH_4_0, sizes[i], &d),
+				 -EINVAL);
+	sdhash_digest_release(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(digests_are_the_programs),
+		cmocka_unit_test(the_check_notices_a_wrong_value),
+		cmocka_unit_test(any_split_gives_the_same),
+		cmocka_unit_test(every_byte_by_itself),
+		cmocka_unit_test(short_inputs_have_no_digest),
+		cmocka_unit_test(a_second_filter_has_20_features_at_least),
+		cmocka_unit_test(other_block_sizes_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "core/digest/sdhash/sdhash.h"
+#include "tests/support/sdhash_inputs.h"
+
+/* The text of the digest of a golden input. */
+static struct buf text_of(const char *input, uint32_t block_size,
+			  const char *name)
+{
+	struct sdhash_digest d = { 0 };
+	struct bytes b = input_named(input);
+	struct buf text = { 0 };
+
+	assert_int_equal(digest_bytes(b, SDHASH_4_0, block_size, 0, &d), 0);
+	name_digest(&d, name);
+	assert_int_equal(sdhash_format(&d, &text), 0);
+	sdhash_digest_release(&d);
+	free(b.data);
+	return text;
+}
+
+static int parses(const char *text, size_t len)
+{
+	struct sdhash_digest d = { 0 };
+	const char *reason = NULL;
+	int err = sdhash_parse(text, len, &d, &reason);
+
+	assert_true(err == 0 || (err == -EINVAL && reason));
+	assert_true(!err || (!d.filters && !d.name.data));
+	sdhash_digest_release(&d);
+	return !err;
+}
+
+/* Whether text with the first old replaced is read. */
+static int parses_with(const char *text, const char *old, const char *new)
+{
+	const char *at = strstr(text, old);
+	struct buf changed = { 0 };
+	int ok;
+
+	assert_non_null(at);
+	assert_int_equal(buf_append(&changed, text, (size_t)(at - text)), 0);
+	assert_int_equal(buf_append_text(&changed, new), 0);
+	assert_int_equal(buf_append_text(&changed, at + strlen(old)), 0);
+	ok = parses(changed.data, changed.len);
+	buf_release(&changed);
+	return ok;
+}
+
+struct change {
+	const char *old;
+	const char *new;
+};
+
+static void check_refused(const char *text, const struct change *changes,
+			  size_t count)
+{
+	size_t i;
+
+	assert_true(parses(text, strlen(text)));
+	for (i = 0; i < count; i++)
+		if (parses_with(text, changes[i].old, changes[i].new))
+			fail_msg("\"%s\" passes for \"%s\"", changes[i].new,
+				 changes[i].old);
+}
+
+/* Begins with sdbf:03:1:x:16384:sha1:256:5:7ff:160:2:95: */
+static void malformed_streams_are_refused(void **state)
+{
+	static const struct change changes[] = {
+		{ "sdbf:", "sdbg:" },
+		{ "sdbf:03", "sdbf:3" },
+		{ "sdbf:03", "sdbf:04" },
+		{ "sdbf:", "sdbf-dd:" },
+		{ ":1:x:", ":2:x:" },
+		{ ":1:x:", ":0:x:" },
+		{ ":1:x:", ":01:x:" },
+		{ ":1:x:", "::x:" },
+		{ ":1:x:", ":-1:x:" },
+		{ ":1:x:", ":9999999:x:" },
+		{ ":1:x:", ":18446744073709551617:x:" },
+		{ ":16384:", "::" },
+		{ ":16384:", ":016384:" },
+		{ ":16384:", ":1638x:" },
+		{ ":16384:", ": 16384:" },
+		{ ":16384:", ":18446744073709551616:" },
+		{ "sha1", "sha2" },
+		{ ":256:", ":255:" },
+		{ ":5:", ":4:" },
+		{ ":7ff:", ":7FF:" },
+		{ ":160:", ":161:" },
+		{ ":160:", ":192:" },
+		{ ":160:2:", ":160:0:" },
+		{ ":160:2:", ":160:1:" },
+		{ ":160:2:", ":160:3:" },
+		{ ":160:2:", ":160:02:" },
+		{ ":160:2:", ":160:18446744073709551615:" },
+		{ ":2:95:", ":2:161:" },
+		{ ":2:95:", ":2:095:" },
+		{ ":2:95:", ":2::" },
+		{ ":2:95:", ":2:95" },
+		{ "=", "A" },
+		{ "=", "" },
+		{ "=", "==" },
+		{ "=", "=\n" },
+		{ "=", "= " },
+		{ "=", "=:" },
+	};
+	struct buf text = text_of("text_16384", 0, "x");
+
+	(void)state;
+	check_refused(text.data, changes, sizeof(changes) / sizeof(*changes));
+	buf_release(&text);
+}
+
+/* Begins with sdbf-dd:03:1:x:65536:sha1:256:5:7ff:192:4:16384:c0: */
+static void malformed_blocks_are_refused(void **state)
+{
+	static const struct change changes[] = {
+		{ "sdbf-dd:", "sdbf:" },
+		{ ":192:", ":160:" },
+		{ ":192:4:", ":192:0:" },
+		{ ":192:4:", ":192:3:" },
+		{ ":192:4:", ":192:5:" },
+		{ ":4:16384:", ":4:0:" },
+		{ ":4:16384:", ":4:16385:" },
+		{ ":4:16384:", ":4:17408:" },
+		{ ":4:16384:", ":4:512:" },
+		{ ":4:16384:", ":4:016384:" },
+		{ ":c0:", ":C0:" },
+		{ ":c0:", ":c1:" },
+		{ ":c0:", ":ff:" },
+		{ ":c0:", ":0:" },
+		{ ":c0:", ":0c0:" },
+		{ ":c0:", "::" },
+		{ ":c0:", ":g0:" },
+		{ ":c0:", ";c0:" },
+		{ "==:", "=A:" },
+		{ "==:", "==;" },
+		{ "==:", "=:" },
+	};
+	struct buf text = text_of("rand_b65536", 16384, "x");
+
+	(void)state;
+	check_refused(text.data, changes, sizeof(changes) / sizeof(*changes));
+	buf_release(&text);
+}
+
+/* The base64 of 256 bytes leaves four bits that must be zero. */
+static void bits_past_the_end_are_refused(void **state)
+{
+	struct buf text = text_of("text_4096", 0, "x");
+	char *last = text.data + text.len - 3;
+
+	(void)state;
+	assert_string_equal(last + 1, "==");
+	assert_non_null(strchr("AQgw", *last));
+	assert_true(parses(text.data, text.len));
+	(*last)++;
+	assert_false(parses(text.data, text.len));
+	buf_release(&text);
+}
+
+static void cut_lines_are_refused(void **state)
+{
+	struct buf stream = text_of("text_16384", 0, "x");
+	struct buf blocks = text_of("rand_b65536", 16384, "x");
+	size_t len;
+
+	(void)state;
+	for (len = 0; len < stream.len; len++)
+		assert_false(parses(stream.data, len));
+	for (len = 0; len < blocks.len; len++)
+		assert_false(parses(blocks.data, len));
+	buf_release(&stream);
+	buf_release(&blocks);
+}
+
+/* What is read at all is written again as it was. */
+static void check_damaged(const struct buf *text, uint64_t seed)
+{
+	struct numbers n = { seed };
+	const char *reason;
+	struct sdhash_digest d = { 0 };
+	struct buf changed = { 0 }, again = { 0 };
+	uint64_t range = number_draw(&n) % 2 ? 60 : text->len;
+
+	assert_int_equal(buf_append(&changed, text->data, text->len), 0);
+	changed.data[number_draw(&n) % range] =
+		number_draw(&n) % 3 ? (char)(32 + number_draw(&n) % 95) :
+				      (char)number_draw(&n);
+	if (sdhash_parse(changed.data, changed.len, &d, &reason) == 0) {
+		assert_int_equal(sdhash_format(&d, &again), 0);
+		if (again.len != changed.len ||
+		    memcmp(again.data, changed.data, again.len) != 0)
+			fail_msg("seed %" PRIu64, seed);
+	}
+	sdhash_digest_release(&d);
+	buf_release(&again);
+	buf_release(&changed);
+}
+
+static void damage_is_refused_or_kept(void **state)
+{
+	struct buf stream = text_of("text_16384", 0, "x");
+	struct buf blocks = text_of("rand_b65536", 16384, "x");
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 5000; seed++) {
+		check_damaged(&stream, seed);
+		check_damaged(&blocks, seed);
+	}
+	buf_release(&stream);
+	buf_release(&blocks);
+}
+
+static void any_name_is_read_back(void **state)
+{
+	static const char *const names[] = { "",   ":", "a:b:c",   "sdbf:03:",
+					     "\n", "1", "\xff\xc3" };
+	const char *reason;
+	struct sdhash_digest d = { 0 };
+	struct buf text;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		text = text_of("text_1000", i % 2 ? 1024 : 0, names[i]);
+		assert_int_equal(sdhash_parse(text.data, text.len, &d, &reason),
+				 0);
+		assert_int_equal(d.name.len, strlen(names[i]));
+		assert_memory_equal(d.name.data, names[i], d.name.len);
+		buf_release(&text);
+	}
+	sdhash_digest_release(&d);
+}
+
+static void a_failed_read_leaves_the_digest(void **state)
+{
+	struct buf text = text_of("text_1000", 0, "x");
+	const char *reason;
+	struct sdhash_digest d = { 0 };
+	struct buf again = { 0 };
+
+	(void)state;
+	assert_int_equal(sdhash_parse(text.data, text.len, &d, &reason), 0);
+	assert_int_equal(sdhash_parse(text.data, text.len - 1, &d, &reason),
+			 -EINVAL);
+	assert_int_equal(sdhash_format(&d, &again), 0);
+	assert_string_equal(again.data, text.data);
+	sdhash_digest_release(&d);
+	buf_release(&again);
+	buf_release(&text);
+}
+
+/* ---- names ---- */
+
+static void check_name(const char *path, const char *want)
+{
+	struct sdhash_digest d = { 0 };
+
+	assert_int_equal(sdhash_set_name(&d, "what was there before"), 0);
+	assert_int_equal(sdhash_set_name(&d, path), 0);
+	assert_int_equal(d.name.len, strlen(want));
+	assert_string_equal(d.name.data, want);
+	sdhash_digest_release(&d);
+}
+
+/* The program cuts lines at every colon and at the end of a line. */
+static void names_can_be_read_by_the_program(void **state)
+{
+	(void)state;
+	check_name("a", "a");
+	check_name("/x:y/a b.txt", "/x_y/a b.txt");
+	check_name("a:b::c", "a_b__c");
+	check_name("a\nb\r\x7f\t\x01", "a_b____");
+	check_name("\xc3\xa4|,\xff", "\xc3\xa4|,\xff");
+	check_name("", "_");
+	check_name(":", "_");
+}
+
+/* ---- lengths ---- */
+
+static void lengths_are_those_of_the_lines(void **state)
+{
+	static const char *const inputs[] = { "text_1000", "text_16384",
+					      "rand_b65536", "mixed_300007" };
+	const char *reason;
+	struct sdhash_digest d = { 0 };
+	struct buf text;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2 * sizeof(inputs) / sizeof(*inputs); i++) {
+		text = text_of(inputs[i / 2], i % 2 ? 2048 : 0,
+			       i % 3 ? "x" : "a longer name");
+		assert_int_equal(sdhash_parse(text.data, text.len, &d, &reason),
+				 0);
+		assert_int_equal(sdhash_text_length(&d), text.len);
+		buf_release(&text);
+	}
+	sdhash_digest_release(&d);
+}
+
+/* How much of an input was taken before the text was too long; its size if it
+ * is not. */
+static size_t taken(struct bytes b, uint32_t block_size, size_t max_text,
+		    int *err_out)
+{
+	static struct sdhash s;
+	struct sdhash_digest d = { 0 };
+	size_t i, part;
+	int err = 0;
+
+	assert_int_equal(sdhash_set_name(&d, "x"), 0);
+	assert_int_equal(sdhash_begin(&s, SDHASH_4_0, block_size, &d), 0);
+	sdhash_limit(&s, max_text);
+	for (i = 0; i < b.len && !err; i += part) {
+		part = b.len - i < 1000 ? b.len - i : 1000;
+		err = sdhash_update(&s, b.data + i, part);
+	}
+	*err_out = err ? err : sdhash_final(&s);
+	sdhash_digest_release(&d);
+	return i;
+}
+
+static void check_limit(const char *input, uint32_t block_size)
+{
+	struct buf text = text_of(input, block_size, "x");
+	struct bytes b = input_named(input);
+	int err;
+
+	assert_int_equal(taken(b, block_size, text.len, &err), b.len);
+	assert_int_equal(err, 0);
+	(void)taken(b, block_size, text.len - 1, &err);
+	assert_int_equal(err, -E2BIG);
+	/* What is too long by far is left early. */
+	assert_true(taken(b, block_size, text.len / 4, &err) < b.len / 2);
+	assert_int_equal(err, -E2BIG);
+	assert_true(taken(b, block_size, 0, &err) < b.len);
+	assert_int_equal(err, -E2BIG);
+	buf_release(&text);
+	free(b.data);
+}
+
+static void texts_stop_at_their_limit(void **state)
+{
+	(void)state;
+	check_limit("mixed_300007", 0);
+	check_limit("text_b69000", 0);
+	check_limit("text_b69000", 2048);
+	check_limit("mixed_300007", 16384);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(malformed_streams_are_refused),
+		cmocka_unit_test(malformed_blocks_are_refused),
+		cmocka_unit_test(bits_past_the_end_are_refused),
+		cmocka_unit_test(cut_lines_are_refused),
+		cmocka_unit_test(damage_is_refused_or_kept),
+		cmocka_unit_test(any_name_is_read_back),
+		cmocka_unit_test(a_failed_read_leaves_the_digest),
+		cmocka_unit_test(names_can_be_read_by_the_program),
+		cmocka_unit_test(lengths_are_those_of_the_lines),
+		cmocka_unit_test(texts_stop_at_their_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <openssl/sha.h>
+
+#include "core/base/hex.h"
+#include "core/digest/sise.h"
+#include "tests/support/recipe.h"
+#include "tests/support/sise_model.h"
+#include "tests/unit/digest/variants.h"
+
+#define DIR "tests/vectors/sise/"
+#define UNCUT ((size_t)INT32_MAX)
+#define CUT ((size_t)2 * SISE_MAX_PAIRS)
+
+static struct ctph sise;
+
+static char *format(const struct sise_signature *sig)
+{
+	struct buf text = { 0 };
+
+	assert_int_equal(sise_format(sig, &text), 0);
+	return buf_take(&text);
+}
+
+/* Signature of b; seed != 0 cuts it into updates of random lengths. */
+static char *signature_of(struct bytes b, uint64_t seed)
+{
+	struct draws d = draws_of(seed);
+	struct sise_signature sig;
+	size_t i, part, max;
+
+	ctph_init(&sise, CTPH_SISE);
+	for (i = 0; i < b.len; i += part) {
+		part = b.len - i;
+		max = seed ? draw(&d) % (draw(&d) % 3 ? 9 : 5000) : part;
+		part = max < part ? max : part;
+		ctph_update(&sise, b.data + i, part);
+	}
+	sise_read(&sise, &sig);
+	return format(&sig);
+}
+
+static void sha256_32(const void *data, size_t len, char out[33])
+{
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+
+	(void)SHA256(data, len, hash);
+	hex_encode(hash, 16, out);
+}
+
+/* Whether the uncut text is the golden one, which may be given as
+ * "LONG length=... sha256_32=...". */
+static int is_golden(const char *golden, const char *text)
+{
+	char hash[33], want[33];
+	size_t len;
+
+	if (strncmp(golden, "LONG ", 5) != 0)
+		return strcmp(golden, text) == 0;
+	if (sscanf(golden, "LONG length=%zu sha256_32=%32s", &len, want) != 2)
+		return 0;
+	sha256_32(text, strlen(text), hash);
+	return strlen(text) == len && strcmp(hash, want) == 0;
+}
+
+/* A line of signatures.tsv: 1 when all is as it says. */
+static int check_line(const struct tsv *line, struct bytes input)
+{
+	const char *golden = line->fields[strcmp(line->fields[4], "=") ? 4 : 3];
+	char *model = model_signature(input.data, input.len, UNCUT);
+	char *want = model_signature(input.data, input.len, CUT);
+	char *have = signature_of(input, 0);
+	char hash[33];
+	int ok;
+
+	sha256_32(input.data, input.len, hash);
+	ok = strtoul(line->fields[1], NULL, 10) == input.len &&
+	     strcmp(hash, line->fields[2]) == 0 && is_golden(golden, model) &&
+	     strcmp(want, have) == 0;
+	/* What needed no cut is compared directly, without the model. */
+	if (strlen(have) == strlen(model))
+		ok = ok && is_golden(golden, have);
+	free(model);
+	free(want);
+	free(have);
+	return ok;
+}
+
+static void signatures_are_the_published_ones(void **state)
+{
+	struct tsv inputs = tsv_open(DIR "inputs.tsv");
+	struct tsv lines = tsv_open(DIR "signatures.tsv");
+	struct bytes input;
+	size_t count = 0;
+
+	(void)state;
+	while (tsv_next(&lines)) {
+		assert_true(tsv_next(&inputs));
+		assert_string_equal(inputs.fields[0], lines.fields[0]);
+		input = recipe_parse(inputs.fields[1]);
+		if (!check_line(&lines, input))
+			fail_msg("%s differs", lines.fields[0]);
+		free(input.data);
+		count++;
+	}
+	assert_int_equal(count, 134);
+	tsv_close(&inputs);
+	tsv_close(&lines);
+}
+
+static void the_check_notices_a_wrong_value(void **state)
+{
+	struct tsv lines = tsv_open(DIR "signatures.tsv");
+	struct bytes input = recipe_parse("[\"rnd\",12,193]");
+	char *digit;
+
+	(void)state;
+	do {
+		assert_true(tsv_next(&lines));
+	} while (strcmp(lines.fields[0], "rnd_193") != 0);
+	assert_true(check_line(&lines, input));
+	digit = &lines.fields[3][10];
+	*digit = *digit == 'A' ? 'B' : 'A';
+	assert_false(check_line(&lines, input));
+	free(input.data);
+	tsv_close(&lines);
+}
+
+static void the_papers_texts(void **state)
+{
+	struct tsv lines = tsv_open(DIR "paper/quijote_signatures.tsv");
+	struct bytes input;
+	char path[128], *have;
+
+	(void)state;
+	while (tsv_next(&lines)) {
+		(void)snprintf(path, sizeof(path), DIR "paper/quijote/%s.txt",
+			       lines.fields[0]);
+		input = bytes_read(path);
+		have = signature_of(input, 0);
+		assert_string_equal(have, lines.fields[3]);
+		free(have);
+		free(input.data);
+	}
+	tsv_close(&lines);
+}
+
+/* ---- against the model ---- */
+
+static void compare_with_model(struct bytes b, uint64_t seed)
+{
+	char *want = model_signature(b.data, b.len, CUT);
+	char *have = signature_of(b, 0);
+	char *split = signature_of(b, seed);
+
+	if (strcmp(want, have) != 0 || strcmp(want, split) != 0)
+		fail_msg("seed %llu, %zu bytes:\nwant %.200s\nhave %.200s\n"
+			 "split %.200s",
+			 (unsigned long long)seed, b.len, want, have, split);
+	free(want);
+	free(have);
+	free(split);
+}
+
+static void odd_inputs_give_what_the_model_gives(void **state)
+{
+	struct bytes b;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 1500; seed++) {
+		b = recipe_odd(seed);
+		compare_with_model(b, seed);
+		free(b.data);
+	}
+}
+
+/* Levels are dropped, and reach their last pair, at every size. */
+static void larger_inputs_give_what_the_model_gives(void **state)
+{
+	static const size_t sizes[] = { 300000, 1000003, 3145728, 3145729 };
+	struct bytes b;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		b = recipe_random(i + 1, sizes[i]);
+		compare_with_model(b, i + 1);
+		/* A periodic end: high levels fill up late, or not at all. */
+		memcpy(b.data + b.len / 2, b.data, b.len / 8);
+		memset(b.data + b.len / 2 + b.len / 8, 'x', b.len / 4);
+		compare_with_model(b, i + 1);
+		free(b.data);
+		b = recipe_repeat((const uint8_t *)"0123456", 7, sizes[i]);
+		compare_with_model(b, i + 1);
+		free(b.data);
+		b = recipe_text(i + 1, sizes[i]);
+		compare_with_model(b, i + 1);
+		free(b.data);
+	}
+}
+
+/* Its successor, 0, is divisible by everything. */
+static void the_largest_rolling_value_is_no_trigger(void **state)
+{
+	static const uint8_t start[7] = { 0x06, 0x38, 0xfa, 0xbd,
+					  0x5d, 0x3e, 0x02 };
+	struct bytes b = recipe_random(1, 4000);
+	uint32_t h3 = 0, sums = 0, i;
+
+	(void)state;
+	memcpy(b.data, start, sizeof(start));
+	for (i = 0; i < sizeof(start); i++) {
+		h3 = h3 << 5 ^ start[i];
+		sums += (i + 2) * start[i];
+	}
+	assert_int_equal(h3 + sums, UINT32_MAX);
+	compare_with_model(b, 1);
+	free(b.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(signatures_are_the_published_ones),
+		cmocka_unit_test(the_check_notices_a_wrong_value),
+		cmocka_unit_test(the_papers_texts),
+		cmocka_unit_test(odd_inputs_give_what_the_model_gives),
+		cmocka_unit_test(larger_inputs_give_what_the_model_gives),
+		cmocka_unit_test(the_largest_rolling_value_is_no_trigger),
+	};
+
+	return run_with_variants(tests, sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/engine/fixture.h"
+
+/*
+ * Groups of a tree by the engine: which files they have, below which paths, for
+ * whom, and how a search for them ends.
+ */
+
+enum { LEN = 20000 };
+
+struct tree {
+	struct fixture f;
+};
+
+static void write_variant(struct fixture *f, const char *path, uint64_t family,
+			  size_t edited, uint64_t seed)
+{
+	static char text[LEN];
+
+	make_text(text, LEN, family);
+	if (edited)
+		make_text(text + seed % 7 * 1000, edited, seed + 1000);
+	write_file(f, path, text, LEN);
+}
+
+/* a family of three contents, one of them twice; a pair of copies; others. */
+static int set_up(void **state)
+{
+	static const char *const directories[] = { "docs", "old" };
+	struct tree *t = calloc(1, sizeof(*t));
+	char path[128];
+	size_t i;
+
+	assert_non_null(t);
+	fixture_make(&t->f);
+	for (i = 0; i < 2; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", t->f.source,
+			       directories[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	write_variant(&t->f, "docs/a", 1, 0, 0);
+	write_variant(&t->f, "old/a", 1, 0, 0);
+	write_variant(&t->f, "docs/b", 1, 600, 2);
+	write_variant(&t->f, "old/c", 1, 900, 3);
+	write_variant(&t->f, "docs/copy", 5, 0, 0);
+	write_variant(&t->f, "docs/copy2", 5, 0, 0);
+	for (i = 0; i < 5; i++) {
+		(void)snprintf(path, sizeof(path), "old/other%zu", i);
+		write_variant(&t->f, path, 10 + i, 0, 0);
+	}
+	fixture_open(&t->f);
+	wait_idle(&t->f);
+	*state = t;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct tree *t = *state;
+
+	fixture_remove(&t->f);
+	free(t);
+	return 0;
+}
+
+/* ---- searching ---- */
+
+struct groups_outcome {
+	struct outcome o;
+	struct file_groups *groups;
+	struct file_groups_watch watch;
+	atomic_bool cancelled;
+	bool end;
+	atomic_uint progress; /* calls */
+	/* "0:100:docs/a 0:..." of all files, sorted, and where to go on */
+	char text[4096];
+	size_t files;
+	struct search_group_range range;
+};
+
+static void on_groups(void *arg, int result, struct file_groups *groups)
+{
+	struct groups_outcome *g = arg;
+
+	pthread_mutex_lock(&g->o.lock);
+	g->groups = groups;
+	outcome_set(&g->o, result);
+}
+
+static void on_progress(void *arg, unsigned thousandths)
+{
+	struct groups_outcome *g = arg;
+
+	assert_in_range(thousandths, 0, 1000);
+	atomic_fetch_add(&g->progress, 1);
+}
+
+static void outcome_init(struct groups_outcome *g)
+{
+	*g = (struct groups_outcome){ .o = OUTCOME_INIT };
+	g->watch = (struct file_groups_watch){
+		.cancelled = &g->cancelled,
+		.progress = on_progress,
+		.done = on_groups,
+		.arg = g,
+	};
+}
+
+static int find_groups(struct fixture *f, const struct file_groups_query *query,
+		       bool trusted, struct groups_outcome *g)
+{
+	struct search_caller caller = { .trusted = trusted };
+	int err;
+
+	outcome_init(g);
+	assert_int_equal(credentials_own(&caller.credentials), 0);
+	err = engine_find_groups(f->engine, query, &caller, &g->watch);
+	credentials_release(&caller.credentials);
+	assert_int_equal(err, 0);
+	return outcome_wait(&g->o);
+}
+
+static void on_files(void *arg, int result,
+		     const struct search_group_hits *files)
+{
+	struct groups_outcome *g = arg;
+	size_t i, len = strlen(g->text);
+
+	pthread_mutex_lock(&g->o.lock);
+	for (i = 0; !result && i < files->hits->count; i++)
+		len += (size_t)snprintf(
+			g->text + len, sizeof(g->text) - len, "%u:%s%s ",
+			files->files[i].group,
+			files->hits->hits[i].score == 100 ? "head:" : "",
+			files->hits->hits[i].path);
+	if (!result) {
+		g->files += files->hits->count;
+		g->range.from = files->next;
+		g->end = files->end;
+	}
+	outcome_set(&g->o, result);
+}
+
+static void list_files(struct fixture *f, struct groups_outcome *g,
+		       struct search_group_range range)
+{
+	struct search_caller caller = { .trusted = true };
+
+	g->range = range;
+	g->end = false;
+	g->files = 0;
+	g->text[0] = '\0';
+	assert_int_equal(credentials_own(&caller.credentials), 0);
+	while (!g->end) {
+		assert_int_equal(engine_group_files(f->engine, g->groups,
+						    &g->range, &caller,
+						    on_files, g),
+				 0);
+		assert_int_equal(outcome_wait(&g->o), 0);
+	}
+	credentials_release(&caller.credentials);
+}
+
+static const struct search_group_range all = { .last = UINT32_MAX };
+
+static bool has(const struct groups_outcome *g, const char *word)
+{
+	return strstr(g->text, word);
+}
+
+/* ---- tests ---- */
+
+static void check_all(struct fixture *f, bool trusted)
+{
+	const struct file_groups_query query = { 0 };
+	struct groups_outcome g;
+
+	assert_int_equal(find_groups(f, &query, trusted, &g), 0);
+	assert_int_equal(g.groups->set->count, 2);
+	assert_int_equal(g.groups->set->rules.threshold, 60);
+	assert_false(g.groups->incomplete);
+	list_files(f, &g, all);
+	assert_int_equal(g.files, 6);
+	assert_true(has(&g, "docs/a ") && has(&g, "old/a ") &&
+		    has(&g, "docs/b ") && has(&g, "old/c "));
+	assert_true(has(&g, "1:head:docs/copy ") &&
+		    has(&g, "1:head:docs/copy2 "));
+	assert_int_equal(g.groups->set->groups[0].saved_exact, LEN);
+	assert_int_equal(g.groups->set->groups[0].saved_near, 2 * LEN);
+	list_files(f, &g,
+		   (struct search_group_range){ .last = UINT32_MAX,
+						.heads = true });
+	assert_int_equal(g.files, 2);
+	assert_true(has(&g, "1:head:docs/copy "));
+	list_files(f, &g,
+		   (struct search_group_range){ .from.group = 1, .last = 1 });
+	assert_int_equal(g.files, 2);
+	file_groups_unref(g.groups);
+}
+
+static void test_all(void **state)
+{
+	struct tree *t = *state;
+
+	check_all(&t->f, true);
+}
+
+/* The files are all open to the process: the answer is that for the owner. */
+static void test_every_file_examined(void **state)
+{
+	struct tree *t = *state;
+
+	check_all(&t->f, false);
+}
+
+static void test_rules(void **state)
+{
+	struct tree *t = *state;
+	struct file_groups_query query = { .rules = { .exact = true } };
+	struct groups_outcome g;
+
+	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
+	list_files(&t->f, &g, all);
+	assert_int_equal(g.files, 4);
+	assert_false(has(&g, "docs/b"));
+	file_groups_unref(g.groups);
+	query = (struct file_groups_query){ .min_size = LEN + 1 };
+	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
+	assert_int_equal(g.groups->set->count, 0);
+	list_files(&t->f, &g, all);
+	assert_int_equal(g.files, 0);
+	file_groups_unref(g.groups);
+}
+
+static void test_within(void **state)
+{
+	struct tree *t = *state;
+	struct file_groups_query query = { 0 };
+	struct groups_outcome g;
+
+	assert_int_equal(search_paths_add(&query.within, "old", 3), 0);
+	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
+	list_files(&t->f, &g, all);
+	assert_int_equal(g.groups->set->count, 1);
+	assert_int_equal(g.files, 2);
+	assert_true(has(&g, "old/a ") && has(&g, "old/c "));
+	file_groups_unref(g.groups);
+	assert_int_equal(search_paths_add(&query.within, "docs/b", 6), 0);
+	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
+	list_files(&t->f, &g, all);
+	assert_int_equal(g.files, 3);
+	assert_false(has(&g, "docs/a"));
+	file_groups_unref(g.groups);
+	search_paths_release(&query.within);
+}
+
+/* A file that changed since is in no answer. */
+static void test_changed(void **state)
+{
+	struct tree *t = *state;
+	const struct file_groups_query query = { 0 };
+	struct groups_outcome g;
+
+	assert_int_equal(find_groups(&t->f, &query, true, &g), 0);
+	write_variant(&t->f, "docs/copy", 77, 0, 0);
+	list_files(&t->f, &g, all);
+	assert_int_equal(g.files, 5);
+	assert_false(has(&g, "docs/copy "));
+	file_groups_unref(g.groups);
+}
+
+static void test_cancelled(void **state)
+{
+	struct tree *t = *state;
+	const struct file_groups_query query = { 0 };
+	struct search_caller caller = { .trusted = true };
+	struct groups_outcome g;
+
+	outcome_init(&g);
+	atomic_store(&g.cancelled, true);
+	assert_int_equal(credentials_own(&caller.credentials), 0);
+	assert_int_equal(
+		engine_find_groups(t->f.engine, &query, &caller, &g.watch), 0);
+	assert_int_equal(outcome_wait(&g.o), -ECANCELED);
+	assert_null(g.groups);
+	credentials_release(&caller.credentials);
+	check_all(&t->f, true);
+}
+
+/* One at a time is worked on, and all are answered. */
+static void test_many(void **state)
+{
+	enum { MANY = 8 };
+	struct tree *t = *state;
+	const struct file_groups_query query = { 0 };
+	struct search_caller caller = { .trusted = true };
+	static struct groups_outcome g[MANY];
+	int i;
+
+	assert_int_equal(credentials_own(&caller.credentials), 0);
+	for (i = 0; i < MANY; i++) {
+		outcome_init(&g[i]);
+		caller.credentials.uid = (uid_t)i;
+		assert_int_equal(engine_find_groups(t->f.engine, &query,
+						    &caller, &g[i].watch),
+				 0);
+	}
+	for (i = 0; i < MANY; i++) {
+		assert_int_equal(outcome_wait(&g[i].o), 0);
+		assert_int_equal(g[i].groups->set->count, 2);
+		file_groups_unref(g[i].groups);
+	}
+	credentials_release(&caller.credentials);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_all, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_every_file_examined,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rules, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_within, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_changed, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_cancelled, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * Paused, nothing is read but what somebody waits for; and what is waited for
+ * does not wait for its turn under a limit.
+ */
+
+#include "tests/unit/engine/fixture.h"
+
+enum { FILES = 40, BYTES = 5000, LARGE = 300000, HUGE_SIZE = 12 << 20 };
+
+/* Bytes a second: a large file takes minutes, which no test waits for. */
+enum { CRAWL = 1000 };
+
+static void name_of(int i, char out[16])
+{
+	(void)snprintf(out, 16, "file-%d", i);
+}
+
+static void make_files(struct fixture *f)
+{
+	char name[16], data[BYTES];
+	int i;
+
+	for (i = 0; i < FILES; i++) {
+		name_of(i, name);
+		make_text(data, sizeof(data), (uint64_t)i + 1);
+		write_file(f, name, data, sizeof(data));
+	}
+}
+
+static bool status_bool(struct fixture *f, const char *name)
+{
+	json_t *status;
+	bool value;
+
+	assert_int_equal(engine_status(f->engine, &status), 0);
+	value = json_is_true(json_object_get(status, name));
+	json_decref(status);
+	return value;
+}
+
+static void wait_stalled(struct fixture *f)
+{
+	struct timespec pause = { 0, 2000000 };
+	int polls;
+
+	for (polls = 0; polls < DEADLINE_S * 500; polls++) {
+		if (status_bool(f, "stalled"))
+			return;
+		assert_false(is_idle(f));
+		nanosleep(&pause, NULL);
+	}
+	fail_msg("not stalled after %d s", DEADLINE_S);
+}
+
+static void assert_paused(struct fixture *f, const char *why)
+{
+	const char *have;
+	json_t *status;
+
+	assert_int_equal(engine_status(f->engine, &status), 0);
+	have = json_string_value(json_object_get(status, "paused"));
+	assert_int_equal(have != NULL, why != NULL);
+	if (why)
+		assert_string_equal(have, why);
+	json_decref(status);
+}
+
+static enum digests_state state_of(struct fixture *f, const char *path)
+{
+	struct file_digests answer;
+	enum digests_state state;
+	int fd = open_file(f, path);
+
+	assert_int_equal(engine_ask(f->engine, fd, DIGEST_ALL, &answer), 0);
+	close(fd);
+	state = answer.state;
+	file_digests_release(&answer);
+	return state;
+}
+
+/* An engine that is paused before there is anything to hash. */
+static void open_paused(struct fixture *f)
+{
+	fixture_make(f);
+	fixture_open(f);
+	wait_idle(f);
+	engine_pause(f->engine, true);
+	make_files(f);
+	engine_rescan(f->engine);
+}
+
+static void test_a_file_with_requests_is_hashed(void **state)
+{
+	struct file_digests answer;
+	struct fixture f;
+	char name[16];
+	int i;
+
+	(void)state;
+	open_paused(&f);
+	for (i = 0; i < FILES; i += 2) {
+		name_of(i, name);
+		ask_fresh(&f, name, &answer);
+		file_digests_release(&answer);
+	}
+	assert_int_equal(hashed_files(&f), FILES / 2);
+	for (i = 1; i < FILES; i += 2) {
+		name_of(i, name);
+		assert_int_equal(state_of(&f, name), DIGESTS_PENDING);
+	}
+	fixture_remove(&f);
+}
+
+static void test_stalls_and_resumes(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_paused(&f);
+	wait_stalled(&f);
+	assert_paused(&f, "asked");
+	assert_int_equal(hashed_files(&f), 0);
+	assert_int_equal(status_number(&f, "pending"), FILES);
+	engine_pause(f.engine, false);
+	wait_idle(&f);
+	assert_paused(&f, NULL);
+	assert_false(status_bool(&f, "stalled"));
+	assert_int_equal(hashed_files(&f), FILES);
+	fixture_remove(&f);
+}
+
+/* Nothing left to do is idle, paused or not: kin wait must see it. */
+static void test_nothing_to_do_is_idle(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_make(&f);
+	make_files(&f);
+	fixture_open(&f);
+	wait_idle(&f);
+	engine_pause(f.engine, true);
+	engine_rescan(f.engine);
+	wait_idle(&f);
+	assert_false(status_bool(&f, "stalled"));
+	fixture_remove(&f);
+}
+
+/* What was pending when the engine ended is found again after all. */
+static void test_pending_survives(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_paused(&f);
+	wait_stalled(&f);
+	fixture_close(&f);
+	fixture_open(&f);
+	wait_idle(&f);
+	assert_int_equal(hashed_files(&f), FILES);
+	fixture_remove(&f);
+}
+
+/* ---- a limit ---- */
+
+/* Both threads of the background are in the middle of a file. */
+static void wait_crawling(struct fixture *f)
+{
+	struct timespec pause = { 0, 2000000 };
+	int polls;
+
+	for (polls = 0; polls < DEADLINE_S * 500; polls++) {
+		if (status_number(f, "hashing") == 2)
+			return;
+		nanosleep(&pause, NULL);
+	}
+	fail_msg("not hashing after %d s", DEADLINE_S);
+}
+
+static void open_crawling(struct fixture *f, size_t len)
+{
+	fixture_make(f);
+	f->options.rate = CRAWL;
+	write_text(f, "a", len);
+	write_text(f, "b", len + 1);
+	write_text(f, "c", len + 2);
+	fixture_open(f);
+	wait_crawling(f);
+}
+
+static void ask(struct fixture *f, const char *path)
+{
+	struct file_digests answer;
+
+	ask_fresh(f, path, &answer);
+	file_digests_release(&answer);
+}
+
+/* Also those the background is in the middle of. */
+static void test_a_file_with_requests_has_no_limit(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_crawling(&f, LARGE);
+	assert_int_equal(hashed_files(&f), 0);
+	ask(&f, "a");
+	ask(&f, "b");
+	ask(&f, "c");
+	wait_idle(&f);
+	assert_int_equal(hashed_files(&f), 3);
+	fixture_remove(&f);
+}
+
+/* Enough is left to be given to a thread that is not in the background. */
+static void test_a_large_file_with_requests_is_handed_over(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_crawling(&f, HUGE_SIZE);
+	ask(&f, "a");
+	ask(&f, "b");
+	ask(&f, "c");
+	wait_idle(&f);
+	fixture_remove(&f);
+}
+
+static void test_a_pause_ends_a_slow_read(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_crawling(&f, LARGE);
+	engine_pause(f.engine, true);
+	wait_stalled(&f);
+	assert_int_equal(status_number(&f, "hashing"), 0);
+	assert_int_equal(hashed_files(&f), 0);
+	fixture_remove(&f);
+}
+
+static void test_a_stop_ends_a_slow_read(void **state)
+{
+	struct timespec before, after;
+	struct fixture f;
+
+	(void)state;
+	open_crawling(&f, LARGE);
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	fixture_close(&f);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	assert_true(after.tv_sec - before.tv_sec < DEADLINE_S);
+	fixture_remove(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_file_with_requests_is_hashed),
+		cmocka_unit_test(test_stalls_and_resumes),
+		cmocka_unit_test(test_nothing_to_do_is_idle),
+		cmocka_unit_test(test_pending_survives),
+		cmocka_unit_test(test_a_file_with_requests_has_no_limit),
+		cmocka_unit_test(
+			test_a_large_file_with_requests_is_handed_over),
+		cmocka_unit_test(test_a_pause_ends_a_slow_read),
+		cmocka_unit_test(test_a_stop_ends_a_slow_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

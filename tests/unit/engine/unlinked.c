@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/engine/fixture.h"
+
+/* A file that is removed while it is hashed leaves no record behind. */
+
+static struct fixture *removes_from; /* NULL: nothing is removed */
+static struct file_key root;
+static _Thread_local bool reads, has_read;
+
+/* Stands before the C library's, which a worker calls for a file that it
+ * opened to read it. */
+int posix_fadvise(int fd, off_t offset, off_t len, int advice)
+{
+	(void)fd;
+	(void)offset;
+	(void)len;
+	(void)advice;
+	reads = true;
+	return 0;
+}
+
+/* A worker asks before it opens a file, and again when it has read it. */
+static enum source_use note_use(void *ctx, dev_t device, ino_t inode)
+{
+	(void)ctx;
+	(void)device;
+	(void)inode;
+	has_read = reads;
+	return SOURCE_UNUSED;
+}
+
+static void remove_the_file(struct fixture *f)
+{
+	char path[512];
+
+	(void)snprintf(path, sizeof(path), "%s/file", f->source);
+	assert_int_equal(unlink(path), 0);
+	engine_name_removed(f->engine, &root, "file");
+}
+
+/* As above.  The file goes right after the last look at it, which does not
+ * notice that any more. */
+int fstat(int fd, struct stat *st)
+{
+	struct fixture *f = removes_from;
+	int result = fstatat(fd, "", st, AT_EMPTY_PATH);
+
+	if (f && has_read) {
+		removes_from = NULL;
+		remove_the_file(f);
+	}
+	return result;
+}
+
+static void test_removed_after_the_last_look(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	fixture_make(&f);
+	write_file(&f, "file", "some content", 12);
+	f.options.host.use = note_use;
+	f.options.workers = 1;
+	f.options.host.ctx = &f;
+	f.options.source_fd = f.source_fd;
+	f.options.source = f.source;
+	f.options.catalog_dir = f.catalog;
+	assert_int_equal(engine_open(&f.options, &f.engine), 0);
+	key_of(&f, ".", &root);
+	removes_from = &f;
+	assert_int_equal(engine_start(f.engine), 0);
+	wait_idle(&f);
+	assert_null(removes_from);
+	assert_int_equal(status_number(&f, "files"), 0);
+	assert_int_equal(status_number(&f, "fresh"), 0);
+	fixture_remove(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_removed_after_the_last_look),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/index/fixture.h"
+
+#include "core/index/index_impl.h"
+#include "core/index/postings_impl.h"
+
+/* Candidates by values that they have in common. */
+enum {
+	CONTENTS = 1500,
+	FAMILIES = 60,
+	FAMILY_VALUES = 50,
+	CAPACITY_MAX = 64,
+};
+
+struct model {
+	struct sif_sketch sketches[CONTENTS + 1]; /* by id */
+	uint64_t sizes[CONTENTS + 1];             /* 0: none */
+	uint32_t last;
+	struct random random;
+};
+
+static size_t count_common(const struct sif_sketch *a,
+			   const struct sif_sketch *b)
+{
+	size_t i, k, common = 0;
+
+	for (i = 0; i < a->count; i++)
+		for (k = 0; k < b->count; k++)
+			common += a->values[i] == b->values[k];
+	return common;
+}
+
+static size_t model_candidates(const struct model *m,
+			       const struct index_query *q,
+			       struct index_candidate *out)
+{
+	size_t count = 0;
+	uint32_t id;
+
+	for (id = q->first_content; id <= m->last; id++) {
+		if (!m->sizes[id] || id == q->self)
+			continue;
+		out[count] = (struct index_candidate){
+			.content = id,
+			.size = m->sizes[id],
+			.rank = (uint16_t)(VALUE_RANK *
+					   count_common(q->sketch,
+							&m->sketches[id])),
+		};
+		count += out[count].rank > 0;
+	}
+	qsort(out, count, sizeof(*out), candidate_order);
+	return count;
+}
+
+/* Values of one family, or of two, and some of its own. */
+static void random_sketch(struct random *r, struct sif_sketch *out)
+{
+	uint64_t family = random_below(r, FAMILIES);
+	size_t values = random_below(r, 30), i;
+
+	out->count = 0;
+	out->window = SIF_WINDOW;
+	for (i = 0; i < values; i++) {
+		if (random_below(r, 8) == 0)
+			family = random_below(r, FAMILIES);
+		sketch_add(out, value_of(family * FAMILY_VALUES +
+					 random_below(r, FAMILY_VALUES)));
+	}
+	for (i = 0; i < values / 4; i++)
+		sketch_add(out, value_of(random_next(r)));
+}
+
+/* With its sketch, or first without. */
+static void model_add(struct model *m, struct index *ix)
+{
+	uint32_t id = ++m->last;
+	bool late = random_below(&m->random, 4) == 0;
+
+	random_sketch(&m->random, &m->sketches[id]);
+	m->sizes[id] = 1 + random_below(&m->random, 100000);
+	add_sketch(ix, id, m->sizes[id], late ? NULL : &m->sketches[id]);
+	if (late)
+		assert_int_equal(index_add_sketch(ix, id, &m->sketches[id]), 0);
+}
+
+static void model_remove(struct model *m, struct index *ix)
+{
+	uint32_t id = 1 + (uint32_t)random_below(&m->random, m->last);
+
+	index_remove(ix, id);
+	m->sizes[id] = 0;
+}
+
+static void compare_query(struct model *m, struct index *ix)
+{
+	static struct index_candidate want[CONTENTS];
+	struct index_candidate have[CAPACITY_MAX];
+	uint32_t self = 1 + (uint32_t)random_below(&m->random, m->last);
+	struct digests d = { .size = 5000 };
+	struct index_query q = { .digests = &d,
+				 .sketch = &m->sketches[self],
+				 .self = self,
+				 .first_content = 1,
+				 .least = 50 };
+	size_t capacity = random_below(&m->random, CAPACITY_MAX + 1), i;
+	size_t want_count, have_count;
+
+	if (random_below(&m->random, 4) == 0)
+		q.first_content =
+			1 + (uint32_t)random_below(&m->random, m->last);
+	want_count = model_candidates(m, &q, want);
+	want_count = want_count < capacity ? want_count : capacity;
+	assert_int_equal(index_candidates(ix, &q, INDEX_BY_SKETCH, have,
+					  capacity, &have_count),
+			 0);
+	assert_int_equal(have_count, want_count);
+	for (i = 0; i < want_count; i++) {
+		assert_int_equal(have[i].content, want[i].content);
+		assert_int_equal(have[i].size, want[i].size);
+		assert_int_equal(have[i].rank, want[i].rank);
+	}
+}
+
+static void random_changes(uint64_t seed, unsigned remove_percent)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	struct index *ix;
+	unsigned i;
+
+	assert_non_null(m);
+	m->random.state = seed;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	assert_int_equal(index_new(&ix), 0);
+	while (m->last < CONTENTS) {
+		model_add(m, ix);
+		if (random_below(&m->random, 100) < remove_percent)
+			for (i = 0; i < 3; i++)
+				model_remove(m, ix);
+		if (random_below(&m->random, 4) == 0)
+			compare_query(m, ix);
+	}
+	index_free(ix);
+	free(m);
+}
+
+static void test_candidates_are_all_with_a_value_in_common(void **state)
+{
+	(void)state;
+	random_changes(1, 0);
+	random_changes(2, 10);
+	random_changes(3, 33);
+}
+
+/* ---- what many contents have ---- */
+
+enum { MANY = 50000, HEADER = 20 };
+
+static void query_sketch(struct index *ix, const struct sif_sketch *sketch,
+			 uint32_t self, struct index_candidate *out,
+			 size_t capacity, size_t *count_out)
+{
+	struct digests d = { .size = 1000 };
+	struct index_query q = { .digests = &d,
+				 .sketch = sketch,
+				 .self = self,
+				 .first_content = 1 };
+
+	assert_int_equal(index_candidates(ix, &q, INDEX_BY_SKETCH, out,
+					  capacity, count_out),
+			 0);
+}
+
+/* The same values in all, and one that only two neighbours have. */
+static void make_with_header(uint32_t id, struct sif_sketch *out)
+{
+	uint64_t i;
+
+	out->count = 0;
+	for (i = 0; i < HEADER; i++)
+		sketch_add(out, value_of(i));
+	sketch_add(out, value_of(1000 + id / 2));
+}
+
+static void test_a_rare_value_is_found_among_many_common_ones(void **state)
+{
+	static struct sif_sketch sketch;
+	struct index_candidate found[INDEX_MATCHES];
+	struct index *ix;
+	size_t count;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(index_new(&ix), 0);
+	for (id = 1; id <= MANY; id++) {
+		make_with_header(id, &sketch);
+		add_sketch(ix, id, 1000, &sketch);
+	}
+	for (id = 3; id < MANY; id += 997) {
+		make_with_header(id, &sketch);
+		query_sketch(ix, &sketch, id, found, INDEX_MATCHES, &count);
+		assert_int_equal(count, INDEX_MATCHES);
+		assert_int_equal(found[0].content, id ^ 1);
+		query_sketch(ix, &sketch, 0, found, 2, &count);
+		assert_int_equal(count, 2);
+		assert_int_equal(found[0].content, id & ~1u);
+		assert_int_equal(found[1].content, id | 1);
+	}
+	index_free(ix);
+}
+
+/* Where nothing else is known, what all have is better than nothing. */
+static void test_only_common_values_still_give_candidates(void **state)
+{
+	static struct sif_sketch sketch;
+	struct index_candidate found[INDEX_MATCHES];
+	struct index *ix;
+	size_t count;
+	uint32_t id;
+
+	(void)state;
+	sketch_add(&sketch, value_of(1));
+	assert_int_equal(index_new(&ix), 0);
+	for (id = 1; id <= MANY; id++)
+		add_sketch(ix, id, 1000, &sketch);
+	query_sketch(ix, &sketch, 0, found, INDEX_MATCHES, &count);
+	assert_int_equal(count, INDEX_MATCHES);
+	index_free(ix);
+}
+
+/* ---- what shares enough ---- */
+
+/* The count smallest of the values from first on. */
+static void sample(uint64_t first, size_t distinct, size_t count,
+		   struct sif_sketch *out)
+{
+	size_t i;
+
+	out->count = 0;
+	for (i = 0; i < distinct; i++)
+		sketch_add(out, value_of(first + i));
+	out->distinct = distinct;
+	if (count < out->count)
+		out->count = count;
+}
+
+static size_t count_by_share(struct index *ix, const struct sif_sketch *sketch,
+			     enum index_relation relation)
+{
+	struct index_candidate found[INDEX_MATCHES];
+	struct digests d = { .size = 1000 };
+	struct index_query q = { .digests = &d,
+				 .sketch = sketch,
+				 .relation = relation,
+				 .first_content = 1,
+				 .least = 60 };
+	size_t count;
+
+	assert_int_equal(index_candidates(ix, &q, INDEX_BY_SHARE, found,
+					  INDEX_MATCHES, &count),
+			 0);
+	return count;
+}
+
+static void test_what_shares_little_is_no_candidate_by_share(void **state)
+{
+	static struct sif_sketch asked, other;
+	struct index *ix;
+	uint32_t id;
+
+	(void)state;
+	sample(0, 200, 200, &asked);
+	assert_int_equal(index_new(&ix), 0);
+	for (id = 1; id <= 20; id++) {
+		sample(10 * (id - 1), 200, 200, &other);
+		add_sketch(ix, id, 900, &other);
+	}
+	/* 200, 190, ... 120 of 200 are in common, and a few less may be by
+	 * chance. */
+	assert_in_range(count_by_share(ix, &asked, INDEX_ALIKE), 9, 14);
+	assert_int_equal(count_by_share(ix, &asked, INDEX_CONTAINS), 20);
+	index_free(ix);
+}
+
+/* Of what is sampled more thinly, as many values as of the whole cannot be
+ * asked for. */
+static void test_a_thin_sketch_shares_all_that_it_could(void **state)
+{
+	static struct sif_sketch fine, thin;
+	struct index *ix;
+
+	(void)state;
+	sample(0, 1000, 900, &fine);
+	sample(0, 900, 100, &thin);
+	assert_int_equal(index_new(&ix), 0);
+	add_sketch(ix, 1, 900, &thin);
+	add_sketch(ix, 2, 900, NULL);
+	assert_int_equal(index_add_sketch(ix, 2, &thin), 0);
+	assert_int_equal(count_by_share(ix, &fine, INDEX_ALIKE), 2);
+	index_free(ix);
+}
+
+/* ---- what is none ---- */
+
+static void test_nothing_is_no_candidate_of_nothing(void **state)
+{
+	static struct sif_sketch empty = { .window = SIF_WINDOW }, one;
+	struct index_candidate found[4];
+	struct index *ix;
+	size_t count = 7;
+
+	(void)state;
+	sketch_add(&one, value_of(1));
+	assert_int_equal(index_new(&ix), 0);
+	add_sketch(ix, 1, 10, &empty);
+	add_sketch(ix, 2, 10, &one);
+	add_sketch(ix, 3, 10, NULL);
+	query_sketch(ix, &empty, 0, found, 4, &count);
+	assert_int_equal(count, 0);
+	query_sketch(ix, NULL, 0, found, 4, &count);
+	assert_int_equal(count, 0);
+	query_sketch(ix, &one, 0, found, 0, &count);
+	assert_int_equal(count, 0);
+	query_sketch(ix, &one, 0, found, 4, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(found[0].content, 2);
+	index_free(ix);
+}
+
+static void test_what_is_not_there_cannot_learn(void **state)
+{
+	static struct sif_sketch one;
+	struct index_candidate found[4];
+	struct index *ix;
+	size_t count, before;
+	uint32_t id;
+
+	(void)state;
+	sketch_add(&one, value_of(1));
+	assert_int_equal(index_new(&ix), 0);
+	add_sketch(ix, 2, 10, NULL);
+	add_sketch(ix, 3, 10, NULL);
+	index_remove(ix, 2);
+	before = ix->postings->count;
+	for (id = 1; id <= 4; id++)
+		if (id != 3)
+			assert_int_equal(index_add_sketch(ix, id, &one), 0);
+	assert_int_equal(ix->postings->count, before);
+	assert_int_equal(index_add_sketch(ix, 3, &one), 0);
+	query_sketch(ix, &one, 0, found, 4, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(found[0].content, 3);
+	index_free(ix);
+}
+
+static void test_postings_of_removed_contents_are_reclaimed(void **state)
+{
+	static struct sif_sketch sketch;
+	struct index *ix;
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(index_new(&ix), 0);
+	for (id = 1; id <= 20000; id++) {
+		sketch.count = 0;
+		sketch_add(&sketch, value_of(id));
+		sketch_add(&sketch, value_of(id / 2));
+		add_sketch(ix, id, 1000, &sketch);
+	}
+	for (id = 1; id <= 19000; id++)
+		index_remove(ix, id);
+	assert_true(ix->postings->count < 4000);
+	index_free(ix);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_candidates_are_all_with_a_value_in_common),
+		cmocka_unit_test(
+			test_a_rare_value_is_found_among_many_common_ones),
+		cmocka_unit_test(test_only_common_values_still_give_candidates),
+		cmocka_unit_test(
+			test_what_shares_little_is_no_candidate_by_share),
+		cmocka_unit_test(test_a_thin_sketch_shares_all_that_it_could),
+		cmocka_unit_test(test_nothing_is_no_candidate_of_nothing),
+		cmocka_unit_test(test_what_is_not_there_cannot_learn),
+		cmocka_unit_test(
+			test_postings_of_removed_contents_are_reclaimed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/index/fixture.h"
+
+#include <math.h>
+
+#include "core/index/frequency.h"
+#include "core/index/score.h"
+
+/*
+ * A passage that very many contents have does not make two of them alike, and
+ * takes nothing from those that are alike in other ways.  The score is what they
+ * share in any case.
+ */
+enum { HEADER = 6000, BODY = 3000, LEN = HEADER + BODY };
+
+enum { FEW = FREQUENCY_COMMON / 2, MANY = 8 * FREQUENCY_COMMON };
+
+struct state {
+	struct index *ix;
+	uint32_t next;
+};
+
+static void add(struct state *s, const char *text, size_t len)
+{
+	static struct sif_sketch sketch;
+
+	sketch_text(text, len, &sketch);
+	add_sketch(s->ix, ++s->next, len, &sketch);
+}
+
+/* A content with the header that all have and a body of its own. */
+static void make_with_header(char text[LEN], uint64_t seed)
+{
+	make_text(text, HEADER, 1);
+	make_text(text + HEADER, BODY, seed);
+}
+
+static void add_with_header(struct state *s, unsigned count)
+{
+	char text[LEN];
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		make_with_header(text, 1000 + i);
+		add(s, text, LEN);
+	}
+}
+
+static struct index_match match_of(struct state *s, const struct sif_sketch *a,
+				   const struct sif_sketch *b)
+{
+	struct index_match match = { 0 }, reverse = { 0 };
+
+	assert_int_equal(index_score(s->ix, NULL, a, b, INDEX_ALIKE, &match),
+			 0);
+	assert_int_equal(index_score(s->ix, NULL, b, a, INDEX_ALIKE, &reverse),
+			 0);
+	assert_memory_equal(&match, &reverse, sizeof(match));
+	return match;
+}
+
+static struct index_match match_texts(struct state *s, const char *a,
+				      size_t a_len, const char *b, size_t b_len)
+{
+	static struct sif_sketch x, y;
+
+	sketch_text(a, a_len, &x);
+	sketch_text(b, b_len, &y);
+	return match_of(s, &x, &y);
+}
+
+/* Two contents with the header, and bodies of their own. */
+static struct index_match match_with_header(struct state *s)
+{
+	char a[LEN], b[LEN];
+
+	make_with_header(a, 2);
+	make_with_header(b, 3);
+	return match_texts(s, a, LEN, b, LEN);
+}
+
+static void assert_alike(const struct index_match *m, int least, int most)
+{
+	assert_in_range(m->score, least, most);
+	assert_false(m->is_boilerplate);
+}
+
+static int set_up(void **state)
+{
+	static struct state s;
+
+	memset(&s, 0, sizeof(s));
+	assert_int_equal(index_new(&s.ix), 0);
+	*state = &s;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct state *s = *state;
+
+	index_free(s->ix);
+	return 0;
+}
+
+static void test_a_header_of_few_counts(void **state)
+{
+	struct state *s = *state;
+	struct index_match m;
+
+	add_with_header(s, FEW);
+	m = match_with_header(s);
+	assert_alike(&m, 55, 78);
+	assert_int_equal(m.distinctive_score, m.score);
+}
+
+/* 6000 bytes at a 512th are 12 of 3012. */
+static void test_a_header_of_many_does_not(void **state)
+{
+	struct state *s = *state;
+	struct index_match m;
+
+	add_with_header(s, MANY);
+	m = match_with_header(s);
+	assert_in_range(m.score, 55, 78);
+	assert_in_range(m.distinctive_score, 0, 3);
+	assert_true(m.is_boilerplate);
+}
+
+/* There is no number of contents at which the share would leap. */
+static void test_the_more_have_it_the_less_it_counts(void **state)
+{
+	struct state *s = *state;
+	int share, before = 100, steps;
+
+	for (steps = 0; steps < 40; steps++) {
+		add_with_header(s, FREQUENCY_COMMON / 8);
+		share = match_with_header(s).distinctive_score;
+		assert_true(share <= before);
+		assert_true(steps == 0 || share >= before - 12);
+		before = share;
+	}
+	assert_true(before < 10);
+}
+
+static void test_alike_beyond_the_header_stays_alike(void **state)
+{
+	struct state *s = *state;
+	char a[LEN], b[LEN];
+	struct index_match m;
+
+	add_with_header(s, MANY);
+	make_with_header(a, 2);
+	make_with_header(b, 2);
+	make_text(b + LEN - 300, 300, 99);
+	m = match_texts(s, a, LEN, b, LEN);
+	assert_alike(&m, 85, 99);
+}
+
+static void test_nothing_but_header_stays_alike(void **state)
+{
+	struct state *s = *state;
+	char text[HEADER];
+	struct index_match m;
+
+	add_with_header(s, MANY);
+	make_text(text, HEADER, 1);
+	m = match_texts(s, text, HEADER, text, HEADER - 200);
+	assert_alike(&m, 90, 99);
+	m = match_texts(s, text, HEADER, text, HEADER);
+	assert_alike(&m, 99, 99);
+	m = match_texts(s, text, HEADER, text, HEADER / 2);
+	assert_alike(&m, 40, 60);
+}
+
+/* A form that is filled in: what all have is the content. */
+static void test_little_but_header_stays_alike(void **state)
+{
+	enum { OWN = 120 };
+	struct state *s = *state;
+	char a[HEADER], b[HEADER];
+	struct index_match m;
+	unsigned i;
+
+	make_text(a, HEADER, 1);
+	make_text(b, HEADER, 1);
+	for (i = 0; i < 4 * MANY; i++) {
+		make_text(a + HEADER / 2, OWN, 1000 + i);
+		add(s, a, HEADER);
+	}
+	make_text(a + HEADER / 2, OWN, 2);
+	make_text(b + HEADER / 2, OWN, 3);
+	m = match_texts(s, a, HEADER, b, HEADER);
+	assert_alike(&m, 93, 99);
+}
+
+/* ---- small files with a licence ---- */
+
+enum { SMALL = 2000, PAIRS = 400 };
+
+/* Two versions of a file have the same bytes after the licence, `same` many. */
+struct licensed {
+	size_t licence, same;
+};
+
+static void make_version(const struct licensed *l, uint64_t file,
+			 uint64_t version, char text[SMALL])
+{
+	size_t own = SMALL - l->licence - l->same;
+
+	make_text(text, l->licence, 1);
+	make_text(text + l->licence, l->same, 1000 + 2 * file);
+	make_text(text + SMALL - own, own, (1000 + 2 * file) * 1000 + version);
+}
+
+static void add_unrelated(struct state *s, size_t licence, unsigned count)
+{
+	const struct licensed l = { .licence = licence };
+	char text[SMALL];
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		make_version(&l, PAIRS + i, 0, text);
+		add(s, text, SMALL);
+	}
+}
+
+/* Of PAIRS pairs of versions, those that are alike in more than the licence. */
+static unsigned count_alike(struct state *s, size_t licence, size_t same)
+{
+	const struct licensed l = { licence, same };
+	char a[SMALL], b[SMALL];
+	unsigned count = 0, i;
+
+	for (i = 0; i < PAIRS; i++) {
+		make_version(&l, i, 1, a);
+		make_version(&l, i, 2, b);
+		count += !match_texts(s, a, SMALL, b, SMALL).is_boilerplate;
+	}
+	return count;
+}
+
+static void test_versions_below_a_licence_are_alike(void **state)
+{
+	struct state *s = *state;
+
+	add_unrelated(s, 1335, MANY);
+	assert_true(count_alike(s, 1335, 400) == PAIRS);
+	assert_true(count_alike(s, 1335, 250) >= PAIRS * 99 / 100);
+	assert_true(count_alike(s, 1335, 160) >= PAIRS * 95 / 100);
+}
+
+static void test_strangers_below_a_licence_are_not(void **state)
+{
+	struct state *s = *state;
+	size_t licence;
+
+	for (licence = 400; licence <= 1600; licence += 400) {
+		add_unrelated(s, licence, MANY);
+		assert_int_equal(count_alike(s, licence, 0), 0);
+	}
+}
+
+/* The licence is in files of many sizes: most of its values that two small files
+ * sample are not in the sketches of the larger ones. */
+static void test_strangers_below_a_licence_of_many_sizes_are_not(void **state)
+{
+	enum { LICENCE = 1200, SIZES = 16 };
+	struct state *s = *state;
+	static char text[SIZES * LICENCE];
+	unsigned i;
+	size_t len;
+
+	for (i = 0; i < MANY; i++) {
+		len = LICENCE * (2 + i % (SIZES - 1));
+		make_text(text, LICENCE, 1);
+		make_text(text + LICENCE, len - LICENCE, 5000000 + i);
+		add(s, text, len);
+	}
+	assert_int_equal(count_alike(s, LICENCE, 0), 0);
+	assert_true(count_alike(s, LICENCE, 400) >= PAIRS * 99 / 100);
+}
+
+/* Many instances of a template, with different values in it. */
+static void test_instances_that_share_values_are_alike(void **state)
+{
+	struct state *s = *state;
+
+	add_unrelated(s, 1500, 2000);
+	assert_int_equal(count_alike(s, 1500, 300), PAIRS);
+}
+
+/* A header that few contents have says as much when there are many others. */
+static void test_others_do_not_make_a_header_common(void **state)
+{
+	struct state *s = *state;
+	static struct sif_sketch sketch;
+	struct random r = { 5 };
+	struct index_match before, after;
+	int i;
+
+	add_with_header(s, FEW);
+	before = match_with_header(s);
+	for (i = 0; i < 20000; i++) {
+		sketch.count = 0;
+		while (sketch.count < 20)
+			sketch_add(&sketch, random_next(&r) >> (64 - SIF_BITS));
+		add_sketch(s->ix, ++s->next, 1000, &sketch);
+	}
+	after = match_with_header(s);
+	assert_memory_equal(&after, &before, sizeof(after));
+}
+
+/* ---- a family ---- */
+
+enum { FAMILY = 500, FAMILY_LEN = 20000, FAMILY_LINE = 100 };
+
+static void fetch_text(uint32_t content, char text[FAMILY_LEN])
+{
+	struct random r = { content };
+	int lines = FAMILY_LEN / FAMILY_LINE, changes, i;
+
+	make_text(text, FAMILY_LEN, content > FAMILY ? content : 1);
+	if (content > FAMILY)
+		return;
+	/* So that two of them differ in 5 to 10 bytes of 100. */
+	changes = lines * (5 + (int)(content % 6)) / 200;
+	for (i = 0; i < changes; i++)
+		make_text(text + FAMILY_LINE *
+					  random_below(&r, (uint64_t)lines),
+			  FAMILY_LINE, 10000 + 100 * content + (uint64_t)i);
+}
+
+static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	char text[FAMILY_LEN];
+
+	(void)arg;
+	fetch_text(content, text);
+	sketch_text(text, FAMILY_LEN, out);
+	return 0;
+}
+
+/* That they are many does not tear near-copies apart. */
+static void test_a_large_family_stays_together(void **state)
+{
+	static struct index_match matches[INDEX_MATCHES];
+	static struct sif_sketch sketch;
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = NULL };
+	struct digests d = { .size = FAMILY_LEN };
+	struct index_query q = { .digests = &d,
+				 .sketch = &sketch,
+				 .first_content = 1,
+				 .least = 60 };
+	struct state *s = *state;
+	size_t count, i;
+
+	for (s->next = 0; s->next < FAMILY + 10;) {
+		(void)fetch_sketch(NULL, ++s->next, &sketch);
+		add_sketch(s->ix, s->next, FAMILY_LEN, &sketch);
+	}
+	for (q.self = 1; q.self <= FAMILY + 10; q.self += 51) {
+		(void)fetch_sketch(NULL, q.self, &sketch);
+		assert_int_equal(
+			index_search(s->ix, &q, &store, matches, &count), 0);
+		assert_int_equal(count, q.self <= FAMILY ? FAMILY - 1 : 0);
+		for (i = 0; i < count; i++)
+			assert_in_range(matches[i].content, 1, FAMILY);
+	}
+}
+
+static void test_which_scores_are_of_boilerplate(void **state)
+{
+	(void)state;
+	assert_true(score_is_boilerplate(79, 12));
+	assert_false(score_is_boilerplate(79, 13));
+	/* What little is shared is distinctive. */
+	assert_false(score_is_boilerplate(24, 12));
+	assert_true(score_is_boilerplate(25, 12));
+	/* More than a template. */
+	assert_true(score_is_boilerplate(80, 9));
+	assert_false(score_is_boilerplate(80, 10));
+	/* A form that is filled in. */
+	assert_true(score_is_boilerplate(89, 0));
+	assert_false(score_is_boilerplate(90, 0));
+}
+
+/* ---- weights ---- */
+
+/* Of the nth made-up value, which that many contents get. */
+static double weight_after(struct frequency *f, uint64_t n, unsigned contents)
+{
+	static struct sif_sketch one;
+
+	one.count = 0;
+	sketch_add(&one, value_of(n));
+	while (contents--)
+		frequency_add(f, &one);
+	return frequency_weight(f, value_of(n));
+}
+
+static void assert_near(double have, double want, double tolerance)
+{
+	if (fabs(have - want) > tolerance)
+		fail_msg("%f, not %f", have, want);
+}
+
+static void test_weights_fall_as_the_number_grows(void **state)
+{
+	struct frequency *f;
+
+	(void)state;
+	assert_int_equal(frequency_new(&f), 0);
+	assert_near(weight_after(f, 0, 0), 1, 0);
+	assert_near(weight_after(f, 1, 1), 1, 0);
+	assert_near(weight_after(f, 2, FREQUENCY_COMMON), 1, 0);
+	assert_near(weight_after(f, 3, 2 * FREQUENCY_COMMON), 0.125, 1e-3);
+	assert_near(weight_after(f, 4, 10 * FREQUENCY_COMMON), 0.001, 1e-5);
+	/* A counter at its end. */
+	assert_near(weight_after(f, 5, 100000),
+		    pow(FREQUENCY_COMMON / 65535.0, 3), 1e-9);
+	frequency_free(f);
+}
+
+/* Of 120 million other values about 30 are in the same counter.  They are
+ * taken off again but for chance, a standard deviation of 5.4. */
+static void test_what_shares_a_counter_by_chance_is_taken_off(void **state)
+{
+	static struct sif_sketch others = { .count = SIF_MAX_VALUES };
+	struct random r = { 9 };
+	struct frequency *f;
+	unsigned i, k;
+
+	(void)state;
+	assert_int_equal(frequency_new(&f), 0);
+	for (i = 0; i < 120000; i++) {
+		for (k = 0; k < SIF_MAX_VALUES; k++)
+			others.values[k] = random_next(&r) >> (64 - SIF_BITS);
+		frequency_add(f, &others);
+	}
+	assert_near(weight_after(f, 1, 100), 1, 0);
+	assert_near(weight_after(f, 2, 2 * FREQUENCY_COMMON), 0.125, 0.03);
+	assert_near(weight_after(f, 3, 10 * FREQUENCY_COMMON), 0.001, 0.0001);
+	frequency_free(f);
+}
+
+/* Adds so many contents of SIF_VALUES values that no other has. */
+static void add_others(struct frequency *f, unsigned contents, struct random *r)
+{
+	static struct sif_sketch others = { .count = SIF_VALUES };
+	unsigned k;
+
+	while (contents--) {
+		for (k = 0; k < SIF_VALUES; k++)
+			others.values[k] = random_next(r) >> (64 - SIF_BITS);
+		frequency_add(f, &others);
+	}
+}
+
+static size_t bytes_after(struct frequency *f, unsigned contents,
+			  struct random *r)
+{
+	add_others(f, contents, r);
+	return frequency_bytes(f);
+}
+
+/* The counts from before stay, and hardly another value seems common. */
+static void test_counters_are_as_many_as_there_is_to_count(void **state)
+{
+	struct random r = { 10 };
+	struct frequency *f;
+	unsigned i, common = 0;
+
+	(void)state;
+	assert_int_equal(frequency_new(&f), 0);
+	assert_in_range(frequency_bytes(f), 0, 40 << 10);
+	for (i = 0; i < 50; i++)
+		assert_near(weight_after(f, 100 + i, 2 * FREQUENCY_COMMON),
+			    0.125, 0.01);
+	assert_in_range(bytes_after(f, 1000, &r), 100 << 10, 1 << 20);
+	assert_in_range(bytes_after(f, 40000, &r), 8 << 20, 9 << 20);
+	assert_int_equal(bytes_after(f, 40000, &r), bytes_after(f, 1, &r));
+	for (i = 0; i < 50; i++)
+		assert_near(weight_after(f, 100 + i, 0), 0.125, 0.03);
+	for (i = 0; i < 10000; i++)
+		common += weight_after(f, 1000 + i, 0) < 1;
+	assert_in_range(common, 0, 50);
+	frequency_free(f);
+}
+
+#define WITH_INDEX(test) \
+	cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_INDEX(test_a_header_of_few_counts),
+		WITH_INDEX(test_a_header_of_many_does_not),
+		WITH_INDEX(test_the_more_have_it_the_less_it_counts),
+		WITH_INDEX(test_alike_beyond_the_header_stays_alike),
+		WITH_INDEX(test_nothing_but_header_stays_alike),
+		WITH_INDEX(test_little_but_header_stays_alike),
+		WITH_INDEX(test_versions_below_a_licence_are_alike),
+		WITH_INDEX(test_strangers_below_a_licence_are_not),
+		WITH_INDEX(
+			test_strangers_below_a_licence_of_many_sizes_are_not),
+		WITH_INDEX(test_instances_that_share_values_are_alike),
+		WITH_INDEX(test_others_do_not_make_a_header_common),
+		WITH_INDEX(test_a_large_family_stays_together),
+		cmocka_unit_test(test_which_scores_are_of_boilerplate),
+		cmocka_unit_test(test_weights_fall_as_the_number_grows),
+		cmocka_unit_test(
+			test_what_shares_a_counter_by_chance_is_taken_off),
+		cmocka_unit_test(
+			test_counters_are_as_many_as_there_is_to_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

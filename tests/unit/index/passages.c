@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/index/fixture.h"
+
+#include <math.h>
+
+#include "core/index/frequency.h"
+
+/* Contents that share a passage (INDEX_SHARES), with sketches in memory. */
+enum { CONTENTS = 1500, BYTES = 512 << 10, PASSAGE = 26 << 10 };
+
+struct passage_shelf {
+	struct index *ix;
+	struct sif_sketch *sketches[CONTENTS + 1]; /* by id */
+	uint64_t sizes[CONTENTS + 1];
+	uint32_t last;
+	struct index_match matches[CONTENTS];
+	size_t count;
+	struct index_visibility *visibility; /* of the next searches */
+	char text[2 * BYTES];
+};
+
+static int set_up(void **state)
+{
+	struct passage_shelf *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	assert_int_equal(index_new(&s->ix), 0);
+	*state = s;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t id;
+
+	index_free(s->ix);
+	for (id = 0; id <= s->last; id++)
+		free(s->sketches[id]);
+	free(s->visibility);
+	free(s);
+	return 0;
+}
+
+static int fetch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	struct passage_shelf *s = arg;
+
+	*out = *s->sketches[content];
+	return 0;
+}
+
+/* A content of so many bytes that no other one has, but for a passage of a text
+ * with a seed of its own, at a place that depends on both. */
+static uint32_t put(struct passage_shelf *s, size_t size, size_t passage,
+		    uint64_t seed)
+{
+	struct sif_sketch *sketch = calloc(1, sizeof(*sketch));
+	uint32_t id = ++s->last;
+
+	assert_non_null(sketch);
+	assert_true(id <= CONTENTS && size <= sizeof(s->text));
+	make_text(s->text, size, 1000000 + id);
+	if (passage)
+		make_text(s->text + 7919 * id % (size - passage + 1), passage,
+			  seed);
+	sketch_text(s->text, size, sketch);
+	s->sketches[id] = sketch;
+	s->sizes[id] = size;
+	add_sketch(s->ix, id, size, sketch);
+	return id;
+}
+
+static void search(struct passage_shelf *s, uint32_t self, uint64_t share_min)
+{
+	const struct index_store store = { .sketch = fetch, .arg = s };
+	struct digests d = { .size = s->sizes[self] };
+	struct index_query q = { .digests = &d,
+				 .sketch = s->sketches[self],
+				 .relation = INDEX_SHARES,
+				 .self = self,
+				 .first_content = 1,
+				 .share_min = share_min,
+				 .most = CONTENTS,
+				 .visibility = s->visibility };
+
+	assert_int_equal(index_search(s->ix, &q, &store, s->matches, &s->count),
+			 0);
+}
+
+static const struct index_match *match_of(const struct passage_shelf *s,
+					  uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		if (s->matches[i].content == id)
+			return &s->matches[i];
+	return NULL;
+}
+
+static void assert_bytes(const struct index_match *m, double bytes,
+			 double error)
+{
+	assert_non_null(m);
+	assert_true(fabs((double)m->bytes - bytes) <= error * bytes);
+}
+
+/* ---- one passage ---- */
+
+static void test_a_passage_of_a_twentieth_is_found(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t id;
+
+	for (id = 1; id <= 40; id++)
+		(void)put(s, BYTES, PASSAGE, 1 + (id - 1) / 2);
+	for (id = 1; id <= 40; id++) {
+		search(s, id, INDEX_SHARE_MIN);
+		assert_int_equal(s->count, 1);
+		assert_int_equal(s->matches[0].content, 1 + ((id - 1) ^ 1));
+		assert_bytes(&s->matches[0], PASSAGE, 0.5);
+	}
+}
+
+static void test_the_score_is_the_percentage_of_the_query(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t small = put(s, BYTES / 8, BYTES / 16, 1);
+	uint32_t large = put(s, BYTES, BYTES / 16, 1);
+
+	search(s, small, INDEX_SHARE_MIN);
+	assert_in_range(match_of(s, large)->score, 35, 65);
+	search(s, large, INDEX_SHARE_MIN);
+	assert_in_range(match_of(s, small)->score, 4, 9);
+}
+
+static void test_a_shorter_passage_is_not_listed(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put(s, BYTES / 8, 8 << 10, 1);
+	uint32_t b = put(s, BYTES / 8, 8 << 10, 1);
+
+	search(s, a, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 0);
+	search(s, a, 4 << 10);
+	assert_bytes(match_of(s, b), 8 << 10, 0.4);
+}
+
+static void test_small_contents_are_found_by_a_small_least(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put(s, 12 << 10, 4 << 10, 1);
+	uint32_t b = put(s, 10 << 10, 4 << 10, 1);
+
+	search(s, a, INDEX_SHARE_LEAST);
+	assert_bytes(match_of(s, b), 4 << 10, 0.4);
+	search(s, a, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 0);
+}
+
+/* Of the larger content a quarter of a percent is shared. */
+static void test_what_is_a_tiny_part_is_not_told_from_chance(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put(s, BYTES / 8, 2600, 1);
+
+	(void)put(s, 2 * BYTES, 2600, 1);
+	search(s, a, INDEX_SHARE_LEAST);
+	assert_int_equal(s->count, 0);
+}
+
+static void test_most_bytes_come_first(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t self = put(s, BYTES / 2, BYTES / 4, 1);
+	uint32_t less = put(s, BYTES / 2, BYTES / 16, 1);
+	uint32_t more = put(s, BYTES / 2, BYTES / 4, 1);
+
+	search(s, self, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 2);
+	assert_int_equal(s->matches[0].content, more);
+	assert_int_equal(s->matches[1].content, less);
+}
+
+/* A file of so many runs of one byte has few windows. */
+static void test_padding_does_not_enlarge_what_is_shared(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t id;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		id = put(s, 16 << 10, 3 << 10, 1);
+		index_remove(s->ix, id);
+		s->sketches[id + 1] = calloc(1, sizeof(struct sif_sketch));
+		assert_non_null(s->sketches[id + 1]);
+		*s->sketches[id + 1] = *s->sketches[id];
+		s->sizes[++s->last] = BYTES;
+		add_sketch(s->ix, s->last, BYTES, s->sketches[s->last]);
+	}
+	search(s, s->last, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 0);
+	search(s, s->last, INDEX_SHARE_LEAST);
+	assert_int_equal(s->count, 1);
+}
+
+/* ---- phrases ---- */
+
+/* So many pieces of a text, each at a random place. */
+static uint32_t put_phrases(struct passage_shelf *s, size_t count, size_t len,
+			    bool is_placed)
+{
+	struct sif_sketch *sketch = calloc(1, sizeof(*sketch));
+	uint32_t id = ++s->last;
+	struct random r = { id };
+	size_t i;
+
+	assert_non_null(sketch);
+	make_text(s->text, BYTES, 1000000 + id);
+	for (i = 0; i < count; i++)
+		make_text(s->text + random_below(&r, BYTES - len), len, i);
+	sketch_text(s->text, BYTES, sketch);
+	sketch->is_placed = is_placed;
+	s->sketches[id] = sketch;
+	s->sizes[id] = BYTES;
+	add_sketch(s->ix, id, BYTES, sketch);
+	return id;
+}
+
+static void test_phrases_that_are_spread_are_no_passage(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_phrases(s, 400, 80, true);
+
+	(void)put_phrases(s, 400, 80, true);
+	search(s, a, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 0);
+}
+
+static void test_without_places_phrases_add_up(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_phrases(s, 400, 80, true);
+	uint32_t b = put_phrases(s, 400, 80, false);
+
+	search(s, a, INDEX_SHARE_MIN);
+	assert_bytes(match_of(s, b), 400 * 65, 0.5);
+}
+
+static void test_passages_add_up(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_phrases(s, 3, 10 << 10, true);
+	uint32_t b = put_phrases(s, 3, 10 << 10, true);
+
+	search(s, a, INDEX_SHARE_MIN);
+	assert_bytes(match_of(s, b), 30 << 10, 0.4);
+}
+
+/* ---- tables ---- */
+
+/* A content of which so much is a table with records of length bytes.  The first
+ * shared of them depend on the number of the record alone, the next repeated
+ * ones on nothing, and others are in no other content. */
+static uint32_t put_table(struct passage_shelf *s, size_t bytes, size_t length,
+			  size_t shared, size_t repeated)
+{
+	struct sif_sketch *sketch = calloc(1, sizeof(*sketch));
+	uint32_t id = ++s->last;
+	size_t at;
+
+	assert_non_null(sketch);
+	make_text(s->text, BYTES, 1000000 + id);
+	for (at = 0; at + length <= bytes; at += length) {
+		make_text(s->text + 70000 * id + at, shared, at);
+		make_text(s->text + 70000 * id + at + shared, repeated, 7);
+	}
+	sketch_text(s->text, BYTES, sketch);
+	s->sketches[id] = sketch;
+	s->sizes[id] = BYTES;
+	add_sketch(s->ix, id, BYTES, sketch);
+	return id;
+}
+
+static void test_a_passage_may_repeat_much(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_table(s, PASSAGE, 200, 70, 130);
+	uint32_t b = put_table(s, PASSAGE, 200, 70, 130);
+
+	search(s, a, INDEX_SHARE_MIN);
+	assert_bytes(match_of(s, b), PASSAGE, 0.2);
+}
+
+static void test_tables_of_one_kind_are_no_passage(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t a = put_table(s, 4 * PASSAGE, 64, 34, 0);
+
+	(void)put_table(s, 4 * PASSAGE, 64, 34, 0);
+	search(s, a, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 0);
+}
+
+/* ---- many contents ---- */
+
+/* The passage is in all versions of the file, and in one other content. */
+static void test_versions_do_not_crowd_a_passage_out(void **state)
+{
+	struct passage_shelf *s = *state;
+	struct sif_sketch *first;
+	uint32_t self = put(s, BYTES / 4, PASSAGE, 1), stranger, id;
+
+	first = s->sketches[self];
+	stranger = put(s, BYTES / 4, PASSAGE, 1);
+	for (id = stranger + 1; id <= FREQUENCY_COMMON - 2; id++) {
+		s->sketches[id] = calloc(1, sizeof(*first));
+		assert_non_null(s->sketches[id]);
+		*s->sketches[id] = *first;
+		s->sizes[id] = BYTES / 4;
+		s->last = id;
+		add_sketch(s->ix, id, BYTES / 4, first);
+	}
+	search(s, self, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, FREQUENCY_COMMON - 3);
+	assert_bytes(match_of(s, stranger), PASSAGE, 0.5);
+}
+
+static void test_boilerplate_is_no_passage(void **state)
+{
+	struct passage_shelf *s = *state;
+
+	while (s->last < 8 * FREQUENCY_COMMON)
+		(void)put(s, 40 << 10, 20 << 10, 1);
+	search(s, 1, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 0);
+}
+
+static bool sees_odd(void *arg, uint32_t content)
+{
+	(void)arg;
+	return content % 2;
+}
+
+/* Boilerplate that a caller does not see is none, and no invisible content is a
+ * match. */
+static void test_invisible_contents_have_no_influence(void **state)
+{
+	struct passage_shelf *s = *state;
+	uint32_t id;
+
+	for (id = 1; id <= 8 * FREQUENCY_COMMON; id++)
+		(void)put(s, 40 << 10, 20 << 10,
+			  id % 2 && id > 2 * 16 ? 1000 + id : 1);
+	s->visibility = calloc(1, sizeof(*s->visibility));
+	assert_non_null(s->visibility);
+	s->visibility->is_visible = sees_odd;
+	search(s, 1, INDEX_SHARE_MIN);
+	assert_int_equal(s->count, 15);
+	for (id = 3; id < 2 * 16; id += 2)
+		assert_bytes(match_of(s, id), 20 << 10, 0.3);
+}
+
+/* ---- all there are ---- */
+
+/* The values that two sketches share, in the range of both. */
+struct common_values {
+	size_t count;
+	int a[SIF_MAX_VALUES], b[SIF_MAX_VALUES]; /* places */
+};
+
+static void find_common(const struct sif_sketch *x, const struct sif_sketch *y,
+			struct common_values *out)
+{
+	uint64_t bound = sif_joint_bound(x, y);
+	size_t i, j;
+
+	out->count = 0;
+	for (i = 0; i < x->count && x->values[i] < bound; i++)
+		for (j = 0; j < y->count; j++)
+			if (x->values[i] == y->values[j] && x->times[i] == 1 &&
+			    y->times[j] == 1) {
+				out->a[out->count] = x->places[i];
+				out->b[out->count++] = y->places[j];
+			}
+}
+
+static bool has_neighbours(const struct common_values *c, size_t i,
+			   double unit_a, double unit_b)
+{
+	size_t near = 0, j;
+
+	for (j = 0; j < c->count; j++) {
+		double unit = fmax(unit_a, unit_b);
+		int a = (int)(c->a[j] * (unit_a / unit)) -
+			(int)(c->a[i] * (unit_a / unit));
+		int b = (int)(c->b[j] * (unit_b / unit)) -
+			(int)(c->b[i] * (unit_b / unit));
+
+		near += j != i && abs(a) <= 1 && abs(b - a) <= 1;
+	}
+	return near >= 4;
+}
+
+/* How often the window of a value occurs; 0: it has none. */
+static uint32_t times_of(const struct sif_sketch *x, uint64_t value)
+{
+	size_t i;
+
+	for (i = 0; i < x->count; i++)
+		if (x->values[i] == value)
+			return x->times[i];
+	return 0;
+}
+
+/* The bytes of a content that are in common, where so many of the shared values
+ * are at each place; negative where these are too few of all. */
+static double bytes_of_places(const struct sif_sketch *x, double size,
+			      const struct sif_sketch *y, const double *shared)
+{
+	double all[64] = { 0 }, unit = fmax(4096, size / 64);
+	double bytes = 0, sum = 0, squares = 0, part;
+	uint64_t bound = sif_joint_bound(x, y);
+	size_t i;
+
+	for (i = 0; i < x->count && x->values[i] < bound; i++)
+		all[x->places[i]] +=
+			x->times[i] == 1 && times_of(y, x->values[i]) <= 1;
+	for (i = 0; i < 64; i++) {
+		part = shared[i] > 0 ? shared[i] / all[i] : 0;
+		sum += part;
+		squares += part * part;
+		bytes += part * fmin(unit, size - unit * (double)i);
+	}
+	return squares < 0.5 * sum * fmin(1, sum) ? -1 : bytes;
+}
+
+/* As passage.h defines it, of two sketches of which no value is common, and no
+ * content repeats much. */
+static double bytes_in_common(const struct passage_shelf *s, uint32_t a,
+			      uint32_t b)
+{
+	const struct sif_sketch *x = s->sketches[a], *y = s->sketches[b];
+	double size_a = (double)s->sizes[a], size_b = (double)s->sizes[b];
+	double unit_a = fmax(4096, size_a / 64);
+	double unit_b = fmax(4096, size_b / 64);
+	double of_a[64] = { 0 }, of_b[64] = { 0 }, values = 0, of_x, of_y;
+	struct common_values c;
+	size_t i;
+
+	find_common(x, y, &c);
+	for (i = 0; i < c.count; i++) {
+		if (!has_neighbours(&c, i, unit_a, unit_b))
+			continue;
+		values++;
+		of_a[c.a[i]]++;
+		of_b[c.b[i]]++;
+	}
+	of_x = bytes_of_places(x, size_a, y, of_a);
+	of_y = bytes_of_places(y, size_b, x, of_b);
+	if (values < 6 || of_x < 0 || of_y < 0)
+		return 0;
+	return fmin((of_x + of_y) / 2, fmin(size_a, size_b));
+}
+
+static void test_a_search_finds_what_comparing_all_finds(void **state)
+{
+	struct passage_shelf *s = *state;
+	struct random r = { 5 };
+	uint32_t a, b;
+	size_t i;
+
+	while (s->last < 120) {
+		size_t size = 8192 + random_below(&r, 200000);
+
+		(void)put(s, size, 1 + random_below(&r, size),
+			  1 + random_below(&r, 10));
+	}
+	for (a = 1; a <= s->last; a++) {
+		uint64_t least = 2048 + random_below(&r, 40000);
+
+		search(s, a, least);
+		for (i = 1; i < s->count; i++)
+			assert_true(s->matches[i - 1].bytes >=
+				    s->matches[i].bytes);
+		for (b = 1; b <= s->last; b++) {
+			double bytes = bytes_in_common(s, a, b);
+
+			if (a == b)
+				assert_null(match_of(s, b));
+			else if (bytes >= (double)least)
+				/* To a byte, which is how they are kept. */
+				assert_bytes(match_of(s, b), bytes,
+					     1.5 / bytes);
+			else
+				assert_null(match_of(s, b));
+		}
+	}
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_passage_of_a_twentieth_is_found),
+		TEST(test_the_score_is_the_percentage_of_the_query),
+		TEST(test_a_shorter_passage_is_not_listed),
+		TEST(test_small_contents_are_found_by_a_small_least),
+		TEST(test_what_is_a_tiny_part_is_not_told_from_chance),
+		TEST(test_most_bytes_come_first),
+		TEST(test_padding_does_not_enlarge_what_is_shared),
+		TEST(test_phrases_that_are_spread_are_no_passage),
+		TEST(test_without_places_phrases_add_up),
+		TEST(test_passages_add_up),
+		TEST(test_a_passage_may_repeat_much),
+		TEST(test_tables_of_one_kind_are_no_passage),
+		TEST(test_versions_do_not_crowd_a_passage_out),
+		TEST(test_boilerplate_is_no_passage),
+		TEST(test_invisible_contents_have_no_influence),
+		TEST(test_a_search_finds_what_comparing_all_finds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

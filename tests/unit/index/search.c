@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/index/fixture.h"
+
+#include "core/index/frequency.h"
+
+/* Searches in an index whose sketches are in memory. */
+enum { CONTENTS = 3000 };
+
+struct shelf {
+	struct index *ix;
+	struct sif_sketch *sketches[CONTENTS + 1]; /* by id */
+	uint64_t sizes[CONTENTS + 1];
+	uint32_t last;
+	uint32_t missing, broken; /* -ENOENT and -EIO from the store */
+	struct index_match matches[CONTENTS];
+	size_t count, most; /* most: of the next searches; 0: the default */
+};
+
+static int set_up(void **state)
+{
+	struct shelf *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	assert_int_equal(index_new(&s->ix), 0);
+	*state = s;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct shelf *s = *state;
+	uint32_t id;
+
+	index_free(s->ix);
+	for (id = 0; id <= s->last; id++)
+		free(s->sketches[id]);
+	free(s);
+	return 0;
+}
+
+static int fetch(void *arg, uint32_t content, struct sif_sketch *out)
+{
+	struct shelf *s = arg;
+
+	if (content == s->broken)
+		return -EIO;
+	if (content == s->missing || !s->sketches[content])
+		return -ENOENT;
+	*out = *s->sketches[content];
+	return 0;
+}
+
+static struct sif_sketch *new_sketch(void)
+{
+	struct sif_sketch *sketch = calloc(1, sizeof(*sketch));
+
+	assert_non_null(sketch);
+	sketch->window = SIF_WINDOW;
+	return sketch;
+}
+
+/* Takes the sketch. */
+static uint32_t put(struct shelf *s, uint64_t size, struct sif_sketch *sketch)
+{
+	uint32_t id = ++s->last;
+
+	assert_true(id <= CONTENTS);
+	s->sketches[id] = sketch;
+	s->sizes[id] = size;
+	add_sketch(s->ix, id, size, sketch);
+	return id;
+}
+
+static uint32_t put_text(struct shelf *s, const char *text, size_t len)
+{
+	struct sif_sketch *sketch = new_sketch();
+
+	sketch_text(text, len, sketch);
+	return put(s, len, sketch);
+}
+
+/* Contents with nothing in common with anything. */
+static void put_strangers(struct shelf *s, unsigned count)
+{
+	char text[4000];
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		make_text(text, sizeof(text), 1000000 + s->last);
+		(void)put_text(s, text, sizeof(text));
+	}
+}
+
+static int search_least(struct shelf *s, uint32_t self,
+			enum index_relation relation, int least)
+{
+	const struct index_store store = { .sketch = fetch, .arg = s };
+	struct digests d = { .size = s->sizes[self] };
+	struct index_query q = { .digests = &d,
+				 .sketch = s->sketches[self],
+				 .relation = relation,
+				 .self = self,
+				 .first_content = 1,
+				 .least = least,
+				 .most = s->most };
+
+	return index_search(s->ix, &q, &store, s->matches, &s->count);
+}
+
+static void search(struct shelf *s, uint32_t self, enum index_relation relation)
+{
+	assert_int_equal(search_least(s, self, relation, 60), 0);
+}
+
+static void assert_only_match(const struct shelf *s, uint32_t content,
+			      int least, int most)
+{
+	assert_int_equal(s->count, 1);
+	assert_int_equal(s->matches[0].content, content);
+	assert_in_range(s->matches[0].score, least, most);
+}
+
+/* ---- parts and wholes ---- */
+
+/* Both ways, and that they are not alike. */
+static void assert_part(struct shelf *s, uint32_t part, uint32_t whole)
+{
+	search(s, part, INDEX_WITHIN);
+	assert_only_match(s, whole, 90, 99);
+	search(s, whole, INDEX_CONTAINS);
+	assert_only_match(s, part, 90, 99);
+	search(s, part, INDEX_CONTAINS);
+	assert_int_equal(s->count, 0);
+	search(s, whole, INDEX_WITHIN);
+	assert_int_equal(s->count, 0);
+	search(s, part, INDEX_ALIKE);
+	assert_int_equal(s->count, 0);
+}
+
+static void test_a_chapter_is_found_in_its_book(void **state)
+{
+	enum { BOOK = 2000000, CHAPTER = 20000, AT = 700000 };
+	struct shelf *s = *state;
+	char *text = malloc(BOOK);
+	uint32_t book, chapter;
+
+	assert_non_null(text);
+	put_strangers(s, 300);
+	make_text(text, BOOK, 1);
+	chapter = put_text(s, text + AT, CHAPTER);
+	put_strangers(s, 300);
+	book = put_text(s, text, BOOK);
+	assert_part(s, chapter, book);
+	free(text);
+}
+
+/* Wherever in it, whatever it is. */
+static void test_a_function_is_found_in_a_file_of_functions(void **state)
+{
+	enum { PARTS = 100, PART = 1000 };
+	char text[PARTS * PART];
+	struct shelf *s = *state;
+	uint32_t whole, first, i;
+	size_t k, found;
+
+	put_strangers(s, 300);
+	make_text(text, sizeof(text), 2);
+	whole = put_text(s, text, sizeof(text));
+	first = s->last + 1;
+	for (i = 0; i < PARTS; i++)
+		(void)put_text(s, text + PART * i, PART);
+	for (i = 0; i < PARTS; i++) {
+		search(s, first + i, INDEX_WITHIN);
+		assert_only_match(s, whole, 90, 99);
+	}
+	search(s, whole, INDEX_CONTAINS);
+	assert_int_equal(s->count, PARTS);
+	for (k = 0, found = 0; k < s->count; k++)
+		found += s->matches[k].content >= first &&
+			 s->matches[k].content < first + PARTS;
+	assert_int_equal(found, PARTS);
+}
+
+/* Neither is more of the other than the other of it. */
+static void test_nothing_is_within_what_is_no_larger(void **state)
+{
+	struct sif_sketch *a = new_sketch(), *b = new_sketch();
+	struct shelf *s = *state;
+	uint32_t id;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		sketch_add(a, value_of((uint64_t)i));
+		sketch_add(b, value_of((uint64_t)i + 5));
+	}
+	id = put(s, 100, a);
+	(void)put(s, 100, b);
+	search(s, id, INDEX_ALIKE);
+	assert_only_match(s, id + 1, 90, 90);
+	search(s, id, INDEX_WITHIN);
+	assert_int_equal(s->count, 0);
+	search(s, id, INDEX_CONTAINS);
+	assert_int_equal(s->count, 0);
+}
+
+/* ---- all there are ---- */
+
+static uint32_t put_random(struct shelf *s, struct random *r)
+{
+	uint64_t family = 1000 * random_below(r, 20), first, i;
+	struct sif_sketch *sketch = new_sketch();
+	uint64_t count = 1 + random_below(r, 90);
+
+	first = random_below(r, 20);
+	for (i = 0; i < count; i++)
+		if (random_below(r, 12))
+			sketch_add(sketch, value_of(family + first + i));
+	for (i = 0; i < count / 5; i++)
+		sketch_add(sketch, random_next(r) >> (64 - SIF_BITS));
+	return put(s, 1 + count, sketch);
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct index_match *x = a, *y = b;
+
+	if (x->score != y->score)
+		return y->score - x->score;
+	if (x->distinctive_score != y->distinctive_score)
+		return y->distinctive_score - x->distinctive_score;
+	return x->content < y->content ? -1 : 1;
+}
+
+static size_t compare_all(struct shelf *s, uint32_t self,
+			  enum index_relation relation, int least,
+			  struct index_match *out)
+{
+	size_t count = 0;
+	uint32_t id;
+
+	for (id = 1; id <= s->last; id++) {
+		out[count].content = id;
+		assert_int_equal(index_score(s->ix, NULL, s->sketches[self],
+					     s->sketches[id], relation,
+					     &out[count]),
+				 0);
+		count += id != self && out[count].score >= least &&
+			 !out[count].is_boilerplate &&
+			 (relation != INDEX_WITHIN ||
+			  s->sizes[id] > s->sizes[self]) &&
+			 (relation != INDEX_CONTAINS ||
+			  s->sizes[id] < s->sizes[self]);
+	}
+	qsort(out, count, sizeof(*out), by_score);
+	return count;
+}
+
+static void test_a_search_finds_what_comparing_all_finds(void **state)
+{
+	static struct index_match want[CONTENTS + 1];
+	struct shelf *s = *state;
+	struct random r = { 11 };
+	size_t count, i;
+	int round;
+
+	while (s->last < CONTENTS)
+		(void)put_random(s, &r);
+	for (round = 0; round < 300; round++) {
+		uint32_t self = 1 + (uint32_t)random_below(&r, CONTENTS);
+		enum index_relation relation = (enum index_relation)(round % 3);
+		int least = 1 + (int)random_below(&r, 99);
+
+		count = compare_all(s, self, relation, least, want);
+		assert_int_equal(search_least(s, self, relation, least), 0);
+		assert_int_equal(s->count, count);
+		for (i = 0; i < count; i++) {
+			assert_int_equal(s->matches[i].content,
+					 want[i].content);
+			assert_int_equal(s->matches[i].score, want[i].score);
+		}
+	}
+}
+
+/* ---- plainly ---- */
+
+static void test_plain_scores_count_what_is_common(void **state)
+{
+	struct shelf *s = *state;
+	struct sif_sketch *sketch;
+	uint32_t id;
+	uint64_t i;
+
+	/* 40 of all, 20 of its own */
+	for (id = 1; id <= 8 * FREQUENCY_COMMON; id++) {
+		sketch = new_sketch();
+		for (i = 0; i < 40; i++)
+			sketch_add(sketch, value_of(i));
+		for (i = 0; i < 20; i++)
+			sketch_add(sketch, value_of(1000 * id + i));
+		(void)put(s, 100, sketch);
+	}
+	search(s, 7, INDEX_ALIKE);
+	assert_int_equal(s->count, 0);
+	assert_int_equal(search_least(s, 7, INDEX_ALL, 60), 0);
+	assert_int_equal(s->count, INDEX_MATCHES);
+	assert_int_equal(s->matches[0].score, 67);
+}
+
+/* ---- many matches ---- */
+
+static bool sees_odd(void *arg, uint32_t content)
+{
+	(void)arg;
+	return content % 2;
+}
+
+static void test_as_many_matches_as_are_wanted(void **state)
+{
+	struct index_visibility *odd = calloc(1, sizeof(*odd));
+	struct shelf *s = *state;
+	const struct index_store store = { .sketch = fetch, .arg = s };
+	struct digests d = { .size = 100 };
+	struct index_query q = { .digests = &d,
+				 .self = 7,
+				 .first_content = 1,
+				 .least = 60,
+				 .most = 2000 };
+	struct sif_sketch *sketch;
+	uint32_t id;
+	uint64_t i;
+
+	assert_non_null(odd);
+	odd->is_visible = sees_odd;
+	for (id = 1; id <= 2600; id++) {
+		sketch = new_sketch();
+		for (i = 0; i < 57; i++)
+			sketch_add(sketch, value_of(i));
+		for (i = 0; i < 3; i++)
+			sketch_add(sketch, value_of(1000 * id + i));
+		(void)put(s, 100, sketch);
+	}
+	search(s, 7, INDEX_ALIKE);
+	assert_int_equal(s->count, INDEX_MATCHES);
+	s->most = 2000;
+	search(s, 7, INDEX_ALIKE);
+	assert_int_equal(s->count, 2000);
+	s->most = CONTENTS;
+	search(s, 7, INDEX_ALIKE);
+	assert_int_equal(s->count, 2599);
+	/* A caller who sees every other one. */
+	q.sketch = s->sketches[7];
+	q.visibility = odd;
+	assert_int_equal(index_search(s->ix, &q, &store, s->matches, &s->count),
+			 0);
+	assert_int_equal(s->count, 1299);
+	free(odd);
+}
+
+/* ---- the store ---- */
+
+static void put_three_alike(struct shelf *s)
+{
+	char text[5000];
+	int i;
+
+	make_text(text, sizeof(text), 3);
+	for (i = 0; i < 3; i++) {
+		make_text(text, 100, 100 + (uint64_t)i);
+		(void)put_text(s, text, sizeof(text));
+	}
+}
+
+static void test_what_is_not_there_any_more_is_passed_over(void **state)
+{
+	struct shelf *s = *state;
+
+	put_three_alike(s);
+	s->missing = 2;
+	search(s, 1, INDEX_ALIKE);
+	assert_only_match(s, 3, 90, 99);
+	s->missing = 3;
+	search(s, 1, INDEX_ALIKE);
+	assert_only_match(s, 2, 90, 99);
+}
+
+static void test_errors_of_the_store_are_passed_on(void **state)
+{
+	struct shelf *s = *state;
+
+	put_three_alike(s);
+	s->broken = 2;
+	s->count = 77;
+	assert_int_equal(search_least(s, 1, INDEX_ALIKE, 60), -EIO);
+	assert_int_equal(s->count, 77);
+	s->broken = 0;
+	s->sketches[3]->window++;
+	assert_int_equal(search_least(s, 1, INDEX_ALIKE, 60), -EINVAL);
+	assert_int_equal(s->count, 77);
+}
+
+/* ---- without sketches ---- */
+
+/* Among contents of one size, three of which are new. */
+static void search_estimates(struct shelf *s, const struct sif_sketch *sketch,
+			     uint64_t size, enum index_relation relation)
+{
+	const struct index_store store = { .sketch = fetch, .arg = s };
+	struct digests d = { .set = DIGEST_BIT(DIGEST_SIMHASH),
+			     .size = size,
+			     .simhash = 0x0123456789abcdefu };
+	struct index_query q = { .digests = &d,
+				 .sketch = sketch,
+				 .relation = relation,
+				 .first_content = 1,
+				 .least = 60 };
+	uint32_t id;
+
+	for (id = s->last + 1; id <= s->last + 3; id++) {
+		assert_int_equal(index_add(s->ix, id, &d, NULL), 0);
+		d.simhash ^= (uint64_t)3 << 4 * (id % 16);
+	}
+	s->last += 3;
+	q.self = s->last;
+	assert_int_equal(index_search(s->ix, &q, &store, s->matches, &s->count),
+			 0);
+}
+
+static void test_without_a_sketch_estimates_are_taken(void **state)
+{
+	static struct sif_sketch empty = { .window = SIF_WINDOW };
+	struct shelf *s = *state;
+
+	search_estimates(s, NULL, 10000, INDEX_ALIKE);
+	assert_int_equal(s->count, 2);
+	assert_int_equal(s->matches[0].content, 2);
+	assert_true(s->matches[0].score > s->matches[1].score);
+	search_estimates(s, NULL, 10000, INDEX_ALIKE);
+	assert_int_equal(s->count, 5);
+	/* An empty sketch of a content with windows: it repeats one byte. */
+	search_estimates(s, &empty, 10000, INDEX_ALIKE);
+	assert_int_equal(s->count, 0);
+	search_estimates(s, &empty, SIF_WINDOW, INDEX_ALIKE);
+	assert_int_equal(s->count, 0);
+	search_estimates(s, &empty, SIF_WINDOW - 1, INDEX_ALIKE);
+	assert_int_equal(s->count, 5);
+}
+
+static void test_without_a_sketch_nothing_is_within(void **state)
+{
+	struct shelf *s = *state;
+
+	search_estimates(s, NULL, 10000, INDEX_WITHIN);
+	assert_int_equal(s->count, 0);
+	search_estimates(s, NULL, 10000, INDEX_CONTAINS);
+	assert_int_equal(s->count, 0);
+}
+
+#define WITH_SHELF(test) \
+	cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_SHELF(test_a_chapter_is_found_in_its_book),
+		WITH_SHELF(test_a_function_is_found_in_a_file_of_functions),
+		WITH_SHELF(test_nothing_is_within_what_is_no_larger),
+		WITH_SHELF(test_a_search_finds_what_comparing_all_finds),
+		WITH_SHELF(test_plain_scores_count_what_is_common),
+		WITH_SHELF(test_as_many_matches_as_are_wanted),
+		WITH_SHELF(test_what_is_not_there_any_more_is_passed_over),
+		WITH_SHELF(test_errors_of_the_store_are_passed_on),
+		WITH_SHELF(test_without_a_sketch_estimates_are_taken),
+		WITH_SHELF(test_without_a_sketch_nothing_is_within),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/index/fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define CONTENTS 20000
+#define READERS 3
+
+/* Contents that are never removed; one in STEADY. */
+#define STEADY 10
+
+struct shared {
+	struct index *ix;
+	atomic_uint added; /* every id up to here is in, or was */
+	atomic_uint wrong;
+};
+
+static struct digests digests_of(uint32_t id)
+{
+	struct digests d = { .set = DIGEST_DEFAULT, .size = 1000 + id };
+	unsigned i;
+
+	d.simhash = id * 0x9e3779b97f4a7c15u;
+	for (i = 0; i < 16; i++)
+		d.traits[i] = (uint8_t)(1 + (id >> i) % 63);
+	return d;
+}
+
+/* Three values: of all, of some neighbours, of its own. */
+static void sketch_of(uint32_t id, struct sif_sketch *out)
+{
+	*out = (struct sif_sketch){ .window = SIF_WINDOW };
+	sketch_add(out, value_of(0));
+	sketch_add(out, value_of(1 + id / 7));
+	sketch_add(out, value_of(1000000 + id));
+}
+
+static bool is_found(struct shared *s, const struct index_query *q,
+		     enum index_source source, uint32_t id)
+{
+	struct index_candidate found[8];
+	size_t count, i;
+
+	if (index_candidates(s->ix, q, source, found, 8, &count))
+		return false;
+	for (i = 0; i < count; i++)
+		if (found[i].content == id)
+			return found[i].size == q->digests->size;
+	return false;
+}
+
+/* A steady content that was added is found, with its own size. */
+static void look_for(struct shared *s, uint32_t id)
+{
+	struct digests d = digests_of(id);
+	struct index_query query = { .digests = &d,
+				     .first_content = id,
+				     .least = 90 };
+	struct sif_sketch sketch;
+
+	sketch_of(id, &sketch);
+	query.sketch = &sketch;
+	if (!is_found(s, &query, INDEX_BY_ESTIMATE, id) ||
+	    !is_found(s, &query, INDEX_BY_SKETCH, id))
+		atomic_fetch_add(&s->wrong, 1);
+}
+
+static void *reader(void *arg)
+{
+	struct shared *s = arg;
+	unsigned added, i = 0;
+
+	do {
+		added = atomic_load(&s->added);
+		if (added >= STEADY)
+			look_for(s, STEADY * (1 + i++ % (added / STEADY)));
+	} while (added < CONTENTS);
+	return NULL;
+}
+
+static void change(struct shared *s)
+{
+	struct sif_sketch sketch;
+	struct digests d;
+	uint32_t id;
+	int err;
+
+	for (id = 1; id <= CONTENTS; id++) {
+		d = digests_of(id);
+		sketch_of(id, &sketch);
+		if (id % 3)
+			err = index_add(s->ix, id, &d, &sketch);
+		else
+			err = index_add(s->ix, id, &d, NULL) ?:
+				      index_add_sketch(s->ix, id, &sketch);
+		if (err)
+			atomic_fetch_add(&s->wrong, 1);
+		atomic_store(&s->added, id);
+		if (id > 50 && (id - 50) % STEADY)
+			index_remove(s->ix, id - 50);
+	}
+}
+
+static void test_readers_see_every_steady_row(void **state)
+{
+	struct shared s = { 0 };
+	pthread_t threads[READERS];
+	int i;
+
+	(void)state;
+	assert_int_equal(index_new(&s.ix), 0);
+	for (i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, reader, &s),
+				 0);
+	change(&s);
+	for (i = 0; i < READERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(atomic_load(&s.wrong), 0);
+	index_free(s.ix);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_readers_see_every_steady_row),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

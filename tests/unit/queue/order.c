@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/queue/fixture.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+/* Which job is taken when, and which worker takes it. */
+
+static void test_a_closed_file_coalesces_first(void **state)
+{
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_CLOSED);
+	push(q, 2, JOB_SCAN);
+	assert_counts(q, 1, 1);
+	take(q, true, 2);
+	assert_int_equal(queue_start(q), 0);
+	take(q, true, 1);
+	assert_counts(q, 0, 0);
+	queue_remove(q);
+}
+
+static void test_a_closed_file_comes_before_the_scan(void **state)
+{
+	struct queue_counts counts = { 0 };
+	struct queue *q = queue_make();
+	struct timespec pause = { 0, 1000000 };
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	push(q, 2, JOB_CLOSED);
+	assert_int_equal(queue_start(q), 0);
+	while (counts.queued < 2) {
+		nanosleep(&pause, NULL);
+		queue_counts(q, &counts);
+	}
+	take(q, true, 2);
+	take(q, true, 1);
+	queue_remove(q);
+}
+
+static void test_a_request_ends_the_coalescing(void **state)
+{
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_CLOSED);
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
+	assert_counts(q, 1, 0);
+	take(q, false, 1);
+	assert_int_equal(outcome_wait(&o), 0);
+	queue_remove(q);
+}
+
+static void test_a_request_ends_a_delay(void **state)
+{
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	queue_delay(q, queue_take(q, true), DEADLINE_S * 1000, false);
+	assert_counts(q, 0, 1);
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
+	take(q, false, 1);
+	assert_int_equal(outcome_wait(&o), 0);
+	queue_remove(q);
+}
+
+static void test_a_request_that_joins_late_has_the_job_run_again(void **state)
+{
+	struct outcome early = OUTCOME_INIT, late = OUTCOME_INIT;
+	struct file_key key = key_number(1);
+	struct queue *q = queue_make();
+	struct job *job;
+
+	(void)state;
+	assert_int_equal(park_request(q, &key, 0, &early), 0);
+	job = queue_take(q, false);
+	(void)queue_identify(q, job, &identity);
+	queue_give_up(q, job);
+	assert_int_equal(outcome_wait(&early), 0);
+	assert_counts(q, 0, 0);
+
+	push(q, 1, JOB_SCAN);
+	job = queue_take(q, true);
+	(void)queue_identify(q, job, &identity);
+	assert_int_equal(park_request(q, &key, 0, &late), 0);
+	queue_give_up(q, job);
+	assert_counts(q, 1, 0);
+	take(q, false, 1);
+	assert_int_equal(outcome_wait(&late), 0);
+	queue_remove(q);
+}
+
+static void test_a_request_that_is_given_up_is_gone(void **state)
+{
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue_ticket ticket;
+	const struct parked_request parked = { .deadline_ms = INT64_MAX,
+					       .ticket = &ticket,
+					       .done = on_found,
+					       .arg = &o };
+	struct queue_counts counts;
+	struct queue *q = queue_make();
+
+	(void)state;
+	queue_ticket_init(&ticket);
+	assert_int_equal(queue_park(q, &key, &parked), 0);
+	atomic_store(&ticket.given_up, true);
+	queue_give_up_waiting(q, ticket.number);
+	assert_int_equal(outcome_wait(&o), -EINTR);
+	queue_counts(q, &counts);
+	assert_int_equal(counts.waiting, 0);
+	assert_int_equal(q->share.used, 0);
+
+	/* Once more is nothing, and it is not parked again. */
+	queue_give_up_waiting(q, ticket.number);
+	assert_int_equal(queue_park(q, &key, &parked), -EINTR);
+	take(q, true, 1);
+	queue_remove(q);
+}
+
+/* Takers of each kind that sleep, and jobs that come one by one: each is
+ * taken, by the right kind, whichever thread was woken for it. */
+enum { TAKERS = 3, JOBS = 2000 };
+
+struct takers {
+	struct queue *q;
+	bool background;
+	atomic_int taken;
+};
+
+static void *take_all(void *arg)
+{
+	struct takers *t = arg;
+	struct job *job;
+
+	while ((job = queue_take(t->q, t->background))) {
+		assert_int_equal(job->key.inode % 2 == 0, t->background);
+		queue_finish(t->q, job);
+		atomic_fetch_add(&t->taken, 1);
+	}
+	return NULL;
+}
+
+static void test_every_job_wakes_a_worker(void **state)
+{
+	struct queue *q = queue_make();
+	struct takers kinds[2] = { { q, false, 0 }, { q, true, 0 } };
+	static struct outcome waits[JOBS / 2];
+	pthread_t threads[2 * TAKERS];
+	int i;
+
+	(void)state;
+	assert_int_equal(queue_start(q), 0);
+	for (i = 0; i < 2 * TAKERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, take_all,
+						&kinds[i % 2]),
+				 0);
+	for (i = 0; i < JOBS; i++) {
+		struct file_key key = key_number((uint64_t)i);
+
+		if (i % 2 == 0) {
+			push(q, key.inode, i % 4 ? JOB_SCAN : JOB_CLOSED);
+			continue;
+		}
+		waits[i / 2] = (struct outcome)OUTCOME_INIT;
+		assert_int_equal(park_request(q, &key, 0, &waits[i / 2]), 0);
+	}
+	for (i = 0; i < JOBS / 2; i++)
+		assert_int_equal(outcome_wait(&waits[i]), 0);
+	while (atomic_load(&kinds[1].taken) < JOBS / 2)
+		sched_yield();
+	queue_stop(q);
+	for (i = 0; i < 2 * TAKERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(atomic_load(&kinds[0].taken), JOBS / 2);
+	queue_remove(q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_closed_file_coalesces_first),
+		cmocka_unit_test(test_a_closed_file_comes_before_the_scan),
+		cmocka_unit_test(test_a_request_ends_the_coalescing),
+		cmocka_unit_test(test_a_request_ends_a_delay),
+		cmocka_unit_test(
+			test_a_request_that_joins_late_has_the_job_run_again),
+		cmocka_unit_test(test_a_request_that_is_given_up_is_gone),
+		cmocka_unit_test(test_every_job_wakes_a_worker),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/queue/fixture.h"
+
+/* What requests are answered with, and results on their way to the catalog. */
+
+static struct result *make_result(uint64_t inode, uint64_t size)
+{
+	struct result *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	r->key = key_number(inode);
+	r->identity.size = size;
+	r->error = EIO;
+	return r;
+}
+
+static bool has_result(struct queue *q, uint64_t inode, uint64_t size)
+{
+	const struct file_identity id = { .size = size };
+	struct file_key key = key_number(inode);
+	struct digests digests = { 0 };
+	enum queue_view view;
+	int error;
+
+	assert_int_equal(queue_look(q, &key, &id, &view, &error, &digests), 0);
+	return view == QUEUE_RESULT;
+}
+
+static struct result *posted;
+
+static int keep_posted(void *arg, struct result *r)
+{
+	(void)arg;
+	posted = r;
+	return 0;
+}
+
+static void test_a_result_is_there_until_it_is_committed(void **state)
+{
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	queue_done(q, queue_take(q, true), make_result(1, 1), keep_posted, q);
+	assert_true(has_result(q, 1, 1));
+	assert_false(has_result(q, 1, 2));
+	queue_committed(q, posted);
+	assert_false(has_result(q, 1, 1));
+	result_free(posted);
+	queue_remove(q);
+}
+
+/* A worker ends between the moment at which a caller finds no result and that
+ * at which it parks its request. */
+static void test_a_result_that_comes_before_the_request_answers_it(void **state)
+{
+	const struct file_identity seen = { .size = 1 }, other = { .size = 2 };
+	struct outcome o = OUTCOME_INIT, later = OUTCOME_INIT;
+	struct file_key key = key_number(1);
+	struct parked_request parked = { .identity = &seen,
+					 .deadline_ms = INT64_MAX,
+					 .done = on_found,
+					 .arg = &o };
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	queue_done(q, queue_take(q, true), make_result(1, 1), keep_posted, q);
+	assert_int_equal(queue_park(q, &key, &parked), 0);
+	assert_counts(q, 0, 0);
+	assert_int_equal(outcome_wait(&o), 0);
+	assert_int_equal(o.answer.identity.size, 1);
+	assert_true(has_result(q, 1, 1));
+
+	/* That of another state of the file does not. */
+	parked.identity = &other;
+	parked.arg = &later;
+	assert_int_equal(queue_park(q, &key, &parked), 0);
+	assert_counts(q, 1, 0);
+	queue_committed(q, posted);
+	result_free(posted);
+	take(q, false, 1);
+	assert_int_equal(outcome_wait(&later), 0);
+	queue_remove(q);
+}
+
+static int commit_at_once(void *arg, struct result *r)
+{
+	queue_committed(arg, r);
+	result_free(r);
+	return 0;
+}
+
+static void test_a_result_may_be_committed_while_it_is_posted(void **state)
+{
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue_counts counts;
+	struct queue *q = queue_make();
+
+	(void)state;
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
+	queue_done(q, queue_take(q, false), make_result(1, 1), commit_at_once,
+		   q);
+	assert_int_equal(outcome_wait(&o), 0);
+	assert_int_equal(o.answer.identity.size, 1);
+	queue_counts(q, &counts);
+	assert_int_equal(counts.done, 0);
+	assert_int_equal(counts.running, 0);
+	queue_remove(q);
+}
+
+/* The file gets another identity; that would block if the queue were locked. */
+static int change_and_keep(void *arg, struct result *r)
+{
+	const struct file_identity id = { .size = 2 };
+
+	assert_int_equal(queue_push(arg, &r->key, JOB_SCAN, &id), 0);
+	posted = r;
+	return 0;
+}
+
+static void test_a_file_that_changes_while_it_is_posted_runs_again(void **state)
+{
+	struct queue *q = queue_make();
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	queue_done(q, queue_take(q, true), make_result(1, 1), change_and_keep,
+		   q);
+	assert_false(has_result(q, 1, 1));
+	assert_counts(q, 1, 0);
+	queue_committed(q, posted);
+	result_free(posted);
+	take(q, true, 1);
+	queue_remove(q);
+}
+
+static int refuse(void *arg, struct result *r)
+{
+	(void)arg;
+	(void)r;
+	return -ENOSPC;
+}
+
+static void test_a_result_that_cannot_be_posted_is_answered_and_gone(
+	void **state)
+{
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue *q = queue_make();
+
+	(void)state;
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
+	queue_done(q, queue_take(q, false), make_result(1, 1), refuse, q);
+	assert_int_equal(outcome_wait(&o), 0);
+	assert_int_equal(o.answer.identity.size, 1);
+	assert_false(has_result(q, 1, 1));
+	queue_remove(q);
+}
+
+static void test_only_the_result_of_the_last_run_is_an_answer(void **state)
+{
+	const struct file_identity changed = { .size = 2 };
+	struct file_key key = key_number(1);
+	struct outcome o = OUTCOME_INIT;
+	struct queue *q = queue_make();
+	struct job *job;
+
+	(void)state;
+	assert_int_equal(park_request(q, &key, 0, &o), 0);
+	job = queue_take(q, false);
+	(void)queue_identify(q, job, &identity);
+	assert_int_equal(queue_push(q, &key, JOB_CLOSED, &changed), 0);
+	queue_done(q, job, make_result(1, 1), refuse, q);
+	assert_int_equal(o.calls, 0);
+	queue_done(q, queue_take(q, false), make_result(1, 2), refuse, q);
+	assert_int_equal(outcome_wait(&o), 0);
+	assert_int_equal(o.answer.identity.size, 2);
+	queue_remove(q);
+}
+
+static void test_what_is_known_is_an_answer(void **state)
+{
+	struct result *known = make_result(1, 1);
+	struct file_key key = key_number(1);
+	struct outcome with = OUTCOME_INIT, without = OUTCOME_INIT;
+	struct queue *q = queue_make();
+
+	(void)state;
+	assert_int_equal(park_request(q, &key, 0, &with), 0);
+	queue_finish_known(q, queue_take(q, false), known);
+	assert_int_equal(outcome_wait(&with), 0);
+	assert_int_equal(with.answer.identity.size, 1);
+	assert_int_equal(park_request(q, &key, 0, &without), 0);
+	queue_finish(q, queue_take(q, false));
+	assert_int_equal(outcome_wait(&without), 0);
+	assert_int_equal(without.answer.identity.size, 0);
+	result_free(known);
+	queue_remove(q);
+}
+
+static void test_a_file_is_doubted_until_it_was_hashed(void **state)
+{
+	struct file_key key = key_number(1);
+	struct queue *q = queue_make();
+
+	(void)state;
+	assert_false(queue_doubts_file(q, &key));
+	push(q, 1, JOB_SCAN);
+	assert_false(queue_doubts_file(q, &key));
+	assert_int_equal(queue_push_changed(q, &key, &identity), 0);
+	assert_true(queue_doubts_file(q, &key));
+	assert_int_equal(queue_start(q), 0);
+	queue_done(q, queue_take(q, true), make_result(1, 1), refuse, q);
+	assert_false(queue_doubts_file(q, &key));
+	queue_remove(q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_result_is_there_until_it_is_committed),
+		cmocka_unit_test(
+			test_a_result_that_comes_before_the_request_answers_it),
+		cmocka_unit_test(
+			test_a_result_may_be_committed_while_it_is_posted),
+		cmocka_unit_test(
+			test_a_file_that_changes_while_it_is_posted_runs_again),
+		cmocka_unit_test(
+			test_a_result_that_cannot_be_posted_is_answered_and_gone),
+		cmocka_unit_test(
+			test_only_the_result_of_the_last_run_is_an_answer),
+		cmocka_unit_test(test_what_is_known_is_an_answer),
+		cmocka_unit_test(test_a_file_is_doubted_until_it_was_hashed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

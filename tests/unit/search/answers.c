@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/search/fixture.h"
+
+static void test_copies_and_variants_are_hits(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+
+	make_directory(w, "d");
+	make_files(w, "d", "copy", 3, 1, false);
+	make_files(w, "", "variant", 2, 1, true);
+	make_files(w, "", "unrelated", 1, 2, false);
+	assert_int_equal(search_start(w->searcher), 0);
+	get(w, FILES, "d/copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 4);
+	assert_string_equal(a.hits.hits[0].path, "d/copy1");
+	assert_string_equal(a.hits.hits[1].path, "d/copy2");
+	assert_int_equal(a.hits.hits[1].score, 100);
+	assert_in_range(a.hits.hits[2].score, 60, 99);
+	answer_release(&a);
+	get(w, BROWSE, "", &trusted, &a);
+	assert_int_equal(a.entries.count, 3);
+	assert_string_equal(a.entries.entries[0].name, "d");
+	answer_release(&a);
+}
+
+static void test_a_changed_file_is_reported_and_not_listed(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+	int fd;
+
+	make_files(w, "", "copy", 2, 1, false);
+	fd = openat(w->fd, "copy1", O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_int_equal(write(fd, "more", 4), 4);
+	close(fd);
+	assert_int_equal(search_start(w->searcher), 0);
+	get(w, FILES, "copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 0);
+	assert_int_equal(atomic_load(&w->changed), 1);
+	answer_release(&a);
+}
+
+/* The catalog still says d/copy1: only what the disk has counts. */
+static void test_paths_that_no_longer_lead_there_are_not_listed(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+
+	make_directory(w, "d");
+	make_files(w, "d", "copy", 2, 1, false);
+	w->searcher->thread_count = 1;
+	assert_int_equal(search_start(w->searcher), 0);
+	get(w, FILES, "d/copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 1);
+	assert_string_equal(a.hits.hits[0].path, "d/copy1");
+	answer_release(&a);
+	assert_int_equal(renameat(w->fd, "d", w->fd, "e"), 0);
+	get(w, FILES, "e/copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 0);
+	answer_release(&a);
+	/* A link is not followed, though it leads to the file. */
+	assert_int_equal(symlinkat("e", w->fd, "d"), 0);
+	get(w, FILES, "e/copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 0);
+	answer_release(&a);
+}
+
+static void assert_hits(struct world *w, const char *path, size_t count)
+{
+	struct answer a;
+
+	get(w, FILES, path, &trusted, &a);
+	assert_int_equal(a.hits.count, count);
+	answer_release(&a);
+}
+
+/* The thread has opened d/in, which is still what it was; d is not. */
+static void test_directories_above_must_be_in_place(void **state)
+{
+	struct world *w = *state;
+
+	make_directory(w, "d");
+	make_directory_in(w, "d", "in");
+	make_files(w, "d/in", "copy", 2, 1, false);
+	w->searcher->thread_count = 1;
+	assert_int_equal(search_start(w->searcher), 0);
+	assert_hits(w, "d/in/copy0", 1);
+	assert_int_equal(renameat(w->fd, "d", w->fd, "e"), 0);
+	assert_hits(w, "e/in/copy0", 0);
+	assert_int_equal(mkdirat(w->fd, "d", 0755), 0);
+	assert_hits(w, "e/in/copy0", 0);
+	/* The path leads there, whatever is above. */
+	assert_int_equal(renameat(w->fd, "e/in", w->fd, "d/in"), 0);
+	assert_hits(w, "d/in/copy0", 1);
+	assert_int_equal(unlinkat(w->fd, "e", AT_REMOVEDIR), 0);
+	assert_int_equal(renameat(w->fd, "d", w->fd, "e"), 0);
+	assert_hits(w, "e/in/copy0", 0);
+}
+
+static void test_a_directory_may_come_back(void **state)
+{
+	struct world *w = *state;
+
+	make_directory(w, "d");
+	make_directory_in(w, "d", "in");
+	make_files(w, "d/in", "copy", 2, 1, false);
+	w->searcher->thread_count = 1;
+	assert_int_equal(search_start(w->searcher), 0);
+	assert_hits(w, "d/in/copy0", 1);
+	assert_int_equal(renameat(w->fd, "d/in", w->fd, "other"), 0);
+	assert_hits(w, "other/copy0", 0);
+	assert_int_equal(renameat(w->fd, "other", w->fd, "d/in"), 0);
+	assert_hits(w, "d/in/copy0", 1);
+	assert_hits(w, "d/in/copy1", 1);
+}
+
+/* Another file of the same size and times, as cp -p makes it. */
+static void test_another_file_of_that_name_is_not_listed(void **state)
+{
+	struct world *w = *state;
+	struct timespec times[2];
+	struct answer a;
+	struct stat st;
+	char text[LEN];
+	int fd;
+
+	make_files(w, "", "copy", 2, 1, false);
+	assert_int_equal(fstatat(w->fd, "copy1", &st, 0), 0);
+	text_of(text, 2);
+	fd = openat(w->fd, "new", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	assert_int_equal(write(fd, text, LEN), LEN);
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	assert_int_equal(futimens(fd, times), 0);
+	close(fd);
+	assert_int_equal(renameat(w->fd, "new", w->fd, "copy1"), 0);
+	assert_int_equal(search_start(w->searcher), 0);
+	get(w, FILES, "copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 0);
+	answer_release(&a);
+}
+
+static void test_a_query_waits_for_digests_and_for_the_committer(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+
+	make_files(w, "", "copy", 2, 1, false);
+	w->parks = true;
+	w->state = DIGESTS_FRESH;
+	w->posted = 7;
+	assert_int_equal(search_start(w->searcher), 0);
+	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
+	assert_non_null(w->parked);
+	answer_wait_for(w, w->parked);
+	search_committed(w->searcher, 6);
+	assert_non_null(w->searcher->held);
+	assert_false(a.done);
+	search_committed(w->searcher, 7);
+	assert_int_equal(answer_wait(&a), 0);
+	assert_int_equal(a.hits.count, 1);
+	answer_release(&a);
+}
+
+static void test_digests_are_asked_for_again_if_the_file_changed(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+
+	make_files(w, "", "copy", 2, 1, false);
+	assert_int_equal(search_start(w->searcher), 0);
+	get(w, FILES, "copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 1);
+	assert_int_equal(w->asked, 1);
+	answer_release(&a);
+	atomic_store(&w->stale, true);
+	get(w, FILES, "copy0", &trusted, &a);
+	assert_int_equal(a.hits.count, 1);
+	assert_int_equal(w->asked, 3);
+	answer_release(&a);
+}
+
+static void test_a_wait_that_fails_ends_the_query(void **state)
+{
+	struct world *w = *state;
+	struct answer a;
+
+	make_files(w, "", "copy", 2, 1, false);
+	w->parks = true;
+	assert_int_equal(search_start(w->searcher), 0);
+	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
+	w->parked->done(w->parked->arg, -EINTR, NULL);
+	assert_int_equal(answer_wait(&a), -EINTR);
+	answer_release(&a);
+}
+
+static void test_queries_are_canceled_at_the_end(void **state)
+{
+	struct world *w = *state;
+	struct answer ready, held;
+
+	make_files(w, "", "copy", 2, 1, false);
+	assert_int_equal(ask(w, BROWSE, "", &trusted, &ready), 0);
+	w->posted = 7;
+	assert_int_equal(ask(w, FILES, "copy0", &trusted, &held), 0);
+	atomic_store(&w->stopping, true);
+	search_stop(w->searcher);
+	assert_int_equal(answer_wait(&ready), -ECANCELED);
+	assert_int_equal(answer_wait(&held), -ECANCELED);
+	answer_release(&ready);
+	answer_release(&held);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_TREE(test_copies_and_variants_are_hits),
+		WITH_TREE(test_a_changed_file_is_reported_and_not_listed),
+		WITH_TREE(test_paths_that_no_longer_lead_there_are_not_listed),
+		WITH_TREE(test_directories_above_must_be_in_place),
+		WITH_TREE(test_a_directory_may_come_back),
+		WITH_TREE(test_another_file_of_that_name_is_not_listed),
+		WITH_TREE(test_a_query_waits_for_digests_and_for_the_committer),
+		WITH_TREE(test_digests_are_asked_for_again_if_the_file_changed),
+		WITH_TREE(test_a_wait_that_fails_ends_the_query),
+		WITH_TREE(test_queries_are_canceled_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

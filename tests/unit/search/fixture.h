@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TESTS_UNIT_SEARCH_FIXTURE_H
+#define TESTS_UNIT_SEARCH_FIXTURE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/digest/fingerprint.h"
+#include "core/search/search.h"
+#include "tests/support/remove_tree.h"
+
+/*
+ * The search without an engine: the test makes a tree, a catalog and an index,
+ * and takes the place of the queue and the committer.
+ */
+enum { LEN = 20000, USER = 4000, OTHER = 60001 };
+
+struct answer {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool done;
+	int result;
+	unsigned place; /* among all answers, from 1 on */
+	struct search_hits hits;
+	struct search_entries entries;
+};
+
+struct world {
+	char base[64], top[80], data[80];
+	int fd;
+	struct source source;
+	struct catalog *catalog;
+	struct index *index;
+	struct searcher *searcher;
+	atomic_bool stopping;
+	atomic_uint changed, answered;
+	uint64_t posted, attempted;
+	struct digests_wait *parked; /* the last one */
+	bool parks;                  /* every request */
+	atomic_bool stale;           /* what was answered */
+	atomic_uint asked;           /* for digests */
+	enum digests_state state;    /* of every file */
+};
+
+/* ---- the parts that the test takes the place of ---- */
+
+static inline void text_of(char *out, unsigned seed)
+{
+	uint64_t s = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	size_t i;
+
+	for (i = 0; i < LEN; i++) {
+		s ^= s << 13;
+		s ^= s >> 7;
+		s ^= s << 17;
+		out[i] = (char)('a' + (s >> 32) % 26);
+	}
+}
+
+static inline void digest(const char *data, size_t len, struct digests *out)
+{
+	struct fingerprint *fp;
+
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
+	assert_int_equal(fingerprint_begin(fp), 0);
+	assert_int_equal(fingerprint_update(fp, data, len), 0);
+	assert_int_equal(fingerprint_final(fp, out), 0);
+	fingerprint_free(fp);
+}
+
+static inline int get_digests(void *ctx, int fd, uint32_t wanted,
+			      struct file_digests *out)
+{
+	struct world *w = ctx;
+	struct file_record rec;
+	struct catalog_txn *txn;
+	struct file_key key;
+	struct stat st;
+	int err;
+
+	atomic_fetch_add(&w->asked, 1);
+	*out = (struct file_digests){ .state = w->state };
+	if (w->state != DIGESTS_FRESH)
+		return 0;
+	assert_int_equal(fstat(fd, &st), 0);
+	source_get_key(&w->source, fd, &st, &key);
+	assert_int_equal(catalog_read(w->catalog, &txn), 0);
+	err = catalog_file_get(txn, &key, &rec);
+	if (!err)
+		err = catalog_content_some(txn, rec.content, wanted,
+					   &out->digests);
+	catalog_abort(txn);
+	return err;
+}
+
+static inline bool digests_hold(void *ctx, int fd,
+				const struct file_digests *answer)
+{
+	struct world *w = ctx;
+
+	(void)fd;
+	return answer->state == DIGESTS_FRESH && !atomic_load(&w->stale);
+}
+
+static inline void answer_wait_for(struct world *w, struct digests_wait *wait)
+{
+	struct file_digests answer;
+
+	assert_int_equal(
+		get_digests(w, wait->open(wait->arg), wait->wanted, &answer),
+		0);
+	wait->close(wait->arg);
+	wait->done(wait->arg, 0, &answer);
+}
+
+static inline int wait_digests(void *ctx, struct digests_wait *wait)
+{
+	struct world *w = ctx;
+
+	w->parked = wait;
+	if (!w->parks)
+		answer_wait_for(w, wait);
+	return 0;
+}
+
+static inline void commit_position(void *ctx, uint64_t *posted_out,
+				   uint64_t *attempted_out)
+{
+	struct world *w = ctx;
+
+	*posted_out = w->posted;
+	*attempted_out = w->attempted;
+}
+
+static inline void commit_hurry(void *ctx)
+{
+	(void)ctx;
+}
+
+static inline bool is_incomplete(void *ctx)
+{
+	(void)ctx;
+	return false;
+}
+
+static inline void file_changed(void *ctx, const struct file_key *key,
+				const struct file_identity *identity)
+{
+	struct world *w = ctx;
+
+	(void)key;
+	(void)identity;
+	atomic_fetch_add(&w->changed, 1);
+}
+
+static inline void damaged(void *ctx)
+{
+	(void)ctx;
+	fail();
+}
+
+/* ---- the tree ---- */
+
+static inline void record(struct world *w, struct catalog_txn *txn,
+			  const char *parent, const char *name,
+			  const char *data)
+{
+	struct file_key key, parent_key = w->source.root;
+	struct file_identity identity;
+	struct digests d;
+	char path[300];
+	struct stat st;
+	int fd;
+
+	if (*parent) {
+		fd = openat(w->fd, parent, O_PATH | O_CLOEXEC);
+		assert_int_equal(fstat(fd, &st), 0);
+		source_get_key(&w->source, fd, &st, &parent_key);
+		close(fd);
+	}
+	(void)snprintf(path, sizeof(path), "%s%s%s", parent, *parent ? "/" : "",
+		       name);
+	fd = openat(w->fd, path, O_PATH | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	source_get_key(&w->source, fd, &st, &key);
+	close(fd);
+	if (data) {
+		source_get_identity(&st, &identity);
+		digest(data, LEN, &d);
+		assert_int_equal(
+			catalog_file_set_fresh(txn, &key, &identity, &d), 0);
+		digests_release(&d);
+	} else {
+		assert_int_equal(catalog_directory_set(txn, &key), 0);
+	}
+	assert_int_equal(
+		catalog_name_set(txn, &parent_key,
+				 (struct catalog_name){ name, strlen(name) },
+				 &key),
+		0);
+}
+
+static inline void make_directory_in(struct world *w, const char *parent,
+				     const char *name)
+{
+	struct catalog_txn *txn;
+	char path[300];
+
+	(void)snprintf(path, sizeof(path), "%s/%s/%s", w->top, parent, name);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(catalog_write(w->catalog, &txn), 0);
+	record(w, txn, parent, name, NULL);
+	assert_int_equal(catalog_commit(txn, NULL), 0);
+}
+
+static inline void make_directory(struct world *w, const char *name)
+{
+	make_directory_in(w, "", name);
+}
+
+static inline void index_changes(struct world *w,
+				 const struct catalog_changes *made)
+{
+	struct catalog_txn *txn;
+	size_t i;
+
+	assert_int_equal(catalog_read(w->catalog, &txn), 0);
+	for (i = 0; i < made->added_count; i++) {
+		struct sif_sketch sketch;
+		struct digests d;
+
+		assert_int_equal(catalog_content_brief(txn, made->added[i], &d),
+				 0);
+		assert_int_equal(
+			catalog_sketch_get(txn, made->added[i], &sketch), 0);
+		assert_int_equal(
+			index_add(w->index, made->added[i], &d, &sketch), 0);
+	}
+	catalog_abort(txn);
+}
+
+/* Files NAME0, NAME1, ... in a directory ("" is the top); with edits each is
+ * another variant. */
+static inline void make_files(struct world *w, const char *parent,
+			      const char *name, unsigned count, unsigned seed,
+			      bool edits)
+{
+	struct catalog_changes made;
+	struct catalog_txn *txn;
+	char text[LEN], full[300], number[200];
+	unsigned i;
+
+	assert_int_equal(catalog_write(w->catalog, &txn), 0);
+	for (i = 0; i < count; i++) {
+		FILE *out;
+
+		text_of(text, seed);
+		if (edits)
+			(void)memset(text + 50 * i, 'X', 50);
+		(void)snprintf(number, sizeof(number), "%s%u", name, i);
+		(void)snprintf(full, sizeof(full), "%s/%s/%s", w->top, parent,
+			       number);
+		out = fopen(full, "w");
+		assert_non_null(out);
+		assert_int_equal(fwrite(text, 1, LEN, out), LEN);
+		assert_int_equal(fclose(out), 0);
+		record(w, txn, parent, number, text);
+	}
+	assert_int_equal(catalog_commit(txn, &made), 0);
+	index_changes(w, &made);
+	catalog_changes_release(&made);
+}
+
+static inline int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct catalog_options options = { .digest_set = DIGEST_DEFAULT };
+	struct search_context context = {
+		.threshold = 60,
+		.limit = 256,
+		.measure = DIGEST_COUNT,
+		.get_digests = get_digests,
+		.digests_hold = digests_hold,
+		.wait_digests = wait_digests,
+		.commit_position = commit_position,
+		.commit_hurry = commit_hurry,
+		.is_incomplete = is_incomplete,
+		.file_changed = file_changed,
+		.damaged = damaged,
+	};
+
+	assert_non_null(w);
+	(void)snprintf(w->base, sizeof(w->base), "/tmp/kinfs-search-XXXXXX");
+	assert_non_null(mkdtemp(w->base));
+	assert_int_equal(chmod(w->base, 0755), 0);
+	(void)snprintf(w->top, sizeof(w->top), "%s/s", w->base);
+	(void)snprintf(w->data, sizeof(w->data), "%s/c", w->base);
+	assert_int_equal(mkdir(w->top, 0755), 0);
+	w->fd = open(w->top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	w->source.fd = w->fd;
+	w->source.path = w->top;
+	assert_int_equal(source_init(&w->source), 0);
+	options.directory = w->data;
+	options.source = w->top;
+	assert_int_equal(catalog_open(&options, &w->catalog), 0);
+	assert_int_equal(index_new(&w->index), 0);
+	context.source = &w->source;
+	context.catalog = w->catalog;
+	context.index = w->index;
+	context.stopping = &w->stopping;
+	context.ctx = w;
+	w->searcher = calloc(1, sizeof(*w->searcher));
+	assert_int_equal(search_init(w->searcher, &context), 0);
+	*state = w;
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	atomic_store(&w->stopping, true);
+	search_stop(w->searcher);
+	search_release(w->searcher);
+	free(w->searcher);
+	index_free(w->index);
+	catalog_free(w->catalog);
+	close(w->fd);
+	assert_int_equal(nftw(w->base, remove_one, 16, FTW_DEPTH | FTW_PHYS),
+			 0);
+	free(w);
+	return 0;
+}
+
+/* ---- queries ---- */
+
+static struct world *current; /* whose answers are counted */
+
+static inline void answer_init(struct answer *a)
+{
+	memset(a, 0, sizeof(*a));
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_cond_init(&a->cond, NULL);
+}
+
+static inline void finish(struct answer *a, int result)
+{
+	pthread_mutex_lock(&a->lock);
+	a->place = atomic_fetch_add(&current->answered, 1) + 1;
+	a->result = result;
+	a->done = true;
+	pthread_cond_signal(&a->cond);
+	pthread_mutex_unlock(&a->lock);
+}
+
+static inline void on_hits(void *arg, int result, struct search_hits *hits)
+{
+	struct answer *a = arg;
+
+	a->hits = *hits;
+	finish(a, result);
+}
+
+static inline void on_entries(void *arg, int result,
+			      struct search_entries *entries)
+{
+	struct answer *a = arg;
+
+	a->entries = *entries;
+	finish(a, result);
+}
+
+static inline int answer_wait(struct answer *a)
+{
+	pthread_mutex_lock(&a->lock);
+	while (!a->done)
+		pthread_cond_wait(&a->cond, &a->lock);
+	pthread_mutex_unlock(&a->lock);
+	return a->result;
+}
+
+static inline void answer_release(struct answer *a)
+{
+	search_hits_release(&a->hits);
+	search_entries_release(&a->entries);
+	pthread_mutex_destroy(&a->lock);
+	pthread_cond_destroy(&a->cond);
+}
+
+enum kind { FILES, DIRECTORIES, BROWSE };
+
+static inline int ask(struct world *w, enum kind kind, const char *path,
+		      const struct search_caller *caller, struct answer *a)
+{
+	struct search_file_query question = { .relation = INDEX_ALIKE,
+					      .timeout_ms = 1000 };
+	int fd = openat(w->fd, *path ? path : ".", O_PATH | O_CLOEXEC), err;
+
+	assert_true(fd >= 0);
+	answer_init(a);
+	current = w;
+	question.fd = fd;
+	if (kind == FILES)
+		err = search_file(w->searcher, &question, caller, on_hits, a);
+	else if (kind == DIRECTORIES)
+		err = search_directories(w->searcher, fd, caller, on_hits, a);
+	else
+		err = search_browse(w->searcher, fd, caller, on_entries, a);
+	close(fd);
+	return err;
+}
+
+static const struct search_caller trusted = { .trusted = true };
+static const struct search_caller other = {
+	.credentials = { .uid = OTHER, .gid = OTHER },
+};
+
+static inline void get(struct world *w, enum kind kind, const char *path,
+		       const struct search_caller *caller, struct answer *a)
+{
+	assert_int_equal(ask(w, kind, path, caller, a), 0);
+	assert_int_equal(answer_wait(a), 0);
+}
+
+#define WITH_TREE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+#endif
