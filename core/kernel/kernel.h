@@ -26,7 +26,9 @@
  * The scalar file defines the results and is written to be read.  A new variant
  * is one more file with the same functions in the same order, all static, and
  * one table at its end, which kernel.c lists.  Tests and benchmarks walk
- * kernel_all(), so it is tested without another line.
+ * kernel_all(), so it is tested without another line.  What is the same for
+ * several widths of vectors is in a header without intrinsics, which the file of
+ * each variant includes once (window_vector.h, md4_rounds.h).
  *
  * What must never happen
  *

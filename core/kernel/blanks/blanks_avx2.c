@@ -8,6 +8,8 @@
 #define TARGET_FEATURES "avx2,bmi,popcnt"
 #define TARGET __attribute__((target(TARGET_FEATURES), always_inline))
 
+typedef uint32_t mask;
+
 enum { STEP = 32 };
 
 /*
@@ -38,7 +40,7 @@ static const uint64_t places[256] = { ROW_64(0), ROW_64(64), ROW_64(128),
 				      ROW_64(192) };
 
 /* As in blanks_avx512.c. */
-static TARGET inline uint32_t ascii_blanks(__m256i bytes)
+static TARGET inline mask ascii_blanks(__m256i bytes)
 {
 	const __m256i by_lower = _mm256_broadcastsi128_si256(_mm_setr_epi8(
 		2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1 | 4, 1 | 2 | 8, 1, 0, 0));
@@ -49,38 +51,20 @@ static TARGET inline uint32_t ascii_blanks(__m256i bytes)
 	__m256i common = _mm256_and_si256(_mm256_shuffle_epi8(by_lower, bytes),
 					  _mm256_shuffle_epi8(by_upper, upper));
 
-	return (uint32_t)_mm256_movemask_epi8(
+	return (mask)_mm256_movemask_epi8(
 		_mm256_cmpgt_epi8(common, _mm256_setzero_si256()));
 }
 
-static TARGET inline uint32_t equal(const uint8_t *p, uint8_t byte)
+static TARGET inline mask equal(const uint8_t *p, uint8_t byte)
 {
-	return (uint32_t)_mm256_movemask_epi8(
+	return (mask)_mm256_movemask_epi8(
 		_mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)p),
 				  _mm256_set1_epi8((char)byte)));
 }
 
-static TARGET inline uint32_t long_blanks(const uint8_t *p)
-{
-	uint32_t found = equal(p, 0xc2) & equal(p + 1, 0xa0);
+#include "core/kernel/blanks/blanks_vector.h"
 
-	found |= equal(p, 0xa0) & equal(p - 1, 0xc2);
-	found |= equal(p, 0xef) & equal(p + 1, 0xbb) & equal(p + 2, 0xbf);
-	found |= equal(p, 0xbb) & equal(p - 1, 0xef) & equal(p + 1, 0xbf);
-	found |= equal(p, 0xbf) & equal(p - 2, 0xef) & equal(p - 1, 0xbb);
-	return found;
-}
-
-static TARGET inline void count_controls(const uint8_t *p, uint32_t low,
-					 struct kernel_blanks_state *state)
-{
-	low &= ~(equal(p, '\b') | equal(p, '\033'));
-	state->controls += (uint64_t)_mm_popcnt_u32(low);
-	state->has_nul |= equal(p, 0) != 0;
-}
-
-static TARGET inline uint8_t *keep_eight(__m128i bytes, uint32_t keep,
-					 uint8_t *out)
+static TARGET inline uint8_t *keep_eight(__m128i bytes, mask keep, uint8_t *out)
 {
 	__m128i order = _mm_loadl_epi64((const __m128i *)&places[keep & 255]);
 
@@ -96,12 +80,12 @@ static TARGET inline size_t drop_step(const uint8_t *p,
 	__m256i most = _mm256_set1_epi8(' ' - 1);
 	__m128i low_half = _mm256_castsi256_si128(bytes);
 	__m128i high_half = _mm256_extracti128_si256(bytes, 1);
-	uint32_t blank = ascii_blanks(bytes), low;
+	mask blank = ascii_blanks(bytes), low;
 	uint8_t *to = out;
 
 	if (_mm256_movemask_epi8(bytes))
 		blank |= long_blanks(p);
-	low = (uint32_t)_mm256_movemask_epi8(
+	low = (mask)_mm256_movemask_epi8(
 		_mm256_cmpeq_epi8(_mm256_max_epu8(bytes, most), most));
 	if (low & ~blank)
 		count_controls(p, low & ~blank, state);
@@ -109,19 +93,6 @@ static TARGET inline size_t drop_step(const uint8_t *p,
 	to = keep_eight(_mm_srli_si128(low_half, 8), ~blank >> 8, to);
 	to = keep_eight(high_half, ~blank >> 16, to);
 	to = keep_eight(_mm_srli_si128(high_half, 8), ~blank >> 24, to);
-	return (size_t)(to - out);
-}
-
-__attribute__((target(TARGET_FEATURES))) static size_t drop(
-	const uint8_t *bytes, size_t count, struct kernel_blanks_state *state,
-	uint8_t *out)
-{
-	uint8_t *to = out;
-	size_t i;
-
-	for (i = 0; i + STEP <= count; i += STEP)
-		to += drop_step(bytes + i, state, to);
-	to += blanks_scalar.drop(bytes + i, count - i, state, to);
 	return (size_t)(to - out);
 }
 

@@ -8,6 +8,8 @@
 #define TARGET_FEATURES "avx512f,avx512bw,avx512vbmi,avx512vbmi2,bmi,popcnt"
 #define TARGET __attribute__((target(TARGET_FEATURES), always_inline))
 
+typedef __mmask64 mask;
+
 enum { STEP = 64 };
 
 /*
@@ -15,7 +17,7 @@ enum { STEP = 64 };
  * 1 for 09 to 0D, 2 for a space and a comma, 4 for a semicolon, 8 for a bar.
  * Of bytes from 80 on the look-up in the lower halves gives 0.
  */
-static TARGET inline __mmask64 ascii_blanks(__m512i bytes)
+static TARGET inline mask ascii_blanks(__m512i bytes)
 {
 	const __m512i by_lower = _mm512_broadcast_i32x4(_mm_setr_epi8(
 		2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1 | 4, 1 | 2 | 8, 1, 0, 0));
@@ -28,39 +30,20 @@ static TARGET inline __mmask64 ascii_blanks(__m512i bytes)
 				     _mm512_shuffle_epi8(by_upper, upper));
 }
 
-/* The bytes at p that are as given. */
-static TARGET inline __mmask64 equal(const uint8_t *p, uint8_t byte)
+static TARGET inline mask equal(const uint8_t *p, uint8_t byte)
 {
 	return _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p),
 				      _mm512_set1_epi8((char)byte));
 }
 
-/* Those that belong to a blank of several bytes. */
-static TARGET inline __mmask64 long_blanks(const uint8_t *p)
-{
-	__mmask64 found = equal(p, 0xc2) & equal(p + 1, 0xa0);
-
-	found |= equal(p, 0xa0) & equal(p - 1, 0xc2);
-	found |= equal(p, 0xef) & equal(p + 1, 0xbb) & equal(p + 2, 0xbf);
-	found |= equal(p, 0xbb) & equal(p - 1, 0xef) & equal(p + 1, 0xbf);
-	found |= equal(p, 0xbf) & equal(p - 2, 0xef) & equal(p - 1, 0xbb);
-	return found;
-}
-
-static TARGET inline void count_controls(const uint8_t *p, __mmask64 low,
-					 struct kernel_blanks_state *state)
-{
-	low &= ~(equal(p, '\b') | equal(p, '\033'));
-	state->controls += (uint64_t)_mm_popcnt_u64(low);
-	state->has_nul |= equal(p, 0) != 0;
-}
+#include "core/kernel/blanks/blanks_vector.h"
 
 static TARGET inline size_t drop_step(const uint8_t *p,
 				      struct kernel_blanks_state *state,
 				      uint8_t *out)
 {
 	__m512i bytes = _mm512_loadu_si512(p);
-	__mmask64 blank = ascii_blanks(bytes), low;
+	mask blank = ascii_blanks(bytes), low;
 
 	if (_mm512_movepi8_mask(bytes))
 		blank |= long_blanks(p);
@@ -69,19 +52,6 @@ static TARGET inline size_t drop_step(const uint8_t *p,
 		count_controls(p, low, state);
 	_mm512_storeu_si512(out, _mm512_maskz_compress_epi8(~blank, bytes));
 	return (size_t)_mm_popcnt_u64(~blank);
-}
-
-__attribute__((target(TARGET_FEATURES))) static size_t drop(
-	const uint8_t *bytes, size_t count, struct kernel_blanks_state *state,
-	uint8_t *out)
-{
-	uint8_t *to = out;
-	size_t i;
-
-	for (i = 0; i + STEP <= count; i += STEP)
-		to += drop_step(bytes + i, state, to);
-	to += blanks_scalar.drop(bytes + i, count - i, state, to);
-	return (size_t)(to - out);
 }
 
 const struct kernel_blanks blanks_avx512 = { drop };

@@ -5,7 +5,6 @@
 
 #include <immintrin.h>
 
-#include "core/base/bytes.h"
 #include "core/kernel/words_avx2.h"
 
 #define TARGET __attribute__((target("avx2")))
@@ -111,20 +110,6 @@ static TARGET inline void exchange_middle(__m256i x[2])
 
 	x[1] = _mm256_permute2x128_si256(x[0], x[1], 0x31);
 	x[0] = low;
-}
-
-static TARGET inline void set_prefix(__m256i w[16], const uint8_t prefix[16])
-{
-	int i;
-
-	for (i = 0; i < 4; i++)
-		w[i] = same(load_le32(prefix + 4 * i));
-}
-
-static TARGET inline struct md4_state start(void)
-{
-	return (struct md4_state){ same(md4_start[0]), same(md4_start[1]),
-				   same(md4_start[2]), same(md4_start[3]) };
 }
 
 /* Two prefixes at a time, a set for each half of the suffixes. */

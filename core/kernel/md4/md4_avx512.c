@@ -5,7 +5,6 @@
 
 #include <immintrin.h>
 
-#include "core/base/bytes.h"
 #include "core/kernel/words_avx512.h"
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
@@ -73,20 +72,6 @@ static TARGET inline __m512i sortable(__m512i a, __m512i b, int half)
 
 	a = _mm512_permutex2var_epi32(a, half ? high : low, b);
 	return _mm512_shuffle_epi8(a, swap);
-}
-
-static TARGET inline struct md4_state start(void)
-{
-	return (struct md4_state){ same(md4_start[0]), same(md4_start[1]),
-				   same(md4_start[2]), same(md4_start[3]) };
-}
-
-static TARGET inline void set_prefix(__m512i w[16], const uint8_t prefix[16])
-{
-	int i;
-
-	for (i = 0; i < 4; i++)
-		w[i] = same(load_le32(prefix + 4 * i));
 }
 
 static TARGET void suffixed(const uint8_t (*prefixes)[16], size_t count,

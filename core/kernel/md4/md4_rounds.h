@@ -2,22 +2,39 @@
 #ifndef CORE_KERNEL_MD4_MD4_ROUNDS_H
 #define CORE_KERNEL_MD4_MD4_ROUNDS_H
 
+#include "core/base/bytes.h"
 #include "core/kernel/md4/md4_impl.h"
 
 /*
  * MD4 of messages in lanes, once for all vectors: the rounds of RFC 1320,
  * section 3.4, and turns.  A file that includes this has defined TARGET,
  * INLINE, LANES and SETS; the types vector (lanes of 32 bits each) and
- * vector_mask; rotate(), choose(), majority() and parity() of lanes; add(x, f,
- * w), the sum, of which f is ready last; plus(w, constant); add_if(x, mask, y):
- * x, or x + y where the mask says so; load() and store(); load_words() of four
- * words; and are_more(blocks, than), a mask.
+ * vector_mask; same(value), of equal lanes; rotate(), choose(), majority() and
+ * parity() of lanes; add(x, f, w), the sum, of which f is ready last; plus(w,
+ * constant); add_if(x, mask, y): x, or x + y where the mask says so; load() and
+ * store(); load_words() of four words; and are_more(blocks, than), a mask.
  */
 #ifdef LANES
 
 struct md4_state {
 	vector a, b, c, d;
 };
+
+/* Before the first block of each message. */
+static TARGET inline struct md4_state start(void)
+{
+	return (struct md4_state){ same(md4_start[0]), same(md4_start[1]),
+				   same(md4_start[2]), same(md4_start[3]) };
+}
+
+/* Words 0 to 3 of all messages. */
+static TARGET inline void set_prefix(vector w[16], const uint8_t prefix[16])
+{
+	int i;
+
+	for (i = 0; i < 4; i++)
+		w[i] = same(load_le32(prefix + 4 * i));
+}
 
 /* Four steps of a round, the one that begins with word w[4 * i] or w[i]. */
 static TARGET INLINE void round_1(struct md4_state *s, const vector w[16],

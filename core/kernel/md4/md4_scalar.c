@@ -116,23 +116,16 @@ static void lower(uint64_t *least, vector a, vector b)
 	}
 }
 
-static inline struct md4_state start(void)
-{
-	return (struct md4_state){ same(md4_start[0]), same(md4_start[1]),
-				   same(md4_start[2]), same(md4_start[3]) };
-}
-
 static void suffixed_once(const uint8_t prefix[16], uint64_t minima[16])
 {
 	const vector all[SETS] = { same(UINT32_MAX), same(UINT32_MAX),
 				   same(UINT32_MAX), same(UINT32_MAX) };
 	vector w[SETS][16] = { 0 };
 	struct md4_state s[SETS];
-	unsigned i, k;
+	unsigned k;
 
 	for (k = 0; k < SETS; k++) {
-		for (i = 0; i < 4; i++)
-			w[k][i] = same(load_le32(prefix + 4 * i));
+		set_prefix(w[k], prefix);
 		/* The suffix, and the bit that ends a message; its length. */
 		w[k][4] = same(0x8001 + k * LANES) + (vector){ 0, 1, 2, 3 };
 		w[k][14] = same(17 * 8);

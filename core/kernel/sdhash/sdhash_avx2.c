@@ -66,18 +66,16 @@ static TARGET void find_runs(const uint16_t *ranks, size_t count, uint8_t *out)
 	}
 }
 
-/* (rank - 1) * 64 + run, or WALK_NONE and above. */
-static TARGET inline vector key_of(vector rank, __m128i run)
+static TARGET inline vector keys_of(const uint16_t *ranks, const uint8_t *runs)
 {
 	const vector last = _mm256_set1_epi16(SDHASH_WINDOW - 1);
-	vector key = _mm256_sub_epi16(rank, _mm256_set1_epi16(1));
+	vector run = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)runs));
+	vector key = _mm256_sub_epi16(load(ranks), _mm256_set1_epi16(1));
 
 	key = _mm256_slli_epi16(key, WALK_RANK_SHIFT);
-	return _mm256_or_si256(
-		key, _mm256_min_epu16(_mm256_cvtepu8_epi16(run), last));
+	return _mm256_or_si256(key, _mm256_min_epu16(run, last));
 }
 
-/* The lower of the windows at out and that far on. */
 static TARGET inline vector lower(const uint16_t *out, size_t width)
 {
 	const vector last = _mm256_set1_epi16(SDHASH_WINDOW - 1);
@@ -89,30 +87,16 @@ static TARGET inline vector lower(const uint16_t *out, size_t width)
 	return _mm256_min_epu16(load(out), right);
 }
 
-/* See sdhash_walk.h.  Of count windows; some more that mean nothing are
- * written. */
-static TARGET void find_minima(const uint16_t *ranks, size_t count,
-			       const uint8_t *runs, uint16_t *out)
+static TARGET inline vector all_none(void)
 {
-	const vector none = _mm256_set1_epi16((short)WALK_NONE);
-	size_t i, width, end = (count + SDHASH_WINDOW + LANES - 2) / LANES;
-	vector x;
+	return _mm256_set1_epi16((short)WALK_NONE);
+}
 
-	end *= LANES;
-	for (i = 0; i < end; i += LANES)
-		store(out + i,
-		      key_of(load(ranks + i),
-			     _mm_loadu_si128((const __m128i *)(runs + i))));
-	store(out + end, none);
-	store(out + end + LANES, none);
-	for (width = 1; width < SDHASH_WINDOW / 2; width *= 2)
-		for (i = 0; i < end; i += LANES)
-			store(out + i, lower(out + i, width));
-	for (i = 0; i < end; i += LANES) {
-		x = _mm256_cmpeq_epi16(load(ranks + i), _mm256_setzero_si256());
-		store(out + i,
-		      _mm256_blendv_epi8(lower(out + i, width), none, x));
-	}
+static TARGET inline vector none_if_zero(vector minima, const uint16_t *ranks)
+{
+	return _mm256_blendv_epi8(
+		minima, all_none(),
+		_mm256_cmpeq_epi16(load(ranks), _mm256_setzero_si256()));
 }
 
 /* Of 32 ranks, those above lowest. */

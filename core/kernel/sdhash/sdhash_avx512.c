@@ -15,12 +15,26 @@
 
 typedef __m512i vector;
 
+static TARGET inline vector load(const void *from)
+{
+	return _mm512_loadu_si512(from);
+}
+
+static TARGET inline void store(void *to, vector x)
+{
+	_mm512_storeu_si512(to, x);
+}
+
+static TARGET inline vector same(uint32_t value)
+{
+	return _mm512_set1_epi32((int)value);
+}
+
 /* ---- scores ---- */
 
 static TARGET inline __mmask32 is_run(const uint16_t *ranks)
 {
-	return _mm512_cmpeq_epi16_mask(_mm512_loadu_si512(ranks),
-				       _mm512_loadu_si512(ranks + 1));
+	return _mm512_cmpeq_epi16_mask(load(ranks), load(ranks + 1));
 }
 
 /* How many equal ranks follow each of count places, 64 at most; some more that
@@ -34,78 +48,62 @@ static TARGET void find_runs(const uint16_t *ranks, size_t count, uint8_t *out)
 	for (i = 0; i < end; i += BYTES) {
 		equal = _mm512_kunpackd(is_run(ranks + i + LANES),
 					is_run(ranks + i));
-		_mm512_storeu_si512(out + i, _mm512_maskz_set1_epi8(equal, 1));
+		store(out + i, _mm512_maskz_set1_epi8(equal, 1));
 	}
-	_mm512_storeu_si512(out + end, _mm512_setzero_si512());
+	store(out + end, _mm512_setzero_si512());
 	for (width = 1; width < SDHASH_WINDOW; width *= 2) {
 		full = _mm512_set1_epi8((char)width);
 		for (i = 0; i < end; i += BYTES) {
-			x = _mm512_loadu_si512(out + i);
-			y = _mm512_loadu_si512(out + i + width);
+			x = load(out + i);
+			y = load(out + i + width);
 			equal = _mm512_cmpeq_epi8_mask(x, full);
 			x = _mm512_mask_add_epi8(x, equal, x, y);
-			_mm512_storeu_si512(out + i, x);
+			store(out + i, x);
 		}
 	}
 }
 
-/* (rank - 1) * 64 + run, or WALK_NONE and above. */
-static TARGET inline vector key_of(vector rank, __m256i run)
+static TARGET inline vector keys_of(const uint16_t *ranks, const uint8_t *runs)
 {
 	const vector last = _mm512_set1_epi16(SDHASH_WINDOW - 1);
-	vector key = _mm512_sub_epi16(rank, _mm512_set1_epi16(1));
+	vector run =
+		_mm512_cvtepu8_epi16(_mm256_loadu_si256((const void *)runs));
+	vector key = _mm512_sub_epi16(load(ranks), _mm512_set1_epi16(1));
 
 	key = _mm512_slli_epi16(key, WALK_RANK_SHIFT);
-	return _mm512_or_si512(
-		key, _mm512_min_epu16(_mm512_cvtepu8_epi16(run), last));
+	return _mm512_or_si512(key, _mm512_min_epu16(run, last));
 }
 
-/* The lower of the windows at out and that far on. */
 static TARGET inline vector lower(const uint16_t *out, size_t width)
 {
 	const vector last = _mm512_set1_epi16(SDHASH_WINDOW - 1);
-	vector left = _mm512_loadu_si512(out);
-	vector right = _mm512_loadu_si512(out + width);
+	vector right = load(out + width);
 	vector further =
 		_mm512_adds_epu16(right, _mm512_set1_epi16((short)width));
 
 	right = _mm512_min_epu16(further, _mm512_or_si512(right, last));
-	return _mm512_min_epu16(left, right);
+	return _mm512_min_epu16(load(out), right);
 }
 
-/* See sdhash_walk.h.  Of count windows; some more that mean nothing are
- * written. */
-static TARGET void find_minima(const uint16_t *ranks, size_t count,
-			       const uint8_t *runs, uint16_t *out)
+static TARGET inline vector all_none(void)
 {
-	const vector none = _mm512_set1_epi16((short)WALK_NONE);
-	size_t i, width, end = (count + SDHASH_WINDOW + LANES - 2) / LANES;
-	vector x;
+	return _mm512_set1_epi16((short)WALK_NONE);
+}
 
-	end *= LANES;
-	for (i = 0; i < end; i += LANES) {
-		x = _mm512_loadu_si512(ranks + i);
-		x = key_of(x, _mm256_loadu_si256((const __m256i *)(runs + i)));
-		_mm512_storeu_si512(out + i, x);
-	}
-	_mm512_storeu_si512(out + end, none);
-	for (width = 1; width < SDHASH_WINDOW / 2; width *= 2)
-		for (i = 0; i < end; i += LANES)
-			_mm512_storeu_si512(out + i, lower(out + i, width));
-	for (i = 0; i < end; i += LANES) {
-		x = _mm512_loadu_si512(ranks + i);
-		x = _mm512_mask_mov_epi16(lower(out + i, width),
-					  _mm512_testn_epi16_mask(x, x), none);
-		_mm512_storeu_si512(out + i, x);
-	}
+static TARGET inline vector none_if_zero(vector minima, const uint16_t *ranks)
+{
+	vector x = load(ranks);
+
+	return _mm512_mask_mov_epi16(minima, _mm512_testn_epi16_mask(x, x),
+				     all_none());
 }
 
 static TARGET inline size_t find(const uint16_t *ranks, unsigned lowest)
 {
 	vector x = _mm512_set1_epi16((short)lowest);
-	__mmask64 found = _mm512_kunpackd(
-		_mm512_cmple_epu16_mask(_mm512_loadu_si512(ranks + LANES), x),
-		_mm512_cmple_epu16_mask(_mm512_loadu_si512(ranks), x));
+	__mmask64 found =
+		_mm512_kunpackd(_mm512_cmple_epu16_mask(load(ranks + LANES), x),
+				_mm512_cmple_epu16_mask(load(ranks), x));
 
 	return _tzcnt_u64(_cvtmask64_u64(found));
 }
@@ -130,16 +128,6 @@ static TARGET size_t pick(const uint8_t *scores, size_t count, uint8_t least,
 			places_out[found++] = (uint16_t)(i + _tzcnt_u64(high));
 	}
 	return found;
-}
-
-static TARGET inline vector same(uint32_t value)
-{
-	return _mm512_set1_epi32((int)value);
-}
-
-static TARGET inline void store(void *to, vector x)
-{
-	_mm512_storeu_si512(to, x);
 }
 
 static TARGET inline vector add(vector x, vector y)

@@ -7,15 +7,40 @@
 /*
  * What sdhash does with any vectors: the walk over ranks and SHA-1 (FIPS
  * 180-4).  A file that includes this has defined TARGET, BYTES in a vector,
- * LANES of 16 bits and HASHES, lanes of 32 bits; the type vector; find_runs(),
- * find_minima() and find() as the walk needs them; and for lanes of 32 bits
- * load_words() of four words, same(value), store(), add(), rotate(),
- * swap_bytes(), mix(), the exclusive or of four, and choose(), parity() and
- * majority() of section 4.1.1.
+ * LANES of 16 bits and HASHES, lanes of 32 bits; the type vector and store();
+ *
+ * for the walk find_runs() and find(); and for lanes of 16 bits
+ * keys_of(ranks, runs), (rank - 1) * 64 + run, or WALK_NONE and above;
+ * lower(out, width), the lower of the windows at out and that far on;
+ * all_none(), of WALK_NONE; and none_if_zero(minima, ranks), the minima, or
+ * WALK_NONE where a rank is 0;
+ *
+ * for SHA-1, of lanes of 32 bits, load_words() of four words, same(value),
+ * add(), rotate(), swap_bytes(), mix(), the exclusive or of four, and choose(),
+ * parity() and majority() of section 4.1.1.
  */
 #ifdef TARGET
 
 /* ---- scores ---- */
+
+/* See sdhash_walk.h.  Of count windows; some more that mean nothing are
+ * written. */
+static TARGET void find_minima(const uint16_t *ranks, size_t count,
+			       const uint8_t *runs, uint16_t *out)
+{
+	size_t i, width, end = (count + SDHASH_WINDOW + LANES - 2) / LANES;
+
+	end *= LANES;
+	for (i = 0; i < end; i += LANES)
+		store(out + i, keys_of(ranks + i, runs + i));
+	for (i = 0; i < SDHASH_WINDOW / 2; i += LANES)
+		store(out + end + i, all_none());
+	for (width = 1; width < SDHASH_WINDOW / 2; width *= 2)
+		for (i = 0; i < end; i += LANES)
+			store(out + i, lower(out + i, width));
+	for (i = 0; i < end; i += LANES)
+		store(out + i, none_if_zero(lower(out + i, width), ranks + i));
+}
 
 static TARGET void score(struct sdhash_lowest *lowest, const uint16_t *ranks,
 			 size_t steps, uint8_t *scores)

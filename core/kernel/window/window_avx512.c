@@ -10,20 +10,46 @@
 	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl," \
 			      "avx512vbmi,popcnt,bmi")))
 
-/* From this limit on, it takes less to look at every key than at those of the
- * eights that have a wanted one. */
-#define DENSE (UINT64_MAX / 16)
-#define SPARSE 512 /* windows that are looked at together below it */
+typedef __m512i vector;
 
-/* y of a window of zeros, under a seed. */
-#define Y_OF_ZEROS(seed)                                      \
-	((long long)((seed) ^ ((seed) << 49 | (seed) >> 15) ^ \
-		     ((seed) << 24 | (seed) >> 40)))
+TARGET static inline vector same(uint64_t word)
+{
+	return _mm512_set1_epi64((long long)word);
+}
+
+TARGET static inline vector shift_right(vector x, int bits)
+{
+	return _mm512_srli_epi64(x, (unsigned)bits);
+}
+
+TARGET static inline vector multiply(vector x, uint64_t factor)
+{
+	return _mm512_mullo_epi64(x, same(factor));
+}
+
+TARGET static inline vector add_bytes(vector a, vector b)
+{
+	return _mm512_add_epi8(a, b);
+}
+
+TARGET static inline vector xor3(vector a, vector b, vector c)
+{
+	return _mm512_ternarylogic_epi64(a, b, c, 0x96);
+}
+
+TARGET static inline vector majority(vector a, vector b, vector c)
+{
+	return _mm512_ternarylogic_epi64(a, b, c, 0xe8);
+}
+
+#include "core/kernel/window/window_vector.h"
+
+#define SPARSE 512 /* windows that are looked at together */
 
 /* The 8 windows from byte first on. */
-TARGET static inline __m512i spread(__m512i bytes, int first)
+TARGET static inline vector spread(vector bytes, int first)
 {
-	const __m512i order = _mm512_set_epi64(
+	const vector order = _mm512_set_epi64(
 		0x0e0d0c0b0a090807, 0x0d0c0b0a09080706, 0x0c0b0a0908070605,
 		0x0b0a090807060504, 0x0a09080706050403, 0x0908070605040302,
 		0x0807060504030201, 0x0706050403020100);
@@ -34,79 +60,47 @@ TARGET static inline __m512i spread(__m512i bytes, int first)
 
 /* y of windows.  Of its three rotations two are choices of bytes, which are not
  * in the way of multiplications. */
-TARGET static inline __m512i y_of(__m512i windows, long long y_of_zeros)
+TARGET static inline vector y_of(vector windows)
 {
-	const __m512i order = _mm512_set4_epi32(0x080f0e0d, 0x0c0b0a09,
-						0x00070605, 0x04030201);
-	__m512i by_56 = _mm512_shuffle_epi8(windows, order);
+	const uint8_t zeros[WINDOW_LENGTH] = { 0 };
+	const vector y_of_zeros = same(window_y(zeros, WINDOW_SEED_1));
+	const vector order = _mm512_set4_epi32(0x080f0e0d, 0x0c0b0a09,
+					       0x00070605, 0x04030201);
+	vector by_56 = _mm512_shuffle_epi8(windows, order);
 
-	return _mm512_ternarylogic_epi64(
-		_mm512_shuffle_epi32(windows, 0xb1),
-		_mm512_rol_epi64(windows, 17),
-		_mm512_xor_si512(by_56, _mm512_set1_epi64(y_of_zeros)), 0x96);
-}
-
-/* The last step of the hash but for its last xor, that xor, and the inverse of
- * both: see window_impl.h. */
-TARGET static inline __m512i nearly_finish(__m512i y)
-{
-	const __m512i prime = _mm512_set1_epi64((long long)WINDOW_PRIME);
-	const __m512i eight = _mm512_set1_epi64(8);
-	__m512i t;
-
-	y = _mm512_mullo_epi64(y, prime);
-	t = _mm512_add_epi64(_mm512_srli_epi64(y, 35), eight);
-	return _mm512_mullo_epi64(_mm512_xor_si512(y, t), prime);
-}
-
-TARGET static inline __m512i finish_nearly(__m512i y)
-{
-	return _mm512_xor_si512(y, _mm512_srli_epi64(y, 28));
-}
-
-TARGET static inline __m512i undo_finish(__m512i key)
-{
-	const __m512i inverse = _mm512_set1_epi64((long long)WINDOW_INVERSE);
-	const __m512i eight = _mm512_set1_epi64(8);
-	__m512i t, y;
-
-	y = _mm512_ternarylogic_epi64(key, _mm512_srli_epi64(key, 28),
-				      _mm512_srli_epi64(key, 56), 0x96);
-	y = _mm512_mullo_epi64(y, inverse);
-	t = _mm512_add_epi64(_mm512_srli_epi64(y, 35), eight);
-	return _mm512_mullo_epi64(_mm512_xor_si512(y, t), inverse);
+	return xor3(_mm512_shuffle_epi32(windows, 0xb1),
+		    _mm512_rol_epi64(windows, 17), by_56 ^ y_of_zeros);
 }
 
 /* The keys of 8 windows but for the last xor. */
-TARGET static inline __m512i nearly_keys_of(__m512i bytes, int first)
+TARGET static inline vector nearly_keys_of(vector bytes, int first)
 {
-	return nearly_finish(
-		y_of(spread(bytes, first), Y_OF_ZEROS(WINDOW_SEED_1)));
+	return nearly_finish(y_of(spread(bytes, first)));
 }
 
 /* Compressed in a register: straight to memory is slow on some. */
 TARGET static inline size_t store_some(uint64_t *out, __mmask8 which,
-				       __m512i keys)
+				       vector keys)
 {
 	_mm512_storeu_si512(out, _mm512_maskz_compress_epi64(which, keys));
 	return (size_t)_mm_popcnt_u32(which);
 }
 
-TARGET static inline size_t pick_eight(uint64_t *out, __m512i nearly_keys,
-				       __m512i bounds)
+TARGET static inline size_t pick_eight(uint64_t *out, vector nearly_keys,
+				       vector bounds)
 {
-	__m512i keys = finish_nearly(nearly_keys);
+	vector keys = finish_nearly(nearly_keys);
 
 	return store_some(out, _mm512_cmple_epu64_mask(keys, bounds), keys);
 }
 
 /* The last windows, at most 8 of them. */
 TARGET static size_t pick_last(const uint8_t *bytes, size_t count,
-			       __m512i bounds, uint64_t *keys_out)
+			       vector bounds, uint64_t *keys_out)
 {
 	const __mmask64 which_bytes = (UINT64_C(1) << (count + 7)) - 1;
 	uint64_t keys[8];
-	__m512i all =
+	vector all =
 		nearly_keys_of(_mm512_maskz_loadu_epi8(which_bytes, bytes), 0);
 	__mmask8 which;
 	size_t n;
@@ -121,7 +115,7 @@ TARGET static size_t pick_last(const uint8_t *bytes, size_t count,
 
 /* Inline, for first to be a constant. */
 TARGET __attribute__((always_inline)) static inline size_t pick_32(
-	uint64_t *out, __m512i bytes, int first, __m512i bounds)
+	uint64_t *out, vector bytes, int first, vector bounds)
 {
 	size_t n;
 
@@ -133,11 +127,11 @@ TARGET __attribute__((always_inline)) static inline size_t pick_32(
 }
 
 TARGET static inline size_t pick_64(uint64_t *out, const uint8_t *bytes,
-				    __m512i bounds)
+				    vector bounds)
 {
 	/* 71 bytes: windows 0..31 in the first, the others in the last. */
-	__m512i first = _mm512_loadu_si512(bytes);
-	__m512i last = _mm512_loadu_si512(bytes + 7);
+	vector first = _mm512_loadu_si512(bytes);
+	vector last = _mm512_loadu_si512(bytes + 7);
 	size_t n = pick_32(out, first, 0, bounds);
 
 	return n + pick_32(out + n, last, 25, bounds);
@@ -145,16 +139,15 @@ TARGET static inline size_t pick_64(uint64_t *out, const uint8_t *bytes,
 
 /* The keys but for the last xor of 8 windows, each 8 bytes after the one
  * before. */
-TARGET static inline __m512i nearly_keys_apart(const uint8_t *bytes)
+TARGET static inline vector nearly_keys_apart(const uint8_t *bytes)
 {
-	return nearly_finish(
-		y_of(_mm512_loadu_si512(bytes), Y_OF_ZEROS(WINDOW_SEED_1)));
+	return nearly_finish(y_of(_mm512_loadu_si512(bytes)));
 }
 
 /* Of 64 windows, which eights may have a key up to most. */
-TARGET static inline __mmask8 find_eights(const uint8_t *bytes, __m512i most)
+TARGET static inline __mmask8 find_eights(const uint8_t *bytes, vector most)
 {
-	__m512i least = nearly_keys_apart(bytes);
+	vector least = nearly_keys_apart(bytes);
 	int i;
 
 #pragma GCC unroll 8
@@ -168,9 +161,8 @@ TARGET static inline __mmask8 find_eights(const uint8_t *bytes, __m512i most)
 TARGET static inline size_t pick_sparse(const uint8_t *bytes, size_t count,
 					uint64_t bound, uint64_t *keys_out)
 {
-	const __m512i bounds = _mm512_set1_epi64((long long)bound);
-	const __m512i most = _mm512_set1_epi64(
-		(long long)(bound | UINT64_MAX >> WINDOW_TOP_BITS));
+	const vector bounds = same(bound);
+	const vector most = same(bound | UINT64_MAX >> WINDOW_TOP_BITS);
 	uint64_t eights = 0;
 	size_t i, picked = 0;
 	__m128i some;
@@ -191,12 +183,12 @@ TARGET static inline size_t pick_sparse(const uint8_t *bytes, size_t count,
 TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t bound,
 			  uint64_t *keys_out)
 {
-	const __m512i bounds = _mm512_set1_epi64((long long)bound);
+	const vector bounds = same(bound);
 	size_t i, part, picked = 0;
 
 	for (i = 0; i + 64 <= count; i += part) {
 		part = 64;
-		if (bound >= DENSE) {
+		if (bound >= WINDOW_DENSE) {
 			picked += pick_64(keys_out + picked, bytes + i, bounds);
 			continue;
 		}
@@ -211,41 +203,8 @@ TARGET static size_t pick(const uint8_t *bytes, size_t count, uint64_t bound,
 	return picked;
 }
 
-/* Adds three words bit by bit: the low bits of the sums in *a. */
-TARGET static inline __m512i add_bits(__m512i *a, __m512i b, __m512i c)
-{
-	__m512i carry = _mm512_ternarylogic_epi64(*a, b, c, 0xe8);
-
-	*a = _mm512_ternarylogic_epi64(*a, b, c, 0x96);
-	return carry;
-}
-
-/* As in the scalar file, in eight lanes. */
-struct sums_512 {
-	__m512i low[3];
-	__m512i bytes[8];
-};
-
-TARGET static inline void add_vectors(struct sums_512 *s, const __m512i v[8])
-{
-	const __m512i ones = _mm512_set1_epi8(1);
-	__m512i twos[4], fours[2], eights;
-	int i;
-
-	for (i = 0; i < 4; i++)
-		twos[i] = add_bits(&s->low[0], v[2 * i], v[2 * i + 1]);
-	for (i = 0; i < 2; i++)
-		fours[i] = add_bits(&s->low[1], twos[2 * i], twos[2 * i + 1]);
-	eights = add_bits(&s->low[2], fours[0], fours[1]);
-	for (i = 0; i < 8; i++)
-		s->bytes[i] = _mm512_add_epi8(
-			s->bytes[i],
-			_mm512_and_si512(_mm512_srli_epi64(eights, (unsigned)i),
-					 ones));
-}
-
 /* The four 16-bit sums over all lanes. */
-TARGET static inline uint64_t sum_lanes(__m512i x)
+TARGET static inline uint64_t sum_lanes(vector x)
 {
 	__m256i half = _mm256_add_epi16(_mm512_castsi512_si256(x),
 					_mm512_extracti64x4_epi64(x, 1));
@@ -256,18 +215,18 @@ TARGET static inline uint64_t sum_lanes(__m512i x)
 	return (uint64_t)_mm_cvtsi128_si64(quarter);
 }
 
-TARGET static inline void add_bytes(const struct sums_512 *s, unsigned bit,
-				    uint32_t sums[64])
+/* To the sums for that bit of each byte. */
+TARGET static inline void add_bit(const struct window_sums *s, unsigned bit,
+				  uint32_t sums[64])
 {
-	const __m512i ones = _mm512_set1_epi8(1);
-	const __m512i even = _mm512_set1_epi16(0xff);
-	__m512i few = _mm512_setzero_si512(), eights = s->bytes[bit], some;
+	const vector ones = _mm512_set1_epi8(1);
+	const vector even = _mm512_set1_epi16(0xff);
+	vector few = _mm512_setzero_si512(), eights = s->bytes[bit], some;
 	uint64_t evens, odds;
 	int i;
 
 	for (i = 2; i >= 0; i--) {
-		some = _mm512_and_si512(_mm512_srli_epi64(s->low[i], bit),
-					ones);
+		some = shift_right(s->low[i], (int)bit) & ones;
 		few = _mm512_add_epi8(_mm512_add_epi8(few, few), some);
 	}
 	some = _mm512_slli_epi16(_mm512_and_si512(eights, even), 3);
@@ -280,24 +239,16 @@ TARGET static inline void add_bytes(const struct sums_512 *s, unsigned bit,
 	}
 }
 
-TARGET static void add_lanes(const struct sums_512 *s, uint32_t sums[64])
+TARGET static void add_lanes(const struct window_sums *s, uint32_t sums[64])
 {
 	unsigned bit;
 
 	for (bit = 0; bit < 8; bit++)
-		add_bytes(s, bit, sums);
-}
-
-TARGET static inline __m512i values_of(__m512i keys)
-{
-	const __m512i change = _mm512_set1_epi64((long long)WINDOW_DIFFERENCE);
-	__m512i y = undo_finish(keys);
-
-	return finish_nearly(nearly_finish(_mm512_xor_si512(y, change)));
+		add_bit(s, bit, sums);
 }
 
 /* The values of up to 8 keys, then zeros. */
-TARGET static inline __m512i load_values(const uint64_t *keys, size_t count)
+TARGET static inline vector load_values(const uint64_t *keys, size_t count)
 {
 	__mmask8 some = (__mmask8)(count < 8 ? (1U << count) - 1 : 0xff);
 
@@ -309,8 +260,8 @@ TARGET static inline __m512i load_values(const uint64_t *keys, size_t count)
 TARGET static void sum_part(const uint64_t *keys, size_t count,
 			    uint32_t sums[64])
 {
-	struct sums_512 s = { 0 };
-	__m512i v[8];
+	struct window_sums s = { 0 };
+	vector v[8];
 	size_t i, k, at;
 
 	for (i = 0; i < count; i += 64) {
