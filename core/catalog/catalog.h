@@ -401,18 +401,18 @@ int catalog_text_sketch_each(struct catalog_txn *txn,
 					 const struct sif_sketch *sketch),
 			     void *arg);
 
+/* What it returns ends the walk when it is not 0, and is returned. */
+typedef int catalog_copy_fn(void *arg, uint32_t content,
+			    const struct file_key *key);
+
 /* The files with that content, in order of device, inode, generation. */
 int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
-			int (*each)(void *arg, const struct file_key *key),
-			void *arg);
+			catalog_copy_fn *each, void *arg);
 
 /* The files of every content whose id is not below the given one, in order of
- * id, device, inode, generation; until each returns something else than 0,
- * which is returned then. */
+ * id, device, inode, generation. */
 int catalog_copies_from(struct catalog_txn *txn, uint32_t content,
-			int (*each)(void *arg, uint32_t content,
-				    const struct file_key *key),
-			void *arg);
+			catalog_copy_fn *each, void *arg);
 
 /* ---- pending ---- */
 

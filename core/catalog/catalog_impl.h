@@ -231,6 +231,11 @@ int catalog_commit_errno(const struct catalog *c, int rc);
 /* value_out is valid until the next write of the transaction. */
 int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	    size_t key_len, MDB_val *value_out);
+
+/* The same of a database whose keys are ids of contents. */
+int txn_get_content(struct catalog_txn *txn, enum catalog_db db,
+		    uint32_t content, MDB_val *value_out);
+
 bool txn_has(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	     size_t key_len, int *err);
 int txn_put(struct catalog_txn *txn, enum catalog_db db, const void *key,
@@ -313,6 +318,10 @@ int short_sketch_text(struct catalog_txn *txn, enum catalog_db db,
 
 /* ---- content.c ---- */
 
+/* Without its texts and sketches. */
+int content_load(struct catalog_txn *txn, uint32_t content,
+		 struct digests *out);
+
 /* The id of that content, made when there is none. */
 int content_intern(struct catalog_txn *txn, const struct digests *d,
 		   uint32_t *out);
@@ -352,6 +361,9 @@ int link_put(struct catalog_txn *txn, const struct file_key *parent,
 	     struct catalog_name name, const struct file_key *key);
 int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 		struct catalog_name name, const struct file_key *key);
+
+/* 1: the file has two names or more; 0: one at most. */
+int link_has_second(struct catalog_txn *txn, const struct file_key *key);
 
 /* Deletes all names of key but (parent, name); all when parent is NULL. */
 int link_delete_others(struct catalog_txn *txn, const struct file_key *key,

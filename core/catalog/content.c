@@ -98,15 +98,11 @@ int content_intern(struct catalog_txn *txn, const struct digests *d,
 	return 0;
 }
 
-static int content_load(struct catalog_txn *txn, uint32_t content,
-			struct digests *out)
+int content_load(struct catalog_txn *txn, uint32_t content, struct digests *out)
 {
-	uint8_t id[CONTENT_KEY_BYTES];
 	MDB_val value;
-	int err;
+	int err = txn_get_content(txn, DB_CONTENTS, content, &value);
 
-	store_be32(id, content);
-	err = txn_get(txn, DB_CONTENTS, id, sizeof(id), &value);
 	return err ? err : content_decode(&value, out);
 }
 
@@ -172,12 +168,9 @@ int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 static int texts_get(struct catalog_txn *txn, uint32_t content, uint32_t wanted,
 		     struct digests *d)
 {
-	uint8_t id[CONTENT_KEY_BYTES];
 	MDB_val value;
-	int err;
+	int err = txn_get_content(txn, DB_TEXTS, content, &value);
 
-	store_be32(id, content);
-	err = txn_get(txn, DB_TEXTS, id, sizeof(id), &value);
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
 	return texts_decode(&value, wanted, d);
@@ -256,35 +249,8 @@ int catalog_content_each(struct catalog_txn *txn,
 	return result;
 }
 
-int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
-			int (*each)(void *arg, const struct file_key *key),
-			void *arg)
-{
-	uint8_t id[CONTENT_KEY_BYTES];
-	struct file_key key;
-	struct record_scan s;
-	uint32_t unused;
-	int result;
-
-	store_be32(id, content);
-	result = record_scan_open(txn, DB_COPIES, id, sizeof(id), &s);
-	if (result)
-		return result;
-	while ((result = record_scan_next(&s)) == 1) {
-		result = copy_key_decode(&s.key, &unused, &key);
-		if (!result)
-			result = each(arg, &key);
-		if (result)
-			break;
-	}
-	record_scan_close(&s);
-	return result;
-}
-
-int catalog_copies_from(struct catalog_txn *txn, uint32_t content,
-			int (*each)(void *arg, uint32_t content,
-				    const struct file_key *key),
-			void *arg)
+static int copies_scan(struct catalog_txn *txn, uint32_t content, bool open_end,
+		       catalog_copy_fn *each, void *arg)
 {
 	uint8_t id[CONTENT_KEY_BYTES];
 	struct file_key key;
@@ -296,7 +262,7 @@ int catalog_copies_from(struct catalog_txn *txn, uint32_t content,
 	result = record_scan_open(txn, DB_COPIES, id, sizeof(id), &s);
 	if (result)
 		return result;
-	s.open_end = true;
+	s.open_end = open_end;
 	while ((result = record_scan_next(&s)) == 1) {
 		result = copy_key_decode(&s.key, &found, &key);
 		if (!result)
@@ -306,4 +272,16 @@ int catalog_copies_from(struct catalog_txn *txn, uint32_t content,
 	}
 	record_scan_close(&s);
 	return result;
+}
+
+int catalog_copies_each(struct catalog_txn *txn, uint32_t content,
+			catalog_copy_fn *each, void *arg)
+{
+	return copies_scan(txn, content, false, each, arg);
+}
+
+int catalog_copies_from(struct catalog_txn *txn, uint32_t content,
+			catalog_copy_fn *each, void *arg)
+{
+	return copies_scan(txn, content, true, each, arg);
 }

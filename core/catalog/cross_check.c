@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "core/base/bytes.h"
-
 /* ---- findings ---- */
 
 int cross_check_note(struct cross_check *c, const char *text)
@@ -47,14 +45,8 @@ int cross_check_find_file(struct cross_check *c, const struct file_key *key,
 int cross_check_find_content(struct cross_check *c, uint32_t content,
 			     struct digests *out)
 {
-	uint8_t id[CONTENT_KEY_BYTES];
-	MDB_val value;
-	int err;
+	int err = content_load(c->txn, content, out);
 
-	store_be32(id, content);
-	err = txn_get(c->txn, DB_CONTENTS, id, sizeof(id), &value);
-	if (!err)
-		err = content_decode(&value, out);
 	if (err == -ENOENT || err == -EUCLEAN)
 		return 0;
 	return err ? err : 1;

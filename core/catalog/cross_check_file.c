@@ -48,9 +48,6 @@ static int check_directory(struct cross_check *c, const struct file_key *key,
 			   const struct file_record *r)
 {
 	static const struct file_identity none;
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
-	struct record_scan s;
-	int found;
 	int err;
 
 	if (!file_identity_equal(&r->identity, &none)) {
@@ -59,18 +56,11 @@ static int check_directory(struct cross_check *c, const struct file_key *key,
 		if (err)
 			return err;
 	}
-	err = record_scan_open(c->txn, DB_LINKS, prefix,
-			       file_key_store(key, prefix), &s);
-	if (err)
-		return err;
-	found = record_scan_next(&s);
-	if (found == 1)
-		found = record_scan_next(&s);
-	if (found == 1)
-		found = cross_check_note_file(c, key,
-					      "a directory with two names");
-	record_scan_close(&s);
-	return found;
+	err = link_has_second(c->txn, key);
+	if (err == 1)
+		err = cross_check_note_file(c, key,
+					    "a directory with two names");
+	return err;
 }
 
 static void count_file(struct catalog_counts *n, const struct file_record *r)

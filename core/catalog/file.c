@@ -129,24 +129,12 @@ static int record_put(struct catalog_txn *txn, const struct file_key *key,
 static int names_of_new_directory(struct catalog_txn *txn,
 				  const struct file_key *key)
 {
-	struct link first;
-	uint8_t prefix[FILE_KEY_BYTES_MAX];
-	struct record_scan s;
-	int found;
-	int err;
+	const struct catalog_name none = { 0 };
+	int found = link_has_second(txn, key);
 
-	err = record_scan_open(txn, DB_LINKS, prefix,
-			       file_key_store(key, prefix), &s);
-	if (err)
-		return err;
-	found = record_scan_next(&s);
-	if (found == 1)
-		found = record_scan_next(&s);
-	record_scan_close(&s);
 	if (found != 1)
 		return found;
-	first.name = (struct catalog_name){ 0 };
-	return link_delete_others(txn, key, NULL, first.name);
+	return link_delete_others(txn, key, NULL, none);
 }
 
 /* The kinds differ: what only the other kind can have goes. */

@@ -121,6 +121,23 @@ static int link_find_other(struct catalog_txn *txn, const struct file_key *key,
 	return result;
 }
 
+int link_has_second(struct catalog_txn *txn, const struct file_key *key)
+{
+	uint8_t prefix[FILE_KEY_BYTES_MAX];
+	struct record_scan s;
+	int result;
+
+	result = record_scan_open(txn, DB_LINKS, prefix,
+				  file_key_store(key, prefix), &s);
+	if (result)
+		return result;
+	result = record_scan_next(&s);
+	if (result == 1)
+		result = record_scan_next(&s);
+	record_scan_close(&s);
+	return result;
+}
+
 int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
 		       const struct file_key *parent, struct catalog_name name)
 {

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/base/bytes.h"
-
 int short_sketch_decode(const MDB_val *bytes, struct short_sketch *out)
 {
 	return short_sketch_load(bytes->mv_data, bytes->mv_size, out) ?
@@ -26,12 +24,9 @@ int short_sketch_put(struct catalog_txn *txn, enum catalog_db db,
 static int short_sketch_get(struct catalog_txn *txn, enum catalog_db db,
 			    uint32_t content, struct short_sketch *out)
 {
-	uint8_t id[CONTENT_KEY_BYTES];
 	MDB_val value;
-	int err;
+	int err = txn_get_content(txn, db, content, &value);
 
-	store_be32(id, content);
-	err = txn_get(txn, db, id, sizeof(id), &value);
 	return err ? err : short_sketch_decode(&value, out);
 }
 

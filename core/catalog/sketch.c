@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/bytes.h"
-
 int sketch_decode(const MDB_val *bytes, struct sif_sketch *out)
 {
 	return sif_unpack(bytes->mv_data, bytes->mv_size, out) ? -EUCLEAN : 0;
@@ -31,12 +29,9 @@ static int sketch_put(struct catalog_txn *txn, enum catalog_db db,
 static int sketch_get(struct catalog_txn *txn, enum catalog_db db,
 		      uint32_t content, struct sif_sketch *out)
 {
-	uint8_t id[CONTENT_KEY_BYTES];
 	MDB_val value;
-	int err;
+	int err = txn_get_content(txn, db, content, &value);
 
-	store_be32(id, content);
-	err = txn_get(txn, db, id, sizeof(id), &value);
 	return err ? err : sketch_decode(&value, out);
 }
 

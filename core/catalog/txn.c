@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "core/base/bytes.h"
+
 const char *const catalog_db_names[DB_COUNT] = {
 	[DB_META] = "meta",
 	[DB_FILES] = "files",
@@ -299,6 +301,15 @@ int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	if (!err)
 		*value_out = v;
 	return err;
+}
+
+int txn_get_content(struct catalog_txn *txn, enum catalog_db db,
+		    uint32_t content, MDB_val *value_out)
+{
+	uint8_t id[CONTENT_KEY_BYTES];
+
+	store_be32(id, content);
+	return txn_get(txn, db, id, sizeof(id), value_out);
 }
 
 bool txn_has(struct catalog_txn *txn, enum catalog_db db, const void *key,

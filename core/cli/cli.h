@@ -2,6 +2,7 @@
 #ifndef CORE_CLI_CLI_H
 #define CORE_CLI_CLI_H
 
+#include <fts.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -129,6 +130,13 @@ int reader_digest_path(struct reader *r, const char *path, bool follow,
 /* From an open descriptor to its end.  name goes into the sdhash. */
 int reader_digest_fd(struct reader *r, int fd, const char *name,
 		     struct digests *out);
+
+/* Every entry of the tree at path, as fts(3) has them, until each returns an
+ * error.  options beside FTS_PHYSICAL and FTS_NOCHDIR; compare may be NULL. */
+typedef int cli_walk_compare_fn(const FTSENT **a, const FTSENT **b);
+typedef int cli_walk_fn(void *arg, FTS *fts, FTSENT *entry);
+int cli_walk(char *path, int options, cli_walk_compare_fn *compare,
+	     cli_walk_fn *each, void *arg);
 
 /* What is behind the last slash. */
 const char *cli_base_name(const char *path);

@@ -2,7 +2,6 @@
 #include "core/cli/status_list.h"
 
 #include <errno.h>
-#include <fts.h>
 #include <string.h>
 #include <sys/xattr.h>
 
@@ -10,6 +9,7 @@
 
 struct list_walk {
 	const struct status_list *what;
+	const struct mount *mount;
 	json_t *status;
 	json_t *files; /* --json only */
 	/* What is called for each instead of printing it, or NULL. */
@@ -85,19 +85,24 @@ static int take_file(struct list_walk *w, const char *path)
 /* ---- all of them ---- */
 
 /* With similar=show the root lists it. */
-static bool is_listings(const struct list_walk *w, const struct mount *mount,
-			const FTSENT *entry)
+static bool is_listings(const struct list_walk *w, const FTSENT *entry)
 {
 	const char *name =
 		json_string_value(json_object_get(w->status, "similar_name"));
 
-	return name && !*mount->rel && entry->fts_level == 1 &&
+	return name && !*w->mount->rel && entry->fts_level == 1 &&
 	       !strcmp(entry->fts_name, name);
 }
 
-static int take_entry(struct list_walk *w, const FTSENT *entry)
+static int take_entry(void *arg, FTS *fts, FTSENT *entry)
 {
+	struct list_walk *w = arg;
+
 	switch (entry->fts_info) {
+	case FTS_D:
+		if (is_listings(w, entry))
+			(void)fts_set(fts, entry, FTS_SKIP);
+		return 0;
 	case FTS_F:
 		return take_file(w, entry->fts_path);
 	case FTS_DNR:
@@ -109,37 +114,17 @@ static int take_entry(struct list_walk *w, const FTSENT *entry)
 	}
 }
 
-static int walk_tree(struct list_walk *w, const struct mount *mount, char *path)
-{
-	char *paths[] = { path, NULL };
-	FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-	FTSENT *entry;
-	int err = 0;
-
-	if (!fts)
-		return -errno;
-	for (errno = 0; !err && (entry = fts_read(fts)); errno = 0)
-		if (entry->fts_info == FTS_D && is_listings(w, mount, entry))
-			(void)fts_set(fts, entry, FTS_SKIP);
-		else
-			err = take_entry(w, entry);
-	if (!err)
-		err = -errno;
-	(void)fts_close(fts);
-	return err;
-}
-
-static int walk_path(struct list_walk *w, const struct mount *mount)
+static int walk_path(struct list_walk *w)
 {
 	struct buf path = { 0 };
-	int err = buf_append_text(&path, mount->root);
+	int err = buf_append_text(&path, w->mount->root);
 
-	if (!err && *mount->rel)
+	if (!err && *w->mount->rel)
 		err = buf_append_format(&path, "%s%s",
-					strcmp(mount->root, "/") ? "/" : "",
-					mount->rel);
+					strcmp(w->mount->root, "/") ? "/" : "",
+					w->mount->rel);
 	if (!err)
-		err = walk_tree(w, mount, path.data);
+		err = cli_walk(path.data, FTS_XDEV, NULL, take_entry, w);
 	buf_release(&path);
 	return err;
 }
@@ -157,7 +142,7 @@ static int print_json(struct list_walk *w, bool complete)
 	return EXIT_FAILED;
 }
 
-static int finish(struct list_walk *w, const struct mount *mount)
+static int finish(struct list_walk *w)
 {
 	int code = w->failed ? EXIT_FAILED : EXIT_OK;
 
@@ -165,20 +150,20 @@ static int finish(struct list_walk *w, const struct mount *mount)
 		code = EXIT_FAILED;
 	if (!w->pending)
 		return code;
-	cli_complain(mount->root,
+	cli_complain(w->mount->root,
 		     "%zu files are not hashed yet; kin wait waits for them",
 		     w->pending);
 	return code ? code : EXIT_INCOMPLETE;
 }
 
-static int walk_mount(struct list_walk *w, const struct mount *mount)
+static int walk_mount(struct list_walk *w)
 {
-	int err = mount_get_status(mount->root, &w->status);
+	int err = mount_get_status(w->mount->root, &w->status);
 
 	if (err)
 		return err;
 	w->owner = json_object_get(w->status, "failed") != NULL;
-	return walk_path(w, mount);
+	return walk_path(w);
 }
 
 int status_list_each(const struct status_list *what, const struct mount *mount,
@@ -186,8 +171,10 @@ int status_list_each(const struct status_list *what, const struct mount *mount,
 				 const char *path),
 		     void *arg)
 {
-	struct list_walk w = { .what = what, .take = take, .arg = arg };
-	int err = walk_mount(&w, mount);
+	struct list_walk w = {
+		.what = what, .mount = mount, .take = take, .arg = arg
+	};
+	int err = walk_mount(&w);
 
 	json_decref(w.status);
 	return err;
@@ -195,17 +182,17 @@ int status_list_each(const struct status_list *what, const struct mount *mount,
 
 int status_list_print(const struct status_list *what, const struct mount *mount)
 {
-	struct list_walk w = { .what = what };
+	struct list_walk w = { .what = what, .mount = mount };
 	int code = EXIT_FAILED, err = 0;
 
 	if (what->as_json && !(w.files = json_array()))
 		err = -ENOMEM;
 	if (!err)
-		err = walk_mount(&w, mount);
+		err = walk_mount(&w);
 	if (err)
 		cli_complain_errno(mount->root, err);
 	else
-		code = finish(&w, mount);
+		code = finish(&w);
 	json_decref(w.files);
 	json_decref(w.status);
 	return code;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fts.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,8 +72,11 @@ static void strip_file(struct strip *s, const char *path)
 	s->files += s->attributes > before;
 }
 
-static void strip_entry(struct strip *s, const FTSENT *entry)
+static int strip_entry(void *arg, FTS *fts, FTSENT *entry)
 {
+	struct strip *s = arg;
+
+	(void)fts;
 	switch (entry->fts_info) {
 	case FTS_F:
 		strip_file(s, entry->fts_path);
@@ -87,26 +89,17 @@ static void strip_entry(struct strip *s, const FTSENT *entry)
 	default:
 		break;
 	}
+	return 0;
 }
 
 /* Other filesystems below are not entered: one may be a mount of kinfs. */
 static void strip_tree(struct strip *s, char *path)
 {
-	char *paths[] = { path, NULL };
-	const FTSENT *entry;
-	FTS *fts = fts_open(
-		paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR | FTS_XDEV,
-		NULL);
+	int err =
+		cli_walk(path, FTS_COMFOLLOW | FTS_XDEV, NULL, strip_entry, s);
 
-	if (!fts) {
-		strip_fail(s, path, -errno);
-		return;
-	}
-	for (errno = 0; (entry = fts_read(fts)); errno = 0)
-		strip_entry(s, entry);
-	if (errno)
-		strip_fail(s, path, -errno);
-	(void)fts_close(fts);
+	if (err)
+		strip_fail(s, path, err);
 }
 
 /* In a mount they are worked out, not stored. */

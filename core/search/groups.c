@@ -154,10 +154,11 @@ static int take_first(void *arg, uint32_t content, const struct file_key *key)
 	return 1;
 }
 
-static int count_two(void *arg, const struct file_key *key)
+static int count_two(void *arg, uint32_t content, const struct file_key *key)
 {
 	unsigned *count = arg;
 
+	(void)content;
 	(void)key;
 	return ++*count == 2;
 }

@@ -231,11 +231,12 @@ static bool comes_after(const struct file_key *a, const struct file_key *b)
 	return a->generation > b->generation;
 }
 
-static int walk_copy(void *arg, const struct file_key *key)
+static int walk_copy(void *arg, uint32_t content, const struct file_key *key)
 {
 	struct copy_walk *w = arg;
 	int err;
 
+	(void)content;
 	if (w->cursor->begun && !comes_after(key, &w->cursor->last))
 		return 0;
 	err = query_may_go_on(w->q);

@@ -16,10 +16,17 @@ struct kept_sketch {
 	uint8_t parts[]; /* values, times, places */
 };
 
+/* What is kept of a content. */
+enum part {
+	PART_SIF,  /* struct kept_sketch */
+	PART_SIF8, /* struct short_sketch */
+	PARTS
+};
+
 struct sketch_slot {
-	uint32_t content;          /* 0: the slot is free */
-	struct kept_sketch *sif;   /* owned, or NULL */
-	struct short_sketch *sif8; /* owned, or NULL */
+	uint32_t content;   /* 0: the slot is free */
+	uint32_t bytes;     /* of the parts */
+	void *parts[PARTS]; /* owned, or NULL */
 };
 
 struct sketch_cache {
@@ -27,6 +34,16 @@ struct sketch_cache {
 	size_t bytes;
 	struct sketch_slot slots[SKETCH_CACHE_SLOTS];
 };
+
+static void slot_clear(struct sketch_cache *c, struct sketch_slot *slot)
+{
+	size_t i;
+
+	for (i = 0; i < PARTS; i++)
+		free(slot->parts[i]);
+	c->bytes -= slot->bytes;
+	*slot = (struct sketch_slot){ 0 };
+}
 
 int sketch_cache_new(struct sketch_cache **out)
 {
@@ -46,10 +63,8 @@ void sketch_cache_free(struct sketch_cache *c)
 
 	if (!c)
 		return;
-	for (i = 0; i < SKETCH_CACHE_SLOTS; i++) {
-		free(c->slots[i].sif);
-		free(c->slots[i].sif8);
-	}
+	for (i = 0; i < SKETCH_CACHE_SLOTS; i++)
+		slot_clear(c, &c->slots[i]);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -73,7 +88,7 @@ static size_t kept_bytes(const struct kept_sketch *k)
 	return sizeof(*k) + values_bytes(all) + times_bytes(all) + k->count;
 }
 
-static struct kept_sketch *keep_sketch(const struct sif_sketch *s)
+static struct kept_sketch *copy_sketch(const struct sif_sketch *s)
 {
 	struct kept_sketch head = {
 		.window = s->window,
@@ -123,41 +138,41 @@ static void restore_sketch(const struct kept_sketch *k, struct sif_sketch *out)
 		memcpy(out->places, at, k->count);
 }
 
-/* ---- slots; under the lock ---- */
+/* ---- slots ---- */
 
-static void slot_clear(struct sketch_cache *c, struct sketch_slot *slot)
+/* NULL, or the part of the content; under the lock. */
+static const void *find(struct sketch_cache *c, uint32_t content,
+			enum part part)
 {
-	if (slot->sif)
-		c->bytes -= kept_bytes(slot->sif);
-	if (slot->sif8)
-		c->bytes -= sizeof(*slot->sif8);
-	free(slot->sif);
-	free(slot->sif8);
-	*slot = (struct sketch_slot){ 0 };
+	const struct sketch_slot *slot =
+		&c->slots[content % SKETCH_CACHE_SLOTS];
+
+	return slot->content == content ? slot->parts[part] : NULL;
 }
 
-/* The slot of the content, if it is in it. */
-static struct sketch_slot *slot_find(struct sketch_cache *c, uint32_t content)
+/* Takes data, NULL for want of memory. */
+static void keep(struct sketch_cache *c, uint32_t content, enum part part,
+		 void *data, size_t bytes)
 {
 	struct sketch_slot *slot = &c->slots[content % SKETCH_CACHE_SLOTS];
+	bool kept = false;
 
-	return slot->content == content ? slot : NULL;
-}
-
-/* The same, for a content that gets so many bytes more; NULL: there is no
- * room. */
-static struct sketch_slot *slot_take(struct sketch_cache *c, uint32_t content,
-				     size_t bytes)
-{
-	struct sketch_slot *slot = &c->slots[content % SKETCH_CACHE_SLOTS];
-
+	if (!data)
+		return;
+	pthread_mutex_lock(&c->lock);
 	if (slot->content != content)
 		slot_clear(c, slot);
-	if (c->bytes + bytes > SKETCH_CACHE_BYTES)
-		return NULL;
-	slot->content = content;
-	c->bytes += bytes;
-	return slot;
+	/* Another thread may have been faster. */
+	if (!slot->parts[part] && c->bytes + bytes <= SKETCH_CACHE_BYTES) {
+		slot->content = content;
+		slot->parts[part] = data;
+		slot->bytes += (uint32_t)bytes;
+		c->bytes += bytes;
+		kept = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (!kept)
+		free(data);
 }
 
 /* ---- sketches ---- */
@@ -165,100 +180,59 @@ static struct sketch_slot *slot_take(struct sketch_cache *c, uint32_t content,
 static bool find_sketch(struct sketch_cache *c, uint32_t content,
 			struct sif_sketch *out)
 {
-	const struct sketch_slot *slot;
-	bool found;
+	const struct kept_sketch *k;
 
 	pthread_mutex_lock(&c->lock);
-	slot = slot_find(c, content);
-	found = slot && slot->sif;
-	if (found)
-		restore_sketch(slot->sif, out);
+	k = find(c, content, PART_SIF);
+	if (k)
+		restore_sketch(k, out);
 	pthread_mutex_unlock(&c->lock);
-	return found;
-}
-
-static void put_sketch(struct sketch_cache *c, uint32_t content,
-		       const struct sif_sketch *s)
-{
-	struct kept_sketch *k = keep_sketch(s);
-	struct sketch_slot *slot = NULL;
-
-	if (!k)
-		return;
-	pthread_mutex_lock(&c->lock);
-	slot = slot_find(c, content);
-	if (!slot || !slot->sif)
-		slot = slot_take(c, content, kept_bytes(k));
-	else
-		slot = NULL; /* another thread was faster */
-	if (slot)
-		slot->sif = k;
-	pthread_mutex_unlock(&c->lock);
-	if (!slot)
-		free(k);
+	return k != NULL;
 }
 
 int sketch_cache_get(struct sketch_cache *c, struct catalog_txn *txn,
 		     uint32_t content, struct sif_sketch *out)
 {
+	struct kept_sketch *k;
 	int err;
 
 	if (find_sketch(c, content, out))
 		return 0;
 	err = catalog_sketch_get(txn, content, out);
-	if (!err)
-		put_sketch(c, content, out);
-	return err;
+	if (err)
+		return err;
+	k = copy_sketch(out);
+	keep(c, content, PART_SIF, k, k ? kept_bytes(k) : 0);
+	return 0;
 }
-
-/* ---- short sketches ---- */
 
 static bool find_short(struct sketch_cache *c, uint32_t content,
 		       struct short_sketch *out)
 {
-	const struct sketch_slot *slot;
-	bool found;
+	const struct short_sketch *k;
 
 	pthread_mutex_lock(&c->lock);
-	slot = slot_find(c, content);
-	found = slot && slot->sif8;
-	if (found)
-		*out = *slot->sif8;
+	k = find(c, content, PART_SIF8);
+	if (k)
+		*out = *k;
 	pthread_mutex_unlock(&c->lock);
-	return found;
-}
-
-static void put_short(struct sketch_cache *c, uint32_t content,
-		      const struct short_sketch *s)
-{
-	struct short_sketch *k = malloc(sizeof(*k));
-	struct sketch_slot *slot;
-
-	if (!k)
-		return;
-	*k = *s;
-	pthread_mutex_lock(&c->lock);
-	slot = slot_find(c, content);
-	if (!slot || !slot->sif8)
-		slot = slot_take(c, content, sizeof(*k));
-	else
-		slot = NULL;
-	if (slot)
-		slot->sif8 = k;
-	pthread_mutex_unlock(&c->lock);
-	if (!slot)
-		free(k);
+	return k != NULL;
 }
 
 int sketch_cache_get_short(struct sketch_cache *c, struct catalog_txn *txn,
 			   uint32_t content, struct short_sketch *out)
 {
+	struct short_sketch *k;
 	int err;
 
 	if (find_short(c, content, out))
 		return 0;
 	err = catalog_short_sketch_get(txn, content, out);
-	if (!err)
-		put_short(c, content, out);
-	return err;
+	if (err)
+		return err;
+	k = malloc(sizeof(*k));
+	if (k)
+		*k = *out;
+	keep(c, content, PART_SIF8, k, sizeof(*k));
+	return 0;
 }

@@ -109,20 +109,11 @@ static void reply_piece(fuse_req_t req, struct groups_answer *a, size_t size)
 	int err;
 
 	pthread_mutex_lock(&a->lock);
-	len = a->text.len - a->taken;
-	err = len ? 0 : a->err;
-	if (len > size)
-		len = size;
-	if (len)
-		piece = malloc(len);
-	if (piece) {
-		memcpy(piece, a->text.data + a->taken, len);
-		a->taken += len;
-	}
+	err = buf_copy_piece(&a->text, &a->taken, size, &piece, &len);
+	if (!err && !len)
+		err = a->err;
 	drop_taken(a);
 	pthread_mutex_unlock(&a->lock);
-	if (len && !piece)
-		err = -ENOMEM;
 	if (err)
 		reply_error(req, err);
 	else

@@ -272,20 +272,13 @@ static void reply_piece(fuse_req_t req, struct query_file *q, size_t size)
 {
 	char *piece = NULL;
 	size_t len;
+	int err;
 
 	pthread_mutex_lock(&q->lock);
-	len = q->answer.len - q->taken;
-	if (len > size)
-		len = size;
-	if (len)
-		piece = malloc(len);
-	if (piece) {
-		memcpy(piece, q->answer.data + q->taken, len);
-		q->taken += len;
-	}
+	err = buf_copy_piece(&q->answer, &q->taken, size, &piece, &len);
 	pthread_mutex_unlock(&q->lock);
-	if (len && !piece)
-		reply_error(req, -ENOMEM);
+	if (err)
+		reply_error(req, err);
 	else
 		fuse_reply_buf(req, piece, len);
 	free(piece);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fts.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,8 +106,11 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-static void walk_entry(struct digest_job *job, const FTSENT *entry)
+static int walk_entry(void *arg, FTS *fts, FTSENT *entry)
 {
+	struct digest_job *job = arg;
+
+	(void)fts;
 	switch (entry->fts_info) {
 	case FTS_F:
 		digest_file(job, entry->fts_path, false);
@@ -121,24 +123,15 @@ static void walk_entry(struct digest_job *job, const FTSENT *entry)
 	default: /* directories come by themselves; the rest has no content */
 		break;
 	}
+	return 0;
 }
 
 static void walk(struct digest_job *job, char *path)
 {
-	char *paths[] = { path, NULL };
-	const FTSENT *entry;
-	FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR,
-			    by_name);
+	int err = cli_walk(path, FTS_COMFOLLOW, by_name, walk_entry, job);
 
-	if (!fts) {
-		job_fail(job, path, -errno);
-		return;
-	}
-	for (errno = 0; (entry = fts_read(fts)); errno = 0)
-		walk_entry(job, entry);
-	if (errno)
-		job_fail(job, path, -errno);
-	(void)fts_close(fts);
+	if (err)
+		job_fail(job, path, err);
 }
 
 static void digest_argument(struct digest_job *job, char *path)

@@ -62,6 +62,21 @@ int similar_each(struct similar_job *job, const char *listing,
 		 int (*take)(void *arg, int score, const char *path),
 		 void *arg);
 
+/* What similar_each() finds, kept. */
+struct similar_path {
+	char *path;
+	int score;
+};
+
+struct similar_paths {
+	struct similar_path *all;
+	size_t count;
+};
+
+/* For similar_each(); arg: a struct similar_paths. */
+int similar_paths_add(void *arg, int score, const char *path);
+void similar_paths_release(struct similar_paths *paths);
+
 typedef int similar_take_fn(void *arg, const struct similar_found *found);
 
 /* Asks the mount for the files in job->relation to a content with job->digests:

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/base/array.h"
 #include "core/base/text.h"
 #include "core/cli/similar/similar_tree.h"
 
@@ -233,38 +232,7 @@ static int add_json(struct similar_job *job, int score,
 
 /* ---- the directories ---- */
 
-struct hits {
-	struct directory {
-		char *path;
-		int score;
-	} * all;
-	size_t count;
-};
-
-static int hits_add(void *arg, int score, const char *path)
-{
-	struct hits *h = arg;
-	struct directory *all;
-
-	all = array_with_room(h->all, h->count, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	h->all = all;
-	all[h->count] = (struct directory){ strdup(path), score };
-	if (!all[h->count].path)
-		return -ENOMEM;
-	h->count++;
-	return 0;
-}
-
-static void hits_release(struct hits *h)
-{
-	while (h->count)
-		free(h->all[--h->count].path);
-	free(h->all);
-}
-
-static int list(struct similar_job *job, struct hits *hits)
+static int list(struct similar_job *job, struct similar_paths *hits)
 {
 	char *listing =
 		similar_format("%s/%s%s.dirs", job->listings, job->mount.rel,
@@ -272,7 +240,7 @@ static int list(struct similar_job *job, struct hits *hits)
 	int err = -ENOMEM;
 
 	if (listing) {
-		err = similar_each(job, listing, hits_add, hits);
+		err = similar_each(job, listing, similar_paths_add, hits);
 		similar_look_state(job, listing);
 	}
 	free(listing);
@@ -357,7 +325,7 @@ static int find_other(const struct similar_job *job, const char *path,
 }
 
 static int show_pair(struct similar_job *job, struct tree *a,
-		     const struct hits *hits)
+		     const struct similar_paths *hits)
 {
 	char *other = NULL;
 	int score = -1, err = find_other(job, a->root, &other);
@@ -375,7 +343,7 @@ static int show_pair(struct similar_job *job, struct tree *a,
 int similar_directories(struct similar_job *job)
 {
 	char *path = similar_path(job, job->mount.rel);
-	struct hits hits = { 0 };
+	struct similar_paths hits = { 0 };
 	bool is_pair = job->other != NULL;
 	struct tree a = { 0 };
 	int err;
@@ -398,7 +366,7 @@ int similar_directories(struct similar_job *job)
 		err = show_pair(job, &a, &hits);
 	for (i = 0; i < hits.count && !err && !is_pair; i++)
 		err = show(job, &a, hits.all[i].path, hits.all[i].score);
-	hits_release(&hits);
+	similar_paths_release(&hits);
 	tree_release(&a);
 	free(path);
 	return err;

@@ -329,3 +329,26 @@ int similar_each(struct similar_job *job, const char *listing,
 	closedir(dir);
 	return err;
 }
+
+int similar_paths_add(void *arg, int score, const char *path)
+{
+	struct similar_paths *paths = arg;
+	struct similar_path *all;
+
+	all = array_with_room(paths->all, paths->count, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	paths->all = all;
+	all[paths->count] = (struct similar_path){ strdup(path), score };
+	if (!all[paths->count].path)
+		return -ENOMEM;
+	paths->count++;
+	return 0;
+}
+
+void similar_paths_release(struct similar_paths *paths)
+{
+	while (paths->count)
+		free(paths->all[--paths->count].path);
+	free(paths->all);
+}

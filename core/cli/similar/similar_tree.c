@@ -2,7 +2,6 @@
 #include "core/cli/similar/similar_tree.h"
 
 #include <errno.h>
-#include <fts.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,11 +46,12 @@ static int add_file(struct tree *t, const FTSENT *entry)
 	return 0;
 }
 
-static int walk_entry(struct tree *t, const FTSENT *entry)
+static int walk_entry(void *arg, FTS *fts, FTSENT *entry)
 {
+	(void)fts;
 	switch (entry->fts_info) {
 	case FTS_F:
-		return add_file(t, entry);
+		return add_file(arg, entry);
 	case FTS_DNR:
 	case FTS_ERR:
 	case FTS_NS:
@@ -60,23 +60,6 @@ static int walk_entry(struct tree *t, const FTSENT *entry)
 	default:
 		return 0;
 	}
-}
-
-static int walk(struct tree *t)
-{
-	char *paths[] = { t->root, NULL };
-	FTS *fts = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-	const FTSENT *entry;
-	int err = 0;
-
-	if (!fts)
-		return -errno;
-	for (errno = 0; !err && (entry = fts_read(fts)); errno = 0)
-		err = walk_entry(t, entry);
-	if (!err)
-		err = -errno;
-	(void)fts_close(fts);
-	return err;
 }
 
 static int by_path(const void *a, const void *b)
@@ -122,8 +105,10 @@ static int tree_sort(struct tree *t)
 int tree_read(const char *root, struct tree *out)
 {
 	struct tree t = { .root = strdup(root) };
-	int err = t.root ? walk(&t) : -ENOMEM;
+	int err = -ENOMEM;
 
+	if (t.root)
+		err = cli_walk(t.root, FTS_XDEV, NULL, walk_entry, &t);
 	if (!err)
 		err = tree_sort(&t);
 	if (err)
@@ -135,12 +120,10 @@ int tree_read(const char *root, struct tree *out)
 
 void tree_release(struct tree *t)
 {
-	size_t i, k;
+	size_t i;
 
 	for (i = 0; i < t->count; i++) {
-		for (k = 0; k < t->files[i].near_count; k++)
-			free(t->files[i].near[k].path);
-		free(t->files[i].near);
+		similar_paths_release(&t->files[i].near);
 		free(t->files[i].path);
 	}
 	free(t->files);
@@ -169,22 +152,6 @@ static void mark_same(struct tree *a, const struct tree *b)
 	}
 }
 
-static int near_add(void *arg, int score, const char *path)
-{
-	struct tree_file *file = arg;
-	struct tree_near *near;
-
-	near = array_with_room(file->near, file->near_count, sizeof(*near));
-	if (!near)
-		return -ENOMEM;
-	file->near = near;
-	near[file->near_count] = (struct tree_near){ strdup(path), score };
-	if (!near[file->near_count].path)
-		return -ENOMEM;
-	file->near_count++;
-	return 0;
-}
-
 /* A file that vanished meanwhile resembles nothing. */
 static int near_ask(struct similar_job *job, const struct tree *t,
 		    struct tree_file *file)
@@ -200,7 +167,7 @@ static int near_ask(struct similar_job *job, const struct tree *t,
 				 file->path);
 	if (!listing)
 		return -ENOMEM;
-	err = similar_each(job, listing, near_add, file);
+	err = similar_each(job, listing, similar_paths_add, &file->near);
 	free(listing);
 	file->near_known = true;
 	return err == -ENOENT || err == -ENOTDIR ? 0 : err;
@@ -222,14 +189,14 @@ static void pair_file(struct tree_file *file, const struct tree *b)
 {
 	size_t i;
 
-	for (i = 0; i < file->near_count; i++) {
-		struct tree_file *other = find_file(b, file->near[i].path);
+	for (i = 0; i < file->near.count; i++) {
+		struct tree_file *other = find_file(b, file->near.all[i].path);
 
 		if (!other || other->same || other->other)
 			continue;
 		file->other = other;
 		other->other = file;
-		file->score = other->score = file->near[i].score;
+		file->score = other->score = file->near.all[i].score;
 		return;
 	}
 }

@@ -7,19 +7,12 @@
 /* The regular files below a directory of a mount, and what two such trees
  * have in common. */
 
-/* What a listing says is like a file. */
-struct tree_near {
-	char *path; /* full */
-	int score;
-};
-
 struct tree_file {
 	char *path; /* below the root of the tree */
 	uint64_t size;
 	bool has_content;
 	uint8_t xxh128[16];
-	struct tree_near *near; /* best first; after it was asked for */
-	size_t near_count;
+	struct similar_paths near; /* best first; after it was asked for */
 	bool near_known;
 
 	/* Of the last tree_compare(). */

@@ -258,12 +258,14 @@ static inline int key_order(const struct file_key *a, const struct file_key *b)
 	return 0;
 }
 
-static inline int compare_copy(void *arg, const struct file_key *key)
+static inline int compare_copy(void *arg, uint32_t content,
+			       const struct file_key *key)
 {
 	struct copy_list *l = arg;
 	struct file_key k;
 	int i;
 
+	(void)content;
 	want(l->p, l->count == 0 || key_order(&l->last, key) < 0);
 	l->last = *key;
 	l->count++;

@@ -123,9 +123,11 @@ static inline int ignore_sketch(void *arg, uint32_t content,
 	return 0;
 }
 
-static inline int ignore_key(void *arg, const struct file_key *key)
+static inline int ignore_key(void *arg, uint32_t content,
+			     const struct file_key *key)
 {
 	(void)arg;
+	(void)content;
 	(void)key;
 	return 0;
 }

@@ -169,10 +169,12 @@ struct keys {
 	size_t count;
 };
 
-static inline int note_key(void *arg, const struct file_key *key)
+static inline int note_key(void *arg, uint32_t content,
+			   const struct file_key *key)
 {
 	struct keys *k = arg;
 
+	(void)content;
 	assert_true(k->count < 8);
 	k->keys[k->count++] = *key;
 	return 0;
