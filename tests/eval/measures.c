@@ -14,8 +14,8 @@
  * contents of different families, but those with a Jaccard coefficient of
  * 0.05 or more.
  */
-#define STRANGERS 400
-#define LARGEST_STRANGER (256 * KIB)
+#define UNRELATED_MOST 400
+#define LARGEST_UNRELATED (256 * KIB)
 #define TLSH_FARTHEST 400 /* scores are what is left of that */
 #define SCORES (TLSH_FARTHEST + 1)
 #define ONE_IN 10000
@@ -72,19 +72,19 @@ static int measure_pair(const struct comparison *c, enum measure m, uint32_t a,
 /* ---- unrelated pairs ---- */
 
 /* The first contents of families, in an order that mixes them. */
-struct stranger {
+struct unrelated_file {
 	uint64_t order;
 	uint32_t file;
 };
 
 static int by_order(const void *a, const void *b)
 {
-	const struct stranger *x = a, *y = b;
+	const struct unrelated_file *x = a, *y = b;
 
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-static size_t strangers_find(const struct report *r, struct stranger *out)
+static size_t unrelated_find(const struct report *r, struct unrelated_file *out)
 {
 	const struct corpus *c = r->corpus;
 	size_t count = 0, i;
@@ -93,12 +93,13 @@ static size_t strangers_find(const struct report *r, struct stranger *out)
 		const struct family *f = &c->families[i];
 
 		if (f->held_out == r->held_out && f->count &&
-		    c->files[f->members[0]].digests.size <= LARGEST_STRANGER)
-			out[count++] = (struct stranger){ hash_text(f->name),
-							  f->members[0] };
+		    c->files[f->members[0]].digests.size <= LARGEST_UNRELATED)
+			out[count++] =
+				(struct unrelated_file){ hash_text(f->name),
+							 f->members[0] };
 	}
 	qsort(out, count, sizeof(*out), by_order);
-	return count < STRANGERS ? count : STRANGERS;
+	return count < UNRELATED_MOST ? count : UNRELATED_MOST;
 }
 
 static void add_unrelated(struct comparison *c, uint32_t a, uint32_t b)
@@ -112,22 +113,22 @@ static void add_unrelated(struct comparison *c, uint32_t a, uint32_t b)
 
 static void measure_unrelated(struct comparison *c, const struct report *r)
 {
-	struct stranger *strangers =
-		allocate(c->corpus->family_count * sizeof(*strangers));
-	size_t count = strangers_find(r, strangers), i, j;
+	struct unrelated_file *files =
+		allocate(c->corpus->family_count * sizeof(*files));
+	size_t count = unrelated_find(r, files), i, j;
 	struct cache cache;
 
-	cache_init(&cache, c->corpus, STRANGERS * LARGEST_STRANGER);
+	cache_init(&cache, c->corpus, UNRELATED_MOST * LARGEST_UNRELATED);
 	for (i = 0; i < count; i++)
 		for (j = i + 1; j < count; j++) {
-			uint32_t a = strangers[i].file, b = strangers[j].file;
+			uint32_t a = files[i].file, b = files[j].file;
 			struct truth t = cache_truth(&cache, a, b);
 
 			if ((double)t.jaccard < 0.05)
 				add_unrelated(c, a, b);
 		}
 	cache_release(&cache);
-	free(strangers);
+	free(files);
 }
 
 static size_t passing(const struct comparison *c, enum measure m, int least)

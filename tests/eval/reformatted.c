@@ -326,13 +326,13 @@ void report_reformatted(struct report *r)
 	struct asking a = { .corpus = r->corpus,
 			    .texts = index_texts(r->corpus) };
 	struct mean found[KINDS][COLUMNS] = { 0 }, unrelated = { 0 };
-	double strangers;
+	double per_thousand;
 	size_t i;
 
 	fail_errno("digests",
 		   fingerprint_new(DIGEST_BIT(DIGEST_TEXT), &a.fingerprint));
 	ask_all(&a, found, &unrelated);
-	strangers = unrelated.count ? 1000 * mean_of(&unrelated) : 0;
+	per_thousand = unrelated.count ? 1000 * mean_of(&unrelated) : 0;
 	printf("\nCopies of a text in another layout or encoding that are "
 	       "listed with %d or more, %%\n",
 	       SAME);
@@ -342,9 +342,10 @@ void report_reformatted(struct report *r)
 	print_counts("", "texts", found[0]);
 	printf("Unrelated texts listed at threshold %d, of 1000 of %zu "
 	       "entries: %.1f\n",
-	       LISTED, unrelated.count, strangers);
+	       LISTED, unrelated.count, per_thousand);
 	figures_add(&r->figures, worst_of(found), "reformatted.%d", SAME);
-	figures_add(&r->figures, strangers, "reformatted.unrelated.%d", LISTED);
+	figures_add(&r->figures, per_thousand, "reformatted.unrelated.%d",
+		    LISTED);
 	fingerprint_free(a.fingerprint);
 	index_free(a.texts);
 }

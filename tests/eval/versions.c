@@ -8,8 +8,8 @@
 
 /*
  * Versions of one thing, whatever their size: those that should be listed at
- * the threshold that a user would take for so much in common, and strangers
- * below one licence, which should not.
+ * the threshold that a user would take for so much in common, and unrelated
+ * ones below one licence, which should not.
  */
 #define VERSION_BANDS 3
 static const int thresholds[VERSION_BANDS] = { 60, 60, 40 }; /* by band */
@@ -87,11 +87,11 @@ static void recall_print(struct report *r, const char *group, bool licensed)
 
 /* Of the entries of files below a licence at the first threshold, those of
  * another family, in 1000. */
-static double strangers_of(const struct report *r)
+static double unrelated_of(const struct report *r)
 {
 	const struct listing *l = &r->listings[0];
 	const struct file *files = r->corpus->files;
-	struct mean strangers = { 0 };
+	struct mean unrelated = { 0 };
 	size_t i, j;
 
 	for (i = 0; i < l->count; i++)
@@ -101,16 +101,16 @@ static double strangers_of(const struct report *r)
 
 			if (!e->is_listed)
 				continue;
-			strangers.sum +=
+			unrelated.sum +=
 				files[e->other].family != files[i].family;
-			strangers.count++;
+			unrelated.count++;
 		}
-	return strangers.count ? 1000 * mean_of(&strangers) : 0;
+	return unrelated.count ? 1000 * mean_of(&unrelated) : 0;
 }
 
 void report_versions(struct report *r)
 {
-	double strangers = strangers_of(r);
+	double unrelated = unrelated_of(r);
 
 	printf("\nVersions of one thing that share as much as the threshold "
 	       "says or more, and\nare listed, %%; J 0.8 to 1, 0.6 to 0.8, 0.4 "
@@ -118,9 +118,9 @@ void report_versions(struct report *r)
 	print_head("");
 	recall_print(r, "versions", false);
 	recall_print(r, "licensed", true);
-	printf("Strangers below one licence listed at threshold %d, of 1000 "
+	printf("Unrelated files below one licence listed at threshold %d, of 1000 "
 	       "entries: %.1f\n",
-	       r->listings[0].threshold, strangers);
-	figures_add(&r->figures, strangers, "strangers.%d",
+	       r->listings[0].threshold, unrelated);
+	figures_add(&r->figures, unrelated, "licensed.unrelated.%d",
 		    r->listings[0].threshold);
 }

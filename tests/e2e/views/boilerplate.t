@@ -29,7 +29,7 @@ mount_kinfs "$src" "$mnt" -o threshold=40,limit=100
 wait_idle "$mnt"
 
 is "$(names old.c)" "new.c " "the other version is listed, and nothing else"
-is "$(names others/7.c)" "" "strangers with the licence are not"
+is "$(names others/7.c)" "" "unrelated files with the licence are not"
 is "$(names old.c/.all | wc -w)" 100 ".all has as many of them as the limit says"
 like "$(ls "$similar/old.c/.all")" '0[5-8][0-9]_[0-9]+\.c' \
 	"with the percentage that is the same"
@@ -43,7 +43,7 @@ is "$(wc -l <"$T/all")" 101 "kin similar --all: a line for each, and titles"
 like "$(grep new.c "$T/all")" '^ +[0-9]+ +[1-9][0-9]  ' \
 	"the other version shares much of what is distinctive"
 is "$(grep -c '^ *[0-9]* *[0-9]\* .*others/' "$T/all")" 99 \
-	"the strangers nearly nothing; they are marked"
+	"the unrelated ones nearly nothing; they are marked"
 is "$("$KIN" similar --all --json "$mnt/old.c" 2>"$T/errors" |
 	grep -o '"boilerplate": true' |
 	wc -l)" 99 "--json says so, too"
@@ -53,10 +53,10 @@ like "$("$KIN" similar --all --of "$src/old.c" "$mnt" 2>"$T/errors" |
 like "$("$KIN" similar --why "$mnt/old.c" "$mnt/new.c")" \
 	'^listed: score [0-9]+, threshold 40, distinctive [0-9]+$' \
 	"--why: a version is listed"
-stranger=$(grep -o 'others/.*' "$T/all" | head -n 1)
-like "$("$KIN" similar --why "$mnt/old.c" "$mnt/$stranger")" \
+unrelated=$(grep -o 'others/.*' "$T/all" | head -n 1)
+like "$("$KIN" similar --why "$mnt/old.c" "$mnt/$unrelated")" \
 	'^not listed: mere boilerplate, score [0-9]+, distinctive [0-9]$' \
-	"--why: a stranger is boilerplate"
+	"--why: an unrelated file is boilerplate"
 gen_text 40 99 >"$mnt/alone"
 "$KIN" wait "$mnt" 2>"$T/errors"
 like "$("$KIN" similar --why "$mnt/old.c" "$mnt/alone")" \
@@ -75,6 +75,6 @@ refused "--why of one file" "two files" "$KIN" similar --why "$mnt/old.c"
 unmount "$mnt"
 mount_kinfs "$src" "$mnt" -o threshold=1,limit=100
 wait_idle "$mnt"
-is "$(names others/7.c)" "" "nor are strangers listed at threshold 1"
+is "$(names others/7.c)" "" "nor are unrelated files listed at threshold 1"
 
 finish

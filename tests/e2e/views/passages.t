@@ -31,7 +31,7 @@ make_tree() {
 	host 3 >"$src/deep/er/two"
 	cp "$src/one" "$src/copy"
 	edit_text 10 4 <"$src/one" >"$src/version"
-	gen_text 8500 5 >"$src/stranger"
+	gen_text 8500 5 >"$src/unrelated"
 	gen_text 60 6 >"$src/small"
 	cp "$src/small" "$src/small2"
 	{ cat "$src/small"; gen_text 8500 7; } >"$src/around"
@@ -50,7 +50,7 @@ test_listing() {
 		"the number is the percentage of the file"
 	is "$(readlink "$similar/deep/er/two/.shares"/*_one)" \
 		../../../../../one "by a relative link"
-	is "$(names stranger)$(names empty)" "" "a stranger is not listed"
+	is "$(names unrelated)$(names empty)" "" "an unrelated file is not listed"
 	is "$(names small)$(names around)" "" "nor what shares too little"
 	is "$(getfattr --only-values -n user.kinfs.state \
 		"$similar/one/.shares")" complete "the state says that it is all"
@@ -80,10 +80,10 @@ test_current() {
 	unlike "$(names one)" more \
 		"and no longer when it is removed behind the mount's back"
 	rescan "$mnt"
-	exec 5<>"$mnt/stranger"
+	exec 5<>"$mnt/unrelated"
 	printf x >&5
 	is "$(getfattr --only-values -n user.kinfs.state \
-		"$similar/stranger/.shares")" busy \
+		"$similar/unrelated/.shares")" busy \
 		"what is being written has no answer, and that is said"
 	exec 5>&-
 	wait_idle "$mnt"
@@ -104,14 +104,14 @@ test_kin_similar() {
 		shares "and names the relation"
 	like "$("$KIN" similar --shares --of "$src/deep/er/two" "$mnt")" \
 		/two "--of: of a file of elsewhere; itself is one, too"
-	is "$("$KIN" similar --shares "$mnt/stranger")" "" "nothing of a stranger"
+	is "$("$KIN" similar --shares "$mnt/unrelated")" "" "nothing of an unrelated file"
 }
 
 test_why() {
 	like "$("$KIN" similar --why --shares "$mnt/one" "$mnt/deep/er/two")" \
 		'^listed: about [23][0-9]K in common; share_min 16K$' \
 		"--why: a passage that is long enough"
-	like "$("$KIN" similar --why --shares "$mnt/one" "$mnt/stranger")" \
+	like "$("$KIN" similar --why --shares "$mnt/one" "$mnt/unrelated")" \
 		'^not listed: too little in common to tell; share_min 16K$' \
 		"--why: none"
 	like "$("$KIN" similar --why --shares "$mnt/small" "$mnt/small2")" \

@@ -35,7 +35,7 @@ static void make_samples(struct tree *t)
 	add_sample(t, 2, "edited", LEN);
 	make_text(t->samples[2].text + 10000, 1000, 2);
 	add_sample(t, 3, "shorter", LEN - 3000);
-	add_sample(t, 4, "stranger", LEN);
+	add_sample(t, 4, "unrelated", LEN);
 	make_text(t->samples[4].text, LEN, 3);
 }
 

@@ -10,7 +10,7 @@ struct tree {
 	char *book;
 };
 
-/* A book, its copy, a chapter, two copies of a page of that; a stranger. */
+/* A book, its copy, a chapter, two copies of a page of that; unrelated bytes. */
 static int set_up(void **state)
 {
 	struct tree *t = calloc(1, sizeof(*t));
@@ -27,7 +27,7 @@ static int set_up(void **state)
 	write_file(&t->f, "page1", t->book + 110000, PART);
 	write_file(&t->f, "page2", t->book + 110000, PART);
 	make_text(other, LEN, 2);
-	write_file(&t->f, "stranger", other, LEN);
+	write_file(&t->f, "unrelated", other, LEN);
 	write_file(&t->f, "empty", "", 0);
 	fixture_open(&t->f);
 	wait_idle(&t->f);
@@ -80,7 +80,7 @@ static void test_a_part_is_within_its_wholes(void **state)
 	assert_related(*state, "page1", INDEX_WITHIN, of_page, 3);
 	assert_related(*state, "chapter", INDEX_WITHIN, of_chapter, 2);
 	assert_related(*state, "book", INDEX_WITHIN, NULL, 0);
-	assert_related(*state, "stranger", INDEX_WITHIN, NULL, 0);
+	assert_related(*state, "unrelated", INDEX_WITHIN, NULL, 0);
 	assert_related(*state, "empty", INDEX_WITHIN, NULL, 0);
 }
 
@@ -92,7 +92,7 @@ static void test_a_whole_contains_its_parts(void **state)
 	assert_related(*state, "book", INDEX_CONTAINS, of_book, 3);
 	assert_related(*state, "chapter", INDEX_CONTAINS, of_chapter, 2);
 	assert_related(*state, "page1", INDEX_CONTAINS, NULL, 0);
-	assert_related(*state, "stranger", INDEX_CONTAINS, NULL, 0);
+	assert_related(*state, "unrelated", INDEX_CONTAINS, NULL, 0);
 	assert_related(*state, "empty", INDEX_CONTAINS, NULL, 0);
 }
 

@@ -250,7 +250,7 @@ static void test_versions_below_a_licence_are_alike(void **state)
 	assert_true(count_alike(s, 1335, 160) >= PAIRS * 95 / 100);
 }
 
-static void test_strangers_below_a_licence_are_not(void **state)
+static void test_unrelated_below_a_licence_are_not(void **state)
 {
 	struct state *s = *state;
 	size_t licence;
@@ -263,7 +263,7 @@ static void test_strangers_below_a_licence_are_not(void **state)
 
 /* The licence is in files of many sizes: most of its values that two small files
  * sample are not in the sketches of the larger ones. */
-static void test_strangers_below_a_licence_of_many_sizes_are_not(void **state)
+static void test_unrelated_below_a_licence_of_many_sizes_are_not(void **state)
 {
 	enum { LICENCE = 1200, SIZES = 16 };
 	struct state *s = *state;
@@ -502,9 +502,9 @@ int main(void)
 		WITH_INDEX(test_nothing_but_header_stays_alike),
 		WITH_INDEX(test_little_but_header_stays_alike),
 		WITH_INDEX(test_versions_below_a_licence_are_alike),
-		WITH_INDEX(test_strangers_below_a_licence_are_not),
+		WITH_INDEX(test_unrelated_below_a_licence_are_not),
 		WITH_INDEX(
-			test_strangers_below_a_licence_of_many_sizes_are_not),
+			test_unrelated_below_a_licence_of_many_sizes_are_not),
 		WITH_INDEX(test_instances_that_share_values_are_alike),
 		WITH_INDEX(test_others_do_not_make_a_header_common),
 		WITH_INDEX(test_a_large_family_stays_together),

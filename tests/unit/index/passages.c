@@ -310,11 +310,11 @@ static void test_versions_do_not_crowd_a_passage_out(void **state)
 {
 	struct passage_shelf *s = *state;
 	struct sif_sketch *first;
-	uint32_t self = put(s, BYTES / 4, PASSAGE, 1), stranger, id;
+	uint32_t self = put(s, BYTES / 4, PASSAGE, 1), unrelated, id;
 
 	first = s->sketches[self];
-	stranger = put(s, BYTES / 4, PASSAGE, 1);
-	for (id = stranger + 1; id <= FREQUENCY_COMMON - 2; id++) {
+	unrelated = put(s, BYTES / 4, PASSAGE, 1);
+	for (id = unrelated + 1; id <= FREQUENCY_COMMON - 2; id++) {
 		s->sketches[id] = calloc(1, sizeof(*first));
 		assert_non_null(s->sketches[id]);
 		*s->sketches[id] = *first;
@@ -324,7 +324,7 @@ static void test_versions_do_not_crowd_a_passage_out(void **state)
 	}
 	search(s, self, INDEX_SHARE_MIN);
 	assert_int_equal(s->count, FREQUENCY_COMMON - 3);
-	assert_bytes(match_of(s, stranger), PASSAGE, 0.5);
+	assert_bytes(match_of(s, unrelated), PASSAGE, 0.5);
 }
 
 static void test_boilerplate_is_no_passage(void **state)

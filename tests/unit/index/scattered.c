@@ -131,7 +131,7 @@ static void make_records(struct bytes b, uint64_t seed)
 	}
 }
 
-static void test_strangers_of_one_template_do_not(void **state)
+static void test_unrelated_of_one_template_do_not(void **state)
 {
 	struct bytes a = bytes_new(LEN), b = bytes_new(LEN);
 
@@ -505,7 +505,7 @@ int main(void)
 		cmocka_unit_test(test_changed_bytes_count_as_bytes),
 		cmocka_unit_test(test_new_passages_do_not),
 		cmocka_unit_test(test_other_sizes_do_not),
-		cmocka_unit_test(test_strangers_of_one_template_do_not),
+		cmocka_unit_test(test_unrelated_of_one_template_do_not),
 		cmocka_unit_test(
 			test_new_passages_of_repetitive_content_do_not),
 		cmocka_unit_test(

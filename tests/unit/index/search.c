@@ -80,7 +80,7 @@ static uint32_t put_text(struct shelf *s, const char *text, size_t len)
 }
 
 /* Contents with nothing in common with anything. */
-static void put_strangers(struct shelf *s, unsigned count)
+static void put_unrelated(struct shelf *s, unsigned count)
 {
 	char text[4000];
 	unsigned i;
@@ -145,10 +145,10 @@ static void test_a_chapter_is_found_in_its_book(void **state)
 	uint32_t book, chapter;
 
 	assert_non_null(text);
-	put_strangers(s, 300);
+	put_unrelated(s, 300);
 	make_text(text, BOOK, 1);
 	chapter = put_text(s, text + AT, CHAPTER);
-	put_strangers(s, 300);
+	put_unrelated(s, 300);
 	book = put_text(s, text, BOOK);
 	assert_part(s, chapter, book);
 	free(text);
@@ -163,7 +163,7 @@ static void test_a_function_is_found_in_a_file_of_functions(void **state)
 	uint32_t whole, first, i;
 	size_t k, found;
 
-	put_strangers(s, 300);
+	put_unrelated(s, 300);
 	make_text(text, sizeof(text), 2);
 	whole = put_text(s, text, sizeof(text));
 	first = s->last + 1;
