@@ -54,7 +54,7 @@ static void *try_mremap(void *at, size_t from, size_t to)
 #undef mremap
 
 /* One part has them all, so that there is a merge every now and then. */
-enum { CONTENTS = 20000, KEYS = 3 };
+enum { CONTENTS = 200000, KEYS = 3 };
 
 static uint32_t key(uint32_t content, uint32_t i)
 {
