@@ -5,47 +5,51 @@
 
 #include "core/engine/engine_impl.h"
 
-/* Changes that others than the host made. */
+/* Changes that other processes made behind the mount. */
 
-enum standing { UNKNOWN, CHANGED, UNCHANGED };
+enum record_state { RECORD_UNKNOWN, RECORD_DIFFERS, RECORD_MATCHES };
 
-/* What the catalog says of the file; the first scan finds what it has not. */
-static enum standing standing_of(struct engine *e, const struct file_key *key,
-				 const struct file_identity *identity)
+/* Compares the file with its record.  While the catalog is not open, every file
+ * counts as changed. */
+static enum record_state compare_record(struct engine *e,
+					const struct file_key *key,
+					const struct file_identity *identity)
 {
 	struct catalog_txn *txn;
 	struct file_record rec;
 	int err;
 
 	if (!catalog_is_open(e->catalog) || catalog_read(e->catalog, &txn))
-		return CHANGED;
+		return RECORD_DIFFERS;
 	err = catalog_file_get(txn, key, &rec);
 	catalog_abort(txn);
 	if (err == -ENOENT)
-		return UNKNOWN;
+		return RECORD_UNKNOWN;
 	return !err && file_identity_equal(&rec.identity, identity) ?
-		       UNCHANGED :
-		       CHANGED;
+		       RECORD_MATCHES :
+		       RECORD_DIFFERS;
 }
 
-/* A file that is open for writing through the host is reported by its close. */
+/* A file that is open for writing in the host is skipped: the host reports it
+ * when it is closed. */
 bool engine_file_changed(struct engine *e, int fd, const struct stat *st)
 {
 	struct file_identity identity;
-	enum standing standing;
+	enum record_state record;
 	struct file_key key;
 
 	source_get_key(&e->source, fd, st, &key);
 	source_get_identity(st, &identity);
-	standing = standing_of(e, &key, &identity);
-	if (standing == CHANGED &&
+	record = compare_record(e, &key, &identity);
+	if (record == RECORD_DIFFERS &&
 	    source_get_use(&e->source, st) == SOURCE_UNUSED)
 		engine_file_closed(e, &key, &identity);
-	return standing != UNKNOWN;
+	return record != RECORD_UNKNOWN;
 }
 
-static bool is_below(const struct engine *e, int fd, const struct file_key *key,
-		     const struct stat *st)
+/* Whether the directory is SOURCE or below it, and no rule excludes it. */
+static bool is_in_source(const struct engine *e, int fd,
+			 const struct file_key *key, const struct stat *st)
 {
 	const struct source *source = &e->source;
 	bool below;
@@ -66,7 +70,7 @@ bool engine_directory_changed(struct engine *e, int fd, const struct stat *st)
 	struct file_key key;
 
 	source_get_key(&e->source, fd, st, &key);
-	if (!is_below(e, fd, &key, st))
+	if (!is_in_source(e, fd, &key, st))
 		return false;
 	scan_request_directory(&e->scan, &key, fd);
 	return true;

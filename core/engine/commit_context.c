@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/engine/engine_impl.h"
 
-/* What the committer asks of the other parts. */
+/* The committer's callbacks. */
 
 static void rescan_tree(void *engine)
 {
@@ -24,7 +24,7 @@ static void rescan_unknown(void *engine, const struct file_key *key)
 	scan_request_unknown(&e->scan, key);
 }
 
-static void batch(void *engine, bool begins)
+static void batch_boundary(void *engine, bool begins)
 {
 	struct engine *e = engine;
 
@@ -45,8 +45,9 @@ static void result_committed(void *engine, struct result *r)
 	queue_committed(&e->queue, r);
 }
 
-/* The queue is fed now that it has no results of the batch any more. */
-static void attempted(void *engine, uint64_t number)
+/* By now the batch's results have left the queue, so there is room to feed
+ * it. */
+static void batch_attempted(void *engine, uint64_t number)
 {
 	struct engine *e = engine;
 
@@ -54,7 +55,7 @@ static void attempted(void *engine, uint64_t number)
 	search_committed(&e->search, number);
 }
 
-static void damaged(void *engine)
+static void catalog_damaged(void *engine)
 {
 	engine_found_damage(engine);
 }
@@ -72,11 +73,11 @@ int engine_init_commit(struct engine *e)
 		.rescan_tree = rescan_tree,
 		.rescan = rescan,
 		.rescan_unknown = rescan_unknown,
-		.batch = batch,
+		.batch = batch_boundary,
 		.pending_added = pending_added,
 		.result_committed = result_committed,
-		.attempted = attempted,
-		.damaged = damaged,
+		.attempted = batch_attempted,
+		.damaged = catalog_damaged,
 	};
 
 	return commit_init(&e->commit, &context);

@@ -15,7 +15,7 @@
 
 /* ---- opening ---- */
 
-static unsigned workers_of(const struct engine_options *options)
+static unsigned worker_count(const struct engine_options *options)
 {
 	return options->workers ? options->workers : processors_usable();
 }
@@ -44,7 +44,7 @@ static int copy_options(struct engine *e, const struct engine_options *from)
 			return -ENOMEM;
 		to->exclude_count++;
 	}
-	to->workers = workers_of(from);
+	to->workers = worker_count(from);
 	return 0;
 }
 
@@ -93,7 +93,7 @@ void engine_found_damage(struct engine *e)
 		     "again, and the next mount builds a new one");
 }
 
-/* ---- the parts and what they get from each other ---- */
+/* ---- the scan's callbacks, and the initialisation of the parts ---- */
 
 static unsigned names_version(void *engine, const struct file_key *directory)
 {
@@ -102,7 +102,7 @@ static unsigned names_version(void *engine, const struct file_key *directory)
 	return commit_names_version(&e->commit, directory);
 }
 
-static int settle(void *engine)
+static int settle_commits(void *engine)
 {
 	struct engine *e = engine;
 
@@ -133,7 +133,7 @@ static void scan_ended(void *engine)
 {
 	struct engine *e = engine;
 
-	/* Until then a directory may have moved unnoticed, see
+	/* The scan counts on all moves being reported until its end, see
 	 * scan_directory_moved(). */
 	(void)host_catch_up(e);
 	(void)catalog_trim_rss(e->catalog);
@@ -151,7 +151,7 @@ static int init_scan(struct engine *e)
 		.post_listing = engine_post_listing,
 		.post_name = engine_post_name,
 		.names_version = names_version,
-		.settle = settle,
+		.settle = settle_commits,
 		.wait_for_room = wait_for_room,
 		.throttle = throttle_scan,
 		.file_changed = scan_found_change,
@@ -228,7 +228,7 @@ static int start_checker(struct engine *e)
 		.source = &e->source,
 		.index = e->index,
 		.stopping = &e->stopping,
-		.settle = settle,
+		.settle = settle_commits,
 		.ctx = e,
 	};
 
@@ -333,15 +333,14 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 	catalog_abort(txn);
 	if (err == -EUCLEAN)
 		engine_found_damage(e);
-	/* A record that cannot be read is not known: the file is hashed
-	 * again. */
+	/* A file whose record is damaged is pending: it is hashed again. */
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 
-/* The queue, then the catalog. */
-static int ask_known(struct engine *e, const struct file_key *key,
-		     const struct file_identity *identity, uint32_t wanted,
-		     struct file_digests *out)
+/* Looks in the queue first: it has results that are not committed yet. */
+static int ask_queue_and_catalog(struct engine *e, const struct file_key *key,
+				 const struct file_identity *identity,
+				 uint32_t wanted, struct file_digests *out)
 {
 	enum queue_view view;
 	int err, error = 0;
@@ -364,7 +363,6 @@ bool host_catch_up(const struct engine *e)
 	return !host->catch_up || host->catch_up(host->ctx);
 }
 
-/* The state of a file without valid digests. */
 static enum digests_state state_of_use(enum source_use use)
 {
 	switch (use) {
@@ -378,10 +376,11 @@ static enum digests_state state_of_use(enum source_use use)
 	return DIGESTS_PENDING;
 }
 
-/* Whether the identity of the file tells its content: where times are not to be
- * relied on, a file that is open for writing may have changed. */
-static bool tells_identity(const struct engine *e, const struct file_key *key,
-			   const struct stat *st)
+/* Whether equal identities mean equal content.  Where timestamps do not show
+ * every change, they do not while the file is open for writing. */
+static bool is_identity_reliable(const struct engine *e,
+				 const struct file_key *key,
+				 const struct stat *st)
 {
 	return source_get_times(&e->source, key) == TIMES_OWN ||
 	       source_get_use(&e->source, st) == SOURCE_UNUSED;
@@ -402,7 +401,7 @@ bool engine_digests_hold(struct engine *e, int fd,
 	source_get_identity(&st, &identity);
 	return file_key_equal(&key, &answer->key) &&
 	       file_identity_equal(&identity, &answer->identity) &&
-	       tells_identity(e, &key, &st) &&
+	       is_identity_reliable(e, &key, &st) &&
 	       !queue_doubts_file(&e->queue, &key);
 }
 
@@ -427,10 +426,11 @@ int engine_ask(struct engine *e, int fd, uint32_t wanted,
 	}
 	source_get_key(&e->source, fd, &st, &answer.key);
 	source_get_identity(&st, &answer.identity);
-	/* A catalog that is not open yet is not waited for here. */
-	if (catalog_is_open(e->catalog) && tells_identity(e, &answer.key, &st))
-		err = ask_known(e, &answer.key, &answer.identity, wanted,
-				&answer);
+	/* This function must not wait until the catalog is open. */
+	if (catalog_is_open(e->catalog) &&
+	    is_identity_reliable(e, &answer.key, &st))
+		err = ask_queue_and_catalog(e, &answer.key, &answer.identity,
+					    wanted, &answer);
 	if (err)
 		return err;
 	if (answer.state == DIGESTS_PENDING)
@@ -444,7 +444,7 @@ int engine_digest_on_demand(struct engine *e, const struct demand_query *q)
 	return demand_pool_post(&e->on_demand, q);
 }
 
-/* ---- what happened ---- */
+/* ---- changes and control ---- */
 
 bool engine_doubts_times(const struct engine *e)
 {

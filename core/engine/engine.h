@@ -38,12 +38,12 @@
  *   search   threads that answer queries                    <- catalog, index
  *   check    compares the catalog with itself and the tree
  *
- * The life of a change.  engine_file_closed() compares the identity with what
- * is known and pushes a job (queue).  A worker takes it, digests the file,
- * looks at the identity again and posts the result (hash).  Requests that wait
- * for the file are answered with it, and it can be asked for from then on.  The
- * committer writes it with others in one transaction and tells the index
- * (commit).
+ * The life of a change.  engine_file_closed() pushes a job for the file
+ * (queue).  A worker takes the job, digests the file, compares its identity
+ * with the one before and posts the result (hash).  The requests that wait for
+ * the file are answered with the result, and later requests find it in the
+ * queue.  The committer writes results in batches, a transaction each, and
+ * updates the index (commit).
  *
  * The life of a query is told in core/search/search.h.
  *
@@ -54,26 +54,26 @@
  * engine has no lock of its own, each module has its own, and no module calls
  * another one with its lock held.
  *
- * What must never happen: a digest is given out for another state of the file
- * than the present one; a callback is called twice or not at all; a thread of
- * the host waits here.
+ * The engine must never: give out a digest of a past state of a file, call a
+ * callback twice or not at all, or let a thread of the host wait.
  */
 struct engine;
 
-/* What the engine asks of its host. */
+/* The host's callbacks. */
 struct engine_host {
 	void *ctx;
-	/* A new O_PATH descriptor of a file the host knows by (st_dev, st_ino),
-	 * or -ENOENT.  Lets files be reached that lost their name. */
+	/* Returns a new O_PATH descriptor of a file that the host has in its
+	 * inode table, or -ENOENT.  Needed for files without a name. */
 	int (*open_known)(void *ctx, dev_t device, ino_t inode);
 	enum source_use (*use)(void *ctx, dev_t device, ino_t inode);
-	/* Waits a moment for the host to pass on all that happened before the
-	 * call; false when it has not come so far.  NULL: it always has. */
+	/* Waits a moment until the host has reported all changes from before
+	 * the call.  False: some are still to be reported.  NULL: changes are
+	 * always reported at once. */
 	bool (*catch_up)(void *ctx);
-	/* Whether the host had requests since the last call: the background
-	 * pauses then.  NULL: it never has. */
+	/* Whether the host had requests since the last call; background work
+	 * is throttled then.  NULL: never. */
 	bool (*had_requests)(void *ctx);
-	/* A line for the administrator. */
+	/* Writes a line to the log. */
 	void (*log)(void *ctx, const char *message);
 };
 
@@ -81,38 +81,39 @@ struct engine_options {
 	int source_fd;               /* O_PATH directory; borrowed while open */
 	const char *source;          /* its absolute path */
 	const char *catalog_dir;     /* borrowed during engine_open only */
-	const char *holder;          /* the same; see catalog.h */
-	uint32_t digest_set;         /* those that are kept */
+	const char *holder;          /* as catalog_dir; see catalog.h */
+	uint32_t digest_set;         /* DIGEST_BIT()s: stored in the catalog */
 	unsigned workers;            /* 0: one per processor */
 	uint64_t min_size;           /* files below are skipped */
 	uint64_t max_size;           /* files above are skipped; 0: no limit */
 	const char *const *excludes; /* globs, see source_is_excluded() */
 	size_t exclude_count;
-	/* Bytes a second to be read in the background; 0: no limit.  Files
-	 * that a request waits for do not count. */
+	/* Limit of bytes read a second in the background; 0: none.  Files that
+	 * a request waits for are not limited. */
 	uint64_t rate;
 	bool ac_only;          /* pause while on battery */
 	const char *power_dir; /* for tests; NULL: /sys/class/power_supply */
-	bool cross;            /* also other filesystems mounted below SOURCE */
+	bool cross;            /* include filesystems mounted below SOURCE */
 	int threshold;         /* least score of a near-duplicate, 1..100 */
-	uint64_t share_min;    /* of INDEX_SHARES; 0: INDEX_SHARE_MIN */
-	/* What scores a listing: one of the digests that are kept, or
-	 * DIGEST_COUNT: the best, which is sif less what is common. */
+	uint64_t share_min;    /* see INDEX_SHARES; 0: INDEX_SHARE_MIN */
+	/* The digest whose score ranks a listing, one of digest_set; or
+	 * DIGEST_COUNT: the weighted score of the sketches. */
 	enum digest_id measure;
 	size_t limit; /* near-duplicates per file; exact ones not counted */
 	struct engine_host host;
 };
 
 /*
- * Takes the catalog and starts its check.  -EBUSY: another process has it; else
- * what catalog_begin() says.  The process must have one thread.
+ * Locks the catalog and starts its check.  -EBUSY: another process has locked
+ * it; other errors are those of catalog_begin().  The process must have a
+ * single thread, because catalog_begin() forks.
  */
 int engine_open(const struct engine_options *options, struct engine **out);
 
 /*
- * Starts the threads, so that a program may daemonize before.  One of them
- * opens the catalog (a damaged one is set aside with a line to the log) and
- * loads the index; until it is done all files are pending.
+ * Starts the threads; separate from engine_open(), so that a program can
+ * daemonize in between.  One thread opens the catalog (it sets a damaged one
+ * aside and logs that) and loads the index.  Until then all files are pending.
  */
 int engine_start(struct engine *e);
 
@@ -128,30 +129,29 @@ void engine_file_key(const struct engine *e, int fd, const struct stat *st,
 
 /* ---- digests ---- */
 
-/* What is known of the file behind fd (O_PATH will do) right now, against its
- * present identity.  Of the digests that are texts, those that are not wanted
- * (DIGEST_BIT()s) may be missing.  Never waits.  Negative errno when fd cannot
- * be examined. */
+/* Looks up the digests of the file behind fd (O_PATH will do), which are valid
+ * only for its present identity.  wanted (DIGEST_BIT()s): digests in text form
+ * that are not in it may be missing in the answer.  Never waits.  Negative
+ * errno when fd cannot be examined. */
 int engine_ask(struct engine *e, int fd, uint32_t wanted,
 	       struct file_digests *answer_out);
 
-/* Whether an answer that was given holds now: the file behind fd is still in
- * the state that was hashed, or could not be read.  Cheaper than another
- * engine_ask(); false for a file without digests. */
+/* Whether an earlier answer (digests, or an error of reading) is still valid:
+ * the identity of the file behind fd has not changed.  Cheaper than another
+ * engine_ask().  False for an answer in any other state. */
 bool engine_digests_hold(struct engine *e, int fd,
 			 const struct file_digests *answer);
 
 /*
- * Requests that take time are bounded, in all and for each user (uid): a user
- * with as many under way as are left for all others gets -EAGAIN.  What one
- * user waits for does not come before all that another waits for, however much
- * it is.
+ * Requests that take time are bounded in number, in all and for each user
+ * (uid); a user beyond that gets -EAGAIN (core/queue/share.h).  Users are
+ * served in rotation.
  */
 
 /*
  * Answers the request with the digests of its file, at once if they are known.
- * A pending file moves to the head of the queue.  When this fails, done was not
- * called and is not called later.
+ * A pending file moves to the head of the queue.  When this function fails,
+ * w->done is never called.
  */
 int engine_wait(struct engine *e, struct digests_wait *w);
 
@@ -159,73 +159,74 @@ int engine_wait(struct engine *e, struct digests_wait *w);
 void engine_give_up(struct engine *e, uint64_t ticket);
 
 /*
- * A digest that is not kept, computed now; an sdhash has "stdin" in place of a
- * name.  done is called exactly once if this succeeds (demand_pool.h).  Whether
- * the file was being written is for the caller to ask, before and after.
+ * Computes a digest that the catalog does not store; see demand_pool.h.  An
+ * sdhash has "stdin" in place of a file name.  q->done is called exactly once
+ * if this function succeeds.  The caller checks, before and after, that the
+ * file is not open for writing.
  */
 int engine_digest_on_demand(struct engine *e, const struct demand_query *q);
 
-/* ---- what happened ---- */
+/* ---- changes ---- */
 
 /*
- * Where the times of files are not to be relied on (see times.h), the host
- * tells of every regular file that is opened for writing, before anything is
- * written.  SOURCE is such a filesystem or not; all others are.
+ * On a filesystem whose timestamps do not show every change (times.h), the host
+ * calls engine_file_opened() for every regular file that is opened for writing,
+ * before the first write.  engine_doubts_times(): SOURCE is on such a
+ * filesystem.  Filesystems mounted below SOURCE are always treated as such.
  */
 bool engine_doubts_times(const struct engine *e);
 void engine_file_opened(struct engine *e, const struct file_key *key,
 			const struct file_identity *identity);
 
-/* The last writer of the regular file closed it, or its content was changed in
- * another way: hash it if its identity, seen just now, is new. */
+/* The last writer of the regular file closed it, or the content changed in
+ * another way.  identity is the present one; if the catalog does not have it,
+ * the file is hashed. */
 void engine_file_closed(struct engine *e, const struct file_key *key,
 			const struct file_identity *identity);
 
-/* The host did something to the file that moved its ctime from before to after
- * and does not change its content (rename, link, chmod, ...). */
+/* An operation of the host changed the ctime of the file and not its content
+ * (rename, link, chmod, ...). */
 void engine_metadata_changed(struct engine *e, const struct file_key *key,
 			     const struct file_identity *before,
 			     const struct file_identity *after);
 
-/* The host saw this file's stat; if it is not what the catalog knows it will
- * be hashed.  Cheap.  False when too many are to be looked at: the host shall
- * say so again the next time it sees the file. */
+/* The host has read the file's stat.  A background thread compares it with the
+ * catalog, and a file that differs is hashed.  Cheap.  False: too many files
+ * wait for that, and the host has to report this one again later. */
 bool engine_file_seen(struct engine *e, const struct stat *st);
 
 /*
- * Something was changed, but not by the host: the regular file behind fd
- * (O_PATH will do), whose stat is st, or names in that directory.  What has
- * changed is hashed, or looked for.  False: no such file is known, and its
- * directory may have it; the directory is not below SOURCE, or excluded.  These
- * two read the catalog and look at the path of the directory.
+ * Another process changed a file or directory behind the mount; fd may be
+ * O_PATH.  engine_file_changed() has a regular file hashed that differs from
+ * its record; false: the catalog has no record of it, so the caller reports its
+ * directory, too.  engine_directory_changed() has the names in the directory
+ * read again; false: it is not below SOURCE, or excluded.  Both read the
+ * catalog or resolve a path, so they may touch the disk.
  */
 bool engine_file_changed(struct engine *e, int fd, const struct stat *st);
 bool engine_directory_changed(struct engine *e, int fd, const struct stat *st);
 
-/* Names changed.  parent keys are those of directories; names as in
- * catalog.h, terminated. */
+/* Names changed in the directory parent.  Names are NUL-terminated. */
 void engine_name_added(struct engine *e, const struct file_key *parent,
 		       const char *name, const struct file_key *key,
 		       bool directory);
 void engine_name_removed(struct engine *e, const struct file_key *parent,
 			 const char *name);
-/* A file or directory moved from the first name to the second one, with
- * exchange another one the other way.  key is of the former (NULL: not
- * known). */
+/* A file or directory moved from parent/name to new_parent/new_name. */
 struct engine_move {
 	const struct file_key *parent, *new_parent;
 	const char *name, *new_name;
-	const struct file_key *key;
-	bool directory;
-	bool exchange;
+	const struct file_key *key; /* of the file moved; NULL: not known */
+	bool directory;             /* the file moved is one */
+	bool exchange;              /* RENAME_EXCHANGE: the names are swapped */
 };
 
 void engine_name_moved(struct engine *e, const struct engine_move *m);
 
-/* ---- what resembles what ---- */
+/* ---- near-duplicates ---- */
 
-/* Whether a hit is still what it was: the path leads to that file in that
- * state, and with the calling thread's credentials it can be read. */
+/* Whether a hit is still valid: the path leads to that file, with that
+ * identity, and the calling thread's credentials can read it. */
 bool engine_hit_holds(const struct engine *e, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity);
@@ -236,38 +237,37 @@ bool engine_directory_holds(const struct engine *e, const char *path,
 			    const struct file_key *key);
 
 /*
- * Finds the files in that relation to a file; INDEX_ALIKE are its
- * near-duplicates, by the measure of the options.  Waits (parked) for the
- * file's own digests and for what was hashed before the call to be committed,
- * at most timeout_ms, then lists what there is.  done gets the hits (and
- * releases them) or a negative errno.  Every hit was opened and found unchanged
- * on disk, and is readable by caller.
+ * Finds the files in a relation to a file.  INDEX_ALIKE: its near-duplicates,
+ * ranked by engine_options.measure.  The query first waits (parked) for the
+ * digests of the file, and until all results from before the call are
+ * committed, but at most timeout_ms.  done gets the hits, which it releases, or
+ * a negative errno.  Every hit has been opened, is unchanged on disk and
+ * readable by caller.
  */
 int engine_similar(struct engine *e, const struct search_file_query *q,
 		   const struct search_caller *caller, search_hits_fn *done,
 		   void *arg);
 
-/* Finds the files in that relation to a content that need not be in the
- * tree. */
+/* As engine_similar(), for digests of a content that need not be in SOURCE. */
 int engine_similar_to(struct engine *e, const struct digests *digests,
 		      enum index_relation relation,
 		      const struct search_caller *caller, search_hits_fn *done,
 		      void *arg);
 
 /*
- * The directories that resemble the one behind fd: the hits are directories,
- * and the score is the estimated percentage of the larger tree's content that
- * the other has.  Neither a directory above the asked one nor one below it is
- * a hit.  What the caller cannot read counts for nothing.
+ * Finds the directories that resemble the one behind fd.  The score is the
+ * estimated percentage of the larger tree's content that the smaller one
+ * contains.  Directories above and below the one behind fd are left out.  Files
+ * that the caller cannot read do not count.
  */
 int engine_directories(struct engine *e, int fd,
 		       const struct search_caller *caller, search_hits_fn *done,
 		       void *arg);
 
 /*
- * Which entries of the directory behind fd are worth showing in .similar:
- * files with at least one near-duplicate, and directories with such a file
- * somewhere below.  Checked for caller as above.
+ * Finds the entries of the directory behind fd that .similar shows: files with
+ * at least one near-duplicate, and directories with such a file anywhere below.
+ * Only files that caller can read count.
  */
 int engine_browse(struct engine *e, int fd, const struct search_caller *caller,
 		  search_entries_fn *done, void *arg);
@@ -283,26 +283,28 @@ int engine_group_files(struct engine *e, struct file_groups *groups,
 
 /* ---- state and control ---- */
 
-/* Starts a scan of the whole tree, or lets the running one start over. */
+/* Starts a scan of the whole tree, or restarts the running one. */
 void engine_rescan(struct engine *e);
 
 /*
- * Hashes only files that requests wait for, until it is called again with
- * false.  What is to be hashed is still found out and remembered.
+ * on: hashes only files that requests wait for, until the next call with
+ * false.  Changes are still recorded meanwhile.
  */
 void engine_pause(struct engine *e, bool on);
 
-/* A caller waits until everything is hashed (engine_status() tells), and will
- * say so again within a second: the background does not pause for others
- * meanwhile. */
+/* Lifts the throttle of background work for a moment (BACKOFF_HURRY_MS), or
+ * until the engine is idle.  A program that waits until everything is hashed
+ * calls it every second. */
 void engine_hurry(struct engine *e);
 
-/* Starts a check of the catalog, or another one after the running one; read: of
- * all digests, too.  See check.h.  The result is in the status as "check". */
+/* Starts a check of the catalog (check.h), or queues one after the running one.
+ * read: compute the digests of all files again and compare.  The result is in
+ * the status as "check". */
 void engine_check(struct engine *e, bool read);
 
-/* The engine's state as a new JSON object (json_decref() it); the host adds
- * what it knows and makes user.kinfs.status of it. */
+/* Makes a JSON object of the engine's state; the caller releases it
+ * (json_decref()).  The host adds its own state and shows both as
+ * user.kinfs.status. */
 struct json_t;
 int engine_status(struct engine *e, struct json_t **out);
 

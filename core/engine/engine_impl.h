@@ -25,15 +25,15 @@
 /*
  * The parts of the engine and the order of their locks.
  *
- *   queue    jobs (what must be hashed), parked requests, the timer
- *   commit   events on their way into the catalog; the only writer of it
- *   scan     the walk over SOURCE and the files the host saw
+ *   queue    jobs (files to be hashed), parked requests, the timer
+ *   commit   events to be written to the catalog; its only writer
+ *   scan     the walk over SOURCE, and the files whose stat the host has read
  *   search   queries for near-duplicates, on threads of its own
  *   hash     the workers, which read and digest files
- *   on_demand  digests that are not kept, on threads of their own
+ *   on_demand  digests that are not stored, on threads of their own
  *   checker  checks of the catalog, on a thread of its own
  *   ignored  the pairs of contents that the user ignores
- *   power    on battery or not, on a thread of its own
+ *   power    pauses the queue while on battery, on a thread of its own
  *
  * Each part has one mutex.  No mutex is held while another part is called,
  * while the disk is touched or while a callback runs.
@@ -46,8 +46,8 @@ struct engine {
 	struct catalog *catalog;
 	struct index *index;
 	struct index *texts; /* of texts; NULL: they are not kept */
-	pthread_t loader;    /* opens and loads these two */
-	bool loading;        /* it was started */
+	pthread_t loader;    /* opens the catalog and loads both indexes */
+	bool loading;        /* the loader was started */
 
 	struct queue queue;
 	struct committer commit;
@@ -61,7 +61,7 @@ struct engine {
 
 	struct throttle throttle;
 	atomic_bool stopping;
-	atomic_bool damaged; /* the catalog, and it was logged */
+	atomic_bool damaged; /* the catalog is, and that was logged */
 	int64_t started_ms;
 };
 
@@ -84,13 +84,13 @@ int engine_init_commit(struct engine *e);
 /* ---- load.c ---- */
 
 int engine_start_loading(struct engine *e);
-/* Ends it, finished or not; the engine is stopping. */
+/* Cancels the loading and joins its thread. */
 void engine_stop_loading(struct engine *e);
 
 /* ---- engine.c ---- */
 
-/* The catalog contradicts itself (-EUCLEAN): the administrator is told once,
- * and the next mount sets it aside. */
+/* The catalog contradicts itself (-EUCLEAN).  Logs that once, and marks the
+ * catalog so that the next mount sets it aside. */
 void engine_found_damage(struct engine *e);
 
 /* engine_host.catch_up */
@@ -99,7 +99,5 @@ bool host_catch_up(const struct engine *e);
 /* ---- hash_context.c ---- */
 
 int engine_init_hash(struct engine *e);
-
-/* ---- status.c ---- */
 
 #endif

@@ -5,12 +5,12 @@
 
 #include "core/engine/engine_impl.h"
 
-/* What happened becomes an event for the committer.  An event that finds no
- * memory is made up for by a walk over the whole tree. */
+/* Changes become events for the committer.  When there is no memory for an
+ * event, the whole tree is scanned instead. */
 
 /* ---- names ---- */
 
-/* A walk of the tree may miss a directory that is moved meanwhile. */
+/* A running scan may miss a directory that moves into another one. */
 static void tell_scan_of_move(struct engine *e, const struct engine_move *m)
 {
 	if (file_key_equal(m->parent, m->new_parent))
@@ -122,7 +122,7 @@ int engine_post_name(void *engine, const struct file_key *parent,
 
 /* ---- content ---- */
 
-/* A file that was not hashed is put on the catalog's pending list. */
+/* Puts the file on the catalog's pending list. */
 static void post_pending(struct engine *e, const struct file_key *key,
 			 const struct file_identity *identity)
 {
@@ -162,7 +162,7 @@ void engine_metadata_changed(struct engine *e, const struct file_key *key,
 	struct event *ev = event_new(EVENT_METADATA);
 
 	if (!ev)
-		return; /* it will be hashed again, that is all */
+		return; /* costs nothing but hashing the file again */
 	ev->key = *key;
 	ev->before = *before;
 	ev->identity = *after;

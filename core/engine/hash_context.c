@@ -3,7 +3,7 @@
 
 #include "core/engine/engine_impl.h"
 
-/* What the hashing workers ask of the other parts. */
+/* The hashing workers' callbacks. */
 
 static int post_result(void *engine, struct result *r)
 {
@@ -16,7 +16,7 @@ static int post_result(void *engine, struct result *r)
 	return commit_post(&e->commit, ev);
 }
 
-/* Without memory the file stays pending, and is looked at again some time. */
+/* Without memory the event is dropped; the file stays on the pending list. */
 static void post_key(struct engine *e, enum event_kind kind,
 		     const struct file_key *key)
 {
@@ -45,7 +45,7 @@ static void report_path(void *engine, int fd, const struct file_key *key)
 	scan_report_path(&e->scan, fd, key);
 }
 
-static bool metadata_changes(void *engine)
+static bool has_metadata_changes(void *engine)
 {
 	struct engine *e = engine;
 	struct commit_counts counts;
@@ -89,7 +89,7 @@ int engine_init_hash(struct engine *e)
 		.file_excluded = file_excluded,
 		.file_missing = file_missing,
 		.report_path = report_path,
-		.metadata_changes = metadata_changes,
+		.metadata_changes = has_metadata_changes,
 		.hurry_commit = hurry_commit,
 		.wait_writable = wait_writable,
 		.catch_up = catch_up,

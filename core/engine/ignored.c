@@ -37,7 +37,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-static void say(const struct ignored *i, const char *what)
+static void log_problem(const struct ignored *i, const char *what)
 {
 	struct buf message = { 0 };
 
@@ -47,22 +47,25 @@ static void say(const struct ignored *i, const char *what)
 	buf_release(&message);
 }
 
-/* The pairs that were known stay when the file cannot be read. */
-static void read_again(struct ignored *i)
+/* Keeps the present pairs when the file cannot be read. */
+static void load_pairs(struct ignored *i)
 {
 	struct ignore_set set;
 	struct stat st;
 	int err = ignore_load(i->directory, &set, &st);
 
 	if (err && err != i->error)
-		say(i, "cannot be read; the pairs to ignore stay what they "
-		       "were");
+		log_problem(
+			i, "cannot be read; the pairs to ignore stay what they "
+			   "were");
 	i->error = err;
 	if (err)
 		return;
 	if (set.damaged_count)
-		say(i, "has damaged lines, which are passed over; kin ignore "
-		       "--list names them");
+		log_problem(
+			i,
+			"has damaged lines, which are passed over; kin ignore "
+			"--list names them");
 	ignore_set_release(&i->set);
 	i->set = set;
 	i->seen = st;
@@ -80,7 +83,7 @@ void ignored_refresh(struct ignored *i)
 	buf_release(&path);
 	pthread_mutex_lock(&i->lock);
 	if (!i->read || !is_same_file(&st, &i->seen))
-		read_again(i);
+		load_pairs(i);
 	pthread_mutex_unlock(&i->lock);
 }
 

@@ -11,20 +11,20 @@
 #include "core/ignore/ignore.h"
 
 /*
- * The pairs that the user ignores (core/ignore), as the daemon knows them: read
- * again when the file is another one than before.
+ * The daemon's copy of the pairs that the user ignores (core/ignore).  It is
+ * read again when the file has changed.
  *
- * Threads: any.  The lock guards the set and what was read of the file; it is a
- * leaf, and held while the file is read.
+ * Any thread may call these functions.  The lock is a leaf and guards all
+ * fields below it; it is held while the file is read.
  */
 struct ignored {
 	char *directory; /* owned */
 	const struct logger *log;
 	pthread_mutex_t lock;
-	bool made; /* the lock */
-	bool read; /* the file was, or there was none */
-	int error; /* of the last attempt to read it */
-	struct stat seen;
+	bool made;        /* the lock was initialised */
+	bool read;        /* the file was read, or there was none */
+	int error;        /* of the last attempt to read the file */
+	struct stat seen; /* of the file that set was read from */
 	struct ignore_set set;
 };
 
@@ -32,13 +32,12 @@ int ignored_init(struct ignored *i, const char *directory,
 		 const struct logger *log);
 void ignored_release(struct ignored *i);
 
-/* Looks whether the file has changed, with the credentials of the process. */
+/* Reads the file again if it has changed, with the process's credentials. */
 void ignored_refresh(struct ignored *i);
 
 bool ignored_has(struct ignored *i, const struct digests *a,
 		 const struct digests *b);
 
-/* Whether there is any pair. */
 bool ignored_any(struct ignored *i);
 
 #endif

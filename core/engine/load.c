@@ -9,13 +9,13 @@
 #include "core/index/texts.h"
 
 /*
- * The catalog is opened and the index loaded on a thread of its own, while the
- * host serves files already.  All other threads that need the catalog wait for
- * it, or say that a file is pending.
+ * A thread of its own opens the catalog and loads the indexes, while the host
+ * already serves files.  Until the catalog is open, other threads wait for it
+ * or treat all files as pending.
  */
 
-/* A small catalog is there when the host begins to serve: no request finds
- * files pending that are not.  A large one is not waited for. */
+/* engine_start() waits this long, so that a small catalog is loaded before the
+ * first request.  A large one takes longer, and is not waited for. */
 enum { SMALL_CATALOG_MS = 200 };
 
 /* ---- the index ---- */
@@ -33,7 +33,8 @@ static int load_sketch(void *arg, uint32_t content,
 	struct engine *e = arg;
 	int err = index_add_sketch(e->index, content, sketch);
 
-	return err == -ENOMEM ? err : 0; /* without a content: contradictory */
+	/* -ENOENT: a sketch without a content, which is left out. */
+	return err == -ENOMEM ? err : 0;
 }
 
 static int load_text(void *arg, uint32_t content,
@@ -45,7 +46,7 @@ static int load_text(void *arg, uint32_t content,
 	return err == -ENOMEM ? err : 0;
 }
 
-static int load_all(struct engine *e, struct catalog_txn *txn)
+static int load_contents(struct engine *e, struct catalog_txn *txn)
 {
 	int err = catalog_content_each(txn, load_content, e);
 
@@ -59,9 +60,10 @@ static int load_texts(struct engine *e, struct catalog_txn *txn)
 	return sketch_reader_each(catalog_text_sketch_each, txn, load_text, e);
 }
 
-/* One of the two indexes. */
-static int load_one(struct engine *e, struct index *ix, struct catalog_txn *txn,
-		    int (*load)(struct engine *e, struct catalog_txn *txn))
+/* Loads one of the two indexes; NULL: it is not kept. */
+static int load_index(struct engine *e, struct index *ix,
+		      struct catalog_txn *txn,
+		      int (*load)(struct engine *e, struct catalog_txn *txn))
 {
 	int err = ix ? index_load_begin(ix) : 0;
 
@@ -75,9 +77,8 @@ static int load_one(struct engine *e, struct index *ix, struct catalog_txn *txn,
 	return err ? err : index_load_end(ix);
 }
 
-/* Without the signatures, which are read when they are asked for.  What cannot
- * be read is left out. */
-static int load_index(struct engine *e)
+/* Damaged records are left out.  Digests in text form stay in the catalog. */
+static int load_indexes(struct engine *e)
 {
 	struct catalog_txn *txn;
 	int err = catalog_read(e->catalog, &txn);
@@ -85,9 +86,9 @@ static int load_index(struct engine *e)
 	if (err)
 		return err;
 	catalog_stop_when(txn, &e->stopping);
-	err = load_one(e, e->index, txn, load_all);
+	err = load_index(e, e->index, txn, load_contents);
 	if (!err)
-		err = load_one(e, e->texts, txn, load_texts);
+		err = load_index(e, e->texts, txn, load_texts);
 	catalog_abort(txn);
 	if (!err)
 		(void)catalog_trim_rss(e->catalog);
@@ -114,7 +115,7 @@ static int replace_catalog(struct engine *e, int why)
 	return err;
 }
 
-static void *load_run(void *arg)
+static void *loader_run(void *arg)
 {
 	struct engine *e = arg;
 	int err;
@@ -124,7 +125,7 @@ static void *load_run(void *arg)
 	if (err == -EUCLEAN || err == -EMEDIUMTYPE)
 		err = replace_catalog(e, err);
 	if (!err)
-		err = load_index(e);
+		err = load_indexes(e);
 	if (err && err != -ECANCELED)
 		logger_print(&e->log,
 			     "%s: %s; files are served, their digests are not "
@@ -139,8 +140,8 @@ int engine_start_loading(struct engine *e)
 	int err;
 
 	if (catalog_is_open(e->catalog))
-		return 0; /* it is new */
-	err = -pthread_create(&e->loader, NULL, load_run, e);
+		return 0; /* a new catalog has nothing to load */
+	err = -pthread_create(&e->loader, NULL, loader_run, e);
 	if (err)
 		return err;
 	e->loading = true;

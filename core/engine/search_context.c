@@ -3,7 +3,7 @@
 
 #include "core/engine/engine_impl.h"
 
-/* What a search asks of the other parts, and the queries of the host. */
+/* The search's callbacks, and the host's queries, which go to the search. */
 
 static int get_digests(void *engine, int fd, uint32_t wanted,
 		       struct file_digests *out)
@@ -33,21 +33,21 @@ static void commit_position(void *engine, uint64_t *posted_out,
 	*attempted_out = counts.attempted;
 }
 
-static void hurry(void *engine)
+static void hurry_commit(void *engine)
 {
 	struct engine *e = engine;
 
 	commit_hurry(&e->commit);
 }
 
-/* Files that were closed a moment ago do not count: a tree in use would never
- * be complete. */
+/* Whether files of the scan are still to be hashed.  Files that were closed a
+ * moment ago do not count, as a tree in use would never be complete. */
 static bool is_incomplete(void *engine)
 {
 	struct engine *e = engine;
 	struct queue_counts counts;
 
-	/* In the order in which work flows, see status.c. */
+	/* In the order in which a file passes through them, see status.c. */
 	if (scan_is_running(&e->scan) || hash_is_feeding(&e->hash))
 		return true;
 	queue_counts(&e->queue, &counts);
@@ -62,7 +62,7 @@ static void file_changed(void *engine, const struct file_key *key,
 	(void)queue_push(&e->queue, key, JOB_CLOSED, identity);
 }
 
-static void damaged(void *engine)
+static void catalog_damaged(void *engine)
 {
 	engine_found_damage(engine);
 }
@@ -101,10 +101,10 @@ int engine_init_search(struct engine *e)
 		.digests_hold = digests_hold,
 		.wait_digests = wait_digests,
 		.commit_position = commit_position,
-		.commit_hurry = hurry,
+		.commit_hurry = hurry_commit,
 		.is_incomplete = is_incomplete,
 		.file_changed = file_changed,
-		.damaged = damaged,
+		.damaged = catalog_damaged,
 		.ignores_any = ignores_any,
 		.is_ignored = is_ignored,
 	};

@@ -10,8 +10,8 @@
 #include "core/base/thread.h"
 #include "core/digest/sif/sif.h"
 
-/* Sketches are handed over by the batch: one takes the reader some
- * microseconds, about as long as the hand-over. */
+/* Sketches are handed over in batches, because a hand-over takes about as long
+ * as reading a sketch: some microseconds. */
 enum { BATCH = 32, BATCHES = 4 };
 
 struct sketch_batch {
@@ -20,16 +20,16 @@ struct sketch_batch {
 	struct sif_sketch sketches[BATCH];
 };
 
-/* A ring: batch n is at n % BATCHES.  Those from taken on and below filled
- * belong to the thread that takes them, the others to the reader. */
+/* A ring buffer: batch n is batches[n % BATCHES].  Batches taken..filled - 1
+ * belong to the calling thread, the others to the reader. */
 struct sketch_reader {
 	int (*list)(struct catalog_txn *txn, sketch_each each, void *arg);
 	struct catalog_txn *txn;
-	pthread_mutex_t lock; /* protects what follows, but for the batches */
+	pthread_mutex_t lock; /* everything below except the batches */
 	pthread_cond_t changed;
 	size_t filled, taken;
 	bool is_ended, is_stopped;
-	int result; /* of list(), when it has ended */
+	int result; /* of list(); valid when is_ended */
 	struct sketch_batch batches[BATCHES];
 };
 
@@ -47,7 +47,7 @@ static void copy_in_full(const struct sif_sketch *from, struct sif_sketch *to)
 	memcpy(to->values, from->values, from->count * sizeof(to->values[0]));
 }
 
-/* Hands the batch over and waits for the next one to be free. */
+/* Hands the batch over and waits until the next one is free. */
 static int hand_over(struct sketch_reader *r)
 {
 	int err;
@@ -63,9 +63,9 @@ static int hand_over(struct sketch_reader *r)
 	return err;
 }
 
-/* Only the reader changes filled. */
-static int put_sketch(void *arg, uint32_t content,
-		      const struct sif_sketch *sketch)
+/* Reads filled without the lock: only this thread changes it. */
+static int add_to_batch(void *arg, uint32_t content,
+			const struct sif_sketch *sketch)
 {
 	struct sketch_reader *r = arg;
 	struct sketch_batch *b = &r->batches[r->filled % BATCHES];
@@ -81,7 +81,7 @@ static void *reader_run(void *arg)
 	int result;
 
 	thread_set_name("kinfs-read");
-	result = r->list(r->txn, put_sketch, r);
+	result = r->list(r->txn, add_to_batch, r);
 	(void)pthread_mutex_lock(&r->lock);
 	if (r->batches[r->filled % BATCHES].count)
 		r->filled++;
@@ -94,7 +94,7 @@ static void *reader_run(void *arg)
 
 /* ---- the calling thread ---- */
 
-/* NULL: there are no more. */
+/* Waits for the next batch; NULL: there is none. */
 static const struct sketch_batch *next_batch(struct sketch_reader *r)
 {
 	const struct sketch_batch *b = NULL;
@@ -108,7 +108,7 @@ static const struct sketch_batch *next_batch(struct sketch_reader *r)
 	return b;
 }
 
-static void give_back(struct sketch_reader *r, bool stop)
+static void return_batch(struct sketch_reader *r, bool stop)
 {
 	(void)pthread_mutex_lock(&r->lock);
 	r->taken++;
@@ -117,7 +117,7 @@ static void give_back(struct sketch_reader *r, bool stop)
 	(void)pthread_mutex_unlock(&r->lock);
 }
 
-static int take_all(struct sketch_reader *r, sketch_each each, void *arg)
+static int take_batches(struct sketch_reader *r, sketch_each each, void *arg)
 {
 	const struct sketch_batch *b;
 	int result = 0;
@@ -126,19 +126,19 @@ static int take_all(struct sketch_reader *r, sketch_each each, void *arg)
 	while (!result && (b = next_batch(r))) {
 		for (i = 0; i < b->count && !result; i++)
 			result = each(arg, b->contents[i], &b->sketches[i]);
-		give_back(r, result != 0);
+		return_batch(r, result != 0);
 	}
 	return result;
 }
 
-static int run(struct sketch_reader *r, sketch_each each, void *arg)
+static int run_reader(struct sketch_reader *r, sketch_each each, void *arg)
 {
 	pthread_t thread;
 	int result = -pthread_create(&thread, NULL, reader_run, r);
 
 	if (result)
 		return r->list(r->txn, each, arg);
-	result = take_all(r, each, arg);
+	result = take_batches(r, each, arg);
 	(void)pthread_join(thread, NULL);
 	return result ? result : r->result;
 }
@@ -156,7 +156,7 @@ int sketch_reader_each(int (*list)(struct catalog_txn *txn, sketch_each each,
 	r->txn = txn;
 	(void)pthread_mutex_init(&r->lock, NULL);
 	(void)pthread_cond_init(&r->changed, NULL);
-	result = run(r, each, arg);
+	result = run_reader(r, each, arg);
 	(void)pthread_cond_destroy(&r->changed);
 	(void)pthread_mutex_destroy(&r->lock);
 	free(r);

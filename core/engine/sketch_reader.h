@@ -11,13 +11,12 @@ typedef int (*sketch_each)(void *arg, uint32_t content,
 			   const struct sif_sketch *sketch);
 
 /*
- * Calls each() for what list() finds, in the same order and with the same
- * result as list() itself would, but list() runs on a thread of its own:
- * sketches are read from the catalog and decoded while each() works on those
- * before.  Only the values in full are handed over (sif_unpack_in_full()).
+ * As list(txn, each, arg), but list() runs on a thread of its own: it reads and
+ * decodes sketches while each() works on earlier ones.  The sketches given to
+ * each() have only the values stored in full (sif_unpack_in_full()).
  *
- * each() runs on the calling thread, which must not use txn meanwhile.  When
- * each() does not return 0, nothing more is read.
+ * each() runs on the calling thread, which must not use txn meanwhile.  If it
+ * returns anything but 0, the reading stops.
  */
 int sketch_reader_each(int (*list)(struct catalog_txn *txn, sketch_each each,
 				   void *arg),

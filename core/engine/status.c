@@ -7,8 +7,8 @@
 #include "core/base/json.h"
 #include "core/engine/engine_impl.h"
 
-/* Everything the status shows, taken part by part: the numbers are each right
- * but not of exactly the same moment. */
+/* The state of all parts, read one after the other: each number is right, but
+ * they are not all of the same moment. */
 struct snapshot {
 	struct catalog_counts catalog;
 	struct queue_counts queue;
@@ -24,9 +24,9 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	struct catalog_txn *txn;
 	int err;
 
-	/* In the order in which work flows (host, scan, events, feeder, queue,
-	 * events again), so that nothing on its way is missed between two
-	 * looks. */
+	/* In the order in which a file passes through the parts (host, scan,
+	 * events, feeder, queue, events again): a file that moves on meanwhile
+	 * is found in the next part. */
 	s->caught_up = host_catch_up(e);
 	commit_counts(&e->commit, &before);
 	s->scan_idle = scan_is_idle(&e->scan);
@@ -60,7 +60,7 @@ static bool is_idle(const struct snapshot *s)
 	       q->delayed == q->unsteady;
 }
 
-/* Paused, and nothing is under way but what is paused. */
+/* Paused, and all that is left to do is what the pause keeps back. */
 static bool is_stalled(const struct snapshot *s)
 {
 	const struct queue_counts *q = &s->queue;
@@ -69,13 +69,13 @@ static bool is_stalled(const struct snapshot *s)
 	       !q->running && (q->queued || s->catalog.pending);
 }
 
-static json_t *digest_names(uint32_t set)
+static json_t *digest_names(uint32_t set_number)
 {
 	json_t *names = json_array();
 	int id;
 
 	for (id = 0; names && id < DIGEST_COUNT; id++)
-		if (set & DIGEST_BIT(id))
+		if (set_number & DIGEST_BIT(id))
 			json_array_append_new(
 				names, json_string(digest_infos[id].name));
 	return names;
@@ -99,7 +99,7 @@ static json_t *hashed_object(struct engine *e)
 			 (json_int_t)since);
 }
 
-/* Of the files that are being read. */
+/* The progress of the files that are being read. */
 static json_t *progress_object(const struct meter_figures *f)
 {
 	return json_pack("{s:I, s:I, s:I}", "done", (json_int_t)f->done, "size",
@@ -117,7 +117,7 @@ static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
 }
 
-/* A pause by a user comes first: a user has to end it. */
+/* Both reasons: the user's is shown, as only the user can end that pause. */
 static json_t *paused_text(const struct snapshot *s)
 {
 	if (s->queue.paused & QUEUE_PAUSE_ASKED)
@@ -127,12 +127,12 @@ static json_t *paused_text(const struct snapshot *s)
 	return json_null();
 }
 
-static void set(json_t *o, const char *name, uint64_t value)
+static void set_number(json_t *o, const char *name, uint64_t value)
 {
 	json_object_set_new(o, name, json_integer((json_int_t)value));
 }
 
-/* 100 only when idle.  What is done of the files that are being read counts. */
+/* 100 only when idle.  Includes the parts of files that are being read. */
 static uint64_t percent(const struct snapshot *s)
 {
 	const struct catalog_counts *c = &s->catalog;
@@ -153,23 +153,24 @@ static uint64_t percent(const struct snapshot *s)
 
 static void set_counts(json_t *o, struct engine *e, const struct snapshot *s)
 {
-	set(o, "percent", percent(s));
-	set(o, "files", s->catalog.files);
-	set(o, "directories", s->catalog.directories);
-	set(o, "fresh", s->catalog.fresh);
-	set(o, "pending", s->catalog.pending);
-	set(o, "pending_bytes", s->catalog.pending_bytes);
-	set(o, "failed", s->catalog.failed);
-	set(o, "skipped", atomic_load(&e->scan.skipped));
-	set(o, "queue", s->queue.queued + s->queue.delayed);
-	set(o, "hashing", s->queue.running);
-	set(o, "uncommitted", s->commit.events);
-	set(o, "unsteady", s->queue.unsteady);
-	set(o, "waiting", s->queue.waiting);
-	set(o, "contents", s->catalog.contents);
-	set(o, "content_bytes", s->catalog.content_bytes);
-	set(o, "index_bytes",
-	    index_bytes(e->index) + (e->texts ? index_bytes(e->texts) : 0));
+	set_number(o, "percent", percent(s));
+	set_number(o, "files", s->catalog.files);
+	set_number(o, "directories", s->catalog.directories);
+	set_number(o, "fresh", s->catalog.fresh);
+	set_number(o, "pending", s->catalog.pending);
+	set_number(o, "pending_bytes", s->catalog.pending_bytes);
+	set_number(o, "failed", s->catalog.failed);
+	set_number(o, "skipped", atomic_load(&e->scan.skipped));
+	set_number(o, "queue", s->queue.queued + s->queue.delayed);
+	set_number(o, "hashing", s->queue.running);
+	set_number(o, "uncommitted", s->commit.events);
+	set_number(o, "unsteady", s->queue.unsteady);
+	set_number(o, "waiting", s->queue.waiting);
+	set_number(o, "contents", s->catalog.contents);
+	set_number(o, "content_bytes", s->catalog.content_bytes);
+	set_number(o, "index_bytes",
+		   index_bytes(e->index) +
+			   (e->texts ? index_bytes(e->texts) : 0));
 }
 
 int engine_status(struct engine *e, json_t **out)
@@ -194,8 +195,8 @@ int engine_status(struct engine *e, json_t **out)
 	json_object_set_new(o, "progress", progress_object(&s.reading));
 	json_object_set_new(o, "paused", paused_text(&s));
 	json_object_set_new(o, "stalled", json_boolean(is_stalled(&s)));
-	set(o, "rate", e->options.rate);
-	set(o, "share_min", e->search.context.share_min);
+	set_number(o, "rate", e->options.rate);
+	set_number(o, "share_min", e->search.context.share_min);
 	set_counts(o, e, &s);
 	*out = o;
 	return 0;

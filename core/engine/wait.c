@@ -5,8 +5,8 @@
 
 /* Requests that wait for the digests of a file, see digests_wait.h. */
 
-/* A request is parked at most this often: a file that changes again and again
- * without ever being ready is not waited for. */
+/* A request is parked at most this often: otherwise it would wait for ever for
+ * a file that changes all the time. */
 enum { PARKED_MAX = 16 };
 
 void engine_give_up(struct engine *e, uint64_t ticket)
@@ -14,9 +14,9 @@ void engine_give_up(struct engine *e, uint64_t ticket)
 	queue_give_up_waiting(&e->queue, ticket);
 }
 
-/* When the host has caught up once, a writer that seems to be closing is one
- * that goes on. */
-static bool is_worth_waiting(struct digests_wait *w, enum digests_state state)
+/* DIGESTS_CLOSED is waited for once.  If the file is in that state again after
+ * the host has caught up, another descriptor is open for writing. */
+static bool is_worth_parking(struct digests_wait *w, enum digests_state state)
 {
 	bool closed = state == DIGESTS_CLOSED && !w->closed;
 
@@ -28,8 +28,7 @@ static bool is_worth_waiting(struct digests_wait *w, enum digests_state state)
 	return w->times_parked++ < PARKED_MAX;
 }
 
-/* The result as an answer; -ESTALE when it is not that of the present
- * content. */
+/* Makes an answer of the result; -ESTALE: the file has changed since. */
 static int answer_with_result(struct engine *e, int fd,
 			      const struct result *found,
 			      struct file_digests *out)
@@ -68,10 +67,10 @@ static int get_answer(struct engine *e, struct digests_wait *w,
 	return err;
 }
 
-static void on_looked_at(void *arg, int err, const struct result *found);
+static void on_unparked(void *arg, int err, const struct result *found);
 
-/* Answers the request, or parks it: then it belongs to the queue.  When it
- * fails the request was not answered. */
+/* Answers the request, or parks it; the queue owns a parked one.  If this
+ * function fails, the request is neither answered nor parked. */
 static int answer_or_park(struct engine *e, struct digests_wait *w,
 			  const struct result *found)
 {
@@ -80,21 +79,21 @@ static int answer_or_park(struct engine *e, struct digests_wait *w,
 
 	if (err)
 		return err;
-	if (is_worth_waiting(w, answer.state))
+	if (is_worth_parking(w, answer.state))
 		return queue_park(&e->queue, &answer.key,
 				  &(struct parked_request){
 					  .identity = &answer.identity,
 					  .uid = w->uid,
 					  .deadline_ms = w->deadline_ms,
 					  .ticket = w->ticket,
-					  .done = on_looked_at,
+					  .done = on_unparked,
 					  .arg = w,
 				  });
 	w->done(w->arg, 0, &answer);
 	return 0;
 }
 
-static void on_looked_at(void *arg, int err, const struct result *found)
+static void on_unparked(void *arg, int err, const struct result *found)
 {
 	struct digests_wait *w = arg;
 
