@@ -52,15 +52,15 @@ bool backoff_is_busy(const struct backoff *b, int64_t now_ns)
 	return now_ns < b->busy_ns && now_ns >= b->hurry_ns;
 }
 
-/* Until then the mount is one that was busy lately. */
-static int64_t lately_ns(const struct backoff *b)
+/* When the host has had no request for BACKOFF_LATELY_MS. */
+static int64_t lately_end_ns(const struct backoff *b)
 {
 	return b->busy_ns + (BACKOFF_LATELY_MS - BACKOFF_QUIET_MS) * MS_NS;
 }
 
 bool backoff_was_busy(const struct backoff *b, int64_t now_ns)
 {
-	return now_ns < lately_ns(b) && now_ns >= b->hurry_ns;
+	return now_ns < lately_end_ns(b) && now_ns >= b->hurry_ns;
 }
 
 int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns)
@@ -68,7 +68,7 @@ int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns)
 	if (backoff_is_busy(b, now_ns))
 		return sooner(bucket_due_ns(&b->share), b->busy_ns);
 	if (backoff_was_busy(b, now_ns))
-		return sooner(bucket_due_ns(&b->lately), lately_ns(b));
+		return sooner(bucket_due_ns(&b->lately), lately_end_ns(b));
 	return now_ns;
 }
 

@@ -11,44 +11,43 @@
 struct queue_ticket;
 
 /*
- * A request for the digests of a file, which may have to be hashed first.
+ * A request for the digests of a file that may have to be hashed first.
  *
- * It is answered with the digests themselves.  The file is examined once when
- * the request is made.  If its digests are to come, the request is parked in
- * the queue, and the worker that hashes the file hands its result over; then
- * only the identity of the file is compared with that of the result.  The file
- * is examined from the start once more only when there is no such result, or
- * the file is not in that state any more.
+ * The engine looks the digests up when the request is made.  If the file is
+ * pending, the request is parked in the queue until a worker has hashed the
+ * file.  Then the engine compares the identity of the worker's result with the
+ * present one.  If they are equal the result is the answer; otherwise the
+ * digests are looked up again.
  *
  * The caller fills the struct in, and keeps it until done is called.
  */
 struct digests_wait {
 	uid_t uid;
-	/* DIGEST_BIT()s: of the digests that are texts, others may be missing
+	/* DIGEST_BIT()s: digests in text form that are not in it may be missing
 	 * in the answer. */
 	uint32_t wanted;
-	int64_t deadline_ms;               /* CLOCK_MONOTONIC; over: no wait */
+	int64_t deadline_ms; /* CLOCK_MONOTONIC; in the past: do not wait */
 	const struct queue_ticket *ticket; /* borrowed until done; or NULL */
-	/* A descriptor of the file (O_PATH will do) or a negative errno, and
-	 * the end of its use.  They are called in pairs, by the thread that
-	 * makes the request and by those that answer it; no descriptor is held
-	 * between. */
+	/* open() returns a descriptor of the file (O_PATH will do) or a
+	 * negative errno; close() ends its use.  The thread that makes the
+	 * request and the one that answers it call them in pairs.  No
+	 * descriptor is open while the request is parked. */
 	int (*open)(void *arg);
 	void (*close)(void *arg);
 	/*
-	 * Called exactly once, by any thread, with no lock held, also before
-	 * the request has been made: with 0 and the answer, which done
-	 * releases, or a negative errno and NULL: -EINTR (given up), -EAGAIN
-	 * (too many parked), -ECANCELED at the end, or why the file cannot be
-	 * examined.  After the deadline the answer is what is known by then.
+	 * Called exactly once, by any thread, with no lock held, perhaps before
+	 * engine_wait() returns.  err is 0 and answer is released by done(); or
+	 * err is negative and answer NULL: -EINTR (given up), -EAGAIN (too many
+	 * parked), -ECANCELED (the engine ends), or an error of looking the
+	 * file up.  After the deadline the answer has the file's state by then.
 	 */
 	void (*done)(void *arg, int err, struct file_digests *answer);
 	void *arg;
 
-	/* The engine, which answers it; NULL, 0 and false at first. */
+	/* The engine's; the caller sets them to zero. */
 	void *answerer;
 	unsigned times_parked;
-	bool closed; /* it has waited for DIGESTS_CLOSED to become certain */
+	bool closed; /* the file was in state DIGESTS_CLOSED before */
 };
 
 #endif

@@ -7,8 +7,8 @@
 #include "core/base/clock.h"
 #include "core/queue/job_list.h"
 
-/* Coalescing ends at multiples of this, after one or two of them: no sooner
- * than times can be trusted, see core/source/times.c. */
+/* Coalescing ends at a multiple of this, 32 to 64 ms later: by then the
+ * timestamps are old enough, see SETTLE_MS in core/source/times.c. */
 enum { COALESCE_MS = 32 };
 
 static size_t bucket_of(const struct file_key *key)
@@ -43,7 +43,7 @@ struct job *job_add(struct queue *q, const struct file_key *key)
 	return job;
 }
 
-/* Where the job is, or would be, in state queued. */
+/* The list of the job in state queued. */
 static struct job_list *list_of(struct queue *q, const struct job *job)
 {
 	if (job->large)
@@ -68,8 +68,9 @@ void job_forget_kept(struct queue *q, struct job *job)
 	kept_free(job_take_kept(q, job));
 }
 
-/* Where one more can be noted, or NULL. */
-static struct job **keeper_place(struct queue *q)
+/* A free slot of keepers; else that of a job which no request waits for and
+ * whose work can be dropped; else NULL. */
+static struct job **keeper_slot(struct queue *q)
 {
 	struct job **idle = NULL;
 	size_t i;
@@ -85,20 +86,20 @@ static struct job **keeper_place(struct queue *q)
 
 bool job_may_keep(struct queue *q)
 {
-	return keeper_place(q);
+	return keeper_slot(q);
 }
 
 void job_keep(struct queue *q, struct job *job, struct kept *kept)
 {
-	struct job **place = kept ? keeper_place(q) : NULL;
+	struct job **slot = kept ? keeper_slot(q) : NULL;
 
-	if (!place) {
+	if (!slot) {
 		kept_free(kept);
 		return;
 	}
-	if (*place)
-		job_forget_kept(q, *place);
-	*place = job;
+	if (*slot)
+		job_forget_kept(q, *slot);
+	*slot = job;
 	job->kept = kept;
 }
 

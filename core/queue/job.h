@@ -4,29 +4,35 @@
 
 #include "core/queue/queue.h"
 
-/* Changes of a job; the caller holds the lock of its queue. */
+/* States and levels of jobs.  The caller holds the queue's lock. */
 
+/* The job of the file, or NULL. */
 struct job *job_find(struct queue *q, const struct file_key *key);
-/* It is in no list yet; NULL without memory. */
+/* Makes a job, which is in no list yet; NULL: no memory. */
 struct job *job_add(struct queue *q, const struct file_key *key);
-/* The job is in no list any more and no request waits for it; frees it. */
+/* Frees a job that is in no list and that no request waits for. */
 void job_drop(struct queue *q, struct job *job);
 
-/* Takes it off whatever it is in, to be put somewhere else. */
+/* Removes the job from the list of its state. */
 void job_leave(struct queue *q, struct job *job);
+/* Queues the job, which is in no list. */
 void job_enqueue(struct queue *q, struct job *job);
-/* There is news of its file: it coalesces with others first, or is queued. */
+/* Queues the job of a file that has changed; it coalesces before that if its
+ * level is JOB_CLOSED. */
 void job_renew(struct queue *q, struct job *job);
 
-/* Work that is kept with a job that is not running: takes it off, or frees it;
- * whether there is room for more; puts it there (taken), or frees it. */
+/* Work kept with a job that is not running (struct kept). */
+/* Removes it from the job and returns it, or NULL. */
 struct kept *job_take_kept(struct queue *q, struct job *job);
+/* Frees it. */
 void job_forget_kept(struct queue *q, struct job *job);
+/* Whether there is room for another one. */
 bool job_may_keep(struct queue *q);
+/* Takes kept (NULL: none); frees it when there is no room. */
 void job_keep(struct queue *q, struct job *job, struct kept *kept);
 
 void job_raise(struct queue *q, struct job *job, enum job_level level);
-/* No request waits for it any more. */
+/* The last request that waited for the job is gone. */
 void job_lower(struct queue *q, struct job *job);
 
 #endif

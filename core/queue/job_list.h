@@ -4,11 +4,11 @@
 
 #include "core/queue/queue.h"
 
-/* Under the lock of the queue whose jobs these are. */
+/* Doubly linked lists of jobs.  The caller holds the queue's lock. */
 
 void job_list_append(struct job_list *list, struct job *job);
 void job_list_remove(struct job_list *list, struct job *job);
-/* Into a list in that order, from its end. */
+/* These search from the end of a list that is in that order. */
 void job_list_insert_by_time(struct job_list *list, struct job *job);
 void job_list_insert_by_turn(struct job_list *list, struct job *job);
 

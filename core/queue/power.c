@@ -12,11 +12,11 @@
 
 enum { POLL_MS = 5000 };
 
-/* ---- the supplies ---- */
+/* ---- power supplies ---- */
 
 enum supply { SUPPLY_NOTHING, SUPPLY_ONLINE, SUPPLY_DRAINED };
 
-/* The first line of an attribute; "" when it has none. */
+/* The first line of an attribute; "" when it cannot be read. */
 static void read_line(int supply_fd, const char *name, char out[32])
 {
 	int fd = openat(supply_fd, name, O_RDONLY | O_CLOEXEC);
@@ -28,7 +28,7 @@ static void read_line(int supply_fd, const char *name, char out[32])
 	out[strcspn(out, "\n")] = '\0';
 }
 
-static bool line_is(int supply_fd, const char *name, const char *value)
+static bool is_line(int supply_fd, const char *name, const char *value)
 {
 	char line[32];
 
@@ -41,12 +41,12 @@ static enum supply read_supply(int fd)
 	char type[32];
 
 	read_line(fd, "type", type);
-	if (!*type || line_is(fd, "scope", "Device"))
+	if (!*type || is_line(fd, "scope", "Device"))
 		return SUPPLY_NOTHING;
 	if (strcmp(type, "Battery") != 0 && strcmp(type, "UPS") != 0)
-		return line_is(fd, "online", "1") ? SUPPLY_ONLINE :
+		return is_line(fd, "online", "1") ? SUPPLY_ONLINE :
 						    SUPPLY_NOTHING;
-	return line_is(fd, "status", "Discharging") ? SUPPLY_DRAINED :
+	return is_line(fd, "status", "Discharging") ? SUPPLY_DRAINED :
 						      SUPPLY_NOTHING;
 }
 

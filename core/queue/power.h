@@ -8,14 +8,13 @@
 #define POWER_DIRECTORY "/sys/class/power_supply"
 
 /*
- * Whether the machine runs on its battery.  The kernel tells changes only to
- * processes with a netlink socket, which a mount gives up; so a thread looks
- * every few seconds and pauses the queue meanwhile.  There is no thread
- * unless it is started.
+ * Pauses the queue while the machine runs on its battery.  A thread polls the
+ * power supplies every few seconds: the kernel reports changes only by netlink,
+ * and the mount's sandbox allows no sockets.
  */
 struct power {
-	struct queue *queue;   /* borrowed; constant, as the next one */
-	const char *directory; /* borrowed; of the supplies */
+	struct queue *queue;   /* borrowed; constant */
+	const char *directory; /* of the power supplies; borrowed; constant */
 	pthread_mutex_t lock;  /* stopped */
 	pthread_cond_t work;
 	bool stopped;
@@ -27,15 +26,15 @@ struct queue;
 
 /* directory NULL: POWER_DIRECTORY. */
 int power_init(struct power *p, struct queue *queue, const char *directory);
-/* The queue is paused already, if it is to be, when this returns. */
+/* Looks once, and starts the thread. */
 int power_start(struct power *p);
 void power_stop(struct power *p);
 void power_release(struct power *p);
 
 /*
- * By the supplies in the directory: no mains are online, and a battery or a
- * UPS is discharging.  Batteries of devices (mice, pens) say nothing.  False
- * where there is no supply, or none that can be read.
+ * Whether a battery or a UPS is discharging and no mains supply is online.
+ * Batteries of devices (mice, pens) do not count.  False when no supply can be
+ * read.
  */
 bool power_is_battery(const char *directory);
 

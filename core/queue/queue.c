@@ -11,7 +11,7 @@
 #include "core/queue/job_list.h"
 #include "core/queue/waiter.h"
 
-static void drop_references(struct result *r, unsigned count)
+static void result_drop_references(struct result *r, unsigned count)
 {
 	if (atomic_fetch_sub(&r->shared, count) >= count)
 		return;
@@ -22,7 +22,7 @@ static void drop_references(struct result *r, unsigned count)
 void result_free(struct result *r)
 {
 	if (r)
-		drop_references(r, 1);
+		result_drop_references(r, 1);
 }
 
 void queue_ticket_init(struct queue_ticket *ticket)
@@ -101,9 +101,9 @@ void queue_release(struct queue *q)
 
 /* ---- jobs ---- */
 
-/* The job of key, made when there is none, or NULL without memory.  A waited
- * one may exceed the bound: waiters have their own. */
-static struct job *job_want(struct queue *q, const struct file_key *key,
+/* Finds or makes the job of the file, at least at that level; a job that is
+ * running or done runs again if it is of another identity.  NULL: no memory. */
+static struct job *push_job(struct queue *q, const struct file_key *key,
 			    enum job_level level,
 			    const struct file_identity *identity)
 {
@@ -131,10 +131,9 @@ static struct job *job_want(struct queue *q, const struct file_key *key,
 	return job;
 }
 
-/* Under the lock. */
-static int push(struct queue *q, const struct file_key *key,
-		enum job_level level, const struct file_identity *identity,
-		bool changed)
+static int push_locked(struct queue *q, const struct file_key *key,
+		       enum job_level level,
+		       const struct file_identity *identity, bool changed)
 {
 	struct job *job;
 
@@ -142,7 +141,7 @@ static int push(struct queue *q, const struct file_key *key,
 		return -ECANCELED;
 	if (q->jobs >= QUEUE_MAX && !job_find(q, key))
 		return -ENOBUFS;
-	job = job_want(q, key, level, identity);
+	job = push_job(q, key, level, identity);
 	if (!job)
 		return -ENOMEM;
 	if (!changed)
@@ -165,7 +164,7 @@ int queue_push(struct queue *q, const struct file_key *key,
 	int err;
 
 	pthread_mutex_lock(&q->lock);
-	err = push(q, key, level, identity, false);
+	err = push_locked(q, key, level, identity, false);
 	pthread_mutex_unlock(&q->lock);
 	return err;
 }
@@ -176,7 +175,7 @@ int queue_push_changed(struct queue *q, const struct file_key *key,
 	int err;
 
 	pthread_mutex_lock(&q->lock);
-	err = push(q, key, JOB_CLOSED, identity, true);
+	err = push_locked(q, key, JOB_CLOSED, identity, true);
 	pthread_mutex_unlock(&q->lock);
 	return err;
 }
@@ -191,8 +190,8 @@ bool queue_is_changed(struct queue *q, const struct job *job)
 	return changed;
 }
 
-/* A running job that changed meanwhile runs again. */
-static bool run_again(struct queue *q, struct job *job)
+/* Queues a running job again if its file has changed. */
+static bool run_again_locked(struct queue *q, struct job *job)
 {
 	if (!job->again)
 		return false;
@@ -229,7 +228,7 @@ static void end_job(struct queue *q, struct job *job, bool for_joined,
 	pthread_mutex_lock(&q->lock);
 	if (for_joined && job->joined)
 		job->again = true;
-	if (!run_again(q, job)) {
+	if (!run_again_locked(q, job)) {
 		waiters = waiters_take(q, job);
 		job_leave(q, job);
 		job_drop(q, job);
@@ -271,12 +270,12 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* Ends a running job unless its file changed meanwhile.  The waiters are to be
- * answered. */
+/* Sets the state of a running job to done and returns its waiters; false: its
+ * file has changed, and it is queued again. */
 static bool become_done(struct queue *q, struct job *job, struct result *r,
 			struct waiter **waiters_out)
 {
-	if (run_again(q, job))
+	if (run_again_locked(q, job))
 		return false;
 	*waiters_out = waiters_take(q, job);
 	job_leave(q, job);
@@ -289,12 +288,12 @@ static bool become_done(struct queue *q, struct job *job, struct result *r,
 	return true;
 }
 
-static bool runs_again(struct queue *q, struct job *job)
+static bool run_again(struct queue *q, struct job *job)
 {
 	bool again;
 
 	pthread_mutex_lock(&q->lock);
-	again = run_again(q, job);
+	again = run_again_locked(q, job);
 	pthread_mutex_unlock(&q->lock);
 	return again;
 }
@@ -305,11 +304,12 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 	struct waiter *waiters = NULL;
 	bool posted, done, gone;
 
-	if (runs_again(q, job)) {
+	if (run_again(q, job)) {
 		result_free(r);
 		return;
 	}
-	atomic_store(&r->shared, 2); /* the job's, and one for this call */
+	/* References of the committer, of the job and of this function. */
+	atomic_store(&r->shared, 2);
 	posted = !post(arg, r);
 	pthread_mutex_lock(&q->lock);
 	done = become_done(q, job, r, &waiters);
@@ -318,7 +318,7 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 	waiters_answer(waiters, 0, r);
 	if (done && gone)
 		queue_committed(q, r);
-	drop_references(r, 1U + !posted + !done);
+	result_drop_references(r, 1U + !posted + !done);
 }
 
 void queue_committed(struct queue *q, struct result *r)
@@ -381,16 +381,19 @@ bool queue_doubts_file(struct queue *q, const struct file_key *key)
 	return doubts;
 }
 
-/* The reason for the delay may be over sooner when a request waits. */
-static bool is_delayed_needlessly(const struct job *job)
+/* Whether a request that is parked now ends the delay.  It does so once: the
+ * worker may find the file ready sooner, and otherwise delays the job again. */
+static bool ends_delay(const struct job *job)
 {
 	return job->state == JOB_DELAYED && job->level != JOB_WAITED &&
 	       !job->tries;
 }
 
-/* The job of key as a waited one, at this turn or an earlier one; NULL without
- * memory.  A result that is done was not what the caller looks for. */
-static struct job *job_want_waited(struct queue *q, const struct file_key *key,
+/* Finds or makes the job of the file, at JOB_WAITED and at this turn or an
+ * earlier one.  NULL: no memory.  It may exceed QUEUE_MAX, as the number of
+ * waiters is bounded.  A job that is done has a result of another identity, or
+ * one that the caller did not want: it is queued again. */
+static struct job *push_waited_job(struct queue *q, const struct file_key *key,
 				   uid_t uid, uint64_t turn)
 {
 	struct job *job = job_find(q, key);
@@ -401,7 +404,7 @@ static struct job *job_want_waited(struct queue *q, const struct file_key *key,
 	if (!job)
 		return NULL;
 	moves = job->state == JOB_QUEUED || job->state == JOB_COALESCING ||
-		job->state == JOB_DONE || is_delayed_needlessly(job);
+		job->state == JOB_DONE || ends_delay(job);
 	if (moves && !is_new)
 		job_leave(q, job);
 	if (job->level != JOB_WAITED || job->turn > turn) {
@@ -414,7 +417,7 @@ static struct job *job_want_waited(struct queue *q, const struct file_key *key,
 	return job;
 }
 
-static int wait_locked(struct queue *q, const struct file_key *key,
+static int park_locked(struct queue *q, const struct file_key *key,
 		       struct waiter *w)
 {
 	struct job *job;
@@ -428,7 +431,7 @@ static int wait_locked(struct queue *q, const struct file_key *key,
 	err = share_take(&q->share, w->uid, &turn);
 	if (err)
 		return err;
-	job = job_want_waited(q, key, w->uid, turn);
+	job = push_waited_job(q, key, w->uid, turn);
 	if (!job) {
 		share_give(&q->share, w->uid);
 		return -ENOMEM;
@@ -441,9 +444,9 @@ static int wait_locked(struct queue *q, const struct file_key *key,
 	return 0;
 }
 
-/* A reference to the result of that state of the file, or NULL. */
-static struct result *result_of(struct queue *q, const struct file_key *key,
-				const struct file_identity *identity)
+/* A reference to the result for that identity, or NULL. */
+static struct result *get_result(struct queue *q, const struct file_key *key,
+				 const struct file_identity *identity)
 {
 	struct job *job = identity ? job_find(q, key) : NULL;
 
@@ -473,9 +476,9 @@ int queue_park(struct queue *q, const struct file_key *key,
 	if (ticket && atomic_load(&ticket->given_up))
 		err = -EINTR;
 	else
-		found = result_of(q, key, parked->identity);
+		found = get_result(q, key, parked->identity);
 	if (!err && !found)
-		err = wait_locked(q, key, w);
+		err = park_locked(q, key, w);
 	pthread_mutex_unlock(&q->lock);
 	if (found)
 		waiters_answer(w, 0, found);

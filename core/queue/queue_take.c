@@ -6,12 +6,12 @@
 #include "core/queue/job.h"
 #include "core/queue/job_list.h"
 
-/* Which job is taken next, and how long it keeps its worker. */
+/* The choice of the next job, and when a running job has to be handed over. */
 
-/* The workers ask the catalog for more when fewer are left. */
+/* A background worker feeds the queue when fewer jobs of the scan are left. */
 enum { FEED_BELOW = 1024 };
 
-/* How many jobs a spare worker looks at for one it may take. */
+/* How many jobs of a list are searched for one of another user. */
 enum { SPARE_LOOK = 64 };
 
 /* ---- how many workers a user occupies ---- */
@@ -26,6 +26,7 @@ static size_t count_large(const struct job_list *running, bool large)
 	return count;
 }
 
+/* Whether a worker is at a small or large file of the user. */
 static bool is_served(const struct queue *q, bool large, uid_t uid)
 {
 	const struct job *job = q->running[0].first;
@@ -35,9 +36,9 @@ static bool is_served(const struct queue *q, bool large, uid_t uid)
 	return job != NULL;
 }
 
-/* The first job of the list that a worker may take: from serve_most on, of a
- * user for whom none works.  By their turns the first jobs of all users come
- * first; further back there is no new user. */
+/* The first job of the list that a worker may take.  When serve_most workers
+ * are busy, that is one of a user that no worker serves.  Turns put the first
+ * jobs of all users in front, so a short search is enough. */
 static struct job *first_of(const struct queue *q, const struct job_list *list,
 			    bool large)
 {
@@ -70,7 +71,7 @@ static struct job *first_waited(const struct queue *q)
 	return small ? small : large;
 }
 
-/* The last worker is there for when all others are at large files. */
+/* The spare worker runs only when all others are at large files. */
 static bool has_room_in_background(const struct queue *q)
 {
 	const struct job_list *running = &q->running[1];
@@ -92,7 +93,7 @@ static struct job *first_of_background(const struct queue *q)
 
 /* ---- taking ---- */
 
-static struct job *take_first(struct queue *q, bool background)
+static struct job *take_next(struct queue *q, bool background)
 {
 	struct job *job = background ? first_of_background(q) : first_waited(q);
 	struct kept *kept;
@@ -114,7 +115,7 @@ static struct job *take_first(struct queue *q, bool background)
 	return job;
 }
 
-static bool wants_food(const struct queue *q)
+static bool wants_feed(const struct queue *q)
 {
 	return q->feed && q->levels[JOB_SCAN].count < FEED_BELOW &&
 	       q->jobs < QUEUE_MAX / 2;
@@ -126,11 +127,11 @@ struct job *queue_take(struct queue *q, bool background)
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->stopped) {
-		if (background && wants_food(q)) {
+		if (background && wants_feed(q)) {
 			q->feed = false;
 			break;
 		}
-		job = take_first(q, background);
+		job = take_next(q, background);
 		if (job)
 			break;
 		pthread_cond_wait(background ? &q->work : &q->served_work,
@@ -148,8 +149,9 @@ void queue_feed(struct queue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
-/* Whether there is room for the running job, were it not there. */
-static bool may_run(struct queue *q, struct job *job)
+/* Whether a large job that is already running may go on: the limits are those
+ * for a new one, so it is left out of the count. */
+static bool may_run_large(struct queue *q, struct job *job)
 {
 	struct job_list *running = &q->running[!job->served];
 	bool may;
@@ -167,8 +169,8 @@ bool queue_admit(struct queue *q, struct job *job)
 	bool may;
 
 	pthread_mutex_lock(&q->lock);
-	may = !job->large || may_run(q, job);
-	/* It may leave room for a small one. */
+	may = !job->large || may_run_large(q, job);
+	/* The job counts as large now, so a small one may have room. */
 	if (may && job->large)
 		pthread_cond_signal(job->served ? &q->served_work : &q->work);
 	pthread_mutex_unlock(&q->lock);
@@ -177,7 +179,8 @@ bool queue_admit(struct queue *q, struct job *job)
 
 /* ---- handing over ---- */
 
-/* A large file of another user waits for this one's worker. */
+/* Whether the time slice is over and a large file of another user waits for a
+ * worker. */
 static bool is_turn_over(struct queue *q, const struct job *job)
 {
 	const struct job *other = q->large[0].first;
@@ -196,7 +199,7 @@ void queue_hand_over(struct queue *q, struct job *job, struct kept *kept)
 
 	pthread_mutex_lock(&q->lock);
 	other = q->large[0].first;
-	/* After a part of the work it is the turn of others. */
+	/* A job that has had its slice goes behind those of others. */
 	if (kept && job->served && job->level == JOB_WAITED && other) {
 		job->turn = other->turn > q->share.turn ? other->turn :
 							  q->share.turn;
@@ -213,7 +216,7 @@ void queue_hand_over(struct queue *q, struct job *job, struct kept *kept)
 	pthread_mutex_unlock(&q->lock);
 }
 
-static enum queue_recall recall(struct queue *q, const struct job *job)
+static enum queue_recall recall_locked(struct queue *q, const struct job *job)
 {
 	if (!job)
 		return QUEUE_GO_ON;
@@ -231,20 +234,20 @@ enum queue_recall queue_recall(struct queue *q, const struct job *job)
 	enum queue_recall why;
 
 	pthread_mutex_lock(&q->lock);
-	why = recall(q, job);
+	why = recall_locked(q, job);
 	pthread_mutex_unlock(&q->lock);
 	return why;
 }
 
 bool queue_wait_until(struct queue *q, const struct job *job, int64_t until_ms)
 {
-	bool rested = false, recalled = false;
+	bool over = false, recalled = false;
 
 	pthread_mutex_lock(&q->lock);
-	while (!rested && !recalled) {
-		recalled = q->stopped || recall(q, job) != QUEUE_GO_ON;
-		rested = clock_now_ms() >= until_ms;
-		if (!rested && !recalled)
+	while (!over && !recalled) {
+		recalled = q->stopped || recall_locked(q, job) != QUEUE_GO_ON;
+		over = clock_now_ms() >= until_ms;
+		if (!over && !recalled)
 			cond_wait_until(&q->recalls, &q->lock, until_ms);
 	}
 	pthread_mutex_unlock(&q->lock);

@@ -8,9 +8,9 @@
 #include "core/queue/job.h"
 #include "core/queue/waiter.h"
 
-/* Deadlines of requests, and ends of delays. */
+/* Deadlines of parked requests, and ends of delays and coalescing. */
 
-/* Returns when the next one is ready. */
+/* Queues the jobs that are ready; returns when the next one will be. */
 static int64_t enqueue_ready(struct queue *q, const struct job_list *list,
 			     int64_t now)
 {
@@ -23,6 +23,8 @@ static int64_t enqueue_ready(struct queue *q, const struct job_list *list,
 	return job ? job->ready_ms : INT64_MAX;
 }
 
+/* Queues what is ready and takes off the requests whose deadline has passed.
+ * Returns the time of the next timeout. */
 static int64_t timer_step(struct queue *q, struct waiter **expired_out)
 {
 	int64_t now = clock_now_ms();

@@ -12,8 +12,8 @@ struct share_user {
 	uint64_t last; /* turn of the latest place */
 };
 
-/* Where the user is or would be linked. */
-static struct share_user **find(struct share *s, uid_t uid)
+/* The link to the user; to NULL, where a new one goes, if there is none. */
+static struct share_user **find_user(struct share *s, uid_t uid)
 {
 	struct share_user **at = &s->users[uid % SHARE_BUCKETS];
 
@@ -30,7 +30,7 @@ static uint64_t next_turn(const struct share *s, struct share_user *u)
 
 int share_take(struct share *s, uid_t uid, uint64_t *turn_out)
 {
-	struct share_user **at = find(s, uid);
+	struct share_user **at = find_user(s, uid);
 
 	if ((*at ? (*at)->count : 0) >= s->most - s->used)
 		return -EAGAIN;
@@ -48,7 +48,7 @@ int share_take(struct share *s, uid_t uid, uint64_t *turn_out)
 
 uint64_t share_next_turn(struct share *s, uid_t uid)
 {
-	struct share_user *u = *find(s, uid);
+	struct share_user *u = *find_user(s, uid);
 
 	assert(u);
 	return next_turn(s, u);
@@ -56,7 +56,7 @@ uint64_t share_next_turn(struct share *s, uid_t uid)
 
 void share_give(struct share *s, uid_t uid)
 {
-	struct share_user **at = find(s, uid), *u = *at;
+	struct share_user **at = find_user(s, uid), *u = *at;
 
 	assert(u && s->used);
 	s->used--;

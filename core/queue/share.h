@@ -9,15 +9,16 @@
 /*
  * A bounded number of places, shared fairly among users.
  *
- * A user may hold as many places as are left for the others: half of them when
- * alone, a third when two want as many as they can get, and so on.  So there
- * is always a place for the next user, however many one user asks for.
+ * A user may hold as many places as are still free: half of all when alone, a
+ * third when two users take as many as they can get, and so on.  So there is
+ * always a place for another user.
  *
- * A place comes with a turn.  A server that takes places in the order of their
- * turns, and says which turn it has reached, serves users in rotation: the only
- * place of one user comes before all but the first of a thousand of another.
+ * A place comes with a turn.  A server that serves places in the order of their
+ * turns, and reports each turn by share_serve(), serves users in rotation: if
+ * one user has a thousand places and another user one, that one is served after
+ * the first of the thousand at the latest.
  *
- * Not thread-safe: it lives under the lock of what it bounds.
+ * Not thread-safe: the caller has a lock.
  */
 enum { SHARE_BUCKETS = 64 };
 
@@ -32,12 +33,12 @@ struct share {
 
 /* -EAGAIN when uid holds its share already; -ENOMEM. */
 int share_take(struct share *s, uid_t uid, uint64_t *turn_out);
-/* Another turn for a place that uid holds: after all turns that the user has,
- * so that a user that needs many turns gets one in each rotation. */
+/* A further turn for a place that uid holds, after all turns of that user: a
+ * place that needs many turns gets one in each rotation. */
 uint64_t share_next_turn(struct share *s, uid_t uid);
-/* Gives back one that was taken. */
+/* Gives a place back. */
 void share_give(struct share *s, uid_t uid);
-/* A place with this turn is being served. */
+/* The caller begins to serve a place with this turn. */
 void share_serve(struct share *s, uint64_t turn);
 
 #endif

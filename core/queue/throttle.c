@@ -4,7 +4,8 @@
 #include "core/base/clock.h"
 #include "core/queue/queue.h"
 
-enum { LEAST_READ = 4096 }; /* what reading less costs the disk */
+/* Smaller reads are charged as this: the disk reads a page anyway. */
+enum { LEAST_READ = 4096 };
 
 static int64_t ms_of(int64_t ns)
 {
@@ -31,7 +32,7 @@ void throttle_release(struct throttle *t)
 /* ---- while the host is busy ---- */
 
 struct host_state {
-	bool was_busy; /* not long ago */
+	bool was_busy; /* backoff_was_busy() */
 	int64_t due_ns;
 };
 

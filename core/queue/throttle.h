@@ -15,17 +15,18 @@ struct queue;
 
 struct throttle_context {
 	struct queue *queue; /* borrowed */
-	unsigned workers;    /* of the background */
+	unsigned workers;    /* background workers */
 	uint64_t rate;       /* bytes read a second; 0: no limit */
 	/* Whether the host had requests since the last call; NULL: never. */
 	bool (*had_requests)(void *ctx);
 	void *ctx;
 };
 
-/* What the background may do, and when.  Any thread may call the functions. */
+/* Limits the working time (backoff.h) and the bytes read a second (bucket.h) of
+ * the background.  Any thread may call the functions. */
 struct throttle {
 	struct throttle_context context; /* constant */
-	pthread_mutex_t lock; /* what follows; nothing is called with it */
+	pthread_mutex_t lock;            /* everything below; a leaf */
 	struct token_bucket bytes;
 	struct backoff backoff;
 };
@@ -35,29 +36,28 @@ int throttle_init(struct throttle *t, const struct throttle_context *context);
 void throttle_release(struct throttle *t);
 
 /*
- * To be called between two pieces of work, which should be short: waits while
- * the host is busy, see backoff.h.  *since_ns is the calling thread's, 0 at
- * first.  False: the job (NULL: there is none) was recalled meanwhile, or the
- * queue was stopped.
+ * Waits while the background must not work; a thread calls it between two short
+ * pieces of work.  *since_ns belongs to the thread and is 0 at first.  False:
+ * the job (NULL: none) was recalled, or the queue was stopped.
  */
 bool throttle_wait(struct throttle *t, const struct job *job,
 		   int64_t *since_ns);
 
-/* For a thread that waits in another way than by throttle_wait(): the time
- * (clock_now_ns()) from which on work may begin, or this must be called again;
- * in the past means now. */
+/* For a thread that cannot block in throttle_wait(): when work may begin, or
+ * when this function has to be called again (clock_now_ns()); a time in the
+ * past means now. */
 int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns);
 
-/* Whether there was a request not long ago. */
+/* Whether the host had a request within BACKOFF_LATELY_MS. */
 bool throttle_was_busy(struct throttle *t);
 
-/* A user waits until everything is done: the background does not wait for the
- * host for a second, or until there is nothing left to do. */
+/* Lifts the limit of working time for BACKOFF_HURRY_MS, or until
+ * throttle_end_hurry(). */
 void throttle_hurry(struct throttle *t);
 void throttle_end_hurry(struct throttle *t);
 
-/* Waits until the background may read again; false as above.  Afterwards, what
- * was read must be charged. */
+/* Waits until the limit allows another read; false as for throttle_wait().
+ * After the read the caller charges the bytes. */
 bool throttle_wait_read(struct throttle *t, const struct job *job);
 void throttle_charge_read(struct throttle *t, size_t bytes);
 

@@ -5,9 +5,9 @@
 #include "core/queue/queue.h"
 
 /*
- * A parked request is in two lists: that of its job and that of all waiters by
- * deadline.  The thread that takes it off both (under the lock) calls done
- * (without the lock) and frees it, so done is called exactly once.
+ * A parked request, in the list of its job and in the queue's list of all by
+ * deadline.  The thread that removes it from both (under the lock) calls done()
+ * (without the lock) and frees it.  So done() is called exactly once.
  */
 struct waiter {
 	struct job *job;
@@ -20,17 +20,17 @@ struct waiter {
 	struct waiter *prev, *next; /* by deadline */
 };
 
-/* Under the lock of the queue. */
+/* The caller of these four holds the queue's lock. */
 void waiter_link(struct queue *q, struct job *job, struct waiter *w);
-/* Takes a waiter off its lists; a job that has none left is not urgent any
- * more. */
+/* Removes the waiter from its lists; lowers its job if it was the last one. */
 void waiter_leave(struct queue *q, struct waiter *w);
-/* The one with that ticket, or NULL. */
+/* The waiter with that ticket number, or NULL. */
 struct waiter *waiter_find(const struct queue *q, uint64_t ticket);
-/* All of the job, as a list by job_next. */
+/* Removes all waiters of the job; returns them as a list by job_next. */
 struct waiter *waiters_take(struct queue *q, struct job *job);
 
-/* Without it: calls done for such a list, and frees it. */
+/* Calls done() for each waiter of such a list and frees it.  The caller does
+ * not hold the lock. */
 void waiters_answer(struct waiter *w, int err, const struct result *found);
 
 #endif
