@@ -13,10 +13,10 @@
 
 enum { PIECE = 64 * 1024 };
 
-/* In an sdhash.  A file may have names that the caller must not learn, and the
- * one by which the caller asked is not known: sdhash's own name for standard
- * input. */
-#define NAME "stdin"
+/* The file name in an sdhash.  The caller may not know all names of the file,
+ * and the one that it used is not known here; so this is sdhash's name for
+ * standard input. */
+#define SDHASH_NAME "stdin"
 
 struct demand_request {
 	struct demand_request *next;
@@ -61,7 +61,7 @@ static int digest_file(struct demand_worker *w, int fd, uint64_t size,
 	struct digests digests;
 	int err;
 
-	err = fingerprint_begin_file(w->fp, NAME, size, most);
+	err = fingerprint_begin_file(w->fp, SDHASH_NAME, size, most);
 	if (!err)
 		err = read_file(w, fd, size);
 	if (!err)
@@ -73,7 +73,7 @@ static int digest_file(struct demand_worker *w, int fd, uint64_t size,
 	return err;
 }
 
-/* For that digest alone. */
+/* Makes the worker's fingerprint one of that digest alone. */
 static int set_digest(struct demand_worker *w, enum digest_id id)
 {
 	if (w->fp && w->id == id)
@@ -109,8 +109,9 @@ static int stat_file(const struct source *s, int fd, struct file_key *key_out,
 	return 0;
 }
 
-/* -EAGAIN when the file changed meanwhile. */
-static int serve(struct demand_worker *w, const struct demand_request *r)
+/* Sets w->text, from the cache if the file has not changed. */
+static int serve_request(struct demand_worker *w,
+			 const struct demand_request *r)
 {
 	const struct source *source = w->pool->source;
 	struct file_identity identity = { 0 };
@@ -134,7 +135,7 @@ static int serve(struct demand_worker *w, const struct demand_request *r)
 
 /* ---- the thread ---- */
 
-/* Whether another worker serves the user. */
+/* Whether a worker serves the user. */
 static bool is_served(const struct demand_pool *p, uid_t uid)
 {
 	size_t i;
@@ -145,7 +146,7 @@ static bool is_served(const struct demand_pool *p, uid_t uid)
 	return false;
 }
 
-/* The first request of a user that no worker serves, or NULL at the end. */
+/* Waits for a request of a user that no worker serves; NULL: stopped. */
 static struct demand_request *take_request(struct demand_pool *p)
 {
 	struct demand_request **at, *r;
@@ -178,7 +179,7 @@ static void *worker_run(void *arg)
 		w->busy = true;
 		w->uid = r->query.uid;
 		pthread_mutex_unlock(&p->lock);
-		result = serve(w, r);
+		result = serve_request(w, r);
 		request_end(r, result, &w->text);
 		pthread_mutex_lock(&p->lock);
 		w->busy = false;
@@ -188,7 +189,7 @@ static void *worker_run(void *arg)
 	return NULL;
 }
 
-static int enter(struct demand_pool *p, struct demand_request *r)
+static int insert_locked(struct demand_pool *p, struct demand_request *r)
 {
 	struct demand_request **at = &p->first;
 	int err = p->stopped ? -ECANCELED :
@@ -219,7 +220,7 @@ int demand_pool_post(struct demand_pool *p, const struct demand_query *q)
 		return err;
 	}
 	pthread_mutex_lock(&p->lock);
-	err = enter(p, r);
+	err = insert_locked(p, r);
 	pthread_mutex_unlock(&p->lock);
 	if (err) {
 		close(r->query.fd);

@@ -13,18 +13,17 @@
 #include "core/source/source.h"
 
 /*
- * Digests that are not kept: the sdhash, which is large, and those for other
- * programs.  They are seldom asked for, and computed for each request, by
- * threads of their own: a file can be large, and the hashing workers must not
- * wait for it.
+ * Computes digests that the catalog does not store: sdhash, which is large, and
+ * those for exchange with other programs.  They are seldom read, so each
+ * request has the file read.  The pool has threads of its own, so that hashing
+ * goes on while a large file is read for a request.
  *
- * A request waits in a list in which users take turns (share.h).  A worker
- * takes the first request of a user that no other worker serves, reads the file
- * and calls the request's callback.  Each worker remembers its last text,
- * because a reader of an attribute asks for its length first.
+ * Requests are in a list in which users take turns (share.h).  A worker takes
+ * the first request of a user that no other worker serves, reads the file and
+ * calls the request's callback.  Each worker caches its last digest, because a
+ * reader of an attribute first asks for the length.
  *
- * `lock` guards the list and which user each worker serves; nothing is called
- * while it is held.
+ * `lock` guards the list and the user that each worker serves.  It is a leaf.
  */
 enum { DEMAND_REQUESTS_MAX = 1024, DEMAND_WORKERS = 2 };
 
@@ -35,12 +34,12 @@ struct demand_worker {
 	struct demand_pool *pool;
 	pthread_t thread;
 	bool started;
-	bool busy; /* with a request of this user; under the lock */
-	uid_t uid; /* of the request, or the last one */
+	bool busy; /* serves a request; under the lock */
+	uid_t uid; /* of the request, or of the last one; under the lock */
 
-	/* The thread's own. */
-	struct fingerprint *fp; /* of the digest below; NULL: none yet */
-	enum digest_id id;      /* of the text, */
+	/* The thread's own: the digest of its last request, or the error. */
+	struct fingerprint *fp; /* NULL: there was no request */
+	enum digest_id id;
 	struct file_key key;
 	struct file_identity identity;
 	int result;
@@ -50,7 +49,7 @@ struct demand_worker {
 struct demand_pool {
 	const struct source *source; /* constant */
 	const atomic_bool *stopping; /* constant */
-	pthread_mutex_t lock;        /* everything up to the workers */
+	pthread_mutex_t lock;        /* everything below; see demand_worker */
 	pthread_cond_t work;
 	struct demand_request *first; /* by turn */
 	struct share share; /* of the requests, also those being served */
@@ -62,7 +61,7 @@ struct demand_pool {
 int demand_pool_init(struct demand_pool *p, const struct source *source,
 		     const atomic_bool *stopping);
 int demand_pool_start(struct demand_pool *p);
-/* Answers what is left with -ECANCELED and ends the threads. */
+/* Ends the threads and answers the remaining requests with -ECANCELED. */
 void demand_pool_stop(struct demand_pool *p);
 void demand_pool_release(struct demand_pool *p);
 
@@ -70,16 +69,18 @@ struct demand_query {
 	enum digest_id id;
 	int fd; /* of the file, O_PATH will do; borrowed for the call */
 	uid_t uid;
-	size_t most; /* bytes of the text */
-	/* Called exactly once if the post succeeds, by a worker: with 0 and the
-	 * text (valid during the call), -E2BIG, -ENODATA when the file is too
-	 * small for one, -EAGAIN when it changed meanwhile, -ECANCELED, or the
-	 * errno of reading. */
+	size_t most; /* longest text accepted */
+	/*
+	 * Called exactly once if the post succeeds, by a worker.  result: 0,
+	 * with the text (valid during the call); -E2BIG, longer than most;
+	 * -ENODATA, the file is too small for this digest; -EAGAIN, the file
+	 * changed meanwhile; -ECANCELED; or the error of reading.
+	 */
 	void (*done)(void *arg, int result, const struct buf *text);
 	void *arg;
 };
 
-/* -EAGAIN: the user has too many requests. */
+/* Posts a request.  -EAGAIN: the user has too many. */
 int demand_pool_post(struct demand_pool *p, const struct demand_query *q);
 
 #endif

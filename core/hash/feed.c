@@ -18,15 +18,15 @@ void hash_feed(struct hasher *h)
 		queue_feed(h->context.queue);
 }
 
-/* In this order: a pass sets running before it clears wanted. */
+/* Reads wanted first, because a pass sets running before it clears wanted. */
 bool hash_is_feeding(struct hasher *h)
 {
 	return atomic_load(&h->feeder.wanted) ||
 	       atomic_load(&h->feeder.running);
 }
 
-/* Pushes the next pending files; sets more_out when the pass goes on. */
-static int feed_some(struct hasher *h, bool *more_out)
+/* Pushes at most FEED_COUNT files; more_out: the list has more. */
+static int push_pending(struct hasher *h, bool *more_out)
 {
 	const struct hash_context *c = &h->context;
 	struct hash_feeder *f = &h->feeder;
@@ -63,7 +63,7 @@ void feed_queue(struct hasher *h)
 	atomic_store(&f->running, true); /* before wanted is cleared */
 	if (!f->started)
 		atomic_store(&f->wanted, false);
-	err = feed_some(h, &more);
+	err = push_pending(h, &more);
 	if (!more || err)
 		f->started = false;
 	more = more || atomic_load(&f->wanted);

@@ -17,45 +17,46 @@
 /*
  * Hashes the files of SOURCE that the queue has jobs for.
  *
- * Threads.  There are two kinds of workers, as many of each as the context
- * says: those for files that a request waits for, at normal priority and with
- * QUEUE_SPARE more; and background workers, one more, under SCHED_IDLE and the
- * idle I/O class.  Background workers wait while the host is busy
- * (throttle.h), read past the page cache, and move files from the catalog's
- * pending list to the queue when it runs low (feed.c).  A worker holds
- * one file at a time and less than 4 MiB of memory.
+ * Threads.  There are two kinds of workers.  context.workers + QUEUE_SPARE
+ * workers of normal priority hash the files that a request waits for.
+ * context.workers + 1 background workers, under SCHED_IDLE and the idle I/O
+ * class, hash the others; they wait while the host is busy (throttle.h), read
+ * without filling the page cache, and feed the queue from the catalog's pending
+ * list (feed.c).  A worker holds one file at a time and less than 4 MiB of
+ * memory.
  *
  * The life of a file:
  *
  *   1. A worker takes its job from the queue and opens it O_PATH, by its key
  *      (source_find()).  A file that cannot be found is reported.
- *   2. The worker decides whether to read it (worker.c).  It does not if a rule
- *      excludes the file or the catalog has digests of its identity.  It does
- *      not yet if the file is open for writing, a metadata change of it is not
- *      committed, or its times are so young that the next change might not move
- *      them.
- *   3. A large file waits until the queue admits it.  For a file without a name
- *      in the catalog, its path is reported.
- *   4. The file is reopened for reading, what is dirty through mappings is
- *      written out, and its bytes are read and digested in chunks (task.c).
- *      Between chunks the worker looks whether it should stop: the file
- *      changed, requests began or ceased to wait for it, or all is paused.
- *      What is done of a large file stays with its job then.  Other threads
- *      help with a large file, one file of a kind at a time; holes are not
- *      read.
- *   5. Use and identity are looked at again.  If they are as before, the result
- *      is posted to the committer and the parked requests of the job are
- *      answered (queue_done()); else the file is hashed again, later each time.
+ *   2. The worker decides whether to read the file (worker.c).  It is not read
+ *      if a rule excludes it, or if the catalog has digests of its identity.
+ *      It is read later if it is open for writing, if a metadata change of it
+ *      is still to be committed, or if its timestamps are so young that another
+ *      change might leave them as they are.
+ *   3. A large file waits until the queue admits it.  The path of a file that
+ *      may have no name in the catalog is reported.
+ *   4. The file is reopened for reading, pages that are dirty through mappings
+ *      are written out, and the file is read and digested in chunks (task.c).
+ *      Between chunks the worker checks whether to stop: because the file
+ *      changed, because requests began or ceased to wait for it, or because of
+ *      a pause.  The unfinished digest of a large file stays with its job then.
+ *      Helper threads share in digesting a large file, one file of each kind of
+ *      worker at a time.  Holes are not read.
+ *   5. The worker checks again that the file is not open for writing and that
+ *      its identity is the same.  Then it posts the result to the committer,
+ *      and the parked requests of the job are answered (queue_done()).
+ *      Otherwise the file is hashed again, after a delay that doubles.
  *
  * Crashes.  Nothing here is on disk.  A file stays pending in the catalog until
  * its result is committed.
  *
- * Locks.  A worker holds none but for feeding (struct hash_feeder), when it
- * calls the catalog and the queue, and while it adds to the meter.  No function
- * of the context is called then.
+ * Locks.  A worker holds a lock only while it feeds the queue (struct
+ * hash_feeder; it calls the catalog and the queue meanwhile) and while it adds
+ * to the meter.  No function of the context is called with a lock held.
  *
  * A worker never writes to SOURCE or the catalog, never opens special files,
- * and never posts digests of bytes that a change may have been mixed into.
+ * and never posts digests of a file that may have changed while it was read.
  */
 struct hash_context {
 	const struct source *source;
@@ -64,7 +65,7 @@ struct hash_context {
 	struct throttle *throttle;
 	const struct logger *log;
 	const atomic_bool *stopping;
-	uint32_t digest_set; /* what is computed */
+	uint32_t digest_set; /* DIGEST_BIT()s that are computed */
 	unsigned workers;    /* of each kind */
 	void *ctx;           /* of the functions below; workers call them */
 
@@ -72,59 +73,59 @@ struct hash_context {
 	int (*post_result)(void *ctx, struct result *r);
 	/* A rule keeps the file from being hashed. */
 	void (*file_excluded)(void *ctx, const struct file_key *key);
-	/* The host does not have the file, and no name leads to it. */
+	/* The file was found neither through the host nor by its names. */
 	void (*file_missing)(void *ctx, const struct file_key *key);
 	/* The file may have no name in the catalog; fd is O_PATH. */
 	void (*report_path)(void *ctx, int fd, const struct file_key *key);
 	/* Whether metadata changes were posted and are not committed. */
 	bool (*metadata_changes)(void *ctx);
-	/* Has what was posted committed soon. */
+	/* Has the committer write posted events soon. */
 	void (*hurry_commit)(void *ctx);
-	/* Blocks while results cannot be committed and many wait. */
+	/* Blocks while many results wait because commits fail. */
 	void (*wait_writable)(void *ctx);
-	/* Waits a moment until the host has passed on what happened before the
-	 * call; false when it has not come so far. */
+	/* See engine_host.catch_up. */
 	bool (*catch_up)(void *ctx);
 };
 
 /* Moves files from the catalog's pending list to the queue. */
 struct hash_feeder {
-	pthread_mutex_t lock; /* one thread at a time; guards the next two */
-	struct file_key after;
-	bool started;        /* after is valid */
-	atomic_bool wanted;  /* files were put on the list since the start */
-	atomic_bool running; /* a pass over the list is not finished */
+	pthread_mutex_t lock;  /* held while feeding; guards the next two */
+	struct file_key after; /* the last file of the list that was pushed */
+	bool started;          /* a pass has begun; after is valid */
+	atomic_bool wanted;    /* files were added since the pass began */
+	atomic_bool running;   /* a pass over the list is not finished */
 };
 
-/* Threads that help one worker of a kind at a time with a large file. */
+/* Helper threads of one kind of worker, for one large file at a time. */
 struct hash_team {
-	atomic_bool taken;
-	struct team *team; /* of the worker that took it; NULL until needed */
+	atomic_bool taken; /* a worker uses them */
+	struct team *team; /* that worker's; NULL until first needed */
 };
 
 struct hasher {
 	struct hash_context context; /* constant */
 	struct hash_feeder feeder;
 	struct meter meter;
-	struct hash_team teams[2]; /* waited for, background */
+	struct hash_team teams[2]; /* by hash_worker.background */
 	pthread_t *workers;
 	size_t worker_count; /* started */
-	atomic_ullong files; /* hashed */
-	atomic_ullong bytes; /* of these */
+	atomic_ullong files; /* hashed since the start */
+	atomic_ullong bytes; /* of these files */
 };
 
 /* The context is copied; what it points to is borrowed. */
 int hash_init(struct hasher *h, const struct hash_context *context);
 int hash_start(struct hasher *h);
-/* Ends the workers; context.stopping is set and the queue stopped by then. */
+/* Joins the workers.  The caller has set context.stopping and stopped the
+ * queue. */
 void hash_stop(struct hasher *h);
 void hash_release(struct hasher *h);
 
-/* The catalog's pending list has new files: a pass over all of it is wanted. */
+/* The catalog's pending list has new files: requests a pass over the list. */
 void hash_want_feed(struct hasher *h);
-/* Starts that pass; a background worker does it. */
+/* Has a background worker make the pass, if one was requested. */
 void hash_feed(struct hasher *h);
-/* Whether the pending list has files that were not given to the queue yet. */
+/* Whether the pending list may have files that are not in the queue. */
 bool hash_is_feeding(struct hasher *h);
 
 #endif

@@ -26,35 +26,33 @@ struct hash_task {
 	int fd; /* for reading */
 	struct file_identity identity;
 	const struct stat *st;
-	/* Bytes digested, or read and on the way to it; some may have been done
-	 * before the task, by the worker's fingerprint. */
-	uint64_t done;
-	uint64_t from;    /* bytes that were done before the task */
-	uint64_t end;     /* of the part of the file that is being read */
-	uint64_t checked; /* bytes done at the last look at the identity */
-	int stop;         /* why to stop in the middle, see task_digest() */
+	uint64_t done;    /* bytes read, including those of earlier tasks */
+	uint64_t from;    /* bytes read by earlier tasks (struct kept) */
+	uint64_t end;     /* of the data or hole that is being digested */
+	uint64_t checked; /* done at the last check of the identity */
+	int stop;         /* why to stop early, see check_interrupt() */
 };
 
 /* ---- task.c ---- */
 
 /*
- * Reads the file as its worker's kind does and digests it.  -EAGAIN: it changed
- * meanwhile; -EINTR: another worker shall go on; -ECANCELED: context.stopping;
- * -ENOMEM; else why it cannot be read.
+ * Reads the file and digests it.  -EAGAIN: the file changed meanwhile; -EINTR:
+ * the job is recalled, so another worker goes on; -ECANCELED: context.stopping
+ * is set; -ENOMEM; else the error of reading.
  */
 int task_digest(struct hash_task *t, struct digests *out);
 
-/* Whether the file is no longer in the state the task began with. */
+/* Whether the identity of the file has changed since the task began. */
 bool task_is_changed(const struct hash_task *t);
 
 /* ---- worker.c ---- */
 
-/* Does the job, and ends it in the queue. */
+/* Does the job and ends it (queue_finish() and the functions after it). */
 void worker_do_job(struct hash_worker *w, struct job *job);
 
 /* ---- feed.c ---- */
 
-/* Gives the queue the next pending files. */
+/* Pushes the next files of the catalog's pending list. */
 void feed_queue(struct hasher *h);
 
 #endif

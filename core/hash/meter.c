@@ -60,6 +60,6 @@ void meter_read(struct meter *m, int64_t now_ms, struct meter_figures *out)
 	out->done = m->done;
 	out->size = m->size;
 	pthread_mutex_unlock(&m->lock);
-	/* A file that was just begun has no speed worth telling. */
+	/* Too short a time for a meaningful speed. */
 	out->speed = passed_ms < 500 ? 0 : sum * 1000 / (uint64_t)passed_ms;
 }

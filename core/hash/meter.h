@@ -6,28 +6,29 @@
 #include <stdint.h>
 
 /*
- * For the status: how much is done of the files that are being read now, and
- * how many bytes a second were done lately.  Any thread may call the functions.
+ * Progress for the status: how much of the files that are being hashed is done,
+ * and how many bytes a second.  Any thread may call the functions.
  */
 enum { METER_SECONDS = 5 };
 
 struct meter {
-	pthread_mutex_t lock; /* nothing is called with it */
-	uint64_t done, size;  /* of the files that are being read */
-	int64_t since_ms;     /* no pause of METER_SECONDS since this time */
-	int64_t last_ms;      /* when bytes were done last */
-	uint64_t bytes[METER_SECONDS]; /* done in second n: [n % ...] */
+	pthread_mutex_t lock; /* everything below; a leaf */
+	uint64_t done, size;  /* of the files that are being hashed */
+	int64_t since_ms;     /* end of the last pause of METER_SECONDS */
+	int64_t last_ms;      /* of the last meter_add() */
+	/* A ring: bytes[i] were done in second seconds[i]. */
+	uint64_t bytes[METER_SECONDS];
 	int64_t seconds[METER_SECONDS];
 };
 
 int meter_init(struct meter *m);
 void meter_release(struct meter *m);
 
-/* A worker begins to read a file of that size; done bytes were done before. */
+/* A worker begins with a file, of which done bytes were done before. */
 void meter_begin(struct meter *m, uint64_t size, uint64_t done);
 /* More bytes of a file are done.  now_ms: clock_now_ms(). */
 void meter_add(struct meter *m, uint64_t bytes, int64_t now_ms);
-/* A worker ends reading a file of that size, of which so much is done. */
+/* A worker ends with a file, of which done bytes are done. */
 void meter_end(struct meter *m, uint64_t size, uint64_t done);
 
 struct meter_figures {

@@ -11,11 +11,11 @@
 #include "core/source/file.h"
 
 enum {
-	CHECK_BYTES = 16 << 20, /* look for a change this often */
+	CHECK_BYTES = 16 << 20, /* the identity is compared this often */
 	/* When less is left, the worker finishes the file. */
 	HAND_OVER_BYTES = 8 << 20,
-	HELP_BYTES = 64 << 20,  /* from here on several threads do one file */
-	HOLE_BYTES = 256 << 20, /* of a hole at a time */
+	HELP_BYTES = 64 << 20,  /* from here on helper threads are used */
+	HOLE_BYTES = 256 << 20, /* of a hole between two checks */
 };
 
 static void advance(struct hash_task *t, uint64_t bytes)
@@ -47,7 +47,7 @@ bool task_is_changed(const struct hash_task *t)
 	return !file_identity_equal(&now, &t->identity);
 }
 
-/* Whether another worker should go on, or none now. */
+/* Whether the queue wants the job back, and it is worth handing it over. */
 static bool is_recalled(const struct hash_task *t)
 {
 	uint64_t left = t->identity.size - t->done;
@@ -68,8 +68,8 @@ static bool is_recalled(const struct hash_task *t)
 	return false;
 }
 
-/* Why to stop in the middle: -EAGAIN the file changed, -EINTR hand it over,
- * -ECANCELED all workers end. */
+/* Why to stop early: -EAGAIN, the file changed; -EINTR, the job is recalled;
+ * -ECANCELED, all workers end. */
 static int check_interrupt(struct hash_task *t)
 {
 	if (atomic_load(t->w->context->stopping))
@@ -102,15 +102,15 @@ static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
 		return 0;
 	n = read_chunk(t, buffer, len);
 	if (n == 0)
-		return -EAGAIN; /* shorter than it was */
+		return -EAGAIN; /* the file was truncated */
 	if (in_turn && n > 0)
 		throttle_charge_read(t->w->context->throttle, (size_t)n);
 	return n;
 }
 
-/* Reads the next bytes of the part.  0 at its end, or when t->stop is set: then
- * what was read before is still digested. */
-static ssize_t fill(void *arg, void *buffer, size_t len)
+/* Reads the next bytes up to t->end.  0: the end, or t->stop is set; the bytes
+ * read before are digested all the same. */
+static ssize_t fill_buffer(void *arg, void *buffer, size_t len)
 {
 	struct hash_task *t = arg;
 	uint64_t left = t->end - t->done;
@@ -129,15 +129,15 @@ static int read_alone(struct hash_task *t)
 	ssize_t n;
 	int err = 0;
 
-	while (!err && (n = fill(t, t->w->chunk, HASH_CHUNK)) != 0)
+	while (!err && (n = fill_buffer(t, t->w->chunk, HASH_CHUNK)) != 0)
 		err = n < 0 ? (int)n :
 			      fingerprint_update(t->w->fp, t->w->chunk,
 						 (size_t)n);
 	return err;
 }
 
-/* A hole is digested without being read. */
-static int pass_hole(struct hash_task *t)
+/* Digests a hole without reading it. */
+static int digest_hole(struct hash_task *t)
 {
 	uint64_t left;
 	int err = 0;
@@ -164,8 +164,8 @@ static void enter_background(void *arg)
 	thread_enter_background();
 }
 
-/* The threads that help the worker's kind; NULL: another worker has them, the
- * host is busy, or there are no more threads to be had. */
+/* The helper threads of the worker's kind; NULL: another worker uses them, the
+ * host is busy, or they cannot be started. */
 static struct hash_team *team_take(struct hash_worker *w)
 {
 	struct hash_team *team = &w->h->teams[w->background];
@@ -186,15 +186,16 @@ static struct hash_team *team_take(struct hash_worker *w)
 	return team;
 }
 
-static int take_part(struct hash_task *t, struct hash_team *team)
+/* Digests the next data or hole of the file. */
+static int digest_part(struct hash_task *t, struct hash_team *team)
 {
 	struct hole_part part;
 
 	hole_find(t->fd, t->done, t->identity.size, &part);
 	t->end = part.end;
 	if (part.hole)
-		return pass_hole(t);
-	return team ? team_update(team->team, t->w->fp, fill, t) :
+		return digest_hole(t);
+	return team ? team_update(team->team, t->w->fp, fill_buffer, t) :
 		      read_alone(t);
 }
 
@@ -211,7 +212,7 @@ int task_digest(struct hash_task *t, struct digests *out)
 		team = team_take(t->w);
 	meter_begin(&t->w->h->meter, t->identity.size, t->done);
 	while (!err && !t->stop && t->done < t->identity.size)
-		err = take_part(t, team);
+		err = digest_part(t, team);
 	meter_end(&t->w->h->meter, t->identity.size, t->done);
 	if (team)
 		atomic_store(&team->taken, false);

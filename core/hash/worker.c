@@ -9,30 +9,31 @@
 #include "core/hash/hash_impl.h"
 #include "core/source/file.h"
 
-/* From a job to its end: which file it is, whether it is read, and what becomes
- * of the result. */
+/* What a worker does with a job: finds the file, decides whether to read it,
+ * and ends the job. */
 
+/* Delays until the job is queued again. */
 enum {
 	RETRY_MAX_MS = 30000,
-	NO_DESCRIPTOR_MS = 1000, /* a file that cannot be opened now */
-	CLOSING_MS = 2,
-	/* For a metadata change to be committed. */
+	NO_DESCRIPTOR_MS = 1000, /* the file cannot be opened now */
+	CLOSING_MS = 2,          /* SOURCE_CLOSING */
+	/* A metadata change is to be committed first. */
 	METADATA_MS = 5,
 	METADATA_BACKGROUND_MS = 500,
 };
 
 /* ---- the end of a job ---- */
 
-/* A file without a name: the parked requests get the result, and no other one
- * can ever ask for it. */
-static int keep_nothing(void *ctx, struct result *r)
+/* Posts the result of a file without a name, which the catalog does not store:
+ * the parked requests get it, and then it is dropped. */
+static int post_nothing(void *ctx, struct result *r)
 {
 	(void)ctx;
 	(void)r;
 	return -ENOENT;
 }
 
-/* Takes digests (NULL with an error). */
+/* error: positive errno, digests are NULL; or 0.  Takes digests. */
 static void end_with_result(struct hash_task *t, int error,
 			    struct digests *digests)
 {
@@ -51,7 +52,7 @@ static void end_with_result(struct hash_task *t, int error,
 	if (digests)
 		r->digests = *digests;
 	queue_done(c->queue, t->job, r,
-		   t->st->st_nlink ? c->post_result : keep_nothing, c->ctx);
+		   t->st->st_nlink ? c->post_result : post_nothing, c->ctx);
 }
 
 static void end_changed(struct hash_task *t)
@@ -62,8 +63,8 @@ static void end_changed(struct hash_task *t)
 	queue_delay(t->w->context->queue, t->job, delay_ms, true);
 }
 
-/* Another worker goes on with a large file where this one stopped: the
- * fingerprint goes with the job. */
+/* Hands the job over.  The fingerprint of a large file goes with it, so that
+ * the next worker goes on where this one stopped. */
 static void end_handed_over(struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
@@ -83,8 +84,9 @@ static void end_handed_over(struct hash_task *t)
 	queue_hand_over(c->queue, t->job, kept);
 }
 
-/* Goes on with what was done before.  Takes kept. */
-static void resume(struct hash_task *t, struct kept *kept)
+/* Goes on with the unfinished digest, if the file has not changed since.  Takes
+ * kept (NULL: none). */
+static void resume_kept(struct hash_task *t, struct kept *kept)
 {
 	struct fingerprint *fp = t->w->fp;
 
@@ -125,16 +127,16 @@ static void hash_file(struct hash_task *t)
 
 /* ---- deciding whether to read the file ---- */
 
-/* What the catalog has of the file. */
+/* Whether the file's record in the catalog is of its present content. */
 enum record_match {
 	MATCH_NONE,
-	MATCH_CONTENT, /* its digests, if a metadata change on its way to the
-			  catalog is of this file */
-	MATCH_ALL,     /* its digests, or why it cannot be read */
+	/* It may be: only the ctime differs, and metadata changes are still to
+	 * be committed. */
+	MATCH_CONTENT,
+	MATCH_ALL,
 };
 
-/* Reads the record of the file from the catalog as a result: its digests, which
- * the caller releases, or why it cannot be read. */
+/* Makes a result of the file's record; the caller releases out->digests. */
 static bool get_known(const struct hash_context *c, const struct file_key *key,
 		      struct result *out)
 {
@@ -174,8 +176,8 @@ static enum record_match match_record(struct hash_task *t, struct result *known)
 		       MATCH_NONE;
 }
 
-/* A writer that is closing, and still is when the host has caught up, does not
- * close: another descriptor is open. */
+/* SOURCE_CLOSING ends when the host has caught up.  If it does not, another
+ * descriptor is still open for writing. */
 static enum source_use get_use(const struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
@@ -274,8 +276,8 @@ static void do_file(struct hash_worker *w, struct job *job, int path_fd,
 		queue_hand_over(c->queue, job, kept);
 		return;
 	}
-	resume(&t, kept);
-	if (level != JOB_SCAN) /* the scan has posted its name */
+	resume_kept(&t, kept);
+	if (level != JOB_SCAN) /* the scan has posted the name */
 		c->report_path(c->ctx, path_fd, &job->key);
 	read_file(&t, path_fd);
 }
