@@ -28,10 +28,10 @@ static void rescan_unknown(const struct committer *c,
 }
 
 /*
- * A record without a name would stay for ever, so an event never makes a record
- * of its own.  A key without a record was removed since the event was posted,
- * or is excluded, or the scan is about to find it, or else the catalog misses
- * it: the scan finds out which.
+ * Only an event that also gives the file a name makes a record, because a
+ * record without a name would stay for ever.  If an event finds no record, the
+ * file was removed meanwhile, or is excluded, or the scan is about to find it,
+ * or an event was lost.  The scan is asked to find out which.
  */
 static int has_record(struct catalog_txn *txn, const struct file_key *key,
 		      bool *has_out)
@@ -43,7 +43,7 @@ static int has_record(struct catalog_txn *txn, const struct file_key *key,
 	return err == -ENOENT ? 0 : err;
 }
 
-/* No record: the scan is asked to look. */
+/* As has_record(); asks the scan to look if there is none. */
 static int need_record(const struct committer *c, struct catalog_txn *txn,
 		       const struct file_key *key, bool *has_out)
 {
@@ -54,8 +54,7 @@ static int need_record(const struct committer *c, struct catalog_txn *txn,
 	return err;
 }
 
-/* No record of a directory that a name is in: the scan is asked to look.  The
- * root needs none. */
+/* As need_record(), for the directory of a name.  The root needs no record. */
 static int need_directory(const struct committer *c, struct catalog_txn *txn,
 			  const struct file_key *key, bool *known_out)
 {
@@ -66,13 +65,12 @@ static int need_directory(const struct committer *c, struct catalog_txn *txn,
 }
 
 /*
- * An event that cannot be true together with what the catalog knows (a
- * directory would be below itself, because another rename was lost or is yet to
- * come) must not keep other events from it.  Which of the two is wrong cannot
- * be told from here: a walk over the tree finds out, as it lists a directory
- * before those in it.
+ * An event may contradict the catalog: a directory would be below itself,
+ * because another rename was lost or is still to be posted.  Either can be
+ * wrong, so the event is skipped and the whole tree scanned; a scan lists a
+ * directory before those in it.
  */
-static int contradicts(const struct committer *c)
+static int skip_contradiction(const struct committer *c)
 {
 	c->context.rescan_tree(c->context.ctx);
 	return 0;
@@ -86,7 +84,7 @@ static int set_directory(struct catalog_txn *txn, const struct file_key *key,
 	return err ? err : catalog_directory_set(txn, key);
 }
 
-/* Makes sure the file has a record; one with no known identity is pending. */
+/* Makes a record for the file if it has none; the file is pending then. */
 static int ensure_file(struct catalog_txn *txn, const struct file_key *key)
 {
 	struct file_record rec;
@@ -98,16 +96,16 @@ static int ensure_file(struct catalog_txn *txn, const struct file_key *key)
 	return err;
 }
 
-/* A directory that cannot have the name that it was found by has none. */
-static int forget(const struct committer *c, struct catalog_txn *txn,
-		  const struct file_key *key)
+/* Removes the record of a new directory whose name contradicts the catalog: it
+ * would have no name. */
+static int remove_nameless(const struct committer *c, struct catalog_txn *txn,
+			   const struct file_key *key)
 {
 	int err = catalog_file_remove(txn, key);
 
-	return err ? err : contradicts(c);
+	return err ? err : skip_contradiction(c);
 }
 
-/* A file or directory gets that name in the directory parent. */
 static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 			    const struct event *ev)
 {
@@ -118,13 +116,15 @@ static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 		return err;
 	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
 			      ensure_file(txn, &ev->key);
-	/* The entries of the directory must be found, too. */
+	/* The names in a new directory are still to be read. */
 	if (!err && !was_known && ev->learned)
 		rescan(c, &ev->key);
 	if (!err)
 		err = catalog_name_set(txn, &ev->parent, name_of(ev->name),
 				       &ev->key);
-	return err == -EINVAL && !was_known ? forget(c, txn, &ev->key) : err;
+	return err == -EINVAL && !was_known ?
+		       remove_nameless(c, txn, &ev->key) :
+		       err;
 }
 
 static int apply_result(const struct committer *c, struct catalog_txn *txn,
@@ -163,8 +163,8 @@ static int apply_name_removed(struct catalog_txn *txn, const struct event *ev)
 		catalog_name_remove(txn, &ev->parent, name_of(ev->name)));
 }
 
-/* The catalog did not know the file or directory that moved.  It is entered
- * where it is now; a directory must be read, too. */
+/* The catalog has no record of the file that moved: adds it by its new name.
+ * The names in a directory are still to be read. */
 static int apply_unknown_moved(const struct committer *c,
 			       struct catalog_txn *txn, const struct event *ev)
 {
@@ -187,11 +187,12 @@ static int apply_unknown_moved(const struct committer *c,
 	if (!err)
 		err = catalog_name_set(txn, &ev->new_parent,
 				       name_of(ev->new_name), &ev->key);
-	return err == -EINVAL && !was_known ? forget(c, txn, &ev->key) : err;
+	return err == -EINVAL && !was_known ?
+		       remove_nameless(c, txn, &ev->key) :
+		       err;
 }
 
-/* A path below what moved may be excluded by its new name and not by its old
- * one, or the other way round. */
+/* The move may have changed which paths below the directory are excluded. */
 static void rescan_moved(const struct committer *c, const struct event *ev)
 {
 	if (ev->exchange) {
@@ -202,12 +203,12 @@ static void rescan_moved(const struct committer *c, const struct event *ev)
 	}
 }
 
-/* What the catalog knows of a move that has taken place. */
+/* Whether the catalog already has the move of an event. */
 enum move_view {
 	MOVE_UNSEEN,
-	MOVE_SEEN, /* by the scan, which was faster than the event */
-	/* A name is that of something else.  An exchange that was seen in part,
-	 * or of what the host does not know, counts as this. */
+	MOVE_SEEN, /* a listing of the scan came before the event */
+	/* One of the names belongs to another file; or part of an exchange was
+	 * seen; or the host did not know which files were exchanged. */
 	MOVE_CONTRADICTS
 };
 
@@ -286,8 +287,8 @@ static int rescan_parent(void *arg, const struct file_key *parent,
 	return 0;
 }
 
-/* The file may have been moved while it was looked for: the directories that
- * had its names are read again. */
+/* Removes the file's record, and has the directories of its names read again:
+ * it may have been moved while the worker looked for it. */
 static int apply_missed(const struct committer *c, struct catalog_txn *txn,
 			const struct event *ev)
 {
@@ -300,8 +301,8 @@ static int apply_missed(const struct committer *c, struct catalog_txn *txn,
 
 struct listing_diff {
 	const struct source_listing *listing;
-	size_t next;         /* entry to compare with */
-	struct buf vanished; /* NUL-terminated names */
+	size_t next;         /* the next entry to compare */
+	struct buf vanished; /* names to remove, each with its NUL */
 };
 
 static int compare_entry(const char *a, struct catalog_name b)
@@ -380,10 +381,12 @@ static int apply_directory_entry(const struct committer *c,
 		rescan(c, &entry->key);
 	err = catalog_name_set(txn, &l->directory, name_of(entry->name),
 			       &entry->key);
-	return err == -EINVAL && !was_known ? forget(c, txn, &entry->key) : err;
+	return err == -EINVAL && !was_known ?
+		       remove_nameless(c, txn, &entry->key) :
+		       err;
 }
 
-/* The entries after one that contradicts the catalog count all the same. */
+/* An entry that contradicts the catalog is skipped, those after it are not. */
 static int apply_entry(const struct committer *c, struct catalog_txn *txn,
 		       const struct source_listing *l,
 		       const struct source_entry *entry)
@@ -399,10 +402,10 @@ static int apply_entry(const struct committer *c, struct catalog_txn *txn,
 					       name_of(entry->name),
 					       &entry->key);
 	}
-	return err == -EINVAL ? contradicts(c) : err;
+	return err == -EINVAL ? skip_contradiction(c) : err;
 }
 
-/* The catalog holds the names that the listing has, and no others. */
+/* Makes the names of the directory in the catalog those of the listing. */
 static int apply_listing(const struct committer *c, struct catalog_txn *txn,
 			 const struct source_listing *l)
 {
@@ -420,8 +423,8 @@ static int apply_listing(const struct committer *c, struct catalog_txn *txn,
 	return err;
 }
 
-static int apply(const struct committer *c, struct catalog_txn *txn,
-		 const struct event *ev)
+static int apply_by_kind(const struct committer *c, struct catalog_txn *txn,
+			 const struct event *ev)
 {
 	switch (ev->kind) {
 	case EVENT_RESULT:
@@ -450,7 +453,7 @@ static int apply(const struct committer *c, struct catalog_txn *txn,
 int event_apply(const struct committer *c, struct catalog_txn *txn,
 		const struct event *ev)
 {
-	int err = apply(c, txn, ev);
+	int err = apply_by_kind(c, txn, ev);
 
-	return err == -EINVAL ? contradicts(c) : err;
+	return err == -EINVAL ? skip_contradiction(c) : err;
 }

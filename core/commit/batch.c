@@ -5,7 +5,7 @@
 #include "core/commit/commit_impl.h"
 #include "core/index/texts.h"
 
-/* One transaction. */
+/* Applies the events in one transaction. */
 static int write_batch(struct committer *c, const struct event *ev,
 		       size_t count, struct catalog_changes *changes)
 {
@@ -19,7 +19,7 @@ static int write_batch(struct committer *c, const struct event *ev,
 	while (!err && count--) {
 		gate_pass(&c->gate, &slice_ns);
 		err = event_apply(c, txn, ev);
-		if (count) /* the last one's successor is not ours to read */
+		if (count) /* the last one's next is under the lock */
 			ev = ev->next;
 	}
 	if (err) {
@@ -31,7 +31,7 @@ static int write_batch(struct committer *c, const struct event *ev,
 	return catalog_commit(txn, changes);
 }
 
-/* Writes a batch, with as much room in the catalog as it needs. */
+/* Enlarges the catalog's map as often as the batch needs it. */
 static int write_batch_growing(struct committer *c, const struct event *ev,
 			       size_t count, struct catalog_changes *changes)
 {
@@ -45,8 +45,8 @@ static int write_batch_growing(struct committer *c, const struct event *ev,
 	return err;
 }
 
-static int index_one(struct committer *c, struct catalog_txn *txn,
-		     uint32_t content)
+static int index_add_content(struct committer *c, struct catalog_txn *txn,
+			     uint32_t content)
 {
 	struct sif_sketch sketch;
 	struct digests d;
@@ -63,8 +63,8 @@ static int index_one(struct committer *c, struct catalog_txn *txn,
 			 has_sketch ? &sketch : NULL);
 }
 
-static int index_text(struct committer *c, struct catalog_txn *txn,
-		      uint32_t content)
+static int index_add_text(struct committer *c, struct catalog_txn *txn,
+			  uint32_t content)
 {
 	struct sif_sketch sketch;
 	int err;
@@ -77,7 +77,7 @@ static int index_text(struct committer *c, struct catalog_txn *txn,
 	return texts_add(c->context.texts, content, &sketch);
 }
 
-static void forget(struct committer *c, uint32_t content)
+static void index_remove_content(struct committer *c, uint32_t content)
 {
 	index_remove(c->context.index, content);
 	if (c->context.texts)
@@ -93,15 +93,14 @@ static int index_added(struct committer *c, struct catalog_txn *txn,
 
 	for (i = 0; i < ch->added_count && !err; i++) {
 		gate_pass(&c->gate, &slice_ns);
-		err = index_one(c, txn, ch->added[i]);
+		err = index_add_content(c, txn, ch->added[i]);
 		if (!err)
-			err = index_text(c, txn, ch->added[i]);
+			err = index_add_text(c, txn, ch->added[i]);
 	}
 	return err;
 }
 
-/* Fewer contents are found sooner, and for less, when they are added one by
- * one. */
+/* From so many on a bulk load (index_load_begin()) is worth its cost. */
 #define LOAD_CONTENTS 256
 
 static int load_begin(struct committer *c)
@@ -144,7 +143,7 @@ static void update_index(struct committer *c, const struct catalog_changes *ch)
 	int err;
 
 	for (i = 0; i < ch->removed_count; i++)
-		forget(c, ch->removed[i]);
+		index_remove_content(c, ch->removed[i]);
 	if (!ch->added_count)
 		return;
 	err = catalog_read(c->context.catalog, &txn);

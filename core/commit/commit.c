@@ -12,7 +12,7 @@
 /* ---- a batch ---- */
 
 /* Takes the first count events off the list. */
-static struct event *detach(struct committer *c, size_t count)
+static struct event *detach_events(struct committer *c, size_t count)
 {
 	struct event *first = c->first, *last = first;
 	size_t results = 0, metadata_changes = 0, listings = 0, i;
@@ -41,7 +41,7 @@ static struct event *detach(struct committer *c, size_t count)
 /* Frees the first count events, which are committed. */
 static void drop_events(struct committer *c, size_t count)
 {
-	struct event *ev = count ? detach(c, count) : NULL;
+	struct event *ev = count ? detach_events(c, count) : NULL;
 
 	while (ev) {
 		struct event *next = ev->next;
@@ -64,7 +64,7 @@ static void note_outcome(struct committer *c, int err, uint64_t attempted)
 	c->oldest_ms = clock_now_ms();
 	pthread_cond_broadcast(&c->progress);
 	pthread_mutex_unlock(&c->lock);
-	/* The catalog was being read when the engine was stopped. */
+	/* -ECANCELED: the engine ends before the catalog was open. */
 	if (err && err != before && err != -ECANCELED)
 		logger_print(c->context.log,
 			     "catalog: %s; digests are still answered, and "
@@ -72,7 +72,7 @@ static void note_outcome(struct committer *c, int err, uint64_t attempted)
 			     err_text(err));
 	if (!err && before) {
 		logger_print(c->context.log, "catalog: works again");
-		/* Results were refused; other events were dropped. */
+		/* Results were refused and other events dropped meanwhile. */
 		c->context.pending_added(c->context.ctx);
 		c->context.rescan_tree(c->context.ctx);
 	}
@@ -110,7 +110,7 @@ static void commit_batch(struct committer *c, const struct event *first,
 
 /* ---- the thread ---- */
 
-/* When the next batch is due; now or earlier means at once. */
+/* When the next batch is due; a time in the past means now. */
 static int64_t due_ms(const struct committer *c)
 {
 	if (!c->count)

@@ -5,28 +5,29 @@
 #include "core/commit/commit.h"
 
 enum {
-	BATCH_EVENTS = 4096,  /* a commit at least this often */
-	BATCH_MS = 5000,      /* ... and this soon after a post */
-	QUIET_MS = 250,       /* ... or so soon when no other one follows */
+	/* A batch is due with so many events, ... */
+	BATCH_EVENTS = 4096,
+	BATCH_MS = 5000,      /* ... or so long after the first, */
+	QUIET_MS = 250,       /* ... or so long after the last one. */
 	BATCH_MAX = 16384,    /* events of one transaction */
 	RETRY_MS = 2000,      /* after a failure */
-	LISTINGS_MANY = 256,  /* then the scan waits */
-	EVENTS_MANY = 32768,  /* then the scan waits, and the gate is open */
-	EVENTS_MAX = 262144,  /* then all but results are dropped */
-	STUCK_RESULTS = 4096, /* results kept while nothing can be written */
+	LISTINGS_MANY = 256,  /* with so many the scan waits */
+	EVENTS_MANY = 32768,  /* ... and the gate is open */
+	EVENTS_MAX = 262144,  /* with so many all but results are dropped */
+	STUCK_RESULTS = 4096, /* results kept while commits fail */
 };
 
 /* ---- apply.c ---- */
 
-/* Does to the catalog what an event says.  What is already so, or gone, is no
- * error. */
+/* Applies an event to the catalog.  It is no error if the catalog already has
+ * what the event says, or misses what it removes. */
 int event_apply(const struct committer *c, struct catalog_txn *txn,
 		const struct event *ev);
 
 /* ---- batch.c; all by the committer's thread ---- */
 
-/* Writes the events first..(count of them) and tells the index.  Events that a
- * damaged catalog cannot take are left out. */
+/* Writes count events, from first on, and updates the index.  Events that
+ * cannot be applied to a damaged catalog are skipped. */
 int batch_write(struct committer *c, const struct event *first, size_t count);
 
 #endif

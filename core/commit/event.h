@@ -9,15 +9,16 @@
 
 struct result;
 
-/* One thing that happened and that the catalog is to remember. */
+/* A change that is to be written to the catalog; the comments name the fields
+ * of struct event that are used. */
 enum event_kind {
-	EVENT_RESULT,     /* result: a file was hashed, or cannot be read */
-	EVENT_PENDING,    /* key, identity: the file must be hashed some time */
-	EVENT_FORGET,     /* key: a rule excludes the file */
-	EVENT_MISSED,     /* key: the file is not where the catalog has it */
-	EVENT_METADATA,   /* key, before, identity: the ctime moved, the content
-			   is what it was */
-	EVENT_NAME_ADDED, /* parent, name, key, directory */
+	EVENT_RESULT,       /* result: a file was hashed, or cannot be read */
+	EVENT_PENDING,      /* key, identity: the file is to be hashed */
+	EVENT_FORGET,       /* key: a rule excludes the file */
+	EVENT_MISSED,       /* key: the file was not found */
+	EVENT_METADATA,     /* key, before, identity: the ctime changed, the
+			   content did not */
+	EVENT_NAME_ADDED,   /* parent, name, key, directory */
 	EVENT_NAME_REMOVED, /* parent, name */
 	EVENT_NAME_MOVED,   /* parent, name, new_parent, new_name, exchange */
 	EVENT_LISTING,      /* listing: the entries of a directory */
@@ -28,19 +29,18 @@ struct event {
 	enum event_kind kind;
 	struct file_key key;
 	struct file_identity identity;
-	struct file_identity
-		before; /* EVENT_METADATA: identity is the new one */
+	struct file_identity before; /* EVENT_METADATA only */
 	struct file_key parent, new_parent;
 	bool directory, exchange;
-	bool known; /* EVENT_NAME_MOVED: key and directory are of what moved */
-	bool learned; /* EVENT_NAME_ADDED: the name was read from disk ... */
-	unsigned version; /* ... after parent had this commit_names_version() */
+	bool known;       /* EVENT_NAME_MOVED: key and directory are set */
+	bool learned;     /* EVENT_NAME_ADDED: the name was read from disk */
+	unsigned version; /* learned: commit_names_version() before reading */
 	struct result *result;          /* owned */
 	struct source_listing *listing; /* owned */
 	char *name, *new_name;          /* owned */
 };
 
-/* All zero but for its kind; NULL without memory. */
+/* All other fields are zero.  NULL: no memory. */
 struct event *event_new(enum event_kind kind);
 void event_free(struct event *ev);
 

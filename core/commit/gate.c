@@ -22,7 +22,7 @@ static void *gate_run(void *arg)
 	return NULL;
 }
 
-/* Until then, or until it is granted or opened. */
+/* Waits until until_ns, or until granted is posted. */
 static void wait_granted(struct gate *g, int64_t until_ns)
 {
 	struct timespec until = { until_ns / 1000000000,
@@ -55,7 +55,7 @@ void gate_pass(struct gate *g, int64_t *slice_ns)
 		;
 	if (!atomic_exchange(&g->waiting, true))
 		sem_post(&g->wanted);
-	/* The call that opened the gate meanwhile may have granted before. */
+	/* sem_trywait() above may have taken the post of gate_set(). */
 	if (!atomic_load(&g->open))
 		wait_granted(g, clock_now_ns() + GATE_MS * INT64_C(1000000));
 	*slice_ns = clock_now_ns();

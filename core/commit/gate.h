@@ -9,22 +9,25 @@
 #include <stdint.h>
 
 /*
- * For a thread that must be able to finish at normal priority, and work in the
- * background until then: what it could not do under SCHED_IDLE, as no thread
- * without privileges gets out of that again.  It works in slices.  Before each
- * it waits until the host may be disturbed, and has a thread of the idle class
- * run for a moment: so there is a processor that no other thread wants.  When
- * there is none it goes on after GATE_MS all the same.
+ * Lets the committer work as if it were under SCHED_IDLE, although it is not:
+ * the committer must be able to finish at normal priority, and an unprivileged
+ * thread cannot leave SCHED_IDLE.
+ *
+ * The committer works in slices of GATE_SLICE_MS.  Before each slice it waits
+ * until the throttle allows background work.  Then it waits until a helper
+ * thread under SCHED_IDLE has run, which shows that a processor is idle; but it
+ * waits GATE_MS at most.
  */
 enum { GATE_SLICE_MS = 1, GATE_MS = 20 };
 
 struct gate {
-	sem_t wanted, granted;
-	atomic_bool waiting; /* for a processor */
+	sem_t wanted;        /* wakes the helper */
+	sem_t granted;       /* the helper has run, or the gate was opened */
+	atomic_bool waiting; /* wanted was posted, the helper has not run yet */
 	atomic_bool open;
 	atomic_bool stopped;
-	/* From when on the host may be disturbed, or is to be asked again,
-	 * by clock_now_ns(); NULL: always.  Set before gate_start(). */
+	/* As throttle_due_ns(); NULL: work may always begin.  Set before
+	 * gate_start(). */
 	int64_t (*due_ns)(void *arg);
 	void *arg;
 	pthread_t thread;
@@ -36,11 +39,12 @@ int gate_start(struct gate *g);
 void gate_stop(struct gate *g);
 void gate_release(struct gate *g);
 
-/* Open, it lets the thread pass at once: a request waits for the work. */
+/* While the gate is open, gate_pass() does not wait: a request waits for the
+ * committer. */
 void gate_set(struct gate *g, bool open);
 
-/* To be called often; *slice_ns is when the present slice began, 0 at first.
- * One thread at a time. */
+/* Waits if the present slice is over; to be called often, by one thread.
+ * *slice_ns is when the slice began, 0 at first. */
 void gate_pass(struct gate *g, int64_t *slice_ns);
 
 #endif

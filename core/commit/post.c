@@ -25,14 +25,13 @@ void commit_names_changed(struct committer *c, const struct file_key *dir)
 
 /* ---- posting ---- */
 
-/* Events whose news a scan of the tree finds as well. */
-
+/* Whether a scan of the tree makes up for the loss of the event. */
 static bool is_dispensable(const struct event *ev)
 {
 	return ev->kind != EVENT_RESULT;
 }
 
-static bool is_stuck(const struct committer *c)
+static bool are_results_stuck(const struct committer *c)
 {
 	return c->error && c->results >= STUCK_RESULTS;
 }
@@ -55,7 +54,7 @@ static int post_locked(struct committer *c, struct event *ev)
 		return -ESTALE;
 	if (c->count >= EVENTS_MAX && is_dispensable(ev))
 		return -ENOBUFS;
-	if (ev->kind == EVENT_RESULT && is_stuck(c))
+	if (ev->kind == EVENT_RESULT && are_results_stuck(c))
 		return -ENOSPC;
 	c->newest_ms = clock_now_ms();
 	if (!c->count)
@@ -132,7 +131,7 @@ bool commit_wait_room(struct committer *c)
 void commit_wait_writable(struct committer *c)
 {
 	pthread_mutex_lock(&c->lock);
-	while (!c->unblocked && is_stuck(c))
+	while (!c->unblocked && are_results_stuck(c))
 		pthread_cond_wait(&c->progress, &c->lock);
 	pthread_mutex_unlock(&c->lock);
 }
