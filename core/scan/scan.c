@@ -20,8 +20,8 @@ static void walk_tree(struct scanner *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What is to be done next, or NULL.  The lock is held. */
-static void (*next_work(struct scanner *s))(struct scanner *s)
+/* The function that does the next work, or NULL. */
+static void (*next_work_locked(struct scanner *s))(struct scanner *s)
 {
 	if (s->wanted) {
 		s->wanted = false;
@@ -46,7 +46,7 @@ static void *scan_run(void *arg)
 	thread_enter_background();
 	pthread_mutex_lock(&s->lock);
 	while (!s->stopped) {
-		work = next_work(s);
+		work = next_work_locked(s);
 		if (!work) {
 			s->checking = false;
 			cond_wait_until(&s->work, &s->lock,

@@ -13,48 +13,43 @@
 #include "core/source/source.h"
 
 /*
- * Finds out what changed in SOURCE without being told.
+ * Finds the changes of SOURCE that nobody has reported.
  *
  * One thread, in the background class, has four kinds of work, in this order:
  *
- *   whole tree   A walk from the root at the start and when it is requested.
- *                The listing of each directory goes to the committer, which
- *                compares it with the catalog: new and changed files become
- *                pending, names that are gone are removed.
- *   seen files   Files whose stat the host saw.  Those with another identity
- *                than the catalog's are reported as changed.  They are looked
- *                at between two directories of a walk, too, because no more
- *                than SEEN_MAX are remembered.
- *   requests     The committer was told something that it could not apply, as
- *                the catalog does not know the directory or the file: an event
- *                was lost, or came in an order that made no sense.  The
- *                directory, or the one that the file is in, is read again.
- *                When there are more than REQUESTS_MAX, or DEEP_MAX that
- *                may have each other below them, the whole tree is walked
- *                instead.
- *   retries      A directory whose names changed while it was read: its names
- *                are reported one by one, and it is read again later for what
- *                has vanished from it, less and less often until its names are
- *                found unchanged.  A request for a directory that was not found
- *                is a retry, too.
+ *   whole tree   A walk from the root, at the start and when it is requested.
+ *                The listing of each directory is posted to the committer,
+ *                which compares it with the catalog: new and changed files
+ *                become pending, names that are gone are removed.
+ *   seen files   Files whose stat the host has read.  A file that differs from
+ *                its record is reported as changed.  Seen files are also
+ *                examined between two directories of a walk, because only
+ *                SEEN_MAX are kept.
+ *   requests     Directories, or those of files, to be read again.  Most come
+ *                from the committer: it had an event of a file without a
+ *                record, because an earlier event was lost or came late.  When
+ *                there are more than REQUESTS_MAX, or more than DEEP_MAX for a
+ *                directory with all below it, the whole tree is walked instead.
+ *   retries      Directories whose names changed while they were read.  The
+ *                names that were read are reported one by one.  The directory
+ *                is read again later to find the names that are gone, at
+ *                growing intervals until its names do not change meanwhile.  A
+ *                request whose directory was not found is retried, too.
  *
- * A directory that is to be read may move meanwhile, or one above it may.  It
- * counts as gone only if it is not found while the catalog, with all that was
- * posted before, has no record of it.  Otherwise it is looked for again, and
- * after EARLY_TRIES times the whole tree is walked.  A directory that moves
- * while others are read with all below them, perhaps from a place that was not
- * read yet to one that was, is read with all below it, too
- * (scan_directory_moved()).
+ * A directory may move, or one above it may, before it is read.  A directory
+ * that is not found counts as gone only if the catalog has no record of it
+ * after all posted events are committed.  Otherwise it is looked up again, and
+ * after EARLY_TRIES the whole tree is walked.  A directory that moves during a
+ * walk may leave a place that is still to be read for one that was read; it is
+ * read again with all below it (scan_directory_moved()).
  *
- * Names that are read from a directory may be older than a rename that the
- * committer already has.  So the committer keeps a version of each directory's
- * names; a listing carries the version from before the reading, and is refused
- * with -ESTALE when there is a newer one.
+ * The names read from a directory may be older than a rename that has been
+ * posted; see "Versions of names" in core/commit/commit.h.
  *
- * The scan opens no regular file for reading, writes nothing to SOURCE and
- * nothing to the catalog, follows no symbolic link and remembers no more than
- * the path from the root to where it is.  A directory that cannot be read is
- * passed over and logged; what the catalog knew of it stays.
+ * The scan never opens a regular file for reading, never writes to SOURCE or
+ * the catalog, and never follows a symbolic link.  Its memory is bounded by the
+ * directories beside the path from the root to the present one.  A directory
+ * that cannot be read is logged and skipped; its records stay.
  *
  * Functions may be called from any thread and do not block, unless they say
  * otherwise.
@@ -62,7 +57,7 @@
 enum {
 	SEEN_MAX = 4096,
 	REQUESTS_MAX = 256,
-	DEEP_MAX = 4, /* of these, for a directory with all below it */
+	DEEP_MAX = 4, /* of these, with deep set */
 };
 
 struct scan_context {
@@ -72,21 +67,20 @@ struct scan_context {
 	const atomic_bool *stopping;
 	void *ctx; /* of the functions below, which the scan's thread calls */
 
-	/* Takes the listing, but for -ESTALE. */
+	/* Takes the listing, unless it returns -ESTALE. */
 	int (*post_listing)(void *ctx, struct source_listing *l);
-	/* A name that was read when the names of the directory parent had
-	 * that version. */
+	/* Posts a name; version is names_version() from before it was read. */
 	int (*post_name)(void *ctx, const struct file_key *parent,
 			 const char *name, const struct file_key *key,
 			 bool directory, unsigned version);
 	unsigned (*names_version)(void *ctx, const struct file_key *directory);
-	/* Blocks until all that was posted before is in the catalog. */
+	/* Blocks until all events posted before are committed. */
 	int (*settle)(void *ctx);
-	/* Blocks while the committer has too much to do; false at the end. */
+	/* Blocks while too many events wait; false: the engine ends. */
 	bool (*wait_for_room)(void *ctx);
 	/* Waits while the host is busy; see throttle_wait(). */
 	void (*throttle)(void *ctx, int64_t *since_ns);
-	/* The file has an identity that the catalog does not know. */
+	/* The file differs from its record. */
 	void (*file_changed)(void *ctx, const struct file_key *key,
 			     const struct file_identity *identity);
 	/* A walk over the whole tree has ended. */
@@ -99,12 +93,12 @@ struct seen_file {
 	struct file_identity identity;
 };
 
-/* A directory that is to be read, or the one that a file is in. */
+/* A directory to be read; or a file, whose directory is to be read. */
 struct scan_request {
 	struct file_key key;
-	bool deep;      /* a directory with all below it */
-	unsigned tries; /* to find it, or to read it without a change */
-	int fd;         /* O_PATH, of what may not be found otherwise; or -1 */
+	bool deep;      /* read all directories below it, too */
+	unsigned tries; /* made before, in vain */
+	int fd;         /* of key, O_PATH; -1: it is looked up by key */
 };
 
 struct scan_retry;
@@ -117,23 +111,23 @@ struct scanner {
 	size_t seen_first, seen_count;
 	struct scan_request requests[REQUESTS_MAX];
 	size_t request_count;
-	bool wanted; /* a walk over the whole tree */
+	bool wanted; /* a walk over the whole tree is requested */
 	bool stopped;
-	bool checking;     /* a seen file just now */
-	bool serving;      /* a request just now, */
-	bool serving_deep; /* a deep one */
-	bool deferred;     /* requests wait: the catalog is a batch behind */
+	bool checking;     /* the thread is at seen files */
+	bool serving;      /* the thread is at a request */
+	bool serving_deep; /* ... with deep set */
+	bool deferred;     /* requests wait for the end of a batch */
 	bool started;
-	atomic_bool running; /* a walk over the whole tree */
+	atomic_bool running; /* the thread is at a walk over the whole tree */
 	pthread_t thread;
-	atomic_ullong files;   /* met by this walk */
-	atomic_ullong skipped; /* by a rule, by this walk */
-	atomic_uint walks;     /* that ended */
+	atomic_ullong files;   /* found by the last walk */
+	atomic_ullong skipped; /* ... and excluded by a rule */
+	atomic_uint walks;     /* over the whole tree, finished */
 
 	int64_t throttle_ns;        /* the thread's own */
 	struct scan_retry *retries; /* by due time; the thread's own */
-	atomic_uint early_retries;  /* of these, those that are waited for */
-	atomic_uint deep_retries;   /* and those that are deep */
+	atomic_uint early_retries;  /* of these, with tries < EARLY_TRIES */
+	atomic_uint deep_retries;   /* of these, with deep set */
 };
 
 /* The context is copied; what it points to is borrowed. */
@@ -143,45 +137,43 @@ int scan_start(struct scanner *s);
 void scan_stop(struct scanner *s);
 void scan_release(struct scanner *s);
 
-/* Requests a walk over the whole tree; one that runs starts over at its end. */
+/* Requests a walk over the whole tree; it begins after the running one. */
 void scan_request_tree(struct scanner *s);
 
 /* Whether a walk over the whole tree is under way or requested. */
 bool scan_is_running(struct scanner *s);
 
-/* Nothing is requested, running or seen.  A directory that changes all the time
- * does not count. */
+/* Whether the thread has nothing to do.  Retries from EARLY_TRIES on do not
+ * count: such a directory changes all the time. */
 bool scan_is_idle(struct scanner *s);
 
-/* Whether the file is as the catalog knows it shall be found out.  False when
- * there was no room to remember it. */
+/* Adds a seen file.  False: SEEN_MAX files wait already. */
 bool scan_add_seen(struct scanner *s, const struct stat *st);
 
-/* ---- what the committer could not apply ---- */
+/* ---- directories to be read again ---- */
 
-/* The catalog misses something in that directory, or that file.  deep: and in
- * all directories below. */
+/* Requests the directory, or that of the file.  deep: and all directories below
+ * it. */
 void scan_request(struct scanner *s, const struct file_key *key, bool deep);
 
-/* The catalog misses something in the directory behind fd, which need not be in
- * the catalog. */
+/* Requests the directory behind fd, which need not be in the catalog. */
 void scan_request_directory(struct scanner *s, const struct file_key *key,
 			    int fd);
 
-/* The catalog does not know that key.  Ignored when the host does not know it
- * either, as the file is gone then, or cannot be found. */
+/* Requests a file or directory without a record.  If the host does not have it
+ * either, it is gone or cannot be found, and the request is ignored. */
 void scan_request_unknown(struct scanner *s, const struct file_key *key);
 
-/* A directory was moved to another directory: a walk over the tree, or a deep
- * request, that has not ended may miss it. */
+/* A directory was moved into another one.  If a walk or a deep request has not
+ * ended, which may miss it, the directory is requested with all below it. */
 void scan_directory_moved(struct scanner *s, const struct file_key *directory);
 
-/* Requests are deferred while the committer writes a batch, because they are
- * served with what the catalog knows after it. */
+/* on: requests wait until the next call with false.  The committer defers them
+ * while it writes a batch, as they need the catalog after it. */
 void scan_defer_requests(struct scanner *s, bool on);
 
-/* Reports the names on the present path of an open file (O_PATH will do) that
- * no name in the catalog leads to.  Reads no directory. */
+/* If the catalog has no path to the file behind fd (O_PATH will do), reports
+ * the names on its present path.  Reads no directory. */
 void scan_report_path(struct scanner *s, int fd, const struct file_key *key);
 
 #endif

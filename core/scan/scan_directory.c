@@ -13,17 +13,16 @@
 
 struct scan_step {
 	char *path;
-	struct file_key key; /* of the directory that was there */
+	struct file_key key; /* of the directory that was at the path */
 };
 
-/* Directories still to be read, deepest last. */
 struct scan_walk {
 	struct scanner *s;
-	bool shallow;       /* what is below is not read */
-	bool reports_names; /* of a directory that changes meanwhile */
-	unsigned tries;     /* of the directory that it begins with */
-	bool lost;          /* a directory's name could not be reported */
-	struct scan_step *steps;
+	bool shallow;       /* directories below the first are not read */
+	bool reports_names; /* post the names of a directory that changes */
+	unsigned tries;     /* of the first directory */
+	bool lost;          /* the name of a directory could not be posted */
+	struct scan_step *steps; /* a stack of directories to be read */
 	size_t count;
 };
 
@@ -147,8 +146,7 @@ static void report_names(struct scan_walk *w, int dir_fd,
 	}
 }
 
-/* The directory that was expected at a path is somewhere else by now, or
- * gone. */
+/* The directory has moved from its path, or is gone. */
 static void request_moved(struct scan_walk *w, const struct file_key *key)
 {
 	scan_request_again(w->s, &(struct scan_request){
@@ -214,8 +212,8 @@ static int list_directory(struct scan_walk *w, const char *path,
 	return err;
 }
 
-/* Errors of single directories are no reason to end the walk.  An event that
- * found no room comes with the next walk, which the committer requests. */
+/* Logs the errors of a directory, so that the walk goes on.  -ENOBUFS: the
+ * committer has requested another walk over the tree. */
 static int scan_directory(struct scan_walk *w, const char *path,
 			  const struct file_key *key, unsigned tries)
 {

@@ -15,17 +15,18 @@ static inline bool scan_is_stopping(const struct scanner *s)
 /* Walks the whole tree. */
 int scan_walk_tree(struct scanner *s);
 
-/* Reads a directory for the tries-th time, and with deep all below it. */
+/* Reads a directory again, for the tries-th time.  deep: and all below it. */
 int scan_walk_again(struct scanner *s, const char *path,
 		    const struct file_key *key, unsigned tries, bool deep);
 
 /* ---- scan_retry.c ---- */
 
-enum { EARLY_TRIES = 4 }; /* after these the directory is not waited for */
+/* From so many tries on a retry no longer keeps the scan from being idle. */
+enum { EARLY_TRIES = 4 };
 
-/* The directory at the path will be read again soon.  path NULL: it is looked
- * for again.  Takes the request unless it fails (-ENOMEM); another retry of
- * the directory is dropped. */
+/* Has the directory at the path read again soon; path NULL: has the request
+ * served again.  Replaces a retry of the same kind for the same key.  Takes
+ * the request, unless it fails (-ENOMEM). */
 int scan_retry_later(struct scanner *s, const char *path,
 		     const struct scan_request *r);
 
@@ -37,7 +38,7 @@ void scan_drop_retries(struct scanner *s);
 /* ---- scan_request.c ---- */
 
 void scan_serve_requests(struct scanner *s);
-/* Takes the request, which was not the first one. */
+/* Adds a request (taken) that may have been tried before. */
 void scan_request_again(struct scanner *s, const struct scan_request *r);
 void scan_drop_requests(struct scanner *s);
 /* Takes the request. */
@@ -49,9 +50,9 @@ void scan_check_seen(struct scanner *s);
 
 /* ---- scan_names.c ---- */
 
-/* Reports a name in the directory *key, open as dir_fd.  Returns an O_PATH
- * descriptor of the file or directory of that name and its key in *key, or
- * -ESTALE when names in the directory kept changing. */
+/* Posts a name in the directory *key, open as dir_fd.  Returns an O_PATH
+ * descriptor of the file or directory of that name, and sets *key to its key.
+ * -ESTALE: names in the directory changed at each try. */
 int scan_report_name(struct scanner *s, int dir_fd, const char *name,
 		     struct file_key *key);
 

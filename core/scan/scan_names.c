@@ -8,7 +8,7 @@
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
-/* How often a name is read when names beside it change meanwhile. */
+/* How often a name is read when names in its directory change meanwhile. */
 enum { REPORT_TRIES = 16 };
 
 static bool has_path(struct scanner *s, const struct file_key *key)
@@ -23,7 +23,7 @@ static bool has_path(struct scanner *s, const struct file_key *key)
 	return found == 1;
 }
 
-/* An O_PATH descriptor of a regular file or directory and its key. */
+/* Returns an O_PATH descriptor of a regular file or directory. */
 static int open_entry(const struct source *source, int dir_fd, const char *name,
 		      struct file_key *key_out, bool *directory_out)
 {
@@ -41,9 +41,9 @@ static int open_entry(const struct source *source, int dir_fd, const char *name,
 	return fd;
 }
 
-/* -ESTALE when names in the directory changed meanwhile. */
-static int report_once(struct scanner *s, int dir_fd, const char *name,
-		       const struct file_key *dir, struct file_key *key_out)
+/* -ESTALE: names in the directory changed meanwhile. */
+static int try_report_name(struct scanner *s, int dir_fd, const char *name,
+			   const struct file_key *dir, struct file_key *key_out)
 {
 	const struct scan_context *c = &s->context;
 	unsigned version = c->names_version(c->ctx, dir);
@@ -67,7 +67,7 @@ int scan_report_name(struct scanner *s, int dir_fd, const char *name,
 	int fd = -ESTALE, tries;
 
 	for (tries = 0; fd == -ESTALE && tries < REPORT_TRIES; tries++)
-		fd = report_once(s, dir_fd, name, key, &found);
+		fd = try_report_name(s, dir_fd, name, key, &found);
 	if (fd >= 0)
 		*key = found;
 	return fd;

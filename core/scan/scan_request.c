@@ -16,7 +16,6 @@ static void request_close(const struct scan_request *r)
 		close(r->fd);
 }
 
-/* The request for that directory, or NULL.  The lock is held. */
 static struct scan_request *find_locked(struct scanner *s,
 					const struct file_key *key)
 {
@@ -43,7 +42,7 @@ static bool has_room_locked(const struct scanner *s, bool deep)
 	       (!deep || count_deep_locked(s) < DEEP_MAX);
 }
 
-/* Takes r.  The lock is held. */
+/* Takes r. */
 static void request_locked(struct scanner *s, const struct scan_request *r)
 {
 	struct scan_request *same = find_locked(s, &r->key);
@@ -69,8 +68,8 @@ void scan_request_again(struct scanner *s, const struct scan_request *r)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void request(struct scanner *s, const struct file_key *key, bool deep,
-		    int fd)
+static void scan_request_fd(struct scanner *s, const struct file_key *key,
+			    bool deep, int fd)
 {
 	const struct scan_request r = { .key = *key, .deep = deep, .fd = fd };
 
@@ -79,13 +78,13 @@ static void request(struct scanner *s, const struct file_key *key, bool deep,
 
 void scan_request(struct scanner *s, const struct file_key *key, bool deep)
 {
-	request(s, key, deep, -1);
+	scan_request_fd(s, key, deep, -1);
 }
 
 void scan_request_directory(struct scanner *s, const struct file_key *key,
 			    int fd)
 {
-	request(s, key, false, fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	scan_request_fd(s, key, false, fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
 
 static int open_known(const struct source *source, const struct file_key *key)
@@ -102,8 +101,8 @@ static bool is_removed(int fd)
 	return !fstat(fd, &st) && st.st_nlink == 0;
 }
 
-/* The host may forget the file before the request is served, so a descriptor is
- * kept. */
+/* The request keeps a descriptor, because the host may close the file before
+ * the request is served. */
 void scan_request_unknown(struct scanner *s, const struct file_key *key)
 {
 	int fd = open_known(s->context.source, key);
@@ -111,12 +110,12 @@ void scan_request_unknown(struct scanner *s, const struct file_key *key)
 	if (fd >= 0 && is_removed(fd))
 		close(fd);
 	else if (fd >= 0)
-		request(s, key, false, fd);
+		scan_request_fd(s, key, false, fd);
 	else if (fd != -ENOENT && fd != -ESTALE)
-		request(s, key, false, -1);
+		scan_request_fd(s, key, false, -1);
 }
 
-/* Whether directories are read, or are to be read, with all below them. */
+/* Whether a walk or a deep request is running or waits. */
 static bool is_deep_locked(const struct scanner *s)
 {
 	return atomic_load(&s->running) || s->serving_deep ||
@@ -162,7 +161,7 @@ static bool request_take(struct scanner *s, struct scan_request *out)
 
 /* ---- serving it ---- */
 
-/* Sets the path of the directory, or of the one that the file is in. */
+/* The path of the directory, or of the file's directory. */
 static int directory_path(const struct source *source,
 			  const struct scan_request *r, int fd,
 			  const struct stat *st, char **path_out)
@@ -201,8 +200,8 @@ static int key_of_path(const struct source *source, const char *path,
 	return err;
 }
 
-/* The directory of the request, which is at the path, or the one that a file
- * is in.  -ESTALE when the path has led to another place meanwhile. */
+/* The key of the directory at the path: that of the request, or that of its
+ * file's directory.  -ESTALE: the file has moved. */
 static int directory_key(struct scanner *s, const struct scan_request *r,
 			 int fd, const struct stat *st, const char *path,
 			 struct file_key *out)
@@ -245,7 +244,7 @@ out:
 	return err;
 }
 
-static int look_up(struct scanner *s, const struct scan_request *r)
+static int look_up_once(struct scanner *s, const struct scan_request *r)
 {
 	struct stat st;
 	int fd, err;
@@ -281,16 +280,16 @@ static bool has_record(struct scanner *s, const struct file_key *key)
 	return err != -ENOENT;
 }
 
-/* A directory that moved, or one below it, is found where the catalog has it
- * once the catalog is up to date. */
+/* Looks up once more after all posted events are committed: the catalog has the
+ * new path of a directory that moved then. */
 static int look_up_settled(struct scanner *s, const struct scan_request *r)
 {
 	const struct scan_context *c = &s->context;
-	int err = look_up(s, r);
+	int err = look_up_once(s, r);
 
 	if (!is_elsewhere(err) || r->fd >= 0 || c->settle(c->ctx))
 		return err;
-	return look_up(s, r);
+	return look_up_once(s, r);
 }
 
 static bool is_gone(struct scanner *s, const struct scan_request *r)
@@ -298,7 +297,8 @@ static bool is_gone(struct scanner *s, const struct scan_request *r)
 	return r->fd >= 0 ? is_removed(r->fd) : !has_record(s, &r->key);
 }
 
-/* A directory that a mount covers is found and never reached. */
+/* The number of tries is limited: a directory that a mount point hides is in
+ * the catalog and can never be reached. */
 void scan_serve_request(struct scanner *s, struct scan_request *r)
 {
 	int err = r->tries < EARLY_TRIES ? look_up_settled(s, r) : -EAGAIN;

@@ -16,9 +16,9 @@ enum {
 struct scan_retry {
 	struct scan_retry *next;
 	struct scan_request request;
-	bool look_up; /* where the directory is; or it is at the path */
+	bool look_up; /* serve the request again; path is unused */
 	int64_t due_ms;
-	char path[];
+	char path[]; /* of the directory to be read */
 };
 
 static void retry_free(struct scanner *s, struct scan_retry *r)
@@ -30,9 +30,9 @@ static void retry_free(struct scanner *s, struct scan_retry *r)
 	free(r);
 }
 
-/* Drops the retry of that directory; true when it was to be read with all below
- * it. */
-static bool replace(struct scanner *s, const struct file_key *key, bool look_up)
+/* Drops the retry of that key and kind; true: it was a deep one. */
+static bool drop_retry(struct scanner *s, const struct file_key *key,
+		       bool look_up)
 {
 	struct scan_retry **at = &s->retries, *found;
 	bool deep;
@@ -49,7 +49,7 @@ static bool replace(struct scanner *s, const struct file_key *key, bool look_up)
 	return deep;
 }
 
-static void insert(struct scanner *s, struct scan_retry *r)
+static void insert_retry(struct scanner *s, struct scan_retry *r)
 {
 	struct scan_retry **at = &s->retries;
 
@@ -76,8 +76,8 @@ int scan_retry_later(struct scanner *s, const char *path,
 	r->due_ms = clock_now_ms() + delay_ms;
 	if (path)
 		memcpy(r->path, path, size);
-	r->request.deep |= replace(s, &request->key, r->look_up);
-	insert(s, r);
+	r->request.deep |= drop_retry(s, &request->key, r->look_up);
+	insert_retry(s, r);
 	return 0;
 }
 
@@ -94,7 +94,7 @@ int64_t scan_next_retry_ms(const struct scanner *s)
 	return s->retries ? s->retries->due_ms : INT64_MAX;
 }
 
-static int serve(struct scanner *s, struct scan_retry *r)
+static int serve_retry(struct scanner *s, struct scan_retry *r)
 {
 	struct scan_request *request = &r->request, again = *request;
 
@@ -113,7 +113,7 @@ void scan_serve_retries(struct scanner *s)
 
 	while (scan_next_retry_ms(s) <= now && !scan_is_stopping(s)) {
 		struct scan_retry *r = retry_take(s);
-		int err = serve(s, r);
+		int err = serve_retry(s, r);
 
 		if (err)
 			logger_print(s->context.log, "scan: %s", err_text(err));

@@ -3,9 +3,9 @@
 
 #include "core/scan/scan_impl.h"
 
-/* Nearly all files that the host sees are known in that state, so the catalog
- * alone is asked for many at once. */
-enum { TOGETHER = 32 };
+/* Files that are compared with the catalog in one transaction.  Nearly all of
+ * them have not changed and are not opened. */
+enum { SEEN_BATCH = 32 };
 
 static bool are_many(struct scanner *s)
 {
@@ -22,7 +22,7 @@ static size_t take_seen(struct scanner *s, struct seen_file *out)
 	size_t count = 0;
 
 	pthread_mutex_lock(&s->lock);
-	while (count < TOGETHER && s->seen_count) {
+	while (count < SEEN_BATCH && s->seen_count) {
 		out[count++] = s->seen[s->seen_first];
 		s->seen_first = (s->seen_first + 1) % SEEN_MAX;
 		s->seen_count--;
@@ -32,7 +32,8 @@ static size_t take_seen(struct scanner *s, struct seen_file *out)
 	return count;
 }
 
-/* Keeps the files that are not in the catalog in that state. */
+/* Removes the files whose record has the same identity; returns how many are
+ * left. */
 static size_t drop_recorded(const struct scan_context *c,
 			    struct seen_file *seen, size_t count)
 {
@@ -57,10 +58,10 @@ static void set_seen(struct seen_file *out, const struct stat *st)
 	source_get_identity(st, &out->identity);
 }
 
-/* The file may have changed once more since it was seen, and be known in its
- * present state. */
-static void check_now(const struct scan_context *c,
-		      const struct seen_file *seen)
+/* Reports the file if it still differs from its record: it may have changed
+ * again since it was seen. */
+static void check_file(const struct scan_context *c,
+		       const struct seen_file *seen)
 {
 	const struct source *source = c->source;
 	struct file_key key;
@@ -86,13 +87,13 @@ static void check_now(const struct scan_context *c,
 void scan_check_seen(struct scanner *s)
 {
 	const struct scan_context *c = &s->context;
-	struct seen_file seen[TOGETHER];
+	struct seen_file seen[SEEN_BATCH];
 	size_t i, count;
 
 	while (!scan_is_stopping(s) && (count = take_seen(s, seen)) > 0) {
 		count = drop_recorded(c, seen, count);
 		for (i = 0; i < count; i++)
-			check_now(c, &seen[i]);
+			check_file(c, &seen[i]);
 		if (!are_many(s))
 			c->throttle(c->ctx, &s->throttle_ns);
 	}
