@@ -18,7 +18,7 @@ static struct pending_file **bucket_of(struct pending_set *s, uint64_t id)
 	return &s->buckets[(id >> 1) % PENDING_BUCKETS];
 }
 
-static struct pending_file *find(struct pending_set *s, uint64_t id)
+static struct pending_file *find_pending(struct pending_set *s, uint64_t id)
 {
 	struct pending_file *p = *bucket_of(s, id);
 
@@ -62,20 +62,20 @@ static struct pending_file *pending_new(struct pending_set *s,
 	return p;
 }
 
-static void append(struct pending_set *s, struct pending_file *p, bool late,
-		   int64_t now_ms)
+static void append_pending(struct pending_set *s, struct pending_file *p,
+			   bool late, int64_t now_ms)
 {
 	p->late = late;
 	p->due_ms = now_ms + (late ? SETTLE_WRITTEN_MS : SETTLE_MS);
 	TAILQ_INSERT_TAIL(list_of(s, p), p, order);
 }
 
-/* A file that is due soon stays so; one that was only written to waits
- * again. */
+/* A file in the list soon keeps its time; one in the list late gets a new
+ * one. */
 int pending_add(struct pending_set *s, const struct pending_news *news,
 		int64_t now_ms)
 {
-	struct pending_file *p = find(s, news->id);
+	struct pending_file *p = find_pending(s, news->id);
 
 	if (p && !p->late)
 		return 0;
@@ -88,7 +88,7 @@ int pending_add(struct pending_set *s, const struct pending_news *news,
 		if (!p)
 			return -ENOMEM;
 	}
-	append(s, p, news->written, now_ms);
+	append_pending(s, p, news->written, now_ms);
 	return 0;
 }
 
@@ -101,7 +101,7 @@ int64_t pending_due_ms(const struct pending_set *s)
 	return late && late->due_ms < due_ms ? late->due_ms : due_ms;
 }
 
-static void take_out(struct pending_set *s, struct pending_file *p)
+static void remove_pending(struct pending_set *s, struct pending_file *p)
 {
 	struct pending_file **link = bucket_of(s, p->id);
 
@@ -120,7 +120,7 @@ struct pending_file *pending_take(struct pending_set *s, int64_t now_ms)
 		p = TAILQ_FIRST(&s->late);
 	if (!p || p->due_ms > now_ms)
 		return NULL;
-	take_out(s, p);
+	remove_pending(s, p);
 	return p;
 }
 

@@ -13,7 +13,7 @@
 
 enum { BUFFER_BYTES = 65536 };
 
-/* What an event says, as the kernel lays it out. */
+/* The parts of an event; they point into the read buffer. */
 struct found_event {
 	uint64_t mask;
 	fsid_t filesystem;
@@ -22,7 +22,7 @@ struct found_event {
 
 /* ---- reading the records ---- */
 
-/* The name of a directory's event about itself. */
+/* Whether the name is ".", as in an event of a directory about itself. */
 static bool is_dot(const struct file_handle *h, const char *end)
 {
 	const char *name = (const char *)h->f_handle + h->handle_bytes;
@@ -46,7 +46,7 @@ static void note_record(struct found_event *e,
 		e->directory = h;
 }
 
-/* start: of the event, as the kernel laid it out. */
+/* m is a copy of the event's header, start is the event in the buffer. */
 static void find_records(const struct fanotify_event_metadata *m,
 			 const char *start, struct found_event *out)
 {
@@ -74,7 +74,7 @@ static unsigned what_of(uint64_t mask)
 	       (mask & FAN_OPEN ? WATCH_OPENED : 0u);
 }
 
-/* ---- what waits for the resolver ---- */
+/* ---- handing over to the resolver ---- */
 
 static void add_pending(struct watch *w, const struct pending_news *news)
 {
@@ -120,7 +120,7 @@ static void add_file(struct watch *w, const struct found_event *e,
 	add_pending(w, &news);
 }
 
-/* A file whose name is new is found in its directory. */
+/* For a change of a name the directory is resolved, not the file. */
 static void resolve_later(struct watch *w, const struct found_event *e,
 			  const struct watch_event *event)
 {
@@ -137,7 +137,7 @@ static void resolve_later(struct watch *w, const struct found_event *e,
 
 /* ---- events ---- */
 
-static void lose(struct watch *w)
+static void report_lost(struct watch *w)
 {
 	pthread_mutex_lock(&w->lock);
 	pending_release(&w->pending);
@@ -154,7 +154,7 @@ static void handle_event(struct watch *w,
 	struct found_event e;
 
 	if (m->mask & FAN_Q_OVERFLOW) {
-		lose(w);
+		report_lost(w);
 		return;
 	}
 	if (m->pid == w->own)
@@ -172,8 +172,8 @@ static void handle_event(struct watch *w,
 		resolve_later(w, &e, &event);
 }
 
-/* Events are in a row, at multiples of 4 bytes, which suits all but their
- * beginnings. */
+/* Events are aligned to 4 bytes in the buffer; their header needs 8, so it is
+ * copied. */
 void watch_handle_events(struct watch *w, const void *buf, size_t len)
 {
 	struct fanotify_event_metadata m;
@@ -200,14 +200,14 @@ static bool read_group(struct watch *w, int fd)
 	return true;
 }
 
-static void note_end(struct watch *w)
+static void set_idle(struct watch *w)
 {
 	w->idle_ms = clock_now_ms();
 	atomic_store(&w->late, false);
 	atomic_store(&w->busy, false);
 }
 
-static void let_pause(struct watch *w)
+static void call_pause(struct watch *w)
 {
 	if (w->call_at_ms <= clock_now_ms())
 		w->call_at_ms = INT64_MAX;
@@ -222,11 +222,11 @@ static void read_all(struct watch *w)
 	do {
 		any = read_group(w, w->changes);
 		any = read_group(w, w->opens) || any;
-		let_pause(w);
+		call_pause(w);
 		if (any && clock_now_ms() - w->idle_ms > LATE_MS)
 			atomic_store(&w->late, true);
 	} while (any);
-	note_end(w);
+	set_idle(w);
 }
 
 static int timeout_of(const struct watch *w)
@@ -261,7 +261,7 @@ void *watch_read_events(void *watch)
 			w->context.mounts_changed(w->context.ctx);
 		w->idle_ms = clock_now_ms();
 		read_all(w);
-		/* More events at once cost less each. */
+		/* A read of several events is cheaper than several reads. */
 		(void)poll(fds, 1, REST_MS);
 	}
 }

@@ -10,8 +10,9 @@
 
 /* ---- opening ---- */
 
-/* A descriptor of that filesystem, which stays open as long as the watch.
- * Subvolumes of btrfs have ids of their own and handles in common. */
+/* A directory on that filesystem; borrowed.  When only one filesystem is
+ * watched, its directory serves for every id: subvolumes of btrfs have ids of
+ * their own, and handles that are valid in all of them. */
 static int filesystem_fd(struct watch *w, const fsid_t *id)
 {
 	size_t i;
@@ -39,7 +40,7 @@ static void copy_handle(const struct watch_handle *from,
 	memcpy(out->handle.f_handle, from->data, from->bytes);
 }
 
-/* O_PATH; negative when it is gone. */
+/* Returns an O_PATH descriptor, or a negative errno when the file is gone. */
 static int open_handle(struct watch *w, const fsid_t *filesystem,
 		       const struct watch_handle *h, struct stat *st)
 {
@@ -98,7 +99,7 @@ static void resolve_file(struct watch *w, const struct pending_file *p)
 		resolve_directory(w, &p->filesystem, &p->parent);
 }
 
-static void resolve(struct watch *w, const struct pending_file *p)
+static void resolve_pending(struct watch *w, const struct pending_file *p)
 {
 	if (p->directory)
 		resolve_directory(w, &p->filesystem, &p->file);
@@ -108,8 +109,8 @@ static void resolve(struct watch *w, const struct pending_file *p)
 
 /* ---- the thread ---- */
 
-/* Waits for one; NULL at the end. */
-static struct pending_file *take(struct watch *w)
+/* Waits until one is due; NULL: stopped. */
+static struct pending_file *wait_pending(struct watch *w)
 {
 	struct pending_file *p = NULL;
 
@@ -134,8 +135,8 @@ void *watch_resolve(void *watch)
 
 	thread_set_name("kinfs-watch-bg");
 	thread_enter_background();
-	while ((p = take(w))) {
-		resolve(w, p);
+	while ((p = wait_pending(w))) {
+		resolve_pending(w, p);
 		free(p);
 	}
 	return NULL;

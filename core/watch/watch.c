@@ -22,10 +22,10 @@
 /* ---- filesystems ---- */
 
 /*
- * Those whose changes are all made by this kernel, and are told.  Not among
- * them: network filesystems (NFS, SMB, 9p, Ceph, AFS), which other machines
- * change; cluster filesystems (GFS2, OCFS2); FUSE, which its daemon changes;
- * overlayfs, whose files change below it.
+ * Filesystems that are changed by this kernel alone, which reports the changes.
+ * Others are changed elsewhere: network filesystems (NFS, SMB, 9p, Ceph, AFS)
+ * and cluster filesystems (GFS2, OCFS2) by other machines, FUSE by its daemon,
+ * overlayfs by changes to its layers.
  */
 static const uint32_t local_types[] = {
 	0xef53,     /* ext2, ext3, ext4 */
@@ -49,7 +49,7 @@ bool watch_is_local_type(uint64_t type)
 	return false;
 }
 
-static int mark(const struct watch *w, int fd)
+static int mark_filesystem(const struct watch *w, int fd)
 {
 	const unsigned how = FAN_MARK_ADD | FAN_MARK_FILESYSTEM;
 
@@ -59,7 +59,7 @@ static int mark(const struct watch *w, int fd)
 	return 0;
 }
 
-/* The lock is held.  Takes fd, the directory, on success. */
+/* Takes fd, a directory on the filesystem, on success. */
 static int add_locked(struct watch *w, int fd, const struct statfs *fs)
 {
 	size_t i;
@@ -73,7 +73,7 @@ static int add_locked(struct watch *w, int fd, const struct statfs *fs)
 		}
 	if (w->filesystem_count == WATCH_FILESYSTEMS_MAX)
 		return -ENOSPC;
-	err = mark(w, fd);
+	err = mark_filesystem(w, fd);
 	if (err)
 		return err;
 	w->filesystems[w->filesystem_count++] =
@@ -137,7 +137,7 @@ int watch_get_id(int fd, uint64_t *id_out)
 
 /* ---- life ---- */
 
-static int group(unsigned report)
+static int open_group(unsigned report)
 {
 	int fd = fanotify_init(FAN_CLASS_NOTIF | FAN_NONBLOCK | FAN_CLOEXEC |
 				       report,
@@ -145,16 +145,16 @@ static int group(unsigned report)
 
 	if (fd >= 0)
 		return fd;
-	/* A kernel that is too old does not know the flags. */
+	/* -EINVAL: an old kernel does not know the flags. */
 	return errno == EINVAL || errno == ENOSYS ? -ENOTSUP : -errno;
 }
 
 static int open_groups(struct watch *w)
 {
-	w->changes = group(FAN_REPORT_DFID_NAME_TARGET);
+	w->changes = open_group(FAN_REPORT_DFID_NAME_TARGET);
 	if (w->changes < 0)
 		return w->changes;
-	w->opens = group(FAN_REPORT_FID);
+	w->opens = open_group(FAN_REPORT_FID);
 	if (w->opens < 0)
 		return w->opens;
 	w->wake = eventfd(0, EFD_CLOEXEC);
@@ -190,7 +190,7 @@ int watch_start(struct watch *w, const struct watch_context *context)
 {
 	int err;
 
-	w->own = getpid(); /* perhaps a child of the one that opened it */
+	w->own = getpid(); /* the process may have forked since watch_open() */
 	w->context = *context;
 	w->call_at_ms = INT64_MAX;
 	w->idle_ms = clock_now_ms();
@@ -220,7 +220,7 @@ void watch_stop(struct watch *w)
 	w->reading = w->resolving = false;
 }
 
-static void close_one(int fd)
+static void close_if_open(int fd)
 {
 	if (fd >= 0)
 		close(fd);
@@ -235,10 +235,10 @@ void watch_free(struct watch *w)
 	watch_stop(w);
 	for (i = 0; i < w->filesystem_count; i++)
 		close(w->filesystems[i].fd);
-	close_one(w->changes);
-	close_one(w->opens);
-	close_one(w->mounts);
-	close_one(w->wake);
+	close_if_open(w->changes);
+	close_if_open(w->opens);
+	close_if_open(w->mounts);
+	close_if_open(w->wake);
 	pending_release(&w->pending);
 	pthread_cond_destroy(&w->work);
 	pthread_mutex_destroy(&w->filesystem_lock);
@@ -246,7 +246,7 @@ void watch_free(struct watch *w)
 	free(w);
 }
 
-/* ---- what is known of it ---- */
+/* ---- state ---- */
 
 void watch_call_at(struct watch *w, int64_t time_ms)
 {
@@ -266,7 +266,7 @@ bool watch_is_idle(struct watch *w)
 	if (atomic_load(&w->busy))
 		return false;
 	pthread_mutex_lock(&w->lock);
-	/* Files that are being written to do not count. */
+	/* Files in the list late do not count: they are being written to. */
 	idle = TAILQ_EMPTY(&w->pending.soon) && !w->resolves;
 	pthread_mutex_unlock(&w->lock);
 	return idle;

@@ -7,53 +7,50 @@
 #include <sys/stat.h>
 
 /*
- * Tells of changes to the filesystem of SOURCE while they happen, made by any
- * process and by any path: by fanotify(7), with a mark on the whole
- * filesystem.  That takes CAP_SYS_ADMIN, and a filesystem with file handles all
- * of whose changes are made by this kernel; elsewhere watch_open() fails and
- * nothing is promised.
+ * Reports changes to the filesystem of SOURCE as they happen, by any process
+ * and any path.  It uses fanotify(7) with a mark on the whole filesystem.  That
+ * needs CAP_SYS_ADMIN, and a filesystem that has file handles and is changed by
+ * this kernel alone.  Otherwise watch_open() fails.
  *
- * An event names a file or a directory by its file handle, with the name in the
- * directory where there is one.  No path is ever formed.  An id is
- * a hash of a handle: the caller compares ids of the files that it cares for
- * with those of events, so an event of another file costs no system call.  Two
- * handles with one id make an event too many, never one too few.
+ * An event identifies a file or a directory by its file handle; paths are never
+ * used.  An id is a hash of a handle.  The caller compares the ids of its own
+ * files with those of events, so an event of another file costs no system call.
+ * If two handles have the same id, the caller gets an event too many, never one
+ * too few.
  *
- * Two threads.  The reader hands every event to context.event() at once.  The
- * resolver is for what takes longer: it opens what has changed by its handle
- * and hands it to context.file_changed() or context.directory_changed(), once
- * for many events in a short time.  It runs in the background class.  At most
- * PENDING_MAX files and directories wait for it; when more do, they are dropped
- * and context.overrun() says so.
+ * Threads.  The reader passes every event to context.event() at once.  The
+ * resolver, in the background class, opens what has changed by its handle and
+ * passes it to context.file_changed() or context.directory_changed(), once for
+ * several events in a short time.  At most PENDING_MAX files and directories
+ * wait for the resolver; when there are more, all are dropped and
+ * context.overrun() is called.
  *
- * The rest of the filesystem may be busier than the tree that the caller cares
- * for.  So directories that context.directory_changed() does not know are
- * remembered, and an event in them costs one look at a table.  A directory
- * that is moved may have come into the tree: then they are forgotten.
+ * Foreign directories.  The rest of the filesystem may be busier than the
+ * caller's tree.  A directory that context.directory_changed() does not know is
+ * stored in a table, and events in it cost one lookup there.  When a directory
+ * is moved, it may have come into the tree, so the table is cleared.
  *
- * Two groups of marks: one for changes, one for files that are opened, as an
- * open file may be changed through a mapping, of which the kernel tells nothing
- * until it is closed.  The second is without directories, which are opened all
- * the time.
+ * There are two fanotify groups.  One is for changes.  The other is for opens
+ * of files, because the kernel reports no stores through a mapping until the
+ * file is closed.  It leaves out directories, which are opened all the time.
  *
- * The kernel keeps so many events for each group
- * (/proc/sys/fs/fanotify/max_queued_events) and then drops them:
- * context.lost().  Changes by the process itself make no events for the
- * caller.
+ * The kernel queues a limited number of events for each group
+ * (/proc/sys/fs/fanotify/max_queued_events) and drops the others; then
+ * context.lost() is called.  Changes by this process are not reported.
  *
- * Changes that the kernel does not tell of: a store through a mapping, the
- * access time, a filesystem that is mounted on a directory (of that
- * context.mounts_changed() tells).
+ * The kernel does not report stores through a mapping, access times, and a
+ * filesystem that is mounted on a directory; for the last there is
+ * context.mounts_changed().
  */
 struct watch;
 struct file_handle;
 
-/* What happened; several may be true of one event. */
+/* Kinds of changes; an event may have several. */
 enum watch_what {
-	WATCH_NAME = 1,       /* a name appeared, or went, or was moved */
-	WATCH_ATTRIBUTES = 2, /* among them the number of links */
+	WATCH_NAME = 1,       /* a name was added, removed or moved */
+	WATCH_ATTRIBUTES = 2, /* metadata, also the number of links */
 	WATCH_WRITTEN = 4,
-	WATCH_CLOSED = 8, /* a descriptor for writing */
+	WATCH_CLOSED = 8, /* a descriptor that was open for writing */
 	WATCH_OPENED = 16,
 };
 
@@ -65,30 +62,34 @@ struct watch_event {
 
 struct watch_context {
 	void *ctx;
-	/* Of the reader; must not wait for anything.  False: file_changed()
-	 * need not be called for it. */
+
+	/* The reader calls these five.  They must not block. */
+
+	/* False: the resolver need not open what has changed. */
 	bool (*event)(void *ctx, const struct watch_event *event);
-	/* Of the reader: events were lost, anything may have changed. */
+	/* Events were lost, so anything may have changed. */
 	void (*lost)(void *ctx);
-	/* Of the reader: files that waited for the resolver were dropped. */
+	/* Files that waited for the resolver were dropped. */
 	void (*overrun)(void *ctx);
-	/* Of the reader: something was mounted or unmounted. */
+	/* A filesystem was mounted or unmounted. */
 	void (*mounts_changed)(void *ctx);
-	/* Of the reader: after some events, and at the time that was asked for
-	 * by watch_call_at(). */
+	/* After some events, and at the time of watch_call_at(). */
 	void (*pause)(void *ctx);
-	/* Of the resolver; fd is O_PATH.  A file that is not known (false) may
-	 * be found in its directory.  A directory that is not known is one that
-	 * the caller does not care for. */
+
+	/* The resolver calls these two; fd is O_PATH. */
+
+	/* False: the caller does not know the file; the directory of its name
+	 * is passed to directory_changed() then. */
 	bool (*file_changed)(void *ctx, int fd, const struct stat *st);
+	/* False: the directory is not in the caller's tree. */
 	bool (*directory_changed)(void *ctx, int fd, const struct stat *st);
 };
 
 /*
  * Makes the groups and marks the filesystem of source_fd (a directory, O_PATH
- * will do).  To be called while the process has CAP_SYS_ADMIN.  -EPERM without;
- * -ENOTSUP where the filesystem is one that others change, too, or has no
- * handles; or what the kernel says.
+ * will do).  -EPERM: the process has no CAP_SYS_ADMIN.  -ENOTSUP: the
+ * filesystem has no file handles, or is not changed by this kernel alone.
+ * Other errors are the kernel's.
  */
 int watch_open(int source_fd, struct watch **out);
 
@@ -97,33 +98,33 @@ int watch_add(struct watch *w, int fd);
 
 /* Starts the threads.  context is copied. */
 int watch_start(struct watch *w, const struct watch_context *context);
-/* Ends them; nothing is called any more. */
+/* Ends the threads; no callback is called any more. */
 void watch_stop(struct watch *w);
 void watch_free(struct watch *w);
 
 /* The id of the file behind fd (O_PATH will do), never 0. */
 int watch_get_id(int fd, uint64_t *id_out);
 
-/* Of the reader: context.pause() is called at that time of CLOCK_MONOTONIC, if
- * not before. */
+/* For callbacks of the reader: has context.pause() called at that time of
+ * CLOCK_MONOTONIC at the latest. */
 void watch_call_at(struct watch *w, int64_t time_ms);
 
-/* Whether the reader has had events to read for so long that what it has not
- * read yet may be old.  Any thread. */
+/* Whether the reader has read events for LATE_MS without reaching the end, so
+ * that unread events may be old.  Any thread. */
 bool watch_is_late(const struct watch *w);
 
-/* Whether nothing is left to be read or resolved, as far as is known. */
+/* Whether no event is known that is still to be handled or resolved. */
 bool watch_is_idle(struct watch *w);
 
 struct watch_counts {
-	uint64_t events; /* read, without those of the process itself */
-	uint64_t lost;   /* times that some were */
+	uint64_t events; /* read; without those of this process */
+	uint64_t lost;   /* how often events were lost */
 };
 
 void watch_get_counts(const struct watch *w, struct watch_counts *out);
 
-/* Whether all changes to a filesystem of that type (f_type of statfs(2)) are
- * made by this kernel, which tells of them. */
+/* Whether a filesystem of that type (f_type of statfs(2)) is changed by this
+ * kernel alone, which reports the changes. */
 bool watch_is_local_type(uint64_t type);
 
 #endif

@@ -19,17 +19,17 @@ enum {
 	PENDING_MAX = 16384,
 	PENDING_BUCKETS = 4096,
 	FOREIGN_SLOTS = 4096,
-	/* A file is dealt with so long after its event, with further ones. */
+	/* From the first event of a file until it is resolved. */
 	SETTLE_MS = 50,
-	/* A file that is written to and was not closed waits so long. */
+	/* The same, for a file that was written to and not closed. */
 	SETTLE_WRITTEN_MS = 10000,
-	/* The reader is late when it finds no end of events for so long. */
+	/* See watch_is_late(). */
 	LATE_MS = 500,
-	/* Between two times that it reads. */
+	/* Between two reads of the groups. */
 	REST_MS = 5,
 };
 
-/* struct file_handle of <fcntl.h>, with its bytes. */
+/* A struct file_handle (<fcntl.h>) that has room for its bytes. */
 struct watch_handle {
 	unsigned bytes;
 	int type;
@@ -37,7 +37,7 @@ struct watch_handle {
 };
 
 struct watch_filesystem {
-	fsid_t id; /* as events have it */
+	fsid_t id; /* as in events */
 	int fd;    /* a directory on it, for open_by_handle_at() */
 };
 
@@ -48,15 +48,16 @@ struct pending_file {
 	uint64_t id;
 	int64_t due_ms;
 	bool directory;
-	bool late; /* in the list of those that were only written to */
+	bool late; /* in the list late */
 	fsid_t filesystem;
 	struct watch_handle file;
-	struct watch_handle parent; /* of a file; bytes 0: not known */
+	struct watch_handle parent; /* its directory; bytes 0: not known */
 };
 
 TAILQ_HEAD(pending_list, pending_file);
 
-/* What waits, by id and in two lists, each in the order of due_ms. */
+/* The files and directories that wait, by id, and in two lists by due_ms: those
+ * that were only written to (late), and the others (soon). */
 struct pending_set {
 	struct pending_file *buckets[PENDING_BUCKETS];
 	struct pending_list soon, late;
@@ -66,51 +67,51 @@ struct pending_set {
 void pending_init(struct pending_set *s);
 void pending_release(struct pending_set *s);
 
-/* What an event says of one file or directory. */
+/* A change of one file or directory. */
 struct pending_news {
 	uint64_t id;
 	bool directory;
-	bool written; /* and nothing else: the file is likely to be open */
+	bool written; /* only written to: the file is likely still open */
 	fsid_t filesystem;
 	const struct file_handle *file;
 	const struct file_handle *parent; /* or NULL */
 };
 
-/* -ENOSPC when there are PENDING_MAX, -ENOMEM. */
+/* -ENOSPC: the set has PENDING_MAX.  -ENOMEM. */
 int pending_add(struct pending_set *s, const struct pending_news *news,
 		int64_t now_ms);
-/* When the first one is due; INT64_MAX when there is none. */
+/* When the first one is due; INT64_MAX: the set is empty. */
 int64_t pending_due_ms(const struct pending_set *s);
-/* Takes one that is due; free() it.  NULL when none is. */
+/* Removes one that is due; the caller frees it.  NULL: none is due. */
 struct pending_file *pending_take(struct pending_set *s, int64_t now_ms);
 
 struct watch {
 	int changes, opens; /* fanotify groups */
-	int mounts;         /* /proc/self/mountinfo; -1: not known */
+	int mounts;         /* /proc/self/mountinfo; -1: cannot be opened */
 	int wake;           /* eventfd that ends the reader */
-	pid_t own;
+	pid_t own;          /* this process */
 	struct watch_context context;
 	pthread_t reader, resolver;
-	bool reading, resolving; /* they were started */
+	bool reading, resolving; /* the thread was started */
 
-	pthread_mutex_t lock; /* these five */
+	pthread_mutex_t lock; /* up to foreign */
 	pthread_cond_t work;
 	struct pending_set pending;
 	bool stopped;
-	bool resolves;  /* something was taken and is not done */
-	unsigned moves; /* of directories */
-	/* Ids of directories that the caller does not care for, each in the
-	 * place that its id leads to.  Written under the lock. */
+	bool resolves;  /* the resolver is at a file */
+	unsigned moves; /* how many directories were moved */
+	/* Ids of foreign directories, direct-mapped.  Written under the lock,
+	 * read without it. */
 	_Atomic uint64_t foreign[FOREIGN_SLOTS];
 
-	pthread_mutex_t filesystem_lock; /* these two */
+	pthread_mutex_t filesystem_lock; /* the next two */
 	struct watch_filesystem filesystems[WATCH_FILESYSTEMS_MAX];
 	size_t filesystem_count;
 
-	int64_t call_at_ms; /* the reader's own */
-	int64_t idle_ms;    /* when no events were left */
-	atomic_bool late;
-	atomic_bool busy; /* events were read and not all are handled */
+	int64_t call_at_ms; /* see watch_call_at(); the reader's own */
+	int64_t idle_ms;    /* when no events were left; the reader's own */
+	atomic_bool late;   /* see watch_is_late() */
+	atomic_bool busy;   /* events were read and not all are handled */
 	atomic_ullong events, lost;
 };
 
@@ -129,13 +130,12 @@ void *watch_resolve(void *watch);
 
 /* ---- foreign.c ---- */
 
-/* Whether the directory of that id is known to be one that the caller does not
- * care for. */
+/* Whether the directory of that id is in the table of foreign directories. */
 bool watch_is_foreign(const struct watch *w, uint64_t id);
-/* Remembers that, if no directory was moved since moves was read. */
+/* Adds a directory, unless one was moved since moves = watch_get_moves(). */
 void watch_add_foreign(struct watch *w, uint64_t id, unsigned moves);
 unsigned watch_get_moves(struct watch *w);
-/* A directory was moved: forgets all. */
+/* A directory was moved: clears the table. */
 void watch_directory_moved(struct watch *w);
 
 #endif
