@@ -74,7 +74,7 @@ out:
 	return fd;
 }
 
-static bool is_interesting(const struct dirent *d)
+static bool may_be_visited(const struct dirent *d)
 {
 	if (d->d_type != DT_REG && d->d_type != DT_DIR &&
 	    d->d_type != DT_UNKNOWN)
@@ -95,7 +95,7 @@ int file_each_in(int dir_fd, file_visit_fn *visit, void *arg)
 		return err;
 	}
 	for (errno = 0; !err && (d = readdir(dir)); errno = 0)
-		if (is_interesting(d))
+		if (may_be_visited(d))
 			err = visit(arg, dir_fd, d->d_name);
 	if (!err)
 		err = -errno;
@@ -118,12 +118,12 @@ int file_reopen(int path_fd)
 
 /* ---- mappings ---- */
 
-/* A dirty page is written out by then, unless the kernel is told otherwise; to
- * write out a clean file costs nothing. */
+/* The kernel writes dirty pages out within half a minute by default
+ * (vm.dirty_expire_centisecs). */
 enum { WRITTEN_OUT_MS = 60000 };
 
-/* No process has the file open for writing, so none has a mapping to store
- * through. */
+/* Whether no process has the file open for writing, and so none has a writable
+ * mapping. */
 static bool has_no_writer(int fd)
 {
 	bool leased = lease_take(fd) == 0;

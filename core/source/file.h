@@ -9,35 +9,34 @@
 #include "core/catalog/catalog.h"
 
 /*
- * Reaching files without trusting paths: everything is opened below a
- * directory descriptor without following a symbolic link, O_PATH first, and
- * believed only when its stat and handle say that it is the file meant.
+ * Opens files without trusting their paths.  A file is opened below a directory
+ * descriptor, without following symbolic links, as O_PATH first.  It is used
+ * only if its stat and file handle show that it is the right one.
  */
 
-/* Opens a relative path of any length below root_fd.  "" is root itself. */
+/* Opens a relative path of any length below root_fd.  "" is root_fd itself. */
 int file_open_beneath(int root_fd, const char *path, int flags);
 
-/* Calls visit for each name in a directory open for reading that may be that
- * of a regular file or a directory, and ends when it returns anything but 0,
- * with that.  Once for a descriptor. */
+/* Calls visit for each name in the directory that may be one of a regular file
+ * or a directory.  Ends when visit does not return 0, and returns that.  Moves
+ * the file offset of dir_fd, so it can be called once for a descriptor. */
 typedef int file_visit_fn(void *arg, int dir_fd, const char *name);
 int file_each_in(int dir_fd, file_visit_fn *visit, void *arg);
 
-/* A descriptor for reading the regular file behind an O_PATH one. */
+/* Opens the regular file behind an O_PATH descriptor for reading. */
 int file_reopen(int path_fd);
 
 /*
- * Before a file is hashed; fd is open for reading, and no other descriptor
- * shares its description.
- * A store through a mapping moves the times of the file when its page was
- * clean before, and no store to it moves them afterwards.  So what may be
- * dirty through a mapping, made by whomever, is written out: from then on the
- * next store moves the times first.  Waits for the disk then.
+ * Writes out the pages that are dirty through mappings, before the file is
+ * hashed.  The first store to a clean page of a mapping updates the timestamps,
+ * and further stores to that page do not.  Once the pages are clean, the next
+ * store changes the identity of the file.  May wait for the disk.  fd is open
+ * for reading, and no other descriptor shares its file description.
  */
 void file_write_out(int fd, const struct file_identity *id);
 
-/* As pread(), but leaves the page cache as it was, where the kernel can do
- * that: pages that were there before stay.  A negative errno. */
+/* As pread(), but adds no pages to the page cache, if the kernel supports that
+ * (RWF_DONTCACHE).  A negative errno. */
 ssize_t file_read_uncached(int fd, void *buffer, size_t len, uint64_t offset);
 
 #endif

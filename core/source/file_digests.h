@@ -8,11 +8,11 @@
 /* The digests of a file's present content, or why there are none. */
 enum digests_state {
 	DIGESTS_FRESH,   /* digests are those of the present content */
-	DIGESTS_PENDING, /* queued, being hashed, or not yet seen */
-	DIGESTS_BUSY,    /* open for writing and changed since */
-	DIGESTS_CLOSED,  /* the same, or pending: to be looked at again */
-	DIGESTS_SKIPPED, /* by a rule of the options */
-	DIGESTS_FAILED,  /* it cannot be read */
+	DIGESTS_PENDING, /* to be hashed, or being hashed */
+	DIGESTS_BUSY,    /* open for writing, and changed since the open */
+	DIGESTS_CLOSED,  /* SOURCE_CLOSING: soon pending, or busy again */
+	DIGESTS_SKIPPED, /* a rule excludes the file */
+	DIGESTS_FAILED,  /* the file cannot be read */
 };
 
 struct file_digests {
@@ -20,8 +20,7 @@ struct file_digests {
 	int error;              /* positive errno, DIGESTS_FAILED only */
 	char rule[32];          /* DIGESTS_SKIPPED only: "min_size", ... */
 	struct digests digests; /* DIGESTS_FRESH only */
-	/* Which file it is, and in which state it was looked at; not with
-	 * DIGESTS_SKIPPED. */
+	/* The file and its identity at that time; not with DIGESTS_SKIPPED. */
 	struct file_key key;
 	struct file_identity identity;
 };

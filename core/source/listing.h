@@ -7,7 +7,7 @@
 
 #include "core/catalog/catalog.h"
 
-/* The entries of one directory of SOURCE as they were read from disk. */
+/* The regular files and directories in a directory of SOURCE. */
 struct source_entry {
 	struct file_key key;
 	struct file_identity identity;
@@ -17,13 +17,13 @@ struct source_entry {
 
 struct source_listing {
 	struct file_key directory;
-	bool shallow;     /* directories below are not read, too */
-	unsigned version; /* of the directory's names before it was read */
+	bool shallow;     /* the directories in it are not read next */
+	unsigned version; /* commit_names_version() from before the reading */
 	struct source_entry *entries; /* in byte order of the names */
 	size_t count;
 };
 
-/* Appends a copy of the entry; the name is taken on success.  -ENOMEM. */
+/* Appends a copy of the entry; takes its name on success.  -ENOMEM. */
 int source_listing_add(struct source_listing *l,
 		       const struct source_entry *entry);
 

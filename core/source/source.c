@@ -33,8 +33,8 @@ uint32_t source_get_device(const struct source *s, dev_t device)
 	return device_of(s->device, device);
 }
 
-/* The handle of ext4, XFS, btrfs, tmpfs holds inode and generation; hashed, it
- * serves as the generation itself. */
+/* A file handle has inode and generation (ext4, XFS, btrfs, tmpfs), so its hash
+ * serves as the generation. */
 static uint32_t handle_hash(int fd, const char *name, int flags)
 {
 	union {
@@ -91,7 +91,6 @@ int source_init(struct source *s)
 
 /* ---- finding files ---- */
 
-/* The file that is wanted. */
 struct file_lookup {
 	const struct source *source;
 	struct catalog *catalog;
@@ -101,7 +100,7 @@ struct file_lookup {
 	struct stat *st;
 };
 
-/* Whether fd is the file that is wanted. */
+/* 0 if fd has the type and key that are looked for. */
 static int check_key(const struct file_lookup *l, int fd)
 {
 	struct file_key found;
@@ -119,8 +118,9 @@ static int check_key(const struct file_lookup *l, int fd)
 	return 0;
 }
 
-/* Otherwise the file may well be there. */
-static bool leads_nowhere(int err)
+/* Whether the path does not lead to the file.  With other errors (-EMFILE,
+ * -ENOMEM) it may. */
+static bool is_wrong_path(int err)
 {
 	switch (err) {
 	case -ENOENT:
@@ -148,7 +148,7 @@ static int try_path(void *arg, const char *path)
 	}
 	if (fd >= 0)
 		close(fd);
-	return leads_nowhere(err) ? 0 : err;
+	return is_wrong_path(err) ? 0 : err;
 }
 
 static int find_by_name(struct file_lookup *l)
@@ -165,7 +165,7 @@ static int find_by_name(struct file_lookup *l)
 	return l->fd < 0 ? -ENOENT : 0;
 }
 
-static int find(struct file_lookup *l)
+static int find_file(struct file_lookup *l)
 {
 	const struct source *s = l->source;
 	int fd = -ENOENT;
@@ -194,7 +194,7 @@ int source_find(const struct source *s, struct catalog *catalog,
 		.fd = -1,
 		.st = st_out,
 	};
-	int err = find(&l);
+	int err = find_file(&l);
 
 	if (!err)
 		*fd_out = l.fd;

@@ -13,17 +13,16 @@
 /*
  * SOURCE: the directory tree that is mounted, and the files in it.
  *
- * Three things say which file and which state of it is meant:
+ * Three terms describe a file and its state:
  *
- *   key       inode, generation and device (catalog.h).  It outlives every
- *             name; a path is only a hint where to look.
- *   identity  size, mtime and ctime.  Digests are those of one identity.
- *   times     how far the timestamps of an identity can be relied on (times.h).
+ *   key       inode, generation and device (catalog.h).  It does not change
+ *             when the file is renamed; a path is only a hint.
+ *   identity  size, mtime and ctime.  Digests are valid for one identity.
+ *   times     whether the timestamps show every change of content (times.h).
  *
- * A file is reached through the host (the mount has it open), else through the
- * names that the catalog knows.  Either way it is opened O_PATH first and
- * believed only when its key is right.  file.h has the calls that do so without
- * following symbolic links.
+ * A file is opened through the host, if that has it open, else by its names in
+ * the catalog.  Either way it is opened O_PATH first and used only if its key
+ * is right.  file.h has the calls for that, which follow no symbolic links.
  *
  * The struct is constant after source_init(), so all threads share it without a
  * lock.  This module never writes to SOURCE, never opens special files for
@@ -34,8 +33,8 @@
 enum source_use {
 	SOURCE_UNUSED,
 	SOURCE_WRITTEN,
-	/* The writer has closed a descriptor since it wrote; whether that was
-	 * the last one the host knows when it has caught up. */
+	/* A writer has closed a descriptor.  Whether that was the last one is
+	 * known when the host has caught up (engine_host.catch_up). */
 	SOURCE_CLOSING,
 };
 
@@ -45,7 +44,7 @@ struct source_rules {
 	uint64_t max_size;           /* files above are skipped; 0: no limit */
 	const char *const *excludes; /* globs, see source_is_excluded() */
 	size_t exclude_count;
-	bool cross; /* also other filesystems mounted below SOURCE */
+	bool cross; /* include filesystems mounted below SOURCE */
 };
 
 struct source {
@@ -57,13 +56,13 @@ struct source {
 	int (*open_known)(void *ctx, dev_t device, ino_t inode);
 	enum source_use (*use)(void *ctx, dev_t device, ino_t inode);
 
-	/* By source_init(). */
+	/* Set by source_init(). */
 	dev_t device;
 	struct file_key root;
 	enum times_worth times;
 };
 
-/* Finds out the last three from the others; a negative errno. */
+/* Sets device, root and times.  A negative errno. */
 int source_init(struct source *s);
 
 /* ---- keys and identities ---- */
@@ -76,8 +75,8 @@ void source_get_key(const struct source *s, int fd, const struct stat *st,
 void source_get_entry_key(const struct source *s, int dir_fd, const char *name,
 			  const struct stat *st, struct file_key *out);
 
-/* Either of the two (name "": of fd itself) in a tree whose root is on
- * source_device. */
+/* As the two above, for a tree whose root is on source_device.  name "": the
+ * key of fd itself. */
 void source_make_key(dev_t source_device, int fd, const char *name,
 		     const struct stat *st, struct file_key *out);
 
@@ -86,24 +85,23 @@ uint32_t source_get_device(const struct source *s, dev_t device);
 
 void source_get_identity(const struct stat *st, struct file_identity *out);
 
-/* What the times of the file are worth.  Of other filesystems than that of
- * SOURCE nothing is known. */
+/* TIMES_DOUBTFUL for every file on another filesystem than SOURCE. */
 enum times_worth source_get_times(const struct source *s,
 				  const struct file_key *key);
 
 /* ---- finding files ---- */
 
-/* An O_PATH descriptor of the regular file with that key, or of the directory
- * (which), and its stat: through the host if it knows the file, else by its
- * names in the catalog.  -ENOENT when it cannot be found. */
 enum source_which { SOURCE_FILE, SOURCE_FILE_OR_DIRECTORY };
 
+/* Opens the file with that key (O_PATH): through the host if that has it open,
+ * else by its names in the catalog.  -ENOENT: it was not found, or is of
+ * another type. */
 int source_find(const struct source *s, struct catalog *catalog,
 		const struct file_key *key, enum source_which which,
 		int *fd_out, struct stat *st_out);
 
-/* The present path of an open file, relative to SOURCE (free() it); -ENOENT
- * when it has none or lies outside. */
+/* The present path of an open file, relative to SOURCE (free() it).  -ENOENT:
+ * it has no name, or is not below SOURCE. */
 int source_get_path(const struct source *s, int fd, char **path_out);
 
 enum source_use source_get_use(const struct source *s, const struct stat *st);

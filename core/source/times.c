@@ -17,13 +17,13 @@
  */
 enum { SETTLE_MS = 20, SETTLE_COARSE_MS = 2100 };
 
-/* No clocks differ by more. */
+/* The clocks of two machines differ by less. */
 enum { SKEW_MS = 24 * 3600 * 1000 };
 
 /* ---- filesystems ---- */
 
-/* Those of this machine that keep a ctime: the numbers are of
- * <linux/magic.h>, or of the filesystem's own sources. */
+/* Local filesystems with a ctime.  The numbers are from <linux/magic.h> or from
+ * the filesystem's sources. */
 static const uint32_t own_types[] = {
 	0xef53,     /* ext2, ext3, ext4 */
 	0x58465342, /* XFS */
@@ -67,10 +67,10 @@ enum times_worth times_of(int fd)
 /* ---- identities ---- */
 
 /*
- * A ctime of whole seconds that lies in the future, as after the clock was set
- * back, tells a change of now from those before; but in the second when the
- * clock gets there again, a change has that ctime once more.  So it makes
- * another identity before that time than after it.
+ * After the clock was set back, a ctime can lie in the future.  If the
+ * filesystem counts in seconds, a change can get the same ctime once more, in
+ * the second when the clock gets there.  So a future ctime of whole seconds is
+ * stored as another value, which is no longer equal when that second comes.
  */
 static int64_t ctime_of(const struct stat *st)
 {
@@ -97,12 +97,11 @@ int64_t times_age(const struct file_identity *id)
 	       1000000;
 }
 
-/* By the clock that made the ctime. */
 static int64_t own_wait(const struct file_identity *id)
 {
 	int64_t age_ms = times_age(id);
 
-	/* The clock was set back: a change now would move it. */
+	/* In the future, as the clock was set back: a change now differs. */
 	if (age_ms < 0)
 		return 0;
 	return (id->ctime_ns % SECOND_NS ? SETTLE_MS : SETTLE_COARSE_MS) -
