@@ -11,16 +11,15 @@
 #include "core/source/file.h"
 
 /*
- * Which entries of a directory have a near-duplicate, or have such a file below
- * them.  For a content the answer is remembered, and only contents that the
- * index got since are searched the next time; the files are examined every
- * time.  What is remembered holds for trusted callers: to others fewer contents
- * are there, and other values are common.
+ * Finds the entries of a directory that have a near-duplicate, or that have
+ * such a file below them.  For trusted callers the answer for each content is
+ * cached (struct near), and the next query searches only contents that were
+ * added since.  Files are examined in every query.
  */
 
-/* ---- whether a file has any ---- */
+/* ---- whether a file has a near-duplicate ---- */
 
-static struct near memory_get(struct search_query *q, uint32_t content)
+static struct near near_cache_get(struct search_query *q, uint32_t content)
 {
 	struct searcher *s = q->searcher;
 	struct near near = { .content = content, .upto = 1 };
@@ -35,7 +34,7 @@ static struct near memory_get(struct search_query *q, uint32_t content)
 	return near;
 }
 
-static void memory_put(struct search_query *q, const struct near *near)
+static void near_cache_put(struct search_query *q, const struct near *near)
 {
 	struct searcher *s = q->searcher;
 
@@ -46,10 +45,10 @@ static void memory_put(struct search_query *q, const struct near *near)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Among the contents that were not looked at yet; any: one is enough.  1 when a
- * match has a file to show, 0 when not. */
-static int search_some(struct search_query *q, struct near *near, bool any,
-		       size_t *count_out)
+/* Searches the contents from near->upto on; any: until one match is found.  1:
+ * a match has a visible file, and near is set; 0: none has. */
+static int search_contents(struct search_query *q, struct near *near, bool any,
+			   size_t *count_out)
 {
 	struct content_query wanted = { .first_content = near->upto,
 					.any = any };
@@ -71,9 +70,9 @@ static int search_some(struct search_query *q, struct near *near, bool any,
 	return err;
 }
 
-/* Most often the first match has a file to show.  Where no content was looked
- * at yet all matches are searched for: the listing of the file, which often
- * comes next, needs them (match_cache.h). */
+/* Searches for one match first, because it most often has a visible file.  But
+ * if all contents are searched, all matches are found at once: the listing of
+ * the file, which often comes next, needs them (match_cache.h). */
 static int search_near(struct search_query *q, struct near *near)
 {
 	uint32_t end = index_end(q->context->index);
@@ -82,17 +81,17 @@ static int search_near(struct search_query *q, struct near *near)
 	int err = 0;
 
 	if (near->upto < end)
-		err = search_some(q, near, !first, &count);
+		err = search_contents(q, near, !first, &count);
 	if (!err && count && !first)
-		err = search_some(q, near, false, &count);
+		err = search_contents(q, near, false, &count);
 	if (!err && !count)
 		near->upto = end;
 	if (err >= 0)
-		memory_put(q, near);
+		near_cache_put(q, near);
 	return err;
 }
 
-/* 1 when the file has a near-duplicate, 0 when not. */
+/* 1: the file has a near-duplicate; 0: it has none. */
 static int has_near(struct search_query *q, const struct file_key *key,
 		    const struct file_record *rec)
 {
@@ -109,7 +108,7 @@ static int has_near(struct search_query *q, const struct file_key *key,
 		      content_has_hit(q, rec->content);
 	if (err)
 		return err;
-	near = memory_get(q, rec->content);
+	near = near_cache_get(q, rec->content);
 	if (near.near) {
 		err = self_pair_is_ignored(q, near.near) ?
 			      0 :
@@ -128,8 +127,8 @@ struct browse_state {
 	int dir_fd;
 	char **names; /* owned: of all entries */
 	size_t count, next;
-	struct key_list stack; /* of the directory that is next */
-	bool walking;          /* ... and has been begun */
+	struct key_list stack; /* of the walk below directory names[next] */
+	bool walking;          /* that walk has begun */
 };
 
 static int push_child(void *arg, struct catalog_name name,
@@ -139,7 +138,8 @@ static int push_child(void *arg, struct catalog_name name,
 	return key_list_add(arg, key);
 }
 
-/* Takes the last key of the list; 1 when it is a file with a near-duplicate. */
+/* Removes the last key of the stack and examines it, or pushes the entries of a
+ * directory.  1: it is a file with a near-duplicate. */
 static int examine_last(struct search_query *q, struct key_list *stack)
 {
 	struct file_key key = stack->keys[stack->count - 1];
@@ -209,7 +209,7 @@ static int entry_add(struct search_entries *entries, const char *name,
 	return 0;
 }
 
-/* Adds the next entry if it is worth it. */
+/* Adds the next entry if it has a near-duplicate. */
 static int browse_next(struct search_query *q, struct browse_state *state)
 {
 	const char *name = state->names[state->next];

@@ -51,7 +51,7 @@ void credentials_release(struct credentials *p)
 	*p = (struct credentials){ 0 };
 }
 
-/* The kernel keeps groups sorted, and reports them in that order. */
+/* Groups are in the same order: the kernel sorts them. */
 bool credentials_equal(const struct credentials *a, const struct credentials *b)
 {
 	return a->uid == b->uid && a->gid == b->gid &&
@@ -61,13 +61,15 @@ bool credentials_equal(const struct credentials *a, const struct credentials *b)
 		       a->group_count * sizeof(*a->groups)) == 0);
 }
 
-/* The raw call: the C library's acts on every thread of the process. */
+/* The system call, because setgroups() of the C library changes every thread of
+ * the process. */
 static int set_groups(const struct credentials *p)
 {
 	return syscall(SYS_setgroups, p->group_count, p->groups) ? -errno : 0;
 }
 
-/* setfsuid() and setfsgid() report nothing; asking again does. */
+/* setfsuid() and setfsgid() return no errors; a second call returns the present
+ * id. */
 static bool set_fsuid(uid_t uid)
 {
 	(void)setfsuid(uid);
@@ -93,8 +95,7 @@ int credentials_enter(const struct credentials *p,
 	return -EPERM;
 }
 
-/* The one place in core/ that ends the process: to go on as another user
- * would be worse than to stop. */
+/* The only place in core/ that ends the process. */
 void credentials_leave(const struct credentials *own)
 {
 	if (!set_fsuid(own->uid) || !set_fsgid(own->gid) || set_groups(own))

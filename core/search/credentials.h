@@ -7,10 +7,9 @@
 #include <sys/types.h>
 
 /*
- * Whom a thread is to a filesystem: whose permissions count and whose the
- * files are that it makes.  A process that is root can let its threads be
- * another user for a while; the capabilities that override permissions are
- * gone for as long.
+ * The user and groups of a thread, by which the kernel checks permissions and
+ * owns new files.  A thread of a root process can take those of another user
+ * for a while.  Meanwhile it has no capabilities that override permissions.
  */
 struct credentials {
 	uid_t uid;
@@ -19,7 +18,7 @@ struct credentials {
 	size_t group_count;
 };
 
-/* The process itself.  credentials_release() frees it; -ENOMEM or errno. */
+/* Those of the process; free with credentials_release().  A negative errno. */
 int credentials_own(struct credentials *out);
 
 int credentials_copy(const struct credentials *from, struct credentials *out);
@@ -29,12 +28,13 @@ void credentials_release(struct credentials *p);
 bool credentials_equal(const struct credentials *a,
 		       const struct credentials *b);
 
-/* Makes the calling thread, and no other, p instead of own.  -EPERM, or what
- * setgroups() says; nothing has changed then. */
+/* Gives the calling thread, and no other, the credentials p.  On failure the
+ * thread keeps own: -EPERM, or an error of setgroups(). */
 int credentials_enter(const struct credentials *p,
 		      const struct credentials *own);
 
-/* A thread that cannot go back must not go on: ends the process. */
+/* Gives the calling thread the credentials of the process again.  If that
+ * fails, ends the process: the thread must not go on as another user. */
 void credentials_leave(const struct credentials *own);
 
 #endif

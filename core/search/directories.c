@@ -10,30 +10,31 @@
 #include "core/base/array.h"
 
 /*
- * Which directories resemble one.
+ * Finds the directories that resemble a directory, in four phases:
  *
- * The sketch of a directory is that of all the contents below it taken
- * together: sketches of a union follow from sketches.  Contents that share a
- * value with it lead to files, files to the directories above them, and those
- * that share most values are compared by their own sketches.
+ *   READ_TREE      merges the sketches of all contents below the directory into
+ *                  the sketch of the directory
+ *   FIND_CONTENTS  finds the contents that share a value with that sketch
+ *   FIND_PLACES    finds the directories (struct place) above the files with
+ *                  these contents, and sums up the values that each shares
+ *   COMPARE        compares the best directories by their own sketches
  */
 enum {
-	CONTENTS = 8192,  /* that share a value */
-	COPIES = 64,      /* files of one of them */
-	PLACES = 1 << 17, /* directories above these, repeats included */
-	COMPARED = 32,    /* directories */
+	CONTENTS = 8192,  /* most contents */
+	COPIES = 64,      /* most files of a content */
+	PLACES = 1 << 17, /* most directories, repeats included */
+	COMPARED = 32,    /* directories that are compared */
 };
 
 /* ---- what is below a directory ---- */
 
 struct directory_tree {
 	struct sif_sketch sketch;
-	uint64_t contents; /* of the ids, in any order: a sum of hashes */
+	uint64_t contents; /* sum of the hashes of the content ids */
 	size_t files;
-	struct key_list stack; /* what is still to be read */
+	struct key_list stack; /* files and directories still to be read */
 };
 
-/* Of the tree below that directory. */
 static struct directory_tree *tree_new(const struct file_key *directory)
 {
 	struct directory_tree *t = calloc(1, sizeof(*t));
@@ -54,7 +55,7 @@ static void tree_free(struct directory_tree *t)
 	free(t);
 }
 
-static uint64_t mixed(uint32_t id)
+static uint64_t hash_id(uint32_t id)
 {
 	uint64_t x = id * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -73,7 +74,7 @@ static int tree_add_file(struct search_query *q, struct directory_tree *t,
 	    !file_is_visible(q, key))
 		return 0;
 	t->files++;
-	t->contents += mixed(rec->content);
+	t->contents += hash_id(rec->content);
 	err = catalog_sketch_get(q->txn, rec->content, &sketch);
 	if (err || sketch.window != SIF_WINDOW)
 		return err == -ENOENT ? 0 : err;
@@ -117,11 +118,11 @@ static int tree_read(struct search_query *q, struct directory_tree *t)
 
 /* ---- places ---- */
 
-/* A directory that has something in common with that of the query. */
+/* A directory that shares values of a content with that of the query. */
 struct place {
 	char *path; /* owned */
 	uint32_t content;
-	size_t shared; /* values */
+	size_t shared; /* number of values */
 };
 
 struct places {
@@ -129,23 +130,24 @@ struct places {
 	const char *path; /* of the directory of the query */
 	struct place *places;
 	size_t count;
-	size_t files; /* of the content at hand, that the caller sees */
+	/* The walk over the contents and their files. */
 	const struct index_candidate *content;
-	const struct file_key *file; /* with it */
-	bool seen;
+	size_t files;                /* visible files of the content so far */
+	const struct file_key *file; /* the present file */
+	bool seen;                   /* it is visible */
 };
 
 struct directories_state {
 	enum { READ_TREE, FIND_CONTENTS, FIND_PLACES, COMPARE } phase;
 	char *path;                    /* owned: of the directory */
-	struct directory_tree *tree;   /* owned: below it */
+	struct directory_tree *tree;   /* owned: of the directory */
 	struct index_candidate *found; /* owned: contents */
 	size_t found_count, next;
-	struct copy_cursor cursor; /* over the files with the next one */
+	struct copy_cursor cursor; /* in the files with found[next] */
 	struct places places;
 	size_t compared;
-	struct search_hit hit;        /* the next place, path borrowed; and */
-	struct directory_tree *other; /* owned: below it, or NULL */
+	struct search_hit hit;        /* places[compared]; path borrowed */
+	struct directory_tree *other; /* owned: of that place, or NULL */
 };
 
 static void places_release(struct places *p)
@@ -157,7 +159,7 @@ static void places_release(struct places *p)
 	free(p->places);
 }
 
-/* Whether one is the other or above it. */
+/* Whether path is above or below it. */
 static bool is_above(const char *above, const char *path)
 {
 	size_t len = strlen(above);
@@ -186,7 +188,7 @@ static int place_add(struct places *p, const char *path, size_t len)
 	return 0;
 }
 
-/* The directories above a file. */
+/* Adds the directories above a file. */
 static int add_above(void *arg, const char *path)
 {
 	struct places *p = arg;
@@ -239,7 +241,8 @@ static int by_shared(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* Each directory once, each content in it counted once, most first. */
+/* Merges the places of a directory, counting each content once; sorts them by
+ * shared values, most first. */
 static void places_sum(struct places *p)
 {
 	struct place *all = p->places;
@@ -317,7 +320,7 @@ static int compare_trees(struct search_query *q, const struct directory_tree *a,
 			   &b->sketch, INDEX_ALIKE, out);
 }
 
-/* The hit's path is copied. */
+/* Copies the path. */
 static int hit_add(struct search_hits *hits, const struct search_hit *hit)
 {
 	struct search_hit *room =
@@ -335,7 +338,7 @@ static int hit_add(struct search_hits *hits, const struct search_hit *hit)
 	return 0;
 }
 
-/* Adds the place to the hits if it is alike enough. */
+/* Adds a hit for the directory if its score is high enough. */
 static int compare_place(struct search_query *q,
 			 struct directories_state *state, char *path)
 {
@@ -388,10 +391,10 @@ static int compare_hits(const void *a, const void *b)
 
 	if (x->score != y->score)
 		return y->score - x->score;
-	return strcmp(y->path, x->path); /* what is below first */
+	return strcmp(y->path, x->path); /* a directory before its parent */
 }
 
-/* Of directories within one another only the best is one. */
+/* Of directories that are above one another only the best stays a hit. */
 static void hits_prune(struct search_hits *hits)
 {
 	size_t kept = 0, i, k;
@@ -412,7 +415,7 @@ static void hits_prune(struct search_hits *hits)
 	hits->count = kept;
 }
 
-/* ---- all of it ---- */
+/* ---- the kind of query ---- */
 
 static int copy_path(void *arg, const char *path)
 {
@@ -437,8 +440,8 @@ static int directories_begin(struct search_query *q)
 	return 0;
 }
 
-/* 1 when there is nothing to search for: all others are below the root, and a
- * directory without a path is not known. */
+/* 1: there is nothing to search for, because the directory is the root, has no
+ * path in the catalog, or has no visible file. */
 static int read_tree(struct search_query *q, struct directories_state *state)
 {
 	int err = 1;

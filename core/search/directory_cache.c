@@ -12,7 +12,7 @@
 #include "core/source/file.h"
 #include "core/source/source.h"
 
-/* Deeper ones are not found: a damaged catalog may have a circle of names. */
+/* A limit, because the names of a damaged catalog may form a circle. */
 enum { DEPTH_MAX = 256 };
 
 struct directory_lookup {
@@ -45,7 +45,7 @@ void directory_cache_begin_turn(struct directory_cache *cache)
 	cache->turn++;
 }
 
-/* Filesystems give out inode numbers with large steps between directories. */
+/* Hashed, because inode numbers of directories often have large steps. */
 static struct directory_cache_entry *slot_of(struct directory_cache *cache,
 					     const struct file_key *key)
 {
@@ -53,7 +53,7 @@ static struct directory_cache_entry *slot_of(struct directory_cache *cache,
 			       DIRECTORY_CACHE_SIZE];
 }
 
-/* ---- one that is not open ---- */
+/* ---- opening a directory ---- */
 
 static bool has_key(const struct source *source, int fd,
 		    const struct file_key *key)
@@ -67,7 +67,7 @@ static bool has_key(const struct source *source, int fd,
 	return file_key_equal(&found, key);
 }
 
-/* The directory, if the name leads to it; else -1. */
+/* Opens the directory if the name leads to it; else -1. */
 static int open_entry(const struct source *source, int parent_fd,
 		      const char *name, const struct file_key *key)
 {
@@ -114,10 +114,10 @@ static int take_name(void *arg, const struct file_key *parent,
 	return 1;
 }
 
-static int find(const struct directory_lookup *l, const struct file_key *key,
-		unsigned depth, const struct directory_cache_entry **out);
+static int find_directory(const struct directory_lookup *l,
+			  const struct file_key *key, unsigned depth,
+			  const struct directory_cache_entry **out);
 
-/* SOURCE itself. */
 static int fill_root(const struct directory_lookup *l,
 		     struct directory_cache_entry *out)
 {
@@ -128,7 +128,7 @@ static int fill_root(const struct directory_lookup *l,
 	return 0;
 }
 
-/* A directory has one name. */
+/* Looks up the only name of the directory, and its parent, and opens it. */
 static int fill_entry(const struct directory_lookup *l, unsigned depth,
 		      struct directory_cache_entry *out)
 {
@@ -141,7 +141,7 @@ static int fill_entry(const struct directory_lookup *l, unsigned depth,
 	err = catalog_link_each(l->txn, &out->key, take_name, &named);
 	if (err != 1)
 		return err ? err : -ENOENT;
-	err = find(l, &named.parent, depth + 1, &parent);
+	err = find_directory(l, &named.parent, depth + 1, &parent);
 	if (err)
 		return err;
 	out->parent = named.parent;
@@ -153,10 +153,11 @@ static int fill_entry(const struct directory_lookup *l, unsigned depth,
 	return 0;
 }
 
-/* ---- one that is open ---- */
+/* ---- verifying an open directory ---- */
 
-/* Whether its name leads to it: 1, else 0.  It is open, so no other has its
- * number.  The lookup of the one above may release the entry. */
+/* 1: the name in its parent still leads to the directory; else 0.  An open
+ * directory keeps its inode number, so a stat shows that.  The lookup of the
+ * parent may release the entry. */
 static int is_in_place(const struct directory_lookup *l, unsigned depth,
 		       const struct directory_cache_entry *entry)
 {
@@ -171,7 +172,7 @@ static int is_in_place(const struct directory_lookup *l, unsigned depth,
 		return 1;
 	*stpncpy(name, path, sizeof(name) - 1) = '\0';
 	name[strlen(name) - 1] = '\0';
-	err = find(l, &above, depth + 1, &parent);
+	err = find_directory(l, &above, depth + 1, &parent);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	return !fstatat(parent->fd, name, &st,
@@ -182,8 +183,9 @@ static int is_in_place(const struct directory_lookup *l, unsigned depth,
 
 /* ---- lookups ---- */
 
-/* Releases what is of another snapshot. */
-static void start(struct directory_cache *cache, const struct catalog_txn *txn)
+/* Releases the directories of another snapshot. */
+static void begin_lookup(struct directory_cache *cache,
+			 const struct catalog_txn *txn)
 {
 	uint64_t snapshot = catalog_snapshot(txn);
 
@@ -199,7 +201,7 @@ static bool is_of(const struct directory_cache_entry *entry,
 	return entry->path && file_key_equal(&entry->key, key);
 }
 
-/* Whether the entry was open, and is in place. */
+/* 1: the entry is open and verified in this turn; else 0. */
 static int check_open(const struct directory_lookup *l, unsigned depth,
 		      struct directory_cache_entry *entry,
 		      const struct file_key *key)
@@ -219,8 +221,9 @@ static int check_open(const struct directory_lookup *l, unsigned depth,
 	return 1;
 }
 
-static int find(const struct directory_lookup *l, const struct file_key *key,
-		unsigned depth, const struct directory_cache_entry **out)
+static int find_directory(const struct directory_lookup *l,
+			  const struct file_key *key, unsigned depth,
+			  const struct directory_cache_entry **out)
 {
 	struct directory_cache_entry *entry = slot_of(l->cache, key);
 	struct directory_cache_entry new = { .key = *key, .fd = -1 };
@@ -228,7 +231,7 @@ static int find(const struct directory_lookup *l, const struct file_key *key,
 
 	if (depth > DEPTH_MAX || key->device)
 		return -ENOENT;
-	/* What could not be opened in this turn is not tried again. */
+	/* A directory is opened at most once in a turn. */
 	if (is_of(entry, key) && entry->fd < 0 && entry->turn == l->cache->turn)
 		return -ENOENT;
 	err = check_open(l, depth, entry, key);
@@ -250,6 +253,6 @@ int directory_cache_get(struct directory_cache *cache, struct catalog_txn *txn,
 {
 	const struct directory_lookup l = { cache, txn, source };
 
-	start(cache, txn);
-	return find(&l, key, 0, out);
+	begin_lookup(cache, txn);
+	return find_directory(&l, key, 0, out);
 }

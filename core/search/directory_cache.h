@@ -7,30 +7,28 @@
 struct source;
 
 /*
- * The directories that queries of trusted callers have opened, so that of
- * thousands of files each costs one stat() and not a walk from the root.
- * Belongs to one thread, which releases it when it has had nothing to do for a
- * while.
+ * A cache of open directories, for queries of trusted callers.  Each file of a
+ * directory then costs one fstatat() and not a path walk from the root.  A
+ * cache belongs to one thread, which releases it when it has been idle.
  *
- * Paths are those of one snapshot of the catalog.  In each turn of a query
- * (struct search_query) a directory is looked up once more before it is used,
- * and those above it: its name must still lead to it from the one that has the
- * name.  While it is open no other directory gets its inode number, so one
- * stat() says that.  What the name leads to is never followed if it is a
- * symbolic link.
+ * The paths are those of one snapshot of the catalog.  In each turn of a query
+ * (struct search_query) a directory, and all directories above it, are verified
+ * before they are used: its name in its parent must still lead to it.  One
+ * fstatat() shows that, because an open directory keeps its inode number.
+ * Symbolic links are never followed.
  *
- * Only directories on the filesystem of SOURCE are opened, because an open one
- * keeps its filesystem from being unmounted.
+ * Only directories on the filesystem of SOURCE are opened, because an open
+ * directory would keep another filesystem from being unmounted.
  */
 enum { DIRECTORY_CACHE_SIZE = 1024 };
 
 struct directory_cache_entry {
 	struct file_key key;
 	int fd;         /* owned: O_PATH; -1: it cannot be opened */
-	uint64_t turn;  /* it was looked up in this one */
+	uint64_t turn;  /* the last turn in which it was verified */
 	char *path;     /* owned: relative to SOURCE, ends with '/' unless it is
 			   empty; NULL: the entry is free */
-	size_t name_at; /* where its name begins in path */
+	size_t name_at; /* offset of the directory's name in path */
 	struct file_key parent;
 };
 
@@ -42,14 +40,14 @@ struct directory_cache {
 	struct directory_cache_entry entries[DIRECTORY_CACHE_SIZE];
 };
 
-/* A turn begins: all directories must be looked up anew. */
+/* A turn begins: all directories must be verified again. */
 void directory_cache_begin_turn(struct directory_cache *cache);
 
-/* Closes all. */
+/* Closes all directories. */
 void directory_cache_release(struct directory_cache *cache);
 
-/* The directory with that key: valid until the next call.  -ENOENT: it has no
- * path, or another one than the catalog says, or is on another filesystem. */
+/* Looks the directory up; *out is valid until the next call.  -ENOENT: it is
+ * not at its path in the catalog, has none, or is on another filesystem. */
 int directory_cache_get(struct directory_cache *cache, struct catalog_txn *txn,
 			const struct source *source, const struct file_key *key,
 			const struct directory_cache_entry **out);

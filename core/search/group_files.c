@@ -5,9 +5,9 @@
 #include "core/search/groups.h"
 #include "core/search/search_impl.h"
 
-/* From groups to files, a bounded number at a time. */
+/* Finds the files of groups, a bounded number at a time. */
 
-/* So many files of a head are looked at for its name. */
+/* How many files of a head are examined for the first one by path. */
 enum { HEAD_FILES = 64 };
 
 struct group_files_state {
@@ -15,13 +15,13 @@ struct group_files_state {
 	struct search_group_cursor at;
 	uint32_t last;
 	bool heads;
-	size_t first; /* of the hits, of the member at hand */
+	size_t first; /* index of the first hit of the present member */
 	struct search_group_hit files[GROUP_FILES_MAX];
 	search_group_files_fn *done;
 	void *arg;
 };
 
-static int begin(struct search_query *q)
+static int group_files_begin(struct search_query *q)
 {
 	(void)q;
 	return 0;
@@ -41,7 +41,7 @@ static int add_file(void *arg, const struct file_key *key)
 	return err < 0 ? err : a->q->hits.count >= a->most;
 }
 
-/* Of the hits of a head one is left: the first of them by its path. */
+/* Keeps the first by path of the hits from an index on. */
 static void keep_first(struct search_hits *hits, size_t from)
 {
 	struct search_hit *first = &hits->hits[from];
@@ -59,7 +59,7 @@ static void keep_first(struct search_hits *hits, size_t from)
 	}
 }
 
-/* The files of the member at hand. */
+/* Adds the files of the member as hits. */
 static int find_files(struct search_query *q, struct group_files_state *state,
 		      const struct group_member *member)
 {
@@ -77,7 +77,7 @@ static int find_files(struct search_query *q, struct group_files_state *state,
 	return err;
 }
 
-/* All digests that the catalog has of a content, but XXH128. */
+/* All digests of a content in the catalog, without XXH128. */
 static int format_digests(struct search_query *q, uint32_t content, char **out)
 {
 	struct buf text = { 0 };
@@ -95,7 +95,7 @@ static int format_digests(struct search_query *q, uint32_t content, char **out)
 	return err;
 }
 
-/* 1: there is no room for more. */
+/* 1: there is no room for more files. */
 static int add_member(struct search_query *q, struct group_files_state *state,
 		      const struct group_member *member)
 {
@@ -126,7 +126,7 @@ static bool is_at_end(const struct group_files_state *state)
 	       state->at.group >= state->groups->set->count;
 }
 
-static int turn(struct search_query *q)
+static int group_files_turn(struct search_query *q)
 {
 	struct group_files_state *state = q->state;
 	const struct group_set *set = state->groups->set;
@@ -148,7 +148,7 @@ static int turn(struct search_query *q)
 	return 0;
 }
 
-static void end(struct search_query *q, int err)
+static void group_files_end(struct search_query *q, int err)
 {
 	struct group_files_state *state = q->state;
 	const struct search_group_hits files = {
@@ -161,7 +161,7 @@ static void end(struct search_query *q, int err)
 	state->done(state->arg, err, err ? NULL : &files);
 }
 
-static void release(struct search_query *q)
+static void group_files_release(struct search_query *q)
 {
 	struct group_files_state *state = q->state;
 	size_t i;
@@ -175,10 +175,10 @@ static void release(struct search_query *q)
 }
 
 static const struct query_kind query_group_files = {
-	.begin = begin,
-	.turn = turn,
-	.end = end,
-	.release = release,
+	.begin = group_files_begin,
+	.turn = group_files_turn,
+	.end = group_files_end,
+	.release = group_files_release,
 };
 
 int search_group_files(struct searcher *s, struct file_groups *groups,

@@ -8,7 +8,7 @@
 #include "core/base/clock.h"
 #include "core/search/search_impl.h"
 
-/* The search for groups: collecting contents, then grouping them. */
+/* The search for groups: collects contents, then groups them. */
 
 /* ---- objects ---- */
 
@@ -70,18 +70,16 @@ struct groups_state {
 	struct file_groups_watch *watch; /* borrowed */
 	struct file_groups *groups;      /* owned until done */
 	struct grouping *grouping;       /* owned */
-	/* The content at hand, how many of its files were counted, and how far
-	 * that is. */
-	struct group_content content;
-	struct copy_cursor cursor;
-	bool collected;
-	int64_t progress_ms; /* when progress was told */
+	struct group_content content;    /* that is being counted */
+	struct copy_cursor cursor;       /* in its files */
+	bool collected;                  /* all contents are */
+	int64_t progress_ms;             /* of the last report */
 };
 
 /* ---- collecting ---- */
 
-/* Whether files count without being looked at. */
-static bool counts_all(const struct search_query *q)
+/* Whether all files are visible, so that they need not be opened. */
+static bool sees_all(const struct search_query *q)
 {
 	return q->caller.trusted && !q->within->count;
 }
@@ -110,7 +108,7 @@ struct collecting {
 	size_t seen;
 };
 
-/* Reading a record of the catalog costs little beside a look at the disk. */
+/* Reading a record costs little compared with examining a file. */
 enum { RECORDS_PER_WORK = 64 };
 
 static int count_record(void *arg, uint32_t content, const struct file_key *key)
@@ -132,13 +130,13 @@ static int count_record(void *arg, uint32_t content, const struct file_key *key)
 	return err;
 }
 
-/* By the catalog alone. */
+/* Collects contents without opening files. */
 static int collect_records(struct search_query *q, struct groups_state *state)
 {
 	struct collecting w = { .q = q, .state = state };
 	int err;
 
-	/* It is counted again from its first file. */
+	/* The content of the last turn is counted again from its first file. */
 	state->content.files = 0;
 	err = catalog_copies_from(q->txn, state->content.content, count_record,
 				  &w);
@@ -163,7 +161,7 @@ static int count_two(void *arg, uint32_t content, const struct file_key *key)
 	return ++*count == 2;
 }
 
-/* Whether it may be in a group, as far as the catalog alone says. */
+/* 1: by its records the content may be in a group; else 0. */
 static int is_wanted(struct search_query *q, const struct groups_state *state,
 		     uint32_t content)
 {
@@ -195,7 +193,7 @@ static int count_file(void *arg, const struct file_key *key)
 	return err < 0 ? err : 0;
 }
 
-/* The content at hand. */
+/* Counts the visible files of the content, and adds it. */
 static int probe_content(struct search_query *q, struct groups_state *state)
 {
 	struct group_content *c = &state->content;
@@ -212,7 +210,7 @@ static int probe_content(struct search_query *q, struct groups_state *state)
 	return err ? err : add_content(q, state);
 }
 
-/* Each file is looked at, as for a listing. */
+/* Collects contents by examining every file. */
 static int collect_files(struct search_query *q, struct groups_state *state)
 {
 	struct group_content *c = &state->content;
@@ -242,7 +240,7 @@ static int collect_files(struct search_query *q, struct groups_state *state)
 
 /* ---- turns ---- */
 
-static int begin(struct search_query *q)
+static int groups_begin(struct search_query *q)
 {
 	struct groups_state *state = q->state;
 
@@ -257,7 +255,7 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 	return catalog_sketch_get(arg, content, out);
 }
 
-/* A content that is no text is alike with nothing then. */
+/* -ENOENT: the content is no text, and resembles none. */
 static int fetch_text_sketch(void *arg, uint32_t content,
 			     struct sif_sketch *out)
 {
@@ -270,7 +268,8 @@ static int fetch_short_sketch(void *arg, uint32_t content,
 	return catalog_short_sketch_get(arg, content, out);
 }
 
-/* Whether each content of the group is ignored with itself. */
+/* Whether the user ignores, for each member, the pair of the content and
+ * itself. */
 static bool copies_are_ignored(struct search_query *q,
 			       const struct group_member *members,
 			       uint32_t count)
@@ -285,10 +284,9 @@ static bool copies_are_ignored(struct search_query *q,
 	return true;
 }
 
-/* Whether all files of the group are known to be alike: the user ignores each
- * pair of the head and another member and, when there are exact copies among
- * the files, each content with itself.  (How many files each has is not known
- * here, and what the catalog has may be more than the caller sees.) */
+/* Whether the user ignores every pair of the head and another member, and, if
+ * the group has exact copies, every pair of a content and itself.  (Which
+ * members have copies is not known here.) */
 static bool group_is_ignored(struct search_query *q,
 			     const struct group_set *set,
 			     const struct content_group *group)
@@ -320,7 +318,7 @@ static void drop_ignored(struct search_query *q, struct group_set *set)
 	set->count = kept;
 }
 
-static int group(struct search_query *q, struct groups_state *state)
+static int group_contents(struct search_query *q, struct groups_state *state)
 {
 	const struct index_store of_bytes = {
 		.sketch = fetch_sketch,
@@ -341,7 +339,7 @@ static int group(struct search_query *q, struct groups_state *state)
 	return 0;
 }
 
-static int turn(struct search_query *q)
+static int groups_turn(struct search_query *q)
 {
 	struct groups_state *state = q->state;
 	int err = 0;
@@ -349,25 +347,25 @@ static int turn(struct search_query *q)
 	if (atomic_load(state->watch->cancelled))
 		return -ECANCELED;
 	if (!state->collected) {
-		err = counts_all(q) ? collect_records(q, state) :
-				      collect_files(q, state);
+		err = sees_all(q) ? collect_records(q, state) :
+				    collect_files(q, state);
 		state->collected = !err;
 	}
-	return err ? err : group(q, state);
+	return err ? err : group_contents(q, state);
 }
 
 enum { PROGRESS_MS = 100 };
 
-/* Of 1000, what collecting is. */
+/* The share of collecting in the whole work, of 1000. */
 static unsigned collect_part(const struct search_query *q)
 {
-	return counts_all(q) ? 50 : 400;
+	return sees_all(q) ? 50 : 400;
 }
 
-static void turn_over(struct search_query *q)
+static void groups_turn_over(struct search_query *q)
 {
 	const struct groups_state *state = q->state;
-	uint32_t end = index_end(q->context->index);
+	uint32_t groups_end = index_end(q->context->index);
 	unsigned part = collect_part(q), done = part;
 	int64_t now = clock_now_ms();
 
@@ -377,13 +375,13 @@ static void turn_over(struct search_query *q)
 	if (state->collected)
 		done += (1000 - part) * grouping_progress(state->grouping) /
 			1000;
-	else if (end && state->content.content < end)
+	else if (groups_end && state->content.content < groups_end)
 		done = (unsigned)((uint64_t)part * state->content.content /
-				  end);
+				  groups_end);
 	state->watch->progress(state->watch->arg, done);
 }
 
-static void end(struct search_query *q, int err)
+static void groups_end(struct search_query *q, int err)
 {
 	struct groups_state *state = q->state;
 	struct file_groups_watch *watch = state->watch;
@@ -398,7 +396,7 @@ static void end(struct search_query *q, int err)
 	watch->done(watch->arg, 0, groups);
 }
 
-static void release(struct search_query *q)
+static void groups_release(struct search_query *q)
 {
 	struct groups_state *state = q->state;
 
@@ -411,11 +409,11 @@ static void release(struct search_query *q)
 }
 
 static const struct query_kind query_groups = {
-	.begin = begin,
-	.turn = turn,
-	.turn_over = turn_over,
-	.end = end,
-	.release = release,
+	.begin = groups_begin,
+	.turn = groups_turn,
+	.turn_over = groups_turn_over,
+	.end = groups_end,
+	.release = groups_release,
 };
 
 static int state_new(const struct file_groups_query *query,

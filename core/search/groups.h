@@ -15,21 +15,20 @@ struct search_hits;
 struct searcher;
 
 /*
- * The files of the tree in groups, as far as the caller may know.
+ * Groups of near-duplicates among the files that the caller may see.
  *
- * search_groups() finds the groups.  It collects the contents that have a file
- * that the caller sees, with the number of these files, and lets the index
- * group them (core/index/grouping/grouping.h); what is not collected influences
- * nothing.  For a trusted caller that asks for the whole tree it reads the
- * catalog alone.  The result has no paths and is small.
+ * search_groups() finds the groups.  It collects the contents of all visible
+ * files, with the number of visible files of each, and has them grouped
+ * (core/index/grouping/grouping.h).  Other contents have no influence.  For a
+ * trusted caller and the whole tree it reads only the catalog.  The result is
+ * small, as it has no paths.
  *
- * search_group_files() turns groups into files, a bounded number at a time.
- * Each of them is checked at that moment, as every hit is.  So a group may have
- * fewer files than were counted, and a head may have none left.
+ * search_group_files() makes files of groups, a bounded number at a time.  Each
+ * file is checked at that moment, as every hit is.  So a group may have fewer
+ * files than were counted, and its head may have none.
  *
- * Both take turns with other queries (search.h).  One search for groups is
- * worked on at a time, because it takes memory; those for exact copies alone
- * take little and do not wait.
+ * Both take turns with other queries (search.h).  Only one search for groups of
+ * near-duplicates is worked on at a time, because it takes much memory.
  */
 
 /* Directories and files, relative to SOURCE; "" is SOURCE. */
@@ -44,28 +43,28 @@ void search_paths_release(struct search_paths *p);
 struct file_groups_query {
 	struct group_rules rules;   /* threshold 0: that of the mount */
 	uint64_t min_size;          /* of a content, in bytes */
-	bool text;                  /* compares the texts, not the bytes */
-	struct search_paths within; /* only files below these; none: all */
+	bool text;                  /* compare texts instead of bytes */
+	struct search_paths within; /* only files below these; empty: all */
 };
 
-/* Constant once made. */
+/* Constant, except for the reference count. */
 struct file_groups {
 	atomic_uint refs;
 	struct group_set *set;
 	struct search_paths within;
-	/* Not all of the tree was scanned and hashed at the time. */
+	/* Files of the scan were still to be hashed. */
 	bool incomplete;
 };
 
 struct file_groups *file_groups_ref(struct file_groups *groups);
 void file_groups_unref(struct file_groups *groups);
 
-/* How a search for groups is watched and ended; it is there until done is
- * called. */
+/* The callbacks of a search for groups.  The caller keeps the struct until done
+ * is called. */
 struct file_groups_watch {
-	/* Once true, the search soon ends with -ECANCELED. */
+	/* Once true, the search ends soon with -ECANCELED. */
 	const atomic_bool *cancelled;
-	/* Called now and then, with thousandths; or NULL. */
+	/* Reports progress, 0 to 1000; may be NULL. */
 	void (*progress)(void *arg, unsigned thousandths);
 	/* Gets a reference to the groups. */
 	void (*done)(void *arg, int result, struct file_groups *groups);
@@ -77,30 +76,30 @@ int search_groups(struct searcher *s, const struct file_groups_query *query,
 		  const struct search_caller *caller,
 		  struct file_groups_watch *watch);
 
-/* A walk over the files with a content that may take several turns.  Zeroed at
- * first. */
+/* Position in a walk over the files with a content; a walk may take several
+ * turns.  Zeroed at first. */
 struct copy_cursor {
-	struct file_key last; /* that was examined */
-	bool begun;
+	struct file_key last; /* the file that was examined last */
+	bool begun;           /* last is valid */
 };
 
-/* Where to go on; zeroed at first, but for the group. */
+/* Position in the groups.  At first all but group is zero. */
 struct search_group_cursor {
-	uint32_t group, member; /* member: in the group */
+	uint32_t group, member; /* member: index in the group */
 	struct copy_cursor copies;
 };
 
-/* To which member a hit belongs; its score is that with the head. */
+/* The member of a hit.  The hit's score is that with the head. */
 struct search_group_hit {
 	uint32_t group;
 	uint64_t size;
 	uint8_t xxh128[16];
-	/* With rules.every, of the first file of a content: its digests, a line
-	 * NAME=TEXT each; owned, else NULL. */
+	/* The digests of the content, a line NAME=TEXT each, owned; only with
+	 * rules.every and for the first file of a content, else NULL. */
 	char *digests;
 };
 
-/* The files of groups in order, at least one unless it is at the end. */
+/* The next files of the groups in order; at least one, unless end is set. */
 struct search_group_hits {
 	struct search_hits *hits;
 	struct search_group_hit *files; /* one for each hit */
@@ -108,20 +107,19 @@ struct search_group_hits {
 	bool end;
 };
 
-/* At most so many files. */
+/* Most files in an answer. */
 enum { GROUP_FILES_MAX = 512 };
 
 typedef void search_group_files_fn(void *arg, int result,
 				   const struct search_group_hits *files);
 
-/* Which groups, and what of them. */
 struct search_group_range {
 	struct search_group_cursor from;
-	uint32_t last; /* up to the end of that group */
-	bool heads;    /* of each group only the first file of the head */
+	uint32_t last; /* the last group */
+	bool heads;    /* only the first file of each head */
 };
 
-/* files is valid during the call of done, which may take paths out of it. */
+/* files is valid during the call of done, which may take over its paths. */
 int search_group_files(struct searcher *s, struct file_groups *groups,
 		       const struct search_group_range *range,
 		       const struct search_caller *caller,

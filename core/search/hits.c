@@ -10,12 +10,11 @@
 #include "core/source/file.h"
 
 /*
- * From contents to files.
+ * Finds the files with a content.
  *
- * The catalog says which files carry a content, and the disk has the last
- * word: a file becomes a hit only when it can be opened by its path with the
- * caller's credentials and is, at that moment, the file and in the state that
- * was hashed.
+ * The catalog has the keys and names of these files.  A file becomes a hit only
+ * if its path can be opened with the caller's credentials, and leads to the
+ * file of that key, with the identity that was hashed.
  */
 
 struct hit_search {
@@ -23,12 +22,12 @@ struct hit_search {
 	const struct file_key *key;
 	struct file_record rec; /* of the file */
 	int score;
-	bool keep;                     /* it becomes a hit */
-	bool stale;                    /* it is there, and changed ... */
-	struct file_identity identity; /* ... to this */
+	bool keep;                     /* add a hit */
+	bool stale;                    /* the identity differs from rec's */
+	struct file_identity identity; /* the present one */
 };
 
-/* Takes path over, also when it fails. */
+/* Takes path, also on failure. */
 static int hit_add(const struct hit_search *s, char *path)
 {
 	struct search_hits *hits = &s->q->hits;
@@ -57,8 +56,8 @@ static bool is_unchanged(struct hit_search *s, int fd)
 	return !s->stale;
 }
 
-/* Whether it is below one of the paths that q->within has, if any. */
-static bool path_is_asked_for(const struct search_query *q, const char *path)
+/* Whether the path is in or below one of q->within, if there are any. */
+static bool path_is_within(const struct search_query *q, const char *path)
 {
 	const struct search_paths *within = q->within;
 	size_t i, len;
@@ -74,14 +73,14 @@ static bool path_is_asked_for(const struct search_query *q, const char *path)
 
 /* ---- files that the caller must be able to open ---- */
 
-/* 1 when the caller may know that the path leads to the file, 0 if not. */
+/* 1: the path is visible and leads to the unchanged file; else 0. */
 static int try_path(void *arg, const char *path)
 {
 	struct hit_search *s = arg;
 	struct search_query *q = s->q;
 	int fd, err = 0;
 
-	if (!path_is_asked_for(q, path) || !path_is_visible(q, path))
+	if (!path_is_within(q, path) || !path_is_visible(q, path))
 		return 0;
 	fd = file_open_beneath(q->context->source->fd, path, O_PATH);
 	if (fd < 0)
@@ -94,9 +93,9 @@ static int try_path(void *arg, const char *path)
 
 /* ---- files of a trusted caller ---- */
 
-/* Whether an entry of a directory is the file, in the state that was hashed.
- * Where each change moves the ctime, another file with this inode has another
- * one: its generation needs not be looked up. */
+/* Whether the entry of a directory is the unchanged file.  With TIMES_OWN the
+ * generation need not be compared: a new file with the same inode number has
+ * another ctime. */
 static bool entry_is_unchanged(const struct hit_search *s, int dir_fd,
 			       const char *name)
 {
@@ -125,7 +124,7 @@ static char *join_path(const char *directory, struct catalog_name name)
 	return path;
 }
 
-/* As try_path(), by the directory that has the name. */
+/* As try_path(), for a name in a cached directory. */
 static int try_link(void *arg, const struct file_key *parent,
 		    struct catalog_name name)
 {
@@ -141,7 +140,7 @@ static int try_link(void *arg, const struct file_key *parent,
 	path = join_path(directory->path, name);
 	if (!path)
 		return -ENOMEM;
-	if (path_is_asked_for(q, path) &&
+	if (path_is_within(q, path) &&
 	    entry_is_unchanged(s, directory->fd,
 			       path + strlen(directory->path))) {
 		if (s->keep)
@@ -152,8 +151,8 @@ static int try_link(void *arg, const struct file_key *parent,
 	return err;
 }
 
-/* A trusted caller can open each file that is there, so the file is not opened.
- * 0 when this is not enough to say that it is no hit. */
+/* Tries the file's names without opening the file: a trusted caller may open
+ * any.  0: the file may still be found by try_path(). */
 static int try_links(struct hit_search *s)
 {
 	const struct search_query *q = s->q;
@@ -166,7 +165,7 @@ static int try_links(struct hit_search *s)
 
 /* ---- files ---- */
 
-/* 1 when the file is a hit, by the first of its paths that will do. */
+/* 1: the file is a hit, by the first of its paths that is visible; else 0. */
 static int try_file(struct hit_search *s)
 {
 	const struct search_context *context = s->q->context;
@@ -332,8 +331,8 @@ static int count_copy(void *arg, const struct file_key *key)
 	return err < 0 ? err : c->visible == c->most;
 }
 
-/* Goes on to count the visible files with a content, until there are most of
- * them.  The entry is valid until the next one is asked for. */
+/* Counts visible files with a content, from where the last count ended, until
+ * there are most of them.  *out is valid until the next entry is looked up. */
 static int count_visible(struct search_query *q, uint32_t content, size_t most,
 			 struct visibility_entry **out)
 {

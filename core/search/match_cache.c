@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* A match of INDEX_ALIKE: it has no bytes, and is no boilerplate. */
+/* A match of INDEX_ALIKE without the fields that are always 0. */
 struct kept_match {
 	uint32_t content;
 	uint8_t score, distinctive_score;
@@ -60,7 +60,8 @@ static bool can_be_kept(const struct index_match *matches, size_t count)
 	return count <= MATCH_CACHE_MOST;
 }
 
-static struct kept_match *keep(const struct index_match *matches, size_t count)
+static struct kept_match *keep_matches(const struct index_match *matches,
+				       size_t count)
 {
 	struct kept_match *kept = malloc((count + 1) * sizeof(*kept));
 	size_t i;
@@ -75,7 +76,8 @@ static struct kept_match *keep(const struct index_match *matches, size_t count)
 	return kept;
 }
 
-static struct index_match *restore(const struct kept_match *kept, size_t count)
+static struct index_match *restore_matches(const struct kept_match *kept,
+					   size_t count)
 {
 	struct index_match *matches = malloc((count + 1) * sizeof(*matches));
 	size_t i;
@@ -89,7 +91,7 @@ static struct index_match *restore(const struct kept_match *kept, size_t count)
 	return matches;
 }
 
-/* ---- all of a content ---- */
+/* ---- the matches of a content ---- */
 
 bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 		     struct index_match **out, size_t *count_out)
@@ -99,7 +101,7 @@ bool match_cache_get(struct match_cache *c, uint32_t content, uint64_t changes,
 
 	(void)pthread_mutex_lock(&c->lock);
 	if (slot->content == content && slot->changes == changes) {
-		copy = restore(slot->matches, slot->count);
+		copy = restore_matches(slot->matches, slot->count);
 		*count_out = slot->count;
 	}
 	(void)pthread_mutex_unlock(&c->lock);
@@ -124,7 +126,7 @@ void match_cache_put(struct match_cache *c, uint32_t content, uint64_t changes,
 
 	if (!can_be_kept(matches, count))
 		return;
-	new.matches = keep(matches, count);
+	new.matches = keep_matches(matches, count);
 	if (!new.matches)
 		return;
 	(void)pthread_mutex_lock(&c->lock);

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 /*
- * What resembles a file: the contents that score enough (near_contents.c) are
- * turned into files (hits.c).
+ * Finds the near-duplicates of a file, or of digests: first the contents that
+ * are alike (near_contents.c), then the files with these contents (hits.c).
  */
 
 /* ---- the listing of one file ---- */
@@ -17,8 +17,8 @@ struct listing_state {
 	const struct digests *digests; /* of the query, or of the file */
 	struct index_match *matches;   /* owned */
 	size_t match_count, next;
-	size_t alike;                 /* hits of matches before the next */
-	struct content_copies copies; /* of the content at hand */
+	size_t alike;                 /* hits of matches[0 .. next - 1] */
+	struct content_copies copies; /* of the present content */
 	bool cut;
 };
 
@@ -54,7 +54,7 @@ static int file_begin(struct search_query *q)
 				    &q->hits.file);
 }
 
-/* Which file it is; of a query by digests there is none. */
+/* Sets q->self, except for a query by digests. */
 static int find_self(struct search_query *q)
 {
 	struct stat st;
@@ -68,9 +68,10 @@ static int find_self(struct search_query *q)
 }
 
 /*
- * The content that has the digests, if the catalog has it: its sketches are
- * there then.  It has not if a commit failed, or if the file was changed just
- * now: the digests are asked for once more, with their texts.
+ * Sets q->self_content, so that its sketches are read from the catalog.  If a
+ * commit failed, or the file has just changed, the catalog has no such content.
+ * Then the digests are looked up again with all text forms, which include the
+ * sketches.
  */
 static int find_content(struct search_query *q, struct listing_state *state)
 {
@@ -85,7 +86,7 @@ static int find_content(struct search_query *q, struct listing_state *state)
 				    &q->hits.file);
 }
 
-/* Adds the files of a content with what it has in common. */
+/* Adds the files of a matching content as hits. */
 static int add_match(struct search_query *q, struct listing_state *state,
 		     const struct index_match *match, size_t limit)
 {
@@ -101,8 +102,8 @@ static int add_match(struct search_query *q, struct listing_state *state,
 	return err;
 }
 
-/* Whether an exact copy is in the relation.  None contains more than the
- * other. */
+/* Whether exact copies are in the relation; of INDEX_WITHIN and INDEX_CONTAINS
+ * they are not. */
 static bool copies_are_related(const struct search_query *q, uint64_t size)
 {
 	if (q->relation == INDEX_SHARES)
@@ -165,8 +166,8 @@ static int list_alike(struct search_query *q, struct listing_state *state)
 
 		if (pair_is_ignored(q, state->digests, match->content))
 			continue;
-		/* Of the last one only whether it is there: there may be
-		 * more. */
+		/* As many matches as were searched for: there may be more, so
+		 * the listing counts as cut if the last one is visible. */
 		if (state->next == matches_most(q) - 1)
 			limit = 0;
 		err = add_match(q, state, match, limit);

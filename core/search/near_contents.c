@@ -6,12 +6,12 @@
 
 #include "core/index/texts.h"
 
-/* Which contents resemble one, by the measure of the mount. */
+/* Finds the contents that resemble a content, by the mount's measure. */
 
 /* ---- sketches ---- */
 
-/* What others asked for a moment ago must not make a query faster for a caller
- * that is not trusted. */
+/* A caller that is not trusted uses no cache: the time of its query would show
+ * what other users have asked for. */
 static struct sketch_cache *cache_of(const struct search_query *q)
 {
 	return q->caller.trusted ? q->searcher->sketches : NULL;
@@ -44,11 +44,11 @@ static int fetch_short_sketch(void *query, uint32_t content,
 	return sketch_cache_get_short(cache_of(q), q->txn, content, out);
 }
 
-/* ---- what is searched for ---- */
+/* ---- the content of the query ---- */
 
 struct own_sketches {
 	bool has_sketch, has_short;
-	struct sif_sketch sketch; /* of the text, for INDEX_TEXT */
+	struct sif_sketch sketch; /* INDEX_TEXT: of the text */
 	struct short_sketch short_sketch;
 };
 
@@ -59,31 +59,31 @@ uint32_t near_texts(const struct search_query *q)
 	return measure < DIGEST_COUNT ? DIGEST_BIT(measure) : 0;
 }
 
-/* 1: it is there, 0: there is none. */
-static int found(int err)
+/* 0 becomes 1, -ENOENT becomes 0. */
+static int exists(int err)
 {
 	return err ? err == -ENOENT ? 0 : err : 1;
 }
 
-/* Those of q->self_content. */
+/* Reads the sketches of q->self_content. */
 static int sketches_fetch(struct search_query *q, enum index_relation relation,
 			  struct own_sketches *out)
 {
 	uint32_t content = q->self_content;
 	int sketch, sif8;
 
-	sketch = found(relation == INDEX_TEXT ?
-			       fetch_text_sketch(q, content, &out->sketch) :
-			       fetch_sketch(q, content, &out->sketch));
+	sketch = exists(relation == INDEX_TEXT ?
+				fetch_text_sketch(q, content, &out->sketch) :
+				fetch_sketch(q, content, &out->sketch));
 	if (sketch < 0)
 		return sketch;
-	sif8 = found(fetch_short_sketch(q, content, &out->short_sketch));
+	sif8 = exists(fetch_short_sketch(q, content, &out->short_sketch));
 	out->has_sketch = sketch;
 	out->has_short = sif8 > 0;
 	return sif8 < 0 ? sif8 : 0;
 }
 
-/* Those that digests have as their texts. */
+/* Parses the text forms of sketches. */
 static int sketches_parse(const struct digests *d, enum index_relation relation,
 			  struct own_sketches *out)
 {
@@ -97,7 +97,7 @@ static int sketches_parse(const struct digests *d, enum index_relation relation,
 
 /* ---- contents ---- */
 
-/* Whatever the measure: it is of bytes. */
+/* Compares the sketches of texts; the mount's measure is one of bytes. */
 static int match_texts(struct search_query *q, const struct index_query *query,
 		       struct index_match *out, size_t *count_out)
 {
@@ -115,7 +115,7 @@ static int match_texts(struct search_query *q, const struct index_query *query,
 			    count_out);
 }
 
-/* By a digest that is kept as text.  What has none is not alike. */
+/* Compares by a digest in text form.  -ENOENT: the content has none. */
 static int score_texts(struct search_query *q, const struct digests *own,
 		       uint32_t content, int *score_out)
 {
@@ -191,8 +191,9 @@ static int match_by_columns(struct search_query *q,
 	return err;
 }
 
-static int match(struct search_query *q, const struct index_query *query,
-		 struct index_match *out, size_t *count_out)
+static int match_contents(struct search_query *q,
+			  const struct index_query *query,
+			  struct index_match *out, size_t *count_out)
 {
 	const struct index_store store = { .sketch = fetch_sketch,
 					   .arg = q,
@@ -216,7 +217,7 @@ static int match(struct search_query *q, const struct index_query *query,
 	}
 }
 
-/* The measure sif is the shared percentage and nothing else. */
+/* With the measure sif, boilerplate counts like other content. */
 static enum index_relation relation_of(const struct search_query *q,
 				       const struct content_query *wanted)
 {
@@ -257,7 +258,7 @@ static int search_sketches(struct search_query *q,
 
 	*count_out = 0;
 	if (!err)
-		err = match(q, &query, matches, count_out) ?: q->err;
+		err = match_contents(q, &query, matches, count_out) ?: q->err;
 	if (err)
 		free(matches);
 	else
@@ -301,8 +302,8 @@ static int find_contents(struct search_query *q,
 	return err;
 }
 
-/* Whether this query is likely to be repeated: it asks for everything that
- * resembles a content of the catalog, for a caller that may see everything. */
+/* Whether the match cache is for this query: all matches of a content in the
+ * catalog, for a caller that may see every content. */
 static bool may_be_cached(const struct search_query *q,
 			  const struct content_query *wanted)
 {

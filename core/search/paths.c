@@ -8,8 +8,8 @@
 
 #include "core/source/file.h"
 
-/* Which paths the caller may know of: the kernel says so to a thread that has
- * the caller's credentials. */
+/* Which paths are visible.  The kernel checks that, as the thread has the
+ * caller's credentials. */
 
 bool caller_can_read(const struct search_caller *caller, int fd)
 {
@@ -60,7 +60,7 @@ static bool cut_last(char *path)
 	return slash;
 }
 
-/* Whether it may list all directories above a path; the root is not asked. */
+/* Whether the thread may list all directories above a path, SOURCE excepted. */
 static bool directories_are_open(const struct source *source, const char *path)
 {
 	char *above = strdup(path);
@@ -99,10 +99,10 @@ bool search_directory_holds(const struct source *source, const char *path,
 	       directories_are_open(source, path);
 }
 
-/* ---- what the caller of a query can see: a look at each directory ---- */
+/* ---- the caller of a query; each directory is checked once ---- */
 
-/* Whether the caller can list the directory that path names, and all above it.
- * path is changed meanwhile. */
+/* Whether the caller can list the directory and all above it.  Changes path and
+ * restores it. */
 static bool is_open_to_caller(struct search_query *q, char *path)
 {
 	struct visibility_entry *entry =
@@ -147,7 +147,7 @@ bool path_is_visible(struct search_query *q, const char *path)
 	return above && visible;
 }
 
-static int open_at(void *arg, const char *path)
+static int is_open_at(void *arg, const char *path)
 {
 	struct search_query *q = arg;
 	char *copy = strdup(path);
@@ -166,8 +166,8 @@ bool directory_is_visible(struct search_query *q, const struct file_key *key)
 
 	if (q->caller.trusted)
 		return true;
-	err = catalog_path_each(q->txn, &q->context->source->root, key, open_at,
-				q);
+	err = catalog_path_each(q->txn, &q->context->source->root, key,
+				is_open_at, q);
 	if (err < 0)
 		q->err = err;
 	return err == 1;

@@ -9,7 +9,7 @@
 #include "core/base/array.h"
 #include "core/base/clock.h"
 
-/* A query from its making until it is ready for a thread, see search.h. */
+/* The life of a query until it is ready for a thread, see search.h. */
 
 int search_caller_copy(const struct search_caller *from,
 		       struct search_caller *out)
@@ -76,7 +76,7 @@ static int take_place(struct search_query *q)
 	return err;
 }
 
-static void release(struct search_query *q)
+static void query_release(struct search_query *q)
 {
 	search_hits_release(&q->hits);
 	search_entries_release(&q->entries);
@@ -102,7 +102,7 @@ void query_free(struct search_query *q)
 	}
 	share_give(&s->share, q->caller.credentials.uid);
 	pthread_mutex_unlock(&s->lock);
-	release(q);
+	query_release(q);
 }
 
 static int add_index_visibility(struct search_query *q)
@@ -137,7 +137,7 @@ int query_new(struct searcher *s, const struct query_kind *kind, int fd,
 	if (!err)
 		err = take_place(q);
 	if (err)
-		release(q);
+		query_release(q);
 	else
 		*out = q;
 	return err;
@@ -168,7 +168,7 @@ void query_end(struct search_query *q, int err)
 	query_free(q);
 }
 
-/* ---- waiting ---- */
+/* ---- waiting for the committer ---- */
 
 void query_make_ready(struct searcher *s, struct search_query *q)
 {
@@ -188,7 +188,8 @@ void query_hold(struct search_query *q)
 	bool held = false, stopped;
 	uint64_t attempted;
 
-	/* Before the position: what has been hashed by now is posted. */
+	/* Before the position is read: then all results of files that no longer
+	 * count as incomplete have been posted. */
 	q->hits.incomplete = context->is_incomplete(context->ctx);
 	pthread_mutex_lock(&s->lock);
 	stopped = s->stopped;
@@ -231,7 +232,7 @@ void search_committed(struct searcher *s, uint64_t number)
 		s->context.commit_hurry(s->context.ctx);
 }
 
-/* ---- the four kinds ---- */
+/* ---- kinds of queries ---- */
 
 static int open_file(void *query)
 {

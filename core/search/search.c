@@ -8,7 +8,7 @@
 #include "core/base/thread.h"
 #include "core/search/search_impl.h"
 
-/* The threads, and whose query they work on next. */
+/* The threads, and the choice of the next query. */
 
 /* ---- one turn ---- */
 
@@ -32,7 +32,8 @@ static int turn_as_caller(struct search_query *q)
 		err = q->kind->begin(q);
 	q->work_left = q->searcher->turn_work;
 	q->err = 0;
-	/* The weights that were found as the turn ended may be wrong. */
+	/* Weights computed when the last turn ended may lack contents that were
+	 * no longer examined. */
 	if (q->index_visibility && q->turns_done)
 		memset(q->index_visibility->weights, 0,
 		       sizeof(q->index_visibility->weights));
@@ -46,7 +47,7 @@ static int take_turn(struct search_query *q)
 	bool trusted = q->caller.trusted;
 	int err;
 
-	/* A file that is not in the tree is in no pair to be ignored. */
+	/* Pairs with a file outside the tree are never ignored. */
 	q->ignores = !q->digests && context->ignores_any &&
 		     context->ignores_any(context->ctx);
 	err = trusted ? 0 : credentials_enter(&q->caller.credentials, own);
@@ -62,7 +63,7 @@ static int take_turn(struct search_query *q)
 
 /* ---- the next query; under the lock ---- */
 
-/* Whether it takes longer than a query about a file most often does. */
+/* Whether the query may take longer than the first turn of one about a file. */
 static bool is_long(const struct search_query *q)
 {
 	return q->kind != &query_file || q->turns_done;
@@ -82,7 +83,7 @@ static bool may_begin(const struct searcher *s, const struct search_query *q)
 	return s->long_count < SEARCH_LONG_MAX;
 }
 
-/* The first query that a thread may work on, taken off the list, or NULL. */
+/* Removes the first query that a thread may work on; NULL: there is none. */
 static struct search_query *take_ready(struct searcher *s)
 {
 	struct search_query **at = &s->first, *q;
@@ -108,7 +109,7 @@ static void end_long(struct searcher *s, uid_t uid)
 	s->long_users[i] = s->long_users[--s->long_count];
 }
 
-/* Puts it back for another turn; at the end of all there is none. */
+/* Adds the query to the list again; false: the module stops. */
 static bool put_back(struct searcher *s, struct search_query *q)
 {
 	if (s->stopped)
@@ -121,7 +122,7 @@ static bool put_back(struct searcher *s, struct search_query *q)
 
 /* ---- threads ---- */
 
-/* The lock is given up meanwhile. */
+/* Works on the query for one turn; releases the lock meanwhile. */
 static void work_unlocked(struct searcher *s, struct search_query *q,
 			  struct directory_cache *directories)
 {
@@ -159,7 +160,7 @@ static void trim_unlocked(struct searcher *s)
 	pthread_mutex_lock(&s->lock);
 }
 
-/* What falls due first, in milliseconds; 0 is never. */
+/* The earlier of two times; 0 means never. */
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return !a || (b && b < a) ? b : a;

@@ -12,29 +12,28 @@
 #include "core/search/visibility.h"
 
 /*
- * A query, and what it has found out so far.  Private to core/search.
+ * A query and its results so far.
  *
- * The functions of a kind are called by the thread that has the query, with
- * the caller's credentials: begin once, then turn until it returns something
- * else than TURN_OVER.  A turn may end between any two files: a function that
- * examines a file counts it (work_left), and returns TURN_OVER, without having
- * examined it, when there is no work left.  The next turn calls it again.  So
- * what precedes it must either be kept (in state, or with visibility), or be
- * cheap to do again.
+ * A thread that works on the query calls the functions of its kind, with the
+ * caller's credentials: begin() once, then turn() until it returns anything but
+ * TURN_OVER.  A turn may end between any two files.  A function that is about
+ * to examine a file returns TURN_OVER when work_left is 0; otherwise it
+ * examines the file and counts the work.  The next turn calls the function
+ * again, so the results before that point must be in state or visibility, or be
+ * cheap to compute again.
  */
 enum { TURN_OVER = -EINPROGRESS };
 
 struct query_kind {
-	/* Without a transaction. */
+	/* Called without a transaction. */
 	int (*begin)(struct search_query *q);
 	/* 0: the answer is complete in hits or entries. */
 	int (*turn)(struct search_query *q);
-	/* After a turn that was not enough, without the caller's credentials;
-	 * or NULL. */
+	/* Called after TURN_OVER, without the caller's credentials; or NULL. */
 	void (*turn_over)(struct search_query *q);
-	/* Calls done, in place of on_hits and on_entries; NULL: those. */
+	/* Calls done; NULL: on_hits or on_entries is called instead. */
 	void (*end)(struct search_query *q, int err);
-	/* Frees state; also after a failure and if begin was not called. */
+	/* Frees state; also called after a failure, or without begin(). */
 	void (*release)(struct search_query *q);
 };
 
@@ -48,46 +47,45 @@ struct search_query {
 	const struct search_context *context;
 	const struct query_kind *kind;
 	int fd; /* owned: the file or directory, O_PATH; -1 with digests */
-	struct digests *digests; /* owned: of what is not in the tree */
+	struct digests *digests; /* owned: of search_content(), else NULL */
 	enum index_relation relation;
-	/* Of such queries one at a time is worked on (searcher.grouping). */
+	/* One such query at a time is worked on (searcher.grouping). */
 	bool takes_memory;
 	struct search_caller caller;
 	/* Only paths below these become hits; NULL: all do.  Borrowed. */
 	const struct search_paths *within;
-	/* One of the two is set, if the kind has no end(). */
+	/* One of these is set if the kind has no end(). */
 	search_hits_fn *on_hits;
 	search_entries_fn *on_entries;
 	void *arg;
 
-	uint64_t turn;       /* when it is worked on, see share.h */
-	uint64_t number;     /* ... once the committer got so far */
-	unsigned turns_done; /* so many were not enough */
+	uint64_t turn;       /* its place in the list, see share.h */
+	uint64_t number;     /* of the event that the committer must reach */
+	unsigned turns_done; /* turns that ended with TURN_OVER */
 
 	struct digests_wait wait; /* of search_file() */
 	struct search_hits hits;  /* so far */
 	struct search_entries entries;
 	void *state; /* of the kind */
 	struct visibility visibility;
-	struct index_visibility
-		*index_visibility; /* NULL: the caller is trusted */
+	/* Owned; NULL: the caller is trusted. */
+	struct index_visibility *index_visibility;
 
-	/* Of this turn. */
+	/* Valid during a turn. */
 	struct catalog_txn *txn;
 	struct directory_cache *directories; /* borrowed, of the thread */
 	size_t work_left;
-	bool ignores; /* some pairs of contents are ignored */
-	int err;      /* of what a callback of the index did */
+	bool ignores; /* the user ignores some pairs of contents */
+	int err;      /* of callbacks that cannot return it */
 
-	/* What is searched for just now. */
+	/* The file that is searched for: its key and its content. */
 	struct file_key self;
 	uint32_t self_content; /* 0: not in the catalog */
 };
 
-/* Nothing more is to be examined in this turn: TURN_OVER, or -ECANCELED at the
- * end of all; else 0. */
+/* 0; TURN_OVER: the work of this turn is done; -ECANCELED: the engine ends. */
 int query_may_go_on(const struct search_query *q);
-/* That much was done. */
+/* Subtracts from work_left. */
 void query_count_work(struct search_query *q, size_t work);
 
 /* ---- query.c ---- */
@@ -97,12 +95,13 @@ int query_new(struct searcher *s, const struct query_kind *kind, int fd,
 	      const struct search_caller *caller, struct search_query **out);
 void query_free(struct search_query *q);
 
-/* Lets q wait until the committer has got as far as what is posted now. */
+/* Holds q until the committer has tried to commit all events posted so far.
+ * Takes q. */
 void query_hold(struct search_query *q);
 
-/* Puts it among those that are ready; under the lock. */
+/* Adds q to the list of ready queries.  The caller holds the lock. */
 void query_make_ready(struct searcher *s, struct search_query *q);
-/* Calls done and frees it. */
+/* Answers the query and frees it. */
 void query_end(struct search_query *q, int err);
 
 struct key_list {
@@ -110,96 +109,95 @@ struct key_list {
 	size_t count;
 };
 
-/* Serves as a callback of the catalog; arg is the list. */
+/* A callback for the catalog; arg is a struct key_list. */
 int key_list_add(void *arg, const struct file_key *key);
 
 /* ---- paths.c ---- */
 
-/* Whether the caller, whose credentials the thread has, may read the file. */
+/* Whether the caller may read the file.  The thread has its credentials. */
 bool caller_can_read(const struct search_caller *caller, int fd);
 
-/* Whether the caller may know of the path of a file: it could have listed
- * every directory on it.  ("a/b" is a directory in which to find "a/b/c".) */
+/* Whether the caller may list every directory above the path. */
 bool path_is_visible(struct search_query *q, const char *path);
 
-/* Whether the caller may know of the entries of that directory. */
+/* Whether the caller may list the directory and every one above it. */
 bool directory_is_visible(struct search_query *q, const struct file_key *key);
 
-/* Whether the calling thread may list the directory and go on from there;
+/* Whether the calling thread may list (read and search) that directory alone;
  * key_out may be NULL. */
 bool directory_is_open(const struct source *source, const char *path,
 		       struct file_key *key_out);
 
-/* The identity of fd if it is the regular file that key says. */
+/* Gets the identity of fd; false if fd is not the regular file of that key. */
 bool file_identify(const struct source *source, int fd,
 		   const struct file_key *key, struct file_identity *out);
 
 /* ---- hits.c ---- */
 
-/* Whether the caller may know that this file has near-duplicates. */
+/* Whether the caller is trusted or the file could be a hit. */
 bool file_is_visible(struct search_query *q, const struct file_key *key);
 
-/* Makes the file a hit, by the first of its paths that will do: 1; else 0. */
+/* Adds a hit for the file, by its first visible path.  1: added, 0: the file
+ * is not visible or has changed. */
 int hits_add_file(struct search_query *q, const struct file_key *key,
 		  int score);
 
-/* 1 when it could be a hit, else 0. */
+/* 1: hits_add_file() would add the file, else 0. */
 int hits_probe_file(struct search_query *q, const struct file_key *key);
 
-/* As path_is_visible(), and the path leads to the file in the state that is
- * known, which the caller may read. */
+/* Whether the caller is trusted, or the file could be a hit by that path. */
 bool copy_is_visible(struct search_query *q, const struct file_key *key,
 		     const char *path);
 
-/* Whether the user ignores the pair of a content with these digests, or, in the
- * second function, with those of q->self_content. */
+/* Whether the user ignores the pair of a content and these digests, or of a
+ * content and q->self_content. */
 bool pair_is_ignored(struct search_query *q, const struct digests *d,
 		     uint32_t content);
 bool self_pair_is_ignored(struct search_query *q, uint32_t content);
 
-/* Calls each for the files with a content, from the cursor on, until it returns
- * something else than 0, which is returned then; counts their work. */
+/* Calls each() for the files with a content, from the cursor on, until it does
+ * not return 0, and returns that.  Counts each file as work. */
 int copies_each(struct search_query *q, uint32_t content,
 		struct copy_cursor *cursor,
 		int (*each)(void *arg, const struct file_key *key), void *arg);
 
-/* 1 when a file with that content, other than q->self, is a hit. */
+/* 1: a file with that content, other than q->self, could be a hit; else 0. */
 int content_has_hit(struct search_query *q, uint32_t content);
 
-/* The files with a content that became hits.  Zeroed at first. */
+/* Position in the files with a content, and hits added.  Zeroed at first. */
 struct content_copies {
 	struct copy_cursor cursor;
 	size_t added;
 };
 
-/* Adds the files with that content, at most limit, other than q->self; sets
- * cut when there is one more. */
+/* Adds the files with that content other than q->self, at most limit; sets cut
+ * when there is another one. */
 int content_add_hits(struct search_query *q, uint32_t content, int score,
 		     size_t limit, struct content_copies *copies, bool *cut);
 
-/* Whether the caller sees a file with that content: serves the index as
- * index_visibility.is_visible, with the query as arg. */
+/* Whether a file with that content is visible.  A callback for the index
+ * (index_visibility.is_visible); arg is the query. */
 bool content_is_visible(void *arg, uint32_t content);
 
 /* ---- near_contents.c ---- */
 
-/* The texts of digests that are compared, by the measure of the mount; sketches
- * are read from the catalog. */
+/* DIGEST_BIT()s: the digests in text form that the mount's measure needs.
+ * Sketches are read from the catalog instead. */
 uint32_t near_texts(const struct search_query *q);
 
-/* What resembles q->self_content, or else these digests. */
 struct content_query {
 	const struct digests *digests; /* NULL: those of q->self_content */
 	enum index_relation relation;
-	uint32_t first_content; /* least id looked at */
-	bool any;               /* one is enough */
+	uint32_t first_content; /* contents with a smaller id are left out */
+	bool any;               /* one match is enough */
 };
 
-/* So many matches are looked for: some have no file that the caller sees. */
+/* How many matches are searched for.  More than the limit of hits, because some
+ * may have no visible file. */
 size_t matches_most(const struct search_query *q);
 
-/* The contents that score at least the threshold, or share a passage, and are
- * not identical, best first, at most matches_most(); free() the array. */
+/* Finds the contents in the relation, best first, without identical ones; the
+ * caller frees the array. */
 int near_contents(struct search_query *q, const struct content_query *wanted,
 		  struct index_match **out, size_t *count_out);
 

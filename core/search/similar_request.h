@@ -7,9 +7,9 @@
 struct digests;
 struct json_t;
 
-/* The request for contents like the one with these digests to the catalog that
- * many hosts share (core/share/ask.h); all: also those that share boilerplate
- * alone.  A new JSON object; NULL: out of memory. */
+/* Makes the JSON request to kin-share for contents that resemble one with these
+ * digests (core/share/ask.h).  all: also contents with nothing but boilerplate
+ * in common.  NULL: no memory. */
 struct json_t *similar_request_new(const struct digests *d, int threshold,
 				   bool all);
 

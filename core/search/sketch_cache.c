@@ -150,7 +150,7 @@ static const void *find(struct sketch_cache *c, uint32_t content,
 	return slot->content == content ? slot->parts[part] : NULL;
 }
 
-/* Takes data, NULL for want of memory. */
+/* Takes data, which may be NULL; drops them where there is no room. */
 static void keep(struct sketch_cache *c, uint32_t content, enum part part,
 		 void *data, size_t bytes)
 {

@@ -9,19 +9,19 @@
 #include "core/digest/sif/sif.h"
 
 /*
- * The sketches of contents that were compared a moment ago.  A program that
- * walks the virtual tree asks for the files of a family one after the other,
- * and each is compared with all others: reading and decoding their sketches
- * took a third of the time of a walk.
+ * A cache of decoded sketches.  A program that walks the virtual tree asks for
+ * the files of a group one after the other, and each is compared with all
+ * others.  Without the cache, reading and decoding sketches took a third of the
+ * time of a walk.
  *
- * The id of a content is never used twice, and a sketch never changes, so
- * nothing becomes invalid.  A sketch that is missing is not remembered.  Any
- * thread may call these functions.
+ * The id of a content is never reused, and a sketch never changes, so entries
+ * never become invalid.  The cache does not store that a sketch is missing.
+ * Any thread may call these functions.
  */
 struct sketch_cache;
 
-/* Contents in the cache, direct-mapped, and bytes of all sketches.  With a
- * quarter of them, a walk through 62,000 files takes a tenth longer. */
+/* The number of contents (direct-mapped), and the bytes of all sketches.  With
+ * a quarter of both, a walk through 62,000 files takes a tenth longer. */
 #define SKETCH_CACHE_SLOTS 4096
 #define SKETCH_CACHE_BYTES ((size_t)8 << 20)
 

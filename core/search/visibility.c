@@ -49,8 +49,8 @@ static bool is_entry_of(const struct visibility_entry *at, const char *path,
 	return at->path && strcmp(at->path, path) == 0;
 }
 
-static struct visibility_entry *find(struct visibility *v, uint64_t hash,
-				     const char *path, uint32_t content)
+static struct visibility_entry *find_or_add(struct visibility *v, uint64_t hash,
+					    const char *path, uint32_t content)
 {
 	struct visibility_entry *found;
 	size_t at;
@@ -76,11 +76,12 @@ static struct visibility_entry *find(struct visibility *v, uint64_t hash,
 struct visibility_entry *visibility_of_content(struct visibility *v,
 					       uint32_t content)
 {
-	return find(v, XXH3_64bits(&content, sizeof(content)), NULL, content);
+	return find_or_add(v, XXH3_64bits(&content, sizeof(content)), NULL,
+			   content);
 }
 
 struct visibility_entry *visibility_of_path(struct visibility *v,
 					    const char *path)
 {
-	return find(v, XXH3_64bits(path, strlen(path)), path, 0);
+	return find_or_add(v, XXH3_64bits(path, strlen(path)), path, 0);
 }

@@ -10,22 +10,23 @@
 #include "core/search/groups.h"
 
 /*
- * What one query has found out about contents and directories, so that it asks
- * the disk once: a hash table that only grows.  Belongs to the query.
+ * A query's cache of which contents and directories are visible: a hash table
+ * that only grows.
  */
 
 struct visibility_entry {
 	uint64_t hash;
-	char *path;       /* owned: of a directory */
-	uint32_t content; /* or this, if not 0 */
+	char *path;       /* of a directory; owned */
+	uint32_t content; /* 0: the entry is one of a directory */
 	/* Of a directory. */
-	bool known, open; /* ... and whether the caller may list it */
-	/* Of a content: how many of its files are visible as far as the cursor,
-	 * and the first of these. */
+	bool known; /* open is valid */
+	bool open;  /* the caller may list it and all directories above */
+	/* Of a content: the number of visible files up to the cursor, and the
+	 * first of these. */
 	size_t visible;
 	struct file_key first;
 	struct copy_cursor cursor;
-	bool complete; /* the cursor is at the end */
+	bool complete; /* the cursor has passed all files */
 };
 
 struct visibility {
@@ -35,8 +36,8 @@ struct visibility {
 
 void visibility_release(struct visibility *v);
 
-/* The entry of a content or of a path, which is zeroed at first.  Valid until
- * the next call; NULL without memory. */
+/* Finds or makes the entry of a content or of a path; a new one is zeroed.  It
+ * is valid until the next call.  NULL: no memory. */
 struct visibility_entry *visibility_of_content(struct visibility *v,
 					       uint32_t content);
 struct visibility_entry *visibility_of_path(struct visibility *v,
