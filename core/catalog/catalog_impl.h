@@ -12,38 +12,40 @@
 #include "core/catalog/inspect.h"
 
 /*
- * The disk format.  One LMDB file, plain databases, composite keys read by
- * prefix.  Keys are big-endian so that they sort, records little-endian.
+ * The disk format: an LMDB file with a database for each table.  Keys are
+ * composite, big-endian so that they sort, and often read by prefix.  Values
+ * are little-endian.
  *
  *   meta        "catalog" -> struct catalog_meta; "source" -> path
  *   files       file -> struct file_record
  *   names       parent file, name -> file
- *   links       file, parent file, name -> nothing: names, the other way round
- *   contents    content -> struct digests without the texts
- *   texts       content -> the texts that its set says, without those that
- *               have a table of their own, in order of enum digest_id, packed
- *               (texts.c); nothing without any
+ *   links       file, parent file, name -> nothing: the reverse of names
+ *   contents    content -> size and fixed-size digests
+ *   texts       content -> its digests in text form (CATALOG_TEXTS) in order of
+ *               enum digest_id, packed (texts.c); no record if there are none
  *   sketches    content -> its sif, as sif_pack() writes it
- *   text_sketches  content -> that of its text, the same way; none if it is
- *               no text
- *   short_sketches  content -> its sif8, as short_sketch_store() makes it
+ *   text_sketches  content -> the sif of its text; no record if it is no text
+ *   short_sketches  content -> its sif8, as short_sketch_store() writes it
  *   identities  xxh128, size -> content
  *   copies      content, file -> nothing
  *   pending     file -> nothing
  *   dirty       file -> change 8: see dirty.h
  *
- * A file is its device, if that is not 0, behind a byte; then the inode number
- * without zeros above, behind a byte that counts its bytes; and 4 bytes of the
- * generation.  So keys sort as their numbers do, and none is the beginning of
+ * The key of a file has these parts:
+ *
+ *   device      OTHER_DEVICE and 4 bytes; left out if it is 0
+ *   inode       the number of bytes, then the number without leading zeros
+ *   generation  4 bytes
+ *
+ * So keys sort by device, inode and generation, and no key is a prefix of
  * another one.
  *
- * The texts are apart because everything else of all contents is read at
- * every start, the sketches because they are what is compared.  Contents,
- * texts, sketches and the first copy of a content are always appended (ids
- * only grow), which fills their pages to the end.
+ * contents has a table of its own because all of it is read at every start;
+ * sketches have theirs because a query reads them without other digests.
+ * Records of contents, texts, sketches and the first copy of a content are
+ * always appended, as ids only grow; that fills their pages completely.
  *
- * Every record has a fixed length or is checked on reading; bytes that make
- * no sense are -EUCLEAN, whatever they are.
+ * Every record is checked when it is read; invalid bytes are -EUCLEAN.
  */
 enum catalog_db {
 	DB_META,
@@ -84,7 +86,7 @@ enum catalog_db {
 #define META_BYTES 88
 #define SHARE_BYTES 16
 
-/* Those in the texts. */
+/* The digests in the table texts. */
 #define CATALOG_TEXTS                                                        \
 	(DIGEST_TEXTS & ~(DIGEST_BIT(DIGEST_SIF) | DIGEST_BIT(DIGEST_SIF8) | \
 			  DIGEST_BIT(DIGEST_TEXT)))
@@ -96,11 +98,12 @@ struct catalog_meta {
 };
 
 /*
- * Transactions are inside; a thread that moves the map closes the gate and
- * waits until all are out.  New ones wait as well, so that a crowd of readers
- * cannot keep the map from growing (which a plain rwlock allows).  While a
- * catalog is being opened only the thread that opens it comes in.  Before
- * LMDB's own writer lock in the order of locks.
+ * Keeps transactions out while LMDB's map is moved.  Every transaction is
+ * counted in inside.  The thread that moves the map closes the gate, so that
+ * new transactions wait, and waits until inside is 0.  (With a rwlock, new
+ * readers could delay the growth for ever.)  While the catalog is being opened,
+ * only the opener can begin a transaction.  Lock order: the gate, then LMDB's
+ * writer lock.
  */
 struct map_gate {
 	pthread_mutex_t lock; /* guards the fields */
@@ -108,17 +111,17 @@ struct map_gate {
 	unsigned inside;
 	bool moving;
 	bool opening;
-	bool has_opener; /* this thread comes in while opening */
+	bool has_opener; /* opener is valid */
 	pthread_t opener;
 };
 
 struct catalog {
-	MDB_env *env; /* NULL until it was found to be in order */
+	MDB_env *env; /* NULL until the data file is opened */
 	MDB_dbi dbs[DB_COUNT];
 	char *directory;
 	char *data; /* path of the data file */
 	int lock_fd;
-	bool unmapped; /* gate: growing failed, there is no map now */
+	bool unmapped; /* growing failed, there is no map; under the gate */
 	struct map_gate gate;
 
 	/* Constant after catalog_begin(). */
@@ -127,17 +130,17 @@ struct catalog {
 	uint32_t digest_set;
 	bool existing;
 
-	/* Of the check, until catalog_finish(). */
-	int verdict;                  /* known already */
+	/* The check, until catalog_finish(). */
+	int verdict;                  /* 0, or an error found without a child */
 	struct inspection inspection; /* pid 0: none, or it has ended */
 	atomic_bool cancelled;
-	int failed; /* gate: why it could not be opened */
-	/* The seal is there.  Of the opener, then of the writer. */
+	int failed; /* error of the opening; under gate.lock */
+	/* The seal exists.  Used by the opener, then by the writer. */
 	bool sealed;
 
-	/* Of the writer: entries up to this change have been removed. */
+	/* dirty entries up to this change are removed; the writer's */
 	uint64_t dirty_trimmed;
-	/* Of catalog_follow(): the files that were opened. */
+	/* Set by catalog_follow(): the inode numbers of the open files. */
 	ino_t data_inode, lock_inode;
 };
 
@@ -152,23 +155,23 @@ struct catalog_txn {
 	MDB_txn *mdb;
 	struct catalog_meta meta; /* stored by the commit when changed */
 	bool meta_changed;
-	int failed; /* first error of a write; nothing may be committed */
-	const atomic_bool *stop; /* NULL, or ends scans */
-	bool shared;             /* changes are recorded */
-	uint64_t change;         /* the number of this one; 0: none so far */
+	int failed; /* first error of a write; the commit fails with it */
+	const atomic_bool *stop; /* see catalog_stop_when(); or NULL */
+	bool shared;             /* changes are recorded (dirty.h) */
+	uint64_t change;         /* number of this transaction; 0: none yet */
 	uint64_t incarnation;    /* valid with change */
 	struct id_list added;    /* contents, ascending */
-	struct id_list removed;  /* contents that were there before */
+	struct id_list removed;  /* contents */
 };
 
 /* ---- record.c: bytes ---- */
 
-/* Return the length; the number is what all keys with that device and inode
- * begin with. */
+/* These return the length.  A file number is the prefix of all keys with that
+ * device and inode. */
 size_t file_key_store(const struct file_key *key, uint8_t *bytes);
 size_t file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes);
 
-/* A file key as the whole of a database key or value. */
+/* Decodes a database key or value that is a file key. */
 int file_key_decode(const MDB_val *bytes, struct file_key *out);
 
 void file_record_store(const struct file_record *r, uint8_t *bytes);
@@ -204,12 +207,12 @@ int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 
 /* ---- texts.c ---- */
 
-/* Appends the texts of d, one after the other. */
+/* Appends the packed texts of d. */
 int texts_store(const struct digests *d, struct buf *out);
-/* Whether these may be the texts of some set; -EUCLEAN. */
+/* 0 if the bytes are packed texts of any digests; -EUCLEAN. */
 int texts_check(const MDB_val *bytes);
-/* The reverse, for those of d->set that are wanted; the caller releases d,
- * after a failure too. */
+/* Reads the texts in wanted; d->set says which texts are packed.  The caller
+ * releases d, also after a failure. */
 int texts_decode(const MDB_val *bytes, uint32_t wanted, struct digests *d);
 
 /* ---- txn.c: reading and writing records ---- */
@@ -221,11 +224,11 @@ void map_gate_leave(struct map_gate *g);
 void map_gate_close(struct map_gate *g);
 void map_gate_open(struct map_gate *g);
 
-/* Negative errno of an LMDB result. */
+/* The negative errno for a result of LMDB. */
 int catalog_errno(int rc);
 
-/* As catalog_errno(), for a commit.  LMDB says EIO of a write that was cut
- * short, which is how most full disks announce themselves: -ENOSPC. */
+/* As catalog_errno(), for a commit.  LMDB returns EIO after a short write; if
+ * the disk is full that becomes -ENOSPC. */
 int catalog_commit_errno(const struct catalog *c, int rc);
 
 /* value_out is valid until the next write of the transaction. */
@@ -247,20 +250,21 @@ int txn_append(struct catalog_txn *txn, enum catalog_db db, const void *key,
 int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	       size_t key_len);
 
-/* Ends a public writing function: after any error that may have left half of
- * the work done the transaction can only be aborted.  Returns err. */
+/* Every public writing function ends with this call.  It returns err.  After an
+ * error that may have left half of the work done, the transaction can only be
+ * aborted. */
 int txn_result(struct catalog_txn *txn, int err);
 
 /*
- * The records of a database whose key starts with prefix, in order.  The
- * prefix is borrowed.  No write may happen between open and close.
+ * A walk over the records of a database whose keys begin with prefix, in order.
+ * The prefix is borrowed.  No write is allowed until record_scan_close().
  */
 struct record_scan {
 	MDB_cursor *cursor;
 	const atomic_bool *stop;
 	const void *prefix;
 	size_t prefix_len;
-	bool open_end; /* the prefix is only where it begins */
+	bool open_end; /* walk to the end of the database */
 	bool started;
 	MDB_val key;
 	MDB_val value;
@@ -291,17 +295,19 @@ bool id_list_remove(struct id_list *list, uint32_t id);
 
 int sketch_decode(const MDB_val *bytes, struct sif_sketch *out);
 
-/* The digests that are kept in a table of their own, and how. */
+/* Digests with a table of their own. */
 struct sketch_table {
 	enum digest_id id;
 	enum catalog_db db;
-	/* Stores the text of the digest; id: the key, the greatest so far. */
+	/* Stores the text form of the digest.  id is the key, above all others
+	 * in the table. */
 	int (*put)(struct catalog_txn *txn, enum catalog_db db,
 		   const uint8_t *id, const char *text);
-	/* Reads it back; the caller frees the text. */
+	/* Reads the text form; the caller frees it. */
 	int (*text)(struct catalog_txn *txn, enum catalog_db db,
 		    uint32_t content, char **text_out);
-	const char *finding; /* of a check, where set and table disagree */
+	const char *finding; /* of the cross-check: digest set and table
+			      * contradict */
 };
 
 enum { SKETCH_TABLES = 3 };
@@ -309,7 +315,7 @@ extern const struct sketch_table sketch_tables[SKETCH_TABLES];
 
 /* ---- short_sketch.c ---- */
 
-/* As those of sketch.c. */
+/* As the functions of sketch.c. */
 int short_sketch_decode(const MDB_val *bytes, struct short_sketch *out);
 int short_sketch_put(struct catalog_txn *txn, enum catalog_db db,
 		     const uint8_t *id, const char *text);
@@ -322,22 +328,22 @@ int short_sketch_text(struct catalog_txn *txn, enum catalog_db db,
 int content_load(struct catalog_txn *txn, uint32_t content,
 		 struct digests *out);
 
-/* The id of that content, made when there is none. */
+/* Finds the content or adds it; sets *out to its id. */
 int content_intern(struct catalog_txn *txn, const struct digests *d,
 		   uint32_t *out);
 int content_copy_add(struct catalog_txn *txn, uint32_t content,
 		     const struct file_key *key);
 
-/* The last copy takes the content with it. */
+/* Removes a copy; removes the content if it was the last copy. */
 int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 		      const struct file_key *key);
 
 /* ---- file.c ---- */
 
-/* Deletes the record and what its state holds, not the names. */
+/* Removes the record with its copy or pending mark, but not its names. */
 int file_discard(struct catalog_txn *txn, const struct file_key *key);
 
-/* 1, 0 (also when unknown) or an error. */
+/* 1; 0, also without a record; or an error. */
 int file_is_directory(struct catalog_txn *txn, const struct file_key *key);
 
 /* Makes it a directory if it is none. */
@@ -365,7 +371,7 @@ int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 /* 1: the file has two names or more; 0: one at most. */
 int link_has_second(struct catalog_txn *txn, const struct file_key *key);
 
-/* Deletes all names of key but (parent, name); all when parent is NULL. */
+/* Removes all names of key except (parent, name).  parent NULL: all. */
 int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
 		       const struct file_key *parent, struct catalog_name name);
 
@@ -376,44 +382,45 @@ int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key);
 
 /* ---- data_dir.c ---- */
 
-/* The lock of the directory, or -EBUSY. */
+/* Takes the lock of the directory.  -EBUSY: another process has it. */
 int data_dir_lock(const char *directory, int *fd_out);
-/* Leaves word in the lock's file. */
+/* Writes the pid and the holder's text to the lock file. */
 void data_dir_sign(int fd, const char *holder);
 void data_dir_unlock(int fd);
-/* Renames the data file to "<name>.damaged-N" beside it, N the first free
- * number, and forgets the mark; path_out gets the new path. */
+/* Renames the data file to "<name>.damaged-N", where N is the first unused
+ * number, and removes the damage mark; sets path_out to the new path. */
 int data_dir_move_aside(const char *directory, struct buf *path_out);
-/* Removes LMDB's lock file, with a data file that was replaced: another process
- * that still reads the old one (follow.c) has a slot in it, and would make LMDB
- * believe that it is of the new one. */
+/* Removes LMDB's lock file after the data file was replaced.  A process that
+ * still reads the old file (follow.c) has a slot in it, which LMDB would take
+ * for a reader of the new file. */
 void data_dir_forget_readers(const char *directory);
-/* -EUCLEAN when the data there was marked by catalog_mark_damaged(). */
+/* -EUCLEAN: the data file was marked by catalog_mark_damaged(). */
 int data_dir_check_mark(const char *directory);
 
 /* ---- open.c ---- */
 
-/* Before the first change; the calling thread has LMDB's writer lock. */
+/* Removes the seal, before the first change.  The calling thread has LMDB's
+ * writer lock. */
 int catalog_unseal(struct catalog *c);
 
 /* ---- env.c ---- */
 
-/* Opens the data file with LMDB and makes the tables when it has none.  -ENOENT
- * then, of c->existing; -EUCLEAN, -EMEDIUMTYPE. */
+/* Opens the data file with LMDB, and makes the tables if it has none (-ENOENT
+ * with c->existing).  -EUCLEAN, -EMEDIUMTYPE. */
 int env_open(struct catalog *c);
-/* -EUCLEAN: one is missing. */
+/* -EUCLEAN: a table is missing. */
 int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create);
 void env_close(struct catalog *c);
 
 /* ---- dirty.c ---- */
 
-/* Whether the changes of a transaction that begins now are to be recorded. */
+/* Whether a new transaction has to record its changes. */
 bool dirty_is_wanted(const struct catalog *c);
 
-/* Records that the file, or the name of the directory, changed. */
+/* Records that the file or directory changed. */
 int dirty_add(struct catalog_txn *txn, const struct file_key *key);
 
-/* Before a commit: removes entries that a share has no use for any more. */
+/* Removes entries that the share has acknowledged; called by each commit. */
 int dirty_trim(struct catalog_txn *txn);
 
 /* ---- digest_set.c ---- */

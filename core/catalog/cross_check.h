@@ -5,21 +5,21 @@
 #include "core/catalog/catalog_impl.h"
 
 /*
- * Every table is walked once; of each record, the records that it implies in
- * other tables are looked up.  Errors of the system end the walk,
- * contradictions are findings: one line each in the report.
+ * The cross-check of the tables.  It walks over every table once, and looks up
+ * the records in other tables that each record implies.  A contradiction is a
+ * finding, one line in the report.  An error of the system ends the walk.
  */
 struct cross_check {
 	struct catalog_txn *txn;
 	const struct file_key *root; /* or NULL */
 	struct buf *report;
 	unsigned findings;
-	struct catalog_counts counts; /* counted anew */
+	struct catalog_counts counts; /* of the records walked over */
 };
 
 /* ---- findings ---- */
 
-/* Findings that are reported; more are counted. */
+/* Most findings in the report; further ones are only counted. */
 #define CROSS_CHECK_REPORTED 1000
 
 int cross_check_note(struct cross_check *c, const char *text);
@@ -28,13 +28,13 @@ int cross_check_note_file(struct cross_check *c, const struct file_key *key,
 int cross_check_note_content(struct cross_check *c, uint32_t content,
 			     const char *text);
 
-/* 1 when it has a readable record, 0 when not, or an error. */
+/* 1: there is a valid record, 0: there is none; or an error. */
 int cross_check_find_file(struct cross_check *c, const struct file_key *key,
 			  struct file_record *out);
 int cross_check_find_content(struct cross_check *c, uint32_t content,
 			     struct digests *out);
 
-/* ---- one record of each table; 0 with findings, too ---- */
+/* ---- one record of each table; findings are no errors ---- */
 
 int cross_check_file(struct cross_check *c, const MDB_val *key,
 		     const MDB_val *value);

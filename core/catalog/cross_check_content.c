@@ -6,7 +6,7 @@
 
 #include "core/base/bytes.h"
 
-/* A content has a record in that table if it is wanted there. */
+/* wanted: whether the table must have a record of the content. */
 static int check_record_of(struct cross_check *c, uint32_t content,
 			   enum catalog_db db, bool wanted, const char *finding)
 {
@@ -102,7 +102,7 @@ int cross_check_texts(struct cross_check *c, const MDB_val *key,
 				 err;
 }
 
-/* readable: what the value says. */
+/* readable: whether the value could be decoded. */
 static int check_sketch(struct cross_check *c, const MDB_val *key,
 			bool readable)
 {

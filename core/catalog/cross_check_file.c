@@ -168,7 +168,7 @@ int cross_check_name(struct cross_check *c, const MDB_val *key,
 	return err ? err : check_parent(c, &parent);
 }
 
-/* 1 when the name in the link leads to the file in the link, 0 when not. */
+/* 1: the name in the link is one of the file in the link; else 0. */
 static int link_holds(struct cross_check *c, const MDB_val *link)
 {
 	struct file_key key, parent, target;

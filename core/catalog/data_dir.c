@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int make_one(const char *path)
+static int make_directory(const char *path)
 {
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return 0;
@@ -29,11 +29,11 @@ int catalog_make_directories(const char *directory)
 	for (slash = strchr(path + 1, '/'); !err && slash;
 	     slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		err = make_one(path);
+		err = make_directory(path);
 		*slash = '/';
 	}
 	if (!err)
-		err = make_one(path);
+		err = make_directory(path);
 	free(path);
 	return err;
 }
@@ -68,7 +68,7 @@ int data_dir_lock(const char *directory, int *fd_out)
 	return 0;
 }
 
-/* It helps people only: on a full disk the word is missing. */
+/* Errors are ignored: the text is only for messages to the user. */
 void data_dir_sign(int fd, const char *holder)
 {
 	struct buf word = { 0 };
@@ -101,14 +101,15 @@ int catalog_holder(const char *directory, pid_t *pid_out,
 
 void data_dir_unlock(int fd)
 {
-	/* A forked child may hold the descriptor too: closing is not enough. */
+	/* A forked child may have the descriptor, too, so closing it is not
+	 * enough. */
 	(void)flock(fd, LOCK_UN);
 	(void)close(fd);
 }
 
 /* ---- damage ---- */
 
-static int mark_path(const char *directory, struct buf *out)
+static int damage_mark_path(const char *directory, struct buf *out)
 {
 	return buf_append_format(out, "%s/%s", directory, CATALOG_DAMAGE_FILE);
 }
@@ -116,7 +117,7 @@ static int mark_path(const char *directory, struct buf *out)
 int catalog_mark_damaged(const struct catalog *c)
 {
 	struct buf path = { 0 };
-	int err = mark_path(c->directory, &path), fd;
+	int err = damage_mark_path(c->directory, &path), fd;
 
 	if (err)
 		return err;
@@ -132,7 +133,7 @@ int catalog_mark_damaged(const struct catalog *c)
 int data_dir_check_mark(const char *directory)
 {
 	struct buf mark = { 0 }, data = { 0 };
-	int err = mark_path(directory, &mark);
+	int err = damage_mark_path(directory, &mark);
 
 	if (!err)
 		err = buf_append_format(&data, "%s/%s", directory,
@@ -144,17 +145,18 @@ int data_dir_check_mark(const char *directory)
 	return err;
 }
 
-static void remove_mark(const char *directory)
+static void remove_damage_mark(const char *directory)
 {
 	struct buf path = { 0 };
 
-	if (!mark_path(directory, &path))
+	if (!damage_mark_path(directory, &path))
 		(void)unlink(path.data);
 	buf_release(&path);
 }
 
-/* The caller has the lock, so no other process makes files here meanwhile. */
-static int free_name(const char *data, struct buf *out)
+/* Finds an unused name for the data file.  The caller has the lock, so no other
+ * process creates such files. */
+static int find_free_name(const char *data, struct buf *out)
 {
 	struct stat st;
 	unsigned n;
@@ -188,7 +190,7 @@ int data_dir_move_aside(const char *directory, struct buf *path_out)
 
 	err = buf_append_format(&data, "%s/%s", directory, CATALOG_DATA_FILE);
 	if (!err)
-		err = free_name(data.data, &aside);
+		err = find_free_name(data.data, &aside);
 	if (!err)
 		err = buf_reserve(path_out, aside.len);
 	if (!err && rename(data.data, aside.data) != 0)
@@ -198,7 +200,7 @@ int data_dir_move_aside(const char *directory, struct buf *path_out)
 		err = buf_append(path_out, aside.data, aside.len);
 	}
 	if (!err) {
-		remove_mark(directory);
+		remove_damage_mark(directory);
 		data_dir_forget_readers(directory);
 	}
 	buf_release(&data);

@@ -29,7 +29,7 @@ int catalog_state_directory(struct buf *out)
 	return err ? err : buf_append_text(out, "/kinfs");
 }
 
-/* The name of the source, for people, and a hash of its path. */
+/* The last part of the source's path, for people, and a hash of the path. */
 int catalog_default_directory(const char *source, struct buf *out)
 {
 	const char *name = strrchr(source, '/');

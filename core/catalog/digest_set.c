@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Files whose content is dropped in one transaction when the set of digests
- * is another one. */
+/* When the set of digests has changed, all files become pending: so many in one
+ * transaction. */
 #define DROP_BATCH 4096
 
 struct fresh_batch {
@@ -42,10 +42,10 @@ static int fresh_collect(struct catalog_txn *txn, struct fresh_batch *b)
 	return result < 0 ? result : 0;
 }
 
-/* Until the last transaction the old set is stored, so that a start that was
- * cut short is taken up by the next one. */
-static int drop_some(struct catalog_txn *txn, struct fresh_batch *b,
-		     uint32_t digest_set)
+/* Stores the new set only when no fresh file is left, so that the next start
+ * continues if this one is interrupted. */
+static int drop_batch(struct catalog_txn *txn, struct fresh_batch *b,
+		      uint32_t digest_set)
 {
 	size_t i;
 	int err;
@@ -74,7 +74,7 @@ static int drop_step(struct catalog *c, struct fresh_batch *b, bool *done_out)
 		*done_out = true;
 		return 0;
 	}
-	err = drop_some(txn, b, c->digest_set);
+	err = drop_batch(txn, b, c->digest_set);
 	if (err)
 		catalog_abort(txn);
 	else
@@ -82,7 +82,7 @@ static int drop_step(struct catalog *c, struct fresh_batch *b, bool *done_out)
 	return err == -E2BIG ? catalog_grow(c) : err;
 }
 
-/* Without a write, which would break the seal. */
+/* Uses a read transaction, as a write transaction would remove the seal. */
 static int is_adopted(struct catalog *c, bool *out)
 {
 	struct catalog_txn *txn;

@@ -17,7 +17,7 @@
 /* Entries that one transaction removes. */
 #define TRIM_MAX 4096
 
-static int path_of(const char *directory, const char *name, struct buf *out)
+static int path_in(const char *directory, const char *name, struct buf *out)
 {
 	return buf_append_format(out, "%s/%s", directory, name);
 }
@@ -27,11 +27,12 @@ static int path_of(const char *directory, const char *name, struct buf *out)
 bool dirty_is_wanted(const struct catalog *c)
 {
 	struct buf path = { 0 };
-	bool wanted = !path_of(c->directory, CATALOG_SHARE_DIRECTORY, &path) &&
+	bool wanted = !path_in(c->directory, CATALOG_SHARE_DIRECTORY, &path) &&
 		      access(path.data, F_OK) == 0;
 
 	buf_release(&path);
-	/* A share that was killed while it read would keep its pages. */
+	/* Frees the reader slots of a share that was killed; otherwise LMDB
+	 * would never reuse the pages that it read. */
 	if (wanted)
 		(void)mdb_reader_check(c->env, NULL);
 	return wanted;
@@ -64,7 +65,7 @@ int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out)
 	return 0;
 }
 
-/* Gives the transaction its number. */
+/* Sets the number of the transaction. */
 static int begin_change(struct catalog_txn *txn)
 {
 	uint8_t bytes[SHARE_BYTES];
@@ -105,8 +106,8 @@ int dirty_add(struct catalog_txn *txn, const struct file_key *key)
 
 /* ---- reading ---- */
 
-static int take_entry(const struct record_scan *s, struct file_key *key_out,
-		      uint64_t *change_out)
+static int decode_entry(const struct record_scan *s, struct file_key *key_out,
+			uint64_t *change_out)
 {
 	int err = file_key_decode(&s->key, key_out);
 
@@ -135,7 +136,7 @@ int dirty_each(struct catalog_txn *txn, uint64_t change,
 		return result;
 	s.open_end = true;
 	while ((result = record_scan_next(&s)) == 1) {
-		result = take_entry(&s, &key, &of_entry);
+		result = decode_entry(&s, &key, &of_entry);
 		if (!result && of_entry > change &&
 		    !(from && file_key_equal(&key, from)))
 			result = each(arg, &key);
@@ -151,7 +152,7 @@ int dirty_each(struct catalog_txn *txn, uint64_t change,
 int dirty_register(const char *directory)
 {
 	struct buf path = { 0 };
-	int err = path_of(directory, CATALOG_SHARE_DIRECTORY, &path);
+	int err = path_in(directory, CATALOG_SHARE_DIRECTORY, &path);
 
 	if (!err && mkdir(path.data, 0700) && errno != EEXIST)
 		err = -errno;
@@ -163,12 +164,12 @@ int dirty_acknowledge(const char *directory, const struct dirty_mark *mark)
 {
 	struct buf path = { 0 }, new = { 0 };
 	uint8_t bytes[SHARE_BYTES];
-	int fd = -1, err = path_of(directory, ACK_FILE, &path);
+	int fd = -1, err = path_in(directory, ACK_FILE, &path);
 
 	store_le64(bytes, mark->incarnation);
 	store_le64(bytes + 8, mark->change);
 	if (!err)
-		err = path_of(directory, ACK_FILE ".new", &new);
+		err = path_in(directory, ACK_FILE ".new", &new);
 	if (!err) {
 		fd = open(new.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
 			  0600);
@@ -185,15 +186,15 @@ int dirty_acknowledge(const char *directory, const struct dirty_mark *mark)
 	return err;
 }
 
-/* What the share left; 0 when there is nothing. */
-static uint64_t acknowledged(const struct catalog_txn *txn)
+/* The number that the share has acknowledged; 0: none. */
+static uint64_t get_acknowledged(const struct catalog_txn *txn)
 {
 	uint8_t bytes[SHARE_BYTES];
 	struct buf path = { 0 };
 	ssize_t len = 0;
 	int fd = -1;
 
-	if (!path_of(txn->catalog->directory, ACK_FILE, &path))
+	if (!path_in(txn->catalog->directory, ACK_FILE, &path))
 		fd = open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd >= 0) {
 		len = read(fd, bytes, sizeof(bytes));
@@ -221,7 +222,7 @@ static int collect_old(struct catalog_txn *txn, uint64_t change,
 	if (result)
 		return result;
 	while (b->count < TRIM_MAX && (result = record_scan_next(&s)) == 1) {
-		result = take_entry(&s, &key, &of_entry);
+		result = decode_entry(&s, &key, &of_entry);
 		if (result)
 			break;
 		if (of_entry <= change)
@@ -242,7 +243,7 @@ int dirty_trim(struct catalog_txn *txn)
 
 	if (!txn->shared || !txn->change)
 		return 0;
-	change = acknowledged(txn);
+	change = get_acknowledged(txn);
 	if (change == c->dirty_trimmed)
 		return 0;
 	b.count = 0;

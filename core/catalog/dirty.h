@@ -7,44 +7,45 @@
 #include "core/catalog/catalog.h"
 
 /*
- * Which files changed since a share (core/share) published them last.
+ * The set of files that changed since a share (kin-share) published them last.
  *
  * It is a set, not a log: a file that changed a hundred times has one entry,
- * the number of its last change.  An entry is written in the transaction of the
- * change.  A directory has one when its name changed, or what it is.
+ * with the number of its last change.  The entry is written in the transaction
+ * of the change.  A directory gets an entry when it is renamed, or when its key
+ * becomes that of a directory.
  *
- * Changes are recorded only while the directory CATALOG_SHARE_DIRECTORY is in
- * that of the catalog; a catalog that is not shared pays one access() for each
- * transaction that writes.  Each such transaction has a number, the next one.
- * The numbers begin with a random incarnation.  If a reader has read everything
- * in a snapshot of the same incarnation, the entries with numbers above that of
- * the snapshot are all that changed later.
+ * Changes are recorded only if the catalog's directory has a subdirectory
+ * CATALOG_SHARE_DIRECTORY; otherwise a write transaction costs one access().
+ * Write transactions that record changes are numbered.  The numbers are valid
+ * for one incarnation, a random number.  After a reader has read everything in
+ * a snapshot, the later changes are exactly the entries of the same incarnation
+ * with greater numbers than the snapshot's.
  *
- * A share cannot write to the catalog.  It leaves the number up to which it
- * needs no entries in a file, and the next transactions remove them, a few
+ * A share cannot write to the catalog.  It acknowledges a number in a file.
+ * Later write transactions remove entries up to that number, at most a few
  * thousand each.
  */
 #define CATALOG_SHARE_DIRECTORY "share"
 
 struct dirty_mark {
-	uint64_t incarnation; /* 0: no change was recorded so far */
-	uint64_t change;      /* the last one */
+	uint64_t incarnation; /* 0: no change has been recorded */
+	uint64_t change;      /* number of the last change */
 };
 
-/* From now on changes are recorded. */
+/* Begins to record changes: makes CATALOG_SHARE_DIRECTORY. */
 int dirty_register(const char *directory);
 
-/* Up to which change the transaction sees. */
+/* The last change that the transaction sees. */
 int dirty_get_mark(struct catalog_txn *txn, struct dirty_mark *out);
 
-/* The files and directories that changed after a change, in order of their
- * keys, beginning behind *from (NULL: all), until each returns something else
- * than 0, which is returned then. */
+/* Calls each() for the files and directories with a change after that number,
+ * in order of their keys, from the one after *from on (NULL: all), until each()
+ * does not return 0, and returns that. */
 int dirty_each(struct catalog_txn *txn, uint64_t change,
 	       const struct file_key *from,
 	       int (*each)(void *arg, const struct file_key *key), void *arg);
 
-/* Entries up to that mark are not needed any more. */
+/* Entries up to that mark are no longer needed. */
 int dirty_acknowledge(const char *directory, const struct dirty_mark *mark);
 
 #endif

@@ -15,7 +15,7 @@
 
 /* ---- the map ---- */
 
-/* Room for a quarter more than is in use. */
+/* At least a quarter more than the file has. */
 static uint64_t map_size(const struct catalog *c, uint64_t used)
 {
 	uint64_t size = c->map_bytes;
@@ -30,8 +30,8 @@ static uint64_t map_size(const struct catalog *c, uint64_t used)
 	return size;
 }
 
-/* LMDB unmaps before it maps anew and is left with nothing when that fails:
- * see whether there is address space first. */
+/* LMDB unmaps the file before it maps the larger size, and has no map if that
+ * fails.  So the address space is tested first. */
 static int probe_address_space(uint64_t len)
 {
 	void *p = mmap(NULL, len, PROT_NONE,
@@ -104,7 +104,7 @@ int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create)
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
-/* Whether the catalog says that it is of c->source. */
+/* Whether the stored path of the source is c->source. */
 static int source_check(struct catalog_txn *txn, bool *same_out)
 {
 	const char *source = txn->catalog->source;
@@ -149,8 +149,8 @@ static int meta_check(struct catalog_txn *txn)
 	return meta_decode(&value, &m);
 }
 
-/* Finds the tables that exist and writes nothing.  *create_out: there are no
- * tables, as in a file of a process that died before its first commit. */
+/* Opens the tables without writing.  *create_out: there are none, because the
+ * process that made the file was killed before its first commit. */
 static int tables_find(struct catalog *c, bool *create_out, bool *same_out)
 {
 	struct catalog_txn txn = { .catalog = c };
@@ -169,7 +169,7 @@ static int tables_find(struct catalog *c, bool *create_out, bool *same_out)
 	*same_out = true;
 	if (!err && !*create_out && c->source)
 		err = source_check(&txn, same_out);
-	/* A commit keeps the tables open. */
+	/* LMDB closes the tables if the transaction is aborted. */
 	if (err)
 		mdb_txn_abort(txn.mdb);
 	else
@@ -248,7 +248,8 @@ int env_open(struct catalog *c)
 		err = tables_open(c);
 	if (err)
 		env_close(c);
-	/* A new file that a full disk cut short must not look damaged. */
+	/* On a full disk a new file may be incomplete; it must not be taken for
+	 * a damaged one. */
 	if (err && used == 0)
 		(void)unlink(c->data);
 	return err;

@@ -71,10 +71,10 @@ static void count_record(struct catalog_txn *txn, const struct file_record *r,
 		n->pending_bytes += step * r->identity.size;
 }
 
-/* Writes what belongs to a state besides the record: a pending mark or a
- * copy. */
-static int hold(struct catalog_txn *txn, const struct file_key *key,
-		const struct file_record *r)
+/* Adds what belongs to the state besides the record: a copy or a pending
+ * mark. */
+static int add_state(struct catalog_txn *txn, const struct file_key *key,
+		     const struct file_record *r)
 {
 	uint8_t k[FILE_KEY_BYTES_MAX];
 
@@ -85,8 +85,8 @@ static int hold(struct catalog_txn *txn, const struct file_key *key,
 	return txn_put(txn, DB_PENDING, k, file_key_store(key, k), "", 0);
 }
 
-static int release_content(struct catalog_txn *txn, const struct file_key *key,
-			   const struct file_record *r)
+static int remove_state(struct catalog_txn *txn, const struct file_key *key,
+			const struct file_record *r)
 {
 	uint8_t k[FILE_KEY_BYTES_MAX];
 	int err;
@@ -99,7 +99,8 @@ static int release_content(struct catalog_txn *txn, const struct file_key *key,
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
-static bool holds_same(const struct file_record *a, const struct file_record *b)
+static bool is_same_state(const struct file_record *a,
+			  const struct file_record *b)
 {
 	return a->state == b->state && a->content == b->content;
 }
@@ -107,7 +108,7 @@ static bool holds_same(const struct file_record *a, const struct file_record *b)
 static bool record_equal(const struct file_record *a,
 			 const struct file_record *b)
 {
-	return holds_same(a, b) && a->error == b->error &&
+	return is_same_state(a, b) && a->error == b->error &&
 	       file_identity_equal(&a->identity, &b->identity);
 }
 
@@ -124,10 +125,10 @@ static int record_put(struct catalog_txn *txn, const struct file_key *key,
 	return err ? err : dirty_add(txn, key);
 }
 
-/* An inode number that was used again for a directory may still have the
- * names of the file it was.  One may be right, two cannot be. */
-static int names_of_new_directory(struct catalog_txn *txn,
-				  const struct file_key *key)
+/* A directory with a reused inode number may still have the names of a file.
+ * One name may be right; if there are several, all are removed. */
+static int drop_ambiguous_names(struct catalog_txn *txn,
+				const struct file_key *key)
 {
 	const struct catalog_name none = { 0 };
 	int found = link_has_second(txn, key);
@@ -137,12 +138,13 @@ static int names_of_new_directory(struct catalog_txn *txn,
 	return link_delete_others(txn, key, NULL, none);
 }
 
-/* The kinds differ: what only the other kind can have goes. */
+/* A file became a directory or a directory a file: removes what only the old
+ * kind can have. */
 static int change_kind(struct catalog_txn *txn, const struct file_key *key,
 		       bool was_directory)
 {
 	return was_directory ? remove_below(txn, key) :
-			       names_of_new_directory(txn, key);
+			       drop_ambiguous_names(txn, key);
 }
 
 static int record_replace(struct catalog_txn *txn, const struct file_key *key,
@@ -160,16 +162,16 @@ static int record_replace(struct catalog_txn *txn, const struct file_key *key,
 		if (record_equal(&old, new))
 			return 0;
 		was_directory = old.state == FILE_DIRECTORY;
-		same = holds_same(&old, new);
+		same = is_same_state(&old, new);
 		if (!same)
-			err = release_content(txn, key, &old);
+			err = remove_state(txn, key, &old);
 		if (err)
 			return err;
 		count_record(txn, &old, UINT64_MAX);
 	}
 	err = record_put(txn, key, new);
 	if (!err && !same)
-		err = hold(txn, key, new);
+		err = add_state(txn, key, new);
 	if (err)
 		return err;
 	count_record(txn, new, 1);
@@ -187,7 +189,7 @@ int file_discard(struct catalog_txn *txn, const struct file_key *key)
 	err = catalog_file_get(txn, key, &r);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	err = release_content(txn, key, &r);
+	err = remove_state(txn, key, &r);
 	if (!err)
 		err = txn_delete(txn, DB_FILES, k, file_key_store(key, k));
 	if (!err)
@@ -216,7 +218,8 @@ int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,
 
 	if (!digests_are_valid(digests) || digests->size != identity->size)
 		return -EINVAL;
-	/* First: the file may be the last copy of this very content. */
+	/* Before record_replace(), which would remove this content if the file
+	 * is its last copy. */
 	err = content_intern(txn, digests, &r.content);
 	if (!err)
 		err = record_replace(txn, key, &r);
@@ -285,7 +288,7 @@ int catalog_directory_set(struct catalog_txn *txn, const struct file_key *key)
 int catalog_pending_next(struct catalog_txn *txn, const struct file_key *after,
 			 struct file_key *key_out, struct file_record *out)
 {
-	uint8_t k[FILE_KEY_BYTES_MAX] = { 0 }; /* no key is below its first */
+	uint8_t k[FILE_KEY_BYTES_MAX] = { 0 }; /* sorts before all keys */
 	size_t len = 1;
 	struct file_record r;
 	struct file_key key;

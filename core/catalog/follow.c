@@ -7,13 +7,13 @@
 #include "core/catalog/catalog_impl.h"
 
 /*
- * A second process reads the catalog of a daemon by LMDB's own means: its
- * transactions are in the table of readers in LMDB's lock file, so the daemon
- * does not use their pages again.  A daemon that replaces the data file removes
- * the lock file, too (data_dir_forget_readers()).  So a process that has the
- * old ones does no harm, and sees by the inode numbers that they are old.
+ * A second process reads the daemon's catalog.  Its transactions are in the
+ * reader table of LMDB's lock file, so the daemon's LMDB does not reuse the
+ * pages that they need.  A daemon that replaces the data file removes the lock
+ * file, too (data_dir_forget_readers()).  So a process with the old files
+ * cannot disturb the daemon, and finds out by their inode numbers.
  *
- * The map is larger than any file will be, as only the daemon makes it grow.
+ * The map is larger than any data file, because only the daemon can grow it.
  */
 #define FOLLOW_MAP_BYTES ((size_t)1 << 41)
 #define FOLLOW_MAP_SMALL ((size_t)1 << 30)
@@ -74,7 +74,7 @@ static int open_env(struct catalog *c, size_t map_bytes)
 	return err;
 }
 
-/* The files are still the ones that were there before they were opened. */
+/* -EAGAIN: a file was replaced while they were opened. */
 static int open_follower(struct catalog *c)
 {
 	int err = inode_of(c, CATALOG_DATA_FILE, &c->data_inode);

@@ -17,25 +17,25 @@
 
 #include "core/catalog/catalog_impl.h"
 
-/* A new file at first, then in place of the old one. */
+/* The copy; it is renamed to the data file when it is complete. */
 #define COPY_FILE CATALOG_DATA_FILE ".new"
 #define COPY_ROOM ((size_t)64 << 20)
 
-/* Copied in one transaction, which LMDB holds in memory. */
+/* Bytes copied in one transaction, which LMDB keeps in memory. */
 #define BATCH_BYTES ((size_t)16 << 20)
 
-/* Between two looks whether the parent still waits for the verdict. */
+/* Between two checks whether the parent still waits for the result. */
 #define RECORDS_BETWEEN_LOOKS 1024
 
 struct inspector {
 	const char *directory;
-	int fd;             /* to the parent */
-	MDB_env *from, *to; /* to: NULL when nothing is copied */
+	int fd;             /* socket to the parent */
+	MDB_env *from, *to; /* to: NULL with INSPECT_READ */
 	MDB_txn *read, *write;
 	MDB_dbi from_dbs[DB_COUNT], to_dbs[DB_COUNT];
 	size_t batch; /* bytes copied in this transaction */
 	size_t records;
-	int copy_error; /* why the copy could not be made */
+	int copy_error; /* why the copy cannot be made; 0: it can */
 };
 
 /* ---- one record ---- */
@@ -57,14 +57,14 @@ static int check_meta(const MDB_val *key, const MDB_val *value)
 	return meta_decode(value, &m);
 }
 
-/* The size of a value is believed when the record is removed or copied, also
- * in a table that has only keys. */
+/* For tables with empty values.  LMDB uses the size of a value when the record
+ * is removed or copied, so it must be valid. */
 static int check_no_value(int err, const MDB_val *value)
 {
 	return !err && value->mv_size > 0 ? -EUCLEAN : err;
 }
 
-/* -EUCLEAN when the record cannot be one of that table. */
+/* -EUCLEAN: the record is not valid in that table. */
 static int check_record(enum catalog_db db, const MDB_val *key,
 			const MDB_val *value)
 {
@@ -133,9 +133,9 @@ static int end_batch(struct inspector *in)
 	return err;
 }
 
-/* A record that LMDB does not take, or that does not fit into twice the size of
- * its file, says nothing about the room for a copy: it is damaged. */
-static int copy_failed(struct inspector *in, int err)
+/* If LMDB refuses a record, or the map of twice the file's size is full, the
+ * file is damaged.  Other errors mean that there is no room for a copy. */
+static int note_copy_error(struct inspector *in, int err)
 {
 	if (err == -E2BIG || err == -EINVAL || err == -EUCLEAN)
 		return -EUCLEAN;
@@ -157,7 +157,7 @@ static int copy_record(struct inspector *in, enum catalog_db db, MDB_val key,
 		err = catalog_errno(mdb_put(in->write, in->to_dbs[db], &key,
 					    &value, MDB_APPEND));
 	in->batch += key.mv_size + value.mv_size;
-	return copy_failed(in, err);
+	return note_copy_error(in, err);
 }
 
 static int copy_path(const struct inspector *in, struct buf *out)
@@ -232,7 +232,7 @@ static void copy_remove(const struct inspector *in)
 
 /* ---- the file ---- */
 
-static bool is_wanted(struct inspector *in)
+static bool is_parent_waiting(struct inspector *in)
 {
 	struct pollfd parent = { .fd = in->fd };
 
@@ -244,12 +244,13 @@ static bool is_wanted(struct inspector *in)
 static int inspect_record(struct inspector *in, enum catalog_db db,
 			  const MDB_val *key, const MDB_val *value)
 {
-	int err = is_wanted(in) ? check_record(db, key, value) : -ECANCELED;
+	int err = is_parent_waiting(in) ? check_record(db, key, value) :
+					  -ECANCELED;
 
 	return err || !in->to ? err : copy_record(in, db, *key, *value);
 }
 
-/* Keys ascend, and there are as many as the table says. */
+/* Also checks that keys ascend, and that their number is that of the table. */
 static int inspect_table(struct inspector *in, enum catalog_db db)
 {
 	MDB_dbi dbi = in->from_dbs[db];
@@ -317,7 +318,7 @@ static int from_open(struct inspector *in, size_t size)
 					  MDB_RDONLY | MDB_NOLOCK, 0600));
 }
 
-/* empty_out: no table was made yet. */
+/* empty_out: the file has no tables yet. */
 static int tables_open(struct inspector *in, bool *empty_out)
 {
 	MDB_stat st;
@@ -356,15 +357,16 @@ static int inspect_file(struct inspector *in, enum inspect_mode mode)
 	return err || !in->to ? err : copy_finish(in);
 }
 
-/* A damaged file may ask for a map of an impossible size, or have a part that
- * cannot be read. */
+/* With a damaged file LMDB may try to map an impossible size, or to read a bad
+ * block of the disk. */
 static bool is_damage(int err)
 {
 	return err == -EINVAL || err == -ENOMEM || err == -EIO ||
 	       err == -EOVERFLOW;
 }
 
-static int inspect(const char *directory, int fd, enum inspect_mode mode)
+static int inspect_directory(const char *directory, int fd,
+			     enum inspect_mode mode)
 {
 	struct inspector in = { .directory = directory, .fd = fd };
 	int err = inspect_file(&in, mode);
@@ -374,14 +376,14 @@ static int inspect(const char *directory, int fd, enum inspect_mode mode)
 			mdb_txn_abort(in.write);
 		copy_remove(&in);
 		if (in.copy_error)
-			return inspect(directory, fd, INSPECT_READ);
+			return inspect_directory(directory, fd, INSPECT_READ);
 	}
 	return is_damage(err) ? -EUCLEAN : err;
 }
 
 /* ---- the child ---- */
 
-/* A crash is an answer, not worth a memory image or a message. */
+/* A crash of the child is expected: it leaves no core dump and no message. */
 static void expect_crashes(void)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL,
@@ -395,9 +397,10 @@ static void expect_crashes(void)
 	(void)prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* Others wait for the end of descriptors that are inherited, and the data file
- * must not be the standard error. */
-static int leave_descriptors(int fd)
+/* Closes all descriptors but fd.  Other processes may wait until inherited ones
+ * are closed; and 0 to 2 must be open, so that the data file is none of them.
+ * Returns the new number of fd. */
+static int close_descriptors(int fd)
 {
 	int null = open("/dev/null", O_RDWR), i;
 
@@ -418,8 +421,8 @@ static _Noreturn void child_run(const char *directory, int fd,
 		_exit(1);
 	(void)prctl(PR_SET_NAME, "kinfs-inspect");
 	expect_crashes();
-	fd = leave_descriptors(fd);
-	verdict = inspect(directory, fd, mode);
+	fd = close_descriptors(fd);
+	verdict = inspect_directory(directory, fd, mode);
 	(void)send(fd, &verdict, sizeof(verdict), MSG_NOSIGNAL);
 	_exit(0);
 }
@@ -464,7 +467,7 @@ int inspection_wait(struct inspection *i)
 	i->fd = -1;
 	if (n == sizeof(verdict))
 		return verdict;
-	/* Not by the file, but when memory was short. */
+	/* SIGKILL is not caused by the file, but by the OOM killer. */
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		return -ENOMEM;
 	return -EUCLEAN;

@@ -6,39 +6,38 @@
 #include <sys/types.h>
 
 /*
- * The inspection of a data file without a seal, in a process of its own.
+ * Inspects a data file without a seal, in a child process.
  *
- * LMDB believes its file: a wrong offset in a page is a wild pointer.  So a
- * child process reads every record through LMDB's own calls and decodes it.
- * When the file is damaged it is the child that crashes.  Nothing here knows
- * LMDB's format.
+ * LMDB trusts its file: a wrong offset in a page becomes an invalid pointer.
+ * So a child process reads every record by LMDB's own calls and decodes it.  If
+ * the file is damaged, the child may crash, but not the daemon.  Nothing here
+ * depends on LMDB's file format.
  *
- * A file whose records can be read may still break a writer: the free space of
- * a page and the list of free pages are believed by writes alone.  So the child
- * writes all records, as it reads them, to a new file, which then replaces the
- * old one: the process that goes on to write does so to a file that LMDB has
- * just made.
+ * A file whose records can be read may still crash a writer: only writes use
+ * the free space of a page and the list of free pages.  So the child also
+ * writes all records to a new file, which then replaces the old one.  The
+ * daemon writes only to a file that LMDB has just made.
  *
- * The child is forked, not executed: this happens before the calling process
- * has other threads and before it gives up its rights (fs/sandbox.c), and the
- * child needs nothing but the path.  It dies with its parent.
+ * The child is forked and executes no program.  So the parent must have a
+ * single thread, and it must not have entered its sandbox (fs/sandbox.c).  The
+ * child is killed when its parent ends.
  */
 struct inspection {
 	pid_t pid;
-	int fd; /* the verdict comes from here */
+	int fd; /* a socket that the child sends its result to */
 };
 
 enum inspect_mode {
-	INSPECT_READ, /* only */
-	INSPECT_COPY, /* and replace the file; not where there is no room */
+	INSPECT_READ, /* read only */
+	INSPECT_COPY, /* and replace the file by a copy if there is room */
 };
 
-/* The calling process must have one thread. */
+/* The calling process must have a single thread. */
 int inspection_start(const char *directory, enum inspect_mode mode,
 		     struct inspection *out);
 
-/* Blocks until the child has ended.  0, -EUCLEAN: damaged, -EMEDIUMTYPE: of
- * another format, or an error of the system. */
+/* Blocks until the child has ended.  -EUCLEAN: the file is damaged;
+ * -EMEDIUMTYPE: it has another format; or an error of the system. */
 int inspection_wait(struct inspection *i);
 
 /* Makes inspection_wait() return -ECANCELED soon; from any thread. */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- one name in its two databases ---- */
+/* ---- a name in the tables names and links ---- */
 
 int link_put(struct catalog_txn *txn, const struct file_key *parent,
 	     struct catalog_name name, const struct file_key *key)
@@ -42,7 +42,7 @@ int link_delete(struct catalog_txn *txn, const struct file_key *parent,
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
-static void link_own_name(struct link *l, struct catalog_name name)
+static void link_copy_name(struct link *l, struct catalog_name name)
 {
 	memcpy(l->bytes, name.bytes, name.len);
 	l->name.bytes = l->bytes;
@@ -62,7 +62,7 @@ int link_first(struct catalog_txn *txn, const struct file_key *key,
 	if (!err)
 		err = link_key_decode(&k, &out->key, &out->parent, &name);
 	if (!err)
-		link_own_name(out, name);
+		link_copy_name(out, name);
 	return err;
 }
 
@@ -81,7 +81,7 @@ int link_first_below(struct catalog_txn *txn, const struct file_key *parent,
 	if (!err)
 		err = file_key_decode(&v, &out->key);
 	if (!err)
-		link_own_name(out, name);
+		link_copy_name(out, name);
 	return err;
 }
 
@@ -115,7 +115,7 @@ static int link_find_other(struct catalog_txn *txn, const struct file_key *key,
 		else if (result == 0)
 			result = -ENOENT;
 		if (!result)
-			link_own_name(out, found);
+			link_copy_name(out, found);
 	} while (!result && link_is(out, parent, name));
 	record_scan_close(&s);
 	return result;
@@ -167,7 +167,7 @@ int catalog_name_get(struct catalog_txn *txn, const struct file_key *parent,
 	return err ? err : file_key_decode(&value, out);
 }
 
-/* ---- what happens to names ---- */
+/* ---- changes of names ---- */
 
 /* As catalog_name_get(), but a missing name is no error. */
 static int name_find(struct catalog_txn *txn, const struct file_key *parent,
@@ -180,9 +180,9 @@ static int name_find(struct catalog_txn *txn, const struct file_key *parent,
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Writes the name, which is free; a directory loses its other one. */
-static int name_give(struct catalog_txn *txn, const struct file_key *parent,
-		     struct catalog_name name, const struct file_key *key)
+/* Adds an unused name; a directory loses its old one. */
+static int name_add(struct catalog_txn *txn, const struct file_key *parent,
+		    struct catalog_name name, const struct file_key *key)
 {
 	int directory;
 	int err;
@@ -202,23 +202,24 @@ struct ascent {
 	int depth;
 };
 
-/* 1 when key is the directory at or one above it, 0 when not. */
-static int climb(void *arg, const struct file_key *at, struct catalog_name name)
+/* 1: a->key is the directory at or one above it; else 0. */
+static int find_ancestor(void *arg, const struct file_key *at,
+			 struct catalog_name name)
 {
-	enum { DEPTH_MAX = 4096 }; /* more are a circle */
+	enum { DEPTH_MAX = 4096 }; /* deeper: the names form a circle */
 	struct ascent *a = arg;
 
 	(void)name;
 	if (file_key_equal(at, a->key) || ++a->depth > DEPTH_MAX)
 		return 1;
-	return catalog_link_each(a->txn, at, climb, a);
+	return catalog_link_each(a->txn, at, find_ancestor, a);
 }
 
 static int is_above(struct catalog_txn *txn, const struct file_key *key,
 		    const struct file_key *at)
 {
-	return climb(&(struct ascent){ .txn = txn, .key = key }, at,
-		     (struct catalog_name){ 0 });
+	return find_ancestor(&(struct ascent){ .txn = txn, .key = key }, at,
+			     (struct catalog_name){ 0 });
 }
 
 int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
@@ -244,13 +245,13 @@ int catalog_name_set(struct catalog_txn *txn, const struct file_key *parent,
 	if (!err && taken)
 		err = link_delete(txn, parent, name, &old);
 	if (!err)
-		err = name_give(txn, parent, name, key);
+		err = name_add(txn, parent, name, key);
 	if (!err && taken)
 		err = remove_if_nameless(txn, &old);
 	return txn_result(txn, err);
 }
 
-/* Deletes a name that may be there, and what had no other. */
+/* Removes the name if it exists, and its file if it has no other name. */
 static int name_drop(struct catalog_txn *txn, const struct file_key *parent,
 		     struct catalog_name name, bool *found_out)
 {
@@ -277,7 +278,7 @@ int catalog_name_remove(struct catalog_txn *txn, const struct file_key *parent,
 	return found ? 0 : -ENOENT;
 }
 
-/* One end of a move, and what is there. */
+/* The source or the target of a move, and the file of that name. */
 struct name_end {
 	const struct file_key *parent;
 	struct catalog_name name;
@@ -295,7 +296,7 @@ static int name_end_clear(struct catalog_txn *txn, const struct name_end *p)
 	return p->taken ? link_delete(txn, p->parent, p->name, &p->key) : 0;
 }
 
-/* Gives the cleared place p to what was at from. */
+/* Gives the name p, which is unused by now, to the file of from. */
 static int name_end_fill(struct catalog_txn *txn, const struct name_end *p,
 			 const struct name_end *from)
 {
@@ -304,11 +305,11 @@ static int name_end_fill(struct catalog_txn *txn, const struct name_end *p,
 	if (!from->taken)
 		return 0;
 	err = file_make_directory(txn, p->parent);
-	return err ? err : name_give(txn, p->parent, p->name, &from->key);
+	return err ? err : name_add(txn, p->parent, p->name, &from->key);
 }
 
-static int move(struct catalog_txn *txn, const struct name_end *from,
-		const struct name_end *to, bool exchange)
+static int move_name(struct catalog_txn *txn, const struct name_end *from,
+		     const struct name_end *to, bool exchange)
 {
 	int err;
 
@@ -324,7 +325,7 @@ static int move(struct catalog_txn *txn, const struct name_end *from,
 	return err;
 }
 
-/* 1 when a directory would be below itself, 0 when not. */
+/* 1: the directory what would be below itself; else 0. */
 static int is_below_itself(struct catalog_txn *txn, const struct name_end *what,
 			   const struct name_end *where)
 {
@@ -345,7 +346,7 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 		err = name_end_find(txn, &to);
 	if (err)
 		return err;
-	/* rename(2) leaves two names of one file alone. */
+	/* rename(2) does nothing with two names of one file. */
 	if (from.taken && to.taken && file_key_equal(&from.key, &to.key))
 		return 0;
 	err = is_below_itself(txn, &from, &to);
@@ -353,7 +354,7 @@ int catalog_name_move(struct catalog_txn *txn, const struct file_key *parent,
 		err = is_below_itself(txn, &to, &from);
 	if (err)
 		return err < 0 ? err : -EINVAL;
-	err = txn_result(txn, move(txn, &from, &to, exchange));
+	err = txn_result(txn, move_name(txn, &from, &to, exchange));
 	if (err)
 		return err;
 	return from.taken && (to.taken || !exchange) ? 0 : -ENOENT;

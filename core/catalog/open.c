@@ -11,7 +11,7 @@
 
 #include "core/catalog/seal.h"
 
-/* ---- what is there ---- */
+/* ---- the data file ---- */
 
 static int try_file(const char *path)
 {
@@ -52,7 +52,7 @@ static int begin_check(struct catalog *c)
 				&c->inspection);
 }
 
-/* A new catalog needs no check and no other thread. */
+/* Opens a new catalog at once, as it needs no check. */
 static int begin_data(struct catalog *c)
 {
 	struct stat st = { .st_mode = S_IFREG };
@@ -77,7 +77,7 @@ static int begin_data(struct catalog *c)
 
 /* ---- opening ---- */
 
-static char *copy_of(const char *text)
+static char *strdup_or_null(const char *text)
 {
 	return text ? strdup(text) : NULL;
 }
@@ -99,7 +99,7 @@ static int catalog_new(const struct catalog_options *options,
 	c->map_bytes = options->map_bytes;
 	c->existing = options->existing;
 	c->directory = strdup(options->directory);
-	c->source = c->existing ? NULL : copy_of(options->source);
+	c->source = c->existing ? NULL : strdup_or_null(options->source);
 	err = buf_append_format(&data, "%s/%s", options->directory,
 				CATALOG_DATA_FILE);
 	c->data = buf_take(&data);
@@ -118,7 +118,8 @@ int catalog_begin(const struct catalog_options *options, struct catalog **out)
 
 	if (err)
 		return err;
-	/* Before the lock makes a file in some directory that is no catalog. */
+	/* First, because taking the lock creates a file, and the directory may
+	 * not be one of a catalog. */
 	if (c->existing)
 		err = access(c->data, F_OK) ? -errno : 0;
 	else
@@ -148,7 +149,7 @@ static int wait_for_verdict(struct catalog *c)
 	return err ? err : inspection_wait(&c->inspection);
 }
 
-static void let_in_opener(struct catalog *c)
+static void set_opener(struct catalog *c)
 {
 	(void)pthread_mutex_lock(&c->gate.lock);
 	c->gate.has_opener = true;
@@ -160,7 +161,7 @@ int catalog_finish(struct catalog *c)
 {
 	int err;
 
-	let_in_opener(c);
+	set_opener(c);
 	if (c->env)
 		return 0;
 	err = wait_for_verdict(c);
@@ -270,7 +271,7 @@ void catalog_free(struct catalog *c)
 	}
 	if (c->env) {
 		env_close(c);
-		/* Without it the next one inspects the file. */
+		/* If this fails, the file is inspected when it is opened. */
 		if (!c->existing && !c->sealed)
 			(void)seal_write(c->directory, c->data);
 	}

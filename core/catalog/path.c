@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* More than any path the kernel takes; ends a circle of names. */
+/* Longer than any path of the kernel; the names of a damaged catalog may form a
+ * circle. */
 #define DEPTH_MAX 4096
 
 static int append_reversed(struct buf *b, struct catalog_name name)
@@ -31,8 +32,8 @@ static void reverse(char *bytes, size_t len)
 }
 
 /*
- * The path that ends with name in parent, built backwards as the walk goes
- * up.  -ENOENT when it does not lead to root.
+ * The path of a name in parent; built in reverse, from the name to the root.
+ * -ENOENT: it does not lead to root.
  */
 static int path_build(struct catalog_txn *txn, const struct file_key *root,
 		      const struct file_key *parent, struct catalog_name name,
@@ -104,7 +105,7 @@ int catalog_path_each(struct catalog_txn *txn, const struct file_key *root,
 	return result;
 }
 
-/* ---- what no path leads to ---- */
+/* ---- files without a path ---- */
 
 static int stop_at_first(void *arg, const char *path)
 {
@@ -138,7 +139,7 @@ int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
 			result = file_record_decode(&s.value, &r);
 		if (!result)
 			result = catalog_has_path(txn, root, &key);
-		/* The check reports records that cannot be read. */
+		/* Invalid records are reported by catalog_check(). */
 		if (result == 1 || result == -EUCLEAN)
 			continue;
 		if (!result)

@@ -8,7 +8,7 @@
 
 static const uint8_t meta_magic[8] = "kinfscat";
 
-/* Ahead of a device that is not 0. */
+/* The first byte of a key whose device is not 0. */
 #define OTHER_DEVICE 0x80
 
 static unsigned bytes_of(uint64_t number)
@@ -16,7 +16,8 @@ static unsigned bytes_of(uint64_t number)
 	return number ? (71 - (unsigned)__builtin_clzll(number)) / 8 : 0;
 }
 
-/* Device first: a device's files are pending in the order of its inodes. */
+/* The device comes first, so that the pending files of a filesystem are hashed
+ * in the order of their inodes. */
 size_t file_number_store(uint32_t device, uint64_t inode, uint8_t *bytes)
 {
 	unsigned count = bytes_of(inode), i;
@@ -41,7 +42,7 @@ size_t file_key_store(const struct file_key *key, uint8_t *bytes)
 	return len + 4;
 }
 
-/* Takes the bytes before the inode; false when no such key begins so. */
+/* Takes the device off the front; false: it is not valid. */
 static bool take_device(const uint8_t **at, const uint8_t *end,
 			uint32_t *device_out)
 {
@@ -56,7 +57,7 @@ static bool take_device(const uint8_t **at, const uint8_t *end,
 	return true;
 }
 
-/* Takes a key off the front; false when there is none. */
+/* Takes a file key off the front; false: it is not valid. */
 static bool take_file_key(const uint8_t **at, const uint8_t *end,
 			  struct file_key *out)
 {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 /*
- * Removal of trees.  Directories that lost their name wait in a list; files
- * go at once.  Every step deletes a name or a record, so even names that run
- * in a circle come to an end.
+ * Removes trees.  Files without a name are removed at once, directories without
+ * a name are put on a list.  Every step deletes a name or a record, so the work
+ * ends even if the names of a damaged catalog form a circle.
  */
 struct worklist {
 	struct file_key *keys;
@@ -31,8 +31,8 @@ static int worklist_push(struct worklist *w, const struct file_key *key)
 	return 0;
 }
 
-/* Deletes a file's record, or puts a directory on the list, once it has no
- * name left. */
+/* If key has no name left, deletes its record, or puts it on the list if it is
+ * a directory. */
 static int drop_nameless(struct catalog_txn *txn, const struct file_key *key,
 			 struct worklist *w)
 {

@@ -45,7 +45,7 @@ static int digest_fd(int fd, const atomic_bool *stop, XXH3_state_t *state,
 	return err;
 }
 
-/* Appends what the seal of the data file says. */
+/* Appends the text of the seal for the present data file. */
 static int append_seal(const char *data, const atomic_bool *stop,
 		       struct buf *out)
 {
@@ -159,7 +159,7 @@ int seal_check(const char *directory, const char *data, const atomic_bool *stop)
 	if (!err)
 		err = append_seal(data, stop, &text);
 	if (err == -EIO)
-		err = -EUCLEAN; /* a part of it is lost */
+		err = -EUCLEAN; /* a part of the file cannot be read */
 	if (!err &&
 	    (text.len != (size_t)len || memcmp(text.data, kept, text.len) != 0))
 		err = -EUCLEAN;

@@ -5,13 +5,13 @@
 #include <stdatomic.h>
 
 /*
- * The seal of a catalog: a digest of its whole data file, as a line of text in
- * a file of its own ("XXH128 SIZE").
+ * The seal of a catalog: a file with the digest of the whole data file, as a
+ * line of text ("XXH128 SIZE").
  *
- * It is written after a catalog was closed and removed, durably, before the
- * first change after that.  So a data file with its seal holds, byte for byte,
- * what LMDB wrote, and LMDB can be trusted with it.  A data file without a seal
- * is one whose process was killed, or whose host lost power: see inspect.h.
+ * The seal is written when the catalog is closed, and removed, durably, before
+ * the next change.  So a data file that matches its seal is as LMDB wrote it,
+ * and LMDB can open it safely.  A data file has no seal if its process was
+ * killed or the host lost power; then it is inspected (inspect.h).
  */
 #define SEAL_FILE "sealed"
 
@@ -19,9 +19,8 @@
 int seal_write(const char *directory, const char *data);
 int seal_remove(const char *directory);
 
-/* 0 when the data file is the sealed one, -ENOENT when there is no seal,
- * -EUCLEAN when the file is another one than was sealed, -ECANCELED once stop
- * is true. */
+/* 0: the data file matches its seal; -ENOENT: there is no seal; -EUCLEAN: the
+ * data file differs; -ECANCELED: stop became true. */
 int seal_check(const char *directory, const char *data,
 	       const atomic_bool *stop);
 

@@ -13,7 +13,7 @@
 #include "core/base/bytes.h"
 
 /*
- * The bytes of a text.  The first one says its form:
+ * The packing of digests in text form.  The first byte is the form:
  *
  *   FORM_PLAIN           length, the text as it is
  *   FORM_SHA256          32 bytes: 64 hex digits
@@ -21,12 +21,11 @@
  *   FORM_SSDEEP + level  two lengths, the characters of both hashes
  *   FORM_SISE + level    two lengths, the characters of both parts
  *
- * Lengths are varints.  Characters of base64 are 6 bits each, the first in the
- * lowest bits, and zeros fill the last byte.  A level is that of the block
- * size, 3 * 2^level.
+ * Lengths are varints.  Characters of base64 take 6 bits each, the first in the
+ * lowest bits; zeros fill the last byte.  The block size is 3 * 2^level.
  *
- * A text takes a form only where the form makes it again, character for
- * character.  Every other text is plain.
+ * A form is used only if unpacking gives the same text, character for
+ * character.  Every other text is stored as FORM_PLAIN.
  */
 enum {
 	FORM_PLAIN = 0,
@@ -55,7 +54,7 @@ static size_t packed_bytes(uint64_t chars)
 
 struct packing {
 	uint8_t *at;
-	unsigned bits, count; /* that wait for a whole byte */
+	unsigned bits, count; /* the last count < 8 bits */
 };
 
 static void pack(struct packing *p, const char *text, size_t len)
@@ -74,7 +73,7 @@ static void pack(struct packing *p, const char *text, size_t len)
 	}
 }
 
-static void pack_rest(struct packing *p)
+static void pack_last_byte(struct packing *p)
 {
 	if (p->count)
 		*p->at++ = (uint8_t)p->bits;
@@ -111,7 +110,7 @@ static size_t base64_len(const char *text)
 
 /* ---- two hashes of pieces ---- */
 
-/* A text as SiSe or ssdeep have it; the parts are not terminated. */
+/* A SiSe or ssdeep text in parts, which are not NUL-terminated. */
 struct piece_text {
 	unsigned form; /* FORM_SISE or FORM_SSDEEP */
 	unsigned level;
@@ -119,8 +118,7 @@ struct piece_text {
 	size_t len[2];
 };
 
-/* The label that a part begins with: its block size, and in SiSe the
- * modulus. */
+/* The label before a part: its block size, and in SiSe the modulus. */
 static int piece_label(const struct piece_text *p, int part,
 		       char label[static 64])
 {
@@ -137,7 +135,7 @@ static int piece_label(const struct piece_text *p, int part,
 	return len;
 }
 
-/* Whether text is of that form and level; then the parts. */
+/* Whether text has that form and level; sets the parts. */
 static bool piece_matches(struct piece_text *p, const char *text)
 {
 	char label[64];
@@ -190,7 +188,7 @@ static int piece_store(const struct piece_text *p, struct buf *out)
 	packing.at = (uint8_t *)out->data + out->len;
 	pack(&packing, p->part[0], p->len[0]);
 	pack(&packing, p->part[1], p->len[1]);
-	pack_rest(&packing);
+	pack_last_byte(&packing);
 	out->len += bytes;
 	return 0;
 }
@@ -248,11 +246,11 @@ static int text_store(const char *text, struct buf *out)
 
 /* ---- reading ---- */
 
-/* A text that lies in a record. */
+/* A packed text in a record. */
 struct stored_text {
 	unsigned form, level;
 	const uint8_t *bytes;
-	uint64_t len[2]; /* characters; len[1] is 0 where there is one part */
+	uint64_t len[2]; /* characters; len[1] is 0 if there is one part */
 };
 
 static bool fixed_find(struct stored_text *t, size_t bytes, const uint8_t **at,
@@ -290,12 +288,12 @@ static bool pieces_find(struct stored_text *t, const uint8_t **at,
 	bytes = packed_bytes(chars);
 	if (!fixed_find(t, bytes, at, end))
 		return false;
-	/* Nothing but zeros behind the last character. */
+	/* The bits after the last character must be zeros. */
 	return chars % 4 == 0 ||
 	       t->bytes[bytes - 1] >> (8 - (8 * bytes - 6 * chars)) == 0;
 }
 
-/* Takes one text off the front of *at; false when there is none. */
+/* Takes one text off the front of *at; false: it is not valid. */
 static bool text_find(const uint8_t **at, const uint8_t *end,
 		      struct stored_text *out)
 {
@@ -358,8 +356,8 @@ static int hex_text(const struct stored_text *t, size_t bytes, struct buf *out)
 	return buf_append_format(out, "%s%s", prefix, digits);
 }
 
-/* free() the text. */
-static int stored_text_make(const struct stored_text *t, char **out)
+/* Unpacks the text; the caller frees it. */
+static int stored_text_unpack(const struct stored_text *t, char **out)
 {
 	struct buf text = { 0 };
 	int err;
@@ -415,7 +413,7 @@ int texts_decode(const MDB_val *bytes, uint32_t wanted, struct digests *d)
 			continue;
 		err = text_find(&at, end, &text) ? 0 : -EUCLEAN;
 		if (!err && (wanted & DIGEST_BIT(id)))
-			err = stored_text_make(&text, &d->text[id]);
+			err = stored_text_unpack(&text, &d->text[id]);
 	}
 	return err || at == end ? err : -EUCLEAN;
 }

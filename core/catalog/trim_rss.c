@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* LMDB does not say where its map is; the kernel does, of an address in it. */
+/* Finds the range of LMDB's map by an address in it; LMDB has no call for
+ * that. */
 static int mapping_find(const void *address, uintptr_t *begin_out,
 			uintptr_t *end_out)
 {

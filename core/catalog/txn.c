@@ -55,9 +55,10 @@ int catalog_errno(int rc)
 
 /* ---- the gate ---- */
 
-/* Open transactions of this thread.  A thread that has one may begin another
- * while a thread waits to move the map: else it would wait for itself. */
-static _Thread_local unsigned held;
+/* The number of this thread's open transactions.  A thread that has one may
+ * begin another while the gate is closed.  Otherwise it would wait for the
+ * thread that moves the map, which waits for the first transaction. */
+static _Thread_local unsigned thread_txns;
 
 static bool is_opener(const struct map_gate *g)
 {
@@ -67,16 +68,16 @@ static bool is_opener(const struct map_gate *g)
 void map_gate_enter(struct map_gate *g)
 {
 	(void)pthread_mutex_lock(&g->lock);
-	while (held == 0 && (g->moving || (g->opening && !is_opener(g))))
+	while (thread_txns == 0 && (g->moving || (g->opening && !is_opener(g))))
 		(void)pthread_cond_wait(&g->changed, &g->lock);
 	g->inside++;
 	(void)pthread_mutex_unlock(&g->lock);
-	held++;
+	thread_txns++;
 }
 
 void map_gate_leave(struct map_gate *g)
 {
-	held--;
+	thread_txns--;
 	(void)pthread_mutex_lock(&g->lock);
 	g->inside--;
 	if (g->inside == 0 && g->moving)
@@ -280,7 +281,7 @@ uint32_t catalog_digest_set(struct catalog_txn *txn)
 
 /* ---- records ---- */
 
-static MDB_val val(const void *data, size_t len)
+static MDB_val mdb_value(const void *data, size_t len)
 {
 	/* LMDB does not write to what it is given. */
 	MDB_val v = { .mv_size = len, .mv_data = (void *)(uintptr_t)data };
@@ -291,7 +292,7 @@ static MDB_val val(const void *data, size_t len)
 int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	    size_t key_len, MDB_val *value_out)
 {
-	MDB_val k = val(key, key_len);
+	MDB_val k = mdb_value(key, key_len);
 	MDB_val v;
 	int err = txn->failed;
 
@@ -322,8 +323,8 @@ bool txn_has(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	return result == 0;
 }
 
-static int put(struct catalog_txn *txn, enum catalog_db db, MDB_val k,
-	       MDB_val v, unsigned flags)
+static int put_record(struct catalog_txn *txn, enum catalog_db db, MDB_val k,
+		      MDB_val v, unsigned flags)
 {
 	if (txn->failed)
 		return txn->failed;
@@ -334,20 +335,21 @@ static int put(struct catalog_txn *txn, enum catalog_db db, MDB_val k,
 int txn_put(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	    size_t key_len, const void *value, size_t value_len)
 {
-	return put(txn, db, val(key, key_len), val(value, value_len), 0);
+	return put_record(txn, db, mdb_value(key, key_len),
+			  mdb_value(value, value_len), 0);
 }
 
 int txn_append(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	       size_t key_len, const void *value, size_t value_len)
 {
-	return put(txn, db, val(key, key_len), val(value, value_len),
-		   MDB_APPEND);
+	return put_record(txn, db, mdb_value(key, key_len),
+			  mdb_value(value, value_len), MDB_APPEND);
 }
 
 int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	       size_t key_len)
 {
-	MDB_val k = val(key, key_len);
+	MDB_val k = mdb_value(key, key_len);
 
 	if (txn->failed)
 		return txn->failed;
@@ -389,7 +391,7 @@ int record_scan_next(struct record_scan *s)
 	if (s->stop && atomic_load(s->stop))
 		return -ECANCELED;
 	if (op == MDB_SET_RANGE)
-		s->key = val(s->prefix, s->prefix_len);
+		s->key = mdb_value(s->prefix, s->prefix_len);
 	s->started = true;
 	err = catalog_errno(mdb_cursor_get(s->cursor, &s->key, &s->value, op));
 	if (err)
@@ -429,7 +431,7 @@ int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
 int txn_after(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	      size_t key_len, bool or_equal, MDB_val *key_out)
 {
-	MDB_val k = val(key, key_len);
+	MDB_val k = mdb_value(key, key_len);
 	MDB_val v;
 	MDB_cursor *cursor;
 	int err = txn->failed;
