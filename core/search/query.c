@@ -258,23 +258,23 @@ static void on_digests(void *query, int err, struct file_digests *answer)
 	query_hold(q);
 }
 
-int search_file(struct searcher *s, const struct search_file_query *question,
+int search_file(struct searcher *s, const struct search_file_query *query,
 		const struct search_caller *caller, search_hits_fn *done,
 		void *arg)
 {
 	struct search_query *q;
-	int err = query_new(s, &query_file, question->fd, caller, &q);
+	int err = query_new(s, &query_file, query->fd, caller, &q);
 
 	if (err)
 		return err;
-	q->relation = question->relation;
+	q->relation = query->relation;
 	q->on_hits = done;
 	q->arg = arg;
 	q->wait = (struct digests_wait){
 		.uid = caller->credentials.uid,
 		.wanted = near_texts(q),
-		.deadline_ms = clock_now_ms() + question->timeout_ms,
-		.ticket = question->ticket,
+		.deadline_ms = clock_now_ms() + query->timeout_ms,
+		.ticket = query->ticket,
 		.open = open_file,
 		.close = close_nothing,
 		.done = on_digests,

@@ -268,7 +268,7 @@ void search_committed(struct searcher *s, uint64_t number);
 
 /* Any thread may call these functions; they do not block.  When one fails, done
  * is not called.  Arguments are borrowed during the call. */
-int search_file(struct searcher *s, const struct search_file_query *question,
+int search_file(struct searcher *s, const struct search_file_query *query,
 		const struct search_caller *caller, search_hits_fn *done,
 		void *arg);
 int search_content(struct searcher *s, const struct digests *digests,
