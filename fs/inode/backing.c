@@ -13,12 +13,12 @@
 #include "fs/loop/protocol.h"
 
 #define ID_REFUSED (-1)
-/* What a request or two read. */
+/* A file that one or two requests read. */
 #define SMALL_SIZE 65536
 
-/* ---- whether at all ---- */
+/* ---- whether passthrough is possible ---- */
 
-/* On these, stores to a mapping never move the times of the file. */
+/* On these filesystems stores to a mapping never change the timestamps. */
 static bool is_in_memory(const struct fs *fs)
 {
 	struct statfs st;
@@ -42,7 +42,7 @@ void backing_show(struct fuse_file_info *fi, int id)
 
 /* ---- the kernel's ids ---- */
 
-/* Of <linux/fuse.h>, which is older than passthrough on some systems. */
+/* From <linux/fuse.h>, which is older than passthrough on some systems. */
 struct backing_map {
 	int32_t fd;
 	uint32_t flags;
@@ -52,8 +52,10 @@ struct backing_map {
 #define BACKING_OPEN _IOW(229, 1, struct backing_map)
 #define BACKING_CLOSE _IOW(229, 2, uint32_t)
 
-/* Not in this container, or not on this filesystem: once is enough. */
-static void refused(struct fs *fs, const struct inode *inode, int err)
+/* Gives passthrough up if the kernel refuses it for the whole mount: in a
+ * container (EPERM), or on a stacked filesystem (ELOOP). */
+static void give_up_if_refused(struct fs *fs, const struct inode *inode,
+			       int err)
 {
 	if (err == EPERM || (err == ELOOP && inode->dev == fs->device))
 		atomic_store(&fs->passthrough, false);
@@ -66,7 +68,7 @@ static int id_open(struct fs *fs, const struct inode *inode)
 	int id = ioctl(fuse_session_fd(fs->session), BACKING_OPEN, &map);
 
 	if (id <= 0)
-		refused(fs, inode, errno);
+		give_up_if_refused(fs, inode, errno);
 	if (dropped)
 		cred_raise_setid(fs);
 	return id > 0 ? id : ID_REFUSED;
@@ -84,8 +86,8 @@ void backing_stop(struct fs *fs)
 
 /* ---- one inode ---- */
 
-/* Root keeps the setuid bits of what it writes to, and a user of the group a
- * setgid bit of a file that its group may not execute. */
+/* Whether a write of the caller may leave setuid or setgid bits: root's always
+ * does, and a member's of the group leaves setgid without S_IXGRP. */
 static bool may_keep_setid(fuse_req_t req, mode_t mode)
 {
 	if (!(mode & (S_ISUID | S_ISGID)))
@@ -94,8 +96,8 @@ static bool may_keep_setid(fuse_req_t req, mode_t mode)
 	       (mode & (S_ISGID | S_IXGRP)) == S_ISGID;
 }
 
-/* Files on other devices are hashed with "cross" only, and the engine does not
- * ask us for them. */
+/* With -o cross, files on other filesystems are hashed, too.  The engine does
+ * not ask the mount whether these are open, so they do not pass through. */
 static bool may_pass(fuse_req_t req, const struct fs *fs,
 		     const struct inode *inode, int flags,
 		     const struct stat *st)

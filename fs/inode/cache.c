@@ -36,8 +36,8 @@ double cache_attr_timeout(const struct fs *fs, const struct inode *inode,
 	return changes ? 0 : fs->options.timeout_s;
 }
 
-/* A negative offset stands for the attributes alone: the pages stay, and the
- * kernel waits for nothing that this request may hold. */
+/* With a negative offset the kernel invalidates the attributes and no pages,
+ * and takes no lock that a request may hold. */
 int cache_forget_attributes(struct fs *fs, struct inode *inode)
 {
 	return fuse_lowlevel_notify_inval_inode(fs->session, node_of(fs, inode),
@@ -86,22 +86,21 @@ void cache_count_lookup(const struct fs *fs, struct inode *dir)
 	atomic_fetch_add(&dir->looked, 1);
 }
 
-/* A time in whole seconds may come from a filesystem that counts seconds: then
- * two changes within one second look like one. */
+/* False for a time of whole seconds: the filesystem may count in seconds, and
+ * two changes within a second have the same time then. */
 static bool is_exact(int64_t time_ns)
 {
 	return time_ns % 1000000000 != 0;
 }
 
-/* The caller has looked up most of the names: the kernel has their
- * attributes. */
+/* Whether the kernel has the attributes of most names by recent lookups. */
 static bool names_are_known(const struct fs *fs, const struct inode *dir)
 {
 	return atomic_load(&dir->looked_ns) >= cache_recent_ns(fs) &&
 	       atomic_load(&dir->looked) > atomic_load(&dir->listed) / 2;
 }
 
-/* The kernel kept the attributes of most when it asked last. */
+/* Whether most attributes were cached for long when the listing was read. */
 static bool names_are_kept(const struct inode *dir)
 {
 	return atomic_load(&dir->listed_kept) > atomic_load(&dir->listed) / 2;

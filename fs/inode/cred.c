@@ -15,13 +15,13 @@
 #include "fs/fs.h"
 
 #define GROUPS_USUAL 64
-/* No file is of this group. */
+/* A group that owns no files. */
 #define NO_GROUP ((gid_t)-2)
 
-/* The thread has a umask of its own, and which. */
+/* The thread has left CLONE_FS, and its umask is umask_now. */
 static _Thread_local bool umask_is_own;
 static _Thread_local mode_t umask_now;
-/* Between cred_drop_setid() and cred_raise_setid(). */
+/* cred_drop_setid() has changed the thread's groups. */
 static _Thread_local bool groups_are_other;
 
 static pthread_once_t umask_shared_once = PTHREAD_ONCE_INIT;
@@ -108,7 +108,8 @@ void cred_restore(struct fs *fs, const struct cred *saved)
 		credentials_leave(&fs->own);
 }
 
-/* What the thread has when it acts as the daemon, which never changes. */
+/* The capabilities of a thread with the daemon's credentials; they never
+ * change, so they are read once. */
 static bool own_capabilities(struct __user_cap_header_struct *head,
 			     struct __user_cap_data_struct *sets_out)
 {
@@ -145,7 +146,8 @@ static void take_groups(struct fs *fs, const struct credentials *groups)
 	groups_are_other = credentials_enter(&p, &fs->own) == 0;
 }
 
-static bool group_decides(int fd)
+/* Whether a write clears the setgid bit depends on the writer's groups. */
+static bool depends_on_groups(int fd)
 {
 	struct stat st;
 
@@ -159,7 +161,7 @@ bool cred_drop_setid(struct fs *fs, fuse_req_t req, int fd)
 
 	if (!fs->root_user || !set_setid(false))
 		return false;
-	if (group_decides(fd)) {
+	if (depends_on_groups(fd)) {
 		if (cred_of(req, &caller) != 0)
 			caller = (struct credentials){ .gid = NO_GROUP };
 		take_groups(fs, &caller);
@@ -192,9 +194,9 @@ static void umask_clear(void)
 }
 
 /*
- * Threads share their umask unless they leave the group of CLONE_FS.  Where
- * that is forbidden (some containers) the mask is taken off the mode, and
- * default ACLs are masked too.
+ * Threads share their umask until they unshare CLONE_FS.  Some containers
+ * forbid that; then the umask is applied to the mode here, even if there is a
+ * default ACL.
  */
 static mode_t umask_assume(mode_t mask, mode_t mode)
 {

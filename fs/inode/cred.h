@@ -10,54 +10,54 @@ struct fuse_req;
 struct credentials;
 
 /*
- * Doing things as the caller.
+ * Operations with the caller's credentials.
  *
- * A daemon that is root serves other users; what they make must be theirs and
- * what they may not do must fail.  The calling thread becomes the caller (see
- * struct credentials) for one operation; a caller that is root keeps the
- * daemon's groups.  A caller from another pid namespace has no groups that
- * could be looked up; it acts with its group alone.
+ * A daemon that is root serves other users: their files must belong to them,
+ * and the kernel must check their permissions.  So the thread takes the
+ * caller's credentials (struct credentials) for one operation.  For a caller
+ * that is root it keeps the daemon's groups.  The groups of a caller in another
+ * pid namespace cannot be read, so such a caller has its primary group only.
  */
 struct cred {
 	bool changed;
 };
 
-/* Done once, before the first request: -ENOMEM or errno. */
+/* Called once, before the first request.  A negative errno. */
 int cred_init(struct fs *fs);
 
-/* The credentials of the caller.  credentials_release() frees them; -ENOMEM. */
+/* The credentials of the caller; free with credentials_release().  -ENOMEM. */
 int cred_of(struct fuse_req *req, struct credentials *out);
 
-/* Whether the caller of a request is root or the user whose daemon this is. */
+/* Whether the caller is root or the user that runs the daemon. */
 bool cred_owns_mount(const struct fs *fs, struct fuse_req *req);
 
-/* Whether the caller of a request has these credentials; of who owns the mount,
- * in which no group is asked for, but for the groups.  False also when there is
- * no memory to find out. */
+/* Whether the caller has these credentials.  Groups are not compared if the
+ * caller owns the mount.  False also when there is no memory. */
 bool cred_is(struct fs *fs, struct fuse_req *req, const struct credentials *p);
 
-/* Gives the thread the caller's credentials; nothing to do when the daemon is
- * not root or the caller is root.  On failure nothing has changed. */
+/* Gives the thread the caller's credentials.  Does nothing if the daemon is not
+ * root or the caller is root.  On failure nothing has changed. */
 int cred_assume(struct fs *fs, struct fuse_req *req, struct cred *saved_out);
 
-/* Gives the thread those of the daemon back.  A thread that cannot go back must
- * not go on: ends the process. */
+/* Gives the thread the daemon's credentials again; ends the process if that
+ * fails. */
 void cred_restore(struct fs *fs, const struct cred *saved);
 
-/* For a call that makes a file: gives the thread the caller's umask, too, so
- * that the filesystem below applies it, or a default ACL instead.  mode_out is
- * the mode to pass to that call. */
+/* As cred_assume(), before a call that creates a file.  Also sets the thread's
+ * umask to the caller's, so that the filesystem below applies the umask or a
+ * default ACL.  mode_out is the mode for that call. */
 int cred_assume_create(struct fs *fs, struct fuse_req *req, mode_t mode,
 		       struct cred *saved_out, mode_t *mode_out);
 
 /*
- * Takes CAP_FSETID off the calling thread, so that a file it writes to loses
- * its setuid bits, and its setgid bit if the group may execute it or if the
- * writer is not of the group.  Returns whether the thread had it; it is to be
- * given back then, and nothing else to be done before.
+ * These two remove CAP_FSETID from the calling thread, so that a write clears
+ * the setuid bit of the file, and the setgid bit if the group may execute the
+ * file or the writer is not in the group.  If they return true, the thread must
+ * call cred_raise_setid() right after the write.
  *
- * The first is to write to the file behind fd for a caller: where the group
- * decides, the thread gets the caller's groups.  The second is of no group.
+ * cred_drop_setid() is for a write to the file behind fd for a caller; the
+ * thread takes the caller's groups if the setgid bit depends on them.  After
+ * cred_drop_setid_for_all() the thread is in no group.
  */
 bool cred_drop_setid(struct fs *fs, struct fuse_req *req, int fd);
 bool cred_drop_setid_for_all(struct fs *fs);

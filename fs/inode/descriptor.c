@@ -34,7 +34,7 @@ static int open_by_name(struct fs *fs, struct reopener *r, struct inode *inode)
 	return fd;
 }
 
-static bool same_file(const struct inode *inode, int fd)
+static bool is_same_file(const struct inode *inode, int fd)
 {
 	struct file_handle_copy handle;
 	struct stat st;
@@ -48,7 +48,7 @@ static bool same_file(const struct inode *inode, int fd)
 	return reopen_same_handle(inode->reopen, &handle);
 }
 
-static int open_once(struct fs *fs, struct reopener *r, struct inode *inode)
+static int reopen_once(struct fs *fs, struct reopener *r, struct inode *inode)
 {
 	const struct reopen *reopen = inode->reopen;
 	int fd;
@@ -56,14 +56,14 @@ static int open_once(struct fs *fs, struct reopener *r, struct inode *inode)
 	if (reopen->mount)
 		return reopen_by_handle(reopen);
 	fd = open_by_name(fs, r, inode);
-	if (fd >= 0 && !same_file(inode, fd)) {
+	if (fd >= 0 && !is_same_file(inode, fd)) {
 		close(fd);
 		fd = -ESTALE;
 	}
 	return fd;
 }
 
-static int open_again(struct fs *fs, struct inode *inode)
+static int reopen_inode(struct fs *fs, struct inode *inode)
 {
 	struct reopener *r = inodes_reopener(fs);
 	unsigned epoch;
@@ -71,7 +71,7 @@ static int open_again(struct fs *fs, struct inode *inode)
 
 	do {
 		epoch = reopen_epoch(r);
-		fd = open_once(fs, r, inode);
+		fd = reopen_once(fs, r, inode);
 	} while (fd == -ESTALE && epoch != reopen_epoch(r));
 	return fd;
 }
@@ -107,7 +107,8 @@ void inodes_rename_end(struct fs *fs, bool begun)
 
 /* ---- all inodes ---- */
 
-/* Of a handle, which reaches the file even when its name is gone. */
+/* Duplicates a handle's descriptor, which works without a name.  -ENOENT: the
+ * inode has no open handle. */
 static int handle_dup(struct fs *fs, struct inode *inode)
 {
 	int fd = -ENOENT;
@@ -133,7 +134,7 @@ int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out)
 	}
 	fd = handle_dup(fs, inode);
 	if (fd == -ENOENT)
-		fd = open_again(fs, inode);
+		fd = reopen_inode(fs, inode);
 	if (fd < 0)
 		return fd;
 	out->fd = fd;

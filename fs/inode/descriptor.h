@@ -20,15 +20,15 @@ struct path_fd {
 	bool owned;
 };
 
-/* A descriptor of the inode for one operation.  To be called with the
- * daemon's own credentials.  -ESTALE when it is not to be found any more. */
+/* A descriptor of the inode for one operation.  Called with the daemon's own
+ * credentials.  -ESTALE: the file cannot be found any more. */
 int inode_path_fd(struct fs *fs, struct inode *inode, struct path_fd *out);
 void path_fd_close(struct path_fd *p);
 
 /* ---- names ---- */
 
-/* Around a rename: the inodes that are found by name are told their new names.
- * Nothing may be opened by name in between. */
+/* Called around a rename, to update the names of inodes that are opened by
+ * name.  No inode may be opened by name in between. */
 bool inodes_rename_begin(struct fs *fs);
 void inodes_rename_moved(struct fs *fs, struct inode *parent, int parent_fd,
 			 const char *name);
@@ -36,12 +36,12 @@ void inodes_rename_end(struct fs *fs, bool begun);
 
 /* ---- handles ---- */
 
-/* Puts a handle on its inode's list (takes a reference) and off it again
- * (drops it). */
+/* Adds a handle to its inode's list and takes a reference; removes it and drops
+ * the reference. */
 void handle_attach(struct fs *fs, struct inode *inode, struct handle *h);
 void handle_detach(struct fs *fs, struct handle *h);
 
-/* The descriptor of an open file, opened now if it was not needed so far; a
+/* The descriptor of an open file.  It is opened when it is first needed.  A
  * negative errno. */
 int handle_fd(struct fs *fs, struct handle *h);
 

@@ -30,10 +30,10 @@ struct inode_table {
 	struct shard shards[SHARDS];
 	struct reopener *reopener;
 	atomic_uint held; /* descriptors kept by inodes */
-	unsigned bound;
-	atomic_bool bare; /* there was an inode without a descriptor */
+	unsigned bound;   /* of held */
+	atomic_bool bare; /* an inode without a descriptor was made */
 	_Atomic uint64_t generation;
-	atomic_uint freed; /* inodes, see give_back() */
+	atomic_uint freed; /* number of freed inodes, see trim_heap() */
 	void (*released)(struct fs *fs, struct inode *inode);
 };
 
@@ -70,7 +70,7 @@ static struct inode *shard_find(const struct shard *s, dev_t dev, ino_t ino)
 	return inode;
 }
 
-/* Longer chains are all that happens when there is no memory. */
+/* Without memory the table stays as it is, with longer chains. */
 static void shard_grow(struct shard *s)
 {
 	struct shard bigger = { .bucket_count = s->bucket_count * 2 };
@@ -125,7 +125,7 @@ static void shard_remove(struct shard *s, struct inode *inode)
 		(void)chain_remove(&s->replaced, inode);
 }
 
-/* Its number belongs to another file now; it is not to be found any more. */
+/* Another file has the inode's number now: the inode is no longer found. */
 static void shard_replace(struct shard *s, struct inode *inode)
 {
 	shard_remove(s, inode);
@@ -135,15 +135,16 @@ static void shard_replace(struct shard *s, struct inode *inode)
 
 /* ---- references ---- */
 
-/* The C library keeps what is freed; but when the kernel forgets very many
- * files, memory is short. */
-static void give_back(struct inode_table *t)
+/* Returns freed memory to the system, which the C library would keep.  When the
+ * kernel forgets very many files, memory is short. */
+static void trim_heap(struct inode_table *t)
 {
 	if (atomic_fetch_add(&t->freed, 1) % TRIM_FREED == TRIM_FREED - 1)
 		(void)malloc_trim(0);
 }
 
-/* Returns the parent of an inode found by name: one more to drop. */
+/* Returns the parent of an inode that is opened by name; the caller drops that
+ * reference. */
 static struct inode *inode_free(struct fs *fs, struct inode *inode)
 {
 	struct inode *parent = reopen_free(fs->inodes->reopener, inode->reopen);
@@ -154,11 +155,12 @@ static struct inode *inode_free(struct fs *fs, struct inode *inode)
 		atomic_fetch_sub(&fs->inodes->held, 1);
 	}
 	free(inode);
-	give_back(fs->inodes);
+	trim_heap(fs->inodes);
 	return parent;
 }
 
-/* Whether these were the last references. */
+/* Drops references; true: they were the last ones, and the inode has left the
+ * table. */
 static bool inode_drop(struct fs *fs, struct inode *inode, uint64_t count)
 {
 	struct shard *s = shard_of(fs, inode->dev, inode->ino);
@@ -250,7 +252,7 @@ int64_t inode_notified_ns(struct fs *fs, dev_t dev, ino_t ino)
 	return notified_ns;
 }
 
-/* Whether one more descriptor may be kept; counts it if so. */
+/* Counts one more descriptor; false: the bound is reached. */
 static bool held_take(struct inode_table *t, mode_t mode)
 {
 	unsigned bound = S_ISDIR(mode) ? t->bound : t->bound / 4 * 3;
@@ -272,7 +274,7 @@ static int inode_set_reopen(struct fs *fs, struct inode *inode,
 	return reopen_new(fs->inodes->reopener, found, handle, &inode->reopen);
 }
 
-/* It has no capability, and is no news: it is hashed when it is closed. */
+/* A new file has no security.capability, and is hashed when it is closed. */
 static void inode_set_fresh(struct inode *inode, int64_t ctime_ns)
 {
 	atomic_init(&inode->caps_none, atomic_load(&inode->caps_epoch));
@@ -311,9 +313,9 @@ static int inode_new(struct fs *fs, const struct found *found,
 }
 
 /*
- * Another file than the one found, which then has its number by reuse.  When
- * the handle was not read there was no inode without a descriptor at the time
- * found->fd was opened, and the number cannot have changed hands since.
+ * Whether the inode is one of another file, whose number the found file has
+ * reused.  If the handle was not read, every inode had a descriptor when
+ * found->fd was opened, so no number was reused.
  */
 static bool is_replaced(const struct inode *inode, const struct found *found,
 			const struct file_handle_copy *handle)
@@ -324,10 +326,11 @@ static bool is_replaced(const struct inode *inode, const struct found *found,
 	       !reopen_same_handle(inode->reopen, handle);
 }
 
-/* Finds the inode or inserts candidate (NULL: only finds). */
-static struct inode *enter(struct fs *fs, const struct found *found,
-			   const struct file_handle_copy *handle,
-			   struct inode *candidate)
+/* Finds the inode or inserts candidate (NULL: only finds).  Takes a
+ * reference. */
+static struct inode *find_or_add(struct fs *fs, const struct found *found,
+				 const struct file_handle_copy *handle,
+				 struct inode *candidate)
 {
 	dev_t dev = found->st->st_dev;
 	ino_t ino = found->st->st_ino;
@@ -350,7 +353,8 @@ static struct inode *enter(struct fs *fs, const struct found *found,
 	return inode;
 }
 
-/* A candidate that came too late; found->fd stays the caller's. */
+/* Frees a candidate that was not inserted, as another thread was faster;
+ * found->fd stays the caller's. */
 static void candidate_free(struct fs *fs, struct inode *candidate)
 {
 	struct inode *parent;
@@ -363,8 +367,8 @@ static void candidate_free(struct fs *fs, struct inode *candidate)
 		inode_unref(fs, parent);
 }
 
-static int find_or_insert(struct fs *fs, const struct found *found,
-			  struct inode **inode_out)
+static int inode_get(struct fs *fs, const struct found *found,
+		     struct inode **inode_out)
 {
 	struct file_handle_copy handle = { .read = false };
 	struct inode *candidate;
@@ -373,12 +377,12 @@ static int find_or_insert(struct fs *fs, const struct found *found,
 
 	if (atomic_load(&fs->inodes->bare))
 		file_handle_read(found->fd, &handle);
-	inode = enter(fs, found, &handle, NULL);
+	inode = find_or_add(fs, found, &handle, NULL);
 	if (!inode) {
 		err = inode_new(fs, found, &handle, &candidate);
 		if (err)
 			return err;
-		inode = enter(fs, found, &handle, candidate);
+		inode = find_or_add(fs, found, &handle, candidate);
 		if (inode != candidate)
 			candidate_free(fs, candidate);
 	}
@@ -390,7 +394,7 @@ int inode_enter(struct fs *fs, const struct found *found,
 		struct inode **inode_out)
 {
 	struct inode *inode = NULL, *former;
-	int err = find_or_insert(fs, found, &inode);
+	int err = inode_get(fs, found, &inode);
 
 	if (err || inode->fd != found->fd)
 		close(found->fd);
@@ -465,7 +469,7 @@ int inodes_open(struct fs *fs, int source_fd,
 	return err;
 }
 
-/* Files that were open when a signal ended us. */
+/* Closes the files that were open when a signal ended the daemon. */
 static void handles_free(struct inode *inode)
 {
 	struct handle *h;

@@ -17,7 +17,7 @@ struct mapped_job {
 };
 
 struct mapped {
-	pthread_mutex_t gate; /* held while done is called; before lock */
+	pthread_mutex_t gate; /* held while done() is called; before lock */
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t work;
 	struct mapped_job *first, *last;
@@ -32,7 +32,7 @@ bool mapped_is_possible(struct fs *fs, struct inode *inode)
 	if (!atomic_load(&inode->writers))
 		return false;
 	inode_lock(fs, inode);
-	/* Passthrough maps the file below, see backing.h. */
+	/* A handle that passes through maps the file below, see backing.h. */
 	for (h = inode->passing ? NULL : inode->handles; h; h = h->next)
 		if ((h->flags & O_ACCMODE) == O_RDWR)
 			break;
@@ -62,8 +62,8 @@ int mapped_write_out(struct fs *fs, struct inode *inode,
 	return 0;
 }
 
-/* Waits for a job; NULL at the end, when there is none left. */
-static struct mapped_job *take(struct mapped *m, bool *stopped_out)
+/* Waits for a job; NULL: stopped, and there is none left. */
+static struct mapped_job *take_job(struct mapped *m, bool *stopped_out)
 {
 	struct mapped_job *job;
 
@@ -90,15 +90,15 @@ static bool is_stopped(struct mapped *m)
 	return stopped;
 }
 
-static void *run(void *arg)
+static void *mapped_run(void *arg)
 {
 	struct fs *fs = arg;
 	struct mapped *m = fs->mapped;
 	struct mapped_job *job;
 	bool stopped;
 
-	while ((job = take(m, &stopped))) {
-		/* Invalidating writes what is dirty first. */
+	while ((job = take_job(m, &stopped))) {
+		/* The kernel writes dirty pages back before it drops them. */
 		if (!stopped)
 			(void)fuse_lowlevel_notify_inval_inode(
 				fs->session, node_of(fs, job->inode), 0, 0);
@@ -121,7 +121,7 @@ int mapped_open(struct fs *fs)
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_cond_init(&m->work, NULL);
 	fs->mapped = m;
-	err = -pthread_create(&m->thread, NULL, run, fs);
+	err = -pthread_create(&m->thread, NULL, mapped_run, fs);
 	if (err) {
 		fs->mapped = NULL;
 		free(m);

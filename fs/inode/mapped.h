@@ -8,24 +8,26 @@ struct fs;
 struct inode;
 
 /*
- * Pages that were changed through a shared mapping.
+ * Writes out pages that were changed through a shared mapping of the mount.
  *
- * They reach the file below when the kernel gets round to it, and until then
- * its times say nothing.  So before a digest of a file that may be mapped for
- * writing is believed, the kernel is made to write them out.  That waits for
- * write requests, so it has a thread of its own.
+ * The kernel writes such pages back later, and until then the timestamps of the
+ * file below do not change.  So before a digest of a file that may be mapped
+ * for writing is used, the kernel is told to write its pages back.  That waits
+ * for write requests to the daemon, so a thread of its own does it.
  */
 int mapped_open(struct fs *fs);
-/* When it returns, done is called with -ECANCELED only. */
+/* From now on done is called with -ECANCELED. */
 void mapped_stop(struct fs *fs);
-/* After the session was unmounted: ends the thread. */
+/* Ends the thread; called after the unmount. */
 void mapped_free(struct fs *fs);
 
-/* Whether a mapping for writing can exist: the file is open for both. */
+/* Whether a writable mapping can exist: a handle is open for reading and
+ * writing. */
 bool mapped_is_possible(struct fs *fs, struct inode *inode);
 
-/* Calls done (once, from the thread) when the pages have been written: 0 or
- * -ECANCELED.  The caller keeps inode referenced until then.  -ENOMEM. */
+/* Calls done() once, from the thread, after the pages have been written.  Its
+ * result is 0 or -ECANCELED.  The caller holds a reference to inode until then.
+ * -ENOMEM. */
 int mapped_write_out(struct fs *fs, struct inode *inode,
 		     void (*done)(void *arg, int result), void *arg);
 

@@ -13,34 +13,34 @@
 #include "fs/inode/inode.h"
 
 /*
- * By handle: open_by_handle_at() needs a descriptor of the mount the file was
- * found on.  It is taken from the first directory seen there and tried once; a
- * mount where it does not work is left to names.
+ * By handle: open_by_handle_at() needs a descriptor on the lower mount of the
+ * file.  The first directory found there serves for that, and is tested once.
+ * If the test fails, files on that lower mount are opened by name.
  *
- * By name: the chain of names up to the nearest directory with a descriptor is
- * copied under the names lock and walked without it.  A rename through the
- * mount holds the lock for writing while it happens, so a chain is either old
- * or new; a walk that failed across a rename is repeated.
+ * By name: the names up to the nearest directory with a descriptor are copied
+ * under the names lock and walked without it.  A rename through the mount holds
+ * the lock for writing, so the copy is from before the rename or after it.  If
+ * a walk fails and there was a rename meanwhile, the walk is repeated.
  */
 
 struct lower_mount {
 	struct lower_mount *next;
 	int id;
-	int fd; /* not O_PATH; -1: handles do not work here */
+	int fd; /* not O_PATH; -1: handles cannot be opened here */
 };
 
 struct reopener {
-	bool privileged;      /* open_by_handle_at() may be used */
+	bool privileged;      /* open_by_handle_at() works */
 	pthread_mutex_t lock; /* mounts */
 	struct lower_mount *mounts;
-	pthread_rwlock_t names;
-	atomic_uint epoch;
-	atomic_size_t named; /* inodes that are found by name */
+	pthread_rwlock_t names; /* parent and name of all struct reopen */
+	atomic_uint epoch;      /* see reopen_epoch() */
+	atomic_size_t named;    /* number of inodes that are opened by name */
 };
 
 /* ---- descriptors ---- */
 
-/* What the kernel has room for in one process; 0 when it does not say. */
+/* The kernel's limit for a process (fs.nr_open); 0: not known. */
 static rlim_t kernel_limit(void)
 {
 	char text[32] = "";
@@ -101,7 +101,7 @@ int fd_reopen(int fd, int flags)
 	return again < 0 ? -errno : again;
 }
 
-/* "." is found faster, and needs search permission. */
+/* Tries "." first, which is faster but needs search permission. */
 int directory_reopen(int fd)
 {
 	enum { FLAGS = O_RDONLY | O_DIRECTORY };
@@ -157,7 +157,7 @@ int reopen_by_handle(const struct reopen *reopen)
 
 /* ---- mounts ---- */
 
-/* A descriptor for open_by_handle_at(), or -1 when it cannot be used. */
+/* A descriptor for open_by_handle_at(); -1: handles cannot be opened. */
 static int mount_fd_open(int dir_fd, const struct file_handle_copy *handle)
 {
 	int fd = fd_reopen(dir_fd, O_RDONLY | O_DIRECTORY);
@@ -328,8 +328,8 @@ static bool name_differs(struct reopener *r, const struct reopen *reopen,
 	return differs;
 }
 
-/* Under the names lock, held for writing.  Returns the former parent, whose
- * reference goes to the caller. */
+/* The caller holds the names lock for writing.  Returns the former parent,
+ * whose reference passes to the caller. */
 static struct inode *name_set(struct reopen *reopen, struct inode *parent,
 			      const char *name)
 {
@@ -337,7 +337,7 @@ static struct inode *name_set(struct reopen *reopen, struct inode *parent,
 	char *copy = strdup(name);
 
 	if (!copy)
-		return NULL; /* the old one leads nowhere: -ESTALE later */
+		return NULL; /* with the old name the error is -ESTALE */
 	inode_ref(parent);
 	free(reopen->name);
 	reopen->name = copy;

@@ -6,15 +6,16 @@
 #include <stddef.h>
 
 /*
- * Opening again: a file behind a descriptor with other flags, and the file of
- * an inode that has no descriptor (see inode.h).
+ * Opens a file again: one behind a descriptor with other flags, or one of an
+ * inode that has no descriptor (see inode.h).
  */
 
 #define FILE_HANDLE_MAX 128 /* MAX_HANDLE_SZ */
 
-/* What name_to_handle_at() says; bytes is 0 where the filesystem has none. */
+/* The result of name_to_handle_at(); bytes is 0 if the filesystem has no
+ * handles. */
 struct file_handle_copy {
-	bool read; /* the rest is filled in */
+	bool read; /* the other fields are valid */
 	int mount_id;
 	int type;
 	unsigned bytes;
@@ -42,71 +43,72 @@ void reopener_free(struct reopener *r);
 
 void file_handle_read(int fd, struct file_handle_copy *out);
 
-/* How to find the file again. */
+/* Stores how the file can be opened again: by handle, else by name. */
 int reopen_new(struct reopener *r, const struct found *found,
 	       const struct file_handle_copy *handle, struct reopen **out);
 
-/* Returns the parent, whose reference goes to the caller; NULL if none. */
+/* Returns the parent, whose reference passes to the caller; or NULL. */
 struct inode *reopen_free(struct reopener *r, struct reopen *reopen);
 
 bool reopen_same_handle(const struct reopen *reopen,
 			const struct file_handle_copy *handle);
 
-/* The file was seen under this name.  Returns the former parent, whose
- * reference goes to the caller; NULL if none. */
+/* The file was found by this name.  Returns the former parent, whose reference
+ * passes to the caller; or NULL. */
 struct inode *reopen_named(struct reopener *r, struct inode *inode,
 			   struct inode *parent, const char *name);
 
-/* Renames between these two; the inodes that are found by name are told their
- * new names.  Nothing may be opened by name in between.  reopen_rename_moved()
- * returns as reopen_named() does. */
+/* A rename happens between reopen_rename_begin() and reopen_rename_end(); no
+ * inode may be opened by name in between.  reopen_rename_moved() updates the
+ * name of an inode, and returns as reopen_named() does. */
 bool reopen_rename_begin(struct reopener *r);
 struct inode *reopen_rename_moved(struct inode *inode, struct inode *parent,
 				  const char *name);
 void reopen_rename_end(struct reopener *r, bool begun);
 
-/* Moves with each rename: a walk that failed across one is repeated. */
+/* Incremented by each rename.  A walk that failed is repeated if it has
+ * changed. */
 unsigned reopen_epoch(struct reopener *r);
 
-/* A new O_PATH descriptor of an inode that is found by handle. */
+/* Opens an inode by its handle; returns a new O_PATH descriptor. */
 int reopen_by_handle(const struct reopen *reopen);
 
-/* Copies the names from the nearest ancestor that is not found by name down
- * to inode, each with its NUL; takes a reference to that ancestor.  The caller
+/* Copies the names from the nearest ancestor that is not opened by name down to
+ * inode, each with its NUL.  Takes a reference to that ancestor.  The caller
  * frees the names. */
 int reopen_copy_chain(struct reopener *r, struct inode *inode, char **names_out,
 		      size_t *len_out, struct inode **base_out);
 
-/* Walks such names from fd and returns a new descriptor; never follows a
- * symbolic link. */
+/* Walks these names from fd and returns a new descriptor.  Follows no symbolic
+ * link. */
 int reopen_walk_chain(int fd, const char *names, size_t len);
 
 /* ---- descriptors ---- */
 
-/* Raises RLIMIT_NOFILE as far as allowed (root may go beyond its hard limit,
- * up to what the kernel has room for) and returns it. */
+/* Raises RLIMIT_NOFILE as far as allowed and returns it.  Root can exceed its
+ * hard limit, up to fs.nr_open. */
 unsigned descriptors_raise(void);
 
-/* Makes room for so many.  The kernel would enlarge its table by and by, and
- * once there are several threads, it waits for all processors each time: for
- * milliseconds, in the middle of a request. */
+/* Enlarges the descriptor table of the process for so many.  Otherwise the
+ * kernel enlarges it step by step.  In a process with threads each step waits
+ * for an RCU grace period: milliseconds in the middle of a request. */
 void descriptors_reserve(int fd, unsigned count);
 
-/* Makes /proc/self/fd the working directory of the process: it costs each of
- * the following calls a third less than to walk there. */
+/* Makes /proc/self/fd the working directory of the process, which makes the
+ * following calls faster by a third. */
 int fd_paths_enable(void);
 
-/* The path "N": the file behind an O_PATH descriptor, for the calls that take
- * a path only. */
+/* The path "N", relative to /proc/self/fd: the file behind a descriptor, for
+ * system calls that take only a path. */
 struct fd_path {
 	char text[16];
 };
 void fd_path_make(int fd, struct fd_path *out);
 
-/* Opens the file behind fd again with other flags. */
+/* Opens the file behind fd with other flags. */
 int fd_reopen(int fd, int flags);
 
-/* The directory behind fd, to be listed. */
+/* Opens the directory behind fd for listing. */
 int directory_reopen(int fd);
 
 #endif

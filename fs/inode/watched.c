@@ -17,9 +17,9 @@
 
 enum { FIRST_BUCKETS = 1024, DEVICES_MAX = 64 };
 
-/* Inodes by id, and the devices that were asked for. */
+/* The inodes by id, and which devices are watched. */
 struct watched {
-	pthread_mutex_t lock; /* everything here; before that of a shard */
+	pthread_mutex_t lock; /* everything here; before the lock of a shard */
 	struct inode **buckets;
 	size_t bucket_count; /* a power of two */
 	size_t count;
@@ -37,8 +37,8 @@ static struct inode **bucket_of(const struct watched *w, uint64_t id)
 	return &w->buckets[(id >> 1) & (w->bucket_count - 1)];
 }
 
-/* Longer chains are all that happens when there is no memory. */
-static void grow(struct watched *w)
+/* Without memory the table stays as it is, with longer chains. */
+static void table_grow(struct watched *w)
 {
 	struct watched bigger = { .bucket_count = w->bucket_count * 2 };
 	struct inode *inode, **to;
@@ -58,14 +58,14 @@ static void grow(struct watched *w)
 	w->bucket_count = bigger.bucket_count;
 }
 
-static void insert(struct watched *w, struct inode *inode, uint64_t id)
+static void table_insert(struct watched *w, struct inode *inode, uint64_t id)
 {
 	struct inode **to;
 
 	pthread_mutex_lock(&w->lock);
 	if (!atomic_load(&inode->watch_id)) {
 		if (w->count >= w->bucket_count)
-			grow(w);
+			table_grow(w);
 		to = bucket_of(w, id);
 		inode->watched_next = *to;
 		*to = inode;
@@ -91,7 +91,7 @@ void watched_release(struct fs *fs, struct inode *inode)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* An inode without references is about to leave the table. */
+/* Takes a reference, unless the inode has none and is about to be freed. */
 static bool ref_if_used(struct inode *inode)
 {
 	uint64_t refs = atomic_load(&inode->refs);
@@ -117,9 +117,10 @@ struct inode *watched_next(struct fs *fs, uint64_t id, struct inode *before)
 	return inode;
 }
 
-/* Up to so many of one bucket, each with a reference. */
-static size_t take_kept(struct watched *w, size_t bucket, struct inode **out,
-			size_t most)
+/* Gets up to most inodes of a bucket whose attributes are cached, each with a
+ * reference. */
+static size_t ref_kept(struct watched *w, size_t bucket, struct inode **out,
+		       size_t most)
 {
 	struct inode *inode;
 	size_t count = 0;
@@ -143,8 +144,8 @@ static size_t buckets_of(struct watched *w)
 	return count;
 }
 
-/* fn makes them kept no more, so a long chain is done bit by bit.  When the
- * table grows meanwhile, all begins anew. */
+/* fn resets inode->kept, so a long chain can be handled in parts.  If the table
+ * grows meanwhile, it is walked again. */
 void watched_each_kept(struct fs *fs,
 		       void (*fn)(struct fs *fs, struct inode *inode))
 {
@@ -155,8 +156,7 @@ void watched_each_kept(struct fs *fs,
 		before = buckets_of(fs->watched);
 		for (size_t bucket = 0; bucket < before; bucket++)
 			do {
-				count = take_kept(fs->watched, bucket, some,
-						  16);
+				count = ref_kept(fs->watched, bucket, some, 16);
 				for (i = 0; i < count; i++) {
 					fn(fs, some[i]);
 					inode_unref(fs, some[i]);
@@ -165,14 +165,15 @@ void watched_each_kept(struct fs *fs,
 	} while (buckets_of(fs->watched) != before);
 }
 
-/* ---- which inodes ---- */
+/* ---- watched inodes and devices ---- */
 
 bool watched_is_on(const struct fs *fs)
 {
 	return fs->watched && fs->can_expire_names && !watch_is_late(fs->watch);
 }
 
-/* fd is of something on the device.  The lock is held. */
+/* Whether the device is watched; tries to watch a new one.  fd is any file on
+ * it. */
 static bool add_device_locked(struct fs *fs, dev_t dev, int fd)
 {
 	struct watched *w = fs->watched;
@@ -202,8 +203,9 @@ static bool is_device_watched(struct fs *fs, dev_t dev, int fd)
 	return on;
 }
 
-/* Whether events of the inode will be told from now on. */
-static bool enter(struct fs *fs, struct inode *inode, int fd)
+/* Adds the inode to the table, so that its events are reported from now on;
+ * false: its device is not watched. */
+static bool watch_inode(struct fs *fs, struct inode *inode, int fd)
 {
 	uint64_t id;
 
@@ -211,14 +213,14 @@ static bool enter(struct fs *fs, struct inode *inode, int fd)
 		return true;
 	if (!is_device_watched(fs, inode->dev, fd) || watch_get_id(fd, &id))
 		return false;
-	insert(fs->watched, inode, id);
+	table_insert(fs->watched, inode, id);
 	return true;
 }
 
 /* ---- attributes ---- */
 
-/* Whether no process has the regular file open for writing, by the mount or
- * below it. */
+/* Whether no process has the regular file open for writing, through the mount
+ * or below it. */
 static bool has_no_writers(const struct inode *inode, int path_fd)
 {
 	int fd, err;
@@ -233,8 +235,9 @@ static bool has_no_writers(const struct inode *inode, int path_fd)
 	return !err;
 }
 
-/* Of an inode that is entered.  kept is set, and taken back by an event. */
-static bool look_again(struct inode *inode, int fd, struct stat *st)
+/* Reads the attributes once more, after inode->kept was set; false: they must
+ * not be cached for long. */
+static bool read_again(struct inode *inode, int fd, struct stat *st)
 {
 	return (!S_ISREG(inode->type) || has_no_writers(inode, fd)) &&
 	       !fstat(fd, st);
@@ -247,9 +250,9 @@ static bool keep_for_long(struct fs *fs, struct inode *inode, struct stat *st)
 
 	if (inode_path_fd(fs, inode, &path))
 		return false;
-	if (enter(fs, inode, path.fd)) {
+	if (watch_inode(fs, inode, path.fd)) {
 		atomic_store(&inode->kept, KEPT_LONG);
-		good = look_again(inode, path.fd, st) &&
+		good = read_again(inode, path.fd, st) &&
 		       atomic_load(&inode->kept) == KEPT_LONG;
 		if (!good)
 			atomic_store(&inode->kept, KEPT_SHORT);
@@ -258,10 +261,10 @@ static bool keep_for_long(struct fs *fs, struct inode *inode, struct stat *st)
 	return good;
 }
 
-/* Events of the inode are told from the first answer on. */
+/* Has events of the inode reported from the first reply on. */
 static void keep_for_short(struct fs *fs, struct inode *inode)
 {
-	if (inode->fd >= 0 && enter(fs, inode, inode->fd))
+	if (inode->fd >= 0 && watch_inode(fs, inode, inode->fd))
 		atomic_store(&inode->kept, KEPT_SHORT);
 }
 
@@ -313,7 +316,7 @@ int watched_file_opened(struct fs *fs, struct inode *inode)
 
 double watched_name_timeout(struct fs *fs, struct inode *dir, int fd)
 {
-	if (!watched_is_on(fs) || !enter(fs, dir, fd))
+	if (!watched_is_on(fs) || !watch_inode(fs, dir, fd))
 		return fs->options.timeout_s;
 	atomic_store(&dir->names_epoch, atomic_load(&fs->names_epoch));
 	return WATCHED_TIMEOUT_S;
