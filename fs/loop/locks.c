@@ -19,22 +19,22 @@
 #include "fs/loop/wake.h"
 
 /*
- * Locks are held on the file below, so that they count between the mount and
- * the processes that use SOURCE directly.
+ * Locks are taken on the file below, so that they also work between the mount
+ * and processes that use SOURCE directly.
  *
  * POSIX locks belong to an owner (a process) and an inode.  Each such pair has
- * a descriptor of its own whose open-file-description locks stand for the
- * owner's; it is closed when the owner closes one of its descriptors of the
- * file, as POSIX wants it.  flock() locks belong to the handle.
+ * a descriptor of its own; an open-file-description (OFD) lock on it stands for
+ * the owner's lock.  The descriptor is closed when the owner closes any of its
+ * descriptors of the file, as POSIX requires.  flock() locks belong to the
+ * handle.
  *
- * The caller's own open-file-description locks look the same here, under an
- * owner that stands for the description.  The kernel does not tell when that
- * goes; but it is the last user of its handle, and so is every owner when one
- * is closed.
+ * OFD locks of a caller arrive as POSIX locks of an owner that stands for the
+ * caller's file description.  The kernel does not report when that is closed.
+ * But the last close of a description also closes its handle, so the owners
+ * that used a handle last are removed with it.
  *
- * A lock that must be waited for is waited for by a thread of its own, which a
- * signal without SA_RESTART gets out of the system call.  A signal may arrive
- * just before the call and be lost, so it is sent until the thread is out.
+ * A request that must wait for a lock has a thread of its own.  A signal
+ * without SA_RESTART interrupts the wait (wake.h).
  */
 #define WAITERS_MAX 1024
 #define WAITER_STACK ((size_t)256 * 1024)
@@ -44,8 +44,8 @@ struct lock_owner {
 	uint64_t id;
 	int fd;
 	pid_t pid;                   /* the process that set the last lock */
-	const struct handle *handle; /* used last; to compare only */
-	unsigned users;              /* operations under way */
+	const struct handle *handle; /* used last; only compared */
+	unsigned users;              /* running operations */
 };
 
 struct lock_waiter {
@@ -61,12 +61,12 @@ struct lock_waiter {
 	uid_t uid;
 	pthread_t thread;
 	atomic_bool interrupted;
-	atomic_bool done; /* out of the system call */
+	atomic_bool done; /* has left the system call */
 };
 
 struct locks {
 	pthread_mutex_t owners; /* inode->owners, and all of lock_owner */
-	pthread_mutex_t lock;   /* the rest; innermost */
+	pthread_mutex_t lock;   /* everything below; innermost */
 	struct lock_waiter *waiters;
 	struct share share; /* of the waiters */
 	bool stopping;
@@ -74,7 +74,7 @@ struct locks {
 
 /* ---- owners ---- */
 
-/* Under the owners lock. */
+/* The caller holds the owners lock. */
 static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
 {
 	struct lock_owner *o = atomic_load(&inode->owners);
@@ -84,8 +84,8 @@ static struct lock_owner *owner_find(struct inode *inode, uint64_t id)
 	return o;
 }
 
-/* For writing if at all possible: the owner may ask for an exclusive lock
- * through another descriptor later on. */
+/* Opens the file for writing if possible, because the owner may request an
+ * exclusive lock later, through another handle. */
 static int owner_open(struct fs *fs, struct handle *h)
 {
 	int own = handle_fd(fs, h);
@@ -132,7 +132,7 @@ static int owner_get(struct fs *fs, struct inode *inode,
 	if (o) {
 		o->users++;
 		o->handle = handle_of(fi);
-		if (pid) /* unlocking comes without */
+		if (pid) /* 0 when a lock is dropped */
 			o->pid = pid;
 		*owner_out = o;
 	} else if (!err) {
@@ -206,7 +206,8 @@ void locks_forget(struct inode *inode)
 
 /* ---- waiting ---- */
 
-/* Called by libfuse, in one of its threads or at once in the waiter's. */
+/* Called by libfuse, in a thread of the loop, or in the waiter's own thread
+ * from fuse_req_interrupt_func(). */
 static void on_interrupt(fuse_req_t req, void *arg)
 {
 	struct lock_waiter *w = arg;
@@ -255,7 +256,7 @@ static void *waiter_main(void *arg)
 	struct fs *fs = w->fs;
 	int err = -EINTR;
 
-	/* The starter holds the lock until w->thread is known. */
+	/* Waits until w->thread is set: the starter holds the lock. */
 	pthread_mutex_lock(&fs->locks->lock);
 	pthread_mutex_unlock(&fs->locks->lock);
 	wake_allow();
@@ -272,7 +273,7 @@ static void *waiter_main(void *arg)
 	return NULL;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static int thread_start(struct lock_waiter *w)
 {
 	pthread_attr_t attr;
@@ -287,7 +288,7 @@ static int thread_start(struct lock_waiter *w)
 	return err ? -ENOLCK : 0;
 }
 
-/* Takes a copy of what is waited for; on success the waiter replies. */
+/* Starts a waiter, which is a copy of *what; on success it replies. */
 static int wait_for_lock(const struct lock_waiter *what)
 {
 	struct locks *l = what->fs->locks;
@@ -332,7 +333,7 @@ static int set_lock(fuse_req_t req, struct inode *inode,
 		return err;
 	w.fd = w.owner->fd;
 	w.lock = *lock;
-	w.lock.l_pid = 0; /* as F_OFD_* demands */
+	w.lock.l_pid = 0; /* required by F_OFD_SETLK */
 	if (fcntl(w.fd, F_OFD_SETLK, &w.lock) != 0)
 		err = -errno;
 	if (sleep && (err == -EAGAIN || err == -EACCES)) {
@@ -356,12 +357,13 @@ void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 }
 
 /*
- * The process behind an open-file-description lock, which the system does not
- * name: when it is ours, it is the owner whose own descriptor sees no
- * conflict.  Of several sharers any one will do.  Under the owners lock.
+ * The process that holds an OFD lock; the kernel does not report it.  It is the
+ * owner whose descriptor has no conflict with the lock.  If several owners
+ * share a read lock, any of them is returned.  0: it is not one of the mount.
+ * The caller holds the owners lock.
  */
-static pid_t holder(struct inode *inode, const struct lock_owner *asking,
-		    const struct flock *held)
+static pid_t holder_pid(struct inode *inode, const struct lock_owner *asking,
+			const struct flock *held)
 {
 	struct lock_owner *o = atomic_load(&inode->owners);
 	pid_t any = 0;
@@ -396,7 +398,7 @@ static int get_lock(struct fs *fs, struct inode *inode,
 	if (fcntl(o ? o->fd : fd, F_OFD_GETLK, lock) != 0)
 		err = -errno;
 	else if (lock->l_type != F_UNLCK && lock->l_pid < 0)
-		lock->l_pid = holder(inode, o, lock);
+		lock->l_pid = holder_pid(inode, o, lock);
 	pthread_mutex_unlock(&fs->locks->owners);
 	return err;
 }

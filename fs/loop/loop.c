@@ -21,14 +21,14 @@
 #include "fs/fs.h"
 #include "fs/loop/wake.h"
 
-#define STUCK_NS 1000000L            /* on one request */
-#define KEEP_NS INT64_C(10000000000) /* the threads that were needed */
+#define STUCK_NS 1000000L            /* work on a request; then it is stuck */
+#define KEEP_NS INT64_C(10000000000) /* until surplus threads end */
 #define MOST_THREADS 10
 
 struct loop {
 	struct fuse_session *session;
-	unsigned rest; /* threads that are not stuck */
-	unsigned most; /* threads */
+	unsigned rest; /* threads wanted that are not stuck */
+	unsigned most; /* most threads */
 	int timer;     /* wakes the main thread */
 	atomic_bool running;
 
@@ -47,11 +47,12 @@ struct loop_thread {
 	struct loop_thread *next;
 	pthread_t id;
 	struct fuse_buf buf;
-	atomic_uint turn;   /* requests taken and answered: odd while at one */
-	unsigned seen;      /* the turn when the main thread looked last */
-	atomic_uint opcode; /* of the request, while it is at one */
-	atomic_int tid;     /* 0 before it began */
-	int64_t free_ns;    /* when it was last found free; under lock */
+	atomic_uint turn;   /* incremented before and after each request: odd
+			     * while the thread works on one */
+	unsigned seen;      /* turn at the last check_stuck() */
+	atomic_uint opcode; /* of the present request */
+	atomic_int tid;     /* 0: the thread has not begun */
+	int64_t free_ns;    /* when it was last seen free; under lock */
 	atomic_bool ended;
 };
 
@@ -64,9 +65,9 @@ static void wake_after(struct loop *l, long ns)
 	(void)timerfd_settime(l->timer, 0, &in, NULL);
 }
 
-/* No thread waits for a request: a timer makes one look whether the others are
- * stuck, unless there can be no more of them. */
-static void watch(struct loop *l)
+/* Called when no thread waits for a request.  Has the main thread check soon
+ * whether threads are stuck, unless there can be no more threads. */
+static void schedule_check(struct loop *l)
 {
 	if (atomic_load(&l->count) < l->most &&
 	    !atomic_exchange(&l->watched, true))
@@ -75,8 +76,9 @@ static void watch(struct loop *l)
 
 /* ---- one thread ---- */
 
-/* A request: more than 0; the session has ended: 0; or a negative errno. */
-static int receive(struct fuse_session *session, struct fuse_buf *buf)
+/* Waits for a request.  Its length; 0: the session has ended; or a negative
+ * errno. */
+static int receive_request(struct fuse_session *session, struct fuse_buf *buf)
 {
 	int r;
 
@@ -92,17 +94,17 @@ static uint32_t opcode_of(const struct fuse_buf *buf)
 {
 	const struct fuse_in_header *header = buf->mem;
 
-	/* Only long requests stay in a pipe. */
+	/* Only a long request is in a pipe: a write. */
 	return buf->flags & FUSE_BUF_IS_FD ? FUSE_WRITE : header->opcode;
 }
 
-static void answer(struct loop *l, struct loop_thread *t)
+static void answer_request(struct loop *l, struct loop_thread *t)
 {
 	atomic_store_explicit(&t->opcode, opcode_of(&t->buf),
 			      memory_order_relaxed);
 	atomic_fetch_add(&t->turn, 1);
 	if (atomic_fetch_sub(&l->free, 1) == 1)
-		watch(l);
+		schedule_check(l);
 	fuse_session_process_buf(l->session, &t->buf);
 	atomic_fetch_add(&l->free, 1);
 	atomic_fetch_add(&t->turn, 1);
@@ -132,7 +134,8 @@ static void free_thread(struct loop_thread *t)
 	free(t);
 }
 
-/* Ends the calling thread if there are too many; no thread joins it then. */
+/* Whether the calling thread is surplus and has to return; it is detached and
+ * freed then. */
 static bool retire(struct loop *l, struct loop_thread *t)
 {
 	bool ends;
@@ -158,8 +161,8 @@ static void *thread_run(void *arg)
 	int r;
 
 	atomic_store(&t->tid, gettid());
-	while ((r = receive(l->session, &t->buf)) > 0) {
-		answer(l, t);
+	while ((r = receive_request(l->session, &t->buf)) > 0) {
+		answer_request(l, t);
 		if (retire(l, t))
 			return NULL;
 	}
@@ -171,7 +174,7 @@ static void *thread_run(void *arg)
 	return NULL;
 }
 
-/* Under lock. */
+/* The caller holds the lock. */
 static int start_thread(struct loop *l)
 {
 	struct loop_thread *t = calloc(1, sizeof(*t));
@@ -194,8 +197,8 @@ static int start_thread(struct loop *l)
 
 /* ---- the main thread ---- */
 
-/* How much room requests take is agreed on in the first one, for which a
- * buffer of its own is made. */
+/* Answers requests until init() was called.  That request sets the size of
+ * buffers, so the first ones have a buffer of their own. */
 static int answer_first(struct fs *fs)
 {
 	struct fuse_session *session = fs->session;
@@ -203,17 +206,18 @@ static int answer_first(struct fs *fs)
 	int r = 1;
 
 	while (r > 0 && !atomic_load(&fs->ready)) {
-		r = receive(session, &buf);
+		r = receive_request(session, &buf);
 		if (r > 0)
 			fuse_session_process_buf(session, &buf);
 		if (r > 0 && fuse_session_exited(session))
-			r = -EPROTO; /* libfuse refused it, and said why */
+			r = -EPROTO; /* libfuse has logged why */
 	}
 	free(buf.mem);
 	return r < 0 ? r : 0;
 }
 
-/* Under lock.  How many are at the request they were at the last time. */
+/* The number of threads that are at the same request as at the last call.  The
+ * caller holds the lock. */
 static unsigned count_stuck(struct loop *l)
 {
 	unsigned stuck = 0;
@@ -227,7 +231,7 @@ static unsigned count_stuck(struct loop *l)
 	return stuck;
 }
 
-/* The timer has run out. */
+/* Starts a thread for each stuck one.  Called when the timer expires. */
 static void check_stuck(struct loop *l)
 {
 	unsigned stuck;
@@ -238,14 +242,14 @@ static void check_stuck(struct loop *l)
 	stuck = count_stuck(l);
 	if (stuck)
 		atomic_store(&l->stuck_ns, clock_ns(CLOCK_MONOTONIC_COARSE));
-	/* If one cannot be made, that is tried again. */
+	/* A thread that cannot be started is tried again at the next check. */
 	while (atomic_load(&l->count) < l->most &&
 	       atomic_load(&l->count) < l->rest + stuck && !start_thread(l))
 		;
 	pthread_mutex_unlock(&l->lock);
 	atomic_store(&l->watched, false);
 	if (!atomic_load(&l->free))
-		watch(l);
+		schedule_check(l);
 }
 
 static void wait_for_end(struct loop *l, const sigset_t *while_waiting)
@@ -268,8 +272,8 @@ static int start_all(struct loop *l)
 	return err;
 }
 
-/* It ends when it does not wait any more.  The signal may come before it waits,
- * so it comes more than once; never while it is at a request. */
+/* Wakes the thread until it ends, see wake.h; but not while it works on a
+ * request. */
 static void end_thread(struct loop_thread *t)
 {
 	while (!atomic_load(&t->ended)) {
@@ -281,7 +285,7 @@ static void end_thread(struct loop_thread *t)
 	free_thread(t);
 }
 
-/* The session has ended, so none retires any more. */
+/* The session has ended, so no thread retires any more. */
 static void end_all(struct loop *l)
 {
 	struct loop_thread *t, *next;
@@ -350,7 +354,7 @@ void loop_free(struct fs *fs)
 	fs->loop = NULL;
 }
 
-/* ---- what was queued before ---- */
+/* ---- loop_caught_up() ---- */
 
 static bool is_asleep(const struct loop_thread *t)
 {
@@ -363,15 +367,15 @@ static bool is_asleep(const struct loop_thread *t)
 		       atomic_load(&t->tid));
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return true; /* no /proc: it cannot be told */
+		return true; /* not known without /proc */
 	len = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[len > 0 ? len : 0] = '\0';
-	end = strrchr(text, ')'); /* of its name */
+	end = strrchr(text, ')'); /* the end of the thread's name */
 	return end && end[1] == ' ' && end[2] == 'S';
 }
 
-/* Whether it has got none of the requests that are waited for. */
+/* Whether the thread has no RELEASE or READ; *reading: it has a READ. */
 static bool is_free(struct loop_thread *t, bool *reading)
 {
 	unsigned turn = atomic_load(&t->turn);
@@ -391,8 +395,8 @@ static bool is_free(struct loop_thread *t, bool *reading)
 	}
 }
 
-/* Whether each thread was free some time since then: what it has taken after
- * that was not queued before. */
+/* Whether each thread was free at some time after since_ns: later requests that
+ * it got were queued after the call. */
 static bool were_free(struct loop *l, int64_t since_ns, bool *reading)
 {
 	bool all = true;
@@ -414,7 +418,7 @@ static void nap_ms(int ms)
 	nanosleep(&time, NULL);
 }
 
-/* Waits until all of them were. */
+/* Waits until each thread was free. */
 static bool wait_until_free(struct loop *l, int64_t end_ns, bool *reading)
 {
 	int64_t since_ns = clock_now_ns();
@@ -426,6 +430,7 @@ static bool wait_until_free(struct loop *l, int64_t end_ns, bool *reading)
 	return free;
 }
 
+/* Waits until the kernel's queue is empty. */
 static bool wait_until_taken(struct loop *l, int64_t end_ns)
 {
 	struct pollfd queue = { fuse_session_fd(l->session), POLLIN, 0 };

@@ -10,50 +10,50 @@ struct fs;
 /*
  * The threads that answer requests.
  *
- * The kernel gives a request to the thread that has waited longest, so each
- * further thread that waits makes the processor's caches colder: on one
- * processor it takes 8 % longer to create a file with ten of them than with
- * two.  With several processors a few more are better, so that one waits while
- * the others are about to.  Besides these there are as many as are stuck: as
- * have worked for a millisecond on one request, because they wait for a disk, a
- * network or a lock below.  For each of them another one is started, up to
- * max_threads; it ends when nothing was stuck for ten seconds.
+ * Number of threads.  The kernel gives a request to the thread that has waited
+ * longest, so each thread more makes the processor's caches colder: on one
+ * processor, creating a file takes 8 % longer with ten threads than with two.
+ * With several processors a few more threads are better, so that one always
+ * waits for a request.  A thread is stuck if it has worked on a request for a
+ * millisecond, because it waits for a disk, a network or a lock below.  For
+ * each stuck thread another one is started, up to max_threads; these end when
+ * no thread has been stuck for ten seconds.
  *
- * libfuse's own loop starts a thread whenever none waits, which on a busy
- * processor is all the time, and one that is too many ends at once: half a
- * thread was made and ended for each new file.  It serves -o clone_fd only,
- * for which libfuse has no other way.
+ * libfuse's loop starts a thread whenever none waits, which happens all the
+ * time on a busy processor, and ends surplus threads at once: on average it
+ * started half a thread for each new file.  It is used for -o clone_fd only,
+ * which needs it.
  */
 
-/* Makes fs->loop; loop_free() when no thread is left that may ask it. */
+/* Makes fs->loop. */
 int loop_open(struct fs *fs);
+/* Called when no thread uses it any more. */
 void loop_free(struct fs *fs);
 
-/* Answers requests until the filesystem is unmounted or a signal ends it.  The
- * signals of fuse_set_signal_handlers() are blocked; while_waiting is the mask
- * with which they come.  0 or a negative errno. */
+/* Answers requests until the filesystem is unmounted or a signal comes.  The
+ * signals of fuse_set_signal_handlers() are blocked; while_waiting is the
+ * signal mask with which the calling thread waits.  0 or a negative errno. */
 int loop_run(struct fs *fs, const sigset_t *while_waiting);
 
 /*
- * Whether every RELEASE that the kernel had queued before the call is answered;
- * waits for that, at most timeout_ms.  Any thread may call it, also one that is
- * answering a request, unless that is a RELEASE or a READ.
+ * Waits, for timeout_ms at most, until every RELEASE that the kernel had queued
+ * before the call is answered; false: some are not.  Any thread may call it,
+ * also one that is answering a request other than RELEASE and READ.
  *
- * close() of the caller sends FLUSH and waits for the answer, then queues
- * RELEASE and returns.  So a request that was sent after close() had returned
- * stands behind RELEASE in the kernel's queue, and the thread that has got it
- * knows that RELEASE is with some thread, or answered.  There are two ways
- * round the queue, and both are closed: RELEASE waits in a second queue while
- * max_background requests of its kind are under way, which is more than there
- * can be; and it is not queued before all reading ahead through its handle has
- * ended, so READ is waited for, too, and then the queue.
+ * close() of a caller sends FLUSH, waits for its reply, queues RELEASE and
+ * returns.  A request that is sent after that is behind the RELEASE in the
+ * kernel's queue.  So when a thread gets that request, another thread has got
+ * the RELEASE, or has answered it.  There are two exceptions.  RELEASE would
+ * first wait in a second queue if max_background such requests were running;
+ * that number is never reached.  And RELEASE is queued only after all
+ * read-ahead of its handle has ended; so running READs are waited for first,
+ * then the queue.
  *
- * A thread that has got a request from the kernel and has not yet come to say
- * so cannot be told from one that waits for a request, except by this: the
- * latter sleeps.
+ * A thread may have got a request and not yet stored that.  It differs from a
+ * thread that waits for a request only in its state: it does not sleep.
  *
- * With -o clone_fd the threads are libfuse's: then it waits timeout_ms, and
- * that must do.
+ * With -o clone_fd the threads are libfuse's; then the function waits
+ * timeout_ms and returns true.
  */
 bool loop_caught_up(struct fs *fs, int timeout_ms);
 

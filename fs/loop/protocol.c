@@ -51,23 +51,23 @@ bool protocol_kills_setid(const struct fuse_file_info *fi)
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Of <linux/fuse.h>, which is as old as libfuse on some systems. */
+/* From <linux/fuse.h>, which is as old as libfuse on some systems. */
 #define INIT_PASSTHROUGH (1ULL << 37)
 #define OPEN_PASSTHROUGH (1u << 7)
 #define MAX_STACK_DEPTH_AT 36 /* in struct fuse_init_out, 32 bits */
 #define BACKING_ID_AT 12      /* in struct fuse_open_out, 32 bits */
-/* SOURCE is on a filesystem that is not stacked upon another. */
+/* Backing files are on a filesystem that is not stacked. */
 #define STACK_DEPTH 1u
 
-/* Of the request this thread has read, and for the reply it makes next. */
+/* The request that this thread has read, and its next reply. */
 static _Thread_local struct {
-	uint64_t offered;  /* INIT: what the kernel can do */
-	uint64_t accepted; /* and what else is wanted of it */
+	uint64_t offered;  /* INIT: the kernel's flags */
+	uint64_t accepted; /* INIT: flags to add to the reply */
 	int backing_id;
 	bool kills_setid;
 } exchange;
 
-/* ---- what the kernel says ---- */
+/* ---- requests ---- */
 
 static uint64_t init_flags(const struct fuse_init_in *in)
 {
@@ -106,7 +106,7 @@ static ssize_t read_request(int fd, void *buf, size_t size, void *userdata)
 	return len;
 }
 
-/* ---- what it is told ---- */
+/* ---- replies ---- */
 
 static void accept_features(struct fuse_init_out *out)
 {
@@ -121,7 +121,7 @@ static void accept_features(struct fuse_init_out *out)
 	exchange.accepted = 0;
 }
 
-/* It stands at the end, after the entry of what was created. */
+/* fuse_open_out is at the end of the reply, in a create after the entry. */
 static void add_backing(char *end)
 {
 	struct fuse_open_out *out = (void *)(end - sizeof(*out));
@@ -132,7 +132,8 @@ static void add_backing(char *end)
 	exchange.backing_id = 0;
 }
 
-/* Notifications have no unique number, errors are headers alone. */
+/* Leaves out notifications, which have no unique number, and errors, which are
+ * a header only. */
 static void add_to_reply(const struct iovec *iov, int count)
 {
 	const struct fuse_out_header *header = iov[0].iov_base;
@@ -174,7 +175,7 @@ int protocol_open(struct fuse_session *session)
 	return fuse_session_custom_io(session, &io, fuse_session_fd(session));
 }
 
-static bool want(uint64_t flag)
+static bool want_flag(uint64_t flag)
 {
 	exchange.accepted |= exchange.offered & flag;
 	return exchange.accepted & flag;
@@ -183,13 +184,13 @@ static bool want(uint64_t flag)
 bool protocol_want_passthrough(struct fuse_conn_info *conn)
 {
 	(void)conn;
-	return want(INIT_PASSTHROUGH);
+	return want_flag(INIT_PASSTHROUGH);
 }
 
 bool protocol_want_killpriv(struct fuse_conn_info *conn)
 {
 	(void)conn;
-	return want(FUSE_HANDLE_KILLPRIV_V2);
+	return want_flag(FUSE_HANDLE_KILLPRIV_V2);
 }
 
 void protocol_show_backing(struct fuse_file_info *fi, int id)

@@ -6,35 +6,36 @@
 #include <stdbool.h>
 
 /*
- * What the kernel can do and libfuse may be too old to say.
+ * Features of the FUSE protocol that libfuse may be too old for.
  *
- * Passthrough (Linux 6.9) came with libfuse 3.17, HANDLE_KILLPRIV_V2 (5.12)
- * with 3.18; a kernel is often newer than the libraries beside it.  Both take
- * no more than a few bits in messages that an older libfuse writes and reads,
- * too, so they are put in and taken out on the way.  Where libfuse knows them
- * it is asked, and nothing stands between it and the kernel.
+ * Passthrough (Linux 6.9) is supported from libfuse 3.17 on, HANDLE_KILLPRIV_V2
+ * (Linux 5.12) from 3.18 on; kernels are often newer than their libraries.
+ * Both features need only a few bits in messages that an older libfuse also
+ * reads and writes.  So these bits are set and read between libfuse and the
+ * device.  If libfuse supports the features, its own interface is used instead.
  */
 
 /* After the mount, before the first request.  0 or a negative errno. */
 int protocol_open(struct fuse_session *session);
 
-/* In init(): asks for the feature; false when the kernel has not got it. */
+/* Called by init(): requests the feature; false: the kernel does not support
+ * it. */
 bool protocol_want_passthrough(struct fuse_conn_info *conn);
 bool protocol_want_killpriv(struct fuse_conn_info *conn);
 
-/* In init(): whether the kernel can be told to look all names up again. */
+/* Called by init(): whether the kernel supports protocol_expire_names(). */
 bool protocol_can_expire_names(const struct fuse_conn_info *conn);
-/* Tells it so (FUSE_NOTIFY_INC_EPOCH, Linux 6.16): names that it learned before
- * are looked up again.  Takes no lock of the kernel's, unlike the invalidation
- * of one name. */
+/* Has the kernel look up again all names that it has cached
+ * (FUSE_NOTIFY_INC_EPOCH, Linux 6.16).  Unlike the invalidation of one name, it
+ * takes no lock of the kernel that a request may hold. */
 void protocol_expire_names(struct fuse_session *session);
 
-/* The reply to open() or create() that this thread makes of fi says that the
- * kernel is to use the backing file of this id (FUSE_DEV_IOC_BACKING_OPEN);
- * 0: none. */
+/* Sets the id of the backing file (FUSE_DEV_IOC_BACKING_OPEN) in this thread's
+ * next reply to open() or create().  0: none. */
 void protocol_show_backing(struct fuse_file_info *fi, int id);
 
-/* In write(): whether the writer lacks CAP_FSETID, as far as is told. */
+/* For a write request: whether the kernel says that the writer has no
+ * CAP_FSETID.  False also if libfuse does not pass that on. */
 bool protocol_kills_setid(const struct fuse_file_info *fi);
 
 #endif

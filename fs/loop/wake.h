@@ -5,20 +5,20 @@
 #include <pthread.h>
 
 /*
- * Ends the wait of a thread in a system call by a signal that does nothing
- * else.  A signal that arrives just before the call is lost, so it is sent
- * again, with a pause, until the thread says that it is out.
+ * Interrupts a thread that waits in a system call, by a signal with an empty
+ * handler.  A signal that arrives just before the call has no effect, so the
+ * sender repeats it, with a pause, until the thread has left the call.
  */
 
-/* Once, before the first thread.  Negative errno. */
+/* Installs the handler; called before the first thread.  A negative errno. */
 int wake_open(void);
 
-/* The calling thread can be woken from now on. */
+/* Unblocks the signal in the calling thread. */
 void wake_allow(void);
 
 void wake_thread(pthread_t thread);
 
-/* A millisecond, before the thread is woken again. */
+/* Sleeps for a millisecond before the next wake_thread(). */
 void wake_pause(void);
 
 #endif
