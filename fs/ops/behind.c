@@ -18,8 +18,8 @@ enum { EXPIRE_MS = 20 };
 
 /* ---- names ---- */
 
-/* What is looked up from now on belongs to a new epoch; the kernel is told
- * after that, and drops what it has asked for before. */
+/* Begins a new epoch before the kernel expires its names: a name that is looked
+ * up in between is expired without need, which does no harm. */
 static void expire_names(struct fs *fs)
 {
 	fs->names_due = false;
@@ -40,7 +40,7 @@ static void expire_when_due(struct fs *fs)
 		watch_call_at(fs->watch, at_ms);
 }
 
-static void mounts_changed(void *ctx)
+static void on_mounts_changed(void *ctx)
 {
 	struct fs *fs = ctx;
 
@@ -50,8 +50,9 @@ static void mounts_changed(void *ctx)
 
 /* ---- one file ---- */
 
-/* A kernel that does not know the inode may be about to hear of it. */
-static void look_up_unknown(struct fs *fs, int err)
+/* If the kernel does not know the inode, the reply to its first lookup may be
+ * on the way, so the name has to be expired. */
+static void expire_if_unknown(struct fs *fs, int err)
 {
 	if (err == -ENOENT)
 		fs->names_due = true;
@@ -59,12 +60,12 @@ static void look_up_unknown(struct fs *fs, int err)
 
 static void forget_attributes(struct fs *fs, struct inode *inode)
 {
-	look_up_unknown(fs, watched_forget_attributes(fs, inode));
+	expire_if_unknown(fs, watched_forget_attributes(fs, inode));
 }
 
-/* Of a file that is written to through the mount, nothing is kept for long; the
- * kernel forgets its attributes by itself, and the engine is told of the
- * close. */
+/* Whether the file is open for writing through the mount.  Events of such a
+ * file are ignored: its attributes are not cached for long, and the engine gets
+ * a report when it is closed. */
 static bool is_written(const struct inode *inode)
 {
 	return atomic_load(&inode->writers) &&
@@ -77,7 +78,7 @@ static void forget_changed(struct fs *fs, struct inode *inode,
 	if (event->what & WATCH_ATTRIBUTES)
 		inode_expect_caps(inode);
 	if (event->what == WATCH_OPENED)
-		look_up_unknown(fs, watched_file_opened(fs, inode));
+		expire_if_unknown(fs, watched_file_opened(fs, inode));
 	else
 		forget_attributes(fs, inode);
 }
@@ -88,7 +89,8 @@ static void forget_names(struct fs *fs, const struct inode *dir)
 		fs->names_due = true;
 }
 
-/* Changes that pass through the mount come here, too. */
+/* Also called for changes through the mount that the kernel makes by itself
+ * (passthrough). */
 static bool file_event(struct fs *fs, const struct watch_event *event)
 {
 	struct inode *inode = NULL;
@@ -129,14 +131,14 @@ static bool on_event(void *ctx, const struct watch_event *event)
 
 /* ---- all files ---- */
 
-static void overrun(void *ctx)
+static void on_overrun(void *ctx)
 {
 	struct fs *fs = ctx;
 
 	engine_rescan(fs->engine);
 }
 
-static void lost(void *ctx)
+static void on_lost(void *ctx)
 {
 	struct fs *fs = ctx;
 
@@ -144,10 +146,10 @@ static void lost(void *ctx)
 		expire_names(fs);
 		watched_each_kept(fs, forget_attributes);
 	}
-	overrun(fs);
+	on_overrun(fs);
 }
 
-static void at_pause(void *ctx)
+static void on_pause(void *ctx)
 {
 	expire_when_due(ctx);
 }
@@ -180,7 +182,8 @@ void behind_open(struct fs *fs)
 	err = watch_open(fs->root->fd, &fs->watch);
 	if (!err && !o->timeout_given)
 		err = watched_open(fs);
-	/* Users and other filesystems go without. */
+	/* Ordinary users and some filesystems have no watch, which is no
+	 * error. */
 	if (err && err != -EPERM && err != -ENOTSUP)
 		log_line("changes behind the mount are not watched: %s",
 			 err_text(err));
@@ -191,10 +194,10 @@ int behind_start(struct fs *fs)
 	const struct watch_context context = {
 		.ctx = fs,
 		.event = on_event,
-		.lost = lost,
-		.overrun = overrun,
-		.mounts_changed = mounts_changed,
-		.pause = at_pause,
+		.lost = on_lost,
+		.overrun = on_overrun,
+		.mounts_changed = on_mounts_changed,
+		.pause = on_pause,
 		.file_changed = file_changed,
 		.directory_changed = directory_changed,
 	};

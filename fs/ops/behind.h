@@ -6,34 +6,34 @@ struct fs;
 struct json_t;
 
 /*
- * Changes behind the mount: what others do to SOURCE and its files without
- * asking the mount.  Where core/watch can tell of them, the kernel is made to
- * forget what it keeps of a file (fs/inode/watched.h), and the engine hears of
- * it, so that it is hashed before a request needs it.
+ * Changes behind the mount: other processes change SOURCE directly.  Where
+ * core/watch reports these changes, the kernel's cache of the file is
+ * invalidated (fs/inode/watched.h), and the engine is told, so that the file is
+ * hashed before a request needs it.
  *
- * The thread that reads the events waits for no request: forgetting attributes
- * and expiring names take no lock that a request may hold.
+ * The thread that reads the events never waits for a request: invalidating
+ * attributes and expiring names take no lock that a request may hold.
  *
- * An expiry makes the kernel look up every name once more, so there is at most
- * one in EXPIRE_MS, and none when no name was looked up in the directories that
- * changed since the last one.
+ * An expiry makes the kernel look up every name again.  So there is at most one
+ * in EXPIRE_MS, and only if a name was looked up, since the last expiry, in a
+ * directory that changed.
  *
- * When events were lost the kernel is made to forget all, and the tree is
- * scanned.  While the thread is late (watch_is_late()), nothing is kept for
- * long.
+ * If events are lost, everything in the kernel's cache is invalidated and the
+ * tree is scanned.  While the thread is late (watch_is_late()), nothing is
+ * cached for long.
  */
 
-/* Before privileges are given up and before there are threads.  Where changes
- * cannot be watched that is no error. */
+/* Called before the sandbox and before there are threads.  It is no error if
+ * changes cannot be watched. */
 void behind_open(struct fs *fs);
-/* When the engine runs. */
+/* Called when the engine runs. */
 int behind_start(struct fs *fs);
-/* While the session and the engine are still there. */
+/* Called while the session and the engine still exist. */
 void behind_stop(struct fs *fs);
-/* After the inodes are gone. */
+/* Called after the inodes are freed. */
 void behind_free(struct fs *fs);
 
-/* For user.kinfs.status: {"on": bool, ...} to be freed. */
+/* A new JSON object for user.kinfs.status: {"on": bool, ...}. */
 struct json_t *behind_status(const struct fs *fs);
 
 #endif

@@ -15,24 +15,24 @@
 /* ---- the beginning of a session ---- */
 
 /*
- * Not wanted, with reasons:
- * - writeback cache: size and times must be those of the file below at every
- *   moment, for processes that change it below and for the digests;
- * - HANDLE_KILLPRIV (of libfuse's defaults): the kernel works out which
- *   setuid bits go and tells us, a root daemon's own writes would keep them;
- * - moving pages into the reply: what was read is no longer cached below, is
- *   read from the disk to be hashed, and the kernel complains of pages that
- *   were read with RWF_DONTCACHE; copying them takes no longer;
- * - splice for requests: most are short, and libfuse then makes a pipe for
- *   each (3.18); long ones are writes, which passthrough does better;
- * - io_uring for requests: the kernel takes back what a thread has submitted
- *   when it ends, and with it the place for a request (those that wait for a
- *   lock end); a request that waits holds such a place, so that a few of them
- *   stop all others;
- *   libfuse (3.18) passes no interrupt on, not even of a killed process.
- *   FUSE_URING_ENABLE in the environment asks libfuse for it;
- * - export support: the kernel would come back with nodeids it has forgotten,
- *   and a nodeid is an address.  NFS exports get ESTALE instead.
+ * Capabilities that are not used, and why:
+ * - writeback cache: size and timestamps must always be those of the file
+ *   below, for processes that change it there and for the digests;
+ * - HANDLE_KILLPRIV (a default of libfuse): without it the kernel finds out
+ *   which setuid bits a write clears, and sends a setattr; writes of a root
+ *   daemon would keep them;
+ * - moving pages into the reply: they leave the page cache of the file below,
+ *   which is then read from disk again to be hashed, and the kernel warns about
+ *   pages that were read with RWF_DONTCACHE.  Copying is as fast;
+ * - splice for requests: most are short, and libfuse makes a pipe for each
+ *   (3.18).  Long requests are writes, for which passthrough is better;
+ * - io_uring for requests: when a thread ends (as those do that wait for a
+ *   lock), the kernel takes back its submissions, and with them the slots for
+ *   requests.  A parked request keeps its slot, so a few of them block all
+ *   others.  And libfuse (3.18) does not pass on interrupts, not even for a
+ *   killed process.  FUSE_URING_ENABLE in the environment would enable it;
+ * - export support: the kernel would use nodeids that it has forgotten, and a
+ *   nodeid is an address.  NFS exports get ESTALE instead.
  */
 static const unsigned wanted =
 	FUSE_CAP_ASYNC_READ | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_ATOMIC_O_TRUNC |
@@ -53,7 +53,7 @@ static void refuse_uring(struct fuse_conn_info *conn)
 #endif
 }
 
-static void init(void *userdata, struct fuse_conn_info *conn)
+static void on_init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct fs *fs = userdata;
 
@@ -61,7 +61,8 @@ static void init(void *userdata, struct fuse_conn_info *conn)
 	conn->want &= ~unwanted;
 	refuse_uring(conn);
 	backing_want(fs, conn);
-	/* Else the kernel asks for security.capability before every write. */
+	/* Otherwise the kernel asks for security.capability before every
+	 * write. */
 	fs->killpriv = protocol_want_killpriv(conn);
 	fs->can_expire_names = protocol_can_expire_names(conn);
 	conn->max_write = WRITE_BYTES;
@@ -73,9 +74,9 @@ static void init(void *userdata, struct fuse_conn_info *conn)
 		fs->report(fs);
 }
 
-/* ---- which of the two ---- */
+/* ---- the choice between SOURCE and the virtual tree ---- */
 
-/* Those that the virtual tree has, too. */
+/* The operations that the virtual tree has, too. */
 static const struct fuse_lowlevel_ops source_ops = {
 	.lookup = ops_lookup,
 	.getattr = ops_getattr,
@@ -100,7 +101,7 @@ static const struct fuse_lowlevel_ops source_ops = {
 #endif
 };
 
-/* Every request comes by here, and so the engine hears of each. */
+/* Called for every request, so that the engine knows that the host is busy. */
 static struct fs *note_request(fuse_req_t req)
 {
 	struct fs *fs = fs_of(req);
@@ -117,9 +118,9 @@ static const struct fuse_lowlevel_ops *table_of(fuse_req_t req, fuse_ino_t node)
 	return similar_is_node(node) ? &similar_ops : &source_ops;
 }
 
-/* Whether node, which is to be changed, is virtual, for which err was replied
- * then. */
-static bool refused(fuse_req_t req, fuse_ino_t node, int err)
+/* For an operation that changes node: if the node is virtual, replies err and
+ * returns true. */
+static bool refuse_change(fuse_req_t req, fuse_ino_t node, int err)
 {
 	struct fs *fs = note_request(req);
 
@@ -131,15 +132,15 @@ static bool refused(fuse_req_t req, fuse_ino_t node, int err)
 	return true;
 }
 
-/* Whether a name may not be made or removed, for which an error was replied
- * then: below a virtual node.  claimed is the error for the name of the tree
- * itself. */
-static bool refused_name(fuse_req_t req, fuse_ino_t parent, const char *name,
-			 int claimed)
+/* For an operation that adds or removes a name: if that is below a virtual
+ * node, or the name of the virtual tree, replies an error and returns true.
+ * claimed is the error for the latter. */
+static bool refuse_name_change(fuse_req_t req, fuse_ino_t parent,
+			       const char *name, int claimed)
 {
 	const struct fs *fs = note_request(req);
 
-	if (refused(req, parent, -EROFS))
+	if (refuse_change(req, parent, -EROFS))
 		return true;
 	if (!similar_claims(fs, parent, name))
 		return false;
@@ -149,7 +150,7 @@ static bool refused_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 
 /* ---- the operations of the session ---- */
 
-/* The kernel knows it no more, or perhaps anew. */
+/* The kernel may no longer know the inode, so inode->told is reset. */
 static void forget_inode(struct fs *fs, struct inode *inode, uint64_t count)
 {
 	atomic_store(&inode->told, false);
@@ -199,7 +200,7 @@ static void on_getattr(fuse_req_t req, fuse_ino_t node,
 static void on_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr,
 		       int to_set, struct fuse_file_info *fi)
 {
-	if (!refused(req, node, -EROFS))
+	if (!refuse_change(req, node, -EROFS))
 		ops_setattr(req, node, attr, to_set, fi);
 }
 
@@ -211,33 +212,33 @@ static void on_readlink(fuse_req_t req, fuse_ino_t node)
 static void on_mknod(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     mode_t mode, dev_t rdev)
 {
-	if (!refused_name(req, parent, name, -EEXIST))
+	if (!refuse_name_change(req, parent, name, -EEXIST))
 		ops_mknod(req, parent, name, mode, rdev);
 }
 
 static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name,
 		     mode_t mode)
 {
-	if (!refused_name(req, parent, name, -EEXIST))
+	if (!refuse_name_change(req, parent, name, -EEXIST))
 		ops_mkdir(req, parent, name, mode);
 }
 
 static void on_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	if (!refused_name(req, parent, name, -EROFS))
+	if (!refuse_name_change(req, parent, name, -EROFS))
 		ops_unlink(req, parent, name);
 }
 
 static void on_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	if (!refused_name(req, parent, name, -EROFS))
+	if (!refuse_name_change(req, parent, name, -EROFS))
 		ops_rmdir(req, parent, name);
 }
 
 static void on_symlink(fuse_req_t req, const char *target, fuse_ino_t parent,
 		       const char *name)
 {
-	if (!refused_name(req, parent, name, -EEXIST))
+	if (!refuse_name_change(req, parent, name, -EEXIST))
 		ops_symlink(req, target, parent, name);
 }
 
@@ -245,16 +246,16 @@ static void on_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 		      fuse_ino_t new_parent, const char *new_name,
 		      unsigned flags)
 {
-	if (!refused_name(req, parent, name, -EROFS) &&
-	    !refused_name(req, new_parent, new_name, -EROFS))
+	if (!refuse_name_change(req, parent, name, -EROFS) &&
+	    !refuse_name_change(req, new_parent, new_name, -EROFS))
 		ops_rename(req, parent, name, new_parent, new_name, flags);
 }
 
 static void on_link(fuse_req_t req, fuse_ino_t node, fuse_ino_t new_parent,
 		    const char *new_name)
 {
-	if (!refused_name(req, new_parent, new_name, -EEXIST) &&
-	    !refused(req, node, -EROFS))
+	if (!refuse_name_change(req, new_parent, new_name, -EEXIST) &&
+	    !refuse_change(req, node, -EROFS))
 		ops_link(req, node, new_parent, new_name);
 }
 
@@ -266,7 +267,7 @@ static void on_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 static void on_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		      mode_t mode, struct fuse_file_info *fi)
 {
-	if (!refused_name(req, parent, name, -EEXIST))
+	if (!refuse_name_change(req, parent, name, -EEXIST))
 		ops_create(req, parent, name, mode, fi);
 }
 
@@ -344,7 +345,7 @@ static void on_getxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 static void on_setxattr(fuse_req_t req, fuse_ino_t node, const char *name,
 			const char *value, size_t size, int flags)
 {
-	if (!refused(req, node, -EROFS))
+	if (!refuse_change(req, node, -EROFS))
 		ops_setxattr(req, node, name, value, size, flags);
 }
 
@@ -355,28 +356,28 @@ static void on_listxattr(fuse_req_t req, fuse_ino_t node, size_t size)
 
 static void on_removexattr(fuse_req_t req, fuse_ino_t node, const char *name)
 {
-	if (!refused(req, node, -EROFS))
+	if (!refuse_change(req, node, -EROFS))
 		ops_removexattr(req, node, name);
 }
 
 static void on_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 		     struct flock *lock)
 {
-	if (!refused(req, node, -EBADF))
+	if (!refuse_change(req, node, -EBADF))
 		ops_getlk(req, node, fi, lock);
 }
 
 static void on_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 		     struct flock *lock, int sleep)
 {
-	if (!refused(req, node, -EBADF))
+	if (!refuse_change(req, node, -EBADF))
 		ops_setlk(req, node, fi, lock, sleep);
 }
 
 static void on_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 		     int op)
 {
-	if (!refused(req, node, -EBADF))
+	if (!refuse_change(req, node, -EBADF))
 		ops_flock(req, node, fi, op);
 }
 
@@ -391,7 +392,7 @@ static void on_ioctl(fuse_req_t req, fuse_ino_t node, unsigned command,
 static void on_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t off,
 			 off_t len, struct fuse_file_info *fi)
 {
-	if (!refused(req, node, -EROFS))
+	if (!refuse_change(req, node, -EROFS))
 		ops_fallocate(req, node, mode, off, len, fi);
 }
 
@@ -401,7 +402,8 @@ static void on_copy_file_range(fuse_req_t req, fuse_ino_t node, off_t off_in,
 			       struct fuse_file_info *fi_out, size_t len,
 			       int flags)
 {
-	if (!refused(req, node, -EROFS) && !refused(req, node_out, -EROFS))
+	if (!refuse_change(req, node, -EROFS) &&
+	    !refuse_change(req, node_out, -EROFS))
 		ops_copy_file_range(req, node, off_in, fi_in, node_out, off_out,
 				    fi_out, len, flags);
 }
@@ -409,7 +411,7 @@ static void on_copy_file_range(fuse_req_t req, fuse_ino_t node, off_t off_in,
 static void on_lseek(fuse_req_t req, fuse_ino_t node, off_t off, int whence,
 		     struct fuse_file_info *fi)
 {
-	if (!refused(req, node, -EINVAL))
+	if (!refuse_change(req, node, -EINVAL))
 		ops_lseek(req, node, off, whence, fi);
 }
 
@@ -417,7 +419,7 @@ static void on_lseek(fuse_req_t req, fuse_ino_t node, off_t off, int whence,
 static void on_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 		       struct fuse_file_info *fi)
 {
-	if (!refused(req, parent, -EROFS))
+	if (!refuse_change(req, parent, -EROFS))
 		ops_tmpfile(req, parent, mode, fi);
 }
 #endif
@@ -431,7 +433,7 @@ static void on_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
 #endif
 
 const struct fuse_lowlevel_ops ops_table = {
-	.init = init,
+	.init = on_init,
 	.forget = on_forget,
 	.forget_multi = on_forget_multi,
 	.lookup = on_lookup,

@@ -22,8 +22,8 @@
 
 /* ---- numbers ---- */
 
-/* The devices below SOURCE in the order they were met; never shrinks.  One
- * process has one mount. */
+/* The devices below SOURCE, in the order in which they were found.  Static,
+ * because a process has one mount. */
 static pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 static dev_t devices[DEVICES_MAX];
 static atomic_uint device_count;
@@ -36,7 +36,7 @@ static unsigned device_search(dev_t dev, unsigned count)
 	return 0;
 }
 
-/* 1.. */
+/* The number of the device, from 1 on. */
 static unsigned device_ordinal(dev_t dev)
 {
 	unsigned ordinal = device_search(dev, atomic_load(&device_count));
@@ -63,14 +63,14 @@ uint64_t lookup_number(struct fs *fs, dev_t dev, ino_t ino)
 
 	if (dev == fs->device)
 		return number & INT64_MAX;
-	/* Numbers that wide are hashes already; folding keeps them apart. */
+	/* A number that is so large is a hash; its upper bits are mixed in. */
 	if (number >= low)
 		number = (number ^ (number >> DEVICE_SHIFT) * 0x9e3779b1u);
 	return (number & (low - 1)) | (uint64_t)device_ordinal(dev)
 					      << DEVICE_SHIFT;
 }
 
-/* ---- what a stat says ---- */
+/* ---- attributes ---- */
 
 void lookup_set_number(struct fs *fs, struct stat *st)
 {
@@ -132,8 +132,8 @@ void lookup_fill_statx(const struct stat *st, struct statx *out)
 
 /* ---- a name ---- */
 
-/* One system call instead of two and a close for a file that is known: it has
- * a descriptor, so its number is not another file's. */
+/* Needs one system call, instead of two and a close, if the inode has a
+ * descriptor: then its number cannot have been reused. */
 static struct inode *find_by_stat(struct fs *fs, int parent_fd,
 				  const char *name, struct stat *st, int *err)
 {
@@ -168,8 +168,9 @@ static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
 	return inode_enter(fs, &found, inode_out);
 }
 
-/* A caller that reads a tree for the first time asks for one unknown file after
- * the other. */
+/* A program that walks a tree for the first time looks up one unknown file
+ * after the other.  Stores whether this one was, as a hint for the next
+ * lookup. */
 static void expect_new_names(struct inode *parent, const struct inode *found)
 {
 	bool is_new = found->fd < 0 || atomic_load(&found->refs) == 1;

@@ -14,26 +14,27 @@ struct inode;
 struct statx;
 
 /*
- * From a name in a directory to the inode and the entry that the kernel is
- * told.
+ * Looks up names in directories, and fills in the entries that are sent to the
+ * kernel.
  */
 
-/* Finds name for the kernel and counts one lookup.  known: it is likely to be
- * of a file that is known, which takes fewer calls if it is and more if not.
- * With -ENOENT out has how long the kernel may keep that. */
+/* Looks up name for the kernel and counts a lookup.  known: the file is likely
+ * in the table of inodes; this is faster if it is, and slower if not.  With
+ * -ENOENT, out has the time for which the kernel may cache the negative
+ * entry. */
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, bool known, struct fuse_entry_param *out);
 
-/* Finds name for the daemon itself: the kernel is not told, and the times in
- * out say nothing. */
+/* Looks up name for the daemon itself.  The timeouts in out are not valid. */
 int lookup_find(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, struct fuse_entry_param *out);
 
-/* Fills out for an inode whose reference becomes a lookup count. */
+/* Fills in the entry of an inode; a reference of the caller becomes a lookup
+ * count. */
 void lookup_fill_entry(struct fs *fs, struct inode *inode,
 		       const struct stat *st, struct fuse_entry_param *out);
 
-/* Replies with an entry; takes the count back when the request was
+/* Replies with an entry.  Drops the lookup count if the request was
  * interrupted. */
 void lookup_reply_entry(struct fuse_req *req, struct fs *fs,
 			const struct fuse_entry_param *e);
@@ -41,19 +42,19 @@ void lookup_reply_entry(struct fuse_req *req, struct fs *fs,
 /* Turns a struct stat into a struct statx. */
 void lookup_fill_statx(const struct stat *st, struct statx *out);
 
-/* Every stat of a file is handed to this: remembered facts about the file that
- * the stat contradicts are dropped, the engine is told. */
+/* Called with every stat of a file.  If the ctime has changed, drops what the
+ * inode has cached and reports the file to the engine. */
 void lookup_observe(struct fs *fs, struct inode *inode, const struct stat *st);
 
 /*
- * The inode number that is shown: the real one on the device of SOURCE.  On
- * other devices (mounts below SOURCE, subvolumes) bits 48..62 carry the
- * device's ordinal, so that numbers of two devices do not meet.  Bit 63 is
- * never set: it belongs to the virtual nodes.
+ * The inode number that the mount shows.  On the device of SOURCE it is the
+ * real one.  On other devices (mounts below SOURCE, subvolumes) bits 48..62
+ * have the number of the device, so that two devices have different inode
+ * numbers.  Bit 63 is set in virtual nodes only.
  */
 uint64_t lookup_number(struct fs *fs, dev_t dev, ino_t ino);
 
-/* Puts that number into st. */
+/* Sets that number in st. */
 void lookup_set_number(struct fs *fs, struct stat *st);
 
 #endif

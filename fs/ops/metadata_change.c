@@ -14,19 +14,19 @@
 #include "fs/inode/reopen.h"
 
 enum {
-	PROBES = 3, /* a busy machine makes one of them say nothing */
-	/* Ticks are a millisecond apart, or more. */
+	PROBES = 3, /* on a busy machine a single one may tell nothing */
+	/* Less than the time between two clock ticks. */
 	BELOW_TICK_NS = 500000,
 };
 
-/* ---- what the times are worth ---- */
+/* ---- the kind of timestamps ---- */
 
 static int64_t ctime_of(const struct stat *st)
 {
 	return timespec_to_ns(&st->st_ctim);
 }
 
-/* Moves the ctime as chmod() would, and looks at it. */
+/* Changes the ctime, as chmod() would, and reads it. */
 static int move_ctime(int fd, struct stat *st)
 {
 	struct timespec times[2] = { st->st_atim, { .tv_nsec = UTIME_OMIT } };
@@ -34,8 +34,8 @@ static int move_ctime(int fd, struct stat *st)
 	return futimens(fd, times) || fstat(fd, st) ? -errno : 0;
 }
 
-/* The metadata of the file changed just now: that its ctime moves twice more
- * cannot be told from that change. */
+/* Changes the ctime of the file several times.  Its metadata has just changed
+ * anyway, so nobody can notice. */
 static enum metadata_change_times probe(int fd)
 {
 	struct stat first, second;
@@ -126,8 +126,8 @@ static bool read_identity(int fd, struct file_identity *out)
 	return true;
 }
 
-/* Tells the engine what the file is now, if all that can be relied on. */
-static bool carry_over(struct fs *fs, const struct metadata_change *t)
+/* Reports the new identity to the engine if both conditions are met. */
+static bool report_change(struct fs *fs, const struct metadata_change *t)
 {
 	struct file_identity after;
 	struct file_key key;
@@ -135,7 +135,7 @@ static bool carry_over(struct fs *fs, const struct metadata_change *t)
 	if (t->fd < 0 || !read_identity(t->fd, &after) ||
 	    !only_ctime_moved(&t->before, &after) || !is_fine(fs, t->fd))
 		return false;
-	/* Once more: is_fine() may have moved it. */
+	/* Read again, because is_fine() may have changed the ctime. */
 	if (!read_identity(t->fd, &after) ||
 	    !only_ctime_moved(&t->before, &after) || !lease_holds(t->fd) ||
 	    notify_key(fs, t->inode, &key))
@@ -144,8 +144,8 @@ static bool carry_over(struct fs *fs, const struct metadata_change *t)
 	return true;
 }
 
-/* The engine finds out whether there is anything new. */
-static void have_hashed(struct fs *fs, const struct metadata_change *t)
+/* Has the engine hash the file if its identity is not known. */
+static void report_closed(struct fs *fs, const struct metadata_change *t)
 {
 	struct path_fd path;
 
@@ -158,14 +158,14 @@ static void have_hashed(struct fs *fs, const struct metadata_change *t)
 
 void metadata_change_end(struct fs *fs, struct metadata_change *t)
 {
-	bool carried;
+	bool reported;
 
 	if (!t->inode)
 		return;
-	carried = carry_over(fs, t);
+	reported = report_change(fs, t);
 	if (t->fd >= 0)
 		close(t->fd);
-	if (!carried)
-		have_hashed(fs, t);
+	if (!reported)
+		report_closed(fs, t);
 	inode_unref(fs, t->inode);
 }

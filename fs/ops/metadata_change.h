@@ -8,19 +8,19 @@ struct fs;
 struct inode;
 
 /*
- * Around an operation that moves the ctime of a regular file and leaves its
- * content alone (rename, link, chmod, ...): what was known of the content
- * stays known, and the file need not be read again.  That holds under two
- * conditions; where one is missing, the file is hashed again.
+ * Used around an operation that changes the ctime of a regular file but not its
+ * content (rename, link, chmod, ...), so that the digests stay valid and the
+ * file need not be hashed again.  There are two conditions; if one is not met,
+ * the file is hashed again.
  *
- * No process changes the content between the two looks at the file's times: a
- * read lease, held from before the first to after the second, says so.
+ * First, no process changes the content between the stat before the operation
+ * and the stat after it.  A read lease that is held all the time ensures that.
  *
- * A change after the second look moves the ctime once more.  Where it is
- * counted in clock ticks or in seconds, a change within the same one does not.
- * So the filesystem must give a change that follows a stat() a time of its own
- * (the multigrain timestamps of Linux 6.13 and newer), which is found out with
- * the first file whose metadata changes.
+ * Second, a change after the second stat must get another ctime.  That is not
+ * so if the filesystem counts in clock ticks or seconds.  It is so with the
+ * multigrain timestamps of Linux 6.13 and newer: a change that follows a stat
+ * gets a later time.  The first file whose metadata changes is used to find out
+ * which kind SOURCE has.
  */
 struct metadata_change {
 	struct inode *inode; /* NULL: nothing to do; else a reference */
@@ -29,8 +29,8 @@ struct metadata_change {
 };
 
 enum metadata_change_times {
-	METADATA_TIMES_UNKNOWN, /* so far */
-	METADATA_TIMES_FINE,    /* a change after a look has another ctime */
+	METADATA_TIMES_UNKNOWN, /* not found out yet */
+	METADATA_TIMES_FINE,    /* a change after a stat has another ctime */
 	METADATA_TIMES_COARSE,
 };
 

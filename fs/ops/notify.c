@@ -12,11 +12,10 @@
 #include "fs/inode/descriptor.h"
 #include "fs/similar/similar.h"
 
-/* How long a thread waits for requests that were queued before; a caller that
- * needs to know asks again. */
+/* How long catch_up() waits; the engine calls it again if needed. */
 #define CATCH_UP_MS 20
 
-/* ---- what the engine asks ---- */
+/* ---- the callbacks for the engine ---- */
 
 static int open_known(void *ctx, dev_t device, ino_t number)
 {
@@ -39,11 +38,11 @@ static int open_known(void *ctx, dev_t device, ino_t number)
 }
 
 /*
- * close() of the caller sends FLUSH and waits for it, then RELEASE and does
- * not wait.  So the caller may ask for the digests of what it closed while
- * RELEASE is still on its way.  FLUSH alone says little: closing a duplicate of
- * a descriptor sends it, too, and writes that pass through are not seen after
- * it.  Only loop_caught_up() tells the two apart.
+ * close() of a caller sends FLUSH and waits for its reply, then sends RELEASE
+ * and does not wait.  So the caller may request the digests of the file while
+ * RELEASE is still queued.  FLUSH does not show that the file is closed: it is
+ * also sent when a duplicate of a descriptor is closed, and later writes may
+ * pass through.  Only loop_caught_up() shows whether a RELEASE follows.
  */
 static enum source_use use_of(const struct inode *inode)
 {
@@ -52,7 +51,7 @@ static enum source_use use_of(const struct inode *inode)
 	return atomic_load(&inode->flushed) ? SOURCE_CLOSING : SOURCE_WRITTEN;
 }
 
-static enum source_use use(void *ctx, dev_t device, ino_t number)
+static enum source_use get_use(void *ctx, dev_t device, ino_t number)
 {
 	struct fs *fs = ctx;
 	struct inode *inode = inode_find(fs, device, number);
@@ -89,16 +88,16 @@ void notify_host(struct fs *fs, struct engine_options *options)
 	options->host = (struct engine_host){
 		.ctx = fs,
 		.open_known = open_known,
-		.use = use,
+		.use = get_use,
 		.catch_up = catch_up,
 		.had_requests = had_requests,
 		.log = write_log,
 	};
 }
 
-/* ---- what the mount tells ---- */
+/* ---- reports to the engine ---- */
 
-/* fd is one of the file. */
+/* fd is any descriptor of the file. */
 static void key_of_fd(struct fs *fs, struct inode *inode, int fd,
 		      struct file_key *out)
 {
@@ -134,9 +133,9 @@ int notify_key(struct fs *fs, struct inode *inode, struct file_key *out)
 	return 0;
 }
 
-/* A change that the engine is told of now is no news to it at a later
- * lookup. */
-static void tell_closed(struct fs *fs, struct inode *inode, int fd)
+/* Also sets noticed_ns, so that a later lookup does not report the change
+ * again. */
+static void report_closed(struct fs *fs, struct inode *inode, int fd)
 {
 	struct file_identity identity;
 	struct file_key key;
@@ -152,9 +151,9 @@ static void tell_closed(struct fs *fs, struct inode *inode, int fd)
 }
 
 /*
- * The first time, the scan has most likely seen the file as it is; the engine
- * checks that when it has time.  A ctime that moved since is a change for
- * sure.
+ * At the first lookup of a file, the scan has most likely found its present
+ * state; the engine checks that in the background.  If the ctime differs at a
+ * later lookup, the file has changed.
  */
 void notify_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 {
@@ -171,7 +170,7 @@ void notify_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 		if (!engine_file_seen(fs->engine, st))
 			atomic_store(&inode->noticed_ns, 0);
 	} else if (!inode_path_fd(fs, inode, &path)) {
-		tell_closed(fs, inode, path.fd);
+		report_closed(fs, inode, path.fd);
 		path_fd_close(&path);
 	}
 }
@@ -195,13 +194,13 @@ void notify_flushed(struct fs *fs, struct inode *inode, int fd)
 {
 	atomic_store(&inode->flushed, true);
 	if (fs->engine && S_ISREG(inode->type))
-		tell_closed(fs, inode, fd);
+		report_closed(fs, inode, fd);
 }
 
 void notify_closed(struct fs *fs, struct inode *inode, int fd)
 {
 	if (fs->engine && S_ISREG(inode->type))
-		tell_closed(fs, inode, fd);
+		report_closed(fs, inode, fd);
 }
 
 void notify_lost(struct fs *fs)
@@ -210,8 +209,9 @@ void notify_lost(struct fs *fs)
 		engine_rescan(fs->engine);
 }
 
-/* As notify_key(); what cannot be told the engine shall find by itself. */
-static bool has_key(struct fs *fs, struct inode *inode, struct file_key *out)
+/* Gets the key; false: it cannot be read.  The tree is scanned then, unless the
+ * file is gone. */
+static bool get_key(struct fs *fs, struct inode *inode, struct file_key *out)
 {
 	int err = notify_key(fs, inode, out);
 
@@ -225,8 +225,8 @@ void notify_added(struct fs *fs, struct inode *parent, const char *name,
 {
 	struct file_key parent_key, key;
 
-	if (fs->engine && has_key(fs, parent, &parent_key) &&
-	    has_key(fs, child, &key))
+	if (fs->engine && get_key(fs, parent, &parent_key) &&
+	    get_key(fs, child, &key))
 		engine_name_added(fs->engine, &parent_key, name, &key,
 				  S_ISDIR(child->type));
 }
@@ -235,7 +235,7 @@ void notify_removed(struct fs *fs, struct inode *parent, const char *name)
 {
 	struct file_key key;
 
-	if (fs->engine && has_key(fs, parent, &key))
+	if (fs->engine && get_key(fs, parent, &key))
 		engine_name_removed(fs->engine, &key, name);
 }
 
@@ -250,8 +250,8 @@ void notify_moved(struct fs *fs, const struct moved *m)
 		.exchange = m->exchange,
 	};
 
-	if (!fs->engine || !has_key(fs, m->parent, &parent) ||
-	    !has_key(fs, m->new_parent, &new_parent))
+	if (!fs->engine || !get_key(fs, m->parent, &parent) ||
+	    !get_key(fs, m->new_parent, &new_parent))
 		return;
 	if (m->child && !notify_key(fs, m->child, &key)) {
 		move.key = &key;

@@ -13,9 +13,8 @@ struct fs;
 struct engine_options;
 
 /*
- * Between the mount and the engine: what the mount does is told to the engine,
- * what the engine wants to know of the mount it gets here.  None of these
- * waits for anything.
+ * Reports operations of the mount to the engine, and has the mount's callbacks
+ * for the engine.  None of these functions waits.
  */
 
 /* Fills in options->host. */
@@ -24,17 +23,17 @@ void notify_host(struct fs *fs, struct engine_options *options);
 /* The engine's key of a file; computed once. */
 int notify_key(struct fs *fs, struct inode *inode, struct file_key *out);
 
-/* A lookup or getattr of a regular file got this from the disk. */
+/* A lookup or getattr has read the stat of a regular file. */
 void notify_looked_up(struct fs *fs, struct inode *inode,
 		      const struct stat *st);
 
-/* The file was opened for writing by fd; before the caller hears of it. */
+/* The file was opened for writing by fd.  Called before the reply. */
 void notify_opened(struct fs *fs, struct inode *inode, int fd);
 
-/* A descriptor for writing was closed, perhaps not the last one. */
+/* A descriptor for writing was closed; perhaps not the last one. */
 void notify_flushed(struct fs *fs, struct inode *inode, int fd);
 
-/* Before the content is changed. */
+/* Called before the content is changed. */
 static inline void notify_writes(struct inode *inode)
 {
 	if (atomic_load(&inode->flushed))
@@ -47,13 +46,13 @@ void notify_closed(struct fs *fs, struct inode *inode, int fd);
 /* Names of regular files and directories changed. */
 void notify_added(struct fs *fs, struct inode *parent, const char *name,
 		  struct inode *child);
-/* One was made, and what became of it is not known. */
+/* A name was added, and its file cannot be examined: the tree is scanned. */
 void notify_lost(struct fs *fs);
 void notify_removed(struct fs *fs, struct inode *parent, const char *name);
 struct moved {
 	struct inode *parent, *new_parent;
 	const char *name, *new_name;
-	struct inode *child; /* what moved; NULL: not known */
+	struct inode *child; /* the file that moved; NULL: not known */
 	bool exchange;
 };
 

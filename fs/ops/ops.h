@@ -11,19 +11,19 @@
 #include "fs/inode/inode.h"
 
 /*
- * The operations of the mount on what is in SOURCE, one file by what they
- * serve.  Those of the virtual tree are in fs/similar; dispatch.c chooses
- * between the two, so no function here meets a virtual node.
+ * The operations on files of SOURCE, in a source file for each group below.
+ * Those on the virtual tree are in fs/similar.  dispatch.c chooses between the
+ * two, so a node here is never virtual.
  *
- * A helper decides and returns 0 or a negative errno; the operation replies
- * exactly once, after locks and credentials were given back.  An inode must
- * not be touched after the reply: it may be forgotten by then.
+ * Helpers return 0 or a negative errno.  The operation replies exactly once,
+ * after it has released its locks and the caller's credentials.  It must not
+ * use the inode after the reply, because the kernel may have forgotten it.
  */
 
-/* The operations of the session: each of them chooses by the node's kind. */
+/* The operations of the session; each chooses by the kind of the node. */
 extern const struct fuse_lowlevel_ops ops_table;
 
-/* For inodes_open(): an inode goes, and what the operations keep with it. */
+/* For inodes_open(): frees what the operations keep with an inode. */
 void ops_release_inode(struct fs *fs, struct inode *inode);
 
 static inline struct handle *handle_of(const struct fuse_file_info *fi)
@@ -79,7 +79,7 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 	      struct fuse_file_info *fi);
 void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 		   off_t off, struct fuse_file_info *fi);
-/* Of a file or a directory. */
+/* Also for directories. */
 void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
 	       struct fuse_file_info *fi);
 void ops_fallocate(fuse_req_t req, fuse_ino_t node, int mode, off_t off,

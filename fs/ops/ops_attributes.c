@@ -37,7 +37,7 @@ static int stat_node(struct fs *fs, struct inode *inode,
 	return stat_inode(fs, inode, st);
 }
 
-/* What is shown of a node, and how long the kernel may keep it. */
+/* The attributes for the kernel, and for how long it may cache them. */
 static int show_node(struct fs *fs, fuse_ino_t node,
 		     const struct fuse_file_info *fi, struct stat *st,
 		     double *timeout_out)
@@ -84,8 +84,8 @@ static void statx_birth(struct fs *fs, struct inode *inode, struct statx *out)
 	path_fd_close(&p);
 }
 
-/* The kernel asks for all at once, and hands nothing on but the basic fields
- * and the time of birth. */
+/* Fills in the basic fields and the time of birth; the kernel uses no
+ * others. */
 void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
 	       struct fuse_file_info *fi)
 {
@@ -112,12 +112,12 @@ void ops_statx(fuse_req_t req, fuse_ino_t node, int flags, int mask,
 
 #define KILL_SUIDGID (1 << 11) /* FATTR_KILL_SUIDGID */
 
-/* The file whose attributes change: by its handle or by its descriptor. */
+/* The file whose attributes change. */
 struct target {
 	struct inode *inode;
-	int fd; /* of the handle, or O_PATH */
+	int fd; /* of a handle, or O_PATH */
 	bool is_handle;
-	bool kills; /* setuid bits, which the kernel leaves to us */
+	bool kills; /* the daemon has to clear setuid bits */
 };
 
 static int truncate_path(fuse_req_t req, struct fs *fs, int fd, off_t size)
@@ -211,10 +211,10 @@ static int set_times(const struct target *t, const struct stat *attr,
 }
 
 /*
- * The kernel has checked owner and capabilities (default_permissions) and
- * worked out the mode that a chown or a write leaves behind, so these run as
- * the daemon; only the size is changed as the caller.  Owner before mode:
- * chown clears the setuid bits that mode may carry.
+ * The kernel has checked owner and capabilities (default_permissions), and
+ * sends the mode that a chown or a write leaves behind.  So these calls need
+ * not have the caller's credentials, except for the size.  The owner is set
+ * before the mode, because chown clears the setuid bits.
  */
 static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 			  const struct stat *attr, int to_set)
@@ -223,7 +223,7 @@ static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 
 	if (to_set & FUSE_SET_ATTR_SIZE)
 		err = set_size(req, fs, t, attr->st_size);
-	/* Nothing to set is chown(-1, -1), which moves the ctime. */
+	/* No attribute at all: chown(-1, -1), which changes the ctime. */
 	if (!err &&
 	    (!to_set || to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)))
 		err = set_owner(t, attr, to_set);
@@ -268,7 +268,8 @@ static int set_inode(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
-/* No capability is set, and nothing was changed since that was seen. */
+/* Whether the file has no security.capability, by what the inode has cached;
+ * its ctime has not changed since. */
 static bool has_no_caps(struct fs *fs, struct inode *inode,
 			const struct fuse_file_info *fi)
 {

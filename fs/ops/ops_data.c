@@ -20,22 +20,22 @@
 #include "fs/ops/reply.h"
 
 #define DIRECT_ALIGNMENT 4096
-/* One request must not keep a thread for minutes; callers go on. */
+/* Most bytes of a copy, so that a request does not occupy a thread for minutes;
+ * callers repeat the call for the rest. */
 #define COPY_MAX ((size_t)128 << 20)
 
 /* ---- flags of a request ---- */
 
-/* Those the caller's descriptor has now: fcntl() may have changed them since
- * it was opened.  The pages of a shared map know no flags. */
+/* The present flags of the caller's descriptor, which fcntl() may have changed.
+ * A write of mapped pages has no flags. */
 static int flags_now(const struct fuse_file_info *fi)
 {
 	return fi->writepage ? 0 : fi->flags;
 }
 
 /*
- * The handle's descriptor for a request with these flags, or another one that
- * is as direct as the request.  Changing the handle's own would get in the
- * way of other requests.
+ * The handle's descriptor, or a new one if O_DIRECT differs from the request's.
+ * Changing the flag of the handle's descriptor would affect other requests.
  */
 static int data_fd(struct fs *fs, struct handle *h, int flags)
 {
@@ -49,8 +49,8 @@ static int data_fd(struct fs *fs, struct handle *h, int flags)
 	return fd < 0 ? own : fd;
 }
 
-/* What has to be closed after the reply, when the handle may be gone: the
- * descriptor when it is not the handle's, or -1. */
+/* The descriptor to be closed after the reply: fd, or -1 if it is the handle's.
+ * The handle may be freed by then. */
 static int data_fd_extra(const struct handle *h, int fd)
 {
 	return fd == h->fd ? -1 : fd;
@@ -58,7 +58,7 @@ static int data_fd_extra(const struct handle *h, int fd)
 
 /* ---- read ---- */
 
-/* O_DIRECT wants aligned memory, which a pipe or libfuse's buffer is not. */
+/* O_DIRECT needs aligned memory; a pipe or libfuse's buffer is not aligned. */
 static void read_direct(fuse_req_t req, int fd, size_t size, off_t off)
 {
 	void *data = NULL;
@@ -104,8 +104,8 @@ void ops_read(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 
 /* ---- write ---- */
 
-/* Where the kernel leaves the setuid bits to us (HANDLE_KILLPRIV_V2), they go
- * as the caller's own write would have made them go. */
+/* With HANDLE_KILLPRIV_V2 the daemon clears setuid bits.  Prepares the thread
+ * so that its write clears them as the caller's own write would. */
 static bool drop_setid(fuse_req_t req, const struct fuse_file_info *fi, int fd)
 {
 	struct fs *fs = fs_of(req);
@@ -114,8 +114,8 @@ static bool drop_setid(fuse_req_t req, const struct fuse_file_info *fi, int fd)
 	return drop && fs->killpriv && cred_drop_setid(fs, req, fd);
 }
 
-/* In one call from aligned memory: for O_DIRECT, and for O_APPEND, where
- * pieces could land apart. */
+/* Writes with one call and from aligned memory, as O_DIRECT needs; with
+ * O_APPEND several calls could be interleaved with other writers. */
 static ssize_t write_whole(int fd, struct fuse_bufvec *in, size_t size,
 			   off_t off, bool append)
 {
@@ -181,7 +181,7 @@ void ops_write_buf(fuse_req_t req, fuse_ino_t node, struct fuse_bufvec *in,
 		fuse_reply_write(req, (size_t)len);
 }
 
-/* ---- the rest ---- */
+/* ---- other operations on data ---- */
 
 void ops_fsync(fuse_req_t req, fuse_ino_t node, int datasync,
 	       struct fuse_file_info *fi)
@@ -265,15 +265,14 @@ void ops_lseek(fuse_req_t req, fuse_ino_t node, off_t off, int whence,
 /* ---- ioctl ---- */
 
 /*
- * The flags of a file (chattr(1), the project of a quota).  The kernel asks
- * for them and sets them by these requests, whichever way a program did, and
- * has checked the caller's rights; all other requests are refused, for they
- * may mean anything to the filesystem below.
+ * The flags of a file (chattr(1), quota projects).  The kernel gets and sets
+ * them by these requests, and has checked the caller's permissions.  All other
+ * requests are refused, because they may do anything on the filesystem below.
  */
 struct flag_request {
 	unsigned command;
 	bool sets;
-	size_t size; /* of what is handed over, not what command says */
+	size_t size; /* of the data, which differs from that in command */
 };
 
 static const struct flag_request requests[] = {
@@ -310,15 +309,16 @@ static int ioctl_as_caller(fuse_req_t req, struct fs *fs, int fd,
 	return err;
 }
 
-static int do_request(fuse_req_t req, struct fs *fs, struct handle *h,
-		      const struct flag_request *request, union flags *flags)
+static int do_flag_request(fuse_req_t req, struct fs *fs, struct handle *h,
+			   const struct flag_request *request,
+			   union flags *flags)
 {
 	int fd = handle_fd(fs, h);
 	int err = fd < 0 ?
 			  fd :
 			  ioctl_as_caller(req, fs, fd, request->command, flags);
 
-	if (!err && request->sets) /* the time of change has moved */
+	if (!err && request->sets) /* the ctime has changed */
 		(void)cache_forget_attributes(fs, h->inode);
 	return err;
 }
@@ -331,7 +331,7 @@ static void reply_flags(fuse_req_t req, struct fs *fs, struct handle *h,
 
 	if (request->sets)
 		memcpy(&flags, in, request->size);
-	err = do_request(req, fs, h, request, &flags);
+	err = do_flag_request(req, fs, h, request, &flags);
 	if (err)
 		reply_error(req, err);
 	else

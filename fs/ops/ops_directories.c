@@ -19,12 +19,12 @@
 #include "fs/ops/reply.h"
 
 /*
- * Directory offsets are those of the filesystem below.  The kernel takes as
- * many entries as fit its buffer and comes back with the offset of the last;
- * what was read ahead is kept for the usual case that this is where we are.
+ * Directory offsets are those of the filesystem below.  A reply has as many
+ * entries as fit into the kernel's buffer.  The next request usually begins at
+ * the offset of the last entry, so entries that were read ahead are kept.
  *
- * The entry of the virtual tree, where it is shown, comes first, under an
- * offset that no filesystem uses.
+ * The entry of the virtual tree, if it is shown, comes first, with an offset
+ * that no filesystem uses.
  */
 #define STREAM_BYTES 32768
 #define ENTRY_PLUS_BYTES 128 /* no entry with attributes is smaller */
@@ -56,7 +56,7 @@ static int stream_seek(struct handle *h, off_t off)
 	return 0;
 }
 
-/* The entry at hand; NULL in *out at the end. */
+/* The present entry; *out is NULL at the end. */
 static int stream_peek(struct handle *h, const struct dirent64 **out)
 {
 	struct dir_stream *s = h->stream;
@@ -91,9 +91,9 @@ struct filling {
 	char *data;
 	size_t used;
 	size_t size;
-	/* readdirplus: */
-	int64_t since_ns;       /* told of then or later is told well enough */
-	struct inode **counted; /* got a lookup count each */
+	/* For readdirplus. */
+	int64_t since_ns; /* attributes sent after this are not repeated */
+	struct inode **counted; /* inodes whose lookup was counted */
 	size_t count;
 };
 
@@ -102,7 +102,7 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* What is known without a lookup. */
+/* An entry without a lookup: its number and type. */
 static void entry_plain(const struct filling *f, const struct dirent64 *d,
 			struct fuse_entry_param *e)
 {
@@ -110,7 +110,7 @@ static void entry_plain(const struct filling *f, const struct dirent64 *d,
 	ino_t ino = d->d_ino;
 
 	if (dir == f->fs->root && strcmp(d->d_name, "..") == 0)
-		ino = dir->ino; /* what is above SOURCE is not shown */
+		ino = dir->ino; /* the parent of SOURCE is not shown */
 	memset(e, 0, sizeof(*e));
 	e->attr.st_ino = lookup_number(f->fs, dir->dev, ino);
 	e->attr.st_mode = (mode_t)d->d_type << 12;
@@ -137,8 +137,9 @@ static void entry_put(struct filling *f, const char *name,
 					     next);
 }
 
-/* Most programs stat the names they have read, some before they read them:
- * those need not be told twice. */
+/* Looks up the entry for readdirplus; false: its attributes were sent recently,
+ * or it is gone.  Most programs stat the names that they have read, and some
+ * before. */
 static bool add_attributes(const struct filling *f, const struct dirent64 *d,
 			   struct fuse_entry_param *out)
 {
@@ -155,8 +156,8 @@ static bool add_attributes(const struct filling *f, const struct dirent64 *d,
 			   out) == 0;
 }
 
-/* An entry is looked up only when it fits, so no count has to be taken back.
- * One that is gone already is still named, without attributes. */
+/* Adds an entry, which fits; so a counted lookup is never undone.  An entry
+ * that is gone by now is added without attributes. */
 static void put_entry(struct filling *f, const struct dirent64 *d)
 {
 	struct fuse_entry_param e;
@@ -175,7 +176,7 @@ static bool fits(const struct filling *f, const char *name)
 	return entry_size(f, name) <= f->size - f->used;
 }
 
-/* Returns whether there is room for more. */
+/* Adds the entry of the virtual tree; false: it does not fit. */
 static bool fill_similar(struct filling *f)
 {
 	const char *name = f->fs->options.similar_name;
@@ -215,7 +216,7 @@ static int fill_lower(struct filling *f)
 	}
 }
 
-static int fill(struct filling *f, off_t off)
+static int fill_from(struct filling *f, off_t off)
 {
 	int err = stream_seek(f->h, off);
 
@@ -229,8 +230,8 @@ static int fill(struct filling *f, off_t off)
 
 /* ---- replying ---- */
 
-/* The entries did not reach the kernel: their lookup counts are undone. */
-static void take_back(const struct filling *f)
+/* The reply did not reach the kernel: drops the lookup counts. */
+static void drop_counted(const struct filling *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
 		atomic_store(&f->counted[i]->told, false);
@@ -245,7 +246,7 @@ static int fill_locked(struct filling *f, off_t off)
 	if (err < 0)
 		return err;
 	pthread_mutex_lock(&f->h->stream->lock);
-	err = fill(f, off);
+	err = fill_from(f, off);
 	pthread_mutex_unlock(&f->h->stream->lock);
 	return err;
 }
@@ -270,7 +271,7 @@ static void read_directory(fuse_req_t req, size_t size, off_t off,
 	if (err)
 		reply_error(req, err);
 	else if (fuse_reply_buf(req, f.data, f.used) == -ENOENT)
-		take_back(&f); /* interrupted */
+		drop_counted(&f); /* interrupted */
 	free(f.data);
 	free(f.counted);
 }
@@ -289,7 +290,7 @@ void ops_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t off,
 	read_directory(req, size, off, fi, true);
 }
 
-/* ---- the listing that the kernel keeps ---- */
+/* ---- the kernel's cache of listings ---- */
 
 static void allow_cache(struct fs *fs, const struct handle *h,
 			struct fuse_file_info *fi)
@@ -305,7 +306,8 @@ static void allow_cache(struct fs *fs, const struct handle *h,
 
 /* ---- opening and closing ---- */
 
-/* The kernel has checked permission, and often lists from its memory. */
+/* Whether the directory is opened only when it is read: the kernel has checked
+ * permissions, and often uses its cached listing. */
 static bool opens_when_read(const struct fs *fs, const struct inode *inode)
 {
 	return fs->root_user && inode->fd >= 0;

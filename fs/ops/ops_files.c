@@ -21,16 +21,17 @@
 
 /* ---- handles ---- */
 
-/* The flags for opening below; the special link of a descriptor must be
- * followed, and a signal that the daemon did not ask for must not come. */
+/* The flags for the open below.  Without O_NOFOLLOW, because the link in
+ * /proc/self/fd must be followed; without O_ASYNC, because the daemon wants no
+ * signals. */
 static int flags_below(int flags)
 {
 	return flags & ~(O_NOFOLLOW | O_CREAT | O_EXCL | O_NOCTTY | O_ASYNC);
 }
 
-/* Each write says by itself whether it appends: fcntl() can change that, and
- * the pages of a shared map never do.  A file that only grows keeps the
- * flag. */
+/* Clears O_APPEND, because each write request has its own flag: fcntl() may
+ * change it, and writes of mapped pages never append.  On an append-only file
+ * the flag cannot be cleared, and stays. */
 static void append_by_request(int fd, int flags)
 {
 	if (flags & O_APPEND)
@@ -43,11 +44,11 @@ static bool flags_write(int flags)
 }
 
 /*
- * Whether the kernel may leave out FLUSH when a descriptor of this handle is
- * closed.  POSIX lets go all locks that the closing process has on the file,
- * whichever descriptor they were set through, so FLUSH is needed once the file
- * has locks or writers.  A handle that is opened before there are any is not
- * flushed; locks set through it go with its last descriptor.
+ * Whether the kernel may omit FLUSH when a descriptor of this handle is closed.
+ * By POSIX a close drops all locks of the process on the file, so FLUSH is
+ * needed if the file has locks or writers.  A handle that is opened before
+ * there are any gets no FLUSH; locks set through it are dropped with its last
+ * descriptor.
  */
 static bool needs_no_flush(struct inode *inode, const struct handle *h)
 {
@@ -55,7 +56,7 @@ static bool needs_no_flush(struct inode *inode, const struct handle *h)
 	       !atomic_load(&inode->owners);
 }
 
-/* fd (taken on success) may be -1 when there is an id to pass through. */
+/* Takes fd on success.  fd may be -1 if id is one for passthrough. */
 static int handle_new(struct fs *fs, struct inode *inode, int fd, int id,
 		      struct fuse_file_info *fi)
 {
@@ -95,11 +96,11 @@ static void handle_close(struct fs *fs, struct handle *h)
 
 /* ---- open ---- */
 
-/* The kernel opens a file to execute it; open() drops this flag. */
+/* FMODE_EXEC, which the kernel sets when it opens a file to execute it. */
 #define OPEN_TO_EXECUTE 040
 
-/* What may be executed need not be readable: the caller's rights are looked
- * at, and those of the daemon open it. */
+/* Opens a file to execute it, which the caller need not be able to read: checks
+ * the caller's permission, and opens with the daemon's credentials. */
 static int open_program(fuse_req_t req, struct fs *fs, int path_fd, int flags)
 {
 	struct fd_path path;
@@ -143,7 +144,7 @@ static int open_as_caller(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return fd;
 }
 
-/* Sees what the kernel may keep of a file that does not pass through. */
+/* Sets whether the kernel may use its cached pages. */
 static int check_cached_pages(struct fs *fs, struct inode *inode, int fd,
 			      int id, struct fuse_file_info *fi)
 {
@@ -159,7 +160,8 @@ static int check_cached_pages(struct fs *fs, struct inode *inode, int fd,
 	return 0;
 }
 
-/* The kernel has checked root's permission, and opens the file itself. */
+/* Whether the daemon need not open the file: it passes through, and the caller
+ * is root, whose permission the kernel has checked. */
 static bool needs_no_fd(fuse_req_t req, int id, int flags)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -202,9 +204,9 @@ static int open_handle(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
-/* What the kernel remembers is of no use any more, see cache_attr_timeout();
- * opening may have cleared setuid bits, too. */
-static void expect_changes(struct fs *fs, struct handle *h)
+/* Invalidates attributes that may change without the kernel's knowledge, see
+ * cache_attr_timeout(), or that the open has changed. */
+static void invalidate_if_changing(struct fs *fs, struct handle *h)
 {
 	struct stat st;
 
@@ -213,7 +215,8 @@ static void expect_changes(struct fs *fs, struct handle *h)
 		(void)cache_forget_attributes(fs, h->inode);
 }
 
-/* Counts the writer first: a file is never modified without being busy. */
+/* Counts the writer before the open, so that a file that is being changed is
+ * always busy. */
 static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 		     struct fuse_file_info *fi)
 {
@@ -229,7 +232,7 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 		atomic_fetch_sub(&inode->writers, 1);
 	if (!err && writes) {
 		notify_opened(fs, inode, handle_of(fi)->fd);
-		expect_changes(fs, handle_of(fi));
+		invalidate_if_changing(fs, handle_of(fi));
 	}
 	return err;
 }
@@ -265,17 +268,17 @@ static int create_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
 	return fd;
 }
 
-/* A file that was made just now. */
+/* A file that has just been created. */
 struct created {
 	struct inode *dir;
 	int dir_fd;
-	const char *name; /* "" when it has none */
-	int fd;           /* it is open; taken on success */
+	const char *name; /* "": it has none */
+	int fd;           /* of the open file; taken on success */
 	struct stat st;
 };
 
-/* An O_PATH descriptor of it: by its name, which is faster, if that is not
- * another's already. */
+/* An O_PATH descriptor of the file.  Opens it by name, which is faster, unless
+ * the name is one of another file by now. */
 static int path_of_created(const struct created *c)
 {
 	struct stat named;
@@ -326,8 +329,8 @@ static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
-static int created(fuse_req_t req, struct fs *fs, struct created *c,
-		   struct fuse_file_info *fi, struct fuse_entry_param *e)
+static int add_created(fuse_req_t req, struct fs *fs, struct created *c,
+		       struct fuse_file_info *fi, struct fuse_entry_param *e)
 {
 	struct inode *inode;
 	int err;
@@ -347,8 +350,8 @@ static int created(fuse_req_t req, struct fs *fs, struct created *c,
 	return err;
 }
 
-/* The name exists after all, made behind the mount's back.  ESTALE makes the
- * kernel look again and do what is right for something else than a file. */
+/* Another process has created the name meanwhile.  -ESTALE makes the kernel
+ * look it up again, which is right if it is no regular file. */
 static int open_existing(fuse_req_t req, struct fs *fs, struct inode *dir,
 			 int dir_fd, const char *name,
 			 struct fuse_file_info *fi, struct fuse_entry_param *e)
@@ -383,7 +386,7 @@ static int create_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
 			.dir = dir, .dir_fd = at.fd, .name = name, .fd = fd
 		};
 
-		err = created(req, fs, &c, fi, e);
+		err = add_created(req, fs, &c, fi, e);
 		if (err) {
 			notify_lost(fs);
 			close(fd);
@@ -428,7 +431,7 @@ void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 static int tmpfile_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
 			     mode_t mode, int flags)
 {
-	/* Of a file without a name, O_EXCL says that it never gets one. */
+	/* With O_TMPFILE, O_EXCL means that the file never gets a name. */
 	int below = flags_below(flags) | (flags & O_EXCL);
 	struct cred saved;
 	int fd = cred_assume_create(fs, req, mode, &saved, &mode);
@@ -454,7 +457,7 @@ static int tmpfile_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
 		return err;
 	c.dir_fd = at.fd;
 	c.fd = tmpfile_as_caller(req, fs, at.fd, mode, fi->flags);
-	err = c.fd < 0 ? c.fd : created(req, fs, &c, fi, e);
+	err = c.fd < 0 ? c.fd : add_created(req, fs, &c, fi, e);
 	if (err && c.fd >= 0)
 		close(c.fd);
 	path_fd_close(&at);
@@ -472,8 +475,8 @@ void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 
 /* ---- close ---- */
 
-/* What the lower filesystem has to say about earlier writes, it says to a
- * close(); a duplicate can be closed as often as the caller closes his. */
+/* Gets the errors of earlier writes that the filesystem below reports to
+ * close(), by closing a duplicate. */
 static int flush_handle(const struct handle *h)
 {
 	int fd;

@@ -17,8 +17,6 @@
 #include "fs/inode/descriptor.h"
 #include "fs/inode/reopen.h"
 
-/* Names: looked up, made, removed, moved. */
-
 /* ---- lookup ---- */
 
 static int lookup_in(struct fs *fs, fuse_ino_t parent, const char *name,
@@ -29,7 +27,7 @@ static int lookup_in(struct fs *fs, fuse_ino_t parent, const char *name,
 	int err;
 
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return -ESTALE; /* asked for by exporters only */
+		return -ESTALE; /* used for NFS export only */
 	err = inode_path_fd(fs, dir, &at);
 	if (err)
 		return err;
@@ -89,9 +87,9 @@ void ops_readlink(fuse_req_t req, fuse_ino_t node)
 		fuse_reply_readlink(req, target);
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
-/* mknod, mkdir or symlink. */
+/* The arguments of mknod, mkdir or symlink. */
 struct making {
 	fuse_ino_t parent;
 	const char *name;
@@ -127,8 +125,8 @@ static int make_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
 	return err;
 }
 
-static int make(fuse_req_t req, const struct making *m,
-		struct fuse_entry_param *out)
+static int make_file(fuse_req_t req, const struct making *m,
+		     struct fuse_entry_param *out)
 {
 	struct fs *fs = fs_of(req);
 	struct inode *dir = inode_of(fs, m->parent);
@@ -153,7 +151,7 @@ static int make(fuse_req_t req, const struct making *m,
 static void reply_making(fuse_req_t req, const struct making *m)
 {
 	struct fuse_entry_param e;
-	int err = make(req, m, &e);
+	int err = make_file(req, m, &e);
 
 	if (err)
 		reply_error(req, err);
@@ -215,7 +213,7 @@ static int link_as_caller(fuse_req_t req, struct fs *fs, int fd, int dir_fd,
 	return err;
 }
 
-/* The link, and the inode's new stat. */
+/* Makes the link; reads the inode's new attributes. */
 static int link_to(fuse_req_t req, struct fs *fs, struct inode *inode,
 		   int dir_fd, const char *name, struct stat *st)
 {
@@ -285,8 +283,9 @@ static int unlink_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
 	return err;
 }
 
-/* For the file of that name, if the mount knows it.  goes: rather than moves.
- * The content of a file that is gone with its only name is not asked for. */
+/* As metadata_change_begin(), for the file of that name, if it has an inode.
+ * goes: the name is removed.  Does nothing if it is the only name of a file
+ * that is not open, as no request can reach the file then. */
 static void metadata_change_begin_at(struct fs *fs, int dir_fd,
 				     const char *name, bool goes,
 				     struct metadata_change *out)
@@ -318,7 +317,7 @@ static int remove_name(fuse_req_t req, fuse_ino_t parent, const char *name,
 		return err;
 	metadata_change_begin_at(fs, at.fd, name, true, &change);
 	err = unlink_as_caller(req, fs, at.fd, name, flags);
-	metadata_change_end(fs, &change); /* it may have another name */
+	metadata_change_end(fs, &change); /* the file may have another name */
 	path_fd_close(&at);
 	if (!err)
 		notify_removed(fs, dir, name);
@@ -360,10 +359,10 @@ static int rename_as_caller(fuse_req_t req, struct fs *fs,
 	return err;
 }
 
-/* st is of what moved, all zero when that is not known.  Other files than
- * regular ones and directories are not told of. */
-static void tell_moved(struct fs *fs, const struct renaming *r,
-		       const struct stat *st)
+/* st is that of the file that moved, all zero if it is not known.  The engine
+ * knows only regular files and directories. */
+static void report_moved(struct fs *fs, const struct renaming *r,
+			 const struct stat *st)
 {
 	struct moved m = {
 		.parent = r->dir,
@@ -394,8 +393,8 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 	bool begun;
 	int err;
 
-	/* Outside of the lock: they may have to find an inode by its name,
-	 * for which they take it. */
+	/* Before the names lock is taken, as these may open an inode by name,
+	 * which takes that lock. */
 	metadata_change_begin_at(fs, r->dir_fd, r->name, false, &moved);
 	metadata_change_begin_at(fs, r->new_dir_fd, r->new_name, !exchange,
 				 &other);
@@ -410,7 +409,7 @@ static int rename_between(fuse_req_t req, struct fs *fs,
 	metadata_change_end(fs, &moved);
 	metadata_change_end(fs, &other);
 	if (!err)
-		tell_moved(fs, r, &st);
+		report_moved(fs, r, &st);
 	return err;
 }
 

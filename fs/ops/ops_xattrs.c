@@ -20,8 +20,9 @@
 #define HIDDEN "trusted."
 
 /*
- * The path of a descriptor leads to the very file behind it, a symbolic
- * link included, so the calls that follow links are right for every type.
+ * These operations use the path of a descriptor (fd_path_make()), which leads
+ * to the file behind it, even to a symbolic link.  So the system calls that
+ * follow links are right for every type of file.
  */
 
 /* ---- security.capability ---- */
@@ -112,7 +113,7 @@ static int list_path(const char *path, char **names_out, size_t *len_out)
 			return 0;
 		}
 		free(names);
-		if (errno != ERANGE) /* else it grew in between */
+		if (errno != ERANGE) /* ERANGE: the list has grown meanwhile */
 			return -errno;
 	}
 }
@@ -166,7 +167,7 @@ static void list_lower(fuse_req_t req, struct fs *fs, struct inode *inode,
 	free(names);
 }
 
-/* All names that there may be. */
+/* Adds the names of all digests in the set. */
 static int list_possible(struct xattr_list *l, uint32_t set)
 {
 	int id, err = 0;
@@ -180,8 +181,8 @@ static int list_possible(struct xattr_list *l, uint32_t set)
 	return err;
 }
 
-/* What may be in the list when it is read: between the two calls it becomes
- * longer when the digests come. */
+/* Adds the names that may be in the list when it is read: it becomes longer if
+ * the digests are ready by then. */
 static void list_expected(struct xattr_list *l, struct fs *fs,
 			  struct inode *inode)
 {
@@ -197,8 +198,8 @@ static void list_expected(struct xattr_list *l, struct fs *fs,
 	file_digests_release(&answer);
 }
 
-/* Without the names of derived attributes: real ones of that name, copied
- * into SOURCE by some tool, must not show. */
+/* Adds the real attributes.  Real ones with the name of a derived one, which
+ * some tool has copied into SOURCE, are hidden. */
 static int list_real(struct xattr_list *l, const char *names, size_t len)
 {
 	const char *name = names, *end = names + len;
@@ -214,7 +215,7 @@ static int list_real(struct xattr_list *l, const char *names, size_t len)
 	return err;
 }
 
-/* The room for digests that the file's own attributes leave. */
+/* The room that the real attributes leave for digests. */
 static size_t room_beside(struct fs *fs, struct inode *inode,
 			  const struct buf *names)
 {
@@ -293,7 +294,7 @@ void ops_listxattr(fuse_req_t req, fuse_ino_t node, size_t size)
 
 /* ---- set and remove ---- */
 
-/* A change of one attribute; value is NULL to remove it. */
+/* A change of an attribute.  value NULL: it is removed. */
 struct change {
 	const char *name;
 	const char *value;

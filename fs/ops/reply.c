@@ -31,10 +31,10 @@ static void reply_interrupted(fuse_req_t req, park_give_up_fn *give_up,
 }
 
 /*
- * libfuse calls this with the request locked, either because an interrupt came
- * in (then replying here is fine, the request outlives the call) or from
- * within fuse_req_interrupt_func() (then it is not: the reply would free the
- * lock that is held).  armed tells the two apart.
+ * libfuse calls this with the request locked, in two cases.  When an interrupt
+ * arrives, the request outlives the call, and a reply is allowed.  From within
+ * fuse_req_interrupt_func(), a reply would free the lock that is held, and is
+ * not allowed; then armed is false.
  */
 static void on_interrupt(fuse_req_t req, void *arg)
 {
@@ -50,7 +50,7 @@ static void on_interrupt(fuse_req_t req, void *arg)
 	atomic_store(&p->ticket.given_up, true);
 	if (atomic_exchange(&p->claimed, true))
 		return;
-	/* p may be gone by now. */
+	/* p may be freed by now. */
 	reply_interrupted(req, give_up, rest);
 	engine_give_up(engine, ticket);
 }
@@ -75,7 +75,7 @@ bool park_claim(struct park *p)
 {
 	if (atomic_exchange(&p->claimed, true))
 		return false;
-	/* Waits for a running on_interrupt(); none comes after it. */
+	/* Waits for a running on_interrupt(), and prevents further ones. */
 	fuse_req_interrupt_func(p->req, NULL, NULL);
 	return true;
 }

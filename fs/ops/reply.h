@@ -11,30 +11,31 @@
 struct fuse_req;
 
 /*
- * Replies that every operation makes, at once or later.  A request is freed by
- * its reply; nothing may use it afterwards.
+ * Replies, at once or later.  The reply frees the request, so nothing may use
+ * it afterwards.
  */
 
-/* err is 0 or a negative errno.  ENOSYS from below becomes EOPNOTSUPP: the
- * kernel would never ask again, for any file. */
+/* err is 0 or a negative errno.  ENOSYS becomes EOPNOTSUPP: after ENOSYS the
+ * kernel would never send a request of that kind again, for any file. */
 void reply_error(struct fuse_req *req, int err);
 
-/* Replies as getxattr and listxattr do: with the length alone when size, which
- * is that of the caller's buffer, is 0. */
+/* Replies to getxattr and listxattr.  size is that of the caller's buffer; 0:
+ * the reply is the length only. */
 void reply_xattr(struct fuse_req *req, const void *data, size_t len,
 		 size_t size);
 
-/* Replies to an interrupted request with what there is. */
+/* Replies to an interrupted request. */
 typedef void park_give_up_fn(struct fuse_req *req, void *rest);
 
 /*
- * A parked request: it is answered later, by another thread, or interrupted.
+ * A parked request, which another thread answers later, or which is
+ * interrupted.
  *
- * Either the thread that has the answer claims the request, or the interrupt
- * claims it and calls give_up, which replies with what there is; where give_up
- * is NULL the reply is EINTR.  rest belongs to the side that claimed.  An
- * interrupted request also gives up, by its ticket, what it waits for in the
- * engine.  The struct is freed by the thread with the answer only, after
+ * Either the thread with the answer claims the request and replies; or the
+ * handler of the interrupt claims it and calls give_up(), which replies (NULL:
+ * the reply is EINTR).  rest is an argument for give_up() and belongs to the
+ * side that claimed the request.  The handler also gives up, by the ticket, the
+ * wait in the engine.  Only the thread with the answer frees the struct, after
  * park_claim().
  */
 struct park {
@@ -44,15 +45,15 @@ struct park {
 	struct engine *engine;
 	struct queue_ticket ticket; /* for engine_wait() */
 	atomic_bool claimed;
-	atomic_bool armed; /* the interrupt may reply by itself */
+	atomic_bool armed; /* the handler may reply */
 	atomic_bool interrupted;
 };
 
-/* engine, give_up and rest are set.  False when the request was interrupted
- * already, and given up: nothing refers to p any more. */
+/* The caller has set engine, give_up and rest.  False: the request was already
+ * interrupted and has been replied to; nothing refers to p any more. */
 bool park_begin(struct park *p, struct fuse_req *req);
 
-/* True when the caller is to reply to p->req now. */
+/* Claims the request; true: the caller has to reply. */
 bool park_claim(struct park *p);
 
 #endif

@@ -33,7 +33,6 @@ bool xattr_is_derived(const char *name)
 
 /* ---- user.kinfs.status ---- */
 
-/* From an object to another. */
 static void copy_key(const json_t *from, json_t *to, const char *key)
 {
 	json_t *value = json_object_get(from, key);
@@ -51,8 +50,8 @@ static void copy_key_within(const json_t *from, json_t *to, const char *object,
 	json_object_set_new(to, object, part);
 }
 
-/* The members that say nothing of contents.  Numbers of contents and bytes
- * would tell whether a user has a content that the caller can guess. */
+/* The members for users that do not own the mount.  Numbers of contents or
+ * bytes would tell such a user whether a content that it guesses exists. */
 static json_t *public_status(const json_t *whole)
 {
 	static const char *const keys[] = {
@@ -104,7 +103,7 @@ static int status_text(struct fs *fs, bool whole, struct buf *out)
 	return err;
 }
 
-/* ---- the others ---- */
+/* ---- the other attributes user.kinfs.* ---- */
 
 static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 {
@@ -118,8 +117,9 @@ static int read_state(struct fs *fs, struct inode *inode, struct buf *out)
 	return err;
 }
 
-/* The reader polls the status; here it says why. */
-static int wait_for_all(fuse_req_t req, struct fs *fs)
+/* Reading user.kinfs.wait reports that the caller waits for the hashing, while
+ * it polls the status. */
+static int hurry_engine(fuse_req_t req, struct fs *fs)
 {
 	if (!cred_owns_mount(fs, req))
 		return -EPERM;
@@ -127,8 +127,8 @@ static int wait_for_all(fuse_req_t req, struct fs *fs)
 	return 0;
 }
 
-static void get_own(fuse_req_t req, struct fs *fs, struct inode *inode,
-		    const char *name, size_t size)
+static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
+		      const char *name, size_t size)
 {
 	struct buf text = { 0 };
 	int err = -ENODATA;
@@ -138,7 +138,7 @@ static void get_own(fuse_req_t req, struct fs *fs, struct inode *inode,
 	else if (strcmp(name, STATUS) == 0 && inode == fs->root)
 		err = status_text(fs, cred_owns_mount(fs, req), &text);
 	else if (strcmp(name, WAIT) == 0 && inode == fs->root)
-		err = wait_for_all(req, fs);
+		err = hurry_engine(req, fs);
 	if (err)
 		fuse_reply_err(req, -err);
 	else
@@ -160,10 +160,10 @@ void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
 	else if (S_ISREG(inode->type) && !xattr_may_read(req, fs, inode))
 		fuse_reply_err(req, EACCES);
 	else
-		get_own(req, fs, inode, name, size);
+		get_kinfs(req, fs, inode, name, size);
 }
 
-/* "check", perhaps with the word "read". */
+/* words: nothing or "read". */
 static int control_check(struct fs *fs, char *words)
 {
 	bool read = false;
@@ -179,8 +179,8 @@ static int control_check(struct fs *fs, char *words)
 	return 0;
 }
 
-static int control(fuse_req_t req, struct fs *fs, const char *value,
-		   size_t size)
+static int set_control(fuse_req_t req, struct fs *fs, const char *value,
+		       size_t size)
 {
 	char words[32];
 
@@ -209,7 +209,7 @@ void xattr_derived_set(fuse_req_t req, struct fs *fs, struct inode *inode,
 
 	(void)flags;
 	if (strcmp(name, CONTROL) == 0 && inode == fs->root)
-		err = control(req, fs, value, size);
+		err = set_control(req, fs, value, size);
 	fuse_reply_err(req, err);
 }
 

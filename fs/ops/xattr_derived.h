@@ -10,8 +10,8 @@ struct fuse_req;
 struct inode;
 
 /*
- * The attributes that are computed, not stored: the digests and user.kinfs.*.
- * Each function replies, at once or later from an engine thread.
+ * Attributes that are not stored in the file: the digests and user.kinfs.*.
+ * Each function replies, at once or later from a thread of the engine.
  */
 bool xattr_is_derived(const char *name);
 

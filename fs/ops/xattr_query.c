@@ -19,7 +19,7 @@
 #include "fs/inode/mapped.h"
 #include "fs/ops/reply.h"
 
-/* A digest that is not kept is computed at most this often for a file that
+/* A digest that is not stored is computed at most this often, if the file
  * changes meanwhile. */
 enum { ROUNDS_MAX = 16 };
 
@@ -34,7 +34,7 @@ void xattr_list_reply(fuse_req_t req, void *list)
 	free(l);
 }
 
-/* One that does not fit is left out. */
+/* Adds a name if there is room. */
 static int list_digest(struct xattr_list *l, const struct digests *d,
 		       enum digest_id id)
 {
@@ -52,8 +52,7 @@ static int list_digest(struct xattr_list *l, const struct digests *d,
 
 int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 {
-	/* The short ones first: they fit nearly always.  The last one takes no
-	 * room that another needs. */
+	/* Short digests come first, as they nearly always fit. */
 	static const enum digest_id order[] = {
 		DIGEST_SIMHASH, DIGEST_RDC,    DIGEST_XXH128, DIGEST_SSDEEP,
 		DIGEST_TLSH,    DIGEST_SHA256, DIGEST_SISE,   DIGEST_SIF,
@@ -67,7 +66,7 @@ int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 	return err;
 }
 
-/* ---- asking at once ---- */
+/* ---- answers without waiting ---- */
 
 static bool may_read(fuse_req_t req, struct fs *fs, int fd)
 {
@@ -125,20 +124,20 @@ int xattr_ask(struct fs *fs, struct inode *inode, uint32_t wanted,
 	return err;
 }
 
-/* ---- one that may wait ---- */
+/* ---- queries that may wait ---- */
 
 struct digest_query {
-	struct park park; /* rest is the list of a listxattr */
+	struct park park; /* park.rest: the struct xattr_list of a listxattr */
 	struct digests_wait wait;
 	struct fs *fs;
 	struct inode *inode;            /* holds a reference */
 	const struct digest_info *info; /* NULL: listxattr */
 	size_t size;
-	struct path_fd opened;      /* before the first open_file(); fd: -1 */
+	struct path_fd opened;      /* for the first open_file(); fd -1: none */
 	struct path_fd path;        /* between open_file() and close_file() */
 	struct file_digests answer; /* owned */
 	int rounds;
-	bool written_out; /* no page is only in a mapping */
+	bool written_out; /* dirty pages of mappings were written back */
 };
 
 static void query_free(struct digest_query *q)
@@ -150,7 +149,7 @@ static void query_free(struct digest_query *q)
 	free(q);
 }
 
-/* A listxattr never fails: then there are only the real attributes. */
+/* Replies err; to a listxattr, the names of the real attributes. */
 static void query_fail(struct digest_query *q, int err)
 {
 	if (park_claim(&q->park)) {
@@ -232,7 +231,7 @@ static void query_fail_waiting(struct digest_query *q, int err)
 	query_fail(q, err == -ECANCELED ? ENODATA : -err);
 }
 
-/* Waits for the digests of the file as it is now. */
+/* Waits for the digests of the present content. */
 static void query_wait(struct digest_query *q)
 {
 	int err;
@@ -243,7 +242,7 @@ static void query_wait(struct digest_query *q)
 		query_fail_waiting(q, err);
 }
 
-/* ---- digests that are not kept ---- */
+/* ---- digests that are not stored ---- */
 
 static void on_demanded(void *arg, int result, const struct buf *text)
 {
@@ -261,7 +260,8 @@ static void on_demanded(void *arg, int result, const struct buf *text)
 		query_reply(q, text);
 }
 
-/* The digests of the file are those of its content: so will this one be. */
+/* Computes the digest.  q->answer is checked afterwards (answer_holds()): if it
+ * is still valid, the file has not changed meanwhile. */
 static void query_on_demand(struct digest_query *q)
 {
 	struct demand_query query = {
@@ -316,7 +316,7 @@ static void on_digests(void *arg, int err, struct file_digests *answer)
 	query_answer(q);
 }
 
-/* The bytes that were written may have changed the file. */
+/* The pages that were written back may have changed the file. */
 static void on_written_out(void *arg, int result)
 {
 	struct digest_query *q = arg;
@@ -369,7 +369,7 @@ static void query_begin(struct digest_query *q, fuse_req_t req)
 		query_free(q);
 }
 
-/* Takes the descriptor if there is no error. */
+/* Takes opened on success. */
 static int query_digest(fuse_req_t req, struct fs *fs, struct inode *inode,
 			const struct digest_info *info, size_t size,
 			const struct path_fd *opened)

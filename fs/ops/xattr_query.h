@@ -16,24 +16,24 @@ struct fs;
 struct fuse_req;
 struct inode;
 
-/* What a listxattr is answered: the names of the real attributes, and behind
- * them those of the digests. */
+/* The reply to a listxattr: the names of the real attributes, then those of the
+ * digests. */
 struct xattr_list {
 	struct buf names;
 	size_t size; /* of the caller's buffer */
-	size_t room; /* for names and values of digests */
+	size_t room; /* bytes left for names and values of digests */
 };
 
 /*
- * A listed attribute is copied out as a real one, and ext4 keeps all attributes
- * of a file in one block, its ACL included.  So many bytes of names and values
- * leave a block of 4 KiB half empty.
+ * Tools copy listed attributes as real ones, and ext4 stores all attributes of
+ * a file and its ACL in one block.  So many bytes of names and values fill half
+ * of a block of 4 KiB.
  */
 enum { XATTR_ROOM = 1900 };
 
-/* Takes the list, as it is. */
+/* Replies with the list, and frees it. */
 void xattr_list_reply(struct fuse_req *req, void *list);
-/* Adds the names of those digests that there is room for.  -ENOMEM */
+/* Adds the names of digests as long as there is room.  -ENOMEM. */
 int xattr_list_digests(struct xattr_list *l, const struct digests *d);
 
 /* engine_ask() of an inode. */
@@ -41,24 +41,23 @@ int xattr_ask(struct fs *fs, struct inode *inode, uint32_t wanted,
 	      struct file_digests *answer_out);
 
 /*
- * Reading a digest needs read permission on the file, and so does seeing its
- * name in a list: a listed name must have a value.  The kernel asks for none
- * to list names; and what it knows of permissions may be as old as the timeout
- * of attributes, which a digest of what is secret by now must not be.
+ * Whether the caller may read the file now.  That is needed to read a digest,
+ * and to see its name in a list, because a listed name must have a value.  The
+ * kernel does not check it to list names; and it may use cached permissions,
+ * which are not good enough for the digest of a file that is secret by now.
  */
 bool xattr_may_read(struct fuse_req *req, struct fs *fs, struct inode *inode);
 
 /* The text of user.kinfs.state of a file. */
 int xattr_format_state(const struct file_digests *answer, struct buf *out);
 
-/* A getxattr of a digest of a regular file, which waits for it when it is to
- * come. */
+/* Replies to a getxattr of a digest, parked until the file is hashed. */
 void xattr_query_digest(struct fuse_req *req, struct fs *fs,
 			struct inode *inode, const struct digest_info *info,
 			size_t size);
 
-/* A listxattr, with a list of the real attributes (taken), which the caller may
- * read: it never fails, they are what there is at least. */
+/* Replies to a listxattr; takes list, which has the names of the real
+ * attributes.  If there are no digests, the reply is these names. */
 void xattr_query_list(struct fuse_req *req, struct fs *fs, struct inode *inode,
 		      struct xattr_list *list);
 
