@@ -24,7 +24,7 @@
 
 #define SOCKET_PATH "/share/questions"
 
-/* An answer that is longer than the pipe is cut. */
+/* kin-share cuts an answer that is longer than the pipe. */
 enum { PIECE = 1 << 16, PIPE_BYTES = 1 << 20 };
 
 struct elsewhere_query {
@@ -87,11 +87,11 @@ static void query_free(struct elsewhere_query *q)
 	free(q);
 }
 
-/* ---- the question ---- */
+/* ---- the query ---- */
 
-/* The sandbox lets a mount send datagrams and connect to nothing, so the answer
- * comes through a pipe whose end goes with the question. */
-static int send_question(const struct fs *fs, char *text, int answer_fd)
+/* In its sandbox the daemon can send datagrams but cannot connect.  So the
+ * answer comes through a pipe, whose write end is sent with the query. */
+static int send_query(const struct fs *fs, char *text, int answer_fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	union {
@@ -123,7 +123,7 @@ static int send_question(const struct fs *fs, char *text, int answer_fd)
 	return len < 0 ? -EIO : 0;
 }
 
-/* What comes until the end or the deadline. */
+/* Reads until the end of the answer or ELSEWHERE_WAIT_S. */
 static int read_all(int fd, struct buf *out)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -144,8 +144,8 @@ static int read_all(int fd, struct buf *out)
 
 /* ---- the answer ---- */
 
-/* A name of another host is that of one file here. */
-static void flatten(char *name)
+/* Makes a name for a directory entry of a host and a path. */
+static void replace_slashes(char *name)
 {
 	for (; *name; name++)
 		if (*name == '/')
@@ -175,12 +175,12 @@ static int add_link(struct elsewhere_query *q, int score, const char *host,
 		free(hits->path);
 		return -ENOMEM;
 	}
-	flatten(hits->path);
+	replace_slashes(hits->path);
 	q->hits.count++;
 	return 0;
 }
 
-/* A path that is not told has the host alone. */
+/* A copy without a path (kin-share --no-paths) is listed as "not told". */
 static int take_copy(struct elsewhere_query *q, int score, const json_t *copy)
 {
 	const char *host = json_string_value(json_object_get(copy, "host"));
@@ -193,7 +193,7 @@ static int take_copy(struct elsewhere_query *q, int score, const json_t *copy)
 	if (!err && hex && !hex_decode(hex, 2 * len, (uint8_t *)bytes, len))
 		path = bytes;
 	if (!err) {
-		flatten(label);
+		replace_slashes(label);
 		err = add_link(q, score, label, path ? path : "not told");
 	}
 	free(bytes);
@@ -242,8 +242,8 @@ static int take_answer(struct elsewhere_query *q, const struct buf *text)
 	return err < 0 ? err : 0;
 }
 
-/* Whatever fails is no error: the listing is not complete. */
-static int ask(struct elsewhere_query *q)
+/* Only -ENOMEM is an error; after others the listing is incomplete. */
+static int ask_share(struct elsewhere_query *q)
 {
 	json_t *request = similar_request_new(&q->file.digests,
 					      q->fs->options.threshold, false);
@@ -256,7 +256,7 @@ static int ask(struct elsewhere_query *q)
 		err = -errno;
 	if (!err) {
 		(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-		err = send_question(q->fs, text, ends[1]);
+		err = send_query(q->fs, text, ends[1]);
 		(void)close(ends[1]);
 		if (!err)
 			err = read_all(ends[0], &answer);
@@ -309,7 +309,7 @@ static int make_listing(struct elsewhere_query *q, struct listing **out)
 	return err;
 }
 
-static void *run(void *arg)
+static void *elsewhere_run(void *arg)
 {
 	struct elsewhere_query *q = arg;
 	struct elsewhere *e = &q->fs->similar->elsewhere;
@@ -317,7 +317,7 @@ static void *run(void *arg)
 	int err = 0;
 
 	if (q->file.state == DIGESTS_FRESH && q->file.digests.size)
-		err = ask(q);
+		err = ask_share(q);
 	if (!err)
 		err = make_listing(q, &l);
 	q->done(q->arg, err, l);
@@ -329,9 +329,9 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- asking ---- */
+/* ---- the thread of a query ---- */
 
-static int start(struct elsewhere_query *q)
+static int start_thread(struct elsewhere_query *q)
 {
 	struct elsewhere *e = &q->fs->similar->elsewhere;
 	pthread_t thread;
@@ -341,7 +341,7 @@ static int start(struct elsewhere_query *q)
 	if (e->running == ELSEWHERE_MAX)
 		err = -EAGAIN;
 	else
-		err = -pthread_create(&thread, NULL, run, q);
+		err = -pthread_create(&thread, NULL, elsewhere_run, q);
 	if (!err) {
 		e->running++;
 		(void)pthread_detach(thread);
@@ -369,7 +369,7 @@ int elsewhere_make(struct fs *fs, struct similar_node *n, int fd,
 	q->arg = arg;
 	err = engine_ask(fs->engine, fd, DIGEST_ALL, &q->file);
 	if (!err)
-		err = start(q);
+		err = start_thread(q);
 	if (err)
 		query_free(q);
 	return err;

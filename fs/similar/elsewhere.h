@@ -10,36 +10,36 @@ struct listing;
 struct similar_node;
 
 /*
- * The view .elsewhere of a file: what other hosts have that is like it, for the
+ * The view .elsewhere of a file: its near-duplicates on other hosts, for the
  * owner of the mount.
  *
  *   .elsewhere/097_ada:report.txt -> ada:/home/ada/report.txt
  *
- * The links lead nowhere here.  The answer comes from the kin-share of the
- * mount, to which the question goes as a datagram (core/share/ask.h).
- * Each request has a thread of its own, ELSEWHERE_MAX at a time, which gives up
- * after ELSEWHERE_WAIT_S; nothing else waits for it.  Without a kin-share, or
- * when that cannot tell, the state of the listing says "incomplete".
+ * The links lead nowhere on this host.  The mount sends a query as a datagram
+ * (core/share/ask.h) to its kin-share, which answers.  Each request has a
+ * thread of its own, ELSEWHERE_MAX at a time, which gives up after
+ * ELSEWHERE_WAIT_S; nothing else waits for it.  If there is no kin-share, or it
+ * cannot answer, the state of the listing is "incomplete".
  */
 enum { ELSEWHERE_MAX = 8, ELSEWHERE_WAIT_S = 3 };
 
 struct elsewhere {
-	pthread_mutex_t lock; /* what follows */
+	pthread_mutex_t lock; /* running */
 	pthread_cond_t ended;
-	unsigned running;
-	int catalog_fd; /* O_PATH; -1: not known; constant */
+	unsigned running; /* threads */
+	int catalog_fd; /* of the directory, O_PATH; -1: not known; constant */
 };
 
 int elsewhere_init(struct elsewhere *e);
 void elsewhere_release(struct elsewhere *e);
 
-/* Before requests come. */
+/* Called before the first request. */
 void elsewhere_set_catalog(struct fs *fs, const char *directory);
 
 /* Waits for all threads, which reply to their requests. */
 void elsewhere_stop(struct fs *fs);
 
-/* As groups_view_make(); fd is of the file, and borrowed during the call.
+/* As groups_view_make().  fd is that of the file, borrowed during the call.
  * -EACCES: the caller does not own the mount. */
 int elsewhere_make(struct fs *fs, struct similar_node *n, int fd,
 		   const struct search_caller *caller,

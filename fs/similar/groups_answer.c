@@ -11,31 +11,31 @@
 #include "fs/ops/reply.h"
 #include "fs/similar/groups_text.h"
 
-/* A read that waits. */
+/* A parked read request. */
 struct groups_read {
 	struct park park;
 	size_t size;
 };
 
 /*
- * References: of the file, of each operation on it, and of a query that the
- * engine works on.  At most one query and one read wait at a time.
+ * The file has a reference, each operation on it has one, and a query that the
+ * engine works on has one.  At most one query and one read wait at a time.
  */
 struct groups_answer {
 	struct fs *fs;
 	struct search_caller caller; /* constant; owned */
 	struct file_groups_watch watch;
 	atomic_bool cancelled;
-	pthread_mutex_t lock; /* what follows */
+	pthread_mutex_t lock; /* everything below */
 	unsigned refs;
-	struct buf text;            /* to be read, */
-	size_t taken;               /* so far */
-	struct groups_read *reader; /* owned; NULL: none waits */
+	struct buf text;            /* the part of the answer made so far */
+	size_t taken;               /* bytes of text that were read */
+	struct groups_read *reader; /* owned; NULL: no read waits */
 	struct file_groups *groups; /* a reference; NULL: not found yet */
 	struct search_group_cursor next;
 	bool is_searching; /* the engine works on a query */
-	bool ended;        /* no more text comes */
-	int err;           /* reading fails, once the text is read */
+	bool ended;        /* text is complete */
+	int err;           /* returned to the reader after text */
 };
 
 /* ---- life ---- */
@@ -53,7 +53,7 @@ static void answer_free(struct groups_answer *a)
 	file_groups_unref(a->groups);
 	pthread_mutex_destroy(&a->lock);
 	buf_release(&a->text);
-	/* It was interrupted, or it would have a reference. */
+	/* This read was interrupted; otherwise it would have a reference. */
 	if (a->reader && park_claim(&a->reader->park))
 		reply_error(a->reader->park.req, -EINTR);
 	free(a->reader);
@@ -78,15 +78,15 @@ void groups_answer_cancel(struct groups_answer *a)
 	atomic_store(&a->cancelled, true);
 }
 
-/* ---- pieces ---- */
+/* ---- reading text ---- */
 
-/* Whether a read can be answered now; under the lock. */
+/* Whether a read can be answered now.  The caller holds the lock. */
 static bool is_ready(const struct groups_answer *a)
 {
 	return a->taken < a->text.len || a->ended || a->err;
 }
 
-/* Under the lock. */
+/* Frees the text that was read.  The caller holds the lock. */
 static void drop_taken(struct groups_answer *a)
 {
 	size_t left = a->text.len - a->taken;
@@ -101,7 +101,7 @@ static void drop_taken(struct groups_answer *a)
 	a->taken = 0;
 }
 
-/* is_ready(). */
+/* Replies with text, the end or the error; is_ready() is true. */
 static void reply_piece(fuse_req_t req, struct groups_answer *a, size_t size)
 {
 	char *piece = NULL;
@@ -121,7 +121,7 @@ static void reply_piece(fuse_req_t req, struct groups_answer *a, size_t size)
 	free(piece);
 }
 
-/* Lets the read that waits, if any, have what there is. */
+/* Answers the parked read, if there is one and it can be answered. */
 static void answer_reader(struct groups_answer *a)
 {
 	struct groups_read *r = NULL;
@@ -137,9 +137,9 @@ static void answer_reader(struct groups_answer *a)
 	free(r);
 }
 
-/* ---- what the engine says ---- */
+/* ---- callbacks of the engine ---- */
 
-/* The end of a query of the engine, with an error or without. */
+/* Ends a query of the engine. */
 static void query_ended(struct groups_answer *a, int err)
 {
 	pthread_mutex_lock(&a->lock);
@@ -151,7 +151,7 @@ static void query_ended(struct groups_answer *a, int err)
 	groups_answer_unref(a);
 }
 
-/* Only the latest is of interest: nothing is added before it is read. */
+/* Adds progress only if all text was read, because only the latest matters. */
 static void on_progress(void *arg, unsigned thousandths)
 {
 	struct groups_answer *a = arg;
@@ -165,7 +165,7 @@ static void on_progress(void *arg, unsigned thousandths)
 	answer_reader(a);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static int add_head(struct groups_answer *a)
 {
 	const struct group_set *set = a->groups->set;
@@ -247,9 +247,9 @@ int groups_answer_new(struct fs *fs, const struct search_caller *caller,
 	return err;
 }
 
-/* Asks for the next files, if nothing else is under way and what there is does
- * not last long: they are found while the caller reads. */
-static void ask_for_files(struct groups_answer *a)
+/* Requests the next files, if there is no other query and less than READ_AHEAD
+ * of text: the engine finds them while the caller reads. */
+static void request_files(struct groups_answer *a)
 {
 	enum { READ_AHEAD = 1 << 20 };
 	struct search_group_range range = { .last = UINT32_MAX };
@@ -273,7 +273,7 @@ static void ask_for_files(struct groups_answer *a)
 		query_ended(a, err);
 }
 
-/* Of two readers the earlier one is sent away. */
+/* If two reads wait, the earlier one gets -EAGAIN. */
 static void set_reader(struct groups_answer *a, struct groups_read *r)
 {
 	struct groups_read *before;
@@ -297,7 +297,7 @@ static void answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
 	pthread_mutex_unlock(&a->lock);
 	if (ready) {
 		reply_piece(req, a, size);
-		ask_for_files(a);
+		request_files(a);
 		return;
 	}
 	r = calloc(1, sizeof(*r));
@@ -312,14 +312,14 @@ static void answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
 		return;
 	}
 	set_reader(a, r);
-	ask_for_files(a);
-	/* Text may have come since is_ready() looked. */
+	request_files(a);
+	/* Text may have been added since is_ready(). */
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): two references */
 	answer_reader(a);
 }
 
-/* Once the request is answered, by this thread or another one, the caller may
- * close the file. */
+/* The answer needs a reference of this function: once any thread has replied,
+ * the caller may close the file. */
 void groups_answer_read(fuse_req_t req, struct groups_answer *a, size_t size)
 {
 	groups_answer_ref(a);

@@ -119,7 +119,7 @@ void groups_text_release(struct file_groups_query *q)
 	search_paths_release(&q->within);
 }
 
-/* Behind the first file of a content. */
+/* Adds the digests after the first file of a content. */
 static int add_digests(const struct search_group_hit *file, struct buf *out)
 {
 	int err;

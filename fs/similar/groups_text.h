@@ -10,15 +10,15 @@
 
 /* The text of a query for groups and of its answer, see query_file.h. */
 
-/* Whether it begins as a query for groups does. */
+/* Whether the text begins like a query for groups. */
 bool groups_text_is_query(const char *text, size_t len);
 
-/* -EINVAL: nonsense, or something is there twice; -ENOMEM. */
+/* -EINVAL: the text is not valid, or has a line twice; -ENOMEM. */
 int groups_text_parse(const char *text, size_t len,
 		      struct file_groups_query *out);
 void groups_text_release(struct file_groups_query *q);
 
-/* Appends the records of some files. */
+/* Appends records of files. */
 int groups_text_add_files(const struct search_group_hits *files,
 			  struct buf *out);
 

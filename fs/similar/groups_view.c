@@ -20,9 +20,9 @@
 /* A listing that is being made. */
 struct groups_view {
 	struct fs *fs;
-	struct similar_node *node, *list; /* list: the NODE_GROUPS; borrowed
-					   * from the caller's reference */
-	struct search_caller caller;      /* owned */
+	struct similar_node *node;   /* borrowed until done() */
+	struct similar_node *list;   /* the NODE_GROUPS: node or its parent */
+	struct search_caller caller; /* owned */
 	struct file_groups_watch watch;
 	int64_t began_ns;
 	struct file_groups *groups; /* a reference */
@@ -70,7 +70,7 @@ static int set_state(const struct groups_view *v, size_t most,
 	return err;
 }
 
-static int ask_for_files(struct groups_view *v);
+static int request_files(struct groups_view *v);
 
 /* ---- the files of one group ---- */
 
@@ -124,7 +124,7 @@ static int add_links(struct groups_view *v, struct search_hits *hits)
 	return 0;
 }
 
-/* The place of a group in the set, from the listing and its name there. */
+/* The index of a group in the set, by its name in the listing. */
 static int find_group(const struct listing *l, const char *name,
 		      uint32_t *group_out)
 {
@@ -139,7 +139,7 @@ static int find_group(const struct listing *l, const char *name,
 	return 0;
 }
 
-static int ask_for_group(struct groups_view *v, const struct listing *l)
+static int request_group(struct groups_view *v, const struct listing *l)
 {
 	uint32_t group;
 	int err = find_group(l, v->node->name, &group);
@@ -153,7 +153,7 @@ static int ask_for_group(struct groups_view *v, const struct listing *l)
 		.from.group = group,
 		.last = group,
 	};
-	return ask_for_files(v);
+	return request_files(v);
 }
 
 /* ---- the groups ---- */
@@ -227,7 +227,7 @@ static int make_directories(struct groups_view *v, struct listing **out)
 	l->bytes += v->groups->set->member_count * sizeof(struct group_member) +
 		    v->groups->set->count * sizeof(struct content_group);
 	l->made_ns = clock_now_ns();
-	/* A list that took long to make is kept for longer. */
+	/* A listing that took longer is kept for longer. */
 	l->lifetime_ns = 10 * (l->made_ns - v->began_ns);
 	if (l->lifetime_ns > LIFETIME_MAX_NS)
 		l->lifetime_ns = LIFETIME_MAX_NS;
@@ -246,7 +246,8 @@ bool groups_view_is_young(const struct listing *l)
 	return l->groups && clock_now_ns() - l->made_ns < l->lifetime_ns;
 }
 
-/* All groups have a name. */
+/* Ends the listing of groups; if the query is for one of them, goes on with its
+ * files. */
 static int end_names(struct groups_view *v, struct listing **out)
 {
 	struct listing *l;
@@ -261,12 +262,12 @@ static int end_names(struct groups_view *v, struct listing **out)
 		return 0;
 	}
 	node_keep_listing(v->fs, v->list, l);
-	err = ask_for_group(v, l);
+	err = request_group(v, l);
 	listing_unref(l);
 	return err;
 }
 
-/* ---- what the engine says ---- */
+/* ---- callbacks of the engine ---- */
 
 static void on_files(void *arg, int result,
 		     const struct search_group_hits *files)
@@ -280,7 +281,7 @@ static void on_files(void *arg, int result,
 		result = add_links(v, files->hits);
 	if (!result && !files->end && !v->cut) {
 		v->range.from = files->next;
-		result = ask_for_files(v);
+		result = request_files(v);
 	} else if (!result) {
 		result = v->range.heads ? end_names(v, &l) : make_links(v, &l);
 	}
@@ -288,7 +289,7 @@ static void on_files(void *arg, int result,
 		view_end(v, result, l);
 }
 
-static int ask_for_files(struct groups_view *v)
+static int request_files(struct groups_view *v)
 {
 	if (atomic_load(v->watch.cancelled))
 		return -ECANCELED;
@@ -306,14 +307,14 @@ static void on_groups(void *arg, int result, struct file_groups *groups)
 		.heads = true,
 	};
 	if (!result)
-		result = ask_for_files(v);
+		result = request_files(v);
 	if (result)
 		view_end(v, result, NULL);
 }
 
-/* ---- asking ---- */
+/* ---- starting the search ---- */
 
-/* The path of the directory that has the view; the top's is "". */
+/* The path of the directory of the view; "": SOURCE. */
 static int append_path(struct buf *out, const struct similar_node *directory)
 {
 	int err = 0;
@@ -380,7 +381,7 @@ int groups_view_make(struct fs *fs, struct similar_node *n,
 	v->arg = arg;
 	if (n->kind == NODE_GROUP)
 		l = node_kept_listing_for(fs, v->list, &caller->credentials);
-	err = l && l->groups ? ask_for_group(v, l) : find_groups(v);
+	err = l && l->groups ? request_group(v, l) : find_groups(v);
 	listing_unref(l);
 	if (err)
 		view_free(v);

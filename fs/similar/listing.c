@@ -151,8 +151,9 @@ const struct listing_item *listing_find(const struct listing *l,
 	return NULL;
 }
 
-/* Numbers the names of a run of equal ones, passing over numbers whose name
- * is another file's own.  numbered: names by index, NULL where unchanged. */
+/* Makes numbered names for items with equal names, and skips numbers that would
+ * give the name of another item.  numbered: new names by index of the item,
+ * NULL if unchanged. */
 static int number_run(struct listing *l, const struct search_hits *hits,
 		      size_t first, size_t end, char **numbered)
 {
@@ -205,7 +206,7 @@ static int number_equal_names(struct listing *l, const struct search_hits *hits)
 
 static void add_bytes(struct listing *l, const struct listing_item *item)
 {
-	enum { BLOCK = 16 }; /* what malloc() adds to each, about */
+	enum { BLOCK = 16 }; /* overhead of malloc(), estimated */
 
 	l->bytes += sizeof(*item) + sizeof(*l->by_name);
 	l->bytes += BLOCK + strlen(item->name);

@@ -144,7 +144,7 @@ static int set_state(const struct fs *fs, const struct search_hits *hits,
 	return err;
 }
 
-/* ---- what waits for the engine ---- */
+/* ---- queries that wait for the engine ---- */
 
 enum purpose { FOR_LOOKUP, FOR_OPEN, FOR_STATE };
 
@@ -153,15 +153,15 @@ struct listing_query {
 	struct fs *fs;
 	struct similar_node *node; /* holds a reference */
 	enum purpose purpose;
-	char *name;                  /* FOR_LOOKUP */
-	struct fuse_file_info fi;    /* FOR_OPEN */
-	size_t size;                 /* FOR_STATE */
-	struct search_caller caller; /* the caller */
-	atomic_bool cancelled;       /* the request was interrupted */
-	int64_t listed_ctime_ns;     /* from before it was asked for */
+	char *name;               /* FOR_LOOKUP */
+	struct fuse_file_info fi; /* FOR_OPEN */
+	size_t size;              /* FOR_STATE */
+	struct search_caller caller;
+	atomic_bool cancelled;   /* the request was interrupted */
+	int64_t listed_ctime_ns; /* of the listed file, before the query */
 };
 
-static void call_free(struct listing_query *c)
+static void query_free(struct listing_query *c)
 {
 	node_unref(c->fs, c->node, 1);
 	credentials_release(&c->caller.credentials);
@@ -169,8 +169,8 @@ static void call_free(struct listing_query *c)
 	free(c);
 }
 
-/* Replies with what was asked for; l is borrowed. */
-static void call_reply(struct listing_query *c, struct listing *l)
+/* Replies from the listing, which is borrowed. */
+static void query_reply(struct listing_query *c, struct listing *l)
 {
 	fuse_req_t req = c->park.req;
 
@@ -187,8 +187,8 @@ static void call_reply(struct listing_query *c, struct listing *l)
 	}
 }
 
-/* Takes l, which may be NULL with an error. */
-static void call_end(struct listing_query *c, int err, struct listing *l)
+/* Takes l; NULL with an error. */
+static void query_end(struct listing_query *c, int err, struct listing *l)
 {
 	assert(err || l);
 	if (l) {
@@ -203,10 +203,10 @@ static void call_end(struct listing_query *c, int err, struct listing *l)
 		if (err)
 			reply_error(c->park.req, err);
 		else
-			call_reply(c, l);
+			query_reply(c, l);
 	}
 	listing_unref(l);
-	call_free(c);
+	query_free(c);
 }
 
 static void on_hits(void *arg, int result, struct search_hits *hits)
@@ -223,7 +223,7 @@ static void on_hits(void *arg, int result, struct search_hits *hits)
 		listing_unref(l);
 		l = NULL;
 	}
-	call_end(c, result, l);
+	query_end(c, result, l);
 }
 
 static void on_entries(void *arg, int result, struct search_entries *entries)
@@ -234,15 +234,15 @@ static void on_entries(void *arg, int result, struct search_entries *entries)
 	if (!result)
 		result = listing_from_entries(entries, &l);
 	search_entries_release(entries);
-	call_end(c, result, l);
+	query_end(c, result, l);
 }
 
 static void on_listing(void *arg, int result, struct listing *l)
 {
-	call_end(arg, result, l);
+	query_end(arg, result, l);
 }
 
-/* A search for groups takes long, and is of no use then. */
+/* Also ends a search for groups, which may take long. */
 static void give_up(fuse_req_t req, void *cancelled)
 {
 	atomic_store((atomic_bool *)cancelled, true);
@@ -307,7 +307,7 @@ static int ask_engine(struct listing_query *c, int fd)
 	}
 }
 
-static int call_engine(struct listing_query *c)
+static int query_engine(struct listing_query *c)
 {
 	struct path_fd path;
 	int err = inode_path_fd(c->fs, c->node->real, &path);
@@ -319,8 +319,8 @@ static int call_engine(struct listing_query *c)
 	return err;
 }
 
-static struct listing_query *call_new(fuse_req_t req, struct similar_node *n,
-				      enum purpose purpose, const char *name)
+static struct listing_query *query_new(fuse_req_t req, struct similar_node *n,
+				       enum purpose purpose, const char *name)
 {
 	struct listing_query *c = calloc(1, sizeof(*c));
 
@@ -343,8 +343,8 @@ static struct listing_query *call_new(fuse_req_t req, struct similar_node *n,
 	return c;
 }
 
-/* Takes c; NULL means that there was no memory. */
-static void call_start(fuse_req_t req, struct listing_query *c)
+/* Takes c; NULL: there was no memory. */
+static void query_start(fuse_req_t req, struct listing_query *c)
 {
 	struct park *p = c ? &c->park : NULL;
 	int err;
@@ -354,22 +354,23 @@ static void call_start(fuse_req_t req, struct listing_query *c)
 		return;
 	}
 	if (!park_begin(p, req)) {
-		call_free(c);
+		query_free(c);
 		return;
 	}
-	err = call_engine(c);
+	err = query_engine(c);
 	if (err)
-		call_end(c, err, NULL);
+		query_end(c, err, NULL);
 }
 
 void listing_query_item(fuse_req_t req, struct similar_node *n,
 			const char *name)
 {
-	call_start(req, call_new(req, n, FOR_LOOKUP, name));
+	query_start(req, query_new(req, n, FOR_LOOKUP, name));
 }
 
-/* Replies, if n has groups that were found a moment ago.  For others than the
- * owner of the mount each name is checked at this moment. */
+/* Replies with the kept listing of groups if it is young; false: it is not.
+ * Only for the owner of the mount: for other callers each name is checked
+ * now. */
 static bool reply_kept_groups(fuse_req_t req, struct similar_node *n,
 			      const struct fuse_file_info *fi)
 {
@@ -394,17 +395,17 @@ void listing_query_opened(fuse_req_t req, struct similar_node *n,
 
 	if (reply_kept_groups(req, n, fi))
 		return;
-	c = call_new(req, n, FOR_OPEN, NULL);
+	c = query_new(req, n, FOR_OPEN, NULL);
 	if (c)
 		c->fi = *fi;
-	call_start(req, c);
+	query_start(req, c);
 }
 
 void listing_query_state(fuse_req_t req, struct similar_node *n, size_t size)
 {
-	struct listing_query *c = call_new(req, n, FOR_STATE, NULL);
+	struct listing_query *c = query_new(req, n, FOR_STATE, NULL);
 
 	if (c)
 		c->size = size;
-	call_start(req, c);
+	query_start(req, c);
 }

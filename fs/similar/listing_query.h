@@ -12,9 +12,9 @@ struct listing;
 struct similar_node;
 
 /*
- * Listings, asked of the engine, and what is looked up in them.  Every one of
- * these replies to the request, those that ask as soon as there is an answer.
- * Private to fs/similar.
+ * Listings and lookups in them.  The functions that get a request reply to it,
+ * listing_query_*() when the engine has made the listing.  Private to
+ * fs/similar.
  */
 void listing_query_item(fuse_req_t req, struct similar_node *n,
 			const char *name);
@@ -22,9 +22,9 @@ void listing_query_opened(fuse_req_t req, struct similar_node *n,
 			  const struct fuse_file_info *fi);
 void listing_query_state(fuse_req_t req, struct similar_node *n, size_t size);
 
-/* Takes the reference of n as the kernel's lookup count. */
+/* Replies with the entry of n; a reference to n becomes a lookup count. */
 void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n);
-/* The same where the attributes of the real file are known. */
+/* As similar_reply_node(), if the stat of the real file is known. */
 void similar_reply_found(fuse_req_t req, struct fs *fs, struct similar_node *n,
 			 const struct stat *real);
 void similar_reply_item(fuse_req_t req, struct fs *fs,
@@ -32,12 +32,12 @@ void similar_reply_item(fuse_req_t req, struct fs *fs,
 			const char *name);
 void similar_reply_state(fuse_req_t req, const struct listing *l, size_t size);
 
-/* The caller of a request; credentials_release() frees its credentials.  Those
- * of one who is trusted have no groups: nothing depends on them, and they are
- * read from a file of /proc. */
+/* The caller of a request; free its credentials with credentials_release().  A
+ * trusted caller gets no groups, which would be read from /proc and are not
+ * used. */
 int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out);
 
-/* Of what listing_query_opened() opened. */
+/* The listing that listing_query_opened() has opened. */
 const struct listing *similar_opened(const struct fuse_file_info *fi);
 void similar_close(struct fs *fs, const struct fuse_file_info *fi);
 

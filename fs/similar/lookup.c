@@ -32,7 +32,8 @@ void similar_lookup_root(fuse_req_t req, struct fs *fs)
 		similar_reply_node(req, fs, n);
 }
 
-/* The real file below a mirrored directory, as the caller may reach it. */
+/* Finds the real file in a mirrored directory, if the caller may search
+ * that. */
 static int find_real(fuse_req_t req, struct fs *fs, struct similar_node *parent,
 		     const char *name, struct inode **out, struct stat *st_out)
 {
@@ -80,8 +81,8 @@ static int lookup_real(fuse_req_t req, struct fs *fs,
 			NULL, out);
 }
 
-/* A kept listing spares the query, not the look at the disk: the listed file
- * and the one in question are as they were. */
+/* Whether an item of a kept listing is still valid: the listed file and the
+ * item's file have not changed on disk. */
 static bool item_holds(fuse_req_t req, struct fs *fs,
 		       const struct similar_node *listed,
 		       const struct listing *l, const char *name)
@@ -120,8 +121,7 @@ static void lookup_link(fuse_req_t req, struct fs *fs,
 	listing_unref(l);
 }
 
-/* What is found below a node by name alone: another view of a file or of a
- * directory. */
+/* The views of a file or a directory; they are found by name and not listed. */
 static const struct {
 	enum node_kind parent, view;
 	const char *name;
@@ -136,7 +136,7 @@ static const struct {
 	{ NODE_DIRECTORY, NODE_GROUPS, SIMILAR_GROUPS },
 };
 
-/* The view, or the file for questions; NODE_LINK: neither. */
+/* The kind of view with that name, or NODE_QUERY; NODE_LINK: neither. */
 static enum node_kind view_of(const struct similar_node *parent,
 			      const char *name)
 {
@@ -151,20 +151,20 @@ static enum node_kind view_of(const struct similar_node *parent,
 	return NODE_LINK;
 }
 
-/* Once is enough: users could fill the log. */
+/* Warns once only, because users could fill the log otherwise. */
 static void warn_of_real(struct fs *fs, const struct similar_node *parent,
 			 const char *name)
 {
 	if (!atomic_exchange(&fs->similar->warned, true))
 		log_warning(
 			"an entry '%s' in '%s' is real: the view of similar "
-			"files of that name is not to be had there",
+			"files of that name is not available there",
 			name, parent->parent ? parent->name : "/");
 }
 
 /*
- * A view of a directory does not hide a real entry of its name, as far as the
- * tree mirrors that.  Below a file nothing is real.
+ * A real entry of a directory with the name of a view takes precedence over the
+ * view, if it is a directory or a regular file.  Below a file nothing is real.
  */
 static int lookup_view(fuse_req_t req, struct fs *fs,
 		       struct similar_node *parent, const char *name,

@@ -24,8 +24,8 @@ static struct similar_node **bucket_of(struct similar *s, uint64_t number)
 	return &s->buckets[number & (s->bucket_count - 1)];
 }
 
-/* A node for each bucket, or a little less; when there is no memory for more
- * buckets, chains are longer.  Under the lock. */
+/* Doubles the number of buckets; without memory the table stays as it is.  The
+ * caller holds the lock. */
 static void table_grow(struct similar *s)
 {
 	struct similar_node **before = s->buckets, *n, **bucket;
@@ -48,7 +48,7 @@ static void table_grow(struct similar *s)
 	free(before);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void table_put(struct similar *s, struct similar_node *n)
 {
 	struct similar_node **bucket;
@@ -61,7 +61,7 @@ static void table_put(struct similar *s, struct similar_node *n)
 	s->node_count++;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void table_remove(struct similar *s, const struct similar_node *n)
 {
 	struct similar_node **at = bucket_of(s, n->number);
@@ -86,7 +86,8 @@ static bool node_matches(const struct similar_node *n,
 	       same_text(n->target, want->target);
 }
 
-/* Takes the listing that n keeps, if any.  Under the lock. */
+/* Removes the node's kept listing and returns it, or NULL.  The caller holds
+ * the lock. */
 static struct listing *kept_take(struct similar *s, struct similar_node *n)
 {
 	struct listing *l = n->listing;
@@ -103,7 +104,7 @@ static struct listing *kept_take(struct similar *s, struct similar_node *n)
 	return l;
 }
 
-/* The node is in no table. */
+/* Frees a node that is not in the table. */
 static void node_free(struct fs *fs, struct similar_node *n)
 {
 	if (n->real)
@@ -144,7 +145,7 @@ void node_unref(struct fs *fs, struct similar_node *n, uint64_t count)
 	}
 }
 
-/* The node that is like want (whose parts are taken), with one more
+/* Finds the node that equals want, which is freed, or inserts want; takes a
  * reference. */
 static int node_enter(struct fs *fs, struct similar_node *want,
 		      struct similar_node **out)
@@ -270,9 +271,9 @@ int64_t node_ctime(struct fs *fs, const struct similar_node *n)
 	return node_stat(fs, n, &st) ? -1 : timespec_to_ns(&st.st_ctim);
 }
 
-/* ---- listings that are kept ---- */
+/* ---- kept listings ---- */
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void kept_put(struct similar *s, struct similar_node *n,
 		     struct listing *l)
 {
@@ -314,7 +315,8 @@ static struct listing *kept_listing(struct fs *fs, struct similar_node *n)
 		    1000000000 + (int64_t)l->count * 1000000 + l->lifetime_ns)
 		l = NULL;
 	if (l && l->groups) {
-		/* It took long to make: what is in use goes last. */
+		/* A listing of groups took long to make: while it is used, it
+		 * becomes the latest. */
 		(void)kept_take(fs->similar, n);
 		kept_put(fs->similar, n, l);
 	} else if (l) {
@@ -374,7 +376,7 @@ void node_table_release(struct fs *fs)
 	free(s->buckets);
 }
 
-/* ---- what is open ---- */
+/* ---- open files ---- */
 
 void opened_add(struct fs *fs, struct opened *o)
 {

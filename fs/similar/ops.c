@@ -104,9 +104,9 @@ static void write_file(fuse_req_t req, fuse_ino_t id, struct fuse_bufvec *in,
 		reply_error(req, -EBADF);
 }
 
-static void control(fuse_req_t req, fuse_ino_t id, unsigned command, void *arg,
-		    struct fuse_file_info *fi, unsigned flags, const void *in,
-		    size_t in_size, size_t out_size)
+static void handle_ioctl(fuse_req_t req, fuse_ino_t id, unsigned command,
+			 void *arg, struct fuse_file_info *fi, unsigned flags,
+			 const void *in, size_t in_size, size_t out_size)
 {
 	(void)arg;
 	(void)flags;
@@ -136,10 +136,11 @@ static void open_directory(fuse_req_t req, fuse_ino_t id,
 }
 
 /*
- * A program that walks the tree reads names, and links that the kernel need not
- * look up cost more than names do: a node here, an inode there.  The kernel
- * asks for both as a directory begins, then only when the program has looked at
- * some of what it got.  So a long listing begins with a few.
+ * readdirplus sends links with their nodes, which costs more than names only: a
+ * node here and an inode in the kernel.  A program that walks the tree needs
+ * names only.  The kernel uses readdirplus at the beginning of a directory, and
+ * later only if the program has looked up some of the entries.  So the first
+ * reply of a long listing has few links.
  */
 enum { LONG_LISTING = 32, FIRST_LINKS = 8 };
 
@@ -148,15 +149,15 @@ struct fill {
 	struct fs *fs;
 	struct similar_node *directory;
 	bool plus;
-	bool cached;      /* the kernel may remember links, */
-	struct stat real; /* with these attributes */
+	bool cached;      /* the kernel may cache links */
+	struct stat real; /* of the listed file; valid if cached */
 	char *data;
 	size_t size, used;
-	struct similar_node **links; /* whose lookups the kernel shall count */
+	struct similar_node **links; /* nodes whose lookup was counted */
 	size_t link_count;
 };
 
-/* False when it does not fit. */
+/* Adds an entry; false: it does not fit. */
 static bool fill_put(struct fill *f, const char *name,
 		     const struct fuse_entry_param *e, off_t next)
 {
@@ -173,7 +174,7 @@ static bool fill_put(struct fill *f, const char *name,
 	return true;
 }
 
-/* Node 0: no lookup is counted, the kernel asks when it wants one. */
+/* Adds a name without a node (nodeid 0): no lookup is counted. */
 static bool fill_name(struct fill *f, const char *name, uint64_t number,
 		      mode_t type, off_t next)
 {
@@ -184,7 +185,7 @@ static bool fill_name(struct fill *f, const char *name, uint64_t number,
 	return fill_put(f, name, &e, next);
 }
 
-/* A link that the kernel need not look up. */
+/* Adds a link with its node, so that the kernel need not look it up. */
 static bool fill_link(struct fill *f, const struct listing_item *item,
 		      off_t next)
 {
@@ -221,7 +222,7 @@ static bool fill_item(struct fill *f, const struct listing_item *item,
 			 item->target ? S_IFLNK : S_IFDIR, next);
 }
 
-/* Offsets: 0 is ".", 1 is "..", the items follow. */
+/* Offset 0 is ".", 1 is "..", then come the items. */
 static void fill_items(struct fill *f, const struct listing *l, off_t off)
 {
 	const struct similar_node *n = f->directory;
@@ -285,8 +286,8 @@ static void release_directory(fuse_req_t req, fuse_ino_t id,
 	reply_error(req, 0);
 }
 
-/* Whether the state of a kept listing is still right: no reason that may have
- * gone by now, and none that came. */
+/* Whether the state of a kept listing is still valid: it is final, and the
+ * listed file has not changed. */
 static bool state_holds(struct fs *fs, const struct similar_node *n,
 			const struct listing *l)
 {
@@ -376,7 +377,7 @@ const struct fuse_lowlevel_ops similar_ops = {
 	.open = open_file,
 	.read = read_file,
 	.write_buf = write_file,
-	.ioctl = control,
+	.ioctl = handle_ioctl,
 	.flush = flush_nothing,
 	.release = release_file,
 	.fsync = sync_nothing,

@@ -19,30 +19,30 @@
 #include "fs/similar/query_text.h"
 #include "fs/similar/listing_query.h"
 
-#define QUESTION_MAX ((size_t)128 << 10)
+#define QUERY_TEXT_MAX ((size_t)128 << 10)
 
 /*
- * An open .query.  It lives until it is released and no thread works out an
- * answer for it.  An answer that comes after the question was replaced, or
- * asked once more because the first reader was interrupted, is not kept: turn
- * says for which one it was.
+ * An open .query.  It lives until it is closed and the engine works on no query
+ * for it.  turn is incremented by each write, and by each query to the engine.
+ * An answer for an earlier turn is dropped: the query was replaced, or repeated
+ * because the first reader was interrupted.
  */
 struct query_file {
 	struct opened opened;        /* first: it is cast to the query */
-	struct search_caller caller; /* the opener; constant */
-	pthread_mutex_t lock;        /* what follows */
+	struct search_caller caller; /* the caller of open(); constant */
+	pthread_mutex_t lock;        /* everything below */
 	unsigned refs;
 	uint64_t turn;
-	struct buf question;
+	struct buf text; /* of the query */
 	bool answered;
 	struct buf answer;
-	size_t taken; /* of the answer */
-	/* The answer to a query for groups, in place of the above; NULL: it
-	 * is none, or nothing was read. */
+	size_t taken; /* bytes of answer that were read */
+	/* The answer to a query for groups, instead of the above; NULL: it is
+	 * another query, or was not read yet. */
 	struct groups_answer *groups;
 };
 
-/* A read that waits for the answer. */
+/* A parked read request. */
 struct query_read_call {
 	struct park park;
 	struct fs *fs;
@@ -98,7 +98,7 @@ static void query_unref(struct fs *fs, struct query_file *q)
 	drop_groups(q);
 	credentials_release(&q->caller.credentials);
 	pthread_mutex_destroy(&q->lock);
-	buf_release(&q->question);
+	buf_release(&q->text);
 	buf_release(&q->answer);
 	free(q);
 }
@@ -153,39 +153,39 @@ void query_release(struct fs *fs, const struct fuse_file_info *fi)
 	opened_close(fs, &query_of(fi)->opened);
 }
 
-/* ---- the question ---- */
+/* ---- the query ---- */
 
-/* Under the lock. */
-static void forget(struct query_file *q)
+/* Drops the query and its answer.  The caller holds the lock. */
+static void drop_query(struct query_file *q)
 {
 	q->turn++;
 	q->answered = false;
 	q->taken = 0;
 	drop_groups(q);
-	buf_release(&q->question);
+	buf_release(&q->text);
 	buf_release(&q->answer);
 }
 
 /*
- * The descriptor may have been handed to another process, which may be
- * privileged (standard input of a set-user-ID program): nothing is asked and
- * nothing is told with other credentials than those of open().
+ * The descriptor may have been passed to another process, which may be
+ * privileged (standard input of a set-user-ID program).  So the file can be
+ * read and written only with the credentials of open().
  */
 static bool is_opener(fuse_req_t req, const struct query_file *q)
 {
 	return cred_is(fs_of(req), req, &q->caller.credentials);
 }
 
-static int add_question(struct query_file *q, const char *text, size_t len)
+static int append_text(struct query_file *q, const char *text, size_t len)
 {
 	int err = -EFBIG;
 
 	pthread_mutex_lock(&q->lock);
 	if (q->answered)
-		forget(q);
+		drop_query(q);
 	q->turn++;
-	if (len <= QUESTION_MAX - q->question.len)
-		err = buf_append(&q->question, text, len);
+	if (len <= QUERY_TEXT_MAX - q->text.len)
+		err = buf_append(&q->text, text, len);
 	pthread_mutex_unlock(&q->lock);
 	return err;
 }
@@ -202,14 +202,13 @@ void query_write(fuse_req_t req, struct fuse_bufvec *in,
 		reply_error(req, -EACCES);
 		return;
 	}
-	copy.buf[0].mem = size <= QUESTION_MAX ? malloc(size + 1) : NULL;
+	copy.buf[0].mem = size <= QUERY_TEXT_MAX ? malloc(size + 1) : NULL;
 	if (copy.buf[0].mem)
 		len = fuse_buf_copy(&copy, in, 0);
-	else if (size <= QUESTION_MAX)
+	else if (size <= QUERY_TEXT_MAX)
 		len = -ENOMEM;
-	err = len < 0 ?
-		      (int)len :
-		      add_question(query_of(fi), copy.buf[0].mem, (size_t)len);
+	err = len < 0 ? (int)len :
+			append_text(query_of(fi), copy.buf[0].mem, (size_t)len);
 	free(copy.buf[0].mem);
 	if (err)
 		reply_error(req, err);
@@ -226,7 +225,7 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 	    command != (unsigned)QUERY_IOCTL(in_size))
 		return false;
 	err = is_opener(req, query_of(fi)) ?
-		      add_question(query_of(fi), in, in_size) :
+		      append_text(query_of(fi), in, in_size) :
 		      -EACCES;
 	if (err)
 		reply_error(req, err);
@@ -267,7 +266,7 @@ static int make_answer(const struct search_hits *hits,
 	return err;
 }
 
-/* The next piece. */
+/* Replies with the next part of the answer. */
 static void reply_piece(fuse_req_t req, struct query_file *q, size_t size)
 {
 	char *piece = NULL;
@@ -337,9 +336,9 @@ static void on_hits(void *arg, int result, struct search_hits *hits)
 	call_end(c, err);
 }
 
-/* ---- asking ---- */
+/* ---- querying the engine ---- */
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static struct query_read_call *call_new(fuse_req_t req, struct query_file *q,
 					size_t size)
 {
@@ -356,73 +355,72 @@ static struct query_read_call *call_new(fuse_req_t req, struct query_file *q,
 	return c;
 }
 
-/* Nonsense is forgotten. */
+/* Parses the query; drops it if it is not valid. */
 static int begin_call(fuse_req_t req, struct query_file *q, size_t size,
-		      struct query_text *question_out,
+		      struct query_text *query_out,
 		      struct query_read_call **out)
 {
-	struct query_text question;
+	struct query_text query;
 	int err;
 
 	pthread_mutex_lock(&q->lock);
-	err = query_text_parse(q->question.data, q->question.len, &question);
+	err = query_text_parse(q->text.data, q->text.len, &query);
 	if (err == -EINVAL)
-		forget(q);
+		drop_query(q);
 	if (!err) {
 		*out = call_new(req, q, size);
 		err = *out ? 0 : -ENOMEM;
 		if (err)
-			query_text_release(&question);
+			query_text_release(&query);
 		else
-			*question_out = question;
+			*query_out = query;
 	}
 	pthread_mutex_unlock(&q->lock);
 	return err;
 }
 
-static void ask(fuse_req_t req, struct query_file *q, size_t size)
+static void query_engine(fuse_req_t req, struct query_file *q, size_t size)
 {
-	struct query_text question;
+	struct query_text query;
 	struct query_read_call *c;
-	int err = begin_call(req, q, size, &question, &c);
+	int err = begin_call(req, q, size, &query, &c);
 
 	if (err) {
 		reply_error(req, err);
 		return;
 	}
-	c->relation = question.relation;
+	c->relation = query.relation;
 	if (!park_begin(&c->park, req)) {
 		call_free(c);
 	} else {
-		err = engine_similar_to(c->fs->engine, &question.digests,
-					question.relation, &q->caller, on_hits,
-					c);
+		err = engine_similar_to(c->fs->engine, &query.digests,
+					query.relation, &q->caller, on_hits, c);
 		if (err)
 			call_end(c, err);
 	}
-	query_text_release(&question);
+	query_text_release(&query);
 }
 
 /* ---- groups ---- */
 
-/* Under the lock. */
+/* Starts the search.  The caller holds the lock. */
 static int find_groups(struct fs *fs, struct query_file *q)
 {
 	struct file_groups_query query;
-	int err = groups_text_parse(q->question.data, q->question.len, &query);
+	int err = groups_text_parse(q->text.data, q->text.len, &query);
 
 	if (!err) {
 		err = groups_answer_new(fs, &q->caller, &query, &q->groups);
 		groups_text_release(&query);
 	}
 	if (err)
-		forget(q);
+		drop_query(q);
 	else
 		q->answered = true;
 	return err;
 }
 
-/* Replies, if it is a query for groups. */
+/* Replies if the query is one for groups; otherwise returns false. */
 static bool read_groups(fuse_req_t req, struct query_file *q, size_t size)
 {
 	struct groups_answer *groups;
@@ -430,7 +428,7 @@ static bool read_groups(fuse_req_t req, struct query_file *q, size_t size)
 	int err = 0;
 
 	pthread_mutex_lock(&q->lock);
-	is_query = groups_text_is_query(q->question.data, q->question.len);
+	is_query = groups_text_is_query(q->text.data, q->text.len);
 	if (is_query && !q->groups)
 		err = find_groups(fs_of(req), q);
 	groups = q->groups;
@@ -462,5 +460,5 @@ void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
 	if (answered)
 		reply_piece(req, q, size);
 	else
-		ask(req, q, size);
+		query_engine(req, q, size);
 }

@@ -52,7 +52,7 @@ static int take_digest(struct parsing *p, const struct query_words *name,
 {
 	const struct digest_info *info = digest_named(name->text, name->len);
 
-	/* Nothing compares an sdhash, and reading one takes long. */
+	/* An sdhash is refused: it is compared with nothing, and long. */
 	if (!info || info->id == DIGEST_SDHASH ||
 	    p->q->digests.set & DIGEST_BIT(info->id))
 		return -EINVAL;
@@ -91,8 +91,9 @@ static int take_lines(struct parsing *p, const char *text, size_t len)
 	return err;
 }
 
-/* With such a sketch nothing here can be compared.  The index would say so only
- * where values meet, and so tell of contents that the asker may not see. */
+/* Whether a sketch has another window length, so that it cannot be compared.
+ * The index would return an error only for contents that share a value, and so
+ * reveal contents that the caller may not see. */
 static bool has_other_windows(const struct digests *d)
 {
 	static const char ours[] = "sif3:16:";

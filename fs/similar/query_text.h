@@ -13,8 +13,8 @@ struct query_text {
 	enum index_relation relation;
 };
 
-/* -EINVAL: nonsense, something is there twice, or size or every digest is
- * missing, or nothing here can be compared with it; -ENOMEM. */
+/* -EINVAL: the text is not valid, has a line twice, has no size or no digest,
+ * or has a sketch that cannot be compared with those here.  -ENOMEM. */
 int query_text_parse(const char *text, size_t len, struct query_text *out);
 void query_text_release(struct query_text *q);
 

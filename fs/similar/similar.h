@@ -14,47 +14,48 @@ struct fs;
  *
  * Objects.  A node (node.h) stands for a path: a directory of SOURCE, a regular
  * file, which is a directory here, or one of the links in it.  A node lives
- * while the kernel counts lookups of it, another node is below it, or it is
- * open.  Its nodeid is its address with the lowest bit set.  A listing
- * (listing.h) is the content of a directory at one moment for one caller; it
- * never changes.  An open .query (query_file.h) has a query and its answer.
- * The directories below .groups (groups_view.h) are nodes whose listings have
- * groups and the files of one.  .elsewhere (elsewhere.h) has names of other
- * hosts.
+ * while the kernel counts lookups of it, while another node is below it, and
+ * while it is open.  Its nodeid is its address with the lowest bit set.  A
+ * listing (listing.h) has the entries of a directory at one moment for one
+ * caller; it never changes.  An open .query (query_file.h) has a query and its
+ * answer.  .groups (groups_view.h) is a directory of groups, each a directory
+ * with links to its files.  .elsewhere (elsewhere.h) has names of files on
+ * other hosts.
  *
- * The life of a request.  opendir asks the engine (listing_query.c): the
- * request is parked, a thread of the engine makes the listing, keeps it at its
- * node and replies.  readdir reads the listing of the handle.  A lookup of a
- * link is answered from the kept listing if that was made for the same
- * credentials and is young, and if the listed file and the link's file are
- * unchanged on disk; else the engine is asked again.  An operation that changes
- * something is refused before it comes here (fs/ops/dispatch.c).
+ * The life of a request.  opendir queries the engine (listing_query.c): the
+ * request is parked, and a thread of the engine makes the listing, stores it
+ * with its node and replies.  readdir reads the listing of the handle.  A
+ * lookup of a link is answered from the node's listing if that was made for the
+ * same credentials and is young, and if the listed file and the link's file
+ * have not changed on disk; otherwise the engine is queried again.  Operations
+ * that change anything are refused before they come here (fs/ops/dispatch.c).
  *
- * Threads and locks.  Any thread of the loop or of the engine may call in.  One
- * lock, struct similar, guards the table of nodes and the kept listings; no
- * function of another module is called under it but share_take() and
- * share_give().
+ * Threads and locks.  Any thread of the loop or of the engine may call these
+ * functions.  The lock of struct similar guards the table of nodes and the kept
+ * listings.  While it is held, no function of another module is called except
+ * share_take() and share_give().
  *
- * What the kernel may remember.  Its cache is the same for all callers, so with
- * allow_other it caches no name.  Otherwise all callers may see the same, and
- * names and attributes are valid for NODE_CACHE_S: long enough that `ls -l`
- * asks once for a link that readdir has just brought.  A change through the
- * mount makes the kernel look everything up again (similar_expire()); where it
- * cannot be told to, nothing is cached.
+ * Caching in the kernel.  The kernel's cache is the same for all callers, so
+ * with allow_other it caches no names.  Otherwise all callers may see the same
+ * files, and names and attributes are cached for NODE_CACHE_S: long enough that
+ * `ls -l` needs no lookup for a link that readdir has just sent.  A change
+ * through the mount makes the kernel look up all names again
+ * (similar_expire()); if the kernel does not support that, nothing is cached.
  *
- * Never: an answer is made for one caller and given to another; a link is shown
- * without a look at the file on disk, NODE_CACHE_S ago at most.
+ * It must never happen that an answer for one caller is given to another, or
+ * that a link is shown whose file was not verified on disk within the last
+ * NODE_CACHE_S.
  */
 int similar_open(struct fs *fs);
 void similar_free(struct fs *fs);
 
-/* Where the catalog is, before requests come. */
+/* Sets the directory of the catalog; called before the first request. */
 void similar_set_catalog(struct fs *fs, const char *directory);
 
-/* Waits for the threads that ask a kin-share, and reply. */
+/* Waits for the threads that query kin-share. */
 void similar_stop(struct fs *fs);
 
-/* The names of views that no listing shows. */
+/* The names of views; no listing has them. */
 #define SIMILAR_WITHIN ".within"
 #define SIMILAR_CONTAINS ".contains"
 #define SIMILAR_ALL ".all"
@@ -63,14 +64,13 @@ void similar_stop(struct fs *fs);
 #define SIMILAR_ELSEWHERE ".elsewhere" /* for the owner of the mount */
 #define SIMILAR_DIRECTORIES ".dirs"
 #define SIMILAR_GROUPS ".groups"
-#define SIMILAR_QUERY ".query" /* of the top alone */
+#define SIMILAR_QUERY ".query" /* in the top directory only */
 
-/* The operations on virtual nodes; those that change something are not here,
- * because they are refused before (see fs/ops/dispatch.c).  Each replies
- * exactly once. */
+/* The operations on virtual nodes that change nothing.  Each replies exactly
+ * once. */
 extern const struct fuse_lowlevel_ops similar_ops;
 
-/* The operation lookup for the name of the tree in the root of the mount. */
+/* Looks up the virtual tree in the root of the mount. */
 void similar_lookup_root(fuse_req_t req, struct fs *fs);
 
 static inline bool similar_is_node(fuse_ino_t node)
@@ -78,16 +78,15 @@ static inline bool similar_is_node(fuse_ino_t node)
 	return (node & 1) && node != FUSE_ROOT_ID;
 }
 
-/* Whether name in parent, which is not virtual, is that of the tree. */
+/* Whether name in parent, which is not virtual, is that of the virtual tree. */
 bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name);
 
-/* Whether readdir of the root shows it. */
+/* Whether readdir of the root shows the virtual tree. */
 bool similar_in_listing(const struct fs *fs);
-/* Its inode number, for that. */
+/* The inode number of the top of the virtual tree. */
 uint64_t similar_root_number(const struct fs *fs);
 
-/* A file or a name changes: what the kernel remembers of the tree may be wrong
- * now. */
+/* A file or a name has changed: expires the kernel's cached names. */
 void similar_expire(struct fs *fs);
 
 /* The kernel forgets count lookups of a node. */
