@@ -19,7 +19,7 @@
 #include "fs/fs.h"
 #include "fs/log.h"
 
-/* ---- one place ---- */
+/* ---- SOURCE and the mount point ---- */
 
 static int complain(const char *what, const char *path, int err,
 		    const char *advice)
@@ -29,6 +29,7 @@ static int complain(const char *what, const char *path, int err,
 	return -err;
 }
 
+/* Whether the error is that of a FUSE mount whose daemon has died. */
 static bool is_dead(int err)
 {
 	return err == ENOTCONN || err == ECONNABORTED;
@@ -45,16 +46,17 @@ static int complain_dead(const char *what, const char *path, int err)
 	return complain(what, path, err, advice);
 }
 
-/* "/dev/fd/N": mount.fuse3 has mounted already and passes the descriptor. */
+/* Whether mount.fuse3 has mounted already and passes a descriptor, by the name
+ * "/dev/fd/N". */
 static bool is_passed(const char *mountpoint)
 {
 	return strncmp(mountpoint, "/dev/fd/", 8) == 0;
 }
 
 /*
- * Whether the mount that was made already is over SOURCE, which cannot be
- * opened then.  The kernel knows no times of its root, and to ask for them
- * would be to wait for ourselves.
+ * Whether the mount that mount.fuse3 has made covers SOURCE, which cannot be
+ * opened then.  The root of such a mount has no timestamps yet.  They are read
+ * with AT_STATX_DONT_SYNC, because a request to this process would hang.
  */
 static bool is_covered(int fd)
 {
@@ -77,8 +79,8 @@ static int complain_covered(const char *path)
 	return complain("source", path, EBUSY, advice);
 }
 
-/* The kernel remembers the attributes of a mount that has just died, but not
- * how much room there is. */
+/* Uses fstatfs() to find a dead mount: the kernel caches attributes, which a
+ * stat would still return, but not the result of statfs. */
 static int open_source(const char *path, bool passed, int *fd_out)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -136,8 +138,8 @@ static bool same_directory(const struct stat *a, const struct stat *b)
 }
 
 /*
- * Whether path is the directory or below it, by walking up: names can be
- * equal for different directories and the other way round (bind mounts).
+ * Whether path is the directory or below it.  Walks up and compares inodes, as
+ * paths say nothing with bind mounts.
  */
 static int is_inside(const char *path, const struct stat *directory,
 		     bool *inside_out)
@@ -167,11 +169,11 @@ static int is_inside(const char *path, const struct stat *directory,
 }
 
 /*
- * The mount may cover SOURCE itself: SOURCE was opened before, and whatever is
- * opened by a name relative to that descriptor is found below the mount.  Other
- * overlaps would put the mount, or what it hides, into the tree it shows.
+ * The mount may cover SOURCE itself, because SOURCE is open by now, and a name
+ * relative to that descriptor leads to the covered directory.  Other overlaps
+ * are refused: the mount would show itself, or SOURCE would be hidden.
  */
-static int check_apart(const struct fs *fs, const struct stat *source)
+static int check_overlap(const struct fs *fs, const struct stat *source)
 {
 	struct stat mountpoint;
 	bool inside = false;
@@ -223,7 +225,7 @@ int check_places(struct fs *fs, int *source_fd_out)
 		if (!err && fstat(fd, &st) != 0)
 			err = complain("source", o->source, errno, NULL);
 		if (!err)
-			err = check_apart(fs, &st);
+			err = check_overlap(fs, &st);
 	}
 	if (err && fd >= 0)
 		close(fd);
@@ -244,7 +246,7 @@ static int default_directory(const struct fs *fs, struct buf *b)
 	return err;
 }
 
-/* Made absolute: the daemon changes its directory. */
+/* Makes db absolute, because the daemon changes its working directory. */
 static int given_directory(const char *db, struct buf *b)
 {
 	char cwd[PATH_MAX];
@@ -258,7 +260,8 @@ static int given_directory(const char *db, struct buf *b)
 	return err ? err : buf_append_text(b, db);
 }
 
-/* Of the nearest ancestor that exists; the rest would be made below it. */
+/* As is_inside(), for the nearest ancestor that exists: the missing directories
+ * would be made below it. */
 static int is_inside_nearest(const char *path, const struct stat *source,
 			     bool *inside_out)
 {
@@ -299,8 +302,8 @@ static int check_outside(const struct fs *fs, int source_fd, const char *path)
 	return 0;
 }
 
-/* Others may replace what is in a directory that they can write to, unless it
- * is sticky.  A group with the number of the user is that user's alone. */
+/* Whether other users can write to the directory.  A group with the user's
+ * number counts as that user's own. */
 static bool is_open_to_others(const struct stat *st)
 {
 	mode_t others = S_IWOTH;
@@ -310,16 +313,19 @@ static bool is_open_to_others(const struct stat *st)
 	return st->st_mode & others;
 }
 
-/* What is above belongs to root or the user; to root's stand-in, where root
- * has no number in this user namespace: that is the owner of "/". */
-static bool is_safe_above(const struct stat *st, uid_t top)
+/* Whether no other user can replace an entry of the directory: it belongs to
+ * root or the user, and others cannot write to it, or it is sticky.  top, the
+ * owner of "/", stands for root where root is not mapped in the user
+ * namespace. */
+static bool is_safe_ancestor(const struct stat *st, uid_t top)
 {
 	return (st->st_uid == 0 || st->st_uid == geteuid() ||
 		st->st_uid == top) &&
 	       (st->st_mode & S_ISVTX || !is_open_to_others(st));
 }
 
-static int check_above(int fd, const char *path)
+/* Checks all directories above fd, which is closed. */
+static int check_ancestors(int fd, const char *path)
 {
 	struct stat st, before = { 0 }, top;
 	int err = 0;
@@ -336,7 +342,7 @@ static int check_above(int fd, const char *path)
 		if (same_directory(&st, &before))
 			break;
 		before = st;
-		if (is_safe_above(&st, top.st_uid))
+		if (is_safe_ancestor(&st, top.st_uid))
 			continue;
 		log_line("catalog '%s' is below a directory that others can "
 			 "write to; choose another place with -o db=DIR",
@@ -347,7 +353,8 @@ static int check_above(int fd, const char *path)
 	return err;
 }
 
-/* A user that can write to the catalog decides what every user is told. */
+/* Refuses a catalog that other users can change: all users get digests from
+ * it. */
 static int check_private(const char *path)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -357,7 +364,7 @@ static int check_private(const char *path)
 		return complain("catalog", path, errno, NULL);
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
 	    !is_open_to_others(&st))
-		return check_above(fd, path);
+		return check_ancestors(fd, path);
 	close(fd);
 	if (st.st_uid != geteuid())
 		log_line("catalog '%s' belongs to another user; choose "

@@ -5,14 +5,16 @@
 struct fs;
 
 /*
- * What is looked at before anything is mounted.  Each returns 0 or a negative
- * errno after a message that says what to do.
+ * Checks before the mount.  Each function returns 0, or a negative errno after
+ * a message that tells the user what to do.
  */
 
-/* Opens SOURCE (O_PATH) and fills in fs->source and fs->mountpoint. */
+/* Checks SOURCE and the mount point; opens SOURCE (O_PATH) and sets fs->source
+ * and fs->mountpoint. */
 int check_places(struct fs *fs, int *source_fd_out);
 
-/* The directory of the catalog, made when missing; the caller frees it. */
+/* Checks the directory of the catalog, and makes it if it is missing.  The
+ * caller frees *directory_out. */
 int check_catalog(struct fs *fs, int source_fd, char **directory_out);
 
 #endif

@@ -24,9 +24,10 @@ struct watched;
  * The mount: SOURCE shown through FUSE, with digests as extended attributes
  * and near-duplicates as the virtual tree (fs/similar/similar.h).
  *
- * Folders.  loop/ receives requests from the kernel; ops/ answers them; inode/
- * keeps the files that the kernel knows, and how they are opened; similar/ is
- * the virtual tree.  The files of this folder start, configure and end it all.
+ * Folders.  loop/ receives requests from the kernel.  ops/ answers them.
+ * inode/ has the table of inodes that the kernel knows, and opens their files.
+ * similar/ is the virtual tree.  The files of this folder start, configure and
+ * stop the mount.
  *
  * Objects.  struct inode is a file of SOURCE that the kernel knows (inode.h);
  * struct handle is an open file; struct park is a request that is answered
@@ -35,10 +36,11 @@ struct watched;
  * The life of a request.  A thread of loop.c receives it; dispatch.c passes it
  * to the operation on SOURCE (ops_*.c) or on the virtual tree.  Helpers return
  * 0 or a negative errno; the operation replies once.  A request that needs the
- * engine is parked: the thread that has the answer replies, or the interrupt
- * does.  A wait for a file lock has a thread of its own (locks.c).
+ * engine is parked: the thread that has the answer replies, or the handler of
+ * an interrupt does.  A request that waits for a file lock has a thread of its
+ * own (locks.c).
  *
- * Layers, each calls only those before it (lint: circles):
+ * Layers; each calls only those before it (lint: circles):
  *   wake, log, reply, protocol, loop, cred, reopen
  *   inode; descriptor, backing, cache, mapped; watched
  *   notify, locks, xattr_query; lookup, metadata_change, xattr_derived,
@@ -49,40 +51,40 @@ struct watched;
  * watched inodes (watched.c), the lock of one shard of the inode table
  * (inode_lock() takes it too), the list of mounts below SOURCE (reopen.c).
  *
- * Never: a lock is held while a reply is sent; a request or an inode is used
- * after the reply, as both may be freed by then; a thread of the loop waits for
- * hashing; ENOSYS is replied, as the kernel would not ask again.
+ * It must never happen that a lock is held while a reply is sent; that a
+ * request or an inode is used after the reply, because it may be freed by then;
+ * that a thread of the loop waits for hashing; or that a reply is ENOSYS,
+ * because the kernel would never send a request of that kind again.
  *
- * struct fs is one mount.  Everything in it is set before the first request and
- * constant from then on, unless it says otherwise.
+ * struct fs is one mount.  Its fields are set before the first request and
+ * constant from then on, unless their comments say otherwise.
  */
 struct fs {
 	struct options options;
 	struct fuse_session *session;
-	struct loop *loop;       /* of fs/loop */
-	struct engine *engine;   /* NULL before it was opened */
-	struct similar *similar; /* of fs/similar, NULL when it needs none */
-	struct mapped *mapped;   /* of fs/inode/mapped.h */
-	struct service *service; /* of fs/service.h, or NULL */
-	/* Of core/watch and fs/inode/watched.h; NULL where changes behind the
-	 * mount are not told. */
+	struct loop *loop;       /* fs/loop/loop.h */
+	struct engine *engine;   /* NULL before it is opened */
+	struct similar *similar; /* fs/similar/node.h; NULL with similar=off */
+	struct mapped *mapped;   /* fs/inode/mapped.h */
+	struct service *service; /* fs/service.h; or NULL */
+	/* core/watch and fs/inode/watched.h; NULL where changes behind the
+	 * mount are not reported. */
 	struct watch *watch;
 	struct watched *watched;
 	atomic_uint names_epoch; /* see fs/inode/watched.h */
-	/* Of the thread of fs/ops/behind.c: names are to be expired, and when
-	 * that was done last. */
+	/* Used by the thread of fs/ops/behind.c only: names are to be expired,
+	 * and the time of the last expiry. */
 	bool names_due;
 	int64_t expired_ms;
 
-	/* Set in init(); cleared at the end, and when it turns out that the
-	 * kernel lets us not. */
+	/* Set in init(); cleared at the end, and when the kernel refuses it. */
 	atomic_bool passthrough;
-	/* of SOURCE: enum metadata_change_times */
+	/* enum metadata_change_times, of SOURCE's filesystem */
 	atomic_int metadata_change_times;
-	bool killpriv; /* setuid bits are ours to clear; set in init() */
-	bool can_expire_names; /* see protocol_expire_names() */
-	bool root_user;        /* the daemon serves other users as themselves */
-	struct credentials own; /* the daemon itself */
+	bool killpriv; /* the daemon clears setuid bits; set in init() */
+	bool can_expire_names;  /* see protocol_expire_names() */
+	bool root_user;         /* the daemon is root; see fs/inode/cred.h */
+	struct credentials own; /* of the daemon */
 
 	char *source; /* absolute, without symbolic links */
 	char *mountpoint;
@@ -93,8 +95,9 @@ struct fs {
 
 	struct unmounter unmounter; /* of the sandbox */
 
-	atomic_bool had_requests; /* a request came; the engine clears it */
-	atomic_bool ready;        /* init() was called */
+	atomic_bool
+		had_requests; /* set by each request, cleared by the engine */
+	atomic_bool ready;    /* init() was called */
 	void (*report)(struct fs *fs); /* called by init(), may be NULL */
 	int ready_pipe;
 };

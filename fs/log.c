@@ -19,9 +19,9 @@ void log_to_syslog(void)
 	atomic_store(&to_syslog, true);
 }
 
-/* Any user can choose names of files: none ends the line or is obeyed by a
- * terminal. */
-static void make_harmless(char *line)
+/* Replaces control characters: users choose file names, which must neither end
+ * the line nor control a terminal. */
+static void replace_controls(char *line)
 {
 	size_t len = strlen(line);
 
@@ -37,7 +37,7 @@ void log_line_v(int priority, const char *format, va_list args)
 	char line[LINE_BYTES];
 
 	vsnprintf(line, sizeof(line), format, args);
-	make_harmless(line);
+	replace_controls(line);
 	if (atomic_load(&to_syslog))
 		syslog(priority, "%s", line);
 	else

@@ -5,10 +5,9 @@
 #include <stdarg.h>
 
 /*
- * Lines for the administrator: "kinfs: ..." on standard error, or in the
- * system's log once log_to_syslog() was called.  The journal and the system's
- * log are told a priority: log_line() is for errors, log_warning() for what
- * the mount goes on in spite of.  Thread-safe.
+ * Messages: "kinfs: ..." on standard error, or in the system's log after
+ * log_to_syslog().  log_line() is for errors, log_warning() for problems in
+ * spite of which the mount goes on.  Thread-safe.
  */
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));

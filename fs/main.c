@@ -23,7 +23,7 @@ enum { EXIT_USAGE = 2 };
 
 /* ---- the background ---- */
 
-/* libfuse can fail between init() and its first answer, too. */
+/* Checks that the mount answers: libfuse may fail after init(). */
 static int parent_try(const char *mountpoint)
 {
 	struct stat st;
@@ -37,9 +37,9 @@ static int parent_try(const char *mountpoint)
 }
 
 /*
- * The child reports through the pipe from init(), that is, when the kernel
- * has the mount and talks to us; until then its messages still go to the
- * terminal.  Ending without a report is failure.
+ * Waits for the child's report, which it sends from init(), when the kernel has
+ * accepted the mount.  Until then its messages go to the terminal.  A child
+ * that ends without a report has failed.
  */
 static int parent_wait(const char *mountpoint, int pipe_fd, pid_t child)
 {
@@ -61,7 +61,7 @@ static int parent_wait(const char *mountpoint, int pipe_fd, pid_t child)
 							  EXIT_FAILURE;
 }
 
-/* fs->ready of a daemon: cuts the ties to the terminal, then reports. */
+/* fs->report of a daemon: detaches from the terminal, then reports. */
 static void report_ready(struct fs *fs)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -105,9 +105,9 @@ static int run_in_background(struct fs *fs, int source_fd, const char *catalog)
 
 /* ---- the program ---- */
 
-/* Lower descriptors than 3 are standard input and so on, even when we were
- * started without. */
-static void standard_descriptors(void)
+/* Opens descriptors 0 to 2 if they are closed, so that no other file gets
+ * them. */
+static void open_standard_descriptors(void)
 {
 	int fd;
 
@@ -125,8 +125,8 @@ static bool has_entry(int source_fd, const char *name)
 	return fstatat(source_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Views have names that a later version may add to. */
-static void warn_of_claimed(const struct fs *fs, int source_fd)
+/* Warns of entries in SOURCE with names that the virtual tree uses. */
+static void warn_of_hidden(const struct fs *fs, int source_fd)
 {
 	static const char *const views[] = { SIMILAR_DIRECTORIES, SIMILAR_QUERY,
 					     ".groups" };
@@ -144,11 +144,11 @@ static void warn_of_claimed(const struct fs *fs, int source_fd)
 		if (has_entry(source_fd, views[i]))
 			log_warning(
 				"source '%s' has an entry '%s'; the view of "
-				"similar files of that name is not to be had",
+				"similar files of that name is not available",
 				fs->source, views[i]);
 }
 
-static int run(struct fs *fs)
+static int check_and_serve(struct fs *fs)
 {
 	char *catalog = NULL;
 	int source_fd = -1;
@@ -157,14 +157,14 @@ static int run(struct fs *fs)
 	if (check_places(fs, &source_fd))
 		return EXIT_FAILURE;
 	if (!check_catalog(fs, source_fd, &catalog)) {
-		warn_of_claimed(fs, source_fd);
+		warn_of_hidden(fs, source_fd);
 		if (fs->options.foreground) {
 			fs->report = service_report_ready;
 			status = serve(fs, source_fd, catalog);
 		} else {
 			status = run_in_background(fs, source_fd, catalog);
 		}
-		source_fd = -1; /* serve() has taken it, or we end now */
+		source_fd = -1; /* taken by serve(), or the parent ends now */
 	}
 	if (source_fd >= 0)
 		close(source_fd);
@@ -191,18 +191,16 @@ static int main_with_options(struct fs *fs)
 			 o->source ? "mount point" : "source and mount point");
 		return EXIT_USAGE;
 	}
-	return run(fs);
+	return check_and_serve(fs);
 }
 
 int main(int argc, char **argv)
 {
 	struct fs fs = { .ready_pipe = -1 };
-	int err;
-	int status;
-
+	int err, status;
 	bool fake;
 
-	standard_descriptors();
+	open_standard_descriptors();
 	if (mount_helper_take(&argc, argv, &fake) && fake)
 		return EXIT_SUCCESS;
 	err = options_parse(argc, argv, &fs.options);

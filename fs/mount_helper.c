@@ -11,7 +11,7 @@ static bool is_mount_helper(const char *program)
 		       strlen("mount.")) == 0;
 }
 
-/* A cluster of letters such as -nv; false: it is not one. */
+/* Takes a group of option letters such as -nv; false: it is something else. */
 static bool take_letters(const char *arg, bool *fake_out)
 {
 	if (arg[0] != '-' || !arg[1] ||

@@ -5,12 +5,13 @@
 #include <stdbool.h>
 
 /*
- * kinfs by the name mount.kinfs or mount.fuse.kinfs is what mount(8) runs for
- * "mount -t kinfs": mount.TYPE SOURCE DIRECTORY [-sfnv] [-N namespace]
- * [-o options] [-t type.subtype].  Letters mean something else there.
+ * For "mount -t kinfs", mount(8) runs kinfs by the name mount.kinfs or
+ * mount.fuse.kinfs: mount.TYPE SOURCE DIRECTORY [-sfnv] [-N namespace]
+ * [-o options] [-t type.subtype].  Its options are not those of kinfs: -f
+ * means "mount nothing".
  *
- * True if argv[0] is such a name: what is for mount(8) alone is taken out of
- * argv then.  *fake_out: nothing is to be mounted (-f).
+ * If argv[0] is such a name, removes the options of mount(8) from argv and
+ * returns true.  *fake_out: -f was given.
  */
 bool mount_helper_take(int *argc, char **argv, bool *fake_out);
 

@@ -42,7 +42,7 @@ int option_replace(char **to, const char *text)
 	return 0;
 }
 
-/* ---- each of them ---- */
+/* ---- setting an option ---- */
 
 static int set_digests(struct options *o, const char *value)
 {
@@ -130,7 +130,7 @@ static int set_share_min(struct options *o, const char *value)
 	return 0;
 }
 
-/* A query for so many takes a second and some 100 MB. */
+/* A query with this limit takes a second and some 100 MB. */
 enum { LIMIT_MAX = 65536 };
 
 static int set_limit(struct options *o, const char *value)
@@ -296,7 +296,7 @@ static int set_text(struct options *o, const char *value)
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- the table of options ---- */
 
 struct option {
 	const char *name;  /* with '=' when it has a value */
@@ -363,7 +363,7 @@ static const struct option ours[] = {
 
 void option_print_help(bool all)
 {
-	enum { COLUMN = 24 }; /* of what an option does */
+	enum { COLUMN = 24 }; /* where the help of an option begins */
 	const struct option *option;
 	size_t i;
 	int width;
@@ -391,8 +391,8 @@ bool option_is(const char *arg, const char *name)
 	return strcmp(arg, name) == 0;
 }
 
-static int apply(struct options *o, const struct option *option,
-		 const char *arg)
+static int set_option(struct options *o, const struct option *option,
+		      const char *arg)
 {
 	int err = option->set(o, arg + strlen(option->name));
 
@@ -408,11 +408,11 @@ int option_set(struct options *o, const char *arg)
 {
 	for (size_t i = 0; i < OURS_COUNT; i++)
 		if (option_is(arg, ours[i].name))
-			return apply(o, &ours[i], arg);
+			return set_option(o, &ours[i], arg);
 	return 1;
 }
 
-/* ---- what is none of them ---- */
+/* ---- unknown options ---- */
 
 static const struct option *find_valued(const char *name, size_t len)
 {
@@ -423,8 +423,8 @@ static const struct option *find_valued(const char *name, size_t len)
 	return NULL;
 }
 
-static void guess(const char *arg, const char *const *names, size_t count,
-		  struct text_guess *out)
+static void guess_option(const char *arg, const char *const *names,
+			 size_t count, struct text_guess *out)
 {
 	size_t i;
 
@@ -441,7 +441,7 @@ void option_complain_unknown(const char *arg, const char *const *names,
 	const struct option *valued = find_valued(arg, strlen(arg));
 	struct text_guess g;
 
-	guess(arg, names, count, &g);
+	guess_option(arg, names, count, &g);
 	if (valued)
 		log_line("option '%s': a value is missing; it must be %s", arg,
 			 valued->wants);

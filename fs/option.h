@@ -7,24 +7,24 @@
 
 #include "fs/options.h"
 
-/* What may come after -o: "name=value" or "name". */
+/* kinfs's own options after -o: "name=value" or "name". */
 
-/* name ends in '=' when it has a value, which may be any then. */
+/* Whether arg is that option.  If name ends in '=', arg may have any value. */
 bool option_is(const char *arg, const char *name);
 
-/* 0: done, -1: the value is bad, and that was said, 1: it is none of ours. */
+/* 0: set; -1: the value is not valid, which was reported; 1: unknown. */
 int option_set(struct options *o, const char *arg);
 
-/* Says that arg is none, and what was probably meant: one of ours, or of
- * names. */
+/* Reports that arg is unknown, and suggests the most similar option: one of
+ * kinfs's own or one of names. */
 void option_complain_unknown(const char *arg, const char *const *names,
 			     size_t count);
 
-/* Prints a line for each of our options to standard output, or only for those
- * that most mounts need. */
+/* Prints a line for each option to standard output; all false: only for the
+ * common ones. */
 void option_print_help(bool all);
 
-/* *to is allocated or NULL; -ENOMEM. */
+/* Replaces *to, which is allocated or NULL, by a copy of text.  -ENOMEM. */
 int option_replace(char **to, const char *text);
 
 #endif

@@ -12,7 +12,7 @@
 #include "fs/log.h"
 #include "fs/option.h"
 
-/* ---- those of mount(8) and libfuse ---- */
+/* ---- options of mount(8) and libfuse ---- */
 
 static const char *const passed_on[] = {
 	"rw",         "ro",          "suid",         "nosuid",
@@ -23,7 +23,7 @@ static const char *const passed_on[] = {
 	"fscontext=", "defcontext=", "rootcontext=", "default_permissions",
 };
 
-/* They concern mount(8) and init systems, or are how FUSE is anyway. */
+/* Options for mount(8) and init systems, and some that FUSE has anyway. */
 static const char *const ignored[] = {
 	"defaults",
 	"auto",
@@ -62,7 +62,7 @@ static bool is_in(const char *arg, const char *const *names, size_t count)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* 1: for libfuse, 0: done, -1: bad.  arg came after -o. */
+/* arg came after -o.  1: it is for libfuse, 0: taken, -1: not valid. */
 static int take_option(struct options *o, const char *arg)
 {
 	int result = option_set(o, arg);
@@ -140,8 +140,8 @@ static int take_argument(void *data, const char *arg, int key,
 	return arg[0] == '-' ? take_switch(o, arg) : take_option(o, arg);
 }
 
-/* The options may come in any order.  What is to be scored is found by these
- * three; the others only compare. */
+/* Checked at the end, as options may come in any order.  Only the digests in
+ * finders can find candidates; the others only compare. */
 static int check_measure(const struct options *o)
 {
 	static const uint32_t finders = DIGEST_BIT(DIGEST_SIMHASH) |
@@ -165,7 +165,7 @@ static int check_measure(const struct options *o)
 	return 0;
 }
 
-/* digests= and text= may come in any order. */
+/* Combines digests= and text=, which may come in any order. */
 static void choose_text(struct options *o)
 {
 	if (o->text == TEXT_NOT_KEPT)

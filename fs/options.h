@@ -9,9 +9,9 @@
 #include "core/digest/digest.h"
 
 enum xattrs_mode {
-	XATTRS_LIST,   /* derived attributes are listed as far as a copy fits */
-	XATTRS_ALL,    /* all of them are listed */
-	XATTRS_HIDE,   /* never listed */
+	XATTRS_LIST,   /* digests are listed if they fit, see XATTR_ROOM */
+	XATTRS_ALL,    /* all digests are listed */
+	XATTRS_HIDE,   /* digests are not listed */
 	XATTRS_STRICT, /* as XATTRS_LIST; setting or removing one is refused */
 };
 
@@ -21,7 +21,7 @@ enum similar_mode {
 	SIMILAR_OFF,
 };
 
-/* Whether sketches of texts are kept: as digests= says, or in any case. */
+/* Whether sketches of texts are stored: as digests= says, or as text= says. */
 enum text_mode {
 	TEXT_BY_DIGESTS,
 	TEXT_KEPT,
@@ -32,8 +32,8 @@ struct options {
 	char *source;     /* as given; NULL when missing */
 	char *mountpoint; /* as given; NULL when missing */
 
-	/* DIGEST_BIT()s: that there are, and that are kept */
-	uint32_t digest_set, kept_digests;
+	uint32_t digest_set;   /* DIGEST_BIT()s: attributes that exist */
+	uint32_t kept_digests; /* DIGEST_BIT()s: stored in the catalog */
 	enum text_mode text;
 	enum xattrs_mode xattrs;
 	enum similar_mode similar;
@@ -49,14 +49,14 @@ struct options {
 	unsigned wait_s;
 	unsigned workers; /* 0: one per processor */
 	uint64_t rate;    /* bytes a second in the background; 0: no limit */
-	char *db;         /* NULL: the default place */
-	double timeout_s; /* of attributes and entries in the kernel */
+	char *db;         /* NULL: the default directory */
+	double timeout_s; /* of attributes and names in the kernel's cache */
 	bool timeout_given;
-	bool watch; /* changes behind the mount, where that is possible */
+	bool watch; /* watch changes behind the mount, if possible */
 	unsigned max_threads;
 
 	bool cross;
-	bool ac_only; /* nothing in the background on battery */
+	bool ac_only; /* no background work while on battery */
 	bool no_passthrough;
 	bool allow_other; /* users other than the mount's own and root */
 	bool foreground;
@@ -67,20 +67,19 @@ struct options {
 	bool version;
 
 	bool fsname_given;
-	bool sandbox; /* give up what serving needs no more */
+	bool sandbox; /* see fs/sandbox.h */
 
 	/* For libfuse: "kinfs -o ..." */
 	int fuse_argc;
 	char **fuse_argv;
 };
 
-/* Fills out from the command line.  -EINVAL after a message to standard
- * error, -ENOMEM.  The caller releases out in either case. */
+/* Parses the command line.  -EINVAL after a message to standard error, -ENOMEM.
+ * The caller releases out in either case. */
 int options_parse(int argc, char **argv, struct options *out);
 void options_release(struct options *options);
 
-/* Prints the usage text to standard output, with all options or with those
- * that most mounts need. */
+/* Prints the usage to standard output, with all options or the common ones. */
 void options_print_help(bool all);
 
 #endif

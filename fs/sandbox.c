@@ -27,9 +27,10 @@
 #define CAP_BIT(cap) (UINT64_C(1) << (cap))
 
 /*
- * What requests of root need, and becoming another user for the others.
- * Not CAP_SYS_RESOURCE: it stays effective while we act for an ordinary user,
- * which could then exceed quotas and use the blocks reserved for root.
+ * The capabilities that requests of root need, and those to act as another
+ * user.  Not CAP_SYS_RESOURCE: it would stay effective while the daemon acts as
+ * an ordinary user, who could then exceed quotas and use root's reserved
+ * blocks.
  */
 static const uint64_t capabilities_kept =
 	CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) |
@@ -41,7 +42,7 @@ static const uint64_t capabilities_kept =
 	CAP_BIT(CAP_LINUX_IMMUTABLE) | /* chattr(1) */
 	CAP_BIT(CAP_LEASE); /* of other users' files, see core/base/lease.h */
 
-/* Without CAP_SETPCAP the bounding set stays; it matters to execve() alone. */
+/* Fails without CAP_SETPCAP, which is ignored: only execve() uses the set. */
 static void shrink_bounding_set(void)
 {
 	for (int cap = 0; cap < 64; cap++)
@@ -49,7 +50,7 @@ static void shrink_bounding_set(void)
 			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 }
 
-/* Of the calling thread; those it starts inherit it. */
+/* For the calling thread; threads that it starts inherit that. */
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct head = {
@@ -143,7 +144,7 @@ static const char *const calls_refused[] = {
 	"vhangup",
 };
 
-/* Refused when the comparison of one argument holds. */
+/* A system call that is refused if the comparison of an argument is true. */
 struct call_rule {
 	const char *name;
 	unsigned arg;
@@ -152,12 +153,12 @@ struct call_rule {
 };
 
 #ifdef __s390__
-enum { CLONE_FLAGS = 1 }; /* behind the stack */
+enum { CLONE_FLAGS = 1 }; /* the second argument, after the stack */
 #else
 enum { CLONE_FLAGS = 0 };
 #endif
 
-/* Threads are clones, too, and syslog() wants a socket of its own kind. */
+/* Threads need clone(), and syslog() needs a datagram socket. */
 static const struct call_rule rules[] = {
 	{ "clone", CLONE_FLAGS, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0 },
 	{ "unshare", 0, SCMP_CMP_NE, CLONE_FS, 0 },
@@ -174,7 +175,8 @@ static int refuse_calls(scmp_filter_ctx filter)
 	for (size_t i = 0; i < COUNT(calls_refused) && !err; i++) {
 		int call = seccomp_syscall_resolve_name(calls_refused[i]);
 
-		if (call != __NR_SCMP_ERROR) /* newer than the library */
+		/* libseccomp may be older than the system call. */
+		if (call != __NR_SCMP_ERROR)
 			err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM),
 					       call, 0);
 	}
@@ -197,8 +199,8 @@ static int refuse_when(scmp_filter_ctx filter, const struct call_rule *rule)
 
 static int refuse_arguments(scmp_filter_ctx filter)
 {
-	/* As a kernel without it answers: the C library then uses clone(),
-	 * whose flags a filter can see. */
+	/* ENOSYS, so that the C library uses clone() instead: a filter cannot
+	 * see the flags of clone3(). */
 	int err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS),
 				   SCMP_SYS(clone3), 0);
 
@@ -207,7 +209,7 @@ static int refuse_arguments(scmp_filter_ctx filter)
 	return err;
 }
 
-/* Signals go to our own threads alone. */
+/* Allows signals to this process only. */
 static int refuse_signals(scmp_filter_ctx filter)
 {
 	static const char *const calls[] = { "kill", "tgkill",
@@ -237,7 +239,8 @@ static int load_filter(void)
 				       SCMP_ACT_ERRNO(EPERM));
 	if (!err)
 		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 1);
-	/* It must not slow the processor down where that is optional. */
+	/* Do not switch on the mitigation of speculative store bypass, which
+	 * makes all threads slower. */
 	if (!err)
 		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	if (!err)
@@ -253,7 +256,7 @@ static int load_filter(void)
 	return err;
 }
 
-/* ---- all of it ---- */
+/* ---- the sandbox ---- */
 
 static void complain(const char *what, int err)
 {
@@ -261,8 +264,8 @@ static void complain(const char *what, int err)
 		log_warning("sandbox: %s: %s", what, err_text(err));
 }
 
-/* auto_unmount does not make it superfluous: libfuse's own process unmounts
- * nothing where allow_other was not given. */
+/* Also with auto_unmount: libfuse's process for that does not unmount without
+ * allow_other. */
 void sandbox_prepare(struct fs *fs)
 {
 	if (fs->options.sandbox && !fs->root_user)

@@ -5,29 +5,28 @@
 #include <stdbool.h>
 
 /*
- * What the daemon can do no more once it serves.
+ * Restricts the daemon before it serves.
  *
- * It reads what others wrote and obeys what others ask, so an attacker that
- * finds a mistake in it shall find little to go on with: no capability that no
- * operation of a filesystem needs, no new program, no new privileges, no
- * network, no debugging of others, no mount, no module, no memory image.
- * Refused calls fail with EPERM.
+ * The daemon parses contents and requests of other users, so a bug in it must
+ * give an attacker as little as possible.  The daemon keeps only capabilities
+ * that filesystem operations need.  It cannot execute programs, gain
+ * privileges, use the network, trace processes, mount, load modules or leave a
+ * core dump.  Refused system calls fail with EPERM.
  *
- * When a signal ends an ordinary user's daemon, only fusermount3, which is
- * set-user-ID, can unmount.  Another process is there for that, see
- * fs/unmounter.h.
+ * An ordinary user's daemon needs the set-user-ID program fusermount3 to
+ * unmount, which it cannot execute any more; see fs/unmounter.h.
  */
 struct fs;
 
-/* Called before it is mounted. */
+/* Starts the unmounter; called before the mount. */
 void sandbox_prepare(struct fs *fs);
 
-/* Called when it is mounted, before any thread is started.  What the kernel
- * does not let us give up is logged, and kept. */
+/* Enters the sandbox; called after the mount, before any thread is started.
+ * Restrictions that the kernel refuses are logged and left out. */
 void sandbox_enter(const struct fs *fs);
 
-/* Whether the mount is still there, for the unmounter: asked before libfuse
- * closes its descriptor. */
+/* Whether the filesystem is still mounted.  Called before libfuse closes its
+ * descriptor. */
 bool sandbox_is_attached(const struct fs *fs);
 
 #endif

@@ -35,7 +35,7 @@
 
 /* ---- before the mount ---- */
 
-static int enter_proc(void)
+static int enable_fd_paths(void)
 {
 	int err = fd_paths_enable();
 
@@ -62,9 +62,9 @@ static int open_tables(struct fs *fs, int source_fd)
 	return err;
 }
 
-/* ---- the signals that end us ---- */
+/* ---- the signals that end the daemon ---- */
 
-static void set_of_ending(sigset_t *out)
+static void set_ending_signals(sigset_t *out)
 {
 	sigemptyset(out);
 	sigaddset(out, SIGTERM);
@@ -72,19 +72,20 @@ static void set_of_ending(sigset_t *out)
 	sigaddset(out, SIGHUP);
 }
 
-/* They go to the thread that waits for the session, so that it wakes up; all
- * others are started with them blocked. */
-static void block_ending(sigset_t *before_out)
+/* Blocks these signals, so that only the thread that waits for the end of the
+ * session gets them.  All other threads inherit the mask. */
+static void block_ending_signals(sigset_t *before_out)
 {
 	sigset_t set;
 
-	set_of_ending(&set);
+	set_ending_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, before_out);
 }
 
 /* ---- the engine ---- */
 
-/* A kinfs that was unmounted a moment ago still writes what it has. */
+/* A daemon that was unmounted a moment ago may still commit, with the catalog
+ * locked. */
 enum { BUSY_WAIT_S = 10, BUSY_LOOK_MS = 20 };
 
 static int complain_busy(const char *catalog_dir)
@@ -112,7 +113,8 @@ static int complain_engine(int err, const char *catalog_dir)
 	return err;
 }
 
-/* Waits while another process has the catalog; -EINTR when a signal ends us. */
+/* Waits while another process has locked the catalog.  -EINTR: ended by a
+ * signal. */
 static int open_when_free(struct fs *fs, const struct engine_options *options)
 {
 	const struct timespec pause = { .tv_nsec = BUSY_LOOK_MS * 1000000L };
@@ -120,7 +122,7 @@ static int open_when_free(struct fs *fs, const struct engine_options *options)
 	sigset_t ending;
 	int err;
 
-	set_of_ending(&ending);
+	set_ending_signals(&ending);
 	while ((err = engine_open(options, &fs->engine)) == -EBUSY &&
 	       clock_now_ns() < end_ns)
 		if (sigtimedwait(&ending, NULL, &pause) > 0)
@@ -163,8 +165,8 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 
 /* ---- the session ---- */
 
-static void log_of_libfuse(enum fuse_log_level level, const char *format,
-			   va_list args)
+static void log_from_libfuse(enum fuse_log_level level, const char *format,
+			     va_list args)
 {
 	/* Its levels are the priorities of syslog(3). */
 	log_line_v((int)level, format, args);
@@ -211,15 +213,16 @@ static int session_open(struct fs *fs)
 	if (!err) {
 		fs->session = fuse_session_new(&args, &ops_table,
 					       sizeof(ops_table), fs);
-		err = fs->session ? 0 : -EINVAL; /* libfuse said why */
+		err = fs->session ? 0 : -EINVAL; /* libfuse has logged why */
 	}
 	o->fuse_argc = args.argc;
 	o->fuse_argv = args.argv;
 	return err;
 }
 
-/* A descriptor of the device for each thread: only libfuse can do that. */
-static int loop_of_libfuse(struct fs *fs)
+/* For clone_fd, a descriptor of the device for each thread, which only libfuse
+ * can make. */
+static int run_libfuse_loop(struct fs *fs)
 {
 	struct fuse_loop_config *config = fuse_loop_cfg_create();
 	int r;
@@ -239,7 +242,7 @@ static int session_loop(struct fs *fs, const sigset_t *unblocked)
 	if (!fs->options.clone_fd || fs->options.single_thread)
 		return loop_run(fs, unblocked);
 	pthread_sigmask(SIG_SETMASK, unblocked, NULL);
-	return loop_of_libfuse(fs);
+	return run_libfuse_loop(fs);
 }
 
 /* ---- serving ---- */
@@ -266,7 +269,7 @@ static int serve_mounted(struct fs *fs)
 
 	sandbox_enter(fs);
 	r = protocol_open(fs->session);
-	block_ending(&before);
+	block_ending_signals(&before);
 	if (!r)
 		r = start_engine(fs);
 	if (!r)
@@ -282,9 +285,8 @@ static int serve_mounted(struct fs *fs)
 	return r < 0 || !atomic_load(&fs->ready) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* Parked and waiting requests are answered while the session is still there
- * to answer them. */
-static void stop(struct fs *fs)
+/* Answers all parked requests, while the session still exists. */
+static void stop_parts(struct fs *fs)
 {
 	service_stop(fs);
 	behind_stop(fs);
@@ -306,7 +308,7 @@ static int serve_session(struct fs *fs)
 	sandbox_prepare(fs);
 	if (fuse_session_mount(fs->session, fs->mountpoint) == 0) {
 		status = serve_mounted(fs);
-		stop(fs);
+		stop_parts(fs);
 		attached = sandbox_is_attached(fs);
 		backing_stop(fs);
 		fuse_session_unmount(fs->session);
@@ -322,20 +324,20 @@ static int serve_prepared(struct fs *fs, const char *catalog_dir)
 	int status = EXIT_FAILURE;
 	sigset_t before;
 
-	block_ending(&before);
+	block_ending_signals(&before);
 	if (!open_engine(fs, catalog_dir)) {
 		similar_set_catalog(fs, catalog_dir);
 		behind_open(fs);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		if (!fs->options.debug)
-			fuse_set_log_func(log_of_libfuse);
+			fuse_set_log_func(log_from_libfuse);
 		if (!session_open(fs)) {
 			status = serve_session(fs);
-			stop(fs);
+			stop_parts(fs);
 			fuse_session_destroy(fs->session);
 		}
 	}
-	stop(fs);
+	stop_parts(fs);
 	return status;
 }
 
@@ -343,9 +345,9 @@ int serve(struct fs *fs, int source_fd, const char *catalog_dir)
 {
 	int status = EXIT_FAILURE;
 
-	umask(077);                     /* for what is made outside of SOURCE */
-	(void)signal(SIGXFSZ, SIG_IGN); /* EFBIG is an answer, too */
-	if (enter_proc())
+	umask(077);                     /* for files outside of SOURCE */
+	(void)signal(SIGXFSZ, SIG_IGN); /* writes fail with EFBIG instead */
+	if (enable_fd_paths())
 		close(source_fd);
 	else if (!open_tables(fs, source_fd))
 		status = serve_prepared(fs, catalog_dir);

@@ -5,9 +5,9 @@
 struct fs;
 
 /*
- * Sets everything up, mounts, serves until unmounted or told to end by a
- * signal, and takes everything down again.  Returns the exit status of the
- * program, after a message when it is not 0.  source_fd is taken.
+ * Mounts, and serves requests until the filesystem is unmounted or a signal
+ * comes.  Returns the exit status of the program; not 0: after a message.
+ * Takes source_fd.
  */
 int serve(struct fs *fs, int source_fd, const char *catalog_dir);
 

@@ -11,13 +11,13 @@ struct service;
  * NOTIFY_SOCKET all of this does nothing.
  */
 
-/* Serves as fs->report. */
+/* Sends READY=1; for fs->report. */
 void service_report_ready(struct fs *fs);
 
-/* Starts the thread that tells of the progress, when the engine runs.  What
- * fails is left out. */
+/* Starts the thread that reports the progress.  The engine runs.  Errors are
+ * ignored. */
 void service_start(struct fs *fs);
-/* Ends it, before the engine is freed; may be called again. */
+/* Ends the thread; called before the engine is freed.  May be called twice. */
 void service_stop(struct fs *fs);
 
 #endif

@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Lazily, as libfuse does: the daemon does not answer any more. */
+/* -z: lazily, as libfuse does, because the daemon no longer answers. */
 #define SCRIPT "read -r _ && exec fusermount3 -u -q -z -- \"$0\""
 
-/* It outlives the signals that end the daemon, and holds on to nothing. */
+/* Ignores the signals that end the daemon, and keeps no directory busy. */
 static void become_shell(const char *mountpoint, int fd)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -33,7 +33,7 @@ int unmounter_start(const char *mountpoint, struct unmounter *out)
 	pid_t child;
 	int err = 0;
 
-	/* Not a pipe: a write to one without a reader is a signal. */
+	/* Not a pipe: MSG_NOSIGNAL avoids SIGPIPE if the shell has ended. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return -errno;
 	child = fork();

@@ -6,22 +6,22 @@
 #include <sys/types.h>
 
 /*
- * A process that waits to run fusermount3 -u.
+ * A child process that runs fusermount3 -u for the daemon.
  *
- * An ordinary user needs that set-user-ID program to unmount, which the daemon
- * in its sandbox cannot start.  So it is started before: a shell that waits for
- * a line.  When the daemon ends without a word, so does the shell.
+ * An ordinary user needs that set-user-ID program to unmount, and the daemon
+ * cannot execute it in its sandbox.  So a shell is started before.  It waits
+ * for a line, then it executes fusermount3.  If the daemon dies, the shell ends
+ * without that.
  */
 struct unmounter {
 	pid_t pid; /* 0: there is none */
 	int fd;    /* the shell's standard input */
 };
 
-/* Nothing but CLOEXEC descriptors may be open beyond standard error.  Negative
- * errno. */
+/* All descriptors above standard error must be CLOEXEC.  A negative errno. */
 int unmounter_start(const char *mountpoint, struct unmounter *out);
-/* Lets it unmount, or not, and waits for its end.  Does nothing when there is
- * none. */
+/* Ends the child, after it has unmounted if unmount is true.  Does nothing if
+ * there is no child. */
 void unmounter_end(struct unmounter *u, bool unmount);
 
 #endif
