@@ -21,8 +21,8 @@
 
 /* ---- SOURCE and the mount point ---- */
 
-static int complain(const char *what, const char *path, int err,
-		    const char *advice)
+static int report_error(const char *what, const char *path, int err,
+			const char *advice)
 {
 	log_line("%s '%s': %s%s%s", what, path, err_text(err),
 		 advice ? "; " : "", advice ? advice : "");
@@ -35,7 +35,7 @@ static bool is_dead(int err)
 	return err == ENOTCONN || err == ECONNABORTED;
 }
 
-static int complain_dead(const char *what, const char *path, int err)
+static int report_dead_mount(const char *what, const char *path, int err)
 {
 	char advice[PATH_MAX + 64];
 
@@ -43,7 +43,7 @@ static int complain_dead(const char *what, const char *path, int err)
 		 "a dead mount is in the way, remove it with: "
 		 "fusermount3 -u %s",
 		 path);
-	return complain(what, path, err, advice);
+	return report_error(what, path, err, advice);
 }
 
 /* Whether mount.fuse3 has mounted already and passes a descriptor, by the name
@@ -68,7 +68,7 @@ static bool is_covered(int fd)
 	       !st.stx_ctime.tv_sec;
 }
 
-static int complain_covered(const char *path)
+static int report_covered(const char *path)
 {
 	char advice[PATH_MAX + 128];
 
@@ -76,7 +76,7 @@ static int complain_covered(const char *path)
 		 "to mount it over itself, mount without drop_privileges; the "
 		 "mount that is in the way now goes with: fusermount3 -u %s",
 		 path);
-	return complain("source", path, EBUSY, advice);
+	return report_error("source", path, EBUSY, advice);
 }
 
 /* Uses fstatfs() to find a dead mount: the kernel caches attributes, which a
@@ -88,14 +88,14 @@ static int open_source(const char *path, bool passed, int *fd_out)
 	int err = 0;
 
 	if (fd < 0)
-		return complain("source", path, errno,
-				errno == ENOENT || errno == ENOTDIR ?
-					"give an existing directory" :
-					NULL);
+		return report_error("source", path, errno,
+				    errno == ENOENT || errno == ENOTDIR ?
+					    "give an existing directory" :
+					    NULL);
 	if (passed && is_covered(fd))
-		err = complain_covered(path);
+		err = report_covered(path);
 	else if (fstatfs(fd, &room) != 0 && is_dead(errno))
-		err = complain_dead("source", path, errno);
+		err = report_dead_mount("source", path, errno);
 	if (err)
 		close(fd);
 	else
@@ -109,14 +109,14 @@ static int check_mountpoint(const char *path)
 	struct stat st;
 
 	if (statfs(path, &room) != 0 && is_dead(errno))
-		return complain_dead("mount point", path, errno);
+		return report_dead_mount("mount point", path, errno);
 	if (stat(path, &st) != 0)
-		return complain("mount point", path, errno,
-				errno == ENOENT ? "make the directory first" :
-						  NULL);
+		return report_error(
+			"mount point", path, errno,
+			errno == ENOENT ? "make the directory first" : NULL);
 	if (!S_ISDIR(st.st_mode))
-		return complain("mount point", path, ENOTDIR,
-				"give an existing directory");
+		return report_error("mount point", path, ENOTDIR,
+				    "give an existing directory");
 	return 0;
 }
 
@@ -125,7 +125,7 @@ static int real_path(const char *what, const char *path, char **out)
 	char *real = realpath(path, NULL);
 
 	if (!real)
-		return complain(what, path, errno, NULL);
+		return report_error(what, path, errno, NULL);
 	*out = real;
 	return 0;
 }
@@ -180,12 +180,12 @@ static int check_overlap(const struct fs *fs, const struct stat *source)
 	int err;
 
 	if (stat(fs->mountpoint, &mountpoint) != 0)
-		return complain("mount point", fs->mountpoint, errno, NULL);
+		return report_error("mount point", fs->mountpoint, errno, NULL);
 	if (same_directory(&mountpoint, source))
 		return 0;
 	err = is_inside(fs->mountpoint, source, &inside);
 	if (err)
-		return complain("mount point", fs->mountpoint, -err, NULL);
+		return report_error("mount point", fs->mountpoint, -err, NULL);
 	if (inside) {
 		log_line("mount point '%s' is inside source '%s'; use a "
 			 "directory outside of it",
@@ -194,7 +194,7 @@ static int check_overlap(const struct fs *fs, const struct stat *source)
 	}
 	err = is_inside(fs->source, &mountpoint, &inside);
 	if (err)
-		return complain("source", fs->source, -err, NULL);
+		return report_error("source", fs->source, -err, NULL);
 	if (inside) {
 		log_line("source '%s' is inside mount point '%s', which would "
 			 "hide it; use another mount point",
@@ -223,7 +223,7 @@ int check_places(struct fs *fs, int *source_fd_out)
 			err = real_path("mount point", o->mountpoint,
 					&fs->mountpoint);
 		if (!err && fstat(fd, &st) != 0)
-			err = complain("source", o->source, errno, NULL);
+			err = report_error("source", o->source, errno, NULL);
 		if (!err)
 			err = check_overlap(fs, &st);
 	}
@@ -291,8 +291,8 @@ static int check_outside(const struct fs *fs, int source_fd, const char *path)
 	if (!err)
 		err = is_inside_nearest(path, &st, &inside);
 	if (err)
-		return complain("catalog", path, -err,
-				"say where to keep it with -o db=DIR");
+		return report_error("catalog", path, -err,
+				    "say where to keep it with -o db=DIR");
 	if (inside) {
 		log_line("catalog '%s' would be inside source '%s'; choose "
 			 "another place with -o db=DIR",
@@ -331,14 +331,14 @@ static int check_ancestors(int fd, const char *path)
 	int err = 0;
 
 	if (stat("/", &top) != 0)
-		return complain("catalog", path, errno, NULL);
+		return report_error("catalog", path, errno, NULL);
 	while (!err) {
 		int up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 		close(fd);
 		fd = up;
 		if (fd < 0 || fstat(fd, &st) != 0)
-			return complain("catalog", path, errno, NULL);
+			return report_error("catalog", path, errno, NULL);
 		if (same_directory(&st, &before))
 			break;
 		before = st;
@@ -361,7 +361,7 @@ static int check_private(const char *path)
 	struct stat st;
 
 	if (fd < 0)
-		return complain("catalog", path, errno, NULL);
+		return report_error("catalog", path, errno, NULL);
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
 	    !is_open_to_others(&st))
 		return check_ancestors(fd, path);
@@ -392,8 +392,8 @@ int check_catalog(struct fs *fs, int source_fd, char **directory_out)
 	if (!err) {
 		err = catalog_make_directories(path);
 		if (err)
-			complain("catalog", path, -err,
-				 "say where to keep it with -o db=DIR");
+			report_error("catalog", path, -err,
+				     "say where to keep it with -o db=DIR");
 	}
 	if (!err)
 		err = check_private(path);

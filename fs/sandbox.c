@@ -258,7 +258,7 @@ static int load_filter(void)
 
 /* ---- the sandbox ---- */
 
-static void complain(const char *what, int err)
+static void warn_if_failed(const char *what, int err)
 {
 	if (err)
 		log_warning("sandbox: %s: %s", what, err_text(err));
@@ -269,8 +269,8 @@ static void complain(const char *what, int err)
 void sandbox_prepare(struct fs *fs)
 {
 	if (fs->options.sandbox && !fs->root_user)
-		complain("unmounting",
-			 unmounter_start(fs->mountpoint, &fs->unmounter));
+		warn_if_failed("unmounting",
+			       unmounter_start(fs->mountpoint, &fs->unmounter));
 }
 
 bool sandbox_is_attached(const struct fs *fs)
@@ -287,8 +287,8 @@ void sandbox_enter(const struct fs *fs)
 	if (!fs->options.sandbox)
 		return;
 	if (setrlimit(RLIMIT_CORE, &none) != 0)
-		complain("memory images", -errno);
-	complain("capabilities", drop_capabilities());
+		warn_if_failed("memory images", -errno);
+	warn_if_failed("capabilities", drop_capabilities());
 	if (fs->root_user || fs->unmounter.pid)
-		complain("system calls", load_filter());
+		warn_if_failed("system calls", load_filter());
 }

@@ -88,7 +88,7 @@ static void block_ending_signals(sigset_t *before_out)
  * locked. */
 enum { BUSY_WAIT_S = 10, BUSY_LOOK_MS = 20 };
 
-static int complain_busy(const char *catalog_dir)
+static int report_busy(const char *catalog_dir)
 {
 	struct buf holder = { .data = NULL };
 	struct buf process = { .data = NULL };
@@ -105,10 +105,10 @@ static int complain_busy(const char *catalog_dir)
 	return -EBUSY;
 }
 
-static int complain_engine(int err, const char *catalog_dir)
+static int report_engine_error(int err, const char *catalog_dir)
 {
 	if (err == -EBUSY)
-		return complain_busy(catalog_dir);
+		return report_busy(catalog_dir);
 	log_line("catalog '%s': %s", catalog_dir, err_text(err));
 	return err;
 }
@@ -160,7 +160,7 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 	if (!err)
 		err = open_when_free(fs, &e);
 	buf_release(&holder);
-	return err ? complain_engine(err, catalog_dir) : 0;
+	return err ? report_engine_error(err, catalog_dir) : 0;
 }
 
 /* ---- the session ---- */

@@ -29,7 +29,7 @@ static long long number_of(const json_t *status, const char *key)
 	return (long long)json_integer_value(json_object_get(status, key));
 }
 
-static void describe(struct engine *e, char line[LINE_BYTES])
+static void describe_progress(struct engine *e, char line[LINE_BYTES])
 {
 	json_t *status = NULL;
 
@@ -58,7 +58,7 @@ static void *service_run(void *arg)
 	pthread_mutex_lock(&s->lock);
 	while (!s->stopped) {
 		pthread_mutex_unlock(&s->lock);
-		describe(s->engine, line);
+		describe_progress(s->engine, line);
 		if (*line && strcmp(line, told) != 0) {
 			notify_service("STATUS=%s", line);
 			memcpy(told, line, sizeof(told));

@@ -19,7 +19,7 @@ static int append_reversed(struct buf *b, struct catalog_name name)
 	return err;
 }
 
-static void reverse(char *bytes, size_t len)
+static void reverse_bytes(char *bytes, size_t len)
 {
 	size_t i;
 	char swap;
@@ -58,7 +58,7 @@ static int path_build(struct catalog_txn *txn, const struct file_key *root,
 			at = up.parent;
 	}
 	if (!err)
-		reverse(out->data, out->len);
+		reverse_bytes(out->data, out->len);
 	return err;
 }
 

@@ -57,7 +57,7 @@ struct packing {
 	unsigned bits, count; /* the last count < 8 bits */
 };
 
-static void pack(struct packing *p, const char *text, size_t len)
+static void pack_chars(struct packing *p, const char *text, size_t len)
 {
 	size_t i;
 
@@ -84,7 +84,7 @@ struct unpacking {
 	unsigned bits, count;
 };
 
-static void unpack(struct unpacking *u, char *text, size_t len)
+static void unpack_chars(struct unpacking *u, char *text, size_t len)
 {
 	size_t i;
 
@@ -186,8 +186,8 @@ static int piece_store(const struct piece_text *p, struct buf *out)
 	if (err)
 		return err;
 	packing.at = (uint8_t *)out->data + out->len;
-	pack(&packing, p->part[0], p->len[0]);
-	pack(&packing, p->part[1], p->len[1]);
+	pack_chars(&packing, p->part[0], p->len[0]);
+	pack_chars(&packing, p->part[1], p->len[1]);
 	pack_last_byte(&packing);
 	out->len += bytes;
 	return 0;
@@ -337,7 +337,7 @@ static int pieces_text(const struct stored_text *t, struct buf *out)
 			err = buf_reserve(out, len + 1);
 		if (err)
 			break;
-		unpack(&unpacking, out->data + out->len, len);
+		unpack_chars(&unpacking, out->data + out->len, len);
 		out->len += len;
 		out->data[out->len] = '\0';
 	}

@@ -11,7 +11,8 @@ static struct catalog_name name_of(const char *text)
 	return (struct catalog_name){ text, strlen(text) };
 }
 
-static void rescan(const struct committer *c, const struct file_key *key)
+static void rescan_directory(const struct committer *c,
+			     const struct file_key *key)
 {
 	c->context.rescan(c->context.ctx, key, false);
 }
@@ -118,7 +119,7 @@ static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 			      ensure_file(txn, &ev->key);
 	/* The names in a new directory are still to be read. */
 	if (!err && !was_known && ev->learned)
-		rescan(c, &ev->key);
+		rescan_directory(c, &ev->key);
 	if (!err)
 		err = catalog_name_set(txn, &ev->parent, name_of(ev->name),
 				       &ev->key);
@@ -172,16 +173,16 @@ static int apply_unknown_moved(const struct committer *c,
 	int err;
 
 	if (ev->exchange) {
-		rescan(c, &ev->parent);
-		rescan(c, &ev->new_parent);
+		rescan_directory(c, &ev->parent);
+		rescan_directory(c, &ev->new_parent);
 		return 0;
 	}
 	if (!ev->known) {
-		rescan(c, &ev->new_parent);
+		rescan_directory(c, &ev->new_parent);
 		return 0;
 	}
 	if (ev->directory)
-		rescan(c, &ev->key);
+		rescan_directory(c, &ev->key);
 	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
 			      ensure_file(txn, &ev->key);
 	if (!err)
@@ -264,11 +265,11 @@ static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 	if (known && view == MOVE_SEEN)
 		return 0;
 	if (known && view == MOVE_CONTRADICTS) {
-		rescan(c, &ev->parent);
+		rescan_directory(c, &ev->parent);
 		return apply_unknown_moved(c, txn, ev);
 	}
 	if (!known && ev->exchange)
-		rescan(c, &ev->parent);
+		rescan_directory(c, &ev->parent);
 	if (!known)
 		return apply_name_removed(txn, ev);
 	err = catalog_name_move(txn, &ev->parent, name_of(ev->name),
@@ -283,7 +284,7 @@ static int rescan_parent(void *arg, const struct file_key *parent,
 			 struct catalog_name name)
 {
 	(void)name;
-	rescan(arg, parent);
+	rescan_directory(arg, parent);
 	return 0;
 }
 
@@ -378,7 +379,7 @@ static int apply_directory_entry(const struct committer *c,
 	if (err)
 		return err;
 	if (!was_known && l->shallow)
-		rescan(c, &entry->key);
+		rescan_directory(c, &entry->key);
 	err = catalog_name_set(txn, &l->directory, name_of(entry->name),
 			       &entry->key);
 	return err == -EINVAL && !was_known ?

@@ -10,7 +10,8 @@ static void rescan_tree(void *engine)
 	scan_request_tree(&e->scan);
 }
 
-static void rescan(void *engine, const struct file_key *key, bool deep)
+static void rescan_directory(void *engine, const struct file_key *key,
+			     bool deep)
 {
 	struct engine *e = engine;
 
@@ -71,7 +72,7 @@ int engine_init_commit(struct engine *e)
 		.log = &e->log,
 		.ctx = e,
 		.rescan_tree = rescan_tree,
-		.rescan = rescan,
+		.rescan = rescan_directory,
 		.rescan_unknown = rescan_unknown,
 		.batch = batch_boundary,
 		.pending_added = pending_added,

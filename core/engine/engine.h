@@ -106,7 +106,7 @@ struct engine_options {
 /*
  * Locks the catalog and starts its check.  -EBUSY: another process has locked
  * it; other errors are those of catalog_begin().  The process must have a
- * single thread, because catalog_begin() forks.
+ * single thread, because catalog_begin() may fork.
  */
 int engine_open(const struct engine_options *options, struct engine **out);
 

@@ -84,7 +84,8 @@ static int set_digest(struct demand_worker *w, enum digest_id id)
 	return fingerprint_new(DIGEST_BIT(id), &w->fp);
 }
 
-static int compute(struct demand_worker *w, const struct demand_request *r)
+static int compute_digest(struct demand_worker *w,
+			  const struct demand_request *r)
 {
 	int err, fd = file_reopen(r->query.fd);
 
@@ -125,7 +126,7 @@ static int serve_request(struct demand_worker *w,
 	    w->result == -EAGAIN) {
 		w->key = key;
 		w->identity = identity;
-		w->result = compute(w, r);
+		w->result = compute_digest(w, r);
 	}
 	err = stat_file(source, r->query.fd, &key, &identity);
 	if (!err && !file_identity_equal(&identity, &w->identity))

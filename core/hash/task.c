@@ -18,7 +18,7 @@ enum {
 	HOLE_BYTES = 256 << 20, /* of a hole between two checks */
 };
 
-static void advance(struct hash_task *t, uint64_t bytes)
+static void add_done(struct hash_task *t, uint64_t bytes)
 {
 	t->done += bytes;
 	meter_add(&t->w->h->meter, bytes, clock_now_ms());
@@ -120,7 +120,7 @@ static ssize_t fill_buffer(void *arg, void *buffer, size_t len)
 		return 0;
 	n = read_in_turn(t, buffer, left < len ? (size_t)left : len);
 	if (n > 0)
-		advance(t, (uint64_t)n);
+		add_done(t, (uint64_t)n);
 	return n;
 }
 
@@ -151,7 +151,7 @@ static int digest_hole(struct hash_task *t)
 		if (left > HOLE_BYTES)
 			left = HOLE_BYTES;
 		err = fingerprint_update_zeros(t->w->fp, left);
-		advance(t, left);
+		add_done(t, left);
 	}
 	return err;
 }

@@ -10,7 +10,7 @@
 /*
  * Pauses the queue while the machine runs on its battery.  A thread polls the
  * power supplies every few seconds: the kernel reports changes only by netlink,
- * and the mount's sandbox allows no sockets.
+ * and the mount's sandbox allows no netlink sockets.
  */
 struct power {
 	struct queue *queue;   /* borrowed; constant */

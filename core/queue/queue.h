@@ -46,13 +46,13 @@
  * answers the requests whose deadline has passed.
  *
  * Fairness.  Each user may park a share of WAITERS_MAX requests, and jobs that
- * requests wait for are served in rotation among users.  One user occupies
- * serve_most workers at most; QUEUE_SPARE more take jobs of users that no
- * worker serves.  Large files are in lists of their own and never occupy all
- * workers of a kind.  A large file that a request waits for gives its worker to
- * a large file of another user after QUEUE_SLICE_MS, or when no request waits
- * for it any more.  The work done so far is kept with the job, for
- * QUEUE_KEPT_MAX files.
+ * requests wait for are served in rotation among users.  When serve_most
+ * workers are busy with them, the other QUEUE_SPARE take only jobs of users
+ * that no worker serves.  Large files are in lists of their own and never
+ * occupy all workers of a kind.  A large file that a request waits for gives
+ * its worker to a large file of another user after QUEUE_SLICE_MS, or when no
+ * request waits for it any more.  The work done so far is kept with the job,
+ * for QUEUE_KEPT_MAX files.
  *
  * Memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests; a file that
  * does not fit is put on the catalog's pending list by the caller, and fed back

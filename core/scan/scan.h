@@ -47,9 +47,9 @@
  * posted; see "Versions of names" in core/commit/commit.h.
  *
  * The scan never opens a regular file for reading, never writes to SOURCE or
- * the catalog, and never follows a symbolic link.  Its memory is bounded by the
- * directories beside the path from the root to the present one.  A directory
- * that cannot be read is logged and skipped; its records stay.
+ * the catalog, and never follows a symbolic link.  In memory it has the entries
+ * of one directory, and the directories still to be read beside the path to it.
+ * A directory that cannot be read is logged and skipped; its records stay.
  *
  * Functions may be called from any thread and do not block, unless they say
  * otherwise.

@@ -82,7 +82,7 @@ static int open_entry(const struct source *source, int parent_fd,
 }
 
 /* "path/" and "name" make "path/name/". */
-static char *join(const char *path, const char *name)
+static char *join_path(const char *path, const char *name)
 {
 	size_t before = strlen(path), len = strlen(name);
 	char *joined = malloc(before + len + 2);
@@ -146,7 +146,7 @@ static int fill_entry(const struct directory_lookup *l, unsigned depth,
 		return err;
 	out->parent = named.parent;
 	out->name_at = strlen(parent->path);
-	out->path = join(parent->path, named.name);
+	out->path = join_path(parent->path, named.name);
 	if (!out->path)
 		return -ENOMEM;
 	out->fd = open_entry(l->source, parent->fd, named.name, &out->key);

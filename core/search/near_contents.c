@@ -60,7 +60,7 @@ uint32_t near_texts(const struct search_query *q)
 }
 
 /* 0 becomes 1, -ENOENT becomes 0. */
-static int exists(int err)
+static int err_to_exists(int err)
 {
 	return err ? err == -ENOENT ? 0 : err : 1;
 }
@@ -72,12 +72,14 @@ static int sketches_fetch(struct search_query *q, enum index_relation relation,
 	uint32_t content = q->self_content;
 	int sketch, sif8;
 
-	sketch = exists(relation == INDEX_TEXT ?
-				fetch_text_sketch(q, content, &out->sketch) :
-				fetch_sketch(q, content, &out->sketch));
+	sketch = err_to_exists(
+		relation == INDEX_TEXT ?
+			fetch_text_sketch(q, content, &out->sketch) :
+			fetch_sketch(q, content, &out->sketch));
 	if (sketch < 0)
 		return sketch;
-	sif8 = exists(fetch_short_sketch(q, content, &out->short_sketch));
+	sif8 = err_to_exists(
+		fetch_short_sketch(q, content, &out->short_sketch));
 	out->has_sketch = sketch;
 	out->has_short = sif8 > 0;
 	return sif8 < 0 ? sif8 : 0;

@@ -20,7 +20,7 @@ void visibility_release(struct visibility *v)
 	*v = (struct visibility){ 0 };
 }
 
-static bool grow(struct visibility *v)
+static bool table_grow(struct visibility *v)
 {
 	size_t size = v->size ? 2 * v->size : 64, i, at;
 	struct visibility_entry *slots = calloc(size, sizeof(*slots));
@@ -55,7 +55,7 @@ static struct visibility_entry *find_or_add(struct visibility *v, uint64_t hash,
 	struct visibility_entry *found;
 	size_t at;
 
-	if (2 * v->count >= v->size && !grow(v))
+	if (2 * v->count >= v->size && !table_grow(v))
 		return NULL;
 	at = hash & (v->size - 1);
 	while (!is_free(&v->slots[at]) &&

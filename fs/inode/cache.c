@@ -79,11 +79,11 @@ void cache_forget_pages(struct fs *fs, struct inode *inode)
 
 void cache_count_lookup(const struct fs *fs, struct inode *dir)
 {
-	if (atomic_load(&dir->looked_ns) < cache_recent_ns(fs)) {
-		atomic_store(&dir->looked, 0);
-		atomic_store(&dir->looked_ns, cache_clock_ns());
+	if (atomic_load(&dir->lookups_since_ns) < cache_recent_ns(fs)) {
+		atomic_store(&dir->lookups, 0);
+		atomic_store(&dir->lookups_since_ns, cache_clock_ns());
 	}
-	atomic_fetch_add(&dir->looked, 1);
+	atomic_fetch_add(&dir->lookups, 1);
 }
 
 /* False for a time of whole seconds: the filesystem may count in seconds, and
@@ -96,8 +96,8 @@ static bool is_exact(int64_t time_ns)
 /* Whether the kernel has the attributes of most names by recent lookups. */
 static bool names_are_known(const struct fs *fs, const struct inode *dir)
 {
-	return atomic_load(&dir->looked_ns) >= cache_recent_ns(fs) &&
-	       atomic_load(&dir->looked) > atomic_load(&dir->listed) / 2;
+	return atomic_load(&dir->lookups_since_ns) >= cache_recent_ns(fs) &&
+	       atomic_load(&dir->lookups) > atomic_load(&dir->listed) / 2;
 }
 
 /* Whether most attributes were cached for long when the listing was read. */

@@ -123,7 +123,7 @@ static bool own_capabilities(struct __user_cap_header_struct *head,
 	return known;
 }
 
-static bool set_setid(bool on)
+static bool set_fsetid(bool on)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
@@ -146,7 +146,7 @@ static void take_groups(struct fs *fs, const struct credentials *groups)
 	groups_are_other = credentials_enter(&p, &fs->own) == 0;
 }
 
-/* Whether a write clears the setgid bit depends on the writer's groups. */
+/* True: the writer's groups decide whether a write clears the setgid bit. */
 static bool depends_on_groups(int fd)
 {
 	struct stat st;
@@ -159,7 +159,7 @@ bool cred_drop_setid(struct fs *fs, fuse_req_t req, int fd)
 {
 	struct credentials caller;
 
-	if (!fs->root_user || !set_setid(false))
+	if (!fs->root_user || !set_fsetid(false))
 		return false;
 	if (depends_on_groups(fd)) {
 		if (cred_of(req, &caller) != 0)
@@ -174,7 +174,7 @@ bool cred_drop_setid_for_all(struct fs *fs)
 {
 	const struct credentials nobody = { .gid = NO_GROUP };
 
-	if (!fs->root_user || !set_setid(false))
+	if (!fs->root_user || !set_fsetid(false))
 		return false;
 	take_groups(fs, &nobody);
 	return true;
@@ -185,7 +185,7 @@ void cred_raise_setid(struct fs *fs)
 	if (groups_are_other)
 		credentials_leave(&fs->own);
 	groups_are_other = false;
-	(void)set_setid(true);
+	(void)set_fsetid(true);
 }
 
 static void umask_clear(void)

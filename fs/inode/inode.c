@@ -279,7 +279,7 @@ static void inode_set_fresh(struct inode *inode, int64_t ctime_ns)
 {
 	atomic_init(&inode->caps_none, atomic_load(&inode->caps_epoch));
 	atomic_init(&inode->ctime_ns, ctime_ns);
-	atomic_init(&inode->noticed_ns, ctime_ns);
+	atomic_init(&inode->reported_ns, ctime_ns);
 }
 
 static int inode_new(struct fs *fs, const struct found *found,

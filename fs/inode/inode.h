@@ -97,18 +97,18 @@ struct inode {
 	 * the table.  A hint. */
 	atomic_bool new_names;
 	/* Directories: the number of names in the last listing, and the number
-	 * of lookups since looked_ns.  Hints. */
+	 * of lookups since lookups_since_ns.  Hints. */
 	atomic_uint listed;
-	atomic_uint looked;
-	_Atomic int64_t looked_ns;
+	atomic_uint lookups;
+	_Atomic int64_t lookups_since_ns;
 
 	_Atomic(struct lock_owner *) owners; /* fs/loop/locks.c */
 
 	/* Used by fs/inode/watched.c. */
 	struct inode *watched_next; /* in its bucket */
 	_Atomic uint64_t watch_id;  /* 0: not in that table */
-	atomic_bool told; /* attributes were sent to the kernel before */
-	atomic_int kept;  /* enum watched_kept; reset by an event */
+	atomic_bool attr_sent; /* attributes were sent to the kernel before */
+	atomic_int kept;       /* enum watched_kept; reset by an event */
 	atomic_uint
 		names_epoch; /* when a name in it was last cached for long */
 	/* How many of listed are cached for long.  A hint. */
@@ -117,8 +117,8 @@ struct inode {
 	/* Used by fs/ops/notify.c. */
 	struct file_key key; /* valid if key_known */
 	atomic_bool key_known;
-	atomic_bool flushed;        /* since the last write request */
-	_Atomic int64_t noticed_ns; /* the last ctime reported to the engine */
+	atomic_bool flushed;         /* since the last write request */
+	_Atomic int64_t reported_ns; /* the last ctime reported to the engine */
 };
 
 /* Two changes within this time may have the same ctime. */

@@ -272,7 +272,7 @@ static bool may_keep(struct fs *fs, struct inode *inode, struct stat *st)
 {
 	if (!watched_is_on(fs))
 		return false;
-	if (!atomic_exchange(&inode->told, true)) {
+	if (!atomic_exchange(&inode->attr_sent, true)) {
 		keep_for_short(fs, inode);
 		return false;
 	}

@@ -24,7 +24,7 @@ struct inode;
  *   The kernel knows the inode.  It ignores the attributes of a reply if they
  *   were invalidated after the request.  An inode that the kernel does not know
  *   cannot be invalidated, so the attributes of the first reply about an inode
- *   (inode->told is false) are never cached for long.
+ *   (inode->attr_sent is false) are never cached for long.
  *
  *   The daemon reads the attributes.  KEPT_LONG is set before that.  An event
  *   that is handled later invalidates them.  An event that was handled earlier

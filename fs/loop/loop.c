@@ -136,7 +136,7 @@ static void free_thread(struct loop_thread *t)
 
 /* Whether the calling thread is surplus and has to return; it is detached and
  * freed then. */
-static bool retire(struct loop *l, struct loop_thread *t)
+static bool end_if_surplus(struct loop *l, struct loop_thread *t)
 {
 	bool ends;
 
@@ -163,7 +163,7 @@ static void *thread_run(void *arg)
 	atomic_store(&t->tid, gettid());
 	while ((r = receive_request(l->session, &t->buf)) > 0) {
 		answer_request(l, t);
-		if (retire(l, t))
+		if (end_if_surplus(l, t))
 			return NULL;
 	}
 	if (r < 0)

@@ -150,10 +150,10 @@ static bool refuse_name_change(fuse_req_t req, fuse_ino_t parent,
 
 /* ---- the operations of the session ---- */
 
-/* The kernel may no longer know the inode, so inode->told is reset. */
+/* The kernel may no longer know the inode, so inode->attr_sent is reset. */
 static void forget_inode(struct fs *fs, struct inode *inode, uint64_t count)
 {
-	atomic_store(&inode->told, false);
+	atomic_store(&inode->attr_sent, false);
 	inode_forget(fs, inode, count);
 }
 

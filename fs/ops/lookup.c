@@ -224,7 +224,7 @@ void lookup_reply_entry(fuse_req_t req, struct fs *fs,
 
 	/* ENOENT: the request was interrupted and the entry is lost. */
 	if (fuse_reply_entry(req, e) == -ENOENT && e->ino) {
-		atomic_store(&inode->told, false);
+		atomic_store(&inode->attr_sent, false);
 		inode_unref(fs, inode);
 	}
 }

@@ -36,7 +36,7 @@ static int move_ctime(int fd, struct stat *st)
 
 /* Changes the ctime of the file several times.  Its metadata has just changed
  * anyway, so nobody can notice. */
-static enum metadata_change_times probe(int fd)
+static enum metadata_change_times probe_times(int fd)
 {
 	struct stat first, second;
 	int i;
@@ -64,7 +64,7 @@ static bool is_fine(struct fs *fs, int fd)
 	int times = atomic_load(&fs->metadata_change_times);
 
 	if (times == METADATA_TIMES_UNKNOWN) {
-		times = (int)probe(fd);
+		times = (int)probe_times(fd);
 		atomic_store(&fs->metadata_change_times, times);
 	}
 	return times == METADATA_TIMES_FINE;

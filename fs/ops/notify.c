@@ -133,7 +133,7 @@ int notify_key(struct fs *fs, struct inode *inode, struct file_key *out)
 	return 0;
 }
 
-/* Also sets noticed_ns, so that a later lookup does not report the change
+/* Also sets reported_ns, so that a later lookup does not report the change
  * again. */
 static void report_closed(struct fs *fs, struct inode *inode, int fd)
 {
@@ -145,7 +145,7 @@ static void report_closed(struct fs *fs, struct inode *inode, int fd)
 		return;
 	key_of_fd(fs, inode, fd, &key);
 	source_get_identity(&st, &identity);
-	atomic_store(&inode->noticed_ns, timespec_to_ns(&st.st_ctim));
+	atomic_store(&inode->reported_ns, timespec_to_ns(&st.st_ctim));
 	similar_expire(fs);
 	engine_file_closed(fs->engine, &key, &identity);
 }
@@ -163,12 +163,12 @@ void notify_looked_up(struct fs *fs, struct inode *inode, const struct stat *st)
 	if (!fs->engine || !S_ISREG(st->st_mode) ||
 	    atomic_load(&inode->writers))
 		return;
-	before = atomic_exchange(&inode->noticed_ns, ctime_ns);
+	before = atomic_exchange(&inode->reported_ns, ctime_ns);
 	if (before == ctime_ns)
 		return;
 	if (!before) {
 		if (!engine_file_seen(fs->engine, st))
-			atomic_store(&inode->noticed_ns, 0);
+			atomic_store(&inode->reported_ns, 0);
 	} else if (!inode_path_fd(fs, inode, &path)) {
 		report_closed(fs, inode, path.fd);
 		path_fd_close(&path);

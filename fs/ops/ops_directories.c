@@ -171,7 +171,7 @@ static void put_entry(struct filling *f, const struct dirent64 *d)
 	entry_put(f, d->d_name, &e, d->d_off);
 }
 
-static bool fits(const struct filling *f, const char *name)
+static bool entry_fits(const struct filling *f, const char *name)
 {
 	return entry_size(f, name) <= f->size - f->used;
 }
@@ -182,7 +182,7 @@ static bool fill_similar(struct filling *f)
 	const char *name = f->fs->options.similar_name;
 	struct fuse_entry_param e;
 
-	if (!fits(f, name))
+	if (!entry_fits(f, name))
 		return false;
 	memset(&e, 0, sizeof(e));
 	e.attr.st_ino = similar_root_number(f->fs);
@@ -208,7 +208,7 @@ static int fill_lower(struct filling *f)
 		if (!d)
 			return 0;
 		if (!is_hidden(f, d->d_name)) {
-			if (!fits(f, d->d_name))
+			if (!entry_fits(f, d->d_name))
 				return 0;
 			put_entry(f, d);
 		}
@@ -234,7 +234,7 @@ static int fill_from(struct filling *f, off_t off)
 static void drop_counted(const struct filling *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
-		atomic_store(&f->counted[i]->told, false);
+		atomic_store(&f->counted[i]->attr_sent, false);
 		inode_unref(f->fs, f->counted[i]);
 	}
 }

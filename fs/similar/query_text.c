@@ -12,7 +12,7 @@ struct query_words {
 	size_t len;
 };
 
-static bool equals(const struct query_words *w, const char *text)
+static bool words_equal(const struct query_words *w, const char *text)
 {
 	return w->len == strlen(text) && memcmp(w->text, text, w->len) == 0;
 }
@@ -38,7 +38,8 @@ static int take_relation(struct parsing *p, const struct query_words *value)
 	size_t i;
 
 	for (i = 0; i < INDEX_RELATIONS; i++) {
-		if (!equals(value, index_relation_names[i]) || p->has_relation)
+		if (!words_equal(value, index_relation_names[i]) ||
+		    p->has_relation)
 			continue;
 		p->q->relation = (enum index_relation)i;
 		p->has_relation = true;
@@ -68,9 +69,9 @@ static int take_line(struct parsing *p, const char *line, size_t len)
 		return -EINVAL;
 	name = (struct query_words){ line, (size_t)(equal - line) };
 	value = (struct query_words){ equal + 1, len - name.len - 1 };
-	if (equals(&name, "size"))
+	if (words_equal(&name, "size"))
 		return take_size(p, &value);
-	if (equals(&name, "relation"))
+	if (words_equal(&name, "relation"))
 		return take_relation(p, &value);
 	return take_digest(p, &name, &value);
 }
