@@ -139,7 +139,7 @@ static bool same_directory(const struct stat *a, const struct stat *b)
 
 /*
  * Whether path is the directory or below it.  Walks up and compares inodes, as
- * paths say nothing with bind mounts.
+ * paths are not reliable with bind mounts.
  */
 static int is_inside(const char *path, const struct stat *directory,
 		     bool *inside_out)

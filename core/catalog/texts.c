@@ -24,8 +24,8 @@
  * Lengths are varints.  Characters of base64 take 6 bits each, the first in the
  * lowest bits; zeros fill the last byte.  The block size is 3 * 2^level.
  *
- * A form is used only if unpacking gives the same text, character for
- * character.  Every other text is stored as FORM_PLAIN.
+ * A form is used only if unpacking gives exactly the same text.  Every other
+ * text is stored as FORM_PLAIN.
  */
 enum {
 	FORM_PLAIN = 0,

@@ -21,18 +21,18 @@
 #include "core/source/source.h"
 
 /*
- * Keeps the digests of a tree current and answers what resembles what.
+ * Keeps the digests of a tree current, and answers queries for near-duplicates.
  *
  * The engine puts the modules together and has little code of its own.  It owns
- * the catalog, the index and every background thread; its caller (the host: a
- * mount) tells it what happened and sends it queries.
+ * the catalog, the index and every background thread.  Its caller, the host (a
+ * mount), reports changes to it and sends it queries.
  *
  * Modules.  Each takes a context of its own with callbacks; the files
  * X_context.c of this folder fill them in, so they are the only places where
  * one module reaches another.
  *
  *   scan     finds files that are new, changed or gone      -> queue, commit
- *   queue    what is to be hashed, in which order           -> hash
+ *   queue    the files to be hashed, in order               -> hash
  *   hash     worker threads that digest files               -> queue, commit
  *   commit   the thread that writes the catalog             -> catalog, index
  *   search   threads that answer queries                    <- catalog, index
@@ -45,14 +45,13 @@
  * queue.  The committer writes results in batches, a transaction each, and
  * updates the index (commit).
  *
- * The life of a query is told in core/search/search.h.
+ * For the life of a query see core/search/search.h.
  *
- * Threads and locks.  Every function here may be called from any thread and
- * returns at once: it never waits for hashing, for the disk under SOURCE or for
- * a commit.  What takes time is answered by a callback from one of the engine's
- * own threads; callbacks must be quick and may call the engine again.  The
- * engine has no lock of its own, each module has its own, and no module calls
- * another one with its lock held.
+ * Threads and locks.  Any thread may call these functions.  They return at
+ * once: they never wait for hashing or for a commit.  A query that takes time
+ * is answered by a callback from one of the engine's threads; callbacks must be
+ * quick and may call the engine again.  The engine has no lock of its own.
+ * Each module has its own, and no module calls another one with its lock held.
  *
  * The engine must never: give out a digest of a past state of a file, call a
  * callback twice or not at all, or let a thread of the host wait.
@@ -121,7 +120,7 @@ int engine_start(struct engine *e);
  * all threads, closes the catalog. */
 void engine_free(struct engine *e);
 
-/* ---- what a file is ---- */
+/* ---- keys ---- */
 
 /* source_get_key() for SOURCE. */
 void engine_file_key(const struct engine *e, int fd, const struct stat *st,

@@ -60,7 +60,7 @@ static bool is_idle(const struct snapshot *s)
 	       q->delayed == q->unsteady;
 }
 
-/* Paused, and all that is left to do is what the pause keeps back. */
+/* Paused, and all remaining work waits for the end of the pause. */
 static bool is_stalled(const struct snapshot *s)
 {
 	const struct queue_counts *q = &s->queue;

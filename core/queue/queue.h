@@ -164,7 +164,7 @@ struct job {
 	enum job_level background; /* its level without requests */
 	bool again;                /* running only: run again at the end */
 	bool changed;     /* hash the file even if its identity is known */
-	bool large;       /* false until a worker has seen the size */
+	bool large;       /* false until queue_identify() */
 	bool joined;      /* running only: a request was parked meanwhile */
 	unsigned tries;   /* how often the file changed while it was hashed */
 	uint64_t turn;    /* JOB_WAITED only: the order of its list */

@@ -26,7 +26,7 @@ enum {
 	COMPARED = 32,    /* directories that are compared */
 };
 
-/* ---- what is below a directory ---- */
+/* ---- the tree below a directory ---- */
 
 struct directory_tree {
 	struct sif_sketch sketch;

@@ -59,7 +59,7 @@ static int open_handle(struct watch *w, const fsid_t *filesystem,
 	return -ENOENT;
 }
 
-/* ---- what changed ---- */
+/* ---- reporting changes ---- */
 
 static uint64_t id_of(const struct watch_handle *h)
 {

@@ -17,7 +17,7 @@ struct lock_owner;
 struct reopen;
 
 /*
- * The files that the kernel knows, keyed by (st_dev, st_ino).
+ * The table of inodes: the files that the kernel knows, by (st_dev, st_ino).
  *
  * Life.  An inode lives as long as it has references.  Every lookup count of
  * the kernel is a reference, and a request that is answered later takes

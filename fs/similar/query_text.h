@@ -7,7 +7,7 @@
 #include "core/digest/digest.h"
 #include "core/index/index.h"
 
-/* What is written to .query, see query_file.h. */
+/* A query written to .query, see query_file.h. */
 struct query_text {
 	struct digests digests; /* owned */
 	enum index_relation relation;
