@@ -69,13 +69,13 @@ static bool is_stalled(const struct snapshot *s)
 	       !q->running && (q->queued || s->catalog.pending);
 }
 
-static json_t *digest_names(uint32_t set_number)
+static json_t *digest_names(uint32_t set)
 {
 	json_t *names = json_array();
 	int id;
 
 	for (id = 0; names && id < DIGEST_COUNT; id++)
-		if (set_number & DIGEST_BIT(id))
+		if (set & DIGEST_BIT(id))
 			json_array_append_new(
 				names, json_string(digest_infos[id].name));
 	return names;

@@ -365,7 +365,7 @@ static unsigned collect_part(const struct search_query *q)
 static void groups_turn_over(struct search_query *q)
 {
 	const struct groups_state *state = q->state;
-	uint32_t groups_end = index_end(q->context->index);
+	uint32_t end = index_end(q->context->index);
 	unsigned part = collect_part(q), done = part;
 	int64_t now = clock_now_ms();
 
@@ -375,9 +375,9 @@ static void groups_turn_over(struct search_query *q)
 	if (state->collected)
 		done += (1000 - part) * grouping_progress(state->grouping) /
 			1000;
-	else if (groups_end && state->content.content < groups_end)
+	else if (end && state->content.content < end)
 		done = (unsigned)((uint64_t)part * state->content.content /
-				  groups_end);
+				  end);
 	state->watch->progress(state->watch->arg, done);
 }
 
