@@ -392,7 +392,8 @@ int catalog_text_sketch_each(struct catalog_txn *txn,
 					 const struct sif_sketch *sketch),
 			     void *arg);
 
-/* What it returns ends the walk when it is not 0, and is returned. */
+/* Called for each file of a walk.  A result other than 0 ends the walk, which
+ * returns it. */
 typedef int catalog_copy_fn(void *arg, uint32_t content,
 			    const struct file_key *key);
 

@@ -235,7 +235,7 @@ int catalog_commit_errno(const struct catalog *c, int rc);
 int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	    size_t key_len, MDB_val *value_out);
 
-/* The same of a database whose keys are ids of contents. */
+/* txn_get() from a database whose keys are ids of contents. */
 int txn_get_content(struct catalog_txn *txn, enum catalog_db db,
 		    uint32_t content, MDB_val *value_out);
 

@@ -9,8 +9,8 @@
 #include "core/hash/hash_impl.h"
 #include "core/source/file.h"
 
-/* What a worker does with a job: finds the file, decides whether to read it,
- * and ends the job. */
+/* A worker takes a job, finds the file, decides whether to read it, and ends
+ * the job. */
 
 /* Delays until the job is queued again. */
 enum {

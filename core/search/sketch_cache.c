@@ -16,7 +16,7 @@ struct kept_sketch {
 	uint8_t parts[]; /* values, times, places */
 };
 
-/* What is kept of a content. */
+/* The sketches of a content that a slot has. */
 enum part {
 	PART_SIF,  /* struct kept_sketch */
 	PART_SIF8, /* struct short_sketch */

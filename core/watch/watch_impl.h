@@ -21,7 +21,7 @@ enum {
 	FOREIGN_SLOTS = 4096,
 	/* From the first event of a file until it is resolved. */
 	SETTLE_MS = 50,
-	/* The same, for a file that was written to and not closed. */
+	/* SETTLE_MS of a file that was written to and not closed. */
 	SETTLE_WRITTEN_MS = 10000,
 	/* See watch_is_late(). */
 	LATE_MS = 500,

@@ -62,7 +62,7 @@ int similar_each(struct similar_job *job, const char *listing,
 		 int (*take)(void *arg, int score, const char *path),
 		 void *arg);
 
-/* What similar_each() finds, kept. */
+/* An entry that similar_each() found. */
 struct similar_path {
 	char *path;
 	int score;
