@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* Of the number of counters. */
@@ -24,19 +23,18 @@ static size_t size_of(const struct frequency *f)
 	return (size_t)1 << f->bits;
 }
 
-/* NULL: there is no memory. */
+/* Not set to 0.  NULL: there is no memory. */
 static uint16_t *counters_new(size_t size)
 {
 	size_t bytes = size * sizeof(uint16_t);
 	uint16_t *count;
 
 	if (bytes < HUGE_PAGE)
-		return calloc(size, sizeof(uint16_t));
+		return malloc(bytes);
 	count = aligned_alloc(HUGE_PAGE, bytes);
-	if (!count)
-		return NULL;
-	(void)madvise(count, bytes, MADV_HUGEPAGE);
-	return memset(count, 0, bytes);
+	if (count)
+		(void)madvise(count, bytes, MADV_HUGEPAGE);
+	return count;
 }
 
 int frequency_new(struct frequency **out)
@@ -46,7 +44,7 @@ int frequency_new(struct frequency **out)
 	if (!f)
 		return -ENOMEM;
 	f->bits = FIRST_BITS;
-	f->count = counters_new(size_of(f));
+	f->count = calloc(size_of(f), sizeof(*f->count));
 	if (!f->count) {
 		free(f);
 		return -ENOMEM;
