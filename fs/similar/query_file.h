@@ -25,8 +25,8 @@ struct fs;
  * A query with the first line relation=groups is for the groups of the tree
  * (core/search/groups.h).  Further lines may be exact=1, text=1, threshold=N,
  * min_size=N, and any number of within=PATH, in hexadecimal digits, for only
- * the files below these paths.  The answer is made while it is read, and has
- * these records:
+ * the files below these paths.  With every=1 no contents are compared: each is
+ * a group.  The answer is made while it is read, and has these records:
  *
  *   progress N      N thousandths of the search are done
  *   threshold N     the threshold of the search
@@ -34,6 +34,7 @@ struct fs;
  *   file GROUP SCORE SIZE XXH128 MTIME/PATH
  *                   a file; GROUP counts from 0; SCORE with the head of the
  *                   group, 100 for the head itself; MTIME in nanoseconds
+ *   digests GROUP   with every=1: lines NAME=DIGEST of the content
  *   incomplete      as above
  *   end             the answer is complete
  *
