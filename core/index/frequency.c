@@ -2,6 +2,7 @@
 #include "core/index/frequency.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -112,17 +113,10 @@ void frequency_add(struct frequency *f, const struct sif_sketch *sketch)
 	f->values += sketch->count;
 }
 
-double frequency_weight_of(double contents)
-{
-	double part = FREQUENCY_COMMON / contents;
-
-	return contents <= FREQUENCY_COMMON ? 1 : part * part * part;
-}
-
-double frequency_weight(const struct frequency *f, uint64_t value)
+uint32_t frequency_contents(const struct frequency *f, uint64_t value)
 {
 	double count = f->count[place_of(f, value)];
 	double others = (double)f->values / (double)size_of(f);
 
-	return frequency_weight_of(count - others);
+	return (uint32_t)lround(fmax(1, count - others));
 }

@@ -22,18 +22,9 @@
  * there were few such values when the table was small, as then there were few
  * contents.
  *
- * Values that very many contents have (licence headers, include guards,
- * templates) say little about two of them.  A value counts fully up to
- * FREQUENCY_COMMON contents; above, its weight falls with the third power of
- * the number: with 300 contents it is 8 %, with 600 1 %.
- * FREQUENCY_COMMON does not depend on the size of the tree, because the number
- * of versions of one file does not either.
- *
  * Private to core/index and its tests.  Not thread-safe.
  */
 struct frequency;
-
-#define FREQUENCY_COMMON 128
 
 int frequency_new(struct frequency **out);
 void frequency_free(struct frequency *f);
@@ -42,10 +33,7 @@ size_t frequency_bytes(const struct frequency *f);
 /* Counts the values of one more content. */
 void frequency_add(struct frequency *f, const struct sif_sketch *sketch);
 
-/* The weight of a value that so many contents have, 0..1. */
-double frequency_weight_of(double contents);
-
-/* The weight of a value, 0..1. */
-double frequency_weight(const struct frequency *f, uint64_t value);
+/* In how many contents the value is, 1 or more. */
+uint32_t frequency_contents(const struct frequency *f, uint64_t value);
 
 #endif

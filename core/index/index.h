@@ -28,7 +28,7 @@
  *   postings  an inverted index: for each value, the contents that have it
  *             (postings.h).
  *   weights   how much a value counts.  A value that very many contents have
- *             is boilerplate and counts little (frequency.h).
+ *             is boilerplate and counts little (weight.h, frequency.h).
  *
  * The life of a query
  *
@@ -38,7 +38,7 @@
  *     hundred are kept (best.h).
  *  2. index_search() reads the sketch of each candidate and compares it with
  *     the sketch of the query (score.h).  The result is a score, and whether
- *     the two are alike in more than boilerplate.
+ *     the two are alike in more than boilerplate (distinctive.h).
  *  3. Those that are, with a score that is high enough, are returned, best score
  *     first.
  *
@@ -135,16 +135,16 @@ static inline bool index_is_alike(enum index_relation relation)
  * are found, unless the query asks for more matches.
  */
 #define INDEX_VISIBLE_MAX 1024
-#define INDEX_WEIGHT_SLOTS 4096
+#define INDEX_COUNT_SLOTS 4096
 
 struct index_visibility {
 	bool (*is_visible)(void *arg, uint32_t content);
 	void *arg;
-	/* A cache of the weights of values, kept by the index; zeroed by the
-	 * caller at first. */
-	struct index_weight {
-		uint32_t key, weight;
-	} weights[INDEX_WEIGHT_SLOTS];
+	/* A cache of the numbers of visible contents of values, kept by the
+	 * index; zeroed by the caller at first. */
+	struct index_count {
+		uint32_t key, contents;
+	} counts[INDEX_COUNT_SLOTS];
 };
 
 struct index_query {

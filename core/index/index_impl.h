@@ -49,7 +49,7 @@ struct index {
 #define ANCHORS 8
 
 /* What a shared value adds to the rank of a candidate if at most
- * FREQUENCY_COMMON contents have it. */
+ * WEIGHT_FULL contents have it. */
 #define VALUE_RANK 32
 
 /* columns.known lacks so many of the lowest bits of a value. */

@@ -11,6 +11,7 @@
 #include "core/index/passage.h"
 #include "core/index/scattered.h"
 #include "core/index/visible.h"
+#include "core/index/weight.h"
 
 /*
  * How many values each content shares with the sketch of a query.
@@ -22,7 +23,7 @@
  *
  * The number of entries that are read is limited, for each list (LIST_MOST) and
  * in total (READ_LISTS times as many); a query for more matches reads more.  A
- * list that is longer than FREQUENCY_COMMON adds less
+ * list that is longer than WEIGHT_FULL adds less
  * to a content the longer it is, as in a score.  Otherwise a content that
  * happens to be in the part of a long list that is read would rank above one
  * that shares rare values.
@@ -88,7 +89,7 @@ static void pass_longest(const struct sif_sketch *sketch,
 	size_t count = s->count, kept = count - count / PASSED, passed = 0, i;
 
 	for (i = kept; i < count; i++)
-		if (s->lists[i].length > FREQUENCY_COMMON)
+		if (s->lists[i].length > WEIGHT_FULL)
 			s->passed[s->lists[i].place + 1] = 1;
 	for (i = 1; i <= sketch->count; i++) {
 		s->passed[i] &= PASSED * (passed + 1) <= i;
@@ -206,8 +207,8 @@ static void read_list(const struct index *ix, const struct value_list *list,
 	uint32_t counts = FULL_COUNT;
 	size_t i;
 
-	if (list->length > FREQUENCY_COMMON)
-		counts = FULL_COUNT * FREQUENCY_COMMON / list->length;
+	if (list->length > WEIGHT_FULL)
+		counts = FULL_COUNT * WEIGHT_FULL / list->length;
 	if (!counts)
 		counts = 1;
 	if (s->visible)

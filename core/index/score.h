@@ -7,8 +7,8 @@
 
 #include "core/digest/digest.h"
 #include "core/digest/sif/sif.h"
-#include "core/index/frequency.h"
 #include "core/index/index.h"
+#include "core/index/weight.h"
 
 /*
  * The score of a listing: the estimated percentage of the larger content that
@@ -34,29 +34,6 @@ struct score_shares {
 	double contains; /* the part of the second */
 	double larger;   /* the part of the one with more windows */
 };
-
-/* A sketch that is compared with many others, with the weights of its
- * values. */
-struct weighed_sketch {
-	const struct sif_sketch *sketch;   /* borrowed */
-	bool has_common;                   /* whether a weight is below 1 */
-	uint32_t weights[SIF_MAX_VALUES];  /* WEIGHT_ONE: counts fully */
-	uint64_t sums[SIF_MAX_VALUES + 1]; /* sums[i]: of the first i weights */
-};
-
-#define WEIGHT_ONE (UINT32_C(1) << 30)
-
-/* Where weights come from: the frequency of a value or, if that is NULL, a
- * function, 0..WEIGHT_ONE.  0: it is not known. */
-struct weigher {
-	const struct frequency *frequency;
-	uint32_t (*weight)(void *arg, uint64_t value);
-	void *arg;
-};
-
-void score_weigh_sketch(const struct weigher *w,
-			const struct sif_sketch *sketch,
-			struct weighed_sketch *out);
 
 /*
  * Compares two sketches: the shares, and the distinctive shares, for which

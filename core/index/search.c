@@ -42,11 +42,11 @@ static double share_of(const struct score_shares *shares,
 	return 0;
 }
 
-/* Weights among the contents that are visible to the caller. */
+/* Counts the contents that are visible to the caller. */
 static struct weigher weigher_of(struct visible_index *v)
 {
 	if (v->visibility)
-		return (struct weigher){ NULL, visible_weight, v };
+		return (struct weigher){ NULL, visible_contents, v };
 	return (struct weigher){ .frequency = v->ix->frequency };
 }
 
@@ -78,7 +78,7 @@ static int weigh(struct visible_index *v, const struct sif_sketch *sketch,
 	struct weigher w = weigher_of(v);
 
 	view_lock(v);
-	score_weigh_sketch(&w, sketch, out);
+	weight_sketch(&w, sketch, out);
 	view_unlock(v);
 	return v->err;
 }

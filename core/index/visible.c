@@ -94,30 +94,29 @@ static int count_visible(struct visible_index *v, uint32_t key,
 	count = postings_find(v->ix->postings, key, NULL, 0);
 	(void)pthread_rwlock_unlock(&v->ix->columns_lock);
 	*count_out = count;
-	if (count <= FREQUENCY_COMMON)
+	if (count <= WEIGHT_FEW)
 		return 0;
 	return visible_find(v->ix, v->visibility, key, INDEX_VISIBLE_MAX, ids,
 			    count_out);
 }
 
-uint32_t visible_weight(void *arg, uint64_t value)
+uint32_t visible_contents(void *arg, uint64_t value)
 {
 	struct visible_index *v = arg;
 	uint32_t key = posting_key(value);
-	struct index_weight *known =
-		&v->visibility->weights[key % INDEX_WEIGHT_SLOTS];
+	struct index_count *known =
+		&v->visibility->counts[key % INDEX_COUNT_SLOTS];
 	size_t count = 0;
 	int err;
 
 	if (key >= v->limit)
 		return 0;
-	if (known->weight && known->key == key)
-		return known->weight;
+	if (known->contents && known->key == key)
+		return known->contents;
 	err = count_visible(v, key, &count);
 	if (err && !v->err)
 		v->err = err;
 	known->key = key;
-	known->weight =
-		(uint32_t)(WEIGHT_ONE * frequency_weight_of((double)count));
-	return known->weight;
+	known->contents = count ? (uint32_t)count : 1;
+	return known->contents;
 }

@@ -3,10 +3,10 @@
 #define CORE_INDEX_VISIBLE_H
 
 #include "core/index/index_impl.h"
-#include "core/index/score.h"
+#include "core/index/weight.h"
 
 /*
- * Posting lists and weights for a caller to whom not every content is visible.
+ * Posting lists and numbers of contents for a caller to whom not every content is visible.
  * All functions are called without a lock.  Private to core/index.
  */
 
@@ -22,11 +22,11 @@ struct visible_index {
 	struct index *ix;
 	struct index_visibility *visibility; /* NULL: all are visible */
 	uint32_t limit;                      /* visible_limit() */
-	int err; /* of the first weight that could not be computed */
+	int err; /* of the first number that could not be found */
 };
 
-/* Serves as weigher.weight; arg is a struct visible_index.  A value that the
- * postings hold for some contents only (as an anchor) has the weight 0. */
-uint32_t visible_weight(void *arg, uint64_t value);
+/* Serves as weigher.contents; arg is a struct visible_index.  Of a value that
+ * the postings hold for some contents only (as an anchor) it is not known. */
+uint32_t visible_contents(void *arg, uint64_t value);
 
 #endif

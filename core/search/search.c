@@ -32,11 +32,11 @@ static int turn_as_caller(struct search_query *q)
 		err = q->kind->begin(q);
 	q->work_left = q->searcher->turn_work;
 	q->err = 0;
-	/* Weights computed when the last turn ended may lack contents that were
-	 * no longer examined. */
+	/* Counts made when the last turn ended may lack contents that were no
+	 * longer examined. */
 	if (q->index_visibility && q->turns_done)
-		memset(q->index_visibility->weights, 0,
-		       sizeof(q->index_visibility->weights));
+		memset(q->index_visibility->counts, 0,
+		       sizeof(q->index_visibility->counts));
 	return err ? err : turn_in_txn(q);
 }
 

@@ -154,7 +154,7 @@ static void count_missed(const struct scale *s, struct catalog_txn *txn,
 		const struct weigher w = { .frequency = frequency };
 
 		fail_errno("sketch", catalog_sketch_get(txn, id, &a));
-		score_weigh_sketch(&w, &a, &weighed);
+		weight_sketch(&w, &a, &weighed);
 		for (k = 1; k < NEAR; k++) {
 			struct score_shares shares, distinctive;
 			uint32_t other =

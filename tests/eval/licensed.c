@@ -10,12 +10,13 @@
  * real tree do. */
 #define FAMILIES 320
 #define VERSIONS 2 /* of a source, besides the first */
-#define LICENCES 2
+#define LICENCES 8 /* so that no figure hangs on one pair of sources */
+#define LENGTHS 2
 #define TEXT_CLASS 0
 #define SOURCE_CLASS 1
 #define SEED 17
 
-static const size_t licence_bytes[LICENCES] = { 700, 1500 };
+static const size_t licence_bytes[LENGTHS] = { 700, 1500 };
 
 /* A body so long that the licence is 20 to 80 % of the whole. */
 static size_t body_bytes(size_t licence, uint64_t *state)
@@ -70,15 +71,16 @@ void licensed_add(struct licensed *l, struct corpus *c)
 {
 	uint64_t state = hash_text(LICENSED_GROUP);
 	struct bytes licence;
-	size_t i, family, most = 0;
+	size_t i, family, len, most = 0;
 	char *name;
 
 	for (i = 0; i < LICENCES; i++)
-		most += 4 * licence_bytes[i] * FAMILIES;
+		most += 4 * licence_bytes[i % LENGTHS] * FAMILIES;
 	l->sources = material_generate(SOURCE_CLASS, SEED, most + most / 3 + 4);
-	l->licences = material_generate(TEXT_CLASS, SEED, 16 * KIB);
+	l->licences = material_generate(TEXT_CLASS, SEED, 64 * KIB);
 	for (i = 0; i < LICENCES; i++) {
-		if (!material_cut(&l->licences, licence_bytes[i], &licence))
+		len = licence_bytes[i % LENGTHS];
+		if (!material_cut(&l->licences, len, &licence))
 			fail("licences: the material is used up");
 		for (family = 0; family < FAMILIES; family++) {
 			name = allocate_text(LICENSED_GROUP "%zu/%zu", i,

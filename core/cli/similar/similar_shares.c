@@ -42,11 +42,11 @@ struct sketch_pair {
 	struct weighed_sketch weighed;
 };
 
-static uint32_t full_weight(void *arg, uint64_t value)
+static uint32_t one_content(void *arg, uint64_t value)
 {
 	(void)arg;
 	(void)value;
-	return WEIGHT_ONE;
+	return 1;
 }
 
 /* -ENODATA: there is none. */
@@ -62,7 +62,7 @@ static int parse_sketch(const struct digests *d, struct sif_sketch *out)
 static int compare_sketches(const struct digests *a, const struct digests *b,
 			    struct sketch_pair *pair, double *bytes_out)
 {
-	const struct weigher w = { .weight = full_weight };
+	const struct weigher w = { .contents = one_content };
 	struct index_match match;
 	int err = parse_sketch(a, &pair->a);
 
@@ -70,7 +70,7 @@ static int compare_sketches(const struct digests *a, const struct digests *b,
 		err = parse_sketch(b, &pair->b);
 	if (err)
 		return err;
-	score_weigh_sketch(&w, &pair->a, &pair->weighed);
+	weight_sketch(&w, &pair->a, &pair->weighed);
 	err = passage_compare(&pair->weighed, a->size, &pair->b, b->size,
 			      &match);
 	if (!err)

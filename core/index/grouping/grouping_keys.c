@@ -48,7 +48,7 @@ static uint64_t mix(uint64_t x)
 
 static bool is_rare(const struct frequency *f, uint64_t value)
 {
-	return frequency_weight(f, value) * KEYS_RARE >= FREQUENCY_COMMON;
+	return frequency_contents(f, value) <= KEYS_RARE;
 }
 
 static bool is_mostly_common(const struct sif_sketch *sketch,

@@ -24,7 +24,7 @@
  * values.
  */
 enum {
-	KEYS_RARE = 512,
+	KEYS_RARE = 203,
 	KEYS_BANDS = 8,
 	KEYS_PLAIN_MAX = 32,
 	KEYS_LOOKED_UP_MAX = 256,

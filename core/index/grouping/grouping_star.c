@@ -43,7 +43,7 @@ static void weigh_head(struct grouping *g)
 
 	if (g->is_weighed)
 		return;
-	score_weigh_sketch(&w, &g->sketch, &g->weighed);
+	weight_sketch(&w, &g->sketch, &g->weighed);
 	g->is_weighed = true;
 }
 

@@ -89,15 +89,15 @@ static int ask_all(struct question_job *j, const char *all, const char *each,
 /* ---- contents ---- */
 
 /* Values that very many contents have count little. */
-static uint32_t weight_of(void *arg, uint64_t value)
+static uint32_t contents_of(void *arg, uint64_t value)
 {
 	const struct question_job *j = arg;
 	size_t i;
 
 	for (i = 0; i < j->value_count; i++)
 		if (j->values[i] == value && j->is_common[i])
-			return WEIGHT_ONE / 1024;
-	return WEIGHT_ONE;
+			return 10 * WEIGHT_FULL;
+	return 1;
 }
 
 static bool is_null(const PGresult *r, int row, int column)
@@ -148,7 +148,7 @@ static void take_fixed(const PGresult *r, int row, struct digests *d)
 static int score_of(struct question_job *j, const struct digests *d,
 		    bool has_sketch)
 {
-	const struct weigher w = { .weight = weight_of, .arg = j };
+	const struct weigher w = { .contents = contents_of, .arg = j };
 	struct score_shares shares, distinctive;
 	struct index_match match;
 
@@ -214,12 +214,12 @@ static int best_first(const void *a, const void *b)
 
 int question_score(struct question_job *j)
 {
-	const struct weigher w = { .weight = weight_of, .arg = j };
+	const struct weigher w = { .contents = contents_of, .arg = j };
 	struct share_answer *a = j->answer;
 	int err;
 
 	if (j->sketch)
-		score_weigh_sketch(&w, j->sketch, j->weighed);
+		weight_sketch(&w, j->sketch, j->weighed);
 	err = ask_all(j, "contents", "content", candidate_at,
 		      j->candidate_count, take_contents);
 	if (err || !a->count)

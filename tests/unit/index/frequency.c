@@ -5,6 +5,7 @@
 
 #include "core/index/frequency.h"
 #include "core/index/score.h"
+#include "core/index/weight.h"
 
 /*
  * A passage that very many contents have does not make two of them alike, and
@@ -13,7 +14,7 @@
  */
 enum { HEADER = 6000, BODY = 3000, LEN = HEADER + BODY };
 
-enum { FEW = FREQUENCY_COMMON / 2, MANY = 8 * FREQUENCY_COMMON };
+enum { FEW = WEIGHT_FULL / 2, MANY = 8 * WEIGHT_FULL };
 
 struct state {
 	struct index *ix;
@@ -134,7 +135,7 @@ static void test_the_more_have_it_the_less_it_counts(void **state)
 	int share, before = 100, steps;
 
 	for (steps = 0; steps < 40; steps++) {
-		add_with_header(s, FREQUENCY_COMMON / 8);
+		add_with_header(s, WEIGHT_FULL / 8);
 		share = match_with_header(s).distinctive_score;
 		assert_true(share <= before);
 		assert_true(steps == 0 || share >= before - 12);
@@ -281,6 +282,28 @@ static void test_unrelated_below_a_licence_of_many_sizes_are_not(void **state)
 	assert_true(count_alike(s, LICENCE, 400) >= PAIRS * 99 / 100);
 }
 
+/* Contents below one licence, from little more than the licence on: near the end
+ * of the sketch of a small one, the licence is in fewer and fewer sketches, and
+ * seems rare at last. */
+static void test_unrelated_below_a_licence_that_fades_are_not(void **state)
+{
+	enum { LICENCE = 1500, LEAST = 300, STEP = 8 };
+	struct state *s = *state;
+	static char text[LICENCE + LEAST + STEP * MANY];
+	unsigned i;
+	size_t len;
+
+	for (i = 0; i < MANY; i++) {
+		len = LICENCE + LEAST + STEP * (size_t)i;
+		make_text(text, LICENCE, 1);
+		make_text(text + LICENCE, len - LICENCE, 5000000 + i);
+		add(s, text, len);
+	}
+	assert_int_equal(count_alike(s, LICENCE, 0), 0);
+	assert_true(count_alike(s, LICENCE, 250) >= PAIRS * 99 / 100);
+	assert_true(count_alike(s, LICENCE, 120) >= PAIRS * 95 / 100);
+}
+
 /* Many instances of a template, with different values in it. */
 static void test_instances_that_share_values_are_alike(void **state)
 {
@@ -397,7 +420,8 @@ static double weight_after(struct frequency *f, uint64_t n, unsigned contents)
 	sketch_add(&one, value_of(n));
 	while (contents--)
 		frequency_add(f, &one);
-	return frequency_weight(f, value_of(n));
+	return (double)weight_of_contents(frequency_contents(f, value_of(n))) /
+	       WEIGHT_ONE;
 }
 
 static void assert_near(double have, double want, double tolerance)
@@ -414,12 +438,12 @@ static void test_weights_fall_as_the_number_grows(void **state)
 	assert_int_equal(frequency_new(&f), 0);
 	assert_near(weight_after(f, 0, 0), 1, 0);
 	assert_near(weight_after(f, 1, 1), 1, 0);
-	assert_near(weight_after(f, 2, FREQUENCY_COMMON), 1, 0);
-	assert_near(weight_after(f, 3, 2 * FREQUENCY_COMMON), 0.125, 1e-3);
-	assert_near(weight_after(f, 4, 10 * FREQUENCY_COMMON), 0.001, 1e-5);
+	assert_near(weight_after(f, 2, WEIGHT_FULL), 1, 0);
+	assert_near(weight_after(f, 3, 2 * WEIGHT_FULL), 0.125, 1e-3);
+	assert_near(weight_after(f, 4, 10 * WEIGHT_FULL), 0.001, 1e-5);
 	/* A counter at its end. */
-	assert_near(weight_after(f, 5, 100000),
-		    pow(FREQUENCY_COMMON / 65535.0, 3), 1e-9);
+	assert_near(weight_after(f, 5, 100000), pow(WEIGHT_FULL / 65535.0, 3),
+		    1e-9);
 	frequency_free(f);
 }
 
@@ -440,8 +464,8 @@ static void test_what_shares_a_counter_by_chance_is_taken_off(void **state)
 		frequency_add(f, &others);
 	}
 	assert_near(weight_after(f, 1, 100), 1, 0);
-	assert_near(weight_after(f, 2, 2 * FREQUENCY_COMMON), 0.125, 0.03);
-	assert_near(weight_after(f, 3, 10 * FREQUENCY_COMMON), 0.001, 0.0001);
+	assert_near(weight_after(f, 2, 2 * WEIGHT_FULL), 0.125, 0.03);
+	assert_near(weight_after(f, 3, 10 * WEIGHT_FULL), 0.001, 0.0001);
 	frequency_free(f);
 }
 
@@ -476,8 +500,8 @@ static void test_counters_are_as_many_as_there_is_to_count(void **state)
 	assert_int_equal(frequency_new(&f), 0);
 	assert_in_range(frequency_bytes(f), 0, 40 << 10);
 	for (i = 0; i < 50; i++)
-		assert_near(weight_after(f, 100 + i, 2 * FREQUENCY_COMMON),
-			    0.125, 0.01);
+		assert_near(weight_after(f, 100 + i, 2 * WEIGHT_FULL), 0.125,
+			    0.01);
 	assert_in_range(bytes_after(f, 1000, &r), 100 << 10, 1 << 20);
 	assert_in_range(bytes_after(f, 40000, &r), 8 << 20, 9 << 20);
 	assert_int_equal(bytes_after(f, 40000, &r), bytes_after(f, 1, &r));
@@ -505,6 +529,7 @@ int main(void)
 		WITH_INDEX(test_unrelated_below_a_licence_are_not),
 		WITH_INDEX(
 			test_unrelated_below_a_licence_of_many_sizes_are_not),
+		WITH_INDEX(test_unrelated_below_a_licence_that_fades_are_not),
 		WITH_INDEX(test_instances_that_share_values_are_alike),
 		WITH_INDEX(test_others_do_not_make_a_header_common),
 		WITH_INDEX(test_a_large_family_stays_together),

@@ -158,7 +158,7 @@ static struct index_match compare(size_t a, size_t b)
 	const struct weigher w = { .frequency = model.frequency };
 	struct score_shares shares, distinctive;
 
-	score_weigh_sketch(&w, &tree.sketches[a], &weighed);
+	weight_sketch(&w, &tree.sketches[a], &weighed);
 	assert_int_equal(score_compare_sketches(&w, &weighed, &tree.sketches[b],
 						0, &shares, &distinctive),
 			 0);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "core/index/frequency.h"
+#include "core/index/weight.h"
 
 /* Contents that share a passage (INDEX_SHARES), with sketches in memory. */
 enum { CONTENTS = 1500, BYTES = 512 << 10, PASSAGE = 26 << 10 };
@@ -314,7 +314,7 @@ static void test_versions_do_not_crowd_a_passage_out(void **state)
 
 	first = s->sketches[self];
 	unrelated = put(s, BYTES / 4, PASSAGE, 1);
-	for (id = unrelated + 1; id <= FREQUENCY_COMMON - 2; id++) {
+	for (id = unrelated + 1; id <= WEIGHT_FULL - 2; id++) {
 		s->sketches[id] = calloc(1, sizeof(*first));
 		assert_non_null(s->sketches[id]);
 		*s->sketches[id] = *first;
@@ -323,7 +323,7 @@ static void test_versions_do_not_crowd_a_passage_out(void **state)
 		add_sketch(s->ix, id, BYTES / 4, first);
 	}
 	search(s, self, INDEX_SHARE_MIN);
-	assert_int_equal(s->count, FREQUENCY_COMMON - 3);
+	assert_int_equal(s->count, WEIGHT_FULL - 3);
 	assert_bytes(match_of(s, unrelated), PASSAGE, 0.5);
 }
 
@@ -331,7 +331,7 @@ static void test_boilerplate_is_no_passage(void **state)
 {
 	struct passage_shelf *s = *state;
 
-	while (s->last < 8 * FREQUENCY_COMMON)
+	while (s->last < 8 * WEIGHT_FULL)
 		(void)put(s, 40 << 10, 20 << 10, 1);
 	search(s, 1, INDEX_SHARE_MIN);
 	assert_int_equal(s->count, 0);
@@ -350,7 +350,7 @@ static void test_invisible_contents_have_no_influence(void **state)
 	struct passage_shelf *s = *state;
 	uint32_t id;
 
-	for (id = 1; id <= 8 * FREQUENCY_COMMON; id++)
+	for (id = 1; id <= 8 * WEIGHT_FULL; id++)
 		(void)put(s, 40 << 10, 20 << 10,
 			  id % 2 && id > 2 * 16 ? 1000 + id : 1);
 	s->visibility = calloc(1, sizeof(*s->visibility));

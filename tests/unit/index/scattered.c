@@ -4,9 +4,9 @@
 #include <math.h>
 
 #include "core/digest/fingerprint.h"
-#include "core/index/frequency.h"
 #include "core/index/scattered.h"
 #include "core/index/score.h"
+#include "core/index/weight.h"
 #include "tests/support/recipe.h"
 
 /* Single bytes changed all over a content, and what is something else. */
@@ -364,7 +364,7 @@ static void test_the_least_share_of_candidates(void **state)
 /* ---- searching ---- */
 
 /* The sketches of contents 1 and 2; others have none. */
-enum { MOST = 16 * FREQUENCY_COMMON };
+enum { MOST = 16 * WEIGHT_FULL };
 
 struct pair_store {
 	struct sif_sketch sketches[3];
@@ -492,8 +492,8 @@ static void test_what_only_boilerplate_has_in_common_is_no_edit(void **state)
 	(void)state;
 	change_bytes(a, 25, 3);
 	change_bytes(b, 25, 4);
-	assert_in_range(score_among(FREQUENCY_COMMON / 2, base, a, b), 92, 98);
-	assert_int_equal(score_among(4 * FREQUENCY_COMMON, base, a, b), 0);
+	assert_in_range(score_among(WEIGHT_FULL / 2, base, a, b), 92, 98);
+	assert_int_equal(score_among(4 * WEIGHT_FULL, base, a, b), 0);
 	free(base.data);
 	free(a.data);
 	free(b.data);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/index/fixture.h"
 
-#include "core/index/frequency.h"
+#include "core/index/visible.h"
+#include "core/index/weight.h"
 
 /* Searches in an index whose sketches are in memory. */
 enum { CONTENTS = 3000 };
@@ -291,7 +292,7 @@ static void test_plain_scores_count_what_is_common(void **state)
 	uint64_t i;
 
 	/* 40 of all, 20 of its own */
-	for (id = 1; id <= 8 * FREQUENCY_COMMON; id++) {
+	for (id = 1; id <= 8 * WEIGHT_FULL; id++) {
 		sketch = new_sketch();
 		for (i = 0; i < 40; i++)
 			sketch_add(sketch, value_of(i));
@@ -353,6 +354,43 @@ static void test_as_many_matches_as_are_wanted(void **state)
 	assert_int_equal(index_search(s->ix, &q, &store, s->matches, &s->count),
 			 0);
 	assert_int_equal(s->count, 1299);
+	free(odd);
+}
+
+/* ---- what a caller sees ---- */
+
+/* So many contents with the value and one of their own. */
+static void put_with_value(struct shelf *s, uint64_t value, unsigned count)
+{
+	struct sif_sketch *sketch;
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		sketch = new_sketch();
+		sketch_add(sketch, value);
+		sketch_add(sketch, value_of(1000 + s->last));
+		(void)put(s, 100, sketch);
+	}
+}
+
+/* From WEIGHT_FEW on, it changes what the caller is told whether they are few,
+ * so those that are hidden do not count. */
+static void test_contents_that_are_hidden_are_not_counted(void **state)
+{
+	struct index_visibility *odd = calloc(1, sizeof(*odd));
+	struct shelf *s = *state;
+	struct visible_index v = { .ix = s->ix, .visibility = odd };
+
+	assert_non_null(odd);
+	odd->is_visible = sees_odd;
+	put_with_value(s, value_of(1), 2 * WEIGHT_FEW);
+	put_with_value(s, value_of(2), 8 * WEIGHT_FULL);
+	put_with_value(s, value_of(3), 4);
+	v.limit = visible_limit(s->ix);
+	assert_int_equal(visible_contents(&v, value_of(1)), WEIGHT_FEW);
+	assert_int_equal(visible_contents(&v, value_of(2)), 4 * WEIGHT_FULL);
+	assert_in_range(visible_contents(&v, value_of(3)), 1, WEIGHT_FEW);
+	assert_int_equal(v.err, 0);
 	free(odd);
 }
 
@@ -467,6 +505,7 @@ int main(void)
 		WITH_SHELF(test_a_search_finds_what_comparing_all_finds),
 		WITH_SHELF(test_plain_scores_count_what_is_common),
 		WITH_SHELF(test_as_many_matches_as_are_wanted),
+		WITH_SHELF(test_contents_that_are_hidden_are_not_counted),
 		WITH_SHELF(test_what_is_not_there_any_more_is_passed_over),
 		WITH_SHELF(test_errors_of_the_store_are_passed_on),
 		WITH_SHELF(test_without_a_sketch_estimates_are_taken),

@@ -7,7 +7,7 @@
 
 /* What of one content is in another one, against sets that are counted. */
 enum { SETS = 400, FULL = 64 };
-#define SEEN 0.25 /* the weight of what is seen to be common is below */
+enum { COMMON = 203 }; /* more contents have what is seen to be common */
 
 static void assert_share(double have, double want)
 {
@@ -30,12 +30,12 @@ static struct score_shares shares_of(const struct frequency *f,
 	static struct weighed_sketch weighed;
 	struct score_shares shares, reverse, distinctive, distinctive_reverse;
 
-	score_weigh_sketch(&(struct weigher){ .frequency = f }, b, &weighed);
+	weight_sketch(&(struct weigher){ .frequency = f }, b, &weighed);
 	assert_int_equal(score_compare_sketches(
 				 &(struct weigher){ .frequency = f }, &weighed,
 				 a, 0, &reverse, &distinctive_reverse),
 			 0);
-	score_weigh_sketch(&(struct weigher){ .frequency = f }, a, &weighed);
+	weight_sketch(&(struct weigher){ .frequency = f }, a, &weighed);
 	assert_int_equal(
 		score_compare_sketches(&(struct weigher){ .frequency = f },
 				       &weighed, b, 0, &shares, &distinctive),
@@ -126,7 +126,7 @@ static void test_windows_that_differ_cannot_be_compared(void **state)
 	make_set(0, 40, &a);
 	make_set(0, 40, &b);
 	b.window = SIF_WINDOW + 1;
-	score_weigh_sketch(&(struct weigher){ .frequency = f }, &a, &weighed);
+	weight_sketch(&(struct weigher){ .frequency = f }, &a, &weighed);
 	assert_int_equal(
 		score_compare_sketches(&(struct weigher){ .frequency = f },
 				       &weighed, &b, 0, &have, &have),
@@ -140,6 +140,14 @@ static void test_windows_that_differ_cannot_be_compared(void **state)
 struct model {
 	double a, b, common;
 };
+
+/* In as many bits as weights have. */
+static double model_weight(const struct frequency *f, uint64_t value)
+{
+	double part = (double)WEIGHT_FULL / frequency_contents(f, value);
+
+	return floor(fmin(1, pow(part, 3)) * WEIGHT_ONE) / WEIGHT_ONE;
+}
 
 static bool has_value(const struct sif_sketch *s, uint64_t value)
 {
@@ -165,9 +173,10 @@ static uint64_t joint_bound(const struct sif_sketch *a,
 	return x < y ? x : y;
 }
 
-/* The values below end; of those that are shared, the ones with that weight. */
+/* The values below end; of those that are shared, the ones of so many contents
+ * at most. */
 static struct model model_sums(const struct frequency *f, uint64_t end,
-			       double least, const struct sif_sketch *a,
+			       uint32_t contents, const struct sif_sketch *a,
 			       const struct sif_sketch *b)
 {
 	struct model m = { 0 };
@@ -175,35 +184,116 @@ static struct model model_sums(const struct frequency *f, uint64_t end,
 	size_t i;
 
 	for (i = 0; i < a->count && a->values[i] < end; i++) {
-		weight = f ? frequency_weight(f, a->values[i]) : 1;
+		weight = f ? model_weight(f, a->values[i]) : 1;
 		m.a += weight;
-		if (has_value(b, a->values[i]) && weight >= least)
+		if (has_value(b, a->values[i]) &&
+		    (!f || frequency_contents(f, a->values[i]) <= contents))
 			m.common += weight;
 	}
 	for (i = 0; i < b->count && b->values[i] < end; i++)
-		m.b += f ? frequency_weight(f, b->values[i]) : 1;
+		m.b += f ? model_weight(f, b->values[i]) : 1;
 	return m;
 }
 
-/* The last eighth of the range does not count, nor what is greater than the
- * shared values that are seen to be common: the last but one in eight of them,
- * and a seventh more. */
-static uint64_t model_end(const struct frequency *f, const struct sif_sketch *a,
-			  const struct sif_sketch *b)
+static uint64_t certain_end(const struct sif_sketch *a,
+			    const struct sif_sketch *b)
 {
-	uint64_t bound = joint_bound(a, b), seen[FULL * 2], end;
-	size_t count = 0, i;
+	uint64_t bound = joint_bound(a, b);
 
-	for (i = 0; i < a->count && a->values[i] < bound; i++)
-		if (has_value(b, a->values[i]) &&
-		    frequency_weight(f, a->values[i]) < SEEN)
-			seen[count++] = a->values[i];
-	bound -= bound / 8;
-	if (count < 8)
-		return bound;
-	end = seen[count - 1 - count / 8];
-	end += end / 7;
-	return end < bound ? end : bound;
+	return bound - bound / 8;
+}
+
+/* The shared values that more than so many contents have, and their weights. */
+struct frequent {
+	uint64_t values[FULL * 2];
+	double weights[FULL * 2];
+	size_t count;
+};
+
+static struct frequent model_frequent(const struct frequency *f,
+				      const struct sif_sketch *a,
+				      const struct sif_sketch *b,
+				      uint32_t contents)
+{
+	struct frequent l = { .count = 0 };
+	size_t i;
+
+	for (i = 0; i < a->count && a->values[i] < joint_bound(a, b); i++) {
+		if (!has_value(b, a->values[i]) ||
+		    frequency_contents(f, a->values[i]) <= contents)
+			continue;
+		l.values[l.count] = a->values[i];
+		l.weights[l.count++] = model_weight(f, a->values[i]);
+	}
+	return l;
+}
+
+/* The last quarter weighs more than four times what the first one weighs. */
+static bool model_falls(const struct frequent *l)
+{
+	size_t quarter = l->count / 4, i;
+	double first = 0, last = 0;
+
+	for (i = 0; i < quarter; i++) {
+		first += l->weights[i];
+		last += l->weights[l->count - quarter + i];
+	}
+	return last > 4 * first;
+}
+
+/* The last eighth of the range does not count, nor what is greater than the
+ * shared values of more contents, but for one in eight of them; unless these go
+ * on to the end of the range, a seventh behind the last one, and do not fall. */
+static uint64_t model_end(const struct frequency *f, const struct sif_sketch *a,
+			  const struct sif_sketch *b, uint32_t contents)
+{
+	struct frequent l = model_frequent(f, a, b, contents);
+	uint64_t certain = certain_end(a, b), end;
+
+	if (l.count < 8)
+		return certain;
+	end = l.values[l.count - 1 - l.count / 8];
+	if (end + end / 7 >= certain && !model_falls(&l))
+		return certain;
+	return end < certain ? end : certain;
+}
+
+/* Of the shared values below end, more than one in eight is neither of few
+ * contents nor common. */
+static bool model_is_family(const struct frequency *f, uint64_t end,
+			    const struct sif_sketch *a,
+			    const struct sif_sketch *b)
+{
+	size_t shared = 0, middling = 0, i;
+	uint32_t contents;
+
+	for (i = 0; i < a->count && a->values[i] < end; i++) {
+		if (!has_value(b, a->values[i]))
+			continue;
+		contents = frequency_contents(f, a->values[i]);
+		shared++;
+		middling += contents > WEIGHT_FEW && contents <= COMMON;
+	}
+	return 8 * middling > shared;
+}
+
+/* Adds the values of few contents from begin to end. */
+static void model_add_few(const struct frequency *f, uint64_t begin,
+			  uint64_t end, const struct sif_sketch *a,
+			  const struct sif_sketch *b, struct model *m)
+{
+	size_t i;
+
+	for (i = 0; i < a->count; i++) {
+		if (a->values[i] < begin || a->values[i] >= end ||
+		    frequency_contents(f, a->values[i]) > WEIGHT_FEW)
+			continue;
+		m->a++;
+		m->common += has_value(b, a->values[i]);
+	}
+	for (i = 0; i < b->count; i++)
+		m->b += b->values[i] >= begin && b->values[i] < end &&
+			frequency_contents(f, b->values[i]) <= WEIGHT_FEW;
 }
 
 static double divide(double part, double whole)
@@ -234,21 +324,14 @@ static void random_set(struct random *r, struct sif_sketch *out)
 static bool shares_common(const struct frequency *f, const struct sif_sketch *a,
 			  const struct sif_sketch *b)
 {
-	uint64_t bound = joint_bound(a, b);
-	size_t i;
-
-	for (i = 0; i < a->count; i++)
-		if (a->values[i] < bound && has_value(b, a->values[i]) &&
-		    frequency_weight(f, a->values[i]) < 1)
-			return true;
-	return false;
+	return model_frequent(f, a, b, WEIGHT_FULL).count > 0;
 }
 
-/* A share of few values is drawn to that of all, as if one value more said
+/* A share of few values is drawn to half that of all, as if one value more said
  * that. */
 static double draw(double part, double whole, double all)
 {
-	return (part + all) / (whole + 1);
+	return (part + all / 2) / (whole + 1);
 }
 
 struct model_shares {
@@ -259,15 +342,17 @@ static struct model_shares model_weighed(const struct frequency *f,
 					 const struct sif_sketch *a,
 					 const struct sif_sketch *b)
 {
-	uint64_t bound = joint_bound(a, b), certain = bound - bound / 8;
-	uint64_t end = model_end(f, a, b);
-	struct model m = model_sums(f, certain, 0, a, b);
+	uint64_t certain = certain_end(a, b);
+	uint64_t end = model_end(f, a, b, COMMON);
+	struct model m = model_sums(f, certain, UINT32_MAX, a, b);
 	struct model_shares all = { divide(m.common, m.a),
 				    divide(m.common, m.b) };
 
 	if (end == certain)
 		return all;
-	m = model_sums(f, end, SEEN, a, b);
+	m = model_sums(f, end, COMMON, a, b);
+	if (!model_is_family(f, end, a, b))
+		model_add_few(f, end, model_end(f, a, b, WEIGHT_FEW), a, b, &m);
 	return (struct model_shares){ draw(m.common, m.a, all.within),
 				      draw(m.common, m.b, all.contains) };
 }
@@ -294,7 +379,9 @@ static void compare_with_model(const struct frequency *f,
 	assert_share(have.larger, larger);
 }
 
-static void compare_sets(uint64_t seed, unsigned with_common)
+/* So many contents have the first of 50 values, and one in `longer` of these has
+ * all of them. */
+static void compare_sets(uint64_t seed, unsigned with_common, unsigned longer)
 {
 	static struct sif_sketch a, b, common;
 	struct frequency *f = nothing_common();
@@ -302,9 +389,12 @@ static void compare_sets(uint64_t seed, unsigned with_common)
 	unsigned i;
 
 	print_message("seed %llu\n", (unsigned long long)seed);
-	make_set(0, 50, &common);
-	for (i = 0; i < with_common; i++)
+	for (i = 0; i < with_common; i++) {
+		make_set(0, 50, &common);
+		if (i % longer)
+			common.count = 4 + random_below(&r, 44);
 		frequency_add(f, &common);
+	}
 	for (i = 0; i < SETS; i++) {
 		random_set(&r, &a);
 		random_set(&r, &b);
@@ -316,14 +406,23 @@ static void compare_sets(uint64_t seed, unsigned with_common)
 static void test_shares_are_counted(void **state)
 {
 	(void)state;
-	compare_sets(1, 0);
+	compare_sets(1, 0, 1);
 }
 
 static void test_what_is_common_is_weighed(void **state)
 {
 	(void)state;
-	compare_sets(2, 2 * FREQUENCY_COMMON);
-	compare_sets(3, 50 * FREQUENCY_COMMON);
+	compare_sets(2, 2 * WEIGHT_FULL, 1);
+	compare_sets(3, 50 * WEIGHT_FULL, 1);
+}
+
+/* Sketches that end before others: what all have becomes rarer and rarer. */
+static void test_what_fades_is_told_from_what_few_have(void **state)
+{
+	(void)state;
+	compare_sets(8, 3 * WEIGHT_FULL, 16);
+	compare_sets(9, 8 * WEIGHT_FULL, 50);
+	compare_sets(10, 50 * WEIGHT_FULL, 1000);
 }
 
 /* plain: the share itself. */
@@ -344,15 +443,15 @@ static void test_a_least_share_changes_none_above_it(void **state)
 
 	(void)state;
 	make_set(0, 50, &common);
-	for (i = 0; i < 4 * FREQUENCY_COMMON; i++)
+	for (i = 0; i < 4 * WEIGHT_FULL; i++)
 		frequency_add(f, &common);
 	for (i = 0; i < SETS; i++) {
 		random_set(&r, &a);
 		random_set(&r, &b);
 		least = (double)random_below(&r, 101) / 100;
 		all = shares_of(f, &a, &b);
-		score_weigh_sketch(&(struct weigher){ .frequency = f }, &a,
-				   &weighed);
+		weight_sketch(&(struct weigher){ .frequency = f }, &a,
+			      &weighed);
 		assert_int_equal(score_compare_sketches(
 					 &(struct weigher){ .frequency = f },
 					 &weighed, &b, least, &plain, &have),
@@ -386,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_windows_that_differ_cannot_be_compared),
 		cmocka_unit_test(test_shares_are_counted),
 		cmocka_unit_test(test_what_is_common_is_weighed),
+		cmocka_unit_test(test_what_fades_is_told_from_what_few_have),
 		cmocka_unit_test(test_a_least_share_changes_none_above_it),
 		cmocka_unit_test(test_a_percentage_ends_at_99),
 	};
