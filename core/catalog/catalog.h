@@ -10,6 +10,7 @@
 
 #include "core/digest/digest.h"
 #include "core/digest/short_sketch.h"
+#include "core/digest/sise.h"
 #include "core/digest/sif/sif.h"
 
 /*
@@ -375,6 +376,10 @@ int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
 /* The sif8 of a content.  -ENOENT also when it has none. */
 int catalog_short_sketch_get(struct catalog_txn *txn, uint32_t content,
 			     struct short_sketch *out);
+
+/* The SiSe signature of a content.  -ENOENT also when it has none. */
+int catalog_sise_get(struct catalog_txn *txn, uint32_t content,
+		     struct sise_signature *out);
 
 /* The sif of every content that has one, in ascending order of id, with only
  * the values stored in full (sif_unpack_in_full()). */

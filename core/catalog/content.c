@@ -221,6 +221,25 @@ int catalog_content_some(struct catalog_txn *txn, uint32_t content,
 	return err;
 }
 
+int catalog_sise_get(struct catalog_txn *txn, uint32_t content,
+		     struct sise_signature *out)
+{
+	struct digests d;
+	const char *text;
+	int err =
+		catalog_content_some(txn, content, DIGEST_BIT(DIGEST_SISE), &d);
+
+	if (err)
+		return err;
+	text = d.text[DIGEST_SISE];
+	if (!text)
+		err = -ENOENT;
+	else if (sise_parse(text, strlen(text), out))
+		err = -EUCLEAN;
+	digests_release(&d);
+	return err;
+}
+
 int catalog_content_each(struct catalog_txn *txn,
 			 int (*each)(void *arg, uint32_t content,
 				     const struct digests *d),

@@ -8,6 +8,7 @@
 
 #include "core/digest/digest.h"
 #include "core/digest/short_sketch.h"
+#include "core/digest/sise.h"
 #include "core/digest/sif/sif.h"
 
 /*
@@ -207,7 +208,7 @@ struct index_match {
  * score. */
 int index_match_order(const void *a, const void *b);
 
-/* Reads the sketches of a content.  -ENOENT: it has none or is gone; any other
+/* Reads the digests of a content.  -ENOENT: it has none or is gone; any other
  * error ends the search. */
 struct index_store {
 	int (*sketch)(void *arg, uint32_t content, struct sif_sketch *out);
@@ -215,6 +216,8 @@ struct index_store {
 	/* NULL: there are none. */
 	int (*short_sketch)(void *arg, uint32_t content,
 			    struct short_sketch *out);
+	/* NULL: there are none. */
+	int (*sise)(void *arg, uint32_t content, struct sise_signature *out);
 };
 
 #define INDEX_MATCHES 512

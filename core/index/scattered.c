@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/index/index.h"
+#include "core/index/piece_runs.h"
 
 /* Of distinct windows: those that are left of repetitive content are few; above
  * MOST a score is hardly changed. */
@@ -60,8 +63,7 @@ int index_see_scattered(const struct index_store *store,
 	err = store->short_sketch(store->arg, match->content, short_other);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	match->score = scattered_score(match->score, own, other);
-	return 0;
+	return scattered_score(store, own, other, &match->score);
 }
 
 double scattered_least(int least, uint64_t size_a, uint64_t size_b)
@@ -341,7 +343,7 @@ static bool is_of_single_bytes(const struct scattered *s)
 	       error * error * log(odds);
 }
 
-double scattered_share(const struct scattered *s)
+double scattered_share(const struct scattered *s, double *left_out)
 {
 	double found, error;
 
@@ -351,22 +353,64 @@ double scattered_share(const struct scattered *s)
 	found = s->share8 * s->share8 / s->share16;
 	error = found *
 		hypot(2 * s->error8 / s->share8, s->error16 / s->share16);
-	if (found + WHOLE * error >= 1)
-		return single_bytes(s);
-	if (found < LEAST_FOUND)
-		return -1;
-	return found * pow(s->share16 / s->share8, 1 / 8.0);
+	if (found + WHOLE * error >= 1) {
+		*left_out = single_bytes(s);
+		return *left_out;
+	}
+	*left_out = pow(s->share16 / s->share8, 1 / 8.0);
+	return found < LEAST_FOUND ? -1 : found * *left_out;
 }
 
-int scattered_score(int score, const struct scattered_content *a,
-		    const struct scattered_content *b)
+/* -ENOENT: there is none. */
+static int read_signature(const struct index_store *store,
+			  const struct scattered_content *c,
+			  struct sise_signature *out)
+{
+	if (c->sise)
+		return sise_parse(c->sise, strlen(c->sise), out) ? -ENOENT : 0;
+	if (!c->content || !store || !store->sise)
+		return -ENOENT;
+	return store->sise(store->arg, c->content, out);
+}
+
+/* Whether pieces are left that single bytes would have changed, which are that
+ * part of all. */
+static int find_long_runs(const struct index_store *store,
+			  const struct scattered_content *a,
+			  const struct scattered_content *b, double part,
+			  bool *out)
+{
+	struct sise_signature *both = malloc(2 * sizeof(*both));
+	int err = -ENOMEM;
+
+	*out = false;
+	if (both)
+		err = read_signature(store, a, &both[0]);
+	if (!err)
+		err = read_signature(store, b, &both[1]);
+	if (!err)
+		*out = piece_runs_are_long(&both[0], &both[1], a->size, part);
+	free(both);
+	return err == -ENOENT ? 0 : err;
+}
+
+int scattered_score(const struct index_store *store,
+		    const struct scattered_content *a,
+		    const struct scattered_content *b, int *score)
 {
 	struct scattered s;
-	int raised;
+	int raised, err;
+	bool in_runs;
+	double left;
 
-	if (!scattered_is_possible(score / 100.0) ||
+	if (!scattered_is_possible(*score / 100.0) ||
 	    !scattered_measure(a, b, &s))
-		return score;
-	raised = (int)lround(100 * fmin(scattered_share(&s), 0.99));
-	return raised > score ? raised : score;
+		return 0;
+	raised = (int)lround(100 * fmin(scattered_share(&s, &left), 0.99));
+	if (raised <= *score)
+		return 0;
+	err = find_long_runs(store, a, b, 1 - left, &in_runs);
+	if (!err && !in_runs)
+		*score = raised;
+	return err;
 }

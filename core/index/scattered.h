@@ -38,6 +38,9 @@
  * of which bytes were replaced always have.  So sizes must be equal; then it
  * takes little more evidence.
  *
+ * Where places are too coarse or not known, runs of pieces tell the same
+ * (piece_runs.h): their signatures are read only if the score would be raised.
+ *
  * The shares are of windows in their places, and sketches tell those of
  * distinct windows.  A window with a changed byte is nearly always new and
  * occurs once, so of N windows of the edited content D - C are lost, where D
@@ -56,6 +59,8 @@ struct scattered_content {
 	const struct sif_sketch *sketch;
 	const struct short_sketch *short_sketch;
 	uint64_t size;
+	uint32_t content; /* in the store; 0: none */
+	const char *sise; /* borrowed; NULL: in the store, or not known */
 };
 
 /* The shares of the windows in their places, of the content that has more
@@ -77,13 +82,16 @@ bool scattered_measure(const struct scattered_content *a,
 		       struct scattered *out);
 
 /* The share of bytes that are the same, if the edits are scattered; else a
- * negative number. */
-double scattered_share(const struct scattered *s);
+ * negative number.  left_out: that of the bytes outside of new passages (p
+ * above). */
+double scattered_share(const struct scattered *s, double *left_out);
 
-/* A score by the share of windows, 0..99, raised to that of the bytes if the
- * edits are scattered. */
-int scattered_score(int score, const struct scattered_content *a,
-		    const struct scattered_content *b);
+/* Raises a score by the share of windows, 0..99, to that of the bytes if the
+ * edits are scattered.  store: NULL if there is none.  -ENOMEM, or an error of
+ * the store. */
+int scattered_score(const struct index_store *store,
+		    const struct scattered_content *a,
+		    const struct scattered_content *b, int *score);
 
 /*
  * Raises the score of a match with a content of the store, which own is

@@ -228,8 +228,10 @@ static bool read_sketches(const struct digests *d, struct both_sketches *room,
 {
 	const char *text = d->text[DIGEST_SIF];
 
-	*out = (struct scattered_content){ &room->sketch, &room->short_sketch,
-					   d->size };
+	*out = (struct scattered_content){ .sketch = &room->sketch,
+					   .short_sketch = &room->short_sketch,
+					   .size = d->size,
+					   .sise = d->text[DIGEST_SISE] };
 	return text && !sif_parse(text, strlen(text), &room->sketch) &&
 	       digests_short_sketch(d, &room->short_sketch);
 }
@@ -250,11 +252,11 @@ static int shared_percent(const struct digests *a, const struct digests *b,
 			return -ENOMEM;
 		if (read_sketches(a, &room[0], &x) &&
 		    read_sketches(b, &room[1], &y))
-			score = scattered_score(score, &x, &y);
+			err = scattered_score(NULL, &x, &y, &score);
 		free(room);
 	}
 	*score_out = score < 99 ? score : 99;
-	return 0;
+	return err;
 }
 
 int score_compare_contents(const struct digests *a, const struct digests *b,

@@ -142,9 +142,19 @@ static int see_scattered(struct index_search *s, const struct index_query *q,
 			 const struct index_store *store, uint64_t size,
 			 struct index_match *match)
 {
-	struct scattered_content own = { q->sketch, q->short_sketch,
-					 q->digests->size };
-	struct scattered_content other = { &s->other, &s->short_other, size };
+	struct scattered_content own = {
+		.sketch = q->sketch,
+		.short_sketch = q->short_sketch,
+		.size = q->digests->size,
+		.content = q->self,
+		.sise = q->digests->text[DIGEST_SISE],
+	};
+	struct scattered_content other = {
+		.sketch = &s->other,
+		.short_sketch = &s->short_other,
+		.size = size,
+		.content = match->content,
+	};
 
 	if (!q->short_sketch || !index_is_alike(q->relation))
 		return 0;

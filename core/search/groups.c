@@ -268,6 +268,11 @@ static int fetch_short_sketch(void *arg, uint32_t content,
 	return catalog_short_sketch_get(arg, content, out);
 }
 
+static int fetch_sise(void *arg, uint32_t content, struct sise_signature *out)
+{
+	return catalog_sise_get(arg, content, out);
+}
+
 /* Whether the user ignores, for each member, the pair of the content and
  * itself. */
 static bool copies_are_ignored(struct search_query *q,
@@ -324,6 +329,7 @@ static int group_contents(struct search_query *q, struct groups_state *state)
 		.sketch = fetch_sketch,
 		.arg = q->txn,
 		.short_sketch = fetch_short_sketch,
+		.sise = fetch_sise,
 	};
 	const struct index_store of_texts = { .sketch = fetch_text_sketch,
 					      .arg = q->txn };

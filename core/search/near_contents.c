@@ -44,6 +44,13 @@ static int fetch_short_sketch(void *query, uint32_t content,
 	return sketch_cache_get_short(cache_of(q), q->txn, content, out);
 }
 
+static int fetch_sise(void *query, uint32_t content, struct sise_signature *out)
+{
+	const struct search_query *q = query;
+
+	return catalog_sise_get(q->txn, content, out);
+}
+
 /* ---- the content of the query ---- */
 
 struct own_sketches {
@@ -199,7 +206,8 @@ static int match_contents(struct search_query *q,
 {
 	const struct index_store store = { .sketch = fetch_sketch,
 					   .arg = q,
-					   .short_sketch = fetch_short_sketch };
+					   .short_sketch = fetch_short_sketch,
+					   .sise = fetch_sise };
 
 	if (query->relation == INDEX_TEXT)
 		return match_texts(q, query, out, count_out);

@@ -30,6 +30,14 @@ static int short_sketch_of(const struct corpus *c, size_t file,
 	return digests_short_sketch(&c->files[file].digests, out) ? 0 : -ENOENT;
 }
 
+static int fetch_sise(void *arg, uint32_t content, struct sise_signature *out)
+{
+	const struct corpus *c = arg;
+	const char *text = c->files[content - 1].digests.text[DIGEST_SISE];
+
+	return text && !sise_parse(text, strlen(text), out) ? 0 : -ENOENT;
+}
+
 static int fetch_short_sketch(void *arg, uint32_t content,
 			      struct short_sketch *out)
 {
@@ -55,10 +63,21 @@ struct index_match listing_score(const struct corpus *c, struct index *ix,
 				 size_t a, size_t b)
 {
 	const struct index_store store = { .short_sketch = fetch_short_sketch,
+					   .sise = fetch_sise,
 					   .arg = (void *)c };
 	struct index_match match = { .content = (uint32_t)b + 1 };
 	struct short_sketch short_sketches[2];
 	struct sif_sketch sketches[2];
+	const struct scattered_content contents[2] = {
+		{ .sketch = &sketches[0],
+		  .short_sketch = &short_sketches[0],
+		  .size = c->files[a].digests.size,
+		  .content = (uint32_t)a + 1 },
+		{ .sketch = &sketches[1],
+		  .short_sketch = &short_sketches[1],
+		  .size = c->files[b].digests.size,
+		  .content = (uint32_t)b + 1 },
+	};
 
 	fail_errno("sketch", sketch_of(c, a, &sketches[0]));
 	fail_errno("sketch", sketch_of(c, b, &sketches[1]));
@@ -66,13 +85,7 @@ struct index_match listing_score(const struct corpus *c, struct index *ix,
 					INDEX_ALIKE, &match));
 	fail_errno("sketch", short_sketch_of(c, a, &short_sketches[0]));
 	fail_errno("score",
-		   index_see_scattered(&store,
-				       &(struct scattered_content){
-					       &sketches[0], &short_sketches[0],
-					       c->files[a].digests.size },
-				       &(struct scattered_content){
-					       &sketches[1], &short_sketches[1],
-					       c->files[b].digests.size },
+		   index_see_scattered(&store, &contents[0], &contents[1],
 				       &short_sketches[1], &match));
 	return match;
 }
@@ -82,7 +95,8 @@ static void list_file(struct listing *l, const struct corpus *c,
 {
 	const struct index_store store = { .sketch = fetch_sketch,
 					   .arg = (void *)c,
-					   .short_sketch = fetch_short_sketch };
+					   .short_sketch = fetch_short_sketch,
+					   .sise = fetch_sise };
 	struct index_match matches[INDEX_MATCHES];
 	struct short_sketch short_sketch;
 	struct sif_sketch sketch;

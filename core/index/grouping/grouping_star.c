@@ -65,10 +65,18 @@ static int see_scattered(struct grouping *g, const struct index_store *store,
 			 uint32_t head, uint32_t rank,
 			 struct index_match *match)
 {
-	struct scattered_content x = { &g->sketch, &g->short_sketch,
-				       g->contents[head].size };
-	struct scattered_content y = { &g->other, &g->short_other,
-				       g->contents[rank].size };
+	struct scattered_content x = {
+		.sketch = &g->sketch,
+		.short_sketch = &g->short_sketch,
+		.size = g->contents[head].size,
+		.content = g->contents[head].content,
+	};
+	struct scattered_content y = {
+		.sketch = &g->other,
+		.short_sketch = &g->short_other,
+		.size = g->contents[rank].size,
+		.content = g->contents[rank].content,
+	};
 	int err;
 
 	if (!store->short_sketch ||

@@ -398,6 +398,48 @@ static void test_a_short_sketch_comes_and_goes(void **state)
 	check_clean(f);
 }
 
+/* ---- signatures ---- */
+
+/* A content with that SiSe signature; NULL: it has none.  Returns what reading it
+ * gives. */
+static int get_signature(struct fixture *f, uint64_t inode, char *signature,
+			 struct sise_signature *out)
+{
+	struct catalog_txn *txn = begin_write(f);
+	struct file_identity id = identity_of(inode);
+	struct file_key key = key_of(inode);
+	uint32_t content;
+	char text[64];
+	struct digests d = digests_of(inode, text, sizeof(text));
+	int err;
+
+	d.text[DIGEST_SISE] = signature;
+	if (!signature)
+		d.set &= ~DIGEST_BIT(DIGEST_SISE);
+	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
+	assert_int_equal(catalog_content_find(txn, &d, &content), 0);
+	commit(txn);
+	txn = begin_read(f);
+	err = catalog_sise_get(txn, content, out);
+	catalog_abort(txn);
+	return err;
+}
+
+static void test_a_signature_is_read(void **state)
+{
+	static char good[] = "6144(6143):AAAAbbbb::3072(3071):++//aa";
+	static char bad[] = "no signature";
+	static struct sise_signature have;
+	struct fixture *f = *state;
+
+	assert_int_equal(get_signature(f, 1, good, &have), 0);
+	assert_int_equal(have.leading.block_size, 6144);
+	assert_int_equal(have.leading.count, 4);
+	assert_int_equal(have.secondary.count, 3);
+	assert_int_equal(get_signature(f, 2, NULL, &have), -ENOENT);
+	assert_int_equal(get_signature(f, 3, bad, &have), -EUCLEAN);
+}
+
 static void test_the_check_misses_no_short_sketch(void **state)
 {
 	static const uint8_t good[] = { 0, 0 }, bad[] = { 1, 1 };
@@ -443,6 +485,7 @@ int main(void)
 		with_catalog(test_values_that_cannot_be_read_end_the_list),
 		with_catalog(test_the_check_misses_no_sketch),
 		with_catalog(test_a_short_sketch_comes_and_goes),
+		with_catalog(test_a_signature_is_read),
 		with_catalog(test_the_check_misses_no_short_sketch),
 	};
 

@@ -237,8 +237,9 @@ static struct scattered_content measured_of(struct bytes b,
 	assert_int_equal(sif_parse(text, strlen(text), &room->sketch), 0);
 	assert_true(digests_short_sketch(&d, &room->short_sketch));
 	digests_release(&d);
-	return (struct scattered_content){ &room->sketch, &room->short_sketch,
-					   b.len };
+	return (struct scattered_content){ .sketch = &room->sketch,
+					   .short_sketch = &room->short_sketch,
+					   .size = b.len };
 }
 
 static bool is_scattered(struct bytes a, struct bytes b)
@@ -291,13 +292,20 @@ static void test_small_contents_have_no_places(void **state)
 
 /* ---- judging ---- */
 
+static double judge(const struct scattered *s)
+{
+	double left;
+
+	return scattered_share(s, &left);
+}
+
 static double share_of(double share16, double share8, double error)
 {
-	return scattered_share(&(struct scattered){ .share16 = share16,
-						    .share8 = share8,
-						    .error16 = error,
-						    .error8 = error,
-						    .edits = 1000 });
+	return judge(&(struct scattered){ .share16 = share16,
+					  .share8 = share8,
+					  .error16 = error,
+					  .error8 = error,
+					  .edits = 1000 });
 }
 
 static void test_the_model(void **state)
@@ -328,9 +336,9 @@ static void test_what_proves_nothing(void **state)
 	struct scattered s = { .share16 = 0.44, .share8 = 0.663, .edits = 3 };
 
 	(void)state;
-	assert_true(scattered_share(&s) < 0);
+	assert_true(judge(&s) < 0);
 	s.edits = 100;
-	assert_true(scattered_share(&s) > 0.9);
+	assert_true(judge(&s) > 0.9);
 	assert_true(share_of(0, 0, 0.01) < 0);
 	assert_true(share_of(0.05, 0.3, 0.01) < 0);
 	assert_true(share_of(0.9, 1, 0.01) < 0);
@@ -348,9 +356,9 @@ static void test_little_to_gain_takes_more_evidence(void **state)
 			       .edits = 50 };
 
 	(void)state;
-	assert_true(scattered_share(&s) < 0);
+	assert_true(judge(&s) < 0);
 	s.distinct16 = 0.36;
-	assert_true(scattered_share(&s) > 0.97);
+	assert_true(judge(&s) > 0.97);
 }
 
 static void test_the_least_share_of_candidates(void **state)
@@ -369,7 +377,9 @@ enum { MOST = 16 * WEIGHT_FULL };
 struct pair_store {
 	struct sif_sketch sketches[3];
 	struct short_sketch short_sketches[3];
-	int short_err;
+	struct sise_signature signatures[3];
+	uint64_t size; /* of both */
+	int short_err, sise_err;
 	unsigned reads;
 };
 
@@ -392,6 +402,14 @@ static int fetch_short(void *arg, uint32_t content, struct short_sketch *out)
 	return s->short_err;
 }
 
+static int fetch_sise(void *arg, uint32_t content, struct sise_signature *out)
+{
+	struct pair_store *s = arg;
+
+	*out = s->signatures[content];
+	return s->sise_err;
+}
+
 static void put(struct index *ix, struct pair_store *s, uint32_t id,
 		struct bytes b)
 {
@@ -400,7 +418,12 @@ static void put(struct index *ix, struct pair_store *s, uint32_t id,
 
 	assert_int_equal(sif_parse(text, strlen(text), &s->sketches[id]), 0);
 	assert_true(digests_short_sketch(&d, &s->short_sketches[id]));
+	assert_int_equal(sise_parse(d.text[DIGEST_SISE],
+				    strlen(d.text[DIGEST_SISE]),
+				    &s->signatures[id]),
+			 0);
 	assert_int_equal(index_add(ix, id, &d, &s->sketches[id]), 0);
+	s->size = d.size;
 	digests_release(&d);
 }
 
@@ -411,9 +434,10 @@ static int search(struct index *ix, struct pair_store *s, bool with_short,
 					   .arg = s,
 					   .short_sketch = with_short ?
 								   fetch_short :
-								   NULL };
+								   NULL,
+					   .sise = fetch_sise };
 	static struct index_match matches[MOST];
-	struct digests d = { .size = LEN };
+	struct digests d = { .size = s->size };
 	struct index_query q = { .digests = &d,
 				 .sketch = &s->sketches[1],
 				 .short_sketch = &s->short_sketches[1],
@@ -451,6 +475,48 @@ static void test_a_search_finds_them(void **state)
 	assert_int_equal(search(ix, &s, true, &match), 0);
 	assert_int_equal(match.content, 0);
 	s.short_err = -EIO;
+	assert_int_equal(search(ix, &s, true, &match), -EIO);
+	index_free(ix);
+	free(a.data);
+	free(b.data);
+}
+
+/* Puts the phrases of a passage into the reverse order. */
+static void reverse_phrases(struct bytes b, size_t begin, size_t end)
+{
+	enum { PHRASE = 12 };
+	uint8_t phrase[PHRASE];
+
+	for (; begin + PHRASE <= end - PHRASE; begin += PHRASE, end -= PHRASE) {
+		memcpy(phrase, b.data + begin, PHRASE);
+		memcpy(b.data + begin, b.data + end - PHRASE, PHRASE);
+		memcpy(b.data + end - PHRASE, phrase, PHRASE);
+	}
+}
+
+/* A passage is new, but has phrases in common with the old one.  The contents are
+ * so small that they have no places. */
+static void test_long_runs_of_pieces_tell_passages_from_bytes(void **state)
+{
+	enum { SMALL = 3000 };
+	static struct pair_store s;
+	struct bytes a = recipe_random(1, SMALL), b = copy_of(a);
+	struct index_match match;
+	struct index *ix;
+
+	(void)state;
+	assert_int_equal(index_new(&ix), 0);
+	reverse_phrases(b, SMALL / 4, SMALL / 4 + SMALL / 2);
+	put(ix, &s, 1, a);
+	put(ix, &s, 2, b);
+	s.sise_err = -ENOENT;
+	assert_int_equal(search(ix, &s, true, &match), 0);
+	assert_in_range(match.score, 90, 99);
+	s.sise_err = 0;
+	assert_int_equal(search(ix, &s, true, &match), 0);
+	assert_int_equal(match.content, 0);
+	assert_in_range(score(a, b), 45, 59);
+	s.sise_err = -EIO;
 	assert_int_equal(search(ix, &s, true, &match), -EIO);
 	index_free(ix);
 	free(a.data);
@@ -519,6 +585,8 @@ int main(void)
 		cmocka_unit_test(test_little_to_gain_takes_more_evidence),
 		cmocka_unit_test(test_the_least_share_of_candidates),
 		cmocka_unit_test(test_a_search_finds_them),
+		cmocka_unit_test(
+			test_long_runs_of_pieces_tell_passages_from_bytes),
 		cmocka_unit_test(
 			test_what_only_boilerplate_has_in_common_is_no_edit),
 	};
