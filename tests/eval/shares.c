@@ -9,11 +9,13 @@
 
 /*
  * How far the scores of pairs of a family are off, in points: mean, the error
- * that 95 % do not exceed, and the largest.  Of files from 1 KiB on that share
+ * that 95 % do not exceed, and the largest; and the percentage of pairs that are
+ * off by more than FAR.  Of files from 1 KiB on that share
  * LEAST_SHARED percent, as those that share nothing are easy.
  */
 #define LEAST_BYTES KIB
 #define LEAST_SHARED 20
+#define FAR 10
 #define MOST_GROUPS 64
 
 struct error_list {
@@ -36,7 +38,7 @@ static void add_error(struct error_list *list, float error)
 }
 
 struct error_sum {
-	double mean, p95, most;
+	double mean, p95, most, far;
 };
 
 static struct error_sum sum_up(struct error_list *list)
@@ -47,9 +49,12 @@ static struct error_sum sum_up(struct error_list *list)
 	if (!list->count)
 		return sum;
 	qsort(list->errors, list->count, sizeof(*list->errors), by_error);
-	for (i = 0; i < list->count; i++)
+	for (i = 0; i < list->count; i++) {
 		sum.mean += (double)list->errors[i];
+		sum.far += list->errors[i] > FAR;
+	}
 	sum.mean /= (double)list->count;
+	sum.far *= 100 / (double)list->count;
 	sum.p95 = (double)list->errors[list->count * 95 / 100];
 	sum.most = (double)list->errors[list->count - 1];
 	return sum;
@@ -60,8 +65,8 @@ static void print_list(struct error_list *list, const char *name)
 	struct error_sum sum = sum_up(list);
 
 	if (list->count)
-		printf("%-19s %8zu %8.2f %8.2f %8.2f\n", name, list->count,
-		       sum.mean, sum.p95, sum.most);
+		printf("%-19s %8zu %8.2f %8.2f %8.2f %8.2f\n", name,
+		       list->count, sum.mean, sum.p95, sum.most, sum.far);
 }
 
 static struct error_list *list_of(struct error_list *groups, const char *name)
@@ -123,6 +128,7 @@ static void add_figures(struct figures *f, struct error_list *list,
 	figures_add(f, sum.mean, "%s.mean", name);
 	figures_add(f, sum.p95, "%s.p95", name);
 	figures_add(f, sum.most, "%s.most", name);
+	figures_add(f, sum.far, "%s.far", name);
 }
 
 static void release(struct share_errors *e)
@@ -148,8 +154,8 @@ void report_shares(struct report *r)
 		if (is_looked_at(r->corpus, &r->pairs.pairs[i]))
 			add_pair(e, r->corpus, &r->pairs.pairs[i]);
 	printf("\nErrors of the scores of pairs of a family, from 1 KiB and a "
-	       "shared percentage\nof %d on\n%-19s %8s %8s %8s %8s\n",
-	       LEAST_SHARED, "", "pairs", "mean", "p95", "most");
+	       "shared percentage\nof %d on\n%-19s %8s %8s %8s %8s %8s\n",
+	       LEAST_SHARED, "", "pairs", "mean", "p95", "most", "far, %");
 	print_list(&e->plain, "all but repetitive");
 	for (i = 0; i < SIZE_CLASSES; i++)
 		print_list(&e->sizes[i], size_class_names[i]);
