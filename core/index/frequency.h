@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/buf.h"
 #include "core/digest/sif/sif.h"
 
 /*
@@ -13,7 +14,7 @@
  * A table of counters is indexed by bits of a value.  Different values may share
  * a counter; the average of all counters is subtracted to correct for that (a
  * count-mean sketch, Deng and Rafiei 2007).  Contents that are removed stay
- * counted until the next start.
+ * counted until the next start that counts anew (index.h).
  *
  * The table has 32 KiB at first and doubles whenever more values were counted
  * than it has counters, up to 8 MiB.  The two counters that follow from one both
@@ -29,6 +30,14 @@ struct frequency;
 int frequency_new(struct frequency **out);
 void frequency_free(struct frequency *f);
 size_t frequency_bytes(const struct frequency *f);
+
+/* Appends the counters, at most 8 MiB and some bytes.  -ENOMEM. */
+int frequency_store(const struct frequency *f, struct buf *out);
+
+/* Makes one of what frequency_store() appended, and moves *at behind that.
+ * -EINVAL: it does not end before end, or is no such thing; -ENOMEM. */
+int frequency_load(const uint8_t **at, const uint8_t *end,
+		   struct frequency **out);
 
 /* Counts the values of one more content. */
 void frequency_add(struct frequency *f, const struct sif_sketch *sketch);

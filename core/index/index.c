@@ -217,7 +217,7 @@ static int add_sketch_locked(struct index *ix, uint32_t content,
 		keys[i] = posting_key(sketch->values[i]);
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	err = postings_add(ix->postings, content, keys, sketch->count, ANCHORS);
-	if (!err)
+	if (!err && !ix->counts_loaded)
 		frequency_add(ix->frequency, sketch);
 	if (!err && known_row)
 		*known_row = known_of(sketch);
@@ -270,6 +270,7 @@ int index_load_end(struct index *ix)
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	(void)postings_load_end(ix->postings);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
+	ix->counts_loaded = false;
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
@@ -356,6 +357,7 @@ static void remove_locked(struct index *ix, uint32_t content)
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	ix->columns.size[row] = 0;
 	ix->dead++;
+	ix->counted_removed++;
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	if (ix->dead > ix->rows / 4 && ix->dead >= FIRST_CAPACITY / 4) {
 		sweep(ix);
