@@ -138,6 +138,8 @@ struct catalog {
 	/* The seal exists.  Used by the opener, then by the writer. */
 	bool sealed;
 
+	struct buf attached; /* catalog_attach() */
+
 	/* dirty entries up to this change are removed; the writer's */
 	uint64_t dirty_trimmed;
 	/* Set by catalog_follow(): the inode numbers of the open files. */
@@ -387,6 +389,17 @@ int data_dir_lock(const char *directory, int *fd_out);
 /* Writes the pid and the holder's text to the lock file. */
 void data_dir_sign(int fd, const char *holder);
 void data_dir_unlock(int fd);
+
+/* A file of the directory.  Opening returns a descriptor.  Writing and removing
+ * are durable; what is written takes the place of the file when it is complete.
+ * Reading appends the bytes; -EUCLEAN: they are more than max. */
+int data_dir_open(const char *directory, const char *name, int flags);
+int data_dir_write(const char *directory, const char *name,
+		   const struct buf *bytes);
+int data_dir_read(const char *directory, const char *name, size_t max,
+		  struct buf *out);
+int data_dir_remove(const char *directory, const char *name);
+
 /* Renames the data file to "<name>.damaged-N", where N is the first unused
  * number, and removes the damage mark; sets path_out to the new path. */
 int data_dir_move_aside(const char *directory, struct buf *path_out);

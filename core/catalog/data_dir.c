@@ -38,11 +38,12 @@ int catalog_make_directories(const char *directory)
 	return err;
 }
 
-static int lock_file_open(const char *directory, int flags)
+/* ---- files ---- */
+
+int data_dir_open(const char *directory, const char *name, int flags)
 {
 	struct buf path = { 0 };
-	int fd =
-		buf_append_format(&path, "%s/%s", directory, CATALOG_LOCK_FILE);
+	int fd = buf_append_format(&path, "%s/%s", directory, name);
 
 	if (!fd) {
 		fd = open(path.data, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -52,9 +53,104 @@ static int lock_file_open(const char *directory, int flags)
 	return fd;
 }
 
+static int sync_and_close(int fd, int err)
+{
+	if (!err && fsync(fd) != 0)
+		err = -errno;
+	(void)close(fd);
+	return err;
+}
+
+/* name: of the file until it is complete. */
+static int write_new(int dir_fd, const char *name, const struct buf *bytes)
+{
+	int fd = openat(dir_fd, name,
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+			0600);
+	ssize_t n;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, bytes->data, bytes->len);
+	err = n < 0 ? -errno : (size_t)n < bytes->len ? -ENOSPC : 0;
+	return sync_and_close(fd, err);
+}
+
+static int replace_file(int dir_fd, const char *name, const struct buf *bytes)
+{
+	struct buf new = { 0 };
+	int err = buf_append_format(&new, "%s.new", name);
+
+	if (err)
+		return err;
+	err = write_new(dir_fd, new.data, bytes);
+	if (!err && renameat(dir_fd, new.data, dir_fd, name) != 0)
+		err = -errno;
+	if (err)
+		(void)unlinkat(dir_fd, new.data, 0);
+	buf_release(&new);
+	return err;
+}
+
+int data_dir_write(const char *directory, const char *name,
+		   const struct buf *bytes)
+{
+	int fd = data_dir_open(directory, ".", O_RDONLY | O_DIRECTORY);
+
+	return fd < 0 ? fd : sync_and_close(fd, replace_file(fd, name, bytes));
+}
+
+static int read_whole(int fd, size_t max, struct buf *out)
+{
+	struct stat st;
+	size_t size;
+	ssize_t n;
+	int err = fstat(fd, &st) ? -errno : 0;
+
+	if (!err && (uint64_t)st.st_size > max)
+		err = -EUCLEAN;
+	size = err ? 0 : (size_t)st.st_size;
+	if (!err)
+		err = buf_reserve(out, size);
+	if (err)
+		return err;
+	n = read(fd, out->data + out->len, size);
+	if (n < 0)
+		return -errno;
+	out->len += (size_t)n;
+	out->data[out->len] = '\0';
+	return 0;
+}
+
+int data_dir_read(const char *directory, const char *name, size_t max,
+		  struct buf *out)
+{
+	int fd = data_dir_open(directory, name, O_RDONLY | O_NONBLOCK), err;
+
+	if (fd < 0)
+		return fd;
+	err = read_whole(fd, max, out);
+	(void)close(fd);
+	return err;
+}
+
+int data_dir_remove(const char *directory, const char *name)
+{
+	int fd = data_dir_open(directory, ".", O_RDONLY | O_DIRECTORY), err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (unlinkat(fd, name, 0) != 0)
+		err = errno == ENOENT ? 0 : -errno;
+	return sync_and_close(fd, err);
+}
+
+/* ---- the lock ---- */
+
 int data_dir_lock(const char *directory, int *fd_out)
 {
-	int fd = lock_file_open(directory, O_RDWR | O_CREAT);
+	int fd = data_dir_open(directory, CATALOG_LOCK_FILE, O_RDWR | O_CREAT);
 	int err;
 
 	if (fd < 0)
@@ -82,7 +178,8 @@ void data_dir_sign(int fd, const char *holder)
 int catalog_holder(const char *directory, pid_t *pid_out,
 		   struct buf *holder_out)
 {
-	int fd = lock_file_open(directory, O_RDONLY | O_NONBLOCK);
+	int fd = data_dir_open(directory, CATALOG_LOCK_FILE,
+			       O_RDONLY | O_NONBLOCK);
 	char word[PATH_MAX + 64], *end;
 	ssize_t len;
 	long pid;

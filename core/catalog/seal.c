@@ -13,8 +13,9 @@
 #include "core/base/buf.h"
 #include "core/base/hex.h"
 #include "core/base/xxh3.h"
+#include "core/catalog/attachment.h"
+#include "core/catalog/catalog_impl.h"
 
-#define SEAL_NEW SEAL_FILE ".new"
 #define CHUNK ((size_t)128 << 10) /* stays in the cache of the processor */
 #define TEXT_MAX 128
 
@@ -76,93 +77,41 @@ static int append_seal(const char *data, const atomic_bool *stop,
 
 /* ---- the file of the seal ---- */
 
-static int open_in(const char *directory, const char *name, int flags)
-{
-	struct buf path = { 0 };
-	int fd = buf_append_format(&path, "%s/%s", directory, name);
-
-	if (!fd) {
-		fd = open(path.data, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-		fd = fd < 0 ? -errno : fd;
-	}
-	buf_release(&path);
-	return fd;
-}
-
-static int sync_and_close(int fd, int err)
-{
-	if (!err && fsync(fd) != 0)
-		err = -errno;
-	(void)close(fd);
-	return err;
-}
-
-static int write_new(int dir_fd, const struct buf *text)
-{
-	int fd = openat(dir_fd, SEAL_NEW,
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-			0600);
-	ssize_t n;
-	int err;
-
-	if (fd < 0)
-		return -errno;
-	n = write(fd, text->data, text->len);
-	err = n < 0 ? -errno : (size_t)n < text->len ? -ENOSPC : 0;
-	err = sync_and_close(fd, err);
-	if (!err && renameat(dir_fd, SEAL_NEW, dir_fd, SEAL_FILE) != 0)
-		err = -errno;
-	if (err)
-		(void)unlinkat(dir_fd, SEAL_NEW, 0);
-	return err;
-}
-
 int seal_write(const char *directory, const char *data)
 {
 	struct buf text = { 0 };
-	int fd, err = append_seal(data, NULL, &text);
+	int err = append_seal(data, NULL, &text);
 
-	fd = err ? err : open_in(directory, ".", O_RDONLY | O_DIRECTORY);
-	if (fd >= 0)
-		err = sync_and_close(fd, write_new(fd, &text));
-	else
-		err = fd;
+	if (!err)
+		err = data_dir_write(directory, SEAL_FILE, &text);
 	buf_release(&text);
 	return err;
 }
 
+int seal_read(const char *directory, struct buf *out)
+{
+	return data_dir_read(directory, SEAL_FILE, TEXT_MAX, out);
+}
+
 int seal_remove(const char *directory)
 {
-	int fd = open_in(directory, ".", O_RDONLY | O_DIRECTORY);
-	int err = 0;
-
-	if (fd < 0)
-		return fd;
-	if (unlinkat(fd, SEAL_FILE, 0) != 0)
-		err = errno == ENOENT ? 0 : -errno;
-	return sync_and_close(fd, err);
+	attachment_remove(directory);
+	return data_dir_remove(directory, SEAL_FILE);
 }
 
 int seal_check(const char *directory, const char *data, const atomic_bool *stop)
 {
-	int fd = open_in(directory, SEAL_FILE, O_RDONLY | O_NONBLOCK);
-	struct buf text = { 0 };
-	char kept[TEXT_MAX];
-	ssize_t len;
-	int err;
+	struct buf kept = { 0 }, text = { 0 };
+	int err = seal_read(directory, &kept);
 
-	if (fd < 0)
-		return fd;
-	len = read(fd, kept, sizeof(kept));
-	err = len < 0 ? -errno : 0;
-	(void)close(fd);
 	if (!err)
 		err = append_seal(data, stop, &text);
 	if (err == -EIO)
 		err = -EUCLEAN; /* a part of the file cannot be read */
-	if (!err &&
-	    (text.len != (size_t)len || memcmp(text.data, kept, text.len) != 0))
+	if (!err && (text.len != kept.len ||
+		     memcmp(text.data, kept.data, text.len) != 0))
 		err = -EUCLEAN;
+	buf_release(&kept);
 	buf_release(&text);
 	return err;
 }

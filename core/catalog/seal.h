@@ -4,6 +4,8 @@
 
 #include <stdatomic.h>
 
+#include "core/base/buf.h"
+
 /*
  * The seal of a catalog: a file with the digest of the whole data file, as a
  * line of text ("XXH128 SIZE").
@@ -17,7 +19,12 @@
 
 /* directory is that of the catalog, data the path of its data file. */
 int seal_write(const char *directory, const char *data);
+
+/* Also removes what is attached to the seal (attachment.h). */
 int seal_remove(const char *directory);
+
+/* Appends the text of the seal.  -ENOENT: there is no seal. */
+int seal_read(const char *directory, struct buf *out);
 
 /* 0: the data file matches its seal; -ENOENT: there is no seal; -EUCLEAN: the
  * data file differs; -ECANCELED: stop became true. */
