@@ -136,6 +136,17 @@ static int load_added(struct committer *c, struct catalog_txn *txn,
 	return err ? err : end_err;
 }
 
+static void not_indexed(struct committer *c, int err)
+{
+	index_distrust_counts(c->context.index);
+	if (c->context.texts)
+		index_distrust_counts(c->context.texts);
+	logger_print(c->context.log,
+		     "index: %s; near-duplicates will be missing "
+		     "until the next mount",
+		     err_text(err));
+}
+
 static void update_index(struct committer *c, const struct catalog_changes *ch)
 {
 	struct catalog_txn *txn;
@@ -154,10 +165,7 @@ static void update_index(struct committer *c, const struct catalog_changes *ch)
 		catalog_abort(txn);
 	}
 	if (err)
-		logger_print(c->context.log,
-			     "index: %s; near-duplicates will be missing "
-			     "until the next mount",
-			     err_text(err));
+		not_indexed(c, err);
 }
 
 static int write_and_index(struct committer *c, const struct event *first,

@@ -77,6 +77,36 @@ static int load_index(struct engine *e, struct index *ix,
 	return err ? err : index_load_end(ix);
 }
 
+static int load_counts(void *arg, const uint8_t *bytes, size_t len)
+{
+	struct engine *e = arg;
+	const uint8_t *end = bytes + len;
+	int err = index_load_counts(e->index, &bytes, end);
+
+	return err || !e->texts ? err :
+				  index_load_counts(e->texts, &bytes, end);
+}
+
+static void distrust_counts(struct engine *e)
+{
+	index_distrust_counts(e->index);
+	if (e->texts)
+		index_distrust_counts(e->texts);
+}
+
+void engine_keep_counts(struct engine *e)
+{
+	struct buf bytes = { 0 };
+	int kept = 0;
+
+	if (index_count(e->index) >= e->least_counts)
+		kept = index_store_counts(e->index, &bytes);
+	if (kept > 0 &&
+	    (!e->texts || index_store_counts(e->texts, &bytes) >= 0))
+		catalog_attach(e->catalog, &bytes);
+	buf_release(&bytes);
+}
+
 /* Damaged records are left out.  Digests in text form stay in the catalog. */
 static int load_indexes(struct engine *e)
 {
@@ -86,6 +116,8 @@ static int load_indexes(struct engine *e)
 	if (err)
 		return err;
 	catalog_stop_when(txn, &e->stopping);
+	/* Without counts, which are not always there, all is counted anew. */
+	(void)catalog_attachment(e->catalog, load_counts, e);
 	err = load_index(e, e->index, txn, load_contents);
 	if (!err)
 		err = load_index(e, e->texts, txn, load_texts);
@@ -131,6 +163,8 @@ static void *loader_run(void *arg)
 			     "%s: %s; files are served, their digests are not "
 			     "known",
 			     e->catalog_dir, err_text(err));
+	if (err)
+		distrust_counts(e);
 	catalog_admit(e->catalog, err);
 	return NULL;
 }
