@@ -397,20 +397,20 @@ int catalog_short_sketch_get(struct catalog_txn *txn, uint32_t content,
 int catalog_sise_get(struct catalog_txn *txn, uint32_t content,
 		     struct sise_signature *out);
 
-/* The sif of every content that has one, in ascending order of id, with only
- * the values stored in full (sif_unpack_in_full()). */
-int catalog_sketch_each(struct catalog_txn *txn,
-			int (*each)(void *arg, uint32_t content,
-				    const struct sif_sketch *sketch),
+/* Called with the sif of a content as sif_pack() made it, which is not checked.
+ * The bytes are valid until the transaction ends, for other threads, too. */
+typedef int catalog_sketch_fn(void *arg, uint32_t content,
+			      const uint8_t *packed, size_t len);
+
+/* The sif of every content that has one, in ascending order of id. */
+int catalog_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
 			void *arg);
 
 /* As the functions above, for the sketch of the text of a content
  * (core/digest/text/text_sif.h). */
 int catalog_text_sketch_get(struct catalog_txn *txn, uint32_t content,
 			    struct sif_sketch *out);
-int catalog_text_sketch_each(struct catalog_txn *txn,
-			     int (*each)(void *arg, uint32_t content,
-					 const struct sif_sketch *sketch),
+int catalog_text_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
 			     void *arg);
 
 /* Called for each file of a walk.  A result other than 0 ends the walk, which

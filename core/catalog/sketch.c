@@ -66,58 +66,34 @@ static int sketch_text(struct catalog_txn *txn, enum catalog_db db,
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
-static int each_sketch(struct record_scan *s, struct sif_sketch *sketch,
-		       int (*each)(void *arg, uint32_t content,
-				   const struct sif_sketch *sketch),
-		       void *arg)
+static int sketch_each(struct catalog_txn *txn, enum catalog_db db,
+		       catalog_sketch_fn *each, void *arg)
 {
+	struct record_scan s;
 	uint32_t content;
-	int result;
+	int result = record_scan_open(txn, db, NULL, 0, &s);
 
-	while ((result = record_scan_next(s)) == 1) {
-		result = content_id_decode(&s->key, &content);
-		if (!result && sif_unpack_in_full(s->value.mv_data,
-						  s->value.mv_size, sketch))
-			result = -EUCLEAN;
+	if (result)
+		return result;
+	while ((result = record_scan_next(&s)) == 1) {
+		result = content_id_decode(&s.key, &content);
 		if (!result)
-			result = each(arg, content, sketch);
+			result = each(arg, content, s.value.mv_data,
+				      s.value.mv_size);
 		if (result)
 			break;
 	}
+	record_scan_close(&s);
 	return result;
 }
 
-static int sketch_each(struct catalog_txn *txn, enum catalog_db db,
-		       int (*each)(void *arg, uint32_t content,
-				   const struct sif_sketch *sketch),
-		       void *arg)
-{
-	struct sif_sketch *sketch = malloc(sizeof(*sketch));
-	struct record_scan s;
-	int result;
-
-	if (!sketch)
-		return -ENOMEM;
-	result = record_scan_open(txn, db, NULL, 0, &s);
-	if (!result) {
-		result = each_sketch(&s, sketch, each, arg);
-		record_scan_close(&s);
-	}
-	free(sketch);
-	return result;
-}
-
-int catalog_sketch_each(struct catalog_txn *txn,
-			int (*each)(void *arg, uint32_t content,
-				    const struct sif_sketch *sketch),
+int catalog_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
 			void *arg)
 {
 	return sketch_each(txn, DB_SKETCHES, each, arg);
 }
 
-int catalog_text_sketch_each(struct catalog_txn *txn,
-			     int (*each)(void *arg, uint32_t content,
-					 const struct sif_sketch *sketch),
+int catalog_text_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
 			     void *arg)
 {
 	return sketch_each(txn, DB_TEXT_SKETCHES, each, arg);

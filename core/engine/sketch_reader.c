@@ -5,26 +5,44 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/thread.h"
 #include "core/digest/sif/sif.h"
 
 /* Sketches are handed over in batches, because a hand-over takes about as long
  * as reading a sketch: some microseconds. */
-enum { BATCH = 32, BATCHES = 4 };
+enum { BATCH = 32, BATCHES = 8 };
+
+enum batch_state {
+	BATCH_PACKED,
+	BATCH_UNPACKING, /* one of the threads is at it */
+	BATCH_UNPACKED,
+};
 
 struct sketch_batch {
+	enum batch_state state; /* guarded by the reader's lock */
 	size_t count;
+	int result; /* what comes after these: -EUCLEAN, or 0 */
 	uint32_t contents[BATCH];
+	struct {
+		const uint8_t *bytes;
+		size_t len;
+	} packed[BATCH];
 	struct sif_sketch sketches[BATCH];
 };
 
-/* A ring buffer: batch n is batches[n % BATCHES].  Batches taken..filled - 1
- * belong to the calling thread, the others to the reader. */
+/*
+ * A ring buffer: batch n is batches[n % BATCHES].  Batches taken..filled - 1
+ * are there; the next one belongs to the reader.  The calling thread takes them
+ * in order.  Each thread unpacks batches while it would wait: the reader when
+ * the ring is full, the calling thread when the first batch is not unpacked.
+ * So both have work, whatever each() costs.
+ */
 struct sketch_reader {
-	int (*list)(struct catalog_txn *txn, sketch_each each, void *arg);
+	packed_list *list;
 	struct catalog_txn *txn;
+	sketch_each *each;
+	void *arg;
 	pthread_mutex_t lock; /* everything below except the batches */
 	pthread_cond_t changed;
 	size_t filled, taken;
@@ -33,19 +51,45 @@ struct sketch_reader {
 	struct sketch_batch batches[BATCHES];
 };
 
-/* ---- the reader's thread ---- */
-
-static void copy_in_full(const struct sif_sketch *from, struct sif_sketch *to)
+static struct sketch_batch *batch_of(struct sketch_reader *r, size_t n)
 {
-	to->window = from->window;
-	to->distinct = from->distinct;
-	to->windows = 0;
-	to->count = from->count;
-	to->rest = 0;
-	to->rest_shift = 0;
-	to->is_placed = false;
-	memcpy(to->values, from->values, from->count * sizeof(to->values[0]));
+	return &r->batches[n % BATCHES];
 }
+
+/* Called with the lock, which is released meanwhile. */
+static void unpack(struct sketch_reader *r, struct sketch_batch *b)
+{
+	size_t i;
+
+	b->state = BATCH_UNPACKING;
+	(void)pthread_mutex_unlock(&r->lock);
+	for (i = 0; i < b->count; i++)
+		if (sif_unpack_in_full(b->packed[i].bytes, b->packed[i].len,
+				       &b->sketches[i])) {
+			b->result = -EUCLEAN;
+			b->count = i;
+		}
+	(void)pthread_mutex_lock(&r->lock);
+	b->state = BATCH_UNPACKED;
+	(void)pthread_cond_broadcast(&r->changed);
+}
+
+/* Unpacks the first batch that is packed, also called with the lock.  False:
+ * there is none. */
+static bool unpack_any(struct sketch_reader *r)
+{
+	size_t n;
+
+	for (n = r->taken; n != r->filled; n++) {
+		if (batch_of(r, n)->state != BATCH_PACKED)
+			continue;
+		unpack(r, batch_of(r, n));
+		return true;
+	}
+	return false;
+}
+
+/* ---- the reader's thread ---- */
 
 /* Hands the batch over and waits until the next one is free. */
 static int hand_over(struct sketch_reader *r)
@@ -54,24 +98,25 @@ static int hand_over(struct sketch_reader *r)
 
 	(void)pthread_mutex_lock(&r->lock);
 	r->filled++;
-	(void)pthread_cond_signal(&r->changed);
+	(void)pthread_cond_broadcast(&r->changed);
 	while (r->filled - r->taken == BATCHES && !r->is_stopped)
-		(void)pthread_cond_wait(&r->changed, &r->lock);
+		if (!unpack_any(r))
+			(void)pthread_cond_wait(&r->changed, &r->lock);
 	err = r->is_stopped ? -ECANCELED : 0;
-	r->batches[r->filled % BATCHES].count = 0;
 	(void)pthread_mutex_unlock(&r->lock);
 	return err;
 }
 
 /* Reads filled without the lock: only this thread changes it. */
-static int add_to_batch(void *arg, uint32_t content,
-			const struct sif_sketch *sketch)
+static int add_to_batch(void *arg, uint32_t content, const uint8_t *packed,
+			size_t len)
 {
 	struct sketch_reader *r = arg;
-	struct sketch_batch *b = &r->batches[r->filled % BATCHES];
+	struct sketch_batch *b = batch_of(r, r->filled);
 
 	b->contents[b->count] = content;
-	copy_in_full(sketch, &b->sketches[b->count]);
+	b->packed[b->count].bytes = packed;
+	b->packed[b->count].len = len;
 	return ++b->count == BATCH ? hand_over(r) : 0;
 }
 
@@ -83,11 +128,13 @@ static void *reader_run(void *arg)
 	thread_set_name("kinfs-read");
 	result = r->list(r->txn, add_to_batch, r);
 	(void)pthread_mutex_lock(&r->lock);
-	if (r->batches[r->filled % BATCHES].count)
+	if (batch_of(r, r->filled)->count && !r->is_stopped)
 		r->filled++;
 	r->result = result;
 	r->is_ended = true;
-	(void)pthread_cond_signal(&r->changed);
+	(void)pthread_cond_broadcast(&r->changed);
+	while (!r->is_stopped && unpack_any(r))
+		;
 	(void)pthread_mutex_unlock(&r->lock);
 	return NULL;
 }
@@ -95,57 +142,77 @@ static void *reader_run(void *arg)
 /* ---- the calling thread ---- */
 
 /* Waits for the next batch; NULL: there is none. */
-static const struct sketch_batch *next_batch(struct sketch_reader *r)
+static struct sketch_batch *next_batch(struct sketch_reader *r)
 {
-	const struct sketch_batch *b = NULL;
+	struct sketch_batch *b = NULL;
 
 	(void)pthread_mutex_lock(&r->lock);
 	while (r->taken == r->filled && !r->is_ended)
 		(void)pthread_cond_wait(&r->changed, &r->lock);
 	if (r->taken != r->filled)
-		b = &r->batches[r->taken % BATCHES];
+		b = batch_of(r, r->taken);
+	while (b && b->state != BATCH_UNPACKED)
+		if (!unpack_any(r))
+			(void)pthread_cond_wait(&r->changed, &r->lock);
 	(void)pthread_mutex_unlock(&r->lock);
 	return b;
 }
 
-static void return_batch(struct sketch_reader *r, bool stop)
+static void return_batch(struct sketch_reader *r, struct sketch_batch *b,
+			 bool stop)
 {
 	(void)pthread_mutex_lock(&r->lock);
+	b->state = BATCH_PACKED;
+	b->count = 0;
 	r->taken++;
 	r->is_stopped = stop;
-	(void)pthread_cond_signal(&r->changed);
+	(void)pthread_cond_broadcast(&r->changed);
 	(void)pthread_mutex_unlock(&r->lock);
 }
 
-static int take_batches(struct sketch_reader *r, sketch_each each, void *arg)
+static int take_batches(struct sketch_reader *r)
 {
-	const struct sketch_batch *b;
+	struct sketch_batch *b;
 	int result = 0;
 	size_t i;
 
 	while (!result && (b = next_batch(r))) {
 		for (i = 0; i < b->count && !result; i++)
-			result = each(arg, b->contents[i], &b->sketches[i]);
-		return_batch(r, result != 0);
+			result = r->each(r->arg, b->contents[i],
+					 &b->sketches[i]);
+		if (!result)
+			result = b->result;
+		return_batch(r, b, result != 0);
 	}
 	return result;
 }
 
-static int run_reader(struct sketch_reader *r, sketch_each each, void *arg)
+/* Without another thread. */
+static int take_one(void *arg, uint32_t content, const uint8_t *packed,
+		    size_t len)
+{
+	struct sketch_reader *r = arg;
+	struct sif_sketch *sketch = &r->batches[0].sketches[0];
+
+	return sif_unpack_in_full(packed, len, sketch) ?
+		       -EUCLEAN :
+		       r->each(r->arg, content, sketch);
+}
+
+static int run_reader(struct sketch_reader *r)
 {
 	pthread_t thread;
-	int result = -pthread_create(&thread, NULL, reader_run, r);
+	int result;
 
-	if (result)
-		return r->list(r->txn, each, arg);
-	result = take_batches(r, each, arg);
+	if (pthread_create(&thread, NULL, reader_run, r))
+		return r->list(r->txn, take_one, r);
+	result = take_batches(r);
 	(void)pthread_join(thread, NULL);
 	return result ? result : r->result;
 }
 
-int sketch_reader_each(int (*list)(struct catalog_txn *txn, sketch_each each,
-				   void *arg),
-		       struct catalog_txn *txn, sketch_each each, void *arg)
+int sketch_reader_each(packed_list *list, struct catalog_txn *txn,
+		       sketch_each *each, void *arg)
 {
 	struct sketch_reader *r = calloc(1, sizeof(*r));
 	int result = -ENOMEM;
@@ -154,9 +221,11 @@ int sketch_reader_each(int (*list)(struct catalog_txn *txn, sketch_each each,
 		return result;
 	r->list = list;
 	r->txn = txn;
+	r->each = each;
+	r->arg = arg;
 	(void)pthread_mutex_init(&r->lock, NULL);
 	(void)pthread_cond_init(&r->changed, NULL);
-	result = run_reader(r, each, arg);
+	result = run_reader(r);
 	(void)pthread_cond_destroy(&r->changed);
 	(void)pthread_mutex_destroy(&r->lock);
 	free(r);

@@ -4,22 +4,23 @@
 
 #include <stdint.h>
 
-struct catalog_txn;
-struct sif_sketch;
+#include "core/catalog/catalog.h"
 
-typedef int (*sketch_each)(void *arg, uint32_t content,
-			   const struct sif_sketch *sketch);
+typedef int packed_list(struct catalog_txn *txn, catalog_sketch_fn *each,
+			void *arg);
+typedef int sketch_each(void *arg, uint32_t content,
+			const struct sif_sketch *sketch);
 
 /*
- * As list(txn, each, arg), but list() runs on a thread of its own: it reads and
- * decodes sketches while each() works on earlier ones.  The sketches given to
- * each() have only the values stored in full (sif_unpack_in_full()).
+ * Calls each() with every sketch of list(), in order.  list() runs on a thread
+ * of its own, and both threads unpack what it found.  The sketches have only
+ * the values stored in full (sif_unpack_in_full()).  -EUCLEAN: one could not be
+ * unpacked; those before it were given to each().
  *
  * each() runs on the calling thread, which must not use txn meanwhile.  If it
  * returns anything but 0, the reading stops.
  */
-int sketch_reader_each(int (*list)(struct catalog_txn *txn, sketch_each each,
-				   void *arg),
-		       struct catalog_txn *txn, sketch_each each, void *arg);
+int sketch_reader_each(packed_list *list, struct catalog_txn *txn,
+		       sketch_each *each, void *arg);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/scale.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,11 +120,15 @@ static uint32_t *list_members(const struct group_set *set, size_t *count_out)
 	return members;
 }
 
-static int count_values(void *arg, uint32_t content,
-			const struct sif_sketch *sketch)
+static int count_values(void *arg, uint32_t content, const uint8_t *packed,
+			size_t len)
 {
+	static struct sif_sketch sketch;
+
 	(void)content;
-	frequency_add(arg, sketch);
+	if (sif_unpack_in_full(packed, len, &sketch))
+		return -EUCLEAN;
+	frequency_add(arg, &sketch);
 	return 0;
 }
 

@@ -13,7 +13,8 @@
 
 /* A catalog with so many sketches, of which the one of content n has n % 5
  * values, counted up from n. */
-static uint32_t listed;
+enum { MOST = 5000 };
+static uint32_t listed, damaged;
 static int list_result;
 
 static void make_sketch(uint32_t content, struct sif_sketch *out)
@@ -22,9 +23,9 @@ static void make_sketch(uint32_t content, struct sif_sketch *out)
 
 	memset(out, 0xff, sizeof(*out));
 	out->window = SIF_WINDOW;
-	out->distinct = content + 5;
 	out->windows = 0;
 	out->count = content % 5;
+	out->distinct = out->count < 2 ? out->count : content + 5;
 	out->rest = 0;
 	out->rest_shift = 0;
 	out->is_placed = false;
@@ -32,7 +33,10 @@ static void make_sketch(uint32_t content, struct sif_sketch *out)
 		out->values[i] = content + i;
 }
 
-static int list(struct catalog_txn *txn, sketch_each each, void *arg)
+/* Stays until all was unpacked. */
+static uint8_t packed[MOST][64];
+
+static int list(struct catalog_txn *txn, catalog_sketch_fn *each, void *arg)
 {
 	static struct sif_sketch sketch;
 	uint32_t content;
@@ -40,8 +44,14 @@ static int list(struct catalog_txn *txn, sketch_each each, void *arg)
 
 	assert_null(txn);
 	for (content = 1; content <= listed && !result; content++) {
+		uint8_t *bytes = packed[content - 1];
+		size_t len;
+
 		make_sketch(content, &sketch);
-		result = each(arg, content, &sketch);
+		len = sif_pack(&sketch, bytes);
+		assert_true(len < 64);
+		result =
+			each(arg, content, bytes, content == damaged ? 1 : len);
 	}
 	return result ? result : list_result;
 }
@@ -71,7 +81,7 @@ static int take(void *arg, uint32_t content, const struct sif_sketch *have)
 static void test_all_are_taken_in_order(void **state)
 {
 	static const uint32_t counts[] = {
-		0, 1, 31, 32, 33, 127, 128, 129, 5000
+		0, 1, 31, 32, 33, 255, 256, 257, MOST
 	};
 	size_t i;
 
@@ -97,6 +107,22 @@ static void test_an_error_of_the_list_comes_after_what_was_found(void **state)
 	assert_int_equal(t.taken, listed);
 }
 
+/* Of whichever batch, and in it. */
+static void test_those_before_a_damaged_one_are_taken(void **state)
+{
+	(void)state;
+	listed = 600;
+	list_result = 0;
+	for (damaged = 2; damaged <= listed; damaged += 31) {
+		struct taker t = { 0 };
+
+		assert_int_equal(sketch_reader_each(list, NULL, take, &t),
+				 -EUCLEAN);
+		assert_int_equal(t.taken, damaged - 1);
+	}
+	damaged = 0;
+}
+
 /* Wherever it is: the reader may be waiting for room, or have ended. */
 static void test_the_taker_ends_it(void **state)
 {
@@ -120,6 +146,7 @@ int main(void)
 		cmocka_unit_test(test_all_are_taken_in_order),
 		cmocka_unit_test(
 			test_an_error_of_the_list_comes_after_what_was_found),
+		cmocka_unit_test(test_those_before_a_damaged_one_are_taken),
 		cmocka_unit_test(test_the_taker_ends_it),
 	};
 
