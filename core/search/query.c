@@ -98,7 +98,7 @@ void query_free(struct search_query *q)
 	pthread_mutex_lock(&s->lock);
 	if (s->grouping == q) {
 		s->grouping = NULL;
-		pthread_cond_broadcast(&s->work);
+		search_wake(s);
 	}
 	share_give(&s->share, q->caller.credentials.uid);
 	pthread_mutex_unlock(&s->lock);
@@ -178,7 +178,7 @@ void query_make_ready(struct searcher *s, struct search_query *q)
 		at = &(*at)->next;
 	q->next = *at;
 	*at = q;
-	pthread_cond_signal(&s->work);
+	search_wake(s);
 }
 
 void query_hold(struct search_query *q)

@@ -120,7 +120,7 @@ static bool put_back(struct searcher *s, struct search_query *q)
 	return true;
 }
 
-/* ---- threads ---- */
+/* ---- the work of a thread ---- */
 
 /* Works on the query for one turn; releases the lock meanwhile. */
 static void work_unlocked(struct searcher *s, struct search_query *q,
@@ -160,18 +160,54 @@ static void trim_unlocked(struct searcher *s)
 	pthread_mutex_lock(&s->lock);
 }
 
+/* ---- waiting for a query; under the lock ---- */
+
+static void take_from_idle(struct search_thread *t)
+{
+	struct search_thread **at = &t->searcher->idle;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	t->is_idle = false;
+}
+
+void search_wake(struct searcher *s)
+{
+	struct search_thread *t = s->idle;
+
+	if (!t)
+		return;
+	take_from_idle(t);
+	pthread_cond_signal(&t->work);
+}
+
 /* The earlier of two times; 0 means never. */
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return !a || (b && b < a) ? b : a;
 }
 
+static void wait_for_work(struct search_thread *t)
+{
+	struct searcher *s = t->searcher;
+	int64_t due = earlier(s->trim_ms, t->release_ms);
+
+	t->next = s->idle;
+	s->idle = t;
+	t->is_idle = true;
+	cond_wait_until(&t->work, &s->lock, due ? due : INT64_MAX);
+	if (t->is_idle)
+		take_from_idle(t);
+}
+
+/* ---- threads ---- */
+
 static void *search_run(void *arg)
 {
-	struct directory_cache directories = { 0 }; /* 48 KiB */
-	struct searcher *s = arg;
+	struct search_thread *t = arg;
+	struct searcher *s = t->searcher;
 	struct search_query *q;
-	int64_t release_ms = 0, due;
 
 	thread_set_name("kinfs-search");
 	pthread_mutex_lock(&s->lock);
@@ -179,19 +215,17 @@ static void *search_run(void *arg)
 		if (s->trim_ms && s->trim_ms <= clock_now_ms()) {
 			trim_unlocked(s);
 		} else if ((q = take_ready(s))) {
-			work_unlocked(s, q, &directories);
-			release_ms = directories.in_use ? s->trim_ms : 0;
-		} else if (release_ms && release_ms <= clock_now_ms()) {
-			directory_cache_release(&directories);
-			release_ms = 0;
+			work_unlocked(s, q, &t->directories);
+			t->release_ms = t->directories.in_use ? s->trim_ms : 0;
+		} else if (t->release_ms && t->release_ms <= clock_now_ms()) {
+			directory_cache_release(&t->directories);
+			t->release_ms = 0;
 		} else {
-			due = earlier(s->trim_ms, release_ms);
-			cond_wait_until(&s->work, &s->lock,
-					due ? due : INT64_MAX);
+			wait_for_work(t);
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
-	directory_cache_release(&directories);
+	directory_cache_release(&t->directories);
 	return NULL;
 }
 
@@ -204,15 +238,27 @@ int search_init(struct searcher *s, const struct search_context *context)
 	s->turn_work = SEARCH_TURN_WORK;
 	s->thread_count = SEARCH_THREADS;
 	if (!err)
-		err = cond_init_monotonic(&s->work);
-	if (!err)
 		err = credentials_own(&s->own);
 	s->near = calloc(SEARCH_NEAR_SLOTS, sizeof(*s->near));
-	if (!err && !s->near)
+	s->threads = calloc(SEARCH_THREADS, sizeof(*s->threads));
+	if (!err && (!s->near || !s->threads))
 		err = -ENOMEM;
 	if (!err)
 		err = match_cache_new(&s->matches);
 	return err ?: sketch_cache_new(&s->sketches);
+}
+
+static int start_thread(struct searcher *s, struct search_thread *t)
+{
+	int err = cond_init_monotonic(&t->work);
+
+	if (err)
+		return err;
+	t->searcher = s;
+	err = -pthread_create(&t->id, NULL, search_run, t);
+	if (err)
+		pthread_cond_destroy(&t->work);
+	return err;
 }
 
 int search_start(struct searcher *s)
@@ -220,8 +266,7 @@ int search_start(struct searcher *s)
 	int err = 0;
 
 	while (s->started < s->thread_count && !err) {
-		err = -pthread_create(&s->threads[s->started], NULL, search_run,
-				      s);
+		err = start_thread(s, &s->threads[s->started]);
 		s->started += !err;
 	}
 	return err;
@@ -247,10 +292,13 @@ void search_stop(struct searcher *s)
 	ready = s->first;
 	held = s->held;
 	s->first = s->held = NULL;
-	pthread_cond_broadcast(&s->work);
+	while (s->idle)
+		search_wake(s);
 	pthread_mutex_unlock(&s->lock);
-	for (i = 0; i < s->started; i++)
-		pthread_join(s->threads[i], NULL);
+	for (i = 0; i < s->started; i++) {
+		pthread_join(s->threads[i].id, NULL);
+		pthread_cond_destroy(&s->threads[i].work);
+	}
 	s->started = 0;
 	cancel_all(ready);
 	cancel_all(held);
@@ -259,9 +307,9 @@ void search_stop(struct searcher *s)
 void search_release(struct searcher *s)
 {
 	free(s->near);
+	free(s->threads);
 	match_cache_free(s->matches);
 	sketch_cache_free(s->sketches);
 	credentials_release(&s->own);
-	pthread_cond_destroy(&s->work);
 	pthread_mutex_destroy(&s->lock);
 }

@@ -231,6 +231,7 @@ struct near {
 };
 
 struct search_query;
+struct search_thread;
 
 struct searcher {
 	struct search_context context; /* constant */
@@ -238,7 +239,6 @@ struct searcher {
 	size_t turn_work;     /* SEARCH_TURN_WORK; tests set it before start */
 	size_t thread_count;  /* SEARCH_THREADS; tests set it before start */
 	pthread_mutex_t lock; /* everything below */
-	pthread_cond_t work;
 	struct share share;         /* of all queries */
 	struct search_query *first; /* ready queries, by turn */
 	struct search_query *held;  /* queries that wait for the committer */
@@ -251,8 +251,11 @@ struct searcher {
 	struct near *near; /* SEARCH_NEAR_SLOTS, direct-mapped by content */
 	struct match_cache *matches;   /* has a lock of its own */
 	struct sketch_cache *sketches; /* has a lock of its own */
-	pthread_t threads[SEARCH_THREADS];
+	struct search_thread *threads; /* SEARCH_THREADS; owned */
 	size_t started;
+	/* Threads that wait for a query.  The last one that began to wait is
+	 * woken first: it has the warmest caches. */
+	struct search_thread *idle;
 };
 
 /* The context is copied. */

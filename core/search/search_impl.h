@@ -83,6 +83,20 @@ struct search_query {
 	uint32_t self_content; /* 0: not in the catalog */
 };
 
+struct search_thread {
+	struct searcher *searcher;
+	pthread_t id;
+	struct directory_cache directories;
+	int64_t release_ms; /* when to close these, or 0 */
+	/* Under the lock of the searcher. */
+	pthread_cond_t work;
+	struct search_thread *next; /* in the list of idle threads */
+	bool is_idle;
+};
+
+/* Wakes a thread that waits for a query.  The caller holds the lock. */
+void search_wake(struct searcher *s);
+
 /* 0; TURN_OVER: the work of this turn is done; -ECANCELED: the engine ends. */
 int query_may_go_on(const struct search_query *q);
 /* Subtracts from work_left. */
