@@ -15,6 +15,9 @@
  * such a file below them.  For trusted callers the answer for each content is
  * cached (struct near), and the next query searches only contents that were
  * added since.  Files are examined in every query.
+ *
+ * A free thread may help (help.c): the thread of the query examines the entries
+ * from the first one on, and the helper from the last one back.
  */
 
 /* ---- whether a file has a near-duplicate ---- */
@@ -123,12 +126,27 @@ static int has_near(struct search_query *q, const struct file_key *key,
 
 /* ---- directories ---- */
 
+struct browse_name {
+	char *text; /* owned */
+	bool is_directory;
+	bool has_near; /* it is an entry of the answer */
+};
+
+/* What a thread examines. */
+struct browse_cursor {
+	struct browse_name *name;
+	bool is_begun;          /* names[at] has not been examined to the end */
+	bool walking;           /* the walk below directory name has begun */
+	struct key_list stack;  /* of that walk */
+};
+
 struct browse_state {
 	int dir_fd;
-	char **names; /* owned: of all entries */
-	size_t count, next;
-	struct key_list stack; /* of the walk below directory names[next] */
-	bool walking;          /* that walk has begun */
+	struct browse_name *names; /* owned: of all entries */
+	size_t count;
+	/* No thread has begun names[first .. end - 1]; searcher->lock. */
+	size_t first, end;
+	struct browse_cursor own, helper;
 };
 
 static int push_child(void *arg, struct catalog_name name,
@@ -190,71 +208,75 @@ static int file_entry_has_near(struct search_query *q,
 	return has_near(q, key, &rec);
 }
 
-static int entry_add(struct search_entries *entries, const char *name,
-		     bool directory)
+/* Examines the entry.  1: it has a near-duplicate. */
+static int examine_entry(struct search_query *q, int dir_fd,
+			 struct browse_cursor *c)
 {
-	struct search_entry *entry;
+	const char *name = c->name->text;
+	struct file_key key;
+	struct stat st;
+	int err;
 
-	entry = array_with_room(entries->entries, entries->count,
-				sizeof(*entry));
-	if (!entry)
-		return -ENOMEM;
-	entries->entries = entry;
-	entry = &entries->entries[entries->count];
-	entry->name = strdup(name);
-	entry->directory = directory;
-	if (!entry->name)
-		return -ENOMEM;
-	entries->count++;
+	if (c->walking)
+		return directory_has_near(q, &c->stack);
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	c->name->is_directory = S_ISDIR(st.st_mode);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0;
+	source_get_entry_key(q->context->source, dir_fd, name, &st, &key);
+	if (S_ISREG(st.st_mode))
+		return file_entry_has_near(q, &key, &st);
+	c->stack.count = 0;
+	err = key_list_add(&c->stack, &key);
+	c->walking = !err;
+	return err ?: directory_has_near(q, &c->stack);
+}
+
+/* Examines the entry at the cursor to the end. */
+static int cursor_finish(struct search_query *q, int dir_fd,
+			 struct browse_cursor *c)
+{
+	int err = query_may_go_on(q);
+
+	if (!err)
+		err = examine_entry(q, dir_fd, c) ?: q->err;
+	if (err < 0)
+		return err;
+	c->name->has_near = err == 1;
+	c->walking = c->is_begun = false;
+	query_count_work(q, 1);
 	return 0;
 }
 
-/* Adds the next entry if it has a near-duplicate. */
-static int browse_next(struct search_query *q, struct browse_state *state)
+/* Begins the first or the last entry that no thread has begun; false: there is
+ * none. */
+static bool cursor_begin(struct searcher *s, struct browse_state *state,
+			 struct browse_cursor *c)
 {
-	const char *name = state->names[state->next];
-	bool directory = state->walking;
-	struct file_key key;
-	struct stat st;
-	int err = 0;
-
-	if (!directory) {
-		if (fstatat(state->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
-			return 0;
-		directory = S_ISDIR(st.st_mode);
-		if (!S_ISREG(st.st_mode) && !directory)
-			return 0;
-		source_get_entry_key(q->context->source, state->dir_fd, name,
-				     &st, &key);
-	}
-	if (directory && !state->walking) {
-		state->stack.count = 0;
-		err = key_list_add(&state->stack, &key);
-		state->walking = !err;
-	}
-	if (!err)
-		err = directory ? directory_has_near(q, &state->stack) :
-				  file_entry_has_near(q, &key, &st);
-	if (err == TURN_OVER)
-		return err;
-	state->walking = false;
-	return err == 1 ? entry_add(&q->entries, name, directory) : err;
+	pthread_mutex_lock(&s->lock);
+	c->is_begun = state->first < state->end;
+	if (c->is_begun)
+		c->name = &state->names[c == &state->own ? state->first++ :
+							   --state->end];
+	pthread_mutex_unlock(&s->lock);
+	return c->is_begun;
 }
 
 static int add_name(void *arg, int dir_fd, const char *name)
 {
 	struct browse_state *state = arg;
-	char **names =
+	struct browse_name *names =
 		array_with_room(state->names, state->count, sizeof(*names));
 
 	(void)dir_fd;
 	if (!names)
 		return -ENOMEM;
 	state->names = names;
-	names[state->count] = strdup(name);
-	if (!names[state->count])
+	names[state->count] = (struct browse_name){ .text = strdup(name) };
+	if (!names[state->count].text)
 		return -ENOMEM;
-	state->count++;
+	state->end = ++state->count;
 	return 0;
 }
 
@@ -271,6 +293,25 @@ static int browse_begin(struct search_query *q)
 	return file_each_in(state->dir_fd, add_name, state);
 }
 
+/* ---- the answer ---- */
+
+static int entry_add(struct search_entries *entries, struct browse_name *name)
+{
+	struct search_entry *entry =
+		array_with_room(entries->entries, entries->count,
+				sizeof(*entry));
+
+	if (!entry)
+		return -ENOMEM;
+	entries->entries = entry;
+	entries->entries[entries->count++] = (struct search_entry){
+		.name = name->text,
+		.directory = name->is_directory,
+	};
+	name->text = NULL;
+	return 0;
+}
+
 static int compare_entries(const void *a, const void *b)
 {
 	const struct search_entry *x = a, *y = b;
@@ -278,23 +319,52 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int browse_turn(struct search_query *q)
+static int browse_answer(struct search_query *q,
+			 const struct browse_state *state)
 {
-	struct browse_state *state = q->state;
-	int err;
+	size_t i;
+	int err = 0;
 
-	for (; state->next < state->count; state->next++) {
-		err = query_may_go_on(q);
-		if (!err)
-			err = browse_next(q, state) ?: q->err;
-		if (err)
-			return err;
-		query_count_work(q, 1);
-	}
+	for (i = 0; i < state->count && !err; i++)
+		if (state->names[i].has_near)
+			err = entry_add(&q->entries, &state->names[i]);
 	if (q->entries.count)
 		qsort(q->entries.entries, q->entries.count,
 		      sizeof(*q->entries.entries), compare_entries);
-	return 0;
+	return err;
+}
+
+static int browse_turn(struct search_query *q)
+{
+	struct browse_state *state = q->state;
+	struct browse_cursor *own = &state->own, *helper = &state->helper;
+	int err = 0;
+
+	while (!err &&
+	       (own->is_begun || cursor_begin(q->searcher, state, own))) {
+		err = cursor_finish(q, state->dir_fd, own);
+		/* As long as all matches are cached, help would cost more than
+		 * it gains. */
+		if (q->has_searched)
+			help_offer(q);
+	}
+	if (err)
+		return err;
+	help_withdraw(q);
+	if (helper->is_begun)
+		err = cursor_finish(q, state->dir_fd, helper);
+	return err ?: browse_answer(q, state);
+}
+
+static int browse_help(struct search_query *h, struct search_query *q)
+{
+	struct browse_state *state = q->state;
+	struct browse_cursor *c = &state->helper;
+	int err = 0;
+
+	while (!err && (c->is_begun || cursor_begin(h->searcher, state, c)))
+		err = cursor_finish(h, state->dir_fd, c);
+	return err;
 }
 
 static void browse_release(struct search_query *q)
@@ -304,10 +374,12 @@ static void browse_release(struct search_query *q)
 
 	if (!state)
 		return;
+	help_withdraw(q);
 	for (i = 0; i < state->count; i++)
-		free(state->names[i]);
+		free(state->names[i].text);
 	free(state->names);
-	free(state->stack.keys);
+	free(state->own.stack.keys);
+	free(state->helper.stack.keys);
 	if (state->dir_fd >= 0)
 		close(state->dir_fd);
 	free(state);
@@ -317,5 +389,6 @@ static void browse_release(struct search_query *q)
 const struct query_kind query_browse = {
 	.begin = browse_begin,
 	.turn = browse_turn,
+	.help = browse_help,
 	.release = browse_release,
 };

@@ -40,16 +40,22 @@ static int turn_as_caller(struct search_query *q)
 	return err ? err : turn_in_txn(q);
 }
 
+/* Pairs with a file outside the tree are never ignored. */
+bool query_has_ignores(const struct search_query *q)
+{
+	const struct search_context *context = q->context;
+
+	return !q->digests && context->ignores_any &&
+	       context->ignores_any(context->ctx);
+}
+
 static int take_turn(struct search_query *q)
 {
 	const struct credentials *own = &q->searcher->own;
-	const struct search_context *context = q->context;
 	bool trusted = q->caller.trusted;
 	int err;
 
-	/* Pairs with a file outside the tree are never ignored. */
-	q->ignores = !q->digests && context->ignores_any &&
-		     context->ignores_any(context->ctx);
+	q->ignores = query_has_ignores(q);
 	err = trusted ? 0 : credentials_enter(&q->caller.credentials, own);
 	if (err)
 		return err;
@@ -100,7 +106,7 @@ static struct search_query *take_ready(struct searcher *s)
 	return q;
 }
 
-static void end_long(struct searcher *s, uid_t uid)
+void search_end_long(struct searcher *s, uid_t uid)
 {
 	size_t i = 0;
 
@@ -142,9 +148,7 @@ static void work_unlocked(struct searcher *s, struct search_query *q,
 		q->kind->turn_over(q);
 	pthread_mutex_lock(&s->lock);
 	if (is_one_of_long)
-		end_long(s, uid);
-	if (!s->trim_ms)
-		s->trim_ms = clock_now_ms() + SEARCH_TRIM_RSS_MS;
+		search_end_long(s, uid);
 	if (err != TURN_OVER || put_back(s, q))
 		return;
 	pthread_mutex_unlock(&s->lock);
@@ -203,6 +207,16 @@ static void wait_for_work(struct search_thread *t)
 
 /* ---- threads ---- */
 
+/* The thread has used the catalog, and directories perhaps. */
+static void schedule_release(struct search_thread *t)
+{
+	struct searcher *s = t->searcher;
+
+	if (!s->trim_ms)
+		s->trim_ms = clock_now_ms() + SEARCH_TRIM_RSS_MS;
+	t->release_ms = t->directories.in_use ? s->trim_ms : 0;
+}
+
 static void *search_run(void *arg)
 {
 	struct search_thread *t = arg;
@@ -216,7 +230,10 @@ static void *search_run(void *arg)
 			trim_unlocked(s);
 		} else if ((q = take_ready(s))) {
 			work_unlocked(s, q, &t->directories);
-			t->release_ms = t->directories.in_use ? s->trim_ms : 0;
+			schedule_release(t);
+		} else if (help_is_wanted(s)) {
+			help_unlocked(t);
+			schedule_release(t);
 		} else if (t->release_ms && t->release_ms <= clock_now_ms()) {
 			directory_cache_release(&t->directories);
 			t->release_ms = 0;
@@ -237,6 +254,8 @@ int search_init(struct searcher *s, const struct search_context *context)
 	s->share.most = SEARCH_QUERIES_MAX;
 	s->turn_work = SEARCH_TURN_WORK;
 	s->thread_count = SEARCH_THREADS;
+	if (!err)
+		err = -pthread_cond_init(&s->help_ended, NULL);
 	if (!err)
 		err = credentials_own(&s->own);
 	s->near = calloc(SEARCH_NEAR_SLOTS, sizeof(*s->near));
@@ -311,5 +330,6 @@ void search_release(struct searcher *s)
 	match_cache_free(s->matches);
 	sketch_cache_free(s->sketches);
 	credentials_release(&s->own);
+	pthread_cond_destroy(&s->help_ended);
 	pthread_mutex_destroy(&s->lock);
 }

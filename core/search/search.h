@@ -246,6 +246,11 @@ struct searcher {
 	uid_t long_users[SEARCH_LONG_MAX]; /* their users */
 	/* The query with takes_memory that has begun, or NULL. */
 	struct search_query *grouping;
+	/* The query that a free thread may help with, or NULL; and whether one
+	 * does at this moment (help.c). */
+	struct search_query *offered;
+	bool is_helped;
+	pthread_cond_t help_ended;
 	int64_t trim_ms; /* when to unmap pages of the catalog, or 0 */
 	bool stopped;
 	struct near *near; /* SEARCH_NEAR_SLOTS, direct-mapped by content */
