@@ -135,9 +135,9 @@ struct browse_name {
 /* What a thread examines. */
 struct browse_cursor {
 	struct browse_name *name;
-	bool is_begun;          /* names[at] has not been examined to the end */
-	bool walking;           /* the walk below directory name has begun */
-	struct key_list stack;  /* of that walk */
+	bool is_begun;         /* names[at] has not been examined to the end */
+	bool walking;          /* the walk below directory name has begun */
+	struct key_list stack; /* of that walk */
 };
 
 struct browse_state {
@@ -297,9 +297,8 @@ static int browse_begin(struct search_query *q)
 
 static int entry_add(struct search_entries *entries, struct browse_name *name)
 {
-	struct search_entry *entry =
-		array_with_room(entries->entries, entries->count,
-				sizeof(*entry));
+	struct search_entry *entry = array_with_room(
+		entries->entries, entries->count, sizeof(*entry));
 
 	if (!entry)
 		return -ENOMEM;

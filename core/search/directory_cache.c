@@ -45,12 +45,53 @@ void directory_cache_begin_turn(struct directory_cache *cache)
 	cache->turn++;
 }
 
-/* Hashed, because inode numbers of directories often have large steps. */
-static struct directory_cache_entry *slot_of(struct directory_cache *cache,
+static bool is_of(const struct directory_cache_entry *entry,
+		  const struct file_key *key)
+{
+	return entry->path && file_key_equal(&entry->key, key);
+}
+
+/* The entries that may be of that directory.  Hashed, because inode numbers of
+ * directories often have large steps. */
+static struct directory_cache_entry *ways_of(struct directory_cache *cache,
 					     const struct file_key *key)
 {
-	return &cache->entries[XXH3_64bits(&key->inode, sizeof(key->inode)) %
-			       DIRECTORY_CACHE_SIZE];
+	size_t set = XXH3_64bits(&key->inode, sizeof(key->inode)) %
+		     (DIRECTORY_CACHE_SIZE / DIRECTORY_CACHE_WAYS);
+
+	return &cache->entries[set * DIRECTORY_CACHE_WAYS];
+}
+
+/* NULL: there is none. */
+static struct directory_cache_entry *entry_find(struct directory_cache *cache,
+						const struct file_key *key)
+{
+	struct directory_cache_entry *ways = ways_of(cache, key);
+	unsigned i;
+
+	for (i = 0; i < DIRECTORY_CACHE_WAYS; i++)
+		if (is_of(&ways[i], key))
+			return &ways[i];
+	return NULL;
+}
+
+/* Replaces the entry of that directory, or else the one whose last use is the
+ * longest ago. */
+static struct directory_cache_entry *entry_put(
+	struct directory_cache *cache, const struct directory_cache_entry *new)
+{
+	struct directory_cache_entry *at = entry_find(cache, &new->key);
+	struct directory_cache_entry *ways = ways_of(cache, &new->key);
+	unsigned i;
+
+	if (!at)
+		at = ways;
+	for (i = 0; i < DIRECTORY_CACHE_WAYS && !is_of(at, &new->key); i++)
+		if (ways[i].turn < at->turn)
+			at = &ways[i];
+	entry_release(at);
+	*at = *new;
+	return at;
 }
 
 /* ---- opening a directory ---- */
@@ -195,12 +236,6 @@ static void begin_lookup(struct directory_cache *cache,
 	cache->in_use = true;
 }
 
-static bool is_of(const struct directory_cache_entry *entry,
-		  const struct file_key *key)
-{
-	return entry->path && file_key_equal(&entry->key, key);
-}
-
 /* 1: the entry is open and verified in this turn; else 0. */
 static int check_open(const struct directory_lookup *l, unsigned depth,
 		      struct directory_cache_entry *entry,
@@ -208,7 +243,7 @@ static int check_open(const struct directory_lookup *l, unsigned depth,
 {
 	int err;
 
-	if (!is_of(entry, key) || entry->fd < 0)
+	if (!entry || entry->fd < 0)
 		return 0;
 	if (entry->turn == l->cache->turn)
 		return 1;
@@ -225,14 +260,14 @@ static int find_directory(const struct directory_lookup *l,
 			  const struct file_key *key, unsigned depth,
 			  const struct directory_cache_entry **out)
 {
-	struct directory_cache_entry *entry = slot_of(l->cache, key);
+	struct directory_cache_entry *entry = entry_find(l->cache, key);
 	struct directory_cache_entry new = { .key = *key, .fd = -1 };
 	int err;
 
 	if (depth > DEPTH_MAX || key->device)
 		return -ENOENT;
 	/* A directory is opened at most once in a turn. */
-	if (is_of(entry, key) && entry->fd < 0 && entry->turn == l->cache->turn)
+	if (entry && entry->fd < 0 && entry->turn == l->cache->turn)
 		return -ENOENT;
 	err = check_open(l, depth, entry, key);
 	if (!err) {
@@ -240,8 +275,7 @@ static int find_directory(const struct directory_lookup *l,
 		err = fill_entry(l, depth, &new);
 		if (err)
 			return err;
-		entry_release(entry);
-		*entry = new;
+		entry = entry_put(l->cache, &new);
 	}
 	*out = entry;
 	return err < 0 ? err : entry->fd < 0 ? -ENOENT : 0;

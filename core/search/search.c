@@ -211,10 +211,11 @@ static void wait_for_work(struct search_thread *t)
 static void schedule_release(struct search_thread *t)
 {
 	struct searcher *s = t->searcher;
+	int64_t due_ms = clock_now_ms() + SEARCH_TRIM_RSS_MS;
 
 	if (!s->trim_ms)
-		s->trim_ms = clock_now_ms() + SEARCH_TRIM_RSS_MS;
-	t->release_ms = t->directories.in_use ? s->trim_ms : 0;
+		s->trim_ms = due_ms;
+	t->release_ms = t->directories.in_use ? due_ms : 0;
 }
 
 static void *search_run(void *arg)

@@ -239,7 +239,7 @@ struct searcher {
 	size_t turn_work;     /* SEARCH_TURN_WORK; tests set it before start */
 	size_t thread_count;  /* SEARCH_THREADS; tests set it before start */
 	pthread_mutex_t lock; /* everything below */
-	struct share share;         /* of all queries */
+	struct share share;   /* of all queries */
 	struct search_query *first; /* ready queries, by turn */
 	struct search_query *held;  /* queries that wait for the committer */
 	size_t long_count;          /* long queries that threads work on */

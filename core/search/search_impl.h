@@ -79,8 +79,8 @@ struct search_query {
 	struct directory_cache *directories; /* borrowed, of the thread */
 	size_t work_left;
 	bool has_searched; /* the index: not all matches were cached */
-	bool ignores; /* the user ignores some pairs of contents */
-	int err;      /* of callbacks that cannot return it */
+	bool ignores;      /* the user ignores some pairs of contents */
+	int err;           /* of callbacks that cannot return it */
 
 	/* The file that is searched for: its key and its content. */
 	struct file_key self;
