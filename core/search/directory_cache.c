@@ -40,9 +40,13 @@ void directory_cache_release(struct directory_cache *cache)
 	cache->in_use = false;
 }
 
-void directory_cache_begin_turn(struct directory_cache *cache)
+void directory_cache_begin_turn(struct directory_cache *cache, int64_t now_ms,
+				int64_t trust_ms)
 {
-	cache->turn++;
+	if (cache->round && now_ms - cache->round_ms < trust_ms)
+		return;
+	cache->round++;
+	cache->round_ms = now_ms;
 }
 
 static bool is_of(const struct directory_cache_entry *entry,
@@ -87,7 +91,7 @@ static struct directory_cache_entry *entry_put(
 	if (!at)
 		at = ways;
 	for (i = 0; i < DIRECTORY_CACHE_WAYS && !is_of(at, &new->key); i++)
-		if (ways[i].turn < at->turn)
+		if (ways[i].round < at->round)
 			at = &ways[i];
 	entry_release(at);
 	*at = *new;
@@ -236,7 +240,7 @@ static void begin_lookup(struct directory_cache *cache,
 	cache->in_use = true;
 }
 
-/* 1: the entry is open and verified in this turn; else 0. */
+/* 1: the entry is open and verified in this round; else 0. */
 static int check_open(const struct directory_lookup *l, unsigned depth,
 		      struct directory_cache_entry *entry,
 		      const struct file_key *key)
@@ -245,14 +249,14 @@ static int check_open(const struct directory_lookup *l, unsigned depth,
 
 	if (!entry || entry->fd < 0)
 		return 0;
-	if (entry->turn == l->cache->turn)
+	if (entry->round == l->cache->round)
 		return 1;
 	err = is_in_place(l, depth, entry);
 	if (err != 1)
 		return err;
 	if (!is_of(entry, key))
 		return 0;
-	entry->turn = l->cache->turn;
+	entry->round = l->cache->round;
 	return 1;
 }
 
@@ -266,12 +270,12 @@ static int find_directory(const struct directory_lookup *l,
 
 	if (depth > DEPTH_MAX || key->device)
 		return -ENOENT;
-	/* A directory is opened at most once in a turn. */
-	if (entry && entry->fd < 0 && entry->turn == l->cache->turn)
+	/* A directory is opened at most once in a round. */
+	if (entry && entry->fd < 0 && entry->round == l->cache->round)
 		return -ENOENT;
 	err = check_open(l, depth, entry, key);
 	if (!err) {
-		new.turn = l->cache->turn;
+		new.round = l->cache->round;
 		err = fill_entry(l, depth, &new);
 		if (err)
 			return err;

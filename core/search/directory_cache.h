@@ -11,11 +11,15 @@ struct source;
  * directory then costs one fstatat() and not a path walk from the root.  A
  * cache belongs to one thread, which releases it when it has been idle.
  *
- * The paths are those of one snapshot of the catalog.  In each turn of a query
- * (struct search_query) a directory, and all directories above it, are verified
- * before they are used: its name in its parent must still lead to it.  One
- * fstatat() shows that, because an open directory keeps its inode number.
- * Symbolic links are never followed.
+ * The paths are those of one snapshot of the catalog.  A directory, and all
+ * directories above it, are verified before they are used: its name in its
+ * parent must still lead to it.  One fstatat() shows that, because an open
+ * directory keeps its inode number.  Symbolic links are never followed.
+ *
+ * They are verified once in a round of a few milliseconds, which has one turn
+ * of a query or several: files of a family are in the same directories, and a
+ * program that walks the virtual tree asks for all these files in a row.  A
+ * directory that is moved through the host makes a new snapshot.
  *
  * Only directories on the filesystem of SOURCE are opened, because an open
  * directory would keep another filesystem from being unmounted.
@@ -31,7 +35,7 @@ enum {
 struct directory_cache_entry {
 	struct file_key key;
 	int fd;         /* owned: O_PATH; -1: it cannot be opened */
-	uint64_t turn;  /* the last turn in which it was verified */
+	uint64_t round; /* the last one in which it was verified */
 	char *path;     /* owned: relative to SOURCE, ends with '/' unless it is
 			   empty; NULL: the entry is free */
 	size_t name_at; /* offset of the directory's name in path */
@@ -41,13 +45,16 @@ struct directory_cache_entry {
 /* Zeroed at first. */
 struct directory_cache {
 	uint64_t snapshot; /* see catalog_snapshot() */
-	uint64_t turn;
-	bool in_use; /* not all entries are free */
+	uint64_t round;
+	int64_t round_ms; /* when it began */
+	bool in_use;      /* not all entries are free */
 	struct directory_cache_entry entries[DIRECTORY_CACHE_SIZE];
 };
 
-/* A turn begins: all directories must be verified again. */
-void directory_cache_begin_turn(struct directory_cache *cache);
+/* A turn begins.  Directories that were verified up to trust_ms ago need not be
+ * verified again. */
+void directory_cache_begin_turn(struct directory_cache *cache, int64_t now_ms,
+				int64_t trust_ms);
 
 /* Closes all directories. */
 void directory_cache_release(struct directory_cache *cache);

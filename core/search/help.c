@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/clock.h"
 #include "core/search/search_impl.h"
 
 /*
@@ -64,7 +65,8 @@ static int help_query(struct search_thread *t, struct search_query *q)
 
 	if (err)
 		return err;
-	directory_cache_begin_turn(&t->directories);
+	directory_cache_begin_turn(&t->directories, clock_now_ms(),
+				   q->searcher->trust_ms);
 	err = q->kind->help(&h, q);
 	catalog_abort(h.txn);
 	visibility_release(&h.visibility);

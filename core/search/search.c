@@ -139,7 +139,7 @@ static void work_unlocked(struct searcher *s, struct search_query *q,
 	if (is_one_of_long)
 		s->long_users[s->long_count++] = uid;
 	pthread_mutex_unlock(&s->lock);
-	directory_cache_begin_turn(directories);
+	directory_cache_begin_turn(directories, clock_now_ms(), s->trust_ms);
 	q->directories = directories;
 	err = take_turn(q);
 	if (err != TURN_OVER)
@@ -254,6 +254,7 @@ int search_init(struct searcher *s, const struct search_context *context)
 	s->context = *context;
 	s->share.most = SEARCH_QUERIES_MAX;
 	s->turn_work = SEARCH_TURN_WORK;
+	s->trust_ms = SEARCH_TRUST_MS;
 	s->thread_count = SEARCH_THREADS;
 	if (!err)
 		err = -pthread_cond_init(&s->help_ended, NULL);

@@ -93,7 +93,8 @@
  *     invisible files, and no result of one caller is used for another.  (The
  *     caches that outlive a query, struct near, matches, sketches and open
  *     directories, are for trusted callers only.)
- *   - A path is listed that was not verified on disk in this query.
+ *   - A path is listed whose file was not verified on disk in this query, or
+ *     whose directories were not verified in it or SEARCH_TRUST_MS before.
  *   - A thread keeps a caller's credentials after a turn.  A thread that cannot
  *     take its own back ends the process.
  *   - A thread waits for hashing, for the committer or for another query.
@@ -120,6 +121,10 @@ enum {
  * so long after the first query; they stay in the page cache.  (Unmapping after
  * every 64 queries made a walk through all listings longer by a seventh.) */
 enum { SEARCH_TRIM_RSS_MS = 1000 };
+
+/* How long directories count as verified (directory_cache.h).  Without it, a
+ * third of the time of a walk through all listings went into this. */
+enum { SEARCH_TRUST_MS = 50 };
 
 /* ---- queries and answers ---- */
 
@@ -237,6 +242,7 @@ struct searcher {
 	struct search_context context; /* constant */
 	struct credentials own;        /* of the process; constant */
 	size_t turn_work;     /* SEARCH_TURN_WORK; tests set it before start */
+	int64_t trust_ms;     /* SEARCH_TRUST_MS; tests set it before start */
 	size_t thread_count;  /* SEARCH_THREADS; tests set it before start */
 	pthread_mutex_t lock; /* everything below */
 	struct share share;   /* of all queries */

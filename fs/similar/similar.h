@@ -44,7 +44,8 @@ struct fs;
  *
  * It must never happen that an answer for one caller is given to another, or
  * that a link is shown whose file was not verified on disk within the last
- * NODE_CACHE_S.
+ * NODE_CACHE_S, or whose directories were not verified SEARCH_TRUST_MS before
+ * that.
  */
 int similar_open(struct fs *fs);
 void similar_free(struct fs *fs);

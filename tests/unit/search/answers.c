@@ -50,6 +50,7 @@ static void test_paths_that_no_longer_lead_there_are_not_listed(void **state)
 	make_directory(w, "d");
 	make_files(w, "d", "copy", 2, 1, false);
 	w->searcher->thread_count = 1;
+	w->searcher->trust_ms = 0;
 	assert_int_equal(search_start(w->searcher), 0);
 	get(w, FILES, "d/copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 1);
@@ -84,6 +85,7 @@ static void test_directories_above_must_be_in_place(void **state)
 	make_directory_in(w, "d", "in");
 	make_files(w, "d/in", "copy", 2, 1, false);
 	w->searcher->thread_count = 1;
+	w->searcher->trust_ms = 0;
 	assert_int_equal(search_start(w->searcher), 0);
 	assert_hits(w, "d/in/copy0", 1);
 	assert_int_equal(renameat(w->fd, "d", w->fd, "e"), 0);
@@ -106,6 +108,7 @@ static void test_a_directory_may_come_back(void **state)
 	make_directory_in(w, "d", "in");
 	make_files(w, "d/in", "copy", 2, 1, false);
 	w->searcher->thread_count = 1;
+	w->searcher->trust_ms = 0;
 	assert_int_equal(search_start(w->searcher), 0);
 	assert_hits(w, "d/in/copy0", 1);
 	assert_int_equal(renameat(w->fd, "d/in", w->fd, "other"), 0);
