@@ -19,8 +19,8 @@
  */
 struct match_cache;
 
-#define MATCH_CACHE_SLOTS 131072 /* contents; direct-mapped; 3 MiB */
-#define MATCH_CACHE_MOST 512     /* matches of a content */
+#define MATCH_CACHE_SLOTS 131072            /* contents; direct-mapped; 3 MiB */
+#define MATCH_CACHE_MOST 512                /* matches of a content */
 #define MATCH_CACHE_BYTES ((size_t)8 << 20) /* of all matches */
 
 int match_cache_new(struct match_cache **out);
