@@ -93,7 +93,7 @@ static const char *base_name(const char *path)
 static char *make_target(const char *path, unsigned depth)
 {
 	struct buf b = { 0 };
-	int err = 0;
+	int err = buf_reserve(&b, 3 * ((size_t)depth + 1) + strlen(path));
 	unsigned i;
 
 	for (i = 0; i <= depth && !err; i++)
@@ -176,12 +176,15 @@ static int number_run(struct listing *l, const struct search_hits *hits,
 	return 0;
 }
 
-static int number_equal_names(struct listing *l, const struct search_hits *hits)
+/* Sorts the items by name, and numbers equal names. */
+static int sort_and_number(struct listing *l, const struct search_hits *hits)
 {
 	char **numbered = calloc(l->count + 1, sizeof(*numbered));
 	size_t first = 0, end, i;
+	bool any = false;
 	int err = numbered ? 0 : -ENOMEM;
 
+	sort_by_name(l);
 	while (!err && first < l->count) {
 		const char *name = l->items[l->by_name[first]].name;
 
@@ -189,6 +192,7 @@ static int number_equal_names(struct listing *l, const struct search_hits *hits)
 		while (end < l->count &&
 		       strcmp(l->items[l->by_name[end]].name, name) == 0)
 			end++;
+		any = any || end > first + 1;
 		err = number_run(l, hits, first, end, numbered);
 		first = end;
 	}
@@ -199,6 +203,8 @@ static int number_equal_names(struct listing *l, const struct search_hits *hits)
 		l->items[i].name = numbered[i];
 	}
 	free(numbered);
+	if (any)
+		sort_by_name(l);
 	return err;
 }
 
@@ -237,15 +243,12 @@ int listing_from_hits(const struct search_hits *hits, unsigned depth,
 		item->key = hit->key;
 		item->identity = hit->identity;
 	}
-	if (!err) {
-		sort_by_name(l);
-		err = number_equal_names(l, hits);
-	}
+	if (!err)
+		err = sort_and_number(l, hits);
 	if (err) {
 		listing_unref(l);
 		return err;
 	}
-	sort_by_name(l);
 	*out = l;
 	return 0;
 }
