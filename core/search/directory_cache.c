@@ -55,47 +55,26 @@ static bool is_of(const struct directory_cache_entry *entry,
 	return entry->path && file_key_equal(&entry->key, key);
 }
 
-/* The entries that may be of that directory.  Hashed, because inode numbers of
- * directories often have large steps. */
-static struct directory_cache_entry *ways_of(struct directory_cache *cache,
+/* The entry of the directory, or else the one to replace: that which was not
+ * used for the longest time.  Hashed, because inode numbers of directories often
+ * have large steps. */
+static struct directory_cache_entry *slot_of(struct directory_cache *cache,
 					     const struct file_key *key)
 {
 	size_t set = XXH3_64bits(&key->inode, sizeof(key->inode)) %
 		     (DIRECTORY_CACHE_SIZE / DIRECTORY_CACHE_WAYS);
-
-	return &cache->entries[set * DIRECTORY_CACHE_WAYS];
-}
-
-/* NULL: there is none. */
-static struct directory_cache_entry *entry_find(struct directory_cache *cache,
-						const struct file_key *key)
-{
-	struct directory_cache_entry *ways = ways_of(cache, key);
+	struct directory_cache_entry *slots =
+		&cache->entries[set * DIRECTORY_CACHE_WAYS];
+	struct directory_cache_entry *oldest = slots;
 	unsigned i;
 
-	for (i = 0; i < DIRECTORY_CACHE_WAYS; i++)
-		if (is_of(&ways[i], key))
-			return &ways[i];
-	return NULL;
-}
-
-/* Replaces the entry of that directory, or else the one whose last use is the
- * longest ago. */
-static struct directory_cache_entry *entry_put(
-	struct directory_cache *cache, const struct directory_cache_entry *new)
-{
-	struct directory_cache_entry *at = entry_find(cache, &new->key);
-	struct directory_cache_entry *ways = ways_of(cache, &new->key);
-	unsigned i;
-
-	if (!at)
-		at = ways;
-	for (i = 0; i < DIRECTORY_CACHE_WAYS && !is_of(at, &new->key); i++)
-		if (ways[i].round < at->round)
-			at = &ways[i];
-	entry_release(at);
-	*at = *new;
-	return at;
+	for (i = 0; i < DIRECTORY_CACHE_WAYS; i++) {
+		if (is_of(&slots[i], key))
+			return &slots[i];
+		if (slots[i].round < oldest->round)
+			oldest = &slots[i];
+	}
+	return oldest;
 }
 
 /* ---- opening a directory ---- */
@@ -247,7 +226,7 @@ static int check_open(const struct directory_lookup *l, unsigned depth,
 {
 	int err;
 
-	if (!entry || entry->fd < 0)
+	if (!is_of(entry, key) || entry->fd < 0)
 		return 0;
 	if (entry->round == l->cache->round)
 		return 1;
@@ -264,14 +243,15 @@ static int find_directory(const struct directory_lookup *l,
 			  const struct file_key *key, unsigned depth,
 			  const struct directory_cache_entry **out)
 {
-	struct directory_cache_entry *entry = entry_find(l->cache, key);
-	struct directory_cache_entry new = { .key = *key, .fd = -1 };
+	struct directory_cache_entry *entry = slot_of(l->cache, key);
+	struct directory_cache_entry new = { .key = *key, .fd = -1 }, old;
 	int err;
 
 	if (depth > DEPTH_MAX || key->device)
 		return -ENOENT;
 	/* A directory is opened at most once in a round. */
-	if (entry && entry->fd < 0 && entry->round == l->cache->round)
+	if (is_of(entry, key) && entry->fd < 0 &&
+	    entry->round == l->cache->round)
 		return -ENOENT;
 	err = check_open(l, depth, entry, key);
 	if (!err) {
@@ -279,7 +259,11 @@ static int find_directory(const struct directory_lookup *l,
 		err = fill_entry(l, depth, &new);
 		if (err)
 			return err;
-		entry = entry_put(l->cache, &new);
+		/* The lookup of the parent may have used the slot. */
+		entry = slot_of(l->cache, key);
+		old = *entry;
+		*entry = new;
+		entry_release(&old);
 	}
 	*out = entry;
 	return err < 0 ? err : entry->fd < 0 ? -ENOENT : 0;
