@@ -31,6 +31,7 @@ struct answer {
 	bool done;
 	int result;
 	unsigned place; /* among all answers, from 1 on */
+	pthread_t by;   /* the thread that answered */
 	struct search_hits hits;
 	struct search_entries entries;
 };
@@ -358,6 +359,7 @@ static inline void finish(struct answer *a, int result)
 {
 	pthread_mutex_lock(&a->lock);
 	a->place = atomic_fetch_add(&current->answered, 1) + 1;
+	a->by = pthread_self();
 	a->result = result;
 	a->done = true;
 	pthread_cond_signal(&a->cond);

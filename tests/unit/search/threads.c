@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
+
 #include "core/search/search_impl.h"
 #include "tests/unit/search/fixture.h"
 
-/* Threads that help another one with its query. */
+/* Which thread works on a query, and threads that help another one. */
 
 /* The first thread that comes waits for another one, from its fourth visit
  * on. */
@@ -103,9 +105,45 @@ static void test_helpers_leave_a_thread_free(void **state)
 	help_withdraw(&own);
 }
 
+static void wait_until_all_are_idle(struct searcher *s)
+{
+	const struct search_thread *t;
+	size_t count;
+
+	do {
+		(void)sched_yield();
+		count = 0;
+		pthread_mutex_lock(&s->lock);
+		for (t = s->idle; t; t = t->next)
+			count++;
+		pthread_mutex_unlock(&s->lock);
+	} while (count < s->started);
+}
+
+static void test_the_last_thread_to_wait_is_woken_first(void **state)
+{
+	enum { QUERIES = 5 };
+	struct world *w = *state;
+	struct answer a;
+	pthread_t first = pthread_self();
+	unsigned i;
+
+	make_files(w, "", "copy", 2, 1, false);
+	assert_int_equal(search_start(w->searcher), 0);
+	for (i = 0; i < QUERIES; i++) {
+		wait_until_all_are_idle(w->searcher);
+		get(w, FILES, "copy0", &trusted, &a);
+		if (!i)
+			first = a.by;
+		assert_true(pthread_equal(a.by, first));
+		answer_release(&a);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		WITH_TREE(test_the_last_thread_to_wait_is_woken_first),
 		WITH_TREE(test_two_threads_browse_one_directory),
 		WITH_TREE(test_only_queries_of_trusted_callers_are_helped),
 		WITH_TREE(test_helpers_leave_a_thread_free),
