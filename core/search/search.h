@@ -61,7 +61,8 @@
  * directory waits neither for large directories of other users nor for a
  * thousand queries of one user.  One thread is reserved for queries about files
  * that have not had a turn yet; these are most of the queries and take less
- * than a millisecond.  All other queries of a user get one thread at a time.
+ * than a millisecond.  All other queries of a user get one thread at a time; a
+ * thread without a query helps one of these for a moment (help.c).
  *
  * The length of a turn does not change the answer: a query that takes several
  * turns gives the answer of one long turn, except for changes on disk
@@ -97,7 +98,8 @@
  *     whose directories were not verified in it or SEARCH_TRUST_MS before.
  *   - A thread keeps a caller's credentials after a turn.  A thread that cannot
  *     take its own back ends the process.
- *   - A thread waits for hashing, for the committer or for another query.
+ *   - A thread waits for hashing, for the committer or for another query.  (At
+ *     the end of a query it waits for its helper, which examines one file.)
  *   - done is called with a lock held, or twice.
  *
  * Locks
