@@ -31,6 +31,16 @@ static void entry_release(struct directory_cache_entry *entry)
 	*entry = (struct directory_cache_entry){ 0 };
 }
 
+void directory_cache_init(struct directory_cache *cache, size_t most)
+{
+	memset(cache, 0, sizeof(*cache));
+	if (most > DIRECTORY_CACHE_SIZE)
+		most = DIRECTORY_CACHE_SIZE;
+	if (most < DIRECTORY_CACHE_WAYS)
+		most = DIRECTORY_CACHE_WAYS;
+	cache->sets = most / DIRECTORY_CACHE_WAYS;
+}
+
 void directory_cache_release(struct directory_cache *cache)
 {
 	size_t i;
@@ -61,8 +71,7 @@ static bool is_of(const struct directory_cache_entry *entry,
 static struct directory_cache_entry *slot_of(struct directory_cache *cache,
 					     const struct file_key *key)
 {
-	size_t set = XXH3_64bits(&key->inode, sizeof(key->inode)) %
-		     (DIRECTORY_CACHE_SIZE / DIRECTORY_CACHE_WAYS);
+	size_t set = XXH3_64bits(&key->inode, sizeof(key->inode)) % cache->sets;
 	struct directory_cache_entry *slots =
 		&cache->entries[set * DIRECTORY_CACHE_WAYS];
 	struct directory_cache_entry *oldest = slots;

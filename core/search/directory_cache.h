@@ -42,14 +42,18 @@ struct directory_cache_entry {
 	struct file_key parent;
 };
 
-/* Zeroed at first. */
 struct directory_cache {
+	size_t sets;       /* of DIRECTORY_CACHE_WAYS entries; constant */
 	uint64_t snapshot; /* see catalog_snapshot() */
 	uint64_t round;
 	int64_t round_ms; /* when it began */
 	bool in_use;      /* not all entries are free */
 	struct directory_cache_entry entries[DIRECTORY_CACHE_SIZE];
 };
+
+/* An empty cache of at most that many open directories, as far as there are
+ * entries. */
+void directory_cache_init(struct directory_cache *cache, size_t most);
 
 /* A turn begins.  Directories that were verified up to trust_ms ago need not be
  * verified again. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/base/clock.h"
 #include "core/base/thread.h"
@@ -269,12 +270,24 @@ int search_init(struct searcher *s, const struct search_context *context)
 	return err ?: sketch_cache_new(&s->sketches);
 }
 
+/* How many directories a thread may keep open: those of all threads are a
+ * quarter of what the process may open, which users need for their files. */
+static size_t directories_most(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 0;
+	return limit.rlim_cur / 4 / SEARCH_THREADS;
+}
+
 static int start_thread(struct searcher *s, struct search_thread *t)
 {
 	int err = cond_init_monotonic(&t->work);
 
 	if (err)
 		return err;
+	directory_cache_init(&t->directories, directories_most());
 	t->searcher = s;
 	err = -pthread_create(&t->id, NULL, search_run, t);
 	if (err)

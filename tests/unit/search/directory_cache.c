@@ -6,10 +6,15 @@ enum { TRUST_MS = 50, BEGIN_MS = 1000 };
 
 static struct directory_cache cache;
 
+static int set_up_all(void **state)
+{
+	directory_cache_init(&cache, SIZE_MAX);
+	return set_up(state);
+}
+
 static int tear_down_all(void **state)
 {
 	directory_cache_release(&cache);
-	cache = (struct directory_cache){ 0 };
 	return tear_down(state);
 }
 
@@ -82,11 +87,11 @@ static void test_a_new_snapshot_ends_trust(void **state)
 	assert_int_equal(look_up(w, &key, BEGIN_MS), -ENOENT);
 }
 
-/* In one turn the directories of a large family stay open. */
-static void test_many_directories_are_open_at_once(void **state)
+enum { MANY = DIRECTORY_CACHE_SIZE / 8 };
+
+/* Looks up so many directories in one turn; returns how many stay open. */
+static unsigned look_up_many(struct world *w)
 {
-	enum { MANY = DIRECTORY_CACHE_SIZE / 8 };
-	struct world *w = *state;
 	struct file_key keys[MANY];
 	char name[16];
 	unsigned i, kept = 0;
@@ -101,11 +106,26 @@ static void test_many_directories_are_open_at_once(void **state)
 		assert_int_equal(look_up(w, &keys[i], BEGIN_MS), 0);
 	for (at = 0; at < DIRECTORY_CACHE_SIZE; at++)
 		kept += cache.entries[at].path && cache.entries[at].fd >= 0;
-	assert_int_equal(kept, MANY + 1); /* and the top */
+	return kept;
+}
+
+/* In one turn the directories of a large family stay open. */
+static void test_many_directories_are_open_at_once(void **state)
+{
+	assert_int_equal(look_up_many(*state), MANY + 1); /* and the top */
+}
+
+static void test_no_more_are_open_than_allowed(void **state)
+{
+	directory_cache_init(&cache, 30);
+	assert_in_range(look_up_many(*state), 2, 30);
+	directory_cache_release(&cache);
+	directory_cache_init(&cache, 0);
+	assert_int_equal(cache.sets, 1);
 }
 
 #define WITH_CACHE(test) \
-	cmocka_unit_test_setup_teardown(test, set_up, tear_down_all)
+	cmocka_unit_test_setup_teardown(test, set_up_all, tear_down_all)
 
 int main(void)
 {
@@ -114,6 +134,7 @@ int main(void)
 		WITH_CACHE(test_a_round_ends_while_directories_are_used),
 		WITH_CACHE(test_a_new_snapshot_ends_trust),
 		WITH_CACHE(test_many_directories_are_open_at_once),
+		WITH_CACHE(test_no_more_are_open_than_allowed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
