@@ -135,8 +135,8 @@ struct browse_name {
 /* What a thread examines. */
 struct browse_cursor {
 	struct browse_name *name;
-	bool is_begun;         /* names[at] has not been examined to the end */
-	bool walking;          /* the walk below directory name has begun */
+	bool is_begun;         /* it has not been examined to the end */
+	bool walking;          /* it is a directory, and a walk has begun */
 	struct key_list stack; /* of that walk */
 };
 
