@@ -33,8 +33,8 @@ answers() { # SERVER
 	sql "$1" 'SELECT 1'
 }
 
-# Also one that was killed.  No sync: the machine is not to fail.
-start_server() { # SERVER [SETTING...]
+# No sync: the machine is not to fail.
+launch_server() { # SERVER [SETTING...]
 	local name=$1 dir=$T/pg-$1 setting
 	local settings=(-c "unix_socket_directories=$dir" -c fsync=off
 		-c full_page_writes=off -c max_connections=40
@@ -57,8 +57,21 @@ start_server() { # SERVER [SETTING...]
 		"${settings[@]}") >>"$T/pg-$name.log" 2>&1 &
 	pg_pid[$name]=$!
 	pids+=("${pg_pid[$name]}")
-	poll 30 answers "$name" || bail "server $name starts" \
-		"$(tail -n 20 "$T/pg-$name.log")"
+}
+
+# A server does not start as long as processes of one that was killed are there,
+# so it is launched again then.
+serves() { # SERVER [SETTING...]
+	answers "$1" && return
+	[ -d "/proc/${pg_pid[$1]}" ] || launch_server "$@"
+	return 1
+}
+
+# Also one that was killed.
+start_server() { # SERVER [SETTING...]
+	launch_server "$@"
+	poll 30 serves "$@" || bail "server $1 starts" \
+		"$(tail -n 20 "$T/pg-$1.log")"
 }
 
 # As a power failure would.  Its processes end when they see that.
