@@ -91,6 +91,23 @@ static void test_fewer_bytes_leave_longer_runs(void **state)
 	assert_false(piece_runs_are_long(&a, &b, SIZE, 0));
 }
 
+/* As of a pattern that is repeated. */
+static void test_pieces_that_occur_again_do_not_count(void **state)
+{
+	static struct sise_signature a, b;
+	struct random r = { 5 };
+	size_t i;
+
+	(void)state;
+	a = make_signature(BLOCK, PIECES, &r);
+	for (i = 0; i < PIECES; i++)
+		a.leading.pairs[i] = a.leading.pairs[i % 4];
+	for (i = 0; i < 2 * PIECES; i++)
+		a.secondary.pairs[i] = a.secondary.pairs[i % 4];
+	b = a;
+	assert_false(piece_runs_are_long(&a, &b, SIZE, PART));
+}
+
 static void test_other_signatures_do_not_tell(void **state)
 {
 	static struct sise_signature a, b;
@@ -112,6 +129,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_left_of_a_passage_is_a_long_run),
 		cmocka_unit_test(test_single_bytes_leave_short_runs),
 		cmocka_unit_test(test_fewer_bytes_leave_longer_runs),
+		cmocka_unit_test(test_pieces_that_occur_again_do_not_count),
 		cmocka_unit_test(test_other_signatures_do_not_tell),
 	};
 
