@@ -19,7 +19,7 @@ struct overlap {
 	size_t a_count, b_count;    /* values of each in the range */
 	uint64_t weight;            /* of the shared values */
 	bool found[SIF_MAX_VALUES]; /* for each value of b: it is shared */
-	size_t count;
+	size_t count;               /* of shared values */
 	struct overlap_value shared[SIF_MAX_VALUES + 1]; /* ascending */
 };
 
@@ -99,7 +99,7 @@ static void overlap_init(struct overlap *o, const struct weigher *w,
 {
 	uint64_t bound = sif_joint_bound(a->sketch, b);
 	const uint64_t *values = a->sketch->values;
-	size_t half, b_half = 0;
+	size_t half, b_half = 0, i;
 
 	o->weigher = w;
 	o->a = a;
@@ -114,20 +114,22 @@ static void overlap_init(struct overlap *o, const struct weigher *w,
 	merge_both(
 		o, &(struct merge_range){ 0, half, 0, b_half },
 		&(struct merge_range){ half, o->a_count, b_half, o->b_count });
+	o->count = 0;
+	for (i = 0; i < o->b_count; i++)
+		o->count += o->found[i];
 }
 
 static void list_shared(struct overlap *o)
 {
 	const struct weighed_sketch *a = o->a;
-	size_t i = 0, j;
+	size_t i = 0, j, count = 0;
 
-	o->count = 0;
-	for (j = 0; j < o->b_count; j++) {
+	for (j = 0; count < o->count; j++) {
 		if (!o->found[j])
 			continue;
 		while (a->sketch->values[i] != o->b->values[j])
 			i++;
-		o->shared[o->count++] =
+		o->shared[count++] =
 			(struct overlap_value){ o->b->values[j], a->contents[i],
 						a->weights[i] };
 	}
@@ -340,11 +342,9 @@ bool distinctive_find(const struct weigher *w, const struct weighed_sketch *a,
 	struct overlap o;
 
 	overlap_init(&o, w, a, b);
-	if (!o.weight)
+	if (!o.weight || o.weight == o.count * (uint64_t)WEIGHT_ONE)
 		return false;
 	list_shared(&o);
-	if (o.weight == o.count * (uint64_t)WEIGHT_ONE)
-		return false;
 	out->all_a = divide(o.count, o.a_count);
 	out->all_b = divide(o.count, o.b_count);
 	find_parts(&o, out);
