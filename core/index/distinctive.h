@@ -8,7 +8,8 @@
 #include "core/index/weight.h"
 
 /*
- * What two contents share beyond what very many contents have.
+ * The distinctive part of two contents: passages that very many contents have
+ * do not belong to it.
  *
  * A value of a sketch is distinctive as far as few contents have it (weight.h).
  * Sketches tell that of small values only: the larger a value, the fewer

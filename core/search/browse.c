@@ -132,12 +132,12 @@ struct browse_name {
 	bool has_near; /* it is an entry of the answer */
 };
 
-/* What a thread examines. */
+/* The place of a thread among the entries. */
 struct browse_cursor {
-	struct browse_name *name;
-	bool is_begun;         /* it has not been examined to the end */
-	bool walking;          /* it is a directory, and a walk has begun */
-	struct key_list stack; /* of that walk */
+	struct browse_name *name; /* the entry that it examines */
+	bool is_begun;            /* the entry is not examined to the end */
+	bool walking;             /* it is a directory, and a walk has begun */
+	struct key_list stack;    /* of that walk */
 };
 
 struct browse_state {

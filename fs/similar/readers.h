@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /*
- * What programs do with the listings that they read.  `ls -l` looks at each
+ * Readers of listings, and whether they look at the links.  `ls -l` looks at each
  * link, and gets it together with its name.  A program that walks the tree for
  * the names, such as find, does not, and each link that it gets costs a node
  * here, an inode in the kernel, and a message when the kernel forgets that.

@@ -8,8 +8,8 @@
 #include "core/catalog/seal.h"
 
 /*
- * What is attached to a catalog is there at the next opening.  The promise: it
- * is what was attached to the records that are there, or nothing.
+ * An attachment of a catalog is there at the next opening.  The promise: it is
+ * the one that was attached to the records that are there, or there is none.
  */
 
 static void attach(struct fixture *f, const char *text)

@@ -6,8 +6,8 @@
 #include "core/engine/engine_impl.h"
 
 /*
- * What the indexes have counted is kept with the catalog.  The promise: a start
- * with it and one without give equal indexes and answers.
+ * The counts of the indexes are kept with the catalog.  The promise: a start with
+ * them and one without give equal indexes and answers.
  */
 enum { FILES = 40, TEMPLATE = 4800, LENGTH = 6000 };
 
