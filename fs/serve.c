@@ -239,10 +239,17 @@ static int run_libfuse_loop(struct fs *fs)
 
 static int session_loop(struct fs *fs, const sigset_t *unblocked)
 {
-	if (!fs->options.clone_fd || fs->options.single_thread)
-		return loop_run(fs, unblocked);
-	pthread_sigmask(SIG_SETMASK, unblocked, NULL);
-	return run_libfuse_loop(fs);
+	int r;
+
+	if (!fs->options.clone_fd || fs->options.single_thread) {
+		r = loop_run(fs, unblocked);
+	} else {
+		pthread_sigmask(SIG_SETMASK, unblocked, NULL);
+		r = run_libfuse_loop(fs);
+	}
+	/* The kernel says this to a thread that was just taking a request when
+	 * the filesystem was unmounted. */
+	return r == -ECONNABORTED ? 0 : r;
 }
 
 /* ---- serving ---- */

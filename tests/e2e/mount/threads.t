@@ -91,4 +91,16 @@ for options in "-s" "-o max_threads=1" "-o max_threads=100" "-o clone_fd"; do
 	ok "$options: a signal ends it" ends_by TERM
 	not_ok "$options: and nothing is mounted" mounted "$mnt"
 done
+
+# ---- unmounted while a thread takes a request ----
+
+aborted=$T/aborted.so
+"$CC" -D_GNU_SOURCE -shared -fPIC -o "$aborted" "$HELPERS/aborted_read.c" -ldl ||
+	bail "a library whose reads are aborted" "it does not compile"
+for options in "-o max_threads=2" "-o clone_fd"; do
+	# shellcheck disable=SC2086 # an option and its value
+	LD_PRELOAD=$aborted ASAN_OPTIONS=verify_asan_link_order=0 \
+		mount_kinfs "$fs" "$mnt" $options
+	ok "$options: unmounted, it ends with success" unmount "$mnt"
+done
 finish
