@@ -19,6 +19,7 @@ static void columns_release(struct columns *c)
 	free(c->size);
 	free(c->simhash);
 	free(c->known);
+	free(c->windows);
 	free(c->traits);
 	*c = (struct columns){ 0 };
 }
@@ -31,8 +32,10 @@ static int columns_init(struct columns *out, size_t capacity)
 	c.size = calloc(capacity, sizeof(*c.size));
 	c.simhash = calloc(capacity, sizeof(*c.simhash));
 	c.known = calloc(capacity, sizeof(*c.known));
+	c.windows = calloc(capacity, sizeof(*c.windows));
 	c.traits = calloc(capacity, COLUMNS_TRAITS);
-	if (!c.content || !c.size || !c.simhash || !c.known || !c.traits) {
+	if (!c.content || !c.size || !c.simhash || !c.known || !c.windows ||
+	    !c.traits) {
 		columns_release(&c);
 		return -ENOMEM;
 	}
@@ -49,6 +52,7 @@ static void columns_copy_row(const struct columns *from, size_t row,
 	to->size[to_row] = from->size[row];
 	to->simhash[to_row] = from->simhash[row];
 	to->known[to_row] = from->known[row];
+	to->windows[to_row] = from->windows[row];
 	column_traits_load(from->traits, row, traits);
 	column_traits_store(to->traits, to_row, traits);
 }
@@ -173,6 +177,14 @@ static uint32_t known_of(const struct sif_sketch *sketch)
 	return known < UINT32_MAX ? (uint32_t)known : UINT32_MAX;
 }
 
+/* sketch: NULL if there is none. */
+static void row_store_sketch(struct columns *c, size_t row,
+			     const struct sif_sketch *sketch)
+{
+	c->known[row] = sketch ? known_of(sketch) : 0;
+	c->windows[row] = sketch ? windows_code(sketch->windows) : 0;
+}
+
 static void row_store(struct columns *c, size_t row, uint32_t content,
 		      const struct digests *d, const struct sif_sketch *sketch)
 {
@@ -181,7 +193,7 @@ static void row_store(struct columns *c, size_t row, uint32_t content,
 	c->content[row] = content;
 	c->size[row] = d->size;
 	c->simhash[row] = column_simhash_of(d);
-	c->known[row] = sketch ? known_of(sketch) : 0;
+	row_store_sketch(c, row, sketch);
 	column_traits_of(d, traits);
 	column_traits_store(c->traits, row, traits);
 }
@@ -204,10 +216,9 @@ static bool is_alive(void *arg, uint32_t content)
 	return row_of(ix, content) < ix->rows;
 }
 
-/* known_row: where it is noted how far the sketch reaches; NULL: nowhere. */
+/* row: of the content; a row that queries do not see yet is not written. */
 static int add_sketch_locked(struct index *ix, uint32_t content,
-			     const struct sif_sketch *sketch,
-			     uint32_t *known_row)
+			     const struct sif_sketch *sketch, size_t row)
 {
 	uint32_t keys[SIF_MAX_VALUES];
 	size_t i;
@@ -219,8 +230,8 @@ static int add_sketch_locked(struct index *ix, uint32_t content,
 	err = postings_add(ix->postings, content, keys, sketch->count, ANCHORS);
 	if (!err && !ix->counts_loaded)
 		frequency_add(ix->frequency, sketch);
-	if (!err && known_row)
-		*known_row = known_of(sketch);
+	if (!err && row < ix->rows)
+		row_store_sketch(&ix->columns, row, sketch);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	return err;
 }
@@ -234,8 +245,7 @@ int index_add_sketch(struct index *ix, uint32_t content,
 	(void)pthread_mutex_lock(&ix->change_lock);
 	row = row_of(ix, content);
 	if (row < ix->rows)
-		err = add_sketch_locked(ix, content, sketch,
-					&ix->columns.known[row]);
+		err = add_sketch_locked(ix, content, sketch, row);
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
@@ -289,7 +299,7 @@ static int add_locked(struct index *ix, uint32_t content,
 			return err;
 	}
 	if (sketch)
-		err = add_sketch_locked(ix, content, sketch, NULL);
+		err = add_sketch_locked(ix, content, sketch, ix->rows);
 	if (err)
 		return err;
 	row_store(&ix->columns, ix->rows, content, d, sketch);
@@ -389,8 +399,8 @@ size_t index_count(const struct index *ix)
 size_t index_bytes(const struct index *ix)
 {
 	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->columns_lock;
-	size_t row_bytes =
-		2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) + COLUMNS_TRAITS;
+	size_t row_bytes = 2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) +
+			   sizeof(uint16_t) + COLUMNS_TRAITS;
 	size_t bytes;
 
 	(void)pthread_rwlock_rdlock(lock);

@@ -24,9 +24,10 @@
  *             (core/digest/sif/sif.h).  Two sketches tell which share of a content
  *             the other one contains.  Sketches are not kept here: a search
  *             reads them from a struct index_store.
- *   columns   one row of 40 bytes for each content: id, size, SimHash, RDC
- *             traits, and how far its sketch reaches (index_impl.h).  A query
- *             without a sketch scans them (column_scan.h).
+ *   columns   one row of 42 bytes for each content: id, size, SimHash, RDC
+ *             traits, how many windows it has and how far its sketch reaches
+ *             (index_impl.h).  A query without a sketch scans them
+ *             (column_scan.h).
  *   postings  an inverted index: for each value, the contents that have it
  *             (postings.h).
  *   weights   how much a value counts.  A value that very many contents have

@@ -30,6 +30,7 @@ struct columns {
 	uint64_t *size;
 	uint64_t *simhash; /* 0: none */
 	uint32_t *known;   /* upper 32 bits of sif_known() of the sketch */
+	uint16_t *windows; /* of the sketch, see windows_code(); 0: not known */
 	uint8_t *traits;   /* in tiles, see column_scan.h; all zero: none */
 	size_t capacity;
 };
@@ -59,6 +60,37 @@ struct index {
 
 /* columns.known lacks so many of the lowest bits of a value. */
 #define KNOWN_SHIFT (SIF_BITS - 32)
+
+/* columns.windows has the WINDOWS_BITS highest bits of a number, from its first
+ * one on, behind the number of bits that were left out. */
+#define WINDOWS_BITS 11
+
+static inline uint16_t windows_code(uint64_t windows)
+{
+	const unsigned kept = WINDOWS_BITS - 1;
+	unsigned dropped;
+
+	if (windows >> kept == 0)
+		return (uint16_t)windows;
+	dropped = 63 - kept - (unsigned)__builtin_clzll(windows);
+	return (uint16_t)((dropped << kept) + (windows >> dropped));
+}
+
+/* The least number with that code. */
+static inline uint64_t windows_least(uint16_t code)
+{
+	const unsigned kept = WINDOWS_BITS - 1;
+	unsigned dropped = code >> kept ? (code >> kept) - 1 : 0;
+
+	return (code - ((uint64_t)dropped << kept)) << dropped;
+}
+
+/* The greatest one. */
+static inline uint64_t windows_most(uint16_t code)
+{
+	return code < UINT16_MAX ? windows_least((uint16_t)(code + 1)) - 1 :
+				   UINT64_MAX;
+}
 
 /* The first row whose content id is not below the given one. */
 size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content);

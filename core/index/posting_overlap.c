@@ -14,7 +14,9 @@
 #include "core/index/weight.h"
 
 /*
- * How many values each content shares with the sketch of a query.
+ * How many values each content shares with the sketch of a query, and how many
+ * windows of the query's content these stand for: a value counts as often as
+ * its window occurs there, except where passages are looked for.
  *
  * The posting lists of all values of the sketch are read, the shortest first,
  * and each content that occurs in them is counted in a hash table.  All values
@@ -42,10 +44,21 @@ struct value_list {
 	size_t start;   /* of its contents in overlap_query.visible */
 };
 
+#define TIMES_MOST (UINT32_C(1) << 20) /* sums of times fit 32 bits */
+
 struct posting_overlap {
 	uint32_t content;
-	uint32_t sum;   /* 0: the slot is free */
-	uint32_t whole; /* in so many lists that were read completely */
+	uint32_t sum;     /* 0: the slot is free */
+	uint32_t windows; /* of the lists that were read completely */
+};
+
+/* Sums over places in the sketch, of the values that the postings hold for all
+ * contents. */
+struct list_sums {
+	uint32_t listed;  /* values */
+	uint32_t windows; /* their windows */
+	double squares;   /* of the times that each window occurs */
+	uint32_t passed;  /* windows of lists that were not read completely */
 };
 
 struct overlap_query {
@@ -60,10 +73,10 @@ struct overlap_query {
 	 * visible, and lists are read from the postings. */
 	uint32_t *visible;
 	size_t visible_count;
-	/* For each place in the sketch, counted over the places before it: the
-	 * values that the postings hold for all contents (listed), and those of
-	 * them whose list was not read completely (passed). */
-	uint16_t listed[SIF_MAX_VALUES + 1], passed[SIF_MAX_VALUES + 1];
+	/* For each place in the sketch: whether the postings hold its value for
+	 * all contents, and whether its list was not read completely. */
+	bool is_listed[SIF_MAX_VALUES], is_passed[SIF_MAX_VALUES];
+	struct list_sums before[SIF_MAX_VALUES + 1]; /* of lower places */
 };
 
 static int by_length(const void *a, const void *b)
@@ -75,45 +88,56 @@ static int by_length(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
+static uint32_t times_of(const struct index_query *q, size_t place)
+{
+	uint32_t times = q->sketch->times[place];
+
+	if (!q->sketch->windows || q->relation == INDEX_SHARES)
+		return 1;
+	return times < TIMES_MOST ? times : TIMES_MOST;
+}
+
 /*
  * Drops the longest lists, one in five: they are most of the work, and a
  * content that shares enough is in other lists, too.  A content with a sketch
- * of few values can share only the first places of the query's sketch, so at
- * most one in five lists is dropped from any first part of the sketch as well.
+ * of few values can share only the first places of the query's sketch, so the
+ * lists that are dropped stand for at most one in five windows of any first
+ * part of the sketch as well.
  */
 #define PASSED 5
 
-static void pass_longest(const struct sif_sketch *sketch,
-			 struct overlap_query *s)
+static void pass_longest(const struct index_query *q, struct overlap_query *s)
 {
-	size_t count = s->count, kept = count - count / PASSED, passed = 0, i;
+	size_t count = s->count, kept = count - count / PASSED, i;
+	uint64_t windows = 0, passed = 0, times;
 
+	/* One less because scores are rounded. */
+	if (PASSED * (q->least - 1) <= 100)
+		return;
 	for (i = kept; i < count; i++)
-		if (s->lists[i].length > WEIGHT_FULL)
-			s->passed[s->lists[i].place + 1] = 1;
-	for (i = 1; i <= sketch->count; i++) {
-		s->passed[i] &= PASSED * (passed + 1) <= i;
-		passed += s->passed[i];
+		s->is_passed[s->lists[i].place] =
+			s->lists[i].length > WEIGHT_FULL;
+	for (i = 0; i < q->sketch->count; i++) {
+		times = times_of(q, i);
+		windows += times;
+		s->is_passed[i] &= PASSED * (passed + times) <= windows;
+		passed += s->is_passed[i] ? times : 0;
 	}
 	for (i = kept; i < count; i++)
-		if (!s->passed[s->lists[i].place + 1])
+		if (!s->is_passed[s->lists[i].place])
 			s->lists[kept++] = s->lists[i];
 	s->count = kept;
-	for (i = 1; i <= sketch->count; i++)
-		s->passed[i] &= s->listed[i] > s->listed[i - 1];
 }
 
 static void add_list(struct overlap_query *s, size_t place, uint32_t key,
 		     size_t length, uint32_t limit)
 {
-	bool listed = key < limit;
-
 	if (length)
 		s->lists[s->count++] = (struct value_list){
 			key, (uint32_t)length, (uint16_t)place, s->visible_count
 		};
-	s->listed[place + 1] = (uint16_t)(s->listed[place] + listed);
-	s->passed[place + 1] = 0;
+	s->is_listed[place] = key < limit;
+	s->is_passed[place] = false;
 }
 
 static void find_lists(const struct index *ix, const struct sif_sketch *sketch,
@@ -188,7 +212,7 @@ static int make_table(struct overlap_query *s)
 }
 
 static void count_content(struct overlap_query *s, uint32_t content,
-			  uint32_t counts, bool whole)
+			  uint32_t counts, uint32_t windows)
 {
 	size_t at = content * UINT32_C(2654435761) & s->mask;
 
@@ -196,43 +220,63 @@ static void count_content(struct overlap_query *s, uint32_t content,
 		at = (at + 1) & s->mask;
 	s->table[at].content = content;
 	s->table[at].sum += counts;
-	s->table[at].whole += whole;
+	s->table[at].windows += windows;
 }
 
-static void read_list(const struct index *ix, const struct value_list *list,
-		      size_t part, struct overlap_query *s)
+static void read_list(const struct index *ix, const struct index_query *q,
+		      const struct value_list *list, size_t part,
+		      struct overlap_query *s)
 {
-	bool listed = s->listed[list->place + 1] > s->listed[list->place];
-	bool whole = listed && part == list->length;
-	uint32_t counts = FULL_COUNT;
+	bool whole = part == list->length;
+	uint32_t counts = FULL_COUNT, windows = 0;
 	size_t i;
 
 	if (list->length > WEIGHT_FULL)
 		counts = FULL_COUNT * WEIGHT_FULL / list->length;
 	if (!counts)
 		counts = 1;
+	if (whole && s->is_listed[list->place])
+		windows = times_of(q, list->place);
 	if (s->visible)
 		memcpy(s->contents, s->visible + list->start,
 		       part * sizeof(*s->contents));
 	else
 		(void)postings_find(ix->postings, list->key, s->contents, part);
 	for (i = 0; i < part; i++)
-		count_content(s, s->contents[i], counts, whole);
-	s->passed[list->place + 1] |= listed && !whole;
+		count_content(s, s->contents[i], counts, windows);
+	s->is_passed[list->place] = !whole;
 }
 
-static void read_lists(const struct index *ix, const struct sif_sketch *sketch,
+static void sum_places(const struct index_query *q, struct overlap_query *s)
+{
+	struct list_sums sums = { 0 };
+	uint32_t times;
+	size_t i;
+
+	s->before[0] = sums;
+	for (i = 0; i < q->sketch->count; i++) {
+		if (s->is_listed[i]) {
+			times = times_of(q, i);
+			sums.listed++;
+			sums.windows += times;
+			sums.squares += (double)times * times;
+			sums.passed += s->is_passed[i] ? times : 0;
+		}
+		s->before[i + 1] = sums;
+	}
+}
+
+static void read_lists(const struct index *ix, const struct index_query *q,
 		       struct overlap_query *s)
 {
 	size_t done = 0, part, i;
 
 	for (i = 0; i < s->count; i++) {
 		part = list_part(s, &s->lists[i], done);
-		read_list(ix, &s->lists[i], part, s);
+		read_list(ix, q, &s->lists[i], part, s);
 		done += part;
 	}
-	for (i = 0; i < sketch->count; i++)
-		s->passed[i + 1] = (uint16_t)(s->passed[i] + s->passed[i + 1]);
+	sum_places(q, s);
 }
 
 static uint16_t rank_of(uint32_t sum)
@@ -277,15 +321,41 @@ static size_t count_known(const struct sif_sketch *sketch, uint32_t known)
 }
 
 /*
+ * The least share of the windows of the query's content that a match with so
+ * many windows has; more than 1: it is no match.  A match shares a part of the
+ * windows of the one that has more; if that is the content, the part of the
+ * query's windows is larger in proportion.
+ */
+static double least_share(const struct index_query *q,
+			  const struct columns *columns, size_t row)
+{
+	/* One less because scores are rounded. */
+	double share = (q->least - 1) / 100.0;
+	double windows = (double)q->sketch->windows;
+	uint64_t size = columns->size[row];
+	uint16_t code = columns->windows[row];
+
+	if (!index_is_alike(q->relation))
+		return share;
+	if (q->short_sketch && size == q->digests->size)
+		return scattered_least(q->least - 1, size, size);
+	if (windows <= 0 || !code)
+		return share;
+	if ((double)windows_most(code) < share * windows)
+		return 2;
+	return share * fmax(1, (double)windows_least(code) / windows);
+}
+
+/*
  * Whether a content may share q->least percent.
  *
- * `whole` of its values were found in the posting lists.  The values of the
- * query's sketch below `known` are those that its sketch covers as well.  If
- * the content shares a part of the larger content, it shares that part of these
- * values.  The listed ones among them are a sample; the content may have any of
- * those that were passed over.  DEVIATIONS standard deviations allow for the
- * error of the sample, and for a larger content that by chance has fewer values
- * in this range.
+ * So many windows were found in the posting lists.  The values of the query's
+ * sketch below `known` are those that the sketch of the content covers as well.
+ * If the content shares a part of the query's windows, it shares that part of
+ * those of these values.  The listed ones among them are a sample; the content
+ * may have any of those that were passed over.  DEVIATIONS standard deviations
+ * allow for the error of the sample, and for a larger content that by chance
+ * has fewer values in this range.
  *
  * Which part of a smaller content is shared (INDEX_CONTAINS) cannot be told
  * from the values of the query.
@@ -293,48 +363,48 @@ static size_t count_known(const struct sif_sketch *sketch, uint32_t known)
 #define DEVIATIONS 4
 
 static bool is_likely(const struct index_query *q,
-		      const struct overlap_query *s, uint32_t whole,
-		      uint32_t known, uint64_t size)
+		      const struct overlap_query *s, uint32_t windows,
+		      const struct columns *columns, size_t row)
 {
-	/* One less because scores are rounded. */
-	double share = (q->least - 1) / 100.0, listed, variance;
-	size_t low;
+	size_t low = count_known(q->sketch, columns->known[row]);
+	const struct list_sums *sums = &s->before[low];
+	double share = least_share(q, columns, row), found, least, variance;
 
 	if (q->relation == INDEX_CONTAINS || share <= 0 || !q->sketch->count)
 		return true;
-	if (q->short_sketch && index_is_alike(q->relation))
-		share = scattered_least(q->least - 1, q->digests->size, size);
-	low = count_known(q->sketch, known);
-	listed = s->listed[low];
-	if (whole + s->passed[low] >= share * listed)
+	if (share > 1)
+		return false;
+	found = (double)windows + sums->passed;
+	least = share * sums->windows;
+	if (found >= least)
 		return true;
-	variance = share * (1 - share) * listed *
-		   (1 - listed / (double)low + 2 * share);
-	return whole + s->passed[low] >=
-	       share * listed - DEVIATIONS * sqrt(variance);
+	variance = share * (1 - share) * sums->squares *
+		   (1 - sums->listed / (double)low + 2 * share);
+	return found >= least - DEVIATIONS * sqrt(variance);
 }
 
 /* Whether a content with so many shared values may share q->share_min bytes. */
 static bool may_share(const struct index_query *q,
-		      const struct overlap_query *s, uint32_t whole,
+		      const struct overlap_query *s, uint32_t found,
 		      uint32_t known)
 {
 	size_t values = count_known(q->sketch, known);
+	const struct list_sums *sums = &s->before[values];
 
 	return passage_is_likely(q, &(struct passage_sample){
 					    .values = values,
-					    .listed = s->listed[values],
-					    .found = whole + s->passed[values],
+					    .listed = sums->listed,
+					    .found = found + sums->passed,
 				    });
 }
 
 static bool may_match(const struct index_query *q,
-		      const struct overlap_query *s, uint32_t whole,
-		      uint32_t known, uint64_t size)
+		      const struct overlap_query *s, uint32_t windows,
+		      const struct columns *columns, size_t row)
 {
 	return q->relation == INDEX_SHARES ?
-		       may_share(q, s, whole, known) :
-		       is_likely(q, s, whole, known, size);
+		       may_share(q, s, windows, columns->known[row]) :
+		       is_likely(q, s, windows, columns, row);
 }
 
 static void add_overlaps(const struct index *ix, const struct index_query *q,
@@ -357,8 +427,7 @@ static void add_overlaps(const struct index *ix, const struct index_query *q,
 		    !columns->size[row])
 			continue;
 		if (by_share &&
-		    !may_match(q, s, s->table[i].whole, columns->known[row],
-			       columns->size[row]))
+		    !may_match(q, s, s->table[i].windows, columns, row))
 			continue;
 		found.size = columns->size[row];
 		if (is_related(q, found.size))
@@ -377,11 +446,11 @@ static int find_overlaps(const struct index *ix, const struct index_query *q,
 		find_lists(ix, q->sketch, s);
 	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
 	if (by_share && index_is_alike(q->relation))
-		pass_longest(q->sketch, s);
+		pass_longest(q, s);
 	err = make_table(s);
 	if (err)
 		return err;
-	read_lists(ix, q->sketch, s);
+	read_lists(ix, q, s);
 	add_overlaps(ix, q, s, by_share, best);
 	return 0;
 }
@@ -407,7 +476,6 @@ int posting_overlap_find(struct index *ix, const struct index_query *q,
 	s->count = s->visible_count = 0;
 	s->visible = NULL;
 	s->table = NULL;
-	s->listed[0] = s->passed[0] = 0;
 	if (!err && q->visibility)
 		err = find_visible_lists(ix, q, s);
 	if (!err) {

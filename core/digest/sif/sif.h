@@ -93,7 +93,7 @@ struct sif_sketch {
 	size_t rest;         /* values behind these, whose lower bits are 0 */
 	uint64_t values[SIF_MAX_VALUES]; /* ascending, SIF_BITS each */
 	/* How often the window of each value occurs, rounded by sif_round();
-	 * not specified if windows is 0. */
+	 * not specified if windows is 0, and by sif_unpack_in_full(). */
 	uint32_t times[SIF_MAX_VALUES];
 	bool is_placed;                 /* places are known */
 	uint8_t places[SIF_MAX_VALUES]; /* of the values in full */
@@ -168,8 +168,8 @@ size_t sif_pack(const struct sif_sketch *sketch, uint8_t *bytes);
  * specified then. */
 int sif_unpack(const uint8_t *bytes, size_t len, struct sif_sketch *out);
 
-/* Reads the values in full alone, in half the time: the sketch has no rest and
- * no places, and windows is 0. */
+/* Reads the values in full alone, in half the time: the sketch has no rest, no
+ * places, and no times, without which it must not be compared. */
 int sif_unpack_in_full(const uint8_t *bytes, size_t len,
 		       struct sif_sketch *out);
 

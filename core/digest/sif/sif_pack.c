@@ -482,7 +482,6 @@ int sif_unpack_in_full(const uint8_t *bytes, size_t len, struct sif_sketch *out)
 	if (out->count &&
 	    !(begin_bits(&bits, at, end) && get_in_full(&bits.reader, out)))
 		return -EINVAL;
-	out->windows = 0;
 	out->rest = 0;
 	out->is_placed = false;
 	return sif_is_sound(out) ? 0 : -EINVAL;

@@ -282,6 +282,57 @@ static void test_what_shares_little_is_no_candidate_by_share(void **state)
 	index_free(ix);
 }
 
+/* A part of the larger one is shared, so much of the smaller one; each window
+ * occurs so often. */
+static void test_what_is_too_large_or_too_small_is_no_candidate(void **state)
+{
+	static const size_t counts[] = { 110, 130, 200, 300, 350, 1000 };
+	static struct sif_sketch asked, other;
+	struct index *ix;
+	uint32_t id;
+
+	(void)state;
+	sample(0, 200, 200, &asked);
+	asked.windows = 2000;
+	for (id = 0; id < 200; id++)
+		asked.times[id] = 10;
+	assert_int_equal(index_new(&ix), 0);
+	for (id = 1; id <= 6; id++) {
+		sample(0, counts[id - 1], counts[id - 1], &other);
+		other.windows = 10 * counts[id - 1];
+		add_sketch(ix, id, 5000, &other);
+	}
+	/* 130 to 300 */
+	assert_int_equal(count_by_share(ix, &asked, INDEX_ALIKE), 3);
+	asked.windows = 0;
+	assert_in_range(count_by_share(ix, &asked, INDEX_ALIKE), 5, 6);
+	index_free(ix);
+}
+
+static void test_numbers_of_windows_are_known_almost(void **state)
+{
+	uint64_t windows;
+	uint16_t code;
+	unsigned i;
+
+	(void)state;
+	for (windows = 0; windows < 5000; windows++) {
+		code = windows_code(windows);
+		assert_in_range(windows, windows_least(code),
+				windows_most(code));
+		assert_true(windows_most(code) - windows_least(code) <=
+			    windows / 1024);
+	}
+	for (i = 12; i < 64; i++) {
+		windows = UINT64_C(1) << i;
+		assert_int_equal(windows_least(windows_code(windows)), windows);
+		assert_int_equal(windows_most(windows_code(windows - 1)),
+				 windows - 1);
+	}
+	assert_true(windows_most(windows_code(UINT64_MAX)) == UINT64_MAX);
+	assert_int_equal(windows_code(0), 0);
+}
+
 /* Of what is sampled more thinly, as many values as of the whole cannot be
  * asked for. */
 static void test_a_thin_sketch_shares_all_that_it_could(void **state)
@@ -383,6 +434,9 @@ int main(void)
 		cmocka_unit_test(test_only_common_values_still_give_candidates),
 		cmocka_unit_test(
 			test_what_shares_little_is_no_candidate_by_share),
+		cmocka_unit_test(
+			test_what_is_too_large_or_too_small_is_no_candidate),
+		cmocka_unit_test(test_numbers_of_windows_are_known_almost),
 		cmocka_unit_test(test_a_thin_sketch_shares_all_that_it_could),
 		cmocka_unit_test(test_nothing_is_no_candidate_of_nothing),
 		cmocka_unit_test(test_what_is_not_there_cannot_learn),

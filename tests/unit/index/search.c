@@ -206,6 +206,22 @@ static void test_nothing_is_within_what_is_no_larger(void **state)
 
 /* ---- all there are ---- */
 
+/* Of some, nothing is known of that; and some windows occur very often. */
+static void repeat_windows(struct random *r, struct sif_sketch *sketch)
+{
+	bool often = random_below(r, 2);
+	size_t i;
+
+	if (random_below(r, 4) == 0)
+		return;
+	for (i = 0; i < sketch->count; i++) {
+		sketch->times[i] = 1;
+		if (often && random_below(r, 4) == 0)
+			sketch->times[i] += (uint32_t)random_below(r, 15);
+		sketch->windows += sketch->times[i];
+	}
+}
+
 static uint32_t put_random(struct shelf *s, struct random *r)
 {
 	uint64_t family = 1000 * random_below(r, 20), first, i;
@@ -218,6 +234,7 @@ static uint32_t put_random(struct shelf *s, struct random *r)
 			sketch_add(sketch, value_of(family + first + i));
 	for (i = 0; i < count / 5; i++)
 		sketch_add(sketch, random_next(r) >> (64 - SIF_BITS));
+	repeat_windows(r, sketch);
 	return put(s, 1 + count, sketch);
 }
 

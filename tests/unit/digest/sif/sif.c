@@ -312,7 +312,7 @@ static void assert_values_in_full(const uint8_t *bytes, size_t len,
 	assert_int_equal(have.count, want->count);
 	assert_memory_equal(have.values, want->values,
 			    want->count * sizeof(want->values[0]));
-	assert_int_equal(have.windows, 0);
+	assert_int_equal(have.windows, want->windows);
 	assert_int_equal(have.rest, 0);
 	assert_false(have.is_placed);
 }
