@@ -103,38 +103,40 @@ size_t short_sketch_store(const struct short_sketch *sketch,
 	return (size_t)(r.at - bytes);
 }
 
-/* So that as many bits wait as may be asked for at once, if there are. */
+/* So that more than 32 bits wait, if there are. */
 static void fetch_bits(struct record_bits *r)
 {
 	for (; r->count <= 32 && r->at < r->end; r->count += 8)
 		r->waiting |= (uint64_t)*r->at++ << r->count;
 }
 
-static bool take_bits(struct record_bits *r, unsigned count, uint32_t *out)
+static void drop_bits(struct record_bits *r, unsigned count)
 {
-	fetch_bits(r);
-	if (r->count < count)
-		return false;
-	*out = (uint32_t)(r->waiting & ((1u << count) - 1));
 	r->waiting >>= count;
 	r->count -= count;
-	return true;
 }
 
+/* All bits that follow those that wait are 0. */
 static bool take_distance(struct record_bits *r, uint32_t *out)
 {
-	uint32_t bit, rest, whole = 0;
+	uint32_t ones, whole = 0;
 
 	for (;;) {
-		if (!take_bits(r, 1, &bit))
-			return false;
-		if (!bit)
+		fetch_bits(r);
+		ones = (uint32_t)__builtin_ctzll(~r->waiting);
+		whole += ones << RICE_BITS;
+		if (ones < r->count)
 			break;
-		whole += 1 << RICE_BITS;
+		if (!ones)
+			return false;
+		drop_bits(r, ones);
 	}
-	if (!take_bits(r, RICE_BITS, &rest))
+	drop_bits(r, ones + 1);
+	fetch_bits(r);
+	if (r->count < RICE_BITS)
 		return false;
-	*out = whole + rest;
+	*out = whole + (uint32_t)(r->waiting & ((1u << RICE_BITS) - 1));
+	drop_bits(r, RICE_BITS);
 	return true;
 }
 
