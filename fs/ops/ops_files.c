@@ -250,36 +250,40 @@ void ops_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 
 /* ---- create ---- */
 
-static int create_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
-			    const char *name, mode_t mode, int flags)
+/* A file that is created and opened. */
+struct creation {
+	struct inode *dir;
+	int dir_fd;
+	const char *name; /* "": it gets none */
+	mode_t mode;
+	struct fuse_file_info *fi; /* of the request, and the handle */
+	struct fuse_entry_param e; /* the reply */
+	int fd;                    /* of the new file; the handle takes it */
+	struct stat st;            /* its attributes */
+};
+
+/* An open descriptor, or a negative errno. */
+static int create_as_caller(fuse_req_t req, const struct creation *c)
 {
+	const int flags = flags_below(c->fi->flags) | O_CREAT | O_EXCL |
+			  O_NOFOLLOW | O_CLOEXEC;
+	struct fs *fs = fs_of(req);
+	mode_t mode = c->mode;
 	struct cred saved;
 	int fd = cred_assume_create(fs, req, mode, &saved, &mode);
 
 	if (fd)
 		return fd;
-	fd = openat(dir_fd, name,
-		    flags_below(flags) | O_CREAT | O_EXCL | O_NOFOLLOW |
-			    O_CLOEXEC,
-		    mode & 07777);
+	fd = openat(c->dir_fd, c->name, flags, mode & 07777);
 	if (fd < 0)
 		fd = -errno;
 	cred_restore(fs, &saved);
 	return fd;
 }
 
-/* A file that has just been created. */
-struct created {
-	struct inode *dir;
-	int dir_fd;
-	const char *name; /* "": it has none */
-	int fd;           /* of the open file; taken on success */
-	struct stat st;
-};
-
 /* An O_PATH descriptor of the file.  Opens it by name, which is faster, unless
  * the name is one of another file by now. */
-static int path_of_created(const struct created *c)
+static int path_of_created(const struct creation *c)
 {
 	struct stat named;
 	int path_fd = -1;
@@ -295,7 +299,7 @@ static int path_of_created(const struct created *c)
 	return fd_reopen(c->fd, O_PATH);
 }
 
-static int enter_created(struct fs *fs, const struct created *c,
+static int enter_created(struct fs *fs, const struct creation *c,
 			 struct inode **inode_out)
 {
 	struct found found = {
@@ -310,18 +314,19 @@ static int enter_created(struct fs *fs, const struct created *c,
 	return found.fd < 0 ? found.fd : inode_enter(fs, &found, inode_out);
 }
 
-static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
-			  const struct created *c, struct fuse_file_info *fi)
+static int handle_created(fuse_req_t req, struct inode *inode,
+			  const struct creation *c)
 {
-	bool writes = flags_write(fi->flags);
+	bool writes = flags_write(c->fi->flags);
+	struct fs *fs = fs_of(req);
 	int id, err;
 
 	if (writes)
 		atomic_fetch_add(&inode->writers, 1);
-	id = backing_begin(req, fs, inode, fi->flags, &c->st);
-	err = handle_new(fs, inode, c->fd, id, fi);
+	id = backing_begin(req, fs, inode, c->fi->flags, &c->st);
+	err = handle_new(fs, inode, c->fd, id, c->fi);
 	if (err)
-		backing_end(fs, inode, fi->flags, id > 0);
+		backing_end(fs, inode, c->fi->flags, id > 0);
 	if (err && writes)
 		atomic_fetch_sub(&inode->writers, 1);
 	if (!err && writes)
@@ -329,9 +334,9 @@ static int handle_created(fuse_req_t req, struct fs *fs, struct inode *inode,
 	return err;
 }
 
-static int add_created(fuse_req_t req, struct fs *fs, struct created *c,
-		       struct fuse_file_info *fi, struct fuse_entry_param *e)
+static int add_created(fuse_req_t req, struct creation *c)
 {
+	struct fs *fs = fs_of(req);
 	struct inode *inode;
 	int err;
 
@@ -340,9 +345,9 @@ static int add_created(fuse_req_t req, struct fs *fs, struct created *c,
 	err = enter_created(fs, c, &inode);
 	if (err)
 		return err;
-	lookup_fill_entry(fs, inode, &c->st, e);
-	err = handle_created(req, fs, inode, c, fi);
-	e->attr_timeout = cache_attr_timeout(fs, inode, &c->st);
+	lookup_fill_entry(fs, inode, &c->st, &c->e);
+	err = handle_created(req, inode, c);
+	c->e.attr_timeout = cache_attr_timeout(fs, inode, &c->st);
 	if (err)
 		inode_unref(fs, inode);
 	else if (*c->name)
@@ -352,68 +357,95 @@ static int add_created(fuse_req_t req, struct fs *fs, struct created *c,
 
 /* Another process has created the name meanwhile.  -ESTALE makes the kernel
  * look it up again, which is right if it is no regular file. */
-static int open_existing(fuse_req_t req, struct fs *fs, struct inode *dir,
-			 int dir_fd, const char *name,
-			 struct fuse_file_info *fi, struct fuse_entry_param *e)
+static int open_existing(fuse_req_t req, struct creation *c)
 {
+	struct fs *fs = fs_of(req);
 	struct inode *inode;
-	int err = lookup_name(fs, dir, dir_fd, name, false, e);
+	int err = lookup_name(fs, c->dir, c->dir_fd, c->name, false, &c->e);
 
 	if (err)
 		return err == -ENOENT ? -ESTALE : err;
-	inode = inode_of(fs, e->ino);
-	err = S_ISREG(inode->type) ? open_node(req, fs, inode, fi) : -ESTALE;
-	e->attr_timeout = cache_attr_timeout(fs, inode, &e->attr);
+	inode = inode_of(fs, c->e.ino);
+	err = S_ISREG(inode->type) ? open_node(req, fs, inode, c->fi) : -ESTALE;
+	c->e.attr_timeout = cache_attr_timeout(fs, inode, &c->e.attr);
 	if (err)
 		inode_unref(fs, inode);
 	return err;
 }
 
-static int create_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
-		     const char *name, mode_t mode, struct fuse_file_info *fi,
-		     struct fuse_entry_param *e)
+static int create_in(fuse_req_t req, struct creation *c)
 {
-	struct inode *dir = inode_of(fs, parent);
-	struct path_fd at;
-	int err = inode_path_fd(fs, dir, &at);
-	int fd;
+	int err;
 
-	if (err)
-		return err;
-	fd = create_as_caller(req, fs, at.fd, name, mode, fi->flags);
-	if (fd >= 0) {
-		struct created c = {
-			.dir = dir, .dir_fd = at.fd, .name = name, .fd = fd
-		};
-
-		err = add_created(req, fs, &c, fi, e);
-		if (err) {
-			notify_lost(fs);
-			close(fd);
-		}
-	} else if (fd == -EEXIST && !(fi->flags & O_EXCL)) {
-		err = open_existing(req, fs, dir, at.fd, name, fi, e);
-	} else {
-		err = fd;
+	c->fd = create_as_caller(req, c);
+	if (c->fd == -EEXIST && !(c->fi->flags & O_EXCL))
+		return open_existing(req, c);
+	if (c->fd < 0)
+		return c->fd;
+	err = add_created(req, c);
+	if (err) {
+		notify_lost(fs_of(req));
+		close(c->fd);
 	}
-	path_fd_close(&at);
 	return err;
 }
 
-static void reply_created(fuse_req_t req, int err,
-			  const struct fuse_entry_param *e,
-			  struct fuse_file_info *fi)
+static int tmpfile_as_caller(fuse_req_t req, const struct creation *c)
+{
+	/* With O_TMPFILE, O_EXCL means that the file never gets a name. */
+	const int flags = flags_below(c->fi->flags) | (c->fi->flags & O_EXCL) |
+			  O_TMPFILE | O_CLOEXEC;
+	struct fs *fs = fs_of(req);
+	mode_t mode = c->mode;
+	struct cred saved;
+	int fd = cred_assume_create(fs, req, mode, &saved, &mode);
+
+	if (fd)
+		return fd;
+	fd = openat(c->dir_fd, ".", flags, mode & 07777);
+	if (fd < 0)
+		fd = -errno;
+	cred_restore(fs, &saved);
+	return fd;
+}
+
+static int tmpfile_in(fuse_req_t req, struct creation *c)
+{
+	int err;
+
+	c->fd = tmpfile_as_caller(req, c);
+	if (c->fd < 0)
+		return c->fd;
+	err = add_created(req, c);
+	if (err)
+		close(c->fd);
+	return err;
+}
+
+/* Creates the file with create() and replies. */
+static void create_and_reply(fuse_req_t req, fuse_ino_t parent,
+			     struct creation *c,
+			     int (*create)(fuse_req_t req, struct creation *c))
 {
 	struct fs *fs = fs_of(req);
 	struct inode *inode;
+	struct path_fd at;
+	int err;
 
+	c->dir = inode_of(fs, parent);
+	err = inode_path_fd(fs, c->dir, &at);
+	if (!err) {
+		c->dir_fd = at.fd;
+		err = create(req, c);
+		path_fd_close(&at);
+	}
 	if (err) {
 		reply_error(req, err);
 		return;
 	}
-	inode = inode_of(fs, e->ino);
-	if (fuse_reply_create(req, e, fi) == -ENOENT) { /* interrupted */
-		handle_close(fs, handle_of(fi));
+	inode = inode_of(fs, c->e.ino);
+	if (fuse_reply_create(req, &c->e, c->fi) == -ENOENT) { /* interrupted */
+		handle_close(fs, handle_of(c->fi));
 		inode_unref(fs, inode);
 	}
 }
@@ -421,56 +453,17 @@ static void reply_created(fuse_req_t req, int err,
 void ops_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 		mode_t mode, struct fuse_file_info *fi)
 {
-	struct fs *fs = fs_of(req);
-	struct fuse_entry_param e = { .ino = 0 };
-	int err = create_in(req, fs, parent, name, mode, fi, &e);
+	struct creation c = { .name = name, .mode = mode, .fi = fi };
 
-	reply_created(req, err, &e, fi);
-}
-
-static int tmpfile_as_caller(fuse_req_t req, struct fs *fs, int dir_fd,
-			     mode_t mode, int flags)
-{
-	/* With O_TMPFILE, O_EXCL means that the file never gets a name. */
-	int below = flags_below(flags) | (flags & O_EXCL);
-	struct cred saved;
-	int fd = cred_assume_create(fs, req, mode, &saved, &mode);
-
-	if (fd)
-		return fd;
-	fd = openat(dir_fd, ".", below | O_TMPFILE | O_CLOEXEC, mode & 07777);
-	if (fd < 0)
-		fd = -errno;
-	cred_restore(fs, &saved);
-	return fd;
-}
-
-static int tmpfile_in(fuse_req_t req, struct fs *fs, fuse_ino_t parent,
-		      mode_t mode, struct fuse_file_info *fi,
-		      struct fuse_entry_param *e)
-{
-	struct created c = { .dir = inode_of(fs, parent), .name = "" };
-	struct path_fd at;
-	int err = inode_path_fd(fs, c.dir, &at);
-
-	if (err)
-		return err;
-	c.dir_fd = at.fd;
-	c.fd = tmpfile_as_caller(req, fs, at.fd, mode, fi->flags);
-	err = c.fd < 0 ? c.fd : add_created(req, fs, &c, fi, e);
-	if (err && c.fd >= 0)
-		close(c.fd);
-	path_fd_close(&at);
-	return err;
+	create_and_reply(req, parent, &c, create_in);
 }
 
 void ops_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode,
 		 struct fuse_file_info *fi)
 {
-	struct fuse_entry_param e = { .ino = 0 };
-	int err = tmpfile_in(req, fs_of(req), parent, mode, fi, &e);
+	struct creation c = { .name = "", .mode = mode, .fi = fi };
 
-	reply_created(req, err, &e, fi);
+	create_and_reply(req, parent, &c, tmpfile_in);
 }
 
 /* ---- close ---- */
