@@ -12,15 +12,13 @@
 /*
  * Copies of the texts of the corpus in another layout or encoding, which are
  * asked for in an index of these texts; and what is listed for the texts
- * themselves: unrelated are those whose normalised texts have a Jaccard
- * coefficient below UNRELATED.
+ * themselves: unrelated are those whose normalised texts are.
  */
 #define LEAST_BYTES 500
 #define MOST_BYTES (256 * KIB)
 #define SAMPLE 600 /* texts */
 #define SAME 90    /* the score of a copy */
 #define LISTED 60
-#define UNRELATED 0.05f
 #define GROWTH 5 /* no copy is so many times as large */
 
 struct asking {
@@ -240,6 +238,7 @@ static void count_unrelated(const struct asking *a, size_t file,
 	static struct index_match matches[INDEX_MATCHES];
 	static struct sif_sketch sketch;
 	struct windows own, other;
+	struct truth truth;
 	size_t count, i;
 
 	fail_errno("sketch",
@@ -252,7 +251,8 @@ static void count_unrelated(const struct asking *a, size_t file,
 		if (found == file)
 			continue;
 		normalise(a->corpus, found, &other);
-		unrelated->sum += truth_of(&own, &other).jaccard < UNRELATED;
+		truth = truth_of(&own, &other);
+		unrelated->sum += truth_is_unrelated(&truth);
 		unrelated->count++;
 		windows_release(&other);
 	}

@@ -195,10 +195,8 @@ static void quality_add(struct quality *q, const struct report *r,
 	mean_add(q->near, class, shared >= l->threshold - 10);
 	scattered = corpus_is_partly_scattered(r->corpus, file, e->other);
 	mean_add(q->low, class, !scattered && (double)p->truth.jaccard < 0.2);
-	/* Tables of one kind share few windows, but many times. */
 	mean_add(q->unrelated, class,
-		 !scattered && (double)p->truth.jaccard < 0.05 &&
-			 (double)p->truth.shared < 10);
+		 !scattered && truth_is_unrelated(&p->truth));
 }
 
 static void quality_at(struct report *r, const struct listing *l)

@@ -2,6 +2,7 @@
 #ifndef TESTS_EVAL_TRUTH_H
 #define TESTS_EVAL_TRUTH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,12 @@ struct truth {
 	 * content were replaced to get the other; else the same as shared. */
 	float bytes;
 };
+
+/* Tables of one kind share few distinct windows, but many times. */
+static inline bool truth_is_unrelated(const struct truth *t)
+{
+	return t->jaccard < 0.05f && t->shared < 10;
+}
 
 void windows_init(struct windows *out, const uint8_t *data, size_t len);
 void windows_release(struct windows *w);
