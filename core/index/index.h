@@ -220,13 +220,16 @@ int index_candidates(struct index *ix, const struct index_query *q,
 /*
  * The score is the shared percentage.  The distinctive score is the same of
  * what is not boilerplate; whether the match is_boilerplate follows from both,
- * and from nothing else (score.h).  Of INDEX_SHARES both scores are one: the
- * percentage of the query's content that bytes are (passage.h).
+ * and from nothing else (score.h), or from edits that are scattered
+ * (scattered.h).  Of INDEX_SHARES both scores are one: the
+ * percentage of the query's content that bytes are (passage.h).  distinctive_part
+ * is the distinctive score in the content of which a greater part is shared.
  */
 struct index_match {
 	uint32_t content;
 	int score, distinctive_score; /* 0..99 */
 	bool is_boilerplate;
+	uint8_t distinctive_part; /* 0..99 */
 	uint64_t bytes; /* in common, about; of INDEX_SHARES, else 0 */
 };
 

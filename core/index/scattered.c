@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/index/index.h"
+#include "core/index/lost_places.h"
 #include "core/index/piece_runs.h"
 
 /* Of distinct windows: those that are left of repetitive content are few; above
@@ -30,7 +31,6 @@
 #define FEW 0.6
 /* Standard deviations. */
 #define WHOLE 3.0
-#define UNEVEN 3.0
 #define EXCESS 2.0
 #define EXCESS_LEFT 1.5
 /* Of the logarithms of the shares of distinct windows. */
@@ -40,8 +40,6 @@
 /* Of the score, so large a part must be left where only what is distinctive
  * counts. */
 #define DISTINCTIVE 2
-/* Values of neighbouring places that are looked at together. */
-#define GROUP 16
 
 bool scattered_is_possible(double share16)
 {
@@ -54,16 +52,20 @@ int index_see_scattered(const struct index_store *store,
 			struct short_sketch *short_other,
 			struct index_match *match)
 {
-	int err;
+	int score, err;
 
 	if (!store->short_sketch ||
 	    !scattered_is_possible(match->score / 100.0) ||
-	    DISTINCTIVE * match->distinctive_score < match->score)
+	    DISTINCTIVE * match->distinctive_part < match->score)
 		return 0;
 	err = store->short_sketch(store->arg, match->content, short_other);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	return scattered_score(store, own, other, &match->score);
+	score = match->score;
+	err = scattered_score(store, own, other, &match->score);
+	if (match->score > score)
+		match->is_boilerplate = false;
+	return err;
 }
 
 double scattered_least(int least, uint64_t size_a, uint64_t size_b)
@@ -200,92 +202,15 @@ static bool place(const struct window_shares *w, double *share_out,
 	return is_left(w, lost, part * error, error_other);
 }
 
-/* ---- places ---- */
-
-/* Of the values of a content at one place, those that the other has too, and
- * those that it has not; or the same of places next to each other. */
-struct place_group {
-	double shared, lost;
-};
-
-static void count_places(const struct sif_sketch *larger,
-			 const struct sif_sketch *other,
-			 struct place_group groups[static SIF_PLACES])
-{
-	uint64_t end = sif_joint_bound(larger, other);
-	size_t i, j = 0;
-
-	for (i = 0; i < larger->count && larger->values[i] < end; i++) {
-		struct place_group *at =
-			&groups[larger->places[i] % SIF_PLACES];
-
-		while (j < other->count && other->values[j] < larger->values[i])
-			j++;
-		if (j < other->count && other->values[j] == larger->values[i])
-			at->shared++;
-		else
-			at->lost++;
-	}
-}
-
-/* Joins places until there are GROUP values; what is left joins the last.
- * Returns the number of groups. */
-static size_t join_places(struct place_group groups[static SIF_PLACES])
-{
-	struct place_group left = { 0 };
-	size_t count = 0, i;
-
-	for (i = 0; i < SIF_PLACES; i++) {
-		left.shared += groups[i].shared;
-		left.lost += groups[i].lost;
-		if (left.shared + left.lost < GROUP)
-			continue;
-		groups[count++] = left;
-		left = (struct place_group){ 0 };
-	}
-	if (count) {
-		groups[count - 1].shared += left.shared;
-		groups[count - 1].lost += left.lost;
-	}
-	return count;
-}
-
-/* Pearson's statistic of the groups, as a deviation of the normal distribution
- * (Wilson and Hilferty, 1931). */
-static double unevenness(const struct place_group *groups, size_t count)
-{
-	double shared = 0, lost = 0, sum = 0, degrees = (double)count - 1;
-	double share, all, from;
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		shared += groups[i].shared;
-		lost += groups[i].lost;
-	}
-	if (count < 2 || shared <= 0 || lost <= 0)
-		return 0;
-	share = shared / (shared + lost);
-	for (i = 0; i < count; i++) {
-		all = groups[i].shared + groups[i].lost;
-		from = groups[i].shared - all * share;
-		sum += from * from / (all * share * (1 - share));
-	}
-	return (cbrt(sum / degrees) - (1 - 2 / (9 * degrees))) /
-	       sqrt(2 / (9 * degrees));
-}
-
 /* Whether as many windows are lost in one part of the content as in another, of
  * which share16 are left; where places are not known, whether these are
  * many. */
 static bool is_even(const struct scattered_content *larger,
 		    const struct scattered_content *other, double share16)
 {
-	struct place_group groups[SIF_PLACES] = { 0 };
-
 	if (!larger->sketch->is_placed || !other->sketch->is_placed)
 		return share16 >= LEAST_UNPLACED;
-	count_places(larger->sketch, other->sketch, groups);
-	return unevenness(groups, join_places(groups)) < UNEVEN;
+	return lost_places_are_even(larger->sketch, other->sketch, share16);
 }
 
 bool scattered_measure(const struct scattered_content *a,

@@ -100,7 +100,10 @@ int scattered_score(const struct index_store *store,
  *
  * Bytes that are changed all over a content are changed in what very many have
  * and in what is distinctive alike.  So the score stays where the distinctive
- * one, which is known then, is less than half of it.
+ * one is less than half of it, in both contents.  In the edited content it is
+ * low in any case: what was changed in boilerplate is new, and distinctive.
+ * With a raised score, which what is distinctive has as well, a match is no
+ * boilerplate.
  */
 int index_see_scattered(const struct index_store *store,
 			const struct scattered_content *own,

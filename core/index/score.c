@@ -178,10 +178,32 @@ int score_percent(double share)
 	return (int)lround(fmax(0, fmin(99, 100 * share)));
 }
 
-void score_set_match(double share, double distinctive, struct index_match *out)
+static double share_of(const struct score_shares *shares,
+		       enum index_relation relation)
 {
-	out->score = score_percent(share);
-	out->distinctive_score = score_percent(distinctive);
+	switch (relation) {
+	case INDEX_ALIKE:
+	case INDEX_ALL:
+	case INDEX_TEXT:
+		return shares->larger;
+	case INDEX_WITHIN:
+		return shares->within;
+	case INDEX_CONTAINS:
+		return shares->contains;
+	case INDEX_SHARES:
+		break;
+	}
+	return 0;
+}
+
+void score_set_match(const struct score_shares *shares,
+		     const struct score_shares *distinctive,
+		     enum index_relation relation, struct index_match *out)
+{
+	out->score = score_percent(share_of(shares, relation));
+	out->distinctive_score = score_percent(share_of(distinctive, relation));
+	out->distinctive_part = (uint8_t)score_percent(
+		fmax(distinctive->within, distinctive->contains));
 	out->is_boilerplate =
 		score_is_boilerplate(out->score, out->distinctive_score);
 }

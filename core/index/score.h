@@ -54,8 +54,11 @@ int score_compare_sketches(const struct weigher *w,
  * in what sets them apart. */
 bool score_is_boilerplate(int score, int distinctive);
 
-/* Sets all of a match but the content from two shares, 0..1. */
-void score_set_match(double share, double distinctive, struct index_match *out);
+/* Sets all of a match but the content and the bytes from shares of that
+ * relation, which is not INDEX_SHARES. */
+void score_set_match(const struct score_shares *shares,
+		     const struct score_shares *distinctive,
+		     enum index_relation relation, struct index_match *out);
 
 /* 0..99. */
 int score_percent(double share);

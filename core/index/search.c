@@ -24,24 +24,6 @@ struct index_search {
 	size_t count;
 };
 
-static double share_of(const struct score_shares *shares,
-		       enum index_relation relation)
-{
-	switch (relation) {
-	case INDEX_ALIKE:
-	case INDEX_ALL:
-	case INDEX_TEXT:
-		return shares->larger;
-	case INDEX_WITHIN:
-		return shares->within;
-	case INDEX_CONTAINS:
-		return shares->contains;
-	case INDEX_SHARES:
-		break;
-	}
-	return 0;
-}
-
 /* Counts the contents that are visible to the caller. */
 static struct weigher weigher_of(struct visible_index *v)
 {
@@ -99,8 +81,7 @@ static int score(struct visible_index *v, const struct weighed_sketch *a,
 	if (err || v->err)
 		return err ? err : v->err;
 	out->bytes = 0;
-	score_set_match(share_of(&shares, relation),
-			share_of(&distinctive, relation), out);
+	score_set_match(&shares, &distinctive, relation, out);
 	return 0;
 }
 
@@ -137,7 +118,6 @@ int index_match_order(const void *a, const void *b)
 	return x->content < y->content ? -1 : x->content > y->content;
 }
 
-/* Whether a match is boilerplate stays as it is. */
 static int see_scattered(struct index_search *s, const struct index_query *q,
 			 const struct index_store *store, uint64_t size,
 			 struct index_match *match)

@@ -107,7 +107,7 @@ static int compare(struct grouping *g, const struct index_store *store,
 	/* It is gone, or made with other windows. */
 	if (err)
 		return err == -ENOENT || err == -EINVAL ? 0 : err;
-	score_set_match(shares.larger, distinctive.larger, out);
+	score_set_match(&shares, &distinctive, INDEX_ALIKE, out);
 	return see_scattered(g, store, head, rank, out);
 }
 

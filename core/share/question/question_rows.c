@@ -160,7 +160,7 @@ static int score_of(struct question_job *j, const struct digests *d,
 				   j->q->threshold / 100.0, &shares,
 				   &distinctive))
 		return 0;
-	score_set_match(shares.larger, distinctive.larger, &match);
+	score_set_match(&shares, &distinctive, INDEX_ALIKE, &match);
 	return match.is_boilerplate && !j->q->boilerplate ? 0 : match.score;
 }
 

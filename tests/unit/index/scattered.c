@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/digest/fingerprint.h"
+#include "core/index/lost_places.h"
 #include "core/index/scattered.h"
 #include "core/index/score.h"
 #include "core/index/weight.h"
@@ -184,6 +185,22 @@ static void test_edits_of_what_repeats_much_count_as_bytes(void **state)
 	free(b.data);
 }
 
+/* Where a passage repeats, all that is changed is new, and little is left. */
+static void test_edits_of_what_repeats_in_one_part_count_as_bytes(void **state)
+{
+	struct bytes a = recipe_random(1, LEN), b;
+	size_t at;
+
+	(void)state;
+	for (at = 2000; at < LEN / 2; at += 2000)
+		memcpy(a.data + at, a.data, 2000);
+	b = copy_of(a);
+	change_bytes(b, 50, 5);
+	assert_in_range(score(a, b), 90, 98);
+	free(a.data);
+	free(b.data);
+}
+
 /* A short passage, again and again. */
 static void test_new_repetitive_passages_do_not(void **state)
 {
@@ -266,6 +283,30 @@ static void test_edits_of_one_part_are_not_all_over(void **state)
 	change_bytes((struct bytes){ b.data, LEN / 2 }, 100, 4);
 	assert_true(is_scattered(a, b));
 	assert_in_range(score(a, b), 85, 95);
+	free(a.data);
+	free(b.data);
+}
+
+/* A passage was replaced by more of another one: nothing that occurs once is
+ * lost. */
+static void test_what_is_repeated_once_more_is_not_all_over(void **state)
+{
+	enum { LARGE = 4 * LEN };
+	static struct measured room[2];
+	struct bytes a = recipe_random(1, LARGE), b;
+	const struct sif_sketch *x, *y;
+	size_t at;
+
+	(void)state;
+	for (at = 2000; at < LARGE / 2; at += 2000)
+		memcpy(a.data + at, a.data, 2000);
+	b = copy_of(a);
+	for (; at < LARGE * 3 / 4; at += 2000)
+		memcpy(b.data + at, a.data, 2000);
+	x = measured_of(a, &room[0]).sketch;
+	y = measured_of(b, &room[1]).sketch;
+	assert_true(x->distinct > y->distinct);
+	assert_false(lost_places_are_even(x, y, 0.75));
 	free(a.data);
 	free(b.data);
 }
@@ -565,6 +606,29 @@ static void test_what_only_boilerplate_has_in_common_is_no_edit(void **state)
 	free(b.data);
 }
 
+/* Most of a content is boilerplate, and a part is its own. */
+static void check_edits_of_boilerplate(size_t own)
+{
+	struct bytes a = recipe_random(1, LEN), b = copy_of(a);
+	struct bytes base = { a.data, LEN - own };
+	struct bytes other = recipe_random(2, own);
+
+	change_bytes(b, 50, 3);
+	assert_in_range(score_among(4 * WEIGHT_FULL, base, a, b), 92, 98);
+	memcpy(b.data + base.len, other.data, own);
+	assert_int_equal(score_among(4 * WEIGHT_FULL, base, a, b), 0);
+	free(a.data);
+	free(b.data);
+	free(other.data);
+}
+
+static void test_edits_of_boilerplate_and_more_are_edits(void **state)
+{
+	(void)state;
+	check_edits_of_boilerplate(LEN / 4);
+	check_edits_of_boilerplate(LEN / 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -576,9 +640,13 @@ int main(void)
 			test_new_passages_of_repetitive_content_do_not),
 		cmocka_unit_test(
 			test_edits_of_what_repeats_much_count_as_bytes),
+		cmocka_unit_test(
+			test_edits_of_what_repeats_in_one_part_count_as_bytes),
 		cmocka_unit_test(test_new_repetitive_passages_do_not),
 		cmocka_unit_test(test_without_a_short_sketch_windows_count),
 		cmocka_unit_test(test_edits_of_one_part_are_not_all_over),
+		cmocka_unit_test(
+			test_what_is_repeated_once_more_is_not_all_over),
 		cmocka_unit_test(test_small_contents_have_no_places),
 		cmocka_unit_test(test_the_model),
 		cmocka_unit_test(test_what_proves_nothing),
@@ -589,6 +657,7 @@ int main(void)
 			test_long_runs_of_pieces_tell_passages_from_bytes),
 		cmocka_unit_test(
 			test_what_only_boilerplate_has_in_common_is_no_edit),
+		cmocka_unit_test(test_edits_of_boilerplate_and_more_are_edits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
