@@ -278,7 +278,9 @@ struct coarse_sketch {
 
 static uint64_t coarse_slot(const struct coarse_sketch *c, size_t i)
 {
-	return c->sketch->slots[i] >> c->shift;
+	/* More than all bits of a slot go if the other content is that much
+	 * larger. */
+	return (uint64_t)c->sketch->slots[i] >> c->shift;
 }
 
 /* The sketch knows of all values in the slots below that one. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <strings.h>
 
 #include "core/digest/digest.h"
 #include "tests/fuzz/fuzz.h"
@@ -38,6 +39,21 @@ static void assert_text(const struct digests *d, enum digest_id id,
 	buf_release(&have);
 }
 
+/* Whether text ends with these digits, in upper case; those of the line may
+ * have no "T1" before them. */
+static void assert_digits(const struct buf *text, const struct bytes *line)
+{
+	enum { DIGITS = 70 };
+
+	assert_in_range(line->len, DIGITS, text->len);
+	assert_int_equal(text->len, 2 + DIGITS);
+	assert_int_equal(
+		strncasecmp(text->data + 2,
+			    (const char *)line->data + line->len - DIGITS,
+			    DIGITS),
+		0);
+}
+
 /* Parses into d, which stays as it was if that is refused. */
 static bool read_line(struct bytes *line, enum digest_id *id_out,
 		      struct digests *d)
@@ -59,8 +75,11 @@ static bool read_line(struct bytes *line, enum digest_id *id_out,
 	assert_int_equal(digest_parse(info->id, text.data, text.len, &again),
 			 0);
 	assert_text(&again, info->id, text.data, text.len);
-	/* Only what is too long is written in another way. */
-	if (info->id != DIGEST_SISE)
+	/* Only what is too long is written in another way, and TLSH as other
+	 * programs write it. */
+	if (info->id == DIGEST_TLSH)
+		assert_digits(&text, line);
+	else if (info->id != DIGEST_SISE)
 		assert_text(d, info->id, line->data, line->len);
 	buf_release(&text);
 	digests_release(&again);
@@ -75,7 +94,15 @@ static void compare(const struct digests *a, const struct digests *b,
 
 	assert_int_equal(digest_compare(id, b, a, &back), err);
 	assert_int_equal(there, back);
-	if ((id == DIGEST_SIF || id == DIGEST_TEXT || id == DIGEST_SDHASH) &&
+	if (id == DIGEST_TLSH) {
+		assert_int_equal(err, -ENODATA);
+		assert_int_equal(digest_tlsh_distance(a, b, &there), 0);
+		assert_int_equal(digest_tlsh_distance(b, a, &back), 0);
+		assert_int_equal(there, back);
+		return;
+	}
+	if ((id == DIGEST_SIF || id == DIGEST_SIF8 || id == DIGEST_TEXT ||
+	     id == DIGEST_SDHASH) &&
 	    err)
 		assert_true(err == -ENODATA || err == -EINVAL);
 	else

@@ -288,6 +288,26 @@ static void test_shares_of_parts(void **state)
 	}
 }
 
+/* All that is known of the larger one is in the first slot of the other. */
+static void test_one_window_and_very_many(void **state)
+{
+	const struct short_sketch one = { .distinct = 1,
+					  .count = 1,
+					  .slots = { 100 } };
+	const struct short_sketch many = { .distinct = UINT64_C(1) << 33,
+					   .count = 2,
+					   .slots = { 7, 300 } };
+	struct short_relation r;
+
+	(void)state;
+	short_sketch_compare(&one, &many, &r);
+	assert_int_equal(r.a_samples, 0);
+	assert_int_equal(r.b_samples, 0);
+	short_sketch_compare(&many, &one, &r);
+	assert_int_equal(r.a_samples, 0);
+	assert_int_equal(r.b_samples, 0);
+}
+
 static void test_nothing_can_be_said_of_few_bytes(void **state)
 {
 	struct bytes none = recipe_random(1, 7), some = recipe_random(2, 4000);
@@ -313,6 +333,7 @@ int main(void)
 		cmocka_unit_test(test_impossible_records_are_refused),
 		cmocka_unit_test(test_other_texts_are_refused),
 		cmocka_unit_test(test_shares_of_parts),
+		cmocka_unit_test(test_one_window_and_very_many),
 		cmocka_unit_test(test_nothing_can_be_said_of_few_bytes),
 	};
 
