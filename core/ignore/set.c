@@ -183,7 +183,7 @@ static void sort_pairs(struct ignore_set *set)
 int ignore_set_parse(const char *data, size_t len, struct ignore_set *out)
 {
 	struct ignore_set set = { 0 };
-	const char *end = data + len, *line_end;
+	const char *end = len ? data + len : data, *line_end;
 	size_t number = 0;
 	int err = 0;
 
