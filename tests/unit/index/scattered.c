@@ -311,6 +311,27 @@ static void test_what_is_repeated_once_more_is_not_all_over(void **state)
 	free(b.data);
 }
 
+/* What repeats nothing is uneven enough to tell: twice as many edits in a
+ * quarter of it. */
+static void test_more_edits_in_one_part_are_not_all_over(void **state)
+{
+	static struct measured room[2];
+	struct bytes a = recipe_random(1, LEN), b;
+	const struct sif_sketch *x, *y;
+
+	(void)state;
+	memset(a.data + LEN * 3 / 5, 0, LEN / 5);
+	b = copy_of(a);
+	change_bytes(b, 12, 2);
+	change_bytes((struct bytes){ b.data + LEN / 10, LEN / 4 }, 14, 4);
+	x = measured_of(b, &room[0]).sketch;
+	y = measured_of(a, &room[1]).sketch;
+	assert_true(x->distinct > y->distinct);
+	assert_false(lost_places_are_even(x, y, 0.76));
+	free(a.data);
+	free(b.data);
+}
+
 /* Less than two units have no places: only where much is left it counts. */
 static void test_small_contents_have_no_places(void **state)
 {
@@ -647,6 +668,7 @@ int main(void)
 		cmocka_unit_test(test_edits_of_one_part_are_not_all_over),
 		cmocka_unit_test(
 			test_what_is_repeated_once_more_is_not_all_over),
+		cmocka_unit_test(test_more_edits_in_one_part_are_not_all_over),
 		cmocka_unit_test(test_small_contents_have_no_places),
 		cmocka_unit_test(test_the_model),
 		cmocka_unit_test(test_what_proves_nothing),
