@@ -221,9 +221,9 @@ int index_candidates(struct index *ix, const struct index_query *q,
  * The score is the shared percentage.  The distinctive score is the same of
  * what is not boilerplate; whether the match is_boilerplate follows from both,
  * and from nothing else (score.h), or from edits that are scattered
- * (scattered.h).  Of INDEX_SHARES both scores are one: the
- * percentage of the query's content that bytes are (passage.h).  distinctive_part
- * is the distinctive score in the content of which a greater part is shared.
+ * (scattered.h).  Of INDEX_SHARES both scores are one: the percentage of the
+ * query's content that bytes are (passage.h).  distinctive_part is the
+ * distinctive score in the content of which a greater part is shared.
  */
 struct index_match {
 	uint32_t content;

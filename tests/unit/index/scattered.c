@@ -287,14 +287,23 @@ static void test_edits_of_one_part_are_not_all_over(void **state)
 	free(b.data);
 }
 
+/* a has more distinct windows, and share16 of all are left. */
+static void assert_uneven(struct bytes a, struct bytes b, double share16)
+{
+	static struct measured room[2];
+	const struct sif_sketch *larger = measured_of(a, &room[0]).sketch;
+	const struct sif_sketch *other = measured_of(b, &room[1]).sketch;
+
+	assert_true(larger->distinct > other->distinct);
+	assert_false(lost_places_are_even(larger, other, share16));
+}
+
 /* A passage was replaced by more of another one: nothing that occurs once is
  * lost. */
 static void test_what_is_repeated_once_more_is_not_all_over(void **state)
 {
 	enum { LARGE = 4 * LEN };
-	static struct measured room[2];
 	struct bytes a = recipe_random(1, LARGE), b;
-	const struct sif_sketch *x, *y;
 	size_t at;
 
 	(void)state;
@@ -303,31 +312,23 @@ static void test_what_is_repeated_once_more_is_not_all_over(void **state)
 	b = copy_of(a);
 	for (; at < LARGE * 3 / 4; at += 2000)
 		memcpy(b.data + at, a.data, 2000);
-	x = measured_of(a, &room[0]).sketch;
-	y = measured_of(b, &room[1]).sketch;
-	assert_true(x->distinct > y->distinct);
-	assert_false(lost_places_are_even(x, y, 0.75));
+	assert_uneven(a, b, 0.75);
 	free(a.data);
 	free(b.data);
 }
 
-/* What repeats nothing is uneven enough to tell: twice as many edits in a
- * quarter of it. */
+/* Twice as many edits in a quarter of a content: the windows that occur once are
+ * uneven enough to tell. */
 static void test_more_edits_in_one_part_are_not_all_over(void **state)
 {
-	static struct measured room[2];
 	struct bytes a = recipe_random(1, LEN), b;
-	const struct sif_sketch *x, *y;
 
 	(void)state;
 	memset(a.data + LEN * 3 / 5, 0, LEN / 5);
 	b = copy_of(a);
 	change_bytes(b, 12, 2);
 	change_bytes((struct bytes){ b.data + LEN / 10, LEN / 4 }, 14, 4);
-	x = measured_of(b, &room[0]).sketch;
-	y = measured_of(a, &room[1]).sketch;
-	assert_true(x->distinct > y->distinct);
-	assert_false(lost_places_are_even(x, y, 0.76));
+	assert_uneven(b, a, 0.76);
 	free(a.data);
 	free(b.data);
 }
