@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/loop/protocol.h"
 
+#include <linux/fuse.h>
+#include <unistd.h>
+
 #ifdef FUSE_CAP_PASSTHROUGH
 
 int protocol_open(struct fuse_session *session)
@@ -44,12 +47,10 @@ bool protocol_kills_setid(const struct fuse_file_info *fi)
 #else
 
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 /* From <linux/fuse.h>, which is as old as libfuse on some systems. */
 #define INIT_PASSTHROUGH (1ULL << 37)

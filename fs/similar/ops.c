@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
+#include "fs/ops/lookup.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/listing.h"
 #include "fs/similar/listing_query.h"
