@@ -31,13 +31,25 @@ void cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
 		(void)pthread_cond_timedwait(cond, lock, &until);
 }
 
+/* ioprio_set(2) */
+enum { WHO_PROCESS = 1, CLASS_BEST_EFFORT = 2 << 13, CLASS_IDLE = 3 << 13 };
+
+static void set_io_priority(int priority)
+{
+	(void)syscall(SYS_ioprio_set, WHO_PROCESS, 0, priority);
+}
+
 void thread_enter_background(void)
 {
-	enum { WHO_PROCESS = 1, CLASS_IDLE = 3 << 13 }; /* ioprio_set(2) */
 	struct sched_param param = { 0 };
 
 	(void)sched_setscheduler(0, SCHED_IDLE, &param);
-	(void)syscall(SYS_ioprio_set, WHO_PROCESS, 0, CLASS_IDLE);
+	set_io_priority(CLASS_IDLE);
+}
+
+void thread_lower_io(void)
+{
+	set_io_priority(CLASS_BEST_EFFORT | 7);
 }
 
 void thread_set_name(const char *name)

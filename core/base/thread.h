@@ -16,6 +16,9 @@ void cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
 /* Puts the calling thread under SCHED_IDLE and the idle I/O class. */
 void thread_enter_background(void);
 
+/* Disk requests of the calling thread come after those of other threads. */
+void thread_lower_io(void);
+
 /* Sets what top(1) shows of the calling thread: 15 characters at most. */
 void thread_set_name(const char *name);
 

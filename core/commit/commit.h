@@ -10,7 +10,7 @@
 #include "core/base/logger.h"
 #include "core/catalog/catalog.h"
 #include "core/commit/event.h"
-#include "core/commit/gate.h"
+#include "core/queue/gate.h"
 #include "core/index/index.h"
 #include "core/queue/throttle.h"
 #include "core/source/source.h"

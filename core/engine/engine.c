@@ -125,6 +125,15 @@ static void throttle_scan(void *engine, int64_t *since_ns)
 	struct engine *e = engine;
 
 	(void)throttle_wait(&e->throttle, NULL, since_ns);
+	gate_pass(&e->scan_gate, &e->scan_slice_ns);
+}
+
+static int64_t scan_due_ns(void *engine)
+{
+	struct engine *e = engine;
+
+	/* throttle_wait() has charged the time. */
+	return throttle_due_ns(&e->throttle, &(int64_t){ 0 });
 }
 
 static void scan_found_change(void *engine, const struct file_key *key,
@@ -161,8 +170,11 @@ static int init_scan(struct engine *e)
 		.file_changed = scan_found_change,
 		.tree_done = scan_ended,
 	};
+	int err = scan_init(&e->scan, &context);
 
-	return scan_init(&e->scan, &context);
+	e->scan_gate.due_ns = scan_due_ns;
+	e->scan_gate.arg = e;
+	return err ? err : gate_init(&e->scan_gate);
 }
 
 static int init_throttle(struct engine *e)
@@ -263,7 +275,8 @@ int engine_start(struct engine *e)
 	hash_want_feed(&e->hash);
 	hash_feed(&e->hash);
 	scan_request_tree(&e->scan);
-	return scan_start(&e->scan);
+	err = gate_start(&e->scan_gate);
+	return err ? err : scan_start(&e->scan);
 }
 
 void engine_free(struct engine *e)
@@ -276,6 +289,7 @@ void engine_free(struct engine *e)
 	engine_stop_loading(e);
 	queue_stop(&e->queue);
 	commit_unblock(&e->commit);
+	gate_stop(&e->scan_gate);
 	scan_stop(&e->scan);
 	checker_stop(&e->checker);
 	power_stop(&e->power);
@@ -286,6 +300,7 @@ void engine_free(struct engine *e)
 	queue_release(&e->queue);
 	commit_release(&e->commit);
 	scan_release(&e->scan);
+	gate_release(&e->scan_gate);
 	search_release(&e->search);
 	ignored_release(&e->ignored);
 	demand_pool_release(&e->on_demand);

@@ -15,6 +15,7 @@
 #include "core/hash/demand_pool.h"
 #include "core/engine/engine.h"
 #include "core/engine/ignored.h"
+#include "core/queue/gate.h"
 #include "core/queue/throttle.h"
 #include "core/queue/power.h"
 #include "core/queue/queue.h"
@@ -61,6 +62,8 @@ struct engine {
 	struct power power;
 
 	struct throttle throttle;
+	struct gate scan_gate;
+	int64_t scan_slice_ns; /* see gate_pass() */
 	atomic_bool stopping;
 	atomic_bool damaged; /* the catalog is, and that was logged */
 	int64_t started_ms;

@@ -22,7 +22,8 @@
  * context.workers + 1 background workers, under SCHED_IDLE and the idle I/O
  * class, hash the others; they wait while the host is busy (throttle.h), read
  * without filling the page cache, and feed the queue from the catalog's pending
- * list (feed.c).  A worker holds one file at a time and less than 4 MiB of
+ * list (feed.c).  While a user waits for that, it is done by workers of normal
+ * priority instead (queue_hurry()).  A worker holds one file at a time and less than 4 MiB of
  * memory.
  *
  * The life of a file:
@@ -123,7 +124,7 @@ void hash_release(struct hasher *h);
 
 /* The catalog's pending list has new files: requests a pass over the list. */
 void hash_want_feed(struct hasher *h);
-/* Has a background worker make the pass, if one was requested. */
+/* Has a worker make the pass, if one was requested. */
 void hash_feed(struct hasher *h);
 /* Whether the pending list may have files that are not in the queue. */
 bool hash_is_feeding(struct hasher *h);

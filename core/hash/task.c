@@ -30,7 +30,7 @@ static ssize_t read_chunk(struct hash_task *t, void *buffer, size_t len)
 {
 	ssize_t n;
 
-	if (t->w->background)
+	if (!t->job->served)
 		return file_read_uncached(t->fd, buffer, len, t->done);
 	n = pread(t->fd, buffer, len, (off_t)t->done);
 	return n < 0 ? -errno : n;
@@ -94,7 +94,7 @@ static bool wait_for_turn(struct hash_task *t)
 
 static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
 {
-	bool in_turn = t->w->background && wait_for_turn(t);
+	bool in_turn = !t->job->served && wait_for_turn(t);
 	ssize_t n;
 
 	t->stop = check_interrupt(t);
@@ -143,7 +143,7 @@ static int digest_hole(struct hash_task *t)
 	int err = 0;
 
 	while (!err && (left = t->end - t->done) > 0) {
-		if (t->w->background)
+		if (!t->job->served)
 			(void)wait_for_turn(t);
 		t->stop = check_interrupt(t);
 		if (t->stop)

@@ -65,6 +65,8 @@ bool backoff_was_busy(const struct backoff *b, int64_t now_ns)
 
 int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns)
 {
+	if (now_ns < b->hurry_ns)
+		return 0;
 	if (backoff_is_busy(b, now_ns))
 		return sooner(bucket_due_ns(&b->share), b->busy_ns);
 	if (backoff_was_busy(b, now_ns))

@@ -68,7 +68,7 @@ bool backoff_is_busy(const struct backoff *b, int64_t now_ns);
 bool backoff_was_busy(const struct backoff *b, int64_t now_ns);
 
 /* When work may begin, or when the caller has to ask again; a time in the past
- * means now. */
+ * means now.  0: backoff_hurry() was called. */
 int64_t backoff_due_ns(const struct backoff *b, int64_t now_ns);
 
 /* Charges a piece of work from since_ns to now_ns, during which the host was

@@ -116,6 +116,13 @@ void job_drop(struct queue *q, struct job *job)
 	free(job);
 }
 
+void job_wake_background(struct queue *q)
+{
+	pthread_cond_signal(&q->work);
+	if (q->hurry_ms > clock_now_ms())
+		pthread_cond_signal(&q->served_work);
+}
+
 void job_enqueue(struct queue *q, struct job *job)
 {
 	struct job_list *list = list_of(q, job);
@@ -127,7 +134,7 @@ void job_enqueue(struct queue *q, struct job *job)
 	} else {
 		job_list_append(list, job);
 		if (!q->paused)
-			pthread_cond_signal(&q->work);
+			job_wake_background(q);
 	}
 }
 
@@ -165,6 +172,8 @@ void job_leave(struct queue *q, struct job *job)
 	case JOB_RUNNING:
 		q->scanning -= job->scanned;
 		job->scanned = false;
+		q->hurrying -= job->hurried;
+		job->hurried = false;
 		job_list_remove(&q->running[!job->served], job);
 		job->served = false;
 		break;

@@ -21,6 +21,9 @@ void job_enqueue(struct queue *q, struct job *job);
  * level is JOB_CLOSED. */
 void job_renew(struct queue *q, struct job *job);
 
+/* Wakes a worker for a job of the background, or to feed the queue. */
+void job_wake_background(struct queue *q);
+
 /* Work kept with a job that is not running (struct kept). */
 /* Removes it from the job and returns it, or NULL. */
 struct kept *job_take_kept(struct queue *q, struct job *job);

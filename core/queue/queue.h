@@ -54,6 +54,11 @@
  * request waits for it any more.  The work done so far is kept with the job,
  * for QUEUE_KEPT_MAX files.
  *
+ * Hurry.  While a user waits for the background (queue_hurry()), its jobs are
+ * not for the background workers, which may get no processor, but for the
+ * workers of normal priority.  serve_most of these may be at such jobs; a job
+ * that is running at the other kind is recalled.
+ *
  * Memory is bounded by QUEUE_MAX jobs and WAITERS_MAX requests; a file that
  * does not fit is put on the catalog's pending list by the caller, and fed back
  * when the lists run low (queue_feed()).
@@ -163,14 +168,15 @@ struct job {
 	enum job_level level;
 	enum job_level background; /* its level without requests */
 	bool again;                /* running only: run again at the end */
-	bool changed;     /* hash the file even if its identity is known */
-	bool large;       /* false until queue_identify() */
-	bool joined;      /* running only: a request was parked meanwhile */
-	unsigned tries;   /* how often the file changed while it was hashed */
-	uint64_t turn;    /* JOB_WAITED only: the order of its list */
-	uid_t uid;        /* JOB_WAITED only: the user whose turn it is */
-	bool served;      /* running only: taken at JOB_WAITED */
-	bool scanned;     /* running only: taken at JOB_SCAN */
+	bool changed;   /* hash the file even if its identity is known */
+	bool large;     /* false until queue_identify() */
+	bool joined;    /* running only: a request was parked meanwhile */
+	unsigned tries; /* how often the file changed while it was hashed */
+	uint64_t turn;  /* JOB_WAITED only: the order of its list */
+	uid_t uid;      /* JOB_WAITED only: the user whose turn it is */
+	bool served;    /* running only: taken at JOB_WAITED */
+	bool scanned;   /* running only: taken at JOB_SCAN */
+	bool hurried;   /* running only: of the background, taken in a hurry */
 	int64_t since_ms; /* running only: when it was taken */
 	int64_t ready_ms; /* coalescing and delayed only */
 	/* Owned.  While the job runs, its worker takes it and sets NULL. */
@@ -209,6 +215,8 @@ struct queue {
 	struct share share; /* of the waiters */
 	size_t jobs;        /* in all states */
 	size_t scanning;    /* running jobs with scanned set */
+	size_t hurrying;    /* running jobs with hurried set */
+	int64_t hurry_ms;   /* see queue_hurry() */
 	size_t unsteady;    /* delayed jobs with several tries */
 	size_t done;
 	bool stopped;
@@ -239,11 +247,15 @@ int queue_push_changed(struct queue *q, const struct file_key *key,
 		       const struct file_identity *identity);
 
 /* Waits for the next job and sets its state to running; background: of a level
- * below JOB_WAITED, otherwise a JOB_WAITED.  NULL: the queue was stopped; or,
- * in the background, the worker has to feed the queue (queue_feed() was called
- * and few jobs of the scan are left).  The worker ends the job with
+ * below JOB_WAITED, otherwise a JOB_WAITED, or in a hurry any.  NULL: the queue
+ * was stopped; or, if the worker may take jobs below JOB_WAITED, it has to feed
+ * the queue (queue_feed() was called and few jobs of the scan are left).  The worker ends the job with
  * queue_finish() or one of the functions after it. */
 struct job *queue_take(struct queue *q, bool background);
+
+/* Until until_ms (clock_now_ms()) jobs of the background are hurried; a time in
+ * the past ends that. */
+void queue_hurry(struct queue *q, int64_t until_ms);
 
 /* The catalog's pending list has files that are not in the queue. */
 void queue_feed(struct queue *q);
@@ -292,7 +304,7 @@ void queue_pause(struct queue *q, enum queue_pause reason, bool on);
 /* Why the worker of a running job should hand it over. */
 enum queue_recall {
 	QUEUE_GO_ON,     /* it should not */
-	QUEUE_WAITED,    /* a background job that a request waits for now */
+	QUEUE_WAITED,    /* a background job that the other workers are to do */
 	QUEUE_PAUSED,    /* a background job, and the queue is paused */
 	QUEUE_ABANDONED, /* a served job that no request waits for any more */
 	QUEUE_TURN_OVER, /* a served job whose time slice is over */

@@ -14,6 +14,11 @@ enum { FEED_BELOW = 1024 };
 /* How many jobs of a list are searched for one of another user. */
 enum { SPARE_LOOK = 64 };
 
+static bool is_hurried(const struct queue *q)
+{
+	return q->hurry_ms > clock_now_ms();
+}
+
 /* ---- how many workers a user occupies ---- */
 
 static size_t count_large(const struct job_list *running, bool large)
@@ -71,12 +76,13 @@ static struct job *first_waited(const struct queue *q)
 	return small ? small : large;
 }
 
-/* The spare worker runs only when all others are at large files. */
+/* The spare worker runs only when all others are at large files.  In a hurry
+ * background workers end and do not count. */
 static bool has_room_in_background(const struct queue *q)
 {
 	const struct job_list *running = &q->running[1];
 
-	return running->count < q->serve_most ||
+	return running->count < q->serve_most || is_hurried(q) ||
 	       count_large(running, false) == 0;
 }
 
@@ -93,11 +99,22 @@ static struct job *first_of_background(const struct queue *q)
 
 /* ---- taking ---- */
 
+/* Whether the worker may take a job of the background now. */
+static bool may_take_background(const struct queue *q, bool background)
+{
+	if (!is_hurried(q))
+		return background;
+	return !background && q->hurrying < q->serve_most;
+}
+
 static struct job *take_next(struct queue *q, bool background)
 {
-	struct job *job = background ? first_of_background(q) : first_waited(q);
+	struct job *job = background ? NULL : first_waited(q);
+	bool served = job;
 	struct kept *kept;
 
+	if (!job && may_take_background(q, background))
+		job = first_of_background(q);
 	if (!job)
 		return NULL;
 	kept = job_take_kept(q, job);
@@ -105,13 +122,15 @@ static struct job *take_next(struct queue *q, bool background)
 	job->state = JOB_RUNNING;
 	job->kept = kept;
 	job->since_ms = clock_now_ms();
-	job->served = !background;
-	if (job->served)
+	job->served = served;
+	if (served)
 		share_serve(&q->share, job->turn);
-	job_list_append(&q->running[background], job);
+	job_list_append(&q->running[!served], job);
 	job->identity = (struct file_identity){ 0 };
 	job->scanned = job->level == JOB_SCAN;
 	q->scanning += job->scanned;
+	job->hurried = !served && !background;
+	q->hurrying += job->hurried;
 	return job;
 }
 
@@ -127,15 +146,16 @@ struct job *queue_take(struct queue *q, bool background)
 
 	pthread_mutex_lock(&q->lock);
 	while (!q->stopped) {
-		if (background && wants_feed(q)) {
+		if (may_take_background(q, background) && wants_feed(q)) {
 			q->feed = false;
 			break;
 		}
 		job = take_next(q, background);
 		if (job)
 			break;
-		pthread_cond_wait(background ? &q->work : &q->served_work,
-				  &q->lock);
+		cond_wait_until(background ? &q->work : &q->served_work,
+				&q->lock,
+				is_hurried(q) ? q->hurry_ms : INT64_MAX);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return job;
@@ -145,7 +165,17 @@ void queue_feed(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	q->feed = true;
-	pthread_cond_signal(&q->work);
+	job_wake_background(q);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_hurry(struct queue *q, int64_t until_ms)
+{
+	pthread_mutex_lock(&q->lock);
+	q->hurry_ms = until_ms;
+	pthread_cond_broadcast(&q->work);
+	pthread_cond_broadcast(&q->served_work);
+	pthread_cond_broadcast(&q->recalls);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -171,8 +201,10 @@ bool queue_admit(struct queue *q, struct job *job)
 	pthread_mutex_lock(&q->lock);
 	may = !job->large || may_run_large(q, job);
 	/* The job counts as large now, so a small one may have room. */
-	if (may && job->large)
-		pthread_cond_signal(job->served ? &q->served_work : &q->work);
+	if (may && job->large && job->served)
+		pthread_cond_signal(&q->served_work);
+	else if (may && job->large)
+		job_wake_background(q);
 	pthread_mutex_unlock(&q->lock);
 	return may;
 }
@@ -220,7 +252,7 @@ static enum queue_recall recall_locked(struct queue *q, const struct job *job)
 {
 	if (!job)
 		return QUEUE_GO_ON;
-	if (!job->served && job->waiters)
+	if (!job->served && (job->waiters || job->hurried != is_hurried(q)))
 		return QUEUE_WAITED;
 	if (!job->served)
 		return q->paused ? QUEUE_PAUSED : QUEUE_GO_ON;

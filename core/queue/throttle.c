@@ -89,6 +89,7 @@ void throttle_hurry(struct throttle *t)
 	pthread_mutex_lock(&t->lock);
 	backoff_hurry(&t->backoff, clock_now_ns());
 	pthread_mutex_unlock(&t->lock);
+	queue_hurry(t->context.queue, clock_now_ms() + BACKOFF_HURRY_MS);
 }
 
 void throttle_end_hurry(struct throttle *t)
@@ -96,6 +97,7 @@ void throttle_end_hurry(struct throttle *t)
 	pthread_mutex_lock(&t->lock);
 	backoff_calm(&t->backoff, clock_now_ns());
 	pthread_mutex_unlock(&t->lock);
+	queue_hurry(t->context.queue, 0);
 }
 
 /* ---- bytes ---- */

@@ -45,13 +45,14 @@ bool throttle_wait(struct throttle *t, const struct job *job,
 
 /* For a thread that cannot block in throttle_wait(): when work may begin, or
  * when this function has to be called again (clock_now_ns()); a time in the
- * past means now. */
+ * past means now, and 0 that a user waits for the work. */
 int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns);
 
 /* Whether the host had a request within BACKOFF_LATELY_MS. */
 bool throttle_was_busy(struct throttle *t);
 
-/* Lifts the limit of working time for BACKOFF_HURRY_MS, or until
+/* A user waits for the background: lifts the limit of working time, and has
+ * workers of normal priority do it (queue_hurry()), for BACKOFF_HURRY_MS or until
  * throttle_end_hurry(). */
 void throttle_hurry(struct throttle *t);
 void throttle_end_hurry(struct throttle *t);

@@ -43,7 +43,7 @@ static void *scan_run(void *arg)
 	void (*work)(struct scanner * s);
 
 	thread_set_name("kinfs-scan");
-	thread_enter_background();
+	thread_lower_io();
 	pthread_mutex_lock(&s->lock);
 	while (!s->stopped) {
 		work = next_work_locked(s);

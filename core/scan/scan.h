@@ -78,7 +78,8 @@ struct scan_context {
 	int (*settle)(void *ctx);
 	/* Blocks while too many events wait; false: the engine ends. */
 	bool (*wait_for_room)(void *ctx);
-	/* Waits while the host is busy; see throttle_wait(). */
+	/* Waits while the host or the processors are busy; see throttle_wait()
+	 * and gate_pass(). */
 	void (*throttle)(void *ctx, int64_t *since_ns);
 	/* The file differs from its record. */
 	void (*file_changed)(void *ctx, const struct file_key *key,

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "core/commit/gate.h"
+#include "core/queue/gate.h"
 
 /* Work in slices: who passes when. */
 
@@ -34,7 +34,7 @@ int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *until)
 		opened_meanwhile = NULL;
 	} else if (for_host || starved) {
 		rests += for_host;
-		free_ns = 0;
+		free_ns = 1;
 		errno = ETIMEDOUT;
 		return -1;
 	}
@@ -135,6 +135,23 @@ static void test_an_opened_one_does_not_wait_for_the_host(void **state)
 	gate_remove(&g);
 }
 
+static void test_work_that_a_user_waits_for_is_not_asked(void **state)
+{
+	int64_t slice = 0;
+	struct gate g;
+
+	(void)state;
+	gate_make(&g, host_due_ns);
+	free_ns = 0;
+	gate_pass(&g, &slice);
+	assert_int_equal(asked, 0);
+	free_ns = 1;
+	slice = 0;
+	gate_pass(&g, &slice);
+	assert_int_equal(asked, 1);
+	gate_remove(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +160,7 @@ int main(void)
 		cmocka_unit_test(test_work_goes_on_without_a_processor),
 		cmocka_unit_test(test_waits_until_the_host_may_be_disturbed),
 		cmocka_unit_test(test_an_opened_one_does_not_wait_for_the_host),
+		cmocka_unit_test(test_work_that_a_user_waits_for_is_not_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,70 @@ static void test_a_request_that_is_given_up_is_gone(void **state)
 	queue_remove(q);
 }
 
+/* Idle workers may get no processor for minutes: while a user waits for the
+ * background, it is done by workers of normal priority. */
+static void test_in_a_hurry_jobs_of_the_scan_are_served(void **state)
+{
+	int64_t later = clock_now_ms() + INT64_C(1000) * DEADLINE_S;
+	struct queue *q = queue_make();
+	struct job *first, *second;
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	push(q, 2, JOB_SCAN);
+	push(q, 3, JOB_SCAN);
+	queue_hurry(q, later);
+	first = queue_take(q, false);
+	second = queue_take(q, false);
+	assert_int_equal(queue_recall(q, second), QUEUE_GO_ON);
+	assert_int_equal(second->key.inode, 2);
+
+	/* Two are at such jobs; the others are for requests. */
+	push(q, 4, JOB_WAITED);
+	take(q, false, 4);
+	queue_finish(q, first);
+	take(q, false, 3);
+
+	queue_hurry(q, 0);
+	assert_int_equal(queue_recall(q, second), QUEUE_WAITED);
+	queue_finish(q, second);
+	queue_remove(q);
+}
+
+static void test_in_a_hurry_an_idle_worker_hands_over(void **state)
+{
+	int64_t later = clock_now_ms() + INT64_C(1000) * DEADLINE_S;
+	struct queue *q = queue_make();
+	struct job *job;
+
+	(void)state;
+	push(q, 1, JOB_SCAN);
+	job = queue_take(q, true);
+	assert_int_equal(queue_recall(q, job), QUEUE_GO_ON);
+	queue_hurry(q, later);
+	assert_int_equal(queue_recall(q, job), QUEUE_WAITED);
+	queue_hand_over(q, job, NULL);
+	take(q, false, 1);
+
+	/* Nor does it take another one before the hurry is over. */
+	push(q, 2, JOB_SCAN);
+	queue_hurry(q, clock_now_ms() + 1);
+	take(q, true, 2);
+	assert_true(clock_now_ms() < later);
+	queue_remove(q);
+}
+
+static void test_in_a_hurry_a_served_worker_feeds(void **state)
+{
+	struct queue *q = queue_make();
+
+	(void)state;
+	queue_feed(q);
+	queue_hurry(q, clock_now_ms() + INT64_C(1000) * DEADLINE_S);
+	assert_null(queue_take(q, false));
+	queue_remove(q);
+}
+
 /* Takers of each kind that sleep, and jobs that come one by one: each is
  * taken, by the right kind, whichever thread was woken for it. */
 enum { TAKERS = 3, JOBS = 2000 };
@@ -194,6 +258,9 @@ int main(void)
 		cmocka_unit_test(
 			test_a_request_that_joins_late_has_the_job_run_again),
 		cmocka_unit_test(test_a_request_that_is_given_up_is_gone),
+		cmocka_unit_test(test_in_a_hurry_jobs_of_the_scan_are_served),
+		cmocka_unit_test(test_in_a_hurry_an_idle_worker_hands_over),
+		cmocka_unit_test(test_in_a_hurry_a_served_worker_feeds),
 		cmocka_unit_test(test_every_job_wakes_a_worker),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/commit/gate.h"
+#include "core/queue/gate.h"
 
 #include <errno.h>
 #include <time.h>
@@ -33,13 +33,29 @@ static void wait_granted(struct gate *g, int64_t until_ns)
 		;
 }
 
-static void wait_due(struct gate *g)
+/* True: a user waits for the work. */
+static bool wait_due(struct gate *g)
 {
 	int64_t due_ns;
 
-	while (!atomic_load(&g->open) &&
-	       (due_ns = g->due_ns(g->arg)) > clock_now_ns())
+	while (!atomic_load(&g->open)) {
+		due_ns = g->due_ns(g->arg);
+		if (due_ns <= clock_now_ns())
+			return due_ns == 0;
 		wait_granted(g, due_ns);
+	}
+	return true;
+}
+
+static void wait_turn(struct gate *g)
+{
+	while (!sem_trywait(&g->granted))
+		;
+	if (!atomic_exchange(&g->waiting, true))
+		sem_post(&g->wanted);
+	/* sem_trywait() above may have taken the post of gate_set(). */
+	if (!atomic_load(&g->open))
+		wait_granted(g, clock_now_ns() + GATE_MS * INT64_C(1000000));
 }
 
 void gate_pass(struct gate *g, int64_t *slice_ns)
@@ -49,15 +65,8 @@ void gate_pass(struct gate *g, int64_t *slice_ns)
 	if (atomic_load(&g->open) ||
 	    now - *slice_ns < GATE_SLICE_MS * INT64_C(1000000))
 		return;
-	if (g->due_ns)
-		wait_due(g);
-	while (!sem_trywait(&g->granted))
-		;
-	if (!atomic_exchange(&g->waiting, true))
-		sem_post(&g->wanted);
-	/* sem_trywait() above may have taken the post of gate_set(). */
-	if (!atomic_load(&g->open))
-		wait_granted(g, clock_now_ns() + GATE_MS * INT64_C(1000000));
+	if (!g->due_ns || !wait_due(g))
+		wait_turn(g);
 	*slice_ns = clock_now_ns();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef CORE_COMMIT_GATE_H
-#define CORE_COMMIT_GATE_H
+#ifndef CORE_QUEUE_GATE_H
+#define CORE_QUEUE_GATE_H
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -9,12 +9,13 @@
 #include <stdint.h>
 
 /*
- * Lets the committer work as if it were under SCHED_IDLE, although it is not:
- * the committer must be able to finish at normal priority, and an unprivileged
- * thread cannot leave SCHED_IDLE.
+ * Lets a thread, the committer or the scan, work as if it were under SCHED_IDLE,
+ * although it is not: it must be able to finish at normal priority, and an
+ * unprivileged thread cannot leave SCHED_IDLE.
  *
- * The committer works in slices of GATE_SLICE_MS.  Before each slice it waits
- * until the throttle allows background work.  Then it waits until a helper
+ * The thread works in slices of GATE_SLICE_MS.  Before each slice it waits
+ * until the throttle allows background work; when a user waits for that, it goes
+ * on at once.  Then it waits until a helper
  * thread under SCHED_IDLE has run, which shows that a processor is idle; but it
  * waits GATE_MS at most.
  */
@@ -40,7 +41,7 @@ void gate_stop(struct gate *g);
 void gate_release(struct gate *g);
 
 /* While the gate is open, gate_pass() does not wait: a request waits for the
- * committer. */
+ * thread. */
 void gate_set(struct gate *g, bool open);
 
 /* Waits if the present slice is over; to be called often, by one thread.
