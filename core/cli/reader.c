@@ -14,6 +14,7 @@
 
 #define BUFFER_BYTES ((size_t)256 << 10) /* stays in the second cache */
 #define TEAM_BYTES (8 << 20)
+#define UNTOLD_BYTES (64 << 20) /* most that is read of a file of size 0 */
 
 int reader_init(struct reader *r, uint32_t digest_set)
 {
@@ -168,6 +169,16 @@ static int digest_rest(struct reader *r, int fd, const struct reader_extent *e)
 	return err ? err : digest_part(r, team, &rest);
 }
 
+/* A file that tells a size of 0 may have no end (/proc/self/pagemap). */
+static int digest_untold(struct reader *r, struct reader_part *rest)
+{
+	int err;
+
+	rest->left = UNTOLD_BYTES;
+	err = digest_part(r, false, rest);
+	return err || rest->left ? err : -EFBIG;
+}
+
 /* A file that fits the buffer.  One that has ended ends a read early: to read
  * on would tell nothing more. */
 static int digest_small(struct reader *r, int fd, const struct reader_extent *e)
@@ -181,7 +192,7 @@ static int digest_small(struct reader *r, int fd, const struct reader_extent *e)
 	err = fingerprint_update(r->fp, r->buffer, (size_t)got);
 	if (err || (uint64_t)got == e->end - e->at)
 		return err;
-	return digest_part(r, false, &rest);
+	return e->end ? digest_part(r, false, &rest) : digest_untold(r, &rest);
 }
 
 /* size: what the digests are told of it. */

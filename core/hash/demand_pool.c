@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/told_size.h"
 #include "core/digest/fingerprint.h"
 #include "core/base/thread.h"
 #include "core/source/file.h"
@@ -44,7 +45,7 @@ static int read_file(struct demand_worker *w, int fd, uint64_t size)
 	while (done < size && !err) {
 		n = pread(fd, piece, sizeof(piece), (off_t)done);
 		if (n == 0)
-			return -ESTALE;
+			return -ENODATA;
 		if (n < 0)
 			return -errno;
 		done += (uint64_t)n;
@@ -52,7 +53,7 @@ static int read_file(struct demand_worker *w, int fd, uint64_t size)
 		if (atomic_load(w->pool->stopping))
 			return -ECANCELED;
 	}
-	return err;
+	return err ? err : told_size_check(fd, size);
 }
 
 static int digest_file(struct demand_worker *w, int fd, uint64_t size,

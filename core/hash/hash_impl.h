@@ -38,7 +38,8 @@ struct hash_task {
 /*
  * Reads the file and digests it.  -EAGAIN: the file changed meanwhile; -EINTR:
  * the job is recalled, so another worker goes on; -ECANCELED: context.stopping
- * is set; -ENOMEM; else the error of reading.
+ * is set; -ENOMEM; -ENODATA: the content ends before the size that the file
+ * tells; -EFBIG: it goes on after that; else the error of reading.
  */
 int task_digest(struct hash_task *t, struct digests *out);
 

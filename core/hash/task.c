@@ -4,6 +4,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/hole.h"
+#include "core/base/told_size.h"
 #include "core/base/thread.h"
 #include "core/digest/fingerprint.h"
 #include "core/digest/team.h"
@@ -101,8 +102,8 @@ static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
 	if (t->stop)
 		return 0;
 	n = read_chunk(t, buffer, len);
-	if (n == 0)
-		return -EAGAIN; /* the file was truncated */
+	if (n == 0) /* the file was truncated, or tells a wrong size */
+		return task_is_changed(t) ? -EAGAIN : -ENODATA;
 	if (in_turn && n > 0)
 		throttle_charge_read(t->w->context->throttle, (size_t)n);
 	return n;
@@ -218,5 +219,7 @@ int task_digest(struct hash_task *t, struct digests *out)
 		atomic_store(&team->taken, false);
 	if (!err)
 		err = t->stop;
+	if (!err)
+		err = told_size_check(t->fd, t->identity.size);
 	return err ? err : fingerprint_final(t->w->fp, out);
 }

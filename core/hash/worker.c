@@ -104,6 +104,8 @@ static void hash_file(struct hash_task *t)
 	struct digests digests;
 	int err = task_digest(t, &digests);
 
+	if (err == -EFBIG && task_is_changed(t))
+		err = -EAGAIN; /* it has grown */
 	if (!err && (source_get_use(c->source, t->st) || task_is_changed(t))) {
 		digests_release(&digests);
 		err = -EAGAIN;

@@ -37,7 +37,8 @@ void backing_show(struct fuse_file_info *fi, int id)
 {
 	protocol_show_backing(fi, id);
 	/* Mappings still pass through. */
-	fi->direct_io = id && fi->flags & (O_DIRECT | O_APPEND);
+	fi->direct_io =
+		fi->direct_io || (id && fi->flags & (O_DIRECT | O_APPEND));
 }
 
 /* ---- the kernel's ids ---- */

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/told_size.h"
 #include "fs/inode/backing.h"
 #include "fs/inode/cred.h"
 #include "fs/ops/notify.h"
@@ -157,6 +158,10 @@ static int check_cached_pages(struct fs *fs, struct inode *inode, int fd,
 	if (fstat(fd, &st) != 0)
 		return -errno;
 	fi->keep_cache = cache_keeps_pages(fs, inode, &st);
+	/* The kernel reads from its cache up to the size. */
+	if (!flags_write(fi->flags) &&
+	    told_size_may_be_wrong(fd, (uint64_t)st.st_size))
+		fi->direct_io = 1;
 	return 0;
 }
 
