@@ -20,6 +20,7 @@ void progress_read_files(const json_t *status, struct progress_files *out)
 	out->left = number(status, "pending_bytes") - out->done;
 	if (out->left < out->size - out->done)
 		out->left = out->size - out->done;
+	out->seconds = out->speed > 0 ? out->left / out->speed : -1;
 }
 
 void progress_print_bytes(double bytes)
@@ -41,16 +42,24 @@ static void print_time(double seconds)
 		printf("%.0f days", seconds / (24 * 3600));
 }
 
+void progress_print_left(const struct progress_files *f)
+{
+	if (f->seconds < 0)
+		return;
+	fputs(", ", stdout);
+	print_time(f->seconds);
+	fputs(" left", stdout);
+}
+
 void progress_print_files(const struct progress_files *f)
 {
 	progress_print_bytes(f->done);
 	fputs(" of ", stdout);
 	progress_print_bytes(f->size);
-	if (f->speed <= 0)
-		return;
-	fputs(", ", stdout);
-	progress_print_bytes(f->speed);
-	fputs("/s, ", stdout);
-	print_time(f->left / f->speed);
-	fputs(" left", stdout);
+	if (f->speed > 0) {
+		fputs(", ", stdout);
+		progress_print_bytes(f->speed);
+		fputs("/s", stdout);
+	}
+	progress_print_left(f);
 }

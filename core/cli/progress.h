@@ -12,7 +12,8 @@ struct progress {
 	bool counted; /* else files and left are not told to the caller */
 	long long files, left; /* left: of files, without valid digests */
 	long long failed;      /* files that could not be hashed */
-	int percent;           /* 100 only when idle */
+	long long unsteady;    /* files that change all the time */
+	int percent;           /* 100 only when idle and all is hashed */
 	const char *error;     /* of the catalog, in the status; or NULL */
 	const char *paused;    /* why, to be shown; or NULL */
 	bool stalled;          /* paused, and nothing else is under way */
@@ -26,12 +27,16 @@ struct progress_files {
 	double done, size; /* bytes */
 	double left;       /* bytes, of all files */
 	double speed;      /* bytes a second */
+	double seconds;    /* until all is done; negative: unknown */
 };
 
 void progress_read_files(const json_t *status, struct progress_files *out);
 
 /* "1.2 GiB" */
 void progress_print_bytes(double bytes);
+
+/* ", 12 s left"; nothing when that is unknown. */
+void progress_print_left(const struct progress_files *files);
 
 /* "1.2 GiB of 3.4 GiB, 500.0 MiB/s, 12 s left" */
 void progress_print_files(const struct progress_files *files);

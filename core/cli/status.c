@@ -37,6 +37,10 @@ static void print_activity(const struct progress *p)
 		printf("%-10s idle, but %lld files could not be hashed: "
 		       "kin status --failed\n",
 		       "state", p->failed);
+	else if (p->idle && p->left)
+		printf("%-10s idle, but %lld files are open for writing or "
+		       "change all the time\n",
+		       "state", p->left);
 	else
 		print_line("state", p->idle ?
 					    "idle, all digests are up to date" :

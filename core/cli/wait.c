@@ -15,11 +15,14 @@
 #define POLL_MOST_MS 500
 #define BAR_WIDTH 40
 #define SHOW_FROM (64 << 20) /* bytes that are being read */
+#define FILE_COST 32768      /* what a file takes beside its bytes, in bytes */
 
 struct wait_job {
 	double timeout; /* seconds; negative: none */
 	bool terminal;
 	int shown; /* percentage on the last line, -1: none */
+	/* What was left when all files were known, and when that was. */
+	double began, first_work;
 	struct mount mount;
 };
 
@@ -50,6 +53,7 @@ void progress_read(const json_t *status, struct progress *out)
 	out->left = number(status, "pending");
 	out->failed = number(status, "failed");
 	out->counted = json_object_get(status, "files") != NULL;
+	out->unsteady = number(status, "unsteady");
 	out->percent = (int)number(status, "percent");
 	out->error = json_string_value(json_object_get(catalog, "error"));
 	out->reading =
@@ -58,11 +62,39 @@ void progress_read(const json_t *status, struct progress *out)
 	out->stalled = json_is_true(json_object_get(status, "stalled"));
 }
 
-/* Of small files it says nothing: there are too many. */
+static double now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* The remaining time, from what was achieved since all files were known; at
+ * first from the speed. */
+static void estimate(struct wait_job *job, const struct progress *p,
+		     struct progress_files *files)
+{
+	double work = files->left + FILE_COST * (double)p->left;
+	double passed = now() - job->began;
+
+	if (p->scanning)
+		files->seconds = -1;
+	if (p->scanning || work > job->first_work) {
+		job->began = now();
+		job->first_work = p->scanning ? 0 : work;
+	} else if (passed >= 1 && work < job->first_work) {
+		files->seconds = passed * work / (job->first_work - work);
+	}
+}
+
+/* Of small files it says no more: there are too many. */
 static void show_files(const struct progress_files *files)
 {
-	if (files->size < SHOW_FROM)
+	if (files->size < SHOW_FROM) {
+		progress_print_left(files);
 		return;
+	}
 	fputs(", ", stdout);
 	progress_print_files(files);
 }
@@ -157,12 +189,17 @@ static int say_paused(const struct wait_job *job, const char *why)
 /* Everything was tried; what failed is not waited for. */
 static int finish(const struct wait_job *job, const struct progress *p)
 {
-	if (!p->failed)
-		return EXIT_OK;
-	cli_complain(job->mount.root,
-		     "%lld files could not be hashed: kin status --failed",
-		     p->failed);
-	return EXIT_INCOMPLETE;
+	if (p->failed)
+		cli_complain(job->mount.root,
+			     "%lld files could not be hashed: "
+			     "kin status --failed",
+			     p->failed);
+	if (p->unsteady)
+		cli_complain(
+			job->mount.root,
+			"%lld files change all the time and are not hashed",
+			p->unsteady);
+	return p->failed || p->unsteady ? EXIT_INCOMPLETE : EXIT_OK;
 }
 
 /* One look.  done_out tells whether code_out is the end of it. */
@@ -184,6 +221,9 @@ static bool look(struct wait_job *job, int *code_out)
 	}
 	progress_read(status, &p);
 	progress_read_files(status, &files);
+	estimate(job, &p, &files);
+	if (p.percent < job->shown)
+		p.percent = job->shown; /* more files were found */
 	if (p.error) {
 		*code_out = catalog_failed(job, p.error);
 	} else {
@@ -195,14 +235,6 @@ static bool look(struct wait_job *job, int *code_out)
 	}
 	json_decref(status);
 	return done;
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void pause_ms(double ms)
@@ -291,6 +323,6 @@ const struct command command_wait = {
 		"  -t, --timeout SECONDS  fail when it takes longer; 0 asks once\n"
 		"\n"
 		"Exit status: 0 everything is hashed; 1 failed; 2 usage; 3 some files could not\n"
-		"be hashed, kin status --failed lists them.\n",
+		"be hashed (kin status --failed lists them) or change all the time.\n",
 	.run = run,
 };

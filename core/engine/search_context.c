@@ -40,18 +40,20 @@ static void hurry_commit(void *engine)
 	commit_hurry(&e->commit);
 }
 
-/* Whether files of the scan are still to be hashed.  Files that were closed a
- * moment ago do not count, as a tree in use would never be complete. */
+/* Whether files of the scan are still to be hashed, or some change all the
+ * time.  Files that were closed a moment ago do not count, as a tree in use
+ * would never be complete; nor does a later scan, of a tree that is known. */
 static bool is_incomplete(void *engine)
 {
 	struct engine *e = engine;
 	struct queue_counts counts;
 
 	/* In the order in which a file passes through them, see status.c. */
-	if (scan_is_running(&e->scan) || hash_is_feeding(&e->hash))
+	if ((scan_is_running(&e->scan) && !atomic_load(&e->scan.walks)) ||
+	    hash_is_feeding(&e->hash))
 		return true;
 	queue_counts(&e->queue, &counts);
-	return counts.scanned != 0;
+	return counts.scanned || counts.unsteady;
 }
 
 static void file_changed(void *engine, const struct file_key *key,

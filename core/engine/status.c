@@ -15,6 +15,7 @@ struct snapshot {
 	struct commit_counts commit;
 	struct meter_figures reading;
 	uint64_t catalog_bytes;
+	unsigned walks; /* over the whole tree, finished */
 	bool catalog_open, caught_up, scan_idle, quiet;
 };
 
@@ -33,6 +34,7 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = !s->commit.events && !hash_is_feeding(&e->hash);
 	queue_counts(&e->queue, &s->queue);
+	s->walks = atomic_load(&e->scan.walks);
 	/* An event that was applied may have sent a request to the scan. */
 	s->scan_idle = scan_is_idle(&e->scan) && s->scan_idle;
 	meter_read(&e->hash.meter, clock_now_ms(), &s->reading);
@@ -132,16 +134,17 @@ static void set_number(json_t *o, const char *name, uint64_t value)
 	json_object_set_new(o, name, json_integer((json_int_t)value));
 }
 
-/* 100 only when idle.  Includes the parts of files that are being read. */
+/* 100 only when idle and nothing is left, 0 while nobody knows how many files
+ * there are.  Includes the parts of files that are being read. */
 static uint64_t percent(const struct snapshot *s)
 {
 	const struct catalog_counts *c = &s->catalog;
 	const struct meter_figures *f = &s->reading;
 	double reading = (double)s->queue.running, done;
 
-	if (is_idle(s))
+	if (is_idle(s) && !s->queue.unsteady)
 		return 100;
-	if (!c->files || c->pending > c->files)
+	if (!c->files || c->pending > c->files || !s->walks)
 		return 0;
 	if (reading > (double)c->pending)
 		reading = (double)c->pending;

@@ -216,7 +216,8 @@ struct search_context {
 				uint64_t *attempted_out);
 	/* A query waits for the committer. */
 	void (*commit_hurry)(void *ctx);
-	/* Whether files of the scan are still to be hashed. */
+	/* Whether files of the scan are still to be hashed, or change all the
+	 * time. */
 	bool (*is_incomplete)(void *ctx);
 	/* The file was found with another identity than its record's. */
 	void (*file_changed)(void *ctx, const struct file_key *key,
