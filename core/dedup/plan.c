@@ -147,8 +147,8 @@ static int compare_numbers(int64_t a, int64_t b)
 static int compare_worth(const struct dedup_rules *rules,
 			 const struct dedup_file *a, const struct dedup_file *b)
 {
-	int64_t a_ns = timespec_to_ns(&a->st.st_mtim);
-	int64_t b_ns = timespec_to_ns(&b->st.st_mtim);
+	int64_t a_ns = time_in_order(timespec_to_ns(&a->st.st_mtim));
+	int64_t b_ns = time_in_order(timespec_to_ns(&b->st.st_mtim));
 	int order = is_protected(rules, b) - is_protected(rules, a);
 
 	if (!order && rules->keep == DEDUP_KEEP_OLDEST)

@@ -48,12 +48,14 @@ static int take_number(const json_t *object, const char *key, uint64_t max,
 	return 0;
 }
 
-/* Seconds as nanoseconds; 0 for times that these cannot tell. */
+/* Seconds as nanoseconds, as timespec_to_ns(). */
 static int64_t time_of(const json_t *value)
 {
 	double seconds = json_number_value(value);
 
-	return seconds > -9e9 && seconds < 9e9 ? (int64_t)(seconds * 1e9) : 0;
+	if (seconds >= 9.2e9)
+		return INT64_MAX;
+	return seconds <= -9.2e9 ? INT64_MIN : (int64_t)(seconds * 1e9);
 }
 
 /* ---- a group ---- */

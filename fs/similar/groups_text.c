@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/hex.h"
 #include "core/base/text.h"
 #include "core/search/search.h"
@@ -143,10 +144,10 @@ int groups_text_add_files(const struct search_group_hits *files,
 		char hex[2 * sizeof(file->xxh128) + 1];
 
 		hex_encode(file->xxh128, sizeof(file->xxh128), hex);
-		err = buf_append_format(out, "file %u %d %llu %s %lld/",
-					file->group, hit->score,
-					(unsigned long long)file->size, hex,
-					(long long)hit->identity.mtime_ns);
+		err = buf_append_format(
+			out, "file %u %d %llu %s %lld/", file->group,
+			hit->score, (unsigned long long)file->size, hex,
+			(long long)time_in_order(hit->identity.mtime_ns));
 		if (!err)
 			err = buf_append(out, hit->path, strlen(hit->path) + 1);
 		if (!err)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/source/source.h"
 #include "core/source/times.h"
 
@@ -163,9 +164,27 @@ static void test_any_time(void **state)
 	}
 }
 
+static void test_far_times_keep_their_order(void **state)
+{
+	static const time_t times[] = { INT32_MIN,  -1,         0,
+					INT32_MAX,  9223372036, 9223372037,
+					15032385535 };
+	int64_t have, before = INT64_MIN;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		have = time_in_order(timespec_to_ns(
+			&(struct timespec){ .tv_sec = times[i] }));
+		assert_true(have > before || have == INT64_MAX);
+		before = have;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_far_times_keep_their_order),
 		cmocka_unit_test(test_whole_seconds_in_the_future),
 		cmocka_unit_test(test_nanoseconds_in_the_future),
 		cmocka_unit_test(test_the_ctime_tells_how_finely_is_counted),
