@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/check.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
@@ -120,6 +121,38 @@ static int check_mountpoint(const char *path)
 	return 0;
 }
 
+static bool is_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *d;
+	bool empty = true;
+
+	while (empty && dir && (d = readdir(dir)))
+		empty = strcmp(d->d_name, ".") == 0 ||
+			strcmp(d->d_name, "..") == 0;
+	if (dir)
+		closedir(dir);
+	return empty;
+}
+
+/* The mount hides what is there now, which may be by mistake. */
+static void warn_of_covered(const char *path)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, 0, STATX_TYPE, &st) == 0 &&
+	    st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+		log_warning(
+			"something is mounted on '%s' already and is hidden "
+			"by this mount; -o nonempty leaves this message out",
+			path);
+	else if (!is_empty(path))
+		log_warning(
+			"mount point '%s' is not empty, its files are hidden "
+			"by this mount; -o nonempty leaves this message out",
+			path);
+}
+
 static int real_path(const char *what, const char *path, char **out)
 {
 	char *real = realpath(path, NULL);
@@ -201,6 +234,8 @@ static int check_overlap(const struct fs *fs, const struct stat *source)
 			 fs->source, fs->mountpoint);
 		return -EINVAL;
 	}
+	if (!fs->options.nonempty)
+		warn_of_covered(fs->mountpoint);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,16 +137,33 @@ static void warn_of_hidden(const struct fs *fs, int source_fd)
 	if (o->similar == SIMILAR_OFF)
 		return;
 	if (has_entry(source_fd, o->similar_name))
-		log_warning("source '%s' has an entry '%s', which the tree of "
-			    "similar files hides; choose another name with "
-			    "-o similar_name=NAME",
-			    fs->source, o->similar_name);
+		log_warning("the entry '%s' of '%s' is not seen in the mount, "
+			    "where the tree of similar files has that name; "
+			    "-o similar_name=NAME gives it another one",
+			    o->similar_name, fs->source);
 	for (i = 0; i < sizeof(views) / sizeof(views[0]); i++)
 		if (has_entry(source_fd, views[i]))
 			log_warning(
 				"source '%s' has an entry '%s'; the view of "
 				"similar files of that name is not available",
 				fs->source, views[i]);
+}
+
+/* The limit of the shell that mounts (ulimit -f) is none of other users, whose
+ * writes the daemon executes. */
+static void raise_file_size(void)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (!setrlimit(RLIMIT_FSIZE, &limit) ||
+	    getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_max == RLIM_INFINITY)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_FSIZE, &limit);
+	log_warning(
+		"no file in the mount can grow beyond %llu bytes: ulimit -f "
+		"of the shell that mounts it",
+		(unsigned long long)limit.rlim_max);
 }
 
 static int check_and_serve(struct fs *fs)
@@ -158,6 +176,7 @@ static int check_and_serve(struct fs *fs)
 		return EXIT_FAILURE;
 	if (!check_catalog(fs, source_fd, &catalog)) {
 		warn_of_hidden(fs, source_fd);
+		raise_file_size();
 		if (fs->options.foreground) {
 			fs->report = service_report_ready;
 			status = serve(fs, source_fd, catalog);

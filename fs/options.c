@@ -77,6 +77,10 @@ static int take_option(struct options *o, const char *arg)
 		o->debug = true;
 		return 0;
 	}
+	if (strcmp(arg, "nonempty") == 0) {
+		o->nonempty = true;
+		return 0;
+	}
 	if (option_is(arg, "fsname="))
 		o->fsname_given = true;
 	if (strcmp(arg, "allow_other") == 0)

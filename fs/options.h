@@ -59,6 +59,7 @@ struct options {
 	bool ac_only; /* no background work while on battery */
 	bool no_passthrough;
 	bool allow_other; /* users other than the mount's own and root */
+	bool nonempty;    /* what the mount hides is not told */
 	bool foreground;
 	bool debug;
 	bool single_thread;
