@@ -203,6 +203,24 @@ static int take_digests(struct answer *a, const char *record)
 	return m->digests ? 0 : -ENOMEM;
 }
 
+/* What is said of the file before. */
+static int take_name(struct answer *a, const char *record)
+{
+	struct found_member *m;
+	struct found_file *file;
+	unsigned long long nlink;
+
+	if (!a->group.count)
+		return -EBADMSG;
+	m = &a->group.members[a->group.count - 1];
+	file = &m->files[m->file_count - 1];
+	if (sscanf(record, "nlink %llu", &nlink) != 1)
+		return found_file_add_link(file,
+					   strdup(record + strlen("link ")));
+	file->nlink = nlink;
+	return 0;
+}
+
 static void tell_progress(const struct answer *a, bool found, double share)
 {
 	if (a->reader->progress)
@@ -215,6 +233,8 @@ static int take_record(struct answer *a, const char *record)
 
 	if (!strncmp(record, "file ", 5))
 		return take_file(a, record);
+	if (!strncmp(record, "link ", 5) || !strncmp(record, "nlink ", 6))
+		return take_name(a, record);
 	if (!strncmp(record, "digests ", 8))
 		return take_digests(a, record);
 	if (sscanf(record, "progress %u", &thousandths) == 1)

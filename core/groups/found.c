@@ -12,8 +12,14 @@ static void release_member(struct found_member *m)
 {
 	size_t i;
 
-	for (i = 0; i < m->file_count; i++)
-		free(m->files[i].path);
+	for (i = 0; i < m->file_count; i++) {
+		struct found_file *f = &m->files[i];
+
+		while (f->link_count)
+			free(f->links[--f->link_count]);
+		free(f->links);
+		free(f->path);
+	}
 	free(m->files);
 	free(m->digests);
 }
@@ -43,6 +49,21 @@ static struct found_member *add_member(struct found_group *group, int score,
 				    .has_size = true };
 	memcpy(m->xxh128, xxh128, sizeof(m->xxh128));
 	return m;
+}
+
+int found_file_add_link(struct found_file *file, char *path)
+{
+	char **links = path ? array_with_room(file->links, file->link_count,
+					      sizeof(*links)) :
+			      NULL;
+
+	if (!links) {
+		free(path);
+		return -ENOMEM;
+	}
+	file->links = links;
+	links[file->link_count++] = path;
+	return 0;
 }
 
 int found_group_add(struct found_group *group, int score, uint64_t size,
@@ -78,6 +99,26 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The first name by its bytes is the path. */
+static void sort_names(struct found_file *f)
+{
+	char *path = f->path;
+
+	if (!f->link_count)
+		return;
+	qsort(f->links, f->link_count, sizeof(*f->links), by_name);
+	if (strcmp(path, f->links[0]) < 0)
+		return;
+	f->path = f->links[0];
+	f->links[0] = path;
+	qsort(f->links, f->link_count, sizeof(*f->links), by_name);
+}
+
 static int by_score(const void *a, const void *b)
 {
 	const struct found_member *x = a, *y = b;
@@ -97,14 +138,24 @@ static bool is_below(const char *path, const char *directory)
 			(path[len] == '/' || !path[len]));
 }
 
-static bool is_below_any(const char *path, const char *const *paths,
-			 size_t count)
+/* The name of a file after the one before, from the path on; NULL: no more. */
+static const char *next_name(const struct found_file *f, size_t *at_io)
 {
-	size_t i;
+	size_t at = (*at_io)++;
 
-	for (i = 0; i < count; i++)
-		if (is_below(path, paths[i]))
-			return true;
+	return !at ? f->path : at <= f->link_count ? f->links[at - 1] : NULL;
+}
+
+static bool has_name_below(const struct found_file *f, const char *const *paths,
+			   size_t count)
+{
+	const char *name;
+	size_t i, at = 0;
+
+	while ((name = next_name(f, &at)))
+		for (i = 0; i < count; i++)
+			if (is_below(name, paths[i]))
+				return true;
 	return false;
 }
 
@@ -125,15 +176,21 @@ static size_t innermost(const char *path, const char *const *directories,
 static bool spans_two(const struct found_group *group,
 		      const struct groups_wish *wish)
 {
-	size_t first = SIZE_MAX, i, k, at;
+	size_t first = SIZE_MAX, i, k, at, next;
+	const char *name;
 
 	for (i = 0; i < group->count; i++)
 		for (k = 0; k < group->members[i].file_count; k++) {
-			at = innermost(group->members[i].files[k].path,
-				       wish->across, wish->across_count);
-			if (at != SIZE_MAX && first != SIZE_MAX && at != first)
-				return true;
-			first = at == SIZE_MAX ? first : at;
+			next = 0;
+			while ((name = next_name(&group->members[i].files[k],
+						 &next))) {
+				at = innermost(name, wish->across,
+					       wish->across_count);
+				if (at != SIZE_MAX && first != SIZE_MAX &&
+				    at != first)
+					return true;
+				first = at == SIZE_MAX ? first : at;
+			}
 		}
 	return !wish->across_count;
 }
@@ -143,16 +200,25 @@ static bool spans_two(const struct found_group *group,
 static void sum_member(struct found_group *group, struct found_member *m,
 		       const struct groups_wish *wish)
 {
-	size_t kept = 0, i;
+	size_t going = 0, i;
 
+	for (i = 0; i < m->file_count; i++)
+		sort_names(&m->files[i]);
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
 	for (i = 0; i < m->file_count; i++) {
-		m->files[i].keep = is_below_any(m->files[i].path, wish->keep,
-						wish->keep_count);
-		kept += m->files[i].keep;
+		struct found_file *f = &m->files[i];
+
+		f->keep = has_name_below(f, wish->keep, wish->keep_count);
+		f->goes = !f->keep && f->nlink <= f->link_count + 1;
+		going += f->goes;
+	}
+	/* One of them stays in any case. */
+	if (going == m->file_count) {
+		m->files[0].goes = false;
+		going--;
 	}
 	group->files += m->file_count;
-	group->saved_exact += m->size * (m->file_count - (kept ? kept : 1));
+	group->saved_exact += m->size * going;
 }
 
 bool found_group_finish(struct found_group *group,

@@ -48,10 +48,16 @@ struct groups_wish {
 	size_t keep_count;
 };
 
+/* An inode with the names that the caller sees.  Removing some of its names
+ * frees nothing: they go together, or not at all. */
 struct found_file {
-	char *path; /* relative to the root of the mount */
+	char *path;   /* the first name, relative to the root of the mount */
+	char **links; /* the other names; owned, and in order */
+	size_t link_count;
+	uint64_t nlink; /* names that it has, seen or not; 0: not told */
 	int64_t mtime_ns;
-	bool keep;
+	bool keep; /* it has a name below a directory of wish.keep */
+	bool goes; /* a copy that could go: not kept, all names seen */
 };
 
 /* One content.  Files in byte order of the paths. */
@@ -70,9 +76,8 @@ struct found_group {
 	struct found_member *members;
 	size_t count;
 	size_t files;
-	uint64_t
-		saved_exact; /* if each member keeps one file, and all to keep */
-	uint64_t saved_near; /* sizes of all members but the head */
+	uint64_t saved_exact; /* by the copies that could go */
+	uint64_t saved_near;  /* sizes of all members but the head */
 };
 
 struct groups_totals {
@@ -100,6 +105,9 @@ int groups_find(const char *listings, struct groups_reader *r);
 /* ---- found.c: one group ---- */
 
 void found_group_release(struct found_group *group);
+
+/* Another name; takes path; NULL: -ENOMEM. */
+int found_file_add_link(struct found_file *file, char *path);
 
 /* Adds a file; to the last member if it has that content.  -ENOMEM. */
 int found_group_add(struct found_group *group, int score, uint64_t size,

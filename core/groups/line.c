@@ -63,6 +63,9 @@ static int add_file(struct found_member *m, const json_t *object)
 	struct found_file *files =
 		array_with_room(m->files, m->file_count, sizeof(*files));
 	char *path = path_of(object, "path", "path_hex");
+	const json_t *links = json_object_get(object, "links");
+	size_t i;
+	int err;
 
 	if (files)
 		m->files = files;
@@ -70,12 +73,18 @@ static int add_file(struct found_member *m, const json_t *object)
 		free(path);
 		return files ? -EINVAL : -ENOMEM;
 	}
-	files[m->file_count++] = (struct found_file){
+	files += m->file_count++;
+	*files = (struct found_file){
 		.path = path,
 		.mtime_ns = time_of(json_object_get(object, "mtime")),
 		.keep = json_is_true(json_object_get(object, "keep")),
 	};
-	return 0;
+	err = take_number(object, "nlink", INT64_MAX, &files->nlink);
+	for (i = 0; !err && i < json_array_size(links); i++) {
+		path = path_of(json_array_get(links, i), "path", "path_hex");
+		err = path ? found_file_add_link(files, path) : -EINVAL;
+	}
+	return err;
 }
 
 static int take_content(struct found_member *m, const json_t *object)

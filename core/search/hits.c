@@ -23,6 +23,9 @@ struct hit_search {
 	struct file_record rec; /* of the file */
 	int score;
 	bool keep;                     /* add a hit */
+	bool all;                      /* for each name */
+	size_t found;                  /* names, with all */
+	uint64_t nlink;                /* of the file, with all */
 	bool stale;                    /* the identity differs from rec's */
 	struct file_identity identity; /* the present one */
 };
@@ -44,8 +47,22 @@ static int hit_add(const struct hit_search *s, char *path)
 		.score = s->score,
 		.key = *s->key,
 		.identity = s->rec.identity,
+		.nlink = s->nlink,
+		.link = s->found > 0,
 	};
 	return 0;
+}
+
+/* Takes path.  1: the hit that was added is the last one. */
+static int hit_add_name(struct hit_search *s, char *path)
+{
+	int err = hit_add(s, path);
+
+	if (err || !s->all)
+		return err ?: 1;
+	query_count_work(s->q, s->found > 0);
+	s->found++;
+	return s->found == s->nlink || s->found == HIT_NAMES_MAX;
 }
 
 static bool is_unchanged(struct hit_search *s, int fd)
@@ -78,6 +95,7 @@ static int try_path(void *arg, const char *path)
 {
 	struct hit_search *s = arg;
 	struct search_query *q = s->q;
+	struct stat st;
 	int fd, err = 0;
 
 	if (!path_is_within(q, path) || !path_is_visible(q, path))
@@ -85,8 +103,11 @@ static int try_path(void *arg, const char *path)
 	fd = file_open_beneath(q->context->source->fd, path, O_PATH);
 	if (fd < 0)
 		return 0;
-	if (is_unchanged(s, fd) && caller_can_read(&q->caller, fd))
-		err = (s->keep ? hit_add(s, strdup(path)) : 0) ?: 1;
+	if (is_unchanged(s, fd) && caller_can_read(&q->caller, fd) &&
+	    (!s->all || !fstat(fd, &st))) {
+		s->nlink = s->all ? st.st_nlink : 0;
+		err = s->keep ? hit_add_name(s, strdup(path)) : 1;
+	}
 	close(fd);
 	return err;
 }
@@ -96,7 +117,7 @@ static int try_path(void *arg, const char *path)
 /* Whether the entry of a directory is the unchanged file.  With TIMES_OWN the
  * generation need not be compared: a new file with the same inode number has
  * another ctime. */
-static bool entry_is_unchanged(const struct hit_search *s, int dir_fd,
+static bool entry_is_unchanged(struct hit_search *s, int dir_fd,
 			       const char *name)
 {
 	const struct source *source = s->q->context->source;
@@ -108,6 +129,7 @@ static bool entry_is_unchanged(const struct hit_search *s, int dir_fd,
 	    source_get_device(source, st.st_dev) != s->key->device)
 		return false;
 	source_get_identity(&st, &found);
+	s->nlink = st.st_nlink;
 	return file_identity_equal(&found, &s->rec.identity);
 }
 
@@ -144,7 +166,7 @@ static int try_link(void *arg, const struct file_key *parent,
 	    entry_is_unchanged(s, directory->fd,
 			       path + strlen(directory->path))) {
 		if (s->keep)
-			return hit_add(s, path) ?: 1;
+			return hit_add_name(s, path);
 		err = 1;
 	}
 	free(path);
@@ -175,18 +197,28 @@ static int try_file(struct hit_search *s)
 	    s->rec.state != FILE_FRESH)
 		return 0;
 	err = try_links(s);
-	if (!err)
+	if (!err && !s->found)
 		err = catalog_path_each(s->q->txn, &context->source->root,
 					s->key, try_path, s);
 	if (s->stale)
 		context->file_changed(context->ctx, s->key, &s->identity);
-	return err;
+	return err ? err : s->found > 0;
 }
 
 int hits_add_file(struct search_query *q, const struct file_key *key, int score)
 {
 	return try_file(&(struct hit_search){
 		.q = q, .key = key, .score = score, .keep = true });
+}
+
+int hits_add_names(struct search_query *q, const struct file_key *key,
+		   int score)
+{
+	return try_file(&(struct hit_search){ .q = q,
+					      .key = key,
+					      .score = score,
+					      .keep = true,
+					      .all = true });
 }
 
 int hits_probe_file(struct search_query *q, const struct file_key *key)

@@ -147,6 +147,9 @@ struct search_hit {
 	uint64_t bytes;        /* in common, estimated; INDEX_SHARES only */
 	struct file_key key;
 	struct file_identity identity;
+	/* Of search_group_files() with names: */
+	uint64_t nlink; /* names that the file has, listed or not */
+	bool link;      /* another name of the file of the hit before */
 };
 
 struct search_hits {

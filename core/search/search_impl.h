@@ -180,6 +180,11 @@ bool file_is_visible(struct search_query *q, const struct file_key *key);
 int hits_add_file(struct search_query *q, const struct file_key *key,
 		  int score);
 
+/* The same with a hit for each visible path, HIT_NAMES_MAX at most. */
+enum { HIT_NAMES_MAX = 65536 };
+int hits_add_names(struct search_query *q, const struct file_key *key,
+		   int score);
+
 /* 1: hits_add_file() would add the file, else 0. */
 int hits_probe_file(struct search_query *q, const struct file_key *key);
 

@@ -34,6 +34,9 @@ struct fs;
  *   file GROUP SCORE SIZE XXH128 MTIME/PATH
  *                   a file; GROUP counts from 0; SCORE with the head of the
  *                   group, 100 for the head itself; MTIME in nanoseconds
+ *   nlink N         the file before has N names, 2 or more
+ *   link PATH       one of them; those that the caller does not see, or that
+ *                   are not below a path of within, are missing
  *   digests GROUP   with every=1: lines NAME=DIGEST of the content
  *   incomplete      as above
  *   end             the answer is complete
