@@ -90,7 +90,7 @@ static int parse_option(struct dedup_job *job, int c)
 			"or of k, M, G, T",
 			optarg);
 	case 'f':
-		job->options.force_metadata = true;
+		job->rules.force_metadata = true;
 		return EXIT_OK;
 	case 'b':
 		job->blocks = true;
@@ -223,6 +223,16 @@ static int take_operands(struct dedup_job *job, char **operands, size_t count)
 	return code;
 }
 
+static bool has_name_below(const struct dedup_file *f, const char *directory)
+{
+	size_t i;
+
+	for (i = 0; i < f->path_count; i++)
+		if (dedup_is_below(f->paths[i], directory))
+			return true;
+	return false;
+}
+
 /* A directory that protects nothing is a mistake: that of another mount, or the
  * tree below this one. */
 static int check_directories(const struct dedup_job *job)
@@ -233,7 +243,7 @@ static int check_directories(const struct dedup_job *job)
 		bool used = !job->plan.file_count;
 
 		for (j = 0; j < job->plan.file_count && !used; j++)
-			used = dedup_is_below(job->plan.files[j].path,
+			used = has_name_below(&job->plan.files[j],
 					      job->directories[i]);
 		if (used)
 			continue;
@@ -277,21 +287,21 @@ static void job_release(struct dedup_job *job)
 	free(job->directories);
 	free(job->journal);
 	free(job->root);
-	dedup_blocks_free(job->options.blocks);
+	dedup_blocks_free(job->rules.blocks);
 	dedup_mount_release(&job->mount);
 }
 
 static int run_plan(struct dedup_job *job, char **operands, size_t count)
 {
-	int code = make_plan(job, operands, count);
+	int code;
 
+	job->rules.is_derived = is_derived;
+	job->rules.real_path = dedup_mount_real_path;
+	job->rules.arg = &job->mount;
+	code = make_plan(job, operands, count);
 	if (code)
 		return code;
-	job->options.method = job->rules.method;
-	job->options.is_derived = is_derived;
-	job->options.real_path = dedup_mount_real_path;
-	job->options.arg = &job->mount;
-	if (job->blocks && dedup_blocks_new(0, &job->options.blocks)) {
+	if (job->blocks && dedup_blocks_new(0, &job->rules.blocks)) {
 		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
@@ -331,7 +341,7 @@ const struct command command_dedup = {
 		"      --keep oldest|newest|shortest|DIR\n"
 		"                        which one stays (oldest); all below a DIR stay\n"
 		"      --min-size N      only files of N bytes or more (1k, 1M, ...)\n"
-		"      --force-metadata  hard links even if owner, mode or attributes differ\n"
+		"      --force-metadata  even if owner, mode or attributes differ\n"
 		"      --apply           do it; exit status 1 if something was left alone\n"
 		"      --journal FILE    where to note what is done (in the state directory)\n"
 		"      --undo JOURNAL    take back what a journal says\n"

@@ -102,7 +102,7 @@ static int add_member(struct group *g, const struct found_member *m)
 	struct dedup_set *sets = array_with_room(g->sets, g->count,
 						 sizeof(*sets)),
 			 *set;
-	size_t i;
+	size_t i, k;
 	int err = 0;
 
 	if (!sets)
@@ -112,8 +112,13 @@ static int add_member(struct group *g, const struct found_member *m)
 	*set = (struct dedup_set){ .has_size = m->has_size, .size = m->size };
 	if (*m->xxh128 && !(set->xxh128 = strdup(m->xxh128)))
 		return -ENOMEM;
-	for (i = 0; !err && i < m->file_count; i++)
-		err = add_file(g, set, m->files[i].path);
+	for (i = 0; !err && i < m->file_count; i++) {
+		const struct found_file *f = &m->files[i];
+
+		err = add_file(g, set, f->path);
+		for (k = 0; !err && k < f->link_count; k++)
+			err = add_file(g, set, f->links[k]);
+	}
 	return err;
 }
 

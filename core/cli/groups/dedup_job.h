@@ -23,7 +23,6 @@ struct dedup_mount {
 
 struct dedup_job {
 	struct dedup_rules rules;
-	struct dedup_options options;
 	const char **directories; /* of --keep; owned, and the strings */
 	char *root;               /* of --root; owned */
 	const char *undo;         /* a journal */
@@ -37,7 +36,7 @@ struct dedup_job {
 
 /* ---- dedup_mount.c ---- */
 
-/* options.real_path of a struct dedup_mount. */
+/* rules.real_path of a struct dedup_mount. */
 char *dedup_mount_real_path(void *mount, const char *path);
 void dedup_mount_release(struct dedup_mount *m);
 
