@@ -10,7 +10,7 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
-#include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/dedup/dedup_impl.h"
 
 /*
@@ -121,44 +121,6 @@ void dedup_journal_free(struct dedup_journal *j)
 	free(j);
 }
 
-/* ---- paths, which need not be UTF-8 ---- */
-
-static int set_path(json_t *object, const char *key, const char *path)
-{
-	json_t *text = json_string(path);
-	char name[32], *hex;
-
-	if (text)
-		return json_object_set_new(object, key, text) ? -ENOMEM : 0;
-	hex = malloc(2 * strlen(path) + 1);
-	if (!hex)
-		return -ENOMEM;
-	hex_encode((const uint8_t *)path, strlen(path), hex);
-	(void)snprintf(name, sizeof(name), "%s_hex", key);
-	text = json_string(hex);
-	free(hex);
-	return json_object_set_new(object, name, text) ? -ENOMEM : 0;
-}
-
-static char *get_path(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-	char name[32], *path;
-	size_t len;
-
-	if (text)
-		return strdup(text);
-	(void)snprintf(name, sizeof(name), "%s_hex", key);
-	text = json_string_value(json_object_get(object, name));
-	len = text ? strlen(text) / 2 : 0;
-	path = text ? calloc(1, len + 1) : NULL;
-	if (path && hex_decode(text, strlen(text), (uint8_t *)path, len)) {
-		free(path);
-		return NULL;
-	}
-	return path;
-}
-
 /* ---- writing steps ---- */
 
 static json_t *names_to_json(const struct dedup_record *r)
@@ -168,7 +130,7 @@ static json_t *names_to_json(const struct dedup_record *r)
 
 	for (i = 0; names && i < r->path_count; i++) {
 		name = json_object();
-		if (!name || set_path(name, "path", r->paths[i]) ||
+		if (!name || json_set_path(name, "path", r->paths[i]) ||
 		    json_array_append(names, name)) {
 			json_decref(names);
 			names = NULL;
@@ -193,8 +155,9 @@ static json_t *record_to_json(const struct dedup_record *r)
 		"gid", (json_int_t)st->st_gid, "sha256", r->sha256,
 		"attributes", r->attributes, "names", names_to_json(r));
 
-	if (o && (set_path(o, "keep", r->keep) ||
-		  (r->temporary && set_path(o, "temporary", r->temporary)))) {
+	if (o &&
+	    (json_set_path(o, "keep", r->keep) ||
+	     (r->temporary && json_set_path(o, "temporary", r->temporary)))) {
 		json_decref(o);
 		return NULL;
 	}
@@ -290,8 +253,8 @@ static int parse_record(const json_t *o, struct dedup_record *r)
 	*r = (struct dedup_record){
 		.step = get_number(o, "step"),
 		.paths = calloc(count + 1, sizeof(*r->paths)),
-		.keep = get_path(o, "keep"),
-		.temporary = get_path(o, "temporary"),
+		.keep = json_get_path(o, "keep"),
+		.temporary = json_get_path(o, "temporary"),
 		.st = { .st_ino = (ino_t)get_number(o, "inode"),
 			.st_size = (off_t)get_number(o, "size"),
 			.st_mtim = get_time(o, "mtime_ns"),
@@ -305,8 +268,8 @@ static int parse_record(const json_t *o, struct dedup_record *r)
 	if (hash && strlen(hash) < sizeof(r->sha256))
 		memcpy(r->sha256, hash, strlen(hash));
 	while (r->paths && r->path_count < count &&
-	       (r->paths[r->path_count] =
-			get_path(json_array_get(names, r->path_count), "path")))
+	       (r->paths[r->path_count] = json_get_path(
+			json_array_get(names, r->path_count), "path")))
 		r->path_count++;
 	if (r->path_count == count && !parse_method(o, &r->method) &&
 	    is_record(r))

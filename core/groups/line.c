@@ -7,31 +7,12 @@
 #include "core/base/array.h"
 #include "core/base/buf.h"
 #include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/groups/groups.h"
 
 /* A line of what kin groups --json prints. */
 
 /* ---- values ---- */
-
-/* An owned path: "KEY", or the bytes of "KEY_hex" where they are not UTF-8.
- * NULL without memory, or where there is no path. */
-static char *path_of(const json_t *object, const char *key, const char *hex_key)
-{
-	const char *hex = json_string_value(json_object_get(object, hex_key));
-	const char *text = json_string_value(json_object_get(object, key));
-	size_t len = hex ? strlen(hex) / 2 : 0;
-	char *path;
-
-	if (!hex)
-		return text ? strdup(text) : NULL;
-	path = calloc(1, len + 1);
-	if (path && (hex_decode(hex, strlen(hex), (uint8_t *)path, len) ||
-		     strlen(path) != len)) {
-		free(path);
-		return NULL;
-	}
-	return path;
-}
 
 /* A number from 0 to max; *out stays as it is where there is none. */
 static int take_number(const json_t *object, const char *key, uint64_t max,
@@ -62,7 +43,7 @@ static int add_file(struct found_member *m, const json_t *object)
 {
 	struct found_file *files =
 		array_with_room(m->files, m->file_count, sizeof(*files));
-	char *path = path_of(object, "path", "path_hex");
+	char *path = json_get_path(object, "path");
 	const json_t *links = json_object_get(object, "links");
 	size_t i;
 	int err;
@@ -81,7 +62,7 @@ static int add_file(struct found_member *m, const json_t *object)
 	};
 	err = take_number(object, "nlink", INT64_MAX, &files->nlink);
 	for (i = 0; !err && i < json_array_size(links); i++) {
-		path = path_of(json_array_get(links, i), "path", "path_hex");
+		path = json_get_path(json_array_get(links, i), "path");
 		err = path ? found_file_add_link(files, path) : -EINVAL;
 	}
 	return err;
@@ -163,7 +144,7 @@ static int take_group(const json_t *object, struct groups_line *line)
 
 	line->threshold = (int)threshold;
 	if (!err && has_root) {
-		line->root = path_of(object, "root", "root_hex");
+		line->root = json_get_path(object, "root");
 		err = line->root && *line->root == '/' ? 0 : -EINVAL;
 	}
 	if (!err)

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/cli/cli.h"
 
 #define SOCKET_PATH "/share/socket"
@@ -172,17 +172,12 @@ int everywhere_ask(struct everywhere *e, json_t *request,
 char *everywhere_name(const json_t *file)
 {
 	const char *host = json_string_value(json_object_get(file, "host"));
-	const char *path = json_string_value(json_object_get(file, "path"));
-	const char *hex = json_string_value(json_object_get(file, "path_hex"));
-	size_t len = hex ? strlen(hex) / 2 : 0;
-	char *bytes = calloc(len + 1, 1), *name = NULL;
+	char *path = json_get_path(file, "path"), *name = NULL;
 
-	if (bytes && hex && !hex_decode(hex, 2 * len, (uint8_t *)bytes, len))
-		path = bytes;
-	if (bytes && asprintf(&name, "%s:%s", host ? host : "?",
-			      path ? path : "(not told)") < 0)
+	if (asprintf(&name, "%s:%s", host ? host : "?",
+		     path ? path : "(not told)") < 0)
 		name = NULL;
-	free(bytes);
+	free(path);
 	return name;
 }
 
