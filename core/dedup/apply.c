@@ -60,7 +60,7 @@ static int check_swapped(const struct replacing *w, const struct dedup_spot *s)
 static int replace_names(const struct replacing *w)
 {
 	size_t made = 0, swapped = 0, i;
-	int err = 0;
+	int err = 0, failed = 0;
 
 	while (w->links && made < w->count && !err) {
 		err = dedup_link(w->pair->keep.fd, w->spots[made].directory,
@@ -75,15 +75,17 @@ static int replace_names(const struct replacing *w)
 	}
 	for (i = 0; err && i < swapped; i++)
 		(void)swap(w, &w->spots[i], true);
+	/* What is beside is the old file, or the link that is not needed. */
 	for (i = 0; i < (err ? made : w->count); i++) {
 		const struct dedup_spot *s = &w->spots[i];
 
-		/* Either the old file or the link that is not needed. */
-		if (!err || dedup_has_inode(s->directory, s->beside,
+		if (err && !dedup_has_inode(s->directory, s->beside,
 					    w->pair->keep.st.st_ino))
-			(void)unlinkat(s->directory, s->beside, 0);
+			continue;
+		if (unlinkat(s->directory, s->beside, 0))
+			failed = failed ? failed : -errno;
 	}
-	return err;
+	return err ? err : failed;
 }
 
 /* The kept file may be younger than the copy and not on the disk yet: no power

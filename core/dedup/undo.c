@@ -30,7 +30,7 @@
  * The kept file may be another user's by now.  So what is copied is hashed as it
  * is written, and compared before the copy gets its owner, mode and name.
  */
-struct place {
+struct undo_names {
 	struct stat at, beside; /* st_nlink 0: there is none */
 };
 
@@ -43,10 +43,10 @@ static struct stat look(int directory, const char *name)
 	return st;
 }
 
-static struct place find_place(const struct dedup_spot *s)
+static struct undo_names find_place(const struct dedup_spot *s)
 {
-	return (struct place){ look(s->directory, s->name),
-			       look(s->directory, s->beside) };
+	return (struct undo_names){ look(s->directory, s->name),
+				    look(s->directory, s->beside) };
 }
 
 static bool is_kept(const struct dedup_record *r, const struct stat *st)
@@ -63,7 +63,8 @@ static bool is_old(const struct dedup_record *r, const struct stat *st)
 	       timespec_to_ns(&st->st_mtim) == timespec_to_ns(&r->st.st_mtim);
 }
 
-static bool is_replaced(const struct dedup_record *r, const struct place *p)
+static bool is_replaced(const struct dedup_record *r,
+			const struct undo_names *p)
 {
 	return r->method == DEDUP_HARDLINK ? is_kept(r, &p->at) :
 					     !p->at.st_nlink;
@@ -225,7 +226,7 @@ static void find_old(struct undoing *u)
 
 	for (i = 0; i < r->path_count && u->fd < 0; i++) {
 		const struct dedup_spot *s = &u->spots[i];
-		struct place p = find_place(s);
+		struct undo_names p = find_place(s);
 
 		if (is_old(r, &p.beside))
 			u->fd = openat(s->directory, s->beside, FLAGS);
@@ -237,7 +238,7 @@ static void find_old(struct undoing *u)
 static int undo_name(struct undoing *u, const struct dedup_spot *s)
 {
 	const struct dedup_record *r = u->r;
-	struct place p = find_place(s);
+	struct undo_names p = find_place(s);
 	char copy[NAME_MAX + 1];
 	int err;
 
@@ -339,7 +340,7 @@ int dedup_undo(const char *journal, bool force_metadata,
 static bool settle_name(const struct dedup_record *r,
 			const struct dedup_spot *s)
 {
-	struct place p = find_place(s);
+	struct undo_names p = find_place(s);
 
 	if (!p.at.st_nlink && is_old(r, &p.beside))
 		return !renameat2(s->directory, s->beside, s->directory,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/base/array.h"
 #include "core/base/text.h"
@@ -312,8 +313,14 @@ static int run_plan(struct dedup_job *job, char **operands, size_t count)
 static int run_dedup(int argc, char **argv)
 {
 	struct dedup_job job = { 0 };
+	struct rlimit files;
 	int code = parse_dedup(&job, argc, argv);
 
+	/* A step has the directories of all names of a file open. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
 	if (!code)
 		code = job.undo ? dedup_take_back(&job) :
 				  run_plan(&job, argv + optind,

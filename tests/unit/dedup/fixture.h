@@ -74,6 +74,24 @@ int openat(int fd, const char *name, int flags, ...)
 	return (int)syscall(SYS_openat, fd, name, flags, mode);
 }
 
+/* As on a filesystem that has no leases. */
+static bool has_no_leases;
+
+int fcntl(int fd, int command, ...)
+{
+	va_list args;
+	long value;
+
+	va_start(args, command);
+	value = va_arg(args, long);
+	va_end(args);
+	if (command == F_SETLEASE && has_no_leases) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_fcntl, fd, command, value);
+}
+
 int unlinkat(int fd, const char *name, int flags)
 {
 	count_call();
@@ -128,6 +146,7 @@ static inline int set_up(void **state)
 	before_link = NULL;
 	before_exchange = NULL;
 	before_create = NULL;
+	has_no_leases = false;
 	links_left = -1;
 	return 0;
 }
