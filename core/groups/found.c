@@ -200,25 +200,25 @@ static bool spans_two(const struct found_group *group,
 static void sum_member(struct found_group *group, struct found_member *m,
 		       const struct groups_wish *wish)
 {
-	size_t going = 0, i;
+	size_t i;
+	bool kept = false;
 
 	for (i = 0; i < m->file_count; i++)
 		sort_names(&m->files[i]);
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
 	for (i = 0; i < m->file_count; i++) {
-		struct found_file *f = &m->files[i];
-
-		f->keep = has_name_below(f, wish->keep, wish->keep_count);
-		f->goes = !f->keep && f->nlink <= f->link_count + 1;
-		going += f->goes;
-	}
-	/* One of them stays in any case. */
-	if (going == m->file_count) {
-		m->files[0].goes = false;
-		going--;
+		m->files[i].keep = has_name_below(&m->files[i], wish->keep,
+						  wish->keep_count);
+		kept |= m->files[i].keep;
 	}
 	group->files += m->file_count;
-	group->saved_exact += m->size * going;
+	for (i = 0; i < m->file_count; i++) {
+		struct found_file *f = &m->files[i];
+
+		f->goes = !f->keep && (i || kept) &&
+			  f->nlink <= f->link_count + 1;
+		group->saved_exact += f->goes ? m->size : 0;
+	}
 }
 
 bool found_group_finish(struct found_group *group,

@@ -57,7 +57,7 @@ struct found_file {
 	uint64_t nlink; /* names that it has, seen or not; 0: not told */
 	int64_t mtime_ns;
 	bool keep; /* it has a name below a directory of wish.keep */
-	bool goes; /* a copy that could go: not kept, all names seen */
+	bool goes; /* a copy of one that stays, of which all names are seen */
 };
 
 /* One content.  Files in byte order of the paths. */
