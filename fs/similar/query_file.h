@@ -28,7 +28,8 @@ struct fs;
  * the files below these paths.  With every=1 no contents are compared: each is
  * a group.  The answer is made while it is read, and has these records:
  *
- *   progress N      N thousandths of the search are done
+ *   progress N      N thousandths of the search are done; only for the owner
+ *                   of the mount and root, as others' files count in it
  *   threshold N     the threshold of the search
  *   groups N        the number of groups
  *   file GROUP SCORE SIZE XXH128 MTIME/PATH
