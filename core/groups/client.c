@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/hex.h"
+#include "core/base/text.h"
 #include "core/engine/query_ioctl.h"
 #include "core/groups/groups.h"
 
@@ -72,29 +74,41 @@ static int put_query(int fd, bool writable, const struct buf *query)
 	return err;
 }
 
-/* Opens .query and writes the query. */
-static int ask(const char *listings, const struct groups_wish *wish,
-	       int *fd_out)
+/* Another user's mount could lead to any file by symbolic links. */
+static int open_query(int directory, bool *writable_out)
 {
-	struct buf path = { 0 }, query = { 0 };
-	bool writable = true;
-	int fd = -1, err = buf_append_format(&path, "%s/.query", listings);
+	struct stat st;
+	int fd = openat(directory, ".query", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
-	if (!err)
-		err = make_query(wish, &query);
-	if (!err) {
-		fd = open(path.data, O_RDWR | O_CLOEXEC);
-		if (fd < 0 && errno == EROFS) {
-			writable = false;
-			fd = open(path.data, O_RDONLY | O_CLOEXEC);
-		}
-		err = fd < 0 ? -errno : put_query(fd, writable, &query);
+	*writable_out = fd >= 0 || errno != EROFS;
+	if (!*writable_out)
+		fd = openat(directory, ".query",
+			    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -EBADMSG;
+}
+
+int query_ask(const char *listings, const struct buf *query, int *fd_out)
+{
+	int directory =
+		open(listings, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = directory < 0 ? -errno : 0, err;
+	bool writable = true;
+
+	if (directory >= 0) {
+		fd = open_query(directory, &writable);
+		close(directory);
 	}
-	buf_release(&path);
-	buf_release(&query);
-	if (err && fd >= 0)
+	if (fd < 0)
+		return fd;
+	err = put_query(fd, writable, query);
+	if (err)
 		close(fd);
-	if (!err)
+	else
 		*fd_out = fd;
 	return err;
 }
@@ -175,7 +189,7 @@ static int take_file(struct answer *a, const char *record)
 
 	if (sscanf(record, "file %lu %d %llu %32[0-9a-f] %lld/%n", &number,
 		   &score, &size, xxh128, &mtime_ns, &at) != 5 ||
-	    at < 0 || strlen(xxh128) != 32)
+	    at < 0 || strlen(xxh128) != 32 || !text_is_plain_path(record + at))
 		return -EBADMSG;
 	if (number != a->number)
 		err = end_group(a);
@@ -217,7 +231,8 @@ static int take_record(struct answer *a, const char *record)
 		return take_file(a, record);
 	if (!strncmp(record, "digests ", 8))
 		return take_digests(a, record);
-	if (sscanf(record, "progress %u", &thousandths) == 1)
+	if (sscanf(record, "progress %u", &thousandths) == 1 &&
+	    thousandths <= 1000)
 		tell_progress(a, false, thousandths / 1000.0);
 	else if (sscanf(record, "groups %llu", &a->all) == 1)
 		tell_progress(a, true, 0);
@@ -261,6 +276,7 @@ static int read_answer(int fd, struct groups_reader *r)
 	ssize_t len = 1;
 	int err = 0;
 
+	tell_progress(&a, false, 0);
 	while (!err && len) {
 		err = buf_reserve(&text, PIECE);
 		len = err ? 0 : read(fd, text.data + text.len, PIECE);
@@ -280,8 +296,12 @@ static int read_answer(int fd, struct groups_reader *r)
 
 int groups_find(const char *listings, struct groups_reader *r)
 {
-	int fd, err = ask(listings, r->wish, &fd);
+	struct buf query = { 0 };
+	int fd, err = make_query(r->wish, &query);
 
+	if (!err)
+		err = query_ask(listings, &query, &fd);
+	buf_release(&query);
 	if (err)
 		return err;
 	err = read_answer(fd, r);

@@ -31,6 +31,8 @@
  * ended early.
  */
 
+struct buf;
+
 struct groups_wish {
 	bool exact;        /* identical files only */
 	bool text;         /* the texts are compared, not the bytes */
@@ -92,6 +94,10 @@ struct groups_reader {
 	void *arg;
 	struct groups_totals totals;
 };
+
+/* Opens the file .query of a directory of near-duplicates and writes the query;
+ * the descriptor, of which the answer is read, is the caller's. */
+int query_ask(const char *listings, const struct buf *query, int *fd_out);
 
 /* Asks in a directory of near-duplicates for what r->wish says, and reads the
  * answer.  -EBADMSG: it is not understood, or it ended too early. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/groups_pipe.h"
 #include "core/groups/groups.h"
@@ -40,27 +41,12 @@ static void group_release(struct group *g)
 	*g = (struct group){ 0 };
 }
 
-/* Neither "." nor ".." nor nothing between slashes: a path that means what it
- * says. */
-static bool is_plain(const char *path)
-{
-	size_t len;
-
-	for (;; path += len + 1) {
-		len = strcspn(path, "/");
-		if (!len || (len <= 2 && !strncmp(path, "..", len)))
-			return false;
-		if (!path[len])
-			return true;
-	}
-}
-
 /* -EXDEV: it leads outside. */
 static int make_absolute(const char *root, const char *path, char **out)
 {
 	char *directory, *absolute = NULL;
 
-	if (!is_plain(*path == '/' ? path + 1 : path) ||
+	if (!text_is_plain_path(*path == '/' ? path + 1 : path) ||
 	    (root && *path == '/' && !dedup_is_below(path, root)))
 		return -EXDEV;
 	if (*path == '/') {

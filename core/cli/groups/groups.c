@@ -321,7 +321,7 @@ static int run_everywhere(struct groups_job *job)
 	int code = job->db ? EXIT_OK : find_mount(job);
 
 	return code ? code :
-		      everywhere_groups(job->mount.root, job->db,
+		      everywhere_groups(&job->mount, job->db,
 					job->wish.min_size,
 					job->printer.format == GROUPS_JSON);
 }
