@@ -120,6 +120,7 @@ struct answer {
 	struct found_group group; /* at hand */
 	unsigned long number;     /* ... in the answer */
 	unsigned long long all;   /* groups that were found */
+	bool has_left_out;        /* files of this one, which are internal */
 	bool ended;
 };
 
@@ -147,15 +148,16 @@ static bool has_head(const struct found_group *group)
 }
 
 /*
- * Without its head, of which every file changed a moment ago, nothing says that
- * the members are alike: the copies of each are a group.
+ * Without its head, nothing says that the members are alike: the copies of each
+ * are a group.  Either the head was left out, or every file of it changed a
+ * moment ago.
  */
 static int hand_over_each(struct answer *a)
 {
 	size_t i;
 	int err = 0;
 
-	a->reader->totals.incomplete = true;
+	a->reader->totals.incomplete |= !a->has_left_out;
 	for (i = 0; i < a->group.count && !err; i++) {
 		struct found_group alone = { .members = &a->group.members[i],
 					     .count = 1 };
@@ -173,22 +175,24 @@ static int end_group(struct answer *a)
 	if (a->group.count)
 		err = has_head(&a->group) ? hand_over(a, &a->group) :
 					    hand_over_each(a);
+	a->has_left_out = false;
 	found_group_release(&a->group);
 	return err;
 }
 
-/* "file GROUP SCORE SIZE XXH128 MTIME/PATH" */
+/* "file GROUP SCORE SIZE DISK XXH128 MTIME/PATH" */
 static int take_file(struct answer *a, const char *record)
 {
+	const struct groups_wish *wish = a->reader->wish;
 	struct found_file file = { 0 };
-	unsigned long long size;
+	unsigned long long size, disk;
 	long long mtime_ns;
 	unsigned long number;
 	char xxh128[33];
 	int score, at = -1, err = 0;
 
-	if (sscanf(record, "file %lu %d %llu %32[0-9a-f] %lld/%n", &number,
-		   &score, &size, xxh128, &mtime_ns, &at) != 5 ||
+	if (sscanf(record, "file %lu %d %llu %llu %32[0-9a-f] %lld/%n", &number,
+		   &score, &size, &disk, xxh128, &mtime_ns, &at) != 6 ||
 	    at < 0 || strlen(xxh128) != 32 || !text_is_plain_path(record + at))
 		return -EBADMSG;
 	if (number != a->number)
@@ -196,6 +200,11 @@ static int take_file(struct answer *a, const char *record)
 	a->number = number;
 	file.path = (char *)record + at;
 	file.mtime_ns = mtime_ns;
+	file.disk = disk;
+	if (!wish->vcs && !wish->every && keep_is_internal(file.path)) {
+		a->has_left_out = true;
+		return err;
+	}
 	return err ? err :
 		     found_group_add(&a->group, score, size, xxh128, &file);
 }

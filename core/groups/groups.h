@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/keep.h"
+
 /*
  * Groups of near-duplicates, as a program outside of the daemon gets them: from
  * a mount, or from what `kin groups --json` wrote.  kin groups, dedup, report
@@ -37,6 +39,7 @@ struct groups_wish {
 	bool exact;        /* identical files only */
 	bool text;         /* the texts are compared, not the bytes */
 	bool every;        /* each content is a group, also of one file */
+	bool vcs;          /* also files for which keep_is_internal() */
 	int threshold;     /* 0: that of the mount */
 	uint64_t min_size; /* in bytes */
 	/* Paths relative to the root of the mount; all borrowed. */
@@ -48,11 +51,14 @@ struct groups_wish {
 	size_t across_count;
 	const char *const *keep; /* files below these are marked */
 	size_t keep_count;
+	enum keep_order order; /* which of the exact copies stays */
 };
 
 struct found_file {
 	char *path; /* relative to the root of the mount */
 	int64_t mtime_ns;
+	uint64_t disk; /* bytes on disk; fewer than the length with holes */
+	bool goes;     /* it is an exact copy of one that stays */
 	bool keep;
 };
 
@@ -72,9 +78,9 @@ struct found_group {
 	struct found_member *members;
 	size_t count;
 	size_t files;
-	uint64_t
-		saved_exact; /* if each member keeps one file, and all to keep */
-	uint64_t saved_near; /* sizes of all members but the head */
+	/* Bytes on disk of all files that could go, and of a file of each
+	 * member but the head.  Only the former could be saved. */
+	uint64_t saved_exact, saved_near;
 };
 
 struct groups_totals {
@@ -114,6 +120,9 @@ int found_group_add(struct found_group *group, int score, uint64_t size,
 /* Sorts, marks and sums.  False: it is no group that was wished for. */
 bool found_group_finish(struct found_group *group,
 			const struct groups_wish *wish);
+
+/* Sets goes of the files: of all but those with keep and the best one. */
+void found_member_choose(struct found_member *m, enum keep_order order);
 
 /* ---- line.c: what kin groups --json prints ---- */
 

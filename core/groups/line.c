@@ -72,10 +72,14 @@ static int add_file(struct found_member *m, const json_t *object)
 	}
 	files[m->file_count++] = (struct found_file){
 		.path = path,
+		.disk = m->size,
 		.mtime_ns = time_of(json_object_get(object, "mtime")),
 		.keep = json_is_true(json_object_get(object, "keep")),
+		.goes = json_is_true(json_object_get(object, "removable")),
 	};
-	return 0;
+	/* Of an older kin, which did not tell it, the length. */
+	return take_number(object, "disk", INT64_MAX,
+			   &files[m->file_count - 1].disk);
 }
 
 static int take_content(struct found_member *m, const json_t *object)
@@ -140,6 +144,10 @@ static int add_member(struct found_group *group, const json_t *object)
 	for (i = 0; !err && i < json_array_size(files); i++)
 		err = add_file(m, json_array_get(files, i));
 	group->files += m->file_count;
+	for (i = 0; i < m->file_count && !m->files[i].goes; i++)
+		;
+	if (i == m->file_count) /* a line of another program does not say it */
+		found_member_choose(m, KEEP_OLDEST);
 	return err ? err : take_digests(m, object);
 }
 

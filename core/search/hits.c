@@ -25,6 +25,7 @@ struct hit_search {
 	bool keep;                     /* add a hit */
 	bool stale;                    /* the identity differs from rec's */
 	struct file_identity identity; /* the present one */
+	uint64_t disk;                 /* bytes that it takes */
 };
 
 /* Takes path, also on failure. */
@@ -42,16 +43,26 @@ static int hit_add(const struct hit_search *s, char *path)
 	hits->hits[hits->count++] = (struct search_hit){
 		.path = path,
 		.score = s->score,
+		.disk = s->disk,
 		.key = *s->key,
 		.identity = s->rec.identity,
 	};
 	return 0;
 }
 
+static uint64_t disk_of(const struct stat *st)
+{
+	return (uint64_t)st->st_blocks * 512;
+}
+
 static bool is_unchanged(struct hit_search *s, int fd)
 {
-	if (!file_identify(s->q->context->source, fd, s->key, &s->identity))
+	struct stat st;
+
+	if (!file_identify(s->q->context->source, fd, s->key, &st))
 		return false;
+	source_get_identity(&st, &s->identity);
+	s->disk = disk_of(&st);
 	s->stale = !file_identity_equal(&s->identity, &s->rec.identity);
 	return !s->stale;
 }
@@ -96,7 +107,7 @@ static int try_path(void *arg, const char *path)
 /* Whether the entry of a directory is the unchanged file.  With TIMES_OWN the
  * generation need not be compared: a new file with the same inode number has
  * another ctime. */
-static bool entry_is_unchanged(const struct hit_search *s, int dir_fd,
+static bool entry_is_unchanged(struct hit_search *s, int dir_fd,
 			       const char *name)
 {
 	const struct source *source = s->q->context->source;
@@ -108,6 +119,7 @@ static bool entry_is_unchanged(const struct hit_search *s, int dir_fd,
 	    source_get_device(source, st.st_dev) != s->key->device)
 		return false;
 	source_get_identity(&st, &found);
+	s->disk = disk_of(&st);
 	return file_identity_equal(&found, &s->rec.identity);
 }
 

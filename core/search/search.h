@@ -145,6 +145,7 @@ struct search_hit {
 	int score;             /* 100: identical */
 	int distinctive_score; /* the score without boilerplate */
 	uint64_t bytes;        /* in common, estimated; INDEX_SHARES only */
+	uint64_t disk;         /* bytes that the file takes */
 	struct file_key key;
 	struct file_identity identity;
 };

@@ -166,9 +166,9 @@ bool directory_is_visible(struct search_query *q, const struct file_key *key);
 bool directory_is_open(const struct source *source, const char *path,
 		       struct file_key *key_out);
 
-/* Gets the identity of fd; false if fd is not the regular file of that key. */
+/* Looks at fd; false if it is not the regular file of that key. */
 bool file_identify(const struct source *source, int fd,
-		   const struct file_key *key, struct file_identity *out);
+		   const struct file_key *key, struct stat *out);
 
 /* ---- hits.c ---- */
 

@@ -32,9 +32,10 @@ struct fs;
  *                   of the mount and root, as others' files count in it
  *   threshold N     the threshold of the search
  *   groups N        the number of groups
- *   file GROUP SCORE SIZE XXH128 MTIME/PATH
+ *   file GROUP SCORE SIZE DISK XXH128 MTIME/PATH
  *                   a file; GROUP counts from 0; SCORE with the head of the
- *                   group, 100 for the head itself; MTIME in nanoseconds
+ *                   group, 100 for the head itself; DISK: the bytes that it
+ *                   takes on disk; MTIME in nanoseconds
  *   digests GROUP   with every=1: lines NAME=DIGEST of the content
  *   incomplete      as above
  *   end             the answer is complete

@@ -83,7 +83,8 @@ static int add_file(struct group *g, struct dedup_set *set, const char *path)
 	return err;
 }
 
-static int add_member(struct group *g, const struct found_member *m)
+static int add_member(const struct dedup_groups *reader, struct group *g,
+		      const struct found_member *m)
 {
 	struct dedup_set *sets = array_with_room(g->sets, g->count,
 						 sizeof(*sets)),
@@ -99,7 +100,8 @@ static int add_member(struct group *g, const struct found_member *m)
 	if (*m->xxh128 && !(set->xxh128 = strdup(m->xxh128)))
 		return -ENOMEM;
 	for (i = 0; !err && i < m->file_count; i++)
-		err = add_file(g, set, m->files[i].path);
+		if (reader->vcs || !keep_is_internal(m->files[i].path))
+			err = add_file(g, set, m->files[i].path);
 	return err;
 }
 
@@ -129,7 +131,7 @@ static int take_line(const struct dedup_groups *reader, const char *text,
 	if (!err)
 		err = find_root(reader, g, &line);
 	for (i = 0; !err && i < line.group.count; i++)
-		err = add_member(g, &line.group.members[i]);
+		err = add_member(reader, g, &line.group.members[i]);
 	if (!err && g->count)
 		err = reader->take(reader->arg, g->sets, g->count);
 	groups_line_release(&line);
@@ -175,12 +177,19 @@ static bool is_directory(const char *path)
 static FILE *open_groups(const struct dedup_groups *reader, const char *path,
 			 pid_t *child_out)
 {
-	const char *options[] = { "--exact", "--", path, NULL };
+	const char *options[5] = { 0 };
+	size_t count = 0;
 
 	*child_out = 0;
-	if (is_directory(path))
-		return groups_pipe_open(reader->exact ? options : options + 1,
-					child_out);
+	if (is_directory(path)) {
+		if (reader->exact)
+			options[count++] = "--exact";
+		if (reader->vcs)
+			options[count++] = "--vcs";
+		options[count++] = "--";
+		options[count] = path;
+		return groups_pipe_open(options, child_out);
+	}
 	return strcmp(path, "-") ? fopen(path, "re") : stdin;
 }
 

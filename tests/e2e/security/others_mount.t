@@ -59,7 +59,7 @@ answer() { # RECORD...
 }
 
 test_answers() {
-	local file="file 0 100 9 00000000000000000000000000000000 0"
+	local file="file 0 100 9 9 00000000000000000000000000000000 0"
 	answer "threshold 60" "groups 1" "$file/a" "$file/b" end
 	is "$("$KIN" groups -0 "$mnt" | tr '\0' ' ')" "$mnt/b " \
 		"a copy that could go"

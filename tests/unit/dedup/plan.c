@@ -17,9 +17,9 @@ static void test_the_rule_says_which_file_is_kept(void **state)
 {
 	(void)state;
 	write_file("bb", text, 500);
-	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_OLDEST }, "bb");
-	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_NEWEST }, "c/d");
-	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_SHORTEST }, "a");
+	expect_kept(&(struct dedup_rules){ .keep = KEEP_OLDEST }, "bb");
+	expect_kept(&(struct dedup_rules){ .keep = KEEP_NEWEST }, "c/d");
+	expect_kept(&(struct dedup_rules){ .keep = KEEP_SHORTEST }, "a");
 }
 
 static void test_protected_files_are_kept_and_never_replaced(void **state)
@@ -42,7 +42,7 @@ static void test_protected_files_are_kept_and_never_replaced(void **state)
 
 static void test_hard_links_and_other_sizes_are_left_alone(void **state)
 {
-	const struct dedup_rules rules = { .keep = DEDUP_KEEP_OLDEST };
+	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
 	const char *const names[] = { "a", "link", "bb", "longer", "c", "no" };
 	struct dedup_plan p;
 
@@ -60,7 +60,7 @@ static void test_hard_links_and_other_sizes_are_left_alone(void **state)
 
 static void test_bytes_count_once_all_names_of_a_copy_go(void **state)
 {
-	const struct dedup_rules rules = { .keep = DEDUP_KEEP_OLDEST };
+	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
 	const char *const some[] = { "a", "bb" };
 	const char *const names[] = { "a", "bb", "link" };
 	struct dedup_plan p;
