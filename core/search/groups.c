@@ -418,6 +418,7 @@ static void groups_release(struct search_query *q)
 }
 
 static const struct query_kind query_groups = {
+	.tells_incomplete = true,
 	.begin = groups_begin,
 	.turn = groups_turn,
 	.turn_over = groups_turn_over,

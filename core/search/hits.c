@@ -223,6 +223,66 @@ bool copy_is_visible(struct search_query *q, const struct file_key *key,
 	return try_path(&s, path) == 1;
 }
 
+/* ---- files that are still to be hashed ---- */
+
+struct pending_search {
+	struct search_query *q;
+	const struct file_key *key;
+};
+
+/* 1: the path is visible and leads to the file; else 0. */
+static int try_pending_path(void *arg, const char *path)
+{
+	const struct pending_search *s = arg;
+	struct search_query *q = s->q;
+	struct stat st;
+	int fd, found;
+
+	if (!path_is_within(q, path) || !path_is_visible(q, path))
+		return 0;
+	fd = file_open_beneath(q->context->source->fd, path, O_PATH);
+	if (fd < 0)
+		return 0;
+	found = file_identify(q->context->source, fd, s->key, &st) &&
+		caller_can_read(&q->caller, fd);
+	close(fd);
+	return found;
+}
+
+/* 1: the file counts as missing in the caller's answer; else 0. */
+static int is_missing(struct search_query *q, const struct file_key *key)
+{
+	const struct search_context *context = q->context;
+	struct pending_search s = { q, key };
+
+	query_count_work(q, 1);
+	if (context->is_recent(context->ctx, key))
+		return 0;
+	return catalog_path_each(q->txn, &context->source->root, key,
+				 try_pending_path, &s);
+}
+
+int hits_settle_incomplete(struct search_query *q)
+{
+	struct file_record rec;
+	struct file_key key;
+	int err = 0;
+
+	if (!q->kind->tells_incomplete || q->caller.trusted || !q->only_pending)
+		return 0;
+	while (!err) {
+		err = catalog_pending_next(q->txn, &q->pending, &key, &rec);
+		if (!err)
+			err = query_may_go_on(q);
+		if (!err)
+			err = is_missing(q, &key) ?: q->err;
+		if (!err)
+			q->pending = key;
+	}
+	q->hits.incomplete = err == 1;
+	return err == -ENOENT || err == 1 ? 0 : err;
+}
+
 /* ---- the files with a content ---- */
 
 struct copy_walk {

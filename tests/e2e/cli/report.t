@@ -119,6 +119,7 @@ gen_text 300 5 >"$src/docs/report.txt"
 edit_text 3 6 <"$src/docs/report.txt" >"$src/docs/draft.txt"
 head -c 300000 /dev/zero >"$src/large"
 find "$src" -type f -exec touch -d @1700000000 {} +
+touch -d @1600000000 "$src/project-old/src"/*
 mount_kinfs "$src" "$mnt" -o max_size=250000 -o "exclude=*.tmp"
 echo left out >"$mnt/<i>.tmp"
 wait_idle "$mnt"
