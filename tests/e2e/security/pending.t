@@ -16,7 +16,8 @@ as_bob() {
 	setpriv --reuid="$bob" --regid="$bob" --clear-groups -- "$@"
 }
 
-scan_ended() {
+scan_ended() { # poll calls it
+	# shellcheck disable=SC2317
 	[ "$(status_field "$mnt" scan.running)" != 1 ] &&
 		[ "$(status_field "$mnt" stalled)" = 1 ]
 }
