@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/base/keep.h"
+
 /*
  * Turns exact copies into hard links, into files that share their extents, or
  * into nothing; makes near-duplicates share the blocks that are equal.
@@ -57,11 +59,9 @@ enum dedup_method {
 /* "hardlink", ... */
 extern const char *const dedup_method_names[DEDUP_METHODS];
 
-enum dedup_keep { DEDUP_KEEP_OLDEST, DEDUP_KEEP_NEWEST, DEDUP_KEEP_SHORTEST };
-
 struct dedup_rules {
 	enum dedup_method method;
-	enum dedup_keep keep; /* which of the equal files stays as it is */
+	enum keep_order keep; /* which of the equal files stays as it is */
 	/* Absolute directories: files with a name below are never replaced, and
 	 * are kept before others. */
 	const char *const *directories;

@@ -270,19 +270,24 @@ static bool is_protected(const struct dedup_rules *rules,
 	return false;
 }
 
+static struct keep_candidate candidate(const struct dedup_rules *rules,
+				       const struct dedup_file *f)
+{
+	return (struct keep_candidate){
+		.path = f->paths[0],
+		.mtime_ns = timespec_to_ns(&f->st.st_mtim),
+		.is_protected = is_protected(rules, f),
+	};
+}
+
 /* Negative when a is to be kept rather than b. */
 static int compare_worth(const struct dedup_rules *rules,
 			 const struct dedup_file *a, const struct dedup_file *b)
 {
-	int64_t a_ns = timespec_to_ns(&a->st.st_mtim);
-	int64_t b_ns = timespec_to_ns(&b->st.st_mtim);
-	int order = is_protected(rules, b) - is_protected(rules, a);
+	const struct keep_candidate x = candidate(rules, a);
+	const struct keep_candidate y = candidate(rules, b);
 
-	if (!order && rules->keep == DEDUP_KEEP_OLDEST)
-		order = compare_numbers(a_ns, b_ns);
-	if (!order && rules->keep == DEDUP_KEEP_NEWEST)
-		order = compare_numbers(b_ns, a_ns);
-	return order ? order : compare_paths(a->paths, b->paths);
+	return keep_compare(rules->keep, &x, &y);
 }
 
 /* The file that stays for the others to be made of; extents and links are

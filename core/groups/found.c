@@ -197,28 +197,48 @@ static bool spans_two(const struct found_group *group,
 
 /* ---- the end of a group ---- */
 
+static struct keep_candidate candidate(const struct found_file *f)
+{
+	return (struct keep_candidate){
+		.path = f->path,
+		.mtime_ns = f->mtime_ns,
+		.is_protected = f->keep,
+	};
+}
+
+void found_member_choose(struct found_member *m, enum keep_order order)
+{
+	struct keep_candidate best, other;
+	size_t kept = 0, i;
+
+	for (i = 1; i < m->file_count; i++) {
+		best = candidate(&m->files[kept]);
+		other = candidate(&m->files[i]);
+		if (keep_compare(order, &other, &best) < 0)
+			kept = i;
+	}
+	for (i = 0; i < m->file_count; i++)
+		m->files[i].goes =
+			i != kept && !m->files[i].keep &&
+			m->files[i].nlink <= m->files[i].link_count + 1;
+}
+
 static void sum_member(struct found_group *group, struct found_member *m,
 		       const struct groups_wish *wish)
 {
 	size_t i;
-	bool kept = false;
 
 	for (i = 0; i < m->file_count; i++)
 		sort_names(&m->files[i]);
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
-	for (i = 0; i < m->file_count; i++) {
+	for (i = 0; i < m->file_count; i++)
 		m->files[i].keep = has_name_below(&m->files[i], wish->keep,
 						  wish->keep_count);
-		kept |= m->files[i].keep;
-	}
+	found_member_choose(m, wish->order);
 	group->files += m->file_count;
-	for (i = 0; i < m->file_count; i++) {
-		struct found_file *f = &m->files[i];
-
-		f->goes = !f->keep && (i || kept) &&
-			  f->nlink <= f->link_count + 1;
-		group->saved_exact += f->goes ? m->size : 0;
-	}
+	for (i = 0; i < m->file_count; i++)
+		if (m->files[i].goes)
+			group->saved_exact += m->files[i].disk;
 }
 
 bool found_group_finish(struct found_group *group,
@@ -234,6 +254,6 @@ bool found_group_finish(struct found_group *group,
 		return false;
 	qsort(group->members, group->count, sizeof(*group->members), by_score);
 	for (i = 1; i < group->count; i++)
-		group->saved_near += group->members[i].size;
+		group->saved_near += group->members[i].files->disk;
 	return group->members[0].score == 100 && spans_two(group, wish);
 }

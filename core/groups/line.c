@@ -57,10 +57,15 @@ static int add_file(struct found_member *m, const json_t *object)
 	files += m->file_count++;
 	*files = (struct found_file){
 		.path = path,
+		.disk = m->size,
 		.mtime_ns = time_of(json_object_get(object, "mtime")),
 		.keep = json_is_true(json_object_get(object, "keep")),
+		.goes = json_is_true(json_object_get(object, "removable")),
 	};
 	err = take_number(object, "nlink", INT64_MAX, &files->nlink);
+	/* Of an older kin, which did not tell it, the length. */
+	if (!err)
+		err = take_number(object, "disk", INT64_MAX, &files->disk);
 	for (i = 0; !err && i < json_array_size(links); i++) {
 		path = json_get_path(json_array_get(links, i), "path");
 		err = path ? found_file_add_link(files, path) : -EINVAL;
@@ -130,6 +135,10 @@ static int add_member(struct found_group *group, const json_t *object)
 	for (i = 0; !err && i < json_array_size(files); i++)
 		err = add_file(m, json_array_get(files, i));
 	group->files += m->file_count;
+	for (i = 0; i < m->file_count && !m->files[i].goes; i++)
+		;
+	if (i == m->file_count) /* a line of another program does not say it */
+		found_member_choose(m, KEEP_OLDEST);
 	return err ? err : take_digests(m, object);
 }
 

@@ -64,7 +64,7 @@ void file_groups_unref(struct file_groups *groups);
 struct file_groups_watch {
 	/* Once true, the search ends soon with -ECANCELED. */
 	const atomic_bool *cancelled;
-	/* Reports progress, 0 to 1000; may be NULL. */
+	/* Reports progress, 0 to 1000, to a trusted caller; may be NULL. */
 	void (*progress)(void *arg, unsigned thousandths);
 	/* Gets a reference to the groups. */
 	void (*done)(void *arg, int result, struct file_groups *groups);

@@ -28,6 +28,7 @@ struct hit_search {
 	uint64_t nlink;                /* of the file, with all */
 	bool stale;                    /* the identity differs from rec's */
 	struct file_identity identity; /* the present one */
+	uint64_t disk;                 /* bytes that it takes */
 };
 
 /* Takes path, also on failure. */
@@ -45,6 +46,7 @@ static int hit_add(const struct hit_search *s, char *path)
 	hits->hits[hits->count++] = (struct search_hit){
 		.path = path,
 		.score = s->score,
+		.disk = s->disk,
 		.key = *s->key,
 		.identity = s->rec.identity,
 		.nlink = s->nlink,
@@ -65,10 +67,20 @@ static int hit_add_name(struct hit_search *s, char *path)
 	return s->found == s->nlink || s->found == HIT_NAMES_MAX;
 }
 
+static uint64_t disk_of(const struct stat *st)
+{
+	return (uint64_t)st->st_blocks * 512;
+}
+
 static bool is_unchanged(struct hit_search *s, int fd)
 {
-	if (!file_identify(s->q->context->source, fd, s->key, &s->identity))
+	struct stat st;
+
+	if (!file_identify(s->q->context->source, fd, s->key, &st))
 		return false;
+	source_get_identity(&st, &s->identity);
+	s->disk = disk_of(&st);
+	s->nlink = st.st_nlink;
 	s->stale = !file_identity_equal(&s->identity, &s->rec.identity);
 	return !s->stale;
 }
@@ -95,7 +107,6 @@ static int try_path(void *arg, const char *path)
 {
 	struct hit_search *s = arg;
 	struct search_query *q = s->q;
-	struct stat st;
 	int fd, err = 0;
 
 	if (!path_is_within(q, path) || !path_is_visible(q, path))
@@ -103,11 +114,8 @@ static int try_path(void *arg, const char *path)
 	fd = file_open_beneath(q->context->source->fd, path, O_PATH);
 	if (fd < 0)
 		return 0;
-	if (is_unchanged(s, fd) && caller_can_read(&q->caller, fd) &&
-	    (!s->all || !fstat(fd, &st))) {
-		s->nlink = s->all ? st.st_nlink : 0;
+	if (is_unchanged(s, fd) && caller_can_read(&q->caller, fd))
 		err = s->keep ? hit_add_name(s, strdup(path)) : 1;
-	}
 	close(fd);
 	return err;
 }
@@ -130,6 +138,7 @@ static bool entry_is_unchanged(struct hit_search *s, int dir_fd,
 		return false;
 	source_get_identity(&st, &found);
 	s->nlink = st.st_nlink;
+	s->disk = disk_of(&st);
 	return file_identity_equal(&found, &s->rec.identity);
 }
 
@@ -241,6 +250,66 @@ bool copy_is_visible(struct search_query *q, const struct file_key *key,
 	if (catalog_file_get(q->txn, key, &s.rec) || s.rec.state != FILE_FRESH)
 		return false;
 	return try_path(&s, path) == 1;
+}
+
+/* ---- files that are still to be hashed ---- */
+
+struct pending_search {
+	struct search_query *q;
+	const struct file_key *key;
+};
+
+/* 1: the path is visible and leads to the file; else 0. */
+static int try_pending_path(void *arg, const char *path)
+{
+	const struct pending_search *s = arg;
+	struct search_query *q = s->q;
+	struct stat st;
+	int fd, found;
+
+	if (!path_is_within(q, path) || !path_is_visible(q, path))
+		return 0;
+	fd = file_open_beneath(q->context->source->fd, path, O_PATH);
+	if (fd < 0)
+		return 0;
+	found = file_identify(q->context->source, fd, s->key, &st) &&
+		caller_can_read(&q->caller, fd);
+	close(fd);
+	return found;
+}
+
+/* 1: the file counts as missing in the caller's answer; else 0. */
+static int is_missing(struct search_query *q, const struct file_key *key)
+{
+	const struct search_context *context = q->context;
+	struct pending_search s = { q, key };
+
+	query_count_work(q, 1);
+	if (context->is_recent(context->ctx, key))
+		return 0;
+	return catalog_path_each(q->txn, &context->source->root, key,
+				 try_pending_path, &s);
+}
+
+int hits_settle_incomplete(struct search_query *q)
+{
+	struct file_record rec;
+	struct file_key key;
+	int err = 0;
+
+	if (!q->kind->tells_incomplete || q->caller.trusted || !q->only_pending)
+		return 0;
+	while (!err) {
+		err = catalog_pending_next(q->txn, &q->pending, &key, &rec);
+		if (!err)
+			err = query_may_go_on(q);
+		if (!err)
+			err = is_missing(q, &key) ?: q->err;
+		if (!err)
+			q->pending = key;
+	}
+	q->hits.incomplete = err == 1;
+	return err == -ENOENT || err == 1 ? 0 : err;
 }
 
 /* ---- the files with a content ---- */

@@ -155,9 +155,10 @@ int groups_text_add_files(const struct search_group_hits *files,
 			continue;
 		}
 		hex_encode(file->xxh128, sizeof(file->xxh128), hex);
-		err = buf_append_format(out, "file %u %d %llu %s %lld/",
+		err = buf_append_format(out, "file %u %d %llu %llu %s %lld/",
 					file->group, hit->score,
-					(unsigned long long)file->size, hex,
+					(unsigned long long)file->size,
+					(unsigned long long)hit->disk, hex,
 					(long long)hit->identity.mtime_ns);
 		if (!err)
 			err = buf_append(out, hit->path, strlen(hit->path) + 1);

@@ -25,19 +25,12 @@ static void doubt(struct everywhere *e, const char *text)
 /* ---- the kin-share of a mount ---- */
 
 /* A descriptor of the directory of the mount's catalog. */
-static int open_catalog(const char *root)
+static int open_catalog(const struct mount *mount)
 {
-	json_t *status = NULL;
-	const char *path;
-	int fd = -1;
+	char *path = mount_get_place(mount, "catalog", "path");
+	int fd = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (!mount_get_status(root, &status)) {
-		path = json_string_value(json_object_get(
-			json_object_get(status, "catalog"), "path"));
-		if (path)
-			fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	}
-	json_decref(status);
+	free(path);
 	return fd;
 }
 
@@ -45,7 +38,7 @@ static int open_catalog(const char *root)
 static int connect_to_mount(struct everywhere *e)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int dir = open_catalog(e->root), fd;
+	int dir = open_catalog(e->mount), fd;
 
 	fd = dir < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	(void)snprintf(address.sun_path, sizeof(address.sun_path),
@@ -189,19 +182,15 @@ static int keep_line(void *arg, json_t *line)
 	return 0;
 }
 
-json_t *everywhere_status(const char *root, const json_t *status)
+json_t *everywhere_status(const struct mount *mount)
 {
-	const char *catalog = json_string_value(
-		json_object_get(json_object_get(status, "catalog"), "path"));
-	struct everywhere e = { .root = root };
+	struct everywhere e = { .mount = mount };
+	int catalog = open_catalog(mount);
 	json_t *share = NULL;
-	char *path = NULL;
-	bool published;
+	bool published = catalog >= 0 && !faccessat(catalog, "share", F_OK, 0);
 
-	if (!catalog || asprintf(&path, "%s/share", catalog) < 0)
-		return NULL;
-	published = !access(path, F_OK);
-	free(path);
+	if (catalog >= 0)
+		close(catalog);
 	if (!published || everywhere_ask(&e, json_pack("{s:b}", "status", 1),
 					 keep_line, &share))
 		return NULL;

@@ -50,18 +50,8 @@ static int add_directory(struct dedup_job *job, const char *text)
 
 static int parse_keep(struct dedup_job *job, const char *text)
 {
-	static const char *const names[] = {
-		[DEDUP_KEEP_OLDEST] = "oldest",
-		[DEDUP_KEEP_NEWEST] = "newest",
-		[DEDUP_KEEP_SHORTEST] = "shortest",
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(text, names[i])) {
-			job->rules.keep = (enum dedup_keep)i;
-			return EXIT_OK;
-		}
+	if (keep_order_parse(text, &job->rules.keep))
+		return EXIT_OK;
 	return add_directory(job, text);
 }
 
@@ -98,6 +88,9 @@ static int parse_option(struct dedup_job *job, int c)
 		return EXIT_OK;
 	case 'r':
 		return parse_root(job, optarg);
+	case 'v':
+		job->vcs = true;
+		return EXIT_OK;
 	case 'a':
 		job->apply = true;
 		return EXIT_OK;
@@ -125,6 +118,7 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 		{ "force-metadata", no_argument, NULL, 'f' },
 		{ "blocks", no_argument, NULL, 'b' },
 		{ "root", required_argument, NULL, 'r' },
+		{ "vcs", no_argument, NULL, 'v' },
 		{ "apply", no_argument, NULL, 'a' },
 		{ "journal", required_argument, NULL, 'J' },
 		{ "undo", required_argument, NULL, 'u' },
@@ -260,6 +254,7 @@ static int make_plan(struct dedup_job *job, char **operands, size_t count)
 {
 	const struct dedup_groups groups = { .root = job->root,
 					     .exact = !job->blocks,
+					     .vcs = job->vcs,
 					     .take = take_group,
 					     .arg = job };
 	int code;
@@ -347,6 +342,7 @@ const struct command command_dedup = {
 		"      --root DIR        only groups of this mount, or with paths relative to it\n"
 		"      --keep oldest|newest|shortest|DIR\n"
 		"                        which one stays (oldest); all below a DIR stay\n"
+		"      --vcs             also below .git and the like, and in caches\n"
 		"      --min-size N      only files of N bytes or more (1k, 1M, ...)\n"
 		"      --force-metadata  even if owner, mode or attributes differ\n"
 		"      --apply           do it; exit status 1 if something was left alone\n"

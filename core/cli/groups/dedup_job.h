@@ -27,7 +27,7 @@ struct dedup_job {
 	char *root;               /* of --root; owned */
 	const char *undo;         /* a journal */
 	char *journal;            /* owned */
-	bool apply, json, blocks, has_method;
+	bool apply, json, blocks, has_method, vcs;
 	struct dedup_plan plan;
 	struct dedup_mount mount;
 	size_t done, left;

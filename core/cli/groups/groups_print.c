@@ -131,6 +131,10 @@ static int fill_file(json_t *object, const struct found_file *file)
 	if (!err)
 		err = set(object, "mtime",
 			  json_real((double)file->mtime_ns / 1e9));
+	if (!err)
+		err = set(object, "disk", json_integer((json_int_t)file->disk));
+	if (!err && file->goes)
+		err = set(object, "removable", json_true());
 	if (!err && file->keep)
 		err = set(object, "keep", json_true());
 	if (!err && file->nlink > 1)
@@ -230,43 +234,6 @@ static int print_totals_json(const struct groups_totals *t)
 	return line ? cli_print_json(line) ? -EIO : 0 : -ENOMEM;
 }
 
-/* ---- CSV, RFC 4180 ---- */
-
-static void print_field(const char *text)
-{
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, stdout);
-		return;
-	}
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"')
-			putchar('"');
-		putchar(*text);
-	}
-	putchar('"');
-}
-
-static void print_csv(const struct groups_printer *p,
-		      const struct found_group *group)
-{
-	size_t i, k;
-
-	for (i = 0; i < group->count; i++) {
-		const struct found_member *m = &group->members[i];
-
-		for (k = 0; k < m->file_count; k++) {
-			printf("%zu,%d,%d,%llu,%s,%lld,%d,", p->printed,
-			       m->score, i == 0, (unsigned long long)m->size,
-			       m->xxh128,
-			       (long long)(m->files[k].mtime_ns / 1000000000),
-			       m->files[k].keep);
-			print_field(m->files[k].path);
-			fputs("\r\n", stdout);
-		}
-	}
-}
-
 /* ---- paths ---- */
 
 static void print_nul_path(const struct groups_printer *p, const char *path)
@@ -298,18 +265,13 @@ static void print_nul(const struct groups_printer *p,
 int groups_print(struct groups_printer *p, const struct found_group *group,
 		 int threshold)
 {
-	if (!p->printed++ && p->format == GROUPS_CSV)
-		fputs("group,score,head,size,xxh128,mtime,keep,path\r\n",
-		      stdout);
+	p->printed++;
 	switch (p->format) {
 	case GROUPS_TEXT:
 		print_text(p, group);
 		break;
 	case GROUPS_JSON:
 		return print_group_json(p, group, threshold);
-	case GROUPS_CSV:
-		print_csv(p, group);
-		break;
 	case GROUPS_NUL:
 		print_nul(p, group);
 		break;

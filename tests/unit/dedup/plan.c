@@ -18,9 +18,9 @@ static void test_the_rule_says_which_file_is_kept(void **state)
 {
 	(void)state;
 	write_file("bb", text, 500);
-	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_OLDEST }, "bb");
-	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_NEWEST }, "c/d");
-	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_SHORTEST }, "a");
+	expect_kept(&(struct dedup_rules){ .keep = KEEP_OLDEST }, "bb");
+	expect_kept(&(struct dedup_rules){ .keep = KEEP_NEWEST }, "c/d");
+	expect_kept(&(struct dedup_rules){ .keep = KEEP_SHORTEST }, "a");
 }
 
 static void test_protected_files_are_kept_and_never_replaced(void **state)
@@ -43,7 +43,7 @@ static void test_protected_files_are_kept_and_never_replaced(void **state)
 
 static void test_hard_links_and_other_sizes_are_left_alone(void **state)
 {
-	const struct dedup_rules rules = { .keep = DEDUP_KEEP_OLDEST };
+	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
 	const char *const names[] = { "a", "link", "bb", "longer", "c", "no" };
 	struct dedup_plan p;
 
@@ -61,7 +61,7 @@ static void test_hard_links_and_other_sizes_are_left_alone(void **state)
 
 static void test_all_names_of_a_copy_are_one_step(void **state)
 {
-	const struct dedup_rules rules = { .keep = DEDUP_KEEP_OLDEST };
+	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
 	const char *const names[] = { "a", "link", "bb", "link" };
 	struct dedup_plan p;
 
@@ -77,7 +77,7 @@ static void test_all_names_of_a_copy_are_one_step(void **state)
 
 static void test_a_set_that_comes_twice_counts_once(void **state)
 {
-	const struct dedup_rules rules = { .keep = DEDUP_KEEP_OLDEST };
+	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
 	const char *const paths[] = { at("a"), at("bb"), at("a"), at("c/d") };
 	const struct dedup_set set = { .paths = paths, .count = 4 };
 	struct dedup_plan p = { 0 };
