@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/json.h"
 
+#include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "core/base/buf.h"
+#include "core/base/hex.h"
 
 json_t *json_text(const char *bytes)
 {
@@ -20,4 +24,47 @@ json_t *json_text(const char *bytes)
 	text = json_string(b.data ? b.data : "");
 	buf_release(&b);
 	return text;
+}
+
+static void name_hex(const char *key, char out[32])
+{
+	(void)snprintf(out, 32, "%s_hex", key);
+}
+
+int json_set_path(json_t *object, const char *key, const char *path)
+{
+	json_t *text = json_string(path);
+	char name[32], *hex;
+
+	if (text)
+		return json_object_set_new(object, key, text) ? -ENOMEM : 0;
+	hex = malloc(2 * strlen(path) + 1);
+	if (!hex)
+		return -ENOMEM;
+	hex_encode((const uint8_t *)path, strlen(path), hex);
+	name_hex(key, name);
+	text = json_string(hex);
+	free(hex);
+	return json_object_set_new(object, name, text) ? -ENOMEM : 0;
+}
+
+char *json_get_path(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+	const char *hex;
+	char name[32], *path;
+	size_t len;
+
+	name_hex(key, name);
+	hex = json_string_value(json_object_get(object, name));
+	len = hex ? strlen(hex) / 2 : 0;
+	if (!hex)
+		return text ? strdup(text) : NULL;
+	path = calloc(1, len + 1);
+	if (path && (hex_decode(hex, strlen(hex), (uint8_t *)path, len) ||
+		     strlen(path) != len)) {
+		free(path);
+		return NULL;
+	}
+	return path;
 }

@@ -7,4 +7,11 @@
 struct json_t;
 struct json_t *json_text(const char *bytes);
 
+/* A path under a key, or where it is not UTF-8 its bytes as "KEY_hex".
+ * -ENOMEM. */
+int json_set_path(struct json_t *object, const char *key, const char *path);
+/* An owned path; the bytes, if both are there.  NULL: there is none, or it is
+ * damaged, or there is no memory. */
+char *json_get_path(const struct json_t *object, const char *key);
+
 #endif

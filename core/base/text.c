@@ -76,6 +76,19 @@ bool text_number(const char **at, const char *end, uint64_t *out)
 	return true;
 }
 
+bool text_is_plain_path(const char *path)
+{
+	size_t len;
+
+	for (;; path += len + 1) {
+		len = strcspn(path, "/");
+		if (!len || (len <= 2 && !strncmp(path, "..", len)))
+			return false;
+		if (!path[len])
+			return true;
+	}
+}
+
 int text_parse_size(const char *text, uint64_t *out)
 {
 	static const char suffixes[] = "KMGT";

@@ -26,6 +26,10 @@ extern const uint8_t base64_codes[256];
  */
 bool text_number(const char **at, const char *end, uint64_t *out);
 
+/* Whether a relative path means what it says: no component is empty, "." or
+ * "..", so it leads nowhere but below. */
+bool text_is_plain_path(const char *path);
+
 /* A number of bytes as an option has it, with K, M, G or T (or k, m, g, t) for
  * powers of 1024.  -EINVAL when it is none, or more than UINT64_MAX. */
 int text_parse_size(const char *text, uint64_t *out);

@@ -192,6 +192,9 @@ int measures_to_json(const struct measures *m, json_t *object);
 struct mount {
 	char *root; /* where the root of the file system is mounted */
 	char *rel;  /* the path asked for, relative to root; "" for root */
+	/* Root or the caller mounted it.  Another user's mount can say anything
+	 * of itself, so nothing is done in a place that it names. */
+	bool is_trusted;
 };
 
 void mount_release(struct mount *m);
@@ -219,7 +222,14 @@ int mount_of_source(const char *source, struct buf *point_out);
 /* The value of an attribute, NUL-terminated. */
 int mount_get_attribute(const char *path, const char *name, struct buf *out);
 
-/* The parsed status; the caller drops it.  -EBADMSG when it is no JSON. */
+/* The parsed status; the caller drops it.  -EBADMSG when it is no JSON.  To be
+ * shown: a place in it is used only through mount_get_place(). */
 int mount_get_status(const char *root, json_t **out);
+
+/* The path that the status has under the key, or under the key of an object in
+ * it (NULL: none), to be freed.  NULL: the mount does not tell it, or is not
+ * trusted. */
+char *mount_get_place(const struct mount *m, const char *object,
+		      const char *key);
 
 #endif

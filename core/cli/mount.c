@@ -8,6 +8,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "core/cli/cli.h"
 
 #define MOUNTINFO "/proc/self/mountinfo"
@@ -91,13 +92,27 @@ static const char *path_below(const char *path, const char *prefix)
 	return path[len] == '/' ? path + len + 1 : NULL;
 }
 
+/* Another user could mount anything under this name. */
+static bool is_trusted(const char *options)
+{
+	const char *id = strstr(options, "user_id=");
+	char *end;
+	unsigned long uid;
+
+	if (!id)
+		return false;
+	uid = strtoul(id + strlen("user_id="), &end, 10);
+	return (*end == ',' || !*end) && (uid == 0 || uid == geteuid());
+}
+
 /* What is searched for, and the best found so far. */
 struct search {
 	const char *path; /* absolute, without links */
 	dev_t device;
-	char *root;     /* where the whole file system is mounted */
-	char *rel;      /* path in it */
-	size_t longest; /* of the mount points that path lies in */
+	bool is_trusted; /* the file system */
+	char *root;      /* where the whole file system is mounted */
+	char *rel;       /* path in it */
+	size_t longest;  /* of the mount points that path lies in */
 };
 
 static char *join(const char *root, const char *below)
@@ -127,6 +142,7 @@ static int consider(void *arg, const struct mount_line *line)
 
 	if (makedev(line->major, line->minor) != s->device)
 		return 0;
+	s->is_trusted = is_trusted(line->options);
 	below = path_below(s->path, line->point);
 	if (below && strlen(line->point) >= s->longest) {
 		s->longest = strlen(line->point);
@@ -170,7 +186,9 @@ static int search_result(struct search *s, struct mount *out)
 		return -ENODEV;
 	if (!s->root)
 		return -EXDEV;
-	*out = (struct mount){ .root = s->root, .rel = s->rel };
+	*out = (struct mount){ .root = s->root,
+			       .rel = s->rel,
+			       .is_trusted = s->is_trusted };
 	s->root = s->rel = NULL;
 	return 0;
 }
@@ -205,19 +223,6 @@ struct source_search {
 	const char *source;
 	struct buf *point; /* of the first that is found */
 };
-
-/* Another user could mount anything under this name. */
-static bool is_trusted(const char *options)
-{
-	const char *id = strstr(options, "user_id=");
-	char *end;
-	unsigned long uid;
-
-	if (!id)
-		return false;
-	uid = strtoul(id + strlen("user_id="), &end, 10);
-	return (*end == ',' || !*end) && (uid == 0 || uid == geteuid());
-}
 
 static int compare_source(void *arg, const struct mount_line *line)
 {
@@ -259,9 +264,10 @@ int mount_find_listings(const char *root, char **out)
 		return err;
 	name = json_string_value(json_object_get(status, "similar_name"));
 	*out = NULL;
-	if (name && *name &&
-	    asprintf(out, "%s/%s", strcmp(root, "/") != 0 ? root : "", name) <
-		    0)
+	if (name && (strchr(name, '/') || !text_is_plain_path(name)))
+		err = -EBADMSG;
+	else if (name && asprintf(out, "%s/%s",
+				  strcmp(root, "/") != 0 ? root : "", name) < 0)
 		err = -ENOMEM;
 	json_decref(status);
 	return err;
@@ -297,6 +303,23 @@ int mount_get_attribute(const char *path, const char *name, struct buf *out)
 	out->len = (size_t)len;
 	out->data[len] = '\0';
 	return 0;
+}
+
+char *mount_get_place(const struct mount *m, const char *object,
+		      const char *key)
+{
+	json_t *status = NULL, *from;
+	const char *path;
+	char *copy = NULL;
+
+	if (!m->is_trusted || mount_get_status(m->root, &status))
+		return NULL;
+	from = object ? json_object_get(status, object) : status;
+	path = json_string_value(json_object_get(from, key));
+	if (path)
+		copy = strdup(path);
+	json_decref(status);
+	return copy;
 }
 
 int mount_get_status(const char *root, json_t **out)

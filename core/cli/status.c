@@ -210,7 +210,7 @@ static int show_status(const struct mount *mount, bool as_json)
 		cli_complain_errno(mount->root, err);
 		return EXIT_FAILED;
 	}
-	share = everywhere_status(mount->root, status);
+	share = everywhere_status(mount);
 	if (share)
 		(void)json_object_set_new(status, "share", share);
 	if (as_json)

@@ -26,9 +26,12 @@ struct wait_job {
 	struct mount mount;
 };
 
+/* At least 0, whatever another user's mount says. */
 static long long number(const json_t *status, const char *key)
 {
-	return (long long)json_integer_value(json_object_get(status, key));
+	json_int_t value = json_integer_value(json_object_get(status, key));
+
+	return value < 0 ? 0 : (long long)value;
 }
 
 static const char *pause_reason(const json_t *status)
@@ -54,7 +57,9 @@ void progress_read(const json_t *status, struct progress *out)
 	out->failed = number(status, "failed");
 	out->counted = json_object_get(status, "files") != NULL;
 	out->unsteady = number(status, "unsteady");
-	out->percent = (int)number(status, "percent");
+	out->percent = number(status, "percent") < 100 ?
+			       (int)number(status, "percent") :
+			       100;
 	out->error = json_string_value(json_object_get(catalog, "error"));
 	out->reading =
 		!out->error && json_is_false(json_object_get(catalog, "open"));

@@ -1,210 +1,118 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
 #include "core/dedup/dedup_impl.h"
 
-/* ---- reasons ---- */
-
-int dedup_stop(struct dedup_result *r, enum dedup_outcome outcome,
-	       const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	(void)vsnprintf(r->reason, sizeof(r->reason), format, args);
-	va_end(args);
-	r->outcome = outcome;
-	return -ECANCELED;
-}
-
-static int skip(struct dedup_result *r, const char *reason)
-{
-	return dedup_stop(r, DEDUP_SKIPPED, "%s", reason);
-}
-
-int dedup_explain(struct dedup_result *r, const char *action, int err)
-{
-	switch (err) {
-	case 0:
-		return 0;
-	case -EILSEQ:
-		return skip(r, "the contents differ");
-	case -ETXTBSY:
-		return skip(r, "a program has it open for writing");
-	case -ESTALE:
-		return skip(r, "it has changed");
-	case -EBUSY:
-		return skip(r, "another program has locked it (busy)");
-	case -ELOOP:
-		return skip(r, "a directory of its path is a symbolic link");
-	case -EOPNOTSUPP:
-		return skip(r, "this filesystem cannot share blocks of them "
-			       "(XFS and btrfs can): not supported");
-	case -EEXIST:
-		return skip(r, "it is the kept file itself, by another path");
-	case -EXDEV:
-		return skip(r, "the two are on different filesystems");
-	default:
-		return dedup_stop(r, DEDUP_SKIPPED, "%s: %s", action,
-				  err_text(err));
-	}
-}
-
-/* ---- the two files ---- */
-
-int dedup_open_step(const struct dedup_plan *p, const struct dedup_step *step,
-		    const struct dedup_options *o, struct dedup_pair *pair,
-		    struct dedup_result *r)
-{
-	bool is_kept;
-	int err = dedup_pair_open(p, step, o, pair, &is_kept);
-
-	if (err == -ESTALE && is_kept)
-		return skip(r, "the file that is kept has changed");
-	if (err)
-		return dedup_explain(r,
-				     is_kept ? "the file that is kept" :
-					       "cannot be opened",
-				     err);
-	return 0;
-}
-
-/* What the groups were made of, if they say so. */
-static bool is_known_content(const struct dedup_plan *p,
-			     const struct dedup_step *step,
-			     const struct dedup_pair *pair)
-{
-	const char *known = p->files[step->replace].xxh128;
-
-	return !*known || !strcmp(known, pair->xxh128);
-}
-
-static int compare(const struct dedup_plan *p, const struct dedup_step *step,
-		   const struct dedup_options *o, struct dedup_pair *pair,
-		   struct dedup_result *r)
-{
-	static const char cannot[] = "cannot be compared";
-	const char *difference = NULL;
-	int err = dedup_explain(r, cannot, dedup_compare_content(pair));
-
-	if (!err && !is_known_content(p, step, pair))
-		err = skip(r, "its content is not that of the groups any more");
-	if (err || o->method != DEDUP_HARDLINK)
-		return err;
-	err = dedup_explain(
-		r, cannot,
-		dedup_compare_metadata(pair, o->is_derived, &difference));
-	if (err || !difference)
-		return err;
-	if (o->force_metadata && !dedup_has_privileges(pair))
-		return 0;
-	return dedup_stop(r, DEDUP_SKIPPED, "their %s differ%s", difference,
-			  o->force_metadata ?
-				  ", and one has set-ID bits or capabilities" :
-				  "");
-}
-
-/* ---- replacing ---- */
-
-/* Where the replaced path is, and the name beside it. */
-struct dedup_spot {
-	int directory; /* open */
-	const char *name;
-	const char *temporary;
+/*
+ * All names of a file go in one step, or none does:
+ *
+ *   1. A link to the kept file is made beside each name (hard links only).
+ *   2. Each name is exchanged with the one beside it, or renamed to it.  Then
+ *      it is looked at: the old file, unchanged, must be what is beside.
+ *   3. The names beside are removed, and the old file with the last of them.
+ *
+ * What fails in 1 or 2 is taken back.
+ */
+struct replacing {
+	const struct dedup_pair *pair;
+	struct dedup_spot *spots;
+	size_t count;
+	bool links; /* DEDUP_HARDLINK */
 };
 
-static bool has_inode(int directory, const char *name, ino_t inode)
+static int swap(const struct replacing *w, const struct dedup_spot *s,
+		bool back)
 {
-	struct stat st;
+	const char *from = back ? s->beside : s->name;
+	const char *to = back ? s->name : s->beside;
 
-	return !fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) &&
-	       st.st_ino == inode;
-}
-
-static int link_beside(const struct dedup_spot *s, const struct dedup_pair *p)
-{
-	char path[32];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", p->keep.fd);
-	return linkat(AT_FDCWD, path, s->directory, s->temporary,
-		      AT_SYMLINK_FOLLOW) ?
+	return renameat2(s->directory, from, s->directory, to,
+			 w->links ? RENAME_EXCHANGE : RENAME_NOREPLACE) ?
 		       -errno :
 		       0;
 }
 
-static int rename_beside(const struct dedup_spot *s, bool back, unsigned flags)
+/* After the rename the old file has the other name, and the kept one has the
+ * name that it is to have. */
+static int check_swapped(const struct replacing *w, const struct dedup_spot *s)
 {
-	const char *from = back ? s->temporary : s->name;
-	const char *to = back ? s->name : s->temporary;
+	const struct dedup_side *keep = &w->pair->keep;
+	ino_t old = w->pair->replace.st.st_ino;
 
-	return renameat2(s->directory, from, s->directory, to, flags) ? -errno :
-									0;
-}
-
-/* After the rename the old file has the other name.  If it is not the one that
- * was compared, or was changed since, the rename is taken back. */
-static int check_renamed(const struct dedup_spot *s, const struct dedup_pair *p)
-{
-	if (!has_inode(s->directory, s->temporary, p->replace.st.st_ino))
+	if (!dedup_has_inode(s->directory, s->beside, old) ||
+	    !(w->links ?
+		      dedup_has_inode(s->directory, s->name, keep->st.st_ino) :
+		      dedup_has_inode(keep->directory, keep->name,
+				      keep->st.st_ino)))
 		return -ESTALE;
-	return dedup_pair_check(p, true);
+	return dedup_pair_check(w->pair, true);
 }
 
-static int replace_by_link(const struct dedup_spot *s,
-			   const struct dedup_pair *p)
+static int replace_names(const struct replacing *w)
 {
-	int err = link_beside(s, p);
+	size_t made = 0, swapped = 0, i;
+	int err = 0, failed = 0;
 
-	if (err)
-		return err;
-	err = rename_beside(s, false, RENAME_EXCHANGE);
-	if (!err) {
-		err = check_renamed(s, p);
-		if (!err &&
-		    !has_inode(s->directory, s->name, p->keep.st.st_ino))
-			err = -ESTALE;
-		if (err)
-			(void)rename_beside(s, false, RENAME_EXCHANGE);
+	while (w->links && made < w->count && !err) {
+		err = dedup_link(w->pair->keep.fd, w->spots[made].directory,
+				 w->spots[made].beside);
+		made += !err;
 	}
-	/* Either the old file or the link that is not needed. */
-	if (!err || has_inode(s->directory, s->temporary, p->keep.st.st_ino))
-		(void)unlinkat(s->directory, s->temporary, 0);
-	return err;
-}
-
-static bool is_still_kept(const struct dedup_pair *p)
-{
-	struct stat st;
-
-	return has_inode(p->keep.directory, p->keep.name, p->keep.st.st_ino) &&
-	       !fstat(p->keep.fd, &st) && st.st_nlink > 0;
-}
-
-static int remove_copy(const struct dedup_spot *s, const struct dedup_pair *p)
-{
-	int err = rename_beside(s, false, RENAME_NOREPLACE);
-
-	if (err)
-		return err;
-	err = check_renamed(s, p);
-	if (!err && !is_still_kept(p))
-		err = -ESTALE;
-	if (err) {
-		(void)rename_beside(s, true, RENAME_NOREPLACE);
-		return err;
+	while (swapped < w->count && !err) {
+		err = swap(w, &w->spots[swapped], false);
+		swapped += !err;
+		if (!err)
+			err = check_swapped(w, &w->spots[swapped - 1]);
 	}
-	return unlinkat(s->directory, s->temporary, 0) ? -errno : 0;
+	for (i = 0; err && i < swapped; i++)
+		(void)swap(w, &w->spots[i], true);
+	/* What is beside is the old file, or the link that is not needed. */
+	for (i = 0; i < (err ? made : w->count); i++) {
+		const struct dedup_spot *s = &w->spots[i];
+
+		if (err && !dedup_has_inode(s->directory, s->beside,
+					    w->pair->keep.st.st_ino))
+			continue;
+		if (unlinkat(s->directory, s->beside, 0))
+			failed = failed ? failed : -errno;
+	}
+	return err ? err : failed;
+}
+
+/* The kept file may be younger than the copy and not on the disk yet: no power
+ * loss may take it after the copy is gone. */
+static int sync_kept(const struct dedup_pair *p)
+{
+	if (!fsync(p->keep.fd) || errno == EINVAL || errno == EROFS)
+		return 0;
+	return -errno;
 }
 
 /* ---- one step ---- */
+
+static int replace(const struct dedup_rules *rules,
+		   const struct dedup_step *step, const struct replacing *w,
+		   bool apply, struct dedup_sharing *sharing)
+{
+	int err;
+
+	if (rules->method == DEDUP_REFLINK)
+		return dedup_share_whole(w->pair, apply, sharing);
+	if (rules->method == DEDUP_BLOCKS)
+		return dedup_share_alike(rules->blocks, step->keep, w->pair,
+					 apply, sharing);
+	err = apply ? sync_kept(w->pair) : 0;
+	return apply && !err ? replace_names(w) : err;
+}
 
 static int make_temporary(char out[40])
 {
@@ -217,88 +125,105 @@ static int make_temporary(char out[40])
 	return 0;
 }
 
-/* The kept file may be younger than the copy and not on the disk yet: no power
- * loss may take it after the copy is gone. */
-static int sync_kept(const struct dedup_pair *p)
-{
-	if (!fsync(p->keep.fd) || errno == EINVAL || errno == EROFS)
-		return 0;
-	return -errno;
-}
-
-static int replace(const struct dedup_options *o, const struct dedup_spot *s,
-		   const struct dedup_pair *pair, struct dedup_sharing *sharing)
-{
-	int err;
-
-	if (o->method == DEDUP_REFLINK)
-		return dedup_share_whole(pair, true, sharing);
-	err = sync_kept(pair);
-	if (err)
-		return err;
-	return o->method == DEDUP_HARDLINK ? replace_by_link(s, pair) :
-					     remove_copy(s, pair);
-}
-
-static int replace_journaled(const struct dedup_options *o,
-			     const struct dedup_pair *pair,
+static int replace_journaled(const struct dedup_rules *rules,
+			     const struct dedup_step *step,
+			     const struct replacing *w,
 			     struct dedup_record *record,
 			     struct dedup_journal *j, struct dedup_result *r)
 {
-	const struct dedup_spot spot = { .directory = pair->replace.directory,
-					 .name = pair->replace.name,
-					 .temporary = record->temporary };
 	int err = dedup_journal_begin(j, record);
 
 	if (err)
 		return dedup_stop(r, DEDUP_STOP,
 				  "the journal cannot be written: %s",
 				  err_text(err));
-	err = replace(o, &spot, pair, &r->sharing);
+	err = replace(rules, step, w, true, &r->sharing);
 	(void)dedup_journal_end(j, record, !err);
-	return dedup_explain(r, "cannot be replaced", err);
+	return err;
 }
 
-void dedup_apply(const struct dedup_plan *p, const struct dedup_step *step,
-		 const struct dedup_options *options, struct dedup_journal *j,
+/* What undo needs, then the deed. */
+static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
+		     const struct dedup_rules *rules,
+		     const struct dedup_pair *pair, struct dedup_journal *j,
+		     struct dedup_result *r)
+{
+	const struct dedup_file *f = &p->files[step->replace];
+	bool sharing = dedup_is_sharing(rules->method);
+	struct dedup_record record = {
+		.method = rules->method,
+		.paths = f->paths,
+		.path_count = sharing ? 1 : f->path_count,
+		.keep = p->files[step->keep].paths[0],
+		.st = *dedup_side_stat(&pair->replace),
+		.keep_inode = pair->keep.st.st_ino,
+	};
+	struct replacing w = { .pair = pair,
+			       .count = record.path_count,
+			       .links = rules->method == DEDUP_HARDLINK };
+	char temporary[40];
+	int err = make_temporary(temporary);
+
+	record.temporary = sharing ? NULL : temporary;
+	record.st.st_ino = pair->replace.st.st_ino;
+	memcpy(record.sha256, pair->sha256, sizeof(record.sha256));
+	if (!err)
+		err = dedup_read_attributes(pair->replace.fd, rules->is_derived,
+					    &record.attributes);
+	if (!err && !sharing)
+		err = dedup_spots_open(record.paths, record.path_count,
+				       temporary, false, &w.spots);
+	if (!err)
+		err = replace_journaled(rules, step, &w, &record, j, r);
+	dedup_spots_close(w.spots, w.count);
+	json_decref(record.attributes);
+	return err;
+}
+
+/* ext4 gives an inode 65,000 names; others more, and say so then. */
+static bool is_full(const struct dedup_file *keep, int fd, size_t more)
+{
+	enum { EXT4_LINK_MOST = 65000 };
+	struct statfs fs;
+
+	return keep->links + more > EXT4_LINK_MOST && !fstatfs(fd, &fs) &&
+	       fs.f_type == EXT4_SUPER_MAGIC;
+}
+
+void dedup_apply(struct dedup_plan *p, const struct dedup_step *step,
+		 const struct dedup_rules *rules, struct dedup_journal *j,
 		 struct dedup_result *out)
 {
-	static const char attributes[] = "its attributes";
+	struct dedup_step s = *step;
+	const struct dedup_file *f = &p->files[s.replace];
+	struct dedup_file *keep = &p->files[s.keep];
 	struct dedup_pair pair;
-	struct dedup_record record = {
-		.method = options->method,
-		.path = p->files[step->replace].path,
-		.keep = p->files[step->keep].path,
-	};
-	char temporary[40];
 	int err;
 
-	if (options->method == DEDUP_BLOCKS || !j) {
-		dedup_share_step(p, step, options, j, out);
-		return;
+	while (keep->successor != SIZE_MAX) {
+		s.keep = keep->successor;
+		keep = &p->files[s.keep];
 	}
-	err = dedup_open_step(p, step, options, &pair, out);
-	if (!err)
-		err = compare(p, step, options, &pair, out);
-	if (!err)
-		err = dedup_explain(out, "random numbers",
-				    make_temporary(temporary));
-	if (!err)
-		err = dedup_explain(out, attributes,
-				    dedup_read_attributes(pair.replace.fd,
-							  options->is_derived,
-							  &record.attributes));
-	if (!err) {
-		record.temporary =
-			options->method == DEDUP_REFLINK ? NULL : temporary;
-		record.st = *dedup_side_stat(&pair.replace);
-		record.st.st_ino = pair.replace.st.st_ino;
-		record.keep_inode = pair.keep.st.st_ino;
-		memcpy(record.xxh128, pair.xxh128, sizeof(record.xxh128));
-		err = replace_journaled(options, &pair, &record, j, out);
-	}
-	if (!err)
+	out->keep = s.keep;
+	err = dedup_inspect(keep, f, rules, j != NULL, &pair, out);
+	if (!err && rules->method == DEDUP_HARDLINK &&
+	    is_full(keep, dedup_side_fd(&pair.keep), f->path_count))
+		err = -EMLINK;
+	if (!err && j)
+		err = carry_out(p, &s, rules, &pair, j, out);
+	else if (!err)
+		err = replace(rules, &s, &(struct replacing){ .pair = &pair },
+			      false, &out->sharing);
+	if (err == -EMLINK) {
+		keep->successor = s.replace;
+		out->outcome = DEDUP_KEPT;
+	} else if (!dedup_explain(out,
+				  dedup_is_sharing(rules->method) ?
+					  "blocks cannot be shared" :
+					  "cannot be replaced",
+				  err)) {
+		keep->links += f->path_count;
 		out->outcome = DEDUP_DONE;
-	json_decref(record.attributes);
+	}
 	dedup_pair_close(&pair);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/err.h"
 #include "core/dedup/blocks_impl.h"
 #include "core/dedup/dedup_impl.h"
 
@@ -227,7 +226,7 @@ int dedup_share_whole(const struct dedup_pair *pair, bool apply,
 
 /* ---- a pair ---- */
 
-static int match_pair(struct dedup_blocks *b, size_t keep,
+int dedup_share_alike(struct dedup_blocks *b, size_t keep,
 		      const struct dedup_pair *pair, bool apply,
 		      struct dedup_sharing *counts)
 {
@@ -245,61 +244,4 @@ static int match_pair(struct dedup_blocks *b, size_t keep,
 		err = do_windows(&m, apply, counts);
 	block_matcher_release(&m);
 	return err;
-}
-
-static int share_journaled(struct dedup_blocks *b, size_t keep,
-			   const struct dedup_pair *pair,
-			   struct dedup_record *record, struct dedup_journal *j,
-			   struct dedup_result *r)
-{
-	int err = dedup_journal_begin(j, record);
-
-	if (err)
-		return dedup_stop(r, DEDUP_STOP,
-				  "the journal cannot be written: %s",
-				  err_text(err));
-	err = match_pair(b, keep, pair, true, &r->sharing);
-	(void)dedup_journal_end(j, record, !err);
-	return dedup_explain(r, "blocks cannot be shared", err);
-}
-
-static int count(const struct dedup_step *step, const struct dedup_options *o,
-		 const struct dedup_pair *pair, struct dedup_result *r)
-{
-	int err = o->method == DEDUP_REFLINK ?
-			  dedup_share_whole(pair, false, &r->sharing) :
-			  match_pair(o->blocks, step->keep, pair, false,
-				     &r->sharing);
-
-	return dedup_explain(r, "cannot be compared", err);
-}
-
-void dedup_share_step(const struct dedup_plan *p, const struct dedup_step *step,
-		      const struct dedup_options *o, struct dedup_journal *j,
-		      struct dedup_result *out)
-{
-	struct dedup_pair pair;
-	struct dedup_record record = {
-		.method = o->method,
-		.path = p->files[step->replace].path,
-		.keep = p->files[step->keep].path,
-		.attributes = json_object(),
-	};
-	int err = dedup_open_step(p, step, o, &pair, out);
-
-	if (!err)
-		err = dedup_explain(
-			out, "blocks cannot be shared",
-			dedup_share_probe(pair.keep.fd, pair.replace.fd));
-	if (!err) {
-		record.st = pair.replace.st;
-		record.keep_inode = pair.keep.st.st_ino;
-		err = j ? share_journaled(o->blocks, step->keep, &pair, &record,
-					  j, out) :
-			  count(step, o, &pair, out);
-	}
-	if (!err)
-		out->outcome = DEDUP_DONE;
-	json_decref(record.attributes);
-	dedup_pair_close(&pair);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/limits.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
@@ -29,71 +30,123 @@ static ssize_t read_full(int fd, char *buffer, size_t len, off_t offset)
 	return (ssize_t)done;
 }
 
-static void hash_to_text(const XXH3_state_t *state, char out[33])
+/* XXH128 is what the groups have; SHA-256 is what another user cannot forge. */
+struct hashes {
+	XXH3_state_t *xxh; /* owned */
+	EVP_MD_CTX *sha;   /* owned; NULL: not wanted */
+};
+
+static int hashes_init(struct hashes *h, bool sha256)
+{
+	h->xxh = XXH3_createState();
+	h->sha = sha256 ? EVP_MD_CTX_new() : NULL;
+	if (!h->xxh || (sha256 && !h->sha) ||
+	    (h->sha && !EVP_DigestInit_ex(h->sha, EVP_sha256(), NULL)))
+		return -ENOMEM;
+	(void)XXH3_128bits_reset(h->xxh);
+	return 0;
+}
+
+static int hashes_add(struct hashes *h, const char *data, size_t len)
+{
+	(void)XXH3_128bits_update(h->xxh, data, len);
+	return !h->sha || EVP_DigestUpdate(h->sha, data, len) ? 0 : -ENOMEM;
+}
+
+static int hashes_end(struct hashes *h, char xxh128[33], char sha256[65])
 {
 	XXH128_canonical_t digest;
+	uint8_t sha[EVP_MAX_MD_SIZE];
 
-	XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(state));
-	hex_encode(digest.digest, sizeof(digest.digest), out);
+	XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(h->xxh));
+	hex_encode(digest.digest, sizeof(digest.digest), xxh128);
+	*sha256 = '\0';
+	if (!h->sha)
+		return 0;
+	if (!EVP_DigestFinal_ex(h->sha, sha, NULL))
+		return -ENOMEM;
+	hex_encode(sha, 32, sha256);
+	return 0;
+}
+
+static void hashes_release(struct hashes *h)
+{
+	(void)XXH3_freeState(h->xxh);
+	EVP_MD_CTX_free(h->sha);
 }
 
 /* 1 at the end of both files. */
-static int compare_chunk(const struct dedup_pair *p, XXH3_state_t *state,
-			 char *a, char *b, off_t offset)
+static int compare_chunk(const struct dedup_pair *p, struct hashes *h, char *a,
+			 char *b, off_t offset)
 {
 	ssize_t n = read_full(dedup_side_fd(&p->keep), a, CHUNK, offset);
 	ssize_t m = read_full(dedup_side_fd(&p->replace), b, CHUNK, offset);
+	int err;
 
 	if (n < 0 || m < 0)
 		return (int)(n < 0 ? n : m);
 	if (n != m || memcmp(a, b, (size_t)n) != 0)
 		return -EILSEQ;
-	(void)XXH3_128bits_update(state, a, (size_t)n);
-	return n < CHUNK;
+	err = hashes_add(h, a, (size_t)n);
+	return err ? err : n < CHUNK;
 }
 
-int dedup_compare_content(struct dedup_pair *p)
+int dedup_compare_content(struct dedup_pair *p, bool sha256)
 {
-	XXH3_state_t *state = XXH3_createState();
+	struct hashes h = { 0 };
 	char *a = malloc(CHUNK), *b = malloc(CHUNK);
-	int end = state && a && b ? 0 : -ENOMEM;
+	int end = hashes_init(&h, sha256);
 	off_t offset;
 
-	if (!end)
-		(void)XXH3_128bits_reset(state);
+	if (!a || !b)
+		end = -ENOMEM;
 	for (offset = 0; !end; offset += CHUNK)
 		end = dedup_pair_is_broken(p) ?
 			      -ETXTBSY :
-			      compare_chunk(p, state, a, b, offset);
+			      compare_chunk(p, &h, a, b, offset);
 	if (end > 0)
-		hash_to_text(state, p->xxh128);
+		end = hashes_end(&h, p->xxh128, p->sha256);
 	free(a);
 	free(b);
-	(void)XXH3_freeState(state);
+	hashes_release(&h);
 	return end < 0 ? end : dedup_pair_check(p, false);
 }
 
-int dedup_hash(int fd, char out[33])
+static int write_full(int fd, const char *buffer, size_t len, off_t offset)
 {
-	XXH3_state_t *state = XXH3_createState();
-	char *buffer = malloc(CHUNK);
-	int err = state && buffer ? 0 : -ENOMEM;
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		n = pwrite(fd, buffer + done, len - done, offset + (off_t)done);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+int dedup_copy(int from, int to, const char sha256[65])
+{
+	struct hashes h = { 0 };
+	char *buffer = malloc(CHUNK), xxh128[33], found[65];
+	int err = buffer ? hashes_init(&h, true) : -ENOMEM;
 	off_t offset = 0;
 	ssize_t n = 1;
 
-	if (!err)
-		(void)XXH3_128bits_reset(state);
 	while (!err && n) {
-		n = read_full(fd, buffer, CHUNK, offset);
-		err = n < 0 ? (int)n : 0;
+		n = read_full(from, buffer, CHUNK, offset);
+		err = n < 0 ? (int)n : hashes_add(&h, buffer, (size_t)n);
+		if (!err)
+			err = write_full(to, buffer, (size_t)n, offset);
 		offset += n;
-		if (n > 0)
-			(void)XXH3_128bits_update(state, buffer, (size_t)n);
 	}
 	if (!err)
-		hash_to_text(state, out);
+		err = hashes_end(&h, xxh128, found);
+	if (!err && strcmp(found, sha256) != 0)
+		err = -ESTALE;
 	free(buffer);
-	(void)XXH3_freeState(state);
+	hashes_release(&h);
 	return err;
 }
 
@@ -220,15 +273,10 @@ int dedup_compare_metadata(const struct dedup_pair *p,
 	return err;
 }
 
-static bool has_privileges(const struct dedup_side *s)
+bool dedup_has_privileges(const struct dedup_side *s)
 {
 	enum { BITS = S_ISUID | S_ISGID };
 
 	return dedup_side_stat(s)->st_mode & BITS ||
-	       fgetxattr(dedup_side_fd(s), "security.capability", NULL, 0) > 0;
-}
-
-bool dedup_has_privileges(const struct dedup_pair *p)
-{
-	return has_privileges(&p->keep) || has_privileges(&p->replace);
+	       fgetxattr(dedup_side_fd(s), DEDUP_CAPABILITY, NULL, 0) > 0;
 }

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "core/base/keep.h"
+
 /*
  * Turns exact copies into hard links, into files that share their extents, or
  * into nothing; makes near-duplicates share the blocks that are equal.
@@ -15,16 +17,19 @@
  *   open.c         opens files without following symbolic links
  *   pair.c         the two files of a step, open and watched
  *   compare.c      are two files equal, in bytes and in metadata?
- *   apply.c        one step: checks everything again, then replaces one path
+ *   reasons.c      why a step must not be done: asked for a plan and the deed
+ *   apply.c        one step: asks, then replaces all names of one file
  *   share_range.c  asks the kernel to share a range
  *   blocks.c       one step of DEDUP_BLOCKS; blocks_impl.h has the rest
  *   journal.c      what was done, written and synced before it is done
- *   undo.c         takes a journal back
- *   settle.c       finishes the step that a run was killed in
+ *   undo.c         takes a journal back; ends the step that a run was killed in
+ *
+ * All names (hard links) of a file go in one step: a file that keeps a name
+ * keeps its blocks.  A file with a name that no set lists is left alone.
  *
  * Nothing is taken for granted.  The sets may be wrong, and the files may have
  * changed since: each step opens both files, compares every byte, and
- * replaces the path only if neither has changed meanwhile.
+ * replaces the names only if neither has changed meanwhile.
  *
  * Nothing is trusted on the way either: paths have no "..", no directory on
  * them may be a symbolic link, and names are checked again after a rename,
@@ -33,7 +38,8 @@
  * Invariants, at every moment, also after kill -9 or power loss:
  *
  *   - A path that is replaced has its content: the old inode until one atomic
- *     rename, the new one after it.
+ *     rename, the new one after it.  The old inode has a name beside the path
+ *     until all names were renamed.
  *   - A content is never without a path: the kept file was opened, compared and
  *     is held open while a copy goes.
  *   - A step that cannot be undone from the journal was not begun.
@@ -53,24 +59,38 @@ enum dedup_method {
 /* "hardlink", ... */
 extern const char *const dedup_method_names[DEDUP_METHODS];
 
-/* ---- plan.c ---- */
-
-enum dedup_keep { DEDUP_KEEP_OLDEST, DEDUP_KEEP_NEWEST, DEDUP_KEEP_SHORTEST };
-
 struct dedup_rules {
 	enum dedup_method method;
-	enum dedup_keep keep; /* which of the equal files stays as it is */
-	/* Absolute directories: files below are never replaced, and are kept
-	 * before others. */
+	enum keep_order keep; /* which of the equal files stays as it is */
+	/* Absolute directories: files with a name below are never replaced, and
+	 * are kept before others. */
 	const char *const *directories;
 	size_t directory_count;
 	uint64_t min_size;
+	bool force_metadata;         /* also if owners or metadata differ */
+	struct dedup_blocks *blocks; /* DEDUP_BLOCKS; borrowed */
+	/* Attributes that are worked out, not stored: they do not count.
+	 * NULL: there are none. */
+	bool (*is_derived)(const char *attribute);
+	/* The path of the file below a kinfs mount, where the kernel shares
+	 * blocks and knows which processes have it open: free() it.  NULL, or
+	 * the same path: it is in no mount. */
+	char *(*real_path)(void *arg, const char *path);
+	void *arg;
 };
 
+/* ---- plan.c ---- */
+
+/* An inode with the names that a set lists. */
 struct dedup_file {
-	char *path; /* owned; absolute */
-	struct stat st;
+	char **paths; /* owned; absolute; the shortest first */
+	size_t path_count;
+	struct stat st;      /* of the paths, which may be in a mount */
+	uint64_t filesystem; /* what links, or blocks, can be shared within */
 	char xxh128[33]; /* that the content is said to have; "": not known */
+	/* Of a kept file: the names that it has, or would have by now; and the
+	 * file that is kept instead once it has as many as it can. */
+	size_t links, successor; /* SIZE_MAX: none */
 };
 
 /* Paths that are said to have one content. */
@@ -93,14 +113,15 @@ struct dedup_plan {
 	size_t file_count;
 	struct dedup_step *steps; /* owned */
 	size_t step_count;
-	uint64_t bytes;      /* the sum of the steps' */
 	size_t linked_count; /* paths that are links of the kept file already */
+	void *known;         /* owned; the files by inode: tsearch(3) */
 	/* A path that is left alone, and why; may be NULL. */
 	void (*skip)(void *arg, const char *path, const char *reason);
 	void *arg;
 };
 
-/* Adds the steps for one set.  -ENOMEM. */
+/* Adds the steps for one set, without files that an earlier set has.
+ * -ENOMEM. */
 int dedup_plan_add(struct dedup_plan *p, const struct dedup_rules *rules,
 		   const struct dedup_set *set);
 
@@ -140,21 +161,9 @@ void dedup_blocks_free(struct dedup_blocks *b);
 enum dedup_outcome {
 	DEDUP_DONE,
 	DEDUP_SKIPPED, /* reason says why; nothing was changed */
-	DEDUP_STOP,    /* the same, and no other step may be tried */
-};
-
-struct dedup_options {
-	enum dedup_method method;
-	bool force_metadata; /* hard links of files whose metadata differ */
-	struct dedup_blocks *blocks; /* DEDUP_BLOCKS; borrowed */
-	/* Attributes that are worked out, not stored: they do not count.
-	 * NULL: there are none. */
-	bool (*is_derived)(const char *attribute);
-	/* The path of the file below a kinfs mount, where the kernel shares
-	 * blocks and knows which processes have it open: free() it.  NULL, or
-	 * the same path: it is in no mount. */
-	char *(*real_path)(void *arg, const char *path);
-	void *arg;
+	DEDUP_KEPT,    /* the kept file can have no more links: this one is
+			* kept for the steps to come */
+	DEDUP_STOP,    /* as DEDUP_SKIPPED, and no other step may be tried */
 };
 
 /* Of a step that shares blocks: bytes of the second file, but for ranges. */
@@ -173,34 +182,35 @@ struct dedup_sharing {
 struct dedup_result {
 	enum dedup_outcome outcome;
 	char reason[160];
+	size_t keep; /* the file that it was, or would be, made of */
 	struct dedup_sharing sharing; /* DEDUP_REFLINK, DEDUP_BLOCKS */
 };
 
-/* Replaces one file of the plan.  Without a journal nothing is changed: for
- * methods that share blocks, out->sharing then has what would be. */
-void dedup_apply(const struct dedup_plan *p, const struct dedup_step *step,
-		 const struct dedup_options *options, struct dedup_journal *j,
+/* Replaces one file of the plan, unless there is a reason not to.  The steps
+ * are taken in their order.  Without a journal nothing is changed: the reasons
+ * are the same, and out->sharing has what would be. */
+void dedup_apply(struct dedup_plan *p, const struct dedup_step *step,
+		 const struct dedup_rules *rules, struct dedup_journal *j,
 		 struct dedup_result *out);
 
 /* ---- undo.c ---- */
 
 struct dedup_undo_counts {
-	size_t restored;
-	size_t failed;  /* told through tell */
-	size_t nothing; /* steps that changed nothing, or nothing any more */
-	size_t sharing; /* shared blocks, which stay: no content changed */
+	size_t restored; /* files, with all their names */
+	size_t failed;   /* paths; told through tell */
+	size_t nothing;  /* steps that changed nothing, or nothing any more */
+	size_t sharing;  /* shared blocks, which stay: no content changed */
 };
 
 /* Takes the steps of a journal back, the last one first, whichever of them were
- * begun.  tell gets what could not be taken back.  0 also with failures;
+ * begun.  tell gets what could not be taken back.  force_metadata: also where
+ * the file that was kept belongs to another user.  0 also with failures;
  * -EINVAL: it is no such journal; -EPERM: another user could have written it;
  * -EBUSY: a run is writing it.  A journal that was cut in the middle of its
  * last line is read up to there. */
-int dedup_undo(const char *journal,
+int dedup_undo(const char *journal, bool force_metadata,
 	       void (*tell)(void *arg, const char *path, const char *reason),
 	       void *arg, struct dedup_undo_counts *out);
-
-/* ---- settle.c ---- */
 
 /* Finishes or takes back the last step of a journal if a run was killed in it,
  * so that no temporary name is left.  Never fails on account of what it finds;

@@ -3,8 +3,14 @@
 #define CORE_DEDUP_DEDUP_IMPL_H
 
 #include <jansson.h>
+#include <limits.h>
 
 #include "core/dedup/dedup.h"
+
+static inline bool dedup_is_sharing(enum dedup_method method)
+{
+	return method == DEDUP_REFLINK || method == DEDUP_BLOCKS;
+}
 
 /* ---- open.c ---- */
 
@@ -18,10 +24,28 @@ int dedup_open_parent(const char *path, const char **name_out);
 /* Opens a regular file for reading; -ESTALE when it is none. */
 int dedup_open_at(int directory, const char *name);
 
+/* Where a name of a file is, and the name beside it that a step uses. */
+struct dedup_spot {
+	int directory;    /* open; or a negative errno */
+	const char *name; /* borrowed from the path */
+	char beside[NAME_MAX + 1];
+};
+
+/* The spots of count paths; close them.  Fails when a directory cannot be
+ * opened, unless lenient. */
+int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
+		     bool lenient, struct dedup_spot **out);
+void dedup_spots_close(struct dedup_spot *spots, size_t count);
+
+bool dedup_has_inode(int directory, const char *name, ino_t inode);
+
+/* A name for an open file. */
+int dedup_link(int fd, int directory, const char *name);
+
 /* ---- pair.c ---- */
 
 struct dedup_side {
-	int directory;    /* that the file is in */
+	int directory;    /* that the first name is in */
 	const char *name; /* in it; borrowed from the plan */
 	int fd;           /* for reading */
 	struct stat st;   /* before the files were compared */
@@ -36,14 +60,16 @@ struct dedup_side {
 struct dedup_pair {
 	struct dedup_side keep, replace;
 	char xxh128[33]; /* of the content, in hex, once compared */
+	char sha256[65]; /* the same, if that was wanted */
 };
 
 /* -ESTALE: it has changed since the plan; -ETXTBSY: open for writing; -EBUSY:
  * locked by another run; -EEXIST: they are two paths, and perhaps two device
  * numbers, of one file.  is_kept_out: which one it was.  To be closed in any
  * case. */
-int dedup_pair_open(const struct dedup_plan *p, const struct dedup_step *step,
-		    const struct dedup_options *o, struct dedup_pair *pair,
+int dedup_pair_open(const struct dedup_file *keep,
+		    const struct dedup_file *replace,
+		    const struct dedup_rules *rules, struct dedup_pair *pair,
 		    bool *is_kept_out);
 void dedup_pair_close(struct dedup_pair *pair);
 
@@ -61,11 +87,14 @@ int dedup_pair_check(const struct dedup_pair *p, bool renamed);
 /* ---- compare.c ---- */
 
 /* 0 when the contents are equal; -EILSEQ when not; -ETXTBSY when another
- * program opened one for writing; -ESTALE when one changed meanwhile. */
-int dedup_compare_content(struct dedup_pair *p);
+ * program opened one for writing; -ESTALE when one changed meanwhile.  sha256:
+ * work that out, too. */
+int dedup_compare_content(struct dedup_pair *p, bool sha256);
 
-/* One of them gives rights to those that execute it. */
-bool dedup_has_privileges(const struct dedup_pair *p);
+#define DEDUP_CAPABILITY "security.capability"
+
+/* The file gives rights to those that execute it. */
+bool dedup_has_privileges(const struct dedup_side *s);
 
 /* Names the first kind of metadata in which they differ, or NULL; by errno
  * when it cannot be found out. */
@@ -79,8 +108,26 @@ int dedup_read_attributes(int fd, bool (*is_derived)(const char *attribute),
 			  json_t **out);
 int dedup_write_attributes(int fd, const json_t *attributes);
 
-/* The XXH128 of a file, as 32 digits and a NUL. */
-int dedup_hash(int fd, char out[33]);
+/* Copies a file, if that has still the content with this SHA-256: what is
+ * written is hashed.  -ESTALE. */
+int dedup_copy(int from, int to, const char sha256[65]);
+
+/* ---- reasons.c ---- */
+
+/* Opens both files of a step and says why it must not be done; 0 when nothing
+ * is against it.  sha256 as above.  The pair is to be closed in any case. */
+int dedup_inspect(const struct dedup_file *keep,
+		  const struct dedup_file *replace,
+		  const struct dedup_rules *rules, bool sha256,
+		  struct dedup_pair *pair, struct dedup_result *r);
+
+/* Says why a step was not done.  Always -ECANCELED, for callers to return. */
+int dedup_stop(struct dedup_result *r, enum dedup_outcome outcome,
+	       const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Says by an errno why a step was not done; 0 for 0.  action: "cannot be
+ * opened", ... */
+int dedup_explain(struct dedup_result *r, const char *action, int err);
 
 /* ---- journal.c ---- */
 
@@ -90,11 +137,13 @@ int dedup_hash(int fd, char out[33]);
 struct dedup_record {
 	json_int_t step;
 	enum dedup_method method;
-	char *path, *keep; /* owned; absolute */
-	char *temporary;   /* owned; a name beside path; NULL: none is made */
+	char **paths;      /* owned; absolute: all names of the file */
+	size_t path_count; /* 1 or more */
+	char *keep;        /* owned; absolute */
+	char *temporary;   /* owned; a name beside a path; NULL: none */
 	struct stat st;    /* of what was replaced: mode, owner, times, inode */
 	ino_t keep_inode;
-	char xxh128[33];    /* "": not known */
+	char sha256[65];    /* "": not known */
 	json_t *attributes; /* owned */
 	bool ended, done;   /* the journal says so */
 };
@@ -112,50 +161,16 @@ int dedup_journal_read(const char *path, struct dedup_record **out,
 		       size_t *count_out);
 void dedup_record_release(struct dedup_record *r);
 
-/* ---- undo.c ---- */
-
-/* What is found where a step was made. */
-struct dedup_undo_spot {
-	int directory;
-	const char *name;
-	ino_t inode, beside; /* 0: there is none */
-	nlink_t beside_links;
-	bool is_old;        /* the path has the old file, or a copy of it */
-	bool is_beside_old; /* the old file, unchanged, has the name beside */
-};
-
-/* directory and name are set. */
-void dedup_spot_read(struct dedup_undo_spot *s, const struct dedup_record *r);
-
-/* The name beside is a link to the kept file that is not needed. */
-bool dedup_spot_has_spare_link(const struct dedup_undo_spot *s,
-			       const struct dedup_record *r);
-
-/* ---- apply.c ---- */
-
-/* Says why a step was not done.  Always -ECANCELED, for callers to return. */
-int dedup_stop(struct dedup_result *r, enum dedup_outcome outcome,
-	       const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* Says by an errno why a step was not done; 0 for 0.  action: "cannot be
- * opened", ... */
-int dedup_explain(struct dedup_result *r, const char *action, int err);
-
-/* Opens both files of a step, and says why that cannot be. */
-int dedup_open_step(const struct dedup_plan *p, const struct dedup_step *step,
-		    const struct dedup_options *o, struct dedup_pair *pair,
-		    struct dedup_result *r);
-
 /* ---- blocks.c ---- */
 
-/* dedup_apply() of methods that share blocks, but for DEDUP_REFLINK with a
- * journal. */
-void dedup_share_step(const struct dedup_plan *p, const struct dedup_step *step,
-		      const struct dedup_options *o, struct dedup_journal *j,
-		      struct dedup_result *out);
-
-/* Shares all of two equal files; -EILSEQ when they are not. */
+/* Shares all of two equal files; -EILSEQ when they are not.  apply: else it is
+ * only counted. */
 int dedup_share_whole(const struct dedup_pair *pair, bool apply,
+		      struct dedup_sharing *counts);
+
+/* Shares the equal blocks of two files; keep: the number of the kept one. */
+int dedup_share_alike(struct dedup_blocks *b, size_t keep,
+		      const struct dedup_pair *pair, bool apply,
 		      struct dedup_sharing *counts);
 
 /* ---- share_range.c ---- */

@@ -10,16 +10,16 @@
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
-#include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/dedup/dedup_impl.h"
 
 /*
- * A journal is lines of JSON.  The first one is {"kin_dedup_journal": 1}; a
+ * A journal is lines of JSON.  The first one is {"kin_dedup_journal": 2}; a
  * step has one line before it begins, with all that undo needs, and one after
  * it ended.  Numbers and times are those of stat(2).
  */
 #define FORMAT_KEY "kin_dedup_journal"
-enum { FORMAT = 1 };
+enum { FORMAT = 2 };
 
 struct dedup_journal {
 	int fd;
@@ -51,7 +51,7 @@ static int write_line(struct dedup_journal *j, json_t *object)
 }
 
 /* The path is the user's own: links on it are followed. */
-static int open_directory_of(const char *path)
+static int open_directory_of(const char *path, const char **name_out)
 {
 	const char *slash = strrchr(path, '/');
 	char *directory =
@@ -62,33 +62,39 @@ static int open_directory_of(const char *path)
 		return -ENOMEM;
 	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	free(directory);
+	*name_out = slash ? slash + 1 : path;
 	return fd < 0 ? -errno : fd;
 }
 
-/* In a directory where other users may remove files, they could put another
- * journal. */
+/* In a directory of another user, or where others may remove files, they could
+ * put another journal.  The caller's own group may write to it. */
 static int check_directory(int fd)
 {
 	struct stat st;
+	mode_t others = S_IWOTH | S_IWGRP;
 
 	if (fstat(fd, &st))
 		return -errno;
-	return st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX) ? -EPERM : 0;
+	if (st.st_gid == getegid())
+		others = S_IWOTH;
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return -EPERM;
+	return st.st_mode & others && !(st.st_mode & S_ISVTX) ? -EPERM : 0;
 }
 
 int dedup_journal_create(const char *path, struct dedup_journal **out)
 {
+	enum { FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC };
 	struct dedup_journal *j = calloc(1, sizeof(*j));
-	int directory = open_directory_of(path);
+	const char *name;
+	int directory = open_directory_of(path, &name);
 	int err = directory < 0 ? directory : check_directory(directory);
 
 	if (j)
 		j->fd = -1;
 	err = j ? err : -ENOMEM;
 	if (!err) {
-		j->fd = open(path,
-			     O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC,
-			     0600);
+		j->fd = openat(directory, name, FLAGS, 0600);
 		err = j->fd < 0 ? -errno : 0;
 	}
 	if (!err)
@@ -115,63 +121,43 @@ void dedup_journal_free(struct dedup_journal *j)
 	free(j);
 }
 
-/* ---- paths, which need not be UTF-8 ---- */
-
-static int set_path(json_t *object, const char *key, const char *path)
-{
-	json_t *text = json_string(path);
-	char name[32], *hex;
-
-	if (text)
-		return json_object_set_new(object, key, text) ? -ENOMEM : 0;
-	hex = malloc(2 * strlen(path) + 1);
-	if (!hex)
-		return -ENOMEM;
-	hex_encode((const uint8_t *)path, strlen(path), hex);
-	(void)snprintf(name, sizeof(name), "%s_hex", key);
-	text = json_string(hex);
-	free(hex);
-	return json_object_set_new(object, name, text) ? -ENOMEM : 0;
-}
-
-static char *get_path(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-	char name[32], *path;
-	size_t len;
-
-	if (text)
-		return strdup(text);
-	(void)snprintf(name, sizeof(name), "%s_hex", key);
-	text = json_string_value(json_object_get(object, name));
-	len = text ? strlen(text) / 2 : 0;
-	path = text ? calloc(1, len + 1) : NULL;
-	if (path && hex_decode(text, strlen(text), (uint8_t *)path, len)) {
-		free(path);
-		return NULL;
-	}
-	return path;
-}
-
 /* ---- writing steps ---- */
+
+static json_t *names_to_json(const struct dedup_record *r)
+{
+	json_t *names = json_array(), *name;
+	size_t i;
+
+	for (i = 0; names && i < r->path_count; i++) {
+		name = json_object();
+		if (!name || json_set_path(name, "path", r->paths[i]) ||
+		    json_array_append(names, name)) {
+			json_decref(names);
+			names = NULL;
+		}
+		json_decref(name);
+	}
+	return names;
+}
 
 static json_t *record_to_json(const struct dedup_record *r)
 {
 	const struct stat *st = &r->st;
 	json_t *o = json_pack(
-		"{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:s, s:O}",
+		"{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:s, s:O, "
+		"s:o}",
 		"step", r->step, "method", dedup_method_names[r->method],
 		"inode", (json_int_t)st->st_ino, "keep_inode",
 		(json_int_t)r->keep_inode, "size", (json_int_t)st->st_size,
 		"mtime_ns", (json_int_t)timespec_to_ns(&st->st_mtim),
 		"atime_ns", (json_int_t)timespec_to_ns(&st->st_atim), "mode",
 		(int)(st->st_mode & 07777), "uid", (json_int_t)st->st_uid,
-		"gid", (json_int_t)st->st_gid, "xxh128", r->xxh128,
-		"attributes", r->attributes);
+		"gid", (json_int_t)st->st_gid, "sha256", r->sha256,
+		"attributes", r->attributes, "names", names_to_json(r));
 
 	if (o &&
-	    (set_path(o, "path", r->path) || set_path(o, "keep", r->keep) ||
-	     (r->temporary && set_path(o, "temporary", r->temporary)))) {
+	    (json_set_path(o, "keep", r->keep) ||
+	     (r->temporary && json_set_path(o, "temporary", r->temporary)))) {
 		json_decref(o);
 		return NULL;
 	}
@@ -201,7 +187,9 @@ int dedup_journal_end(struct dedup_journal *j, const struct dedup_record *r,
 
 void dedup_record_release(struct dedup_record *r)
 {
-	free(r->path);
+	while (r->path_count)
+		free(r->paths[--r->path_count]);
+	free(r->paths);
 	free(r->keep);
 	free(r->temporary);
 	json_decref(r->attributes);
@@ -230,12 +218,17 @@ static bool is_temporary(const char *name)
 
 static bool is_record(const struct dedup_record *r)
 {
-	if (!r->path || !dedup_is_plain_path(r->path) || !r->keep ||
-	    !dedup_is_plain_path(r->keep) || !json_is_object(r->attributes))
+	size_t i;
+
+	for (i = 0; i < r->path_count; i++)
+		if (!dedup_is_plain_path(r->paths[i]))
+			return false;
+	if (!r->path_count || !r->keep || !dedup_is_plain_path(r->keep) ||
+	    !json_is_object(r->attributes))
 		return false;
-	return r->method == DEDUP_BLOCKS || r->method == DEDUP_REFLINK ||
+	return dedup_is_sharing(r->method) ||
 	       (r->temporary && is_temporary(r->temporary) &&
-		strlen(r->xxh128) == 32);
+		strlen(r->sha256) == 64);
 }
 
 static int parse_method(const json_t *o, enum dedup_method *out)
@@ -253,13 +246,15 @@ static int parse_method(const json_t *o, enum dedup_method *out)
 
 static int parse_record(const json_t *o, struct dedup_record *r)
 {
-	const char *hash = json_string_value(json_object_get(o, "xxh128"));
+	const char *hash = json_string_value(json_object_get(o, "sha256"));
+	const json_t *names = json_object_get(o, "names");
+	size_t count = json_array_size(names);
 
 	*r = (struct dedup_record){
 		.step = get_number(o, "step"),
-		.path = get_path(o, "path"),
-		.keep = get_path(o, "keep"),
-		.temporary = get_path(o, "temporary"),
+		.paths = calloc(count + 1, sizeof(*r->paths)),
+		.keep = json_get_path(o, "keep"),
+		.temporary = json_get_path(o, "temporary"),
 		.st = { .st_ino = (ino_t)get_number(o, "inode"),
 			.st_size = (off_t)get_number(o, "size"),
 			.st_mtim = get_time(o, "mtime_ns"),
@@ -270,9 +265,14 @@ static int parse_record(const json_t *o, struct dedup_record *r)
 		.keep_inode = (ino_t)get_number(o, "keep_inode"),
 		.attributes = json_incref(json_object_get(o, "attributes")),
 	};
-	if (hash && strlen(hash) < sizeof(r->xxh128))
-		memcpy(r->xxh128, hash, strlen(hash));
-	if (!parse_method(o, &r->method) && is_record(r))
+	if (hash && strlen(hash) < sizeof(r->sha256))
+		memcpy(r->sha256, hash, strlen(hash));
+	while (r->paths && r->path_count < count &&
+	       (r->paths[r->path_count] = json_get_path(
+			json_array_get(names, r->path_count), "path")))
+		r->path_count++;
+	if (r->path_count == count && !parse_method(o, &r->method) &&
+	    is_record(r))
 		return 0;
 	dedup_record_release(r);
 	return -EINVAL;

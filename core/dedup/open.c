@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -102,4 +103,59 @@ int dedup_open_at(int directory, const char *name)
 		return -ESTALE;
 	fd = openat(directory, name, FLAGS);
 	return fd < 0 ? -errno : fd;
+}
+
+/* ---- all names of a file ---- */
+
+int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
+		     bool lenient, struct dedup_spot **out)
+{
+	struct dedup_spot *spots = calloc(count, sizeof(*spots)), *s;
+	size_t i;
+	int err = spots ? 0 : -ENOMEM;
+
+	for (i = 0; i < count && !err; i++) {
+		s = &spots[i];
+		s->directory = dedup_open_parent(paths[i], &s->name);
+		if (s->directory < 0)
+			err = lenient ? 0 : s->directory;
+		/* Several names in one directory. */
+		(void)snprintf(s->beside, sizeof(s->beside),
+			       i ? "%.200s-%zu" : "%.200s",
+			       temporary ? temporary : "", i);
+	}
+	if (err) {
+		dedup_spots_close(spots, i);
+		return err;
+	}
+	*out = spots;
+	return 0;
+}
+
+void dedup_spots_close(struct dedup_spot *spots, size_t count)
+{
+	size_t i;
+
+	for (i = 0; spots && i < count; i++)
+		if (spots[i].directory >= 0)
+			close(spots[i].directory);
+	free(spots);
+}
+
+bool dedup_has_inode(int directory, const char *name, ino_t inode)
+{
+	struct stat st;
+
+	return !fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_ino == inode;
+}
+
+int dedup_link(int fd, int directory, const char *name)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW) ?
+		       -errno :
+		       0;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/inode_number.h"
 #include "core/base/lease.h"
 #include "core/dedup/dedup_impl.h"
 
@@ -19,11 +20,14 @@
  * and knows of no writer that opened the file in SOURCE.
  */
 
-static bool is_as_planned(const struct stat *planned, const struct stat *now)
+/* The numbers of a mount are those of the tree below it, or made of them. */
+static bool is_as_before(const struct stat *before, const struct stat *now)
 {
-	return S_ISREG(now->st_mode) && planned->st_ino == now->st_ino &&
-	       planned->st_size == now->st_size &&
-	       timespec_to_ns(&planned->st_mtim) ==
+	return S_ISREG(now->st_mode) &&
+	       (inode_number_is_same(before->st_ino, now->st_ino) ||
+		inode_number_may_be(now->st_ino, before->st_ino)) &&
+	       before->st_size == now->st_size &&
+	       timespec_to_ns(&before->st_mtim) ==
 		       timespec_to_ns(&now->st_mtim);
 }
 
@@ -65,7 +69,7 @@ static int open_below(const char *path, struct dedup_side *s)
 	if (open_file(path, &directory, &name, &s->below_fd, &s->below_st))
 		return 0;
 	close(directory);
-	return is_as_planned(&s->st, &s->below_st) ? 0 : -ESTALE;
+	return is_as_before(&s->st, &s->below_st) ? 0 : -ESTALE;
 }
 
 /* A lease needs to be the owner, and a filesystem that has them; without one
@@ -86,26 +90,23 @@ static int watch(struct dedup_side *s)
 }
 
 /* Blocks are shared below a mount, and there only. */
-static bool is_for_sharing(enum dedup_method method)
+static int open_side(const struct dedup_rules *rules,
+		     const struct dedup_file *f, struct dedup_side *s)
 {
-	return method == DEDUP_REFLINK || method == DEDUP_BLOCKS;
-}
-
-static int open_side(const struct dedup_options *o, const struct dedup_file *f,
-		     struct dedup_side *s)
-{
-	char *real = o->real_path ? o->real_path(o->arg, f->path) : NULL;
-	bool sharing = is_for_sharing(o->method);
-	int err = open_file(real && sharing ? real : f->path, &s->directory,
-			    &s->name, &s->fd, &s->st);
+	const char *path = f->paths[0];
+	char *real =
+		rules->real_path ? rules->real_path(rules->arg, path) : NULL;
+	bool sharing = real && dedup_is_sharing(rules->method);
+	int err = open_file(sharing ? real : path, &s->directory, &s->name,
+			    &s->fd, &s->st);
 
 	/* The name is that of the string that is freed here. */
-	if (!err && real && sharing)
-		s->name = f->path + strlen(f->path) - strlen(s->name);
-	if (!err && (!is_as_planned(&f->st, &s->st) ||
-		     (!(real && sharing) && s->st.st_dev != f->st.st_dev)))
+	if (!err && sharing)
+		s->name = path + strlen(path) - strlen(s->name);
+	if (!err && (!is_as_before(&f->st, &s->st) ||
+		     (!sharing && s->st.st_dev != f->st.st_dev)))
 		err = -ESTALE;
-	if (!err && real && !sharing && strcmp(real, f->path) != 0)
+	if (!err && real && !sharing && strcmp(real, path) != 0)
 		err = open_below(real, s);
 	free(real);
 	return err;
@@ -121,6 +122,7 @@ static bool is_one_inode(const struct stat *a, const struct stat *b)
 static bool is_one_file(const struct dedup_pair *p)
 {
 	const struct dedup_side *k = &p->keep, *r = &p->replace;
+	const struct stat *a, *b;
 
 	if (is_one_inode(&k->st, &r->st) ||
 	    (k->below_fd >= 0 && is_one_inode(&k->below_st, &r->st)) ||
@@ -128,50 +130,52 @@ static bool is_one_file(const struct dedup_pair *p)
 	    (k->below_fd >= 0 && r->below_fd >= 0 &&
 	     is_one_inode(&k->below_st, &r->below_st)))
 		return true;
-	/* Another filesystem may show a file of this one: bindfs, a network
-	 * mount of this machine.  Two files hardly ever change in one
+	/* Another filesystem may show a file of this one: overlayfs, bindfs, a
+	 * network mount of this machine.  Two files hardly ever change in one
 	 * nanosecond. */
-	return k->st.st_dev != r->st.st_dev &&
-	       timespec_to_ns(&k->st.st_ctim) ==
-		       timespec_to_ns(&r->st.st_ctim) &&
-	       timespec_to_ns(&k->st.st_mtim) == timespec_to_ns(&r->st.st_mtim);
+	a = dedup_side_stat(k);
+	b = dedup_side_stat(r);
+	return a->st_dev != b->st_dev &&
+	       timespec_to_ns(&a->st_ctim) == timespec_to_ns(&b->st_ctim) &&
+	       timespec_to_ns(&a->st_mtim) == timespec_to_ns(&b->st_mtim);
 }
 
 /* ---- both ---- */
 
 /* The kernel itself keeps writers out while it shares blocks. */
-static int hold_side(const struct dedup_options *o, int lock,
+static int hold_side(const struct dedup_rules *rules, int lock,
 		     struct dedup_side *s)
 {
 	int err = lock_file(s->fd, lock);
 
-	return err || o->method == DEDUP_BLOCKS ? err : watch(s);
+	return err || rules->method == DEDUP_BLOCKS ? err : watch(s);
 }
 
-int dedup_pair_open(const struct dedup_plan *p, const struct dedup_step *step,
-		    const struct dedup_options *o, struct dedup_pair *pair,
+int dedup_pair_open(const struct dedup_file *keep,
+		    const struct dedup_file *replace,
+		    const struct dedup_rules *rules, struct dedup_pair *pair,
 		    bool *is_kept_out)
 {
-	int lock = o->method == DEDUP_BLOCKS ? LOCK_SH : LOCK_EX, err;
+	int lock = rules->method == DEDUP_BLOCKS ? LOCK_SH : LOCK_EX, err;
 
 	*pair = (struct dedup_pair){
 		.keep = { .fd = -1, .directory = -1, .below_fd = -1 },
 		.replace = { .fd = -1, .directory = -1, .below_fd = -1 },
 	};
 	*is_kept_out = true;
-	err = open_side(o, &p->files[step->keep], &pair->keep);
+	err = open_side(rules, keep, &pair->keep);
 	if (err)
 		return err;
 	*is_kept_out = false;
-	err = open_side(o, &p->files[step->replace], &pair->replace);
+	err = open_side(rules, replace, &pair->replace);
 	if (!err && is_one_file(pair))
 		err = -EEXIST;
 	if (!err)
-		err = hold_side(o, lock, &pair->replace);
+		err = hold_side(rules, lock, &pair->replace);
 	if (err)
 		return err;
 	*is_kept_out = true;
-	return hold_side(o, LOCK_SH, &pair->keep);
+	return hold_side(rules, LOCK_SH, &pair->keep);
 }
 
 static void close_side(struct dedup_side *s)

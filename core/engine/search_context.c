@@ -43,17 +43,25 @@ static void hurry_commit(void *engine)
 /* Whether files of the scan are still to be hashed, or some change all the
  * time.  Files that were closed a moment ago do not count, as a tree in use
  * would never be complete; nor does a later scan, of a tree that is known. */
-static bool is_incomplete(void *engine)
+static bool is_incomplete(void *engine, bool *only_pending_out)
 {
 	struct engine *e = engine;
 	struct queue_counts counts;
 
 	/* In the order in which a file passes through them, see status.c. */
-	if ((scan_is_running(&e->scan) && !atomic_load(&e->scan.walks)) ||
-	    hash_is_feeding(&e->hash))
+	*only_pending_out =
+		!scan_is_running(&e->scan) || atomic_load(&e->scan.walks);
+	if (!*only_pending_out || hash_is_feeding(&e->hash))
 		return true;
 	queue_counts(&e->queue, &counts);
 	return counts.scanned || counts.unsteady;
+}
+
+static bool is_recent(void *engine, const struct file_key *key)
+{
+	struct engine *e = engine;
+
+	return queue_is_recent(&e->queue, key);
 }
 
 static void file_changed(void *engine, const struct file_key *key,
@@ -105,6 +113,7 @@ int engine_init_search(struct engine *e)
 		.commit_position = commit_position,
 		.commit_hurry = hurry_commit,
 		.is_incomplete = is_incomplete,
+		.is_recent = is_recent,
 		.file_changed = file_changed,
 		.damaged = catalog_damaged,
 		.ignores_any = ignores_any,

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/hex.h"
+#include "core/base/text.h"
 #include "core/engine/query_ioctl.h"
 #include "core/groups/groups.h"
 
@@ -72,29 +74,41 @@ static int put_query(int fd, bool writable, const struct buf *query)
 	return err;
 }
 
-/* Opens .query and writes the query. */
-static int ask(const char *listings, const struct groups_wish *wish,
-	       int *fd_out)
+/* Another user's mount could lead to any file by symbolic links. */
+static int open_query(int directory, bool *writable_out)
 {
-	struct buf path = { 0 }, query = { 0 };
-	bool writable = true;
-	int fd = -1, err = buf_append_format(&path, "%s/.query", listings);
+	struct stat st;
+	int fd = openat(directory, ".query", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
-	if (!err)
-		err = make_query(wish, &query);
-	if (!err) {
-		fd = open(path.data, O_RDWR | O_CLOEXEC);
-		if (fd < 0 && errno == EROFS) {
-			writable = false;
-			fd = open(path.data, O_RDONLY | O_CLOEXEC);
-		}
-		err = fd < 0 ? -errno : put_query(fd, writable, &query);
+	*writable_out = fd >= 0 || errno != EROFS;
+	if (!*writable_out)
+		fd = openat(directory, ".query",
+			    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -EBADMSG;
+}
+
+int query_ask(const char *listings, const struct buf *query, int *fd_out)
+{
+	int directory =
+		open(listings, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = directory < 0 ? -errno : 0, err;
+	bool writable = true;
+
+	if (directory >= 0) {
+		fd = open_query(directory, &writable);
+		close(directory);
 	}
-	buf_release(&path);
-	buf_release(&query);
-	if (err && fd >= 0)
+	if (fd < 0)
+		return fd;
+	err = put_query(fd, writable, query);
+	if (err)
 		close(fd);
-	if (!err)
+	else
 		*fd_out = fd;
 	return err;
 }
@@ -106,6 +120,8 @@ struct answer {
 	struct found_group group; /* at hand */
 	unsigned long number;     /* ... in the answer */
 	unsigned long long all;   /* groups that were found */
+	bool has_left_out;        /* files of this one, which are internal */
+	bool leaves_out;          /* ... the last file */
 	bool ended;
 };
 
@@ -133,15 +149,16 @@ static bool has_head(const struct found_group *group)
 }
 
 /*
- * Without its head, of which every file changed a moment ago, nothing says that
- * the members are alike: the copies of each are a group.
+ * Without its head, nothing says that the members are alike: the copies of each
+ * are a group.  Either the head was left out, or every file of it changed a
+ * moment ago.
  */
 static int hand_over_each(struct answer *a)
 {
 	size_t i;
 	int err = 0;
 
-	a->reader->totals.incomplete = true;
+	a->reader->totals.incomplete |= !a->has_left_out;
 	for (i = 0; i < a->group.count && !err; i++) {
 		struct found_group alone = { .members = &a->group.members[i],
 					     .count = 1 };
@@ -159,29 +176,43 @@ static int end_group(struct answer *a)
 	if (a->group.count)
 		err = has_head(&a->group) ? hand_over(a, &a->group) :
 					    hand_over_each(a);
+	a->has_left_out = false;
 	found_group_release(&a->group);
 	return err;
 }
 
-/* "file GROUP SCORE SIZE XXH128 MTIME/PATH" */
+static bool is_left_out(const struct answer *a, const char *path)
+{
+	const struct groups_wish *wish = a->reader->wish;
+
+	return !wish->vcs && !wish->every && keep_is_internal(path);
+}
+
+/* "file GROUP SCORE SIZE DISK XXH128 MTIME/PATH" */
 static int take_file(struct answer *a, const char *record)
 {
 	struct found_file file = { 0 };
-	unsigned long long size;
+	unsigned long long size, disk;
 	long long mtime_ns;
 	unsigned long number;
 	char xxh128[33];
 	int score, at = -1, err = 0;
 
-	if (sscanf(record, "file %lu %d %llu %32[0-9a-f] %lld/%n", &number,
-		   &score, &size, xxh128, &mtime_ns, &at) != 5 ||
-	    at < 0 || strlen(xxh128) != 32)
+	if (sscanf(record, "file %lu %d %llu %llu %32[0-9a-f] %lld/%n", &number,
+		   &score, &size, &disk, xxh128, &mtime_ns, &at) != 6 ||
+	    at < 0 || strlen(xxh128) != 32 || !text_is_plain_path(record + at))
 		return -EBADMSG;
 	if (number != a->number)
 		err = end_group(a);
 	a->number = number;
 	file.path = (char *)record + at;
 	file.mtime_ns = mtime_ns;
+	file.disk = disk;
+	a->leaves_out = is_left_out(a, file.path);
+	if (a->leaves_out) {
+		a->has_left_out = true;
+		return err;
+	}
 	return err ? err :
 		     found_group_add(&a->group, score, size, xxh128, &file);
 }
@@ -203,6 +234,32 @@ static int take_digests(struct answer *a, const char *record)
 	return m->digests ? 0 : -ENOMEM;
 }
 
+/* What is said of the file before. */
+static int take_name(struct answer *a, const char *record)
+{
+	struct found_member *m;
+	struct found_file *file;
+	unsigned long long nlink;
+
+	if (a->leaves_out)
+		return 0;
+	if (!a->group.count)
+		return -EBADMSG;
+	m = &a->group.members[a->group.count - 1];
+	file = &m->files[m->file_count - 1];
+	if (sscanf(record, "nlink %llu", &nlink) == 1) {
+		file->nlink = nlink;
+		return 0;
+	}
+	record += strlen("link ");
+	if (!text_is_plain_path(record))
+		return -EBADMSG;
+	/* As if it were not seen: the file stays. */
+	return is_left_out(a, record) ?
+		       0 :
+		       found_file_add_link(file, strdup(record));
+}
+
 static void tell_progress(const struct answer *a, bool found, double share)
 {
 	if (a->reader->progress)
@@ -215,9 +272,12 @@ static int take_record(struct answer *a, const char *record)
 
 	if (!strncmp(record, "file ", 5))
 		return take_file(a, record);
+	if (!strncmp(record, "link ", 5) || !strncmp(record, "nlink ", 6))
+		return take_name(a, record);
 	if (!strncmp(record, "digests ", 8))
 		return take_digests(a, record);
-	if (sscanf(record, "progress %u", &thousandths) == 1)
+	if (sscanf(record, "progress %u", &thousandths) == 1 &&
+	    thousandths <= 1000)
 		tell_progress(a, false, thousandths / 1000.0);
 	else if (sscanf(record, "groups %llu", &a->all) == 1)
 		tell_progress(a, true, 0);
@@ -261,6 +321,7 @@ static int read_answer(int fd, struct groups_reader *r)
 	ssize_t len = 1;
 	int err = 0;
 
+	tell_progress(&a, false, 0);
 	while (!err && len) {
 		err = buf_reserve(&text, PIECE);
 		len = err ? 0 : read(fd, text.data + text.len, PIECE);
@@ -280,8 +341,12 @@ static int read_answer(int fd, struct groups_reader *r)
 
 int groups_find(const char *listings, struct groups_reader *r)
 {
-	int fd, err = ask(listings, r->wish, &fd);
+	struct buf query = { 0 };
+	int fd, err = make_query(r->wish, &query);
 
+	if (!err)
+		err = query_ask(listings, &query, &fd);
+	buf_release(&query);
 	if (err)
 		return err;
 	err = read_answer(fd, r);

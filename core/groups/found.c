@@ -12,8 +12,14 @@ static void release_member(struct found_member *m)
 {
 	size_t i;
 
-	for (i = 0; i < m->file_count; i++)
-		free(m->files[i].path);
+	for (i = 0; i < m->file_count; i++) {
+		struct found_file *f = &m->files[i];
+
+		while (f->link_count)
+			free(f->links[--f->link_count]);
+		free(f->links);
+		free(f->path);
+	}
 	free(m->files);
 	free(m->digests);
 }
@@ -43,6 +49,21 @@ static struct found_member *add_member(struct found_group *group, int score,
 				    .has_size = true };
 	memcpy(m->xxh128, xxh128, sizeof(m->xxh128));
 	return m;
+}
+
+int found_file_add_link(struct found_file *file, char *path)
+{
+	char **links = path ? array_with_room(file->links, file->link_count,
+					      sizeof(*links)) :
+			      NULL;
+
+	if (!links) {
+		free(path);
+		return -ENOMEM;
+	}
+	file->links = links;
+	links[file->link_count++] = path;
+	return 0;
 }
 
 int found_group_add(struct found_group *group, int score, uint64_t size,
@@ -78,6 +99,26 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The first name by its bytes is the path. */
+static void sort_names(struct found_file *f)
+{
+	char *path = f->path;
+
+	if (!f->link_count)
+		return;
+	qsort(f->links, f->link_count, sizeof(*f->links), by_name);
+	if (strcmp(path, f->links[0]) < 0)
+		return;
+	f->path = f->links[0];
+	f->links[0] = path;
+	qsort(f->links, f->link_count, sizeof(*f->links), by_name);
+}
+
 static int by_score(const void *a, const void *b)
 {
 	const struct found_member *x = a, *y = b;
@@ -97,14 +138,24 @@ static bool is_below(const char *path, const char *directory)
 			(path[len] == '/' || !path[len]));
 }
 
-static bool is_below_any(const char *path, const char *const *paths,
-			 size_t count)
+/* The name of a file after the one before, from the path on; NULL: no more. */
+static const char *next_name(const struct found_file *f, size_t *at_io)
 {
-	size_t i;
+	size_t at = (*at_io)++;
 
-	for (i = 0; i < count; i++)
-		if (is_below(path, paths[i]))
-			return true;
+	return !at ? f->path : at <= f->link_count ? f->links[at - 1] : NULL;
+}
+
+static bool has_name_below(const struct found_file *f, const char *const *paths,
+			   size_t count)
+{
+	const char *name;
+	size_t i, at = 0;
+
+	while ((name = next_name(f, &at)))
+		for (i = 0; i < count; i++)
+			if (is_below(name, paths[i]))
+				return true;
 	return false;
 }
 
@@ -125,34 +176,69 @@ static size_t innermost(const char *path, const char *const *directories,
 static bool spans_two(const struct found_group *group,
 		      const struct groups_wish *wish)
 {
-	size_t first = SIZE_MAX, i, k, at;
+	size_t first = SIZE_MAX, i, k, at, next;
+	const char *name;
 
 	for (i = 0; i < group->count; i++)
 		for (k = 0; k < group->members[i].file_count; k++) {
-			at = innermost(group->members[i].files[k].path,
-				       wish->across, wish->across_count);
-			if (at != SIZE_MAX && first != SIZE_MAX && at != first)
-				return true;
-			first = at == SIZE_MAX ? first : at;
+			next = 0;
+			while ((name = next_name(&group->members[i].files[k],
+						 &next))) {
+				at = innermost(name, wish->across,
+					       wish->across_count);
+				if (at != SIZE_MAX && first != SIZE_MAX &&
+				    at != first)
+					return true;
+				first = at == SIZE_MAX ? first : at;
+			}
 		}
 	return !wish->across_count;
 }
 
 /* ---- the end of a group ---- */
 
+static struct keep_candidate candidate(const struct found_file *f)
+{
+	return (struct keep_candidate){
+		.path = f->path,
+		.mtime_ns = f->mtime_ns,
+		.is_protected = f->keep,
+	};
+}
+
+void found_member_choose(struct found_member *m, enum keep_order order)
+{
+	struct keep_candidate best, other;
+	size_t kept = 0, i;
+
+	for (i = 1; i < m->file_count; i++) {
+		best = candidate(&m->files[kept]);
+		other = candidate(&m->files[i]);
+		if (keep_compare(order, &other, &best) < 0)
+			kept = i;
+	}
+	for (i = 0; i < m->file_count; i++)
+		m->files[i].goes =
+			i != kept && !m->files[i].keep &&
+			m->files[i].nlink <= m->files[i].link_count + 1;
+}
+
 static void sum_member(struct found_group *group, struct found_member *m,
 		       const struct groups_wish *wish)
 {
-	size_t kept = 0, i;
+	size_t i;
 
+	for (i = 0; i < m->file_count; i++)
+		sort_names(&m->files[i]);
 	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
-	for (i = 0; i < m->file_count; i++) {
-		m->files[i].keep = is_below_any(m->files[i].path, wish->keep,
-						wish->keep_count);
-		kept += m->files[i].keep;
-	}
+	for (i = 0; i < m->file_count; i++)
+		m->files[i].keep = has_name_below(&m->files[i], wish->keep,
+						  wish->keep_count);
+	found_member_choose(m, wish->order);
 	group->files += m->file_count;
-	group->saved_exact += m->size * (m->file_count - (kept ? kept : 1));
+	for (i = 0; i < m->file_count; i++)
+		if (m->files[i].goes)
+			group->saved_exact += m->files[i].disk;
 }
 
 bool found_group_finish(struct found_group *group,
@@ -168,6 +254,6 @@ bool found_group_finish(struct found_group *group,
 		return false;
 	qsort(group->members, group->count, sizeof(*group->members), by_score);
 	for (i = 1; i < group->count; i++)
-		group->saved_near += group->members[i].size;
+		group->saved_near += group->members[i].files->disk;
 	return group->members[0].score == 100 && spans_two(group, wish);
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/keep.h"
+
 /*
  * Groups of near-duplicates, as a program outside of the daemon gets them: from
  * a mount, or from what `kin groups --json` wrote.  kin groups, dedup, report
@@ -31,10 +33,13 @@
  * ended early.
  */
 
+struct buf;
+
 struct groups_wish {
 	bool exact;        /* identical files only */
 	bool text;         /* the texts are compared, not the bytes */
 	bool every;        /* each content is a group, also of one file */
+	bool vcs;          /* also files for which keep_is_internal() */
 	int threshold;     /* 0: that of the mount */
 	uint64_t min_size; /* in bytes */
 	/* Paths relative to the root of the mount; all borrowed. */
@@ -46,12 +51,20 @@ struct groups_wish {
 	size_t across_count;
 	const char *const *keep; /* files below these are marked */
 	size_t keep_count;
+	enum keep_order order; /* which of the exact copies stays */
 };
 
+/* An inode with the names that the caller sees.  Removing some of its names
+ * frees nothing: they go together, or not at all. */
 struct found_file {
-	char *path; /* relative to the root of the mount */
+	char *path;   /* the first name, relative to the root of the mount */
+	char **links; /* the other names; owned, and in order */
+	size_t link_count;
+	uint64_t nlink; /* names that it has, seen or not; 0: not told */
 	int64_t mtime_ns;
-	bool keep;
+	uint64_t disk; /* bytes on disk; fewer than the length with holes */
+	bool keep;     /* it has a name below a directory of wish.keep */
+	bool goes; /* a copy of one that stays, of which all names are seen */
 };
 
 /* One content.  Files in byte order of the paths. */
@@ -70,9 +83,9 @@ struct found_group {
 	struct found_member *members;
 	size_t count;
 	size_t files;
-	uint64_t
-		saved_exact; /* if each member keeps one file, and all to keep */
-	uint64_t saved_near; /* sizes of all members but the head */
+	/* Bytes on disk of all files that could go, and of a file of each
+	 * member but the head.  Only the former could be saved. */
+	uint64_t saved_exact, saved_near;
 };
 
 struct groups_totals {
@@ -93,6 +106,10 @@ struct groups_reader {
 	struct groups_totals totals;
 };
 
+/* Opens the file .query of a directory of near-duplicates and writes the query;
+ * the descriptor, of which the answer is read, is the caller's. */
+int query_ask(const char *listings, const struct buf *query, int *fd_out);
+
 /* Asks in a directory of near-duplicates for what r->wish says, and reads the
  * answer.  -EBADMSG: it is not understood, or it ended too early. */
 int groups_find(const char *listings, struct groups_reader *r);
@@ -101,6 +118,9 @@ int groups_find(const char *listings, struct groups_reader *r);
 
 void found_group_release(struct found_group *group);
 
+/* Another name; takes path; NULL: -ENOMEM. */
+int found_file_add_link(struct found_file *file, char *path);
+
 /* Adds a file; to the last member if it has that content.  -ENOMEM. */
 int found_group_add(struct found_group *group, int score, uint64_t size,
 		    const char *xxh128, const struct found_file *file);
@@ -108,6 +128,9 @@ int found_group_add(struct found_group *group, int score, uint64_t size,
 /* Sorts, marks and sums.  False: it is no group that was wished for. */
 bool found_group_finish(struct found_group *group,
 			const struct groups_wish *wish);
+
+/* Sets goes of the files: of all but those with keep and the best one. */
+void found_member_choose(struct found_member *m, enum keep_order order);
 
 /* ---- line.c: what kin groups --json prints ---- */
 

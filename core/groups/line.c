@@ -7,31 +7,12 @@
 #include "core/base/array.h"
 #include "core/base/buf.h"
 #include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/groups/groups.h"
 
 /* A line of what kin groups --json prints. */
 
 /* ---- values ---- */
-
-/* An owned path: "KEY", or the bytes of "KEY_hex" where they are not UTF-8.
- * NULL without memory, or where there is no path. */
-static char *path_of(const json_t *object, const char *key, const char *hex_key)
-{
-	const char *hex = json_string_value(json_object_get(object, hex_key));
-	const char *text = json_string_value(json_object_get(object, key));
-	size_t len = hex ? strlen(hex) / 2 : 0;
-	char *path;
-
-	if (!hex)
-		return text ? strdup(text) : NULL;
-	path = calloc(1, len + 1);
-	if (path && (hex_decode(hex, strlen(hex), (uint8_t *)path, len) ||
-		     strlen(path) != len)) {
-		free(path);
-		return NULL;
-	}
-	return path;
-}
 
 /* A number from 0 to max; *out stays as it is where there is none. */
 static int take_number(const json_t *object, const char *key, uint64_t max,
@@ -64,7 +45,10 @@ static int add_file(struct found_member *m, const json_t *object)
 {
 	struct found_file *files =
 		array_with_room(m->files, m->file_count, sizeof(*files));
-	char *path = path_of(object, "path", "path_hex");
+	char *path = json_get_path(object, "path");
+	const json_t *links = json_object_get(object, "links");
+	size_t i;
+	int err;
 
 	if (files)
 		m->files = files;
@@ -72,12 +56,23 @@ static int add_file(struct found_member *m, const json_t *object)
 		free(path);
 		return files ? -EINVAL : -ENOMEM;
 	}
-	files[m->file_count++] = (struct found_file){
+	files += m->file_count++;
+	*files = (struct found_file){
 		.path = path,
+		.disk = m->size,
 		.mtime_ns = time_of(json_object_get(object, "mtime")),
 		.keep = json_is_true(json_object_get(object, "keep")),
+		.goes = json_is_true(json_object_get(object, "removable")),
 	};
-	return 0;
+	err = take_number(object, "nlink", INT64_MAX, &files->nlink);
+	/* Of an older kin, which did not tell it, the length. */
+	if (!err)
+		err = take_number(object, "disk", INT64_MAX, &files->disk);
+	for (i = 0; !err && i < json_array_size(links); i++) {
+		path = json_get_path(json_array_get(links, i), "path");
+		err = path ? found_file_add_link(files, path) : -EINVAL;
+	}
+	return err;
 }
 
 static int take_content(struct found_member *m, const json_t *object)
@@ -142,6 +137,10 @@ static int add_member(struct found_group *group, const json_t *object)
 	for (i = 0; !err && i < json_array_size(files); i++)
 		err = add_file(m, json_array_get(files, i));
 	group->files += m->file_count;
+	for (i = 0; i < m->file_count && !m->files[i].goes; i++)
+		;
+	if (i == m->file_count) /* a line of another program does not say it */
+		found_member_choose(m, KEEP_OLDEST);
 	return err ? err : take_digests(m, object);
 }
 
@@ -156,7 +155,7 @@ static int take_group(const json_t *object, struct groups_line *line)
 
 	line->threshold = (int)threshold;
 	if (!err && has_root) {
-		line->root = path_of(object, "root", "root_hex");
+		line->root = json_get_path(object, "root");
 		err = line->root && *line->root == '/' ? 0 : -EINVAL;
 	}
 	if (!err)

@@ -381,6 +381,19 @@ bool queue_doubts_file(struct queue *q, const struct file_key *key)
 	return doubts;
 }
 
+bool queue_is_recent(struct queue *q, const struct file_key *key)
+{
+	const struct job *job;
+	bool is_recent;
+
+	pthread_mutex_lock(&q->lock);
+	job = job_find(q, key);
+	is_recent = job &&
+		    (job->background == JOB_CLOSED || job->state == JOB_DONE);
+	pthread_mutex_unlock(&q->lock);
+	return is_recent;
+}
+
 /* Whether a request that is parked now ends the delay.  It does so once: the
  * worker may find the file ready sooner, and otherwise delays the job again. */
 static bool ends_delay(const struct job *job)

@@ -331,6 +331,10 @@ int queue_look(struct queue *q, const struct file_key *key,
  * hashed since. */
 bool queue_doubts_file(struct queue *q, const struct file_key *key);
 
+/* Whether the file was closed, or hashed, a moment ago: its job is not of the
+ * scan. */
+bool queue_is_recent(struct queue *q, const struct file_key *key);
+
 /* Parks a request for a file, whose job moves to the head of the queue.  If the
  * queue has a result for parked->identity, the request is answered at once.
  * When this function fails, parked->done is not called: -EAGAIN, the user has

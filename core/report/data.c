@@ -125,6 +125,7 @@ static int write_columns(struct data_writer *w, const struct report *r)
 		&r->places.bytes,
 		&r->times.bytes,
 		&r->keeps.bytes,
+		&r->disks.bytes,
 		&r->pair_scores.bytes,
 		&r->pair_as.bytes,
 		&r->pair_bs.bytes,

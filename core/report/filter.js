@@ -41,7 +41,7 @@ class Filter {
 		if (kind === "near")
 			tests.push((g) => model.near[g] > 0);
 		if (least)
-			tests.push((g) => model.saved(g) >= least);
+			tests.push((g) => model.inCopies(g) >= least);
 		if (this.dir)
 			tests.push(this.anyFile(this.filesWithin()));
 		if (this.text)
@@ -112,7 +112,7 @@ class Filter {
 		const model = this.model;
 		const keys = new Float64Array(model.groupCount);
 		const key = {
-			saved: (g) => model.saved(g),
+			saved: (g) => model.inCopies(g),
 			exact: (g) => model.exact[g],
 			near: (g) => model.near[g],
 			score: (g) => model.low[g],

@@ -14,7 +14,7 @@ const COLUMNS = [
 		tip: "The least score in the group" },
 	{ sort: "exact", title: "Exact", down: true, extra: true },
 	{ sort: "near", title: "Near", down: true, extra: true },
-	{ sort: "saved", title: "Could be saved", down: true },
+	{ sort: "saved", title: "In copies", down: true },
 ];
 
 // Browsers limit the height of an element; more lines than this scroll faster.
@@ -105,7 +105,7 @@ class GroupTable {
 		this.groups = groups;
 		this.most = 1;
 		for (const g of groups)
-			this.most = Math.max(this.most, this.model.saved(g));
+			this.most = Math.max(this.most, this.model.inCopies(g));
 		this.current = 0;
 		this.scroll.scrollTop = 0;
 		this.clearLines();

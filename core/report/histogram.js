@@ -61,16 +61,16 @@ class Histogram {
 	}
 
 	count(groups) {
-		const { score, groupStart, memberStart, fileKeep } = this.model;
+		const { score, groupStart, memberStart, fileGoes } = this.model;
 		const counts = new Uint32Array(101);
 
 		for (const g of groups)
 			for (let m = groupStart[g]; m < groupStart[g + 1]; m++) {
 				if (m > groupStart[g])
 					counts[Math.min(score[m], 99)]++;
-				for (let f = memberStart[m] + 1;
+				for (let f = memberStart[m];
 					f < memberStart[m + 1]; f++)
-					counts[100] += !fileKeep[f];
+					counts[100] += fileGoes[f] > 0;
 			}
 		return counts;
 	}

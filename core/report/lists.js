@@ -43,7 +43,7 @@ function showPairs(model, choose) {
 	document.getElementById("pairs-count").textContent =
 		formatCount(model.pairCount, "pair", "pairs");
 	list.append(makeTable("Directories that are alike",
-		["Directory", "is like", "Score", "Could be saved"],
+		["Directory", "is like", "Score", "In copies"],
 		families.slice(0, SHOWN.pairs).map((family) =>
 			familyRow(model, family, choose)), 2));
 	if (families.length > SHOWN.pairs)
@@ -61,9 +61,9 @@ function familyRow(model, { start, end }, choose) {
 	const like = make("div");
 	const scores = model.pairScore.subarray(start, end);
 	const [least, most] = [d3.min(scores), d3.max(scores)];
-	const saved = model.dirSaved(model.pairA[start]) +
+	const saved = model.dirInCopies(model.pairA[start]) +
 		d3.sum(model.pairB.subarray(start, end), (d) =>
-			model.dirSaved(d));
+			model.dirInCopies(d));
 
 	like.append(name(model.pairB[start]));
 	if (end - start > 1)

@@ -38,7 +38,7 @@ class Page {
 		this.histogram?.show(this.passed, filter);
 		this.input("reset").disabled = filter.isClear;
 		document.getElementById("count").textContent = this.summary(
-			d3.sum(this.found, (g) => model.saved(g)));
+			d3.sum(this.found, (g) => model.inCopies(g)));
 	}
 
 	summary(bytes) {
@@ -50,7 +50,7 @@ class Page {
 		const where = this.filter.dir ? " with files in " +
 			nameText(this.model.dirBytes(this.filter.dir)) : "";
 
-		return `${of}${where}: ${formatSize(bytes)}`;
+		return `${of}${where}: ${formatSize(bytes)} in copies`;
 	}
 
 	// ---- input ----

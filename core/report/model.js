@@ -84,7 +84,10 @@ class Model {
 		this.size = r.column(new Float64Array(this.memberCount));
 		this.fileDir = u32(this.fileCount);
 		this.fileTime = r.column(new Float64Array(this.fileCount));
-		this.fileKeep = r.column(new Uint8Array(this.fileCount));
+		const states = r.column(new Uint8Array(this.fileCount));
+		this.fileKeep = states.map((s) => s & 1);
+		this.fileGoes = states.map((s) => s & 2);
+		this.fileDisk = r.column(new Float64Array(this.fileCount));
 		this.pairScore = u32(this.pairCount);
 		this.pairA = u32(this.pairCount);
 		this.pairB = u32(this.pairCount);
@@ -96,11 +99,11 @@ class Model {
 
 	// The file of a content that stays, as core/report/report.c chooses it.
 	keptFile(m) {
-		for (let f = this.memberStart[m]; f < this.memberStart[m + 1];
-			f++)
-			if (this.fileKeep[f])
-				return f;
-		return this.memberStart[m];
+		let f = this.memberStart[m];
+
+		while (f + 1 < this.memberStart[m + 1] && this.fileGoes[f])
+			f++;
+		return f;
 	}
 
 	sumGroups() {
@@ -121,20 +124,20 @@ class Model {
 	}
 
 	sumMember(g, m) {
-		const { memberStart, fileDir, size } = this;
+		const { memberStart, fileDir, fileDisk } = this;
 		const kept = this.keptFile(m);
 		const head = m === this.groupStart[g];
 
 		if (!head) {
-			this.near[g] += size[m];
-			this.dirNear[fileDir[kept]] += size[m];
+			this.near[g] += fileDisk[kept];
+			this.dirNear[fileDir[kept]] += fileDisk[kept];
 			this.dirFiles[fileDir[kept]]++;
 			this.low[g] = Math.min(this.low[g], this.score[m]);
 		}
 		for (let f = memberStart[m]; f < memberStart[m + 1]; f++)
-			if (f !== kept && !this.fileKeep[f]) {
-				this.exact[g] += size[m];
-				this.dirExact[fileDir[f]] += size[m];
+			if (this.fileGoes[f]) {
+				this.exact[g] += fileDisk[f];
+				this.dirExact[fileDir[f]] += fileDisk[f];
 				this.dirFiles[fileDir[f]]++;
 			}
 	}
@@ -153,16 +156,17 @@ class Model {
 			this.dirExact[parent] += this.dirExact[d];
 			this.dirNear[parent] += this.dirNear[d];
 			this.dirFiles[parent] += this.dirFiles[d];
-			if (this.dirSaved(d))
+			if (this.dirInCopies(d))
 				(this.children[parent] ??= []).push(d);
 		}
 	}
 
-	saved(g) {
+	// Of these bytes only the exact ones could be saved.
+	inCopies(g) {
 		return this.exact[g] + this.near[g];
 	}
 
-	dirSaved(d) {
+	dirInCopies(d) {
 		return this.dirExact[d] + this.dirNear[d];
 	}
 

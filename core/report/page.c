@@ -226,11 +226,6 @@ static int put_version(const struct page *p)
 
 /* ---- totals ---- */
 
-static int put_saved(const struct page *p)
-{
-	return put_size(p, p->report->exact_bytes + p->report->near_bytes);
-}
-
 static int put_exact(const struct page *p)
 {
 	return put_size(p, p->report->exact_bytes);
@@ -273,9 +268,9 @@ static const struct filler {
 	{ "place", put_place },     { "made", put_made },
 	{ "notice", put_notice },   { "threshold", put_threshold },
 	{ "source", put_source },   { "version", put_version },
-	{ "saved", put_saved },     { "exact", put_exact },
-	{ "near", put_near },       { "groups", put_groups },
-	{ "files", put_files },     { "share", put_share },
+	{ "exact", put_exact },     { "near", put_near },
+	{ "groups", put_groups },   { "files", put_files },
+	{ "share", put_share },
 };
 
 static int fill(const struct page *p, const char *name, size_t len)

@@ -95,21 +95,23 @@ static int add_file(struct report *r, const struct found_file *file,
 	if (!err)
 		err = report_column_add(&r->times, seconds_of(file->mtime_ns));
 	if (!err)
-		err = report_column_add(&r->keeps, file->keep);
+		err = report_column_add(&r->keeps,
+					file->keep + 2U * file->goes);
+	if (!err)
+		err = report_column_add(&r->disks, file->disk);
 	if (!err)
 		err = buf_append(&r->names, name, strlen(name) + 1);
 	return err;
 }
 
-/* The file of a content that stays: the first to be kept, or the first. */
+/* The file of a content that stays, of which a near copy is one. */
 static size_t kept_file(const struct found_member *m)
 {
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; i < m->file_count; i++)
-		if (m->files[i].keep)
-			return i;
-	return 0;
+	while (i + 1 < m->file_count && m->files[i].goes)
+		i++;
+	return i;
 }
 
 static int add_files(struct report *r, const struct found_member *m, bool head)
@@ -122,10 +124,10 @@ static int add_files(struct report *r, const struct found_member *m, bool head)
 		err = add_file(r, &m->files[i], &place);
 		if (err)
 			break;
-		if (i != kept && !m->files[i].keep)
-			save(r, place, m->size, &r->exact_bytes);
+		if (m->files[i].goes)
+			save(r, place, m->files[i].disk, &r->exact_bytes);
 		else if (i == kept && !head)
-			save(r, place, m->size, &r->near_bytes);
+			save(r, place, m->files[i].disk, &r->near_bytes);
 	}
 	return err;
 }

@@ -53,7 +53,8 @@ struct report {
 	struct report_directories directories;
 	struct report_column member_counts;              /* of each group */
 	struct report_column file_counts, scores, sizes; /* of each member */
-	struct report_column places, times, keeps;       /* of each file */
+	/* Of each file; keeps: 1 if it is to be kept, 2 if it could go. */
+	struct report_column places, times, keeps, disks;
 	struct report_column pair_scores, pair_as, pair_bs;
 	struct report_column unread_places;
 	struct buf names;  /* of files, each with its NUL */

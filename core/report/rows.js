@@ -42,7 +42,7 @@ class Rows {
 	totalCell(g, most) {
 		const { model } = this;
 		const cell = make("div", "number total",
-			formatSize(model.saved(g)));
+			formatSize(model.inCopies(g)));
 		const near = 1000 * model.near[g] / most;
 		const exact = 1000 * model.exact[g] / most;
 		const space = "http://www.w3.org/2000/svg";

@@ -102,7 +102,7 @@ class Treemap {
 		this.element.textContent = "";
 		if (!root.value) {
 			this.element.append(make("p", "empty",
-				"Nothing could be saved here."));
+				"There are no copies here."));
 			return;
 		}
 		d3.treemap().size([clientWidth, clientHeight]).round(true)
@@ -202,7 +202,7 @@ class Treemap {
 	tell(tile) {
 		this.status.textContent = tile ? this.sentence(tile.area) :
 			this.model.groupCount ? "The larger the area, the more " +
-				"could be saved; blue is exact, amber near." : "";
+				"are in copies; blue is exact, amber near." : "";
 	}
 
 	// Only a width that changed needs another layout.
@@ -336,9 +336,9 @@ class Treemap {
 		});
 
 		this.table.replaceChildren(makeTable(
-			"Space that could be saved in each directory",
+			"Space in copies in each directory",
 			["Directory", "Copies", "Exact", "Near",
-				"Could be saved"], rows));
+				"In copies"], rows));
 	}
 }
 

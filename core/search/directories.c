@@ -499,6 +499,7 @@ static void directories_release(struct search_query *q)
 }
 
 const struct query_kind query_directories = {
+	.tells_incomplete = true,
 	.begin = directories_begin,
 	.turn = directories_turn,
 	.release = directories_release,

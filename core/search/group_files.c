@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/array.h"
 #include "core/search/groups.h"
 #include "core/search/search_impl.h"
 
@@ -14,9 +15,10 @@ struct group_files_state {
 	struct file_groups *groups; /* a reference */
 	struct search_group_cursor at;
 	uint32_t last;
-	bool heads;
+	bool heads, names;
 	size_t first; /* index of the first hit of the present member */
-	struct search_group_hit files[GROUP_FILES_MAX];
+	struct search_group_hit *files; /* owned; one for each hit */
+	size_t file_count;
 	search_group_files_fn *done;
 	void *arg;
 };
@@ -31,12 +33,14 @@ struct files_adder {
 	struct search_query *q;
 	int score;
 	size_t most; /* of q->hits */
+	bool names;
 };
 
 static int add_file(void *arg, const struct file_key *key)
 {
 	const struct files_adder *a = arg;
-	int err = hits_add_file(a->q, key, a->score);
+	int err = a->names ? hits_add_names(a->q, key, a->score) :
+			     hits_add_file(a->q, key, a->score);
 
 	return err < 0 ? err : a->q->hits.count >= a->most;
 }
@@ -63,7 +67,8 @@ static void keep_first(struct search_hits *hits, size_t from)
 static int find_files(struct search_query *q, struct group_files_state *state,
 		      const struct group_member *member)
 {
-	struct files_adder adder = { q, member->score, GROUP_FILES_MAX };
+	struct files_adder adder = { q, member->score, GROUP_FILES_MAX,
+				     state->names };
 	int err;
 
 	if (!state->at.copies.begun)
@@ -110,8 +115,19 @@ static int add_member(struct search_query *q, struct group_files_state *state,
 	found = find_files(q, state, member);
 	file.size = d.size;
 	memcpy(file.xxh128, d.xxh128, sizeof(file.xxh128));
-	for (; i < q->hits.count && i < GROUP_FILES_MAX; i++)
-		state->files[i] = file;
+	for (; i < q->hits.count; i++) {
+		/* Hits of a head that were dropped have left room. */
+		struct search_group_hit *files =
+			i < state->file_count ? state->files :
+						array_with_room(state->files, i,
+								sizeof(*files));
+
+		if (!files)
+			return -ENOMEM;
+		state->file_count += i == state->file_count;
+		state->files = files;
+		files[i] = file;
+	}
 	if (begins && i > first && state->groups->set->rules.every)
 		err = format_digests(q, member->content,
 				     &state->files[first].digests);
@@ -168,8 +184,9 @@ static void group_files_release(struct search_query *q)
 
 	if (state)
 		file_groups_unref(state->groups);
-	for (i = 0; state && i < GROUP_FILES_MAX; i++)
+	for (i = 0; state && i < state->file_count; i++)
 		free(state->files[i].digests);
+	free(state ? state->files : NULL);
 	free(state);
 	q->state = NULL;
 }
@@ -201,6 +218,7 @@ int search_group_files(struct searcher *s, struct file_groups *groups,
 	state->at = range->from;
 	state->last = range->last;
 	state->heads = range->heads;
+	state->names = range->names;
 	state->done = done;
 	state->arg = arg;
 	q->state = state;

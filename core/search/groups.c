@@ -375,7 +375,10 @@ static void groups_turn_over(struct search_query *q)
 	unsigned part = collect_part(q), done = part;
 	int64_t now = clock_now_ms();
 
-	if (!state->watch->progress || now - state->progress_ms < PROGRESS_MS)
+	/* What has been collected counts contents that others cannot see, and so
+	 * does the rest of the turn in which that ends. */
+	if (!q->caller.trusted || !state->watch->progress ||
+	    now - state->progress_ms < PROGRESS_MS)
 		return;
 	((struct groups_state *)q->state)->progress_ms = now;
 	if (state->collected)
@@ -415,6 +418,7 @@ static void groups_release(struct search_query *q)
 }
 
 static const struct query_kind query_groups = {
+	.tells_incomplete = true,
 	.begin = groups_begin,
 	.turn = groups_turn,
 	.turn_over = groups_turn_over,

@@ -64,7 +64,7 @@ void file_groups_unref(struct file_groups *groups);
 struct file_groups_watch {
 	/* Once true, the search ends soon with -ECANCELED. */
 	const atomic_bool *cancelled;
-	/* Reports progress, 0 to 1000; may be NULL. */
+	/* Reports progress, 0 to 1000, to a trusted caller; may be NULL. */
 	void (*progress)(void *arg, unsigned thousandths);
 	/* Gets a reference to the groups. */
 	void (*done)(void *arg, int result, struct file_groups *groups);
@@ -102,12 +102,12 @@ struct search_group_hit {
 /* The next files of the groups in order; at least one, unless end is set. */
 struct search_group_hits {
 	struct search_hits *hits;
-	struct search_group_hit *files; /* one for each hit */
+	const struct search_group_hit *files; /* one for each hit */
 	struct search_group_cursor next;
 	bool end;
 };
 
-/* Most files in an answer. */
+/* Most files in an answer, or hits before its last file. */
 enum { GROUP_FILES_MAX = 512 };
 
 typedef void search_group_files_fn(void *arg, int result,
@@ -117,6 +117,7 @@ struct search_group_range {
 	struct search_group_cursor from;
 	uint32_t last; /* the last group */
 	bool heads;    /* only the first file of each head */
+	bool names;    /* a hit for each name of a file, not the first alone */
 };
 
 /* files is valid during the call of done, which may take over its paths. */

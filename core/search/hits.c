@@ -23,8 +23,12 @@ struct hit_search {
 	struct file_record rec; /* of the file */
 	int score;
 	bool keep;                     /* add a hit */
+	bool all;                      /* for each name */
+	size_t found;                  /* names, with all */
+	uint64_t nlink;                /* of the file, with all */
 	bool stale;                    /* the identity differs from rec's */
 	struct file_identity identity; /* the present one */
+	uint64_t disk;                 /* bytes that it takes */
 };
 
 /* Takes path, also on failure. */
@@ -42,16 +46,41 @@ static int hit_add(const struct hit_search *s, char *path)
 	hits->hits[hits->count++] = (struct search_hit){
 		.path = path,
 		.score = s->score,
+		.disk = s->disk,
 		.key = *s->key,
 		.identity = s->rec.identity,
+		.nlink = s->nlink,
+		.link = s->found > 0,
 	};
 	return 0;
 }
 
+/* Takes path.  1: the hit that was added is the last one. */
+static int hit_add_name(struct hit_search *s, char *path)
+{
+	int err = hit_add(s, path);
+
+	if (err || !s->all)
+		return err ?: 1;
+	query_count_work(s->q, s->found > 0);
+	s->found++;
+	return s->found == s->nlink || s->found == HIT_NAMES_MAX;
+}
+
+static uint64_t disk_of(const struct stat *st)
+{
+	return (uint64_t)st->st_blocks * 512;
+}
+
 static bool is_unchanged(struct hit_search *s, int fd)
 {
-	if (!file_identify(s->q->context->source, fd, s->key, &s->identity))
+	struct stat st;
+
+	if (!file_identify(s->q->context->source, fd, s->key, &st))
 		return false;
+	source_get_identity(&st, &s->identity);
+	s->disk = disk_of(&st);
+	s->nlink = st.st_nlink;
 	s->stale = !file_identity_equal(&s->identity, &s->rec.identity);
 	return !s->stale;
 }
@@ -86,7 +115,7 @@ static int try_path(void *arg, const char *path)
 	if (fd < 0)
 		return 0;
 	if (is_unchanged(s, fd) && caller_can_read(&q->caller, fd))
-		err = (s->keep ? hit_add(s, strdup(path)) : 0) ?: 1;
+		err = s->keep ? hit_add_name(s, strdup(path)) : 1;
 	close(fd);
 	return err;
 }
@@ -96,7 +125,7 @@ static int try_path(void *arg, const char *path)
 /* Whether the entry of a directory is the unchanged file.  With TIMES_OWN the
  * generation need not be compared: a new file with the same inode number has
  * another ctime. */
-static bool entry_is_unchanged(const struct hit_search *s, int dir_fd,
+static bool entry_is_unchanged(struct hit_search *s, int dir_fd,
 			       const char *name)
 {
 	const struct source *source = s->q->context->source;
@@ -108,6 +137,8 @@ static bool entry_is_unchanged(const struct hit_search *s, int dir_fd,
 	    source_get_device(source, st.st_dev) != s->key->device)
 		return false;
 	source_get_identity(&st, &found);
+	s->nlink = st.st_nlink;
+	s->disk = disk_of(&st);
 	return file_identity_equal(&found, &s->rec.identity);
 }
 
@@ -144,7 +175,7 @@ static int try_link(void *arg, const struct file_key *parent,
 	    entry_is_unchanged(s, directory->fd,
 			       path + strlen(directory->path))) {
 		if (s->keep)
-			return hit_add(s, path) ?: 1;
+			return hit_add_name(s, path);
 		err = 1;
 	}
 	free(path);
@@ -175,18 +206,28 @@ static int try_file(struct hit_search *s)
 	    s->rec.state != FILE_FRESH)
 		return 0;
 	err = try_links(s);
-	if (!err)
+	if (!err && !s->found)
 		err = catalog_path_each(s->q->txn, &context->source->root,
 					s->key, try_path, s);
 	if (s->stale)
 		context->file_changed(context->ctx, s->key, &s->identity);
-	return err;
+	return err ? err : s->found > 0;
 }
 
 int hits_add_file(struct search_query *q, const struct file_key *key, int score)
 {
 	return try_file(&(struct hit_search){
 		.q = q, .key = key, .score = score, .keep = true });
+}
+
+int hits_add_names(struct search_query *q, const struct file_key *key,
+		   int score)
+{
+	return try_file(&(struct hit_search){ .q = q,
+					      .key = key,
+					      .score = score,
+					      .keep = true,
+					      .all = true });
 }
 
 int hits_probe_file(struct search_query *q, const struct file_key *key)
@@ -209,6 +250,66 @@ bool copy_is_visible(struct search_query *q, const struct file_key *key,
 	if (catalog_file_get(q->txn, key, &s.rec) || s.rec.state != FILE_FRESH)
 		return false;
 	return try_path(&s, path) == 1;
+}
+
+/* ---- files that are still to be hashed ---- */
+
+struct pending_search {
+	struct search_query *q;
+	const struct file_key *key;
+};
+
+/* 1: the path is visible and leads to the file; else 0. */
+static int try_pending_path(void *arg, const char *path)
+{
+	const struct pending_search *s = arg;
+	struct search_query *q = s->q;
+	struct stat st;
+	int fd, found;
+
+	if (!path_is_within(q, path) || !path_is_visible(q, path))
+		return 0;
+	fd = file_open_beneath(q->context->source->fd, path, O_PATH);
+	if (fd < 0)
+		return 0;
+	found = file_identify(q->context->source, fd, s->key, &st) &&
+		caller_can_read(&q->caller, fd);
+	close(fd);
+	return found;
+}
+
+/* 1: the file counts as missing in the caller's answer; else 0. */
+static int is_missing(struct search_query *q, const struct file_key *key)
+{
+	const struct search_context *context = q->context;
+	struct pending_search s = { q, key };
+
+	query_count_work(q, 1);
+	if (context->is_recent(context->ctx, key))
+		return 0;
+	return catalog_path_each(q->txn, &context->source->root, key,
+				 try_pending_path, &s);
+}
+
+int hits_settle_incomplete(struct search_query *q)
+{
+	struct file_record rec;
+	struct file_key key;
+	int err = 0;
+
+	if (!q->kind->tells_incomplete || q->caller.trusted || !q->only_pending)
+		return 0;
+	while (!err) {
+		err = catalog_pending_next(q->txn, &q->pending, &key, &rec);
+		if (!err)
+			err = query_may_go_on(q);
+		if (!err)
+			err = is_missing(q, &key) ?: q->err;
+		if (!err)
+			q->pending = key;
+	}
+	q->hits.incomplete = err == 1;
+	return err == -ENOENT || err == 1 ? 0 : err;
 }
 
 /* ---- the files with a content ---- */

@@ -217,6 +217,7 @@ static void file_release(struct search_query *q)
 }
 
 const struct query_kind query_file = {
+	.tells_incomplete = true,
 	.begin = file_begin,
 	.turn = file_turn,
 	.release = file_release,

@@ -19,15 +19,13 @@ bool caller_can_read(const struct search_caller *caller, int fd)
 }
 
 bool file_identify(const struct source *source, int fd,
-		   const struct file_key *key, struct file_identity *out)
+		   const struct file_key *key, struct stat *out)
 {
 	struct file_key found;
-	struct stat st;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (fstat(fd, out) || !S_ISREG(out->st_mode))
 		return false;
-	source_get_key(source, fd, &st, &found);
-	source_get_identity(&st, out);
+	source_get_key(source, fd, out, &found);
 	return file_key_equal(&found, key);
 }
 
@@ -78,12 +76,15 @@ bool search_hit_holds(const struct source *source, const char *path,
 {
 	int fd = file_open_beneath(source->fd, path, O_PATH);
 	struct file_identity now;
+	struct stat st;
 	bool holds;
 
 	if (fd < 0)
 		return false;
-	holds = file_identify(source, fd, key, &now) &&
-		file_identity_equal(&now, identity) &&
+	holds = file_identify(source, fd, key, &st);
+	if (holds)
+		source_get_identity(&st, &now);
+	holds = holds && file_identity_equal(&now, identity) &&
 		!faccessat(fd, "", R_OK, AT_EMPTY_PATH | AT_EACCESS);
 	close(fd);
 	return holds && directories_are_open(source, path);

@@ -190,7 +190,8 @@ void query_hold(struct search_query *q)
 
 	/* Before the position is read: then all results of files that no longer
 	 * count as incomplete have been posted. */
-	q->hits.incomplete = context->is_incomplete(context->ctx);
+	q->hits.incomplete =
+		context->is_incomplete(context->ctx, &q->only_pending);
 	pthread_mutex_lock(&s->lock);
 	stopped = s->stopped;
 	if (!stopped) {

@@ -19,7 +19,11 @@ static int turn_in_txn(struct search_query *q)
 
 	if (err)
 		return err;
-	err = q->kind->turn(q);
+	err = q->has_answer ? 0 : q->kind->turn(q);
+	if (!err) {
+		q->has_answer = true;
+		err = hits_settle_incomplete(q);
+	}
 	catalog_abort(q->txn);
 	q->txn = NULL;
 	return err;

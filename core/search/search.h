@@ -145,8 +145,12 @@ struct search_hit {
 	int score;             /* 100: identical */
 	int distinctive_score; /* the score without boilerplate */
 	uint64_t bytes;        /* in common, estimated; INDEX_SHARES only */
+	uint64_t disk;         /* bytes that the file takes */
 	struct file_key key;
 	struct file_identity identity;
+	/* Of search_group_files() with names: */
+	uint64_t nlink; /* names that the file has, listed or not */
+	bool link;      /* another name of the file of the hit before */
 };
 
 struct search_hits {
@@ -156,7 +160,8 @@ struct search_hits {
 	/* The state of the file's digests; hits are known only if it is
 	 * DIGESTS_FRESH.  The digests themselves are not filled in. */
 	struct file_digests file;
-	/* Files of the scan were still to be hashed. */
+	/* Files of the scan were still to be hashed; if the caller is not
+	 * trusted, files that it can read, or a scan was running. */
 	bool incomplete;
 };
 
@@ -217,8 +222,11 @@ struct search_context {
 	/* A query waits for the committer. */
 	void (*commit_hurry)(void *ctx);
 	/* Whether files of the scan are still to be hashed, or change all the
-	 * time. */
-	bool (*is_incomplete)(void *ctx);
+	 * time; only_pending_out: all of them are on the catalog's pending list,
+	 * as no first scan is running. */
+	bool (*is_incomplete)(void *ctx, bool *only_pending_out);
+	/* Whether a pending file is none of those. */
+	bool (*is_recent)(void *ctx, const struct file_key *key);
 	/* The file was found with another identity than its record's. */
 	void (*file_changed)(void *ctx, const struct file_key *key,
 			     const struct file_identity *identity);

@@ -25,6 +25,7 @@
 enum { TURN_OVER = -EINPROGRESS };
 
 struct query_kind {
+	bool tells_incomplete; /* its answer has incomplete of the hits */
 	/* Called without a transaction. */
 	int (*begin)(struct search_query *q);
 	/* 0: the answer is complete in hits or entries. */
@@ -78,6 +79,11 @@ struct search_query {
 	struct catalog_txn *txn;
 	struct directory_cache *directories; /* borrowed, of the thread */
 	size_t work_left;
+	/* No scan is running, so that what is missing is on the pending list.
+	 * Files up to the key have been examined, and are not missing. */
+	bool has_answer; /* but for that: turn() has returned 0 */
+	bool only_pending;
+	struct file_key pending;
 	bool has_searched; /* the index: not all matches were cached */
 	bool ignores;      /* the user ignores some pairs of contents */
 	int err;           /* of callbacks that cannot return it */
@@ -166,19 +172,28 @@ bool directory_is_visible(struct search_query *q, const struct file_key *key);
 bool directory_is_open(const struct source *source, const char *path,
 		       struct file_key *key_out);
 
-/* Gets the identity of fd; false if fd is not the regular file of that key. */
+/* Looks at fd; false if it is not the regular file of that key. */
 bool file_identify(const struct source *source, int fd,
-		   const struct file_key *key, struct file_identity *out);
+		   const struct file_key *key, struct stat *out);
 
 /* ---- hits.c ---- */
 
 /* Whether the caller is trusted or the file could be a hit. */
 bool file_is_visible(struct search_query *q, const struct file_key *key);
 
+/* For a caller that is not trusted: sets incomplete of the hits by the files
+ * that it can read. */
+int hits_settle_incomplete(struct search_query *q);
+
 /* Adds a hit for the file, by its first visible path.  1: added, 0: the file
  * is not visible or has changed. */
 int hits_add_file(struct search_query *q, const struct file_key *key,
 		  int score);
+
+/* The same with a hit for each visible path, HIT_NAMES_MAX at most. */
+enum { HIT_NAMES_MAX = 65536 };
+int hits_add_names(struct search_query *q, const struct file_key *key,
+		   int score);
 
 /* 1: hits_add_file() would add the file, else 0. */
 int hits_probe_file(struct search_query *q, const struct file_key *key);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -244,6 +245,14 @@ static int parse(struct arguments *a, int argc, char **argv)
 
 /* ---- catalogs ---- */
 
+/* What another user's mount says of itself could be any place. */
+static bool is_ours(const char *directory)
+{
+	struct stat st;
+
+	return !stat(directory, &st) && (!st.st_uid || st.st_uid == geteuid());
+}
+
 /* The directory of the catalog of a mount, to be freed. */
 static char *catalog_of_mount(const char *mount)
 {
@@ -256,7 +265,7 @@ static char *catalog_of_mount(const char *mount)
 	const char *path = json_string_value(
 		json_object_get(json_object_get(status, "catalog"), "path"));
 
-	if (path)
+	if (path && is_ours(path))
 		directory = strdup(path);
 	json_decref(status);
 	free(text);
@@ -287,8 +296,9 @@ static int find_catalogs(struct arguments *a)
 	for (i = 0; i < a->operand_count; i++) {
 		o->catalogs[i] = find_catalog(a->operands[i]);
 		if (!o->catalogs[i]) {
-			share_complain("%s: neither a mount of kinfs nor the "
-				       "directory of a catalog",
+			share_complain("%s: neither a mount of kinfs of yours "
+				       "nor the directory of a catalog; of "
+				       "another user's mount name the catalog",
 				       a->operands[i]);
 			return SHARE_FAILED;
 		}

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "core/base/inode_number.h"
 #include "fs/inode/cache.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
@@ -17,7 +18,6 @@
 #include "fs/ops/notify.h"
 #include "fs/inode/descriptor.h"
 
-#define DEVICE_SHIFT 48
 #define DEVICES_MAX 0x7fff /* bits 48..62 */
 
 /* ---- numbers ---- */
@@ -58,16 +58,10 @@ static unsigned device_ordinal(dev_t dev)
 
 uint64_t lookup_number(struct fs *fs, dev_t dev, ino_t ino)
 {
-	uint64_t low = (uint64_t)1 << DEVICE_SHIFT;
-	uint64_t number = ino;
-
 	if (dev == fs->device)
-		return number & INT64_MAX;
-	/* A number that is so large is a hash; its upper bits are mixed in. */
-	if (number >= low)
-		number = (number ^ (number >> DEVICE_SHIFT) * 0x9e3779b1u);
-	return (number & (low - 1)) | (uint64_t)device_ordinal(dev)
-					      << DEVICE_SHIFT;
+		return ino & INT64_MAX;
+	return inode_number_fold(ino) | (uint64_t)device_ordinal(dev)
+						<< INODE_NUMBER_SHIFT;
 }
 
 /* ---- attributes ---- */

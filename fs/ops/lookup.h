@@ -46,12 +46,8 @@ void lookup_fill_statx(const struct stat *st, struct statx *out);
  * inode has cached and reports the file to the engine. */
 void lookup_observe(struct fs *fs, struct inode *inode, const struct stat *st);
 
-/*
- * The inode number that the mount shows.  On the device of SOURCE it is the
- * real one.  On other devices (mounts below SOURCE, subvolumes) bits 48..62
- * have the number of the device, so that two devices have different inode
- * numbers.  Bit 63 is set in virtual nodes only.
- */
+/* The inode number that the mount shows (core/base/inode_number.h).  Bit 63 is
+ * set in virtual nodes only. */
 uint64_t lookup_number(struct fs *fs, dev_t dev, ino_t ino);
 
 /* Sets that number in st. */

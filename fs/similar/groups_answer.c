@@ -252,7 +252,7 @@ int groups_answer_new(struct fs *fs, const struct search_caller *caller,
 static void request_files(struct groups_answer *a)
 {
 	enum { READ_AHEAD = 1 << 20 };
-	struct search_group_range range = { .last = UINT32_MAX };
+	struct search_group_range range = { .last = UINT32_MAX, .names = true };
 	bool ask;
 	int err;
 

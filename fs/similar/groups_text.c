@@ -132,6 +132,14 @@ static int add_digests(const struct search_group_hit *file, struct buf *out)
 		     buf_append(out, file->digests, strlen(file->digests) + 1);
 }
 
+/* Another name of the file before. */
+static int add_link(const struct search_hit *hit, struct buf *out)
+{
+	int err = buf_append_text(out, "link ");
+
+	return err ? err : buf_append(out, hit->path, strlen(hit->path) + 1);
+}
+
 int groups_text_add_files(const struct search_group_hits *files,
 			  struct buf *out)
 {
@@ -143,15 +151,25 @@ int groups_text_add_files(const struct search_group_hits *files,
 		const struct search_hit *hit = &files->hits->hits[i];
 		char hex[2 * sizeof(file->xxh128) + 1];
 
+		if (hit->link) {
+			err = add_link(hit, out);
+			continue;
+		}
 		hex_encode(file->xxh128, sizeof(file->xxh128), hex);
 		err = buf_append_format(
-			out, "file %u %d %llu %s %lld/", file->group,
-			hit->score, (unsigned long long)file->size, hex,
+			out, "file %u %d %llu %llu %s %lld/", file->group,
+			hit->score, (unsigned long long)file->size,
+			(unsigned long long)hit->disk, hex,
 			(long long)time_in_order(hit->identity.mtime_ns));
 		if (!err)
 			err = buf_append(out, hit->path, strlen(hit->path) + 1);
 		if (!err)
 			err = add_digests(file, out);
+		if (!err && hit->nlink > 1)
+			err = buf_append_format(out, "nlink %llu",
+						(unsigned long long)hit->nlink);
+		if (!err && hit->nlink > 1)
+			err = buf_append(out, "", 1);
 	}
 	return err;
 }

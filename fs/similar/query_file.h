@@ -28,12 +28,17 @@ struct fs;
  * the files below these paths.  With every=1 no contents are compared: each is
  * a group.  The answer is made while it is read, and has these records:
  *
- *   progress N      N thousandths of the search are done
+ *   progress N      N thousandths of the search are done; only for the owner
+ *                   of the mount and root, as others' files count in it
  *   threshold N     the threshold of the search
  *   groups N        the number of groups
- *   file GROUP SCORE SIZE XXH128 MTIME/PATH
+ *   file GROUP SCORE SIZE DISK XXH128 MTIME/PATH
  *                   a file; GROUP counts from 0; SCORE with the head of the
- *                   group, 100 for the head itself; MTIME in nanoseconds
+ *                   group, 100 for the head itself; DISK: the bytes that it
+ *                   takes on disk; MTIME in nanoseconds
+ *   nlink N         the file before has N names, 2 or more
+ *   link PATH       one of them; those that the caller does not see, or that
+ *                   are not below a path of within, are missing
  *   digests GROUP   with every=1: lines NAME=DIGEST of the content
  *   incomplete      as above
  *   end             the answer is complete

@@ -143,16 +143,17 @@ static void test_groups_are_columns(void **state)
 	d = unpack(page);
 	/* directories, files, contents, groups, pairs, unread */
 	EXPECT(&d, 1, 6, 4, 3, 2, 1, 1);
-	EXPECT(&d, 0, 0, 1, 2, 1, 0);         /* parents */
-	EXPECT(&d, 2, 1);                     /* contents of groups */
-	EXPECT(&d, 2, 1, 1);                  /* files of contents */
-	EXPECT(&d, 100, 80, 100);             /* scores */
-	EXPECT(&d, 300, 9007199254740991, 0); /* sizes */
-	EXPECT(&d, 2, 1, 1, 3);               /* directories of files */
-	EXPECT(&d, 5, 0, 0, 0);               /* times */
-	EXPECT(&d, 0, 1, 0, 0);               /* to be kept */
-	EXPECT(&d, 90, 2, 5);                 /* the pair */
-	EXPECT(&d, 4);                        /* without digests, in */
+	EXPECT(&d, 0, 0, 1, 2, 1, 0);              /* parents */
+	EXPECT(&d, 2, 1);                          /* contents of groups */
+	EXPECT(&d, 2, 1, 1);                       /* files of contents */
+	EXPECT(&d, 100, 80, 100);                  /* scores */
+	EXPECT(&d, 300, 9007199254740991, 0);      /* sizes */
+	EXPECT(&d, 2, 1, 1, 3);                    /* directories of files */
+	EXPECT(&d, 5, 0, 0, 0);                    /* times */
+	EXPECT(&d, 2, 1, 0, 0);                    /* could go, to be kept */
+	EXPECT(&d, 300, 300, 9007199254740991, 0); /* bytes on disk */
+	EXPECT(&d, 90, 2, 5);                      /* the pair */
+	EXPECT(&d, 4);                             /* without digests, in */
 	expect_text(&d, "");
 	expect_text(&d, "a");
 	expect_text(&d, "b");
@@ -292,7 +293,9 @@ static struct report *copies(void)
 	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct found_file files[] = {
 			{ .path = (char *)"kept" },
-			{ .path = (char *)paths[i] },
+			{ .path = (char *)paths[i],
+			  .disk = 100 - i,
+			  .goes = true },
 		};
 		struct found_member m = { .size = 100 - i,
 					  .files = files,

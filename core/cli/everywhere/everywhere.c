@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/hex.h"
+#include "core/base/json.h"
 #include "core/cli/cli.h"
 
 #define SOCKET_PATH "/share/socket"
@@ -25,19 +25,12 @@ static void doubt(struct everywhere *e, const char *text)
 /* ---- the kin-share of a mount ---- */
 
 /* A descriptor of the directory of the mount's catalog. */
-static int open_catalog(const char *root)
+static int open_catalog(const struct mount *mount)
 {
-	json_t *status = NULL;
-	const char *path;
-	int fd = -1;
+	char *path = mount_get_place(mount, "catalog", "path");
+	int fd = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (!mount_get_status(root, &status)) {
-		path = json_string_value(json_object_get(
-			json_object_get(status, "catalog"), "path"));
-		if (path)
-			fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	}
-	json_decref(status);
+	free(path);
 	return fd;
 }
 
@@ -45,7 +38,7 @@ static int open_catalog(const char *root)
 static int connect_to_mount(struct everywhere *e)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int dir = open_catalog(e->root), fd;
+	int dir = open_catalog(e->mount), fd;
 
 	fd = dir < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	(void)snprintf(address.sun_path, sizeof(address.sun_path),
@@ -172,17 +165,12 @@ int everywhere_ask(struct everywhere *e, json_t *request,
 char *everywhere_name(const json_t *file)
 {
 	const char *host = json_string_value(json_object_get(file, "host"));
-	const char *path = json_string_value(json_object_get(file, "path"));
-	const char *hex = json_string_value(json_object_get(file, "path_hex"));
-	size_t len = hex ? strlen(hex) / 2 : 0;
-	char *bytes = calloc(len + 1, 1), *name = NULL;
+	char *path = json_get_path(file, "path"), *name = NULL;
 
-	if (bytes && hex && !hex_decode(hex, 2 * len, (uint8_t *)bytes, len))
-		path = bytes;
-	if (bytes && asprintf(&name, "%s:%s", host ? host : "?",
-			      path ? path : "(not told)") < 0)
+	if (asprintf(&name, "%s:%s", host ? host : "?",
+		     path ? path : "(not told)") < 0)
 		name = NULL;
-	free(bytes);
+	free(path);
 	return name;
 }
 
@@ -194,19 +182,15 @@ static int keep_line(void *arg, json_t *line)
 	return 0;
 }
 
-json_t *everywhere_status(const char *root, const json_t *status)
+json_t *everywhere_status(const struct mount *mount)
 {
-	const char *catalog = json_string_value(
-		json_object_get(json_object_get(status, "catalog"), "path"));
-	struct everywhere e = { .root = root };
+	struct everywhere e = { .mount = mount };
+	int catalog = open_catalog(mount);
 	json_t *share = NULL;
-	char *path = NULL;
-	bool published;
+	bool published = catalog >= 0 && !faccessat(catalog, "share", F_OK, 0);
 
-	if (!catalog || asprintf(&path, "%s/share", catalog) < 0)
-		return NULL;
-	published = !access(path, F_OK);
-	free(path);
+	if (catalog >= 0)
+		close(catalog);
 	if (!published || everywhere_ask(&e, json_pack("{s:b}", "status", 1),
 					 keep_line, &share))
 		return NULL;

@@ -9,6 +9,8 @@
 
 #include "core/digest/digest.h"
 
+struct mount;
+
 /*
  * Questions to the catalog that many hosts share.  kin has no network: it asks
  * the kin-share of a mount, over the socket in the directory of its catalog, or
@@ -16,8 +18,8 @@
  * (core/share/ask.h).
  */
 struct everywhere {
-	const char *root; /* of the mount whose kin-share is asked, or NULL */
-	const char *db;   /* else the database */
+	const struct mount *mount; /* whose kin-share is asked, or NULL */
+	const char *db;            /* else the database */
 	char reason[256]; /* why the answer is not complete; "": it is */
 };
 
@@ -30,12 +32,12 @@ int everywhere_ask(struct everywhere *e, json_t *request,
 /* "host:path" of a file in an answer, to be freed. */
 char *everywhere_name(const json_t *file);
 
-/* What the kin-share of a mount tells of itself, whose status is given; NULL:
- * the mount was never published. */
-json_t *everywhere_status(const char *root, const json_t *status);
+/* What the kin-share of a mount tells of itself; NULL: the mount was never
+ * published. */
+json_t *everywhere_status(const struct mount *mount);
 
 /* kin groups --everywhere: an exit code. */
-int everywhere_groups(const char *root, const char *db, uint64_t min_size,
-		      bool json);
+int everywhere_groups(const struct mount *mount, const char *db,
+		      uint64_t min_size, bool json);
 
 #endif

@@ -70,10 +70,10 @@ static int take_line(void *arg, json_t *line)
 	return 0;
 }
 
-int everywhere_groups(const char *root, const char *db, uint64_t min_size,
-		      bool json)
+int everywhere_groups(const struct mount *mount, const char *db,
+		      uint64_t min_size, bool json)
 {
-	struct everywhere e = { .root = root, .db = db };
+	struct everywhere e = { .mount = mount, .db = db };
 	struct everywhere_printer p = { json };
 	int err = everywhere_ask(&e,
 				 json_pack("{s:{s:I}}", "groups", "min_size",
@@ -81,11 +81,11 @@ int everywhere_groups(const char *root, const char *db, uint64_t min_size,
 				 take_line, &p);
 
 	if (err) {
-		cli_complain_errno(root, err);
+		cli_complain_errno(mount->root, err);
 		return EXIT_FAILED;
 	}
 	if (!*e.reason)
 		return EXIT_OK;
-	cli_complain(root, "the groups are not complete: %s", e.reason);
+	cli_complain(mount->root, "the groups are not complete: %s", e.reason);
 	return EXIT_INCOMPLETE;
 }

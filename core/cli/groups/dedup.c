@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/base/array.h"
 #include "core/base/text.h"
@@ -49,18 +50,8 @@ static int add_directory(struct dedup_job *job, const char *text)
 
 static int parse_keep(struct dedup_job *job, const char *text)
 {
-	static const char *const names[] = {
-		[DEDUP_KEEP_OLDEST] = "oldest",
-		[DEDUP_KEEP_NEWEST] = "newest",
-		[DEDUP_KEEP_SHORTEST] = "shortest",
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(text, names[i])) {
-			job->rules.keep = (enum dedup_keep)i;
-			return EXIT_OK;
-		}
+	if (keep_order_parse(text, &job->rules.keep))
+		return EXIT_OK;
 	return add_directory(job, text);
 }
 
@@ -90,13 +81,16 @@ static int parse_option(struct dedup_job *job, int c)
 			"or of k, M, G, T",
 			optarg);
 	case 'f':
-		job->options.force_metadata = true;
+		job->rules.force_metadata = true;
 		return EXIT_OK;
 	case 'b':
 		job->blocks = true;
 		return EXIT_OK;
 	case 'r':
 		return parse_root(job, optarg);
+	case 'v':
+		job->vcs = true;
+		return EXIT_OK;
 	case 'a':
 		job->apply = true;
 		return EXIT_OK;
@@ -124,6 +118,7 @@ static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 		{ "force-metadata", no_argument, NULL, 'f' },
 		{ "blocks", no_argument, NULL, 'b' },
 		{ "root", required_argument, NULL, 'r' },
+		{ "vcs", no_argument, NULL, 'v' },
 		{ "apply", no_argument, NULL, 'a' },
 		{ "journal", required_argument, NULL, 'J' },
 		{ "undo", required_argument, NULL, 'u' },
@@ -223,6 +218,16 @@ static int take_operands(struct dedup_job *job, char **operands, size_t count)
 	return code;
 }
 
+static bool has_name_below(const struct dedup_file *f, const char *directory)
+{
+	size_t i;
+
+	for (i = 0; i < f->path_count; i++)
+		if (dedup_is_below(f->paths[i], directory))
+			return true;
+	return false;
+}
+
 /* A directory that protects nothing is a mistake: that of another mount, or the
  * tree below this one. */
 static int check_directories(const struct dedup_job *job)
@@ -233,7 +238,7 @@ static int check_directories(const struct dedup_job *job)
 		bool used = !job->plan.file_count;
 
 		for (j = 0; j < job->plan.file_count && !used; j++)
-			used = dedup_is_below(job->plan.files[j].path,
+			used = has_name_below(&job->plan.files[j],
 					      job->directories[i]);
 		if (used)
 			continue;
@@ -249,6 +254,7 @@ static int make_plan(struct dedup_job *job, char **operands, size_t count)
 {
 	const struct dedup_groups groups = { .root = job->root,
 					     .exact = !job->blocks,
+					     .vcs = job->vcs,
 					     .take = take_group,
 					     .arg = job };
 	int code;
@@ -277,21 +283,21 @@ static void job_release(struct dedup_job *job)
 	free(job->directories);
 	free(job->journal);
 	free(job->root);
-	dedup_blocks_free(job->options.blocks);
+	dedup_blocks_free(job->rules.blocks);
 	dedup_mount_release(&job->mount);
 }
 
 static int run_plan(struct dedup_job *job, char **operands, size_t count)
 {
-	int code = make_plan(job, operands, count);
+	int code;
 
+	job->rules.is_derived = is_derived;
+	job->rules.real_path = dedup_mount_real_path;
+	job->rules.arg = &job->mount;
+	code = make_plan(job, operands, count);
 	if (code)
 		return code;
-	job->options.method = job->rules.method;
-	job->options.is_derived = is_derived;
-	job->options.real_path = dedup_mount_real_path;
-	job->options.arg = &job->mount;
-	if (job->blocks && dedup_blocks_new(0, &job->options.blocks)) {
+	if (job->blocks && dedup_blocks_new(0, &job->rules.blocks)) {
 		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
@@ -302,8 +308,14 @@ static int run_plan(struct dedup_job *job, char **operands, size_t count)
 static int run_dedup(int argc, char **argv)
 {
 	struct dedup_job job = { 0 };
+	struct rlimit files;
 	int code = parse_dedup(&job, argc, argv);
 
+	/* A step has the directories of all names of a file open. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
 	if (!code)
 		code = job.undo ? dedup_take_back(&job) :
 				  run_plan(&job, argv + optind,
@@ -330,8 +342,9 @@ const struct command command_dedup = {
 		"      --root DIR        only groups of this mount, or with paths relative to it\n"
 		"      --keep oldest|newest|shortest|DIR\n"
 		"                        which one stays (oldest); all below a DIR stay\n"
+		"      --vcs             also below .git and the like, and in caches\n"
 		"      --min-size N      only files of N bytes or more (1k, 1M, ...)\n"
-		"      --force-metadata  hard links even if owner, mode or attributes differ\n"
+		"      --force-metadata  even if owner, mode or attributes differ\n"
 		"      --apply           do it; exit status 1 if something was left alone\n"
 		"      --journal FILE    where to note what is done (in the state directory)\n"
 		"      --undo JOURNAL    take back what a journal says\n"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
+#include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/groups_pipe.h"
 #include "core/groups/groups.h"
@@ -40,27 +41,12 @@ static void group_release(struct group *g)
 	*g = (struct group){ 0 };
 }
 
-/* Neither "." nor ".." nor nothing between slashes: a path that means what it
- * says. */
-static bool is_plain(const char *path)
-{
-	size_t len;
-
-	for (;; path += len + 1) {
-		len = strcspn(path, "/");
-		if (!len || (len <= 2 && !strncmp(path, "..", len)))
-			return false;
-		if (!path[len])
-			return true;
-	}
-}
-
 /* -EXDEV: it leads outside. */
 static int make_absolute(const char *root, const char *path, char **out)
 {
 	char *directory, *absolute = NULL;
 
-	if (!is_plain(*path == '/' ? path + 1 : path) ||
+	if (!text_is_plain_path(*path == '/' ? path + 1 : path) ||
 	    (root && *path == '/' && !dedup_is_below(path, root)))
 		return -EXDEV;
 	if (*path == '/') {
@@ -97,12 +83,13 @@ static int add_file(struct group *g, struct dedup_set *set, const char *path)
 	return err;
 }
 
-static int add_member(struct group *g, const struct found_member *m)
+static int add_member(const struct dedup_groups *reader, struct group *g,
+		      const struct found_member *m)
 {
 	struct dedup_set *sets = array_with_room(g->sets, g->count,
 						 sizeof(*sets)),
 			 *set;
-	size_t i;
+	size_t i, k;
 	int err = 0;
 
 	if (!sets)
@@ -112,8 +99,15 @@ static int add_member(struct group *g, const struct found_member *m)
 	*set = (struct dedup_set){ .has_size = m->has_size, .size = m->size };
 	if (*m->xxh128 && !(set->xxh128 = strdup(m->xxh128)))
 		return -ENOMEM;
-	for (i = 0; !err && i < m->file_count; i++)
-		err = add_file(g, set, m->files[i].path);
+	for (i = 0; !err && i < m->file_count; i++) {
+		const struct found_file *f = &m->files[i];
+
+		if (!reader->vcs && keep_is_internal(f->path))
+			continue;
+		err = add_file(g, set, f->path);
+		for (k = 0; !err && k < f->link_count; k++)
+			err = add_file(g, set, f->links[k]);
+	}
 	return err;
 }
 
@@ -143,7 +137,7 @@ static int take_line(const struct dedup_groups *reader, const char *text,
 	if (!err)
 		err = find_root(reader, g, &line);
 	for (i = 0; !err && i < line.group.count; i++)
-		err = add_member(g, &line.group.members[i]);
+		err = add_member(reader, g, &line.group.members[i]);
 	if (!err && g->count)
 		err = reader->take(reader->arg, g->sets, g->count);
 	groups_line_release(&line);
@@ -189,12 +183,19 @@ static bool is_directory(const char *path)
 static FILE *open_groups(const struct dedup_groups *reader, const char *path,
 			 pid_t *child_out)
 {
-	const char *options[] = { "--exact", "--", path, NULL };
+	const char *options[5] = { 0 };
+	size_t count = 0;
 
 	*child_out = 0;
-	if (is_directory(path))
-		return groups_pipe_open(reader->exact ? options : options + 1,
-					child_out);
+	if (is_directory(path)) {
+		if (reader->exact)
+			options[count++] = "--exact";
+		if (reader->vcs)
+			options[count++] = "--vcs";
+		options[count++] = "--";
+		options[count] = path;
+		return groups_pipe_open(options, child_out);
+	}
 	return strcmp(path, "-") ? fopen(path, "re") : stdin;
 }
 

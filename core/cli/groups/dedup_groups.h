@@ -21,6 +21,7 @@ struct dedup_groups {
 	 * are below the current directory, absolute ones may be anywhere. */
 	const char *root;
 	bool exact; /* of a mount: only exact copies are of interest */
+	bool vcs;   /* also files for which keep_is_internal() */
 	int (*take)(void *arg, const struct dedup_set *sets, size_t count);
 	void *arg;
 };

@@ -23,12 +23,11 @@ struct dedup_mount {
 
 struct dedup_job {
 	struct dedup_rules rules;
-	struct dedup_options options;
 	const char **directories; /* of --keep; owned, and the strings */
 	char *root;               /* of --root; owned */
 	const char *undo;         /* a journal */
 	char *journal;            /* owned */
-	bool apply, json, blocks, has_method;
+	bool apply, json, blocks, has_method, vcs;
 	struct dedup_plan plan;
 	struct dedup_mount mount;
 	size_t done, left;
@@ -37,7 +36,7 @@ struct dedup_job {
 
 /* ---- dedup_mount.c ---- */
 
-/* options.real_path of a struct dedup_mount. */
+/* rules.real_path of a struct dedup_mount. */
 char *dedup_mount_real_path(void *mount, const char *path);
 void dedup_mount_release(struct dedup_mount *m);
 

@@ -18,24 +18,19 @@ void dedup_mount_release(struct dedup_mount *m)
 static bool find(struct dedup_mount *m, const char *path)
 {
 	struct mount mount = { 0 };
-	json_t *status = NULL;
-	const char *source;
 	struct stat st;
 
 	if (lstat(path, &st) || (m->has_none && m->none == st.st_dev))
 		return false;
-	if (!mount_find(path, &mount) &&
-	    !mount_get_status(mount.root, &status)) {
-		source = json_string_value(json_object_get(status, "source"));
+	if (!mount_find(path, &mount)) {
 		free(m->root);
 		free(m->source);
 		m->root = strdup(mount.root);
-		m->source = source ? strdup(source) : NULL;
+		m->source = mount_get_place(&mount, NULL, "source");
 	} else {
 		m->has_none = true;
 		m->none = st.st_dev;
 	}
-	json_decref(status);
 	mount_release(&mount);
 	return !m->has_none || m->none != st.st_dev;
 }

@@ -38,14 +38,6 @@ static void print_size(int width, uint64_t bytes)
 	       text_format_size((double)bytes, TEXT_UNITS_FULL, text));
 }
 
-/* What a step came to. */
-struct outcome {
-	bool done;
-	const char *reason; /* why it was left alone, or NULL */
-	uint64_t bytes;
-	const struct dedup_sharing *sharing; /* or NULL */
-};
-
 static int add_sharing(json_t *o, const struct dedup_sharing *s)
 {
 	json_t *part = json_pack("{s:I, s:I, s:I, s:I}", "ranges",
@@ -59,18 +51,38 @@ static int add_sharing(json_t *o, const struct dedup_sharing *s)
 	return err;
 }
 
-static int print_json(const struct dedup_job *job,
-		      const struct dedup_step *step, const struct outcome *r)
+/* The other names of the file. */
+static int add_links(json_t *o, const struct dedup_file *f)
 {
+	json_t *links = json_array(), *name;
+	size_t i;
+	int err = json_object_set_new(o, "links", links) ? -ENOMEM : 0;
+
+	for (i = 1; i < f->path_count && !err; i++) {
+		name = json_object();
+		if (!name || cli_set_json_path(name, "path", f->paths[i]) ||
+		    json_array_append(links, name))
+			err = -ENOMEM;
+		json_decref(name);
+	}
+	return err;
+}
+
+static int print_json(const struct dedup_job *job,
+		      const struct dedup_step *step,
+		      const struct dedup_result *r, uint64_t bytes)
+{
+	const struct dedup_file *f = &job->plan.files[step->replace];
 	json_t *o = json_pack("{s:s, s:b, s:I}", "method",
 			      dedup_method_names[job->rules.method], "done",
-			      r->done, "bytes", (json_int_t)r->bytes);
+			      job->apply && r->outcome == DEDUP_DONE, "bytes",
+			      (json_int_t)bytes);
 
-	if (!o ||
-	    cli_set_json_path(o, "path", job->plan.files[step->replace].path) ||
-	    cli_set_json_path(o, "keep", job->plan.files[step->keep].path) ||
-	    (r->sharing && add_sharing(o, r->sharing)) ||
-	    (r->reason &&
+	if (!o || cli_set_json_path(o, "path", f->paths[0]) ||
+	    (f->path_count > 1 && add_links(o, f)) ||
+	    cli_set_json_path(o, "keep", job->plan.files[r->keep].paths[0]) ||
+	    (is_sharing(job) && add_sharing(o, &r->sharing)) ||
+	    (r->outcome != DEDUP_DONE &&
 	     json_object_set_new(o, "reason", json_string(r->reason)))) {
 		json_decref(o);
 		cli_complain_errno(NULL, -ENOMEM);
@@ -88,21 +100,24 @@ static void print_sharing(const struct dedup_sharing *s)
 	puts(" shared already");
 }
 
-static int print_step(const struct dedup_job *job,
-		      const struct dedup_step *step, const struct outcome *r)
+static void print_step(const struct dedup_job *job,
+		       const struct dedup_step *step,
+		       const struct dedup_result *r, uint64_t bytes)
 {
-	if (job->json)
-		return print_json(job, step, r);
+	const struct dedup_file *f = &job->plan.files[step->replace];
+	size_t i;
+
 	printf("%-8s ", dedup_method_names[job->rules.method]);
-	print_size(10, r->bytes);
-	fputs("  ", stdout);
-	cli_print_escaped(job->plan.files[step->replace].path, ESCAPE_TERMINAL);
+	print_size(10, bytes);
+	for (i = 0; i < f->path_count; i++) {
+		fputs(i ? "\n    also             " : "  ", stdout);
+		cli_print_escaped(f->paths[i], ESCAPE_TERMINAL);
+	}
 	fputs("\n    keep             ", stdout);
-	cli_print_escaped(job->plan.files[step->keep].path, ESCAPE_TERMINAL);
+	cli_print_escaped(job->plan.files[r->keep].paths[0], ESCAPE_TERMINAL);
 	putchar('\n');
-	if (r->sharing)
-		print_sharing(r->sharing);
-	return EXIT_OK;
+	if (is_sharing(job))
+		print_sharing(&r->sharing);
 }
 
 static int print_totals(const struct dedup_job *job, size_t files,
@@ -131,42 +146,46 @@ static void print_linked(const struct dedup_job *job)
 
 /* ---- the plan ---- */
 
-/* Methods that share blocks read the files to find out what would be won. */
-static int preview_step(struct dedup_job *job, const struct dedup_step *step)
+/* Does one step, or without a journal says what it would come to. */
+static int do_step(struct dedup_job *job, const struct dedup_step *step,
+		   struct dedup_journal *j, bool *stop_out)
 {
+	const char *path = job->plan.files[step->replace].paths[0];
 	struct dedup_result r = { 0 };
-	struct outcome o = { .bytes = step->bytes };
+	uint64_t bytes = 0;
 
-	if (is_sharing(job)) {
-		dedup_apply(&job->plan, step, &job->options, NULL, &r);
-		if (r.outcome != DEDUP_DONE) {
-			o.reason = r.reason;
-			o.bytes = 0;
-			if (!job->json) {
-				dedup_tell_skipped(
-					job,
-					job->plan.files[step->replace].path,
-					r.reason);
-				return EXIT_OK;
-			}
-			job->left++;
-		} else {
-			o.bytes = r.sharing.gain;
-			o.sharing = &r.sharing;
-		}
-	}
-	job->done += !o.reason;
-	job->bytes += o.bytes;
-	return print_step(job, step, &o);
+	dedup_apply(&job->plan, step, &job->rules, j, &r);
+	*stop_out = r.outcome == DEDUP_STOP;
+	if (is_sharing(job))
+		bytes = j ? r.sharing.freed : r.sharing.gain;
+	else if (r.outcome == DEDUP_DONE)
+		bytes = step->bytes;
+	job->done += r.outcome == DEDUP_DONE;
+	job->bytes += bytes;
+	if (r.outcome == DEDUP_KEPT)
+		(void)snprintf(r.reason, sizeof(r.reason),
+			       "kept, too: a file can have no more links");
+	else
+		job->left += r.outcome != DEDUP_DONE;
+	if (job->json)
+		return print_json(job, step, &r, bytes);
+	if (r.outcome == DEDUP_KEPT)
+		cli_complain(path, "%s", r.reason);
+	else if (r.outcome != DEDUP_DONE)
+		cli_complain(path, "left alone: %s", r.reason);
+	else if (!j)
+		print_step(job, step, &r, bytes);
+	return EXIT_OK;
 }
 
 int dedup_print_plan(struct dedup_job *job)
 {
+	bool stopped;
 	size_t i;
 	int code = EXIT_OK;
 
 	for (i = 0; i < job->plan.step_count && !code; i++)
-		code = preview_step(job, &job->plan.steps[i]);
+		code = do_step(job, &job->plan.steps[i], NULL, &stopped);
 	if (code)
 		return code;
 	if (job->json)
@@ -251,37 +270,15 @@ static int create_journal(struct dedup_job *job, struct dedup_journal **out)
 	if (err == -EPERM)
 		cli_complain(
 			job->journal,
-			"everybody may write to the directory of the journal, "
-			"and so replace it; nothing was changed");
+			"the directory of the journal belongs to another user, "
+			"or others may write to the directory, and so replace "
+			"it; nothing was changed");
 	else if (err)
 		cli_complain(job->journal,
 			     "the journal cannot be written: %s; nothing was "
 			     "changed",
 			     err_text(err));
 	return err ? EXIT_FAILED : EXIT_OK;
-}
-
-static int apply_step(struct dedup_job *job, const struct dedup_step *step,
-		      struct dedup_journal *j, bool *stop_out)
-{
-	struct dedup_result r = { 0 };
-	struct outcome o = { 0 };
-
-	dedup_apply(&job->plan, step, &job->options, j, &r);
-	o.done = r.outcome == DEDUP_DONE;
-	o.reason = o.done ? NULL : r.reason;
-	o.sharing = is_sharing(job) ? &r.sharing : NULL;
-	o.bytes = is_sharing(job) ? r.sharing.freed : o.done ? step->bytes : 0;
-	*stop_out = r.outcome == DEDUP_STOP;
-	job->done += o.done;
-	job->left += !o.done;
-	job->bytes += o.bytes;
-	if (job->json)
-		return print_json(job, step, &o);
-	if (!o.done)
-		cli_complain(job->plan.files[step->replace].path,
-			     "left alone: %s", r.reason);
-	return EXIT_OK;
 }
 
 static volatile sig_atomic_t interrupted;
@@ -310,10 +307,12 @@ static void print_done(const struct dedup_job *job)
 	print_size(0, job->bytes);
 	printf(" freed, %zu left alone.\n", job->left);
 	print_linked(job);
-	if (is_sharing(job)) {
+	if (is_sharing(job) && job->done) {
 		puts("No content was changed, so there is nothing to undo.");
 		return;
 	}
+	if (!job->done)
+		return;
 	fputs("kin dedup --undo ", stdout);
 	cli_print_escaped(job->journal, ESCAPE_TERMINAL);
 	puts("   takes it back");
@@ -338,7 +337,7 @@ int dedup_carry_out(struct dedup_job *job)
 			job->left += job->plan.step_count - i;
 			break;
 		}
-		code = apply_step(job, &job->plan.steps[i], j, &stopped);
+		code = do_step(job, &job->plan.steps[i], j, &stopped);
 	}
 	dedup_journal_free(j);
 	if (job->json)
@@ -376,7 +375,9 @@ static int explain_undo(const char *journal, int err)
 int dedup_take_back(const struct dedup_job *job)
 {
 	struct dedup_undo_counts counts;
-	int err = dedup_undo(job->undo, tell_undo, NULL, &counts), code;
+	int err = dedup_undo(job->undo, job->rules.force_metadata, tell_undo,
+			     NULL, &counts),
+	    code;
 
 	if (err)
 		return explain_undo(job->undo, err);

@@ -61,9 +61,8 @@ static int name_list_add(struct name_list *l, char *name)
 static int take_format(struct groups_job *job, enum groups_format format)
 {
 	if (job->printer.format != GROUPS_TEXT && job->printer.format != format)
-		return cli_usage_error(
-			&command_groups,
-			"--json, --csv and -0 exclude one another");
+		return cli_usage_error(&command_groups,
+				       "--json and -0 exclude one another");
 	job->printer.format = format;
 	return EXIT_OK;
 }
@@ -89,11 +88,14 @@ static int take_option(struct groups_job *job, int c)
 	case 'a':
 		return name_list_add(&job->across, strdup(optarg));
 	case 'k':
+		if (keep_order_parse(optarg, &job->wish.order))
+			return EXIT_OK;
 		return name_list_add(&job->keep, strdup(optarg));
+	case 'v':
+		job->wish.vcs = true;
+		return EXIT_OK;
 	case 'j':
 		return take_format(job, GROUPS_JSON);
-	case 'c':
-		return take_format(job, GROUPS_CSV);
 	case 'E':
 		job->everywhere = true;
 		return EXIT_OK;
@@ -136,8 +138,8 @@ static int parse_options(struct groups_job *job, int argc, char **argv)
 		{ "min-size", required_argument, NULL, 'm' },
 		{ "across", required_argument, NULL, 'a' },
 		{ "keep", required_argument, NULL, 'k' },
+		{ "vcs", no_argument, NULL, 'v' },
 		{ "json", no_argument, NULL, 'j' },
-		{ "csv", no_argument, NULL, 'c' },
 		{ "null", no_argument, NULL, '0' },
 		{ "everywhere", no_argument, NULL, 'E' },
 		{ "db", required_argument, NULL, 'd' },
@@ -321,7 +323,7 @@ static int run_everywhere(struct groups_job *job)
 	int code = job->db ? EXIT_OK : find_mount(job);
 
 	return code ? code :
-		      everywhere_groups(job->mount.root, job->db,
+		      everywhere_groups(&job->mount, job->db,
 					job->wish.min_size,
 					job->printer.format == GROUPS_JSON);
 }
@@ -369,11 +371,12 @@ const struct command command_groups = {
 		"      --threshold N  least score with the head, 1 to 100 (default: the mount's)\n"
 		"      --min-size N   only files of N bytes or more (1k, 1M, ...)\n"
 		"      --across DIR   only groups with files below two of these; repeat it\n"
-		"      --keep DIR     mark the files below DIR as to be kept; may be repeated\n"
+		"      --keep oldest|newest|shortest|DIR\n"
+		"                     which exact copy stays (oldest); all below a DIR stay\n"
+		"      --vcs          also files below .git and the like, and in caches\n"
 		"      --json         an object a line, the last one with totals\n"
-		"      --csv          a line for each file\n"
 		"  -0, --null         only the paths of exact copies that could go, each ended by\n"
-		"                     a zero byte: all but the first, or but those to be kept\n"
+		"                     a zero byte: all but those to be kept\n"
 		"      --everywhere   identical files on several hosts, by the mount's kin-share\n"
 		"      --db DB        the same by a database\n"
 		"\n"

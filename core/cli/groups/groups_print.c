@@ -55,11 +55,13 @@ static void print_title(const struct groups_printer *p,
 	putchar('\n');
 }
 
-/* "=" in place of the score: another copy of the file above. */
+/* "=" in place of the score: another copy of the file above; "+": another name
+ * of it. */
 static void print_file(const struct groups_printer *p,
 		       const struct found_member *m, size_t i)
 {
 	char size[TEXT_SIZE_ROOM];
+	size_t k;
 
 	if (i)
 		printf("    =");
@@ -74,6 +76,11 @@ static void print_file(const struct groups_printer *p,
 	if (m->files[i].keep)
 		printf("  (keep)");
 	putchar('\n');
+	for (k = 0; k < m->files[i].link_count; k++) {
+		fputs("    +         ", stdout);
+		print_path(p, m->files[i].links[k]);
+		putchar('\n');
+	}
 }
 
 static void print_text(const struct groups_printer *p,
@@ -97,6 +104,26 @@ static int set(json_t *object, const char *key, json_t *value)
 	return json_object_set_new(object, key, value) ? -ENOMEM : 0;
 }
 
+static int add_links(json_t *object, const struct found_file *file)
+{
+	json_t *links = json_array();
+	size_t i;
+	int err = links ? 0 : -ENOMEM;
+
+	for (i = 0; i < file->link_count && !err; i++) {
+		json_t *link = json_object();
+
+		err = link ? cli_set_json_path(link, "path", file->links[i]) :
+			     -ENOMEM;
+		if (json_array_append_new(links, link) && !err)
+			err = -ENOMEM;
+	}
+	if (!err)
+		err = json_object_set(object, "links", links) ? -ENOMEM : 0;
+	json_decref(links);
+	return err;
+}
+
 static int fill_file(json_t *object, const struct found_file *file)
 {
 	int err = cli_set_json_path(object, "path", file->path);
@@ -104,9 +131,16 @@ static int fill_file(json_t *object, const struct found_file *file)
 	if (!err)
 		err = set(object, "mtime",
 			  json_real((double)file->mtime_ns / 1e9));
+	if (!err)
+		err = set(object, "disk", json_integer((json_int_t)file->disk));
+	if (!err && file->goes)
+		err = set(object, "removable", json_true());
 	if (!err && file->keep)
 		err = set(object, "keep", json_true());
-	return err;
+	if (!err && file->nlink > 1)
+		err = set(object, "nlink",
+			  json_integer((json_int_t)file->nlink));
+	return err || !file->link_count ? err : add_links(object, file);
 }
 
 static int add_files(json_t *array, const struct found_member *m)
@@ -200,62 +234,30 @@ static int print_totals_json(const struct groups_totals *t)
 	return line ? cli_print_json(line) ? -EIO : 0 : -ENOMEM;
 }
 
-/* ---- CSV, RFC 4180 ---- */
-
-static void print_field(const char *text)
-{
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, stdout);
-		return;
-	}
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"')
-			putchar('"');
-		putchar(*text);
-	}
-	putchar('"');
-}
-
-static void print_csv(const struct groups_printer *p,
-		      const struct found_group *group)
-{
-	size_t i, k;
-
-	for (i = 0; i < group->count; i++) {
-		const struct found_member *m = &group->members[i];
-
-		for (k = 0; k < m->file_count; k++) {
-			printf("%zu,%d,%d,%llu,%s,%lld,%d,", p->printed,
-			       m->score, i == 0, (unsigned long long)m->size,
-			       m->xxh128,
-			       (long long)(m->files[k].mtime_ns / 1000000000),
-			       m->files[k].keep);
-			print_field(m->files[k].path);
-			fputs("\r\n", stdout);
-		}
-	}
-}
-
 /* ---- paths ---- */
 
-/* Of each content all files but those to keep, or but the first. */
+static void print_nul_path(const struct groups_printer *p, const char *path)
+{
+	printf("%s/%s%c", is_root(p) ? "" : p->root, path, '\0');
+}
+
+/* All names of the exact copies that could go. */
 static void print_nul(const struct groups_printer *p,
 		      const struct found_group *group)
 {
-	size_t i, k;
+	size_t i, k, n;
 
-	for (i = 0; i < group->count; i++) {
-		const struct found_member *m = &group->members[i];
-		size_t kept = 0;
+	for (i = 0; i < group->count; i++)
+		for (k = 0; k < group->members[i].file_count; k++) {
+			const struct found_file *f =
+				&group->members[i].files[k];
 
-		for (k = 0; k < m->file_count; k++)
-			kept += m->files[k].keep;
-		for (k = kept ? 0 : 1; k < m->file_count; k++)
-			if (!m->files[k].keep)
-				printf("%s/%s%c", is_root(p) ? "" : p->root,
-				       m->files[k].path, '\0');
-	}
+			if (!f->goes)
+				continue;
+			print_nul_path(p, f->path);
+			for (n = 0; n < f->link_count; n++)
+				print_nul_path(p, f->links[n]);
+		}
 }
 
 /* ---- all ---- */
@@ -263,18 +265,13 @@ static void print_nul(const struct groups_printer *p,
 int groups_print(struct groups_printer *p, const struct found_group *group,
 		 int threshold)
 {
-	if (!p->printed++ && p->format == GROUPS_CSV)
-		fputs("group,score,head,size,xxh128,mtime,keep,path\r\n",
-		      stdout);
+	p->printed++;
 	switch (p->format) {
 	case GROUPS_TEXT:
 		print_text(p, group);
 		break;
 	case GROUPS_JSON:
 		return print_group_json(p, group, threshold);
-	case GROUPS_CSV:
-		print_csv(p, group);
-		break;
 	case GROUPS_NUL:
 		print_nul(p, group);
 		break;

@@ -10,7 +10,6 @@
 enum groups_format {
 	GROUPS_TEXT,
 	GROUPS_JSON,
-	GROUPS_CSV,
 	GROUPS_NUL, /* the paths of exact copies that could go */
 };
 

@@ -21,24 +21,15 @@ struct ignore_job {
 
 static int find_directory(struct ignore_job *job, const struct mount *mount)
 {
-	const json_t *catalog;
-	const char *path;
-	json_t *status;
-	int err = mount_get_status(mount->root, &status);
-
-	if (err) {
-		cli_complain_errno(mount->root, err);
-		return EXIT_FAILED;
-	}
-	catalog = json_object_get(status, "catalog");
-	path = json_string_value(json_object_get(catalog, "path"));
-	job->directory = path ? strdup(path) : NULL;
-	json_decref(status);
+	job->directory = mount_get_place(mount, "catalog", "path");
 	if (job->directory)
 		return EXIT_OK;
 	cli_complain(mount->root,
-		     "only root and the owner of the mount may ignore "
-		     "pairs of it");
+		     mount->is_trusted ?
+			     "only root and the owner of the mount may ignore "
+			     "pairs of it" :
+			     "another user mounted it: only that user may "
+			     "ignore pairs of it");
 	return EXIT_FAILED;
 }
 

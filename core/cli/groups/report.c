@@ -28,7 +28,7 @@ static int take_option(struct report_job *job, int c)
 {
 	static const char *const names[] = {
 		['e'] = "--exact",  ['t'] = "--threshold", ['m'] = "--min-size",
-		['a'] = "--across", ['k'] = "--keep",
+		['a'] = "--across", ['k'] = "--keep",      ['v'] = "--vcs",
 	};
 
 	if (c == 'o') {
@@ -39,7 +39,7 @@ static int take_option(struct report_job *job, int c)
 		return cli_usage_error(&command_report, NULL);
 	} else {
 		job->arguments[job->argument_count++] = names[c];
-		if (c != 'e')
+		if (c != 'e' && c != 'v')
 			job->arguments[job->argument_count++] = optarg;
 	}
 	return EXIT_OK;
@@ -70,6 +70,7 @@ static int parse_options(struct report_job *job, int argc, char **argv)
 		{ "min-size", required_argument, NULL, 'm' },
 		{ "across", required_argument, NULL, 'a' },
 		{ "keep", required_argument, NULL, 'k' },
+		{ "vcs", no_argument, NULL, 'v' },
 		{ 0 },
 	};
 	int c, code = EXIT_OK;
@@ -231,8 +232,11 @@ const struct command command_report = {
 		"...)\n"
 		"      --across DIR    only groups with files below two of "
 		"these; repeat it\n"
-		"      --keep DIR      the files below DIR are to be kept; may "
-		"be repeated\n\n"
+		"      --keep oldest|newest|shortest|DIR\n"
+		"                      which exact copy stays (oldest); all below "
+		"a DIR stay\n"
+		"      --vcs           also files below .git and the like, and in "
+		"caches\n\n"
 		"With PATHs only files below these count.\n\n"
 		"Exit status: 0 ok; 1 failed; 2 usage; 3 the report is not "
 		"complete, because not\n"

@@ -140,6 +140,11 @@ static void complain_incomplete(const struct similar_job *job)
 			     "not known: it is not hashed because of the "
 			     "mount's options (%s)",
 			     state);
+	else if (job->unnamed)
+		cli_complain(path,
+			     "%zu more are like it, whose paths are too long "
+			     "for the links of .similar",
+			     job->unnamed);
 	else if (!strncmp(state, "error:", 6))
 		cli_complain(path, "not known: it could not be read (%s)",
 			     state);

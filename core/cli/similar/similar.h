@@ -23,6 +23,7 @@ struct similar_job {
 	size_t kept_count;
 	size_t printed;
 	size_t unknown;   /* files of directories without digests */
+	size_t unnamed;   /* hits whose path is longer than a link can be */
 	char reason[320]; /* why the answer is not complete; "": it is */
 };
 

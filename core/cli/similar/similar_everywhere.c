@@ -77,7 +77,7 @@ static int threshold_of(const struct similar_job *job)
 
 int similar_everywhere(struct similar_job *job)
 {
-	struct everywhere e = { .root = job->mount.root, .db = job->db };
+	struct everywhere e = { .mount = &job->mount, .db = job->db };
 	bool all = job->relation == INDEX_ALL;
 	int err, shown;
 

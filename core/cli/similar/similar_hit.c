@@ -273,20 +273,27 @@ static bool entry_score(const char *name, int *score_out)
 	return true;
 }
 
-/* The target's path below the root is what follows its "../"s. */
-static char *entry_path(const struct similar_job *job, int dirfd,
-			const char *name)
+/* The target's path below the root is what follows its "../"s; NULL: the entry
+ * is gone, or its path is longer than a link can be. */
+static int entry_path(struct similar_job *job, int dirfd, const char *name,
+		      char **out)
 {
 	char target[PATH_MAX + 1];
 	const char *rel = target;
 	ssize_t len = readlinkat(dirfd, name, target, sizeof(target) - 1);
 
-	if (len < 0)
-		return NULL;
+	*out = NULL;
+	if (len < 0) {
+		job->unnamed += errno == ENAMETOOLONG;
+		return 0;
+	}
 	target[len] = '\0';
 	while (!strncmp(rel, "../", 3))
 		rel += 3;
-	return similar_path(job, rel);
+	if (*rel && !text_is_plain_path(rel))
+		return -EBADMSG;
+	*out = similar_path(job, rel);
+	return *out ? 0 : -ENOMEM;
 }
 
 void similar_look_state(struct similar_job *job, const char *listing)
@@ -298,6 +305,9 @@ void similar_look_state(struct similar_job *job, const char *listing)
 	    strcmp(state.data, "complete") != 0)
 		(void)snprintf(job->reason, sizeof(job->reason), "%s",
 			       state.data);
+	else if (job->unnamed)
+		(void)snprintf(job->reason, sizeof(job->reason),
+			       "error:ENAMETOOLONG");
 	buf_release(&state);
 }
 
@@ -319,7 +329,7 @@ int similar_each(struct similar_job *job, const char *listing,
 	for (errno = 0; !err && (entry = readdir(dir)); errno = 0) {
 		if (!entry_score(entry->d_name, &score))
 			continue;
-		path = entry_path(job, dirfd(dir), entry->d_name);
+		err = entry_path(job, dirfd(dir), entry->d_name, &path);
 		if (path)
 			err = take(arg, score, path);
 		free(path);

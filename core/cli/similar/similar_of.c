@@ -2,12 +2,12 @@
 #include "core/cli/similar/similar.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/engine/query_ioctl.h"
+#include "core/base/text.h"
+#include "core/groups/groups.h"
 
 /*
  * What resembles a file that is not in the mount: its digests are worked out
@@ -25,40 +25,6 @@ static int make_question(const struct similar_job *job, struct buf *out)
 	return err ? err : digests_format_lines(&job->digests, DIGEST_ALL, out);
 }
 
-static int write_all(int fd, const struct buf *text)
-{
-	size_t done = 0;
-	ssize_t len;
-
-	while (done < text->len) {
-		len = write(fd, text->data + done, text->len - done);
-		if (len < 0 && errno != EINTR)
-			return -errno;
-		if (len > 0)
-			done += (size_t)len;
-	}
-	return 0;
-}
-
-static int ask_all(int fd, const struct buf *text)
-{
-	size_t size, done;
-
-	for (done = 0; done < text->len; done += size) {
-		size = text->len - done;
-		if (size > QUERY_PIECE_MAX)
-			size = QUERY_PIECE_MAX;
-		if (ioctl(fd, QUERY_IOCTL(size), text->data + done) < 0)
-			return -errno;
-	}
-	return 0;
-}
-
-static bool is_writable(int fd)
-{
-	return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
-}
-
 static int read_all(int fd, struct buf *out)
 {
 	char piece[4096];
@@ -71,20 +37,6 @@ static int read_all(int fd, struct buf *out)
 		if (len > 0)
 			err = buf_append(out, piece, (size_t)len);
 	}
-	return err;
-}
-
-static int ask(const struct similar_job *job, int fd, struct buf *answer)
-{
-	struct buf question = { 0 };
-	int err = make_question(job, &question);
-
-	if (!err)
-		err = is_writable(fd) ? write_all(fd, &question) :
-					ask_all(fd, &question);
-	if (!err)
-		err = read_all(fd, answer);
-	buf_release(&question);
 	return err;
 }
 
@@ -104,7 +56,8 @@ static int parse_record(const struct similar_job *job, const char *record,
 		return -EBADMSG;
 	if (*end == ' ')
 		detail = strtoll(end + 1, &end, 10);
-	if (*end != '/' || (is_alike && detail > 100))
+	if (*end != '/' || !text_is_plain_path(end + 1) ||
+	    (is_alike && detail > 100))
 		return -EBADMSG;
 	*out = (struct similar_found){
 		.score = (int)score,
@@ -161,31 +114,6 @@ static int take_answer(struct similar_job *job, const struct buf *answer,
 
 /* ---- all of it ---- */
 
-/* 1 after a message. */
-static int open_query(const struct similar_job *job, int *fd_out)
-{
-	char *path = similar_format("%s/.query", job->listings);
-	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-	int err = path ? -errno : -ENOMEM;
-
-	if (fd < 0 && err == -EROFS) {
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		err = -errno;
-	}
-	free(path);
-	if (fd >= 0) {
-		*fd_out = fd;
-		return 0;
-	}
-	if (err == -ENOENT || err == -EISDIR)
-		cli_complain(
-			job->mount.root,
-			"its kinfs is too old to search for files outside it");
-	else
-		return err;
-	return 1;
-}
-
 int similar_digest(struct similar_job *job, const char *path)
 {
 	struct reader reader;
@@ -205,18 +133,36 @@ int similar_digest(struct similar_job *job, const char *path)
 	return 1;
 }
 
+/* 1 after a message. */
+static int ask(const struct similar_job *job, struct buf *answer)
+{
+	struct buf question = { 0 };
+	int fd, err = make_question(job, &question);
+
+	if (!err)
+		err = query_ask(job->listings, &question, &fd);
+	buf_release(&question);
+	if (err == -ENOENT || err == -EISDIR) {
+		cli_complain(
+			job->mount.root,
+			"its kinfs is too old to search for files outside it");
+		return 1;
+	}
+	if (!err) {
+		err = read_all(fd, answer);
+		close(fd);
+	}
+	return err;
+}
+
 int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg)
 {
 	struct buf answer = { 0 };
-	int fd = -1, err = open_query(job, &fd);
+	int err = ask(job, &answer);
 
-	if (err)
-		return err;
-	err = ask(job, fd, &answer);
 	if (!err)
 		err = take_answer(job, &answer, take, arg);
 	buf_release(&answer);
-	close(fd);
 	return err;
 }
 

@@ -47,8 +47,14 @@ gen_text 200 9 >"$src/docs/alone"
 : >"$src/docs/empty"
 : >"$src/old/empty"
 ln "$src/docs/alone" "$src/docs/alone-too"
+find "$src" -type f -exec touch -d @1700000000 {} +
+touch -d @1600000000 "$src/old/report"
 mount_kinfs "$src" "$mnt"
 wait_idle "$mnt"
+
+disk() { # FILE: bytes on disk
+	echo $(($(stat -c '%b * %B' "$src/$1")))
+}
 
 # ---- groups ----
 
@@ -69,7 +75,8 @@ head:reference/report|head:small/one head:small/two|" "exact copies alone"
 is "$(brief "$mnt")" "$(brief "$mnt")" "twice the same answer"
 
 line=$(groups --json "$mnt" | sed -n 1p)
-is "$(field "$line" '$o->{saved_exact}')" 200000 "bytes that could be saved"
+is "$(field "$line" '$o->{saved_exact}')" "$(disk docs/big)" \
+	"bytes on disk that could be saved"
 is "$(field "$line" '$o->{saved_near}')" 0 "none in near copies"
 is "$(field "$line" '$o->{threshold}')" 60 "the threshold is the mount's"
 is "$(field "$line" '$o->{members}[0]{files}[1]{path_hex}' |
@@ -79,9 +86,11 @@ is "$(field "$line" '$o->{members}[0]{xxh128}')" \
 total=$(groups --json "$mnt" | tail -n 1)
 is "$(field "$total" '$o->{totals}{groups} . "," . $o->{totals}{files}')" 3,8 \
 	"totals: groups and files"
-size=$(stat -c %s "$src/docs/report")
 is "$(field "$total" '$o->{totals}{exact_bytes}')" \
-	$((200000 + 2 * size + 28)) "bytes in exact copies"
+	$(($(disk docs/big) + 2 * $(disk docs/report) + $(disk small/one))) \
+	"bytes in exact copies"
+is "$(field "$total" '$o->{totals}{near_bytes}')" "$(disk old/draft)" \
+	"and in near copies"
 is "$(field "$total" '$o->{totals}{state}')" complete "and that it is complete"
 
 # ---- which files ----
@@ -108,16 +117,23 @@ like "$(brief --keep "$mnt/reference" "$mnt")" "reference/report:keep" \
 paths() {
 	groups -0 "$@" | tr '\n\0' '?\n'
 }
-is "$(paths --exact "$mnt" | sed "s,$mnt/,," | sort | tr '\n' ' ')" \
-	"$(printf '%s\n' "${odd/$'\n'/?}" old/report reference/report small/two |
-		sort | tr '\n' ' ')" "-0: all copies but the first"
+copies_are() { # NAME_OF_BIG REPORT REPORT SMALL: sorted names
+	printf '%s\n' "${@//$'\n'/?}" | sort | tr '\n' ' '
+}
+leaving() { # ARGUMENT...
+	paths --exact "$@" "$mnt" | sed "s,$mnt/,," | sort | tr '\n' ' '
+}
+is "$(leaving)" "$(copies_are "$odd" docs/report reference/report small/two)" \
+	"-0: all copies but the oldest, of equal ones the shortest path"
+is "$(leaving --keep newest)" \
+	"$(copies_are "$odd" old/report reference/report small/two)" \
+	"or but the newest"
+is "$(leaving --keep shortest)" \
+	"$(copies_are "$odd" docs/report reference/report small/two)" \
+	"or but the one with the shortest path"
 is "$(paths --keep "$mnt/reference" "$mnt/docs" "$mnt/reference" |
 	sed "s,$mnt/,,")" docs/report "or but those to be kept"
-is "$(groups --csv "$mnt" | head -n 1)" \
-	$'group,score,head,size,xxh128,mtime,keep,path\r' "csv has a title line"
-is "$(groups --csv "$mnt" | tr -d '\r' | grep -c '^2,')" 4 \
-	"and a line for each file"
-like "$(groups "$mnt" | sed -n 1p)" "^1  2 files, 195K in exact copies" \
+like "$(groups "$mnt" | sed -n 1p)" "^1  2 files, 196K in exact copies" \
 	"text for people"
 like "$(groups "$mnt" | tail -n 1)" "3 groups, 8 files: .*KiB in exact copies" \
 	"with totals"

@@ -29,7 +29,8 @@ made_groups() { # NUMBER
 		printf "\"size\":%d,\"files\":[", size
 		printf "{\"path\":\"d%d/in/file-%d.txt\",\"mtime\":1.6e9},", \
 			$1 % 50, $1
-		printf "{\"path\":\"d%d/copy-%d.txt\"}]},", ($1 + 1) % 50, $1
+		printf "{\"path\":\"d%d/copy-%d.txt\",\"removable\":true}]},", \
+			($1 + 1) % 50, $1
 		printf "{\"score\":%d,\"size\":%d,\"files\":[{", \
 			60 + $1 % 40, size
 		printf "\"path\":\"d%d/near-%d.txt\"}]}]}\n", ($1 + 2) % 50, $1
@@ -117,6 +118,8 @@ gen_text 20 20 >"$src/project-old/src/todo.txt"
 gen_text 300 5 >"$src/docs/report.txt"
 edit_text 3 6 <"$src/docs/report.txt" >"$src/docs/draft.txt"
 head -c 300000 /dev/zero >"$src/large"
+find "$src" -type f -exec touch -d @1700000000 {} +
+touch -d @1600000000 "$src/project-old/src"/*
 mount_kinfs "$src" "$mnt" -o max_size=250000 -o "exclude=*.tmp"
 echo left out >"$mnt/<i>.tmp"
 wait_idle "$mnt"

@@ -234,10 +234,38 @@ test_bound() {
 		'open my $f, "+<", $ARGV[0] or exit 1' "$query"
 }
 
+# A path may be longer than what a system call takes, and than a link.
+make_deep() { # FILE
+	local name i
+	name=$(printf 'd%.0s' {1..250})
+	(
+		cd "$src/deep" || exit
+		for ((i = 0; i < 17; i++)); do
+			mkdir "$name" && cd -P "./$name" || exit
+		done
+		cp "$1" .
+	)
+}
+
+test_deep() {
+	mkdir "$src/deep"
+	gen_text 100 40 >"$src/deep/shallow"
+	make_deep "$src/deep/shallow"
+	"$KIN" rescan "$mnt" && wait_idle "$mnt"
+	"$KIN" similar "$mnt/deep/shallow" >"$T/out" 2>"$T/err"
+	is "$?" 3 "a hit whose path is too long for a link is not passed over"
+	like "$(<"$T/err")" "1 more .* too long" "but told"
+	is "$(json 'print "$o->{complete} $o->{reason}"' "$mnt/deep/shallow" 2>/dev/null)" \
+		"0 error:ENAMETOOLONG" "also in JSON"
+	rm -r "$src/deep"
+	"$KIN" rescan "$mnt" && wait_idle "$mnt"
+}
+
 make_tree
 mount_kinfs "$src" "$mnt"
 wait_idle "$mnt"
 test_file
+test_deep
 test_of
 test_directories
 test_errors

@@ -21,13 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATHS_MAX = 4096, VALUE_MAX = 1 << 18 };
+enum { PATHS_MAX = 4096, VALUE_MAX = 1 << 22 };
 
 static char *paths[PATHS_MAX];
 static size_t path_count;
 static const char *head;
 static uint64_t seed;
-static char value[VALUE_MAX];
+static char value[VALUE_MAX + 1];
 
 static const char *const attributes[] = {
 	"user.sise",          "user.simhash",      "user.rdc.traits",
@@ -42,13 +42,21 @@ static const char *const views[] = { "",        "/.within", "/.contains",
 				     "/.shares" };
 
 /* In the words of a question. */
-static const char *const relations[] = { "alike", "within", "contains",
-					 "all",   "text",   "shares" };
+static const char *const relations[] = { "alike", "within", "contains", "all",
+					 "text",  "shares", "groups" };
+
+/* Lines of a question for groups, one of each. */
+static const char *const group_kinds[] = { "", "exact=1\n", "text=1\n",
+					   "every=1\n" };
+static const char *const group_limits[] = { "", "threshold=30\n",
+					    "min_size=1000\n" };
 
 enum {
 	ATTRIBUTE_COUNT = sizeof(attributes) / sizeof(attributes[0]),
 	VIEW_COUNT = sizeof(views) / sizeof(views[0]),
 	RELATION_COUNT = sizeof(relations) / sizeof(relations[0]),
+	GROUP_KIND_COUNT = sizeof(group_kinds) / sizeof(group_kinds[0]),
+	GROUP_LIMIT_COUNT = sizeof(group_limits) / sizeof(group_limits[0]),
 };
 
 static uint64_t draw(uint64_t most)
@@ -234,7 +242,33 @@ static void read_first(int fd)
 	printf(" (%d)", status);
 }
 
-static void print_answer(const char *question, size_t len, int privileged)
+static int by_text(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return strcmp(*x, *y);
+}
+
+/* Sorts the records, each ended by a NUL.  Files of one content come in the
+ * order of their inode numbers, which SOURCE makes. */
+static void sort_records(size_t len)
+{
+	static const char *records[VALUE_MAX];
+	static char sorted[VALUE_MAX + 1];
+	size_t count = 0, at, i;
+	char *to = sorted;
+
+	for (at = 0; at < len; at += strlen(value + at) + 1)
+		records[count++] = value + at;
+	qsort(records, count, sizeof(*records), by_text);
+	for (i = 0; i < count; i++)
+		to = stpcpy(to, records[i]) + 1;
+	memcpy(value, sorted, len);
+}
+
+/* All that is said until the end, also of how far the search is. */
+static void print_answer(const char *question, size_t len, int privileged,
+			 int sorts)
 {
 	int fd = open(".similar/.query", O_RDWR);
 	size_t total = 0;
@@ -245,10 +279,12 @@ static void print_answer(const char *question, size_t len, int privileged)
 	} else {
 		if (privileged)
 			read_first(fd);
-		while ((n = read(fd, value + total, sizeof(value) - total)) > 0)
+		while ((n = read(fd, value + total, VALUE_MAX - total)) > 0)
 			total += (size_t)n;
 		if (n < 0)
 			print_error();
+		if (sorts)
+			sort_records(total);
 		print_value(value, total);
 	}
 	if (fd >= 0)
@@ -267,6 +303,24 @@ static size_t put_digest(const char *path, const char *attribute,
 	return (size_t)snprintf(out, size, "\n%s=%.*s", name, (int)len, text);
 }
 
+/* Of the whole tree, or of the path and below. */
+static void print_groups_question(const char *path, int privileged)
+{
+	char question[2 * PATH_MAX + 200];
+	size_t len = (size_t)snprintf(question, sizeof(question),
+				      "relation=groups\n%s%s",
+				      group_kinds[draw(GROUP_KIND_COUNT)],
+				      group_limits[draw(GROUP_LIMIT_COUNT)]);
+
+	if (draw(2)) {
+		len += (size_t)sprintf(question + len, "within=");
+		for (; *path; path++)
+			len += (size_t)sprintf(question + len, "%02x",
+					       (unsigned char)*path);
+	}
+	print_answer(question, len, privileged, 1);
+}
+
 /* Those who may read a path know its digests.  Others ask with none. */
 static void print_question(void)
 {
@@ -278,6 +332,10 @@ static void print_question(void)
 	size_t len;
 
 	printf(" %s of %s", relation, path);
+	if (strcmp(relation, "groups") == 0) {
+		print_groups_question(path, privileged);
+		return;
+	}
 	if (lstat(path, &st)) {
 		print_error();
 		return;
@@ -289,7 +347,7 @@ static void print_question(void)
 			  sizeof(question) - len);
 	len += put_digest(path, "user.text.sif", "text", question + len,
 			  sizeof(question) - len);
-	print_answer(question, len, privileged);
+	print_answer(question, len, privileged, 0);
 }
 
 static void print_control(void)

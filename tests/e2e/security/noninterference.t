@@ -190,7 +190,7 @@ kin_sees() { # WORLD
 		done
 	done
 	for call in "--json" "--exact --json" "--threshold 30 --json" "-0" \
-		"--csv" "--min-size 1k" "--text --json"; do
+		"--vcs" "--min-size 1k" "--text --json"; do
 		echo "kin groups $call"
 		# shellcheck disable=SC2086
 		as_bob "$KIN" groups $call "$m" 2>&1 | tr '\0' '\n'

@@ -83,9 +83,188 @@ static void test_metadata_must_be_equal_or_forced(void **state)
 	dedup(DEDUP_HARDLINK);
 	expect_skipped("attributes differ");
 	make_plan(&p, DEDUP_HARDLINK);
-	options.force_metadata = true;
+	step_rules.force_metadata = true;
 	apply_plan(&p);
 	assert_int_equal(last.outcome, DEDUP_DONE);
+}
+
+/* bb and c/e are one file, which has a third name if that is wanted. */
+static void plan_links(struct dedup_plan *p, enum dedup_method method,
+		       bool third)
+{
+	const char *const names[] = { "a", "bb", "c/e" };
+
+	assert_int_equal(link(at("bb"), at("c/e")), 0);
+	if (third)
+		assert_int_equal(link(at("bb"), at("third")), 0);
+	step_rules = (struct dedup_rules){ .method = method };
+	plan_names(p, &step_rules, names, 3);
+	assert_int_equal(p->step_count, 1);
+}
+
+static void test_all_names_of_a_copy_become_links(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	plan_links(&p, DEDUP_HARDLINK, false);
+	apply_plan(&p);
+	assert_int_equal(last.outcome, DEDUP_DONE);
+	assert_int_equal(stat_of("bb").st_ino, stat_of("a").st_ino);
+	assert_int_equal(stat_of("c/e").st_ino, stat_of("a").st_ino);
+	assert_int_equal(stat_of("a").st_nlink, 3);
+	expect_entries(4);
+}
+
+static void test_all_names_of_a_copy_are_removed(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	plan_links(&p, DEDUP_REMOVE, false);
+	apply_plan(&p);
+	assert_int_equal(last.outcome, DEDUP_DONE);
+	assert_false(exists("bb"));
+	assert_false(exists("c/e"));
+	expect_text("a", text);
+	expect_entries(2);
+}
+
+static void expect_both_names(const char *reason)
+{
+	if (!strstr(last.reason, reason))
+		fail_msg("want \"%s\", have \"%s\"", reason, last.reason);
+	assert_int_equal(stat_of("c/e").st_ino, stat_of("bb").st_ino);
+	expect_text("bb", text);
+	assert_int_equal(stat_of("a").st_nlink, 1);
+}
+
+static void test_a_copy_with_another_name_stays(void **state)
+{
+	struct dedup_plan p;
+
+	(void)state;
+	plan_links(&p, DEDUP_HARDLINK, true);
+	apply_plan(&p);
+	expect_both_names("1 other names");
+	assert_int_equal(unlink(at("third")), 0);
+	assert_int_equal(unlink(at("c/e")), 0);
+	plan_links(&p, DEDUP_REMOVE, true);
+	apply_plan(&p);
+	expect_both_names("1 other names");
+	expect_entries(5);
+}
+
+static void test_a_second_file_is_kept_when_one_has_all_its_links(void **state)
+{
+	const char *const names[] = { "a", "bb", "c/d", "c/e", "f" };
+	struct dedup_plan p;
+
+	(void)state;
+	write_file("f", text, 4000);
+	assert_int_equal(link(at("bb"), at("c/e")), 0);
+	step_rules = (struct dedup_rules){ .method = DEDUP_HARDLINK };
+	plan_names(&p, &step_rules, names, 5);
+	assert_int_equal(p.step_count, 3);
+	links_left = 1; /* of the two that bb needs */
+	{
+		struct dedup_journal *j = NULL;
+		struct dedup_result r = { 0 };
+
+		assert_int_equal(dedup_journal_create(journal_path, &j), 0);
+		dedup_apply(&p, &p.steps[0], &step_rules, j, &r);
+		assert_int_equal(r.outcome, DEDUP_KEPT);
+		expect_both_names("");
+		expect_entries(5);
+		links_left = -1;
+		dedup_apply(&p, &p.steps[1], &step_rules, j, &r);
+		assert_int_equal(r.outcome, DEDUP_DONE);
+		assert_int_equal(r.keep, p.steps[0].replace);
+		dedup_journal_free(j);
+	}
+	assert_int_equal(stat_of("bb").st_nlink, 3);
+	assert_int_equal(stat_of("a").st_nlink, 1);
+	dedup_plan_release(&p);
+}
+
+/* ---- what the plan says ---- */
+
+static void make_other_mode(void)
+{
+	assert_int_equal(chmod(at("bb"), 0600), 0);
+	assert_int_equal(chmod(at("a"), 0640), 0);
+}
+
+static void make_other_content(void)
+{
+	write_file("bb", "THE content of all three", 2000);
+}
+
+static void make_other_attribute(void)
+{
+	assert_int_equal(setxattr(at("bb"), "user.note", "x", 1, 0), 0);
+}
+
+static void make_other_name(void)
+{
+	assert_int_equal(link(at("bb"), at("third")), 0);
+}
+
+static void test_the_plan_has_the_reasons_of_the_deed(void **state)
+{
+	static void (*const make[])(
+		void) = { make_other_mode, make_other_content,
+			  make_other_attribute, make_other_name };
+	struct dedup_result planned;
+	struct dedup_plan p;
+	size_t i;
+
+	for (i = 0; i < sizeof(make) / sizeof(make[0]); i++) {
+		make[i]();
+		make_plan(&p, DEDUP_HARDLINK);
+		planned = (struct dedup_result){ 0 };
+		dedup_apply(&p, &p.steps[0], &step_rules, NULL, &planned);
+		assert_int_equal(planned.outcome, DEDUP_SKIPPED);
+		apply_plan(&p);
+		assert_string_equal(planned.reason, last.reason);
+		assert_int_equal(tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+	}
+	make_plan(&p, DEDUP_HARDLINK);
+	dedup_apply(&p, &p.steps[0], &step_rules, NULL, &planned);
+	assert_int_equal(planned.outcome, DEDUP_DONE);
+	dedup_plan_release(&p);
+	expect_entries(3);
+	assert_int_equal(stat_of("a").st_nlink, 1);
+}
+
+/* ---- other users ---- */
+
+static void remove_bb(bool force)
+{
+	struct dedup_plan p;
+
+	make_plan(&p, DEDUP_REMOVE);
+	step_rules.force_metadata = force;
+	apply_plan(&p);
+}
+
+static void test_removal_does_not_cross_users_unless_forced(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(chown(at("a"), 12345, 12345), 0);
+	remove_bb(false);
+	expect_skipped("owners differ");
+	assert_int_equal(chown(at("a"), 0, 0), 0);
+	assert_int_equal(chmod(at("a"), 0755), 0);
+	assert_int_equal(chmod(at("bb"), 04755), 0);
+	remove_bb(false);
+	expect_skipped("set-ID");
+	remove_bb(true);
+	assert_int_equal(last.outcome, DEDUP_DONE);
+	assert_false(exists("bb"));
 }
 
 static void test_a_file_open_for_writing_stays(void **state)
@@ -140,11 +319,10 @@ static void swap_directory(void)
 
 static void plan_copy_in_directory(struct dedup_plan *p)
 {
-	const struct dedup_rules rules = { .method = DEDUP_HARDLINK };
 	const char *const names[] = { "a", "c/d" };
 
-	options = (struct dedup_options){ .method = DEDUP_HARDLINK };
-	plan_names(p, &rules, names, 2);
+	step_rules = (struct dedup_rules){ .method = DEDUP_HARDLINK };
+	plan_names(p, &step_rules, names, 2);
 	assert_int_equal(p->step_count, 1);
 }
 
@@ -210,6 +388,14 @@ static void test_a_journal_is_not_put_where_anybody_may_replace_it(void **state)
 	(void)state;
 	assert_int_equal(chmod(at("c"), 0777), 0);
 	assert_int_equal(dedup_journal_create(at("c/j"), &j), -EPERM);
+	if (!geteuid()) {
+		assert_int_equal(chmod(at("c"), 0755), 0);
+		assert_int_equal(chown(at("c"), 12345, 0), 0);
+		assert_int_equal(dedup_journal_create(at("c/j"), &j), -EPERM);
+		assert_int_equal(chown(at("c"), 0, 12345), 0);
+		assert_int_equal(chmod(at("c"), 0775), 0);
+		assert_int_equal(dedup_journal_create(at("c/j"), &j), -EPERM);
+	}
 	assert_int_equal(chmod(at("c"), 01777), 0);
 	assert_int_equal(dedup_journal_create(at("c/j"), &j), 0);
 	dedup_journal_free(j);
@@ -234,6 +420,12 @@ int main(void)
 		IN_TREE(test_a_file_that_changed_since_the_plan_stays),
 		IN_TREE(test_the_last_copy_is_never_removed),
 		IN_TREE(test_metadata_must_be_equal_or_forced),
+		IN_TREE(test_all_names_of_a_copy_become_links),
+		IN_TREE(test_all_names_of_a_copy_are_removed),
+		IN_TREE(test_a_copy_with_another_name_stays),
+		IN_TREE(test_a_second_file_is_kept_when_one_has_all_its_links),
+		IN_TREE(test_the_plan_has_the_reasons_of_the_deed),
+		IN_TREE(test_removal_does_not_cross_users_unless_forced),
 		IN_TREE(test_a_file_open_for_writing_stays),
 		IN_TREE(test_a_file_in_another_run_stays),
 		IN_TREE(test_a_file_that_is_replaced_meanwhile_stays),

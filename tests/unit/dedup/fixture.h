@@ -27,6 +27,8 @@
 static int calls_left = -1; /* the process ends before the call after these */
 static void (*before_link)(void);
 static void (*before_exchange)(void);
+static void (*before_create)(void);
+static int links_left = -1; /* linkat() fails after these: EMLINK */
 
 static inline void count_call(void)
 {
@@ -41,6 +43,11 @@ int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags)
 	count_call();
 	if (before_link)
 		before_link();
+	if (!links_left) {
+		errno = EMLINK;
+		return -1;
+	}
+	links_left -= links_left > 0;
 	return (int)syscall(SYS_linkat, from_fd, from, to_fd, to, flags);
 }
 
@@ -51,6 +58,38 @@ int renameat2(int from_fd, const char *from, int to_fd, const char *to,
 	if (before_exchange)
 		before_exchange();
 	return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
+}
+
+int openat(int fd, const char *name, int flags, ...)
+{
+	va_list args;
+	mode_t mode = 0;
+
+	va_start(args, flags);
+	if (flags & O_CREAT)
+		mode = va_arg(args, mode_t);
+	va_end(args);
+	if (flags & O_CREAT && before_create)
+		before_create();
+	return (int)syscall(SYS_openat, fd, name, flags, mode);
+}
+
+/* As on a filesystem that has no leases. */
+static bool has_no_leases;
+
+int fcntl(int fd, int command, ...)
+{
+	va_list args;
+	long value;
+
+	va_start(args, command);
+	value = va_arg(args, long);
+	va_end(args);
+	if (command == F_SETLEASE && has_no_leases) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_fcntl, fd, command, value);
 }
 
 int unlinkat(int fd, const char *name, int flags)
@@ -106,6 +145,9 @@ static inline int set_up(void **state)
 	calls_left = -1;
 	before_link = NULL;
 	before_exchange = NULL;
+	before_create = NULL;
+	has_no_leases = false;
+	links_left = -1;
 	return 0;
 }
 
@@ -183,7 +225,7 @@ static inline void note_skip(void *arg, const char *path, const char *reason)
 }
 
 static inline void plan_names(struct dedup_plan *p,
-			      const struct dedup_rules *rules,
+			      const struct dedup_rules *by,
 			      const char *const *names, size_t count)
 {
 	const char *paths[8];
@@ -194,14 +236,14 @@ static inline void plan_names(struct dedup_plan *p,
 	*p = (struct dedup_plan){ .skip = note_skip };
 	for (i = 0; i < count; i++)
 		paths[i] = at(names[i]);
-	assert_int_equal(dedup_plan_add(p, rules, &set), 0);
+	assert_int_equal(dedup_plan_add(p, by, &set), 0);
 }
 
 static const char *const all[] = { "bb", "a", "c/d" };
 
 /* ---- steps ---- */
 
-static struct dedup_options options;
+static struct dedup_rules step_rules;
 static struct dedup_result last;
 
 static inline void apply_plan(struct dedup_plan *p)
@@ -213,7 +255,7 @@ static inline void apply_plan(struct dedup_plan *p)
 	assert_int_equal(dedup_journal_create(journal_path, &j), 0);
 	for (i = 0; i < p->step_count; i++) {
 		last = (struct dedup_result){ 0 };
-		dedup_apply(p, &p->steps[i], &options, j, &last);
+		dedup_apply(p, &p->steps[i], &step_rules, j, &last);
 	}
 	dedup_journal_free(j);
 	dedup_plan_release(p);
@@ -222,11 +264,10 @@ static inline void apply_plan(struct dedup_plan *p)
 /* bb is to be replaced, a is kept. */
 static inline void make_plan(struct dedup_plan *p, enum dedup_method method)
 {
-	const struct dedup_rules rules = { .method = method };
 	const char *const names[] = { "a", "bb" };
 
-	options = (struct dedup_options){ .method = method };
-	plan_names(p, &rules, names, 2);
+	step_rules = (struct dedup_rules){ .method = method };
+	plan_names(p, &step_rules, names, 2);
 	assert_int_equal(p->step_count, 1);
 }
 

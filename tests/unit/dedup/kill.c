@@ -30,6 +30,9 @@
  */
 enum { ROUNDS = 500, SETS = 6, COPIES = 3, FILES = SETS * COPIES };
 
+/* The second copy of each set has two names more. */
+enum { LINKS = 2 };
+
 /* ---- the moment ---- */
 
 static long *calls; /* shared with the child: made so far */
@@ -132,6 +135,17 @@ static const char *path_of(int file)
 	return path;
 }
 
+static const char *link_of(int set, int number)
+{
+	static char paths[4][128];
+	static unsigned next;
+	char *path = paths[next++ % 4];
+
+	(void)snprintf(path, sizeof(paths[0]), "%s/%d/link%d", top, number,
+		       set);
+	return path;
+}
+
 static size_t size_of(int file)
 {
 	return 1 + (size_t)(file / COPIES) * 1777;
@@ -177,12 +191,16 @@ static void make_tree(void)
 	assert_int_equal(system(command), 0);
 	for (i = 0; i < FILES; i++)
 		make_file(i);
+	for (i = 0; i < SETS * LINKS; i++)
+		assert_int_equal(link(path_of(i / LINKS * COPIES + 1),
+				      link_of(i / LINKS, i % LINKS)),
+				 0);
 }
 
-static bool has_content(int file)
+static bool has_content_at(int file, const char *path)
 {
 	char want[SETS * 1777], have[SETS * 1777 + 1];
-	int fd = open(path_of(file), O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
@@ -191,6 +209,11 @@ static bool has_content(int file)
 	n = read(fd, have, sizeof(have));
 	close(fd);
 	return n == (ssize_t)size_of(file) && !memcmp(want, have, (size_t)n);
+}
+
+static bool has_content(int file)
+{
+	return has_content_at(file, path_of(file));
 }
 
 static int count_temporaries(void)
@@ -218,27 +241,29 @@ static enum dedup_method method;
 
 static void apply(void)
 {
-	const struct dedup_rules rules = { .method = method };
-	const struct dedup_options options = { .method = method,
-					       .force_metadata = true };
+	const struct dedup_rules rules = { .method = method,
+					   .force_metadata = true };
 	struct dedup_plan p = { 0 };
 	struct dedup_journal *j = NULL;
 	struct dedup_result r;
-	const char *paths[COPIES];
+	const char *paths[COPIES + LINKS];
 	size_t i;
 	int set, copy;
 
 	for (set = 0; set < SETS; set++) {
 		for (copy = 0; copy < COPIES; copy++)
 			paths[copy] = path_of(set * COPIES + copy);
+		for (copy = 0; copy < LINKS; copy++)
+			paths[COPIES + copy] = link_of(set, copy);
 		(void)dedup_plan_add(
 			&p, &rules,
-			&(struct dedup_set){ .paths = paths, .count = COPIES });
+			&(struct dedup_set){ .paths = paths,
+					     .count = COPIES + LINKS });
 	}
 	if (dedup_journal_create(journal_path, &j))
 		_exit(2);
 	for (i = 0; i < p.step_count; i++) {
-		dedup_apply(&p, &p.steps[i], &options, j, &r);
+		dedup_apply(&p, &p.steps[i], &rules, j, &r);
 		if (r.outcome != DEDUP_DONE)
 			_exit(3);
 	}
@@ -256,7 +281,8 @@ static void take_back(void)
 {
 	struct dedup_undo_counts counts;
 
-	if (dedup_undo(journal_path, tell, NULL, &counts) || counts.failed)
+	if (dedup_undo(journal_path, false, tell, NULL, &counts) ||
+	    counts.failed)
 		_exit(4);
 }
 
@@ -288,6 +314,28 @@ static bool may_be_gone(int file)
 	return method == DEDUP_REMOVE && file % COPIES != 0;
 }
 
+static void expect_links(long moment, bool restored)
+{
+	struct stat st, first;
+	int i;
+
+	for (i = 0; i < SETS * LINKS; i++) {
+		const char *path = link_of(i / LINKS, i % LINKS);
+		int file = i / LINKS * COPIES + 1;
+
+		if (!restored && may_be_gone(file) && access(path, F_OK))
+			continue;
+		if (!has_content_at(file, path))
+			fail_msg("%s has not its content after %ld calls", path,
+				 moment);
+		if (!restored)
+			continue;
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(stat(path_of(file), &first), 0);
+		assert_int_equal(st.st_ino, first.st_ino);
+	}
+}
+
 static void expect_contents(long moment)
 {
 	int i;
@@ -297,6 +345,7 @@ static void expect_contents(long moment)
 		    !(may_be_gone(i) && access(path_of(i), F_OK)))
 			fail_msg("%s has not its content after %ld calls",
 				 path_of(i), moment);
+	expect_links(moment, false);
 }
 
 static void expect_as_before(long moment)
@@ -311,13 +360,14 @@ static void expect_as_before(long moment)
 				 path_of(i), moment);
 		assert_int_equal(stat(path_of(i), &st), 0);
 		assert_int_equal(stat(path_of(i - i % COPIES), &first), 0);
-		assert_int_equal(st.st_nlink, 1);
+		assert_int_equal(st.st_nlink, i % COPIES == 1 ? 1 + LINKS : 1);
 		assert_int_equal(st.st_mode & 07777, 0640);
 		assert_int_equal(st.st_mtim.tv_sec, mtime_of(i));
 		assert_int_equal(st.st_mtim.tv_nsec, 5);
 		assert_int_equal(getxattr(path_of(i), "user.note", &value, 1),
 				 1);
 	}
+	expect_links(moment, true);
 	assert_int_equal(count_temporaries(), 0);
 }
 
@@ -347,7 +397,7 @@ static void kill_once(long all_calls)
 		expect_contents(moment);
 	}
 	if (draw(2)) {
-		(void)run(take_back, (long)draw(40));
+		(void)run(take_back, (long)draw(60));
 		expect_contents(moment);
 	}
 	(void)run(take_back, 1000000);

@@ -9,7 +9,8 @@ static void expect_kept(const struct dedup_rules *rules, const char *keep)
 	plan_names(&p, rules, all, 3);
 	assert_int_equal(p.step_count, 2);
 	for (i = 0; i < 2; i++)
-		assert_string_equal(p.files[p.steps[i].keep].path, at(keep));
+		assert_string_equal(p.files[p.steps[i].keep].paths[0],
+				    at(keep));
 	dedup_plan_release(&p);
 }
 
@@ -17,9 +18,9 @@ static void test_the_rule_says_which_file_is_kept(void **state)
 {
 	(void)state;
 	write_file("bb", text, 500);
-	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_OLDEST }, "bb");
-	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_NEWEST }, "c/d");
-	expect_kept(&(struct dedup_rules){ .keep = DEDUP_KEEP_SHORTEST }, "a");
+	expect_kept(&(struct dedup_rules){ .keep = KEEP_OLDEST }, "bb");
+	expect_kept(&(struct dedup_rules){ .keep = KEEP_NEWEST }, "c/d");
+	expect_kept(&(struct dedup_rules){ .keep = KEEP_SHORTEST }, "a");
 }
 
 static void test_protected_files_are_kept_and_never_replaced(void **state)
@@ -42,7 +43,7 @@ static void test_protected_files_are_kept_and_never_replaced(void **state)
 
 static void test_hard_links_and_other_sizes_are_left_alone(void **state)
 {
-	const struct dedup_rules rules = { .keep = DEDUP_KEEP_OLDEST };
+	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
 	const char *const names[] = { "a", "link", "bb", "longer", "c", "no" };
 	struct dedup_plan p;
 
@@ -51,27 +52,41 @@ static void test_hard_links_and_other_sizes_are_left_alone(void **state)
 	write_file("longer", "another size, and so another content", 1);
 	plan_names(&p, &rules, names, 6);
 	assert_int_equal(p.step_count, 1);
-	assert_string_equal(p.files[p.steps[0].replace].path, at("bb"));
+	assert_string_equal(p.files[p.steps[0].replace].paths[0], at("bb"));
 	assert_non_null(strstr(skipped, "another size"));
 	assert_non_null(strstr(skipped, "not a regular file"));
 	assert_non_null(strstr(skipped, "No such file"));
 	dedup_plan_release(&p);
 }
 
-static void test_bytes_count_once_all_names_of_a_copy_go(void **state)
+static void test_all_names_of_a_copy_are_one_step(void **state)
 {
-	const struct dedup_rules rules = { .keep = DEDUP_KEEP_OLDEST };
-	const char *const some[] = { "a", "bb" };
-	const char *const names[] = { "a", "bb", "link" };
+	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
+	const char *const names[] = { "a", "link", "bb", "link" };
 	struct dedup_plan p;
 
 	(void)state;
 	assert_int_equal(link(at("bb"), at("link")), 0);
-	plan_names(&p, &rules, some, 2);
-	assert_int_equal(p.bytes, 0);
+	plan_names(&p, &rules, names, 4);
+	assert_int_equal(p.step_count, 1);
+	assert_int_equal(p.files[p.steps[0].replace].path_count, 2);
+	assert_string_equal(p.files[p.steps[0].replace].paths[0], at("bb"));
+	assert_int_equal(p.steps[0].bytes, stat_of("bb").st_blocks * 512);
 	dedup_plan_release(&p);
-	plan_names(&p, &rules, names, 3);
-	assert_int_equal(p.bytes, stat_of("bb").st_blocks * 512);
+}
+
+static void test_a_set_that_comes_twice_counts_once(void **state)
+{
+	const struct dedup_rules rules = { .keep = KEEP_OLDEST };
+	const char *const paths[] = { at("a"), at("bb"), at("a"), at("c/d") };
+	const struct dedup_set set = { .paths = paths, .count = 4 };
+	struct dedup_plan p = { 0 };
+
+	(void)state;
+	assert_int_equal(dedup_plan_add(&p, &rules, &set), 0);
+	assert_int_equal(dedup_plan_add(&p, &rules, &set), 0);
+	assert_int_equal(p.step_count, 2);
+	assert_int_equal(p.linked_count, 0);
 	dedup_plan_release(&p);
 }
 
@@ -81,7 +96,8 @@ int main(void)
 		IN_TREE(test_the_rule_says_which_file_is_kept),
 		IN_TREE(test_protected_files_are_kept_and_never_replaced),
 		IN_TREE(test_hard_links_and_other_sizes_are_left_alone),
-		IN_TREE(test_bytes_count_once_all_names_of_a_copy_go),
+		IN_TREE(test_all_names_of_a_copy_are_one_step),
+		IN_TREE(test_a_set_that_comes_twice_counts_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,8 @@ static struct dedup_undo_counts undo(void)
 	struct dedup_undo_counts counts;
 
 	told[0] = '\0';
-	assert_int_equal(dedup_undo(journal_path, tell, NULL, &counts), 0);
+	assert_int_equal(dedup_undo(journal_path, false, tell, NULL, &counts),
+			 0);
 	return counts;
 }
 
@@ -30,7 +31,7 @@ static void expect_undone(enum dedup_method method)
 		struct dedup_plan p;
 
 		make_plan(&p, method);
-		options.force_metadata = true;
+		step_rules.force_metadata = true;
 		apply_plan(&p);
 	}
 	assert_int_equal(last.outcome, DEDUP_DONE);
@@ -52,6 +53,105 @@ static void test_undo_takes_back(void **state)
 	(void)state;
 	expect_undone(DEDUP_HARDLINK);
 	expect_undone(DEDUP_REMOVE);
+}
+
+static void expect_links_undone(enum dedup_method method)
+{
+	const char *const names[] = { "a", "bb", "c/e", "f" };
+	struct dedup_plan p;
+
+	assert_int_equal(link(at("bb"), at("c/e")), 0);
+	assert_int_equal(link(at("bb"), at("f")), 0);
+	step_rules = (struct dedup_rules){ .method = method };
+	plan_names(&p, &step_rules, names, 4);
+	apply_plan(&p);
+	assert_int_equal(last.outcome, DEDUP_DONE);
+	assert_int_equal(undo().restored, 1);
+	assert_int_equal(stat_of("bb").st_nlink, 3);
+	assert_int_equal(stat_of("c/e").st_ino, stat_of("bb").st_ino);
+	assert_int_equal(stat_of("f").st_ino, stat_of("bb").st_ino);
+	assert_int_equal(stat_of("a").st_nlink, 1);
+	expect_text("f", text);
+	expect_entries(5);
+	/* A name that went again is a link of the others. */
+	if (method == DEDUP_REMOVE) {
+		assert_int_equal(unlink(at("f")), 0);
+		assert_int_equal(undo().restored, 1);
+		assert_int_equal(stat_of("f").st_ino, stat_of("bb").st_ino);
+	}
+	assert_int_equal(undo().nothing, 1);
+}
+
+static void test_undo_restores_hard_links(void **state)
+{
+	(void)state;
+	expect_links_undone(DEDUP_HARDLINK);
+	assert_int_equal(unlink(at("c/e")), 0);
+	assert_int_equal(unlink(at("f")), 0);
+	expect_links_undone(DEDUP_REMOVE);
+}
+
+/* The owner of the kept file writes to it when the copy is begun. */
+static void write_to_kept(void)
+{
+	int fd = open(at("a"), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+
+	before_create = NULL;
+	if (fd < 0)
+		return; /* the lease keeps writers out */
+	assert_int_equal(pwrite(fd, "EVIL", 4, 0), 4);
+	close(fd);
+}
+
+static void test_undo_keeps_writers_out(void **state)
+{
+	(void)state;
+	dedup(DEDUP_REMOVE);
+	before_create = write_to_kept;
+	assert_int_equal(undo().restored, 1);
+	expect_text("bb", text);
+}
+
+static void test_undo_verifies_what_it_writes(void **state)
+{
+	(void)state;
+	dedup(DEDUP_REMOVE);
+	before_create = write_to_kept;
+	has_no_leases = true;
+	assert_int_equal(undo().failed, 1);
+	assert_non_null(strstr(told, "changed"));
+	assert_false(exists("bb"));
+	expect_entries(2);
+}
+
+static struct dedup_undo_counts undo_forced(void)
+{
+	struct dedup_undo_counts counts;
+
+	assert_int_equal(dedup_undo(journal_path, true, tell, NULL, &counts),
+			 0);
+	return counts;
+}
+
+static void test_undo_does_not_cross_users_unless_forced(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(chmod(at("a"), 04755), 0);
+	assert_int_equal(chmod(at("bb"), 04755), 0);
+	dedup(DEDUP_REMOVE);
+	assert_int_equal(last.outcome, DEDUP_DONE);
+	assert_int_equal(chown(at("a"), 12345, 0), 0);
+	assert_int_equal(undo().failed, 1);
+	assert_non_null(strstr(told, "another owner"));
+	assert_int_equal(chown(at("a"), 0, 0), 0);
+	assert_int_equal(chmod(at("a"), 0775), 0);
+	assert_int_equal(undo().failed, 1);
+	assert_false(exists("bb"));
+	expect_entries(2);
+	assert_int_equal(undo_forced().restored, 1);
+	assert_int_equal(stat_of("bb").st_mode & 07777, 04755);
 }
 
 static void test_undo_does_not_invent_content(void **state)
@@ -136,7 +236,7 @@ static void test_a_journal_that_was_cut_is_read_as_far_as_it_goes(void **state)
 	assert_int_equal(stat(journal_path, &st), 0);
 	for (len = st.st_size - 1; len >= 0; len--) {
 		assert_int_equal(truncate(journal_path, len), 0);
-		err = dedup_undo(journal_path, tell, NULL, &counts);
+		err = dedup_undo(journal_path, false, tell, NULL, &counts);
 		assert_true(err == 0 || (err == -EINVAL && len < 30));
 		assert_int_equal(counts.failed, 0);
 		expect_text("bb", text);
@@ -151,7 +251,7 @@ static void expect_refused(const char *content)
 	assert_non_null(file);
 	assert_true(fputs(content, file) >= 0);
 	assert_int_equal(fclose(file), 0);
-	assert_int_equal(dedup_undo(journal_path, tell, NULL, &counts),
+	assert_int_equal(dedup_undo(journal_path, false, tell, NULL, &counts),
 			 -EINVAL);
 	assert_int_equal(counts.restored, 0);
 }
@@ -161,20 +261,25 @@ static void test_other_files_are_no_journals(void **state)
 	(void)state;
 	expect_refused("");
 	expect_refused("hello\n");
-	expect_refused("{\"kin_dedup_journal\": 2}\n");
-	expect_refused("{\"kin_dedup_journal\": 1}\n{\"step\": 1}\n");
-	expect_refused(
-		"{\"kin_dedup_journal\": 1}\n"
-		"{\"step\": 1, \"method\": \"remove\", \"path\": \"/a\", "
-		"\"keep\": \"/b\", \"temporary\": \"../c\", "
-		"\"xxh128\": \"00000000000000000000000000000000\", "
-		"\"attributes\": {}}\n");
+	expect_refused("{\"kin_dedup_journal\": 1}\n");
+	expect_refused("{\"kin_dedup_journal\": 2}\n{\"step\": 1}\n");
+	expect_refused("{\"kin_dedup_journal\": 2}\n"
+		       "{\"step\": 1, \"method\": \"remove\", "
+		       "\"names\": [{\"path\": \"/a\"}], "
+		       "\"keep\": \"/b\", \"temporary\": \"../c\", "
+		       "\"sha256\": \"00000000000000000000000000000000"
+		       "00000000000000000000000000000000\", "
+		       "\"attributes\": {}}\n");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_TREE(test_undo_takes_back),
+		IN_TREE(test_undo_restores_hard_links),
+		IN_TREE(test_undo_keeps_writers_out),
+		IN_TREE(test_undo_verifies_what_it_writes),
+		IN_TREE(test_undo_does_not_cross_users_unless_forced),
 		IN_TREE(test_undo_does_not_invent_content),
 		IN_TREE(test_undo_does_not_replace_a_new_file),
 		IN_TREE(test_a_kill_at_any_change_loses_nothing),

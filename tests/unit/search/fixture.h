@@ -148,10 +148,18 @@ static inline void commit_hurry(void *ctx)
 	(void)ctx;
 }
 
-static inline bool is_incomplete(void *ctx)
+static inline bool is_incomplete(void *ctx, bool *only_pending_out)
 {
 	(void)ctx;
+	*only_pending_out = true;
 	return false;
+}
+
+static inline bool is_recent(void *ctx, const struct file_key *key)
+{
+	(void)ctx;
+	(void)key;
+	return true;
 }
 
 static inline void file_changed(void *ctx, const struct file_key *key,
@@ -297,6 +305,7 @@ static inline int set_up(void **state)
 		.commit_position = commit_position,
 		.commit_hurry = commit_hurry,
 		.is_incomplete = is_incomplete,
+		.is_recent = is_recent,
 		.file_changed = file_changed,
 		.damaged = damaged,
 	};

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the mount of another user says of itself is not believed: kin does
+# nothing in a place that it names, follows none of its links, and takes no path
+# that leads out of it.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+private_namespace
+
+src=$T/home/src
+mnt=$T/home/mnt
+db=$T/home/db
+
+user_mounts() {
+	open_fuse_to_all
+	echo user_allow_other >"$T/fuse.conf"
+	mount --bind "$T/fuse.conf" /etc/fuse.conf
+	share_programs
+	mkdir -p "$src" "$mnt" "$db"
+	gen_text 100 1 >"$src/a"
+	cp "$src/a" "$src/b"
+	chown -R 65534:65534 "$T/home"
+	ok "a user mounts" as_nobody env HOME="$T/home" timeout 600 "$KINFS" \
+		-o "db=$db,allow_other" "$src" "$mnt"
+	ok "everything is hashed" as_nobody timeout 600 "$KIN" wait "$mnt"
+}
+
+test_places() {
+	refused "root ignores no pair of it" "another user mounted it" \
+		"$KIN" ignore "$mnt/a" "$mnt/b"
+	is "$(find "$db" -user 0)" "" "and writes nothing beside its catalog"
+	ok "its user does" as_nobody "$KIN" ignore "$mnt/a" "$mnt/b"
+	like "$("$KIN" status "$mnt")" "source +$src" \
+		"what it says is shown to root"
+}
+
+# In place of .similar, which another user's program could make up.
+false_listings() {
+	mkdir -p "$T/false/a"
+	echo precious >"$T/victim"
+	mount --bind "$T/false" "$mnt/.similar"
+}
+
+test_links() {
+	ln -s "$T/victim" "$T/false/.query"
+	not_ok "groups are not asked of a link" "$KIN" groups "$mnt"
+	not_ok "nor files" "$KIN" similar --of "$src/a" "$mnt"
+	is "$(cat "$T/victim")" precious "and what it leads to stays"
+	rm "$T/false/.query"
+}
+
+# What is behind the question, which goes over its beginning.
+answer() { # RECORD...
+	{
+		printf 'relation=groups\nexact=0\nmin_size=0\n'
+		printf '%s\0' "$@"
+	} >"$T/false/.query"
+}
+
+test_answers() {
+	local file="file 0 100 9 9 00000000000000000000000000000000 0"
+	answer "threshold 60" "groups 1" "$file/a" "$file/b" end
+	is "$("$KIN" groups -0 "$mnt" | tr '\0' ' ')" "$mnt/b " \
+		"a copy that could go"
+	for path in ../../../../etc/passwd a/../../../../../etc/passwd /etc/x; do
+		answer "threshold 60" "groups 1" "$file/a" "$file/$path" end
+		is "$("$KIN" groups -0 "$mnt" 2>&1 | grep -c etc)" 0 \
+			"no group has $path"
+	done
+	answer "progress 4294967295" "threshold 60" "groups 0" end
+	refused "nor is there progress of more than all" "" \
+		"$KIN" groups "$mnt"
+	ln -s ../b "$T/false/a/100_b"
+	like "$("$KIN" similar "$mnt/a" 2>/dev/null)" "100 .*$mnt/b" \
+		"a file like another"
+	ln -s ../b/../../../../etc/passwd "$T/false/a/099_passwd"
+	refused "but none outside" "" "$KIN" similar "$mnt/a"
+}
+
+user_mounts
+test_places
+false_listings
+test_links
+test_answers
+umount "$mnt/.similar"
+ok "it unmounts" poll 10 as_nobody fusermount3 -u "$mnt"
+finish
