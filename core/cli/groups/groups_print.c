@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/cli/cli.h"
 
 /* How kin groups prints a group. */
@@ -204,17 +206,23 @@ static int print_totals_json(const struct groups_totals *t)
 
 static void print_field(const char *text)
 {
-	if (!strpbrk(text, ",\"\r\n")) {
+	struct buf safe = { 0 };
+
+	if (isatty(STDOUT_FILENO) && !utf8_append_safe(&safe, text) &&
+	    safe.data)
+		text = safe.data;
+	if (strpbrk(text, ",\"\r\n")) {
+		putchar('"');
+		for (; *text; text++) {
+			if (*text == '"')
+				putchar('"');
+			putchar(*text);
+		}
+		putchar('"');
+	} else {
 		fputs(text, stdout);
-		return;
 	}
-	putchar('"');
-	for (; *text; text++) {
-		if (*text == '"')
-			putchar('"');
-		putchar(*text);
-	}
-	putchar('"');
+	buf_release(&safe);
 }
 
 static void print_csv(const struct groups_printer *p,
