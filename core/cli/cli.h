@@ -149,15 +149,23 @@ const char *cli_base_name(const char *path);
 struct operand {
 	struct digests digests;
 	bool is_content; /* else digests alone, of a size not known */
+	char *name;      /* owned; as a list has it */
 };
 
-/* What arg names: "-", NAME:TEXT, a file of digests as kin digest or another
- * program prints them, or a file, whose content is not read yet.  Complains
- * itself: EXIT_OK or EXIT_FAILED. */
-int operand_look(const char *arg, struct operand *out);
+struct operands {
+	struct operand *all;
+	size_t count;
+};
+
+/* What arg names: "-", NAME:TEXT, a list of digests as kin digest or another
+ * program prints them, in UTF-8 or UTF-16, or a file, whose content is not read
+ * yet.  Complains itself: EXIT_OK or EXIT_FAILED.  To be released in any case,
+ * and zeroed before. */
+int operands_look(const char *arg, struct operands *out);
+void operands_release(struct operands *o);
 
 /* Reads the content, if it is one.  EXIT_OK, or EXIT_FAILED and a message. */
-int operand_read(struct reader *r, const char *arg, struct operand *o);
+int operands_read(struct reader *r, const char *arg, struct operands *o);
 
 /*
  * The SiSe score of two operands, of which one at least is a content, by the
