@@ -185,7 +185,9 @@ static int take_lines(struct list *l, const struct buf *lines, size_t *line_out)
 		err = end_segments(l);
 	if (!err)
 		drop_empty(l->out);
-	return !err && !l->out->count ? -ENODATA : err;
+	if (!err && !l->out->count)
+		err = l->format ? -EINVAL : -ENODATA;
+	return err;
 }
 
 /* A list that lost its title: the first line is a digest and a name. */
