@@ -64,6 +64,27 @@ cp "$T/a" "$T/sise:name"
 is "$(cd "$T" && measure score ./sise:name a)" 100 \
 	'./ makes a file of what looks like a digest'
 
+# ---- both ways ----
+
+both_ways() { # A B: every measure
+	"$KIN" compare --json "$1" "$2" | jq -cS 'del(.a, .b)'
+}
+
+: >"$T/none"
+head -c 90000 /dev/zero >"$T/zeros"
+gen_text 6000 1 >"$T/large"
+head -c 300 "$T/large" >"$T/small"
+tail -c 40000 "$T/large" >"$T/end"
+edit_text 30 5 <"$T/large" >"$T/large.edited"
+set -- none zeros small end large large.edited half other
+while [ $# -gt 1 ]; do
+	for b in "${@:2}"; do
+		is "$(both_ways "$T/$1" "$T/$b")" "$(both_ways "$T/$b" "$T/$1")" \
+			"every measure of $1 and $b, both ways"
+	done
+	shift
+done
+
 # ---- lists ----
 
 seq 4000 8000 >"$T/far"
