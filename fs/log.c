@@ -8,6 +8,7 @@
 #include <syslog.h>
 
 #include "core/base/notify.h"
+#include "core/base/utf8.h"
 
 #define LINE_BYTES 2048
 
@@ -19,29 +20,26 @@ void log_to_syslog(void)
 	atomic_store(&to_syslog, true);
 }
 
-/* Replaces control characters: users choose file names, which must neither end
- * the line nor control a terminal. */
-static void replace_controls(char *line)
-{
-	size_t len = strlen(line);
-
-	if (len && line[len - 1] == '\n') /* libfuse ends its lines */
-		line[len - 1] = '\0';
-	for (; *line; line++)
-		if ((unsigned char)*line < ' ' || *line == 127)
-			*line = '?';
-}
-
+/* Users choose file names, which must neither end the line nor control a
+ * terminal. */
 void log_line_v(int priority, const char *format, va_list args)
 {
 	char line[LINE_BYTES];
+	struct buf safe = { 0 };
+	const char *text;
+	size_t len;
 
 	vsnprintf(line, sizeof(line), format, args);
-	replace_controls(line);
+	len = strlen(line);
+	if (len && line[len - 1] == '\n') /* libfuse ends its lines */
+		line[len - 1] = '\0';
+	(void)utf8_append_safe(&safe, line);
+	text = safe.data ? safe.data : "";
 	if (atomic_load(&to_syslog))
-		syslog(priority, "%s", line);
+		syslog(priority, "%s", text);
 	else
-		fprintf(stderr, "%skinfs: %s\n", notify_prefix(priority), line);
+		fprintf(stderr, "%skinfs: %s\n", notify_prefix(priority), text);
+	buf_release(&safe);
 }
 
 void log_line(const char *format, ...)

@@ -79,12 +79,12 @@ int cli_parse_threshold(const struct command *command, const char *text,
 
 /* How paths and names are shown where a line break must not break a line. */
 enum escape {
-	ESCAPE_GETFATTR, /* backslash, newline, return as \ooo */
-	ESCAPE_SUM,      /* these as \\, \n and \r, as sha256sum does */
-	ESCAPE_TERMINAL, /* every control character as \ooo */
+	ESCAPE_SUM,      /* backslash, newline, return as \\, \n and \r, as
+			  * sha256sum does; all else as it is */
+	ESCAPE_TERMINAL, /* all that is not safe (utf8.h) as \ooo */
+	ESCAPE_GETFATTR, /* that and the backslash; setfattr undoes it */
 };
 
-bool cli_needs_escape(const char *text, enum escape how);
 void cli_print_escaped(const char *text, enum escape how);
 int cli_append_escaped(struct buf *out, const char *text, enum escape how);
 
@@ -95,6 +95,9 @@ int cli_append_absolute_path(struct buf *out, const char *path);
 /* Sets key to text; what is not UTF-8 becomes U+FFFD, and "<key>_hex" has the
  * bytes. */
 int cli_set_json_path(json_t *object, const char *key, const char *text);
+
+/* For jansson: a terminal gets ASCII alone, which says the same. */
+size_t cli_json_flags(void);
 
 /* Prints on one line and frees.  0, or EXIT_FAILED. */
 int cli_print_json(json_t *value);
@@ -146,15 +149,23 @@ const char *cli_base_name(const char *path);
 struct operand {
 	struct digests digests;
 	bool is_content; /* else digests alone, of a size not known */
+	char *name;      /* owned; as a list has it */
 };
 
-/* What arg names: "-", NAME:TEXT, a file of digests as kin digest or another
- * program prints them, or a file, whose content is not read yet.  Complains
- * itself: EXIT_OK or EXIT_FAILED. */
-int operand_look(const char *arg, struct operand *out);
+struct operands {
+	struct operand *all;
+	size_t count;
+};
+
+/* What arg names: "-", NAME:TEXT, a list of digests as kin digest or another
+ * program prints them, in UTF-8 or UTF-16, or a file, whose content is not read
+ * yet.  Complains itself: EXIT_OK or EXIT_FAILED.  To be released in any case,
+ * and zeroed before. */
+int operands_look(const char *arg, struct operands *out);
+void operands_release(struct operands *o);
 
 /* Reads the content, if it is one.  EXIT_OK, or EXIT_FAILED and a message. */
-int operand_read(struct reader *r, const char *arg, struct operand *o);
+int operands_read(struct reader *r, const char *arg, struct operands *o);
 
 /*
  * The SiSe score of two operands, of which one at least is a content, by the

@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/array.h"
 #include "core/cli/cli.h"
 #include "core/cli/similar/foreign.h"
+#include "core/digest/text/encoding.h"
 
 #define HEADER "# file: "
 
@@ -27,81 +29,6 @@ static const struct digest_info *prefix_of(const char *arg,
 	return info;
 }
 
-/* One line of a file of digests: user.sise="...".  Other attributes and
- * comments are passed over. */
-static int line_parse(char *line, struct digests *out)
-{
-	char *value = strstr(line, "=\"");
-	const struct digest_info *info;
-	size_t len;
-
-	if (!value)
-		return 0;
-	*value = '\0';
-	value += 2;
-	len = strlen(value);
-	info = digest_find(line);
-	if (!info)
-		return 0;
-	if (!len || value[len - 1] != '"')
-		return -EINVAL;
-	return digest_parse(info->id, value, len - 1, out);
-}
-
-/* The first file's digests: up to an empty line.  -ENODATA: none. */
-static int lines_parse(FILE *file, struct digests *out)
-{
-	char *line = NULL;
-	size_t capacity = 0;
-	ssize_t len;
-	int err = 0;
-
-	while (!err && (len = getline(&line, &capacity, file)) > 0) {
-		if (line[len - 1] == '\n')
-			line[--len] = '\0';
-		if (!len)
-			break;
-		err = line_parse(line, out);
-	}
-	free(line);
-	if (!err && !out->set)
-		err = -ENODATA;
-	return err;
-}
-
-static bool starts_with_header(FILE *file)
-{
-	char start[sizeof(HEADER) - 1];
-
-	return fread(start, 1, sizeof(start), file) == sizeof(start) &&
-	       !memcmp(start, HEADER, sizeof(start));
-}
-
-/* -ENODATA when it is no file of digests. */
-static int digest_file_read(const char *path, struct digests *out)
-{
-	int err = -ENODATA;
-	struct stat st;
-	FILE *file;
-
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return -ENODATA;
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
-	if (starts_with_header(file))
-		err = lines_parse(file, out);
-	fclose(file);
-	return err;
-}
-
-static int content_read(struct reader *r, const char *path, struct digests *out)
-{
-	if (!strcmp(path, "-"))
-		return reader_digest_fd(r, STDIN_FILENO, "stdin", out);
-	return reader_digest_path(r, path, true, out);
-}
-
 static int complain_operand(const char *arg, int err)
 {
 	if (err == -EINVAL)
@@ -111,35 +38,321 @@ static int complain_operand(const char *arg, int err)
 	return EXIT_FAILED;
 }
 
-int operand_look(const char *arg, struct operand *out)
-{
-	const struct digest_info *info;
-	struct operand o = { 0 };
-	const char *text;
-	int err;
+/* ---- lists of digests ---- */
 
-	info = prefix_of(arg, &text);
-	if (info) {
-		err = digest_parse(info->id, text, strlen(text), &o.digests);
-	} else {
-		err = digest_file_read(arg, &o.digests);
-		if (err == -ENODATA)
-			err = foreign_read(arg, &o.digests);
-		o.is_content = err == -ENODATA;
-	}
-	if (!err || o.is_content) {
-		*out = o;
-		return EXIT_OK;
-	}
-	digests_release(&o.digests);
-	return complain_operand(arg, err);
+/* A file of digests while its lines are read. */
+struct list {
+	const struct foreign *format; /* NULL: as getfattr prints them */
+	struct operands *out;
+	struct buf segments; /* of the sdhash at hand */
+	size_t prefix;       /* what these lines have in common */
+};
+
+static int add_operand(struct operands *o, const char *name, size_t len)
+{
+	struct operand *all = array_with_room(o->all, o->count, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	o->all = all;
+	all[o->count] = (struct operand){ .name = strndup(name, len) };
+	return all[o->count].name ? (int)(o->count++, 0) : -ENOMEM;
 }
 
-int operand_read(struct reader *r, const char *arg, struct operand *o)
+/* user.sise="..."; other attributes and comments are passed over. */
+static int take_attribute(struct list *l, char *line)
+{
+	char *value = strstr(line, "=\"");
+	const struct digest_info *info;
+	size_t len;
+
+	if (!strncmp(line, HEADER, strlen(HEADER)))
+		return add_operand(l->out, line + strlen(HEADER),
+				   strlen(line + strlen(HEADER)));
+	if (!value)
+		return 0;
+	*value = '\0';
+	info = digest_find(line);
+	if (!info)
+		return 0;
+	value += 2;
+	len = strlen(value);
+	if (!len || value[len - 1] != '"' || !l->out->count)
+		return -EINVAL;
+	return digest_parse(info->id, value, len - 1,
+			    &l->out->all[l->out->count - 1].digests);
+}
+
+/* DIGEST,"NAME": the digests have no comma. */
+static int take_line(struct list *l, const char *line)
+{
+	size_t len = strcspn(line, ",");
+	const char *name = line + len + strspn(line + len, ",\"");
+	int err = add_operand(l->out, name, strcspn(name, "\""));
+
+	return err ? err :
+		     digest_parse(l->format->id, line, len,
+				  &l->out->all[l->out->count - 1].digests);
+}
+
+static int end_segments(struct list *l)
 {
 	int err = 0;
 
-	if (o->is_content)
-		err = content_read(r, arg, &o->digests);
+	if (l->segments.len)
+		err = digest_parse(DIGEST_SDHASH, l->segments.data,
+				   l->segments.len,
+				   &l->out->all[l->out->count - 1].digests);
+	buf_clear(&l->segments);
+	return err;
+}
+
+/* The length of what the lines of one file have in common: sdbf:03:, the
+ * name's length, and the name without the number of its segment.  0 when the
+ * line is no first segment. */
+static size_t segment_prefix(const char *line)
+{
+	const char *end = strstr(line, ".0000M:");
+
+	return end ? (size_t)(end - line) + 1 : 0;
+}
+
+/* A large file has a line for each of its segments.  sdbf:03:LENGTH:NAME: */
+static int take_sdhash(struct list *l, const char *line)
+{
+	const char *name = strchr(line, ':');
+	size_t len = 0;
+	int i, err;
+
+	if (l->segments.len && l->prefix &&
+	    !strncmp(line, l->segments.data, l->prefix)) {
+		err = buf_append_text(&l->segments, "\n");
+		return err ? err : buf_append_text(&l->segments, line);
+	}
+	err = end_segments(l);
+	l->prefix = segment_prefix(line);
+	for (i = 0; name && i < 2; i++) {
+		len = strtoul(name + 1, NULL, 10);
+		name = strchr(name + 1, ':');
+	}
+	if (!name || len > strlen(name + 1))
+		return -EINVAL;
+	if (!err)
+		err = add_operand(l->out, name + 1, len);
+	return err ? err : buf_append_text(&l->segments, line);
+}
+
+static int take_any(struct list *l, char *line)
+{
+	if (!*line)
+		return 0;
+	if (!l->format)
+		return take_attribute(l, line);
+	if (l->format->id == DIGEST_SDHASH)
+		return take_sdhash(l, line);
+	/* Its title; of several lists in one file, too. */
+	return foreign_by_line(line) ? 0 : take_line(l, line);
+}
+
+/* Files that have other attributes alone. */
+static void drop_empty(struct operands *o)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < o->count; i++)
+		if (o->all[i].digests.set)
+			o->all[kept++] = o->all[i];
+		else
+			free(o->all[i].name);
+	o->count = kept;
+}
+
+/* Splits the text.  -EINVAL: the line of that number is malformed. */
+static int take_lines(struct list *l, const struct buf *lines, size_t *line_out)
+{
+	char *text = lines->data, *end;
+	int err = strlen(text) == lines->len ? 0 : -EINVAL;
+
+	for (*line_out = 0; text && !err; text = end) {
+		end = strchr(text, '\n');
+		if (end)
+			*end++ = '\0';
+		text[strcspn(text, "\r")] = '\0';
+		++*line_out;
+		err = take_any(l, text);
+	}
+	if (!err)
+		err = end_segments(l);
+	if (!err)
+		drop_empty(l->out);
+	if (!err && !l->out->count)
+		err = l->format ? -EINVAL : -ENODATA;
+	return err;
+}
+
+/* A list that lost its title: the first line is a digest and a name. */
+static const struct foreign *format_without_title(const char *text)
+{
+	static const char *const names[] = { "ssdeep", "sise" };
+	size_t len = strcspn(text, ",\r\n"), i;
+	struct digests d = { 0 };
+	int err = -EINVAL;
+
+	for (i = 0; i < 2 && text[len] == ','; i++) {
+		const struct foreign *f = foreign_find(names[i]);
+
+		err = digest_parse(f->id, text, len, &d);
+		digests_release(&d);
+		if (!err)
+			return f;
+	}
+	return NULL;
+}
+
+static bool find_format(const char *text, const struct foreign **out)
+{
+	*out = foreign_by_line(text);
+	if (!*out)
+		*out = format_without_title(text);
+	return *out || !strncmp(text, HEADER, strlen(HEADER));
+}
+
+/* In UTF-8 without a byte order mark. */
+static int decode(const struct buf *bytes, struct buf *out)
+{
+	const uint8_t *data = (const uint8_t *)bytes->data;
+	size_t head = bytes->len < ENCODING_HEAD ? bytes->len : ENCODING_HEAD;
+	enum encoding encoding = encoding_detect(data, head);
+	struct encoding_progress done = { 0 };
+	const char *text;
+	int err;
+
+	out->len = 0;
+	if (encoding == ENCODING_ASCII || encoding == ENCODING_NONE)
+		err = buf_append(out, bytes->data, bytes->len);
+	else
+		err = buf_reserve(out, 2 * bytes->len + ENCODING_CHARACTER);
+	if (err)
+		return err;
+	if (!out->len) {
+		encoding_decode(encoding, data, bytes->len,
+				(uint8_t *)out->data, 2 * bytes->len, &done);
+		out->len = done.written;
+		out->data[out->len] = '\0';
+	}
+	text = out->data;
+	if (!strncmp(text, "\xef\xbb\xbf", 3)) {
+		memmove(out->data, text + 3, out->len - 2);
+		out->len -= 3;
+	}
+	return 0;
+}
+
+static int read_more(FILE *file, size_t most, struct buf *out)
+{
+	char piece[4096];
+	size_t got = 1;
+	int err = 0;
+
+	while (!err && got && out->len < most) {
+		got = fread(piece, 1, sizeof(piece), file);
+		err = buf_append(out, piece, got);
+	}
+	return ferror(file) ? -EIO : err;
+}
+
+/* The whole file, if it begins like a list.  -ENODATA: it does not. */
+static int read_list(FILE *file, struct buf *text,
+		     const struct foreign **format_out)
+{
+	enum { HEAD = 64 << 10 }; /* more than the longest line but of sdhash */
+	struct buf bytes = { 0 };
+	int err = read_more(file, HEAD, &bytes);
+
+	if (!err)
+		err = bytes.len ? decode(&bytes, text) : -ENODATA;
+	if (!err && !find_format(text->data, format_out))
+		err = -ENODATA;
+	if (!err)
+		err = read_more(file, SIZE_MAX, &bytes);
+	if (!err)
+		err = decode(&bytes, text);
+	buf_release(&bytes);
+	return err;
+}
+
+/* -ENODATA when it is no list; else an error is complained of. */
+static int list_read(const char *path, struct operands *out)
+{
+	struct list l = { .out = out };
+	struct buf text = { 0 };
+	struct stat st;
+	size_t line = 0;
+	FILE *file;
+	int err;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return -ENODATA;
+	file = fopen(path, "re");
+	if (!file)
+		return complain_operand(path, -errno);
+	err = read_list(file, &text, &l.format);
+	fclose(file);
+	if (!err)
+		err = take_lines(&l, &text, &line);
+	buf_release(&text);
+	buf_release(&l.segments);
+	if (err == -ENODATA)
+		return err;
+	if (err == -EINVAL)
+		cli_complain(path, "line %zu: malformed digest", line);
+	else if (err)
+		return complain_operand(path, err);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int content_read(struct reader *r, const char *path, struct digests *out)
+{
+	if (!strcmp(path, "-"))
+		return reader_digest_fd(r, STDIN_FILENO, "stdin", out);
+	return reader_digest_path(r, path, true, out);
+}
+
+int operands_look(const char *arg, struct operands *out)
+{
+	const struct digest_info *info;
+	const char *text;
+	int err;
+
+	*out = (struct operands){ 0 };
+	info = prefix_of(arg, &text);
+	err = info ? -ENODATA : list_read(arg, out);
+	if (err != -ENODATA)
+		return err;
+	err = add_operand(out, arg, strlen(arg));
+	if (!err && info)
+		err = digest_parse(info->id, text, strlen(text),
+				   &out->all[0].digests);
+	if (err)
+		return complain_operand(arg, err);
+	out->all[0].is_content = !info;
+	return EXIT_OK;
+}
+
+int operands_read(struct reader *r, const char *arg, struct operands *o)
+{
+	int err = 0;
+
+	if (o->all[0].is_content)
+		err = content_read(r, arg, &o->all[0].digests);
 	return err ? complain_operand(arg, err) : EXIT_OK;
+}
+
+void operands_release(struct operands *o)
+{
+	while (o->count) {
+		digests_release(&o->all[--o->count].digests);
+		free(o->all[o->count].name);
+	}
+	free(o->all);
 }

@@ -3,68 +3,51 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/err.h"
 #include "core/base/hex.h"
+#include "core/base/utf8.h"
 #include "core/cli/cli.h"
 
 /* ---- text ---- */
 
-static bool is_special(unsigned char c, enum escape how)
+/* How many bytes of text are written as they are; 0: the next is escaped. */
+static size_t plain_length(const char *text, enum escape how)
 {
-	if (how == ESCAPE_TERMINAL)
-		return c < 32 || c == 127;
-	return c == '\\' || c == '\n' || c == '\r';
+	if (how != ESCAPE_TERMINAL && strchr("\\\n\r", *text))
+		return 0;
+	return how == ESCAPE_SUM ? 1 : utf8_safe_length(text);
 }
 
-bool cli_needs_escape(const char *text, enum escape how)
+static char sum_escape(char c)
 {
-	for (; *text; text++)
-		if (is_special((unsigned char)*text, how))
-			return true;
-	return false;
-}
-
-static char sum_escape(unsigned char c)
-{
-	return c == '\n' ? 'n' : c == '\r' ? 'r' : (char)c;
-}
-
-static void print_special(FILE *to, unsigned char c, enum escape how)
-{
-	if (how != ESCAPE_SUM)
-		fprintf(to, "\\%03o", c);
-	else
-		fprintf(to, "\\%c", sum_escape(c));
-}
-
-static void fprint_escaped(FILE *to, const char *text, enum escape how)
-{
-	for (; *text; text++)
-		if (is_special((unsigned char)*text, how))
-			print_special(to, (unsigned char)*text, how);
-		else
-			putc(*text, to);
+	return c == '\n' ? 'n' : c == '\r' ? 'r' : c;
 }
 
 void cli_print_escaped(const char *text, enum escape how)
 {
-	fprint_escaped(stdout, text, how);
+	struct buf escaped = { 0 };
+
+	(void)cli_append_escaped(&escaped, text, how);
+	(void)fwrite(escaped.data, 1, escaped.len, stdout);
+	buf_release(&escaped);
 }
 
 int cli_append_escaped(struct buf *out, const char *text, enum escape how)
 {
-	unsigned char c;
+	size_t len;
 	int err = 0;
 
-	for (; *text && !err; text++) {
-		c = (unsigned char)*text;
-		if (!is_special(c, how))
-			err = buf_append(out, text, 1);
+	for (; *text && !err; text += len ? len : 1) {
+		len = plain_length(text, how);
+		if (len)
+			err = buf_append(out, text, len);
 		else if (how != ESCAPE_SUM)
-			err = buf_append_format(out, "\\%03o", c);
+			err = buf_append_format(out, "\\%03o",
+						(unsigned char)*text);
 		else
-			err = buf_append_format(out, "\\%c", sum_escape(c));
+			err = buf_append_format(out, "\\%c", sum_escape(*text));
 	}
 	return err;
 }
@@ -73,17 +56,19 @@ int cli_append_escaped(struct buf *out, const char *text, enum escape how)
 
 static void complain_args(const char *path, const char *format, va_list args)
 {
-	int saved = errno; /* for %m */
+	char *message;
+	int len = vasprintf(&message, format, args); /* first: %m is errno */
 
 	(void)fflush(stdout);
 	fputs("kin: ", stderr);
 	if (path) {
-		fprint_escaped(stderr, path, ESCAPE_TERMINAL);
+		utf8_print_safe(stderr, path);
 		fputs(": ", stderr);
 	}
-	errno = saved;
-	vfprintf(stderr, format, args);
+	utf8_print_safe(stderr, len < 0 ? err_text(-ENOMEM) : message);
 	fputc('\n', stderr);
+	if (len >= 0)
+		free(message);
 }
 
 void cli_complain(const char *path, const char *format, ...)
@@ -166,35 +151,18 @@ int cli_parse_threshold(const struct command *command, const char *text,
 
 /* ---- JSON ---- */
 
-/* Bytes of the UTF-8 character at p, 0 when there is none.  jansson knows the
- * rules: what it accepts as a string is UTF-8. */
-static size_t character_length(const char *p)
-{
-	size_t len, most = strnlen(p, 4);
-	json_t *value;
-
-	for (len = 1; len <= most; len++) {
-		value = json_stringn(p, len);
-		if (value) {
-			json_decref(value);
-			return len;
-		}
-	}
-	return 0;
-}
-
 static int append_as_utf8(struct buf *out, const char *text)
 {
-	size_t len;
-	int err = 0;
+	int len, err = 0;
 
-	while (*text && !err) {
-		len = character_length(text);
-		if (len)
-			err = buf_append(out, text, len);
+	for (; *text && !err; text += len > 0 ? len : 1) {
+		len = utf8_check((const uint8_t *)text, strnlen(text, 4));
+		if ((unsigned char)*text < 0x80)
+			err = buf_append(out, text, 1);
+		else if (len > 0)
+			err = buf_append(out, text, (size_t)len);
 		else
 			err = buf_append_text(out, "\xef\xbf\xbd");
-		text += len ? len : 1;
 	}
 	return err;
 }
@@ -260,9 +228,14 @@ int cli_append_absolute_path(struct buf *out, const char *path)
 	return err;
 }
 
+size_t cli_json_flags(void)
+{
+	return isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0;
+}
+
 int cli_print_json(json_t *value)
 {
-	int failed = !value || json_dumpf(value, stdout, 0);
+	int failed = !value || json_dumpf(value, stdout, cli_json_flags());
 
 	json_decref(value);
 	putchar('\n');

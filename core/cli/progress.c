@@ -2,6 +2,7 @@
 #include "core/cli/progress.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "core/base/text.h"
 
@@ -62,4 +63,30 @@ void progress_print_files(const struct progress_files *f)
 		fputs("/s", stdout);
 	}
 	progress_print_left(f);
+}
+
+/* ---- of a command ---- */
+
+enum { BAR_WIDTH = 30 };
+
+static int shown = -1;
+
+void progress_clear(void)
+{
+	if (shown >= 0)
+		fputs("\r\033[K", stderr);
+	shown = -1;
+}
+
+void progress_show(const char *what, double share)
+{
+	int percent = (int)(100 * share), i;
+
+	if (percent == shown || !isatty(STDERR_FILENO))
+		return;
+	shown = percent;
+	fputs("\r[", stderr);
+	for (i = 0; i < BAR_WIDTH; i++)
+		putc(i < percent * BAR_WIDTH / 100 ? '#' : ' ', stderr);
+	fprintf(stderr, "] %3d %%  %s\033[K", percent, what);
 }

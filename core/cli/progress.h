@@ -41,4 +41,9 @@ void progress_print_left(const struct progress_files *files);
 /* "1.2 GiB of 3.4 GiB, 500.0 MiB/s, 12 s left" */
 void progress_print_files(const struct progress_files *files);
 
+/* How far a command itself is: a bar on standard error if that is a terminal.
+ * It goes away again. */
+void progress_show(const char *what, double share);
+void progress_clear(void);
+
 #endif

@@ -33,6 +33,7 @@
  *   stream.c   compression
  *   write.c    a line of the file
  *   read.c     one content after the other
+ *   near.c     near-duplicates among what was read
  *   missing.c  what one file has and another one has not
  *
  * A file comes from elsewhere: every line is checked, and a line is at most

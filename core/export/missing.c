@@ -5,7 +5,7 @@
 
 #include "core/base/array.h"
 #include "core/export/export.h"
-#include "core/index/index.h"
+#include "core/export/near.h"
 
 /* A content of the one tree that the other has not. */
 struct candidate {
@@ -19,8 +19,7 @@ struct batch {
 	struct missing_job *job;
 	struct candidate *all;
 	size_t count;
-	struct index *index; /* content i + 1 is all[i] */
-	struct sif_sketch sketch;
+	struct near near; /* content i + 1 is all[i] */
 };
 
 static void batch_clear(struct batch *b)
@@ -80,55 +79,6 @@ static int report_all(struct batch *b)
 
 /* ---- near-duplicates ---- */
 
-/* NULL: it has none. */
-static int sketch_of(const struct digests *d, struct sif_sketch *room,
-		     struct sif_sketch **out)
-{
-	const char *text = d->text[DIGEST_SIF];
-
-	*out = text ? room : NULL;
-	return text ? sif_parse(text, strlen(text), room) : 0;
-}
-
-static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
-{
-	const struct batch *b = arg;
-	const char *text = b->all[content - 1].digests.text[DIGEST_SIF];
-
-	return text ? sif_parse(text, strlen(text), out) : -ENOENT;
-}
-
-static int fetch_short_sketch(void *arg, uint32_t content,
-			      struct short_sketch *out)
-{
-	const struct batch *b = arg;
-
-	return digests_short_sketch(&b->all[content - 1].digests, out) ?
-		       0 :
-		       -ENOENT;
-}
-
-static int make_index(struct batch *b)
-{
-	struct sif_sketch *sketch;
-	size_t i;
-	int err = index_new(&b->index);
-
-	if (err)
-		return err;
-	err = index_load_begin(b->index);
-	for (i = 0; i < b->count && !err; i++) {
-		const struct digests *d = &b->all[i].digests;
-
-		if (!d->size)
-			continue;
-		err = sketch_of(d, &b->sketch, &sketch);
-		if (!err)
-			err = index_add(b->index, (uint32_t)i + 1, d, sketch);
-	}
-	return err ? err : index_load_end(b->index);
-}
-
 /* Of two that are as like, the first path is taken. */
 static int take_match(struct batch *b, const struct index_match *match,
 		      const struct found_member *m)
@@ -148,42 +98,26 @@ static int take_match(struct batch *b, const struct index_match *match,
 	return 0;
 }
 
-static int search_content(struct batch *b, const struct export_reader *r,
-			  struct index_match *matches)
+static int search_content(struct batch *b, const struct export_reader *r)
 {
-	const struct index_store store = { .sketch = fetch_sketch,
-					   .arg = b,
-					   .short_sketch = fetch_short_sketch };
-	struct index_query query = { .digests = &r->digests,
-				     .relation = INDEX_ALIKE,
-				     .first_content = 1,
-				     .least = b->job->rules.threshold };
-	struct short_sketch short_sketch;
-	struct sif_sketch *sketch;
 	size_t count = 0, i;
-	int err = sketch_of(&r->digests, &b->sketch, &sketch);
+	int err = near_search(&b->near, &r->digests, b->job->rules.threshold,
+			      &count);
 
-	if (err || !r->digests.size)
-		return err;
-	query.sketch = sketch;
-	if (digests_short_sketch(&r->digests, &short_sketch))
-		query.short_sketch = &short_sketch;
-	err = index_search(b->index, &query, &store, matches, &count);
 	for (i = 0; i < count && !err; i++)
-		err = take_match(b, &matches[i], export_member(r));
+		err = take_match(b, &b->near.matches[i], export_member(r));
 	return err;
 }
 
 static int search_other(struct batch *b)
 {
-	struct index_match *matches = calloc(INDEX_MATCHES, sizeof(*matches));
 	struct export_reader r = { 0 };
-	int err = matches ? b->job->reopen(b->job->arg, &r) : -ENOMEM;
+	int err = b->job->reopen(b->job->arg, &r);
 	int more = 1;
 
 	b->job->failed_in_other = true;
 	while (!err && (more = export_next(&r)) > 0)
-		err = search_content(b, &r, matches);
+		err = search_content(b, &r);
 	if (!err)
 		err = more;
 	if (!err)
@@ -191,21 +125,23 @@ static int search_other(struct batch *b)
 	else
 		b->job->other_line = r.number;
 	export_close(&r);
-	free(matches);
 	return err;
 }
 
 /* Finds near-duplicates of all in the batch, reports them and empties it. */
 static int finish_batch(struct batch *b)
 {
+	size_t i;
 	int err = 0;
 
 	if (b->job->rules.threshold && b->count) {
-		err = make_index(b);
+		for (i = 0; i < b->count && !err; i++)
+			err = near_add(&b->near, &b->all[i].digests);
+		if (!err)
+			err = near_begin(&b->near);
 		if (!err)
 			err = search_other(b);
-		index_free(b->index);
-		b->index = NULL;
+		near_release(&b->near);
 	}
 	return err ? err : report_all(b);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/share/ask.h"
 #include "core/share/batch.h"
 #include "core/share/share.h"
@@ -79,10 +80,12 @@ int share_run_forget(const struct share_options *o, const char *host)
 	if (!err)
 		err = db_run(&db, "DELETE FROM kin_copy WHERE host = $1::uuid",
 			     1, values, &r);
-	if (!err)
-		printf("%s copies of %s are forgotten; kin-share gc removes "
-		       "contents that nobody has\n",
-		       PQcmdTuples(r), host);
+	if (!err) {
+		printf("%llu copies of ", strtoull(PQcmdTuples(r), NULL, 10));
+		utf8_print_safe(stdout, host);
+		puts(" are forgotten; kin-share gc removes contents that "
+		     "nobody has");
+	}
 	PQclear(r);
 	return end(&db, err);
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/err.h"
+#include "core/base/utf8.h"
 #include "core/share/share.h"
 
 /*
@@ -103,10 +104,11 @@ static int print_result(const struct share_check *c)
 	uint64_t missing = c->wanted - c->found;
 	uint64_t extra = c->published > c->found ? c->published - c->found : 0;
 
-	printf("%s: %" PRIu64 " files to be published, %" PRIu64
+	utf8_print_safe(stdout, c->session.directory);
+	printf(": %" PRIu64 " files to be published, %" PRIu64
 	       " missing in the database, %" PRIu64
 	       " there that should not be\n",
-	       c->session.directory, c->wanted, missing, extra);
+	       c->wanted, missing, extra);
 	if (!missing && !extra)
 		return SHARE_OK;
 	printf("What changed a moment ago is published soon; --once --refill "

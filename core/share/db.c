@@ -107,6 +107,13 @@ static int wait_for_result(struct share_db *db)
 
 /* ---- connecting ---- */
 
+/* libpq would print it: whatever the server says, as often as it likes. */
+static void drop_notice(void *arg, const char *text)
+{
+	(void)arg;
+	(void)text;
+}
+
 static int connect_slowly(struct share_db *db)
 {
 	PostgresPollingStatusType step = PGRES_POLLING_WRITING;
@@ -135,6 +142,7 @@ int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms)
 	db->prepared = db->has_temporary = false;
 	if (!db->conn)
 		return fail(db, -ENOMEM);
+	(void)PQsetNoticeProcessor(db->conn, drop_notice, NULL);
 	err = PQstatus(db->conn) == CONNECTION_BAD ? -ECONNRESET :
 						     connect_slowly(db);
 	if (!err &&

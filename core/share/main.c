@@ -13,21 +13,25 @@
 #include "core/base/array.h"
 #include "core/base/err.h"
 #include "core/base/notify.h"
+#include "core/base/utf8.h"
 #include "core/share/ask.h"
 #include "core/share/share.h"
 
 #define STATUS_ATTRIBUTE "user.kinfs.status"
 enum { STATUS_ROOM = 65536, CONNECT_MS = 10000, NAMES_MAX = 64 };
+enum { LINE_BYTES = 2048 };
 
 void share_complain(const char *format, ...)
 {
+	char line[LINE_BYTES];
 	va_list args;
 
 	va_start(args, format);
-	fprintf(stderr, "%skin-share: ", notify_prefix(LOG_WARNING));
-	(void)vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	(void)vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
+	fprintf(stderr, "%skin-share: ", notify_prefix(LOG_WARNING));
+	utf8_print_safe(stderr, line);
+	fputc('\n', stderr);
 }
 
 static int usage_error(const char *what)

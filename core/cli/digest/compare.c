@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <string.h>
 
 #include "core/cli/cli.h"
@@ -11,7 +12,8 @@ struct compare_job {
 	const char *measure; /* -m */
 	const char *paths[2];
 	struct reader reader;
-	struct operand sides[2];
+	struct operands lists[2];
+	struct operand sides[2]; /* at hand; borrowed from the lists */
 	struct measures measures;
 	int score; /* -1: nothing to work it out from */
 };
@@ -81,6 +83,46 @@ static int job_compute(struct compare_job *job)
 	return err == -ENODATA ? 0 : err;
 }
 
+/* By which of the pairs of two lists is the best; a larger one is better. */
+static int rank(const struct compare_job *job)
+{
+	const struct digest_info *info;
+	int best = -1, id;
+
+	info = job->measure ? digest_find(job->measure) : NULL;
+	if (info && info->id == DIGEST_TLSH)
+		return job->measures.tlsh < 0 ? INT_MIN : -job->measures.tlsh;
+	if (info)
+		return job->measures.by_digest[info->id];
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if (job->measures.by_digest[id] > best)
+			best = job->measures.by_digest[id];
+	/* Some measures alone give no score. */
+	return 1000 * job->score + best;
+}
+
+/* Every digest of one side with every one of the other; the best pair stays. */
+static int job_compute_best(struct compare_job *job)
+{
+	struct compare_job best = *job;
+	size_t i, j;
+	int err = 0;
+
+	for (i = 0; i < job->lists[0].count && !err; i++)
+		for (j = 0; j < job->lists[1].count && !err; j++) {
+			job->sides[0] = job->lists[0].all[i];
+			job->sides[1] = job->lists[1].all[j];
+			err = job_compute(job);
+			if (!i && !j)
+				best = *job;
+			else if (!err && rank(job) > rank(&best))
+				best = *job;
+		}
+	best.reader = job->reader;
+	*job = best;
+	return err;
+}
+
 static void print_number(const char *name, int value, const char *after)
 {
 	if (value < 0)
@@ -89,12 +131,24 @@ static void print_number(const char *name, int value, const char *after)
 		printf("%-8s %3d%s\n", name, value, after);
 }
 
+/* Of a list the digest that counted. */
+static void print_name(const struct compare_job *job, int side)
+{
+	if (job->lists[side].count < 2)
+		return;
+	printf("%-8s     ", side ? "b" : "a");
+	cli_print_escaped(job->sides[side].name, ESCAPE_TERMINAL);
+	printf(", the best of %zu\n", job->lists[side].count);
+}
+
 static void print_measures(const struct compare_job *job)
 {
 	const struct measures *m = &job->measures;
 	char after[64];
 	int id;
 
+	print_name(job, 0);
+	print_name(job, 1);
 	print_number("score", job->score, "");
 	for (id = 0; id < DIGEST_COUNT; id++) {
 		after[0] = '\0';
@@ -123,6 +177,10 @@ static int print_json(const struct compare_job *job)
 		err = cli_set_json_path(object, "a", job->paths[0]);
 	if (!err)
 		err = cli_set_json_path(object, "b", job->paths[1]);
+	if (!err && job->lists[0].count > 1)
+		err = cli_set_json_path(object, "a_best", job->sides[0].name);
+	if (!err && job->lists[1].count > 1)
+		err = cli_set_json_path(object, "b_best", job->sides[1].name);
 	if (!err &&
 	    json_object_set_new(object, "score",
 				job->score < 0 ? json_null() :
@@ -168,12 +226,17 @@ static int job_print(const struct compare_job *job)
 static uint32_t wanted_digests(const struct compare_job *job)
 {
 	const struct digest_info *info;
+	uint32_t set = DIGEST_DEFAULT;
+	size_t i;
+	int side;
 
 	info = job->measure ? digest_find(job->measure) : NULL;
 	if (info)
 		return DIGEST_BIT(info->id);
-	return DIGEST_DEFAULT | job->sides[0].digests.set |
-	       job->sides[1].digests.set;
+	for (side = 0; side < 2; side++)
+		for (i = 0; i < job->lists[side].count; i++)
+			set |= job->lists[side].all[i].digests.set;
+	return set;
 }
 
 static int job_read(struct compare_job *job)
@@ -181,14 +244,14 @@ static int job_read(struct compare_job *job)
 	int i, code = EXIT_OK;
 
 	for (i = 0; i < 2 && !code; i++)
-		code = operand_look(job->paths[i], &job->sides[i]);
+		code = operands_look(job->paths[i], &job->lists[i]);
 	if (!code)
 		code = reader_init(&job->reader, wanted_digests(job));
 	if (code)
 		return code;
 	for (i = 0; i < 2 && !code; i++)
-		code = operand_read(&job->reader, job->paths[i],
-				    &job->sides[i]);
+		code = operands_read(&job->reader, job->paths[i],
+				     &job->lists[i]);
 	return code;
 }
 
@@ -198,7 +261,7 @@ static int job_run(struct compare_job *job)
 
 	if (code)
 		return code;
-	err = job_compute(job);
+	err = job_compute_best(job);
 	if (!err)
 		return job_print(job);
 	cli_complain_errno(NULL, err);
@@ -229,6 +292,10 @@ static int parse_options(struct compare_job *job, int argc, char **argv)
 	if (argc - optind != 2)
 		return cli_usage_error(&command_compare,
 				       "two things to compare?");
+	if (!strcmp(argv[optind], "-") && !strcmp(argv[optind + 1], "-"))
+		return cli_usage_error(&command_compare,
+				       "standard input can be only one of "
+				       "them");
 	job->paths[0] = argv[optind];
 	job->paths[1] = argv[optind + 1];
 	return EXIT_OK;
@@ -242,8 +309,8 @@ static int run(int argc, char **argv)
 	if (!code && !compare_signatures(job.paths, job.json, &code))
 		code = job_run(&job);
 	reader_release(&job.reader);
-	digests_release(&job.sides[0].digests);
-	digests_release(&job.sides[1].digests);
+	operands_release(&job.lists[0]);
+	operands_release(&job.lists[1]);
 	return code;
 }
 
@@ -255,7 +322,7 @@ const struct command command_compare = {
 		"\n"
 		"  FILE       a file, or - for standard input\n"
 		"  FILE       with digests as kin digest, getfattr -d, SiSe, ssdeep or sdhash\n"
-		"             print them: the first in it counts (- compares such a file itself)\n"
+		"             print them: the best one counts (- compares such a file itself)\n"
 		"  NAME:TEXT  a digest, as sise:TEXT or simhash:HEX (a file of that name: ./NAME)\n"
 		"\n"
 		"Two files of kin digest --rdc-signatures: what of each RDC would not transfer\n"

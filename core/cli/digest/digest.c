@@ -8,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "core/base/processors.h"
+#include "core/base/utf8.h"
 #include "core/cli/digest/digest_job.h"
 #include "core/cli/digest/digest_pool.h"
 #include "core/cli/similar/foreign.h"
@@ -28,6 +29,26 @@ static void job_fail(struct digest_job *job, const char *path, int err)
 	job->failed = true;
 }
 
+/* Programs get the bytes as they are; a terminal gets them line by line, where
+ * a name has no power over it. */
+static void print(const struct buf *text)
+{
+	char *line = text->data, *end;
+
+	if (!text->len || !isatty(STDOUT_FILENO)) {
+		(void)fwrite(text->data, 1, text->len, stdout);
+		return;
+	}
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (end > line && end[-1] == '\r')
+			end[-1] = '\0';
+		utf8_print_safe(stdout, line);
+		putchar('\n');
+	}
+	utf8_print_safe(stdout, line);
+}
+
 static void job_print(void *arg, const char *path, int err,
 		      const struct buf *output)
 {
@@ -35,7 +56,7 @@ static void job_print(void *arg, const char *path, int err,
 	struct buf before = { 0 };
 
 	/* In a crowd, what is too small for a digest is passed over. */
-	if (err == -ENODATA && (job->recursive || job->foreign))
+	if (err == -ENODATA && job->recursive)
 		return;
 	if (err) {
 		job_fail(job, path, err);
@@ -48,8 +69,8 @@ static void job_print(void *arg, const char *path, int err,
 	} else {
 		if (job->printed && job->style->between)
 			fputs(job->style->between, stdout);
-		(void)fwrite(before.data, 1, before.len, stdout);
-		(void)fwrite(output->data, 1, output->len, stdout);
+		print(&before);
+		print(output);
 		job->printed = true;
 	}
 	buf_release(&before);

@@ -110,8 +110,7 @@ const struct digest_style style_attributes = { .file = file_attributes };
 
 int digest_append_sum(struct buf *out, const char *value, const char *path)
 {
-	int err = buf_append_text(
-		out, cli_needs_escape(path, ESCAPE_SUM) ? "\\" : "");
+	int err = buf_append_text(out, strpbrk(path, "\\\n\r") ? "\\" : "");
 
 	if (!err)
 		err = buf_append_text(out, value);
@@ -180,7 +179,7 @@ static int append_json(const struct digest_job *job, const struct digests *d,
 		     json_object_set(object, "digests", digests)))
 		err = -ENOMEM;
 	if (!err)
-		text = json_dumps(object, 0);
+		text = json_dumps(object, cli_json_flags());
 	if (!err)
 		err = text ? buf_append_text(out, text) : -ENOMEM;
 	free(text);

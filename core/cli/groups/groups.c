@@ -11,6 +11,7 @@
 #include "core/cli/cli.h"
 #include "core/cli/everywhere/everywhere.h"
 #include "core/cli/groups/groups_print.h"
+#include "core/cli/progress.h"
 #include "core/groups/groups.h"
 
 /* Owned strings. */
@@ -28,8 +29,6 @@ struct groups_job {
 	struct mount mount; /* of the first operand */
 	bool everywhere;    /* of all hosts; */
 	const char *db;     /* by this database */
-	bool bar;           /* on standard error */
-	int shown;          /* percent in it; -1: it is not there */
 };
 
 static void name_list_release(struct name_list *l)
@@ -240,30 +239,14 @@ static int find_all_paths(struct groups_job *job)
 
 /* ---- progress ---- */
 
-enum { BAR_WIDTH = 30 };
-
-static void clear_bar(struct groups_job *job)
-{
-	if (job->shown >= 0)
-		fputs("\r\033[K", stderr);
-	job->shown = -1;
-}
-
 static void show_progress(void *arg, bool found, double share)
 {
-	struct groups_job *job = arg;
-	int percent = (int)(100 * share), i;
+	const struct groups_job *job = arg;
 
 	/* With groups on the same terminal, these show how far it is. */
-	if (!job->bar || (found && job->printer.terminal) ||
-	    percent == job->shown)
-		return;
-	job->shown = percent;
-	fputs("\r[", stderr);
-	for (i = 0; i < BAR_WIDTH; i++)
-		putc(i < percent * BAR_WIDTH / 100 ? '#' : ' ', stderr);
-	fprintf(stderr, "] %3d %%  %s\033[K", percent,
-		found ? "listing groups" : "searching for groups");
+	if (!found || !job->printer.terminal)
+		progress_show(found ? "listing groups" : "searching for groups",
+			      share);
 }
 
 static int show_group(void *arg, const struct found_group *group)
@@ -271,7 +254,7 @@ static int show_group(void *arg, const struct found_group *group)
 	struct groups_job *job = arg;
 
 	if (job->printer.terminal)
-		clear_bar(job);
+		progress_clear();
 	return groups_print(&job->printer, group, job->reader.totals.threshold);
 }
 
@@ -287,7 +270,7 @@ static int read_answer(struct groups_job *job, const char *listings)
 {
 	int err = groups_find(listings, &job->reader);
 
-	clear_bar(job);
+	progress_clear();
 	if (!err)
 		err = groups_print_totals(&job->printer, &job->reader.totals);
 	return err;
@@ -330,7 +313,7 @@ static int run_everywhere(struct groups_job *job)
 
 static int run(int argc, char **argv)
 {
-	struct groups_job job = { .shown = -1 };
+	struct groups_job job = { 0 };
 	int code = parse_options(&job, argc, argv);
 
 	if (!code)
@@ -339,7 +322,6 @@ static int run(int argc, char **argv)
 	if (!code && !job.everywhere) {
 		job.printer.terminal = job.printer.format == GROUPS_TEXT &&
 				       isatty(STDOUT_FILENO);
-		job.bar = isatty(STDERR_FILENO);
 		job.reader = (struct groups_reader){
 			.wish = &job.wish,
 			.progress = show_progress,

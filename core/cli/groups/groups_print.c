@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/cli/cli.h"
 
 /* How kin groups prints a group. */

@@ -5,7 +5,7 @@
 #include "core/base/buf.h"
 #include "core/digest/digest.h"
 
-/* The files of digests that the original programs write and read. */
+/* The files of digests that the original programs write. */
 struct foreign {
 	const char *name; /* on the command line */
 	enum digest_id id;
@@ -16,16 +16,12 @@ struct foreign {
 /* NULL if there is none of that name. */
 const struct foreign *foreign_find(const char *name);
 
+/* By the first line of such a file.  NULL: it is none. */
+const struct foreign *foreign_by_line(const char *line);
+
 /* Appends the line of a content.  -EILSEQ: the name can not
  * be told in this format; -ENODATA: the content has no such digest. */
 int foreign_format(const struct foreign *f, const struct digests *d,
 		   const char *path, struct buf *out);
-
-/*
- * The first digest of such a file, with all its segments.  -ENODATA when the
- * file is none of these; -EINVAL when it begins like one and is malformed, or
- * has no digest.
- */
-int foreign_read(const char *path, struct digests *out);
 
 #endif

@@ -38,6 +38,12 @@ static uint64_t tree_bytes(const struct tree *t)
 	return bytes;
 }
 
+/* Of a pair the file here is printed, but not if its content is there, too. */
+static bool is_pair_of_there(const struct tree_file *there)
+{
+	return !there->same && there->other && there->other->same;
+}
+
 static void sums_take(const struct tree *a, const struct tree *b,
 		      struct tree_sums *out)
 {
@@ -54,13 +60,20 @@ static void sums_take(const struct tree *a, const struct tree *b,
 				   &out->here,
 			f);
 	}
-	for (i = 0; i < b->count; i++)
-		if (!b->files[i].same && !b->files[i].other)
-			sum_add(&out->there, &b->files[i]);
-	for (i = 0; i < a->count; i++)
-		out->shared += (double)a->files[i].size *
-			       (a->files[i].same ? 100 : a->files[i].score) /
-			       100;
+	for (i = 0; i < b->count; i++) {
+		const struct tree_file *f = &b->files[i];
+
+		if (is_pair_of_there(f))
+			sum_add(&out->similar, f);
+		else if (!f->same && !f->other)
+			sum_add(&out->there, f);
+	}
+	for (i = 0; i < a->count; i++) {
+		int percent = a->files[i].same ? 100 : a->files[i].score;
+
+		if (percent > 0)
+			out->shared += (double)a->files[i].size * percent / 100;
+	}
 }
 
 /* The score of two that the mount does not list: they are not alike enough, or
@@ -109,41 +122,49 @@ static void print_sums(struct similar_job *job, int score,
 	putchar('\n');
 }
 
-static void print_pair(const struct tree_file *file)
+static void print_pair(const char *here, const char *there,
+		       const struct tree_file *file)
 {
-	printf("  ~ %3d", file->score);
+	if (file->score < 0)
+		printf("  ~   -");
+	else
+		printf("  ~ %3d", file->score);
 	print_size(6, file->size);
 	printf("  ");
-	cli_print_escaped(file->path, ESCAPE_TERMINAL);
-	if (strcmp(file->path, file->other->path) != 0) {
+	cli_print_escaped(here, ESCAPE_TERMINAL);
+	if (strcmp(here, there) != 0) {
 		printf(" -> ");
-		cli_print_escaped(file->other->path, ESCAPE_TERMINAL);
+		cli_print_escaped(there, ESCAPE_TERMINAL);
 	}
 	putchar('\n');
 }
 
-static void print_single(char mark, const struct tree_file *file)
+static void print_single(char mark, const struct tree_file *file,
+			 const char *name)
 {
 	printf("  %c    ", mark);
 	print_size(6, file->size);
 	printf("  ");
-	cli_print_escaped(file->path, ESCAPE_TERMINAL);
+	cli_print_escaped(name, ESCAPE_TERMINAL);
 	putchar('\n');
 }
 
 static void print_differences(const struct tree *a, const struct tree *b)
 {
-	size_t i;
+	const struct tree_file *f;
 
-	for (i = 0; i < a->count; i++)
-		if (!a->files[i].same && a->files[i].other)
-			print_pair(&a->files[i]);
-	for (i = 0; i < a->count; i++)
-		if (!a->files[i].same && !a->files[i].other)
-			print_single('<', &a->files[i]);
-	for (i = 0; i < b->count; i++)
-		if (!b->files[i].same && !b->files[i].other)
-			print_single('>', &b->files[i]);
+	for (f = a->files; f < a->files + a->count; f++)
+		if (!f->same && f->other)
+			print_pair(tree_name(a, f), tree_name(b, f->other), f);
+	for (f = b->files; f < b->files + b->count; f++)
+		if (is_pair_of_there(f))
+			print_pair(tree_name(a, f->other), tree_name(b, f), f);
+	for (f = a->files; f < a->files + a->count; f++)
+		if (!f->same && !f->other)
+			print_single('<', f, tree_name(a, f));
+	for (f = b->files; f < b->files + b->count; f++)
+		if (!f->same && !f->other)
+			print_single('>', f, tree_name(b, f));
 }
 
 /* ---- JSON ---- */
@@ -169,19 +190,20 @@ static int set_sums(json_t *object, const struct tree_sums *sums)
 	return err;
 }
 
-/* One file that is not the same; other is that on the other side. */
-static int add_difference(json_t *array, const struct tree_file *here,
-			  const struct tree_file *there)
+/* Names of one file, or of two with a score; -1: not known. */
+static int add_difference(json_t *array, const char *here, const char *there,
+			  int score)
 {
 	json_t *object = json_object();
 	int err = object ? 0 : -ENOMEM;
 
 	if (!err && here)
-		err = cli_set_json_path(object, "here", here->path);
+		err = cli_set_json_path(object, "here", here);
 	if (!err && there)
-		err = cli_set_json_path(object, "there", there->path);
+		err = cli_set_json_path(object, "there", there);
 	if (!err && here && there &&
-	    json_object_set_new(object, "score", json_integer(here->score)))
+	    json_object_set_new(object, "score",
+				score < 0 ? json_null() : json_integer(score)))
 		err = -ENOMEM;
 	if (!err && json_array_append(array, object))
 		err = -ENOMEM;
@@ -196,13 +218,23 @@ static int set_differences(json_t *object, const struct tree *a,
 	int err = array ? 0 : -ENOMEM;
 	size_t i;
 
-	for (i = 0; i < a->count && !err; i++)
-		if (!a->files[i].same)
-			err = add_difference(array, &a->files[i],
-					     a->files[i].other);
-	for (i = 0; i < b->count && !err; i++)
-		if (!b->files[i].same && !b->files[i].other)
-			err = add_difference(array, NULL, &b->files[i]);
+	for (i = 0; i < a->count && !err; i++) {
+		const struct tree_file *f = &a->files[i];
+
+		if (!f->same)
+			err = add_difference(array, tree_name(a, f),
+					     f->other ? tree_name(b, f->other) :
+							NULL,
+					     f->score);
+	}
+	for (i = 0; i < b->count && !err; i++) {
+		const struct tree_file *f = &b->files[i];
+
+		if (is_pair_of_there(f) || (!f->same && !f->other))
+			err = add_difference(
+				array, f->other ? tree_name(a, f->other) : NULL,
+				tree_name(b, f), f->score);
+	}
 	if (!err && json_object_set(object, "differences", array))
 		err = -ENOMEM;
 	json_decref(array);
@@ -211,7 +243,7 @@ static int set_differences(json_t *object, const struct tree *a,
 
 static int add_json(struct similar_job *job, int score,
 		    const struct tree_sums *sums, const struct tree *a,
-		    const struct tree *b)
+		    const struct tree *b, const char *path)
 {
 	json_t *object = json_object();
 	int err = object ? 0 : -ENOMEM;
@@ -223,7 +255,7 @@ static int add_json(struct similar_job *job, int score,
 	if (!err && job->other)
 		err = set_differences(object, a, b);
 	if (!err)
-		err = cli_set_json_path(object, "path", b->root);
+		err = cli_set_json_path(object, "path", path);
 	if (!err && json_array_append(job->array, object))
 		err = -ENOMEM;
 	json_decref(object);
@@ -255,30 +287,29 @@ static void note_unknown(struct similar_job *job, const struct tree *t)
 		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
 }
 
-/* score: -1 when it is not listed. */
-static int show(struct similar_job *job, struct tree *a, const char *path,
-		int score)
+/* A directory by its path below the root of the mount.  score: -1 when it is
+ * not listed. */
+static int show(struct similar_job *job, struct tree_table *table,
+		struct tree *a, const char *rel, int score)
 {
-	struct tree b = { 0 };
+	struct tree b = tree_below(table, rel);
+	char *path = similar_path(job, rel);
 	struct tree_sums sums;
-	int err = tree_read(path, &b);
+	int err = path ? tree_compare(table, a, &b) : -ENOMEM;
 
-	if (!err)
-		note_unknown(job, &b);
-	if (!err)
-		err = tree_compare(job, a, &b);
+	note_unknown(job, &b);
 	if (!err)
 		sums_take(a, &b, &sums);
 	if (!err && score < 0)
 		score = estimate(&sums);
 	if (!err && job->json) {
-		err = add_json(job, score, &sums, a, &b);
+		err = add_json(job, score, &sums, a, &b, path);
 	} else if (!err) {
 		print_sums(job, score, &sums, path);
 		if (job->other)
 			print_differences(a, &b);
 	}
-	tree_release(&b);
+	free(path);
 	return err;
 }
 
@@ -288,19 +319,18 @@ static bool is_inside(const char *path, const char *of)
 {
 	size_t len = strlen(of);
 
-	if (!strcmp(of, "/"))
+	if (!*of)
 		return true;
 	return !strncmp(path, of, len) && (!path[len] || path[len] == '/');
 }
 
-/* 1 after a message. */
-static int find_other(const struct similar_job *job, const char *path,
-		      char **other_out)
+/* Its path below the root of the mount.  1 after a message. */
+static int find_other(const struct similar_job *job, char **other_out)
 {
 	struct mount mount = { 0 };
 	const char *wrong = NULL;
 	struct stat st;
-	char *other = NULL;
+	const char *rel = job->mount.rel;
 
 	if (mount_find_or_complain(job->other, &mount))
 		return 1;
@@ -308,66 +338,92 @@ static int find_other(const struct similar_job *job, const char *path,
 		wrong = "in another mount";
 	else if (stat(job->other, &st) || !S_ISDIR(st.st_mode))
 		wrong = "not a directory";
-	else
-		other = similar_path(job, mount.rel);
-	mount_release(&mount);
-	if (other && (is_inside(other, path) || is_inside(path, other)))
+	else if (is_inside(mount.rel, rel) || is_inside(rel, mount.rel))
 		wrong = "one of the directories is inside of the other";
 	if (wrong) {
 		cli_complain(job->other, "%s", wrong);
-		free(other);
-		return 1;
+	} else {
+		*other_out = mount.rel;
+		mount.rel = NULL;
 	}
-	if (!other)
+	mount_release(&mount);
+	return wrong != NULL;
+}
+
+/* What is to be compared, best first. */
+struct directories {
+	const char **rels; /* the first is that of job->path */
+	int *scores;
+	size_t count;
+};
+
+static int collect(const struct similar_job *job,
+		   const struct similar_paths *hits, const char *other,
+		   struct directories *d)
+{
+	const char *root = job->mount.root;
+	size_t skip = strcmp(root, "/") != 0 ? strlen(root) + 1 : 1, i;
+
+	d->rels = calloc(hits->count + 2, sizeof(*d->rels));
+	d->scores = calloc(hits->count + 2, sizeof(*d->scores));
+	if (!d->rels || !d->scores)
 		return -ENOMEM;
-	*other_out = other;
+	d->rels[d->count++] = job->mount.rel;
+	if (other) {
+		d->scores[d->count] = -1;
+		d->rels[d->count++] = other;
+	}
+	for (i = 0; i < hits->count; i++) {
+		const char *rel = hits->all[i].path + skip;
+
+		if (other && !strcmp(rel, other)) {
+			d->scores[1] = hits->all[i].score;
+		} else if (!other) {
+			d->scores[d->count] = hits->all[i].score;
+			d->rels[d->count++] = rel;
+		}
+	}
 	return 0;
 }
 
-static int show_pair(struct similar_job *job, struct tree *a,
-		     const struct similar_paths *hits)
+static int show_all(struct similar_job *job, const struct directories *d)
 {
-	char *other = NULL;
-	int score = -1, err = find_other(job, a->root, &other);
+	struct tree_table table = { 0 };
+	int err = tree_table_read(job, d->rels, d->count, &table);
+	struct tree a = tree_below(&table, d->rels[0]);
 	size_t i;
 
-	for (i = 0; i < hits->count && !err; i++)
-		if (!strcmp(hits->all[i].path, other))
-			score = hits->all[i].score;
-	if (!err)
-		err = show(job, a, other, score);
-	free(other);
+	note_unknown(job, &a);
+	for (i = 1; i < d->count && !err; i++)
+		err = show(job, &table, &a, d->rels[i], d->scores[i]);
+	tree_table_release(&table);
 	return err;
 }
 
 int similar_directories(struct similar_job *job)
 {
-	char *path = similar_path(job, job->mount.rel);
 	struct similar_paths hits = { 0 };
-	bool is_pair = job->other != NULL;
-	struct tree a = { 0 };
+	struct directories d = { 0 };
+	char *other = NULL;
 	int err;
-	size_t i;
 
 	if (!*job->mount.rel) {
 		cli_complain(job->path,
 			     "the whole mount; nothing is beside it");
-		free(path);
 		return 1;
 	}
-	err = path ? list(job, &hits) : -ENOMEM;
-	if (!err && (hits.count || is_pair))
-		err = tree_read(path, &a);
-	if (!err && is_pair)
-		job->reason[0] = '\0';
+	err = job->other ? find_other(job, &other) : 0;
 	if (!err)
-		note_unknown(job, &a);
-	if (!err && is_pair)
-		err = show_pair(job, &a, &hits);
-	for (i = 0; i < hits.count && !err && !is_pair; i++)
-		err = show(job, &a, hits.all[i].path, hits.all[i].score);
+		err = list(job, &hits);
+	if (!err && other)
+		job->reason[0] = '\0';
+	if (!err && (hits.count || other))
+		err = collect(job, &hits, other, &d);
+	if (!err && d.count)
+		err = show_all(job, &d);
 	similar_paths_release(&hits);
-	tree_release(&a);
-	free(path);
+	free(d.rels);
+	free(d.scores);
+	free(other);
 	return err;
 }

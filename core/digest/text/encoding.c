@@ -73,48 +73,6 @@ enum encoding encoding_detect(const uint8_t *bytes, size_t len)
 	return ENCODING_NONE;
 }
 
-/* The Unicode Standard, table 3-7: what the first byte allows. */
-struct utf8_form {
-	uint8_t first, last; /* of the first byte */
-	uint8_t len;
-	uint8_t least, most; /* of the second byte */
-};
-
-static const struct utf8_form utf8_forms[] = {
-	{ 0xc2, 0xdf, 2, 0x80, 0xbf }, { 0xe0, 0xe0, 3, 0xa0, 0xbf },
-	{ 0xe1, 0xec, 3, 0x80, 0xbf }, { 0xed, 0xed, 3, 0x80, 0x9f },
-	{ 0xee, 0xef, 3, 0x80, 0xbf }, { 0xf0, 0xf0, 4, 0x90, 0xbf },
-	{ 0xf1, 0xf3, 4, 0x80, 0xbf }, { 0xf4, 0xf4, 4, 0x80, 0x8f },
-};
-
-static int check_form(const struct utf8_form *form, const uint8_t *bytes,
-		      size_t len)
-{
-	size_t i;
-
-	for (i = 1; i < form->len && i < len; i++) {
-		uint8_t least = i == 1 ? form->least : 0x80;
-		uint8_t most = i == 1 ? form->most : 0xbf;
-
-		if (bytes[i] < least || bytes[i] > most)
-			return 0;
-	}
-	return i < form->len ? -1 : form->len;
-}
-
-int encoding_check_utf8(const uint8_t *bytes, size_t len)
-{
-	size_t i;
-
-	if (!len)
-		return -1;
-	for (i = 0; i < sizeof(utf8_forms) / sizeof(utf8_forms[0]); i++)
-		if (bytes[0] >= utf8_forms[i].first &&
-		    bytes[0] <= utf8_forms[i].last)
-			return check_form(&utf8_forms[i], bytes, len);
-	return 0;
-}
-
 /* ---- decoding ---- */
 
 enum { MOST_CODE = 0x10ffff };

@@ -34,13 +34,6 @@ enum encoding {
  * ASCII: of which of the three kinds it is remains open. */
 enum encoding encoding_detect(const uint8_t *bytes, size_t len);
 
-/*
- * Whether the bytes begin with a well-formed character of UTF-8 of two to four
- * bytes.  Returns its length, 0: they do not; -1: more bytes are needed to
- * tell.
- */
-int encoding_check_utf8(const uint8_t *bytes, size_t len);
-
 /* The longest character of UTF-8. */
 #define ENCODING_CHARACTER 4
 

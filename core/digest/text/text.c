@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/kernel/kernel.h"
 
 #define AHEAD KERNEL_BLANKS_AHEAD
@@ -154,7 +155,7 @@ static void add_decided(struct text_stream *s, const uint8_t *bytes, size_t len)
 /* The bytes so far are in s->part; complete: no more will come. */
 static void decide_eight_bits(struct text_stream *s, bool complete)
 {
-	int len = encoding_check_utf8(s->part, s->part_fill);
+	int len = utf8_check(s->part, s->part_fill);
 	uint8_t part[sizeof(s->part)];
 	size_t fill = s->part_fill;
 

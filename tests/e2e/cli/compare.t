@@ -64,6 +64,75 @@ cp "$T/a" "$T/sise:name"
 is "$(cd "$T" && measure score ./sise:name a)" 100 \
 	'./ makes a file of what looks like a digest'
 
+# ---- both ways ----
+
+both_ways() { # A B: every measure
+	"$KIN" compare --json "$1" "$2" | jq -cS 'del(.a, .b)'
+}
+
+: >"$T/none"
+head -c 90000 /dev/zero >"$T/zeros"
+gen_text 6000 1 >"$T/large"
+head -c 300 "$T/large" >"$T/small"
+tail -c 40000 "$T/large" >"$T/end"
+edit_text 30 5 <"$T/large" >"$T/large.edited"
+set -- none zeros small end large large.edited half other
+while [ $# -gt 1 ]; do
+	for b in "${@:2}"; do
+		is "$(both_ways "$T/$1" "$T/$b")" "$(both_ways "$T/$b" "$T/$1")" \
+			"every measure of $1 and $b, both ways"
+	done
+	shift
+done
+
+# ---- lists ----
+
+seq 4000 8000 >"$T/far"
+seq 2990 >"$T/near"
+seq 3000 >"$T/like"
+for format in ssdeep sdbf sise; do
+	name=${format/sdbf/sdhash}
+	"$KIN" digest --format "$format" "$T/far" "$T/near" >"$T/list"
+	"$KIN" digest --format "$format" "$T/near" "$T/far" >"$T/turned"
+	"$KIN" digest --format "$format" "$T/near" >"$T/single"
+	want=$(measure "$name" "$T/single" "$T/like")
+	isnt "$want" 0 "$format: a list of one digest"
+	is "$(measure "$name" "$T/list" "$T/like") $(measure "$name" \
+		"$T/like" "$T/turned")" "$want $want" \
+		"$format: of several the best counts, in whatever order"
+	like "$("$KIN" compare "$T/list" "$T/like")" \
+		'^a .*/near, the best of 2' "$format: it is named"
+	is "$("$KIN" compare --json "$T/like" "$T/list" |
+		jq -r .b_best | xargs -n 1 basename)" near "$format: by --json, too"
+	sed 's/$/\r/' "$T/list" >"$T/crlf"
+	{ printf '\xef\xbb\xbf' && cat "$T/list"; } >"$T/mark"
+	iconv -f UTF-8 -t UTF-16 "$T/list" >"$T/utf16"
+	iconv -f UTF-8 -t UTF-16BE "$T/crlf" >"$T/utf16be"
+	head -c -1 "$T/list" >"$T/unended"
+	{ cat "$T/list" && echo && cat "$T/list"; } >"$T/twice"
+	grep -v '^SiSe\|^ssdeep,' "$T/list" >"$T/untitled"
+	for file in crlf mark utf16 utf16be unended twice untitled; do
+		is "$(measure "$name" "$T/$file" "$T/like")" "$want" \
+			"$format: a list that is $file"
+	done
+	{ cat "$T/list" && echo 'nonsense'; } >"$T/damaged"
+	refused "$format: a line that is none" 'line [34]: malformed digest' \
+		"$KIN" compare "$T/damaged" "$T/like"
+done
+"$KIN" digest "$T/far" "$T/near" >"$T/list"
+is "$(measure score "$T/list" "$T/near") $(measure score "$T/near" \
+	"$T/list")" "100 100" 'the best of what kin digest printed counts'
+iconv -f UTF-8 -t UTF-16LE "$T/list" | sed 's/\n\x00/\r\x00&/g' >"$T/utf16"
+is "$(measure score "$T/utf16" "$T/near")" 100 '... also in UTF-16'
+iconv -f UTF-8 -t UTF-16 "$T/a" >"$T/a.utf16"
+is "$(measure text "$T/a.utf16" "$T/a")" 100 'a text in UTF-16 is a content'
+refused 'standard input is not both sides' 'standard input' \
+	"$KIN" compare - - <"$T/a"
+is "$(code "$KIN" compare - - <"$T/a")" 2 '... which is a usage error'
+printf x >"$T/tiny"
+refused 'a file that is too small for a format is named' 'tiny: too small' \
+	"$KIN" digest --format sdbf "$T/tiny"
+
 # ---- empty files ----
 
 : >"$T/empty1"

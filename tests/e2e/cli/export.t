@@ -80,7 +80,7 @@ rescan "$mnt" # these two are to be looked at again
 
 {
 	printf 'near  98  changed  ~  before\nmissing   dir/new too\n'
-	printf 'missing   empty\nmissing   new\nmissing   \xff\\012\n'
+	printf 'missing   empty\nmissing   new\nmissing   \\377\\012\n'
 } | sort >"$T/want"
 have=$(missing "$T/src.kin" "$T/old.kin")
 is "$(printf '%s\n' "$have" | sed 's/near *[0-9]*/near  98/' | sort)" \

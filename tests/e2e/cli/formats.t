@@ -90,7 +90,8 @@ truncate -s 300M "$T/sparse"
 is "$(cut -d: -f4 "$T/set" | tr '\n' ' ')" \
 	"$T/sparse.0000M $T/sparse.0128M $T/sparse.0256M $T/a " \
 	'a large file has a line for every 128 MiB'
-is "$(code "$KIN" compare -m sdhash "$T/set" "$T/a")" 1 \
+grep -F "$T/sparse." "$T/set" >"$T/zeros"
+is "$(code "$KIN" compare -m sdhash "$T/zeros" "$T/a")" 1 \
 	'nothing can be said of zeros'
 rm "$T/sparse"
 

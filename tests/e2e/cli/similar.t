@@ -100,6 +100,37 @@ test_directories() {
 		"two that are not alike have nothing in common"
 }
 
+# What a file was: the path tells it first, then the content.
+test_paths() {
+	local old=$src/tree/old new=$src/tree/new
+	mkdir -p "$old" "$new"
+	gen_text 200 41 >"$old/rewritten"
+	gen_text 200 42 >"$new/rewritten"
+	gen_text 200 41 | edit_text 5 1 >"$new/like-rewritten"
+	gen_text 200 43 >"$old/kept"
+	cp "$old/kept" "$new/copy-of-kept"
+	gen_text 200 44 >"$new/kept"
+	gen_text 200 45 >"$old/moved"
+	edit_text 5 2 <"$old/moved" >"$new/moved-and-changed"
+	edit_text 40 3 <"$old/moved" >"$new/less-like-it"
+	: >"$old/empty"
+	cp "$old/empty" "$new/empty-too"
+	wait_idle "$mnt"
+	timeout 600 "$KIN" similar "$mnt/tree/old" "$mnt/tree/new" >"$T/out"
+	is "$(tail -n +3 "$T/out" | sed 's/ [0-9.]*K / /; s/  */ /g
+		s/~ 9./~ 9x/; s/~ [0-9] /~ x /')" \
+		" ~ 9x moved -> moved-and-changed
+ ~ x rewritten
+ ~ x kept
+ > less-like-it
+ > like-rewritten" "one path is a file that changed, whatever else is like it"
+	is "$(json 'print join " ", map "$_->{here}:$_->{there}",
+		@{$o->{similar}[0]{differences}}' "$mnt/tree/old" \
+		"$mnt/tree/new")" \
+		"moved:moved-and-changed rewritten:rewritten kept:kept :less-like-it :like-rewritten" \
+		"--json says the same"
+}
+
 test_errors() {
 	refused "a directory has no --within" "directory" \
 		"$KIN" similar --within "$mnt/a"
@@ -268,6 +299,7 @@ test_file
 test_deep
 test_of
 test_directories
+test_paths
 test_errors
 test_query
 test_users

@@ -35,6 +35,8 @@ is "$(words kin digest --jobs '')" "" "nothing for a number"
 is "$(words kin-share '')" "init check forget gc / " "kin-share"
 is "$(words kin-share init --yu)" "--yugabyte " "kin-share init"
 is "$(words kinfs -o ro,thr)" "ro,threshold= " "options of a mount"
+is "$(words kin similar --wi)$(words kin similar --co)" \
+	"--within --contains " "two options that are explained together"
 is "$(words kinfs -o ro,similar=s)" "ro,similar=show " "... and their values"
 is "$(words kinfs -o r)" "rate= ro " "... also of those of FUSE in one line"
 is "$(words kinfs -)" "-f -d -s -h -V -o " "kinfs -"
@@ -42,7 +44,8 @@ is "$(words kinfs -)" "-f -d -s -h -V -o " "kinfs -"
 # Every option that a program explains is completed.
 for command in $(words kin '' | sed 's/help //'); do
 	is "$(words kin "$command" --)" "$(kin help "$command" |
-		sed -nE 's/^ +(-., )?(--[a-z0-9-]+).*/\2/p' | tr '\n' ' ')" \
+		sed -nE 's/^ +(-., )?(--[a-z0-9-]+)(, (--[a-z-]+))?.*/\2 \4/p' |
+		tr -s ' \n' ' ')" \
 		"kin $command: its options"
 done
 

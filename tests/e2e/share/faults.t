@@ -170,6 +170,17 @@ refused "a role that may only read" 'permission denied' \
 is "$("$KIN" similar --json --everywhere --db "$reader" --of "$T/one/f0" |
 	jq '.complete, (.similar | length)')" true$'\n'2 "may ask"
 publish a "$T/m1"
+# A server says what it likes; U+202E turns the rest of a line round.
+sql a "CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
+	RAISE NOTICE E'\\033[2Jnoticed';
+	RAISE EXCEPTION E'an \\033[2J error \\u202E of the server';
+	END \$\$; CREATE TRIGGER shout BEFORE INSERT OR UPDATE ON kin_copy
+	EXECUTE FUNCTION shout()" >"$T/output"
+refused "an error of the server has no power over a terminal" \
+	'an \\033\[2J error \\342\\200\\256 of the server' \
+	publish a "$T/m1" --refill
+unlike "$ERRORS" 'noticed' "and what it remarks is not printed"
+sql a 'DROP TRIGGER shout ON kin_copy' >"$T/output"
 sql a 'UPDATE kin_meta SET version = 99' >"$T/output"
 refused "tables of another version" 'of version 99' publish a "$T/m1"
 sql a 'UPDATE kin_meta SET version = 2' >"$T/output"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "core/base/utf8.h"
 #include "core/digest/text/text_sif.h"
 #include "tests/support/sif_model.h"
 #include "tests/support/text_model.h"
@@ -217,15 +218,15 @@ static void well_formed_utf8_is_told(void **state)
 		for (second = 0; second < 256; second++) {
 			p[0] = (uint8_t)first;
 			p[1] = (uint8_t)second;
-			assert_int_equal(encoding_check_utf8(p, 4) > 0,
+			assert_int_equal(utf8_check(p, 4) > 0,
 					 model_is_utf8(p, 4));
 		}
 	p[0] = 0xf0;
 	p[1] = 0x90;
-	assert_int_equal(encoding_check_utf8(p, 3), -1);
-	assert_int_equal(encoding_check_utf8(p, 4), 4);
+	assert_int_equal(utf8_check(p, 3), -1);
+	assert_int_equal(utf8_check(p, 4), 4);
 	p[2] = 0xc0;
-	assert_int_equal(encoding_check_utf8(p, 3), 0);
+	assert_int_equal(utf8_check(p, 3), 0);
 }
 
 static void a_nul_far_behind_is_noticed(void **state)
