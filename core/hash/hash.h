@@ -27,8 +27,9 @@
  *
  * The life of a file:
  *
- *   1. A worker takes its job from the queue and opens it O_PATH, by its key
- *      (source_find()).  A file that cannot be found is reported.
+ *   1. A worker takes its job from the queue and opens it by its key, for
+ *      reading if it is the file of its record, else O_PATH (source_find()).  A
+ *      file that cannot be found is reported.
  *   2. The worker decides whether to read the file (worker.c).  It is not read
  *      if a rule excludes it, or if the catalog has digests of its identity.
  *      It is read later if it is open for writing, if a metadata change of it
@@ -36,7 +37,7 @@
  *      change might leave them as they are.
  *   3. A large file waits until the queue admits it.  The path of a file that
  *      may have no name in the catalog is reported.
- *   4. The file is reopened for reading, pages that are dirty through mappings
+ *   4. The file is opened for reading, pages that are dirty through mappings
  *      are written out, and the file is read and digested in chunks (task.c).
  *      Between chunks the worker checks whether to stop: because the file
  *      changed, because requests began or ceased to wait for it, or because of
@@ -55,7 +56,7 @@
  * hash_feeder; it calls the catalog and the queue meanwhile) and while it adds
  * to the meter.  No function of the context is called with a lock held.
  *
- * A worker never writes to SOURCE or the catalog, never opens special files,
+ * A worker never writes to SOURCE or the catalog, never reads special files,
  * and never posts digests of a file that may have changed while it was read.
  */
 struct hash_context {
@@ -75,7 +76,7 @@ struct hash_context {
 	void (*file_excluded)(void *ctx, const struct file_key *key);
 	/* The file was found neither through the host nor by its names. */
 	void (*file_missing)(void *ctx, const struct file_key *key);
-	/* The file may have no name in the catalog; fd is O_PATH. */
+	/* The file may have no name in the catalog; fd may be O_PATH. */
 	void (*report_path)(void *ctx, int fd, const struct file_key *key);
 	/* Whether metadata changes were posted and are not committed. */
 	bool (*metadata_changes)(void *ctx);
