@@ -42,8 +42,7 @@
  *      Between chunks the worker checks whether to stop: because the file
  *      changed, because requests began or ceased to wait for it, or because of
  *      a pause.  The unfinished digest of a large file stays with its job then.
- *      Helper threads share in digesting a large file, one file of each kind of
- *      worker at a time.  Holes are not read.
+ *      Holes are not read.
  *   5. The worker checks again that the file is not open for writing and that
  *      its identity is the same.  Then it posts the result to the committer,
  *      and the parked requests of the job are answered (queue_done()).
@@ -97,17 +96,10 @@ struct hash_feeder {
 	atomic_bool running;   /* a pass over the list is not finished */
 };
 
-/* Helper threads of one kind of worker, for one large file at a time. */
-struct hash_team {
-	atomic_bool taken; /* a worker uses them */
-	struct team *team; /* that worker's; NULL until first needed */
-};
-
 struct hasher {
 	struct hash_context context; /* constant */
 	struct hash_feeder feeder;
 	struct meter meter;
-	struct hash_team teams[2]; /* by hash_worker.background */
 	pthread_t *workers;
 	size_t worker_count; /* started */
 	atomic_ullong files; /* hashed since the start */
