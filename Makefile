@@ -81,7 +81,7 @@ test_sources := $(unit_sources) $(fuzz_sources)
 unit_programs = $(patsubst %.c,$(out)/%,$(test_sources))
 # Those that run threads of their own, for SAN=thread.
 thread_sources := $(filter $(addprefix tests/unit/,catalog/% check/% commit/% \
-	digest/team.c engine/% hash/% index/threads.c queue/% scan_% search/% \
+	engine/% hash/% index/threads.c queue/% scan_% search/% \
 	watch/%),$(unit_sources))
 thread_programs = $(patsubst %.c,$(out)/%,$(thread_sources))
 

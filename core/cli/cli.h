@@ -12,7 +12,6 @@
 #include "core/base/buf.h"
 #include "core/digest/digest.h"
 #include "core/digest/fingerprint.h"
-#include "core/digest/team.h"
 
 /*
  * kin: one program, a table of commands.
@@ -109,8 +108,6 @@ struct reader {
 	struct fingerprint *fp;
 	uint32_t digest_set;
 	char *buffer;
-	unsigned threads;  /* for a large file; 0: one a processor */
-	struct team *team; /* NULL until there is such a file */
 };
 
 /* Complains itself: EXIT_OK or EXIT_FAILED. */

@@ -8,12 +8,10 @@
 
 #include "core/base/err.h"
 #include "core/base/hole.h"
-#include "core/base/processors.h"
 #include "core/cli/cli.h"
 #include "core/digest/sdhash/sdhash.h"
 
 #define BUFFER_BYTES ((size_t)256 << 10) /* stays in the second cache */
-#define TEAM_BYTES (8 << 20)
 #define UNTOLD_BYTES (64 << 20) /* most that is read of a file of size 0 */
 
 int reader_init(struct reader *r, uint32_t digest_set)
@@ -32,7 +30,6 @@ int reader_init(struct reader *r, uint32_t digest_set)
 
 void reader_release(struct reader *r)
 {
-	team_free(r->team);
 	fingerprint_free(r->fp);
 	free(r->buffer);
 	*r = (struct reader){ 0 };
@@ -101,24 +98,7 @@ static void find_extent(int fd, struct reader_extent *out)
 				       true };
 }
 
-/* Whether several threads are worth it, and can be had. */
-static bool wants_team(struct reader *r, const struct reader_extent *e)
-{
-	unsigned threads;
-
-	if (!e->known || e->end < TEAM_BYTES)
-		return false;
-	if (!r->threads)
-		r->threads = processors_usable();
-	threads = r->threads - 1;
-	if (threads > FINGERPRINT_PARTS - 1)
-		threads = FINGERPRINT_PARTS - 1;
-	if (!r->team && threads)
-		(void)team_new(threads, NULL, NULL, &r->team);
-	return r->team;
-}
-
-static int digest_alone(struct reader *r, struct reader_part *p)
+static int digest_part(struct reader *r, struct reader_part *p)
 {
 	ssize_t got;
 	int err = 0;
@@ -130,13 +110,8 @@ static int digest_alone(struct reader *r, struct reader_part *p)
 	return err;
 }
 
-static int digest_part(struct reader *r, bool team, struct reader_part *p)
-{
-	return team ? team_update(r->team, r->fp, fill, p) : digest_alone(r, p);
-}
-
 /* Up to what was the end when it was looked at. */
-static int digest_extent(struct reader *r, bool team, int fd,
+static int digest_extent(struct reader *r, int fd,
 			 const struct reader_extent *e)
 {
 	struct hole_part found;
@@ -153,7 +128,7 @@ static int digest_extent(struct reader *r, bool team, int fd,
 		p.left = found.end - at;
 		at = found.end;
 		err = found.hole ? fingerprint_update_zeros(r->fp, p.left) :
-				   digest_part(r, team, &p);
+				   digest_part(r, &p);
 		if (!found.hole && p.left > 0)
 			break; /* it was cut short */
 	}
@@ -163,10 +138,9 @@ static int digest_extent(struct reader *r, bool team, int fd,
 static int digest_rest(struct reader *r, int fd, const struct reader_extent *e)
 {
 	struct reader_part rest = { .fd = fd, .left = UINT64_MAX };
-	bool team = wants_team(r, e);
-	int err = e->known ? digest_extent(r, team, fd, e) : 0;
+	int err = e->known ? digest_extent(r, fd, e) : 0;
 
-	return err ? err : digest_part(r, team, &rest);
+	return err ? err : digest_part(r, &rest);
 }
 
 /* A file that tells a size of 0 may have no end (/proc/self/pagemap). */
@@ -175,7 +149,7 @@ static int digest_untold(struct reader *r, struct reader_part *rest)
 	int err;
 
 	rest->left = UNTOLD_BYTES;
-	err = digest_part(r, false, rest);
+	err = digest_part(r, rest);
 	return err || rest->left ? err : -EFBIG;
 }
 
@@ -192,7 +166,7 @@ static int digest_small(struct reader *r, int fd, const struct reader_extent *e)
 	err = fingerprint_update(r->fp, r->buffer, (size_t)got);
 	if (err || (uint64_t)got == e->end - e->at)
 		return err;
-	return e->end ? digest_part(r, false, &rest) : digest_untold(r, &rest);
+	return e->end ? digest_part(r, &rest) : digest_untold(r, &rest);
 }
 
 /* size: what the digests are told of it. */

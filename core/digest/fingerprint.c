@@ -115,8 +115,10 @@ static int begin(struct fingerprint *fp, uint64_t expected)
 		sif_begin(&fp->sif, sif_samples(expected));
 	if (wants(fp, DIGEST_TEXT))
 		text_sif_begin(&fp->text, expected);
-	if (wants(fp, DIGEST_RDC))
+	if (wants(fp, DIGEST_RDC)) {
 		rdc_begin(&fp->rdc);
+		rdc_expect(&fp->rdc, expected);
+	}
 	if (wants(fp, DIGEST_TLSH))
 		tlsh_begin(&fp->tlsh);
 	if (fp->sha256 && !EVP_DigestInit_ex(fp->sha256, EVP_sha256(), NULL))

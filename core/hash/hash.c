@@ -6,7 +6,6 @@
 
 #include "core/base/thread.h"
 #include "core/digest/fingerprint.h"
-#include "core/digest/team.h"
 #include "core/hash/hash_impl.h"
 
 /* ---- one worker ---- */
@@ -108,10 +107,6 @@ void hash_stop(struct hasher *h)
 
 	for (i = 0; i < h->worker_count; i++)
 		pthread_join(h->workers[i], NULL);
-	for (i = 0; i < 2; i++) {
-		team_free(h->teams[i].team);
-		h->teams[i].team = NULL;
-	}
 	h->worker_count = 0;
 	free(h->workers);
 	h->workers = NULL;

@@ -28,8 +28,9 @@
  *
  * The life of a file:
  *
- *   1. A worker takes its job from the queue and opens it O_PATH, by its key
- *      (source_find()).  A file that cannot be found is reported.
+ *   1. A worker takes its job from the queue and opens it by its key, for
+ *      reading if it is the file of its record, else O_PATH (source_find()).  A
+ *      file that cannot be found is reported.
  *   2. The worker decides whether to read the file (worker.c).  It is not read
  *      if a rule excludes it, or if the catalog has digests of its identity.
  *      It is read later if it is open for writing, if a metadata change of it
@@ -37,13 +38,12 @@
  *      change might leave them as they are.
  *   3. A large file waits until the queue admits it.  The path of a file that
  *      may have no name in the catalog is reported.
- *   4. The file is reopened for reading, pages that are dirty through mappings
+ *   4. The file is opened for reading, pages that are dirty through mappings
  *      are written out, and the file is read and digested in chunks (task.c).
  *      Between chunks the worker checks whether to stop: because the file
  *      changed, because requests began or ceased to wait for it, or because of
  *      a pause.  The unfinished digest of a large file stays with its job then.
- *      Helper threads share in digesting a large file, one file of each kind of
- *      worker at a time.  Holes are not read.
+ *      Holes are not read.
  *   5. The worker checks again that the file is not open for writing and that
  *      its identity is the same.  Then it posts the result to the committer,
  *      and the parked requests of the job are answered (queue_done()).
@@ -56,7 +56,7 @@
  * hash_feeder; it calls the catalog and the queue meanwhile) and while it adds
  * to the meter.  No function of the context is called with a lock held.
  *
- * A worker never writes to SOURCE or the catalog, never opens special files,
+ * A worker never writes to SOURCE or the catalog, never reads special files,
  * and never posts digests of a file that may have changed while it was read.
  */
 struct hash_context {
@@ -76,7 +76,7 @@ struct hash_context {
 	void (*file_excluded)(void *ctx, const struct file_key *key);
 	/* The file was found neither through the host nor by its names. */
 	void (*file_missing)(void *ctx, const struct file_key *key);
-	/* The file may have no name in the catalog; fd is O_PATH. */
+	/* The file may have no name in the catalog; fd may be O_PATH. */
 	void (*report_path)(void *ctx, int fd, const struct file_key *key);
 	/* Whether metadata changes were posted and are not committed. */
 	bool (*metadata_changes)(void *ctx);
@@ -97,17 +97,10 @@ struct hash_feeder {
 	atomic_bool running;   /* a pass over the list is not finished */
 };
 
-/* Helper threads of one kind of worker, for one large file at a time. */
-struct hash_team {
-	atomic_bool taken; /* a worker uses them */
-	struct team *team; /* that worker's; NULL until first needed */
-};
-
 struct hasher {
 	struct hash_context context; /* constant */
 	struct hash_feeder feeder;
 	struct meter meter;
-	struct hash_team teams[2]; /* by hash_worker.background */
 	pthread_t *workers;
 	size_t worker_count; /* started */
 	atomic_ullong files; /* hashed since the start */

@@ -5,9 +5,7 @@
 #include "core/base/clock.h"
 #include "core/base/hole.h"
 #include "core/base/told_size.h"
-#include "core/base/thread.h"
 #include "core/digest/fingerprint.h"
-#include "core/digest/team.h"
 #include "core/hash/hash_impl.h"
 #include "core/source/file.h"
 
@@ -15,7 +13,6 @@ enum {
 	CHECK_BYTES = 16 << 20, /* the identity is compared this often */
 	/* When less is left, the worker finishes the file. */
 	HAND_OVER_BYTES = 8 << 20,
-	HELP_BYTES = 64 << 20,  /* from here on helper threads are used */
 	HOLE_BYTES = 256 << 20, /* of a hole between two checks */
 };
 
@@ -109,31 +106,21 @@ static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
 	return n;
 }
 
-/* Reads the next bytes up to t->end.  0: the end, or t->stop is set; the bytes
- * read before are digested all the same. */
-static ssize_t fill_buffer(void *arg, void *buffer, size_t len)
+/* Digests the bytes up to t->end; when t->stop is set, those read before. */
+static int digest_data(struct hash_task *t)
 {
-	struct hash_task *t = arg;
-	uint64_t left = t->end - t->done;
-	ssize_t n;
-
-	if (!left)
-		return 0;
-	n = read_in_turn(t, buffer, left < len ? (size_t)left : len);
-	if (n > 0)
-		add_done(t, (uint64_t)n);
-	return n;
-}
-
-static int read_alone(struct hash_task *t)
-{
+	uint64_t left;
 	ssize_t n;
 	int err = 0;
 
-	while (!err && (n = fill_buffer(t, t->w->chunk, HASH_CHUNK)) != 0)
-		err = n < 0 ? (int)n :
-			      fingerprint_update(t->w->fp, t->w->chunk,
-						 (size_t)n);
+	while (!err && (left = t->end - t->done) > 0) {
+		n = read_in_turn(t, t->w->chunk,
+				 left < HASH_CHUNK ? (size_t)left : HASH_CHUNK);
+		if (n <= 0)
+			return (int)n;
+		add_done(t, (uint64_t)n);
+		err = fingerprint_update(t->w->fp, t->w->chunk, (size_t)n);
+	}
 	return err;
 }
 
@@ -157,66 +144,28 @@ static int digest_hole(struct hash_task *t)
 	return err;
 }
 
-/* ---- large files ---- */
-
-static void enter_background(void *arg)
-{
-	(void)arg;
-	thread_enter_background();
-}
-
-/* The helper threads of the worker's kind; NULL: another worker uses them, the
- * host is busy, or they cannot be started. */
-static struct hash_team *team_take(struct hash_worker *w)
-{
-	struct hash_team *team = &w->h->teams[w->background];
-	unsigned count = w->context->workers - 1;
-
-	if (w->background && throttle_was_busy(w->context->throttle))
-		return NULL;
-	if (!count || atomic_exchange(&team->taken, true))
-		return NULL;
-	if (count > FINGERPRINT_PARTS - 1)
-		count = FINGERPRINT_PARTS - 1;
-	if (!team->team &&
-	    team_new(count, w->background ? enter_background : NULL, NULL,
-		     &team->team)) {
-		atomic_store(&team->taken, false);
-		return NULL;
-	}
-	return team;
-}
-
 /* Digests the next data or hole of the file. */
-static int digest_part(struct hash_task *t, struct hash_team *team)
+static int digest_part(struct hash_task *t)
 {
 	struct hole_part part;
 
 	hole_find(t->fd, t->done, t->identity.size, &part);
 	t->end = part.end;
-	if (part.hole)
-		return digest_hole(t);
-	return team ? team_update(team->team, t->w->fp, fill_buffer, t) :
-		      read_alone(t);
+	return part.hole ? digest_hole(t) : digest_data(t);
 }
 
 int task_digest(struct hash_task *t, struct digests *out)
 {
-	struct hash_team *team = NULL;
 	int err = 0;
 
 	if (!t->done)
 		err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
 	if (err)
 		return err;
-	if (t->identity.size >= HELP_BYTES)
-		team = team_take(t->w);
 	meter_begin(&t->w->h->meter, t->identity.size, t->done);
 	while (!err && !t->stop && t->done < t->identity.size)
-		err = digest_part(t, team);
+		err = digest_part(t);
 	meter_end(&t->w->h->meter, t->identity.size, t->done);
-	if (team)
-		atomic_store(&team->taken, false);
 	if (!err)
 		err = t->stop;
 	if (!err)

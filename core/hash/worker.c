@@ -210,7 +210,7 @@ static void wait_for_metadata(struct hash_task *t)
 }
 
 /* True when the job was ended without reading the file. */
-static bool ends_early(struct hash_task *t, int path_fd)
+static bool ends_early(struct hash_task *t, int fd)
 {
 	const struct hash_context *c = t->w->context;
 	enum source_use use = get_use(t);
@@ -219,7 +219,7 @@ static bool ends_early(struct hash_task *t, int path_fd)
 	bool ended = true;
 	int64_t wait_ms;
 
-	if (source_skip_rule(c->source, path_fd, t->st)) {
+	if (source_skip_rule(c->source, fd, t->st)) {
 		c->file_excluded(c->ctx, &t->job->key);
 		queue_finish(c->queue, t->job);
 	} else if (use == SOURCE_CLOSING) {
@@ -241,9 +241,9 @@ static bool ends_early(struct hash_task *t, int path_fd)
 
 /* ---- a job ---- */
 
-static void read_file(struct hash_task *t, int path_fd)
+static void read_file(struct hash_task *t, const struct source_found *found)
 {
-	t->fd = file_reopen(path_fd);
+	t->fd = found->readable ? found->fd : file_reopen(found->fd);
 	if (t->fd == -EMFILE || t->fd == -ENFILE || t->fd == -EWOULDBLOCK) {
 		queue_delay(t->w->context->queue, t->job, NO_DESCRIPTOR_MS,
 			    true);
@@ -254,23 +254,25 @@ static void read_file(struct hash_task *t, int path_fd)
 		return;
 	}
 	file_write_out(t->fd, &t->identity);
-	(void)posix_fadvise(t->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	if (t->identity.size > HASH_CHUNK)
+		(void)posix_fadvise(t->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	hash_file(t);
-	close(t->fd);
+	if (t->fd != found->fd)
+		close(t->fd);
 }
 
-static void do_file(struct hash_worker *w, struct job *job, int path_fd,
-		    const struct stat *st)
+static void do_file(struct hash_worker *w, struct job *job,
+		    const struct source_found *found)
 {
 	const struct hash_context *c = w->context;
-	struct hash_task t = { .w = w, .job = job, .st = st };
+	struct hash_task t = { .w = w, .job = job, .st = &found->st };
 	struct kept *kept = job->kept;
 	enum job_level level;
 
 	job->kept = NULL;
-	source_get_identity(st, &t.identity);
+	source_get_identity(&found->st, &t.identity);
 	level = queue_identify(c->queue, job, &t.identity);
-	if (ends_early(&t, path_fd)) {
+	if (ends_early(&t, found->fd)) {
 		kept_free(kept);
 		return;
 	}
@@ -280,21 +282,21 @@ static void do_file(struct hash_worker *w, struct job *job, int path_fd,
 	}
 	resume_kept(&t, kept);
 	if (level != JOB_SCAN) /* the scan has posted the name */
-		c->report_path(c->ctx, path_fd, &job->key);
-	read_file(&t, path_fd);
+		c->report_path(c->ctx, found->fd, &job->key);
+	read_file(&t, found);
 }
 
 void worker_do_job(struct hash_worker *w, struct job *job)
 {
 	const struct hash_context *c = w->context;
-	struct stat st;
-	int fd, err;
+	struct source_found found;
+	int err;
 
-	err = source_find(c->source, c->catalog, &job->key, SOURCE_FILE, &fd,
-			  &st);
+	err = source_find(c->source, c->catalog, &job->key, SOURCE_FILE,
+			  &found);
 	if (!err) {
-		do_file(w, job, fd, &st);
-		close(fd);
+		do_file(w, job, &found);
+		close(found.fd);
 		return;
 	}
 	kept_free(job->kept);

@@ -246,18 +246,19 @@ out:
 
 static int look_up_once(struct scanner *s, const struct scan_request *r)
 {
+	struct source_found found;
 	struct stat st;
-	int fd, err;
+	int err;
 
 	if (r->fd >= 0)
 		return fstat(r->fd, &st) ? -errno :
 					   serve_found(s, r, r->fd, &st);
 	err = source_find(s->context.source, s->context.catalog, &r->key,
-			  SOURCE_FILE_OR_DIRECTORY, &fd, &st);
+			  SOURCE_FILE_OR_DIRECTORY, &found);
 	if (err)
 		return err;
-	err = serve_found(s, r, fd, &st);
-	close(fd);
+	err = serve_found(s, r, found.fd, &found.st);
+	close(found.fd);
 	return err;
 }
 

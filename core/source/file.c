@@ -31,9 +31,10 @@ static int open_piece(int dir_fd, const char *path, uint64_t flags)
 	};
 	int fd;
 
+	/* With O_NONBLOCK, EAGAIN may last until a lease is given up. */
 	do {
 		fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
-	} while (fd < 0 && errno == EAGAIN);
+	} while (fd < 0 && errno == EAGAIN && !(flags & O_NONBLOCK));
 	return fd < 0 ? -errno : fd;
 }
 
@@ -103,17 +104,35 @@ int file_each_in(int dir_fd, file_visit_fn *visit, void *arg)
 	return err;
 }
 
-int file_reopen(int path_fd)
+/* Only the owner of a file may open it with O_NOATIME. */
+static int open_quietly(int (*open_with)(int dir_fd, const char *path,
+					 int flags),
+			int dir_fd, const char *path)
 {
 	enum { FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+	int fd = open_with(dir_fd, path, FLAGS | O_NOATIME);
+
+	return fd == -EPERM ? open_with(dir_fd, path, FLAGS) : fd;
+}
+
+int file_open_to_read(int root_fd, const char *path)
+{
+	return open_quietly(file_open_beneath, root_fd, path);
+}
+
+static int open_link(int dir_fd, const char *path, int flags)
+{
+	int fd = openat(dir_fd, path, flags);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int file_reopen(int path_fd)
+{
 	char name[32];
-	int fd;
 
 	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", path_fd);
-	fd = open(name, FLAGS | O_NOATIME);
-	if (fd < 0 && errno == EPERM)
-		fd = open(name, FLAGS);
-	return fd < 0 ? -errno : fd;
+	return open_quietly(open_link, AT_FDCWD, name);
 }
 
 /* ---- mappings ---- */

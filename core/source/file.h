@@ -10,8 +10,9 @@
 
 /*
  * Opens files without trusting their paths.  A file is opened below a directory
- * descriptor, without following symbolic links, as O_PATH first.  It is used
- * only if its stat and file handle show that it is the right one.
+ * descriptor, without following symbolic links, as O_PATH first unless it is
+ * known to be a regular one.  It is used only if its stat and file handle show
+ * that it is the right one.
  */
 
 /* Opens a relative path of any length below root_fd.  "" is root_fd itself. */
@@ -22,6 +23,10 @@ int file_open_beneath(int root_fd, const char *path, int flags);
  * the file offset of dir_fd, so it can be called once for a descriptor. */
 typedef int file_visit_fn(void *arg, int dir_fd, const char *name);
 int file_each_in(int dir_fd, file_visit_fn *visit, void *arg);
+
+/* As file_open_beneath(), for reading.  The caller knows that the path is one
+ * of a regular file. */
+int file_open_to_read(int root_fd, const char *path);
 
 /* Opens the regular file behind an O_PATH descriptor for reading. */
 int file_reopen(int path_fd);

@@ -96,12 +96,12 @@ struct file_lookup {
 	struct catalog *catalog;
 	const struct file_key *key;
 	enum source_which which;
-	int fd;
-	struct stat *st;
+	const struct file_identity *recorded; /* NULL: there is no record */
+	struct source_found found;
 };
 
 /* 0 if fd has the type and key that are looked for. */
-static int check_key(const struct file_lookup *l, int fd)
+static int check_key(struct file_lookup *l, int fd)
 {
 	struct file_key found;
 	struct stat st;
@@ -114,8 +114,42 @@ static int check_key(const struct file_lookup *l, int fd)
 	source_get_key(l->source, fd, &st, &found);
 	if (!file_key_equal(&found, l->key))
 		return -ENOENT;
-	*l->st = st;
+	l->found = (struct source_found){ .fd = fd, .st = st };
 	return 0;
+}
+
+/* Whether st is of the regular file that the record describes.  A file that
+ * took its inode number has another ctime, so the generation needs no look. */
+static bool is_recorded(const struct file_lookup *l, const struct stat *st)
+{
+	struct file_identity now;
+
+	source_get_identity(st, &now);
+	return S_ISREG(st->st_mode) && st->st_ino == l->key->inode &&
+	       source_get_device(l->source, st->st_dev) == l->key->device &&
+	       file_identity_equal(&now, l->recorded);
+}
+
+/* Opens the file at the path for reading, if it is the recorded one.  A link in
+ * the path misleads the first look only: openat2() follows none. */
+static bool open_recorded(struct file_lookup *l, const char *path)
+{
+	const int dir_fd = l->source->fd;
+	struct stat st;
+	int fd;
+
+	if (!l->recorded || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) ||
+	    !is_recorded(l, &st))
+		return false;
+	fd = file_open_to_read(dir_fd, path);
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) || !is_recorded(l, &st)) {
+		close(fd);
+		return false;
+	}
+	l->found = (struct source_found){ fd, true, st };
+	return true;
 }
 
 /* Whether the path does not lead to the file.  With other errors (-EMFILE,
@@ -139,13 +173,14 @@ static bool is_wrong_path(int err)
 static int try_path(void *arg, const char *path)
 {
 	struct file_lookup *l = arg;
-	int fd = file_open_beneath(l->source->fd, path, O_PATH);
-	int err = fd < 0 ? fd : check_key(l, fd);
+	int fd, err;
 
-	if (!err) {
-		l->fd = fd;
+	if (open_recorded(l, path))
 		return 1;
-	}
+	fd = file_open_beneath(l->source->fd, path, O_PATH);
+	err = fd < 0 ? fd : check_key(l, fd);
+	if (!err)
+		return 1;
 	if (fd >= 0)
 		close(fd);
 	return is_wrong_path(err) ? 0 : err;
@@ -154,15 +189,18 @@ static int try_path(void *arg, const char *path)
 static int find_by_name(struct file_lookup *l)
 {
 	struct catalog_txn *txn;
+	struct file_record record;
 	int err = catalog_read(l->catalog, &txn);
 
 	if (err)
 		return err;
+	if (l->which == SOURCE_FILE && !catalog_file_get(txn, l->key, &record))
+		l->recorded = &record.identity;
 	err = catalog_path_each(txn, &l->source->root, l->key, try_path, l);
 	catalog_abort(txn);
 	if (err < 0)
 		return err;
-	return l->fd < 0 ? -ENOENT : 0;
+	return err ? 0 : -ENOENT;
 }
 
 static int find_file(struct file_lookup *l)
@@ -173,10 +211,8 @@ static int find_file(struct file_lookup *l)
 	if (s->open_known && l->key->device == 0)
 		fd = s->open_known(s->ctx, s->device, l->key->inode);
 	if (fd >= 0) {
-		if (!check_key(l, fd)) {
-			l->fd = fd;
+		if (!check_key(l, fd))
 			return 0;
-		}
 		close(fd);
 	}
 	return find_by_name(l);
@@ -184,20 +220,18 @@ static int find_file(struct file_lookup *l)
 
 int source_find(const struct source *s, struct catalog *catalog,
 		const struct file_key *key, enum source_which which,
-		int *fd_out, struct stat *st_out)
+		struct source_found *out)
 {
 	struct file_lookup l = {
 		.source = s,
 		.catalog = catalog,
 		.key = key,
 		.which = which,
-		.fd = -1,
-		.st = st_out,
 	};
 	int err = find_file(&l);
 
 	if (!err)
-		*fd_out = l.fd;
+		*out = l.found;
 	return err;
 }
 

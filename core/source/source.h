@@ -21,12 +21,18 @@
  *   times     whether the timestamps show every change of content (times.h).
  *
  * A file is opened through the host, if that has it open, else by its names in
- * the catalog.  Either way it is opened O_PATH first and used only if its key
- * is right.  file.h has the calls for that, which follow no symbolic links.
+ * the catalog.  Either way it is used only if its key is right.  file.h has the
+ * calls for that, which follow no symbolic links.
+ *
+ * A file to be read is opened once, if the file at the path is the one of the
+ * catalog's record at that moment.  Every other file is opened O_PATH first.
+ * So a special file is not opened for reading, unless it takes the place of the
+ * regular one between stat() and open(); it is closed unread then, and open()
+ * has waited for nothing (O_NONBLOCK, O_NOCTTY).
  *
  * The struct is constant after source_init(), so all threads share it without a
- * lock.  This module never writes to SOURCE, never opens special files for
- * reading, and never trusts a path that it was given.
+ * lock.  This module never writes to SOURCE, never reads special files, and
+ * never trusts a path that it was given.
  */
 
 /* Whether a file is open for writing through the host. */
@@ -93,12 +99,18 @@ enum times_worth source_get_times(const struct source *s,
 
 enum source_which { SOURCE_FILE, SOURCE_FILE_OR_DIRECTORY };
 
-/* Opens the file with that key (O_PATH): through the host if that has it open,
- * else by its names in the catalog.  -ENOENT: it was not found, or is of
- * another type. */
+struct source_found {
+	int fd;        /* O_PATH, unless readable is set */
+	bool readable; /* SOURCE_FILE only: fd is open for reading */
+	struct stat st;
+};
+
+/* Opens the file with that key: through the host if that has it open, else by
+ * its names in the catalog.  -ENOENT: it was not found, or is of another type.
+ * The caller closes out->fd. */
 int source_find(const struct source *s, struct catalog *catalog,
 		const struct file_key *key, enum source_which which,
-		int *fd_out, struct stat *st_out);
+		struct source_found *out);
 
 /* The present path of an open file, relative to SOURCE (free() it).  -ENOENT:
  * it has no name, or is not below SOURCE. */

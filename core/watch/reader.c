@@ -157,8 +157,10 @@ static void handle_event(struct watch *w,
 		report_lost(w);
 		return;
 	}
-	if (m->pid == w->own)
+	if (m->pid == w->own) {
+		w->own_opens = w->own_opens || m->mask & FAN_OPEN;
 		return;
+	}
 	atomic_fetch_add_explicit(&w->events, 1, memory_order_relaxed);
 	find_records(m, start, &e);
 	event = (struct watch_event){
@@ -231,12 +233,12 @@ static void read_all(struct watch *w)
 
 static int timeout_of(const struct watch *w)
 {
-	int64_t left;
+	int64_t most = w->own_opens ? OPENS_MS : 1000, left;
 
 	if (w->call_at_ms == INT64_MAX)
-		return -1;
+		return w->own_opens ? OPENS_MS : -1;
 	left = w->call_at_ms - clock_now_ms();
-	return left < 0 ? 0 : left > 1000 ? 1000 : (int)left;
+	return (int)(left < 0 ? 0 : left > most ? most : left);
 }
 
 void *watch_read_events(void *watch)
@@ -251,6 +253,8 @@ void *watch_read_events(void *watch)
 
 	thread_set_name("kinfs-watch");
 	for (;;) {
+		/* poll() ignores a negative descriptor. */
+		fds[2].fd = w->own_opens ? -1 : w->opens;
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_of(w)) <
 			    0 &&
 		    errno != EINTR)
@@ -260,6 +264,7 @@ void *watch_read_events(void *watch)
 		if (fds[3].revents & (POLLPRI | POLLERR))
 			w->context.mounts_changed(w->context.ctx);
 		w->idle_ms = clock_now_ms();
+		w->own_opens = false;
 		read_all(w);
 		/* A read of several events is cheaper than several reads. */
 		(void)poll(fds, 1, REST_MS);

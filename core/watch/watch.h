@@ -33,6 +33,8 @@
  * There are two fanotify groups.  One is for changes.  The other is for opens
  * of files, because the kernel reports no stores through a mapping until the
  * file is closed.  It leaves out directories, which are opened all the time.
+ * The kernel reports the opens of this process, too: while there are some, the
+ * reader does not wait for that group, and reads it every OPENS_MS.
  *
  * The kernel queues a limited number of events for each group
  * (/proc/sys/fs/fanotify/max_queued_events) and drops the others; then

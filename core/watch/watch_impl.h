@@ -27,6 +27,9 @@ enum {
 	LATE_MS = 500,
 	/* Between two reads of the groups. */
 	REST_MS = 5,
+	/* Between two reads of the group of opens while this process opens
+	 * files. */
+	OPENS_MS = 25,
 };
 
 /* A struct file_handle (<fcntl.h>) that has room for its bytes. */
@@ -110,6 +113,7 @@ struct watch {
 
 	int64_t call_at_ms; /* see watch_call_at(); the reader's own */
 	int64_t idle_ms;    /* when no events were left; the reader's own */
+	bool own_opens;     /* the last reads had some; the reader's own */
 	atomic_bool late;   /* see watch_is_late() */
 	atomic_bool busy;   /* events were read and not all are handled */
 	atomic_ullong events, lost;

@@ -377,7 +377,6 @@ static void **threads_new(const struct digest_job *job, size_t *count_out)
 			break;
 		}
 		t->job = job;
-		t->reader.threads = 1;
 		threads[count++] = t;
 	}
 	*count_out = count;
@@ -442,8 +441,6 @@ static int job_run(struct digest_job *job, int argc, char **argv)
 		return code;
 	if (!job->threads)
 		job->threads = processors_usable();
-	job->reader.threads = job->threads;
-	/* One file has the threads for itself. */
 	if (job->threads > 1 && (job->recursive || argc > 1))
 		code = job_run_threads(job, argc, argv);
 	else

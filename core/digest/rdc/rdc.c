@@ -164,6 +164,9 @@ static void finish_full(struct rdc *r)
 {
 	size_t count;
 
+	if (r->end <= r->one_chunk_end)
+		return;
+	r->one_chunk_end = 0; /* more came than was expected */
 	while (r->end - r->block >= r->horizon) {
 		count = (r->end - r->block) / r->horizon;
 		finish_blocks(r, count < RDC_ROW ? count : RDC_ROW);
@@ -219,10 +222,17 @@ void rdc_begin(struct rdc *r)
 	r->chunk = RDC_MAX_WINDOW;
 	r->block = RDC_MAX_WINDOW;
 	r->end = RDC_MAX_WINDOW;
+	r->one_chunk_end = 0;
 	r->chunk_count = 0;
 	memset(r->minima, 0xff, sizeof(r->minima));
 	/* The bytes before the file count as zero bytes. */
 	memset(r->data, 0, RDC_MAX_WINDOW);
+}
+
+void rdc_expect(struct rdc *r, uint64_t size)
+{
+	if (size < 3 * (uint64_t)r->horizon)
+		r->one_chunk_end = RDC_MAX_WINDOW + (size_t)size;
 }
 
 void rdc_update(struct rdc *r, const void *data, size_t len)

@@ -54,6 +54,7 @@ struct rdc {
 	/* Offsets in data: the growing chunk, the unfinished block, the end.
 	 * They are in this order. */
 	size_t chunk, block, end;
+	size_t one_chunk_end; /* up to there no block is hashed, see rdc_expect() */
 	size_t chunk_count;
 	struct kernel_message chunks[RDC_BATCH]; /* have ended; in data */
 	uint64_t minima[RDC_TRAITS]; /* first 8 bytes of the least MD4 */
@@ -68,6 +69,10 @@ int rdc_init(struct rdc *r, unsigned window, unsigned horizon);
  * are reported some time after their last byte came, in final at the latest.
  */
 void rdc_begin(struct rdc *r);
+/* No more than size bytes will come: a file of less than three blocks has no
+ * cut, so none of them is hashed.  Called before the first update, if at all;
+ * it changes nothing but the time it takes. */
+void rdc_expect(struct rdc *r, uint64_t size);
 void rdc_update(struct rdc *r, const void *data, size_t len);
 /* Adds zero bytes as if they were data; of many, most are not looked at unless
  * chunks are reported. */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <sys/uio.h>
+
 #include "tests/unit/engine/fixture.h"
 
 /* A file that is removed while it is hashed leaves no record behind. */
@@ -7,16 +9,13 @@ static struct fixture *removes_from; /* NULL: nothing is removed */
 static struct file_key root;
 static _Thread_local bool reads, has_read;
 
-/* Stands before the C library's, which a worker calls for a file that it
- * opened to read it. */
-int posix_fadvise(int fd, off_t offset, off_t len, int advice)
+/* Stands before the C library's, which a background worker reads a file with. */
+ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset,
+		int flags)
 {
-	(void)fd;
-	(void)offset;
-	(void)len;
-	(void)advice;
+	(void)flags;
 	reads = true;
-	return 0;
+	return preadv(fd, iov, count, offset);
 }
 
 /* A worker asks before it opens a file, and again when it has read it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/fanotify.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -42,7 +44,8 @@ static struct {
 	struct tracked tracked[TRACKED_MAX];
 	size_t count;
 	unsigned lost, overrun;
-	ino_t foreign; /* not to be known */
+	unsigned polls[2]; /* [1]: of those that wait for opens */
+	ino_t foreign;     /* not to be known */
 } t = { .lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER };
 
 /* ---- what is told ---- */
@@ -109,6 +112,25 @@ static void on_overrun(void *ctx)
 static void on_nothing(void *ctx)
 {
 	(void)ctx;
+}
+
+/* Stands before the C library's poll(), which the reader waits with.  (By that
+ * name the compiler takes fds for memory that is only written.) */
+int poll_noted(struct pollfd *fds, nfds_t fd_count,
+	       int timeout_ms) __asm__("poll");
+
+int poll_noted(struct pollfd *fds, nfds_t fd_count, int timeout_ms)
+{
+	const struct timespec time = { timeout_ms / 1000,
+				       timeout_ms % 1000 * 1000000L };
+	bool opens = false;
+	nfds_t i;
+
+	for (i = 0; i < fd_count && t.watch; i++)
+		opens = opens || fds[i].fd == t.watch->opens;
+	if (fd_count > 1)
+		count(&t.polls[opens]);
+	return ppoll(fds, fd_count, timeout_ms < 0 ? NULL : &time, NULL);
 }
 
 /* ---- waiting ---- */
@@ -312,6 +334,31 @@ static void the_process_itself_makes_no_events(void **state)
 	assert_int_equal(value_of(&f->what), 0);
 }
 
+/* Its own opens do not wake the reader, which then looks for those of others
+ * from time to time. */
+static void own_opens_are_not_waited_for(void **state)
+{
+	unsigned before[2];
+	struct tracked *f;
+	char path[128];
+
+	(void)state;
+	need_watch();
+	run("touch f");
+	f = track("f");
+	wait_for(&f->what, WATCH_OPENED);
+	(void)snprintf(path, sizeof(path), "%s/f", t.top);
+	before[0] = value_of(&t.polls[0]);
+	do
+		close(open(path, O_RDONLY | O_CLOEXEC));
+	while (value_of(&t.polls[0]) == before[0]);
+	forget(&f->what);
+	run("cat f >/dev/null");
+	wait_for(&f->what, WATCH_OPENED);
+	before[1] = value_of(&t.polls[1]);
+	wait_more(&t.polls[1], before[1]);
+}
+
 /* ---- what is opened ---- */
 
 static void what_changed_is_opened(void **state)
@@ -422,6 +469,7 @@ int main(void)
 		TEST(names_are_told_of_their_directory),
 		TEST(changes_are_told_of_the_file),
 		TEST(the_process_itself_makes_no_events),
+		TEST(own_opens_are_not_waited_for),
 		TEST(what_changed_is_opened),
 		TEST(unknown_files_lead_to_their_directory),
 		TEST(foreign_directories_are_passed_over),

@@ -364,6 +364,38 @@ static void small_files(void **state)
 	}
 }
 
+/* Whatever is expected, and however that is wrong. */
+static void expected_sizes_change_nothing(void **state)
+{
+	static const size_t sizes[] = { 0,    1,    1023, 1024, 3071,
+					3072, 3073, 4096, 40000 };
+	enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+	static uint8_t data[40000];
+	static struct rdc rdc;
+	uint8_t want[16], have[16];
+	struct draws d = draws_of(1);
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)draw(&d);
+	assert_int_equal(rdc_init(&rdc, RDC_WINDOW, RDC_HORIZON), 0);
+	for (i = 0; i < SIZES; i++) {
+		digest(&rdc, data, sizes[i], 0, want);
+		for (k = 0; k < SIZES; k++) {
+			rdc_begin(&rdc);
+			rdc_expect(&rdc, sizes[k]);
+			rdc_update(&rdc, data, sizes[i] / 2);
+			rdc_update(&rdc, data + sizes[i] / 2,
+				   sizes[i] - sizes[i] / 2);
+			rdc_final(&rdc, have);
+			assert_memory_equal(have, want, sizeof(want));
+			assert_true(rdc.blocks == 0 || sizes[k] < sizes[i] ||
+				    sizes[k] >= (size_t)3 * RDC_HORIZON);
+		}
+	}
+}
+
 static void parameters_out_of_range_are_refused(void **state)
 {
 	static struct rdc rdc;
@@ -397,6 +429,7 @@ int main(void)
 		cmocka_unit_test(many_chunks),
 		cmocka_unit_test(chunks_of_all_lengths),
 		cmocka_unit_test(small_files),
+		cmocka_unit_test(expected_sizes_change_nothing),
 		cmocka_unit_test(parameters_out_of_range_are_refused),
 	};
 	enum { TESTS = sizeof(tests) / sizeof(tests[0]), MOST = 8 };
