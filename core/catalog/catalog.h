@@ -48,6 +48,13 @@
  * meanwhile; transactions of other threads wait until the catalog is open,
  * unless they check catalog_is_open() first.
  *
+ * Damage.  An open catalog may turn out to be damaged: a record is invalid, or
+ * a part of the file cannot be read any more (a bad block of the disk; another
+ * program cut the file).  Then the call returns -EUCLEAN, and so do all later
+ * ones if LMDB cannot be used any more (guard.h).  A thread that waits in
+ * catalog_await_damage() replaces the catalog by a new one while the process
+ * goes on.
+ *
  * A lock in its directory ensures that one process has a catalog open.  After
  * fork(), one of the two processes may go on with an open catalog that has no
  * transactions, if the other exits without catalog_free().
@@ -137,17 +144,33 @@ void catalog_free(struct catalog *c);
  * catalog_admit() ends the opening, with err if it failed.  Until then only the
  * thread that called catalog_finish() can begin a transaction; other threads
  * wait.  After an error all transactions fail with it.
+ *
+ * catalog_await_damage() waits until the open catalog is found to be damaged;
+ * -ECANCELED: catalog_cancel() was called.  From that moment on it is as before
+ * catalog_admit(): the thread calls catalog_replace(), or not, and
+ * catalog_admit().  No other thread is in a transaction then.  The new catalog
+ * goes on with the ids of contents where the damaged one ended.
  */
 int catalog_begin(const struct catalog_options *options, struct catalog **out);
 int catalog_finish(struct catalog *c);
 int catalog_replace(struct catalog *c, struct buf *aside_out);
 void catalog_admit(struct catalog *c, int err);
+int catalog_await_damage(struct catalog *c);
 
-/* Makes catalog_finish() return -ECANCELED soon; from any thread. */
+/* The caller got -EUCLEAN.  Should be called before its transaction ends:
+ * otherwise the catalog may have been replaced already, and is once more. */
+void catalog_found_damage(struct catalog *c);
+
+/* Makes catalog_finish() and catalog_await_damage() return -ECANCELED soon; from
+ * any thread. */
 void catalog_cancel(struct catalog *c);
 
-/* Whether the opening has ended without error.  Never waits. */
+/* Whether the opening has ended without error, and the catalog is not damaged.
+ * Never waits. */
 bool catalog_is_open(struct catalog *c);
+
+/* Why the opening or the replacement has failed; 0: it has not.  Never waits. */
+int catalog_failure(struct catalog *c);
 
 /* Waits until catalog_admit(), for timeout_ms at most. */
 void catalog_wait_open(struct catalog *c, unsigned timeout_ms);
@@ -398,7 +421,7 @@ int catalog_sise_get(struct catalog_txn *txn, uint32_t content,
 		     struct sise_signature *out);
 
 /* Called with the sif of a content as sif_pack() made it, which is not checked.
- * The bytes are valid until the transaction ends, for other threads, too. */
+ * The bytes are valid during the call. */
 typedef int catalog_sketch_fn(void *arg, uint32_t content,
 			      const uint8_t *packed, size_t len);
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
+#include "core/catalog/guard.h"
 #include "core/catalog/inspect.h"
 
 /*
@@ -102,8 +103,8 @@ struct catalog_meta {
  * counted in inside.  The thread that moves the map closes the gate, so that
  * new transactions wait, and waits until inside is 0.  (With a rwlock, new
  * readers could delay the growth for ever.)  While the catalog is being opened,
- * only the opener can begin a transaction.  Lock order: the gate, then LMDB's
- * writer lock.
+ * only the opener can begin a transaction; so it is while a damaged one is
+ * replaced (catalog_shut()).  Lock order: the gate, then LMDB's writer lock.
  */
 struct map_gate {
 	pthread_mutex_t lock; /* guards the fields */
@@ -113,6 +114,8 @@ struct map_gate {
 	bool opening;
 	bool has_opener; /* opener is valid */
 	pthread_t opener;
+	bool damaged; /* catalog_found_damage() was called */
+	bool watched; /* a thread waits for that, and replaces the catalog */
 };
 
 struct catalog {
@@ -122,6 +125,11 @@ struct catalog {
 	char *data; /* path of the data file */
 	int lock_fd;
 	bool unmapped; /* growing failed, there is no map; under the gate */
+	/* A part of the file could not be read, so env is not used again. */
+	atomic_bool lost;
+	uint64_t replaced; /* how often; changed while no transaction is open */
+	/* As of the last commit; the writer's. */
+	uint64_t next_content, file_bytes;
 	struct map_gate gate;
 
 	/* Constant after catalog_begin(). */
@@ -154,7 +162,9 @@ struct id_list {
 
 struct catalog_txn {
 	struct catalog *catalog;
-	MDB_txn *mdb;
+	MDB_txn *mdb; /* NULL: it could not be begun */
+	bool writes;
+	struct buf found;         /* what txn_get() and the like have found */
 	struct catalog_meta meta; /* stored by the commit when changed */
 	bool meta_changed;
 	int failed; /* first error of a write; the commit fails with it */
@@ -233,7 +243,26 @@ int catalog_errno(int rc);
  * the disk is full that becomes -ENOSPC. */
 int catalog_commit_errno(const struct catalog *c, int rc);
 
-/* value_out is valid until the next write of the transaction. */
+/*
+ * Sets err to the result of the call, a negative errno; to -EUCLEAN if the map
+ * could not be read, and env is lost then.  The call is a guarded section.
+ */
+#define GUARDED(catalog, err, call)                    \
+	do {                                           \
+		struct map_guard guard_;               \
+		if (map_guard_enter(&guard_)) {        \
+			(err) = catalog_lose(catalog); \
+		} else {                               \
+			(err) = (call);                \
+			map_guard_leave(&guard_);      \
+		}                                      \
+	} while (0)
+
+/* Gives the environment up; returns -EUCLEAN. */
+int catalog_lose(struct catalog *c);
+
+/* value_out is a copy that is valid until the transaction looks for another
+ * record. */
 int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	    size_t key_len, MDB_val *value_out);
 
@@ -259,11 +288,13 @@ int txn_result(struct catalog_txn *txn, int err);
 
 /*
  * A walk over the records of a database whose keys begin with prefix, in order.
- * The prefix is borrowed.  No write is allowed until record_scan_close().
+ * The prefix is borrowed.  No write is allowed until record_scan_close().  key
+ * and value are copies that are valid until the next record_scan_next().
  */
 struct record_scan {
+	struct catalog_txn *txn;
 	MDB_cursor *cursor;
-	const atomic_bool *stop;
+	struct buf copy;
 	const void *prefix;
 	size_t prefix_len;
 	bool open_end; /* walk to the end of the database */
@@ -280,11 +311,13 @@ int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
 int record_scan_next(struct record_scan *s);
 void record_scan_close(struct record_scan *s);
 
-/* The first record with that prefix.  -ENOENT. */
+/* The first record with that prefix.  -ENOENT.  What is found is a copy, as by
+ * txn_get(). */
 int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
 	      size_t prefix_len, MDB_val *key_out, MDB_val *value_out);
 
-/* The first record whose key is above key (or equal, with or_equal). */
+/* The first record whose key is above key (or equal, with or_equal); as
+ * txn_first(). */
 int txn_after(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	      size_t key_len, bool or_equal, MDB_val *key_out);
 
@@ -423,12 +456,19 @@ int catalog_unseal(struct catalog *c);
 int env_open(struct catalog *c);
 /* -EUCLEAN: a table is missing. */
 int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create);
+/* The size of the data file; 0: not known. */
+uint64_t env_file_bytes(const struct catalog *c);
+/*
+ * An environment that was lost is not closed, but left alone until the process
+ * ends: it may hold its writer's lock, whose memory the C library would use
+ * when that thread takes another one.
+ */
 void env_close(struct catalog *c);
 
 /* ---- dirty.c ---- */
 
 /* Whether a new transaction has to record its changes. */
-bool dirty_is_wanted(const struct catalog *c);
+bool dirty_is_wanted(struct catalog *c);
 
 /* Records that the file or directory changed. */
 int dirty_add(struct catalog_txn *txn, const struct file_key *key);

@@ -24,17 +24,19 @@ static int path_in(const char *directory, const char *name, struct buf *out)
 
 /* ---- recording ---- */
 
-bool dirty_is_wanted(const struct catalog *c)
+bool dirty_is_wanted(struct catalog *c)
 {
 	struct buf path = { 0 };
 	bool wanted = !path_in(c->directory, CATALOG_SHARE_DIRECTORY, &path) &&
 		      access(path.data, F_OK) == 0;
+	int err = 0;
 
 	buf_release(&path);
 	/* Frees the reader slots of a share that was killed; otherwise LMDB
 	 * would never reuse the pages that it read. */
 	if (wanted)
-		(void)mdb_reader_check(c->env, NULL);
+		GUARDED(c, err, catalog_errno(mdb_reader_check(c->env, NULL)));
+	(void)err;
 	return wanted;
 }
 

@@ -48,7 +48,7 @@ static int map_double(struct catalog *c)
 	MDB_envinfo info;
 	int err;
 
-	err = catalog_errno(mdb_env_info(c->env, &info));
+	GUARDED(c, err, catalog_errno(mdb_env_info(c->env, &info)));
 	if (err)
 		return err;
 	if (info.me_mapsize >= MAP_BYTES_MAX)
@@ -56,8 +56,10 @@ static int map_double(struct catalog *c)
 	err = probe_address_space(info.me_mapsize);
 	if (err)
 		return err;
-	err = catalog_errno(mdb_env_set_mapsize(c->env, 2 * info.me_mapsize));
-	if (err)
+	GUARDED(c, err,
+		catalog_errno(
+			mdb_env_set_mapsize(c->env, 2 * info.me_mapsize)));
+	if (err && err != -EUCLEAN)
 		c->unmapped = true;
 	return err;
 }
@@ -67,23 +69,26 @@ int catalog_grow(struct catalog *c)
 	int err;
 
 	map_gate_close(&c->gate);
-	err = c->unmapped ? -ENOMEM : map_double(c);
+	err = c->unmapped ? -ENOMEM : 0;
+	if (!err)
+		err = atomic_load(&c->lost) ? -EUCLEAN : map_double(c);
 	map_gate_open(&c->gate);
 	return err;
 }
 
 int catalog_bytes(struct catalog *c, uint64_t *bytes_out)
 {
-	MDB_envinfo info;
-	MDB_stat st;
-	int err = -ENOMEM;
+	struct catalog_txn *txn;
+	MDB_envinfo info = { 0 };
+	MDB_stat st = { 0 };
+	int err = catalog_read(c, &txn);
 
-	map_gate_enter(&c->gate);
-	if (!c->unmapped)
-		err = catalog_errno(mdb_env_info(c->env, &info));
+	if (err)
+		return err;
+	GUARDED(c, err, catalog_errno(mdb_env_info(c->env, &info)));
 	if (!err)
-		err = catalog_errno(mdb_env_stat(c->env, &st));
-	map_gate_leave(&c->gate);
+		GUARDED(c, err, catalog_errno(mdb_env_stat(c->env, &st)));
+	catalog_abort(txn);
 	if (!err)
 		*bytes_out = (info.me_last_pgno + 1) * (uint64_t)st.ms_psize;
 	return err;
@@ -129,7 +134,8 @@ static int source_put(struct catalog_txn *txn)
 
 static int meta_create(struct catalog_txn *txn, uint32_t digest_set)
 {
-	struct catalog_meta m = { .digest_set = digest_set, .next_content = 1 };
+	struct catalog_meta m = { .digest_set = digest_set,
+				  .next_content = txn->catalog->next_content };
 	uint8_t bytes[META_BYTES];
 
 	meta_store(&m, bytes);
@@ -146,7 +152,10 @@ static int meta_check(struct catalog_txn *txn)
 	err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
-	return meta_decode(&value, &m);
+	err = meta_decode(&value, &m);
+	if (!err)
+		txn->catalog->next_content = m.next_content;
+	return err;
 }
 
 /* Opens the tables without writing.  *create_out: there are none, because the
@@ -169,6 +178,7 @@ static int tables_find(struct catalog *c, bool *create_out, bool *same_out)
 	*same_out = true;
 	if (!err && !*create_out && c->source)
 		err = source_check(&txn, same_out);
+	buf_release(&txn.found);
 	/* LMDB closes the tables if the transaction is aborted. */
 	if (err)
 		mdb_txn_abort(txn.mdb);
@@ -192,6 +202,7 @@ static int tables_write(struct catalog *c, bool create)
 		err = meta_create(&txn, c->digest_set);
 	if (!err && c->source)
 		err = source_put(&txn);
+	buf_release(&txn.found);
 	if (err) {
 		mdb_txn_abort(txn.mdb);
 		return err;
@@ -225,16 +236,10 @@ static int file_bytes(const char *path, uint64_t *out)
 	return 0;
 }
 
-int env_open(struct catalog *c)
+static int env_open_mapped(struct catalog *c, uint64_t used)
 {
-	uint64_t used = 0;
-	int err = file_bytes(c->data, &used);
+	int err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
 
-	if (!err)
-		err = catalog_errno(mdb_env_create(&c->env));
-	if (err)
-		return err;
-	err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
 	if (!err)
 		err = catalog_errno(
 			mdb_env_set_maxreaders(c->env, READERS_MAX));
@@ -244,8 +249,30 @@ int env_open(struct catalog *c)
 	if (!err)
 		err = catalog_errno(mdb_env_open(
 			c->env, c->directory, MDB_NOTLS | MDB_NORDAHEAD, 0600));
+	return err ? err : tables_open(c);
+}
+
+static int env_open_guarded(struct catalog *c, uint64_t used)
+{
+	int err;
+
+	GUARDED(c, err, env_open_mapped(c, used));
+	return err;
+}
+
+int env_open(struct catalog *c)
+{
+	uint64_t used = 0;
+	int err = file_bytes(c->data, &used);
+
+	guard_install();
+	atomic_store(&c->lost, false);
 	if (!err)
-		err = tables_open(c);
+		err = catalog_errno(mdb_env_create(&c->env));
+	if (err)
+		return err;
+	err = env_open_guarded(c, used);
+	c->file_bytes = env_file_bytes(c);
 	if (err)
 		env_close(c);
 	/* On a full disk a new file may be incomplete; it must not be taken for
@@ -255,9 +282,46 @@ int env_open(struct catalog *c)
 	return err;
 }
 
+uint64_t env_file_bytes(const struct catalog *c)
+{
+	struct stat st;
+	int fd;
+
+	if (mdb_env_get_fd(c->env, &fd) || fstat(fd, &st))
+		return 0;
+	return (uint64_t)st.st_size;
+}
+
+int catalog_lose(struct catalog *c)
+{
+	atomic_store(&c->lost, true);
+	catalog_found_damage(c);
+	return -EUCLEAN;
+}
+
+/* For tools that look for memory that nothing refers to. */
+static void keep_for_ever(MDB_env *env)
+{
+	static MDB_env *_Atomic kept[64];
+	static atomic_uint count;
+
+	atomic_store(&kept[atomic_fetch_add(&count, 1) % 64], env);
+}
+
+static int close_mapped(MDB_env *env)
+{
+	mdb_env_close(env);
+	return 0;
+}
+
 void env_close(struct catalog *c)
 {
-	if (c->env)
-		mdb_env_close(c->env);
+	int err = 0;
+
+	if (c->env && !atomic_load(&c->lost))
+		GUARDED(c, err, close_mapped(c->env));
+	if (c->env && atomic_load(&c->lost))
+		keep_for_ever(c->env);
 	c->env = NULL;
+	(void)err;
 }

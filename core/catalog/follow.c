@@ -56,19 +56,28 @@ static int open_tables(struct catalog *c)
 	return err;
 }
 
-static int open_env(struct catalog *c, size_t map_bytes)
+static int open_mapped(struct catalog *c, size_t map_bytes)
 {
-	int err = catalog_errno(mdb_env_create(&c->env));
+	int err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
 
-	if (err)
-		return err;
-	err = catalog_errno(mdb_env_set_maxdbs(c->env, DB_COUNT));
 	if (!err)
 		err = catalog_errno(mdb_env_set_mapsize(c->env, map_bytes));
 	if (!err)
 		err = catalog_errno(mdb_env_open(
 			c->env, c->directory,
 			MDB_RDONLY | MDB_NOTLS | MDB_NORDAHEAD, 0600));
+	if (!err)
+		(void)mdb_reader_check(c->env, NULL);
+	return err;
+}
+
+static int open_env(struct catalog *c, size_t map_bytes)
+{
+	int err = catalog_errno(mdb_env_create(&c->env));
+
+	if (err)
+		return err;
+	GUARDED(c, err, open_mapped(c, map_bytes));
 	if (err)
 		env_close(c);
 	return err;
@@ -88,12 +97,13 @@ static int open_follower(struct catalog *c)
 		err = open_env(c, FOLLOW_MAP_SMALL);
 	if (err)
 		return err;
-	(void)mdb_reader_check(c->env, NULL);
 	err = inode_of(c, CATALOG_READERS_FILE, &c->lock_inode);
 	if (!err &&
 	    (!catalog_follow_holds(c) || (lock && lock != c->lock_inode)))
 		err = -EAGAIN;
-	return err ? err : open_tables(c);
+	if (!err)
+		GUARDED(c, err, open_tables(c));
+	return err;
 }
 
 int catalog_follow(const char *directory, struct catalog **out)
@@ -105,6 +115,7 @@ int catalog_follow(const char *directory, struct catalog **out)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&c->gate.lock, NULL);
 	(void)pthread_cond_init(&c->gate.changed, NULL);
+	guard_install();
 	c->lock_fd = -1;
 	c->existing = true;
 	c->directory = strdup(directory);

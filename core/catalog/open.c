@@ -95,6 +95,7 @@ static int catalog_new(const struct catalog_options *options,
 	(void)pthread_mutex_init(&c->gate.lock, NULL);
 	(void)pthread_cond_init(&c->gate.changed, NULL);
 	c->gate.opening = true;
+	c->next_content = 1;
 	c->lock_fd = -1;
 	c->digest_set = options->digest_set;
 	c->map_bytes = options->map_bytes;
@@ -184,19 +185,57 @@ int catalog_replace(struct catalog *c, struct buf *aside_out)
 	int err;
 
 	env_close(c);
+	c->unmapped = false;
+	c->sealed = false;
+	c->dirty_trimmed = 0;
+	c->replaced++;
 	err = seal_remove(c->directory);
 	if (!err)
 		err = data_dir_move_aside(c->directory, aside_out);
-	return err ? err : env_open(c);
+	/* -ENOENT: the damaged file was deleted. */
+	return err && err != -ENOENT ? err : env_open(c);
 }
 
 void catalog_admit(struct catalog *c, int err)
 {
 	(void)pthread_mutex_lock(&c->gate.lock);
 	c->failed = err;
+	c->gate.damaged = err && c->gate.damaged;
 	c->gate.opening = false;
 	(void)pthread_cond_broadcast(&c->gate.changed);
 	(void)pthread_mutex_unlock(&c->gate.lock);
+}
+
+/* ---- damage while it is open ---- */
+
+void catalog_found_damage(struct catalog *c)
+{
+	struct map_gate *g = &c->gate;
+
+	(void)pthread_mutex_lock(&g->lock);
+	g->damaged = true;
+	g->opening = g->opening || g->watched;
+	(void)pthread_cond_broadcast(&g->changed);
+	(void)pthread_mutex_unlock(&g->lock);
+}
+
+int catalog_await_damage(struct catalog *c)
+{
+	struct map_gate *g = &c->gate;
+	int err;
+
+	set_opener(c);
+	(void)pthread_mutex_lock(&g->lock);
+	g->watched = true;
+	while (!atomic_load(&c->cancelled) && !g->damaged)
+		(void)pthread_cond_wait(&g->changed, &g->lock);
+	g->watched = false;
+	err = g->damaged ? 0 : -ECANCELED;
+	g->opening = g->damaged;
+	while (!err && (g->moving || g->inside > 0))
+		(void)pthread_cond_wait(&g->changed, &g->lock);
+	(void)pthread_mutex_unlock(&g->lock);
+	return err;
 }
 
 int catalog_open(const struct catalog_options *options, struct catalog **out)
@@ -217,7 +256,10 @@ int catalog_open(const struct catalog_options *options, struct catalog **out)
 
 void catalog_cancel(struct catalog *c)
 {
+	(void)pthread_mutex_lock(&c->gate.lock);
 	atomic_store(&c->cancelled, true);
+	(void)pthread_cond_broadcast(&c->gate.changed);
+	(void)pthread_mutex_unlock(&c->gate.lock);
 	if (c->inspection.pid)
 		inspection_cancel(&c->inspection);
 }
@@ -227,9 +269,19 @@ bool catalog_is_open(struct catalog *c)
 	bool open;
 
 	(void)pthread_mutex_lock(&c->gate.lock);
-	open = !c->gate.opening && !c->failed;
+	open = !c->gate.opening && !c->failed && !c->gate.damaged;
 	(void)pthread_mutex_unlock(&c->gate.lock);
 	return open;
+}
+
+int catalog_failure(struct catalog *c)
+{
+	int err;
+
+	(void)pthread_mutex_lock(&c->gate.lock);
+	err = c->failed;
+	(void)pthread_mutex_unlock(&c->gate.lock);
+	return err;
 }
 
 void catalog_wait_open(struct catalog *c, unsigned timeout_ms)
@@ -298,7 +350,8 @@ void catalog_free(struct catalog *c)
 	}
 	if (c->env) {
 		env_close(c);
-		seal(c);
+		if (!atomic_load(&c->lost))
+			seal(c);
 	}
 	if (c->lock_fd >= 0)
 		data_dir_unlock(c->lock_fd);

@@ -31,18 +31,33 @@ static int mapping_find(const void *address, uintptr_t *begin_out,
 	return err;
 }
 
+/* An address in the map: that of a record. */
+static int get_address(struct catalog_txn *txn, void **out)
+{
+	MDB_val key = { strlen(META_KEY), (void *)(uintptr_t)META_KEY };
+	struct catalog *c = txn->catalog;
+	MDB_val value = { 0 };
+	int err;
+
+	GUARDED(c, err,
+		catalog_errno(
+			mdb_get(txn->mdb, c->dbs[DB_META], &key, &value)));
+	*out = value.mv_data;
+	return err;
+}
+
 int catalog_trim_rss(struct catalog *c)
 {
 	uintptr_t begin = 0, end = 0;
 	struct catalog_txn *txn;
-	MDB_val value;
+	void *address;
 	int err = catalog_read(c, &txn);
 
 	if (err)
 		return err;
-	err = txn_get(txn, DB_META, META_KEY, strlen(META_KEY), &value);
+	err = get_address(txn, &address);
 	if (!err)
-		err = mapping_find(value.mv_data, &begin, &end);
+		err = mapping_find(address, &begin, &end);
 	if (!err && madvise((void *)begin, end - begin, MADV_DONTNEED))
 		err = -errno;
 	catalog_abort(txn);

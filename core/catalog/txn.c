@@ -80,7 +80,7 @@ void map_gate_leave(struct map_gate *g)
 	thread_txns--;
 	(void)pthread_mutex_lock(&g->lock);
 	g->inside--;
-	if (g->inside == 0 && g->moving)
+	if (g->inside == 0 && (g->moving || g->opening))
 		(void)pthread_cond_broadcast(&g->changed);
 	(void)pthread_mutex_unlock(&g->lock);
 }
@@ -88,7 +88,7 @@ void map_gate_leave(struct map_gate *g)
 void map_gate_close(struct map_gate *g)
 {
 	(void)pthread_mutex_lock(&g->lock);
-	while (g->moving)
+	while (g->moving || (g->opening && !is_opener(g)))
 		(void)pthread_cond_wait(&g->changed, &g->lock);
 	g->moving = true;
 	while (g->inside > 0)
@@ -117,16 +117,52 @@ static int meta_load(struct catalog_txn *txn)
 	return meta_decode(&value, &txn->meta);
 }
 
+/* 0, or why the transaction cannot go on. */
+static int txn_state(const struct catalog_txn *txn)
+{
+	if (txn->failed)
+		return txn->failed;
+	return atomic_load(&txn->catalog->lost) ? -EUCLEAN : 0;
+}
+
 static void txn_free(struct catalog_txn *txn)
 {
 	map_gate_leave(&txn->catalog->gate);
 	free(txn->added.ids);
 	free(txn->removed.ids);
+	buf_release(&txn->found);
 	free(txn);
 }
 
-static int txn_begin(struct catalog *c, unsigned flags,
-		     struct catalog_txn **out)
+/* LMDB would write behind the end of a file that was cut, and take the hole
+ * before it for pages. */
+static int check_length(struct catalog *c)
+{
+	if (env_file_bytes(c) >= c->file_bytes)
+		return 0;
+	return catalog_lose(c);
+}
+
+static int mdb_begin(struct catalog_txn *txn)
+{
+	struct catalog *c = txn->catalog;
+	int err = c->failed ? c->failed : c->unmapped ? -ENOMEM : 0;
+
+	if (!err)
+		err = txn_state(txn);
+	if (!err)
+		GUARDED(c, err,
+			catalog_errno(mdb_txn_begin(
+				c->env, NULL, txn->writes ? 0 : MDB_RDONLY,
+				&txn->mdb)));
+	if (!err && txn->writes)
+		err = check_length(c);
+	if (!err && txn->writes)
+		err = catalog_unseal(c);
+	return err ? err : meta_load(txn);
+}
+
+static int txn_begin(struct catalog *c, bool writes, struct catalog_txn **out)
 {
 	struct catalog_txn *txn = calloc(1, sizeof(*txn));
 	int err;
@@ -134,23 +170,16 @@ static int txn_begin(struct catalog *c, unsigned flags,
 	if (!txn)
 		return -ENOMEM;
 	txn->catalog = c;
+	txn->writes = writes;
 	map_gate_enter(&c->gate);
-	err = c->failed ? c->failed : c->unmapped ? -ENOMEM : 0;
-	if (!err)
-		err = catalog_errno(
-			mdb_txn_begin(c->env, NULL, flags, &txn->mdb));
-	if (err) {
-		txn_free(txn);
-		return err;
-	}
-	err = flags & MDB_RDONLY ? 0 : catalog_unseal(c);
-	if (!err)
-		err = meta_load(txn);
+	err = mdb_begin(txn);
+	if (err == -EUCLEAN)
+		catalog_found_damage(c);
 	if (err) {
 		catalog_abort(txn);
 		return err;
 	}
-	txn->shared = !(flags & MDB_RDONLY) && dirty_is_wanted(c);
+	txn->shared = writes && dirty_is_wanted(c);
 	*out = txn;
 	return 0;
 }
@@ -162,24 +191,37 @@ void catalog_stop_when(struct catalog_txn *txn, const atomic_bool *stop)
 
 int catalog_read(struct catalog *c, struct catalog_txn **out)
 {
-	return txn_begin(c, MDB_RDONLY, out);
+	return txn_begin(c, false, out);
 }
 
 int catalog_write(struct catalog *c, struct catalog_txn **out)
 {
-	return txn_begin(c, 0, out);
+	return txn_begin(c, true, out);
 }
 
+/* Each replacement of the catalog has numbers of its own. */
 uint64_t catalog_snapshot(const struct catalog_txn *txn)
 {
-	return mdb_txn_id(txn->mdb);
+	return (txn->catalog->replaced << 48) + mdb_txn_id(txn->mdb);
+}
+
+/* A write transaction of a lost environment is left as it is.  Of one that
+ * reads LMDB only frees the memory and its slot among the readers. */
+static void mdb_abort(struct catalog_txn *txn)
+{
+	struct catalog *c = txn->catalog;
+	int err;
+
+	if (txn->mdb && !(txn->writes && atomic_load(&c->lost)))
+		GUARDED(c, err, (mdb_txn_abort(txn->mdb), 0));
+	(void)err;
 }
 
 void catalog_abort(struct catalog_txn *txn)
 {
 	if (!txn)
 		return;
-	mdb_txn_abort(txn->mdb);
+	mdb_abort(txn);
 	txn_free(txn);
 }
 
@@ -207,7 +249,8 @@ static int meta_save(struct catalog_txn *txn)
 
 int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 {
-	int err = txn->failed;
+	struct catalog *c = txn->catalog;
+	int err = txn_state(txn);
 
 	if (!err)
 		err = dirty_trim(txn);
@@ -217,7 +260,13 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 		catalog_abort(txn);
 		return err;
 	}
-	err = catalog_commit_errno(txn->catalog, mdb_txn_commit(txn->mdb));
+	GUARDED(c, err, catalog_commit_errno(c, mdb_txn_commit(txn->mdb)));
+	if (err == -EUCLEAN)
+		catalog_found_damage(c);
+	if (!err) {
+		c->next_content = txn->meta.next_content;
+		c->file_bytes = env_file_bytes(c);
+	}
 	if (!err && out) {
 		out->added = txn->added.ids;
 		out->added_count = txn->added.count;
@@ -255,9 +304,12 @@ int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out)
 int catalog_names_count(struct catalog_txn *txn, uint64_t *out)
 {
 	MDB_stat st;
-	int err = catalog_errno(
-		mdb_stat(txn->mdb, txn->catalog->dbs[DB_NAMES], &st));
+	int err = txn_state(txn);
 
+	if (!err)
+		GUARDED(txn->catalog, err,
+			catalog_errno(mdb_stat(
+				txn->mdb, txn->catalog->dbs[DB_NAMES], &st)));
 	if (!err)
 		*out = st.ms_entries;
 	return err;
@@ -289,16 +341,48 @@ static MDB_val mdb_value(const void *data, size_t len)
 	return v;
 }
 
+static int copy_bytes(void *to, const MDB_val *from)
+{
+	if (from->mv_size)
+		memcpy(to, from->mv_data, from->mv_size);
+	return 0;
+}
+
+/* Copies what LMDB has found out of the map into b, and has both point there.
+ * value may be NULL. */
+static int take_record(struct catalog *c, struct buf *b, MDB_val *key,
+		       MDB_val *value)
+{
+	size_t value_len = value ? value->mv_size : 0;
+	int err;
+
+	buf_clear(b);
+	err = buf_reserve(b, key->mv_size + value_len);
+	if (!err)
+		GUARDED(c, err, copy_bytes(b->data, key));
+	if (!err && value)
+		GUARDED(c, err, copy_bytes(b->data + key->mv_size, value));
+	if (err)
+		return err;
+	key->mv_data = b->data;
+	if (value)
+		value->mv_data = b->data + key->mv_size;
+	return 0;
+}
+
 int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	    size_t key_len, MDB_val *value_out)
 {
+	struct catalog *c = txn->catalog;
 	MDB_val k = mdb_value(key, key_len);
-	MDB_val v;
-	int err = txn->failed;
+	MDB_val v = { 0 };
+	int err = txn_state(txn);
 
 	if (!err)
-		err = catalog_errno(
-			mdb_get(txn->mdb, txn->catalog->dbs[db], &k, &v));
+		GUARDED(c, err,
+			catalog_errno(mdb_get(txn->mdb, c->dbs[db], &k, &v)));
+	if (!err)
+		err = take_record(c, &txn->found, &v, NULL);
 	if (!err)
 		*value_out = v;
 	return err;
@@ -326,10 +410,14 @@ bool txn_has(struct catalog_txn *txn, enum catalog_db db, const void *key,
 static int put_record(struct catalog_txn *txn, enum catalog_db db, MDB_val k,
 		      MDB_val v, unsigned flags)
 {
-	if (txn->failed)
-		return txn->failed;
-	return catalog_errno(
-		mdb_put(txn->mdb, txn->catalog->dbs[db], &k, &v, flags));
+	struct catalog *c = txn->catalog;
+	int err = txn_state(txn);
+
+	if (!err)
+		GUARDED(c, err,
+			catalog_errno(
+				mdb_put(txn->mdb, c->dbs[db], &k, &v, flags)));
+	return err;
 }
 
 int txn_put(struct catalog_txn *txn, enum catalog_db db, const void *key,
@@ -349,12 +437,14 @@ int txn_append(struct catalog_txn *txn, enum catalog_db db, const void *key,
 int txn_delete(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	       size_t key_len)
 {
+	struct catalog *c = txn->catalog;
 	MDB_val k = mdb_value(key, key_len);
+	int err = txn_state(txn);
 
-	if (txn->failed)
-		return txn->failed;
-	return catalog_errno(
-		mdb_del(txn->mdb, txn->catalog->dbs[db], &k, NULL));
+	if (!err)
+		GUARDED(c, err,
+			catalog_errno(mdb_del(txn->mdb, c->dbs[db], &k, NULL)));
+	return err;
 }
 
 /* ---- scans ---- */
@@ -363,20 +453,39 @@ int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
 		     const void *prefix, size_t prefix_len,
 		     struct record_scan *out)
 {
-	struct record_scan s = { .prefix = prefix,
-				 .prefix_len = prefix_len,
-				 .stop = txn->stop };
-	int err = txn->failed;
+	struct record_scan s = { .txn = txn,
+				 .prefix = prefix,
+				 .prefix_len = prefix_len };
+	struct catalog *c = txn->catalog;
+	int err = txn_state(txn);
 
 	if (!err)
-		err = catalog_errno(mdb_cursor_open(
-			txn->mdb, txn->catalog->dbs[db], &s.cursor));
+		GUARDED(c, err,
+			catalog_errno(mdb_cursor_open(txn->mdb, c->dbs[db],
+						      &s.cursor)));
 	if (!err)
 		*out = s;
 	return err;
 }
 
-static MDB_cursor_op record_scan_step(const struct record_scan *s)
+/* 1: key and value are the next record; 0: no more. */
+static int scan_step(struct record_scan *s, MDB_cursor_op op)
+{
+	struct catalog *c = s->txn->catalog;
+	int err = txn_state(s->txn);
+
+	if (!err)
+		GUARDED(c, err,
+			catalog_errno(mdb_cursor_get(s->cursor, &s->key,
+						     &s->value, op)));
+	if (!err)
+		err = take_record(c, &s->copy, &s->key, &s->value);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return 1;
+}
+
+static MDB_cursor_op next_op(const struct record_scan *s)
 {
 	if (s->started)
 		return MDB_NEXT;
@@ -385,26 +494,42 @@ static MDB_cursor_op record_scan_step(const struct record_scan *s)
 
 int record_scan_next(struct record_scan *s)
 {
-	MDB_cursor_op op = record_scan_step(s);
-	int err;
+	MDB_cursor_op op = next_op(s);
+	int found;
 
-	if (s->stop && atomic_load(s->stop))
+	if (s->txn->stop && atomic_load(s->txn->stop))
 		return -ECANCELED;
 	if (op == MDB_SET_RANGE)
 		s->key = mdb_value(s->prefix, s->prefix_len);
 	s->started = true;
-	err = catalog_errno(mdb_cursor_get(s->cursor, &s->key, &s->value, op));
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	if (s->prefix_len == 0 || s->open_end)
-		return 1;
+	found = scan_step(s, op);
+	if (found != 1 || s->prefix_len == 0 || s->open_end)
+		return found;
 	return s->key.mv_size >= s->prefix_len &&
 	       memcmp(s->key.mv_data, s->prefix, s->prefix_len) == 0;
 }
 
+/* The cursors of a write transaction are a list, of which some may be on a
+ * stack that a guarded section has left. */
 void record_scan_close(struct record_scan *s)
 {
-	mdb_cursor_close(s->cursor);
+	if (!s->txn->writes || !atomic_load(&s->txn->catalog->lost))
+		mdb_cursor_close(s->cursor);
+	buf_release(&s->copy);
+}
+
+/* Has the transaction keep the record that the scan has found. */
+static int keep_found(struct record_scan *s, MDB_val *key_out,
+		      MDB_val *value_out)
+{
+	struct buf unused = s->txn->found;
+
+	s->txn->found = s->copy;
+	s->copy = unused;
+	*key_out = s->key;
+	if (value_out)
+		*value_out = s->value;
+	return 0;
 }
 
 int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
@@ -418,36 +543,32 @@ int txn_first(struct catalog_txn *txn, enum catalog_db db, const void *prefix,
 	if (err)
 		return err;
 	found = record_scan_next(&s);
-	if (found == 1) {
-		*key_out = s.key;
-		*value_out = s.value;
-	}
+	err = found == 1 ? keep_found(&s, key_out, value_out) :
+	      found      ? found :
+			   -ENOENT;
 	record_scan_close(&s);
-	if (found < 0)
-		return found;
-	return found ? 0 : -ENOENT;
+	return err;
 }
 
 int txn_after(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	      size_t key_len, bool or_equal, MDB_val *key_out)
 {
-	MDB_val k = mdb_value(key, key_len);
-	MDB_val v;
-	MDB_cursor *cursor;
-	int err = txn->failed;
+	struct record_scan s;
+	int found;
+	int err;
 
-	if (!err)
-		err = catalog_errno(mdb_cursor_open(
-			txn->mdb, txn->catalog->dbs[db], &cursor));
+	err = record_scan_open(txn, db, key, key_len, &s);
 	if (err)
 		return err;
-	err = catalog_errno(mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
-	if (!err && !or_equal && k.mv_size == key_len &&
-	    memcmp(k.mv_data, key, key_len) == 0)
-		err = catalog_errno(mdb_cursor_get(cursor, &k, &v, MDB_NEXT));
-	if (!err)
-		*key_out = k;
-	mdb_cursor_close(cursor);
+	s.open_end = true;
+	found = record_scan_next(&s);
+	if (found == 1 && !or_equal && s.key.mv_size == key_len &&
+	    memcmp(s.key.mv_data, key, key_len) == 0)
+		found = record_scan_next(&s);
+	err = found == 1 ? keep_found(&s, key_out, NULL) :
+	      found      ? found :
+			   -ENOENT;
+	record_scan_close(&s);
 	return err;
 }
 

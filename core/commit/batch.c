@@ -22,6 +22,8 @@ static int write_batch(struct committer *c, const struct event *ev,
 		if (count) /* the last one's next is under the lock */
 			ev = ev->next;
 	}
+	if (err == -EUCLEAN)
+		catalog_found_damage(c->context.catalog);
 	if (err) {
 		catalog_abort(txn);
 		return err;
@@ -53,8 +55,9 @@ static int index_add_content(struct committer *c, struct catalog_txn *txn,
 	int err = catalog_content_brief(txn, content, &d);
 	bool has_sketch;
 
+	/* -ENOENT: the catalog was replaced after the commit. */
 	if (err || !d.size)
-		return err;
+		return err == -ENOENT ? 0 : err;
 	err = catalog_sketch_get(txn, content, &sketch);
 	has_sketch = !err;
 	if (err && err != -ENOENT)
@@ -182,16 +185,7 @@ static int write_and_index(struct committer *c, const struct event *first,
 
 int batch_write(struct committer *c, const struct event *first, size_t count)
 {
-	size_t half = count / 2, i;
 	int err = write_and_index(c, first, count);
 
-	if (err != -EUCLEAN)
-		return err;
-	c->context.damaged(c->context.ctx);
-	if (!half)
-		return 0;
-	err = batch_write(c, first, half);
-	for (i = 0; i < half; i++)
-		first = first->next;
-	return err ? err : batch_write(c, first, count - half);
+	return err == -EUCLEAN ? write_and_index(c, first, count) : err;
 }

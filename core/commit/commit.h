@@ -43,12 +43,12 @@
  * commit, so it never has a content that a crash may remove from the catalog.
  *
  * Failures.  If a batch cannot be written (a full disk), its events stay first
- * in the list, and the batch is tried again every RETRY_MS.  If the catalog is
- * damaged, the batch is halved until the events that cannot be applied are
- * found; these are dropped.  From EVENTS_MANY events on, the committer no
- * longer pauses while the host is busy.  From EVENTS_MAX on, all posts but
- * results fail, and the whole tree is scanned instead.  When commits fail and
- * STUCK_RESULTS results wait, results are refused, too.
+ * in the list, and the batch is tried again every RETRY_MS; at once if the
+ * catalog is damaged, since another one takes its place.  From EVENTS_MANY
+ * events on, the committer no longer pauses while the host is busy.  From
+ * EVENTS_MAX on, all posts but results fail, and the whole tree is scanned
+ * instead.  When commits fail and STUCK_RESULTS results wait, results are
+ * refused, too.
  *
  * Versions of names.  The names that the scan or a worker reads from a
  * directory may be older than a rename that has been posted.  So each change of
@@ -106,8 +106,6 @@ struct commit_context {
 	/* A commit of all events up to that number has been tried.  Committed
 	 * events are no longer counted. */
 	void (*attempted)(void *ctx, uint64_t number);
-	/* The catalog contradicts itself (-EUCLEAN). */
-	void (*damaged)(void *ctx);
 };
 
 enum { NAME_VERSIONS = 4096 };

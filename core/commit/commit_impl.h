@@ -26,8 +26,7 @@ int event_apply(const struct committer *c, struct catalog_txn *txn,
 
 /* ---- batch.c; all by the committer's thread ---- */
 
-/* Writes count events, from first on, and updates the index.  Events that
- * cannot be applied to a damaged catalog are skipped. */
+/* Writes count events, from first on, and updates the index. */
 int batch_write(struct committer *c, const struct event *first, size_t count);
 
 #endif

@@ -56,11 +56,6 @@ static void batch_attempted(void *engine, uint64_t number)
 	search_committed(&e->search, number);
 }
 
-static void catalog_damaged(void *engine)
-{
-	engine_found_damage(engine);
-}
-
 int engine_init_commit(struct engine *e)
 {
 	const struct commit_context context = {
@@ -78,7 +73,6 @@ int engine_init_commit(struct engine *e)
 		.pending_added = pending_added,
 		.result_committed = result_committed,
 		.attempted = batch_attempted,
-		.damaged = catalog_damaged,
 	};
 
 	return commit_init(&e->commit, &context);

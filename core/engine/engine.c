@@ -87,16 +87,6 @@ static int begin_catalog(struct engine *e, const struct engine_options *from)
 	return err ? err : catalog_begin(&options, &e->catalog);
 }
 
-void engine_found_damage(struct engine *e)
-{
-	if (atomic_exchange(&e->damaged, true))
-		return;
-	(void)catalog_mark_damaged(e->catalog);
-	logger_print(&e->log,
-		     "the catalog is damaged; what cannot be read is hashed "
-		     "again, and the next mount builds a new one");
-}
-
 /* ---- the scan's callbacks, and the initialisation of the parts ---- */
 
 static unsigned names_version(void *engine, const struct file_key *directory)
@@ -339,7 +329,7 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 	int err = catalog_read(e->catalog, &txn);
 
 	if (err)
-		return err;
+		return err == -EUCLEAN ? 0 : err;
 	err = catalog_file_get(txn, key, &rec);
 	if (!err && !file_identity_equal(&rec.identity, identity))
 		err = -ENOENT;
@@ -352,10 +342,10 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 		out->state = DIGESTS_FAILED;
 		out->error = rec.error;
 	}
-	catalog_abort(txn);
 	if (err == -EUCLEAN)
-		engine_found_damage(e);
-	/* A file whose record is damaged is pending: it is hashed again. */
+		catalog_found_damage(e->catalog);
+	catalog_abort(txn);
+	/* Where the catalog is damaged, the file is pending and hashed again. */
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
 

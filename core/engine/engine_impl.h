@@ -47,7 +47,7 @@ struct engine {
 	struct catalog *catalog;
 	struct index *index;
 	struct index *texts; /* of texts; NULL: they are not kept */
-	pthread_t loader;    /* opens the catalog and loads both indexes */
+	pthread_t loader;    /* opens the catalog, and loads both indexes */
 	bool loading;        /* the loader was started */
 	size_t least_counts; /* contents of which the counts are kept */
 
@@ -65,7 +65,6 @@ struct engine {
 	struct gate scan_gate;
 	int64_t scan_slice_ns; /* see gate_pass() */
 	atomic_bool stopping;
-	atomic_bool damaged; /* the catalog is, and that was logged */
 	int64_t started_ms;
 };
 
@@ -96,10 +95,6 @@ void engine_stop_loading(struct engine *e);
 void engine_keep_counts(struct engine *e);
 
 /* ---- engine.c ---- */
-
-/* The catalog contradicts itself (-EUCLEAN).  Logs that once, and marks the
- * catalog so that the next mount sets it aside. */
-void engine_found_damage(struct engine *e);
 
 /* engine_host.catch_up */
 bool host_catch_up(const struct engine *e);

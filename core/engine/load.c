@@ -11,8 +11,14 @@
 /*
  * A thread of its own opens the catalog and loads the indexes, while the host
  * already serves files.  Until the catalog is open, other threads wait for it
- * or treat all files as pending.
+ * or treat all files as pending.  Then the thread waits for damage: if the
+ * catalog cannot be read any more, the thread sets it aside and begins a new
+ * one, and everything is scanned and hashed again.
  */
+
+/* Damaged catalogs that are replaced while mounted.  On a bad disk the new one
+ * fails as well, and it would never end. */
+enum { REPLACED_MAX = 3 };
 
 /* engine_start() waits this long, so that a small catalog is loaded before the
  * first request.  A large one takes longer, and is not waited for. */
@@ -65,16 +71,15 @@ static int load_index(struct engine *e, struct index *ix,
 		      struct catalog_txn *txn,
 		      int (*load)(struct engine *e, struct catalog_txn *txn))
 {
-	int err = ix ? index_load_begin(ix) : 0;
+	int err = ix ? index_load_begin(ix) : 0, end_err;
 
 	if (err || !ix)
 		return err;
 	err = load(e, txn);
-	if (err == -EUCLEAN) {
-		engine_found_damage(e);
-		err = 0;
-	}
-	return err ? err : index_load_end(ix);
+	if (err && err != -EUCLEAN)
+		return err;
+	end_err = index_load_end(ix);
+	return err ? err : end_err;
 }
 
 static int load_counts(void *arg, const uint8_t *bytes, size_t len)
@@ -107,7 +112,7 @@ void engine_keep_counts(struct engine *e)
 	buf_release(&bytes);
 }
 
-/* Damaged records are left out.  Digests in text form stay in the catalog. */
+/* Digests in text form stay in the catalog. */
 static int load_indexes(struct engine *e)
 {
 	struct catalog_txn *txn;
@@ -129,6 +134,14 @@ static int load_indexes(struct engine *e)
 
 /* ---- the catalog ---- */
 
+static void forget_contents(struct index *ix)
+{
+	uint32_t content, end = ix ? index_end(ix) : 0;
+
+	for (content = 1; content < end; content++)
+		index_remove(ix, content);
+}
+
 static int replace_catalog(struct engine *e, int why)
 {
 	struct buf aside = { 0 };
@@ -136,28 +149,23 @@ static int replace_catalog(struct engine *e, int why)
 
 	if (!err)
 		logger_print(&e->log,
-			     "%s: the catalog is %s; moved to %s, building a "
-			     "new one",
+			     "%s: the catalog is %s; %s%s, building a new one",
 			     e->catalog_dir,
 			     why == -EUCLEAN ?
 				     "damaged" :
 				     "of another version of LMDB or kinfs",
-			     aside.data);
+			     aside.len ? "moved to " : "its file is gone",
+			     aside.len ? aside.data : "");
 	buf_release(&aside);
+	distrust_counts(e);
+	forget_contents(e->index);
+	forget_contents(e->texts);
 	return err;
 }
 
-static void *loader_run(void *arg)
+/* Lets the other threads use the catalog; err: or tells them that they cannot. */
+static void admit(struct engine *e, int err)
 {
-	struct engine *e = arg;
-	int err;
-
-	thread_set_name("kinfs-load");
-	err = catalog_finish(e->catalog);
-	if (err == -EUCLEAN || err == -EMEDIUMTYPE)
-		err = replace_catalog(e, err);
-	if (!err)
-		err = load_indexes(e);
 	if (err && err != -ECANCELED)
 		logger_print(&e->log,
 			     "%s: %s; files are served, their digests are not "
@@ -166,16 +174,54 @@ static void *loader_run(void *arg)
 	if (err)
 		distrust_counts(e);
 	catalog_admit(e->catalog, err);
+}
+
+static int open_catalog(struct engine *e)
+{
+	int err = catalog_finish(e->catalog);
+
+	if (!err)
+		err = load_indexes(e);
+	if (err == -EUCLEAN || err == -EMEDIUMTYPE)
+		err = replace_catalog(e, err);
+	return err;
+}
+
+/* After it was found to be damaged.  If it is not replaced now, the next mount
+ * does it. */
+static int reopen_catalog(struct engine *e, unsigned times)
+{
+	int err = atomic_load(&e->stopping) ? -ECANCELED : -EUCLEAN;
+
+	(void)catalog_mark_damaged(e->catalog);
+	if (err == -EUCLEAN && times < REPLACED_MAX)
+		err = replace_catalog(e, err);
+	admit(e, err);
+	if (!err)
+		scan_request_tree(&e->scan);
+	return err;
+}
+
+static void *loader_run(void *arg)
+{
+	struct engine *e = arg;
+	unsigned times = 0;
+	int err = 0;
+
+	thread_set_name("kinfs-load");
+	if (!catalog_is_open(e->catalog)) { /* a new one has nothing to load */
+		err = open_catalog(e);
+		admit(e, err);
+	}
+	while (!err && !catalog_await_damage(e->catalog))
+		err = reopen_catalog(e, times++);
 	return NULL;
 }
 
 int engine_start_loading(struct engine *e)
 {
-	int err;
+	int err = -pthread_create(&e->loader, NULL, loader_run, e);
 
-	if (catalog_is_open(e->catalog))
-		return 0; /* a new catalog has nothing to load */
-	err = -pthread_create(&e->loader, NULL, loader_run, e);
 	if (err)
 		return err;
 	e->loading = true;

@@ -72,11 +72,6 @@ static void file_changed(void *engine, const struct file_key *key,
 	(void)queue_push(&e->queue, key, JOB_CLOSED, identity);
 }
 
-static void catalog_damaged(void *engine)
-{
-	engine_found_damage(engine);
-}
-
 static bool ignores_any(void *engine)
 {
 	struct engine *e = engine;
@@ -115,7 +110,6 @@ int engine_init_search(struct engine *e)
 		.is_incomplete = is_incomplete,
 		.is_recent = is_recent,
 		.file_changed = file_changed,
-		.damaged = catalog_damaged,
 		.ignores_any = ignores_any,
 		.is_ignored = is_ignored,
 	};

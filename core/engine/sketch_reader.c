@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "core/base/buf.h"
 #include "core/base/thread.h"
 #include "core/digest/sif/sif.h"
 
@@ -24,10 +25,8 @@ struct sketch_batch {
 	size_t count;
 	int result; /* what comes after these: -EUCLEAN, or 0 */
 	uint32_t contents[BATCH];
-	struct {
-		const uint8_t *bytes;
-		size_t len;
-	} packed[BATCH];
+	struct buf packed;
+	size_t ends[BATCH]; /* of each sketch in packed */
 	struct sif_sketch sketches[BATCH];
 };
 
@@ -59,12 +58,13 @@ static struct sketch_batch *batch_of(struct sketch_reader *r, size_t n)
 /* Called with the lock, which is released meanwhile. */
 static void unpack(struct sketch_reader *r, struct sketch_batch *b)
 {
-	size_t i;
+	const uint8_t *packed = (const uint8_t *)b->packed.data;
+	size_t i, at = 0;
 
 	b->state = BATCH_UNPACKING;
 	(void)pthread_mutex_unlock(&r->lock);
-	for (i = 0; i < b->count; i++)
-		if (sif_unpack_in_full(b->packed[i].bytes, b->packed[i].len,
+	for (i = 0; i < b->count; at = b->ends[i++])
+		if (sif_unpack_in_full(packed + at, b->ends[i] - at,
 				       &b->sketches[i])) {
 			b->result = -EUCLEAN;
 			b->count = i;
@@ -113,10 +113,12 @@ static int add_to_batch(void *arg, uint32_t content, const uint8_t *packed,
 {
 	struct sketch_reader *r = arg;
 	struct sketch_batch *b = batch_of(r, r->filled);
+	int err = buf_append(&b->packed, packed, len);
 
+	if (err)
+		return err;
 	b->contents[b->count] = content;
-	b->packed[b->count].bytes = packed;
-	b->packed[b->count].len = len;
+	b->ends[b->count] = b->packed.len;
 	return ++b->count == BATCH ? hand_over(r) : 0;
 }
 
@@ -164,6 +166,7 @@ static void return_batch(struct sketch_reader *r, struct sketch_batch *b,
 	(void)pthread_mutex_lock(&r->lock);
 	b->state = BATCH_PACKED;
 	b->count = 0;
+	buf_clear(&b->packed);
 	r->taken++;
 	r->is_stopped = stop;
 	(void)pthread_cond_broadcast(&r->changed);
@@ -216,6 +219,7 @@ int sketch_reader_each(packed_list *list, struct catalog_txn *txn,
 {
 	struct sketch_reader *r = calloc(1, sizeof(*r));
 	int result = -ENOMEM;
+	size_t i;
 
 	if (!r)
 		return result;
@@ -228,6 +232,8 @@ int sketch_reader_each(packed_list *list, struct catalog_txn *txn,
 	result = run_reader(r);
 	(void)pthread_cond_destroy(&r->changed);
 	(void)pthread_mutex_destroy(&r->lock);
+	for (i = 0; i < BATCHES; i++)
+		buf_release(&r->batches[i].packed);
 	free(r);
 	return result;
 }

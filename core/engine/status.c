@@ -15,6 +15,7 @@ struct snapshot {
 	struct commit_counts commit;
 	struct meter_figures reading;
 	uint64_t catalog_bytes;
+	int catalog_error; /* why there are no digests, or none are written */
 	unsigned walks; /* over the whole tree, finished */
 	bool catalog_open, caught_up, scan_idle, quiet;
 };
@@ -40,17 +41,21 @@ static int take_snapshot(struct engine *e, struct snapshot *s)
 	meter_read(&e->hash.meter, clock_now_ms(), &s->reading);
 	commit_counts(&e->commit, &s->commit);
 	s->quiet = s->quiet && s->commit.posted == before.posted;
+	s->catalog_error = catalog_failure(e->catalog);
+	if (!s->catalog_error)
+		s->catalog_error = s->commit.error;
 	s->catalog_open = catalog_is_open(e->catalog);
 	if (!s->catalog_open)
 		return 0;
 	err = catalog_read(e->catalog, &txn);
-	if (err)
-		return err;
-	err = catalog_counts(txn, &s->catalog);
-	catalog_abort(txn);
+	if (!err) {
+		err = catalog_counts(txn, &s->catalog);
+		catalog_abort(txn);
+	}
 	if (!err)
 		err = catalog_bytes(e->catalog, &s->catalog_bytes);
-	return err;
+	s->catalog_open = catalog_is_open(e->catalog);
+	return s->catalog_open ? err : 0;
 }
 
 static bool is_idle(const struct snapshot *s)
@@ -110,8 +115,8 @@ static json_t *progress_object(const struct meter_figures *f)
 
 static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 {
-	json_t *error = s->commit.error ?
-				json_string(err_text(s->commit.error)) :
+	json_t *error = s->catalog_error ?
+				json_string(err_text(s->catalog_error)) :
 				json_null();
 
 	return json_pack("{s:o, s:b, s:I, s:o}", "path",

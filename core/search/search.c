@@ -24,6 +24,8 @@ static int turn_in_txn(struct search_query *q)
 		q->has_answer = true;
 		err = hits_settle_incomplete(q);
 	}
+	if (err == -EUCLEAN)
+		catalog_found_damage(q->context->catalog);
 	catalog_abort(q->txn);
 	q->txn = NULL;
 	return err;
@@ -67,8 +69,6 @@ static int take_turn(struct search_query *q)
 	err = turn_as_caller(q);
 	if (!trusted)
 		credentials_leave(own);
-	if (err == -EUCLEAN)
-		q->context->damaged(q->context->ctx);
 	return err;
 }
 

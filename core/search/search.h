@@ -230,8 +230,6 @@ struct search_context {
 	/* The file was found with another identity than its record's. */
 	void (*file_changed)(void *ctx, const struct file_key *key,
 			     const struct file_identity *identity);
-	/* The catalog contradicts itself (-EUCLEAN). */
-	void (*damaged)(void *ctx);
 	/* Whether the user ignores any pair of contents, and whether this one.
 	 * The first is called before each turn with the credentials of the
 	 * process; NULL: there are no such pairs. */

@@ -4,7 +4,9 @@
  * faulty SOURCE FAULTS -f MOUNTPOINT: SOURCE, but what the file FAULTS names
  * (words like "read,fsync,") fails with EIO.  With "future," every file was
  * changed an hour later than it was, as when the clock was set back.  Nothing
- * is cached: every call comes here.
+ * is cached: every call comes here.  With "cached," data is cached, so that
+ * files can be mapped; each open drops what is cached of the file.  With
+ * "blocks," only the first GOOD_BYTES of a file can be read.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +17,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define GOOD_BYTES (32 << 10)
 
 static int source = -1;
 static const char *faults;
@@ -87,7 +91,7 @@ static int open_file(const char *path, int flags, mode_t mode,
 	if (fd < 0)
 		return -errno;
 	fi->fh = (uint64_t)fd;
-	fi->direct_io = 1;
+	fi->direct_io = !fails("cached,");
 	return 0;
 }
 
@@ -106,7 +110,7 @@ static int faulty_read(const char *path, char *data, size_t size, off_t offset,
 		       struct fuse_file_info *fi)
 {
 	(void)path;
-	if (fails("read,"))
+	if (fails("read,") || (offset >= GOOD_BYTES && fails("blocks,")))
 		return -EIO;
 	return answer(pread((int)fi->fh, data, size, offset));
 }
@@ -154,6 +158,16 @@ static int faulty_unlink(const char *path)
 				 answer(unlinkat(source, below(path), 0));
 }
 
+static int faulty_rename(const char *from, const char *to, unsigned flags)
+{
+	return answer(renameat2(source, below(from), source, below(to), flags));
+}
+
+static int faulty_mkdir(const char *path, mode_t mode)
+{
+	return answer(mkdirat(source, below(path), mode));
+}
+
 static const struct fuse_operations operations = {
 	.getattr = faulty_getattr,
 	.readdir = faulty_readdir,
@@ -165,6 +179,8 @@ static const struct fuse_operations operations = {
 	.release = faulty_release,
 	.truncate = faulty_truncate,
 	.unlink = faulty_unlink,
+	.rename = faulty_rename,
+	.mkdir = faulty_mkdir,
 };
 
 int main(int argc, char **argv)

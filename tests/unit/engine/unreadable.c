@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/engine/fixture.h"
 
+#include <signal.h>
+
 #include "core/base/bytes.h"
 
 #include "core/catalog/catalog_impl.h"
 #include "core/engine/engine_impl.h"
 
-/* What cannot be read in the catalog while the engine runs is hashed again, and
- * all the rest goes on. */
+/* When something in the catalog cannot be read while the engine runs, another
+ * catalog takes its place, and everything is hashed again. */
 
-enum { FILES = 60, TEXT = 60000, ASKED = 6 };
+enum { FILES = 60, TEXT = 60000, ASKED = 6, REPLACED = 3 };
 
 static void content_of(int i, char *out)
 {
@@ -89,6 +91,19 @@ static void change(struct fixture *f, const char *name, const char *text)
 	file_digests_release(&answer);
 }
 
+/* So many catalogs were set aside. */
+static void assert_replaced(struct fixture *f, int times)
+{
+	char path[128];
+	int i;
+
+	for (i = 1; i <= times + 1; i++) {
+		(void)snprintf(path, sizeof(path), "%s/data.mdb.damaged-%d",
+			       f->catalog, i);
+		assert_int_equal(access(path, F_OK), i <= times ? 0 : -1);
+	}
+}
+
 static void test_what_cannot_be_read_while_it_runs(void **state)
 {
 	struct fixture f;
@@ -101,14 +116,142 @@ static void test_what_cannot_be_read_while_it_runs(void **state)
 	assert_digests(&f);
 	change(&f, "file-0", "the file that had the unreadable record");
 	change(&f, "file-1", "a file of which all is in order");
-	/* What can be written is, and nothing is tried for ever. */
 	assert_int_equal(commit_settle(&f.engine->commit), 0);
-	assert_true(atomic_load(&f.engine->damaged));
 	change(&f, "file-0", "what the sample cannot have had");
+	wait_idle(&f);
+	assert_replaced(&f, 1);
 	fixture_close(&f);
 	fixture_open(&f);
 	wait_idle(&f);
+	assert_int_equal(hashed_files(&f), 0);
 	assert_int_equal(status_number(&f, "fresh"), FILES);
+	fixture_remove(&f);
+}
+
+static void cut_data(struct fixture *f)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/data.mdb", f->catalog);
+	assert_int_equal(truncate(path, 8192), 0);
+}
+
+/* cmocka has a handler of its own during each test. */
+static void open_with_handler(struct fixture *f)
+{
+	(void)signal(SIGBUS, SIG_DFL);
+	fixture_open(f);
+	wait_idle(f);
+}
+
+static void assert_similar(struct fixture *f)
+{
+	struct search_hits hits;
+
+	find_similar(f, "file-2", &hits);
+	assert_int_equal(hits.count, FILES / 10 - 1);
+	search_hits_release(&hits);
+}
+
+/* The index knows nothing of contents that the new catalog does not have. */
+static void assert_index(struct fixture *f)
+{
+	assert_int_equal(index_count(f->engine->index),
+			 status_number(f, "contents"));
+}
+
+static void test_the_file_is_cut_again_and_again(void **state)
+{
+	char name[64], text[64];
+	struct fixture f;
+	int i;
+
+	(void)state;
+	make(&f);
+	open_with_handler(&f);
+	assert_similar(&f);
+	for (i = 1; i <= REPLACED; i++) {
+		cut_data(&f);
+		(void)snprintf(name, sizeof(name), "new-%d", i);
+		(void)snprintf(text, sizeof(text), "written in round %d", i);
+		change(&f, name, text);
+		assert_digests(&f);
+		wait_idle(&f);
+		assert_similar(&f);
+		assert_int_equal(status_number(&f, "fresh"), FILES + i);
+		assert_replaced(&f, i);
+		assert_index(&f);
+	}
+	/* Once more, and it goes on without a catalog. */
+	cut_data(&f);
+	change(&f, "new-0", "written without a catalog");
+	assert_int_equal(commit_settle(&f.engine->commit), -EUCLEAN);
+	assert_int_equal(catalog_failure(f.engine->catalog), -EUCLEAN);
+	assert_digests(&f);
+	assert_replaced(&f, REPLACED);
+	fixture_close(&f);
+	fixture_open(&f);
+	wait_idle(&f);
+	assert_replaced(&f, REPLACED + 1);
+	assert_int_equal(status_number(&f, "fresh"), FILES + REPLACED + 1);
+	fixture_remove(&f);
+}
+
+/* Threads ask while the file is cut. */
+struct asker {
+	struct fixture *f;
+	atomic_bool enough;
+};
+
+static void *ask_on(void *arg)
+{
+	struct asker *a = arg;
+	int fd = open_file(a->f, "file-3");
+
+	while (!atomic_load(&a->enough)) {
+		struct file_digests answer;
+		json_t *status;
+
+		assert_int_equal(
+			engine_ask(a->f->engine, fd, DIGEST_ALL, &answer), 0);
+		file_digests_release(&answer);
+		assert_int_equal(engine_status(a->f->engine, &status), 0);
+		json_decref(status);
+	}
+	close(fd);
+	return NULL;
+}
+
+static void test_it_is_cut_while_it_is_read_and_written(void **state)
+{
+	struct asker a = { 0 };
+	char name[64], text[64];
+	pthread_t threads[2];
+	struct fixture f;
+	int i;
+
+	(void)state;
+	make(&f);
+	open_with_handler(&f);
+	a.f = &f;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_on, &a),
+				 0);
+	for (i = 0; i < 40; i++) {
+		(void)snprintf(name, sizeof(name), "new-%d", i);
+		(void)snprintf(text, sizeof(text), "the text of file %d", i);
+		change(&f, name, text);
+		commit_hurry(&f.engine->commit);
+		if (i == 20)
+			cut_data(&f);
+	}
+	wait_idle(&f);
+	assert_replaced(&f, 1);
+	atomic_store(&a.enough, true);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(status_number(&f, "fresh"), FILES + 40);
+	assert_index(&f);
 	fixture_remove(&f);
 }
 
@@ -116,6 +259,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_cannot_be_read_while_it_runs),
+		cmocka_unit_test(test_the_file_is_cut_again_and_again),
+		cmocka_unit_test(test_it_is_cut_while_it_is_read_and_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
