@@ -99,7 +99,7 @@ static int set_measure(struct options *o, const char *value)
 		DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIMHASH) |
 		DIGEST_BIT(DIGEST_RDC) | DIGEST_BIT(DIGEST_SIF) |
 		DIGEST_BIT(DIGEST_SSDEEP);
-	const struct digest_info *info = digest_find(value);
+	const struct digest_ops *info = digest_find(value);
 
 	if (strcmp(value, "best") == 0)
 		o->measure = DIGEST_COUNT;
@@ -285,17 +285,6 @@ static int set_sandbox(struct options *o, const char *value)
 	return 0;
 }
 
-static int set_text(struct options *o, const char *value)
-{
-	static const char *const choices[] = { "yes", "no", NULL };
-	int choice = parse_choice(value, choices);
-
-	if (choice < 0)
-		return choice;
-	o->text = choice ? TEXT_NOT_KEPT : TEXT_KEPT;
-	return 0;
-}
-
 /* ---- the table of options ---- */
 
 struct option {
@@ -310,8 +299,6 @@ struct option {
 static const struct option ours[] = {
 	{ "digests=", "LIST", "digests to keep, separated by ':'",
 	  "names of digests separated by ':'", set_digests, true },
-	{ "text=", "yes|no", "keep sketches of texts, for .text (yes)",
-	  "yes or no", set_text, false },
 	{ "xattrs=", "list|all|hide|strict", "which digests are listed (list)",
 	  "list, all, hide or strict", set_xattrs, false },
 	{ "similar=", "hide|show|off", "whether / shows .similar (hide)",

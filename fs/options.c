@@ -144,40 +144,28 @@ static int take_argument(void *data, const char *arg, int key,
 	return arg[0] == '-' ? take_switch(o, arg) : take_option(o, arg);
 }
 
-/* Checked at the end, as options may come in any order.  Only the digests in
- * finders can find candidates; the others only compare. */
+/* Checked at the end, as options may come in any order.  SimHash and traits find
+ * candidates by themselves; what the others compare is found by the sketch. */
 static int check_measure(const struct options *o)
 {
-	static const uint32_t finders = DIGEST_BIT(DIGEST_SIMHASH) |
-					DIGEST_BIT(DIGEST_RDC) |
-					DIGEST_BIT(DIGEST_SIF);
+	const bool finds =
+		o->measure == DIGEST_SIMHASH || o->measure == DIGEST_RDC;
 
 	if (o->measure == DIGEST_COUNT)
 		return 0;
 	if (!(o->digest_set & DIGEST_BIT(o->measure))) {
 		log_line("option 'measure=%s': not among the digests of "
 			 "'digests='",
-			 digest_infos[o->measure].name);
+			 digest_table[o->measure]->name);
 		return -EINVAL;
 	}
-	if (!(o->digest_set & finders)) {
+	if (!finds && !(o->digest_set & DIGEST_BIT(DIGEST_SIF))) {
 		log_line("option 'measure=%s': finds nothing unless 'digests=' "
-			 "has sif, simhash or rdc",
-			 digest_infos[o->measure].name);
+			 "has sif",
+			 digest_table[o->measure]->name);
 		return -EINVAL;
 	}
 	return 0;
-}
-
-/* Combines digests= and text=, which may come in any order. */
-static void choose_text(struct options *o)
-{
-	if (o->text == TEXT_NOT_KEPT)
-		o->kept_digests &= ~DIGEST_BIT(DIGEST_TEXT);
-	if (o->text != TEXT_KEPT)
-		return;
-	o->digest_set |= DIGEST_BIT(DIGEST_TEXT);
-	o->kept_digests |= DIGEST_BIT(DIGEST_TEXT);
 }
 
 int options_parse(int argc, char **argv, struct options *out)
@@ -213,7 +201,6 @@ int options_parse(int argc, char **argv, struct options *out)
 		return -EINVAL;
 	if (out->debug)
 		out->foreground = true;
-	choose_text(out);
 	return check_measure(out);
 }
 

@@ -21,20 +21,12 @@ enum similar_mode {
 	SIMILAR_OFF,
 };
 
-/* Whether sketches of texts are stored: as digests= says, or as text= says. */
-enum text_mode {
-	TEXT_BY_DIGESTS,
-	TEXT_KEPT,
-	TEXT_NOT_KEPT,
-};
-
 struct options {
 	char *source;     /* as given; NULL when missing */
 	char *mountpoint; /* as given; NULL when missing */
 
 	uint32_t digest_set;   /* DIGEST_BIT()s: attributes that exist */
 	uint32_t kept_digests; /* DIGEST_BIT()s: stored in the catalog */
-	enum text_mode text;
 	enum xattrs_mode xattrs;
 	enum similar_mode similar;
 	char *similar_name;

@@ -9,9 +9,7 @@
 #include <sys/types.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/short_sketch.h"
-#include "core/digest/sise.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 
 /*
  * The database of a tree's files, names, contents and digests, on LMDB.
@@ -25,8 +23,8 @@
  *   names       parent directory, name -> file or directory
  *   links       file, parent directory, name: the reverse of names
  *   contents    id -> size and fixed-size digests; ids are never reused
- *   texts, sketches, short_sketches, text_sketches
- *               id -> digests of variable length
+ *   sise, sif, ...
+ *               id -> one of the other digests
  *   identities  XXH128, size -> id
  *   copies      id, file: the files with a content
  *   pending     file: its digests are still to be made
@@ -397,8 +395,8 @@ int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
 int catalog_content_get(struct catalog_txn *txn, uint32_t content,
 			struct digests *out);
 
-/* As catalog_content_get(), but of the digests in text form only those in
- * wanted (DIGEST_BIT()s). */
+/* As catalog_content_brief(), and of the other digests those in wanted
+ * (DIGEST_BIT()s); the caller releases out. */
 int catalog_content_some(struct catalog_txn *txn, uint32_t content,
 			 uint32_t wanted, struct digests *out);
 
@@ -410,15 +408,7 @@ int catalog_content_each(struct catalog_txn *txn,
 
 /* The sif of a content.  -ENOENT also when it has none. */
 int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
-		       struct sif_sketch *out);
-
-/* The sif8 of a content.  -ENOENT also when it has none. */
-int catalog_short_sketch_get(struct catalog_txn *txn, uint32_t content,
-			     struct short_sketch *out);
-
-/* The SiSe signature of a content.  -ENOENT also when it has none. */
-int catalog_sise_get(struct catalog_txn *txn, uint32_t content,
-		     struct sise_signature *out);
+		       struct sketch *out);
 
 /* Called with the sif of a content as sif_pack() made it, which is not checked.
  * The bytes are valid during the call. */
@@ -428,13 +418,6 @@ typedef int catalog_sketch_fn(void *arg, uint32_t content,
 /* The sif of every content that has one, in ascending order of id. */
 int catalog_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
 			void *arg);
-
-/* As the functions above, for the sketch of the text of a content
- * (core/digest/text/text_sif.h). */
-int catalog_text_sketch_get(struct catalog_txn *txn, uint32_t content,
-			    struct sif_sketch *out);
-int catalog_text_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
-			     void *arg);
 
 /* Called for each file of a walk.  A result other than 0 ends the walk, which
  * returns it. */

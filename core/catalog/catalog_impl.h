@@ -21,12 +21,11 @@
  *   files       file -> struct file_record
  *   names       parent file, name -> file
  *   links       file, parent file, name -> nothing: the reverse of names
- *   contents    content -> size and fixed-size digests
- *   texts       content -> its digests in text form (CATALOG_TEXTS) in order of
- *               enum digest_id, packed (texts.c); no record if there are none
- *   sketches    content -> its sif, as sif_pack() writes it
- *   text_sketches  content -> the sif of its text; no record if it is no text
- *   short_sketches  content -> its sif8, as short_sketch_store() writes it
+ *   contents    content -> size and the digests that struct digests has in
+ *               itself
+ *   sise, sif, ...
+ *               content -> the bytes of that digest; a table for each digest,
+ *               with its name.  Those of digests in contents are empty.
  *   identities  xxh128, size -> content
  *   copies      content, file -> nothing
  *   pending     file -> nothing
@@ -41,10 +40,10 @@
  * So keys sort by device, inode and generation, and no key is a prefix of
  * another one.
  *
- * contents has a table of its own because all of it is read at every start;
- * sketches have theirs because a query reads them without other digests.
- * Records of contents, texts, sketches and the first copy of a content are
- * always appended, as ids only grow; that fills their pages completely.
+ * contents has a table of its own because all of it is read at every start, and
+ * a digest has one because a query reads it without the others.  Records of
+ * contents, digests and the first copy of a content are always appended, as ids
+ * only grow; that fills their pages completely.
  *
  * Every record is checked when it is read; invalid bytes are -EUCLEAN.
  */
@@ -54,18 +53,15 @@ enum catalog_db {
 	DB_NAMES,
 	DB_LINKS,
 	DB_CONTENTS,
-	DB_TEXTS,
-	DB_SKETCHES,
-	DB_TEXT_SKETCHES,
-	DB_SHORT_SKETCHES,
 	DB_IDENTITIES,
 	DB_COPIES,
 	DB_PENDING,
 	DB_DIRTY,
-	DB_COUNT
+	DB_DIGESTS, /* and the id of the digest */
+	DB_COUNT = DB_DIGESTS + DIGEST_COUNT
 };
 
-#define CATALOG_VERSION 11
+#define CATALOG_VERSION 12
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"
@@ -86,11 +82,6 @@ enum catalog_db {
 #define COPY_KEY_BYTES_MAX (CONTENT_KEY_BYTES + FILE_KEY_BYTES_MAX)
 #define META_BYTES 88
 #define SHARE_BYTES 16
-
-/* The digests in the table texts. */
-#define CATALOG_TEXTS                                                        \
-	(DIGEST_TEXTS & ~(DIGEST_BIT(DIGEST_SIF) | DIGEST_BIT(DIGEST_SIF8) | \
-			  DIGEST_BIT(DIGEST_TEXT)))
 
 struct catalog_meta {
 	uint32_t digest_set;
@@ -217,19 +208,9 @@ int name_key_decode(const MDB_val *bytes, struct file_key *parent_out,
 int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 		    struct file_key *parent_out, struct catalog_name *name_out);
 
-/* ---- texts.c ---- */
-
-/* Appends the packed texts of d. */
-int texts_store(const struct digests *d, struct buf *out);
-/* 0 if the bytes are packed texts of any digests; -EUCLEAN. */
-int texts_check(const MDB_val *bytes);
-/* Reads the texts in wanted; d->set says which texts are packed.  The caller
- * releases d, also after a failure. */
-int texts_decode(const MDB_val *bytes, uint32_t wanted, struct digests *d);
-
 /* ---- txn.c: reading and writing records ---- */
 
-extern const char *const catalog_db_names[DB_COUNT];
+const char *catalog_db_name(int db);
 
 void map_gate_enter(struct map_gate *g);
 void map_gate_leave(struct map_gate *g);
@@ -326,40 +307,28 @@ int id_list_append(struct id_list *list, uint32_t id);
 /* Of an ascending list; false when it is not there. */
 bool id_list_remove(struct id_list *list, uint32_t id);
 
-/* ---- sketch.c ---- */
-
-int sketch_decode(const MDB_val *bytes, struct sif_sketch *out);
-
-/* Digests with a table of their own. */
-struct sketch_table {
-	enum digest_id id;
-	enum catalog_db db;
-	/* Stores the text form of the digest.  id is the key, above all others
-	 * in the table. */
-	int (*put)(struct catalog_txn *txn, enum catalog_db db,
-		   const uint8_t *id, const char *text);
-	/* Reads the text form; the caller frees it. */
-	int (*text)(struct catalog_txn *txn, enum catalog_db db,
-		    uint32_t content, char **text_out);
-	const char *finding; /* of the cross-check: digest set and table
-			      * contradict */
-};
-
-enum { SKETCH_TABLES = 3 };
-extern const struct sketch_table sketch_tables[SKETCH_TABLES];
-
-/* ---- short_sketch.c ---- */
-
-/* As the functions of sketch.c. */
-int short_sketch_decode(const MDB_val *bytes, struct short_sketch *out);
-int short_sketch_put(struct catalog_txn *txn, enum catalog_db db,
-		     const uint8_t *id, const char *text);
-int short_sketch_text(struct catalog_txn *txn, enum catalog_db db,
-		      uint32_t content, char **text_out);
-
 /* ---- content.c ---- */
 
-/* Without its texts and sketches. */
+/* Whether a table of its own has the digest of the content. */
+static inline bool digest_is_apart(const struct digests *d, int id)
+{
+	return d->set & DIGEST_BIT(id) && !digest_table[id]->offset;
+}
+
+/*
+ * A record of such a table: the bytes of the digest, and DIGEST_SUM_BYTES of
+ * their XXH3.  Nearly any bytes are a SiSe signature, so a page of zeros would
+ * pass for one.
+ */
+#define DIGEST_SUM_BYTES 2
+
+void digest_sum_store(struct digest_value v, uint8_t sum[DIGEST_SUM_BYTES]);
+
+/* False: the record is not what was stored, or no such digest. */
+bool digest_record_decode(int id, const MDB_val *record,
+			  struct digest_value *out);
+
+/* The digests in the record of the content; the set has all. */
 int content_load(struct catalog_txn *txn, uint32_t content,
 		 struct digests *out);
 

@@ -20,27 +20,21 @@ int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 	return err ? err : content_id_decode(&value, out);
 }
 
-static int sketches_put(struct catalog_txn *txn, const uint8_t *id,
-			const struct digests *d)
+static int digest_append(struct catalog_txn *txn, int digest,
+			 const uint8_t id[CONTENT_KEY_BYTES],
+			 struct digest_value v)
 {
-	const struct sketch_table *t;
-	int err = 0;
+	struct buf record = { 0 };
+	uint8_t sum[DIGEST_SUM_BYTES];
+	int err = buf_append(&record, v.bytes, v.len);
 
-	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
-		if (d->set & DIGEST_BIT(t->id))
-			err = t->put(txn, t->db, id, d->text[t->id]);
-	return err;
-}
-
-static int sketches_delete(struct catalog_txn *txn, const uint8_t *id,
-			   const struct digests *d)
-{
-	const struct sketch_table *t;
-	int err = 0;
-
-	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
-		if (d->set & DIGEST_BIT(t->id))
-			err = txn_delete(txn, t->db, id, CONTENT_KEY_BYTES);
+	digest_sum_store(v, sum);
+	if (!err)
+		err = buf_append(&record, sum, sizeof(sum));
+	if (!err)
+		err = txn_append(txn, DB_DIGESTS + digest, id,
+				 CONTENT_KEY_BYTES, record.data, record.len);
+	buf_release(&record);
 	return err;
 }
 
@@ -50,25 +44,21 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 	uint8_t identity[IDENTITY_KEY_BYTES];
 	uint8_t record[CONTENT_BYTES];
 	uint8_t id[CONTENT_KEY_BYTES];
-	struct buf texts = { 0 };
-	int err;
+	int digest, err;
 
 	store_be32(id, content);
 	content_store(d, record);
 	identity_key_store(d, identity);
 	err = txn_append(txn, DB_CONTENTS, id, sizeof(id), record,
 			 sizeof(record));
-	if (!err)
-		err = texts_store(d, &texts);
-	if (!err && texts.len)
-		err = txn_append(txn, DB_TEXTS, id, sizeof(id), texts.data,
-				 texts.len);
-	if (!err)
-		err = sketches_put(txn, id, d);
+	for (digest = 0; digest < DIGEST_COUNT && !err; digest++) {
+		if (digest_is_apart(d, digest))
+			err = digest_append(txn, digest, id,
+					    digest_value_of(d, digest));
+	}
 	if (!err)
 		err = txn_put(txn, DB_IDENTITIES, identity, sizeof(identity),
 			      id, sizeof(id));
-	buf_release(&texts);
 	return err;
 }
 
@@ -111,7 +101,7 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	uint8_t identity[IDENTITY_KEY_BYTES];
 	uint8_t id[CONTENT_KEY_BYTES];
 	struct digests d;
-	int err;
+	int digest, err;
 
 	err = content_load(txn, content, &d);
 	if (err)
@@ -119,10 +109,10 @@ static int content_delete(struct catalog_txn *txn, uint32_t content)
 	store_be32(id, content);
 	identity_key_store(&d, identity);
 	err = txn_delete(txn, DB_CONTENTS, id, sizeof(id));
-	if (!err && (d.set & CATALOG_TEXTS))
-		err = txn_delete(txn, DB_TEXTS, id, sizeof(id));
-	if (!err)
-		err = sketches_delete(txn, id, &d);
+	for (digest = 0; digest < DIGEST_COUNT && !err; digest++)
+		if (digest_is_apart(&d, digest))
+			err = txn_delete(txn, DB_DIGESTS + digest, id,
+					 sizeof(id));
 	if (!err)
 		err = txn_delete(txn, DB_IDENTITIES, identity,
 				 sizeof(identity));
@@ -165,27 +155,39 @@ int content_copy_drop(struct catalog_txn *txn, uint32_t content,
 
 /* ---- reading ---- */
 
-static int texts_get(struct catalog_txn *txn, uint32_t content, uint32_t wanted,
-		     struct digests *d)
+/* Without the digests in tables of their own. */
+static uint32_t set_here(const struct digests *d)
 {
-	MDB_val value;
-	int err = txn_get_content(txn, DB_TEXTS, content, &value);
+	uint32_t set = d->set;
+	int id;
 
-	if (err)
-		return err == -ENOENT ? -EUCLEAN : err;
-	return texts_decode(&value, wanted, d);
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if (digest_is_apart(d, id))
+			set &= ~DIGEST_BIT(id);
+	return set;
 }
 
-static int sketches_get(struct catalog_txn *txn, uint32_t content,
-			uint32_t wanted, struct digests *d)
+static int digest_get(struct catalog_txn *txn, uint32_t content, int id,
+		      struct digest_value *out)
 {
-	const struct sketch_table *t;
-	int err = 0;
+	MDB_val value;
+	int err = txn_get_content(txn, DB_DIGESTS + id, content, &value);
 
-	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
-		if (d->set & wanted & DIGEST_BIT(t->id))
-			err = t->text(txn, t->db, content, &d->text[t->id]);
+	if (!err && !digest_record_decode(id, &value, out))
+		err = -EUCLEAN;
 	return err;
+}
+
+/* Adds a digest that the content has. */
+static int digest_fetch(struct catalog_txn *txn, uint32_t content, int id,
+			struct digests *d)
+{
+	struct digest_value v;
+	int err = digest_get(txn, content, id, &v);
+
+	if (err == -ENOENT)
+		err = -EUCLEAN;
+	return err ? err : digest_put(d, id, v);
 }
 
 int catalog_content_brief(struct catalog_txn *txn, uint32_t content,
@@ -204,16 +206,17 @@ int catalog_content_some(struct catalog_txn *txn, uint32_t content,
 			 uint32_t wanted, struct digests *out)
 {
 	struct digests d;
-	int err;
+	uint32_t set;
+	int id, err;
 
 	err = content_load(txn, content, &d);
 	if (err)
 		return err;
-	if (d.set & wanted & CATALOG_TEXTS)
-		err = texts_get(txn, content, wanted, &d);
-	if (!err)
-		err = sketches_get(txn, content, wanted, &d);
-	d.set &= wanted | ~DIGEST_TEXTS;
+	set = d.set & ~set_here(&d) & wanted;
+	d.set = set_here(&d);
+	for (id = 0; id < DIGEST_COUNT && !err; id++)
+		if (set & DIGEST_BIT(id))
+			err = digest_fetch(txn, content, id, &d);
 	if (err)
 		digests_release(&d);
 	else
@@ -221,23 +224,41 @@ int catalog_content_some(struct catalog_txn *txn, uint32_t content,
 	return err;
 }
 
-int catalog_sise_get(struct catalog_txn *txn, uint32_t content,
-		     struct sise_signature *out)
+int catalog_sketch_get(struct catalog_txn *txn, uint32_t content,
+		       struct sketch *out)
 {
-	struct digests d;
-	const char *text;
-	int err =
-		catalog_content_some(txn, content, DIGEST_BIT(DIGEST_SISE), &d);
+	struct digest_value v;
+	int err = digest_get(txn, content, DIGEST_SIF, &v);
 
-	if (err)
-		return err;
-	text = d.text[DIGEST_SISE];
-	if (!text)
-		err = -ENOENT;
-	else if (sise_parse(text, strlen(text), out))
+	if (!err && sketch_unpack(v.bytes, v.len, out))
 		err = -EUCLEAN;
-	digests_release(&d);
 	return err;
+}
+
+int catalog_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
+			void *arg)
+{
+	struct record_scan s;
+	uint32_t content;
+	int result;
+
+	result = record_scan_open(txn, DB_DIGESTS + DIGEST_SIF, NULL, 0, &s);
+	if (result)
+		return result;
+	while ((result = record_scan_next(&s)) == 1) {
+		result = content_id_decode(&s.key, &content);
+		/* Its sum is not looked at: what is wrong is unpacked as
+		 * nothing, or finds nothing. */
+		if (!result && s.value.mv_size < DIGEST_SUM_BYTES)
+			result = -EUCLEAN;
+		if (!result)
+			result = each(arg, content, s.value.mv_data,
+				      s.value.mv_size - DIGEST_SUM_BYTES);
+		if (result)
+			break;
+	}
+	record_scan_close(&s);
+	return result;
 }
 
 int catalog_content_each(struct catalog_txn *txn,
@@ -259,7 +280,7 @@ int catalog_content_each(struct catalog_txn *txn,
 			result = content_decode(&s.value, &d);
 		if (result)
 			break;
-		d.set &= ~DIGEST_TEXTS;
+		d.set = set_here(&d);
 		result = each(arg, content, &d);
 		if (result)
 			break;

@@ -66,10 +66,6 @@ static const struct table tables[] = {
 	{ DB_NAMES, cross_check_name },
 	{ DB_LINKS, cross_check_link },
 	{ DB_CONTENTS, cross_check_content },
-	{ DB_TEXTS, cross_check_texts },
-	{ DB_SKETCHES, cross_check_sketch },
-	{ DB_TEXT_SKETCHES, cross_check_sketch },
-	{ DB_SHORT_SKETCHES, cross_check_short_sketch },
 	{ DB_IDENTITIES, cross_check_identity },
 	{ DB_COPIES, cross_check_copy },
 };
@@ -117,6 +113,9 @@ int catalog_check(struct catalog_txn *txn, const struct file_key *root,
 
 	for (i = 0; !err && i < sizeof(tables) / sizeof(tables[0]); i++)
 		err = check_table(&c, &tables[i]);
+	for (c.digest = 0; !err && c.digest < DIGEST_COUNT; c.digest++)
+		err = check_table(&c, &(struct table){ DB_DIGESTS + c.digest,
+						       cross_check_digest });
 	if (!err)
 		err = check_counts(&c);
 	if (!err && c.findings > CROSS_CHECK_REPORTED)

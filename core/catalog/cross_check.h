@@ -13,6 +13,7 @@ struct cross_check {
 	struct catalog_txn *txn;
 	const struct file_key *root; /* or NULL */
 	struct buf *report;
+	int digest; /* whose table is walked over */
 	unsigned findings;
 	struct catalog_counts counts; /* of the records walked over */
 };
@@ -46,12 +47,8 @@ int cross_check_link(struct cross_check *c, const MDB_val *key,
 		     const MDB_val *value);
 int cross_check_content(struct cross_check *c, const MDB_val *key,
 			const MDB_val *value);
-int cross_check_texts(struct cross_check *c, const MDB_val *key,
-		      const MDB_val *value);
-int cross_check_sketch(struct cross_check *c, const MDB_val *key,
+int cross_check_digest(struct cross_check *c, const MDB_val *key,
 		       const MDB_val *value);
-int cross_check_short_sketch(struct cross_check *c, const MDB_val *key,
-			     const MDB_val *value);
 int cross_check_identity(struct cross_check *c, const MDB_val *key,
 			 const MDB_val *value);
 int cross_check_copy(struct cross_check *c, const MDB_val *key,

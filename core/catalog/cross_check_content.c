@@ -21,16 +21,15 @@ static int check_record_of(struct cross_check *c, uint32_t content,
 	return cross_check_note_content(c, content, finding);
 }
 
-static int check_texts_of(struct cross_check *c, uint32_t content,
-			  const struct digests *d)
+static int check_digests_of(struct cross_check *c, uint32_t content,
+			    const struct digests *d)
 {
-	const struct sketch_table *t;
-	int err = check_record_of(c, content, DB_TEXTS, d->set & CATALOG_TEXTS,
-				  "texts and digest set disagree");
+	int id, err = 0;
 
-	for (t = sketch_tables; t < sketch_tables + SKETCH_TABLES && !err; t++)
-		err = check_record_of(c, content, t->db,
-				      d->set & DIGEST_BIT(t->id), t->finding);
+	for (id = 0; id < DIGEST_COUNT && !err; id++)
+		err = check_record_of(c, content, DB_DIGESTS + id,
+				      digest_is_apart(d, id),
+				      "digest set and digests disagree");
 	return err;
 }
 
@@ -69,7 +68,7 @@ int cross_check_content(struct cross_check *c, const MDB_val *key,
 		if (err)
 			return err;
 	}
-	err = check_texts_of(c, content, &d);
+	err = check_digests_of(c, content, &d);
 	if (!err)
 		err = check_identity_of(c, content, &d);
 	if (err)
@@ -80,63 +79,26 @@ int cross_check_content(struct cross_check *c, const MDB_val *key,
 		       err;
 }
 
-int cross_check_texts(struct cross_check *c, const MDB_val *key,
-		      const MDB_val *value)
+int cross_check_digest(struct cross_check *c, const MDB_val *key,
+		       const MDB_val *value)
 {
+	struct digest_value v;
 	uint32_t content;
 	struct digests d;
-	int found, err;
-
-	if (content_id_decode(key, &content))
-		return cross_check_note(c, "texts with a wrong key");
-	found = cross_check_find_content(c, content, &d);
-	if (found < 0)
-		return found;
-	if (!found)
-		return cross_check_note_content(c, content,
-						"texts and no record");
-	err = texts_decode(value, DIGEST_ALL, &d);
-	digests_release(&d);
-	return err == -EUCLEAN ? cross_check_note_content(c, content,
-							  "unreadable texts") :
-				 err;
-}
-
-/* readable: whether the value could be decoded. */
-static int check_sketch(struct cross_check *c, const MDB_val *key,
-			bool readable)
-{
-	struct digests d;
-	uint32_t content;
 	int found;
 
 	if (content_id_decode(key, &content))
-		return cross_check_note(c, "a sketch with a wrong key");
+		return cross_check_note(c, "a digest with a wrong key");
 	found = cross_check_find_content(c, content, &d);
 	if (found < 0)
 		return found;
 	if (!found)
 		return cross_check_note_content(c, content,
-						"a sketch and no record");
-	return readable ? 0 :
-			  cross_check_note_content(c, content,
-						   "an unreadable sketch");
-}
-
-int cross_check_sketch(struct cross_check *c, const MDB_val *key,
-		       const MDB_val *value)
-{
-	struct sif_sketch sketch;
-
-	return check_sketch(c, key, !sketch_decode(value, &sketch));
-}
-
-int cross_check_short_sketch(struct cross_check *c, const MDB_val *key,
-			     const MDB_val *value)
-{
-	struct short_sketch sketch;
-
-	return check_sketch(c, key, !short_sketch_decode(value, &sketch));
+						"a digest and no record");
+	return digest_record_decode(c->digest, value, &v) ?
+		       0 :
+		       cross_check_note_content(c, content,
+						"an unreadable digest");
 }
 
 int cross_check_identity(struct cross_check *c, const MDB_val *key,

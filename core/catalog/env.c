@@ -102,7 +102,7 @@ int env_open_tables(struct catalog *c, MDB_txn *mdb, bool create)
 	int i;
 
 	for (i = 0; !err && i < DB_COUNT; i++)
-		err = catalog_errno(mdb_dbi_open(mdb, catalog_db_names[i],
+		err = catalog_errno(mdb_dbi_open(mdb, catalog_db_name(i),
 						 create ? MDB_CREATE : 0,
 						 &c->dbs[i]));
 	/* An LMDB file of another program. */

@@ -201,12 +201,12 @@ int file_discard(struct catalog_txn *txn, const struct file_key *key)
 
 static bool digests_are_valid(const struct digests *d)
 {
-	size_t id;
+	int id;
 
 	for (id = 0; id < DIGEST_COUNT; id++)
-		if ((d->set & DIGEST_TEXTS & DIGEST_BIT(id)) && !d->text[id])
+		if (digest_is_apart(d, id) && !d->blocks[id].bytes)
 			return false;
-	return !(d->set & ~DIGEST_KEPT);
+	return !(d->set & ~DIGEST_KEPT) && d->set & DIGEST_BIT(DIGEST_XXH128);
 }
 
 int catalog_file_set_fresh(struct catalog_txn *txn, const struct file_key *key,

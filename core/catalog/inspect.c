@@ -40,11 +40,11 @@ struct inspector {
 
 /* ---- one record ---- */
 
-static int check_sketch(const MDB_val *value)
+static int check_digest(int id, const MDB_val *value)
 {
-	struct sif_sketch sketch;
+	struct digest_value v;
 
-	return sketch_decode(value, &sketch);
+	return digest_record_decode(id, value, &v) ? 0 : -EUCLEAN;
 }
 
 static int check_meta(const MDB_val *key, const MDB_val *value)
@@ -71,7 +71,6 @@ static int check_record(enum catalog_db db, const MDB_val *key,
 	struct file_key file, parent;
 	struct catalog_name name;
 	struct file_record r;
-	struct short_sketch short_sketch;
 	struct digests d;
 	uint32_t content;
 	int err;
@@ -89,16 +88,6 @@ static int check_record(enum catalog_db db, const MDB_val *key,
 	case DB_CONTENTS:
 		err = content_id_decode(key, &content);
 		return err ? err : content_decode(value, &d);
-	case DB_TEXTS:
-		err = content_id_decode(key, &content);
-		return err ? err : texts_check(value);
-	case DB_SKETCHES:
-	case DB_TEXT_SKETCHES:
-		err = content_id_decode(key, &content);
-		return err ? err : check_sketch(value);
-	case DB_SHORT_SKETCHES:
-		err = content_id_decode(key, &content);
-		return err ? err : short_sketch_decode(value, &short_sketch);
 	case DB_IDENTITIES:
 		return content_id_decode(value, &content);
 	case DB_COPIES:
@@ -111,10 +100,10 @@ static int check_record(enum catalog_db db, const MDB_val *key,
 		return check_no_value(file_key_decode(key, &file), value);
 	case DB_META:
 		return check_meta(key, value);
-	case DB_COUNT:
-		break;
+	default:
+		err = content_id_decode(key, &content);
+		return err ? err : check_digest(db - DB_DIGESTS, value);
 	}
-	return -EINVAL;
 }
 
 /* ---- the copy ---- */
@@ -186,7 +175,7 @@ static int copy_open(struct inspector *in, size_t size)
 	if (!err)
 		err = begin_batch(in);
 	for (i = 0; !err && i < DB_COUNT; i++)
-		err = catalog_errno(mdb_dbi_open(in->write, catalog_db_names[i],
+		err = catalog_errno(mdb_dbi_open(in->write, catalog_db_name(i),
 						 MDB_CREATE, &in->to_dbs[i]));
 	buf_release(&path);
 	in->copy_error = err;
@@ -332,7 +321,7 @@ static int tables_open(struct inspector *in, bool *empty_out)
 		return err;
 	*empty_out = st.ms_entries == 0;
 	for (i = 0; !err && !*empty_out && i < DB_COUNT; i++)
-		err = catalog_errno(mdb_dbi_open(in->read, catalog_db_names[i],
+		err = catalog_errno(mdb_dbi_open(in->read, catalog_db_name(i),
 						 0, &in->from_dbs[i]));
 	/* An LMDB file of another program. */
 	return err == -ENOENT ? -EUCLEAN : err;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/bytes.h"
+#include "core/base/xxh3.h"
 
 static const uint8_t meta_magic[8] = "kinfscat";
 
@@ -141,33 +142,55 @@ int file_record_decode(const MDB_val *bytes, struct file_record *out)
 	return 0;
 }
 
-/* Digests that are not in the set are stored as zeros. */
+/* Size, set, and the digests of struct digests in order of enum digest_id; zeros
+ * for those that are not in the set. */
 void content_store(const struct digests *d, uint8_t *bytes)
 {
-	memset(bytes, 0, CONTENT_BYTES);
-	memcpy(bytes, d->xxh128, 16);
-	store_le64(bytes + 16, d->size);
-	if (d->set & DIGEST_BIT(DIGEST_SIMHASH))
-		store_le64(bytes + 24, d->simhash);
-	if (d->set & DIGEST_BIT(DIGEST_RDC))
-		memcpy(bytes + 32, d->traits, 16);
-	store_le32(bytes + 48, d->set | DIGEST_BIT(DIGEST_XXH128));
+	const uint8_t *from;
+	int id;
+
+	store_le64(bytes, d->size);
+	store_le32(bytes + 8, d->set);
+	bytes += 12;
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		size_t len = digest_table[id]->len;
+
+		if (!digest_table[id]->offset)
+			continue;
+		from = digest_value_of(d, id).bytes;
+		if (from)
+			memcpy(bytes, from, len);
+		else
+			memset(bytes, 0, len);
+		bytes += len;
+	}
 }
 
 int content_decode(const MDB_val *bytes, struct digests *out)
 {
 	const uint8_t *p = bytes->mv_data;
 	struct digests d = { 0 };
+	uint32_t set;
+	int id;
 
 	if (bytes->mv_size != CONTENT_BYTES)
 		return -EUCLEAN;
-	d.set = load_le32(p + 48);
-	if ((d.set & ~DIGEST_KEPT) || !(d.set & DIGEST_BIT(DIGEST_XXH128)))
+	d.size = load_le64(p);
+	set = load_le32(p + 8);
+	if ((set & ~DIGEST_KEPT) || !(set & DIGEST_BIT(DIGEST_XXH128)))
 		return -EUCLEAN;
-	memcpy(d.xxh128, p, 16);
-	d.size = load_le64(p + 16);
-	d.simhash = load_le64(p + 24);
-	memcpy(d.traits, p + 32, 16);
+	p += 12;
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		struct digest_value v = { p, digest_table[id]->len };
+
+		if (!digest_table[id]->offset)
+			continue;
+		if (!digest_is_valid(id, v))
+			return -EUCLEAN;
+		(void)digest_put(&d, id, v);
+		p += v.len;
+	}
+	d.set = set;
 	*out = d;
 	return 0;
 }
@@ -326,4 +349,26 @@ int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 	if (!err)
 		*key_out = key;
 	return err;
+}
+
+/* ---- a digest in a table of its own ---- */
+
+void digest_sum_store(struct digest_value v, uint8_t sum[DIGEST_SUM_BYTES])
+{
+	store_le16(sum, (uint16_t)XXH3_64bits(v.bytes, v.len));
+}
+
+bool digest_record_decode(int id, const MDB_val *record,
+			  struct digest_value *out)
+{
+	const uint8_t *bytes = record->mv_data;
+	uint8_t sum[DIGEST_SUM_BYTES];
+
+	if (record->mv_size < DIGEST_SUM_BYTES)
+		return false;
+	*out = (struct digest_value){ bytes,
+				      record->mv_size - DIGEST_SUM_BYTES };
+	digest_sum_store(*out, sum);
+	return !memcmp(sum, bytes + out->len, sizeof(sum)) &&
+	       digest_is_valid((enum digest_id)id, *out);
 }

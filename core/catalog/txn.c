@@ -8,21 +8,19 @@
 
 #include "core/base/bytes.h"
 
-const char *const catalog_db_names[DB_COUNT] = {
-	[DB_META] = "meta",
-	[DB_FILES] = "files",
-	[DB_NAMES] = "names",
-	[DB_LINKS] = "links",
-	[DB_CONTENTS] = "contents",
-	[DB_TEXTS] = "texts",
-	[DB_SKETCHES] = "sketches",
-	[DB_TEXT_SKETCHES] = "text_sketches",
-	[DB_SHORT_SKETCHES] = "short_sketches",
-	[DB_IDENTITIES] = "identities",
-	[DB_COPIES] = "copies",
-	[DB_PENDING] = "pending",
+static const char *const db_names[DB_DIGESTS] = {
+	[DB_META] = "meta",         [DB_FILES] = "files",
+	[DB_NAMES] = "names",       [DB_LINKS] = "links",
+	[DB_CONTENTS] = "contents", [DB_IDENTITIES] = "identities",
+	[DB_COPIES] = "copies",     [DB_PENDING] = "pending",
 	[DB_DIRTY] = "dirty",
 };
+
+const char *catalog_db_name(int db)
+{
+	return db < DB_DIGESTS ? db_names[db] :
+				 digest_table[db - DB_DIGESTS]->name;
+}
 
 int catalog_errno(int rc)
 {

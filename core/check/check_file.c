@@ -116,7 +116,7 @@ static int append_differing(const struct digests *kept,
 			err = digest_format(made, (enum digest_id)id, &b);
 		if (!err && strcmp(a.data, b.data) != 0)
 			err = buf_append_format(out, " %s",
-						digest_infos[id].name);
+						digest_table[id]->name);
 	}
 	buf_release(&a);
 	buf_release(&b);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <iconv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,16 +9,15 @@
 #include "core/base/array.h"
 #include "core/cli/cli.h"
 #include "core/cli/similar/foreign.h"
-#include "core/digest/text/encoding.h"
 
 #define HEADER "# file: "
 
 /* "sise:TEXT".  NULL when arg does not begin with the name of a digest. */
-static const struct digest_info *prefix_of(const char *arg,
-					   const char **text_out)
+static const struct digest_ops *prefix_of(const char *arg,
+					  const char **text_out)
 {
 	const char *colon = strchr(arg, ':');
-	const struct digest_info *info;
+	const struct digest_ops *info;
 	char *name;
 
 	if (!colon)
@@ -63,7 +63,7 @@ static int add_operand(struct operands *o, const char *name, size_t len)
 static int take_attribute(struct list *l, char *line)
 {
 	char *value = strstr(line, "=\"");
-	const struct digest_info *info;
+	const struct digest_ops *info;
 	size_t len;
 
 	if (!strncmp(line, HEADER, strlen(HEADER)))
@@ -217,35 +217,56 @@ static bool find_format(const char *text, const struct foreign **out)
 	return *out || !strncmp(text, HEADER, strlen(HEADER));
 }
 
+/* Of UTF-16 by its byte order mark, or by the zero byte of an ASCII character at
+ * its start.  NULL: it is something else. */
+static const char *encoding_of(const struct buf *bytes)
+{
+	const uint8_t *b = (const uint8_t *)bytes->data;
+
+	if (bytes->len < 2)
+		return NULL;
+	if ((b[0] == 0xff && b[1] == 0xfe) || (b[0] && !b[1]))
+		return "UTF-16LE";
+	return (b[0] == 0xfe && b[1] == 0xff) || (!b[0] && b[1]) ? "UTF-16BE" :
+								   NULL;
+}
+
+/* What cannot be converted ends the text. */
+static int convert(const struct buf *bytes, const char *encoding,
+		   struct buf *out)
+{
+	iconv_t converter = iconv_open("UTF-8", encoding);
+	size_t from_len = bytes->len, to_len = 2 * bytes->len;
+	char *from = bytes->data, *to;
+	int err = converter == (iconv_t)-1 ? -errno : 0;
+
+	if (err)
+		return err;
+	err = buf_reserve(out, to_len);
+	if (!err) {
+		to = out->data;
+		(void)iconv(converter, &from, &from_len, &to, &to_len);
+		out->len = (size_t)(to - out->data);
+		out->data[out->len] = '\0';
+	}
+	(void)iconv_close(converter);
+	return err;
+}
+
 /* In UTF-8 without a byte order mark. */
 static int decode(const struct buf *bytes, struct buf *out)
 {
-	const uint8_t *data = (const uint8_t *)bytes->data;
-	size_t head = bytes->len < ENCODING_HEAD ? bytes->len : ENCODING_HEAD;
-	enum encoding encoding = encoding_detect(data, head);
-	struct encoding_progress done = { 0 };
-	const char *text;
+	const char *encoding = encoding_of(bytes);
 	int err;
 
 	out->len = 0;
-	if (encoding == ENCODING_ASCII || encoding == ENCODING_NONE)
-		err = buf_append(out, bytes->data, bytes->len);
-	else
-		err = buf_reserve(out, 2 * bytes->len + ENCODING_CHARACTER);
-	if (err)
-		return err;
-	if (!out->len) {
-		encoding_decode(encoding, data, bytes->len,
-				(uint8_t *)out->data, 2 * bytes->len, &done);
-		out->len = done.written;
-		out->data[out->len] = '\0';
-	}
-	text = out->data;
-	if (!strncmp(text, "\xef\xbb\xbf", 3)) {
-		memmove(out->data, text + 3, out->len - 2);
+	err = encoding ? convert(bytes, encoding, out) :
+			 buf_append(out, bytes->data, bytes->len);
+	if (!err && !strncmp(out->data, "\xef\xbb\xbf", 3)) {
+		memmove(out->data, out->data + 3, out->len - 2);
 		out->len -= 3;
 	}
-	return 0;
+	return err;
 }
 
 static int read_more(FILE *file, size_t most, struct buf *out)
@@ -320,7 +341,7 @@ static int content_read(struct reader *r, const char *path, struct digests *out)
 
 int operands_look(const char *arg, struct operands *out)
 {
-	const struct digest_info *info;
+	const struct digest_ops *info;
 	const char *text;
 	int err;
 

@@ -61,9 +61,8 @@ struct reader_part {
 	uint64_t left;
 };
 
-static ssize_t fill(void *arg, void *buffer, size_t len)
+static ssize_t fill(struct reader_part *p, void *buffer, size_t len)
 {
-	struct reader_part *p = arg;
 	ssize_t got;
 
 	if (p->left < len)

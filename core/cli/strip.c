@@ -27,7 +27,7 @@ static void strip_fail(struct strip *s, const char *path, int err)
 	s->failed++;
 }
 
-static bool is_digest(const struct digest_info *info, const struct buf *value)
+static bool is_digest(const struct digest_ops *info, const struct buf *value)
 {
 	struct digests d = { 0 };
 	bool is = !digest_parse(info->id, value->data, value->len, &d);
@@ -38,7 +38,7 @@ static bool is_digest(const struct digest_info *info, const struct buf *value)
 
 /* 1 when there was one to remove, 0 or a negative errno. */
 static int strip_attribute(const struct strip *s, const char *path,
-			   const struct digest_info *info)
+			   const struct digest_ops *info)
 {
 	struct buf value = { 0 };
 	int err = mount_get_attribute(path, info->attribute, &value);
@@ -62,7 +62,7 @@ static void strip_file(struct strip *s, const char *path)
 	for (id = 0; id < DIGEST_COUNT; id++) {
 		if (id == DIGEST_SDHASH) /* never listed, so never copied */
 			continue;
-		err = strip_attribute(s, path, &digest_infos[id]);
+		err = strip_attribute(s, path, digest_table[id]);
 		if (err < 0) {
 			strip_fail(s, path, err);
 			break;

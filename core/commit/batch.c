@@ -3,7 +3,6 @@
 
 #include "core/base/err.h"
 #include "core/commit/commit_impl.h"
-#include "core/index/texts.h"
 
 /* Applies the events in one transaction. */
 static int write_batch(struct committer *c, const struct event *ev,
@@ -50,7 +49,7 @@ static int write_batch_growing(struct committer *c, const struct event *ev,
 static int index_add_content(struct committer *c, struct catalog_txn *txn,
 			     uint32_t content)
 {
-	struct sif_sketch sketch;
+	struct sketch sketch;
 	struct digests d;
 	int err = catalog_content_brief(txn, content, &d);
 	bool has_sketch;
@@ -66,25 +65,9 @@ static int index_add_content(struct committer *c, struct catalog_txn *txn,
 			 has_sketch ? &sketch : NULL);
 }
 
-static int index_add_text(struct committer *c, struct catalog_txn *txn,
-			  uint32_t content)
-{
-	struct sif_sketch sketch;
-	int err;
-
-	if (!c->context.texts)
-		return 0;
-	err = catalog_text_sketch_get(txn, content, &sketch);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	return texts_add(c->context.texts, content, &sketch);
-}
-
 static void index_remove_content(struct committer *c, uint32_t content)
 {
 	index_remove(c->context.index, content);
-	if (c->context.texts)
-		index_remove(c->context.texts, content);
 }
 
 static int index_added(struct committer *c, struct catalog_txn *txn,
@@ -97,8 +80,6 @@ static int index_added(struct committer *c, struct catalog_txn *txn,
 	for (i = 0; i < ch->added_count && !err; i++) {
 		gate_pass(&c->gate, &slice_ns);
 		err = index_add_content(c, txn, ch->added[i]);
-		if (!err)
-			err = index_add_text(c, txn, ch->added[i]);
 	}
 	return err;
 }
@@ -106,44 +87,21 @@ static int index_added(struct committer *c, struct catalog_txn *txn,
 /* From so many on a bulk load (index_load_begin()) is worth its cost. */
 #define LOAD_CONTENTS 256
 
-static int load_begin(struct committer *c)
-{
-	int err = index_load_begin(c->context.index);
-
-	if (err || !c->context.texts)
-		return err;
-	err = index_load_begin(c->context.texts);
-	if (err)
-		(void)index_load_end(c->context.index);
-	return err;
-}
-
-static int load_end(struct committer *c)
-{
-	int err = index_load_end(c->context.index), texts_err = 0;
-
-	if (c->context.texts)
-		texts_err = index_load_end(c->context.texts);
-	return err ? err : texts_err;
-}
-
 static int load_added(struct committer *c, struct catalog_txn *txn,
 		      const struct catalog_changes *ch)
 {
-	int err = load_begin(c), end_err;
+	int err = index_load_begin(c->context.index), end_err;
 
 	if (err)
 		return err;
 	err = index_added(c, txn, ch);
-	end_err = load_end(c);
+	end_err = index_load_end(c->context.index);
 	return err ? err : end_err;
 }
 
 static void not_indexed(struct committer *c, int err)
 {
 	index_distrust_counts(c->context.index);
-	if (c->context.texts)
-		index_distrust_counts(c->context.texts);
 	logger_print(c->context.log,
 		     "index: %s; near-duplicates will be missing "
 		     "until the next mount",

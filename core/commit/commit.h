@@ -82,7 +82,6 @@ struct commit_context {
 	const struct source *source;
 	struct catalog *catalog;
 	struct index *index;
-	struct index *texts;       /* NULL: sketches of texts are not kept */
 	struct throttle *throttle; /* NULL: the host is never busy */
 	const struct logger *log;
 	void *ctx; /* of the functions below */

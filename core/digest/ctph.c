@@ -491,3 +491,34 @@ uint32_t ctph_rolling_value(const struct ctph *c)
 	}
 	return sums + shifted;
 }
+
+/* ---- the part of a fingerprint ---- */
+
+static int part_begin(void *state, const struct digest_stream *stream)
+{
+	bool sise = stream->set & DIGEST_BIT(DIGEST_SISE);
+	bool ssdeep = stream->set & DIGEST_BIT(DIGEST_SSDEEP);
+
+	ctph_init(state, (sise ? CTPH_SISE : 0) | (ssdeep ? CTPH_SSDEEP : 0));
+	ctph_expect(state, stream->size);
+	return 0;
+}
+
+static int part_update(void *state, const void *data, size_t len)
+{
+	ctph_update(state, data, len);
+	return 0;
+}
+
+static int part_zeros(void *state, uint64_t len)
+{
+	ctph_update_zeros(state, len);
+	return 0;
+}
+
+const struct digest_part ctph_part = {
+	.size = sizeof(struct ctph),
+	.begin = part_begin,
+	.update = part_update,
+	.zeros = part_zeros,
+};

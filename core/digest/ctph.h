@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/digest/digest.h"
+
 /*
  * Context triggered piecewise hashing, what SiSe and ssdeep have in common: a
  * rolling hash of 7 bytes cuts the file into pieces, and a piece becomes 12
@@ -85,5 +87,16 @@ static inline bool ctph_sise_comes_by(const struct ctph *c, uint64_t size,
 
 /* The rolling value after the last byte. */
 uint32_t ctph_rolling_value(const struct ctph *c);
+
+/* What SiSe and ssdeep are finished from: a struct ctph. */
+extern const struct digest_part ctph_part;
+
+/* The binary form of pieces of so many bits, the first in the highest ones;
+ * zeros fill the last byte.  Unpacking moves *at behind it; false: this is not
+ * what ctph_pack() makes of count pieces. */
+int ctph_pack(const uint16_t *pieces, size_t count, unsigned bits,
+	      struct buf *out);
+bool ctph_unpack(const uint8_t **at, const uint8_t *end, size_t count,
+		 unsigned bits, uint16_t *out);
 
 #endif

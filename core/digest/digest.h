@@ -7,32 +7,30 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
+#include "core/base/bytes.h"
 
 /*
  * The digests of one content, their names and their text forms.
  *
  * Everything in this folder is a pure function of the bytes.  Digests know
- * nothing of files, storage or threads but those of team.h; the names are those
- * of the extended attributes that carry them.
+ * nothing of files, storage or threads; the names are those of the extended
+ * attributes that carry them.
  *
  * Objects
  *
  *   fingerprint  computes any set of digests of a stream in one pass
- *                (fingerprint.h); it drives the parts below
- *   digests      the result: struct digests here.  Fixed-size digests are
- *                numbers, those that vary in length are kept as their text.
- *   parts        one file or folder for each digest: X_init or X_begin once,
- *                X_update for each piece of the stream, X_final.  Their state
+ *                (fingerprint.h)
+ *   digests      the result: the bytes of each digest.  Text is made of them
+ *                for attributes, output and exchange, and read from these.
+ *   row          struct digest_ops, all that is known of a digest, in the
+ *                digest's own file; digest_table has them all
+ *   part         struct digest_part, what a stream goes through.  A part may
+ *                serve two digests: ctph.h serves SiSe and ssdeep.  Its state
  *                is bounded whatever the length of the stream, but for sdhash.
- *                ctph.h is shared by SiSe and ssdeep, window_sample.h and
- *                bottom_k.h by SimHash and the sketches.
- *   text form    X_format() appends it, X_parse() reads it and refuses every
- *                text that X_format() would not write
- *   comparison   digest_compare(): one measure of two contents, 0..100
  *
- * A new digest gets an id below, a line in digest_infos, its format and parse
- * functions in digest.c, and a part in fingerprint.c; attributes, options,
- * command lines, the catalog and the export know it from then on.
+ * A new digest is an id below, a file with a row, and the row's line in
+ * digest_table; attributes, options, command lines, the catalog and the export
+ * know it from then on.
  *
  * What must never happen
  *
@@ -47,75 +45,136 @@ enum digest_id {
 	DIGEST_SISE,    /* SiSe, Gayoso Martinez et al. 2020, clean form */
 	DIGEST_SIMHASH, /* Charikar 2002; Roth, Similarity Index v2.0, 2013 */
 	DIGEST_RDC,     /* similarity traits, [MS-RDC] 3.1.5.4.1 */
-	DIGEST_SIF,     /* Manber 1994, as a bottom-k sketch */
+	DIGEST_SIF,     /* Manber 1994, as a bounded sketch */
 	DIGEST_SSDEEP,  /* Kornblum 2006, as ssdeep 2.14.1 */
 	DIGEST_XXH128,  /* XXH3, 128 bits: the identity of the content */
-	DIGEST_SIF8,    /* as sif, of windows of 8 bytes: short_sketch.h */
 	DIGEST_SDHASH,  /* Roussev 2010; grows with the content */
 	DIGEST_TLSH,    /* Oliver, Cheng, Chen 2013, as TLSH 4.12.1 */
 	DIGEST_SHA256,  /* FIPS 180-4 */
-	DIGEST_TEXT,    /* sif of the normalised text; only of texts */
 	DIGEST_COUNT
 };
 
 #define DIGEST_BIT(id) (1u << (id))
 #define DIGEST_ALL (DIGEST_BIT(DIGEST_COUNT) - 1)
 
-/* Those that are kept of a content if the user wants them. */
-#define DIGEST_KEPT (DIGEST_ALL & ~DIGEST_BIT(DIGEST_SDHASH))
+/* The digests of one content.  XXH128 and size are always there: they are the
+ * content's identity.  Another digest has bytes if its bit is set. */
+struct digests {
+	uint32_t set;       /* DIGEST_BIT()s */
+	uint64_t size;      /* bytes that were digested */
+	uint8_t xxh128[16]; /* canonical order, as xxhsum -H2 prints it */
+	uint8_t simhash[8]; /* big-endian */
+	uint8_t traits[16]; /* 0..63 each */
+	/* Of those that are not kept above. */
+	struct digest_block {
+		uint8_t *bytes; /* owned; NULL: none */
+		size_t len;
+	} blocks[DIGEST_COUNT];
+};
 
-/* Those that are for other programs, and nothing here needs. */
-#define DIGEST_EXCHANGE (DIGEST_BIT(DIGEST_TLSH) | DIGEST_BIT(DIGEST_SHA256))
+/* The bytes of one digest, which belong to a struct digests or a record. */
+struct digest_value {
+	const uint8_t *bytes;
+	size_t len;
+};
 
-/* Those that are kept of every content, unless the user says otherwise. */
-#define DIGEST_DEFAULT (DIGEST_KEPT & ~DIGEST_EXCHANGE)
+/* ---- rows ---- */
 
-/* Those that are kept as a string. */
-#define DIGEST_TEXTS                                             \
-	(DIGEST_BIT(DIGEST_SISE) | DIGEST_BIT(DIGEST_SIF) |      \
-	 DIGEST_BIT(DIGEST_SSDEEP) | DIGEST_BIT(DIGEST_SDHASH) | \
-	 DIGEST_BIT(DIGEST_SIF8) | DIGEST_BIT(DIGEST_TEXT) | DIGEST_EXCHANGE)
+/* What a part is told of a stream before it begins. */
+struct digest_stream {
+	uint32_t set;       /* the digests that are wanted */
+	uint64_t size;      /* UINT64_MAX: not known */
+	const char *name;   /* stands in an sdhash; borrowed until final */
+	size_t sdhash_most; /* the longest line of an sdhash */
+};
 
-struct digest_info {
+struct digest_part {
+	size_t size; /* of the state, all zeros before the first begin */
+	int (*begin)(void *state, const struct digest_stream *stream);
+	int (*update)(void *state, const void *data, size_t len);
+	/* Many zero bytes as if they were data; NULL: by update. */
+	int (*zeros)(void *state, uint64_t len);
+	void (*release)(void *state); /* NULL: it owns nothing */
+};
+
+enum {
+	DIGEST_IS_KEPT = 1,     /* in the catalog, if the user wants it */
+	DIGEST_IS_EXCHANGE = 2, /* for other programs; nothing here needs it */
+	DIGEST_IS_DEFAULT = 4,  /* kept unless the user says otherwise */
+};
+
+struct digest_ops {
 	enum digest_id id;
 	const char *name;      /* "sise": in options and on command lines */
 	const char *attribute; /* "user.sise" */
+	unsigned flags;
+	/* Place in the list of attributes, where the short ones come first, as
+	 * they nearly always fit; 0: not there. */
+	unsigned listed;
+	size_t len;    /* of all values; 0: they differ in length */
+	size_t offset; /* in struct digests; 0: in blocks */
+	const struct digest_part *part;
+	/* Appends the bytes.  -ENODATA: this content has no such digest. */
+	int (*final)(void *state, struct buf *out);
+	/* Appends the text form, without NUL or newline at the end. */
+	int (*format)(struct digest_value v, struct buf *out);
+	/* Appends the bytes.  -EINVAL. */
+	int (*parse)(const char *text, size_t len, struct buf *out);
+	/* -EINVAL for bytes that cannot be a digest; NULL: all of that length
+	 * can be. */
+	int (*check)(struct digest_value v);
+	/* 0..100; NULL: there is no such measure. */
+	int (*compare)(struct digest_value a, struct digest_value b,
+		       int *score_out);
 };
 
+extern const struct digest_ops digest_sise, digest_simhash, digest_rdc,
+	digest_sif, digest_ssdeep, digest_xxh128, digest_sdhash, digest_tlsh,
+	digest_sha256;
+
 /* Indexed by enum digest_id. */
-extern const struct digest_info digest_infos[DIGEST_COUNT];
+extern const struct digest_ops *const digest_table[DIGEST_COUNT];
+
+/* The DIGEST_BIT()s of rows with one of the flags. */
+uint32_t digests_with(unsigned flags);
+
+#define DIGEST_KEPT digests_with(DIGEST_IS_KEPT)
+#define DIGEST_EXCHANGE digests_with(DIGEST_IS_EXCHANGE)
+#define DIGEST_DEFAULT digests_with(DIGEST_IS_DEFAULT)
 
 /* By any of its names: "rdc", "rdc.traits" or "user.rdc.traits".  NULL if there
  * is none. */
-const struct digest_info *digest_find(const char *name);
+const struct digest_ops *digest_find(const char *name);
 
 /* The DIGEST_BIT()s of names separated by commas or colons, and that of XXH128.
  * -EINVAL when one is no digest. */
 int digest_parse_set(const char *names, uint32_t *set_out);
 
 /* By the field name alone, as in lines NAME=TEXT; NULL: there is none. */
-const struct digest_info *digest_named(const char *name, size_t len);
+const struct digest_ops *digest_named(const char *name, size_t len);
 
-/*
- * The digests of one content.  set says which fields are valid; XXH128 and
- * size are always there, they are the content's identity.
- */
-struct digests {
-	uint32_t set;       /* DIGEST_BIT()s */
-	uint64_t size;      /* bytes that were digested */
-	uint8_t xxh128[16]; /* canonical order, as xxhsum -H2 prints it */
-	uint64_t simhash;
-	uint8_t traits[16];
-	/* Owned, NUL-terminated; NULL when not set, and always for those that
-	 * are not in DIGEST_TEXTS. */
-	char *text[DIGEST_COUNT];
-};
+/* ---- digests ---- */
 
 void digests_release(struct digests *d);
 int digests_copy(const struct digests *from, struct digests *out);
 
-/* Appends the text form, without NUL or newline at the end.  -ENODATA when id
- * is not in d->set. */
+/* Valid until d is changed; no bytes when id is not in d->set. */
+struct digest_value digest_value_of(const struct digests *d, enum digest_id id);
+
+/* Whether bytes from elsewhere can be that digest. */
+bool digest_is_valid(enum digest_id id, struct digest_value v);
+
+/* Sets the digest to a copy of bytes that are valid.  -ENOMEM. */
+int digest_put(struct digests *d, enum digest_id id, struct digest_value v);
+
+static inline uint64_t digests_simhash(const struct digests *d)
+{
+	return load_be64(d->simhash);
+}
+
+/* ---- text ---- */
+
+/* Appends the text form.  -ENODATA when id is not in d->set. */
 int digest_format(const struct digests *d, enum digest_id id, struct buf *out);
 
 /* A line of digests_format_lines(); what it points to is not terminated. */
@@ -131,12 +190,14 @@ int digest_line_next(const char **at, struct digest_line *out);
 int digests_format_lines(const struct digests *d, uint32_t set,
 			 struct buf *out);
 
-/* The reverse: sets one field of d and its bit.  A SiSe signature of any length
- * is cut to ours, and TLSH is read in lower case and without T1, too.  -EINVAL
- * when text is not the text form of that digest, character for character; d is
- * untouched then. */
+/* The reverse: sets one digest of d.  A SiSe signature of any length is cut to
+ * ours, and TLSH is read in lower case and without T1, too.  -EINVAL when text
+ * is not the text form of that digest, character for character; d is untouched
+ * then. */
 int digest_parse(enum digest_id id, const char *text, size_t len,
 		 struct digests *d);
+
+/* ---- comparing ---- */
 
 /*
  * How alike two contents are by one measure, 0..100.
@@ -147,28 +208,36 @@ int digest_parse(enum digest_id id, const char *text, size_t len,
  *   rdc      100 * equal traits / 16, rounded down; all-zero traits mean
  *            "not computed" and score 0
  *   sif      the share of the larger content's windows that the other has,
- *            estimated (sif.h), rounded; sketches without a sample say nothing
- *   text     the same of the normalised texts (text/text_sif.h)
+ *            estimated, rounded; sketches without a sample say nothing
  *   ssdeep   what ssdeep says
- *   sif8     the same by windows of 8 bytes, of the content with more windows
  *   sdhash   the score of sdhash 3.4 less its accidents (sdhash.h)
  *   xxh128   100 when hash and size are equal, else 0
  *   sha256   100 when it is equal, else 0
  *
  * TLSH has a distance and no percentage: digest_tlsh_distance().
  *
- * -ENODATA when one side lacks the digest or nothing can be said, -EINVAL when
- * a text is malformed or two sketches have different windows, -ENOMEM.
+ * -ENODATA when one side lacks the digest or nothing can be said, -ENOMEM.
  */
 int digest_compare(enum digest_id id, const struct digests *a,
 		   const struct digests *b, int *score_out);
 
-/* Its sif8; false: it has none. */
-struct short_sketch;
-bool digests_short_sketch(const struct digests *d, struct short_sketch *out);
+/* Reads the sketch.  -ENODATA: there is none; -EINVAL. */
+struct sketch;
+int digests_sketch(const struct digests *d, struct sketch *out);
 
-/* 0 (most alike) to 2473, with the lengths.  -ENODATA, -EINVAL. */
+/* 0 (most alike) to 2473, with the lengths.  -ENODATA. */
 int digest_tlsh_distance(const struct digests *a, const struct digests *b,
 			 int *distance_out);
+
+/* ---- for rows ---- */
+
+/* Of digests that are printed as lower-case hex digits. */
+int digest_format_hex(struct digest_value v, struct buf *out);
+int digest_parse_hex(const char *text, size_t text_len, size_t len,
+		     struct buf *out);
+
+/* 100 when the bytes are equal, else 0. */
+int digest_compare_equal(struct digest_value a, struct digest_value b,
+			 int *score_out);
 
 #endif

@@ -2,7 +2,6 @@
 #ifndef CORE_DIGEST_FINGERPRINT_H
 #define CORE_DIGEST_FINGERPRINT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,30 +44,6 @@ int fingerprint_update(struct fingerprint *fp, const void *data, size_t len);
 /* Adds zero bytes as if they were data, at the speed at which XXH128 goes over
  * memory, and sdhash when that is in the set. */
 int fingerprint_update_zeros(struct fingerprint *fp, uint64_t len);
-
-/*
- * The work in parts that share nothing: several threads may do them at the
- * same time, each part in the order of the stream.  update does all of them.
- */
-enum fingerprint_part {
-	FINGERPRINT_PIECES,   /* SiSe, ssdeep */
-	FINGERPRINT_CHUNKS,   /* RDC */
-	FINGERPRINT_SHINGLES, /* SimHash, sif8 */
-	FINGERPRINT_SAMPLES,  /* sif */
-	FINGERPRINT_IDENTITY, /* size, XXH128 */
-	FINGERPRINT_FEATURES, /* sdhash */
-	FINGERPRINT_TRIPLETS, /* TLSH */
-	FINGERPRINT_EVIDENCE, /* SHA-256 */
-	FINGERPRINT_TEXT,     /* sif of the text */
-	FINGERPRINT_PARTS
-};
-
-/* Whether the digests asked for need that part. */
-bool fingerprint_has_part(const struct fingerprint *fp,
-			  enum fingerprint_part part);
-
-int fingerprint_update_part(struct fingerprint *fp, enum fingerprint_part part,
-			    const void *data, size_t len);
 
 /* The digests of everything since begin; the caller releases them. */
 int fingerprint_final(struct fingerprint *fp, struct digests *out);

@@ -44,6 +44,13 @@ int sise_init_from(struct ctph *c, uint64_t block_size);
 /* Appends "6144(6143):pairs::3072(3071):pairs".  -ENOMEM. */
 int sise_format(const struct sise_signature *sig, struct buf *out);
 
+/* Appends the binary form (sise_pack.c).  -ENOMEM. */
+int sise_pack(const struct sise_signature *sig, struct buf *out);
+
+/* -EINVAL when it is no binary form of a signature; out is not specified
+ * then. */
+int sise_unpack(struct digest_value v, struct sise_signature *out);
+
 /* Parts longer than SISE_MAX_PAIRS are cut to that.  -EINVAL when text is no
  * signature; out is not specified then. */
 int sise_parse(const char *text, size_t len, struct sise_signature *out);

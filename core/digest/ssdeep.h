@@ -41,6 +41,15 @@ int ssdeep_read(const struct ctph *c, struct ssdeep_signature *out);
 /* Appends "48:chars:chars".  -ENOMEM. */
 int ssdeep_format(const struct ssdeep_signature *sig, struct buf *out);
 
+/* Appends the binary form: log2 of a third of the block size, or 255 and the
+ * block size as a varint; the length of both parts, a byte each; the characters
+ * of each part, 6 bits each, from a new byte on.  -ENOMEM. */
+int ssdeep_pack(const struct ssdeep_signature *sig, struct buf *out);
+
+/* -EINVAL when it is no binary form of a signature; out is not specified
+ * then. */
+int ssdeep_unpack(struct digest_value v, struct ssdeep_signature *out);
+
 /* Takes second parts of up to SSDEEP_MAX_CHARS too, some tools do not cut
  * them.  No file name may follow.  -EINVAL when text is no signature; out is
  * not specified then. */

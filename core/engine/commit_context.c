@@ -62,7 +62,6 @@ int engine_init_commit(struct engine *e)
 		.source = &e->source,
 		.catalog = e->catalog,
 		.index = e->index,
-		.texts = e->texts,
 		.throttle = &e->throttle,
 		.log = &e->log,
 		.ctx = e,

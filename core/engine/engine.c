@@ -82,8 +82,6 @@ static int begin_catalog(struct engine *e, const struct engine_options *from)
 	};
 	int err = index_new(&e->index);
 
-	if (!err && (e->options.digest_set & DIGEST_BIT(DIGEST_TEXT)))
-		err = index_new(&e->texts);
 	return err ? err : catalog_begin(&options, &e->catalog);
 }
 
@@ -301,7 +299,6 @@ void engine_free(struct engine *e)
 	if (e->catalog)
 		engine_keep_counts(e);
 	index_free(e->index);
-	index_free(e->texts);
 	catalog_free(e->catalog);
 	for (i = 0; i < e->options.exclude_count; i++)
 		free((char *)e->options.excludes[i]);

@@ -46,8 +46,7 @@ struct engine {
 	struct logger log;
 	struct catalog *catalog;
 	struct index *index;
-	struct index *texts; /* of texts; NULL: they are not kept */
-	pthread_t loader;    /* opens the catalog, and loads both indexes */
+	pthread_t loader;    /* opens the catalog, and loads the index */
 	bool loading;        /* the loader was started */
 	size_t least_counts; /* contents of which the counts are kept */
 

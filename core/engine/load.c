@@ -6,7 +6,6 @@
 #include "core/base/err.h"
 #include "core/engine/engine_impl.h"
 #include "core/engine/sketch_reader.h"
-#include "core/index/texts.h"
 
 /*
  * A thread of its own opens the catalog and loads the indexes, while the host
@@ -33,22 +32,12 @@ static int load_content(void *arg, uint32_t content, const struct digests *d)
 	return d->size ? index_add(e->index, content, d, NULL) : 0;
 }
 
-static int load_sketch(void *arg, uint32_t content,
-		       const struct sif_sketch *sketch)
+static int load_sketch(void *arg, uint32_t content, const struct sketch *sketch)
 {
 	struct engine *e = arg;
 	int err = index_add_sketch(e->index, content, sketch);
 
 	/* -ENOENT: a sketch without a content, which is left out. */
-	return err == -ENOMEM ? err : 0;
-}
-
-static int load_text(void *arg, uint32_t content,
-		     const struct sif_sketch *sketch)
-{
-	struct engine *e = arg;
-	int err = texts_add(e->texts, content, sketch);
-
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -59,11 +48,6 @@ static int load_contents(struct engine *e, struct catalog_txn *txn)
 	return err ? err :
 		     sketch_reader_each(catalog_sketch_each, txn, load_sketch,
 					e);
-}
-
-static int load_texts(struct engine *e, struct catalog_txn *txn)
-{
-	return sketch_reader_each(catalog_text_sketch_each, txn, load_text, e);
 }
 
 /* Loads one of the two indexes; NULL: it is not kept. */
@@ -88,15 +72,12 @@ static int load_counts(void *arg, const uint8_t *bytes, size_t len)
 	const uint8_t *end = bytes + len;
 	int err = index_load_counts(e->index, &bytes, end);
 
-	return err || !e->texts ? err :
-				  index_load_counts(e->texts, &bytes, end);
+	return err;
 }
 
 static void distrust_counts(struct engine *e)
 {
 	index_distrust_counts(e->index);
-	if (e->texts)
-		index_distrust_counts(e->texts);
 }
 
 void engine_keep_counts(struct engine *e)
@@ -106,8 +87,7 @@ void engine_keep_counts(struct engine *e)
 
 	if (index_count(e->index) >= e->least_counts)
 		kept = index_store_counts(e->index, &bytes);
-	if (kept > 0 &&
-	    (!e->texts || index_store_counts(e->texts, &bytes) >= 0))
+	if (kept > 0)
 		catalog_attach(e->catalog, &bytes);
 	buf_release(&bytes);
 }
@@ -124,8 +104,6 @@ static int load_indexes(struct engine *e)
 	/* Without counts, which are not always there, all is counted anew. */
 	(void)catalog_attachment(e->catalog, load_counts, e);
 	err = load_index(e, e->index, txn, load_contents);
-	if (!err)
-		err = load_index(e, e->texts, txn, load_texts);
 	catalog_abort(txn);
 	if (!err)
 		(void)catalog_trim_rss(e->catalog);
@@ -136,7 +114,7 @@ static int load_indexes(struct engine *e)
 
 static void forget_contents(struct index *ix)
 {
-	uint32_t content, end = ix ? index_end(ix) : 0;
+	uint32_t content, end = index_end(ix);
 
 	for (content = 1; content < end; content++)
 		index_remove(ix, content);
@@ -159,7 +137,6 @@ static int replace_catalog(struct engine *e, int why)
 	buf_release(&aside);
 	distrust_counts(e);
 	forget_contents(e->index);
-	forget_contents(e->texts);
 	return err;
 }
 

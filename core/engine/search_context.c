@@ -94,7 +94,6 @@ int engine_init_search(struct engine *e)
 		.source = &e->source,
 		.catalog = e->catalog,
 		.index = e->index,
-		.texts = e->texts,
 		.stopping = &e->stopping,
 		.threshold = e->options.threshold,
 		.share_min = e->options.share_min ? e->options.share_min :

@@ -8,7 +8,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/thread.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 
 /* Sketches are handed over in batches, because a hand-over takes about as long
  * as reading a sketch: some microseconds. */
@@ -27,7 +27,7 @@ struct sketch_batch {
 	uint32_t contents[BATCH];
 	struct buf packed;
 	size_t ends[BATCH]; /* of each sketch in packed */
-	struct sif_sketch sketches[BATCH];
+	struct sketch sketches[BATCH];
 };
 
 /*
@@ -64,8 +64,8 @@ static void unpack(struct sketch_reader *r, struct sketch_batch *b)
 	b->state = BATCH_UNPACKING;
 	(void)pthread_mutex_unlock(&r->lock);
 	for (i = 0; i < b->count; at = b->ends[i++])
-		if (sif_unpack_in_full(packed + at, b->ends[i] - at,
-				       &b->sketches[i])) {
+		if (sketch_unpack(packed + at, b->ends[i] - at,
+				  &b->sketches[i])) {
 			b->result = -EUCLEAN;
 			b->count = i;
 		}
@@ -195,9 +195,9 @@ static int take_one(void *arg, uint32_t content, const uint8_t *packed,
 		    size_t len)
 {
 	struct sketch_reader *r = arg;
-	struct sif_sketch *sketch = &r->batches[0].sketches[0];
+	struct sketch *sketch = &r->batches[0].sketches[0];
 
-	return sif_unpack_in_full(packed, len, sketch) ?
+	return sketch_unpack(packed, len, sketch) ?
 		       -EUCLEAN :
 		       r->each(r->arg, content, sketch);
 }

@@ -9,12 +9,12 @@
 typedef int packed_list(struct catalog_txn *txn, catalog_sketch_fn *each,
 			void *arg);
 typedef int sketch_each(void *arg, uint32_t content,
-			const struct sif_sketch *sketch);
+			const struct sketch *sketch);
 
 /*
  * Calls each() with every sketch of list(), in order.  list() runs on a thread
  * of its own, and both threads unpack what it found.  The sketches have only
- * the values stored in full (sif_unpack_in_full()).  -EUCLEAN: one could not be
+ * the values stored in full (sketch_unpack()).  -EUCLEAN: one could not be
  * unpacked; those before it were given to each().
  *
  * each() runs on the calling thread, which must not use txn meanwhile.  If it

@@ -16,7 +16,7 @@ struct snapshot {
 	struct meter_figures reading;
 	uint64_t catalog_bytes;
 	int catalog_error; /* why there are no digests, or none are written */
-	unsigned walks; /* over the whole tree, finished */
+	unsigned walks;    /* over the whole tree, finished */
 	bool catalog_open, caught_up, scan_idle, quiet;
 };
 
@@ -84,7 +84,7 @@ static json_t *digest_names(uint32_t set)
 	for (id = 0; names && id < DIGEST_COUNT; id++)
 		if (set & DIGEST_BIT(id))
 			json_array_append_new(
-				names, json_string(digest_infos[id].name));
+				names, json_string(digest_table[id]->name));
 	return names;
 }
 
@@ -176,9 +176,7 @@ static void set_counts(json_t *o, struct engine *e, const struct snapshot *s)
 	set_number(o, "waiting", s->queue.waiting);
 	set_number(o, "contents", s->catalog.contents);
 	set_number(o, "content_bytes", s->catalog.content_bytes);
-	set_number(o, "index_bytes",
-		   index_bytes(e->index) +
-			   (e->texts ? index_bytes(e->texts) : 0));
+	set_number(o, "index_bytes", index_bytes(e->index) + 0);
 }
 
 int engine_status(struct engine *e, json_t **out)

@@ -19,7 +19,7 @@ struct batch {
 	struct missing_job *job;
 	struct candidate *all;
 	size_t count;
-	struct near near; /* content i + 1 is all[i] */
+	struct near_index near; /* content i + 1 is all[i] */
 };
 
 static void batch_clear(struct batch *b)
@@ -86,15 +86,16 @@ static int take_match(struct batch *b, const struct index_match *match,
 	struct candidate *c = &b->all[match->content - 1];
 	char *near;
 
-	if (match->score < c->score || (match->score == c->score && c->near &&
-					strcmp(c->near, m->files[0].path) <= 0))
+	if (match->verdict.score < c->score ||
+	    (match->verdict.score == c->score && c->near &&
+	     strcmp(c->near, m->files[0].path) <= 0))
 		return 0;
 	near = strdup(m->files[0].path);
 	if (!near)
 		return -ENOMEM;
 	free(c->near);
 	c->near = near;
-	c->score = match->score;
+	c->score = match->verdict.score;
 	return 0;
 }
 

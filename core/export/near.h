@@ -10,22 +10,22 @@
  * that is made once and searched as often as needed, by one thread.  A zeroed
  * one is empty and valid.  The digests are borrowed.
  */
-struct near {
+struct near_index {
 	const struct digests **all; /* content i + 1 of a match is all[i] */
 	size_t count;
 	struct index *index;
-	struct sif_sketch sketch; /* of the query */
+	struct sketch sketch; /* of the query */
 	struct index_match matches[INDEX_MATCHES];
 };
 
 /* Before near_begin().  -ENOMEM. */
-int near_add(struct near *n, const struct digests *d);
-int near_begin(struct near *n);
+int near_add(struct near_index *n, const struct digests *d);
+int near_begin(struct near_index *n);
 
 /* Sets n->matches to those with a score of least and more, best first; an empty
  * content has none. */
-int near_search(struct near *n, const struct digests *d, int least,
+int near_search(struct near_index *n, const struct digests *d, int least,
 		size_t *count_out);
-void near_release(struct near *n);
+void near_release(struct near_index *n);
 
 #endif

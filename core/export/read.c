@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/hex.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 #include "core/export/export.h"
 
 /* ---- lines ---- */
@@ -91,21 +91,10 @@ void export_close(struct export_reader *r)
 
 /* ---- a content ---- */
 
-/* Sketches of windows of another length cannot be compared with ours, and kin
- * export writes none. */
-static bool has_our_windows(const struct digests *d)
-{
-	struct sif_sketch sketch;
-	const char *text = d->text[DIGEST_SIF];
-
-	return !text || (!sif_parse(text, strlen(text), &sketch) &&
-			 sketch.window == SIF_WINDOW);
-}
-
 /* Digests of a name that is not known here are those of a newer kinfs. */
 static int take_digests(struct digests *d, const char *lines)
 {
-	const struct digest_info *info;
+	const struct digest_ops *info;
 	struct digest_line line;
 	int err = 0, found = 1;
 
@@ -117,8 +106,6 @@ static int take_digests(struct digests *d, const char *lines)
 	}
 	if (found < 0)
 		return -EBADMSG;
-	if (!err && !has_our_windows(d))
-		err = -EINVAL;
 	return err == -EINVAL ? -EBADMSG : err;
 }
 

@@ -39,8 +39,6 @@ static int make_query(const struct groups_wish *wish, struct buf *out)
 
 	if (!err && wish->every)
 		err = buf_append_text(out, "every=1\n");
-	if (!err && wish->text)
-		err = buf_append_text(out, "text=1\n");
 	if (!err && wish->threshold)
 		err = buf_append_format(out, "threshold=%d\n", wish->threshold);
 	for (i = 0; i < wish->within_count && !err; i++)

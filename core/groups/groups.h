@@ -37,7 +37,6 @@ struct buf;
 
 struct groups_wish {
 	bool exact;        /* identical files only */
-	bool text;         /* the texts are compared, not the bytes */
 	bool every;        /* each content is a group, also of one file */
 	bool vcs;          /* also files for which keep_is_internal() */
 	int threshold;     /* 0: that of the mount */

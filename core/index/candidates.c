@@ -5,7 +5,6 @@
 
 #include "core/index/best.h"
 #include "core/index/column_scan.h"
-#include "core/index/score.h"
 #include "core/index/posting_overlap.h"
 
 /* Which contents are worth a comparison of sketches. */
@@ -24,10 +23,6 @@ static void column_set_least(struct column_query *c, int least)
 {
 	int most = 0, fewest = 0;
 
-	if (c->source == INDEX_BY_ESTIMATE) {
-		column_scan_set_least(&c->scan, least);
-		return;
-	}
 	while (most < 64 && 100 * (64 - most - 1) / 64 >= least)
 		most++;
 	while (fewest < COLUMNS_TRAITS && 100 * fewest / COLUMNS_TRAITS < least)
@@ -50,10 +45,7 @@ static int column_rank(const struct column_query *c,
 		return 100 * (64 - distance) / 64;
 	column_traits_load(columns->traits, row, traits);
 	equal = column_scan_equal_traits(&c->scan, traits);
-	if (c->source == INDEX_BY_TRAITS)
-		return equal > 0 ? 100 * equal / COLUMNS_TRAITS : 0;
-	return score_estimate(c->q->digests->size, columns->size[row], distance,
-			      equal);
+	return equal > 0 ? 100 * equal / COLUMNS_TRAITS : 0;
 }
 
 static bool wants_row(const struct column_query *c,
@@ -61,9 +53,9 @@ static bool wants_row(const struct column_query *c,
 		      const struct best_candidates *best,
 		      struct index_candidate *out)
 {
-	*out = (struct index_candidate){ .content = columns->content[row],
-					 .size = columns->size[row] };
-	if (!out->size || out->content == c->q->self || out->content < c->from)
+	*out = (struct index_candidate){ .content = columns->content[row] };
+	if (!columns->size[row] || out->content == c->q->self ||
+	    out->content < c->from)
 		return false;
 	out->rank = (uint16_t)column_rank(c, columns, row);
 	return best_wants(best, out);
@@ -143,12 +135,11 @@ int index_candidates(struct index *ix, const struct index_query *q,
 	bool by_share = source == INDEX_BY_SHARE;
 	int err = 0;
 
-	if (capacity && q->digests->size &&
-	    (source == INDEX_BY_SKETCH || by_share)) {
+	if (capacity && (source == INDEX_BY_SKETCH || by_share)) {
 		if (q->sketch)
 			err = posting_overlap_find(ix, q, by_share, &best);
-	} else if (capacity && q->digests->size) {
-		best.least = q->least > 1 ? q->least : 1;
+	} else if (capacity) {
+		best.least = q->rules.threshold > 1 ? q->rules.threshold : 1;
 		column_scan_init(&columns.scan, q->digests);
 		(void)pthread_rwlock_rdlock(&ix->columns_lock);
 		scan_columns(ix, &columns, &best);

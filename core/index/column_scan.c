@@ -4,14 +4,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/index/score.h"
 #include "core/kernel/kernel.h"
 
 static const uint8_t no_traits[COLUMNS_TRAITS];
 
 uint64_t column_simhash_of(const struct digests *d)
 {
-	return d->set & DIGEST_BIT(DIGEST_SIMHASH) ? d->simhash : 0;
+	return d->set & DIGEST_BIT(DIGEST_SIMHASH) ? digests_simhash(d) : 0;
 }
 
 void column_traits_of(const struct digests *d, uint8_t *traits_out)
@@ -51,20 +50,6 @@ void column_scan_init(struct column_scan *query, const struct digests *d)
 	query->simhash = column_simhash_of(d);
 	column_traits_of(d, query->traits);
 	query->has_traits = memcmp(query->traits, no_traits, COLUMNS_TRAITS);
-	column_scan_set_least(query, 1);
-}
-
-void column_scan_set_least(struct column_scan *query, int least)
-{
-	uint8_t distance = SIMHASH_DISTANCE_NONE, traits = 0;
-
-	while (distance && score_ceiling(distance, 0) < least)
-		distance--;
-	while (traits <= COLUMNS_TRAITS &&
-	       score_ceiling(SIMHASH_DISTANCE_NONE, traits) < least)
-		traits++;
-	query->most = distance;
-	query->fewest = traits;
 }
 
 uint8_t column_scan_distance(const struct column_scan *query, uint64_t simhash)

@@ -10,8 +10,7 @@
 #include "core/kernel/columns.h"
 
 /*
- * The inner loop of a query by columns: it selects the rows for which an exact
- * estimate is worth its time.  Private to core/index and its tests.
+ * The inner loop of a query by columns: it selects the rows that are near enough.  Private to core/index and its tests.
  *
  * Traits are kept in tiles of rows (core/kernel/columns.h).
  *
@@ -36,15 +35,12 @@ struct column_scan {
 	uint8_t most, fewest;
 };
 
-/* Selects every row whose estimate may be 1 or more. */
+/* Of the digests of the query; the caller sets most and fewest. */
 void column_scan_init(struct column_scan *query, const struct digests *d);
 
-/* Selects every row whose estimate may be `least` or more. */
-void column_scan_set_least(struct column_scan *query, int least);
-
 /* Writes the numbers of the selected rows, ascending, of at most
- * COLUMN_SCAN_ROWS rows.  A row may be selected that has a lower estimate; no
- * row is missed.  tiles starts with the tile of the first row; later rows than
+ * COLUMN_SCAN_ROWS rows.  A row without a SimHash or traits may be selected;
+ * no row is missed.  tiles starts with the tile of the first row; later rows than
  * count are not read. */
 size_t column_scan_rows(const struct column_scan *query,
 			const uint64_t *simhash, const uint8_t *tiles,

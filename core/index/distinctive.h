@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 
-#include "core/digest/sif/sif.h"
 #include "core/index/weight.h"
 
 /*
@@ -29,7 +28,6 @@ struct distinctive_parts {
 /* Finds the parts of two sketches.  False: nothing is known about the shared
  * values, or none is common. */
 bool distinctive_find(const struct weigher *w, const struct weighed_sketch *a,
-		      const struct sif_sketch *b,
-		      struct distinctive_parts *out);
+		      const struct sketch *b, struct distinctive_parts *out);
 
 #endif

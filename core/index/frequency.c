@@ -130,7 +130,7 @@ int frequency_load(const uint8_t **at, const uint8_t *end,
 
 static size_t place_of(const struct frequency *f, uint64_t value)
 {
-	return sif_spread(value) >> (64 - f->bits);
+	return sketch_spread(value) >> (64 - f->bits);
 }
 
 /* Twice as many counters: two follow from each, and have what it had.  Without
@@ -153,7 +153,7 @@ static void grow(struct frequency *f)
  * fetched meanwhile. */
 #define FETCHED_AHEAD 16
 
-void frequency_add(struct frequency *f, const struct sif_sketch *sketch)
+void frequency_add(struct frequency *f, const struct sketch *sketch)
 {
 	const uint64_t *values = sketch->values;
 	size_t i;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 
 /*
  * The approximate number of contents in which a value of a sketch occurs.
@@ -40,7 +40,7 @@ int frequency_load(const uint8_t **at, const uint8_t *end,
 		   struct frequency **out);
 
 /* Counts the values of one more content. */
-void frequency_add(struct frequency *f, const struct sif_sketch *sketch);
+void frequency_add(struct frequency *f, const struct sketch *sketch);
 
 /* In how many contents the value is, 1 or more. */
 uint32_t frequency_contents(const struct frequency *f, uint64_t value);

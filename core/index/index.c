@@ -18,7 +18,7 @@ static void columns_release(struct columns *c)
 	free(c->content);
 	free(c->size);
 	free(c->simhash);
-	free(c->known);
+	free(c->level);
 	free(c->windows);
 	free(c->traits);
 	*c = (struct columns){ 0 };
@@ -31,10 +31,10 @@ static int columns_init(struct columns *out, size_t capacity)
 	c.content = calloc(capacity, sizeof(*c.content));
 	c.size = calloc(capacity, sizeof(*c.size));
 	c.simhash = calloc(capacity, sizeof(*c.simhash));
-	c.known = calloc(capacity, sizeof(*c.known));
+	c.level = calloc(capacity, sizeof(*c.level));
 	c.windows = calloc(capacity, sizeof(*c.windows));
 	c.traits = calloc(capacity, COLUMNS_TRAITS);
-	if (!c.content || !c.size || !c.simhash || !c.known || !c.windows ||
+	if (!c.content || !c.size || !c.simhash || !c.level || !c.windows ||
 	    !c.traits) {
 		columns_release(&c);
 		return -ENOMEM;
@@ -51,7 +51,7 @@ static void columns_copy_row(const struct columns *from, size_t row,
 	to->content[to_row] = from->content[row];
 	to->size[to_row] = from->size[row];
 	to->simhash[to_row] = from->simhash[row];
-	to->known[to_row] = from->known[row];
+	to->level[to_row] = from->level[row];
 	to->windows[to_row] = from->windows[row];
 	column_traits_load(from->traits, row, traits);
 	column_traits_store(to->traits, to_row, traits);
@@ -170,23 +170,16 @@ static int index_rebuild(struct index *ix, size_t capacity)
 	return 0;
 }
 
-static uint32_t known_of(const struct sif_sketch *sketch)
-{
-	uint64_t known = sif_known(sketch) >> KNOWN_SHIFT;
-
-	return known < UINT32_MAX ? (uint32_t)known : UINT32_MAX;
-}
-
 /* sketch: NULL if there is none. */
 static void row_store_sketch(struct columns *c, size_t row,
-			     const struct sif_sketch *sketch)
+			     const struct sketch *sketch)
 {
-	c->known[row] = sketch ? known_of(sketch) : 0;
+	c->level[row] = sketch ? (uint8_t)sketch->level : LEVEL_NONE;
 	c->windows[row] = sketch ? windows_code(sketch->windows) : 0;
 }
 
 static void row_store(struct columns *c, size_t row, uint32_t content,
-		      const struct digests *d, const struct sif_sketch *sketch)
+		      const struct digests *d, const struct sketch *sketch)
 {
 	uint8_t traits[COLUMNS_TRAITS];
 
@@ -218,9 +211,9 @@ static bool is_alive(void *arg, uint32_t content)
 
 /* row: of the content; a row that queries do not see yet is not written. */
 static int add_sketch_locked(struct index *ix, uint32_t content,
-			     const struct sif_sketch *sketch, size_t row)
+			     const struct sketch *sketch, size_t row)
 {
-	uint32_t keys[SIF_MAX_VALUES];
+	uint32_t keys[SKETCH_MOST];
 	size_t i;
 	int err;
 
@@ -237,7 +230,7 @@ static int add_sketch_locked(struct index *ix, uint32_t content,
 }
 
 int index_add_sketch(struct index *ix, uint32_t content,
-		     const struct sif_sketch *sketch)
+		     const struct sketch *sketch)
 {
 	size_t row;
 	int err = 0;
@@ -287,7 +280,7 @@ int index_load_end(struct index *ix)
 }
 
 static int add_locked(struct index *ix, uint32_t content,
-		      const struct digests *d, const struct sif_sketch *sketch)
+		      const struct digests *d, const struct sketch *sketch)
 {
 	int err = 0;
 
@@ -310,7 +303,7 @@ static int add_locked(struct index *ix, uint32_t content,
 }
 
 int index_add(struct index *ix, uint32_t content, const struct digests *d,
-	      const struct sif_sketch *sketch)
+	      const struct sketch *sketch)
 {
 	int err;
 
@@ -399,8 +392,8 @@ size_t index_count(const struct index *ix)
 size_t index_bytes(const struct index *ix)
 {
 	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->columns_lock;
-	size_t row_bytes = 2 * sizeof(uint32_t) + 2 * sizeof(uint64_t) +
-			   sizeof(uint16_t) + COLUMNS_TRAITS;
+	size_t row_bytes = sizeof(uint32_t) + 2 * sizeof(uint64_t) +
+			   sizeof(uint16_t) + 1 + COLUMNS_TRAITS;
 	size_t bytes;
 
 	(void)pthread_rwlock_rdlock(lock);

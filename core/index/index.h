@@ -8,9 +8,8 @@
 
 #include "core/base/buf.h"
 #include "core/digest/digest.h"
-#include "core/digest/short_sketch.h"
-#include "core/digest/sise.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
+#include "core/index/judge.h"
 
 /*
  * Which contents resemble which, in memory.
@@ -21,7 +20,7 @@
  *             only (ids ascend from 1).  The index knows no files, no paths,
  *             no permissions and no storage.
  *   sketch    a sample of the fingerprints ("values") of a content's windows
- *             (core/digest/sif/sif.h).  Two sketches tell which share of a content
+ *             (core/digest/sketch/sketch.h).  Two sketches tell which share of a content
  *             the other one contains.  Sketches are not kept here: a search
  *             reads them from a struct index_store.
  *   columns   one row of 42 bytes for each content: id, size, SimHash, RDC
@@ -40,7 +39,7 @@
  *     sketch those with a similar SimHash or equal traits.  The best few
  *     hundred are kept (best.h).
  *  2. index_search() reads the sketch of each candidate and compares it with
- *     the sketch of the query (score.h).  The result is a score, and whether
+ *     the sketch of the query (judge.h).  The result is a score, and whether
  *     the two are alike in more than boilerplate (distinctive.h).
  *  3. Those that are, with a score that is high enough, are returned, best score
  *     first.
@@ -73,12 +72,12 @@ void index_free(struct index *ix);
 /* Adds a content.  -EINVAL: the id is not above all earlier ones, or the size
  * is 0 (an empty content resembles nothing).  sketch may be NULL.  -ENOMEM. */
 int index_add(struct index *ix, uint32_t content, const struct digests *d,
-	      const struct sif_sketch *sketch);
+	      const struct sketch *sketch);
 
 /* Adds the sketch of a content that was added without one.  A content that is
  * not there is ignored.  -ENOMEM. */
 int index_add_sketch(struct index *ix, uint32_t content,
-		     const struct sif_sketch *sketch);
+		     const struct sketch *sketch);
 
 /* Around a large number of additions: several times as fast.  What was added is
  * not found by its sketch until index_load_end(), and nothing is removed
@@ -127,26 +126,6 @@ size_t index_bytes(const struct index *ix);
 
 /* ---- queries ---- */
 
-enum index_relation {
-	INDEX_ALIKE,    /* score: share of the larger content */
-	INDEX_WITHIN,   /* share of the query's content, in a larger one */
-	INDEX_CONTAINS, /* share of a smaller content, in the query's */
-	INDEX_ALL,      /* alike, also in mere boilerplate */
-	INDEX_SHARES,   /* share of the query's content, at least share_min */
-	INDEX_TEXT,     /* alike as texts, of an index of texts (texts.h) */
-};
-enum { INDEX_RELATIONS = INDEX_TEXT + 1 };
-
-/* "alike", "within", "contains", "all", "shares", "text". */
-extern const char *const index_relation_names[INDEX_RELATIONS];
-
-/* Whether the score is the share of the larger content. */
-static inline bool index_is_alike(enum index_relation relation)
-{
-	return relation == INDEX_ALIKE || relation == INDEX_ALL ||
-	       relation == INDEX_TEXT;
-}
-
 /* Bytes that INDEX_SHARES asks for: by default, and at least. */
 #define INDEX_SHARE_MIN ((uint64_t)16 << 10)
 #define INDEX_SHARE_LEAST ((uint64_t)2 << 10)
@@ -175,15 +154,11 @@ struct index_visibility {
 };
 
 struct index_query {
-	const struct digests *digests;   /* size, SimHash, traits */
-	const struct sif_sketch *sketch; /* NULL: it has none */
-	/* NULL: it has none, and scattered edits are not seen. */
-	const struct short_sketch *short_sketch;
-	enum index_relation relation;
+	const struct digests *digests; /* SimHash, traits */
+	const struct sketch *sketch;   /* NULL: it has none */
+	struct judge_rules rules;
 	uint32_t self;          /* this content is never a match; 0: none */
 	uint32_t first_content; /* ids below are not considered; 1: all */
-	int least;              /* score of a match */
-	uint64_t share_min;     /* of INDEX_SHARES, in its place: bytes */
 	bool any;               /* stop after the first match */
 	size_t most;            /* candidates and matches; 0: INDEX_MATCHES */
 	struct index_visibility *visibility; /* NULL: all are visible */
@@ -193,60 +168,41 @@ struct index_query {
 enum index_source {
 	/* Shared values; rank: their number, rare ones counting more. */
 	INDEX_BY_SKETCH,
-	/* Shared values, without contents that can hardly reach q->least. */
+	/* Shared values, without contents that can hardly be a match. */
 	INDEX_BY_SHARE,
-	/* score_estimate() of at least q->least, which is the rank. */
-	INDEX_BY_ESTIMATE,
-	/* digest_compare() of the SimHashes, at least q->least. */
+	/* digest_compare() of the SimHashes, at least the threshold. */
 	INDEX_BY_SIMHASH,
-	/* digest_compare() of the RDC traits, at least q->least. */
+	/* digest_compare() of the RDC traits, at least the threshold. */
 	INDEX_BY_TRAITS,
 };
 
 struct index_candidate {
-	uint64_t size;
 	uint32_t content;
 	uint16_t rank; /* greater is better */
 };
 
 /* Finds the best candidates, at most capacity, best rank first.  By columns
- * (estimate, SimHash, traits) they are the best of all contents.  By sketch
+ * (SimHash, traits) they are the best of all contents.  By sketch
  * only parts of the longest posting lists are read, so contents that share
  * nothing but values of very many contents may be missing.  -ENOMEM. */
 int index_candidates(struct index *ix, const struct index_query *q,
 		     enum index_source source, struct index_candidate *out,
 		     size_t capacity, size_t *count_out);
 
-/*
- * The score is the shared percentage.  The distinctive score is the same of
- * what is not boilerplate; whether the match is_boilerplate follows from both,
- * and from nothing else (score.h), or from edits that are scattered
- * (scattered.h).  Of INDEX_SHARES both scores are one: the percentage of the
- * query's content that bytes are (passage.h).  distinctive_part is the
- * distinctive score in the content of which a greater part is shared.
- */
 struct index_match {
 	uint32_t content;
-	int score, distinctive_score; /* 0..99 */
-	bool is_boilerplate;
-	uint8_t distinctive_part; /* 0..99 */
-	uint64_t bytes; /* in common, about; of INDEX_SHARES, else 0 */
+	struct verdict verdict;
 };
 
-/* For qsort(): most bytes first, then best score, then best distinctive
- * score. */
+/* For qsort(): best score first, then best distinctive score, then most
+ * bytes. */
 int index_match_order(const void *a, const void *b);
 
 /* Reads the digests of a content.  -ENOENT: it has none or is gone; any other
  * error ends the search. */
 struct index_store {
-	int (*sketch)(void *arg, uint32_t content, struct sif_sketch *out);
+	int (*sketch)(void *arg, uint32_t content, struct sketch *out);
 	void *arg;
-	/* NULL: there are none. */
-	int (*short_sketch)(void *arg, uint32_t content,
-			    struct short_sketch *out);
-	/* NULL: there are none. */
-	int (*sise)(void *arg, uint32_t content, struct sise_signature *out);
 };
 
 #define INDEX_MATCHES 512
@@ -257,20 +213,18 @@ static inline size_t index_most(const struct index_query *q)
 }
 
 /*
- * Finds the contents with a score of at least q->least, or q->share_min bytes
- * in common, at most index_most(q), best first.  A query without a sketch, or
- * for a content that is shorter than a window, is answered by estimates;
- * nothing contains it, is within it or shares a passage with it.  A content
- * that repeats one byte has no match.  -ENOMEM, or an error of the store.
+ * Finds the contents that are listed by q->rules, at most index_most(q), best
+ * first.  A content without windows resembles none but its exact copies.
+ * -ENOMEM, or an error of the store.
  */
 int index_search(struct index *ix, const struct index_query *q,
 		 const struct index_store *store, struct index_match *out,
 		 size_t *count_out);
 
-/* Compares two sketches as a search would, but for INDEX_SHARES; leaves
- * out->content alone.  visibility may be NULL. */
-int index_score(struct index *ix, struct index_visibility *visibility,
-		const struct sif_sketch *a, const struct sif_sketch *b,
-		enum index_relation relation, struct index_match *out);
+/* Judges two sketches as a search would, with the weights that the caller may
+ * know of; visibility may be NULL.  -ENOMEM. */
+int index_judge(struct index *ix, struct index_visibility *visibility,
+		const struct sketch *a, const struct sketch *b,
+		const struct judge_rules *rules, struct verdict *out);
 
 #endif

@@ -29,7 +29,7 @@ struct columns {
 	uint32_t *content; /* ascending */
 	uint64_t *size;
 	uint64_t *simhash; /* 0: none */
-	uint32_t *known;   /* upper 32 bits of sif_known() of the sketch */
+	uint8_t *level;    /* of the sketch; LEVEL_NONE: it has none */
 	uint16_t *windows; /* of the sketch, see windows_code(); 0: not known */
 	uint8_t *traits;   /* in tiles, see column_scan.h; all zero: none */
 	size_t capacity;
@@ -58,8 +58,7 @@ struct index {
  * WEIGHT_FULL contents have it. */
 #define VALUE_RANK 32
 
-/* columns.known lacks so many of the lowest bits of a value. */
-#define KNOWN_SHIFT (SIF_BITS - 32)
+#define LEVEL_NONE UINT8_MAX
 
 /* columns.windows has the WINDOWS_BITS highest bits of a number, from its first
  * one on, behind the number of bits that were left out. */
@@ -98,7 +97,7 @@ size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content);
 /* The key of a value in the postings. */
 static inline uint32_t posting_key(uint64_t value)
 {
-	return (uint32_t)(sif_spread(value) >> 33);
+	return (uint32_t)(sketch_spread(value) >> 33);
 }
 
 #endif

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/index/index_impl.h"
+#include "core/index/judge_rules.h"
 #include "core/index/passage.h"
-#include "core/index/scattered.h"
 #include "core/index/visible.h"
 #include "core/index/weight.h"
 
@@ -62,7 +62,7 @@ struct list_sums {
 };
 
 struct overlap_query {
-	struct value_list lists[SIF_MAX_VALUES];
+	struct value_list lists[SKETCH_MOST];
 	size_t count;
 	struct posting_overlap *table; /* by a hash, at most half full */
 	size_t mask;
@@ -75,8 +75,8 @@ struct overlap_query {
 	size_t visible_count;
 	/* For each place in the sketch: whether the postings hold its value for
 	 * all contents, and whether its list was not read completely. */
-	bool is_listed[SIF_MAX_VALUES], is_passed[SIF_MAX_VALUES];
-	struct list_sums before[SIF_MAX_VALUES + 1]; /* of lower places */
+	bool is_listed[SKETCH_MOST], is_passed[SKETCH_MOST];
+	struct list_sums before[SKETCH_MOST + 1]; /* of lower places */
 };
 
 static int by_length(const void *a, const void *b)
@@ -92,7 +92,7 @@ static uint32_t times_of(const struct index_query *q, size_t place)
 {
 	uint32_t times = q->sketch->times[place];
 
-	if (!q->sketch->windows || q->relation == INDEX_SHARES)
+	if (!q->sketch->windows || q->rules.relation == INDEX_SHARES)
 		return 1;
 	return times < TIMES_MOST ? times : TIMES_MOST;
 }
@@ -112,7 +112,7 @@ static void pass_longest(const struct index_query *q, struct overlap_query *s)
 	uint64_t windows = 0, passed = 0, times;
 
 	/* One less because scores are rounded. */
-	if (PASSED * (q->least - 1) <= 100)
+	if (PASSED * (q->rules.threshold - 1) <= 100)
 		return;
 	for (i = kept; i < count; i++)
 		s->is_passed[s->lists[i].place] =
@@ -140,7 +140,7 @@ static void add_list(struct overlap_query *s, size_t place, uint32_t key,
 	s->is_passed[place] = false;
 }
 
-static void find_lists(const struct index *ix, const struct sif_sketch *sketch,
+static void find_lists(const struct index *ix, const struct sketch *sketch,
 		       struct overlap_query *s)
 {
 	uint32_t limit = postings_limit(ix->postings), key;
@@ -286,38 +286,30 @@ static uint16_t rank_of(uint32_t sum)
 	return (uint16_t)(rank ? rank : 1);
 }
 
-static bool is_related(const struct index_query *q, uint64_t size)
+/* Whether a content with so many windows (windows_code()) may be what the
+ * relation asks for. */
+static bool is_related(const struct index_query *q, uint16_t code)
 {
-	switch (q->relation) {
+	switch (q->rules.relation) {
 	case INDEX_ALIKE:
 	case INDEX_ALL:
-	case INDEX_TEXT:
 		return true;
 	case INDEX_WITHIN:
-		return size > q->digests->size;
+		return windows_most(code) >= q->sketch->windows;
 	case INDEX_CONTAINS:
-		return size < q->digests->size;
+		return windows_least(code) <= q->sketch->windows;
 	case INDEX_SHARES:
-		return size >= q->share_min;
+		return windows_most(code) >= q->rules.share_min;
 	}
 	return false;
 }
 
-/* The values below known. */
-static size_t count_known(const struct sif_sketch *sketch, uint32_t known)
+/* The values that a sketch of that level covers, too. */
+static size_t count_known(const struct sketch *sketch, uint8_t level)
 {
-	size_t low = 0, high = sketch->count, middle;
-
-	if (high && sketch->values[high - 1] >> KNOWN_SHIFT < known)
-		return high;
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (sketch->values[middle] >> KNOWN_SHIFT < known)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return level == LEVEL_NONE    ? 0 :
+	       level <= sketch->level ? sketch->count :
+					sketch_count_at_level(sketch, level);
 }
 
 /*
@@ -330,15 +322,12 @@ static double least_share(const struct index_query *q,
 			  const struct columns *columns, size_t row)
 {
 	/* One less because scores are rounded. */
-	double share = (q->least - 1) / 100.0;
+	double share = (q->rules.threshold - 1) / 100.0;
 	double windows = (double)q->sketch->windows;
-	uint64_t size = columns->size[row];
 	uint16_t code = columns->windows[row];
 
-	if (!index_is_alike(q->relation))
+	if (!index_is_alike(q->rules.relation))
 		return share;
-	if (q->short_sketch && size == q->digests->size)
-		return scattered_least(q->least - 1, size, size);
 	if (windows <= 0 || !code)
 		return share;
 	if ((double)windows_most(code) < share * windows)
@@ -347,10 +336,10 @@ static double least_share(const struct index_query *q,
 }
 
 /*
- * Whether a content may share q->least percent.
+ * Whether a content may share q->rules.threshold percent.
  *
  * So many windows were found in the posting lists.  The values of the query's
- * sketch below `known` are those that the sketch of the content covers as well.
+ * sketch below its level are those that the sketch of the content covers as well.
  * If the content shares a part of the query's windows, it shares that part of
  * those of these values.  The listed ones among them are a sample; the content
  * may have any of those that were passed over.  DEVIATIONS standard deviations
@@ -366,11 +355,12 @@ static bool is_likely(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t windows,
 		      const struct columns *columns, size_t row)
 {
-	size_t low = count_known(q->sketch, columns->known[row]);
+	size_t low = count_known(q->sketch, columns->level[row]);
 	const struct list_sums *sums = &s->before[low];
 	double share = least_share(q, columns, row), found, least, variance;
 
-	if (q->relation == INDEX_CONTAINS || share <= 0 || !q->sketch->count)
+	if (q->rules.relation == INDEX_CONTAINS || share <= 0 ||
+	    !q->sketch->count)
 		return true;
 	if (share > 1)
 		return false;
@@ -383,27 +373,28 @@ static bool is_likely(const struct index_query *q,
 	return found >= least - DEVIATIONS * sqrt(variance);
 }
 
-/* Whether a content with so many shared values may share q->share_min bytes. */
+/* Whether a content with so many shared values may share q->rules.share_min bytes. */
 static bool may_share(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t found,
-		      uint32_t known)
+		      uint8_t level)
 {
-	size_t values = count_known(q->sketch, known);
+	size_t values = count_known(q->sketch, level);
 	const struct list_sums *sums = &s->before[values];
 
-	return passage_is_likely(q, &(struct passage_sample){
-					    .values = values,
-					    .listed = sums->listed,
-					    .found = found + sums->passed,
-				    });
+	return passage_is_likely(q->sketch, q->rules.share_min,
+				 &(struct passage_sample){
+					 .values = values,
+					 .listed = sums->listed,
+					 .found = found + sums->passed,
+				 });
 }
 
 static bool may_match(const struct index_query *q,
 		      const struct overlap_query *s, uint32_t windows,
 		      const struct columns *columns, size_t row)
 {
-	return q->relation == INDEX_SHARES ?
-		       may_share(q, s, windows, columns->known[row]) :
+	return q->rules.relation == INDEX_SHARES ?
+		       may_share(q, s, windows, columns->level[row]) :
 		       is_likely(q, s, windows, columns, row);
 }
 
@@ -429,8 +420,7 @@ static void add_overlaps(const struct index *ix, const struct index_query *q,
 		if (by_share &&
 		    !may_match(q, s, s->table[i].windows, columns, row))
 			continue;
-		found.size = columns->size[row];
-		if (is_related(q, found.size))
+		if (is_related(q, columns->windows[row]))
 			best_add(best, &found);
 	}
 }
@@ -445,7 +435,7 @@ static int find_overlaps(const struct index *ix, const struct index_query *q,
 	if (!q->visibility)
 		find_lists(ix, q->sketch, s);
 	qsort(s->lists, s->count, sizeof(s->lists[0]), by_length);
-	if (by_share && index_is_alike(q->relation))
+	if (by_share && index_is_alike(q->rules.relation))
 		pass_longest(q, s);
 	err = make_table(s);
 	if (err)
@@ -467,9 +457,9 @@ int posting_overlap_find(struct index *ix, const struct index_query *q,
 	s->list_most = index_most(q) + 1;
 	if (s->list_most < LIST_MOST)
 		s->list_most = LIST_MOST;
-	s->read_most =
-		s->list_most *
-		(q->relation == INDEX_SHARES ? READ_LISTS_SHARES : READ_LISTS);
+	s->read_most = s->list_most * (q->rules.relation == INDEX_SHARES ?
+					       READ_LISTS_SHARES :
+					       READ_LISTS);
 	s->contents = calloc(s->list_most + 1, sizeof(*s->contents));
 	if (!s->contents)
 		err = -ENOMEM;

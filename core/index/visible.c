@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/index/judge_rules.h"
+
 static int by_id(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/index/weight.h"
 
+#include "core/index/judge_rules.h"
+
 uint32_t weight_of_contents(uint32_t contents)
 {
 	double part;
@@ -17,7 +19,7 @@ uint32_t weight_contents(const struct weigher *w, uint64_t value)
 			      w->contents(w->arg, value);
 }
 
-void weight_sketch(const struct weigher *w, const struct sif_sketch *sketch,
+void weight_sketch(const struct weigher *w, const struct sketch *sketch,
 		   struct weighed_sketch *out)
 {
 	size_t i;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 #include "core/index/frequency.h"
 
 /*
@@ -13,16 +13,11 @@
  *
  * Values that very many contents have (licence headers, include guards,
  * templates) say little about two of them.  A value counts fully up to
- * WEIGHT_FULL contents; above, its weight falls with the third power of the
- * number: with 300 contents it is 8 %, with 600 1 %.  WEIGHT_FULL does not
- * depend on the size of the tree, because the number of versions of one file
- * does not either.
+ * WEIGHT_FULL contents (judge_rules.h); above, its weight falls with the third
+ * power of the number.  WEIGHT_FULL does not depend on the size of the tree,
+ * because the number of versions of one file does not either.
  */
-#define WEIGHT_FULL 128
 #define WEIGHT_ONE (UINT32_C(1) << 30) /* of a value that counts fully */
-
-/* A value of at most so many contents is certainly no boilerplate. */
-#define WEIGHT_FEW 40
 
 /* The weight of a value that so many contents have; 0: of 0, which is not
  * known. */
@@ -41,14 +36,14 @@ uint32_t weight_contents(const struct weigher *w, uint64_t value);
 /* A sketch that is compared with many others, with the contents and the weights
  * of its values. */
 struct weighed_sketch {
-	const struct sif_sketch *sketch; /* borrowed */
-	bool has_common;                 /* whether a weight is below 1 */
-	uint32_t contents[SIF_MAX_VALUES];
-	uint32_t weights[SIF_MAX_VALUES];
-	uint64_t sums[SIF_MAX_VALUES + 1]; /* sums[i]: of the first i weights */
+	const struct sketch *sketch; /* borrowed */
+	bool has_common;             /* whether a weight is below 1 */
+	uint32_t contents[SKETCH_MOST];
+	uint32_t weights[SKETCH_MOST];
+	uint64_t sums[SKETCH_MOST + 1]; /* sums[i]: of the first i weights */
 };
 
-void weight_sketch(const struct weigher *w, const struct sif_sketch *sketch,
+void weight_sketch(const struct weigher *w, const struct sketch *sketch,
 		   struct weighed_sketch *out);
 
 #endif

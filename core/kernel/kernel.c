@@ -3,24 +3,21 @@
 
 #include <stdatomic.h>
 
-#include "core/kernel/blanks/blanks.h"
 #include "core/kernel/columns.h"
 #include "core/kernel/ctph/ctph.h"
 #include "core/kernel/md4/md4.h"
 #include "core/kernel/rdc/rdc.h"
 #include "core/kernel/sdhash/sdhash.h"
-#include "core/kernel/sif/sif.h"
+#include "core/kernel/sketch/sketch.h"
 #include "core/kernel/tlsh/tlsh.h"
-#include "core/kernel/window/window.h"
 
 /* TLSH gains nothing from AVX2, which has no look-up in 256 bytes. */
 #define VARIANT(variant, of_tlsh)                                       \
 	{                                                               \
 		.name = #variant, .rdc = &rdc_##variant,                \
-		.md4 = &md4_##variant, .window = &window_##variant,     \
-		.sdhash = &sdhash_##variant, .sif = &sif_##variant,     \
+		.md4 = &md4_##variant, .sdhash = &sdhash_##variant,     \
 		.columns = &columns_##variant, .ctph = &ctph_##variant, \
-		.tlsh = &tlsh_##of_tlsh, .blanks = &blanks_##variant,   \
+		.tlsh = &tlsh_##of_tlsh, .sketch = &sketch_##variant,   \
 	}
 
 /* Each needs all that the ones before it need. */

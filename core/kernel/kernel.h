@@ -12,7 +12,7 @@
  *
  *   family    the loops of one digest or one table, in a folder or header of
  *             their own: a struct of function pointers, for example
- *             struct kernel_sif
+ *             struct kernel_sketch
  *   variant   the functions of all families for one instruction set: scalar,
  *             AVX2, AVX-512.  struct kernel_ops is one variant.  A family that
  *             gains nothing from an instruction set has the functions of the
@@ -28,7 +28,7 @@
  * one table at its end, which kernel.c lists.  Tests and benchmarks walk
  * kernel_all(), so it is tested without another line.  What is the same for
  * several widths of vectors is in a header without intrinsics, which the file of
- * each variant includes once (window_vector.h, md4_rounds.h).
+ * each variant includes once (md4_rounds.h).
  *
  * What must never happen
  *
@@ -41,13 +41,11 @@ struct kernel_ops {
 	const char *name;
 	const struct kernel_rdc *rdc;
 	const struct kernel_md4 *md4;
-	const struct kernel_window *window;
 	const struct kernel_sdhash *sdhash;
-	const struct kernel_sif *sif;
 	const struct kernel_columns *columns;
 	const struct kernel_ctph *ctph;
 	const struct kernel_tlsh *tlsh;
-	const struct kernel_blanks *blanks;
+	const struct kernel_sketch *sketch;
 };
 
 /* The fastest that processor and operating system can run. */

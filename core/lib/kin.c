@@ -19,8 +19,7 @@ struct kin_digester {
 
 struct kin_digests {
 	struct digests digests;
-	/* Of those that digests does not have as text; made with them, so that
-	 * reading one changes nothing. */
+	/* Made with the digests, so that reading one changes nothing. */
 	struct buf texts[DIGEST_COUNT];
 };
 
@@ -31,10 +30,10 @@ const char *kin_version(void)
 
 const char *kin_digest_name(unsigned i)
 {
-	return i < DIGEST_COUNT ? digest_infos[i].name : NULL;
+	return i < DIGEST_COUNT ? digest_table[i]->name : NULL;
 }
 
-static const struct digest_info *find(const char *name)
+static const struct digest_ops *find(const char *name)
 {
 	return name ? digest_find(name) : NULL;
 }
@@ -104,7 +103,7 @@ static int make_texts(struct kin_digests *d)
 	int id, err = 0;
 
 	for (id = 0; id < DIGEST_COUNT && !err; id++)
-		if (d->digests.set & DIGEST_BIT(id) & ~DIGEST_TEXTS)
+		if (d->digests.set & DIGEST_BIT(id))
 			err = digest_format(&d->digests, (enum digest_id)id,
 					    &d->texts[id]);
 	return err;
@@ -160,12 +159,9 @@ void kin_digests_free(struct kin_digests *d)
 
 const char *kin_digests_text(const struct kin_digests *d, const char *name)
 {
-	const struct digest_info *info = find(name);
+	const struct digest_ops *info = find(name);
 
-	if (!info)
-		return NULL;
-	return DIGEST_TEXTS & DIGEST_BIT(info->id) ? d->digests.text[info->id] :
-						     d->texts[info->id].data;
+	return info ? d->texts[info->id].data : NULL;
 }
 
 uint64_t kin_digests_size(const struct kin_digests *d)
@@ -175,7 +171,7 @@ uint64_t kin_digests_size(const struct kin_digests *d)
 
 int kin_digests_set(struct kin_digests *d, const char *name, const char *text)
 {
-	const struct digest_info *info = find(name);
+	const struct digest_ops *info = find(name);
 	struct kin_digests next = { 0 };
 	int err = info && text ? 0 : -EINVAL;
 
@@ -199,7 +195,7 @@ int kin_digests_set(struct kin_digests *d, const char *name, const char *text)
 int kin_score(const struct kin_digests *a, const struct kin_digests *b,
 	      const char *name, int *score_out)
 {
-	const struct digest_info *info = find(name);
+	const struct digest_ops *info = find(name);
 
 	if (!info)
 		return -EINVAL;

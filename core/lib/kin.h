@@ -28,7 +28,7 @@ extern "C" {
  * them are compared.  The library reads no files and keeps no state of its own.
  *
  * Digests are named as kin(1) names them: sise, simhash, rdc, sif, ssdeep,
- * xxh128, sif8, sdhash, tlsh, sha256, text; "rdc.traits" and "user.rdc.traits"
+ * xxh128, sdhash, tlsh, sha256; "rdc.traits" and "user.rdc.traits"
  * name the same as "rdc".  Texts are those of the extended attributes of kinfs
  * (kinfs-xattrs(7)), bit-exact with the original program where there is one.
  *
@@ -51,7 +51,7 @@ const char *kin_digest_name(unsigned i);
 /* ---- computing ---- */
 
 /* names are separated by commas or colons; NULL: those that kinfs keeps of
- * every file (sise, simhash, rdc, sif, sif8, ssdeep, xxh128, text).  xxh128 is
+ * every file (sise, simhash, rdc, sif, ssdeep, xxh128).  xxh128 is
  * always added.  Memory: about 0.7 MB, and with sdhash 3 % of the stream. */
 int kin_digester_new(const char *names, struct kin_digester **out);
 void kin_digester_free(struct kin_digester *digester);

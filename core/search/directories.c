@@ -29,7 +29,7 @@ enum {
 /* ---- the tree below a directory ---- */
 
 struct directory_tree {
-	struct sif_sketch sketch;
+	struct sketch sketch;
 	uint64_t contents; /* sum of the hashes of the content ids */
 	size_t files;
 	struct key_list stack; /* files and directories still to be read */
@@ -41,7 +41,6 @@ static struct directory_tree *tree_new(const struct file_key *directory)
 
 	if (!t)
 		return NULL;
-	t->sketch.window = SIF_WINDOW;
 	if (!key_list_add(&t->stack, directory))
 		return t;
 	free(t);
@@ -67,7 +66,7 @@ static int tree_add_file(struct search_query *q, struct directory_tree *t,
 			 const struct file_key *key,
 			 const struct file_record *rec)
 {
-	struct sif_sketch sketch;
+	struct sketch sketch;
 	int err;
 
 	if (rec->state != FILE_FRESH || !rec->identity.size ||
@@ -76,9 +75,9 @@ static int tree_add_file(struct search_query *q, struct directory_tree *t,
 	t->files++;
 	t->contents += hash_id(rec->content);
 	err = catalog_sketch_get(q->txn, rec->content, &sketch);
-	if (err || sketch.window != SIF_WINDOW)
-		return err == -ENOENT ? 0 : err;
-	return sif_merge(&t->sketch, &sketch, SIF_MAX_VALUES);
+	if (!err)
+		sketch_merge(&t->sketch, &sketch);
+	return err == -ENOENT ? 0 : err;
 }
 
 static int push_child(void *arg, struct catalog_name name,
@@ -308,16 +307,17 @@ static int find_places(struct search_query *q, struct directories_state *state)
 /* ---- hits ---- */
 
 static int compare_trees(struct search_query *q, const struct directory_tree *a,
-			 const struct directory_tree *b,
-			 struct index_match *out)
+			 const struct directory_tree *b, struct verdict *out)
 {
+	const struct judge_rules rules = { .relation = INDEX_ALIKE,
+					   .threshold = q->context->threshold };
+
 	if (a->files == b->files && a->contents == b->contents) {
-		*out = (struct index_match){ .score = 100,
-					     .distinctive_score = 100 };
+		*out = (struct verdict){ .score = 100, .distinctive = 100 };
 		return 0;
 	}
-	return index_score(q->context->index, q->index_visibility, &a->sketch,
-			   &b->sketch, INDEX_ALIKE, out);
+	return index_judge(q->context->index, q->index_visibility, &a->sketch,
+			   &b->sketch, &rules, out);
 }
 
 /* Copies the path. */
@@ -343,7 +343,7 @@ static int compare_place(struct search_query *q,
 			 struct directories_state *state, char *path)
 {
 	struct search_hit *hit = &state->hit;
-	struct index_match match = { 0 };
+	struct verdict verdict = { .reason = VERDICT_BELOW };
 	int err;
 
 	if (!state->other) {
@@ -357,15 +357,15 @@ static int compare_place(struct search_query *q,
 	}
 	err = tree_read(q, state->other);
 	if (!err && state->other->files)
-		err = compare_trees(q, state->tree, state->other, &match);
+		err = compare_trees(q, state->tree, state->other, &verdict);
 	err = err ? err : q->err;
 	if (err == TURN_OVER)
 		return err;
 	tree_free(state->other);
 	state->other = NULL;
-	if (err || match.score < q->context->threshold || match.is_boilerplate)
+	if (err || verdict.reason != VERDICT_LISTED)
 		return err;
-	hit->score = match.score;
+	hit->verdict = verdict;
 	return hit_add(&q->hits, hit);
 }
 
@@ -389,8 +389,8 @@ static int compare_hits(const void *a, const void *b)
 {
 	const struct search_hit *x = a, *y = b;
 
-	if (x->score != y->score)
-		return y->score - x->score;
+	if (x->verdict.score != y->verdict.score)
+		return y->verdict.score - x->verdict.score;
 	return strcmp(y->path, x->path); /* a directory before its parent */
 }
 

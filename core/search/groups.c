@@ -66,7 +66,6 @@ void file_groups_unref(struct file_groups *groups)
 struct groups_state {
 	struct group_rules rules;
 	uint64_t min_size;
-	bool text;
 	struct file_groups_watch *watch; /* borrowed */
 	struct file_groups *groups;      /* owned until done */
 	struct grouping *grouping;       /* owned */
@@ -250,27 +249,9 @@ static int groups_begin(struct search_query *q)
 	return grouping_new(&state->rules, &state->grouping);
 }
 
-static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 {
 	return catalog_sketch_get(arg, content, out);
-}
-
-/* -ENOENT: the content is no text, and resembles none. */
-static int fetch_text_sketch(void *arg, uint32_t content,
-			     struct sif_sketch *out)
-{
-	return catalog_text_sketch_get(arg, content, out);
-}
-
-static int fetch_short_sketch(void *arg, uint32_t content,
-			      struct short_sketch *out)
-{
-	return catalog_short_sketch_get(arg, content, out);
-}
-
-static int fetch_sise(void *arg, uint32_t content, struct sise_signature *out)
-{
-	return catalog_sise_get(arg, content, out);
 }
 
 /* Whether the user ignores, for each member, the pair of the content and
@@ -325,19 +306,12 @@ static void drop_ignored(struct search_query *q, struct group_set *set)
 
 static int group_contents(struct search_query *q, struct groups_state *state)
 {
-	const struct index_store of_bytes = {
-		.sketch = fetch_sketch,
-		.arg = q->txn,
-		.short_sketch = fetch_short_sketch,
-		.sise = fetch_sise,
-	};
-	const struct index_store of_texts = { .sketch = fetch_text_sketch,
-					      .arg = q->txn };
-	const struct index_store *store = state->text ? &of_texts : &of_bytes;
+	const struct index_store store = { .sketch = fetch_sketch,
+					   .arg = q->txn };
 	int err = query_may_go_on(q);
 
 	if (!err)
-		err = grouping_step(state->grouping, store, q->work_left);
+		err = grouping_step(state->grouping, &store, q->work_left);
 	if (err)
 		return err == 1 ? TURN_OVER : err;
 	state->groups->set = grouping_take(state->grouping);
@@ -443,7 +417,6 @@ static int state_new(const struct file_groups_query *query,
 	atomic_init(&groups->refs, 1);
 	state->rules = query->rules;
 	state->min_size = query->min_size;
-	state->text = query->text;
 	state->watch = watch;
 	state->groups = groups;
 	*out = state;

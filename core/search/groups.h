@@ -43,7 +43,6 @@ void search_paths_release(struct search_paths *p);
 struct file_groups_query {
 	struct group_rules rules;   /* threshold 0: that of the mount */
 	uint64_t min_size;          /* of a content, in bytes */
-	bool text;                  /* compare texts instead of bytes */
 	struct search_paths within; /* only files below these; empty: all */
 };
 

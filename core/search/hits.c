@@ -45,7 +45,7 @@ static int hit_add(const struct hit_search *s, char *path)
 	hits->hits = hit;
 	hits->hits[hits->count++] = (struct search_hit){
 		.path = path,
-		.score = s->score,
+		.verdict.score = s->score,
 		.disk = s->disk,
 		.key = *s->key,
 		.identity = s->rec.identity,

@@ -8,7 +8,7 @@
 /* A match of INDEX_ALIKE without the fields that are always 0. */
 struct kept_match {
 	uint32_t content;
-	uint8_t score, distinctive_score;
+	uint8_t score, distinctive;
 };
 
 struct match_slot {
@@ -55,7 +55,7 @@ static bool can_be_kept(const struct index_match *matches, size_t count)
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		if (matches[i].bytes || matches[i].is_boilerplate)
+		if (matches[i].verdict.reason != VERDICT_LISTED)
 			return false;
 	return count <= MATCH_CACHE_MOST;
 }
@@ -69,9 +69,8 @@ static struct kept_match *keep_matches(const struct index_match *matches,
 	for (i = 0; kept && i < count; i++)
 		kept[i] = (struct kept_match){
 			.content = matches[i].content,
-			.score = (uint8_t)matches[i].score,
-			.distinctive_score =
-				(uint8_t)matches[i].distinctive_score,
+			.score = (uint8_t)matches[i].verdict.score,
+			.distinctive = (uint8_t)matches[i].verdict.distinctive,
 		};
 	return kept;
 }
@@ -85,8 +84,8 @@ static struct index_match *restore_matches(const struct kept_match *kept,
 	for (i = 0; matches && i < count; i++)
 		matches[i] = (struct index_match){
 			.content = kept[i].content,
-			.score = kept[i].score,
-			.distinctive_score = kept[i].distinctive_score,
+			.verdict = { .score = kept[i].score,
+				     .distinctive = kept[i].distinctive },
 		};
 	return matches;
 }

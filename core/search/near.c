@@ -26,10 +26,8 @@ static int compare_hits(const void *a, const void *b)
 {
 	const struct search_hit *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	if (x->score != y->score)
-		return y->score - x->score;
+	if (x->verdict.score != y->verdict.score)
+		return y->verdict.score - x->verdict.score;
 	return strcmp(x->path, y->path);
 }
 
@@ -91,14 +89,11 @@ static int add_match(struct search_query *q, struct listing_state *state,
 		     const struct index_match *match, size_t limit)
 {
 	size_t first = q->hits.count;
-	int err = content_add_hits(q, match->content, match->score, limit,
-				   &state->copies, &state->cut);
+	int err = content_add_hits(q, match->content, match->verdict.score,
+				   limit, &state->copies, &state->cut);
 
-	for (; first < q->hits.count; first++) {
-		q->hits.hits[first].distinctive_score =
-			match->distinctive_score;
-		q->hits.hits[first].bytes = match->bytes;
-	}
+	for (; first < q->hits.count; first++)
+		q->hits.hits[first].verdict = match->verdict;
 	return err;
 }
 
@@ -127,13 +122,15 @@ static int list_begin(struct search_query *q, struct listing_state *state)
 
 static int list_identical(struct search_query *q, struct listing_state *state)
 {
-	struct index_match self = { .score = 100, .distinctive_score = 100 };
+	struct index_match self = {
+		.content = q->self_content,
+		.verdict = { .score = 100,
+			     .distinctive = 100,
+			     .bytes = state->digests->size },
+	};
 	uint64_t size = state->digests->size;
 	int err = 0;
 
-	self.content = q->self_content;
-	if (q->relation == INDEX_SHARES)
-		self.bytes = size;
 	if (!err && self.content && copies_are_related(q, size) &&
 	    !pair_is_ignored(q, state->digests, self.content))
 		err = add_match(q, state, &self, SIZE_MAX);

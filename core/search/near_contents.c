@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/index/texts.h"
-
 /* Finds the contents that resemble a content, by the mount's measure. */
 
 /* ---- sketches ---- */
@@ -17,7 +15,7 @@ static struct sketch_cache *cache_of(const struct search_query *q)
 	return q->caller.trusted ? q->searcher->sketches : NULL;
 }
 
-static int fetch_sketch(void *query, uint32_t content, struct sif_sketch *out)
+static int fetch_sketch(void *query, uint32_t content, struct sketch *out)
 {
 	const struct search_query *q = query;
 
@@ -26,37 +24,11 @@ static int fetch_sketch(void *query, uint32_t content, struct sif_sketch *out)
 	return sketch_cache_get(cache_of(q), q->txn, content, out);
 }
 
-static int fetch_text_sketch(void *query, uint32_t content,
-			     struct sif_sketch *out)
-{
-	const struct search_query *q = query;
-
-	return catalog_text_sketch_get(q->txn, content, out);
-}
-
-static int fetch_short_sketch(void *query, uint32_t content,
-			      struct short_sketch *out)
-{
-	const struct search_query *q = query;
-
-	if (!cache_of(q))
-		return catalog_short_sketch_get(q->txn, content, out);
-	return sketch_cache_get_short(cache_of(q), q->txn, content, out);
-}
-
-static int fetch_sise(void *query, uint32_t content, struct sise_signature *out)
-{
-	const struct search_query *q = query;
-
-	return catalog_sise_get(q->txn, content, out);
-}
-
 /* ---- the content of the query ---- */
 
-struct own_sketches {
-	bool has_sketch, has_short;
-	struct sif_sketch sketch; /* INDEX_TEXT: of the text */
-	struct short_sketch short_sketch;
+struct own_sketch {
+	bool has_sketch;
+	struct sketch sketch;
 };
 
 uint32_t near_texts(const struct search_query *q)
@@ -66,63 +38,24 @@ uint32_t near_texts(const struct search_query *q)
 	return measure < DIGEST_COUNT ? DIGEST_BIT(measure) : 0;
 }
 
-/* 0 becomes 1, -ENOENT becomes 0. */
-static int err_to_exists(int err)
+/* Reads the sketch of q->self_content. */
+static int sketch_fetch(struct search_query *q, struct own_sketch *out)
 {
-	return err ? err == -ENOENT ? 0 : err : 1;
+	int err = fetch_sketch(q, q->self_content, &out->sketch);
+
+	out->has_sketch = !err;
+	return err == -ENOENT ? 0 : err;
 }
 
-/* Reads the sketches of q->self_content. */
-static int sketches_fetch(struct search_query *q, enum index_relation relation,
-			  struct own_sketches *out)
+static int sketch_of(const struct digests *d, struct own_sketch *out)
 {
-	uint32_t content = q->self_content;
-	int sketch, sif8;
+	int err = digests_sketch(d, &out->sketch);
 
-	sketch = err_to_exists(
-		relation == INDEX_TEXT ?
-			fetch_text_sketch(q, content, &out->sketch) :
-			fetch_sketch(q, content, &out->sketch));
-	if (sketch < 0)
-		return sketch;
-	sif8 = err_to_exists(
-		fetch_short_sketch(q, content, &out->short_sketch));
-	out->has_sketch = sketch;
-	out->has_short = sif8 > 0;
-	return sif8 < 0 ? sif8 : 0;
-}
-
-/* Parses the text forms of sketches. */
-static int sketches_parse(const struct digests *d, enum index_relation relation,
-			  struct own_sketches *out)
-{
-	enum digest_id id = relation == INDEX_TEXT ? DIGEST_TEXT : DIGEST_SIF;
-	const char *text = d->set & DIGEST_BIT(id) ? d->text[id] : NULL;
-
-	out->has_sketch = text != NULL;
-	out->has_short = digests_short_sketch(d, &out->short_sketch);
-	return text ? sif_parse(text, strlen(text), &out->sketch) : 0;
+	out->has_sketch = !err;
+	return err == -ENODATA ? 0 : err;
 }
 
 /* ---- contents ---- */
-
-/* Compares the sketches of texts; the mount's measure is one of bytes. */
-static int match_texts(struct search_query *q, const struct index_query *query,
-		       struct index_match *out, size_t *count_out)
-{
-	const struct index_store store = { .sketch = fetch_text_sketch,
-					   .arg = q };
-	struct index_query of_text = *query;
-	struct digests d;
-
-	if (!q->context->texts || !query->sketch)
-		return 0;
-	d = texts_digests(query->sketch);
-	of_text.digests = &d;
-	of_text.short_sketch = NULL;
-	return index_search(q->context->texts, &of_text, &store, out,
-			    count_out);
-}
 
 /* Compares by a digest in text form.  -ENOENT: the content has none. */
 static int score_texts(struct search_query *q, const struct digests *own,
@@ -148,26 +81,26 @@ static int match_by_texts(struct search_query *q,
 			  const struct index_query *query,
 			  struct index_match *out, size_t *count_out)
 {
-	bool sketched = query->sketch && query->sketch->count;
 	struct index_candidate *candidates =
 		calloc(query->most, sizeof(*candidates));
 	size_t count = 0, kept = 0, i;
-	int err = -ENOMEM;
+	int score = 0, err = -ENOMEM;
 
 	if (candidates)
 		err = index_candidates(q->context->index, query,
-				       sketched ? INDEX_BY_SKETCH :
-						  INDEX_BY_ESTIMATE,
-				       candidates, query->most, &count);
+				       INDEX_BY_SKETCH, candidates, query->most,
+				       &count);
 	for (i = 0; i < count && !err; i++) {
 		out[kept].content = candidates[i].content;
 		err = score_texts(q, query->digests, candidates[i].content,
-				  &out[kept].score);
-		out[kept].distinctive_score = out[kept].score;
-		if (!err && out[kept].score >= query->least)
-			kept++;
-		if (err == -ENOENT)
+				  &score);
+		if (err == -ENOENT) {
 			err = 0;
+			continue;
+		}
+		out[kept].verdict = (struct verdict){ .score = score,
+						      .distinctive = score };
+		kept += !err && score >= query->rules.threshold;
 	}
 	free(candidates);
 	qsort(out, kept, sizeof(*out), index_match_order);
@@ -191,10 +124,12 @@ static int match_by_columns(struct search_query *q,
 		err = index_candidates(q->context->index, query, source,
 				       candidates, query->most, count_out);
 	for (i = 0; !err && i < *count_out; i++) {
-		out[i].content = candidates[i].content;
-		out[i].score =
-			candidates[i].rank < 99 ? candidates[i].rank : 99;
-		out[i].distinctive_score = out[i].score;
+		int score = candidates[i].rank < 99 ? candidates[i].rank : 99;
+
+		out[i] = (struct index_match){
+			.content = candidates[i].content,
+			.verdict = { .score = score, .distinctive = score },
+		};
 	}
 	free(candidates);
 	return err;
@@ -204,14 +139,9 @@ static int match_contents(struct search_query *q,
 			  const struct index_query *query,
 			  struct index_match *out, size_t *count_out)
 {
-	const struct index_store store = { .sketch = fetch_sketch,
-					   .arg = q,
-					   .short_sketch = fetch_short_sketch,
-					   .sise = fetch_sise };
+	const struct index_store store = { .sketch = fetch_sketch, .arg = q };
 
-	if (query->relation == INDEX_TEXT)
-		return match_texts(q, query, out, count_out);
-	if (!index_is_alike(query->relation))
+	if (!index_is_alike(query->rules.relation))
 		return index_search(q->context->index, query, &store, out,
 				    count_out);
 	switch (q->context->measure) {
@@ -244,21 +174,20 @@ size_t matches_most(const struct search_query *q)
 	return most > INDEX_MATCHES ? most : INDEX_MATCHES;
 }
 
-static int search_sketches(struct search_query *q,
-			   const struct content_query *wanted,
-			   const struct digests *digests,
-			   const struct own_sketches *own,
-			   struct index_match **out, size_t *count_out)
+static int search_sketch(struct search_query *q,
+			 const struct content_query *wanted,
+			 const struct digests *digests,
+			 const struct own_sketch *own, struct index_match **out,
+			 size_t *count_out)
 {
 	struct index_query query = {
 		.digests = digests,
 		.sketch = own->has_sketch ? &own->sketch : NULL,
-		.short_sketch = own->has_short ? &own->short_sketch : NULL,
-		.relation = relation_of(q, wanted),
+		.rules = { .relation = relation_of(q, wanted),
+			   .threshold = q->context->threshold,
+			   .share_min = q->context->share_min },
 		.self = q->self_content,
 		.first_content = wanted->first_content,
-		.least = q->context->threshold,
-		.share_min = q->context->share_min,
 		.any = wanted->any,
 		.visibility = q->index_visibility,
 		.most = matches_most(q),
@@ -281,15 +210,14 @@ static int search_digests(struct search_query *q,
 			  const struct digests *digests,
 			  struct index_match **out, size_t *count_out)
 {
-	struct own_sketches *own = malloc(sizeof(*own));
+	struct own_sketch *own = malloc(sizeof(*own));
 	int err = -ENOMEM;
 
 	if (own)
-		err = q->self_content ?
-			      sketches_fetch(q, wanted->relation, own) :
-			      sketches_parse(digests, wanted->relation, own);
+		err = q->self_content ? sketch_fetch(q, own) :
+					sketch_of(digests, own);
 	if (!err)
-		err = search_sketches(q, wanted, digests, own, out, count_out);
+		err = search_sketch(q, wanted, digests, own, out, count_out);
 	free(own);
 	return err;
 }

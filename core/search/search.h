@@ -141,11 +141,9 @@ int search_caller_copy(const struct search_caller *from,
 		       struct search_caller *out);
 
 struct search_hit {
-	char *path;            /* relative to SOURCE */
-	int score;             /* 100: identical */
-	int distinctive_score; /* the score without boilerplate */
-	uint64_t bytes;        /* in common, estimated; INDEX_SHARES only */
-	uint64_t disk;         /* bytes that the file takes */
+	char *path; /* relative to SOURCE */
+	struct verdict verdict;
+	uint64_t disk; /* bytes that the file takes */
 	struct file_key key;
 	struct file_identity identity;
 	/* Of search_group_files() with names: */
@@ -201,7 +199,6 @@ struct search_context {
 	const struct source *source;
 	struct catalog *catalog;
 	struct index *index;
-	struct index *texts;         /* NULL: sketches of texts are not kept */
 	const atomic_bool *stopping; /* queries end soon with -ECANCELED */
 	int threshold;               /* least score of a near-duplicate */
 	uint64_t share_min;          /* of INDEX_SHARES */

@@ -19,7 +19,7 @@ struct json_t *similar_request_new(const struct digests *d, int threshold,
 			continue;
 		buf_clear(&text);
 		err = digest_format(d, (enum digest_id)id, &text);
-		if (!err && json_object_set_new(texts, digest_infos[id].name,
+		if (!err && json_object_set_new(texts, digest_table[id]->name,
 						json_string(text.data)))
 			err = -ENOMEM;
 	}

@@ -5,8 +5,7 @@
 #include <stdint.h>
 
 #include "core/catalog/catalog.h"
-#include "core/digest/short_sketch.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 
 /*
  * A cache of decoded sketches.  A program that walks the virtual tree asks for
@@ -28,10 +27,8 @@ struct sketch_cache;
 int sketch_cache_new(struct sketch_cache **out);
 void sketch_cache_free(struct sketch_cache *c);
 
-/* As catalog_sketch_get() and catalog_short_sketch_get(). */
+/* As catalog_sketch_get(). */
 int sketch_cache_get(struct sketch_cache *c, struct catalog_txn *txn,
-		     uint32_t content, struct sif_sketch *out);
-int sketch_cache_get_short(struct sketch_cache *c, struct catalog_txn *txn,
-			   uint32_t content, struct short_sketch *out);
+		     uint32_t content, struct sketch *out);
 
 #endif

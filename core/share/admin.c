@@ -96,19 +96,19 @@ struct gc {
 	struct share_db db;
 	int64_t limit;
 	struct buf contents, values;
-	struct sif_sketch sketch;
+	struct sketch sketch;
 	char after[DB_UUID_TEXT + 1];
 	uint64_t removed;
 };
 
 static int take_values(struct gc *g, const char *text)
 {
-	uint8_t bytes[SIF_PACKED_MAX];
+	uint8_t bytes[SKETCH_PACKED_MAX];
 	ssize_t len = db_parse_bytes(text, bytes, sizeof(bytes));
 	size_t i;
 	int err = 0;
 
-	if (len < 0 || sif_unpack(bytes, (size_t)len, &g->sketch))
+	if (len < 0 || sketch_unpack(bytes, (size_t)len, &g->sketch))
 		return 0;
 	for (i = 0; i < g->sketch.count && !err; i++) {
 		if (i >= SHARE_ANCHORS &&

@@ -95,7 +95,7 @@ static int connect_now(struct ask *a)
 static int parse_digests(const json_t *request, struct digests *d)
 {
 	json_t *texts = json_object_get(request, "digests"), *value;
-	const struct digest_info *info;
+	const struct digest_ops *info;
 	const char *name;
 	int err = 0;
 
@@ -124,7 +124,7 @@ static json_t *digests_to_json(const struct digests *d)
 			continue;
 		buf_clear(&text);
 		err = digest_format(d, id, &text);
-		if (!err && json_object_set_new(object, digest_infos[id].name,
+		if (!err && json_object_set_new(object, digest_table[id]->name,
 						json_string(text.data)))
 			err = -ENOMEM;
 	}

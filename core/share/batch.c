@@ -70,9 +70,9 @@ static int add_posting(struct share_batch *b, uint64_t value,
 
 /* Its postings, then the sketch itself. */
 static int add_sketch(struct share_batch *b, struct batch_content *c,
-		      struct sif_sketch *sketch, int64_t limit)
+		      struct sketch *sketch, int64_t limit)
 {
-	size_t i, keep = SHARE_SKETCH_VALUES;
+	size_t i;
 	int err = 0;
 
 	for (i = 0; i < sketch->count && !err; i++) {
@@ -82,18 +82,16 @@ static int add_sketch(struct share_batch *b, struct batch_content *c,
 	}
 	if (err)
 		return err;
-	/* Postings are removed by the sketch: it keeps their values. */
-	sif_cut(sketch, i > SIF_SAMPLES ? i : SIF_SAMPLES);
-	sif_thin(sketch, i > keep ? i : keep);
-	c->sketch = malloc(SIF_PACKED_MAX);
+	/* Postings are removed by the sketch. */
+	c->sketch = malloc(SKETCH_PACKED_MAX);
 	if (!c->sketch)
 		return -ENOMEM;
-	c->sketch_len = sif_pack(sketch, c->sketch);
+	c->sketch_len = sketch_pack(sketch, c->sketch);
 	return 0;
 }
 
 int batch_add_content(struct share_batch *b, const struct digests *d,
-		      struct sif_sketch *sketch, int64_t limit)
+		      struct sketch *sketch, int64_t limit)
 {
 	struct batch_content *all;
 
@@ -108,7 +106,7 @@ int batch_add_content(struct share_batch *b, const struct digests *d,
 	all += b->content_count++;
 	*all = (struct batch_content){
 		.size = d->size,
-		.simhash = d->simhash,
+		.simhash = digests_simhash(d),
 		.has_simhash = d->set & DIGEST_BIT(DIGEST_SIMHASH),
 		.has_traits = d->set & DIGEST_BIT(DIGEST_RDC),
 	};

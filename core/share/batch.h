@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 #include "core/share/db.h"
 #include "core/share/state.h"
 
@@ -67,7 +67,7 @@ int batch_add_gone(struct share_batch *b, const struct share_publication *p);
 
 /* sketch may be NULL, and is cut.  limit: see schema.h. */
 int batch_add_content(struct share_batch *b, const struct digests *d,
-		      struct sif_sketch *sketch, int64_t limit);
+		      struct sketch *sketch, int64_t limit);
 
 /* Sends the batch; the host's token in the database becomes next_token.
  * -ESTALE: the database has not the epoch and token of the identity; nothing

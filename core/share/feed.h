@@ -64,7 +64,7 @@ struct feed {
 	struct file_key *work; /* files still to be visited */
 	size_t work_count;
 	struct share_batch batch;
-	struct sif_sketch *sketch; /* room */
+	struct sketch *sketch; /* room */
 };
 
 int feed_init(struct feed *f);

@@ -23,9 +23,8 @@
  * Postings of a content are its anchors, the SHARE_ANCHORS smallest values of
  * its sketch, and all values below the limit of the shared catalog.
  */
-#define SHARE_VERSION 4
+#define SHARE_VERSION 5
 #define SHARE_ANCHORS 12
-#define SHARE_SKETCH_VALUES 128
 /* One window in 2^14 has a value below it. */
 #define SHARE_LIMIT_DEFAULT (INT64_C(1) << (48 - 14))
 

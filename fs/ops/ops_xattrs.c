@@ -173,7 +173,7 @@ static int list_possible(struct xattr_list *l, uint32_t set)
 	int id, err = 0;
 
 	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		const char *name = digest_infos[id].attribute;
+		const char *name = digest_table[id]->attribute;
 
 		if (set & DIGEST_BIT(id))
 			err = buf_append(&l->names, name, strlen(name) + 1);

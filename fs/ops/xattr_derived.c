@@ -21,7 +21,7 @@
 #define WAIT PREFIX "wait"
 #define CONTROL PREFIX "control"
 
-static const struct digest_info *find_digest(const char *name)
+static const struct digest_ops *find_digest(const char *name)
 {
 	return strncmp(name, "user.", 5) == 0 ? digest_find(name) : NULL;
 }
@@ -151,7 +151,7 @@ static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
 void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
 		       const char *name, size_t size)
 {
-	const struct digest_info *info = find_digest(name);
+	const struct digest_ops *info = find_digest(name);
 
 	if (info && S_ISREG(inode->type))
 		xattr_query_digest(req, fs, inode, info, size);

@@ -38,7 +38,7 @@ void xattr_list_reply(fuse_req_t req, void *list)
 static int list_digest(struct xattr_list *l, const struct digests *d,
 		       enum digest_id id)
 {
-	const char *name = digest_infos[id].attribute;
+	const char *name = digest_table[id]->attribute;
 	struct buf text = { 0 };
 	int err = digest_format(d, id, &text);
 	size_t need = strlen(name) + text.len;
@@ -52,17 +52,14 @@ static int list_digest(struct xattr_list *l, const struct digests *d,
 
 int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 {
-	/* Short digests come first, as they nearly always fit. */
-	static const enum digest_id order[] = {
-		DIGEST_SIMHASH, DIGEST_RDC,    DIGEST_XXH128, DIGEST_SSDEEP,
-		DIGEST_TLSH,    DIGEST_SHA256, DIGEST_SISE,   DIGEST_SIF,
-		DIGEST_TEXT,    DIGEST_SIF8,
-	};
-	int err = 0;
+	unsigned place;
+	int id, err = 0;
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && !err; i++)
-		if (d->set & DIGEST_BIT(order[i]))
-			err = list_digest(l, d, order[i]);
+	for (place = 1; place <= DIGEST_COUNT; place++)
+		for (id = 0; id < DIGEST_COUNT && !err; id++)
+			if (d->set & DIGEST_BIT(id) &&
+			    digest_table[id]->listed == place)
+				err = list_digest(l, d, id);
 	return err;
 }
 
@@ -130,8 +127,8 @@ struct digest_query {
 	struct park park; /* park.rest: the struct xattr_list of a listxattr */
 	struct digests_wait wait;
 	struct fs *fs;
-	struct inode *inode;            /* holds a reference */
-	const struct digest_info *info; /* NULL: listxattr */
+	struct inode *inode;           /* holds a reference */
+	const struct digest_ops *info; /* NULL: listxattr */
 	size_t size;
 	struct path_fd opened;      /* for the first open_file(); fd -1: none */
 	struct path_fd path;        /* between open_file() and close_file() */
@@ -371,7 +368,7 @@ static void query_begin(struct digest_query *q, fuse_req_t req)
 
 /* Takes opened on success. */
 static int query_digest(fuse_req_t req, struct fs *fs, struct inode *inode,
-			const struct digest_info *info, size_t size,
+			const struct digest_ops *info, size_t size,
 			const struct path_fd *opened)
 {
 	struct digest_query *q;
@@ -391,7 +388,7 @@ static int query_digest(fuse_req_t req, struct fs *fs, struct inode *inode,
 }
 
 void xattr_query_digest(fuse_req_t req, struct fs *fs, struct inode *inode,
-			const struct digest_info *info, size_t size)
+			const struct digest_ops *info, size_t size)
 {
 	struct path_fd opened;
 	int err = EACCES;

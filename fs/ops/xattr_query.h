@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 
-struct digest_info;
+struct digest_ops;
 struct digests;
 struct file_digests;
 struct fs;
@@ -53,7 +53,7 @@ int xattr_format_state(const struct file_digests *answer, struct buf *out);
 
 /* Replies to a getxattr of a digest, parked until the file is hashed. */
 void xattr_query_digest(struct fuse_req *req, struct fs *fs,
-			struct inode *inode, const struct digest_info *info,
+			struct inode *inode, const struct digest_ops *info,
 			size_t size);
 
 /* Replies to a listxattr; takes list, which has the names of the real

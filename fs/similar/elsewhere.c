@@ -168,7 +168,7 @@ static int add_link(struct elsewhere_query *q, int score, const char *host,
 		return -ENOMEM;
 	q->targets = targets;
 	hits += q->hits.count;
-	*hits = (struct search_hit){ .score = score };
+	*hits = (struct search_hit){ .verdict.score = score };
 	if (asprintf(&hits->path, "%s:%s", host, base ? base + 1 : path) < 0)
 		return -ENOMEM;
 	if (asprintf(&targets[q->hits.count], "%s:%s", host, path) < 0) {

@@ -20,7 +20,7 @@ bool groups_text_is_query(const char *text, size_t len)
 
 struct groups_parser {
 	struct file_groups_query *q;
-	bool has_exact, has_every, has_threshold, has_min_size, has_text;
+	bool has_exact, has_every, has_threshold, has_min_size;
 };
 
 static int take_number(const char *at, const char *end, uint64_t most,
@@ -78,11 +78,6 @@ static int take_line(struct groups_parser *p, const char *line, size_t len)
 	if (has_name(line, len, "exact=", &value)) {
 		err = take_number(value, end, 1, &p->has_exact, &number);
 		p->q->rules.exact = number;
-		return err;
-	}
-	if (has_name(line, len, "text=", &value)) {
-		err = take_number(value, end, 1, &p->has_text, &number);
-		p->q->text = number;
 		return err;
 	}
 	if (has_name(line, len, "every=", &value)) {
@@ -158,7 +153,7 @@ int groups_text_add_files(const struct search_group_hits *files,
 		hex_encode(file->xxh128, sizeof(file->xxh128), hex);
 		err = buf_append_format(
 			out, "file %u %d %llu %llu %s %lld/", file->group,
-			hit->score, (unsigned long long)file->size,
+			hit->verdict.score, (unsigned long long)file->size,
 			(unsigned long long)hit->disk, hex,
 			(long long)time_in_order(hit->identity.mtime_ns));
 		if (!err)

@@ -78,8 +78,8 @@ static int by_score(const void *a, const void *b)
 {
 	const struct search_hit *x = a, *y = b;
 
-	if (x->score != y->score)
-		return y->score - x->score;
+	if (x->verdict.score != y->verdict.score)
+		return y->verdict.score - x->verdict.score;
 	return strcmp(x->path, y->path);
 }
 

@@ -165,7 +165,7 @@ static int number_run(struct listing *l, const struct search_hits *hits,
 
 		do {
 			free(name);
-			name = make_name(hits->hits[at].score,
+			name = make_name(hits->hits[at].verdict.score,
 					 base_name(hits->hits[at].path),
 					 ++number);
 			if (!name)
@@ -231,7 +231,8 @@ int listing_from_hits(const struct search_hits *hits, unsigned depth,
 		const struct search_hit *hit = &hits->hits[i];
 		struct listing_item *item = &l->items[l->count++];
 
-		item->name = make_name(hit->score, base_name(hit->path), 1);
+		item->name =
+			make_name(hit->verdict.score, base_name(hit->path), 1);
 		item->target = make_target(hit->path, depth);
 		if (!item->name || !item->target)
 			err = -ENOMEM;

@@ -287,8 +287,6 @@ static int ask_engine(struct listing_query *c, int fd)
 		return ask_relation(c, fd, INDEX_CONTAINS);
 	case NODE_ALL:
 		return ask_relation(c, fd, INDEX_ALL);
-	case NODE_TEXT:
-		return ask_relation(c, fd, INDEX_TEXT);
 	case NODE_SHARES:
 		return ask_relation(c, fd, INDEX_SHARES);
 	case NODE_DIRECTORIES:

@@ -25,7 +25,6 @@ enum node_kind {
 	NODE_WITHIN,      /* the files that contain a file */
 	NODE_CONTAINS,    /* the files that it contains */
 	NODE_ALL,         /* as NODE_FILE, also with boilerplate only */
-	NODE_TEXT,        /* the files with nearly the same text */
 	NODE_SHARES,      /* the files with a passage in common */
 	NODE_ELSEWHERE,   /* near-duplicates on other hosts */
 	NODE_DIRECTORIES, /* the directories that resemble a directory */

@@ -239,13 +239,15 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 static int add_hit(const struct search_hit *hit, enum index_relation relation,
 		   struct buf *out)
 {
-	int err = buf_append_format(out, "%d", hit->score);
+	const struct verdict *v = &hit->verdict;
+	int err = buf_append_format(out, "%d", v->score);
 
 	if (!err && relation == INDEX_ALL)
-		err = buf_append_format(out, " %d", hit->distinctive_score);
+		err = buf_append_format(out, " %d %s", v->distinctive,
+					verdict_reason_names[v->reason]);
 	if (!err && relation == INDEX_SHARES)
 		err = buf_append_format(out, " %llu",
-					(unsigned long long)hit->bytes);
+					(unsigned long long)v->bytes);
 	if (!err)
 		err = buf_append_format(out, "/%s", hit->path);
 	return err ? err : buf_append(out, "", 1);

@@ -51,7 +51,7 @@ static int take_relation(struct parsing *p, const struct query_words *value)
 static int take_digest(struct parsing *p, const struct query_words *name,
 		       const struct query_words *value)
 {
-	const struct digest_info *info = digest_named(name->text, name->len);
+	const struct digest_ops *info = digest_named(name->text, name->len);
 
 	/* An sdhash is refused: it is compared with nothing, and long. */
 	if (!info || info->id == DIGEST_SDHASH ||
@@ -92,32 +92,13 @@ static int take_lines(struct parsing *p, const char *text, size_t len)
 	return err;
 }
 
-/* Whether a sketch has another window length, so that it cannot be compared.
- * The index would return an error only for contents that share a value, and so
- * reveal contents that the caller may not see. */
-static bool has_other_windows(const struct digests *d)
-{
-	static const char ours[] = "sif3:16:";
-	static const enum digest_id sketches[] = { DIGEST_SIF, DIGEST_TEXT };
-	const char *sketch;
-	size_t i;
-
-	for (i = 0; i < sizeof(sketches) / sizeof(sketches[0]); i++) {
-		sketch = d->text[sketches[i]];
-		if (sketch && strncmp(sketch, ours, strlen(ours)) != 0)
-			return true;
-	}
-	return false;
-}
-
 int query_text_parse(const char *text, size_t len, struct query_text *out)
 {
 	struct query_text q = { .relation = INDEX_ALIKE };
 	struct parsing p = { .q = &q };
 	int err = take_lines(&p, text, len);
 
-	if (!err &&
-	    (!p.has_size || !q.digests.set || has_other_windows(&q.digests)))
+	if (!err && (!p.has_size || !q.digests.set))
 		err = -EINVAL;
 	if (err)
 		query_text_release(&q);

@@ -60,7 +60,6 @@ void similar_stop(struct fs *fs);
 #define SIMILAR_WITHIN ".within"
 #define SIMILAR_CONTAINS ".contains"
 #define SIMILAR_ALL ".all"
-#define SIMILAR_TEXT ".text"
 #define SIMILAR_SHARES ".shares"
 #define SIMILAR_ELSEWHERE ".elsewhere" /* for the owner of the mount */
 #define SIMILAR_DIRECTORIES ".dirs"

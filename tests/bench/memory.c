@@ -8,9 +8,8 @@
 
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/sdhash/sdhash.h"
-#include "core/digest/sif/sif.h"
-#include "core/digest/simhash.h"
 #include "core/digest/sise.h"
+#include "core/digest/sketch/sketch.h"
 #include "core/digest/ssdeep.h"
 #include "tests/bench/inputs.h"
 #include "tests/bench/subject.h"
@@ -21,9 +20,12 @@ static const struct state {
 	const char *name;
 	size_t size;
 } states[] = {
-	{ "rdc", sizeof(struct rdc) },   { "sdhash", sizeof(struct sdhash) },
-	{ "sif", sizeof(struct sif) },   { "simhash", sizeof(struct simhash) },
-	{ "sise", sizeof(struct ctph) }, { "ssdeep", sizeof(struct ctph) },
+	{ "rdc", sizeof(struct rdc) },
+	{ "sdhash", sizeof(struct sdhash) },
+	{ "sif", sizeof(struct sketch_stream) },
+	{ "simhash", sizeof(struct sketch_stream) },
+	{ "sise", sizeof(struct ctph) },
+	{ "ssdeep", sizeof(struct ctph) },
 };
 
 static size_t state_size(const char *name)

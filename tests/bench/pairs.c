@@ -293,8 +293,8 @@ static void compare_files(const struct bench *b)
 		if (!(DIGEST_DEFAULT & DIGEST_BIT(id)))
 			continue;
 		(void)snprintf(title, sizeof(title), "digest_compare, %s",
-			       digest_infos[id].name);
-		how.name = digest_infos[id].name;
+			       digest_table[id]->name);
+		how.name = digest_table[id]->name;
 		how.id = (enum digest_id)id;
 		print_comparison(b, c, &how);
 	}

@@ -16,7 +16,7 @@ struct ask {
 	const struct scale *s;
 	struct engine *engine;
 	struct catalog_txn *txn;
-	struct sif_sketch sketch;
+	struct sketch sketch;
 	enum index_relation relation;
 	double *candidates, *scores; /* us of each query */
 	double found;
@@ -100,7 +100,7 @@ static void print_memory(const struct ask *a)
 
 /* ---- asking ---- */
 
-static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 {
 	return catalog_sketch_get(arg, content, out);
 }
@@ -115,11 +115,11 @@ static void ask(struct ask *a, uint64_t number, uint64_t i)
 	struct index_query q = {
 		.digests = &digests,
 		.sketch = &a->sketch,
-		.relation = a->relation,
+		.rules = { .relation = a->relation,
+			   .threshold = 60,
+			   .share_min = INDEX_SHARE_MIN },
 		.self = (uint32_t)number + 1,
 		.first_content = 1,
-		.least = 60,
-		.share_min = INDEX_SHARE_MIN,
 	};
 	bool shares = a->relation == INDEX_SHARES;
 	double start = 0, middle = 0;

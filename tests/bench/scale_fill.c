@@ -33,7 +33,7 @@ struct entry {
 	struct file_key parent, key;
 	struct file_identity identity;
 	struct scale_content *content;
-	struct digests digests; /* with the texts, owned */
+	struct digests digests; /* all, owned */
 };
 
 struct fill {
@@ -119,12 +119,12 @@ static char *random_text(uint64_t *state, const char *prefix, size_t len)
 	return text;
 }
 
-/* Two thirds of the characters are in the second part. */
-static char *pieces_text(uint64_t *state, const char *first, const char *second,
-			 size_t len)
+/* Of so many characters in each part. */
+static char *pieces_text(uint64_t *state, const char *first, size_t first_len,
+			 const char *second, size_t second_len)
 {
-	char *a = random_text(state, first, len / 3);
-	char *b = random_text(state, second, len - len / 3);
+	char *a = random_text(state, first, first_len);
+	char *b = random_text(state, second, second_len);
 	struct buf text = { 0 };
 
 	fail_errno("text", buf_append_format(&text, "%s%s", a, b));
@@ -133,38 +133,29 @@ static char *pieces_text(uint64_t *state, const char *first, const char *second,
 	return buf_take(&text);
 }
 
-/* That of so many distinct windows.  There are 32 to 64 slots for each, and the
- * values of a sample lie in the first ones. */
-static char *sif8_text(uint64_t *state, uint64_t windows)
+static void add_text(struct digests *d, enum digest_id id, char *text)
 {
-	const unsigned bits = windows > SHORT_SKETCH_VALUES ? 6 : 5;
-	struct short_sketch sketch = { .distinct = windows };
-	struct buf text = { 0 };
-	uint32_t slot = 0;
-
-	for (; sketch.count < SHORT_SKETCH_VALUES && sketch.count < windows;
-	     sketch.count++) {
-		slot += (uint32_t)(draw(state) >> (64 - bits));
-		sketch.slots[sketch.count] = slot;
-	}
-	fail_errno("sif8", short_sketch_format(&sketch, &text));
-	return buf_take(&text);
+	fail_errno(digest_table[id]->name,
+		   digest_parse(id, text, strlen(text), d));
+	free(text);
 }
 
-static void add_texts(struct scale_content *c, uint64_t number,
-		      struct digests *out)
+static void add_digests(const struct scale_content *c, uint64_t number,
+			struct digests *out)
 {
+	uint8_t bytes[SKETCH_PACKED_MAX];
+	size_t len = sketch_pack(&c->sketch, bytes);
 	uint64_t state = number + 1;
-	struct buf text = { 0 };
 
 	*out = c->digests;
-	sif_round_values(&c->sketch);
-	fail_errno("sif", sif_format(&c->sketch, &text));
-	out->text[DIGEST_SIF] = buf_take(&text);
-	out->text[DIGEST_SISE] =
-		pieces_text(&state, "96(95):", "::48(47):", SISE_TEXT);
-	out->text[DIGEST_SSDEEP] = pieces_text(&state, "96:", ":", SSDEEP_TEXT);
-	out->text[DIGEST_SIF8] = sif8_text(&state, out->size);
+	fail_errno("sif", digest_put(out, DIGEST_SIF,
+				     (struct digest_value){ bytes, len }));
+	add_text(out, DIGEST_SISE,
+		 pieces_text(&state, "96(95):", SISE_TEXT / 3,
+			     "::48(47):", SISE_TEXT - SISE_TEXT / 3));
+	add_text(out, DIGEST_SSDEEP,
+		 pieces_text(&state, "96:", SSDEEP_TEXT - SSDEEP_TEXT / 3, ":",
+			     SSDEEP_TEXT / 3));
 }
 
 /* ---- the catalog ---- */
@@ -229,7 +220,7 @@ static void add_file(struct fill *f, uint64_t number, uint64_t copy)
 		       e->path);
 	enter_directory(f, directory);
 	e->parent = f->directory;
-	add_texts(&f->content, number, &e->digests);
+	add_digests(&f->content, number, &e->digests);
 	make_file(f, e);
 	if (f->count == BATCH)
 		flush(f);

@@ -10,7 +10,7 @@
 #include "core/base/buf.h"
 #include "core/catalog/catalog.h"
 #include "core/index/grouping/grouping.h"
-#include "core/index/score.h"
+#include "core/index/judge.h"
 #include "tests/bench/bench.h"
 
 /* Groups of all contents of a catalog, without a mount. */
@@ -50,7 +50,7 @@ static int take_file(void *arg, uint32_t content, const struct file_key *key)
 	return 0;
 }
 
-static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 {
 	return catalog_sketch_get(arg, content, out);
 }
@@ -123,10 +123,10 @@ static uint32_t *list_members(const struct group_set *set, size_t *count_out)
 static int count_values(void *arg, uint32_t content, const uint8_t *packed,
 			size_t len)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 
 	(void)content;
-	if (sif_unpack_in_full(packed, len, &sketch))
+	if (sketch_unpack(packed, len, &sketch))
 		return -EUCLEAN;
 	frequency_add(arg, &sketch);
 	return 0;
@@ -140,7 +140,8 @@ static void count_missed(const struct scale *s, struct catalog_txn *txn,
 			 const struct group_set *set)
 {
 	enum { SAMPLES = 20000, NEAR = 8 };
-	static struct sif_sketch a, b;
+	const struct judge_rules rules = { .threshold = THRESHOLD };
+	static struct sketch a, b;
 	static struct weighed_sketch weighed;
 	struct frequency *frequency;
 	size_t count, alike = 0, missed = 0, i, k;
@@ -161,20 +162,15 @@ static void count_missed(const struct scale *s, struct catalog_txn *txn,
 		fail_errno("sketch", catalog_sketch_get(txn, id, &a));
 		weight_sketch(&w, &a, &weighed);
 		for (k = 1; k < NEAR; k++) {
-			struct score_shares shares, distinctive;
+			struct verdict v;
 			uint32_t other =
 				(uint32_t)scale_number(&s->model, place + k) +
 				1;
 
 			fail_errno("sketch",
 				   catalog_sketch_get(txn, other, &b));
-			fail_errno("score", score_compare_sketches(
-						    &w, &weighed, &b, 0,
-						    &shares, &distinctive));
-			if (score_percent(shares.larger) < THRESHOLD ||
-			    score_is_boilerplate(
-				    score_percent(shares.larger),
-				    score_percent(distinctive.larger)))
+			judge_pair(&w, &weighed, &b, &rules, &v);
+			if (!judge_lists(&rules, &v))
 				continue;
 			alike++;
 			missed += !is_member &&

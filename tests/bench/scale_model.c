@@ -160,16 +160,24 @@ static void stream_begin(struct stream *s, uint64_t seed, double windows,
 	stream_next(s);
 }
 
-/* The smallest values of all of them. */
-static void merge(struct stream *streams, size_t count, double windows,
-		  size_t most, struct sif_sketch *out)
+/* In as many bits as a sketch keeps. */
+static uint64_t rounded(uint64_t value)
 {
-	uint64_t least;
-	size_t i;
+	unsigned bits = value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+	unsigned dropped =
+		bits > SKETCH_VALUE_BITS ? bits - SKETCH_VALUE_BITS : 0;
 
-	out->window = SIF_WINDOW;
-	out->is_placed = false;
-	out->count = 0;
+	return value >> dropped << dropped;
+}
+
+/* The sample of all of them, of about so many windows. */
+static void merge(struct stream *streams, size_t count, double windows,
+		  struct sketch *out)
+{
+	size_t most = sketch_most((uint64_t)windows + SKETCH_WINDOW - 1), i;
+	uint64_t least;
+
+	*out = (struct sketch){ 0 };
 	for (;;) {
 		least = UINT64_MAX;
 		for (i = 0; i < count; i++)
@@ -177,16 +185,23 @@ static void merge(struct stream *streams, size_t count, double windows,
 				least = streams[i].value;
 		if (least == UINT64_MAX || out->count == most)
 			break;
-		out->values[out->count++] = least;
+		out->times[out->count] = 1;
+		out->values[out->count] = rounded(least);
+		if (!out->count ||
+		    out->values[out->count] != out->values[out->count - 1])
+			out->count++;
 		for (i = 0; i < count; i++)
 			if (streams[i].value == least)
 				stream_next(&streams[i]);
 	}
-	out->distinct = out->count;
-	if (least != UINT64_MAX && windows > (double)out->count + 1)
-		out->distinct = (uint64_t)windows;
-	else if (least != UINT64_MAX)
-		out->distinct = out->count + 1;
+	out->windows = out->count;
+	if (least != UINT64_MAX) {
+		while (sketch_bound(out->level) > least)
+			out->level++;
+		sketch_raise(out, out->level);
+		out->windows = (uint64_t)fmax(windows, (double)out->count);
+	}
+	out->folded = out->windows + SKETCH_WINDOW - 1;
 }
 
 /* ---- digests ---- */
@@ -195,13 +210,13 @@ static void make_columns(uint64_t family, uint64_t member, double kept,
 			 struct digests *d)
 {
 	double flips = acos(kept) / 3.14159265358979323846;
-	uint64_t state = seed_of(SEED_OWN, member);
+	uint64_t state = seed_of(SEED_OWN, member), simhash = draw(&family);
 	unsigned i;
 
-	d->simhash = draw(&family);
 	for (i = 0; i < 64; i++)
 		if (draw_share(&state) < flips)
-			d->simhash ^= UINT64_C(1) << i;
+			simhash ^= UINT64_C(1) << i;
+	store_be64(d->simhash, simhash);
 	for (i = 0; i < sizeof(d->traits); i++) {
 		d->traits[i] = (uint8_t)(draw(&family) >> 58);
 		if (draw_share(&state) > kept)
@@ -232,10 +247,11 @@ void scale_content(const struct scale_model *m, uint64_t number,
 	stream_begin(&streams[2], seed_of(SEED_HEADER, 0),
 		     header ? HEADER_BYTES : 0, 1, 0);
 	own += kept * f.bytes + (header ? HEADER_BYTES : 0);
+	merge(streams, 3, own, &out->sketch);
 	out->digests = (struct digests){
-		.set = DIGEST_DEFAULT & ~DIGEST_BIT(DIGEST_TEXT),
-		.size = (uint64_t)own + SIF_WINDOW,
+		.set = DIGEST_BIT(DIGEST_XXH128) | DIGEST_BIT(DIGEST_SIMHASH) |
+		       DIGEST_BIT(DIGEST_RDC),
+		.size = out->sketch.folded,
 	};
-	merge(streams, 3, own, sif_values(out->digests.size), &out->sketch);
 	make_columns(seed_of(SEED_BASE, f.first), place, kept, &out->digests);
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 
 /*
  * A tree of any number of contents without their bytes: the digests that they
@@ -33,8 +33,8 @@ struct scale_model {
 };
 
 struct scale_content {
-	struct digests digests; /* without the texts */
-	struct sif_sketch sketch;
+	struct digests digests; /* identity, SimHash and traits alone */
+	struct sketch sketch;
 };
 
 void scale_model_init(struct scale_model *m, uint64_t contents);

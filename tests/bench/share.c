@@ -25,11 +25,13 @@
  * RECALL_MAX contents.
  */
 enum { HOSTS = 100, FAMILY = 4, WINDOWS = 20000, THRESHOLD = 60 };
+/* The sample that a sketch has of so many windows: of what level, and how many. */
+enum { LEVEL = 7, VALUES = WINDOWS >> LEVEL };
 enum { FIRST_STAGE = 100000, RECALL_MAX = 1000000 };
 
 struct made {
-	struct digests digests; /* without texts */
-	struct sif_sketch sketch;
+	struct digests digests; /* without the sketch */
+	struct sketch sketch;
 };
 
 struct share_bench {
@@ -69,29 +71,35 @@ static int by_number(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* In at most as many bits as a sketch keeps. */
+static uint64_t value(uint64_t *state)
+{
+	const unsigned dropped = SKETCH_KEY_BITS - LEVEL - SKETCH_VALUE_BITS;
+
+	return next(state) >> (64 - SKETCH_VALUE_BITS) << dropped;
+}
+
 /* The nth content: its family's values, some of them replaced. */
 static void make(uint64_t n, struct made *out)
 {
 	uint64_t family = n / FAMILY * 7919 + 1, own = n * 104729 + 3;
-	const double range =
-		(double)(UINT64_C(1) << SIF_BITS) / WINDOWS * SIF_VALUES;
 	double jaccard = 0.43 + 0.52 * uniform(&own);
 	double keep = n % FAMILY ? 2 * jaccard / (1 + jaccard) : 1;
-	struct sif_sketch *s = &out->sketch;
+	struct sketch *s = &out->sketch;
 	size_t i;
 
 	*out = (struct made){ .digests = { .size = WINDOWS + 15 } };
-	for (i = 0; i < SIF_VALUES; i++) {
-		uint64_t value = (uint64_t)(range * uniform(&family));
+	for (i = 0; i < VALUES; i++) {
+		uint64_t shared = value(&family);
 
-		s->values[i] = uniform(&own) < keep ?
-				       value :
-				       (uint64_t)(range * uniform(&own));
+		s->values[i] = uniform(&own) < keep ? shared : value(&own);
+		s->times[i] = 1;
 	}
-	qsort(s->values, SIF_VALUES, sizeof(*s->values), by_number);
-	s->window = SIF_WINDOW;
-	s->distinct = WINDOWS;
-	for (i = 0; i < SIF_VALUES; i++)
+	qsort(s->values, VALUES, sizeof(*s->values), by_number);
+	s->level = LEVEL;
+	s->windows = WINDOWS;
+	s->folded = out->digests.size;
+	for (i = 0; i < VALUES; i++)
 		if (!s->count || s->values[i] != s->values[s->count - 1])
 			s->values[s->count++] = s->values[i];
 	out->digests.set = DIGEST_BIT(DIGEST_XXH128) |
@@ -101,7 +109,7 @@ static void make(uint64_t n, struct made *out)
 
 		memcpy(out->digests.xxh128 + 8 * i, &half, 8);
 	}
-	out->digests.simhash = next(&own);
+	store_be64(out->digests.simhash, next(&own));
 	memset(out->digests.traits, (int)(own % 64), 16);
 }
 
@@ -229,7 +237,7 @@ struct recall {
 	uint64_t hits;
 };
 
-static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 {
 	struct made *m = arg;
 
@@ -264,10 +272,9 @@ static void count_recall(struct share_bench *b, uint64_t n,
 					   .arg = &room };
 	const struct index_query q = { .digests = &m->digests,
 				       .sketch = &m->sketch,
-				       .relation = INDEX_ALIKE,
+				       .rules = { .threshold = THRESHOLD },
 				       .self = (uint32_t)n + 1,
-				       .first_content = 1,
-				       .least = THRESHOLD };
+				       .first_content = 1 };
 	size_t count, i;
 
 	if (index_search(b->index, &q, &store, matches, &count))
@@ -287,16 +294,16 @@ static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
 			      .wait_ms = 10000,
 			      .share_limit = SHARE_LIMIT_DEFAULT };
 	struct share_answer answer;
-	struct buf text = { 0 };
+	uint8_t bytes[SKETCH_PACKED_MAX];
+	struct digest_value packed = { bytes, 0 };
 	int64_t began;
 	double ms;
 	int err;
 
 	make(n, &m);
-	sif_round_values(&m.sketch);
-	if (sif_format(&m.sketch, &text))
+	packed.len = sketch_pack(&m.sketch, bytes);
+	if (digest_put(&m.digests, DIGEST_SIF, packed))
 		fail(b, "memory", -ENOMEM);
-	m.digests.text[DIGEST_SIF] = text.data;
 	began = clock_now_ns();
 	err = question_ask(&b->db, &q, &answer);
 	ms = (double)(clock_now_ns() - began) / 1e6;
@@ -307,7 +314,7 @@ static double ask_one(struct share_bench *b, uint64_t n, struct recall *recall)
 	if (b->index)
 		count_recall(b, n, &m, &answer, recall);
 	answer_release(&answer);
-	buf_release(&text);
+	digests_release(&m.digests);
 	return ms;
 }
 

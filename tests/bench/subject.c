@@ -21,8 +21,9 @@ size_t subjects_list(struct subject subjects_out[MAX_SUBJECTS])
 
 	subjects_out[count++] = (struct subject){ "all", DIGEST_DEFAULT };
 	for (id = 0; id < DIGEST_COUNT; id++)
-		subjects_out[count++] = (struct subject){ digest_infos[id].name,
-							  DIGEST_BIT(id) };
+		subjects_out[count++] =
+			(struct subject){ digest_table[id]->name,
+					  DIGEST_BIT(id) };
 	return count;
 }
 

@@ -15,8 +15,8 @@
 static bool is_derived(const char *name)
 {
 	static const char *const names[] = {
-		"user.sise", "user.simhash",  "user.rdc.traits", "user.sif",
-		"user.sif8", "user.text.sif", "user.ssdeep",     "user.xxh128",
+		"user.sise", "user.simhash", "user.rdc.traits",
+		"user.sif",  "user.ssdeep",  "user.xxh128",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -23,17 +23,17 @@ static void line_add(struct line *line, const struct report *r,
 	for (i = 0; i < LISTINGS; i++) {
 		const struct listing *l = &r->listings[i];
 
-		for (way = 0; way < 2 && shared >= l->threshold; way++) {
+		for (way = 0; way < 2 && shared >= l->rules.threshold; way++) {
 			const struct entry *e = listing_find(
 				l, way ? p->a : p->b, way ? p->b : p->a);
 
-			line->recall[i].sum += e && e->is_listed;
+			line->recall[i].sum += e != NULL;
 			line->recall[i].count++;
 		}
 	}
-	line->error.sum += fabs(error_of(&p->truth, p->score));
+	line->error.sum += fabs(error_of(p));
 	line->error.count++;
-	line->bias.sum += error_of(&p->truth, p->score);
+	line->bias.sum += error_of(p);
 	line->bias.count++;
 	line->shared.sum += shared;
 	line->shared.count++;
@@ -65,7 +65,7 @@ static void head_print(const struct report *r, const char *what)
 
 	for (i = 0; i < LISTINGS; i++)
 		(void)snprintf(recall[i], sizeof(recall[i]), "recall %d",
-			       r->listings[i].threshold);
+			       r->listings[i].rules.threshold);
 	printf("\nPairs of a family %s\n%-19s %8s %9s %9s %9s %9s %9s\n", what,
 	       "", "pairs", "shared", recall[0], recall[1], "error", "bias");
 }
@@ -130,6 +130,7 @@ void report_edits(const struct report *r)
 	for (i = 0; i < EDIT_KINDS; i++) {
 		(void)snprintf(kinds[i].name, sizeof(kinds[i].name), "%s",
 			       edit_infos[i].name);
-		line_print(&kinds[i]);
+		if (kinds[i].error.count)
+			line_print(&kinds[i]);
 	}
 }

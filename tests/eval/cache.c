@@ -30,7 +30,7 @@ void cache_release(struct cache *cache)
 
 static bool is_here(const struct cache *cache, size_t file)
 {
-	return cache->windows[file].count != 0;
+	return cache->windows[file].hash != NULL;
 }
 
 /* Drops the half that was used longest ago, roughly, but one file. */

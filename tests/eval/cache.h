@@ -8,7 +8,7 @@
 /* The windows of the contents that were asked for last. */
 struct cache {
 	const struct corpus *corpus;
-	struct windows *windows; /* by file; empty: not here */
+	struct windows *windows; /* by file; hash NULL: not here */
 	uint64_t *used;          /* by file: when */
 	uint64_t now;
 	size_t values, most; /* hashes in memory */

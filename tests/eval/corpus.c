@@ -17,7 +17,8 @@ void corpus_init(struct corpus *c, size_t most)
 {
 	*c = (struct corpus){ .most = most };
 	fail_errno("fingerprint",
-		   fingerprint_new(DIGEST_DEFAULT, &c->fingerprint));
+		   fingerprint_new(DIGEST_DEFAULT | DIGEST_BIT(DIGEST_TLSH),
+				   &c->fingerprint));
 }
 
 void corpus_release(struct corpus *c)
@@ -227,37 +228,6 @@ void corpus_add_file(struct corpus *c, const char *path, const char *key)
 	f.family = family_of(c, key);
 	(void)add_file(c, &f, &b);
 	free(b.data);
-}
-
-static bool is_edit_of(const struct file *f, enum edit_kind kind)
-{
-	return !f->path && (!f->edit.amount || f->edit.kind == kind);
-}
-
-static bool keeps_size(const struct file *f)
-{
-	return is_edit_of(f, EDIT_NOISE) || is_edit_of(f, EDIT_REPLACE) ||
-	       is_edit_of(f, EDIT_HUNKS) || is_edit_of(f, EDIT_MOVE);
-}
-
-bool corpus_is_scattered_pair(const struct corpus *c, size_t a, size_t b)
-{
-	const struct file *x = &c->files[a], *y = &c->files[b];
-
-	return is_edit_of(x, EDIT_NOISE) && is_edit_of(y, EDIT_NOISE) &&
-	       x->base == y->base;
-}
-
-bool corpus_is_partly_scattered(const struct corpus *c, size_t a, size_t b)
-{
-	const struct file *x = &c->files[a], *y = &c->files[b];
-	bool noise = (x->edit.amount && is_edit_of(x, EDIT_NOISE)) ||
-		     (y->edit.amount && is_edit_of(y, EDIT_NOISE));
-
-	return noise && x->base == y->base &&
-	       x->digests.size == y->digests.size &&
-	       (keeps_size(x) || is_edit_of(x, EDIT_WORDS)) &&
-	       (keeps_size(y) || is_edit_of(y, EDIT_WORDS));
 }
 
 struct bytes corpus_read(const struct corpus *c, size_t file)

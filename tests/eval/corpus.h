@@ -67,12 +67,6 @@ void corpus_add_edit(struct corpus *c, const struct edit *e);
 /* A file; key names the family of its versions. */
 void corpus_add_file(struct corpus *c, const char *path, const char *key);
 
-/* Whether both are the same content with single bytes replaced, or not; or, in
- * the second function, one of them is, and passages of the other, which has the
- * same size, were replaced or moved, or words of it were replaced. */
-bool corpus_is_scattered_pair(const struct corpus *c, size_t a, size_t b);
-bool corpus_is_partly_scattered(const struct corpus *c, size_t a, size_t b);
-
 /* The bytes again; the caller frees them. */
 struct bytes corpus_read(const struct corpus *c, size_t file);
 

@@ -24,6 +24,8 @@ const struct edit_info edit_infos[EDIT_KINDS] = {
 	[EDIT_HUNKS] = { "hunks", { 50, 100, 200, 500, 1000, 2000, 4000 } },
 	[EDIT_WORDS] = { "words", { 5, 10, 25, 50, 100, 200, 400 } },
 	[EDIT_NOISE] = { "noise", { 1, 5, 10, 50, 100, 200, 500, 1000 } },
+	[EDIT_PART] = { "part", { 0 } },
+	[EDIT_LESS] = { "less than a part", { 0 } },
 };
 
 size_t edit_count(void)
@@ -170,6 +172,25 @@ static void add_noise(const struct edit *e, struct build *b,
 			(uint8_t)(1 + draw_below(&state, 255));
 }
 
+/* ---- parts ---- */
+
+/* Of the block's bytes are left in EDIT_LESS, in 1/10000: at most so many of
+ * its windows are of the content. */
+#define LESS_LEFT 3500
+
+static void cut_part(const struct edit *e, struct build *b, const uint8_t *data,
+		     size_t len, const struct bytes *donor)
+{
+	uint64_t state = e->seed;
+	size_t size = amount_of(e, len), left = size;
+	size_t at = draw_below(&state, len - size + 1);
+
+	if (e->kind == EDIT_LESS)
+		left = size * LESS_LEFT / WHOLE;
+	build_add(b, data + at, left);
+	build_donate(b, donor, size - left, &state);
+}
+
 /* ---- all ---- */
 
 /* Where, how much is taken out and how much is put in. */
@@ -213,6 +234,10 @@ struct bytes edit_apply(const struct edit *e, const uint8_t *data, size_t len,
 		break;
 	case EDIT_NOISE:
 		add_noise(e, &b, data, len);
+		break;
+	case EDIT_PART:
+	case EDIT_LESS:
+		cut_part(e, &b, data, len, donor);
 		break;
 	default:
 		block_place(e, len, place, &state);

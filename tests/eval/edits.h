@@ -23,6 +23,8 @@ enum edit_kind {
 	EDIT_HUNKS,    /* places of 20 to 400 bytes replaced */
 	EDIT_WORDS,    /* places of 1 to 8 bytes replaced by others */
 	EDIT_NOISE,    /* single bytes replaced */
+	EDIT_PART,     /* one block is left; not among those of edit_at() */
+	EDIT_LESS,     /* the same, and most of the block replaced */
 	EDIT_KINDS
 };
 

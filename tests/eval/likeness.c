@@ -11,6 +11,7 @@
 #include "tests/eval/passages.h"
 #include "tests/eval/plan.h"
 #include "tests/eval/report.h"
+#include "tests/eval/reports.h"
 
 /*
  * likeness: how well scores and listings agree with the truth.
@@ -120,20 +121,26 @@ static void read_options(struct options *o, int argc, char **argv)
 
 static void evaluate(struct report *r, size_t entries)
 {
-	static const int thresholds[LISTINGS] = { 60, 20 };
-	struct index *ix = listing_index(r->corpus);
+	struct {
+		struct listing *listing;
+		struct judge_rules rules;
+	} listings[] = {
+		{ &r->listings[0], { .relation = INDEX_ALIKE, 60 } },
+		{ &r->listings[1], { .relation = INDEX_ALIKE, 20 } },
+		{ &r->within, { .relation = INDEX_WITHIN, 60 } },
+		{ &r->contains, { .relation = INDEX_CONTAINS, 60 } },
+	};
 	size_t i;
 
-	for (i = 0; i < LISTINGS; i++)
-		listing_init(&r->listings[i], r->corpus, ix, thresholds[i],
-			     r->held_out);
+	r->ix = listing_index(r->corpus);
 	pairs_add_kin(&r->pairs, r->corpus, r->held_out);
-	for (i = 0; i < LISTINGS; i++) {
-		listing_sample(&r->listings[i], entries);
-		pairs_add_listed(&r->pairs, &r->listings[i]);
+	for (i = 0; i < sizeof(listings) / sizeof(*listings); i++) {
+		listing_init(listings[i].listing, r->corpus, r->ix,
+			     &listings[i].rules, r->held_out);
+		listing_sample(listings[i].listing, entries);
+		pairs_add_listed(&r->pairs, listings[i].listing);
 	}
-	pairs_finish(&r->pairs, r->corpus, ix);
-	index_free(ix);
+	pairs_finish(&r->pairs, r->corpus, r->ix);
 }
 
 static void print_report(struct report *r)
@@ -147,7 +154,8 @@ static void print_report(struct report *r)
 	report_groups(r);
 	report_edits(r);
 	report_versions(r);
-	report_scattered(r);
+	report_parts(r);
+	report_symmetry(r);
 	report_reformatted(r);
 	report_measures(r);
 }
@@ -158,8 +166,11 @@ static void release_report(struct report *r)
 
 	for (i = 0; i < LISTINGS; i++)
 		listing_release(&r->listings[i]);
+	listing_release(&r->within);
+	listing_release(&r->contains);
 	pairs_release(&r->pairs);
 	figures_release(&r->figures);
+	index_free(r->ix);
 }
 
 /* What the contents of a corpus are made of; lives as long as that. */
@@ -168,7 +179,7 @@ static void release_report(struct report *r)
 #define CLASSES (GENERATED_CLASSES + FOUND_CLASSES)
 
 struct sources {
-	struct material materials[CLASSES], scattered[CLASSES];
+	struct material materials[CLASSES], parts[CLASSES];
 	struct list list;
 	struct own own;
 	struct licensed licensed;
@@ -200,14 +211,13 @@ static void sources_add(struct sources *s, struct corpus *c,
 	for (i = 0; i < CLASSES && (i < GENERATED_CLASSES || o->list); i++) {
 		if (i >= PLAIN_CLASSES && i < GENERATED_CLASSES)
 			continue;
-		s->scattered[i] =
-			i < GENERATED_CLASSES ?
-				material_generate(i, CLASSES + i,
-						  plan_scattered_bytes()) :
-				material_collect(&s->list,
-						 i - GENERATED_CLASSES,
-						 plan_scattered_bytes());
-		plan_scattered(c, &s->scattered[i]);
+		s->parts[i] = i < GENERATED_CLASSES ?
+				      material_generate(i, CLASSES + i,
+							plan_parts_bytes()) :
+				      material_collect(&s->list,
+						       i - GENERATED_CLASSES,
+						       plan_parts_bytes());
+		plan_parts(c, &s->parts[i]);
 	}
 }
 
@@ -217,7 +227,7 @@ static void sources_release(struct sources *s)
 
 	for (i = 0; i < CLASSES; i++) {
 		material_release(&s->materials[i]);
-		material_release(&s->scattered[i]);
+		material_release(&s->parts[i]);
 	}
 	list_release(&s->list);
 	own_release(&s->own);
@@ -249,6 +259,7 @@ int main(int argc, char **argv)
 		print_report(&r);
 	}
 	passages_evaluate(o.list ? &sources.list : NULL, &r.figures);
+	reports_evaluate(&r.figures);
 	if (o.prints_figures)
 		figures_print(&r.figures);
 	if (o.floors)

@@ -5,48 +5,51 @@
 #include "core/index/index.h"
 #include "tests/eval/corpus.h"
 
-/*
- * What the mount would list for each content: what the index finds.  The
- * entries are the candidates; those with a score in reach are listed.
- */
+/* What the mount would list for each content: what the index finds. */
 struct entry {
 	uint32_t other;
 	uint8_t score;
-	bool is_listed;
-	uint16_t rank; /* among the listed, 0 first */
+	uint16_t rank; /* 0 first */
 };
 
-/* The candidates of a file, best score first. */
+/* Best score first. */
 struct file_listing {
 	struct entry *entries;
 	size_t count;
 };
 
 struct listing {
-	int threshold;
+	struct judge_rules rules;
 	size_t count;
 	struct file_listing *files; /* by file */
 	double share;               /* of entries whose truth is looked at */
 };
 
+/* Content i of the corpus is i + 1 there. */
 struct index *listing_index(const struct corpus *c);
 
-/* Of two contents, as a listing has it. */
-struct index_match listing_score(const struct corpus *c, struct index *ix,
-				 size_t a, size_t b);
+/* Of INDEX_ALIKE at threshold 0: listed, or boilerplate. */
+struct verdict listing_verdict(const struct corpus *c, struct index *ix,
+			       size_t a, size_t b);
+
+/* The contents that are listed for a sketch, at most INDEX_MATCHES; self: a
+ * file of the corpus that is not, SIZE_MAX: none.  Returns how many. */
+size_t listing_find_matches(const struct corpus *c, struct index *ix,
+			    const struct sketch *sketch, size_t self,
+			    const struct judge_rules *rules,
+			    struct index_match *out);
 
 /* Of the files of one half; of the others nothing is listed. */
 void listing_init(struct listing *l, const struct corpus *c, struct index *ix,
-		  int threshold, bool held_out);
+		  const struct judge_rules *rules, bool held_out);
 void listing_release(struct listing *l);
 
-/* From now on a sample of about that many listed entries counts. */
+/* From now on a sample of about that many entries counts. */
 void listing_sample(struct listing *l, size_t most);
-/* Listed and in the sample. */
 bool listing_counts(const struct listing *l, size_t file,
 		    const struct entry *e);
 
-/* NULL when other was no candidate for the file. */
+/* NULL when other is not listed for the file. */
 const struct entry *listing_find(const struct listing *l, size_t file,
 				 size_t other);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/eval/pairs.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/eval/eval.h"
 #include "tests/eval/listing.h"
+#include "tests/eval/plan.h"
 
 #define STAR_FROM (4 * MIB)
 #define CACHE_VALUES ((size_t)160 << 20) /* 1.25 GiB */
@@ -34,13 +34,9 @@ static void add_family(struct pairs *p, const struct corpus *c,
 			add(p, f->members[i], f->members[j], true);
 }
 
-/* Those are in a table of their own. */
-static void set_scattered(const struct corpus *c, struct pair *p)
+static bool is_of_parts(const struct family *f)
 {
-	const char *name = c->families[c->files[p->a].family].name;
-
-	p->is_scattered = !strncmp(name, "scattered/", strlen("scattered/"));
-	p->is_kin = !p->is_scattered;
+	return !strncmp(f->name, PARTS_GROUP, strlen(PARTS_GROUP));
 }
 
 void pairs_add_kin(struct pairs *p, const struct corpus *c, bool held_out)
@@ -48,10 +44,9 @@ void pairs_add_kin(struct pairs *p, const struct corpus *c, bool held_out)
 	size_t i;
 
 	for (i = 0; i < c->family_count; i++)
-		if (c->families[i].held_out == held_out)
+		if (c->families[i].held_out == held_out &&
+		    !is_of_parts(&c->families[i]))
 			add_family(p, c, &c->families[i]);
-	for (i = 0; i < p->count; i++)
-		set_scattered(c, &p->pairs[i]);
 }
 
 void pairs_add_listed(struct pairs *p, const struct listing *l)
@@ -76,7 +71,7 @@ static int by_files(const void *a, const void *b)
 		return x->a < y->a ? -1 : 1;
 	if (x->b != y->b)
 		return x->b < y->b ? -1 : 1;
-	return y->is_kin + y->is_scattered - x->is_kin - x->is_scattered;
+	return y->is_kin - x->is_kin;
 }
 
 static void drop_repeats(struct pairs *p)
@@ -90,50 +85,15 @@ static void drop_repeats(struct pairs *p)
 	p->count = kept;
 }
 
-static bool is_edit_of(const struct file *f, enum edit_kind kind)
+static bool is_same(const struct verdict *a, const struct verdict *b)
 {
-	return f->edit.amount && f->edit.kind == kind;
-}
-
-/* The content, or what a passage of it was moved in or words were replaced
- * in. */
-static size_t unmoved(const struct corpus *c, size_t file)
-{
-	const struct file *f = &c->files[file];
-
-	return is_edit_of(f, EDIT_MOVE) || is_edit_of(f, EDIT_WORDS) ?
-		       c->families[f->family].members[0] :
-		       file;
-}
-
-/* The percentage of the bytes that are in words that were replaced. */
-static double replaced_words(const struct corpus *c, size_t file)
-{
-	const struct file *f = &c->files[file];
-
-	return is_edit_of(f, EDIT_WORDS) ? f->edit.amount / 100.0 : 0;
-}
-
-/* The percentage of the bytes that are the same, each in its place or where
- * edits that move bytes have put it. */
-static double same_bytes(const struct corpus *c, const struct pair *p)
-{
-	struct bytes a = corpus_read(c, unmoved(c, p->a));
-	struct bytes b = corpus_read(c, unmoved(c, p->b));
-	double replaced = replaced_words(c, p->a) + replaced_words(c, p->b);
-	size_t same = 0, i;
-
-	for (i = 0; i < a.len && i < b.len; i++)
-		same += a.data[i] == b.data[i];
-	free(a.data);
-	free(b.data);
-	return 100 * (double)same / (double)(a.len > b.len ? a.len : b.len) -
-	       replaced;
+	return a->score == b->score && a->distinctive == b->distinctive &&
+	       a->bytes == b->bytes && a->reason == b->reason;
 }
 
 void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
 {
-	struct index_match match;
+	struct verdict back;
 	struct cache cache;
 	size_t i;
 
@@ -146,13 +106,9 @@ void pairs_finish(struct pairs *p, const struct corpus *c, struct index *ix)
 		struct pair *pair = &p->pairs[i];
 
 		pair->truth = cache_truth(&cache, pair->a, pair->b);
-		if (corpus_is_partly_scattered(c, pair->a, pair->b))
-			pair->truth.bytes =
-				(float)fmax((double)pair->truth.shared,
-					    same_bytes(c, pair));
-		match = listing_score(c, ix, pair->a, pair->b);
-		pair->score = (uint8_t)match.score;
-		pair->is_boilerplate = match.is_boilerplate;
+		pair->verdict = listing_verdict(c, ix, pair->a, pair->b);
+		back = listing_verdict(c, ix, pair->b, pair->a);
+		pair->is_symmetric = is_same(&pair->verdict, &back);
 	}
 	cache_release(&cache);
 }

@@ -12,10 +12,11 @@
 struct pair {
 	uint32_t a, b; /* a < b */
 	struct truth truth;
-	uint8_t score;       /* when asked for, whether a candidate or not */
-	bool is_boilerplate; /* the same */
-	bool is_kin;         /* of one family, but for the next */
-	bool is_scattered;   /* of one with single bytes replaced */
+	/* Of INDEX_ALIKE, whether a candidate or not, at threshold 0: listed, or
+	 * boilerplate. */
+	struct verdict verdict;
+	bool is_kin;       /* of one family */
+	bool is_symmetric; /* the verdict of b and a is the same */
 };
 
 struct pairs {
@@ -24,7 +25,7 @@ struct pairs {
 };
 
 /* All pairs of the families of one half, or with the first member only where
- * the family is a star of large contents. */
+ * the family is a star of large contents; not those of plan_parts(). */
 void pairs_add_kin(struct pairs *p, const struct corpus *c, bool held_out);
 
 /* Those of a listing that count. */

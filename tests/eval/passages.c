@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "core/digest/fingerprint.h"
-#include "core/index/passage.h"
+#include "core/index/index.h"
 #include "tests/eval/eval.h"
 #include "tests/eval/material.h"
+#include "tests/eval/truth.h"
 
 #define CLASSES (GENERATED_CLASSES + FOUND_CLASSES)
 #define PAIRS 15 /* of a shape */
@@ -19,7 +20,8 @@
  * files there are passages in common that were not put there. */
 #define PIECE 128
 
-/* Two contents of these sizes and what they have in common. */
+/* Two contents of these sizes and what they have in common, all of it without
+ * blanks. */
 static const struct shape {
 	const char *name; /* in the figures */
 	size_t sizes[2], passage;
@@ -36,9 +38,11 @@ static const struct shape {
 /* Content i is i + 1 in the index; 2 * i and 2 * i + 1 are a pair. */
 struct passage_corpus {
 	struct fingerprint *fingerprint;
-	struct bytes contents[CONTENTS]; /* owned */
+	double folded; /* of all bytes of the material, those that are left */
+	struct bytes contents[CONTENTS]; /* owned, without blanks */
 	struct digests digests[CONTENTS];
-	struct sif_sketch sketches[CONTENTS];
+	struct sketch sketches[CONTENTS];
+	size_t passages[CONTENTS]; /* bytes without blanks */
 	size_t count;
 	struct index *ix;
 };
@@ -57,16 +61,15 @@ struct passage_table {
 
 static void add_content(struct passage_corpus *c, struct bytes *b)
 {
-	struct sif_sketch *sketch = &c->sketches[c->count];
+	struct sketch *sketch = &c->sketches[c->count];
 	struct digests *d = &c->digests[c->count];
-	const char *text;
 
 	fail_errno("digest", fingerprint_begin(c->fingerprint));
 	fail_errno("digest",
 		   fingerprint_update(c->fingerprint, b->data, b->len));
 	fail_errno("digest", fingerprint_final(c->fingerprint, d));
-	text = d->text[DIGEST_SIF];
-	fail_errno("sketch", sif_parse(text, strlen(text), sketch));
+	fail_errno("sketch", digests_sketch(d, sketch));
+	b->len = fold(b->data, b->len, b->data);
 	c->contents[c->count++] = *b;
 	fail_errno("index", index_add(c->ix, (uint32_t)c->count, d, sketch));
 }
@@ -77,15 +80,26 @@ static void make_content(struct passage_corpus *c, struct material *m,
 			 uint64_t *state)
 {
 	struct bytes host, content = { allocate(size), size };
+	uint8_t *folded = allocate(passage->len);
 
 	if (!material_cut(m, size, &host))
 		fail("%s: used up", m->name);
 	memcpy(content.data, host.data, size);
 	memcpy(content.data + draw_below(state, size - passage->len + 1),
 	       passage->data, passage->len);
+	c->passages[c->count] = fold(passage->data, passage->len, folded);
+	free(folded);
 	add_content(c, &content);
 }
 
+/* For how many bytes on average that are no blanks. */
+static size_t unfold(const struct passage_corpus *c, size_t size)
+{
+	return (size_t)((double)size / c->folded);
+}
+
+/* At least LEAST_FOLDED of it is no blanks. */
+#define LEAST_FOLDED 0.3
 static size_t bytes_of_material(void)
 {
 	size_t bytes = 0, i;
@@ -94,6 +108,7 @@ static size_t bytes_of_material(void)
 		bytes += PAIRS * (shapes[i].sizes[0] + shapes[i].sizes[1] +
 				  shapes[i].passage);
 	/* Material keeps a quarter back. */
+	bytes = (size_t)((double)bytes / LEAST_FOLDED);
 	return bytes + bytes / 3 + 64 * KIB;
 }
 
@@ -105,10 +120,12 @@ static void make_pairs(struct passage_corpus *c, struct material *m)
 
 	for (i = 0; i < SHAPES; i++)
 		for (pair = 0; pair < PAIRS; pair++) {
-			if (!material_cut(m, shapes[i].passage, &passage))
+			if (!material_cut(m, unfold(c, shapes[i].passage),
+					  &passage))
 				fail("%s: used up", m->name);
 			for (side = 0; side < 2; side++)
-				make_content(c, m, shapes[i].sizes[side],
+				make_content(c, m,
+					     unfold(c, shapes[i].sizes[side]),
 					     &passage, &state);
 		}
 }
@@ -224,7 +241,7 @@ static bool share_little(const struct passage_corpus *c, size_t i, size_t j)
 
 /* ---- answers ---- */
 
-static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 {
 	const struct passage_corpus *c = arg;
 
@@ -235,14 +252,13 @@ static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
 static void ask(struct passage_corpus *c, size_t i, struct passage_table *t)
 {
 	const struct index_store store = { .sketch = fetch_sketch, .arg = c };
-	const struct shape *shape = &shapes[i / (2 * PAIRS)];
 	struct passage_result *result = &t->by_shape[i / (2 * PAIRS)];
 	struct index_query q = { .digests = &c->digests[i],
 				 .sketch = &c->sketches[i],
-				 .relation = INDEX_SHARES,
+				 .rules = { .relation = INDEX_SHARES,
+					    .share_min = SHARE_MIN },
 				 .self = (uint32_t)i + 1,
-				 .first_content = 1,
-				 .share_min = SHARE_MIN };
+				 .first_content = 1 };
 	struct index_match matches[INDEX_MATCHES];
 	size_t count, j;
 
@@ -256,8 +272,9 @@ static void ask(struct passage_corpus *c, size_t i, struct passage_table *t)
 			continue;
 		}
 		result->found++;
-		result->error += fabs(
-			(double)matches[j].bytes / (double)shape->passage - 1);
+		result->error += fabs((double)matches[j].verdict.bytes /
+					      (double)c->passages[i] -
+				      1);
 	}
 }
 
@@ -287,6 +304,15 @@ static void report(const char *class, const struct passage_table *t,
 	figures_add(figures, unrelated, "passages.%s.unrelated", class);
 }
 
+static double folded_share(const struct material *m)
+{
+	uint8_t *folded = allocate(m->pool.len);
+	size_t left = fold(m->pool.data, m->pool.len, folded);
+
+	free(folded);
+	return fmax(LEAST_FOLDED, (double)left / (double)m->pool.len);
+}
+
 static void evaluate_class(struct material *m, struct figures *figures)
 {
 	struct passage_corpus *c = allocate(sizeof(*c));
@@ -295,10 +321,9 @@ static void evaluate_class(struct material *m, struct figures *figures)
 
 	c->count = 0;
 	fail_errno("fingerprint",
-		   fingerprint_new(DIGEST_BIT(DIGEST_SIF) |
-					   DIGEST_BIT(DIGEST_SISE),
-				   &c->fingerprint));
+		   fingerprint_new(DIGEST_BIT(DIGEST_SIF), &c->fingerprint));
 	fail_errno("index", index_new(&c->ix));
+	c->folded = folded_share(m);
 	make_pairs(c, m);
 	for (i = 0; i < c->count; i++)
 		ask(c, i, &t);
@@ -318,7 +343,7 @@ static void print_title(void)
 
 	printf("\nOne passage in two contents, share_min %zu KiB: found, %%, "
 	       "and the error of its length, %%;\nentries of contents that "
-	       "share none, in 1000\n%-13s",
+	       "share none, in 1000; all without blanks\n%-13s",
 	       SHARE_MIN / KIB, "");
 	for (i = 0; i < SHAPES; i++)
 		printf(" %12s", shapes[i].name);

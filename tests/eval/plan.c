@@ -88,52 +88,56 @@ void plan_material(struct corpus *c, const struct plan *plan,
 	}
 }
 
-/* ---- scattered edits ---- */
+/* ---- parts ---- */
 
-#define SCATTERED_BASES 3 /* of an octave */
-#define SCATTERED_SMALLEST KIB
-#define SCATTERED_LARGEST (256 * KIB)
+#define PARTS_BASES 3 /* of an octave */
+#define PARTS_SMALLEST (32 * KIB)
+#define PARTS_LARGEST (512 * KIB)
+#define PARTS_OF_A_SIZE 4 /* the last one is mostly replaced */
 
-const unsigned scattered_amounts[SCATTERED_AMOUNTS] = { 100, 200, 500, 1000,
-							2000 };
+/* In 1/10000 of the base. */
+static const unsigned part_amounts[] = { 2500, 600, 200, 110, 40 };
 
-size_t plan_scattered_bytes(void)
+#define PART_AMOUNTS (sizeof(part_amounts) / sizeof(*part_amounts))
+
+size_t plan_parts_bytes(void)
 {
-	return 4 * SCATTERED_LARGEST * SCATTERED_BASES * 4 / 3 + 4;
+	return 4 * PARTS_LARGEST * PARTS_BASES * 4 / 3 + 4;
 }
 
-static void add_scattered(struct corpus *c, const char *name,
-			  const struct base *base)
+static void add_parts(struct corpus *c, const char *name,
+		      const struct base *base)
 {
 	uint64_t state = hash_text(name);
-	struct edit e = { .kind = EDIT_NOISE };
-	size_t i;
+	struct edit e;
+	size_t i, j;
 
 	corpus_add_base(c, name, base);
-	for (i = 0; i < SCATTERED_AMOUNTS; i++) {
-		e.amount = scattered_amounts[i];
-		e.seed = draw(&state);
-		corpus_add_edit(c, &e);
-	}
+	for (i = 0; i < PART_AMOUNTS; i++)
+		for (j = 1; j <= PARTS_OF_A_SIZE; j++) {
+			e.kind = j < PARTS_OF_A_SIZE ? EDIT_PART : EDIT_LESS;
+			e.amount = part_amounts[i];
+			e.seed = draw(&state);
+			corpus_add_edit(c, &e);
+		}
 }
 
-void plan_scattered(struct corpus *c, struct material *m)
+void plan_parts(struct corpus *c, struct material *m)
 {
 	uint64_t state = hash_text(m->name);
 	struct base base = { .donor = material_donor(m) };
 	size_t octave, i;
 	char *name;
 
-	for (octave = SCATTERED_SMALLEST; octave <= SCATTERED_LARGEST;
-	     octave *= 2) {
-		for (i = 0; i < SCATTERED_BASES; i++) {
+	for (octave = PARTS_SMALLEST; octave <= PARTS_LARGEST; octave *= 2) {
+		for (i = 0; i < PARTS_BASES; i++) {
 			if (!material_cut(m,
 					  octave + draw_below(&state, octave),
 					  &base.content))
 				return;
-			name = allocate_text("scattered/%s/%zu/%zu", m->name,
+			name = allocate_text(PARTS_GROUP "%s/%zu/%zu", m->name,
 					     octave, i);
-			add_scattered(c, name, &base);
+			add_parts(c, name, &base);
 			free(name);
 		}
 	}

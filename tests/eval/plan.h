@@ -25,13 +25,11 @@ void plan_file(struct corpus *c, const struct plan *plan, const char *name,
 /* How much material plan_material() uses at most. */
 size_t plan_bytes(const struct plan *plan);
 
-/* The parts of the bytes that are replaced in all bases of plan_scattered(), in
- * 1/10000. */
-#define SCATTERED_AMOUNTS 5
-extern const unsigned scattered_amounts[SCATTERED_AMOUNTS];
+/* Bases of 32 KiB to 1 MiB, in families "parts/...", and of each parts of 1/4 to
+ * 1/250 of it: whole ones, and some of which most was replaced. */
+#define PARTS_GROUP "parts/"
 
-/* Bases of 1 to 512 KiB, and of each copies with single bytes replaced. */
-void plan_scattered(struct corpus *c, struct material *m);
-size_t plan_scattered_bytes(void);
+void plan_parts(struct corpus *c, struct material *m);
+size_t plan_parts_bytes(void);
 
 #endif

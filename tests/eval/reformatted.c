@@ -1,39 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest/text/text_sif.h"
-#include "core/index/texts.h"
 #include "tests/eval/eval.h"
 #include "tests/eval/report.h"
 
 /*
- * Copies of the texts of the corpus in another layout or encoding, which are
- * asked for in an index of these texts; and what is listed for the texts
- * themselves: unrelated are those whose normalised texts are.
+ * Copies of the ASCII texts of the corpus in another layout or encoding, which
+ * are asked for among all contents.
  */
 #define LEAST_BYTES 500
 #define MOST_BYTES (256 * KIB)
 #define SAMPLE 600 /* texts */
 #define SAME 90    /* the score of a copy */
-#define LISTED 60
-#define GROWTH 5 /* no copy is so many times as large */
+#define GROWTH 10  /* no copy is so many times as large */
 
 struct asking {
-	const struct corpus *corpus;
-	struct index *texts;
-	struct fingerprint *fingerprint; /* of texts alone */
+	const struct report *r;
+	struct fingerprint *fingerprint;
 };
-
-static int fetch(void *arg, uint32_t content, struct sif_sketch *out)
-{
-	const struct corpus *c = arg;
-	const char *text = c->files[content - 1].digests.text[DIGEST_TEXT];
-
-	return text ? sif_parse(text, strlen(text), out) : -ENOENT;
-}
 
 /* ---- kinds of copies ---- */
 
@@ -128,74 +114,78 @@ static void to_utf32le(struct bytes from, struct bytes *to)
 	widen(from, to, 0, 4);
 }
 
+/* Each member, element and tag in a line of its own. */
+static void print_pretty(struct bytes from, struct bytes *to)
+{
+	size_t i;
+
+	for (i = 0; i < from.len; i++) {
+		add_bytes(to, (const char *)from.data + i, 1);
+		if (strchr("{[,>", from.data[i]))
+			add_bytes(to, "\n    ", 5);
+		else if (from.data[i] == ':')
+			add_bytes(to, " ", 1);
+	}
+}
+
+/* Zero bytes in front, behind, and spaces at the ends of lines. */
+static void pad(struct bytes from, struct bytes *to)
+{
+	static const char zeros[512];
+
+	add_bytes(to, zeros, sizeof(zeros));
+	end_lines(from, to, "   \n");
+	add_bytes(to, zeros, sizeof(zeros));
+}
+
 static const struct {
 	const char *name;
 	void (*make)(struct bytes from, struct bytes *to);
+	bool is_promised;
 } kinds[] = {
-	{ "wrapped", wrap },        { "CR LF", to_dos },
-	{ "indented", indent },     { "tabs", set_tabs },
-	{ "separator", separate },  { "UTF-16LE", to_utf16le },
-	{ "UTF-16BE", to_utf16be }, { "UTF-32LE", to_utf32le },
+	{ "wrapped", wrap, true },        { "CR LF", to_dos, true },
+	{ "indented", indent, true },     { "tabs", set_tabs, true },
+	{ "pretty", print_pretty, true }, { "padded", pad, true },
+	{ "UTF-16LE", to_utf16le, true }, { "UTF-16BE", to_utf16be, true },
+	{ "UTF-32LE", to_utf32le, true }, { "separator", separate, false },
 };
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 /* ---- asking ---- */
 
-static size_t ask(const struct asking *a, const struct sif_sketch *sketch,
-		  struct index_match *out)
-{
-	const struct index_store store = { .sketch = fetch,
-					   .arg = (void *)a->corpus };
-	struct digests d = texts_digests(sketch);
-	struct index_query query = { .digests = &d,
-				     .sketch = sketch,
-				     .relation = INDEX_TEXT,
-				     .first_content = 1,
-				     .least = LISTED };
-	size_t count;
-
-	fail_errno("search",
-		   index_search(a->texts, &query, &store, out, &count));
-	return count;
-}
-
-static bool sketch_of(const struct asking *a, struct bytes b,
-		      struct sif_sketch *out)
+static void sketch_of(const struct asking *a, struct bytes b,
+		      struct sketch *out)
 {
 	struct digests d;
-	const char *text;
-	bool has;
 
 	fail_errno("digests", fingerprint_begin(a->fingerprint));
 	fail_errno("digests",
 		   fingerprint_update(a->fingerprint, b.data, b.len));
 	fail_errno("digests", fingerprint_final(a->fingerprint, &d));
-	text = d.text[DIGEST_TEXT];
-	has = text && !sif_parse(text, strlen(text), out);
+	fail_errno("sketch", digests_sketch(&d, out));
 	digests_release(&d);
-	return has;
 }
 
 static bool is_found(const struct asking *a, struct bytes copy, size_t file)
 {
 	static struct index_match matches[INDEX_MATCHES];
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	size_t count, i;
 
-	if (!sketch_of(a, copy, &sketch))
-		return false;
-	count = ask(a, &sketch, matches);
+	sketch_of(a, copy, &sketch);
+	count = listing_find_matches(a->r->corpus, a->r->ix, &sketch, SIZE_MAX,
+				     &a->r->listings[0].rules, matches);
 	for (i = 0; i < count; i++)
 		if (matches[i].content == file + 1)
-			return matches[i].score >= SAME;
+			return matches[i].verdict.score >= SAME;
 	return false;
 }
 
 static void ask_copies(const struct asking *a, size_t file, struct bytes b,
 		       struct mean found[KINDS][COLUMNS])
 {
-	struct bytes copy = { .data = allocate(GROWTH * b.len + 8) };
+	struct bytes copy = { .data = allocate(GROWTH * b.len + 2048) };
 	size_t i;
 
 	for (i = 0; i < KINDS; i++) {
@@ -206,105 +196,22 @@ static void ask_copies(const struct asking *a, size_t file, struct bytes b,
 	free(copy.data);
 }
 
-/* ---- what is unrelated ---- */
-
-static void take(void *arg, const uint8_t *bytes, size_t len)
-{
-	struct bytes *text = arg;
-
-	text->data = realloc(text->data, text->len + len);
-	if (!text->data)
-		fail("text: no memory");
-	memcpy(text->data + text->len, bytes, len);
-	text->len += len;
-}
-
-static void normalise(const struct corpus *c, size_t file, struct windows *out)
-{
-	static struct text_stream stream;
-	struct bytes b = corpus_read(c, file), text = { 0 };
-
-	text_stream_begin(&stream, take, &text);
-	text_stream_update(&stream, b.data, b.len);
-	(void)text_stream_end(&stream);
-	windows_init(out, text.data, text.len);
-	free(text.data);
-	free(b.data);
-}
-
-static void count_unrelated(const struct asking *a, size_t file,
-			    struct mean *unrelated)
-{
-	static struct index_match matches[INDEX_MATCHES];
-	static struct sif_sketch sketch;
-	struct windows own, other;
-	struct truth truth;
-	size_t count, i;
-
-	fail_errno("sketch",
-		   fetch((void *)a->corpus, (uint32_t)file + 1, &sketch));
-	normalise(a->corpus, file, &own);
-	count = ask(a, &sketch, matches);
-	for (i = 0; i < count; i++) {
-		size_t found = matches[i].content - 1;
-
-		if (found == file)
-			continue;
-		normalise(a->corpus, found, &other);
-		truth = truth_of(&own, &other);
-		unrelated->sum += truth_is_unrelated(&truth);
-		unrelated->count++;
-		windows_release(&other);
-	}
-	windows_release(&own);
-}
-
 /* ---- the table ---- */
-
-static struct index *index_texts(const struct corpus *c)
-{
-	static struct sif_sketch sketch;
-	struct index *ix;
-	size_t i;
-
-	fail_errno("index", index_new(&ix));
-	for (i = 0; i < c->count; i++)
-		if (!fetch((void *)c, (uint32_t)i + 1, &sketch))
-			fail_errno("index",
-				   texts_add(ix, (uint32_t)i + 1, &sketch));
-	return ix;
-}
 
 static bool is_wanted(const struct corpus *c, size_t file, struct bytes *out)
 {
 	const struct digests *d = &c->files[file].digests;
 	size_t i;
 
-	if (!d->text[DIGEST_TEXT] || d->size < LEAST_BYTES ||
-	    d->size > MOST_BYTES)
+	if (d->size < LEAST_BYTES || d->size > MOST_BYTES)
 		return false;
 	*out = corpus_read(c, file);
-	for (i = 0; i < out->len && out->data[i] < 0x80; i++)
+	for (i = 0; i < out->len && out->data[i] && out->data[i] < 0x80; i++)
 		;
 	if (i == out->len)
 		return true;
 	free(out->data);
 	return false;
-}
-
-static void ask_all(const struct asking *a, struct mean found[KINDS][COLUMNS],
-		    struct mean *unrelated)
-{
-	size_t step = a->corpus->count / SAMPLE + 1, i;
-	struct bytes b;
-
-	for (i = 0; i < a->corpus->count; i += step) {
-		if (!is_wanted(a->corpus, i, &b))
-			continue;
-		ask_copies(a, i, b, found);
-		count_unrelated(a, i, unrelated);
-		free(b.data);
-	}
 }
 
 /* Of the classes that have a text, the one that is served worst, in per cent. */
@@ -315,7 +222,7 @@ static double worst_of(const struct mean found[KINDS][COLUMNS])
 
 	for (k = 0; k < KINDS; k++)
 		for (i = 0; i < SIZE_CLASSES; i++)
-			if (found[k][i].count &&
+			if (kinds[k].is_promised && found[k][i].count &&
 			    100 * mean_of(&found[k][i]) < worst)
 				worst = 100 * mean_of(&found[k][i]);
 	return worst;
@@ -323,16 +230,19 @@ static double worst_of(const struct mean found[KINDS][COLUMNS])
 
 void report_reformatted(struct report *r)
 {
-	struct asking a = { .corpus = r->corpus,
-			    .texts = index_texts(r->corpus) };
-	struct mean found[KINDS][COLUMNS] = { 0 }, unrelated = { 0 };
-	double per_thousand;
-	size_t i;
+	struct asking a = { .r = r };
+	struct mean found[KINDS][COLUMNS] = { 0 };
+	size_t step = r->corpus->count / SAMPLE + 1, i;
+	struct bytes b;
 
 	fail_errno("digests",
-		   fingerprint_new(DIGEST_BIT(DIGEST_TEXT), &a.fingerprint));
-	ask_all(&a, found, &unrelated);
-	per_thousand = unrelated.count ? 1000 * mean_of(&unrelated) : 0;
+		   fingerprint_new(DIGEST_BIT(DIGEST_SIF), &a.fingerprint));
+	for (i = 0; i < r->corpus->count; i += step) {
+		if (!is_wanted(r->corpus, i, &b))
+			continue;
+		ask_copies(&a, i, b, found);
+		free(b.data);
+	}
 	printf("\nCopies of a text in another layout or encoding that are "
 	       "listed with %d or more, %%\n",
 	       SAME);
@@ -340,12 +250,6 @@ void report_reformatted(struct report *r)
 	for (i = 0; i < KINDS; i++)
 		print_means(kinds[i].name, "", found[i], 100);
 	print_counts("", "texts", found[0]);
-	printf("Unrelated texts listed at threshold %d, of 1000 of %zu "
-	       "entries: %.1f\n",
-	       LISTED, unrelated.count, per_thousand);
 	figures_add(&r->figures, worst_of(found), "reformatted.%d", SAME);
-	figures_add(&r->figures, per_thousand, "reformatted.unrelated.%d",
-		    LISTED);
 	fingerprint_free(a.fingerprint);
-	index_free(a.texts);
 }

@@ -67,11 +67,9 @@ void print_counts(const char *band, const char *what, const struct mean *row)
 	printf("\n");
 }
 
-double error_of(const struct truth *t, double score)
+double error_of(const struct pair *p)
 {
-	if (score < (double)t->shared)
-		return score - (double)t->shared;
-	return score > (double)t->bytes ? score - (double)t->bytes : 0;
+	return p->verdict.score - (double)p->truth.shared;
 }
 
 size_t pair_class(const struct corpus *c, const struct pair *p)
@@ -110,7 +108,7 @@ void report_corpus(const struct report *r)
 /* ---- recall ---- */
 
 struct recall {
-	struct mean listed[COLUMNS], candidate[COLUMNS], scored[COLUMNS];
+	struct mean listed[COLUMNS], scored[COLUMNS];
 };
 
 static void recall_add(struct recall *recall, const struct listing *l,
@@ -119,10 +117,10 @@ static void recall_add(struct recall *recall, const struct listing *l,
 	const struct entry *e =
 		listing_find(l, forth ? p->a : p->b, forth ? p->b : p->a);
 
-	mean_add(recall->listed, class, e && e->is_listed);
-	mean_add(recall->candidate, class, e != NULL);
+	mean_add(recall->listed, class, e != NULL);
 	mean_add(recall->scored, class,
-		 p->score >= l->threshold && !p->is_boilerplate);
+		 p->verdict.score >= l->rules.threshold &&
+			 p->verdict.reason == VERDICT_LISTED);
 }
 
 static void recall_at(struct report *r, const struct listing *l)
@@ -134,7 +132,8 @@ static void recall_at(struct report *r, const struct listing *l)
 		const struct pair *p = &r->pairs.pairs[i];
 		size_t class = pair_class(r->corpus, p);
 
-		if (!p->is_kin || (double)p->truth.shared < l->threshold ||
+		if (!p->is_kin ||
+		    (double)p->truth.shared < l->rules.threshold ||
 		    report_is_repetitive(r->corpus, p->a))
 			continue;
 		band = band_of(&p->truth);
@@ -143,7 +142,7 @@ static void recall_at(struct report *r, const struct listing *l)
 	}
 	printf("\nRecall at threshold %d: of the pairs of a family with a true "
 	       "shared\npercentage of %d or more, %%; by Jaccard coefficient\n",
-	       l->threshold, l->threshold);
+	       l->rules.threshold, l->rules.threshold);
 	print_head("J");
 	for (band = 0; band < BANDS; band++) {
 		const struct recall *row = &table[band];
@@ -151,12 +150,11 @@ static void recall_at(struct report *r, const struct listing *l)
 		if (!row->listed[SIZE_CLASSES].count)
 			continue;
 		print_means(band_names[band], "listed", row->listed, 100);
-		print_means("", "candidates", row->candidate, 100);
 		print_means("", "score enough", row->scored, 100);
 		print_counts("", "pairs, each way", row->listed);
-		figures_add(&r->figures,
-			    100 * mean_of(&row->listed[SIZE_CLASSES]),
-			    "recall.%d.%s", l->threshold, band_names[band]);
+		figures_add(
+			&r->figures, 100 * mean_of(&row->listed[SIZE_CLASSES]),
+			"recall.%d.%s", l->rules.threshold, band_names[band]);
 	}
 }
 
@@ -182,7 +180,6 @@ static void quality_add(struct quality *q, const struct report *r,
 	const struct entry *e = &l->files[file].entries[at];
 	const struct pair *p = pairs_find(&r->pairs, file, e->other);
 	double shared;
-	bool scattered;
 	size_t class;
 
 	q->listed++;
@@ -190,13 +187,11 @@ static void quality_add(struct quality *q, const struct report *r,
 		return;
 	q->known++;
 	class = pair_class(r->corpus, p);
-	shared = (double)p->truth.bytes;
-	mean_add(q->right, class, shared >= l->threshold);
-	mean_add(q->near, class, shared >= l->threshold - 10);
-	scattered = corpus_is_partly_scattered(r->corpus, file, e->other);
-	mean_add(q->low, class, !scattered && (double)p->truth.jaccard < 0.2);
-	mean_add(q->unrelated, class,
-		 !scattered && truth_is_unrelated(&p->truth));
+	shared = (double)p->truth.shared;
+	mean_add(q->right, class, shared >= l->rules.threshold);
+	mean_add(q->near, class, shared >= l->rules.threshold - 10);
+	mean_add(q->low, class, (double)p->truth.jaccard < 0.2);
+	mean_add(q->unrelated, class, truth_is_unrelated(&p->truth));
 }
 
 static void quality_at(struct report *r, const struct listing *l)
@@ -206,9 +201,8 @@ static void quality_at(struct report *r, const struct listing *l)
 
 	for (i = 0; i < l->count; i++)
 		for (j = 0; j < l->files[i].count; j++)
-			if (l->files[i].entries[j].is_listed)
-				quality_add(&q, r, l, i, j);
-	printf("\nEntries listed at threshold %d", l->threshold);
+			quality_add(&q, r, l, i, j);
+	printf("\nEntries listed at threshold %d", l->rules.threshold);
 	if (q.known < q.listed)
 		printf(" (a sample, of %zu)", q.listed);
 	printf("\n");
@@ -219,9 +213,9 @@ static void quality_at(struct report *r, const struct listing *l)
 	print_means("", "J < 0.2, /1000", q.low, 1000);
 	print_means("", "J < 0.05, /1000", q.unrelated, 1000);
 	figures_add(&r->figures, 100 * mean_of(&q.near[SIZE_CLASSES]),
-		    "precision.%d", l->threshold);
+		    "precision.%d", l->rules.threshold);
 	figures_add(&r->figures, 1000 * mean_of(&q.unrelated[SIZE_CLASSES]),
-		    "unrelated.%d", l->threshold);
+		    "unrelated.%d", l->rules.threshold);
 }
 
 void report_entries(struct report *r)
@@ -247,7 +241,7 @@ static bool has_kin(const struct report *r, const struct listing *l,
 		if (f->members[i] == file)
 			continue;
 		p = pairs_find(&r->pairs, file, f->members[i]);
-		if (p && (double)p->truth.shared >= l->threshold)
+		if (p && (double)p->truth.shared >= l->rules.threshold)
 			return true;
 	}
 	return false;
@@ -260,7 +254,7 @@ static double rank_of_kin(const struct report *r, const struct listing *l,
 	const struct entry *e = l->files[file].entries;
 	size_t i;
 
-	for (i = 0; i < l->files[file].count && e[i].is_listed; i++)
+	for (i = 0; i < l->files[file].count; i++)
 		if (files[e[i].other].family == files[file].family)
 			return 1 / (1.0 + (double)e[i].rank);
 	return 0;
@@ -284,13 +278,13 @@ void report_ranks(struct report *r)
 	}
 	printf("\nRank of the first of the family at threshold %d, of files "
 	       "that have some\nthat should be listed\n",
-	       l->threshold);
+	       l->rules.threshold);
 	print_head("");
 	print_counts("", "files", first);
 	print_means("", "first, %", first, 100);
 	print_means("", "MRR, x 100", reciprocal, 100);
 	figures_add(&r->figures, 100 * mean_of(&first[SIZE_CLASSES]),
-		    "first.%d", l->threshold);
+		    "first.%d", l->rules.threshold);
 }
 
 /* ---- errors ---- */
@@ -324,26 +318,8 @@ static void errors_of_listing(const struct report *r, const struct listing *l,
 			p = pairs_find(&r->pairs, i, e->other);
 			if (p && listing_counts(l, i, e))
 				error_add(out, pair_class(r->corpus, p),
-					  error_of(&p->truth, e->score));
+					  error_of(p));
 		}
-}
-
-/* What sif alone says of pairs that the score is judged by, too. */
-static void errors_of_sif(const struct report *r, struct error *out)
-{
-	const struct file *files = r->corpus->files;
-	size_t i;
-	int score;
-
-	for (i = 0; i < r->pairs.count; i++) {
-		const struct pair *p = &r->pairs.pairs[i];
-
-		if (p->is_kin && band_of(&p->truth) < BANDS &&
-		    !digest_compare(DIGEST_SIF, &files[p->a].digests,
-				    &files[p->b].digests, &score))
-			error_add(out, pair_class(r->corpus, p),
-				  score - (double)p->truth.shared);
-	}
 }
 
 static void errors_of_kin(const struct report *r, struct error kin[BANDS + 1])
@@ -355,32 +331,28 @@ static void errors_of_kin(const struct report *r, struct error kin[BANDS + 1])
 
 		if (p->is_kin)
 			error_add(&kin[band_of(&p->truth)],
-				  pair_class(r->corpus, p),
-				  error_of(&p->truth, p->score));
+				  pair_class(r->corpus, p), error_of(p));
 	}
 }
 
 void report_errors(struct report *r)
 {
 	struct error listed[LISTINGS] = { 0 }, kin[BANDS + 1] = { 0 };
-	struct error sif = { 0 };
 	size_t i, band;
 	char name[24];
 
 	errors_of_kin(r, kin);
-	errors_of_sif(r, &sif);
 	printf("\nScore less true shared percentage, points: mean of the "
 	       "absolute error, and\nmean; of entries listed, and of all pairs "
-	       "of a family by J, listed or not;\nsif: what that measure alone "
-	       "says of those with J 0.2 or more\n");
+	       "of a family by J, listed or not\n");
 	print_head("");
 	for (i = 0; i < LISTINGS; i++) {
 		errors_of_listing(r, &r->listings[i], &listed[i]);
 		(void)snprintf(name, sizeof(name), "list %d",
-			       r->listings[i].threshold);
+			       r->listings[i].rules.threshold);
 		error_print(name, &listed[i]);
 		figures_add(&r->figures, mean_of(&listed[i].size[SIZE_CLASSES]),
-			    "error.%d", r->listings[i].threshold);
+			    "error.%d", r->listings[i].rules.threshold);
 	}
 	for (band = 0; band <= BANDS; band++) {
 		error_print(band < BANDS ? band_names[band] : "0-0.2",
@@ -389,5 +361,18 @@ void report_errors(struct report *r)
 			    "error.%s",
 			    band < BANDS ? band_names[band] : "0-0.2");
 	}
-	error_print("sif 0.2-", &sif);
+}
+
+/* ---- symmetry ---- */
+
+void report_symmetry(struct report *r)
+{
+	size_t differ = 0, i;
+
+	for (i = 0; i < r->pairs.count; i++)
+		differ += !r->pairs.pairs[i].is_symmetric;
+	printf("\nPairs of which the two verdicts differ, by which one is the "
+	       "first: %zu of %zu\n",
+	       differ, r->pairs.count);
+	figures_add(&r->figures, (double)differ, "asymmetric");
 }

@@ -11,7 +11,9 @@
 
 struct report {
 	const struct corpus *corpus;
+	struct index *ix;
 	struct listing listings[LISTINGS]; /* the default threshold first */
+	struct listing within, contains;   /* at the same one */
 	struct pairs pairs;
 	struct figures figures;
 	bool held_out; /* which half */
@@ -40,9 +42,8 @@ void print_means(const char *band, const char *what, const struct mean *row,
 		 double factor);
 void print_counts(const char *band, const char *what, const struct mean *row);
 
-/* Points between the score and the truth.  Where single bytes were replaced the
- * truth is a range: from the windows that are left to the bytes that are. */
-double error_of(const struct truth *t, double score);
+/* Points between the score and the truth. */
+double error_of(const struct pair *p);
 
 size_t pair_class(const struct corpus *c, const struct pair *p);
 
@@ -61,9 +62,10 @@ void report_errors(struct report *r);
 void report_shares(struct report *r);
 void report_groups(const struct report *r);
 void report_edits(const struct report *r);
-void report_scattered(struct report *r);
 void report_measures(struct report *r);
 void report_versions(struct report *r);
 void report_reformatted(struct report *r);
+void report_parts(struct report *r);
+void report_symmetry(struct report *r);
 
 #endif

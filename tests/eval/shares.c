@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #define LEAST_BYTES KIB
 #define LEAST_SHARED 20
 #define FAR 10
+#define WORST 10 /* pairs that are printed */
 #define MOST_GROUPS 64
 
 struct error_list {
@@ -102,7 +104,7 @@ static void add_pair(struct share_errors *e, const struct corpus *c,
 		     const struct pair *p)
 {
 	const char *name = c->families[c->files[p->a].family].name;
-	float error = (float)fabs(error_of(&p->truth, p->score));
+	float error = (float)fabs(error_of(p));
 
 	add_error(list_of(e->groups, name), error);
 	if (report_is_repetitive(c, p->a)) {
@@ -118,6 +120,36 @@ static bool is_looked_at(const struct corpus *c, const struct pair *p)
 	return p->is_kin && c->files[p->a].digests.size >= LEAST_BYTES &&
 	       c->files[p->b].digests.size >= LEAST_BYTES &&
 	       p->truth.shared >= LEAST_SHARED;
+}
+
+static int by_far(const void *a, const void *b)
+{
+	const struct pair *x = *(const struct pair *const *)a;
+	const struct pair *y = *(const struct pair *const *)b;
+	double far_x = fabs(error_of(x)), far_y = fabs(error_of(y));
+
+	return (far_x < far_y) - (far_x > far_y);
+}
+
+static void print_worst(const struct report *r)
+{
+	const struct pair **pairs = allocate(r->pairs.count * sizeof(*pairs));
+	const struct file *files = r->corpus->files;
+	size_t count = 0, i;
+
+	for (i = 0; i < r->pairs.count; i++)
+		if (is_looked_at(r->corpus, &r->pairs.pairs[i]))
+			pairs[count++] = &r->pairs.pairs[i];
+	qsort(pairs, count, sizeof(*pairs), by_far);
+	printf("The worst:\n");
+	for (i = 0; i < count && i < WORST; i++)
+		printf("  score %2d, shared %4.1f: %s (%" PRIu64
+		       " bytes); %s (%" PRIu64 ")\n",
+		       pairs[i]->verdict.score, (double)pairs[i]->truth.shared,
+		       files[pairs[i]->a].name, files[pairs[i]->a].digests.size,
+		       files[pairs[i]->b].name,
+		       files[pairs[i]->b].digests.size);
+	free(pairs);
 }
 
 static void add_figures(struct figures *f, struct error_list *list,
@@ -162,6 +194,7 @@ void report_shares(struct report *r)
 	for (i = 0; i < MOST_GROUPS; i++)
 		print_list(&e->groups[i], e->groups[i].name);
 	print_list(&e->repetitive, "repetitive");
+	print_worst(r);
 	add_figures(&r->figures, &e->plain, "shares");
 	add_figures(&r->figures, &e->repetitive, "repetitive");
 	release(e);

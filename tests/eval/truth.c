@@ -83,15 +83,32 @@ static bool repeats_one_byte(const uint8_t *window)
 	return !memcmp(window, window + 1, TRUTH_WINDOW - 1);
 }
 
+size_t fold(const uint8_t *data, size_t len, uint8_t *out)
+{
+	static const uint8_t is_blank[256] = {
+		[0] = 1,    ['\t'] = 1, ['\n'] = 1, ['\v'] = 1,
+		['\f'] = 1, ['\r'] = 1, [' '] = 1,
+	};
+	size_t kept = 0, i;
+
+	for (i = 0; i < len; i++)
+		if (!is_blank[data[i]])
+			out[kept++] = data[i];
+	return kept;
+}
+
 void windows_init(struct windows *out, const uint8_t *data, size_t len)
 {
-	size_t places = len < TRUTH_WINDOW ? 1 : len - TRUTH_WINDOW + 1;
-	size_t width = len < TRUTH_WINDOW ? len : TRUTH_WINDOW, count = 0, i;
+	uint8_t *folded = allocate(len);
+	size_t count = 0, left, i;
 
-	out->hash = allocate(places * sizeof(*out->hash));
-	for (i = 0; i < places; i++)
-		if (len < TRUTH_WINDOW || !repeats_one_byte(data + i))
-			out->hash[count++] = XXH3_64bits(data + i, width);
+	left = fold(data, len, folded);
+	out->hash = allocate(left * sizeof(*out->hash));
+	for (i = 0; i + TRUTH_WINDOW <= left; i++)
+		if (!repeats_one_byte(folded + i))
+			out->hash[count++] =
+				XXH3_64bits(folded + i, TRUTH_WINDOW);
+	free(folded);
 	sort_values(out->hash, count);
 	count_repeats(out, count);
 	out->hash = fitting(out->hash, out->count * sizeof(*out->hash));
@@ -134,17 +151,17 @@ static struct common find_common(const struct windows *a,
 struct truth truth_of(const struct windows *a, const struct windows *b)
 {
 	struct common common = find_common(a, b);
-	double in_a = (double)a->count, in_b = (double)b->count;
-	double fewer = in_a < in_b ? in_a : in_b;
-	double distinct = (double)common.distinct;
+	double distinct = (double)common.distinct, all = (double)common.all;
 	double larger = (double)(a->all > b->all ? a->all : b->all);
+	double smaller = (double)(a->all > b->all ? b->all : a->all);
 
-	if (!fewer)
+	if (smaller <= 0)
 		return (struct truth){ 0 };
 	return (struct truth){
-		.bytes = (float)(100 * (double)common.all / larger),
-		.jaccard = (float)(distinct / (in_a + in_b - distinct)),
-		.containment = (float)(distinct / fewer),
-		.shared = (float)(100 * (double)common.all / larger),
+		.jaccard = (float)(distinct / ((double)a->count +
+					       (double)b->count - distinct)),
+		.shared = (float)(100 * all / larger),
+		.contained = (float)(100 * all / smaller),
+		.ratio = (float)(larger / smaller),
 	};
 }

@@ -29,7 +29,7 @@ static bool is_listed_at(const struct listing *l, size_t file, size_t other,
 {
 	const struct entry *e = listing_find(l, file, other);
 
-	return e && e->is_listed && e->score >= threshold;
+	return e && e->score >= threshold;
 }
 
 struct version_recall {
@@ -99,8 +99,6 @@ static double unrelated_of(const struct report *r)
 		     j++) {
 			const struct entry *e = &l->files[i].entries[j];
 
-			if (!e->is_listed)
-				continue;
 			unrelated.sum +=
 				files[e->other].family != files[i].family;
 			unrelated.count++;
@@ -120,7 +118,7 @@ void report_versions(struct report *r)
 	recall_print(r, "licensed", true);
 	printf("Unrelated files below one licence listed at threshold %d, of 1000 "
 	       "entries: %.1f\n",
-	       r->listings[0].threshold, unrelated);
+	       r->listings[0].rules.threshold, unrelated);
 	figures_add(&r->figures, unrelated, "licensed.unrelated.%d",
-		    r->listings[0].threshold);
+		    r->listings[0].rules.threshold);
 }

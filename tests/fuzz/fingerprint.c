@@ -2,45 +2,22 @@
 #include "core/digest/fingerprint.h"
 
 #include <openssl/evp.h>
+#include <xxhash.h>
 
 #include "core/base/hex.h"
 #include "core/digest/rdc/rdc.h"
-#include "core/digest/text/text_sif.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/digest_values.h"
 #include "tests/support/rdc_model.h"
 #include "tests/support/sdhash_model.h"
-#include "tests/support/sif_model.h"
-#include "tests/support/simhash_model.h"
 #include "tests/support/sise_model.h"
+#include "tests/support/sketch_model.h"
 #include "tests/support/ssdeep_model.h"
-#include "tests/support/text_model.h"
 #include "tests/support/tlsh_model.h"
-
-struct part {
-	struct fingerprint *fp;
-	enum fingerprint_part part;
-};
 
 static void update(void *arg, const void *data, size_t len)
 {
 	assert_int_equal(fingerprint_update(arg, data, len), 0);
-}
-
-static void update_part(void *arg, const void *data, size_t len)
-{
-	const struct part *p = arg;
-
-	assert_int_equal(fingerprint_update_part(p->fp, p->part, data, len), 0);
-}
-
-/* One part after the other goes over the whole content. */
-static void feed_parts(const struct fuzz *f, struct fingerprint *fp)
-{
-	struct part p = { .fp = fp };
-
-	for (p.part = 0; p.part < FINGERPRINT_PARTS; p.part++)
-		if (fingerprint_has_part(fp, p.part))
-			fuzz_feed(f, update_part, &p);
 }
 
 static void assert_hash(struct bytes b, const uint8_t xxh128[16])
@@ -61,38 +38,49 @@ static void assert_traits(struct bytes b, const uint8_t traits[16])
 	buf_release(&chunks);
 }
 
-static void assert_sise(struct bytes b, const char *have)
+static void assert_text(const struct digests *d, enum digest_id id,
+			const char *want)
+{
+	char *have = digest_text_of(d, id);
+
+	assert_string_equal(have, want);
+	free(have);
+}
+
+static void assert_sise(struct bytes b, const struct digests *d)
 {
 	char *want = model_signature(b.data, b.len, (size_t)2 * SISE_MAX_PAIRS);
 
-	assert_string_equal(have, want);
+	assert_text(d, DIGEST_SISE, want);
 	free(want);
 }
 
-static void assert_ssdeep(struct bytes b, const char *have)
+static void assert_ssdeep(struct bytes b, const struct digests *d)
 {
 	char want[SSDEEP_MODEL_TEXT];
 
 	ssdeep_model(b, want);
-	assert_string_equal(have, want);
+	assert_text(d, DIGEST_SSDEEP, want);
 }
 
-static void assert_sif(struct bytes b, const char *have)
+static void assert_sketch(struct bytes b, const struct digests *d)
 {
-	struct values windows = windows_of(b, SIF_WINDOW, model_value);
-	struct sif_sketch want =
-		model_sketch(windows, SIF_WINDOW, sif_samples(b.len));
-	struct sif_sketch sketch;
+	static struct model_sample sample;
+	static struct sketch want, have;
 
-	model_thin(&want, sif_values(b.len));
-	model_round_values(&want);
-	assert_int_equal(sif_parse(have, strlen(have), &sketch), 0);
-	assert_true(same(&sketch, &want));
-	free(windows.v);
+	model_sample(b, &sample);
+	if (d->set & DIGEST_BIT(DIGEST_SIMHASH))
+		assert_true(digests_simhash(d) == model_simhash(&sample));
+	if (!(d->set & DIGEST_BIT(DIGEST_SIF)))
+		return;
+	model_sketch(&sample, &want);
+	assert_int_equal(digests_sketch(d, &have), 0);
+	assert_true(sketches_are_same(&have, &want));
 }
 
-static void assert_sdhash(struct bytes b, const char *have)
+static void assert_sdhash(struct bytes b, const struct digests *digests)
 {
+	char *have = digest_text_of(digests, DIGEST_SDHASH);
 	struct sdhash_model want = sdhash_model(b, SDHASH_4_0, 0);
 	struct sdhash_digest d = { 0 };
 	const char *reason;
@@ -101,6 +89,7 @@ static void assert_sdhash(struct bytes b, const char *have)
 	assert_int_equal(d.size, b.len);
 	assert_true(sdhash_model_agrees(&want, &d));
 	sdhash_digest_release(&d);
+	free(have);
 	free(want.filters);
 }
 
@@ -109,12 +98,12 @@ static void assert_tlsh(struct bytes b, const struct digests *d)
 	char want[73];
 
 	if (tlsh_model(b, want))
-		assert_string_equal(d->text[DIGEST_TLSH], want);
+		assert_text(d, DIGEST_TLSH, want);
 	else
 		assert_false(d->set & DIGEST_BIT(DIGEST_TLSH));
 }
 
-static void assert_sha256(struct bytes b, const char *have)
+static void assert_sha256(struct bytes b, const struct digests *d)
 {
 	uint8_t hash[32];
 	char want[65];
@@ -122,46 +111,24 @@ static void assert_sha256(struct bytes b, const char *have)
 	assert_int_equal(
 		EVP_Digest(b.data, b.len, hash, NULL, EVP_sha256(), NULL), 1);
 	hex_encode(hash, sizeof(hash), want);
-	assert_string_equal(have, want);
-}
-
-/* Only a text has it; NULL: it is none. */
-static void assert_text_sketch(struct bytes b, const char *have)
-{
-	struct model_text m = model_text_of(b);
-	struct values windows = windows_of(m.text, SIF_WINDOW, model_value);
-	struct sif_sketch sketch,
-		want = model_sketch(windows, SIF_WINDOW,
-				    text_sif_values(m.text.len));
-
-	model_round_values(&want);
-	assert_int_equal(have != NULL, want.count > 0);
-	if (have) {
-		assert_int_equal(sif_parse(have, strlen(have), &sketch), 0);
-		assert_true(same(&sketch, &want));
-	}
-	free(windows.v);
-	free(m.text.data);
+	assert_text(d, DIGEST_SHA256, want);
 }
 
 static void assert_digests(struct bytes b, const struct digests *d)
 {
 	assert_int_equal(d->size, b.len);
 	assert_hash(b, d->xxh128);
-	if (d->set & DIGEST_BIT(DIGEST_SIMHASH))
-		assert_true(d->simhash == simhash_model(b));
+	assert_sketch(b, d);
 	if (d->set & DIGEST_BIT(DIGEST_RDC))
 		assert_traits(b, d->traits);
 	if (d->set & DIGEST_BIT(DIGEST_SISE))
-		assert_sise(b, d->text[DIGEST_SISE]);
+		assert_sise(b, d);
 	if (d->set & DIGEST_BIT(DIGEST_SSDEEP))
-		assert_ssdeep(b, d->text[DIGEST_SSDEEP]);
-	if (d->set & DIGEST_BIT(DIGEST_SIF))
-		assert_sif(b, d->text[DIGEST_SIF]);
+		assert_ssdeep(b, d);
 	if (d->set & DIGEST_BIT(DIGEST_SDHASH))
-		assert_sdhash(b, d->text[DIGEST_SDHASH]);
+		assert_sdhash(b, d);
 	if (d->set & DIGEST_BIT(DIGEST_SHA256))
-		assert_sha256(b, d->text[DIGEST_SHA256]);
+		assert_sha256(b, d);
 }
 
 static void begin(struct fingerprint *fp, size_t len)
@@ -170,7 +137,7 @@ static void begin(struct fingerprint *fp, size_t len)
 }
 
 /* First own byte: which digests, 0 for all.  The second: whether another
- * content comes first, and whether the parts are done by themselves. */
+ * content comes first. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct fuzz f = fuzz_begin(data, len);
@@ -184,22 +151,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		update(fp, data, len);
 	}
 	begin(fp, f.content.len);
-	if (f.own[1] & 2)
-		feed_parts(&f, fp);
-	else
-		fuzz_feed(&f, update, fp);
+	fuzz_feed(&f, update, fp);
 	assert_int_equal(fingerprint_final(fp, &d), 0);
 	if (f.content.len < SDHASH_MIN_SIZE)
 		set &= ~DIGEST_BIT(DIGEST_SDHASH);
 	if (set & DIGEST_BIT(DIGEST_TLSH))
 		assert_tlsh(f.content, &d);
 	assert_int_equal((d.set ^ set) & ~(DIGEST_BIT(DIGEST_XXH128) |
-					   DIGEST_BIT(DIGEST_TLSH) |
-					   DIGEST_BIT(DIGEST_TEXT)),
+					   DIGEST_BIT(DIGEST_TLSH)),
 			 0);
 	assert_digests(f.content, &d);
-	if (set & DIGEST_BIT(DIGEST_TEXT))
-		assert_text_sketch(f.content, d.text[DIGEST_TEXT]);
 	digests_release(&d);
 	fingerprint_free(fp);
 	fuzz_end(&f);

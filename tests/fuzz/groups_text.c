@@ -17,8 +17,6 @@ static void print(const struct file_groups_query *q, struct buf *out)
 			out, "relation=groups\nexact=%d\nmin_size=%llu\n",
 			q->rules.exact, (unsigned long long)q->min_size),
 		0);
-	if (q->text)
-		assert_int_equal(buf_append_text(out, "text=1\n"), 0);
 	if (q->rules.threshold)
 		assert_int_equal(buf_append_format(out, "threshold=%d\n",
 						   q->rules.threshold),

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "core/digest/fingerprint.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 #include "tests/fuzz/fuzz.h"
 
 /*
@@ -15,7 +15,7 @@
 #define CONTENTS 12
 #define CONTENT_BYTES 700
 
-static struct sif_sketch sketches[CONTENTS + 1];
+static struct sketch sketches[CONTENTS + 1];
 
 static void digest_piece(size_t number, struct digests *out)
 {
@@ -34,22 +34,19 @@ static struct index *make_index(void)
 {
 	struct index *ix;
 	struct digests d;
-	const char *text;
 	uint32_t i;
 
 	assert_int_equal(index_new(&ix), 0);
 	for (i = 1; i <= CONTENTS; i++) {
 		digest_piece(i, &d);
-		text = d.text[DIGEST_SIF];
-		assert_int_equal(sif_parse(text, strlen(text), &sketches[i]),
-				 0);
+		assert_int_equal(digests_sketch(&d, &sketches[i]), 0);
 		assert_int_equal(index_add(ix, i, &d, &sketches[i]), 0);
 		digests_release(&d);
 	}
 	return ix;
 }
 
-static int fetch_sketch(void *arg, uint32_t content, struct sif_sketch *out)
+static int fetch_sketch(void *arg, uint32_t content, struct sketch *out)
 {
 	(void)arg;
 	assert_in_range(content, 1, CONTENTS);
@@ -68,8 +65,9 @@ static void ask(struct index *ix, const struct index_query *query)
 	assert_in_range(count, 0, CONTENTS);
 	for (i = 0; i < count; i++) {
 		assert_in_range(matches[i].content, 1, CONTENTS);
-		assert_in_range(matches[i].score, query->least, 99);
-		assert_in_range(matches[i].distinctive_score, 0, 99);
+		assert_in_range(matches[i].verdict.score,
+				query->rules.threshold, 99);
+		assert_in_range(matches[i].verdict.distinctive, 0, 99);
 		assert_true(i == 0 || index_match_order(&matches[i - 1],
 							&matches[i]) < 0);
 	}
@@ -92,19 +90,16 @@ static void ask_columns(struct index *ix, const struct index_query *query)
 static void search(const struct query_text *q)
 {
 	static struct index *ix;
-	static struct sif_sketch sketch;
-	const char *text = q->digests.text[DIGEST_SIF];
+	static struct sketch sketch;
 	struct index_query query = { .digests = &q->digests,
-				     .relation = q->relation,
-				     .first_content = 1,
-				     .least = 1 };
+				     .rules = { .relation = q->relation,
+						.threshold = 1 },
+				     .first_content = 1 };
 
 	if (!ix)
 		ix = make_index();
-	if (text) {
-		assert_int_equal(sif_parse(text, strlen(text), &sketch), 0);
+	if (!digests_sketch(&q->digests, &sketch))
 		query.sketch = &sketch;
-	}
 	ask(ix, &query);
 	ask_columns(ix, &query);
 }
@@ -116,7 +111,7 @@ static void append_digest(const struct digests *d, enum digest_id id,
 {
 	if (!(d->set & DIGEST_BIT(id)))
 		return;
-	assert_int_equal(buf_append_format(out, "%s=", digest_infos[id].name),
+	assert_int_equal(buf_append_format(out, "%s=", digest_table[id]->name),
 			 0);
 	assert_int_equal(digest_format(d, id, out), 0);
 	assert_int_equal(buf_append_text(out, "\n"), 0);

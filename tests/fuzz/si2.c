@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/si2.h"
+#include "core/digest/reference/si2.h"
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/si2_model.h"

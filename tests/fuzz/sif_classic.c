@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/sif/sif.h"
+#include "core/digest/reference/sif_classic.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/sif_classic_model.h"
 

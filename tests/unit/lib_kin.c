@@ -72,7 +72,7 @@ static void test_texts_are_those_of_the_digests(void **state)
 		assert_string_equal(kin_digests_text(have, kin_digest_name(i)),
 				    b.data);
 		assert_string_equal(
-			kin_digests_text(have, digest_infos[i].attribute),
+			kin_digests_text(have, digest_table[i]->attribute),
 			b.data);
 	}
 	buf_release(&b);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/cli/cli.h"
-#include "core/index/score.h"
+#include "core/index/judge.h"
 
 struct compare_job {
 	bool json;
@@ -36,15 +36,6 @@ static void measures_identical(struct compare_job *job)
 			m->by_digest[id] = 100;
 }
 
-/* Of those that the score is made of. */
-static bool have_common_digest(const struct compare_job *job)
-{
-	const int *measured = job->measures.by_digest;
-
-	return measured[DIGEST_SISE] >= 0 || measured[DIGEST_SIMHASH] >= 0 ||
-	       measured[DIGEST_RDC] >= 0 || measured[DIGEST_XXH128] >= 0;
-}
-
 /* Digests alone do not tell the size: it is taken from the other side, and
  * two such sides are taken as equally large. */
 static void sizes_guess(struct compare_job *job)
@@ -61,8 +52,10 @@ static void sizes_guess(struct compare_job *job)
 
 static int job_compute(struct compare_job *job)
 {
+	const struct judge_rules rules = { .relation = INDEX_ALIKE };
 	struct digests *a = &job->sides[0].digests;
 	struct digests *b = &job->sides[1].digests;
+	struct verdict v;
 	int err;
 
 	sizes_guess(job);
@@ -74,10 +67,11 @@ static int job_compute(struct compare_job *job)
 		measures_identical(job);
 		return 0;
 	}
-	if (!have_common_digest(job))
-		return 0;
-	err = score_compare_contents(a, b, &job->score);
-	if (!err && job->measures.by_digest[DIGEST_SISE] >= 0)
+	err = judge_digests(a, b, &rules, &v);
+	if (!err)
+		job->score = v.score;
+	if ((!err || err == -ENODATA) &&
+	    job->measures.by_digest[DIGEST_SISE] >= 0)
 		err = compare_by_sise(&job->reader, job->sides, job->paths,
 				      &job->measures.by_digest[DIGEST_SISE]);
 	return err == -ENODATA ? 0 : err;
@@ -86,7 +80,7 @@ static int job_compute(struct compare_job *job)
 /* By which of the pairs of two lists is the best; a larger one is better. */
 static int rank(const struct compare_job *job)
 {
-	const struct digest_info *info;
+	const struct digest_ops *info;
 	int best = -1, id;
 
 	info = job->measure ? digest_find(job->measure) : NULL;
@@ -159,12 +153,12 @@ static void print_measures(const struct compare_job *job)
 			snprintf(after, sizeof(after),
 				 "  %d of 16 traits equal", m->matches);
 		if (id == DIGEST_TLSH && m->tlsh >= 0)
-			printf("%-8s   -  distance %d\n", digest_infos[id].name,
-			       m->tlsh);
+			printf("%-8s   -  distance %d\n",
+			       digest_table[id]->name, m->tlsh);
 		/* It was not asked for. */
 		if (!(DIGEST_DEFAULT & DIGEST_BIT(id)) && m->by_digest[id] < 0)
 			continue;
-		print_number(digest_infos[id].name, m->by_digest[id], after);
+		print_number(digest_table[id]->name, m->by_digest[id], after);
 	}
 }
 
@@ -197,7 +191,7 @@ static int print_json(const struct compare_job *job)
 
 static int print_one(const struct compare_job *job)
 {
-	const struct digest_info *info = digest_find(job->measure);
+	const struct digest_ops *info = digest_find(job->measure);
 	int value = info ? job->measures.by_digest[info->id] : job->score;
 
 	if (info && info->id == DIGEST_TLSH)
@@ -225,7 +219,7 @@ static int job_print(const struct compare_job *job)
  * has. */
 static uint32_t wanted_digests(const struct compare_job *job)
 {
-	const struct digest_info *info;
+	const struct digest_ops *info;
 	uint32_t set = DIGEST_DEFAULT;
 	size_t i;
 	int side;

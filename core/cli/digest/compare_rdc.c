@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "core/cli/cli.h"
-#include "core/digest/rdc/rdc_signature.h"
+#include "core/digest/reference/rdc_signature.h"
 
 /* A file that begins like one of signatures, whole.  -ENODATA for others. */
 static int read_signatures(const char *path, struct buf *out)

@@ -54,11 +54,11 @@ static int side_to_cut(const struct operand sides[2], const char *const *paths)
 	return strcmp(paths[side], "-") ? side : -1;
 }
 
-static int parse(const struct operand *side, struct sise_signature *out)
+static int unpack(const struct operand *side, struct sise_signature *out)
 {
-	const char *text = side->digests.text[DIGEST_SISE];
+	struct digest_value v = digest_value_of(&side->digests, DIGEST_SISE);
 
-	return text ? sise_parse(text, strlen(text), out) : -ENODATA;
+	return v.bytes ? sise_unpack(v, out) : -ENODATA;
 }
 
 static int compare(struct reader *r, const struct operand sides[2],
@@ -66,10 +66,10 @@ static int compare(struct reader *r, const struct operand sides[2],
 		   struct sise_signature signatures[2], int *score_out)
 {
 	uint64_t block_size;
-	int err = parse(&sides[0], &signatures[0]);
+	int err = unpack(&sides[0], &signatures[0]);
 
 	if (!err)
-		err = parse(&sides[1], &signatures[1]);
+		err = unpack(&sides[1], &signatures[1]);
 	if (err)
 		return err;
 	block_size = signatures[!cut].leading.block_size;

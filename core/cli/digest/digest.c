@@ -174,7 +174,7 @@ static void name_list(struct buf *out)
 
 	for (i = 0; i < DIGEST_COUNT; i++)
 		(void)buf_append_format(out, "%s%s", i ? ", " : "",
-					digest_infos[i].name);
+					digest_table[i]->name);
 }
 
 static int unknown_digest(const char *name)
@@ -466,7 +466,7 @@ const struct command command_digest = {
 	.help = "Prints what getfattr -d prints; - is standard input.\n"
 		"\n"
 		"  -a, --attribute NAME  one digest, a line a file as sha256sum prints it:\n"
-		"            sise|simhash|rdc|sif|sif8|text|ssdeep|xxh128|sdhash|tlsh|sha256\n"
+		"            sise|simhash|rdc|sif|ssdeep|xxh128|sdhash|tlsh|sha256\n"
 		"  -r, --recursive       look into directories, in order of names; links in them\n"
 		"                        are not followed\n"
 		"  -j, --jobs N          threads; without it one a processor\n"

@@ -26,10 +26,10 @@ struct digest_style {
 struct digest_job {
 	const struct digest_style *style;
 	uint32_t digest_set;
-	const struct digest_info *only; /* -a */
-	const struct foreign *foreign;  /* --format */
-	unsigned threads;               /* -j */
-	uint32_t more;                  /* --sdhash, --tlsh, --sha256 */
+	const struct digest_ops *only; /* -a */
+	const struct foreign *foreign; /* --format */
+	unsigned threads;              /* -j */
+	uint32_t more;                 /* --sdhash, --tlsh, --sha256 */
 	bool recursive;
 	struct reader reader;
 	struct pool *pool; /* NULL: one file after the other */

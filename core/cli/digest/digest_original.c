@@ -6,9 +6,9 @@
 
 #include "core/cli/digest/digest_job.h"
 #include "core/digest/rdc/rdc.h"
-#include "core/digest/rdc/rdc_signature.h"
-#include "core/digest/si2.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/reference/rdc_signature.h"
+#include "core/digest/reference/si2.h"
+#include "core/digest/reference/sif_classic.h"
 
 /* ---- the Similarity Index's SimHash ---- */
 

@@ -13,8 +13,8 @@
 /* Attribute names in order, as getfattr prints them. */
 static int by_attribute(const void *a, const void *b)
 {
-	const struct digest_info *x = &digest_infos[*(const int *)a];
-	const struct digest_info *y = &digest_infos[*(const int *)b];
+	const struct digest_ops *x = digest_table[*(const int *)a];
+	const struct digest_ops *y = digest_table[*(const int *)b];
 
 	return strcmp(x->attribute, y->attribute);
 }
@@ -81,7 +81,7 @@ static int append_attributes(const struct digests *d, const char *path,
 		err = buf_append_text(out, i ? "\"\n" : "\n");
 		if (!err)
 			err = buf_append_text(
-				out, digest_infos[sorted[i]].attribute);
+				out, digest_table[sorted[i]]->attribute);
 		if (!err)
 			err = buf_append_text(out, "=\"");
 		if (!err)
@@ -155,7 +155,7 @@ static int attributes_to_json(const struct digest_job *job,
 		buf_clear(&text);
 		err = digest_format(d, sorted[i], &text);
 		if (!err && json_object_set_new(
-				    object, digest_infos[sorted[i]].attribute,
+				    object, digest_table[sorted[i]]->attribute,
 				    json_string(text.data)))
 			err = -ENOMEM;
 	}
@@ -285,7 +285,7 @@ static int file_csv(const struct digest_job *job, struct reader *r, int fd,
 
 /* The digests in the order of enum digest_id. */
 const struct digest_style style_csv = {
-	.begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sif8,sdhash,"
-		 "tlsh,sha256,text,path\r\n",
+	.begin = "size,sise,simhash,rdc,sif,ssdeep,xxh128,sdhash,"
+		 "tlsh,sha256,path\r\n",
 	.file = file_csv,
 };

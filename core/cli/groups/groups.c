@@ -72,9 +72,6 @@ static int take_option(struct groups_job *job, int c)
 	case 'e':
 		job->wish.exact = true;
 		return EXIT_OK;
-	case 'x':
-		job->wish.text = true;
-		return EXIT_OK;
 	case 't':
 		return cli_parse_threshold(&command_groups, optarg,
 					   &job->wish.threshold);
@@ -121,7 +118,7 @@ static int check_everywhere(const struct groups_job *job)
 			&command_groups,
 			"--everywhere: by which mount, or --db?");
 	if (job->across.count || job->keep.count || job->wish.threshold ||
-	    job->wish.text || (format != GROUPS_TEXT && format != GROUPS_JSON))
+	    (format != GROUPS_TEXT && format != GROUPS_JSON))
 		return cli_usage_error(&command_groups,
 				       "--everywhere lists identical files; it "
 				       "takes --min-size, --json and --db");
@@ -132,7 +129,6 @@ static int parse_options(struct groups_job *job, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "exact", no_argument, NULL, 'e' },
-		{ "text", no_argument, NULL, 'x' },
 		{ "threshold", required_argument, NULL, 't' },
 		{ "min-size", required_argument, NULL, 'm' },
 		{ "across", required_argument, NULL, 'a' },
@@ -154,10 +150,6 @@ static int parse_options(struct groups_job *job, int argc, char **argv)
 		return check_everywhere(job);
 	if (!code && !job->within.count)
 		return cli_usage_error(&command_groups, "of which mount?");
-	if (!code && job->wish.text && job->wish.exact)
-		return cli_usage_error(
-			&command_groups,
-			"--text and --exact exclude one another");
 	if (!code && job->across.count == 1)
 		return cli_usage_error(
 			&command_groups,
@@ -349,7 +341,6 @@ const struct command command_groups = {
 		"descending order of the space that could be saved.  kin dedup reads --json.\n"
 		"\n"
 		"      --exact        only identical files\n"
-		"      --text         by the text of files, whatever its layout, not by the bytes\n"
 		"      --threshold N  least score with the head, 1 to 100 (default: the mount's)\n"
 		"      --min-size N   only files of N bytes or more (1k, 1M, ...)\n"
 		"      --across DIR   only groups with files below two of these; repeat it\n"

@@ -28,7 +28,8 @@ int measures_take(const struct digests *a, const struct digests *b,
 			return err;
 	}
 	if (m.by_digest[DIGEST_SIMHASH] >= 0)
-		m.distance = __builtin_popcountll(a->simhash ^ b->simhash);
+		m.distance = __builtin_popcountll(digests_simhash(a) ^
+						  digests_simhash(b));
 	if (m.by_digest[DIGEST_RDC] >= 0)
 		m.matches = equal_traits(a, b);
 	err = digest_tlsh_distance(a, b, &m.tlsh);
@@ -51,7 +52,7 @@ int measures_to_json(const struct measures *m, json_t *object)
 		if (m->by_digest[id] >= 0 ||
 		    !(DIGEST_EXCHANGE & DIGEST_BIT(id)))
 			failed |= json_object_set_new(
-				object, digest_infos[id].name,
+				object, digest_table[id]->name,
 				number_or_null(m->by_digest[id]));
 	if (m->tlsh >= 0)
 		failed |= json_object_set_new(object, "tlsh_distance",

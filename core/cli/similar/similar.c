@@ -11,8 +11,10 @@
 
 static int show(void *arg, int score, const char *path)
 {
-	return similar_show(arg,
-			    &(struct similar_found){ score, -1, -1, path });
+	return similar_show(arg, &(struct similar_found){ .score = score,
+							  .distinctive = -1,
+							  .bytes = -1,
+							  .path = path });
 }
 
 void similar_look_file(struct similar_job *job, const char *file)
@@ -52,7 +54,6 @@ static int similar_file(struct similar_job *job)
 		[INDEX_WITHIN] = "/.within",
 		[INDEX_CONTAINS] = "/.contains",
 		[INDEX_ALL] = "/.all",
-		[INDEX_TEXT] = "/.text",
 		[INDEX_SHARES] = "/.shares",
 	};
 	char *listing = similar_format("%s/%s%s", job->listings, job->mount.rel,
@@ -267,7 +268,6 @@ static bool take_option(struct similar_job *job, int c)
 {
 	enum index_relation relation = c == 'w' ? INDEX_WITHIN :
 				       c == 'a' ? INDEX_ALL :
-				       c == 't' ? INDEX_TEXT :
 				       c == 's' ? INDEX_SHARES :
 						  INDEX_CONTAINS;
 
@@ -293,7 +293,6 @@ static bool take_option(struct similar_job *job, int c)
 	case 'w':
 	case 'c':
 	case 'a':
-	case 't':
 	case 's':
 		if (job->relation != INDEX_ALIKE && job->relation != relation)
 			return false;
@@ -312,7 +311,6 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 		{ "within", no_argument, NULL, 'w' },
 		{ "contains", no_argument, NULL, 'c' },
 		{ "all", no_argument, NULL, 'a' },
-		{ "text", no_argument, NULL, 't' },
 		{ "shares", no_argument, NULL, 's' },
 		{ "why", no_argument, NULL, 'y' },
 		{ "in", required_argument, NULL, 'i' },
@@ -385,7 +383,6 @@ const struct command command_similar = {
 		"\n"
 		"      --within, --contains  larger files with most of it, smaller ones in it\n"
 		"      --all         also files with mere boilerplate in common, marked *\n"
-		"      --text        files with nearly the same text, whatever its layout\n"
 		"      --shares      files with a passage in common, and its size, about\n"
 		"      --of FILE     FILE need not be in the mount; - is standard input\n"
 		"      --in EXPORT   search in a file that kin export wrote\n"

@@ -41,7 +41,8 @@ char *similar_path(const struct similar_job *job, const char *rel);
 /* What is said of a file that was found. */
 struct similar_found {
 	int score;
-	int distinctive;  /* -1 but with INDEX_ALL */
+	int distinctive;            /* -1 but with INDEX_ALL */
+	enum verdict_reason reason; /* with INDEX_ALL */
 	json_int_t bytes; /* in common, about; -1 but with INDEX_SHARES */
 	const char *path;
 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/index/score.h"
+#include "core/index/judge.h"
 
 /*
  * Files that are alike to one of the mount, boilerplate included, or have a
@@ -61,7 +61,7 @@ int similar_all(struct similar_job *job)
 struct listed_pair {
 	const char *path; /* of the other file, as the mount names it */
 	bool found;
-	int score, distinctive;
+	struct verdict verdict;
 };
 
 static int find_listed(void *arg, int score, const char *path)
@@ -70,7 +70,7 @@ static int find_listed(void *arg, int score, const char *path)
 
 	if (!strcmp(path, p->path)) {
 		p->found = true;
-		p->score = score;
+		p->verdict.score = score;
 	}
 	return 0;
 }
@@ -81,39 +81,11 @@ static int find_any(void *arg, const struct similar_found *found)
 
 	if (!strcmp(found->path, p->path)) {
 		p->found = true;
-		p->score = found->score;
-		p->distinctive = found->distinctive;
+		p->verdict.score = found->score;
+		p->verdict.distinctive = found->distinctive;
+		p->verdict.reason = found->reason;
 	}
 	return 0;
-}
-
-/* Of two files that the index does not bring together. */
-static int compare(struct similar_job *job, struct listed_pair *p)
-{
-	struct digests other = { 0 };
-	int err;
-
-	similar_digests(p->path, &other);
-	err = score_compare_contents(&job->digests, &other, &p->score);
-	digests_release(&other);
-	return err == -ENODATA ? 0 : err;
-}
-
-/* The score that shared windows alone would give, if it is a lower one. */
-static int find_windows(struct similar_job *job, const char *path, int score)
-{
-	struct digests other = { 0 };
-	int shared, windows = score;
-
-	similar_digests(path, &other);
-	if (!digest_compare(DIGEST_SIF, &job->digests, &other, &shared) &&
-	    !score_compare_contents(&job->digests, &other, &windows) &&
-	    windows > shared)
-		windows = shared;
-	else
-		windows = score;
-	digests_release(&other);
-	return windows;
 }
 
 static int threshold_of(const struct similar_job *job)
@@ -128,35 +100,44 @@ static int threshold_of(const struct similar_job *job)
 	return threshold;
 }
 
-static void explain(struct similar_job *job, const struct listed_pair *listed,
+/* Of two files that the mount does not bring together. */
+static int compare(struct similar_job *job, int threshold,
+		   struct listed_pair *p)
+{
+	const struct judge_rules rules = { .relation = INDEX_ALL,
+					   .threshold = threshold };
+	struct digests other = { 0 };
+	int err;
+
+	similar_digests(p->path, &other);
+	err = judge_digests(&job->digests, &other, &rules, &p->verdict);
+	digests_release(&other);
+	return err == -ENODATA ? 0 : err;
+}
+
+static void explain(struct similar_job *job, int threshold,
+		    const struct listed_pair *listed,
 		    const struct listed_pair *any)
 {
-	int threshold = threshold_of(job);
-	int windows = find_windows(job, any->path, any->score);
-	/* What the mount does not bring together is boilerplate there, of which
-	 * edits say nothing. */
-	bool is_cut = !listed->found && similar_is_cut(job);
-	int score = any->found || is_cut ? any->score : windows;
+	const int score =
+		listed->found ? listed->verdict.score : any->verdict.score;
 
 	if (listed->found)
-		printf("listed: score %d, threshold %d", listed->score,
-		       threshold);
+		printf("listed: score %d, threshold %d", score, threshold);
 	else if (score < threshold)
 		printf("not listed: score %d, threshold %d", score, threshold);
-	else if (is_cut)
+	else if (similar_is_cut(job))
 		printf("not listed: score %d, but more files are alike than "
 		       "the mount's limit",
 		       score);
-	else if (!any->found || score_is_boilerplate(score, any->distinctive))
+	else if (!any->found || any->verdict.reason == VERDICT_BOILERPLATE)
 		printf("not listed: mere boilerplate, score %d", score);
 	else
 		printf("not listed: score %d, but the pair is ignored, see "
 		       "kin ignore --list",
 		       score);
 	if (any->found)
-		printf(", distinctive %d", any->distinctive);
-	if (windows < score)
-		printf(", scattered edits (by windows %d)", windows);
+		printf(", distinctive %d", any->verdict.distinctive);
 	putchar('\n');
 }
 
@@ -179,25 +160,24 @@ static int find_pair(struct similar_job *job, struct listed_pair *listed,
 	if (!err)
 		similar_look_state(job, listing);
 	free(listing);
-	if (!err)
-		err = ask_all(job, any);
-	if (!err && !any->found)
-		err = compare(job, any);
-	return err;
+	return err ? err : ask_all(job, any);
 }
 
 static int explain_pair(struct similar_job *job, const char *file,
 			const char *other)
 {
 	struct listed_pair listed = { .path = other }, any = { .path = other };
+	const int threshold = threshold_of(job);
 	int err;
 
 	similar_digests(file, &job->digests);
 	if (!similar_look_pair(job, file, other))
 		return 0;
 	err = find_pair(job, &listed, &any);
+	if (!err && !any.found)
+		err = compare(job, threshold, &any);
 	if (!err)
-		explain(job, &listed, &any);
+		explain(job, threshold, &listed, &any);
 	return err;
 }
 

@@ -15,7 +15,7 @@ enum { THRESHOLD = 60 };
 static int parse_line(const json_t *line, struct digests *d)
 {
 	json_t *texts = json_object_get(line, "digests"), *value;
-	const struct digest_info *info;
+	const struct digest_ops *info;
 	const char *name;
 	int err = 0;
 

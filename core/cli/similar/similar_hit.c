@@ -12,12 +12,12 @@
 
 #include "core/base/array.h"
 #include "core/base/text.h"
-#include "core/index/score.h"
 
 struct similar_hit {
 	int score, distinctive; /* distinctive: -1 when not asked for */
-	json_int_t bytes;       /* -1 but with INDEX_SHARES */
-	const char *path;       /* owned by those that are kept */
+	bool is_boilerplate;
+	json_int_t bytes; /* -1 but with INDEX_SHARES */
+	const char *path; /* owned by those that are kept */
 	uint64_t size;
 	bool has_size;
 	struct measures measures;
@@ -44,7 +44,7 @@ void similar_digests(const char *path, struct digests *out)
 	/* The others are computed for each file that is asked for them. */
 	for (id = 0; id < DIGEST_COUNT; id++)
 		if ((DIGEST_DEFAULT & DIGEST_BIT(id)) &&
-		    !mount_get_attribute(path, digest_infos[id].attribute,
+		    !mount_get_attribute(path, digest_table[id]->attribute,
 					 &text))
 			(void)digest_parse((enum digest_id)id, text.data,
 					   text.len, out);
@@ -85,16 +85,6 @@ static void print_column(int value)
 		printf("%8d", value);
 }
 
-/* The texts are the same, or nearly so, and the score, which is of bytes, does
- * not show it. */
-static bool hit_is_reformatted(const struct similar_hit *hit)
-{
-	enum { SAME = 90, MORE = 10 };
-	int text = hit->measures.by_digest[DIGEST_TEXT];
-
-	return text >= SAME && text >= hit->score + MORE;
-}
-
 static void hit_print(struct similar_job *job, const struct similar_hit *hit)
 {
 	bool all = job->relation == INDEX_ALL;
@@ -113,9 +103,7 @@ static void hit_print(struct similar_job *job, const struct similar_hit *hit)
 		printf("%12s ", "-");
 	else if (all)
 		printf("%12d%s", hit->distinctive,
-		       score_is_boilerplate(hit->score, hit->distinctive) ?
-			       "*" :
-			       " ");
+		       hit->is_boilerplate ? "*" : " ");
 	if (shares)
 		printf("%8s", text_format_size((double)hit->bytes,
 					       TEXT_UNITS_BRIEF, bytes));
@@ -129,18 +117,15 @@ static void hit_print(struct similar_job *job, const struct similar_hit *hit)
 	else
 		printf("%14s  ", "-");
 	cli_print_escaped(hit->path, ESCAPE_TERMINAL);
-	puts(hit_is_reformatted(hit) ? "  same text" : "");
+	putchar('\n');
 }
 
 static int add_distinctive(const struct similar_hit *hit, json_t *object)
 {
-	bool is_boilerplate =
-		score_is_boilerplate(hit->score, hit->distinctive);
-
 	if (json_object_set_new(object, "distinctive",
 				json_integer(hit->distinctive)) ||
 	    json_object_set_new(object, "boilerplate",
-				json_boolean(is_boilerplate)))
+				json_boolean(hit->is_boilerplate)))
 		return -ENOMEM;
 	return 0;
 }
@@ -242,6 +227,8 @@ int similar_show(struct similar_job *job, const struct similar_found *found)
 {
 	struct similar_hit hit = { .score = found->score,
 				   .distinctive = found->distinctive,
+				   .is_boilerplate =
+					   found->reason == VERDICT_BOILERPLATE,
 				   .bytes = found->bytes,
 				   .path = found->path };
 

@@ -7,7 +7,7 @@
 #include "core/base/array.h"
 #include "core/cli/groups/export_mount.h"
 #include "core/cli/similar/similar.h"
-#include "core/index/score.h"
+#include "core/index/judge.h"
 
 /*
  * kin similar --in: what of an export resembles a file.  The export is read
@@ -54,13 +54,14 @@ static int add(struct in_job *in, const struct export_reader *r, int score)
 
 static int compare_content(struct in_job *in, const struct export_reader *r)
 {
-	int score = 0;
-	int err =
-		score_compare_contents(&in->job->digests, &r->digests, &score);
+	const struct judge_rules rules = { .relation = INDEX_ALIKE,
+					   .threshold = THRESHOLD };
+	struct verdict v;
+	int err = judge_digests(&in->job->digests, &r->digests, &rules, &v);
 
 	if (err)
 		return err == -ENODATA ? 0 : err;
-	return score >= THRESHOLD ? add(in, r, score) : 0;
+	return v.reason == VERDICT_LISTED ? add(in, r, v.score) : 0;
 }
 
 static int by_score(const void *a, const void *b)

@@ -42,29 +42,48 @@ static int read_all(int fd, struct buf *out)
 
 /* ---- the answer ---- */
 
-/* "97/docs/report.txt", with the relation all "97 80/docs/report.txt", with the
- * relation shares "5 26214/docs/report.txt".  rel_out is behind the slash. */
+/* "listed/docs/report.txt": sets the reason.  NULL: there is none. */
+static const char *parse_reason(const char *text, enum verdict_reason *out)
+{
+	int reason;
+	size_t len;
+
+	for (reason = 0; reason < VERDICT_REASONS; reason++) {
+		len = strlen(verdict_reason_names[reason]);
+		if (strncmp(text, verdict_reason_names[reason], len) != 0)
+			continue;
+		*out = (enum verdict_reason)reason;
+		return text + len;
+	}
+	return NULL;
+}
+
+/* "97/docs/report.txt"; with the relation all "97 80 listed/docs/report.txt",
+ * with the relation shares "5 26214/docs/report.txt".  rel_out is behind the
+ * slash. */
 static int parse_record(const struct similar_job *job, const char *record,
 			struct similar_found *out, const char **rel_out)
 {
-	char *end;
+	const bool is_all = job->relation == INDEX_ALL;
 	long long detail = -1;
+	const char *at;
+	char *end;
 	long score = strtol(record, &end, 10);
-	bool is_alike = job->relation != INDEX_SHARES;
 
 	if (end == record || score < 0 || score > 100)
 		return -EBADMSG;
+	*out = (struct similar_found){ .score = (int)score };
 	if (*end == ' ')
 		detail = strtoll(end + 1, &end, 10);
-	if (*end != '/' || !text_is_plain_path(end + 1) ||
-	    (is_alike && detail > 100))
+	at = end;
+	if (is_all && *at == ' ')
+		at = parse_reason(at + 1, &out->reason);
+	if (!at || *at != '/' || !text_is_plain_path(at + 1) ||
+	    (is_all && detail > 100))
 		return -EBADMSG;
-	*out = (struct similar_found){
-		.score = (int)score,
-		.distinctive = is_alike ? (int)detail : -1,
-		.bytes = is_alike ? -1 : (json_int_t)detail,
-	};
-	*rel_out = end + 1;
+	out->distinctive = is_all ? (int)detail : -1;
+	out->bytes = is_all ? -1 : (json_int_t)detail;
+	*rel_out = at + 1;
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/index/passage.h"
+#include "core/index/judge.h"
 
 /* Why two files are listed, or not, as having a passage in common. */
 
@@ -37,59 +37,18 @@ static int find_bytes(void *arg, const struct similar_found *found)
 
 /* ---- by the sketches ---- */
 
-struct sketch_pair {
-	struct sif_sketch a, b;
-	struct weighed_sketch weighed;
-};
-
-static uint32_t one_content(void *arg, uint64_t value)
-{
-	(void)arg;
-	(void)value;
-	return 1;
-}
-
-/* -ENODATA: there is none. */
-static int parse_sketch(const struct digests *d, struct sif_sketch *out)
-{
-	const char *text = d->text[DIGEST_SIF];
-
-	if (!(d->set & DIGEST_BIT(DIGEST_SIF)) || !text)
-		return -ENODATA;
-	return sif_parse(text, strlen(text), out);
-}
-
-static int compare_sketches(const struct digests *a, const struct digests *b,
-			    struct sketch_pair *pair, double *bytes_out)
-{
-	const struct weigher w = { .contents = one_content };
-	struct index_match match;
-	int err = parse_sketch(a, &pair->a);
-
-	if (!err)
-		err = parse_sketch(b, &pair->b);
-	if (err)
-		return err;
-	weight_sketch(&w, &pair->a, &pair->weighed);
-	err = passage_compare(&pair->weighed, a->size, &pair->b, b->size,
-			      &match);
-	if (!err)
-		*bytes_out = (double)match.bytes;
-	return err;
-}
-
 static int compare(const struct similar_job *job, struct shared_pair *p)
 {
-	struct sketch_pair *pair = malloc(sizeof(*pair));
+	const struct judge_rules rules = { .relation = INDEX_SHARES };
 	struct digests other = { 0 };
+	struct verdict v;
 	int err;
 
-	if (!pair)
-		return -ENOMEM;
 	similar_digests(p->path, &other);
-	err = compare_sketches(&job->digests, &other, pair, &p->by_sketches);
+	err = judge_digests(&job->digests, &other, &rules, &v);
 	digests_release(&other);
-	free(pair);
+	if (!err)
+		p->by_sketches = (double)v.bytes;
 	return err == -ENODATA ? 0 : err;
 }
 

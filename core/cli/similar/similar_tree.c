@@ -10,7 +10,7 @@
 #include "core/cli/progress.h"
 #include "core/export/near.h"
 #include "core/groups/groups.h"
-#include "core/index/score.h"
+#include "core/index/judge.h"
 
 /* ---- reading ---- */
 
@@ -261,7 +261,7 @@ static int digests_of(const struct tree_table *t, const struct tree_file *file,
 {
 	struct tree_content *c = content_of(t, file);
 	const char *at = c ? c->lines : NULL;
-	const struct digest_info *info;
+	const struct digest_ops *info;
 	struct digest_line line;
 	int err = 0, found = 0;
 
@@ -283,13 +283,20 @@ static int digests_of(const struct tree_table *t, const struct tree_file *file,
 static int score_of(const struct tree_table *t, const struct tree_file *x,
 		    const struct tree_file *y, int *score_out)
 {
+	const struct judge_rules rules = { .relation = INDEX_ALIKE };
 	const struct digests *a, *b;
+	struct verdict v;
 	int err = digests_of(t, x, &a);
 
 	if (!err)
 		err = digests_of(t, y, &b);
 	*score_out = -1;
-	return err || !a || !b ? err : score_compare_contents(a, b, score_out);
+	if (err || !a || !b)
+		return err;
+	err = judge_digests(a, b, &rules, &v);
+	if (!err)
+		*score_out = v.score;
+	return err == -ENODATA ? 0 : err;
 }
 
 /* A path that both trees have is no file of one of them alone, whatever else is
@@ -330,7 +337,7 @@ struct likeness {
 };
 
 struct likenesses {
-	struct near near;
+	struct near_index near;
 	struct tree_file **files; /* what near has */
 	struct likeness *all;
 	size_t count;
@@ -390,7 +397,7 @@ static int search(const struct tree_table *t, struct likenesses *l,
 			return -ENOMEM;
 		l->all = all;
 		all[l->count++] = (struct likeness){
-			.score = l->near.matches[i].score,
+			.score = l->near.matches[i].verdict.score,
 			.same_name = !strcmp(cli_base_name(file->path),
 					     cli_base_name(b->path)),
 			.a = file,

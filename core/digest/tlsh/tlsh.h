@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/buf.h"
 #include "core/kernel/tlsh/tlsh.h"
 
 /*
@@ -21,8 +20,9 @@ enum {
 	TLSH_BUCKETS = KERNEL_TLSH_BUCKETS,
 	TLSH_WINDOW = KERNEL_TLSH_WINDOW,
 	TLSH_TRIPLETS = KERNEL_TLSH_TRIPLETS,
-	TLSH_MIN_BYTES = 50,  /* of a content with a digest */
-	TLSH_MIN_BUCKETS = 65 /* in use */
+	TLSH_BYTES = 3 + TLSH_BUCKETS / 4, /* of a digest */
+	TLSH_MIN_BYTES = 50,               /* of a content with a digest */
+	TLSH_MIN_BUCKETS = 65              /* in use */
 };
 
 /* The longest content with a digest. */
@@ -51,11 +51,11 @@ void tlsh_update_zeros(struct tlsh *t, uint64_t len);
 /* -ENODATA: too short or too long, or of too little variety. */
 int tlsh_final(const struct tlsh *t, struct tlsh_digest *out);
 
-/* Appends "T1" and 70 upper-case hex digits. */
-int tlsh_format(const struct tlsh_digest *d, struct buf *out);
-
-/* Digits of either case, with or without "T1".  -EINVAL. */
-int tlsh_parse(const char *text, size_t len, struct tlsh_digest *out);
+/* The binary form, of which the text is "T1" and the upper-case hex digits; it
+ * is read in either case, with or without "T1". */
+void tlsh_pack(const struct tlsh_digest *d, uint8_t bytes[static TLSH_BYTES]);
+void tlsh_unpack(const uint8_t bytes[static TLSH_BYTES],
+		 struct tlsh_digest *out);
 
 /* 0 (most alike) to 2473; with the lengths. */
 int tlsh_distance(const struct tlsh_digest *a, const struct tlsh_digest *b);

@@ -120,7 +120,7 @@ static int rank_contents(struct grouping *g)
 
 static int read_sketch(const struct grouping *g,
 		       const struct index_store *store, uint32_t rank,
-		       struct sif_sketch *out)
+		       struct sketch *out)
 {
 	return store->sketch(store->arg, g->contents[rank].content, out);
 }

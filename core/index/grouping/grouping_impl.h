@@ -5,7 +5,7 @@
 #include "core/index/frequency.h"
 #include "core/index/grouping/grouping.h"
 #include "core/index/grouping/grouping_keys.h"
-#include "core/index/score.h"
+#include "core/index/judge.h"
 
 /* Private to core/index: a grouping that is under way. */
 
@@ -45,12 +45,9 @@ struct grouping {
 	struct frequency *frequency;
 	struct key_table keys;
 	struct star star;
-	struct sif_sketch sketch, other;
+	struct sketch sketch, other;
 	struct weighed_sketch weighed; /* of the head, if is_weighed */
 	bool is_weighed;
-	/* Of the head, and of the one it is compared with. */
-	struct short_sketch short_sketch, short_other;
-	enum { SHORT_UNREAD, SHORT_READ, SHORT_MISSING } short_state;
 	struct sketch_keys sketch_keys;
 	struct group_set *set; /* owned until taken */
 };

@@ -51,7 +51,7 @@ static bool is_rare(const struct frequency *f, uint64_t value)
 	return frequency_contents(f, value) <= KEYS_RARE;
 }
 
-static bool is_mostly_common(const struct sif_sketch *sketch,
+static bool is_mostly_common(const struct sketch *sketch,
 			     const struct frequency *f)
 {
 	size_t common = 0, i;
@@ -61,7 +61,7 @@ static bool is_mostly_common(const struct sif_sketch *sketch,
 	return 2 * common > sketch->count;
 }
 
-static void add_bands(const struct sif_sketch *sketch, struct sketch_keys *out)
+static void add_bands(const struct sketch *sketch, struct sketch_keys *out)
 {
 	enum { IN_BAND = 3 };
 	unsigned filled[KEYS_BANDS] = { 0 }, band;
@@ -69,7 +69,7 @@ static void add_bands(const struct sif_sketch *sketch, struct sketch_keys *out)
 	size_t i;
 
 	for (i = 0; i < sketch->count; i++) {
-		band = (unsigned)(sif_spread(sketch->values[i]) >> 32) %
+		band = (unsigned)(sketch_spread(sketch->values[i]) >> 32) %
 		       KEYS_BANDS;
 		if (filled[band]++ < IN_BAND)
 			hash[band] = mix(hash[band] ^ sketch->values[i]);
@@ -80,7 +80,7 @@ static void add_bands(const struct sif_sketch *sketch, struct sketch_keys *out)
 				(uint32_t)mix(hash[band] + band + 1);
 }
 
-void sketch_keys_of(const struct sif_sketch *sketch,
+void sketch_keys_of(const struct sketch *sketch,
 		    const struct frequency *frequency, unsigned most,
 		    struct sketch_keys *out)
 {

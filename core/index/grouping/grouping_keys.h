@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 #include "core/index/frequency.h"
 
 /*
@@ -44,7 +44,7 @@ struct sketch_keys {
 };
 
 /* At most so many plain keys. */
-void sketch_keys_of(const struct sif_sketch *sketch,
+void sketch_keys_of(const struct sketch *sketch,
 		    const struct frequency *frequency, unsigned most,
 		    struct sketch_keys *out);
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "core/index/grouping/grouping_impl.h"
-#include "core/index/scattered.h"
 
 /* Heads and their members. */
 
@@ -47,84 +46,29 @@ static void weigh_head(struct grouping *g)
 	g->is_weighed = true;
 }
 
-/* Reads the short sketch of the head when it is first needed. */
-static int read_short_head(struct grouping *g, const struct index_store *store,
-			   uint32_t head)
-{
-	int err;
-
-	if (g->short_state != SHORT_UNREAD)
-		return 0;
-	err = store->short_sketch(store->arg, g->contents[head].content,
-				  &g->short_sketch);
-	g->short_state = err ? SHORT_MISSING : SHORT_READ;
-	return err == -ENOENT ? 0 : err;
-}
-
-static int see_scattered(struct grouping *g, const struct index_store *store,
-			 uint32_t head, uint32_t rank,
-			 struct index_match *match)
-{
-	struct scattered_content x = {
-		.sketch = &g->sketch,
-		.short_sketch = &g->short_sketch,
-		.size = g->contents[head].size,
-		.content = g->contents[head].content,
-	};
-	struct scattered_content y = {
-		.sketch = &g->other,
-		.short_sketch = &g->short_other,
-		.size = g->contents[rank].size,
-		.content = g->contents[rank].content,
-	};
-	int err;
-
-	if (!store->short_sketch ||
-	    !scattered_is_possible(match->score / 100.0))
-		return 0;
-	err = read_short_head(g, store, head);
-	if (err || g->short_state != SHORT_READ)
-		return err;
-	return index_see_scattered(store, &x, &y, &g->short_other, match);
-}
-
-static int compare(struct grouping *g, const struct index_store *store,
-		   uint32_t head, uint32_t rank, struct index_match *out)
-{
-	struct weigher w = { .frequency = g->frequency };
-	struct score_shares shares, distinctive;
-	double least =
-		scattered_least(g->rules.threshold - 1, g->contents[head].size,
-				g->contents[rank].size);
-	int err =
-		store->sketch(store->arg, g->contents[rank].content, &g->other);
-
-	*out = (struct index_match){ .content = g->contents[rank].content };
-	weigh_head(g);
-	if (!err)
-		err = score_compare_sketches(&w, &g->weighed, &g->other, least,
-					     &shares, &distinctive);
-	/* It is gone, or made with other windows. */
-	if (err)
-		return err == -ENOENT || err == -EINVAL ? 0 : err;
-	score_set_match(&shares, &distinctive, INDEX_ALIKE, out);
-	return see_scattered(g, store, head, rank, out);
-}
-
 /* 1 when they are alike enough. */
 static int try_member(struct grouping *g, const struct index_store *store,
 		      uint32_t head, uint32_t rank)
 {
+	const struct weigher w = { .frequency = g->frequency };
+	const struct judge_rules rules = {
+		.relation = g->rules.all ? INDEX_ALL : INDEX_ALIKE,
+		.threshold = g->rules.threshold,
+	};
 	struct star *s = &g->star;
-	struct index_match match;
-	int err = compare(g, store, head, rank, &match);
+	struct verdict v;
+	int err =
+		store->sketch(store->arg, g->contents[rank].content, &g->other);
 
-	if (err || match.score < g->rules.threshold ||
-	    (match.is_boilerplate && !g->rules.all))
-		return err;
-	if (s->head[rank] == NO_HEAD || match.score > s->score[rank]) {
+	if (err) /* -ENOENT: it is gone */
+		return err == -ENOENT ? 0 : err;
+	weigh_head(g);
+	judge_pair(&w, &g->weighed, &g->other, &rules, &v);
+	if (!judge_lists(&rules, &v))
+		return 0;
+	if (s->head[rank] == NO_HEAD || v.score > s->score[rank]) {
 		s->head[rank] = head;
-		s->score[rank] = (uint8_t)match.score;
+		s->score[rank] = (uint8_t)v.score;
 	}
 	return 1;
 }
@@ -246,7 +190,6 @@ int star_add_head(struct grouping *g, const struct index_store *store,
 	sketch_keys_of(&g->sketch, g->frequency, g->key_rules.looked_up,
 		       &g->sketch_keys);
 	g->is_weighed = false;
-	g->short_state = SHORT_UNREAD;
 	err = meet_by_plain_keys(g, rank);
 	if (!err)
 		err = try_met(g, store, rank, work);

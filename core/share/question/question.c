@@ -326,19 +326,18 @@ static int find_candidates(struct question_job *j)
 
 static int parse_sketch(struct question_job *j)
 {
-	const char *text = j->q->digests->text[DIGEST_SIF];
-	int err = 0;
+	int err;
 
 	j->other = malloc(sizeof(*j->other));
 	j->sketch = malloc(sizeof(*j->sketch));
 	j->weighed = malloc(sizeof(*j->weighed));
 	if (!j->other || !j->sketch || !j->weighed)
 		return -ENOMEM;
-	if (text)
-		err = sif_parse(text, strlen(text), j->sketch);
-	if (!text || (!err && !j->sketch->count)) {
+	err = digests_sketch(j->q->digests, j->sketch);
+	if (err == -ENODATA || (!err && !j->sketch->count)) {
 		free(j->sketch);
 		j->sketch = NULL;
+		err = 0;
 	}
 	return err;
 }

@@ -17,7 +17,7 @@
  *     QUESTION_VALUES.  A value of more than QUESTION_COMMON contents is
  *     boilerplate and counts for nothing.
  *  2. The sketches of those with most values, at most QUESTION_CANDIDATES, and
- *     of the content itself; scored as in a mount (core/index/score.h).
+ *     of the content itself; scored as in a mount (core/index/judge.h).
  *  3. Where those with a score of at least the threshold are.
  *
  * Each step is one round trip and one transaction.  A step that fails is

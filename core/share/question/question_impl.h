@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "core/index/score.h"
+#include "core/index/judge.h"
 #include "core/share/question/question.h"
 
 /* One question; see question.h for the steps. */
@@ -17,9 +17,9 @@ struct question_job {
 	const struct question *q;
 	struct share_db *db;
 	struct share_answer *answer;
-	struct sif_sketch *sketch; /* owned; of the question; NULL: none */
+	struct sketch *sketch; /* owned; of the question; NULL: none */
 	struct weighed_sketch *weighed;
-	struct sif_sketch *other; /* owned; room for that of a candidate */
+	struct sketch *other; /* owned; room for that of a candidate */
 	uint64_t values[QUESTION_VALUES];
 	bool is_common[QUESTION_VALUES];
 	size_t value_count;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/array.h"
+#include "core/index/judge_rules.h"
 #include "core/share/batch.h"
 #include "core/share/question/question_impl.h"
 
@@ -96,7 +97,7 @@ static uint32_t contents_of(void *arg, uint64_t value)
 
 	for (i = 0; i < j->value_count; i++)
 		if (j->values[i] == value && j->is_common[i])
-			return 10 * WEIGHT_FULL;
+			return 2 * WEIGHT_COMMON;
 	return 1;
 }
 
@@ -109,26 +110,18 @@ static bool is_null(const PGresult *r, int row, int column)
 static int take_sketch(struct question_job *j, const PGresult *r, int row,
 		       struct digests *d, bool *has_out)
 {
-	uint8_t bytes[SIF_PACKED_MAX];
-	struct buf text = { 0 };
+	uint8_t bytes[SKETCH_PACKED_MAX];
 	ssize_t len;
-	int err;
 
 	*has_out = false;
 	if (is_null(r, row, 4))
 		return 0;
 	len = db_parse_bytes(db_value(r, row, 4), bytes, sizeof(bytes));
-	if (len < 0 || sif_unpack(bytes, (size_t)len, j->other))
+	if (len < 0 || sketch_unpack(bytes, (size_t)len, j->other))
 		return 0;
-	err = sif_format(j->other, &text);
-	if (err) {
-		buf_release(&text);
-		return err;
-	}
-	d->text[DIGEST_SIF] = buf_take(&text);
-	d->set |= DIGEST_BIT(DIGEST_SIF);
 	*has_out = true;
-	return 0;
+	return digest_put(d, DIGEST_SIF,
+			  (struct digest_value){ bytes, (size_t)len });
 }
 
 static void take_fixed(const PGresult *r, int row, struct digests *d)
@@ -136,7 +129,8 @@ static void take_fixed(const PGresult *r, int row, struct digests *d)
 	d->size = strtoull(db_value(r, row, 1), NULL, 10);
 	d->set = DIGEST_BIT(DIGEST_XXH128);
 	if (!is_null(r, row, 2)) {
-		d->simhash = (uint64_t)strtoll(db_value(r, row, 2), NULL, 10);
+		store_be64(d->simhash,
+			   (uint64_t)strtoll(db_value(r, row, 2), NULL, 10));
 		d->set |= DIGEST_BIT(DIGEST_SIMHASH);
 	}
 	if (!is_null(r, row, 3) &&
@@ -149,19 +143,19 @@ static int score_of(struct question_job *j, const struct digests *d,
 		    bool has_sketch)
 {
 	const struct weigher w = { .contents = contents_of, .arg = j };
-	struct score_shares shares, distinctive;
-	struct index_match match;
+	const struct judge_rules rules = {
+		.relation = j->q->boilerplate ? INDEX_ALL : INDEX_ALIKE,
+		.threshold = j->q->threshold,
+	};
+	struct verdict v;
 
 	if (!memcmp(d->xxh128, j->q->digests->xxh128, DB_UUID_BYTES) &&
 	    d->size == j->q->digests->size)
 		return 100;
-	if (!has_sketch || !j->sketch ||
-	    score_compare_sketches(&w, j->weighed, j->other,
-				   j->q->threshold / 100.0, &shares,
-				   &distinctive))
+	if (!has_sketch || !j->sketch)
 		return 0;
-	score_set_match(&shares, &distinctive, INDEX_ALIKE, &match);
-	return match.is_boilerplate && !j->q->boilerplate ? 0 : match.score;
+	judge_pair(&w, j->weighed, j->other, &rules, &v);
+	return judge_lists(&rules, &v) ? v.score : 0;
 }
 
 static int add_hit(struct question_job *j, const struct digests *d, int score)

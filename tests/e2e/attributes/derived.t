@@ -21,7 +21,7 @@ make_tree() {
 
 derived_in() { # DIRECTORY: our names among the attributes really stored
 	getfattr -R -m - -d --absolute-names "$1" 2>/dev/null |
-		grep -E '^user\.(sise|simhash|rdc\.traits|sif8?|sdhash|ssdeep|xxh128|kinfs)'
+		grep -E '^user\.(sise|simhash|rdc\.traits|sif|sdhash|ssdeep|xxh128|kinfs)'
 }
 
 real_kept() { # DIRECTORY: the copy of dir

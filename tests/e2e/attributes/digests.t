@@ -56,7 +56,7 @@ default_attributes
 files=$(find "$src" -type f | wc -l)
 between "$files" 150 2000 "the tree has some hundred files"
 
-for name in user.sise user.simhash user.rdc.traits user.sif user.sif8 \
+for name in user.sise user.simhash user.rdc.traits user.sif \
 	user.ssdeep user.xxh128; do
 	like " ${ATTRIBUTES//$'\n'/ } " " $name " "$name is of the default set"
 done

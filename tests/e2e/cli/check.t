@@ -183,7 +183,7 @@ spoil_digest() {
 
 # A byte of the SimHash, which only reading the file can tell.
 test_wrong_digest() {
-	spoil_digest 1 24
+	spoil_digest 1 12
 	checked 0 "a wrong digest is not seen without reading"
 	checked 1 "a wrong digest is a finding of --read" --read --json
 	is "$(json by_kind.digest)" 1 "... one"
@@ -420,8 +420,8 @@ test_records identities
 test_records names
 test_records files
 test_records contents
-test_records texts
-test_records sketches
+test_records sise
+test_records sif
 test_every_file_record
 test_mounted
 test_mounted_wrong_digest

@@ -136,11 +136,11 @@ refused "what is no export" "not a file as kin export" \
 sed '3s/"size":[0-9]*/"size":"x"/' "$T/plain" >"$T/wrong"
 refused "a damaged line" "wrong: line 3 is damaged" \
 	"$KIN" similar --in "$T/wrong" "$src/new"
-sed '3s/sif3:16:/sif3:20:/' "$T/plain" >"$T/windows"
-refused "a sketch of windows of another length" "windows: line 3 is damaged" \
-	"$KIN" missing "$T/windows" "$T/old.kin"
-refused "... in the other export" "windows: line 3 is damaged" \
-	"$KIN" missing "$T/old.kin" "$T/windows"
+sed '3s/sif4:/sif3:/' "$T/plain" >"$T/sketch"
+refused "a sketch of another form" "sketch: line 3 is damaged" \
+	"$KIN" missing "$T/sketch" "$T/old.kin"
+refused "... in the other export" "sketch: line 3 is damaged" \
+	"$KIN" missing "$T/old.kin" "$T/sketch"
 is "$("$KIN" similar --in "$T/plain" - <"$src/new")" \
 	"$("$KIN" similar --in "$T/plain" "$src/new")" \
 	"--in FILE -: the standard input"

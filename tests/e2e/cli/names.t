@@ -14,6 +14,7 @@ mnt=$T/mnt
 mkdir -p "$src/$name" "$src/other"
 gen_text 300 1 >"$src/$name/$name"
 cp "$src/$name/$name" "$src/copy"
+touch -d 2020-01-01 "$src/copy" # the older one stays
 gen_text 300 1 | edit_text 10 2 >"$src/other/$name"
 gen_text 300 3 >"$src/$name/alone"
 gen_text 300 4 >"$src/skipped-$name.o"
@@ -69,7 +70,6 @@ safe 'digest -a on a terminal' on_terminal "$KIN" digest -a xxh128 \
 	"$src/$name/$name"
 safe '--format on a terminal' on_terminal "$KIN" digest --format ssdeep \
 	"$src/$name/$name"
-safe '--csv on a terminal' on_terminal "$KIN" groups --csv "$mnt"
 on_terminal "$KIN" digest --json "$src/$name/$name" >"$T/out"
 is "$(tr -d '\n\t -~' <"$T/out" | od -An -tx1)" '' \
 	'--json on a terminal is ASCII'

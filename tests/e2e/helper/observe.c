@@ -30,24 +30,24 @@ static uint64_t seed;
 static char value[VALUE_MAX + 1];
 
 static const char *const attributes[] = {
-	"user.sise",          "user.simhash",      "user.rdc.traits",
-	"user.sif",           "user.sif8",         "user.text.sif",
-	"user.sdhash",        "user.ssdeep",       "user.xxh128",
-	"user.kinfs.state",   "user.kinfs.status", "user.kinfs.wait",
-	"user.kinfs.control", "user.other",        "security.capability",
+	"user.sise",           "user.simhash",
+	"user.rdc.traits",     "user.sif",
+	"user.sdhash",         "user.ssdeep",
+	"user.xxh128",         "user.kinfs.state",
+	"user.kinfs.status",   "user.kinfs.wait",
+	"user.kinfs.control",  "user.other",
+	"security.capability",
 };
 
-static const char *const views[] = { "",        "/.within", "/.contains",
-				     "/.dirs",  "/.all",    "/.text",
-				     "/.shares" };
+static const char *const views[] = { "",       "/.within", "/.contains",
+				     "/.dirs", "/.all",    "/.shares" };
 
 /* In the words of a question. */
-static const char *const relations[] = { "alike", "within", "contains", "all",
-					 "text",  "shares", "groups" };
+static const char *const relations[] = { "alike", "within", "contains",
+					 "all",   "shares", "groups" };
 
 /* Lines of a question for groups, one of each. */
-static const char *const group_kinds[] = { "", "exact=1\n", "text=1\n",
-					   "every=1\n" };
+static const char *const group_kinds[] = { "", "exact=1\n", "every=1\n" };
 static const char *const group_limits[] = { "", "threshold=30\n",
 					    "min_size=1000\n" };
 
@@ -344,8 +344,6 @@ static void print_question(void)
 			       "size=%lld\nrelation=%s", (long long)st.st_size,
 			       relation);
 	len += put_digest(path, "user.sif", "sif", question + len,
-			  sizeof(question) - len);
-	len += put_digest(path, "user.text.sif", "text", question + len,
 			  sizeof(question) - len);
 	print_answer(question, len, privileged, 0);
 }

@@ -28,7 +28,7 @@ is "$(words kin dedup --how '')" "hardlink reflink remove " \
 is "$(words kin dedup --how=re)" "--how=reflink --how=remove " \
 	"... behind ="
 is "$(words kin dedup --keep n)" "newest / " "... or a directory"
-is "$(words kin digest -a s)" "sise simhash sif sif8 ssdeep sdhash sha256 " \
+is "$(words kin digest -a s)" "sise simhash sif ssdeep sdhash sha256 " \
 	"... of an option's short form, named in its second line"
 is "$(words kin digest -r '')" "/ " "files, behind a switch"
 is "$(words kin digest --jobs '')" "" "nothing for a number"

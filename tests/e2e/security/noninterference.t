@@ -178,9 +178,9 @@ kin_sees() { # WORLD
 		bob/docs bob ada ada/closed/d1/f1; do
 		other=$T/$1/bob/docs/variant1
 		for call in "similar" "similar --json" "similar --of $other" \
-			"similar --all" "similar --text" "similar --shares" \
+			"similar --all" "similar --shares" \
 			"similar --within" "similar --contains" \
-			"similar --text --of $other" "similar --shares --of $other" \
+			"similar --shares --of $other" \
 			"similar --why $m/bob/docs/variant1" \
 			"compare $other" "digest --sdhash"; do
 			echo "kin $call $path"
@@ -190,7 +190,7 @@ kin_sees() { # WORLD
 		done
 	done
 	for call in "--json" "--exact --json" "--threshold 30 --json" "-0" \
-		"--vcs" "--min-size 1k" "--text --json"; do
+		"--vcs" "--min-size 1k"; do
 		echo "kin groups $call"
 		# shellcheck disable=SC2086
 		as_bob "$KIN" groups $call "$m" 2>&1 | tr '\0' '\n'
@@ -250,7 +250,7 @@ make_world one
 make_world two
 list_paths
 for world in one two; do
-	mount_kinfs "$T/$world" "$T/mnt-$world" -o allow_other,wait=5,limit=200,share_min=2k,text=yes
+	mount_kinfs "$T/$world" "$T/mnt-$world" -o allow_other,wait=5,limit=200,share_min=2k
 done
 ok "ada sees what bob does not" ada_looks one 5
 ok "in both worlds" ada_looks two 6

@@ -35,7 +35,7 @@ scan_finds() { # OWNER FILE
 asked() { # FILE USER
 	local view of=$1
 	shift
-	for view in "$of" "$of/.all" "$of/.within" "$of/.text"; do
+	for view in "$of" "$of/.all" "$of/.within"; do
 		"$@" getfattr --only-values --absolute-names \
 			-n user.kinfs.state "$mnt/.similar/$view"
 		echo -n ' '
@@ -58,7 +58,7 @@ cp "$src/bob/doc" "$T/doc"
 chmod 644 "$T/doc"
 chown "$ada" "$src/ada" && chmod 700 "$src/ada"
 chown -R "$bob" "$src/bob" "$src/bobs"
-mount_kinfs "$src" "$mnt" -o allow_other,watch=no,wait=1,text=yes
+mount_kinfs "$src" "$mnt" -o allow_other,watch=no,wait=1
 wait_idle "$mnt"
 yes="complete complete complete complete 0 0 0"
 no="incomplete incomplete incomplete incomplete 3 3"

@@ -75,9 +75,9 @@ refused "one that is not kept" "not among the digests" \
 	-o "measure=ssdeep,digests=sise:simhash:sif,db=$T/db"
 refused "one that finds nothing by itself" "finds nothing" \
 	timeout 600 "$KINFS" -f "$src" "$mnt" \
-	-o "measure=ssdeep,digests=ssdeep,db=$T/db"
+	-o "measure=ssdeep,digests=ssdeep:rdc,db=$T/db"
 not_ok "none of these mounted" mounted "$mnt"
-with_measure -o measure=ssdeep,digests=ssdeep:rdc,threshold=20 \
+with_measure -o measure=ssdeep,digests=ssdeep:sif,threshold=20 \
 	-o "db=$T/db-two"
 is "$(listed edited)" "$(compared ssdeep edited)" \
 	"with another one that finds what is to be scored"

@@ -198,29 +198,28 @@ static inline int content_number(const struct program *p, uint32_t id)
 	return -1;
 }
 
+static inline bool equal_values(struct digest_value a, struct digest_value b)
+{
+	return a.len == b.len &&
+	       (!a.len || memcmp(a.bytes, b.bytes, a.len) == 0);
+}
+
 static inline void compare_digests(struct program *p,
 				   const struct digests *have,
-				   const struct digests *wanted,
-				   bool with_texts)
+				   const struct digests *wanted, bool all)
 {
 	uint32_t set = wanted->set;
 	int id;
 
-	if (!with_texts)
-		set &= ~DIGEST_TEXTS;
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if (!all && !digest_table[id]->offset)
+			set &= ~DIGEST_BIT(id);
 	want(p, have->set == set);
 	want(p, have->size == wanted->size);
-	want(p, memcmp(have->xxh128, wanted->xxh128, 16) == 0);
-	if (set & DIGEST_BIT(DIGEST_SIMHASH))
-		want(p, have->simhash == wanted->simhash);
-	if (set & DIGEST_BIT(DIGEST_RDC))
-		want(p, memcmp(have->traits, wanted->traits, 16) == 0);
-	for (id = 0; id < DIGEST_COUNT; id++) {
-		if (set & DIGEST_TEXTS & DIGEST_BIT(id))
-			want(p, strcmp(have->text[id], wanted->text[id]) == 0);
-		else
-			want(p, have->text[id] == NULL);
-	}
+	for (id = 0; id < DIGEST_COUNT; id++)
+		if (set & DIGEST_BIT(id))
+			want(p, equal_values(digest_value_of(have, id),
+					     digest_value_of(wanted, id)));
 }
 
 static inline int compare_content(void *arg, uint32_t content,

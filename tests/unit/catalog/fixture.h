@@ -16,7 +16,9 @@
 
 #include <cmocka.h>
 
+#include "core/base/bytes.h"
 #include "core/catalog/catalog.h"
+#include "core/digest/sise.h"
 
 /* What the catalog tests share: a directory of their own, a catalog in it,
  * made-up files and digests, and a seeded generator. */
@@ -52,45 +54,69 @@ static inline struct file_key key_of(uint64_t inode)
 	return (struct file_key){ .inode = inode };
 }
 
-/* The text of a sketch with that number for its only value. */
-static inline void format_sif(uint64_t n, char *text, size_t len)
+/* Makes the bytes of a digest the digest; they stay the caller's. */
+static inline void lend_digest(struct digests *d, enum digest_id id,
+			       const void *bytes, size_t len)
 {
-	static struct sif_sketch sketch;
-	struct buf sif = { 0 };
-
-	sketch = (struct sif_sketch){ .window = SIF_WINDOW,
-				      .distinct = 1,
-				      .count = 1,
-				      .values = { (uint32_t)n } };
-	assert_int_equal(sif_format(&sketch, &sif), 0);
-	assert_true(sif.len < len);
-	memcpy(text, sif.data, sif.len + 1);
-	buf_release(&sif);
+	d->blocks[id] = (struct digest_block){ (uint8_t *)bytes, len };
+	d->set |= DIGEST_BIT(id);
 }
 
-/* The digests of the nth made-up content.  text, of 64 bytes or more, holds
- * those that are texts. */
-static inline struct digests digests_of(uint64_t n, char *text, size_t len)
+/* A SiSe signature with parts of so many pairs, all of that value. */
+static inline void make_sise(size_t pairs, uint16_t value, struct buf *out)
+{
+	static struct sise_signature sig;
+	size_t i;
+
+	sig.leading.block_size = 6144;
+	sig.leading.mod_value = 6143;
+	sig.leading.count = pairs;
+	for (i = 0; i < pairs; i++)
+		sig.leading.pairs[i] = value;
+	sig.secondary = sig.leading;
+	sig.secondary.block_size = 3072;
+	sig.secondary.mod_value = 3071;
+	assert_int_equal(sise_pack(&sig, out), 0);
+}
+
+/* The bytes of a sketch with that number for its only value. */
+static inline size_t pack_sketch(uint64_t n, uint8_t *bytes, size_t len)
+{
+	static uint8_t packed[SKETCH_PACKED_MAX];
+	static struct sketch sketch;
+	size_t packed_len;
+
+	sketch = (struct sketch){ .folded = 1 << 20,
+				  .count = 1,
+				  .values = { n % (1 << SKETCH_VALUE_BITS) },
+				  .times = { 1 } };
+	packed_len = sketch_pack(&sketch, packed);
+	assert_true(packed_len <= len);
+	memcpy(bytes, packed, packed_len);
+	return packed_len;
+}
+
+/* The digests of the nth made-up content.  room, of 64 bytes or more, holds
+ * the bytes of some of them. */
+static inline struct digests digests_of(uint64_t n, char *room, size_t len)
 {
 	uint64_t state = n;
 	struct digests d = { .set = DIGEST_DEFAULT, .size = n % 100000 };
-	size_t half = len / 2;
-	char *short_text;
+	uint8_t *bytes = (uint8_t *)room;
+	/* One pair a part; one character a part. */
+	const uint8_t sise[] = { 11, 1, 1, (uint8_t)n, 0x50, 0xab, 0xc0 };
+	const uint8_t ssdeep[] = { 4, 1, 1, (uint8_t)(n << 2), 0x80 };
 
 	memcpy(d.xxh128, &n, sizeof(n));
 	memset(d.xxh128 + 8, 0x5a, 8);
-	d.simhash = next_random(&state);
+	store_be64(d.simhash, next_random(&state));
 	memset(d.traits, (int)(n % 64), sizeof(d.traits));
-	(void)snprintf(text, half, "6144(%llu):made", (unsigned long long)n);
-	format_sif(n, text + half, len - half);
-	short_text = text + half + strlen(text + half) + 1;
-	(void)snprintf(short_text, (size_t)(text + len - short_text),
-		       "sif8:AQE%c", (char)('A' + n % 26 / 2 * 2));
-	d.text[DIGEST_SIF8] = short_text;
-	d.text[DIGEST_SISE] = text;
-	d.text[DIGEST_SIF] = text + half;
-	d.text[DIGEST_TEXT] = text + half;
-	d.text[DIGEST_SSDEEP] = text + 2;
+	memcpy(bytes, sise, sizeof(sise));
+	lend_digest(&d, DIGEST_SISE, bytes, sizeof(sise));
+	memcpy(bytes + 8, ssdeep, sizeof(ssdeep));
+	lend_digest(&d, DIGEST_SSDEEP, bytes + 8, sizeof(ssdeep));
+	lend_digest(&d, DIGEST_SIF, bytes + 16,
+		    pack_sketch(n, bytes + 16, len - 16));
 	return d;
 }
 

@@ -151,9 +151,10 @@ static void test_the_check_finds_what_contradicts_itself(void **state)
 	assert_found(s, DB_COPIES, k, len, "not among the copies");
 	assert_found(s, DB_COPIES, k, len, "no file has it");
 	assert_found(s, DB_CONTENTS, k, 4, "its content is missing");
-	assert_found(s, DB_CONTENTS, k, 4, "texts and no record");
+	assert_found(s, DB_CONTENTS, k, 4, "a digest and no record");
 	assert_found(s, DB_CONTENTS, k, 4, "found by a wrong identity");
-	assert_found(s, DB_TEXTS, k, 4, "texts and digest set");
+	assert_found(s, DB_DIGESTS + DIGEST_SISE, k, 4,
+		     "digest set and digests disagree");
 	identity_key_store(&d, k);
 	assert_found(s, DB_IDENTITIES, k, IDENTITY_KEY_BYTES,
 		     "not found by its identity");

@@ -350,7 +350,7 @@ static void test_what_cannot_be_true_is_refused(void **state)
 	/* Digests of nine bytes are not those of a file of eight. */
 	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), -EINVAL);
 	d.size = 8;
-	d.text[DIGEST_SISE] = NULL;
+	lend_digest(&d, DIGEST_SISE, NULL, 0);
 	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), -EINVAL);
 	assert_int_equal(catalog_file_set_failed(txn, &key, &id, 0), -EINVAL);
 	assert_int_equal(catalog_file_set_failed(txn, &key, &id, -EIO),

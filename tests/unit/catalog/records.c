@@ -6,21 +6,20 @@
 
 /* Records: what is stored can be read, and anything else is -EUCLEAN. */
 
-static void add_long_signature(struct fixture *f, uint64_t inode, size_t len)
+static void add_long_signature(struct fixture *f, uint64_t inode, size_t pairs)
 {
 	struct catalog_txn *txn = begin_write(f);
 	struct file_key key = key_of(inode);
 	struct file_identity id = identity_of(inode);
 	char text[128];
 	struct digests d = digests_of(inode, text, sizeof(text));
+	struct buf sise = { 0 };
 
-	d.text[DIGEST_SISE] = malloc(len + 1);
-	assert_non_null(d.text[DIGEST_SISE]);
-	memset(d.text[DIGEST_SISE], 'S', len);
-	d.text[DIGEST_SISE][len] = '\0';
+	make_sise(pairs, 7, &sise);
+	lend_digest(&d, DIGEST_SISE, sise.data, sise.len);
 	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
 	commit(txn);
-	free(d.text[DIGEST_SISE]);
+	buf_release(&sise);
 }
 
 static void test_long_values_come_and_go(void **state)
@@ -29,12 +28,12 @@ static void test_long_values_come_and_go(void **state)
 	struct file_key key = key_of(5000);
 	struct catalog_txn *txn;
 
-	add_long_signature(f, 5000, 3 * 4096);
+	add_long_signature(f, 5000, SISE_MAX_PAIRS);
 	txn = begin_write(f);
 	assert_int_equal(catalog_file_remove(txn, &key), 0);
 	commit(txn);
-	add_long_signature(f, 6000, 100000);
-	add_long_signature(f, 6001, 2040);
+	add_long_signature(f, 6000, SISE_MAX_PAIRS);
+	add_long_signature(f, 6001, 680);
 	check_clean(f);
 	fixture_close(f);
 	fixture_open(f);

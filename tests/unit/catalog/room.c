@@ -279,18 +279,19 @@ static int add_long(struct catalog *c, size_t len)
 	char text[128];
 	struct digests d = digests_of(99999999, text, sizeof(text));
 	struct catalog_txn *txn;
+	uint8_t *bytes;
 	int err;
 
-	d.text[DIGEST_SISE] = calloc(len + 1, 1);
-	if (!d.text[DIGEST_SISE])
+	bytes = calloc(len, 1);
+	if (!bytes)
 		return -ENOMEM;
-	memset(d.text[DIGEST_SISE], 'S', len);
+	lend_digest(&d, DIGEST_SISE, bytes, len);
 	err = catalog_write(c, &txn);
 	if (!err) {
 		(void)catalog_file_set_fresh(txn, &key, &id, &d);
 		err = catalog_commit(txn, &changes);
 	}
-	free(d.text[DIGEST_SISE]);
+	free(bytes);
 	/* A commit that failed reports nothing. */
 	return changes.added_count == 4711 ? err : -EPROTO;
 }

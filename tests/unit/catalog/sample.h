@@ -43,14 +43,12 @@ static inline void add_long_signature(struct catalog_txn *txn, uint64_t inode)
 	struct file_identity id = identity_of(inode);
 	char text[128];
 	struct digests d = digests_of(inode, text, sizeof(text));
-	char *signature = malloc(9000);
+	struct buf sise = { 0 };
 
-	assert_non_null(signature);
-	memset(signature, 'S', 9000);
-	signature[8999] = '\0';
-	d.text[DIGEST_SISE] = signature;
+	make_sise(SISE_MAX_PAIRS, 7, &sise);
+	lend_digest(&d, DIGEST_SISE, sise.data, sise.len);
 	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
-	free(signature);
+	buf_release(&sise);
 }
 
 static inline void fill_sample(struct fixture *f)
@@ -118,11 +116,11 @@ static inline int ignore_content(void *arg, uint32_t content,
 static inline int try_sketch(void *arg, uint32_t content, const uint8_t *packed,
 			     size_t len)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 
 	(void)arg;
 	(void)content;
-	(void)sif_unpack_in_full(packed, len, &sketch);
+	(void)sketch_unpack(packed, len, &sketch);
 	return 0;
 }
 
@@ -158,7 +156,7 @@ static inline void read_all(struct catalog *c)
 	struct buf report = { 0 };
 	struct file_record r;
 	struct file_key key;
-	struct sif_sketch sketch;
+	struct sketch sketch;
 	struct digests d;
 	uint32_t i;
 

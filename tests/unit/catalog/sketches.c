@@ -7,8 +7,7 @@
 
 /* The sketches of contents, which are kept apart from their other digests. */
 
-static int get_sketch(struct fixture *f, uint32_t content,
-		      struct sif_sketch *out)
+static int get_sketch(struct fixture *f, uint32_t content, struct sketch *out)
 {
 	struct catalog_txn *txn = begin_read(f);
 	int err = catalog_sketch_get(txn, content, out);
@@ -22,7 +21,7 @@ static int get_sketch(struct fixture *f, uint32_t content,
 static void test_a_sketch_comes_back_as_it_was(void **state)
 {
 	static const size_t counts[] = { 0, 1, 2, 127, 128, 700, 1024 };
-	static struct sif_sketch want, have;
+	static struct sketch want, have;
 	struct fixture *f = *state;
 	uint32_t content;
 	size_t i;
@@ -36,90 +35,74 @@ static void test_a_sketch_comes_back_as_it_was(void **state)
 	check_clean(f);
 }
 
-static void test_the_digest_is_made_of_it(void **state)
-{
-	static struct sif_sketch want;
-	struct fixture *f = *state;
-	struct catalog_txn *txn;
-	struct buf text = { 0 };
-	struct digests d;
-	uint32_t content;
-
-	make_sketch(500, 1, &want);
-	assert_int_equal(sif_format(&want, &text), 0);
-	content = add_content(f, 1, &want);
-	txn = begin_read(f);
-	assert_int_equal(catalog_content_get(txn, content, &d), 0);
-	assert_true(d.set & DIGEST_BIT(DIGEST_SIF));
-	assert_string_equal(d.text[DIGEST_SIF], text.data);
-	digests_release(&d);
-	catalog_abort(txn);
-	buf_release(&text);
-}
-
-/* Which is a table of its own. */
-static void test_a_content_has_a_sketch_of_its_text(void **state)
-{
-	static struct sif_sketch sketch, own, have;
-	struct fixture *f = *state;
-	struct catalog_txn *txn;
-	struct digests d;
-	uint32_t content;
-
-	make_sketch(500, 1, &sketch);
-	content = add_content(f, 1, &sketch);
-	txn = begin_read(f);
-	assert_int_equal(catalog_content_get(txn, content, &d), 0);
-	assert_int_equal(sif_parse(d.text[DIGEST_TEXT],
-				   strlen(d.text[DIGEST_TEXT]), &own),
-			 0);
-	assert_int_equal(catalog_text_sketch_get(txn, content, &have), 0);
-	assert_same_sketch(&have, &own);
-	assert_int_equal(catalog_text_sketch_get(txn, content + 1, &have),
-			 -ENOENT);
-	assert_int_equal(catalog_sketch_get(txn, content, &have), 0);
-	assert_same_sketch(&have, &sketch);
-	digests_release(&d);
-	catalog_abort(txn);
-	remove_file(f, 1);
-	txn = begin_read(f);
-	assert_int_equal(catalog_text_sketch_get(txn, content, &have), -ENOENT);
-	catalog_abort(txn);
-	check_clean(f);
-}
-
 static void test_only_what_is_wanted_is_read(void **state)
 {
 	const uint32_t wanted =
-		DIGEST_BIT(DIGEST_SSDEEP) | DIGEST_BIT(DIGEST_SIF8);
-	static struct sif_sketch sketch;
+		DIGEST_BIT(DIGEST_SSDEEP) | DIGEST_BIT(DIGEST_SHA256);
+	static struct sketch sketch;
 	struct fixture *f = *state;
 	struct digests all, some;
 	struct catalog_txn *txn;
 	uint32_t content;
-	int id;
 
 	make_sketch(500, 1, &sketch);
 	content = add_content(f, 1, &sketch);
 	txn = begin_read(f);
 	assert_int_equal(catalog_content_get(txn, content, &all), 0);
+	assert_int_equal(all.set, DIGEST_DEFAULT);
 	assert_int_equal(catalog_content_some(txn, content, wanted, &some), 0);
-	assert_int_equal(some.set, all.set & (wanted | ~DIGEST_TEXTS));
-	assert_int_equal(some.simhash, all.simhash);
-	for (id = 0; id < DIGEST_COUNT; id++) {
-		if (wanted & DIGEST_BIT(id))
-			assert_string_equal(some.text[id], all.text[id]);
-		else
-			assert_null(some.text[id]);
-	}
+	assert_int_equal(some.set, DIGEST_BIT(DIGEST_SSDEEP) |
+					   DIGEST_BIT(DIGEST_XXH128) |
+					   DIGEST_BIT(DIGEST_SIMHASH) |
+					   DIGEST_BIT(DIGEST_RDC));
+	assert_int_equal(digests_simhash(&some), digests_simhash(&all));
+	assert_int_equal(some.blocks[DIGEST_SSDEEP].len,
+			 all.blocks[DIGEST_SSDEEP].len);
+	assert_memory_equal(some.blocks[DIGEST_SSDEEP].bytes,
+			    all.blocks[DIGEST_SSDEEP].bytes,
+			    all.blocks[DIGEST_SSDEEP].len);
+	assert_null(some.blocks[DIGEST_SIF].bytes);
 	digests_release(&all);
 	digests_release(&some);
 	catalog_abort(txn);
 }
 
+static void put_digest(struct catalog_txn *txn, uint32_t content, int digest,
+		       const void *bytes, size_t len)
+{
+	uint8_t id[CONTENT_KEY_BYTES], record[SKETCH_PACKED_MAX + 2];
+
+	store_be32(id, content);
+	memcpy(record, bytes, len);
+	digest_sum_store((struct digest_value){ bytes, len }, record + len);
+	assert_int_equal(txn_put(txn, DB_DIGESTS + digest, id, sizeof(id),
+				 record, len + DIGEST_SUM_BYTES),
+			 0);
+}
+
+/* A digest that is not wanted is not looked at. */
+static void test_a_damaged_digest_does_not_hide_the_others(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t content = add_content(f, 1, NULL);
+	struct catalog_txn *txn = begin_write(f);
+	struct digests d;
+
+	put_digest(txn, content, DIGEST_SISE, "no signature", 12);
+	assert_int_equal(catalog_content_some(txn, content,
+					      DIGEST_BIT(DIGEST_SSDEEP), &d),
+			 0);
+	digests_release(&d);
+	assert_int_equal(
+		catalog_content_some(txn, content, DIGEST_BIT(DIGEST_SISE), &d),
+		-EUCLEAN);
+	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
+	catalog_abort(txn);
+}
+
 static void test_a_content_may_be_without(void **state)
 {
-	static struct sif_sketch have;
+	static struct sketch have;
 	struct fixture *f = *state;
 	uint32_t content = add_content(f, 1, NULL);
 	struct catalog_txn *txn;
@@ -129,7 +112,7 @@ static void test_a_content_may_be_without(void **state)
 	assert_int_equal(get_sketch(f, content + 1, &have), -ENOENT);
 	txn = begin_read(f);
 	assert_int_equal(catalog_content_get(txn, content, &d), 0);
-	assert_null(d.text[DIGEST_SIF]);
+	assert_null(d.blocks[DIGEST_SIF].bytes);
 	assert_false(d.set & DIGEST_BIT(DIGEST_SIF));
 	digests_release(&d);
 	catalog_abort(txn);
@@ -138,7 +121,7 @@ static void test_a_content_may_be_without(void **state)
 
 static void test_a_sketch_goes_with_its_content(void **state)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct fixture *f = *state;
 	uint32_t first, second;
 
@@ -164,11 +147,11 @@ struct walk {
 /* Sketches are of as many values as their content's id says. */
 static int visit(void *arg, uint32_t content, const uint8_t *packed, size_t len)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct walk *w = arg;
 
-	if (content <= w->last || sif_unpack(packed, len, &sketch) ||
-	    sketch.count + sketch.rest != content)
+	if (content <= w->last || sketch_unpack(packed, len, &sketch) ||
+	    sketch.count != content)
 		return -EBADMSG;
 	w->last = content;
 	return ++w->calls == w->stop_after ? 7 : 0;
@@ -185,7 +168,7 @@ static int visit_all(struct fixture *f, struct walk *w)
 
 static void add_some(struct fixture *f, uint32_t contents)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	uint32_t content;
 
 	for (content = 1; content <= contents; content++) {
@@ -224,11 +207,7 @@ static void test_visiting_stops_when_told(void **state)
 static void put_bytes(struct catalog_txn *txn, uint32_t content,
 		      const uint8_t *bytes, size_t len)
 {
-	uint8_t id[CONTENT_KEY_BYTES];
-
-	store_be32(id, content);
-	assert_int_equal(txn_put(txn, DB_SKETCHES, id, sizeof(id), bytes, len),
-			 0);
+	put_digest(txn, content, DIGEST_SIF, bytes, len);
 }
 
 static int ignore(void *arg, uint32_t content, const uint8_t *packed,
@@ -255,29 +234,29 @@ static void assert_reported(struct catalog_txn *txn, const char *want)
 static void assert_unclean(struct fixture *f, uint32_t content,
 			   const uint8_t *bytes, size_t len)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct catalog_txn *txn = begin_write(f);
 	struct digests d;
 
 	put_bytes(txn, content, bytes, len);
 	assert_int_equal(catalog_sketch_get(txn, content, &sketch), -EUCLEAN);
 	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
-	assert_reported(txn, "content 1: an unreadable sketch");
+	assert_reported(txn, "content 1: an unreadable digest");
 	catalog_abort(txn);
 }
 
 /* Bytes of that sketch; they and their number can be spoiled then. */
-static size_t make_bytes(size_t count, uint8_t bytes[SIF_PACKED_MAX])
+static size_t make_bytes(size_t count, uint8_t bytes[SKETCH_PACKED_MAX])
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 
 	make_sketch(count, 7, &sketch);
-	return sif_pack(&sketch, bytes);
+	return sketch_pack(&sketch, bytes);
 }
 
 static uint32_t add_one(struct fixture *f)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	uint32_t content;
 
 	make_sketch(40, 1, &sketch);
@@ -288,7 +267,7 @@ static uint32_t add_one(struct fixture *f)
 
 static void test_bytes_that_were_cut_are_unclean(void **state)
 {
-	static uint8_t bytes[SIF_PACKED_MAX + 1];
+	static uint8_t bytes[SKETCH_PACKED_MAX + 1];
 	struct fixture *f = *state;
 	uint32_t content = add_one(f);
 	size_t len = make_bytes(5, bytes), i;
@@ -302,32 +281,9 @@ static void test_bytes_that_were_cut_are_unclean(void **state)
 	assert_unclean(f, content, bytes, sizeof(bytes));
 }
 
-static void test_a_sketch_that_cannot_be_is_unclean(void **state)
-{
-	static uint8_t bytes[SIF_PACKED_MAX];
-	struct fixture *f = *state;
-	uint32_t content = add_one(f);
-	size_t len = make_bytes(5, bytes);
-
-	bytes[1] = 4; /* fewer distinct ones than there are */
-	assert_unclean(f, content, bytes, len);
-	len = make_bytes(5, bytes);
-	bytes[0] = 3; /* a window that is none */
-	assert_unclean(f, content, bytes, len);
-	len = make_bytes(5, bytes);
-	bytes[2] = 4; /* fewer windows than are distinct */
-	assert_unclean(f, content, bytes, len);
-	len = make_bytes(1, bytes);
-	bytes[1] = 2; /* cut to one */
-	assert_unclean(f, content, bytes, len);
-	len = make_bytes(5, bytes);
-	bytes[len - 1] |= 0x80; /* a bit that is not needed */
-	assert_unclean(f, content, bytes, len);
-}
-
 static void test_the_check_misses_no_sketch(void **state)
 {
-	static uint8_t bytes[SIF_PACKED_MAX];
+	static uint8_t bytes[SKETCH_PACKED_MAX];
 	size_t len = make_bytes(5, bytes);
 	uint8_t id[CONTENT_KEY_BYTES];
 	struct fixture *f = *state;
@@ -336,119 +292,24 @@ static void test_the_check_misses_no_sketch(void **state)
 	struct digests d;
 
 	store_be32(id, content);
-	assert_int_equal(txn_delete(txn, DB_SKETCHES, id, sizeof(id)), 0);
+	assert_int_equal(
+		txn_delete(txn, DB_DIGESTS + DIGEST_SIF, id, sizeof(id)), 0);
 	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
-	assert_reported(txn, "content 1: sketch and digest set disagree");
+	assert_reported(txn, "content 1: digest set and digests disagree");
 	catalog_abort(txn);
 	txn = begin_write(f);
 	put_bytes(txn, without, bytes, len);
-	assert_reported(txn, "content 2: sketch and digest set disagree");
+	assert_reported(txn, "content 2: digest set and digests disagree");
 	catalog_abort(txn);
 	txn = begin_write(f);
 	put_bytes(txn, 77, bytes, len);
-	assert_reported(txn, "content 77: a sketch and no record");
+	assert_reported(txn, "content 77: a digest and no record");
 	catalog_abort(txn);
 	txn = begin_write(f);
-	assert_int_equal(txn_put(txn, DB_SKETCHES, id, 3, bytes, len), 0);
-	assert_reported(txn, "a sketch with a wrong key");
+	assert_int_equal(
+		txn_put(txn, DB_DIGESTS + DIGEST_SIF, id, 3, bytes, len), 0);
+	assert_reported(txn, "a digest with a wrong key");
 	assert_int_equal(catalog_sketch_each(txn, ignore, NULL), -EUCLEAN);
-	catalog_abort(txn);
-	check_clean(f);
-}
-
-/* ---- the short ones ---- */
-
-static int get_short(struct catalog_txn *txn, uint32_t content)
-{
-	struct short_sketch sketch;
-
-	return catalog_short_sketch_get(txn, content, &sketch);
-}
-
-static void test_a_short_sketch_comes_and_goes(void **state)
-{
-	struct fixture *f = *state;
-	uint32_t content = add_content(f, 4, NULL);
-	struct catalog_txn *txn = begin_read(f);
-	struct short_sketch sketch;
-	struct digests d;
-
-	assert_int_equal(catalog_short_sketch_get(txn, content, &sketch), 0);
-	assert_int_equal(sketch.count, 1);
-	assert_int_equal(catalog_content_get(txn, content, &d), 0);
-	assert_string_equal(d.text[DIGEST_SIF8], "sif8:AQEE");
-	digests_release(&d);
-	catalog_abort(txn);
-	remove_file(f, 4);
-	txn = begin_read(f);
-	assert_int_equal(get_short(txn, content), -ENOENT);
-	catalog_abort(txn);
-	check_clean(f);
-}
-
-/* ---- signatures ---- */
-
-/* A content with that SiSe signature; NULL: it has none.  Returns what reading it
- * gives. */
-static int get_signature(struct fixture *f, uint64_t inode, char *signature,
-			 struct sise_signature *out)
-{
-	struct catalog_txn *txn = begin_write(f);
-	struct file_identity id = identity_of(inode);
-	struct file_key key = key_of(inode);
-	uint32_t content;
-	char text[64];
-	struct digests d = digests_of(inode, text, sizeof(text));
-	int err;
-
-	d.text[DIGEST_SISE] = signature;
-	if (!signature)
-		d.set &= ~DIGEST_BIT(DIGEST_SISE);
-	assert_int_equal(catalog_file_set_fresh(txn, &key, &id, &d), 0);
-	assert_int_equal(catalog_content_find(txn, &d, &content), 0);
-	commit(txn);
-	txn = begin_read(f);
-	err = catalog_sise_get(txn, content, out);
-	catalog_abort(txn);
-	return err;
-}
-
-static void test_a_signature_is_read(void **state)
-{
-	static char good[] = "6144(6143):AAAAbbbb::3072(3071):++//aa";
-	static char bad[] = "no signature";
-	static struct sise_signature have;
-	struct fixture *f = *state;
-
-	assert_int_equal(get_signature(f, 1, good, &have), 0);
-	assert_int_equal(have.leading.block_size, 6144);
-	assert_int_equal(have.leading.count, 4);
-	assert_int_equal(have.secondary.count, 3);
-	assert_int_equal(get_signature(f, 2, NULL, &have), -ENOENT);
-	assert_int_equal(get_signature(f, 3, bad, &have), -EUCLEAN);
-}
-
-static void test_the_check_misses_no_short_sketch(void **state)
-{
-	static const uint8_t good[] = { 0, 0 }, bad[] = { 1, 1 };
-	uint8_t id[CONTENT_KEY_BYTES];
-	struct fixture *f = *state;
-	uint32_t content = add_one(f);
-	struct catalog_txn *txn = begin_write(f);
-
-	store_be32(id, content);
-	assert_int_equal(txn_put(txn, DB_SHORT_SKETCHES, id, sizeof(id), bad,
-				 sizeof(bad)),
-			 0);
-	assert_int_equal(get_short(txn, content), -EUCLEAN);
-	assert_reported(txn, "content 1: an unreadable sketch");
-	catalog_abort(txn);
-	txn = begin_write(f);
-	store_be32(id, 77);
-	assert_int_equal(txn_put(txn, DB_SHORT_SKETCHES, id, sizeof(id), good,
-				 sizeof(good)),
-			 0);
-	assert_reported(txn, "content 77: a sketch and no record");
 	catalog_abort(txn);
 	check_clean(f);
 }
@@ -461,19 +322,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_catalog(test_a_sketch_comes_back_as_it_was),
-		with_catalog(test_the_digest_is_made_of_it),
-		with_catalog(test_a_content_has_a_sketch_of_its_text),
 		with_catalog(test_only_what_is_wanted_is_read),
+		with_catalog(test_a_damaged_digest_does_not_hide_the_others),
 		with_catalog(test_a_content_may_be_without),
 		with_catalog(test_a_sketch_goes_with_its_content),
 		with_catalog(test_all_sketches_come_in_order),
 		with_catalog(test_visiting_stops_when_told),
 		with_catalog(test_bytes_that_were_cut_are_unclean),
-		with_catalog(test_a_sketch_that_cannot_be_is_unclean),
 		with_catalog(test_the_check_misses_no_sketch),
-		with_catalog(test_a_short_sketch_comes_and_goes),
-		with_catalog(test_a_signature_is_read),
-		with_catalog(test_the_check_misses_no_short_sketch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static int add(void *arg, uint32_t content, const struct digests *d)
 {
 	uint64_t *sum = arg;
 
-	*sum = *sum * 31 + content + d->simhash;
+	*sum = *sum * 31 + content + digests_simhash(d);
 	return 0;
 }
 

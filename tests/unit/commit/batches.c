@@ -125,13 +125,12 @@ static void assert_indexed(struct recorder *r, uint32_t content, uint64_t made)
 {
 	char text[64];
 	struct digests d = digests_of(made, text, sizeof(text));
-	const char *sif = d.text[DIGEST_SIF];
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct index_query q = { .digests = &d, .sketch = &sketch };
 	struct index_candidate found[8];
 	size_t count, i;
 
-	assert_int_equal(sif_parse(sif, strlen(sif), &sketch), 0);
+	assert_int_equal(digests_sketch(&d, &sketch), 0);
 	assert_int_equal(index_candidates(r->index, &q, INDEX_BY_SKETCH, found,
 					  8, &count),
 			 0);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <sys/mman.h>
 
+#include "core/base/xxh3.h"
 #include "core/digest/fingerprint.h"
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/sdhash/sdhash.h"
-#include "core/digest/sif/sif.h"
+#include "tests/support/digest_values.h"
 #include "tests/support/rdc_model.h"
 #include "tests/support/recipe.h"
-#include "tests/support/sif_model.h"
-#include "tests/support/simhash_model.h"
 #include "tests/support/sise_model.h"
+#include "tests/support/sketch_model.h"
 #include "tests/support/ssdeep_model.h"
 
 /*
@@ -23,7 +23,7 @@
  *   RDC           Zeros have no largest hash, so the cuts are 65535 bytes
  *                 apart; blocks have 1024.  What is left out is a multiple of
  *                 both, and its chunks are such as are left too.
- *   SimHash, sif  are about the set of windows.
+ *   SimHash, sif  are of the folded content, which has no zeros.
  *
  * Of the size in 32 bits there would be little left, and all that is not zero
  * comes later than that.
@@ -110,8 +110,9 @@ static void check_identity(const struct digests *d, struct bytes big)
 	assert_true(d->size == BIG_LEN);
 }
 
-static void check_sise(const char *have, struct bytes b)
+static void check_sise(const struct digests *d, struct bytes b)
 {
+	char *have = digest_text_of(d, DIGEST_SISE);
 	struct model m = model_pass(b.data, b.len, big_block());
 	char *want = model_join(&m.levels[0], &m.levels[1], INT32_MAX);
 
@@ -119,10 +120,12 @@ static void check_sise(const char *have, struct bytes b)
 	assert_string_equal(have, want);
 	model_release(&m);
 	free(want);
+	free(have);
 }
 
-static void check_ssdeep(const char *have, struct bytes b)
+static void check_ssdeep(const struct digests *d, struct bytes b)
 {
+	char *have = digest_text_of(d, DIGEST_SSDEEP);
 	char leading[65], secondary[33], want[SSDEEP_MODEL_TEXT];
 	uint32_t block = (uint32_t)big_block();
 
@@ -131,27 +134,20 @@ static void check_ssdeep(const char *have, struct bytes b)
 	(void)snprintf(want, sizeof(want), "%u:%s:%s", block, leading,
 		       secondary);
 	assert_string_equal(have, want);
+	free(have);
 }
 
-static void check_sif(const char *have, struct bytes b)
+static void check_sketch(const struct digests *d, struct bytes b)
 {
-	struct values windows = windows_of(b, SIF_WINDOW, model_value);
-	struct sif_sketch want =
-		model_sketch(windows, SIF_WINDOW, SIF_MAX_VALUES);
-	static struct sif_sketch sketch;
-	struct buf text = { 0 }, without = { 0 };
+	static struct model_sample sample;
+	static struct sketch want, have;
 
-	model_round_values(&want);
-	assert_int_equal(sif_format(&want, &text), 0);
-	/* Places are tested elsewhere. */
-	assert_int_equal(sif_parse(have, strlen(have), &sketch), 0);
-	assert_true(sketch.is_placed);
-	sketch.is_placed = false;
-	assert_int_equal(sif_format(&sketch, &without), 0);
-	assert_string_equal(without.data, text.data);
-	buf_release(&without);
-	buf_release(&text);
-	free(windows.v);
+	model_sample(b, &sample);
+	model_sketch(&sample, &want);
+	assert_int_equal(digests_sketch(d, &have), 0);
+	assert_true(have.is_placed);
+	assert_true(sketches_are_same(&have, &want));
+	assert_true(digests_simhash(d) == sample.simhash);
 }
 
 static void check_traits(const struct digests *d, struct bytes b)
@@ -181,10 +177,9 @@ static void more_than_4_gib(void **state)
 	big = big_content(small.data + ZEROS);
 	d = digests_of_big(big);
 	check_identity(&d, big);
-	check_sise(d.text[DIGEST_SISE], small);
-	check_ssdeep(d.text[DIGEST_SSDEEP], small);
-	check_sif(d.text[DIGEST_SIF], small);
-	assert_true(d.simhash == simhash_model(small));
+	check_sise(&d, small);
+	check_ssdeep(&d, small);
+	check_sketch(&d, small);
 	check_traits(&d, small);
 	digests_release(&d);
 	assert_int_equal(munmap(big.data, big.len), 0);

@@ -3,8 +3,8 @@
 
 #include "core/digest/fingerprint.h"
 #include "core/digest/sdhash/sdhash.h"
-#include "core/digest/si2.h"
-#include "core/digest/sif/sif.h"
+#include "core/digest/reference/si2.h"
+#include "core/digest/reference/sif_classic.h"
 #include "tests/unit/kernel/fixture.h"
 
 /*

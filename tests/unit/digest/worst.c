@@ -4,17 +4,16 @@
 
 #include "core/digest/rdc/rdc.h"
 #include "core/digest/sdhash/sdhash.h"
-#include "core/digest/si2.h"
-#include "core/digest/simhash.h"
+#include "core/digest/reference/si2.h"
+#include "core/digest/reference/sif_classic.h"
 #include "core/digest/sise.h"
 #include "core/digest/ssdeep.h"
 #include "tests/support/rdc_model.h"
 #include "tests/support/sdhash_model.h"
 #include "tests/support/si2_model.h"
 #include "tests/support/sif_classic_model.h"
-#include "tests/support/sif_model.h"
-#include "tests/support/simhash_model.h"
 #include "tests/support/sise_model.h"
+#include "tests/support/sketch_model.h"
 #include "tests/support/ssdeep_model.h"
 #include "tests/unit/digest/worst_inputs.h"
 
@@ -85,39 +84,31 @@ static bool ssdeep_agrees(struct bytes b, const struct buf *want)
 	return is_text(&have, want);
 }
 
-static void want_simhash(struct bytes b, struct buf *want_out)
+/* Of both digests that a sketch gives. */
+static void want_sketch(struct bytes b, struct buf *want_out)
 {
-	uint64_t value = simhash_model(b);
+	static struct model_sample sample;
+	static struct sketch sketch;
 
-	assert_int_equal(buf_append(want_out, &value, sizeof(value)), 0);
-}
-
-static bool simhash_agrees(struct bytes b, const struct buf *want)
-{
-	static struct simhash simhash;
-	uint64_t value;
-
-	simhash_init(&simhash);
-	simhash_update(&simhash, b.data, b.len);
-	value = simhash_final(&simhash);
-	return memcmp(&value, want->data, sizeof(value)) == 0;
-}
-
-static void want_sif(struct bytes b, struct buf *want_out)
-{
-	struct values windows = windows_of(b, SIF_WINDOW, model_value);
-	struct sif_sketch sketch =
-		model_sketch(windows, SIF_WINDOW, SIF_VALUES);
-
+	model_sample(b, &sample);
+	model_sketch(&sample, &sketch);
+	assert_int_equal(
+		buf_append(want_out, &sample.simhash, sizeof(sample.simhash)),
+		0);
 	assert_int_equal(buf_append(want_out, &sketch, sizeof(sketch)), 0);
-	free(windows.v);
 }
 
-static bool sif_agrees(struct bytes b, const struct buf *want)
+static bool sketch_agrees(struct bytes b, const struct buf *want)
 {
-	struct sif_sketch have = sketch_of(b, SIF_WINDOW, SIF_VALUES, 0);
+	static struct sketch_stream s;
+	static struct sketch have, sketch;
+	uint64_t simhash;
 
-	return same(&have, (const struct sif_sketch *)want->data);
+	sketch_stream_of(b, SKETCH_IN_PIECES, b.len, &s);
+	sketch_final(&s, &have, &simhash);
+	memcpy(&sketch, want->data + sizeof(simhash), sizeof(sketch));
+	return !memcmp(&simhash, want->data, sizeof(simhash)) &&
+	       sketches_are_same(&have, &sketch);
 }
 
 static void want_rdc(struct bytes b, struct buf *want_out)
@@ -231,8 +222,7 @@ struct digest {
 static const struct digest digests[] = {
 	{ "sise", want_sise, sise_agrees },
 	{ "ssdeep", want_ssdeep, ssdeep_agrees },
-	{ "simhash", want_simhash, simhash_agrees },
-	{ "sif", want_sif, sif_agrees },
+	{ "sketch", want_sketch, sketch_agrees },
 	{ "rdc", want_rdc, rdc_agrees },
 	{ "si2", want_si2, si2_agrees },
 	{ "sif-classic", want_sif_classic, sif_classic_agrees },

@@ -4,7 +4,7 @@
 
 #include "core/base/bytes.h"
 #include "core/digest/rdc/rdc.h"
-#include "core/kernel/window/window_impl.h"
+#include "core/kernel/sketch/sketch.h"
 #include "tests/support/recipe.h"
 
 /* Contents that ask the most of a digest, or the least. */
@@ -19,7 +19,7 @@ enum worst_kind {
 	WORST_TRIGGERS,      /* at every byte, of the highest level there is */
 	WORST_HIGH_TRIGGERS, /* of all levels, every 7 bytes */
 	WORST_CHUNKS,        /* as many as RDC can make */
-	WORST_KEYS,          /* SimHash's, each smaller than those before */
+	WORST_KEYS,          /* of a sketch, each smaller than those before */
 	WORST_PERIODS,       /* 1 and so on */
 	WORST_KINDS = WORST_PERIODS + WORST_MAX_PERIOD
 };
@@ -87,21 +87,30 @@ static inline void worst_repeat(struct bytes b, size_t period)
 		b.data[i] = b.data[i - period];
 }
 
-/* The 8 bytes whose XXH3 with seed 1 is key: the function's steps backwards,
- * see core/kernel/window/window_impl.h. */
-static inline uint64_t worst_window(uint64_t key)
+static inline bool worst_has_blanks(const uint8_t *p, size_t len)
 {
-	uint64_t y = key ^ key >> 28 ^ key >> 56;
-	int i;
+	while (len-- > 0)
+		if (sketch_is_blank(p[len]))
+			return true;
+	return false;
+}
 
-	y *= WINDOW_INVERSE;
-	y ^= (y >> 35) + 8;
-	y *= WINDOW_INVERSE;
-	/* 64 times this changes nothing. */
-	for (i = 0; i < 63; i++)
-		y ^= (y << 49 | y >> 15) ^ (y << 24 | y >> 40);
-	y ^= WINDOW_SEED_1;
-	return y << 32 | y >> 32;
+/* What the filter of a window (core/kernel/sketch/sketch.h) is made of. */
+static inline uint32_t worst_half(const uint8_t *p)
+{
+	return load_le32(p) * SKETCH_HALF_FACTOR + load_le32(p + 4);
+}
+
+/* Makes the filter of a window that one, by its last bytes: the function's steps
+ * backwards. */
+static inline void worst_set_filter(uint8_t window[16], uint32_t filter)
+{
+	/* That times the function's last factor is 1. */
+	uint32_t m = filter * UINT32_C(0xa0fe3bcf);
+
+	m ^= m >> 15 ^ m >> 30;
+	m -= worst_half(window) * SKETCH_WINDOW_FACTOR;
+	store_le32(window + 12, m - load_le32(window + 8) * SKETCH_HALF_FACTOR);
 }
 
 /* All belong in the sample when they come, and have most bits in common. */
@@ -109,8 +118,17 @@ static inline void worst_fill_keys(struct bytes b)
 {
 	size_t i;
 
-	for (i = 0; i + 8 <= b.len; i += 8)
-		store_le64(b.data + i, worst_window(0xffff - i / 8 % 0x10000));
+	for (i = 0; i < b.len; i++)
+		b.data[i] |= 0x80;
+	for (i = 0; i + 16 <= b.len; i += 16) {
+		uint32_t filter = (uint32_t)(0xffff - i / 16 % 0x10000);
+
+		/* A blank would be left out, and the window with it. */
+		for (worst_set_filter(b.data + i, filter);
+		     worst_has_blanks(b.data + i + 12, 4);
+		     worst_set_filter(b.data + i, filter))
+			b.data[i] = (uint8_t)(0x80 | (b.data[i] + 1));
+	}
 }
 
 static inline struct bytes worst_input(unsigned kind, size_t len)

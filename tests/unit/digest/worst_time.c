@@ -69,10 +69,10 @@ static void check_kind(unsigned kind, struct bytes usual)
 	for (id = 0; id < DIGEST_COUNT; id++) {
 		ratio = times_longer(b, usual, DIGEST_BIT(id));
 		print_message("%-14s %-8s %.2f\n", worst_name(kind, name),
-			      digest_infos[id].name, ratio);
+			      digest_table[id]->name, ratio);
 		if (ratio > MOST_TIMES)
 			fail_msg("%s takes %.1f times as long for %s",
-				 digest_infos[id].name, ratio,
+				 digest_table[id]->name, ratio,
 				 worst_name(kind, name));
 	}
 	free(b.data);

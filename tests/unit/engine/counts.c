@@ -39,7 +39,6 @@ static int set_up(void **state)
 
 	assert_non_null(f);
 	fixture_make(f);
-	f->options.digest_set |= DIGEST_BIT(DIGEST_TEXT);
 	for (i = 0; i < FILES; i++)
 		write_number(f, i);
 	open_keeping(f);
@@ -77,20 +76,18 @@ static void forget(const struct fixture *f, const char *name)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* The counts of both indexes, then the hits of the first file as text. */
+/* The counts of the index, then the hits of the first file as text. */
 static void describe(struct fixture *f, struct buf *out)
 {
 	struct search_hits hits;
 	size_t i;
 
 	assert_int_equal(index_store_counts(f->engine->index, out), 1);
-	assert_non_null(f->engine->texts);
-	assert_int_equal(index_store_counts(f->engine->texts, out), 1);
 	find_related(f, "f0", INDEX_ALL, &hits);
 	assert_in_range(hits.count, FILES - 1, FILES);
 	for (i = 0; i < hits.count; i++)
 		assert_int_equal(buf_append_format(out, "%d %s\n",
-						   hits.hits[i].score,
+						   hits.hits[i].verdict.score,
 						   hits.hits[i].path),
 				 0);
 	search_hits_release(&hits);

@@ -131,7 +131,8 @@ static void on_files(void *arg, int result,
 		len += (size_t)snprintf(
 			g->text + len, sizeof(g->text) - len, "%u:%s%s ",
 			files->files[i].group,
-			files->hits->hits[i].score == 100 ? "head:" : "",
+			files->hits->hits[i].verdict.score == 100 ? "head:" :
+								    "",
 			files->hits->hits[i].path);
 	if (!result) {
 		g->files += files->hits->count;

@@ -84,8 +84,10 @@ static void assert_in_order(const struct search_hits *hits)
 	size_t i;
 
 	for (i = 1; i < hits->count; i++) {
-		assert_true(hits->hits[i - 1].score >= hits->hits[i].score);
-		if (hits->hits[i - 1].score == hits->hits[i].score)
+		assert_true(hits->hits[i - 1].verdict.score >=
+			    hits->hits[i].verdict.score);
+		if (hits->hits[i - 1].verdict.score ==
+		    hits->hits[i].verdict.score)
 			assert_true(strcmp(hits->hits[i - 1].path,
 					   hits->hits[i].path) < 0);
 	}
@@ -102,11 +104,11 @@ static void assert_listed(struct tree *t, enum digest_id measure)
 	assert_in_order(&hits);
 	hit = find_hit(&hits, "copy");
 	assert_non_null(hit);
-	assert_int_equal(hit->score, 100);
+	assert_int_equal(hit->verdict.score, 100);
 	for (i = 2; i < 5; i++) {
 		want = score_of(&t->samples[0], &t->samples[i], measure);
 		hit = find_hit(&hits, t->samples[i].path);
-		assert_int_equal(hit ? hit->score : 0,
+		assert_int_equal(hit ? hit->verdict.score : 0,
 				 want >= THRESHOLD ? want : 0);
 		near += hit != NULL;
 	}
@@ -161,7 +163,7 @@ static void test_by_the_best(void **state)
 	list_by(*state, DIGEST_COUNT);
 }
 
-/* Candidates come from estimates then, scores from the measure. */
+/* Candidates come from the columns of the index then. */
 static void test_a_measure_alone_is_enough(void **state)
 {
 	static const enum digest_id measures[] = { DIGEST_SIMHASH, DIGEST_RDC };
@@ -171,24 +173,6 @@ static void test_a_measure_alone_is_enough(void **state)
 	for (i = 0; i < 2; i++) {
 		t->f.options.digest_set =
 			DIGEST_BIT(DIGEST_XXH128) | DIGEST_BIT(measures[i]);
-		t->f.options.measure = measures[i];
-		fixture_open(&t->f);
-		wait_idle(&t->f);
-		assert_listed(t, measures[i]);
-		fixture_close(&t->f);
-	}
-}
-
-static void test_texts_without_sketches_are_found_by_estimates(void **state)
-{
-	static const enum digest_id measures[] = { DIGEST_SISE, DIGEST_SSDEEP };
-	struct tree *t = *state;
-	size_t i;
-
-	for (i = 0; i < 2; i++) {
-		t->f.options.digest_set = DIGEST_BIT(DIGEST_XXH128) |
-					  DIGEST_BIT(DIGEST_SIMHASH) |
-					  DIGEST_BIT(measures[i]);
 		t->f.options.measure = measures[i];
 		fixture_open(&t->f);
 		wait_idle(&t->f);
@@ -225,7 +209,7 @@ static void test_only_the_best_measure_discounts(void **state)
 	wait_idle(&t->f);
 	find_similar(&t->f, "f7", &hits);
 	assert_int_equal(hits.count, t->f.options.limit);
-	assert_in_range(hits.hits[0].score, 71, 99);
+	assert_in_range(hits.hits[0].verdict.score, 71, 99);
 	assert_true(hits.cut);
 	search_hits_release(&hits);
 }
@@ -242,7 +226,6 @@ int main(void)
 		WITH_TREE(test_by_ssdeep),
 		WITH_TREE(test_by_the_best),
 		WITH_TREE(test_a_measure_alone_is_enough),
-		WITH_TREE(test_texts_without_sketches_are_found_by_estimates),
 		WITH_TREE(test_only_the_best_measure_discounts),
 	};
 

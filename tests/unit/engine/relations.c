@@ -56,7 +56,7 @@ static void assert_hits(struct search_hits *hits, const char *const *paths,
 	for (i = 0; i < count; i++) {
 		hit = find_hit(hits, paths[i]);
 		assert_non_null(hit);
-		assert_in_range(hit->score, 90, 99);
+		assert_in_range(hit->verdict.score, 90, 99);
 	}
 	assert_false(hits->cut);
 	search_hits_release(hits);
@@ -140,8 +140,8 @@ static void test_a_content_from_elsewhere_has_copies(void **state)
 
 	find_related_to(&t->f, t->book, BOOK, INDEX_ALIKE, &hits);
 	assert_int_equal(hits.count, 2);
-	assert_int_equal(hits.hits[0].score, 100);
-	assert_int_equal(hits.hits[1].score, 100);
+	assert_int_equal(hits.hits[0].verdict.score, 100);
+	assert_int_equal(hits.hits[1].verdict.score, 100);
 	assert_string_equal(hits.hits[0].path, "book");
 	assert_string_equal(hits.hits[1].path, "copy");
 	search_hits_release(&hits);

@@ -57,9 +57,9 @@ static void test_finds_copy_and_edit_and_nothing_else(void **state)
 	find_similar(&t->f, "a", &hits);
 	assert_int_equal(hits.count, 2);
 	assert_string_equal(hits.hits[0].path, "dir/copy");
-	assert_int_equal(hits.hits[0].score, 100);
+	assert_int_equal(hits.hits[0].verdict.score, 100);
 	assert_string_equal(hits.hits[1].path, "dir/edited");
-	assert_in_range(hits.hits[1].score, 85, 99);
+	assert_in_range(hits.hits[1].verdict.score, 85, 99);
 	assert_false(hits.cut);
 	search_hits_release(&hits);
 	find_similar(&t->f, "lone/other", &hits);
@@ -89,8 +89,8 @@ static void test_limit_cuts_near_ones_only(void **state)
 	wait_idle(&t->f);
 	find_similar(&t->f, "a", &hits);
 	assert_int_equal(hits.count, 7 + 3);
-	assert_int_equal(hits.hits[6].score, 100);
-	assert_in_range(hits.hits[7].score, 60, 99);
+	assert_int_equal(hits.hits[6].verdict.score, 100);
+	assert_in_range(hits.hits[7].verdict.score, 60, 99);
 	assert_true(hits.cut);
 	search_hits_release(&hits);
 }

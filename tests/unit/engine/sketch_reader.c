@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 
 /* A catalog with so many sketches, of which the one of content n has n % 5
  * values, counted up from n. */
@@ -17,28 +17,38 @@ enum { MOST = 5000 };
 static uint32_t listed, damaged;
 static int list_result;
 
-static void make_sketch(uint32_t content, struct sif_sketch *out)
+static void make_sketch(uint32_t content, struct sketch *out)
 {
 	size_t i;
 
 	memset(out, 0xff, sizeof(*out));
-	out->window = SIF_WINDOW;
-	out->windows = 0;
+	out->level = 0;
 	out->count = content % 5;
-	out->distinct = out->count < 2 ? out->count : content + 5;
-	out->rest = 0;
-	out->rest_shift = 0;
+	out->windows = out->count;
+	out->folded = out->count ? out->count + SKETCH_WINDOW - 1 : 0;
 	out->is_placed = false;
-	for (i = 0; i < out->count; i++)
+	for (i = 0; i < out->count; i++) {
 		out->values[i] = content + i;
+		out->times[i] = 1;
+	}
 }
 
 /* Stays until all was unpacked. */
 static uint8_t packed[MOST][64];
 
+static size_t pack(const struct sketch *sketch, uint8_t out[64])
+{
+	static uint8_t bytes[SKETCH_PACKED_MAX];
+	size_t len = sketch_pack(sketch, bytes);
+
+	assert_true(len < 64);
+	memcpy(out, bytes, len);
+	return len;
+}
+
 static int list(struct catalog_txn *txn, catalog_sketch_fn *each, void *arg)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	uint32_t content;
 	int result = 0;
 
@@ -48,8 +58,7 @@ static int list(struct catalog_txn *txn, catalog_sketch_fn *each, void *arg)
 		size_t len;
 
 		make_sketch(content, &sketch);
-		len = sif_pack(&sketch, bytes);
-		assert_true(len < 64);
+		len = pack(&sketch, bytes);
 		result =
 			each(arg, content, bytes, content == damaged ? 1 : len);
 	}
@@ -62,17 +71,17 @@ struct taker {
 	int result_of_last;
 };
 
-static int take(void *arg, uint32_t content, const struct sif_sketch *have)
+static int take(void *arg, uint32_t content, const struct sketch *have)
 {
 	struct taker *t = arg;
-	static struct sif_sketch want;
+	static struct sketch want;
 
 	assert_int_equal(content, ++t->taken);
 	make_sketch(content, &want);
-	assert_int_equal(have->window, want.window);
-	assert_int_equal(have->distinct, want.distinct);
+	assert_int_equal(have->folded, want.folded);
+	assert_int_equal(have->windows, want.windows);
+	assert_int_equal(have->level, 0);
 	assert_int_equal(have->count, want.count);
-	assert_int_equal(have->rest, 0);
 	assert_memory_equal(have->values, want.values,
 			    want.count * sizeof(want.values[0]));
 	return content == t->last ? t->result_of_last : 0;

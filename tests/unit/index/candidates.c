@@ -13,14 +13,13 @@ enum {
 };
 
 struct model {
-	struct sif_sketch sketches[CONTENTS + 1]; /* by id */
-	uint64_t sizes[CONTENTS + 1];             /* 0: none */
+	struct sketch sketches[CONTENTS + 1]; /* by id */
+	uint64_t sizes[CONTENTS + 1];         /* 0: none */
 	uint32_t last;
 	struct random random;
 };
 
-static size_t count_common(const struct sif_sketch *a,
-			   const struct sif_sketch *b)
+static size_t count_common(const struct sketch *a, const struct sketch *b)
 {
 	size_t i, k, common = 0;
 
@@ -42,7 +41,6 @@ static size_t model_candidates(const struct model *m,
 			continue;
 		out[count] = (struct index_candidate){
 			.content = id,
-			.size = m->sizes[id],
 			.rank = (uint16_t)(VALUE_RANK *
 					   count_common(q->sketch,
 							&m->sketches[id])),
@@ -54,13 +52,12 @@ static size_t model_candidates(const struct model *m,
 }
 
 /* Values of one family, or of two, and some of its own. */
-static void random_sketch(struct random *r, struct sif_sketch *out)
+static void random_sketch(struct random *r, struct sketch *out)
 {
 	uint64_t family = random_below(r, FAMILIES);
 	size_t values = random_below(r, 30), i;
 
 	out->count = 0;
-	out->window = SIF_WINDOW;
 	for (i = 0; i < values; i++) {
 		if (random_below(r, 8) == 0)
 			family = random_below(r, FAMILIES);
@@ -102,7 +99,7 @@ static void compare_query(struct model *m, struct index *ix)
 				 .sketch = &m->sketches[self],
 				 .self = self,
 				 .first_content = 1,
-				 .least = 50 };
+				 .rules = { .threshold = 50 } };
 	size_t capacity = random_below(&m->random, CAPACITY_MAX + 1), i;
 	size_t want_count, have_count;
 
@@ -117,7 +114,6 @@ static void compare_query(struct model *m, struct index *ix)
 	assert_int_equal(have_count, want_count);
 	for (i = 0; i < want_count; i++) {
 		assert_int_equal(have[i].content, want[i].content);
-		assert_int_equal(have[i].size, want[i].size);
 		assert_int_equal(have[i].rank, want[i].rank);
 	}
 }
@@ -156,7 +152,7 @@ static void test_candidates_are_all_with_a_value_in_common(void **state)
 
 enum { MANY = 50000, HEADER = 20 };
 
-static void query_sketch(struct index *ix, const struct sif_sketch *sketch,
+static void query_sketch(struct index *ix, const struct sketch *sketch,
 			 uint32_t self, struct index_candidate *out,
 			 size_t capacity, size_t *count_out)
 {
@@ -172,7 +168,7 @@ static void query_sketch(struct index *ix, const struct sif_sketch *sketch,
 }
 
 /* The same values in all, and one that only two neighbours have. */
-static void make_with_header(uint32_t id, struct sif_sketch *out)
+static void make_with_header(uint32_t id, struct sketch *out)
 {
 	uint64_t i;
 
@@ -184,7 +180,7 @@ static void make_with_header(uint32_t id, struct sif_sketch *out)
 
 static void test_a_rare_value_is_found_among_many_common_ones(void **state)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct index_candidate found[INDEX_MATCHES];
 	struct index *ix;
 	size_t count;
@@ -212,7 +208,7 @@ static void test_a_rare_value_is_found_among_many_common_ones(void **state)
 /* Where nothing else is known, what all have is better than nothing. */
 static void test_only_common_values_still_give_candidates(void **state)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct index_candidate found[INDEX_MATCHES];
 	struct index *ix;
 	size_t count;
@@ -230,30 +226,28 @@ static void test_only_common_values_still_give_candidates(void **state)
 
 /* ---- what shares enough ---- */
 
-/* The count smallest of the values from first on. */
+/* So many values from first on, of which at most count are kept. */
 static void sample(uint64_t first, size_t distinct, size_t count,
-		   struct sif_sketch *out)
+		   struct sketch *out)
 {
 	size_t i;
 
-	out->count = 0;
+	*out = (struct sketch){ 0 };
 	for (i = 0; i < distinct; i++)
 		sketch_add(out, value_of(first + i));
-	out->distinct = distinct;
-	if (count < out->count)
-		out->count = count;
+	sketch_cut(out, count);
 }
 
-static size_t count_by_share(struct index *ix, const struct sif_sketch *sketch,
+static size_t count_by_share(struct index *ix, const struct sketch *sketch,
 			     enum index_relation relation)
 {
 	struct index_candidate found[INDEX_MATCHES];
 	struct digests d = { .size = 1000 };
 	struct index_query q = { .digests = &d,
 				 .sketch = sketch,
-				 .relation = relation,
-				 .first_content = 1,
-				 .least = 60 };
+				 .rules = { .relation = relation,
+					    .threshold = 60 },
+				 .first_content = 1 };
 	size_t count;
 
 	assert_int_equal(index_candidates(ix, &q, INDEX_BY_SHARE, found,
@@ -264,7 +258,7 @@ static size_t count_by_share(struct index *ix, const struct sif_sketch *sketch,
 
 static void test_what_shares_little_is_no_candidate_by_share(void **state)
 {
-	static struct sif_sketch asked, other;
+	static struct sketch asked, other;
 	struct index *ix;
 	uint32_t id;
 
@@ -287,7 +281,7 @@ static void test_what_shares_little_is_no_candidate_by_share(void **state)
 static void test_what_is_too_large_or_too_small_is_no_candidate(void **state)
 {
 	static const size_t counts[] = { 110, 130, 200, 300, 350, 1000 };
-	static struct sif_sketch asked, other;
+	static struct sketch asked, other;
 	struct index *ix;
 	uint32_t id;
 
@@ -337,7 +331,7 @@ static void test_numbers_of_windows_are_known_almost(void **state)
  * asked for. */
 static void test_a_thin_sketch_shares_all_that_it_could(void **state)
 {
-	static struct sif_sketch fine, thin;
+	static struct sketch fine, thin;
 	struct index *ix;
 
 	(void)state;
@@ -355,7 +349,7 @@ static void test_a_thin_sketch_shares_all_that_it_could(void **state)
 
 static void test_nothing_is_no_candidate_of_nothing(void **state)
 {
-	static struct sif_sketch empty = { .window = SIF_WINDOW }, one;
+	static struct sketch empty, one;
 	struct index_candidate found[4];
 	struct index *ix;
 	size_t count = 7;
@@ -380,7 +374,7 @@ static void test_nothing_is_no_candidate_of_nothing(void **state)
 
 static void test_what_is_not_there_cannot_learn(void **state)
 {
-	static struct sif_sketch one;
+	static struct sketch one;
 	struct index_candidate found[4];
 	struct index *ix;
 	size_t count, before;
@@ -406,7 +400,7 @@ static void test_what_is_not_there_cannot_learn(void **state)
 
 static void test_postings_of_removed_contents_are_reclaimed(void **state)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct index *ix;
 	uint32_t id;
 

@@ -8,19 +8,21 @@
 #include <cmocka.h>
 
 #include "core/index/column_scan.h"
+#include "tests/support/digest_values.h"
 
 static uint64_t simhash[COLUMN_SCAN_ROWS];
 static uint8_t tiles[COLUMN_SCAN_ROWS * COLUMNS_TRAITS];
 
 static struct column_scan query_of(uint64_t wanted, uint8_t trait)
 {
-	struct digests d = { .set = DIGEST_DEFAULT,
-			     .size = 1,
-			     .simhash = wanted };
+	struct digests d = simhash_digests(1, wanted);
 	struct column_scan query;
 
+	d.set |= DIGEST_BIT(DIGEST_RDC);
 	memset(d.traits, trait, sizeof(d.traits));
 	column_scan_init(&query, &d);
+	query.most = 24;
+	query.fewest = 1;
 	return query;
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/index/fixture.h"
 
-#include "core/index/score.h"
-
 #define MODEL_ROWS 6000
 #define CAPACITY_MAX 64
 
@@ -15,26 +13,9 @@ struct model {
 
 static struct random randoms;
 
-static int count_equal(const uint8_t *a, const uint8_t *b)
-{
-	int i, equal = 0;
-
-	for (i = 0; i < 16; i++)
-		equal += a[i] == b[i];
-	return equal;
-}
-
-static int has_traits(const struct digests *d)
-{
-	static const uint8_t none[16];
-
-	return (d->set & DIGEST_BIT(DIGEST_RDC)) &&
-	       memcmp(d->traits, none, 16) != 0;
-}
-
 static int has_simhash(const struct digests *d)
 {
-	return (d->set & DIGEST_BIT(DIGEST_SIMHASH)) && d->simhash;
+	return (d->set & DIGEST_BIT(DIGEST_SIMHASH)) && digests_simhash(d);
 }
 
 static uint16_t model_score(enum digest_id id, const struct digests *a,
@@ -48,18 +29,11 @@ static uint16_t model_score(enum digest_id id, const struct digests *a,
 static uint16_t model_rank(const struct digests *a, const struct digests *b,
 			   enum index_source source)
 {
-	bool near = has_simhash(a) && has_simhash(b);
-	int distance = 64, traits = -1;
-
 	if (source == INDEX_BY_TRAITS)
 		return model_score(DIGEST_RDC, a, b);
-	if (source == INDEX_BY_SIMHASH)
-		return near ? model_score(DIGEST_SIMHASH, a, b) : 0;
-	if (near)
-		distance = __builtin_popcountll(a->simhash ^ b->simhash);
-	if (has_traits(a) && has_traits(b))
-		traits = count_equal(a->traits, b->traits);
-	return (uint16_t)score_estimate(a->size, b->size, distance, traits);
+	return has_simhash(a) && has_simhash(b) ?
+		       model_score(DIGEST_SIMHASH, a, b) :
+		       0;
 }
 
 static size_t model_candidates(const struct model *m,
@@ -67,7 +41,7 @@ static size_t model_candidates(const struct model *m,
 			       enum index_source source,
 			       struct index_candidate *out)
 {
-	int least = q->least > 1 ? q->least : 1;
+	int least = q->rules.threshold > 1 ? q->rules.threshold : 1;
 	size_t count = 0;
 	uint32_t id;
 
@@ -76,7 +50,6 @@ static size_t model_candidates(const struct model *m,
 			continue;
 		out[count] = (struct index_candidate){
 			.content = id,
-			.size = m->digests[id].size,
 			.rank = model_rank(q->digests, &m->digests[id], source),
 		};
 		if (out[count].rank >= least)
@@ -92,7 +65,7 @@ static struct digests random_digests(void)
 	int i;
 
 	d.size = 1 + random_next(&randoms) % 100000;
-	d.simhash = random_next(&randoms);
+	store_be64(d.simhash, random_next(&randoms));
 	for (i = 0; i < 16; i++)
 		d.traits[i] = random_next(&randoms) & 63;
 	if (random_next(&randoms) % 16 == 0)
@@ -100,7 +73,7 @@ static struct digests random_digests(void)
 	if (random_next(&randoms) % 16 == 0)
 		memset(d.traits, 0, 16);
 	if (random_next(&randoms) % 64 == 0)
-		d.simhash = 0;
+		store_be64(d.simhash, 0);
 	return d;
 }
 
@@ -111,7 +84,8 @@ static struct digests relative_of(const struct digests *from)
 	int i, flips = (int)(random_next(&randoms) % 14);
 
 	for (i = 0; i < flips; i++)
-		d.simhash ^= (uint64_t)1 << random_next(&randoms) % 64;
+		d.simhash[random_next(&randoms) % 8] ^=
+			(uint8_t)(1 << random_next(&randoms) % 8);
 	for (i = 0; i < flips; i++)
 		d.traits[random_next(&randoms) % 16] =
 			random_next(&randoms) & 63;
@@ -157,7 +131,6 @@ static void compare_source(const struct model *m, struct index *ix,
 	assert_int_equal(have_count, want_count);
 	for (i = 0; i < want_count; i++) {
 		assert_int_equal(have[i].content, want[i].content);
-		assert_int_equal(have[i].size, want[i].size);
 		assert_int_equal(have[i].rank, want[i].rank);
 	}
 }
@@ -168,16 +141,15 @@ static void compare_query(const struct model *m, struct index *ix)
 	struct digests d = m->digests[self];
 	struct index_query q = { .digests = &d,
 				 .self = self,
-				 .first_content = 1,
-				 .least = (int)(random_next(&randoms) % 101) };
+				 .first_content = 1 };
 	size_t capacity = random_next(&randoms) % (CAPACITY_MAX + 1);
 
+	q.rules.threshold = (int)(random_next(&randoms) % 101);
 	if (!d.size)
 		d.size = 5000;
 	if (random_next(&randoms) % 4 == 0)
 		q.first_content =
 			1 + (uint32_t)(random_next(&randoms) % m->last);
-	compare_source(m, ix, &q, INDEX_BY_ESTIMATE, capacity);
 	compare_source(m, ix, &q, INDEX_BY_SIMHASH, capacity);
 	compare_source(m, ix, &q, INDEX_BY_TRAITS, capacity);
 }
@@ -228,16 +200,17 @@ static struct digests plain_digests(uint64_t simhash)
 {
 	struct digests d = { .set = DIGEST_DEFAULT, .size = 10000 };
 
-	d.simhash = simhash;
+	store_be64(d.simhash, simhash);
 	return d;
 }
 
 static void test_equal_ranks_come_by_id(void **state)
 {
 	struct digests d = plain_digests(0xff00ff00ff00ff00u);
-	struct index_query query = {
-		.digests = &d, .self = 2, .first_content = 1, .least = 1
-	};
+	struct index_query query = { .digests = &d,
+				     .rules = { .threshold = 1 },
+				     .self = 2,
+				     .first_content = 1 };
 	struct index_candidate found[4];
 	struct index *ix;
 	size_t count;
@@ -247,7 +220,7 @@ static void test_equal_ranks_come_by_id(void **state)
 	assert_int_equal(index_new(&ix), 0);
 	for (id = 1; id <= 100; id++)
 		assert_int_equal(index_add(ix, id, &d, NULL), 0);
-	assert_int_equal(index_candidates(ix, &query, INDEX_BY_ESTIMATE, found,
+	assert_int_equal(index_candidates(ix, &query, INDEX_BY_SIMHASH, found,
 					  4, &count),
 			 0);
 	assert_int_equal(count, 4);
@@ -313,7 +286,7 @@ static void test_removed_rows_are_reclaimed(void **state)
 
 static void test_every_change_is_counted(void **state)
 {
-	struct sif_sketch sketch = { .window = SIF_WINDOW };
+	static struct sketch sketch;
 	struct digests d = plain_digests(1);
 	struct index *ix;
 	uint64_t before;

@@ -12,7 +12,7 @@
 enum { VALUES = 100 };
 
 /* The sketch of a made-up content; all have one value in common. */
-static void make_sketch(uint32_t content, struct sif_sketch *out)
+static void make_sketch(uint32_t content, struct sketch *out)
 {
 	unsigned i;
 
@@ -24,7 +24,7 @@ static void make_sketch(uint32_t content, struct sif_sketch *out)
 
 static void add(struct index *ix, uint32_t content)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 
 	make_sketch(content, &sketch);
 	add_sketch(ix, content, 1000, &sketch);
@@ -40,7 +40,7 @@ static void add_contents(struct index *ix, uint32_t first, uint32_t count)
 
 static void store_counters(unsigned contents, struct buf *out)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct frequency *f;
 	unsigned i;
 
@@ -158,7 +158,7 @@ static void assert_same_counts(struct index *a, struct index *b)
 static void assert_same_candidates(struct index *a, struct index *b,
 				   uint32_t content)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct index_candidate x[INDEX_MATCHES], y[INDEX_MATCHES];
 	struct digests d = { .size = 1000 };
 	struct index_query q = { .digests = &d,

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest/sif/sif.h"
+#include "core/digest/sketch/sketch.h"
 #include "core/index/index.h"
 
 /* A seeded generator (splitmix64), sketches of made-up values and of texts. */
@@ -36,12 +36,15 @@ static inline uint64_t random_below(struct random *r, uint64_t n)
 	return random_next(r) % n;
 }
 
-/* The nth made-up value, as good as random. */
+/* The nth made-up value, as good as random; in as many bits as sketches keep. */
 static inline uint64_t value_of(uint64_t n)
 {
 	struct random r = { n };
+	uint64_t key = random_next(&r) >> (64 - SKETCH_KEY_BITS), unit = 1;
 
-	return random_next(&r) >> (64 - SIF_BITS);
+	while (key / unit >> SKETCH_VALUE_BITS)
+		unit *= 2;
+	return key / unit * unit;
 }
 
 static inline int compare_values(const void *a, const void *b)
@@ -51,19 +54,30 @@ static inline int compare_values(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* Of level 0: a window for each value.  Returns s. */
+static inline struct sketch *sketch_finish(struct sketch *s)
+{
+	size_t i;
+
+	qsort(s->values, s->count, sizeof(s->values[0]), compare_values);
+	for (i = 0; i < s->count; i++)
+		s->times[i] = 1;
+	s->windows = s->count;
+	s->folded = s->count + SKETCH_WINDOW - 1;
+	return s;
+}
+
 /* One more value, which may be there already. */
-static inline void sketch_add(struct sif_sketch *s, uint64_t value)
+static inline void sketch_add(struct sketch *s, uint64_t value)
 {
 	size_t i;
 
 	for (i = 0; i < s->count; i++)
 		if (s->values[i] == value)
 			return;
-	assert_true(s->count < SIF_MAX_VALUES);
+	assert_true(s->count < SKETCH_MOST);
 	s->values[s->count++] = value;
-	s->window = SIF_WINDOW;
-	s->distinct = s->count;
-	qsort(s->values, s->count, sizeof(s->values[0]), compare_values);
+	(void)sketch_finish(s);
 }
 
 /* Letters from a seeded stream; what has another seed has no window in
@@ -78,22 +92,32 @@ static inline void make_text(char *out, size_t len, uint64_t seed)
 }
 
 /* As of a file with these bytes. */
-static inline void sketch_text(const char *text, size_t len,
-			       struct sif_sketch *out)
+static inline void sketch_text(const char *text, size_t len, struct sketch *out)
 {
-	static struct sif sif;
+	static struct sketch_stream s;
+	uint64_t simhash;
 
-	assert_int_equal(sif_init(&sif, SIF_WINDOW, sif_values(len)), 0);
-	sif_update(&sif, text, len);
-	sif_final(&sif, out);
+	sketch_begin(&s, len);
+	sketch_update(&s, text, len);
+	sketch_final(&s, out, &simhash);
 }
 
 static inline void add_sketch(struct index *ix, uint32_t content, uint64_t size,
-			      const struct sif_sketch *sketch)
+			      const struct sketch *sketch)
 {
 	struct digests d = { .size = size };
 
 	assert_int_equal(index_add(ix, content, &d, sketch), 0);
+}
+
+/* All but what pads it. */
+static inline void assert_same_verdict(const struct verdict *a,
+				       const struct verdict *b)
+{
+	assert_int_equal(a->score, b->score);
+	assert_int_equal(a->distinctive, b->distinctive);
+	assert_int_equal(a->bytes, b->bytes);
+	assert_int_equal(a->reason, b->reason);
 }
 
 /* For qsort(): as index_candidates() puts them. */

@@ -2,7 +2,7 @@
 #include "core/index/grouping/grouping.h"
 
 #include "core/index/frequency.h"
-#include "core/index/score.h"
+#include "core/index/judge.h"
 #include "tests/unit/index/fixture.h"
 
 /*
@@ -13,7 +13,7 @@ enum { CONTENTS_MAX = 3000 };
 
 struct tree {
 	struct group_content contents[CONTENTS_MAX];
-	struct sif_sketch *sketches;
+	struct sketch *sketches;
 	size_t count;
 	uint32_t id_step; /* id of content i: (i + 1) * id_step */
 	int fail_after;   /* the store fails then; -1: never */
@@ -34,7 +34,7 @@ static void tree_clear(void)
 	tree.without = 0;
 }
 
-static int fetch(void *arg, uint32_t content, struct sif_sketch *out)
+static int fetch(void *arg, uint32_t content, struct sketch *out)
 {
 	size_t i = content / tree.id_step - 1;
 
@@ -51,7 +51,7 @@ static int fetch(void *arg, uint32_t content, struct sif_sketch *out)
 static const struct index_store store = { .sketch = fetch, .arg = NULL };
 
 /* Sorted, which sketch_add() would do for each value. */
-static struct sif_sketch *add_content(uint64_t size, uint32_t files)
+static struct sketch *add_content(uint64_t size, uint32_t files)
 {
 	struct group_content *c = &tree.contents[tree.count];
 	uint64_t half = value_of(tree.count + 1000003) * 77;
@@ -62,11 +62,9 @@ static struct sif_sketch *add_content(uint64_t size, uint32_t files)
 	return &tree.sketches[tree.count++];
 }
 
-static void finish_sketch(struct sif_sketch *s)
+static void finish_sketch(struct sketch *s)
 {
-	qsort(s->values, s->count, sizeof(s->values[0]), compare_values);
-	s->window = SIF_WINDOW;
-	s->distinct = s->count;
+	(void)sketch_finish(s);
 }
 
 /* A member of a family: so many of `values` values are replaced by its own. */
@@ -74,7 +72,7 @@ static void add_member(uint64_t family, size_t values, size_t own,
 		       uint32_t files)
 {
 	uint64_t seed = (uint64_t)tree.count << 40;
-	struct sif_sketch *s = add_content(1000 + 16 * values + own, files);
+	struct sketch *s = add_content(1000 + 16 * values + own, files);
 	size_t i;
 
 	for (i = 0; i < values; i++)
@@ -89,8 +87,7 @@ static void add_varied(struct random *r, uint64_t family, size_t values,
 		       unsigned percent, uint32_t files)
 {
 	uint64_t seed = (uint64_t)tree.count << 40;
-	struct sif_sketch *s =
-		add_content(1000 + random_below(r, 100000), files);
+	struct sketch *s = add_content(1000 + random_below(r, 100000), files);
 	size_t i;
 
 	for (i = 0; i < values; i++)
@@ -152,22 +149,17 @@ static int by_rank(const void *a, const void *b)
 	return memcmp(x->xxh128, y->xxh128, sizeof(x->xxh128));
 }
 
-static struct index_match compare(size_t a, size_t b)
+static bool is_member(size_t a, size_t b, int threshold, int *score_out)
 {
 	static struct weighed_sketch weighed;
 	const struct weigher w = { .frequency = model.frequency };
-	struct score_shares shares, distinctive;
+	const struct judge_rules rules = { .threshold = threshold };
+	struct verdict v;
 
 	weight_sketch(&w, &tree.sketches[a], &weighed);
-	assert_int_equal(score_compare_sketches(&w, &weighed, &tree.sketches[b],
-						0, &shares, &distinctive),
-			 0);
-	return (struct index_match){
-		.score = score_percent(shares.larger),
-		.is_boilerplate =
-			score_is_boilerplate(score_percent(shares.larger),
-					     score_percent(distinctive.larger)),
-	};
+	judge_pair(&w, &weighed, &tree.sketches[b], &rules, &v);
+	*score_out = v.score;
+	return judge_lists(&rules, &v);
 }
 
 static void model_begin(void)
@@ -196,17 +188,16 @@ static void model_group(int threshold)
 			continue;
 		model.head[head] = head;
 		for (k = 0; k < tree.count; k++) {
-			struct index_match m;
+			int score;
 
 			if (model.head[k] == k)
 				continue;
-			m = compare(head, k);
-			if (m.score < threshold || m.is_boilerplate ||
+			if (!is_member(head, k, threshold, &score) ||
 			    (model.head[k] != SIZE_MAX &&
-			     m.score <= model.score[k]))
+			     score <= model.score[k]))
 				continue;
 			model.head[k] = head;
-			model.score[k] = m.score;
+			model.score[k] = score;
 		}
 	}
 }
@@ -365,7 +356,7 @@ static void test_chain(void **unused)
 {
 	const struct group_rules rules = { .threshold = 60 };
 	struct group_set *set;
-	struct sif_sketch *s;
+	struct sketch *s;
 	size_t i, link;
 
 	(void)unused;
@@ -406,7 +397,7 @@ static void test_boilerplate(void **unused)
 {
 	const struct group_rules rules = { .threshold = 30 };
 	struct group_set *set;
-	struct sif_sketch *s;
+	struct sketch *s;
 	size_t i, k;
 
 	(void)unused;

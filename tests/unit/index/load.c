@@ -220,7 +220,7 @@ static void test_may_be_given_up(void **state)
 
 static void test_index_finds_what_was_loaded(void **state)
 {
-	struct sif_sketch sketch = { .window = SIF_WINDOW };
+	static struct sketch sketch;
 	struct digests d = { .size = 1000 };
 	struct index_query q = { .digests = &d, .sketch = &sketch };
 	struct index_candidate out[2];
@@ -229,7 +229,8 @@ static void test_index_finds_what_was_loaded(void **state)
 
 	(void)state;
 	sketch.values[0] = 12345;
-	sketch.distinct = sketch.count = 1;
+	sketch.times[0] = 1;
+	sketch.windows = sketch.count = 1;
 	assert_int_equal(index_new(&ix), 0);
 	assert_int_equal(index_load_begin(ix), 0);
 	assert_int_equal(index_add(ix, 7, &d, NULL), 0);

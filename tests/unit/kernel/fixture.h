@@ -8,7 +8,6 @@
 #include "core/kernel/kernel.h"
 #include "core/kernel/md4/md4.h"
 #include "core/kernel/rdc/rdc.h"
-#include "core/kernel/window/window.h"
 #include "tests/support/recipe.h"
 
 /* Memory with pages before and behind that nobody may touch. */

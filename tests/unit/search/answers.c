@@ -15,8 +15,8 @@ static void test_copies_and_variants_are_hits(void **state)
 	assert_int_equal(a.hits.count, 4);
 	assert_string_equal(a.hits.hits[0].path, "d/copy1");
 	assert_string_equal(a.hits.hits[1].path, "d/copy2");
-	assert_int_equal(a.hits.hits[1].score, 100);
-	assert_in_range(a.hits.hits[2].score, 60, 99);
+	assert_int_equal(a.hits.hits[1].verdict.score, 100);
+	assert_in_range(a.hits.hits[2].verdict.score, 60, 99);
 	answer_release(&a);
 	get(w, BROWSE, "", &trusted, &a);
 	assert_int_equal(a.entries.count, 3);

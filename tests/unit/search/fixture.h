@@ -240,7 +240,7 @@ static inline void index_changes(struct world *w,
 
 	assert_int_equal(catalog_read(w->catalog, &txn), 0);
 	for (i = 0; i < made->added_count; i++) {
-		struct sif_sketch sketch;
+		struct sketch sketch;
 		struct digests d;
 
 		assert_int_equal(catalog_content_brief(txn, made->added[i], &d),

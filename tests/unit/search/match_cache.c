@@ -27,8 +27,8 @@ static void put(uint32_t content, uint64_t changes, size_t count)
 	for (i = 0; i < count; i++)
 		matches[i] = (struct index_match){
 			.content = content + (uint32_t)i + 1,
-			.score = (int)(i % 100),
-			.distinctive_score = (int)(i % 50),
+			.verdict = { .score = (int)(i % 100),
+				     .distinctive = (int)(i % 50) },
 		};
 	match_cache_put(cache, content, changes, matches, count);
 }
@@ -43,10 +43,10 @@ static int count_of(uint32_t content, uint64_t changes)
 		return -1;
 	for (i = 0; i < count; i++) {
 		assert_int_equal(matches[i].content, content + i + 1);
-		assert_int_equal(matches[i].score, i % 100);
-		assert_int_equal(matches[i].distinctive_score, i % 50);
-		assert_false(matches[i].is_boilerplate);
-		assert_true(matches[i].bytes == 0);
+		assert_int_equal(matches[i].verdict.score, i % 100);
+		assert_int_equal(matches[i].verdict.distinctive, i % 50);
+		assert_int_equal(matches[i].verdict.reason, VERDICT_LISTED);
+		assert_true(matches[i].verdict.bytes == 0);
 	}
 	free(matches);
 	return (int)count;

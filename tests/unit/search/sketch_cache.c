@@ -9,21 +9,12 @@
 static void assert_has(struct sketch_cache *c, struct fixture *f,
 		       uint32_t content)
 {
-	static struct sif_sketch have, want;
-	struct short_sketch have_short, want_short;
+	static struct sketch have, want;
 	struct catalog_txn *txn = begin_read(f);
 
 	assert_int_equal(catalog_sketch_get(txn, content, &want), 0);
 	assert_int_equal(sketch_cache_get(c, txn, content, &have), 0);
 	assert_same_sketch(&have, &want);
-	assert_int_equal(catalog_short_sketch_get(txn, content, &want_short),
-			 0);
-	assert_int_equal(sketch_cache_get_short(c, txn, content, &have_short),
-			 0);
-	assert_true(have_short.distinct == want_short.distinct);
-	assert_int_equal(have_short.count, want_short.count);
-	assert_memory_equal(have_short.slots, want_short.slots,
-			    want_short.count * sizeof(want_short.slots[0]));
 	catalog_abort(txn);
 }
 
@@ -37,7 +28,7 @@ static struct sketch_cache *new_cache(void)
 
 static uint32_t add(struct fixture *f, uint64_t inode, size_t count)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 
 	make_sketch(count, inode, &sketch);
 	return add_content(f, inode, &sketch);
@@ -62,7 +53,7 @@ static void test_a_sketch_comes_back_as_it_was(void **state)
 /* The catalog is not asked again. */
 static void test_a_sketch_is_remembered(void **state)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct sketch_cache *c = new_cache();
 	struct fixture *f = *state;
 	uint32_t content = add(f, 1, 200);
@@ -79,7 +70,7 @@ static void test_a_sketch_is_remembered(void **state)
 
 static void test_a_missing_sketch_is_not_remembered(void **state)
 {
-	static struct sif_sketch sketch;
+	static struct sketch sketch;
 	struct sketch_cache *c = new_cache();
 	struct fixture *f = *state;
 	struct catalog_txn *txn = begin_read(f);

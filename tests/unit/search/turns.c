@@ -12,7 +12,8 @@ static void assert_same_hits(const struct search_hits *a,
 	assert_int_equal(a->cut, b->cut);
 	for (i = 0; i < a->count; i++) {
 		assert_string_equal(a->hits[i].path, b->hits[i].path);
-		assert_int_equal(a->hits[i].score, b->hits[i].score);
+		assert_int_equal(a->hits[i].verdict.score,
+				 b->hits[i].verdict.score);
 	}
 }
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DIGEST_REFERENCE_SI2_H
+#define CORE_DIGEST_REFERENCE_SI2_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The SimHash of the Similarity Index v2.0 (Roth, 2013) as its author computes
+ * it: the sum of the signs of the fingerprints of all distinct shingles of 4
+ * characters.  Every byte is a character; a shingle is hashed as UTF-16,
+ * big-endian.  The fingerprint is a reflected CRC of 64 bits.
+ *
+ * The set of shingles has no bound but their number, 2^32: this one is for
+ * comparison with the original, not for every file.  At first it is a hash
+ * table that grows with the distinct shingles (at most 16 bytes for each);
+ * before that grows beyond 256 MiB it becomes a bitmap of 512 MiB.  Both exist
+ * for a moment: 768 MiB is the most that is ever used.
+ */
+#define SI2_SHINGLE 4
+#define SI2_MIN_SLOTS ((size_t)1 << 10)
+#define SI2_MAX_SLOTS ((size_t)1 << 26)
+
+struct si2 {
+	uint32_t shingle;  /* the last bytes, the newest in the low ones */
+	unsigned fill;     /* bytes seen, up to SI2_SHINGLE - 1 */
+	uint64_t count;    /* distinct shingles */
+	uint64_t ones[64]; /* how many have this bit of the fingerprint set */
+	/* The counts of the last shingles, which ones does not have yet: that
+	 * of bit 8 * j + b is byte j of recent[b]. */
+	uint64_t recent[8];
+	unsigned recent_count;
+	bool has_zero; /* the shingle 0, which marks an empty slot */
+	/* Shingles; later NULL, and a bitmap of all. */
+	uint32_t *slots;
+	size_t slot_count; /* power of two */
+	uint64_t *bitmap;
+	size_t max_slots;       /* SI2_MAX_SLOTS, less in tests */
+	uint64_t table[4][256]; /* fingerprint, by character of the shingle */
+};
+
+/* -ENOMEM. */
+int si2_init(struct si2 *s);
+void si2_release(struct si2 *s);
+
+/* -ENOMEM: s can only be released then. */
+int si2_update(struct si2 *s, const void *data, size_t len);
+
+/* 0 for a file of less than SI2_SHINGLE bytes. */
+uint64_t si2_final(const struct si2 *s);
+
+#endif

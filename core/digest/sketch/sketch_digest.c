@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stddef.h>
+
+#include "core/digest/digest.h"
+#include "core/digest/sketch/sketch.h"
+
+/* One stream gives two digests: the sketch and the SimHash of its sample. */
+
+struct sampling {
+	struct sketch_stream stream;
+	bool is_final; /* sketch and simhash are those of the stream */
+	struct sketch sketch;
+	uint64_t simhash;
+};
+
+static int begin(void *state, const struct digest_stream *stream)
+{
+	struct sampling *s = state;
+
+	s->is_final = false;
+	sketch_begin(&s->stream, stream->size);
+	return 0;
+}
+
+static int update(void *state, const void *data, size_t len)
+{
+	struct sampling *s = state;
+
+	sketch_update(&s->stream, data, len);
+	return 0;
+}
+
+/* NUL is left out of the folded content. */
+static int zeros(void *state, uint64_t len)
+{
+	(void)state;
+	(void)len;
+	return 0;
+}
+
+static const struct sampling *finish(struct sampling *s)
+{
+	if (!s->is_final)
+		sketch_final(&s->stream, &s->sketch, &s->simhash);
+	s->is_final = true;
+	return s;
+}
+
+static const struct digest_part part = {
+	.size = sizeof(struct sampling),
+	.begin = begin,
+	.update = update,
+	.zeros = zeros,
+};
+
+/* ---- the sketch ---- */
+
+int digests_sketch(const struct digests *d, struct sketch *out)
+{
+	struct digest_value v = digest_value_of(d, DIGEST_SIF);
+
+	return v.bytes ? sketch_unpack(v.bytes, v.len, out) : -ENODATA;
+}
+
+static int append_packed(const struct sketch *sketch, struct buf *out)
+{
+	uint8_t bytes[SKETCH_PACKED_MAX];
+
+	return buf_append(out, bytes, sketch_pack(sketch, bytes));
+}
+
+static int sif_final(void *state, struct buf *out)
+{
+	return append_packed(&finish(state)->sketch, out);
+}
+
+static int sif_format(struct digest_value v, struct buf *out)
+{
+	struct sketch sketch;
+	int err = sketch_unpack(v.bytes, v.len, &sketch);
+
+	return err ? err : sketch_format(&sketch, out);
+}
+
+static int sif_parse(const char *text, size_t len, struct buf *out)
+{
+	struct sketch sketch;
+	int err = sketch_parse(text, len, &sketch);
+
+	return err ? err : append_packed(&sketch, out);
+}
+
+static int sif_check(struct digest_value v)
+{
+	struct sketch sketch;
+
+	return sketch_unpack(v.bytes, v.len, &sketch);
+}
+
+static int sif_compare(struct digest_value a, struct digest_value b,
+		       int *score_out)
+{
+	struct sketch x, y;
+	struct sketch_shares shares;
+	int err = sketch_unpack(a.bytes, a.len, &x);
+
+	if (!err)
+		err = sketch_unpack(b.bytes, b.len, &y);
+	if (err)
+		return err;
+	sketch_shares(&x, &y, &shares);
+	if (!shares.a_samples && !shares.b_samples)
+		return -ENODATA;
+	*score_out = (int)(100 * shares.of_larger + 0.5);
+	return 0;
+}
+
+const struct digest_ops digest_sif = {
+	.id = DIGEST_SIF,
+	.name = "sif",
+	.attribute = "user.sif",
+	.flags = DIGEST_IS_KEPT | DIGEST_IS_DEFAULT,
+	.listed = 8,
+	.part = &part,
+	.final = sif_final,
+	.format = sif_format,
+	.parse = sif_parse,
+	.check = sif_check,
+	.compare = sif_compare,
+};
+
+/* ---- the SimHash ---- */
+
+enum { SIMHASH_BYTES = 8 };
+
+static int simhash_final(void *state, struct buf *out)
+{
+	uint8_t bytes[SIMHASH_BYTES];
+
+	store_be64(bytes, finish(state)->simhash);
+	return buf_append(out, bytes, sizeof(bytes));
+}
+
+static int simhash_parse(const char *text, size_t len, struct buf *out)
+{
+	return digest_parse_hex(text, len, SIMHASH_BYTES, out);
+}
+
+static int simhash_compare(struct digest_value a, struct digest_value b,
+			   int *score_out)
+{
+	uint64_t differ = load_be64(a.bytes) ^ load_be64(b.bytes);
+
+	*score_out = 100 * (64 - __builtin_popcountll(differ)) / 64;
+	return 0;
+}
+
+const struct digest_ops digest_simhash = {
+	.id = DIGEST_SIMHASH,
+	.name = "simhash",
+	.attribute = "user.simhash",
+	.flags = DIGEST_IS_KEPT | DIGEST_IS_DEFAULT,
+	.listed = 1,
+	.len = SIMHASH_BYTES,
+	.offset = offsetof(struct digests, simhash),
+	.part = &part,
+	.final = simhash_final,
+	.format = digest_format_hex,
+	.parse = simhash_parse,
+	.compare = simhash_compare,
+};

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/index/judge.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/index/distinctive.h"
+#include "core/index/judge_rules.h"
+#include "core/index/passage.h"
+
+const char *const index_relation_names[INDEX_RELATIONS] = {
+	[INDEX_ALIKE] = "alike",       [INDEX_WITHIN] = "within",
+	[INDEX_CONTAINS] = "contains", [INDEX_ALL] = "all",
+	[INDEX_SHARES] = "shares",
+};
+
+const char *const verdict_reason_names[VERDICT_REASONS] = {
+	[VERDICT_LISTED] = "listed",
+	[VERDICT_BELOW] = "below",
+	[VERDICT_UNCERTAIN] = "uncertain",
+	[VERDICT_BOILERPLATE] = "boilerplate",
+	[VERDICT_SHORT] = "short",
+};
+
+double judge_lower_bound(size_t m, size_t n)
+{
+	const double z = JUDGE_DEVIATIONS, count = (double)n;
+	double p;
+
+	if (!n)
+		return 0;
+	p = (double)m / count;
+	return (p + z * z / (2 * count) -
+		z * sqrt((p * (1 - p) + z * z / (4 * count)) / count)) /
+	       (1 + z * z / count);
+}
+
+static int percent(double share)
+{
+	return (int)lround(fmax(0, fmin(99, 100 * share)));
+}
+
+/* The share that a relation scores. */
+static double share_of(double of_a, double of_b, double of_larger,
+		       enum index_relation relation)
+{
+	return relation == INDEX_WITHIN   ? of_a :
+	       relation == INDEX_CONTAINS ? of_b :
+					    of_larger;
+}
+
+/* Whether the values of the part that is asked for tell enough. */
+static bool is_certain(const struct sketch_shares *s, unsigned level,
+		       const struct judge_rules *rules)
+{
+	const size_t n =
+		rules->relation == INDEX_WITHIN ? s->a_samples : s->b_samples;
+
+	return index_is_alike(rules->relation) || !level ||
+	       100 * judge_lower_bound(s->matches, n) >= rules->threshold;
+}
+
+static bool is_boilerplate(int score, int distinctive)
+{
+	const int least =
+		score < JUDGE_TEMPLATE ? JUDGE_DISTINCTIVE : JUDGE_OF_FAMILY;
+
+	return score < JUDGE_SURE && distinctive < least &&
+	       JUDGE_OF_SCORE * distinctive < score;
+}
+
+static int distinctive_score(const struct weigher *w,
+			     const struct weighed_sketch *a,
+			     const struct sketch *b,
+			     const struct sketch_shares *s,
+			     enum index_relation relation)
+{
+	struct distinctive_parts parts;
+	double of_a = s->of_a, of_b = s->of_b;
+
+	if (!distinctive_find(w, a, b, &parts))
+		return percent(share_of(of_a, of_b, s->of_larger, relation));
+	/* Shares of all windows, as far as weights make those of the values
+	 * smaller or larger. */
+	of_a = parts.all_a > 0 ? fmin(1, of_a * parts.of_a / parts.all_a) :
+				 parts.of_a;
+	of_b = parts.all_b > 0 ? fmin(1, of_b * parts.of_b / parts.all_b) :
+				 parts.of_b;
+	return percent(share_of(of_a, of_b,
+				s->of_a < s->of_b ? of_a :
+				s->of_a > s->of_b ? of_b :
+						    fmin(of_a, of_b),
+				relation));
+}
+
+static bool is_related(const struct sketch *a, const struct sketch *b,
+		       enum index_relation relation)
+{
+	return relation == INDEX_WITHIN   ? b->windows > a->windows :
+	       relation == INDEX_CONTAINS ? b->windows < a->windows :
+					    true;
+}
+
+static void judge_passages(const struct weighed_sketch *a,
+			   const struct sketch *b,
+			   const struct judge_rules *rules,
+			   const struct sketch_shares *s, struct verdict *out)
+{
+	const uint64_t bytes = passage_bytes(a, b, s);
+	const int score =
+		bytes ? percent((double)bytes / (double)a->sketch->folded) : 0;
+
+	out->bytes = bytes;
+	/* What is worth listing has 1 at least. */
+	out->score = out->distinctive = bytes && !score ? 1 : score;
+	out->reason = bytes < rules->share_min ? VERDICT_SHORT : VERDICT_LISTED;
+}
+
+void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
+		const struct sketch *b, const struct judge_rules *rules,
+		struct verdict *out)
+{
+	const unsigned level = sketch_joint_level(a->sketch, b);
+	struct sketch_shares s;
+
+	*out = (struct verdict){ .reason = VERDICT_BELOW };
+	if (!is_related(a->sketch, b, rules->relation))
+		return;
+	sketch_shares(a->sketch, b, &s);
+	if (rules->relation == INDEX_SHARES) {
+		judge_passages(a, b, rules, &s, out);
+		return;
+	}
+	out->bytes = (uint64_t)s.windows;
+	out->score =
+		percent(share_of(s.of_a, s.of_b, s.of_larger, rules->relation));
+	out->distinctive = out->score;
+	if (out->score < rules->threshold)
+		return;
+	if (a->has_common && out->score < JUDGE_SURE)
+		out->distinctive =
+			distinctive_score(w, a, b, &s, rules->relation);
+	out->reason = !is_certain(&s, level, rules) ? VERDICT_UNCERTAIN :
+		      is_boilerplate(out->score, out->distinctive) ?
+						      VERDICT_BOILERPLATE :
+						      VERDICT_LISTED;
+}
+
+/* ---- two contents by their digests ---- */
+
+/* As if every value were in one content alone. */
+static uint32_t in_one_content(void *arg, uint64_t value)
+{
+	(void)arg;
+	(void)value;
+	return 1;
+}
+
+struct digest_pair {
+	struct sketch a, b;
+	struct weighed_sketch weighed;
+};
+
+static int judge_sketches_of(const struct digests *a, const struct digests *b,
+			     const struct judge_rules *rules,
+			     struct digest_pair *room, struct verdict *out)
+{
+	const struct weigher w = { .contents = in_one_content };
+	int err = digests_sketch(a, &room->a);
+
+	if (!err)
+		err = digests_sketch(b, &room->b);
+	if (err)
+		return err;
+	weight_sketch(&w, &room->a, &room->weighed);
+	judge_pair(&w, &room->weighed, &room->b, rules, out);
+	return 0;
+}
+
+int judge_digests(const struct digests *a, const struct digests *b,
+		  const struct judge_rules *rules, struct verdict *out)
+{
+	struct digest_pair *room;
+	int identity, err;
+
+	*out = (struct verdict){ .reason = VERDICT_BELOW };
+	if (!a->size || !b->size)
+		return 0;
+	err = digest_compare(DIGEST_XXH128, a, b, &identity);
+	if (!err && identity == 100) {
+		*out = (struct verdict){ .score = 100,
+					 .distinctive = 100,
+					 .bytes = a->size };
+		return 0;
+	}
+	room = malloc(sizeof(*room));
+	if (!room)
+		return -ENOMEM;
+	err = judge_sketches_of(a, b, rules, room, out);
+	free(room);
+	return err;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_INDEX_JUDGE_H
+#define CORE_INDEX_JUDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/digest/digest.h"
+#include "core/digest/sketch/sketch.h"
+#include "core/index/weight.h"
+
+/*
+ * Whether two contents are alike.  This is the only place that decides: what a
+ * listing, a group, kin compare, kin missing or kin-share says of two contents
+ * is a verdict made here.
+ *
+ * Score.  The percentage of the windows of one content that the other has, too,
+ * each window as often as it occurs (sketch_shares()).  Whose windows they are
+ * depends on the relation.  Windows are those of the folded content, so sizes
+ * on disk play no part.
+ *
+ * Evidence.  The two sketches are compared at their joint level, and of a small
+ * content few values may be left there.  If a text of 300 bytes has one value
+ * below the level of a program of 200 KB, and the program has that value, then
+ * "all" of the text is in the program: one of one.  So a content is listed as a
+ * part of another only if the lower end of what its values say reaches the
+ * threshold: the lower bound of Wilson's interval (Wilson, JASA 22, 1927) for m
+ * shared values of n.  With 3 of 3 it is 65 %, with 13 of 13 89 %, with 2 of 2
+ * 55 %.  At level 0 all windows are known, and nothing is left to chance.
+ *
+ * Boilerplate.  A passage that very many contents have (a licence, the frame of
+ * a page) makes no two of them alike.  Values are weighed by how rare they are
+ * (weight.h); the distinctive score is the score of what is rare
+ * (distinctive.h).
+ *
+ * Judging takes no lock and reads no storage.
+ */
+
+enum index_relation {
+	INDEX_ALIKE,    /* score: share of the content with more windows */
+	INDEX_WITHIN,   /* share of the first content, in a larger one */
+	INDEX_CONTAINS, /* share of the second content, in the larger first */
+	INDEX_ALL,      /* alike, also in mere boilerplate */
+	INDEX_SHARES,   /* share of the first content, at least share_min */
+};
+enum { INDEX_RELATIONS = INDEX_SHARES + 1 };
+
+/* "alike", "within", "contains", "all", "shares". */
+extern const char *const index_relation_names[INDEX_RELATIONS];
+
+/* Whether the score is the share of the larger content. */
+static inline bool index_is_alike(enum index_relation relation)
+{
+	return relation == INDEX_ALIKE || relation == INDEX_ALL;
+}
+
+/* What is asked of a pair. */
+struct judge_rules {
+	enum index_relation relation;
+	int threshold;      /* least score; INDEX_SHARES: does not count */
+	uint64_t share_min; /* of INDEX_SHARES: bytes of the folded content */
+};
+
+/* Why a pair is listed, or why it is not. */
+enum verdict_reason {
+	VERDICT_LISTED,
+	VERDICT_BELOW,       /* the score is below the threshold */
+	VERDICT_UNCERTAIN,   /* too few values tell that it is not */
+	VERDICT_BOILERPLATE, /* what is shared very many contents have */
+	VERDICT_SHORT,       /* fewer bytes are shared than share_min */
+};
+enum { VERDICT_REASONS = VERDICT_SHORT + 1 };
+
+/* "listed", "below", "uncertain", "boilerplate", "short". */
+extern const char *const verdict_reason_names[VERDICT_REASONS];
+
+struct verdict {
+	/* 0..99; 100 means identical, which sketches cannot tell. */
+	int score;
+	/* The same of what is not boilerplate.  It equals the score where that
+	 * is below the threshold, or so high that it does not matter. */
+	int distinctive;
+	uint64_t bytes; /* of the folded content, in common; INDEX_SHARES:
+			 * in passages */
+	enum verdict_reason reason;
+};
+
+/*
+ * a is compared with many others; b is one of them.  Contents without windows
+ * have nothing in common with any.  A pair that is not in the relation (a larger
+ * content is not within a smaller one) has the score 0.  The verdict of
+ * INDEX_ALIKE and INDEX_ALL is the same when a and b change places.
+ */
+void judge_pair(const struct weigher *w, const struct weighed_sketch *a,
+		const struct sketch *b, const struct judge_rules *rules,
+		struct verdict *out);
+
+/*
+ * The same by the digests of two contents, without weights: nothing counts as
+ * boilerplate.  Equal contents have the score 100.  -ENODATA: a content that is
+ * not empty has no sketch, or size and XXH128 are not known.  -ENOMEM.
+ */
+int judge_digests(const struct digests *a, const struct digests *b,
+		  const struct judge_rules *rules, struct verdict *out);
+
+/* Whether a listing by these rules has a pair with that verdict. */
+static inline bool judge_lists(const struct judge_rules *rules,
+			       const struct verdict *v)
+{
+	return v->reason == VERDICT_LISTED ||
+	       (rules->relation == INDEX_ALL &&
+		v->reason == VERDICT_BOILERPLATE);
+}
+
+/* Of m shared values among n: the lower bound of the share, 0..1. */
+double judge_lower_bound(size_t m, size_t n);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/bytes.h"
+#include "core/digest/reference/si2.h"
+#include "tests/support/recipe.h"
+#include "tests/support/sdhash_inputs.h"
+#include "tests/support/si2_model.h"
+
+/* Digest of b; seed != 0 cuts it into updates of random lengths. */
+static uint64_t si2_of(struct bytes b, uint64_t seed, size_t max_slots)
+{
+	struct draws d = draws_of(seed);
+	struct si2 s;
+	uint64_t result;
+	size_t i, part;
+
+	assert_int_equal(si2_init(&s), 0);
+	s.max_slots = max_slots;
+	for (i = 0; i < b.len; i += part) {
+		part = seed ? draw(&d) % (draw(&d) % 4 ? 7 : 9000) : b.len;
+		part = b.len - i < part ? b.len - i : part;
+		assert_int_equal(si2_update(&s, b.data + i, part), 0);
+	}
+	result = si2_final(&s);
+	si2_release(&s);
+	return result;
+}
+
+static uint64_t si2_of_text(const char *text)
+{
+	struct bytes b = { (uint8_t *)text, strlen(text) };
+
+	return si2_of(b, 0, SI2_MAX_SLOTS);
+}
+
+/* ---- golden values ---- */
+
+static void the_authors_values(void **state)
+{
+	(void)state;
+	assert_true(si2_of_text("aaaa aaaa aaaa aaaa") == 0xa3ba4b1670181c9e);
+	assert_true(si2_of_text("aaaa aaaa bbbb bbbb") == 0x82aa434634191d5e);
+	assert_true(si2_of_text("bbbb bbbb aaaa aaaa") == 0x22ba4b0630111d5e);
+}
+
+/* Where there is one shingle its fingerprint is the result. */
+static void one_shingle(void **state)
+{
+	(void)state;
+	assert_true(si2_of_text("abcd") == 0x3f376209e49ef4df);
+	assert_true(si2_of_text("abc") == 0);
+	assert_true(si2_of_text("") == 0);
+}
+
+static void recorded_values(void **state)
+{
+	struct tsv lines = tsv_open("tests/vectors/si2/values.tsv");
+	struct bytes b;
+	char have[17];
+	size_t count = 0;
+
+	(void)state;
+	while (tsv_next(&lines)) {
+		b = input_make(lines.fields[2]);
+		(void)snprintf(have, sizeof(have), "%016llx",
+			       (unsigned long long)si2_of(b, 0, SI2_MAX_SLOTS));
+		assert_string_equal(have, lines.fields[1]);
+		assert_true(si2_of(b, ++count, SI2_MAX_SLOTS) ==
+			    strtoull(lines.fields[1], NULL, 16));
+		free(b.data);
+	}
+	assert_int_equal(count, 91);
+	tsv_close(&lines);
+}
+
+/* ---- against the definition ---- */
+
+static void compare_with_model(struct bytes b, uint64_t seed, size_t max_slots)
+{
+	if (si2_of(b, seed, max_slots) != si2_model(b))
+		fail_msg("seed %llu, %zu bytes", (unsigned long long)seed,
+			 b.len);
+}
+
+static void small_sizes(void **state)
+{
+	struct bytes b;
+	size_t len;
+
+	(void)state;
+	for (len = 0; len < 600; len++) {
+		b = recipe_random(len + 1, len);
+		compare_with_model(b, len + 1, SI2_MAX_SLOTS);
+		free(b.data);
+	}
+}
+
+/* The table grows several times; zeros are a shingle like any other. */
+static void larger_sizes(void **state)
+{
+	struct draws d = draws_of(3);
+	struct bytes b;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 12; seed++) {
+		b = recipe_random(seed, 100 + draw(&d) % 300000);
+		memset(b.data + b.len / 2, 0, b.len / 8);
+		compare_with_model(b, seed, SI2_MAX_SLOTS);
+		free(b.data);
+		b = recipe_text(seed, draw(&d) % 300000);
+		compare_with_model(b, seed, SI2_MAX_SLOTS);
+		free(b.data);
+	}
+}
+
+static void the_bitmap_gives_the_same(void **state)
+{
+	struct bytes b = recipe_random(9, 20000);
+
+	(void)state;
+	memset(b.data + 5000, 0, 500);
+	memcpy(b.data + 15000, b.data, 3000);
+	compare_with_model(b, 9, SI2_MIN_SLOTS);
+	compare_with_model(b, 9, 4 * SI2_MIN_SLOTS);
+	free(b.data);
+}
+
+/* One bit rises with every shingle. */
+static void all_fingerprints_share_a_bit(void **state)
+{
+	long sums[64] = { 0 };
+	uint64_t want = 0, f;
+	uint32_t shingle = 0;
+	uint8_t bytes[4];
+	struct si2 s;
+	unsigned bit, count = 0;
+
+	(void)state;
+	assert_int_equal(si2_init(&s), 0);
+	while (count < 3000) {
+		f = si2_model_fingerprint(++shingle);
+		if (!(f >> 21 & 1))
+			continue;
+		store_be32(bytes, shingle);
+		/* A shingle with no other before it. */
+		s.fill = 0;
+		assert_int_equal(si2_update(&s, bytes, 4), 0);
+		for (bit = 0; bit < 64; bit++)
+			sums[bit] += f >> bit & 1 ? 1 : -1;
+		count++;
+	}
+	for (bit = 0; bit < 64; bit++)
+		if (sums[bit] > 0)
+			want |= UINT64_C(1) << bit;
+	assert_true(si2_final(&s) == want);
+	assert_int_equal(s.ones[21], 3000 - 3000 % 255);
+	si2_release(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_authors_values),
+		cmocka_unit_test(one_shingle),
+		cmocka_unit_test(recorded_values),
+		cmocka_unit_test(small_sizes),
+		cmocka_unit_test(larger_sizes),
+		cmocka_unit_test(the_bitmap_gives_the_same),
+		cmocka_unit_test(all_fingerprints_share_a_bit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

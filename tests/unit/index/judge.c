@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/index/fixture.h"
+
+#include <math.h>
+
+#include "core/base/buf.h"
+#include "core/digest/fingerprint.h"
+#include "core/index/judge_rules.h"
+#include "tests/support/digest_values.h"
+#include "tests/support/recipe.h"
+
+/* The verdict of two contents: by their bytes, and by sketches of made-up
+ * values. */
+
+static const struct judge_rules alike = { INDEX_ALIKE, 1, 0 };
+
+/* ---- by bytes ---- */
+
+static struct digests digests_of(const struct buf *content)
+{
+	struct fingerprint *fp;
+	struct digests d;
+
+	assert_int_equal(fingerprint_new(DIGEST_DEFAULT, &fp), 0);
+	assert_int_equal(fingerprint_begin(fp), 0);
+	assert_int_equal(fingerprint_update(fp, content->data, content->len),
+			 0);
+	assert_int_equal(fingerprint_final(fp, &d), 0);
+	fingerprint_free(fp);
+	return d;
+}
+
+static struct verdict judge_contents(const struct buf *a, const struct buf *b,
+				     const struct judge_rules *rules)
+{
+	struct digests x = digests_of(a), y = digests_of(b);
+	struct verdict v;
+
+	assert_int_equal(judge_digests(&x, &y, rules, &v), 0);
+	digests_release(&x);
+	digests_release(&y);
+	return v;
+}
+
+static int score_of(const struct buf *a, const struct buf *b)
+{
+	struct verdict v = judge_contents(a, b, &alike);
+	struct verdict reverse = judge_contents(b, a, &alike);
+
+	assert_same_verdict(&v, &reverse);
+	assert_int_equal(v.distinctive, v.score);
+	assert_int_equal(v.reason, v.score ? VERDICT_LISTED : VERDICT_BELOW);
+	return v.score;
+}
+
+/* Lines that are different for every number. */
+static void append_lines(struct buf *b, unsigned first, unsigned count)
+{
+	unsigned i, n;
+
+	for (i = first; i < first + count; i++) {
+		n = i * 2654435761u;
+		assert_int_equal(
+			buf_append_format(b, "%u item %x holds %u of %x\n", i,
+					  n, n >> 7, ~n * 31),
+			0);
+	}
+}
+
+static void append_bytes(struct buf *b, int byte, size_t count)
+{
+	assert_int_equal(buf_reserve(b, count), 0);
+	memset(b->data + b->len, byte, count);
+	b->len += count;
+}
+
+static void append_random(struct buf *b, uint64_t seed, size_t count)
+{
+	struct bytes random = recipe_random(seed, count);
+
+	assert_int_equal(buf_append(b, random.data, random.len), 0);
+	free(random.data);
+}
+
+static void test_identical_is_100_and_nothing_else(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+
+	(void)state;
+	append_lines(&a, 0, 2000);
+	append_lines(&b, 0, 2000);
+	assert_int_equal(score_of(&a, &b), 100);
+	assert_int_equal(judge_contents(&a, &b, &alike).bytes, a.len);
+	b.data[b.len / 2] ^= 1;
+	assert_in_range(score_of(&a, &b), 95, 99);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+static void test_empty_resembles_nothing(void **state)
+{
+	struct digests a = { .set = DIGEST_DEFAULT }, b = a;
+	struct verdict v;
+
+	(void)state;
+	assert_int_equal(judge_digests(&a, &b, &alike, &v), 0);
+	assert_int_equal(v.score, 0);
+	assert_int_equal(v.reason, VERDICT_BELOW);
+}
+
+/* SimHash and traits do not say what is alike. */
+static void test_without_a_sketch_there_is_no_verdict(void **state)
+{
+	struct digests a = simhash_digests(4000, 0x123456789abcdef0u);
+	struct digests b = a;
+	struct verdict v;
+
+	(void)state;
+	assert_int_equal(judge_digests(&a, &b, &alike, &v), -ENODATA);
+}
+
+/* lines, of which the last percentage is another's; the error of the score. */
+static int replacement_error(unsigned lines, unsigned percent)
+{
+	unsigned kept = lines * (100 - percent) / 100;
+	struct buf a = { 0 }, b = { 0 };
+	int score;
+
+	append_lines(&a, 10000, lines);
+	append_lines(&b, 10000, kept);
+	append_lines(&b, 50000, lines - kept);
+	score = score_of(&a, &b);
+	buf_release(&a);
+	buf_release(&b);
+	return abs(score - (int)(100 - percent));
+}
+
+static void test_score_is_the_shared_share(void **state)
+{
+	static const unsigned lines[] = { 40, 100, 300, 1000, 2000 };
+	static const unsigned percents[] = { 2, 5, 10, 20, 30, 40 };
+	int sum = 0, error;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		for (k = 0; k < 6; k++) {
+			error = replacement_error(lines[i], percents[k]);
+			assert_in_range(error, 0, 10);
+			sum += error;
+		}
+	}
+	print_message("mean error %d.%02d\n", sum / 30, sum % 30 * 100 / 30);
+	assert_in_range(sum, 0, 3 * 30);
+}
+
+/* Of every ten lines one is another. */
+static void test_scattered_changes_do_not_count_double(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+	unsigned i;
+
+	(void)state;
+	append_lines(&a, 10000, 1000);
+	for (i = 10000; i < 11000; i += 10) {
+		append_lines(&b, i, 9);
+		append_lines(&b, 50000 + i, 1);
+	}
+	assert_in_range(score_of(&a, &b), 70, 95);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+static void test_a_part_is_at_most_its_share(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+	unsigned percent;
+
+	(void)state;
+	append_lines(&a, 0, 3000);
+	for (percent = 90; percent >= 30; percent -= 20) {
+		buf_clear(&b);
+		append_lines(&b, 0, 30 * percent);
+		assert_in_range(score_of(&a, &b), percent - 10, percent + 2);
+	}
+	buf_release(&a);
+	buf_release(&b);
+}
+
+static void test_unrelated_is_not_similar(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+
+	(void)state;
+	append_lines(&a, 0, 800);
+	append_lines(&b, 70000, 800);
+	assert_in_range(score_of(&a, &b), 0, 30);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+/* 20 lines of licence before 50 lines of their own. */
+static void test_a_shared_licence_counts_as_its_share(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+
+	(void)state;
+	append_lines(&a, 0, 20);
+	append_lines(&b, 0, 20);
+	append_lines(&a, 1000, 50);
+	append_lines(&b, 2000, 50);
+	assert_in_range(score_of(&a, &b), 10, 45);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+/* Windows that repeat one byte are no samples. */
+static void test_padding_does_not_make_similar(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+
+	(void)state;
+	append_bytes(&a, 'x', 300000);
+	append_bytes(&b, 'x', 300000);
+	append_lines(&a, 0, 1000);
+	append_lines(&b, 9000, 1000);
+	assert_in_range(score_of(&a, &b), 0, 40);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+/* Also shorter than a window. */
+static void test_one_byte_repeated_is_like_none(void **state)
+{
+	struct buf runs = { 0 }, more = { 0 }, lines = { 0 }, padded = { 0 };
+
+	(void)state;
+	append_bytes(&runs, 'x', 20000);
+	append_bytes(&more, 'x', 30000);
+	append_lines(&lines, 0, 1000);
+	append_lines(&padded, 0, 1000);
+	append_bytes(&padded, 'x', 100000);
+	assert_int_equal(score_of(&runs, &more), 0);
+	assert_int_equal(score_of(&runs, &runs), 100);
+	assert_int_equal(score_of(&runs, &lines), 0);
+	assert_int_equal(score_of(&lines, &padded), 99);
+	buf_clear(&runs);
+	buf_clear(&more);
+	append_bytes(&runs, 'x', 15);
+	append_bytes(&more, 'x', 14);
+	assert_int_equal(score_of(&runs, &more), 0);
+	buf_release(&runs);
+	buf_release(&more);
+	buf_release(&lines);
+	buf_release(&padded);
+}
+
+/* Each line behind a tab, with the line ends of another system, and then a page
+ * of blanks. */
+static void test_re_indented_text_scores_99(void **state)
+{
+	struct buf a = { 0 }, b = { 0 };
+	size_t i;
+
+	(void)state;
+	append_lines(&a, 0, 500);
+	for (i = 0; i < a.len; i++) {
+		if (!i || a.data[i - 1] == '\n')
+			append_bytes(&b, '\t', 1);
+		if (a.data[i] == '\n')
+			append_bytes(&b, '\r', 1);
+		append_bytes(&b, a.data[i], 1);
+	}
+	append_bytes(&b, ' ', 4096);
+	append_bytes(&b, 0, 512);
+	assert_int_equal(score_of(&a, &b), 99);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+/* The part has more bytes, most of them blanks. */
+static void test_within_goes_by_folded_windows_not_by_sizes(void **state)
+{
+	const struct judge_rules within = { INDEX_WITHIN, 60, 0 };
+	const struct judge_rules contains = { INDEX_CONTAINS, 60, 0 };
+	struct buf part = { 0 }, whole = { 0 };
+
+	(void)state;
+	append_lines(&part, 0, 300);
+	append_bytes(&part, ' ', 100000);
+	append_lines(&whole, 0, 1000);
+	assert_true(part.len > whole.len);
+	assert_int_equal(judge_contents(&part, &whole, &within).score, 99);
+	assert_int_equal(judge_contents(&part, &whole, &within).reason,
+			 VERDICT_LISTED);
+	assert_int_equal(judge_contents(&whole, &part, &within).score, 0);
+	assert_int_equal(judge_contents(&whole, &part, &within).reason,
+			 VERDICT_BELOW);
+	assert_int_equal(judge_contents(&whole, &part, &contains).score, 99);
+	assert_int_equal(judge_contents(&part, &whole, &contains).score, 0);
+	buf_release(&part);
+	buf_release(&whole);
+}
+
+/* Records that come again and again between others, against the copy with one
+ * more line: the windows that occur once tell the passage, and those that repeat
+ * are of it, too. */
+static void test_passages_count_windows_that_repeat(void **state)
+{
+	const struct judge_rules shares = { INDEX_SHARES, 0, 16 << 10 };
+	struct buf a = { 0 }, b = { 0 };
+	struct verdict v;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 20; i++) {
+		append_lines(&a, 0, 100);
+		append_lines(&a, 1000 + 50 * i, 50);
+	}
+	assert_int_equal(buf_append(&b, a.data, a.len), 0);
+	append_lines(&b, 5000, 1);
+	v = judge_contents(&a, &b, &shares);
+	assert_int_equal(v.reason, VERDICT_LISTED);
+	assert_in_range(v.score, 95, 99);
+	assert_in_range(v.bytes, a.len * 7 / 10, a.len);
+	buf_release(&a);
+	buf_release(&b);
+}
+
+static void test_malformed_sketches_are_an_error(void **state)
+{
+	static const uint8_t bad[] = "nonsense";
+	struct buf content = { 0 };
+	struct digests a, b = { .size = 10 };
+	struct verdict v;
+
+	(void)state;
+	append_lines(&content, 0, 10);
+	a = digests_of(&content);
+	assert_int_equal(digest_put(&b, DIGEST_SIF,
+				    (struct digest_value){ bad, sizeof(bad) }),
+			 0);
+	assert_int_equal(judge_digests(&a, &b, &alike, &v), -EINVAL);
+	digests_release(&a);
+	digests_release(&b);
+	buf_release(&content);
+}
+
+/* ---- by sketches ---- */
+
+/* Values below the bound are in very many contents. */
+static uint32_t common_below(void *arg, uint64_t value)
+{
+	const uint64_t *bound = arg;
+
+	return value < *bound ? 10000 : 1;
+}
+
+/* common: values below it count as boilerplate. */
+static struct verdict judge_sketches(const struct sketch *a,
+				     const struct sketch *b,
+				     const struct judge_rules *rules,
+				     uint64_t common)
+{
+	static struct weighed_sketch weighed;
+	const struct weigher w = { .contents = common_below, .arg = &common };
+	struct verdict v;
+
+	weight_sketch(&w, a, &weighed);
+	judge_pair(&w, &weighed, b, rules, &v);
+	return v;
+}
+
+/* So many values from first on, evenly spread below 2^48 - step. */
+static void spread_values(size_t first, size_t count, struct sketch *out)
+{
+	size_t i;
+
+	*out = (struct sketch){ 0 };
+	for (i = 0; i < count; i++)
+		out->values[out->count++] = (first + i) << 37;
+	(void)sketch_finish(out);
+}
+
+/* Least m for n = 1, 2, ... of the rule; 0: there is none. */
+static void test_least_evidence_is_the_table(void **state)
+{
+	static const size_t least[] = { 0, 2, 3, 4, 4, 5,  6,  6,
+					7, 8, 8, 9, 9, 10, 10, 11 };
+	size_t n, m, found;
+
+	(void)state;
+	for (n = 1; n <= 16; n++) {
+		found = 0;
+		for (m = n; m > 0 && judge_lower_bound(m, n) >= 0.5; m--)
+			found = m;
+		assert_int_equal(found, least[n - 1]);
+	}
+	assert_int_equal(lround(100 * judge_lower_bound(3, 3)), 65);
+	assert_int_equal(lround(100 * judge_lower_bound(13, 13)), 89);
+	assert_true(judge_lower_bound(0, 0) == 0);
+}
+
+/* A part whose values are all in the whole, but at its level so few. */
+static void make_part(size_t values, unsigned level, struct sketch *part,
+		      struct sketch *whole)
+{
+	spread_values(1, values, part);
+	spread_values(1, 1000, whole);
+	whole->windows <<= level;
+	whole->folded = whole->windows + SKETCH_WINDOW - 1;
+	sketch_raise(whole, level);
+	assert_true(sketch_count_at_level(part, level) == part->count);
+}
+
+/* The limit is 60: three of three say 65 %, two of two 55 %. */
+static void test_few_values_of_a_part_are_no_evidence(void **state)
+{
+	const struct judge_rules within = { INDEX_WITHIN, 60, 0 };
+	const struct judge_rules contains = { INDEX_CONTAINS, 60, 0 };
+	static struct sketch part, whole;
+	struct verdict v;
+	size_t n;
+
+	(void)state;
+	for (n = 1; n <= 4; n++) {
+		make_part(n, 2, &part, &whole);
+		v = judge_sketches(&part, &whole, &within, 0);
+		assert_int_equal(v.score, 99);
+		assert_int_equal(v.reason,
+				 n < 3 ? VERDICT_UNCERTAIN : VERDICT_LISTED);
+		assert_int_equal(judge_lists(&within, &v), n >= 3);
+		v = judge_sketches(&whole, &part, &contains, 0);
+		assert_int_equal(v.score, 99);
+		assert_int_equal(v.reason,
+				 n < 3 ? VERDICT_UNCERTAIN : VERDICT_LISTED);
+		/* Nothing is left to chance where all windows are known. */
+		make_part(n, 0, &part, &whole);
+		v = judge_sketches(&part, &whole, &within, 0);
+		assert_int_equal(v.reason, VERDICT_LISTED);
+	}
+}
+
+/* The common values of both, then the own ones of each. */
+static struct verdict judge_form(size_t common, size_t own)
+{
+	static struct sketch a, b;
+	const struct judge_rules rules = { INDEX_ALIKE, 20, 0 };
+	size_t i;
+
+	spread_values(1, common, &a);
+	spread_values(1, common, &b);
+	for (i = 0; i < own; i++) {
+		sketch_add(&a, (common + 1 + 2 * i) << 37);
+		sketch_add(&b, (common + 2 + 2 * i) << 37);
+	}
+	return judge_sketches(&a, &b, &rules, (common + 1) << 37);
+}
+
+static void test_from_a_sure_score_on_nothing_is_boilerplate(void **state)
+{
+	const struct judge_rules all = { INDEX_ALL, 20, 0 };
+	struct verdict v;
+	int percent, sure = 0;
+
+	(void)state;
+	for (percent = 20; percent <= 99; percent++) {
+		v = judge_form(2 * (size_t)percent, 200 - 2 * (size_t)percent);
+		assert_int_equal(v.score, percent);
+		assert_int_equal(v.reason, percent < JUDGE_SURE ?
+						   VERDICT_BOILERPLATE :
+						   VERDICT_LISTED);
+		assert_true(judge_lists(&all, &v));
+		sure += v.reason == VERDICT_LISTED;
+		if (v.reason == VERDICT_LISTED)
+			assert_int_equal(v.distinctive, v.score);
+		else
+			assert_true(v.distinctive < JUDGE_OF_FAMILY);
+	}
+	assert_int_equal(sure, 100 - JUDGE_SURE);
+}
+
+static void test_below_the_threshold_nothing_else_is_asked(void **state)
+{
+	const struct judge_rules rules = { INDEX_ALIKE, 51, 0 };
+	static struct sketch a, b;
+	struct verdict v;
+
+	(void)state;
+	spread_values(1, 100, &a);
+	spread_values(51, 100, &b);
+	v = judge_sketches(&a, &b, &rules, UINT64_MAX);
+	assert_int_equal(v.score, 50);
+	assert_int_equal(v.distinctive, 50);
+	assert_int_equal(v.bytes, 50);
+	assert_int_equal(v.reason, VERDICT_BELOW);
+	assert_false(judge_lists(&rules, &v));
+}
+
+/* Of random contents of any sizes, which share much and have common values. */
+static void test_the_verdict_is_that_of_the_pair_reversed(void **state)
+{
+	static struct sketch a, b;
+	struct random r = { 3 };
+	struct verdict v, reverse;
+	unsigned listed = 0, i;
+	struct buf x = { 0 }, y = { 0 };
+
+	(void)state;
+	for (i = 0; i < 300; i++) {
+		const struct judge_rules rules = { i % 2 ? INDEX_ALIKE :
+							   INDEX_ALL,
+						   (int)random_below(&r, 101),
+						   0 };
+		uint64_t common = random_below(&r, sketch_bound(4));
+		size_t len = 100 + random_below(&r, 60000);
+
+		buf_clear(&x);
+		append_random(&x, i, len);
+		buf_clear(&y);
+		append_random(&y, i, 1 + random_below(&r, len));
+		append_random(&y, 1000 + i, random_below(&r, len));
+		sketch_text(x.data, x.len, &a);
+		sketch_text(y.data, y.len, &b);
+		/* As large, though less is known of one. */
+		if (i % 5 == 0)
+			b.windows = a.windows;
+		v = judge_sketches(&a, &b, &rules, common);
+		reverse = judge_sketches(&b, &a, &rules, common);
+		assert_same_verdict(&v, &reverse);
+		listed += v.reason == VERDICT_LISTED;
+	}
+	assert_in_range(listed, 30, 270);
+	buf_release(&x);
+	buf_release(&y);
+}
+
+static void test_without_windows_there_is_nothing_in_common(void **state)
+{
+	static struct sketch a, none;
+	const struct judge_rules rules = { INDEX_ALIKE, 0, 0 };
+	struct verdict v;
+
+	(void)state;
+	spread_values(1, 40, &a);
+	v = judge_sketches(&a, &none, &rules, 0);
+	assert_int_equal(v.score, 0);
+	assert_int_equal(v.bytes, 0);
+	v = judge_sketches(&none, &none, &rules, 0);
+	assert_int_equal(v.score, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_identical_is_100_and_nothing_else),
+		cmocka_unit_test(test_empty_resembles_nothing),
+		cmocka_unit_test(test_without_a_sketch_there_is_no_verdict),
+		cmocka_unit_test(test_score_is_the_shared_share),
+		cmocka_unit_test(test_scattered_changes_do_not_count_double),
+		cmocka_unit_test(test_a_part_is_at_most_its_share),
+		cmocka_unit_test(test_unrelated_is_not_similar),
+		cmocka_unit_test(test_a_shared_licence_counts_as_its_share),
+		cmocka_unit_test(test_padding_does_not_make_similar),
+		cmocka_unit_test(test_one_byte_repeated_is_like_none),
+		cmocka_unit_test(test_re_indented_text_scores_99),
+		cmocka_unit_test(
+			test_within_goes_by_folded_windows_not_by_sizes),
+		cmocka_unit_test(test_passages_count_windows_that_repeat),
+		cmocka_unit_test(test_malformed_sketches_are_an_error),
+		cmocka_unit_test(test_least_evidence_is_the_table),
+		cmocka_unit_test(test_few_values_of_a_part_are_no_evidence),
+		cmocka_unit_test(
+			test_from_a_sure_score_on_nothing_is_boilerplate),
+		cmocka_unit_test(
+			test_below_the_threshold_nothing_else_is_asked),
+		cmocka_unit_test(test_the_verdict_is_that_of_the_pair_reversed),
+		cmocka_unit_test(
+			test_without_windows_there_is_nothing_in_common),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
