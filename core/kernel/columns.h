@@ -35,9 +35,5 @@ struct kernel_columns {
 };
 
 extern const struct kernel_columns columns_scalar;
-#ifdef __x86_64__
-extern const struct kernel_columns columns_avx2;
-extern const struct kernel_columns columns_avx512;
-#endif
 
 #endif

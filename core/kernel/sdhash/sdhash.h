@@ -55,9 +55,5 @@ struct kernel_sdhash {
 };
 
 extern const struct kernel_sdhash sdhash_scalar;
-#ifdef __x86_64__
-extern const struct kernel_sdhash sdhash_avx2;
-extern const struct kernel_sdhash sdhash_avx512;
-#endif
 
 #endif

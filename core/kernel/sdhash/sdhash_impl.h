@@ -15,11 +15,6 @@
 extern const int32_t sdhash_entropy[SDHASH_WINDOW + 1];
 extern const uint16_t sdhash_rank[SDHASH_RANKS];
 
-#ifdef __x86_64__
-/* What struct kernel_sdhash says of rank; wider vectors gain nothing. */
-void sdhash_rank_avx2(const uint8_t *bytes, size_t count, uint16_t *ranks_out);
-#endif
-
 /* ---- SHA-1, FIPS 180-4, of 64 bytes ---- */
 
 /* The hash of nothing yet, section 5.3.1. */

@@ -29,7 +29,6 @@ struct kernel_tlsh_table {
 	uint8_t pearson[256];                    /* T */
 	uint8_t salts[1 + KERNEL_TLSH_TRIPLETS]; /* T[salt]; the checksum's */
 	uint64_t first[256];     /* byte i of first[x]: T[salts[i] ^ x] */
-	uint8_t twice[256][256]; /* twice[x][y]: T[x ^ T[y]] */
 };
 
 void kernel_tlsh_init(struct kernel_tlsh_table *table,
@@ -50,8 +49,5 @@ struct kernel_tlsh {
 };
 
 extern const struct kernel_tlsh tlsh_scalar;
-#ifdef __x86_64__
-extern const struct kernel_tlsh tlsh_avx512;
-#endif
 
 #endif

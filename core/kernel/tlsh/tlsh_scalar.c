@@ -17,8 +17,6 @@ void kernel_tlsh_init(struct kernel_tlsh_table *table,
 		for (i = 0; i < sizeof(salts); i++)
 			table->first[x] |=
 				(uint64_t)pearson[table->salts[i] ^ x] << 8 * i;
-		for (i = 0; i < 256; i++)
-			table->twice[x][i] = pearson[x ^ pearson[i]];
 	}
 }
 
