@@ -59,4 +59,11 @@ struct text_guess {
 void text_guess_begin(struct text_guess *g, const char *word, size_t len);
 void text_guess_offer(struct text_guess *g, const char *name, size_t len);
 
+/* The word that goes with a number. */
+static inline const char *text_plural(uint64_t n, const char *one,
+				      const char *many)
+{
+	return n == 1 ? one : many;
+}
+
 #endif

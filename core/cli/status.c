@@ -5,6 +5,7 @@
 #include <sys/xattr.h>
 
 #include "core/base/buf.h"
+#include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
 #include "core/cli/everywhere/everywhere.h"
@@ -34,13 +35,15 @@ static void print_line(const char *label, const char *value)
 static void print_activity(const struct progress *p)
 {
 	if (p->idle && p->failed)
-		printf("%-10s idle, but %lld files could not be hashed: "
+		printf("%-10s idle, but %lld %s could not be hashed: "
 		       "kin status --failed\n",
-		       "state", p->failed);
+		       "state", p->failed,
+		       text_plural((uint64_t)p->failed, "file", "files"));
 	else if (p->idle && p->left)
-		printf("%-10s idle, but %lld files are open for writing or "
-		       "change all the time\n",
-		       "state", p->left);
+		printf("%-10s idle, but %lld %s open for writing or changing "
+		       "all the time\n",
+		       "state", p->left,
+		       text_plural((uint64_t)p->left, "file is", "files are"));
 	else
 		print_line("state", p->idle ?
 					    "idle, all digests are up to date" :
@@ -100,7 +103,8 @@ static void print_work(const json_t *status)
 	const json_t *hashed = json_object_get(status, "hashed");
 	const json_t *scan = json_object_get(status, "scan");
 
-	printf("%-10s %lld files, ", "hashed", number(hashed, "files"));
+	printf("%-10s %lld %s, ", "hashed", number(hashed, "files"),
+	       text_plural((uint64_t)number(hashed, "files"), "file", "files"));
 	progress_print_bytes((double)number(hashed, "bytes"));
 	printf(" since it was mounted %lld s ago\n", number(hashed, "since"));
 	printf("%-10s %s, %lld files seen, %lld finished\n", "scan",

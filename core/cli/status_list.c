@@ -6,6 +6,7 @@
 #include <sys/xattr.h>
 
 #include "core/base/err.h"
+#include "core/base/text.h"
 
 struct list_walk {
 	const struct status_list *what;
@@ -151,8 +152,9 @@ static int finish(struct list_walk *w)
 	if (!w->pending)
 		return code;
 	cli_complain(w->mount->root,
-		     "%zu files are not hashed yet; kin wait waits for them",
-		     w->pending);
+		     "%zu %s not hashed yet; kin wait waits for %s", w->pending,
+		     text_plural(w->pending, "file is", "files are"),
+		     text_plural(w->pending, "it", "them"));
 	return code ? code : EXIT_INCOMPLETE;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/xattr.h>
 
 #include "core/base/buf.h"
+#include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/digest/digest.h"
 
@@ -127,7 +128,9 @@ static int print_result(const struct strip *s)
 				  "files", (json_int_t)s->files, "attributes",
 				  (json_int_t)s->attributes, "failed",
 				  (json_int_t)s->failed));
-	printf("%zu attributes of %zu files %s\n", s->attributes, s->files,
+	printf("%zu %s of %zu %s %s\n", s->attributes,
+	       text_plural(s->attributes, "attribute", "attributes"), s->files,
+	       text_plural(s->files, "file", "files"),
 	       s->dry_run ? "would be removed" : "removed");
 	return EXIT_OK;
 }

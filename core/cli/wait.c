@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/progress.h"
 
@@ -196,14 +197,17 @@ static int finish(const struct wait_job *job, const struct progress *p)
 {
 	if (p->failed)
 		cli_complain(job->mount.root,
-			     "%lld files could not be hashed: "
+			     "%lld %s could not be hashed: "
 			     "kin status --failed",
-			     p->failed);
+			     p->failed,
+			     text_plural((uint64_t)p->failed, "file", "files"));
 	if (p->unsteady)
-		cli_complain(
-			job->mount.root,
-			"%lld files change all the time and are not hashed",
-			p->unsteady);
+		cli_complain(job->mount.root,
+			     "%lld %s all the time and %s not hashed",
+			     p->unsteady,
+			     text_plural((uint64_t)p->unsteady, "file changes",
+					 "files change"),
+			     text_plural((uint64_t)p->unsteady, "is", "are"));
 	return p->failed || p->unsteady ? EXIT_INCOMPLETE : EXIT_OK;
 }
 

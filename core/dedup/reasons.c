@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "core/base/text.h"
 #include "core/dedup/dedup_impl.h"
 
 /*
@@ -122,9 +123,11 @@ static int check_names(const struct dedup_file *f,
 
 	if (names > f->path_count)
 		return dedup_stop(r, DEDUP_SKIPPED,
-				  "it has %zu other names (hard links) that "
-				  "were not listed",
-				  names - f->path_count);
+				  "it has %zu other %s not listed",
+				  names - f->path_count,
+				  text_plural(names - f->path_count,
+					      "name (hard link) that was",
+					      "names (hard links) that were"));
 	if (names < f->path_count)
 		return dedup_stop(r, DEDUP_SKIPPED,
 				  "one of its names is listed by two paths");

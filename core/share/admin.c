@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/share/ask.h"
 #include "core/share/batch.h"
@@ -81,10 +82,14 @@ int share_run_forget(const struct share_options *o, const char *host)
 		err = db_run(&db, "DELETE FROM kin_copy WHERE host = $1::uuid",
 			     1, values, &r);
 	if (!err) {
-		printf("%llu copies of ", strtoull(PQcmdTuples(r), NULL, 10));
+		const uint64_t copies = strtoull(PQcmdTuples(r), NULL, 10);
+
+		printf("%llu %s of ", (unsigned long long)copies,
+		       text_plural(copies, "copy", "copies"));
 		utf8_print_safe(stdout, host);
-		puts(" are forgotten; kin-share gc removes contents that "
-		     "nobody has");
+		printf(" %s forgotten; kin-share gc removes contents that "
+		       "nobody has\n",
+		       text_plural(copies, "is", "are"));
 	}
 	PQclear(r);
 	return end(&db, err);

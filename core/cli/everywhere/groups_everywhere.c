@@ -30,8 +30,9 @@ static int print_group(const json_t *group)
 	char text[TEXT_SIZE_ROOM];
 	size_t i;
 
-	printf("%llu  %zu files, %s in exact copies\n", number(group, "group"),
+	printf("%llu  %zu %s, %s in exact copies\n", number(group, "group"),
 	       json_array_size(files),
+	       text_plural(json_array_size(files), "file", "files"),
 	       size_of(number(group, "saved_exact"), text));
 	for (i = 0; i < json_array_size(files); i++) {
 		char *name = everywhere_name(json_array_get(files, i));
@@ -52,8 +53,11 @@ static void print_totals(const json_t *totals)
 {
 	char text[TEXT_SIZE_ROOM];
 
-	printf("%llu groups, %llu files: %s in exact copies\n",
-	       number(totals, "groups"), number(totals, "files"),
+	printf("%llu %s, %llu %s: %s in exact copies\n",
+	       number(totals, "groups"),
+	       text_plural(number(totals, "groups"), "group", "groups"),
+	       number(totals, "files"),
+	       text_plural(number(totals, "files"), "file", "files"),
 	       size_of(number(totals, "exact_bytes"), text));
 }
 

@@ -140,8 +140,11 @@ static int print_totals(const struct dedup_job *job, size_t files,
 static void print_linked(const struct dedup_job *job)
 {
 	if (job->plan.linked_count)
-		printf("%zu paths are hard links of a kept file already.\n",
-		       job->plan.linked_count);
+		printf("%zu %s of a kept file already.\n",
+		       job->plan.linked_count,
+		       text_plural(job->plan.linked_count,
+				   "path is a hard link",
+				   "paths are hard links"));
 }
 
 /* ---- the plan ---- */
@@ -190,7 +193,8 @@ int dedup_print_plan(struct dedup_job *job)
 		return code;
 	if (job->json)
 		return print_totals(job, job->done, job->bytes);
-	printf("%zu files would %s, which frees %s", job->done,
+	printf("%zu %s would %s, which frees %s", job->done,
+	       text_plural(job->done, "file", "files"),
 	       is_sharing(job) ? "share blocks" : "be replaced",
 	       is_sharing(job) ? "at least " : "");
 	print_size(0, job->bytes);
@@ -302,8 +306,11 @@ static void catch_interrupts(void)
 
 static void print_done(const struct dedup_job *job)
 {
-	printf("%zu files %s, ", job->done,
-	       is_sharing(job) ? "share blocks" : "replaced");
+	printf("%zu %s %s, ", job->done,
+	       text_plural(job->done, "file", "files"),
+	       !is_sharing(job) ? "replaced" :
+	       job->done == 1   ? "shares blocks" :
+				  "share blocks");
 	print_size(0, job->bytes);
 	printf(" freed, %zu left alone.\n", job->left);
 	print_linked(job);
@@ -331,9 +338,11 @@ int dedup_carry_out(struct dedup_job *job)
 	for (i = 0; i < job->plan.step_count && !code && !stopped; i++) {
 		if (interrupted) {
 			cli_complain(NULL,
-				     "interrupted: %zu files were not "
+				     "interrupted: %zu %s not "
 				     "looked at",
-				     job->plan.step_count - i);
+				     job->plan.step_count - i,
+				     text_plural(job->plan.step_count - i,
+						 "file was", "files were"));
 			job->left += job->plan.step_count - i;
 			break;
 		}
@@ -391,11 +400,12 @@ int dedup_take_back(const struct dedup_job *job)
 				  (json_int_t)counts.sharing));
 		return err ? err : code;
 	}
-	printf("%zu files restored, %zu not, %zu needed nothing\n",
-	       counts.restored, counts.failed, counts.nothing);
+	printf("%zu %s restored, %zu not, %zu needed nothing\n",
+	       counts.restored, text_plural(counts.restored, "file", "files"),
+	       counts.failed, counts.nothing);
 	if (counts.sharing)
-		printf("%zu files keep sharing blocks, which changed no "
-		       "content\n",
-		       counts.sharing);
+		printf("%zu %s sharing blocks, which changed no content\n",
+		       counts.sharing,
+		       text_plural(counts.sharing, "file keeps", "files keep"));
 	return code;
 }

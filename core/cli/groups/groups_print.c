@@ -47,7 +47,8 @@ static void print_title(const struct groups_printer *p,
 	char exact[TEXT_SIZE_ROOM], near[TEXT_SIZE_ROOM];
 
 	style(p, BOLD);
-	printf("%zu  %zu files", p->printed, group->files);
+	printf("%zu  %zu %s", p->printed, group->files,
+	       text_plural(group->files, "file", "files"));
 	if (group->saved_exact)
 		printf(", %s in exact copies",
 		       size_of(group->saved_exact, exact));
@@ -292,9 +293,12 @@ int groups_print_totals(struct groups_printer *p, const struct groups_totals *t)
 	if (p->printed)
 		putchar('\n');
 	style(p, BOLD);
-	printf("%llu groups, %llu files: %s in exact copies, %s in near "
+	printf("%llu %s, %llu %s: %s in exact copies, %s in near "
 	       "copies\n",
-	       (unsigned long long)t->groups, (unsigned long long)t->files,
+	       (unsigned long long)t->groups,
+	       text_plural(t->groups, "group", "groups"),
+	       (unsigned long long)t->files,
+	       text_plural(t->files, "file", "files"),
 	       text_format_size((double)t->exact_bytes, TEXT_UNITS_FULL, exact),
 	       text_format_size((double)t->near_bytes, TEXT_UNITS_FULL, near));
 	style(p, PLAIN);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/export_mount.h"
 
@@ -148,11 +149,14 @@ static void print_totals(const struct missing_command *c)
 
 	if (!c->json && !c->nul)
 		fprintf(stderr,
-			"%llu files with %llu contents of %llu bytes are not "
+			"%llu %s with %llu %s of %llu bytes %s not "
 			"in %s\n",
 			(unsigned long long)j->files,
+			text_plural(j->files, "file", "files"),
 			(unsigned long long)j->contents,
-			(unsigned long long)j->bytes, c->other.path);
+			text_plural(j->contents, "content", "contents"),
+			(unsigned long long)j->bytes,
+			text_plural(j->files, "is", "are"), c->other.path);
 }
 
 /* ---- all of it ---- */

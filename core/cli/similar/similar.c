@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/similar/similar.h"
+#include "core/base/text.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -150,11 +151,13 @@ static void complain_incomplete(const struct similar_job *job)
 		cli_complain(path, "not known: it could not be read (%s)",
 			     state);
 	else if (job->unknown)
-		cli_complain(
-			path,
-			"%zu files have no digests and count as different; "
-			"kin status --failed --skipped lists them",
-			job->unknown);
+		cli_complain(path,
+			     "%zu %s as different; "
+			     "kin status --failed --skipped lists them",
+			     job->unknown,
+			     text_plural(job->unknown,
+					 "file has no digests and counts",
+					 "files have no digests and count"));
 	else
 		cli_complain(path, "the answer is not complete (%s)", state);
 }

@@ -140,7 +140,7 @@ sharing_on() { # TYPE MKFS...
 	ok "$1: what is shared can be shared again" \
 		blocks --apply "$disk/v1.tar" "$disk/v2.tar"
 	like "$("$KIN" dedup --undo "$(cat "$T/last")")" \
-		"0 files restored.*1 files keep sharing blocks" \
+		"0 files restored.*1 file keeps sharing blocks" \
 		"$1: undo says that no content changed"
 	is "$(blocks --json "$disk/zeros" "$disk/hole" | field bytes)" 0 \
 		"$1: a hole has nothing to win"

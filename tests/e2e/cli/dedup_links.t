@@ -172,7 +172,7 @@ if mkfs.btrfs -q "$T/image" >/dev/null 2>&1 &&
 	cat "$disk/v1/f" >"$disk/v2/f"
 	sync -f "$disk"
 	like "$(dedup --blocks --apply "$disk/v1/f" "$disk/v2/f")" \
-		"^1 files share blocks" "subvolumes share blocks"
+		"^1 file shares blocks" "subvolumes share blocks"
 	like "$(dedup --blocks --json "$disk/v1/f" "$disk/v2/f" | head -1)" \
 		'"shared_before": 409600' "all of them"
 	touch "$disk/v1/nocow"

@@ -180,7 +180,7 @@ other_disks() { # DIRECTORY
 links_and_holes() { # DIRECTORY
 	ln "$1/a" "$1/a2"
 	group "$1/a" "$1/a2" >"$T/groups"
-	like "$(from "$T/groups" apply)" "1 paths are hard links of a kept" \
+	like "$(from "$T/groups" apply)" "1 path is a hard link of a kept" \
 		"$type, $how: hard links already"
 	rm "$1/a2"
 	truncate -s 3M "$1/hole"

@@ -45,16 +45,16 @@ json() { # PROGRAM: what it prints of the object $o
 test_failed() {
 	kin user wait "$mnt"
 	is "$code" 3 "kin wait: exit status 3 when a file could not be hashed"
-	like "$(cat "$T/err")" "1 files could not be hashed" "and says so"
+	like "$(cat "$T/err")" "1 file could not be hashed" "and says so"
 	unlike "$(cat "$T/out")" "0 of 0" \
 		"no percentage of nothing comes first"
 	kin user status "$mnt"
 	is "$code" 0 "kin status"
 	unlike "$(cat "$T/out")" "up to date" \
 		"not all digests are up to date"
-	like "$(cat "$T/out")" "state +idle, but 1 files could not be hashed" \
+	like "$(cat "$T/out")" "state +idle, but 1 file could not be hashed" \
 		"kin status says that files could not be hashed"
-	like "$(cat "$T/out")" "hashed +1 files, .* since it was mounted" \
+	like "$(cat "$T/out")" "hashed +1 file, .* since it was mounted" \
 		"the seconds are the age of the mount"
 }
 
@@ -77,7 +77,7 @@ break.o secret x.o" "lists all of them"
 	user cp "$mnt/a" "$mnt/new"
 	kin user status --failed "$mnt"
 	is "$code" 3 "exit status 3 while files are to be hashed"
-	like "$(cat "$T/err")" "1 files are not hashed yet" "and says so"
+	like "$(cat "$T/err")" "1 file is not hashed yet" "and says so"
 	kin user resume "$mnt"
 }
 

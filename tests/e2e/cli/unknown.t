@@ -73,7 +73,7 @@ test_directories() {
 	similar --json "$mnt/a" "$mnt/b"
 	is "$code $(field complete) $(field reason)" "3 false incomplete" \
 		"a directory with a file that is not hashed"
-	like "$(cat "$T/err")" '1 files have no digests' "and says so"
+	like "$(cat "$T/err")" '1 file has no digests' "and says so"
 	similar "$mnt/many/1"
 	unlike "$(cat "$T/err")" 'limit' \
 		"-o limit is not blamed for a list of directories that was cut"

@@ -248,7 +248,7 @@ test_unreadable() {
 	mount_kinfs "$src" "$mnt" -o "db=$T/db-nobody"
 	KINFS=$KINFS_ROOT
 	refused "unreadable files: hashing finishes, and says so" \
-		"1 files could not be hashed" as_nobody timeout 600 \
+		"1 file could not be hashed" as_nobody timeout 600 \
 		"$KIN" wait "$mnt"
 	is "$(as_nobody getfattr --absolute-names --only-values \
 		-n user.kinfs.state "$mnt/fine")" fresh "others are hashed"

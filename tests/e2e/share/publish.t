@@ -72,7 +72,7 @@ is "$(groups --json | jq -c 'select(.members) | [.members[0].size,
 	([.members[0].files[] | "\(.host):\(.path)"] | sort)]')" \
 	"[$(stat -c %s "$T/one/f3"),[\"one:$T/one/f3\",\"two:$T/two/from/copy\"]]" \
 	"one group has files on both hosts"
-like "$(groups)" '1 groups, 2 files' "as text"
+like "$(groups)" '1 group, 2 files' "as text"
 
 # ---- changes ----
 
