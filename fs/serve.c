@@ -78,6 +78,9 @@ static void block_ending_signals(sigset_t *before_out)
 {
 	sigset_t set;
 
+	/* A signal that a parent ignored would not be waited for.  SIGHUP may be
+	 * meant so. */
+	(void)signal(SIGTERM, SIG_DFL);
 	set_ending_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, before_out);
 }

@@ -23,10 +23,10 @@ struct report *report_new(void)
 void report_free(struct report *r)
 {
 	struct report_column *columns[] = {
-		&r->member_counts, &r->file_counts,   &r->scores,
-		&r->sizes,         &r->places,        &r->times,
-		&r->keeps,         &r->pair_scores,   &r->pair_as,
-		&r->pair_bs,       &r->unread_places,
+		&r->member_counts, &r->file_counts, &r->scores,
+		&r->sizes,         &r->places,      &r->times,
+		&r->keeps,         &r->disks,       &r->pair_scores,
+		&r->pair_as,       &r->pair_bs,     &r->unread_places,
 	};
 	size_t i;
 

@@ -70,7 +70,7 @@ static void test_only_what_is_wanted_is_read(void **state)
 static void put_digest(struct catalog_txn *txn, uint32_t content, int digest,
 		       const void *bytes, size_t len)
 {
-	uint8_t id[CONTENT_KEY_BYTES], record[SKETCH_PACKED_MAX + 2];
+	uint8_t id[CONTENT_KEY_BYTES], record[SKETCH_PACKED_MAX + 64];
 
 	store_be32(id, content);
 	memcpy(record, bytes, len);
