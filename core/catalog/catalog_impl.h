@@ -119,8 +119,8 @@ struct catalog {
 	/* A part of the file could not be read, so env is not used again. */
 	atomic_bool lost;
 	uint64_t replaced; /* how often; changed while no transaction is open */
-	/* As of the last commit; the writer's. */
-	uint64_t next_content, file_bytes;
+	/* As of the last commit, or of one that is under way. */
+	_Atomic uint64_t next_content, file_bytes;
 	struct map_gate gate;
 
 	/* Constant after catalog_begin(). */

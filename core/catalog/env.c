@@ -135,7 +135,8 @@ static int source_put(struct catalog_txn *txn)
 static int meta_create(struct catalog_txn *txn, uint32_t digest_set)
 {
 	struct catalog_meta m = { .digest_set = digest_set,
-				  .next_content = txn->catalog->next_content };
+				  .next_content = atomic_load(
+					  &txn->catalog->next_content) };
 	uint8_t bytes[META_BYTES];
 
 	meta_store(&m, bytes);
@@ -154,7 +155,7 @@ static int meta_check(struct catalog_txn *txn)
 		return err == -ENOENT ? -EUCLEAN : err;
 	err = meta_decode(&value, &m);
 	if (!err)
-		txn->catalog->next_content = m.next_content;
+		atomic_store(&txn->catalog->next_content, m.next_content);
 	return err;
 }
 
@@ -272,7 +273,7 @@ int env_open(struct catalog *c)
 	if (err)
 		return err;
 	err = env_open_guarded(c, used);
-	c->file_bytes = env_file_bytes(c);
+	atomic_store(&c->file_bytes, env_file_bytes(c));
 	if (err)
 		env_close(c);
 	/* On a full disk a new file may be incomplete; it must not be taken for

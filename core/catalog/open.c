@@ -95,7 +95,7 @@ static int catalog_new(const struct catalog_options *options,
 	(void)pthread_mutex_init(&c->gate.lock, NULL);
 	(void)pthread_cond_init(&c->gate.changed, NULL);
 	c->gate.opening = true;
-	c->next_content = 1;
+	atomic_init(&c->next_content, 1);
 	c->lock_fd = -1;
 	c->digest_set = options->digest_set;
 	c->map_bytes = options->map_bytes;

@@ -136,7 +136,7 @@ static void txn_free(struct catalog_txn *txn)
  * before it for pages. */
 static int check_length(struct catalog *c)
 {
-	if (env_file_bytes(c) >= c->file_bytes)
+	if (env_file_bytes(c) >= atomic_load(&c->file_bytes))
 		return 0;
 	return catalog_lose(c);
 }
@@ -258,13 +258,14 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 		catalog_abort(txn);
 		return err;
 	}
+	/* Behind the commit another thread may write already: this is stored
+	 * before it, and the file only grows. */
+	atomic_store(&c->next_content, txn->meta.next_content);
 	GUARDED(c, err, catalog_commit_errno(c, mdb_txn_commit(txn->mdb)));
 	if (err == -EUCLEAN)
 		catalog_found_damage(c);
-	if (!err) {
-		c->next_content = txn->meta.next_content;
-		c->file_bytes = env_file_bytes(c);
-	}
+	if (!err)
+		atomic_store(&c->file_bytes, env_file_bytes(c));
 	if (!err && out) {
 		out->added = txn->added.ids;
 		out->added_count = txn->added.count;
