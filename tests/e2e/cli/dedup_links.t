@@ -92,7 +92,7 @@ rescan "$mnt"
 is "$("$KIN" groups --exact --json "$mnt" | totals)" 1,3,20480 \
 	"names outside of the mount count"
 refused "a file with such a name is left alone" \
-	"b/1: left alone: it has 1 other names" dedup --apply "$mnt"
+	"b/1: left alone: it has 1 other name" dedup --apply "$mnt"
 is "$(names "$src")" "a/1=a/2=d b/1=b/2=hidden/3 " "with all its names"
 unlike "$(dedup --apply "$mnt" 2>/dev/null)" "takes it back" \
 	"where nothing was done there is nothing to undo"

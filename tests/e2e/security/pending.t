@@ -60,8 +60,8 @@ chown "$ada" "$src/ada" && chmod 700 "$src/ada"
 chown -R "$bob" "$src/bob" "$src/bobs"
 mount_kinfs "$src" "$mnt" -o allow_other,watch=no,wait=1
 wait_idle "$mnt"
-yes="complete complete complete complete 0 0 0"
-no="incomplete incomplete incomplete incomplete 3 3"
+yes="complete complete complete 0 0 0"
+no="incomplete incomplete incomplete 3 3"
 is "$(asked bob/copy0 as_bob)" "$yes" "everything is hashed"
 "$KIN" pause "$mnt"
 scan_finds "$ada" ada/found
