@@ -28,7 +28,7 @@ enum {
 struct kernel_tlsh_table {
 	uint8_t pearson[256];                    /* T */
 	uint8_t salts[1 + KERNEL_TLSH_TRIPLETS]; /* T[salt]; the checksum's */
-	uint64_t first[256];     /* byte i of first[x]: T[salts[i] ^ x] */
+	uint64_t first[256]; /* byte i of first[x]: T[salts[i] ^ x] */
 };
 
 void kernel_tlsh_init(struct kernel_tlsh_table *table,
