@@ -12,10 +12,7 @@
  */
 enum keep_order { KEEP_OLDEST, KEEP_NEWEST, KEEP_SHORTEST, KEEP_ORDERS };
 
-/* "oldest", ... */
-extern const char *const keep_order_names[KEEP_ORDERS];
-
-/* False: it is no such name. */
+/* "oldest", "newest" or "shortest".  False: it is none of them. */
 bool keep_order_parse(const char *name, enum keep_order *out);
 
 struct keep_candidate {

@@ -79,11 +79,6 @@ bool throttle_wait(struct throttle *t, const struct job *job, int64_t *since_ns)
 	return true;
 }
 
-bool throttle_was_busy(struct throttle *t)
-{
-	return poll_host(t, clock_now_ns()).was_busy;
-}
-
 void throttle_hurry(struct throttle *t)
 {
 	pthread_mutex_lock(&t->lock);

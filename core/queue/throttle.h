@@ -48,9 +48,6 @@ bool throttle_wait(struct throttle *t, const struct job *job,
  * past means now, and 0 that a user waits for the work. */
 int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns);
 
-/* Whether the host had a request within BACKOFF_LATELY_MS. */
-bool throttle_was_busy(struct throttle *t);
-
 /* A user waits for the background: lifts the limit of working time, and has
  * workers of normal priority do it (queue_hurry()), for BACKOFF_HURRY_MS or until
  * throttle_end_hurry(). */
