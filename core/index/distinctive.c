@@ -56,21 +56,6 @@ static void overlap_init(struct overlap *o, const struct weigher *w,
 	}
 }
 
-/* How many of the values, ascending, are below the bound. */
-static size_t count_below(const uint64_t *values, size_t count, uint64_t bound)
-{
-	size_t low = 0, middle;
-
-	while (low < count) {
-		middle = low + (count - low) / 2;
-		if (values[middle] < bound)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	return low;
-}
-
 /* ---- up to where it is known ---- */
 
 /*
@@ -165,8 +150,9 @@ static uint64_t weigh_other(const struct overlap *o, size_t b_end)
 static struct weight_sums weigh_overlap(const struct overlap *o, uint64_t end,
 					uint32_t contents)
 {
-	size_t a_end = count_below(o->a->sketch->values, o->a_count, end);
-	size_t b_end = count_below(o->b->values, o->b_count, end);
+	size_t a_end =
+		sketch_count_below(o->a->sketch->values, o->a_count, end);
+	size_t b_end = sketch_count_below(o->b->values, o->b_count, end);
 	struct weight_sums sums = { .a = o->a->sums[a_end],
 				    .b = weigh_other(o, b_end) };
 	size_t i;
@@ -207,10 +193,10 @@ static void add_few(const struct overlap *o, uint64_t begin,
 	uint64_t end = end_of_frequent(o, WEIGHT_FEW);
 	size_t i;
 
-	for (i = count_below(a, o->a_count, begin);
+	for (i = sketch_count_below(a, o->a_count, begin);
 	     i < o->a_count && a[i] < end; i++)
 		sums->a += one_if_few(o->a->contents[i]);
-	for (i = count_below(b, o->b_count, begin);
+	for (i = sketch_count_below(b, o->b_count, begin);
 	     i < o->b_count && b[i] < end; i++)
 		if (!o->found[i])
 			sums->b +=

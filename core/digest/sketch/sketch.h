@@ -156,6 +156,22 @@ static inline uint64_t sketch_bound(unsigned level)
 	return UINT64_C(1) << (SKETCH_KEY_BITS - level);
 }
 
+/* How many of the numbers, ascending, are below bound. */
+static inline size_t sketch_count_below(const uint64_t *numbers, size_t count,
+					uint64_t bound)
+{
+	size_t low = 0, middle;
+
+	while (low < count) {
+		middle = low + (count - low) / 2;
+		if (numbers[middle] < bound)
+			low = middle + 1;
+		else
+			count = middle;
+	}
+	return low;
+}
+
 size_t sketch_count_at_level(const struct sketch *sketch, unsigned level);
 
 /* How many windows differ; above level 0 an estimate. */

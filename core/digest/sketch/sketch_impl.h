@@ -9,22 +9,6 @@
 
 /* Private to core/digest/sketch. */
 
-/* How many of the numbers, ascending, are below bound. */
-static inline size_t sketch_count_below(const uint64_t *numbers, size_t count,
-					uint64_t bound)
-{
-	size_t low = 0, middle;
-
-	while (low < count) {
-		middle = low + (count - low) / 2;
-		if (numbers[middle] < bound)
-			low = middle + 1;
-		else
-			count = middle;
-	}
-	return low;
-}
-
 /* How many of the lowest bits of a key are not kept. */
 static inline unsigned sketch_dropped(uint64_t key)
 {
