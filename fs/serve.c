@@ -78,9 +78,6 @@ static void block_ending_signals(sigset_t *before_out)
 {
 	sigset_t set;
 
-	/* A signal that a parent ignored would not be waited for.  SIGHUP may be
-	 * meant so. */
-	(void)signal(SIGTERM, SIG_DFL);
 	set_ending_signals(&set);
 	pthread_sigmask(SIG_BLOCK, &set, before_out);
 }
@@ -334,6 +331,9 @@ static int serve_prepared(struct fs *fs, const char *catalog_dir)
 	int status = EXIT_FAILURE;
 	sigset_t before;
 
+	/* A signal that a parent ignored would not be waited for.  SIGHUP may be
+	 * meant so. */
+	(void)signal(SIGTERM, SIG_DFL);
 	block_ending_signals(&before);
 	if (!open_engine(fs, catalog_dir)) {
 		similar_set_catalog(fs, catalog_dir);

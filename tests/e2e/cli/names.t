@@ -62,8 +62,8 @@ ok '--json has the bytes' test "$("$KIN" digest --json "$src/$name/$name" |
 
 # ---- on a terminal ----
 
-on_terminal() { # COMMAND...
-	script -qec "$(printf '%q ' "$@") 2>/dev/null" /dev/null </dev/null | tr -d '\r'
+on_terminal() { # COMMAND..., quoted for bash
+	SHELL=$BASH script -qec "$(printf '%q ' "$@") 2>/dev/null" /dev/null </dev/null | tr -d '\r'
 }
 
 safe 'digest -a on a terminal' on_terminal "$KIN" digest -a xxh128 \
