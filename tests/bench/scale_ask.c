@@ -53,10 +53,8 @@ static double process_seconds(void)
 static void load(struct engine *e)
 {
 	fail_errno("engine", engine_start_loading(e));
-	if (!e->loading)
-		return;
-	(void)pthread_join(e->loader, NULL);
-	e->loading = false;
+	while (!catalog_is_open(e->catalog))
+		catalog_wait_open(e->catalog, 1000);
 }
 
 static void open_engine(struct ask *a)
