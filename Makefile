@@ -12,7 +12,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SAN ?=
 V ?=
-TEST_TIMEOUT ?= 1800
+TEST_TIMEOUT ?= 900
 
 VERSION := 0.1.0
 
@@ -223,7 +223,7 @@ $(out)/tests/bench/digests: \
 		$(bench_objects)) $(out)/libkin.a
 $(out)/tests/bench/scale: $(scale_objects) $(out)/libkin.a
 $(out)/tests/bench/share: $(obj)/tests/bench/share.o \
-		$(addprefix $(obj)/core/share/,batch.o batch_send.o batch_copy.o db.o \
+		$(addprefix $(obj)/core/share/,batch.o batch_send.o db.o \
 			db_text.o question/question.o \
 			question/question_rows.o schema.o) \
 		$(out)/libkin.a
@@ -307,7 +307,7 @@ FORCE:
 jobs := $(shell nproc 2>/dev/null || echo 2)
 # A make without -j is given one; with -j the jobserver is passed on.
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(jobs))
-# The sanitizers of the run that ends "make check".
+# The sanitizers of check-long.
 sanitized := address-undefined
 prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 	KIN=$(abspath $(out))/kin KINFS=$(abspath $(out))/kinfs \
@@ -316,17 +316,43 @@ prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 	LIKENESS=$(abspath $(out))/tests/eval/likeness \
 	prove -j$(jobs) --exec scripts/run-test
 
-.PHONY: check unit e2e unit-programs thread-programs
+# Each takes longer than five seconds; they are for check-long.
+long_units := $(addprefix tests/unit/,catalog/damage dedup/kill digest/big \
+	digest/sdhash/input digest/sdhash/sdhash digest/worst_time \
+	index/frequency index/passages index/postings_room)
+long_e2e := $(addprefix tests/e2e/,packaging/packages.t readme/bench.t \
+	$(addprefix share/,cut.t faults.t servers.t))
+# One of each kind.
+quick_e2e := $(addprefix tests/e2e/,attributes/digests.t attributes/validity.t \
+	cli/digest.t cli/groups.t cli/mistakes.t cli/similar.t cli/status.t \
+	mount/passthrough.t mount/remount.t readme/session.t \
+	security/unreadable.t views/similar.t)
+short_units = $(filter-out $(long_units:%=$(out)/%),$(unit_programs))
+
+# check-quick while working; check before a commit; check-long beside it in
+# continuous integration: sanitizers, random operations, recall.
+.PHONY: check check-quick check-long unit e2e unit-programs thread-programs
+check-quick:
+	@scripts/deps check
+	@+$(MAKE) $(parallel) all $(short_units)
+	@$(prove) $(short_units) $(quick_e2e)
+
 check:
 	@scripts/deps check
-	@+$(MAKE) $(parallel) all unit-programs conform-program stress-program \
+	@+$(MAKE) $(parallel) all $(short_units) conform-program
+	@$(prove) $(short_units) $(filter-out $(long_e2e),$(e2e_tests)) \
+		$(conform_tests)
+
+check-long:
+	@scripts/deps check
+	@+$(MAKE) $(parallel) all $(long_units:%=$(out)/%) stress-program \
 		bench-programs eval-program
 	@+$(MAKE) $(parallel) SAN=address,undefined unit-programs
 	@+$(MAKE) $(parallel) SAN=thread thread-programs
-	@$(prove) $(unit_programs) \
+	@$(prove) $(long_units:%=$(out)/%) \
 		$(test_sources:%.c=$(BUILD)/$(sanitized)/%) \
 		$(patsubst %.c,$(BUILD)/thread/%,$(thread_sources)) \
-		$(eval_tests) $(e2e_tests) $(conform_tests) $(steady_tests)
+		$(eval_tests) $(long_e2e) $(steady_tests)
 
 unit-programs: $(unit_programs)
 thread-programs: $(thread_programs)
@@ -518,7 +544,9 @@ clean:
 help:
 	@echo 'make                       build kinfs, kin and kin-share'
 	@echo 'make mount SRC=dir MNT=dir build, then show dir SRC at MNT'
-	@echo 'make check                 install what is missing, build, run all tests'
+	@echo 'make check                 install what is missing, build, run the tests'
+	@echo 'make check-quick           one of each kind, in a minute'
+	@echo 'make check-long            sanitizers, random operations, recall, slow tests'
 	@echo 'make unit | e2e            one kind of test; SAN= applies'
 	@echo 'make conform               compare the mount with a plain directory, call by call'
 	@echo 'make stress                random operations, killed daemons, stress-ng, fio,'

@@ -8,9 +8,10 @@
 #include "core/share/db.h"
 
 /*
- * Requests as lines of JSON, and their answers: how kin and kinfs ask, over the
- * socket SHARE_SOCKET in the share's directory or the standard input of
- * kin-share ask.
+ * Requests as lines of JSON, and their answers: how kin and kinfs ask.  A
+ * request is a datagram to SHARE_SOCKET in the share's directory, and brings a
+ * descriptor that the answer is written to: a mount may send, but may not
+ * connect to anything.  kin-share ask reads requests from its standard input.
  *
  *   {"similar":{"size":N,"digests":{"xxh128":"...","sif":"..."}},
  *    "threshold":60,"limit":256,"all":false}
@@ -25,11 +26,7 @@
  *   {"end":true,"complete":false,"reason":"..."}
  */
 #define SHARE_SOCKET "socket"
-/* For a mount, which may not connect to anything: a datagram has the request,
- * and with it the end of a pipe that the answer is written to. */
-#define SHARE_DATAGRAMS "questions"
-#define ASK_DATAGRAM_MAX ((size_t)128 << 10)
-#define ASK_LINE_MAX ((size_t)1 << 20)
+#define ASK_BYTES_MAX ((size_t)128 << 10)
 #define SHARE_WAIT_MS 2000
 
 struct ask {

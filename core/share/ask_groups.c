@@ -10,9 +10,9 @@
 #include "core/share/ask.h"
 
 /*
- * Groups of identical files on several hosts.  Copies are read in order of
- * their contents through a cursor; contents on one host alone are forgotten at
- * once.
+ * Groups of identical files on several hosts.  The database finds the contents
+ * that more than one host has; their copies are read in order of the contents
+ * through a cursor.
  *
  * When other servers have the partitions of the tables, each partition is read
  * by itself: it has all copies of its contents, the server joins them, and one
@@ -30,7 +30,6 @@ struct host_group {
 	uint64_t size;
 	struct group_file *files;
 	size_t count;
-	bool is_on_many; /* hosts */
 };
 
 struct host_label {
@@ -75,10 +74,8 @@ static int end_group(struct group_list *l)
 {
 	struct host_group *all;
 
-	if (!l->group.is_on_many) {
-		group_release(&l->group);
+	if (!l->group.count)
 		return 0;
-	}
 	all = array_with_room(l->all, l->count, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
@@ -106,8 +103,6 @@ static int add_file(struct host_group *g, const uint8_t *host, const char *path)
 			return -ENOMEM;
 		(void)db_parse_bytes(path, (uint8_t *)files->path, room);
 	}
-	if (memcmp(g->files[0].host, host, DB_UUID_BYTES))
-		g->is_on_many = true;
 	g->count++;
 	return 0;
 }
@@ -148,7 +143,7 @@ static int read_hosts(struct share_db *db, struct group_list *l)
 {
 	struct host_label *hosts;
 	PGresult *r = NULL;
-	int row, err = db_run(db, "SELECT host, label FROM kin_host", 0, NULL,
+	int row, err = db_run(db, "SELECT host, label FROM @kin_host", 0, NULL,
 			      &r);
 
 	for (row = 0; !err && row < PQntuples(r); row++) {
@@ -180,14 +175,17 @@ static int read_partition(struct share_db *db, uint64_t min_size,
 	int err = buf_append_format(
 		&sql,
 		"DECLARE kin_groups NO SCROLL CURSOR FOR SELECT c.content, "
-		"c.host, c.path, k.size FROM kin_copy%s c JOIN kin_content%s k "
+		"c.host, c.path, k.size FROM @kin_copy%s c JOIN @kin_content%s k "
 		"ON k.content = c.content WHERE k.size >= %" PRIu64
-		" ORDER BY c.content, c.host, c.path",
-		suffix, suffix, min_size);
+		" AND c.content IN (SELECT content FROM @kin_copy%s GROUP BY "
+		"content HAVING min(host::text) <> max(host::text)) "
+		"ORDER BY c.content, c.host, c.path",
+		suffix, suffix, min_size, suffix);
 
 	db_set_timeout(db, FETCH_MS);
 	if (!err)
-		err = db_run(db, "BEGIN READ ONLY", 0, NULL, NULL);
+		err = db_script(db, DB_BEGIN "; SET TRANSACTION READ ONLY",
+				NULL, 0);
 	if (!err)
 		err = db_run(db, sql.data, 0, NULL, NULL);
 	if (!err)
@@ -215,7 +213,7 @@ static int find_partitions(struct share_db *db, PGresult **out)
 	return db_run(
 		db,
 		"SELECT substr(relname, 9) FROM pg_inherits JOIN pg_class "
-		"ON oid = inhrelid WHERE inhparent = 'kin_copy'::regclass "
+		"ON oid = inhrelid WHERE inhparent = '@kin_copy'::regclass "
 		"AND relname ~ '^kin_copy_[0-9]{1,4}$' ORDER BY 1",
 		0, NULL, out);
 }

@@ -115,45 +115,14 @@ int batch_add_content(struct share_batch *b, const struct digests *d,
 	return sketch && sketch->count ? add_sketch(b, all, sketch, limit) : 0;
 }
 
-/* ---- order ---- */
+/* ---- as the database has it ---- */
 
-int batch_by_uuid(const void *a, const void *b)
+void batch_format_file(const struct file_key *key, uint8_t out[DB_FILE_BYTES])
 {
-	const struct batch_content *x = a, *y = b;
-
-	return memcmp(x->uuid, y->uuid, DB_UUID_BYTES);
+	store_be32(out, key->device);
+	store_be64(out + 4, key->inode);
+	store_be32(out + 12, key->generation);
 }
-
-int batch_by_value(const void *a, const void *b)
-{
-	const struct batch_posting *x = a, *y = b;
-
-	if (x->value != y->value)
-		return x->value < y->value ? -1 : 1;
-	return memcmp(x->content, y->content, DB_UUID_BYTES);
-}
-
-static int by_content(const void *a, const void *b)
-{
-	const struct batch_copy *x = a, *y = b;
-
-	return memcmp(x->publication.content, y->publication.content,
-		      DB_UUID_BYTES);
-}
-
-void batch_sort(struct share_batch *b)
-{
-	if (b->content_count)
-		qsort(b->contents, b->content_count, sizeof(*b->contents),
-		      batch_by_uuid);
-	if (b->posting_count)
-		qsort(b->postings, b->posting_count, sizeof(*b->postings),
-		      batch_by_value);
-	if (b->copy_count)
-		qsort(b->copies, b->copy_count, sizeof(*b->copies), by_content);
-}
-
-/* ---- times ---- */
 
 /* Times that PostgreSQL can represent, in seconds. */
 #define SECONDS_MIN (-62135596800) /* year 1 */

@@ -72,27 +72,14 @@ int batch_add_content(struct share_batch *b, const struct digests *d,
 /* Sends the batch; the host's token in the database becomes next_token.
  * -ESTALE: the database has not the epoch and token of the identity; nothing
  * was done. */
-int batch_send(struct share_batch *b, struct share_db *db,
-	       const struct share_identity *identity, const char *label);
+int batch_send(const struct share_batch *b, struct share_db *db,
+	       const struct share_identity *identity);
 
-/* Sends the batch by COPY, two to three times as fast.  Contents of the batch
- * may be in the database, but none of its copies: then it fails.  -EREMOTEIO:
- * nothing was done, and batch_send() may do it. */
-int batch_copy(struct share_batch *b, struct share_db *db,
-	       const struct share_identity *identity, const char *label);
-
-/* ---- for both ways ---- */
-
-/* Contents and copies by uuid, postings by value. */
-void batch_sort(struct share_batch *b);
-int batch_by_uuid(const void *a, const void *b);  /* batch_content */
-int batch_by_value(const void *a, const void *b); /* batch_posting */
+/* A file as the database has it. */
+#define DB_FILE_BYTES 16
+void batch_format_file(const struct file_key *key, uint8_t out[DB_FILE_BYTES]);
 
 /* Of a time that the database can represent: the nearest one. */
 int64_t batch_time_us(int64_t ns);
-
-/* After a failed statement the transaction is open still: ends it, and keeps
- * the message. */
-void batch_roll_back(struct share_db *db);
 
 #endif

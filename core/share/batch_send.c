@@ -2,284 +2,233 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/bytes.h"
+#include "core/base/hex.h"
 #include "core/share/batch.h"
-#include "core/share/schema.h"
 
 /*
- * A batch is one pipeline and one transaction, so it costs one round trip.
- * Rows are sorted by their keys: the leaves of an index are visited in order,
- * and two hosts that insert the same rows wait for each other, but never in a
- * circle.
+ * A batch is one transaction: its rows are copied into temporary tables, in the
+ * binary format of PostgreSQL, and inserted from there unless they are in the
+ * tables already.
+ *
+ * Nothing that another host waits for is locked before the last row has
+ * arrived; from there on the server works alone.  So a kin-share that is
+ * stopped in the middle, or whose network is gone, holds up nobody.
+ *
+ * Rows are inserted in the order of their keys: the leaves of an index are
+ * visited in order, and two hosts that insert the same rows wait for each
+ * other, but never in a circle.
  *
  * Copies are deleted before they are inserted.  The statement that deletes
  * names contents and files apart, since a join would read the tables of a
  * foreign server; so it may delete more pairs of them, which are inserted again
  * as every file of a batch has its copy in it.
  */
-enum { TIMEOUT_MS = 120000, STATEMENTS = 8 };
+enum { TIMEOUT_MS = 120000 };
 
-struct batch_text {
-	struct buf uuids, sizes, simhashes, traits, sketches;
-	struct buf values, posted;
-	struct buf old_contents, old_files;
-	struct buf copied, files, paths, times;
-};
+/* Between 1970 and 2000, where PostgreSQL begins. */
+#define EPOCH_US (INT64_C(946684800) * 1000000)
 
-static void text_release(struct batch_text *t)
+/* ---- rows ---- */
+
+static int begin_rows(struct buf *rows)
 {
-	struct buf *all = (struct buf *)t;
-	size_t i;
+	static const char head[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 
-	for (i = 0; i < sizeof(*t) / sizeof(*all); i++)
-		buf_release(&all[i]);
+	return buf_append(rows, head, sizeof(head));
 }
 
-/* ---- rows as text ---- */
-
-static int format_content(struct batch_text *t, const struct batch_content *c)
+static int add_number(struct buf *rows, uint64_t number, size_t bytes)
 {
-	int err = db_array_add_uuid(&t->uuids, c->uuid);
+	uint8_t all[8];
+
+	store_be64(all, number);
+	return buf_append(rows, all + 8 - bytes, bytes);
+}
+
+static int begin_row(struct buf *rows, unsigned columns)
+{
+	return add_number(rows, columns, 2);
+}
+
+static int end_rows(struct buf *rows)
+{
+	return add_number(rows, UINT64_MAX, 2);
+}
+
+/* data NULL: SQL's NULL. */
+static int add_bytes(struct buf *rows, const void *data, size_t len)
+{
+	int err = add_number(rows, data ? len : UINT64_MAX, 4);
+
+	return err || !data ? err : buf_append(rows, data, len);
+}
+
+static int add_bigint(struct buf *rows, bool is_null, int64_t number)
+{
+	int err = add_number(rows, is_null ? UINT64_MAX : 8, 4);
+
+	return err || is_null ? err : add_number(rows, (uint64_t)number, 8);
+}
+
+static int add_content(struct buf *rows, const struct batch_content *c)
+{
+	int err = begin_row(rows, 5);
 
 	if (!err)
-		err = db_array_add_number(&t->sizes, (int64_t)c->size);
+		err = add_bytes(rows, c->uuid, DB_UUID_BYTES);
 	if (!err)
-		err = c->has_simhash ?
-			      db_array_add_number(&t->simhashes,
-						  (int64_t)c->simhash) :
-			      db_array_add(&t->simhashes, "NULL");
+		err = add_bigint(rows, false, (int64_t)c->size);
 	if (!err)
-		err = db_array_add_bytes(&t->traits,
-					 c->has_traits ? c->traits : NULL, 16);
+		err = add_bigint(rows, !c->has_simhash, (int64_t)c->simhash);
+	if (!err)
+		err = add_bytes(rows, c->has_traits ? c->traits : NULL, 16);
+	return err ? err : add_bytes(rows, c->sketch, c->sketch_len);
+}
+
+static int add_posting(struct buf *rows, const struct batch_posting *p)
+{
+	int err = begin_row(rows, 2);
+
+	if (!err)
+		err = add_bigint(rows, false, (int64_t)p->value);
+	return err ? err : add_bytes(rows, p->content, DB_UUID_BYTES);
+}
+
+static int add_copy(struct buf *rows, const struct batch_copy *c)
+{
+	uint8_t file[DB_FILE_BYTES];
+	int err = begin_row(rows, 4);
+
+	batch_format_file(&c->publication.file, file);
+	if (!err)
+		err = add_bytes(rows, c->publication.content, DB_UUID_BYTES);
+	if (!err)
+		err = add_bytes(rows, file, sizeof(file));
+	if (!err)
+		err = add_bytes(rows, c->path, c->path ? strlen(c->path) : 0);
 	return err ? err :
-		     db_array_add_bytes(&t->sketches, c->sketch, c->sketch_len);
+		     add_bigint(rows, !c->path,
+				batch_time_us(c->mtime_ns) - EPOCH_US);
 }
 
-static int format_contents(struct batch_text *t, const struct share_batch *b)
+/* Of contents, postings and copies. */
+static int format_rows(struct buf rows[3], const struct share_batch *b)
 {
 	size_t i;
 	int err = 0;
 
+	for (i = 0; i < 3 && !err; i++)
+		err = begin_rows(&rows[i]);
 	for (i = 0; i < b->content_count && !err; i++)
-		if (!i || batch_by_uuid(&b->contents[i - 1], &b->contents[i]))
-			err = format_content(t, &b->contents[i]);
-	for (i = 0; i < b->posting_count && !err; i++) {
-		if (i && !batch_by_value(&b->postings[i - 1], &b->postings[i]))
-			continue;
-		err = db_array_add_number(&t->values,
-					  (int64_t)b->postings[i].value);
-		if (!err)
-			err = db_array_add_uuid(&t->posted,
-						b->postings[i].content);
-	}
-	return err;
-}
-
-static int format_file(struct buf *array, const struct file_key *key)
-{
-	uint8_t bytes[16];
-
-	store_be32(bytes, key->device);
-	store_be64(bytes + 4, key->inode);
-	store_be32(bytes + 12, key->generation);
-	return db_array_add_bytes(array, bytes, sizeof(bytes));
-}
-
-static int format_time(struct buf *array, int64_t ns)
-{
-	int64_t us = batch_time_us(ns);
-	char text[48];
-
-	(void)snprintf(text, sizeof(text), "%" PRId64 ".%06" PRId64,
-		       (us - (us % 1000000 + 1000000) % 1000000) / 1000000,
-		       (us % 1000000 + 1000000) % 1000000);
-	return db_array_add(array, text);
-}
-
-static int format_copy(struct batch_text *t, const struct batch_copy *c)
-{
-	const struct share_publication *p = &c->publication;
-	int err = db_array_add_uuid(&t->copied, p->content);
-
-	if (!err)
-		err = format_file(&t->files, &p->file);
-	if (!err)
-		err = db_array_add_bytes(&t->paths, (uint8_t *)c->path,
-					 c->path ? strlen(c->path) : 0);
-	if (err)
-		return err;
-	return c->path ? format_time(&t->times, c->mtime_ns) :
-			 db_array_add(&t->times, "NULL");
-}
-
-static int format_old(struct batch_text *t, const struct share_publication *p)
-{
-	int err = db_array_add_uuid(&t->old_contents, p->content);
-
-	return err ? err : format_file(&t->old_files, &p->file);
-}
-
-static int format_copies(struct batch_text *t, const struct share_batch *b)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < b->copy_count && !err; i++) {
-		err = format_copy(t, &b->copies[i]);
-		if (!err)
-			err = format_old(t, &b->copies[i].publication);
-	}
-	for (i = 0; i < b->gone_count && !err; i++)
-		err = format_old(t, &b->gone[i]);
-	return err;
-}
-
-static int format_batch(struct batch_text *t, struct share_batch *b)
-{
-	struct buf *all = (struct buf *)t;
-	size_t i;
-	int err;
-
-	batch_sort(b);
-	err = format_contents(t, b);
-	if (!err)
-		err = format_copies(t, b);
-	for (i = 0; i < sizeof(*t) / sizeof(*all) && !err; i++)
-		err = db_array_end(&all[i]);
+		err = add_content(&rows[0], &b->contents[i]);
+	for (i = 0; i < b->posting_count && !err; i++)
+		err = add_posting(&rows[1], &b->postings[i]);
+	for (i = 0; i < b->copy_count && !err; i++)
+		err = add_copy(&rows[2], &b->copies[i]);
+	for (i = 0; i < 3 && !err; i++)
+		err = end_rows(&rows[i]);
 	return err;
 }
 
 /* ---- statements ---- */
 
-/* A row lock on kin_meta keeps kin-share gc away meanwhile. */
-static int send_rows(struct share_db *db, const struct batch_text *t,
-		     const char *host, const char *epoch)
+static int add_old(struct buf *contents, struct buf *files,
+		   const struct share_publication *p)
 {
-	const char *contents[] = { t->uuids.data, t->sizes.data,
-				   t->simhashes.data, t->traits.data,
-				   t->sketches.data };
-	const char *postings[] = { t->values.data, t->posted.data };
-	const char *old[] = { t->old_contents.data, host, t->old_files.data };
-	const char *copies[] = { t->copied.data, t->files.data, t->paths.data,
-				 t->times.data,  host,          epoch };
-	int err =
-		db_send(db, "SELECT version FROM kin_meta FOR SHARE", 0, NULL);
+	uint8_t file[DB_FILE_BYTES];
+	int err = db_array_add_uuid(contents, p->content);
 
+	batch_format_file(&p->file, file);
+	return err ? err : db_array_add_bytes(files, file, sizeof(file));
+}
+
+/* The copies that are replaced or withdrawn, as arrays. */
+static int format_old(struct buf *contents, struct buf *files,
+		      const struct share_batch *b)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < b->copy_count && !err; i++)
+		err = add_old(contents, files, &b->copies[i].publication);
+	for (i = 0; i < b->gone_count && !err; i++)
+		err = add_old(contents, files, &b->gone[i]);
 	if (!err)
-		err = db_send(db,
-			      "INSERT INTO kin_content (content, size, "
-			      "simhash, traits, sketch) SELECT * FROM unnest("
-			      "$1::uuid[], $2::bigint[], $3::bigint[], "
-			      "$4::bytea[], $5::bytea[]) "
-			      "ON CONFLICT DO NOTHING",
-			      5, contents);
+		err = db_array_end(contents);
+	return err ? err : db_array_end(files);
+}
+
+/* What goes in between are numbers and hexadecimal digits alone.  Division by
+ * zero takes the transaction back: the database has not the epoch and token.
+ * The lock on kin_meta keeps kin-share gc away. */
+static const char statements[] = DB_BEGIN
+	";"
+	"CREATE TEMPORARY TABLE kin_batch_content (content uuid, size bigint, "
+	"simhash bigint, traits bytea, sketch bytea) ON COMMIT DROP;"
+	"CREATE TEMPORARY TABLE kin_batch_posting (value bigint, content uuid) "
+	"ON COMMIT DROP;"
+	"CREATE TEMPORARY TABLE kin_batch_copy (content uuid, file bytea, "
+	"path bytea, mtime timestamptz) ON COMMIT DROP;"
+	"COPY pg_temp.kin_batch_content FROM STDIN (FORMAT binary);"
+	"COPY pg_temp.kin_batch_posting FROM STDIN (FORMAT binary);"
+	"COPY pg_temp.kin_batch_copy FROM STDIN (FORMAT binary);"
+	"WITH told AS (UPDATE @kin_host SET token = %" PRIu64 ", "
+	"seen = now() WHERE host = '%s' AND epoch = %" PRIu64 " AND token IN "
+	"(%" PRIu64 ", %" PRIu64 ") RETURNING 1) "
+	"SELECT 1 / count(*) FROM told;"
+	"SELECT version FROM @kin_meta FOR SHARE;"
+	"INSERT INTO @kin_content (content, size, simhash, traits, sketch) "
+	"SELECT content, size, simhash, traits, sketch FROM "
+	"pg_temp.kin_batch_content ORDER BY content ON CONFLICT DO NOTHING;"
+	"INSERT INTO @kin_posting (value, content) SELECT value, content FROM "
+	"pg_temp.kin_batch_posting ORDER BY value, content "
+	"ON CONFLICT DO NOTHING;"
+	"DELETE FROM @kin_copy WHERE content = ANY('%s'::uuid[]) AND "
+	"host = '%s' AND file = ANY('%s'::bytea[]);"
+	"INSERT INTO @kin_copy (content, host, file, path, mtime, epoch) "
+	"SELECT content, '%s'::uuid, file, path, mtime, %" PRIu64 " FROM "
+	"pg_temp.kin_batch_copy ORDER BY content, file ON CONFLICT DO NOTHING;"
+	"COMMIT";
+
+static int format_statements(struct buf *sql, const struct share_batch *b,
+			     const struct share_identity *i)
+{
+	struct buf contents = { 0 }, files = { 0 };
+	char host[DB_UUID_TEXT + 1];
+	int err = format_old(&contents, &files, b);
+
+	db_format_uuid(i->host, host);
 	if (!err)
-		err = db_send(db,
-			      "INSERT INTO kin_posting (value, content) "
-			      "SELECT * FROM unnest($1::bigint[], "
-			      "$2::uuid[]) ON CONFLICT DO NOTHING",
-			      2, postings);
-	if (!err)
-		err = db_send(db,
-			      "DELETE FROM kin_copy WHERE content = "
-			      "ANY($1::uuid[]) AND host = $2::uuid AND file = "
-			      "ANY($3::bytea[])",
-			      3, old);
-	if (!err)
-		err = db_send(db,
-			      "INSERT INTO kin_copy (content, host, file, "
-			      "path, mtime, epoch) SELECT c, $5::uuid, f, p, "
-			      "to_timestamp(m), $6::bigint FROM unnest("
-			      "$1::uuid[], $2::bytea[], $3::bytea[], "
-			      "$4::double precision[]) AS u(c, f, p, m) "
-			      "ON CONFLICT DO NOTHING",
-			      6, copies);
+		err = buf_append_format(sql, statements, i->next_token, host,
+					i->epoch, i->token, i->next_token,
+					contents.data, host, files.data, host,
+					i->epoch);
+	buf_release(&contents);
+	buf_release(&files);
 	return err;
 }
 
-static int send_host(struct share_db *db, const struct share_identity *identity,
-		     const char *label, const char *host, const char *epoch)
+int batch_send(const struct share_batch *b, struct share_db *db,
+	       const struct share_identity *identity)
 {
-	char token[24], next[24];
-	const char *values[] = { host, epoch, token, next, label };
+	struct buf rows[3] = { 0 }, sql = { 0 };
+	int err = format_rows(rows, b);
+	size_t i;
 
-	(void)snprintf(token, sizeof(token), "%" PRId64,
-		       (int64_t)identity->token);
-	(void)snprintf(next, sizeof(next), "%" PRId64,
-		       (int64_t)identity->next_token);
-	/* Division by zero takes the transaction back. */
-	return db_send(db,
-		       "WITH told AS (UPDATE kin_host SET token = $4::bigint, "
-		       "label = $5, seen = now() WHERE host = $1::uuid AND "
-		       "epoch = $2::bigint AND token IN ($3::bigint, "
-		       "$4::bigint) RETURNING 1) SELECT 1 / count(*) FROM told",
-		       5, values);
-}
-
-static int send_all(struct share_db *db, const struct batch_text *t,
-		    const struct share_identity *identity, const char *label)
-{
-	char host[DB_UUID_TEXT + 1], epoch[24];
-	int err = db_send(db, "BEGIN", 0, NULL);
-
-	db_format_uuid(identity->host, host);
-	(void)snprintf(epoch, sizeof(epoch), "%" PRIu64, identity->epoch);
 	if (!err)
-		err = send_host(db, identity, label, host, epoch);
-	if (!err)
-		err = send_rows(db, t, host, epoch);
-	if (!err)
-		err = db_send(db, "COMMIT", 0, NULL);
-	return err ? err : db_sync(db);
-}
-
-static int read_results(struct share_db *db)
-{
-	PGresult *r;
-	int i, err = 0;
-
-	for (i = 0; i < STATEMENTS && !err; i++) {
-		r = NULL;
-		err = db_result(db, &r);
-		PQclear(r);
-	}
-	if (err == -EREMOTEIO && !strcmp(db->code, "22012"))
-		err = -ESTALE;
-	if (!err || err == -EREMOTEIO || err == -ESTALE) {
-		int lost = db_drain(db);
-
-		err = err ? err : lost;
-	}
-	return err;
-}
-
-void batch_roll_back(struct share_db *db)
-{
-	struct share_db said = *db;
-
-	if (PQtransactionStatus(db->conn) == PQTRANS_IDLE ||
-	    db_run(db, "ROLLBACK", 0, NULL, NULL))
-		return;
-	memcpy(db->message, said.message, sizeof(said.message));
-	memcpy(db->code, said.code, sizeof(said.code));
-}
-
-int batch_send(struct share_batch *b, struct share_db *db,
-	       const struct share_identity *identity, const char *label)
-{
-	struct batch_text t = { 0 };
-	int err = format_batch(&t, b);
-
+		err = format_statements(&sql, b, identity);
 	db_set_timeout(db, TIMEOUT_MS);
 	if (!err)
-		err = send_all(db, &t, identity, label);
-	if (!err)
-		err = read_results(db);
+		err = db_script(db, sql.data, rows, 3);
+	if (err == -EREMOTEIO && !strcmp(db->code, "22012"))
+		err = -ESTALE;
 	if (err == -EREMOTEIO || err == -ESTALE)
-		batch_roll_back(db);
-	text_release(&t);
+		db_roll_back(db);
+	for (i = 0; i < 3; i++)
+		buf_release(&rows[i]);
+	buf_release(&sql);
 	return err;
 }

@@ -71,11 +71,11 @@ static int compare_batch(struct share_check *c)
 	if (err)
 		return err;
 	return count_rows(c,
-			  "SELECT count(*) FROM kin_copy p JOIN unnest("
+			  "SELECT count(*) FROM @kin_copy p JOIN unnest("
 			  "$2::uuid[], $3::bytea[]) AS u(c, f) ON p.content = "
 			  "u.c AND p.file = u.f WHERE p.host = $1::uuid AND "
 			  "p.content = ANY($2::uuid[]) AND EXISTS (SELECT 1 "
-			  "FROM kin_content k WHERE k.content = p.content AND "
+			  "FROM @kin_content k WHERE k.content = p.content AND "
 			  "k.content = ANY($2::uuid[]))",
 			  c->files.data, &c->found);
 }
@@ -92,7 +92,7 @@ static int compare_all(struct share_check *c)
 		err = more;
 	return err ? err :
 		     count_rows(c,
-				"SELECT count(*) FROM kin_copy WHERE host = "
+				"SELECT count(*) FROM @kin_copy WHERE host = "
 				"$1::uuid",
 				NULL, &c->published);
 }

@@ -72,7 +72,7 @@ static void report(struct publisher *p, const char *what, const char *message)
 static void report_success(struct publisher *p)
 {
 	if (*p->said)
-		share_complain("connected again");
+		share_complain("it works again");
 	p->said[0] = '\0';
 	p->pause_ms = PAUSE_MS;
 	(void)pthread_mutex_lock(&p->report.lock);
@@ -198,10 +198,12 @@ static int work_once(struct publisher *p)
 {
 	int err = p->db.conn ? 0 : connect_now(p);
 
-	if (!err) {
-		report_success(p);
+	if (!err)
+		atomic_store(&p->report.is_connected, true);
+	if (!err)
 		err = round_of_all(p);
-	}
+	if (!err)
+		report_success(p);
 	if (err && is_of_database(err))
 		report(p, "the database", p->db.message);
 	if (err)

@@ -54,17 +54,9 @@ static int fail_by_result(struct share_db *db, const PGresult *r)
 	return PQstatus(db->conn) == CONNECTION_BAD ? -ECONNRESET : -EREMOTEIO;
 }
 
-bool db_is_passing(const struct share_db *db, int err)
+bool db_is_conflict(const struct share_db *db, int err)
 {
-	static const char *const classes[] = { "08", "40", "53", "57" };
-	size_t i;
-
-	if (err != -EREMOTEIO)
-		return err == -ECONNRESET || err == -ETIMEDOUT;
-	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
-		if (!strncmp(db->code, classes[i], 2))
-			return true;
-	return false;
+	return err == -EREMOTEIO && !strncmp(db->code, "40", 2);
 }
 
 /* ---- waiting ---- */
@@ -129,6 +121,22 @@ static int connect_slowly(struct share_db *db)
 	return step == PGRES_POLLING_OK ? 0 : -ECONNRESET;
 }
 
+static int find_schema(struct share_db *db)
+{
+	PGresult *r = NULL;
+	int err = db_run(db, "SELECT quote_ident(current_schema()) || '.'", 0,
+			 NULL, &r);
+
+	if (err)
+		return err;
+	(void)snprintf(db->schema, sizeof(db->schema), "%s", db_value(r, 0, 0));
+	PQclear(r);
+	if (*db->schema)
+		return 0;
+	keep_message(db, "no schema of the search_path is there");
+	return -EREMOTEIO;
+}
+
 int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms)
 {
 	const char *const names[] = { "dbname", "fallback_application_name",
@@ -139,7 +147,7 @@ int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms)
 	db_set_timeout(db, timeout_ms);
 	db->conn = PQconnectStartParams(names, values, 1);
 	db->syncs = 0;
-	db->prepared = db->has_temporary = false;
+	db->schema[0] = '\0';
 	if (!db->conn)
 		return fail(db, -ENOMEM);
 	(void)PQsetNoticeProcessor(db->conn, drop_notice, NULL);
@@ -148,10 +156,12 @@ int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms)
 	if (!err &&
 	    (PQsetnonblocking(db->conn, 1) || !PQenterPipelineMode(db->conn)))
 		err = -ECONNRESET;
-	if (!err)
-		return 0;
-	(void)fail(db, err);
-	db_close(db);
+	if (err)
+		(void)fail(db, err);
+	else
+		err = find_schema(db);
+	if (err)
+		db_close(db);
 	return err;
 }
 
@@ -164,21 +174,35 @@ void db_close(struct share_db *db)
 
 /* ---- statements ---- */
 
+static int put_schema(const struct share_db *db, const char *sql,
+		      struct buf *out)
+{
+	size_t len;
+	int err = 0;
+
+	while (*sql && !err) {
+		len = strcspn(sql, "@");
+		err = buf_append(out, sql, len);
+		sql += len;
+		if (*sql != '@' || err)
+			continue;
+		err = buf_append_text(out, sql[1] == '@' ? "@" : db->schema);
+		sql += sql[1] == '@' ? 2 : 1;
+	}
+	return err;
+}
+
 int db_send(struct share_db *db, const char *sql, int count,
 	    const char *const *values)
 {
-	if (!PQsendQueryParams(db->conn, sql, count, NULL, values, NULL, NULL,
-			       0))
-		return fail(db, -ECONNRESET);
-	return 0;
-}
+	struct buf text = { 0 };
+	int err = put_schema(db, sql, &text);
 
-int db_send_prepared(struct share_db *db, const char *name, int count,
-		     const char *const *values)
-{
-	if (!PQsendQueryPrepared(db->conn, name, count, values, NULL, NULL, 0))
-		return fail(db, -ECONNRESET);
-	return 0;
+	if (!err && !PQsendQueryParams(db->conn, text.data, count, NULL, values,
+				       NULL, NULL, 0))
+		err = -ECONNRESET;
+	buf_release(&text);
+	return err ? fail(db, err) : 0;
 }
 
 int db_sync(struct share_db *db)
@@ -269,79 +293,80 @@ int db_run(struct share_db *db, const char *sql, int count,
 	return err;
 }
 
-/* ---- copies ---- */
+/* ---- scripts ---- */
 
-int db_copy_begin(struct share_db *db, const char *sql)
-{
-	/* libpq has no COPY in pipeline mode. */
-	if (!PQexitPipelineMode(db->conn) || !PQsendQuery(db->conn, sql))
-		return fail(db, -ECONNRESET);
-	return 0;
-}
-
-/* The last rows are kept. */
-static void keep_rows(PGresult *r, PGresult **rows_out)
-{
-	if (!rows_out || PQresultStatus(r) != PGRES_TUPLES_OK) {
-		PQclear(r);
-		return;
-	}
-	PQclear(*rows_out);
-	*rows_out = r;
-}
-
-/* A COPY that was not asked for would never end. */
-static bool is_expected(ExecStatusType status, bool to_copy)
-{
-	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
-	       status == PGRES_FATAL_ERROR ||
-	       (status == PGRES_COPY_IN && to_copy);
-}
-
-/* Results up to the next COPY, or all of them.  After a failure, too, all are
- * read. */
-static int read_on(struct share_db *db, bool to_copy, PGresult **rows_out)
+/* The next result that is not the success of a statement, or NULL. */
+static int next_of_script(struct share_db *db, PGresult **out)
 {
 	ExecStatusType status;
-	PGresult *r;
-	int err = 0, lost;
+	int err;
 
 	for (;;) {
-		lost = wait_for_result(db);
-		if (lost)
-			return fail(db, lost);
-		r = PQgetResult(db->conn);
-		if (!r)
-			break;
-		status = PQresultStatus(r);
-		if (status == PGRES_FATAL_ERROR && !err)
-			err = fail_by_result(db, r);
-		keep_rows(r, rows_out);
-		if (!is_expected(status, to_copy && !err))
-			return fail(db, -ECONNRESET);
-		if (status == PGRES_COPY_IN)
+		err = wait_for_result(db);
+		if (err)
+			return fail(db, err);
+		*out = PQgetResult(db->conn);
+		if (!*out)
 			return 0;
+		status = PQresultStatus(*out);
+		if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+			return 0;
+		PQclear(*out);
 	}
-	if (PQstatus(db->conn) == CONNECTION_BAD ||
-	    !PQenterPipelineMode(db->conn))
-		return fail(db, -ECONNRESET);
-	return err || !to_copy ? err : fail(db, -ECONNRESET);
 }
 
-int db_copy_next(struct share_db *db, PGresult **rows_out)
+static int send_rows(struct share_db *db, const struct buf *rows)
 {
-	return read_on(db, true, rows_out);
+	return PQputCopyData(db->conn, rows->data, (int)rows->len) == 1 &&
+	       PQputCopyEnd(db->conn, NULL) == 1;
 }
 
-int db_copy_send(struct share_db *db, const struct buf *rows)
+/* After a failure, too, all is read. */
+static int run_script(struct share_db *db, const struct buf *rows, size_t count)
 {
-	if (PQputCopyData(db->conn, rows->data, (int)rows->len) != 1 ||
-	    PQputCopyEnd(db->conn, NULL) != 1)
-		return fail(db, -ECONNRESET);
-	return 0;
+	size_t copied = 0;
+	PGresult *r = NULL;
+	int lost, err = 0;
+
+	while (!(lost = next_of_script(db, &r)) && r) {
+		if (PQresultStatus(r) == PGRES_FATAL_ERROR)
+			err = fail_by_result(db, r);
+		else if (PQresultStatus(r) != PGRES_COPY_IN ||
+			 copied == count || !send_rows(db, &rows[copied++]))
+			lost = fail(db, -ECONNRESET);
+		PQclear(r);
+		if (lost)
+			break;
+	}
+	return lost ? lost : err;
 }
 
-int db_copy_end(struct share_db *db)
+int db_script(struct share_db *db, const char *sql, const struct buf *rows,
+	      size_t count)
 {
-	return read_on(db, false, NULL);
+	struct buf text = { 0 };
+	int err = put_schema(db, sql, &text);
+
+	/* libpq has neither COPY nor scripts in pipeline mode. */
+	if (!err && (!PQexitPipelineMode(db->conn) ||
+		     !PQsendQuery(db->conn, text.data)))
+		err = -ECONNRESET;
+	buf_release(&text);
+	if (err)
+		return fail(db, err);
+	err = run_script(db, rows, count);
+	if ((!err || err == -EREMOTEIO) && !PQenterPipelineMode(db->conn))
+		err = fail(db, -ECONNRESET);
+	return err;
+}
+
+void db_roll_back(struct share_db *db)
+{
+	struct share_db said = *db;
+
+	if (PQtransactionStatus(db->conn) == PQTRANS_IDLE ||
+	    db_run(db, "ROLLBACK", 0, NULL, NULL))
+		return;
+	memcpy(db->message, said.message, sizeof(said.message));
+	memcpy(db->code, said.code, sizeof(said.code));
 }

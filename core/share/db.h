@@ -16,6 +16,10 @@
  * are read in that order.  A statement that fails ends all up to the next
  * db_sync(), which therefore also bounds a transaction.
  *
+ * "@" in a statement stands for the schema of the tables, which is the current
+ * one when the connection begins; "@@" for an "@".  A pooler may give each
+ * transaction another session: nothing of a session is used in the next one.
+ *
  * Nothing waits longer than the deadline, which the caller sets before it
  * sends.  After -ETIMEDOUT, -ECANCELED and -ECONNRESET the connection can only
  * be closed.  One thread at a time uses it.
@@ -25,11 +29,10 @@ struct share_db {
 	int64_t deadline_ms;
 	const atomic_bool *stop; /* NULL, or true: -ECANCELED */
 	unsigned syncs;          /* sent, and not yet read */
-	bool prepared;           /* the statements of a question */
-	bool is_spread;     /* partitions on other servers; schema_check() */
-	bool has_temporary; /* the tables of batch_copy() */
-	char message[512];  /* of the last failure, for people */
-	char code[6];       /* its SQLSTATE, or "" */
+	bool is_spread;    /* partitions on other servers; schema_check() */
+	char schema[256];  /* of the tables, quoted, with a dot behind it */
+	char message[512]; /* of the last failure, for people */
+	char code[6];      /* its SQLSTATE, or "" */
 };
 
 /* From now; until it is set again. */
@@ -42,8 +45,6 @@ void db_close(struct share_db *db);
 /* 0 or a negative errno; values are borrowed, NULL is SQL's. */
 int db_send(struct share_db *db, const char *sql, int count,
 	    const char *const *values);
-int db_send_prepared(struct share_db *db, const char *name, int count,
-		     const char *const *values);
 int db_sync(struct share_db *db);
 
 /* The result of the next statement that was sent, for PQclear(): 0, or a
@@ -58,22 +59,25 @@ int db_drain(struct share_db *db);
 int db_run(struct share_db *db, const char *sql, int count,
 	   const char *const *values, PGresult **out);
 
-/*
- * Several statements in one string, some of which are COPY ... FROM STDIN: one
- * round trip each.  db_copy_next() goes to the next COPY, db_copy_send() sends
- * its rows, db_copy_end() reads the rest.  After a failure of any of them but
- * those of the connection, the statements are over, and one in a transaction is
- * to be rolled back.
- */
-int db_copy_begin(struct share_db *db, const char *sql);
-/* rows_out: NULL, or the rows of a statement before it, for PQclear(). */
-int db_copy_next(struct share_db *db, PGresult **rows_out);
-int db_copy_send(struct share_db *db, const struct buf *rows);
-int db_copy_end(struct share_db *db);
+/* Begins a transaction that the server ends by itself when the client is
+ * stopped or gone, and that does not wait for others without end. */
+#define DB_BEGIN                                \
+	"BEGIN;"                                \
+	"SET LOCAL lock_timeout = '30s';"       \
+	"SET LOCAL statement_timeout = '600s';" \
+	"SET LOCAL idle_in_transaction_session_timeout = '20s'"
 
-/* Whether it may work when it is tried again: the network, a server that
- * starts or stops, a deadlock, too many connections. */
-bool db_is_passing(const struct share_db *db, int err);
+/* Several statements in one string, without values and results.  count of them
+ * are COPY ... FROM STDIN and get these rows.  -EREMOTEIO: one failed, and those
+ * behind it were passed over; db_roll_back() is to follow. */
+int db_script(struct share_db *db, const char *sql, const struct buf *rows,
+	      size_t count);
+
+/* Ends a transaction in which a statement failed, and keeps the message. */
+void db_roll_back(struct share_db *db);
+
+/* Whether a transaction failed because of another one, and may be repeated. */
+bool db_is_conflict(const struct share_db *db, int err);
 
 /* ---- values as text ---- */
 

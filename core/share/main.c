@@ -98,6 +98,8 @@ static const char init_help_text[] =
 	"      --citus         distributed tables of Citus\n"
 	"      --yugabyte[=N]  tables of YugabyteDB, of N tablets\n"
 	"      --limit N       postings of all values below N\n"
+	"      --replace       drops the tables that are there, also of another version;\n"
+	"                      the hosts fill the new ones within minutes\n"
 	"      --reader ROLE   may ask; may be repeated\n"
 	"      --writer ROLE   may ask and publish; may be repeated\n";
 
@@ -117,6 +119,7 @@ static const struct option long_options[] = {
 	{ "reader", required_argument, NULL, 'r' },
 	{ "writer", required_argument, NULL, 'W' },
 	{ "limit", required_argument, NULL, 'L' },
+	{ "replace", no_argument, NULL, 'X' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ 0 },
@@ -176,6 +179,9 @@ static bool take_init_option(struct arguments *a, int c)
 		return add_name(a->readers, &s->reader_count, optarg);
 	case 'W':
 		return add_name(a->writers, &s->writer_count, optarg);
+	case 'X':
+		s->replace = true;
+		return true;
 	case 'L':
 		if (!parse_number(optarg, INT64_C(1) << 48, &n))
 			return false;

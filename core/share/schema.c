@@ -61,10 +61,42 @@ static int run(struct share_db *db, const char *format, ...)
 
 /* ---- the kinds of tables ---- */
 
+static int drop_table(struct share_db *db, const struct share_table *t)
+{
+	return run(db, "DROP TABLE IF EXISTS %s CASCADE", t->name);
+}
+
+/* Servers are dropped with their tables: they may be others now. */
+static int drop_servers(struct share_db *db)
+{
+	PGresult *r = NULL;
+	int row, err;
+
+	err = db_run(db,
+		     "SELECT srvname FROM pg_foreign_server WHERE srvname ~ "
+		     "'^kin_(posting_)?server_[0-9]+$'",
+		     0, NULL, &r);
+	for (row = 0; !err && row < PQntuples(r); row++)
+		err = run(db, "DROP SERVER %s CASCADE", db_value(r, row, 0));
+	PQclear(r);
+	return err;
+}
+
+/* Copies are withdrawn and counted by their host. */
+static int make_index(struct share_db *db, const struct share_table *t)
+{
+	return strcmp(t->name, "kin_copy") ?
+		       0 :
+		       run(db, "CREATE INDEX kin_copy_of_host ON kin_copy "
+			       "(host, epoch)");
+}
+
 static int make_plain(struct share_db *db, const struct share_table *t)
 {
-	return run(db, "CREATE TABLE %s (%s, PRIMARY KEY (%s))", t->name,
-		   t->columns, t->key);
+	int err = run(db, "CREATE TABLE %s (%s, PRIMARY KEY (%s))", t->name,
+		      t->columns, t->key);
+
+	return err ? err : make_index(db, t);
 }
 
 /* The primary key is sharded by its first column, whatever the columns after
@@ -74,14 +106,16 @@ static int make_yugabyte(struct share_db *db, const struct share_table *t,
 {
 	const char *rest = strchr(t->key, ',');
 	char split[64] = "";
+	int err;
 
 	if (!t->place)
 		return make_plain(db, t);
 	if (tablets)
 		(void)snprintf(split, sizeof(split), " SPLIT INTO %u TABLETS",
 			       tablets);
-	return run(db, "CREATE TABLE %s (%s, PRIMARY KEY ((%s) HASH%s))%s",
-		   t->name, t->columns, t->place, rest ? rest : "", split);
+	err = run(db, "CREATE TABLE %s (%s, PRIMARY KEY ((%s) HASH%s))%s",
+		  t->name, t->columns, t->place, rest ? rest : "", split);
+	return err ? err : make_index(db, t);
 }
 
 static int make_citus(struct share_db *db, const struct share_table *t)
@@ -90,6 +124,11 @@ static int make_citus(struct share_db *db, const struct share_table *t)
 
 	if (err)
 		return err;
+	/* Each batch changes the row of its host: in a reference table it would
+	 * lock the others out.  One shard has no copies to be kept equal. */
+	if (!strcmp(t->name, "kin_host"))
+		return run(db,
+			   "SELECT create_distributed_table('kin_host', NULL)");
 	if (!t->place)
 		return run(db, "SELECT create_reference_table('%s')", t->name);
 	return run(db, "SELECT create_distributed_table('%s', '%s'%s)", t->name,
@@ -105,12 +144,13 @@ static int make_citus(struct share_db *db, const struct share_table *t)
 static int append_option(struct share_db *db, struct buf *out, const char *name,
 			 const char *value)
 {
-	char *quoted = PQescapeLiteral(db->conn, value, strlen(value));
-	int err =
-		quoted ? buf_append_format(out, "%s%s %s", out->len ? ", " : "",
-					   name, quoted) :
-			 -ENOMEM;
+	char *quoted = PQescapeLiteral(db->conn, value, strlen(value)), *c;
+	int err = quoted ? buf_append_format(out, "%s%s ", out->len ? ", " : "",
+					     name) :
+			   -ENOMEM;
 
+	for (c = quoted; !err && *c; c++)
+		err = buf_append(out, *c == '@' ? "@@" : c, *c == '@' ? 2 : 1);
 	PQfreemem(quoted);
 	return err;
 }
@@ -222,9 +262,13 @@ static void close_servers(const struct server_list *l)
 }
 
 static int make_partition(struct share_db *db, const struct share_table *t,
-			  const struct server_list *l, size_t i)
+			  const struct server_list *l, size_t i, bool replace)
 {
-	if (make_plain(&l->remotes[i], t))
+	int err = replace ? drop_table(&l->remotes[i], t) : 0;
+
+	if (!err)
+		err = make_plain(&l->remotes[i], t);
+	if (err)
 		return fail_remotely(db, &l->remotes[i]);
 	return run(db,
 		   "CREATE FOREIGN TABLE %s_%zu PARTITION OF %s "
@@ -234,7 +278,7 @@ static int make_partition(struct share_db *db, const struct share_table *t,
 }
 
 static int make_partitioned(struct share_db *db, const struct share_table *t,
-			    const struct server_list *l)
+			    const struct server_list *l, bool replace)
 {
 	size_t i;
 	int err;
@@ -244,7 +288,7 @@ static int make_partitioned(struct share_db *db, const struct share_table *t,
 	err = run(db, "CREATE TABLE %s (%s) PARTITION BY HASH (%s)", t->name,
 		  t->columns, t->place);
 	for (i = 0; i < l->count && !err; i++)
-		err = make_partition(db, t, l, i);
+		err = make_partition(db, t, l, i, replace);
 	return err;
 }
 
@@ -266,7 +310,8 @@ static int make_servers(struct share_db *db, const struct share_schema *schema)
 		err = open_servers(db, &postings);
 	for (t = 0; t < TABLE_COUNT && !err; t++)
 		err = make_partitioned(db, &tables[t],
-				       postings.count && !t ? &postings : &all);
+				       postings.count && !t ? &postings : &all,
+				       schema->replace);
 	if (!err)
 		err = commit_servers(db, &all);
 	if (!err)
@@ -277,6 +322,19 @@ static int make_servers(struct share_db *db, const struct share_schema *schema)
 }
 
 /* ---- rights ---- */
+
+/* A batch goes through temporary tables. */
+static int grant_temporary(struct share_db *db, const char *role)
+{
+	const char *database = PQdb(db->conn);
+	char *name = PQescapeIdentifier(db->conn, database, strlen(database));
+	int err = name ? run(db, "GRANT TEMPORARY ON DATABASE %s TO %s", name,
+			     role) :
+			 -ENOMEM;
+
+	PQfreemem(name);
+	return err;
+}
 
 static int grant(struct share_db *db, const char *role, bool may_write)
 {
@@ -290,6 +348,8 @@ static int grant(struct share_db *db, const char *role, bool may_write)
 			  i + 1 == TABLE_COUNT ? ", UPDATE" :
 						 ", INSERT, UPDATE, DELETE",
 			  tables[i].name, name);
+	if (!err && may_write)
+		err = grant_temporary(db, name);
 	PQfreemem(name);
 	return err;
 }
@@ -311,9 +371,11 @@ static int grant_all(struct share_db *db, const struct share_schema *schema)
 static int make_tables(struct share_db *db, const struct share_schema *schema)
 {
 	size_t i;
-	int err = 0;
+	int err = schema->replace ? drop_servers(db) : 0;
 
-	if (schema->layout == LAYOUT_SERVERS)
+	for (i = 0; schema->replace && i < TABLE_COUNT && !err; i++)
+		err = drop_table(db, &tables[i]);
+	if (!err && schema->layout == LAYOUT_SERVERS)
 		return make_servers(db, schema);
 	for (i = 0; i < TABLE_COUNT && !err; i++) {
 		if (schema->layout == LAYOUT_CITUS)
@@ -355,7 +417,8 @@ static int wrong_version(struct share_db *db, const PGresult *r)
 	else
 		(void)snprintf(db->message, sizeof(db->message),
 			       "the tables are of version %s, this kin-share "
-			       "knows version %d",
+			       "knows version %d; the older of both is to be "
+			       "replaced, tables by kin-share init --replace",
 			       db_value(r, 0, 0), SHARE_VERSION);
 	return -EMEDIUMTYPE;
 }
@@ -365,8 +428,8 @@ int schema_check(struct share_db *db, int64_t *limit_out)
 	PGresult *r = NULL;
 	int err = db_run(db,
 			 "SELECT version, share_limit, (SELECT relkind FROM "
-			 "pg_class WHERE oid = 'kin_posting'::regclass) "
-			 "FROM kin_meta",
+			 "pg_class WHERE oid = '@kin_posting'::regclass) "
+			 "FROM @kin_meta",
 			 0, NULL, &r);
 
 	if (err == -EREMOTEIO && !strcmp(db->code, "42P01")) {

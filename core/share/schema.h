@@ -16,14 +16,14 @@
  *   kin_host     host                label, epoch, token, seen
  *   kin_meta     version             share_limit
  *
- * A content is its XXH128 as a uuid.  There is nothing but primary keys, so
- * that PostgreSQL, Citus and YugabyteDB agree; over postgres_fdw even these are
- * of the partitions only.
+ * A content is its XXH128 as a uuid.  There is nothing but primary keys and an
+ * index of copies by their host, so that PostgreSQL, Citus and YugabyteDB agree;
+ * over postgres_fdw even these are of the partitions only.
  *
  * Postings of a content are its anchors, the SHARE_ANCHORS smallest values of
  * its sketch, and all values below the limit of the shared catalog.
  */
-#define SHARE_VERSION 5
+#define SHARE_VERSION 6
 #define SHARE_ANCHORS 12
 /* One window in 2^14 has a value below it. */
 #define SHARE_LIMIT_DEFAULT (INT64_C(1) << (48 - 14))
@@ -37,6 +37,7 @@ enum share_layout {
 
 struct share_schema {
 	enum share_layout layout;
+	bool replace; /* drops tables that are there, also of other versions */
 	const char *const *servers; /* LAYOUT_SERVERS: their conninfo */
 	size_t server_count;
 	/* LAYOUT_SERVERS: of the postings alone, then; the others are on the

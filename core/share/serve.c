@@ -14,7 +14,7 @@
 #include "core/share/ask.h"
 #include "core/share/share.h"
 
-/* Connections that are answered at a time; more are closed at once. */
+/* Requests that are answered at a time; the others get no answer. */
 enum { CLIENTS_MAX = 8, LOOK_MS = 100, CLIENT_S = 10 };
 /* Room for one descriptor is aligned to that for two. */
 #define FDS_ROOM ((CMSG_SPACE(sizeof(int)) - CMSG_LEN(0)) / sizeof(int))
@@ -24,8 +24,7 @@ struct serve {
 	struct session *sessions;
 	struct share_report *report;
 	const atomic_bool *stop;
-	/* Of catalog i: the streams at 2 * i, then the datagrams. */
-	int sockets[2 * SHARE_CATALOGS_MAX];
+	int sockets[SHARE_CATALOGS_MAX]; /* of the catalogs */
 	pthread_t thread;
 	pthread_mutex_t ask_lock; /* db and ask */
 	struct share_db db;
@@ -39,7 +38,7 @@ struct client {
 	struct serve *serve;
 	const struct session *session;
 	int fd;
-	char *line; /* owned; the request, or NULL: it is to be read */
+	char *line; /* owned; the request */
 	size_t len;
 };
 
@@ -64,17 +63,13 @@ static int bind_in(const char *directory, const char *name, int fd)
 	return err;
 }
 
-static int make_socket(const char *directory, bool datagrams, int *out)
+static int make_socket(const char *directory, int *out)
 {
-	int type = datagrams ? SOCK_DGRAM : SOCK_STREAM;
-	int err, fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	int err, fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		return -errno;
-	err = bind_in(directory, datagrams ? SHARE_DATAGRAMS : SHARE_SOCKET,
-		      fd);
-	if (!err && !datagrams && listen(fd, 16))
-		err = -errno;
+	err = bind_in(directory, SHARE_SOCKET, fd);
 	if (err)
 		(void)close(fd);
 	else
@@ -82,7 +77,7 @@ static int make_socket(const char *directory, bool datagrams, int *out)
 	return err;
 }
 
-/* ---- one connection ---- */
+/* ---- one request ---- */
 
 static json_t *status_of(void *arg)
 {
@@ -154,41 +149,19 @@ static void answer_line(struct client *c, const char *line, size_t len,
 	answer_in_memory(c, line, len, out);
 }
 
-static ssize_t read_line(int fd, char *line)
-{
-	size_t len = 0;
-	ssize_t n;
-
-	while (len < ASK_LINE_MAX) {
-		n = recv(fd, line + len, ASK_LINE_MAX - len, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -1;
-		len += (size_t)n;
-		if (line[len - 1] == '\n')
-			return (ssize_t)len;
-	}
-	return -1;
-}
-
 static void *run_client(void *arg)
 {
 	struct client *c = arg;
 	struct serve *s = c->serve;
-	char *line = c->line ? c->line : malloc(ASK_LINE_MAX);
-	ssize_t len = c->line ? (ssize_t)c->len :
-		      line    ? read_line(c->fd, line) :
-				-1;
-	FILE *out = len > 0 ? fdopen(c->fd, "w") : NULL;
+	FILE *out = fdopen(c->fd, "w");
 
-	if (out)
-		answer_line(c, line, (size_t)len, out);
-	if (out)
+	if (out) {
+		answer_line(c, c->line, c->len, out);
 		(void)fclose(out);
-	else
+	} else {
 		(void)close(c->fd);
-	free(line);
+	}
+	free(c->line);
 	free(c);
 	(void)pthread_mutex_lock(&s->lock);
 	s->clients--;
@@ -235,18 +208,6 @@ static void start_client(struct serve *s, size_t i, int fd, char *line,
 	(void)close(fd);
 }
 
-static void accept_client(struct serve *s, size_t i)
-{
-	const struct timeval limit = { .tv_sec = CLIENT_S };
-	int fd = accept4(s->sockets[2 * i], NULL, NULL, SOCK_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	start_client(s, i, fd, NULL, 0);
-}
-
 /* The descriptor that came with it, or -1.  More than one: none, and all are
  * closed. */
 static int descriptor_of(struct msghdr *message)
@@ -266,15 +227,24 @@ static int descriptor_of(struct msghdr *message)
 	return -1;
 }
 
-/* Lines that do not fit into the pipe at once are not written. */
+/* A reader that does not read has its answer cut: of a connection after
+ * CLIENT_S, of a pipe when it is full. */
+static void limit_writing(int fd)
+{
+	const struct timeval limit = { .tv_sec = CLIENT_S };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
+		(void)fcntl(fd, F_SETFL, O_WRONLY | O_NONBLOCK);
+}
+
 static void take_datagram(struct serve *s, size_t i)
 {
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
-	char *line = malloc(ASK_DATAGRAM_MAX);
-	struct iovec data = { line, ASK_DATAGRAM_MAX };
+	char *line = malloc(ASK_BYTES_MAX);
+	struct iovec data = { line, ASK_BYTES_MAX };
 	struct msghdr message = { .msg_iov = &data,
 				  .msg_iovlen = 1,
 				  .msg_control = &control,
@@ -283,7 +253,7 @@ static void take_datagram(struct serve *s, size_t i)
 	int fd = -1;
 
 	if (line)
-		len = recvmsg(s->sockets[2 * i + 1], &message,
+		len = recvmsg(s->sockets[i], &message,
 			      MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (len > 0)
 		fd = descriptor_of(&message);
@@ -291,7 +261,7 @@ static void take_datagram(struct serve *s, size_t i)
 		free(line);
 		return;
 	}
-	(void)fcntl(fd, F_SETFL, O_WRONLY | O_NONBLOCK);
+	limit_writing(fd);
 	start_client(s, i, fd, line, (size_t)len);
 }
 
@@ -299,9 +269,9 @@ static void take_datagram(struct serve *s, size_t i)
 
 static void *run(void *arg)
 {
-	struct pollfd polls[2 * SHARE_CATALOGS_MAX];
+	struct pollfd polls[SHARE_CATALOGS_MAX];
 	struct serve *s = arg;
-	size_t i, count = 2 * s->options->catalog_count;
+	size_t i, count = s->options->catalog_count;
 
 	for (i = 0; i < count; i++)
 		polls[i] = (struct pollfd){ .fd = s->sockets[i],
@@ -309,14 +279,9 @@ static void *run(void *arg)
 	while (!atomic_load(s->stop)) {
 		if (poll(polls, count, LOOK_MS) <= 0)
 			continue;
-		for (i = 0; i < count; i++) {
-			if (!polls[i].revents)
-				continue;
-			if (i % 2)
-				take_datagram(s, i / 2);
-			else
-				accept_client(s, i / 2);
-		}
+		for (i = 0; i < count; i++)
+			if (polls[i].revents)
+				take_datagram(s, i);
 	}
 	return NULL;
 }
@@ -325,7 +290,7 @@ static void serve_free(struct serve *s)
 {
 	size_t i;
 
-	for (i = 0; i < 2 * s->options->catalog_count; i++)
+	for (i = 0; i < s->options->catalog_count; i++)
 		if (s->sockets[i] >= 0)
 			(void)close(s->sockets[i]);
 	db_close(&s->db);
@@ -354,11 +319,10 @@ int serve_start(const struct share_options *o, struct session *sessions,
 	(void)pthread_mutex_init(&s->ask_lock, NULL);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->left, NULL);
-	for (i = 0; i < 2 * o->catalog_count; i++)
+	for (i = 0; i < o->catalog_count; i++)
 		s->sockets[i] = -1;
-	for (i = 0; i < 2 * o->catalog_count && !err; i++)
-		err = make_socket(sessions[i / 2].share_directory, i % 2,
-				  &s->sockets[i]);
+	for (i = 0; i < o->catalog_count && !err; i++)
+		err = make_socket(sessions[i].share_directory, &s->sockets[i]);
 	if (!err)
 		err = -pthread_create(&s->thread, NULL, run, s);
 	if (err)

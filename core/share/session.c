@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "core/base/buf.h"
 #include "core/source/source.h"
 
+/* Of a batch that other transactions made fail: each waits longer, up to 3 s. */
+enum { TRIES = 8 };
 enum { STATEMENT_MS = 20000, SWEEP_MS = 600000 };
 
 /* ---- opening ---- */
@@ -187,10 +190,10 @@ static int put_host(struct session *s, struct share_db *db, bool is_known)
 	(void)snprintf(epoch, sizeof(epoch), "%" PRIu64, i->epoch);
 	(void)snprintf(token, sizeof(token), "%" PRIu64, i->token);
 	return db_run(db,
-		      is_known ? "UPDATE kin_host SET epoch = $2::bigint, "
+		      is_known ? "UPDATE @kin_host SET epoch = $2::bigint, "
 				 "token = $3::bigint, label = $4, seen = now() "
 				 "WHERE host = $1::uuid" :
-				 "INSERT INTO kin_host (host, epoch, token, "
+				 "INSERT INTO @kin_host (host, epoch, token, "
 				 "label, seen) VALUES ($1::uuid, $2::bigint, "
 				 "$3::bigint, $4, now())",
 		      4, values, NULL);
@@ -225,7 +228,7 @@ static int take_host(struct session *s, struct share_db *db, const PGresult *r)
 	    (token != i->token && token != i->next_token))
 		return begin_epoch(s, db, is_known, epoch);
 	i->token = token;
-	return 0;
+	return put_host(s, db, true);
 }
 
 int session_greet(struct session *s, struct share_db *db, int64_t limit)
@@ -241,14 +244,10 @@ int session_greet(struct session *s, struct share_db *db, int64_t limit)
 	db_format_uuid(share_state_identity(s->state)->host, host);
 	db_set_timeout(db, STATEMENT_MS);
 	err = db_run(db,
-		     "SELECT epoch, token FROM kin_host WHERE host = $1::uuid",
+		     "SELECT epoch, token FROM @kin_host WHERE host = $1::uuid",
 		     1, values, &r);
 	if (!err)
 		err = take_host(s, db, r);
-	/* Into partitions on other servers COPY sends row by row. */
-	s->may_copy =
-		!share_state_identity(s->state)->is_filled && !db->is_spread;
-	s->copy_wait = s->copy_pause = 0;
 	PQclear(r);
 	return err;
 }
@@ -280,35 +279,19 @@ static int apply(struct session *s, bool is_known)
 	return err;
 }
 
-static bool is_to_copy(struct session *s)
-{
-	if (!s->may_copy || !s->is_full_pass || s->feed.batch.gone_count)
-		return false;
-	if (!s->copy_wait)
-		return true;
-	s->copy_wait--;
-	return false;
-}
-
-/* Where COPY fails, all goes on without, and it is tried again later: rows may
- * be there already, and an engine or a role may have no COPY or no temporary
- * tables. */
+/* Transactions of other hosts may make this one fail; then it is sent again. */
 static int send_to(struct session *s, struct share_db *db)
 {
-	struct share_batch *b = &s->feed.batch;
 	const struct share_identity *i = share_state_identity(s->state);
+	unsigned tries;
 	int err;
 
-	if (!is_to_copy(s))
-		return batch_send(b, db, i, s->rules->label);
-	err = batch_copy(b, db, i, s->rules->label);
-	if (!err)
-		s->copy_pause = 0;
-	if (err != -EREMOTEIO || db_is_passing(db, err))
-		return err;
-	s->copy_pause = s->copy_pause ? 2 * s->copy_pause : 1;
-	s->copy_wait = s->copy_pause;
-	return batch_send(b, db, i, s->rules->label);
+	for (tries = 0;; tries++) {
+		err = batch_send(&s->feed.batch, db, i);
+		if (!db_is_conflict(db, err) || tries == TRIES)
+			return err;
+		(void)poll(NULL, 0, (int)(new_token() % (10U << tries)));
+	}
 }
 
 /* A publication is in the state before it is sent to the database. */
@@ -345,7 +328,7 @@ static int sweep(struct session *s, struct share_db *db)
 	(void)snprintf(epoch, sizeof(epoch), "%" PRIu64, i->epoch);
 	db_set_timeout(db, SWEEP_MS);
 	err = db_run(db,
-		     "DELETE FROM kin_copy WHERE host = $1::uuid AND "
+		     "DELETE FROM @kin_copy WHERE host = $1::uuid AND "
 		     "epoch < $2::bigint",
 		     2, values, NULL);
 	if (!err)
@@ -366,7 +349,6 @@ static int end_pass(struct session *s, struct share_db *db)
 	    i->done.change == s->feed.mark.change)
 		return 0;
 	i->is_filled = true;
-	s->may_copy = false;
 	i->done = s->feed.mark;
 	i->rules = share_rules_hash(s->rules);
 	err = share_state_save(s->state);

@@ -41,10 +41,7 @@ struct session {
 	struct share_state *state;
 	struct feed feed;
 	bool is_full_pass; /* the pass under way is over everything */
-	/* The first filling is copied, after so many batches that are not. */
-	bool may_copy;
-	unsigned copy_wait, copy_pause;
-	bool is_idle; /* nothing changed since the last pass */
+	bool is_idle;      /* nothing changed since the last pass */
 	/* Of a catalog that has not recorded a change yet: what the last full
 	 * pass saw. */
 	uint64_t snapshot;

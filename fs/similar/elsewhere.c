@@ -8,12 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/base/clock.h"
+#include "core/base/datagram.h"
 #include "core/base/hex.h"
 #include "core/engine/engine.h"
 #include "core/search/similar_request.h"
@@ -22,7 +21,7 @@
 #include "fs/similar/listing.h"
 #include "fs/similar/node.h"
 
-#define SOCKET_PATH "/share/questions"
+#define SOCKET_PATH "share/socket"
 
 /* kin-share cuts an answer that is longer than the pipe. */
 enum { PIECE = 1 << 16, PIPE_BYTES = 1 << 20 };
@@ -88,40 +87,6 @@ static void query_free(struct elsewhere_query *q)
 }
 
 /* ---- the query ---- */
-
-/* In its sandbox the daemon can send datagrams but cannot connect.  So the
- * answer comes through a pipe, whose write end is sent with the query. */
-static int send_query(const struct fs *fs, char *text, int answer_fd)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { .bytes = { 0 } };
-	struct iovec data = { text, strlen(text) };
-	struct msghdr message = { .msg_name = &address,
-				  .msg_namelen = sizeof(address),
-				  .msg_iov = &data,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = sizeof(control) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	ssize_t len;
-
-	if (fd < 0)
-		return -errno;
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(answer_fd));
-	memcpy(CMSG_DATA(c), &answer_fd, sizeof(answer_fd));
-	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-		       "/proc/self/fd/%d" SOCKET_PATH,
-		       fs->similar->elsewhere.catalog_fd);
-	len = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-	(void)close(fd);
-	return len < 0 ? -EIO : 0;
-}
 
 /* Reads until the end of the answer or ELSEWHERE_WAIT_S. */
 static int read_all(int fd, struct buf *out)
@@ -242,7 +207,10 @@ static int take_answer(struct elsewhere_query *q, const struct buf *text)
 	return err < 0 ? err : 0;
 }
 
-/* Only -ENOMEM is an error; after others the listing is incomplete. */
+/* In its sandbox the daemon can send datagrams but cannot connect.  So the
+ * answer comes through a pipe, whose write end is sent with the query.
+ *
+ * Only -ENOMEM is an error; after others the listing is incomplete. */
 static int ask_share(struct elsewhere_query *q)
 {
 	json_t *request = similar_request_new(&q->file.digests,
@@ -256,7 +224,8 @@ static int ask_share(struct elsewhere_query *q)
 		err = -errno;
 	if (!err) {
 		(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-		err = send_query(q->fs, text, ends[1]);
+		err = datagram_send(q->fs->similar->elsewhere.catalog_fd,
+				    SOCKET_PATH, text, strlen(text), ends[1]);
 		(void)close(ends[1]);
 		if (!err)
 			err = read_all(ends[0], &answer);

@@ -13,9 +13,9 @@
 #include "core/share/schema.h"
 
 /*
- * share DB CONTENTS [QUESTIONS [copy|insert|ask|time]]: fills an empty shared catalog
+ * share DB CONTENTS [QUESTIONS [fill|ask|time]]: fills an empty shared catalog
  * (kin-share init) with made-up contents of 100 hosts by the code of kin-share,
- * with COPY or with INSERT, and asks it: at 10^5 contents, at each power of ten
+ * and asks it: at 10^5 contents, at each power of ten
  * above, and in the end.  ask: only asks the catalog that such a run has left;
  * time: and only takes the time.
  *
@@ -38,7 +38,6 @@ struct share_bench {
 	struct share_db db;
 	uint64_t contents, questions;
 	uint64_t count; /* of contents that are there */
-	bool copy;
 	bool only_time; /* no recall */
 	struct index *index;
 	struct share_identity hosts[HOSTS];
@@ -155,8 +154,7 @@ static void send(struct share_bench *b, struct share_batch *batch)
 {
 	struct share_identity *host =
 		&b->hosts[b->count / SHARE_BATCH_CONTENTS % HOSTS];
-	int err = (b->copy ? batch_copy : batch_send)(batch, &b->db, host,
-						      "host");
+	int err = batch_send(batch, &b->db, host);
 
 	if (err)
 		fail(b, "a batch", err);
@@ -180,8 +178,7 @@ static void fill(struct share_bench *b, uint64_t end)
 		if (batch_is_full(&batch) || b->count == end)
 			send(b, &batch);
 	}
-	printf("%-12s%.0f contents/s from %" PRIu64 " to %" PRIu64 "\n",
-	       b->copy ? "copy" : "insert",
+	printf("%-12s%.0f contents/s from %" PRIu64 " to %" PRIu64 "\n", "fill",
 	       1000.0 * (double)(end - first) /
 		       (double)(clock_now_ms() - began + 1),
 	       first, end);
@@ -379,13 +376,13 @@ static void fill_and_ask(struct share_bench *b)
 int main(int argc, char **argv)
 {
 	struct share_bench *b;
-	const char *how = argc > 4 ? argv[4] : "copy";
+	const char *how = argc > 4 ? argv[4] : "fill";
 	int64_t limit;
 	int err;
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: share DB CONTENTS [QUESTIONS "
-				"[copy|insert|ask|time]]\n");
+				"[fill|ask|time]]\n");
 		return 2;
 	}
 	b = calloc(1, sizeof(*b));
@@ -393,7 +390,6 @@ int main(int argc, char **argv)
 		return 2;
 	b->contents = strtoull(argv[2], NULL, 10);
 	b->questions = argc > 3 ? strtoull(argv[3], NULL, 10) : 2000;
-	b->copy = !strcmp(how, "copy");
 	b->only_time = !strcmp(how, "time");
 	err = db_open(&b->db, argv[1], 10000);
 	if (!err)

@@ -134,15 +134,15 @@ int db_run(struct share_db *db, const char *sql, int count,
 
 int db_open(struct share_db *db, const char *conninfo, unsigned timeout_ms)
 {
+	(void)db;
 	(void)conninfo;
 	(void)timeout_ms;
-	db->prepared = true;
 	return 0;
 }
 
 void db_close(struct share_db *db)
 {
-	db->prepared = false;
+	(void)db;
 }
 
 void db_set_timeout(struct share_db *db, unsigned timeout_ms)
@@ -160,10 +160,11 @@ int db_send(struct share_db *db, const char *sql, int count,
 	return 0;
 }
 
-int db_send_prepared(struct share_db *db, const char *name, int count,
-		     const char *const *values)
+int db_script(struct share_db *db, const char *sql, const struct buf *rows,
+	      size_t count)
 {
-	return db_send(db, name, count, values);
+	(void)rows;
+	return db_run(db, sql, (int)count, NULL, NULL);
 }
 
 int db_sync(struct share_db *db)

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/datagram.h"
 #include "core/base/json.h"
 #include "core/cli/cli.h"
 
-#define SOCKET_PATH "/share/socket"
+#define SOCKET_PATH "share/socket"
 
 static void doubt(struct everywhere *e, const char *text)
 {
@@ -34,25 +34,28 @@ static int open_catalog(const struct mount *mount)
 	return fd;
 }
 
-/* The path may be longer than that of a socket. */
-static int connect_to_mount(struct everywhere *e)
+/* The request goes there in a datagram, with the end of a connection to which
+ * the answer is written.  The other end, or -1. */
+static int ask_mount(struct everywhere *e, const json_t *request)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int dir = open_catalog(e->mount), fd;
+	char *text = json_dumps(request, JSON_COMPACT);
+	int dir = open_catalog(e->mount), ends[2] = { -1, -1 };
+	bool sent;
 
-	fd = dir < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-		       "/proc/self/fd/%d" SOCKET_PATH, dir);
-	if (fd >= 0 &&
-	    connect(fd, (struct sockaddr *)&address, sizeof(address))) {
-		close(fd);
-		fd = -1;
-	}
+	sent = text && dir >= 0 &&
+	       !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) &&
+	       !datagram_send(dir, SOCKET_PATH, text, strlen(text), ends[1]);
+	free(text);
 	if (dir >= 0)
 		close(dir);
-	if (fd < 0)
-		doubt(e, "no kin-share publishes this mount");
-	return fd;
+	if (ends[1] >= 0)
+		close(ends[1]);
+	if (sent)
+		return ends[0];
+	if (ends[0] >= 0)
+		close(ends[0]);
+	doubt(e, "no kin-share publishes this mount");
+	return -1;
 }
 
 /* ---- a kin-share of our own ---- */
@@ -139,13 +142,15 @@ int everywhere_ask(struct everywhere *e, json_t *request,
 		   int (*each)(void *arg, json_t *line), void *arg)
 {
 	pid_t child = 0;
-	int fd = e->db ? start(e, &child) : connect_to_mount(e);
+	int fd = !request ? -1 :
+		 e->db    ? start(e, &child) :
+			    ask_mount(e, request);
 	FILE *file = fd >= 0 ? fdopen(fd, "r+") : NULL;
 	int err = 0;
 
 	if (!request)
 		err = -ENOMEM;
-	else if (file && send_request(file, request))
+	else if (file && e->db && send_request(file, request))
 		doubt(e, "kin-share does not listen");
 	else if (file)
 		err = read_lines(e, file, each, arg);

@@ -40,55 +40,6 @@ void answer_release(struct share_answer *a)
 	*a = (struct share_answer){ 0 };
 }
 
-/* ---- statements ---- */
-
-static const struct {
-	const char *name, *sql;
-} statements[] = {
-	{ "posting", "SELECT content FROM kin_posting WHERE value = $1::bigint "
-		     "LIMIT 129" },
-	{ "postings", "SELECT content, value FROM kin_posting WHERE value = "
-		      "ANY($1::bigint[]) LIMIT 1001" },
-	{ "contents", "SELECT content, size, simhash, traits, sketch FROM "
-		      "kin_content WHERE content = ANY($1::uuid[])" },
-	{ "content", "SELECT content, size, simhash, traits, sketch FROM "
-		     "kin_content WHERE content = $1::uuid" },
-	{ "copies", "SELECT content, host, path, extract(epoch FROM mtime) "
-		    "FROM kin_copy WHERE content = ANY($1::uuid[]) "
-		    "LIMIT 1001" },
-	{ "copy", "SELECT content, host, path, extract(epoch FROM mtime) "
-		  "FROM kin_copy WHERE content = $1::uuid LIMIT 1001" },
-	{ "hosts", "SELECT host, label FROM kin_host" },
-};
-
-#define STATEMENT_COUNT (sizeof(statements) / sizeof(statements[0]))
-
-/* Once for each connection. */
-static int prepare(struct share_db *db)
-{
-	PGresult *r;
-	size_t i;
-	int err = 0;
-
-	if (db->prepared)
-		return 0;
-	for (i = 0; i < STATEMENT_COUNT && !err; i++)
-		if (!PQsendPrepare(db->conn, statements[i].name,
-				   statements[i].sql, 0, NULL))
-			err = -ECONNRESET;
-	if (!err)
-		err = db_sync(db);
-	for (i = 0; i < STATEMENT_COUNT && !err; i++) {
-		r = NULL;
-		err = db_result(db, &r);
-		PQclear(r);
-	}
-	if (!err)
-		err = db_drain(db);
-	db->prepared = !err;
-	return err;
-}
-
 /* ---- candidates ---- */
 
 /* The anchors, and values of the share from the least on. */
@@ -114,7 +65,10 @@ static int send_values(struct question_job *j, bool apart)
 
 	for (i = 0; i < j->value_count && !err; i++) {
 		(void)snprintf(text, sizeof(text), "%" PRIu64, j->values[i]);
-		err = db_send_prepared(j->db, "posting", 1, values);
+		err = db_send(j->db,
+			      "SELECT content FROM @kin_posting WHERE value = "
+			      "$1::bigint LIMIT 129",
+			      1, values);
 		if (!err && (apart || i + 1 == j->value_count))
 			err = db_sync(j->db);
 	}
@@ -189,7 +143,10 @@ static int send_postings(struct question_job *j)
 		err = db_array_end(&array);
 	values[0] = array.data;
 	if (!err)
-		err = db_send_prepared(j->db, "postings", 1, values);
+		err = db_send(j->db,
+			      "SELECT content, value FROM @kin_posting WHERE "
+			      "value = ANY($1::bigint[]) LIMIT 1001",
+			      1, values);
 	buf_release(&array);
 	return err ? err : db_sync(j->db);
 }
@@ -369,11 +326,8 @@ static void drop_empty_hits(struct share_answer *a)
 
 static int run_steps(struct question_job *j)
 {
-	int err = prepare(j->db);
+	int err = find_candidates(j);
 
-	if (err)
-		return err;
-	err = find_candidates(j);
 	if (!err)
 		err = question_score(j);
 	if (!err && j->answer->count)

@@ -30,20 +30,34 @@ static int take_one(struct question_job *j, take_rows_fn *take)
 	return err;
 }
 
-static int ask_each(struct question_job *j, const char *statement,
-		    uuid_at_fn *uuid_at, size_t count, take_rows_fn *take)
+/* Of candidates or hits from first on. */
+static int send_uuids(struct question_job *j, const char *statement,
+		      uuid_at_fn *uuid_at, size_t first, size_t count)
 {
-	char text[DB_UUID_TEXT + 1];
-	const char *values[] = { text };
+	struct buf array = { 0 };
+	const char *values[1];
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < count && !err; i++) {
-		db_format_uuid(uuid_at(j, i), text);
-		err = db_send_prepared(j->db, statement, 1, values);
-		if (!err)
-			err = db_sync(j->db);
-	}
+	for (i = 0; i < count && !err; i++)
+		err = db_array_add_uuid(&array, uuid_at(j, first + i));
+	if (!err)
+		err = db_array_end(&array);
+	values[0] = array.data;
+	if (!err)
+		err = db_send(j->db, statement, 1, values);
+	buf_release(&array);
+	return err ? err : db_sync(j->db);
+}
+
+static int ask_each(struct question_job *j, const char *statement,
+		    uuid_at_fn *uuid_at, size_t count, take_rows_fn *take)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < count && !err; i++)
+		err = send_uuids(j, statement, uuid_at, i, 1);
 	for (i = 0; i < count && !err; i++) {
 		err = take_one(j, take);
 		if (question_may_go_on(err))
@@ -52,30 +66,10 @@ static int ask_each(struct question_job *j, const char *statement,
 	return err ? err : db_drain(j->db);
 }
 
-static int send_all(struct question_job *j, const char *statement,
-		    uuid_at_fn *uuid_at, size_t count)
-{
-	struct buf array = { 0 };
-	const char *values[1];
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < count && !err; i++)
-		err = db_array_add_uuid(&array, uuid_at(j, i));
-	if (!err)
-		err = db_array_end(&array);
-	values[0] = array.data;
-	if (!err)
-		err = db_send_prepared(j->db, statement, 1, values);
-	buf_release(&array);
-	return err ? err : db_sync(j->db);
-}
-
-/* all and each: names of statements that tell the same of many and of one. */
-static int ask_all(struct question_job *j, const char *all, const char *each,
+static int ask_all(struct question_job *j, const char *statement,
 		   uuid_at_fn *uuid_at, size_t count, take_rows_fn *take)
 {
-	int lost, err = send_all(j, all, uuid_at, count);
+	int lost, err = send_uuids(j, statement, uuid_at, 0, count);
 
 	if (!err)
 		err = take_one(j, take);
@@ -84,7 +78,7 @@ static int ask_all(struct question_job *j, const char *all, const char *each,
 	lost = db_drain(j->db);
 	if (lost || !err)
 		return lost;
-	return ask_each(j, each, uuid_at, count, take);
+	return ask_each(j, statement, uuid_at, count, take);
 }
 
 /* ---- contents ---- */
@@ -214,8 +208,10 @@ int question_score(struct question_job *j)
 
 	if (j->sketch)
 		weight_sketch(&w, j->sketch, j->weighed);
-	err = ask_all(j, "contents", "content", candidate_at,
-		      j->candidate_count, take_contents);
+	err = ask_all(j,
+		      "SELECT content, size, simhash, traits, sketch FROM "
+		      "@kin_content WHERE content = ANY($1::uuid[])",
+		      candidate_at, j->candidate_count, take_contents);
 	if (err || !a->count)
 		return err;
 	qsort(a->hits, a->count, sizeof(*a->hits), best_first);
@@ -310,11 +306,16 @@ static const uint8_t *hit_at(const struct question_job *j, size_t i)
 
 int question_find_copies(struct question_job *j)
 {
-	int err = ask_all(j, "copies", "copy", hit_at, j->answer->count,
-			  take_copies);
+	int err =
+		ask_all(j,
+			"SELECT content, host, path, extract(epoch FROM mtime)"
+			" FROM @kin_copy WHERE content = ANY($1::uuid[]) "
+			"LIMIT 1001",
+			hit_at, j->answer->count, take_copies);
 
 	if (!err)
-		err = db_send_prepared(j->db, "hosts", 0, NULL);
+		err = db_send(j->db, "SELECT host, label FROM @kin_host", 0,
+			      NULL);
 	if (!err)
 		err = db_sync(j->db);
 	if (!err)

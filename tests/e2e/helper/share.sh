@@ -25,8 +25,8 @@ db() { # SERVER: how libpq reaches it
 		"${pg_port[$1]:-5432}"
 }
 
-sql() { # SERVER STATEMENT
-	"$PG_BIN/psql" -XqAt "$(db "$1")" -c "$2"
+sql() { # SERVER STATEMENT [DATABASE]
+	"$PG_BIN/psql" -XqAt "$(db "$1")${3:+ dbname=$3}" -c "$2"
 }
 
 answers() { # SERVER

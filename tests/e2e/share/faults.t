@@ -115,6 +115,84 @@ else
 	skip "a server whose disk is full" "tmpfs cannot be mounted"
 fi
 
+# ---- other hosts ----
+
+# As Citus locks it in a transaction of another host.
+sql a "INSERT INTO kin_host (host, epoch, token) VALUES
+	('00000000-0000-0000-0000-000000000001', 1, 1)"
+mkfifo "$T/hold"
+"$PG_BIN/psql" -XqAt "$(db a)" <"$T/hold" >"$T/held" 2>&1 &
+pids+=($!)
+exec 7>"$T/hold"
+echo "BEGIN; SELECT 'held' FROM kin_host WHERE epoch = 1 AND token = 1
+	FOR UPDATE; SELECT version FROM kin_meta FOR SHARE;" >&7
+poll 20 grep -q held "$T/held"
+ok "while another host publishes, this one does, too" \
+	publish a "$T/m1" --refill
+ok "everything" complete
+echo 'ROLLBACK;' >&7
+exec 7>&-
+sql a "DELETE FROM kin_host WHERE epoch = 1 AND token = 1" >"$T/output"
+
+# The server finds a deadlock, or what it cannot serialise: three times.
+sql a "CREATE SEQUENCE tries; CREATE FUNCTION conflict() RETURNS trigger
+	LANGUAGE plpgsql AS \$\$ BEGIN IF nextval('tries') < 4 THEN
+	RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END IF;
+	RETURN NULL; END \$\$; CREATE TRIGGER conflict AFTER INSERT ON kin_copy
+	FOR EACH STATEMENT EXECUTE FUNCTION conflict()" >"$T/output"
+ok "a batch that fails by another one is sent again" \
+	publish a "$T/m1" --refill
+sql a 'DROP TRIGGER conflict ON kin_copy' >"$T/output"
+ok "until all is there" complete
+
+# One that stops in the middle of its rows holds up nobody.
+stopped_in_copy() {
+	[ "$(sql a "SELECT count(*) FROM pg_stat_activity WHERE query ~
+		'kin_batch' AND pid <> pg_backend_pid()")" = 1 ]
+}
+cat >"$T/stop_in_copy.c" <<-'EOF'
+	#define _GNU_SOURCE
+	#include <dlfcn.h>
+	#include <signal.h>
+	int PQputCopyEnd(void *conn, const char *message)
+	{
+		int (*next)(void *, const char *) = dlsym(RTLD_NEXT, "PQputCopyEnd");
+		raise(SIGSTOP);
+		return next(conn, message);
+	}
+EOF
+"$CC" -shared -fPIC -o "$T/stop_in_copy.so" "$T/stop_in_copy.c"
+LD_PRELOAD=$T/stop_in_copy.so "$KIN_SHARE" --db "$(db a)" --once -q --refill \
+	"$T/m1" >"$T/output" 2>&1 &
+stopped=$!
+pids+=("$stopped")
+ok "a kin-share stops in the middle of a batch" poll 20 stopped_in_copy
+cp -r "$T/one" "$T/two"
+mount_kinfs "$T/two" "$T/m2"
+"$KIN" wait "$T/m2" 2>"$T/output"
+ok "another host publishes the same contents meanwhile" publish a "$T/m2"
+ok "and gc does its work" "$KIN_SHARE" gc --db "$(db a)"
+kill -KILL "$stopped"
+wait "$stopped" 2>/dev/null
+ok "after that the first one publishes again" publish a "$T/m1"
+ok "all of it" complete
+
+# ---- many contents ----
+
+sql a "INSERT INTO kin_content (content, size) SELECT
+	md5(n::text)::uuid, 1000 FROM generate_series(1, 300000) n;
+	INSERT INTO kin_copy (content, host, file, epoch) SELECT
+	md5(n::text)::uuid, md5('a host')::uuid, '\\x00', 1
+	FROM generate_series(20001, 300000) n; ANALYZE" >"$T/output"
+start=$(date +%s%N)
+is "$("$KIN_SHARE" gc --db "$(db a)")" \
+	'20000 contents that nobody has were removed' \
+	"gc removes 20,000 of 300,000 contents"
+printf '# in %d ms\n' $((($(date +%s%N) - start) / 1000000))
+is "$(sql a 'SELECT count(*) >= 280000 FROM kin_content')" t "and no others"
+sql a "DELETE FROM kin_copy WHERE host = md5('a host')::uuid;
+	DELETE FROM kin_content WHERE size = 1000" >"$T/output"
+
 # ---- messages ----
 
 refused "no server" 'No such file|Connection refused|could not connect' \
@@ -184,6 +262,10 @@ sql a 'DROP TRIGGER shout ON kin_copy' >"$T/output"
 sql a 'UPDATE kin_meta SET version = 99' >"$T/output"
 refused "tables of another version" 'of version 99' publish a "$T/m1"
 sql a 'UPDATE kin_meta SET version = 2' >"$T/output"
+refused "older ones, with the way out" 'init --replace' publish a "$T/m1"
+ok "init --replace makes them anew" "$KIN_SHARE" init --replace --db "$(db a)"
+ok "which are filled again" publish a "$T/m1"
+ok "with everything" complete
 refused "something that is no mount" 'neither a mount' publish a "$T/one"
 refused "no database" 'which database' "$KIN_SHARE" "$T/m1"
 ok "after all that the catalog is in order" "$KIN" check "$T/m1"

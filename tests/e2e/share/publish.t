@@ -32,11 +32,6 @@ ok "the first host is published" publish a "$T/m1" --label one
 ok "the second is published by its catalog" \
 	publish a "$(catalog_of "$T/m2")" --label two
 
-ran() { # how many statements of that kind the server was sent
-	grep -c "statement: .*$1\|execute .*$1" "$T/pg-a.log"
-}
-is "$(ran 'COPY kin_posting') $(ran 'INTO kin_posting.*unnest')" '2 0' \
-	"the first filling is by COPY, also when contents are there already"
 is "$(sql a "SELECT count(*) FROM kin_copy JOIN kin_host USING (host)
 	WHERE label = 'one'")" "$(files "$T/one")" \
 	"every file of the first host is there"
@@ -92,7 +87,6 @@ find "$T/one" -type f | sort >"$T/want"
 same "the names are those of now" "$T/have" "$T/want"
 ok "check finds no difference" "$KIN_SHARE" check --db "$(db a)" "$T/m1"
 sql a "DELETE FROM kin_copy WHERE path LIKE '%/f7'" >/dev/null
-is "$(ran 'COPY kin_posting')" 2 "what comes later is not copied"
 not_ok "check finds a lost row" "$KIN_SHARE" check --db "$(db a)" "$T/m1"
 ok "--refill" publish a "$T/m1" --label one --refill
 ok "mends that" "$KIN_SHARE" check --db "$(db a)" "$T/m1"
@@ -135,12 +129,30 @@ refused "it does not publish" 'permission denied' \
 	"$KIN_SHARE" --db "$(as_role asks)" --once "$T/m2"
 refused "and removes nothing" 'permission denied' \
 	"$KIN_SHARE" forget --db "$(as_role asks)" one
+sql a "DELETE FROM kin_copy" roles
 refused "also no contents" 'permission denied' \
 	"$KIN_SHARE" gc --db "$(as_role asks)"
 sql a 'REVOKE TEMPORARY ON DATABASE roles FROM PUBLIC'
-ok "a writer that may not make temporary tables" \
+ok "a writer was given the right to temporary tables" \
 	"$KIN_SHARE" --db "$(as_role publishes)" --once -q "$T/m2" --label two
-ok "publishes, too" "$KIN_SHARE" check --db "$(as_role asks)" "$T/m2"
+ok "and publishes" "$KIN_SHARE" check --db "$(as_role asks)" "$T/m2"
+
+# ---- names of its own ----
+
+ok "a label is published at once" publish a "$T/m2" --label 'ada@home'
+is "$(sql a "SELECT label FROM kin_host WHERE label ~ '@'")" 'ada@home' \
+	"although no file has changed"
+sql a 'CREATE DATABASE placed' >"$T/output"
+sql a 'CREATE SCHEMA "an@other place"' placed >"$T/output"
+sql a 'ALTER DATABASE placed SET search_path = "an@other place"' >"$T/output"
+placed="host=$T/pg-a user=postgres dbname=placed"
+ok "init in a schema" "$KIN_SHARE" init --db "$placed"
+ok "publishing there" "$KIN_SHARE" --db "$placed" --once -q "$T/m2" --label two
+ok "all of it is there" "$KIN_SHARE" check --db "$placed" "$T/m2"
+is "$(sql a 'SELECT count(*) > 0 FROM "an@other place".kin_copy' placed)" t \
+	"in that schema"
+is "$("$KIN" similar --json --everywhere --db "$placed" --of "$T/two/f0" |
+	jq .complete)" true "and answers"
 
 # ---- what is shared ----
 
