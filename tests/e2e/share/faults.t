@@ -170,12 +170,15 @@ ok "a kin-share stops in the middle of a batch" poll 20 stopped_in_copy
 cp -r "$T/one" "$T/two"
 mount_kinfs "$T/two" "$T/m2"
 "$KIN" wait "$T/m2" 2>"$T/output"
-ok "another host publishes the same contents meanwhile" publish a "$T/m2"
+ok "another host publishes the same contents meanwhile" \
+	publish a "$T/m2" --label second
 ok "and gc does its work" "$KIN_SHARE" gc --db "$(db a)"
 kill -KILL "$stopped"
 wait "$stopped" 2>/dev/null
 ok "after that the first one publishes again" publish a "$T/m1"
 ok "all of it" complete
+unmount "$T/m2"
+"$KIN_SHARE" forget --db "$(db a)" second >"$T/output"
 
 # ---- many contents ----
 
