@@ -197,7 +197,7 @@ END
 is "${said[0]}" ready "the page of a mount is shown"
 like "${said[1]}" "^Near-duplicates in .*mnt$" "no name is a script"
 like "${said[2]}" "project.*project-old" "directories that are alike"
-like "${said[3]}" "skipped:.*1 file.*skipped:.*1 file" \
+like "${said[3]}" "skipped:.*1 path.*skipped:.*1 path" \
 	"files without digests"
 like "${said[4]}" "^1 of 6 groups: " "names are searched"
 shown=${said[6]}

@@ -105,6 +105,35 @@ test_others() {
 	kin env resume "$T/mnt"
 }
 
+# What kin status counts, --skipped lists.
+test_skipped() {
+	local src=$T/skipped-src mnt=$T/skipped
+
+	mkdir -p "$src/build/deep" "$src/disk" "$src/sub" "$mnt"
+	mount -t tmpfs tmpfs "$src/disk" || bail "a filesystem below"
+	gen_text 100 6 | tee "$src/a" "$src/x.o" "$src/sub/x.o" \
+		"$src/build/b" "$src/build/deep/c" "$src/disk/d" \
+		>"$src/disk/e"
+	: >"$src/empty"
+	mount_kinfs "$src" "$mnt" -o 'exclude=*.o,exclude=build,min_size=1'
+	wait_idle "$mnt"
+	kin env status --skipped "$mnt"
+	is "$(listed)" "skipped:cross disk
+skipped:exclude build
+skipped:exclude sub/x.o
+skipped:exclude x.o
+skipped:min_size empty" "--skipped: a directory stands for all in it"
+	kin env status "$mnt"
+	like "$(cat "$T/out")" "files +1: 1 fresh.* 5 skipped" \
+		"... and kin status has their number"
+	kin env status --skipped "$mnt/build/deep"
+	is "$(listed)" "skipped:exclude build/deep" "... and below one"
+	is "$(state "$mnt/build") $(state "$mnt/sub")" "skipped:exclude " \
+		"the state of directories"
+	unmount "$mnt"
+	umount "$src/disk"
+}
+
 # A catalog of millions of files takes a while to read.
 test_reading() {
 	local held=$T/held library=$T/hold_catalog.so db=$T/reading-db
@@ -141,5 +170,6 @@ test_failed
 test_lists
 poll 10 user fusermount3 -u "$mnt"
 test_others
+test_skipped
 test_reading
 finish
