@@ -81,6 +81,22 @@ break.o secret x.o" "lists all of them"
 	kin user resume "$mnt"
 }
 
+# A file that could not be read may be a copy of any other.
+test_groups() {
+	local command
+
+	for command in groups "export --plain" "report -o $home/report.html" \
+		"missing --exact $mnt"; do
+		# shellcheck disable=SC2086 # a command and its options
+		kin user $command "$mnt"
+		is "$code" 3 "kin ${command%% *}: exit status 3 when a file could not be hashed"
+		like "$(cat "$T/err")" "not complete" "and says so"
+	done
+	kin user groups --exact --json "$mnt"
+	is "$code $(jq -r '.totals.state // empty' "$T/out")" "3 incomplete" \
+		"kin groups --json"
+}
+
 # Whoever asks hears only of files that he may read.
 test_others() {
 	chmod -R u+rwX "$src"
@@ -168,6 +184,7 @@ make_home
 user timeout 600 "$KINFS" -o 'exclude=*.o' "$src" "$mnt" || bail "mount"
 test_failed
 test_lists
+test_groups
 poll 10 user fusermount3 -u "$mnt"
 test_others
 test_skipped
