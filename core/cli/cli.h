@@ -66,6 +66,9 @@ void cli_complain(const char *path, const char *format, ...)
 /* Prints what a negative errno means, and what to do about it. */
 void cli_complain_errno(const char *path, int err);
 
+/* Of an answer that has not all files of a mount. */
+void cli_complain_incomplete(const char *path);
+
 /* After getopt or by itself: points to the help.  EXIT_USAGE. */
 int cli_usage_error(const struct command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

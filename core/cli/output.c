@@ -120,6 +120,13 @@ void cli_complain_errno(const char *path, int err)
 	cli_complain(path, "%s%s", meaning(err), advice(err));
 }
 
+void cli_complain_incomplete(const char *path)
+{
+	cli_complain(path, "not complete: not all files are hashed, or some "
+			   "changed (incomplete); kin wait waits for that, and "
+			   "says how many could not be hashed");
+}
+
 int cli_usage_error(const struct command *command, const char *format, ...)
 {
 	va_list args;

@@ -83,11 +83,9 @@ static void print_names(const json_t *status)
 
 static void print_counts(const json_t *status)
 {
-	printf("%-10s %lld: %lld fresh, %lld pending, %lld failed, "
-	       "%lld skipped\n",
-	       "files", number(status, "files"), number(status, "fresh"),
-	       number(status, "pending"), number(status, "failed"),
-	       number(status, "skipped"));
+	printf("%-10s %lld: %lld fresh, %lld pending, %lld failed\n", "files",
+	       number(status, "files"), number(status, "fresh"),
+	       number(status, "pending"), number(status, "failed"));
 	printf("%-10s ", "pending");
 	progress_print_bytes((double)number(status, "pending_bytes"));
 	printf("; %lld in the queue, %lld being hashed, %lld uncommitted, "
@@ -107,10 +105,12 @@ static void print_work(const json_t *status)
 	       text_plural((uint64_t)number(hashed, "files"), "file", "files"));
 	progress_print_bytes((double)number(hashed, "bytes"));
 	printf(" since it was mounted %lld s ago\n", number(hashed, "since"));
-	printf("%-10s %s, %lld files seen, %lld finished\n", "scan",
+	printf("%-10s %s, %lld files seen, %lld skipped, %lld finished\n",
+	       "scan",
 	       json_is_true(json_object_get(scan, "running")) ? "running" :
 								"not running",
-	       number(scan, "files_seen"), number(scan, "scans"));
+	       number(scan, "files_seen"), number(status, "skipped"),
+	       number(scan, "scans"));
 }
 
 /* Changes that others make behind the mount. */
@@ -274,7 +274,8 @@ const struct command command_status = {
 		"\n"
 		"      --failed   list the files at and below PATH that could not be hashed, and\n"
 		"                 why: error:EIO  PATH\n"
-		"      --skipped  list those that are not to be hashed: skipped:exclude  PATH\n"
+		"      --skipped  list those that are not to be hashed: skipped:exclude  PATH;\n"
+		"                 a directory stands for all in it\n"
 		"      --json     the daemon's own answer, the value of user.kinfs.status; or an\n"
 		"                 object with the list: complete, files\n"
 		"\n"

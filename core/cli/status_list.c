@@ -70,16 +70,21 @@ static int tell_error(struct list_walk *w, int err, const char *path)
 	return tell(w, state, path);
 }
 
-/* Every word for a state is short; many files are asked for it. */
-static int take_file(struct list_walk *w, const char *path)
+/* Every word for a state is short; many files are asked for it.  A directory
+ * has one only when all that is in it is skipped. */
+static int take_state(struct list_walk *w, FTS *fts, FTSENT *entry)
 {
+	const char *path = entry->fts_path;
 	char state[128];
 	ssize_t len = getxattr(path, STATE_ATTRIBUTE, state, sizeof(state) - 1);
 
 	if (len < 0)
-		return tell_error(w, -errno, path);
+		return entry->fts_info == FTS_D ? 0 :
+						  tell_error(w, -errno, path);
 	state[len] = '\0';
 	w->pending += !strcmp(state, "pending") || !strcmp(state, "busy");
+	if (entry->fts_info == FTS_D)
+		(void)fts_set(fts, entry, FTS_SKIP);
 	return tell(w, state, path);
 }
 
@@ -101,11 +106,12 @@ static int take_entry(void *arg, FTS *fts, FTSENT *entry)
 
 	switch (entry->fts_info) {
 	case FTS_D:
-		if (is_listings(w, entry))
-			(void)fts_set(fts, entry, FTS_SKIP);
+		if (!is_listings(w, entry))
+			return take_state(w, fts, entry);
+		(void)fts_set(fts, entry, FTS_SKIP);
 		return 0;
 	case FTS_F:
-		return take_file(w, entry->fts_path);
+		return take_state(w, fts, entry);
 	case FTS_DNR:
 	case FTS_ERR:
 	case FTS_NS:

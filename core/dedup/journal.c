@@ -9,17 +9,16 @@
 #include <unistd.h>
 
 #include "core/base/array.h"
-#include "core/base/clock.h"
 #include "core/base/json.h"
 #include "core/dedup/dedup_impl.h"
 
 /*
- * A journal is lines of JSON.  The first one is {"kin_dedup_journal": 2}; a
+ * A journal is lines of JSON.  The first one is {"kin_dedup_journal": 3}; a
  * step has one line before it begins, with all that undo needs, and one after
- * it ended.  Numbers and times are those of stat(2).
+ * it ended.  Numbers and times, as [seconds, nanoseconds], are those of stat(2).
  */
 #define FORMAT_KEY "kin_dedup_journal"
-enum { FORMAT = 2 };
+enum { FORMAT = 3 };
 
 struct dedup_journal {
 	int fd;
@@ -144,16 +143,18 @@ static json_t *record_to_json(const struct dedup_record *r)
 {
 	const struct stat *st = &r->st;
 	json_t *o = json_pack(
-		"{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:s, s:O, "
-		"s:o}",
+		"{s:I, s:s, s:I, s:I, s:I, s:[I,I], s:[I,I], s:i, s:I, s:I, "
+		"s:s, s:O, s:o}",
 		"step", r->step, "method", dedup_method_names[r->method],
 		"inode", (json_int_t)st->st_ino, "keep_inode",
 		(json_int_t)r->keep_inode, "size", (json_int_t)st->st_size,
-		"mtime_ns", (json_int_t)timespec_to_ns(&st->st_mtim),
-		"atime_ns", (json_int_t)timespec_to_ns(&st->st_atim), "mode",
-		(int)(st->st_mode & 07777), "uid", (json_int_t)st->st_uid,
-		"gid", (json_int_t)st->st_gid, "sha256", r->sha256,
-		"attributes", r->attributes, "names", names_to_json(r));
+		"mtime", (json_int_t)st->st_mtim.tv_sec,
+		(json_int_t)st->st_mtim.tv_nsec, "atime",
+		(json_int_t)st->st_atim.tv_sec, (json_int_t)st->st_atim.tv_nsec,
+		"mode", (int)(st->st_mode & 07777), "uid",
+		(json_int_t)st->st_uid, "gid", (json_int_t)st->st_gid, "sha256",
+		r->sha256, "attributes", r->attributes, "names",
+		names_to_json(r));
 
 	if (o &&
 	    (json_set_path(o, "keep", r->keep) ||
@@ -202,11 +203,10 @@ static int64_t get_number(const json_t *o, const char *key)
 
 static struct timespec get_time(const json_t *o, const char *key)
 {
-	int64_t ns = get_number(o, key), nsec = ns % 1000000000;
+	const json_t *time = json_object_get(o, key);
 
-	if (nsec < 0)
-		nsec += 1000000000;
-	return (struct timespec){ (ns - nsec) / 1000000000, nsec };
+	return (struct timespec){ json_integer_value(json_array_get(time, 0)),
+				  json_integer_value(json_array_get(time, 1)) };
 }
 
 /* A name that a run makes: undo removes nothing else. */
@@ -257,8 +257,8 @@ static int parse_record(const json_t *o, struct dedup_record *r)
 		.temporary = json_get_path(o, "temporary"),
 		.st = { .st_ino = (ino_t)get_number(o, "inode"),
 			.st_size = (off_t)get_number(o, "size"),
-			.st_mtim = get_time(o, "mtime_ns"),
-			.st_atim = get_time(o, "atime_ns"),
+			.st_mtim = get_time(o, "mtime"),
+			.st_atim = get_time(o, "atime"),
 			.st_mode = (mode_t)get_number(o, "mode") & 07777,
 			.st_uid = (uid_t)get_number(o, "uid"),
 			.st_gid = (gid_t)get_number(o, "gid") },

@@ -424,15 +424,17 @@ int engine_ask(struct engine *e, int fd, uint32_t wanted,
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return -ENODATA;
-	rule = source_skip_rule(&e->source, fd, &st);
+	rule = source_skip_rule_at(&e->source, fd, &st);
 	if (rule) {
 		answer.state = DIGESTS_SKIPPED;
 		(void)snprintf(answer.rule, sizeof(answer.rule), "%s", rule);
 		*answer_out = answer;
 		return 0;
 	}
+	if (S_ISDIR(st.st_mode))
+		return -ENODATA;
 	source_get_key(&e->source, fd, &st, &answer.key);
 	source_get_identity(&st, &answer.identity);
 	/* This function must not wait until the catalog is open. */

@@ -219,7 +219,7 @@ static bool ends_early(struct hash_task *t, int fd)
 	bool ended = true;
 	int64_t wait_ms;
 
-	if (source_skip_rule(c->source, fd, t->st)) {
+	if (source_skip_rule_at(c->source, fd, t->st)) {
 		c->file_excluded(c->ctx, &t->job->key);
 		queue_finish(c->queue, t->job);
 	} else if (use == SOURCE_CLOSING) {

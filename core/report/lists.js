@@ -107,6 +107,7 @@ const STATES = {
 	"error:EIO": "the disk could not read it",
 	"error:ENOENT": "gone while it was read",
 	"error:ESTALE": "changed while it was read",
+	"skipped:cross": "on another filesystem, see -o cross",
 	"skipped:exclude": "left out by -o exclude",
 	"skipped:min_size": "smaller than -o min_size",
 	"skipped:max_size": "larger than -o max_size",
@@ -129,8 +130,8 @@ function showUnread(model) {
 		states.get(state).push(i);
 	}
 	document.getElementById("unread-count").textContent =
-		model.unreadCount ? formatCount(model.unreadCount, "file",
-			"files") : "";
+		model.unreadCount ? formatCount(model.unreadCount, "path",
+			"paths") : "";
 	if (!states.size)
 		list.append(make("p", "soft", "Every file was read."));
 	for (const [state, files] of [...states].sort())
@@ -144,7 +145,7 @@ function unreadDetails(model, state, files) {
 		STATES[state] ? `${state}, ${STATES[state]}` : state);
 
 	summary.append(make("span", "soft",
-		formatCount(files.length, "file", "files")));
+		formatCount(files.length, "path", "paths")));
 	details.append(summary);
 	details.addEventListener("toggle", () => {
 		if (details.children.length === 1)

@@ -122,7 +122,8 @@ struct scanner {
 	atomic_bool running; /* the thread is at a walk over the whole tree */
 	pthread_t thread;
 	atomic_ullong files;   /* found by the last walk */
-	atomic_ullong skipped; /* ... and excluded by a rule */
+	/* Files, and directories with all in them, that a rule kept out of it. */
+	atomic_ullong skipped;
 	atomic_uint walks;     /* over the whole tree, finished */
 
 	int64_t throttle_ns;        /* the thread's own */

@@ -63,20 +63,6 @@ static char *path_join(const char *dir, const char *name)
 	return buf_take(&b);
 }
 
-static bool is_wanted(const struct source *source, const char *path,
-		      const struct stat *st)
-{
-	const struct source_rules *r = &source->rules;
-	uint64_t size = (uint64_t)st->st_size;
-
-	if (!r->cross && st->st_dev != source->device)
-		return false;
-	if (S_ISREG(st->st_mode) &&
-	    (size < r->min_size || (r->max_size && size > r->max_size)))
-		return false;
-	return !source_is_excluded(source, path);
-}
-
 struct scan_reading {
 	struct scan_walk *w;
 	const char *path; /* of the directory */
@@ -122,10 +108,10 @@ static int read_entry(void *arg, int dir_fd, const char *name)
 	path = path_join(r->path, name);
 	if (!path)
 		return -ENOMEM;
-	if (is_wanted(s->context.source, path, &st))
-		err = add_entry(r, dir_fd, name, path, &st);
+	if (source_skip_rule(s->context.source, path, &st))
+		atomic_fetch_add(&s->skipped, 1);
 	else
-		atomic_fetch_add(&s->skipped, S_ISREG(st.st_mode));
+		err = add_entry(r, dir_fd, name, path, &st);
 	free(path);
 	return err;
 }

@@ -319,6 +319,18 @@ static int group_contents(struct search_query *q, struct groups_state *state)
 	return 0;
 }
 
+/* A file that could not be read may belong to a group.  Whether there is one is
+ * told to trusted callers alone. */
+static int find_failed(struct search_query *q)
+{
+	struct catalog_counts counts = { 0 };
+	int err = q->caller.trusted ? catalog_counts(q->txn, &counts) : 0;
+
+	if (counts.failed)
+		q->hits.incomplete = true;
+	return err;
+}
+
 static int groups_turn(struct search_query *q)
 {
 	struct groups_state *state = q->state;
@@ -331,7 +343,9 @@ static int groups_turn(struct search_query *q)
 				    collect_files(q, state);
 		state->collected = !err;
 	}
-	return err ? err : group_contents(q, state);
+	if (!err)
+		err = group_contents(q, state);
+	return err ? err : find_failed(q);
 }
 
 enum { PROGRESS_MS = 100 };

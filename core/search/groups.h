@@ -70,7 +70,8 @@ struct file_groups_watch {
 	void *arg;
 };
 
-/* The query is copied. */
+/* The query is copied.  To a trusted caller the groups are incomplete when a file
+ * could not be read, as well. */
 int search_groups(struct searcher *s, const struct file_groups_query *query,
 		  const struct search_caller *caller,
 		  struct file_groups_watch *watch);

@@ -311,28 +311,30 @@ bool source_is_excluded(const struct source *s, const char *path)
 	return matches_glob(path, s->rules.excludes, s->rules.exclude_count);
 }
 
-static bool has_excluded_path(const struct source *s, int fd)
-{
-	char *path = NULL;
-	bool excluded;
-
-	if (s->rules.exclude_count)
-		(void)source_get_path(s, fd, &path);
-	excluded = path && source_is_excluded(s, path);
-	free(path);
-	return excluded;
-}
-
-const char *source_skip_rule(const struct source *s, int fd,
+const char *source_skip_rule(const struct source *s, const char *path,
 			     const struct stat *st)
 {
 	const struct source_rules *r = &s->rules;
+	uint64_t size = (uint64_t)st->st_size;
 
 	if (!r->cross && st->st_dev != s->device)
 		return "cross";
-	if ((uint64_t)st->st_size < r->min_size)
+	if (S_ISREG(st->st_mode) && size < r->min_size)
 		return "min_size";
-	if (r->max_size && (uint64_t)st->st_size > r->max_size)
+	if (S_ISREG(st->st_mode) && r->max_size && size > r->max_size)
 		return "max_size";
-	return has_excluded_path(s, fd) ? "exclude" : NULL;
+	return source_is_excluded(s, path) ? "exclude" : NULL;
+}
+
+const char *source_skip_rule_at(const struct source *s, int fd,
+				const struct stat *st)
+{
+	const char *rule;
+	char *path = NULL;
+
+	if (s->rules.exclude_count)
+		(void)source_get_path(s, fd, &path);
+	rule = source_skip_rule(s, path ? path : "", st);
+	free(path);
+	return rule;
 }

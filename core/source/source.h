@@ -125,9 +125,12 @@ enum source_use source_get_use(const struct source *s, const struct stat *st);
  * part of it. */
 bool source_is_excluded(const struct source *s, const char *path);
 
-/* The rule that keeps a regular file from being hashed ("min_size", ...), or
- * NULL. */
-const char *source_skip_rule(const struct source *s, int fd,
+/* The rule that keeps a regular file, or all files in a directory, from being
+ * hashed ("min_size", ...), or NULL.  The path is relative to SOURCE. */
+const char *source_skip_rule(const struct source *s, const char *path,
 			     const struct stat *st);
+/* The same of an open file. */
+const char *source_skip_rule_at(const struct source *s, int fd,
+				const struct stat *st);
 
 #endif

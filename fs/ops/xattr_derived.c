@@ -133,7 +133,7 @@ static void get_kinfs(fuse_req_t req, struct fs *fs, struct inode *inode,
 	struct buf text = { 0 };
 	int err = -ENODATA;
 
-	if (strcmp(name, STATE) == 0 && S_ISREG(inode->type))
+	if (strcmp(name, STATE) == 0)
 		err = read_state(fs, inode, &text);
 	else if (strcmp(name, STATUS) == 0 && inode == fs->root)
 		err = status_text(fs, cred_owns_mount(fs, req), &text);

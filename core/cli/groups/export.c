@@ -43,12 +43,6 @@ int export_mount(const char *root, FILE *out, bool *incomplete_out)
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
-void export_complain_incomplete(const char *path)
-{
-	cli_complain(path, "not complete: not all files are hashed, or some "
-			   "changed (incomplete); kin wait waits for that");
-}
-
 /* ---- files ---- */
 
 int export_open_path(const char *path, struct export_reader *out)
@@ -102,7 +96,7 @@ static int write_out(const struct export_job *job)
 		code = EXIT_FAILED;
 	}
 	if (!code && incomplete) {
-		export_complain_incomplete(job->mount.root);
+		cli_complain_incomplete(job->mount.root);
 		code = EXIT_INCOMPLETE;
 	}
 	return code;

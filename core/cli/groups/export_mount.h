@@ -10,8 +10,6 @@
 /* Writes the export of a mount.  EXIT_OK, or EXIT_FAILED and a message. */
 int export_mount(const char *root, FILE *out, bool *incomplete_out);
 
-void export_complain_incomplete(const char *path);
-
 /* Opens a file, as export_open() does; to be closed in any case. */
 int export_open_path(const char *path, struct export_reader *out);
 

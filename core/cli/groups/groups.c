@@ -286,10 +286,7 @@ static int groups_run(struct groups_job *job)
 		return EXIT_FAILED;
 	if (!job->reader.totals.incomplete)
 		return EXIT_OK;
-	cli_complain(
-		job->mount.root,
-		"the groups are not complete: not all files are hashed, or "
-		"some changed (incomplete); kin wait waits for that");
+	cli_complain_incomplete(job->mount.root);
 	return EXIT_INCOMPLETE;
 }
 

@@ -181,7 +181,7 @@ static int compare(struct missing_command *c)
 	print_totals(c);
 	if (!c->job.incomplete)
 		return EXIT_OK;
-	export_complain_incomplete(c->other.path);
+	cli_complain_incomplete(c->other.path);
 	return EXIT_INCOMPLETE;
 }
 

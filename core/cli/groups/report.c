@@ -149,7 +149,7 @@ static int read_mount(struct report_job *job)
 static const char incomplete[] =
 	"Not all files were hashed when the groups were made, or some changed "
 	"meanwhile: there may be more near-duplicates. kin wait MOUNT waits "
-	"until all are hashed.";
+	"until all are hashed, and says how many could not be.";
 
 static struct report_about about_page(const struct report_job *job)
 {

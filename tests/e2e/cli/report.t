@@ -147,7 +147,9 @@ chmod 000 "$home/docs/<u>secret"
 user timeout 600 "$KINFS" "$home/docs" "$home/mnt" || bail "mount"
 user timeout 600 "$KIN" wait "$home/mnt" >"$T/output" 2>&1
 is "$?" 3 "one file cannot be read"
-ok "a report by a user" user "$KIN" report -o "$home/page.html" "$home/mnt"
+user "$KIN" report -o "$home/page.html" "$home/mnt" 2>"$T/said"
+is "$?" 3 "a report by a user, of a tree with a file that cannot be read"
+like "$(cat "$T/said")" "not complete" "which is said"
 poll 10 user fusermount3 -u "$home/mnt"
 
 # ---- in a browser ----
@@ -197,7 +199,7 @@ END
 is "${said[0]}" ready "the page of a mount is shown"
 like "${said[1]}" "^Near-duplicates in .*mnt$" "no name is a script"
 like "${said[2]}" "project.*project-old" "directories that are alike"
-like "${said[3]}" "skipped:.*1 file.*skipped:.*1 file" \
+like "${said[3]}" "skipped:.*1 path.*skipped:.*1 path" \
 	"files without digests"
 like "${said[4]}" "^1 of 6 groups: " "names are searched"
 shown=${said[6]}
@@ -221,8 +223,8 @@ browse <<-END
 	until document.querySelector('#unread li')
 	eval $(text "#unread-list")
 END
-is "${said[1]}" "1 file" "a file that cannot be read"
-like "${said[3]}" "error:EACCES, no permission to read.*1 file.*<u>secret" \
+is "${said[1]}" "1 path" "a file that cannot be read"
+like "${said[3]}" "error:EACCES, no permission to read.*1 path.*<u>secret" \
 	"why, and which"
 
 # ---- ten, a thousand, a hundred thousand groups ----

@@ -81,6 +81,22 @@ break.o secret x.o" "lists all of them"
 	kin user resume "$mnt"
 }
 
+# A file that could not be read may be a copy of any other.
+test_groups() {
+	local command
+
+	for command in groups "export --plain" "report -o $home/report.html" \
+		"missing --exact $mnt"; do
+		# shellcheck disable=SC2086 # a command and its options
+		kin user $command "$mnt"
+		is "$code" 3 "kin ${command%% *}: exit status 3 when a file could not be hashed"
+		like "$(cat "$T/err")" "not complete" "and says so"
+	done
+	kin user groups --exact --json "$mnt"
+	is "$code $(jq -r '.totals.state // empty' "$T/out")" "3 incomplete" \
+		"kin groups --json"
+}
+
 # Whoever asks hears only of files that he may read.
 test_others() {
 	chmod -R u+rwX "$src"
@@ -103,6 +119,35 @@ test_others() {
 	like "$(cat "$T/out")" '^[0-9]+ %' \
 		"kin wait shows progress to a user who is told no numbers"
 	kin env resume "$T/mnt"
+}
+
+# What kin status counts, --skipped lists.
+test_skipped() {
+	local src=$T/skipped-src mnt=$T/skipped
+
+	mkdir -p "$src/build/deep" "$src/disk" "$src/sub" "$mnt"
+	mount -t tmpfs tmpfs "$src/disk" || bail "a filesystem below"
+	gen_text 100 6 | tee "$src/a" "$src/x.o" "$src/sub/x.o" \
+		"$src/build/b" "$src/build/deep/c" "$src/disk/d" \
+		>"$src/disk/e"
+	: >"$src/empty"
+	mount_kinfs "$src" "$mnt" -o 'exclude=*.o,exclude=build,min_size=1'
+	wait_idle "$mnt"
+	kin env status --skipped "$mnt"
+	is "$(listed)" "skipped:cross disk
+skipped:exclude build
+skipped:exclude sub/x.o
+skipped:exclude x.o
+skipped:min_size empty" "--skipped: a directory stands for all in it"
+	kin env status "$mnt"
+	like "$(cat "$T/out")" "files +1: 1 fresh.* 5 skipped" \
+		"... and kin status has their number"
+	kin env status --skipped "$mnt/build/deep"
+	is "$(listed)" "skipped:exclude build/deep" "... and below one"
+	is "$(state "$mnt/build") $(state "$mnt/sub")" "skipped:exclude " \
+		"the state of directories"
+	unmount "$mnt"
+	umount "$src/disk"
 }
 
 # A catalog of millions of files takes a while to read.
@@ -139,7 +184,9 @@ make_home
 user timeout 600 "$KINFS" -o 'exclude=*.o' "$src" "$mnt" || bail "mount"
 test_failed
 test_lists
+test_groups
 poll 10 user fusermount3 -u "$mnt"
 test_others
+test_skipped
 test_reading
 finish

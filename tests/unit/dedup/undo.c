@@ -55,6 +55,14 @@ static void test_undo_takes_back(void **state)
 	expect_undone(DEDUP_REMOVE);
 }
 
+/* In 2445: more nanoseconds than a number has. */
+static void test_undo_restores_late_times(void **state)
+{
+	(void)state;
+	write_file("bb", text, 15000000000);
+	expect_undone(DEDUP_HARDLINK);
+}
+
 static void expect_links_undone(enum dedup_method method)
 {
 	const char *const names[] = { "a", "bb", "c/e", "f" };
@@ -261,9 +269,9 @@ static void test_other_files_are_no_journals(void **state)
 	(void)state;
 	expect_refused("");
 	expect_refused("hello\n");
-	expect_refused("{\"kin_dedup_journal\": 1}\n");
-	expect_refused("{\"kin_dedup_journal\": 2}\n{\"step\": 1}\n");
-	expect_refused("{\"kin_dedup_journal\": 2}\n"
+	expect_refused("{\"kin_dedup_journal\": 2}\n");
+	expect_refused("{\"kin_dedup_journal\": 3}\n{\"step\": 1}\n");
+	expect_refused("{\"kin_dedup_journal\": 3}\n"
 		       "{\"step\": 1, \"method\": \"remove\", "
 		       "\"names\": [{\"path\": \"/a\"}], "
 		       "\"keep\": \"/b\", \"temporary\": \"../c\", "
@@ -276,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_TREE(test_undo_takes_back),
+		IN_TREE(test_undo_restores_late_times),
 		IN_TREE(test_undo_restores_hard_links),
 		IN_TREE(test_undo_keeps_writers_out),
 		IN_TREE(test_undo_verifies_what_it_writes),
