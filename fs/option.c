@@ -201,13 +201,6 @@ static int set_rate(struct options *o, const char *value)
 	return 0;
 }
 
-static int set_ac_only(struct options *o, const char *value)
-{
-	(void)value;
-	o->ac_only = true;
-	return 0;
-}
-
 static int set_max_threads(struct options *o, const char *value)
 {
 	uint64_t n;
@@ -328,8 +321,6 @@ static const struct option ours[] = {
 	  "a number from 0 to 1024", set_workers, false },
 	{ "rate=", "MB/S", "reading in the background; 0: no limit (0)",
 	  "a number of megabytes a second", set_rate, true },
-	{ "ac_only", NULL, "nothing in the background on battery", NULL,
-	  set_ac_only, true },
 	{ "db=", "DIR", "where the catalog is kept", "a directory", set_db,
 	  true },
 	{ "timeout=", "SECONDS", "attributes in the kernel's cache",

@@ -48,7 +48,6 @@ struct options {
 	unsigned max_threads;
 
 	bool cross;
-	bool ac_only; /* no background work while on battery */
 	bool no_passthrough;
 	bool allow_other; /* users other than the mount's own and root */
 	bool nonempty;    /* what the mount hides is not told */

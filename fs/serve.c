@@ -140,8 +140,6 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 		.digest_set = o->kept_digests,
 		.workers = o->workers,
 		.rate = o->rate,
-		.ac_only = o->ac_only,
-		.power_dir = getenv("KINFS_POWER_SUPPLY"),
 		.min_size = o->min_size,
 		.max_size = o->max_size,
 		.excludes = (const char *const *)o->excludes,
