@@ -45,7 +45,6 @@ struct options {
 	double timeout_s; /* of attributes and names in the kernel's cache */
 	bool timeout_given;
 	bool watch; /* watch changes behind the mount, if possible */
-	unsigned max_threads;
 
 	bool cross;
 	bool no_passthrough;
@@ -54,7 +53,6 @@ struct options {
 	bool foreground;
 	bool debug;
 	bool single_thread;
-	bool clone_fd;
 	bool help, help_all;
 	bool version;
 
