@@ -257,8 +257,7 @@ int engine_start(struct engine *e)
 	hash_want_feed(&e->hash);
 	hash_feed(&e->hash);
 	scan_request_tree(&e->scan);
-	err = gate_start(&e->scan_gate);
-	return err ? err : scan_start(&e->scan);
+	return scan_start(&e->scan);
 }
 
 void engine_free(struct engine *e)
@@ -271,7 +270,7 @@ void engine_free(struct engine *e)
 	engine_stop_loading(e);
 	queue_stop(&e->queue);
 	commit_unblock(&e->commit);
-	gate_stop(&e->scan_gate);
+	gate_set(&e->scan_gate, true);
 	scan_stop(&e->scan);
 	checker_stop(&e->checker);
 	hash_stop(&e->hash);
