@@ -201,23 +201,6 @@ static int set_rate(struct options *o, const char *value)
 	return 0;
 }
 
-static int set_ac_only(struct options *o, const char *value)
-{
-	(void)value;
-	o->ac_only = true;
-	return 0;
-}
-
-static int set_max_threads(struct options *o, const char *value)
-{
-	uint64_t n;
-
-	if (parse_number(value, 10000, &n) || n == 0)
-		return -EINVAL;
-	o->max_threads = (unsigned)n;
-	return 0;
-}
-
 static int set_db(struct options *o, const char *value)
 {
 	return *value ? option_replace(&o->db, value) : -EINVAL;
@@ -264,13 +247,6 @@ static int set_cross(struct options *o, const char *value)
 {
 	(void)value;
 	o->cross = true;
-	return 0;
-}
-
-static int set_clone_fd(struct options *o, const char *value)
-{
-	(void)value;
-	o->clone_fd = true;
 	return 0;
 }
 
@@ -328,8 +304,6 @@ static const struct option ours[] = {
 	  "a number from 0 to 1024", set_workers, false },
 	{ "rate=", "MB/S", "reading in the background; 0: no limit (0)",
 	  "a number of megabytes a second", set_rate, true },
-	{ "ac_only", NULL, "nothing in the background on battery", NULL,
-	  set_ac_only, true },
 	{ "db=", "DIR", "where the catalog is kept", "a directory", set_db,
 	  true },
 	{ "timeout=", "SECONDS", "attributes in the kernel's cache",
@@ -338,10 +312,6 @@ static const struct option ours[] = {
 	  "yes or no", set_watch, false },
 	{ "passthrough=", "auto|no", "reads and writes by the kernel (auto)",
 	  "auto or no", set_passthrough, false },
-	{ "max_threads=", "N", "threads that serve requests (10)",
-	  "a number from 1 to 10000", set_max_threads, false },
-	{ "clone_fd", NULL, "a device descriptor for each of them", NULL,
-	  set_clone_fd, false },
 	{ "sandbox=", "yes|no", "give up unneeded privileges (yes)",
 	  "yes or no", set_sandbox, false },
 };

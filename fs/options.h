@@ -45,17 +45,14 @@ struct options {
 	double timeout_s; /* of attributes and names in the kernel's cache */
 	bool timeout_given;
 	bool watch; /* watch changes behind the mount, if possible */
-	unsigned max_threads;
 
 	bool cross;
-	bool ac_only; /* no background work while on battery */
 	bool no_passthrough;
 	bool allow_other; /* users other than the mount's own and root */
 	bool nonempty;    /* what the mount hides is not told */
 	bool foreground;
 	bool debug;
 	bool single_thread;
-	bool clone_fd;
 	bool help, help_all;
 	bool version;
 

@@ -140,8 +140,6 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 		.digest_set = o->kept_digests,
 		.workers = o->workers,
 		.rate = o->rate,
-		.ac_only = o->ac_only,
-		.power_dir = getenv("KINFS_POWER_SUPPLY"),
 		.min_size = o->min_size,
 		.max_size = o->max_size,
 		.excludes = (const char *const *)o->excludes,
@@ -220,33 +218,10 @@ static int session_open(struct fs *fs)
 	return err;
 }
 
-/* For clone_fd, a descriptor of the device for each thread, which only libfuse
- * can make. */
-static int run_libfuse_loop(struct fs *fs)
-{
-	struct fuse_loop_config *config = fuse_loop_cfg_create();
-	int r;
-
-	if (!config)
-		return -ENOMEM;
-	fuse_loop_cfg_set_clone_fd(config, 1);
-	if (fs->options.max_threads)
-		fuse_loop_cfg_set_max_threads(config, fs->options.max_threads);
-	r = fuse_session_loop_mt(fs->session, config);
-	fuse_loop_cfg_destroy(config);
-	return r;
-}
-
 static int session_loop(struct fs *fs, const sigset_t *unblocked)
 {
-	int r;
+	int r = loop_run(fs, unblocked);
 
-	if (!fs->options.clone_fd || fs->options.single_thread) {
-		r = loop_run(fs, unblocked);
-	} else {
-		pthread_sigmask(SIG_SETMASK, unblocked, NULL);
-		r = run_libfuse_loop(fs);
-	}
 	/* The kernel says this to a thread that was just taking a request when
 	 * the filesystem was unmounted. */
 	return r == -ECONNABORTED ? 0 : r;

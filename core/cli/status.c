@@ -355,8 +355,6 @@ const struct command command_resume = {
 	.name = "resume",
 	.synopsis = "resume MOUNT",
 	.summary = "End what kin pause began",
-	.help = "MOUNT is the mount point or any path below it.  With -o "
-		"ac_only the mount still\n"
-		"pauses while on battery.\n",
+	.help = "MOUNT is the mount point or any path below it.\n",
 	.run = run_resume,
 };

@@ -41,8 +41,6 @@ static const char *pause_reason(const json_t *status)
 
 	if (why && strcmp(why, "asked") == 0)
 		return "by kin pause, until kin resume";
-	if (why && strcmp(why, "battery") == 0)
-		return "while on battery";
 	return why;
 }
 
@@ -327,7 +325,7 @@ const struct command command_wait = {
 	.summary = "Wait until a kinfs mount has digested everything",
 	.help = "Shows a bar on a terminal, else a line for every new percentage.  MOUNT is the\n"
 		"mount point or any path below it.  Fails when the mount goes away meanwhile, and\n"
-		"when hashing is paused (kin pause, -o ac_only) before everything is hashed.\n"
+		"when hashing is paused (kin pause) before everything is hashed.\n"
 		"\n"
 		"  -t, --timeout SECONDS  fail when it takes longer; 0 asks once\n"
 		"\n"

@@ -192,10 +192,8 @@ int commit_init(struct committer *c, const struct commit_context *context)
 
 int commit_start(struct committer *c)
 {
-	int err = gate_start(&c->gate);
+	int err = -pthread_create(&c->thread, NULL, commit_run, c);
 
-	if (!err)
-		err = -pthread_create(&c->thread, NULL, commit_run, c);
 	c->started = !err;
 	return err;
 }
@@ -206,7 +204,7 @@ void commit_stop(struct committer *c)
 	c->stopped = true;
 	pthread_cond_broadcast(&c->work);
 	pthread_mutex_unlock(&c->lock);
-	gate_stop(&c->gate);
+	gate_set(&c->gate, true);
 	if (c->started)
 		pthread_join(c->thread, NULL);
 	c->started = false;

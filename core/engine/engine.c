@@ -33,14 +33,12 @@ static int copy_options(struct engine *e, const struct engine_options *from)
 	*to = *from;
 	to->catalog_dir = NULL;
 	to->holder = NULL;
-	to->power_dir = from->power_dir ? strdup(from->power_dir) : NULL;
 	to->exclude_count = 0;
 	to->source = strdup(from->source);
 	e->catalog_dir = strdup(from->catalog_dir);
 	globs = calloc(from->exclude_count + 1, sizeof(*globs));
 	to->excludes = globs;
-	if (!to->source || !e->catalog_dir || !globs ||
-	    (from->power_dir && !to->power_dir))
+	if (!to->source || !e->catalog_dir || !globs)
 		return -ENOMEM;
 	for (i = 0; i < from->exclude_count; i++) {
 		globs[i] = strdup(from->excludes[i]);
@@ -195,8 +193,6 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = checker_init(&e->checker);
 	if (!err)
-		err = power_init(&e->power, &e->queue, e->options.power_dir);
-	if (!err)
 		err = init_throttle(e);
 	if (!err)
 		err = engine_init_hash(e);
@@ -246,8 +242,6 @@ int engine_start(struct engine *e)
 
 	if (!err)
 		err = queue_start(&e->queue);
-	if (!err && e->options.ac_only)
-		err = power_start(&e->power);
 	if (!err)
 		err = commit_start(&e->commit);
 	if (!err)
@@ -263,8 +257,7 @@ int engine_start(struct engine *e)
 	hash_want_feed(&e->hash);
 	hash_feed(&e->hash);
 	scan_request_tree(&e->scan);
-	err = gate_start(&e->scan_gate);
-	return err ? err : scan_start(&e->scan);
+	return scan_start(&e->scan);
 }
 
 void engine_free(struct engine *e)
@@ -277,10 +270,9 @@ void engine_free(struct engine *e)
 	engine_stop_loading(e);
 	queue_stop(&e->queue);
 	commit_unblock(&e->commit);
-	gate_stop(&e->scan_gate);
+	gate_set(&e->scan_gate, true);
 	scan_stop(&e->scan);
 	checker_stop(&e->checker);
-	power_stop(&e->power);
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
 	search_stop(&e->search);
@@ -293,7 +285,6 @@ void engine_free(struct engine *e)
 	ignored_release(&e->ignored);
 	demand_pool_release(&e->on_demand);
 	checker_release(&e->checker);
-	power_release(&e->power);
 	throttle_release(&e->throttle);
 	hash_release(&e->hash);
 	if (e->catalog)
@@ -304,7 +295,6 @@ void engine_free(struct engine *e)
 		free((char *)e->options.excludes[i]);
 	free((void *)e->options.excludes);
 	free((char *)e->options.source);
-	free((char *)e->options.power_dir);
 	free(e->catalog_dir);
 	free(e);
 }
@@ -474,7 +464,7 @@ void engine_hurry(struct engine *e)
 
 void engine_pause(struct engine *e, bool on)
 {
-	queue_pause(&e->queue, QUEUE_PAUSE_ASKED, on);
+	queue_pause(&e->queue, on);
 }
 
 void engine_check(struct engine *e, bool read)

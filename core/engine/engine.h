@@ -90,8 +90,6 @@ struct engine_options {
 	/* Limit of bytes read a second in the background; 0: none.  Files that
 	 * a request waits for are not limited. */
 	uint64_t rate;
-	bool ac_only;          /* pause while on battery */
-	const char *power_dir; /* for tests; NULL: /sys/class/power_supply */
 	bool cross;            /* include filesystems mounted below SOURCE */
 	int threshold;         /* least score of a near-duplicate, 1..100 */
 	uint64_t share_min;    /* see INDEX_SHARES; 0: INDEX_SHARE_MIN */

@@ -17,7 +17,6 @@
 #include "core/engine/ignored.h"
 #include "core/queue/gate.h"
 #include "core/queue/throttle.h"
-#include "core/queue/power.h"
 #include "core/queue/queue.h"
 #include "core/scan/scan.h"
 #include "core/source/times.h"
@@ -34,7 +33,6 @@
  *   on_demand  digests that are not stored, on threads of their own
  *   checker  checks of the catalog, on a thread of its own
  *   ignored  the pairs of contents that the user ignores
- *   power    pauses the queue while on battery, on a thread of its own
  *
  * Each part has one mutex.  No mutex is held while another part is called,
  * while the disk is touched or while a callback runs.
@@ -58,7 +56,6 @@ struct engine {
 	struct demand_pool on_demand;
 	struct checker checker;
 	struct ignored ignored;
-	struct power power;
 
 	struct throttle throttle;
 	struct gate scan_gate;

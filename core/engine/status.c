@@ -124,16 +124,6 @@ static json_t *catalog_object(struct engine *e, const struct snapshot *s)
 			 "bytes", (json_int_t)s->catalog_bytes, "error", error);
 }
 
-/* Both reasons: the user's is shown, as only the user can end that pause. */
-static json_t *paused_text(const struct snapshot *s)
-{
-	if (s->queue.paused & QUEUE_PAUSE_ASKED)
-		return json_string("asked");
-	if (s->queue.paused & QUEUE_PAUSE_BATTERY)
-		return json_string("battery");
-	return json_null();
-}
-
 static void set_number(json_t *o, const char *name, uint64_t value)
 {
 	json_object_set_new(o, name, json_integer((json_int_t)value));
@@ -199,7 +189,9 @@ int engine_status(struct engine *e, json_t **out)
 	if (!o)
 		return -ENOMEM;
 	json_object_set_new(o, "progress", progress_object(&s.reading));
-	json_object_set_new(o, "paused", paused_text(&s));
+	json_object_set_new(o, "paused",
+			    s.queue.paused ? json_string("asked") :
+					     json_null());
 	json_object_set_new(o, "stalled", json_boolean(is_stalled(&s)));
 	set_number(o, "rate", e->options.rate);
 	set_number(o, "share_min", e->search.context.share_min);

@@ -2,33 +2,21 @@
 #include "core/queue/gate.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
-#include "core/base/thread.h"
 
-static void *gate_run(void *arg)
-{
-	struct gate *g = arg;
-
-	thread_set_name("kinfs-gate");
-	thread_enter_background();
-	while (!atomic_load(&g->stopped)) {
-		if (sem_wait(&g->wanted))
-			continue; /* EINTR */
-		atomic_store(&g->waiting, false);
-		sem_post(&g->granted);
-	}
-	return NULL;
-}
-
-/* Waits until until_ns, or until granted is posted. */
-static void wait_granted(struct gate *g, int64_t until_ns)
+/* Waits until until_ns, or until the gate is opened. */
+static void wait_opened(struct gate *g, int64_t until_ns)
 {
 	struct timespec until = { until_ns / 1000000000,
 				  until_ns % 1000000000 };
 
-	while (sem_clockwait(&g->granted, CLOCK_MONOTONIC, &until) &&
+	while (!atomic_load(&g->open) &&
+	       sem_clockwait(&g->opened, CLOCK_MONOTONIC, &until) &&
 	       errno == EINTR)
 		;
 }
@@ -42,20 +30,40 @@ static bool wait_due(struct gate *g)
 		due_ns = g->due_ns(g->arg);
 		if (due_ns <= clock_now_ns())
 			return due_ns == 0;
-		wait_granted(g, due_ns);
+		wait_opened(g, due_ns);
 	}
 	return true;
 }
 
-static void wait_turn(struct gate *g)
+/* How long the thread has waited for a processor since the last call; 0 where
+ * the kernel does not tell. */
+static uint64_t new_waits_ns(struct gate *g)
 {
-	while (!sem_trywait(&g->granted))
-		;
-	if (!atomic_exchange(&g->waiting, true))
-		sem_post(&g->wanted);
-	/* sem_trywait() above may have taken the post of gate_set(). */
-	if (!atomic_load(&g->open))
-		wait_granted(g, clock_now_ns() + GATE_MS * INT64_C(1000000));
+	uint64_t before_ns = g->waited_ns;
+	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	char text[64], *end;
+	ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	/* The time on a processor, the time that it waited for one, ... */
+	(void)strtoull(text, &end, 10);
+	g->waited_ns = strtoull(end, NULL, 10);
+	return before_ns && g->waited_ns > before_ns ?
+		       g->waited_ns - before_ns :
+		       0;
+}
+
+static void rest(struct gate *g)
+{
+	uint64_t most_ns = GATE_REST_MS * UINT64_C(1000000);
+	uint64_t rest_ns = new_waits_ns(g) * GATE_RESTS;
+
+	if (rest_ns > most_ns)
+		rest_ns = most_ns;
+	if (rest_ns)
+		wait_opened(g, clock_now_ns() + (int64_t)rest_ns);
 }
 
 void gate_pass(struct gate *g, int64_t *slice_ns)
@@ -65,44 +73,25 @@ void gate_pass(struct gate *g, int64_t *slice_ns)
 	if (atomic_load(&g->open) ||
 	    now - *slice_ns < GATE_SLICE_MS * INT64_C(1000000))
 		return;
+	while (!sem_trywait(&g->opened))
+		;
 	if (!g->due_ns || !wait_due(g))
-		wait_turn(g);
+		rest(g);
 	*slice_ns = clock_now_ns();
 }
 
 void gate_set(struct gate *g, bool open)
 {
 	if (atomic_exchange(&g->open, open) != open && open)
-		sem_post(&g->granted);
+		sem_post(&g->opened);
 }
 
 int gate_init(struct gate *g)
 {
-	if (sem_init(&g->wanted, 0, 0) || sem_init(&g->granted, 0, 0))
-		return -errno;
-	return 0;
-}
-
-int gate_start(struct gate *g)
-{
-	int err = -pthread_create(&g->thread, NULL, gate_run, g);
-
-	g->started = !err;
-	return err;
-}
-
-void gate_stop(struct gate *g)
-{
-	atomic_store(&g->stopped, true);
-	gate_set(g, true);
-	sem_post(&g->wanted);
-	if (g->started)
-		pthread_join(g->thread, NULL);
-	g->started = false;
+	return sem_init(&g->opened, 0, 0) ? -errno : 0;
 }
 
 void gate_release(struct gate *g)
 {
-	sem_destroy(&g->wanted);
-	sem_destroy(&g->granted);
+	sem_destroy(&g->opened);
 }

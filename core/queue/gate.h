@@ -2,42 +2,38 @@
 #ifndef CORE_QUEUE_GATE_H
 #define CORE_QUEUE_GATE_H
 
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * Lets a thread, the committer or the scan, work as if it were under SCHED_IDLE,
- * although it is not: it must be able to finish at normal priority, and an
+ * Lets a thread, the committer or the scan, work in the background although it
+ * is not under SCHED_IDLE: it must be able to finish at normal priority, and an
  * unprivileged thread cannot leave SCHED_IDLE.
  *
  * The thread works in slices of GATE_SLICE_MS.  Before each slice it waits
  * until the throttle allows background work; when a user waits for that, it goes
- * on at once.  Then it waits until a helper
- * thread under SCHED_IDLE has run, which shows that a processor is idle; but it
- * waits GATE_MS at most.
+ * on at once.  Then it rests if it had to wait for a processor since the last
+ * slice, because others want to compute: GATE_RESTS times as long as it waited,
+ * GATE_REST_MS at most.  Beside as many busy threads as there are processors it
+ * waits 4 ms for each turn of 4 ms, and so works for 4 of 40 ms.
  */
-enum { GATE_SLICE_MS = 1, GATE_MS = 20 };
+enum { GATE_SLICE_MS = 1, GATE_RESTS = 16, GATE_REST_MS = 32 };
 
 struct gate {
-	sem_t wanted;        /* wakes the helper */
-	sem_t granted;       /* the helper has run, or the gate was opened */
-	atomic_bool waiting; /* wanted was posted, the helper has not run yet */
+	sem_t opened; /* posted when the gate is opened */
 	atomic_bool open;
-	atomic_bool stopped;
 	/* As throttle_due_ns(); NULL: work may always begin.  Set before
-	 * gate_start(). */
+	 * the thread begins. */
 	int64_t (*due_ns)(void *arg);
 	void *arg;
-	pthread_t thread;
-	bool started;
+	/* How long the thread had waited for a processor when the last slice
+	 * began; its own. */
+	uint64_t waited_ns;
 };
 
 int gate_init(struct gate *g);
-int gate_start(struct gate *g);
-void gate_stop(struct gate *g);
 void gate_release(struct gate *g);
 
 /* While the gate is open, gate_pass() does not wait: a request waits for the

@@ -335,10 +335,10 @@ void queue_committed(struct queue *q, struct result *r)
 	pthread_mutex_unlock(&q->lock);
 }
 
-void queue_pause(struct queue *q, enum queue_pause reason, bool on)
+void queue_pause(struct queue *q, bool on)
 {
 	pthread_mutex_lock(&q->lock);
-	q->paused = on ? q->paused | reason : q->paused & ~reason;
+	q->paused = on;
 	pthread_cond_broadcast(&q->work);
 	pthread_cond_broadcast(&q->recalls);
 	pthread_mutex_unlock(&q->lock);

@@ -71,13 +71,6 @@
  * run two jobs of one file at a time, or wait for the disk.
  */
 
-/* Reasons to give workers only jobs that requests wait for.  Other jobs are
- * queued as before. */
-enum queue_pause {
-	QUEUE_PAUSE_ASKED = 1,
-	QUEUE_PAUSE_BATTERY = 2,
-};
-
 enum job_level { JOB_WAITED, JOB_CLOSED, JOB_SCAN, JOB_LEVELS };
 enum job_state {
 	JOB_QUEUED,
@@ -221,7 +214,7 @@ struct queue {
 	size_t done;
 	bool stopped;
 	bool feed;       /* queue_feed() was called */
-	unsigned paused; /* the reasons */
+	bool paused;
 	pthread_t timer_thread;
 	bool timer_started;
 };
@@ -298,8 +291,9 @@ void queue_done(struct queue *q, struct job *job, struct result *r,
 /* The catalog has r: the queue drops it. */
 void queue_committed(struct queue *q, struct result *r);
 
-/* Sets or clears a reason to pause. */
-void queue_pause(struct queue *q, enum queue_pause reason, bool on);
+/* While paused, workers get only jobs that requests wait for.  Other jobs are
+ * queued as before. */
+void queue_pause(struct queue *q, bool on);
 
 /* Why the worker of a running job should hand it over. */
 enum queue_recall {
@@ -347,8 +341,8 @@ void queue_give_up_waiting(struct queue *q, uint64_t ticket);
 
 struct queue_counts {
 	size_t queued, delayed, unsteady, running, done, waiting;
-	size_t scanned;  /* of queued and running: found by the scan */
-	unsigned paused; /* the reasons: enum queue_pause */
+	size_t scanned; /* of queued and running: found by the scan */
+	bool paused;
 };
 void queue_counts(struct queue *q, struct queue_counts *out);
 

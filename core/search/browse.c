@@ -15,9 +15,6 @@
  * such a file below them.  For trusted callers the answer for each content is
  * cached (struct near), and the next query searches only contents that were
  * added since.  Files are examined in every query.
- *
- * A free thread may help (help.c): the thread of the query examines the entries
- * from the first one on, and the helper from the last one back.
  */
 
 /* ---- whether a file has a near-duplicate ---- */
@@ -132,21 +129,12 @@ struct browse_name {
 	bool has_near; /* it is an entry of the answer */
 };
 
-/* The place of a thread among the entries. */
-struct browse_cursor {
-	struct browse_name *name; /* the entry that it examines */
-	bool is_begun;            /* the entry is not examined to the end */
-	bool walking;             /* it is a directory, and a walk has begun */
-	struct key_list stack;    /* of that walk */
-};
-
 struct browse_state {
 	int dir_fd;
 	struct browse_name *names; /* owned: of all entries */
-	size_t count;
-	/* No thread has begun names[first .. end - 1]; searcher->lock. */
-	size_t first, end;
-	struct browse_cursor own, helper;
+	size_t count, next;
+	bool walking; /* names[next] is a directory, and a walk has begun */
+	struct key_list stack; /* of that walk */
 };
 
 static int push_child(void *arg, struct catalog_name name,
@@ -208,59 +196,29 @@ static int file_entry_has_near(struct search_query *q,
 	return has_near(q, key, &rec);
 }
 
-/* Examines the entry.  1: it has a near-duplicate. */
-static int examine_entry(struct search_query *q, int dir_fd,
-			 struct browse_cursor *c)
+/* Examines the next entry.  1: it has a near-duplicate. */
+static int examine_entry(struct search_query *q, struct browse_state *state)
 {
-	const char *name = c->name->text;
+	struct browse_name *entry = &state->names[state->next];
+	int dir_fd = state->dir_fd, err;
+	const char *name = entry->text;
 	struct file_key key;
 	struct stat st;
-	int err;
 
-	if (c->walking)
-		return directory_has_near(q, &c->stack);
+	if (state->walking)
+		return directory_has_near(q, &state->stack);
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
-	c->name->is_directory = S_ISDIR(st.st_mode);
+	entry->is_directory = S_ISDIR(st.st_mode);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0;
 	source_get_entry_key(q->context->source, dir_fd, name, &st, &key);
 	if (S_ISREG(st.st_mode))
 		return file_entry_has_near(q, &key, &st);
-	c->stack.count = 0;
-	err = key_list_add(&c->stack, &key);
-	c->walking = !err;
-	return err ?: directory_has_near(q, &c->stack);
-}
-
-/* Examines the entry at the cursor to the end. */
-static int cursor_finish(struct search_query *q, int dir_fd,
-			 struct browse_cursor *c)
-{
-	int err = query_may_go_on(q);
-
-	if (!err)
-		err = examine_entry(q, dir_fd, c) ?: q->err;
-	if (err < 0)
-		return err;
-	c->name->has_near = err == 1;
-	c->walking = c->is_begun = false;
-	query_count_work(q, 1);
-	return 0;
-}
-
-/* Begins the first or the last entry that no thread has begun; false: there is
- * none. */
-static bool cursor_begin(struct searcher *s, struct browse_state *state,
-			 struct browse_cursor *c)
-{
-	pthread_mutex_lock(&s->lock);
-	c->is_begun = state->first < state->end;
-	if (c->is_begun)
-		c->name = &state->names[c == &state->own ? state->first++ :
-							   --state->end];
-	pthread_mutex_unlock(&s->lock);
-	return c->is_begun;
+	state->stack.count = 0;
+	err = key_list_add(&state->stack, &key);
+	state->walking = !err;
+	return err ?: directory_has_near(q, &state->stack);
 }
 
 static int add_name(void *arg, int dir_fd, const char *name)
@@ -276,7 +234,7 @@ static int add_name(void *arg, int dir_fd, const char *name)
 	names[state->count] = (struct browse_name){ .text = strdup(name) };
 	if (!names[state->count].text)
 		return -ENOMEM;
-	state->end = ++state->count;
+	state->count++;
 	return 0;
 }
 
@@ -336,34 +294,19 @@ static int browse_answer(struct search_query *q,
 static int browse_turn(struct search_query *q)
 {
 	struct browse_state *state = q->state;
-	struct browse_cursor *own = &state->own, *helper = &state->helper;
-	int err = 0;
+	int err;
 
-	while (!err &&
-	       (own->is_begun || cursor_begin(q->searcher, state, own))) {
-		err = cursor_finish(q, state->dir_fd, own);
-		/* As long as all matches are cached, help would cost more than
-		 * it gains. */
-		if (q->has_searched)
-			help_offer(q);
+	for (; state->next < state->count; state->next++) {
+		err = query_may_go_on(q);
+		if (!err)
+			err = examine_entry(q, state) ?: q->err;
+		if (err < 0)
+			return err;
+		state->names[state->next].has_near = err == 1;
+		state->walking = false;
+		query_count_work(q, 1);
 	}
-	if (err)
-		return err;
-	help_withdraw(q);
-	if (helper->is_begun)
-		err = cursor_finish(q, state->dir_fd, helper);
-	return err ?: browse_answer(q, state);
-}
-
-static int browse_help(struct search_query *h, struct search_query *q)
-{
-	struct browse_state *state = q->state;
-	struct browse_cursor *c = &state->helper;
-	int err = 0;
-
-	while (!err && (c->is_begun || cursor_begin(h->searcher, state, c)))
-		err = cursor_finish(h, state->dir_fd, c);
-	return err;
+	return browse_answer(q, state);
 }
 
 static void browse_release(struct search_query *q)
@@ -373,12 +316,10 @@ static void browse_release(struct search_query *q)
 
 	if (!state)
 		return;
-	help_withdraw(q);
 	for (i = 0; i < state->count; i++)
 		free(state->names[i].text);
 	free(state->names);
-	free(state->own.stack.keys);
-	free(state->helper.stack.keys);
+	free(state->stack.keys);
 	if (state->dir_fd >= 0)
 		close(state->dir_fd);
 	free(state);
@@ -388,6 +329,5 @@ static void browse_release(struct search_query *q)
 const struct query_kind query_browse = {
 	.begin = browse_begin,
 	.turn = browse_turn,
-	.help = browse_help,
 	.release = browse_release,
 };

@@ -229,7 +229,6 @@ static int find_contents(struct search_query *q,
 	struct digests d;
 	int err;
 
-	q->has_searched = true;
 	if (wanted->digests)
 		return search_digests(q, wanted, wanted->digests, out,
 				      count_out);

@@ -48,7 +48,7 @@ static int turn_as_caller(struct search_query *q)
 }
 
 /* Pairs with a file outside the tree are never ignored. */
-bool query_has_ignores(const struct search_query *q)
+static bool has_ignores(const struct search_query *q)
 {
 	const struct search_context *context = q->context;
 
@@ -62,7 +62,7 @@ static int take_turn(struct search_query *q)
 	bool trusted = q->caller.trusted;
 	int err;
 
-	q->ignores = query_has_ignores(q);
+	q->ignores = has_ignores(q);
 	err = trusted ? 0 : credentials_enter(&q->caller.credentials, own);
 	if (err)
 		return err;
@@ -111,7 +111,7 @@ static struct search_query *take_ready(struct searcher *s)
 	return q;
 }
 
-void search_end_long(struct searcher *s, uid_t uid)
+static void end_long(struct searcher *s, uid_t uid)
 {
 	size_t i = 0;
 
@@ -153,7 +153,7 @@ static void work_unlocked(struct searcher *s, struct search_query *q,
 		q->kind->turn_over(q);
 	pthread_mutex_lock(&s->lock);
 	if (is_one_of_long)
-		search_end_long(s, uid);
+		end_long(s, uid);
 	if (err != TURN_OVER || put_back(s, q))
 		return;
 	pthread_mutex_unlock(&s->lock);
@@ -237,9 +237,6 @@ static void *search_run(void *arg)
 		} else if ((q = take_ready(s))) {
 			work_unlocked(s, q, &t->directories);
 			schedule_release(t);
-		} else if (help_is_wanted(s)) {
-			help_unlocked(t);
-			schedule_release(t);
 		} else if (t->release_ms && t->release_ms <= clock_now_ms()) {
 			directory_cache_release(&t->directories);
 			t->release_ms = 0;
@@ -261,8 +258,6 @@ int search_init(struct searcher *s, const struct search_context *context)
 	s->turn_work = SEARCH_TURN_WORK;
 	s->trust_ms = SEARCH_TRUST_MS;
 	s->thread_count = SEARCH_THREADS;
-	if (!err)
-		err = -pthread_cond_init(&s->help_ended, NULL);
 	if (!err)
 		err = credentials_own(&s->own);
 	s->near = calloc(SEARCH_NEAR_SLOTS, sizeof(*s->near));
@@ -349,6 +344,5 @@ void search_release(struct searcher *s)
 	match_cache_free(s->matches);
 	sketch_cache_free(s->sketches);
 	credentials_release(&s->own);
-	pthread_cond_destroy(&s->help_ended);
 	pthread_mutex_destroy(&s->lock);
 }

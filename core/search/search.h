@@ -61,8 +61,7 @@
  * directory waits neither for large directories of other users nor for a
  * thousand queries of one user.  One thread is reserved for queries about files
  * that have not had a turn yet; these are most of the queries and take less
- * than a millisecond.  All other queries of a user get one thread at a time; a
- * thread without a query helps one of these for a moment (help.c).
+ * than a millisecond.  All other queries of a user get one thread at a time.
  *
  * The length of a turn does not change the answer: a query that takes several
  * turns gives the answer of one long turn, except for changes on disk
@@ -98,8 +97,7 @@
  *     whose directories were not verified in it or SEARCH_TRUST_MS before.
  *   - A thread keeps a caller's credentials after a turn.  A thread that cannot
  *     take its own back ends the process.
- *   - A thread waits for hashing, for the committer or for another query.  (At
- *     the end of a query it waits for its helper, which examines one file.)
+ *   - A thread waits for hashing, for the committer or for another query.
  *   - done is called with a lock held, or twice.
  *
  * Locks
@@ -258,11 +256,6 @@ struct searcher {
 	uid_t long_users[SEARCH_LONG_MAX]; /* their users */
 	/* The query with takes_memory that has begun, or NULL. */
 	struct search_query *grouping;
-	/* The query that a free thread may help with, or NULL; and whether one
-	 * does at this moment (help.c). */
-	struct search_query *offered;
-	bool is_helped;
-	pthread_cond_t help_ended;
 	int64_t trim_ms; /* when to unmap pages of the catalog, or 0 */
 	bool stopped;
 	struct near *near; /* SEARCH_NEAR_SLOTS, direct-mapped by content */

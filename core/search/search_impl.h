@@ -30,9 +30,6 @@ struct query_kind {
 	int (*begin)(struct search_query *q);
 	/* 0: the answer is complete in hits or entries. */
 	int (*turn)(struct search_query *q);
-	/* A free thread goes on with a part of q that the turn has not begun, as
-	 * the query h.  0: no such part is left.  NULL: there are no parts. */
-	int (*help)(struct search_query *h, struct search_query *q);
 	/* Called after TURN_OVER, without the caller's credentials; or NULL. */
 	void (*turn_over)(struct search_query *q);
 	/* Calls done; NULL: on_hits or on_entries is called instead. */
@@ -84,9 +81,8 @@ struct search_query {
 	bool has_answer; /* but for that: turn() has returned 0 */
 	bool only_pending;
 	struct file_key pending;
-	bool has_searched; /* the index: not all matches were cached */
-	bool ignores;      /* the user ignores some pairs of contents */
-	int err;           /* of callbacks that cannot return it */
+	bool ignores; /* the user ignores some pairs of contents */
+	int err;      /* of callbacks that cannot return it */
 
 	/* The file that is searched for: its key and its content. */
 	struct file_key self;
@@ -112,13 +108,6 @@ int query_may_go_on(const struct search_query *q);
 /* Subtracts from work_left. */
 void query_count_work(struct search_query *q, size_t work);
 
-/* Whether the user ignores some pairs of contents.  The calling thread has the
- * credentials of the process. */
-bool query_has_ignores(const struct search_query *q);
-
-/* A long query of that user has ended its turn.  The caller holds the lock. */
-void search_end_long(struct searcher *s, uid_t uid);
-
 /* ---- query.c ---- */
 
 /* fd: -1 for none. */
@@ -134,19 +123,6 @@ void query_hold(struct search_query *q);
 void query_make_ready(struct searcher *s, struct search_query *q);
 /* Answers the query and frees it. */
 void query_end(struct search_query *q, int err);
-
-/* ---- help.c ---- */
-
-/* Lets a free thread call q->kind->help(), until help_withdraw(). */
-void help_offer(struct search_query *q);
-/* Ends that.  A helper that has begun examines its file to the end meanwhile;
- * this is the one case in which a thread waits for another. */
-void help_withdraw(struct search_query *q);
-
-/* Whether a thread without a query should help.  The caller holds the lock. */
-bool help_is_wanted(const struct searcher *s);
-/* Helps for a short time; releases the lock meanwhile. */
-void help_unlocked(struct search_thread *t);
 
 struct key_list {
 	struct file_key *keys; /* owned */

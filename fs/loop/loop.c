@@ -304,9 +304,7 @@ static void choose_counts(struct loop *l, const struct options *o)
 {
 	unsigned processors = processors_usable();
 
-	l->most = o->max_threads ? o->max_threads : MOST_THREADS;
-	if (o->single_thread)
-		l->most = 1;
+	l->most = o->single_thread ? 1 : MOST_THREADS;
 	l->rest = processors == 1 ? 2 : processors + 4;
 	if (l->rest > l->most)
 		l->rest = l->most;

@@ -16,13 +16,12 @@ struct fs;
  * With several processors a few more threads are better, so that one always
  * waits for a request.  A thread is stuck if it has worked on a request for a
  * millisecond, because it waits for a disk, a network or a lock below.  For
- * each stuck thread another one is started, up to max_threads; these end when
+ * each stuck thread another one is started, up to MOST_THREADS; these end when
  * no thread has been stuck for ten seconds.
  *
  * libfuse's loop starts a thread whenever none waits, which happens all the
  * time on a busy processor, and ends surplus threads at once: on average it
- * started half a thread for each new file.  It is used for -o clone_fd only,
- * which needs it.
+ * started half a thread for each new file.
  */
 
 /* Makes fs->loop. */
@@ -51,9 +50,6 @@ int loop_run(struct fs *fs, const sigset_t *while_waiting);
  *
  * A thread may have got a request and not yet stored that.  It differs from a
  * thread that waits for a request only in its state: it does not sleep.
- *
- * With -o clone_fd the threads are libfuse's; then the function waits
- * timeout_ms and returns true.
  */
 bool loop_caught_up(struct fs *fs, int timeout_ms);
 

@@ -114,7 +114,6 @@ static void lookup_link(fuse_req_t req, struct fs *fs,
 {
 	struct listing *l = node_kept_listing(fs, parent, req);
 
-	readers_looked_up(&fs->similar->readers, fuse_req_ctx(req)->pid);
 	if (l && item_holds(req, fs, parent, l, name))
 		similar_reply_item(req, fs, parent, l, name);
 	else

@@ -12,7 +12,6 @@
 #include "core/search/credentials.h"
 #include "core/queue/share.h"
 #include "fs/similar/elsewhere.h"
-#include "fs/similar/readers.h"
 
 struct fs;
 struct inode;
@@ -75,7 +74,6 @@ struct similar {
 	uint64_t root_number;
 	struct share queries; /* of open .query files */
 	struct elsewhere elsewhere;
-	struct readers readers;
 	atomic_bool warned; /* of a real entry with the name of a view */
 	atomic_llong cached_until_ns; /* names in the kernel; 0: none */
 };

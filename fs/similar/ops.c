@@ -141,8 +141,7 @@ static void open_directory(fuse_req_t req, fuse_ino_t id,
  * node here and an inode in the kernel.  A program that walks the tree needs
  * names only.  The kernel uses readdirplus at the beginning of a directory, and
  * later only if the program has looked up some of the entries.  So the first
- * reply of a long listing has few links; and none if the program has read
- * another listing without them and looked up none (readers.h).
+ * reply of a long listing has few links.
  */
 enum { LONG_LISTING = 32, FIRST_LINKS = 8 };
 
@@ -242,14 +241,6 @@ static void fill_items(struct fill *f, const struct listing *l, off_t off)
 			return;
 }
 
-/* In the middle of a listing the kernel itself knows that the program looks up
- * links: it asked for them. */
-static bool wants_links(fuse_req_t req, off_t off)
-{
-	return off || readers_want_links(&fs_of(req)->similar->readers,
-					 fuse_req_ctx(req)->pid);
-}
-
 static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 			const struct fuse_file_info *fi, bool plus)
 {
@@ -261,8 +252,7 @@ static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 		.size = size,
 	};
 
-	f.cached = plus && wants_links(req, off) &&
-		   node_timeout_s(f.fs, f.directory) > 0 &&
+	f.cached = plus && node_timeout_s(f.fs, f.directory) > 0 &&
 		   !node_stat_real(f.fs, f.directory, &f.real);
 	f.data = malloc(size);
 	if (!f.data) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Hashing that is never in the way: kin pause and resume, -o rate, -o ac_only.
+# Hashing that is never in the way: kin pause and resume, -o rate.
 # shellcheck source=tests/e2e/lib.sh disable=SC1091
 . tests/e2e/lib.sh
 
@@ -39,7 +39,7 @@ threads() { # POLICY
 }
 
 test_threads() {
-	is "$(threads 5)" "kinfs-check kinfs-gate kinfs-hash-idle kinfs-watch-bg" \
+	is "$(threads 5)" "kinfs-check kinfs-hash-idle kinfs-watch-bg" \
 		"what may rest is of the idle class, and says what it does"
 	is "$(threads 0)" "kinfs kinfs-commit kinfs-demand kinfs-hash kinfs-load \
 kinfs-scan kinfs-search kinfs-timer kinfs-watch" "and so does the rest"
@@ -124,36 +124,6 @@ test_rate_mistakes() {
 	done
 }
 
-on_mains() {
-	[ "$(json paused)" = none ]
-}
-
-test_ac_only() {
-	mkdir -p "$T/power/BAT0"
-	echo Battery >"$T/power/BAT0/type"
-	echo Discharging >"$T/power/BAT0/status"
-	KINFS_POWER_SUPPLY=$T/power mount_kinfs "$src" "$mnt" -o ac_only
-	write_files c
-	ok "on battery it stalls" poll 20 stalls
-	is "$(status paused)" "while on battery" "the status says why"
-	refused "kin wait, too" "paused while on battery" \
-		timeout 600 "$KIN" wait "$mnt"
-	ok "kin resume" "$KIN" resume "$mnt"
-	is "$(json paused)" battery "does not make mains of it"
-	is "$(getx "$mnt/c-7" user.xxh128)" \
-		"$(xxhsum -H2 "$src/c-7" | cut -d' ' -f1)" \
-		"who reads a digest gets it"
-	echo Charging >"$T/power/BAT0/status"
-	ok "mains are noticed" poll 30 on_mains
-	ok "kin wait" timeout 600 "$KIN" wait "$mnt"
-	is "$(state "$mnt/c-1")" fresh "what was left is hashed"
-	ok "unmount" unmount "$mnt"
-	mount_kinfs "$src" "$mnt" -o ac_only
-	ok "this machine's own supplies can be looked at" \
-		timeout 600 "$KIN" status "$mnt"
-	ok "unmount" unmount "$mnt"
-}
-
 mount_kinfs "$src" "$mnt"
 ok "kin wait" timeout 600 "$KIN" wait "$mnt"
 test_threads
@@ -165,5 +135,4 @@ test_stop
 test_rate
 test_rate_mistakes
 ok "unmount" unmount "$mnt"
-test_ac_only
 finish

@@ -80,13 +80,11 @@ ends_by() { # SIGNAL: with exit status 0
 	poll 20 gone "$(daemon_pid "$mnt")" && wait "$(daemon_pid "$mnt")"
 }
 
-for options in "-s" "-o max_threads=1" "-o max_threads=100" "-o clone_fd"; do
-	# shellcheck disable=SC2086 # an option and its value
-	mount_kinfs "$fs" "$mnt" $options
+for options in -f -s; do
+	mount_kinfs "$fs" "$mnt" "$options"
 	is "$(cat "$mnt/file")" hello "$options: a file is read"
 	ok "$options: the mount is unmounted" unmount "$mnt"
-	# shellcheck disable=SC2086
-	mount_kinfs "$fs" "$mnt" $options
+	mount_kinfs "$fs" "$mnt" "$options"
 	is "$(cat "$mnt/file")" hello "$options: a file is read"
 	ok "$options: a signal ends it" ends_by TERM
 	not_ok "$options: and nothing is mounted" mounted "$mnt"
@@ -97,10 +95,9 @@ done
 aborted=$T/aborted.so
 "$CC" -D_GNU_SOURCE -shared -fPIC -o "$aborted" "$HELPERS/aborted_read.c" -ldl ||
 	bail "a library whose reads are aborted" "it does not compile"
-for options in "-o max_threads=2" "-o clone_fd"; do
-	# shellcheck disable=SC2086 # an option and its value
+for options in -f -s; do
 	LD_PRELOAD=$aborted ASAN_OPTIONS=verify_asan_link_order=0 \
-		mount_kinfs "$fs" "$mnt" $options
+		mount_kinfs "$fs" "$mnt" "$options"
 	ok "$options: unmounted, it ends with success" unmount "$mnt"
 done
 finish
