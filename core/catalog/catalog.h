@@ -206,22 +206,6 @@ bool catalog_follow_holds(const struct catalog *c);
  * options->existing returns -EUCLEAN. */
 int catalog_mark_damaged(const struct catalog *c);
 
-/*
- * Bytes that the caller computed from the records: they are written when the
- * catalog is closed, and are there at the next opening, unless the catalog was
- * changed by then in any way.
- *
- * catalog_attach() takes what bytes has; no transaction is begun after it.
- * catalog_attachment() calls use() with what was attached when the catalog was
- * closed, and returns what that returns.  -ENOENT: there is nothing, or the
- * catalog was changed.
- */
-typedef int catalog_attachment_fn(void *arg, const uint8_t *bytes, size_t len);
-
-void catalog_attach(struct catalog *c, struct buf *bytes);
-int catalog_attachment(struct catalog *c, catalog_attachment_fn *use,
-		       void *arg);
-
 /* Unmaps the pages of the data file from this process (MADV_DONTNEED), after
  * many of them were read.  They stay in the page cache. */
 int catalog_trim_rss(struct catalog *c);

@@ -137,8 +137,6 @@ struct catalog {
 	/* The seal exists.  Used by the opener, then by the writer. */
 	bool sealed;
 
-	struct buf attached; /* catalog_attach() */
-
 	/* dirty entries up to this change are removed; the writer's */
 	uint64_t dirty_trimmed;
 	/* Set by catalog_follow(): the inode numbers of the open files. */

@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/catalog/attachment.h"
 #include "core/catalog/seal.h"
 
 /* ---- the data file ---- */
@@ -314,30 +313,11 @@ int catalog_unseal(struct catalog *c)
 	return err;
 }
 
-int catalog_attachment(struct catalog *c, catalog_attachment_fn *use, void *arg)
-{
-	return c->sealed ? attachment_read(c->directory, use, arg) : -ENOENT;
-}
-
-void catalog_attach(struct catalog *c, struct buf *bytes)
-{
-	buf_release(&c->attached);
-	c->attached = *bytes;
-	*bytes = (struct buf){ 0 };
-}
-
-/* If this fails, the file is inspected when it is opened, or the attachment is
- * computed again. */
+/* If this fails, the file is inspected when it is opened. */
 static void seal(const struct catalog *c)
 {
-	int err = 0;
-
-	if (c->existing)
-		return;
-	if (!c->sealed)
-		err = seal_write(c->directory, c->data);
-	if (!err && c->attached.len)
-		(void)attachment_write(c->directory, &c->attached);
+	if (!c->existing && !c->sealed)
+		(void)seal_write(c->directory, c->data);
 }
 
 void catalog_free(struct catalog *c)
@@ -360,6 +340,5 @@ void catalog_free(struct catalog *c)
 	free(c->directory);
 	free(c->data);
 	free(c->source);
-	buf_release(&c->attached);
 	free(c);
 }

@@ -13,7 +13,6 @@
 #include "core/base/buf.h"
 #include "core/base/hex.h"
 #include "core/base/xxh3.h"
-#include "core/catalog/attachment.h"
 #include "core/catalog/catalog_impl.h"
 
 #define CHUNK ((size_t)128 << 10) /* stays in the cache of the processor */
@@ -95,7 +94,6 @@ int seal_read(const char *directory, struct buf *out)
 
 int seal_remove(const char *directory)
 {
-	attachment_remove(directory);
 	return data_dir_remove(directory, SEAL_FILE);
 }
 

@@ -20,7 +20,6 @@
 /* directory is that of the catalog, data the path of its data file. */
 int seal_write(const char *directory, const char *data);
 
-/* Also removes what is attached to the seal (attachment.h). */
 int seal_remove(const char *directory);
 
 /* Appends the text of the seal.  -ENOENT: there is no seal. */

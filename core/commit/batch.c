@@ -101,7 +101,6 @@ static int load_added(struct committer *c, struct catalog_txn *txn,
 
 static void not_indexed(struct committer *c, int err)
 {
-	index_distrust_counts(c->context.index);
 	logger_print(c->context.log,
 		     "index: %s; near-duplicates will be missing "
 		     "until the next mount",

@@ -13,10 +13,6 @@
 #include "core/source/file.h"
 #include "core/source/source.h"
 
-/* The counts of so many contents are kept from one start to the next: to count
- * them takes 0.15 s, and they take 42 bytes a content. */
-#define LEAST_COUNTS 200000
-
 /* ---- opening ---- */
 
 static unsigned worker_count(const struct engine_options *options)
@@ -207,7 +203,6 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	if (!e)
 		return -ENOMEM;
 	e->started_ms = clock_now_ms();
-	e->least_counts = LEAST_COUNTS;
 	err = copy_options(e, options);
 	if (!err)
 		err = open_source(e);
@@ -287,8 +282,6 @@ void engine_free(struct engine *e)
 	checker_release(&e->checker);
 	throttle_release(&e->throttle);
 	hash_release(&e->hash);
-	if (e->catalog)
-		engine_keep_counts(e);
 	index_free(e->index);
 	catalog_free(e->catalog);
 	for (i = 0; i < e->options.exclude_count; i++)

@@ -46,7 +46,6 @@ struct engine {
 	struct index *index;
 	pthread_t loader;    /* opens the catalog, and loads the index */
 	bool loading;        /* the loader was started */
-	size_t least_counts; /* contents of which the counts are kept */
 
 	struct queue queue;
 	struct committer commit;
@@ -85,10 +84,6 @@ int engine_init_commit(struct engine *e);
 int engine_start_loading(struct engine *e);
 /* Cancels the loading and joins its thread. */
 void engine_stop_loading(struct engine *e);
-
-/* Has the catalog keep what the indexes have counted.  Their last change was
- * made. */
-void engine_keep_counts(struct engine *e);
 
 /* ---- engine.c ---- */
 

@@ -66,32 +66,6 @@ static int load_index(struct engine *e, struct index *ix,
 	return err ? err : end_err;
 }
 
-static int load_counts(void *arg, const uint8_t *bytes, size_t len)
-{
-	struct engine *e = arg;
-	const uint8_t *end = bytes + len;
-	int err = index_load_counts(e->index, &bytes, end);
-
-	return err;
-}
-
-static void distrust_counts(struct engine *e)
-{
-	index_distrust_counts(e->index);
-}
-
-void engine_keep_counts(struct engine *e)
-{
-	struct buf bytes = { 0 };
-	int kept = 0;
-
-	if (index_count(e->index) >= e->least_counts)
-		kept = index_store_counts(e->index, &bytes);
-	if (kept > 0)
-		catalog_attach(e->catalog, &bytes);
-	buf_release(&bytes);
-}
-
 /* Digests in text form stay in the catalog. */
 static int load_indexes(struct engine *e)
 {
@@ -101,8 +75,6 @@ static int load_indexes(struct engine *e)
 	if (err)
 		return err;
 	catalog_stop_when(txn, &e->stopping);
-	/* Without counts, which are not always there, all is counted anew. */
-	(void)catalog_attachment(e->catalog, load_counts, e);
 	err = load_index(e, e->index, txn, load_contents);
 	catalog_abort(txn);
 	if (!err)
@@ -135,7 +107,6 @@ static int replace_catalog(struct engine *e, int why)
 			     aside.len ? "moved to " : "its file is gone",
 			     aside.len ? aside.data : "");
 	buf_release(&aside);
-	distrust_counts(e);
 	forget_contents(e->index);
 	return err;
 }
@@ -148,8 +119,6 @@ static void admit(struct engine *e, int err)
 			     "%s: %s; files are served, their digests are not "
 			     "known",
 			     e->catalog_dir, err_text(err));
-	if (err)
-		distrust_counts(e);
 	catalog_admit(e->catalog, err);
 }
 

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/base/bytes.h"
-
 /* Of the number of counters. */
 enum { FIRST_BITS = 14, MOST_BITS = 22 };
 
@@ -40,27 +38,18 @@ static uint16_t *counters_new(size_t size)
 	return count;
 }
 
-/* Its counters are not set to 0.  NULL: there is no memory. */
-static struct frequency *with_counters(unsigned bits)
+int frequency_new(struct frequency **out)
 {
 	struct frequency *f = calloc(1, sizeof(*f));
 
 	if (!f)
-		return NULL;
-	f->bits = bits;
-	f->count = counters_new(size_of(f));
-	if (f->count)
-		return f;
-	free(f);
-	return NULL;
-}
-
-int frequency_new(struct frequency **out)
-{
-	struct frequency *f = with_counters(FIRST_BITS);
-
-	if (!f)
 		return -ENOMEM;
+	f->bits = FIRST_BITS;
+	f->count = counters_new(size_of(f));
+	if (!f->count) {
+		free(f);
+		return -ENOMEM;
+	}
 	memset(f->count, 0, size_of(f) * sizeof(*f->count));
 	*out = f;
 	return 0;
@@ -77,53 +66,6 @@ void frequency_free(struct frequency *f)
 size_t frequency_bytes(const struct frequency *f)
 {
 	return sizeof(*f) + size_of(f) * sizeof(*f->count);
-}
-
-/* ---- stored: the bits of their number, the values, the counters ---- */
-
-#define HEAD_BYTES 9
-
-int frequency_store(const struct frequency *f, struct buf *out)
-{
-	size_t size = size_of(f), i;
-	int err = buf_reserve(out, HEAD_BYTES + size * sizeof(*f->count));
-	uint8_t *at;
-
-	if (err)
-		return err;
-	at = (uint8_t *)out->data + out->len;
-	at[0] = (uint8_t)f->bits;
-	store_le64(at + 1, f->values);
-	at += HEAD_BYTES;
-	for (i = 0; i < size; i++)
-		store_le16(at + i * sizeof(*f->count), f->count[i]);
-	out->len += HEAD_BYTES + size * sizeof(*f->count);
-	out->data[out->len] = '\0';
-	return 0;
-}
-
-int frequency_load(const uint8_t **at, const uint8_t *end,
-		   struct frequency **out)
-{
-	const uint8_t *from = *at;
-	struct frequency *f;
-	size_t i;
-
-	if (end - from < HEAD_BYTES || from[0] < FIRST_BITS ||
-	    from[0] > MOST_BITS)
-		return -EINVAL;
-	if ((size_t)(end - from) < HEAD_BYTES + (sizeof(*f->count) << from[0]))
-		return -EINVAL;
-	f = with_counters(from[0]);
-	if (!f)
-		return -ENOMEM;
-	f->values = load_le64(from + 1);
-	from += HEAD_BYTES;
-	for (i = 0; i < size_of(f); i++, from += sizeof(*f->count))
-		f->count[i] = load_le16(from);
-	*at = from;
-	*out = f;
-	return 0;
 }
 
 /* ---- counting ---- */

@@ -31,14 +31,6 @@ int frequency_new(struct frequency **out);
 void frequency_free(struct frequency *f);
 size_t frequency_bytes(const struct frequency *f);
 
-/* Appends the counters, at most 8 MiB and some bytes.  -ENOMEM. */
-int frequency_store(const struct frequency *f, struct buf *out);
-
-/* Makes one of what frequency_store() appended, and moves *at behind that.
- * -EINVAL: it does not end before end, or is no such thing; -ENOMEM. */
-int frequency_load(const uint8_t **at, const uint8_t *end,
-		   struct frequency **out);
-
 /* Counts the values of one more content. */
 void frequency_add(struct frequency *f, const struct sketch *sketch);
 

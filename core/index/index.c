@@ -221,7 +221,7 @@ static int add_sketch_locked(struct index *ix, uint32_t content,
 		keys[i] = posting_key(sketch->values[i]);
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	err = postings_add(ix->postings, content, keys, sketch->count, ANCHORS);
-	if (!err && !ix->counts_loaded)
+	if (!err)
 		frequency_add(ix->frequency, sketch);
 	if (!err && row < ix->rows)
 		row_store_sketch(&ix->columns, row, sketch);
@@ -273,7 +273,6 @@ int index_load_end(struct index *ix)
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	(void)postings_load_end(ix->postings);
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
-	ix->counts_loaded = false;
 	ix->changes++;
 	(void)pthread_mutex_unlock(&ix->change_lock);
 	return err;
@@ -360,7 +359,6 @@ static void remove_locked(struct index *ix, uint32_t content)
 	(void)pthread_rwlock_wrlock(&ix->columns_lock);
 	ix->columns.size[row] = 0;
 	ix->dead++;
-	ix->counted_removed++;
 	(void)pthread_rwlock_unlock(&ix->columns_lock);
 	if (ix->dead > ix->rows / 4 && ix->dead >= FIRST_CAPACITY / 4) {
 		sweep(ix);

@@ -86,30 +86,6 @@ int index_add_sketch(struct index *ix, uint32_t content,
 int index_load_begin(struct index *ix);
 int index_load_end(struct index *ix);
 
-/*
- * To count the values of all contents takes a good part of a start.  So the
- * counts are kept from one start to the next: the counters of frequency.h, and
- * the limit of postings.h, which is found by counting, too.
- *
- * index_store_counts() appends it and returns 1; or appends a mark and returns
- * 0 if it is not to be kept: because of index_distrust_counts(), or because more
- * contents were removed since all was counted than one in INDEX_REMOVED_PART of
- * those that are left.  Contents that were removed stay counted.  -ENOMEM.
- *
- * index_load_counts(), of an empty index before index_load_begin(), takes that
- * off the front of *at.  The contents that are added until index_load_end() must
- * be those that it is from.  Without it they are counted.  -EINVAL: it is no
- * such thing, or ends behind end; -ENOMEM.
- *
- * index_distrust_counts() says that contents were not added that should have
- * been.
- */
-#define INDEX_REMOVED_PART 8
-
-int index_store_counts(struct index *ix, struct buf *out);
-int index_load_counts(struct index *ix, const uint8_t **at, const uint8_t *end);
-void index_distrust_counts(struct index *ix);
-
 /* Removes a content, if it is there.  The index compacts itself when a quarter
  * of its rows has been removed. */
 void index_remove(struct index *ix, uint32_t content);

@@ -43,10 +43,6 @@ struct index {
 	struct postings *postings;
 	size_t rows;
 	size_t dead;
-	/* Under change_lock, see index_store_counts(). */
-	size_t counted_removed; /* contents removed since all was counted */
-	bool counts_distrusted;
-	bool counts_loaded;       /* what is being loaded is counted already */
 	_Atomic uint32_t end;     /* index_end(); 0 before the first */
 	_Atomic uint64_t changes; /* index_change_count() */
 };

@@ -118,15 +118,6 @@ size_t postings_find(const struct postings *p, uint32_t key, uint32_t *out,
 			 capacity);
 }
 
-int postings_set_limit(struct postings *p, uint32_t limit)
-{
-	assert(!p->count);
-	if (limit > POSTINGS_KEYS || (limit & (limit - 1)))
-		return -EINVAL;
-	p->limit = limit;
-	return 0;
-}
-
 uint32_t postings_limit(const struct postings *p)
 {
 	return p->limit;

@@ -68,10 +68,6 @@ int postings_load_end(struct postings *p);
 size_t postings_find(const struct postings *p, uint32_t key, uint32_t *out,
 		     size_t capacity);
 
-/* Of postings without entries: sets the limit, which is known from before of
- * the entries that are to be added.  -EINVAL: it is no power of two, nor 0. */
-int postings_set_limit(struct postings *p, uint32_t limit);
-
 /* Keys from the limit on have anchors only, 0..POSTINGS_KEYS. */
 uint32_t postings_limit(const struct postings *p);
 
