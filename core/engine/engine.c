@@ -250,8 +250,6 @@ int engine_start(struct engine *e)
 		err = demand_pool_start(&e->on_demand);
 	if (!err)
 		err = start_checker(e);
-	if (!err)
-		err = hash_start(&e->hash);
 	if (err)
 		return err;
 	hash_want_feed(&e->hash);
