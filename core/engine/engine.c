@@ -235,18 +235,14 @@ int engine_start(struct engine *e)
 {
 	int err = engine_start_loading(e);
 
+	search_start(&e->search, &e->queue);
+	demand_pool_start(&e->on_demand, &e->queue);
 	if (!err)
 		err = queue_start(&e->queue);
 	if (!err)
 		err = commit_start(&e->commit);
 	if (!err)
-		err = search_start(&e->search);
-	if (!err)
-		err = demand_pool_start(&e->on_demand);
-	if (!err)
 		err = start_checker(e);
-	if (!err)
-		err = hash_start(&e->hash);
 	if (err)
 		return err;
 	hash_want_feed(&e->hash);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/told_size.h"
 #include "core/digest/fingerprint.h"
 #include "core/base/thread.h"
@@ -148,9 +149,11 @@ static bool is_served(const struct demand_pool *p, uid_t uid)
 	return false;
 }
 
-/* Waits for a request of a user that no worker serves; NULL: stopped. */
+/* Waits for a request of a user that no worker serves; NULL: stopped, or none
+ * has come for a while. */
 static struct demand_request *take_request(struct demand_pool *p)
 {
+	int64_t idle_ms = clock_now_ms();
 	struct demand_request **at, *r;
 
 	while (!p->stopped) {
@@ -161,22 +164,28 @@ static struct demand_request *take_request(struct demand_pool *p)
 		if (r) {
 			*at = r->next;
 			share_serve(&p->share, r->turn);
+			if (p->first)
+				crew_want(&p->crew);
 			return r;
 		}
-		pthread_cond_wait(&p->work, &p->lock);
+		if (!crew_wait(&p->crew, &p->work, INT64_MAX, idle_ms))
+			break;
 	}
 	return NULL;
 }
 
 static void *worker_run(void *arg)
 {
-	struct demand_worker *w = arg;
-	struct demand_pool *p = w->pool;
+	struct demand_pool *p = arg;
+	struct demand_worker *w = p->workers;
 	struct demand_request *r;
 	int result;
 
 	thread_set_name("kinfs-demand");
 	pthread_mutex_lock(&p->lock);
+	while (w->taken)
+		w++;
+	w->taken = true;
 	while ((r = take_request(p))) {
 		w->busy = true;
 		w->uid = r->query.uid;
@@ -187,6 +196,8 @@ static void *worker_run(void *arg)
 		w->busy = false;
 		share_give(&p->share, w->uid);
 	}
+	w->taken = false;
+	crew_leave(&p->crew);
 	pthread_mutex_unlock(&p->lock);
 	return NULL;
 }
@@ -204,6 +215,7 @@ static int insert_locked(struct demand_pool *p, struct demand_request *r)
 	r->next = *at;
 	*at = r;
 	pthread_cond_broadcast(&p->work);
+	crew_want(&p->crew);
 	return 0;
 }
 
@@ -237,34 +249,36 @@ int demand_pool_init(struct demand_pool *p, const struct source *source,
 		     const atomic_bool *stopping)
 {
 	int err = -pthread_mutex_init(&p->lock, NULL);
+	size_t i;
 
+	for (i = 0; i < DEMAND_WORKERS; i++)
+		p->workers[i].pool = p;
 	p->source = source;
 	p->stopping = stopping;
 	p->share.most = DEMAND_REQUESTS_MAX;
 	if (!err)
-		err = -pthread_cond_init(&p->work, NULL);
+		err = cond_init_monotonic(&p->work);
 	return err;
 }
 
-int demand_pool_start(struct demand_pool *p)
+static int start_worker(void *pool)
 {
-	int err = 0;
-	size_t i;
+	return crew_thread(worker_run, pool);
+}
 
-	for (i = 0; i < DEMAND_WORKERS && !err; i++) {
-		struct demand_worker *w = &p->workers[i];
-
-		w->pool = p;
-		err = -pthread_create(&w->thread, NULL, worker_run, w);
-		w->started = !err;
-	}
-	return err;
+void demand_pool_start(struct demand_pool *p, struct queue *queue)
+{
+	p->crew = (struct crew){ .queue = queue,
+				 .lock = &p->lock,
+				 .start = start_worker,
+				 .arg = p,
+				 .most = DEMAND_WORKERS };
+	crew_init(&p->crew);
 }
 
 void demand_pool_stop(struct demand_pool *p)
 {
 	struct demand_request *r, *next;
-	size_t i;
 
 	pthread_mutex_lock(&p->lock);
 	p->stopped = true;
@@ -272,11 +286,8 @@ void demand_pool_stop(struct demand_pool *p)
 	p->first = NULL;
 	pthread_cond_broadcast(&p->work);
 	pthread_mutex_unlock(&p->lock);
-	for (i = 0; i < DEMAND_WORKERS; i++) {
-		if (p->workers[i].started)
-			pthread_join(p->workers[i].thread, NULL);
-		p->workers[i].started = false;
-	}
+	if (p->crew.lock)
+		crew_stop(&p->crew);
 	for (; r; r = next) {
 		next = r->next;
 		share_give(&p->share, r->query.uid);
@@ -292,6 +303,7 @@ void demand_pool_release(struct demand_pool *p)
 		fingerprint_free(p->workers[i].fp);
 		buf_release(&p->workers[i].text);
 	}
+	crew_release(&p->crew);
 	pthread_cond_destroy(&p->work);
 	pthread_mutex_destroy(&p->lock);
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "core/base/buf.h"
+#include "core/queue/crew.h"
 #include "core/queue/share.h"
 #include "core/digest/digest.h"
 #include "core/source/source.h"
@@ -15,13 +16,14 @@
 /*
  * Computes digests that the catalog does not store: sdhash, which is large, and
  * those for exchange with other programs.  They are seldom read, so each
- * request has the file read.  The pool has threads of its own, so that hashing
- * goes on while a large file is read for a request.
+ * request has the file read.  The pool has threads of its own (crew.h), so that
+ * hashing goes on while a large file is read for a request.
  *
  * Requests are in a list in which users take turns (share.h).  A worker takes
  * the first request of a user that no other worker serves, reads the file and
  * calls the request's callback.  Each worker caches its last digest, because a
- * reader of an attribute first asks for the length.
+ * reader of an attribute first asks for the length; the next thread of that
+ * place has it, too.
  *
  * `lock` guards the list and the user that each worker serves.  It is a leaf.
  */
@@ -32,10 +34,9 @@ struct demand_pool;
 
 struct demand_worker {
 	struct demand_pool *pool;
-	pthread_t thread;
-	bool started;
-	bool busy; /* serves a request; under the lock */
-	uid_t uid; /* of the request, or of the last one; under the lock */
+	bool taken; /* has a thread; under the lock */
+	bool busy;  /* serves a request; under the lock */
+	uid_t uid;  /* of the request, or of the last one; under the lock */
 
 	/* The thread's own: the digest of its last request, or the error. */
 	struct fingerprint *fp; /* NULL: there was no request */
@@ -54,13 +55,15 @@ struct demand_pool {
 	struct demand_request *first; /* by turn */
 	struct share share; /* of the requests, also those being served */
 	bool stopped;
+	struct crew crew;
 	struct demand_worker workers[DEMAND_WORKERS];
 };
 
 /* Both are borrowed.  When stopping is set, workers stop reading. */
 int demand_pool_init(struct demand_pool *p, const struct source *source,
 		     const atomic_bool *stopping);
-int demand_pool_start(struct demand_pool *p);
+/* The queue's timer starts the threads; see crew.h. */
+void demand_pool_start(struct demand_pool *p, struct queue *queue);
 /* Ends the threads and answers the remaining requests with -ECANCELED. */
 void demand_pool_stop(struct demand_pool *p);
 void demand_pool_release(struct demand_pool *p);

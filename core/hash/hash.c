@@ -29,20 +29,23 @@ static void *worker_run(void *arg)
 {
 	struct hash_worker *w = arg;
 	const struct hash_context *c = w->context;
+	bool ends = false, feed;
 
 	thread_set_name(w->background ? "kinfs-hash-idle" : "kinfs-hash");
 	if (w->background)
 		thread_enter_background();
-	while (!atomic_load(c->stopping)) {
+	while (!ends) {
 		struct job *job;
 
 		if (w->background)
 			wait_in_background(w);
-		job = queue_take(c->queue, w->background);
+		job = queue_take(c->queue, w->background, &feed);
 		if (job)
 			worker_do_job(w, job);
-		else if (!atomic_load(c->stopping))
+		else if (feed)
 			feed_queue(w->h);
+		else
+			ends = true;
 	}
 	worker_free(w);
 	return NULL;
@@ -62,16 +65,39 @@ static int worker_start(struct hasher *h, bool background)
 	err = w->chunk ? fingerprint_new(h->context.digest_set, &w->fp) :
 			 -ENOMEM;
 	if (!err)
-		err = -pthread_create(&h->workers[h->worker_count], NULL,
-				      worker_run, w);
+		err = crew_thread(worker_run, w);
 	if (err)
 		worker_free(w);
-	else
-		h->worker_count++;
 	return err;
 }
 
+static int start_served(void *hasher)
+{
+	return worker_start(hasher, false);
+}
+
+static int start_background(void *hasher)
+{
+	return worker_start(hasher, true);
+}
+
 /* ---- all of them ---- */
+
+static void init_crew(struct hasher *h, bool background)
+{
+	struct queue *q = h->context.queue;
+	struct crew *c = &h->crews[background];
+
+	*c = (struct crew){
+		.queue = q,
+		.lock = &q->lock,
+		.start = background ? start_background : start_served,
+		.arg = h,
+		.most = h->context.workers + (background ? 1 : QUEUE_SPARE),
+	};
+	crew_init(c);
+	q->workers[background] = c;
+}
 
 int hash_init(struct hasher *h, const struct hash_context *context)
 {
@@ -80,40 +106,23 @@ int hash_init(struct hasher *h, const struct hash_context *context)
 	h->context = *context;
 	if (!err)
 		err = meter_init(&h->meter);
-	return err;
-}
-
-int hash_start(struct hasher *h)
-{
-	unsigned count = h->context.workers, i;
-	int err = 0;
-
-	h->workers = calloc((size_t)count * 2 + QUEUE_SPARE + 1,
-			    sizeof(*h->workers));
-	if (!h->workers)
-		return -ENOMEM;
-	for (i = 0; i < count * 2 && !err; i++)
-		err = worker_start(h, i % 2);
-	for (i = 0; i < QUEUE_SPARE && !err; i++)
-		err = worker_start(h, false);
-	if (!err)
-		err = worker_start(h, true);
+	init_crew(h, false);
+	init_crew(h, true);
 	return err;
 }
 
 void hash_stop(struct hasher *h)
 {
-	size_t i;
-
-	for (i = 0; i < h->worker_count; i++)
-		pthread_join(h->workers[i], NULL);
-	h->worker_count = 0;
-	free(h->workers);
-	h->workers = NULL;
+	if (h->crews[0].lock)
+		crew_stop(&h->crews[0]);
+	if (h->crews[1].lock)
+		crew_stop(&h->crews[1]);
 }
 
 void hash_release(struct hasher *h)
 {
+	crew_release(&h->crews[0]);
+	crew_release(&h->crews[1]);
 	meter_release(&h->meter);
 	pthread_mutex_destroy(&h->feeder.lock);
 }

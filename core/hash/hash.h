@@ -10,6 +10,7 @@
 #include "core/base/logger.h"
 #include "core/catalog/catalog.h"
 #include "core/hash/meter.h"
+#include "core/queue/crew.h"
 #include "core/queue/queue.h"
 #include "core/queue/throttle.h"
 #include "core/source/source.h"
@@ -17,14 +18,14 @@
 /*
  * Hashes the files of SOURCE that the queue has jobs for.
  *
- * Threads.  There are two kinds of workers.  context.workers + QUEUE_SPARE
- * workers of normal priority hash the files that a request waits for.
- * context.workers + 1 background workers, under SCHED_IDLE and the idle I/O
- * class, hash the others; they wait while the host is busy (throttle.h), read
- * without filling the page cache, and feed the queue from the catalog's pending
- * list (feed.c).  While a user waits for that, it is done by workers of normal
- * priority instead (queue_hurry()).  A worker holds one file at a time and less than 4 MiB of
- * memory.
+ * Threads.  There are two kinds of workers, which exist while there is work
+ * (crew.h).  At most context.workers + QUEUE_SPARE of normal priority hash the
+ * files that a request waits for.  At most context.workers + 1 background
+ * workers, under SCHED_IDLE and the idle I/O class, hash the others; they wait
+ * while the host is busy (throttle.h), read without filling the page cache, and
+ * feed the queue from the catalog's pending list (feed.c).  While a user waits
+ * for that, it is done by workers of normal priority instead (queue_hurry()).
+ * A worker holds one file at a time and less than 4 MiB of memory.
  *
  * The life of a file:
  *
@@ -101,16 +102,15 @@ struct hasher {
 	struct hash_context context; /* constant */
 	struct hash_feeder feeder;
 	struct meter meter;
-	pthread_t *workers;
-	size_t worker_count; /* started */
+	struct crew crews[2]; /* of workers, [1] of the background */
 	atomic_ullong files; /* hashed since the start */
 	atomic_ullong bytes; /* of these files */
 };
 
-/* The context is copied; what it points to is borrowed. */
+/* The context is copied; what it points to is borrowed.  Workers are started
+ * from queue_start() on. */
 int hash_init(struct hasher *h, const struct hash_context *context);
-int hash_start(struct hasher *h);
-/* Joins the workers.  The caller has set context.stopping and stopped the
+/* Waits until the workers have ended.  The caller has set context.stopping and stopped the
  * queue. */
 void hash_stop(struct hasher *h);
 void hash_release(struct hasher *h);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/clock.h"
+#include "core/queue/crew.h"
 #include "core/queue/job_list.h"
 
 /* Coalescing ends at a multiple of this, 32 to 64 ms later: by then the
@@ -116,11 +117,20 @@ void job_drop(struct queue *q, struct job *job)
 	free(job);
 }
 
+void job_wake_served(struct queue *q)
+{
+	pthread_cond_signal(&q->served_work);
+	if (q->workers[0])
+		crew_want(q->workers[0]);
+}
+
 void job_wake_background(struct queue *q)
 {
-	pthread_cond_signal(&q->work);
 	if (q->hurry_ms > clock_now_ms())
-		pthread_cond_signal(&q->served_work);
+		job_wake_served(q);
+	pthread_cond_signal(&q->work);
+	if (q->workers[1])
+		crew_want(q->workers[1]);
 }
 
 void job_enqueue(struct queue *q, struct job *job)
@@ -130,7 +140,7 @@ void job_enqueue(struct queue *q, struct job *job)
 	job->state = JOB_QUEUED;
 	if (job->level == JOB_WAITED) {
 		job_list_insert_by_turn(list, job);
-		pthread_cond_signal(&q->served_work);
+		job_wake_served(q);
 	} else {
 		job_list_append(list, job);
 		if (!q->paused)
@@ -144,7 +154,7 @@ static void job_coalesce(struct queue *q, struct job *job)
 	job->ready_ms = (clock_now_ms() / COALESCE_MS + 2) * COALESCE_MS;
 	job_list_append(&q->coalescing, job);
 	if (q->coalescing.count == 1)
-		pthread_cond_signal(&q->timer);
+		queue_wake_timer(q);
 }
 
 void job_renew(struct queue *q, struct job *job)

@@ -21,6 +21,8 @@ void job_enqueue(struct queue *q, struct job *job);
  * level is JOB_CLOSED. */
 void job_renew(struct queue *q, struct job *job);
 
+/* Wakes a worker for a job that a request waits for. */
+void job_wake_served(struct queue *q);
 /* Wakes a worker for a job of the background, or to feed the queue. */
 void job_wake_background(struct queue *q);
 

@@ -53,8 +53,8 @@ int queue_init(struct queue *q, size_t serve_most)
 		err = cond_init_monotonic(&q->served_work);
 	if (!err)
 		err = cond_init_monotonic(&q->work);
-	if (!err)
-		err = cond_init_monotonic(&q->timer);
+	if (!err && sem_init(&q->wake, 0, 0))
+		err = -errno;
 	if (!err)
 		err = cond_init_monotonic(&q->recalls);
 	return err;
@@ -66,9 +66,9 @@ void queue_stop(struct queue *q)
 	q->stopped = true;
 	pthread_cond_broadcast(&q->served_work);
 	pthread_cond_broadcast(&q->work);
-	pthread_cond_broadcast(&q->timer);
 	pthread_cond_broadcast(&q->recalls);
 	pthread_mutex_unlock(&q->lock);
+	queue_wake_timer(q);
 	if (q->timer_started)
 		pthread_join(q->timer_thread, NULL);
 	q->timer_started = false;
@@ -93,7 +93,7 @@ void queue_release(struct queue *q)
 		q->buckets[i] = NULL;
 	}
 	pthread_cond_destroy(&q->recalls);
-	pthread_cond_destroy(&q->timer);
+	sem_destroy(&q->wake);
 	pthread_cond_destroy(&q->work);
 	pthread_cond_destroy(&q->served_work);
 	pthread_mutex_destroy(&q->lock);
@@ -266,7 +266,7 @@ void queue_delay(struct queue *q, struct job *job, int64_t delay_ms,
 	job_list_insert_by_time(&q->delayed, job);
 	if (job->tries >= 3)
 		q->unsteady++;
-	pthread_cond_signal(&q->timer);
+	queue_wake_timer(q);
 	pthread_mutex_unlock(&q->lock);
 }
 
@@ -340,6 +340,7 @@ void queue_pause(struct queue *q, bool on)
 	pthread_mutex_lock(&q->lock);
 	q->paused = on;
 	pthread_cond_broadcast(&q->work);
+	job_wake_background(q);
 	pthread_cond_broadcast(&q->recalls);
 	pthread_mutex_unlock(&q->lock);
 }

@@ -3,6 +3,7 @@
 #define CORE_QUEUE_QUEUE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,7 +66,7 @@
  *
  * Threads and locks: any thread may call anything.  One mutex guards all of it;
  * no callback runs and no other part is called while it is held.  A new job
- * wakes one worker of its kind at most.
+ * wakes one worker of its kind, or has one started (crew.h).
  *
  * It must never: keep a request without a job, answer one twice or not at all,
  * run two jobs of one file at a time, or wait for the disk.
@@ -144,6 +145,7 @@ struct parked_request {
 };
 
 struct waiter;
+struct crew;
 struct fingerprint;
 
 /* The unfinished digest of a large file. */
@@ -192,7 +194,6 @@ struct queue {
 	pthread_mutex_t lock;       /* everything below */
 	pthread_cond_t served_work; /* a JOB_WAITED was queued, or stopped */
 	pthread_cond_t work;    /* another job was queued, feed, or stopped */
-	pthread_cond_t timer;   /* the next timeout is earlier than before */
 	pthread_cond_t recalls; /* a running job may have been recalled */
 	struct job *buckets[QUEUE_BUCKETS];
 	struct job_list levels[JOB_LEVELS];
@@ -215,6 +216,11 @@ struct queue {
 	bool stopped;
 	bool feed;       /* queue_feed() was called */
 	bool paused;
+	/* The workers, [1] of the background; set before queue_start().  NULL:
+	 * none is started. */
+	struct crew *workers[2];
+	struct crew *crews; /* whose threads the timer starts; constant */
+	sem_t wake;         /* of the timer */
 	pthread_t timer_thread;
 	bool timer_started;
 };
@@ -224,6 +230,9 @@ struct queue {
  * background and idle unless all others of it are at large files. */
 int queue_init(struct queue *q, size_t serve_most);
 int queue_start(struct queue *q);
+/* Wakes the timer: a deadline is earlier than before, or a crew wants a
+ * thread. */
+void queue_wake_timer(struct queue *q);
 /* Wakes every worker; queue_take() returns NULL from now on. */
 void queue_stop(struct queue *q);
 /* Every parked request gets -ECANCELED; frees all. */
@@ -240,11 +249,12 @@ int queue_push_changed(struct queue *q, const struct file_key *key,
 		       const struct file_identity *identity);
 
 /* Waits for the next job and sets its state to running; background: of a level
- * below JOB_WAITED, otherwise a JOB_WAITED, or in a hurry any.  NULL: the queue
- * was stopped; or, if the worker may take jobs below JOB_WAITED, it has to feed
- * the queue (queue_feed() was called and few jobs of the scan are left).  The worker ends the job with
- * queue_finish() or one of the functions after it. */
-struct job *queue_take(struct queue *q, bool background);
+ * below JOB_WAITED, otherwise a JOB_WAITED, or in a hurry any.  NULL with
+ * feed_out: the worker has to feed the queue (queue_feed() was called and few
+ * jobs of the scan are left).  NULL without: it ends, and does not count any
+ * more; the queue was stopped, or there was nothing to do for a while.  The
+ * worker ends the job with queue_finish() or one of the functions after it. */
+struct job *queue_take(struct queue *q, bool background, bool *feed_out);
 
 /* Until until_ms (clock_now_ms()) jobs of the background are hurried; a time in
  * the past ends that. */

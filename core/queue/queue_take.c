@@ -3,6 +3,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/thread.h"
+#include "core/queue/crew.h"
 #include "core/queue/job.h"
 #include "core/queue/job_list.h"
 
@@ -140,23 +141,53 @@ static bool wants_feed(const struct queue *q)
 	       q->jobs < QUEUE_MAX / 2;
 }
 
-struct job *queue_take(struct queue *q, bool background)
+/* Whether jobs are queued that are for workers of the kind, now or later. */
+static bool has_queued(const struct queue *q, bool background)
 {
+	if (!background && (q->levels[JOB_WAITED].first || q->large[0].first))
+		return true;
+	return (background || is_hurried(q)) &&
+	       (q->levels[JOB_CLOSED].first || q->levels[JOB_SCAN].first ||
+		q->large[1].first || q->feed);
+}
+
+/* Waits for a job; false: the worker is to end. */
+static bool wait_for_job(struct queue *q, bool background, int64_t idle_ms)
+{
+	pthread_cond_t *work = background ? &q->work : &q->served_work;
+	int64_t until_ms = is_hurried(q) ? q->hurry_ms : INT64_MAX;
+
+	if (has_queued(q, background))
+		idle_ms = clock_now_ms();
+	if (q->workers[background])
+		return crew_wait(q->workers[background], work, until_ms,
+				 idle_ms);
+	cond_wait_until(work, &q->lock, until_ms);
+	return true;
+}
+
+struct job *queue_take(struct queue *q, bool background, bool *feed_out)
+{
+	struct crew *crew = q->workers[background];
+	int64_t idle_ms = clock_now_ms();
 	struct job *job = NULL;
 
+	*feed_out = false;
 	pthread_mutex_lock(&q->lock);
-	while (!q->stopped) {
+	while (!job && !*feed_out && !q->stopped) {
 		if (may_take_background(q, background) && wants_feed(q)) {
 			q->feed = false;
-			break;
+			*feed_out = true;
+		} else {
+			job = take_next(q, background);
+			if (!job && !wait_for_job(q, background, idle_ms))
+				break;
 		}
-		job = take_next(q, background);
-		if (job)
-			break;
-		cond_wait_until(background ? &q->work : &q->served_work,
-				&q->lock,
-				is_hurried(q) ? q->hurry_ms : INT64_MAX);
 	}
+	if (crew && job && has_queued(q, background))
+		crew_want(crew); /* another one, for these */
+	else if (crew && !job && !*feed_out)
+		crew_leave(crew);
 	pthread_mutex_unlock(&q->lock);
 	return job;
 }
@@ -175,6 +206,8 @@ void queue_hurry(struct queue *q, int64_t until_ms)
 	q->hurry_ms = until_ms;
 	pthread_cond_broadcast(&q->work);
 	pthread_cond_broadcast(&q->served_work);
+	if (q->jobs || q->feed)
+		job_wake_background(q);
 	pthread_cond_broadcast(&q->recalls);
 	pthread_mutex_unlock(&q->lock);
 }
@@ -202,7 +235,7 @@ bool queue_admit(struct queue *q, struct job *job)
 	may = !job->large || may_run_large(q, job);
 	/* The job counts as large now, so a small one may have room. */
 	if (may && job->large && job->served)
-		pthread_cond_signal(&q->served_work);
+		job_wake_served(q);
 	else if (may && job->large)
 		job_wake_background(q);
 	pthread_mutex_unlock(&q->lock);

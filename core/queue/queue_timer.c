@@ -5,10 +5,12 @@
 
 #include "core/base/clock.h"
 #include "core/base/thread.h"
+#include "core/queue/crew.h"
 #include "core/queue/job.h"
 #include "core/queue/waiter.h"
 
-/* Deadlines of parked requests, and ends of delays and coalescing. */
+/* Deadlines of parked requests, ends of delays and coalescing, and the start of
+ * threads. */
 
 /* Queues the jobs that are ready; returns when the next one will be. */
 static int64_t enqueue_ready(struct queue *q, const struct job_list *list,
@@ -44,25 +46,55 @@ static int64_t timer_step(struct queue *q, struct waiter **expired_out)
 	return next;
 }
 
+void queue_wake_timer(struct queue *q)
+{
+	(void)sem_post(&q->wake);
+}
+
+static void wait_for_wake(struct queue *q, int64_t until_ms)
+{
+	struct timespec until = { until_ms / 1000, until_ms % 1000 * 1000000 };
+
+	if (until_ms == INT64_MAX)
+		(void)sem_wait(&q->wake);
+	else
+		(void)sem_clockwait(&q->wake, CLOCK_MONOTONIC, &until);
+	while (!sem_trywait(&q->wake))
+		;
+}
+
+/* When to try again what could not be started; INT64_MAX: nothing. */
+static int64_t serve_crews(struct queue *q)
+{
+	int64_t retry_ms = INT64_MAX;
+	struct crew *c;
+
+	for (c = q->crews; c; c = c->next)
+		if (!crew_serve(c))
+			retry_ms = clock_now_ms() + CREW_RETRY_MS;
+	return retry_ms;
+}
+
 static void *timer_run(void *arg)
 {
 	struct queue *q = arg;
+	bool stopped = false;
 
 	thread_set_name("kinfs-timer");
-	pthread_mutex_lock(&q->lock);
-	while (!q->stopped) {
+	while (!stopped) {
+		int64_t retry_ms = serve_crews(q), next_ms;
 		struct waiter *expired = NULL;
-		int64_t next = timer_step(q, &expired);
 
-		if (!expired) {
-			cond_wait_until(&q->timer, &q->lock, next);
-			continue;
-		}
-		pthread_mutex_unlock(&q->lock);
-		waiters_answer(expired, -ETIMEDOUT, NULL);
 		pthread_mutex_lock(&q->lock);
+		next_ms = timer_step(q, &expired);
+		stopped = q->stopped;
+		pthread_mutex_unlock(&q->lock);
+		if (expired)
+			waiters_answer(expired, -ETIMEDOUT, NULL);
+		else if (!stopped)
+			wait_for_wake(q, next_ms < retry_ms ? next_ms :
+							      retry_ms);
 	}
-	pthread_mutex_unlock(&q->lock);
 	return NULL;
 }
 

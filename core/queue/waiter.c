@@ -87,5 +87,5 @@ void waiter_link(struct queue *q, struct job *job, struct waiter *w)
 	else
 		q->waiting_first = w;
 	q->waiting++;
-	pthread_cond_signal(&q->timer);
+	queue_wake_timer(q);
 }

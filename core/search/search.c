@@ -143,6 +143,8 @@ static void work_unlocked(struct searcher *s, struct search_query *q,
 
 	if (is_one_of_long)
 		s->long_users[s->long_count++] = uid;
+	if (s->first)
+		search_wake(s);
 	pthread_mutex_unlock(&s->lock);
 	directory_cache_begin_turn(directories, clock_now_ms(), s->trust_ms);
 	q->directories = directories;
@@ -185,8 +187,10 @@ void search_wake(struct searcher *s)
 {
 	struct search_thread *t = s->idle;
 
-	if (!t)
+	if (!t) {
+		crew_want(&s->crew);
 		return;
+	}
 	take_from_idle(t);
 	pthread_cond_signal(&t->work);
 }
@@ -197,17 +201,20 @@ static int64_t earlier(int64_t a, int64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-static void wait_for_work(struct search_thread *t)
+/* False: the thread has had no work since idle_ms, and is to end. */
+static bool wait_for_work(struct search_thread *t, int64_t idle_ms)
 {
 	struct searcher *s = t->searcher;
 	int64_t due = earlier(s->trim_ms, t->release_ms);
+	bool goes_on;
 
 	t->next = s->idle;
 	s->idle = t;
 	t->is_idle = true;
-	cond_wait_until(&t->work, &s->lock, due ? due : INT64_MAX);
+	goes_on = crew_wait(&s->crew, &t->work, due ? due : INT64_MAX, idle_ms);
 	if (t->is_idle)
 		take_from_idle(t);
+	return goes_on;
 }
 
 /* ---- threads ---- */
@@ -223,35 +230,56 @@ static void schedule_release(struct search_thread *t)
 	t->release_ms = t->directories.in_use ? due_ms : 0;
 }
 
+/* How many directories a thread may keep open: those of all threads are a
+ * quarter of what the process may open, which users need for their files. */
+static size_t directories_most(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 0;
+	return limit.rlim_cur / 4 / SEARCH_THREADS;
+}
+
 static void *search_run(void *arg)
 {
-	struct search_thread *t = arg;
-	struct searcher *s = t->searcher;
+	struct searcher *s = arg;
+	struct search_thread *t = s->threads;
+	int64_t idle_ms = clock_now_ms();
 	struct search_query *q;
+	bool ends = false;
 
 	thread_set_name("kinfs-search");
 	pthread_mutex_lock(&s->lock);
-	while (!s->stopped) {
+	while (t->is_taken)
+		t++;
+	t->is_taken = true;
+	directory_cache_init(&t->directories, directories_most());
+	while (!ends && !s->stopped) {
 		if (s->trim_ms && s->trim_ms <= clock_now_ms()) {
 			trim_unlocked(s);
 		} else if ((q = take_ready(s))) {
 			work_unlocked(s, q, &t->directories);
 			schedule_release(t);
+			idle_ms = clock_now_ms();
 		} else if (t->release_ms && t->release_ms <= clock_now_ms()) {
 			directory_cache_release(&t->directories);
 			t->release_ms = 0;
 		} else {
-			wait_for_work(t);
+			ends = !wait_for_work(t, idle_ms);
 		}
 	}
-	pthread_mutex_unlock(&s->lock);
 	directory_cache_release(&t->directories);
+	t->is_taken = false;
+	crew_leave(&s->crew);
+	pthread_mutex_unlock(&s->lock);
 	return NULL;
 }
 
 int search_init(struct searcher *s, const struct search_context *context)
 {
 	int err = -pthread_mutex_init(&s->lock, NULL);
+	size_t i;
 
 	s->context = *context;
 	s->share.most = SEARCH_QUERIES_MAX;
@@ -264,45 +292,32 @@ int search_init(struct searcher *s, const struct search_context *context)
 	s->threads = calloc(SEARCH_THREADS, sizeof(*s->threads));
 	if (!err && (!s->near || !s->threads))
 		err = -ENOMEM;
+	for (i = 0; i < SEARCH_THREADS && !err; i++) {
+		s->threads[i].searcher = s;
+		err = cond_init_monotonic(&s->threads[i].work);
+	}
 	if (!err)
 		err = match_cache_new(&s->matches);
 	return err ?: sketch_cache_new(&s->sketches);
 }
 
-/* How many directories a thread may keep open: those of all threads are a
- * quarter of what the process may open, which users need for their files. */
-static size_t directories_most(void)
+static int start_thread(void *searcher)
 {
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return 0;
-	return limit.rlim_cur / 4 / SEARCH_THREADS;
+	return crew_thread(search_run, searcher);
 }
 
-static int start_thread(struct searcher *s, struct search_thread *t)
+void search_start(struct searcher *s, struct queue *queue)
 {
-	int err = cond_init_monotonic(&t->work);
-
-	if (err)
-		return err;
-	directory_cache_init(&t->directories, directories_most());
-	t->searcher = s;
-	err = -pthread_create(&t->id, NULL, search_run, t);
-	if (err)
-		pthread_cond_destroy(&t->work);
-	return err;
-}
-
-int search_start(struct searcher *s)
-{
-	int err = 0;
-
-	while (s->started < s->thread_count && !err) {
-		err = start_thread(s, &s->threads[s->started]);
-		s->started += !err;
-	}
-	return err;
+	s->crew = (struct crew){ .queue = queue,
+				 .lock = &s->lock,
+				 .start = start_thread,
+				 .arg = s,
+				 .most = s->thread_count };
+	crew_init(&s->crew);
+	pthread_mutex_lock(&s->lock);
+	if (s->first)
+		crew_want(&s->crew);
+	pthread_mutex_unlock(&s->lock);
 }
 
 static void cancel_all(struct search_query *q)
@@ -318,7 +333,6 @@ static void cancel_all(struct search_query *q)
 void search_stop(struct searcher *s)
 {
 	struct search_query *ready, *held;
-	size_t i;
 
 	pthread_mutex_lock(&s->lock);
 	s->stopped = true;
@@ -328,17 +342,19 @@ void search_stop(struct searcher *s)
 	while (s->idle)
 		search_wake(s);
 	pthread_mutex_unlock(&s->lock);
-	for (i = 0; i < s->started; i++) {
-		pthread_join(s->threads[i].id, NULL);
-		pthread_cond_destroy(&s->threads[i].work);
-	}
-	s->started = 0;
+	if (s->crew.lock)
+		crew_stop(&s->crew);
 	cancel_all(ready);
 	cancel_all(held);
 }
 
 void search_release(struct searcher *s)
 {
+	size_t i;
+
+	for (i = 0; s->threads && i < SEARCH_THREADS; i++)
+		pthread_cond_destroy(&s->threads[i].work);
+	crew_release(&s->crew);
 	free(s->near);
 	free(s->threads);
 	match_cache_free(s->matches);

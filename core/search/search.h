@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/search/credentials.h"
+#include "core/queue/crew.h"
 #include "core/queue/share.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
@@ -57,7 +58,7 @@
  *
  * Threads and fairness
  *
- * There are SEARCH_THREADS threads.  Users take turns, so a user with one small
+ * There are at most SEARCH_THREADS threads (crew.h).  Users take turns, so a user with one small
  * directory waits neither for large directories of other users nor for a
  * thousand queries of one user.  One thread is reserved for queries about files
  * that have not had a turn yet; these are most of the queries and take less
@@ -247,7 +248,7 @@ struct searcher {
 	struct credentials own;        /* of the process; constant */
 	size_t turn_work;     /* SEARCH_TURN_WORK; tests set it before start */
 	int64_t trust_ms;     /* SEARCH_TRUST_MS; tests set it before start */
-	size_t thread_count;  /* SEARCH_THREADS; tests set it before start */
+	unsigned thread_count; /* SEARCH_THREADS; tests set it before start */
 	pthread_mutex_t lock; /* everything below */
 	struct share share;   /* of all queries */
 	struct search_query *first; /* ready queries, by turn */
@@ -261,8 +262,8 @@ struct searcher {
 	struct near *near; /* SEARCH_NEAR_SLOTS, direct-mapped by content */
 	struct match_cache *matches;   /* has a lock of its own */
 	struct sketch_cache *sketches; /* has a lock of its own */
+	struct crew crew;
 	struct search_thread *threads; /* SEARCH_THREADS; owned */
-	size_t started;
 	/* Threads that wait for a query.  The last one that began to wait is
 	 * woken first: it has the warmest caches. */
 	struct search_thread *idle;
@@ -270,7 +271,8 @@ struct searcher {
 
 /* The context is copied. */
 int search_init(struct searcher *s, const struct search_context *context);
-int search_start(struct searcher *s);
+/* The queue's timer starts the threads; see crew.h. */
+void search_start(struct searcher *s, struct queue *queue);
 /* Ends the threads and answers all remaining queries with -ECANCELED.  The
  * caller has set context.stopping. */
 void search_stop(struct searcher *s);

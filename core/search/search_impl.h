@@ -91,16 +91,16 @@ struct search_query {
 
 struct search_thread {
 	struct searcher *searcher;
-	pthread_t id;
 	struct directory_cache directories;
 	int64_t release_ms; /* when to close these, or 0 */
 	/* Under the lock of the searcher. */
 	pthread_cond_t work;
 	struct search_thread *next; /* in the list of idle threads */
+	bool is_taken;              /* has a thread */
 	bool is_idle;
 };
 
-/* Wakes a thread that waits for a query.  The caller holds the lock. */
+/* Wakes a thread that waits for a query, or has one started.  The caller holds the lock. */
 void search_wake(struct searcher *s);
 
 /* 0; TURN_OVER: the work of this turn is done; -ECANCELED: the engine ends. */

@@ -30,19 +30,32 @@ write_files() { # PREFIX
 	done
 }
 
-# Names of the daemon's, as sched_setscheduler(2) has it; a new libfuse names
-# its own.
+# Names of the daemon's, as sched_setscheduler(2) has it.
 threads() { # POLICY
-	awk -v policy="$1" '$41 == policy && $2 != "(fuse_worker)" { print $2 }' \
-		"/proc/$(daemon_pid "$mnt")/task/"*/stat | sort -u | tr -d '()' |
-		xargs
+	cat "/proc/$(daemon_pid "$mnt")/task/"*/stat 2>/dev/null |
+		awk -v policy="$1" '$41 == policy { print $2 }' | sort -u |
+		tr -d '()'
 }
 
+few_threads() { # beside the main one and those that serve requests
+	[ "$(cat "/proc/$(daemon_pid "$mnt")/task/"*/comm 2>/dev/null |
+		grep -cvx kinfs)" -le 5 ]
+}
+
+# Threads inherit their class from the one that starts them.
 test_threads() {
-	is "$(threads 5)" "kinfs-check kinfs-hash-idle kinfs-watch-bg" \
-		"what may rest is of the idle class, and says what it does"
-	is "$(threads 0)" "kinfs kinfs-commit kinfs-demand kinfs-hash kinfs-load \
-kinfs-scan kinfs-search kinfs-timer kinfs-watch" "and so does the rest"
+	local rests="kinfs-check|kinfs-hash-idle|kinfs-watch-bg"
+	gen_text 20 1 >"$mnt/first"
+	getx "$mnt/first" user.sdhash >/dev/null
+	ls "$mnt/.similar/first" >/dev/null
+	is "$(threads 0 | grep -Ex "$rests")" "" \
+		"what may rest is of the idle class"
+	is "$(threads 5 | grep -Exv "$rests")" "" "and nothing else is"
+	ok "an idle daemon has few threads" poll 120 few_threads
+	is "$(getx "$mnt/first" user.xxh128)" \
+		"$(xxhsum -H2 "$src/first" | cut -d' ' -f1)" \
+		"and works when it is asked again"
+	rm "$mnt/first"
 }
 
 test_pause() {

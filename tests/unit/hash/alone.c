@@ -194,7 +194,6 @@ static void init_hasher(struct recorder *r)
 	assert_int_equal(throttle_init(&r->throttle, &idle), 0);
 	assert_int_equal(hash_init(&r->hasher, &context), 0);
 	assert_int_equal(queue_start(&r->queue), 0);
-	assert_int_equal(hash_start(&r->hasher), 0);
 }
 
 static int set_up(void **state)

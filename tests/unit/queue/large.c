@@ -19,7 +19,7 @@ static void park(struct queue *q, uint64_t inode, uid_t uid)
 /* What a worker does that sees how large the file is. */
 static struct job *take_large(struct queue *q, bool background, uint64_t inode)
 {
-	struct job *job = queue_take(q, background);
+	struct job *job = queue_take(q, background, &(bool){ false });
 
 	assert_non_null(job);
 	assert_int_equal(job->key.inode, inode);

@@ -63,7 +63,7 @@ static void test_a_request_ends_a_delay(void **state)
 
 	(void)state;
 	push(q, 1, JOB_SCAN);
-	queue_delay(q, queue_take(q, true), DEADLINE_S * 1000, false);
+	queue_delay(q, queue_take(q, true, &(bool){ false }), DEADLINE_S * 1000, false);
 	assert_counts(q, 0, 1);
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	take(q, false, 1);
@@ -80,14 +80,14 @@ static void test_a_request_that_joins_late_has_the_job_run_again(void **state)
 
 	(void)state;
 	assert_int_equal(park_request(q, &key, 0, &early), 0);
-	job = queue_take(q, false);
+	job = queue_take(q, false, &(bool){ false });
 	(void)queue_identify(q, job, &identity);
 	queue_give_up(q, job);
 	assert_int_equal(outcome_wait(&early), 0);
 	assert_counts(q, 0, 0);
 
 	push(q, 1, JOB_SCAN);
-	job = queue_take(q, true);
+	job = queue_take(q, true, &(bool){ false });
 	(void)queue_identify(q, job, &identity);
 	assert_int_equal(park_request(q, &key, 0, &late), 0);
 	queue_give_up(q, job);
@@ -139,8 +139,8 @@ static void test_in_a_hurry_jobs_of_the_scan_are_served(void **state)
 	push(q, 2, JOB_SCAN);
 	push(q, 3, JOB_SCAN);
 	queue_hurry(q, later);
-	first = queue_take(q, false);
-	second = queue_take(q, false);
+	first = queue_take(q, false, &(bool){ false });
+	second = queue_take(q, false, &(bool){ false });
 	assert_int_equal(queue_recall(q, second), QUEUE_GO_ON);
 	assert_int_equal(second->key.inode, 2);
 
@@ -164,7 +164,7 @@ static void test_in_a_hurry_an_idle_worker_hands_over(void **state)
 
 	(void)state;
 	push(q, 1, JOB_SCAN);
-	job = queue_take(q, true);
+	job = queue_take(q, true, &(bool){ false });
 	assert_int_equal(queue_recall(q, job), QUEUE_GO_ON);
 	queue_hurry(q, later);
 	assert_int_equal(queue_recall(q, job), QUEUE_WAITED);
@@ -186,7 +186,7 @@ static void test_in_a_hurry_a_served_worker_feeds(void **state)
 	(void)state;
 	queue_feed(q);
 	queue_hurry(q, clock_now_ms() + INT64_C(1000) * DEADLINE_S);
-	assert_null(queue_take(q, false));
+	assert_null(queue_take(q, false, &(bool){ false }));
 	queue_remove(q);
 }
 
@@ -205,7 +205,7 @@ static void *take_all(void *arg)
 	struct takers *t = arg;
 	struct job *job;
 
-	while ((job = queue_take(t->q, t->background))) {
+	while ((job = queue_take(t->q, t->background, &(bool){ false }))) {
 		assert_int_equal(job->key.inode % 2 == 0, t->background);
 		queue_finish(t->q, job);
 		atomic_fetch_add(&t->taken, 1);

@@ -10,7 +10,7 @@ static void test_copies_and_variants_are_hits(void **state)
 	make_files(w, "d", "copy", 3, 1, false);
 	make_files(w, "", "variant", 2, 1, true);
 	make_files(w, "", "unrelated", 1, 2, false);
-	assert_int_equal(search_start(w->searcher), 0);
+	search_start(w->searcher, NULL);
 	get(w, FILES, "d/copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 4);
 	assert_string_equal(a.hits.hits[0].path, "d/copy1");
@@ -34,7 +34,7 @@ static void test_a_changed_file_is_reported_and_not_listed(void **state)
 	fd = openat(w->fd, "copy1", O_WRONLY | O_APPEND | O_CLOEXEC);
 	assert_int_equal(write(fd, "more", 4), 4);
 	close(fd);
-	assert_int_equal(search_start(w->searcher), 0);
+	search_start(w->searcher, NULL);
 	get(w, FILES, "copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 0);
 	assert_int_equal(atomic_load(&w->changed), 1);
@@ -51,7 +51,7 @@ static void test_paths_that_no_longer_lead_there_are_not_listed(void **state)
 	make_files(w, "d", "copy", 2, 1, false);
 	w->searcher->thread_count = 1;
 	w->searcher->trust_ms = 0;
-	assert_int_equal(search_start(w->searcher), 0);
+	search_start(w->searcher, NULL);
 	get(w, FILES, "d/copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 1);
 	assert_string_equal(a.hits.hits[0].path, "d/copy1");
@@ -86,7 +86,7 @@ static void test_directories_above_must_be_in_place(void **state)
 	make_files(w, "d/in", "copy", 2, 1, false);
 	w->searcher->thread_count = 1;
 	w->searcher->trust_ms = 0;
-	assert_int_equal(search_start(w->searcher), 0);
+	search_start(w->searcher, NULL);
 	assert_hits(w, "d/in/copy0", 1);
 	assert_int_equal(renameat(w->fd, "d", w->fd, "e"), 0);
 	assert_hits(w, "e/in/copy0", 0);
@@ -109,7 +109,7 @@ static void test_a_directory_may_come_back(void **state)
 	make_files(w, "d/in", "copy", 2, 1, false);
 	w->searcher->thread_count = 1;
 	w->searcher->trust_ms = 0;
-	assert_int_equal(search_start(w->searcher), 0);
+	search_start(w->searcher, NULL);
 	assert_hits(w, "d/in/copy0", 1);
 	assert_int_equal(renameat(w->fd, "d/in", w->fd, "other"), 0);
 	assert_hits(w, "other/copy0", 0);
@@ -138,7 +138,7 @@ static void test_another_file_of_that_name_is_not_listed(void **state)
 	assert_int_equal(futimens(fd, times), 0);
 	close(fd);
 	assert_int_equal(renameat(w->fd, "new", w->fd, "copy1"), 0);
-	assert_int_equal(search_start(w->searcher), 0);
+	search_start(w->searcher, NULL);
 	get(w, FILES, "copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 0);
 	answer_release(&a);
@@ -153,7 +153,7 @@ static void test_a_query_waits_for_digests_and_for_the_committer(void **state)
 	w->parks = true;
 	w->state = DIGESTS_FRESH;
 	w->posted = 7;
-	assert_int_equal(search_start(w->searcher), 0);
+	search_start(w->searcher, NULL);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
 	assert_non_null(w->parked);
 	answer_wait_for(w, w->parked);
@@ -172,7 +172,7 @@ static void test_digests_are_asked_for_again_if_the_file_changed(void **state)
 	struct answer a;
 
 	make_files(w, "", "copy", 2, 1, false);
-	assert_int_equal(search_start(w->searcher), 0);
+	search_start(w->searcher, NULL);
 	get(w, FILES, "copy0", &trusted, &a);
 	assert_int_equal(a.hits.count, 1);
 	assert_int_equal(w->asked, 1);
@@ -191,7 +191,7 @@ static void test_a_wait_that_fails_ends_the_query(void **state)
 
 	make_files(w, "", "copy", 2, 1, false);
 	w->parks = true;
-	assert_int_equal(search_start(w->searcher), 0);
+	search_start(w->searcher, NULL);
 	assert_int_equal(ask(w, FILES, "copy0", &trusted, &a), 0);
 	w->parked->done(w->parked->arg, -EINTR, NULL);
 	assert_int_equal(answer_wait(&a), -EINTR);
