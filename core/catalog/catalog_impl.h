@@ -61,7 +61,7 @@ enum catalog_db {
 	DB_COUNT = DB_DIGESTS + DIGEST_COUNT
 };
 
-#define CATALOG_VERSION 12
+#define CATALOG_VERSION 13
 #define CATALOG_LOCK_FILE "lock"
 #define CATALOG_DATA_FILE "data.mdb"
 #define CATALOG_READERS_FILE "lock.mdb"

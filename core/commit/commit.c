@@ -2,6 +2,7 @@
 #include "core/commit/commit.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "core/base/clock.h"
@@ -114,7 +115,7 @@ static void commit_batch(struct committer *c, const struct event *first,
 static int64_t due_ms(const struct committer *c)
 {
 	if (!c->count)
-		return c->stopped ? 0 : INT64_MAX;
+		return c->stopped ? 0 : c->trim_ms;
 	if (c->stopped)
 		return 0;
 	if (c->error)
@@ -125,6 +126,17 @@ static int64_t due_ms(const struct committer *c)
 	return c->newest_ms + QUIET_MS < c->oldest_ms + BATCH_MS ?
 		       c->newest_ms + QUIET_MS :
 		       c->oldest_ms + BATCH_MS;
+}
+
+/* Memory that the commits have left behind: pages of the catalog, and what the
+ * C library would keep. */
+static void trim_unlocked(struct committer *c)
+{
+	c->trim_ms = INT64_MAX;
+	pthread_mutex_unlock(&c->lock);
+	(void)catalog_trim_rss(c->context.catalog);
+	(void)malloc_trim(0);
+	pthread_mutex_lock(&c->lock);
 }
 
 static bool is_pressing(const struct committer *c)
@@ -149,6 +161,10 @@ static void *commit_run(void *arg)
 			cond_wait_until(&c->work, &c->lock, due);
 			continue;
 		}
+		if (!c->count && !c->stopped) {
+			trim_unlocked(c);
+			continue;
+		}
 		count = c->count < BATCH_MAX ? c->count : BATCH_MAX;
 		first = c->first;
 		number = c->committed + count;
@@ -159,6 +175,7 @@ static void *commit_run(void *arg)
 		pthread_mutex_unlock(&c->lock);
 		commit_batch(c, first, count, number);
 		pthread_mutex_lock(&c->lock);
+		c->trim_ms = clock_now_ms() + REST_MS;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return NULL;
@@ -178,6 +195,7 @@ int commit_init(struct committer *c, const struct commit_context *context)
 	int err = -pthread_mutex_init(&c->lock, NULL);
 
 	c->context = *context;
+	c->trim_ms = INT64_MAX;
 	c->gate.due_ns = context->throttle ? gate_due_ns : NULL;
 	c->gate.arg = c;
 

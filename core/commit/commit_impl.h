@@ -11,6 +11,7 @@ enum {
 	QUIET_MS = 250,       /* ... or so long after the last one. */
 	BATCH_MAX = 16384,    /* events of one transaction */
 	RETRY_MS = 2000,      /* after a failure */
+	REST_MS = 1000,       /* after the last batch, memory is returned */
 	LISTINGS_MANY = 256,  /* with so many the scan waits */
 	EVENTS_MANY = 32768,  /* ... and the gate is open */
 	EVENTS_MAX = 262144,  /* with so many all but results are dropped */

@@ -175,7 +175,7 @@ static inline void model_sketch(const struct model_sample *s,
 				.level = s->level,
 				.is_placed = s->folded >= 4096 && s->count };
 	for (i = 0; i < s->count; i++) {
-		value = model_round(s->keys[i], 26);
+		value = model_round(s->keys[i], 24);
 		place = s->last[i] * 64 / s->folded;
 		if (n && out->values[n - 1] == value) {
 			times[n - 1] += s->times[i];

@@ -43,15 +43,16 @@
  *
  * A sketch keeps of each key the SKETCH_VALUE_BITS highest bits from the first
  * one that is set; the others are 0.  This value depends on nothing but the
- * window.  Windows with equal values, which a sample has once in some hundreds,
- * are counted as one.
+ * window.  Windows with equal values are counted as one: of the samples of
+ * small contents one in a thousand has such windows, of the largest one in
+ * twenty.
  */
 #define SKETCH_WINDOW KERNEL_SKETCH_WINDOW
 #define SKETCH_LEAST 192 /* keys up to 18 KiB, */
 #define SKETCH_MOST 1536 /* and from 144 KiB on */
 #define SKETCH_RATE 96   /* folded bytes to a key between the two */
 #define SKETCH_KEY_BITS 48
-#define SKETCH_VALUE_BITS 26
+#define SKETCH_VALUE_BITS 24
 #define SKETCH_PLACES 64
 #define SKETCH_PLACED 4096 /* folded bytes from which on places are known */
 

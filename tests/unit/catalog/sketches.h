@@ -15,8 +15,8 @@ static inline void make_sketch(size_t count, uint64_t seed, struct sketch *out)
 	/* Without values all windows repeat one byte. */
 	out->windows = count ? out->folded - SKETCH_WINDOW + 1 : 0;
 	for (i = 0; i < count; i++) {
-		/* Multiples of 2^22 below 2^48 have SKETCH_VALUE_BITS. */
-		value += (1 + random_below(&seed, 1 << 15)) << 22;
+		/* Multiples of 2^24 below 2^48 have SKETCH_VALUE_BITS. */
+		value += (1 + random_below(&seed, 1 << 13)) << 24;
 		out->values[i] = value;
 		out->places[i] = (uint8_t)(i * 7 % SKETCH_PLACES);
 		out->times[i] =

@@ -16,7 +16,7 @@
 #include "core/base/buf.h"
 
 #define SIMHASH "simhash=0123456789abcdef\n"
-#define SIF "sif=sif4:ABEAAj5mXZrMWCQ\n"
+#define SIF "sif=sif4:ABEAAo5Zl86MRQI\n"
 /* One filter, with a bit in each of its first two bytes. */
 #define A64 "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 #define SDBF                                                               \
@@ -148,8 +148,8 @@ static void nonsense_is_refused(void **state)
 		"size=1\nsimhash=0123456789abcdef0",
 		"size=1\nsimhash=",
 		"size=1\nsimhash",
-		"size=1\nsif=sif4:ABEAAj5mXZrMWC",
-		"size=1\nsif=sif3:ABEAAj5mXZrMWCQ",
+		"size=1\nsif=sif4:ABEAAo5Zl86MRQ",
+		"size=1\nsif=sif3:ABEAAo5Zl86MRQI",
 		"relation=\nsize=1\n" SIMHASH,
 		"relation=like\nsize=1\n" SIMHASH,
 		"relation=alike2\nsize=1\n" SIMHASH,

@@ -58,7 +58,7 @@ static void model_union(const struct bytes *parts, size_t count,
 		for (k = 0; k + 16 <= b.len; k++)
 			if (!model_is_repeat(b.data + k))
 				values[n++] =
-					model_round(model_key(b.data + k), 26);
+					model_round(model_key(b.data + k), 24);
 		out->folded += b.len;
 		free(b.data);
 	}

@@ -72,7 +72,7 @@ static void made_sketches_come_back(void **state)
 
 			if (seed & 4 || i == SKETCH_MOST - 1)
 				v = bound - SKETCH_MOST + i;
-			v = model_round(v, 26);
+			v = model_round(v, 24);
 			if (v >= bound ||
 			    (s.count && v <= s.values[s.count - 1]))
 				continue;
