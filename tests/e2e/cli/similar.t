@@ -102,7 +102,7 @@ test_directories() {
 
 # What a file was: the path tells it first, then the content.
 test_paths() {
-	local old=$src/tree/old new=$src/tree/new
+	local old=$mnt/tree/old new=$mnt/tree/new
 	mkdir -p "$old" "$new"
 	gen_text 200 41 >"$old/rewritten"
 	gen_text 200 42 >"$new/rewritten"
