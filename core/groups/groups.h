@@ -5,28 +5,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/base/keep.h"
 
 /*
  * Groups of near-duplicates, as a program outside of the daemon gets them: from
- * a mount, or from what `kin groups --json` wrote.  kin groups, dedup, report
- * and export are made of this.  Nothing here prints.
+ * a mount, or from what `kin groups --json` wrote.  kin groups, dedup, report,
+ * ignore and export are made of this.  Nothing here prints.
  *
  * Objects
  *
  *   wish     what the caller wants: rules, directories, marks
  *   group    a head and its members; a member is one content with the files
  *            that have it
- *   reader   callbacks that get one group at a time, and the totals
+ *   groups   an iterator over groups, and the totals
  *
- * The life of a query.  groups_find() opens the file .query of the mount,
- * writes the wish and reads lines while the daemon makes them (their format:
- * fs/similar/query_file.h).  It puts the files of a group together, applies
- * what only concerns names (across, keep), and calls reader.group().  The group
- * is freed when that returns, so memory is bounded by the largest group.
+ * The life of a query.  groups_ask() opens the file .query of the mount and
+ * writes the wish; groups_next() reads lines while the daemon makes them (their
+ * format: fs/similar/query_file.h), puts the files of a group together and
+ * applies what only concerns names (across, keep).  The group is freed by the
+ * next call, so memory is bounded by the largest group.
  *
- * Any thread may call these functions; a reader belongs to one.
+ * Any thread may call these functions; an iterator belongs to one.
  *
  * What must never happen: a line that is damaged or cut off is taken for an
  * answer (-EBADMSG); a group is handed over that lacks files because the answer
@@ -88,30 +89,55 @@ struct found_group {
 };
 
 struct groups_totals {
-	int threshold;
-	uint64_t groups, files, exact_bytes, near_bytes; /* handed over */
+	int threshold; /* 0: not told */
+	uint64_t groups, files, exact_bytes, near_bytes;
 	bool incomplete; /* not all files were hashed, or some changed */
 };
 
-struct groups_reader {
-	const struct groups_wish *wish;
-	/* done of all is searched, or, with found, handed over; or NULL. */
-	void (*progress)(void *arg, bool found, double share);
-	/* Not 0 ends the reading. */
-	int (*group)(void *arg, const struct found_group *group);
-	/* What was read so far was handed over; or NULL. */
-	void (*idle)(void *arg);
-	void *arg;
-	struct groups_totals totals;
+/* What groups_next() has found. */
+enum groups_event {
+	GROUPS_END,
+	GROUPS_GROUP,    /* group */
+	GROUPS_PROGRESS, /* done */
+};
+
+struct groups {
+	const struct groups_wish *wish; /* borrowed; NULL: of a file */
+	char *root; /* absolute, that paths are relative to; NULL: not told */
+	struct found_group group;
+	struct groups_totals totals; /* up to here; of a file: of its end */
+	bool is_listing; /* all were found, and are handed over */
+	double done;     /* of 1: of the search, or of the listing */
+	size_t line;     /* the last one that was read */
+
+	/* private */
+	FILE *in;
+	char *text;
+	size_t room;
+	struct found_group whole;     /* of the mount, up to here */
+	unsigned long number, all;    /* of it; of all that were found */
+	bool has_left_out;            /* files of it, which are internal */
+	bool leaves_out;              /* ... the last file */
+	bool is_whole, alone, ended;
+	char *kept; /* a record that was read and is of the next group */
 };
 
 /* Opens the file .query of a directory of near-duplicates and writes the query;
  * the descriptor, of which the answer is read, is the caller's. */
 int query_ask(const char *listings, const struct buf *query, int *fd_out);
 
-/* Asks in a directory of near-duplicates for what r->wish says, and reads the
- * answer.  -EBADMSG: it is not understood, or it ended too early. */
-int groups_find(const char *listings, struct groups_reader *r);
+/* Asks for what the wish says in a directory of near-duplicates, of the mount
+ * at root. */
+int groups_ask(struct groups *g, const struct groups_wish *wish,
+	       const char *root, const char *listings);
+
+/* Reads what kin groups --json printed, which stays open. */
+void groups_read(struct groups *g, FILE *in);
+
+/* An event, or a negative errno.  -EBADMSG: the answer of a mount is not
+ * understood, or it ended too early; -EINVAL: line is no group of a file. */
+int groups_next(struct groups *g);
+void groups_close(struct groups *g);
 
 /* ---- found.c: one group ---- */
 

@@ -53,7 +53,6 @@ static void job_print(void *arg, const char *path, int err,
 		      const struct buf *output)
 {
 	struct digest_job *job = arg;
-	struct buf before = { 0 };
 
 	/* In a crowd, what is too small for a digest is passed over. */
 	if (err == -ENODATA && job->recursive)
@@ -62,18 +61,10 @@ static void job_print(void *arg, const char *path, int err,
 		job_fail(job, path, err);
 		return;
 	}
-	if (job->style->before)
-		err = job->style->before(job, path, &before);
-	if (err) {
-		job_fail(job, path, err);
-	} else {
-		if (job->printed && job->style->between)
-			fputs(job->style->between, stdout);
-		print(&before);
-		print(output);
-		job->printed = true;
-	}
-	buf_release(&before);
+	if (job->printed && job->style->between)
+		fputs(job->style->between, stdout);
+	print(output);
+	job->printed = true;
 }
 
 static int digest_open(const struct digest_job *job, struct reader *r,
@@ -216,14 +207,12 @@ static int set_format(struct digest_job *job, const char *name)
 		return set_style(job, &style_csv);
 	if (!strcmp(name, "hashdeep"))
 		return set_style(job, &style_hashdeep);
-	if (!strcmp(name, "stix"))
-		return set_style(job, &style_stix);
 	job->foreign = foreign_find(name);
 	if (!job->foreign)
 		return cli_usage_error(
 			&command_digest,
 			"no format '%s'; there are sise, ssdeep, "
-			"sdbf, csv, hashdeep, stix",
+			"sdbf, csv, hashdeep",
 			name);
 	return set_style(job, &style_foreign);
 }
@@ -331,7 +320,7 @@ static uint32_t wanted_digests(const struct digest_job *job)
 		return DIGEST_BIT(job->only->id);
 	if (job->foreign)
 		return DIGEST_BIT(job->foreign->id);
-	if (job->style == &style_hashdeep || job->style == &style_stix)
+	if (job->style == &style_hashdeep)
 		return DIGEST_BIT(DIGEST_SSDEEP);
 	return DIGEST_DEFAULT | job->more;
 }
@@ -383,25 +372,11 @@ static void **threads_new(const struct digest_job *job, size_t *count_out)
 	return threads;
 }
 
-static void print_head(struct digest_job *job)
-{
-	struct buf head = { 0 };
-	int err = 0;
-
-	fputs(job->style->begin ? job->style->begin : "", stdout);
-	if (job->style->head)
-		err = job->style->head(job, &head);
-	if (err)
-		job_fail(job, NULL, err);
-	(void)fwrite(head.data, 1, head.len, stdout);
-	buf_release(&head);
-}
-
 static void arguments_digest(struct digest_job *job, int argc, char **argv)
 {
 	int i;
 
-	print_head(job);
+	fputs(job->style->begin ? job->style->begin : "", stdout);
 	fputs(job->foreign ? job->foreign->header : "", stdout);
 	for (i = 0; i < argc; i++)
 		digest_argument(job, argv[i]);
@@ -446,8 +421,6 @@ static int job_run(struct digest_job *job, int argc, char **argv)
 	else
 		arguments_digest(job, argc, argv);
 	reader_release(&job->reader);
-	if (job->style->release)
-		job->style->release(job);
 	return code ? code : job->failed ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -473,9 +446,9 @@ const struct command command_digest = {
 		"      --sdhash          the sdhash too, which is large: 3 % of the file\n"
 		"      --tlsh            TLSH too, for exchange with other programs\n"
 		"      --sha256          SHA-256 too\n"
-		"      --format NAME     a file of digests as other programs write it; stix is\n"
-		"                        STIX 2.1, csv a table of all digests:\n"
-		"                        sise|ssdeep|sdbf|hashdeep|stix|csv\n"
+		"      --format NAME     a file of digests as other programs write it; csv is\n"
+		"                        a table of all digests:\n"
+		"                        sise|ssdeep|sdbf|hashdeep|csv\n"
 		"      --rdc-signatures  the signature file of one file, [MS-RDC] 2.2, in binary\n"
 		"      --si2             the Similarity Index's own SimHash, a line a file\n"
 		"      --sif-classic     the fingerprints that sif itself would keep\n"

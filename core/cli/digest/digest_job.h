@@ -10,17 +10,10 @@ struct digest_job;
 struct digest_style {
 	/* Around and between what is said of the files; may be NULL. */
 	const char *begin, *between, *end;
-	/* Appends what is not the same each time, behind begin; or NULL. */
-	int (*head)(struct digest_job *job, struct buf *out);
 	/* Appends what there is to say of the content of fd; path "-" is
 	 * standard input.  Several threads may call it, a reader each. */
 	int (*file)(const struct digest_job *job, struct reader *r, int fd,
 		    const char *path, struct buf *out);
-	/* Appends what comes before a file; called in the order of the output,
-	 * by one thread.  Or NULL. */
-	int (*before)(struct digest_job *job, const char *path,
-		      struct buf *out);
-	void (*release)(struct digest_job *job); /* or NULL */
 };
 
 struct digest_job {
@@ -33,7 +26,6 @@ struct digest_job {
 	bool recursive;
 	struct reader reader;
 	struct pool *pool; /* NULL: one file after the other */
-	void *directories; /* of STIX: a tree (tsearch) of owned paths */
 	bool failed;
 	bool printed;
 };
@@ -43,7 +35,7 @@ extern const struct digest_style style_attributes, style_sums, style_json,
 	style_foreign, style_csv;
 
 /* digest_exchange.c */
-extern const struct digest_style style_hashdeep, style_stix;
+extern const struct digest_style style_hashdeep;
 
 /* digest_original.c */
 extern const struct digest_style style_si2, style_sif_classic,

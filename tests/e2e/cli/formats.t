@@ -157,65 +157,6 @@ cp "$T/a" "$nl"
 is "$(code "$KIN" digest --format hashdeep "$nl")" 1 \
 	'hashdeep: a name with a line break is refused'
 
-# ---- STIX 2.1, against the text of the standard ----
-
-printf 'x' >"$T/audit/$(printf 'tab\t\x1f')"
-"$KIN" digest --format stix -r "$T/audit" >"$T/stix"
-same 'STIX: what sections 2.9, 6.5, 6.7 and 8 say of it' <(python3 - "$T/audit" \
-	<"$T/stix" 2>&1 <<'EOF'
-import hashlib, json, os, sys, uuid
-sys.stdin = open(sys.argv[1] + '/../stix', encoding='utf-8')
-space = uuid.UUID('00abedb4-aa42-466c-9c01-fed23315a9b7')
-top = os.fsencode(os.path.realpath(sys.argv[1]))
-def identifier(kind, **what):
-	text = json.dumps(what, sort_keys=True, separators=(',', ':'),
-		ensure_ascii=False)
-	return kind + '--' + str(uuid.uuid5(space, text))
-def decode(o, key):
-	return o[key].encode(o.get(key + '_enc', 'utf-8'))
-bundle = json.load(sys.stdin)
-assert set(bundle) == {'type', 'id', 'objects'} and bundle['type'] == 'bundle'
-kind, _, name = bundle['id'].partition('--')
-assert kind == 'bundle' and uuid.UUID(name).version == 4
-known, seen = {}, set()
-for o in bundle['objects']:
-	assert o['spec_version'] == '2.1' and o['id'] not in known
-	known[o['id']] = o
-	if o['type'] == 'directory':
-		assert o['id'] == identifier('directory', path=o['path'])
-		continue
-	assert o['type'] == 'file' and o['parent_directory_ref'] in known
-	path = os.path.join(decode(known[o['parent_directory_ref']], 'path'),
-		decode(o, 'name'))
-	data = open(path, 'rb').read()
-	assert o['size'] == len(data)
-	assert o['hashes']['MD5'] == hashlib.md5(data).hexdigest()
-	assert o['hashes']['SHA-256'] == hashlib.sha256(data).hexdigest()
-	assert set(o['hashes']) <= {'MD5', 'SHA-256', 'SSDEEP'}
-	assert o['id'] == identifier('file', name=o['name'],
-		hashes={'MD5': o['hashes']['MD5']},
-		parent_directory_ref=o['parent_directory_ref'])
-	seen.add(path)
-want = {os.path.join(d, f) for d, _, fs in os.walk(top) for f in fs}
-assert seen == want, (seen, want)
-print('fine')
-EOF
-) <(echo fine)
-is "$("$KIN" digest --format stix -r "$T/audit" | tail -n +2 | sha256sum)" \
-	"$(tail -n +2 "$T/stix" | sha256sum)" \
-	'STIX: but for the bundle it is the same each time'
-is "$("$KIN" digest --format stix "$T/a" |
-	python3 -c 'import json, sys
-print(json.load(sys.stdin)["objects"][1]["hashes"]["SSDEEP"])')" \
-	"$("$KIN" digest -a ssdeep - <"$T/a" | sed 's/  -$//')" 'STIX: ssdeep'
-is "$("$KIN" digest --format stix - <"$T/a" |
-	python3 -c 'import json, sys
-print(*sorted(json.load(sys.stdin)["objects"][0]))')" \
-	'hashes id size spec_version type' 'STIX: standard input has no name'
-is "$(code "$KIN" digest --format stix "$T/no" "$T/a")" 1 \
-	'STIX: a file that is not there'
-ok '... and the bundle is whole' python3 -m json.tool "$T/.out"
-
 # ---- malformed files ----
 
 printf 'ssdeep,1.1--blocksize:hash:hash,filename\n' >"$T/bad"
