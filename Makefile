@@ -190,8 +190,6 @@ $(out)/kinfs: $(fs_objects) $(order_objects) $(out)/libkin.a
 		$(order_objects) $(out)/libkin.a $(core_libs) $(fuse_libs) \
 		$(LDLIBS)
 
-$(out)/tests/fuzz/groups_text $(out)/fuzzers/groups_text: \
-	$(obj)/fs/similar/groups_text.o
 $(out)/tests/unit/share_confine: $(filter %/confine.o,$(share_objects))
 $(out)/tests/unit/share_confine: extra_libs = $(share_libs)
 # Its own functions take the place of db.c.

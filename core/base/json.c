@@ -68,3 +68,33 @@ char *json_get_path(const json_t *object, const char *key)
 	}
 	return path;
 }
+
+int json_get_number(const json_t *object, const char *key, uint64_t most,
+		    uint64_t *out)
+{
+	const json_t *value = json_object_get(object, key);
+	json_int_t number = json_integer_value(value);
+
+	if (!value)
+		return 0;
+	if (!json_is_integer(value) || number < 0 || (uint64_t)number > most)
+		return -EINVAL;
+	*out = (uint64_t)number;
+	return 0;
+}
+
+static int append(const char *text, size_t len, void *out)
+{
+	return buf_append(out, text, len);
+}
+
+int json_append_line(struct buf *out, json_t *value)
+{
+	int err =
+		value && !json_dump_callback(value, append, out, JSON_COMPACT) ?
+			buf_append_text(out, "\n") :
+			-ENOMEM;
+
+	json_decref(value);
+	return err;
+}

@@ -2,8 +2,11 @@
 #ifndef CORE_BASE_JSON_H
 #define CORE_BASE_JSON_H
 
+#include <stdint.h>
+
 /* A new JSON string of bytes that need not be UTF-8, as in a path: when they
  * are not, each byte above 127 becomes U+FFFD.  NULL without memory. */
+struct buf;
 struct json_t;
 struct json_t *json_text(const char *bytes);
 
@@ -13,5 +16,13 @@ int json_set_path(struct json_t *object, const char *key, const char *path);
 /* An owned path; the bytes, if both are there.  NULL: there is none, or it is
  * damaged, or there is no memory. */
 char *json_get_path(const struct json_t *object, const char *key);
+
+/* A number from 0 to most.  -EINVAL: the value is no such number; where there
+ * is none, *out stays as it is. */
+int json_get_number(const struct json_t *object, const char *key, uint64_t most,
+		    uint64_t *out);
+
+/* Appends a value, which it takes, as a line.  -ENOMEM; NULL: -ENOMEM. */
+int json_append_line(struct buf *out, struct json_t *value);
 
 #endif

@@ -10,6 +10,8 @@
 #include <stdio.h>
 
 #include "core/base/buf.h"
+#include "core/cli/options.h"
+#include "core/client/client.h"
 #include "core/digest/digest.h"
 #include "core/digest/fingerprint.h"
 
@@ -17,7 +19,7 @@
  * kin: one program, a table of commands.
  *
  * main() in kin.c finds the command by its name in the table commands[] and
- * calls run().  A command parses its own options with getopt_long(), prints its
+ * calls run().  A command parses its options by a table (options.h), prints its
  * results on standard output and its messages on standard error
  * (cli_complain()), and returns the exit code.  help and --version are handled
  * by kin.c.  A command that can print JSON does so with --json.
@@ -27,7 +29,7 @@
  * mount's root: it reads user.kinfs.status and user.kinfs.wait, and sets
  * user.kinfs.control.  Near-duplicates are read from the directory .similar, as
  * any program can; a file outside the mount is searched for by writing its
- * digests to .similar/.query (similar_of.c).  Only kin check of a tree that is
+ * digests to .similar/.query (core/client).  Only kin check of a tree that is
  * not mounted opens a catalog.
  *
  * To add a command: a file with a struct command, its declaration here, a line
@@ -47,7 +49,10 @@ struct command {
 	const char *name;
 	const char *synopsis; /* after "kin " */
 	const char *summary;
-	const char *help;
+	const char *help; /* ends with a newline; or "" */
+	const struct option_row
+		*options;  /* behind it; NULL: it explains them */
+	const char *notes; /* behind these; or NULL */
 	int (*run)(int argc, char **argv); /* argv[0]: for getopt() */
 };
 
@@ -72,10 +77,6 @@ void cli_complain_incomplete(const char *path);
 /* After getopt or by itself: points to the help.  EXIT_USAGE. */
 int cli_usage_error(const struct command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-
-/* The value of --threshold.  EXIT_OK, or EXIT_USAGE and a message. */
-int cli_parse_threshold(const struct command *command, const char *text,
-			int *out);
 
 /* ---- output ---- */
 
@@ -195,52 +196,10 @@ int measures_to_json(const struct measures *m, json_t *object);
 
 /* ---- mounts ---- */
 
-#define STATUS_ATTRIBUTE "user.kinfs.status"
-#define WAIT_ATTRIBUTE "user.kinfs.wait"
-#define STATE_ATTRIBUTE "user.kinfs.state"
-#define CONTROL_ATTRIBUTE "user.kinfs.control"
-
-struct mount {
-	char *root; /* where the root of the file system is mounted */
-	char *rel;  /* the path asked for, relative to root; "" for root */
-	/* Root or the caller mounted it.  Another user's mount can say anything
-	 * of itself, so nothing is done in a place that it names. */
-	bool is_trusted;
-};
-
-void mount_release(struct mount *m);
-
-/*
- * In which kinfs mount is path?  -ENODEV: in none; -EXDEV: it was reached by
- * a bind mount and the root itself is not mounted anywhere.
- */
-int mount_find(const char *path, struct mount *out);
-
 /* mount_find() and a message that says what to do.  EXIT_OK, EXIT_FAILED. */
 int mount_find_or_complain(const char *path, struct mount *out);
 
-/* The path of the directory of near-duplicates, to be freed; NULL: the mount
- * has none.  -ENOMEM, or the error of mount_get_status(). */
-int mount_find_listings(const char *root, char **out);
-
 /* mount_find_listings() with a message when it is not there; NULL then. */
 char *mount_listings_or_complain(const char *root);
-
-/* Appends the mount point of a kinfs that root or the caller mounted of
- * source, without asking the daemon.  -ENOENT: there is none. */
-int mount_of_source(const char *source, struct buf *point_out);
-
-/* The value of an attribute, NUL-terminated. */
-int mount_get_attribute(const char *path, const char *name, struct buf *out);
-
-/* The parsed status; the caller drops it.  -EBADMSG when it is no JSON.  To be
- * shown: a place in it is used only through mount_get_place(). */
-int mount_get_status(const char *root, json_t **out);
-
-/* The path that the status has under the key, or under the key of an object in
- * it (NULL: none), to be freed.  NULL: the mount does not tell it, or is not
- * trusted. */
-char *mount_get_place(const struct mount *m, const char *object,
-		      const char *key);
 
 #endif

@@ -50,6 +50,12 @@ static void print_help(const struct command *command)
 {
 	printf("usage: kin %s\n\n%s.\n\n%s", command->synopsis,
 	       command->summary, command->help);
+	if (command->options) {
+		fputs(*command->help ? "\n" : "", stdout);
+		options_print(command->options);
+	}
+	if (command->notes)
+		printf("\n%s", command->notes);
 }
 
 static int unknown_command(const char *name)
@@ -103,26 +109,20 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
-/* The options are those that the help explains.  word: the argument that a
- * command found wrong, which may be no option at all. */
+/* word: the argument that a command found wrong, which may be no option. */
 static void guess_option(const struct command *command, const char *word)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
-	const char *at = command->help;
+	const struct option_row *row = command->options;
 	struct text_guess guess;
 
-	if (strncmp(word, "--", 2) != 0)
+	if (!row || strncmp(word, "--", 2) != 0)
 		return;
-	text_guess_begin(&guess, word, strcspn(word, "="));
-	while ((at = strstr(at, " --"))) {
-		size_t len = strspn(++at, letters);
-
-		text_guess_offer(&guess, at, len);
-		at += len;
-	}
+	text_guess_begin(&guess, word + 2, strcspn(word, "=") - 2);
+	for (; row->name; row++)
+		text_guess_offer(&guess, row->name, strlen(row->name));
 	if (guess.best && guess.distance)
-		cli_complain(NULL, "%s: did you mean '%.*s'?", command->name,
-			     (int)guess.best_len, guess.best);
+		cli_complain(NULL, "%s: did you mean '--%s'?", command->name,
+			     guess.best);
 }
 
 /* getopt() begins its messages with the first argument. */

@@ -140,22 +140,6 @@ int cli_usage_error(const struct command *command, const char *format, ...)
 	return EXIT_USAGE;
 }
 
-int cli_parse_threshold(const struct command *command, const char *text,
-			int *out)
-{
-	char *end;
-	long value = strtol(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || value < 1 || value > 100)
-		return cli_usage_error(
-			command,
-			"--threshold: '%s' is not a number from 1 "
-			"to 100",
-			text);
-	*out = (int)value;
-	return EXIT_OK;
-}
-
 /* ---- JSON ---- */
 
 static int append_as_utf8(struct buf *out, const char *text)
@@ -249,4 +233,29 @@ int cli_print_json(json_t *value)
 	if (failed)
 		cli_complain(NULL, "cannot write JSON: %m");
 	return failed ? EXIT_FAILED : EXIT_OK;
+}
+
+/* ---- mounts ---- */
+
+int mount_find_or_complain(const char *path, struct mount *out)
+{
+	int err = mount_find(path, out);
+
+	if (!err)
+		return EXIT_OK;
+	cli_complain_errno(path, err);
+	return EXIT_FAILED;
+}
+
+char *mount_listings_or_complain(const char *root)
+{
+	char *listings = NULL;
+	int err = mount_find_listings(root, &listings);
+
+	if (err)
+		cli_complain_errno(root, err);
+	else if (!listings)
+		cli_complain(root, "mounted without listings; mount it with "
+				   "-o similar=hide");
+	return err ? NULL : listings;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
+#include "core/groups/groups.h"
 
 static double number(const json_t *object, const char *key)
 {
@@ -89,4 +90,19 @@ void progress_show(const char *what, double share)
 	for (i = 0; i < BAR_WIDTH; i++)
 		putc(i < percent * BAR_WIDTH / 100 ? '#' : ' ', stderr);
 	fprintf(stderr, "] %3d %%  %s\033[K", percent, what);
+}
+
+int progress_groups_next(struct groups *g, const char *what, bool quiet)
+{
+	int event;
+
+	do {
+		event = groups_next(g);
+		if (event > 0 && !(quiet && g->is_listing))
+			progress_show(g->is_listing ? "listing groups" : what,
+				      g->done);
+	} while (event == GROUPS_PROGRESS);
+	if (event <= 0 || quiet)
+		progress_clear();
+	return event;
 }

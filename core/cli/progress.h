@@ -46,4 +46,9 @@ void progress_print_files(const struct progress_files *files);
 void progress_show(const char *what, double share);
 void progress_clear(void);
 
+/* groups_next() without its progress, which is shown.  quiet: not while groups
+ * are listed, which show it themselves. */
+struct groups;
+int progress_groups_next(struct groups *g, const char *what, bool quiet);
+
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/text.h"
@@ -226,27 +226,11 @@ static int show_status(const struct mount *mount, bool as_json)
 
 static int parse_status(struct status_list *list, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "failed", no_argument, NULL, 'f' },
-		{ "skipped", no_argument, NULL, 's' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
-	int c;
+	int code = options_parse(&command_status, list, argc, argv);
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'f')
-			list->failed = true;
-		else if (c == 's')
-			list->skipped = true;
-		else if (c == 'j')
-			list->as_json = true;
-		else
-			return cli_usage_error(&command_status, NULL);
-	}
-	if (argc - optind != 1)
+	if (!code && argc - optind != 1)
 		return cli_usage_error(&command_status, "which mount?");
-	return EXIT_OK;
+	return code;
 }
 
 static int run_status(int argc, char **argv)
@@ -265,22 +249,32 @@ static int run_status(int argc, char **argv)
 	return code;
 }
 
+static const struct option_row options[] = {
+	{ "failed", 0, NULL,
+	  "list the files at and below PATH that could not be hashed, and "
+	  "why: error:EIO  PATH",
+	  OPTION_FLAG(struct status_list, failed) },
+	{ "skipped", 0, NULL,
+	  "list those that are not to be hashed: skipped:exclude  PATH; a "
+	  "directory stands for all in it",
+	  OPTION_FLAG(struct status_list, skipped) },
+	{ "json", 0, NULL,
+	  "the daemon's own answer, the value of user.kinfs.status; or an "
+	  "object with the list: complete, files",
+	  OPTION_FLAG(struct status_list, as_json) },
+	{ 0 },
+};
+
 const struct command command_status = {
 	.name = "status",
 	.synopsis = "status [--json] MOUNT\n"
 		    "       kin status [--failed] [--skipped] [--json] PATH",
 	.summary = "Show what a kinfs mount is doing",
-	.help = "MOUNT is the mount point or any path below it.\n"
-		"\n"
-		"      --failed   list the files at and below PATH that could not be hashed, and\n"
-		"                 why: error:EIO  PATH\n"
-		"      --skipped  list those that are not to be hashed: skipped:exclude  PATH;\n"
-		"                 a directory stands for all in it\n"
-		"      --json     the daemon's own answer, the value of user.kinfs.status; or an\n"
-		"                 object with the list: complete, files\n"
-		"\n"
-		"Exit status: 0 ok; 1 failed; 2 usage; 3 the list may grow, because files are\n"
-		"still to be hashed.\n",
+	.help = "MOUNT is the mount point or any path below it.\n",
+	.options = options,
+	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 the list may grow, "
+		 "because files are\n"
+		 "still to be hashed.\n",
 	.run = run_status,
 };
 
@@ -288,13 +282,11 @@ const struct command command_status = {
 
 static int mount_argument(const struct command *command, int argc, char **argv)
 {
-	static const struct option none[] = { { 0 } };
+	int code = options_parse(command, NULL, argc, argv);
 
-	if (getopt_long(argc, argv, "", none, NULL) != -1)
-		return cli_usage_error(command, NULL);
-	if (argc - optind != 1)
+	if (!code && argc - optind != 1)
 		return cli_usage_error(command, "which mount?");
-	return EXIT_OK;
+	return code;
 }
 
 static int say(const struct command *command, int argc, char **argv)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/text.h"
@@ -137,24 +137,11 @@ static int print_result(const struct strip *s)
 
 static int parse_strip(struct strip *s, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "dry-run", no_argument, NULL, 'n' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
-	int c;
+	int code = options_parse(&command_strip, s, argc, argv);
 
-	while ((c = getopt_long(argc, argv, "n", options, NULL)) != -1) {
-		if (c == 'n')
-			s->dry_run = true;
-		else if (c == 'j')
-			s->as_json = true;
-		else
-			return cli_usage_error(&command_strip, NULL);
-	}
-	if (optind == argc)
+	if (!code && optind == argc)
 		return cli_usage_error(&command_strip, "which directory?");
-	return EXIT_OK;
+	return code;
 }
 
 static int run_strip(int argc, char **argv)
@@ -172,15 +159,21 @@ static int run_strip(int argc, char **argv)
 	return s.failed ? EXIT_FAILED : code;
 }
 
+static const struct option_row options[] = {
+	{ "dry-run", 'n', NULL, "only count",
+	  OPTION_FLAG(struct strip, dry_run) },
+	{ "json", 0, NULL, "one object: dry_run, files, attributes, failed",
+	  OPTION_FLAG(struct strip, as_json) },
+	{ 0 },
+};
+
 const struct command command_strip = {
 	.name = "strip",
 	.synopsis = "strip [-n] [--json] DIR...",
 	.summary = "Remove digests that were copied out of a mount",
 	.help = "Programs that copy attributes store a mount's digests in the copies, where\n"
 		"they are not kept current.  DIR is a directory that is not in a kinfs mount;\n"
-		"other filesystems below it are not entered.\n"
-		"\n"
-		"  -n, --dry-run  only count\n"
-		"      --json     one object: dry_run, files, attributes, failed\n",
+		"other filesystems below it are not entered.\n",
+	.options = options,
 	.run = run_strip,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,41 +272,32 @@ static int wait_until_idle(struct wait_job *job)
 	return code;
 }
 
-static bool parse_seconds(const char *text, double *out)
+static int take_timeout(void *arg, const char *text)
 {
+	struct wait_job *job = arg;
 	char *end;
 	double value = strtod(text, &end);
 
 	if (end == text || *end || !(value >= 0) || value > 1e9)
-		return false;
-	*out = value;
-	return true;
+		return cli_usage_error(&command_wait, "not seconds: '%s'",
+				       text);
+	job->timeout = value;
+	return EXIT_OK;
 }
 
-static int parse_options(struct wait_job *job, int argc, char **argv)
+static int parse(struct wait_job *job, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "timeout", required_argument, NULL, 't' },
-		{ 0 },
-	};
-	int c;
+	int code = options_parse(&command_wait, job, argc, argv);
 
-	while ((c = getopt_long(argc, argv, "t:", options, NULL)) != -1) {
-		if (c != 't')
-			return cli_usage_error(&command_wait, NULL);
-		if (!parse_seconds(optarg, &job->timeout))
-			return cli_usage_error(&command_wait,
-					       "not seconds: '%s'", optarg);
-	}
-	if (argc - optind != 1)
+	if (!code && argc - optind != 1)
 		return cli_usage_error(&command_wait, "which mount?");
-	return EXIT_OK;
+	return code;
 }
 
 static int run(int argc, char **argv)
 {
 	struct wait_job job = { .timeout = -1, .shown = -1 };
-	int code = parse_options(&job, argc, argv);
+	int code = parse(&job, argc, argv);
 
 	if (code)
 		return code;
@@ -319,16 +309,21 @@ static int run(int argc, char **argv)
 	return code;
 }
 
+static const struct option_row options[] = {
+	{ "timeout", 't', "SECONDS", "fail when it takes longer; 0 asks once",
+	  OPTION_TAKE(take_timeout) },
+	{ 0 },
+};
+
 const struct command command_wait = {
 	.name = "wait",
 	.synopsis = "wait [--timeout SECONDS] MOUNT",
 	.summary = "Wait until a kinfs mount has digested everything",
 	.help = "Shows a bar on a terminal, else a line for every new percentage.  MOUNT is the\n"
 		"mount point or any path below it.  Fails when the mount goes away meanwhile, and\n"
-		"when hashing is paused (kin pause) before everything is hashed.\n"
-		"\n"
-		"  -t, --timeout SECONDS  fail when it takes longer; 0 asks once\n"
-		"\n"
+		"when hashing is paused (kin pause) before everything is hashed.\n",
+	.options = options,
+	.notes =
 		"Exit status: 0 everything is hashed; 1 failed; 2 usage; 3 some files could not\n"
 		"be hashed (kin status --failed lists them) or change all the time.\n",
 	.run = run,

@@ -52,20 +52,17 @@ FILE *export_decompress(FILE *in);
 
 /* ---- writing ---- */
 
-/* 0 or a negative errno. */
-int export_write_head(FILE *out, const char *root, time_t made);
-int export_write_group(FILE *out, const struct found_group *group);
-int export_write_end(FILE *out, const struct groups_totals *totals);
+/* All contents of a mount, which was asked for every one.  0 or a negative
+ * errno. */
+int export_write(FILE *out, struct groups *g);
 
 /* ---- reading ---- */
 
 struct export_reader {
-	FILE *file, *text; /* owned; file may be NULL */
-	char *line;        /* owned */
-	size_t room;
-	size_t number;    /* of the line at hand, from 1 */
-	char *root;       /* owned; absolute, or NULL */
-	bool is_complete; /* once the end was read */
+	FILE *file, *text;  /* owned; file may be NULL */
+	struct lines lines; /* of text */
+	char *root;         /* owned; absolute, or NULL */
+	bool is_complete;   /* once the end was read */
 	bool ended;
 	uint64_t contents, files; /* read so far */
 	/* The content at hand. */

@@ -124,7 +124,7 @@ static int search_other(struct batch *b)
 	if (!err)
 		b->job->failed_in_other = false;
 	else
-		b->job->other_line = r.number;
+		b->job->other_line = r.lines.number;
 	export_close(&r);
 	return err;
 }
@@ -221,7 +221,7 @@ int missing_find(struct missing_job *job, struct export_reader *one)
 	if (!err)
 		err = compare(b, one, &other);
 	if (!job->other_line)
-		job->other_line = other.number;
+		job->other_line = other.lines.number;
 	export_close(&other);
 	batch_clear(b);
 	free(b);

@@ -8,32 +8,12 @@
 #include "core/digest/sketch/sketch.h"
 #include "core/export/export.h"
 
-/* ---- lines ---- */
-
-/* 1: there is one, without its end; 0: the end of the file. */
-static int read_line(struct export_reader *r, size_t *len_out)
+/* 1: there is one; 0: the end of the file. */
+static int read_line(struct export_reader *r)
 {
-	size_t len = 0;
-	char *line;
-	int c;
+	int more = lines_next(&r->lines, EXPORT_LINE_MAX);
 
-	while ((c = getc_unlocked(r->text)) != EOF && c != '\n') {
-		if (len == EXPORT_LINE_MAX)
-			return -EFBIG;
-		if (len == r->room) {
-			line = realloc(r->line, 2 * r->room + 4096);
-			if (!line)
-				return -ENOMEM;
-			r->line = line;
-			r->room = 2 * r->room + 4096;
-		}
-		r->line[len++] = (char)c;
-	}
-	if (ferror(r->text))
-		return errno == EIO ? -ENODATA : -errno;
-	r->number++;
-	*len_out = len;
-	return c != EOF || len;
+	return more == -EIO ? -ENODATA : more;
 }
 
 /* ---- the first line ---- */
@@ -52,12 +32,11 @@ static int read_head(struct export_reader *r)
 {
 	const json_t *version;
 	json_t *object;
-	size_t len;
-	int err = read_line(r, &len);
+	int err = read_line(r);
 
 	if (err < 0)
 		return err == -EFBIG ? -EMEDIUMTYPE : err;
-	object = err ? json_loadb(r->line, len, 0, NULL) : NULL;
+	object = err ? json_loadb(r->lines.text, r->lines.len, 0, NULL) : NULL;
 	version = json_object_get(object, "kinfs_export");
 	if (!json_is_integer(version))
 		err = -EMEDIUMTYPE;
@@ -72,7 +51,7 @@ static int read_head(struct export_reader *r)
 int export_open(struct export_reader *r, FILE *in)
 {
 	*r = (struct export_reader){ 0 };
-	r->text = export_decompress(in);
+	r->text = r->lines.in = export_decompress(in);
 	return r->text ? read_head(r) : -errno;
 }
 
@@ -84,7 +63,7 @@ void export_close(struct export_reader *r)
 		(void)fclose(r->text);
 	if (r->file)
 		(void)fclose(r->file);
-	free(r->line);
+	lines_release(&r->lines);
 	free(r->root);
 	*r = (struct export_reader){ 0 };
 }
@@ -141,29 +120,27 @@ static int take_content(struct export_reader *r)
 static int take_end(struct export_reader *r)
 {
 	const struct groups_totals *t = &r->content.totals;
-	size_t len;
 	int err;
 
 	if (t->groups != r->contents || t->files != r->files)
 		return -EBADMSG;
 	r->is_complete = !t->incomplete;
 	r->ended = true;
-	err = read_line(r, &len);
+	err = read_line(r);
 	return err > 0 ? -EBADMSG : err;
 }
 
 int export_next(struct export_reader *r)
 {
-	size_t len = 0;
 	int err;
 
 	if (r->ended)
 		return 0;
-	err = read_line(r, &len);
+	err = read_line(r);
 	if (err <= 0)
 		return err ? err : -ENODATA;
 	groups_line_release(&r->content);
-	err = groups_line_parse(r->line, len, &r->content);
+	err = groups_line_parse(r->lines.text, r->lines.len, &r->content);
 	if (err)
 		return err == -EINVAL ? -EBADMSG : err;
 	return r->content.has_totals ? take_end(r) : take_content(r);

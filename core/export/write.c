@@ -102,7 +102,7 @@ static int write_line(FILE *out, struct buf *line, int err)
 	return err;
 }
 
-int export_write_head(FILE *out, const char *root, time_t made)
+static int write_head(FILE *out, const char *root, time_t made)
 {
 	struct buf line = { 0 };
 	int err = buf_append_format(&line, "{\"kinfs_export\":%d,\"made\":%lld",
@@ -146,7 +146,7 @@ static int append_digests(struct buf *line, const char *lines)
 	return found < 0 ? -EBADMSG : err;
 }
 
-int export_write_group(FILE *out, const struct found_group *group)
+static int write_group(FILE *out, const struct found_group *group)
 {
 	const struct found_member *m = &group->members[0];
 	struct buf line = { 0 };
@@ -171,7 +171,7 @@ int export_write_group(FILE *out, const struct found_group *group)
 			  err ? err : buf_append_text(&line, "}}]}"));
 }
 
-int export_write_end(FILE *out, const struct groups_totals *t)
+static int write_end(FILE *out, const struct groups_totals *t)
 {
 	struct buf line = { 0 };
 	int err = buf_append_format(&line,
@@ -182,4 +182,15 @@ int export_write_end(FILE *out, const struct groups_totals *t)
 				    t->incomplete ? "false" : "true");
 
 	return write_line(out, &line, err);
+}
+
+int export_write(FILE *out, struct groups *g)
+{
+	int event, err = write_head(out, g->root, time(NULL));
+
+	while (!err && (event = groups_next(g)) != GROUPS_END)
+		err = event < 0             ? event :
+		      event == GROUPS_GROUP ? write_group(out, &g->group) :
+					      0;
+	return err ? err : write_end(out, &g->totals);
 }

@@ -8,20 +8,21 @@
 
 /* One group. */
 
-static void release_member(struct found_member *m)
+static void release_file(struct found_file *f)
 {
-	size_t i;
+	while (f->link_count)
+		free(f->links[--f->link_count]);
+	free(f->links);
+	free(f->path);
+}
 
-	for (i = 0; i < m->file_count; i++) {
-		struct found_file *f = &m->files[i];
-
-		while (f->link_count)
-			free(f->links[--f->link_count]);
-		free(f->links);
-		free(f->path);
-	}
+void found_member_release(struct found_member *m)
+{
+	while (m->file_count)
+		release_file(&m->files[--m->file_count]);
 	free(m->files);
 	free(m->digests);
+	*m = (struct found_member){ 0 };
 }
 
 void found_group_release(struct found_group *group)
@@ -29,26 +30,9 @@ void found_group_release(struct found_group *group)
 	size_t i;
 
 	for (i = 0; i < group->count; i++)
-		release_member(&group->members[i]);
+		found_member_release(&group->members[i]);
 	free(group->members);
 	*group = (struct found_group){ 0 };
-}
-
-static struct found_member *add_member(struct found_group *group, int score,
-				       uint64_t size, const char *xxh128)
-{
-	struct found_member *m =
-		array_with_room(group->members, group->count, sizeof(*m));
-
-	if (!m)
-		return NULL;
-	group->members = m;
-	m += group->count++;
-	*m = (struct found_member){ .score = score,
-				    .size = size,
-				    .has_size = true };
-	memcpy(m->xxh128, xxh128, sizeof(m->xxh128));
-	return m;
 }
 
 int found_file_add_link(struct found_file *file, char *path)
@@ -66,27 +50,42 @@ int found_file_add_link(struct found_file *file, char *path)
 	return 0;
 }
 
-int found_group_add(struct found_group *group, int score, uint64_t size,
-		    const char *xxh128, const struct found_file *file)
+int found_member_add(struct found_member *m, struct found_file *file)
 {
-	struct found_member *m =
-		group->count ? &group->members[group->count - 1] : NULL;
-	struct found_file *files;
+	struct found_file *files =
+		array_with_room(m->files, m->file_count, sizeof(*files));
 
-	if (!m || m->size != size || strcmp(m->xxh128, xxh128) != 0)
-		m = add_member(group, score, size, xxh128);
-	if (!m)
+	if (!files) {
+		release_file(file);
 		return -ENOMEM;
-	files = array_with_room(m->files, m->file_count, sizeof(*files));
-	if (!files)
-		return -ENOMEM;
+	}
 	m->files = files;
-	files += m->file_count;
-	*files = *file;
-	files->path = strdup(file->path);
-	if (!files->path)
+	files[m->file_count++] = *file;
+	return 0;
+}
+
+int found_group_add(struct found_group *group, struct found_member *member)
+{
+	struct found_member *all,
+		*last = group->count ? &group->members[group->count - 1] : NULL;
+	int err = 0;
+
+	if (last && last->size == member->size &&
+	    !strcmp(last->xxh128, member->xxh128)) {
+		while (!err && member->file_count)
+			err = found_member_add(
+				last, &member->files[--member->file_count]);
+		found_member_release(member);
+		return err;
+	}
+	all = array_with_room(group->members, group->count, sizeof(*all));
+	if (!all) {
+		found_member_release(member);
 		return -ENOMEM;
-	m->file_count++;
+	}
+	group->members = all;
+	all[group->count++] = *member;
+	*member = (struct found_member){ 0 };
 	return 0;
 }
 

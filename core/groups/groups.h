@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "core/base/keep.h"
+#include "core/client/client.h"
 
 /*
  * Groups of near-duplicates, as a program outside of the daemon gets them: from
@@ -21,8 +22,8 @@
  *            that have it
  *   groups   an iterator over groups, and the totals
  *
- * The life of a query.  groups_ask() opens the file .query of the mount and
- * writes the wish; groups_next() reads lines while the daemon makes them (their
+ * The life of a query.  groups_ask() asks the mount (core/client);
+ * groups_next() reads lines while the daemon makes them (their
  * format: fs/similar/query_file.h), puts the files of a group together and
  * applies what only concerns names (across, keep).  The group is freed by the
  * next call, so memory is bounded by the largest group.
@@ -33,8 +34,6 @@
  * answer (-EBADMSG); a group is handed over that lacks files because the answer
  * ended early.
  */
-
-struct buf;
 
 struct groups_wish {
 	bool exact;        /* identical files only */
@@ -97,8 +96,8 @@ struct groups_totals {
 /* What groups_next() has found. */
 enum groups_event {
 	GROUPS_END,
-	GROUPS_GROUP,    /* group */
-	GROUPS_PROGRESS, /* done */
+	GROUPS_GROUP,    /* group has it */
+	GROUPS_PROGRESS, /* done has it */
 };
 
 struct groups {
@@ -106,36 +105,31 @@ struct groups {
 	char *root; /* absolute, that paths are relative to; NULL: not told */
 	struct found_group group;
 	struct groups_totals totals; /* up to here; of a file: of its end */
-	bool is_listing; /* all were found, and are handed over */
-	double done;     /* of 1: of the search, or of the listing */
-	size_t line;     /* the last one that was read */
-
-	/* private */
-	FILE *in;
-	char *text;
-	size_t room;
-	struct found_group whole;     /* of the mount, up to here */
-	unsigned long number, all;    /* of it; of all that were found */
-	bool has_left_out;            /* files of it, which are internal */
-	bool leaves_out;              /* ... the last file */
-	bool is_whole, alone, ended;
-	char *kept; /* a record that was read and is of the next group */
+	bool is_listing;             /* all were found, and are handed over */
+	double done;       /* of 1: of the search, or of the listing */
+	struct lines file; /* what kin groups --json printed */
+	/* Of a mount, and what was read of its answer. */
+	struct client_query client;
+	struct found_group whole;
+	bool is_whole, has_head;  /* whole is complete; with a head */
+	uint64_t number, all;     /* of whole; of all that were found */
+	struct found_member next; /* of the group after it, or without files */
+	uint64_t next_number;
+	bool has_left_out; /* files of whole, which are internal */
+	bool leaves_out;   /* ... the last file */
 };
 
-/* Opens the file .query of a directory of near-duplicates and writes the query;
- * the descriptor, of which the answer is read, is the caller's. */
-int query_ask(const char *listings, const struct buf *query, int *fd_out);
-
 /* Asks for what the wish says in a directory of near-duplicates, of the mount
- * at root. */
+ * at root.  To be closed in any case. */
 int groups_ask(struct groups *g, const struct groups_wish *wish,
 	       const char *root, const char *listings);
 
-/* Reads what kin groups --json printed, which stays open. */
+/* Reads what kin groups --json printed; in stays open. */
 void groups_read(struct groups *g, FILE *in);
 
 /* An event, or a negative errno.  -EBADMSG: the answer of a mount is not
- * understood, or it ended too early; -EINVAL: line is no group of a file. */
+ * understood, or it ended too early; -EINVAL: the line of the file is no
+ * group; -EFBIG: it is too long. */
 int groups_next(struct groups *g);
 void groups_close(struct groups *g);
 
@@ -146,9 +140,12 @@ void found_group_release(struct found_group *group);
 /* Another name; takes path; NULL: -ENOMEM. */
 int found_file_add_link(struct found_file *file, char *path);
 
-/* Adds a file; to the last member if it has that content.  -ENOMEM. */
-int found_group_add(struct found_group *group, int score, uint64_t size,
-		    const char *xxh128, const struct found_file *file);
+/* Takes file, also on failure. */
+int found_member_add(struct found_member *member, struct found_file *file);
+void found_member_release(struct found_member *member);
+
+/* Takes member, also on failure; into the last one if it has that content. */
+int found_group_add(struct found_group *group, struct found_member *member);
 
 /* Sorts, marks and sums.  False: it is no group that was wished for. */
 bool found_group_finish(struct found_group *group,
@@ -171,5 +168,9 @@ struct groups_line {
 /* -EINVAL: not such a line.  -ENOMEM.  The caller releases what it gets. */
 int groups_line_parse(const char *text, size_t len, struct groups_line *out);
 void groups_line_release(struct groups_line *line);
+
+/* Adds a content and its one file as a line of a mount's answer has them, with
+ * the keys of such a line.  -EINVAL, -ENOMEM; to be released in any case. */
+int groups_line_file(const struct json_t *object, struct found_member *out);
 
 #endif

@@ -14,21 +14,6 @@
 
 /* ---- values ---- */
 
-/* A number from 0 to max; *out stays as it is where there is none. */
-static int take_number(const json_t *object, const char *key, uint64_t max,
-		       uint64_t *out)
-{
-	const json_t *value = json_object_get(object, key);
-	json_int_t number = json_integer_value(value);
-
-	if (!value)
-		return 0;
-	if (!json_is_integer(value) || number < 0 || (uint64_t)number > max)
-		return -EINVAL;
-	*out = (uint64_t)number;
-	return 0;
-}
-
 /* Seconds as nanoseconds, as timespec_to_ns(). */
 static int64_t time_of(const json_t *value)
 {
@@ -41,38 +26,39 @@ static int64_t time_of(const json_t *value)
 
 /* ---- a group ---- */
 
+static int64_t mtime_of(const json_t *object)
+{
+	const json_t *exact = json_object_get(object, "mtime_ns");
+
+	return json_is_integer(exact) ?
+		       json_integer_value(exact) :
+		       time_of(json_object_get(object, "mtime"));
+}
+
 static int add_file(struct found_member *m, const json_t *object)
 {
-	struct found_file *files =
-		array_with_room(m->files, m->file_count, sizeof(*files));
-	char *path = json_get_path(object, "path");
 	const json_t *links = json_object_get(object, "links");
-	size_t i;
-	int err;
-
-	if (files)
-		m->files = files;
-	if (!files || !path) {
-		free(path);
-		return files ? -EINVAL : -ENOMEM;
-	}
-	files += m->file_count++;
-	*files = (struct found_file){
-		.path = path,
+	struct found_file f = {
+		.path = json_get_path(object, "path"),
 		.disk = m->size,
-		.mtime_ns = time_of(json_object_get(object, "mtime")),
+		.mtime_ns = mtime_of(object),
 		.keep = json_is_true(json_object_get(object, "keep")),
 		.goes = json_is_true(json_object_get(object, "removable")),
 	};
-	err = take_number(object, "nlink", INT64_MAX, &files->nlink);
+	int err = json_get_number(object, "nlink", INT64_MAX, &f.nlink);
+	size_t i;
+
 	/* Of an older kin, which did not tell it, the length. */
 	if (!err)
-		err = take_number(object, "disk", INT64_MAX, &files->disk);
+		err = json_get_number(object, "disk", INT64_MAX, &f.disk);
 	for (i = 0; !err && i < json_array_size(links); i++) {
-		path = json_get_path(json_array_get(links, i), "path");
-		err = path ? found_file_add_link(files, path) : -EINVAL;
+		char *path = json_get_path(json_array_get(links, i), "path");
+
+		err = path ? found_file_add_link(&f, path) : -EINVAL;
 	}
-	return err;
+	if (!err && !f.path)
+		err = -EINVAL;
+	return found_member_add(m, &f) ? -ENOMEM : err;
 }
 
 static int take_content(struct found_member *m, const json_t *object)
@@ -81,11 +67,11 @@ static int take_content(struct found_member *m, const json_t *object)
 	const char *text = json_string_value(hash);
 	uint8_t bytes[16];
 	uint64_t score = 0;
-	int err = take_number(object, "size", INT64_MAX, &m->size);
+	int err = json_get_number(object, "size", INT64_MAX, &m->size);
 
 	m->has_size = json_object_get(object, "size") != NULL;
 	if (!err)
-		err = take_number(object, "score", 100, &score);
+		err = json_get_number(object, "score", 100, &score);
 	m->score = (int)score;
 	if (err || !hash)
 		return err;
@@ -120,28 +106,47 @@ static int take_digests(struct found_member *m, const json_t *object)
 	return err;
 }
 
-static int add_member(struct found_group *group, const json_t *object)
+static int parse_member(const json_t *object, struct found_member *m)
 {
 	const json_t *files = json_object_get(object, "files");
-	struct found_member *m;
+	int err = json_is_array(files) ? take_content(m, object) : -EINVAL;
 	size_t i;
-	int err;
 
-	m = array_with_room(group->members, group->count, sizeof(*m));
-	if (!m)
-		return -ENOMEM;
-	group->members = m;
-	m += group->count++;
-	*m = (struct found_member){ 0 };
-	err = json_is_array(files) ? take_content(m, object) : -EINVAL;
 	for (i = 0; !err && i < json_array_size(files); i++)
 		err = add_file(m, json_array_get(files, i));
-	group->files += m->file_count;
 	for (i = 0; i < m->file_count && !m->files[i].goes; i++)
 		;
-	if (i == m->file_count) /* a line of another program does not say it */
+	if (!err && i == m->file_count) /* another program does not say it */
 		found_member_choose(m, KEEP_OLDEST);
 	return err ? err : take_digests(m, object);
+}
+
+/* Not by found_group_add(): members stay apart as they are in the line. */
+static int add_member(struct found_group *group, const json_t *object)
+{
+	struct found_member *all =
+		array_with_room(group->members, group->count, sizeof(*all));
+	int err;
+
+	if (!all)
+		return -ENOMEM;
+	group->members = all;
+	all += group->count++;
+	*all = (struct found_member){ 0 };
+	err = parse_member(object, all);
+	group->files += all->file_count;
+	return err;
+}
+
+int groups_line_file(const json_t *object, struct found_member *out)
+{
+	int err;
+
+	*out = (struct found_member){ 0 };
+	err = take_content(out, object);
+	if (!err)
+		err = add_file(out, object);
+	return err ? err : take_digests(out, object);
 }
 
 static int take_group(const json_t *object, struct groups_line *line)
@@ -151,7 +156,7 @@ static int take_group(const json_t *object, struct groups_line *line)
 			json_object_get(object, "root_hex");
 	uint64_t threshold = 0;
 	size_t i;
-	int err = take_number(object, "threshold", 100, &threshold);
+	int err = json_get_number(object, "threshold", 100, &threshold);
 
 	line->threshold = (int)threshold;
 	if (!err && has_root) {
@@ -159,11 +164,11 @@ static int take_group(const json_t *object, struct groups_line *line)
 		err = line->root && *line->root == '/' ? 0 : -EINVAL;
 	}
 	if (!err)
-		err = take_number(object, "saved_exact", INT64_MAX,
-				  &line->group.saved_exact);
+		err = json_get_number(object, "saved_exact", INT64_MAX,
+				      &line->group.saved_exact);
 	if (!err)
-		err = take_number(object, "saved_near", INT64_MAX,
-				  &line->group.saved_near);
+		err = json_get_number(object, "saved_near", INT64_MAX,
+				      &line->group.saved_near);
 	for (i = 0; !err && i < json_array_size(members); i++)
 		err = add_member(&line->group, json_array_get(members, i));
 	return err;
@@ -174,17 +179,17 @@ static int take_group(const json_t *object, struct groups_line *line)
 static int take_totals(const json_t *object, struct groups_totals *t)
 {
 	const json_t *complete = json_object_get(object, "complete");
-	int err = take_number(object, "groups", INT64_MAX, &t->groups);
+	int err = json_get_number(object, "groups", INT64_MAX, &t->groups);
 
 	t->incomplete = complete && !json_is_true(complete);
 	if (!err)
-		err = take_number(object, "files", INT64_MAX, &t->files);
+		err = json_get_number(object, "files", INT64_MAX, &t->files);
 	if (!err)
-		err = take_number(object, "exact_bytes", INT64_MAX,
-				  &t->exact_bytes);
+		err = json_get_number(object, "exact_bytes", INT64_MAX,
+				      &t->exact_bytes);
 	if (!err)
-		err = take_number(object, "near_bytes", INT64_MAX,
-				  &t->near_bytes);
+		err = json_get_number(object, "near_bytes", INT64_MAX,
+				      &t->near_bytes);
 	return err;
 }
 

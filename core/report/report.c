@@ -37,6 +37,7 @@ void report_free(struct report *r)
 	report_directories_release(&r->directories);
 	buf_release(&r->names);
 	buf_release(&r->unread);
+	free(r->root);
 	free(r);
 }
 
@@ -154,6 +155,23 @@ int report_add_group(struct report *r, const struct found_group *group)
 			err = add_member(r, &group->members[i], !count++);
 	return err || !count ? err :
 			       report_column_add(&r->member_counts, count);
+}
+
+int report_take(struct report *r, const struct groups *g)
+{
+	if (g->root && r->root && strcmp(g->root, r->root) != 0)
+		return -ENODEV;
+	if (g->root && !r->root) {
+		r->root = strdup(g->root);
+		if (!r->root)
+			return -ENOMEM;
+	}
+	return report_add_group(r, &g->group);
+}
+
+const char *report_root(const struct report *r)
+{
+	return r->root;
 }
 
 /* ---- files without digests ---- */

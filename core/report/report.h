@@ -19,7 +19,6 @@
  * uses a report at a time.
  *
  *	report.c       groups and files as columns
- *	read.c         the lines of kin groups --json
  *	pairs.c        directories that are alike
  *	directories.c  the tree of directories, and the space that could be saved
  *	data.c         the columns for the page: deflate, then base64
@@ -47,23 +46,13 @@ void report_free(struct report *r);
  * 0 or -ENOMEM.  The space that could be saved is counted again, not taken from
  * the group. */
 int report_add_group(struct report *r, const struct found_group *group);
+
+/* The group at hand.  -ENODEV: it is of another mount than one before. */
+int report_take(struct report *r, const struct groups *g);
+/* Of the mount of these groups; NULL: it was not told. */
+const char *report_root(const struct report *r);
 int report_add_pair(struct report *r, int score, const char *a, const char *b);
 int report_add_unread(struct report *r, const char *path, const char *state);
-
-/* A list of groups that was read. */
-struct report_list {
-	char *root;    /* of the mount of the groups, owned; NULL: not told */
-	int threshold; /* 0: not told */
-	bool incomplete;
-	size_t line; /* the last one that was read */
-};
-
-/*
- * Adds the groups that kin groups --json printed.  -EINVAL: list->line is no
- * such group; -ENODEV: its group is of another mount than list->root.  The
- * caller frees list->root in any case.
- */
-int report_read(struct report *r, FILE *in, struct report_list *list);
 
 /*
  * Calls take for at most count directories, those with the most bytes that

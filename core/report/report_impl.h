@@ -60,6 +60,7 @@ struct report {
 	struct buf names;  /* of files, each with its NUL */
 	struct buf unread; /* name and state of each, each with its NUL */
 	uint64_t exact_bytes, near_bytes;
+	char *root; /* of the groups; or NULL */
 };
 
 /* Seven bits a byte, the least first; the top bit tells that more follow. */

@@ -9,7 +9,7 @@
 #include "core/base/buf.h"
 #include "fs/fs.h"
 #include "fs/ops/reply.h"
-#include "fs/similar/groups_text.h"
+#include "fs/similar/query_text.h"
 
 /* A parked read request. */
 struct groups_read {
@@ -158,8 +158,7 @@ static void on_progress(void *arg, unsigned thousandths)
 
 	pthread_mutex_lock(&a->lock);
 	if (a->taken == a->text.len &&
-	    !buf_append_format(&a->text, "progress %u", thousandths) &&
-	    buf_append(&a->text, "", 1))
+	    buf_append_format(&a->text, "{\"progress\":%u}\n", thousandths))
 		buf_release(&a->text);
 	pthread_mutex_unlock(&a->lock);
 	answer_reader(a);
@@ -169,24 +168,16 @@ static void on_progress(void *arg, unsigned thousandths)
 static int add_head(struct groups_answer *a)
 {
 	const struct group_set *set = a->groups->set;
-	int err = buf_append_format(&a->text, "threshold %d",
-				    set->rules.threshold);
 
-	if (!err)
-		err = buf_append(&a->text, "", 1);
-	if (!err)
-		err = buf_append_format(&a->text, "groups %zu", set->count);
-	return err ? err : buf_append(&a->text, "", 1);
+	return buf_append_format(&a->text,
+				 "{\"threshold\":%d,\"groups\":%zu}\n",
+				 set->rules.threshold, set->count);
 }
 
 static int add_end(struct groups_answer *a)
 {
-	int err = 0;
-
 	a->ended = true;
-	if (a->groups->incomplete)
-		err = buf_append(&a->text, "incomplete", sizeof("incomplete"));
-	return err ? err : buf_append(&a->text, "end", sizeof("end"));
+	return query_text_add_end(false, a->groups->incomplete, &a->text);
 }
 
 static void on_groups(void *arg, int result, struct file_groups *groups)
@@ -208,7 +199,7 @@ static void on_files(void *arg, int result,
 
 	pthread_mutex_lock(&a->lock);
 	if (!result)
-		result = groups_text_add_files(files, &a->text);
+		result = query_text_add_files(files, &a->text);
 	if (!result)
 		a->next = files->next;
 	if (!result && files->end)

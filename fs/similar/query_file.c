@@ -15,7 +15,6 @@
 #include "fs/fs.h"
 #include "fs/ops/reply.h"
 #include "fs/similar/groups_answer.h"
-#include "fs/similar/groups_text.h"
 #include "fs/similar/query_text.h"
 #include "fs/similar/listing_query.h"
 
@@ -236,23 +235,6 @@ bool query_ioctl(fuse_req_t req, unsigned command, const void *in,
 
 /* ---- the answer ---- */
 
-static int add_hit(const struct search_hit *hit, enum index_relation relation,
-		   struct buf *out)
-{
-	const struct verdict *v = &hit->verdict;
-	int err = buf_append_format(out, "%d", v->score);
-
-	if (!err && relation == INDEX_ALL)
-		err = buf_append_format(out, " %d %s", v->distinctive,
-					verdict_reason_names[v->reason]);
-	if (!err && relation == INDEX_SHARES)
-		err = buf_append_format(out, " %llu",
-					(unsigned long long)v->bytes);
-	if (!err)
-		err = buf_append_format(out, "/%s", hit->path);
-	return err ? err : buf_append(out, "", 1);
-}
-
 static int make_answer(const struct search_hits *hits,
 		       enum index_relation relation, struct buf *out)
 {
@@ -260,12 +242,8 @@ static int make_answer(const struct search_hits *hits,
 	size_t i;
 
 	for (i = 0; i < hits->count && !err; i++)
-		err = add_hit(&hits->hits[i], relation, out);
-	if (!err && hits->cut)
-		err = buf_append(out, "cut", sizeof("cut"));
-	if (!err && hits->incomplete)
-		err = buf_append(out, "incomplete", sizeof("incomplete"));
-	return err;
+		err = query_text_add_hit(&hits->hits[i], relation, out);
+	return err ? err : query_text_add_end(hits->cut, hits->incomplete, out);
 }
 
 /* Replies with the next part of the answer. */
@@ -357,110 +335,83 @@ static struct query_read_call *call_new(fuse_req_t req, struct query_file *q,
 	return c;
 }
 
-/* Parses the query; drops it if it is not valid. */
-static int begin_call(fuse_req_t req, struct query_file *q, size_t size,
-		      struct query_text *query_out,
-		      struct query_read_call **out)
+/* Parses the query; drops it if it is not valid.  *out: the call of a query
+ * about a content; NULL: it is one for groups, whose search is started.  The
+ * caller holds the lock. */
+static int begin_query(fuse_req_t req, struct query_file *q, size_t size,
+		       struct query_text *query_out,
+		       struct query_read_call **out)
 {
 	struct query_text query;
-	int err;
+	int err = query_text_parse(q->text.data, q->text.len, &query);
 
-	pthread_mutex_lock(&q->lock);
-	err = query_text_parse(q->text.data, q->text.len, &query);
+	*out = NULL;
 	if (err == -EINVAL)
 		drop_query(q);
-	if (!err) {
+	if (err)
+		return err;
+	if (query.is_groups) {
+		err = groups_answer_new(fs_of(req), &q->caller, &query.groups,
+					&q->groups);
+		if (err)
+			drop_query(q);
+		else
+			q->answered = true;
+	} else {
 		*out = call_new(req, q, size);
 		err = *out ? 0 : -ENOMEM;
-		if (err)
-			query_text_release(&query);
-		else
-			*query_out = query;
-	}
-	pthread_mutex_unlock(&q->lock);
-	return err;
-}
-
-static void query_engine(fuse_req_t req, struct query_file *q, size_t size)
-{
-	struct query_text query;
-	struct query_read_call *c;
-	int err = begin_call(req, q, size, &query, &c);
-
-	if (err) {
-		reply_error(req, err);
-		return;
-	}
-	c->relation = query.relation;
-	if (!park_begin(&c->park, req)) {
-		call_free(c);
-	} else {
-		err = engine_similar_to(c->fs->engine, &query.digests,
-					query.relation, &q->caller, on_hits, c);
-		if (err)
-			call_end(c, err);
-	}
-	query_text_release(&query);
-}
-
-/* ---- groups ---- */
-
-/* Starts the search.  The caller holds the lock. */
-static int find_groups(struct fs *fs, struct query_file *q)
-{
-	struct file_groups_query query;
-	int err = groups_text_parse(q->text.data, q->text.len, &query);
-
-	if (!err) {
-		err = groups_answer_new(fs, &q->caller, &query, &q->groups);
-		groups_text_release(&query);
 	}
 	if (err)
-		drop_query(q);
+		query_text_release(&query);
 	else
-		q->answered = true;
+		*query_out = query;
 	return err;
 }
 
-/* Replies if the query is one for groups; otherwise returns false. */
-static bool read_groups(fuse_req_t req, struct query_file *q, size_t size)
+static void query_engine(fuse_req_t req, struct query_file *q,
+			 const struct query_text *query,
+			 struct query_read_call *c)
 {
+	int err;
+
+	c->relation = query->relation;
+	if (!park_begin(&c->park, req)) {
+		call_free(c);
+		return;
+	}
+	err = engine_similar_to(c->fs->engine, &query->digests, query->relation,
+				&q->caller, on_hits, c);
+	if (err)
+		call_end(c, err);
+}
+
+void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
+{
+	struct query_file *q = query_of(fi);
+	struct query_read_call *call = NULL;
 	struct groups_answer *groups;
-	bool is_query;
+	struct query_text query = { 0 };
 	int err = 0;
 
+	if (!is_opener(req, q)) {
+		reply_error(req, -EACCES);
+		return;
+	}
 	pthread_mutex_lock(&q->lock);
-	is_query = groups_text_is_query(q->text.data, q->text.len);
-	if (is_query && !q->groups)
-		err = find_groups(fs_of(req), q);
+	if (!q->answered)
+		err = begin_query(req, q, size, &query, &call);
 	groups = q->groups;
 	if (groups)
 		groups_answer_ref(groups);
 	pthread_mutex_unlock(&q->lock);
 	if (err)
 		reply_error(req, err);
+	else if (call)
+		query_engine(req, q, &query, call);
 	else if (groups)
 		groups_answer_read(req, groups, size);
-	groups_answer_unref(groups);
-	return is_query;
-}
-
-void query_read(fuse_req_t req, size_t size, const struct fuse_file_info *fi)
-{
-	struct query_file *q = query_of(fi);
-	bool answered;
-
-	if (!is_opener(req, q)) {
-		reply_error(req, -EACCES);
-		return;
-	}
-	if (read_groups(req, q, size))
-		return;
-	pthread_mutex_lock(&q->lock);
-	answered = q->answered;
-	pthread_mutex_unlock(&q->lock);
-	if (answered)
-		reply_piece(req, q, size);
 	else
-		query_engine(req, q, size);
+		reply_piece(req, q, size);
+	groups_answer_unref(groups);
+	query_text_release(&query);
 }

@@ -12,36 +12,48 @@ struct fs;
  * The file .query of the virtual tree: finds files that resemble a content,
  * which need not be below SOURCE.
  *
- * Every open has a query and an answer of its own.  A program writes the query:
- * a line NAME=VALUE for the size and for each digest in its text form, and
- * optionally relation=NAME (index_relation_names; default: alike).  Then it
- * reads the answer, best files first.  A record, ended by a NUL, is SCORE/PATH
- * with the path relative to SOURCE; with relation=all it is SCORE
- * DISTINCTIVE/PATH, with relation=shares SCORE BYTES/PATH.  A record "cut"
- * follows if there are more files than the limit of the mount, and "incomplete"
- * while a scan is running or its files are still to be hashed.  A write after
- * that begins another query.
+ * Every open has a query and an answer of its own.  A program writes the query,
+ * a JSON object:
  *
- * A query with the first line relation=groups is for the groups of the tree
- * (core/search/groups.h).  Further lines may be exact=1, text=1, threshold=N,
- * min_size=N, and any number of within=PATH, in hexadecimal digits, for only
- * the files below these paths.  With every=1 no contents are compared: each is
- * a group.  The answer is made while it is read, and has these records:
+ *   {"relation":"alike","size":N,"digests":{"sif":"...","xxh128":"..."}}
  *
- *   progress N      N thousandths of the search are done; only for the owner
+ * with a name of index_relation_names (default: alike), the bytes of the
+ * content, and each digest in its text form.  Then it reads the answer, an
+ * object a line, best files first:
+ *
+ *   {"score":97,"path":"docs/a"}
+ *   {"end":true,"cut":false,"complete":true}
+ *
+ * The path is relative to SOURCE; of one that is not UTF-8 there are the bytes
+ * as "path_hex".  With the relation all a line has "distinctive" and "reason",
+ * too, with shares "bytes".  cut: there are more files than the limit of the
+ * mount; not complete: a scan is running, or its files are still to be hashed.
+ * A write after that begins another query.
+ *
+ * A query for the groups of the tree (core/search/groups.h) is
+ *
+ *   {"relation":"groups","exact":true,"threshold":N,"min_size":N,
+ *    "within":[{"path":"docs"}, ...]}
+ *
+ * of which only the relation must be there; within: only files below these
+ * paths.  With "every":true no contents are compared: each is a group.  The
+ * answer is made while it is read, and has these lines:
+ *
+ *   {"progress":N}  N thousandths of the search are done; only for the owner
  *                   of the mount and root, as others' files count in it
- *   threshold N     the threshold of the search
- *   groups N        the number of groups
- *   file GROUP SCORE SIZE DISK XXH128 MTIME/PATH
- *                   a file; GROUP counts from 0; SCORE with the head of the
- *                   group, 100 for the head itself; DISK: the bytes that it
- *                   takes on disk; MTIME in nanoseconds
- *   nlink N         the file before has N names, 2 or more
- *   link PATH       one of them; those that the caller does not see, or that
- *                   are not below a path of within, are missing
- *   digests GROUP   with every=1: lines NAME=DIGEST of the content
- *   incomplete      as above
- *   end             the answer is complete
+ *   {"threshold":N,"groups":N}
+ *                   the threshold of the search, and what it found
+ *   {"group":0,"score":100,"size":N,"disk":N,"xxh128":"...","mtime_ns":N,
+ *    "nlink":1,"path":"docs/a"}
+ *                   a file; groups count from 0; the score is that with the
+ *                   head of the group, 100 for the head itself; disk: the
+ *                   bytes that it takes on disk; nlink: names that it has.
+ *                   With every, the first file of a content has "digests".
+ *   {"link":"docs/b"}
+ *                   another name of the file before; those that the caller
+ *                   does not see, or that are not below a path of within, are
+ *                   missing
+ *   {"end":true,"cut":false,"complete":true}
  *
  * Files of one content follow one another, and so do members of a group.
  *

@@ -2,104 +2,140 @@
 #include "fs/similar/query_text.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/text.h"
+#include "core/base/clock.h"
+#include "core/base/hex.h"
+#include "core/base/json.h"
 
-struct query_words {
-	const char *text;
-	size_t len;
-};
+/* ---- a query about a content ---- */
 
-static bool words_equal(const struct query_words *w, const char *text)
+static int take_relation(struct query_text *q, const json_t *value)
 {
-	return w->len == strlen(text) && memcmp(w->text, text, w->len) == 0;
+	const char *name = json_string_value(value);
+	int i;
+
+	for (i = 0; name && i < INDEX_RELATIONS; i++)
+		if (!strcmp(name, index_relation_names[i])) {
+			q->relation = (enum index_relation)i;
+			return 0;
+		}
+	return value ? -EINVAL : 0;
 }
 
-struct parsing {
-	struct query_text *q;
-	bool has_size, has_relation;
-};
-
-static int take_size(struct parsing *p, const struct query_words *value)
+/* An sdhash is refused: it is compared with nothing, and long. */
+static int take_digests(struct query_text *q, json_t *texts)
 {
-	const char *at = value->text, *end = at + value->len;
-
-	if (p->has_size || !text_number(&at, end, &p->q->digests.size) ||
-	    at != end)
-		return -EINVAL;
-	p->has_size = true;
-	return 0;
-}
-
-static int take_relation(struct parsing *p, const struct query_words *value)
-{
-	size_t i;
-
-	for (i = 0; i < INDEX_RELATIONS; i++) {
-		if (!words_equal(value, index_relation_names[i]) ||
-		    p->has_relation)
-			continue;
-		p->q->relation = (enum index_relation)i;
-		p->has_relation = true;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-static int take_digest(struct parsing *p, const struct query_words *name,
-		       const struct query_words *value)
-{
-	const struct digest_ops *info = digest_named(name->text, name->len);
-
-	/* An sdhash is refused: it is compared with nothing, and long. */
-	if (!info || info->id == DIGEST_SDHASH ||
-	    p->q->digests.set & DIGEST_BIT(info->id))
-		return -EINVAL;
-	return digest_parse(info->id, value->text, value->len, &p->q->digests);
-}
-
-static int take_line(struct parsing *p, const char *line, size_t len)
-{
-	const char *equal = memchr(line, '=', len);
-	struct query_words name, value;
-
-	if (!equal)
-		return -EINVAL;
-	name = (struct query_words){ line, (size_t)(equal - line) };
-	value = (struct query_words){ equal + 1, len - name.len - 1 };
-	if (words_equal(&name, "size"))
-		return take_size(p, &value);
-	if (words_equal(&name, "relation"))
-		return take_relation(p, &value);
-	return take_digest(p, &name, &value);
-}
-
-static int take_lines(struct parsing *p, const char *text, size_t len)
-{
-	const char *end = text + len;
+	const struct digest_ops *info;
+	const char *name;
+	json_t *text;
 	int err = 0;
 
-	while (text < end && !err) {
-		const char *stop = memchr(text, '\n', (size_t)(end - text));
+	json_object_foreach(texts, name, text)
+	{
+		info = digest_named(name, strlen(name));
+		if (!info || info->id == DIGEST_SDHASH || !json_is_string(text))
+			return -EINVAL;
+		err = digest_parse(info->id, json_string_value(text),
+				   json_string_length(text), &q->digests);
+		if (err)
+			return err;
+	}
+	return q->digests.set ? 0 : -EINVAL;
+}
 
-		if (!stop)
-			stop = end;
-		err = take_line(p, text, (size_t)(stop - text));
-		text = stop + 1;
+static int take_content(struct query_text *q, const json_t *object)
+{
+	json_t *digests = json_object_get(object, "digests");
+	const json_t *relation = json_object_get(object, "relation");
+	int err = take_relation(q, relation);
+
+	if (!err && (!json_object_get(object, "size") ||
+		     json_object_size(object) != (relation ? 3 : 2)))
+		err = -EINVAL;
+	if (!err)
+		err = json_get_number(object, "size", INT64_MAX,
+				      &q->digests.size);
+	return err ? err : take_digests(q, digests);
+}
+
+/* ---- a query for groups ---- */
+
+static int take_flag(const json_t *value, bool *out)
+{
+	*out = json_is_true(value);
+	return json_is_boolean(value) ? 0 : -EINVAL;
+}
+
+static int take_within(struct search_paths *paths, const json_t *array)
+{
+	const json_t *item;
+	size_t i;
+	int err = json_is_array(array) ? 0 : -EINVAL;
+
+	for (i = 0; i < json_array_size(array) && !err; i++) {
+		char *path = NULL;
+
+		item = json_array_get(array, i);
+		if (json_object_size(item) == 1)
+			path = json_get_path(item, "path");
+		err = path ? search_paths_add(paths, path, strlen(path)) :
+			     -EINVAL;
+		free(path);
 	}
 	return err;
 }
 
+static int take_groups(struct query_text *q, json_t *object)
+{
+	uint64_t threshold = 1;
+	const char *key;
+	json_t *value;
+	int err = 0;
+
+	q->is_groups = true;
+	json_object_foreach(object, key, value)
+	{
+		if (!strcmp(key, "relation"))
+			continue;
+		if (!strcmp(key, "exact"))
+			err = take_flag(value, &q->groups.rules.exact);
+		else if (!strcmp(key, "every"))
+			err = take_flag(value, &q->groups.rules.every);
+		else if (!strcmp(key, "within"))
+			err = take_within(&q->groups.within, value);
+		else if (!strcmp(key, "min_size"))
+			err = json_get_number(object, key, INT64_MAX,
+					      &q->groups.min_size);
+		else if (!strcmp(key, "threshold"))
+			err = json_get_number(object, key, 100, &threshold);
+		else
+			err = -EINVAL;
+		if (err || !threshold)
+			return err ? err : -EINVAL;
+	}
+	if (json_object_get(object, "threshold"))
+		q->groups.rules.threshold = (int)threshold;
+	return 0;
+}
+
+/* ---- a query ---- */
+
 int query_text_parse(const char *text, size_t len, struct query_text *out)
 {
 	struct query_text q = { .relation = INDEX_ALIKE };
-	struct parsing p = { .q = &q };
-	int err = take_lines(&p, text, len);
+	json_t *object = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+	const char *relation =
+		json_string_value(json_object_get(object, "relation"));
+	int err = -EINVAL;
 
-	if (!err && (!p.has_size || !q.digests.set))
-		err = -EINVAL;
+	if (relation && !strcmp(relation, "groups"))
+		err = take_groups(&q, object);
+	else if (json_is_object(object))
+		err = take_content(&q, object);
+	json_decref(object);
 	if (err)
 		query_text_release(&q);
 	else
@@ -110,4 +146,99 @@ int query_text_parse(const char *text, size_t len, struct query_text *out)
 void query_text_release(struct query_text *q)
 {
 	digests_release(&q->digests);
+	search_paths_release(&q->groups.within);
+}
+
+/* ---- the answer ---- */
+
+/* Takes line. */
+static int add_path(json_t *line, const char *key, const char *path,
+		    struct buf *out)
+{
+	if (line && !json_set_path(line, key, path))
+		return json_append_line(out, line);
+	json_decref(line);
+	return -ENOMEM;
+}
+
+int query_text_add_hit(const struct search_hit *hit,
+		       enum index_relation relation, struct buf *out)
+{
+	const struct verdict *v = &hit->verdict;
+	json_t *line;
+
+	if (relation == INDEX_ALL)
+		line = json_pack("{s:i, s:i, s:s}", "score", v->score,
+				 "distinctive", v->distinctive, "reason",
+				 verdict_reason_names[v->reason]);
+	else if (relation == INDEX_SHARES)
+		line = json_pack("{s:i, s:I}", "score", v->score, "bytes",
+				 (json_int_t)v->bytes);
+	else
+		line = json_pack("{s:i}", "score", v->score);
+	return add_path(line, "path", hit->path, out);
+}
+
+/* Lines NAME=TEXT as an object. */
+static json_t *digests_object(const char *lines)
+{
+	json_t *object = json_object();
+	struct digest_line line;
+	char name[32];
+
+	while (object && digest_line_next(&lines, &line) == 1) {
+		(void)snprintf(name, sizeof(name), "%.*s", (int)line.name_len,
+			       line.name);
+		if (json_object_set_new(
+			    object, name,
+			    json_stringn(line.text, line.text_len))) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
+}
+
+static int add_file(const struct search_group_hit *file,
+		    const struct search_hit *hit, struct buf *out)
+{
+	char hex[2 * sizeof(file->xxh128) + 1];
+	json_t *line;
+
+	hex_encode(file->xxh128, sizeof(file->xxh128), hex);
+	line = json_pack("{s:I, s:i, s:I, s:I, s:s, s:I, s:I}", "group",
+			 (json_int_t)file->group, "score", hit->verdict.score,
+			 "size", (json_int_t)file->size, "disk",
+			 (json_int_t)hit->disk, "xxh128", hex, "mtime_ns",
+			 (json_int_t)time_in_order(hit->identity.mtime_ns),
+			 "nlink", (json_int_t)hit->nlink);
+	if (line && file->digests &&
+	    json_object_set_new(line, "digests",
+				digests_object(file->digests))) {
+		json_decref(line);
+		line = NULL;
+	}
+	return add_path(line, "path", hit->path, out);
+}
+
+int query_text_add_files(const struct search_group_hits *files, struct buf *out)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < files->hits->count && !err; i++) {
+		const struct search_hit *hit = &files->hits->hits[i];
+
+		err = hit->link ?
+			      add_path(json_object(), "link", hit->path, out) :
+			      add_file(&files->files[i], hit, out);
+	}
+	return err;
+}
+
+int query_text_add_end(bool cut, bool incomplete, struct buf *out)
+{
+	return json_append_line(out,
+				json_pack("{s:b, s:b, s:b}", "end", 1, "cut",
+					  cut, "complete", !incomplete));
 }

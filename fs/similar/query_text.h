@@ -2,20 +2,35 @@
 #ifndef FS_SIMILAR_QUERY_TEXT_H
 #define FS_SIMILAR_QUERY_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "core/base/buf.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
+#include "core/search/groups.h"
+#include "core/search/search.h"
 
 /* A query written to .query, see query_file.h. */
 struct query_text {
+	bool is_groups;
+	struct file_groups_query groups; /* is_groups; owned */
+	/* else: */
 	struct digests digests; /* owned */
 	enum index_relation relation;
 };
 
-/* -EINVAL: the text is not valid, has a line twice, has no size or no digest,
- * or has a sketch that cannot be compared with those here.  -ENOMEM. */
+/* -EINVAL: the text is no JSON object, has a key that is not known or twice, or
+ * a value that is not valid; or a query about a content has no size or no
+ * digest, or a sketch that cannot be compared with those here.  -ENOMEM. */
 int query_text_parse(const char *text, size_t len, struct query_text *out);
 void query_text_release(struct query_text *q);
+
+/* Appends the lines of an answer. */
+int query_text_add_hit(const struct search_hit *hit,
+		       enum index_relation relation, struct buf *out);
+int query_text_add_files(const struct search_group_hits *files,
+			 struct buf *out);
+int query_text_add_end(bool cut, bool incomplete, struct buf *out);
 
 #endif

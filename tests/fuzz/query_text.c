@@ -2,7 +2,9 @@
 #include "fs/similar/query_text.h"
 
 #include <errno.h>
+#include <jansson.h>
 
+#include "core/base/json.h"
 #include "core/digest/fingerprint.h"
 #include "core/digest/sketch/sketch.h"
 #include "tests/fuzz/fuzz.h"
@@ -106,27 +108,62 @@ static void search(const struct query_text *q)
 
 /* ---- the text ---- */
 
-static void append_digest(const struct digests *d, enum digest_id id,
-			  struct buf *out)
+static void print_content(const struct query_text *q, json_t *query)
 {
-	if (!(d->set & DIGEST_BIT(id)))
-		return;
-	assert_int_equal(buf_append_format(out, "%s=", digest_table[id]->name),
-			 0);
-	assert_int_equal(digest_format(d, id, out), 0);
-	assert_int_equal(buf_append_text(out, "\n"), 0);
+	json_t *digests = json_object();
+	struct buf text = { 0 };
+	int id;
+
+	for (id = 0; id < DIGEST_COUNT; id++) {
+		if (!(q->digests.set & DIGEST_BIT(id)))
+			continue;
+		buf_clear(&text);
+		assert_int_equal(
+			digest_format(&q->digests, (enum digest_id)id, &text),
+			0);
+		json_object_set_new(digests, digest_table[id]->name,
+				    json_string(text.data));
+	}
+	buf_release(&text);
+	json_object_set_new(query, "relation",
+			    json_string(index_relation_names[q->relation]));
+	json_object_set_new(query, "size",
+			    json_integer((json_int_t)q->digests.size));
+	json_object_set_new(query, "digests", digests);
+}
+
+static void print_groups(const struct file_groups_query *g, json_t *query)
+{
+	json_t *within = json_array();
+	size_t i;
+
+	for (i = 0; i < g->within.count; i++) {
+		json_t *item = json_object();
+
+		assert_int_equal(
+			json_set_path(item, "path", g->within.paths[i]), 0);
+		json_array_append_new(within, item);
+	}
+	json_object_set_new(query, "relation", json_string("groups"));
+	json_object_set_new(query, "exact", json_boolean(g->rules.exact));
+	json_object_set_new(query, "every", json_boolean(g->rules.every));
+	json_object_set_new(query, "min_size",
+			    json_integer((json_int_t)g->min_size));
+	json_object_set_new(query, "within", within);
+	if (g->rules.threshold)
+		json_object_set_new(query, "threshold",
+				    json_integer(g->rules.threshold));
 }
 
 static void print(const struct query_text *q, struct buf *out)
 {
-	enum digest_id id;
+	json_t *query = json_object();
 
-	assert_int_equal(buf_append_format(out, "relation=%s\nsize=%llu\n",
-					   index_relation_names[q->relation],
-					   (unsigned long long)q->digests.size),
-			 0);
-	for (id = 0; id < DIGEST_COUNT; id++)
-		append_digest(&q->digests, id, out);
+	if (q->is_groups)
+		print_groups(&q->groups, query);
+	else
+		print_content(q, query);
+	assert_int_equal(json_append_line(out, query), 0);
 }
 
 static void parse_again(const struct query_text *q)
@@ -151,10 +188,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	assert_true(err == 0 || err == -EINVAL);
 	if (err)
 		return 0;
-	assert_true(q.digests.set);
-	assert_int_equal(q.digests.set & ~DIGEST_DEFAULT, 0);
 	parse_again(&q);
-	search(&q);
+	if (q.is_groups) {
+		assert_in_range(q.groups.rules.threshold, 0, 100);
+	} else {
+		assert_true(q.digests.set);
+		assert_int_equal(q.digests.set & ~DIGEST_DEFAULT, 0);
+		search(&q);
+	}
 	query_text_release(&q);
 	return 0;
 }

@@ -37,18 +37,20 @@ static size_t write_page(struct report *r, const char *root)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct report *r = report_new(), *empty = report_new();
-	struct report_list list = { 0 };
+	struct groups g;
 	FILE *in = len ? fmemopen((void *)data, len, "r") : NULL;
 
 	assert_non_null(r);
 	assert_non_null(empty);
 	if (in) {
-		(void)report_read(r, in, &list);
+		groups_read(&g, in);
+		while (groups_next(&g) > 0 && !report_take(r, &g))
+			;
+		groups_close(&g);
 		fclose(in);
 	}
-	assert_int_equal(write_page(r, list.root ? list.root : "/"),
+	assert_int_equal(write_page(r, report_root(r) ? report_root(r) : "/"),
 			 write_page(empty, "/"));
-	free(list.root);
 	report_free(empty);
 	report_free(r);
 	return 0;

@@ -23,16 +23,26 @@
 
 /* ---- a page ---- */
 
-static struct report *make(const char *lines, struct report_list *list)
+/* Adds what was printed to a report; *g is to be closed. */
+static int read_lines(struct report *r, const char *lines, struct groups *g)
+{
+	FILE *in = fmemopen((void *)lines, strlen(lines), "r");
+	int event, err = 0;
+
+	assert_non_null(in);
+	groups_read(g, in);
+	while (!err && (event = groups_next(g)) != GROUPS_END)
+		err = event < 0 ? event : report_take(r, g);
+	fclose(in);
+	return err;
+}
+
+static struct report *make(const char *lines, struct groups *g)
 {
 	struct report *r = report_new();
-	FILE *in = fmemopen((void *)lines, strlen(lines), "r");
 
 	assert_non_null(r);
-	assert_non_null(in);
-	*list = (struct report_list){ 0 };
-	assert_int_equal(report_read(r, in, list), 0);
-	fclose(in);
+	assert_int_equal(read_lines(r, lines, g), 0);
 	return r;
 }
 
@@ -127,19 +137,19 @@ static void expect_text(struct data *d, const char *text)
 
 static void test_groups_are_columns(void **state)
 {
-	struct report_list list;
-	struct report *r = make(TWO_GROUPS, &list);
+	struct groups g;
+	struct report *r = make(TWO_GROUPS, &g);
 	char *page;
 	struct data d;
 
 	(void)state;
-	assert_string_equal(list.root, "/m");
-	assert_int_equal(list.threshold, 70);
-	assert_true(list.incomplete);
-	assert_int_equal(list.line, 4);
+	assert_string_equal(report_root(r), "/m");
+	assert_int_equal(g.totals.threshold, 70);
+	assert_true(g.totals.incomplete);
+	assert_int_equal(g.file.number, 4);
 	assert_int_equal(report_add_unread(r, "a/new/w", "error:EIO"), 0);
 	assert_int_equal(report_add_pair(r, 90, "a/b", "q"), 0);
-	page = page_of(r, list.root, NULL);
+	page = page_of(r, report_root(r), NULL);
 	d = unpack(page);
 	/* directories, files, contents, groups, pairs, unread */
 	EXPECT(&d, 1, 6, 4, 3, 2, 1, 1);
@@ -169,7 +179,7 @@ static void test_groups_are_columns(void **state)
 	assert_int_equal(d.at, d.len);
 	free(d.bytes);
 	free(page);
-	free(list.root);
+	groups_close(&g);
 	report_free(r);
 }
 
@@ -177,8 +187,8 @@ static void test_groups_are_columns(void **state)
  * all. */
 static void test_space_that_could_be_saved(void **state)
 {
-	struct report_list list;
-	struct report *r = make(TWO_GROUPS, &list);
+	struct groups g;
+	struct report *r = make(TWO_GROUPS, &g);
 	const struct report_directory *all = r->directories.all;
 
 	(void)state;
@@ -190,7 +200,7 @@ static void test_space_that_could_be_saved(void **state)
 	assert_int_equal(all[1].own, 9007199254740991);
 	assert_int_equal(all[2].saved, 300);
 	assert_int_equal(all[3].saved, 0);
-	free(list.root);
+	groups_close(&g);
 	report_free(r);
 }
 
@@ -210,20 +220,16 @@ static void test_lines_that_are_no_groups(void **state)
 		  "{\"root\":\"/y\",\"members\":[]}",
 		  -ENODEV, 2 },
 	};
-	struct report_list list;
+	struct groups g;
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct report *r = report_new();
-		FILE *in = fmemopen((void *)all[i].lines, strlen(all[i].lines),
-				    "r");
 
-		list = (struct report_list){ 0 };
-		assert_int_equal(report_read(r, in, &list), all[i].err);
-		assert_int_equal(list.line, all[i].line);
-		fclose(in);
-		free(list.root);
+		assert_int_equal(read_lines(r, all[i].lines, &g), all[i].err);
+		assert_int_equal(g.file.number, all[i].line);
+		groups_close(&g);
 		report_free(r);
 	}
 }

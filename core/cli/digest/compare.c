@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/cli/cli.h"
 #include "core/index/judge.h"
@@ -262,23 +262,12 @@ static int job_run(struct compare_job *job)
 	return EXIT_FAILED;
 }
 
-static int parse_options(struct compare_job *job, int argc, char **argv)
+static int parse(struct compare_job *job, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "measure", required_argument, NULL, 'm' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
-	int c;
+	int code = options_parse(&command_compare, job, argc, argv);
 
-	while ((c = getopt_long(argc, argv, "m:", options, NULL)) != -1) {
-		if (c == 'j')
-			job->json = true;
-		else if (c == 'm')
-			job->measure = optarg;
-		else
-			return cli_usage_error(&command_compare, NULL);
-	}
+	if (code)
+		return code;
 	if (job->measure && strcmp(job->measure, "score") != 0 &&
 	    !digest_find(job->measure))
 		return cli_usage_error(&command_compare, "no measure '%s'",
@@ -298,7 +287,7 @@ static int parse_options(struct compare_job *job, int argc, char **argv)
 static int run(int argc, char **argv)
 {
 	struct compare_job job = { 0 };
-	int code = parse_options(&job, argc, argv);
+	int code = parse(&job, argc, argv);
 
 	if (!code && !compare_signatures(job.paths, job.json, &code))
 		code = job_run(&job);
@@ -307,6 +296,16 @@ static int run(int argc, char **argv)
 	operands_release(&job.lists[1]);
 	return code;
 }
+
+static const struct option_row options[] = {
+	{ "measure", 'm', "NAME",
+	  "only that number; tlsh is a distance: "
+	  "score|sise|simhash|rdc|sif|ssdeep|xxh128|sdhash|tlsh",
+	  OPTION_TEXT(struct compare_job, measure) },
+	{ "json", 0, NULL, "one object",
+	  OPTION_FLAG(struct compare_job, json) },
+	{ 0 },
+};
 
 const struct command command_compare = {
 	.name = "compare",
@@ -320,12 +319,9 @@ const struct command command_compare = {
 		"  NAME:TEXT  a digest, as sise:TEXT or simhash:HEX (a file of that name: ./NAME)\n"
 		"\n"
 		"Two files of kin digest --rdc-signatures: what of each RDC would not transfer\n"
-		"to the place of the other.\n"
-		"\n"
-		"  -m, --measure NAME  only that number; tlsh is a distance:\n"
-		"                      score|sise|simhash|rdc|sif|ssdeep|xxh128|sdhash|tlsh\n"
-		"      --json          one object\n"
-		"\n"
+		"to the place of the other.\n",
+	.options = options,
+	.notes =
 		"score is the estimated percentage of the larger content that the smaller one\n"
 		"contains; 100 means identical.  The size of a content whose digest alone is\n"
 		"known is taken from the other side; two such contents count as equally large.\n",

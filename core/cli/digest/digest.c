@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -195,14 +194,18 @@ static int set_style(struct digest_job *job, const struct digest_style *style)
 	return EXIT_OK;
 }
 
-static int set_attribute(struct digest_job *job, const char *name)
+static int take_attribute(void *arg, const char *name)
 {
+	struct digest_job *job = arg;
+
 	job->only = digest_find(name);
 	return job->only ? set_style(job, &style_sums) : unknown_digest(name);
 }
 
-static int set_format(struct digest_job *job, const char *name)
+static int take_format(void *arg, const char *name)
 {
+	struct digest_job *job = arg;
+
 	if (!strcmp(name, "csv"))
 		return set_style(job, &style_csv);
 	if (!strcmp(name, "hashdeep"))
@@ -217,19 +220,9 @@ static int set_format(struct digest_job *job, const char *name)
 	return set_style(job, &style_foreign);
 }
 
-enum {
-	JSON = 256,
-	SDHASH,
-	TLSH,
-	SHA256,
-	FORMAT,
-	SI2,
-	SIF_CLASSIC,
-	RDC_SIGNATURES
-};
-
-static int set_jobs(struct digest_job *job, const char *text)
+static int take_jobs(void *arg, const char *text)
 {
+	struct digest_job *job = arg;
 	char *end;
 	unsigned long count;
 
@@ -244,63 +237,39 @@ static int set_jobs(struct digest_job *job, const char *text)
 	return EXIT_OK;
 }
 
-static int take_option(struct digest_job *job, int option)
+static int take_json(void *job, const char *argument)
 {
-	switch (option) {
-	case 'r':
-		job->recursive = true;
-		return EXIT_OK;
-	case 'a':
-		return set_attribute(job, optarg);
-	case JSON:
-		return set_style(job, &style_json);
-	case 'j':
-		return set_jobs(job, optarg);
-	case SDHASH:
-		job->more |= DIGEST_BIT(DIGEST_SDHASH);
-		return EXIT_OK;
-	case TLSH:
-		job->more |= DIGEST_BIT(DIGEST_TLSH);
-		return EXIT_OK;
-	case SHA256:
-		job->more |= DIGEST_BIT(DIGEST_SHA256);
-		return EXIT_OK;
-	case FORMAT:
-		return set_format(job, optarg);
-	case SI2:
-		return set_style(job, &style_si2);
-	case SIF_CLASSIC:
-		return set_style(job, &style_sif_classic);
-	case RDC_SIGNATURES:
-		return set_style(job, &style_rdc_signatures);
-	default:
-		return cli_usage_error(&command_digest, NULL);
-	}
+	(void)argument;
+	return set_style(job, &style_json);
 }
 
-static int parse_options(struct digest_job *job, int argc, char **argv)
+static int take_si2(void *job, const char *argument)
 {
-	static const struct option options[] = {
-		{ "attribute", required_argument, NULL, 'a' },
-		{ "recursive", no_argument, NULL, 'r' },
-		{ "jobs", required_argument, NULL, 'j' },
-		{ "json", no_argument, NULL, JSON },
-		{ "sdhash", no_argument, NULL, SDHASH },
-		{ "tlsh", no_argument, NULL, TLSH },
-		{ "sha256", no_argument, NULL, SHA256 },
-		{ "format", required_argument, NULL, FORMAT },
-		{ "si2", no_argument, NULL, SI2 },
-		{ "sif-classic", no_argument, NULL, SIF_CLASSIC },
-		{ "rdc-signatures", no_argument, NULL, RDC_SIGNATURES },
-		{ 0 },
-	};
-	int c, code = EXIT_OK;
+	(void)argument;
+	return set_style(job, &style_si2);
+}
 
-	while (!code &&
-	       (c = getopt_long(argc, argv, "a:j:r", options, NULL)) != -1)
-		code = take_option(job, c);
+static int take_sif_classic(void *job, const char *argument)
+{
+	(void)argument;
+	return set_style(job, &style_sif_classic);
+}
+
+static int take_signatures(void *job, const char *argument)
+{
+	(void)argument;
+	return set_style(job, &style_rdc_signatures);
+}
+
+static int parse(struct digest_job *job, int argc, char **argv)
+{
+	int code = options_parse(&command_digest, job, argc, argv);
+
 	if (code)
 		return code;
+	job->more = (job->sdhash ? DIGEST_BIT(DIGEST_SDHASH) : 0) |
+		    (job->tlsh ? DIGEST_BIT(DIGEST_TLSH) : 0) |
+		    (job->sha256 ? DIGEST_BIT(DIGEST_SHA256) : 0);
 	if (optind == argc)
 		return cli_usage_error(&command_digest, "which file?");
 	if (job->style == &style_rdc_signatures &&
@@ -427,31 +396,48 @@ static int job_run(struct digest_job *job, int argc, char **argv)
 static int run(int argc, char **argv)
 {
 	struct digest_job job = { 0 };
-	int code = parse_options(&job, argc, argv);
+	int code = parse(&job, argc, argv);
 
 	return code ? code : job_run(&job, argc - optind, argv + optind);
 }
+
+static const struct option_row options[] = {
+	{ "attribute", 'a', "NAME",
+	  "one digest, a line a file as sha256sum prints it: "
+	  "sise|simhash|rdc|sif|ssdeep|xxh128|sdhash|tlsh|sha256",
+	  OPTION_TAKE(take_attribute) },
+	{ "recursive", 'r', NULL,
+	  "look into directories, in order of names; links in them are not "
+	  "followed",
+	  OPTION_FLAG(struct digest_job, recursive) },
+	{ "jobs", 'j', "N", "threads; without it one a processor",
+	  OPTION_TAKE(take_jobs) },
+	{ "sdhash", 0, NULL, "the sdhash too, which is large: 3 % of the file",
+	  OPTION_FLAG(struct digest_job, sdhash) },
+	{ "tlsh", 0, NULL, "TLSH too, for exchange with other programs",
+	  OPTION_FLAG(struct digest_job, tlsh) },
+	{ "sha256", 0, NULL, "SHA-256 too",
+	  OPTION_FLAG(struct digest_job, sha256) },
+	{ "format", 0, "NAME",
+	  "a file of digests as other programs write it; csv is a table of all "
+	  "digests: sise|ssdeep|sdbf|hashdeep|csv",
+	  OPTION_TAKE(take_format) },
+	{ "rdc-signatures", 0, NULL,
+	  "the signature file of one file, [MS-RDC] 2.2, in binary",
+	  OPTION_TAKE(take_signatures) },
+	{ "si2", 0, NULL, "the Similarity Index's own SimHash, a line a file",
+	  OPTION_TAKE(take_si2) },
+	{ "sif-classic", 0, NULL, "the fingerprints that sif itself would keep",
+	  OPTION_TAKE(take_sif_classic) },
+	{ "json", 0, NULL, "an array of objects", OPTION_TAKE(take_json) },
+	{ 0 },
+};
 
 const struct command command_digest = {
 	.name = "digest",
 	.synopsis = "digest [OPTION]... FILE...|-",
 	.summary = "Print the digests of files, without a mount",
-	.help = "Prints what getfattr -d prints; - is standard input.\n"
-		"\n"
-		"  -a, --attribute NAME  one digest, a line a file as sha256sum prints it:\n"
-		"            sise|simhash|rdc|sif|ssdeep|xxh128|sdhash|tlsh|sha256\n"
-		"  -r, --recursive       look into directories, in order of names; links in them\n"
-		"                        are not followed\n"
-		"  -j, --jobs N          threads; without it one a processor\n"
-		"      --sdhash          the sdhash too, which is large: 3 % of the file\n"
-		"      --tlsh            TLSH too, for exchange with other programs\n"
-		"      --sha256          SHA-256 too\n"
-		"      --format NAME     a file of digests as other programs write it; csv is\n"
-		"                        a table of all digests:\n"
-		"                        sise|ssdeep|sdbf|hashdeep|csv\n"
-		"      --rdc-signatures  the signature file of one file, [MS-RDC] 2.2, in binary\n"
-		"      --si2             the Similarity Index's own SimHash, a line a file\n"
-		"      --sif-classic     the fingerprints that sif itself would keep\n"
-		"      --json            an array of objects\n",
+	.help = "Prints what getfattr -d prints; - is standard input.\n",
+	.options = options,
 	.run = run,
 };

@@ -22,7 +22,8 @@ struct digest_job {
 	const struct digest_ops *only; /* -a */
 	const struct foreign *foreign; /* --format */
 	unsigned threads;              /* -j */
-	uint32_t more;                 /* --sdhash, --tlsh, --sha256 */
+	bool sdhash, tlsh, sha256;     /* these, too: */
+	uint32_t more;
 	bool recursive;
 	struct reader reader;
 	struct pool *pool; /* NULL: one file after the other */

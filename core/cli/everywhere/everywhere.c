@@ -18,7 +18,7 @@
 
 static void doubt(struct everywhere *e, const char *text)
 {
-	if (!*e->reason)
+	if (text && !*e->reason)
 		(void)snprintf(e->reason, sizeof(e->reason), "%s", text);
 }
 
@@ -101,63 +101,37 @@ static int start(struct everywhere *e, pid_t *child_out)
 
 /* ---- question and answer ---- */
 
-static int send_request(FILE *file, json_t *request)
+/* e->db: the request is not sent yet.  Takes fd. */
+static int read_answer(struct everywhere *e, int fd, json_t *request,
+		       int (*each)(void *arg, json_t *line), void *arg)
 {
-	return json_dumpf(request, file, JSON_COMPACT) ||
-	       putc('\n', file) == EOF || fflush(file);
-}
+	struct client_query c;
+	int err = 0, more = client_ask_on(&c, fd, e->db ? request : NULL);
 
-/* 1: it was the last line. */
-static int take_line(struct everywhere *e, json_t *line,
-		     int (*each)(void *arg, json_t *line), void *arg)
-{
-	if (!json_object_get(line, "end"))
-		return each(arg, line);
-	if (!json_is_true(json_object_get(line, "complete")))
-		doubt(e, json_string_value(json_object_get(line, "reason")));
-	return 1;
-}
-
-static int read_lines(struct everywhere *e, FILE *file,
-		      int (*each)(void *arg, json_t *line), void *arg)
-{
-	char *text = NULL;
-	size_t room = 0;
-	ssize_t len;
-	json_t *line;
-	int result = 0;
-
-	while (!result && (len = getline(&text, &room, file)) > 0) {
-		line = json_loadb(text, (size_t)len, 0, NULL);
-		result = take_line(e, line, each, arg);
-		json_decref(line);
-	}
-	free(text);
-	if (!result)
+	if (more)
+		doubt(e, "kin-share does not listen");
+	else
+		while (!err && (more = client_next(&c)) > 0)
+			err = each(arg, c.line);
+	if (more < 0)
 		doubt(e, "kin-share ended before its answer did");
-	return result == 1 ? 0 : result;
+	else if (!more && !json_is_true(json_object_get(c.line, "complete")))
+		doubt(e, json_string_value(json_object_get(c.line, "reason")));
+	client_close(&c);
+	return err;
 }
 
 int everywhere_ask(struct everywhere *e, json_t *request,
 		   int (*each)(void *arg, json_t *line), void *arg)
 {
 	pid_t child = 0;
-	int fd = !request ? -1 :
-		 e->db    ? start(e, &child) :
-			    ask_mount(e, request);
-	FILE *file = fd >= 0 ? fdopen(fd, "r+") : NULL;
-	int err = 0;
+	int fd, err = 0;
 
 	if (!request)
-		err = -ENOMEM;
-	else if (file && e->db && send_request(file, request))
-		doubt(e, "kin-share does not listen");
-	else if (file)
-		err = read_lines(e, file, each, arg);
-	if (file)
-		(void)fclose(file);
-	else
-		doubt(e, "kin-share cannot be reached");
+		return -ENOMEM;
+	fd = e->db ? start(e, &child) : ask_mount(e, request);
+	if (fd >= 0)
+		err = read_answer(e, fd, request, each, arg);
 	while (child && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 	json_decref(request);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "core/base/array.h"
 #include "core/base/text.h"
@@ -14,8 +14,9 @@
 
 /* ---- options ---- */
 
-static int parse_how(struct dedup_job *job, const char *text)
+static int take_how(void *arg, const char *text)
 {
+	struct dedup_job *job = arg;
 	int i;
 
 	for (i = 0; i <= DEDUP_REMOVE; i++)
@@ -48,15 +49,19 @@ static int add_directory(struct dedup_job *job, const char *text)
 	return EXIT_OK;
 }
 
-static int parse_keep(struct dedup_job *job, const char *text)
+static int take_keep(void *arg, const char *text)
 {
+	struct dedup_job *job = arg;
+
 	if (keep_order_parse(text, &job->rules.keep))
 		return EXIT_OK;
 	return add_directory(job, text);
 }
 
-static int parse_root(struct dedup_job *job, const char *text)
+static int take_root(void *arg, const char *text)
 {
+	struct dedup_job *job = arg;
+
 	free(job->root);
 	job->root = realpath(text, NULL);
 	if (job->root)
@@ -65,70 +70,19 @@ static int parse_root(struct dedup_job *job, const char *text)
 	return EXIT_FAILED;
 }
 
-static int parse_option(struct dedup_job *job, int c)
+static int take_journal(void *arg, const char *text)
 {
-	switch (c) {
-	case 'H':
-		return parse_how(job, optarg);
-	case 'k':
-		return parse_keep(job, optarg);
-	case 'm':
-		if (!text_parse_size(optarg, &job->rules.min_size))
-			return EXIT_OK;
-		return cli_usage_error(
-			&command_dedup,
-			"--min-size: '%s' is not a number of bytes, "
-			"or of k, M, G, T",
-			optarg);
-	case 'f':
-		job->rules.force_metadata = true;
-		return EXIT_OK;
-	case 'b':
-		job->blocks = true;
-		return EXIT_OK;
-	case 'r':
-		return parse_root(job, optarg);
-	case 'v':
-		job->vcs = true;
-		return EXIT_OK;
-	case 'a':
-		job->apply = true;
-		return EXIT_OK;
-	case 'J':
-		free(job->journal);
-		job->journal = strdup(optarg);
-		return EXIT_OK;
-	case 'u':
-		job->undo = optarg;
-		return EXIT_OK;
-	case 'j':
-		job->json = true;
-		return EXIT_OK;
-	default:
-		return cli_usage_error(&command_dedup, NULL);
-	}
+	struct dedup_job *job = arg;
+
+	free(job->journal);
+	job->journal = strdup(text);
+	return job->journal ? EXIT_OK : EXIT_FAILED;
 }
 
 static int parse_dedup(struct dedup_job *job, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "how", required_argument, NULL, 'H' },
-		{ "keep", required_argument, NULL, 'k' },
-		{ "min-size", required_argument, NULL, 'm' },
-		{ "force-metadata", no_argument, NULL, 'f' },
-		{ "blocks", no_argument, NULL, 'b' },
-		{ "root", required_argument, NULL, 'r' },
-		{ "vcs", no_argument, NULL, 'v' },
-		{ "apply", no_argument, NULL, 'a' },
-		{ "journal", required_argument, NULL, 'J' },
-		{ "undo", required_argument, NULL, 'u' },
-		{ "json", no_argument, NULL, 'j' },
-		{ 0 },
-	};
-	int c, code = EXIT_OK;
+	int code = options_parse(&command_dedup, job, argc, argv);
 
-	while (!code && (c = getopt_long(argc, argv, "", options, NULL)) != -1)
-		code = parse_option(job, c);
 	if (code)
 		return code;
 	if (job->undo && optind < argc)
@@ -324,6 +278,38 @@ static int run_dedup(int argc, char **argv)
 	return code;
 }
 
+static const struct option_row options[] = {
+	{ "how", 0, "hardlink|reflink|remove",
+	  "another name of the kept file (default); a file of its own that "
+	  "shares the blocks (XFS, btrfs); or nothing",
+	  OPTION_TAKE(take_how) },
+	{ "blocks", 0, NULL,
+	  "near-duplicates share their equal blocks (XFS, btrfs)",
+	  OPTION_FLAG(struct dedup_job, blocks) },
+	{ "root", 0, "DIR",
+	  "only groups of this mount, or with paths relative to it",
+	  OPTION_TAKE(take_root) },
+	{ "keep", 0, "oldest|newest|shortest|DIR",
+	  "which one stays (oldest); all below a DIR stay",
+	  OPTION_TAKE(take_keep) },
+	{ "vcs", 0, NULL, "also below .git and the like, and in caches",
+	  OPTION_FLAG(struct dedup_job, vcs) },
+	{ "min-size", 0, "N", "only files of N bytes or more (1k, 1M, ...)",
+	  OPTION_SIZE(struct dedup_job, rules.min_size) },
+	{ "force-metadata", 0, NULL, "even if owner, mode or attributes differ",
+	  OPTION_FLAG(struct dedup_job, rules.force_metadata) },
+	{ "apply", 0, NULL, "do it; exit status 1 if something was left alone",
+	  OPTION_FLAG(struct dedup_job, apply) },
+	{ "journal", 0, "FILE",
+	  "where to note what is done (in the state directory)",
+	  OPTION_TAKE(take_journal) },
+	{ "undo", 0, "JOURNAL", "take back what a journal says",
+	  OPTION_TEXT(struct dedup_job, undo) },
+	{ "json", 0, NULL, "an object a line",
+	  OPTION_FLAG(struct dedup_job, json) },
+	{ 0 },
+};
+
 const struct command command_dedup = {
 	.name = "dedup",
 	.synopsis =
@@ -333,21 +319,7 @@ const struct command command_dedup = {
 	.help = "GROUPS is a mount, a file of kin groups --json, or - for standard input.  Only\n"
 		"its exact copies are used; with --blocks near-duplicates, too.  Without --apply\n"
 		"the plan is printed and nothing is changed.  With it each copy is compared byte\n"
-		"by byte, must not be open for writing, and is replaced in one step.\n"
-		"\n"
-		"      --how hardlink|reflink|remove\n"
-		"                        another name of the kept file (default); a file of its\n"
-		"                        own that shares the blocks (XFS, btrfs); or nothing\n"
-		"      --blocks          near-duplicates share their equal blocks (XFS, btrfs)\n"
-		"      --root DIR        only groups of this mount, or with paths relative to it\n"
-		"      --keep oldest|newest|shortest|DIR\n"
-		"                        which one stays (oldest); all below a DIR stay\n"
-		"      --vcs             also below .git and the like, and in caches\n"
-		"      --min-size N      only files of N bytes or more (1k, 1M, ...)\n"
-		"      --force-metadata  even if owner, mode or attributes differ\n"
-		"      --apply           do it; exit status 1 if something was left alone\n"
-		"      --journal FILE    where to note what is done (in the state directory)\n"
-		"      --undo JOURNAL    take back what a journal says\n"
-		"      --json            an object a line\n",
+		"by byte, must not be open for writing, and is replaced in one step.\n",
+	.options = options,
 	.run = run_dedup,
 };

@@ -12,8 +12,8 @@
 #include "core/base/array.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
-#include "core/cli/groups/groups_pipe.h"
-#include "core/groups/groups.h"
+#include "core/cli/groups/groups_ask.h"
+#include "core/cli/progress.h"
 
 /* A group, as it is read. */
 struct group {
@@ -112,46 +112,40 @@ static int add_member(const struct dedup_groups *reader, struct group *g,
 }
 
 /* The root that the group's paths are relative to, if it or the user says so.
- * Takes that of the line.  -ENODEV: they say different things. */
+ * -ENODEV: they say different things. */
 static int find_root(const struct dedup_groups *reader, struct group *g,
-		     struct groups_line *line)
+		     const char *root)
 {
-	g->root = line->root;
-	line->root = NULL;
-	if (!g->root && reader->root) {
-		g->root = strdup(reader->root);
-		return g->root ? 0 : -ENOMEM;
-	}
-	return g->root && reader->root && strcmp(g->root, reader->root) != 0 ?
-		       -ENODEV :
-		       0;
+	if (root && reader->root && strcmp(root, reader->root) != 0)
+		return -ENODEV;
+	root = root ? root : reader->root;
+	g->root = root ? strdup(root) : NULL;
+	return root && !g->root ? -ENOMEM : 0;
 }
 
-static int take_line(const struct dedup_groups *reader, const char *text,
-		     size_t len, struct group *g)
+static int take_group(const struct dedup_groups *reader,
+		      const struct groups *from, struct group *g)
 {
-	struct groups_line line = { 0 };
 	size_t i;
-	int err = groups_line_parse(text, len, &line);
+	int err = find_root(reader, g, from->root);
 
-	if (!err)
-		err = find_root(reader, g, &line);
-	for (i = 0; !err && i < line.group.count; i++)
-		err = add_member(reader, g, &line.group.members[i]);
-	if (!err && g->count)
-		err = reader->take(reader->arg, g->sets, g->count);
-	groups_line_release(&line);
-	return err;
+	for (i = 0; !err && i < from->group.count; i++)
+		err = add_member(reader, g, &from->group.members[i]);
+	return err || !g->count ? err :
+				  reader->take(reader->arg, g->sets, g->count);
 }
 
+/* What is wrong with what a file says. */
 static void explain(const struct dedup_groups *reader, const char *path,
-		    size_t line, int err, const struct group *g)
+		    int err, const struct groups *from, const struct group *g)
 {
+	const size_t line = from->file.number;
+
 	if (err == -ENODEV)
 		cli_complain(path,
 			     "line %zu: the groups were made of %s, not of %s; "
 			     "nothing was changed",
-			     line, g->root, reader->root);
+			     line, from->root, reader->root);
 	else if (err == -EXDEV && g->root)
 		cli_complain(g->outside,
 			     "line %zu of %s: the path leads outside of %s; "
@@ -180,64 +174,82 @@ static bool is_directory(const char *path)
 	       S_ISDIR(st.st_mode);
 }
 
-static FILE *open_groups(const struct dedup_groups *reader, const char *path,
-			 pid_t *child_out)
+/* A negative errno, or the end. */
+static int take_groups(const struct dedup_groups *reader, struct groups *from,
+		       struct group *g)
 {
-	const char *options[5] = { 0 };
-	size_t count = 0;
+	int event;
 
-	*child_out = 0;
-	if (is_directory(path)) {
-		if (reader->exact)
-			options[count++] = "--exact";
-		if (reader->vcs)
-			options[count++] = "--vcs";
-		options[count++] = "--";
-		options[count] = path;
-		return groups_pipe_open(options, child_out);
+	while ((event = progress_groups_next(from, "searching for copies",
+					     false)) > 0) {
+		group_release(g);
+		event = take_group(reader, from, g);
+		if (event)
+			break;
 	}
-	return strcmp(path, "-") ? fopen(path, "re") : stdin;
+	progress_clear();
+	return event;
 }
 
-/* Files that are not hashed yet are no error here. */
-static int wait_for(pid_t child, const char *mount)
+static int read_file(const struct dedup_groups *reader, const char *path)
 {
-	int code = groups_pipe_wait(child);
-
-	if (code == EXIT_INCOMPLETE)
-		cli_complain(mount,
-			     "not all files are hashed: there may be more "
-			     "copies");
-	return code && code != EXIT_INCOMPLETE ? EXIT_FAILED : EXIT_OK;
-}
-
-int dedup_groups_read(const struct dedup_groups *reader, const char *path)
-{
-	pid_t child;
-	FILE *file = open_groups(reader, path, &child);
+	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
 	struct group g = { 0 };
-	char *line = NULL;
-	size_t room = 0, number = 0;
-	ssize_t len;
-	int err = 0, code;
+	struct groups from;
+	int err;
 
 	if (!file) {
 		cli_complain_errno(path, -errno);
 		return EXIT_FAILED;
 	}
-	while (!err && (len = getline(&line, &room, file)) > 0) {
-		group_release(&g);
-		number++;
-		err = take_line(reader, line, (size_t)len, &g);
-	}
-	if (!err && ferror(file))
-		err = -EIO;
+	groups_read(&from, file);
+	err = take_groups(reader, &from, &g);
 	if (err)
-		explain(reader, path, number, err, &g);
+		explain(reader, path, err, &from, &g);
 	group_release(&g);
-	free(line);
+	groups_close(&from);
 	if (file != stdin)
 		fclose(file);
-	code = child ? wait_for(child, path) : EXIT_OK;
-	return err ? EXIT_FAILED : code;
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int ask_mount(const struct dedup_groups *reader,
+		     struct groups_asking *asking, struct groups *from)
+{
+	int code = groups_asking_begin(asking, from), err;
+	struct group g = { 0 };
+
+	if (code)
+		return code;
+	err = take_groups(reader, from, &g);
+	group_release(&g);
+	if (err == -ENODEV)
+		cli_complain(from->root,
+			     "not the mount %s; nothing was changed",
+			     reader->root);
+	else if (err)
+		return groups_asking_failed(asking, err);
+	/* Files that are not hashed yet are no error here. */
+	else if (from->totals.incomplete)
+		cli_complain(from->root, "not all files are hashed: there may "
+					 "be more copies");
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+int dedup_groups_read(const struct dedup_groups *reader, char *path)
+{
+	struct groups_asking asking = { .wish = { .exact = reader->exact,
+						  .vcs = reader->vcs } };
+	char *operands[] = { path, NULL };
+	struct groups from = { 0 };
+	int code;
+
+	if (!is_directory(path))
+		return read_file(reader, path);
+	code = groups_asking_operands(&asking, &command_dedup, operands);
+	if (!code)
+		code = ask_mount(reader, &asking, &from);
+	groups_close(&from);
+	groups_asking_release(&asking);
+	return code;
 }

@@ -28,6 +28,6 @@ struct dedup_groups {
 
 /* path "-" is standard input; a directory is a mount, whose groups are asked
  * for.  Complains itself: EXIT_OK or EXIT_FAILED. */
-int dedup_groups_read(const struct dedup_groups *g, const char *path);
+int dedup_groups_read(const struct dedup_groups *g, char *path);
 
 #endif

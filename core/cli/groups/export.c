@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,29 +12,21 @@ struct export_job {
 	bool plain;
 };
 
-static int take(void *arg, const struct found_group *group)
-{
-	return export_write_group(arg, group);
-}
-
 int export_mount(const char *root, FILE *out, bool *incomplete_out)
 {
 	const struct groups_wish wish = { .every = true };
-	struct groups_reader reader = { .wish = &wish,
-					.group = take,
-					.arg = out };
 	char *listings = mount_listings_or_complain(root);
+	struct groups g;
 	int err;
 
 	if (!listings)
 		return EXIT_FAILED;
-	err = export_write_head(out, root, time(NULL));
+	err = groups_ask(&g, &wish, root, listings);
 	if (!err)
-		err = groups_find(listings, &reader);
-	if (!err)
-		err = export_write_end(out, &reader.totals);
+		err = export_write(out, &g);
+	*incomplete_out = g.totals.incomplete;
+	groups_close(&g);
 	free(listings);
-	*incomplete_out = reader.totals.incomplete;
 	if (err == -EINVAL)
 		cli_complain(root, "its kinfs is too old to export");
 	else if (err)
@@ -104,17 +95,11 @@ static int write_out(const struct export_job *job)
 
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "plain", no_argument, NULL, 'p' }, { 0 }
-	};
 	struct export_job job = { .plain = false };
-	int c, code;
+	int code = options_parse(&command_export, &job, argc, argv);
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c != 'p')
-			return cli_usage_error(&command_export, NULL);
-		job.plain = true;
-	}
+	if (code)
+		return code;
 	if (argc - optind != 1)
 		return cli_usage_error(&command_export, "which mount?");
 	if (isatty(STDOUT_FILENO) && !job.plain)
@@ -135,6 +120,12 @@ static int run(int argc, char **argv)
 	return code;
 }
 
+static const struct option_row options[] = {
+	{ "plain", 0, NULL, "not compressed",
+	  OPTION_FLAG(struct export_job, plain) },
+	{ 0 },
+};
+
 const struct command command_export = {
 	.name = "export",
 	.synopsis = "export [--plain] MOUNT >FILE",
@@ -143,9 +134,9 @@ const struct command command_export = {
 		"paths of their files,\n"
 		"as JSON lines compressed by zstd, in the order of XXH128; for "
 		"kin missing and\n"
-		"kin similar --in, here or on another machine.\n\n"
-		"      --plain  not compressed\n\n"
-		"Exit status: 0 ok; 1 failed; 2 usage; 3 not all files are "
-		"hashed.\n",
+		"kin similar --in, here or on another machine.\n",
+	.options = options,
+	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 not all files are "
+		 "hashed.\n",
 	.run = run,
 };

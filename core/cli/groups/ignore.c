@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 
 #include "core/base/hex.h"
 #include "core/cli/cli.h"
+#include "core/groups/groups.h"
 #include "core/ignore/ignore.h"
 
 struct ignore_job {
@@ -94,70 +94,58 @@ static int change(struct ignore_job *job, const struct ignore_content *a,
 
 /* ---- a group ---- */
 
-static bool member_content(const json_t *member, struct ignore_content *out,
-			   const char **path_out)
+static bool member_content(const struct found_member *m,
+			   struct ignore_content *out)
 {
-	const char *hash = json_string_value(json_object_get(member, "xxh128"));
-	const json_t *size = json_object_get(member, "size");
-	const json_t *file =
-		json_array_get(json_object_get(member, "files"), 0);
-	const char *path = json_string_value(json_object_get(file, "path"));
-
-	if (!hash || !json_is_integer(size) || json_integer_value(size) < 0 ||
-	    hex_decode(hash, strlen(hash), out->xxh128, sizeof(out->xxh128)))
-		return false;
-	out->size = (uint64_t)json_integer_value(size);
-	*path_out = path ? path : "?";
-	return true;
+	out->size = m->size;
+	return m->has_size && m->file_count && *m->xxh128 &&
+	       !hex_decode(m->xxh128, strlen(m->xxh128), out->xxh128,
+			   sizeof(out->xxh128));
 }
 
 /* The head with each member, and each with itself. */
-static int change_group(struct ignore_job *job, const json_t *members)
+static int change_group(struct ignore_job *job, const struct found_group *group)
 {
+	const struct found_member *all = group->members;
 	struct ignore_content head, c;
-	const char *head_path, *path;
 	size_t i;
 	int err = 0;
 
-	if (!member_content(json_array_get(members, 0), &head, &head_path))
+	if (!group->count || !member_content(&all[0], &head))
 		return -EINVAL;
-	for (i = 0; i < json_array_size(members) && !err; i++) {
-		if (!member_content(json_array_get(members, i), &c, &path))
+	for (i = 0; i < group->count && !err; i++) {
+		const char *path;
+
+		if (!member_content(&all[i], &c))
 			return -EINVAL;
+		path = all[i].files->path;
 		err = change(job, &c, &c, path, path);
 		if (!err && i)
-			err = change(job, &head, &c, head_path, path);
+			err = change(job, &head, &c, all[0].files->path, path);
 	}
 	return err;
 }
 
 static int change_groups(struct ignore_job *job)
 {
-	char *line = NULL;
-	size_t room = 0, number = 0;
-	ssize_t len;
-	int err = 0;
+	struct groups g;
+	int err;
 
-	while (!err && (len = getline(&line, &room, stdin)) > 0) {
-		json_t *object = json_loadb(line, (size_t)len, 0, NULL);
-
-		number++;
-		if (!json_is_object(json_object_get(object, "totals")))
-			err = change_group(job,
-					   json_object_get(object, "members"));
-		json_decref(object);
+	groups_read(&g, stdin);
+	while ((err = groups_next(&g)) > 0) {
+		err = change_group(job, &g.group);
+		if (err)
+			break;
 	}
-	if (!err && ferror(stdin))
-		err = -EIO;
-	free(line);
 	if (err == -EINVAL)
 		cli_complain(
 			"standard input",
 			"line %zu is not a group as kin groups --json prints "
 			"it; nothing was changed",
-			number);
+			g.file.number);
 	else if (err)
 		cli_complain_errno("standard input", err);
+	groups_close(&g);
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -284,24 +272,10 @@ static int change_pairs(struct ignore_job *job, char **paths)
 
 static int parse(struct ignore_job *job, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "list", no_argument, NULL, 'l' },
-		{ "forget", no_argument, NULL, 'f' },
-		{ "group", no_argument, NULL, 'g' },
-		{ 0 },
-	};
-	int c, operands;
+	int code = options_parse(&command_ignore, job, argc, argv), operands;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (c == 'l')
-			job->list = true;
-		else if (c == 'f')
-			job->forget = true;
-		else if (c == 'g')
-			job->group = true;
-		else
-			return cli_usage_error(&command_ignore, NULL);
-	}
+	if (code)
+		return code;
 	if (job->list && (job->forget || job->group))
 		return cli_usage_error(&command_ignore,
 				       "--list goes with no other option");
@@ -326,16 +300,23 @@ static int run_ignore(int argc, char **argv)
 	return code;
 }
 
+static const struct option_row options[] = {
+	{ "group", 0, NULL,
+	  "read groups from standard input, as kin groups --json prints them",
+	  OPTION_FLAG(struct ignore_job, group) },
+	{ "list", 0, NULL, "print the pairs",
+	  OPTION_FLAG(struct ignore_job, list) },
+	{ "forget", 0, NULL, "take the decision back",
+	  OPTION_FLAG(struct ignore_job, forget) },
+	{ 0 },
+};
+
 const struct command command_ignore = {
 	.name = "ignore",
 	.synopsis = "ignore [--forget] A B | --group MOUNT | --list MOUNT",
 	.summary = "Leave pairs that are known to be alike out of listings",
 	.help = "The contents of the files A and B of one mount are known to be alike: listings\n"
-		"leave the pair out, and groups in which each member is known with the head.\n"
-		"\n"
-		"      --group   read groups from standard input, as kin groups --json prints\n"
-		"                them\n"
-		"      --list    print the pairs\n"
-		"      --forget  take the decision back\n",
+		"leave the pair out, and groups in which each member is known with the head.\n",
+	.options = options,
 	.run = run_ignore,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -174,7 +173,7 @@ static int compare(struct missing_command *c)
 	if (err && in_other)
 		code = export_complain(c->other.path, c->job.other_line, err);
 	else if (err)
-		code = export_complain(c->one.path, one.number, err);
+		code = export_complain(c->one.path, one.lines.number, err);
 	export_close(&one);
 	if (code)
 		return code;
@@ -185,40 +184,19 @@ static int compare(struct missing_command *c)
 	return EXIT_INCOMPLETE;
 }
 
-static int take_option(struct missing_command *c, int option)
+static int take_exact(void *command, const char *argument)
 {
-	switch (option) {
-	case 'e':
-		c->job.rules.threshold = 0;
-		return EXIT_OK;
-	case 't':
-		return cli_parse_threshold(&command_missing, optarg,
-					   &c->job.rules.threshold);
-	case 'j':
-		c->json = true;
-		return EXIT_OK;
-	case '0':
-		c->nul = true;
-		return EXIT_OK;
-	default:
-		return cli_usage_error(&command_missing, NULL);
-	}
+	struct missing_command *c = command;
+
+	(void)argument;
+	c->job.rules.threshold = 0;
+	return EXIT_OK;
 }
 
-static int parse_options(struct missing_command *c, int argc, char **argv)
+static int parse(struct missing_command *c, int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "exact", no_argument, NULL, 'e' },
-		{ "threshold", required_argument, NULL, 't' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "null", no_argument, NULL, '0' },
-		{ 0 },
-	};
-	int option, code = EXIT_OK;
+	int code = options_parse(&command_missing, c, argc, argv);
 
-	while (!code &&
-	       (option = getopt_long(argc, argv, "0", options, NULL)) != -1)
-		code = take_option(c, option);
 	if (!code && c->json && c->nul)
 		code = cli_usage_error(&command_missing,
 				       "--json and -0 exclude one another");
@@ -241,7 +219,7 @@ static int run(int argc, char **argv)
 			 .reopen = reopen,
 			 .found = print },
 	};
-	int code = parse_options(&c, argc, argv);
+	int code = parse(&c, argc, argv);
 
 	c.job.arg = &c;
 	if (!code)
@@ -255,6 +233,19 @@ static int run(int argc, char **argv)
 	return code;
 }
 
+static const struct option_row options[] = {
+	{ "exact", 0, NULL, "near-duplicates are not looked for",
+	  OPTION_TAKE(take_exact) },
+	{ "threshold", 0, "N",
+	  "least score of a near-duplicate, 1 to 100 (default: 60)",
+	  OPTION_THRESHOLD(struct missing_command, job.rules.threshold) },
+	{ "json", 0, NULL, "an object a line: path, size, score, near",
+	  OPTION_FLAG(struct missing_command, json) },
+	{ "null", '0', NULL, "paths alone, each ended by NUL",
+	  OPTION_FLAG(struct missing_command, nul) },
+	{ 0 },
+};
+
 const struct command command_missing = {
 	.name = "missing",
 	.synopsis = "missing [--exact|--threshold N] [--json|-0] TREE OTHER",
@@ -264,15 +255,10 @@ const struct command command_missing = {
 		"OTHER has, under whatever name, is not listed; one that it "
 		"has only as a\n"
 		"near-duplicate is listed with the score and the path of "
-		"that.\n\n"
-		"      --exact        near-duplicates are not looked for\n"
-		"      --threshold N  least score of a near-duplicate, 1 to "
-		"100 (default: 60)\n"
-		"      --json         an object a line: path, size, score, "
-		"near\n"
-		"  -0, --null         paths alone, each ended by NUL\n\n"
-		"Exit status: 0 ok, whether something is missing or not; 1 "
-		"failed; 2 usage; 3 one\n"
-		"of the trees was not hashed completely.\n",
+		"that.\n",
+	.options = options,
+	.notes = "Exit status: 0 ok, whether something is missing or not; 1 "
+		 "failed; 2 usage; 3 one\n"
+		 "of the trees was not hashed completely.\n",
 	.run = run,
 };

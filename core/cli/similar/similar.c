@@ -3,10 +3,10 @@
 #include "core/base/text.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- a file of the mount ---- */
 
@@ -267,65 +267,44 @@ static int job_run(struct similar_job *job)
 	return EXIT_FAILED;
 }
 
-static bool take_option(struct similar_job *job, int c)
+static int set_relation(struct similar_job *job, enum index_relation relation)
 {
-	enum index_relation relation = c == 'w' ? INDEX_WITHIN :
-				       c == 'a' ? INDEX_ALL :
-				       c == 's' ? INDEX_SHARES :
-						  INDEX_CONTAINS;
-
-	switch (c) {
-	case 'y':
-		job->why = true;
-		return true;
-	case 'j':
-		job->json = true;
-		return true;
-	case 'o':
-		job->of = optarg;
-		return true;
-	case 'i':
-		job->in = optarg;
-		return true;
-	case 'e':
-		job->everywhere = true;
-		return true;
-	case 'd':
-		job->db = optarg;
-		return true;
-	case 'w':
-	case 'c':
-	case 'a':
-	case 's':
-		if (job->relation != INDEX_ALIKE && job->relation != relation)
-			return false;
-		job->relation = relation;
-		return true;
-	default:
-		return false;
-	}
+	if (job->relation != INDEX_ALIKE && job->relation != relation)
+		return cli_usage_error(&command_similar, NULL);
+	job->relation = relation;
+	return EXIT_OK;
 }
 
-static int parse_options(struct similar_job *job, int argc, char **argv)
+static int take_within(void *job, const char *argument)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "of", required_argument, NULL, 'o' },
-		{ "within", no_argument, NULL, 'w' },
-		{ "contains", no_argument, NULL, 'c' },
-		{ "all", no_argument, NULL, 'a' },
-		{ "shares", no_argument, NULL, 's' },
-		{ "why", no_argument, NULL, 'y' },
-		{ "in", required_argument, NULL, 'i' },
-		{ "everywhere", no_argument, NULL, 'e' },
-		{ "db", required_argument, NULL, 'd' },
-		{ 0 },
-	};
-	int c;
+	(void)argument;
+	return set_relation(job, INDEX_WITHIN);
+}
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
-		if (!take_option(job, c))
-			return cli_usage_error(&command_similar, NULL);
+static int take_contains(void *job, const char *argument)
+{
+	(void)argument;
+	return set_relation(job, INDEX_CONTAINS);
+}
+
+static int take_all(void *job, const char *argument)
+{
+	(void)argument;
+	return set_relation(job, INDEX_ALL);
+}
+
+static int take_shares(void *job, const char *argument)
+{
+	(void)argument;
+	return set_relation(job, INDEX_SHARES);
+}
+
+static int parse(struct similar_job *job, int argc, char **argv)
+{
+	int code = options_parse(&command_similar, job, argc, argv);
+
+	if (code)
+		return code;
 	if (job->db && !job->everywhere)
 		return cli_usage_error(&command_similar,
 				       "--db is for --everywhere");
@@ -361,7 +340,7 @@ static int parse_options(struct similar_job *job, int argc, char **argv)
 static int run(int argc, char **argv)
 {
 	struct similar_job job = { .relation = INDEX_ALIKE };
-	int code = parse_options(&job, argc, argv);
+	int code = parse(&job, argc, argv);
 
 	if (!code)
 		code = job_run(&job);
@@ -371,6 +350,35 @@ static int run(int argc, char **argv)
 	free(job.listings);
 	return code;
 }
+
+static const struct option_row options[] = {
+	{ "within", 0, NULL, "larger files with most of it",
+	  OPTION_TAKE(take_within) },
+	{ "contains", 0, NULL, "smaller files that are in it",
+	  OPTION_TAKE(take_contains) },
+	{ "all", 0, NULL,
+	  "also files with mere boilerplate in common, marked *",
+	  OPTION_TAKE(take_all) },
+	{ "shares", 0, NULL,
+	  "files with a passage in common, and its size, about",
+	  OPTION_TAKE(take_shares) },
+	{ "of", 0, "FILE", "FILE need not be in the mount; - is standard input",
+	  OPTION_TEXT(struct similar_job, of) },
+	{ "in", 0, "EXPORT", "search in a file that kin export wrote",
+	  OPTION_TEXT(struct similar_job, in) },
+	{ "why", 0, NULL, "why the second file is listed or not for the first",
+	  OPTION_FLAG(struct similar_job, why) },
+	{ "everywhere", 0, NULL,
+	  "also what other hosts have, by the mount's kin-share",
+	  OPTION_FLAG(struct similar_job, everywhere) },
+	{ "db", 0, "DB",
+	  "the same by a database; with --of also without a mount",
+	  OPTION_TEXT(struct similar_job, db) },
+	{ "json", 0, NULL,
+	  "one object: path, relation, cut, complete, reason, similar",
+	  OPTION_FLAG(struct similar_job, json) },
+	{ 0 },
+};
 
 const struct command command_similar = {
 	.name = "similar",
@@ -382,18 +390,9 @@ const struct command command_similar = {
 	.summary = "List what resembles a file or directory of a kinfs mount",
 	.help = "A file: what resembles it, best first: score (100: identical), measures, size,\n"
 		"path.  A directory: those with much of the same content, and how many files are\n"
-		"the same, similar, only here or there.  Two directories: which files differ.\n"
-		"\n"
-		"      --within, --contains  larger files with most of it, smaller ones in it\n"
-		"      --all         also files with mere boilerplate in common, marked *\n"
-		"      --shares      files with a passage in common, and its size, about\n"
-		"      --of FILE     FILE need not be in the mount; - is standard input\n"
-		"      --in EXPORT   search in a file that kin export wrote\n"
-		"      --why         why the second file is listed or not for the first\n"
-		"      --everywhere  also what other hosts have, by the kin-share of the mount\n"
-		"      --db DB       the same by a database; with --of also without a mount\n"
-		"      --json        one object: path, relation, cut, complete, reason, similar\n"
-		"\n"
-		"Exit status: 0 ok; 1 failed; 2 usage; 3 FILE is being written, or not hashed.\n",
+		"the same, similar, only here or there.  Two directories: which files differ.\n",
+	.options = options,
+	.notes = "Exit status: 0 ok; 1 failed; 2 usage; 3 FILE is being "
+		 "written, or not hashed.\n",
 	.run = run,
 };

@@ -88,18 +88,6 @@ static int find_any(void *arg, const struct similar_found *found)
 	return 0;
 }
 
-static int threshold_of(const struct similar_job *job)
-{
-	json_t *status = NULL;
-	int threshold = 0;
-
-	if (!mount_get_status(job->mount.root, &status))
-		threshold = (int)json_integer_value(
-			json_object_get(status, "threshold"));
-	json_decref(status);
-	return threshold;
-}
-
 /* Of two files that the mount does not bring together. */
 static int compare(struct similar_job *job, int threshold,
 		   struct listed_pair *p)
@@ -167,7 +155,8 @@ static int explain_pair(struct similar_job *job, const char *file,
 			const char *other)
 {
 	struct listed_pair listed = { .path = other }, any = { .path = other };
-	const int threshold = threshold_of(job);
+	const int threshold =
+		(int)mount_get_number(job->mount.root, "threshold", 0);
 	int err;
 
 	similar_digests(file, &job->digests);

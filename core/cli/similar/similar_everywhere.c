@@ -63,22 +63,12 @@ static int take_line(void *arg, json_t *line)
 	return err == -EINVAL ? 0 : err;
 }
 
-static int threshold_of(const struct similar_job *job)
-{
-	json_t *status = NULL;
-	int threshold = THRESHOLD;
-
-	if (job->mount.root && !mount_get_status(job->mount.root, &status))
-		threshold = (int)json_integer_value(
-			json_object_get(status, "threshold"));
-	json_decref(status);
-	return threshold ? threshold : THRESHOLD;
-}
-
 int similar_everywhere(struct similar_job *job)
 {
 	struct everywhere e = { .mount = &job->mount, .db = job->db };
 	bool all = job->relation == INDEX_ALL;
+	const char *root = job->mount.root;
+	int threshold = root ? (int)mount_get_number(root, "threshold", 0) : 0;
 	int err, shown;
 
 	/* A file that is not hashed has no digests to ask with. */
@@ -86,7 +76,9 @@ int similar_everywhere(struct similar_job *job)
 	    !job->digests.size)
 		return similar_show_kept(job);
 	err = everywhere_ask(
-		&e, similar_request_new(&job->digests, threshold_of(job), all),
+		&e,
+		similar_request_new(&job->digests,
+				    threshold ? threshold : THRESHOLD, all),
 		take_line, job);
 	if (!err && *e.reason && !*job->reason)
 		(void)snprintf(job->reason, sizeof(job->reason),

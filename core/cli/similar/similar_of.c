@@ -6,129 +6,101 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/json.h"
 #include "core/base/text.h"
-#include "core/groups/groups.h"
 
 /*
  * What resembles a file that is not in the mount: its digests are worked out
  * here and written to .similar/.query, which answers with paths.
  */
 
-/* ---- the question ---- */
-
-static int make_question(const struct similar_job *job, struct buf *out)
+/* NULL without memory. */
+static json_t *make_query(const struct similar_job *job)
 {
-	int err = buf_append_format(out, "relation=%s\nsize=%llu\n",
-				    index_relation_names[job->relation],
-				    (unsigned long long)job->digests.size);
+	json_t *digests = json_object();
+	struct buf text = { 0 };
+	int id, err = digests ? 0 : -ENOMEM;
 
-	return err ? err : digests_format_lines(&job->digests, DIGEST_ALL, out);
-}
-
-static int read_all(int fd, struct buf *out)
-{
-	char piece[4096];
-	ssize_t len;
-	int err = 0;
-
-	while (!err && (len = read(fd, piece, sizeof(piece))) != 0) {
-		if (len < 0 && errno != EINTR)
-			return -errno;
-		if (len > 0)
-			err = buf_append(out, piece, (size_t)len);
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!(job->digests.set & DIGEST_BIT(id)))
+			continue;
+		buf_clear(&text);
+		err = digest_format(&job->digests, (enum digest_id)id, &text);
+		if (!err && json_object_set_new(digests, digest_table[id]->name,
+						json_string(text.data)))
+			err = -ENOMEM;
 	}
-	return err;
+	buf_release(&text);
+	if (err) {
+		json_decref(digests);
+		return NULL;
+	}
+	return json_pack("{s:s, s:I, s:o}", "relation",
+			 index_relation_names[job->relation], "size",
+			 (json_int_t)job->digests.size, "digests", digests);
 }
 
 /* ---- the answer ---- */
 
-/* "listed/docs/report.txt": sets the reason.  NULL: there is none. */
-static const char *parse_reason(const char *text, enum verdict_reason *out)
+static enum verdict_reason reason_of(const json_t *line)
 {
-	int reason;
-	size_t len;
+	const char *name = json_string_value(json_object_get(line, "reason"));
+	int reason = VERDICT_REASONS;
 
-	for (reason = 0; reason < VERDICT_REASONS; reason++) {
-		len = strlen(verdict_reason_names[reason]);
-		if (strncmp(text, verdict_reason_names[reason], len) != 0)
-			continue;
-		*out = (enum verdict_reason)reason;
-		return text + len;
-	}
-	return NULL;
+	while (name && --reason > 0 &&
+	       strcmp(name, verdict_reason_names[reason]) != 0)
+		;
+	return name ? (enum verdict_reason)reason : 0;
 }
 
-/* "97/docs/report.txt"; with the relation all "97 80 listed/docs/report.txt",
- * with the relation shares "5 26214/docs/report.txt".  rel_out is behind the
- * slash. */
-static int parse_record(const struct similar_job *job, const char *record,
-			struct similar_found *out, const char **rel_out)
+/* Without its path. */
+static int parse_found(const json_t *line, struct similar_found *out)
 {
-	const bool is_all = job->relation == INDEX_ALL;
-	long long detail = -1;
-	const char *at;
-	char *end;
-	long score = strtol(record, &end, 10);
+	uint64_t score = UINT64_MAX, distinctive = 0, bytes = 0;
+	int err = json_get_number(line, "score", 100, &score);
 
-	if (end == record || score < 0 || score > 100)
-		return -EBADMSG;
-	*out = (struct similar_found){ .score = (int)score };
-	if (*end == ' ')
-		detail = strtoll(end + 1, &end, 10);
-	at = end;
-	if (is_all && *at == ' ')
-		at = parse_reason(at + 1, &out->reason);
-	if (!at || *at != '/' || !text_is_plain_path(at + 1) ||
-	    (is_all && detail > 100))
-		return -EBADMSG;
-	out->distinctive = is_all ? (int)detail : -1;
-	out->bytes = is_all ? -1 : (json_int_t)detail;
-	*rel_out = at + 1;
-	return 0;
+	if (!err)
+		err = json_get_number(line, "distinctive", 100, &distinctive);
+	if (!err)
+		err = json_get_number(line, "bytes", INT64_MAX, &bytes);
+	*out = (struct similar_found){
+		.score = (int)score,
+		.distinctive = json_object_get(line, "distinctive") ?
+				       (int)distinctive :
+				       -1,
+		.bytes =
+			json_object_get(line, "bytes") ? (json_int_t)bytes : -1,
+		.reason = reason_of(line),
+	};
+	return err || score > 100 ? -EBADMSG : 0;
 }
 
-/* One record of a file, or "cut" or "incomplete" of the whole answer. */
-static int take_record(struct similar_job *job, const char *record,
-		       similar_take_fn *take, void *arg)
+static int take_line(struct similar_job *job, const json_t *line,
+		     similar_take_fn *take, void *arg)
 {
 	struct similar_found found;
-	const char *rel;
-	char *path;
-	int err;
+	char *rel = json_get_path(line, "path"), *path = NULL;
+	int err = parse_found(line, &found);
 
-	if (!strcmp(record, "cut")) {
-		(void)snprintf(job->reason, sizeof(job->reason), "cut");
-		return 0;
-	}
-	if (!strcmp(record, "incomplete")) {
-		(void)snprintf(job->reason, sizeof(job->reason), "%s", record);
-		return 0;
-	}
-	err = parse_record(job, record, &found, &rel);
-	if (err)
-		return err;
-	path = similar_path(job, rel);
-	if (!path)
-		return -ENOMEM;
-	found.path = path;
-	err = take(arg, &found);
+	if (!err && (!rel || !text_is_plain_path(rel)))
+		err = -EBADMSG;
+	if (!err)
+		path = similar_path(job, rel);
+	if (!err)
+		found.path = path;
+	if (!err)
+		err = path ? take(arg, &found) : -ENOMEM;
 	free(path);
+	free(rel);
 	return err;
 }
 
-static int take_answer(struct similar_job *job, const struct buf *answer,
-		       similar_take_fn *take, void *arg)
+static void look_end(struct similar_job *job, const json_t *end)
 {
-	size_t at = 0;
-	int err = 0;
-
-	if (answer->len && answer->data[answer->len - 1])
-		return -EBADMSG;
-	while (at < answer->len && !err) {
-		err = take_record(job, answer->data + at, take, arg);
-		at += strlen(answer->data + at) + 1;
-	}
-	return err;
+	if (!json_is_true(json_object_get(end, "complete")))
+		(void)snprintf(job->reason, sizeof(job->reason), "incomplete");
+	else if (json_is_true(json_object_get(end, "cut")))
+		(void)snprintf(job->reason, sizeof(job->reason), "cut");
 }
 
 /* ---- all of it ---- */
@@ -152,37 +124,23 @@ int similar_digest(struct similar_job *job, const char *path)
 	return 1;
 }
 
-/* 1 after a message. */
-static int ask(const struct similar_job *job, struct buf *answer)
-{
-	struct buf question = { 0 };
-	int fd, err = make_question(job, &question);
-
-	if (!err)
-		err = query_ask(job->listings, &question, &fd);
-	buf_release(&question);
-	if (err == -ENOENT || err == -EISDIR) {
-		cli_complain(
-			job->mount.root,
-			"its kinfs is too old to search for files outside it");
-		return 1;
-	}
-	if (!err) {
-		err = read_all(fd, answer);
-		close(fd);
-	}
-	return err;
-}
-
 int similar_ask(struct similar_job *job, similar_take_fn *take, void *arg)
 {
-	struct buf answer = { 0 };
-	int err = ask(job, &answer);
+	struct client_query c;
+	int more = 1, err = client_ask(&c, job->listings, make_query(job));
 
+	while (!err && (more = client_next(&c)) > 0)
+		err = take_line(job, c.line, take, arg);
 	if (!err)
-		err = take_answer(job, &answer, take, arg);
-	buf_release(&answer);
-	return err;
+		err = more;
+	if (!err)
+		look_end(job, c.line);
+	client_close(&c);
+	if (err != -ENOENT && err != -EISDIR)
+		return err;
+	cli_complain(job->mount.root,
+		     "its kinfs is too old to search for files outside it");
+	return 1;
 }
 
 static int show(void *arg, const struct similar_found *found)

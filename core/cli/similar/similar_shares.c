@@ -54,24 +54,10 @@ static int compare(const struct similar_job *job, struct shared_pair *p)
 
 /* ---- the answer ---- */
 
-static double share_min_of(const struct similar_job *job)
-{
-	json_t *status = NULL;
-	double bytes = (double)INDEX_SHARE_MIN;
-	const json_t *value;
-
-	if (!mount_get_status(job->mount.root, &status)) {
-		value = json_object_get(status, "share_min");
-		if (json_is_integer(value))
-			bytes = (double)json_integer_value(value);
-	}
-	json_decref(status);
-	return bytes;
-}
-
 static void explain(const struct similar_job *job, const struct shared_pair *p)
 {
-	double least = share_min_of(job);
+	double least = (double)mount_get_number(job->mount.root, "share_min",
+						INDEX_SHARE_MIN);
 	double bytes = p->bytes < 0 ? p->by_sketches : (double)p->bytes;
 	char text[TEXT_SIZE_ROOM], least_text[TEXT_SIZE_ROOM];
 

@@ -30,9 +30,8 @@ static int add_file(struct tree_table *t, const char *path, size_t content,
 }
 
 /* A group is one content. */
-static int take_content(void *arg, const struct found_group *group)
+static int take_content(struct tree_table *t, const struct found_group *group)
 {
-	struct tree_table *t = arg;
 	struct found_member *m = &group->members[0];
 	struct tree_content *contents;
 	size_t i;
@@ -159,28 +158,23 @@ static int walk_roots(struct similar_job *job, const char *const *roots,
 	return err;
 }
 
-static void show_progress(void *arg, bool found, double share)
-{
-	(void)arg;
-	(void)found;
-	progress_show("reading digests", share);
-}
-
 int tree_table_read(struct similar_job *job, const char *const *roots,
 		    size_t root_count, struct tree_table *out)
 {
 	const struct groups_wish wish = { .every = true,
 					  .within = roots,
 					  .within_count = root_count };
-	struct groups_reader reader = { .wish = &wish,
-					.progress = show_progress,
-					.group = take_content,
-					.arg = out };
-	int err;
+	struct groups g;
+	int err, event;
 
 	*out = (struct tree_table){ 0 };
-	err = groups_find(job->listings, &reader);
-	out->threshold = reader.totals.threshold;
+	err = groups_ask(&g, &wish, job->mount.root, job->listings);
+	while (!err && (event = progress_groups_next(&g, "reading digests",
+						     false)) != GROUPS_END)
+		err = event < 0 ? event : take_content(out, &g.group);
+	progress_clear();
+	out->threshold = g.totals.threshold;
+	groups_close(&g);
 	return err ? err : walk_roots(job, roots, root_count, out);
 }
 

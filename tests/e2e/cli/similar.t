@@ -154,7 +154,7 @@ test_errors() {
 
 # ---- the file of questions itself ----
 
-ask() { # writes stdin in one piece, prints the answer with lines for NULs
+ask_lines() { # writes stdin in one piece, prints the answer
 	perl -e 'local $/; my $q = <STDIN>;
 		open my $f, "+<", $ARGV[0] or die "open: $!\n";
 		defined syswrite $f, $q or die "write: $!\n";
@@ -162,8 +162,14 @@ ask() { # writes stdin in one piece, prints the answer with lines for NULs
 			my $n = sysread $f, my $piece, 5;
 			die "read: $!\n" unless defined $n;
 			last unless $n;
-			print $piece =~ tr/\0/\n/r;
+			print $piece;
 		}' "$query"
+}
+
+ask() { # the same, as SCORE/PATH
+	ask_lines | perl -MJSON::PP -ne 'print, next unless /^{/;
+		my $o = decode_json $_;
+		print "$o->{score}/$o->{path}\n" unless $o->{end}'
 }
 
 put_pieces() { # BYTES COUNT: by ioctl(); prints why one is refused
@@ -175,46 +181,50 @@ put_pieces() { # BYTES COUNT: by ioctl(); prints why one is refused
 		}' "$query" "$1" "$2"
 }
 
-question() { # FILE [LINES...]
-	printf 'size=%s\n' "$(stat -c %s "$1")"
-	printf 'xxh128=%s\nsif=%s\n' "$("$KIN" digest -a xxh128 - <"$1" |
-		cut -d' ' -f1)" "$("$KIN" digest -a sif - <"$1" | cut -d' ' -f1)"
-	shift
-	[ $# -eq 0 ] || printf '%s\n' "$@"
+question() { # FILE [FIELD]
+	printf '{"size":%s,%s"digests":{"xxh128":"%s","sif":"%s"}}\n' \
+		"$(stat -c %s "$1")" "${2:+$2,}" \
+		"$("$KIN" digest -a xxh128 - <"$1" | cut -d' ' -f1)" \
+		"$("$KIN" digest -a sif - <"$1" | cut -d' ' -f1)"
 }
 
 nonsense() { # NAME QUESTION
-	is "$(printf '%b' "$2" | ask 2>&1)" "read: Invalid argument" \
+	is "$(printf '%b' "$2" | ask_lines 2>&1)" "read: Invalid argument" \
 		"EINVAL: $1"
 }
 
 test_query() {
+	local simhash='"digests":{"simhash":"0123456789abcdef"}'
 	is "$(question "$src/a/f6" | ask)" "100/a/f6
 100/b/renamed" "digests in, scores and paths out"
-	is "$(question "$src/chapter" relation=within | ask)" 99/book \
+	is "$(question "$src/a/f6" | ask_lines | tail -n 1)" \
+		'{"end":true,"cut":false,"complete":true}' "and an end"
+	is "$(question "$src/chapter" '"relation":"within"' | ask)" 99/book \
 		"with a relation"
-	is "$(printf 'size=%s\nsif=%s' "$(stat -c %s "$src/a/f7")" \
+	is "$(printf '{"size":%s,"digests":{"sif":"%s"}}' \
+		"$(stat -c %s "$src/a/f7")" \
 		"$("$KIN" digest -a sif - <"$src/a/f7" | cut -d' ' -f1)" |
 		ask | sed 's#^[0-9]*/##' | sort)" "a/f7
 b/f7" "one digest is enough, and no line break at the end"
 	nonsense "nothing" ''
-	nonsense "no size" 'simhash=0123456789abcdef\n'
-	nonsense "no digest" 'size=12\n'
-	nonsense "no number" 'size=x\nsimhash=0123456789abcdef\n'
-	nonsense "malformed digest" 'size=12\nsimhash=0123\n'
-	nonsense "unknown digest" 'size=12\nfoo=0123\n'
-	nonsense "twice" 'size=12\nsize=12\nsimhash=0123456789abcdef\n'
-	nonsense "no such relation" \
-		'relation=x\nsize=12\nsimhash=0123456789abcdef\n'
-	nonsense "an empty line" 'size=12\n\nsimhash=0123456789abcdef\n'
-	nonsense "a NUL" 'size=12\0\nsimhash=0123456789abcdef\n'
-	is "$(head -c 131073 /dev/zero | ask 2>&1)" "write: File too large" \
-		"EFBIG: more than 128 KiB"
-	is "$(head -c 131072 /dev/zero | ask 2>&1)" "read: Invalid argument" \
-		"128 KiB are accepted"
+	nonsense "no JSON" 'size=12\nsimhash=0123456789abcdef\n'
+	nonsense "no object" '[]\n'
+	nonsense "no size" "{$simhash}"
+	nonsense "no digest" '{"size":12}'
+	nonsense "no number" "{\"size\":\"x\",$simhash}"
+	nonsense "malformed digest" '{"size":12,"digests":{"simhash":"0123"}}'
+	nonsense "unknown digest" '{"size":12,"digests":{"foo":"0123"}}'
+	nonsense "twice" "{\"size\":12,\"size\":12,$simhash}"
+	nonsense "no such relation" "{\"relation\":\"x\",\"size\":12,$simhash}"
+	nonsense "no such key" "{\"wish\":1,\"size\":12,$simhash}"
+	nonsense "a NUL" "{\"size\":12,$simhash}"'\0'
+	is "$(head -c 131073 /dev/zero | ask_lines 2>&1)" \
+		"write: File too large" "EFBIG: more than 128 KiB"
+	is "$(head -c 131072 /dev/zero | ask_lines 2>&1)" \
+		"read: Invalid argument" "128 KiB are accepted"
 	refused "reading alone" "Invalid argument" cat "$query"
 	refused "writing alone" "Invalid argument" \
-		bash -c 'echo size=1 >>"$1"' - "$query"
+		bash -c 'echo {} >>"$1"' - "$query"
 }
 
 test_users() {

@@ -46,10 +46,11 @@ static const char *const views[] = { "",       "/.within", "/.contains",
 static const char *const relations[] = { "alike", "within", "contains",
 					 "all",   "shares", "groups" };
 
-/* Lines of a question for groups, one of each. */
-static const char *const group_kinds[] = { "", "exact=1\n", "every=1\n" };
-static const char *const group_limits[] = { "", "threshold=30\n",
-					    "min_size=1000\n" };
+/* Fields of a question for groups, one of each. */
+static const char *const group_kinds[] = { "", ",\"exact\":true",
+					   ",\"every\":true" };
+static const char *const group_limits[] = { "", ",\"threshold\":30",
+					    ",\"min_size\":1000" };
 
 enum {
 	ATTRIBUTE_COUNT = sizeof(attributes) / sizeof(attributes[0]),
@@ -249,21 +250,23 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*x, *y);
 }
 
-/* Sorts the records, each ended by a NUL.  Files of one content come in the
- * order of their inode numbers, which SOURCE makes. */
-static void sort_records(size_t len)
+/* Sorts the lines.  Files of one content come in the order of their inode
+ * numbers, which SOURCE makes. */
+static void sort_lines(size_t len)
 {
-	static const char *records[VALUE_MAX];
+	static const char *lines[VALUE_MAX];
 	static char sorted[VALUE_MAX + 1];
-	size_t count = 0, at, i;
-	char *to = sorted;
+	size_t count = 0, i;
+	char *to = sorted, *line, *save = NULL;
 
-	for (at = 0; at < len; at += strlen(value + at) + 1)
-		records[count++] = value + at;
-	qsort(records, count, sizeof(*records), by_text);
+	value[len < VALUE_MAX ? len : VALUE_MAX - 1] = '\0';
+	for (line = strtok_r(value, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		lines[count++] = line;
+	qsort(lines, count, sizeof(*lines), by_text);
 	for (i = 0; i < count; i++)
-		to = stpcpy(to, records[i]) + 1;
-	memcpy(value, sorted, len);
+		to += sprintf(to, "%s\n", lines[i]);
+	memcpy(value, sorted, (size_t)(to - sorted));
 }
 
 /* All that is said until the end, also of how far the search is. */
@@ -284,14 +287,14 @@ static void print_answer(const char *question, size_t len, int privileged,
 		if (n < 0)
 			print_error();
 		if (sorts)
-			sort_records(total);
+			sort_lines(total);
 		print_value(value, total);
 	}
 	if (fd >= 0)
 		close(fd);
 }
 
-/* A line of the question, if the path has that digest. */
+/* The digests of the question: that one, if the path has it. */
 static size_t put_digest(const char *path, const char *attribute,
 			 const char *name, char *out, size_t size)
 {
@@ -300,7 +303,8 @@ static size_t put_digest(const char *path, const char *attribute,
 
 	if (len < 0)
 		return 0;
-	return (size_t)snprintf(out, size, "\n%s=%.*s", name, (int)len, text);
+	return (size_t)snprintf(out, size, "\"%s\":\"%.*s\"", name, (int)len,
+				text);
 }
 
 /* Of the whole tree, or of the path and below. */
@@ -308,16 +312,19 @@ static void print_groups_question(const char *path, int privileged)
 {
 	char question[2 * PATH_MAX + 200];
 	size_t len = (size_t)snprintf(question, sizeof(question),
-				      "relation=groups\n%s%s",
+				      "{\"relation\":\"groups\"%s%s",
 				      group_kinds[draw(GROUP_KIND_COUNT)],
 				      group_limits[draw(GROUP_LIMIT_COUNT)]);
 
 	if (draw(2)) {
-		len += (size_t)sprintf(question + len, "within=");
+		len += (size_t)sprintf(question + len,
+				       ",\"within\":[{\"path_hex\":\"");
 		for (; *path; path++)
 			len += (size_t)sprintf(question + len, "%02x",
 					       (unsigned char)*path);
+		len += (size_t)sprintf(question + len, "\"}]");
 	}
+	len += (size_t)sprintf(question + len, "}");
 	print_answer(question, len, privileged, 1);
 }
 
@@ -340,11 +347,13 @@ static void print_question(void)
 		print_error();
 		return;
 	}
-	len = (size_t)snprintf(question, sizeof(question),
-			       "size=%lld\nrelation=%s", (long long)st.st_size,
-			       relation);
+	len = (size_t)snprintf(
+		question, sizeof(question),
+		"{\"size\":%lld,\"relation\":\"%s\",\"digests\":{",
+		(long long)st.st_size, relation);
 	len += put_digest(path, "user.sif", "sif", question + len,
 			  sizeof(question) - len);
+	len += (size_t)snprintf(question + len, sizeof(question) - len, "}}");
 	print_answer(question, len, privileged, 0);
 }
 

@@ -32,7 +32,7 @@ make_tree() {
 	chgrp "$team" "$src/team"
 	chmod 640 "$src/team"
 	chmod 777 "$src"
-	printf 'size=16\nrelation=within\nsif=%s' \
+	printf '{"size":16,"relation":"within","digests":{"sif":"%s"}}' \
 		"$(head -c 16 "$src/ada/secret" | "$KIN" digest -a sif - |
 			sed 's/  .*//')" >"$T/question"
 }
@@ -51,7 +51,7 @@ ask_through() { # COMMAND...
 		exec 3<>"$1/.similar/.query"
 		cat "$2" >&3
 		"${@:3}" <&3 2>&1
-		cat <&3' - "$mnt" "$T/question" "$@" | tr '\0' '\n'
+		cat <&3' - "$mnt" "$T/question" "$@" | sed '/"end"/d'
 }
 
 # The privileged process writes the question.
@@ -71,8 +71,8 @@ test_query() {
 	is "$(as "$bob" none "$T/root-cat" "$src/ada/secret")" \
 		"$(cat "$src/ada/secret")" "which reads everything"
 	like "$(as "$ada" none bash -c 'exec 3<>"$1/.similar/.query"
-		cat "$2" >&3; cat <&3' - "$mnt" "$T/question" | tr '\0' '\n')" \
-		'[0-9]+/ada/secret' "the owner is told of the secret file"
+		cat "$2" >&3; cat <&3' - "$mnt" "$T/question")" \
+		'"path":"ada/secret"' "the owner is told of the secret file"
 	is "$(ask_through true)" "" "another user is not"
 	like "$(ask_through "$T/root-cat")" "Permission denied" \
 		"a privileged program cannot read in place of the user"
@@ -83,7 +83,7 @@ test_query() {
 
 # Credentials are the groups, too.
 test_query_groups() {
-	printf 'relation=alike\nsize=%s\nsif=%s' \
+	printf '{"relation":"alike","size":%s,"digests":{"sif":"%s"}}' \
 		"$(stat -c %s "$src/open")" \
 		"$("$KIN" digest -a sif "$src/open" | sed 's/  .*//')" \
 		>"$T/question"

@@ -51,26 +51,45 @@ test_links() {
 }
 
 # What is behind the question, which goes over its beginning.
-answer() { # RECORD...
+answer() { # LINE...
 	{
-		printf 'relation=groups\nexact=0\nmin_size=0\n'
-		printf '%s\0' "$@"
+		echo '{"relation":"groups","exact":false,"every":false,"min_size":0}'
+		printf '%s\n' "$@"
 	} >"$T/false/.query"
 }
 
+found() { # PATH: a file of one group
+	printf '{"group":0,"score":100,"size":9,"disk":9,"nlink":1,"mtime_ns":0,'
+	printf '"xxh128":"00000000000000000000000000000000","path":"%s"}' "$1"
+}
+
 test_answers() {
-	local file="file 0 100 9 9 00000000000000000000000000000000 0"
-	answer "threshold 60" "groups 1" "$file/a" "$file/b" end
+	local head='{"threshold":60,"groups":1}' end='{"end":true,"complete":true}'
+	answer "$head" "$(found a)" "$(found b)" "$end"
 	is "$("$KIN" groups -0 "$mnt" | tr '\0' ' ')" "$mnt/b " \
 		"a copy that could go"
 	for path in ../../../../etc/passwd a/../../../../../etc/passwd /etc/x; do
-		answer "threshold 60" "groups 1" "$file/a" "$file/$path" end
+		answer "$head" "$(found a)" "$(found "$path")" "$end"
 		is "$("$KIN" groups -0 "$mnt" 2>&1 | grep -c etc)" 0 \
 			"no group has $path"
+		answer "$head" "$(found a)" "{\"link\":\"$path\"}" "$end"
+		refused "nor is it a link" "" "$KIN" groups "$mnt"
 	done
-	answer "progress 4294967295" "threshold 60" "groups 0" end
+	answer '{"progress":4294967295}' "$head" "$end"
 	refused "nor is there progress of more than all" "" \
 		"$KIN" groups "$mnt"
+	answer "$head" "$(found a)" "$(found b)"
+	refused "an answer that has no end is none" "" "$KIN" groups "$mnt"
+	answer "$head" "$(found a)" nonsense "$end"
+	refused "nor is one with a line that is no object" "" \
+		"$KIN" groups "$mnt"
+	answer "$head"
+	{
+		head -c $((65 << 20)) /dev/zero | tr '\0' x
+		echo
+		echo "$end"
+	} >>"$T/false/.query"
+	refused "nor one with a line that does not end" "" "$KIN" groups "$mnt"
 	ln -s ../b "$T/false/a/100_b"
 	like "$("$KIN" similar "$mnt/a" 2>/dev/null)" "100 .*$mnt/b" \
 		"a file like another"

@@ -10,24 +10,26 @@
 /* clang-format on */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 
-#define SIMHASH "simhash=0123456789abcdef\n"
-#define SIF "sif=sif4:ABEAAo5Zl86MRQI\n"
+#define SIMHASH "\"simhash\":\"0123456789abcdef\""
+#define SIF "\"sif\":\"sif4:ABEAAo5Zl86MRQI\""
+/* A query of that size, and with these digests. */
+#define OF(size, digests) "{\"size\":" size ",\"digests\":{" digests "}}"
 /* One filter, with a bit in each of its first two bytes. */
 #define A64 "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 #define SDBF                                                               \
 	"sdbf:03:1:x:600:sha1:256:5:7ff:160:1:20:AQEA" A64 A64 A64 A64 A64 \
 	"AAAAAAAAAAAAAAAAAA=="
-#define ALL                                                \
-	"sise=6(5):AAAB::3(2):AAABAC\n" SIMHASH            \
-	"rdc=000102030405060708090a0b3c3d3e3f\n" SIF       \
-	"ssdeep=3:AXGBicFlgVNhBGcL6wCrFQE:AXGHsNhxLsr2C\n" \
-	"xxh128=99aa06d3014798d86001c324468d497f\n"        \
-	"size=77\n"
+#define ALL                                                        \
+	"{\"sise\":\"6(5):AAAB::3(2):AAABAC\"," SIMHASH            \
+	",\"rdc\":\"000102030405060708090a0b3c3d3e3f\"," SIF       \
+	",\"ssdeep\":\"3:AXGBicFlgVNhBGcL6wCrFQE:AXGHsNhxLsr2C\"," \
+	"\"xxh128\":\"99aa06d3014798d86001c324468d497f\"}"
 
 /* From memory that ends where the text does. */
 static int parse(const char *text, size_t len, struct query_text *out)
@@ -64,59 +66,65 @@ static void assert_relation(const char *text, enum index_relation want)
 
 static void all_digests_are_taken(void **state)
 {
-	struct buf text = { 0 };
+	const char *text = "{\"digests\":" ALL ",\"size\":77}\n";
+	struct buf have = { 0 };
 	struct query_text q;
 	enum digest_id id;
 
 	(void)state;
-	assert_int_equal(parse(ALL, strlen(ALL), &q), 0);
+	assert_int_equal(parse(text, strlen(text), &q), 0);
+	assert_false(q.is_groups);
 	assert_int_equal(q.digests.set, DIGEST_DEFAULT);
 	assert_int_equal(q.digests.size, 77);
 	for (id = 0; id < DIGEST_COUNT; id++) {
 		if (!(DIGEST_DEFAULT & DIGEST_BIT(id)))
 			continue;
-		assert_int_equal(
-			buf_append_format(&text, "%s=", digest_table[id]->name),
-			0);
-		assert_int_equal(digest_format(&q.digests, id, &text), 0);
-		assert_int_equal(buf_append_text(&text, "\n"), 0);
+		assert_int_equal(buf_append_format(&have, "%s\"%s\":\"",
+						   have.len ? "\"," : "{",
+						   digest_table[id]->name),
+				 0);
+		assert_int_equal(digest_format(&q.digests, id, &have), 0);
 	}
-	assert_int_equal(buf_append_text(&text, "size=77\n"), 0);
-	assert_string_equal(text.data, ALL);
-	buf_release(&text);
+	assert_int_equal(buf_append_text(&have, "\"}"), 0);
+	assert_string_equal(have.data, ALL);
+	buf_release(&have);
 	query_text_release(&q);
 }
 
 static void one_digest_is_enough(void **state)
 {
+	const char *text = OF("1", "\"simhash\":\"00000000000000ff\"");
 	struct query_text q;
 
 	(void)state;
-	assert_int_equal(parse("size=1\nsimhash=00000000000000ff", 31, &q), 0);
+	assert_int_equal(parse(text, strlen(text), &q), 0);
 	assert_int_equal(q.digests.set, DIGEST_BIT(DIGEST_SIMHASH));
 	assert_int_equal(digests_simhash(&q.digests), 0xff);
 	assert_null(q.digests.blocks[DIGEST_SISE].bytes);
 	query_text_release(&q);
 }
 
-static void sizes_have_64_bits(void **state)
+static void sizes_are_those_of_files(void **state)
 {
 	struct query_text q;
-	const char *text = "size=18446744073709551615\n" SIMHASH;
+	const char *text = OF("9223372036854775807", SIMHASH);
 
 	(void)state;
 	assert_int_equal(parse(text, strlen(text), &q), 0);
-	assert_true(q.digests.size == UINT64_MAX);
+	assert_true(q.digests.size == INT64_MAX);
 	query_text_release(&q);
 }
+
+#define RELATION(name) \
+	"{\"relation\":" name ",\"size\":1,\"digests\":{" SIMHASH "}}"
 
 static void relations_have_names(void **state)
 {
 	(void)state;
-	assert_relation("size=1\n" SIMHASH, INDEX_ALIKE);
-	assert_relation("relation=alike\nsize=1\n" SIMHASH, INDEX_ALIKE);
-	assert_relation("relation=within\nsize=1\n" SIMHASH, INDEX_WITHIN);
-	assert_relation(SIMHASH "size=1\nrelation=contains", INDEX_CONTAINS);
+	assert_relation(OF("1", SIMHASH), INDEX_ALIKE);
+	assert_relation(RELATION("\"alike\""), INDEX_ALIKE);
+	assert_relation(RELATION("\"within\""), INDEX_WITHIN);
+	assert_relation(RELATION("\"contains\""), INDEX_CONTAINS);
 }
 
 static void nonsense_is_refused(void **state)
@@ -124,36 +132,35 @@ static void nonsense_is_refused(void **state)
 	static const char *const texts[] = {
 		"",
 		"\n",
-		"size=1\n",
-		SIMHASH,
-		"relation=alike\n" SIMHASH,
-		"size=1\n\n" SIMHASH,
-		"size=1\n" SIMHASH "\n",
-		"size=1\n" SIMHASH "more",
-		"size=1\n" SIMHASH "=",
-		"size=1\n" SIMHASH "md5=0123",
-		"size=1\n" SIMHASH "user.rdc.traits=00",
-		"size=1\n" SIMHASH " rdc=000102030405060708090a0b3c3d3e3f",
-		"size =1\n" SIMHASH,
-		"size= 1\n" SIMHASH,
-		"size=1 \n" SIMHASH,
-		"size=1\r\n" SIMHASH,
-		"size=\n" SIMHASH,
-		"size=01\n" SIMHASH,
-		"size=-1\n" SIMHASH,
-		"size=0x1\n" SIMHASH,
-		"size=1.0\n" SIMHASH,
-		"size=18446744073709551616\n" SIMHASH,
-		"size=1\nsimhash=0123456789abcde",
-		"size=1\nsimhash=0123456789abcdef0",
-		"size=1\nsimhash=",
-		"size=1\nsimhash",
-		"size=1\nsif=sif4:ABEAAo5Zl86MRQ",
-		"size=1\nsif=sif3:ABEAAo5Zl86MRQI",
-		"relation=\nsize=1\n" SIMHASH,
-		"relation=like\nsize=1\n" SIMHASH,
-		"relation=alike2\nsize=1\n" SIMHASH,
-		"relation=alik\nsize=1\n" SIMHASH,
+		"[]",
+		"{}",
+		"1",
+		"size=1\nsimhash=0123456789abcdef",
+		"{\"size\":1}",
+		"{\"digests\":{" SIMHASH "}}",
+		"{\"size\":1,\"digests\":[]}",
+		"{\"size\":1,\"digests\":null}",
+		"{\"size\":1,\"digests\":{" SIMHASH "},\"more\":1}",
+		OF("1", SIMHASH) OF("1", SIMHASH),
+		OF("1", ""),
+		OF("1", SIMHASH ",\"md5\":\"0123\""),
+		OF("1", SIMHASH ",\"user.rdc.traits\":\"00\""),
+		OF("1", "\"simhash\":1"),
+		OF("-1", SIMHASH),
+		OF("1.0", SIMHASH),
+		OF("\"1\"", SIMHASH),
+		OF("true", SIMHASH),
+		OF("9223372036854775808", SIMHASH),
+		OF("1", "\"simhash\":\"0123456789abcde\""),
+		OF("1", "\"simhash\":\"0123456789abcdef0\""),
+		OF("1", "\"simhash\":\"\""),
+		OF("1", "\"sif\":\"sif4:ABEAAo5Zl86MRQ\""),
+		OF("1", "\"sif\":\"sif3:ABEAAo5Zl86MRQI\""),
+		RELATION("\"\""),
+		RELATION("\"like\""),
+		RELATION("\"alike2\""),
+		RELATION("\"alik\""),
+		RELATION("1"),
 	};
 
 	(void)state;
@@ -164,10 +171,10 @@ static void nonsense_is_refused(void **state)
 static void nothing_comes_twice(void **state)
 {
 	static const char *const texts[] = {
-		"size=1\nsize=1\n" SIMHASH,
-		"size=1\n" SIMHASH SIMHASH,
-		"size=1\n" SIF SIMHASH SIF,
-		"relation=alike\nrelation=alike\nsize=1\n" SIMHASH,
+		"{\"size\":1,\"size\":1,\"digests\":{" SIMHASH "}}",
+		OF("1", SIMHASH "," SIMHASH),
+		OF("1", SIF "," SIMHASH "," SIF),
+		"{\"relation\":\"groups\",\"exact\":true,\"exact\":true}",
 	};
 
 	(void)state;
@@ -177,26 +184,75 @@ static void nothing_comes_twice(void **state)
 
 static void bytes_of_zero_are_refused(void **state)
 {
-	static const char value[] = "size=1\0\n" SIMHASH;
-	static const char name[] = "\0size=1\n" SIMHASH;
-	static const char end[] = "size=1\n" SIMHASH;
+	static const char end[] = OF("1", SIMHASH);
+	static const char name[] = "\0" OF("1", SIMHASH);
 
 	(void)state;
-	assert_refused(value, sizeof(value) - 1);
 	assert_refused(name, sizeof(name) - 1);
 	assert_refused(end, sizeof(end));
+	assert_refused("{\"relation\":\"groups\",\"within\":"
+		       "[{\"path_hex\":\"6100\"}]}",
+		       strlen("{\"relation\":\"groups\",\"within\":"
+			      "[{\"path_hex\":\"6100\"}]}"));
 }
 
 /* Nothing compares them. */
 static void sdhash_is_refused(void **state)
 {
+	const char *text = OF("1", "\"sdhash\":\"" SDBF "\"");
 	struct digests d = { 0 };
 
 	(void)state;
 	assert_int_equal(digest_parse(DIGEST_SDHASH, SDBF, strlen(SDBF), &d),
 			 0);
 	digests_release(&d);
-	assert_refused("size=1\nsdhash=" SDBF, strlen("size=1\nsdhash=" SDBF));
+	assert_refused(text, strlen(text));
+}
+
+static void groups_have_rules(void **state)
+{
+	const char *text = "{\"relation\":\"groups\",\"exact\":true,"
+			   "\"threshold\":70,\"min_size\":9,\"within\":"
+			   "[{\"path\":\"a/b\"},{\"path_hex\":\"63ff\"}]}";
+	struct query_text q;
+
+	(void)state;
+	assert_int_equal(parse(text, strlen(text), &q), 0);
+	assert_true(q.is_groups);
+	assert_true(q.groups.rules.exact);
+	assert_false(q.groups.rules.every);
+	assert_int_equal(q.groups.rules.threshold, 70);
+	assert_int_equal(q.groups.min_size, 9);
+	assert_int_equal(q.groups.within.count, 2);
+	assert_string_equal(q.groups.within.paths[0], "a/b");
+	assert_string_equal(q.groups.within.paths[1], "c\xff");
+	query_text_release(&q);
+}
+
+static void nonsense_of_groups_is_refused(void **state)
+{
+	static const char *const texts[] = {
+		"\"exact\":1",
+		"\"every\":\"1\"",
+		"\"threshold\":0",
+		"\"threshold\":101",
+		"\"min_size\":-1",
+		"\"within\":\"a\"",
+		"\"within\":[\"a\"]",
+		"\"within\":[{}]",
+		"\"within\":[{\"path\":\"a\",\"b\":1}]",
+		"\"within\":[{\"path_hex\":\"6\"}]",
+		"\"size\":1",
+		"\"digests\":{}",
+	};
+	char text[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		(void)snprintf(text, sizeof(text),
+			       "{\"relation\":\"groups\",%s}", texts[i]);
+		assert_refused(text, strlen(text));
+	}
 }
 
 int main(void)
@@ -204,12 +260,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_digests_are_taken),
 		cmocka_unit_test(one_digest_is_enough),
-		cmocka_unit_test(sizes_have_64_bits),
+		cmocka_unit_test(sizes_are_those_of_files),
 		cmocka_unit_test(relations_have_names),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(nothing_comes_twice),
 		cmocka_unit_test(bytes_of_zero_are_refused),
 		cmocka_unit_test(sdhash_is_refused),
+		cmocka_unit_test(groups_have_rules),
+		cmocka_unit_test(nonsense_of_groups_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

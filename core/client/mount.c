@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "core/cli/cli.h"
+#include "core/client/client.h"
 
 #define MOUNTINFO "/proc/self/mountinfo"
 #define TYPE "fuse.kinfs"
@@ -244,16 +244,6 @@ int mount_of_source(const char *source, struct buf *point_out)
 	return point_out->len ? 0 : -ENOENT;
 }
 
-int mount_find_or_complain(const char *path, struct mount *out)
-{
-	int err = mount_find(path, out);
-
-	if (!err)
-		return EXIT_OK;
-	cli_complain_errno(path, err);
-	return EXIT_FAILED;
-}
-
 int mount_find_listings(const char *root, char **out)
 {
 	json_t *status = NULL;
@@ -271,19 +261,6 @@ int mount_find_listings(const char *root, char **out)
 		err = -ENOMEM;
 	json_decref(status);
 	return err;
-}
-
-char *mount_listings_or_complain(const char *root)
-{
-	char *listings = NULL;
-	int err = mount_find_listings(root, &listings);
-
-	if (err)
-		cli_complain_errno(root, err);
-	else if (!listings)
-		cli_complain(root, "mounted without listings; mount it with "
-				   "-o similar=hide");
-	return err ? NULL : listings;
 }
 
 /* With room for the largest value there is, one question is enough: asking for
@@ -339,4 +316,19 @@ int mount_get_status(const char *root, json_t **out)
 	if (!err)
 		*out = status;
 	return err;
+}
+
+json_int_t mount_get_number(const char *root, const char *key,
+			    json_int_t otherwise)
+{
+	json_t *status = NULL;
+	const json_t *value;
+
+	if (mount_get_status(root, &status))
+		return otherwise;
+	value = json_object_get(status, key);
+	if (json_is_integer(value))
+		otherwise = json_integer_value(value);
+	json_decref(status);
+	return otherwise;
 }

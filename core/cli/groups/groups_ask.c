@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/groups/groups_ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+
+static void name_list_release(struct name_list *l)
+{
+	while (l->count)
+		free((char *)l->names[--l->count]);
+	free(l->names);
+}
+
+/* Takes name; NULL means that there was no memory. */
+static int name_list_add(struct name_list *l, char *name)
+{
+	const char **names =
+		name ? array_with_room(l->names, l->count, sizeof(*names)) :
+		       NULL;
+
+	if (!names) {
+		free(name);
+		cli_complain_errno(NULL, -ENOMEM);
+		return EXIT_FAILED;
+	}
+	l->names = names;
+	names[l->count++] = name;
+	return EXIT_OK;
+}
+
+/* ---- options ---- */
+
+int groups_asking_across(void *asking, const char *directory)
+{
+	struct groups_asking *a = asking;
+
+	return name_list_add(&a->across, strdup(directory));
+}
+
+int groups_asking_keep(void *asking, const char *text)
+{
+	struct groups_asking *a = asking;
+
+	if (keep_order_parse(text, &a->wish.order))
+		return EXIT_OK;
+	return name_list_add(&a->keep, strdup(text));
+}
+
+int groups_asking_operands(struct groups_asking *a,
+			   const struct command *command, char **operands)
+{
+	int code = EXIT_OK;
+
+	for (; *operands && !code; operands++)
+		code = name_list_add(&a->within, strdup(*operands));
+	if (!code && !a->within.count)
+		return cli_usage_error(command, "of which mount?");
+	if (!code && a->across.count == 1)
+		return cli_usage_error(
+			command, "--across needs two directories or more");
+	return code;
+}
+
+/* ---- paths ---- */
+
+/* Replaces a name by its path relative to the root of the mount. */
+static int find_path(const struct groups_asking *a, const char **name)
+{
+	struct mount mount;
+	int code = mount_find_or_complain(*name, &mount);
+
+	if (code)
+		return code;
+	if (strcmp(mount.root, a->mount.root) != 0) {
+		cli_complain(*name, "not in the mount %s", a->mount.root);
+		code = EXIT_FAILED;
+	} else {
+		free((char *)*name);
+		*name = mount.rel;
+		mount.rel = NULL;
+	}
+	mount_release(&mount);
+	return code;
+}
+
+static int find_paths(const struct groups_asking *a, struct name_list *l)
+{
+	size_t i;
+	int code = EXIT_OK;
+
+	for (i = 0; i < l->count && !code; i++)
+		code = find_path(a, &l->names[i]);
+	return code;
+}
+
+/* "MOUNT" by itself is all of it; with paths behind it only these count. */
+static void drop_root(struct name_list *l)
+{
+	if (*l->names[0])
+		return;
+	free((char *)l->names[0]);
+	l->count--;
+	memmove(l->names, l->names + 1, l->count * sizeof(*l->names));
+}
+
+int groups_asking_begin(struct groups_asking *a, struct groups *g)
+{
+	char *listings = NULL;
+	int code = mount_find_or_complain(a->within.names[0], &a->mount), err;
+
+	if (!code)
+		code = find_paths(a, &a->within);
+	if (!code)
+		code = find_paths(a, &a->across);
+	if (!code)
+		code = find_paths(a, &a->keep);
+	if (!code && !(listings = mount_listings_or_complain(a->mount.root)))
+		code = EXIT_FAILED;
+	if (code)
+		return code;
+	drop_root(&a->within);
+	a->wish.within = a->within.names;
+	a->wish.within_count = a->within.count;
+	a->wish.across = a->across.names;
+	a->wish.across_count = a->across.count;
+	a->wish.keep = a->keep.names;
+	a->wish.keep_count = a->keep.count;
+	err = groups_ask(g, &a->wish, a->mount.root, listings);
+	free(listings);
+	return err ? groups_asking_failed(a, err) : EXIT_OK;
+}
+
+int groups_asking_failed(const struct groups_asking *a, int err)
+{
+	if (err == -EINVAL)
+		cli_complain(a->mount.root,
+			     "its kinfs is too old to search for groups");
+	else
+		cli_complain_errno(a->mount.root, err);
+	return EXIT_FAILED;
+}
+
+void groups_asking_release(struct groups_asking *a)
+{
+	name_list_release(&a->within);
+	name_list_release(&a->across);
+	name_list_release(&a->keep);
+	mount_release(&a->mount);
+}

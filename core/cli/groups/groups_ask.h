@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLI_GROUPS_GROUPS_ASK_H
+#define CORE_CLI_GROUPS_GROUPS_ASK_H
+
+#include "core/cli/cli.h"
+#include "core/groups/groups.h"
+
+/* Which groups a command asks a mount for: kin groups, kin report. */
+
+/* Owned strings. */
+struct name_list {
+	const char **names;
+	size_t count;
+};
+
+/* The first field of a command's object. */
+struct groups_asking {
+	struct groups_wish wish;
+	/* As given, then relative to the root of the mount. */
+	struct name_list within, across, keep;
+	struct mount mount; /* of the first operand */
+};
+
+#define GROUPS_ASKING_OPTIONS                                                \
+	{ "exact", 0, NULL, "only identical files",                          \
+	  OPTION_FLAG(struct groups_asking, wish.exact) },                   \
+		{ "threshold", 0, "N",                                       \
+		  "least score with the head, 1 to 100 (default: the "       \
+		  "mount's)",                                                \
+		  OPTION_THRESHOLD(struct groups_asking, wish.threshold) },  \
+		{ "min-size", 0, "N",                                        \
+		  "only files of N bytes or more (1k, 1M, ...)",             \
+		  OPTION_SIZE(struct groups_asking, wish.min_size) },        \
+		{ "across", 0, "DIR",                                        \
+		  "only groups with files below two of these; repeat it",    \
+		  OPTION_TAKE(groups_asking_across) },                       \
+		{ "keep", 0, "oldest|newest|shortest|DIR",                   \
+		  "which exact copy stays (oldest); all below a DIR stay",   \
+		  OPTION_TAKE(groups_asking_keep) },                         \
+	{                                                                    \
+		"vcs", 0, NULL,                                              \
+			"also files below .git and the like, and in caches", \
+			OPTION_FLAG(struct groups_asking, wish.vcs)          \
+	}
+
+/* Exit codes, after a message. */
+int groups_asking_across(void *asking, const char *directory);
+int groups_asking_keep(void *asking, const char *text);
+
+/* The operands, MOUNT [PATH]..., and what goes with what. */
+int groups_asking_operands(struct groups_asking *a,
+			   const struct command *command, char **operands);
+
+/* Finds the mount and asks it.  g is to be closed in any case, and zeroed
+ * before. */
+int groups_asking_begin(struct groups_asking *a, struct groups *g);
+
+/* What it means that groups_next() failed.  EXIT_FAILED. */
+int groups_asking_failed(const struct groups_asking *a, int err);
+void groups_asking_release(struct groups_asking *a);
+
+#endif

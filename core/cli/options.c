@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/options.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/cli/cli.h"
+
+enum {
+	ROWS = 32,      /* most of a command */
+	FIRST = 256,    /* for getopt(): the first row without a letter */
+	LEFT_MOST = 26, /* of a name and its argument beside the text */
+	WIDTH = 80,
+};
+
+/* ---- parsing ---- */
+
+static int take_threshold(const struct command *command, const char *text,
+			  int *out)
+{
+	const char *at = text, *end = text + strlen(text);
+	uint64_t value;
+
+	if (!text_number(&at, end, &value) || at != end || value < 1 ||
+	    value > 100)
+		return cli_usage_error(
+			command,
+			"--threshold: '%s' is not a number from 1 to 100",
+			text);
+	*out = (int)value;
+	return EXIT_OK;
+}
+
+static int take(const struct command *command, const struct option_row *row,
+		void *object, const char *argument)
+{
+	void *place = (char *)object + row->place;
+
+	switch (row->kind) {
+	case OPTION_IS_FLAG:
+		*(bool *)place = true;
+		break;
+	case OPTION_IS_TEXT:
+		*(const char **)place = argument;
+		break;
+	case OPTION_IS_SIZE:
+		if (text_parse_size(argument, place))
+			return cli_usage_error(
+				command,
+				"--%s: '%s' is not a number of bytes, or of "
+				"k, M, G, T",
+				row->name, argument);
+		break;
+	case OPTION_IS_THRESHOLD:
+		return take_threshold(command, argument, place);
+	case OPTION_IS_TAKEN:
+		return row->take(object, argument);
+	}
+	return EXIT_OK;
+}
+
+/* The row of what getopt_long() returned; NULL: it has complained. */
+static const struct option_row *row_of(const struct option_row *rows, int c)
+{
+	const struct option_row *row;
+
+	if (c >= FIRST)
+		return &rows[c - FIRST];
+	for (row = rows; row->name; row++)
+		if (row->letter && row->letter == c)
+			return row;
+	return NULL;
+}
+
+int options_parse(const struct command *command, void *object, int argc,
+		  char **argv)
+{
+	static const struct option_row none[] = { { 0 } };
+	const struct option_row *rows = command->options ? command->options :
+							   none,
+				*row;
+	struct option names[ROWS + 1] = { 0 };
+	char letters[2 * ROWS + 1] = "", *end = letters;
+	size_t i;
+	int c, code = EXIT_OK;
+
+	for (i = 0; rows[i].name; i++) {
+		assert(i < ROWS);
+		names[i].name = rows[i].name;
+		names[i].has_arg =
+			rows[i].argument ? required_argument : no_argument;
+		names[i].val = FIRST + (int)i;
+		if (!rows[i].letter)
+			continue;
+		*end++ = rows[i].letter;
+		if (rows[i].argument)
+			*end++ = ':';
+	}
+	while (!code &&
+	       (c = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+		row = row_of(rows, c);
+		code = row ? take(command, row, object, optarg) :
+			     cli_usage_error(command, NULL);
+	}
+	return code;
+}
+
+/* ---- the help ---- */
+
+/* "  -o, --output FILE" */
+static int format_left(const struct option_row *row, char out[WIDTH])
+{
+	return snprintf(out, WIDTH, "  %c%c%s--%s%s%s", row->letter ? '-' : ' ',
+			row->letter ? row->letter : ' ',
+			row->letter ? ", " : "  ", row->name,
+			row->argument ? " " : "",
+			row->argument ? row->argument : "");
+}
+
+/* Words in lines from a column on, where the cursor is. */
+static void print_words(const char *text, int column)
+{
+	int at = column, len;
+
+	for (; *text; text += len + (text[len] == ' ')) {
+		len = (int)strcspn(text, " ");
+		if (at > column && at + 1 + len > WIDTH) {
+			printf("\n%*s", column, "");
+			at = column;
+		}
+		at += printf("%s%.*s", at > column ? " " : "", len, text);
+	}
+	putchar('\n');
+}
+
+void options_print(const struct option_row *rows)
+{
+	const struct option_row *row;
+	char left[WIDTH];
+	int column = 0, len;
+
+	for (row = rows; row->name; row++) {
+		len = format_left(row, left);
+		if (len > column && len <= LEFT_MOST)
+			column = len;
+	}
+	column += 2;
+	for (row = rows; row->name; row++) {
+		len = format_left(row, left);
+		fputs(left, stdout);
+		if (len + 2 > column)
+			printf("\n%*s", column, "");
+		else
+			printf("%*s", column - len, "");
+		print_words(row->help, column);
+	}
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLIENT_CLIENT_H
+#define CORE_CLIENT_CLIENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/base/buf.h"
+
+/*
+ * How a program that is not the daemon finds a mount and asks it.  Nothing here
+ * prints.
+ *
+ * mount_find() tells in which kinfs mount a path is.  client_ask() sends one
+ * JSON object to the file .query of its listings, or to a kin-share, and
+ * client_next() reads the answer, an object a line, while it is made (their
+ * form: fs/similar/query_file.h, core/share/ask.h).  To close the client in
+ * between ends the query; so does a signal that ends the program.
+ *
+ * A mount may be another user's, who can answer anything: no line is longer
+ * than CLIENT_LINE_MAX, and an answer without its last line is none.
+ */
+
+/* ---- mounts (mount.c) ---- */
+
+#define STATUS_ATTRIBUTE "user.kinfs.status"
+#define WAIT_ATTRIBUTE "user.kinfs.wait"
+#define STATE_ATTRIBUTE "user.kinfs.state"
+#define CONTROL_ATTRIBUTE "user.kinfs.control"
+
+struct mount {
+	char *root; /* where the root of the file system is mounted */
+	char *rel;  /* the path asked for, relative to root; "" for root */
+	/* Root or the caller mounted it.  Another user's mount can say anything
+	 * of itself, so nothing is done in a place that it names. */
+	bool is_trusted;
+};
+
+void mount_release(struct mount *m);
+
+/*
+ * In which kinfs mount is path?  -ENODEV: in none; -EXDEV: it was reached by
+ * a bind mount and the root itself is not mounted anywhere.
+ */
+int mount_find(const char *path, struct mount *out);
+
+/* The path of the directory of near-duplicates, to be freed; NULL: the mount
+ * has none.  -ENOMEM, or the error of mount_get_status(). */
+int mount_find_listings(const char *root, char **out);
+
+/* Appends the mount point of a kinfs that root or the caller mounted of
+ * source, without asking the daemon.  -ENOENT: there is none. */
+int mount_of_source(const char *source, struct buf *point_out);
+
+/* The value of an attribute, NUL-terminated. */
+int mount_get_attribute(const char *path, const char *name, struct buf *out);
+
+/* The parsed status; the caller drops it.  -EBADMSG when it is no JSON.  To be
+ * shown: a place in it is used only through mount_get_place(). */
+int mount_get_status(const char *root, json_t **out);
+
+/* A number of the status; otherwise, if there is none. */
+json_int_t mount_get_number(const char *root, const char *key,
+			    json_int_t otherwise);
+
+/* The path that the status has under the key, or under the key of an object in
+ * it (NULL: none), to be freed.  NULL: the mount does not tell it, or is not
+ * trusted. */
+char *mount_get_place(const struct mount *m, const char *object,
+		      const char *key);
+
+/* ---- lines (lines.c) ---- */
+
+/* Zeroed but for in, which is borrowed. */
+struct lines {
+	FILE *in;
+	char *text; /* owned: of the last line, without its end; terminated */
+	size_t len, room;
+	size_t number; /* of the last line, from 1 */
+};
+
+/* 1; 0 at the end; -EFBIG: a line is longer than most; an error of reading. */
+int lines_next(struct lines *l, size_t most);
+void lines_release(struct lines *l);
+
+/* ---- a query (ask.c) ---- */
+
+#define CLIENT_LINE_MAX ((size_t)64 << 20)
+
+struct client_query {
+	struct lines lines; /* of a stream that is owned */
+	json_t *line;       /* the last one */
+	bool ended;
+};
+
+/* Asks in a directory of near-duplicates.  Takes query, also on failure; NULL:
+ * -ENOMEM.  To be closed in any case. */
+int client_ask(struct client_query *c, const char *listings, json_t *query);
+
+/* The same on a descriptor, which it takes, also on failure; query is borrowed;
+ * NULL: it was sent before. */
+int client_ask_on(struct client_query *c, int fd, json_t *query);
+
+/* 1: a line, in c->line; 0: the last one, which has "end"; -EBADMSG: it is no
+ * JSON object, or the answer ended without it. */
+int client_next(struct client_query *c);
+void client_close(struct client_query *c);
+
+#endif
