@@ -192,7 +192,8 @@ struct measures {
 
 int measures_take(const struct digests *a, const struct digests *b,
 		  struct measures *out);
-int measures_to_json(const struct measures *m, json_t *object);
+struct record;
+void measures_record(const struct measures *m, struct record *r);
 
 /* ---- mounts ---- */
 

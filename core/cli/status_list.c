@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "core/base/text.h"
+#include "core/cli/record.h"
 
 struct list_walk {
 	const struct status_list *what;
@@ -31,13 +32,12 @@ static bool is_wanted(const struct status_list *what, const char *state)
 
 static int add_json(struct list_walk *w, const char *state, const char *path)
 {
-	json_t *object = json_pack("{s:s}", "state", state);
-	int err = object ? cli_set_json_path(object, "path", path) : -ENOMEM;
+	struct record r;
 
-	if (!err && json_array_append(w->files, object))
-		err = -ENOMEM;
-	json_decref(object);
-	return err;
+	record_begin(&r);
+	record_text(&r, "state", state);
+	record_path(&r, "path", path);
+	return json_array_append_new(w->files, record_end(&r)) ? -ENOMEM : 0;
 }
 
 static int tell(struct list_walk *w, const char *state, const char *path)

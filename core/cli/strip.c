@@ -9,6 +9,7 @@
 #include "core/base/buf.h"
 #include "core/base/text.h"
 #include "core/cli/cli.h"
+#include "core/cli/record.h"
 #include "core/digest/digest.h"
 
 /*
@@ -122,12 +123,16 @@ static int refuse_mount(const char *path)
 
 static int print_result(const struct strip *s)
 {
-	if (s->as_json)
-		return cli_print_json(
-			json_pack("{s:b, s:I, s:I, s:I}", "dry_run", s->dry_run,
-				  "files", (json_int_t)s->files, "attributes",
-				  (json_int_t)s->attributes, "failed",
-				  (json_int_t)s->failed));
+	if (s->as_json) {
+		struct record r;
+
+		record_begin(&r);
+		record_flag(&r, "dry_run", s->dry_run);
+		record_number(&r, "files", (int64_t)s->files);
+		record_number(&r, "attributes", (int64_t)s->attributes);
+		record_number(&r, "failed", (int64_t)s->failed);
+		return record_print(&r);
+	}
 	printf("%zu %s of %zu %s %s\n", s->attributes,
 	       text_plural(s->attributes, "attribute", "attributes"), s->files,
 	       text_plural(s->files, "file", "files"),

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/cli/cli.h"
+#include "core/cli/record.h"
 #include "core/index/judge.h"
 
 struct compare_job {
@@ -164,29 +165,18 @@ static void print_measures(const struct compare_job *job)
 
 static int print_json(const struct compare_job *job)
 {
-	json_t *object = json_object();
-	int err = object ? 0 : -ENOMEM;
+	struct record r;
 
-	if (!err)
-		err = cli_set_json_path(object, "a", job->paths[0]);
-	if (!err)
-		err = cli_set_json_path(object, "b", job->paths[1]);
-	if (!err && job->lists[0].count > 1)
-		err = cli_set_json_path(object, "a_best", job->sides[0].name);
-	if (!err && job->lists[1].count > 1)
-		err = cli_set_json_path(object, "b_best", job->sides[1].name);
-	if (!err &&
-	    json_object_set_new(object, "score",
-				job->score < 0 ? json_null() :
-						 json_integer(job->score)))
-		err = -ENOMEM;
-	if (!err)
-		err = measures_to_json(&job->measures, object);
-	if (!err)
-		return cli_print_json(object);
-	json_decref(object);
-	cli_complain_errno(NULL, err);
-	return EXIT_FAILED;
+	record_begin(&r);
+	record_path(&r, "a", job->paths[0]);
+	record_path(&r, "b", job->paths[1]);
+	if (job->lists[0].count > 1)
+		record_path(&r, "a_best", job->sides[0].name);
+	if (job->lists[1].count > 1)
+		record_path(&r, "b_best", job->sides[1].name);
+	record_score(&r, "score", job->score);
+	measures_record(&job->measures, &r);
+	return record_print(&r);
 }
 
 static int print_one(const struct compare_job *job)

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "core/cli/cli.h"
+#include "core/cli/record.h"
 #include "core/digest/reference/rdc_signature.h"
 
 /* A file that begins like one of signatures, whole.  -ENODATA for others. */
@@ -44,11 +45,16 @@ static int print_shared(const struct rdc_signature *a,
 		cli_complain_errno(NULL, err);
 		return EXIT_FAILED;
 	}
-	if (json)
-		return cli_print_json(json_pack(
-			"{s:I, s:I, s:I, s:I}", "a_size", (json_int_t)a->size,
-			"a_shared", (json_int_t)ab, "b_size",
-			(json_int_t)b->size, "b_shared", (json_int_t)ba));
+	if (json) {
+		struct record r;
+
+		record_begin(&r);
+		record_number(&r, "a_size", (int64_t)a->size);
+		record_number(&r, "a_shared", (int64_t)ab);
+		record_number(&r, "b_size", (int64_t)b->size);
+		record_number(&r, "b_shared", (int64_t)ba);
+		return record_print(&r);
+	}
 	printf("%" PRIu64 " of %" PRIu64
 	       " bytes of A are in chunks that B has\n"
 	       "%" PRIu64 " of %" PRIu64

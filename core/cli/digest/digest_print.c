@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/cli/digest/digest_job.h"
+#include "core/cli/record.h"
 #include "core/cli/similar/foreign.h"
 
 /* What the digests of most files take, at once. */
@@ -142,23 +143,24 @@ const struct digest_style style_sums = { .file = file_sum };
 
 /* ---- JSON ---- */
 
-static int attributes_to_json(const struct digest_job *job,
-			      const struct digests *d, json_t *object)
+static int record_digests(const struct digest_job *job, const struct digests *d,
+			  struct record *r)
 {
 	struct buf text = { 0 };
 	const int *sorted = sorted_ids();
 	int i, err = 0;
 
+	record_object(r, "digests");
 	for (i = 0; i < DIGEST_COUNT && !err; i++) {
 		if (!is_wanted(job, d, sorted[i]))
 			continue;
 		buf_clear(&text);
 		err = digest_format(d, sorted[i], &text);
-		if (!err && json_object_set_new(
-				    object, digest_table[sorted[i]]->attribute,
-				    json_string(text.data)))
-			err = -ENOMEM;
+		if (!err)
+			record_text(r, digest_table[sorted[i]]->attribute,
+				    text.data);
 	}
+	record_close(r);
 	buf_release(&text);
 	return err;
 }
@@ -166,24 +168,20 @@ static int attributes_to_json(const struct digest_job *job,
 static int append_json(const struct digest_job *job, const struct digests *d,
 		       const char *path, struct buf *out)
 {
-	json_t *object = json_object(), *digests = json_object();
-	int err = object && digests ? 0 : -ENOMEM;
-	char *text = NULL;
+	struct record r;
+	json_t *object;
+	char *text;
+	int err;
 
-	if (!err)
-		err = cli_set_json_path(object, "path", path);
-	if (!err)
-		err = attributes_to_json(job, d, digests);
-	if (!err && (json_object_set_new(object, "size",
-					 json_integer((json_int_t)d->size)) ||
-		     json_object_set(object, "digests", digests)))
-		err = -ENOMEM;
-	if (!err)
-		text = json_dumps(object, cli_json_flags());
+	record_begin(&r);
+	record_path(&r, "path", path);
+	record_number(&r, "size", (int64_t)d->size);
+	err = record_digests(job, d, &r);
+	object = record_end(&r);
+	text = object ? json_dumps(object, cli_json_flags()) : NULL;
 	if (!err)
 		err = text ? buf_append_text(out, text) : -ENOMEM;
 	free(text);
-	json_decref(digests);
 	json_decref(object);
 	return err;
 }

@@ -13,6 +13,7 @@
 #include "core/catalog/catalog.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/dedup_job.h"
+#include "core/cli/record.h"
 
 static bool is_sharing(const struct dedup_job *job)
 {
@@ -38,57 +39,39 @@ static void print_size(int width, uint64_t bytes)
 	       text_format_size((double)bytes, TEXT_UNITS_FULL, text));
 }
 
-static int add_sharing(json_t *o, const struct dedup_sharing *s)
-{
-	json_t *part = json_pack("{s:I, s:I, s:I, s:I}", "ranges",
-				 (json_int_t)s->ranges, "equal_bytes",
-				 (json_int_t)s->equal, "shared_before",
-				 (json_int_t)s->shared, "newly_shared",
-				 (json_int_t)s->newly_shared);
-	int err = part ? json_object_update(o, part) : -1;
-
-	json_decref(part);
-	return err;
-}
-
-/* The other names of the file. */
-static int add_links(json_t *o, const struct dedup_file *f)
-{
-	json_t *links = json_array(), *name;
-	size_t i;
-	int err = json_object_set_new(o, "links", links) ? -ENOMEM : 0;
-
-	for (i = 1; i < f->path_count && !err; i++) {
-		name = json_object();
-		if (!name || cli_set_json_path(name, "path", f->paths[i]) ||
-		    json_array_append(links, name))
-			err = -ENOMEM;
-		json_decref(name);
-	}
-	return err;
-}
-
 static int print_json(const struct dedup_job *job,
 		      const struct dedup_step *step,
 		      const struct dedup_result *r, uint64_t bytes)
 {
 	const struct dedup_file *f = &job->plan.files[step->replace];
-	json_t *o = json_pack("{s:s, s:b, s:I}", "method",
-			      dedup_method_names[job->rules.method], "done",
-			      job->apply && r->outcome == DEDUP_DONE, "bytes",
-			      (json_int_t)bytes);
+	const struct dedup_sharing *s = &r->sharing;
+	struct record o;
+	size_t i;
 
-	if (!o || cli_set_json_path(o, "path", f->paths[0]) ||
-	    (f->path_count > 1 && add_links(o, f)) ||
-	    cli_set_json_path(o, "keep", job->plan.files[r->keep].paths[0]) ||
-	    (is_sharing(job) && add_sharing(o, &r->sharing)) ||
-	    (r->outcome != DEDUP_DONE &&
-	     json_object_set_new(o, "reason", json_string(r->reason)))) {
-		json_decref(o);
-		cli_complain_errno(NULL, -ENOMEM);
-		return EXIT_FAILED;
+	record_begin(&o);
+	record_text(&o, "method", dedup_method_names[job->rules.method]);
+	record_flag(&o, "done", job->apply && r->outcome == DEDUP_DONE);
+	record_number(&o, "bytes", (int64_t)bytes);
+	record_path(&o, "path", f->paths[0]);
+	if (f->path_count > 1) {
+		record_list(&o, "links");
+		for (i = 1; i < f->path_count; i++) {
+			record_object(&o, NULL);
+			record_path(&o, "path", f->paths[i]);
+			record_close(&o);
+		}
+		record_close(&o);
 	}
-	return cli_print_json(o);
+	record_path(&o, "keep", job->plan.files[r->keep].paths[0]);
+	if (is_sharing(job)) {
+		record_number(&o, "ranges", (int64_t)s->ranges);
+		record_number(&o, "equal_bytes", (int64_t)s->equal);
+		record_number(&o, "shared_before", (int64_t)s->shared);
+		record_number(&o, "newly_shared", (int64_t)s->newly_shared);
+	}
+	if (r->outcome != DEDUP_DONE)
+		record_text(&o, "reason", r->reason);
+	return record_print(&o);
 }
 
 static void print_sharing(const struct dedup_sharing *s)
@@ -123,18 +106,20 @@ static void print_step(const struct dedup_job *job,
 static int print_totals(const struct dedup_job *job, size_t files,
 			uint64_t bytes)
 {
-	json_t *o = json_pack("{s:s, s:b, s:I, s:I, s:I, s:I}", "method",
-			      dedup_method_names[job->rules.method], "applied",
-			      job->apply, "files", (json_int_t)files, "bytes",
-			      (json_int_t)bytes, "left_alone",
-			      (json_int_t)job->left, "linked_before",
-			      (json_int_t)job->plan.linked_count);
+	struct record o;
 
-	if (o && job->apply && cli_set_json_path(o, "journal", job->journal)) {
-		json_decref(o);
-		o = NULL;
-	}
-	return cli_print_json(json_pack("{s:o}", "totals", o));
+	record_begin(&o);
+	record_object(&o, "totals");
+	record_text(&o, "method", dedup_method_names[job->rules.method]);
+	record_flag(&o, "applied", job->apply);
+	record_number(&o, "files", (int64_t)files);
+	record_number(&o, "bytes", (int64_t)bytes);
+	record_number(&o, "left_alone", (int64_t)job->left);
+	record_number(&o, "linked_before", (int64_t)job->plan.linked_count);
+	if (job->apply)
+		record_path(&o, "journal", job->journal);
+	record_close(&o);
+	return record_print(&o);
 }
 
 static void print_linked(const struct dedup_job *job)
@@ -392,12 +377,14 @@ int dedup_take_back(const struct dedup_job *job)
 		return explain_undo(job->undo, err);
 	code = counts.failed ? EXIT_FAILED : EXIT_OK;
 	if (job->json) {
-		err = cli_print_json(
-			json_pack("{s:I, s:I, s:I, s:I}", "restored",
-				  (json_int_t)counts.restored, "failed",
-				  (json_int_t)counts.failed, "nothing_to_do",
-				  (json_int_t)counts.nothing, "keep_sharing",
-				  (json_int_t)counts.sharing));
+		struct record o;
+
+		record_begin(&o);
+		record_number(&o, "restored", (int64_t)counts.restored);
+		record_number(&o, "failed", (int64_t)counts.failed);
+		record_number(&o, "nothing_to_do", (int64_t)counts.nothing);
+		record_number(&o, "keep_sharing", (int64_t)counts.sharing);
+		err = record_print(&o);
 		return err ? err : code;
 	}
 	printf("%zu %s restored, %zu not, %zu needed nothing\n",

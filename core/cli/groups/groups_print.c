@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/cli/cli.h"
+#include "core/cli/record.h"
 
 /* How kin groups prints a group. */
 
@@ -101,140 +102,83 @@ static void print_text(const struct groups_printer *p,
 
 /* ---- JSON ---- */
 
-/* Takes value. */
-static int set(json_t *object, const char *key, json_t *value)
-{
-	return json_object_set_new(object, key, value) ? -ENOMEM : 0;
-}
-
-static int add_links(json_t *object, const struct found_file *file)
-{
-	json_t *links = json_array();
-	size_t i;
-	int err = links ? 0 : -ENOMEM;
-
-	for (i = 0; i < file->link_count && !err; i++) {
-		json_t *link = json_object();
-
-		err = link ? cli_set_json_path(link, "path", file->links[i]) :
-			     -ENOMEM;
-		if (json_array_append_new(links, link) && !err)
-			err = -ENOMEM;
-	}
-	if (!err)
-		err = json_object_set(object, "links", links) ? -ENOMEM : 0;
-	json_decref(links);
-	return err;
-}
-
-static int fill_file(json_t *object, const struct found_file *file)
-{
-	int err = cli_set_json_path(object, "path", file->path);
-
-	if (!err)
-		err = set(object, "mtime",
-			  json_real((double)file->mtime_ns / 1e9));
-	if (!err)
-		err = set(object, "disk", json_integer((json_int_t)file->disk));
-	if (!err && file->goes)
-		err = set(object, "removable", json_true());
-	if (!err && file->keep)
-		err = set(object, "keep", json_true());
-	if (!err && file->nlink > 1)
-		err = set(object, "nlink",
-			  json_integer((json_int_t)file->nlink));
-	return err || !file->link_count ? err : add_links(object, file);
-}
-
-static int add_files(json_t *array, const struct found_member *m)
+static void record_file(struct record *r, const struct found_file *f)
 {
 	size_t i;
-	int err = 0;
 
-	for (i = 0; i < m->file_count && !err; i++) {
-		json_t *object = json_object();
-
-		err = object ? fill_file(object, &m->files[i]) : -ENOMEM;
-		if (json_array_append_new(array, object) && !err)
-			err = -ENOMEM;
+	record_object(r, NULL);
+	record_path(r, "path", f->path);
+	record_time(r, "mtime", f->mtime_ns);
+	record_number(r, "disk", (int64_t)f->disk);
+	if (f->goes)
+		record_flag(r, "removable", true);
+	if (f->keep)
+		record_flag(r, "keep", true);
+	if (f->nlink > 1)
+		record_number(r, "nlink", (int64_t)f->nlink);
+	if (f->link_count)
+		record_list(r, "links");
+	for (i = 0; i < f->link_count; i++) {
+		record_object(r, NULL);
+		record_path(r, "path", f->links[i]);
+		record_close(r);
 	}
-	return err;
+	if (f->link_count)
+		record_close(r);
+	record_close(r);
 }
 
-static int fill_member(json_t *object, const struct found_member *m, bool head)
-{
-	json_t *files = json_array();
-	int err = files ? add_files(files, m) : -ENOMEM;
-
-	if (!err)
-		err = set(object, "score", json_integer(m->score));
-	if (!err && head)
-		err = set(object, "head", json_true());
-	if (!err)
-		err = set(object, "size", json_integer((json_int_t)m->size));
-	if (!err)
-		err = set(object, "xxh128", json_string(m->xxh128));
-	if (!err && json_object_set(object, "files", files))
-		err = -ENOMEM;
-	json_decref(files);
-	return err;
-}
-
-static int add_members(json_t *array, const struct found_group *group)
+static void record_member(struct record *r, const struct found_member *m,
+			  bool head)
 {
 	size_t i;
-	int err = 0;
 
-	for (i = 0; i < group->count && !err; i++) {
-		json_t *object = json_object();
-
-		err = object ? fill_member(object, &group->members[i], !i) :
-			       -ENOMEM;
-		if (json_array_append_new(array, object) && !err)
-			err = -ENOMEM;
-	}
-	return err;
+	record_object(r, NULL);
+	record_number(r, "score", m->score);
+	if (head)
+		record_flag(r, "head", true);
+	record_number(r, "size", (int64_t)m->size);
+	record_text(r, "xxh128", m->xxh128);
+	record_list(r, "files");
+	for (i = 0; i < m->file_count; i++)
+		record_file(r, &m->files[i]);
+	record_close(r);
+	record_close(r);
 }
 
 static int print_group_json(const struct groups_printer *p,
 			    const struct found_group *group, int threshold)
 {
-	json_t *object = json_object(), *members = json_array();
-	int err = object && members ? add_members(members, group) : -ENOMEM;
+	struct record r;
+	size_t i;
 
-	if (!err)
-		err = set(object, "group",
-			  json_integer((json_int_t)p->printed));
-	if (!err)
-		err = cli_set_json_path(object, "root", p->root);
-	if (!err)
-		err = set(object, "threshold", json_integer(threshold));
-	if (!err)
-		err = set(object, "saved_exact",
-			  json_integer((json_int_t)group->saved_exact));
-	if (!err)
-		err = set(object, "saved_near",
-			  json_integer((json_int_t)group->saved_near));
-	if (!err && json_object_set(object, "members", members))
-		err = -ENOMEM;
-	json_decref(members);
-	if (!err)
-		return cli_print_json(object) ? -EIO : 0;
-	json_decref(object);
-	return err;
+	record_begin(&r);
+	record_number(&r, "group", (int64_t)p->printed);
+	record_path(&r, "root", p->root);
+	record_number(&r, "threshold", threshold);
+	record_number(&r, "saved_exact", (int64_t)group->saved_exact);
+	record_number(&r, "saved_near", (int64_t)group->saved_near);
+	record_list(&r, "members");
+	for (i = 0; i < group->count; i++)
+		record_member(&r, &group->members[i], !i);
+	record_close(&r);
+	return record_print(&r) ? -EIO : 0;
 }
 
 static int print_totals_json(const struct groups_totals *t)
 {
-	const char *state = t->incomplete ? "incomplete" : "complete";
-	json_t *line = json_pack("{s:{s:I, s:I, s:I, s:I, s:b, s:s}}", "totals",
-				 "groups", (json_int_t)t->groups, "files",
-				 (json_int_t)t->files, "exact_bytes",
-				 (json_int_t)t->exact_bytes, "near_bytes",
-				 (json_int_t)t->near_bytes, "complete",
-				 !t->incomplete, "state", state);
+	struct record r;
 
-	return line ? cli_print_json(line) ? -EIO : 0 : -ENOMEM;
+	record_begin(&r);
+	record_object(&r, "totals");
+	record_number(&r, "groups", (int64_t)t->groups);
+	record_number(&r, "files", (int64_t)t->files);
+	record_number(&r, "exact_bytes", (int64_t)t->exact_bytes);
+	record_number(&r, "near_bytes", (int64_t)t->near_bytes);
+	record_flag(&r, "complete", !t->incomplete);
+	record_text(&r, "state", t->incomplete ? "incomplete" : "complete");
+	record_close(&r);
+	return record_print(&r) ? -EIO : 0;
 }
 
 /* ---- paths ---- */

@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/export_mount.h"
+#include "core/cli/record.h"
 
 enum { DEFAULT_THRESHOLD = 60 };
 
@@ -95,21 +96,15 @@ static int reopen(void *arg, struct export_reader *out)
 
 static int print_object(const struct missing *m, const struct found_file *file)
 {
-	json_t *object = json_object();
-	int err = object ? cli_set_json_path(object, "path", file->path) :
-			   -ENOMEM;
+	struct record r;
 
-	if (!err &&
-	    (json_object_set_new(object, "size",
-				 json_integer((json_int_t)m->size)) ||
-	     json_object_set_new(object, "score", json_integer(m->score))))
-		err = -ENOMEM;
-	if (!err && m->near)
-		err = cli_set_json_path(object, "near", m->near);
-	if (!err)
-		return cli_print_json(object) ? -EIO : 0;
-	json_decref(object);
-	return err;
+	record_begin(&r);
+	record_path(&r, "path", file->path);
+	record_number(&r, "size", (int64_t)m->size);
+	record_number(&r, "score", m->score);
+	if (m->near)
+		record_path(&r, "near", m->near);
+	return record_print(&r) ? -EIO : 0;
 }
 
 static void print_text(const struct missing *m, const struct found_file *file)

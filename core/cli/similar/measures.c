@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "core/cli/cli.h"
+#include "core/cli/record.h"
 
 static int equal_traits(const struct digests *a, const struct digests *b)
 {
@@ -39,27 +40,17 @@ int measures_take(const struct digests *a, const struct digests *b,
 	return 0;
 }
 
-static json_t *number_or_null(int value)
+void measures_record(const struct measures *m, struct record *r)
 {
-	return value < 0 ? json_null() : json_integer(value);
-}
-
-int measures_to_json(const struct measures *m, json_t *object)
-{
-	int id, failed = 0;
+	int id;
 
 	for (id = 0; id < DIGEST_COUNT; id++)
 		if (m->by_digest[id] >= 0 ||
 		    !(DIGEST_EXCHANGE & DIGEST_BIT(id)))
-			failed |= json_object_set_new(
-				object, digest_table[id]->name,
-				number_or_null(m->by_digest[id]));
+			record_score(r, digest_table[id]->name,
+				     m->by_digest[id]);
 	if (m->tlsh >= 0)
-		failed |= json_object_set_new(object, "tlsh_distance",
-					      json_integer(m->tlsh));
-	failed |= json_object_set_new(object, "simhash_distance",
-				      number_or_null(m->distance));
-	failed |= json_object_set_new(object, "rdc_matches",
-				      number_or_null(m->matches));
-	return failed ? -ENOMEM : 0;
+		record_number(r, "tlsh_distance", m->tlsh);
+	record_score(r, "simhash_distance", m->distance);
+	record_score(r, "rdc_matches", m->matches);
 }

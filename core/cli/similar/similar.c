@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/similar/similar.h"
 #include "core/base/text.h"
+#include "core/cli/record.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,38 +75,24 @@ static int similar_file(struct similar_job *job)
 
 /* ---- printing ---- */
 
-static int object_fill(struct similar_job *job, json_t *object)
+static int print_json(struct similar_job *job)
 {
-	const char *relation = index_relation_names[job->relation];
 	char *path = job->of ? strdup(job->of) :
 		     job->in ? strdup(job->path) :
 			       similar_path(job, job->mount.rel);
-	int err = path ? cli_set_json_path(object, "path", path) : -ENOMEM;
+	struct record r;
 
+	record_begin(&r);
+	record_path(&r, "path", path ? path : "");
+	record_text(&r, "relation", index_relation_names[job->relation]);
+	record_flag(&r, "cut", similar_is_cut(job));
+	record_flag(&r, "complete", !*job->reason);
+	if (*job->reason)
+		record_text(&r, "reason", job->reason);
+	record_value(&r, "similar", json_incref(job->array));
+	r.failed |= !path;
 	free(path);
-	if (!err &&
-	    (json_object_set_new(object, "relation", json_string(relation)) ||
-	     json_object_set_new(object, "cut",
-				 json_boolean(similar_is_cut(job))) ||
-	     json_object_set_new(object, "complete",
-				 json_boolean(!*job->reason)) ||
-	     (*job->reason && json_object_set_new(object, "reason",
-						  json_string(job->reason))) ||
-	     json_object_set(object, "similar", job->array)))
-		err = -ENOMEM;
-	return err;
-}
-
-static int print_json(struct similar_job *job)
-{
-	json_t *object = json_object();
-	int err = object ? object_fill(job, object) : -ENOMEM;
-
-	if (!err)
-		return cli_print_json(object);
-	json_decref(object);
-	cli_complain_errno(NULL, err);
-	return EXIT_FAILED;
+	return record_print(&r);
 }
 
 static bool is_directory(const char *path)

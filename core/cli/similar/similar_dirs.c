@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "core/base/text.h"
+#include "core/cli/record.h"
 #include "core/cli/similar/similar_tree.h"
 
 /* ---- counting ---- */
@@ -169,97 +170,68 @@ static void print_differences(const struct tree *a, const struct tree *b)
 
 /* ---- JSON ---- */
 
-static int set_sum(json_t *object, const char *key, const struct sum *s)
+static void record_sum(struct record *r, const char *key, const struct sum *s)
 {
-	json_t *value = json_pack("{s:I,s:I}", "files", (json_int_t)s->files,
-				  "bytes", (json_int_t)s->bytes);
-
-	return json_object_set_new(object, key, value) ? -ENOMEM : 0;
-}
-
-static int set_sums(json_t *object, const struct tree_sums *sums)
-{
-	int err = set_sum(object, "same", &sums->same);
-
-	if (!err)
-		err = set_sum(object, "similar", &sums->similar);
-	if (!err)
-		err = set_sum(object, "only_here", &sums->here);
-	if (!err)
-		err = set_sum(object, "only_there", &sums->there);
-	return err;
+	record_object(r, key);
+	record_number(r, "files", (int64_t)s->files);
+	record_number(r, "bytes", (int64_t)s->bytes);
+	record_close(r);
 }
 
 /* Names of one file, or of two with a score; -1: not known. */
-static int add_difference(json_t *array, const char *here, const char *there,
-			  int score)
+static void record_difference(struct record *r, const char *here,
+			      const char *there, int score)
 {
-	json_t *object = json_object();
-	int err = object ? 0 : -ENOMEM;
-
-	if (!err && here)
-		err = cli_set_json_path(object, "here", here);
-	if (!err && there)
-		err = cli_set_json_path(object, "there", there);
-	if (!err && here && there &&
-	    json_object_set_new(object, "score",
-				score < 0 ? json_null() : json_integer(score)))
-		err = -ENOMEM;
-	if (!err && json_array_append(array, object))
-		err = -ENOMEM;
-	json_decref(object);
-	return err;
+	record_object(r, NULL);
+	if (here)
+		record_path(r, "here", here);
+	if (there)
+		record_path(r, "there", there);
+	if (here && there)
+		record_score(r, "score", score);
+	record_close(r);
 }
 
-static int set_differences(json_t *object, const struct tree *a,
-			   const struct tree *b)
+static void record_differences(struct record *r, const struct tree *a,
+			       const struct tree *b)
 {
-	json_t *array = json_array();
-	int err = array ? 0 : -ENOMEM;
+	const struct tree_file *f, *o;
 	size_t i;
 
-	for (i = 0; i < a->count && !err; i++) {
-		const struct tree_file *f = &a->files[i];
-
+	record_list(r, "differences");
+	for (i = 0; i < a->count; i++) {
+		f = &a->files[i];
+		o = f->other;
 		if (!f->same)
-			err = add_difference(array, tree_name(a, f),
-					     f->other ? tree_name(b, f->other) :
-							NULL,
-					     f->score);
+			record_difference(r, tree_name(a, f),
+					  o ? tree_name(b, o) : NULL, f->score);
 	}
-	for (i = 0; i < b->count && !err; i++) {
-		const struct tree_file *f = &b->files[i];
-
-		if (is_pair_of_there(f) || (!f->same && !f->other))
-			err = add_difference(
-				array, f->other ? tree_name(a, f->other) : NULL,
-				tree_name(b, f), f->score);
+	for (i = 0; i < b->count; i++) {
+		f = &b->files[i];
+		o = f->other;
+		if (is_pair_of_there(f) || (!f->same && !o))
+			record_difference(r, o ? tree_name(a, o) : NULL,
+					  tree_name(b, f), f->score);
 	}
-	if (!err && json_object_set(object, "differences", array))
-		err = -ENOMEM;
-	json_decref(array);
-	return err;
+	record_close(r);
 }
 
 static int add_json(struct similar_job *job, int score,
 		    const struct tree_sums *sums, const struct tree *a,
 		    const struct tree *b, const char *path)
 {
-	json_t *object = json_object();
-	int err = object ? 0 : -ENOMEM;
+	struct record r;
 
-	if (!err && json_object_set_new(object, "score", json_integer(score)))
-		err = -ENOMEM;
-	if (!err)
-		err = set_sums(object, sums);
-	if (!err && job->other)
-		err = set_differences(object, a, b);
-	if (!err)
-		err = cli_set_json_path(object, "path", path);
-	if (!err && json_array_append(job->array, object))
-		err = -ENOMEM;
-	json_decref(object);
-	return err;
+	record_begin(&r);
+	record_number(&r, "score", score);
+	record_sum(&r, "same", &sums->same);
+	record_sum(&r, "similar", &sums->similar);
+	record_sum(&r, "only_here", &sums->here);
+	record_sum(&r, "only_there", &sums->there);
+	if (job->other)
+		record_differences(&r, a, b);
+	record_path(&r, "path", path);
+	return json_array_append_new(job->array, record_end(&r)) ? -ENOMEM : 0;
 }
 
 /* ---- the directories ---- */

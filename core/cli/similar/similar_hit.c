@@ -12,6 +12,7 @@
 
 #include "core/base/array.h"
 #include "core/base/text.h"
+#include "core/cli/record.h"
 
 struct similar_hit {
 	int score, distinctive; /* distinctive: -1 when not asked for */
@@ -120,42 +121,25 @@ static void hit_print(struct similar_job *job, const struct similar_hit *hit)
 	putchar('\n');
 }
 
-static int add_distinctive(const struct similar_hit *hit, json_t *object)
-{
-	if (json_object_set_new(object, "distinctive",
-				json_integer(hit->distinctive)) ||
-	    json_object_set_new(object, "boilerplate",
-				json_boolean(hit->is_boilerplate)))
-		return -ENOMEM;
-	return 0;
-}
-
 static int hit_add_json(struct similar_job *job, const struct similar_hit *hit)
 {
-	json_t *object = json_object();
-	json_t *size = hit->has_size ? json_integer((json_int_t)hit->size) :
-				       json_null();
-	int err = object ? 0 : -ENOMEM;
+	struct record r;
 
-	if (!err &&
-	    json_object_set_new(object, "score", json_integer(hit->score)))
-		err = -ENOMEM;
-	if (!err && hit->distinctive >= 0)
-		err = add_distinctive(hit, object);
-	if (!err && hit->bytes >= 0 &&
-	    json_object_set_new(object, "bytes", json_integer(hit->bytes)))
-		err = -ENOMEM;
-	if (!err)
-		err = measures_to_json(&hit->measures, object);
-	if (!err && json_object_set(object, "size", size))
-		err = -ENOMEM;
-	if (!err)
-		err = cli_set_json_path(object, "path", hit->path);
-	if (!err && json_array_append(job->array, object))
-		err = -ENOMEM;
-	json_decref(size);
-	json_decref(object);
-	return err;
+	record_begin(&r);
+	record_number(&r, "score", hit->score);
+	if (hit->distinctive >= 0) {
+		record_number(&r, "distinctive", hit->distinctive);
+		record_flag(&r, "boilerplate", hit->is_boilerplate);
+	}
+	if (hit->bytes >= 0)
+		record_number(&r, "bytes", hit->bytes);
+	measures_record(&hit->measures, &r);
+	if (hit->has_size)
+		record_number(&r, "size", (int64_t)hit->size);
+	else
+		record_score(&r, "size", -1);
+	record_path(&r, "path", hit->path);
+	return json_array_append_new(job->array, record_end(&r)) ? -ENOMEM : 0;
 }
 
 static int hit_print_now(struct similar_job *job, const struct similar_hit *hit)

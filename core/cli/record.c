@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cli/record.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "core/cli/cli.h"
+
+void record_begin(struct record *r)
+{
+	*r = (struct record){ .open = { json_object() }, .depth = 1 };
+	r->failed = !r->open[0];
+}
+
+void record_value(struct record *r, const char *key, json_t *value)
+{
+	json_t *to = r->open[r->depth - 1];
+
+	if (key ? json_object_set_new(to, key, value) :
+		  json_array_append_new(to, value))
+		r->failed = true;
+}
+
+void record_number(struct record *r, const char *key, int64_t value)
+{
+	record_value(r, key, json_integer(value));
+}
+
+void record_score(struct record *r, const char *key, int value)
+{
+	record_value(r, key, value < 0 ? json_null() : json_integer(value));
+}
+
+void record_time(struct record *r, const char *key, int64_t ns)
+{
+	record_value(r, key, json_real((double)ns / 1e9));
+}
+
+void record_flag(struct record *r, const char *key, bool value)
+{
+	record_value(r, key, json_boolean(value));
+}
+
+void record_text(struct record *r, const char *key, const char *value)
+{
+	record_value(r, key, json_string(value));
+}
+
+void record_path(struct record *r, const char *key, const char *path)
+{
+	if (cli_set_json_path(r->open[r->depth - 1], key, path))
+		r->failed = true;
+}
+
+static void go_in(struct record *r, const char *key, json_t *within)
+{
+	assert(r->depth < RECORD_DEPTH);
+	record_value(r, key, within);
+	/* Borrowed of the outer one; NULL after a failure, and refused then. */
+	r->open[r->depth++] = r->failed ? NULL : within;
+}
+
+void record_object(struct record *r, const char *key)
+{
+	go_in(r, key, json_object());
+}
+
+void record_list(struct record *r, const char *key)
+{
+	go_in(r, key, json_array());
+}
+
+void record_close(struct record *r)
+{
+	r->depth--;
+}
+
+json_t *record_end(struct record *r)
+{
+	assert(r->depth == 1);
+	if (!r->failed)
+		return r->open[0];
+	json_decref(r->open[0]);
+	return NULL;
+}
+
+int record_print(struct record *r)
+{
+	json_t *all = record_end(r);
+
+	if (all)
+		return cli_print_json(all);
+	cli_complain_errno(NULL, -ENOMEM);
+	return EXIT_FAILED;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_CLI_RECORD_H
+#define CORE_CLI_RECORD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * What a command says as JSON, field by field in the order of the calls.  A
+ * failure (without memory) is kept until the end, which tells it, so calls in
+ * between need no check.
+ *
+ *	record_begin(&r);
+ *	record_path(&r, "path", path);
+ *	record_list(&r, "links");
+ *	...
+ *	record_close(&r);
+ *	return record_print(&r);
+ */
+enum { RECORD_DEPTH = 8 };
+
+struct record {
+	json_t *open[RECORD_DEPTH]; /* the innermost is the last one */
+	unsigned depth;
+	bool failed;
+};
+
+void record_begin(struct record *r);
+
+/* key: NULL in a list. */
+void record_number(struct record *r, const char *key, int64_t value);
+void record_score(struct record *r, const char *key, int value); /* < 0: null */
+void record_time(struct record *r, const char *key, int64_t ns); /* seconds */
+void record_flag(struct record *r, const char *key, bool value);
+void record_text(struct record *r, const char *key, const char *value);
+
+/* Takes value; NULL: a failure. */
+void record_value(struct record *r, const char *key, json_t *value);
+
+/* What is not UTF-8 becomes U+FFFD, and "<key>_hex" has the bytes. */
+void record_path(struct record *r, const char *key, const char *path);
+
+/* The fields up to record_close() are of an object, or of a list, within. */
+void record_object(struct record *r, const char *key);
+void record_list(struct record *r, const char *key);
+void record_close(struct record *r);
+
+/* All of it; NULL without memory. */
+json_t *record_end(struct record *r);
+
+/* Prints all of it as a line.  EXIT_OK, or EXIT_FAILED and a message. */
+int record_print(struct record *r);
+
+#endif
