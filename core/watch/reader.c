@@ -76,6 +76,20 @@ static unsigned what_of(uint64_t mask)
 
 /* ---- handing over to the resolver ---- */
 
+/* With the lock.  One that has ended does not need it any more. */
+static int start_resolver(struct watch *w)
+{
+	int err;
+
+	if (w->resolving == RESOLVER_RUNS)
+		return 0;
+	if (w->resolving == RESOLVER_ENDED)
+		pthread_join(w->resolver, NULL);
+	err = -pthread_create(&w->resolver, NULL, watch_resolve, w);
+	w->resolving = err ? RESOLVER_NONE : RESOLVER_RUNS;
+	return err;
+}
+
 static void add_pending(struct watch *w, const struct pending_news *news)
 {
 	int64_t due_ms;
@@ -84,6 +98,8 @@ static void add_pending(struct watch *w, const struct pending_news *news)
 	pthread_mutex_lock(&w->lock);
 	due_ms = pending_due_ms(&w->pending);
 	err = pending_add(&w->pending, news, clock_now_ms());
+	if (!err)
+		err = start_resolver(w);
 	if (err)
 		pending_release(&w->pending);
 	else if (pending_due_ms(&w->pending) < due_ms)

@@ -109,21 +109,27 @@ static void resolve_pending(struct watch *w, const struct pending_file *p)
 
 /* ---- the thread ---- */
 
-/* Waits until one is due; NULL: stopped. */
+/* Waits until one is due; NULL: the thread ends, as the watch was stopped or
+ * there was none for a while. */
 static struct pending_file *wait_pending(struct watch *w)
 {
+	int64_t end_ms = clock_now_ms() + RESOLVER_IDLE_MS;
 	struct pending_file *p = NULL;
 
 	pthread_mutex_lock(&w->lock);
 	w->resolves = false;
 	while (!w->stopped) {
+		int64_t due_ms = pending_due_ms(&w->pending);
+
 		p = pending_take(&w->pending, clock_now_ms());
-		if (p)
+		if (p || (due_ms == INT64_MAX && clock_now_ms() >= end_ms))
 			break;
 		cond_wait_until(&w->work, &w->lock,
-				pending_due_ms(&w->pending));
+				due_ms == INT64_MAX ? end_ms : due_ms);
 	}
 	w->resolves = p != NULL;
+	if (!p)
+		w->resolving = RESOLVER_ENDED;
 	pthread_mutex_unlock(&w->lock);
 	return p;
 }

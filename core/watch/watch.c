@@ -194,13 +194,8 @@ int watch_start(struct watch *w, const struct watch_context *context)
 	w->context = *context;
 	w->call_at_ms = INT64_MAX;
 	w->idle_ms = clock_now_ms();
-	err = -pthread_create(&w->resolver, NULL, watch_resolve, w);
-	w->resolving = !err;
-	if (!err)
-		err = -pthread_create(&w->reader, NULL, watch_read_events, w);
-	w->reading = w->resolving && !err;
-	if (err)
-		watch_stop(w);
+	err = -pthread_create(&w->reader, NULL, watch_read_events, w);
+	w->reading = !err;
 	return err;
 }
 
@@ -215,9 +210,10 @@ void watch_stop(struct watch *w)
 	(void)!write(w->wake, &one, sizeof(one));
 	if (w->reading)
 		pthread_join(w->reader, NULL);
-	if (w->resolving)
+	if (w->resolving != RESOLVER_NONE)
 		pthread_join(w->resolver, NULL);
-	w->reading = w->resolving = false;
+	w->reading = false;
+	w->resolving = RESOLVER_NONE;
 }
 
 static void close_if_open(int fd)

@@ -23,6 +23,7 @@ enum {
 	SETTLE_MS = 50,
 	/* SETTLE_MS of a file that was written to and not closed. */
 	SETTLE_WRITTEN_MS = 10000,
+	RESOLVER_IDLE_MS = 10000,
 	/* See watch_is_late(). */
 	LATE_MS = 500,
 	/* Between two reads of the groups. */
@@ -88,6 +89,10 @@ int64_t pending_due_ms(const struct pending_set *s);
 /* Removes one that is due; the caller frees it.  NULL: none is due. */
 struct pending_file *pending_take(struct pending_set *s, int64_t now_ms);
 
+/* The reader starts the resolver when there is something to resolve; it ends
+ * when there was nothing for RESOLVER_IDLE_MS. */
+enum resolver_state { RESOLVER_NONE, RESOLVER_RUNS, RESOLVER_ENDED };
+
 struct watch {
 	int changes, opens; /* fanotify groups */
 	int mounts;         /* /proc/self/mountinfo; -1: cannot be opened */
@@ -95,9 +100,10 @@ struct watch {
 	pid_t own;          /* this process */
 	struct watch_context context;
 	pthread_t reader, resolver;
-	bool reading, resolving; /* the thread was started */
+	bool reading; /* the thread was started */
 
 	pthread_mutex_t lock; /* up to foreign */
+	enum resolver_state resolving;
 	pthread_cond_t work;
 	struct pending_set pending;
 	bool stopped;
