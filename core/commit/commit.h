@@ -120,7 +120,7 @@ struct committer {
 	size_t metadata_changes; /* of these, EVENT_METADATA */
 	size_t listings;         /* of these, EVENT_LISTING */
 	int64_t oldest_ms, newest_ms;
-	int64_t trim_ms; /* when to return memory; INT64_MAX: not */
+	int64_t trim_ms;    /* when to return memory; INT64_MAX: not */
 	uint64_t posted;    /* number of the last event */
 	uint64_t committed; /* number of the last event in the catalog */
 	uint64_t attempted; /* ... of the last batch that was tried */

@@ -2,50 +2,45 @@
 #include "core/index/index_impl.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "core/index/best.h"
-#include "core/index/column_scan.h"
 #include "core/index/posting_overlap.h"
 
 /* Which contents are worth a comparison of sketches. */
 
 /* ---- by columns ---- */
 
+/* Rows that are looked at before the lock is released for a callback. */
+#define SCAN_ROWS 512
+
 struct column_query {
 	const struct index_query *q;
-	enum index_source source;
-	uint32_t from; /* ids below have been scanned */
-	struct column_scan scan;
+	enum digest_id id;       /* SimHash or traits */
+	struct digest_value own; /* of the query */
 };
 
-/* Restricts the scan to rows that may have that rank. */
-static void column_set_least(struct column_query *c, int least)
+static bool is_none(struct digest_value v)
 {
-	int most = 0, fewest = 0;
+	static const uint8_t none[COLUMN_TRAITS];
 
-	while (most < 64 && 100 * (64 - most - 1) / 64 >= least)
-		most++;
-	while (fewest < COLUMNS_TRAITS && 100 * fewest / COLUMNS_TRAITS < least)
-		fewest++;
-	c->scan.most = (uint8_t)(c->source == INDEX_BY_SIMHASH ? most : 0);
-	c->scan.fewest =
-		(uint8_t)(c->source == INDEX_BY_SIMHASH ? COLUMNS_TRAITS + 1 :
-							  fewest);
+	return !v.bytes || memcmp(v.bytes, none, v.len) == 0;
 }
 
+/* What digest_compare() says; 0 without that digest. */
 static int column_rank(const struct column_query *c,
 		       const struct columns *columns, size_t row)
 {
-	uint8_t distance =
-		column_scan_distance(&c->scan, columns->simhash[row]);
-	uint8_t traits[COLUMNS_TRAITS];
-	int equal;
+	const struct digest_value other = {
+		c->id == DIGEST_SIMHASH ? columns->simhash[row] :
+					  columns->traits[row],
+		c->own.len,
+	};
+	int rank = 0;
 
-	if (c->source == INDEX_BY_SIMHASH)
-		return 100 * (64 - distance) / 64;
-	column_traits_load(columns->traits, row, traits);
-	equal = column_scan_equal_traits(&c->scan, traits);
-	return equal > 0 ? 100 * equal / COLUMNS_TRAITS : 0;
+	if (!is_none(other))
+		(void)digest_table[c->id]->compare(c->own, other, &rank);
+	return rank;
 }
 
 static bool wants_row(const struct column_query *c,
@@ -54,8 +49,7 @@ static bool wants_row(const struct column_query *c,
 		      struct index_candidate *out)
 {
 	*out = (struct index_candidate){ .content = columns->content[row] };
-	if (!columns->size[row] || out->content == c->q->self ||
-	    out->content < c->from)
+	if (!columns->size[row] || out->content == c->q->self)
 		return false;
 	out->rank = (uint16_t)column_rank(c, columns, row);
 	return best_wants(best, out);
@@ -76,22 +70,18 @@ static void add_visible(struct index *ix, const struct index_visibility *v,
 	(void)pthread_rwlock_rdlock(&ix->columns_lock);
 }
 
-/* Scans up to COLUMN_SCAN_ROWS rows; returns the row to go on with. */
-static size_t scan_rows(struct index *ix, struct column_query *c, size_t row,
-			struct best_candidates *best)
+/* Scans up to SCAN_ROWS rows; returns the row to go on with. */
+static size_t scan_rows(struct index *ix, const struct column_query *c,
+			size_t row, struct best_candidates *best)
 {
-	const struct columns *columns = &ix->columns;
-	size_t count = ix->rows - row < COLUMN_SCAN_ROWS ? ix->rows - row :
-							   COLUMN_SCAN_ROWS;
-	size_t hits[COLUMN_SCAN_ROWS], hit_count, kept = 0, i;
-	struct index_candidate found[COLUMN_SCAN_ROWS];
-	uint32_t last = columns->content[row + count - 1];
+	const size_t end =
+		ix->rows - row < SCAN_ROWS ? ix->rows : row + SCAN_ROWS;
+	const uint32_t last = ix->columns.content[end - 1];
+	struct index_candidate found[SCAN_ROWS];
+	size_t kept = 0;
 
-	hit_count = column_scan_rows(&c->scan, columns->simhash + row,
-				     columns->traits + row * COLUMNS_TRAITS,
-				     count, hits);
-	for (i = 0; i < hit_count; i++) {
-		if (!wants_row(c, columns, row + hits[i], best, &found[kept]))
+	for (; row < end; row++) {
+		if (!wants_row(c, &ix->columns, row, best, &found[kept]))
 			continue;
 		if (c->q->visibility)
 			kept++;
@@ -99,27 +89,22 @@ static size_t scan_rows(struct index *ix, struct column_query *c, size_t row,
 			best_add(best, &found[kept]);
 	}
 	if (!kept)
-		return row + count;
+		return end;
 	add_visible(ix, c->q->visibility, found, kept, best);
-	c->from = last + 1;
-	row = columns_find_row(&ix->columns, ix->rows, c->from);
-	return row - row % COLUMNS_TILE_ROWS;
+	return last < UINT32_MAX ?
+		       columns_find_row(&ix->columns, ix->rows, last + 1) :
+		       ix->rows;
 }
 
-static void scan_columns(struct index *ix, struct column_query *c,
-			 struct best_candidates *best)
+static void scan_columns(struct index *ix, const struct index_query *q,
+			 enum digest_id id, struct best_candidates *best)
 {
-	size_t row;
-	int least = 0;
+	const struct column_query c = { q, id,
+					digest_value_of(q->digests, id) };
+	size_t row = columns_find_row(&ix->columns, ix->rows, q->first_content);
 
-	c->from = c->q->first_content;
-	row = columns_find_row(&ix->columns, ix->rows, c->from);
-	row -= row % COLUMNS_TILE_ROWS;
-	while (row < ix->rows && c->from) {
-		if (least != best->least)
-			column_set_least(c, least = best->least);
-		row = scan_rows(ix, c, row, best);
-	}
+	while (!is_none(c.own) && row < ix->rows)
+		row = scan_rows(ix, &c, row, best);
 }
 
 /* ---- all ---- */
@@ -128,7 +113,6 @@ int index_candidates(struct index *ix, const struct index_query *q,
 		     enum index_source source, struct index_candidate *out,
 		     size_t capacity, size_t *count_out)
 {
-	struct column_query columns = { .q = q, .source = source };
 	struct best_candidates best = { .out = out,
 					.capacity = capacity,
 					.least = 1 };
@@ -140,9 +124,11 @@ int index_candidates(struct index *ix, const struct index_query *q,
 			err = posting_overlap_find(ix, q, by_share, &best);
 	} else if (capacity) {
 		best.least = q->rules.threshold > 1 ? q->rules.threshold : 1;
-		column_scan_init(&columns.scan, q->digests);
 		(void)pthread_rwlock_rdlock(&ix->columns_lock);
-		scan_columns(ix, &columns, &best);
+		scan_columns(ix, q,
+			     source == INDEX_BY_SIMHASH ? DIGEST_SIMHASH :
+							  DIGEST_RDC,
+			     &best);
 		(void)pthread_rwlock_unlock(&ix->columns_lock);
 	}
 	if (err)

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/index/column_scan.h"
-
-#define FIRST_CAPACITY ((size_t)1024) /* a multiple of COLUMNS_TILE_ROWS */
+#define FIRST_CAPACITY ((size_t)1024)
 
 /* Entries of the postings, of little more than 6 bytes. */
 #define POSTINGS_BUDGET ((size_t)16 << 20)
@@ -33,7 +31,7 @@ static int columns_init(struct columns *out, size_t capacity)
 	c.simhash = calloc(capacity, sizeof(*c.simhash));
 	c.level = calloc(capacity, sizeof(*c.level));
 	c.windows = calloc(capacity, sizeof(*c.windows));
-	c.traits = calloc(capacity, COLUMNS_TRAITS);
+	c.traits = calloc(capacity, sizeof(*c.traits));
 	if (!c.content || !c.size || !c.simhash || !c.level || !c.windows ||
 	    !c.traits) {
 		columns_release(&c);
@@ -46,15 +44,12 @@ static int columns_init(struct columns *out, size_t capacity)
 static void columns_copy_row(const struct columns *from, size_t row,
 			     struct columns *to, size_t to_row)
 {
-	uint8_t traits[COLUMNS_TRAITS];
-
 	to->content[to_row] = from->content[row];
 	to->size[to_row] = from->size[row];
-	to->simhash[to_row] = from->simhash[row];
+	memcpy(to->simhash[to_row], from->simhash[row], COLUMN_SIMHASH);
 	to->level[to_row] = from->level[row];
 	to->windows[to_row] = from->windows[row];
-	column_traits_load(from->traits, row, traits);
-	column_traits_store(to->traits, to_row, traits);
+	memcpy(to->traits[to_row], from->traits[row], COLUMN_TRAITS);
 }
 
 /* By default a steady stream of readers would keep a writer waiting for
@@ -178,17 +173,25 @@ static void row_store_sketch(struct columns *c, size_t row,
 	c->windows[row] = sketch ? windows_code(sketch->windows) : 0;
 }
 
+static void column_store(const struct digests *d, enum digest_id id,
+			 uint8_t *to, size_t len)
+{
+	const struct digest_value v = digest_value_of(d, id);
+
+	if (v.bytes)
+		memcpy(to, v.bytes, len);
+	else
+		memset(to, 0, len);
+}
+
 static void row_store(struct columns *c, size_t row, uint32_t content,
 		      const struct digests *d, const struct sketch *sketch)
 {
-	uint8_t traits[COLUMNS_TRAITS];
-
 	c->content[row] = content;
 	c->size[row] = d->size;
-	c->simhash[row] = column_simhash_of(d);
 	row_store_sketch(c, row, sketch);
-	column_traits_of(d, traits);
-	column_traits_store(c->traits, row, traits);
+	column_store(d, DIGEST_SIMHASH, c->simhash[row], COLUMN_SIMHASH);
+	column_store(d, DIGEST_RDC, c->traits[row], COLUMN_TRAITS);
 }
 
 /* The row of a live content, or ix->rows. */
@@ -390,8 +393,9 @@ size_t index_count(const struct index *ix)
 size_t index_bytes(const struct index *ix)
 {
 	pthread_rwlock_t *lock = (pthread_rwlock_t *)&ix->columns_lock;
-	size_t row_bytes = sizeof(uint32_t) + 2 * sizeof(uint64_t) +
-			   sizeof(uint16_t) + 1 + COLUMNS_TRAITS;
+	size_t row_bytes = sizeof(uint32_t) + sizeof(uint64_t) +
+			   sizeof(uint16_t) + 1 + COLUMN_SIMHASH +
+			   COLUMN_TRAITS;
 	size_t bytes;
 
 	(void)pthread_rwlock_rdlock(lock);

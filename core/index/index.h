@@ -23,10 +23,10 @@
  *             (core/digest/sketch/sketch.h).  Two sketches tell which share of a content
  *             the other one contains.  Sketches are not kept here: a search
  *             reads them from a struct index_store.
- *   columns   one row of 42 bytes for each content: id, size, SimHash, RDC
+ *   columns   one row of 39 bytes for each content: id, size, SimHash, RDC
  *             traits, how many windows it has and how far its sketch reaches
- *             (index_impl.h).  A query without a sketch scans them
- *             (column_scan.h).
+ *             (index_impl.h).  A query by another measure scans them
+ *             (candidates.c).
  *   postings  an inverted index: for each value, the contents that have it
  *             (postings.h).
  *   weights   how much a value counts.  A value that very many contents have

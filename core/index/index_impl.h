@@ -25,13 +25,15 @@
  *
  * A row is dead when its size is 0; no live content is empty.
  */
+enum { COLUMN_SIMHASH = 8, COLUMN_TRAITS = 16 };
+
 struct columns {
 	uint32_t *content; /* ascending */
 	uint64_t *size;
-	uint64_t *simhash; /* 0: none */
+	uint8_t (*simhash)[COLUMN_SIMHASH]; /* all zero: none */
 	uint8_t *level;    /* of the sketch; LEVEL_NONE: it has none */
 	uint16_t *windows; /* of the sketch, see windows_code(); 0: not known */
-	uint8_t *traits;   /* in tiles, see column_scan.h; all zero: none */
+	uint8_t (*traits)[COLUMN_TRAITS]; /* all zero: none */
 	size_t capacity;
 };
 

@@ -3,7 +3,6 @@
 
 #include <stdatomic.h>
 
-#include "core/kernel/columns.h"
 #include "core/kernel/ctph/ctph.h"
 #include "core/kernel/md4/md4.h"
 #include "core/kernel/rdc/rdc.h"
@@ -11,14 +10,14 @@
 #include "core/kernel/sketch/sketch.h"
 #include "core/kernel/tlsh/tlsh.h"
 
-/* sdhash and TLSH are computed when they are asked for, and columns are scanned
- * for measure= alone: the plain loops do for these. */
+/* sdhash and TLSH are computed when they are asked for: the plain loops do for
+ * these. */
 #define VARIANT(variant)                                               \
 	{                                                              \
 		.name = #variant, .rdc = &rdc_##variant,               \
 		.md4 = &md4_##variant, .ctph = &ctph_##variant,        \
 		.sketch = &sketch_##variant, .sdhash = &sdhash_scalar, \
-		.tlsh = &tlsh_scalar, .columns = &columns_scalar,      \
+		.tlsh = &tlsh_scalar,                                  \
 	}
 
 /* Each needs all that the ones before it need. */

@@ -42,7 +42,6 @@ struct kernel_ops {
 	const struct kernel_rdc *rdc;
 	const struct kernel_md4 *md4;
 	const struct kernel_sdhash *sdhash;
-	const struct kernel_columns *columns;
 	const struct kernel_ctph *ctph;
 	const struct kernel_tlsh *tlsh;
 	const struct kernel_sketch *sketch;

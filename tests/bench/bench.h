@@ -36,7 +36,6 @@ void bench_speed(const struct bench *b);
 void bench_small(const struct bench *b);
 void bench_worst(const struct bench *b);
 void bench_pairs(const struct bench *b);
-void bench_scan(const struct bench *b);
 void bench_postings(const struct bench *b);
 void bench_memory(const struct bench *b);
 

@@ -20,7 +20,6 @@ static const struct part {
 	{ "small", bench_small, "small files" },
 	{ "worst", bench_worst, "unusual inputs" },
 	{ "pairs", bench_pairs, "comparisons of two digests" },
-	{ "scan", bench_scan, "the columns of the index" },
 	{ "postings", bench_postings, "the postings of the index" },
 };
 
