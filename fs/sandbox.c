@@ -98,7 +98,7 @@ static const char *const calls_refused[] = {
 	"chroot",
 	"pivot_root",
 	"setns",
-	/* mounting; umount2() stays, as libfuse unmounts with it */
+	/* mounting; umount2() stays: the daemon unmounts with it */
 	"mount",
 	"fsopen",
 	"fspick",

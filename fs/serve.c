@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -280,9 +281,35 @@ static void stop_parts(struct fs *fs)
 	loop_free(fs);
 }
 
+/* What fuse_session_unmount() finds in the place of the device says that the
+ * mount is gone.  For libfuse may run a program to unmount, in 3.17 for root,
+ * too, which the sandbox forbids. */
+static void close_device(struct fs *fs)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	close(ends[0]);
+	(void)dup2(ends[1], fuse_session_fd(fs->session));
+	close(ends[1]);
+}
+
+/* Lazily, as the daemon no longer answers. */
+static void unmount(struct fs *fs)
+{
+	bool attached = sandbox_is_attached(fs);
+
+	if (fs->root_user || fs->unmounter.pid)
+		close_device(fs);
+	fuse_session_unmount(fs->session);
+	if (fs->root_user && attached)
+		(void)umount2(fs->mountpoint, MNT_DETACH);
+	unmounter_end(&fs->unmounter, attached);
+}
+
 static int serve_session(struct fs *fs)
 {
-	bool attached = false;
 	int status = EXIT_FAILURE;
 
 	if (fuse_set_signal_handlers(fs->session) != 0)
@@ -291,12 +318,11 @@ static int serve_session(struct fs *fs)
 	if (fuse_session_mount(fs->session, fs->mountpoint) == 0) {
 		status = serve_mounted(fs);
 		stop_parts(fs);
-		attached = sandbox_is_attached(fs);
 		backing_stop(fs);
-		fuse_session_unmount(fs->session);
+		unmount(fs);
 		mapped_free(fs);
 	}
-	unmounter_end(&fs->unmounter, attached);
+	unmounter_end(&fs->unmounter, false);
 	fuse_remove_signal_handlers(fs->session);
 	return status;
 }

@@ -121,10 +121,10 @@ struct scanner {
 	bool started;
 	atomic_bool running; /* the thread is at a walk over the whole tree */
 	pthread_t thread;
-	atomic_ullong files;   /* found by the last walk */
+	atomic_ullong files; /* found by the last walk */
 	/* Files, and directories with all in them, that a rule kept out of it. */
 	atomic_ullong skipped;
-	atomic_uint walks;     /* over the whole tree, finished */
+	atomic_uint walks; /* over the whole tree, finished */
 
 	int64_t throttle_ns;        /* the thread's own */
 	struct scan_retry *retries; /* by due time; the thread's own */

@@ -4,7 +4,8 @@
 #include <linux/fuse.h>
 #include <unistd.h>
 
-#ifdef FUSE_CAP_PASSTHROUGH
+/* A libfuse that knows of backing files and of writers without CAP_FSETID. */
+#if FUSE_VERSION > 318 || (FUSE_VERSION == 318 && FUSE_HOTFIX_VERSION >= 3)
 
 int protocol_open(struct fuse_session *session)
 {
@@ -20,13 +21,8 @@ bool protocol_want_passthrough(struct fuse_conn_info *conn)
 
 bool protocol_want_killpriv(struct fuse_conn_info *conn)
 {
-#ifdef FUSE_CAP_HANDLE_KILLPRIV_V2
 	conn->want |= FUSE_CAP_HANDLE_KILLPRIV_V2 & conn->capable;
 	return conn->want & FUSE_CAP_HANDLE_KILLPRIV_V2;
-#else
-	(void)conn;
-	return false;
-#endif
 }
 
 void protocol_show_backing(struct fuse_file_info *fi, int id)
@@ -36,12 +32,7 @@ void protocol_show_backing(struct fuse_file_info *fi, int id)
 
 bool protocol_kills_setid(const struct fuse_file_info *fi)
 {
-#if FUSE_VERSION > 318 || (FUSE_VERSION == 318 && FUSE_HOTFIX_VERSION >= 3)
 	return fi->kill_suidgid;
-#else
-	(void)fi;
-	return false;
-#endif
 }
 
 #else

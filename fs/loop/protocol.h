@@ -8,11 +8,12 @@
 /*
  * Features of the FUSE protocol that libfuse may be too old for.
  *
- * Passthrough (Linux 6.9) is supported from libfuse 3.17 on, HANDLE_KILLPRIV_V2
- * (Linux 5.12) from 3.18 on; kernels are often newer than their libraries.
+ * Passthrough (Linux 6.9) is supported from libfuse 3.17 on; what a host has to
+ * know with HANDLE_KILLPRIV_V2 (Linux 5.12), which writers have no CAP_FSETID, it
+ * is told from 3.18.3 on; kernels are often newer than their libraries.
  * Both features need only a few bits in messages that an older libfuse also
  * reads and writes.  So these bits are set and read between libfuse and the
- * device.  If libfuse supports the features, its own interface is used instead.
+ * device.  If libfuse supports both, its own interface is used instead.
  */
 
 /* After the mount, before the first request.  0 or a negative errno. */
@@ -35,7 +36,7 @@ void protocol_expire_names(struct fuse_session *session);
 void protocol_show_backing(struct fuse_file_info *fi, int id);
 
 /* For a write request: whether the kernel says that the writer has no
- * CAP_FSETID.  False also if libfuse does not pass that on. */
+ * CAP_FSETID. */
 bool protocol_kills_setid(const struct fuse_file_info *fi);
 
 #endif
