@@ -16,6 +16,7 @@ static const struct command *const commands[] = {
 	&command_wait,   &command_pause,   &command_resume,  &command_rescan,
 	&command_check,  &command_strip,   &command_dedup,   &command_groups,
 	&command_ignore, &command_report,  &command_export,  &command_missing,
+	&command_seed,
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))

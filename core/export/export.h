@@ -35,6 +35,7 @@
  *   read.c     one content after the other
  *   near.c     near-duplicates among what was read
  *   missing.c  what one file has and another one has not
+ *   seeds.c    which file here has most in common with one of another machine
  *
  * A file comes from elsewhere: every line is checked, and a line is at most
  * EXPORT_LINE_MAX long.  Nothing here prints; memory does not grow with the
@@ -52,9 +53,12 @@ FILE *export_decompress(FILE *in);
 
 /* ---- writing ---- */
 
-/* All contents of a mount, which was asked for every one.  0 or a negative
- * errno. */
-int export_write(FILE *out, struct groups *g);
+/* All contents of a mount, which was asked for every one.  seeds: of the digests
+ * only what finds bases (seeds.h).  0 or a negative errno. */
+int export_write(FILE *out, struct groups *g, bool seeds);
+
+/* Adds the digests that lines NAME=TEXT have, but XXH128.  -EBADMSG. */
+int export_take_digests(struct digests *d, const char *lines);
 
 /* ---- reading ---- */
 

@@ -71,7 +71,7 @@ void export_close(struct export_reader *r)
 /* ---- a content ---- */
 
 /* Digests of a name that is not known here are those of a newer kinfs. */
-static int take_digests(struct digests *d, const char *lines)
+int export_take_digests(struct digests *d, const char *lines)
 {
 	const struct digest_ops *info;
 	struct digest_line line;
@@ -109,7 +109,7 @@ static int take_content(struct export_reader *r)
 	if (r->contents && !comes_before(&r->digests, &d))
 		return -EBADMSG;
 	if (m->digests)
-		err = take_digests(&d, m->digests);
+		err = export_take_digests(&d, m->digests);
 	digests_release(&r->digests);
 	r->digests = d;
 	r->contents++;

@@ -6,7 +6,9 @@
 
 #include "core/base/buf.h"
 #include "core/base/hex.h"
+#include "core/digest/sketch/sketch.h"
 #include "core/export/export.h"
+#include "core/export/seeds.h"
 
 /*
  * A line is put together as text, because a tree of JSON values for each of
@@ -184,13 +186,45 @@ static int write_end(FILE *out, const struct groups_totals *t)
 	return write_line(out, &line, err);
 }
 
-int export_write(FILE *out, struct groups *g)
+/* In place of all digests, the sketch cut to a few values. */
+static int keep_seed(struct found_member *m)
+{
+	struct digests d = { .size = m->size };
+	struct sketch *sketch = calloc(1, sizeof(*sketch));
+	struct buf text = { 0 };
+	int err = sketch ? 0 : -ENOMEM;
+
+	if (!err && m->digests)
+		err = export_take_digests(&d, m->digests);
+	if (!err)
+		err = digests_sketch(&d, sketch);
+	if (!err) {
+		sketch_cut(sketch, SEED_VALUES);
+		err = buf_append_text(&text, "sif=");
+	}
+	if (!err)
+		err = sketch_format(sketch, &text);
+	if (!err)
+		err = buf_append(&text, "\n", 1);
+	if (err == -ENODATA)
+		err = 0;
+	free(m->digests);
+	m->digests = buf_take(&text);
+	digests_release(&d);
+	free(sketch);
+	return err;
+}
+
+int export_write(FILE *out, struct groups *g, bool seeds)
 {
 	int event, err = write_head(out, g->root, time(NULL));
 
-	while (!err && (event = groups_next(g)) != GROUPS_END)
-		err = event < 0             ? event :
-		      event == GROUPS_GROUP ? write_group(out, &g->group) :
-					      0;
+	while (!err && (event = groups_next(g)) != GROUPS_END) {
+		err = event < 0 ? event : 0;
+		if (event == GROUPS_GROUP && seeds)
+			err = keep_seed(&g->group.members[0]);
+		if (!err && event == GROUPS_GROUP)
+			err = write_group(out, &g->group);
+	}
 	return err ? err : write_end(out, &g->totals);
 }

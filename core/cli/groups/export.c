@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/cli/cli.h"
@@ -9,10 +10,10 @@
 
 struct export_job {
 	struct mount mount;
-	bool plain;
+	bool plain, seeds;
 };
 
-int export_mount(const char *root, FILE *out, bool *incomplete_out)
+int export_mount(const char *root, FILE *out, bool seeds, bool *incomplete_out)
 {
 	const struct groups_wish wish = { .every = true };
 	char *listings = mount_listings_or_complain(root);
@@ -23,7 +24,7 @@ int export_mount(const char *root, FILE *out, bool *incomplete_out)
 		return EXIT_FAILED;
 	err = groups_ask(&g, &wish, root, listings);
 	if (!err)
-		err = export_write(out, &g);
+		err = export_write(out, &g, seeds);
 	*incomplete_out = g.totals.incomplete;
 	groups_close(&g);
 	free(listings);
@@ -68,6 +69,67 @@ int export_complain(const char *path, size_t line, int err)
 	return EXIT_FAILED;
 }
 
+/* ---- a file, or a mount as a file ---- */
+
+/* Exports a mount to a file without a name. */
+static int copy_mount(struct export_side *s, const char *root)
+{
+	bool incomplete;
+	FILE *stream;
+	int code;
+
+	s->copy = tmpfile();
+	stream = s->copy ? export_compress(s->copy) : NULL;
+	if (!stream) {
+		cli_complain_errno("temporary file", -errno);
+		return EXIT_FAILED;
+	}
+	code = export_mount(root, stream, false, &incomplete);
+	if (fclose(stream) && !code) {
+		cli_complain_errno("temporary file", -errno);
+		code = EXIT_FAILED;
+	}
+	return code;
+}
+
+int export_side_prepare(struct export_side *s)
+{
+	struct mount mount = { 0 };
+	struct stat st;
+	int code;
+
+	if (stat(s->path, &st)) {
+		cli_complain_errno(s->path, -errno);
+		return EXIT_FAILED;
+	}
+	if (!S_ISDIR(st.st_mode))
+		return EXIT_OK;
+	code = mount_find_or_complain(s->path, &mount);
+	if (!code && *mount.rel) {
+		cli_complain(s->path, "not the root of the mount, which is %s",
+			     mount.root);
+		code = EXIT_FAILED;
+	}
+	if (!code)
+		code = copy_mount(s, mount.root);
+	mount_release(&mount);
+	return code;
+}
+
+int export_side_open(struct export_side *s, struct export_reader *out)
+{
+	if (!s->copy)
+		return export_open_path(s->path, out);
+	rewind(s->copy);
+	return export_open(out, s->copy);
+}
+
+void export_side_release(struct export_side *s)
+{
+	if (s->copy)
+		(void)fclose(s->copy);
+}
+
 /* ---- the command ---- */
 
 static int write_out(const struct export_job *job)
@@ -80,7 +142,7 @@ static int write_out(const struct export_job *job)
 		cli_complain_errno(NULL, -ENOMEM);
 		return EXIT_FAILED;
 	}
-	code = export_mount(job->mount.root, out, &incomplete);
+	code = export_mount(job->mount.root, out, job->seeds, &incomplete);
 	/* An unfinished export has no last line, so it is not taken for one. */
 	if ((job->plain ? fflush(out) : fclose(out)) && !code) {
 		cli_complain_errno("standard output", errno ? -errno : -EIO);
@@ -121,6 +183,9 @@ static int run(int argc, char **argv)
 }
 
 static const struct option_row options[] = {
+	{ "seeds", 0, NULL,
+	  "of the digests only what kin seed needs, some 30 bytes a content",
+	  OPTION_FLAG(struct export_job, seeds) },
 	{ "plain", 0, NULL, "not compressed",
 	  OPTION_FLAG(struct export_job, plain) },
 	{ 0 },
@@ -128,7 +193,7 @@ static const struct option_row options[] = {
 
 const struct command command_export = {
 	.name = "export",
-	.synopsis = "export [--plain] MOUNT >FILE",
+	.synopsis = "export [--seeds] [--plain] MOUNT >FILE",
 	.summary = "Write what is known about the files of a mount to a file",
 	.help = "The contents that you may read, with size, digests and the "
 		"paths of their files,\n"

@@ -7,11 +7,24 @@
 
 #include "core/export/export.h"
 
-/* Writes the export of a mount.  EXIT_OK, or EXIT_FAILED and a message. */
-int export_mount(const char *root, FILE *out, bool *incomplete_out);
+/* Writes the export of a mount; seeds: see export_write().  EXIT_OK, or
+ * EXIT_FAILED and a message. */
+int export_mount(const char *root, FILE *out, bool seeds, bool *incomplete_out);
 
 /* Opens a file, as export_open() does; to be closed in any case. */
 int export_open_path(const char *path, struct export_reader *out);
+
+/* An operand that is an export or a mount: a file that can be read again. */
+struct export_side {
+	const char *path; /* as given */
+	FILE *copy;       /* of a mount: an unnamed file; else NULL */
+};
+
+/* EXIT_OK, or EXIT_FAILED and a message. */
+int export_side_prepare(struct export_side *s);
+/* From its begin; as export_open(). */
+int export_side_open(struct export_side *s, struct export_reader *out);
+void export_side_release(struct export_side *s);
 
 /* Says what an error of a reader means, at that line.  EXIT_FAILED. */
 int export_complain(const char *path, size_t line, int err);

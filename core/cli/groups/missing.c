@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/text.h"
@@ -12,78 +11,11 @@
 
 enum { DEFAULT_THRESHOLD = 60 };
 
-/* An export, as a file that can be read again. */
-struct side {
-	const char *path; /* as given */
-	FILE *copy;       /* of a mount: an unnamed file; else NULL */
-};
-
 struct missing_command {
-	struct side one, other;
+	struct export_side one, other;
 	bool json, nul;
 	struct missing_job job;
 };
-
-/* ---- files ---- */
-
-/* Exports a mount to a file without a name. */
-static int copy_mount(struct side *s, const char *root)
-{
-	bool incomplete;
-	FILE *stream;
-	int code;
-
-	s->copy = tmpfile();
-	stream = s->copy ? export_compress(s->copy) : NULL;
-	if (!stream) {
-		cli_complain_errno("temporary file", -errno);
-		return EXIT_FAILED;
-	}
-	code = export_mount(root, stream, &incomplete);
-	if (fclose(stream) && !code) {
-		cli_complain_errno("temporary file", -errno);
-		code = EXIT_FAILED;
-	}
-	return code;
-}
-
-static int side_prepare(struct side *s)
-{
-	struct mount mount = { 0 };
-	struct stat st;
-	int code;
-
-	if (stat(s->path, &st)) {
-		cli_complain_errno(s->path, -errno);
-		return EXIT_FAILED;
-	}
-	if (!S_ISDIR(st.st_mode))
-		return EXIT_OK;
-	code = mount_find_or_complain(s->path, &mount);
-	if (!code && *mount.rel) {
-		cli_complain(s->path, "not the root of the mount, which is %s",
-			     mount.root);
-		code = EXIT_FAILED;
-	}
-	if (!code)
-		code = copy_mount(s, mount.root);
-	mount_release(&mount);
-	return code;
-}
-
-static int side_open(struct side *s, struct export_reader *out)
-{
-	if (!s->copy)
-		return export_open_path(s->path, out);
-	rewind(s->copy);
-	return export_open(out, s->copy);
-}
-
-static void side_release(struct side *s)
-{
-	if (s->copy)
-		(void)fclose(s->copy);
-}
 
 /* ---- output ---- */
 
@@ -91,7 +23,7 @@ static int reopen(void *arg, struct export_reader *out)
 {
 	struct missing_command *c = arg;
 
-	return side_open(&c->other, out);
+	return export_side_open(&c->other, out);
 }
 
 static int print_object(const struct missing *m, const struct found_file *file)
@@ -158,7 +90,7 @@ static void print_totals(const struct missing_command *c)
 static int compare(struct missing_command *c)
 {
 	struct export_reader one;
-	int err = side_open(&c->one, &one), code = EXIT_OK;
+	int err = export_side_open(&c->one, &one), code = EXIT_OK;
 	bool in_other = false;
 
 	if (!err) {
@@ -218,13 +150,13 @@ static int run(int argc, char **argv)
 
 	c.job.arg = &c;
 	if (!code)
-		code = side_prepare(&c.one);
+		code = export_side_prepare(&c.one);
 	if (!code)
-		code = side_prepare(&c.other);
+		code = export_side_prepare(&c.other);
 	if (!code)
 		code = compare(&c);
-	side_release(&c.one);
-	side_release(&c.other);
+	export_side_release(&c.one);
+	export_side_release(&c.other);
 	return code;
 }
 

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "core/base/utf8.h"
+#include "core/cli/cli.h"
+#include "core/cli/groups/export_mount.h"
+#include "core/export/seeds.h"
+#include "core/source/file.h"
+
+/*
+ * kin seed: for each file that another machine is to send, the file here that
+ * has most in common with it, as a hard link at the path of the one that is to
+ * come.  So a program that computes differences by name, as rsync does, has a
+ * base for each.
+ */
+struct seed_command {
+	struct export_side sender, here;
+	const char *into; /* NULL: the map is printed */
+	const char *base_of;
+	bool json, nul, reflink;
+
+	struct seeds seeds;
+	char *source; /* of the mount: owned */
+	int source_fd, into_fd;
+	uint64_t files, equal, near, none, refused;
+	bool stopped; /* after a message */
+};
+
+/* ---- seeds as files ---- */
+
+/* A path of another machine must stay below the directory. */
+static bool is_below(const char *path)
+{
+	const char *part = path;
+	size_t len;
+
+	if (!*path || *path == '/')
+		return false;
+	for (;;) {
+		len = strcspn(part, "/");
+		if (!len || (len == 1 && *part == '.') ||
+		    (len == 2 && !strncmp(part, "..", 2)))
+			return false;
+		if (!part[len])
+			return true;
+		part += len + 1;
+	}
+}
+
+/* A descriptor of the directory of the path in the new tree, which nobody else
+ * writes to; directories that are missing are made. */
+static int open_directory_of(const struct seed_command *c, const char *path)
+{
+	int fd = fcntl(c->into_fd, F_DUPFD_CLOEXEC, 0), next;
+	const char *slash;
+	char *name;
+
+	while (fd >= 0 && (slash = strchr(path, '/'))) {
+		name = strndup(path, (size_t)(slash - path));
+		if (!name || (mkdirat(fd, name, 0777) && errno != EEXIST))
+			next = -1;
+		else
+			next = openat(fd, name,
+				      O_PATH | O_DIRECTORY | O_NOFOLLOW |
+					      O_CLOEXEC);
+		free(name);
+		close(fd);
+		fd = next;
+		path = slash + 1;
+	}
+	return fd;
+}
+
+static int link_file(int from, int directory, const char *name)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", from);
+	return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW) ?
+		       -errno :
+		       0;
+}
+
+static int clone_file(int from, int directory, const char *name)
+{
+	char path[48];
+	int in, out, err = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", from);
+	in = open(path, O_RDONLY | O_CLOEXEC);
+	if (in < 0)
+		return -errno;
+	out = openat(directory, name,
+		     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		     0600);
+	if (out < 0 || ioctl(out, FICLONE, in))
+		err = -errno;
+	if (out >= 0)
+		close(out);
+	if (err && out >= 0)
+		(void)unlinkat(directory, name, 0);
+	close(in);
+	return err;
+}
+
+static int make_seed(const struct seed_command *c, const char *path,
+		     const struct seed_file *base)
+{
+	const char *slash = strrchr(path, '/');
+	int from = file_open_beneath(c->source_fd, base->path, O_PATH);
+	int directory = from < 0 ? -1 : open_directory_of(c, path);
+	struct stat st;
+	int err = from < 0 ? from : directory < 0 ? -errno : 0;
+
+	/* The file may be another one by now. */
+	if (!err && (fstat(from, &st) || !S_ISREG(st.st_mode)))
+		err = -ENOENT;
+	if (!err)
+		err = (c->reflink ? clone_file : link_file)(
+			from, directory, slash ? slash + 1 : path);
+	if (directory >= 0)
+		close(directory);
+	if (from >= 0)
+		close(from);
+	return err;
+}
+
+/* A base that is gone or unreadable meanwhile is none.  What would be so for
+ * all files ends the command. */
+static int put_seed(struct seed_command *c, const char *path,
+		    const struct seed_file *base)
+{
+	int err = is_below(path) ? make_seed(c, path, base) : -EINVAL;
+
+	if (err == -EXDEV)
+		cli_complain(c->into,
+			     "not on the filesystem of '%s': hard links need "
+			     "that, choose another directory",
+			     c->source);
+	else if (c->reflink && (err == -EOPNOTSUPP || err == -ENOTTY))
+		cli_complain(c->into, "this filesystem cannot share blocks; "
+				      "leave out --reflink");
+	else if (err == -ENOSPC || err == -EROFS || err == -EDQUOT)
+		cli_complain_errno(c->into, err);
+	else
+		return err;
+	c->stopped = true;
+	return err;
+}
+
+/* ---- one file that is to come ---- */
+
+static void print_map(const struct seed_command *c, const char *path,
+		      const struct seed_base *base)
+{
+	json_t *line;
+
+	if (c->nul) {
+		(void)fwrite(path, 1, strlen(path) + 1, stdout);
+		(void)fwrite(base->file->path, 1, strlen(base->file->path) + 1,
+			     stdout);
+		return;
+	}
+	line = json_pack("{s:i}", "score", base->score);
+	if (line && !cli_set_json_path(line, "path", path))
+		(void)cli_set_json_path(line, "base", base->file->path);
+	(void)cli_print_json(line);
+}
+
+static int take_file(struct seed_command *c, const struct seed_content *wanted,
+		     const struct found_file *file)
+{
+	struct seed_base base = { 0 };
+	int err = seeds_find(&c->seeds, wanted, file->path, file->mtime_ns,
+			     &base);
+
+	c->files++;
+	if (err < 0)
+		return err;
+	if (!err || !base.file) {
+		c->none++;
+		return 0;
+	}
+	if (c->into) {
+		err = put_seed(c, file->path, base.file);
+		if (c->stopped)
+			return err;
+		if (err) {
+			c->refused++;
+			return 0;
+		}
+	} else {
+		print_map(c, file->path, &base);
+	}
+	if (base.score == 100)
+		c->equal++;
+	else
+		c->near++;
+	return 0;
+}
+
+static int take_all(struct seed_command *c, struct export_reader *r)
+{
+	struct seed_content wanted;
+	const struct found_member *m;
+	size_t i;
+	int err;
+
+	while ((err = export_next(r)) == 1) {
+		m = export_member(r);
+		err = seed_content_of(&r->digests, &wanted);
+		for (i = 0; i < m->file_count && !err; i++)
+			err = take_file(c, &wanted, &m->files[i]);
+		if (err)
+			return err;
+	}
+	return err;
+}
+
+/* ---- the base of one file ---- */
+
+static int print_base(struct seed_command *c)
+{
+	struct seed_content wanted;
+	struct seed_base base = { 0 };
+	struct digests d = { 0 };
+	struct reader reader = { 0 };
+	struct stat st;
+	int err, code = reader_init(&reader, DIGEST_DEFAULT);
+
+	if (code)
+		return code;
+	err = stat(c->base_of, &st) ? -errno : 0;
+	if (!err)
+		err = reader_digest_path(&reader, c->base_of, true, &d);
+	if (!err)
+		err = seed_content_of(&d, &wanted);
+	if (!err)
+		err = seeds_find(&c->seeds, &wanted, cli_base_name(c->base_of),
+				 st.st_mtim.tv_sec * INT64_C(1000000000),
+				 &base);
+	digests_release(&d);
+	reader_release(&reader);
+	if (err < 0) {
+		cli_complain_errno(c->base_of, err);
+		return EXIT_FAILED;
+	}
+	if (!base.file)
+		return EXIT_FAILED;
+	printf("%s/%s%c", c->here.path, base.file->path, c->nul ? '\0' : '\n');
+	return EXIT_OK;
+}
+
+/* ---- all of it ---- */
+
+/* The tree that the links are made from: that below the mount, because a link
+ * cannot lead from one filesystem into another. */
+static int open_source(struct seed_command *c)
+{
+	struct mount mount = { 0 };
+	int code = mount_find_or_complain(c->here.path, &mount);
+
+	if (code)
+		return code;
+	c->source = mount_get_place(&mount, NULL, "source");
+	mount_release(&mount);
+	if (!c->source) {
+		cli_complain(c->here.path,
+			     "the mount of another user: its files are not "
+			     "linked; --json prints the bases");
+		return EXIT_FAILED;
+	}
+	c->source_fd = open(c->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (c->source_fd >= 0)
+		return EXIT_OK;
+	cli_complain_errno(c->source, -errno);
+	return EXIT_FAILED;
+}
+
+static int make_into(struct seed_command *c)
+{
+	int code = open_source(c);
+
+	if (code)
+		return code;
+	if (!mkdir(c->into, 0700))
+		c->into_fd = open(c->into, O_PATH | O_DIRECTORY | O_NOFOLLOW |
+						   O_CLOEXEC);
+	if (c->into_fd >= 0)
+		return EXIT_OK;
+	if (errno == EEXIST)
+		cli_complain(c->into, "is there already; it must be new, as "
+				      "what is in it would be sent wrongly");
+	else
+		cli_complain_errno(c->into, -errno);
+	return EXIT_FAILED;
+}
+
+/* A word for bash; what another machine wrote has no power over a terminal. */
+static void print_word(const char *text)
+{
+	const char *c;
+
+	if (text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			      "/._-+")] == '\0') {
+		fputs(text, stdout);
+		return;
+	}
+	fputs("$'", stdout);
+	for (c = text; *c; c++) {
+		if (*c < ' ' || *c > '~' || *c == '\'' || *c == '\\')
+			printf("\\%03o", (unsigned char)*c);
+		else
+			putchar(*c);
+	}
+	putchar('\'');
+}
+
+static void print_totals(const struct seed_command *c, const char *root)
+{
+	char *into = c->into ? realpath(c->into, NULL) : NULL;
+
+	fprintf(stderr,
+		"%llu %s to come: an equal content here for %llu, a base for "
+		"%llu, none for %llu\n",
+		(unsigned long long)c->files,
+		text_plural(c->files, "file", "files"),
+		(unsigned long long)c->equal, (unsigned long long)c->near,
+		(unsigned long long)(c->none + c->refused));
+	if (c->refused)
+		fprintf(stderr,
+			"%llu bases could not be linked (gone, or not to be "
+			"linked by you)\n",
+			(unsigned long long)c->refused);
+	if (into) {
+		/* -I: a base of the same size and time is not the file. */
+		printf("rsync -aIz --no-whole-file --copy-dest=");
+		print_word(into);
+		printf(" HOST:");
+		print_word(root ? root : "SOURCE");
+		printf("/ DESTINATION/\n");
+	}
+	free(into);
+}
+
+static int match(struct seed_command *c)
+{
+	struct export_reader r;
+	bool complete;
+	int err = export_side_open(&c->sender, &r), code = EXIT_OK;
+
+	if (!err)
+		err = take_all(c, &r);
+	complete = r.is_complete;
+	if (c->stopped)
+		code = EXIT_FAILED;
+	else if (err)
+		code = export_complain(c->sender.path, r.lines.number, err);
+	else
+		print_totals(c, r.root);
+	export_close(&r);
+	if (code || complete)
+		return code;
+	cli_complain_incomplete(c->sender.path);
+	return EXIT_INCOMPLETE;
+}
+
+static int read_here(struct seed_command *c)
+{
+	struct export_reader r;
+	int err = export_side_open(&c->here, &r), code = EXIT_OK;
+
+	if (!err)
+		err = seeds_read(&c->seeds, &r);
+	if (err)
+		code = export_complain(c->here.path, r.lines.number, err);
+	export_close(&r);
+	return code;
+}
+
+static int parse(struct seed_command *c, int argc, char **argv)
+{
+	int code = options_parse(&command_seed, c, argc, argv);
+	int operands = c->base_of ? 1 : 2;
+
+	if (code)
+		return code;
+	if (c->json && c->nul)
+		return cli_usage_error(&command_seed,
+				       "--json and -0 exclude one another");
+	if (!!c->into + !!c->base_of + (!c->base_of && (c->json || c->nul)) !=
+	    1)
+		return cli_usage_error(&command_seed,
+				       "one of --into, --base, --json, -0");
+	if (argc - optind != operands)
+		return cli_usage_error(&command_seed,
+				       c->base_of ?
+					       "which mount?" :
+					       "which file of kin export "
+					       "--seeds, and which mount?");
+	if (!c->base_of)
+		c->sender.path = argv[optind];
+	c->here.path = argv[argc - 1];
+	return EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+	struct seed_command c = { .source_fd = -1, .into_fd = -1 };
+	int code = parse(&c, argc, argv);
+
+	if (!code && !c.base_of)
+		code = export_side_prepare(&c.sender);
+	if (!code)
+		code = export_side_prepare(&c.here);
+	if (!code)
+		code = read_here(&c);
+	if (!code && c.into)
+		code = make_into(&c);
+	if (!code)
+		code = c.base_of ? print_base(&c) : match(&c);
+	export_side_release(&c.sender);
+	export_side_release(&c.here);
+	seeds_release(&c.seeds);
+	free(c.source);
+	if (c.source_fd >= 0)
+		close(c.source_fd);
+	if (c.into_fd >= 0)
+		close(c.into_fd);
+	return code;
+}
+
+static const struct option_row options[] = {
+	{ "into", 0, "DIR",
+	  "make a tree of the bases there, at the paths of the files to come",
+	  OPTION_TEXT(struct seed_command, into) },
+	{ "reflink", 0, NULL, "copies that share blocks, no hard links",
+	  OPTION_FLAG(struct seed_command, reflink) },
+	{ "base", 0, "FILE", "print the best base of one file",
+	  OPTION_TEXT(struct seed_command, base_of) },
+	{ "json", 0, NULL, "an object a line: path, base, score",
+	  OPTION_FLAG(struct seed_command, json) },
+	{ "null", '0', NULL, "path and base, each ended by NUL",
+	  OPTION_FLAG(struct seed_command, nul) },
+	{ 0 },
+};
+
+const struct command command_seed = {
+	.name = "seed",
+	.synopsis = "seed (--into DIR [--reflink]|--json|-0) FILE MOUNT\n"
+		    "       kin seed --base FILE [-0] MOUNT",
+	.summary = "Find bases here for files that another machine sends",
+	.help = "FILE is what kin export --seeds wrote on the other machine.  "
+		"The best base of a\n"
+		"file has the same content, else most in common with it.  DIR "
+		"must be new; the\n"
+		"rsync command that uses it is printed.\n",
+	.options = options,
+	.notes = "Exit status: 0 ok; 1 failed, or --base found none; 2 usage; "
+		 "3 one of the trees\n"
+		 "was not hashed completely.\n",
+	.run = run,
+};

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Bases for a transfer: the old tree is here, the new one is to come from another
+# machine, with other names and other contents.
+# shellcheck source=tests/e2e/lib.sh disable=SC1091
+. tests/e2e/lib.sh
+
+old=$T/old
+new=$T/new
+mkdir -p "$old/src" "$new/lib/deep" "$T/empty"
+for i in {1..12}; do
+	gen_text 400 "$i" >"$old/src/part$i.c"
+	edit_text 2 "9$i" <"$old/src/part$i.c" >"$new/lib/deep/renamed$i.c"
+done
+cp "$old/src/part1.c" "$new/moved.c"
+gen_text 400 77 >"$new/unrelated.c"
+printf 'odd' | cat - "$old/src/part2.c" >"$new/"$'odd \xff\nname'
+# The trap: a change of one byte that keeps size and time.
+gen_text 600 50 >"$old/src/trap.c"
+sed '300s/./#/' "$old/src/trap.c" >"$new/trap.c"
+touch -r "$old/src/trap.c" "$new/trap.c"
+is "$(stat -c '%s %Y' "$new/trap.c")" "$(stat -c '%s %Y' "$old/src/trap.c")" \
+	"two files have the size and the time in common, and differ"
+mount_kinfs "$new" "$T/sender"
+ok "the sender's tree is hashed" wait_idle "$T/sender"
+ok "export --seeds" bash -c '"$1" export --seeds "$2" >"$3"' - \
+	"$KIN" "$T/sender" "$T/new.seeds"
+"$KIN" export "$T/sender" >"$T/new.kin"
+between "$(stat -c %s "$T/new.seeds")" 1 \
+	$(($(stat -c %s "$T/new.kin") / 4)) "has a fraction of the bytes"
+unmount "$T/sender"
+mount_kinfs "$old" "$T/mnt"
+ok "the receiver's tree is hashed" wait_idle "$T/mnt"
+
+# ---- the map ----
+
+"$KIN" seed --json "$T/new.seeds" "$T/mnt" >"$T/map" 2>"$T/errors"
+is "$?" 0 "--json"
+like "$(cat "$T/errors")" '^16 files to come: an equal content here for 1,' \
+	"with a summary"
+base() { # PATH: the base of that file
+	jq -r --arg path "$1" 'select(.path == $path) | "\(.base) \(.score)"' \
+		"$T/map"
+}
+is "$(base moved.c)" 'src/part1.c 100' "an equal content, under another name"
+for i in 1 7 12; do
+	like "$(base "lib/deep/renamed$i.c")" "^src/part$i.c [0-9]" \
+		"what renamed$i.c was before"
+done
+is "$(base unrelated.c)" '' "what is like nothing has no base"
+is "$(base trap.c)" '' \
+	"a file of other content with the size and the time is no base"
+like "$(jq -r 'select(.path_hex) | .base' "$T/map")" 'src/part2.c' \
+	"a name that is no UTF-8"
+"$KIN" seed -0 "$T/new.seeds" "$T/mnt" 2>"$T/errors" | tr '\0' '|' >"$T/nul"
+like "$(cat "$T/nul")" '(^|\|)moved.c\|src/part1.c\|' "-0"
+
+# ---- as a tree, for rsync ----
+
+ok "--into" "$KIN" seed --into "$T/seeds" "$T/new.seeds" "$T/mnt"
+cp "$T/output" "$T/command"
+ok "a base is a link to the file here" test "$T/seeds/moved.c" -ef \
+	"$old/src/part1.c"
+is "$(find "$T/seeds" -type f -printf x | wc -c)" \
+	"$(jq -s length "$T/map")" "one for each file that has one"
+is "$(stat -c %a "$T/seeds")" 700 "nobody else may look in"
+like "$(tail -n 1 "$T/command")" '^rsync .*-aIz .*--copy-dest=' \
+	"the command is printed"
+unlike "$(cat "$T/command")" 'link-dest|size-only' "and is a safe one"
+refused "a directory that is there already" 'must be new' \
+	"$KIN" seed --into "$T/seeds" "$T/new.seeds" "$T/mnt"
+
+sent() { # DESTINATION OPTION...: bytes that rsync sends
+	rsync -aI --no-whole-file --stats "${@:2}" "$new/" "$1/" |
+		sed -n 's/^Total bytes sent: //p' | tr -d ,
+}
+plain=$(sent "$T/plain")
+seeded=$(sent "$T/seeded" --copy-dest="$T/seeds")
+between "$seeded" 1 $((plain / 3)) "rsync sends a third of it and less"
+ok "and the tree is right" diff -r "$new" "$T/seeded"
+is "$(find "$old" -type f -newer "$T/command" | wc -l)" 0 \
+	"no file here was changed"
+
+# Without what the command has, and with the base that is left out, rsync takes
+# one file for the other.
+mkdir "$T/trap"
+ln "$old/src/trap.c" "$T/trap/trap.c"
+rsync -a --no-whole-file --copy-dest="$T/trap" "$new/trap.c" "$T/wrong/"
+not_ok "the trap is one" cmp -s "$new/trap.c" "$T/wrong/trap.c"
+rsync -aI --no-whole-file --copy-dest="$T/trap" "$new/trap.c" "$T/right/"
+ok "-I avoids it" cmp "$new/trap.c" "$T/right/trap.c"
+
+# ---- one file ----
+
+ok "--base" "$KIN" seed --base "$new/lib/deep/renamed3.c" "$T/mnt"
+is "$(cat "$T/output")" "$T/mnt/src/part3.c" "prints the best one"
+zstd -q --patch-from="$(cat "$T/output")" "$new/lib/deep/renamed3.c" \
+	-o "$T/patch"
+zstd -q "$new/lib/deep/renamed3.c" -o "$T/whole"
+between "$(stat -c %s "$T/patch")" 1 $(($(stat -c %s "$T/whole") / 3)) \
+	"for zstd --patch-from"
+not_ok "there is none" "$KIN" seed --base "$new/unrelated.c" "$T/mnt"
+
+# ---- what comes from elsewhere ----
+
+"$KIN" export --plain "$T/mnt" >"$T/evil" 2>"$T/errors"
+sed 's#"path":"src/part1.c"#"path":"../../escaped"#
+	s#"path":"src/part2.c"#"path":"/tmp/escaped"#
+	s#"path":"src/part3.c"#"path":"a/../../escaped"#' "$T/evil" >"$T/evil2"
+ok "an export with paths that lead elsewhere" \
+	"$KIN" seed --into "$T/below" "$T/evil2" "$T/mnt"
+is "$(find "$T" -name escaped | wc -l)" 0 "makes nothing there"
+is "$(find "$T/below" -type f -printf x | wc -c)" 10 "but the others"
+head -c 300 "$T/new.seeds" >"$T/cut"
+refused "one that was cut" 'damaged or cut' \
+	"$KIN" seed --json "$T/cut" "$T/mnt"
+refused "something else" 'not a file as kin export' \
+	"$KIN" seed --json "$old/src/part1.c" "$T/mnt"
+refused "nothing to be done" 'one of' "$KIN" seed "$T/new.seeds" "$T/mnt"
+finish
