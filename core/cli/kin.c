@@ -11,12 +11,13 @@
 
 #define KERNEL_VARIABLE "KINFS_KERNEL"
 
+/* By task: what is alike, what to do about it, digests alone, the mount. */
 static const struct command *const commands[] = {
-	&command_digest, &command_compare, &command_similar, &command_status,
-	&command_wait,   &command_pause,   &command_resume,  &command_rescan,
-	&command_check,  &command_strip,   &command_dedup,   &command_groups,
-	&command_ignore, &command_report,  &command_export,  &command_missing,
-	&command_seed,
+	&command_similar, &command_groups,  &command_report, &command_missing,
+	&command_dedup,   &command_ignore,  &command_export, &command_seed,
+	&command_digest,  &command_compare, &command_strip,  &command_status,
+	&command_wait,    &command_pause,   &command_resume, &command_rescan,
+	&command_check,
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -35,9 +36,7 @@ static void print_overview(FILE *to)
 {
 	size_t i;
 
-	fputs("usage: kin COMMAND [OPTIONS] [ARGUMENTS]\n\n"
-	      "Similarity digests, with or without a kinfs mount.\n\n",
-	      to);
+	fputs("usage: kin COMMAND [OPTIONS] [ARGUMENTS]\n\n", to);
 	for (i = 0; i < COMMAND_COUNT; i++)
 		fprintf(to, "  %-10s%s\n", commands[i]->name,
 			commands[i]->summary);
