@@ -189,8 +189,6 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = demand_pool_init(&e->on_demand, &e->source, &e->stopping);
 	if (!err)
-		err = checker_init(&e->checker);
-	if (!err)
 		err = power_init(&e->power, &e->queue, e->options.power_dir);
 	if (!err)
 		err = init_throttle(e);
@@ -221,20 +219,6 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	return err;
 }
 
-static int start_checker(struct engine *e)
-{
-	const struct checker_context context = {
-		.catalog = e->catalog,
-		.source = &e->source,
-		.index = e->index,
-		.stopping = &e->stopping,
-		.settle = settle_commits,
-		.ctx = e,
-	};
-
-	return checker_start(&e->checker, &context);
-}
-
 int engine_start(struct engine *e)
 {
 	int err = engine_start_loading(e);
@@ -249,8 +233,6 @@ int engine_start(struct engine *e)
 		err = search_start(&e->search);
 	if (!err)
 		err = demand_pool_start(&e->on_demand);
-	if (!err)
-		err = start_checker(e);
 	if (!err)
 		err = hash_start(&e->hash);
 	if (err)
@@ -274,7 +256,6 @@ void engine_free(struct engine *e)
 	commit_unblock(&e->commit);
 	gate_stop(&e->scan_gate);
 	scan_stop(&e->scan);
-	checker_stop(&e->checker);
 	power_stop(&e->power);
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
@@ -287,7 +268,6 @@ void engine_free(struct engine *e)
 	search_release(&e->search);
 	ignored_release(&e->ignored);
 	demand_pool_release(&e->on_demand);
-	checker_release(&e->checker);
 	power_release(&e->power);
 	throttle_release(&e->throttle);
 	hash_release(&e->hash);
@@ -466,9 +446,4 @@ void engine_hurry(struct engine *e)
 void engine_pause(struct engine *e, bool on)
 {
 	queue_pause(&e->queue, QUEUE_PAUSE_ASKED, on);
-}
-
-void engine_check(struct engine *e, bool read)
-{
-	checker_request(&e->checker, read);
 }

@@ -39,7 +39,7 @@ threads() { # POLICY
 }
 
 test_threads() {
-	is "$(threads 5)" "kinfs-check kinfs-gate kinfs-hash-idle kinfs-watch-bg" \
+	is "$(threads 5)" "kinfs-gate kinfs-hash-idle kinfs-watch-bg" \
 		"what may rest is of the idle class, and says what it does"
 	is "$(threads 0)" "kinfs kinfs-commit kinfs-demand kinfs-hash kinfs-load \
 kinfs-scan kinfs-search kinfs-timer kinfs-watch" "and so does the rest"
