@@ -46,12 +46,12 @@
  * meanwhile; transactions of other threads wait until the catalog is open,
  * unless they check catalog_is_open() first.
  *
- * Damage.  An open catalog may turn out to be damaged: a record is invalid, or
- * a part of the file cannot be read any more (a bad block of the disk; another
- * program cut the file).  Then the call returns -EUCLEAN, and so do all later
- * ones if LMDB cannot be used any more (guard.h).  A thread that waits in
- * catalog_await_damage() replaces the catalog by a new one while the process
- * goes on.
+ * Damage.  An open catalog may turn out to be damaged: a record is not what was
+ * written, as its sum tells; or a part of the file cannot be read any more (a
+ * bad block of the disk; another program cut the file).  Then the call returns
+ * -EUCLEAN, and so do all later ones if LMDB cannot be used any more (guard.h).
+ * A thread that waits in catalog_await_damage() replaces the catalog by a new
+ * one while the process goes on.
  *
  * A lock in its directory ensures that one process has a catalog open.  After
  * fork(), one of the two processes may go on with an open catalog that has no
@@ -437,20 +437,5 @@ struct catalog_counts {
 
 /* Takes constant time, because every write updates the counts. */
 int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out);
-
-/* Compares all records with each other.  -EUCLEAN: they contradict, and a line
- * for each finding is appended to report.  root may be NULL.  A file without a
- * name is no finding; a name without a record is one. */
-int catalog_check(struct catalog_txn *txn, const struct file_key *root,
-		  struct buf *report);
-
-/* Every file and directory without a path from root. */
-int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
-			 int (*each)(void *arg, const struct file_key *key,
-				     const struct file_record *record),
-			 void *arg);
-
-/* The number of names. */
-int catalog_names_count(struct catalog_txn *txn, uint64_t *out);
 
 #endif

@@ -206,6 +206,19 @@ int name_key_decode(const MDB_val *bytes, struct file_key *parent_out,
 int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 		    struct file_key *parent_out, struct catalog_name *name_out);
 
+/*
+ * Every record but those of DB_META ends with two bytes of the sum of its key
+ * and value: nearly any bytes are a digest, so a page of zeros would pass for
+ * some.  The sum is compared whenever a record is read, and no other function
+ * sees it.  DB_META has none, as it tells of which version the file is.
+ */
+#define RECORD_SUM_BYTES 2
+
+uint16_t record_sum(const MDB_val *key, const void *value, size_t len);
+
+/* value: with its sum. */
+bool record_is_whole(enum catalog_db db, const MDB_val *key, MDB_val value);
+
 /* ---- txn.c: reading and writing records ---- */
 
 const char *catalog_db_name(int db);
@@ -220,7 +233,7 @@ int catalog_errno(int rc);
 
 /* As catalog_errno(), for a commit.  LMDB returns EIO after a short write; if
  * the disk is full that becomes -ENOSPC. */
-int catalog_commit_errno(const struct catalog *c, int rc);
+int catalog_commit_errno(const char *directory, int rc);
 
 /*
  * Sets err to the result of the call, a negative errno; to -EUCLEAN if the map
@@ -272,6 +285,7 @@ int txn_result(struct catalog_txn *txn, int err);
  */
 struct record_scan {
 	struct catalog_txn *txn;
+	enum catalog_db db;
 	MDB_cursor *cursor;
 	struct buf copy;
 	const void *prefix;
@@ -312,19 +326,6 @@ static inline bool digest_is_apart(const struct digests *d, int id)
 {
 	return d->set & DIGEST_BIT(id) && !digest_table[id]->offset;
 }
-
-/*
- * A record of such a table: the bytes of the digest, and DIGEST_SUM_BYTES of
- * their XXH3.  Nearly any bytes are a SiSe signature, so a page of zeros would
- * pass for one.
- */
-#define DIGEST_SUM_BYTES 2
-
-void digest_sum_store(struct digest_value v, uint8_t sum[DIGEST_SUM_BYTES]);
-
-/* False: the record is not what was stored, or no such digest. */
-bool digest_record_decode(int id, const MDB_val *record,
-			  struct digest_value *out);
 
 /* The digests in the record of the content; the set has all. */
 int content_load(struct catalog_txn *txn, uint32_t content,
@@ -399,6 +400,7 @@ int data_dir_write(const char *directory, const char *name,
 int data_dir_read(const char *directory, const char *name, size_t max,
 		  struct buf *out);
 int data_dir_remove(const char *directory, const char *name);
+int data_dir_sync(const char *directory);
 
 /* Renames the data file to "<name>.damaged-N", where N is the first unused
  * number, and removes the damage mark; sets path_out to the new path. */

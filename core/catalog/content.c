@@ -20,30 +20,13 @@ int catalog_content_find(struct catalog_txn *txn, const struct digests *d,
 	return err ? err : content_id_decode(&value, out);
 }
 
-static int digest_append(struct catalog_txn *txn, int digest,
-			 const uint8_t id[CONTENT_KEY_BYTES],
-			 struct digest_value v)
-{
-	struct buf record = { 0 };
-	uint8_t sum[DIGEST_SUM_BYTES];
-	int err = buf_append(&record, v.bytes, v.len);
-
-	digest_sum_store(v, sum);
-	if (!err)
-		err = buf_append(&record, sum, sizeof(sum));
-	if (!err)
-		err = txn_append(txn, DB_DIGESTS + digest, id,
-				 CONTENT_KEY_BYTES, record.data, record.len);
-	buf_release(&record);
-	return err;
-}
-
 static int content_insert(struct catalog_txn *txn, uint32_t content,
 			  const struct digests *d)
 {
 	uint8_t identity[IDENTITY_KEY_BYTES];
 	uint8_t record[CONTENT_BYTES];
 	uint8_t id[CONTENT_KEY_BYTES];
+	struct digest_value v;
 	int digest, err;
 
 	store_be32(id, content);
@@ -52,9 +35,11 @@ static int content_insert(struct catalog_txn *txn, uint32_t content,
 	err = txn_append(txn, DB_CONTENTS, id, sizeof(id), record,
 			 sizeof(record));
 	for (digest = 0; digest < DIGEST_COUNT && !err; digest++) {
-		if (digest_is_apart(d, digest))
-			err = digest_append(txn, digest, id,
-					    digest_value_of(d, digest));
+		if (!digest_is_apart(d, digest))
+			continue;
+		v = digest_value_of(d, digest);
+		err = txn_append(txn, DB_DIGESTS + digest, id, sizeof(id),
+				 v.bytes, v.len);
 	}
 	if (!err)
 		err = txn_put(txn, DB_IDENTITIES, identity, sizeof(identity),
@@ -173,9 +158,10 @@ static int digest_get(struct catalog_txn *txn, uint32_t content, int id,
 	MDB_val value;
 	int err = txn_get_content(txn, DB_DIGESTS + id, content, &value);
 
-	if (!err && !digest_record_decode(id, &value, out))
-		err = -EUCLEAN;
-	return err;
+	if (err)
+		return err;
+	*out = (struct digest_value){ value.mv_data, value.mv_size };
+	return digest_is_valid(id, *out) ? 0 : -EUCLEAN;
 }
 
 /* Adds a digest that the content has. */
@@ -247,13 +233,9 @@ int catalog_sketch_each(struct catalog_txn *txn, catalog_sketch_fn *each,
 		return result;
 	while ((result = record_scan_next(&s)) == 1) {
 		result = content_id_decode(&s.key, &content);
-		/* Its sum is not looked at: what is wrong is unpacked as
-		 * nothing, or finds nothing. */
-		if (!result && s.value.mv_size < DIGEST_SUM_BYTES)
-			result = -EUCLEAN;
 		if (!result)
 			result = each(arg, content, s.value.mv_data,
-				      s.value.mv_size - DIGEST_SUM_BYTES);
+				      s.value.mv_size);
 		if (result)
 			break;
 	}

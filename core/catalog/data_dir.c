@@ -135,6 +135,13 @@ int data_dir_read(const char *directory, const char *name, size_t max,
 	return err;
 }
 
+int data_dir_sync(const char *directory)
+{
+	int fd = data_dir_open(directory, ".", O_RDONLY | O_DIRECTORY);
+
+	return fd < 0 ? fd : sync_and_close(fd, 0);
+}
+
 int data_dir_remove(const char *directory, const char *name)
 {
 	int fd = data_dir_open(directory, ".", O_RDONLY | O_DIRECTORY), err = 0;

@@ -208,7 +208,7 @@ static int tables_write(struct catalog *c, bool create)
 		mdb_txn_abort(txn.mdb);
 		return err;
 	}
-	return catalog_commit_errno(c, mdb_txn_commit(txn.mdb));
+	return catalog_commit_errno(c->directory, mdb_txn_commit(txn.mdb));
 }
 
 static int tables_open(struct catalog *c)

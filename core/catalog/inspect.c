@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,199 +26,50 @@
 /* Between two checks whether the parent still waits for the result. */
 #define RECORDS_BETWEEN_LOOKS 1024
 
+/* The child ends after one file, so nothing is closed or freed. */
 struct inspector {
 	const char *directory;
 	int fd;             /* socket to the parent */
-	MDB_env *from, *to; /* to: NULL with INSPECT_READ */
+	MDB_env *from, *to; /* to: NULL without a copy */
 	MDB_txn *read, *write;
-	MDB_dbi from_dbs[DB_COUNT], to_dbs[DB_COUNT];
 	size_t batch; /* bytes copied in this transaction */
 	size_t records;
-	int copy_error; /* why the copy cannot be made; 0: it can */
 };
 
-/* ---- one record ---- */
-
-static int check_digest(int id, const MDB_val *value)
+/* With a damaged file LMDB may try to map an impossible size, or to read a bad
+ * block of the disk. */
+static int from_errno(int rc)
 {
-	struct digest_value v;
+	int err = catalog_errno(rc);
 
-	return digest_record_decode(id, value, &v) ? 0 : -EUCLEAN;
-}
-
-static int check_meta(const MDB_val *key, const MDB_val *value)
-{
-	struct catalog_meta m;
-
-	if (key->mv_size != strlen(META_KEY) ||
-	    memcmp(key->mv_data, META_KEY, key->mv_size) != 0)
-		return value->mv_size <= PATH_MAX ? 0 : -EUCLEAN;
-	return meta_decode(value, &m);
-}
-
-/* For tables with empty values.  LMDB uses the size of a value when the record
- * is removed or copied, so it must be valid. */
-static int check_no_value(int err, const MDB_val *value)
-{
-	return !err && value->mv_size > 0 ? -EUCLEAN : err;
-}
-
-/* -EUCLEAN: the record is not valid in that table. */
-static int check_record(enum catalog_db db, const MDB_val *key,
-			const MDB_val *value)
-{
-	struct file_key file, parent;
-	struct catalog_name name;
-	struct file_record r;
-	struct digests d;
-	uint32_t content;
-	int err;
-
-	switch (db) {
-	case DB_FILES:
-		err = file_key_decode(key, &file);
-		return err ? err : file_record_decode(value, &r);
-	case DB_NAMES:
-		err = name_key_decode(key, &parent, &name);
-		return err ? err : file_key_decode(value, &file);
-	case DB_LINKS:
-		err = link_key_decode(key, &file, &parent, &name);
-		return check_no_value(err, value);
-	case DB_CONTENTS:
-		err = content_id_decode(key, &content);
-		return err ? err : content_decode(value, &d);
-	case DB_IDENTITIES:
-		return content_id_decode(value, &content);
-	case DB_COPIES:
-		err = copy_key_decode(key, &content, &file);
-		return check_no_value(err, value);
-	case DB_DIRTY:
-		err = file_key_decode(key, &file);
-		return err || value->mv_size == 8 ? err : -EUCLEAN;
-	case DB_PENDING:
-		return check_no_value(file_key_decode(key, &file), value);
-	case DB_META:
-		return check_meta(key, value);
-	default:
-		err = content_id_decode(key, &content);
-		return err ? err : check_digest(db - DB_DIGESTS, value);
-	}
-}
-
-/* ---- the copy ---- */
-
-static int begin_batch(struct inspector *in)
-{
-	in->batch = 0;
-	return catalog_errno(mdb_txn_begin(in->to, NULL, 0, &in->write));
-}
-
-static int end_batch(struct inspector *in)
-{
-	int err = catalog_errno(mdb_txn_commit(in->write));
-
-	in->write = NULL;
-	return err;
+	return err == -EINVAL || err == -ENOMEM || err == -EIO ||
+			       err == -EOVERFLOW ?
+		       -EUCLEAN :
+		       err;
 }
 
 /* If LMDB refuses a record, or the map of twice the file's size is full, the
  * file is damaged.  Other errors mean that there is no room for a copy. */
-static int note_copy_error(struct inspector *in, int err)
+static int to_errno(const struct inspector *in, int rc)
 {
-	if (err == -E2BIG || err == -EINVAL || err == -EUCLEAN)
-		return -EUCLEAN;
-	in->copy_error = err;
-	return err;
+	int err = catalog_commit_errno(in->directory, rc);
+
+	return err == -E2BIG || err == -EINVAL ? -EUCLEAN : err;
 }
 
-static int copy_record(struct inspector *in, enum catalog_db db, MDB_val key,
-		       MDB_val value)
+static int open_env(const char *path, size_t map_bytes, unsigned flags,
+		    MDB_env **out)
 {
-	int err = 0;
+	int rc = mdb_env_create(out);
 
-	if (in->batch > BATCH_BYTES) {
-		err = end_batch(in);
-		if (!err)
-			err = begin_batch(in);
-	}
-	if (!err)
-		err = catalog_errno(mdb_put(in->write, in->to_dbs[db], &key,
-					    &value, MDB_APPEND));
-	in->batch += key.mv_size + value.mv_size;
-	return note_copy_error(in, err);
+	if (!rc)
+		rc = mdb_env_set_maxdbs(*out, DB_COUNT);
+	if (!rc)
+		rc = mdb_env_set_mapsize(*out, map_bytes);
+	return rc ? rc :
+		    mdb_env_open(*out, path, MDB_NOSUBDIR | MDB_NOLOCK | flags,
+				 0600);
 }
-
-static int copy_path(const struct inspector *in, struct buf *out)
-{
-	return buf_append_format(out, "%s/%s", in->directory, COPY_FILE);
-}
-
-static int copy_open(struct inspector *in, size_t size)
-{
-	struct buf path = { 0 };
-	int i, err = copy_path(in, &path);
-
-	if (!err)
-		(void)unlink(path.data);
-	if (!err)
-		err = catalog_errno(mdb_env_create(&in->to));
-	if (!err)
-		err = catalog_errno(mdb_env_set_maxdbs(in->to, DB_COUNT));
-	if (!err)
-		err = catalog_errno(
-			mdb_env_set_mapsize(in->to, 2 * size + COPY_ROOM));
-	if (!err)
-		err = catalog_errno(mdb_env_open(
-			in->to, path.data,
-			MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600));
-	if (!err)
-		err = begin_batch(in);
-	for (i = 0; !err && i < DB_COUNT; i++)
-		err = catalog_errno(mdb_dbi_open(in->write, catalog_db_name(i),
-						 MDB_CREATE, &in->to_dbs[i]));
-	buf_release(&path);
-	in->copy_error = err;
-	return err;
-}
-
-/* The copy is durable before it replaces the file. */
-static int copy_finish(struct inspector *in)
-{
-	struct buf from = { 0 }, to = { 0 };
-	int fd, err = end_batch(in);
-
-	if (!err)
-		err = catalog_errno(mdb_env_sync(in->to, 1));
-	if (!err)
-		err = copy_path(in, &from);
-	if (!err)
-		err = buf_append_format(&to, "%s/%s", in->directory,
-					CATALOG_DATA_FILE);
-	if (!err && rename(from.data, to.data) != 0)
-		err = -errno;
-	if (!err)
-		data_dir_forget_readers(in->directory);
-	fd = err ? -1 : open(in->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		(void)fsync(fd);
-		(void)close(fd);
-	}
-	buf_release(&from);
-	buf_release(&to);
-	in->copy_error = err;
-	return err;
-}
-
-static void copy_remove(const struct inspector *in)
-{
-	struct buf path = { 0 };
-
-	if (!copy_path(in, &path))
-		(void)unlink(path.data);
-	buf_release(&path);
-}
-
-/* ---- the file ---- */
 
 static bool is_parent_waiting(struct inspector *in)
 {
@@ -230,144 +80,136 @@ static bool is_parent_waiting(struct inspector *in)
 	return poll(&parent, 1, 0) <= 0;
 }
 
-static int inspect_record(struct inspector *in, enum catalog_db db,
-			  const MDB_val *key, const MDB_val *value)
+static int inspect_record(struct inspector *in, enum catalog_db db, MDB_dbi to,
+			  MDB_val key, MDB_val value)
 {
-	int err = is_parent_waiting(in) ? check_record(db, key, value) :
-					  -ECANCELED;
+	struct catalog_meta m;
+	int rc = 0, err = 0;
 
-	return err || !in->to ? err : copy_record(in, db, *key, *value);
+	if (!is_parent_waiting(in))
+		return -ECANCELED;
+	if (!record_is_whole(db, &key, value))
+		return -EUCLEAN;
+	if (db == DB_META && key.mv_size == strlen(META_KEY) &&
+	    !memcmp(key.mv_data, META_KEY, key.mv_size))
+		err = meta_decode(&value, &m);
+	if (err || !in->to)
+		return err;
+	in->batch += key.mv_size + value.mv_size;
+	if (in->batch > BATCH_BYTES) {
+		in->batch = 0;
+		rc = mdb_txn_commit(in->write);
+		if (!rc)
+			rc = mdb_txn_begin(in->to, NULL, 0, &in->write);
+	}
+	if (!rc)
+		rc = mdb_put(in->write, to, &key, &value, MDB_APPEND);
+	return to_errno(in, rc);
 }
 
-/* Also checks that keys ascend, and that their number is that of the table. */
+/* Keys that do not ascend cannot be appended. */
 static int inspect_table(struct inspector *in, enum catalog_db db)
 {
-	MDB_dbi dbi = in->from_dbs[db];
-	MDB_val key, value, last = { 0 };
+	const char *name = catalog_db_name(db);
 	MDB_cursor *cursor;
+	MDB_dbi from, to = 0;
+	MDB_val key, value;
 	size_t count = 0;
 	MDB_stat st;
-	int err = catalog_errno(mdb_stat(in->read, dbi, &st));
+	int err = from_errno(mdb_dbi_open(in->read, name, 0, &from));
 
+	if (err) /* -ENOENT: an LMDB file of another program */
+		return err == -ENOENT ? -EUCLEAN : err;
+	if (in->to)
+		err = to_errno(in,
+			       mdb_dbi_open(in->write, name, MDB_CREATE, &to));
 	if (!err)
-		err = catalog_errno(mdb_cursor_open(in->read, dbi, &cursor));
-	if (err)
-		return err;
-	while (!(err = catalog_errno(
-			 mdb_cursor_get(cursor, &key, &value, MDB_NEXT)))) {
-		if (count++ && mdb_cmp(in->read, dbi, &last, &key) >= 0)
-			err = -EUCLEAN;
+		err = from_errno(mdb_stat(in->read, from, &st));
+	if (!err)
+		err = from_errno(mdb_cursor_open(in->read, from, &cursor));
+	while (!err) {
+		err = from_errno(
+			mdb_cursor_get(cursor, &key, &value, MDB_NEXT));
+		if (err == -ENOENT)
+			return count == st.ms_entries ? 0 : -EUCLEAN;
 		if (!err)
-			err = inspect_record(in, db, &key, &value);
-		if (err)
-			break;
-		last = key;
+			err = inspect_record(in, db, to, key, value);
+		count++;
 	}
-	mdb_cursor_close(cursor);
-	if (err != -ENOENT)
-		return err;
-	return count == st.ms_entries ? 0 : -EUCLEAN;
+	return err;
 }
 
-static int inspect_tables(struct inspector *in)
+static int open_copy(struct inspector *in, const char *copy, size_t size)
 {
-	int i, err = 0;
+	int rc;
 
+	(void)unlink(copy);
+	rc = open_env(copy, 2 * size + COPY_ROOM, MDB_NOSYNC, &in->to);
+	if (!rc)
+		rc = mdb_txn_begin(in->to, NULL, 0, &in->write);
+	return to_errno(in, rc);
+}
+
+/* The copy is durable before it replaces the file. */
+static int finish_copy(struct inspector *in, const char *copy, const char *data)
+{
+	int rc = mdb_txn_commit(in->write), err;
+
+	if (!rc)
+		rc = mdb_env_sync(in->to, 1);
+	err = to_errno(in, rc);
+	if (!err && rename(copy, data) != 0)
+		err = -errno;
+	if (err)
+		return err;
+	data_dir_forget_readers(in->directory);
+	return data_dir_sync(in->directory);
+}
+
+/* copy: NULL to read only. */
+static int inspect_file(struct inspector *in, const char *data,
+			const char *copy)
+{
+	MDB_stat all;
+	struct stat st;
+	int i, err = stat(data, &st) ? -errno : 0;
+
+	if (!err)
+		err = from_errno(open_env(data, (size_t)st.st_size, MDB_RDONLY,
+					  &in->from));
+	if (!err)
+		err = from_errno(
+			mdb_txn_begin(in->from, NULL, MDB_RDONLY, &in->read));
+	if (!err)
+		err = from_errno(mdb_env_stat(in->from, &all));
+	if (err || all.ms_entries == 0) /* no tables yet */
+		return err;
+	if (copy)
+		err = open_copy(in, copy, (size_t)st.st_size);
 	for (i = 0; !err && i < DB_COUNT; i++)
 		err = inspect_table(in, i);
-	return err;
+	return err || !copy ? err : finish_copy(in, copy, data);
 }
 
-static int file_size(const char *directory, size_t *out)
-{
-	struct buf path = { 0 };
-	struct stat st;
-	int err =
-		buf_append_format(&path, "%s/%s", directory, CATALOG_DATA_FILE);
-
-	if (!err && stat(path.data, &st) != 0)
-		err = -errno;
-	if (!err)
-		*out = (size_t)st.st_size;
-	buf_release(&path);
-	return err;
-}
-
-static int from_open(struct inspector *in, size_t size)
-{
-	int err = catalog_errno(mdb_env_create(&in->from));
-
-	if (!err)
-		err = catalog_errno(mdb_env_set_maxdbs(in->from, DB_COUNT));
-	if (!err)
-		err = catalog_errno(mdb_env_set_mapsize(in->from, size));
-	if (err)
-		return err;
-	return catalog_errno(mdb_env_open(in->from, in->directory,
-					  MDB_RDONLY | MDB_NOLOCK, 0600));
-}
-
-/* empty_out: the file has no tables yet. */
-static int tables_open(struct inspector *in, bool *empty_out)
-{
-	MDB_stat st;
-	int i, err;
-
-	err = catalog_errno(
-		mdb_txn_begin(in->from, NULL, MDB_RDONLY, &in->read));
-	if (!err)
-		err = catalog_errno(mdb_env_stat(in->from, &st));
-	if (err)
-		return err;
-	*empty_out = st.ms_entries == 0;
-	for (i = 0; !err && !*empty_out && i < DB_COUNT; i++)
-		err = catalog_errno(mdb_dbi_open(in->read, catalog_db_name(i),
-						 0, &in->from_dbs[i]));
-	/* An LMDB file of another program. */
-	return err == -ENOENT ? -EUCLEAN : err;
-}
-
-static int inspect_file(struct inspector *in, enum inspect_mode mode)
-{
-	bool empty = false;
-	size_t size = 0;
-	int err = file_size(in->directory, &size);
-
-	if (!err)
-		err = from_open(in, size);
-	if (!err)
-		err = tables_open(in, &empty);
-	if (err || empty)
-		return err;
-	if (mode == INSPECT_COPY)
-		err = copy_open(in, size);
-	if (!err)
-		err = inspect_tables(in);
-	return err || !in->to ? err : copy_finish(in);
-}
-
-/* With a damaged file LMDB may try to map an impossible size, or to read a bad
- * block of the disk. */
-static bool is_damage(int err)
-{
-	return err == -EINVAL || err == -ENOMEM || err == -EIO ||
-	       err == -EOVERFLOW;
-}
-
-static int inspect_directory(const char *directory, int fd,
-			     enum inspect_mode mode)
+static int inspect(const char *directory, int fd)
 {
 	struct inspector in = { .directory = directory, .fd = fd };
-	int err = inspect_file(&in, mode);
+	struct buf data = { 0 }, copy = { 0 };
+	int err =
+		buf_append_format(&data, "%s/%s", directory, CATALOG_DATA_FILE);
 
-	if (mode == INSPECT_COPY && err) {
-		if (in.write)
-			mdb_txn_abort(in.write);
-		copy_remove(&in);
-		if (in.copy_error)
-			return inspect_directory(directory, fd, INSPECT_READ);
-	}
-	return is_damage(err) ? -EUCLEAN : err;
+	if (!err)
+		err = buf_append_format(&copy, "%s/%s", directory, COPY_FILE);
+	if (err)
+		return err;
+	err = inspect_file(&in, data.data, copy.data);
+	if (err)
+		(void)unlink(copy.data);
+	if (!err || err == -EUCLEAN || err == -EMEDIUMTYPE || err == -ECANCELED)
+		return err;
+	/* There is no room for a copy. */
+	in = (struct inspector){ .directory = directory, .fd = fd };
+	return inspect_file(&in, data.data, NULL);
 }
 
 /* ---- the child ---- */
@@ -400,8 +242,7 @@ static int close_descriptors(int fd)
 	return fd;
 }
 
-static _Noreturn void child_run(const char *directory, int fd,
-				enum inspect_mode mode, pid_t parent)
+static _Noreturn void child_run(const char *directory, int fd, pid_t parent)
 {
 	int32_t verdict;
 
@@ -411,15 +252,14 @@ static _Noreturn void child_run(const char *directory, int fd,
 	(void)prctl(PR_SET_NAME, "kinfs-inspect");
 	expect_crashes();
 	fd = close_descriptors(fd);
-	verdict = inspect_directory(directory, fd, mode);
+	verdict = inspect(directory, fd);
 	(void)send(fd, &verdict, sizeof(verdict), MSG_NOSIGNAL);
 	_exit(0);
 }
 
 /* ---- the parent ---- */
 
-int inspection_start(const char *directory, enum inspect_mode mode,
-		     struct inspection *out)
+int inspection_start(const char *directory, struct inspection *out)
 {
 	pid_t parent = getpid(), child;
 	int ends[2], err;
@@ -428,7 +268,7 @@ int inspection_start(const char *directory, enum inspect_mode mode,
 		return -errno;
 	child = fork();
 	if (child == 0)
-		child_run(directory, ends[1], mode, parent);
+		child_run(directory, ends[1], parent);
 	err = child < 0 ? -errno : 0;
 	(void)close(ends[1]);
 	if (err) {

@@ -9,14 +9,14 @@
  * Inspects a data file without a seal, in a child process.
  *
  * LMDB trusts its file: a wrong offset in a page becomes an invalid pointer.
- * So a child process reads every record by LMDB's own calls and decodes it.  If
- * the file is damaged, the child may crash, but not the daemon.  Nothing here
+ * So a child process reads every record by LMDB's own calls, compares its sum
+ * (record_sum()), and writes it to a new file, which then replaces the old one.
+ * If the file is damaged, the child may crash, but not the daemon.  Nothing here
  * depends on LMDB's file format.
  *
- * A file whose records can be read may still crash a writer: only writes use
- * the free space of a page and the list of free pages.  So the child also
- * writes all records to a new file, which then replaces the old one.  The
- * daemon writes only to a file that LMDB has just made.
+ * The copy is needed because a file whose records can be read may still crash a
+ * writer: only writes use the free space of a page and the list of free pages.
+ * (mdb_env_copy2() would copy pages as they are.)
  *
  * The child is forked and executes no program.  So the parent must have a
  * single thread, and it must not have entered its sandbox (fs/sandbox.c).  The
@@ -27,17 +27,13 @@ struct inspection {
 	int fd; /* a socket that the child sends its result to */
 };
 
-enum inspect_mode {
-	INSPECT_READ, /* read only */
-	INSPECT_COPY, /* and replace the file by a copy if there is room */
-};
-
-/* The calling process must have a single thread. */
-int inspection_start(const char *directory, enum inspect_mode mode,
-		     struct inspection *out);
+/* The calling process must have a single thread.  If there is no room for
+ * the copy, the file is only read. */
+int inspection_start(const char *directory, struct inspection *out);
 
 /* Blocks until the child has ended.  -EUCLEAN: the file is damaged;
- * -EMEDIUMTYPE: it has another format; or an error of the system. */
+ * -EMEDIUMTYPE: it has another format; or an error of the
+ * system. */
 int inspection_wait(struct inspection *i);
 
 /* Makes inspection_wait() return -ECANCELED soon; from any thread. */

@@ -47,9 +47,7 @@ static int begin_check(struct catalog *c)
 	c->sealed = !err && has_seal(c);
 	if (err || c->sealed)
 		return err;
-	return inspection_start(c->directory,
-				c->existing ? INSPECT_READ : INSPECT_COPY,
-				&c->inspection);
+	return inspection_start(c->directory, &c->inspection);
 }
 
 /* Opens a new catalog at once, as it needs no check. */

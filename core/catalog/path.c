@@ -119,34 +119,3 @@ int catalog_has_path(struct catalog_txn *txn, const struct file_key *root,
 {
 	return catalog_path_each(txn, root, key, stop_at_first, NULL);
 }
-
-int catalog_orphans_each(struct catalog_txn *txn, const struct file_key *root,
-			 int (*each)(void *arg, const struct file_key *key,
-				     const struct file_record *record),
-			 void *arg)
-{
-	struct file_record r;
-	struct file_key key;
-	struct record_scan s;
-	int result;
-
-	result = record_scan_open(txn, DB_FILES, NULL, 0, &s);
-	if (result)
-		return result;
-	while ((result = record_scan_next(&s)) == 1) {
-		result = file_key_decode(&s.key, &key);
-		if (!result)
-			result = file_record_decode(&s.value, &r);
-		if (!result)
-			result = catalog_has_path(txn, root, &key);
-		/* Invalid records are reported by catalog_check(). */
-		if (result == 1 || result == -EUCLEAN)
-			continue;
-		if (!result)
-			result = each(arg, &key, &r);
-		if (result)
-			break;
-	}
-	record_scan_close(&s);
-	return result;
-}

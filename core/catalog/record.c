@@ -351,24 +351,21 @@ int link_key_decode(const MDB_val *bytes, struct file_key *key_out,
 	return err;
 }
 
-/* ---- a digest in a table of its own ---- */
+/* ---- sums ---- */
 
-void digest_sum_store(struct digest_value v, uint8_t sum[DIGEST_SUM_BYTES])
+uint16_t record_sum(const MDB_val *key, const void *value, size_t len)
 {
-	store_le16(sum, (uint16_t)XXH3_64bits(v.bytes, v.len));
+	return (uint16_t)(XXH3_64bits(key->mv_data, key->mv_size) +
+			  XXH3_64bits(value, len));
 }
 
-bool digest_record_decode(int id, const MDB_val *record,
-			  struct digest_value *out)
+bool record_is_whole(enum catalog_db db, const MDB_val *key, MDB_val value)
 {
-	const uint8_t *bytes = record->mv_data;
-	uint8_t sum[DIGEST_SUM_BYTES];
+	const uint8_t *bytes = value.mv_data;
+	size_t len = value.mv_size - RECORD_SUM_BYTES;
 
-	if (record->mv_size < DIGEST_SUM_BYTES)
-		return false;
-	*out = (struct digest_value){ bytes,
-				      record->mv_size - DIGEST_SUM_BYTES };
-	digest_sum_store(*out, sum);
-	return !memcmp(sum, bytes + out->len, sizeof(sum)) &&
-	       digest_is_valid((enum digest_id)id, *out);
+	if (db == DB_META)
+		return true;
+	return value.mv_size >= RECORD_SUM_BYTES &&
+	       load_le16(bytes + len) == record_sum(key, bytes, len);
 }

@@ -223,12 +223,12 @@ void catalog_abort(struct catalog_txn *txn)
 	txn_free(txn);
 }
 
-int catalog_commit_errno(const struct catalog *c, int rc)
+int catalog_commit_errno(const char *directory, int rc)
 {
 	struct statvfs fs;
 	int err = catalog_errno(rc);
 
-	if (err == -EIO && statvfs(c->directory, &fs) == 0 &&
+	if (err == -EIO && statvfs(directory, &fs) == 0 &&
 	    (uint64_t)fs.f_bavail * fs.f_frsize < 1024 * 1024)
 		return -ENOSPC;
 	return err;
@@ -261,7 +261,8 @@ int catalog_commit(struct catalog_txn *txn, struct catalog_changes *out)
 	/* Behind the commit another thread may write already: this is stored
 	 * before it, and the file only grows. */
 	atomic_store(&c->next_content, txn->meta.next_content);
-	GUARDED(c, err, catalog_commit_errno(c, mdb_txn_commit(txn->mdb)));
+	GUARDED(c, err,
+		catalog_commit_errno(c->directory, mdb_txn_commit(txn->mdb)));
 	if (err == -EUCLEAN)
 		catalog_found_damage(c);
 	if (!err)
@@ -300,20 +301,6 @@ int catalog_counts(struct catalog_txn *txn, struct catalog_counts *out)
 	return 0;
 }
 
-int catalog_names_count(struct catalog_txn *txn, uint64_t *out)
-{
-	MDB_stat st;
-	int err = txn_state(txn);
-
-	if (!err)
-		GUARDED(txn->catalog, err,
-			catalog_errno(mdb_stat(
-				txn->mdb, txn->catalog->dbs[DB_NAMES], &st)));
-	if (!err)
-		*out = st.ms_entries;
-	return err;
-}
-
 int catalog_source(struct catalog_txn *txn, struct buf *out)
 {
 	MDB_val value;
@@ -340,32 +327,31 @@ static MDB_val mdb_value(const void *data, size_t len)
 	return v;
 }
 
-static int copy_bytes(void *to, const MDB_val *from)
+static int copy_bytes(char *to, const MDB_val *key, const MDB_val *value)
 {
-	if (from->mv_size)
-		memcpy(to, from->mv_data, from->mv_size);
+	memcpy(to, key->mv_data, key->mv_size);
+	memcpy(to + key->mv_size, value->mv_data, value->mv_size);
 	return 0;
 }
 
-/* Copies what LMDB has found out of the map into b, and has both point there.
- * value may be NULL. */
-static int take_record(struct catalog *c, struct buf *b, MDB_val *key,
-		       MDB_val *value)
+/* Copies what LMDB has found out of the map into b, has both point there, and
+ * takes off the sum. */
+static int take_record(struct catalog *c, enum catalog_db db, struct buf *b,
+		       MDB_val *key, MDB_val *value)
 {
-	size_t value_len = value ? value->mv_size : 0;
 	int err;
 
 	buf_clear(b);
-	err = buf_reserve(b, key->mv_size + value_len);
+	err = buf_reserve(b, key->mv_size + value->mv_size);
 	if (!err)
-		GUARDED(c, err, copy_bytes(b->data, key));
-	if (!err && value)
-		GUARDED(c, err, copy_bytes(b->data + key->mv_size, value));
+		GUARDED(c, err, copy_bytes(b->data, key, value));
 	if (err)
 		return err;
 	key->mv_data = b->data;
-	if (value)
-		value->mv_data = b->data + key->mv_size;
+	value->mv_data = b->data + key->mv_size;
+	if (!record_is_whole(db, key, *value))
+		return -EUCLEAN;
+	value->mv_size -= db == DB_META ? 0 : RECORD_SUM_BYTES;
 	return 0;
 }
 
@@ -381,7 +367,7 @@ int txn_get(struct catalog_txn *txn, enum catalog_db db, const void *key,
 		GUARDED(c, err,
 			catalog_errno(mdb_get(txn->mdb, c->dbs[db], &k, &v)));
 	if (!err)
-		err = take_record(c, &txn->found, &v, NULL);
+		err = take_record(c, db, &txn->found, &k, &v);
 	if (!err)
 		*value_out = v;
 	return err;
@@ -406,16 +392,36 @@ bool txn_has(struct catalog_txn *txn, enum catalog_db db, const void *key,
 	return result == 0;
 }
 
+static int put_with_sum(MDB_txn *mdb, MDB_dbi dbi, MDB_val k, MDB_val v,
+			unsigned flags)
+{
+	MDB_val room = { .mv_size = v.mv_size + RECORD_SUM_BYTES };
+	uint8_t *bytes;
+	int err = catalog_errno(
+		mdb_put(mdb, dbi, &k, &room, flags | MDB_RESERVE));
+
+	if (err)
+		return err;
+	bytes = room.mv_data;
+	memcpy(bytes, v.mv_data, v.mv_size);
+	store_le16(bytes + v.mv_size, record_sum(&k, v.mv_data, v.mv_size));
+	return 0;
+}
+
 static int put_record(struct catalog_txn *txn, enum catalog_db db, MDB_val k,
 		      MDB_val v, unsigned flags)
 {
 	struct catalog *c = txn->catalog;
+	MDB_dbi dbi = c->dbs[db];
 	int err = txn_state(txn);
 
-	if (!err)
+	if (err)
+		return err;
+	if (db == DB_META)
 		GUARDED(c, err,
-			catalog_errno(
-				mdb_put(txn->mdb, c->dbs[db], &k, &v, flags)));
+			catalog_errno(mdb_put(txn->mdb, dbi, &k, &v, flags)));
+	else
+		GUARDED(c, err, put_with_sum(txn->mdb, dbi, k, v, flags));
 	return err;
 }
 
@@ -452,9 +458,9 @@ int record_scan_open(struct catalog_txn *txn, enum catalog_db db,
 		     const void *prefix, size_t prefix_len,
 		     struct record_scan *out)
 {
-	struct record_scan s = { .txn = txn,
-				 .prefix = prefix,
-				 .prefix_len = prefix_len };
+	struct record_scan s = {
+		.txn = txn, .db = db, .prefix = prefix, .prefix_len = prefix_len
+	};
 	struct catalog *c = txn->catalog;
 	int err = txn_state(txn);
 
@@ -478,7 +484,7 @@ static int scan_step(struct record_scan *s, MDB_cursor_op op)
 			catalog_errno(mdb_cursor_get(s->cursor, &s->key,
 						     &s->value, op)));
 	if (!err)
-		err = take_record(c, &s->copy, &s->key, &s->value);
+		err = take_record(c, s->db, &s->copy, &s->key, &s->value);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	return 1;

@@ -5,89 +5,293 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/err.h"
 #include "core/catalog/catalog.h"
-#include "core/cli/check.h"
-#include "core/check/check.h"
+#include "core/cli/cli.h"
+#include "core/source/source.h"
+
+/*
+ * kin check: what a catalog has, and whether the digests in it are right.
+ *
+ * The counts are those of the daemon, or of a catalog that is not mounted.  With
+ * --read, each file is digested here and compared with what a user is told of
+ * it: the attributes of the mount, or the records of the catalog.
+ */
 
 enum { BUSY_WAIT_MS = 10000, BUSY_LOOK_MS = 20 };
 
-static const char damage_text[] = "damaged, or of another version of kinfs";
+/* An attribute is no longer. */
+#define TEXT_MAX (64 << 10)
+
+struct check {
+	const char *operand; /* SOURCE or MOUNT; NULL with db */
+	const char *db;
+	bool read, as_json;
+
+	char *root;              /* what is read: the mount, or SOURCE */
+	char *directory;         /* of the catalog */
+	int64_t written;         /* when it last was, before; 0: not known */
+	struct catalog *catalog; /* NULL: the daemon has it */
+	dev_t device;            /* of SOURCE, with catalog */
+	char *listings;          /* of the mount; never read */
+
+	struct catalog_counts counts;
+	struct reader reader;
+	uint64_t read_again, read_bytes;
+	uint64_t unread;  /* files and directories that cannot be read */
+	uint64_t unknown; /* files without a digest of their present state */
+	uint64_t found;
+	bool damaged; /* the catalog as a whole */
+	json_t *findings;
+};
 
 /* ---- findings ---- */
 
-static void keep_finding(struct check_report *c, const char *kind,
-			 const char *path, const char *text)
+static int add_finding(struct check *c, const char *kind, const char *path,
+		       const char *text)
 {
-	json_t *f = json_pack("{s:s}", "kind", kind);
+	json_t *f;
 
-	if (!f || (path && cli_set_json_path(f, "path", path)) ||
-	    cli_set_json_path(f, "text", text))
-		c->err = -ENOMEM;
-	if (json_array_append_new(c->findings, f))
-		c->err = -ENOMEM;
-}
-
-void check_report_add(struct check_report *c, const char *kind,
-		      const char *path, const char *text)
-{
-	c->told++;
-	if (c->as_json) {
-		keep_finding(c, kind, path, text);
-		return;
-	}
-	printf("%s: ", kind);
-	if (path) {
+	c->found++;
+	if (!c->as_json) {
+		printf("%s: ", kind);
 		cli_print_escaped(path, ESCAPE_TERMINAL);
-		fputs(": ", stdout);
+		printf(": %s\n", text);
+		return 0;
 	}
-	cli_print_escaped(text, ESCAPE_TERMINAL);
-	putchar('\n');
+	f = json_pack("{s:s, s:s}", "kind", kind, "text", text);
+	if (!f || cli_set_json_path(f, "path", path) ||
+	    json_array_append_new(c->findings, f))
+		return -ENOMEM;
+	return 0;
 }
 
-static void found(void *arg, const struct check_finding *f)
+static void add_damage(struct check *c)
 {
-	check_report_add(arg, check_kind_names[f->kind], f->path, f->text);
+	c->damaged = true;
+	(void)add_finding(c, "catalog", c->directory,
+			  "damaged, or of another version of kinfs");
+}
+
+/* ---- one file ---- */
+
+/* Texts of the digests of one file, "" for those that are not known. */
+struct texts {
+	struct buf of[DIGEST_COUNT];
+};
+
+static void texts_release(struct texts *t)
+{
+	int id;
+
+	for (id = 0; id < DIGEST_COUNT; id++)
+		buf_release(&t->of[id]);
+}
+
+/* -ENODATA: the digests of the file's present state are not known. */
+static int told_by_mount(int fd, uint32_t set, struct texts *out)
+{
+	char state[32];
+	ssize_t n = fgetxattr(fd, STATE_ATTRIBUTE, state, sizeof(state));
+	int id, err = 0;
+
+	/* A digest that is still to be made would be waited for. */
+	if (n != 5 || memcmp(state, "fresh", 5) != 0)
+		return -ENODATA;
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		struct buf *b = &out->of[id];
+
+		if (!(set & DIGEST_BIT(id)))
+			continue;
+		err = buf_reserve(b, TEXT_MAX);
+		if (err)
+			break;
+		n = fgetxattr(fd, digest_table[id]->attribute, b->data,
+			      TEXT_MAX);
+		if (n > 0)
+			b->len = (size_t)n;
+		else if (n < 0 && errno != ENODATA)
+			err = -errno;
+		b->data[b->len] = '\0';
+	}
+	return err;
+}
+
+static int told_by_catalog(const struct check *c, int fd, const struct stat *st,
+			   struct texts *out)
+{
+	struct file_identity identity;
+	struct digests d = { 0 };
+	struct catalog_txn *txn;
+	struct file_record r;
+	struct file_key key;
+	int id, err = catalog_read(c->catalog, &txn);
+
+	if (err)
+		return err;
+	source_make_key(c->device, fd, "", st, &key);
+	source_get_identity(st, &identity);
+	err = catalog_file_get(txn, &key, &r);
+	if (!err && (r.state != FILE_FRESH ||
+		     !file_identity_equal(&r.identity, &identity)))
+		err = -ENODATA;
+	if (!err)
+		err = catalog_content_get(txn, r.content, &d);
+	catalog_abort(txn);
+	for (id = 0; id < DIGEST_COUNT && !err; id++)
+		if (d.set & DIGEST_BIT(id))
+			err = digest_format(&d, id, &out->of[id]);
+	digests_release(&d);
+	return err == -ENOENT ? -ENODATA : err;
+}
+
+static int compare(struct check *c, const char *path, const struct texts *told,
+		   const struct digests *made)
+{
+	struct buf text = { 0 }, differing = { 0 }, mine = { 0 };
+	bool other = false;
+	int id, err = 0;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!told->of[id].len || !(made->set & DIGEST_BIT(id)))
+			continue;
+		buf_clear(&mine);
+		err = digest_format(made, id, &mine);
+		if (err || strcmp(mine.data, told->of[id].data) == 0)
+			continue;
+		other = other || id == DIGEST_XXH128;
+		err = buf_append_format(&differing, " %s",
+					digest_table[id]->name);
+	}
+	if (!err && differing.len)
+		err = buf_append_format(
+			&text, "%s; differing:%s",
+			other ? "not the content that was hashed, at the same "
+				"size and times" :
+				"digests are not those of its content",
+			differing.data);
+	if (!err && differing.len)
+		err = add_finding(c, "digest", path, text.data);
+	buf_release(&text);
+	buf_release(&differing);
+	buf_release(&mine);
+	return err;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	struct file_identity before, after;
+
+	source_get_identity(a, &before);
+	source_get_identity(b, &after);
+	return file_identity_equal(&before, &after);
+}
+
+/* The kernel may know older attributes of a file in the mount. */
+static int look(int fd, struct stat *out)
+{
+	struct statx fresh;
+
+	(void)statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC,
+		    STATX_BASIC_STATS, &fresh);
+	return fstat(fd, out) ? -errno : 0;
+}
+
+/* What was told before the reading is of what was read if the identity is the
+ * same before and after. */
+static int check_open_file(struct check *c, int fd, const char *path)
+{
+	struct texts told = { 0 };
+	struct digests made = { 0 };
+	struct stat before, after;
+	int err = look(fd, &before);
+
+	if (!err)
+		err = c->catalog ?
+			      told_by_catalog(c, fd, &before, &told) :
+			      told_by_mount(fd, c->reader.digest_set, &told);
+	/* A mount may have pages from before a change that nobody saw. */
+	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	if (!err)
+		err = reader_digest_fd(&c->reader, fd, cli_base_name(path),
+				       &made);
+	if (!err)
+		err = look(fd, &after);
+	if (!err && !is_same(&before, &after))
+		err = -ENODATA;
+	if (!err) {
+		c->read_again++;
+		c->read_bytes += made.size;
+		err = compare(c, path, &told, &made);
+	}
+	texts_release(&told);
+	digests_release(&made);
+	return err;
+}
+
+/* That a file cannot be read, or changes meanwhile, is no finding. */
+static int check_file(struct check *c, const char *full, const char *path)
+{
+	int fd = -1, err = reader_open(full, false, &fd);
+
+	if (!err) {
+		err = check_open_file(c, fd, path);
+		(void)close(fd);
+	}
+	if (err == -ENODATA || err == -ESTALE || err == -ENOENT)
+		c->unknown++;
+	else if (err && err != -ENOMEM && err != -EUCLEAN)
+		c->unread++;
+	return err == -ENOMEM || err == -EUCLEAN ? err : 0;
+}
+
+static int check_entry(void *arg, FTS *fts, FTSENT *e)
+{
+	struct check *c = arg;
+
+	switch (e->fts_info) {
+	case FTS_F:
+		return check_file(c, e->fts_path,
+				  e->fts_path + strlen(c->root) + 1);
+	case FTS_D:
+		if (c->listings && !strcmp(e->fts_path, c->listings))
+			(void)fts_set(fts, e, FTS_SKIP);
+		return 0;
+	case FTS_DNR:
+	case FTS_ERR:
+		c->unread += e->fts_errno != ENOENT;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int read_all(struct check *c, uint32_t digest_set)
+{
+	int err, code = reader_init(&c->reader, digest_set & DIGEST_KEPT);
+
+	if (code)
+		return code;
+	err = cli_walk(c->root, FTS_XDEV, NULL, check_entry, c);
+	reader_release(&c->reader);
+	if (err == -EUCLEAN)
+		add_damage(c);
+	else if (err)
+		cli_complain_errno(c->root, err);
+	return err && err != -EUCLEAN ? EXIT_FAILED : EXIT_OK;
 }
 
 /* ---- the answer ---- */
 
-static uint64_t all_found(const struct check_report *c)
+static void print_text(const struct check *c)
 {
-	return check_count_findings(&c->counts) + c->damaged;
-}
-
-/* What a scan finds by itself. */
-static void print_news(const struct check_counts *n)
-{
-	if (!n->unknown && !n->stale && !n->gone)
-		return;
-	printf("Not known yet: %" PRIu64 " files not in the catalog, %" PRIu64
-	       " changed, %" PRIu64 " names gone; a scan finds them\n",
-	       n->unknown, n->stale, n->gone);
-}
-
-static void print_sum(const struct check_report *c)
-{
-	const struct check_counts *n = &c->counts;
-
-	printf("%" PRIu64 " files: %" PRIu64 " fresh, %" PRIu64
-	       " pending, %" PRIu64 " failed",
-	       n->files, n->fresh, n->pending, n->failed);
-	if (c->read)
-		printf("; %" PRIu64 " read again", n->read);
-	if (n->unread)
-		printf("; %" PRIu64 " could not be read", n->unread);
-	putchar('\n');
-}
-
-/* A catalog that was not mounted for long says little of the tree now. */
-static void print_catalog(const struct check_report *c)
-{
+	const struct catalog_counts *n = &c->counts;
 	time_t written = (time_t)c->written;
 	char date[64];
 	struct tm tm;
@@ -98,66 +302,50 @@ static void print_catalog(const struct check_report *c)
 	    strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm))
 		printf(", written %s", date);
 	putchar('\n');
-}
-
-/* A catalog is a cache: everything in it can be made again. */
-static void print_remedy(const struct check_report *c, uint64_t findings)
-{
-	printf("%" PRIu64 " findings; ", findings);
 	if (c->damaged) {
-		puts("the next mount sets the catalog aside and hashes all "
+		puts("The next mount sets the catalog aside and hashes all "
 		     "files again");
 		return;
 	}
-	fputs("to have all files hashed again, unmount, remove ", stdout);
+	printf("%" PRIu64 " files: %" PRIu64 " fresh, %" PRIu64
+	       " pending, %" PRIu64 " failed\n",
+	       n->files, n->fresh, n->pending, n->failed);
+	if (c->read)
+		printf("%" PRIu64 " read again; %" PRIu64
+		       " new or changed, %" PRIu64 " could not be read\n",
+		       c->read_again, c->unknown, c->unread);
+	if (!c->found) {
+		puts("In order");
+		return;
+	}
+	printf("%" PRIu64 " findings; to have all files hashed again, unmount, "
+	       "remove ",
+	       c->found);
 	cli_print_escaped(c->directory, ESCAPE_TERMINAL);
 	puts("/data.mdb and mount");
 }
 
-static void print_text(const struct check_report *c)
+static int print_json(const struct check *c)
 {
-	uint64_t findings = all_found(c);
+	const struct catalog_counts *n = &c->counts;
+	json_t *o = json_pack(
+		"{s:I, s:O, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}}",
+		"found", (json_int_t)c->found, "findings", c->findings,
+		"counts", "files", (json_int_t)n->files, "directories",
+		(json_int_t)n->directories, "fresh", (json_int_t)n->fresh,
+		"pending", (json_int_t)n->pending, "failed",
+		(json_int_t)n->failed, "read", (json_int_t)c->read_again,
+		"read_bytes", (json_int_t)c->read_bytes, "unknown",
+		(json_int_t)c->unknown, "unread", (json_int_t)c->unread);
 
-	print_catalog(c);
-	if (findings > c->told)
-		printf("and %" PRIu64 " more\n", findings - c->told);
-	if (!c->damaged) {
-		print_sum(c);
-		print_news(&c->counts);
-	}
-	if (!findings)
-		puts("In order");
-	else
-		print_remedy(c, findings);
-}
-
-static json_t *all_json(struct check_report *c)
-{
-	json_t *o = check_counts_to_json(&c->counts);
-
-	if (!o || c->err || json_object_set(o, "findings", c->findings) ||
-	    cli_set_json_path(o, "catalog", c->directory) ||
-	    (c->source && cli_set_json_path(o, "source", c->source))) {
-		json_decref(o);
-		return NULL;
-	}
-	json_object_set_new(o, "found", json_integer((json_int_t)all_found(c)));
-	json_object_set_new(json_object_get(o, "by_kind"), "catalog",
-			    json_integer(c->damaged));
-	return o;
-}
-
-static int print_json(struct check_report *c)
-{
-	json_t *o = all_json(c);
-
-	if (o)
+	if (o && !cli_set_json_path(o, "catalog", c->directory))
 		return cli_print_json(o);
+	json_decref(o);
 	cli_complain_errno(NULL, -ENOMEM);
 	return EXIT_FAILED;
 }
 
-int check_report_print(struct check_report *c)
+static int print_answer(const struct check *c)
 {
 	int code = EXIT_OK;
 
@@ -165,32 +353,112 @@ int check_report_print(struct check_report *c)
 		code = print_json(c);
 	else
 		print_text(c);
-	return all_found(c) ? EXIT_FAILED : code;
+	return c->found ? EXIT_FAILED : code;
 }
 
-/* ---- the catalog ---- */
+/* ---- a mount ---- */
 
-/* Where it is, and whether it is that of the operand. */
-static int find_source(struct check_report *c)
+static void pause_ms(long ms)
 {
-	int err = -ENOMEM;
+	const struct timespec t = { .tv_nsec = ms * 1000000L };
 
-	if (!c->operand)
-		return EXIT_OK;
-	c->source = realpath(c->operand, NULL);
-	if (c->source)
-		return EXIT_OK;
-	err = -errno;
-	cli_complain_errno(c->operand, err);
-	return EXIT_FAILED;
+	(void)nanosleep(&t, NULL);
 }
 
-static int find_directory(struct check_report *c)
+/* The status, once the catalog is open or cannot be. */
+static int get_status(const char *root, json_t **out)
+{
+	const json_t *catalog;
+	int err;
+
+	while (!(err = mount_get_status(root, out))) {
+		catalog = json_object_get(*out, "catalog");
+		if (!json_is_false(json_object_get(catalog, "open")) ||
+		    json_is_string(json_object_get(catalog, "error")))
+			return 0;
+		json_decref(*out);
+		pause_ms(BUSY_LOOK_MS);
+	}
+	return err;
+}
+
+static uint64_t number(const json_t *o, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(o, key));
+}
+
+static uint32_t digests_of(const json_t *status)
+{
+	const struct digest_ops *ops;
+	const json_t *name;
+	uint32_t set = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(status, "digests"), i, name)
+	{
+		ops = digest_find(json_string_value(name));
+		set |= ops ? DIGEST_BIT(ops->id) : 0;
+	}
+	return set;
+}
+
+static int adopt_status(struct check *c, const json_t *status)
+{
+	const json_t *catalog = json_object_get(status, "catalog");
+	const char *path = json_string_value(json_object_get(catalog, "path"));
+
+	if (!path || !json_object_get(status, "files"))
+		return -EPERM;
+	c->directory = strdup(path);
+	if (!c->directory)
+		return -ENOMEM;
+	c->counts = (struct catalog_counts){
+		.files = number(status, "files"),
+		.directories = number(status, "directories"),
+		.fresh = number(status, "fresh"),
+		.pending = number(status, "pending"),
+		.failed = number(status, "failed"),
+	};
+	return 0;
+}
+
+static int check_mount(struct check *c, const struct mount *mount)
+{
+	json_t *status = NULL;
+	int code = EXIT_OK, err = get_status(mount->root, &status);
+
+	if (!err)
+		err = adopt_status(c, status);
+	if (!err)
+		err = mount_find_listings(mount->root, &c->listings);
+	c->root = err ? NULL : strdup(mount->root);
+	if (!err && !c->root)
+		err = -ENOMEM;
+	if (err)
+		cli_complain_errno(mount->root, err);
+	else if (json_is_string(json_object_get(
+			 json_object_get(status, "catalog"), "error")))
+		add_damage(c);
+	else if (c->read)
+		code = read_all(c, digests_of(status));
+	json_decref(status);
+	return err ? EXIT_FAILED : code ? code : print_answer(c);
+}
+
+/* ---- a catalog ---- */
+
+static int find_directory(struct check *c)
 {
 	struct buf b = { 0 };
-	int err = c->db ? buf_append_text(&b, c->db) :
-			  catalog_default_directory(c->source, &b);
+	int err;
 
+	c->root = c->operand ? realpath(c->operand, NULL) : NULL;
+	if (c->operand && !c->root) {
+		cli_complain_errno(c->operand, -errno);
+		return EXIT_FAILED;
+	}
+	err = c->db ? buf_append_text(&b, c->db) :
+		      catalog_default_directory(c->root, &b);
 	if (!err) {
 		c->directory = buf_take(&b);
 		return EXIT_OK;
@@ -205,111 +473,50 @@ static int find_directory(struct check_report *c)
 	return EXIT_FAILED;
 }
 
-/* The tree is where the catalog says. */
-static int adopt_source(struct check_report *c, struct catalog *catalog)
-{
-	struct buf source = { 0 };
-	struct catalog_txn *txn;
-	int code = EXIT_OK, err = catalog_read(catalog, &txn);
-
-	if (!err) {
-		err = catalog_source(txn, &source);
-		catalog_abort(txn);
-	}
-	if (err) {
-		cli_complain_errno(c->directory, err);
-		code = EXIT_FAILED;
-	} else if (!c->source) {
-		c->source = buf_take(&source);
-	} else if (strcmp(c->source, source.data) != 0) {
-		cli_complain(c->directory, "this catalog is of %s, not of %s",
-			     source.data, c->source);
-		code = EXIT_FAILED;
-	}
-	buf_release(&source);
-	return code;
-}
-
-static void complain_busy(const struct check_report *c)
+static int complain_open(const struct check *c, int err)
 {
 	struct buf holder = { 0 };
 	pid_t pid;
 
-	if (catalog_holder(c->directory, &pid, &holder))
-		pid = 0;
-	cli_complain(
-		c->directory,
-		"in use by a kinfs%s%s; give its mount point: kin check MOUNT",
-		holder.len ? " " : "", holder.len ? holder.data : "");
-	buf_release(&holder);
-}
-
-static int complain_open(const struct check_report *c, int err)
-{
-	if (err == -EBUSY)
-		complain_busy(c);
-	else if (err == -ENOENT)
+	if (err == -EBUSY) {
+		(void)catalog_holder(c->directory, &pid, &holder);
+		cli_complain(c->directory,
+			     "in use by a kinfs%s%s; give its mount point: kin "
+			     "check MOUNT",
+			     holder.len ? " " : "",
+			     holder.len ? holder.data : "");
+		buf_release(&holder);
+	} else if (err == -ENOENT) {
 		cli_complain(c->directory,
 			     "no catalog there; --db DIR says where it is");
-	else
+	} else {
 		cli_complain_errno(c->directory, err);
-	return EXIT_FAILED;
-}
-
-/* ---- checking ---- */
-
-static int compare_all(struct check_report *c, struct catalog *catalog,
-		       int *err_out)
-{
-	struct check_options options = {
-		.catalog = catalog,
-		.read = c->read,
-		.found = found,
-		.arg = c,
-	};
-	int err;
-
-	options.source_fd = open(c->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (options.source_fd < 0) {
-		cli_complain_errno(c->source, -errno);
-		return EXIT_FAILED;
 	}
-	err = check_run(&options, &c->counts);
-	close(options.source_fd);
-	*err_out = err;
-	if (!err || err == -EUCLEAN)
-		return EXIT_OK;
-	if (err == -EXDEV)
-		cli_complain(c->source, "not the directory that the catalog "
-					"describes; is its disk mounted?");
-	else
-		cli_complain_errno(c->source, err);
 	return EXIT_FAILED;
 }
 
 /* A kinfs that was unmounted a moment ago still writes what it has. */
-static int open_when_free(const struct catalog_options *options,
-			  struct catalog **out)
+static int open_when_free(struct check *c)
 {
-	const struct timespec pause = { .tv_nsec = BUSY_LOOK_MS * 1000000L };
-	int looks = BUSY_WAIT_MS / BUSY_LOOK_MS;
-	int err;
+	const struct catalog_options options = { .directory = c->directory,
+						 .existing = true };
+	int looks = BUSY_WAIT_MS / BUSY_LOOK_MS, err;
 
-	while ((err = catalog_open(options, out)) == -EBUSY && looks--)
-		(void)nanosleep(&pause, NULL);
+	while ((err = catalog_open(&options, &c->catalog)) == -EBUSY && looks--)
+		pause_ms(BUSY_LOOK_MS);
 	return err;
 }
 
 /* A mount with db= keeps its own catalog; the one at the usual place is of an
  * earlier time then. */
-static int refuse_other_catalog(const struct check_report *c)
+static int refuse_other_catalog(const struct check *c)
 {
 	struct buf point = { 0 };
-	int err = c->db ? -ENOENT : mount_of_source(c->source, &point);
+	int err = c->db ? -ENOENT : mount_of_source(c->root, &point);
 
 	if (!err)
 		cli_complain(
-			c->source,
+			c->root,
 			"mounted at %s with another catalog than %s; check "
 			"that of the mount with kin check %s, or the other "
 			"one with --db %s",
@@ -318,61 +525,91 @@ static int refuse_other_catalog(const struct check_report *c)
 	return err ? EXIT_OK : EXIT_FAILED;
 }
 
-static int check_catalog(struct check_report *c)
+/* The counts, and where the tree is by the catalog.  -EXDEV: the directory
+ * there is another one, as when the disk of the tree is not mounted. */
+static int look_into_catalog(struct check *c, struct buf *source,
+			     uint32_t *set_out)
 {
-	struct catalog_options options = { .directory = c->directory,
-					   .existing = true };
-	struct catalog *catalog = NULL;
-	int err, code;
+	struct catalog_txn *txn;
+	struct file_record r;
+	struct file_key root;
+	struct stat st;
+	int fd, err = catalog_read(c->catalog, &txn);
 
+	if (err)
+		return err;
+	*set_out = catalog_digest_set(txn);
+	err = catalog_counts(txn, &c->counts);
+	if (!err)
+		err = catalog_source(txn, source);
+	fd = err ? -1 : open(source->data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (!err && c->read && (fd < 0 || fstat(fd, &st)))
+		err = -errno;
+	if (!err && c->read) {
+		c->device = st.st_dev;
+		source_make_key(st.st_dev, fd, "", &st, &root);
+		if (c->counts.files + c->counts.directories)
+			err = catalog_file_get(txn, &root, &r);
+		err = err == -ENOENT ? -EXDEV : err;
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	catalog_abort(txn);
+	return err;
+}
+
+static int check_opened(struct check *c)
+{
+	struct buf source = { 0 };
+	uint32_t set = 0;
+	int code = EXIT_FAILED, err = look_into_catalog(c, &source, &set);
+
+	if (source.len && c->root && strcmp(c->root, source.data) != 0) {
+		cli_complain(c->directory, "this catalog is of %s, not of %s",
+			     source.data, c->root);
+	} else if (err == -EXDEV) {
+		cli_complain(source.data,
+			     "not the directory that the catalog describes; is "
+			     "its disk mounted?");
+	} else if (err == -EUCLEAN) {
+		add_damage(c);
+		code = EXIT_OK;
+	} else if (err) {
+		cli_complain_errno(source.len ? source.data : c->directory,
+				   err);
+	} else {
+		if (!c->root)
+			c->root = buf_take(&source);
+		code = c->read ? read_all(c, set) : EXIT_OK;
+	}
+	buf_release(&source);
+	return code;
+}
+
+static int check_catalog(struct check *c)
+{
+	int err, code = find_directory(c);
+
+	if (code)
+		return code;
 	(void)catalog_last_written(c->directory, &c->written);
-	err = open_when_free(&options, &catalog);
+	err = open_when_free(c);
 	if (err == -EBUSY)
 		return complain_open(c, err);
 	code = refuse_other_catalog(c);
 	if (!code && err && err != -EUCLEAN)
 		code = complain_open(c, err);
-	if (!code && !err)
-		code = adopt_source(c, catalog);
-	if (!err) {
-		if (!code)
-			code = compare_all(c, catalog, &err);
-		catalog_free(catalog);
-	}
-	if (!code && err == -EUCLEAN) {
-		c->damaged = true;
-		check_report_add(c, "catalog", c->directory, damage_text);
-	}
-	return code ? code : check_report_print(c);
-}
-
-/* A path in a mount is for the daemon to answer, another one is a source. */
-static int check_operand(struct check_report *c)
-{
-	struct mount mount = { 0 };
-	int code;
-
-	if (c->operand && mount_find(c->operand, &mount) == 0) {
-		if (c->db)
-			code = cli_usage_error(
-				&command_check,
-				"--db is for a SOURCE, not a MOUNT");
-		else
-			code = check_mount(c, &mount);
-		mount_release(&mount);
-		return code;
-	}
-	code = find_source(c);
-	if (!code)
-		code = find_directory(c);
-	if (!code)
-		code = check_catalog(c);
-	return code;
+	else if (!code && err)
+		add_damage(c);
+	else if (!code)
+		code = check_opened(c);
+	catalog_free(c->catalog);
+	return code ? code : print_answer(c);
 }
 
 /* ---- the command ---- */
 
-static int parse(struct check_report *c, int argc, char **argv)
+static int parse(struct check *c, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "db", required_argument, NULL, 'd' },
@@ -399,36 +636,42 @@ static int parse(struct check_report *c, int argc, char **argv)
 	return EXIT_OK;
 }
 
+/* A path in a mount is for the daemon to answer, another one is a source. */
 static int run_check(int argc, char **argv)
 {
-	struct check_report c = { .findings = json_array() };
+	struct check c = { .findings = json_array() };
+	struct mount mount = { 0 };
 	int code = parse(&c, argc, argv);
 
-	if (!code)
-		code = check_operand(&c);
+	if (!code && c.operand && mount_find(c.operand, &mount) == 0) {
+		code = c.db ? cli_usage_error(
+				      &command_check,
+				      "--db is for a SOURCE, not a MOUNT") :
+			      check_mount(&c, &mount);
+		mount_release(&mount);
+	} else if (!code) {
+		code = check_catalog(&c);
+	}
 	json_decref(c.findings);
-	free(c.source);
+	free(c.root);
 	free(c.directory);
+	free(c.listings);
 	return code;
 }
 
 const struct command command_check = {
 	.name = "check",
 	.synopsis = "check [--read] [--json] {MOUNT | [--db DIR] [SOURCE]}",
-	.summary = "Verify the catalog of a mount, or of a directory that was "
-		   "mounted",
-	.help = "Compares the records of the catalog with each other and with "
-		"SOURCE, and changes\n"
-		"nothing.  Files that are new, changed or gone are no fault: a "
-		"scan finds them.\n"
-		"The daemon of a MOUNT does it in the background, and compares "
-		"its index, too.\n"
-		"A catalog is a cache: remove its data.mdb, and the next mount "
-		"hashes all files\n"
+	.summary = "Count what a catalog has, and verify its digests",
+	.help = "Shows how many files the catalog of a MOUNT has, or of a "
+		"SOURCE that is not mounted,\n"
+		"and tells when the catalog is damaged.  Nothing is changed.  "
+		"A catalog is a cache:\n"
+		"remove its data.mdb, and the next mount hashes all files "
 		"again.\n\n"
 		"      --db DIR  where the catalog is; SOURCE may be left out "
 		"then\n"
-		"      --read    read every file and compare its digests, too\n"
+		"      --read    read every file and compare its digests\n"
 		"      --json    the findings and counts as JSON\n\n"
 		"Exit status: 0 in order; 1 there are findings; 2 usage.\n",
 	.run = run_check,

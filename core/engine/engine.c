@@ -187,8 +187,6 @@ static int init_parts(struct engine *e)
 	if (!err)
 		err = demand_pool_init(&e->on_demand, &e->source, &e->stopping);
 	if (!err)
-		err = checker_init(&e->checker);
-	if (!err)
 		err = init_throttle(e);
 	if (!err)
 		err = engine_init_hash(e);
@@ -217,20 +215,6 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	return err;
 }
 
-static int start_checker(struct engine *e)
-{
-	const struct checker_context context = {
-		.catalog = e->catalog,
-		.source = &e->source,
-		.index = e->index,
-		.stopping = &e->stopping,
-		.settle = settle_commits,
-		.ctx = e,
-	};
-
-	return checker_start(&e->checker, &context);
-}
-
 int engine_start(struct engine *e)
 {
 	int err = engine_start_loading(e);
@@ -241,8 +225,6 @@ int engine_start(struct engine *e)
 		err = queue_start(&e->queue);
 	if (!err)
 		err = commit_start(&e->commit);
-	if (!err)
-		err = start_checker(e);
 	if (err)
 		return err;
 	hash_want_feed(&e->hash);
@@ -263,7 +245,6 @@ void engine_free(struct engine *e)
 	commit_unblock(&e->commit);
 	gate_set(&e->scan_gate, true);
 	scan_stop(&e->scan);
-	checker_stop(&e->checker);
 	hash_stop(&e->hash);
 	commit_stop(&e->commit);
 	search_stop(&e->search);
@@ -275,7 +256,6 @@ void engine_free(struct engine *e)
 	search_release(&e->search);
 	ignored_release(&e->ignored);
 	demand_pool_release(&e->on_demand);
-	checker_release(&e->checker);
 	throttle_release(&e->throttle);
 	hash_release(&e->hash);
 	index_free(e->index);
@@ -454,9 +434,4 @@ void engine_hurry(struct engine *e)
 void engine_pause(struct engine *e, bool on)
 {
 	queue_pause(&e->queue, on);
-}
-
-void engine_check(struct engine *e, bool read)
-{
-	checker_request(&e->checker, read);
 }

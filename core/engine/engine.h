@@ -36,7 +36,6 @@
  *   hash     worker threads that digest files               -> queue, commit
  *   commit   the thread that writes the catalog             -> catalog, index
  *   search   threads that answer queries                    <- catalog, index
- *   check    compares the catalog with itself and the tree
  *
  * The life of a change.  engine_file_closed() pushes a job for the file
  * (queue).  A worker takes the job, digests the file, compares its identity
@@ -294,11 +293,6 @@ void engine_pause(struct engine *e, bool on);
  * until the engine is idle.  A program that waits until everything is hashed
  * calls it every second. */
 void engine_hurry(struct engine *e);
-
-/* Starts a check of the catalog (check.h), or queues one after the running one.
- * read: compute the digests of all files again and compare.  The result is in
- * the status as "check". */
-void engine_check(struct engine *e, bool read);
 
 /* Makes a JSON object of the engine's state; the caller releases it
  * (json_decref()).  The host adds its own state and shows both as

@@ -9,7 +9,6 @@
 #include "core/base/clock.h"
 #include "core/base/logger.h"
 #include "core/base/thread.h"
-#include "core/check/checker.h"
 #include "core/commit/commit.h"
 #include "core/hash/hash.h"
 #include "core/hash/demand_pool.h"
@@ -31,7 +30,6 @@
  *   search   queries for near-duplicates, on threads of its own
  *   hash     the workers, which read and digest files
  *   on_demand  digests that are not stored, on threads of their own
- *   checker  checks of the catalog, on a thread of its own
  *   ignored  the pairs of contents that the user ignores
  *
  * Each part has one mutex.  No mutex is held while another part is called,
@@ -44,8 +42,8 @@ struct engine {
 	struct logger log;
 	struct catalog *catalog;
 	struct index *index;
-	pthread_t loader;    /* opens the catalog, and loads the index */
-	bool loading;        /* the loader was started */
+	pthread_t loader; /* opens the catalog, and loads the index */
+	bool loading;     /* the loader was started */
 
 	struct queue queue;
 	struct committer commit;
@@ -53,7 +51,6 @@ struct engine {
 	struct searcher search;
 	struct hasher hash;
 	struct demand_pool on_demand;
-	struct checker checker;
 	struct ignored ignored;
 
 	struct throttle throttle;

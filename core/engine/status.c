@@ -179,13 +179,12 @@ int engine_status(struct engine *e, json_t **out)
 		return err;
 	if (is_idle(&s))
 		throttle_end_hurry(&e->throttle);
-	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:b}", "source",
+	o = json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:b}", "source",
 		      json_text(e->source.path), "threshold",
 		      e->options.threshold, "digests",
 		      digest_names(e->options.digest_set), "scan",
 		      scan_object(e), "hashed", hashed_object(e), "catalog",
-		      catalog_object(e, &s), "check",
-		      checker_status(&e->checker), "idle", is_idle(&s));
+		      catalog_object(e, &s), "idle", is_idle(&s));
 	if (!o)
 		return -ENOMEM;
 	json_object_set_new(o, "progress", progress_object(&s.reading));

@@ -163,22 +163,6 @@ void xattr_derived_get(fuse_req_t req, struct fs *fs, struct inode *inode,
 		get_kinfs(req, fs, inode, name, size);
 }
 
-/* words: nothing or "read". */
-static int control_check(struct fs *fs, char *words)
-{
-	bool read = false;
-	char *word, *rest = NULL;
-
-	for (word = strtok_r(words, " ", &rest); word;
-	     word = strtok_r(NULL, " ", &rest)) {
-		if (strcmp(word, "read") != 0)
-			return EINVAL;
-		read = true;
-	}
-	engine_check(fs->engine, read);
-	return 0;
-}
-
 static int set_control(fuse_req_t req, struct fs *fs, const char *value,
 		       size_t size)
 {
@@ -190,8 +174,6 @@ static int set_control(fuse_req_t req, struct fs *fs, const char *value,
 		return EINVAL;
 	memcpy(words, value, size);
 	words[size] = '\0';
-	if (strncmp(words, "check", 5) == 0 && (size == 5 || words[5] == ' '))
-		return control_check(fs, words + 5);
 	if (strcmp(words, "rescan") == 0)
 		engine_rescan(fs->engine);
 	else if (strcmp(words, "pause") == 0 || strcmp(words, "resume") == 0)

@@ -359,8 +359,8 @@ static void print_question(void)
 
 static void print_control(void)
 {
-	static const char *const words[] = { "rescan", "pause", "check" };
-	const char *word = words[draw(3)];
+	static const char *const words[] = { "rescan", "pause" };
+	const char *word = words[draw(2)];
 
 	if (setxattr(".", "user.kinfs.control", word, strlen(word), 0))
 		print_error();

@@ -44,7 +44,7 @@ few_threads() { # beside the main one and those that serve requests
 
 # Threads inherit their class from the one that starts them.
 test_threads() {
-	local rests="kinfs-check|kinfs-hash-idle|kinfs-watch-bg"
+	local rests="kinfs-hash-idle|kinfs-watch-bg"
 	gen_text 20 1 >"$mnt/first"
 	getx "$mnt/first" user.sdhash >/dev/null
 	ls "$mnt/.similar/first" >/dev/null

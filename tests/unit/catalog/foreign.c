@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/catalog/sample.h"
 
-/* Files that another program or version made, and records that contradict
- * one another. */
+/* Files that another program or version made. */
 
 static void test_an_lmdb_file_of_another_program_is_unclean(void **state)
 {
@@ -94,72 +93,6 @@ static void test_files_set_aside_are_numbered(void **state)
 	buf_release(&aside);
 }
 
-/* Each contradiction that a program could leave is found by the check. */
-static void assert_found(struct sample *s, enum catalog_db db, const void *key,
-			 size_t key_len, const char *want)
-{
-	struct catalog_txn *txn = begin_write(&s->f);
-	struct buf report = { 0 };
-	MDB_val value;
-
-	if (txn_get(txn, db, key, key_len, &value) == 0)
-		assert_int_equal(txn_delete(txn, db, key, key_len), 0);
-	else
-		assert_int_equal(txn_put(txn, db, key, key_len, "", 0), 0);
-	assert_int_equal(catalog_check(txn, &ROOT, &report), -EUCLEAN);
-	if (!strstr(report.data, want))
-		fail_msg("want \"%s\", have \"%s\"", want, report.data);
-	catalog_abort(txn);
-	buf_release(&report);
-}
-
-static void test_the_check_finds_what_contradicts_itself(void **state)
-{
-	struct sample *s = *state;
-	char text[128];
-	struct digests d = digests_of(2, text, sizeof(text));
-	struct file_key file = key_of(2), pending = key_of(7), none = key_of(5);
-	struct file_key parent = key_of(100000);
-	struct catalog_name name = name_of("file number 2 of many");
-	struct file_record r = { 0 };
-	struct catalog_txn *txn;
-	uint8_t k[LINK_KEY_BYTES_MAX];
-	size_t len;
-
-	fixture_open(&s->f);
-	txn = begin_read(&s->f);
-	assert_int_equal(catalog_file_get(txn, &file, &r), 0);
-	catalog_abort(txn);
-	len = file_key_store(&file, k);
-	assert_found(s, DB_FILES, k, len, "has a name and no record");
-	assert_found(s, DB_FILES, k, len, "copy of a wrong content");
-	assert_found(s, DB_FILES, k, len, "the counts are wrong");
-	assert_found(s, DB_PENDING, k, len, "but not pending");
-	len = file_key_store(&pending, k);
-	assert_found(s, DB_PENDING, k, len, "not on the pending list");
-	len = file_key_store(&parent, k);
-	assert_found(s, DB_FILES, k, len, "has entries, is no directory");
-	len = file_key_store(&none, k);
-	assert_found(s, DB_FILES, k, len, "unreadable record");
-	len = name_key_store(&parent, name, k);
-	assert_found(s, DB_NAMES, k, len, "claims a name that is not its own");
-	len = link_key_store(&file, &parent, name, k);
-	assert_found(s, DB_LINKS, k, len, "a name that it does not know of");
-	len = link_key_store(&parent, &ROOT, name, k);
-	assert_found(s, DB_LINKS, k, len, "a directory with two names");
-	len = copy_key_store(r.content, &file, k);
-	assert_found(s, DB_COPIES, k, len, "not among the copies");
-	assert_found(s, DB_COPIES, k, len, "no file has it");
-	assert_found(s, DB_CONTENTS, k, 4, "its content is missing");
-	assert_found(s, DB_CONTENTS, k, 4, "a digest and no record");
-	assert_found(s, DB_CONTENTS, k, 4, "found by a wrong identity");
-	assert_found(s, DB_DIGESTS + DIGEST_SISE, k, 4,
-		     "digest set and digests disagree");
-	identity_key_store(&d, k);
-	assert_found(s, DB_IDENTITIES, k, IDENTITY_KEY_BYTES,
-		     "not found by its identity");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,7 +101,6 @@ int main(void)
 		sample_test(test_another_version_of_lmdb_is_told_apart),
 		sample_test(test_what_is_no_file_is_unclean),
 		sample_test(test_files_set_aside_are_numbered),
-		sample_test(test_the_check_finds_what_contradicts_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

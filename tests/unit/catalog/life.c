@@ -363,6 +363,45 @@ static void test_what_cannot_be_true_is_refused(void **state)
 	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
 					fixture_teardown)
 
+/* ---- opening what is there ---- */
+
+static void test_nothing_is_made_of_nothing(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+
+	f->options.existing = true;
+	assert_int_equal(catalog_open(&f->options, &f->c), -ENOENT);
+	(void)snprintf(path, sizeof(path), "%s/lock", f->directory);
+	assert_int_equal(access(path, F_OK), -1);
+	fixture_data_path(f, path, sizeof(path));
+	write_whole(path, "", 0);
+	assert_int_equal(catalog_open(&f->options, &f->c), -ENOENT);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+static void test_what_is_there_stays_what_it_is(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_txn *txn;
+	struct buf source = { 0 };
+
+	fixture_open(f);
+	assert_int_equal(add_many(f->c, 0, 3), 0);
+	fixture_close(f);
+	f->options.existing = true;
+	f->options.source = NULL;
+	f->options.digest_set = 0;
+	fixture_open(f);
+	txn = begin_read(f);
+	assert_int_equal(catalog_source(txn, &source), 0);
+	assert_string_equal(source.data, "/made/up");
+	assert_int_equal(catalog_digest_set(txn), DIGEST_DEFAULT);
+	catalog_abort(txn);
+	buf_release(&source);
+	assert_int_equal(count_files(f), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,6 +419,12 @@ int main(void)
 		life_test(test_a_content_that_came_and_went_is_no_change),
 		life_test(test_equal_hashes_of_other_sizes_are_other_contents),
 		life_test(test_what_cannot_be_true_is_refused),
+		cmocka_unit_test_setup_teardown(test_nothing_is_made_of_nothing,
+						fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			test_what_is_there_stays_what_it_is, fixture_setup,
+			fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

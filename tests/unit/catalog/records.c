@@ -168,6 +168,61 @@ static void test_other_keys_are_unclean(void **state)
 	}
 }
 
+/* Behind the back of the functions that write a record with its sum. */
+static int spoil_first(struct fixture *f, int db, size_t offset)
+{
+	struct catalog_txn *txn = begin_write(f);
+	MDB_dbi dbi = txn->catalog->dbs[db];
+	MDB_val key, value;
+	uint8_t bytes[4096];
+	MDB_cursor *cursor;
+	int err;
+
+	assert_int_equal(mdb_cursor_open(txn->mdb, dbi, &cursor), 0);
+	assert_int_equal(mdb_cursor_get(cursor, &key, &value, MDB_FIRST), 0);
+	assert_true(value.mv_size <= sizeof(bytes));
+	if (offset >= value.mv_size) {
+		catalog_abort(txn);
+		return -ERANGE;
+	}
+	memcpy(bytes, value.mv_data, value.mv_size);
+	bytes[offset] ^= 1;
+	value.mv_data = bytes;
+	assert_int_equal(mdb_cursor_put(cursor, &key, &value, MDB_CURRENT), 0);
+	err = txn_first(txn, db, NULL, 0, &key, &value);
+	mdb_cursor_close(cursor);
+	catalog_abort(txn);
+	return err;
+}
+
+static void test_every_bit_of_a_record_counts(void **state)
+{
+	static const int tables[] = { DB_FILES,   DB_NAMES,
+				      DB_LINKS,   DB_CONTENTS,
+				      DB_COPIES,  DB_IDENTITIES,
+				      DB_PENDING, DB_DIGESTS + DIGEST_SISE };
+	struct file_identity id = identity_of(9);
+	struct fixture *f = *state;
+	struct catalog_txn *txn = begin_write(f);
+	struct file_key file = key_of(9);
+	size_t i, offset;
+	int err;
+
+	assert_int_equal(set_fresh(txn, 2, 2), 0);
+	assert_int_equal(catalog_file_set_pending(txn, &file, &id), 0);
+	assert_int_equal(catalog_name_set(txn, &ROOT, name_of("name"), &file),
+			 0);
+	commit(txn);
+	for (i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		for (offset = 0;
+		     (err = spoil_first(f, tables[i], offset)) != -ERANGE;
+		     offset++)
+			assert_int_equal(err, -EUCLEAN);
+		assert_true(offset >= RECORD_SUM_BYTES);
+	}
+	check_clean(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +233,9 @@ int main(void)
 		cmocka_unit_test(test_keys_come_back_and_sort_as_their_numbers),
 		cmocka_unit_test(test_a_number_is_how_its_keys_begin),
 		cmocka_unit_test(test_other_keys_are_unclean),
+		cmocka_unit_test_setup_teardown(
+			test_every_bit_of_a_record_counts, fixture_setup_open,
+			fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,6 @@ static inline int ignore_path(void *arg, const char *path)
 static inline void read_all(struct catalog *c)
 {
 	struct catalog_txn *txn;
-	struct buf report = { 0 };
 	struct file_record r;
 	struct file_key key;
 	struct sketch sketch;
@@ -162,8 +161,7 @@ static inline void read_all(struct catalog *c)
 
 	if (catalog_read(c, &txn))
 		return;
-	(void)catalog_check(txn, &ROOT, &report);
-	buf_release(&report);
+	(void)oracle_find(txn, &ROOT);
 	(void)catalog_content_each(txn, ignore_content, NULL);
 	(void)catalog_sketch_each(txn, try_sketch, NULL);
 	for (i = 0; i < 700; i++) {

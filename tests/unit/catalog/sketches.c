@@ -70,14 +70,12 @@ static void test_only_what_is_wanted_is_read(void **state)
 static void put_digest(struct catalog_txn *txn, uint32_t content, int digest,
 		       const void *bytes, size_t len)
 {
-	uint8_t id[CONTENT_KEY_BYTES], record[SKETCH_PACKED_MAX + 64];
+	uint8_t id[CONTENT_KEY_BYTES];
 
 	store_be32(id, content);
-	memcpy(record, bytes, len);
-	digest_sum_store((struct digest_value){ bytes, len }, record + len);
-	assert_int_equal(txn_put(txn, DB_DIGESTS + digest, id, sizeof(id),
-				 record, len + DIGEST_SUM_BYTES),
-			 0);
+	assert_int_equal(
+		txn_put(txn, DB_DIGESTS + digest, id, sizeof(id), bytes, len),
+		0);
 }
 
 /* A digest that is not wanted is not looked at. */
@@ -220,16 +218,6 @@ static int ignore(void *arg, uint32_t content, const uint8_t *packed,
 	return 0;
 }
 
-static void assert_reported(struct catalog_txn *txn, const char *want)
-{
-	struct buf report = { 0 };
-
-	assert_int_equal(catalog_check(txn, &ROOT, &report), -EUCLEAN);
-	if (!strstr(report.data, want))
-		fail_msg("want \"%s\", have \"%s\"", want, report.data);
-	buf_release(&report);
-}
-
 /* In the place of the only content's sketch; forgotten again. */
 static void assert_unclean(struct fixture *f, uint32_t content,
 			   const uint8_t *bytes, size_t len)
@@ -241,7 +229,6 @@ static void assert_unclean(struct fixture *f, uint32_t content,
 	put_bytes(txn, content, bytes, len);
 	assert_int_equal(catalog_sketch_get(txn, content, &sketch), -EUCLEAN);
 	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
-	assert_reported(txn, "content 1: an unreadable digest");
 	catalog_abort(txn);
 }
 
@@ -281,13 +268,13 @@ static void test_bytes_that_were_cut_are_unclean(void **state)
 	assert_unclean(f, content, bytes, sizeof(bytes));
 }
 
-static void test_the_check_misses_no_sketch(void **state)
+static void test_a_missing_sketch_is_unclean(void **state)
 {
 	static uint8_t bytes[SKETCH_PACKED_MAX];
 	size_t len = make_bytes(5, bytes);
 	uint8_t id[CONTENT_KEY_BYTES];
 	struct fixture *f = *state;
-	uint32_t content = add_one(f), without = add_content(f, 2, NULL);
+	uint32_t content = add_one(f);
 	struct catalog_txn *txn = begin_write(f);
 	struct digests d;
 
@@ -295,20 +282,8 @@ static void test_the_check_misses_no_sketch(void **state)
 	assert_int_equal(
 		txn_delete(txn, DB_DIGESTS + DIGEST_SIF, id, sizeof(id)), 0);
 	assert_int_equal(catalog_content_get(txn, content, &d), -EUCLEAN);
-	assert_reported(txn, "content 1: digest set and digests disagree");
-	catalog_abort(txn);
-	txn = begin_write(f);
-	put_bytes(txn, without, bytes, len);
-	assert_reported(txn, "content 2: digest set and digests disagree");
-	catalog_abort(txn);
-	txn = begin_write(f);
-	put_bytes(txn, 77, bytes, len);
-	assert_reported(txn, "content 77: a digest and no record");
-	catalog_abort(txn);
-	txn = begin_write(f);
 	assert_int_equal(
 		txn_put(txn, DB_DIGESTS + DIGEST_SIF, id, 3, bytes, len), 0);
-	assert_reported(txn, "a digest with a wrong key");
 	assert_int_equal(catalog_sketch_each(txn, ignore, NULL), -EUCLEAN);
 	catalog_abort(txn);
 	check_clean(f);
@@ -329,7 +304,7 @@ int main(void)
 		with_catalog(test_all_sketches_come_in_order),
 		with_catalog(test_visiting_stops_when_told),
 		with_catalog(test_bytes_that_were_cut_are_unclean),
-		with_catalog(test_the_check_misses_no_sketch),
+		with_catalog(test_a_missing_sketch_is_unclean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
