@@ -66,7 +66,6 @@ static int load_index(struct engine *e, struct index *ix,
 	return err ? err : end_err;
 }
 
-/* Digests in text form stay in the catalog. */
 static int load_indexes(struct engine *e)
 {
 	struct catalog_txn *txn;

@@ -13,8 +13,7 @@ typedef int sketch_each(void *arg, uint32_t content,
 
 /*
  * Calls each() with every sketch of list(), in order.  list() runs on a thread
- * of its own, and both threads unpack what it found.  The sketches have only
- * the values stored in full (sketch_unpack()).  -EUCLEAN: one could not be
+ * of its own, and both threads unpack what it found.  -EUCLEAN: one could not be
  * unpacked; those before it were given to each().
  *
  * each() runs on the calling thread, which must not use txn meanwhile.  If it

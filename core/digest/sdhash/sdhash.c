@@ -2,14 +2,16 @@
 #include "core/digest/sdhash/sdhash.h"
 
 #include <errno.h>
+#include <openssl/evp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/bytes.h"
 #include "core/digest/sdhash/sdhash_impl.h"
 #include "core/kernel/kernel.h"
 
-#define HASHES SDHASH_HASH_WORDS
+#define HASHES 5 /* words of a SHA-1 */
 #define BATCH 64 /* features that are hashed at once */
 #define FILTER_MASK 0x7ff
 #define SIDE_MASK 0x1ffff
@@ -96,6 +98,29 @@ static int begin_filter(struct sdhash *s)
 	return err ? err : sdhash_add_filters(s->digest, 1);
 }
 
+/* The SHA-1 of the window at each place, as little-endian words.  To ask for
+ * the algorithm again would take longer than a hash does.  -ENOMEM. */
+static int hash_features(const uint8_t *bytes, const uint16_t *places,
+			 size_t count, uint32_t (*words_out)[HASHES])
+{
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+	const EVP_MD *sha1 = EVP_sha1();
+	uint8_t hash[EVP_MAX_MD_SIZE];
+	bool done = context;
+	size_t i, k;
+
+	for (i = 0; i < count && done; i++) {
+		done = EVP_DigestInit_ex(context, i ? NULL : sha1, NULL) &&
+		       EVP_DigestUpdate(context, bytes + places[i],
+					SDHASH_WINDOW) &&
+		       EVP_DigestFinal_ex(context, hash, NULL);
+		for (k = 0; k < HASHES && done; k++)
+			words_out[i][k] = load_le32(hash + 4 * k);
+	}
+	EVP_MD_CTX_free(context);
+	return done ? 0 : -ENOMEM;
+}
+
 /* ---- stream digests ---- */
 
 /* Whether the side filter did not know the feature. */
@@ -128,19 +153,16 @@ static int take_stream_features(struct sdhash *s, size_t count)
 	const struct kernel_sdhash *kernel = kernel_best()->sdhash;
 	size_t i, k, part;
 	uint32_t words[BATCH][HASHES];
-	int err;
+	int err = 0;
 
 	count = kernel->pick(s->scores, count, STREAM_ABOVE + 1, s->places);
-	for (i = 0; i < count; i += part) {
+	for (i = 0; i < count && !err; i += part) {
 		part = count - i < BATCH ? count - i : BATCH;
-		kernel->hash(s->data, s->places + i, part, words);
-		for (k = 0; k < part; k++) {
+		err = hash_features(s->data, s->places + i, part, words);
+		for (k = 0; k < part && !err; k++)
 			err = add_stream_feature(s, words[k]);
-			if (err)
-				return err;
-		}
 	}
-	return 0;
+	return err;
 }
 
 /* ---- block digests ---- */
@@ -177,16 +199,17 @@ static struct choice choose_score(const struct sdhash *s, size_t count)
 
 /* What is chosen when it is hashed need not be chosen any more when those
  * before it are in. */
-static void take_batch(struct sdhash *s, const uint16_t *places, size_t count,
-		       struct choice *c)
+static int take_batch(struct sdhash *s, const uint16_t *places, size_t count,
+		      struct choice *c)
 {
 	struct sdhash_filter *filter = last_filter(s);
 	uint32_t words[BATCH][HASHES];
 	unsigned score;
 	size_t i;
+	int err = hash_features(s->data, places, count, words);
 
-	kernel_best()->sdhash->hash(s->data, places, count, words);
-	for (i = 0; i < count && filter->count < SDHASH_BLOCK_FEATURES; i++) {
+	for (i = 0; !err && i < count && filter->count < SDHASH_BLOCK_FEATURES;
+	     i++) {
 		score = s->scores[places[i]];
 		if (!is_chosen(c, score) ||
 		    !set_bits(filter->bits, FILTER_MASK, words[i]))
@@ -194,6 +217,7 @@ static void take_batch(struct sdhash *s, const uint16_t *places, size_t count,
 		filter->count++;
 		c->allowed -= score == c->score;
 	}
+	return err;
 }
 
 static int take_block_features(struct sdhash *s, size_t count, bool full)
@@ -210,17 +234,16 @@ static int take_block_features(struct sdhash *s, size_t count, bool full)
 					    s->places);
 	if (full)
 		c = choose_score(s, count);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && !err; i++) {
 		if (!is_chosen(&c, s->scores[s->places[i]]))
 			continue;
 		batch[fill++] = s->places[i];
 		if (fill == BATCH) {
-			take_batch(s, batch, fill, &c);
+			err = take_batch(s, batch, fill, &c);
 			fill = 0;
 		}
 	}
-	take_batch(s, batch, fill, &c);
-	return 0;
+	return err ? err : take_batch(s, batch, fill, &c);
 }
 
 /* ---- chunks ---- */

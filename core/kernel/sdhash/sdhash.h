@@ -8,10 +8,9 @@
 /*
  * How sdhash finds its features: every window of 64 bytes has a rank, the
  * lowest rank of 64 windows in a row has a score, and the windows of high
- * scores are hashed.
+ * scores are its features.
  */
 #define SDHASH_WINDOW 64
-#define SDHASH_HASH_WORDS 5
 
 /* What score() may read of ranks beyond those that it uses. */
 #define SDHASH_RANK_ROOM 64
@@ -47,11 +46,6 @@ struct kernel_sdhash {
 	 * or more, and nothing else; returns their number. */
 	size_t (*pick)(const uint8_t *scores, size_t count, uint8_t least,
 		       uint16_t *places_out);
-
-	/* The SHA-1 of the 64 bytes at each place, as five little-endian
-	 * words. */
-	void (*hash)(const uint8_t *bytes, const uint16_t *places, size_t count,
-		     uint32_t (*words_out)[SDHASH_HASH_WORDS]);
 };
 
 extern const struct kernel_sdhash sdhash_scalar;

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <openssl/sha.h>
-
-#include "core/base/bytes.h"
 #include "core/kernel/sdhash/sdhash.h"
 #include "tests/unit/kernel/fixture.h"
 #include "tests/support/sdhash_inputs.h"
@@ -374,65 +371,6 @@ static void places_of_high_scores(void **state)
 	guarded_free(&g);
 }
 
-#define MOST 200 /* features in a batch */
-
-/* Words are what a little-endian machine makes of the hash's bytes. */
-static bool same_words(const uint32_t words[SDHASH_HASH_WORDS],
-		       const uint8_t hash[SHA_DIGEST_LENGTH])
-{
-	size_t i;
-
-	for (i = 0; i < SDHASH_HASH_WORDS; i++)
-		if (words[i] != load_le32(hash + 4 * i))
-			return false;
-	return true;
-}
-
-static void check_hashes(const uint8_t *bytes, const uint16_t *places,
-			 size_t count)
-{
-	uint32_t have[MOST + 1][SDHASH_HASH_WORDS];
-	uint8_t want[SHA_DIGEST_LENGTH];
-	size_t i, k, variants;
-	const struct kernel_ops *all = kernel_all(&variants);
-
-	for (k = 0; k < variants; k++) {
-		memset(have, 0xa5, sizeof(have));
-		all[k].sdhash->hash(bytes, places, count, have);
-		for (i = 0; i < count; i++) {
-			(void)SHA1(bytes + places[i], W, want);
-			if (!same_words(have[i], want))
-				fail_msg("%s: %zu of %zu", all[k].name, i,
-					 count);
-		}
-		assert_int_equal(have[count][0], 0xa5a5a5a5);
-	}
-}
-
-/* Bytes and places end where memory ends. */
-static void hashes_are_sha1(void **state)
-{
-	struct guarded g = guarded_new(LONGEST), p = guarded_new(1);
-	struct draws d = draws_of(8);
-	uint16_t *places;
-	size_t count, i;
-
-	(void)state;
-	for (count = 0; count <= MOST; count++) {
-		places = (uint16_t *)(void *)(p.data + p.len) - count;
-		fill_pattern(g.data, g.len, count % PATTERNS);
-		for (i = 0; i < count; i++)
-			places[i] = (uint16_t)(draw(&d) % (g.len - W + 1));
-		if (count > 0) {
-			places[count - 1] = (uint16_t)(g.len - W);
-			places[count / 2] = 0;
-		}
-		check_hashes(g.data, places, count);
-	}
-	guarded_free(&p);
-	guarded_free(&g);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -443,7 +381,6 @@ int main(void)
 		cmocka_unit_test(scores_of_long_inputs),
 		cmocka_unit_test(ranks_and_scores_are_the_programs),
 		cmocka_unit_test(places_of_high_scores),
-		cmocka_unit_test(hashes_are_sha1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

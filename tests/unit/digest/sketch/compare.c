@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "tests/support/sketch_cut.h"
 #include "tests/support/sketch_model.h"
 
 /* Levels, unions, and what two contents share. */
