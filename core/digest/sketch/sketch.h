@@ -141,6 +141,9 @@ uint32_t sketch_round_times(uint32_t times);
 /* Of a level at least as large as the sketch's. */
 void sketch_raise(struct sketch *sketch, unsigned level);
 
+/* Raises the level until there are at most so many values. */
+void sketch_cut(struct sketch *sketch, size_t most);
+
 /* The level at which two sketches are compared. */
 static inline unsigned sketch_joint_level(const struct sketch *a,
 					  const struct sketch *b)

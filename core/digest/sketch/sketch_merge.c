@@ -16,6 +16,12 @@ void sketch_raise(struct sketch *sketch, unsigned level)
 	sketch->is_placed &= sketch->count > 0;
 }
 
+void sketch_cut(struct sketch *sketch, size_t most)
+{
+	while (sketch->count > most)
+		sketch_raise(sketch, sketch->level + 1);
+}
+
 void sketch_merge(struct sketch *into, const struct sketch *from)
 {
 	uint64_t both[SKETCH_MOST + 1];

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/support/sketch_cut.h"
 #include "tests/unit/index/fixture.h"
 
 #include "core/index/index_impl.h"

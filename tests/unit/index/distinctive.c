@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "core/index/frequency.h"
-#include "tests/support/sketch_cut.h"
 #include "tests/unit/index/fixture.h"
 
 /* What is distinctive of two contents, against sets that are counted. */

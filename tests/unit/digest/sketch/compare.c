@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "tests/support/sketch_cut.h"
 #include "tests/support/sketch_model.h"
 
 /* Levels, unions, and what two contents share. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
-#include "tests/support/sketch_cut.h"
 #include "tests/support/sketch_model.h"
 
 /* The binary form and the text of sketches, and what is refused. */
