@@ -352,6 +352,11 @@ int file_is_directory(struct catalog_txn *txn, const struct file_key *key);
 /* Makes it a directory if it is none. */
 int file_make_directory(struct catalog_txn *txn, const struct file_key *key);
 
+/* Removes all that is below a directory, except for files that have another name
+ * elsewhere; or the file or directory itself if it has no name left. */
+int remove_below(struct catalog_txn *txn, const struct file_key *directory);
+int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key);
+
 /* ---- name.c ---- */
 
 /* One name of a file, copied. */
@@ -377,11 +382,6 @@ int link_has_second(struct catalog_txn *txn, const struct file_key *key);
 /* Removes all names of key except (parent, name).  parent NULL: all. */
 int link_delete_others(struct catalog_txn *txn, const struct file_key *key,
 		       const struct file_key *parent, struct catalog_name name);
-
-/* ---- remove.c ---- */
-
-int remove_below(struct catalog_txn *txn, const struct file_key *directory);
-int remove_if_nameless(struct catalog_txn *txn, const struct file_key *key);
 
 /* ---- data_dir.c ---- */
 
