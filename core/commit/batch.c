@@ -142,7 +142,12 @@ static int write_and_index(struct committer *c, const struct event *first,
 
 int batch_write(struct committer *c, const struct event *first, size_t count)
 {
+	const struct commit_context *context = &c->context;
 	int err = write_and_index(c, first, count);
 
-	return err == -EUCLEAN ? write_and_index(c, first, count) : err;
+	if (err != -EUCLEAN)
+		return err;
+	if (context->catalog_damaged)
+		context->catalog_damaged(context->ctx);
+	return write_and_index(c, first, count);
 }

@@ -102,6 +102,9 @@ struct commit_context {
 	void (*pending_added)(void *ctx);
 	/* The result is committed; its event is about to be freed. */
 	void (*result_committed)(void *ctx, struct result *r);
+	/* The catalog is damaged: waits until it has been replaced, if it is to
+	 * be.  NULL: it is not. */
+	void (*catalog_damaged)(void *ctx);
 	/* A commit of all events up to that number has been tried.  Committed
 	 * events are no longer counted. */
 	void (*attempted)(void *ctx, uint64_t number);

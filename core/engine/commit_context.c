@@ -54,6 +54,12 @@ static void batch_attempted(void *engine, uint64_t number)
 
 	hash_feed(&e->hash);
 	search_committed(&e->search, number);
+	engine_reload_if_damaged(e);
+}
+
+static void catalog_damaged(void *engine)
+{
+	engine_await_reload(engine);
 }
 
 int engine_init_commit(struct engine *e)
@@ -71,6 +77,7 @@ int engine_init_commit(struct engine *e)
 		.batch = batch_boundary,
 		.pending_added = pending_added,
 		.result_committed = result_committed,
+		.catalog_damaged = catalog_damaged,
 		.attempted = batch_attempted,
 	};
 

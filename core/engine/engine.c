@@ -133,6 +133,7 @@ static void scan_ended(void *engine)
 	(void)host_catch_up(e);
 	(void)catalog_trim_rss(e->catalog);
 	commit_hurry(&e->commit);
+	engine_reload_if_damaged(e);
 }
 
 static int init_scan(struct engine *e)
@@ -201,6 +202,7 @@ int engine_open(const struct engine_options *options, struct engine **out)
 	if (!e)
 		return -ENOMEM;
 	e->started_ms = clock_now_ms();
+	(void)pthread_mutex_init(&e->load_lock, NULL);
 	err = copy_options(e, options);
 	if (!err)
 		err = open_source(e);
@@ -260,6 +262,8 @@ void engine_free(struct engine *e)
 	hash_release(&e->hash);
 	index_free(e->index);
 	catalog_free(e->catalog);
+	crew_release(&e->load);
+	pthread_mutex_destroy(&e->load_lock);
 	for (i = 0; i < e->options.exclude_count; i++)
 		free((char *)e->options.excludes[i]);
 	free((void *)e->options.excludes);
@@ -284,6 +288,8 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 	struct file_record rec;
 	int err = catalog_read(e->catalog, &txn);
 
+	if (err == -EUCLEAN)
+		engine_reload_if_damaged(e);
 	if (err)
 		return err == -EUCLEAN ? 0 : err;
 	err = catalog_file_get(txn, key, &rec);
@@ -301,6 +307,8 @@ static int ask_catalog(struct engine *e, const struct file_key *key,
 	if (err == -EUCLEAN)
 		catalog_found_damage(e->catalog);
 	catalog_abort(txn);
+	if (err == -EUCLEAN)
+		engine_reload_if_damaged(e);
 	/* Where the catalog is damaged, the file is pending and hashed again. */
 	return err == -ENOENT || err == -EUCLEAN ? 0 : err;
 }
@@ -401,6 +409,8 @@ int engine_ask(struct engine *e, int fd, uint32_t wanted,
 	    is_identity_reliable(e, &answer.key, &st))
 		err = ask_queue_and_catalog(e, &answer.key, &answer.identity,
 					    wanted, &answer);
+	else
+		engine_reload_if_damaged(e);
 	if (err)
 		return err;
 	if (answer.state == DIGESTS_PENDING)

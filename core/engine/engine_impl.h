@@ -14,6 +14,7 @@
 #include "core/hash/demand_pool.h"
 #include "core/engine/engine.h"
 #include "core/engine/ignored.h"
+#include "core/queue/crew.h"
 #include "core/queue/gate.h"
 #include "core/queue/throttle.h"
 #include "core/queue/queue.h"
@@ -42,8 +43,10 @@ struct engine {
 	struct logger log;
 	struct catalog *catalog;
 	struct index *index;
-	pthread_t loader; /* opens the catalog, and loads the index */
-	bool loading;     /* the loader was started */
+	struct crew load;          /* opens the catalog, and loads the index */
+	pthread_mutex_t load_lock; /* of load; it calls the catalog */
+	bool loaded;               /* the next two: load's own */
+	unsigned reloads;
 
 	struct queue queue;
 	struct committer commit;
@@ -79,8 +82,12 @@ int engine_init_commit(struct engine *e);
 /* ---- load.c ---- */
 
 int engine_start_loading(struct engine *e);
-/* Cancels the loading and joins its thread. */
+/* Cancels the loading and waits for the end of its thread. */
 void engine_stop_loading(struct engine *e);
+/* Something could not be read: if the catalog is damaged, has it replaced. */
+void engine_reload_if_damaged(struct engine *e);
+/* The same, and waits for the end of that; without a transaction. */
+void engine_await_reload(struct engine *e);
 
 /* ---- engine.c ---- */
 

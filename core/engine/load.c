@@ -10,9 +10,10 @@
 /*
  * A thread of its own opens the catalog and loads the indexes, while the host
  * already serves files.  Until the catalog is open, other threads wait for it
- * or treat all files as pending.  Then the thread waits for damage: if the
- * catalog cannot be read any more, the thread sets it aside and begins a new
- * one, and everything is scanned and hashed again.
+ * or treat all files as pending.  Then the thread ends.  If the catalog turns
+ * out to be damaged, which a failed commit, query or scan tells, another one
+ * sets it aside and begins a new one, and everything is scanned and hashed
+ * again.
  */
 
 /* Damaged catalogs that are replaced while mounted.  On a bad disk the new one
@@ -147,38 +148,80 @@ static int reopen_catalog(struct engine *e, unsigned times)
 	return err;
 }
 
+/* The catalog was found to be damaged since it was opened. */
+static bool is_damaged(const struct engine *e)
+{
+	return !catalog_is_open(e->catalog) && !catalog_failure(e->catalog);
+}
+
 static void *loader_run(void *arg)
 {
 	struct engine *e = arg;
-	unsigned times = 0;
 	int err = 0;
 
 	thread_set_name("kinfs-load");
-	if (!catalog_is_open(e->catalog)) { /* a new one has nothing to load */
+	if (!e->loaded && !catalog_is_open(e->catalog)) {
 		err = open_catalog(e);
 		admit(e, err);
+	} /* else a new one, which has nothing to load */
+	e->loaded = true;
+	pthread_mutex_lock(&e->load_lock);
+	while (!err && is_damaged(e)) {
+		pthread_mutex_unlock(&e->load_lock);
+		err = catalog_await_damage(e->catalog);
+		if (!err)
+			err = reopen_catalog(e, e->reloads++);
+		pthread_mutex_lock(&e->load_lock);
 	}
-	while (!err && !catalog_await_damage(e->catalog))
-		err = reopen_catalog(e, times++);
+	crew_leave(&e->load);
+	pthread_mutex_unlock(&e->load_lock);
 	return NULL;
+}
+
+static int start_loader(void *engine)
+{
+	return crew_thread(loader_run, engine);
+}
+
+void engine_reload_if_damaged(struct engine *e)
+{
+	if (atomic_load(&e->stopping) || !is_damaged(e))
+		return;
+	pthread_mutex_lock(&e->load_lock);
+	crew_want(&e->load);
+	pthread_mutex_unlock(&e->load_lock);
+}
+
+void engine_await_reload(struct engine *e)
+{
+	pthread_mutex_lock(&e->load_lock);
+	while (!e->load.stopped && is_damaged(e)) {
+		crew_want(&e->load);
+		pthread_cond_wait(&e->load.ended, &e->load_lock);
+	}
+	pthread_mutex_unlock(&e->load_lock);
 }
 
 int engine_start_loading(struct engine *e)
 {
-	int err = -pthread_create(&e->loader, NULL, loader_run, e);
-
-	if (err)
-		return err;
-	e->loading = true;
+	e->load = (struct crew){ .queue = &e->queue,
+				 .lock = &e->load_lock,
+				 .start = start_loader,
+				 .arg = e,
+				 .most = 1,
+				 .wanted = true };
+	crew_init(&e->load);
+	if (!crew_serve(&e->load))
+		return -EAGAIN;
 	catalog_wait_open(e->catalog, SMALL_CATALOG_MS);
 	return 0;
 }
 
 void engine_stop_loading(struct engine *e)
 {
-	if (!e->loading)
+	if (!e->load.lock)
 		return;
 	catalog_cancel(e->catalog);
-	pthread_join(e->loader, NULL);
-	e->loading = false;
+	crew_stop(&e->load);
+	pthread_cond_broadcast(&e->load.ended); /* engine_await_reload() */
 }

@@ -88,6 +88,11 @@ static bool is_ignored(void *engine, const struct digests *a,
 	return ignored_has(&e->ignored, a, b);
 }
 
+static void catalog_damaged(void *engine)
+{
+	engine_reload_if_damaged(engine);
+}
+
 int engine_init_search(struct engine *e)
 {
 	const struct search_context context = {
@@ -108,6 +113,7 @@ int engine_init_search(struct engine *e)
 		.commit_hurry = hurry_commit,
 		.is_incomplete = is_incomplete,
 		.is_recent = is_recent,
+		.catalog_damaged = catalog_damaged,
 		.file_changed = file_changed,
 		.ignores_any = ignores_any,
 		.is_ignored = is_ignored,

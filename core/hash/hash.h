@@ -103,8 +103,8 @@ struct hasher {
 	struct hash_feeder feeder;
 	struct meter meter;
 	struct crew crews[2]; /* of workers, [1] of the background */
-	atomic_ullong files; /* hashed since the start */
-	atomic_ullong bytes; /* of these files */
+	atomic_ullong files;  /* hashed since the start */
+	atomic_ullong bytes;  /* of these files */
 };
 
 /* The context is copied; what it points to is borrowed.  Workers are started

@@ -214,7 +214,7 @@ struct queue {
 	size_t unsteady;    /* delayed jobs with several tries */
 	size_t done;
 	bool stopped;
-	bool feed;       /* queue_feed() was called */
+	bool feed; /* queue_feed() was called */
 	bool paused;
 	/* The workers, [1] of the background; set before queue_start().  NULL:
 	 * none is started. */

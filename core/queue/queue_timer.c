@@ -92,8 +92,8 @@ static void *timer_run(void *arg)
 		if (expired)
 			waiters_answer(expired, -ETIMEDOUT, NULL);
 		else if (!stopped)
-			wait_for_wake(q, next_ms < retry_ms ? next_ms :
-							      retry_ms);
+			wait_for_wake(q,
+				      next_ms < retry_ms ? next_ms : retry_ms);
 	}
 	return NULL;
 }

@@ -28,6 +28,8 @@ static int turn_in_txn(struct search_query *q)
 		catalog_found_damage(q->context->catalog);
 	catalog_abort(q->txn);
 	q->txn = NULL;
+	if (err == -EUCLEAN && q->context->catalog_damaged)
+		q->context->catalog_damaged(q->context->ctx);
 	return err;
 }
 

@@ -223,6 +223,8 @@ struct search_context {
 	bool (*is_incomplete)(void *ctx, bool *only_pending_out);
 	/* Whether a pending file is none of those. */
 	bool (*is_recent)(void *ctx, const struct file_key *key);
+	/* The catalog was found to be damaged; or NULL. */
+	void (*catalog_damaged)(void *ctx);
 	/* The file was found with another identity than its record's. */
 	void (*file_changed)(void *ctx, const struct file_key *key,
 			     const struct file_identity *identity);
@@ -246,11 +248,11 @@ struct search_thread;
 struct searcher {
 	struct search_context context; /* constant */
 	struct credentials own;        /* of the process; constant */
-	size_t turn_work;     /* SEARCH_TURN_WORK; tests set it before start */
-	int64_t trust_ms;     /* SEARCH_TRUST_MS; tests set it before start */
+	size_t turn_work;      /* SEARCH_TURN_WORK; tests set it before start */
+	int64_t trust_ms;      /* SEARCH_TRUST_MS; tests set it before start */
 	unsigned thread_count; /* SEARCH_THREADS; tests set it before start */
-	pthread_mutex_t lock; /* everything below */
-	struct share share;   /* of all queries */
+	pthread_mutex_t lock;  /* everything below */
+	struct share share;    /* of all queries */
 	struct search_query *first; /* ready queries, by turn */
 	struct search_query *held;  /* queries that wait for the committer */
 	size_t long_count;          /* long queries that threads work on */

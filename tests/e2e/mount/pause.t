@@ -37,9 +37,11 @@ threads() { # POLICY
 		tr -d '()'
 }
 
-few_threads() { # beside the main one and those that serve requests
+# Beside the main one, those that serve requests, and one that looks at what
+# others do on the filesystem.
+few_threads() {
 	[ "$(cat "/proc/$(daemon_pid "$mnt")/task/"*/comm 2>/dev/null |
-		grep -cvx kinfs)" -le 5 ]
+		grep -cvxE "kinfs|kinfs-watch-bg")" -le 5 ]
 }
 
 # Threads inherit their class from the one that starts them.

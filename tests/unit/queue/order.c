@@ -63,7 +63,8 @@ static void test_a_request_ends_a_delay(void **state)
 
 	(void)state;
 	push(q, 1, JOB_SCAN);
-	queue_delay(q, queue_take(q, true, &(bool){ false }), DEADLINE_S * 1000, false);
+	queue_delay(q, queue_take(q, true, &(bool){ false }), DEADLINE_S * 1000,
+		    false);
 	assert_counts(q, 0, 1);
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
 	take(q, false, 1);

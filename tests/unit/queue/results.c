@@ -41,7 +41,8 @@ static void test_a_result_is_there_until_it_is_committed(void **state)
 
 	(void)state;
 	push(q, 1, JOB_SCAN);
-	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1), keep_posted, q);
+	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1),
+		   keep_posted, q);
 	assert_true(has_result(q, 1, 1));
 	assert_false(has_result(q, 1, 2));
 	queue_committed(q, posted);
@@ -65,7 +66,8 @@ static void test_a_result_that_comes_before_the_request_answers_it(void **state)
 
 	(void)state;
 	push(q, 1, JOB_SCAN);
-	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1), keep_posted, q);
+	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1),
+		   keep_posted, q);
 	assert_int_equal(queue_park(q, &key, &parked), 0);
 	assert_counts(q, 0, 0);
 	assert_int_equal(outcome_wait(&o), 0);
@@ -100,8 +102,8 @@ static void test_a_result_may_be_committed_while_it_is_posted(void **state)
 
 	(void)state;
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
-	queue_done(q, queue_take(q, false, &(bool){ false }), make_result(1, 1), commit_at_once,
-		   q);
+	queue_done(q, queue_take(q, false, &(bool){ false }), make_result(1, 1),
+		   commit_at_once, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 1);
 	queue_counts(q, &counts);
@@ -126,8 +128,8 @@ static void test_a_file_that_changes_while_it_is_posted_runs_again(void **state)
 
 	(void)state;
 	push(q, 1, JOB_SCAN);
-	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1), change_and_keep,
-		   q);
+	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1),
+		   change_and_keep, q);
 	assert_false(has_result(q, 1, 1));
 	assert_counts(q, 1, 0);
 	queue_committed(q, posted);
@@ -152,7 +154,8 @@ static void test_a_result_that_cannot_be_posted_is_answered_and_gone(
 
 	(void)state;
 	assert_int_equal(park_request(q, &key, 0, &o), 0);
-	queue_done(q, queue_take(q, false, &(bool){ false }), make_result(1, 1), refuse, q);
+	queue_done(q, queue_take(q, false, &(bool){ false }), make_result(1, 1),
+		   refuse, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 1);
 	assert_false(has_result(q, 1, 1));
@@ -174,7 +177,8 @@ static void test_only_the_result_of_the_last_run_is_an_answer(void **state)
 	assert_int_equal(queue_push(q, &key, JOB_CLOSED, &changed), 0);
 	queue_done(q, job, make_result(1, 1), refuse, q);
 	assert_int_equal(o.calls, 0);
-	queue_done(q, queue_take(q, false, &(bool){ false }), make_result(1, 2), refuse, q);
+	queue_done(q, queue_take(q, false, &(bool){ false }), make_result(1, 2),
+		   refuse, q);
 	assert_int_equal(outcome_wait(&o), 0);
 	assert_int_equal(o.answer.identity.size, 2);
 	queue_remove(q);
@@ -212,7 +216,8 @@ static void test_a_file_is_doubted_until_it_was_hashed(void **state)
 	assert_int_equal(queue_push_changed(q, &key, &identity), 0);
 	assert_true(queue_doubts_file(q, &key));
 	assert_int_equal(queue_start(q), 0);
-	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1), refuse, q);
+	queue_done(q, queue_take(q, true, &(bool){ false }), make_result(1, 1),
+		   refuse, q);
 	assert_false(queue_doubts_file(q, &key));
 	queue_remove(q);
 }
