@@ -28,12 +28,14 @@ static int add_within(json_t *query, const struct groups_wish *wish)
 	return err;
 }
 
-/* NULL without memory. */
+/* NULL without memory.  No file is as large as a number of JSON can be. */
 static json_t *make_query(const struct groups_wish *wish)
 {
+	uint64_t min_size =
+		wish->min_size < INT64_MAX ? wish->min_size : INT64_MAX;
 	json_t *query = json_pack("{s:s, s:b, s:b, s:I}", "relation", "groups",
 				  "exact", wish->exact, "every", wish->every,
-				  "min_size", (json_int_t)wish->min_size);
+				  "min_size", (json_int_t)min_size);
 
 	if (query && !(wish->within_count && add_within(query, wish)) &&
 	    !(wish->threshold &&

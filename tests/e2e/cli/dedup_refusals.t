@@ -203,7 +203,7 @@ full_disk() { # DIRECTORY
 	from "$T/groups" apply >"$T/said" 2>&1
 	ok "$type, $how: a disk that is full loses nothing" \
 		test "$(md5sum <"$1/a")" = "$(gen 200000 7 | md5sum)"
-	rm "$disk/filler" "$disk/filler2"
+	rm -f "$disk/filler" "$disk/filler2"
 	ok "$type, $how: and undo works then" undo
 	is "$(md5sum <"$1/b")" "$(gen 200000 7 | md5sum)" \
 		"$type, $how: and gives the content back"

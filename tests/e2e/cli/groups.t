@@ -99,6 +99,10 @@ is "$(brief "$mnt" "$mnt/docs" "$mnt/old" | grep -c .)" 1 "of two directories"
 unlike "$(brief "$mnt/docs" "$mnt/old")" "reference" "only what is below them"
 is "$(brief "$mnt/small")" "head:small/one head:small/two" "of one directory"
 is "$(brief --min-size 1k "$mnt" | grep -c small)" 0 "of some size"
+for size in 9223372036854775807 18446744073709551615; do
+	is "$(groups --min-size "$size" "$mnt" 2>&1 | tail -n 1 |
+		cut -d, -f1)" "0 groups" "of $size bytes"
+done
 is "$(brief --threshold 99 "$mnt" | grep -c draft)" 0 \
 	"a threshold of the caller's own"
 is "$(brief --across "$mnt/old" --across "$mnt/reference" "$mnt" |

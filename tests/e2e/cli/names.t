@@ -56,9 +56,9 @@ has_bytes() { # NAME COMMAND...
 has_bytes '-0' "$KIN" groups -0 "$mnt"
 has_bytes 'digest -a' "$KIN" digest -a xxh128 "$src/$name/$name"
 has_bytes '--format' "$KIN" digest --format ssdeep "$src/$name/$name"
-ok '--json has the bytes' test "$("$KIN" digest --json "$src/$name/$name" |
-	jq -r '.[0].path_hex' | xxd -r -p | xxd -p)" = \
-	"$(printf %s "$src/$name/$name" | xxd -p)"
+is "$("$KIN" digest --json "$src/$name/$name" | jq -r '.[0].path_hex')" \
+	"$(printf %s "$src/$name/$name" | od -An -v -tx1 | tr -d ' \n')" \
+	'--json has the bytes'
 
 # ---- on a terminal ----
 
