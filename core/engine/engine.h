@@ -89,9 +89,9 @@ struct engine_options {
 	/* Limit of bytes read a second in the background; 0: none.  Files that
 	 * a request waits for are not limited. */
 	uint64_t rate;
-	bool cross;            /* include filesystems mounted below SOURCE */
-	int threshold;         /* least score of a near-duplicate, 1..100 */
-	uint64_t share_min;    /* see INDEX_SHARES; 0: INDEX_SHARE_MIN */
+	bool cross;         /* include filesystems mounted below SOURCE */
+	int threshold;      /* least score of a near-duplicate, 1..100 */
+	uint64_t share_min; /* see INDEX_SHARES; 0: INDEX_SHARE_MIN */
 	/* The digest whose score ranks a listing, one of digest_set; or
 	 * DIGEST_COUNT: the weighted score of the sketches. */
 	enum digest_id measure;
