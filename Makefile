@@ -317,7 +317,7 @@ prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 # Each takes longer than five seconds; they are for check-long.
 long_units := $(addprefix tests/unit/,catalog/damage dedup/kill digest/big \
 	digest/sdhash/input digest/sdhash/sdhash digest/worst_time \
-	index/frequency index/passages index/postings_room)
+	engine/unsteady index/frequency)
 long_e2e := $(addprefix tests/e2e/,packaging/packages.t readme/bench.t \
 	$(addprefix share/,cut.t faults.t servers.t))
 # One of each kind.

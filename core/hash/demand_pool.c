@@ -274,6 +274,10 @@ void demand_pool_start(struct demand_pool *p, struct queue *queue)
 				 .arg = p,
 				 .most = DEMAND_WORKERS };
 	crew_init(&p->crew);
+	pthread_mutex_lock(&p->lock);
+	if (p->first)
+		crew_want(&p->crew);
+	pthread_mutex_unlock(&p->lock);
 }
 
 void demand_pool_stop(struct demand_pool *p)
