@@ -664,11 +664,11 @@ const struct command command_check = {
 	.synopsis = "check [--read] [--json] {MOUNT | [--db DIR] [SOURCE]}",
 	.summary = "Count what a catalog has, and verify its digests",
 	.help = "Shows how many files the catalog of a MOUNT has, or of a "
-		"SOURCE that is not mounted,\n"
-		"and tells when the catalog is damaged.  Nothing is changed.  "
-		"A catalog is a cache:\n"
-		"remove its data.mdb, and the next mount hashes all files "
-		"again.\n\n"
+		"SOURCE that is not\n"
+		"mounted, and tells when the catalog is damaged.  Nothing is "
+		"changed.  A catalog is\n"
+		"a cache: remove its data.mdb, and the next mount hashes all "
+		"files again.\n\n"
 		"      --db DIR  where the catalog is; SOURCE may be left out "
 		"then\n"
 		"      --read    read every file and compare its digests\n"
