@@ -250,19 +250,43 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*x, *y);
 }
 
-/* Sorts the lines.  Files of one content come in the order of their inode
- * numbers, which SOURCE makes. */
+/* Sorts the objects in a line, without what stands between them. */
+static void sort_objects(char *line)
+{
+	static const char *objects[VALUE_MAX / 2];
+	static char sorted[VALUE_MAX + 1];
+	size_t count = 0, i, len;
+	char *object, *to = sorted, *save = NULL;
+
+	for (object = strtok_r(line, "{", &save); object;
+	     object = strtok_r(NULL, "{", &save)) {
+		len = strlen(object);
+		while (len && strchr(",]}", object[len - 1]))
+			object[--len] = '\0';
+		objects[count++] = object;
+	}
+	qsort(objects, count, sizeof(*objects), by_text);
+	*to = '\0';
+	for (i = 0; i < count; i++)
+		to += sprintf(to, "%s%s", i ? " " : "", objects[i]);
+	strcpy(line, sorted);
+}
+
+/* Sorts the lines, and what is in them: files of one content come in the order of
+ * their inode numbers, which SOURCE makes. */
 static void sort_lines(size_t len)
 {
-	static const char *lines[VALUE_MAX];
-	static char sorted[VALUE_MAX + 1];
+	static char *lines[VALUE_MAX];
+	static char sorted[2 * VALUE_MAX];
 	size_t count = 0, i;
 	char *to = sorted, *line, *save = NULL;
 
 	value[len < VALUE_MAX ? len : VALUE_MAX - 1] = '\0';
 	for (line = strtok_r(value, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save))
+	     line = strtok_r(NULL, "\n", &save)) {
+		sort_objects(line);
 		lines[count++] = line;
+	}
 	qsort(lines, count, sizeof(*lines), by_text);
 	for (i = 0; i < count; i++)
 		to += sprintf(to, "%s\n", lines[i]);
