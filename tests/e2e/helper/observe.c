@@ -250,47 +250,31 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*x, *y);
 }
 
-/* Sorts the objects in a line, without what stands between them. */
-static void sort_objects(char *line)
+/* Sorts the lines of JSON by what stands between their braces: files of one
+ * content come in the order of their inode numbers, which SOURCE makes, and the
+ * first one has the digests of the content.  The bytes that are left. */
+static size_t sort_objects(size_t len)
 {
-	static const char *objects[VALUE_MAX / 2];
+	static const char *objects[VALUE_MAX / 2 + 1];
 	static char sorted[VALUE_MAX + 1];
-	size_t count = 0, i, len;
 	char *object, *to = sorted, *save = NULL;
+	size_t count = 0, i, end;
 
-	for (object = strtok_r(line, "{", &save); object;
-	     object = strtok_r(NULL, "{", &save)) {
-		len = strlen(object);
-		while (len && strchr(",]}", object[len - 1]))
-			object[--len] = '\0';
+	value[len < VALUE_MAX ? len : VALUE_MAX - 1] = '\0';
+	for (object = strtok_r(value, "{}\n", &save); object;
+	     object = strtok_r(NULL, "{}\n", &save)) {
+		object += strspn(object, ",]");
+		end = strlen(object);
+		while (end && strchr(",]", object[end - 1]))
+			object[--end] = '\0';
 		objects[count++] = object;
 	}
 	qsort(objects, count, sizeof(*objects), by_text);
 	*to = '\0';
 	for (i = 0; i < count; i++)
-		to += sprintf(to, "%s%s", i ? " " : "", objects[i]);
-	strcpy(line, sorted);
-}
-
-/* Sorts the lines, and what is in them: files of one content come in the order of
- * their inode numbers, which SOURCE makes. */
-static void sort_lines(size_t len)
-{
-	static char *lines[VALUE_MAX];
-	static char sorted[2 * VALUE_MAX];
-	size_t count = 0, i;
-	char *to = sorted, *line, *save = NULL;
-
-	value[len < VALUE_MAX ? len : VALUE_MAX - 1] = '\0';
-	for (line = strtok_r(value, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		sort_objects(line);
-		lines[count++] = line;
-	}
-	qsort(lines, count, sizeof(*lines), by_text);
-	for (i = 0; i < count; i++)
-		to += sprintf(to, "%s\n", lines[i]);
-	memcpy(value, sorted, (size_t)(to - sorted));
+		to += sprintf(to, "%s%s", i ? "\n" : "", objects[i]);
+	strcpy(value, sorted);
+	return strlen(value);
 }
 
 /* All that is said until the end, also of how far the search is. */
@@ -311,7 +295,7 @@ static void print_answer(const char *question, size_t len, int privileged,
 		if (n < 0)
 			print_error();
 		if (sorts)
-			sort_lines(total);
+			total = sort_objects(total);
 		print_value(value, total);
 	}
 	if (fd >= 0)
