@@ -202,6 +202,7 @@ test_damaged() {
 	like "$(cat "$T/out")" 'next mount sets the catalog aside' \
 		"... with what will be done"
 	hash_tree
+	# shellcheck disable=SC2012 # the newest
 	ok "the next mount sets it aside, whole" \
 		cmp "$(ls -t "$file".damaged-* | head -n 1)" "$T/garbage"
 	checked 0 "... and makes a new one" --read --json

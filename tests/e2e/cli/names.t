@@ -27,6 +27,7 @@ mount_kinfs "$T/none" "$T/mnt.none"
 
 safe() { # NAME COMMAND...: prints the name, and in characters that are safe
 	"${@:2}" >"$T/out" 2>&1
+	# shellcheck disable=SC2001 # each of several characters
 	like "$(cat "$T/out")" "$(sed 's/[][\\]/\\&/g' <<<"$shown")" \
 		"$1 shows the name"
 	is "$(tr -d '\n\t -~' <"$T/out" | od -An -tx1)" '' \
