@@ -202,6 +202,7 @@ int watch_start(struct watch *w, const struct watch_context *context)
 void watch_stop(struct watch *w)
 {
 	const uint64_t one = 1;
+	bool started;
 
 	pthread_mutex_lock(&w->lock);
 	w->stopped = true;
@@ -210,7 +211,11 @@ void watch_stop(struct watch *w)
 	(void)!write(w->wake, &one, sizeof(one));
 	if (w->reading)
 		pthread_join(w->reader, NULL);
-	if (w->resolving != RESOLVER_NONE)
+	/* Only the reader starts one. */
+	pthread_mutex_lock(&w->lock);
+	started = w->resolving != RESOLVER_NONE;
+	pthread_mutex_unlock(&w->lock);
+	if (started)
 		pthread_join(w->resolver, NULL);
 	w->reading = false;
 	w->resolving = RESOLVER_NONE;

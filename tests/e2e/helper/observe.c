@@ -250,29 +250,30 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*x, *y);
 }
 
-/* Sorts the lines of JSON by what stands between their braces: files of one
- * content come in the order of their inode numbers, which SOURCE makes, and the
- * first one has the digests of the content.  The bytes that are left. */
-static size_t sort_objects(size_t len)
+/* Sorts the fields of the lines of JSON: files of one content come in the order
+ * of their inode numbers, names of one file in that of their directories', which
+ * SOURCE makes, and the first one has what is told of the content.  The bytes
+ * that are left. */
+static size_t sort_fields(size_t len)
 {
-	static const char *objects[VALUE_MAX / 2 + 1];
+	static const char *fields[VALUE_MAX / 2 + 1];
 	static char sorted[VALUE_MAX + 1];
-	char *object, *to = sorted, *save = NULL;
+	char *field, *to = sorted, *save = NULL;
 	size_t count = 0, i, end;
 
 	value[len < VALUE_MAX ? len : VALUE_MAX - 1] = '\0';
-	for (object = strtok_r(value, "{}\n", &save); object;
-	     object = strtok_r(NULL, "{}\n", &save)) {
-		object += strspn(object, ",]");
-		end = strlen(object);
-		while (end && strchr(",]", object[end - 1]))
-			object[--end] = '\0';
-		objects[count++] = object;
+	for (field = strtok_r(value, "{},\n", &save); field;
+	     field = strtok_r(NULL, "{},\n", &save)) {
+		field += strspn(field, "[]");
+		end = strlen(field);
+		while (end && strchr("[]", field[end - 1]))
+			field[--end] = '\0';
+		fields[count++] = field;
 	}
-	qsort(objects, count, sizeof(*objects), by_text);
+	qsort(fields, count, sizeof(*fields), by_text);
 	*to = '\0';
 	for (i = 0; i < count; i++)
-		to += sprintf(to, "%s%s", i ? "\n" : "", objects[i]);
+		to += sprintf(to, "%s%s", i ? "\n" : "", fields[i]);
 	strcpy(value, sorted);
 	return strlen(value);
 }
@@ -295,7 +296,7 @@ static void print_answer(const char *question, size_t len, int privileged,
 		if (n < 0)
 			print_error();
 		if (sorts)
-			total = sort_objects(total);
+			total = sort_fields(total);
 		print_value(value, total);
 	}
 	if (fd >= 0)

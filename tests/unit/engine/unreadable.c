@@ -80,10 +80,15 @@ static void spoil(struct fixture *f)
 static void change(struct fixture *f, const char *name, const char *text)
 {
 	struct file_digests answer;
+	struct file_key key;
 	int fd;
 
 	write_file(f, name, text, strlen(text));
 	fd = open_file(f, name);
+	key_of(f, name, &key);
+	/* As a mount does: a scan may have read the directory a moment ago. */
+	engine_name_added(f->engine, &f->engine->source.root, name, &key,
+			  false);
 	tell_closed(f, fd);
 	close(fd);
 	ask_fresh(f, name, &answer);
