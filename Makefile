@@ -545,7 +545,7 @@ help:
 	@echo 'make                       build kinfs, kin and kin-share'
 	@echo 'make mount SRC=dir MNT=dir build, then show dir SRC at MNT'
 	@echo 'make check                 install what is missing, build, run the tests'
-	@echo 'make check-quick           one of each kind, in a minute'
+	@echo 'make check-quick           one of each kind, in two minutes'
 	@echo 'make check-long            sanitizers, random operations, recall, slow tests'
 	@echo 'make unit | e2e            one kind of test; SAN= applies'
 	@echo 'make conform               compare the mount with a plain directory, call by call'
