@@ -203,8 +203,8 @@ static int look(int fd, struct stat *out)
 	return fstat(fd, out) ? -errno : 0;
 }
 
-/* What was told before the reading is of what was read if the identity is the
- * same before and after. */
+/* The digests that the mount told before the reading are of the bytes that were
+ * read if the identity is equal before and after. */
 static int check_open_file(struct check *c, int fd, const char *path)
 {
 	struct texts told = { 0 };

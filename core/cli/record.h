@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * What a command says as JSON, field by field in the order of the calls.  A
+ * The JSON of a command, field by field in the order of the calls.  A
  * failure (without memory) is kept until the end, which tells it, so calls in
  * between need no check.
  *
@@ -38,7 +38,7 @@ void record_text(struct record *r, const char *key, const char *value);
 /* Takes value; NULL: a failure. */
 void record_value(struct record *r, const char *key, json_t *value);
 
-/* What is not UTF-8 becomes U+FFFD, and "<key>_hex" has the bytes. */
+/* Bytes that are not UTF-8 become U+FFFD, and "<key>_hex" has all of them. */
 void record_path(struct record *r, const char *key, const char *path);
 
 /* The fields up to record_close() are of an object, or of a list, within. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/bytes.h"
 #include "core/base/err.h"
 #include "core/base/utf8.h"
+#include "core/share/batch.h"
 #include "core/share/share.h"
 
 /*
@@ -41,12 +41,10 @@ static int count_rows(struct share_check *c, const char *sql,
 
 static int add_pair(struct share_check *c, const struct share_publication *p)
 {
-	uint8_t file[16];
+	uint8_t file[DB_FILE_BYTES];
 	int err = db_array_add_uuid(&c->contents, p->content);
 
-	store_be32(file, p->file.device);
-	store_be64(file + 4, p->file.inode);
-	store_be32(file + 12, p->file.generation);
+	batch_format_file(&p->file, file);
 	return err ? err : db_array_add_bytes(&c->files, file, sizeof(file));
 }
 

@@ -135,7 +135,7 @@ static int take_group(const struct dedup_groups *reader,
 				  reader->take(reader->arg, g->sets, g->count);
 }
 
-/* What is wrong with what a file says. */
+/* A message about a file of groups that cannot be used, and why. */
 static void explain(const struct dedup_groups *reader, const char *path,
 		    int err, const struct groups *from, const struct group *g)
 {

@@ -55,7 +55,7 @@ int groups_asking_operands(struct groups_asking *a,
  * before. */
 int groups_asking_begin(struct groups_asking *a, struct groups *g);
 
-/* What it means that groups_next() failed.  EXIT_FAILED. */
+/* A message for an error of groups_next().  EXIT_FAILED. */
 int groups_asking_failed(const struct groups_asking *a, int err);
 void groups_asking_release(struct groups_asking *a);
 
