@@ -8,6 +8,7 @@
 
 #include "core/base/json.h"
 #include "core/base/text.h"
+#include "core/search/similar_request.h"
 
 /*
  * What resembles a file that is not in the mount: its digests are worked out
@@ -17,27 +18,10 @@
 /* NULL without memory. */
 static json_t *make_query(const struct similar_job *job)
 {
-	json_t *digests = json_object();
-	struct buf text = { 0 };
-	int id, err = digests ? 0 : -ENOMEM;
-
-	for (id = 0; id < DIGEST_COUNT && !err; id++) {
-		if (!(job->digests.set & DIGEST_BIT(id)))
-			continue;
-		buf_clear(&text);
-		err = digest_format(&job->digests, (enum digest_id)id, &text);
-		if (!err && json_object_set_new(digests, digest_table[id]->name,
-						json_string(text.data)))
-			err = -ENOMEM;
-	}
-	buf_release(&text);
-	if (err) {
-		json_decref(digests);
-		return NULL;
-	}
 	return json_pack("{s:s, s:I, s:o}", "relation",
 			 index_relation_names[job->relation], "size",
-			 (json_int_t)job->digests.size, "digests", digests);
+			 (json_int_t)job->digests.size, "digests",
+			 digests_to_json(&job->digests, UINT32_MAX));
 }
 
 /* ---- the answer ---- */
