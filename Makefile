@@ -263,10 +263,10 @@ $(out)/fuzzers/%: $(obj)/tests/fuzz/%.o $(out)/libkin.a
 
 # The page of kin report: its files are read into the program.
 D3 ?= /usr/share/nodejs
-report_page := $(wildcard core/report/*.js core/report/*.css \
-	core/report/*.html core/report/*.licence)
-$(obj)/core/report/asset.o: $(report_page)
-$(obj)/core/report/asset.o: extra_cflags = -DREPORT_D3='"$(D3)"'
+report_page := $(wildcard core/act/report/*.js core/act/report/*.css \
+	core/act/report/*.html core/act/report/*.licence)
+$(obj)/core/act/report/asset.o: $(report_page)
+$(obj)/core/act/report/asset.o: extra_cflags = -DREPORT_D3='"$(D3)"'
 
 $(obj)/%.o: %.c $(out)/flags | $(BUILD)/deps
 	@mkdir -p $(@D)

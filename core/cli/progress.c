@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "core/base/text.h"
-#include "core/groups/groups.h"
+#include "core/act/groups/groups.h"
 
 static double number(const json_t *object, const char *key)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "core/export/export.h"
+#include "core/act/export/export.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Exports, which come from elsewhere: compressed or not, damaged or cut. */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "core/report/report_impl.h"
+#include "core/act/report/report_impl.h"
 
 /*
  * The page as bytes: its data, read as model.js reads it, and what of a name is

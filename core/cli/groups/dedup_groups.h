@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/dedup/dedup.h"
+#include "core/act/dedup/dedup.h"
 
 /*
  * Reads what kin groups --json printed: an object a line, whose "members" are

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "core/dedup/dedup.h"
+#include "core/act/dedup/dedup.h"
 
 /*
  * kin dedup.  dedup.c reads the options and makes the plan, dedup_groups.c

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/export/export.h"
+#include "core/act/export/export.h"
 
 /* Writes the export of a mount; seeds: see export_write().  EXIT_OK, or
  * EXIT_FAILED and a message. */

@@ -3,7 +3,7 @@
 #define CORE_CLI_GROUPS_GROUPS_ASK_H
 
 #include "core/cli/cli.h"
-#include "core/groups/groups.h"
+#include "core/act/groups/groups.h"
 
 /* Which groups a command asks a mount for: kin groups, kin report. */
 

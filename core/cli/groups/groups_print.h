@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/groups/groups.h"
+#include "core/act/groups/groups.h"
 
 enum groups_format {
 	GROUPS_TEXT,

@@ -7,7 +7,7 @@
 
 #include "core/base/hex.h"
 #include "core/cli/cli.h"
-#include "core/groups/groups.h"
+#include "core/act/groups/groups.h"
 #include "core/ignore/ignore.h"
 
 struct ignore_job {

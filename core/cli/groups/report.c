@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/report/report.h"
+#include "core/act/report/report.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #define CORE_CLI_GROUPS_REPORT_MOUNT_H
 
 #include "core/cli/cli.h"
-#include "core/report/report.h"
+#include "core/act/report/report.h"
 
 /*
  * The parts of a report beside the groups, asked of the mount: which of the

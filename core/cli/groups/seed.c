@@ -12,7 +12,7 @@
 #include "core/base/utf8.h"
 #include "core/cli/cli.h"
 #include "core/cli/groups/export_mount.h"
-#include "core/export/seeds.h"
+#include "core/act/export/seeds.h"
 #include "core/source/file.h"
 
 /*

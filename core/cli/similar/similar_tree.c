@@ -8,8 +8,8 @@
 
 #include "core/base/array.h"
 #include "core/cli/progress.h"
-#include "core/export/near.h"
-#include "core/groups/groups.h"
+#include "core/act/export/near.h"
+#include "core/act/groups/groups.h"
 #include "core/index/judge.h"
 
 /* ---- reading ---- */

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "core/dedup/dedup.h"
+#include "core/act/dedup/dedup.h"
 #include "tests/support/remove_tree.h"
 
 /* ---- system calls that change something can be made to fail ---- */

@@ -20,7 +20,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "core/dedup/dedup.h"
+#include "core/act/dedup/dedup.h"
 
 /*
  * A process that replaces copies, or takes that back, ends at a random system

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "core/base/err.h"
+#include "core/act/dedup/dedup_impl.h"
+
+/*
+ * All names of a file go in one step, or none does:
+ *
+ *   1. A link to the kept file is made beside each name (hard links only).
+ *   2. Each name is exchanged with the one beside it, or renamed to it.  Then
+ *      it is looked at: the old file, unchanged, must be what is beside.
+ *   3. The names beside are removed, and the old file with the last of them.
+ *
+ * What fails in 1 or 2 is taken back.
+ */
+struct replacing {
+	const struct dedup_pair *pair;
+	struct dedup_spot *spots;
+	size_t count;
+	bool links; /* DEDUP_HARDLINK */
+};
+
+static int swap(const struct replacing *w, const struct dedup_spot *s,
+		bool back)
+{
+	const char *from = back ? s->beside : s->name;
+	const char *to = back ? s->name : s->beside;
+
+	return renameat2(s->directory, from, s->directory, to,
+			 w->links ? RENAME_EXCHANGE : RENAME_NOREPLACE) ?
+		       -errno :
+		       0;
+}
+
+/* After the rename the old file has the other name, and the kept one has the
+ * name that it is to have. */
+static int check_swapped(const struct replacing *w, const struct dedup_spot *s)
+{
+	const struct dedup_side *keep = &w->pair->keep;
+	ino_t old = w->pair->replace.st.st_ino;
+
+	if (!dedup_has_inode(s->directory, s->beside, old) ||
+	    !(w->links ?
+		      dedup_has_inode(s->directory, s->name, keep->st.st_ino) :
+		      dedup_has_inode(keep->directory, keep->name,
+				      keep->st.st_ino)))
+		return -ESTALE;
+	return dedup_pair_check(w->pair, true);
+}
+
+static int replace_names(const struct replacing *w)
+{
+	size_t made = 0, swapped = 0, i;
+	int err = 0, failed = 0;
+
+	while (w->links && made < w->count && !err) {
+		err = dedup_link(w->pair->keep.fd, w->spots[made].directory,
+				 w->spots[made].beside);
+		made += !err;
+	}
+	while (swapped < w->count && !err) {
+		err = swap(w, &w->spots[swapped], false);
+		swapped += !err;
+		if (!err)
+			err = check_swapped(w, &w->spots[swapped - 1]);
+	}
+	for (i = 0; err && i < swapped; i++)
+		(void)swap(w, &w->spots[i], true);
+	/* What is beside is the old file, or the link that is not needed. */
+	for (i = 0; i < (err ? made : w->count); i++) {
+		const struct dedup_spot *s = &w->spots[i];
+
+		if (err && !dedup_has_inode(s->directory, s->beside,
+					    w->pair->keep.st.st_ino))
+			continue;
+		if (unlinkat(s->directory, s->beside, 0))
+			failed = failed ? failed : -errno;
+	}
+	return err ? err : failed;
+}
+
+/* The kept file may be younger than the copy and not on the disk yet: no power
+ * loss may take it after the copy is gone. */
+static int sync_kept(const struct dedup_pair *p)
+{
+	if (!fsync(p->keep.fd) || errno == EINVAL || errno == EROFS)
+		return 0;
+	return -errno;
+}
+
+/* ---- one step ---- */
+
+static int replace(const struct dedup_rules *rules,
+		   const struct dedup_step *step, const struct replacing *w,
+		   bool apply, struct dedup_sharing *sharing)
+{
+	int err;
+
+	if (rules->method == DEDUP_REFLINK)
+		return dedup_share_whole(w->pair, apply, sharing);
+	if (rules->method == DEDUP_BLOCKS)
+		return dedup_share_alike(rules->blocks, step->keep, w->pair,
+					 apply, sharing);
+	err = apply ? sync_kept(w->pair) : 0;
+	return apply && !err ? replace_names(w) : err;
+}
+
+static int make_temporary(char out[40])
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	(void)snprintf(out, 40, DEDUP_TEMPORARY "%016llx",
+		       (unsigned long long)random);
+	return 0;
+}
+
+static int replace_journaled(const struct dedup_rules *rules,
+			     const struct dedup_step *step,
+			     const struct replacing *w,
+			     struct dedup_record *record,
+			     struct dedup_journal *j, struct dedup_result *r)
+{
+	int err = dedup_journal_begin(j, record);
+
+	if (err)
+		return dedup_stop(r, DEDUP_STOP,
+				  "the journal cannot be written: %s",
+				  err_text(err));
+	err = replace(rules, step, w, true, &r->sharing);
+	(void)dedup_journal_end(j, record, !err);
+	return err;
+}
+
+/* What undo needs, then the deed. */
+static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
+		     const struct dedup_rules *rules,
+		     const struct dedup_pair *pair, struct dedup_journal *j,
+		     struct dedup_result *r)
+{
+	const struct dedup_file *f = &p->files[step->replace];
+	bool sharing = dedup_is_sharing(rules->method);
+	struct dedup_record record = {
+		.method = rules->method,
+		.paths = f->paths,
+		.path_count = sharing ? 1 : f->path_count,
+		.keep = p->files[step->keep].paths[0],
+		.st = *dedup_side_stat(&pair->replace),
+		.keep_inode = pair->keep.st.st_ino,
+	};
+	struct replacing w = { .pair = pair,
+			       .count = record.path_count,
+			       .links = rules->method == DEDUP_HARDLINK };
+	char temporary[40];
+	int err = make_temporary(temporary);
+
+	record.temporary = sharing ? NULL : temporary;
+	record.st.st_ino = pair->replace.st.st_ino;
+	memcpy(record.sha256, pair->sha256, sizeof(record.sha256));
+	if (!err)
+		err = dedup_read_attributes(pair->replace.fd, rules->is_derived,
+					    &record.attributes);
+	if (!err && !sharing)
+		err = dedup_spots_open(record.paths, record.path_count,
+				       temporary, false, &w.spots);
+	if (!err)
+		err = replace_journaled(rules, step, &w, &record, j, r);
+	dedup_spots_close(w.spots, w.count);
+	json_decref(record.attributes);
+	return err;
+}
+
+/* ext4 gives an inode 65,000 names; others more, and say so then. */
+static bool is_full(const struct dedup_file *keep, int fd, size_t more)
+{
+	enum { EXT4_LINK_MOST = 65000 };
+	struct statfs fs;
+
+	return keep->links + more > EXT4_LINK_MOST && !fstatfs(fd, &fs) &&
+	       fs.f_type == EXT4_SUPER_MAGIC;
+}
+
+void dedup_apply(struct dedup_plan *p, const struct dedup_step *step,
+		 const struct dedup_rules *rules, struct dedup_journal *j,
+		 struct dedup_result *out)
+{
+	struct dedup_step s = *step;
+	const struct dedup_file *f = &p->files[s.replace];
+	struct dedup_file *keep = &p->files[s.keep];
+	struct dedup_pair pair;
+	int err;
+
+	while (keep->successor != SIZE_MAX) {
+		s.keep = keep->successor;
+		keep = &p->files[s.keep];
+	}
+	out->keep = s.keep;
+	err = dedup_inspect(keep, f, rules, j != NULL, &pair, out);
+	if (!err && rules->method == DEDUP_HARDLINK &&
+	    is_full(keep, dedup_side_fd(&pair.keep), f->path_count))
+		err = -EMLINK;
+	if (!err && j)
+		err = carry_out(p, &s, rules, &pair, j, out);
+	else if (!err)
+		err = replace(rules, &s, &(struct replacing){ .pair = &pair },
+			      false, &out->sharing);
+	if (err == -EMLINK) {
+		keep->successor = s.replace;
+		out->outcome = DEDUP_KEPT;
+	} else if (!dedup_explain(out,
+				  dedup_is_sharing(rules->method) ?
+					  "blocks cannot be shared" :
+					  "cannot be replaced",
+				  err)) {
+		keep->links += f->path_count;
+		out->outcome = DEDUP_DONE;
+	}
+	dedup_pair_close(&pair);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/hole.h"
+#include "core/base/xxh3.h"
+#include "core/act/dedup/blocks_impl.h"
+
+enum { CHUNK = 1 << 20 };
+
+int64_t block_read(int fd, void *buffer, size_t len, uint64_t at)
+{
+	size_t done = 0;
+	ssize_t n = 1;
+
+	while (done < len && n) {
+		n = pread(fd, (char *)buffer + done, len - done,
+			  (off_t)(at + done));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return (int64_t)done;
+}
+
+static bool block_is_zero(const void *block)
+{
+	const char *bytes = block;
+
+	return !bytes[0] && !memcmp(bytes, bytes + 1, BLOCK_BYTES - 1);
+}
+
+/* A slot: the upper half of a fingerprint, and the number of the block and 1;
+ * 0 is empty.  A block whose number does not fit is not in the table. */
+static uint64_t make_slot(uint64_t fingerprint, uint64_t number)
+{
+	return (fingerprint & ~(uint64_t)UINT32_MAX) | (number + 1);
+}
+
+static bool is_sampled(const struct block_table *t, uint64_t fingerprint)
+{
+	return !(fingerprint & (((uint64_t)1 << t->sample_bits) - 1));
+}
+
+static size_t first_slot(const struct block_table *t, uint64_t fingerprint)
+{
+	return (size_t)(fingerprint >> t->sample_bits) & (t->slot_count - 1);
+}
+
+static void add_block(struct block_table *t, const char *block, uint64_t number)
+{
+	uint64_t fingerprint, slot;
+	size_t i;
+
+	if (number >= UINT32_MAX || block_is_zero(block))
+		return;
+	fingerprint = XXH3_64bits(block, BLOCK_BYTES);
+	if (!is_sampled(t, fingerprint))
+		return;
+	slot = make_slot(fingerprint, number);
+	for (i = first_slot(t, fingerprint); t->slots[i];
+	     i = (i + 1) & (t->slot_count - 1))
+		if (t->slots[i] >> 32 == slot >> 32)
+			return;
+	t->slots[i] = slot;
+}
+
+/* From half to a quarter of the slots are used, if all blocks are distinct. */
+static int choose_size(struct block_table *t, uint64_t blocks, size_t most)
+{
+	t->sample_bits = 0;
+	while (blocks >> t->sample_bits > most / 2)
+		t->sample_bits++;
+	for (t->slot_count = 1024;
+	     t->slot_count / 2 < blocks >> t->sample_bits;)
+		t->slot_count *= 2;
+	free(t->slots);
+	t->slots = calloc(t->slot_count, sizeof(*t->slots));
+	return t->slots ? 0 : -ENOMEM;
+}
+
+/* At a sample the odds decide, so a table may have more entries than planned;
+ * fingerprints are even enough that it never fills up. */
+int block_table_fill(struct block_table *t, int fd, uint64_t size,
+		     size_t slots_most)
+{
+	char *chunk = malloc(CHUNK);
+	struct hole_part part = { 0 };
+	int64_t n = 0;
+	uint64_t at, offset;
+	int err = chunk ? choose_size(t, size / BLOCK_BYTES, slots_most) :
+			  -ENOMEM;
+
+	for (at = 0; !err && at + BLOCK_BYTES <= size; at += CHUNK) {
+		if (at >= part.end)
+			hole_find(fd, at, size, &part);
+		if (part.hole && part.end >= at + CHUNK)
+			continue;
+		n = block_read(fd, chunk, CHUNK, at);
+		if (n < 0)
+			err = (int)n;
+		for (offset = 0; !err && offset + BLOCK_BYTES <= (uint64_t)n;
+		     offset += BLOCK_BYTES)
+			add_block(t, chunk + offset,
+				  (at + offset) / BLOCK_BYTES);
+	}
+	free(chunk);
+	return err;
+}
+
+void block_table_release(struct block_table *t)
+{
+	free(t->slots);
+	*t = (struct block_table){ 0 };
+}
+
+bool block_table_find(const struct block_table *t, const void *block,
+		      uint64_t *number_out)
+{
+	uint64_t fingerprint;
+	size_t i;
+
+	if (block_is_zero(block))
+		return false;
+	fingerprint = XXH3_64bits(block, BLOCK_BYTES);
+	if (!is_sampled(t, fingerprint))
+		return false;
+	for (i = first_slot(t, fingerprint); t->slots[i];
+	     i = (i + 1) & (t->slot_count - 1))
+		if (t->slots[i] >> 32 == fingerprint >> 32) {
+			*number_out = (t->slots[i] & UINT32_MAX) - 1;
+			return true;
+		}
+	return false;
+}

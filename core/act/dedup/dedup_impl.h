@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_DEDUP_DEDUP_IMPL_H
+#define CORE_DEDUP_DEDUP_IMPL_H
+
+#include <jansson.h>
+#include <limits.h>
+
+#include "core/act/dedup/dedup.h"
+
+static inline bool dedup_is_sharing(enum dedup_method method)
+{
+	return method == DEDUP_REFLINK || method == DEDUP_BLOCKS;
+}
+
+/* ---- open.c ---- */
+
+/* Absolute, without "", "." or ".." between the slashes. */
+bool dedup_is_plain_path(const char *path);
+
+/* Opens the directory of a plain path (O_PATH); the name in it to name_out.
+ * -ELOOP when a directory on the way is a symbolic link. */
+int dedup_open_parent(const char *path, const char **name_out);
+
+/* Opens a regular file for reading; -ESTALE when it is none. */
+int dedup_open_at(int directory, const char *name);
+
+/* Where a name of a file is, and the name beside it that a step uses. */
+struct dedup_spot {
+	int directory;    /* open; or a negative errno */
+	const char *name; /* borrowed from the path */
+	char beside[NAME_MAX + 1];
+};
+
+/* The spots of count paths; close them.  Fails when a directory cannot be
+ * opened, unless lenient. */
+int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
+		     bool lenient, struct dedup_spot **out);
+void dedup_spots_close(struct dedup_spot *spots, size_t count);
+
+bool dedup_has_inode(int directory, const char *name, ino_t inode);
+
+/* A name for an open file. */
+int dedup_link(int fd, int directory, const char *name);
+
+/* ---- pair.c ---- */
+
+struct dedup_side {
+	int directory;    /* that the first name is in */
+	const char *name; /* in it; borrowed from the plan */
+	int fd;           /* for reading */
+	struct stat st;   /* before the files were compared */
+	/* The file below, if this one is in a kinfs mount; -1: it is in none,
+	 * or the tree below cannot be reached. */
+	int below_fd;
+	struct stat below_st;
+	bool leased, below_leased;
+};
+
+/* Two open files that may be equal. */
+struct dedup_pair {
+	struct dedup_side keep, replace;
+	char xxh128[33]; /* of the content, in hex, once compared */
+	char sha256[65]; /* the same, if that was wanted */
+};
+
+/* -ESTALE: it has changed since the plan; -ETXTBSY: open for writing; -EBUSY:
+ * locked by another run; -EEXIST: they are two paths, and perhaps two device
+ * numbers, of one file.  is_kept_out: which one it was.  To be closed in any
+ * case. */
+int dedup_pair_open(const struct dedup_file *keep,
+		    const struct dedup_file *replace,
+		    const struct dedup_rules *rules, struct dedup_pair *pair,
+		    bool *is_kept_out);
+void dedup_pair_close(struct dedup_pair *pair);
+
+/* Where content and metadata are, not where the kernel remembers them. */
+int dedup_side_fd(const struct dedup_side *s);
+const struct stat *dedup_side_stat(const struct dedup_side *s);
+
+/* Another program opened one of them for writing, or waits for that. */
+bool dedup_pair_is_broken(const struct dedup_pair *p);
+
+/* Whether neither has changed since: -ESTALE, -ETXTBSY.  renamed: the second
+ * was, which moves its ctime. */
+int dedup_pair_check(const struct dedup_pair *p, bool renamed);
+
+/* ---- compare.c ---- */
+
+/* 0 when the contents are equal; -EILSEQ when not; -ETXTBSY when another
+ * program opened one for writing; -ESTALE when one changed meanwhile.  sha256:
+ * work that out, too. */
+int dedup_compare_content(struct dedup_pair *p, bool sha256);
+
+#define DEDUP_CAPABILITY "security.capability"
+
+/* The file gives rights to those that execute it. */
+bool dedup_has_privileges(const struct dedup_side *s);
+
+/* Names the first kind of metadata in which they differ, or NULL; by errno
+ * when it cannot be found out. */
+int dedup_compare_metadata(const struct dedup_pair *p,
+			   bool (*is_derived)(const char *attribute),
+			   const char **difference_out);
+
+/* The attributes of an open file but for those that are derived: a new object
+ * of hexadecimal values. */
+int dedup_read_attributes(int fd, bool (*is_derived)(const char *attribute),
+			  json_t **out);
+int dedup_write_attributes(int fd, const json_t *attributes);
+
+/* Copies a file, if that has still the content with this SHA-256: what is
+ * written is hashed.  -ESTALE. */
+int dedup_copy(int from, int to, const char sha256[65]);
+
+/* ---- reasons.c ---- */
+
+/* Opens both files of a step and says why it must not be done; 0 when nothing
+ * is against it.  sha256 as above.  The pair is to be closed in any case. */
+int dedup_inspect(const struct dedup_file *keep,
+		  const struct dedup_file *replace,
+		  const struct dedup_rules *rules, bool sha256,
+		  struct dedup_pair *pair, struct dedup_result *r);
+
+/* Says why a step was not done.  Always -ECANCELED, for callers to return. */
+int dedup_stop(struct dedup_result *r, enum dedup_outcome outcome,
+	       const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Says by an errno why a step was not done; 0 for 0.  action: "cannot be
+ * opened", ... */
+int dedup_explain(struct dedup_result *r, const char *action, int err);
+
+/* ---- journal.c ---- */
+
+/* What the names of temporary links begin with. */
+#define DEDUP_TEMPORARY ".kin-dedup-"
+
+struct dedup_record {
+	json_int_t step;
+	enum dedup_method method;
+	char **paths;      /* owned; absolute: all names of the file */
+	size_t path_count; /* 1 or more */
+	char *keep;        /* owned; absolute */
+	char *temporary;   /* owned; a name beside a path; NULL: none */
+	struct stat st;    /* of what was replaced: mode, owner, times, inode */
+	ino_t keep_inode;
+	char sha256[65];    /* "": not known */
+	json_t *attributes; /* owned */
+	bool ended, done;   /* the journal says so */
+};
+
+/* Writes that the step begins, and syncs it if there is anything to undo; sets
+ * r->step. */
+int dedup_journal_begin(struct dedup_journal *j, struct dedup_record *r);
+
+/* That it has ended.  Not synced: undo finds out by itself. */
+int dedup_journal_end(struct dedup_journal *j, const struct dedup_record *r,
+		      bool done);
+
+/* All steps, in order; free each with dedup_record_release(), and the array. */
+int dedup_journal_read(const char *path, struct dedup_record **out,
+		       size_t *count_out);
+void dedup_record_release(struct dedup_record *r);
+
+/* ---- blocks.c ---- */
+
+/* Shares all of two equal files; -EILSEQ when they are not.  apply: else it is
+ * only counted. */
+int dedup_share_whole(const struct dedup_pair *pair, bool apply,
+		      struct dedup_sharing *counts);
+
+/* Shares the equal blocks of two files; keep: the number of the kept one. */
+int dedup_share_alike(struct dedup_blocks *b, size_t keep,
+		      const struct dedup_pair *pair, bool apply,
+		      struct dedup_sharing *counts);
+
+/* ---- share_range.c ---- */
+
+/* Makes a range of the second file refer to the blocks of the first one
+ * (FIDEDUPERANGE).  -EILSEQ: the kernel found them different; -EOPNOTSUPP: not
+ * on this filesystem.  done_out: bytes that are shared, also after an error. */
+int dedup_share_range(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
+		      uint64_t len, uint64_t *done_out);
+
+/* Whether blocks of two files could be shared: 0, -EOPNOTSUPP, -EXDEV, -EPERM.
+ * Asks for a range that no filesystem can share. */
+int dedup_share_probe(int keep_fd, int replace_fd);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/act/dedup/dedup_impl.h"
+
+/*
+ * Reaching files without trusting directories.  Another user may put a symbolic
+ * link where a directory was, so no component of a path may be a link, and ".."
+ * is none: the path that was planned is the path that is changed.
+ */
+
+bool dedup_is_plain_path(const char *path)
+{
+	size_t len;
+
+	if (*path != '/')
+		return false;
+	while (*path == '/') {
+		len = strcspn(++path, "/");
+		if (!len || (len == 1 && path[0] == '.') ||
+		    (len == 2 && path[0] == '.' && path[1] == '.'))
+			return false;
+		path += len;
+	}
+	return true;
+}
+
+/* For a kernel without openat2(), or a sandbox that does not know it. */
+static int open_by_components(char *path)
+{
+	enum { FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+	int dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	char *name, *rest = NULL;
+
+	if (dir < 0)
+		return -errno;
+	for (name = strtok_r(path, "/", &rest); name;
+	     name = strtok_r(NULL, "/", &rest)) {
+		fd = openat(dir, name, FLAGS);
+		if (fd < 0)
+			fd = errno == ENOTDIR ? -ELOOP : -errno;
+		close(dir);
+		if (fd < 0)
+			return fd;
+		dir = fd;
+	}
+	return dir;
+}
+
+/* Changes path. */
+static int open_directory(char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	if (fd >= 0)
+		return fd;
+	return errno == ENOSYS || errno == EPERM ? open_by_components(path) :
+						   -errno;
+}
+
+int dedup_open_parent(const char *path, const char **name_out)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory;
+	int fd;
+
+	if (!dedup_is_plain_path(path))
+		return -EINVAL;
+	directory = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	if (!directory)
+		return -ENOMEM;
+	fd = open_directory(directory);
+	free(directory);
+	*name_out = slash + 1;
+	return fd;
+}
+
+int dedup_open_at(int directory, const char *name)
+{
+	enum {
+		FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+			O_CLOEXEC
+	};
+	struct stat st;
+	int fd;
+
+	/* The type first: to open a device or a FIFO may do something. */
+	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ESTALE;
+	fd = openat(directory, name, FLAGS);
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- all names of a file ---- */
+
+int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
+		     bool lenient, struct dedup_spot **out)
+{
+	struct dedup_spot *spots = calloc(count, sizeof(*spots)), *s;
+	size_t i;
+	int err = spots ? 0 : -ENOMEM;
+
+	for (i = 0; i < count && !err; i++) {
+		s = &spots[i];
+		s->directory = dedup_open_parent(paths[i], &s->name);
+		if (s->directory < 0)
+			err = lenient ? 0 : s->directory;
+		/* Several names in one directory. */
+		(void)snprintf(s->beside, sizeof(s->beside),
+			       i ? "%.200s-%zu" : "%.200s",
+			       temporary ? temporary : "", i);
+	}
+	if (err) {
+		dedup_spots_close(spots, i);
+		return err;
+	}
+	*out = spots;
+	return 0;
+}
+
+void dedup_spots_close(struct dedup_spot *spots, size_t count)
+{
+	size_t i;
+
+	for (i = 0; spots && i < count; i++)
+		if (spots[i].directory >= 0)
+			close(spots[i].directory);
+	free(spots);
+}
+
+bool dedup_has_inode(int directory, const char *name, ino_t inode)
+{
+	struct stat st;
+
+	return !fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_ino == inode;
+}
+
+int dedup_link(int fd, int directory, const char *name)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW) ?
+		       -errno :
+		       0;
+}

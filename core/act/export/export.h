@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_EXPORT_EXPORT_H
+#define CORE_EXPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "core/base/buf.h"
+#include "core/digest/digest.h"
+#include "core/act/groups/groups.h"
+
+/*
+ * What is known about a tree, as a file that can be taken elsewhere: kin export
+ * writes it, kin missing and kin similar --in read it.
+ *
+ * The file is JSON lines, compressed by zstd (it may also be given without
+ * compression):
+ *
+ *   {"kinfs_export":2,"root":"/data","made":1790000000}
+ *   {"members":[{"size":N,"xxh128":"...","score":100,
+ *                "files":[{"path":"a","mtime":S}],
+ *                "digests":{"sif":"...","simhash":"..."}}]}
+ *   ...
+ *   {"totals":{"groups":CONTENTS,"files":FILES,"complete":true}}
+ *
+ * A line for each content (broken here), in the order of XXH128, then of size,
+ * so that two files are compared in one pass.  A file that has no last line, or
+ * another number of contents, was cut.
+ *
+ *   stream.c   compression
+ *   write.c    a line of the file
+ *   read.c     one content after the other
+ *   near.c     near-duplicates among what was read
+ *   missing.c  what one file has and another one has not
+ *   seeds.c    which file here has most in common with one of another machine
+ *
+ * A file comes from elsewhere: every line is checked, and a line is at most
+ * EXPORT_LINE_MAX long.  Nothing here prints; memory does not grow with the
+ * number of contents.
+ */
+#define EXPORT_VERSION 3
+#define EXPORT_LINE_MAX ((size_t)64 << 20)
+
+/* A stream that compresses what is written to it, or decompresses what is read
+ * (or passes it on, if it is not compressed); fclose() ends it and leaves the
+ * other stream open.  NULL: errno says why.  Reading fails with EIO for data
+ * that are damaged or cut, with EMEDIUMTYPE for data that are neither. */
+FILE *export_compress(FILE *out);
+FILE *export_decompress(FILE *in);
+
+/* ---- writing ---- */
+
+/* All contents of a mount, which was asked for every one.  seeds: of the digests
+ * only what finds bases (seeds.h).  0 or a negative errno. */
+int export_write(FILE *out, struct groups *g, bool seeds);
+
+/* Adds the digests that lines NAME=TEXT have, but XXH128.  -EBADMSG. */
+int export_take_digests(struct digests *d, const char *lines);
+
+/* ---- reading ---- */
+
+struct export_reader {
+	FILE *file, *text;  /* owned; file may be NULL */
+	struct lines lines; /* of text */
+	char *root;         /* owned; absolute, or NULL */
+	bool is_complete;   /* once the end was read */
+	bool ended;
+	uint64_t contents, files; /* read so far */
+	/* The content at hand. */
+	struct groups_line content;
+	struct digests digests; /* with size and XXH128 */
+};
+
+/* in stays open.  -EMEDIUMTYPE: it is no export; -EPROTONOSUPPORT: of another
+ * version; -ENOMEM, or an error of reading.  To be closed in any case. */
+int export_open(struct export_reader *r, FILE *in);
+
+/* 1: there is a content; 0: the end; -EBADMSG: the line is damaged; -ENODATA:
+ * it was cut; -EFBIG: a line is too long. */
+int export_next(struct export_reader *r);
+void export_close(struct export_reader *r);
+
+static inline const struct found_member *export_member(
+	const struct export_reader *r)
+{
+	return &r->content.group.members[0];
+}
+
+/* ---- comparing ---- */
+
+struct missing_rules {
+	int threshold; /* of near-duplicates, 1..100; 0: they are not looked for */
+};
+
+/* One content that the other tree has not. */
+struct missing {
+	const struct found_file *files; /* of the one tree */
+	size_t file_count;
+	uint64_t size;
+	int score;        /* of the best near-duplicate; 0: there is none */
+	const char *near; /* its path in the other tree, or NULL */
+};
+
+struct missing_job {
+	struct missing_rules rules;
+	/* Opens the other export again, from its begin; not 0 ends it. */
+	int (*reopen)(void *arg, struct export_reader *out);
+	/* Called for each content; not 0 ends it. */
+	int (*found)(void *arg, const struct missing *m);
+	void *arg;
+	bool failed_in_other;            /* the error is of the other export, */
+	size_t other_line;               /* at that line */
+	uint64_t contents, files, bytes; /* that are missing */
+	bool incomplete; /* one of the exports is not complete */
+};
+
+/*
+ * What the tree of `one` has that the other has not.  Contents without an equal
+ * one are collected, MISSING_BATCH at most; then the other export is read again
+ * and each of its contents is searched for among them.  So memory is bounded by
+ * the batch, and the other export is read once for each and once more.
+ * 0 or a negative errno, see export_next().
+ */
+#define MISSING_BATCH 50000
+int missing_find(struct missing_job *job, struct export_reader *one);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/act/export/export.h"
+#include "core/act/export/near.h"
+
+/* A content of the one tree that the other has not. */
+struct candidate {
+	struct found_group group; /* owned; of one member */
+	struct digests digests;
+	char *near; /* owned; the best so far */
+	int score;
+};
+
+struct batch {
+	struct missing_job *job;
+	struct candidate *all;
+	size_t count;
+	struct near_index near; /* content i + 1 is all[i] */
+};
+
+static void batch_clear(struct batch *b)
+{
+	while (b->count) {
+		struct candidate *c = &b->all[--b->count];
+
+		found_group_release(&c->group);
+		digests_release(&c->digests);
+		free(c->near);
+	}
+	free(b->all);
+	b->all = NULL;
+}
+
+/* Takes the content at hand out of the reader. */
+static int batch_add(struct batch *b, struct export_reader *r)
+{
+	struct candidate *c = array_with_room(b->all, b->count, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	b->all = c;
+	c += b->count;
+	*c = (struct candidate){ .group = r->content.group };
+	r->content.group = (struct found_group){ 0 };
+	b->count++;
+	return digests_copy(&r->digests, &c->digests);
+}
+
+static int report(struct batch *b, const struct candidate *c)
+{
+	const struct found_member *member = &c->group.members[0];
+	const struct missing m = { .files = member->files,
+				   .file_count = member->file_count,
+				   .size = member->size,
+				   .score = c->score,
+				   .near = c->near };
+	struct missing_job *job = b->job;
+
+	job->contents++;
+	job->files += m.file_count;
+	job->bytes += m.size;
+	return job->found(job->arg, &m);
+}
+
+static int report_all(struct batch *b)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < b->count && !err; i++)
+		err = report(b, &b->all[i]);
+	batch_clear(b);
+	return err;
+}
+
+/* ---- near-duplicates ---- */
+
+/* Of two that are as like, the first path is taken. */
+static int take_match(struct batch *b, const struct index_match *match,
+		      const struct found_member *m)
+{
+	struct candidate *c = &b->all[match->content - 1];
+	char *near;
+
+	if (match->verdict.score < c->score ||
+	    (match->verdict.score == c->score && c->near &&
+	     strcmp(c->near, m->files[0].path) <= 0))
+		return 0;
+	near = strdup(m->files[0].path);
+	if (!near)
+		return -ENOMEM;
+	free(c->near);
+	c->near = near;
+	c->score = match->verdict.score;
+	return 0;
+}
+
+static int search_content(struct batch *b, const struct export_reader *r)
+{
+	size_t count = 0, i;
+	int err = near_search(&b->near, &r->digests, b->job->rules.threshold,
+			      &count);
+
+	for (i = 0; i < count && !err; i++)
+		err = take_match(b, &b->near.matches[i], export_member(r));
+	return err;
+}
+
+static int search_other(struct batch *b)
+{
+	struct export_reader r = { 0 };
+	int err = b->job->reopen(b->job->arg, &r);
+	int more = 1;
+
+	b->job->failed_in_other = true;
+	while (!err && (more = export_next(&r)) > 0)
+		err = search_content(b, &r);
+	if (!err)
+		err = more;
+	if (!err)
+		b->job->failed_in_other = false;
+	else
+		b->job->other_line = r.lines.number;
+	export_close(&r);
+	return err;
+}
+
+/* Finds near-duplicates of all in the batch, reports them and empties it. */
+static int finish_batch(struct batch *b)
+{
+	size_t i;
+	int err = 0;
+
+	if (b->job->rules.threshold && b->count) {
+		for (i = 0; i < b->count && !err; i++)
+			err = near_add(&b->near, &b->all[i].digests);
+		if (!err)
+			err = near_begin(&b->near);
+		if (!err)
+			err = search_other(b);
+		near_release(&b->near);
+	}
+	return err ? err : report_all(b);
+}
+
+/* ---- equal contents ---- */
+
+static int order_of(const struct digests *a, const struct digests *b)
+{
+	int order = memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
+
+	if (order)
+		return order;
+	return a->size < b->size ? -1 : a->size > b->size;
+}
+
+/* Goes on in other up to the content at hand of one.  1: it has it. */
+static int find_equal(struct missing_job *job, const struct export_reader *one,
+		      struct export_reader *other, int *more)
+{
+	while (*more > 0 && order_of(&other->digests, &one->digests) < 0) {
+		*more = export_next(other);
+		if (*more < 0) {
+			job->failed_in_other = true;
+			return *more;
+		}
+	}
+	return *more > 0 && !order_of(&other->digests, &one->digests);
+}
+
+/* The end of other is read, too: it may be damaged or not complete. */
+static int read_rest(struct missing_job *job, struct export_reader *other,
+		     int more)
+{
+	while (more > 0)
+		more = export_next(other);
+	job->failed_in_other = more < 0;
+	return more;
+}
+
+static int compare(struct batch *b, struct export_reader *one,
+		   struct export_reader *other)
+{
+	int more = export_next(other), next = 0, err = more < 0 ? more : 0;
+
+	b->job->failed_in_other = err < 0;
+	while (!err && (next = export_next(one)) > 0) {
+		err = find_equal(b->job, one, other, &more);
+		if (!err)
+			err = batch_add(b, one);
+		else if (err == 1)
+			err = 0;
+		if (!err && b->count >= MISSING_BATCH)
+			err = finish_batch(b);
+	}
+	if (!err)
+		err = next;
+	if (!err)
+		err = read_rest(b->job, other, more);
+	if (!err)
+		err = finish_batch(b);
+	b->job->incomplete = !one->is_complete || !other->is_complete;
+	return err;
+}
+
+int missing_find(struct missing_job *job, struct export_reader *one)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+	struct export_reader other = { 0 };
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	b->job = job;
+	err = job->reopen(job->arg, &other);
+	job->failed_in_other = err != 0;
+	if (!err)
+		err = compare(b, one, &other);
+	if (!job->other_line)
+		job->other_line = other.lines.number;
+	export_close(&other);
+	batch_clear(b);
+	free(b);
+	return err;
+}

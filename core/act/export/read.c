@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/hex.h"
+#include "core/digest/sketch/sketch.h"
+#include "core/act/export/export.h"
+
+/* 1: there is one; 0: the end of the file. */
+static int read_line(struct export_reader *r)
+{
+	int more = lines_next(&r->lines, EXPORT_LINE_MAX);
+
+	return more == -EIO ? -ENODATA : more;
+}
+
+/* ---- the first line ---- */
+
+static int take_root(struct export_reader *r, const json_t *object)
+{
+	const char *root = json_string_value(json_object_get(object, "root"));
+
+	if (!root)
+		return 0;
+	r->root = strdup(root);
+	return r->root ? 0 : -ENOMEM;
+}
+
+static int read_head(struct export_reader *r)
+{
+	const json_t *version;
+	json_t *object;
+	int err = read_line(r);
+
+	if (err < 0)
+		return err == -EFBIG ? -EMEDIUMTYPE : err;
+	object = err ? json_loadb(r->lines.text, r->lines.len, 0, NULL) : NULL;
+	version = json_object_get(object, "kinfs_export");
+	if (!json_is_integer(version))
+		err = -EMEDIUMTYPE;
+	else if (json_integer_value(version) != EXPORT_VERSION)
+		err = -EPROTONOSUPPORT;
+	else
+		err = take_root(r, object);
+	json_decref(object);
+	return err;
+}
+
+int export_open(struct export_reader *r, FILE *in)
+{
+	*r = (struct export_reader){ 0 };
+	r->text = r->lines.in = export_decompress(in);
+	return r->text ? read_head(r) : -errno;
+}
+
+void export_close(struct export_reader *r)
+{
+	groups_line_release(&r->content);
+	digests_release(&r->digests);
+	if (r->text)
+		(void)fclose(r->text);
+	if (r->file)
+		(void)fclose(r->file);
+	lines_release(&r->lines);
+	free(r->root);
+	*r = (struct export_reader){ 0 };
+}
+
+/* ---- a content ---- */
+
+/* Digests of a name that is not known here are those of a newer kinfs. */
+int export_take_digests(struct digests *d, const char *lines)
+{
+	const struct digest_ops *info;
+	struct digest_line line;
+	int err = 0, found = 1;
+
+	while (!err && (found = digest_line_next(&lines, &line)) == 1) {
+		info = digest_named(line.name, line.name_len);
+		if (info && info->id != DIGEST_XXH128)
+			err = digest_parse(info->id, line.text, line.text_len,
+					   d);
+	}
+	if (found < 0)
+		return -EBADMSG;
+	return err == -EINVAL ? -EBADMSG : err;
+}
+
+static bool comes_before(const struct digests *a, const struct digests *b)
+{
+	int order = memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
+
+	return order ? order < 0 : a->size < b->size;
+}
+
+static int take_content(struct export_reader *r)
+{
+	const struct found_group *group = &r->content.group;
+	const struct found_member *m = group->members;
+	struct digests d = { .set = DIGEST_BIT(DIGEST_XXH128) };
+	int err = 0;
+
+	if (group->count != 1 || !m->has_size || !m->file_count ||
+	    strlen(m->xxh128) != 32 || hex_decode(m->xxh128, 32, d.xxh128, 16))
+		return -EBADMSG;
+	d.size = m->size;
+	if (r->contents && !comes_before(&r->digests, &d))
+		return -EBADMSG;
+	if (m->digests)
+		err = export_take_digests(&d, m->digests);
+	digests_release(&r->digests);
+	r->digests = d;
+	r->contents++;
+	r->files += m->file_count;
+	return err ? err : 1;
+}
+
+static int take_end(struct export_reader *r)
+{
+	const struct groups_totals *t = &r->content.totals;
+	int err;
+
+	if (t->groups != r->contents || t->files != r->files)
+		return -EBADMSG;
+	r->is_complete = !t->incomplete;
+	r->ended = true;
+	err = read_line(r);
+	return err > 0 ? -EBADMSG : err;
+}
+
+int export_next(struct export_reader *r)
+{
+	int err;
+
+	if (r->ended)
+		return 0;
+	err = read_line(r);
+	if (err <= 0)
+		return err ? err : -ENODATA;
+	groups_line_release(&r->content);
+	err = groups_line_parse(r->lines.text, r->lines.len, &r->content);
+	if (err)
+		return err == -EINVAL ? -EBADMSG : err;
+	return r->content.has_totals ? take_end(r) : take_content(r);
+}

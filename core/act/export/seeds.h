@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CORE_EXPORT_SEEDS_H
+#define CORE_EXPORT_SEEDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/act/export/export.h"
+
+/*
+ * Bases for a transfer: which file of a tree here has most in common with one
+ * that another machine is to send, so that only the difference travels.  RDC
+ * keeps its similarity traits for that ([MS-RDC] 3.1.5.4); here it is the sketch,
+ * cut to SEED_VALUES values, some 30 bytes.
+ *
+ * The best base is, in this order: an equal content; the content with most
+ * values in common; the one at the same path; the one of the nearest size.  A
+ * base with less than SEED_LEAST per cent of the values is none.
+ *
+ * A file of other content but the size and the time of the one that is to come
+ * is never a base: rsync takes such a file for the one itself.
+ */
+#define SEED_VALUES 12
+#define SEED_LEAST 5
+
+/* A value that more contents have tells little: so many of them are looked at. */
+#define SEED_COMMON 512
+
+struct seed_file {
+	char *path; /* owned; relative to the root of the tree */
+	int64_t mtime_ns;
+	uint32_t content;
+};
+
+struct seed_content {
+	uint8_t xxh128[16];
+	uint64_t size;
+	unsigned level;
+	uint8_t count;                /* values */
+	uint64_t values[SEED_VALUES]; /* ascending */
+	uint32_t first_file, file_count;
+};
+
+struct seed_posting {
+	uint64_t value;
+	uint32_t content;
+};
+
+/* The files of a tree; all zero: none.  Some 200 bytes a content, and its
+ * paths. */
+struct seeds {
+	struct seed_content *contents; /* by XXH128, then size */
+	size_t content_count;
+	struct seed_file *files; /* by content */
+	size_t file_count;
+	uint32_t *by_path; /* files, by path */
+	struct seed_posting *postings;
+	size_t posting_count;
+	/* Room for seeds_find(). */
+	uint32_t *candidates;
+	size_t candidate_count;
+};
+
+struct seed_base {
+	const struct seed_file *file;
+	int score; /* 1..100; 100: an equal content */
+};
+
+/* Reads an export to its end.  0, or as export_next(). */
+int seeds_read(struct seeds *s, struct export_reader *r);
+
+/* The content that is to come.  size and xxh128 of d are set. */
+int seed_content_of(const struct digests *d, struct seed_content *out);
+
+/* 1: there is a base for that content at that path; 0: there is none; -ENOMEM.
+ * One thread at a time. */
+int seeds_find(struct seeds *s, const struct seed_content *wanted,
+	       const char *path, int64_t mtime_ns, struct seed_base *out);
+
+void seeds_release(struct seeds *s);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/act/groups/groups.h"
+
+/* One group. */
+
+static void release_file(struct found_file *f)
+{
+	while (f->link_count)
+		free(f->links[--f->link_count]);
+	free(f->links);
+	free(f->path);
+}
+
+void found_member_release(struct found_member *m)
+{
+	while (m->file_count)
+		release_file(&m->files[--m->file_count]);
+	free(m->files);
+	free(m->digests);
+	*m = (struct found_member){ 0 };
+}
+
+void found_group_release(struct found_group *group)
+{
+	size_t i;
+
+	for (i = 0; i < group->count; i++)
+		found_member_release(&group->members[i]);
+	free(group->members);
+	*group = (struct found_group){ 0 };
+}
+
+int found_file_add_link(struct found_file *file, char *path)
+{
+	char **links = path ? array_with_room(file->links, file->link_count,
+					      sizeof(*links)) :
+			      NULL;
+
+	if (!links) {
+		free(path);
+		return -ENOMEM;
+	}
+	file->links = links;
+	links[file->link_count++] = path;
+	return 0;
+}
+
+int found_member_add(struct found_member *m, struct found_file *file)
+{
+	struct found_file *files =
+		array_with_room(m->files, m->file_count, sizeof(*files));
+
+	if (!files) {
+		release_file(file);
+		return -ENOMEM;
+	}
+	m->files = files;
+	files[m->file_count++] = *file;
+	return 0;
+}
+
+int found_group_add(struct found_group *group, struct found_member *member)
+{
+	struct found_member *all,
+		*last = group->count ? &group->members[group->count - 1] : NULL;
+	int err = 0;
+
+	if (last && last->size == member->size &&
+	    !strcmp(last->xxh128, member->xxh128)) {
+		while (!err && member->file_count)
+			err = found_member_add(
+				last, &member->files[--member->file_count]);
+		found_member_release(member);
+		return err;
+	}
+	all = array_with_room(group->members, group->count, sizeof(*all));
+	if (!all) {
+		found_member_release(member);
+		return -ENOMEM;
+	}
+	group->members = all;
+	all[group->count++] = *member;
+	*member = (struct found_member){ 0 };
+	return 0;
+}
+
+/* ---- order ---- */
+
+static int by_path(const void *a, const void *b)
+{
+	const struct found_file *x = a, *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The first name by its bytes is the path. */
+static void sort_names(struct found_file *f)
+{
+	char *path = f->path;
+
+	if (!f->link_count)
+		return;
+	qsort(f->links, f->link_count, sizeof(*f->links), by_name);
+	if (strcmp(path, f->links[0]) < 0)
+		return;
+	f->path = f->links[0];
+	f->links[0] = path;
+	qsort(f->links, f->link_count, sizeof(*f->links), by_name);
+}
+
+static int by_score(const void *a, const void *b)
+{
+	const struct found_member *x = a, *y = b;
+
+	if (x->score != y->score)
+		return y->score - x->score;
+	return by_path(x->files, y->files);
+}
+
+/* ---- paths ---- */
+
+static bool is_below(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	return !len || (!strncmp(path, directory, len) &&
+			(path[len] == '/' || !path[len]));
+}
+
+/* The name of a file after the one before, from the path on; NULL: no more. */
+static const char *next_name(const struct found_file *f, size_t *at_io)
+{
+	size_t at = (*at_io)++;
+
+	return !at ? f->path : at <= f->link_count ? f->links[at - 1] : NULL;
+}
+
+static bool has_name_below(const struct found_file *f, const char *const *paths,
+			   size_t count)
+{
+	const char *name;
+	size_t i, at = 0;
+
+	while ((name = next_name(f, &at)))
+		for (i = 0; i < count; i++)
+			if (is_below(name, paths[i]))
+				return true;
+	return false;
+}
+
+/* The innermost of the directories that a path is below, or SIZE_MAX. */
+static size_t innermost(const char *path, const char *const *directories,
+			size_t count)
+{
+	size_t best = SIZE_MAX, i;
+
+	for (i = 0; i < count; i++)
+		if (is_below(path, directories[i]) &&
+		    (best == SIZE_MAX ||
+		     strlen(directories[i]) > strlen(directories[best])))
+			best = i;
+	return best;
+}
+
+static bool spans_two(const struct found_group *group,
+		      const struct groups_wish *wish)
+{
+	size_t first = SIZE_MAX, i, k, at, next;
+	const char *name;
+
+	for (i = 0; i < group->count; i++)
+		for (k = 0; k < group->members[i].file_count; k++) {
+			next = 0;
+			while ((name = next_name(&group->members[i].files[k],
+						 &next))) {
+				at = innermost(name, wish->across,
+					       wish->across_count);
+				if (at != SIZE_MAX && first != SIZE_MAX &&
+				    at != first)
+					return true;
+				first = at == SIZE_MAX ? first : at;
+			}
+		}
+	return !wish->across_count;
+}
+
+/* ---- the end of a group ---- */
+
+static struct keep_candidate candidate(const struct found_file *f)
+{
+	return (struct keep_candidate){
+		.path = f->path,
+		.mtime_ns = f->mtime_ns,
+		.is_protected = f->keep,
+	};
+}
+
+void found_member_choose(struct found_member *m, enum keep_order order)
+{
+	struct keep_candidate best, other;
+	size_t kept = 0, i;
+
+	for (i = 1; i < m->file_count; i++) {
+		best = candidate(&m->files[kept]);
+		other = candidate(&m->files[i]);
+		if (keep_compare(order, &other, &best) < 0)
+			kept = i;
+	}
+	for (i = 0; i < m->file_count; i++)
+		m->files[i].goes =
+			i != kept && !m->files[i].keep &&
+			m->files[i].nlink <= m->files[i].link_count + 1;
+}
+
+static void sum_member(struct found_group *group, struct found_member *m,
+		       const struct groups_wish *wish)
+{
+	size_t i;
+
+	for (i = 0; i < m->file_count; i++)
+		sort_names(&m->files[i]);
+	qsort(m->files, m->file_count, sizeof(*m->files), by_path);
+	for (i = 0; i < m->file_count; i++)
+		m->files[i].keep = has_name_below(&m->files[i], wish->keep,
+						  wish->keep_count);
+	found_member_choose(m, wish->order);
+	group->files += m->file_count;
+	for (i = 0; i < m->file_count; i++)
+		if (m->files[i].goes)
+			group->saved_exact += m->files[i].disk;
+}
+
+bool found_group_finish(struct found_group *group,
+			const struct groups_wish *wish)
+{
+	size_t i;
+
+	group->files = 0;
+	group->saved_exact = group->saved_near = 0;
+	for (i = 0; i < group->count; i++)
+		sum_member(group, &group->members[i], wish);
+	if (!group->count || (group->files < 2 && !wish->every))
+		return false;
+	qsort(group->members, group->count, sizeof(*group->members), by_score);
+	for (i = 1; i < group->count; i++)
+		group->saved_near += group->members[i].files->disk;
+	return group->members[0].score == 100 && spans_two(group, wish);
+}

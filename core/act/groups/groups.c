@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/act/groups/groups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/json.h"
+#include "core/base/text.h"
+
+/* ---- the query ---- */
+
+static int add_within(json_t *query, const struct groups_wish *wish)
+{
+	json_t *paths = json_array();
+	size_t i;
+	int err = json_object_set_new(query, "within", paths) ? -ENOMEM : 0;
+
+	for (i = 0; i < wish->within_count && !err; i++) {
+		json_t *item = json_object();
+
+		if (!item || json_set_path(item, "path", wish->within[i]) ||
+		    json_array_append(paths, item))
+			err = -ENOMEM;
+		json_decref(item);
+	}
+	return err;
+}
+
+/* NULL without memory.  No file is as large as a number of JSON can be. */
+static json_t *make_query(const struct groups_wish *wish)
+{
+	uint64_t min_size =
+		wish->min_size < INT64_MAX ? wish->min_size : INT64_MAX;
+	json_t *query = json_pack("{s:s, s:b, s:b, s:I}", "relation", "groups",
+				  "exact", wish->exact, "every", wish->every,
+				  "min_size", (json_int_t)min_size);
+
+	if (query && !(wish->within_count && add_within(query, wish)) &&
+	    !(wish->threshold &&
+	      json_object_set_new(query, "threshold",
+				  json_integer(wish->threshold))))
+		return query;
+	json_decref(query);
+	return NULL;
+}
+
+int groups_ask(struct groups *g, const struct groups_wish *wish,
+	       const char *root, const char *listings)
+{
+	*g = (struct groups){ .wish = wish, .root = strdup(root) };
+	if (!g->root)
+		return -ENOMEM;
+	return client_ask(&g->client, listings, make_query(wish));
+}
+
+void groups_read(struct groups *g, FILE *in)
+{
+	*g = (struct groups){ .file = { .in = in } };
+}
+
+void groups_close(struct groups *g)
+{
+	found_group_release(&g->group);
+	found_group_release(&g->whole);
+	found_member_release(&g->next);
+	client_close(&g->client);
+	lines_release(&g->file);
+	free(g->root);
+	*g = (struct groups){ 0 };
+}
+
+/* ---- a group of a mount ---- */
+
+/*
+ * The next of what is whole into group.  Without its head, nothing says that
+ * the members are alike: the copies of each are a group.  Either the head was
+ * left out, or every file of it changed a moment ago.
+ */
+static int take_whole(struct groups *g)
+{
+	struct found_member *alone;
+
+	if (g->has_head) {
+		g->group = g->whole;
+		g->whole = (struct found_group){ 0 };
+		return 0;
+	}
+	alone = array_with_room(NULL, 0, sizeof(*alone));
+	if (!alone)
+		return -ENOMEM;
+	*alone = g->whole.members[--g->whole.count];
+	alone->score = 100;
+	g->group = (struct found_group){ .members = alone, .count = 1 };
+	return 0;
+}
+
+static int hand_over(struct groups *g)
+{
+	struct groups_totals *t = &g->totals;
+	int err = 0;
+
+	while (!err && g->whole.count) {
+		err = take_whole(g);
+		if (!err && found_group_finish(&g->group, g->wish)) {
+			t->groups++;
+			t->files += g->group.files;
+			t->exact_bytes += g->group.saved_exact;
+			t->near_bytes += g->group.saved_near;
+			return GROUPS_GROUP;
+		}
+		found_group_release(&g->group);
+	}
+	return err;
+}
+
+/* No more files of the group at hand come. */
+static void end_group(struct groups *g)
+{
+	size_t i;
+
+	g->is_whole = true;
+	g->has_head = false;
+	for (i = 0; i < g->whole.count && !g->has_head; i++)
+		g->has_head = g->whole.members[i].score == 100;
+	if (g->whole.count && !g->has_head)
+		g->totals.incomplete |= !g->has_left_out;
+	g->has_left_out = false;
+}
+
+static int begin_group(struct groups *g)
+{
+	found_group_release(&g->whole);
+	g->is_whole = false;
+	g->number = g->next_number;
+	if (g->all)
+		g->done = (double)g->number / (double)g->all;
+	return g->next.file_count ? found_group_add(&g->whole, &g->next) : 0;
+}
+
+static bool is_left_out(const struct groups *g, const char *path)
+{
+	return !g->wish->vcs && !g->wish->every && keep_is_internal(path);
+}
+
+static int take_file(struct groups *g, const json_t *line)
+{
+	struct found_member m;
+	uint64_t number = UINT64_MAX;
+	int err = json_get_number(line, "group", INT64_MAX, &number);
+
+	if (!err)
+		err = groups_line_file(line, &m);
+	else
+		m = (struct found_member){ 0 };
+	if (!err && (number > INT64_MAX || strlen(m.xxh128) != 32 ||
+		     !text_is_plain_path(m.files->path)))
+		err = -EINVAL;
+	if (err) {
+		found_member_release(&m);
+		return err;
+	}
+	if (number != g->number)
+		end_group(g);
+	g->next_number = number;
+	g->leaves_out = is_left_out(g, m.files->path);
+	if (!g->leaves_out) {
+		if (!g->is_whole)
+			return found_group_add(&g->whole, &m);
+		g->next = m;
+		return 0;
+	}
+	g->has_left_out = true;
+	found_member_release(&m);
+	return 0;
+}
+
+/* Another name of the file before. */
+static int take_link(struct groups *g, const json_t *line)
+{
+	char *path = json_get_path(line, "link");
+	struct found_member *m;
+
+	if (!path || !text_is_plain_path(path) ||
+	    (!g->leaves_out && !g->whole.count)) {
+		free(path);
+		return -EINVAL;
+	}
+	/* An internal name is as if it were not seen: the file stays. */
+	if (g->leaves_out || is_left_out(g, path)) {
+		free(path);
+		return 0;
+	}
+	m = &g->whole.members[g->whole.count - 1];
+	return found_file_add_link(&m->files[m->file_count - 1], path);
+}
+
+static int take_found(struct groups *g, const json_t *line)
+{
+	uint64_t threshold = 0;
+	int err = json_get_number(line, "threshold", 100, &threshold);
+
+	if (!err)
+		err = json_get_number(line, "groups", INT64_MAX, &g->all);
+	g->totals.threshold = (int)threshold;
+	g->is_listing = true;
+	g->done = 0;
+	return err ? err : GROUPS_PROGRESS;
+}
+
+static int take_progress(struct groups *g, const json_t *line)
+{
+	uint64_t thousandths = 0;
+
+	if (json_get_number(line, "progress", 1000, &thousandths))
+		return -EINVAL;
+	g->done = (double)thousandths / 1000;
+	return GROUPS_PROGRESS;
+}
+
+static int take_line(struct groups *g, const json_t *line)
+{
+	if (json_object_get(line, "group"))
+		return take_file(g, line);
+	if (json_object_get(line, "groups"))
+		return take_found(g, line);
+	if (json_object_get(line, "progress"))
+		return take_progress(g, line);
+	return take_link(g, line);
+}
+
+static int next_of_mount(struct groups *g)
+{
+	int event = 0, more;
+
+	while (!event) {
+		if (g->is_whole)
+			event = hand_over(g);
+		if (event || (g->is_whole && g->client.ended))
+			return event;
+		if (g->is_whole && begin_group(g))
+			return -ENOMEM;
+		more = client_next(&g->client);
+		if (more < 0)
+			return more;
+		if (more) {
+			event = take_line(g, g->client.line);
+			continue;
+		}
+		if (!json_is_true(json_object_get(g->client.line, "complete")))
+			g->totals.incomplete = true;
+		end_group(g);
+	}
+	return event == -EINVAL ? -EBADMSG : event;
+}
+
+/* ---- a group of a file ---- */
+
+static int next_of_file(struct groups *g)
+{
+	struct groups_line line = { 0 };
+	int err;
+
+	for (;;) {
+		err = lines_next(&g->file, CLIENT_LINE_MAX);
+		if (err <= 0)
+			return err;
+		err = groups_line_parse(g->file.text, g->file.len, &line);
+		if (err)
+			return err;
+		if (!line.has_totals)
+			break;
+		line.totals.threshold = g->totals.threshold;
+		g->totals = line.totals;
+		groups_line_release(&line);
+	}
+	if (line.root) {
+		free(g->root);
+		g->root = line.root;
+	}
+	if (line.threshold)
+		g->totals.threshold = line.threshold;
+	g->group = line.group;
+	return GROUPS_GROUP;
+}
+
+int groups_next(struct groups *g)
+{
+	found_group_release(&g->group);
+	return g->wish ? next_of_mount(g) : next_of_file(g);
+}

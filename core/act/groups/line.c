@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/array.h"
+#include "core/base/buf.h"
+#include "core/base/hex.h"
+#include "core/base/json.h"
+#include "core/act/groups/groups.h"
+
+/* A line of what kin groups --json prints. */
+
+/* ---- values ---- */
+
+/* Seconds as nanoseconds, as timespec_to_ns(). */
+static int64_t time_of(const json_t *value)
+{
+	double seconds = json_number_value(value);
+
+	if (seconds >= 9.2e9)
+		return INT64_MAX;
+	return seconds <= -9.2e9 ? INT64_MIN : (int64_t)(seconds * 1e9);
+}
+
+/* ---- a group ---- */
+
+static int64_t mtime_of(const json_t *object)
+{
+	const json_t *exact = json_object_get(object, "mtime_ns");
+
+	return json_is_integer(exact) ?
+		       json_integer_value(exact) :
+		       time_of(json_object_get(object, "mtime"));
+}
+
+static int add_file(struct found_member *m, const json_t *object)
+{
+	const json_t *links = json_object_get(object, "links");
+	struct found_file f = {
+		.path = json_get_path(object, "path"),
+		.disk = m->size,
+		.mtime_ns = mtime_of(object),
+		.keep = json_is_true(json_object_get(object, "keep")),
+		.goes = json_is_true(json_object_get(object, "removable")),
+	};
+	int err = json_get_number(object, "nlink", INT64_MAX, &f.nlink);
+	size_t i;
+
+	/* Of an older kin, which did not tell it, the length. */
+	if (!err)
+		err = json_get_number(object, "disk", INT64_MAX, &f.disk);
+	for (i = 0; !err && i < json_array_size(links); i++) {
+		char *path = json_get_path(json_array_get(links, i), "path");
+
+		err = path ? found_file_add_link(&f, path) : -EINVAL;
+	}
+	if (!err && !f.path)
+		err = -EINVAL;
+	return found_member_add(m, &f) ? -ENOMEM : err;
+}
+
+static int take_content(struct found_member *m, const json_t *object)
+{
+	const json_t *hash = json_object_get(object, "xxh128");
+	const char *text = json_string_value(hash);
+	uint8_t bytes[16];
+	uint64_t score = 0;
+	int err = json_get_number(object, "size", INT64_MAX, &m->size);
+
+	m->has_size = json_object_get(object, "size") != NULL;
+	if (!err)
+		err = json_get_number(object, "score", 100, &score);
+	m->score = (int)score;
+	if (err || !hash)
+		return err;
+	if (!text || strlen(text) != 32 || hex_decode(text, 32, bytes, 16))
+		return -EINVAL;
+	memcpy(m->xxh128, text, sizeof(m->xxh128));
+	return 0;
+}
+
+/* Lines NAME=TEXT of an object.  Without memory the buffer is released. */
+static int take_digests(struct found_member *m, const json_t *object)
+{
+	json_t *digests = json_object_get(object, "digests"), *text;
+	struct buf lines = { 0 };
+	const char *name;
+	int err = 0;
+
+	if (!digests)
+		return 0;
+	json_object_foreach(digests, name, text)
+	{
+		if (!json_is_string(text) || strpbrk(name, "=\n") ||
+		    strchr(json_string_value(text), '\n'))
+			err = -EINVAL;
+		if (!err)
+			err = buf_append_format(&lines, "%s=%s\n", name,
+						json_string_value(text));
+	}
+	if (!err)
+		err = buf_append(&lines, "", 1);
+	m->digests = buf_take(&lines);
+	return err;
+}
+
+static int parse_member(const json_t *object, struct found_member *m)
+{
+	const json_t *files = json_object_get(object, "files");
+	int err = json_is_array(files) ? take_content(m, object) : -EINVAL;
+	size_t i;
+
+	for (i = 0; !err && i < json_array_size(files); i++)
+		err = add_file(m, json_array_get(files, i));
+	for (i = 0; i < m->file_count && !m->files[i].goes; i++)
+		;
+	if (!err && i == m->file_count) /* another program does not say it */
+		found_member_choose(m, KEEP_OLDEST);
+	return err ? err : take_digests(m, object);
+}
+
+/* Not by found_group_add(): members stay apart as they are in the line. */
+static int add_member(struct found_group *group, const json_t *object)
+{
+	struct found_member *all =
+		array_with_room(group->members, group->count, sizeof(*all));
+	int err;
+
+	if (!all)
+		return -ENOMEM;
+	group->members = all;
+	all += group->count++;
+	*all = (struct found_member){ 0 };
+	err = parse_member(object, all);
+	group->files += all->file_count;
+	return err;
+}
+
+int groups_line_file(const json_t *object, struct found_member *out)
+{
+	int err;
+
+	*out = (struct found_member){ 0 };
+	err = take_content(out, object);
+	if (!err)
+		err = add_file(out, object);
+	return err ? err : take_digests(out, object);
+}
+
+static int take_group(const json_t *object, struct groups_line *line)
+{
+	const json_t *members = json_object_get(object, "members");
+	bool has_root = json_object_get(object, "root") ||
+			json_object_get(object, "root_hex");
+	uint64_t threshold = 0;
+	size_t i;
+	int err = json_get_number(object, "threshold", 100, &threshold);
+
+	line->threshold = (int)threshold;
+	if (!err && has_root) {
+		line->root = json_get_path(object, "root");
+		err = line->root && *line->root == '/' ? 0 : -EINVAL;
+	}
+	if (!err)
+		err = json_get_number(object, "saved_exact", INT64_MAX,
+				      &line->group.saved_exact);
+	if (!err)
+		err = json_get_number(object, "saved_near", INT64_MAX,
+				      &line->group.saved_near);
+	for (i = 0; !err && i < json_array_size(members); i++)
+		err = add_member(&line->group, json_array_get(members, i));
+	return err;
+}
+
+/* ---- the totals ---- */
+
+static int take_totals(const json_t *object, struct groups_totals *t)
+{
+	const json_t *complete = json_object_get(object, "complete");
+	int err = json_get_number(object, "groups", INT64_MAX, &t->groups);
+
+	t->incomplete = complete && !json_is_true(complete);
+	if (!err)
+		err = json_get_number(object, "files", INT64_MAX, &t->files);
+	if (!err)
+		err = json_get_number(object, "exact_bytes", INT64_MAX,
+				      &t->exact_bytes);
+	if (!err)
+		err = json_get_number(object, "near_bytes", INT64_MAX,
+				      &t->near_bytes);
+	return err;
+}
+
+/* ---- the line ---- */
+
+void groups_line_release(struct groups_line *line)
+{
+	found_group_release(&line->group);
+	free(line->root);
+	*line = (struct groups_line){ 0 };
+}
+
+int groups_line_parse(const char *text, size_t len, struct groups_line *out)
+{
+	struct groups_line line = { 0 };
+	json_t *object = json_loadb(text, len, 0, NULL);
+	const json_t *totals = json_object_get(object, "totals");
+	int err = -EINVAL;
+
+	if (json_is_array(json_object_get(object, "members"))) {
+		err = take_group(object, &line);
+	} else if (json_is_object(totals)) {
+		line.has_totals = true;
+		err = take_totals(totals, &line.totals);
+	}
+	json_decref(object);
+	if (err)
+		groups_line_release(&line);
+	else
+		*out = line;
+	return err;
+}

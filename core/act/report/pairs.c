@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/act/report/report_impl.h"
+
+/*
+ * Pairs of directories that are alike.
+ *
+ * Ten copies of a tree make 45 pairs, and as many again in each directory
+ * below.  The report keeps those that tell something new: each directory that
+ * is in a pair stands for the first of that pair from then on, in paths of
+ * directories below it, too.  A pair of which both sides stand for one
+ * directory is known, and so is a pair of a directory and one within it.
+ */
+
+/* The directory that a path stands for. */
+static int find_alike(struct report_directories *d, const char *path,
+		      uint32_t *out)
+{
+	const char *stop;
+	uint32_t number = 0;
+	int err = 0;
+
+	for (; !err && *path; path = *stop ? stop + 1 : stop) {
+		stop = strchrnul(path, '/');
+		err = report_directories_child(d, number, path,
+					       (size_t)(stop - path), &number);
+		while (!err && d->all[number].alike)
+			number = d->all[number].alike;
+	}
+	if (!err)
+		*out = number;
+	return err;
+}
+
+/* Parents have smaller numbers than their children. */
+static bool is_within(const struct report_directories *d, uint32_t number,
+		      uint32_t outer)
+{
+	while (number > outer)
+		number = d->all[number].parent;
+	return number == outer;
+}
+
+static int add_directory(struct report *r, struct report_column *column,
+			 const char *path)
+{
+	uint32_t place;
+	int err = report_directories_find(&r->directories, path, strlen(path),
+					  &place);
+
+	return err ? err : report_column_add(column, place);
+}
+
+int report_add_pair(struct report *r, int score, const char *a, const char *b)
+{
+	struct report_directories *d = &r->directories;
+	uint32_t first, second;
+	int err = find_alike(d, a, &first);
+
+	if (!err)
+		err = find_alike(d, b, &second);
+	if (err || is_within(d, first, second) || is_within(d, second, first))
+		return err;
+	d->all[second].alike = first;
+	err = report_column_add(&r->pair_scores, (uint64_t)score);
+	if (!err)
+		err = add_directory(r, &r->pair_as, a);
+	if (!err)
+		err = add_directory(r, &r->pair_bs, b);
+	return err;
+}
+
+/* ---- the directories to ask about ---- */
+
+struct report_ranked {
+	uint64_t saved;
+	uint32_t number;
+};
+
+static int by_saved(const void *a, const void *b)
+{
+	const struct report_ranked *x = a, *y = b;
+
+	if (x->saved != y->saved)
+		return x->saved < y->saved ? 1 : -1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Directories with a thousandth or more of the space that could be saved, to
+ * be freed; NULL without memory. */
+static struct report_ranked *rank(const struct report_directories *d,
+				  size_t *count_out)
+{
+	struct report_ranked *all = calloc(d->count, sizeof(*all));
+	uint64_t least = d->all[0].saved / 1000;
+	size_t count = 0, i;
+
+	for (i = 1; all && i < d->count; i++)
+		if (d->all[i].saved > least)
+			all[count++] = (struct report_ranked){ d->all[i].saved,
+							       (uint32_t)i };
+	if (all)
+		qsort(all, count, sizeof(*all), by_saved);
+	*count_out = count;
+	return all;
+}
+
+/* Whether a directory stands for itself. */
+static int is_first(struct report_directories *d, uint32_t number,
+		    const char *path, bool *out)
+{
+	uint32_t first;
+	int err = find_alike(d, path, &first);
+
+	if (!err)
+		*out = first == number;
+	return err;
+}
+
+int report_each_directory(struct report *r, size_t count,
+			  int (*take)(void *arg, const char *path), void *arg)
+{
+	struct report_directories *d = &r->directories;
+	struct report_ranked *all;
+	struct buf path = { 0 };
+	size_t most, i;
+	bool first = false;
+	int err = 0;
+
+	report_directories_sum(d);
+	all = rank(d, &most);
+	if (!all)
+		return -ENOMEM;
+	for (i = 0; i < most && count && !err; i++) {
+		buf_clear(&path);
+		err = report_directories_path(d, all[i].number, &path);
+		if (!err)
+			err = is_first(d, all[i].number, path.data, &first);
+		if (!err && first) {
+			count--;
+			err = take(arg, path.data);
+		}
+	}
+	buf_release(&path);
+	free(all);
+	return err;
+}
