@@ -441,8 +441,8 @@ mount:
 	@+$(MAKE) $(parallel) all
 	@$(mount_env) scripts/mount
 
-# mount(8) finds the type fuse.kinfs through mount.fuse3, which runs "kinfs"
-# from the PATH; nothing else is needed.
+# mount(8) finds the type kinfs through mount.kinfs, which is kinfs itself, and
+# the type fuse.kinfs through mount.fuse3, which runs "kinfs" from the PATH.
 manuals = core/cli/kin.1 core/lib/libkin.3 fs/kinfs.8 fs/kinfs-xattrs.7 fs/kinfs-limits.7 \
 	core/share/kin-share.8
 completions = $(bash_dir)/kin.bash $(zsh_dir)/_kin $(fish_dir)/kin.fish
@@ -460,7 +460,6 @@ install: all
 			>"$(DESTDIR)$(unitdir)/$$folder/kinfs@.service"; \
 	done
 	ln -sf "$(bindir)/kinfs" "$(DESTDIR)$(sbindir)/mount.kinfs"
-	ln -sf "$(bindir)/kinfs" "$(DESTDIR)$(sbindir)/mount.fuse.kinfs"
 	for page in $(manuals); do \
 		install -d "$(DESTDIR)$(mandir)/man$${page##*.}" && \
 		install -m 644 "$$page" \
@@ -498,7 +497,6 @@ uninstall:
 	rm -f "$(DESTDIR)$(unitdir)/system/kinfs@.service" \
 		"$(DESTDIR)$(unitdir)/user/kinfs@.service" \
 		"$(DESTDIR)$(sbindir)/mount.kinfs" \
-		"$(DESTDIR)$(sbindir)/mount.fuse.kinfs" \
 		"$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
 		"$(DESTDIR)$(bindir)/kin-share" \
 		"$(DESTDIR)$(docdir)/xattr.conf.example" \

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 
 /*
- * For "mount -t kinfs", mount(8) runs kinfs by the name mount.kinfs or
- * mount.fuse.kinfs: mount.TYPE SOURCE DIRECTORY [-sfnv] [-N namespace]
- * [-o options] [-t type.subtype].  Its options are not those of kinfs: -f
- * means "mount nothing".
+ * For "mount -t kinfs", mount(8) runs kinfs by the name mount.kinfs:
+ * mount.TYPE SOURCE DIRECTORY [-sfnv] [-N namespace] [-o options]
+ * [-t type.subtype].  Its options are not those of kinfs: -f means "mount
+ * nothing".
  *
  * If argv[0] is such a name, removes the options of mount(8) from argv and
  * returns true.  *fake_out: -f was given.

@@ -15,7 +15,7 @@ chmod 755 "$T/src"
 # mount(8) looks for its helpers in /sbin.
 share_programs
 ln -s "$KINFS" "$T/sbin/mount.kinfs"
-ln -s "$KINFS" "$T/sbin/mount.fuse.kinfs"
+ln -s "$KINFS" "$T/sbin/kinfs" # as mount.fuse3 finds it
 if ! mount -t overlay -o "lowerdir=$T/sbin:/usr/sbin" overlay /usr/sbin; then
 	skip 'mount(8) with kinfs as its helper' 'this kernel has no overlayfs'
 	finish
