@@ -6,18 +6,13 @@
 #include "core/kernel/ctph/ctph.h"
 #include "core/kernel/md4/md4.h"
 #include "core/kernel/rdc/rdc.h"
-#include "core/kernel/sdhash/sdhash.h"
 #include "core/kernel/sketch/sketch.h"
-#include "core/kernel/tlsh/tlsh.h"
 
-/* sdhash and TLSH are computed when they are asked for: the plain loops do for
- * these. */
-#define VARIANT(variant)                                               \
-	{                                                              \
-		.name = #variant, .rdc = &rdc_##variant,               \
-		.md4 = &md4_##variant, .ctph = &ctph_##variant,        \
-		.sketch = &sketch_##variant, .sdhash = &sdhash_scalar, \
-		.tlsh = &tlsh_scalar,                                  \
+#define VARIANT(variant)                                        \
+	{                                                       \
+		.name = #variant, .rdc = &rdc_##variant,        \
+		.md4 = &md4_##variant, .ctph = &ctph_##variant, \
+		.sketch = &sketch_##variant,                    \
 	}
 
 /* Each needs all that the ones before it need. */

@@ -41,9 +41,7 @@ struct kernel_ops {
 	const char *name;
 	const struct kernel_rdc *rdc;
 	const struct kernel_md4 *md4;
-	const struct kernel_sdhash *sdhash;
 	const struct kernel_ctph *ctph;
-	const struct kernel_tlsh *tlsh;
 	const struct kernel_sketch *sketch;
 };
 

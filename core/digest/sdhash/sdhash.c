@@ -9,7 +9,6 @@
 
 #include "core/base/bytes.h"
 #include "core/digest/sdhash/sdhash_impl.h"
-#include "core/kernel/kernel.h"
 
 #define HASHES 5 /* words of a SHA-1 */
 #define BATCH 64 /* features that are hashed at once */
@@ -150,12 +149,11 @@ static int add_stream_feature(struct sdhash *s, const uint32_t words[HASHES])
 
 static int take_stream_features(struct sdhash *s, size_t count)
 {
-	const struct kernel_sdhash *kernel = kernel_best()->sdhash;
 	size_t i, k, part;
 	uint32_t words[BATCH][HASHES];
 	int err = 0;
 
-	count = kernel->pick(s->scores, count, STREAM_ABOVE + 1, s->places);
+	count = sdhash_pick(s->scores, count, STREAM_ABOVE + 1, s->places);
 	for (i = 0; i < count && !err; i += part) {
 		part = count - i < BATCH ? count - i : BATCH;
 		err = hash_features(s->data, s->places + i, part, words);
@@ -230,8 +228,7 @@ static int take_block_features(struct sdhash *s, size_t count, bool full)
 	err = begin_filter(s);
 	if (err)
 		return err;
-	count = kernel_best()->sdhash->pick(s->scores, count, BLOCK_FROM - 1,
-					    s->places);
+	count = sdhash_pick(s->scores, count, BLOCK_FROM - 1, s->places);
 	if (full)
 		c = choose_score(s, count);
 	for (i = 0; i < count && !err; i++) {
@@ -264,15 +261,13 @@ static void begin_chunk(struct sdhash *s)
  * steps places. */
 static void rank_and_score(struct sdhash *s, size_t steps)
 {
-	const struct kernel_sdhash *kernel = kernel_best()->sdhash;
 	size_t windows = s->fill - SDHASH_WINDOW;
 
-	kernel->rank(s->data + s->ranked, windows - s->ranked,
-		     s->ranks + s->ranked);
+	sdhash_rank(s->data + s->ranked, windows - s->ranked,
+		    s->ranks + s->ranked);
 	s->ranked = windows;
-	memset(s->ranks + windows, 0,
-	       (SDHASH_WINDOW + SDHASH_RANK_ROOM) * sizeof(s->ranks[0]));
-	kernel->score(&s->lowest, s->ranks, steps, s->scores);
+	memset(s->ranks + windows, 0, SDHASH_WINDOW * sizeof(s->ranks[0]));
+	sdhash_score_places(&s->lowest, s->ranks, steps, s->scores);
 }
 
 /* Of a stream, when data is full; what can not be finished is kept. */

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 #include "core/base/buf.h"
-#include "core/kernel/sdhash/sdhash.h"
+
+#define SDHASH_WINDOW 64 /* bytes of a feature */
 
 /*
  * sdhash (Roussev, Data Fingerprinting with Similarity Digests, 2010), bit for
@@ -82,6 +83,15 @@ enum sdhash_rules {
 };
 
 /*
+ * The lowest rank of the windows that were scored last.  Places are counted
+ * from where the next call begins; a zeroed one is the start of an input.
+ */
+struct sdhash_lowest {
+	size_t at;
+	uint16_t rank; /* 0: none */
+};
+
+/*
  * Works in chunks that have nothing to do with each other: the blocks, or
  * 32 MiB of a stream.  data has what is not finished of the growing chunk; its
  * ranks and scores stand at the same index.
@@ -98,7 +108,7 @@ struct sdhash {
 	uint32_t side_count; /* features of this chunk in side */
 	uint8_t side[SDHASH_SIDE_BYTES];
 	uint8_t data[SDHASH_MAX_BLOCK];
-	uint16_t ranks[SDHASH_MAX_BLOCK + SDHASH_RANK_ROOM];
+	uint16_t ranks[SDHASH_MAX_BLOCK];
 	uint8_t scores[SDHASH_MAX_BLOCK];
 	uint16_t places[SDHASH_PLACES];
 };

@@ -5,15 +5,30 @@
 #include <string.h>
 
 #include "core/digest/tlsh/tlsh_impl.h"
-#include "core/kernel/kernel.h"
 
 #define T tlsh_pearson
 
-static struct kernel_tlsh_table table;
+/*
+ * The hash of x, y, z is T[T[T[T[salt] ^ x] ^ y] ^ z].  x is the newest byte of
+ * the window; with p[0] newest, the triplets and their salts are
+ *
+ *	0   p[0] p[1] p[2]   2        3   p[0] p[2] p[4]   7
+ *	1   p[0] p[1] p[3]   3        4   p[0] p[1] p[4]  11
+ *	2   p[0] p[2] p[3]   5        5   p[0] p[3] p[4]  13
+ *
+ * The checksum is the hash of p[0], p[1] and the checksum before, salt 0.
+ */
+static const uint8_t salts[] = { 0, 2, 3, 5, 7, 11, 13 };
+
+static uint64_t first[256]; /* byte i of first[x]: T[T[salts[i]] ^ x] */
 
 static void make_table(void)
 {
-	kernel_tlsh_init(&table, tlsh_pearson);
+	size_t x, i;
+
+	for (x = 0; x < 256; x++)
+		for (i = 0; i < sizeof(salts); i++)
+			first[x] |= (uint64_t)T[T[salts[i]] ^ x] << 8 * i;
 }
 
 void tlsh_begin(struct tlsh *t)
@@ -24,10 +39,28 @@ void tlsh_begin(struct tlsh *t)
 	*t = (struct tlsh){ 0 };
 }
 
+/* Counts the hashes of all windows in len bytes, len - 4 or none. */
 static void count_windows(struct tlsh *t, const uint8_t *bytes, size_t len)
 {
-	t->checksum = kernel_best()->tlsh->count(&table, bytes, len, t->counts,
-						 t->checksum);
+	uint8_t p1, p2, p3, p4, checksum = t->checksum;
+	uint64_t w;
+	size_t i;
+
+	for (i = TLSH_WINDOW - 1; i < len; i++) {
+		w = first[bytes[i]];
+		p1 = bytes[i - 1];
+		p2 = bytes[i - 2];
+		p3 = bytes[i - 3];
+		p4 = bytes[i - 4];
+		t->counts[0][T[T[(uint8_t)(w >> 8) ^ p1] ^ p2]]++;
+		t->counts[1][T[T[(uint8_t)(w >> 16) ^ p1] ^ p3]]++;
+		t->counts[2][T[T[(uint8_t)(w >> 24) ^ p2] ^ p3]]++;
+		t->counts[3][T[T[(uint8_t)(w >> 32) ^ p2] ^ p4]]++;
+		t->counts[4][T[T[(uint8_t)(w >> 40) ^ p1] ^ p4]]++;
+		t->counts[5][T[T[(uint8_t)(w >> 48) ^ p3] ^ p4]]++;
+		checksum = T[T[(uint8_t)w ^ p1] ^ checksum];
+	}
+	t->checksum = checksum;
 }
 
 /* How many bytes of the stream are in t->last. */
@@ -82,19 +115,18 @@ void tlsh_update_zeros(struct tlsh *t, uint64_t len)
 {
 	static const uint8_t zeros[TLSH_WINDOW];
 	uint64_t some = len < sizeof(t->last) ? len : sizeof(t->last);
-	uint32_t once[TLSH_TRIPLETS][256] = { { 0 } };
+	struct tlsh once = { 0 };
 	size_t i, k;
 
 	tlsh_update(t, zeros, (size_t)some);
 	len -= some;
 	if (!len)
 		return;
-	(void)tlsh_scalar.count(&table, zeros, sizeof(zeros), once, 0);
+	count_windows(&once, zeros, sizeof(zeros));
 	for (i = 0; i < TLSH_TRIPLETS; i++)
 		for (k = 0; k < 256; k++)
-			t->counts[i][k] += once[i][k] * (uint32_t)len;
-	t->checksum =
-		repeat_checksum(T[(uint8_t)table.first[0]], t->checksum, len);
+			t->counts[i][k] += once.counts[i][k] * (uint32_t)len;
+	t->checksum = repeat_checksum(T[(uint8_t)first[0]], t->checksum, len);
 	t->size += len;
 }
 

@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/kernel/tlsh/tlsh.h"
-
 /*
  * TLSH (Oliver, Cheng, Chen: "TLSH - A Locality Sensitive Hash", 2013), as
  * version 4.12.1 of its authors' program computes it from all bytes at once:
@@ -17,9 +15,9 @@
  * is, how the quarters relate, and how long the content is.
  */
 enum {
-	TLSH_BUCKETS = KERNEL_TLSH_BUCKETS,
-	TLSH_WINDOW = KERNEL_TLSH_WINDOW,
-	TLSH_TRIPLETS = KERNEL_TLSH_TRIPLETS,
+	TLSH_BUCKETS = 128, /* hashes from here on count for nothing */
+	TLSH_WINDOW = 5,
+	TLSH_TRIPLETS = 6,
 	TLSH_BYTES = 3 + TLSH_BUCKETS / 4, /* of a digest */
 	TLSH_MIN_BYTES = 50,               /* of a content with a digest */
 	TLSH_MIN_BUCKETS = 65              /* in use */

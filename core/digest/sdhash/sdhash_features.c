@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/kernel/sdhash/sdhash_impl.h"
+#include "core/digest/sdhash/sdhash_impl.h"
 
 #define WINDOW SDHASH_WINDOW
 
@@ -14,7 +14,7 @@ static void entropy_steps(int32_t steps[WINDOW])
 		steps[i] = sdhash_entropy[i + 1] - sdhash_entropy[i];
 }
 
-static void rank(const uint8_t *bytes, size_t count, uint16_t *ranks_out)
+void sdhash_rank(const uint8_t *bytes, size_t count, uint16_t *ranks_out)
 {
 	uint8_t counts[256] = { 0 };
 	int32_t steps[WINDOW], entropy = 0;
@@ -27,7 +27,7 @@ static void rank(const uint8_t *bytes, size_t count, uint16_t *ranks_out)
 		entropy += steps[counts[bytes[i]]++];
 	for (i = 0; i < count; i++) {
 		entropy += steps[counts[bytes[i + WINDOW - 1]]++];
-		ranks_out[i] = sdhash_rank[entropy >> SDHASH_ENTROPY_SHIFT];
+		ranks_out[i] = sdhash_ranks[entropy >> SDHASH_ENTROPY_SHIFT];
 		entropy -= steps[--counts[bytes[i]]];
 	}
 }
@@ -101,8 +101,8 @@ static size_t slide_window(const uint16_t *ranks, size_t start, size_t end,
 	return start;
 }
 
-static void score(struct sdhash_lowest *lowest, const uint16_t *ranks,
-		  size_t steps, uint8_t *scores)
+void sdhash_score_places(struct sdhash_lowest *lowest, const uint16_t *ranks,
+			 size_t steps, uint8_t *scores)
 {
 	size_t end, start, unseen = 0, i = 0;
 
@@ -136,7 +136,7 @@ static void score(struct sdhash_lowest *lowest, const uint16_t *ranks,
 
 /* ---- features ---- */
 
-static size_t pick(const uint8_t *scores, size_t count, uint8_t least,
+size_t sdhash_pick(const uint8_t *scores, size_t count, uint8_t least,
 		   uint16_t *places_out)
 {
 	size_t i, found = 0;
@@ -146,5 +146,3 @@ static size_t pick(const uint8_t *scores, size_t count, uint8_t least,
 			places_out[found++] = (uint16_t)i;
 	return found;
 }
-
-const struct kernel_sdhash sdhash_scalar = { rank, score, pick };
