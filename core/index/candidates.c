@@ -4,10 +4,48 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/index/best.h"
-#include "core/index/posting_overlap.h"
-
 /* Which contents are worth a comparison of sketches. */
+
+/* ---- the best ---- */
+
+/* Whether a comes before b in the result. */
+static bool is_better(const struct index_candidate *a,
+		      const struct index_candidate *b)
+{
+	if (a->rank != b->rank)
+		return a->rank > b->rank;
+	return a->content < b->content;
+}
+
+bool best_wants(const struct best_candidates *best,
+		const struct index_candidate *c)
+{
+	if (c->rank < best->least)
+		return false;
+	return best->count < best->capacity ||
+	       is_better(c, &best->out[best->count - 1]);
+}
+
+void best_add(struct best_candidates *best, const struct index_candidate *c)
+{
+	size_t low = 0, high = best->count, middle;
+
+	if (!best_wants(best, c))
+		return;
+	while (low < high) {
+		middle = (low + high) / 2;
+		if (is_better(c, &best->out[middle]))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	best->count += best->count < best->capacity;
+	memmove(&best->out[low + 1], &best->out[low],
+		(best->count - 1 - low) * sizeof(*c));
+	best->out[low] = *c;
+	if (best->count == best->capacity)
+		best->least = best->out[best->count - 1].rank;
+}
 
 /* ---- by columns ---- */
 
@@ -133,7 +171,6 @@ int index_candidates(struct index *ix, const struct index_query *q,
 	}
 	if (err)
 		return err;
-	best_sort(&best);
 	*count_out = best.count;
 	return 0;
 }

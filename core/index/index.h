@@ -30,14 +30,14 @@
  *   postings  an inverted index: for each value, the contents that have it
  *             (postings.h).
  *   weights   how much a value counts.  A value that very many contents have
- *             is boilerplate and counts little (weight.h, frequency.h).
+ *             is boilerplate and counts little (weight.h).
  *
  * The life of a query
  *
  *  1. index_candidates() collects contents that may be alike: those that share
- *     values with the sketch of the query (posting_overlap.h), or without a
+ *     values with the sketch of the query (posting_overlap.c), or without a
  *     sketch those with a similar SimHash or equal traits.  The best few
- *     hundred are kept (best.h).
+ *     hundred are kept.
  *  2. index_search() reads the sketch of each candidate and compares it with
  *     the sketch of the query (judge.h).  The result is a score, and whether
  *     the two are alike in more than boilerplate (distinctive.h).

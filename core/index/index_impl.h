@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/index/frequency.h"
+#include "core/index/weight.h"
 #include "core/index/index.h"
 #include "core/index/postings.h"
 
@@ -91,6 +91,26 @@ static inline uint64_t windows_most(uint16_t code)
 
 /* The first row whose content id is not below the given one. */
 size_t columns_find_row(const struct columns *c, size_t rows, uint32_t content);
+
+/* The best of many candidates, best rank first, then by content. */
+struct best_candidates {
+	struct index_candidate *out;
+	size_t count, capacity;
+	int least; /* lower ranks are not kept */
+};
+
+/* Whether best_add() would keep it. */
+bool best_wants(const struct best_candidates *best,
+		const struct index_candidate *c);
+void best_add(struct best_candidates *best, const struct index_candidate *c);
+
+/*
+ * Finds the contents that share values with q->sketch and adds them to best;
+ * by_share: without those that can hardly share what the query asks for.
+ * Called without a lock.  -ENOMEM.
+ */
+int posting_overlap_find(struct index *ix, const struct index_query *q,
+			 bool by_share, struct best_candidates *best);
 
 /* The key of a value in the postings. */
 static inline uint32_t posting_key(uint64_t value)

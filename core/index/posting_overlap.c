@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/posting_overlap.h"
+#include "core/index/index_impl.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/index/index_impl.h"
 #include "core/index/judge_rules.h"
 #include "core/index/passage.h"
 #include "core/index/visible.h"

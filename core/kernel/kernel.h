@@ -10,13 +10,10 @@
  *
  * Objects
  *
- *   family    the loops of one digest or one table, in a folder or header of
- *             their own: a struct of function pointers, for example
- *             struct kernel_sketch
+ *   family    the loops of one digest, in a folder of their own: a struct of
+ *             function pointers, for example struct kernel_sketch
  *   variant   the functions of all families for one instruction set: scalar,
- *             AVX2, AVX-512.  struct kernel_ops is one variant.  A family that
- *             gains nothing from an instruction set has the functions of the
- *             variant before in its place.
+ *             AVX2, AVX-512.  struct kernel_ops is one variant
  *
  * A call.  A digest asks kernel_best() once, when it is initialised, and keeps
  * the pointer to its family.  The first caller asks the processor, and whether

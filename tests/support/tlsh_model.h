@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest/tlsh/tlsh_impl.h"
+#include "core/digest/tlsh/tlsh.h"
 #include "tests/support/vectors.h"
 
 /* TLSH by its definition, one step after the other. */

@@ -9,12 +9,11 @@
 
 #define SDHASH_CUTOFFS 129
 
-#define SDHASH_RANKS 1001
 #define SDHASH_ENTROPY_SHIFT 10
 
 /* The program's: sdhash_tables.c. */
 extern const int32_t sdhash_entropy[SDHASH_WINDOW + 1];
-extern const uint16_t sdhash_ranks[SDHASH_RANKS];
+extern const uint16_t sdhash_ranks[1001];
 extern const uint16_t sdhash_cutoff[SDHASH_CUTOFFS];
 extern const uint16_t sdhash_cutoff_folded[SDHASH_CUTOFFS];
 

@@ -13,7 +13,7 @@ const int32_t sdhash_entropy[SDHASH_WINDOW + 1] = {
 };
 
 /* By entropy / 1024: how common it is, 1 for the rarest; 0: never taken. */
-const uint16_t sdhash_ranks[SDHASH_RANKS] = {
+const uint16_t sdhash_ranks[1001] = {
 	0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
 	0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,
 	0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,   0,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/digest/tlsh/tlsh_impl.h"
+#include "core/digest/tlsh/tlsh.h"
 
 #define T tlsh_pearson
 

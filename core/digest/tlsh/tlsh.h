@@ -20,8 +20,13 @@ enum {
 	TLSH_TRIPLETS = 6,
 	TLSH_BYTES = 3 + TLSH_BUCKETS / 4, /* of a digest */
 	TLSH_MIN_BYTES = 50,               /* of a content with a digest */
-	TLSH_MIN_BUCKETS = 65              /* in use */
+	TLSH_MIN_BUCKETS = 65,             /* in use */
+	TLSH_LENGTHS = 170
 };
+
+/* Of the program: tlsh_tables.c. */
+extern const uint8_t tlsh_pearson[256];
+extern const uint32_t tlsh_lengths[TLSH_LENGTHS];
 
 /* The longest content with a digest. */
 #define TLSH_MAX_BYTES UINT64_C(4224281216)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/tlsh/tlsh_impl.h"
+#include "core/digest/tlsh/tlsh.h"
 
 enum { DIGITS = 2 * TLSH_BYTES };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/tlsh/tlsh_impl.h"
+#include "core/digest/tlsh/tlsh.h"
 
 /* Pearson, "Fast hashing of variable-length text strings", 1990. */
 const uint8_t tlsh_pearson[256] = {

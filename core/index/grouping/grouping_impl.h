@@ -2,7 +2,7 @@
 #ifndef CORE_INDEX_GROUPING_GROUPING_IMPL_H
 #define CORE_INDEX_GROUPING_GROUPING_IMPL_H
 
-#include "core/index/frequency.h"
+#include "core/index/weight.h"
 #include "core/index/grouping/grouping.h"
 #include "core/index/grouping/grouping_keys.h"
 #include "core/index/judge.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/digest/sketch/sketch.h"
-#include "core/index/frequency.h"
+#include "core/index/weight.h"
 
 /*
  * The keys under which contents that may be alike meet.  Private to core/index.

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/tlsh/tlsh_impl.h"
+#include "core/digest/tlsh/tlsh.h"
 #include "tests/support/recipe.h"
 
 /* Values of TLSH 4.12.1: tests/vectors/tlsh/README.md. */

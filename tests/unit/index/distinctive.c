@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "core/index/frequency.h"
+#include "core/index/weight.h"
 #include "tests/unit/index/fixture.h"
 
 /* What is distinctive of two contents, against sets that are counted. */

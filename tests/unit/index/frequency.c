@@ -3,9 +3,8 @@
 
 #include <math.h>
 
-#include "core/index/frequency.h"
-#include "core/index/judge_rules.h"
 #include "core/index/weight.h"
+#include "core/index/judge_rules.h"
 
 /*
  * A passage that very many contents have does not make two of them alike, and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/index/grouping/grouping.h"
 
-#include "core/index/frequency.h"
+#include "core/index/weight.h"
 #include "core/index/judge.h"
 #include "tests/unit/index/fixture.h"
 
