@@ -210,6 +210,16 @@ int catalog_mark_damaged(const struct catalog *c);
  * many of them were read.  They stay in the page cache. */
 int catalog_trim_rss(struct catalog *c);
 
+/*
+ * Writes the records to a new data file, in the order of their keys, and goes
+ * on with that: where keys came in any order, pages are half empty.  Does
+ * nothing unless the file has grown by a quarter since.  Other threads read and
+ * write meanwhile; they wait only while the files are exchanged.  Called by one
+ * thread.  -EAGAIN: another thread wrote.  After any error but a failure to
+ * open the new file everything is as before.
+ */
+int catalog_pack(struct catalog *c);
+
 /* Bytes of the data file up to the last page that was ever used. */
 int catalog_bytes(struct catalog *c, uint64_t *bytes_out);
 

@@ -133,7 +133,8 @@ struct catalog {
 	int verdict;                  /* 0, or an error found without a child */
 	struct inspection inspection; /* pid 0: none, or it has ended */
 	atomic_bool cancelled;
-	int failed; /* error of the opening; under gate.lock */
+	int failed;    /* error of the opening; under gate.lock */
+	size_t packed; /* bytes of the data file when it was packed last */
 	/* The seal exists.  Used by the opener, then by the writer. */
 	bool sealed;
 

@@ -269,6 +269,7 @@ int env_open(struct catalog *c)
 	int err = file_bytes(c->data, &used);
 
 	guard_install();
+	c->packed = used;
 	atomic_store(&c->lost, false);
 	if (!err)
 		err = catalog_errno(mdb_env_create(&c->env));

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,17 +21,20 @@
 #define COPY_FILE CATALOG_DATA_FILE ".new"
 #define COPY_ROOM ((size_t)64 << 20)
 
+/* A smaller data file is not packed. */
+#define PACK_LEAST ((size_t)4 << 20)
+
 /* Bytes copied in one transaction, which LMDB keeps in memory. */
 #define BATCH_BYTES ((size_t)16 << 20)
 
 /* Between two checks whether the parent still waits for the result. */
 #define RECORDS_BETWEEN_LOOKS 1024
 
-/* The child ends after one file, so nothing is closed or freed. */
 struct inspector {
 	const char *directory;
-	int fd;             /* socket to the parent */
-	MDB_env *from, *to; /* to: NULL without a copy */
+	int fd;                  /* of the child: socket to the parent */
+	const atomic_bool *stop; /* of a process that packs its own catalog */
+	MDB_env *from, *to;      /* to: NULL without a copy */
 	MDB_txn *read, *write;
 	size_t batch; /* bytes copied in this transaction */
 	size_t records;
@@ -71,13 +75,15 @@ static int open_env(const char *path, size_t map_bytes, unsigned flags,
 				 0600);
 }
 
-static bool is_parent_waiting(struct inspector *in)
+/* Whether nobody waits for the result any more. */
+static bool is_cancelled(struct inspector *in)
 {
 	struct pollfd parent = { .fd = in->fd };
 
-	if (in->records++ % RECORDS_BETWEEN_LOOKS)
-		return true;
-	return poll(&parent, 1, 0) <= 0;
+	if (in->stop)
+		return atomic_load(in->stop);
+	return in->records++ % RECORDS_BETWEEN_LOOKS == 0 &&
+	       poll(&parent, 1, 0) > 0;
 }
 
 static int inspect_record(struct inspector *in, enum catalog_db db, MDB_dbi to,
@@ -86,7 +92,7 @@ static int inspect_record(struct inspector *in, enum catalog_db db, MDB_dbi to,
 	struct catalog_meta m;
 	int rc = 0, err = 0;
 
-	if (!is_parent_waiting(in))
+	if (is_cancelled(in))
 		return -ECANCELED;
 	if (!record_is_whole(db, &key, value))
 		return -EUCLEAN;
@@ -127,15 +133,18 @@ static int inspect_table(struct inspector *in, enum catalog_db db)
 		err = from_errno(mdb_stat(in->read, from, &st));
 	if (!err)
 		err = from_errno(mdb_cursor_open(in->read, from, &cursor));
+	if (err)
+		return err;
 	while (!err) {
 		err = from_errno(
 			mdb_cursor_get(cursor, &key, &value, MDB_NEXT));
-		if (err == -ENOENT)
-			return count == st.ms_entries ? 0 : -EUCLEAN;
 		if (!err)
 			err = inspect_record(in, db, to, key, value);
-		count++;
+		count += !err;
 	}
+	mdb_cursor_close(cursor);
+	if (err == -ENOENT)
+		err = count == st.ms_entries ? 0 : -EUCLEAN;
 	return err;
 }
 
@@ -150,20 +159,32 @@ static int open_copy(struct inspector *in, const char *copy, size_t size)
 	return to_errno(in, rc);
 }
 
-/* The copy is durable before it replaces the file. */
-static int finish_copy(struct inspector *in, const char *copy, const char *data)
+static int inspect_tables(struct inspector *in)
 {
-	int rc = mdb_txn_commit(in->write), err;
+	int i, err = 0;
 
+	for (i = 0; !err && i < DB_COUNT; i++)
+		err = inspect_table(in, i);
+	return err;
+}
+
+/* The copy is durable before it replaces the file. */
+static int sync_copy(struct inspector *in)
+{
+	int rc = mdb_txn_commit(in->write);
+
+	in->write = NULL;
 	if (!rc)
 		rc = mdb_env_sync(in->to, 1);
-	err = to_errno(in, rc);
-	if (!err && rename(copy, data) != 0)
-		err = -errno;
-	if (err)
-		return err;
-	data_dir_forget_readers(in->directory);
-	return data_dir_sync(in->directory);
+	return to_errno(in, rc);
+}
+
+static int adopt_copy(const char *directory, const char *copy, const char *data)
+{
+	if (rename(copy, data) != 0)
+		return -errno;
+	data_dir_forget_readers(directory);
+	return data_dir_sync(directory);
 }
 
 /* copy: NULL to read only. */
@@ -172,7 +193,7 @@ static int inspect_file(struct inspector *in, const char *data,
 {
 	MDB_stat all;
 	struct stat st;
-	int i, err = stat(data, &st) ? -errno : 0;
+	int err = stat(data, &st) ? -errno : 0;
 
 	if (!err)
 		err = from_errno(open_env(data, (size_t)st.st_size, MDB_RDONLY,
@@ -186,11 +207,14 @@ static int inspect_file(struct inspector *in, const char *data,
 		return err;
 	if (copy)
 		err = open_copy(in, copy, (size_t)st.st_size);
-	for (i = 0; !err && i < DB_COUNT; i++)
-		err = inspect_table(in, i);
-	return err || !copy ? err : finish_copy(in, copy, data);
+	if (!err)
+		err = inspect_tables(in);
+	if (!err && copy)
+		err = sync_copy(in);
+	return err || !copy ? err : adopt_copy(in->directory, copy, data);
 }
 
+/* The child ends after one file, so nothing is closed or freed. */
 static int inspect(const char *directory, int fd)
 {
 	struct inspector in = { .directory = directory, .fd = fd };
@@ -305,4 +329,84 @@ int inspection_wait(struct inspection *i)
 void inspection_cancel(const struct inspection *i)
 {
 	(void)shutdown(i->fd, SHUT_RDWR);
+}
+
+/* ---- packing ---- */
+
+static int copy_tables(struct inspector *in, const char *copy, size_t size)
+{
+	int err = open_copy(in, copy, size);
+
+	if (!err)
+		err = inspect_tables(in);
+	if (!err)
+		err = sync_copy(in);
+	if (in->write)
+		mdb_txn_abort(in->write);
+	mdb_env_close(in->to);
+	return err;
+}
+
+/* Puts the copy in the place of the data file, unless that has changed since. */
+static int replace_unchanged(struct catalog *c, const char *copy,
+			     uint64_t snapshot)
+{
+	MDB_envinfo info = { 0 };
+	int err = c->unmapped ? -ENOMEM : 0, reopened;
+
+	if (!err && atomic_load(&c->lost))
+		err = -EUCLEAN;
+	if (!err)
+		GUARDED(c, err, catalog_errno(mdb_env_info(c->env, &info)));
+	if (!err && info.me_last_txnid != snapshot)
+		err = -EAGAIN;
+	if (err)
+		return err;
+	env_close(c);
+	err = adopt_copy(c->directory, copy, c->data);
+	c->replaced++;
+	reopened = env_open(c);
+	if (reopened)
+		catalog_admit(c, reopened);
+	return err ? err : reopened;
+}
+
+int catalog_pack(struct catalog *c)
+{
+	struct inspector in = { .directory = c->directory,
+				.fd = -1,
+				.stop = &c->cancelled };
+	size_t size = atomic_load(&c->file_bytes);
+	struct statvfs disk;
+	struct catalog_txn *txn;
+	struct buf copy = { 0 };
+	uint64_t snapshot = 0;
+	int err;
+
+	if (size < PACK_LEAST || size - size / 5 < c->packed)
+		return 0;
+	if (statvfs(c->directory, &disk) ||
+	    disk.f_bavail < 2 * size / disk.f_frsize)
+		return -ENOSPC; /* others shall not meet a full disk */
+	err = buf_append_format(&copy, "%s/%s", c->directory, COPY_FILE);
+	if (!err)
+		err = catalog_read(c, &txn);
+	if (!err) {
+		snapshot = mdb_txn_id(txn->mdb);
+		in.read = txn->mdb;
+		GUARDED(c, err, copy_tables(&in, copy.data, size));
+		catalog_abort(txn);
+	}
+	if (!err) {
+		map_gate_close(&c->gate);
+		err = replace_unchanged(c, copy.data, snapshot);
+		map_gate_open(&c->gate);
+	}
+	if (err)
+		(void)unlink(copy.data);
+	/* A file that does not become smaller is not tried at each rest. */
+	if (err != -EAGAIN)
+		c->packed = atomic_load(&c->file_bytes);
+	buf_release(&copy);
+	return err;
 }

@@ -16,7 +16,8 @@
  *
  * The copy is needed because a file whose records can be read may still crash a
  * writer: only writes use the free space of a page and the list of free pages.
- * (mdb_env_copy2() would copy pages as they are.)
+ * (mdb_env_copy2() would copy pages as they are.)  It also has full pages, so a
+ * process packs its own catalog in the same way (catalog_pack()).
  *
  * The child is forked and executes no program.  So the parent must have a
  * single thread, and it must not have entered its sandbox (fs/sandbox.c).  The

@@ -128,12 +128,13 @@ static int64_t due_ms(const struct committer *c)
 		       c->oldest_ms + BATCH_MS;
 }
 
-/* Memory that the commits have left behind: pages of the catalog, and what the
- * C library would keep. */
+/* What the commits have left behind: half-empty pages of the catalog, those that
+ * are mapped, and memory that the C library would keep. */
 static void trim_unlocked(struct committer *c)
 {
 	c->trim_ms = INT64_MAX;
 	pthread_mutex_unlock(&c->lock);
+	(void)catalog_pack(c->context.catalog);
 	(void)catalog_trim_rss(c->context.catalog);
 	(void)malloc_trim(0);
 	pthread_mutex_lock(&c->lock);

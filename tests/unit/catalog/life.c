@@ -359,6 +359,96 @@ static void test_what_cannot_be_true_is_refused(void **state)
 	assert_int_equal(count_files(f), 0);
 }
 
+/* ---- packing ---- */
+
+enum { SCATTERED = 40000 };
+
+/* In another order than that of the keys. */
+static void add_scattered(struct fixture *f, uint64_t count)
+{
+	struct catalog_txn *txn = begin_write(f);
+	uint64_t i;
+
+	for (i = 0; i < count; i++)
+		assert_int_equal(set_fresh(txn, i * 7919 % count, i), 0);
+	commit(txn);
+}
+
+static void test_packing_keeps_everything_in_less_room(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before, after;
+	struct catalog_txn *txn;
+
+	add_scattered(f, SCATTERED);
+	assert_int_equal(catalog_bytes(f->c, &before), 0);
+	assert_int_equal(catalog_pack(f->c), 0);
+	assert_int_equal(catalog_bytes(f->c, &after), 0);
+	assert_true(after < before - before / 8);
+	assert_int_equal(count_files(f), SCATTERED);
+	check_clean(f);
+	/* A packed file is left alone; it can be written, and opened again. */
+	txn = begin_read(f);
+	assert_int_equal(catalog_pack(f->c), 0);
+	catalog_abort(txn);
+	assert_int_equal(add_many(f->c, SCATTERED, 10), 0);
+	fixture_close(f);
+	fixture_open(f);
+	assert_int_equal(count_files(f), SCATTERED + 10);
+	check_clean(f);
+}
+
+static void test_packing_gives_up_when_it_is_cancelled(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+
+	add_scattered(f, SCATTERED);
+	catalog_cancel(f->c);
+	assert_int_equal(catalog_pack(f->c), -ECANCELED);
+	(void)snprintf(path, sizeof(path), "%s/data.mdb.new", f->directory);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(count_files(f), SCATTERED);
+	check_clean(f);
+}
+
+struct writer {
+	struct catalog *c;
+	atomic_bool stop;
+	uint64_t files;
+	int err;
+};
+
+static void *write_on(void *arg)
+{
+	struct writer *w = arg;
+
+	while (!w->err && !atomic_load(&w->stop))
+		w->err = add_many(w->c, w->files++, 1);
+	return NULL;
+}
+
+/* What another thread writes meanwhile is not lost. */
+static void test_packing_beside_a_writer(void **state)
+{
+	struct fixture *f = *state;
+	struct writer w = { .c = f->c, .files = SCATTERED };
+	pthread_t thread;
+	int i, err;
+
+	add_scattered(f, SCATTERED);
+	assert_int_equal(pthread_create(&thread, NULL, write_on, &w), 0);
+	for (i = 0; i < 5; i++) {
+		err = catalog_pack(f->c);
+		assert_true(err == 0 || err == -EAGAIN);
+	}
+	atomic_store(&w.stop, true);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(w.err, 0);
+	assert_int_equal(count_files(f), w.files);
+	check_clean(f);
+}
+
 #define life_test(name)                                           \
 	cmocka_unit_test_setup_teardown(name, fixture_setup_open, \
 					fixture_teardown)
@@ -419,6 +509,9 @@ int main(void)
 		life_test(test_a_content_that_came_and_went_is_no_change),
 		life_test(test_equal_hashes_of_other_sizes_are_other_contents),
 		life_test(test_what_cannot_be_true_is_refused),
+		life_test(test_packing_keeps_everything_in_less_room),
+		life_test(test_packing_gives_up_when_it_is_cancelled),
+		life_test(test_packing_beside_a_writer),
 		cmocka_unit_test_setup_teardown(test_nothing_is_made_of_nothing,
 						fixture_setup,
 						fixture_teardown),
