@@ -105,11 +105,11 @@ static int replace(const struct dedup_rules *rules,
 {
 	int err;
 
-	if (rules->method == DEDUP_REFLINK)
-		return dedup_share_whole(w->pair, apply, sharing);
-	if (rules->method == DEDUP_BLOCKS)
-		return dedup_share_alike(rules->blocks, step->keep, w->pair,
-					 apply, sharing);
+	if (dedup_is_sharing(rules->method))
+		return dedup_share(
+			w->pair,
+			rules->method == DEDUP_BLOCKS ? rules->blocks : NULL,
+			step->keep, apply, sharing);
 	err = apply ? sync_kept(w->pair) : 0;
 	return apply && !err ? replace_names(w) : err;
 }

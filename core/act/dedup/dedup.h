@@ -19,8 +19,7 @@
  *   compare.c      are two files equal, in bytes and in metadata?
  *   reasons.c      why a step must not be done: asked for a plan and the deed
  *   apply.c        one step: asks, then replaces all names of one file
- *   share_range.c  asks the kernel to share a range
- *   blocks.c       one step of DEDUP_BLOCKS; blocks_impl.h has the rest
+ *   blocks.c       shares equal blocks; blocks_impl.h has the rest
  *   journal.c      what was done, written and synced before it is done
  *   undo.c         takes a journal back; ends the step that a run was killed in
  *

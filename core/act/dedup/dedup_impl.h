@@ -163,23 +163,13 @@ void dedup_record_release(struct dedup_record *r);
 
 /* ---- blocks.c ---- */
 
-/* Shares all of two equal files; -EILSEQ when they are not.  apply: else it is
+/* Shares the equal blocks of two files; keep: the number of the kept one.
+ * b NULL: they are equal, and -EILSEQ when they are not.  apply: else it is
  * only counted. */
-int dedup_share_whole(const struct dedup_pair *pair, bool apply,
-		      struct dedup_sharing *counts);
+int dedup_share(const struct dedup_pair *pair, struct dedup_blocks *b,
+		size_t keep, bool apply, struct dedup_sharing *counts);
 
-/* Shares the equal blocks of two files; keep: the number of the kept one. */
-int dedup_share_alike(struct dedup_blocks *b, size_t keep,
-		      const struct dedup_pair *pair, bool apply,
-		      struct dedup_sharing *counts);
-
-/* ---- share_range.c ---- */
-
-/* Makes a range of the second file refer to the blocks of the first one
- * (FIDEDUPERANGE).  -EILSEQ: the kernel found them different; -EOPNOTSUPP: not
- * on this filesystem.  done_out: bytes that are shared, also after an error. */
-int dedup_share_range(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
-		      uint64_t len, uint64_t *done_out);
+/* ---- extent.c ---- */
 
 /* Whether blocks of two files could be shared: 0, -EOPNOTSUPP, -EXDEV, -EPERM.
  * Asks for a range that no filesystem can share. */
