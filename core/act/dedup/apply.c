@@ -168,7 +168,7 @@ static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
 	record.st.st_ino = pair->replace.st.st_ino;
 	memcpy(record.sha256, pair->sha256, sizeof(record.sha256));
 	if (!err)
-		err = dedup_read_attributes(pair->replace.fd, rules->is_derived,
+		err = dedup_read_attributes(pair->replace.fd,
 					    &record.attributes);
 	if (!err && !sharing)
 		err = dedup_spots_open(record.paths, record.path_count,

@@ -56,6 +56,7 @@ int extent_share(int keep_fd, uint64_t from, int replace_fd, uint64_t to,
 
 /* pread() of all there is: less than len only at the end of the file. */
 int64_t block_read(int fd, void *buffer, size_t len, uint64_t at);
+int block_write(int fd, const void *buffer, size_t len, uint64_t at);
 
 /* ---- block_table.c ---- */
 

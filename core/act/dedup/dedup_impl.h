@@ -12,6 +12,11 @@ static inline bool dedup_is_sharing(enum dedup_method method)
 	return method == DEDUP_REFLINK || method == DEDUP_BLOCKS;
 }
 
+/* ---- mount.c ---- */
+
+/* The path of the file below the mount, to be freed; NULL: it is in none. */
+char *dedup_real_path(struct dedup_mount *m, const char *path);
+
 /* ---- open.c ---- */
 
 /* Absolute, without "", "." or ".." between the slashes. */
@@ -99,13 +104,11 @@ bool dedup_has_privileges(const struct dedup_side *s);
 /* Names the first kind of metadata in which they differ, or NULL; by errno
  * when it cannot be found out. */
 int dedup_compare_metadata(const struct dedup_pair *p,
-			   bool (*is_derived)(const char *attribute),
 			   const char **difference_out);
 
 /* The attributes of an open file but for those that are derived: a new object
  * of hexadecimal values. */
-int dedup_read_attributes(int fd, bool (*is_derived)(const char *attribute),
-			  json_t **out);
+int dedup_read_attributes(int fd, json_t **out);
 int dedup_write_attributes(int fd, const json_t *attributes);
 
 /* Copies a file, if that has still the content with this SHA-256: what is

@@ -243,3 +243,18 @@ int64_t block_read(int fd, void *buffer, size_t len, uint64_t at)
 	}
 	return (int64_t)done;
 }
+
+int block_write(int fd, const void *buffer, size_t len, uint64_t at)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		n = pwrite(fd, (const char *)buffer + done, len - done,
+			   (off_t)(at + done));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}

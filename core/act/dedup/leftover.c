@@ -58,9 +58,9 @@ static int move_part(int fd, uint64_t start, uint64_t end, int to,
 			       at);
 		if (n <= 0)
 			err = n ? (int)n : -ESTALE;
-		else if (pwrite(to, buffer, (size_t)n,
-				(off_t)(*size + (at - start))) != n)
-			err = -EIO;
+		else
+			err = block_write(to, buffer, (size_t)n,
+					  *size + (at - start));
 		at += err ? 0 : (uint64_t)n;
 	}
 	if (!err)

@@ -94,8 +94,7 @@ static int open_side(const struct dedup_rules *rules,
 		     const struct dedup_file *f, struct dedup_side *s)
 {
 	const char *path = f->paths[0];
-	char *real =
-		rules->real_path ? rules->real_path(rules->arg, path) : NULL;
+	char *real = dedup_real_path(rules->mount, path);
 	bool sharing = real && dedup_is_sharing(rules->method);
 	int err = open_file(sharing ? real : path, &s->directory, &s->name,
 			    &s->fd, &s->st);

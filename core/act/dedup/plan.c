@@ -121,8 +121,7 @@ static uint64_t find_btrfs(const char *path, uint64_t device)
 static uint64_t find_filesystem(const struct dedup_rules *rules,
 				const char *path, const struct stat *st)
 {
-	char *real =
-		rules->real_path ? rules->real_path(rules->arg, path) : NULL;
+	char *real = dedup_real_path(rules->mount, path);
 	struct stat below;
 	uint64_t device = st->st_dev;
 

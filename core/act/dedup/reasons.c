@@ -80,8 +80,7 @@ static int check_flags(int fd)
 /* A mount does not show the flags of what is below. */
 static int check_flags_below(const struct dedup_rules *rules, const char *path)
 {
-	char *real =
-		rules->real_path ? rules->real_path(rules->arg, path) : NULL;
+	char *real = dedup_real_path(rules->mount, path);
 	const char *name;
 	int fd = real ? dedup_open_parent(real, &name) : -1, err = 0;
 
@@ -217,7 +216,7 @@ static int check_metadata(const struct dedup_pair *p,
 	    (rules->force_metadata ||
 	     (!rights && a->st_uid == b->st_uid && a->st_gid == b->st_gid)))
 		return 0;
-	err = dedup_compare_metadata(p, rules->is_derived, &difference);
+	err = dedup_compare_metadata(p, &difference);
 	if (err || !difference || (rules->force_metadata && !rights))
 		return dedup_explain(r, "cannot be compared", err);
 	return dedup_stop(r, DEDUP_SKIPPED, "their %s differ%s", difference,

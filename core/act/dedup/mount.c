@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "core/cli/cli.h"
-#include "core/cli/groups/dedup_job.h"
+#include "core/client/client.h"
+#include "core/act/dedup/dedup_impl.h"
 
 void dedup_mount_release(struct dedup_mount *m)
 {
@@ -35,12 +35,13 @@ static bool find(struct dedup_mount *m, const char *path)
 	return !m->has_none || m->none != st.st_dev;
 }
 
-char *dedup_mount_real_path(void *mount, const char *path)
+char *dedup_real_path(struct dedup_mount *m, const char *path)
 {
-	struct dedup_mount *m = mount;
-	size_t len = m->root ? strlen(m->root) : 0;
+	size_t len = m && m->root ? strlen(m->root) : 0;
 	char *real = NULL;
 
+	if (!m)
+		return NULL;
 	if (!len || strncmp(path, m->root, len) || path[len] != '/') {
 		if (!find(m, path) || !m->root || !m->source)
 			return NULL;
