@@ -128,7 +128,7 @@ static void expect_text(struct data *d, const char *text)
 	"{\"path\":\"a/b/x\",\"mtime\":5.5},"                              \
 	"{\"path_hex\":\"612f63ff\",\"keep\":true}]},"                     \
 	"{\"score\":80,\"size\":9007199254740991,\"files\":["              \
-	"{\"path\":\"a/y\"}]},"                                            \
+	"{\"path\":\"a/y\",\"links\":[{\"path\":\"a/b/l\"}]}]},"           \
 	"{\"score\":75,\"size\":1,\"files\":[]}]}\n"                       \
 	"{\"members\":[{\"score\":100,\"files\":[{\"path\":\"a/b/c/z\"}]}" \
 	"]}\n"                                                             \
@@ -151,8 +151,8 @@ static void test_groups_are_columns(void **state)
 	assert_int_equal(report_add_pair(r, 90, "a/b", "q"), 0);
 	page = page_of(r, report_root(r), NULL);
 	d = unpack(page);
-	/* directories, files, contents, groups, pairs, unread */
-	EXPECT(&d, 1, 6, 4, 3, 2, 1, 1);
+	/* directories, files, contents, groups, pairs, unread, links */
+	EXPECT(&d, 2, 6, 4, 3, 2, 1, 1, 1);
 	EXPECT(&d, 0, 0, 1, 2, 1, 0);              /* parents */
 	EXPECT(&d, 2, 1);                          /* contents of groups */
 	EXPECT(&d, 2, 1, 1);                       /* files of contents */
@@ -162,6 +162,8 @@ static void test_groups_are_columns(void **state)
 	EXPECT(&d, 5, 0, 0, 0);                    /* times */
 	EXPECT(&d, 2, 1, 0, 0);                    /* could go, to be kept */
 	EXPECT(&d, 300, 300, 9007199254740991, 0); /* bytes on disk */
+	EXPECT(&d, 0, 0, 1, 0);                    /* other names of files */
+	EXPECT(&d, 2);                             /* their directories */
 	EXPECT(&d, 90, 2, 5);                      /* the pair */
 	EXPECT(&d, 4);                             /* without digests, in */
 	expect_text(&d, "");
@@ -174,6 +176,7 @@ static void test_groups_are_columns(void **state)
 	expect_text(&d, "c\xff");
 	expect_text(&d, "y");
 	expect_text(&d, "z");
+	expect_text(&d, "l");
 	expect_text(&d, "w");
 	expect_text(&d, "error:EIO");
 	assert_int_equal(d.at, d.len);
@@ -411,7 +414,7 @@ static void test_many_files(void **state)
 	}
 	page = page_of(r, NULL, NULL);
 	d = unpack(page);
-	EXPECT(&d, 1, 1, 0, 0, 0, 0, FILES);
+	EXPECT(&d, 2, 1, 0, 0, 0, 0, FILES, 0);
 	EXPECT(&d, 0);
 	for (i = 0; i < FILES; i++)
 		assert_int_equal(next(&d), 0);

@@ -8,20 +8,21 @@
 #include "core/act/report/report_impl.h"
 
 /*
- * The data in the page, of version 1: deflate (RFC 1950), then base64.
+ * The data in the page, of version 2: deflate (RFC 1950), then base64.
  *
  *	version
- *	the numbers of directories, files, contents, groups, pairs, unread files
+ *	the numbers of directories, files, contents, groups, pairs, unread files,
+ *	other names of files
  *	the columns in the order of write_columns(), the counts above long
  *	texts, each ended by a zero byte: names of directories, names of files,
- *	name and state of each file without digests
+ *	other names, name and state of each file without digests
  *
  * All numbers are written as report_column_add() does.  Numbers of a kind lie
  * together because that compresses well, and because the page then makes an
  * array of each without an object for any file.
  */
 enum {
-	VERSION = 1,
+	VERSION = 2,
 	ROOM = 3 * 16384, /* base64 has four characters for three bytes */
 };
 
@@ -88,6 +89,7 @@ static int write_counts(struct data_writer *w, const struct report *r)
 		r->member_counts.count,
 		r->pair_scores.count,
 		r->unread_places.count,
+		r->link_places.count,
 	};
 	size_t i;
 	int err = 0;
@@ -126,12 +128,15 @@ static int write_columns(struct data_writer *w, const struct report *r)
 		&r->times.bytes,
 		&r->keeps.bytes,
 		&r->disks.bytes,
+		&r->link_counts.bytes,
+		&r->link_places.bytes,
 		&r->pair_scores.bytes,
 		&r->pair_as.bytes,
 		&r->pair_bs.bytes,
 		&r->unread_places.bytes,
 		&r->directories.names,
 		&r->names,
+		&r->links,
 		&r->unread,
 	};
 	size_t i;

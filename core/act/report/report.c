@@ -27,6 +27,7 @@ void report_free(struct report *r)
 		&r->sizes,         &r->places,      &r->times,
 		&r->keeps,         &r->disks,       &r->pair_scores,
 		&r->pair_as,       &r->pair_bs,     &r->unread_places,
+		&r->link_counts,   &r->link_places,
 	};
 	size_t i;
 
@@ -36,6 +37,7 @@ void report_free(struct report *r)
 		buf_release(&columns[i]->bytes);
 	report_directories_release(&r->directories);
 	buf_release(&r->names);
+	buf_release(&r->links);
 	buf_release(&r->unread);
 	free(r->root);
 	free(r);
@@ -89,6 +91,8 @@ static int add_file(struct report *r, const struct found_file *file,
 		    uint32_t *place_out)
 {
 	const char *name;
+	uint32_t place;
+	size_t i;
 	int err = split(r, file->path, place_out, &name);
 
 	if (!err)
@@ -102,6 +106,15 @@ static int add_file(struct report *r, const struct found_file *file,
 		err = report_column_add(&r->disks, file->disk);
 	if (!err)
 		err = buf_append(&r->names, name, strlen(name) + 1);
+	if (!err)
+		err = report_column_add(&r->link_counts, file->link_count);
+	for (i = 0; i < file->link_count && !err; i++) {
+		err = split(r, file->links[i], &place, &name);
+		if (!err)
+			err = report_column_add(&r->link_places, place);
+		if (!err)
+			err = buf_append(&r->links, name, strlen(name) + 1);
+	}
 	return err;
 }
 

@@ -67,6 +67,7 @@ struct report_about {
 	const char *root;   /* of the mount; NULL: not known */
 	const char *notice; /* why the page is not complete; NULL: it is */
 	int threshold;      /* 0: not known */
+	const struct groups_wish *wish; /* of the mount; NULL: of a list */
 	time_t made;
 	bool from_mount; /* pairs and files without digests were asked for */
 };
