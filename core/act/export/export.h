@@ -57,8 +57,9 @@ FILE *export_decompress(FILE *in);
  * only what finds bases (seeds.h).  0 or a negative errno. */
 int export_write(FILE *out, struct groups *g, bool seeds);
 
-/* Adds the digests that lines NAME=TEXT have, but XXH128.  -EBADMSG. */
-int export_take_digests(struct digests *d, const char *lines);
+/* Adds the digests of an object, names with their texts; NULL: none.
+ * -EBADMSG. */
+int export_take_digests(struct digests *d, const json_t *object);
 
 /* ---- reading ---- */
 

@@ -72,7 +72,7 @@ struct found_member {
 	uint64_t size;
 	bool has_size;   /* a mount always tells it, a line may not */
 	char xxh128[33]; /* "": a line did not tell it */
-	char *digests;   /* with every: a line NAME=TEXT each; else NULL */
+	json_t *digests; /* with every: names and texts; else NULL */
 	struct found_file *files;
 	size_t file_count;
 };

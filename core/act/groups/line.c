@@ -81,29 +81,19 @@ static int take_content(struct found_member *m, const json_t *object)
 	return 0;
 }
 
-/* Lines NAME=TEXT of an object.  Without memory the buffer is released. */
-static int take_digests(struct found_member *m, const json_t *object)
+/* Names and texts. */
+static int take_digests(struct found_member *m, json_t *digests)
 {
-	json_t *digests = json_object_get(object, "digests"), *text;
-	struct buf lines = { 0 };
 	const char *name;
-	int err = 0;
+	json_t *text;
 
-	if (!digests)
-		return 0;
 	json_object_foreach(digests, name, text)
 	{
-		if (!json_is_string(text) || strpbrk(name, "=\n") ||
-		    strchr(json_string_value(text), '\n'))
-			err = -EINVAL;
-		if (!err)
-			err = buf_append_format(&lines, "%s=%s\n", name,
-						json_string_value(text));
+		if (!json_is_string(text))
+			return -EINVAL;
 	}
-	if (!err)
-		err = buf_append(&lines, "", 1);
-	m->digests = buf_take(&lines);
-	return err;
+	m->digests = json_incref(digests);
+	return 0;
 }
 
 static int parse_member(const json_t *object, struct found_member *m)
@@ -118,7 +108,7 @@ static int parse_member(const json_t *object, struct found_member *m)
 		;
 	if (!err && i == m->file_count) /* another program does not say it */
 		found_member_choose(m, KEEP_OLDEST);
-	return err ? err : take_digests(m, object);
+	return err ? err : take_digests(m, json_object_get(object, "digests"));
 }
 
 /* Not by found_group_add(): members stay apart as they are in the line. */
@@ -146,7 +136,8 @@ int groups_line_file(const json_t *object, struct found_member *out)
 	err = take_content(out, object);
 	if (!err)
 		err = add_file(out, object);
-	return err ? err : take_digests(out, object);
+	return err ? err :
+		     take_digests(out, json_object_get(object, "digests"));
 }
 
 static int take_group(const json_t *object, struct groups_line *line)
