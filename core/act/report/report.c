@@ -40,6 +40,7 @@ void report_free(struct report *r)
 	buf_release(&r->links);
 	buf_release(&r->unread);
 	free(r->root);
+	free(r->ranked);
 	free(r);
 }
 

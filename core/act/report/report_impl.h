@@ -64,6 +64,9 @@ struct report {
 	struct buf unread; /* name and state of each, each with its NUL */
 	uint64_t exact_bytes, near_bytes;
 	char *root; /* of the groups; or NULL */
+	/* For report_next_directory(): owned. */
+	struct report_ranked *ranked;
+	size_t ranked_count, ranked_at;
 };
 
 /* Seven bits a byte, the least first; the top bit tells that more follow. */
