@@ -46,13 +46,13 @@ static int swap(const struct replacing *w, const struct dedup_spot *s,
 static int check_swapped(const struct replacing *w, const struct dedup_spot *s)
 {
 	const struct dedup_side *keep = &w->pair->keep;
-	ino_t old = w->pair->replace.st.st_ino;
+	ino_t old = w->pair->replace.view[0].st.st_ino;
 
 	if (!dedup_has_inode(s->directory, s->beside, old) ||
-	    !(w->links ?
-		      dedup_has_inode(s->directory, s->name, keep->st.st_ino) :
-		      dedup_has_inode(keep->directory, keep->name,
-				      keep->st.st_ino)))
+	    !(w->links ? dedup_has_inode(s->directory, s->name,
+					 keep->view[0].st.st_ino) :
+			 dedup_has_inode(keep->directory, keep->name,
+					 keep->view[0].st.st_ino)))
 		return -ESTALE;
 	return dedup_pair_check(w->pair, true);
 }
@@ -63,7 +63,8 @@ static int replace_names(const struct replacing *w)
 	int err = 0, failed = 0;
 
 	while (w->links && made < w->count && !err) {
-		err = dedup_link(w->pair->keep.fd, w->spots[made].directory,
+		err = dedup_link(w->pair->keep.view[0].fd,
+				 w->spots[made].directory,
 				 w->spots[made].beside);
 		made += !err;
 	}
@@ -80,7 +81,7 @@ static int replace_names(const struct replacing *w)
 		const struct dedup_spot *s = &w->spots[i];
 
 		if (err && !dedup_has_inode(s->directory, s->beside,
-					    w->pair->keep.st.st_ino))
+					    w->pair->keep.view[0].st.st_ino))
 			continue;
 		if (unlinkat(s->directory, s->beside, 0))
 			failed = failed ? failed : -errno;
@@ -92,7 +93,7 @@ static int replace_names(const struct replacing *w)
  * loss may take it after the copy is gone. */
 static int sync_kept(const struct dedup_pair *p)
 {
-	if (!fsync(p->keep.fd) || errno == EINVAL || errno == EROFS)
+	if (!fsync(p->keep.view[0].fd) || errno == EINVAL || errno == EROFS)
 		return 0;
 	return -errno;
 }
@@ -155,8 +156,8 @@ static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
 		.paths = f->paths,
 		.path_count = sharing ? 1 : f->path_count,
 		.keep = p->files[step->keep].paths[0],
-		.st = *dedup_side_stat(&pair->replace),
-		.keep_inode = pair->keep.st.st_ino,
+		.st = dedup_side_view(&pair->replace)->st,
+		.keep_inode = pair->keep.view[0].st.st_ino,
 	};
 	struct replacing w = { .pair = pair,
 			       .count = record.path_count,
@@ -165,10 +166,10 @@ static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
 	int err = make_temporary(temporary);
 
 	record.temporary = sharing ? NULL : temporary;
-	record.st.st_ino = pair->replace.st.st_ino;
+	record.st.st_ino = pair->replace.view[0].st.st_ino;
 	memcpy(record.sha256, pair->sha256, sizeof(record.sha256));
 	if (!err)
-		err = dedup_read_attributes(pair->replace.fd,
+		err = dedup_read_attributes(pair->replace.view[0].fd,
 					    &record.attributes);
 	if (!err && !sharing)
 		err = dedup_spots_open(record.paths, record.path_count,
@@ -207,7 +208,7 @@ void dedup_apply(struct dedup_plan *p, const struct dedup_step *step,
 	out->keep = s.keep;
 	err = dedup_inspect(keep, f, rules, j != NULL, &pair, out);
 	if (!err && rules->method == DEDUP_HARDLINK &&
-	    is_full(keep, dedup_side_fd(&pair.keep), f->path_count))
+	    is_full(keep, dedup_side_view(&pair.keep)->fd, f->path_count))
 		err = -EMLINK;
 	if (!err && j)
 		err = carry_out(p, &s, rules, &pair, j, out);

@@ -73,7 +73,8 @@ static bool is_equal(const struct matcher *m, uint64_t from, const char *block,
 	char other[BLOCK_BYTES];
 
 	return from + len <= m->keep_size &&
-	       block_read(m->pair->keep.fd, other, len, from) == (int64_t)len &&
+	       block_read(m->pair->keep.view[0].fd, other, len, from) ==
+		       (int64_t)len &&
 	       !memcmp(other, block, len);
 }
 
@@ -91,7 +92,7 @@ static int find_block(struct matcher *m, uint64_t at, uint64_t len,
 	*from_out = at;
 	if (!b)
 		return 1;
-	n = block_read(m->pair->replace.fd, block, len, at);
+	n = block_read(m->pair->replace.view[0].fd, block, len, at);
 	if (n != (int64_t)len) /* it became shorter meanwhile */
 		return n < 0 ? (int)n : -ESTALE;
 	if (len < BLOCK_BYTES)
@@ -104,7 +105,7 @@ static int find_block(struct matcher *m, uint64_t at, uint64_t len,
 	if (is_equal(m, at, block, len))
 		return 1;
 	if (!b->is_filled) {
-		err = block_table_fill(&b->table, m->pair->keep.fd,
+		err = block_table_fill(&b->table, m->pair->keep.view[0].fd,
 				       m->keep_size, b->slots_most);
 		if (err)
 			return err;
@@ -126,7 +127,7 @@ static void grow_back(const struct matcher *m, struct block_run *run)
 	while (m->blocks && run->from && run->to > m->open) {
 		before = run->to - BLOCK_BYTES;
 		if (!extent_map_place(&m->replace_map, before) ||
-		    block_read(m->pair->replace.fd, block, BLOCK_BYTES,
+		    block_read(m->pair->replace.view[0].fd, block, BLOCK_BYTES,
 			       before) != BLOCK_BYTES ||
 		    !is_equal(m, run->from - BLOCK_BYTES, block, BLOCK_BYTES))
 			return;
@@ -228,16 +229,18 @@ static int share_runs(struct matcher *m, struct dedup_sharing *counts)
 	int err = 0;
 
 	for (i = 0; i < m->run_count && !err; i++) {
-		err = extent_share(m->pair->keep.fd, m->runs[i].from, to->fd,
-				   m->runs[i].to, m->runs[i].len, &done);
+		err = extent_share(m->pair->keep.view[0].fd, m->runs[i].from,
+				   to->view[0].fd, m->runs[i].to,
+				   m->runs[i].len, &done);
 		counts->newly_shared += done;
 		if (err == -EILSEQ && m->blocks)
 			err = 0;
 	}
 	if (!err)
-		leftover_rewrite(to->directory, to->fd, &m->replace_map,
+		leftover_rewrite(to->directory, to->view[0].fd, &m->replace_map,
 				 m->runs, m->run_count, &left);
-	if (m->run_count && !extent_map_read(to->fd, m->replace_size, &after)) {
+	if (m->run_count &&
+	    !extent_map_read(to->view[0].fd, m->replace_size, &after)) {
 		freed = extent_map_missing(&m->replace_map, &after);
 		used = left.moved + left.pinned;
 		counts->freed = freed > used ? freed - used : 0;
@@ -252,17 +255,18 @@ int dedup_share(const struct dedup_pair *pair, struct dedup_blocks *b,
 	struct matcher m = {
 		.pair = pair,
 		.blocks = b,
-		.keep_size = (uint64_t)pair->keep.st.st_size,
-		.replace_size = (uint64_t)pair->replace.st.st_size,
+		.keep_size = (uint64_t)pair->keep.view[0].st.st_size,
+		.replace_size = (uint64_t)pair->replace.view[0].st.st_size,
 	};
-	int err = extent_map_read(pair->keep.fd, m.keep_size, &m.keep_map);
+	int err = extent_map_read(pair->keep.view[0].fd, m.keep_size,
+				  &m.keep_map);
 
 	if (b && b->keep != keep)
 		b->is_filled = false;
 	if (b)
 		b->keep = keep;
 	if (!err)
-		err = extent_map_read(pair->replace.fd, m.replace_size,
+		err = extent_map_read(pair->replace.view[0].fd, m.replace_size,
 				      &m.replace_map);
 	if (!err)
 		err = find_runs(&m, counts);

@@ -44,8 +44,8 @@ static int sha256_end(EVP_MD_CTX *sha, char out[65])
 /* XXH128 is what the groups have; SHA-256 is what another user cannot forge. */
 int dedup_compare_content(struct dedup_pair *p, bool sha256)
 {
-	const int keep = dedup_side_fd(&p->keep);
-	const int replace = dedup_side_fd(&p->replace);
+	const int keep = dedup_side_view(&p->keep)->fd;
+	const int replace = dedup_side_view(&p->replace)->fd;
 	XXH3_state_t *xxh = XXH3_createState();
 	EVP_MD_CTX *sha = sha256 ? sha256_new() : NULL;
 	char *a = malloc(CHUNK), *b = malloc(CHUNK);
@@ -182,8 +182,8 @@ int dedup_write_attributes(int fd, const json_t *attributes)
 int dedup_compare_metadata(const struct dedup_pair *p,
 			   const char **difference_out)
 {
-	const struct stat *a = dedup_side_stat(&p->keep);
-	const struct stat *b = dedup_side_stat(&p->replace);
+	const struct stat *a = &dedup_side_view(&p->keep)->st;
+	const struct stat *b = &dedup_side_view(&p->replace)->st;
 	json_t *of_keep = NULL, *of_replace = NULL;
 	int err;
 
@@ -194,9 +194,9 @@ int dedup_compare_metadata(const struct dedup_pair *p,
 		*difference_out = "modes";
 	if (*difference_out)
 		return 0;
-	err = dedup_read_attributes(dedup_side_fd(&p->keep), &of_keep);
+	err = dedup_read_attributes(dedup_side_view(&p->keep)->fd, &of_keep);
 	if (!err)
-		err = dedup_read_attributes(dedup_side_fd(&p->replace),
+		err = dedup_read_attributes(dedup_side_view(&p->replace)->fd,
 					    &of_replace);
 	if (!err && !json_equal(of_keep, of_replace))
 		*difference_out = "access lists or attributes";
@@ -209,6 +209,6 @@ bool dedup_has_privileges(const struct dedup_side *s)
 {
 	enum { BITS = S_ISUID | S_ISGID };
 
-	return dedup_side_stat(s)->st_mode & BITS ||
-	       fgetxattr(dedup_side_fd(s), DEDUP_CAPABILITY, NULL, 0) > 0;
+	return dedup_side_view(s)->st.st_mode & BITS ||
+	       fgetxattr(dedup_side_view(s)->fd, DEDUP_CAPABILITY, NULL, 0) > 0;
 }

@@ -49,16 +49,18 @@ int dedup_link(int fd, int directory, const char *name);
 
 /* ---- pair.c ---- */
 
+struct dedup_view {
+	int fd;         /* for reading; negative: there is none */
+	struct stat st; /* before the files were compared */
+	bool leased;
+};
+
 struct dedup_side {
 	int directory;    /* that the first name is in */
 	const char *name; /* in it; borrowed from the plan */
-	int fd;           /* for reading */
-	struct stat st;   /* before the files were compared */
-	/* The file below, if this one is in a kinfs mount; -1: it is in none,
-	 * or the tree below cannot be reached. */
-	int below_fd;
-	struct stat below_st;
-	bool leased, below_leased;
+	/* The file by its path; and if that is in a kinfs mount, the one below,
+	 * where the tree below can be reached. */
+	struct dedup_view view[2];
 };
 
 /* Two open files that may be equal. */
@@ -79,8 +81,7 @@ int dedup_pair_open(const struct dedup_file *keep,
 void dedup_pair_close(struct dedup_pair *pair);
 
 /* Where content and metadata are, not where the kernel remembers them. */
-int dedup_side_fd(const struct dedup_side *s);
-const struct stat *dedup_side_stat(const struct dedup_side *s);
+const struct dedup_view *dedup_side_view(const struct dedup_side *s);
 
 /* Another program opened one of them for writing, or waits for that. */
 bool dedup_pair_is_broken(const struct dedup_pair *p);

@@ -117,7 +117,7 @@ static int check_names(const struct dedup_file *f,
 		       const struct dedup_side *side,
 		       const struct dedup_rules *rules, struct dedup_result *r)
 {
-	size_t names = dedup_side_stat(side)->st_nlink, i;
+	size_t names = dedup_side_view(side)->st.st_nlink, i;
 	int err = 0;
 
 	if (names > f->path_count)
@@ -131,7 +131,8 @@ static int check_names(const struct dedup_file *f,
 		return dedup_stop(r, DEDUP_SKIPPED,
 				  "one of its names is listed by two paths");
 	for (i = 0; i < f->path_count && !err; i++)
-		err = check_directory(f->paths[i], rules, side->st.st_uid);
+		err = check_directory(f->paths[i], rules,
+				      side->view[0].st.st_uid);
 	return err;
 }
 
@@ -152,11 +153,11 @@ static uint64_t mount_of(int fd)
 static int check_link(const struct dedup_pair *p)
 {
 	const struct dedup_side *k = &p->keep;
-	int fd = dedup_side_fd(k);
+	int fd = dedup_side_view(k)->fd;
 
-	if (mount_of(fd) != mount_of(dedup_side_fd(&p->replace)))
+	if (mount_of(fd) != mount_of(dedup_side_view(&p->replace)->fd))
 		return -EXDEV;
-	if (geteuid() && geteuid() != k->st.st_uid &&
+	if (geteuid() && geteuid() != k->view[0].st.st_uid &&
 	    faccessat(k->directory, k->name, R_OK | W_OK, AT_EACCESS))
 		return -EPERM;
 	return check_flags(fd);
@@ -172,10 +173,10 @@ static bool is_overlay(int fd)
 /* What an overlay shows may be the other file, of a layer. */
 static int check_layers(const struct dedup_pair *p, struct dedup_result *r)
 {
-	if (dedup_side_stat(&p->keep)->st_dev ==
-		    dedup_side_stat(&p->replace)->st_dev ||
-	    (!is_overlay(dedup_side_fd(&p->keep)) &&
-	     !is_overlay(dedup_side_fd(&p->replace))))
+	if (dedup_side_view(&p->keep)->st.st_dev ==
+		    dedup_side_view(&p->replace)->st.st_dev ||
+	    (!is_overlay(dedup_side_view(&p->keep)->fd) &&
+	     !is_overlay(dedup_side_view(&p->replace)->fd)))
 		return 0;
 	return dedup_stop(r, DEDUP_SKIPPED,
 			  "one of the two is on an overlay filesystem, which "
@@ -191,12 +192,13 @@ static bool is_nocow(int fd)
 
 static int check_sharing(const struct dedup_pair *p, struct dedup_result *r)
 {
-	if (is_nocow(p->keep.fd) != is_nocow(p->replace.fd))
+	if (is_nocow(p->keep.view[0].fd) != is_nocow(p->replace.view[0].fd))
 		return dedup_stop(r, DEDUP_SKIPPED,
 				  "one of the two is not copied on write "
 				  "(chattr +C)");
-	return dedup_explain(r, "blocks cannot be shared",
-			     dedup_share_probe(p->keep.fd, p->replace.fd));
+	return dedup_explain(
+		r, "blocks cannot be shared",
+		dedup_share_probe(p->keep.view[0].fd, p->replace.view[0].fd));
 }
 
 /* Links must be equal in all; what is removed must be of one owner, and equal
@@ -205,8 +207,8 @@ static int check_metadata(const struct dedup_pair *p,
 			  const struct dedup_rules *rules,
 			  struct dedup_result *r)
 {
-	const struct stat *a = dedup_side_stat(&p->keep);
-	const struct stat *b = dedup_side_stat(&p->replace);
+	const struct stat *a = &dedup_side_view(&p->keep)->st;
+	const struct stat *b = &dedup_side_view(&p->replace)->st;
 	bool rights = dedup_has_privileges(&p->keep) ||
 		      dedup_has_privileges(&p->replace);
 	const char *difference;
@@ -259,7 +261,8 @@ int dedup_inspect(const struct dedup_file *keep,
 		if (!err)
 			err = dedup_explain(
 				r, cannot,
-				check_flags(dedup_side_fd(&pair->replace)));
+				check_flags(
+					dedup_side_view(&pair->replace)->fd));
 		if (!err && rules->method == DEDUP_HARDLINK)
 			err = dedup_explain(r, cannot, check_link(pair));
 		if (!err)
