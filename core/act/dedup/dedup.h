@@ -91,6 +91,8 @@ struct dedup_file {
 	size_t path_count;
 	struct stat st;      /* of the paths, which may be in a mount */
 	uint64_t filesystem; /* what links, or blocks, can be shared within */
+	struct keep_candidate worth; /* protected: below a directory of the
+				      * rules */
 	char xxh128[33]; /* that the content is said to have; "": not known */
 	/* Of a kept file: the names that it has, or would have by now; and the
 	 * file that is kept instead once it has as many as it can. */

@@ -29,6 +29,9 @@ int dedup_open_parent(const char *path, const char **name_out);
 /* Opens a regular file for reading; -ESTALE when it is none. */
 int dedup_open_at(int directory, const char *name);
 
+/* The same by its plain path. */
+int dedup_open_file(const char *path);
+
 /* Where a name of a file is, and the name beside it that a step uses. */
 struct dedup_spot {
 	int directory;    /* open; or a negative errno */

@@ -62,6 +62,18 @@ int dedup_open_at(int directory, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+int dedup_open_file(const char *path)
+{
+	const char *name;
+	int directory = dedup_open_parent(path, &name), fd;
+
+	if (directory < 0)
+		return directory;
+	fd = dedup_open_at(directory, name);
+	close(directory);
+	return fd;
+}
+
 /* ---- all names of a file ---- */
 
 int dedup_spots_open(char *const *paths, size_t count, const char *temporary,
