@@ -100,50 +100,16 @@ static int sync_kept(const struct dedup_pair *p)
 
 /* ---- one step ---- */
 
-static int replace(const struct dedup_rules *rules,
-		   const struct dedup_step *step, const struct replacing *w,
-		   bool apply, struct dedup_sharing *sharing)
+static int share(const struct dedup_rules *rules, size_t keep,
+		 const struct dedup_pair *pair, bool apply,
+		 struct dedup_result *r)
 {
-	int err;
-
-	if (dedup_is_sharing(rules->method))
-		return dedup_share(
-			w->pair,
-			rules->method == DEDUP_BLOCKS ? rules->blocks : NULL,
-			step->keep, apply, sharing);
-	err = apply ? sync_kept(w->pair) : 0;
-	return apply && !err ? replace_names(w) : err;
+	return dedup_share(pair,
+			   rules->method == DEDUP_BLOCKS ? rules->blocks : NULL,
+			   keep, apply, &r->sharing);
 }
 
-static int make_temporary(char out[40])
-{
-	uint64_t random;
-
-	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		return -EIO;
-	(void)snprintf(out, 40, DEDUP_TEMPORARY "%016llx",
-		       (unsigned long long)random);
-	return 0;
-}
-
-static int replace_journaled(const struct dedup_rules *rules,
-			     const struct dedup_step *step,
-			     const struct replacing *w,
-			     struct dedup_record *record,
-			     struct dedup_journal *j, struct dedup_result *r)
-{
-	int err = dedup_journal_begin(j, record);
-
-	if (err)
-		return dedup_stop(r, DEDUP_STOP,
-				  "the journal cannot be written: %s",
-				  err_text(err));
-	err = replace(rules, step, w, true, &r->sharing);
-	(void)dedup_journal_end(j, record, !err);
-	return err;
-}
-
-/* What undo needs, then the deed. */
+/* Writes down what undo needs, then does it. */
 static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
 		     const struct dedup_rules *rules,
 		     const struct dedup_pair *pair, struct dedup_journal *j,
@@ -163,19 +129,38 @@ static int carry_out(const struct dedup_plan *p, const struct dedup_step *step,
 			       .count = record.path_count,
 			       .links = rules->method == DEDUP_HARDLINK };
 	char temporary[40];
-	int err = make_temporary(temporary);
+	uint64_t random;
+	int err = dedup_read_attributes(pair->replace.view[0].fd,
+					&record.attributes);
 
-	record.temporary = sharing ? NULL : temporary;
 	record.st.st_ino = pair->replace.view[0].st.st_ino;
 	memcpy(record.sha256, pair->sha256, sizeof(record.sha256));
-	if (!err)
-		err = dedup_read_attributes(pair->replace.view[0].fd,
-					    &record.attributes);
+	if (!err && !sharing) {
+		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+			err = -EIO;
+		(void)snprintf(temporary, sizeof(temporary),
+			       DEDUP_TEMPORARY "%016llx",
+			       (unsigned long long)random);
+		record.temporary = temporary;
+	}
 	if (!err && !sharing)
 		err = dedup_spots_open(record.paths, record.path_count,
 				       temporary, false, &w.spots);
-	if (!err)
-		err = replace_journaled(rules, step, &w, &record, j, r);
+	if (!err) {
+		err = dedup_journal_begin(j, &record);
+		if (err)
+			err = dedup_stop(r, DEDUP_STOP,
+					 "the journal cannot be written: %s",
+					 err_text(err));
+		else if (sharing)
+			err = share(rules, step->keep, pair, true, r);
+		else
+			err = sync_kept(pair);
+		if (!err && !sharing)
+			err = replace_names(&w);
+		if (r->outcome != DEDUP_STOP)
+			(void)dedup_journal_end(j, &record, !err);
+	}
 	dedup_spots_close(w.spots, w.count);
 	json_decref(record.attributes);
 	return err;
@@ -212,9 +197,8 @@ void dedup_apply(struct dedup_plan *p, const struct dedup_step *step,
 		err = -EMLINK;
 	if (!err && j)
 		err = carry_out(p, &s, rules, &pair, j, out);
-	else if (!err)
-		err = replace(rules, &s, &(struct replacing){ .pair = &pair },
-			      false, &out->sharing);
+	else if (!err && dedup_is_sharing(rules->method))
+		err = share(rules, s.keep, &pair, false, out);
 	if (err == -EMLINK) {
 		keep->successor = s.replace;
 		out->outcome = DEDUP_KEPT;

@@ -77,40 +77,34 @@ static int check_flags(int fd)
 		       0;
 }
 
-/* A mount does not show the flags of what is below. */
-static int check_flags_below(const struct dedup_rules *rules, const char *path)
-{
-	char *real = dedup_real_path(rules->mount, path);
-	const char *name;
-	int fd = real ? dedup_open_parent(real, &name) : -1, err = 0;
-
-	if (fd >= 0) {
-		err = check_flags(fd);
-		close(fd);
-	}
-	free(real);
-	return err;
-}
-
-/* Whether the caller may rename what is in a directory. */
+/* Whether the caller may rename what is in a directory.  A mount does not show
+ * the flags of what is below. */
 static int check_directory(const char *path, const struct dedup_rules *rules,
 			   uid_t owner)
 {
+	const uid_t caller = geteuid();
+	char *real = dedup_real_path(rules->mount, path);
 	const char *name;
 	struct stat st;
 	int fd = dedup_open_parent(path, &name), err = fd < 0 ? fd : 0;
+	int below = real ? dedup_open_parent(real, &name) : -1;
 
 	if (!err &&
 	    (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) || fstat(fd, &st)))
 		err = -errno;
-	if (!err && st.st_mode & S_ISVTX && geteuid() && geteuid() != owner &&
-	    geteuid() != st.st_uid)
+	if (!err && st.st_mode & S_ISVTX && caller && caller != owner &&
+	    caller != st.st_uid)
 		err = -EPERM;
 	if (!err)
 		err = check_flags(fd);
+	if (!err && below >= 0)
+		err = check_flags(below);
 	if (fd >= 0)
 		close(fd);
-	return err ? err : check_flags_below(rules, path);
+	if (below >= 0)
+		close(below);
+	free(real);
+	return err;
 }
 
 static int check_names(const struct dedup_file *f,
@@ -243,7 +237,6 @@ int dedup_inspect(const struct dedup_file *keep,
 		  const struct dedup_rules *rules, bool sha256,
 		  struct dedup_pair *pair, struct dedup_result *r)
 {
-	static const char cannot[] = "cannot be replaced";
 	bool is_kept;
 	int err = dedup_pair_open(keep, replace, rules, pair, &is_kept);
 
@@ -255,16 +248,12 @@ int dedup_inspect(const struct dedup_file *keep,
 	if (!err && dedup_is_sharing(rules->method)) {
 		err = check_sharing(pair, r);
 	} else if (!err) {
-		err = dedup_explain(
-			r, cannot,
-			check_names(replace, &pair->replace, rules, r));
+		err = check_names(replace, &pair->replace, rules, r);
 		if (!err)
-			err = dedup_explain(
-				r, cannot,
-				check_flags(
-					dedup_side_view(&pair->replace)->fd));
+			err = check_flags(dedup_side_view(&pair->replace)->fd);
 		if (!err && rules->method == DEDUP_HARDLINK)
-			err = dedup_explain(r, cannot, check_link(pair));
+			err = check_link(pair);
+		err = dedup_explain(r, "cannot be replaced", err);
 		if (!err)
 			err = check_layers(pair, r);
 		if (!err)
