@@ -57,10 +57,6 @@ FILE *export_decompress(FILE *in);
  * only what finds bases (seeds.h).  0 or a negative errno. */
 int export_write(FILE *out, struct groups *g, bool seeds);
 
-/* Adds the digests of an object, names with their texts; NULL: none.
- * -EBADMSG. */
-int export_take_digests(struct digests *d, const json_t *object);
-
 /* ---- reading ---- */
 
 struct export_reader {

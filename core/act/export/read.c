@@ -6,6 +6,7 @@
 
 #include "core/base/hex.h"
 #include "core/base/json.h"
+#include "core/digest/json.h"
 #include "core/digest/sketch/sketch.h"
 #include "core/act/export/export.h"
 
@@ -63,24 +64,6 @@ void export_close(struct export_reader *r)
 
 /* ---- a content ---- */
 
-/* Digests of a name that is not known here are those of a newer kinfs. */
-int export_take_digests(struct digests *d, const json_t *object)
-{
-	const struct digest_ops *info;
-	const char *name;
-	json_t *text;
-	int err = 0;
-
-	json_object_foreach((json_t *)object, name, text)
-	{
-		info = digest_named(name, strlen(name));
-		if (info && !err)
-			err = digest_parse(info->id, json_string_value(text),
-					   json_string_length(text), d);
-	}
-	return err == -EINVAL ? -EBADMSG : err;
-}
-
 static bool comes_before(const struct digests *a, const struct digests *b)
 {
 	int order = memcmp(a->xxh128, b->xxh128, sizeof(a->xxh128));
@@ -99,7 +82,9 @@ static int take_content(struct export_reader *r)
 	    strlen(m->xxh128) != 32)
 		return -EBADMSG;
 	d.size = m->size;
-	err = export_take_digests(&d, m->digests);
+	err = digests_from_json(m->digests, &d);
+	if (err == -EINVAL)
+		err = -EBADMSG;
 	if (!err && (hex_decode(m->xxh128, 32, d.xxh128, 16) ||
 		     (r->contents && !comes_before(&r->digests, &d))))
 		err = -EBADMSG;

@@ -6,6 +6,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
+#include "core/digest/json.h"
 #include "core/digest/sketch/sketch.h"
 #include "core/act/export/export.h"
 #include "core/act/export/seeds.h"
@@ -56,7 +57,7 @@ static int keep_seed(struct found_member *m)
 	struct digests d = { .size = m->size };
 	struct sketch *sketch = calloc(1, sizeof(*sketch));
 	struct buf text = { 0 };
-	int err = sketch ? export_take_digests(&d, m->digests) : -ENOMEM;
+	int err = sketch ? digests_from_json(m->digests, &d) : -ENOMEM;
 
 	json_decref(m->digests);
 	m->digests = NULL;

@@ -81,21 +81,6 @@ static int take_content(struct found_member *m, const json_t *object)
 	return 0;
 }
 
-/* Names and texts. */
-static int take_digests(struct found_member *m, json_t *digests)
-{
-	const char *name;
-	json_t *text;
-
-	json_object_foreach(digests, name, text)
-	{
-		if (!json_is_string(text))
-			return -EINVAL;
-	}
-	m->digests = json_incref(digests);
-	return 0;
-}
-
 static int parse_member(const json_t *object, struct found_member *m)
 {
 	const json_t *files = json_object_get(object, "files");
@@ -108,7 +93,8 @@ static int parse_member(const json_t *object, struct found_member *m)
 		;
 	if (!err && i == m->file_count) /* another program does not say it */
 		found_member_choose(m, KEEP_OLDEST);
-	return err ? err : take_digests(m, json_object_get(object, "digests"));
+	m->digests = json_incref(json_object_get(object, "digests"));
+	return err;
 }
 
 /* Not by found_group_add(): members stay apart as they are in the line. */
@@ -136,8 +122,8 @@ int groups_line_file(const json_t *object, struct found_member *out)
 	err = take_content(out, object);
 	if (!err)
 		err = add_file(out, object);
-	return err ? err :
-		     take_digests(out, json_object_get(object, "digests"));
+	out->digests = json_incref(json_object_get(object, "digests"));
+	return err;
 }
 
 static int take_group(const json_t *object, struct groups_line *line)

@@ -8,9 +8,9 @@
 
 #include "core/base/array.h"
 #include "core/cli/progress.h"
-#include "core/act/export/export.h"
 #include "core/act/export/near.h"
 #include "core/act/groups/groups.h"
+#include "core/digest/json.h"
 #include "core/index/judge.h"
 
 /* ---- reading ---- */
@@ -255,13 +255,15 @@ static int digests_of(const struct tree_table *t, const struct tree_file *file,
 		      const struct digests **out)
 {
 	struct tree_content *c = content_of(t, file);
+	int err;
 
 	*out = c && c->told ? &c->digests : NULL;
 	if (!*out || c->parsed)
 		return 0;
 	c->parsed = true;
 	c->digests.size = c->size;
-	return export_take_digests(&c->digests, c->told);
+	err = digests_from_json(c->told, &c->digests);
+	return err == -EINVAL ? -EBADMSG : err;
 }
 
 /* -1 without the digests of one of them. */
