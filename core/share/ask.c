@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/json.h"
-#include "core/digest/json.h"
+#include "core/base/hex.h"
 #include "core/share/question/question.h"
 #include "core/share/schema.h"
 
@@ -26,10 +25,46 @@ int ask_print(FILE *out, json_t *value)
 	return failed ? -EIO : 0;
 }
 
+/* A server may send what is no UTF-8. */
+json_t *ask_text(const char *text)
+{
+	json_t *value = json_string(text);
+	char *copy = value ? NULL : strdup(text), *c;
+
+	if (!copy)
+		return value;
+	for (c = copy; *c; c++)
+		if (*c & 0x80)
+			*c = '?';
+	value = json_string(copy);
+	free(copy);
+	return value;
+}
+
+int ask_set_path(json_t *object, const char *path)
+{
+	json_t *text = path ? json_string(path) : NULL;
+	size_t len = path ? strlen(path) : 0;
+	char *hex;
+	int failed;
+
+	if (!path)
+		return 0;
+	if (text)
+		return json_object_set_new(object, "path", text) ? -ENOMEM : 0;
+	hex = malloc(2 * len + 1);
+	if (!hex)
+		return -ENOMEM;
+	hex_encode((const uint8_t *)path, len, hex);
+	failed = json_object_set_new(object, "path_hex", json_string(hex));
+	free(hex);
+	return failed ? -ENOMEM : 0;
+}
+
 static int print_end(FILE *out, const char *reason)
 {
 	return ask_print(out, json_pack("{s:b, s:b, s:o}", "end", 1, "complete",
-					!*reason, "reason", json_text(reason)));
+					!*reason, "reason", ask_text(reason)));
 }
 
 /* ---- the connection ---- */
@@ -57,6 +92,49 @@ static int connect_now(struct ask *a)
 
 /* ---- similar ---- */
 
+static int parse_digests(const json_t *request, struct digests *d)
+{
+	json_t *texts = json_object_get(request, "digests"), *value;
+	const struct digest_ops *info;
+	const char *name;
+	int err = 0;
+
+	d->size =
+		(uint64_t)json_integer_value(json_object_get(request, "size"));
+	json_object_foreach(texts, name, value)
+	{
+		info = digest_find(name);
+		if (!err && info && json_is_string(value))
+			err = digest_parse(info->id, json_string_value(value),
+					   json_string_length(value), d);
+	}
+	if (!err && !(d->set & DIGEST_BIT(DIGEST_XXH128)))
+		err = -EINVAL;
+	return err;
+}
+
+static json_t *digests_to_json(const struct digests *d)
+{
+	json_t *object = json_object();
+	struct buf text = { 0 };
+	int id, err = object ? 0 : -ENOMEM;
+
+	for (id = 0; id < DIGEST_COUNT && !err; id++) {
+		if (!(d->set & DIGEST_BIT(id)))
+			continue;
+		buf_clear(&text);
+		err = digest_format(d, id, &text);
+		if (!err && json_object_set_new(object, digest_table[id]->name,
+						json_string(text.data)))
+			err = -ENOMEM;
+	}
+	buf_release(&text);
+	if (!err)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
 static json_t *copies_to_json(const struct answer_hit *hit)
 {
 	json_t *array = json_array(), *object;
@@ -67,11 +145,11 @@ static json_t *copies_to_json(const struct answer_hit *hit)
 		const struct answer_copy *c = &hit->copies[i];
 
 		db_format_uuid(c->host, id);
-		object = json_pack("{s:o, s:s}", "host",
-				   json_text(c->label ? c->label : id), "id",
-				   id);
+		object =
+			json_pack("{s:o, s:s}", "host",
+				  ask_text(c->label ? c->label : id), "id", id);
 		if (object && c->path &&
-		    (json_set_path(object, "path", c->path) ||
+		    (ask_set_path(object, c->path) ||
 		     json_object_set_new(object, "mtime",
 					 json_integer(c->mtime)))) {
 			json_decref(object);
@@ -93,12 +171,12 @@ static int print_hits(const struct share_answer *answer, FILE *out)
 	for (i = 0; i < answer->count && !err; i++) {
 		const struct answer_hit *h = &answer->hits[i];
 
-		err = ask_print(
-			out, json_pack("{s:i, s:I, s:o, s:o}", "score",
-				       h->score, "size",
-				       (json_int_t)h->digests.size, "digests",
-				       digests_to_json(&h->digests, UINT32_MAX),
-				       "copies", copies_to_json(h)));
+		err = ask_print(out, json_pack("{s:i, s:I, s:o, s:o}", "score",
+					       h->score, "size",
+					       (json_int_t)h->digests.size,
+					       "digests",
+					       digests_to_json(&h->digests),
+					       "copies", copies_to_json(h)));
 	}
 	return err;
 }
@@ -127,10 +205,9 @@ static int answer_similar(struct ask *a, const json_t *request, FILE *out)
 	};
 	struct share_answer answer = { 0 };
 	const char *reason = answer.reason;
-	int err = digests_from_json(json_object_get(similar, "digests"), &d);
+	int err = parse_digests(similar, &d);
 
-	d.size = (uint64_t)json_integer_value(json_object_get(similar, "size"));
-	if (err || !(d.set & DIGEST_BIT(DIGEST_XXH128))) {
+	if (err) {
 		reason = "the request has no digests";
 	} else if (connect_now(a)) {
 		reason = a->db->message;

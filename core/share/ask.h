@@ -56,5 +56,9 @@ int ask_groups(struct share_db *db, uint64_t min_size, FILE *out, char *why_out,
 struct json_t;
 /* Prints a line and drops the value. */
 int ask_print(FILE *out, struct json_t *value);
+/* A string, with question marks for what is no ASCII when it is no UTF-8. */
+struct json_t *ask_text(const char *text);
+/* Sets "path" or "path_hex" of an object; NULL: neither. */
+int ask_set_path(struct json_t *object, const char *path);
 
 #endif

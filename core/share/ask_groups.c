@@ -7,7 +7,6 @@
 
 #include "core/base/array.h"
 #include "core/base/hex.h"
-#include "core/base/json.h"
 #include "core/share/ask.h"
 
 /*
@@ -272,9 +271,8 @@ static json_t *files_to_json(const struct group_list *l,
 
 	for (i = 0; i < g->count; i++) {
 		object = json_pack("{s:o}", "host",
-				   json_text(label_of(l, g->files[i].host)));
-		if (!object ||
-		    json_set_path(object, "path", g->files[i].path) ||
+				   ask_text(label_of(l, g->files[i].host)));
+		if (!object || ask_set_path(object, g->files[i].path) ||
 		    json_array_append_new(array, object)) {
 			json_decref(array);
 			return NULL;

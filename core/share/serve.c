@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core/share/ask.h"
-#include "core/base/json.h"
 #include "core/share/share.h"
 
 /* Requests that are answered at a time; the others get no answer. */
@@ -92,10 +91,10 @@ static json_t *status_of(void *arg)
 	memcpy(message, report->message, sizeof(message));
 	(void)pthread_mutex_unlock(&report->lock);
 	return json_pack("{s:o, s:s, s:b, s:b, s:o, s:I, s:I}", "host",
-			 json_text(c->serve->options->rules.label), "id", id,
+			 ask_text(c->serve->options->rules.label), "id", id,
 			 "connected", atomic_load(&report->is_connected),
 			 "current", atomic_load(&c->session->is_current),
-			 "error", json_text(message), "published",
+			 "error", ask_text(message), "published",
 			 (json_int_t)atomic_load(&c->session->published),
 			 "batches",
 			 (json_int_t)atomic_load(&c->session->batches));

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "core/base/bytes.h"
-#include "core/share/batch.h"
 
 #define MAP_BYTES ((size_t)1 << 38)
 #define MAP_SMALL ((size_t)1 << 28)
@@ -40,6 +39,13 @@ static int errno_of(int rc)
 
 /* ---- bytes ---- */
 
+static void file_store(const struct file_key *key, uint8_t *p)
+{
+	store_be32(p, key->device);
+	store_be64(p + 4, key->inode);
+	store_be32(p + 12, key->generation);
+}
+
 static void file_load(const uint8_t *p, struct file_key *out)
 {
 	out->device = load_be32(p);
@@ -49,7 +55,7 @@ static void file_load(const uint8_t *p, struct file_key *out)
 
 static void key_store(const struct share_publication *x, uint8_t *p)
 {
-	batch_format_file(&x->file, p);
+	file_store(&x->file, p);
 	memcpy(p + FILE_BYTES, x->content, DB_UUID_BYTES);
 }
 
@@ -330,7 +336,7 @@ int share_state_of_file(struct share_state *s, const struct file_key *file,
 
 	if (err)
 		return err;
-	batch_format_file(file, prefix);
+	file_store(file, prefix);
 	err = errno_of(mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE));
 	while (!err && count < max) {
 		err = publication_load(&key, &value, &out[count]);
@@ -361,7 +367,7 @@ int share_state_files(struct share_state *s, const struct file_key *after,
 	/* Behind all of that file. */
 	memset(last, 0xff, sizeof(last));
 	if (after)
-		batch_format_file(after, last);
+		file_store(after, last);
 	err = errno_of(mdb_cursor_get(cursor, &key, &value,
 				      after ? MDB_SET_RANGE : MDB_FIRST));
 	while (!err && count < max) {
