@@ -4,7 +4,6 @@
 #include <jansson.h>
 
 #include "core/digest/digest.h"
-#include "core/digest/json.h"
 
 struct json_t *similar_request_new(const struct digests *d, int threshold,
 				   bool all)

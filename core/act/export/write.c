@@ -6,7 +6,6 @@
 
 #include "core/base/buf.h"
 #include "core/base/json.h"
-#include "core/digest/json.h"
 #include "core/digest/sketch/sketch.h"
 #include "core/act/export/export.h"
 #include "core/act/export/seeds.h"

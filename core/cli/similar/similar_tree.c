@@ -10,7 +10,6 @@
 #include "core/cli/progress.h"
 #include "core/act/export/near.h"
 #include "core/act/groups/groups.h"
-#include "core/digest/json.h"
 #include "core/index/judge.h"
 
 /* ---- reading ---- */

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/digest/json.h"
-
 #include <errno.h>
 #include <jansson.h>
 
-#include "core/base/buf.h"
 #include "core/digest/digest.h"
 
-struct json_t *digests_to_json(const struct digests *d, uint32_t set)
+json_t *digests_to_json(const struct digests *d, uint32_t set)
 {
 	json_t *texts = json_object();
 	struct buf text = { 0 };
@@ -29,22 +26,19 @@ struct json_t *digests_to_json(const struct digests *d, uint32_t set)
 	return NULL;
 }
 
-int digests_from_json(const struct json_t *object, struct digests *d)
+int digests_from_json(json_t *texts, struct digests *d)
 {
-	const struct digest_ops *info;
-	const char *name;
+	const struct digest_ops *ops;
 	json_t *text;
+	const char *name;
 	int err = 0;
 
-	json_object_foreach((json_t *)object, name, text)
+	json_object_foreach(texts, name, text)
 	{
-		info = digest_find(name);
-		if (!err && info)
-			err = json_is_string(text) ?
-				      digest_parse(
-					      info->id, json_string_value(text),
-					      json_string_length(text), d) :
-				      -EINVAL;
+		ops = digest_find(name);
+		if (!err && ops && json_is_string(text))
+			err = digest_parse(ops->id, json_string_value(text),
+					   json_string_length(text), d);
 	}
 	return err;
 }
