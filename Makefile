@@ -229,6 +229,8 @@ share_fuzz_objects := $(filter %/ask.o %/ask_groups.o %/batch.o %/db_text.o \
 	%/question.o %/question_rows.o %/schema.o,$(share_objects))
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: $(share_fuzz_objects)
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: extra_libs = $(share_libs)
+$(out)/tests/unit/extract/confine: $(filter %/confine.o,$(extract_objects))
+$(out)/tests/unit/extract/confine: extra_libs = $(pdf_libs)
 $(out)/tests/unit/lib_kin: $(lib_objects)
 $(out)/tests/unit/fs/query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
@@ -350,7 +352,7 @@ prove = TEST_TIMEOUT=$(TEST_TIMEOUT) PATH="$(abspath $(out)):$$PATH" \
 long_units := $(addprefix tests/unit/,catalog/damage dedup/kill digest/big \
 	digest/sdhash/input digest/sdhash/sdhash digest/worst_time \
 	engine/unsteady index/frequency)
-long_e2e := $(addprefix tests/e2e/,packaging/packages.t readme/bench.t \
+long_e2e := $(addprefix tests/e2e/,extract/bombs.t packaging/packages.t readme/bench.t \
 	$(addprefix share/,cut.t faults.t servers.t))
 # One of each kind.
 quick_e2e := $(addprefix tests/e2e/,attributes/digests.t attributes/validity.t \

@@ -370,6 +370,7 @@ static void give_failure(struct extract_client *c, enum extract_status status,
 			 struct extract_piece *out)
 {
 	const struct extract_result r = { .status = status,
+					  .flags = EXTRACT_DIED,
 					  .kind = c->in_member_pdf ?
 							  EXTRACT_PDF :
 							  c->early.kind,

@@ -138,7 +138,8 @@ enum extract_status member_begin(struct document *d, const char *name,
 {
 	size_t len = name ? strlen(name) : 0;
 
-	if (++d->out->members > d->out->limits.members)
+	if (document_flush(d) == EXTRACT_LIMIT ||
+	    ++d->out->members > d->out->limits.members)
 		return EXTRACT_LIMIT;
 	*member_out = document_new(d->out, d->depth + 1);
 	if (len)

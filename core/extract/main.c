@@ -52,8 +52,13 @@ static const char *const reasons[EXTRACT_STATUS_COUNT] = {
 	[EXTRACT_UNSUPPORTED] = "it is no text, document or archive",
 };
 
+/* In the order of their bits. */
+static const char *const flag_names[] = { "guessed", "partial", "degraded",
+					  "plain", "died" };
+
 static json_t *json_of(const struct extract_result *r)
 {
+	size_t i;
 	json_t *object = json_pack("{s:s,s:s,s:I}", "status",
 				   extract_status_name(r->status), "type",
 				   extract_kind_name(r->kind), "size",
@@ -62,14 +67,10 @@ static json_t *json_of(const struct extract_result *r)
 	if (r->date != EXTRACT_NO_DATE)
 		(void)json_object_set_new(object, "date",
 					  json_integer(r->date));
-	if (r->flags & EXTRACT_GUESSED)
-		(void)json_object_set_new(object, "guessed", json_true());
-	if (r->flags & EXTRACT_PARTIAL)
-		(void)json_object_set_new(object, "partial", json_true());
-	if (r->flags & EXTRACT_DEGRADED)
-		(void)json_object_set_new(object, "degraded", json_true());
-	if (r->flags & EXTRACT_PLAIN)
-		(void)json_object_set_new(object, "plain", json_true());
+	for (i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++)
+		if (r->flags & (1U << i))
+			(void)json_object_set_new(object, flag_names[i],
+						  json_true());
 	return object;
 }
 
@@ -223,5 +224,9 @@ int main(int argc, char **argv)
 	for (; optind < argc; optind++)
 		all &= extract_file(client, argv[optind], json);
 	extract_free(client);
-	return fflush(stdout) || !all;
+	if (fflush(stdout) || ferror(stdout)) {
+		complain("standard output", err_text(errno));
+		all = false;
+	}
+	return !all;
 }

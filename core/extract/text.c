@@ -17,9 +17,10 @@ enum {
 	EXPANSION = 18, /* of one character in NFKC, U+FDFA */
 	UTF8_MAX = 3,   /* bytes of one unit of UTF-16 */
 	SAMPLE = 65536, /* bytes that the detector gets */
-	/* Percent.  Russian in its three sets gets 42 to 46, what is wrong
-	 * gets at most 20. */
-	CONFIDENT = 30,
+	/* Percent.  A line of Russian gets 24, what is wrong at most 18; from
+	 * CONFIDENT on it is no guess any more. */
+	LIKELY = 20,
+	CONFIDENT = 50,
 };
 
 static const UNormalizer2 *nfkc;
@@ -268,19 +269,19 @@ static const char *detect_narrow(const uint8_t *data, size_t len,
 	UCharsetDetector *detector = ucsdet_open(&err);
 	const UCharsetMatch *match;
 	const char *name = NULL;
+	int32_t confidence;
 
 	ucsdet_setText(detector, (const char *)data,
 		       (int32_t)(len < SAMPLE ? len : SAMPLE), &err);
 	match = ucsdet_detect(detector, &err);
-	if (U_SUCCESS(err) && match &&
-	    ucsdet_getConfidence(match, &err) >= CONFIDENT)
+	confidence = match ? ucsdet_getConfidence(match, &err) : 0;
+	if (confidence >= LIKELY)
 		name = ucsdet_getName(match, &err);
 	/* The names are constants of the library. */
 	ucsdet_close(detector);
-	if (name)
-		return name;
-	*flags |= EXTRACT_GUESSED;
-	return "windows-1252";
+	if (confidence < CONFIDENT)
+		*flags |= EXTRACT_GUESSED;
+	return name ? name : "windows-1252";
 }
 
 /* NULL: it is no text. */
