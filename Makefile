@@ -478,7 +478,7 @@ mount:
 # mount(8) finds the type kinfs through mount.kinfs, which is kinfs itself, and
 # the type fuse.kinfs through mount.fuse3, which runs "kinfs" from the PATH.
 manuals = core/cli/kin.1 core/lib/libkin.3 fs/kinfs.8 fs/kinfs-xattrs.7 fs/kinfs-limits.7 \
-	core/share/kin-share.8
+	core/share/kin-share.8 core/extract/kin-extract.1
 completions = $(bash_dir)/kin.bash $(zsh_dir)/_kin $(fish_dir)/kin.fish
 
 .PHONY: install uninstall
@@ -486,7 +486,7 @@ install: all
 	install -d "$(DESTDIR)$(bindir)" "$(DESTDIR)$(sbindir)" \
 		"$(DESTDIR)$(docdir)"
 	install -m 755 $(out)/kinfs $(out)/kin $(out)/kin-share \
-		"$(DESTDIR)$(bindir)"
+		$(out)/kin-extract $(out)/kin-extract-pdf "$(DESTDIR)$(bindir)"
 	for folder in system user; do \
 		install -d "$(DESTDIR)$(unitdir)/$$folder" && \
 		sed 's|/usr/bin/kinfs|$(bindir)/kinfs|' \
@@ -514,7 +514,7 @@ install: all
 			"scripts/completion/$${file##*/}" \
 			>"$(DESTDIR)$$file" || exit 1; \
 	done
-	for name in kinfs kin-share; do \
+	for name in kinfs kin-share kin-extract; do \
 		ln -sf kin.bash "$(DESTDIR)$(bash_dir)/$$name.bash" && \
 		ln -sf kin.fish "$(DESTDIR)$(fish_dir)/$$name.fish" || exit 1; \
 	done
@@ -533,13 +533,17 @@ uninstall:
 		"$(DESTDIR)$(sbindir)/mount.kinfs" \
 		"$(DESTDIR)$(bindir)/kinfs" "$(DESTDIR)$(bindir)/kin" \
 		"$(DESTDIR)$(bindir)/kin-share" \
+		"$(DESTDIR)$(bindir)/kin-extract" \
+		"$(DESTDIR)$(bindir)/kin-extract-pdf" \
 		"$(DESTDIR)$(docdir)/xattr.conf.example" \
 		"$(DESTDIR)$(bash_dir)/kin.bash" \
 		"$(DESTDIR)$(bash_dir)/kinfs.bash" \
 		"$(DESTDIR)$(bash_dir)/kin-share.bash" \
+		"$(DESTDIR)$(bash_dir)/kin-extract.bash" \
 		"$(DESTDIR)$(fish_dir)/kin.fish" \
 		"$(DESTDIR)$(fish_dir)/kinfs.fish" \
 		"$(DESTDIR)$(fish_dir)/kin-share.fish" \
+		"$(DESTDIR)$(fish_dir)/kin-extract.fish" \
 		"$(DESTDIR)$(zsh_dir)/_kin" \
 		"$(DESTDIR)$(datadir)/kinfs/completion-words" \
 		"$(DESTDIR)$(datadir)/kinfs/open-similar" \
@@ -574,7 +578,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make                       build kinfs, kin and kin-share'
+	@echo 'make                       build kinfs, kin, kin-share and kin-extract'
 	@echo 'make mount SRC=dir MNT=dir build, then show dir SRC at MNT'
 	@echo 'make check                 install what is missing, build, run the tests'
 	@echo 'make check-quick           one of each kind, in two minutes'

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,5 +206,6 @@ enum extract_status member_read(struct document *d, const char *name,
 
 int reader_warm_up(void)
 {
+	json_object_seed(0); /* reads random bytes */
 	return text_warm_up() || archive_warm_up() ? -1 : 0;
 }

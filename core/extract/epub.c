@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/array.h"
 #include "core/extract/xml.h"
 
 /* A book: container.xml names the package document, whose spine has the
  * chapters in order, as the identifiers of items of its manifest. */
 
-struct book_item {
-	char *id, *href;
-	bool is_date;
-};
-
 struct book {
-	struct book_item *items;
-	size_t count;
-	char **spine; /* identifiers */
-	size_t spine_count;
+	json_t *items; /* identifier to path */
+	json_t *spine; /* identifiers */
 	bool in_date;
 	struct buf date;
 };
@@ -48,53 +42,23 @@ static enum extract_status find_cipher(void *arg, const char *name,
 	return EXTRACT_ENCRYPTED;
 }
 
-static enum extract_status add_item(struct book *b, const char **attributes)
-{
-	const char *id = xml_attribute(attributes, "id");
-	const char *href = xml_attribute(attributes, "href");
-	struct book_item *items;
-
-	if (!id || !href)
-		return EXTRACT_OK;
-	items = array_with_room(b->items, b->count, sizeof(*items));
-	if (!items)
-		return EXTRACT_LIMIT;
-	b->items = items;
-	items[b->count] = (struct book_item){ strdup(id), strdup(href), false };
-	b->count++;
-	return items[b->count - 1].id && items[b->count - 1].href ?
-		       EXTRACT_OK :
-		       EXTRACT_LIMIT;
-}
-
-static enum extract_status add_to_spine(struct book *b, const char **attributes)
-{
-	const char *id = xml_attribute(attributes, "idref");
-	char **spine;
-
-	if (!id)
-		return EXTRACT_OK;
-	spine = array_with_room(b->spine, b->spine_count, sizeof(*spine));
-	if (!spine)
-		return EXTRACT_LIMIT;
-	b->spine = spine;
-	spine[b->spine_count] = strdup(id);
-	return spine[b->spine_count++] ? EXTRACT_OK : EXTRACT_LIMIT;
-}
-
 static enum extract_status book_start(void *arg, const char *name,
 				      const char **attributes)
 {
 	struct book *b = arg;
+	const char *id = xml_attribute(attributes, "id");
+	const char *href = xml_attribute(attributes, "href");
+	const char *chapter = xml_attribute(attributes, "idref");
 	const char *property = xml_attribute(attributes, "property");
+	int failed = 0;
 
-	if (!strcmp(name, "item"))
-		return add_item(b, attributes);
-	if (!strcmp(name, "itemref"))
-		return add_to_spine(b, attributes);
+	if (!strcmp(name, "item") && id && href)
+		failed = json_object_set_new(b->items, id, json_string(href));
+	else if (!strcmp(name, "itemref") && chapter)
+		failed = json_array_append_new(b->spine, json_string(chapter));
 	b->in_date = !strcmp(name, "meta") && property &&
 		     !strcmp(property, "dcterms:modified");
-	return EXTRACT_OK;
+	return failed ? EXTRACT_LIMIT : EXTRACT_OK;
 }
 
 static enum extract_status book_characters(void *arg, const char *text,
@@ -113,21 +77,6 @@ static enum extract_status book_end(void *arg, const char *name)
 	(void)name;
 	b->in_date = false;
 	return EXTRACT_OK;
-}
-
-static void book_release(struct book *b)
-{
-	size_t i;
-
-	for (i = 0; i < b->count; i++) {
-		free(b->items[i].id);
-		free(b->items[i].href);
-	}
-	for (i = 0; i < b->spine_count; i++)
-		free(b->spine[i]);
-	free(b->items);
-	free(b->spine);
-	buf_release(&b->date);
 }
 
 /* "%20" in a reference. */
@@ -153,23 +102,18 @@ static void decode_href(char *href)
 
 /* Below the folder of the package document; NULL. */
 static struct package_part *find_chapter(const struct package *p,
-					 const struct book *b, const char *root,
-					 const char *id)
+					 const char *root, const char *href)
 {
 	const char *slash = strrchr(root, '/');
-	char path[PATH_MAX];
-	size_t i;
+	char path[PATH_MAX], *own;
 
-	for (i = 0; i < b->count; i++) {
-		if (strcmp(b->items[i].id, id))
-			continue;
-		decode_href(b->items[i].href);
-		(void)snprintf(path, sizeof(path), "%.*s%s",
-			       slash ? (int)(slash + 1 - root) : 0, root,
-			       b->items[i].href);
-		return package_find(p, path);
-	}
-	return NULL;
+	if (!href)
+		return NULL;
+	(void)snprintf(path, sizeof(path), "%.*s%s",
+		       slash ? (int)(slash + 1 - root) : 0, root, href);
+	own = path + (slash ? slash + 1 - root : 0);
+	decode_href(own);
+	return package_find(p, path);
 }
 
 static enum extract_status read_chapters(struct document *d,
@@ -178,10 +122,14 @@ static enum extract_status read_chapters(struct document *d,
 {
 	enum extract_status status = EXTRACT_OK;
 	struct package_part *part;
+	const char *id;
 	size_t i;
 
-	for (i = 0; i < b->spine_count && !status; i++) {
-		part = find_chapter(p, b, root, b->spine[i]);
+	for (i = 0; i < json_array_size(b->spine) && !status; i++) {
+		id = json_string_value(json_array_get(b->spine, i));
+		part = find_chapter(
+			p, root,
+			json_string_value(json_object_get(b->items, id)));
 		if (!part)
 			d->result.flags |= EXTRACT_PARTIAL;
 		else if (text_is_utf8((uint8_t *)part->content.data,
@@ -219,7 +167,7 @@ enum extract_status epub_read(struct document *d,
 						  book_end };
 	enum extract_status status = package_load(d, in, p, is_wanted);
 	struct package_part *part;
-	struct book b = { 0 };
+	struct book b = { json_object(), json_array(), false, { 0 } };
 	char *root = NULL;
 
 	part = package_find(p, "META-INF/encryption.xml");
@@ -236,9 +184,10 @@ enum extract_status epub_read(struct document *d,
 	if (!status) {
 		d->result.date = date_of_w3c(b.date.data);
 		status = read_chapters(d, p, &b, root);
-		d->result.kind = EXTRACT_EPUB;
 	}
-	book_release(&b);
+	json_decref(b.items);
+	json_decref(b.spine);
+	buf_release(&b.date);
 	free(root);
 	return status;
 }

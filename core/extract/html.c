@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/extract/parsers.h"
 
@@ -126,7 +128,6 @@ static enum extract_status read_tag(struct html *h)
 	       ((*h->at | 32) >= 'a' ? (*h->at | 32) <= 'z' :
 				       *h->at >= '0' && *h->at <= '9'))
 		name[len++] = (char)(*h->at++ | 32);
-	/* The digits of h1 keep the bit as they are. */
 	skip_attributes(h);
 	if (!is_end && is_among(name, hidden_tags, COUNT(hidden_tags)) &&
 	    h->at[-2] != '/')

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/extract/parsers.h"
 
@@ -17,7 +17,7 @@ struct rtf_group {
 	uint16_t skipped; /* characters behind \u that old readers show */
 	uint16_t charset; /* of the font; 0: the document's */
 	bool is_hidden;   /* no text, as in a list of fonts */
-	bool is_fonts, is_date;
+	bool is_fonts;
 };
 
 struct rtf {
@@ -32,7 +32,6 @@ struct rtf {
 	uint32_t high;    /* the first half of a pair of surrogates */
 	struct buf bytes; /* in a code page, not decoded yet */
 	unsigned bytes_page;
-	struct tm date;
 };
 
 enum rtf_word_kind {
@@ -46,12 +45,6 @@ enum rtf_word_kind {
 	WORD_CHARSET,
 	WORD_HIDDEN, /* as a property: deleted, or not shown */
 	WORD_PLAIN,
-	WORD_DATE,
-	WORD_YEAR,
-	WORD_MONTH,
-	WORD_DAY,
-	WORD_HOUR,
-	WORD_MINUTE,
 	WORD_BINARY,
 	WORD_SHOW,
 };
@@ -64,23 +57,20 @@ static const struct {
 	{ "ansicpg", WORD_PAGE, 0 },     { "bin", WORD_BINARY, 0 },
 	{ "bullet", WORD_CHAR, 0x2022 }, { "cell", WORD_CHAR, '\t' },
 	{ "colortbl", WORD_HIDE, 0 },    { "deleted", WORD_HIDDEN, 0 },
-	{ "dy", WORD_DAY, 0 },           { "emdash", WORD_CHAR, 0x2014 },
-	{ "endash", WORD_CHAR, 0x2013 }, { "f", WORD_FONT, 0 },
-	{ "fcharset", WORD_CHARSET, 0 }, { "fldinst", WORD_HIDE, 0 },
-	{ "fonttbl", WORD_FONTS, 0 },    { "footnote", WORD_SHOW, 0 },
-	{ "generator", WORD_HIDE, 0 },   { "hr", WORD_HOUR, 0 },
+	{ "emdash", WORD_CHAR, 0x2014 }, { "endash", WORD_CHAR, 0x2013 },
+	{ "f", WORD_FONT, 0 },           { "fcharset", WORD_CHARSET, 0 },
+	{ "fldinst", WORD_HIDE, 0 },     { "fonttbl", WORD_FONTS, 0 },
+	{ "footnote", WORD_SHOW, 0 },    { "generator", WORD_HIDE, 0 },
 	{ "info", WORD_HIDE, 0 },        { "ldblquote", WORD_CHAR, 0x201c },
 	{ "line", WORD_CHAR, '\n' },     { "listtext", WORD_HIDE, 0 },
-	{ "lquote", WORD_CHAR, 0x2018 }, { "min", WORD_MINUTE, 0 },
-	{ "mo", WORD_MONTH, 0 },         { "nonshppict", WORD_HIDE, 0 },
+	{ "lquote", WORD_CHAR, 0x2018 }, { "nonshppict", WORD_HIDE, 0 },
 	{ "object", WORD_HIDE, 0 },      { "page", WORD_CHAR, '\n' },
 	{ "par", WORD_CHAR, '\n' },      { "pict", WORD_HIDE, 0 },
 	{ "plain", WORD_PLAIN, 0 },      { "rdblquote", WORD_CHAR, 0x201d },
-	{ "revtim", WORD_DATE, 0 },      { "row", WORD_CHAR, '\n' },
-	{ "rquote", WORD_CHAR, 0x2019 }, { "sect", WORD_CHAR, '\n' },
-	{ "stylesheet", WORD_HIDE, 0 },  { "tab", WORD_CHAR, '\t' },
-	{ "u", WORD_UNICODE, 0 },        { "uc", WORD_SKIP_COUNT, 0 },
-	{ "v", WORD_HIDDEN, 0 },         { "yr", WORD_YEAR, 0 },
+	{ "row", WORD_CHAR, '\n' },      { "rquote", WORD_CHAR, 0x2019 },
+	{ "sect", WORD_CHAR, '\n' },     { "stylesheet", WORD_HIDE, 0 },
+	{ "tab", WORD_CHAR, '\t' },      { "u", WORD_UNICODE, 0 },
+	{ "uc", WORD_SKIP_COUNT, 0 },    { "v", WORD_HIDDEN, 0 },
 	{ "themedata", WORD_HIDE, 0 },   { "datastore", WORD_HIDE, 0 },
 };
 
@@ -174,16 +164,6 @@ static void set_charset(struct rtf *r, long charset)
 			r->font_charsets[r->font] = charsets[i].page;
 }
 
-static void set_date(struct rtf *r, enum rtf_word_kind kind, long value)
-{
-	int *const fields[] = { &r->date.tm_year, &r->date.tm_mon,
-				&r->date.tm_mday, &r->date.tm_hour,
-				&r->date.tm_min };
-
-	if (r->now.is_date && value >= 0 && value < 10000)
-		*fields[kind - WORD_YEAR] = (int)value;
-}
-
 static enum extract_status obey_word(struct rtf *r, size_t which, long value,
 				     bool has_value)
 {
@@ -225,14 +205,9 @@ static enum extract_status obey_word(struct rtf *r, size_t which, long value,
 	case WORD_CHARSET:
 		set_charset(r, value);
 		break;
-	case WORD_DATE:
-		r->now.is_date = true;
-		break;
 	case WORD_BINARY:
 		r->at += value > 0 && value < r->end - r->at ? value : 0;
 		break;
-	default:
-		set_date(r, words[which].kind, value);
 	}
 	return EXTRACT_OK;
 }
@@ -354,7 +329,6 @@ enum extract_status rtf_read(struct document *d, const uint8_t *data,
 {
 	struct rtf *r = calloc(1, sizeof(*r));
 	enum extract_status status;
-	char date[64];
 
 	if (!r)
 		return EXTRACT_LIMIT;
@@ -366,11 +340,6 @@ enum extract_status rtf_read(struct document *d, const uint8_t *data,
 	status = read_all(r);
 	if (!status && r->depth)
 		status = EXTRACT_DAMAGED; /* cut off */
-	(void)snprintf(date, sizeof(date), "%d-%d-%dT%d:%d:0Z", r->date.tm_year,
-		       r->date.tm_mon, r->date.tm_mday, r->date.tm_hour,
-		       r->date.tm_min);
-	if (r->date.tm_year)
-		d->result.date = date_of_w3c(date);
 	buf_release(&r->bytes);
 	free(r);
 	return status;

@@ -52,7 +52,6 @@ is "$(text_of ligature.txt | tr -d ' ' | wc -c)" 60001 \
 for file in a.docx a.xlsx a.odt a.epub a.pdf; do
 	is "$(field $file .date)" 1614834367 "$file: its date"
 done
-is "$(field a.rtf .date)" 1614834360 "a.rtf: its date"
 is "$(field a.eml .date)" 1714564800 "a.eml: its date"
 is "$(field plain.txt .date)" null "a text has none"
 for file in docx xlsx pptx epub rtf pdf; do

@@ -132,7 +132,7 @@ def rtf():
         c if ord(c) < 128 else f'\\u{ord(c)}?' for c in line)
         for line in lines)
     return (r'{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f1\fcharset204 '
-            r'Times;}}{\info{\revtim\yr2021\mo3\dy4\hr5\min6}}'
+            r'Times;}}{\info{\title hidden}}'
             r"{\*\unknown hidden}{\f1 \'cf\'f0\'e8\'e2\'e5\'f2} caf\'e9"
             r'{\v not shown}{\deleted gone}' + text + '}')
 
