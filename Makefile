@@ -231,6 +231,10 @@ $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: $(share_fuzz_objects)
 $(out)/tests/fuzz/share_ask $(out)/fuzzers/share_ask: extra_libs = $(share_libs)
 $(out)/tests/unit/extract/confine: $(filter %/confine.o,$(extract_objects))
 $(out)/tests/unit/extract/confine: extra_libs = $(pdf_libs)
+# The readers without the process around them.
+$(out)/tests/fuzz/extract $(out)/fuzzers/extract: $(filter-out $(pdf_objects) \
+	%/main.o %/serve.o %/confine.o,$(extract_objects))
+$(out)/tests/fuzz/extract $(out)/fuzzers/extract: extra_libs = $(extract_libs)
 $(out)/tests/unit/lib_kin: $(lib_objects)
 $(out)/tests/unit/fs/query_text $(out)/tests/fuzz/query_text \
 $(out)/fuzzers/query_text: $(obj)/fs/similar/query_text.o
