@@ -280,31 +280,25 @@ static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 	return err == -ENOENT ? apply_unknown_moved(c, txn, ev) : err;
 }
 
-static int rescan_parent(void *arg, const struct file_key *parent,
-			 struct catalog_name name)
-{
-	(void)name;
-	rescan_directory(arg, parent);
-	return 0;
-}
-
 /* Removes the file's record, and has the directories of its names read again:
  * it may have been moved while the worker looked for it. */
 static int apply_missed(const struct committer *c, struct catalog_txn *txn,
 			const struct event *ev)
 {
-	int err = catalog_link_each(txn, &ev->key, rescan_parent, (void *)c);
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	struct file_key parent;
+	int err = catalog_links_begin(txn, &ev->key, &walk);
 
+	if (err)
+		return err;
+	while ((err = catalog_links_next(walk, &parent, &name)) == 1)
+		rescan_directory(c, &parent);
+	catalog_walk_end(walk);
 	return err ? err : catalog_file_remove(txn, &ev->key);
 }
 
 /* ---- applying a listing ---- */
-
-struct listing_diff {
-	const struct source_listing *listing;
-	size_t next;         /* the next entry to compare */
-	struct buf vanished; /* names to remove, each with its NUL */
-};
 
 static int compare_entry(const char *a, struct catalog_name b)
 {
@@ -316,40 +310,48 @@ static int compare_entry(const char *a, struct catalog_name b)
 	return len < b.len ? -1 : len > b.len;
 }
 
-static int note_vanished(void *arg, struct catalog_name name,
-			 const struct file_key *key)
+/* Appends the names in the catalog that the listing does not have, each with
+ * its NUL.  Both are in byte order. */
+static int find_vanished(struct catalog_txn *txn,
+			 const struct source_listing *l, struct buf *out)
 {
-	struct listing_diff *d = arg;
-	const struct source_listing *l = d->listing;
-	int err;
+	struct catalog_walk *walk;
+	struct catalog_name name;
+	struct file_key key;
+	size_t next = 0;
+	int order, err = catalog_entries_begin(txn, &l->directory, &walk);
 
-	(void)key;
-	while (d->next < l->count &&
-	       compare_entry(l->entries[d->next].name, name) < 0)
-		d->next++;
-	if (d->next < l->count &&
-	    compare_entry(l->entries[d->next].name, name) == 0)
-		return 0;
-	err = buf_append(&d->vanished, name.bytes, name.len);
-	return err ? err : buf_append(&d->vanished, "", 1);
+	if (err)
+		return err;
+	while (!err && (err = catalog_entries_next(walk, &name, &key)) == 1) {
+		err = 0;
+		order = 1;
+		while (next < l->count &&
+		       (order = compare_entry(l->entries[next].name, name)) < 0)
+			next++;
+		if (next < l->count && !order)
+			continue;
+		err = buf_append(out, name.bytes, name.len);
+		if (!err)
+			err = buf_append(out, "", 1);
+	}
+	catalog_walk_end(walk);
+	return err;
 }
 
 static int remove_vanished(struct catalog_txn *txn,
 			   const struct source_listing *l)
 {
-	struct listing_diff d = { .listing = l };
-	const char *name, *end;
-	int err;
+	struct buf vanished = { 0 };
+	int err = find_vanished(txn, l, &vanished);
+	const char *name = vanished.data, *end = name + vanished.len;
 
-	err = catalog_directory_each(txn, &l->directory, note_vanished, &d);
-	name = d.vanished.data;
-	end = name + d.vanished.len;
 	while (!err && name < end) {
 		err = ignore_missing(
 			catalog_name_remove(txn, &l->directory, name_of(name)));
 		name += strlen(name) + 1;
 	}
-	buf_release(&d.vanished);
+	buf_release(&vanished);
 	return err;
 }
 

@@ -46,23 +46,24 @@
  *      (context.wait_digests), for timeout_ms at most.
  *   3. The query is held until the committer has tried to commit all events
  *      posted before, so that a file that was just hashed is found.
- *   4. The query is in the list of ready queries until a thread is free.  When
- *      the thread begins, it compares the identity of the file with that of its
- *      digests; if they differ, it looks the digests up again.
- *   5. The thread works on the query for one turn, with the caller's
- *      credentials and a read transaction.  When it has examined
- *      SEARCH_TURN_WORK files, the query goes back to the list with its results
- *      so far, behind the queries of other users.
+ *   4. The query is in the list of ready queries until one of SEARCH_SLOTS is
+ *      free for it.  Then a thread takes it, and works on it to the end, with
+ *      the caller's credentials and a read transaction.
+ *   5. Where the thread has examined SEARCH_TURN_WORK files since it got the
+ *      slot, query_yield() ends its turn: it gives the slot, the credentials
+ *      and the transaction back, and waits in the list, behind the queries of
+ *      other users, until it gets a slot again.
  *   6. The thread calls done, once, with the answer or a negative errno.  A
  *      query that is not finished when the module stops gets -ECANCELED.
  *
  * Threads and fairness
  *
- * There are at most SEARCH_THREADS threads (crew.h).  Users take turns, so a user with one small
- * directory waits neither for large directories of other users nor for a
- * thousand queries of one user.  One thread is reserved for queries about files
- * that have not had a turn yet; these are most of the queries and take less
- * than a millisecond.  All other queries of a user get one thread at a time.
+ * A query that has begun has a thread (crew.h), and SEARCH_SLOTS of them run at
+ * a time.  Users take turns, so a user with one small directory waits neither
+ * for large directories of other users nor for a thousand queries of one user.
+ * One slot is reserved for queries about files that have not had a turn yet;
+ * these are most of the queries and take less than a millisecond.  All other
+ * queries of a user get one slot at a time.
  *
  * The length of a turn does not change the answer: a query that takes several
  * turns gives the answer of one long turn, except for changes on disk
@@ -92,8 +93,8 @@
  *   - A file that the caller cannot read influences anything that the caller
  *     can observe: hits, order, scores, cuts, errors.  So no limit counts
  *     invisible files, and no result of one caller is used for another.  (The
- *     caches that outlive a query, struct near, matches, sketches and open
- *     directories, are for trusted callers only.)
+ *     matches and open directories that outlive a query are for trusted callers
+ *     only.)
  *   - A path is listed whose file was not verified on disk in this query, or
  *     whose directories were not verified in it or SEARCH_TRUST_MS before.
  *   - A thread keeps a caller's credentials after a turn.  A thread that cannot
@@ -103,19 +104,18 @@
  *
  * Locks
  *
- * searcher.lock guards the lists of queries and struct near.  It is held for a
+ * searcher.lock guards the lists of queries and the slots.  It is held for a
  * few instructions, never while the disk is touched or a callback runs.  The
  * exception is context.commit_position: reading the position and adding the
  * query to the list of held queries must be atomic, or search_committed() could
- * miss the query.  A query belongs to the thread that took it off a list, so
- * its fields need no lock.
+ * miss the query.  A query that has begun belongs to its thread, so its fields
+ * need no lock but for those that say so.
  */
 enum {
-	SEARCH_THREADS = 4,
-	SEARCH_LONG_MAX = SEARCH_THREADS - 1, /* long queries at a time */
+	SEARCH_SLOTS = 4,
+	SEARCH_LONG_MAX = SEARCH_SLOTS - 1, /* long queries at a time */
 	SEARCH_QUERIES_MAX = 1024,
 	SEARCH_TURN_WORK = 1024,
-	SEARCH_NEAR_SLOTS = 1 << 20,
 };
 
 /* Queries map pages of the catalog into this process.  The pages are unmapped
@@ -236,39 +236,29 @@ struct search_context {
 			   const struct digests *b);
 };
 
-/* A cached near-duplicate of a content.  near is its id; 0: no content with an
- * id below upto is a near-duplicate. */
-struct near {
-	uint32_t content, near, upto;
-};
-
 struct search_query;
-struct search_thread;
+struct search_slot;
 
 struct searcher {
 	struct search_context context; /* constant */
 	struct credentials own;        /* of the process; constant */
-	size_t turn_work;      /* SEARCH_TURN_WORK; tests set it before start */
-	int64_t trust_ms;      /* SEARCH_TRUST_MS; tests set it before start */
-	unsigned thread_count; /* SEARCH_THREADS; tests set it before start */
-	pthread_mutex_t lock;  /* everything below */
-	struct share share;    /* of all queries */
-	struct search_query *first; /* ready queries, by turn */
-	struct search_query *held;  /* queries that wait for the committer */
-	size_t long_count;          /* long queries that threads work on */
-	uid_t long_users[SEARCH_LONG_MAX]; /* their users */
+	size_t turn_work;     /* SEARCH_TURN_WORK; tests set it before start */
+	int64_t trust_ms;     /* SEARCH_TRUST_MS; tests set it before start */
+	unsigned slot_count;  /* SEARCH_SLOTS; tests set it before start */
+	pthread_mutex_t lock; /* everything below */
+	struct share share;   /* of all queries */
+	struct search_query *first;  /* ready queries, by turn */
+	struct search_query *held;   /* queries that wait for the committer */
+	struct search_query *chosen; /* have a slot and wait for a thread */
 	/* The query with takes_memory that has begun, or NULL. */
 	struct search_query *grouping;
+	struct search_slot *slots; /* SEARCH_SLOTS; owned */
+	size_t running;            /* slots with a query */
 	int64_t trim_ms; /* when to unmap pages of the catalog, or 0 */
+	struct match_cache *matches; /* has a lock of its own */
 	bool stopped;
-	struct near *near; /* SEARCH_NEAR_SLOTS, direct-mapped by content */
-	struct match_cache *matches;   /* has a lock of its own */
-	struct sketch_cache *sketches; /* has a lock of its own */
+	pthread_cond_t work; /* of threads without a query */
 	struct crew crew;
-	struct search_thread *threads; /* SEARCH_THREADS; owned */
-	/* Threads that wait for a query.  The last one that began to wait is
-	 * woken first: it has the warmest caches. */
-	struct search_thread *idle;
 };
 
 /* The context is copied. */

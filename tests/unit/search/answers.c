@@ -49,7 +49,7 @@ static void test_paths_that_no_longer_lead_there_are_not_listed(void **state)
 
 	make_directory(w, "d");
 	make_files(w, "d", "copy", 2, 1, false);
-	w->searcher->thread_count = 1;
+	w->searcher->slot_count = 1;
 	w->searcher->trust_ms = 0;
 	search_start(w->searcher, NULL);
 	get(w, FILES, "d/copy0", &trusted, &a);
@@ -84,7 +84,7 @@ static void test_directories_above_must_be_in_place(void **state)
 	make_directory(w, "d");
 	make_directory_in(w, "d", "in");
 	make_files(w, "d/in", "copy", 2, 1, false);
-	w->searcher->thread_count = 1;
+	w->searcher->slot_count = 1;
 	w->searcher->trust_ms = 0;
 	search_start(w->searcher, NULL);
 	assert_hits(w, "d/in/copy0", 1);
@@ -107,7 +107,7 @@ static void test_a_directory_may_come_back(void **state)
 	make_directory(w, "d");
 	make_directory_in(w, "d", "in");
 	make_files(w, "d/in", "copy", 2, 1, false);
-	w->searcher->thread_count = 1;
+	w->searcher->slot_count = 1;
 	w->searcher->trust_ms = 0;
 	search_start(w->searcher, NULL);
 	assert_hits(w, "d/in/copy0", 1);
