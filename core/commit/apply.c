@@ -11,23 +11,6 @@ static struct catalog_name name_of(const char *text)
 	return (struct catalog_name){ text, strlen(text) };
 }
 
-static void rescan_directory(const struct committer *c,
-			     const struct file_key *key)
-{
-	c->context.rescan(c->context.ctx, key, false);
-}
-
-static void rescan_below(const struct committer *c, const struct file_key *key)
-{
-	c->context.rescan(c->context.ctx, key, true);
-}
-
-static void rescan_unknown(const struct committer *c,
-			   const struct file_key *key)
-{
-	c->context.rescan_unknown(c->context.ctx, key);
-}
-
 /*
  * Only an event that also gives the file a name makes a record, because a
  * record without a name would stay for ever.  If an event finds no record, the
@@ -51,7 +34,7 @@ static int need_record(const struct committer *c, struct catalog_txn *txn,
 	int err = has_record(txn, key, has_out);
 
 	if (!err && !*has_out)
-		rescan_unknown(c, key);
+		scan_request_unknown(c->context.scan, key);
 	return err;
 }
 
@@ -73,7 +56,7 @@ static int need_directory(const struct committer *c, struct catalog_txn *txn,
  */
 static int skip_contradiction(const struct committer *c)
 {
-	c->context.rescan_tree(c->context.ctx);
+	scan_request_tree(c->context.scan);
 	return 0;
 }
 
@@ -119,7 +102,7 @@ static int apply_name_added(const struct committer *c, struct catalog_txn *txn,
 			      ensure_file(txn, &ev->key);
 	/* The names in a new directory are still to be read. */
 	if (!err && !was_known && ev->learned)
-		rescan_directory(c, &ev->key);
+		scan_request(c->context.scan, &ev->key, false);
 	if (!err)
 		err = catalog_name_set(txn, &ev->parent, name_of(ev->name),
 				       &ev->key);
@@ -173,16 +156,16 @@ static int apply_unknown_moved(const struct committer *c,
 	int err;
 
 	if (ev->exchange) {
-		rescan_directory(c, &ev->parent);
-		rescan_directory(c, &ev->new_parent);
+		scan_request(c->context.scan, &ev->parent, false);
+		scan_request(c->context.scan, &ev->new_parent, false);
 		return 0;
 	}
 	if (!ev->known) {
-		rescan_directory(c, &ev->new_parent);
+		scan_request(c->context.scan, &ev->new_parent, false);
 		return 0;
 	}
 	if (ev->directory)
-		rescan_directory(c, &ev->key);
+		scan_request(c->context.scan, &ev->key, false);
 	err = ev->directory ? set_directory(txn, &ev->key, &was_known) :
 			      ensure_file(txn, &ev->key);
 	if (!err)
@@ -197,10 +180,10 @@ static int apply_unknown_moved(const struct committer *c,
 static void rescan_moved(const struct committer *c, const struct event *ev)
 {
 	if (ev->exchange) {
-		rescan_below(c, &ev->parent);
-		rescan_below(c, &ev->new_parent);
+		scan_request(c->context.scan, &ev->parent, true);
+		scan_request(c->context.scan, &ev->new_parent, true);
 	} else if (ev->known && ev->directory) {
-		rescan_below(c, &ev->key);
+		scan_request(c->context.scan, &ev->key, true);
 	}
 }
 
@@ -265,11 +248,11 @@ static int apply_name_moved(const struct committer *c, struct catalog_txn *txn,
 	if (known && view == MOVE_SEEN)
 		return 0;
 	if (known && view == MOVE_CONTRADICTS) {
-		rescan_directory(c, &ev->parent);
+		scan_request(c->context.scan, &ev->parent, false);
 		return apply_unknown_moved(c, txn, ev);
 	}
 	if (!known && ev->exchange)
-		rescan_directory(c, &ev->parent);
+		scan_request(c->context.scan, &ev->parent, false);
 	if (!known)
 		return apply_name_removed(txn, ev);
 	err = catalog_name_move(txn, &ev->parent, name_of(ev->name),
@@ -293,7 +276,7 @@ static int apply_missed(const struct committer *c, struct catalog_txn *txn,
 	if (err)
 		return err;
 	while ((err = catalog_links_next(walk, &parent, &name)) == 1)
-		rescan_directory(c, &parent);
+		scan_request(c->context.scan, &parent, false);
 	catalog_walk_end(walk);
 	return err ? err : catalog_file_remove(txn, &ev->key);
 }
@@ -381,7 +364,7 @@ static int apply_directory_entry(const struct committer *c,
 	if (err)
 		return err;
 	if (!was_known && l->shallow)
-		rescan_directory(c, &entry->key);
+		scan_request(c->context.scan, &entry->key, false);
 	err = catalog_name_set(txn, &l->directory, name_of(entry->name),
 			       &entry->key);
 	return err == -EINVAL && !was_known ?

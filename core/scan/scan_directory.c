@@ -8,6 +8,7 @@
 #include "core/base/array.h"
 #include "core/base/buf.h"
 #include "core/base/err.h"
+#include "core/queue/event.h"
 #include "core/scan/scan_impl.h"
 #include "core/source/file.h"
 
@@ -94,7 +95,7 @@ static int read_entry(struct scan_walk *w, struct source_listing *l, int dir_fd,
 	char *path;
 	int err = 0;
 
-	s->context.throttle(s->context.ctx, &s->throttle_ns);
+	gate_pass(&s->gate);
 	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : -errno; /* gone meanwhile */
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
@@ -152,7 +153,7 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 	if (!file_key_equal(&l->directory, key))
 		request_moved(w, key);
 	l->shallow = w->shallow;
-	l->version = c->names_version(c->ctx, &l->directory);
+	l->version = c->up->names_version(c->up->ctx, &l->directory);
 	err = file_names_begin(dir_fd, &names);
 	if (err)
 		return err;
@@ -165,11 +166,16 @@ static int read_listing(struct scan_walk *w, int dir_fd, const char *path,
 static int post_listing(struct scan_walk *w, int dir_fd,
 			struct source_listing *l)
 {
-	const struct scan_context *c = &w->s->context;
+	const struct engine_listener *up = w->s->context.up;
+	struct event *ev = event_new(EVENT_LISTING);
 	int err;
 
 	source_listing_sort(l);
-	err = c->post_listing(c->ctx, l);
+	if (ev)
+		ev->listing = l;
+	else
+		source_listing_free(l);
+	err = up->post(up->ctx, ev);
 	if (err == -ESTALE) {
 		if (w->reports_names)
 			report_names(w, dir_fd, l);
@@ -231,11 +237,11 @@ static int scan_directory(struct scan_walk *w, const char *path,
 
 static int walk_down(struct scan_walk *w)
 {
-	const struct scan_context *c = &w->s->context;
+	const struct engine_listener *up = w->s->context.up;
 	int err = 0;
 
 	while (!err && w->count && !scan_is_stopping(w->s) &&
-	       c->wait_for_room(c->ctx)) {
+	       up->wait_room(up->ctx)) {
 		struct scan_step step = w->steps[--w->count];
 
 		err = scan_directory(w, step.path, &step.key, 0);

@@ -237,7 +237,8 @@ int hits_add_file(struct search_query *q, const struct file_key *key,
 	if (!err && !p.found)
 		err = try_paths(q, &p);
 	if (p.stale)
-		context->file_changed(context->ctx, key, &p.identity);
+		(void)queue_push(context->hasher->context.queue, key,
+				 JOB_CLOSED, &p.identity);
 	return err < 0 ? err : (int)p.found;
 }
 
@@ -270,7 +271,7 @@ static int is_missing(struct search_query *q, const struct file_key *key)
 	bool missing = false;
 	int err, fd;
 
-	if (context->is_recent(context->ctx, key))
+	if (queue_is_recent(context->hasher->context.queue, key))
 		return 0;
 	err = catalog_paths_begin(q->txn, &context->source->root, key, &walk);
 	if (err)
@@ -334,7 +335,7 @@ bool pair_is_ignored(struct search_query *q, const struct digests *d,
 
 	if (!q->ignores || catalog_content_brief(q->txn, content, &other))
 		return false;
-	return context->is_ignored(context->ctx, d, &other);
+	return ignored_has(context->ignored, d, &other);
 }
 
 bool self_pair_is_ignored(struct search_query *q, uint32_t content)

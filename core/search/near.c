@@ -212,11 +212,10 @@ static int find_self(struct search_query *q)
 	if (fstat(q->fd, &st))
 		return -errno;
 	source_get_key(context->source, q->fd, &st, &q->self);
-	if (context->digests_hold(context->ctx, q->fd, &q->hits.file))
+	if (hash_answer_holds(context->hasher, q->fd, &q->hits.file))
 		return 0;
 	file_digests_release(&q->hits.file);
-	return context->get_digests(context->ctx, q->fd, near_texts(q),
-				    &q->hits.file);
+	return hash_ask(context->hasher, q->fd, near_texts(q), &q->hits.file);
 }
 
 /*
@@ -227,7 +226,6 @@ static int find_self(struct search_query *q)
  */
 static int find_content(struct search_query *q, const struct digests *d)
 {
-	const struct search_context *context = q->context;
 	int err = query_begin_read(q);
 
 	if (!err)
@@ -236,8 +234,7 @@ static int find_content(struct search_query *q, const struct digests *d)
 		return err == -ENOENT ? 0 : err;
 	query_end_read(q); /* the look-up has a transaction of its own */
 	file_digests_release(&q->hits.file);
-	err = context->get_digests(context->ctx, q->fd, DIGEST_ALL,
-				   &q->hits.file);
+	err = hash_ask(q->context->hasher, q->fd, DIGEST_ALL, &q->hits.file);
 	return err ? err : query_begin_read(q);
 }
 
@@ -383,7 +380,7 @@ int search_file(struct searcher *s, const struct search_file_query *query,
 		.done = on_digests,
 		.arg = q,
 	};
-	err = s->context.wait_digests(s->context.ctx, &q->wait);
+	err = hash_wait(s->context.hasher, &q->wait);
 	if (err)
 		query_free(q);
 	return err;

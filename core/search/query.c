@@ -119,22 +119,36 @@ void query_end(struct search_query *q, int err)
 
 /* ---- waiting for the committer ---- */
 
+bool search_is_incomplete(const struct search_context *c,
+			  bool *only_pending_out)
+{
+	struct queue_counts counts;
+
+	/* In the order in which a file passes through them, see status.c. */
+	*only_pending_out =
+		!scan_is_running(c->scan) || atomic_load(&c->scan->walks);
+	if (!*only_pending_out || hash_is_feeding(c->hasher))
+		return true;
+	queue_counts(c->hasher->context.queue, &counts);
+	return counts.scanned || counts.unsteady;
+}
+
 void query_hold(struct search_query *q)
 {
 	const struct search_context *context = q->context;
 	struct searcher *s = q->searcher;
 	bool held = false, stopped;
-	uint64_t attempted;
+	struct commit_counts counts;
 
 	/* Before the position is read: then all results of files that no longer
 	 * count as incomplete have been posted. */
-	q->hits.incomplete =
-		context->is_incomplete(context->ctx, &q->only_pending);
+	q->hits.incomplete = search_is_incomplete(context, &q->only_pending);
 	pthread_mutex_lock(&s->lock);
 	stopped = s->stopped;
 	if (!stopped) {
-		context->commit_position(context->ctx, &q->number, &attempted);
-		held = attempted < q->number;
+		commit_counts(context->commit, &counts);
+		q->number = counts.posted;
+		held = counts.attempted < q->number;
 		if (held) {
 			q->next = s->held;
 			s->held = q;
@@ -146,7 +160,7 @@ void query_hold(struct search_query *q)
 	if (stopped)
 		query_end(q, -ECANCELED);
 	else if (held)
-		context->commit_hurry(context->ctx);
+		commit_hurry(context->commit);
 }
 
 void search_committed(struct searcher *s, uint64_t number)
@@ -168,7 +182,7 @@ void search_committed(struct searcher *s, uint64_t number)
 	more = s->held != NULL;
 	pthread_mutex_unlock(&s->lock);
 	if (more)
-		s->context.commit_hurry(s->context.ctx);
+		commit_hurry(s->context.commit);
 }
 
 void end_with_hits(struct search_query *q, int err)

@@ -9,13 +9,17 @@
 #include <stdint.h>
 
 #include "core/search/credentials.h"
+#include "core/commit/commit.h"
 #include "core/queue/crew.h"
+#include "core/queue/hash.h"
 #include "core/queue/share.h"
 #include "core/catalog/catalog.h"
 #include "core/digest/digest.h"
 #include "core/index/index.h"
 #include "core/queue/digests_wait.h"
 #include "core/queue/queue.h"
+#include "core/scan/scan.h"
+#include "core/search/ignored.h"
 #include "core/source/file_digests.h"
 #include "core/source/source.h"
 
@@ -43,7 +47,7 @@
  *      credentials and takes one of SEARCH_QUERIES_MAX places.  A user with too
  *      many queries gets -EAGAIN (share.h).
  *   2. The query of search_file() is parked until the file's digests are ready
- *      (context.wait_digests), for timeout_ms at most.
+ *      (hash_wait()), for timeout_ms at most.
  *   3. The query is held until the committer has tried to commit all events
  *      posted before, so that a file that was just hashed is found.
  *   4. The query is in the list of ready queries until one of SEARCH_SLOTS is
@@ -81,7 +85,7 @@
  *
  * A file is a hit only if its path leads to the file of that key, with the
  * identity that was hashed.  A file that has changed is reported
- * (context.file_changed) and not listed.
+ * (queue_push()) and not listed.
  *
  * Visibility is checked once per query for each directory and each content, and
  * stored with the query (visibility.h).  A content is visible if one of its
@@ -106,9 +110,9 @@
  *
  * searcher.lock guards the lists of queries and the slots.  It is held for a
  * few instructions, never while the disk is touched or a callback runs.  The
- * exception is context.commit_position: reading the position and adding the
- * query to the list of held queries must be atomic, or search_committed() could
- * miss the query.  A query that has begun belongs to its thread, so its fields
+ * exception is commit_counts(): reading the position of the committer and adding
+ * the query to the list of held queries must be atomic, or search_committed()
+ * could miss the query.  A query that has begun belongs to its thread, so its fields
  * need no lock but for those that say so.
  */
 enum {
@@ -192,48 +196,21 @@ typedef void search_entries_fn(void *arg, int result,
 
 /* ---- the module ---- */
 
-/* All pointers are borrowed.  Every function except commit_position is called
- * without a lock of this module. */
+/* All pointers are borrowed. */
 struct search_context {
 	const struct source *source;
 	struct catalog *catalog;
 	struct index *index;
+	struct hasher *hasher;
+	struct scanner *scan;
+	struct committer *commit;
+	struct ignored *ignored;     /* pairs that are left out; or NULL */
 	const atomic_bool *stopping; /* queries end soon with -ECANCELED */
 	int threshold;               /* least score of a near-duplicate */
 	uint64_t share_min;          /* of INDEX_SHARES */
 	size_t limit;                /* of hits; identical files not counted */
 	enum digest_id measure;      /* see struct engine_options */
-	void *ctx;                   /* of the functions below */
-
-	/* See engine_ask(), engine_digests_hold() and engine_wait(). */
-	int (*get_digests)(void *ctx, int fd, uint32_t wanted,
-			   struct file_digests *out);
-	bool (*digests_hold)(void *ctx, int fd,
-			     const struct file_digests *answer);
-	int (*wait_digests)(void *ctx, struct digests_wait *w);
-	/* The numbers of the last event that was posted, and of the last one
-	 * whose commit has been tried. */
-	void (*commit_position)(void *ctx, uint64_t *posted_out,
-				uint64_t *attempted_out);
-	/* A query waits for the committer. */
-	void (*commit_hurry)(void *ctx);
-	/* Whether files of the scan are still to be hashed, or change all the
-	 * time; only_pending_out: all of them are on the catalog's pending list,
-	 * as no first scan is running. */
-	bool (*is_incomplete)(void *ctx, bool *only_pending_out);
-	/* Whether a pending file is none of those. */
-	bool (*is_recent)(void *ctx, const struct file_key *key);
-	/* The catalog was found to be damaged; or NULL. */
-	void (*catalog_damaged)(void *ctx);
-	/* The file was found with another identity than its record's. */
-	void (*file_changed)(void *ctx, const struct file_key *key,
-			     const struct file_identity *identity);
-	/* Whether the user ignores any pair of contents, and whether this one.
-	 * The first is called before each turn with the credentials of the
-	 * process; NULL: there are no such pairs. */
-	bool (*ignores_any)(void *ctx);
-	bool (*is_ignored)(void *ctx, const struct digests *a,
-			   const struct digests *b);
+	const struct engine_listener *up;
 };
 
 struct search_query;
@@ -288,6 +265,14 @@ int search_directories(struct searcher *s, int fd,
 int search_browse(struct searcher *s, int fd,
 		  const struct search_caller *caller, search_entries_fn *done,
 		  void *arg);
+
+/* Whether files of the scan are still to be hashed, or some change all the
+ * time.  Files that were closed a moment ago do not count, as a tree in use
+ * would never be complete; nor does a later scan, of a tree that is known.
+ * only_pending_out: all of them are on the catalog's pending list, as no first
+ * scan is running. */
+bool search_is_incomplete(const struct search_context *c,
+			  bool *only_pending_out);
 
 /* ---- checking earlier hits ---- */
 

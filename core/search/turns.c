@@ -138,10 +138,12 @@ void query_end_read(struct search_query *q)
 /* Pairs with a file outside the tree are never ignored. */
 static bool has_ignores(const struct search_query *q)
 {
-	const struct search_context *context = q->context;
+	struct ignored *ignored = q->context->ignored;
 
-	return !q->digests && context->ignores_any &&
-	       context->ignores_any(context->ctx);
+	if (q->digests || !ignored)
+		return false;
+	ignored_refresh(ignored);
+	return ignored_any(ignored);
 }
 
 static int begin_turn(struct search_query *q)
@@ -233,8 +235,8 @@ static void run_query(struct search_query *q)
 	if (err == -EUCLEAN && q->txn)
 		catalog_found_damage(context->catalog);
 	end_turn(q);
-	if (err == -EUCLEAN && context->catalog_damaged)
-		context->catalog_damaged(context->ctx);
+	if (err == -EUCLEAN)
+		context->up->catalog_damaged(context->up->ctx, false);
 	query_end(q, err);
 }
 

@@ -272,6 +272,11 @@ enum source_use source_get_use(const struct source *s, const struct stat *st)
 	return s->use ? s->use(s->ctx, st->st_dev, st->st_ino) : SOURCE_UNUSED;
 }
 
+bool source_catch_up(const struct source *s)
+{
+	return !s->catch_up || s->catch_up(s->ctx);
+}
+
 /* ---- rules ---- */
 
 static bool component_matches(const char *path, const char *glob)

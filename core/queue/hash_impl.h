@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "core/hash/hash.h"
+#include "core/queue/hash.h"
 
 struct fingerprint;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hash/meter.h"
+#include "core/queue/meter.h"
 
 int meter_init(struct meter *m)
 {

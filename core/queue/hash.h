@@ -9,8 +9,10 @@
 
 #include "core/base/logger.h"
 #include "core/catalog/catalog.h"
-#include "core/hash/meter.h"
+#include "core/queue/meter.h"
 #include "core/queue/crew.h"
+#include "core/queue/digests_wait.h"
+#include "core/queue/listener.h"
 #include "core/queue/queue.h"
 #include "core/queue/throttle.h"
 #include "core/source/source.h"
@@ -55,7 +57,7 @@
  *
  * Locks.  A worker holds a lock only while it feeds the queue (struct
  * hash_feeder; it calls the catalog and the queue meanwhile) and while it adds
- * to the meter.  No function of the context is called with a lock held.
+ * to the meter.  No function of the listener is called with a lock held.
  *
  * A worker never writes to SOURCE or the catalog, never reads special files,
  * and never posts digests of a file that may have changed while it was read.
@@ -69,24 +71,7 @@ struct hash_context {
 	const atomic_bool *stopping;
 	uint32_t digest_set; /* DIGEST_BIT()s that are computed */
 	unsigned workers;    /* of each kind */
-	void *ctx;           /* of the functions below; workers call them */
-
-	/* Takes a reference to the result on success, see queue_done(). */
-	int (*post_result)(void *ctx, struct result *r);
-	/* A rule keeps the file from being hashed. */
-	void (*file_excluded)(void *ctx, const struct file_key *key);
-	/* The file was found neither through the host nor by its names. */
-	void (*file_missing)(void *ctx, const struct file_key *key);
-	/* The file may have no name in the catalog; fd may be O_PATH. */
-	void (*report_path)(void *ctx, int fd, const struct file_key *key);
-	/* Whether metadata changes were posted and are not committed. */
-	bool (*metadata_changes)(void *ctx);
-	/* Has the committer write posted events soon. */
-	void (*hurry_commit)(void *ctx);
-	/* Blocks while many results wait because commits fail. */
-	void (*wait_writable)(void *ctx);
-	/* See engine_host.catch_up. */
-	bool (*catch_up)(void *ctx);
+	const struct engine_listener *up;
 };
 
 /* Moves files from the catalog's pending list to the queue. */
@@ -121,5 +106,21 @@ void hash_want_feed(struct hasher *h);
 void hash_feed(struct hasher *h);
 /* Whether the pending list may have files that are not in the queue. */
 bool hash_is_feeding(struct hasher *h);
+
+/* ---- digests of files; see the functions of the engine ---- */
+
+int hash_ask(struct hasher *h, int fd, uint32_t wanted,
+	     struct file_digests *answer_out);
+bool hash_answer_holds(struct hasher *h, int fd,
+		       const struct file_digests *answer);
+int hash_wait(struct hasher *h, struct digests_wait *w);
+
+/* The content of the file has changed, or may have: the file is hashed, or put
+ * on the catalog's pending list if the queue is full. */
+void hash_file_closed(struct hasher *h, const struct file_key *key,
+		      const struct file_identity *identity);
+/* Puts the file on the pending list. */
+void hash_file_pending(struct hasher *h, const struct file_key *key,
+		       const struct file_identity *identity);
 
 #endif

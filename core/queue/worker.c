@@ -6,7 +6,8 @@
 
 #include "core/base/clock.h"
 #include "core/digest/fingerprint.h"
-#include "core/hash/hash_impl.h"
+#include "core/queue/event.h"
+#include "core/queue/hash_impl.h"
 #include "core/source/file.h"
 
 /* A worker takes a job, finds the file, decides whether to read it, and ends
@@ -24,13 +25,31 @@ enum {
 
 /* ---- the end of a job ---- */
 
-/* Posts the result of a file without a name, which the catalog does not store:
- * the parked requests get it, and then it is dropped. */
-static int post_nothing(void *ctx, struct result *r)
+/* Posts an event of the file, if there is memory for one; otherwise it stays on
+ * the pending list. */
+static void post_key(const struct hash_context *c, enum event_kind kind,
+		     const struct file_key *key)
 {
-	(void)ctx;
-	(void)r;
-	return -ENOENT;
+	struct event *ev = event_new(kind);
+
+	if (!ev)
+		return;
+	ev->key = *key;
+	(void)c->up->post(c->up->ctx, ev);
+}
+
+/* The catalog does not store the result of a file without a name: the parked
+ * requests get it, and then it is dropped. */
+static int post_result(void *task, struct result *r)
+{
+	const struct hash_task *t = task;
+	const struct engine_listener *up = t->w->context->up;
+	struct event *ev = t->st->st_nlink ? event_new(EVENT_RESULT) : NULL;
+
+	if (!ev)
+		return -ENOENT;
+	ev->result = r;
+	return up->post(up->ctx, ev);
 }
 
 /* error: positive errno, digests are NULL; or 0.  Takes digests. */
@@ -51,8 +70,7 @@ static void end_with_result(struct hash_task *t, int error,
 	r->error = error;
 	if (digests)
 		r->digests = *digests;
-	queue_done(c->queue, t->job, r,
-		   t->st->st_nlink ? c->post_result : post_nothing, c->ctx);
+	queue_done(c->queue, t->job, r, post_result, t);
 }
 
 static void end_changed(struct hash_task *t)
@@ -173,7 +191,7 @@ static enum record_match match_record(struct hash_task *t, struct result *known)
 		return MATCH_ALL;
 	return then->size == t->identity.size &&
 			       then->mtime_ns == t->identity.mtime_ns &&
-			       c->metadata_changes(c->ctx) ?
+			       c->up->has_metadata_changes(c->up->ctx) ?
 		       MATCH_CONTENT :
 		       MATCH_NONE;
 }
@@ -185,7 +203,7 @@ static enum source_use get_use(const struct hash_task *t)
 	const struct hash_context *c = t->w->context;
 	enum source_use use = source_get_use(c->source, t->st);
 
-	if (use != SOURCE_CLOSING || !c->catch_up(c->ctx))
+	if (use != SOURCE_CLOSING || !source_catch_up(c->source))
 		return use;
 	use = source_get_use(c->source, t->st);
 	return use == SOURCE_CLOSING ? SOURCE_WRITTEN : use;
@@ -203,7 +221,7 @@ static void wait_for_metadata(struct hash_task *t)
 	const struct hash_context *c = t->w->context;
 
 	if (!t->w->background)
-		c->hurry_commit(c->ctx);
+		c->up->hurry_commit(c->up->ctx);
 	queue_delay(c->queue, t->job,
 		    t->w->background ? METADATA_BACKGROUND_MS : METADATA_MS,
 		    false);
@@ -220,7 +238,7 @@ static bool ends_early(struct hash_task *t, int fd)
 	int64_t wait_ms;
 
 	if (source_skip_rule_at(c->source, fd, t->st)) {
-		c->file_excluded(c->ctx, &t->job->key);
+		post_key(c, EVENT_FORGET, &t->job->key);
 		queue_finish(c->queue, t->job);
 	} else if (use == SOURCE_CLOSING) {
 		queue_delay(c->queue, t->job, CLOSING_MS, false);
@@ -282,7 +300,7 @@ static void do_file(struct hash_worker *w, struct job *job,
 	}
 	resume_kept(&t, kept);
 	if (level != JOB_SCAN) /* the scan has posted the name */
-		c->report_path(c->ctx, found->fd, &job->key);
+		c->up->report_path(c->up->ctx, found->fd, &job->key);
 	read_file(&t, found);
 }
 
@@ -302,7 +320,7 @@ void worker_do_job(struct hash_worker *w, struct job *job)
 	kept_free(job->kept);
 	job->kept = NULL;
 	if (err == -ENOENT) {
-		c->file_missing(c->ctx, &job->key);
+		post_key(c, EVENT_MISSED, &job->key);
 		queue_finish(c->queue, job);
 	} else {
 		queue_delay(c->queue, job, NO_DESCRIPTOR_MS, true);

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "core/base/err.h"
-#include "core/hash/hash_impl.h"
+#include "core/queue/hash_impl.h"
 
 /* How many files are pushed at a time. */
 enum { FEED_COUNT = 4096 };

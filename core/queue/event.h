@@ -42,6 +42,9 @@ struct event {
 
 /* All other fields are zero.  NULL: no memory. */
 struct event *event_new(enum event_kind kind);
+/* The same with parent and a copy of the name. */
+struct event *event_new_name(enum event_kind kind,
+			     const struct file_key *parent, const char *name);
 void event_free(struct event *ev);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/engine/ignored.h"
+#include "core/search/ignored.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/commit/event.h"
+#include "core/queue/event.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/queue/queue.h"
 
@@ -12,6 +13,21 @@ struct event *event_new(enum event_kind kind)
 	if (ev)
 		ev->kind = kind;
 	return ev;
+}
+
+struct event *event_new_name(enum event_kind kind,
+			     const struct file_key *parent, const char *name)
+{
+	struct event *ev = event_new(kind);
+
+	if (!ev)
+		return NULL;
+	ev->parent = *parent;
+	ev->name = strdup(name);
+	if (ev->name)
+		return ev;
+	event_free(ev);
+	return NULL;
 }
 
 void event_free(struct event *ev)

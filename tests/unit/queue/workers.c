@@ -16,7 +16,8 @@
 #include "core/base/buf.h"
 #include "core/base/clock.h"
 #include "core/digest/fingerprint.h"
-#include "core/hash/hash.h"
+#include "core/queue/event.h"
+#include "core/queue/hash.h"
 #include "tests/support/digest_values.h"
 #include "tests/support/temp_tree.h"
 
@@ -34,6 +35,7 @@ struct recorder {
 	struct throttle throttle;
 	struct logger log;
 	atomic_bool stopping;
+	struct engine_listener listener;
 	struct hasher hasher;
 	atomic_int use;       /* of all files: enum source_use */
 	atomic_bool closes;   /* a closing file is closed when caught up */
@@ -76,9 +78,8 @@ static void record_key(struct recorder *r, const char *word,
 	record(&r->t, line);
 }
 
-static int post_result(void *ctx, struct result *result)
+static int post_result(struct recorder *r, struct result *result)
 {
-	struct recorder *r = ctx;
 	char rest[32];
 	bool refused;
 
@@ -98,15 +99,20 @@ static int post_result(void *ctx, struct result *result)
 	return 0;
 }
 
-static void file_excluded(void *ctx, const struct file_key *key)
+static int post(void *ctx, struct event *ev)
 {
-	record_key(ctx, "excluded", key, "");
-}
+	struct recorder *r = ctx;
+	int err = 0;
 
-static void file_missing(void *ctx, const struct file_key *key)
-{
-	(void)key;
-	record(&((struct recorder *)ctx)->t, "missing");
+	if (ev->kind == EVENT_RESULT)
+		err = post_result(r, ev->result);
+	else if (ev->kind == EVENT_FORGET)
+		record_key(r, "excluded", &ev->key, "");
+	else if (ev->kind == EVENT_MISSED)
+		record(&r->t, "missing");
+	ev->result = NULL;
+	event_free(ev);
+	return err;
 }
 
 static void report_path(void *ctx, int fd, const struct file_key *key)
@@ -118,7 +124,7 @@ static void report_path(void *ctx, int fd, const struct file_key *key)
 	record_key(ctx, "path", key, "");
 }
 
-static bool metadata_changes(void *ctx)
+static bool has_metadata_changes(void *ctx)
 {
 	struct recorder *r = ctx;
 
@@ -179,17 +185,17 @@ static void init_hasher(struct recorder *r)
 		.stopping = &r->stopping,
 		.digest_set = DIGEST_DEFAULT,
 		.workers = 2,
-		.ctx = r,
-		.post_result = post_result,
-		.file_excluded = file_excluded,
-		.file_missing = file_missing,
-		.report_path = report_path,
-		.metadata_changes = metadata_changes,
-		.hurry_commit = hurry_commit,
-		.wait_writable = wait_writable,
-		.catch_up = catch_up,
+		.up = &r->listener,
 	};
 
+	r->listener = (struct engine_listener){
+		.ctx = r,
+		.post = post,
+		.report_path = report_path,
+		.has_metadata_changes = has_metadata_changes,
+		.hurry_commit = hurry_commit,
+		.wait_writable = wait_writable,
+	};
 	assert_int_equal(queue_init(&r->queue, 2), 0);
 	assert_int_equal(throttle_init(&r->throttle, &idle), 0);
 	assert_int_equal(hash_init(&r->hasher, &context), 0);
@@ -205,6 +211,7 @@ static int set_up(void **state)
 	r->t.source.ctx = r;
 	r->t.source.open_known = open_known;
 	r->t.source.use = get_use;
+	r->t.source.catch_up = catch_up;
 	init_hasher(r);
 	*state = r;
 	return 0;

@@ -6,7 +6,7 @@
 #include "core/base/hole.h"
 #include "core/base/told_size.h"
 #include "core/digest/fingerprint.h"
-#include "core/hash/hash_impl.h"
+#include "core/queue/hash_impl.h"
 #include "core/source/file.h"
 
 enum {

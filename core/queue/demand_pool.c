@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hash/demand_pool.h"
+#include "core/queue/demand_pool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/hash/meter.h"
+#include "core/queue/meter.h"
 
 static void assert_speed(struct meter *m, int64_t now_ms, uint64_t speed)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "core/hash/demand_pool.h"
+#include "core/queue/demand_pool.h"
 
 /* Digests of single files, computed when they are asked for. */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hash/hash.h"
+#include "core/queue/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/base/thread.h"
 #include "core/digest/fingerprint.h"
-#include "core/hash/hash_impl.h"
+#include "core/queue/hash_impl.h"
 
 /* ---- one worker ---- */
 
@@ -21,7 +21,7 @@ static void wait_in_background(struct hash_worker *w)
 {
 	const struct hash_context *c = w->context;
 
-	c->wait_writable(c->ctx);
+	c->up->wait_writable(c->up->ctx);
 	(void)throttle_wait(c->throttle, NULL, &w->throttle_ns);
 }
 
