@@ -184,7 +184,7 @@ static enum record_match match_record(struct hash_task *t, struct result *known)
 	const struct hash_context *c = t->w->context;
 	const struct file_identity *then = &known->identity;
 
-	if (queue_is_changed(c->queue, t->job) ||
+	if (queue_doubts_file(c->queue, &t->job->key) ||
 	    !get_known(c, &t->job->key, known))
 		return MATCH_NONE;
 	if (file_identity_equal(then, &t->identity))

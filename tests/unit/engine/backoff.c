@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "core/queue/backoff.h"
+#include "core/queue/throttle.h"
 
 #define MS INT64_C(1000000)
 #define SECOND (1000 * MS)
