@@ -25,7 +25,7 @@
  * files that a request waits for.  At most context.workers + 1 background
  * workers, under SCHED_IDLE and the idle I/O class, hash the others; they wait
  * while the host is busy (throttle.h), read without filling the page cache, and
- * feed the queue from the catalog's pending list (feed.c).  While a user waits
+ * feed the queue from the catalog's pending list.  While a user waits
  * for that, it is done by workers of normal priority instead (queue_hurry()).
  * A worker holds one file at a time and less than 4 MiB of memory.
  *
@@ -42,7 +42,7 @@
  *   3. A large file waits until the queue admits it.  The path of a file that
  *      may have no name in the catalog is reported.
  *   4. The file is opened for reading, pages that are dirty through mappings
- *      are written out, and the file is read and digested in chunks (task.c).
+ *      are written out, and the file is read and digested in chunks.
  *      Between chunks the worker checks whether to stop: because the file
  *      changed, because requests began or ceased to wait for it, or because of
  *      a pause.  The unfinished digest of a large file stays with its job then.
@@ -83,13 +83,20 @@ struct hash_feeder {
 	atomic_bool running;   /* a pass over the list is not finished */
 };
 
+/* The workers of one kind. */
+struct hash_crew {
+	struct crew crew;
+	struct hasher *h;
+	bool background;
+};
+
 struct hasher {
 	struct hash_context context; /* constant */
 	struct hash_feeder feeder;
 	struct meter meter;
-	struct crew crews[2]; /* of workers, [1] of the background */
-	atomic_ullong files;  /* hashed since the start */
-	atomic_ullong bytes;  /* of these files */
+	struct hash_crew crews[2]; /* [1] of the background */
+	atomic_ullong files;       /* hashed since the start */
+	atomic_ullong bytes;       /* of these files */
 };
 
 /* The context is copied; what it points to is borrowed.  Workers are started

@@ -160,8 +160,8 @@ int64_t throttle_due_ns(struct throttle *t, int64_t *since_ns)
 		backoff_pay(&t->backoff, *since_ns, now);
 	backoff_poll(&t->backoff, had_requests, now);
 	due_ns = backoff_due_ns(&t->backoff, now);
-	*since_ns = backoff_was_busy(&t->backoff, now) && due_ns <= now ? now :
-									  0;
+	*since_ns =
+		backoff_was_busy(&t->backoff, now) && due_ns <= now ? now : 0;
 	pthread_mutex_unlock(&t->lock);
 	return due_ns;
 }

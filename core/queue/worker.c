@@ -2,16 +2,193 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/hole.h"
+#include "core/base/told_size.h"
 #include "core/digest/fingerprint.h"
 #include "core/queue/event.h"
 #include "core/queue/hash_impl.h"
 #include "core/source/file.h"
 
-/* A worker takes a job, finds the file, decides whether to read it, and ends
- * the job. */
+/* A worker takes a job, finds the file, decides whether to read it, reads it and
+ * ends the job. */
+
+/* One file on its way through a worker. */
+struct hash_task {
+	struct hash_worker *w;
+	struct job *job;
+	int fd; /* for reading */
+	struct file_identity identity;
+	const struct stat *st;
+	uint64_t done;    /* bytes read, including those of earlier tasks */
+	uint64_t from;    /* bytes read by earlier tasks (struct kept) */
+	uint64_t end;     /* of the data or hole that is being digested */
+	uint64_t checked; /* done at the last check of the identity */
+	int stop;         /* why to stop early, see check_interrupt() */
+};
+
+enum {
+	CHECK_BYTES = 16 << 20, /* the identity is compared this often */
+	/* When less is left, the worker finishes the file. */
+	HAND_OVER_BYTES = 8 << 20,
+	HOLE_BYTES = 256 << 20, /* of a hole between two checks */
+};
+
+static void add_done(struct hash_task *t, uint64_t bytes)
+{
+	t->done += bytes;
+	meter_add(&t->w->h->meter, bytes, clock_now_ms());
+}
+
+/* ---- reading ---- */
+
+/* Whether the identity of the file has changed since the task began. */
+static bool task_is_changed(const struct hash_task *t)
+{
+	struct file_identity now;
+	struct stat st;
+
+	if (fstat(t->fd, &st))
+		return true;
+	source_get_identity(&st, &now);
+	return !file_identity_equal(&now, &t->identity);
+}
+
+/* Whether the queue wants the job back, and it is worth handing it over. */
+static bool is_recalled(const struct hash_task *t)
+{
+	uint64_t left = t->identity.size - t->done;
+
+	if (!left)
+		return false;
+	switch (queue_recall(t->w->context->queue, t->job)) {
+	case QUEUE_WAITED:
+	case QUEUE_ABANDONED:
+		return left > HAND_OVER_BYTES;
+	case QUEUE_TURN_OVER:
+		return left > HAND_OVER_BYTES && t->done > t->from;
+	case QUEUE_PAUSED:
+		return true;
+	case QUEUE_GO_ON:
+		break;
+	}
+	return false;
+}
+
+/* Why to stop early: -EAGAIN, the file changed; -EINTR, the job is recalled;
+ * -ECANCELED, all workers end. */
+static int check_interrupt(struct hash_task *t)
+{
+	if (atomic_load(t->w->context->stopping))
+		return -ECANCELED;
+	if (is_recalled(t))
+		return -EINTR;
+	if (t->done - t->checked < CHECK_BYTES)
+		return 0;
+	t->checked = t->done;
+	return task_is_changed(t) ? -EAGAIN : 0;
+}
+
+/* Waits until the background may go on; false when the job was recalled. */
+static bool wait_for_turn(struct hash_task *t)
+{
+	struct throttle *throttle = t->w->context->throttle;
+
+	if (t->done && !throttle_wait(throttle, t->job, &t->w->throttle_ns))
+		return false;
+	return throttle_wait_read(throttle, t->job);
+}
+
+static ssize_t read_in_turn(struct hash_task *t, void *buffer, size_t len)
+{
+	bool in_turn = !t->job->served && wait_for_turn(t);
+	ssize_t n;
+
+	t->stop = check_interrupt(t);
+	if (t->stop)
+		return 0;
+	if (t->job->served)
+		n = pread(t->fd, buffer, len, (off_t)t->done);
+	else
+		n = file_read_uncached(t->fd, buffer, len, t->done);
+	if (n < 0)
+		return t->job->served ? -errno : n;
+	if (n == 0) /* the file was truncated, or tells a wrong size */
+		return task_is_changed(t) ? -EAGAIN : -ENODATA;
+	if (in_turn)
+		throttle_charge_read(t->w->context->throttle, (size_t)n);
+	return n;
+}
+
+/* Digests the bytes up to t->end; when t->stop is set, those read before. */
+static int digest_data(struct hash_task *t)
+{
+	uint64_t left;
+	ssize_t n;
+	int err = 0;
+
+	while (!err && (left = t->end - t->done) > 0) {
+		n = read_in_turn(t, t->w->chunk,
+				 left < HASH_CHUNK ? (size_t)left : HASH_CHUNK);
+		if (n <= 0)
+			return (int)n;
+		add_done(t, (uint64_t)n);
+		err = fingerprint_update(t->w->fp, t->w->chunk, (size_t)n);
+	}
+	return err;
+}
+
+/* Digests a hole without reading it. */
+static int digest_hole(struct hash_task *t)
+{
+	uint64_t left;
+	int err = 0;
+
+	while (!err && (left = t->end - t->done) > 0) {
+		if (!t->job->served)
+			(void)wait_for_turn(t);
+		t->stop = check_interrupt(t);
+		if (t->stop)
+			break;
+		if (left > HOLE_BYTES)
+			left = HOLE_BYTES;
+		err = fingerprint_update_zeros(t->w->fp, left);
+		add_done(t, left);
+	}
+	return err;
+}
+
+/*
+ * Reads the file and digests it.  -EAGAIN: the file changed meanwhile; -EINTR:
+ * the job is recalled, so another worker goes on; -ECANCELED: context.stopping
+ * is set; -ENOMEM; -ENODATA: the content ends before the size that the file
+ * tells; -EFBIG: it goes on after that; else the error of reading.
+ */
+static int task_digest(struct hash_task *t, struct digests *out)
+{
+	struct hole_part part;
+	int err = 0;
+
+	if (!t->done)
+		err = fingerprint_begin_file(t->w->fp, "", t->identity.size, 0);
+	if (err)
+		return err;
+	meter_begin(&t->w->h->meter, t->identity.size, t->done);
+	while (!err && !t->stop && t->done < t->identity.size) {
+		hole_find(t->fd, t->done, t->identity.size, &part);
+		t->end = part.end;
+		err = part.hole ? digest_hole(t) : digest_data(t);
+	}
+	meter_end(&t->w->h->meter, t->identity.size, t->done);
+	if (!err)
+		err = t->stop;
+	if (!err)
+		err = told_size_check(t->fd, t->identity.size);
+	return err ? err : fingerprint_final(t->w->fp, out);
+}
 
 /* Delays until the job is queued again. */
 enum {
@@ -73,14 +250,6 @@ static void end_with_result(struct hash_task *t, int error,
 	queue_done(c->queue, t->job, r, post_result, t);
 }
 
-static void end_changed(struct hash_task *t)
-{
-	unsigned tries = t->job->tries;
-	int64_t delay_ms = tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS;
-
-	queue_delay(t->w->context->queue, t->job, delay_ms, true);
-}
-
 /* Hands the job over.  The fingerprint of a large file goes with it, so that
  * the next worker goes on where this one stopped. */
 static void end_handed_over(struct hash_task *t)
@@ -119,6 +288,7 @@ static void resume_kept(struct hash_task *t, struct kept *kept)
 static void hash_file(struct hash_task *t)
 {
 	const struct hash_context *c = t->w->context;
+	unsigned tries = t->job->tries;
 	struct digests digests;
 	int err = task_digest(t, &digests);
 
@@ -133,7 +303,9 @@ static void hash_file(struct hash_task *t)
 		atomic_fetch_add(&t->w->h->bytes, t->identity.size);
 		end_with_result(t, 0, &digests);
 	} else if (err == -EAGAIN) {
-		end_changed(t);
+		queue_delay(c->queue, t->job,
+			    tries < 8 ? INT64_C(100) << tries : RETRY_MAX_MS,
+			    true);
 	} else if (err == -EINTR) {
 		end_handed_over(t);
 	} else if (err == -ECANCELED) {
@@ -209,24 +381,6 @@ static enum source_use get_use(const struct hash_task *t)
 	return use == SOURCE_CLOSING ? SOURCE_WRITTEN : use;
 }
 
-static bool is_too_young(const struct hash_task *t, int64_t *wait_ms_out)
-{
-	return times_are_too_young(
-		source_get_times(t->w->context->source, &t->job->key),
-		&t->identity, clock_now_ms() - t->job->seen_ms, wait_ms_out);
-}
-
-static void wait_for_metadata(struct hash_task *t)
-{
-	const struct hash_context *c = t->w->context;
-
-	if (!t->w->background)
-		c->up->hurry_commit(c->up->ctx);
-	queue_delay(c->queue, t->job,
-		    t->w->background ? METADATA_BACKGROUND_MS : METADATA_MS,
-		    false);
-}
-
 /* True when the job was ended without reading the file. */
 static bool ends_early(struct hash_task *t, int fd)
 {
@@ -247,8 +401,16 @@ static bool ends_early(struct hash_task *t, int fd)
 	} else if (use == SOURCE_WRITTEN) {
 		queue_give_up(c->queue, t->job);
 	} else if (match == MATCH_CONTENT) {
-		wait_for_metadata(t);
-	} else if (is_too_young(t, &wait_ms)) {
+		if (!t->w->background)
+			c->up->hurry_commit(c->up->ctx);
+		queue_delay(c->queue, t->job,
+			    t->w->background ? METADATA_BACKGROUND_MS :
+					       METADATA_MS,
+			    false);
+	} else if (times_are_too_young(
+			   source_get_times(c->source, &t->job->key),
+			   &t->identity, clock_now_ms() - t->job->seen_ms,
+			   &wait_ms)) {
 		queue_delay(c->queue, t->job, wait_ms, false);
 	} else {
 		ended = false;
