@@ -33,9 +33,9 @@ struct watched;
  * struct handle is an open file; struct park is a request that is answered
  * later (reply.h).
  *
- * The life of a request.  A thread of loop.c receives it; dispatch.c passes it
- * to the operation on SOURCE (ops_*.c) or on the virtual tree.  Helpers return
- * 0 or a negative errno; the operation replies once.  A request that needs the
+ * The life of a request.  A thread of loop.c receives it and calls the operation
+ * (ops_*.c), which leaves a node of the virtual tree to similar_ops.  Helpers
+ * return 0 or a negative errno; the operation replies once.  A request that needs the
  * engine is parked: the thread that has the answer replies, or the handler of
  * an interrupt does.  A request that waits for a file lock has a thread of its
  * own (locks.c).
@@ -43,9 +43,9 @@ struct watched;
  * Layers; each calls only those before it (lint: circles):
  *   wake, log, reply, protocol, loop, cred, reopen
  *   inode; descriptor, backing, cache, mapped; watched
- *   notify, locks, xattr_query; lookup, metadata_change, xattr_derived,
+ *   notify, xattr_query; lookup, metadata_change, xattr_derived,
  *   behind
- *   ops_*, similar/; dispatch; serve; main
+ *   similar/; locks, ops_*; ops; serve; main
  *
  * Lock order, outermost first: names (reopen.c), owners (locks.c), the table of
  * watched inodes (watched.c), the lock of one shard of the inode table

@@ -150,6 +150,18 @@ void path_fd_close(struct path_fd *p)
 	p->owned = false;
 }
 
+int inode_stat(struct fs *fs, struct inode *inode, struct stat *out)
+{
+	struct path_fd path;
+	int err = inode_path_fd(fs, inode, &path);
+
+	if (err)
+		return err;
+	err = fstat(path.fd, out) == 0 ? 0 : -errno;
+	path_fd_close(&path);
+	return err;
+}
+
 /* ---- handles ---- */
 
 void handle_attach(struct fs *fs, struct inode *inode, struct handle *h)

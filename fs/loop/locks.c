@@ -17,6 +17,7 @@
 #include "fs/inode/reopen.h"
 #include "fs/ops/reply.h"
 #include "fs/loop/wake.h"
+#include "fs/similar/similar.h"
 
 /*
  * Locks are taken on the file below, so that they also work between the mount
@@ -349,9 +350,12 @@ void ops_setlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       struct flock *lock, int sleep)
 {
 	bool replied;
-	int err = set_lock(req, inode_of(fs_of(req), node), fi, lock,
-			   sleep != 0, &replied);
+	int err;
 
+	if (similar_refuses(req, node, -EBADF))
+		return;
+	err = set_lock(req, inode_of(fs_of(req), node), fi, lock, sleep != 0,
+		       &replied);
 	if (!replied)
 		reply_error(req, err);
 }
@@ -407,8 +411,11 @@ void ops_getlk(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	       struct flock *lock)
 {
 	struct fs *fs = fs_of(req);
-	int err = get_lock(fs, inode_of(fs, node), fi, lock);
+	int err;
 
+	if (similar_refuses(req, node, -EBADF))
+		return;
+	err = get_lock(fs, inode_of(fs, node), fi, lock);
 	if (err)
 		reply_error(req, err);
 	else
@@ -421,6 +428,8 @@ void ops_flock(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi,
 	struct lock_waiter w = { .fs = fs_of(req), .req = req, .flock_op = op };
 	int err = 0;
 
+	if (similar_refuses(req, node, -EBADF))
+		return;
 	w.inode = inode_of(w.fs, node);
 	w.fd = handle_fd(w.fs, handle_of(fi));
 	if (w.fd < 0)

@@ -26,6 +26,7 @@
 #define MOST_THREADS 10
 
 struct loop {
+	struct fs *fs;
 	struct fuse_session *session;
 	unsigned rest; /* threads wanted that are not stuck */
 	unsigned most; /* most threads */
@@ -98,6 +99,14 @@ static uint32_t opcode_of(const struct fuse_buf *buf)
 	return buf->flags & FUSE_BUF_IS_FD ? FUSE_WRITE : header->opcode;
 }
 
+void loop_answer(struct fs *fs, struct fuse_buf *request)
+{
+	if (!atomic_load_explicit(&fs->had_requests, memory_order_relaxed))
+		atomic_store_explicit(&fs->had_requests, true,
+				      memory_order_relaxed);
+	fuse_session_process_buf(fs->session, request);
+}
+
 static void answer_request(struct loop *l, struct loop_thread *t)
 {
 	atomic_store_explicit(&t->opcode, opcode_of(&t->buf),
@@ -105,7 +114,7 @@ static void answer_request(struct loop *l, struct loop_thread *t)
 	atomic_fetch_add(&t->turn, 1);
 	if (atomic_fetch_sub(&l->free, 1) == 1)
 		schedule_check(l);
-	fuse_session_process_buf(l->session, &t->buf);
+	loop_answer(l->fs, &t->buf);
 	atomic_fetch_add(&l->free, 1);
 	atomic_fetch_add(&t->turn, 1);
 }
@@ -337,6 +346,7 @@ int loop_open(struct fs *fs)
 
 	if (!l)
 		return -ENOMEM;
+	l->fs = fs;
 	l->session = fs->session;
 	pthread_mutex_init(&l->lock, NULL);
 	fs->loop = l;

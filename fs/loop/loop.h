@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 struct fs;
+struct fuse_buf;
 
 /*
  * The threads that answer requests.
@@ -33,6 +34,10 @@ void loop_free(struct fs *fs);
  * signals of fuse_set_signal_handlers() are blocked; while_waiting is the
  * signal mask with which the calling thread waits.  0 or a negative errno. */
 int loop_run(struct fs *fs, const sigset_t *while_waiting);
+
+/* Answers one request.  The engine sees by fs->had_requests that the host is
+ * busy. */
+void loop_answer(struct fs *fs, struct fuse_buf *request);
 
 /*
  * Waits, for timeout_ms at most, until every RELEASE that the kernel had queued

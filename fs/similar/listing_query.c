@@ -38,7 +38,7 @@ void similar_reply_found(fuse_req_t req, struct fs *fs, struct similar_node *n,
 void similar_reply_node(fuse_req_t req, struct fs *fs, struct similar_node *n)
 {
 	struct stat real;
-	int err = node_stat_real(fs, n, &real);
+	int err = inode_stat(fs, n->real, &real);
 
 	if (err) {
 		node_unref(fs, n, 1);

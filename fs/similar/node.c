@@ -211,19 +211,6 @@ static mode_t node_mode(const struct similar_node *n)
 	}
 }
 
-int node_stat_real(struct fs *fs, const struct similar_node *n,
-		   struct stat *out)
-{
-	struct path_fd path;
-	int err = inode_path_fd(fs, n->real, &path);
-
-	if (err)
-		return err;
-	err = fstat(path.fd, out) ? -errno : 0;
-	path_fd_close(&path);
-	return err;
-}
-
 void node_fill_stat(const struct similar_node *n, const struct stat *real,
 		    struct stat *out)
 {
@@ -244,7 +231,7 @@ void node_fill_stat(const struct similar_node *n, const struct stat *real,
 int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out)
 {
 	struct stat real;
-	int err = node_stat_real(fs, n, &real);
+	int err = inode_stat(fs, n->real, &real);
 
 	if (!err)
 		node_fill_stat(n, &real, out);

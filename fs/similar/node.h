@@ -128,10 +128,7 @@ double node_timeout_s(struct fs *fs, const struct similar_node *n);
 /* The attributes of the node. */
 int node_stat(struct fs *fs, const struct similar_node *n, struct stat *out);
 
-/* node_stat() in two steps, for many links of a directory: the stat of the real
- * file, and the attributes that are made of it. */
-int node_stat_real(struct fs *fs, const struct similar_node *n,
-		   struct stat *out);
+/* The attributes of the node that are made of those of its real file. */
 void node_fill_stat(const struct similar_node *n, const struct stat *real,
 		    struct stat *out);
 

@@ -3,11 +3,11 @@
 #include <linux/limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "core/base/array.h"
 #include "core/engine/engine.h"
 #include "fs/fs.h"
+#include "fs/inode/descriptor.h"
 #include "fs/inode/inode.h"
 #include "fs/ops/lookup.h"
 #include "fs/ops/reply.h"
@@ -253,7 +253,7 @@ static void reply_items(fuse_req_t req, fuse_ino_t id, size_t size, off_t off,
 	};
 
 	f.cached = plus && node_timeout_s(f.fs, f.directory) > 0 &&
-		   !node_stat_real(f.fs, f.directory, &f.real);
+		   !inode_stat(f.fs, f.directory->real, &f.real);
 	f.data = malloc(size);
 	if (!f.data) {
 		reply_error(req, -ENOMEM);
@@ -331,41 +331,6 @@ static void get_xattr(fuse_req_t req, fuse_ino_t id, const char *name,
 	listing_unref(l);
 }
 
-static void list_xattrs(fuse_req_t req, fuse_ino_t id, size_t size)
-{
-	(void)id;
-	reply_xattr(req, "", 0, size);
-}
-
-static void get_statfs(fuse_req_t req, fuse_ino_t id)
-{
-	const struct fs *fs = fs_of(req);
-	struct statvfs st;
-
-	(void)id;
-	if (fstatvfs(fs->root->fd, &st) != 0)
-		reply_error(req, -errno);
-	else
-		fuse_reply_statfs(req, &st);
-}
-
-static void flush_nothing(fuse_req_t req, fuse_ino_t id,
-			  struct fuse_file_info *fi)
-{
-	(void)id;
-	(void)fi;
-	reply_error(req, 0);
-}
-
-static void sync_nothing(fuse_req_t req, fuse_ino_t id, int datasync,
-			 struct fuse_file_info *fi)
-{
-	(void)id;
-	(void)datasync;
-	(void)fi;
-	reply_error(req, 0);
-}
-
 /* ---- the table ---- */
 
 const struct fuse_lowlevel_ops similar_ops = {
@@ -379,15 +344,10 @@ const struct fuse_lowlevel_ops similar_ops = {
 	.read = read_file,
 	.write_buf = write_file,
 	.ioctl = handle_ioctl,
-	.flush = flush_nothing,
 	.release = release_file,
-	.fsync = sync_nothing,
 	.opendir = open_directory,
 	.readdir = read_directory,
 	.readdirplus = read_directory_plus,
 	.releasedir = release_directory,
-	.fsyncdir = sync_nothing,
-	.statfs = get_statfs,
 	.getxattr = get_xattr,
-	.listxattr = list_xattrs,
 };

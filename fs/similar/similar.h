@@ -28,7 +28,7 @@ struct fs;
  * lookup of a link is answered from the node's listing if that was made for the
  * same credentials and is young, and if the listed file and the link's file
  * have not changed on disk; otherwise the engine is queried again.  Operations
- * that change anything are refused before they come here (fs/ops/dispatch.c).
+ * that change anything are refused by similar_refuses().
  *
  * Threads and locks.  Any thread of the loop or of the engine may call these
  * functions.  The lock of struct similar guards the table of nodes and the kept
@@ -66,8 +66,8 @@ void similar_stop(struct fs *fs);
 #define SIMILAR_GROUPS ".groups"
 #define SIMILAR_QUERY ".query" /* in the top directory only */
 
-/* The operations on virtual nodes that change nothing.  Each replies exactly
- * once. */
+/* The operations on virtual nodes that change nothing, for the ones of the
+ * same name in fs/ops.  Each replies exactly once. */
 extern const struct fuse_lowlevel_ops similar_ops;
 
 /* Looks up the virtual tree in the root of the mount. */
@@ -80,6 +80,14 @@ static inline bool similar_is_node(fuse_ino_t node)
 
 /* Whether name in parent, which is not virtual, is that of the virtual tree. */
 bool similar_claims(const struct fs *fs, fuse_ino_t parent, const char *name);
+
+/* For an operation that changes node.  If the node is virtual, replies err and
+ * returns true; else the kernel's cached names of the virtual tree expire. */
+bool similar_refuses(fuse_req_t req, fuse_ino_t node, int err);
+/* For one that adds or removes a name.  Also refuses the name of the virtual
+ * tree, with the error claimed. */
+bool similar_refuses_name(fuse_req_t req, fuse_ino_t parent, const char *name,
+			  int claimed);
 
 /* Whether readdir of the root shows the virtual tree. */
 bool similar_in_listing(const struct fs *fs);
