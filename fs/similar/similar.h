@@ -17,18 +17,16 @@ struct fs;
  * while the kernel counts lookups of it, while another node is below it, and
  * while it is open.  Its nodeid is its address with the lowest bit set.  A
  * listing (listing.h) has the entries of a directory at one moment for one
- * caller; it never changes.  An open .query (query_file.h) has a query and its
- * answer.  .groups (groups_view.h) is a directory of groups, each a directory
- * with links to its files.  .elsewhere (elsewhere.h) has names of files on
- * other hosts.
+ * caller; it never changes.  A view is a row of a table in ops.c, which says how
+ * its listing is made.  An open .query (query_file.h) has a query and its answer.
  *
- * The life of a request.  opendir queries the engine (listing_query.c): the
- * request is parked, and a thread of the engine makes the listing, stores it
- * with its node and replies.  readdir reads the listing of the handle.  A
- * lookup of a link is answered from the node's listing if that was made for the
- * same credentials and is young, and if the listed file and the link's file
- * have not changed on disk; otherwise the engine is queried again.  Operations
- * that change anything are refused by similar_refuses().
+ * The life of a request.  opendir asks for a listing (listing_query.c): the
+ * request is parked, and a thread of the engine makes the listing, keeps it with
+ * its node and replies.  readdir reads the listing of the handle.  A lookup of a
+ * link is answered from the node's listing if that was made for the same
+ * credentials and is young, and if the listed file and the link's file have not
+ * changed on disk; otherwise the engine is asked again.  Operations that change
+ * anything are refused by similar_refuses().
  *
  * Threads and locks.  Any thread of the loop or of the engine may call these
  * functions.  The lock of struct similar guards the table of nodes and the kept
