@@ -11,7 +11,6 @@
 #include "core/search/credentials.h"
 #include "fs/inode/inode.h"
 #include "fs/options.h"
-#include "fs/unmounter.h"
 
 struct engine;
 struct loop;
@@ -93,7 +92,10 @@ struct fs {
 	struct inode_table *inodes;
 	struct locks *locks; /* locks.c */
 
-	struct unmounter unmounter; /* of the sandbox */
+	struct unmounter {
+		pid_t pid; /* 0: there is none */
+		int fd;    /* its standard input */
+	} unmounter;       /* fs/sandbox.h */
 
 	atomic_bool
 		had_requests; /* set by each request, cleared by the engine */

@@ -177,7 +177,7 @@ void behind_open(struct fs *fs)
 	const struct options *o = &fs->options;
 	int err;
 
-	if (!o->watch)
+	if (o->no_watch)
 		return;
 	err = watch_open(fs->root->fd, &fs->watch);
 	if (!err && !o->timeout_given)
