@@ -13,6 +13,7 @@
 #include "fs/options.h"
 
 struct engine;
+struct reopener;
 struct loop;
 struct service;
 struct similar;
@@ -40,7 +41,7 @@ struct watched;
  * own (locks.c).
  *
  * Layers; each calls only those before it (lint: circles):
- *   wake, log, reply, protocol, loop, cred, reopen
+ *   log, reply, protocol, loop, cred, reopen
  *   inode; descriptor, backing, cache, mapped; watched
  *   notify, xattr_query; lookup, metadata_change, xattr_derived,
  *   behind
@@ -90,7 +91,8 @@ struct fs {
 	dev_t device;       /* st_dev of SOURCE */
 	struct inode *root; /* SOURCE; nodeid FUSE_ROOT_ID */
 	struct inode_table *inodes;
-	struct locks *locks; /* locks.c */
+	struct reopener *reopener; /* fs/inode/reopen.h */
+	struct locks *locks;       /* locks.c */
 
 	struct unmounter {
 		pid_t pid; /* 0: there is none */

@@ -2,6 +2,7 @@
 #ifndef FS_LOOP_LOOP_H
 #define FS_LOOP_LOOP_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 
@@ -57,5 +58,15 @@ void loop_answer(struct fs *fs, struct fuse_buf *request);
  * thread that waits for a request only in its state: it does not sleep.
  */
 bool loop_caught_up(struct fs *fs, int timeout_ms);
+
+/*
+ * Interrupts a thread that waits in a system call, by a signal with an empty
+ * handler.  A signal that arrives just before the call has no effect, so the
+ * sender repeats it, with a pause, until the thread has left the call.
+ */
+int wake_open(void);   /* called before the first thread; a negative errno */
+void wake_allow(void); /* unblocks the signal in the calling thread */
+void wake_thread(pthread_t thread);
+void wake_pause(void); /* a millisecond, before the next wake_thread() */
 
 #endif
