@@ -252,14 +252,12 @@ browse <<-END
 END
 like "${said[1]}" "^kin dedup --keep newest --keep $mnt/docs - " \
 	"what the report keeps is kept"
-{
-	mkdir "$T/linked" "$T/linked-mnt"
-	gen_text 50 3 | tee "$T/linked/one" >"$T/linked/two"
-	ln "$T/linked/two" "$T/linked/two-again"
-	mount_kinfs "$T/linked" "$T/linked-mnt"
-	wait_idle "$T/linked-mnt"
-	kin_report -o "$T/linked.html" "$T/linked-mnt"
-}
+mkdir "$T/linked" "$T/linked-mnt"
+gen_text 50 3 | tee "$T/linked/one" >"$T/linked/two"
+ln "$T/linked/two" "$T/linked/two-again"
+mount_kinfs "$T/linked" "$T/linked-mnt"
+wait_idle "$T/linked-mnt"
+kin_report -o "$T/linked.html" "$T/linked-mnt"
 browse <<-END
 	open $T/linked.html
 	eval document.querySelector('.row.group').click()
