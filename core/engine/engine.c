@@ -371,60 +371,7 @@ void engine_pause(struct engine *e, bool on)
 	queue_pause(&e->queue, on);
 }
 
-/* ---- near-duplicates ---- */
-
-int engine_similar(struct engine *e, const struct search_file_query *q,
-		   const struct search_caller *caller, search_hits_fn *done,
-		   void *arg)
+struct searcher *engine_searcher(struct engine *e)
 {
-	return search_file(&e->search, q, caller, done, arg);
-}
-
-int engine_similar_to(struct engine *e, const struct digests *digests,
-		      enum index_relation relation,
-		      const struct search_caller *caller, search_hits_fn *done,
-		      void *arg)
-{
-	return search_content(&e->search, digests, relation, caller, done, arg);
-}
-
-int engine_directories(struct engine *e, int fd,
-		       const struct search_caller *caller, search_hits_fn *done,
-		       void *arg)
-{
-	return search_directories(&e->search, fd, caller, done, arg);
-}
-
-int engine_browse(struct engine *e, int fd, const struct search_caller *caller,
-		  search_entries_fn *done, void *arg)
-{
-	return search_browse(&e->search, fd, caller, done, arg);
-}
-
-int engine_find_groups(struct engine *e, const struct file_groups_query *query,
-		       const struct search_caller *caller,
-		       struct file_groups_watch *watch)
-{
-	return search_groups(&e->search, query, caller, watch);
-}
-
-int engine_group_files(struct engine *e, struct file_groups *groups,
-		       const struct search_group_range *range,
-		       const struct search_caller *caller,
-		       search_group_files_fn *done, void *arg)
-{
-	return search_group_files(&e->search, groups, range, caller, done, arg);
-}
-
-bool engine_hit_holds(const struct engine *e, const char *path,
-		      const struct file_key *key,
-		      const struct file_identity *identity)
-{
-	return search_hit_holds(&e->source, path, key, identity);
-}
-
-bool engine_directory_holds(const struct engine *e, const char *path,
-			    const struct file_key *key)
-{
-	return search_directory_holds(&e->source, path, key);
+	return &e->search;
 }

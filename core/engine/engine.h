@@ -229,61 +229,8 @@ void engine_name_moved(struct engine *e, const struct engine_move *m);
 
 /* ---- near-duplicates ---- */
 
-/* Whether a hit is still valid: the path leads to that file, with that
- * identity, and the calling thread's credentials can read it. */
-bool engine_hit_holds(const struct engine *e, const char *path,
-		      const struct file_key *key,
-		      const struct file_identity *identity);
-
-/* Whether the path still leads to that directory, as far as the calling
- * thread's credentials reach. */
-bool engine_directory_holds(const struct engine *e, const char *path,
-			    const struct file_key *key);
-
-/*
- * Finds the files in a relation to a file.  INDEX_ALIKE: its near-duplicates,
- * ranked by engine_options.measure.  The query first waits (parked) for the
- * digests of the file, and until all results from before the call are
- * committed, but at most timeout_ms.  done gets the hits, which it releases, or
- * a negative errno.  Every hit has been opened, is unchanged on disk and
- * readable by caller.
- */
-int engine_similar(struct engine *e, const struct search_file_query *q,
-		   const struct search_caller *caller, search_hits_fn *done,
-		   void *arg);
-
-/* As engine_similar(), for digests of a content that need not be in SOURCE. */
-int engine_similar_to(struct engine *e, const struct digests *digests,
-		      enum index_relation relation,
-		      const struct search_caller *caller, search_hits_fn *done,
-		      void *arg);
-
-/*
- * Finds the directories that resemble the one behind fd.  The score is the
- * estimated percentage of the larger tree's content that the smaller one
- * contains.  Directories above and below the one behind fd are left out.  Files
- * that the caller cannot read do not count.
- */
-int engine_directories(struct engine *e, int fd,
-		       const struct search_caller *caller, search_hits_fn *done,
-		       void *arg);
-
-/*
- * Finds the entries of the directory behind fd that .similar shows: files with
- * at least one near-duplicate, and directories with such a file anywhere below.
- * Only files that caller can read count.
- */
-int engine_browse(struct engine *e, int fd, const struct search_caller *caller,
-		  search_entries_fn *done, void *arg);
-
-/* The files of the tree in groups, see core/search/groups.h. */
-int engine_find_groups(struct engine *e, const struct file_groups_query *query,
-		       const struct search_caller *caller,
-		       struct file_groups_watch *watch);
-int engine_group_files(struct engine *e, struct file_groups *groups,
-		       const struct search_group_range *range,
-		       const struct search_caller *caller,
-		       search_group_files_fn *done, void *arg);
+/* For the queries of core/search/search.h and groups.h. */
+struct searcher *engine_searcher(struct engine *e);
 
 /* ---- state and control ---- */
 

@@ -62,21 +62,12 @@ static int directory_has_near(struct search_query *q,
 			      const struct file_key *directory)
 {
 	struct key_list stack = { 0 };
+	struct file_record rec;
+	struct file_key key;
 	int err = key_list_add(&stack, directory);
 
-	while (!err && stack.count) {
-		struct file_key key = stack.keys[--stack.count];
-		struct file_record rec;
-
-		err = query_yield(q);
-		query_count_work(q, 1);
-		if (err || catalog_file_get(q->txn, &key, &rec))
-			continue;
-		if (rec.state != FILE_DIRECTORY)
-			err = has_near(q, &key, &rec);
-		else if (directory_is_visible(q, &key))
-			err = key_list_add_entries(&stack, q->txn, &key);
-	}
+	while (!err && (err = key_list_next_file(q, &stack, &key, &rec)) == 1)
+		err = has_near(q, &key, &rec);
 	free(stack.keys);
 	return err;
 }

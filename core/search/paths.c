@@ -71,10 +71,11 @@ static bool directories_are_open(const struct source *source, const char *path)
 	return open;
 }
 
-bool search_hit_holds(const struct source *source, const char *path,
+bool search_hit_holds(const struct searcher *s, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity)
 {
+	const struct source *source = s->context.source;
 	int fd = file_open_beneath(source->fd, path, O_PATH);
 	struct file_identity now;
 	struct stat st;
@@ -91,9 +92,10 @@ bool search_hit_holds(const struct source *source, const char *path,
 	return holds && directories_are_open(source, path);
 }
 
-bool search_directory_holds(const struct source *source, const char *path,
+bool search_directory_holds(const struct searcher *s, const char *path,
 			    const struct file_key *key)
 {
+	const struct source *source = s->context.source;
 	struct file_key found;
 
 	return directory_is_open(source, path, &found) &&
@@ -194,8 +196,8 @@ int key_list_add(struct key_list *list, const struct file_key *key)
 	return 0;
 }
 
-int key_list_add_entries(struct key_list *list, struct catalog_txn *txn,
-			 const struct file_key *directory)
+static int add_entries(struct key_list *list, struct catalog_txn *txn,
+		       const struct file_key *directory)
 {
 	struct catalog_walk *walk;
 	struct catalog_name name;
@@ -204,11 +206,27 @@ int key_list_add_entries(struct key_list *list, struct catalog_txn *txn,
 
 	if (err)
 		return err;
-	while ((err = catalog_entries_next(walk, &name, &key)) == 1) {
+	while (!err && (err = catalog_entries_next(walk, &name, &key)) == 1)
 		err = key_list_add(list, &key);
-		if (err)
-			break;
-	}
 	catalog_walk_end(walk);
+	return err;
+}
+
+int key_list_next_file(struct search_query *q, struct key_list *list,
+		       struct file_key *key_out, struct file_record *out)
+{
+	int err = 0;
+
+	while (!err && list->count) {
+		*key_out = list->keys[--list->count];
+		err = query_yield(q);
+		query_count_work(q, 1);
+		if (err || catalog_file_get(q->txn, key_out, out))
+			continue;
+		if (out->state != FILE_DIRECTORY)
+			return 1;
+		if (directory_is_visible(q, key_out))
+			err = add_entries(list, q->txn, key_out);
+	}
 	return err;
 }

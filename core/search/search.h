@@ -250,18 +250,34 @@ void search_release(struct searcher *s);
 /* The committer has tried to commit all events up to this number. */
 void search_committed(struct searcher *s, uint64_t number);
 
-/* Any thread may call these functions; they do not block.  When one fails, done
- * is not called.  Arguments are borrowed during the call. */
+/*
+ * Any thread may call these functions; they do not block.  When one fails, done
+ * is not called; otherwise it is, once, and releases what it gets.  Arguments
+ * are borrowed during the call.
+ */
+
+/* The files in a relation to a file.  INDEX_ALIKE: its near-duplicates, ranked
+ * by context.measure.  The query first waits (parked) for the digests of the
+ * file, at most timeout_ms. */
 int search_file(struct searcher *s, const struct search_file_query *query,
 		const struct search_caller *caller, search_hits_fn *done,
 		void *arg);
+
+/* The same for digests of a content that need not be in SOURCE. */
 int search_content(struct searcher *s, const struct digests *digests,
 		   enum index_relation relation,
 		   const struct search_caller *caller, search_hits_fn *done,
 		   void *arg);
+
+/* The directories that resemble the one behind fd.  The score is the estimated
+ * percentage of the larger tree's content that the smaller one contains.
+ * Directories above and below the one behind fd are left out. */
 int search_directories(struct searcher *s, int fd,
 		       const struct search_caller *caller, search_hits_fn *done,
 		       void *arg);
+
+/* The entries of the directory behind fd that .similar shows: files with at
+ * least one near-duplicate, and directories with such a file anywhere below. */
 int search_browse(struct searcher *s, int fd,
 		  const struct search_caller *caller, search_entries_fn *done,
 		  void *arg);
@@ -278,13 +294,13 @@ bool search_is_incomplete(const struct search_context *c,
 
 /* Whether the path leads to that file, with that identity, and the calling
  * thread can list all directories on the path and read the file. */
-bool search_hit_holds(const struct source *source, const char *path,
+bool search_hit_holds(const struct searcher *s, const char *path,
 		      const struct file_key *key,
 		      const struct file_identity *identity);
 
 /* Whether the path still leads to that directory, and the calling thread can
  * list all directories on it. */
-bool search_directory_holds(const struct source *source, const char *path,
+bool search_directory_holds(const struct searcher *s, const char *path,
 			    const struct file_key *key);
 
 #endif

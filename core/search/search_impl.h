@@ -120,15 +120,19 @@ void query_count_work(struct search_query *q, size_t work);
 
 /* ---- paths.c ---- */
 
+/* A stack of files and directories. */
 struct key_list {
 	struct file_key *keys; /* owned */
 	size_t count;
 };
 
 int key_list_add(struct key_list *list, const struct file_key *key);
-/* Adds the entries of a directory. */
-int key_list_add_entries(struct key_list *list, struct catalog_txn *txn,
-			 const struct file_key *directory);
+
+/* The next file below the directories in the list that the caller may list: 1,
+ * with its key and record; 0: there are no more.  Counts each as work, and may
+ * wait as query_yield() does. */
+int key_list_next_file(struct search_query *q, struct key_list *list,
+		       struct file_key *key_out, struct file_record *out);
 
 /* Whether the caller may read the file.  The thread has its credentials. */
 bool caller_can_read(const struct search_caller *caller, int fd);

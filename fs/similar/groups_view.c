@@ -246,8 +246,8 @@ static int request_files(struct groups_view *v)
 {
 	if (atomic_load(&v->q->cancelled))
 		return -ECANCELED;
-	return engine_group_files(v->q->fs->engine, v->groups, &v->range,
-				  &v->q->caller, on_files, v);
+	return search_group_files(engine_searcher(v->q->fs->engine), v->groups,
+				  &v->range, &v->q->caller, on_files, v);
 }
 
 static void on_groups(void *arg, int result, struct file_groups *groups)
@@ -290,8 +290,8 @@ static int find_groups(struct groups_view *v)
 		err = search_paths_add(&query.within, path.data, path.len);
 	v->began_ns = clock_now_ns();
 	if (!err)
-		err = engine_find_groups(v->q->fs->engine, &query,
-					 &v->q->caller, &v->watch);
+		err = search_groups(engine_searcher(v->q->fs->engine), &query,
+				    &v->q->caller, &v->watch);
 	search_paths_release(&query.within);
 	buf_release(&path);
 	return err;

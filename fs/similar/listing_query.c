@@ -133,10 +133,11 @@ static bool item_holds(fuse_req_t req, struct fs *fs, struct similar_node *n,
 	    cred_assume(fs, req, &saved))
 		return false;
 	if (n->view->list == list_directories)
-		holds = engine_directory_holds(fs->engine, item->path,
-					       &item->key);
+		holds = search_directory_holds(engine_searcher(fs->engine),
+					       item->path, &item->key);
 	else
-		holds = engine_hit_holds(fs->engine, item->path, &item->key,
+		holds = search_hit_holds(engine_searcher(fs->engine),
+					 item->path, &item->key,
 					 &item->identity);
 	cred_restore(fs, &saved);
 	return holds;
@@ -267,17 +268,20 @@ int list_relation(struct listing_query *q, int fd)
 		.ticket = &q->park.ticket,
 	};
 
-	return engine_similar(q->fs->engine, &query, &q->caller, on_hits, q);
+	return search_file(engine_searcher(q->fs->engine), &query, &q->caller,
+			   on_hits, q);
 }
 
 int list_directories(struct listing_query *q, int fd)
 {
-	return engine_directories(q->fs->engine, fd, &q->caller, on_hits, q);
+	return search_directories(engine_searcher(q->fs->engine), fd,
+				  &q->caller, on_hits, q);
 }
 
 int list_browsed(struct listing_query *q, int fd)
 {
-	return engine_browse(q->fs->engine, fd, &q->caller, on_entries, q);
+	return search_browse(engine_searcher(q->fs->engine), fd, &q->caller,
+			     on_entries, q);
 }
 
 int similar_caller(struct fs *fs, fuse_req_t req, struct search_caller *out)

@@ -242,8 +242,8 @@ static void request_files(struct query_answer *a)
 	pthread_mutex_unlock(&a->lock);
 	if (!ask)
 		return;
-	err = engine_group_files(a->fs->engine, a->groups, &range, &a->caller,
-				 on_files, a);
+	err = search_group_files(engine_searcher(a->fs->engine), a->groups,
+				 &range, &a->caller, on_files, a);
 	if (err)
 		query_ended(a, err);
 }
@@ -270,12 +270,12 @@ static int answer_new(struct fs *fs, const struct search_caller *caller,
 	a->watch.cancelled = &a->cancelled;
 	pthread_mutex_init(&a->lock, NULL);
 	if (query->is_groups)
-		err = engine_find_groups(fs->engine, &query->groups, &a->caller,
-					 &a->watch);
+		err = search_groups(engine_searcher(fs->engine), &query->groups,
+				    &a->caller, &a->watch);
 	else
-		err = engine_similar_to(fs->engine, &query->digests,
-					query->relation, &a->caller, on_hits,
-					a);
+		err = search_content(engine_searcher(fs->engine),
+				     &query->digests, query->relation,
+				     &a->caller, on_hits, a);
 	if (err) {
 		a->refs = 1;
 		answer_unref(a);

@@ -417,7 +417,8 @@ static inline void find_related(struct fixture *f, const char *path,
 				       .relation = relation,
 				       .timeout_ms = DEADLINE_S * 1000 };
 
-	assert_int_equal(engine_similar(f->engine, &q, &caller, on_hits, &o),
+	assert_int_equal(search_file(engine_searcher(f->engine), &q, &caller,
+				     on_hits, &o),
 			 0);
 	assert_int_equal(outcome_wait(&o), 0);
 	close(q.fd);
@@ -440,8 +441,8 @@ static inline void find_related_to(struct fixture *f, const char *data,
 	struct digests d;
 
 	digest_bytes(data, len, &d);
-	assert_int_equal(engine_similar_to(f->engine, &d, relation, &caller,
-					   on_hits, &o),
+	assert_int_equal(search_content(engine_searcher(f->engine), &d,
+					relation, &caller, on_hits, &o),
 			 0);
 	digests_release(&d);
 	assert_int_equal(outcome_wait(&o), 0);

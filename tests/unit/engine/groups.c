@@ -114,7 +114,8 @@ static int find_groups(struct fixture *f, const struct file_groups_query *query,
 
 	outcome_init(g);
 	assert_int_equal(credentials_own(&caller.credentials), 0);
-	err = engine_find_groups(f->engine, query, &caller, &g->watch);
+	err = search_groups(engine_searcher(f->engine), query, &caller,
+			    &g->watch);
 	credentials_release(&caller.credentials);
 	assert_int_equal(err, 0);
 	return outcome_wait(&g->o);
@@ -153,9 +154,9 @@ static void list_files(struct fixture *f, struct groups_outcome *g,
 	g->text[0] = '\0';
 	assert_int_equal(credentials_own(&caller.credentials), 0);
 	while (!g->end) {
-		assert_int_equal(engine_group_files(f->engine, g->groups,
-						    &g->range, &caller,
-						    on_files, g),
+		assert_int_equal(search_group_files(engine_searcher(f->engine),
+						    g->groups, &g->range,
+						    &caller, on_files, g),
 				 0);
 		assert_int_equal(outcome_wait(&g->o), 0);
 	}
@@ -280,8 +281,9 @@ static void test_cancelled(void **state)
 	outcome_init(&g);
 	atomic_store(&g.cancelled, true);
 	assert_int_equal(credentials_own(&caller.credentials), 0);
-	assert_int_equal(
-		engine_find_groups(t->f.engine, &query, &caller, &g.watch), 0);
+	assert_int_equal(search_groups(engine_searcher(t->f.engine), &query,
+				       &caller, &g.watch),
+			 0);
 	assert_int_equal(outcome_wait(&g.o), -ECANCELED);
 	assert_null(g.groups);
 	credentials_release(&caller.credentials);
@@ -302,8 +304,8 @@ static void test_many(void **state)
 	for (i = 0; i < MANY; i++) {
 		outcome_init(&g[i]);
 		caller.credentials.uid = (uid_t)i;
-		assert_int_equal(engine_find_groups(t->f.engine, &query,
-						    &caller, &g[i].watch),
+		assert_int_equal(search_groups(engine_searcher(t->f.engine),
+					       &query, &caller, &g[i].watch),
 				 0);
 	}
 	for (i = 0; i < MANY; i++) {

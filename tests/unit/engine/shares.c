@@ -155,7 +155,8 @@ static int ask_browse(struct engine *e, int fd, struct voice *v)
 					.credentials = { .uid = v->uid } };
 
 	(void)fd;
-	return engine_browse(e, v->crowd->f.source_fd, &caller, on_listed, v);
+	return search_browse(engine_searcher(e), v->crowd->f.source_fd, &caller,
+			     on_listed, v);
 }
 
 typedef int ask(struct engine *e, int fd, struct voice *v);

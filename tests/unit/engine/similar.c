@@ -162,7 +162,8 @@ static void browse(struct tree *t, const char *path, struct outcome *o)
 	struct search_caller caller = { .trusted = true };
 	int fd = open_file(&t->f, path);
 
-	assert_int_equal(engine_browse(t->f.engine, fd, &caller, on_entries, o),
+	assert_int_equal(search_browse(engine_searcher(t->f.engine), fd,
+				       &caller, on_entries, o),
 			 0);
 	assert_int_equal(outcome_wait(o), 0);
 	close(fd);
