@@ -57,47 +57,36 @@ static int read_file(struct demand_worker *w, int fd, uint64_t size)
 	return err ? err : told_size_check(fd, size);
 }
 
-static int digest_file(struct demand_worker *w, int fd, uint64_t size,
-		       size_t most)
-{
-	struct digests digests;
-	int err;
-
-	err = fingerprint_begin_file(w->fp, SDHASH_NAME, size, most);
-	if (!err)
-		err = read_file(w, fd, size);
-	if (!err)
-		err = fingerprint_final(w->fp, &digests);
-	if (err)
-		return err;
-	err = digest_format(&digests, w->id, &w->text);
-	digests_release(&digests);
-	return err;
-}
-
-/* Makes the worker's fingerprint one of that digest alone. */
-static int set_digest(struct demand_worker *w, enum digest_id id)
-{
-	if (w->fp && w->id == id)
-		return 0;
-	fingerprint_free(w->fp);
-	w->fp = NULL;
-	w->id = id;
-	return fingerprint_new(DIGEST_BIT(id), &w->fp);
-}
-
+/* Sets w->text. */
 static int compute_digest(struct demand_worker *w,
 			  const struct demand_request *r)
 {
-	int err, fd = file_reopen(r->query.fd);
+	uint64_t size = w->identity.size;
+	struct digests digests;
+	int err = 0, fd = file_reopen(r->query.fd);
 
 	buf_clear(&w->text);
-	err = fd < 0 ? fd : set_digest(w, r->query.id);
+	if (fd < 0)
+		return fd;
+	if (!w->fp || w->id != r->query.id) {
+		fingerprint_free(w->fp);
+		w->fp = NULL;
+		w->id = r->query.id;
+		err = fingerprint_new(DIGEST_BIT(w->id), &w->fp);
+	}
 	if (!err)
-		err = digest_file(w, fd, w->identity.size, r->query.most);
-	if (fd >= 0)
-		close(fd);
-	return err == -ESTALE ? -EAGAIN : err;
+		err = fingerprint_begin_file(w->fp, SDHASH_NAME, size,
+					     r->query.most);
+	if (!err)
+		err = read_file(w, fd, size);
+	close(fd);
+	if (!err)
+		err = fingerprint_final(w->fp, &digests);
+	if (err)
+		return err == -ESTALE ? -EAGAIN : err;
+	err = digest_format(&digests, w->id, &w->text);
+	digests_release(&digests);
+	return err;
 }
 
 static int stat_file(const struct source *s, int fd, struct file_key *key_out,

@@ -42,32 +42,6 @@ int hits_append(struct search_hits *hits, const struct search_hit *hit)
 	return 0;
 }
 
-/* Adds a hit, if hits are wanted.  Takes path. */
-static int add_name(struct search_query *q, struct probe *p, char *path)
-{
-	const struct search_hit hit = {
-		.path = path,
-		.verdict = p->verdict ? *p->verdict : (struct verdict){ 0 },
-		.disk = p->disk,
-		.key = *p->key,
-		.identity = p->rec.identity,
-		.nlink = p->nlink,
-		.link = p->found > 0,
-	};
-
-	query_count_work(q, p->found > 0);
-	p->found++;
-	if (p->names)
-		return hits_append(&q->hits, &hit);
-	free(path);
-	return 0;
-}
-
-static bool has_all(const struct probe *p)
-{
-	return p->found && (p->found >= p->names || p->found >= p->nlink);
-}
-
 /* Whether the path is in or below one of q->within, if there are any. */
 static bool path_is_within(const struct search_query *q, const char *path)
 {
@@ -126,24 +100,20 @@ static bool path_leads_there(struct search_query *q, struct probe *p,
 	return leads;
 }
 
-static int try_paths(struct search_query *q, struct probe *p)
+/* The next visible path that leads to the file: 1, and the caller frees it; 0:
+ * there are no more. */
+static int next_path(struct search_query *q, struct probe *p,
+		     struct catalog_walk *walk, char **out)
 {
-	struct catalog_walk *walk;
 	const char *path;
-	int err = catalog_paths_begin(q->txn, &q->context->source->root, p->key,
-				      &walk);
+	int found;
 
-	if (err)
-		return err;
-	while (!has_all(p) && (err = catalog_paths_next(walk, &path)) == 1) {
-		err = 0;
-		if (path_leads_there(q, p, path))
-			err = add_name(q, p, strdup(path));
-		if (err)
-			break;
-	}
-	catalog_walk_end(walk);
-	return err;
+	while ((found = catalog_paths_next(walk, &path)) == 1)
+		if (path_leads_there(q, p, path)) {
+			*out = strdup(path);
+			return *out ? 1 : -ENOMEM;
+		}
+	return found;
 }
 
 /* ---- by names in open directories, of a trusted caller ---- */
@@ -175,50 +145,73 @@ static bool entry_is_the_file(const struct source *source, struct probe *p,
 	       is_unchanged(p, &st);
 }
 
-static int try_link(struct search_query *q, struct probe *p,
-		    const struct file_key *parent, struct catalog_name name)
+/* As next_path(), without opening the file: a trusted caller may open any. */
+static int next_link(struct search_query *q, struct probe *p,
+		     struct catalog_walk *walk, char **out)
 {
 	const struct source *source = q->context->source;
 	const struct directory_cache_entry *directory;
-	int err = directory_cache_get(&q->slot->directories, q->txn, source,
-				      parent, &directory);
-	char *path;
-
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	path = join_path(directory->path, name);
-	if (!path)
-		return -ENOMEM;
-	if (path_is_within(q, path) &&
-	    entry_is_the_file(source, p, directory->fd,
-			      path + strlen(directory->path)))
-		return add_name(q, p, path);
-	free(path);
-	return 0;
-}
-
-/* Tries the file's names without opening the file: a trusted caller may open
- * any. */
-static int try_links(struct search_query *q, struct probe *p)
-{
-	struct catalog_walk *walk;
 	struct catalog_name name;
 	struct file_key parent;
-	int err = catalog_links_begin(q->txn, p->key, &walk);
+	int err;
 
-	if (err)
-		return err;
-	while (!has_all(p) &&
-	       (err = catalog_links_next(walk, &parent, &name)) == 1) {
-		err = try_link(q, p, &parent, name);
+	while ((err = catalog_links_next(walk, &parent, &name)) == 1) {
+		err = directory_cache_get(&q->slot->directories, q->txn, source,
+					  &parent, &directory);
+		if (err == -ENOENT)
+			continue;
 		if (err)
-			break;
+			return err;
+		*out = join_path(directory->path, name);
+		if (!*out)
+			return -ENOMEM;
+		if (path_is_within(q, *out) &&
+		    entry_is_the_file(source, p, directory->fd,
+				      *out + strlen(directory->path)))
+			return 1;
+		free(*out);
 	}
-	catalog_walk_end(walk);
 	return err;
 }
 
 /* ---- files ---- */
+
+/* Adds the names that one walk finds. */
+static int add_names(struct search_query *q, struct probe *p, bool by_links)
+{
+	struct catalog_walk *walk;
+	char *path = NULL;
+	int err = by_links ?
+			  catalog_links_begin(q->txn, p->key, &walk) :
+			  catalog_paths_begin(q->txn, &q->context->source->root,
+					      p->key, &walk);
+
+	if (err)
+		return err;
+	while (!err &&
+	       !(p->found && (p->found >= p->names || p->found >= p->nlink)) &&
+	       (err = by_links ? next_link(q, p, walk, &path) :
+				 next_path(q, p, walk, &path)) == 1) {
+		const struct search_hit hit = {
+			.path = path,
+			.verdict = p->verdict ? *p->verdict :
+						(struct verdict){ 0 },
+			.disk = p->disk,
+			.key = *p->key,
+			.identity = p->rec.identity,
+			.nlink = p->nlink,
+			.link = p->found > 0,
+		};
+
+		query_count_work(q, p->found > 0);
+		p->found++;
+		err = p->names ? hits_append(&q->hits, &hit) : 0;
+		if (!p->names)
+			free(path);
+	}
+	catalog_walk_end(walk);
+	return err;
+}
 
 int hits_add_file(struct search_query *q, const struct file_key *key,
 		  const struct verdict *verdict, size_t names)
@@ -233,9 +226,9 @@ int hits_add_file(struct search_query *q, const struct file_key *key,
 		return 0;
 	if (q->caller.trusted &&
 	    source_get_times(context->source, key) == TIMES_OWN)
-		err = try_links(q, &p);
+		err = add_names(q, &p, true);
 	if (!err && !p.found)
-		err = try_paths(q, &p);
+		err = add_names(q, &p, false);
 	if (p.stale)
 		(void)queue_push(context->hasher->context.queue, key,
 				 JOB_CLOSED, &p.identity);

@@ -25,6 +25,9 @@ struct file_digests {
 	struct file_identity identity;
 };
 
-void file_digests_release(struct file_digests *answer);
+static inline void file_digests_release(struct file_digests *answer)
+{
+	digests_release(&answer->digests);
+}
 
 #endif

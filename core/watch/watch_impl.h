@@ -138,7 +138,7 @@ void watch_handle_events(struct watch *w, const void *buf, size_t len);
 
 void *watch_resolve(void *watch);
 
-/* ---- foreign.c ---- */
+/* ---- foreign directories ---- */
 
 /* Whether the directory of that id is in the table of foreign directories. */
 bool watch_is_foreign(const struct watch *w, uint64_t id);
