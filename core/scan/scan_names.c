@@ -24,11 +24,14 @@ static bool has_path(struct scanner *s, const struct file_key *key)
 	return found == 1;
 }
 
-/* Returns an O_PATH descriptor of a regular file or directory. */
-static int open_entry(const struct source *source, int dir_fd, const char *name,
-		      struct file_key *key_out, bool *directory_out)
+/* -ESTALE: names in the directory changed meanwhile. */
+static int try_report_name(struct scanner *s, int dir_fd, const char *name,
+			   const struct file_key *dir, struct file_key *key_out)
 {
-	int fd = file_open_beneath(dir_fd, name, O_PATH);
+	const struct engine_listener *up = s->context.up;
+	unsigned version = up->names_version(up->ctx, dir);
+	int fd = file_open_beneath(dir_fd, name, O_PATH), err;
+	struct event *ev;
 	struct stat st;
 
 	if (fd < 0)
@@ -37,29 +40,11 @@ static int open_entry(const struct source *source, int dir_fd, const char *name,
 		close(fd);
 		return -ENOENT;
 	}
-	source_get_key(source, fd, &st, key_out);
-	*directory_out = S_ISDIR(st.st_mode);
-	return fd;
-}
-
-/* -ESTALE: names in the directory changed meanwhile. */
-static int try_report_name(struct scanner *s, int dir_fd, const char *name,
-			   const struct file_key *dir, struct file_key *key_out)
-{
-	const struct engine_listener *up = s->context.up;
-	unsigned version = up->names_version(up->ctx, dir);
-	struct event *ev;
-	bool directory;
-	int fd = open_entry(s->context.source, dir_fd, name, key_out,
-			    &directory);
-	int err;
-
-	if (fd < 0)
-		return fd;
+	source_get_key(s->context.source, fd, &st, key_out);
 	ev = event_new_name(EVENT_NAME_ADDED, dir, name);
 	if (ev) {
 		ev->key = *key_out;
-		ev->directory = directory;
+		ev->directory = S_ISDIR(st.st_mode);
 		ev->learned = true;
 		ev->version = version;
 	}

@@ -87,13 +87,6 @@ void scan_request_directory(struct scanner *s, const struct file_key *key,
 	scan_request_fd(s, key, false, fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
 
-static int open_known(const struct source *source, const struct file_key *key)
-{
-	if (!source->open_known || key->device != 0)
-		return -ENOENT;
-	return source->open_known(source->ctx, source->device, key->inode);
-}
-
 static bool is_removed(int fd)
 {
 	struct stat st;
@@ -105,8 +98,12 @@ static bool is_removed(int fd)
  * the request is served. */
 void scan_request_unknown(struct scanner *s, const struct file_key *key)
 {
-	int fd = open_known(s->context.source, key);
+	const struct source *source = s->context.source;
+	int fd = -ENOENT;
 
+	if (source->open_known && !key->device)
+		fd = source->open_known(source->ctx, source->device,
+					key->inode);
 	if (fd >= 0 && is_removed(fd))
 		close(fd);
 	else if (fd >= 0)
@@ -184,22 +181,6 @@ static int directory_path(const struct source *source,
 	return 0;
 }
 
-static int key_of_path(const struct source *source, const char *path,
-		       struct file_key *out)
-{
-	int fd = file_open_beneath(source->fd, path, O_PATH);
-	struct stat st;
-	int err;
-
-	if (fd < 0)
-		return fd;
-	err = fstat(fd, &st) ? -errno : 0;
-	if (!err)
-		source_get_key(source, fd, &st, out);
-	close(fd);
-	return err;
-}
-
 /* The key of the directory at the path: that of the request, or that of its
  * file's directory.  -ESTALE: the file has moved. */
 static int directory_key(struct scanner *s, const struct scan_request *r,
@@ -207,14 +188,21 @@ static int directory_key(struct scanner *s, const struct scan_request *r,
 			 struct file_key *out)
 {
 	const struct source *source = s->context.source;
+	struct stat above;
 	char *again = NULL;
-	int err;
+	int dir_fd, err;
 
 	if (S_ISDIR(st->st_mode)) {
 		*out = r->key;
 		return 0;
 	}
-	err = key_of_path(source, path, out);
+	dir_fd = file_open_beneath(source->fd, path, O_PATH);
+	if (dir_fd < 0)
+		return dir_fd;
+	err = fstat(dir_fd, &above) ? -errno : 0;
+	if (!err)
+		source_get_key(source, dir_fd, &above, out);
+	close(dir_fd);
 	if (!err)
 		err = directory_path(source, r, fd, st, &again);
 	if (!err && strcmp(path, again) != 0)

@@ -94,27 +94,24 @@ int64_t scan_next_retry_ms(const struct scanner *s)
 	return s->retries ? s->retries->due_ms : INT64_MAX;
 }
 
-static int serve_retry(struct scanner *s, struct scan_retry *r)
-{
-	struct scan_request *request = &r->request, again = *request;
-
-	if (!r->look_up)
-		return scan_walk_again(s, r->path, &request->key,
-				       request->tries + 1, request->deep);
-	request->fd = -1;
-	again.tries++;
-	scan_serve_request(s, &again);
-	return 0;
-}
-
 void scan_serve_retries(struct scanner *s)
 {
 	int64_t now = clock_now_ms();
 
 	while (scan_next_retry_ms(s) <= now && !scan_is_stopping(s)) {
 		struct scan_retry *r = retry_take(s);
-		int err = serve_retry(s, r);
+		struct scan_request *request = &r->request, again = *request;
+		int err = 0;
 
+		if (r->look_up) {
+			request->fd = -1;
+			again.tries++;
+			scan_serve_request(s, &again);
+		} else {
+			err = scan_walk_again(s, r->path, &request->key,
+					      request->tries + 1,
+					      request->deep);
+		}
 		if (err)
 			logger_print(s->context.log, "scan: %s", err_text(err));
 		retry_free(s, r);
