@@ -14,7 +14,7 @@ struct match_slot {
 	struct kept_match {
 		uint32_t content;
 		uint8_t score, distinctive;
-	} *matches;
+	} * matches;
 };
 
 struct match_cache {

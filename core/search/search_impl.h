@@ -8,7 +8,31 @@
 #include "core/search/groups.h"
 #include "core/search/match_cache.h"
 #include "core/search/search.h"
-#include "core/search/visibility.h"
+
+/*
+ * A query's cache of which contents and directories are visible: a hash table
+ * that only grows.
+ */
+
+struct visibility_entry {
+	uint64_t hash;
+	char *path;       /* of a directory; owned */
+	uint32_t content; /* 0: the entry is one of a directory */
+	/* Of a directory. */
+	bool known; /* open is valid */
+	bool open;  /* the caller may list it and all directories above */
+	/* Of a content: the number of visible files up to the cursor, and the
+	 * first of these. */
+	size_t visible;
+	struct file_key first;
+	struct copy_cursor cursor;
+	bool complete; /* the cursor has passed all files */
+};
+
+struct visibility {
+	struct visibility_entry *slots; /* owned */
+	size_t size, count;
+};
 
 struct query_kind {
 	bool is_short;         /* its first turn is not a long query */
@@ -119,6 +143,13 @@ int query_yield(struct search_query *q);
 void query_count_work(struct search_query *q, size_t work);
 
 /* ---- paths.c ---- */
+
+void visibility_release(struct visibility *v);
+
+/* Finds or makes the entry of a content; a new one is zeroed.  It is valid until
+ * another one is looked up.  NULL: no memory. */
+struct visibility_entry *visibility_of_content(struct visibility *v,
+					       uint32_t content);
 
 /* A stack of files and directories. */
 struct key_list {
