@@ -88,7 +88,7 @@
  * (queue_push()) and not listed.
  *
  * Visibility is checked once per query for each directory and each content, and
- * stored with the query (visibility.h).  A content is visible if one of its
+ * stored with the query (struct visibility).  A content is visible if one of its
  * files is.  For a caller that is not trusted, the index uses visible contents
  * only, also to count how common a value is.
  *
@@ -103,17 +103,18 @@
  *     whose directories were not verified in it or SEARCH_TRUST_MS before.
  *   - A thread keeps a caller's credentials after a turn.  A thread that cannot
  *     take its own back ends the process.
- *   - A thread waits for hashing, for the committer or for another query.
+ *   - A query with a slot waits for hashing, for the committer or for another
+ *     query.
  *   - done is called with a lock held, or twice.
  *
  * Locks
  *
  * searcher.lock guards the lists of queries and the slots.  It is held for a
  * few instructions, never while the disk is touched or a callback runs.  The
- * exception is commit_counts(): reading the position of the committer and adding
- * the query to the list of held queries must be atomic, or search_committed()
- * could miss the query.  A query that has begun belongs to its thread, so its fields
- * need no lock but for those that say so.
+ * exception is commit_counts(): reading the position of the committer and
+ * adding the query to the list of held queries must be atomic, or
+ * search_committed() could miss the query.  A query that has begun belongs to
+ * its thread, so its fields need no lock but for those that say so.
  */
 enum {
 	SEARCH_SLOTS = 4,
