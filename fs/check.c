@@ -7,7 +7,6 @@
 #include <fuse_lowlevel.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,54 +37,25 @@ static bool is_dead(int err)
 
 static int report_dead_mount(const char *what, const char *path, int err)
 {
-	char advice[PATH_MAX + 64];
-
-	snprintf(advice, sizeof(advice),
-		 "a dead mount is in the way, remove it with: "
+	log_line("%s '%s': %s; a dead mount is in the way, remove it with: "
 		 "fusermount3 -u %s",
-		 path);
-	return report_error(what, path, err, advice);
-}
-
-/* Whether mount.fuse3 has mounted already and passes a descriptor, by the name
- * "/dev/fd/N". */
-static bool is_passed(const char *mountpoint)
-{
-	return strncmp(mountpoint, "/dev/fd/", 8) == 0;
+		 what, path, err_text(err), path);
+	return -err;
 }
 
 /*
- * Whether the mount that mount.fuse3 has made covers SOURCE, which cannot be
- * opened then.  The root of such a mount has no timestamps yet.  They are read
- * with AT_STATX_DONT_SYNC, because a request to this process would hang.
+ * passed: mount.fuse3 has mounted already.  If its mount covers SOURCE, that
+ * cannot be opened.  The root of such a mount has no timestamps yet; they are
+ * read with AT_STATX_DONT_SYNC, because a request to this process would hang.
+ *
+ * A dead mount is found by fstatfs(): the kernel caches attributes, which a stat
+ * would still return, but not the result of statfs.
  */
-static bool is_covered(int fd)
-{
-	struct statx st;
-
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-		     STATX_BASIC_STATS, &st) == 0 &&
-	       st.stx_ino == FUSE_ROOT_ID && !st.stx_mtime.tv_sec &&
-	       !st.stx_ctime.tv_sec;
-}
-
-static int report_covered(const char *path)
-{
-	char advice[PATH_MAX + 128];
-
-	snprintf(advice, sizeof(advice),
-		 "to mount it over itself, mount without drop_privileges; the "
-		 "mount that is in the way now goes with: fusermount3 -u %s",
-		 path);
-	return report_error("source", path, EBUSY, advice);
-}
-
-/* Uses fstatfs() to find a dead mount: the kernel caches attributes, which a
- * stat would still return, but not the result of statfs. */
 static int open_source(const char *path, bool passed, int *fd_out)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct statfs room;
+	struct statx st;
 	int err = 0;
 
 	if (fd < 0)
@@ -93,10 +63,20 @@ static int open_source(const char *path, bool passed, int *fd_out)
 				    errno == ENOENT || errno == ENOTDIR ?
 					    "give an existing directory" :
 					    NULL);
-	if (passed && is_covered(fd))
-		err = report_covered(path);
-	else if (fstatfs(fd, &room) != 0 && is_dead(errno))
+	if (passed &&
+	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS,
+		  &st) == 0 &&
+	    st.stx_ino == FUSE_ROOT_ID && !st.stx_mtime.tv_sec &&
+	    !st.stx_ctime.tv_sec) {
+		log_line(
+			"source '%s': %s; to mount it over itself, mount "
+			"without drop_privileges; the mount that is in the way "
+			"now goes with: fusermount3 -u %s",
+			path, err_text(EBUSY), path);
+		err = -EBUSY;
+	} else if (fstatfs(fd, &room) != 0 && is_dead(errno)) {
 		err = report_dead_mount("source", path, errno);
+	}
 	if (err)
 		close(fd);
 	else
@@ -121,32 +101,29 @@ static int check_mountpoint(const char *path)
 	return 0;
 }
 
-static bool is_empty(const char *path)
+/* The mount hides what is there now, which may be by mistake. */
+static void warn_of_covered(const char *path)
 {
-	DIR *dir = opendir(path);
 	const struct dirent *d;
+	struct statx st;
 	bool empty = true;
+	DIR *dir;
 
+	if (statx(AT_FDCWD, path, 0, STATX_TYPE, &st) == 0 &&
+	    st.stx_attributes & STATX_ATTR_MOUNT_ROOT) {
+		log_warning(
+			"something is mounted on '%s' already and is hidden "
+			"by this mount; -o nonempty leaves this message out",
+			path);
+		return;
+	}
+	dir = opendir(path);
 	while (empty && dir && (d = readdir(dir)))
 		empty = strcmp(d->d_name, ".") == 0 ||
 			strcmp(d->d_name, "..") == 0;
 	if (dir)
 		closedir(dir);
-	return empty;
-}
-
-/* The mount hides what is there now, which may be by mistake. */
-static void warn_of_covered(const char *path)
-{
-	struct statx st;
-
-	if (statx(AT_FDCWD, path, 0, STATX_TYPE, &st) == 0 &&
-	    st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
-		log_warning(
-			"something is mounted on '%s' already and is hidden "
-			"by this mount; -o nonempty leaves this message out",
-			path);
-	else if (!is_empty(path))
+	if (!empty)
 		log_warning(
 			"mount point '%s' is not empty, its files are hidden "
 			"by this mount; -o nonempty leaves this message out",
@@ -244,7 +221,8 @@ int check_places(struct fs *fs, int *source_fd_out)
 	const struct options *o = &fs->options;
 	struct stat st;
 	int fd = -1;
-	bool passed = is_passed(o->mountpoint);
+	/* By mount.fuse3, with a descriptor instead of a mount point. */
+	bool passed = strncmp(o->mountpoint, "/dev/fd/", 8) == 0;
 	int err = open_source(o->source, passed, &fd);
 
 	if (!err)
@@ -271,60 +249,43 @@ int check_places(struct fs *fs, int *source_fd_out)
 
 /* ---- the catalog ---- */
 
-static int default_directory(const struct fs *fs, struct buf *b)
+/* The directory that is given, made absolute, because the daemon changes its
+ * working directory; or the default one. */
+static int catalog_path(const struct fs *fs, struct buf *b)
 {
-	int err = catalog_default_directory(fs->source, b);
-
-	if (err == -ENOENT)
-		log_line("neither XDG_STATE_HOME nor HOME is set; say where to "
-			 "keep the catalog with -o db=DIR");
-	return err;
-}
-
-/* Makes db absolute, because the daemon changes its working directory. */
-static int given_directory(const char *db, struct buf *b)
-{
+	const char *db = fs->options.db;
 	char cwd[PATH_MAX];
-	int err = 0;
+	int err;
 
-	if (db[0] != '/') {
-		if (!getcwd(cwd, sizeof(cwd)))
-			return -errno;
-		err = buf_append_format(b, "%s/", cwd);
+	if (!db) {
+		err = catalog_default_directory(fs->source, b);
+		if (err == -ENOENT)
+			log_line("neither XDG_STATE_HOME nor HOME is set; say "
+				 "where to keep the catalog with -o db=DIR");
+		return err;
 	}
-	return err ? err : buf_append_text(b, db);
-}
-
-/* As is_inside(), for the nearest ancestor that exists: the missing directories
- * would be made below it. */
-static int is_inside_nearest(const char *path, const struct stat *source,
-			     bool *inside_out)
-{
-	char *at = strdup(path);
-	int err = -ENOMEM;
-
-	while (at) {
-		char *slash = strrchr(at, '/');
-
-		err = is_inside(at, source, inside_out);
-		if (err != -ENOENT || !slash)
-			break;
-		slash[slash == at] = '\0';
-	}
-	free(at);
-	return err;
+	if (db[0] != '/' && !getcwd(cwd, sizeof(cwd)))
+		return -errno;
+	return db[0] == '/' ? buf_append_text(b, db) :
+			      buf_append_format(b, "%s/%s", cwd, db);
 }
 
 static int check_outside(const struct fs *fs, int source_fd, const char *path)
 {
-	struct stat st;
+	char *at = strdup(path), *slash;
 	bool inside = false;
-	int err = 0;
+	struct stat st;
+	int err = at ? 0 : -ENOMEM;
 
-	if (fstat(source_fd, &st) != 0)
+	if (!err && fstat(source_fd, &st) != 0)
 		err = -errno;
-	if (!err)
-		err = is_inside_nearest(path, &st, &inside);
+	/* Missing directories would be made below the nearest ancestor. */
+	while (!err && (err = is_inside(at, &st, &inside)) == -ENOENT &&
+	       (slash = strrchr(at, '/'))) {
+		slash[slash == at] = '\0';
+		err = 0;
+	}
+	free(at);
 	if (err)
 		return report_error("catalog", path, -err,
 				    "say where to keep it with -o db=DIR");
@@ -348,18 +309,10 @@ static bool is_open_to_others(const struct stat *st)
 	return st->st_mode & others;
 }
 
-/* Whether no other user can replace an entry of the directory: it belongs to
- * root or the user, and others cannot write to it, or it is sticky.  top, the
- * owner of "/", stands for root where root is not mapped in the user
- * namespace. */
-static bool is_safe_ancestor(const struct stat *st, uid_t top)
-{
-	return (st->st_uid == 0 || st->st_uid == geteuid() ||
-		st->st_uid == top) &&
-	       (st->st_mode & S_ISVTX || !is_open_to_others(st));
-}
-
-/* Checks all directories above fd, which is closed. */
+/* Checks all directories above fd, which is closed.  No other user may replace
+ * an entry of one: it belongs to root or the user, and others cannot write to
+ * it, or it is sticky.  The owner of "/" stands for root where root is not mapped
+ * in the user namespace. */
 static int check_ancestors(int fd, const char *path)
 {
 	struct stat st, before = { 0 }, top;
@@ -377,7 +330,9 @@ static int check_ancestors(int fd, const char *path)
 		if (same_directory(&st, &before))
 			break;
 		before = st;
-		if (is_safe_ancestor(&st, top.st_uid))
+		if ((st.st_uid == 0 || st.st_uid == geteuid() ||
+		     st.st_uid == top.st_uid) &&
+		    (st.st_mode & S_ISVTX || !is_open_to_others(&st)))
 			continue;
 		log_line("catalog '%s' is below a directory that others can "
 			 "write to; choose another place with -o db=DIR",
@@ -416,8 +371,7 @@ int check_catalog(struct fs *fs, int source_fd, char **directory_out)
 {
 	struct buf b = { .data = NULL };
 	char *path;
-	int err = fs->options.db ? given_directory(fs->options.db, &b) :
-				   default_directory(fs, &b);
+	int err = catalog_path(fs, &b);
 
 	path = buf_take(&b);
 	if (!err && !path)

@@ -24,25 +24,20 @@ struct watched;
  * The mount: SOURCE shown through FUSE, with digests as extended attributes
  * and near-duplicates as the virtual tree (fs/similar/similar.h).
  *
- * Folders.  loop/ receives requests from the kernel.  ops/ answers them.
- * inode/ has the table of inodes that the kernel knows, and opens their files.
- * similar/ is the virtual tree.  The files of this folder start, configure and
- * stop the mount.
+ * loop/ receives requests from the kernel; ops/ answers them, and leaves those on
+ * a node of the virtual tree to similar/; inode/ has the table of inodes that the
+ * kernel knows, and opens their files; the files of this folder start, configure
+ * and stop the mount.
  *
- * Objects.  struct inode is a file of SOURCE that the kernel knows (inode.h);
- * struct handle is an open file; struct park is a request that is answered
- * later (reply.h).
- *
- * The life of a request.  A thread of loop.c receives it and calls the operation
- * (ops_*.c), which leaves a node of the virtual tree to similar_ops.  Helpers
- * return 0 or a negative errno; the operation replies once.  A request that needs the
- * engine is parked: the thread that has the answer replies, or the handler of
- * an interrupt does.  A request that waits for a file lock has a thread of its
- * own (locks.c).
+ * struct inode is a file of SOURCE that the kernel knows; struct handle is an
+ * open file (inode.h).  Helpers return 0 or a negative errno; the operation
+ * replies once.  A request that needs the engine is parked (struct park,
+ * reply.h): the thread that has the answer replies, or the handler of an
+ * interrupt does.  A request that waits for a file lock has a thread of its own.
  *
  * Layers; each calls only those before it (lint: circles):
  *   log, reply, protocol, loop, cred, reopen
- *   inode; descriptor, backing, cache, mapped; watched
+ *   inode; descriptor, backing, mapped; cache
  *   notify, xattr_query; lookup, metadata_change, xattr_derived,
  *   behind
  *   similar/; locks, ops_*; ops; serve; main
@@ -66,12 +61,12 @@ struct fs {
 	struct engine *engine;   /* NULL before it is opened */
 	struct similar *similar; /* fs/similar/node.h; NULL with similar=off */
 	struct mapped *mapped;   /* fs/inode/mapped.h */
-	struct service *service; /* fs/service.h; or NULL */
-	/* core/watch and fs/inode/watched.h; NULL where changes behind the
+	struct service *service; /* serve.c; or NULL */
+	/* core/watch and fs/inode/cache.h; NULL where changes behind the
 	 * mount are not reported. */
 	struct watch *watch;
 	struct watched *watched;
-	atomic_uint names_epoch; /* see fs/inode/watched.h */
+	atomic_uint names_epoch; /* see fs/inode/cache.h */
 	/* Used by the thread of fs/ops/behind.c only: names are to be expired,
 	 * and the time of the last expiry. */
 	bool names_due;

@@ -16,42 +16,36 @@
 #include "fs/fs.h"
 #include "fs/log.h"
 #include "fs/serve.h"
-#include "fs/service.h"
 #include "fs/similar/similar.h"
 
 enum { EXIT_USAGE = 2 };
 
 /* ---- the background ---- */
 
-/* Checks that the mount answers: libfuse may fail after init(). */
-static int parent_try(const char *mountpoint)
-{
-	struct stat st;
-
-	if (stat(mountpoint, &st) == 0 ||
-	    (errno != ENOTCONN && errno != ECONNABORTED))
-		return EXIT_SUCCESS;
-	log_line("mount point '%s': %s; see the system's log", mountpoint,
-		 err_text(errno));
-	return EXIT_FAILURE;
-}
-
 /*
  * Waits for the child's report, which it sends from init(), when the kernel has
- * accepted the mount.  Until then its messages go to the terminal.  A child
- * that ends without a report has failed.
+ * accepted the mount; then checks that the mount answers, as libfuse may fail
+ * after init().  Until then its messages go to the terminal.  A child that ends
+ * without a report has failed.
  */
 static int parent_wait(const char *mountpoint, int pipe_fd, pid_t child)
 {
-	char byte;
+	struct stat st;
 	ssize_t len;
 	int status;
+	char byte;
 
 	do
 		len = read(pipe_fd, &byte, 1);
 	while (len < 0 && errno == EINTR);
-	if (len == 1)
-		return parent_try(mountpoint);
+	if (len == 1) {
+		if (stat(mountpoint, &st) == 0 ||
+		    (errno != ENOTCONN && errno != ECONNABORTED))
+			return EXIT_SUCCESS;
+		log_line("mount point '%s': %s; see the system's log",
+			 mountpoint, err_text(errno));
+		return EXIT_FAILURE;
+	}
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return EXIT_FAILURE;
@@ -105,24 +99,6 @@ static int run_in_background(struct fs *fs, int source_fd, const char *catalog)
 
 /* ---- mount(8) ---- */
 
-static bool is_mount_helper(const char *program)
-{
-	const char *slash = strrchr(program, '/');
-
-	return strncmp(slash ? slash + 1 : program, "mount.",
-		       strlen("mount.")) == 0;
-}
-
-/* Takes a group of option letters such as -nv; false: it is something else. */
-static bool take_letters(const char *arg, bool *fake_out)
-{
-	if (arg[0] != '-' || !arg[1] ||
-	    strspn(arg + 1, "sfnv") + 1 != strlen(arg))
-		return false;
-	*fake_out |= strchr(arg, 'f') != NULL;
-	return true;
-}
-
 /*
  * For "mount -t kinfs", mount(8) runs kinfs by the name mount.kinfs:
  * mount.TYPE SOURCE DIRECTORY [-sfnv] [-N namespace] [-o options]
@@ -132,21 +108,27 @@ static bool take_letters(const char *arg, bool *fake_out)
  */
 static void take_mount_helper(int *argc, char **argv, bool *fake_out)
 {
+	const char *slash = *argc < 1 ? NULL : strrchr(argv[0], '/');
 	int kept = 1, i;
 
 	*fake_out = false;
-	if (*argc < 1 || !is_mount_helper(argv[0]))
+	if (*argc < 1 ||
+	    strncmp(slash ? slash + 1 : argv[0], "mount.", strlen("mount.")))
 		return;
 	for (i = 1; i < *argc; i++) {
+		const char *arg = argv[i];
 		bool has_value = i + 1 < *argc;
 
-		if (!strcmp(argv[i], "-o") && has_value) {
+		if (!strcmp(arg, "-o") && has_value) {
 			argv[kept++] = argv[i++];
 			argv[kept++] = argv[i];
-		} else if ((!strcmp(argv[i], "-t") || !strcmp(argv[i], "-N")) &&
+		} else if ((!strcmp(arg, "-t") || !strcmp(arg, "-N")) &&
 			   has_value) {
 			i++;
-		} else if (!take_letters(argv[i], fake_out)) {
+		} else if (arg[0] == '-' && arg[1] &&
+			   !arg[1 + strspn(arg + 1, "sfnv")]) {
+			*fake_out |= strchr(arg, 'f') != NULL;
+		} else {
 			argv[kept++] = argv[i];
 		}
 	}
@@ -155,19 +137,6 @@ static void take_mount_helper(int *argc, char **argv, bool *fake_out)
 }
 
 /* ---- the program ---- */
-
-/* Opens descriptors 0 to 2 if they are closed, so that no other file gets
- * them. */
-static void open_standard_descriptors(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd > STDERR_FILENO)
-		close(fd);
-}
 
 static bool has_entry(int source_fd, const char *name)
 {
@@ -224,62 +193,58 @@ static int check_and_serve(struct fs *fs)
 
 	if (check_places(fs, &source_fd))
 		return EXIT_FAILURE;
-	if (!check_catalog(fs, source_fd, &catalog)) {
-		warn_of_hidden(fs, source_fd);
-		raise_file_size();
-		if (fs->options.foreground) {
-			fs->report = service_report_ready;
-			status = serve(fs, source_fd, catalog);
-		} else {
-			status = run_in_background(fs, source_fd, catalog);
-		}
-		source_fd = -1; /* taken by serve(), or the parent ends now */
-	}
-	if (source_fd >= 0)
+	if (check_catalog(fs, source_fd, &catalog)) {
 		close(source_fd);
+		return EXIT_FAILURE;
+	}
+	warn_of_hidden(fs, source_fd);
+	raise_file_size();
+	if (fs->options.foreground) {
+		fs->report = service_report_ready;
+		status = serve(fs, source_fd, catalog);
+	} else {
+		status = run_in_background(fs, source_fd, catalog);
+	}
 	free(catalog);
 	return status;
-}
-
-static int main_with_options(struct fs *fs)
-{
-	const struct options *o = &fs->options;
-
-	if (o->help) {
-		options_print_help(o->help_all);
-		return EXIT_SUCCESS;
-	}
-	if (o->version) {
-		printf("kinfs %s\nlibfuse %s\n", KINFS_VERSION,
-		       fuse_pkgversion());
-		return EXIT_SUCCESS;
-	}
-	if (!o->mountpoint) {
-		log_line("%s missing; usage: kinfs SOURCE MOUNTPOINT "
-			 "[-o OPTIONS]",
-			 o->source ? "mount point" : "source and mount point");
-		return EXIT_USAGE;
-	}
-	return check_and_serve(fs);
 }
 
 int main(int argc, char **argv)
 {
 	struct fs fs = { .ready_pipe = -1 };
-	int err, status;
+	const struct options *o = &fs.options;
+	int fd, err, status = EXIT_FAILURE;
 	bool fake;
 
-	open_standard_descriptors();
+	/* No other file gets the descriptors 0 to 2. */
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
 	take_mount_helper(&argc, argv, &fake);
 	if (fake)
 		return EXIT_SUCCESS;
 	err = options_parse(argc, argv, &fs.options);
 	if (err == -ENOMEM)
 		log_line("out of memory");
-	if (err)
+	if (err) {
 		status = err == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
-	else
-		status = main_with_options(&fs);
+	} else if (o->help) {
+		options_print_help(o->help_all);
+		status = EXIT_SUCCESS;
+	} else if (o->version) {
+		printf("kinfs %s\nlibfuse %s\n", KINFS_VERSION,
+		       fuse_pkgversion());
+		status = EXIT_SUCCESS;
+	} else if (!o->mountpoint) {
+		log_line("%s missing; usage: kinfs SOURCE MOUNTPOINT "
+			 "[-o OPTIONS]",
+			 o->source ? "mount point" : "source and mount point");
+		status = EXIT_USAGE;
+	} else {
+		status = check_and_serve(&fs);
+	}
 	options_release(&fs.options);
 	free(fs.source);
 	free(fs.mountpoint);

@@ -57,6 +57,13 @@ static int store_number(struct options *o, const struct option *option,
 	return 0;
 }
 
+static int set_flag(struct options *o, const struct option *option,
+		    const char *value)
+{
+	(void)value;
+	return store_number(o, option, 1);
+}
+
 static int set_number(struct options *o, const struct option *option,
 		      const char *value)
 {
@@ -180,15 +187,6 @@ static int set_timeout(struct options *o, const struct option *option,
 	return 0;
 }
 
-static int set_cross(struct options *o, const struct option *option,
-		     const char *value)
-{
-	(void)option;
-	(void)value;
-	o->cross = true;
-	return 0;
-}
-
 /* ---- the options of kinfs ---- */
 
 #define FIELD(name) \
@@ -227,7 +225,7 @@ static const struct option ours[] = {
 	{ "exclude=", "GLOB", "nor are these; may be repeated", "a pattern",
 	  true, set_exclude, 0, 0, 0, 0 },
 	{ "cross", NULL, "hash other filesystems below SOURCE, too", NULL,
-	  false, set_cross, 0, 0, 0, 0 },
+	  false, set_flag, FIELD(cross), 1, 1 },
 	{ "wait=", "SECONDS", "for a digest that is not ready (60)",
 	  "a number of seconds", true, set_number, FIELD(wait_s), 0, 1000000 },
 	{ "workers=", "N", "hashing threads; 0: one per processor (0)",
@@ -436,28 +434,23 @@ static int take_switch(struct options *o, const char *arg)
 	return 0;
 }
 
-static int take_operand(struct options *o, const char *arg)
-{
-	char **to = o->source ? &o->mountpoint : &o->source;
-
-	if (o->mountpoint) {
-		log_line("'%s': too many arguments; usage: "
-			 "kinfs SOURCE MOUNTPOINT [-o OPTIONS]",
-			 arg);
-		return -1;
-	}
-	return replace_text(to, arg) ? -1 : 0;
-}
-
 static int take_argument(void *data, const char *arg, int key,
 			 struct fuse_args *outargs)
 {
 	struct options *o = data;
 
 	(void)outargs;
-	if (key == FUSE_OPT_KEY_NONOPT)
-		return take_operand(o, arg);
-	return arg[0] == '-' ? take_switch(o, arg) : take_option(o, arg);
+	if (key != FUSE_OPT_KEY_NONOPT)
+		return arg[0] == '-' ? take_switch(o, arg) :
+				       take_option(o, arg);
+	if (o->mountpoint) {
+		log_line("'%s': too many arguments; usage: "
+			 "kinfs SOURCE MOUNTPOINT [-o OPTIONS]",
+			 arg);
+		return -1;
+	}
+	return replace_text(o->source ? &o->mountpoint : &o->source, arg) ? -1 :
+									    0;
 }
 
 /* Checked at the end, as options may come in any order.  SimHash and traits find

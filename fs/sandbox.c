@@ -45,14 +45,6 @@ static const uint64_t capabilities_kept =
 	CAP_BIT(CAP_LINUX_IMMUTABLE) | /* chattr(1) */
 	CAP_BIT(CAP_LEASE); /* of other users' files, see core/base/lease.h */
 
-/* Fails without CAP_SETPCAP, which is ignored: only execve() uses the set. */
-static void shrink_bounding_set(void)
-{
-	for (int cap = 0; cap < 64; cap++)
-		if (!(capabilities_kept & CAP_BIT(cap)))
-			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-}
-
 /* For the calling thread; threads that it starts inherit that. */
 static int drop_capabilities(void)
 {
@@ -61,7 +53,11 @@ static int drop_capabilities(void)
 	};
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
 
-	shrink_bounding_set();
+	/* Fails without CAP_SETPCAP, which is ignored: only execve() uses the
+	 * set. */
+	for (int cap = 0; cap < 64; cap++)
+		if (!(capabilities_kept & CAP_BIT(cap)))
+			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 	if (syscall(SYS_capget, &head, sets) != 0)
 		return -errno;
 	for (unsigned i = 0; i < COUNT(sets); i++) {
@@ -125,21 +121,6 @@ static const struct call_rule rules[] = {
 	{ "ioctl", 1, SCMP_CMP_EQ, TIOCSTI, 0 },
 };
 
-static int refuse_calls(scmp_filter_ctx filter)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < COUNT(calls_refused) && !err; i++) {
-		int call = seccomp_syscall_resolve_name(calls_refused[i]);
-
-		/* libseccomp may be older than the system call. */
-		if (call != __NR_SCMP_ERROR)
-			err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM),
-					       call, 0);
-	}
-	return err;
-}
-
 static int refuse_when(scmp_filter_ctx filter, const struct call_rule *rule)
 {
 	struct scmp_arg_cmp when = {
@@ -154,36 +135,39 @@ static int refuse_when(scmp_filter_ctx filter, const struct call_rule *rule)
 				      1, &when);
 }
 
-static int refuse_arguments(scmp_filter_ctx filter)
+static int refuse_all(scmp_filter_ctx filter)
 {
-	/* ENOSYS, so that the C library uses clone() instead: a filter cannot
-	 * see the flags of clone3(). */
-	int err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS),
-				   SCMP_SYS(clone3), 0);
-
-	for (size_t i = 0; i < COUNT(rules) && !err; i++)
-		err = refuse_when(filter, &rules[i]);
-	return err;
-}
-
-/* Allows signals to this process only. */
-static int refuse_signals(scmp_filter_ctx filter)
-{
-	static const char *const calls[] = { "kill", "tgkill",
-					     "rt_sigqueueinfo",
-					     "rt_tgsigqueueinfo" };
+	/* Signals are allowed to this process only. */
+	static const char *const signals[] = { "kill", "tgkill",
+					       "rt_sigqueueinfo",
+					       "rt_tgsigqueueinfo" };
 	struct call_rule other = {
 		.compare = SCMP_CMP_NE,
 		.a = (scmp_datum_t)getpid(),
 	};
-	int err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM),
-				   SCMP_SYS(tkill), 0);
+	/* ENOSYS, so that the C library uses clone() instead: a filter cannot
+	 * see the flags of clone3(). */
+	int err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS),
+				   SCMP_SYS(clone3), 0);
+	size_t i;
 
-	for (size_t i = 0; i < COUNT(calls) && !err; i++) {
-		other.name = calls[i];
+	for (i = 0; i < COUNT(calls_refused) && !err; i++) {
+		int call = seccomp_syscall_resolve_name(calls_refused[i]);
+
+		/* libseccomp may be older than the system call. */
+		if (call != __NR_SCMP_ERROR)
+			err = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM),
+					       call, 0);
+	}
+	for (i = 0; i < COUNT(rules) && !err; i++)
+		err = refuse_when(filter, &rules[i]);
+	for (i = 0; i < COUNT(signals) && !err; i++) {
+		other.name = signals[i];
 		err = refuse_when(filter, &other);
 	}
-	return err;
+	return err ? err :
+		     seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM),
+				      SCMP_SYS(tkill), 0);
 }
 
 static int load_filter(void)
@@ -201,11 +185,7 @@ static int load_filter(void)
 	if (!err)
 		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
 	if (!err)
-		err = refuse_calls(filter);
-	if (!err)
-		err = refuse_arguments(filter);
-	if (!err)
-		err = refuse_signals(filter);
+		err = refuse_all(filter);
 	if (!err)
 		err = seccomp_load(filter);
 	if (filter)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/serve.h"
-#include "fs/service.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <fuse_opt.h>
+#include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,10 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/clock.h"
 #include "core/base/err.h"
+#include "core/base/notify.h"
+#include "core/base/thread.h"
 #include "core/engine/engine.h"
 #include "fs/inode/backing.h"
 #include "fs/inode/cred.h"
@@ -34,53 +37,17 @@
 #include "fs/loop/locks.h"
 #include "fs/inode/reopen.h"
 
-/* ---- before the mount ---- */
-
-static int enable_fd_paths(void)
-{
-	int err = fd_paths_enable();
-
-	if (err)
-		log_line("'/proc/self/fd': %s; mount proc first",
-			 err_text(err));
-	return err;
-}
-
-static int open_tables(struct fs *fs, int source_fd)
-{
-	int err = cred_init(fs);
-
-	if (!err)
-		err = inodes_open(fs, source_fd, ops_release_inode);
-	else
-		close(source_fd);
-	if (!err)
-		err = locks_open(fs);
-	if (!err)
-		err = similar_open(fs);
-	if (err)
-		log_line("cannot prepare '%s': %s", fs->source, err_text(err));
-	return err;
-}
-
 /* ---- the signals that end the daemon ---- */
-
-static void set_ending_signals(sigset_t *out)
-{
-	sigemptyset(out);
-	sigaddset(out, SIGTERM);
-	sigaddset(out, SIGINT);
-	sigaddset(out, SIGHUP);
-}
 
 /* Blocks these signals, so that only the thread that waits for the end of the
  * session gets them.  All other threads inherit the mask. */
-static void block_ending_signals(sigset_t *before_out)
+static void block_ending_signals(sigset_t *ending_out, sigset_t *before_out)
 {
-	sigset_t set;
-
-	set_ending_signals(&set);
-	pthread_sigmask(SIG_BLOCK, &set, before_out);
+	sigemptyset(ending_out);
+	sigaddset(ending_out, SIGTERM);
+	sigaddset(ending_out, SIGINT);
+	sigaddset(ending_out, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, ending_out, before_out);
 }
 
 /* ---- the engine ---- */
@@ -89,50 +56,33 @@ static void block_ending_signals(sigset_t *before_out)
  * locked. */
 enum { BUSY_WAIT_S = 10, BUSY_LOOK_MS = 20 };
 
-static int report_busy(const char *catalog_dir)
-{
-	struct buf holder = { .data = NULL };
-	struct buf process = { .data = NULL };
-	pid_t pid;
-
-	if (!catalog_holder(catalog_dir, &pid, &holder) && holder.len)
-		(void)buf_append_format(&process, " (process %d, %s)", (int)pid,
-					holder.data);
-	log_line("catalog '%s' is in use by another kinfs%s; unmount that one, "
-		 "or use another place with -o db=DIR",
-		 catalog_dir, process.data ? process.data : "");
-	buf_release(&process);
-	buf_release(&holder);
-	return -EBUSY;
-}
-
 static int report_engine_error(int err, const char *catalog_dir)
 {
-	if (err == -EBUSY)
-		return report_busy(catalog_dir);
-	log_line("catalog '%s': %s", catalog_dir, err_text(err));
+	struct buf holder = { .data = NULL };
+	pid_t pid;
+
+	if (err != -EBUSY)
+		log_line("catalog '%s': %s", catalog_dir, err_text(err));
+	else if (!catalog_holder(catalog_dir, &pid, &holder) && holder.len)
+		log_line("catalog '%s' is in use by another kinfs (process %d, "
+			 "%s); unmount that one, or use another place with -o "
+			 "db=DIR",
+			 catalog_dir, (int)pid, holder.data);
+	else
+		log_line("catalog '%s' is in use by another kinfs; unmount "
+			 "that one, or use another place with -o db=DIR",
+			 catalog_dir);
+	buf_release(&holder);
 	return err;
 }
 
 /* Waits while another process has locked the catalog.  -EINTR: ended by a
  * signal. */
-static int open_when_free(struct fs *fs, const struct engine_options *options)
+static int open_engine(struct fs *fs, const char *catalog_dir,
+		       const sigset_t *ending)
 {
 	const struct timespec pause = { .tv_nsec = BUSY_LOOK_MS * 1000000L };
-	int64_t end_ns = clock_now_ns() + BUSY_WAIT_S * INT64_C(1000000000);
-	sigset_t ending;
-	int err;
-
-	set_ending_signals(&ending);
-	while ((err = engine_open(options, &fs->engine)) == -EBUSY &&
-	       clock_now_ns() < end_ns)
-		if (sigtimedwait(&ending, NULL, &pause) > 0)
-			return -EINTR;
-	return err;
-}
-
-static int open_engine(struct fs *fs, const char *catalog_dir)
-{
+	int64_t end_ms = clock_now_ms() + BUSY_WAIT_S * 1000;
 	const struct options *o = &fs->options;
 	struct engine_options e = {
 		.source_fd = fs->root->fd,
@@ -157,9 +107,122 @@ static int open_engine(struct fs *fs, const char *catalog_dir)
 	e.holder = holder.data;
 	notify_host(fs, &e);
 	if (!err)
-		err = open_when_free(fs, &e);
+		err = engine_open(&e, &fs->engine);
+	while (err == -EBUSY && clock_now_ms() < end_ms)
+		err = sigtimedwait(ending, NULL, &pause) > 0 ?
+			      -EINTR :
+			      engine_open(&e, &fs->engine);
 	buf_release(&holder);
 	return err ? report_engine_error(err, catalog_dir) : 0;
+}
+
+/*
+ * ---- systemd ----
+ *
+ * The mount as a service of systemd (Type=notify): READY=1 when the kernel has
+ * accepted the mount, then a STATUS= line of the progress, STOPPING=1.  Without
+ * NOTIFY_SOCKET all of this does nothing.
+ */
+
+enum { PERIOD_MS = 2000, LINE_BYTES = 160 };
+
+struct service {
+	struct engine *engine;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t stop;
+	bool stopped; /* under the lock */
+};
+
+static void describe_progress(struct engine *e, char line[LINE_BYTES])
+{
+	long long files, pending, percent;
+	json_t *status = NULL;
+
+	*line = '\0';
+	if (engine_status(e, &status))
+		return;
+	files = json_integer_value(json_object_get(status, "files"));
+	pending = json_integer_value(json_object_get(status, "pending"));
+	percent = json_integer_value(json_object_get(status, "percent"));
+	json_decref(status);
+	if (pending)
+		(void)snprintf(line, LINE_BYTES,
+			       "%lld %%: %lld of %lld files are hashed",
+			       percent, files - pending, files);
+	else
+		(void)snprintf(line, LINE_BYTES, "all %lld files are hashed",
+			       files);
+}
+
+static void *service_run(void *arg)
+{
+	char line[LINE_BYTES], told[LINE_BYTES] = "";
+	struct service *s = arg;
+
+	thread_set_name("kinfs-service");
+	pthread_mutex_lock(&s->lock);
+	while (!s->stopped) {
+		pthread_mutex_unlock(&s->lock);
+		describe_progress(s->engine, line);
+		if (*line && strcmp(line, told) != 0) {
+			notify_service("STATUS=%s", line);
+			memcpy(told, line, sizeof(told));
+		}
+		pthread_mutex_lock(&s->lock);
+		if (!s->stopped)
+			cond_wait_until(&s->stop, &s->lock,
+					clock_now_ms() + PERIOD_MS);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+void service_report_ready(struct fs *fs)
+{
+	notify_service("READY=1\nSTATUS=%s is mounted", fs->mountpoint);
+}
+
+/* Starts the thread that reports the progress.  Errors are ignored. */
+static void service_start(struct fs *fs)
+{
+	struct service *s;
+
+	if (!getenv("NOTIFY_SOCKET"))
+		return;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return;
+	s->engine = fs->engine;
+	pthread_mutex_init(&s->lock, NULL);
+	if (!cond_init_monotonic(&s->stop)) {
+		if (!pthread_create(&s->thread, NULL, service_run, s)) {
+			fs->service = s;
+			return;
+		}
+		pthread_cond_destroy(&s->stop);
+	}
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* May be called twice. */
+static void service_stop(struct fs *fs)
+{
+	struct service *s = fs->service;
+
+	if (!s)
+		return;
+	notify_service("STOPPING=1");
+	pthread_mutex_lock(&s->lock);
+	s->stopped = true;
+	pthread_cond_signal(&s->stop);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+	pthread_cond_destroy(&s->stop);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+	fs->service = NULL;
 }
 
 /* ---- the session ---- */
@@ -171,34 +234,6 @@ static void log_from_libfuse(enum fuse_log_level level, const char *format,
 	log_line_v((int)level, format, args);
 }
 
-static int add_arguments(const struct fs *fs, struct fuse_args *args)
-{
-	const struct options *o = &fs->options;
-	char *list = NULL;
-	char *name = NULL;
-	int r = 0;
-
-	if (!o->fsname_given) {
-		size_t size = strlen(fs->source) + sizeof("fsname=");
-
-		name = malloc(size);
-		if (!name)
-			return -ENOMEM;
-		snprintf(name, size, "fsname=%s", fs->source);
-		r |= fuse_opt_add_opt_escaped(&list, name);
-	}
-	r |= fuse_opt_add_opt(&list, "subtype=kinfs");
-	r |= fuse_opt_add_opt(&list, "default_permissions");
-	if (o->debug)
-		r |= fuse_opt_add_opt(&list, "debug");
-	if (!r)
-		r = fuse_opt_insert_arg(args, 1, "-o") |
-		    fuse_opt_insert_arg(args, 2, list);
-	free(list);
-	free(name);
-	return r ? -ENOMEM : 0;
-}
-
 static int session_open(struct fs *fs)
 {
 	struct options *o = &fs->options;
@@ -207,25 +242,29 @@ static int session_open(struct fs *fs)
 		.argv = o->fuse_argv,
 		.allocated = 1,
 	};
-	int err = add_arguments(fs, &args);
+	char *list = NULL, *name = NULL;
+	int r = 0;
 
-	if (!err) {
+	if (!o->fsname_given) {
+		if (asprintf(&name, "fsname=%s", fs->source) < 0)
+			return -ENOMEM;
+		r |= fuse_opt_add_opt_escaped(&list, name);
+		free(name);
+	}
+	r |= fuse_opt_add_opt(&list, "subtype=kinfs");
+	r |= fuse_opt_add_opt(&list, "default_permissions");
+	if (o->debug)
+		r |= fuse_opt_add_opt(&list, "debug");
+	if (!r)
+		r = fuse_opt_insert_arg(&args, 1, "-o") |
+		    fuse_opt_insert_arg(&args, 2, list);
+	free(list);
+	if (!r)
 		fs->session = fuse_session_new(&args, &ops_table,
 					       sizeof(ops_table), fs);
-		err = fs->session ? 0 : -EINVAL; /* libfuse has logged why */
-	}
 	o->fuse_argc = args.argc;
 	o->fuse_argv = args.argv;
-	return err;
-}
-
-static int session_loop(struct fs *fs, const sigset_t *unblocked)
-{
-	int r = loop_run(fs, unblocked);
-
-	/* The kernel says this to a thread that was just taking a request when
-	 * the filesystem was unmounted. */
-	return r == -ECONNABORTED ? 0 : r;
+	return r ? -ENOMEM : fs->session ? 0 : -EINVAL; /* which is logged */
 }
 
 /* ---- serving ---- */
@@ -242,23 +281,27 @@ static int start_engine(struct fs *fs)
 		err = behind_start(fs);
 	if (err)
 		log_line("cannot start hashing: %s", err_text(err));
+	else
+		service_start(fs);
 	return err;
 }
 
 static int serve_mounted(struct fs *fs)
 {
-	sigset_t before;
+	sigset_t ending, before;
 	int r;
 
 	sandbox_enter(fs);
 	r = protocol_open(fs->session);
-	block_ending_signals(&before);
+	block_ending_signals(&ending, &before);
 	if (!r)
 		r = start_engine(fs);
 	if (!r)
-		service_start(fs);
-	if (!r)
-		r = session_loop(fs, &before);
+		r = loop_run(fs, &before);
+	/* The kernel says this to a thread that was just taking a request when
+	 * the filesystem was unmounted. */
+	if (r == -ECONNABORTED)
+		r = 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r < 0)
 		log_line("'%s': %s", fs->mountpoint, err_text(r));
@@ -281,27 +324,20 @@ static void stop_parts(struct fs *fs)
 	loop_free(fs);
 }
 
-/* What fuse_session_unmount() finds in the place of the device says that the
- * mount is gone.  For libfuse may run a program to unmount, in 3.17 for root,
- * too, which the sandbox forbids. */
-static void close_device(struct fs *fs)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC))
-		return;
-	close(ends[0]);
-	(void)dup2(ends[1], fuse_session_fd(fs->session));
-	close(ends[1]);
-}
-
 /* Lazily, as the daemon no longer answers. */
 static void unmount(struct fs *fs)
 {
 	bool attached = sandbox_is_attached(fs);
+	int ends[2];
 
-	if (fs->root_user || fs->unmounter.pid)
-		close_device(fs);
+	/* What fuse_session_unmount() finds in the place of the device says that
+	 * the mount is gone.  For libfuse may run a program to unmount, in 3.17
+	 * for root, too, which the sandbox forbids. */
+	if ((fs->root_user || fs->unmounter.pid) && !pipe2(ends, O_CLOEXEC)) {
+		close(ends[0]);
+		(void)dup2(ends[1], fuse_session_fd(fs->session));
+		close(ends[1]);
+	}
 	fuse_session_unmount(fs->session);
 	if (fs->root_user && attached)
 		(void)umount2(fs->mountpoint, MNT_DETACH);
@@ -330,13 +366,13 @@ static int serve_session(struct fs *fs)
 static int serve_prepared(struct fs *fs, const char *catalog_dir)
 {
 	int status = EXIT_FAILURE;
-	sigset_t before;
+	sigset_t ending, before;
 
 	/* A signal that a parent ignored would not be waited for.  SIGHUP may be
 	 * meant so. */
 	(void)signal(SIGTERM, SIG_DFL);
-	block_ending_signals(&before);
-	if (!open_engine(fs, catalog_dir)) {
+	block_ending_signals(&ending, &before);
+	if (!open_engine(fs, catalog_dir, &ending)) {
 		similar_set_catalog(fs, catalog_dir);
 		behind_open(fs);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -354,14 +390,31 @@ static int serve_prepared(struct fs *fs, const char *catalog_dir)
 
 int serve(struct fs *fs, int source_fd, const char *catalog_dir)
 {
-	int status = EXIT_FAILURE;
+	int status = EXIT_FAILURE, err;
 
 	umask(077);                     /* for files outside of SOURCE */
 	(void)signal(SIGXFSZ, SIG_IGN); /* writes fail with EFBIG instead */
-	if (enable_fd_paths())
+	err = fd_paths_enable();
+	if (err) {
+		log_line("'/proc/self/fd': %s; mount proc first",
+			 err_text(err));
 		close(source_fd);
-	else if (!open_tables(fs, source_fd))
-		status = serve_prepared(fs, catalog_dir);
+	} else {
+		err = cred_init(fs);
+		if (!err)
+			err = inodes_open(fs, source_fd, ops_release_inode);
+		else
+			close(source_fd);
+		if (!err)
+			err = locks_open(fs);
+		if (!err)
+			err = similar_open(fs);
+		if (err)
+			log_line("cannot prepare '%s': %s", fs->source,
+				 err_text(err));
+		else
+			status = serve_prepared(fs, catalog_dir);
+	}
 	similar_free(fs);
 	inodes_free(fs);
 	behind_free(fs);
