@@ -6,7 +6,6 @@
 #include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include "fs/inode/cred.h"
 #include "fs/fs.h"

@@ -16,9 +16,8 @@ struct inode;
  * and gets an id that is valid as long as the inode.  The open files of an
  * inode either all pass through, or none does; the first one decides.  These do
  * not: an inode without a descriptor; a small file that is opened for reading
- * (opening the backing file takes longer than reading, and the next read is
- * served by the page cache); a file that is opened for writing by a caller
- * whose writes keep setuid bits (see below).
+ * (opening the backing file takes longer than reading); a file that is opened
+ * for writing by a caller whose writes keep setuid bits (see below).
  *
  * The kernel opens the backing file with the flags of the caller's open(), and
  * later changes of O_APPEND and O_DIRECT by fcntl() do not reach it (dd changes

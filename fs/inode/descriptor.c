@@ -14,11 +14,6 @@
 
 /* ---- inodes without a descriptor ---- */
 
-static bool is_named(const struct inode *inode)
-{
-	return inode->fd < 0 && !inode->reopen->mount;
-}
-
 /* Walks the names, each with its NUL, from fd and returns a new descriptor.
  * Follows no symbolic link. */
 static int walk_names(int fd, const char *names, size_t len)
@@ -51,7 +46,8 @@ static int open_by_name(struct fs *fs, struct inode *inode)
 	int fd;
 
 	pthread_rwlock_rdlock(&r->names);
-	for (base = inode; is_named(base); base = base->reopen->parent)
+	for (base = inode; base->fd < 0 && !base->reopen->mount;
+	     base = base->reopen->parent)
 		len += strlen(base->reopen->name) + 1;
 	names = malloc(len);
 	end = len;

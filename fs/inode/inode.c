@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -94,18 +93,6 @@ static void shard_grow(struct shard *s)
 	s->bucket_count = bigger.bucket_count;
 }
 
-static void shard_insert(struct shard *s, struct inode *inode)
-{
-	struct inode **bucket;
-
-	if (s->count >= s->bucket_count)
-		shard_grow(s);
-	bucket = bucket_of(s, inode->dev, inode->ino);
-	inode->next = *bucket;
-	*bucket = inode;
-	s->count++;
-}
-
 static bool chain_remove(struct inode **link, const struct inode *inode)
 {
 	while (*link && *link != inode)
@@ -122,14 +109,6 @@ static void shard_remove(struct shard *s, struct inode *inode)
 		s->count--;
 	else
 		(void)chain_remove(&s->replaced, inode);
-}
-
-/* Another file has the inode's number now: the inode is no longer found. */
-static void shard_replace(struct shard *s, struct inode *inode)
-{
-	shard_remove(s, inode);
-	inode->next = s->replaced;
-	s->replaced = inode;
 }
 
 /* ---- references ---- */
@@ -317,18 +296,26 @@ static struct inode *find_or_add(struct fs *fs, const struct found *found,
 	dev_t dev = found->st->st_dev;
 	ino_t ino = found->st->st_ino;
 	struct shard *s = shard_of(fs, dev, ino);
-	struct inode *inode;
+	struct inode *inode, **bucket;
 
 	pthread_mutex_lock(&s->lock);
 	inode = shard_find(s, dev, ino);
 	if (inode && is_replaced(inode, found, handle)) {
-		shard_replace(s, inode);
+		/* Another file has its number: it is no longer found. */
+		shard_remove(s, inode);
+		inode->next = s->replaced;
+		s->replaced = inode;
 		inode = NULL;
 	}
 	if (inode) {
 		inode_ref(inode);
 	} else if (candidate) {
-		shard_insert(s, candidate);
+		if (s->count >= s->bucket_count)
+			shard_grow(s);
+		bucket = bucket_of(s, dev, ino);
+		candidate->next = *bucket;
+		*bucket = candidate;
+		s->count++;
 		inode = candidate;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -428,28 +415,22 @@ int inodes_open(struct fs *fs, int source_fd,
 	return err;
 }
 
-/* Closes the files that were open when a signal ended the daemon. */
-static void handles_free(struct inode *inode)
-{
-	struct handle *h;
-
-	while ((h = inode->handles)) {
-		inode->handles = h->next;
-		if (h->fd >= 0)
-			close(h->fd);
-		free(h->stream);
-		free(h);
-	}
-}
-
 static void chain_free(struct fs *fs, struct inode *inode)
 {
-	while (inode) {
-		struct inode *next = inode->next;
+	struct inode *next;
+	struct handle *h;
 
-		handles_free(inode);
+	for (; inode; inode = next) {
+		next = inode->next;
+		/* Files that were open when a signal ended the daemon. */
+		while ((h = inode->handles)) {
+			inode->handles = h->next;
+			if (h->fd >= 0)
+				close(h->fd);
+			free(h->stream);
+			free(h);
+		}
 		(void)inode_free(fs, inode);
-		inode = next;
 	}
 }
 

@@ -48,7 +48,7 @@ struct open_seen {
 enum watched_kept {
 	KEPT_NOT,
 	KEPT_SHORT, /* -o timeout */
-	KEPT_LONG,  /* WATCHED_TIMEOUT_S */
+	KEPT_LONG,  /* CACHE_LONG_S */
 };
 
 /* An open file or directory: fi->fh. */
@@ -104,7 +104,7 @@ struct inode {
 
 	_Atomic(struct lock_owner *) owners; /* fs/loop/locks.c */
 
-	/* Used by fs/inode/watched.c. */
+	/* Used by fs/inode/cache.c. */
 	struct inode *watched_next; /* in its bucket */
 	_Atomic uint64_t watch_id;  /* 0: not in that table */
 	atomic_bool attr_sent; /* attributes were sent to the kernel before */

@@ -20,26 +20,18 @@ struct lower_mount {
 
 /* ---- descriptors ---- */
 
-/* The kernel's limit for a process (fs.nr_open); 0: not known. */
-static rlim_t kernel_limit(void)
-{
-	char text[32] = "";
-	FILE *f = fopen("/proc/sys/fs/nr_open", "re");
-
-	if (!f)
-		return 0;
-	if (!fgets(text, sizeof(text), f))
-		text[0] = '\0';
-	(void)fclose(f);
-	return strtoul(text, NULL, 10);
-}
-
 unsigned descriptors_raise(void)
 {
-	rlim_t most = kernel_limit();
-	struct rlimit limit;
-	struct rlimit more;
+	FILE *f = fopen("/proc/sys/fs/nr_open", "re");
+	struct rlimit limit, more;
+	char text[32] = "";
+	rlim_t most; /* the kernel's limit for a process; 0: not known */
 
+	if (f && !fgets(text, sizeof(text), f))
+		text[0] = '\0';
+	if (f)
+		(void)fclose(f);
+	most = strtoul(text, NULL, 10);
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return 1024;
 	more = limit;
@@ -153,30 +145,26 @@ static int mount_fd_open(int dir_fd, const struct file_handle_copy *handle)
 	return probe >= 0 ? fd : -1;
 }
 
-/* A directory on the same mount as the found file, or -1. */
-static int mount_directory(const struct found *found, int mount_id)
-{
-	struct file_handle_copy parent;
-
-	if (S_ISDIR(found->st->st_mode))
-		return found->fd;
-	file_handle_read(found->parent_fd, &parent);
-	return parent.mount_id == mount_id ? found->parent_fd : -1;
-}
-
+/* NULL: files on the mount of the found one are opened by name. */
 static struct lower_mount *mount_get(struct reopener *r,
 				     const struct found *found,
 				     const struct file_handle_copy *handle)
 {
+	struct file_handle_copy parent;
 	struct lower_mount *m;
-	int dir_fd;
+	int dir_fd = found->fd;
 
 	pthread_mutex_lock(&r->lock);
 	for (m = r->mounts; m && m->id != handle->mount_id;)
 		m = m->next;
-	if (!m) {
-		dir_fd = mount_directory(found, handle->mount_id);
-		m = dir_fd < 0 ? NULL : calloc(1, sizeof(*m));
+	if (!m && !S_ISDIR(found->st->st_mode)) {
+		file_handle_read(found->parent_fd, &parent);
+		dir_fd = parent.mount_id == handle->mount_id ?
+				 found->parent_fd :
+				 -1;
+	}
+	if (!m && dir_fd >= 0) {
+		m = calloc(1, sizeof(*m));
 		if (m) {
 			m->id = handle->mount_id;
 			m->fd = mount_fd_open(dir_fd, handle);

@@ -10,7 +10,7 @@
 #include "core/watch/watch.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
-#include "fs/inode/watched.h"
+#include "fs/inode/cache.h"
 #include "fs/log.h"
 #include "fs/loop/protocol.h"
 
@@ -51,7 +51,7 @@ static void forget_attributes(struct fs *fs, struct inode *inode)
 {
 	/* If the kernel does not know the inode, the reply to its first lookup
 	 * may be on the way, so the name has to be expired. */
-	if (watched_forget_attributes(fs, inode) == -ENOENT)
+	if (cache_forget_kept(fs, inode) == -ENOENT)
 		fs->names_due = true;
 }
 
@@ -66,7 +66,7 @@ static bool file_event(struct fs *fs, const struct watch_event *event)
 	struct inode *inode = NULL;
 	bool wanted = true;
 
-	while ((inode = watched_next(fs, event->file, inode))) {
+	while ((inode = cache_next_watched(fs, event->file, inode))) {
 		if (atomic_load(&inode->writers) &&
 		    atomic_load(&inode->kept) != KEPT_LONG) {
 			wanted = false;
@@ -75,7 +75,7 @@ static bool file_event(struct fs *fs, const struct watch_event *event)
 		if (event->what & WATCH_ATTRIBUTES)
 			inode_expect_caps(inode);
 		if (event->what != WATCH_OPENED ||
-		    watched_may_be_written(fs, inode))
+		    cache_may_be_written(fs, inode))
 			forget_attributes(fs, inode);
 	}
 	return wanted;
@@ -89,7 +89,7 @@ static bool on_event(void *ctx, const struct watch_event *event)
 	if (!fs->watched)
 		return true;
 	if (event->directory && event->what & WATCH_NAME)
-		while ((dir = watched_next(fs, event->directory, dir))) {
+		while ((dir = cache_next_watched(fs, event->directory, dir))) {
 			forget_attributes(fs, dir);
 			if (atomic_load(&dir->names_epoch) ==
 			    atomic_load(&fs->names_epoch))
@@ -113,7 +113,7 @@ static void on_lost(void *ctx)
 
 	if (fs->watched) {
 		expire_names(fs);
-		watched_each_kept(fs, forget_attributes);
+		cache_each_kept(fs, forget_attributes);
 	}
 	on_overrun(fs);
 }
@@ -145,7 +145,7 @@ void behind_open(struct fs *fs)
 		return;
 	err = watch_open(fs->root->fd, &fs->watch);
 	if (!err && !o->timeout_given)
-		err = watched_open(fs);
+		err = cache_open(fs);
 	/* Ordinary users and some filesystems have no watch, which is no
 	 * error. */
 	if (err && err != -EPERM && err != -ENOTSUP)
@@ -177,7 +177,7 @@ void behind_stop(struct fs *fs)
 
 void behind_free(struct fs *fs)
 {
-	watched_free(fs);
+	cache_free(fs);
 	watch_free(fs->watch);
 	fs->watch = NULL;
 }
@@ -190,7 +190,7 @@ json_t *behind_status(const struct fs *fs)
 		return json_pack("{s:b}", "on", false);
 	watch_get_counts(fs->watch, &counts);
 	return json_pack("{s:b, s:b, s:b, s:I, s:I}", "on", true, "kept",
-			 watched_is_on(fs), "idle", watch_is_idle(fs->watch),
+			 cache_is_watched(fs), "idle", watch_is_idle(fs->watch),
 			 "events", (json_int_t)counts.events, "lost",
 			 (json_int_t)counts.lost);
 }

@@ -8,7 +8,7 @@ struct json_t;
 /*
  * Changes behind the mount: other processes change SOURCE directly.  Where
  * core/watch reports these changes, the kernel's cache of the file is
- * invalidated (fs/inode/watched.h), and the engine is told, so that the file is
+ * invalidated (fs/inode/cache.h), and the engine is told, so that the file is
  * hashed before a request needs it.
  *
  * The thread that reads the events never waits for a request: invalidating

@@ -14,9 +14,7 @@
 #include "fs/inode/cache.h"
 #include "fs/fs.h"
 #include "fs/inode/inode.h"
-#include "fs/inode/watched.h"
 #include "fs/ops/notify.h"
-#include "fs/inode/descriptor.h"
 
 #define DEVICES_MAX 0x7fff /* bits 48..62 */
 
@@ -98,7 +96,7 @@ static void fill_entry(struct fs *fs, struct inode *inode,
 void lookup_fill_entry(struct fs *fs, struct inode *inode,
 		       const struct stat *st, struct fuse_entry_param *out)
 {
-	fill_entry(fs, inode, st, cache_attr_timeout(fs, inode, st), out);
+	fill_entry(fs, inode, st, cache_short_timeout(fs, inode, st), out);
 }
 
 void lookup_fill_statx(const struct stat *st, struct statx *out)
@@ -152,7 +150,7 @@ static int find_by_opening(struct fs *fs, struct inode *parent, int parent_fd,
 int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 		const char *name, bool known, struct fuse_entry_param *out)
 {
-	double timeout = watched_name_timeout(fs, parent, parent_fd);
+	double timeout = cache_name_timeout(fs, parent, parent_fd);
 	struct inode *inode = NULL;
 	struct stat st;
 	bool is_new;
@@ -176,7 +174,7 @@ int lookup_name(struct fs *fs, struct inode *parent, int parent_fd,
 	is_new = inode->fd < 0 || atomic_load(&inode->refs) == 1;
 	if (atomic_load(&parent->new_names) != is_new)
 		atomic_store(&parent->new_names, is_new);
-	fill_entry(fs, inode, &st, watched_attr_timeout(fs, inode, &st), out);
+	fill_entry(fs, inode, &st, cache_attr_timeout(fs, inode, &st), out);
 	out->entry_timeout = timeout;
 	atomic_store(&inode->notified_ns, cache_clock_ns());
 	return 0;

@@ -13,11 +13,6 @@ struct fuse_req;
 struct inode;
 struct statx;
 
-/*
- * Looks up names in directories, and fills in the entries that are sent to the
- * kernel.
- */
-
 /* Looks up name for the kernel and counts a lookup.  known: the file is likely
  * in the table of inodes; this is faster if it is, and slower if not.  With
  * -ENOENT, out has the time for which the kernel may cache the negative

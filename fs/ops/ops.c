@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fs/ops/ops.h"
 
-#include <errno.h>
-
 #include "fs/inode/backing.h"
-#include "fs/inode/watched.h"
+#include "fs/inode/cache.h"
 #include "fs/loop/locks.h"
 #include "fs/loop/protocol.h"
 #include "fs/similar/similar.h"
@@ -153,5 +151,5 @@ void ops_release_inode(struct fs *fs, struct inode *inode)
 {
 	locks_forget(inode);
 	backing_release(fs, inode);
-	watched_release(fs, inode);
+	cache_release(fs, inode);
 }

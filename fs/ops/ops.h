@@ -11,7 +11,7 @@
 #include "fs/inode/inode.h"
 
 /*
- * The operations on files of SOURCE, in a source file for each group below.
+ * The operations of the mount, in a source file for each group below.
  * Each leaves a node of the virtual tree to the operation of that name in
  * similar_ops; those that change something refuse such a node.
  *

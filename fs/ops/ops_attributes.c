@@ -9,7 +9,7 @@
 #include "fs/inode/cred.h"
 #include "fs/inode/descriptor.h"
 #include "fs/inode/reopen.h"
-#include "fs/inode/watched.h"
+#include "fs/inode/cache.h"
 #include "fs/ops/lookup.h"
 #include "fs/ops/metadata_change.h"
 #include "fs/ops/notify.h"
@@ -34,7 +34,7 @@ static int show_node(struct fs *fs, fuse_ino_t node,
 
 	if (err)
 		return err;
-	*timeout_out = watched_attr_timeout(fs, inode, st);
+	*timeout_out = cache_attr_timeout(fs, inode, st);
 	lookup_observe(fs, inode, st);
 	lookup_set_number(fs, st);
 	return 0;
@@ -132,17 +132,6 @@ static int set_size(fuse_req_t req, struct fs *fs, const struct target *t,
 	return err;
 }
 
-static int set_mode(const struct target *t, mode_t mode)
-{
-	struct fd_path path;
-	int r;
-
-	fd_path_make(t->fd, &path);
-	r = t->is_handle ? fchmod(t->fd, mode & 07777) :
-			   fchmodat(AT_FDCWD, path.text, mode & 07777, 0);
-	return r == 0 ? 0 : -errno;
-}
-
 static struct timespec time_to_set(const struct timespec *t, bool set, bool now)
 {
 	struct timespec omit = { .tv_nsec = UTIME_OMIT };
@@ -168,7 +157,9 @@ static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 	};
 	uid_t uid = to_set & FUSE_SET_ATTR_UID ? attr->st_uid : (uid_t)-1;
 	gid_t gid = to_set & FUSE_SET_ATTR_GID ? attr->st_gid : (gid_t)-1;
-	int err = 0;
+	mode_t mode = attr->st_mode & 07777;
+	struct fd_path path;
+	int r, err = 0;
 
 	if (to_set & FUSE_SET_ATTR_SIZE)
 		err = set_size(req, fs, t, attr->st_size);
@@ -178,8 +169,12 @@ static int set_attributes(fuse_req_t req, struct fs *fs, const struct target *t,
 	    fchownat(t->fd, "", uid, gid,
 		     AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0)
 		err = -errno;
-	if (!err && to_set & FUSE_SET_ATTR_MODE)
-		err = set_mode(t, attr->st_mode);
+	if (!err && to_set & FUSE_SET_ATTR_MODE) {
+		fd_path_make(t->fd, &path);
+		r = t->is_handle ? fchmod(t->fd, mode) :
+				   fchmodat(AT_FDCWD, path.text, mode, 0);
+		err = r == 0 ? 0 : -errno;
+	}
 	if (!err &&
 	    to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME |
 		      FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW) &&

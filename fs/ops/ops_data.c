@@ -10,7 +10,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "fs/inode/backing.h"
 #include "fs/inode/cred.h"
 #include "fs/ops/notify.h"
 #include "fs/loop/protocol.h"

@@ -120,21 +120,6 @@ static void put_entry(struct filling *f, const struct dirent64 *d)
 	entry_put(f, d->d_name, &e, d->d_off);
 }
 
-/* Adds the entry of the virtual tree; false: it does not fit. */
-static bool fill_similar(struct filling *f)
-{
-	const char *name = f->fs->options.similar_name;
-	struct fuse_entry_param e;
-
-	if (!entry_fits(f, name))
-		return false;
-	memset(&e, 0, sizeof(e));
-	e.attr.st_ino = similar_root_number(f->fs);
-	e.attr.st_mode = S_IFDIR;
-	entry_put(f, name, &e, SIMILAR_OFFSET);
-	return true;
-}
-
 /* The caller holds the lock of the stream. */
 static int fill_from(struct filling *f, off_t off)
 {
@@ -151,9 +136,17 @@ static int fill_from(struct filling *f, off_t off)
 		s->at = to;
 		s->used = s->filled = 0;
 	}
-	if (off == 0 && is_root && similar_in_listing(f->fs) &&
-	    !fill_similar(f))
-		return 0;
+	if (off == 0 && is_root && similar_in_listing(f->fs)) {
+		const char *name = f->fs->options.similar_name;
+		const struct fuse_entry_param e = {
+			.attr = { .st_ino = similar_root_number(f->fs),
+				  .st_mode = S_IFDIR },
+		};
+
+		if (!entry_fits(f, name))
+			return 0;
+		entry_put(f, name, &e, SIMILAR_OFFSET);
+	}
 	for (;; s->at = d->d_off, s->used += d->d_reclen) {
 		if (s->used == s->filled) {
 			len = getdents64(f->h->fd, s->entries,

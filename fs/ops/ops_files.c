@@ -11,7 +11,6 @@
 #include "fs/inode/cred.h"
 #include "fs/ops/notify.h"
 #include "fs/inode/cache.h"
-#include "fs/inode/watched.h"
 #include "fs/inode/descriptor.h"
 #include "fs/loop/locks.h"
 #include "fs/ops/lookup.h"
@@ -163,7 +162,7 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 
 	if (writes) {
 		atomic_fetch_add(&inode->writers, 1);
-		(void)watched_forget_attributes(fs, inode);
+		(void)cache_forget_kept(fs, inode);
 	}
 	if (S_ISREG(inode->type)) { /* the kernel opens others itself */
 		id = backing_begin(req, fs, inode, fi->flags, NULL);
@@ -178,7 +177,7 @@ static int open_node(fuse_req_t req, struct fs *fs, struct inode *inode,
 	fd = handle_of(fi)->fd;
 	notify_opened(fs, inode, fd);
 	/* Attributes that may change without the kernel's knowledge, see
-	 * cache_attr_timeout(), or that the open has changed. */
+	 * cache_short_timeout(), or that the open has changed. */
 	if (fi->flags & O_TRUNC || atomic_load(&inode->mappers) ||
 	    fstat(fd, &st) != 0 || st.st_mode & (S_ISUID | S_ISGID))
 		(void)cache_forget_attributes(fs, inode);
@@ -236,24 +235,6 @@ static int create_as_caller(fuse_req_t req, const struct creation *c)
 	return fd;
 }
 
-/* An O_PATH descriptor of the file.  Opens it by name, which is faster, unless
- * the name is one of another file by now. */
-static int path_of_created(const struct creation *c)
-{
-	struct stat named;
-	int path_fd = -1;
-
-	if (*c->name)
-		path_fd = openat(c->dir_fd, c->name,
-				 O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (path_fd >= 0 && fstat(path_fd, &named) == 0 &&
-	    named.st_ino == c->st.st_ino && named.st_dev == c->st.st_dev)
-		return path_fd;
-	if (path_fd >= 0)
-		close(path_fd);
-	return fd_reopen(c->fd, O_PATH);
-}
-
 static int handle_created(fuse_req_t req, struct inode *inode,
 			  const struct creation *c)
 {
@@ -277,6 +258,7 @@ static int handle_created(fuse_req_t req, struct inode *inode,
 static int add_created(fuse_req_t req, struct creation *c)
 {
 	struct found found = {
+		.fd = -1,
 		.st = &c->st,
 		.parent = c->dir,
 		.parent_fd = c->dir_fd,
@@ -285,17 +267,29 @@ static int add_created(fuse_req_t req, struct creation *c)
 	};
 	struct fs *fs = fs_of(req);
 	struct inode *inode;
+	struct stat named;
 	int err;
 
 	if (fstat(c->fd, &c->st) != 0)
 		return -errno;
-	found.fd = path_of_created(c);
+	/* By name is faster, unless the name is one of another file by now. */
+	if (*c->name)
+		found.fd = openat(c->dir_fd, c->name,
+				  O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (found.fd >= 0 &&
+	    (fstat(found.fd, &named) != 0 || named.st_ino != c->st.st_ino ||
+	     named.st_dev != c->st.st_dev)) {
+		close(found.fd);
+		found.fd = -1;
+	}
+	if (found.fd < 0)
+		found.fd = fd_reopen(c->fd, O_PATH);
 	err = found.fd < 0 ? found.fd : inode_enter(fs, &found, &inode);
 	if (err)
 		return err;
 	lookup_fill_entry(fs, inode, &c->st, &c->e);
 	err = handle_created(req, inode, c);
-	c->e.attr_timeout = cache_attr_timeout(fs, inode, &c->st);
+	c->e.attr_timeout = cache_short_timeout(fs, inode, &c->st);
 	if (err)
 		inode_unref(fs, inode);
 	else if (*c->name)
@@ -315,7 +309,7 @@ static int open_existing(fuse_req_t req, struct creation *c)
 		return err == -ENOENT ? -ESTALE : err;
 	inode = inode_of(fs, c->e.ino);
 	err = S_ISREG(inode->type) ? open_node(req, fs, inode, c->fi) : -ESTALE;
-	c->e.attr_timeout = cache_attr_timeout(fs, inode, &c->e.attr);
+	c->e.attr_timeout = cache_short_timeout(fs, inode, &c->e.attr);
 	if (err)
 		inode_unref(fs, inode);
 	return err;

@@ -90,20 +90,6 @@ void ops_readlink(fuse_req_t req, fuse_ino_t node)
 /* ---- creating ---- */
 
 /* mknod, mkdir or symlink.  mode has S_IFMT; target: of a symlink. */
-static int make_at(int dir_fd, const char *name, mode_t mode, dev_t rdev,
-		   const char *target)
-{
-	int r;
-
-	if (target)
-		r = symlinkat(target, dir_fd, name);
-	else if (S_ISDIR(mode))
-		r = mkdirat(dir_fd, name, mode & ~(mode_t)S_IFMT);
-	else
-		r = mknodat(dir_fd, name, mode, rdev);
-	return r == 0 ? 0 : -errno;
-}
-
 static void make_file(fuse_req_t req, fuse_ino_t parent, const char *name,
 		      mode_t mode, dev_t rdev, const char *target)
 {
@@ -113,7 +99,7 @@ static void make_file(fuse_req_t req, fuse_ino_t parent, const char *name,
 	struct cred saved;
 	struct path_fd at;
 	mode_t masked;
-	int err;
+	int r, err;
 
 	if (similar_refuses_name(req, parent, name, -EEXIST))
 		return;
@@ -124,7 +110,13 @@ static void make_file(fuse_req_t req, fuse_ino_t parent, const char *name,
 	}
 	err = cred_assume_create(fs, req, mode, &saved, &masked);
 	if (!err) {
-		err = make_at(at.fd, name, masked, rdev, target);
+		if (target)
+			r = symlinkat(target, at.fd, name);
+		else if (S_ISDIR(mode))
+			r = mkdirat(at.fd, name, masked & ~(mode_t)S_IFMT);
+		else
+			r = mknodat(at.fd, name, masked, rdev);
+		err = r == 0 ? 0 : -errno;
 		cred_restore(fs, &saved);
 	}
 	if (!err) {
@@ -279,73 +271,56 @@ void ops_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 /* ---- renaming ---- */
 
 struct renaming {
-	struct inode *dir;
-	int dir_fd;
-	const char *name;
-	struct inode *new_dir;
-	int new_dir_fd;
-	const char *new_name;
+	struct moved m;
+	int dir_fd, new_dir_fd;
 	unsigned flags;
 };
 
-/* st is that of the file that moved, all zero if it is not known.  The engine
- * knows only regular files and directories. */
-static void report_moved(struct fs *fs, const struct renaming *r,
-			 const struct stat *st)
+static int rename_between(fuse_req_t req, struct fs *fs, struct renaming *r)
 {
-	struct moved m = {
-		.parent = r->dir,
-		.name = r->name,
-		.new_parent = r->new_dir,
-		.new_name = r->new_name,
-		.exchange = r->flags & RENAME_EXCHANGE,
-	};
-
-	if (!m.exchange && st->st_mode && !S_ISREG(st->st_mode) &&
-	    !S_ISDIR(st->st_mode)) {
-		notify_removed(fs, r->new_dir, r->new_name);
-		return;
-	}
-	if (st->st_mode)
-		m.child = inode_find(fs, st->st_dev, st->st_ino);
-	notify_moved(fs, &m);
-	if (m.child)
-		inode_unref(fs, m.child);
-}
-
-static int rename_between(fuse_req_t req, struct fs *fs,
-			  const struct renaming *r)
-{
-	bool exchange = r->flags & RENAME_EXCHANGE, begun;
 	struct metadata_change moved, other;
+	struct moved *m = &r->m;
 	struct stat st = { 0 };
 	struct cred saved;
+	bool begun;
 	int err;
 
 	/* Before the names lock is taken, as these may open an inode by name,
 	 * which takes that lock. */
-	metadata_change_begin_at(fs, r->dir_fd, r->name, false, &moved);
-	metadata_change_begin_at(fs, r->new_dir_fd, r->new_name, !exchange,
+	metadata_change_begin_at(fs, r->dir_fd, m->name, false, &moved);
+	metadata_change_begin_at(fs, r->new_dir_fd, m->new_name, !m->exchange,
 				 &other);
-	(void)fstatat(r->dir_fd, r->name, &st, AT_SYMLINK_NOFOLLOW);
+	(void)fstatat(r->dir_fd, m->name, &st, AT_SYMLINK_NOFOLLOW);
 	begun = inodes_rename_begin(fs);
 	err = cred_assume(fs, req, &saved);
 	if (!err) {
-		if (renameat2(r->dir_fd, r->name, r->new_dir_fd, r->new_name,
+		if (renameat2(r->dir_fd, m->name, r->new_dir_fd, m->new_name,
 			      r->flags) != 0)
 			err = -errno;
 		cred_restore(fs, &saved);
 	}
 	if (begun && !err)
-		inodes_rename_moved(fs, r->new_dir, r->new_dir_fd, r->new_name);
-	if (begun && !err && exchange)
-		inodes_rename_moved(fs, r->dir, r->dir_fd, r->name);
+		inodes_rename_moved(fs, m->new_parent, r->new_dir_fd,
+				    m->new_name);
+	if (begun && !err && m->exchange)
+		inodes_rename_moved(fs, m->parent, r->dir_fd, m->name);
 	inodes_rename_end(fs, begun);
 	metadata_change_end(fs, &moved);
 	metadata_change_end(fs, &other);
-	if (!err)
-		report_moved(fs, r, &st);
-	return err;
+	if (err)
+		return err;
+	/* The engine knows only regular files and directories. */
+	if (!m->exchange && st.st_mode && !S_ISREG(st.st_mode) &&
+	    !S_ISDIR(st.st_mode)) {
+		notify_removed(fs, m->new_parent, m->new_name);
+		return 0;
+	}
+	if (st.st_mode)
+		m->child = inode_find(fs, st.st_dev, st.st_ino);
+	notify_moved(fs, m);
+	if (m->child)
+		inode_unref(fs, m->child);
+	return 0;
 }
 
 void ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
@@ -353,10 +328,11 @@ void ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 {
 	struct fs *fs = fs_of(req);
 	struct renaming r = {
-		.dir = inode_of(fs, parent),
-		.name = name,
-		.new_dir = inode_of(fs, new_parent),
-		.new_name = new_name,
+		.m = { .parent = inode_of(fs, parent),
+		       .name = name,
+		       .new_parent = inode_of(fs, new_parent),
+		       .new_name = new_name,
+		       .exchange = flags & RENAME_EXCHANGE },
 		.flags = flags,
 	};
 	struct path_fd at, new_at;
@@ -365,9 +341,9 @@ void ops_rename(fuse_req_t req, fuse_ino_t parent, const char *name,
 	if (similar_refuses_name(req, parent, name, -EROFS) ||
 	    similar_refuses_name(req, new_parent, new_name, -EROFS))
 		return;
-	err = inode_path_fd(fs, r.dir, &at);
+	err = inode_path_fd(fs, r.m.parent, &at);
 	if (!err) {
-		err = inode_path_fd(fs, r.new_dir, &new_at);
+		err = inode_path_fd(fs, r.m.new_parent, &new_at);
 		if (!err) {
 			r.dir_fd = at.fd;
 			r.new_dir_fd = new_at.fd;

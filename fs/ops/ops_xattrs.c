@@ -119,24 +119,6 @@ static int lower_list(struct fs *fs, struct inode *inode, char **names_out,
 	return 0;
 }
 
-static void drop_hidden(fuse_req_t req, char *names, size_t *len)
-{
-	size_t kept = 0;
-
-	if (fuse_req_ctx(req)->uid == 0)
-		return;
-	for (size_t i = 0; i < *len;) {
-		size_t size = strlen(names + i) + 1;
-
-		if (strncmp(names + i, HIDDEN, strlen(HIDDEN)) != 0) {
-			memmove(names + kept, names + i, size);
-			kept += size;
-		}
-		i += size;
-	}
-	*len = kept;
-}
-
 /* Adds the names that may be in the list when it is read: it becomes longer if
  * the digests are ready by then. */
 static void list_expected(struct xattr_list *l, struct fs *fs,
@@ -161,17 +143,20 @@ static void list_expected(struct xattr_list *l, struct fs *fs,
 	file_digests_release(&answer);
 }
 
-/* Adds the real attributes.  Real ones with the name of a derived one, which
- * some tool has copied into SOURCE, are hidden. */
-static int list_real(struct xattr_list *l, const char *names, size_t len)
+/* Adds the real attributes that the caller may see.  Real ones with the name of a
+ * derived one, which some tool has copied into SOURCE, are hidden. */
+static int list_real(struct xattr_list *l, fuse_req_t req, bool has_derived,
+		     const char *names, size_t len)
 {
+	bool is_root = fuse_req_ctx(req)->uid == 0;
 	const char *name = names, *end = names + len;
 	int err = 0;
 
 	while (name < end && !err) {
 		size_t one = strlen(name) + 1;
 
-		if (!xattr_is_derived(name))
+		if ((is_root || strncmp(name, HIDDEN, strlen(HIDDEN)) != 0) &&
+		    !(has_derived && xattr_is_derived(name)))
 			err = buf_append(&l->names, name, one);
 		name += one;
 	}
@@ -217,9 +202,7 @@ void ops_listxattr(fuse_req_t req, fuse_ino_t node, size_t size)
 		err = lower_list(fs, inode, &lower, &len);
 	if (!err) {
 		list->size = size;
-		drop_hidden(req, lower, &len);
-		err = has_derived ? list_real(list, lower, len) :
-				    buf_append(&list->names, lower, len);
+		err = list_real(list, req, has_derived, lower, len);
 	}
 	free(lower);
 	if (err) {

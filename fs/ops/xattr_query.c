@@ -34,32 +34,28 @@ void xattr_list_reply(fuse_req_t req, void *list)
 	free(l);
 }
 
-/* Adds a name if there is room. */
-static int list_digest(struct xattr_list *l, const struct digests *d,
-		       enum digest_id id)
-{
-	const char *name = digest_table[id]->attribute;
-	struct buf text = { 0 };
-	int err = digest_format(d, id, &text);
-	size_t need = strlen(name) + text.len;
-
-	buf_release(&text);
-	if (err || need > l->room)
-		return err;
-	l->room -= need;
-	return buf_append(&l->names, name, strlen(name) + 1);
-}
-
 int xattr_list_digests(struct xattr_list *l, const struct digests *d)
 {
 	unsigned place;
 	int id, err = 0;
 
 	for (place = 1; place <= DIGEST_COUNT; place++)
-		for (id = 0; id < DIGEST_COUNT && !err; id++)
-			if (d->set & DIGEST_BIT(id) &&
-			    digest_table[id]->listed == place)
-				err = list_digest(l, d, id);
+		for (id = 0; id < DIGEST_COUNT && !err; id++) {
+			const char *name = digest_table[id]->attribute;
+			struct buf text = { 0 };
+			size_t need;
+
+			if (!(d->set & DIGEST_BIT(id)) ||
+			    digest_table[id]->listed != place)
+				continue;
+			err = digest_format(d, id, &text);
+			need = strlen(name) + text.len;
+			buf_release(&text);
+			if (err || need > l->room)
+				continue;
+			l->room -= need;
+			err = buf_append(&l->names, name, strlen(name) + 1);
+		}
 	return err;
 }
 
